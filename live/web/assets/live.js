@@ -25,6 +25,8 @@ const pps = v => human(v, ["pps", "kpps", "Mpps", "Gpps"]);
 const count = v => Math.round(v).toString().replace(/\B(?=(\d{3})+$)/g, " ");
 const share = v => (100 * v).toFixed(0) + " %";
 
+const clock = v => new Date(1000 * v).toTimeString().slice(0, 8);
+
 // Chart is lines over time: of the newest moments, drawn at most once a frame.
 class Chart {
   static most = 3000; // moments, of ten a second; twice as many are kept at times
@@ -82,9 +84,9 @@ class Chart {
     const axis = {stroke: ink("soft"), grid: {stroke: ink("rule"), width: 1}, ticks: {stroke: ink("rule"), width: 1}};
     const lines = this.names.map((label, i) => ({label, stroke: ink("s" + (i % 6 + 1)), width: 2, dash: i % 2 ? [] : [6, 4],
       points: {show: false}, value: (_, v) => v == null ? "" : this.format(v)}));
-    this.plot = new uPlot({...this.size(), series: [{value: "{HH}:{mm}:{ss}"}, ...lines], cursor: {y: false},
-      axes: [axis, {...axis, size: 76, values: (_, all) => all.map(this.format)}],
-      scales: {y: {range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1]}}}, this.data, this.box);
+    this.plot = new uPlot({...this.size(), series: [{value: (_, v) => v == null ? "" : clock(v)}, ...lines], cursor: {y: false},
+      axes: [{...axis, space: 80, values: (_, all) => all.map(clock)}, {...axis, size: 76, values: (_, all) => all.map(this.format)}],
+      scales: {x: {range: (_, low, high) => [low, Math.max(high, low + 10)]}, y: {range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1]}}}, this.data, this.box);
   }
 }
 
@@ -129,11 +131,13 @@ class Chart {
     say(bar.text, share(s.value));
   };
 
+  // moment is a time of the measured part of the trial, as seconds of the clock.
+  const moment = at => Math.round(10 * (began + next.warmup_s + at)) / 10;
   const sample = s => {
     if (s.metric === "cpu_busy_ratio") return core(s);
     const line = {send_pps: "sent", receive_pps: "received"}[s.metric];
     if (!line || !next) return;
-    rates.add((s.flow ? s.flow + " " : "") + line, Math.round(10 * (began + next.warmup_s + s.at_s)) / 10, s.value);
+    rates.add((s.flow ? s.flow + " " : "") + line, moment(s.at_s), s.value);
   };
 
   const take = e => {
@@ -145,7 +149,7 @@ class Chart {
       rates.gap(began);
       losses.gap(began);
     } else if (e.sample) sample(e.sample);
-    else if (e.account) for (const [flow, lost] of Object.entries(e.lost || {})) losses.add(flow, Math.round(10 * now) / 10, lost);
+    else if (e.account && next) for (const [flow, lost] of Object.entries(e.lost || {})) losses.add(flow, moment(e.account.elapsed_s), lost);
     else if (e.trial) {
       told(element("trials"), e.trial.number + "  " + e.trial.text);
       next = undefined;

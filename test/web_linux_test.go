@@ -1,0 +1,137 @@
+package test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"golang.org/x/sys/unix"
+
+	"pelt/internal/testenv"
+	"pelt/test/browser"
+)
+
+// pages starts a pelt that serves pages, and returns their address.
+func pages(t *testing.T, args ...string) (*exec.Cmd, string) {
+	t.Helper()
+	c := exec.Command(binary, args...)
+	c.Env = append(os.Environ(), "PELT_DATA="+t.TempDir())
+	out, err := c.StdoutPipe()
+	if args[0] != "web" {
+		out, err = c.StderrPipe()
+	}
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Signal(os.Interrupt)
+		_ = c.Wait()
+	})
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "http://") {
+			return c, lines.Text()
+		}
+	}
+	t.Fatal("no address was printed")
+	return nil, ""
+}
+
+func onPage(t *testing.T, tab context.Context, actions ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(tab, actions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// untilPage waits for a condition of a page.
+func untilPage(t *testing.T, tab context.Context, condition string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		ok, err := chromedp.Run(tab, chromedp.Evaluate[bool](condition))
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			text, _ := chromedp.Run(tab, chromedp.Evaluate[string]("document.body.innerText"))
+			t.Fatalf("%s does not come true, %v; the page says\n%s", condition, err, text)
+		}
+	}
+}
+
+// A test is started from the form, watched, stopped, and found in the list of runs; another one does not outlive the server.
+func TestWebStartsTests(t *testing.T) {
+	testenv.Root(t)
+	server, address := pages(t, "web")
+	tab := browser.Start(t)
+	form := []chromedp.Action[chromedp.Void]{chromedp.SendKeys("#target", "lab:direct"), chromedp.SendKeys("#rate", "5kpps"),
+		chromedp.SendKeys("#payload", "64,128,512"), chromedp.SendKeys("#time", "1s"), chromedp.SendKeys("#repeats", "50"),
+		chromedp.Click("form button")}
+	onPage(t, tab, append([]chromedp.Action[chromedp.Void]{chromedp.EmulateViewport(1280, 900), chromedp.Navigate(address),
+		chromedp.Click(`a[href="/new"]`), chromedp.WaitVisible("#target")}, form...)...)
+	untilPage(t, tab, `document.querySelectorAll("#trials li").length > 0 && document.querySelectorAll(".plot canvas").length === 2`)
+	untilPage(t, tab, `document.querySelector("#report table") !== null`) // the run's own page
+	onPage(t, tab, chromedp.Click("#stop button"))
+	untilPage(t, tab, `document.getElementById("run") && !document.getElementById("run").hidden`)
+	run, err := chromedp.Run(tab, chromedp.Evaluate[string](`document.getElementById("run").getAttribute("href")`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	onPage(t, tab, chromedp.Click(`nav a[href="/"]`))
+	untilPage(t, tab, fmt.Sprintf(`document.querySelector('a[href="%s"]') !== null`, run))
+	onPage(t, tab, chromedp.Click(`nav a[href="/new"]`), chromedp.WaitVisible("#target"))
+	onPage(t, tab, form...)
+	untilPage(t, tab, `document.querySelectorAll("#trials li").length > 0`)
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", server.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", server.Process.Pid))
+	for _, thread := range threads {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", server.Process.Pid, thread.Name()))
+		children = append(children, text...)
+	}
+	if len(strings.Fields(string(children))) == 0 {
+		t.Fatal("no child carries the test out")
+	}
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for _, child := range strings.Fields(string(children)) {
+		var pid int
+		_, _ = fmt.Sscan(child, &pid)
+		for deadline := time.Now().Add(5 * time.Second); unix.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
+			state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			if strings.Contains(string(state), ") Z ") { // ended, and nobody asked how
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("process %d outlives the server", pid)
+			}
+		}
+	}
+}
+
+// pelt TEST --web shows the test itself, from its beginning, and stops it.
+func TestWebOfTest(t *testing.T) {
+	testenv.Root(t)
+	test, address := pages(t, "soak", "lab:direct", "--rate=5kpps", "--time=30s", "--web")
+	if !strings.Contains(address, "/test/") {
+		t.Errorf("the address is %s, want that of the test", address)
+	}
+	tab := browser.Start(t)
+	onPage(t, tab, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(address))
+	untilPage(t, tab, `document.getElementById("status").textContent.includes("kpps received")`)
+	onPage(t, tab, chromedp.Click("#stop button"))
+	if err := test.Wait(); test.ProcessState.ExitCode() != 130 {
+		t.Errorf("after a stop it ended with %v, want exit code 130", err)
+	}
+}
