@@ -260,8 +260,12 @@ func (s *Server) withRun(next func(http.ResponseWriter, *http.Request, *model.Do
 // showRun shows the report of a run, and what can be done with it.
 func (s *Server) showRun(w http.ResponseWriter, _ *http.Request, d *model.Document) {
 	sum, _ := s.runs.find(d.ID)
-	body := part("run.html", sum) + template.HTML(render.Main(view.Run(d)))
-	s.show(w, frame{Title: Called(sum), Here: "/", Body: body, Scripts: []string{"page.js"}})
+	f := frame{Title: Called(sum), Here: "/", Scripts: []string{"page.js"}, Body: template.HTML(render.Main(view.Run(d)))}
+	if sum.State == store.Running {
+		f.Scripts, f.Body = append(f.Scripts, "grow.js"), `<div data-growing="`+template.HTML(d.ID)+`">`+f.Body+`</div>`
+	}
+	f.Body = part("run.html", sum) + f.Body
+	s.show(w, f)
 }
 
 // files are what can be taken away of a run, by the ends of their names.

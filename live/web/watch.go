@@ -2,8 +2,14 @@ package web
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
+
+	"pelt/model"
+	"pelt/render"
+	"pelt/store"
+	"pelt/view"
 )
 
 // liveAssets are what a page needs that shows a test while it goes on.
@@ -26,15 +32,23 @@ func (s *Server) routeTests(mux *http.ServeMux) {
 		}
 		s.begin(w, r, t.form)
 	}))
-	mux.HandleFunc("GET /run/{id}/size", func(w http.ResponseWriter, r *http.Request) {
-		size, err := s.o.Store.Size(r.PathValue("id"))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusNotFound)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(size)
-	})
+	mux.HandleFunc("GET /run/{id}/report", s.withRun(func(w http.ResponseWriter, _ *http.Request, d *model.Document) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, render.Main(view.Run(d)))
+	}))
+	mux.HandleFunc("GET /run/{id}/size", s.runSize)
+}
+
+// runSize tells how long a run's file is, and whether it still grows.
+func (s *Server) runSize(w http.ResponseWriter, r *http.Request) {
+	size, err := s.o.Store.Size(r.PathValue("id"))
+	if err != nil {
+		s.fail(w, http.StatusNotFound, err.Error())
+		return
+	}
+	sum, _ := s.runs.find(r.PathValue("id"))
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"size": size, "running": sum.State == store.Running})
 }
 
 // withTest finds the test that a path names.
