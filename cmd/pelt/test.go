@@ -98,7 +98,9 @@ func given(flags *pflag.FlagSet) map[string][]string {
 	return all
 }
 
-func (t *test) plan(target string) (model.Plan, error) { return planOf(t.preset, target, given(t.flags)) }
+func (t *test) plan(target string) (model.Plan, error) {
+	return planOf(t.preset, target, given(t.flags))
+}
 
 // planOf makes the plan of a command's preset, and checks what belongs to labs.
 func planOf(preset plan.Preset, target string, flags map[string][]string) (model.Plan, error) {

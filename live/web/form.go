@@ -152,8 +152,8 @@ func (s *Server) showForm(w http.ResponseWriter, status int, values url.Values, 
 	opened := slices.ContainsFunc(more, func(f field) bool { return f.Value != "" })
 	s.show(w, frame{Title: "New test", Here: "/new", Status: status, Scripts: []string{"form.js"},
 		Styles: []string{"test.css"}, Body: part("form.html", map[string]any{
-		"Offers": s.o.Offers, "Here": s.o.Offers[i], "Target": values.Get("target"), "Common": common, "More": more,
-		"Opened": opened, "Line": commandLine(a.args()), "Problem": wrong, "Yes": a.yes, "Tests": s.tests.all()})})
+			"Offers": s.o.Offers, "Here": s.o.Offers[i], "Target": values.Get("target"), "Common": common, "More": more,
+			"Opened": opened, "Line": commandLine(a.args()), "Problem": wrong, "Yes": a.yes, "Tests": s.tests.all()})})
 }
 
 // checkTest tells what a form makes: its command, and what is wrong with it.
