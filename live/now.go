@@ -6,13 +6,11 @@ import (
 	"time"
 
 	"pelt/model"
+	"pelt/view"
 )
 
-// mostValues is how many samples of a series are shown: five minutes of ten a second.
-const mostValues = 3000
-
-// mostTold is how many trials and notes are shown.
-const mostTold = 200
+// mostKept is how many values of a series, trials and notes are kept: five minutes of a value a second.
+const mostKept = 300
 
 // Now is what a screen shows of a run: its events, folded. It belongs to one goroutine.
 type Now struct {
@@ -31,10 +29,15 @@ type Now struct {
 	Time     time.Time
 }
 
-// Series is one series of samples of the trial that runs, or ran last: the newest.
+// Series is one series of samples: the newest, of the trial that runs and of those before.
 type Series struct {
-	Sample // the newest
-	Values []float64
+	Sample           // the newest
+	Trial  int       // of the newest
+	Values []float64 // means of a second each; the last one goes on
+	Second float64   // the mean of the last whole second of the trial, or of its beginning
+
+	since   float64 // AtS of the first sample of the last value
+	samples int     // of the last value
 }
 
 // Take adds an event. One that came before is left out.
@@ -47,7 +50,7 @@ func (n *Now) Take(e Event) {
 	case e.Started != nil:
 		n.Started = *e.Started
 	case e.Next != nil:
-		n.Next, n.Began, n.Series, n.Account = e.Next, e.Time, nil, nil
+		n.Next, n.Began, n.Account = e.Next, e.Time, nil
 		if n.First.IsZero() {
 			n.First, n.Before = e.Time, e.Next.Number-1
 		}
@@ -92,9 +95,19 @@ func (n *Now) Answers() string {
 	return strings.Join(answers, " ")
 }
 
+// Paths place the losses of the account on the path, flow by flow.
+func (n *Now) Paths() []view.Path {
+	if n.Account == nil {
+		return nil
+	}
+	trial := model.Unfinished([]model.Checkpoint{{ElapsedS: n.Account.ElapsedS, Flows: n.Account.Flows}})
+	trial.State = model.Valid // figures of other trials count nowhere
+	return view.Paths(&model.Document{Lab: &model.LabFacts{Nodes: n.Started.Nodes}, Results: []model.Result{trial}})
+}
+
 func newest[T any](list []T, one T) []T {
 	list = append(list, one)
-	return slices.Clone(list[max(0, len(list)-mostTold):])
+	return slices.Clone(list[max(0, len(list)-mostKept):])
 }
 
 func (n *Now) sample(s Sample) {
@@ -106,10 +119,28 @@ func (n *Now) sample(s Sample) {
 	if i < 0 {
 		n.Series, i = append(n.Series, Series{}), len(n.Series)
 	}
-	x := &n.Series[i]
-	x.Sample = s
-	if len(x.Values) == 2*mostValues {
-		x.Values = append(x.Values[:0], x.Values[mostValues:]...)
+	trial := 0
+	if n.Next != nil {
+		trial = n.Next.Number
 	}
-	x.Values = append(x.Values, s.Value)
+	n.Series[i].take(s, trial)
+}
+
+// almostSecond is a second of samples whose times are not exact, in s.
+const almostSecond = 0.95
+
+func (x *Series) take(s Sample, trial int) {
+	same := x.samples > 0 && x.Trial == trial
+	x.Sample, x.Trial = s, trial
+	last := len(x.Values) - 1
+	if same && s.AtS-x.since < almostSecond {
+		x.samples++
+		x.Values[last] += (s.Value - x.Values[last]) / float64(x.samples)
+		return
+	}
+	x.Second = s.Value
+	if same {
+		x.Second = x.Values[last]
+	}
+	x.Values, x.since, x.samples = newest(x.Values, s.Value), s.AtS, 1
 }

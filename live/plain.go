@@ -17,7 +17,7 @@ type Plain struct {
 	Width  int           // of the terminal, in columns
 	Every  time.Duration // between lines elsewhere
 
-	now  Now
+	Now  Now // what was shown elsewhere before
 	told time.Time
 }
 
@@ -34,9 +34,21 @@ func (p *Plain) Read(past []Event, r *Reader) {
 	}
 }
 
+// GoOn tells what a full screen showed in passing, and how it ended if it failed.
+func (p *Plain) GoOn(failed error) {
+	p.told = p.Now.Time
+	p.line(p.Now.Started.Text)
+	for _, note := range p.Now.Notes {
+		p.line(note)
+	}
+	if failed != nil {
+		p.line(failed.Error())
+	}
+}
+
 // Take shows an event.
 func (p *Plain) Take(e Event) {
-	p.now.Take(e)
+	p.Now.Take(e)
 	switch {
 	case e.Note != "":
 		p.line(e.Note)
@@ -48,7 +60,7 @@ func (p *Plain) Take(e Event) {
 	case e.Sample != nil:
 		p.status()
 	case e.Trial != nil:
-		p.line(fmt.Sprintf("%*s  %s", len(of(e.Trial.Trials, e.Trial.Trials)), of(e.Trial.Number, e.Trial.Trials), e.Trial.Text))
+		p.line(e.Trial.Name() + "  " + e.Trial.Text)
 	case e.Done != nil && p.Redraw:
 		fmt.Fprint(p.W, "\r\x1b[K")
 	}
@@ -62,21 +74,29 @@ func of(number, total int) string {
 	return fmt.Sprintf("%d/%d", number, total)
 }
 
+// Name is the number of the trial: "3", or "3/12" where it is known how many there are.
+func (n *Next) Name() string { return of(n.Number, n.Trials) }
+
+// Name is the number of the trial, as wide as that of the last one.
+func (t *Trial) Name() string {
+	return fmt.Sprintf("%*s", len(of(t.Trials, t.Trials)), of(t.Number, t.Trials))
+}
+
 // status redraws the line of a terminal, or writes one where it is time for it.
 func (p *Plain) status() {
-	next, now := p.now.Next, p.now.Time
+	next, now := p.Now.Next, p.Now.Time
 	if next == nil {
 		return
 	}
 	if p.Redraw {
-		fmt.Fprintf(p.W, "\r\x1b[K%s", strings.Join(p.fitting(p.now.Status()), "  "))
+		fmt.Fprintf(p.W, "\r\x1b[K%s", strings.Join(p.fitting(p.Now.Status()), "  "))
 		return
 	}
-	if now.Sub(p.told) < p.Every || now.Sub(p.now.Began) > next.Whole() {
+	if now.Sub(p.told) < p.Every || now.Sub(p.Now.Began) > next.Whole() {
 		return
 	}
 	p.told = p.told.Add(now.Sub(p.told).Truncate(p.Every))
-	p.line(strings.Join(p.now.Status(), "  "))
+	p.line(strings.Join(p.Now.Status(), "  "))
 }
 
 // fitting leaves out the parts of a status that do not fit on the terminal.
@@ -100,12 +120,11 @@ func (p *Plain) line(text string) {
 
 // Status tells of the trial that runs, in parts of which the first matter most.
 func (n *Now) Status() []string {
-	whole := n.Next.Whole()
-	all := []string{of(n.Next.Number, n.Next.Trials),
-		fmt.Sprintf("%.0f of %.0f s", min(n.Time.Sub(n.Began), whole).Seconds(), whole.Seconds())}
+	all := []string{n.Next.Name(), n.Elapsed(n.Time)}
 	for _, sent := range n.Series {
 		for _, got := range n.Series {
-			if sent.Metric == "send_pps" && got.Metric == "receive_pps" && sent.Flow == got.Flow {
+			if sent.Metric == "send_pps" && got.Metric == "receive_pps" && sent.Flow == got.Flow &&
+				sent.Trial == n.Next.Number && got.Trial == n.Next.Number {
 				all = append(all, fmt.Sprintf("%s: %s sent, %s received", sent.Flow, unit.FormatPPS(sent.Value), unit.FormatPPS(got.Value)))
 			}
 		}
@@ -117,6 +136,12 @@ func (n *Now) Status() []string {
 		all = append(all, n.Account.Text())
 	}
 	return all
+}
+
+// Elapsed is how much of the trial that runs is over.
+func (n *Now) Elapsed(at time.Time) string {
+	whole := n.Next.Whole()
+	return fmt.Sprintf("%.0f of %.0f s", min(at.Sub(n.Began), whole).Seconds(), whole.Seconds())
 }
 
 // Whole is how long the trial's packets take.

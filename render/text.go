@@ -202,28 +202,7 @@ func (t *texter) tiles(all view.Tiles) {
 }
 
 // wrap breaks a sentence at the width. The first line begins with head, others with indent.
-func (t *texter) wrap(s, head, indent string) []string {
-	line, empty := head, true
-	var lines []string
-	for word := range strings.SplitSeq(plain.Glue(plain.Text(s)), " ") {
-		if word == "" {
-			continue
-		}
-		if !empty && plain.Width(line)+1+plain.Width(word) > t.Width {
-			lines, line, empty = append(lines, line), indent, true
-		}
-		if !empty {
-			line += " "
-		}
-		line += plain.Cut(word, t.Width-plain.Width(line))
-		empty = false
-	}
-	lines = append(lines, line)
-	for i := range lines {
-		lines[i] = plain.Spaces(lines[i])
-	}
-	return lines
-}
+func (t *texter) wrap(s, head, indent string) []string { return plain.Wrap(s, head, indent, t.Width) }
 
 func (t *texter) atMost(lines []string, most int) []string {
 	if len(lines) <= most {

@@ -17,6 +17,14 @@ func paths(rows []table.Row) []Section {
 	})
 }
 
+// Paths show where the packets of a document's valid trials went, flow by flow.
+func Paths(d *model.Document) (out []Path) {
+	for _, s := range paths(table.Rows(d)) {
+		out = append(out, s.(Path))
+	}
+	return out
+}
+
 func ledgers(rows []table.Row) []Section {
 	return eachFlow(rows, func(g table.Group, of string) Section { return ledgerOf("Every packet"+of, g) })
 }

@@ -35,7 +35,8 @@ type commonFlags struct {
 	code, codeFile string
 	record, lines  string
 	yes, printOut  bool
-	noStore, web   bool
+	noStore        bool
+	web, live      bool
 	uncalibrated   bool
 	progress       time.Duration
 	notes          []string // to print once the run begins
@@ -50,6 +51,7 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 	s.BoolVar(&f.yes, "yes", false, "do not ask before sending to a public address")
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML, send nothing")
 	s.BoolVar(&f.uncalibrated, "no-calibration", false, "lab: do not measure emulated links first")
+	s.BoolVar(&f.live, "live", false, "show the test as a full screen in the terminal; q leaves it, s stops the test")
 	s.DurationVar(&f.progress, "progress", 0, "`TIME` between lines of progress (default: one live line, or 1s without terminal)")
 	s.BoolVar(&f.noStore, "no-store", false, "do not keep this run")
 	s.BoolVar(&f.web, "web", false, "show the test in a browser, too: prints an address of this host, which lasts as long as the test")
@@ -108,8 +110,10 @@ func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 	if done, err := viaUserNamespace(p.Target, c.ErrOrStderr()); done {
 		return err
 	}
-	s := newScreen(c.ErrOrStderr(), f.progress)
-	s.Before = f.notes
+	stop := stoppable(c)
+	defer stop()
+	s := f.newScreen(c, stop)
+	s.Before = append(s.Before, f.notes...)
 	if err := s.writeLines(c, f.lines); err != nil {
 		return err
 	}
@@ -123,9 +127,16 @@ func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 	return f.output.finish(c, doc, err)
 }
 
+// stoppable lets a function end a command as Ctrl-C does.
+func stoppable(c *cobra.Command) (stop func()) {
+	ctx, stop := context.WithCancel(c.Context())
+	c.SetContext(ctx)
+	return stop
+}
+
 func (f *commonFlags) options(s *screen, st *store.Store) run.Options {
 	return run.Options{Version: version(), Arguments: withoutCodes(os.Args[1:]), Code: f.code, Store: st,
-		Uncalibrated: f.uncalibrated, Record: f.record, Events: s.Take, Live: f.web || f.lines != ""}
+		Uncalibrated: f.uncalibrated, Record: f.record, Events: s.Take, Live: s.full || f.web || f.lines != ""}
 }
 
 // withoutCodes are arguments that may be stored and shown.

@@ -65,7 +65,7 @@ func measureSpeed(c *cobra.Command, each time.Duration, asJSON jsonFlag) error {
 	if err != nil {
 		return err
 	}
-	s := newScreen(c.ErrOrStderr(), 0)
+	s := (&commonFlags{}).newScreen(c, nil)
 	speeds, err := run.Speeds(c.Context(), plans, run.Options{Version: version(), Events: s.Take})
 	_ = s.end(model.Document{}, err)
 	if err != nil {

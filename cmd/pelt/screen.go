@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pelt/live"
+	fullscreen "pelt/live/screen"
 	"pelt/model"
 )
 
@@ -19,19 +19,39 @@ type screen struct {
 	live.Feed
 	readers sync.WaitGroup
 	failed  error // to write the lines of JSON
+	full    bool  // begins as a full screen
 }
 
-// newScreen writes lines, one each time that every says; 0: one live line on a terminal, or one a second.
-func newScreen(w io.Writer, every time.Duration) *screen {
+// newScreen writes lines: one live line on a terminal, or one a second, or as often as was asked. A full screen takes
+// their place where one is asked for and can be had, until its user leaves it; stop ends the run.
+func (f *commonFlags) newScreen(c *cobra.Command, stop func()) *screen {
+	every, full := f.progress, f.live
 	s := &screen{Feed: live.Feed{Stream: &live.Stream{}}}
-	lines := &live.Plain{W: w, Width: 80, Every: every}
-	if f, ok := w.(*os.File); ok && isTerminal(f) && every == 0 {
-		lines.Redraw = true
-		lines.Width, _, _ = terminal(f)
-	} else if every == 0 {
+	lines := &live.Plain{W: c.ErrOrStderr(), Width: 80, Every: every}
+	out, isFile := lines.W.(*os.File)
+	onTerminal := isFile && isTerminal(out)
+	colour := false
+	if onTerminal {
+		lines.Width, _, colour = terminal(out)
+	}
+	lines.Redraw = onTerminal && every == 0
+	if !lines.Redraw && every == 0 {
 		lines.Every = time.Second
 	}
-	s.read(lines.Read)
+	if full && (!onTerminal || !isTerminal(os.Stdin)) {
+		full = false
+		s.Before = append(s.Before, "--live: standard input and standard error are no terminal, so lines tell of the test")
+	}
+	if s.full = full; !full {
+		s.read(lines.Read)
+		return s
+	}
+	s.read(func(past []live.Event, r *live.Reader) {
+		err := fullscreen.Screen{In: os.Stdin, Out: out, Color: colour, Stop: stop}.Show(c.Context(), &lines.Now, past, r)
+		f.live = lines.Now.Done != nil // the next run of this command is shown likewise
+		lines.GoOn(err)
+		lines.Read(nil, r)
+	})
 	return s
 }
 

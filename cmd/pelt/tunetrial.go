@@ -79,10 +79,12 @@ func (f *tuneTrialFlags) run(c *cobra.Command, target string) error {
 	if err != nil {
 		return err
 	}
+	stop := stoppable(c)
+	defer stop()
 	say := func(text string) { fmt.Fprintln(c.ErrOrStderr(), text) }
 	out, err := tuning.Search(c.Context(), p, tuning.Options{
 		Execute: func(ctx context.Context, p model.Plan, before func(context.Context, model.Trial) error) (model.Document, error) {
-			s := newScreen(c.ErrOrStderr(), f.progress)
+			s := f.newScreen(c, stop)
 			o := f.options(s, f.openStore(s))
 			o.Before = before
 			doc, err := run.Execute(ctx, p, o)

@@ -91,7 +91,7 @@ func flat(p *Picture, v view.Path, places []place) {
 		x := 1 + (box+gap)*float64(i)
 		node(p, x, 2, box, name)
 		y := 2 + 29.0
-		if text := count(v, i); text != "" {
+		if text := Count(v, i); text != "" {
 			y = 2 + 20
 			p.print(x+box/2, 2+37, label{text: text, size: small, ink: Soft, anchor: Middle})
 		}
@@ -120,7 +120,7 @@ func arrow(p *Picture, x, from, to float64) {
 
 // lossWords says a loss around a middle, and returns where its last line stands.
 func lossWords(p *Picture, l view.Loss, sent uint64, x, y, width float64) float64 {
-	p.print(x, y, label{text: lost(l, sent), size: normal, ink: Bad, anchor: Middle, bold: true})
+	p.print(x, y, label{text: Lost(l, sent), size: normal, ink: Bad, anchor: Middle, bold: true})
 	for _, line := range wrap(plain.Text(l.Text), small, width, 2) {
 		y += 16
 		p.print(x, y, label{text: line, size: small, ink: Text, anchor: Middle})
@@ -128,12 +128,13 @@ func lossWords(p *Picture, l view.Loss, sent uint64, x, y, width float64) float6
 	return y + 8
 }
 
-func lost(l view.Loss, sent uint64) string {
+// Lost says which share of the packets a loss is.
+func Lost(l view.Loss, sent uint64) string {
 	return unit.Ratio.Format(share(float64(l.Packets), sent)) + " lost"
 }
 
-// count is what is known of the packets at a node.
-func count(v view.Path, i int) string {
+// Count says what is known of the packets at a node.
+func Count(v view.Path, i int) string {
 	switch i {
 	case 0:
 		return unit.Count.Format(float64(v.Sent)) + " sent"
@@ -160,7 +161,7 @@ func upright(p *Picture, v view.Path, places []place) {
 		if high > 0 {
 			high += 2
 		}
-		name, text := plain.Text(v.Nodes[i/2]), count(v, i/2)
+		name, text := plain.Text(v.Nodes[i/2]), Count(v, i/2)
 		p.add(Shape{Form: Box, At: []float64{1, y, p.Width - 2, head + high}, Fill: Panel, Stroke: Rule, Width: 1, Radius: 8})
 		p.print(p.Width-12, y+23, label{text: text, size: small, ink: Soft, anchor: End})
 		p.print(12, y+23, label{text: fit(name, normal, (p.Width-36-textWidth(text, small))/boldness), size: normal,
@@ -177,7 +178,7 @@ func sideLosses(p *Picture, losses []view.Loss, sent uint64, x, y float64) {
 		at := y + 14
 		p.line(Bad, 2, x, at, x+12, at)
 		p.add(Shape{Form: Polygon, At: []float64{x + 11, at - 5, x + 11, at + 5, x + 18, at}, Fill: Bad})
-		p.print(x+25, at+4, label{text: lost(l, sent), size: normal, ink: Bad, bold: true})
+		p.print(x+25, at+4, label{text: Lost(l, sent), size: normal, ink: Bad, bold: true})
 		p.print(x+25, at+20, label{text: fit(plain.Text(l.Text), small, p.Width-x-35), size: small, ink: Text})
 		y += 40
 	}

@@ -98,3 +98,27 @@ func continues(s string) bool {
 func Spaces(s string) string { return spaces.Replace(s) }
 
 var spaces = strings.NewReplacer("\u00a0", " ", "\u202f", " ")
+
+// Wrap breaks a sentence at a number of columns. The first line begins with head, others with indent.
+func Wrap(s, head, indent string, columns int) []string {
+	line, empty := head, true
+	var lines []string
+	for word := range strings.SplitSeq(Glue(Text(s)), " ") {
+		if word == "" {
+			continue
+		}
+		if !empty && Width(line)+1+Width(word) > columns {
+			lines, line, empty = append(lines, line), indent, true
+		}
+		if !empty {
+			line += " "
+		}
+		line += Cut(word, columns-Width(line))
+		empty = false
+	}
+	lines = append(lines, line)
+	for i := range lines {
+		lines[i] = Spaces(lines[i])
+	}
+	return lines
+}

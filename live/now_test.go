@@ -1,0 +1,57 @@
+package live
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestSeriesAreMeansOfSeconds(t *testing.T) {
+	n := &Now{}
+	take := func(e Event) {
+		e.ID = n.Last + 1
+		n.Take(e)
+	}
+	for trial := 1; trial <= 2; trial++ {
+		take(Event{Next: &Next{Number: trial}})
+		for i := range 25 { // ten a second
+			take(Event{Sample: &Sample{Metric: "send_pps", Flow: "up", AtS: 0.1 + float64(i)/10, Value: float64(trial * (i / 10))}})
+		}
+	}
+	x := n.Series[0]
+	if got := fmt.Sprint(x.Values); got != "[0 1 2 0 2 4]" || x.Second != 2 || x.Trial != 2 {
+		t.Errorf("seconds %s, the last whole one %g, trial %d", got, x.Second, x.Trial)
+	}
+	take(Event{Next: &Next{Number: 3}})
+	for i := range 400 { // one a second, a little early or late
+		take(Event{Sample: &Sample{Metric: "send_pps", Flow: "up", AtS: float64(i) + 0.02*float64(i%2), Value: 5}})
+	}
+	if x = n.Series[0]; len(x.Values) != mostKept || x.Values[0] != 5 {
+		t.Errorf("%d values, the first %g", len(x.Values), x.Values[0])
+	}
+}
+
+func TestLeft(t *testing.T) {
+	begin := time.Now()
+	for _, c := range []struct {
+		name   string
+		next   *Next
+		before int
+		first  time.Duration // before the trial that runs
+		at     time.Duration // after it began
+		want   string
+	}{
+		{"between", nil, 0, 0, 0, "0s false"},
+		{"unknown number", &Next{Number: 2, MeasuredSeconds: 10}, 0, 0, 0, "0s false"},
+		{"first", &Next{Number: 1, Trials: 3, WarmupSeconds: 1, MeasuredSeconds: 9}, 0, 0, 4 * time.Second, "26s true"},
+		{"with what trials need besides", &Next{Number: 3, Trials: 4, MeasuredSeconds: 10}, 0, 30 * time.Second, 5 * time.Second, "25s true"},
+		{"resumed", &Next{Number: 8, Trials: 9, MeasuredSeconds: 10}, 5, 30 * time.Second, 5 * time.Second, "25s true"},
+		{"late", &Next{Number: 3, Trials: 3, MeasuredSeconds: 10}, 0, 30 * time.Second, time.Minute, "0s true"},
+	} {
+		n := &Now{Next: c.next, Before: c.before, First: begin.Add(-c.first), Began: begin}
+		left, ok := n.Left(begin.Add(c.at))
+		if got := fmt.Sprint(left, ok); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}

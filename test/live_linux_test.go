@@ -1,0 +1,144 @@
+package test
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal is a pseudo terminal, and what a program wrote to it.
+type terminal struct {
+	*os.File          // the user's side
+	program  *os.File // the program's side
+
+	mu      sync.Mutex
+	written bytes.Buffer
+}
+
+func newTerminal(t *testing.T) *terminal {
+	t.Helper()
+	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudo terminal: %v", err)
+	}
+	n, err := unix.IoctlGetInt(int(user.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &terminal{File: user, program: program}
+	x.resize(80, 24)
+	go func() {
+		b := make([]byte, 1<<14)
+		for {
+			n, err := user.Read(b)
+			x.mu.Lock()
+			x.written.Write(b[:n])
+			x.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { user.Close(); program.Close() })
+	return x
+}
+
+func (x *terminal) resize(columns, rows uint16) {
+	_ = unix.IoctlSetWinsize(int(x.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows})
+}
+
+func (x *terminal) text() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.written.String()
+}
+
+func (x *terminal) waitFor(t *testing.T, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(x.text(), text); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no %q in %q", text, x.text())
+		}
+	}
+}
+
+func (x *terminal) modes(t *testing.T) unix.Termios {
+	t.Helper()
+	modes, err := unix.IoctlGetTermios(int(x.program.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *modes
+}
+
+const enters, leaves = "\x1b[?1049h", "\x1b[?1049l" // xterm's alternate screen
+
+// Whatever ends the screen, the terminal is as it was, and the report follows.
+func TestLiveScreen(t *testing.T) {
+	for name, c := range map[string]struct {
+		seconds string
+		end     func(*terminal, *os.Process)
+		code    int
+		told    string // on the terminal, after the screen
+	}{
+		"end":  {"0.5s", func(*terminal, *os.Process) {}, 0, "soak lab:loopback"},
+		"q":    {"1s", func(x *terminal, _ *os.Process) { io.WriteString(x, "?q") }, 0, "1/1"},
+		"s":    {"60s", func(x *terminal, _ *os.Process) { io.WriteString(x, "s") }, 130, "interrupted"},
+		"ctrl": {"60s", func(x *terminal, _ *os.Process) { io.WriteString(x, "\x03") }, 130, "interrupted"},
+		"term": {"60s", func(_ *terminal, p *os.Process) { _ = p.Signal(syscall.SIGTERM) }, 130, "interrupted"},
+		"storm": {"1s", func(x *terminal, _ *os.Process) {
+			for i := range uint16(500) {
+				x.resize(1+i%250, 1+i%70)
+			}
+		}, 0, "soak lab:loopback"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newTerminal(t)
+			before := x.modes(t)
+			var report bytes.Buffer
+			p := exec.Command(binary, "soak", "lab:loopback", "--rate", "1kpps", "--time", c.seconds, "--no-store", "--live")
+			p.Env = append(os.Environ(), "TERM=xterm-256color")
+			p.Stdin, p.Stdout, p.Stderr = x.program, &report, x.program
+			p.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			x.waitFor(t, "Trial 1/1")
+			if x.modes(t) == before {
+				t.Error("the terminal's modes are not those of a screen")
+			}
+			c.end(x, p.Process)
+			if code := exitCode(orInvalid(p.Wait())); code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			x.waitFor(t, leaves)
+			_, after, _ := strings.Cut(x.text(), leaves)
+			if !strings.Contains(after, c.told) || strings.Contains(after, enters) {
+				t.Errorf("after the screen: %q, want %q in it", after, c.told)
+			}
+			if x.modes(t) != before {
+				t.Error("the terminal's modes are not what they were")
+			}
+			if c.code == 0 && report.Len() == 0 {
+				t.Error("no report")
+			}
+		})
+	}
+}
