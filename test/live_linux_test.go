@@ -69,9 +69,13 @@ func (x *terminal) text() string {
 	return x.written.String()
 }
 
-func (x *terminal) waitFor(t *testing.T, text string) {
+// waitFor waits until a text has come, behind another one.
+func (x *terminal) waitFor(t *testing.T, behind, text string) (after string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(x.text(), text); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, after, _ = strings.Cut(x.text(), behind); strings.Contains(after, text) {
+			return after
+		}
 		if time.Now().After(deadline) {
 			t.Fatalf("no %q in %q", text, x.text())
 		}
@@ -98,11 +102,11 @@ func TestLiveScreen(t *testing.T) {
 		told    string // on the terminal, after the screen
 	}{
 		"end":  {"0.5s", func(*terminal, *os.Process) {}, 0, "soak lab:loopback"},
-		"q":    {"1s", func(x *terminal, _ *os.Process) { io.WriteString(x, "?q") }, 0, "1/1"},
+		"q":    {"0.5s", func(x *terminal, _ *os.Process) { io.WriteString(x, "?q") }, 0, "1/1"},
 		"s":    {"60s", func(x *terminal, _ *os.Process) { io.WriteString(x, "s") }, 130, "interrupted"},
 		"ctrl": {"60s", func(x *terminal, _ *os.Process) { io.WriteString(x, "\x03") }, 130, "interrupted"},
 		"term": {"60s", func(_ *terminal, p *os.Process) { _ = p.Signal(syscall.SIGTERM) }, 130, "interrupted"},
-		"storm": {"1s", func(x *terminal, _ *os.Process) {
+		"storm": {"0.5s", func(x *terminal, _ *os.Process) {
 			for i := range uint16(500) {
 				x.resize(1+i%250, 1+i%70)
 			}
@@ -120,7 +124,7 @@ func TestLiveScreen(t *testing.T) {
 			if err := p.Start(); err != nil {
 				t.Fatal(err)
 			}
-			x.waitFor(t, "Trial 1/1")
+			x.waitFor(t, enters, "Trial 1/1")
 			if x.modes(t) == before {
 				t.Error("the terminal's modes are not those of a screen")
 			}
@@ -128,10 +132,8 @@ func TestLiveScreen(t *testing.T) {
 			if code := exitCode(orInvalid(p.Wait())); code != c.code {
 				t.Errorf("exit code %d, want %d", code, c.code)
 			}
-			x.waitFor(t, leaves)
-			_, after, _ := strings.Cut(x.text(), leaves)
-			if !strings.Contains(after, c.told) || strings.Contains(after, enters) {
-				t.Errorf("after the screen: %q, want %q in it", after, c.told)
+			if after := x.waitFor(t, leaves, c.told); strings.Contains(after, enters) {
+				t.Errorf("after the screen: %q", after)
 			}
 			if x.modes(t) != before {
 				t.Error("the terminal's modes are not what they were")
