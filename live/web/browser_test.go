@@ -220,7 +220,6 @@ func BenchmarkDay(b *testing.B) {
 		test := Watch([]string{"soak", "lab:direct"}, stream, func() {})
 		s := New(Options{Watch: test})
 		h := httptest.NewServer(s)
-		defer h.Close()
 		tab := browser.Start(b)
 		do(b, tab, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(h.URL+"/test/"+test.ID+"?token="+s.Token))
 		stream.Publish(live.Event{Started: &live.Started{}})
@@ -239,6 +238,9 @@ func BenchmarkDay(b *testing.B) {
 				b.Logf("after %2.0f h: browser %.1f MB, server %.1f MB", float64(i)/36000, browserMB, serverMB)
 			}
 		}
+		stream.Publish(live.Event{Done: &live.Done{}}) // ends the connection
+		until(b, tab, `document.getElementById("stop").hidden`)
+		h.Close()
 		s.Close()
 	}
 }
