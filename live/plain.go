@@ -132,8 +132,8 @@ func (n *Now) Status() []string {
 	if n.Next.Setting != "" {
 		all = append(all, n.Next.Setting)
 	}
-	if n.Account != nil {
-		all = append(all, n.Account.Text())
+	if losses := n.Losses(); losses != "" {
+		all = append(all, losses)
 	}
 	return all
 }
@@ -149,22 +149,19 @@ func (n *Next) Whole() time.Duration {
 	return time.Duration((n.WarmupSeconds + n.MeasuredSeconds) * float64(time.Second))
 }
 
-// Text tells the losses by now.
-func (a *Account) Text() string {
+// Losses tell where the packets of the trial that runs, or ran last, were lost by now; "" if nobody knows yet.
+func (n *Now) Losses() string {
 	var parts []string
-	for _, f := range a.Flows {
-		text := fmt.Sprintf("%s: %s sent", f.Name, unit.FormatCount(f.Attempted))
-		rest := f.Lost()
-		for _, l := range f.Lines {
-			n := min(l.Packets, rest)
-			rest -= n
-			text += fmt.Sprintf(", %s lost at %s (%s)", unit.FormatCount(n), l.Layer, l.Cause)
+	for _, p := range n.Paths() {
+		text := fmt.Sprintf("%s sent", unit.FormatCount(p.Sent))
+		if p.Flow != "" {
+			text = p.Flow + ": " + text
 		}
-		switch {
-		case f.Lost() == 0:
+		if len(p.Losses) == 0 {
 			text += ", none lost"
-		case rest > 0:
-			text += fmt.Sprintf(", %s lost and not named yet", unit.FormatCount(rest))
+		}
+		for i, l := range p.Losses {
+			text += [2]string{", lost: ", ", "}[min(i, 1)] + unit.FormatCount(l.Packets) + " " + l.Text
 		}
 		parts = append(parts, text)
 	}

@@ -12,7 +12,7 @@ import (
 func paths(rows []table.Row) []Section {
 	return eachFlow(rows, func(g table.Group, of string) Section {
 		p := pathOf(g)
-		p.Title += of
+		p.Title, p.Flow = p.Title+of, strings.TrimPrefix(of, ", ")
 		return p
 	})
 }

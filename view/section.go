@@ -174,6 +174,7 @@ type Gap struct {
 // Path shows where packets ended, node by node.
 type Path struct {
 	Title, Note    string
+	Flow           string   // its name, if there are several
 	Nodes          []string // in travel order
 	Sent, Received uint64
 	Losses         []Loss

@@ -65,7 +65,7 @@ func (f *feed) take(e live.Event) {
 
 // flush sends a message of the events that wait; there may be more of them.
 func (f *feed) flush() error {
-	m := message{Events: f.wait[:min(len(f.wait), mostEvents)], Now: now{Verdict: f.now.Answers()}}
+	m := message{Events: f.wait[:min(len(f.wait), mostEvents)], Now: now{Verdict: f.now.Answers(), Losses: f.now.Losses()}}
 	if left, ok := f.now.Left(f.now.Time); ok {
 		m.Now.Left = unit.FormatMoment(left.Seconds())
 	}
@@ -73,9 +73,6 @@ func (f *feed) flush() error {
 		status := f.now
 		status.Account = nil // stands below
 		m.Now.Status = status.Status()
-	}
-	if f.now.Account != nil {
-		m.Now.Losses = f.now.Account.Text()
 	}
 	text, err := json.Marshal(m)
 	if err != nil {

@@ -72,14 +72,14 @@ func TestEvents(t *testing.T) {
 	s, test, h := watched(t, stream)
 	stream.Publish(live.Event{Started: &live.Started{Run: "r"}})
 	stream.Publish(live.Event{Next: &live.Next{Number: 1, Trials: 3, MeasuredSeconds: 2}})
-	stream.Publish(live.Event{Account: &live.Account{Flows: []model.FlowSoFar{{Name: "up", Attempted: 9, Received: 7}}}})
+	stream.Publish(live.Event{Account: &live.Account{Flows: []model.FlowSoFar{{Name: "up", Protocol: model.UDP, From: "a", To: "b", Attempted: 9, Received: 7}}}})
 	whole, resumed, confused := open(t, s, h, test, ""), open(t, s, h, test, "2"), open(t, s, h, test, "77")
 	stream.Publish(live.Event{Trial: &live.Trial{Number: 1, Text: "64 B"}})
 	stream.Publish(live.Event{Findings: &[]model.Finding{{Level: "answer", Text: "All is lost."}}})
 	stream.Publish(live.Event{Done: &live.Done{Run: "r"}})
 	ids, last, rest := messages(t, whole)
 	if fmt.Sprint(ids) != "[1 2 3 4 5 6]" || last.Verdict != "All is lost." || last.Status != nil ||
-		last.Losses != "up: 9 sent, 2 lost and not named yet" || !strings.Contains(rest, "id: 6\n") {
+		last.Losses != "9 sent, lost: 2 unexplained" || !strings.Contains(rest, "id: 6\n") {
 		t.Errorf("from the beginning: %v, then %+v, and %q", ids, last, rest)
 	}
 	for name, answer := range map[string]*http.Response{"[3 4 5 6]": resumed, "[1 2 3 4 5 6]": confused} {
