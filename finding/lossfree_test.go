@@ -75,7 +75,7 @@ func TestLossFreeSays(t *testing.T) {
 			"pelt tune advise"}},
 		"sender": {over(2e6, model.LayerNetwork), []string{"Loss-free to at least 1.00 Mpps. The sender was the limit."}},
 		"starved": {func(_ float64, f *model.FlowResult) {
-			if trials++; trials%3 != 1 {
+			if trials++; trials%4 != 1 {
 				f.SendPPS /= 2
 			}
 		}, []string{"No rate without loss was found: the sender was the limit"}},
