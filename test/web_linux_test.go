@@ -52,7 +52,7 @@ func onPage(t *testing.T, tab context.Context, actions ...chromedp.Action[chrome
 	}
 }
 
-// press presses a button with the keyboard: what loads above it moves it away from under a pointer.
+// press presses a button with the keyboard.
 func press(t *testing.T, tab context.Context, button string) {
 	t.Helper()
 	onPage(t, tab, chromedp.Focus(button), chromedp.KeyEvent("\r"))
@@ -79,7 +79,7 @@ func TestWebStartsTests(t *testing.T) {
 	server, address := pages(t, "web")
 	tab := browser.Start(t)
 	form := []chromedp.Action[chromedp.Void]{chromedp.SendKeys("#target", "lab:direct"), chromedp.SendKeys("#rate", "5kpps"),
-		chromedp.SendKeys("#payload", "64,128,512"), chromedp.SendKeys("#time", "1s"), chromedp.SendKeys("#repeats", "50"),
+		chromedp.SendKeys("#payload", "64,128,512"), chromedp.SendKeys("#time", "2s"), chromedp.SendKeys("#repeats", "50"),
 		chromedp.Click("form button")}
 	onPage(t, tab, append([]chromedp.Action[chromedp.Void]{chromedp.EmulateViewport(1280, 900), chromedp.Navigate(address),
 		chromedp.Click(`a[href="/new"]`), chromedp.WaitVisible("#target")}, form...)...)
