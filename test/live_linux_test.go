@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/testenv"
 )
 
 // terminal is a pseudo terminal, and what a program wrote to it.
@@ -93,6 +96,49 @@ func (x *terminal) modes(t *testing.T) unix.Termios {
 
 const enters, leaves = "\x1b[?1049h", "\x1b[?1049l" // xterm's alternate screen
 
+// shows starts a program on the terminal, and waits until it draws a screen.
+func (x *terminal) shows(t *testing.T, p *exec.Cmd, report io.Writer, before unix.Termios) {
+	t.Helper()
+	p.Env = append(os.Environ(), "TERM=xterm-256color")
+	p.Stdin, p.Stdout, p.Stderr = x.program, report, x.program
+	if p.SysProcAttr == nil {
+		p.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	p.SysProcAttr.Setsid, p.SysProcAttr.Setctty = true, true
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	x.waitFor(t, enters, "Trial 1/1")
+	if x.modes(t) == before {
+		t.Error("the terminal's modes are not those of a screen")
+	}
+}
+
+// A lab of a usual user is the work of a child, which draws the screen.
+func TestLiveScreenOfKilledChild(t *testing.T) {
+	testenv.Root(t) // to become a usual user
+	if err := os.Chmod(filepath.Dir(binary), 0o711); err != nil {
+		t.Fatal(err)
+	}
+	x := newTerminal(t)
+	before := x.modes(t)
+	p := exec.Command(binary, "soak", "lab:direct", "--rate", "1kpps", "--time", "60s", "--no-store", "--live")
+	p.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	x.shows(t, p, io.Discard, before)
+	for _, child := range childrenOf(p.Process.Pid) {
+		if err := unix.Kill(child, unix.SIGKILL); err != nil {
+			t.Error(err)
+		}
+	}
+	if code := exitCode(orInvalid(p.Wait())); code != 137 {
+		t.Errorf("exit code %d, want that of a killed program", code)
+	}
+	x.waitFor(t, enters, leaves)
+	if x.modes(t) != before {
+		t.Error("the terminal's modes are not what they were")
+	}
+}
+
 // Whatever ends the screen, the terminal is as it was, and the report follows.
 func TestLiveScreen(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -118,16 +164,7 @@ func TestLiveScreen(t *testing.T) {
 			before := x.modes(t)
 			var report bytes.Buffer
 			p := exec.Command(binary, "soak", "lab:loopback", "--rate", "1kpps", "--time", c.seconds, "--no-store", "--live")
-			p.Env = append(os.Environ(), "TERM=xterm-256color")
-			p.Stdin, p.Stdout, p.Stderr = x.program, &report, x.program
-			p.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-			if err := p.Start(); err != nil {
-				t.Fatal(err)
-			}
-			x.waitFor(t, enters, "Trial 1/1")
-			if x.modes(t) == before {
-				t.Error("the terminal's modes are not those of a screen")
-			}
+			x.shows(t, p, &report, before)
 			c.end(x, p.Process)
 			if code := exitCode(orInvalid(p.Wait())); code != c.code {
 				t.Errorf("exit code %d, want %d", code, c.code)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -96,24 +97,14 @@ func TestWebStartsTests(t *testing.T) {
 	onPage(t, tab, chromedp.Click(`nav a[href="/new"]`), chromedp.WaitVisible("#target"))
 	onPage(t, tab, form...)
 	untilPage(t, tab, `document.querySelectorAll("#trials li").length > 0`)
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", server.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", server.Process.Pid))
-	for _, thread := range threads {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", server.Process.Pid, thread.Name()))
-		children = append(children, text...)
-	}
-	if len(strings.Fields(string(children))) == 0 {
+	children := childrenOf(server.Process.Pid)
+	if len(children) == 0 {
 		t.Fatal("no child carries the test out")
 	}
 	if err := server.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for _, child := range strings.Fields(string(children)) {
-		var pid int
-		_, _ = fmt.Sscan(child, &pid)
+	for _, pid := range children {
 		for deadline := time.Now().Add(5 * time.Second); unix.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
 			state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			if strings.Contains(string(state), ") Z ") { // ended, and nobody asked how
@@ -124,6 +115,20 @@ func TestWebStartsTests(t *testing.T) {
 			}
 		}
 	}
+}
+
+// childrenOf lists the processes that a process started.
+func childrenOf(pid int) (list []int) {
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, thread := range threads {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, thread.Name()))
+		for _, child := range strings.Fields(string(text)) {
+			if id, err := strconv.Atoi(child); err == nil {
+				list = append(list, id)
+			}
+		}
+	}
+	return list
 }
 
 // pelt TEST --web shows the test itself, from its beginning, and stops it.

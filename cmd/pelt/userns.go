@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pelt/lab"
+	fullscreen "pelt/live/screen"
 	"pelt/run"
 )
 
@@ -21,8 +22,16 @@ func viaUserNamespace(target string, stderr io.Writer) (done bool, err error) {
 		return false, fmt.Errorf("no right to make network namespaces: %s", why)
 	}
 	fmt.Fprintln(stderr, "not root: building the lab in an unprivileged user namespace")
-	return true, ended(lab.RunInUserNamespace(os.Args[1:]))
+	back := fullscreen.Remember(os.Stdin, os.Stderr)
+	code, err := lab.RunInUserNamespace(os.Args[1:])
+	if code > killed {
+		back() // it may have drawn on the terminal
+	}
+	return true, ended(code, err)
 }
+
+// killed is what a shell adds to the number of the signal that ended a program.
+const killed = 128
 
 // needsUserNamespace reports whether a target is a lab that this user may not build.
 func needsUserNamespace(target string) bool {

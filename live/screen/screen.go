@@ -10,6 +10,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
 
 	"pelt/live"
 )
@@ -56,6 +58,17 @@ func (s Screen) Show(ctx context.Context, now *live.Now, past []live.Event, r *l
 		return fmt.Errorf("the screen ended: %w", err)
 	}
 	return nil
+}
+
+// Remember notes how a terminal is. back makes it so again after a program that drew on it was killed.
+func Remember(in, out *os.File) (back func()) {
+	state, err := term.GetState(in.Fd())
+	return func() {
+		if err == nil && term.Restore(in.Fd(), state) == nil {
+			fmt.Fprint(out, ansi.ResetModifyOtherKeys, ansi.PopKittyKeyboard(1), ansi.ResetModeBracketedPaste,
+				ansi.ResetModeSynchronizedOutput, ansi.ResetModeAltScreenSaveCursor, ansi.SetModeTextCursorEnable)
+		}
+	}
 }
 
 // viewer is the model of bubbletea. Its fields but for now belong to bubbletea's goroutine.
