@@ -69,7 +69,10 @@ func (f *Feed) begin(d *model.Document) {
 	started := Started{Run: d.ID, Command: d.Plan.Command, Target: d.Plan.Target, Arguments: d.Arguments}
 	var ends []string
 	for _, h := range d.Host {
-		started.Nodes, ends = append(started.Nodes, h.Node), append(ends, h.Node+" "+h.Name)
+		ends = append(ends, h.Node+" "+h.Name)
+	}
+	if len(d.Plan.Flows) > 0 {
+		started.Nodes = view.Nodes(d, d.Plan.Flows[0].From, d.Plan.Flows[0].To)
 	}
 	if d.Lab != nil {
 		started.Nodes, ends = d.Lab.Nodes, []string{view.Way(d.Lab.Nodes)}

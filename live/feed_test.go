@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pelt/engine"
@@ -155,5 +156,18 @@ func TestFeedFigures(t *testing.T) {
 				t.Errorf("%s of %s: %v, %v; want %v, %v", m.Name, trial.Figures[k].Flow, got, told, want, ok)
 			}
 		}
+	}
+}
+
+func TestRouterIsOnThePath(t *testing.T) {
+	s := &Stream{}
+	d := &model.Document{Router: &model.RouterFacts{}, Plan: model.Plan{Command: "router", Target: "192.0.2.7",
+		Flows: []model.Flow{{Name: "up", From: "sender", To: "receiver"}}},
+		Host: []model.Host{{Node: "sender", Name: "a"}, {Node: "receiver", Name: "b"}}}
+	(&Feed{Stream: s}).Take(run.Event{Document: d})
+	past, r := s.Read(0)
+	r.Close()
+	if got := strings.Join(past[0].Started.Nodes, " "); got != "sender router receiver" {
+		t.Errorf("nodes %q, want the router between the hosts", got)
 	}
 }

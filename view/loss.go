@@ -47,7 +47,7 @@ func eachFlow(rows []table.Row, section func(g table.Group, of string) Section) 
 // pathOf places the losses of one flow on the nodes and links that it passed.
 func pathOf(g table.Group) Path {
 	f := g.Rows[0].Flow
-	p := Path{Title: "Where the packets went", Nodes: nodesOf(g.Rows[0].Doc, f.From, f.To),
+	p := Path{Title: "Where the packets went", Nodes: Nodes(g.Rows[0].Doc, f.From, f.To),
 		Sent: uint64(g.Sum("attempted_packets")), Received: uint64(g.Sum("received_packets"))}
 	for _, l := range finding.Losses(g.Rows) {
 		node, link := p.place(l.Layer, l.Host)
@@ -58,8 +58,8 @@ func pathOf(g table.Group) Path {
 
 const mostNodes = 6
 
-// nodesOf are the nodes between two ends, in the order in which the flow passes them.
-func nodesOf(d *model.Document, from, to string) []string {
+// Nodes are the nodes between two ends, in the order in which the flow passes them.
+func Nodes(d *model.Document, from, to string) []string {
 	nodes := []string{from, to}
 	switch {
 	case d.Lab != nil && len(d.Lab.Nodes) > 1:
