@@ -108,17 +108,14 @@ func (t *tests) start(args []string, code string, form url.Values) (*Test, error
 		}
 	}
 	c := &child{cmd: exec.Command(t.program, append(slices.Clone(args), "--json-lines", "-")...), patience: t.stopTime,
-		stream: &live.Stream{}, stopped: make(chan struct{})}
+		stream: &live.Stream{}, stopped: make(chan struct{}), over: make(chan struct{})}
 	if code != "" {
 		c.cmd.Env = append(os.Environ(), "PELT_CODE="+code)
 	}
 	one := &Test{Line: commandLine(args), Stream: c.stream, Stop: sync.OnceFunc(func() { close(c.stopped) }), form: form,
-		over: make(chan struct{})}
+		over: c.over}
 	begun := make(chan error)
-	go func() {
-		defer close(one.over)
-		c.run(begun)
-	}()
+	go c.run(begun)
 	if err := <-begun; err != nil {
 		return nil, fmt.Errorf("start a test: %w", err)
 	}
@@ -146,6 +143,7 @@ type child struct {
 	patience time.Duration
 	stream   *live.Stream
 	stopped  chan struct{} // closed: it is to end
+	over     chan struct{} // closed: it has ended
 	killed   bool
 }
 
@@ -167,7 +165,7 @@ func (c *child) run(begun chan<- error) {
 	ended, cancel := context.WithCancel(context.Background())
 	var watch sync.WaitGroup
 	watch.Go(func() { c.end(ended) })
-	done, err := c.read(out)
+	last, err := c.read(out)
 	if err != nil {
 		_ = c.cmd.Process.Kill()
 	}
@@ -180,13 +178,16 @@ func (c *child) run(begun chan<- error) {
 		why = fmt.Sprintf("it did not end within %v of the stop, and was killed; what it had measured is kept", c.patience)
 	case err != nil:
 		why = err.Error()
-	case !done:
+	case last == nil:
 		if why = said.why(); why == "" {
 			why = fmt.Sprintf("it ended without a word: %v", waited)
 		}
 	}
+	close(c.over) // before the last event: a reader who sees it may ask for the run, or start another test
 	if why != "" {
 		c.stream.Publish(live.Event{Done: &live.Done{Error: why}})
+	} else {
+		c.stream.Append(*last)
 	}
 }
 
@@ -207,20 +208,15 @@ func (c *child) end(ended context.Context) {
 	c.killed = c.cmd.Process.Kill() == nil
 }
 
-// read takes the events of the child until its output ends. The last one is held back until then: a reader who sees
-// it may ask for the run.
-func (c *child) read(out io.Reader) (done bool, err error) {
-	var last *live.Event
+// read takes the events of the child until its output ends, but for the last.
+func (c *child) read(out io.Reader) (last *live.Event, err error) {
 	for d := json.NewDecoder(bufio.NewReader(out)); ; {
 		var e live.Event
 		switch err := d.Decode(&e); {
 		case errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed):
-			if last != nil {
-				c.stream.Append(*last)
-			}
-			return last != nil, nil
+			return last, nil
 		case err != nil:
-			return false, fmt.Errorf("its events cannot be read: %w", err)
+			return nil, fmt.Errorf("its events cannot be read: %w", err)
 		case e.Done != nil:
 			last = &e
 		default:

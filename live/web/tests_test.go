@@ -67,7 +67,9 @@ func all(t *Test) (list []live.Event) {
 	list, r := t.Stream.Read(0)
 	defer r.Close()
 	for e := range r.C {
-		list = append(list, e)
+		if list = append(list, e); e.Done != nil && !t.Over() {
+			list = append(list, live.Event{Note: "told of its end before it had ended"})
+		}
 	}
 	return list
 }
