@@ -134,13 +134,14 @@ func busy(stream *live.Stream) {
 	stream.Publish(live.Event{Findings: &[]model.Finding{{Level: "answer", Text: "Carries 11 kpps at 18 B."}}})
 	stream.Publish(live.Event{Note: "the link at sender was measured first"})
 	stream.Publish(live.Event{Next: &live.Next{Number: 2, Trials: 14, Setting: "64 B", WarmupSeconds: 1, MeasuredSeconds: 30}})
-	line := model.Line{Layer: model.LayerReceiverBuffer, Cause: "SOCKET_RCVBUFF"}
+	line := model.Line{Layer: model.LayerReceiverBuffer, Host: "receiver", Cause: "SOCKET_RCVBUFF"}
 	for i := range 200 {
 		at := float64(i) / 10
 		samples(stream, at, 100_000, 100_000-float64(i*i))
 		line.Packets += uint64(i * i / 10)
 		n := uint64(10_000 * (i + 1))
-		stream.Publish(live.Event{Account: &live.Account{ElapsedS: at, Flows: []model.FlowSoFar{{Name: "up", Attempted: n,
+		stream.Publish(live.Event{Account: &live.Account{ElapsedS: at, Flows: []model.FlowSoFar{{Name: "up", Protocol: model.UDP,
+			From: "sender", To: "receiver", Attempted: n,
 			Received: n - line.Packets, Lines: []model.Line{line}}}}})
 	}
 	for core := range 4 {
@@ -157,7 +158,7 @@ func TestLivePage(t *testing.T) {
 	do(t, tab, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(h.URL+"/test/"+test.ID+"?token="+s.Token))
 	until(t, tab, `document.querySelectorAll(".plot canvas").length === 2`)
 	text := evaluate[string](t, tab, `document.body.innerText`)
-	for _, want := range []string{"Carries 11 kpps at 18 B.", "2/14", "up: 100 kpps sent, 60.4 kpps received", "receiver-buffer (SOCKET_RCVBUFF)",
+	for _, want := range []string{"Carries 11 kpps at 18 B.", "2/14", "up: 100 kpps sent, 60.4 kpps received", "receiver socket buffer full",
 		"receiver core 3 93 %", "the link at sender was measured first", "1 18 B 12 kpps sent, 11 kpps received"} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("the page does not say %q:\n%s", want, text)

@@ -76,11 +76,11 @@ func all(t *Test) (list []live.Event) {
 
 func TestChild(t *testing.T) {
 	list := fakeTests(t)
-	list.stopTime = 100 * time.Millisecond
+	list.stopTime = 2 * time.Second
 	for command, want := range map[string]string{
 		"finish": "",
 		"wait":   "",
-		"deaf":   "it did not end within 100ms of the stop, and was killed; what it had measured is kept",
+		"deaf":   "it did not end within 2s of the stop, and was killed; what it had measured is kept",
 		"wrong":  "target: want HOST",
 		"crash":  "panic: oh",
 		"noise":  "its events cannot be read: invalid character 'o' in literal null (expecting 'u')",

@@ -103,7 +103,8 @@ func (f *fake) listen(in io.Reader, out io.Writer, requests chan<- string, hangs
 		if err != nil {
 			return
 		}
-		request := requestLine.FindStringSubmatch(line)
+		request, deaf := requestLine.FindStringSubmatch(line), false
+		f.set(func() { deaf = f.deaf })
 		switch {
 		case hangs:
 		case f.greets != "":
@@ -111,7 +112,7 @@ func (f *fake) listen(in io.Reader, out io.Writer, requests chan<- string, hangs
 			return
 		case request != nil && request[3] == "uname":
 			fmt.Fprintf(out, "Welcome to the router\n\n%sB 0\n%s\n\n%[1]sE 0\n", request[1], f.system)
-		case f.deaf:
+		case deaf:
 		case request != nil:
 			f.set(func() { f.pending++; f.most = max(f.most, f.pending) })
 			requests <- strings.Join(request[1:], " ")
