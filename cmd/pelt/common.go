@@ -115,12 +115,12 @@ func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 	s := f.newScreen(c, stop)
 	s.Before = append(s.Before, f.notes...)
 	if err := s.writeLines(c, f.lines); err != nil {
-		return err
+		return errors.Join(err, s.end(model.Document{}, err))
 	}
 	if st == nil {
 		st = f.openStore(s)
 	}
-	defer f.serveWeb(c, s)()
+	defer f.serveWeb(c, s, stop)()
 	doc, err := execute(f.options(s, st))
 	err = errors.Join(err, s.end(doc, err))
 	f.output.quiet = f.lines == "-"

@@ -93,14 +93,12 @@ func offers() (list []web.Offer) {
 	return list
 }
 
-// serveWeb shows the run in a browser until end is called. A test goes on without it.
-func (f *commonFlags) serveWeb(c *cobra.Command, s *screen) (end func()) {
+// serveWeb shows the run in a browser until end is called; stop ends the run. A test goes on without it.
+func (f *commonFlags) serveWeb(c *cobra.Command, s *screen, stop func()) (end func()) {
 	if !f.web {
 		return func() {}
 	}
-	ctx, stop := context.WithCancel(c.Context())
-	c.SetContext(ctx) // of the test
-	serving, finish := context.WithCancel(context.WithoutCancel(ctx))
+	serving, finish := context.WithCancel(context.WithoutCancel(c.Context()))
 	said, ended := make(chan struct{}), make(chan struct{})
 	first := sync.OnceFunc(func() { close(said) })
 	go func() {
@@ -123,6 +121,5 @@ func (f *commonFlags) serveWeb(c *cobra.Command, s *screen) (end func()) {
 	return func() {
 		finish()
 		<-ended
-		stop()
 	}
 }
