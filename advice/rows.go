@@ -105,7 +105,7 @@ func (r *row) advise(q *question) (a model.Advice, ok bool) {
 	}
 	numbers, ok := parseAll(a.Present)
 	most, bounded := q.number(a.Knob + "_max")
-	if !ok || r.ofCard && !bounded {
+	if !ok || r.ofCard && !bounded || len(numbers) > 1 && !strings.HasPrefix(r.knob, "net.") { // only a sysctl has several
 		return a, false
 	}
 	value, formula := r.want(q, numbers[0])
