@@ -62,7 +62,7 @@ func TestRunsInBrowser(t *testing.T) {
 	do(`q.value = "sweep"; q.dispatchEvent(new Event("input"))`)
 	until("search as you type", `count.textContent === "1 of 3 runs match." && rows.children.length === 1`)
 	do(`document.querySelector(".runs a").click()`)
-	until("the page of the run", `document.querySelector("h1") && document.querySelector("#name")`)
+	until("the page of the run", `document.readyState === "complete" && document.querySelector("h1") && document.querySelector("#name")`)
 	do(`document.querySelector("details").open = true; document.querySelector("#name").value = "the old switch";
 	  document.querySelector("#tags").value = "lan"; document.querySelector("#name").form.querySelector("button").click()`)
 	until("the name", `document.title.startsWith("the old switch")`)
@@ -76,7 +76,7 @@ func TestRunsInBrowser(t *testing.T) {
 
 	// The first chosen is the baseline, though it stands below the other.
 	do(`location.href = "/"`)
-	until("the list", `document.querySelector("#tray") !== null && rows.children.length === 3`)
+	until("the list", `document.readyState === "complete" && document.querySelector("#tray") !== null && rows.children.length === 3`)
 	do(`document.querySelector('input[value="` + a + `"]').click(); document.querySelector('input[value="` + b + `"]').click()`)
 	until("what is chosen", `tray.textContent.includes("(baseline), 2.")`)
 	do(`document.querySelector(".tray button").click()`)
@@ -84,7 +84,7 @@ func TestRunsInBrowser(t *testing.T) {
 	looks(t, tab, "compare")
 
 	do(`location.href = "/run/` + b + `"`)
-	until("the run to delete", `location.pathname.endsWith("`+b+`") && document.querySelector(".tools") !== null`)
+	until("the run to delete", `document.readyState === "complete" && location.pathname.endsWith("`+b+`") && document.querySelector(".tools") !== null`)
 	do(`document.querySelector('form[action="/delete"] button').click()`)
 	until("the run is gone", `location.pathname === "/" && rows.children.length === 2 && removals.textContent.includes("Undo")`)
 	looks(t, tab, "undo")
