@@ -14,12 +14,10 @@ import (
 )
 
 type bpfCounts struct {
-	_       structs.HostLayout
-	Exit    [16]uint64
-	Nested  uint64
-	Done    [4]uint64
-	Depth   uint32
-	Running uint32
+	_      structs.HostLayout
+	Exit   [16]uint64
+	Nested uint64
+	Done   [2]uint64
 }
 
 type bpfExitReason uint32
@@ -71,7 +69,7 @@ const (
 	bpfLimitsLIVE_FLOWS     bpfLimits = 16384
 	bpfLimitsLIVE_PORTS     bpfLimits = 16
 	bpfLimitsTAPS           bpfLimits = 8
-	bpfLimitsNESTING        bpfLimits = 4
+	bpfLimitsSTACK_SIZE     bpfLimits = 16384
 	bpfLimitsCOUNT_ONLY     bpfLimits = 255
 )
 

@@ -73,6 +73,10 @@ struct sk_buff {
 	unsigned char *data;
 };
 
+struct task_struct {
+	void *stack;
+};
+
 struct skb_shared_info {
 	unsigned short gso_size;
 	unsigned int gso_type;

@@ -15,7 +15,7 @@ enum limits {
 	LIVE_FLOWS = 16384,     /* pairs of site and 5-tuple in the live view */
 	LIVE_PORTS = 16,
 	TAPS = 8,          /* functions whose drops are copies for sniffers, or parts of a packet */
-	NESTING = 4,       /* programs that interrupt each other on one processor */
+	STACK_SIZE = 16384, /* of a task, with pages of 4 KiB */
 	COUNT_ONLY = 0xff, /* in stream.bits: no verdicts */
 };
 
@@ -107,9 +107,7 @@ struct page {
 struct counts {
 	__u64 exit[EXITS];
 	__u64 nested;        /* drops that the second program took over */
-	__u64 done[NESTING]; /* drops that the first program has handled and the second not seen yet */
-	__u32 depth;         /* of them */
-	__u32 running;       /* the first program is at work */
+	__u64 done[2];       /* the drop that the first program has handled and the second not seen yet, see on_interrupt */
 };
 
 struct held_key {
