@@ -1,15 +1,21 @@
 package engine
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
 // ConsentLasts is how long a sender goes on after the last check that its receiver got and answered.
 const ConsentLasts = 5 * time.Second
+
+// ErrLapsed is what a sender ends with whose consent ran out before its keeper could stop it.
+var ErrLapsed = errors.New("this host was too busy to hear from the receiver in time: its consent is gone (RFC 7675)")
 
 const (
 	checkEvery = int64(250 * time.Millisecond) // and half of it, and so on, for each such time without an answer
@@ -19,6 +25,7 @@ const (
 	hearEvery  = int64(50 * time.Millisecond)  // while an answer may come
 	checkStep  = int64(time.Millisecond)       // checks closer than this are due together
 	checkLate  = int64(20 * time.Millisecond)  // a thread may be this late, on a busy host, and send all checks that were due
+	keeperLate = int64(time.Second)            // and no later, or it is not the receiver who was silent
 )
 
 // ConsentKeeper asks a sender's receiver over each 5-tuple whether it still consents: RFC 7675,
@@ -36,6 +43,7 @@ type ConsentKeeper struct {
 	sent    uint64
 	fastest int64 // ns between checks of a stream
 	streams []keptStream
+	looked  int64 // when Lost was asked last
 	gone    error
 }
 
@@ -51,7 +59,7 @@ func NewConsentKeeper(o Order, now int64) *ConsentKeeper {
 	if pps, paced := o.Flow.Rate.PPS(o.Flow.PayloadBytes); paced {
 		most = max(min(pps/float64(checkShare*o.Flow.Streams), most), leastPPS)
 	}
-	k := &ConsentKeeper{order: o, secret: newNonce(), fastest: int64(1e9 / most)}
+	k := &ConsentKeeper{order: o, secret: newNonce(), fastest: int64(1e9 / most), looked: now}
 	for range o.Flow.Streams {
 		k.streams = append(k.streams, keptStream{since: now, asked: now, pause: checkEvery})
 	}
@@ -117,10 +125,24 @@ func (k *ConsentKeeper) Awaits(stream int) bool {
 	return k.streams[stream].asked > k.streams[stream].since
 }
 
+// Until is when the consent runs out that there is on every stream. Who sends must not send from then on, also while
+// its keeper gets no core to run on.
+func (k *ConsentKeeper) Until() int64 {
+	first := slices.MinFunc(k.streams, func(a, b keptStream) int { return cmp.Compare(a.since, b.since) })
+	return first.since + int64(ConsentLasts)
+}
+
 // Lost says why the sender must end, nil while there is consent on every stream.
 func (k *ConsentKeeper) Lost(now int64) error {
+	late := now - k.looked
+	k.looked = now
 	for i, s := range k.streams {
-		if k.gone == nil && now-s.since > int64(ConsentLasts) {
+		switch {
+		case k.gone != nil || now-s.since < int64(ConsentLasts):
+		case late > keeperLate:
+			k.gone = fmt.Errorf("this host was too busy to ask the receiver for %.1f s: its consent is gone (RFC 7675)",
+				float64(late)/1e9)
+		default:
 			k.gone = fmt.Errorf("the receiver did not answer for %v on stream %d: its consent is gone (RFC 7675)",
 				ConsentLasts, i)
 		}

@@ -183,3 +183,14 @@ func TestConsentOfEachStream(t *testing.T) {
 		t.Errorf("lost after %v: %v", lost, k.gone)
 	}
 }
+
+// A keeper that got no core cannot say that the receiver was silent.
+func TestKeeperWithoutACore(t *testing.T) {
+	k := newKeeping("max", 2)
+	k.run(time.Second, 0, k.agrees)
+	until := k.Until()
+	k.now += int64(30 * time.Second)
+	if err := k.Lost(k.now); until > k.now || err == nil || !strings.Contains(err.Error(), "too busy to ask the receiver for 30.") {
+		t.Errorf("consent until %d, at %d lost with %v", until, k.now, err)
+	}
+}

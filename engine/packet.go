@@ -40,10 +40,6 @@ func ParseHeader(b []byte) (h Header, ok bool) {
 	return Header{Trial: uint16(hi >> 32), Sequence: hi<<16&mask48 | lo>>48, SendNanos: lo & mask48}, true
 }
 
-// Elapsed48 returns b-a in nanoseconds for two 48-bit readings of one clock,
-// signed, right as long as they lie less than 39 h apart.
-func Elapsed48(a, b uint64) int64 { return int64((b-a)<<16) >> 16 }
-
 // Fill writes what stands in a payload beyond the header: bytes that do not compress.
 func Fill(b []byte) {
 	x := uint64(0x9e3779b97f4a7c15) // xorshift64, Marsaglia 2003

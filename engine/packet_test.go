@@ -31,22 +31,6 @@ func TestHeaderLayout(t *testing.T) {
 	}
 }
 
-func TestElapsed48(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		a, b uint64
-		want int64
-	}{
-		{"forward", 10, 25, 15},
-		{"backward", 25, 10, -15},
-		{"over the wrap", mask48, 4, 5},
-	} {
-		if got := Elapsed48(c.a, c.b); got != c.want {
-			t.Errorf("%s: Elapsed48(%d, %d) = %d, want %d", c.name, c.a, c.b, got, c.want)
-		}
-	}
-}
-
 func FuzzParseHeader(f *testing.F) {
 	f.Add([]byte{0x9e, 0x17, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14})
 	f.Add([]byte{})

@@ -94,14 +94,17 @@ func (e *Sockets) call(ctx context.Context, i int) error {
 }
 
 // Consented runs what sends for as long as the receiver consents on every stream; else it calls
-// stop, and says so. Other ends just run.
-func (e *Sockets) Consented(run func() error, stop func()) error {
+// stop, and says so. It tells extend until when there is consent: what sends must end by itself then, with
+// engine.ErrLapsed, as nobody may get a core to stop it. Other ends just run.
+func (e *Sockets) Consented(run func() error, stop func(), extend func(until int64)) error {
 	if e.order.Role != engine.Send {
 		return run()
 	}
+	k := engine.NewConsentKeeper(e.order, e.settings.clock.Now())
+	extend(k.Until())
 	over, kept := make(chan struct{}), make(chan error)
 	go func() {
-		err := e.keepConsent(over)
+		err := e.keepConsent(k, extend, over)
 		if err != nil {
 			stop()
 		}
@@ -109,7 +112,11 @@ func (e *Sockets) Consented(run func() error, stop func()) error {
 	}()
 	err := run()
 	close(over)
-	return errors.Join(<-kept, err)
+	lost := <-kept
+	if errors.Is(err, engine.ErrLapsed) {
+		return cmp.Or(k.Lost(e.settings.clock.Now()), err)
+	}
+	return errors.Join(lost, err)
 }
 
 // mostHeard bounds what is read of a stream at once: a peer may send anything.
@@ -117,9 +124,8 @@ const mostHeard = 64
 
 // keepConsent returns when sending is over, or why it must be. It reads the sockets, as
 // nobody else does who sends.
-func (e *Sockets) keepConsent(over <-chan struct{}) error {
+func (e *Sockets) keepConsent(k *engine.ConsentKeeper, extend func(until int64), over <-chan struct{}) error {
 	clock := e.settings.clock
-	k := engine.NewConsentKeeper(e.order, clock.Now())
 	tick := time.NewTimer(k.Wait(clock.Now()))
 	defer tick.Stop()
 	for {
@@ -143,6 +149,7 @@ func (e *Sockets) keepConsent(over <-chan struct{}) error {
 		if err := k.Lost(clock.Now()); err != nil {
 			return err
 		}
+		extend(k.Until())
 		for i := range e.sockets {
 			e.ask(k, i)
 		}
@@ -150,10 +157,12 @@ func (e *Sockets) keepConsent(over <-chan struct{}) error {
 	}
 }
 
-// ask sends the checks of a stream that are due. Lost ones are not sent again: others follow.
+// ask sends the checks of a stream that are due. Lost ones are not sent again: others follow. Of those that become due
+// meanwhile it sends none, for on a slow host there are always some.
 func (e *Sockets) ask(k *engine.ConsentKeeper, stream int) {
+	now := e.settings.clock.Now()
 	for {
-		m, due := k.Ask(stream, e.settings.clock.Now())
+		m, due := k.Ask(stream, now)
 		if !due {
 			return
 		}

@@ -2,6 +2,7 @@ package udp
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -11,12 +12,14 @@ import (
 
 	"pelt/engine"
 	"pelt/model"
+	"pelt/unit"
 )
 
 // deaf is a socket to a peer that never answers.
 type deaf struct {
 	socket
 	begun time.Time
+	takes time.Duration // for a write
 	sent  []time.Duration
 }
 
@@ -25,6 +28,7 @@ func (s *deaf) try(b []byte) error     { return s.write(b) }
 
 func (s *deaf) write([]byte) error {
 	s.sent = append(s.sent, time.Since(s.begun))
+	time.Sleep(s.takes)
 	return nil
 }
 
@@ -72,7 +76,7 @@ func TestSilenceEnds(t *testing.T) {
 		want string
 	}{
 		engine.Send: {func(e *Sockets) error {
-			return e.Consented(func() error { <-e.stop.done; return nil }, e.stop.set)
+			return e.Consented(func() error { <-e.stop.done; return nil }, e.stop.set, e.until.Store)
 		}, "its consent is gone"},
 		engine.Probe: {func(e *Sockets) error {
 			p := newProber(e)
@@ -89,15 +93,42 @@ func TestSilenceEnds(t *testing.T) {
 			return (&echo{end: e}).run(func() {})
 		}, ""},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			e, s := deafSockets(t, role)
-			err := c.run(e)
-			if text := errorText(err); !strings.Contains(text, c.want) || (text == "") != (c.want == "") {
-				t.Errorf("%s: ended with %q", role, text)
+		for _, takes := range []time.Duration{0, 3 * time.Millisecond} { // a slow host makes checks slower than they are due
+			synctest.Test(t, func(t *testing.T) {
+				e, s := deafSockets(t, role)
+				s.takes = takes
+				err := c.run(e)
+				if text := errorText(err); !strings.Contains(text, c.want) || (text == "") != (c.want == "") {
+					t.Errorf("%s: ended with %q", role, text)
+				}
+				if last := s.sent[len(s.sent)-1]; last < 4*time.Second || last > engine.ConsentLasts+100*time.Millisecond {
+					t.Errorf("%s: sent until %v", role, last)
+				}
+			})
+		}
+	}
+}
+
+// A sender whose keeper gets no core ends by itself when the consent runs out.
+func TestSenderKeepsTime(t *testing.T) {
+	for _, rate := range []unit.Rate{unit.PacketRate(2000), {}} {
+		both(t, func(t *testing.T, r trial) {
+			r.flow.Rate, r.timing.MeasureSeconds = rate, 60
+			sender, receiver := r.prepare(t)
+			connectBoth(t, sender, receiver)
+			wait := start(t, receiver)
+			clock := sender.t.settings.clock
+			until := clock.Now() + int64(300*time.Millisecond)
+			sender.t.until.Store(until)
+			err := sender.t.role.run(func() {})
+			if late := clock.Now() - until; !errors.Is(err, engine.ErrLapsed) || late < 0 || late > int64(2*time.Second) {
+				t.Errorf("rate %v: ended %v after the consent, with %v", rate, time.Duration(late), err)
 			}
-			if last := s.sent[len(s.sent)-1]; last < 4*time.Second || last > engine.ConsentLasts+100*time.Millisecond {
-				t.Errorf("%s: sent until %v", role, last)
+			if sender.t.Count().Packets == 0 {
+				t.Errorf("rate %v: sent nothing", rate)
 			}
+			receiver.Stop()
+			wait()
 		})
 	}
 }

@@ -158,6 +158,9 @@ func (w *sendStream) turn(now int64) (over bool, err error) {
 	case w.waiter.stop.isSet():
 		w.stopped(now)
 		over = true
+	case now >= w.sender.end.until.Load():
+		w.stopped(now)
+		over, err = true, engine.ErrLapsed
 	case w.Paced:
 		over, err = w.pace(now)
 	default:

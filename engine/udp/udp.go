@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"pelt/engine"
 	"pelt/model"
@@ -86,6 +87,7 @@ type Sockets struct {
 	ports     []uint16
 	sockets   []socket              // of a listening end from Run on
 	tokens    []engine.ConsentToken // of each stream's consent
+	until     atomic.Int64          // when a sender's consent runs out
 }
 
 // role is what an end does once there is consent.
@@ -200,7 +202,7 @@ func (e *Sockets) Run(reading func()) error {
 	if err := e.OpenStreams(); err != nil {
 		return fmt.Errorf("open the flow's sockets: %w", err)
 	}
-	return e.Consented(func() error { return e.role.run(reading) }, e.stop.set)
+	return e.Consented(func() error { return e.role.run(reading) }, e.stop.set, e.until.Store)
 }
 
 // eachOnThread runs f for each stream on a thread of its own, and stops the end when one fails. It hands
@@ -235,16 +237,16 @@ func (e *Sockets) Account(r *engine.Report, sent engine.Sent) {
 	e.role.account(r, sent)
 }
 
-// Close frees everything.
+// Close frees everything, the port last: who listens there next may share it with no socket of this end.
 func (e *Sockets) Close() error {
 	var errs []error
-	if e.listening != nil {
-		errs = append(errs, e.listening.close())
-	}
 	for _, w := range e.sockets {
 		if w != nil {
 			errs = append(errs, w.close())
 		}
+	}
+	if e.listening != nil {
+		errs = append(errs, e.listening.close())
 	}
 	e.stop.close()
 	return errors.Join(errs...)

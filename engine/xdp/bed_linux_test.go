@@ -160,6 +160,7 @@ type trial struct {
 	during    func()    // once both run
 	stop      func(sender *engine.End)
 	connected func(from *engine.End, streams []engine.Stream)
+	carried   func(*transport) // of a sender of frames
 }
 
 // outcome is both ends' account.
@@ -227,6 +228,9 @@ func (b *bed) run(c trial) (out outcome, err error) {
 	carrier, err := b.engines[b.near].named(c.engines[0]).Open(ctx, b.near, order)
 	if err != nil {
 		return out, fmt.Errorf("sender: %w", err)
+	}
+	if c.carried != nil {
+		c.carried(carrier.(*transport))
 	}
 	from := engine.NewEnd(order, carrier)
 	defer from.Close()

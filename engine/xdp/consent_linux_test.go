@@ -3,6 +3,7 @@
 package xdp
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -82,6 +83,27 @@ func (b *bed) move(bystander *netns.Handle) {
 	b.ip(b.far, "link set vb down")
 	b.ip(bystander, "link set vb address "+mac.String()+" up")
 	b.address(bystander, "vb", farFour)
+}
+
+// A sender ends by itself when the consent runs out: its keeper may get no core to stop it.
+func TestSenderKeepsTime(t *testing.T) {
+	for _, rate := range []string{"20kpps", "max"} {
+		var carrier *transport
+		c := trial{measure: time.Minute, flow: model.Flow{Rate: mustRate(t, rate)}}
+		c.carried = func(x *transport) { carrier = x }
+		c.during = func() {
+			time.Sleep(300 * time.Millisecond)
+			carrier.frames.extend(0)
+		}
+		began := time.Now()
+		out, err := newBed(t).run(c)
+		if took := out.ended.Sub(began); !errors.Is(err, engine.ErrLapsed) || took > 10*time.Second {
+			t.Errorf("%s: ended with %v after %v", rate, err, took)
+		}
+		if out.send.Send == nil || out.send.Send.Attempted == 0 {
+			t.Errorf("%s: %+v", rate, out.send)
+		}
+	}
 }
 
 // A bystander that gets the receiver's addresses in mid-flood is rid of it after 5 s, and the

@@ -67,7 +67,7 @@ static __noinline int turn(__u64 now)
 
 	if (w->phase == OVER)
 		return 0;
-	if (w->stop || now >= w->end_at) {
+	if (w->stop || now >= w->end_at || now >= w->until) {
 		w->phase = OVER;
 		/* Of a worker that had to wait for its core, the last reading is old. */
 		w->ended = w->stop ? bpf_ktime_get_ns() : now;
@@ -239,7 +239,7 @@ int send(struct xdp_md *ctx)
 		w->left--;
 		now = w->now;
 	}
-	if (now >= w->turn) {
+	if (now >= w->turn || now >= w->until) {
 		w->left = 0;
 		if (!turn(now) || (w->pacer.whole && now < w->pacer.due))
 			return XDP_DROP;

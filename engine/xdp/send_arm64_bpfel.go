@@ -74,6 +74,7 @@ type sendWorker struct {
 	BeginAt   uint64
 	MeasureAt uint64
 	EndAt     uint64
+	Until     uint64
 	Pacer     struct {
 		_        structs.HostLayout
 		Whole    uint64
@@ -114,7 +115,7 @@ type sendWorker struct {
 	_          [4]byte
 	Counted    uint64
 	Steps      [64]uint64
-	_          [112]byte
+	_          [104]byte
 }
 
 // Names of all BPF objects in the ELF.

@@ -192,7 +192,7 @@ func (s *sender) ready() (string, error) {
 func (s *sender) try() (takes bool, errno string, err error) {
 	w := s.workers[0].state
 	before := *w
-	w.OutCount, w.MeasureAt, w.EndAt = 1, math.MaxUint64, math.MaxUint64
+	w.OutCount, w.MeasureAt, w.EndAt, w.Until = 1, math.MaxUint64, math.MaxUint64, math.MaxUint64
 	attr := s.attr(s.workers[0])
 	attr.repeat, attr.batchBytes = 1, 1
 	_, _, e := unix.Syscall(unix.SYS_BPF, bpfProgRun, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))

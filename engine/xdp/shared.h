@@ -62,9 +62,10 @@ struct pacer {
 };
 
 /* One thread of a sending end. The loader writes the first part before the run
- * and stop while it lasts, the program the rest. Times are of CLOCK_MONOTONIC. */
+ * and stop and until while it lasts, the program the rest. Times are of CLOCK_MONOTONIC. */
 struct worker {
 	__u64 begin_at, measure_at, end_at; /* no warm-up if the first two are one */
+	__u64 until; /* it may send no longer: the receiver's consent runs out */
 	struct pacer pacer;
 	__u64 first_due; /* ns after the beginning of a phase */
 	__u32 out_count; /* its streams */

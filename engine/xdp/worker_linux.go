@@ -75,10 +75,16 @@ func (s *sender) order() {
 		}
 		p := &w.Pacer
 		p.Whole, p.Rest, p.Parts = interval(s.schedule, uint64(n))
-		p.Patience, p.LeastGap = catchUp(s.end.order.Flow.Burst, p.Whole)
+		p.Patience, p.LeastGap = catchUp(s.end.order.Flow.Burst*s.streams/n, p.Whole) // of each stream
 		w.FirstDue = uint64(s.schedule.Due(uint64(i)))
 	}
 	s.batch = batchOf(s.schedule, s.paced, n)
+}
+
+func (s *sender) extend(until int64) {
+	for _, w := range s.workers {
+		store(&w.state.Until, uint64(until-kernelclock.Ahead()))
+	}
 }
 
 func (s *sender) run(quit <-chan struct{}) error {
@@ -109,6 +115,7 @@ func (s *sender) run(quit <-chan struct{}) error {
 		select {
 		case <-tick.C:
 			s.harvest(false)
+			running = !s.lapsed()
 		case <-quit:
 			running = false
 		case <-failed:
@@ -119,13 +126,25 @@ func (s *sender) run(quit <-chan struct{}) error {
 			running = false
 		}
 	}
+	var errs []error
+	if s.lapsed() {
+		errs = append(errs, engine.ErrLapsed)
+	}
 	s.halt(done)
 	s.harvest(true)
-	var errs []error
 	for _, w := range s.workers {
 		errs = append(errs, w.err)
 	}
 	return errors.Join(errs...)
+}
+
+// lapsed tells whether a worker's program sends no more, though nobody stopped it and there was time left. The kernel's
+// loop goes on.
+func (s *sender) lapsed() bool {
+	return slices.ContainsFunc(s.workers, func(w *worker) bool {
+		ended := load(&w.state.Ended)
+		return load32(&w.state.Phase) == uint32(sendPhaseOVER) && ended > 0 && ended < load(&w.state.EndAt)
+	})
 }
 
 // gate sets the time once all workers run: what the kernel does before the
