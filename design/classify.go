@@ -36,7 +36,7 @@ const (
 // Bounds is the answer of a search to one goal.
 type Bounds struct {
 	Lower, Upper float64 // relevant lower and upper bound of RFC 9971 sections 4.8.1 and 4.8.2; NaN: there is none
-	Limit        Limit   // what Upper is
+	Limit        Limit   // what Upper is, or why nothing above Lower was tried
 	Throughput   float64 // conditional throughput of RFC 9971 section 4.8.3, packets a second; NaN without Lower
 	Quantile     int     // place in seen of the trial that Throughput is of; -1: none
 	Regular      bool    // RFC 9971 section 4.8.4.1: both bounds exist, a width apart at most, and the path limits
@@ -63,9 +63,12 @@ type tally struct {
 	gain           float64    // logarithm of the odds that the limit is above the load
 }
 
+// rounding is by how much a trial may be shorter than its search asked, in s: its time is whole steps of 10 ms.
+const rounding = 0.005
+
 // lengthOf returns the seconds of a trial and its length. One that ended less than 1 % early counts whole.
 func lengthOf(g model.Goal, o Observation) (seconds float64, length int) {
-	if o.Seconds < 0.99*g.FinalSeconds {
+	if o.Seconds < 0.99*g.FinalSeconds-rounding {
 		return o.Seconds, short
 	}
 	return max(o.Seconds, g.FinalSeconds), full
@@ -148,7 +151,7 @@ func (q Question) bounds(g model.Goal, seen []Observation) Bounds {
 		}
 	}
 	if math.IsNaN(b.Upper) && len(seen) > 0 {
-		b.Upper, b.Limit = seen[0].Load, SenderLimit // of the flood
+		b.Limit = SenderLimit // no more than its flood
 		if seen[0].Most {
 			b.Limit = AskedLimit
 		}
@@ -174,7 +177,7 @@ func throughput(g model.Goal, load float64, seen []Observation) (float64, int) {
 	remaining := max(whole, g.SumSeconds) * (1 - g.ExceedRatio)
 	for _, i := range trials {
 		s, _ := lengthOf(g, seen[i])
-		if remaining -= s; remaining <= 0 {
+		if remaining -= s; remaining <= 1e-9*whole { // sums differ in their last bits
 			return load * (1 - seen[i].Loss), i
 		}
 	}

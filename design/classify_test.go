@@ -64,15 +64,15 @@ func TestBounds(t *testing.T) {
 		regular      bool
 	}{
 		{"nothing", nil, none, none, NoLimit, false},
-		{"a flood", []Observation{flood}, none, 2000.5, SenderLimit, false},
+		{"a flood", []Observation{flood}, none, none, SenderLimit, false},
 		{"the path", []Observation{flood, good(995), bad(1000, 0.05)}, 995, 1000, PathLimit, true},
 		{"too wide", []Observation{flood, good(980), bad(1000, 0)}, 980, 1000, PathLimit, false},
 		{"the ends", []Observation{flood, good(995), bad(1000, 0.1)}, 995, 1000, EndLimit, false},
 		{"no lower bound", []Observation{flood, bad(1000, 0)}, none, 1000, PathLimit, false},
-		{"unsent once", []Observation{flood, good(995), unsent(1000)}, 995, 2000.5, SenderLimit, false},
+		{"unsent once", []Observation{flood, good(995), unsent(1000)}, 995, none, SenderLimit, false},
 		{"unsent twice", []Observation{flood, good(995), unsent(1000), unsent(1000)}, 995, 1000, SenderLimit, false},
 		{"unsent, but also sent", []Observation{flood, unsent(995), good(995), bad(1000, 0)}, 995, 1000, PathLimit, true},
-		{"all that is sent", []Observation{flood, good(2000)}, 2000, 2000.5, SenderLimit, false},
+		{"all that is sent", []Observation{flood, good(2000)}, 2000, none, SenderLimit, false},
 		{"loss inversion", []Observation{flood, good(1200), bad(1000, 0), good(995)}, 995, 1000, PathLimit, true},
 		{"a trial that ended early", []Observation{flood, {Load: 995, Seconds: 0.998}, bad(1000, 0)}, 995, 1000, PathLimit, true},
 	} {

@@ -1,7 +1,6 @@
 package design
 
 import (
-	"fmt"
 	"maps"
 	"math"
 
@@ -17,8 +16,6 @@ type try struct {
 	invalid int
 }
 
-func nameOf(c model.Cell, repeat int) string { return fmt.Sprintf("%s #%d", c.Key(), repeat) }
-
 func endedOf(done []model.Result) ended {
 	out := ended{}
 	for i := range done {
@@ -26,7 +23,7 @@ func endedOf(done []model.Result) ended {
 		if !r.Cell.Searching() || r.State == model.Aborted {
 			continue
 		}
-		name := nameOf(r.Cell, r.Repeat)
+		name := r.Cell.TrialName(r.Repeat)
 		t := out[name]
 		if t.Result == nil || r.State == model.Valid {
 			t.Result = r
@@ -67,7 +64,8 @@ func (s *search) standard(r *replayed, made ended) {
 		return
 	}
 	s.fall(r, made)
-	if lost(r.trials[0]) == 0 { // no burst is too long: RFC 9004 section 4
+	if flood := r.trials[0]; lost(flood) == 0 { // no burst is too long: RFC 9004 section 4
+		r.Unlost, r.Bursts = true, []Burst{{sentAtLeast(flood, math.Inf(1)), flood.Flows[0].SendPPS}}
 		return
 	}
 	for n := 0; n < s.Bursts && r.next == nil; n++ {
@@ -77,7 +75,7 @@ func (s *search) standard(r *replayed, made ended) {
 
 // want returns a valid trial; nil if there is none, which is then the next trial unless it was tried in vain.
 func (s *search) want(r *replayed, made ended, c model.Cell, repeat int) *model.Result {
-	t := made[nameOf(c, repeat)]
+	t := made[c.TrialName(repeat)]
 	switch {
 	case t.Result != nil && t.State == model.Valid:
 		return t.Result
@@ -126,16 +124,16 @@ func (s *search) burst(r *replayed, made ended, repeat int) {
 		c := maps.Clone(r.cell)
 		c["packets"], c["warmup_s"], c["measure_s"] = model.Number(n), model.Number(0), model.Number(burstSeconds)
 		t := s.want(r, made, c, repeat)
-		if t == nil {
+		if t == nil || len(t.Flows) == 0 {
 			return
 		}
-		sent := n // less of the longest, where its time is over
-		for _, f := range t.Flows {
-			sent = min(sent, float64(f.Attempted))
-		}
+		sent := sentAtLeast(t, n) // less of the longest, where its time is over
 		if lost(t) > 0 {
 			high = sent
 			continue
+		}
+		if sent <= low { // a burst that was not sent
+			return
 		}
 		if low, pps = sent, t.Flows[0].SendPPS; n == most {
 			r.Unlost = true
@@ -143,4 +141,12 @@ func (s *search) burst(r *replayed, made ended, repeat int) {
 		}
 	}
 	r.Bursts = append(r.Bursts, Burst{low, pps})
+}
+
+// sentAtLeast is what each flow of a trial sent, n packets at most.
+func sentAtLeast(t *model.Result, n float64) float64 {
+	for _, f := range t.Flows {
+		n = min(n, float64(f.Attempted))
+	}
+	return n
 }

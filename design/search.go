@@ -103,7 +103,7 @@ func (s *search) replay(of flood, number int, done []model.Result, made ended) r
 		cell := maps.Clone(r.cell)
 		cell["rate_pps"], cell["measure_s"] = model.Number(load), model.Number(max(math.Round(seconds*100), 1)/100)
 		key := cell.Key()
-		trial := made[nameOf(cell, used[key])].Result
+		trial := made[cell.TrialName(used[key])].Result
 		if trial == nil {
 			r.next, r.repeat = cell, used[key]
 			return r
@@ -139,11 +139,17 @@ func floodOf(cell model.Cell, number int, done []model.Result) (flood *model.Res
 // mostUnsent is the share of a load that a sender may leave out before the trial says nothing of that load.
 const mostUnsent = 0.005
 
-// A queue has grown if packets came out of it for longer than they went in, by this time and this share of it.
+// A queue has grown if packets came out of it for longer than they went in, by this time, this share of it, and more
+// than the delay differs from packet to packet: all of a uniform jitter is three times that of RFC 3550.
 const (
 	grownSeconds = 0.004
 	grownRatio   = 0.005
+	grownJitter  = 4
 )
+
+// An invalid trial is made again for as long as it lasted, as stored searches were, unless that is off the time that was
+// asked by more than this share.
+const mostOff = 0.1
 
 // observe is a trial as its search sees it. What a queue of the sender's own host held back is lost to its host; what is
 // left in a queue that grew is lost to the path: a longer trial would fill it.
@@ -156,7 +162,8 @@ func observe(t *model.Result, flood bool) Observation {
 		intended, lost = intended+float64(f.Attempted), lost+float64(f.Lost)
 		sent = min(sent, f.SendPPS)
 		kept := f.SendPPS * (1 - f.LossRatio)
-		if left := 1 - f.ReceivePPS/kept; !flood && kept > 0 && left*f.DurationS > max(grownSeconds, grownRatio*f.DurationS) {
+		grown := max(grownSeconds, grownRatio*f.DurationS, grownJitter*f.JitterNS/1e9)
+		if left := 1 - f.ReceivePPS/kept; !flood && kept > 0 && left*f.DurationS > grown {
 			lost += left * float64(f.Attempted-f.Lost)
 		}
 		for _, l := range f.Ledger.Lines {
@@ -174,6 +181,10 @@ func observe(t *model.Result, flood bool) Observation {
 	}
 	if flood {
 		o.Load = sent
+	}
+	asked := t.Cell["measure_s"].Number
+	if o.Unsent && !flood && math.Abs(o.Seconds-asked) > mostOff*asked { // its account is wrong, or it stalled
+		o.Seconds = asked
 	}
 	o.Loss, o.EndLoss = lost/max(intended, 1), min(atEnds, lost)/max(intended, 1)
 	o.Unsent = o.Unsent || !flood && late > mostUnsent*(intended+late)
@@ -215,7 +226,7 @@ type Answer struct {
 // Answers are what the searches of a run found, in the order of their cells and goals. Searches that did not begin
 // have none.
 func Answers(p model.Plan, done []model.Result) (out []Answer) {
-	if p.Design.Search == nil {
+	if p.Design.Search == nil || p.Check() != nil { // of a file from outside
 		return nil
 	}
 	d, err := New(p, nil)

@@ -166,6 +166,57 @@ func TestSearchLimits(t *testing.T) {
 	}
 }
 
+// The time of a trial is rounded, and still counts whole.
+func TestSearchOfAnOddTime(t *testing.T) {
+	for _, seconds := range []float64{0.014, 0.064, 0.124, 0.384} {
+		p := searchPlan(1, 64)
+		g := &p.Design.Search.Goals[0]
+		g.InitialSeconds, g.FinalSeconds, g.SumSeconds = min(g.InitialSeconds, seconds), seconds, 4*seconds
+		if a := Answers(p, measured(t, p, limited(250e3, 1e6), nil, -1))[0]; a.Limit != PathLimit || !(a.Throughput > 240e3) {
+			t.Errorf("%v s: %v, limit %d", seconds, a.Throughput, a.Limit)
+		}
+	}
+}
+
+// A trial whose account is wrong is made again as it was ordered.
+func TestInvalidTrialMadeAgain(t *testing.T) {
+	p := searchPlan(1, 64)
+	done := measured(t, p, limited(250e3, 1e6), nil, 2)
+	last := &done[len(done)-1]
+	last.State, last.Flows[0].DurationS = model.Invalid, 1e9
+	d, err := New(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cell, _, more := d.Next(done); !more || cell["measure_s"] != last.Cell["measure_s"] {
+		t.Errorf("made again: %v, want %v", cell, last.Cell)
+	}
+}
+
+// Delay that differs from packet to packet is no queue that grows.
+func TestJitterIsNoQueue(t *testing.T) {
+	f := flowOf(200e3, 200e3)
+	f.ReceivePPS = 200e3 * (1 - 0.018) // the last packet came 18 ms late
+	r := model.Result{State: model.Valid, Cell: model.Cell{"rate_pps": model.Number(200e3)}, Flows: []model.FlowResult{f}}
+	if o := observe(&r, false); o.Loss == 0 {
+		t.Error("a queue that grew for 18 ms lost nothing")
+	}
+	r.Flows[0].JitterNS = 6.7e6 // of delays that are 20 ms apart at most
+	if o := observe(&r, false); o.Loss != 0 {
+		t.Errorf("jitter counts as %v lost", o.Loss)
+	}
+}
+
+// A document from outside has no answers if its plan cannot be.
+func TestAnswersOfAWrongPlan(t *testing.T) {
+	p := searchPlan(1, 64)
+	done := measured(t, p, limited(250e3, 1e6), nil, -1)
+	p.Design.Search.Goals, p.Design.Search.Bursts = nil, 1
+	if got := Answers(p, done); got != nil {
+		t.Errorf("got %v", got)
+	}
+}
+
 // A search sends no more than the plan's rate, and no load above it follows.
 func TestSearchUpToARate(t *testing.T) {
 	for carried, limit := range map[float64]Limit{2e6: AskedLimit, 150e3: PathLimit, 250e3: SenderLimit} {
@@ -272,7 +323,7 @@ func TestStandardFollowsASearch(t *testing.T) {
 		"a ring":            {ring(250e3, 1e6, 1000), []float64{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1}, 1000 / 0.75, 0},
 		"a tenth":           {ring(70e3, 1e6, 1000), []float64{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02}, 1000 / 0.93, 0},
 		"nothing held":      {ring(850e3, 1e6, 0), []float64{0.9, 0.8, 0.7}, 0, 0},
-		"no loss":           {ring(1e6, 1e6, 0), []float64{0.9, 0.8}, -1, 0},
+		"no loss":           {ring(1e6, 1e6, 0), []float64{0.9, 0.8}, 1e6, 0}, // its flood is the longest burst
 		"an invalid trial":  {ring(850e3, 1e6, 1000), []float64{0.9, 0.8, 0.7}, 1000 / 0.15, 1},
 		"an impossible one": {ring(650e3, 1e6, 1000), []float64{0.8, 0.7, 0.6, 0.5}, 1000 / 0.35, 9},
 	} {
@@ -301,12 +352,9 @@ func TestStandardFollowsASearch(t *testing.T) {
 			if !slices.Equal(falling, c.falling) || !a.Done {
 				t.Errorf("loads %v, want %v", falling, c.falling)
 			}
-			want := 2
-			if c.burst < 0 {
-				want = 0
-			}
-			if len(a.Bursts) != want {
-				t.Fatalf("bursts %v, want %d", a.Bursts, want)
+			whole := name == "no loss"
+			if want := map[bool]int{true: 1, false: 2}[whole]; len(a.Bursts) != want || a.Unlost != whole {
+				t.Fatalf("bursts %v, want %d; none lost any: %t", a.Bursts, want, a.Unlost)
 			}
 			for _, b := range a.Bursts {
 				if n := b.Packets; n > c.burst || n < c.burst*0.99-1 {

@@ -149,7 +149,10 @@ func binomialTail(n, k int, p float64) (sum float64) {
 	for i := k; i <= n; i++ {
 		a, _ := math.Lgamma(float64(i + 1))
 		b, _ := math.Lgamma(float64(n - i + 1))
-		sum += math.Exp(all - a - b + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
+		next := math.Exp(all - a - b + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
+		if sum += next; float64(i) > float64(n)*p && next <= 1e-17*sum {
+			break // they only fall from there on
+		}
 	}
 	return min(1, sum)
 }

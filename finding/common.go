@@ -143,10 +143,10 @@ func Repeats(metric string, enough int) Rule {
 		for _, g := range bySetting(rows) {
 			s := g.Stat(table.MetricOf(metric))
 			if s.N > 0 && s.N < fewest {
-				fewest, least = s.N, at(placeName(g))
+				fewest, least = s.N, at(g)
 			}
-			if spread := (s.High - s.Low) / s.Median; s.N > 1 && spread > worst {
-				worst, where = spread, at(placeName(g))
+			if spread := (s.High - s.Low) / s.Median; s.N > 1 && s.Median > 0 && spread > worst {
+				worst, where = spread, at(g)
 			}
 		}
 		var out []Finding

@@ -43,6 +43,7 @@ type Side struct {
 // Place is one setting of all else, and one flow. It has a group of each side.
 type Place struct {
 	Name  string
+	at    string // the name as an end of a sentence
 	Sides []table.Group
 }
 
@@ -100,7 +101,9 @@ func (c Comparison) byLevels(q Question) (Comparison, []table.Key, error) {
 	settings := table.Settings(rows)
 	var names []string
 	for _, k := range table.Varying(rows, settings...) {
-		names = append(names, k.Name)
+		if k.Name != "direction" {
+			names = append(names, k.Name)
+		}
 	}
 	varies := []string{"run", q.Docs[0].ID, "varies", joined(names)}
 	if q.Key == "" && !slices.Contains(names, "variant") {
@@ -218,7 +221,7 @@ func (c *Comparison) place(keys []table.Key) {
 		rows = append(rows, s.Rows...)
 	}
 	for _, g := range table.By(rows, table.Varying(rows, keys...)...) {
-		p := Place{Name: placeName(g), Sides: make([]table.Group, len(c.Sides))}
+		p := Place{Name: placeName(g), at: at(g), Sides: make([]table.Group, len(c.Sides))}
 		for i := range p.Sides {
 			p.Sides[i] = table.Group{Keys: g.Keys, Levels: g.Levels}
 		}
@@ -229,7 +232,8 @@ func (c *Comparison) place(keys []table.Key) {
 	}
 }
 
-// compare makes all comparisons. They are one family: all share the chance of a false alarm.
+// compare makes all comparisons. They are one family: all share the chance of a false alarm,
+// as do all looks at a run that goes on until it shows something.
 func (c *Comparison) compare() {
 	pairs := make([][]table.Pair, len(c.Metrics))
 	for i, m := range c.Metrics {
@@ -248,9 +252,12 @@ func (c *Comparison) compare() {
 			}
 		}
 	}
-	at := 0
+	looked, at := 1, 0
+	for _, s := range c.Sides {
+		looked = max(looked, looks(s.Doc.Plan.Design))
+	}
 	for i, m := range c.Metrics {
-		for _, e := range table.Family(m, pairs[i], len(c.Effects)) {
+		for _, e := range table.Family(m, pairs[i], len(c.Effects)*looked) {
 			c.Effects[at].Effect = e
 			at++
 		}
@@ -263,10 +270,12 @@ func (c *Comparison) nothing() error {
 			return refuse(false, "compare.unusable", "side", s.Name, "run", s.Doc.ID)
 		}
 	}
-	if len(c.missing) > 0 {
-		return refuse(false, "compare.apart")
+	for _, p := range c.Places {
+		if p.Sides[0].Rows != nil && slices.ContainsFunc(p.Sides[1:], func(g table.Group) bool { return g.Rows != nil }) {
+			return refuse(false, "compare.unmeasured")
+		}
 	}
-	return refuse(false, "compare.unmeasured")
+	return refuse(false, "compare.apart")
 }
 
 func (c Comparison) Stat(e Effect, side int) table.Stat {
@@ -280,7 +289,7 @@ func (c Comparison) TooFew() bool {
 	return !slices.ContainsFunc(c.Effects, func(e Effect) bool { return !e.few() })
 }
 
-// size orders effects of one metric.
+// size orders effects of one metric; of several, as a part of the metric's resolution.
 func (e Effect) size() float64 {
 	if e.Points {
 		return math.Abs(e.Change)
@@ -291,7 +300,7 @@ func (e Effect) size() float64 {
 // phrase names an effect with its figures: "Goodput -78 %, at 64 B (21 Mbit/s against 97 Mbit/s)".
 func (c Comparison) phrase(e Effect) string {
 	other, base := e.Metric.Format(c.Stat(e, e.Side).Median), e.Metric.Format(c.Stat(e, 0).Median)
-	return e.Metric.Label + " " + unit.Change(e.Change, e.Points) + at(c.Places[e.Place].Name) +
+	return e.Metric.Label + " " + unit.Change(e.Change, e.Points) + c.Places[e.Place].at +
 		" (" + unit.Bare(other, base) + " against " + base + ")"
 }
 
@@ -317,7 +326,7 @@ func (c Comparison) Findings() []Finding {
 	for _, l := range c.Limits {
 		out = append(out, l.Finding)
 	}
-	proven := len(only(c.Effects, func(e Effect) bool { return e.Proven() }))
+	proven := len(only(c.Effects, func(e Effect) bool { return e.Proven() && e.Verdict != table.Tied }))
 	out = append(out, say("compare.family", Fact).number("proven_count", "", float64(proven)).
 		number("tests_count", "", float64(len(c.Effects))))
 	if more > 0 && c.By != "run" {
@@ -330,16 +339,17 @@ const mostMore = 50
 
 func (c Comparison) side(i int) Finding {
 	f := say("compare.tied", Answer).word("side", c.Sides[i].Name).word("base", c.Sides[0].Name)
-	worst := map[table.Verdict]Effect{} // the largest of the foremost metric
-	few := 0
-	for _, e := range c.Effects {
-		if e.Side != i {
-			continue
+	worst := map[table.Verdict]Effect{} // the largest of the foremost metric; of what is open, of all metrics
+	effects := only(c.Effects, func(e Effect) bool { return e.Side == i })
+	few, judged := 0, slices.ContainsFunc(effects, func(e Effect) bool { return !e.few() })
+	for _, e := range effects {
+		if few = max(few, e.Needed); e.few() {
+			e.Needed = 0 // so many would let it be judged, and need not prove it
 		}
-		if e.few() {
-			few = max(few, e.Needed)
-		}
-		if w, ok := worst[e.Verdict]; !ok || w.Metric == e.Metric && e.size() > w.size() {
+		w, ok := worst[e.Verdict]
+		switch {
+		case !ok, w.Metric == e.Metric && e.size() > w.size(),
+			judged && e.Verdict == table.TooFew && e.size()/e.Metric.Resolution > w.size()/w.Metric.Resolution:
 			worst[e.Verdict] = e
 		}
 	}
@@ -366,7 +376,7 @@ func (c Comparison) side(i int) Finding {
 	default:
 		if e, ok := worst[table.Differs]; ok {
 			tell("compare.differs", e)
-		} else if e, ok := worst[table.TooFew]; ok && few > 0 {
+		} else if e, ok := worst[table.TooFew]; ok && !judged {
 			e.Needed = few
 			tell("compare.few", e)
 		} else if ok && e.size() <= e.Metric.Resolution {

@@ -75,6 +75,15 @@ func TestCompareAnswers(t *testing.T) {
 			}
 			return true
 		}, "", "compare.mixed"},
+		"open in another metric": {func(r *model.Result) bool {
+			return r.Cell["variant"].Text == "plain" || r.Cell["variant"].Text == "queue"
+		}, "", "compare.open"},
+		"one figure measured twice": {func(r *model.Result) bool {
+			if r.Cell["variant"].Text == "queue" && r.Repeat > 1 {
+				r.Router = nil
+			}
+			return r.Cell["variant"].Text == "plain" || r.Cell["variant"].Text == "queue"
+		}, "", "compare.open"},
 	} {
 		if got := compareLevels(t, variants(c.keep), c.base).Findings()[0]; got.Code != c.want {
 			t.Errorf("%s: %s: %s; want %s", name, got.Code, got.Text(), c.want)
@@ -91,6 +100,9 @@ func TestCompareRefusals(t *testing.T) {
 	}
 	for i := range empty.Results {
 		empty.Results[i].State = model.Invalid
+	}
+	if _, err := Compare(Question{Docs: []*model.Document{&d}, Key: "direction"}); !strings.Contains(err.Error(), "it varies") || strings.Count(err.Error(), "direction") > 1 {
+		t.Errorf("a direction is offered, and refused: %v", err)
 	}
 	single, routers := sample.Single(), sample.Routers()
 	for i := range routers[1].Results {
@@ -117,6 +129,50 @@ func TestCompareRefusals(t *testing.T) {
 	}
 }
 
+// Runs of the same settings of which each lacks what the other measured have the settings in common.
+func TestCompareUnlikeMetrics(t *testing.T) {
+	a, b := variants(plainOnly), variants(plainOnly)
+	b.ID = "b"
+	for i := range a.Results {
+		for j := range a.Results[i].Flows {
+			a.Results[i].Flows[j].Delay, b.Results[i].Flows[j].RoundTrip = nil, &model.Percentiles{Count: 9, P50: 1e6, P99: 2e6}
+		}
+	}
+	_, err := Compare(Question{Docs: []*model.Document{a, b}, Metrics: table.Named("delay")})
+	if no := (*Refusal)(nil); !errors.As(err, &no) || no.Code != "compare.unmeasured" {
+		t.Errorf("%v", err)
+	}
+}
+
+// What is tied is no difference, however sure it is.
+func TestCompareFamily(t *testing.T) {
+	c := Comparison{Sides: []Side{{Doc: &model.Document{}}}, Effects: []Effect{{Effect: table.Effect{P: 0.01, Verdict: table.Tied}}}}
+	if got := c.Findings()[0].Text(); !strings.HasPrefix(got, "0 of 1 comparisons differ") {
+		t.Error(got)
+	}
+}
+
+// A run that is judged again and again has more chances of a false alarm.
+func TestCompareLooks(t *testing.T) {
+	all := func(*model.Result) bool { return true }
+	once, often := variants(all), variants(all)
+	often.Plan.Design.MostRepeats = 40
+	for i, e := range compareLevels(t, once, "").Effects {
+		if p := compareLevels(t, often, "").Effects[i].P; p < e.P || e.P > 0 && e.P < 0.02 && p == e.P {
+			t.Errorf("effect %d: p %g with many looks, %g with one", i, p, e.P)
+		}
+	}
+}
+
+func TestInterval(t *testing.T) {
+	inf := math.Inf(1)
+	for want, e := range map[string]table.Effect{"-50 % to +20 %": {Low: -0.5, High: 0.2}, "-50 % or more": {Low: -0.5, High: inf}} {
+		if got := (Effect{Effect: e}).interval(); got != want {
+			t.Errorf("%q; want %q", got, want)
+		}
+	}
+}
+
 func plainOnly(r *model.Result) bool { return r.Cell["variant"].Text == "plain" }
 
 // Each setting and version that differs between two runs is told.
@@ -127,6 +183,9 @@ func TestWhatDiffers(t *testing.T) {
 		"receiver kernel: 6.6.51 | 7.0":            func(d *model.Document) { d.Host[1].Kernel = "7.0" },
 		"sender link speed: 1 Gbit/s | 100 Mbit/s": func(d *model.Document) { d.Host[0].LinkSpeedBits = 1e8 },
 		"link: rate=1gbit | rate=2gbit":            func(d *model.Document) { d.Plan.Links[0].Rate = 2e9 },
+		"link receiver: rate=1gbit,toward=receiver; rate=1gbit,toward=router | rate=2gbit,toward=receiver; rate=1gbit,toward=router": func(d *model.Document) {
+			d.Plan.Links[1].Rate = 2e9
+		},
 		"engine: udp | xdp": func(d *model.Document) {
 			for i := range d.Results {
 				d.Results[i].Engine = "xdp"
@@ -143,8 +202,8 @@ func TestWhatDiffers(t *testing.T) {
 		"": func(*model.Document) {},
 	} {
 		a, b := variants(plainOnly), variants(plainOnly)
-		a.Plan.Links = []model.Link{{Rate: 1e9}}
-		b.Plan.Links = []model.Link{{Rate: 1e9}}
+		a.Plan.Links = []model.Link{{Rate: 1e9}, {Node: "receiver", Toward: "receiver", Rate: 1e9}, {Node: "receiver", Toward: "router", Rate: 1e9}}
+		b.Plan.Links = slices.Clone(a.Plan.Links)
 		a.Plan.Target, b.Plan.Target, b.ID = "192.168.2.5", "192.168.2.5", "b"
 		a.Plan.Variants = []model.Variant{{Name: "plain", Command: "a"}}
 		b.Plan.Variants = slices.Clone(a.Plan.Variants)
@@ -265,6 +324,11 @@ func TestAsk(t *testing.T) {
 		"no such setting": {&ledger, Ask{Cell: size(65)},
 			"[] no trial of run 20261114-183000-7f3a has this setting; pelt explain without --cell lists the settings"},
 	} {
+		for _, r := range AsValid(table.Rows(c.doc)) {
+			if r.TrialNumber() == 0 {
+				t.Errorf("%s: a copy of a trial has no number", name)
+			}
+		}
 		got, err := c.ask.Trials(c.doc)
 		if text := fmt.Sprint(got, " ", err); text != c.want {
 			t.Errorf("%s: %s; want %s", name, text, c.want)

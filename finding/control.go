@@ -94,22 +94,14 @@ func controlOf(g table.Group) string { return table.KeyOf("control").Format(g.Le
 
 // Separable reports whether a run that goes on until its controls are told apart may end
 // after its first repeats: each control differs from the first one under every condition,
-// or is tied with it. more is how many repeats would tell the others, 0 if nobody knows.
-func Separable(rows []table.Row, repeats int) (done bool, more int) {
+// or is tied with it.
+func Separable(rows []table.Row, repeats int) bool {
 	rows = only(rows, func(r table.Row) bool { return r.Trial.Repeat < repeats && r.Flow.Protocol == model.TCP })
 	c := CompareControls(rows)
 	tried := table.By(rows, append(table.Settings(rows, "control"), table.KeyOf("flow"), table.KeyOf("control"))...)
-	done = len(c.Groups) == len(tried)
-	for _, e := range c.Speeds {
-		switch {
-		case e.Verdict != table.TooFew:
-		case math.IsNaN(e.Change):
-			done = false
-		default:
-			done, more = done && e.Needed == 0, max(more, e.Needed)
-		}
-	}
-	return done, more
+	return len(c.Groups) == len(tried) && !slices.ContainsFunc(c.Speeds, func(e table.Effect) bool {
+		return e.Verdict == table.TooFew && (math.IsNaN(e.Change) || e.Needed > 0)
+	})
 }
 
 func Control(rows []table.Row) []Finding {

@@ -54,8 +54,13 @@ func differences(sides []Side, keys []table.Key, runs bool) []Difference {
 			continue
 		}
 		add("", s.Doc.Plan, noSettings)
+		links := map[string][]string{} // a node may have one for each direction
 		for _, l := range s.Doc.Plan.Links {
-			put(strings.TrimSpace("link "+l.Node), l.Words())
+			name := strings.TrimSpace("link " + l.Node)
+			links[name] = append(links[name], l.Words())
+		}
+		for _, name := range slices.Sorted(maps.Keys(links)) {
+			put(name, strings.Join(links[name], "; "))
 		}
 		if s.Doc.Router != nil {
 			add("router", s.Doc.Router, noFacts)

@@ -156,12 +156,13 @@ func sequences(l *model.Line, streams bool) (first string, more float64) {
 }
 
 // Account says of each loss of one flow how it is known, and what would help; then what was not sent at all.
-func Account(f *model.FlowResult) []Finding {
+func Account(r table.Row) []Finding {
 	var out []Finding
+	f := r.Flow
 	for i := range f.Ledger.Lines {
 		l := &f.Ledger.Lines[i]
 		first, more := sequences(l, f.Streams > 1)
-		words := map[string]string{"place": phrase(l.Layer, l.Cause, l.Host), "function": l.Function,
+		words := map[string]string{"place": phrase(l.Layer, l.Cause, table.HostName(r, l.Host)), "function": l.Function,
 			"interface": l.Interface, "sequences": first, "cause": l.Cause, "sure": confidence(l).Text()}
 		line := Finding{Code: "explain.line", Words: words}.packets(l.Packets, f.Attempted)
 		if more > 0 {

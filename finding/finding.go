@@ -158,8 +158,8 @@ func printable(word string) string {
 	}, strings.ToValidUTF8(word, "·"))
 }
 
-// argument quotes a word of a command, so that it may be pasted into a shell.
-func argument(word string) string {
+// ShellWord quotes a word of a command, so that it may be pasted into a shell.
+func ShellWord(word string) string {
 	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%"
 	if word != "" && strings.Trim(word, safe) == "" {
 		return word
@@ -249,7 +249,7 @@ func (f Finding) value(reference string) (text string, known bool) {
 	case form == "?":
 		return "", isNumber || f.Words[name] != ""
 	case !isNumber && form == "argument":
-		return argument(f.W(name)), f.Words[name] != ""
+		return ShellWord(f.W(name)), f.Words[name] != ""
 	case !isNumber:
 		return f.W(name), f.Words[name] != ""
 	case form == "range":

@@ -38,12 +38,16 @@ func bySetting(rows []table.Row) []table.Group {
 	return table.By(rows, table.Varying(rows, append(table.Settings(rows), table.KeyOf("flow"))...)...)
 }
 
-// placeName names the levels of a place, its size first: "64 B frame, up". UDP is usual and goes without saying.
+// placeName names the levels of a place, its size first: "64 B frames, up". UDP is usual and goes without saying.
 func placeName(g table.Group) string {
 	var sizes, words []string
+	_, mesh := g.Rows[0].Trial.Cell["pair"]
 	for i, k := range g.Keys {
 		text := k.Format(g.Levels[i])
 		switch {
+		case mesh && k.Name == "pair":
+			words = append(words, table.KeyOf("from").Of(g.Rows[0]).Text+" to "+table.KeyOf("to").Of(g.Rows[0]).Text)
+		case mesh && k.Name == "flow":
 		case text == "" || slices.Contains(words, text) || k.Name == "protocol" && text == string(model.UDP):
 		case k.Unit == unit.Bytes:
 			sizes = append(sizes, text)
@@ -89,10 +93,14 @@ func against(m *table.Metric, groups []table.Group, looks int, isBase func(g, ba
 	return out
 }
 
-// at says where something was: ", at 64 B"; "" where there is one place only.
-func at(name string) string {
-	if name == "" {
+// at says where something was: ", at 64 B", ", with 64 B frames"; "" where there is one place only.
+func at(g table.Group) string {
+	name := placeName(g)
+	switch {
+	case name == "":
 		return ""
+	case slices.ContainsFunc(g.Keys, func(k table.Key) bool { return k.Name == "frame_bytes" }):
+		return ", with " + name
 	}
 	return ", at " + name
 }

@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"math"
 	"slices"
 
 	"pelt/model"
@@ -32,17 +33,17 @@ func (c *Comparison) judge(limits []table.Limit) {
 			seen = true
 			switch o := l.Judge(e.Effect); {
 			case e.few():
-				add(table.NotMeasured, e, e.Metric.Label+at(c.Places[e.Place].Name))
+				add(table.NotMeasured, e, e.Metric.Label+c.Places[e.Place].at)
 			case o == table.Failed:
 				add(o, e, c.phrase(e))
 			case o == table.Undecided:
-				add(o, e, c.phrase(e)+", 95 %: "+unit.Change(e.Low, e.Points)+" to "+unit.Change(e.High, e.Points))
+				add(o, e, c.phrase(e)+", 95 %: "+e.interval())
 			}
 		}
 		for _, e := range c.missing {
 			if slices.Contains(l.Metrics, e.Metric) && c.expected(e) {
 				seen = true
-				add(table.NotMeasured, e, e.Metric.Label+at(c.Places[e.Place].Name))
+				add(table.NotMeasured, e, e.Metric.Label+c.Places[e.Place].at)
 			}
 		}
 		switch {
@@ -52,6 +53,15 @@ func (c *Comparison) judge(limits []table.Limit) {
 			add(table.Passed, Effect{}, "")
 		}
 	}
+}
+
+// interval prints an effect's interval. It has no end where the baseline is 0.
+func (e Effect) interval() string {
+	end := " to " + unit.Change(e.High, e.Points)
+	if math.IsInf(e.High, 1) {
+		end = " or more"
+	}
+	return unit.Change(e.Low, e.Points) + end
 }
 
 // expected reports whether both sides were to measure at a place: each tried, or was cut before it could.

@@ -65,6 +65,7 @@ func Latency(rows []table.Row) []Finding {
 	}
 	out = append(out, say("latency.minute", Fact, worst).word("way", wayOf(worst)).
 		median("round_trips_per_minute", "", worst).median("round_trips_per_minute", "idle", idle))
+	out = append(out, unsteady(rows, middle(idle, tripKey))...)
 	out = append(out, mostLoad(rows, full)...)
 	if middle(worst, "loss_ratio") >= lossless {
 		limit := limitOf(worst)
@@ -74,6 +75,24 @@ func Latency(rows []table.Row) []Finding {
 		out = append(out, limitedBy(limit, worst))
 	}
 	return append(out, nextOf("latency.page", rows[0].Doc))
+}
+
+// unsteady doubts what a load adds where the round trip was no longer that of the idle path before that load began.
+func unsteady(rows []table.Row, idle float64) []Finding {
+	var worst table.Group
+	before := max(2*idle, idle+kneeLeast)
+	for _, g := range LatencyLoads(rows) {
+		for _, r := range g.Rows {
+			if p := r.Flow.Probe; p != nil && p.IdleNS >= before {
+				worst, before = g, p.IdleNS
+			}
+		}
+	}
+	if worst.Rows == nil {
+		return nil
+	}
+	return []Finding{say("latency.unsteady", Doubt).number(shareKey, "", worst.Level(shareKey).Number).
+		word("way", wayOf(worst)).number(tripKey, "before", before).number(tripKey, "idle", idle)}
 }
 
 // mostLoad doubts that a load filled the path's queue where the sender, or the plan, did not let the greatest load be sent.
@@ -89,7 +108,7 @@ func mostLoad(rows []table.Row, full []table.Group) []Finding {
 	if slices.ContainsFunc(rows, func(r table.Row) bool { return r.Trial.Unkept() }) {
 		return []Finding{say("latency.unkept", Doubt).number(shareKey, "", most)}
 	}
-	if !rows[0].Doc.Plan.Flows[0].Rate.IsMax() {
+	if f := rows[0].Doc.Plan.Flows; len(f) > 0 && !f[0].Rate.IsMax() {
 		return []Finding{say("latency.asked", Doubt).number(shareKey, "", most)}
 	}
 	return nil

@@ -93,6 +93,31 @@ func TestLatency(t *testing.T) {
 	}
 }
 
+// A round trip that was long before the load began hides what the load adds.
+func TestBusyBeforeTheLoad(t *testing.T) {
+	d := sample.Latency()
+	said := func() (all []string) {
+		for _, f := range Of(Latency(table.Rows(&d)), Doubt) {
+			all = append(all, f.Text())
+		}
+		return all
+	}
+	const want = "Before the load of 150 % down the round trip was already 60.0 ms, not 18.4 ms: "
+	if all := said(); strings.Contains(strings.Join(all, " "), "already") {
+		t.Errorf("without a cause: %q", all)
+	}
+	for i := range d.Results {
+		if c := d.Results[i].Cell; c["direction"].Text == "down" && c["load_ratio"].Number == 1.5 {
+			probe := *d.Results[i].Flows[0].Probe
+			probe.IdleNS = 60e6
+			d.Results[i].Flows[0].Probe = &probe
+		}
+	}
+	if all := said(); !strings.Contains(strings.Join(all, " "), want) {
+		t.Errorf("%q lacks %q", all, want)
+	}
+}
+
 // Where the sender, or the plan, has no load above the rate that was found, no queue need be full.
 func TestHighestLoadNotSent(t *testing.T) {
 	for want, change := range map[string]func(d *model.Document, r *model.Result){

@@ -79,6 +79,9 @@ func limitedBy(limit string, g table.Group) Finding {
 		"receiver_cpu_thread_ratio", "tcp_held_back_ratio", "link_ratio"} {
 		f = f.median(name, "", g)
 	}
+	if limit == byRouter && ringFull(g) && middle(g, "router_thread_ratio") < busyThread {
+		f = f.word("starved", "yes")
+	}
 	if n := len(g.Rows[0].Flow.Receivers); n > 1 {
 		f = f.number("receivers_count", "", float64(n))
 	}
@@ -95,7 +98,7 @@ func Beyond(rows []table.Row) []Finding {
 	if !(middle(most, "link_ratio") > overLink) || most.Rows[0].Doc.Lab == nil {
 		return nil
 	}
-	return []Finding{say("link.beyond", Doubt, most).median("link_ratio", "", most).word("where", at(placeName(most)))}
+	return []Finding{say("link.beyond", Doubt, most).median("link_ratio", "", most).word("where", at(most))}
 }
 
 // Layers by what a loss there says: the end had no time, or a rule or a broken packet, at any rate.

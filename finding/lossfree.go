@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"pelt/design"
 	"pelt/model"
@@ -13,23 +14,50 @@ import (
 
 // SearchKeys are what tells the searches of rates apart: the goal, and the settings, what varies.
 func SearchKeys(searches []table.Row) []table.Key {
-	keys := append([]table.Key{table.KeyOf("goal_loss_ratio")}, table.Settings(searches)...)
-	return table.Varying(searches, keys...)
+	return withGoal(searches, table.Settings(searches))
+}
+
+// RouterSearchKeys are SearchKeys that name the sides of a router.
+func RouterSearchKeys(searches []table.Row) []table.Key {
+	return withGoal(searches, routerSettings(searches))
+}
+
+func withGoal(searches []table.Row, settings []table.Key) []table.Key {
+	return table.Varying(searches, append([]table.Key{table.KeyOf("goal_loss_ratio")}, settings...)...)
+}
+
+func routerSettings(searches []table.Row) []table.Key {
+	settings := table.Settings(searches)
+	for i, k := range settings {
+		if k.Name == trialWayKey.Name {
+			settings[i] = trialWayKey
+		}
+	}
+	return settings
 }
 
 // LossFree says which rates searches found, and where the path saturates.
-func LossFree(rows []table.Row) []Finding { return searched(rows, true) }
+func LossFree(rows []table.Row) []Finding {
+	return searched(rows, table.Settings(table.Searches(rows)), true)
+}
 
 // AlsoLossFree says which rates searches found beside what floods got through.
-func AlsoLossFree(rows []table.Row) []Finding { return searched(rows, false) }
+func AlsoLossFree(rows []table.Row) []Finding {
+	return searched(rows, table.Settings(table.Searches(rows)), false)
+}
+
+// RouterLossFree is AlsoLossFree of a bench.
+func RouterLossFree(rows []table.Row) []Finding {
+	return searched(rows, routerSettings(table.Searches(rows)), false)
+}
 
 // searched answers for the first size, mostly the smallest, and each direction.
-func searched(rows []table.Row, alone bool) []Finding {
+func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
 	searches := table.Searches(rows)
 	if len(searches) == 0 {
 		return nil
 	}
-	settings := table.Varying(searches, table.Settings(searches)...)
+	settings = table.Varying(searches, settings...)
 	var out []Finding
 	least := searches[0].Flow.FrameBytes
 	for _, g := range table.By(searches, settings...) {
@@ -37,11 +65,11 @@ func searched(rows []table.Row, alone bool) []Finding {
 			continue
 		}
 		for _, goal := range table.By(g.Rows, table.KeyOf("goal_loss_ratio")) {
-			where := placeName(g)
+			found := lossFree(goal, len(out) == 0)
+			found[0] = found[0].word("place", placeName(g)).word("where", placeName(g))
 			if slices.ContainsFunc(settings, func(k table.Key) bool { return k.Unit == unit.Bytes }) {
-				where = "at " + where
+				found[0] = found[0].word("where", strings.TrimPrefix(at(g), ", "))
 			}
-			found := lossFree(where, goal, len(out) == 0)
 			if alone && len(out) == 0 {
 				found[0] = found[0].figure("receive_pps", "flood", table.Group{Rows: goal.Rows[0].Flood()})
 			}
@@ -52,9 +80,9 @@ func searched(rows []table.Row, alone bool) []Finding {
 }
 
 // lossFree is the answer for one setting and one goal; the leading one says what is lost first, too.
-func lossFree(where string, g table.Group, leading bool) []Finding {
+func lossFree(g table.Group, leading bool) []Finding {
 	first := g.Rows[0]
-	f := say("free.found", Answer, g).word("where", where).word("limit", SearchLimit(first)).
+	f := say("free.found", Answer, g).word("limit", SearchLimit(first)).
 		figure("throughput_pps", "", g).median("holds_pps", "", g)
 	if fails := middle(g, "fails_pps"); unit.FormatPPS(fails) != unit.FormatPPS(middle(g, "holds_pps")) {
 		f = f.number("fails_pps", "", fails) // else readers see one rate that holds and fails
@@ -81,14 +109,23 @@ func lossFree(where string, g table.Group, leading bool) []Finding {
 		f.Code = "free.none"
 		least, rows := lowest(first)
 		loss := middle(table.Group{Rows: Usable(rows)}, "loss_ratio")
-		if loss > first.Search.Goal.LossRatio { // else no trial at that rate was valid often enough
+		switch {
+		case len(rows) == 0: // the flood sent less
+			f = f.number("holds_pps", "lowest", first.Doc.Plan.Design.Search.MinPPS)
+		case loss > first.Search.Goal.LossRatio:
 			f = f.number("holds_pps", "least", least).number("loss_ratio", "least", loss)
+		case first.Search.Limit == design.PathLimit:
+			f = f.number("holds_pps", "queue", least)
+		case !offers(first):
+			f.Words["why"] = unsent(first).String()
 		}
 	case first.Search.Limit == design.AskedLimit:
 		f.Code = "free.asked"
 	case first.Search.Limit == design.SenderLimit:
 		f.Code = "free.sender"
-		f.Words["why"] = whyUnsent(first)
+		if f.Words["why"] = unsent(first).String(); !offers(first) {
+			f.Code = "free.unsent"
+		}
 	case first.Search.Limit == design.EndLimit:
 		f.Code = "free.end"
 		out = append(out, nextOf("advice.see", first.Doc))
@@ -120,14 +157,20 @@ func flowOfLoss(rows []table.Row) string {
 // mostOfLosses is the share of losses from which on one flow stands for all.
 const mostOfLosses = 0.9
 
-// whyUnsent is why the sender could not offer the load of the upper bound; "" if the flood sent no more.
-func whyUnsent(r table.Row) string {
+// unsent is why the first trial at the upper bound was invalid; none if the flood sent no more, or enough came late.
+func unsent(r table.Row) model.Reasons {
 	for i, o := range r.Search.Seen {
 		if why := r.Search.Trials[i].Why; o.Unsent && o.Load == r.Search.Upper && len(why) > 0 {
-			return why[:1].String()
+			return why[:1]
 		}
 	}
-	return ""
+	return nil
+}
+
+// offers reports whether the upper bound of a search is what its sender offers, and not of trials that went wrong.
+func offers(r table.Row) bool {
+	why := unsent(r)
+	return len(why) == 0 || strings.HasPrefix(why[0].Code, "sender-") || why[0].Code == model.InterfaceRefused
 }
 
 // lowest is the lowest load of a search, and the rows of its trials.
@@ -168,12 +211,16 @@ func randomLoss(r table.Row) []Finding {
 	if typical == 0 || most > alikeLoss*typical || 2*len(silent) > len(ratios) || typical <= r.Search.Goal.LossRatio {
 		return nil
 	}
-	return []Finding{
-		say("free.random", Doubt).number("loss_ratio", "typical", typical).
-			number("receive_pps", "below", nearLimit*flood),
-		say("free.allow", Next).word("share", percent(typical)),
+	out := []Finding{say("free.random", Doubt).number("loss_ratio", "typical", typical).
+		number("receive_pps", "below", nearLimit*flood)}
+	if typical < mostAllowed {
+		out = append(out, say("free.allow", Next).word("share", percent(typical)))
 	}
+	return out
 }
+
+// mostAllowed is the share of random losses from which on no rate is worth a search.
+const mostAllowed = 0.1
 
 // percent is a share that a rate may lose where some loss is random: about five times as much, as --max-loss reads it.
 func percent(share float64) string {
@@ -277,7 +324,7 @@ func AboveLimit(r table.Row) []table.Row {
 func SearchLimit(r table.Row) string {
 	lost := Losses(AboveLimit(r))
 	switch {
-	case r.Search.Limit == design.SenderLimit:
+	case r.Search.Limit == design.SenderLimit && offers(r):
 		return limitNames[bySender]
 	case r.Search.Limit == design.AskedLimit:
 		return limitNames[byOffer]

@@ -79,6 +79,13 @@ func TestLossFreeSays(t *testing.T) {
 				f.SendPPS /= 2
 			}
 		}, []string{"No rate without loss was found: the sender was the limit"}},
+		"a deep queue": {func(pps float64, f *model.FlowResult) {
+			if pps == 0 {
+				f.Lost = f.Attempted - 800
+			} else {
+				f.DurationS *= 1.5 // until all had come
+			}
+		}, []string{"No rate without loss was found: even at 1 kpps a queue grows"}},
 		"everywhere": {func(_ float64, f *model.FlowResult) { f.Lost = f.Attempted / 10 },
 			[]string{"No rate without loss was found: even 1 kpps loses 10 %"}},
 		"random": {func(pps float64, f *model.FlowResult) {
@@ -107,11 +114,47 @@ func TestLossFreeSays(t *testing.T) {
 	}
 }
 
+// Where trials went wrong that the sender is not to blame for, it is no limit.
+func TestTrialsAboveWentWrong(t *testing.T) {
+	d := searchedTimes(t, 1, func(pps float64, f *model.FlowResult) {
+		if pps > 200e3 {
+			f.SendPPS = 0 // invalid
+		}
+	})
+	for i := range d.Results {
+		if d.Results[i].State == model.Invalid {
+			d.Results[i].Why = model.Reasons{{Code: model.LinkBehind, Link: "sender to router"}}
+		}
+	}
+	searches := table.Searches(table.Rows(d))
+	f := LossFree(table.Rows(d))[0]
+	if text := f.Text(); !strings.Contains(text, "Loss-free to at least 1") || strings.Contains(text, "The sender was the limit") ||
+		!strings.Contains(text, "Trials above that were invalid: the emulated link sender to router fell behind") {
+		t.Error(text)
+	}
+	none := searchedTimes(t, 1, func(pps float64, f *model.FlowResult) {
+		if pps > 0 {
+			f.SendPPS = 0
+		}
+	})
+	for i := range none.Results {
+		if none.Results[i].State == model.Invalid {
+			none.Results[i].Why = model.Reasons{{Code: model.LinkBehind, Link: "sender to router"}}
+		}
+	}
+	if text := LossFree(table.Rows(none))[0].Text(); !strings.Contains(text, "was found: the emulated link") {
+		t.Error(text)
+	}
+	if limit := SearchLimit(searches[0]); limit != limitNames[byUnknown] {
+		t.Errorf("limited by %q", limit)
+	}
+}
+
 // Rates that hold and fail are never printed alike.
 func TestBoundsDiffer(t *testing.T) {
 	searches := table.Searches(searchedDoc(t, over(15e3, model.LayerNetwork)))
 	searches[0].Search.Lower, searches[0].Search.Upper = 15.26e3, 15.34e3
-	text := lossFree("", table.By(searches)[0], false)[0].Text()
+	text := lossFree(table.By(searches)[0], false)[0].Text()
 	if !strings.Contains(text, "(holds at 15.3 kpps, fails just above)") {
 		t.Error(text)
 	}
@@ -165,7 +208,7 @@ func TestCompareSearches(t *testing.T) {
 // A search that ends with bounds further apart than its goal asks is marked.
 func TestIrregularSearch(t *testing.T) {
 	searches := table.Searches(searchedDoc(t, over(250e3, model.LayerNetwork)))
-	doubts := func() []Finding { return Of(lossFree("", table.By(searches)[0], true), Doubt) }
+	doubts := func() []Finding { return Of(lossFree(table.By(searches)[0], true), Doubt) }
 	if d := doubts(); len(d) != 0 {
 		t.Errorf("a regular search has the doubts %v", d)
 	}

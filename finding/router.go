@@ -51,16 +51,19 @@ func RouterKeys(rows []table.Row) []table.Key {
 func RouterTrialKeys(rows []table.Row) []table.Key {
 	keys := RouterKeys(rows)
 	if keys[0].Name == wayKey.Name {
-		keys[0].Of = func(r table.Row) table.Level {
-			l := wayKey.Of(r)
-			if r.Trial.Cell["direction"].Text == "both" {
-				l.Value = model.Value{Number: 3, Text: "both ways"}
-			}
-			return l
-		}
+		keys[0] = trialWayKey
 	}
 	return keys
 }
+
+// trialWayKey is the way of a trial through the router.
+var trialWayKey = table.Key{Name: wayKey.Name, Label: wayKey.Label, Unit: wayKey.Unit, Of: func(r table.Row) table.Level {
+	l := wayKey.Of(r)
+	if r.Trial.Cell["direction"].Text == "both" {
+		l.Value = model.Value{Number: 3, Text: "both ways"}
+	}
+	return l
+}}
 
 // wayKey is the way of a flow through the router. Of two flows at once each has its own.
 var wayKey = table.Key{Name: "direction", Label: "Direction", Unit: unit.Word, Of: func(r table.Row) table.Level {
@@ -161,6 +164,8 @@ func carried(full []table.Group) Finding {
 	case rateAsked(small) && middle(worst, "loss_ratio") >= lossless:
 		f.Code, f.Words["worst"] = "router.short", traffic(worst)
 		f = f.median("loss_ratio", "worst", worst)
+	case rateAsked(small) && len(Held(table.RowsOf(frames))) > 0:
+		f.Code = "router.least" // the sender's own host let out less than was asked
 	case rateAsked(small):
 		f.Code = "router.kept"
 	case limit == bySender || limit == byQuiet || limit == byReceiver:

@@ -8,6 +8,7 @@ import (
 
 	"pelt/model"
 	"pelt/table"
+	"pelt/unit"
 )
 
 // bench is a made bench of a router with links of 1 Gbit/s.
@@ -115,7 +116,7 @@ func TestRouterLimits(t *testing.T) {
 			"The router's processor was the limit for 64 B (99 % of its busiest core)."},
 		{"a lab's thread that shares its core", true, 64, 505e3, .6, func(r *model.Result) {
 			r.Router.ThreadRatio, r.Flows[0].Ledger.Lines[0].Cause = thread(.75), "ring-full"
-		}, "The router's processor was the limit for 64 B (75 % of its busiest core)."},
+		}, "The router's processor was the limit for 64 B: it got 75 % of a core, and needed more."},
 		{"a lab's cores are everybody's", true, 64, 100e3, .5, func(r *model.Result) { busyCores(r.Router, 1) },
 			"The path was the limit for 64 B: most of the lost packets were lost on the way."},
 		{"the sender", false, 64, 300e3, 0, func(r *model.Result) {
@@ -140,6 +141,20 @@ func TestRouterLimits(t *testing.T) {
 				t.Errorf("want\n%s\nin\n%s", c.want, got)
 			}
 		})
+	}
+}
+
+// TestRouterHeldBack: a sender that its own queue held back does not show that the router carries the asked rate.
+func TestRouterHeldBack(t *testing.T) {
+	d := bench{cells: []model.Cell{benchCell(64, "up")}, fill: func(x model.Cell, r *model.Result) {
+		f := udpFlow(x, 300e3, 0)
+		f.Planned = f.Attempted * 2
+		f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingBackpressure, Packets: f.Attempted}}
+		r.Flows = []model.FlowResult{f}
+	}}.doc()
+	d.Plan.Flows[0].Rate = unit.PacketRate(600e3)
+	if got, want := routerTexts(d), "The router carries at least 300 kpps with 64 B frames"; !strings.Contains(got, want) {
+		t.Errorf("want\n%s\nin\n%s", want, got)
 	}
 }
 

@@ -15,11 +15,16 @@ func Command(rows []table.Row) []Finding {
 	if len(rows) == 0 || len(rows[0].Doc.Arguments) == 0 {
 		return nil
 	}
+	return []Finding{say("setup.command", SetUp).word("command", CommandLine(rows[0].Doc.Arguments))}
+}
+
+// CommandLine is a command of pelt as a user types it in a shell.
+func CommandLine(args []string) string {
 	words := []string{"pelt"}
-	for _, a := range rows[0].Doc.Arguments {
-		words = append(words, argument(printable(a)))
+	for _, a := range args {
+		words = append(words, ShellWord(printable(a)))
 	}
-	return []Finding{say("setup.command", SetUp).word("command", strings.Join(words, " "))}
+	return strings.Join(words, " ")
 }
 
 func Engines(rows []table.Row) []Finding {
@@ -134,7 +139,7 @@ func Disorder(rows []table.Row) []Finding {
 			return nil
 		}
 		if g := largest(groups, d.metric); middle(g, d.metric) > d.most {
-			out = append(out, say(d.code, Doubt, g).median(d.metric, "worst", g).word("where", at(placeName(g))))
+			out = append(out, say(d.code, Doubt, g).median(d.metric, "worst", g).word("where", at(g)))
 		}
 	}
 	return out
@@ -193,7 +198,7 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 			metric = "retransmit_ratio"
 		}
 		if v := middle(g, metric); v > most {
-			out = append(out, say("loss.limit", Answer, g).word("where", g.Name()).number(metric, "", v).
+			out = append(out, say("loss.limit", Answer, g).word("where", placeName(g)).number(metric, "", v).
 				number(metric, "most", most))
 		}
 	}

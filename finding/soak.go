@@ -219,6 +219,9 @@ func headline(phases []table.Group, tcp bool) (Finding, bool) {
 	if to > from+1 {
 		f = f.number("phases_count", "", float64(to-from))
 	}
+	if len(rest) > 1 { // next is only the nearest of them
+		f = f.number("phases_count", "rest", float64(len(rest)))
+	}
 	if tcp {
 		return f.number("goodput_bps", "worst", -worst).number("goodput_bps", "rest", -next), true
 	}

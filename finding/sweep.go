@@ -107,7 +107,8 @@ func Sweep(rows []table.Row) []Finding {
 		}
 	}
 	if c := About(rankings, out[0]); middle(c.Settings[0], "goodput_bps") > 0 {
-		out = slices.Concat(out, c.waste(), c.limits(), c.fragments(), c.shares())
+		i := slices.IndexFunc(c.Settings, func(g table.Group) bool { return nameOf(g) == out[0].Words["best"] })
+		out = slices.Concat(out, c.waste(c.Settings[max(i, 0)]), c.limits(), c.fragments(), c.shares())
 	}
 	return append(out, doubts(rows, rankings)...)
 }
@@ -187,9 +188,9 @@ func everywhere(rankings []Ranking) []Finding {
 
 const wasteful = 1.2
 
-// waste tells of the setting that is as good as the answer and sends most.
-func (c Ranking) waste() []Finding {
-	best, most := c.Settings[0], c.Settings[c.Tied-1]
+// waste tells of the setting that is as good as the answer, best, and sends most.
+func (c Ranking) waste(best table.Group) []Finding {
+	most := c.Settings[c.Tied-1]
 	times := middle(most, "send_bps") / middle(best, "send_bps")
 	if !(times >= wasteful) {
 		return nil

@@ -236,6 +236,33 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// TestWaste: the setting that is the answer under both conditions is not said to waste what it sends.
+func TestWaste(t *testing.T) {
+	d := &model.Document{Plan: model.Plan{Command: "sweep", Flows: []model.Flow{{Name: "up", Protocol: model.UDP}}}}
+	for _, x := range []struct{ loss, payload, goodput, sent float64 }{
+		{0, 100, 1e8, 1e8}, {0, 200, 1e8, 2e8}, {0.1, 100, 5e7, 1e8}, {0.1, 200, 9e7, 2e8}} {
+		for repeat := range 3 {
+			d.Results = append(d.Results, model.Result{Repeat: repeat, State: model.Valid,
+				Cell: model.Cell{"link.loss_ratio": model.Number(x.loss), "payload_bytes": model.Number(x.payload)},
+				Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, PayloadBytes: int(x.payload), Attempted: 1000,
+					DurationS: 1, GoodputBPS: x.goodput, SendGoodputBPS: x.sent}}})
+		}
+	}
+	got := says(d)
+	if !strings.Contains(got, "Best under both conditions: 200 B.") || strings.Contains(got, "times as much") {
+		t.Error(got)
+	}
+}
+
+// TestRepeatsOfZero: repeats of which most are 0 have no spread that is a share.
+func TestRepeatsOfZero(t *testing.T) {
+	d := usualStar().with(func(s *star) { s.payloads, s.intervals = []int{1472}, []float64{5} }).doc()
+	d.Results[0].Flows[0].GoodputBPS, d.Results[1].Flows[0].GoodputBPS = 0, 0
+	if got := says(d); strings.Contains(got, "Repeats differ") {
+		t.Error(got)
+	}
+}
+
 // TestTooLossy: a setting that lost more than the limit is named, and one that lost as much is not.
 func TestTooLossy(t *testing.T) {
 	rows := table.Rows(usualStar().with(func(s *star) { s.payloads, s.intervals = []int{1472, 2000}, []float64{5} }).doc())

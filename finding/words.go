@@ -14,10 +14,10 @@ const (
 
 // Parts of sentences about rates without loss.
 const (
-	freeOf      = `[Loses at most {loss_ratio:goal}|Loss-free] to {throughput_pps range}[ {each}][ {where}]`
+	freeOf      = `[Loses at most {loss_ratio:goal} up|Loss-free] to {throughput_pps range}[ {each}][ {where}]`
 	freeBounds  = ` (holds at {holds_pps}, fails [at {fails_pps}|just above])`
 	freeFlood   = `[; saturates at {receive_pps:flood range}].`
-	freeAtLeast = `[Loses at most {loss_ratio:goal}|Loss-free] to at least {throughput_pps range}[ {each}][ {where}].`
+	freeAtLeast = `[Loses at most {loss_ratio:goal} up|Loss-free] to at least {throughput_pps range}[ {each}][ {where}].`
 )
 
 // Parts of other sentences. watchedLess is what a watch did not see, or could not name.
@@ -33,7 +33,8 @@ const (
 	saturates = `{path} saturates at about {receive_pps:best range}`
 	soakWorst = `[TCP carried [{phases_count ?}as little as ]{goodput_bps:worst}|[{phases_count ?}up to ` +
 		`]{loss_ratio:worst} of the packets were lost]`
-	soakRest    = `[{goodput_bps:rest}|{loss_ratio:rest}|none].`
+	soakRest = `[{phases_count:rest ?}[{goodput_bps:rest ?}at least |{loss_ratio:rest ?}at most ]]` +
+		`[{goodput_bps:rest}|{loss_ratio:rest}|none].`
 	wouldProve  = `[; about {repeats_count:more} more repeat{repeats_count:more /s} would prove it].`
 	mtuOf       = `Path MTU[ of flow {flow}]: `
 	mtuWhole    = ` UDP payloads up to {payload_bytes:whole} stay whole.`
@@ -68,14 +69,17 @@ var sentences = map[string]string{
 	// Searches for the highest rate without loss, or with little.
 	"free.found":  freeOf + freeBounds + freeFlood + `[ The first losses[ ({flow})] are: {first}.| Above that {queue}.]`,
 	"free.sender": freeAtLeast + ` The sender was the limit[: {why}].`,
+	"free.unsent": freeAtLeast + ` Trials above that were invalid: {why}.`,
 	"free.asked":  freeAtLeast + ` No higher rate was tried (--rate).`,
 	"free.end": freeAtLeast + ` Above that the sender's or the receiver's host loses packets[ ({first})], and the path ` +
 		`still meets the goal.`,
 	"free.none": `No rate [with at most {loss_ratio:goal} loss|without loss] was found[ {where}][: even ` +
-		`{holds_pps:least} loses {loss_ratio:least}|: the sender was the limit]` + freeFlood,
+		`{holds_pps:least} loses {loss_ratio:least}|: even at {holds_pps:queue} a queue grows|: rates below ` +
+		`{holds_pps:lowest} are not tried|: {why}|: the sender was the limit]` + freeFlood,
 	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: the path's answers change too much ` +
 		`for this goal.`,
-	"free.cut": `The search was cut[ {where}]: so far it holds[ at {holds_pps}] and fails[ at {fails_pps}].`,
+	"free.cut": `The search was cut[ {where}][: so far it holds at {holds_pps} and fails at {fails_pps}|: so far it ` +
+		`holds at {holds_pps}|: so far it fails at {fails_pps}].`,
 	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: random loss, not too ` +
 		`high a rate.`,
 	"free.explain": `See the first losses:`,
@@ -89,8 +93,8 @@ var sentences = map[string]string{
 		`loss; rates that hold and fail are at most {width_ratio} apart.`,
 	"setup.rfc2544": `Report of RFC 2544 section 26, with delays by RFC 8219 and buffers by RFC 9004. It differs from RFC ` +
 		`2544: [trials last {measure_s}, not 60 s, and bursts are repeated {bursts_count} time{bursts_count /s}, not 50; ]` +
-		`{warmup_s} of warm-up stand for 2 s of learning frames; pauses are shorter than 7 s; 100 % of the load is the ` +
-		`most that the sender sends. Such floods are for isolated networks only (RFC 6815).`,
+		`delays are of one trial at the throughput, not of 20 trials of 120 s; {warmup_s} of warm-up stand for 2 s of ` +
+		`learning frames; pauses are shorter than 7 s; 100 % of the load is the most that the sender sends. Such floods are for isolated networks only (RFC 6815).`,
 
 	// Sweeps of settings.
 	"sweep.best":  sweepBest + ` {others_count The other setting is/All # other settings are} slower.`,
@@ -188,12 +192,41 @@ var sentences = map[string]string{
 		`{down_increase_p50_ns}][; {probe_loss_ratio} of the thin flow lost].`,
 	"latency.minute": `UDP round trips per minute (60 s over the mean round trip): [{round_trips_per_minute:idle} ` +
 		`idle, ]{round_trips_per_minute} loaded {way}.`,
+	"latency.unsteady": `Before the load of {load_ratio} {way} the round trip was already {round_trip_p50_ns:before}, ` +
+		`not {round_trip_p50_ns:idle}: something else was busy, and loads may add more than is shown.`,
 	"latency.unkept": `The sender does not keep {load_ratio} of the loss-free rate, so it cannot fill a queue on this path.`,
 	"latency.asked": `{load_ratio} of the loss-free rate is more than --rate allows, so no queue on the path need have ` +
 		`been full.`,
 	"latency.none":    `No rate without loss was found, so no load was measured.`,
 	"latency.untimed": `The thin flow was not timed beside any load: none of its packets was answered before a load began.`,
 	"latency.page":    `See delay against load:`,
+
+	// Meshes of a fleet's hosts. A pair is one host sending to another.
+	"mesh.lost": `{pairs_count:lossy} of {pairs_count} pairs lose{pairs_count:lossy s/} more than ` +
+		`{loss_ratio:most}[ in {cycles_count} cycles]; the worst is {from} to {to}: {loss_ratio}[, {place}].`,
+	"mesh.fine": `No pair of {hosts_count} hosts clearly loses more than {loss_ratio:most}; the worst, {from} to {to}, ` +
+		`lost {loss_ratio}.`,
+	"mesh.whole": `None of {attempted_packets} packets between {hosts_count} hosts was lost.`,
+	"mesh.into": `{pairs_count:into-lossy} of {pairs_count:into} hosts lose packets to {host}, {loss_ratio:into} in the ` +
+		`median[: {place}]. Look at {host} first.`,
+	"mesh.from": `{host} loses packets to {pairs_count:from-lossy} of {pairs_count:from} hosts, {loss_ratio:from} in the ` +
+		`median[: {place}]. Look at {host} first.`,
+	"mesh.both": `{host} and nearly all hosts lose packets both ways: {loss_ratio:into} to it and {loss_ratio:from} ` +
+		`from it[: {place}]. Look at {host} first.`,
+	"mesh.hosts-more":      `{more_count} more hosts lose packets with nearly all others; the grid has them.`,
+	"mesh.oneway":          `{from} to {to} loses {loss_ratio}[, {place}][; the way back is fine ({loss_ratio:back})].`,
+	"mesh.pair":            `{from} and {to} lose packets both ways: {loss_ratio} there[, {place}], and {loss_ratio:back} back.`,
+	"mesh.more":            `{more_count} more pairs lose packets; the grid has them.`,
+	"mesh.gone":            `{host} was not measured with any host[ since {since}]: {why}.`,
+	"mesh.gone-more":       `{more_count} more hosts were not measured with any host.`,
+	"mesh.unmeasured":      `{from} and {to} were not measured[ since {since}]: {why}.`,
+	"mesh.unmeasured-more": `{more_count} more pairs of hosts were not measured.`,
+	"mesh.change": `{since}: the [{loss_ratio:after ?}loss|{delay_p50_ns:after ?}delay|round trip] from [{from} to ` +
+		`{to}|nearly all hosts to {into}|{out} to nearly all hosts] went from {*metric:before} to {*metric:after}.`,
+	"mesh.changes-more": `{more_count} more changes; the chart over time has them.`,
+	"mesh.once":         `All pairs were measured at the same time, so what one pair lost may be due to traffic of another.`,
+	"mesh.rounds":       `Pairs were measured in rounds: no host had two trials at the same time.`,
+	"mesh.page":         `See the grid:`,
 
 	// Soaks, and changes over time.
 	"soak.none": `[{flow}: ]None of {attempted_packets} packets was lost in {duration_s moment} at {send_pps}.`,
@@ -207,7 +240,7 @@ var sentences = map[string]string{
 	"soak.from":  `[{flow}: ]From {at_s:from moment} on[ ({made})], ` + soakWorst + `; before that ` + soakRest,
 	"soak.until": `[{flow}: ]Until {at_s:to moment}, ` + soakWorst + `; after that ` + soakRest,
 	"soak.between": `[{flow}: ]From {at_s:from moment} to {at_s:to moment}[ ({made})], ` + soakWorst + `; at other times ` +
-		`[{goodput_bps:rest ?}at least |{loss_ratio:rest ?}at most ]` + soakRest,
+		soakRest,
 	"soak.tcp": `[{flow}: ]TCP carried {goodput_bps} for {duration_s moment}[ and sent {retransmit_ratio} of its data ` +
 		`again].`,
 	"soak.cut":    `Not finished: this is what was measured in the first {duration_s moment}.`,
@@ -270,7 +303,7 @@ var sentences = map[string]string{
 	"compare.unusable": `{side} has no usable trial, so nothing can be compared. See why: pelt report ` +
 		`{run argument} --all`,
 	"compare.apart":      `the runs have no setting in common: nothing can be compared`,
-	"compare.unmeasured": `nothing can be compared: none of the metrics was measured`,
+	"compare.unmeasured": `nothing can be compared: none of the metrics was measured on both sides`,
 	// Explanations of losses, advice, tuning and live drops.
 	"explain.lost": `{loss_ratio} was lost: {lost_packets} of {attempted_packets} packets. [{unknown_ratio} of ` +
 		`these have no known cause[; {places}]|Of these, {places}].`,
@@ -353,8 +386,9 @@ var sentences = map[string]string{
 	"limit.link":    `The link of {link_bps}[ to each of {receivers_count} receivers] was the limit[ for {where}].`,
 	"link.beyond": `{link_ratio} of what the slowest link lets through arrived{where}: a burst. Longer trials would ` +
 		`tell its rate.`,
-	"limit.router": `The router's processor was the limit[ for {where}][ ({router_busiest_core_ratio} of its ` +
-		`busiest core)|: its thread took {router_thread_ratio} of a core].`,
+	"limit.router": `The router's processor was the limit[ for {where}][{starved ?}: it got ` +
+		`{router_thread_ratio} of a core, and needed more| ({router_busiest_core_ratio} of its busiest core)|: its ` +
+		`thread took {router_thread_ratio} of a core].`,
 	"limit.sender": `The sender was the limit[ for {where}][: its thread was {sender_cpu_thread_ratio} busy]. The ` +
 		`path may carry more.`,
 	"limit.quiet": `The sender's own interface or first link was the limit[ for {where}]: next to nothing was ` +
@@ -422,6 +456,8 @@ var commands = map[string]string{
 	"cc.page": `pelt report {run argument} --html cc.html`,
 
 	"latency.page": `pelt report {run argument} --html latency.html`,
+
+	"mesh.page": `pelt report {run argument} --html mesh.html`,
 
 	// Soaks, and changes over time.
 	"soak.resume": `pelt run --resume {run argument}`,

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the lists of docs/words.md anew")
 // families are the parts of the list of findings. All other codes belong to every run.
 var families = []struct{ title, codes string }{
 	{"Every run", `^`}, {"Size curves", `^curve\.`}, {"Sweeps", `^sweep\.`}, {"Congestion controls", `^cc\.`}, {"Routers", `^router\.`}, {"Latency", `^latency\.`},
-	{"Soaks and changes", `^(soak|change|cause)\.`}, {"Comparisons", `^(compare|asked)\.`},
+	{"Meshes", `^mesh\.`}, {"Soaks and changes", `^(soak|change|cause)\.`}, {"Comparisons", `^(compare|asked)\.`},
 	{"", `^(advice|drops|explain|record|sure|tune|made)\.`}, // in no run document
 }
 

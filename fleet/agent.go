@@ -38,11 +38,19 @@ type AgentConfig struct {
 	// are nil then.
 	Router func(ctx context.Context) (Router, error)
 
+	// Calls are the addresses that clients of other hosts may make this host call, none for none: it can be the
+	// sender's side of a path whose far end is one of them.
+	Calls []netip.Prefix
+	// Address is where the hosts of a fleet call this one, if its owner says so; else what the hub sees decides.
+	Address netip.Addr
+
+	// Events, if set, is told what a joined agent does, from any goroutine.
+	Events func(text string)
+
 	events func(session, text string)
 	// clientOf tells where a session's client connected from; nil for an agent
 	// that serves its own process only. Strangers' orders are held tighter.
 	clientOf func(session string) netip.AddrPort
-	calls    []netip.Prefix // where strangers may make it call
 }
 
 // Orders that an agent works on at a time; more are answered with an error.
@@ -57,6 +65,7 @@ const (
 type Agent struct {
 	cfg     AgentConfig
 	link    *link
+	alone   bool           // one client at a time has sessions here
 	busy    chan struct{}  // holds one for each order at work
 	closing sync.WaitGroup // of sessions, by themselves
 	reading sync.Mutex     // held while an order is decoded, so that one at a time takes memory for it
@@ -73,7 +82,7 @@ func newAgent(cfg AgentConfig) (*Agent, error) {
 	if cfg.ID == "" {
 		cfg.ID = randomHex()
 	}
-	if !agentName.MatchString(cfg.ID) || cfg.ID == controllerName {
+	if !model.IsHostName(cfg.ID) || cfg.ID == controllerName {
 		return nil, fmt.Errorf("agent name %q: want up to 64 letters, digits, - and _", cfg.ID)
 	}
 	switch {
@@ -97,7 +106,10 @@ func (a *Agent) engineNames() []string { return slices.Sorted(maps.Keys(a.cfg.En
 // info introduces the agent to a client, which is invalid if it is not known.
 func (a *Agent) info(client netip.Addr) AgentInfo {
 	i := AgentInfo{ID: a.cfg.ID, Node: a.cfg.Node, Version: a.cfg.Version, Protocol: protocolVersion,
-		Engines: a.engineNames(), Limits: a.cfg.Limits.toward(client), Observer: a.cfg.Router != nil}
+		Engines: a.engineNames(), Limits: a.cfg.Limits.toward(client), Observer: a.cfg.Router != nil, Address: a.cfg.Address}
+	if a.alone && !i.Address.IsValid() {
+		i.Address, i.Seen = a.link.addresses()
+	}
 	if a.cfg.Facts != nil {
 		i.Host = a.cfg.Facts()
 	}
@@ -139,7 +151,8 @@ func (a *Agent) respond(m *nats.Msg, verb string, data []byte) {
 	}
 	go func() {
 		defer a.done(client, host)
-		_ = m.Respond(a.answer(context.Background(), verb, data)) // else the controller is gone
+		ctx := context.WithValue(context.Background(), asker{}, client)
+		_ = m.Respond(a.answer(ctx, verb, data)) // else the controller is gone
 	}()
 }
 
@@ -195,6 +208,8 @@ func (a *Agent) admit(p prepareOrder) (*session, error) {
 		return nil, err
 	case s != nil && s.watcher:
 		return nil, errors.New("session: it is open already")
+	case a.alone && a.taken(p.Session):
+		return nil, errTaken
 	}
 	if err := a.hasRoom(p, s, from); err != nil {
 		return nil, err
@@ -207,10 +222,22 @@ func (a *Agent) admit(p prepareOrder) (*session, error) {
 	}
 	s.from = from
 	a.sessions[p.Session] = s
+	a.link.sessions.Store(int32(len(a.sessions)))
 	if len(p.Ends) > 0 {
 		a.cfg.events(s.id, "trial started: "+short(flowText(p.Ends)))
 	}
 	return s, nil
+}
+
+// taken reports whether another client than that of a session has sessions here.
+func (a *Agent) taken(session string) bool {
+	client, _, _ := strings.Cut(session, ".")
+	for id := range a.sessions {
+		if !strings.HasPrefix(id, client) {
+			return true
+		}
+	}
+	return false
 }
 
 // sourceOf tells whose a session is, by the host that its client connected from. A new
@@ -265,6 +292,7 @@ func (a *Agent) forget(s *session) {
 	defer a.mu.Unlock()
 	if a.sessions[s.id] == s {
 		delete(a.sessions, s.id)
+		a.link.sessions.Store(int32(len(a.sessions)))
 	}
 }
 

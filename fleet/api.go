@@ -9,7 +9,7 @@ import (
 )
 
 // protocolVersion is what two peers must share to understand each other.
-const protocolVersion = 11
+const protocolVersion = 12
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358
@@ -29,10 +29,7 @@ type Limits struct {
 // ServeConfig is what pelt serve needs.
 type ServeConfig struct {
 	HubConfig // of the hub; its Events are told what the agent does, too
-	// Calls are the addresses that clients may make this host call, none for
-	// none: it can be the sender's side of a path whose far end is one of them.
-	Calls []netip.Prefix
-	Agent AgentConfig
+	Agent     AgentConfig
 	// Ready, if set, is called once when clients may come, with the address listened on.
 	Ready func(netip.AddrPort)
 }
@@ -47,6 +44,23 @@ type AgentInfo struct {
 	Host     model.Host `json:"host"`
 	Limits   Limits     `json:"limits"`
 	Observer bool       `json:"observer,omitempty"` // it is no end of any flow
+	// Address is where the hosts of a fleet call it: what its owner said, else its own in the hub's network.
+	Address netip.Addr `json:"address,omitzero"`
+	// Seen is where the hub sees it come from: another address than its own behind a NAT. Not set where its
+	// owner said the address.
+	Seen netip.Addr `json:"seen,omitzero"`
+}
+
+// BehindNAT reports whether no host outside of the agent's own network can call it.
+func (i AgentInfo) BehindNAT() bool { return i.Seen.IsValid() && i.Seen != i.Address }
+
+// Calls returns the address at which an agent of a fleet calls another one; invalid if it cannot.
+func (i AgentInfo) Calls(other AgentInfo) netip.Addr {
+	if other.BehindNAT() && other.Seen != i.Seen || // not of one network
+		other.Address.IsLoopback() && !i.Address.IsLoopback() {
+		return netip.Addr{}
+	}
+	return other.Address
 }
 
 // Choice names an engine for one end of a flow.

@@ -94,7 +94,7 @@ func TestBystander(t *testing.T) {
 			t.Cleanup(func() { u.Close() })
 			s := serve(t, w, func(c *ServeConfig) {
 				c.Agent.Engines = map[string]engine.Engine{"udp": u, "tcp": tcp.New(tcp.Config{})}
-				c.Calls = []netip.Prefix{netip.MustParsePrefix("127.0.0.3/32")}
+				c.Agent.Calls = []netip.Prefix{netip.MustParsePrefix("127.0.0.3/32")}
 			})
 			l, err := dialHub(t.Context(), s.addr, nil)
 			if err != nil {

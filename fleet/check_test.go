@@ -170,7 +170,7 @@ func TestServedAgent(t *testing.T) {
 		{"0.0.0.0/0", "224.0.0.1", "want the address of one host"},
 	} {
 		var err error
-		if a.cfg.calls, err = ParseCalls(c.calls); err != nil {
+		if a.cfg.Calls, err = ParseCalls(c.calls); err != nil {
 			t.Fatal(err)
 		}
 		err = prepare("0", func(o *engine.Order) {
@@ -180,7 +180,7 @@ func TestServedAgent(t *testing.T) {
 			t.Errorf("with --calls %q told to call %s: %v, %d ends opened; want %q", c.calls, c.peer, err, w.prepared.Load(), c.want)
 		}
 	}
-	a.cfg.calls = nil
+	a.cfg.Calls = nil
 	for _, c := range []struct{ client, want string }{
 		{"3", "session: is of no client that is connected here"},
 		{"0", ""},

@@ -8,14 +8,21 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
+
+	"pelt/model"
 )
 
-// Controller gives orders to the agents of one hub, or of two. It runs one trial at a time.
+// Controller gives orders to the agents of one hub, or of two. That of a fleet may run trials beside each other,
+// others run one at a time.
 type Controller struct {
 	links   []*link // the sender's side first
 	version string
+
+	mu      sync.Mutex
 	members []member // the sender's side first
+	unfit   []string // see Unfit
 }
 
 // member is an agent as the controller reaches it.
@@ -31,6 +38,19 @@ type HubAddress struct {
 	Addr  netip.AddrPort // of its control port
 	Code  string         // that it wants to hear; "" for none
 	Node  string         // what its agent is on the path, whatever it calls itself; "" leaves it that name
+	// NATS are the addresses of servers of the user's own, with commas between, in place of a hub of pelt, and
+	// Credentials the file that lets a user in; of fleets only.
+	NATS, Credentials string
+
+	from netip.Addr // where connections to it come from; invalid: wherever the system has them come from
+}
+
+// code is the code as the hub takes it; nil for none.
+func (h HubAddress) code() ([]byte, error) {
+	if h.Code == "" {
+		return nil, nil
+	}
+	return tidyCode(h.Code)
 }
 
 // NewController connects to one hub or to two, the sender's side first. It sees the agents
@@ -69,12 +89,9 @@ func (c *Controller) joinHere(_ context.Context, hub HubAddress) error {
 const helloTimeout = 5 * time.Second
 
 func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
-	var code []byte
-	if hub.Code != "" {
-		var err error
-		if code, err = tidyCode(hub.Code); err != nil {
-			return err
-		}
+	code, err := hub.code()
+	if err != nil {
+		return err
 	}
 	l, err := dialHub(ctx, hub.Addr, code)
 	if err != nil {
@@ -91,19 +108,38 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 	if err != nil {
 		return fmt.Errorf("%s: hello: %w", where, err)
 	}
-	var who struct { // another version is told apart from rubbish
-		Protocol int
-		Version  string
+	info, err := c.decodeHello(answer, where)
+	if err != nil {
+		return err
 	}
-	if json.Unmarshal(answer, &who) == nil && who.Protocol > 0 && who.Protocol != protocolVersion {
-		return &versionError{Host: where, Here: c.version, There: plainText(who.Version),
+	return c.meet(l, info, hub.Node, where)
+}
+
+// decodeHello reads how an agent of another host introduces itself. where is that host; "" is one of a fleet.
+func (c *Controller) decodeHello(answer []byte, where string) (AgentInfo, error) {
+	var who struct { // another version is told apart from rubbish
+		ID, Version string
+		Protocol    int
+	}
+	understood := json.Unmarshal(answer, &who) == nil
+	if where == "" {
+		where = "a host on the hub"
+		if model.IsHostName(who.ID) {
+			where = who.ID
+		}
+	}
+	if understood && who.Protocol > 0 && who.Protocol != protocolVersion {
+		return AgentInfo{}, &versionError{Host: where, Here: c.version, There: plainText(who.Version),
 			HereProtocol: protocolVersion, ThereProtocol: who.Protocol}
 	}
 	info, err := decode[AgentInfo](answer)
-	if err != nil {
-		return fmt.Errorf("%s: hello: %w", where, err)
+	if err == nil && !model.IsHostName(info.ID) {
+		err = fmt.Errorf("no agent can be called %.70q", info.ID)
 	}
-	return c.meet(l, info, hub.Node, where)
+	if err != nil {
+		err = fmt.Errorf("%s: hello: %w", where, err)
+	}
+	return info, err
 }
 
 // meet takes in an agent that introduced itself.
@@ -122,19 +158,21 @@ func (c *Controller) meet(l *link, info AgentInfo, node, where string) error {
 			"want one that only observes: pelt serve --observe-only", prefix)
 	case known:
 		return fmt.Errorf("%sthat is the same pelt serve as the %s: want one on each side", prefix, other.name)
-	case !agentName.MatchString(info.ID):
-		return fmt.Errorf("%sno agent can be called %.70q", prefix, info.ID)
 	}
 	info.Node = cmp.Or(node, info.Node)
 	name := info.Node
 	if where != "" {
 		name = fmt.Sprintf("%s (%s)", info.Node, where)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.members = append(c.members, member{info, name, l})
 	return nil
 }
 
 func (c *Controller) member(id string) (m member, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	i := slices.IndexFunc(c.members, func(m member) bool { return m.info.ID == id })
 	if i < 0 {
 		return m, false
@@ -144,6 +182,8 @@ func (c *Controller) member(id string) (m member, known bool) {
 
 // Agents lists who can take part, the sender's side first.
 func (c *Controller) Agents() (all []AgentInfo) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, m := range c.members {
 		all = append(all, m.info)
 	}
@@ -168,7 +208,7 @@ func give[A any](ctx context.Context, m member, verb string, q any) (answer A, e
 		answer, err = decode[A](data)
 	}
 	if err != nil {
-		return answer, fmt.Errorf("%s: %s: %w", m.name, verb, err)
+		return answer, &HostError{m.info.ID, m.name, fmt.Errorf("%s: %w", verb, err)}
 	}
 	return answer, nil
 }

@@ -47,29 +47,44 @@ func Resolve(ctx context.Context, host string, family int) (netip.Addr, error) {
 // dialHub connects to a hub on another host; code is nil without one. Every way it can fail has its own
 // line, with what to do.
 func dialHub(ctx context.Context, addr netip.AddrPort, code []byte) (*link, error) {
-	d := net.Dialer{Timeout: dialTimeout}
-	raw, err := d.DialContext(ctx, "tcp", addr.String())
+	return newLink().dial(ctx, addr, code)
+}
+
+// dial connects a new link to a hub on another host.
+func (l *link) dial(ctx context.Context, addr netip.AddrPort, code []byte) (*link, error) {
+	raw, err := l.knock(ctx, addr, dialTimeout)
 	if err != nil {
-		return nil, dialError(ctx, addr, err)
+		return nil, l.dialError(ctx, addr, err)
 	}
 	quietTCP(raw)
 	defer context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Now()) })()
-	client := randomHex()
-	conn, who, err := greet(raw, knowsCode, code, client, greetTimeout)
+	conn, who, err := greet(raw, knowsCode, code, l.client, greetTimeout)
 	if err != nil {
-		return nil, errors.Join(greetError(ctx, addr, err), raw.Close())
+		return nil, errors.Join(l.greetError(ctx, addr, err), raw.Close())
 	}
-	l := newLink(client, raw)
+	l.raw, l.seen = raw, who.seen
 	dialer := &redialer{addr: addr, link: l, first: conn, who: who}
-	opts := append(l.options(client), l.reconnecting()...)
-	opts = append(opts, nats.Timeout(greetTimeout), nats.SetCustomDialer(dialer), nats.TokenHandler(dialer.token))
+	if l.stays {
+		dialer.code = code
+	}
+	opts := append(l.options(), l.reconnecting()...)
+	opts = append(opts, nats.IgnoreDiscoveredServers(), nats.SkipHostLookup(), nats.Timeout(greetTimeout), nats.SetCustomDialer(dialer), nats.TokenHandler(dialer.token))
 	nc, err := nats.Connect("nats://"+netip.AddrPortFrom(addr.Addr().WithZone(""), addr.Port()).String(), opts...)
 	if err != nil {
 		_ = raw.Close()
-		return nil, greetError(ctx, addr, err)
+		return nil, l.greetError(ctx, addr, err)
 	}
 	l.use(nc)
 	return l, nil
+}
+
+// knock opens a connection that is not admitted yet.
+func (l *link) knock(ctx context.Context, addr netip.AddrPort, within time.Duration) (net.Conn, error) {
+	d := net.Dialer{Timeout: within}
+	if l.from.IsValid() {
+		d.LocalAddr = &net.TCPAddr{IP: l.from.AsSlice()}
+	}
+	return d.DialContext(ctx, "tcp", addr.String())
 }
 
 // greet makes an admitted connection of a new one.
@@ -91,13 +106,21 @@ func greet(raw net.Conn, knows byte, code []byte, client string, within time.Dur
 	return c, who, err
 }
 
-func dialError(ctx context.Context, addr netip.AddrPort, err error) error {
+// program is what shall listen where a link is dialed.
+func (l *link) program() string {
+	if l.stays {
+		return "pelt hub"
+	}
+	return "pelt serve"
+}
+
+func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error) error {
 	var timeout net.Error
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case isErrno(err, syscall.ECONNREFUSED, 10061):
-		return fmt.Errorf("%v: connection refused: is `pelt serve` running there, on that port?", addr)
+		return fmt.Errorf("%v: connection refused: is `%s` running there, on that port?", addr, l.program())
 	case isErrno(err, syscall.EHOSTUNREACH, 10065), isErrno(err, syscall.ENETUNREACH, 10051):
 		return fmt.Errorf("%v: no route to that host: check the address and this host's network", addr)
 	case errors.As(err, &timeout) && timeout.Timeout():
@@ -108,7 +131,7 @@ func dialError(ctx context.Context, addr netip.AddrPort, err error) error {
 }
 
 // greetError says why nothing came of a connection.
-func greetError(ctx context.Context, addr netip.AddrPort, err error) error {
+func (l *link) greetError(ctx context.Context, addr netip.AddrPort, err error) error {
 	var header tls.RecordHeaderError
 	var alert tls.AlertError
 	var timeout net.Error
@@ -118,27 +141,30 @@ func greetError(ctx context.Context, addr netip.AddrPort, err error) error {
 		return ctx.Err()
 	case errors.Is(err, errNoCode):
 		return fmt.Errorf("%v: it wants a code, and none was given: "+
-			"say --code with the words that pelt serve prints there%w", addr, silent{errWrongCode})
+			"say --code with the words that %s prints there%w", addr, l.program(), silent{errWrongCode})
 	case errors.Is(err, errOpen):
 		return fmt.Errorf("%v: it asks for no code, so it may be anybody: leave out --code if it is a pelt serve --open%w",
 			addr, silent{errWrongCode})
+	case errors.Is(err, errWrongCode) && l.stays:
+		return fmt.Errorf("%v: %w: pelt hub printed the right one there", addr, errWrongCode)
 	case errors.Is(err, errWrongCode):
 		return fmt.Errorf("%v: %w: pelt serve printed the right one there; "+
 			"it changes with each start, and after %d wrong ones", addr, errWrongCode, codeGuesses)
 	case errors.As(err, &header):
-		return fmt.Errorf("%v: what listens there is not this version of `pelt serve` (it says %.40q): is the port right?",
-			addr, header.RecordHeader)
+		return fmt.Errorf("%v: what listens there is not this version of `%s` (it says %.40q): is the port right?",
+			addr, l.program(), header.RecordHeader)
 	case errors.As(err, &alert):
-		return fmt.Errorf("%v: a TLS server listens there, but not `pelt serve`: is the port right?", addr)
+		return fmt.Errorf("%v: a TLS server listens there, but not `%s`: is the port right?", addr, l.program())
 	case strings.Contains(text, "maximum connections"):
 		return fmt.Errorf("%v: too many connections there: try again in a few seconds", addr)
 	case errors.Is(err, errMute), errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, nats.ErrTimeout):
-		return fmt.Errorf("%v: something listens there but says nothing: is it `pelt serve`, and is the port right?", addr)
+		return fmt.Errorf("%v: something listens there but says nothing: is it `%s`, and is the port right?", addr,
+			l.program())
 	case errors.Is(err, io.EOF), isErrno(err, syscall.ECONNRESET, 10054):
-		return fmt.Errorf("%v: pelt serve there ended the connection: it may be overloaded, or wrong codes came from "+
-			"this address: try again later", addr)
+		return fmt.Errorf("%v: %s there ended the connection: it may be overloaded, or wrong codes came from "+
+			"this address: try again later", addr, l.program())
 	}
-	return fmt.Errorf("%v: connecting to pelt serve: %s", addr, plainText(err.Error()))
+	return fmt.Errorf("%v: connecting to %s: %s", addr, l.program(), plainText(err.Error()))
 }
 
 // redialer hands out one connection that is admitted already; later ones only while the link is held.
@@ -146,9 +172,10 @@ type redialer struct {
 	addr  netip.AddrPort
 	link  *link
 	first *tls.Conn
+	code  []byte // of a link that stays: a hub that was started again knows no secret
 
 	mu  sync.Mutex
-	who identity
+	who identity // without a secret once the hub did not know it
 }
 
 // SkipTLSHandshake keeps NATS from one of its own.
@@ -170,15 +197,43 @@ func (d *redialer) Dial(string, string) (net.Conn, error) {
 	if !d.link.holds() {
 		return nil, errLost
 	}
-	raw, err := net.DialTimeout("tcp", d.addr.String(), redialTimeout)
+	c, err := d.again()
+	if errors.Is(err, errWrongCode) && d.forget() {
+		c, err = d.again()
+	}
+	if errors.Is(err, errWrongCode) && d.link.stays {
+		d.link.refused.Store(true)
+		go d.link.nc.Close() // calls back, so not from here
+	}
+	return c, err
+}
+
+// forget gives up the secret, which a hub that was started again does not know; false: there was none, or there is
+// no code in its place.
+func (d *redialer) forget() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	had := d.who.secret != nil && d.link.stays
+	if had {
+		d.who.secret = nil
+	}
+	return had
+}
+
+// again makes the connection anew.
+func (d *redialer) again() (net.Conn, error) {
+	raw, err := d.link.knock(context.Background(), d.addr, redialTimeout)
 	if err != nil {
 		return nil, err
 	}
 	again, _ := d.link.renewed()
 	d.mu.Lock()
-	secret, client := d.who.secret, d.who.client
+	knows, word, client := knowsSecret, d.who.secret, d.who.client
+	if word == nil {
+		knows, word = knowsCode, d.code
+	}
 	d.mu.Unlock()
-	c, who, err := greet(raw, knowsSecret, secret, client, regreetTimeout)
+	c, who, err := greet(raw, knows, word, client, regreetTimeout)
 	if err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
@@ -193,6 +248,6 @@ func (d *redialer) Dial(string, string) (net.Conn, error) {
 			_ = raw.Close()
 		}
 	}()
-	d.link.socket(raw)
+	d.link.replace(raw, who.seen)
 	return &incoming{Conn: c}, nil
 }

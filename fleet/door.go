@@ -11,12 +11,14 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"pelt/internal/cpace"
+	"pelt/model"
 )
 
 const (
@@ -24,6 +26,11 @@ const (
 	maxHandshakes    = 256
 	maxOfAddress     = 16          // connections of one IPv4 address or IPv6 /64
 	countedFor       = time.Second // the least that a connection counts for its address
+
+	// So long a new connection waits while maxHandshakes go on, if a client got in lately. The hosts of a fleet come
+	// back together. If each ended the handshake of another one, none would get in.
+	settleTime = 10 * time.Millisecond
+	lately     = time.Second
 )
 
 // door takes connections from outside, and hands those of clients that know the code to the NATS
@@ -36,6 +43,7 @@ type door struct {
 	events   func(text string)
 	open     bool
 	keepCode bool
+	joins    bool           // agents of other hosts may come
 	secrets  []byte         // what each client's secret is made from
 	work     chan struct{}  // bounds the shares that are made at a time
 	live     sync.WaitGroup // goroutines of connections
@@ -46,7 +54,10 @@ type door struct {
 	waiting []*visitor           // in their handshake, the oldest first
 	clients map[string]*visitor  // after it, by CLIENT
 	from    map[netip.Prefix]int // connections by source, also those that ended just now
+	got     time.Time            // when a client got in last, or nobody waited
 	closed  bool
+
+	ended chan struct{} // holds one when a handshake has ended
 }
 
 // visitor is one connection from outside.
@@ -56,7 +67,9 @@ type visitor struct {
 	conn   net.Conn
 	begun  time.Time
 	client string // "" in its handshake
+	host   string // name of an agent that joined; "" for a controller
 	token  string
+	free   bool // it counts for its address no more
 }
 
 // Check admits a connection to NATS by its token.
@@ -69,14 +82,35 @@ func (d *door) Check(c server.ClientAuthentication) bool {
 	if !known || client == "" {
 		return known
 	}
-	// A client speaks to agents and hears only what is meant for it.
+	own := "pelt.session." + client + ".>"
+	speaks, hears := []string{helloSubject, "pelt.agent.>", own}, []string{own}
+	if id, found := strings.CutPrefix(c.GetOpts().Name, agentPrefix); found && id != "" {
+		if !d.joins || !model.IsHostName(id) {
+			return false
+		}
+		d.named(client, id)
+		speaks = []string{inboxPrefix + ">", "pelt.session.*.*." + id, "pelt.agent." + id + "." + verbHello}
+		hears = []string{helloSubject, "pelt.agent." + id + ".*", "pelt.session.*.*." + controllerName}
+	}
+	// A client speaks to agents, an agent answers clients, and each hears only what is meant for it.
 	c.RegisterUser(&server.User{Permissions: &server.Permissions{
-		Publish: &server.SubjectPermission{
-			Allow: []string{helloSubject, "pelt.agent.>", "pelt.session." + client + ".>"}},
-		Subscribe: &server.SubjectPermission{
-			Allow: []string{"pelt.inbox." + client + ".>", "pelt.session." + client + ".>"}},
+		Publish:   &server.SubjectPermission{Allow: speaks},
+		Subscribe: &server.SubjectPermission{Allow: append(hears, inboxPrefix+client+".>")},
 	}})
 	return true
+}
+
+// named remembers and tells which host a client is.
+func (d *door) named(client, id string) {
+	d.mu.Lock()
+	v := d.clients[client]
+	if v != nil {
+		v.host = id
+	}
+	d.mu.Unlock()
+	if v != nil {
+		d.events(fmt.Sprintf("%s joined from %v", id, v.addr.Addr()))
+	}
 }
 
 // ownToken lets one connection of this process in.
@@ -91,6 +125,7 @@ func (d *door) ownToken() string {
 // serve takes connections until the listener is closed.
 func (d *door) serve() {
 	for {
+		d.settle()
 		conn, err := d.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
@@ -109,6 +144,20 @@ func (d *door) serve() {
 	}
 }
 
+// settle lets handshakes that go on end first.
+func (d *door) settle() {
+	d.mu.Lock()
+	full := len(d.waiting) >= maxHandshakes && time.Since(d.got) < lately
+	d.mu.Unlock()
+	if !full {
+		return
+	}
+	select {
+	case <-d.ended:
+	case <-time.After(settleTime):
+	}
+}
+
 // enter finds room for a connection.
 func (d *door) enter(v *visitor) bool {
 	v.source = sourceOf(v.addr.Addr())
@@ -119,6 +168,9 @@ func (d *door) enter(v *visitor) bool {
 	}
 	if len(d.waiting) >= maxHandshakes {
 		d.giveWay()
+	}
+	if len(d.waiting) == 0 {
+		d.got = v.begun
 	}
 	d.from[v.source]++
 	d.waiting = append(d.waiting, v)
@@ -146,18 +198,39 @@ func (d *door) giveWay() {
 func (d *door) handshaken(v *visitor) {
 	if i := slices.Index(d.waiting, v); i >= 0 {
 		d.waiting = slices.Delete(d.waiting, i, i+1)
+		select {
+		case d.ended <- struct{}{}:
+		default:
+		}
 	}
 }
 
 func (d *door) leave(v *visitor) {
 	_ = v.conn.Close()
+	if d.forget(v) && v.host != "" {
+		d.events(v.host + " left")
+	}
+}
+
+// forget reports whether a visitor was the client that it said it is to the end.
+func (d *door) forget(v *visitor) (client bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.handshaken(v)
 	delete(d.tokens, v.token)
-	if d.clients[v.client] == v {
+	if client = d.clients[v.client] == v; client {
 		delete(d.clients, v.client)
 	}
+	d.uncount(v)
+	return client && !d.closed
+}
+
+// uncount has a connection count for its address no more, once it is old enough.
+func (d *door) uncount(v *visitor) {
+	if v.free {
+		return
+	}
+	v.free = true
 	source := v.source // the timer holds nothing else
 	time.AfterFunc(time.Until(v.begun.Add(countedFor)), func() {
 		d.mu.Lock()
@@ -210,7 +283,7 @@ func (d *door) greet(c *tls.Conn, from netip.Addr) (client, token string, err er
 			return "", "", errWrongCode
 		}
 	}
-	key, err := d.answer(c, client, code, share)
+	key, err := d.answer(c, client, from, code, share)
 	switch right := err == nil; {
 	case guess == nil:
 	case right, errors.Is(err, net.ErrClosed): // it had to give way
@@ -221,14 +294,14 @@ func (d *door) greet(c *tls.Conn, from netip.Addr) (client, token string, err er
 	if err != nil {
 		return "", "", err
 	}
-	if knows == knowsCode {
+	if knows == knowsCode && !d.joins {
 		d.events(fmt.Sprintf("client connected from %v", from))
 	}
 	return client, tokenOf(key), nil
 }
 
 // answer returns the key if the client proves that it knows the code.
-func (d *door) answer(c *tls.Conn, client string, code, share []byte) (*cpace.Key, error) {
+func (d *door) answer(c *tls.Conn, client string, from netip.Addr, code, share []byte) (*cpace.Key, error) {
 	channel, err := channelOf(c)
 	if err != nil {
 		return nil, err
@@ -251,9 +324,11 @@ func (d *door) answer(c *tls.Conn, client string, code, share []byte) (*cpace.Ke
 		return nil, err
 	}
 	if !key.Proves(tag) {
+		_, _ = c.Write([]byte{wrong}) // it may be gone
 		return nil, errWrongCode
 	}
-	_, err = c.Write(append(key.Tag(), d.secretOf(client)...))
+	seen := from.As16()
+	_, err = c.Write(slices.Concat(key.Tag(), d.secretOf(client), seen[:]))
 	return key, err
 }
 
@@ -305,6 +380,10 @@ func (d *door) admit(v *visitor, client, token string) bool {
 		_ = before.conn.Close()
 	}
 	d.handshaken(v)
+	d.got = time.Now()
+	if d.joins { // many hosts may share the address of a NAT
+		d.uncount(v)
+	}
 	v.client, v.token = client, token
 	d.clients[client], d.tokens[token] = v, client
 	return true

@@ -24,9 +24,31 @@ var errMute = errors.New("it ended the connection")
 // the connection to the hub is gone.
 var errLost = errors.New("connection lost")
 
+// ErrTaken is wrapped by the error of a trial whose hosts take part in the test of another controller.
+var ErrTaken = errors.New("that host takes part in another test")
+
+// errTaken is what an agent says then.
+var errTaken = fmt.Errorf("%w: try again when it is over", ErrTaken)
+
 // ErrUnmet is wrapped by the error of a trial whose ends did not find each other in time:
 // nothing refused them.
 var ErrUnmet = errors.New("the ends did not find each other")
+
+// HostError is the error of an order to one host, or of its silence before a trial.
+type HostError struct {
+	Host string // ID of its agent
+	name string // for people; "" if err has it
+	err  error
+}
+
+func (e *HostError) Error() string {
+	if e.name == "" {
+		return e.err.Error()
+	}
+	return e.name + ": " + e.err.Error()
+}
+
+func (e *HostError) Unwrap() error { return e.err }
 
 // versionError says that two peers do not speak the same protocol.
 type versionError struct {

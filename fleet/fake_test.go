@@ -183,7 +183,11 @@ func (f *fakeEnd) Run(reading func()) error {
 			}
 		}
 	}
-	tick := time.NewTicker(time.Millisecond)
+	every := time.Millisecond
+	if pps, paced := f.order.Flow.Rate.PPS(f.order.Flow.PayloadBytes); paced {
+		every = time.Duration(float64(time.Second) / pps)
+	}
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	began := time.Now()
 	for {
@@ -296,18 +300,6 @@ func bothTrial(near, far string, measure time.Duration) Trial {
 	t.Flows = append(t.Flows, down)
 	t.Probe = true
 	return t
-}
-
-// within waits for a condition that another goroutine brings about.
-func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(limit)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", limit, what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
 }
 
 const testCode = "tiger-42-amber"

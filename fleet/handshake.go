@@ -6,10 +6,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"math/big"
+	"net/netip"
 	"time"
 
 	"pelt/internal/cpace"
@@ -23,10 +23,12 @@ import (
 //	client: what it knows u8 | CLIENT 16 B | share 32 B
 //	server: share 32 B
 //	client: tag 64 B
-//	server: tag 64 B | secret 32 B, or the end of the connection
+//	server: tag 64 B | secret 32 B | address 16 B that the client comes from, or wrong u8
+//
+// A server that ends the connection without a word has no room or no time.
 const (
-	controlALPN = "pelt-control/3"
-	channelName = "pelt control 3, client and server: "
+	controlALPN = "pelt-control/4"
+	channelName = "pelt control 4, client and server: "
 	binding     = "EXPORTER-Channel-Binding" // RFC 9266
 )
 
@@ -35,6 +37,9 @@ const (
 	asksCode byte = iota
 	asksNothing
 )
+
+// wrong is all that a client hears whose tag proves nothing.
+const wrong byte = 0
 
 // What a client knows.
 const (
@@ -45,13 +50,15 @@ const (
 const (
 	idBytes     = 16
 	secretBytes = 32
+	addrBytes   = 16
 )
 
 // identity is what a client holds after a handshake.
 type identity struct {
-	client string // CLIENT of the subjects, 32 hex digits
-	token  string // lets it into NATS, once
-	secret []byte // lets it in again, in place of the code
+	client string     // CLIENT of the subjects, 32 hex digits
+	token  string     // lets it into NATS, once
+	secret []byte     // lets it in again, in place of the code
+	seen   netip.Addr // where the server sees it come from
 }
 
 func tokenOf(k *cpace.Key) string { return hex.EncodeToString(k.Derive("pelt token")) }
@@ -101,11 +108,13 @@ func prove(c *tls.Conn, knows byte, code []byte, client string) (who identity, e
 	if _, err = c.Write(key.Tag()); err != nil {
 		return who, err
 	}
-	last := make([]byte, cpace.TagBytes+secretBytes)
-	if _, err = io.ReadFull(c, last); errors.Is(err, io.EOF) || err == nil && !key.Proves(last[:cpace.TagBytes]) {
+	last := make([]byte, cpace.TagBytes+secretBytes+addrBytes)
+	n, err := io.ReadFull(c, last)
+	if n == 1 && last[0] == wrong || err == nil && !key.Proves(last[:cpace.TagBytes]) {
 		return who, errWrongCode
 	}
-	return identity{client, tokenOf(key), last[cpace.TagBytes:]}, err
+	secret, seen := last[cpace.TagBytes:][:secretBytes], last[cpace.TagBytes+secretBytes:]
+	return identity{client, tokenOf(key), secret, netip.AddrFrom16([addrBytes]byte(seen)).Unmap()}, err
 }
 
 // certificate is a new one, which says nothing of this host.

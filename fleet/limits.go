@@ -56,15 +56,15 @@ func (a *Agent) allows(p prepareOrder) error {
 // to 10 a second and stream, to anybody.
 func (a *Agent) mayCall(peer netip.Addr) error {
 	to := peer.Unmap()
-	if slices.ContainsFunc(a.cfg.calls, func(p netip.Prefix) bool { return p.Contains(to) }) {
+	if slices.ContainsFunc(a.cfg.Calls, func(p netip.Prefix) bool { return p.Contains(to) }) {
 		return nil
 	}
 	to = to.WithZone("") // which may be any text
-	if len(a.cfg.calls) == 0 {
+	if len(a.cfg.Calls) == 0 {
 		return refuse("that host only listens, it calls nobody; "+
 			"to let it be the sender's side, start pelt serve there with --calls %v", to)
 	}
-	return refuse("that host calls %s only (--calls there), not %v", listPrefixes(a.cfg.calls), to)
+	return refuse("that host calls %s only (--calls there), not %v", listPrefixes(a.cfg.Calls), to)
 }
 
 func listPrefixes(all []netip.Prefix) string {
@@ -79,7 +79,7 @@ func listPrefixes(all []netip.Prefix) string {
 	return strings.Join(words, ", ")
 }
 
-// ParseCalls reads what [ServeConfig].Calls may be: addresses and networks, with
+// ParseCalls reads what [AgentConfig].Calls may be: addresses and networks, with
 // commas between, as 192.0.2.7,10.0.0.0/8. "" is none.
 func ParseCalls(text string) ([]netip.Prefix, error) {
 	if text == "" {
@@ -248,23 +248,32 @@ func timeText(seconds float64) string {
 	return unit.FormatMoment(seconds)
 }
 
-// String tells a host's owner the limits in one line.
-func (l Limits) String() string {
+// Trials tells in one line which trials a host allows.
+func (l Limits) Trials() string {
 	rate, trial := "as fast as it goes", "of any length"
-	if l.MaxRatePPS > 0 || l.MaxRateBPS > 0 {
+	if limited := l.MaxRatePPS > 0 || l.MaxRateBPS > 0; limited {
 		rate = l.rateText() + l.where()
-	}
-	if l.OwnFree {
-		rate += ", as fast as it goes to its own"
+		if l.OwnFree {
+			rate += ", as fast as it goes to its own"
+		}
 	}
 	if l.MaxTimeSeconds > 0 {
 		trial = "of " + timeText(l.MaxTimeSeconds)
 	}
+	return fmt.Sprintf("trials %s, %s", trial, rate)
+}
+
+// String tells a host's owner the limits in one line.
+func (l Limits) String() string {
 	memory := fmt.Sprintf("%.0f MB", l.memory()/1e6) // little on a router
 	if l.memory() >= 1e9 {
 		memory = fmt.Sprintf("%.1f GB", l.memory()/1e9)
 	}
-	return fmt.Sprintf("%d clients, %s of memory, trials %s, %s", l.MaxSessions, memory, trial, rate)
+	text := fmt.Sprintf("%s of memory, %s", memory, l.Trials())
+	if l.MaxSessions > 0 {
+		text = fmt.Sprintf("%d clients, %s", l.MaxSessions, text)
+	}
+	return text
 }
 
 func (l Limits) memory() float64 { return cmp.Or(l.MemoryBytes, maxMemory) }

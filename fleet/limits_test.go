@@ -114,7 +114,7 @@ func TestOverLimitOrders(t *testing.T) {
 // servedAgent has the limits of a pelt serve without flags, and one client.
 func servedAgent(t *testing.T, w *wire, client string) *Agent {
 	a := quietAgent(t, w, Limits{MaxRateBPS: 100e6, MaxTimeSeconds: 3600, OwnFree: true, MemoryBytes: 100e6})
-	a.cfg.calls = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
+	a.cfg.Calls = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
 	a.cfg.clientOf = func(string) netip.AddrPort {
 		from, _ := netip.ParseAddr(client)
 		return netip.AddrPortFrom(from.Unmap(), 4000)

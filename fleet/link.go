@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,22 +15,31 @@ import (
 )
 
 // link is one connection to a hub. A trial that lost its control connection is
-// over, unless it has a reconnect window: for so long it is made anew.
+// over, unless it has a reconnect window: for so long it is made anew. A fleet's link is made
+// anew whenever it breaks: its trials end when nothing has been heard for too long.
 //
 // Beats go through an outbox of their own, because a starved TCP connection
 // makes NATS's Publish block, and the goroutine that beats is the one that
 // must notice silence.
 type link struct {
-	client  string // CLIENT of the subjects
-	far     string // who is lost with it, for people
-	nc      *nats.Conn
-	lost    chan struct{} // closed when the connection is gone
-	quit    chan struct{} // closed when it is no longer needed
-	outbox  chan *nats.Msg
-	dropped atomic.Uint64 // beats the outbox had no room for
-	closing atomic.Bool
-	stop    func()
-	posting sync.WaitGroup
+	client   string // CLIENT of the subjects
+	agent    string // whose connection it is, at a hub of other hosts; "" for a controller's
+	far      string // who is lost with it, for people
+	nc       *nats.Conn
+	lost     chan struct{} // closed when the connection is gone
+	quit     chan struct{} // closed when it is no longer needed
+	outbox   chan *nats.Msg
+	dropped  atomic.Uint64 // beats the outbox had no room for
+	sessions atomic.Int32  // that beat over it
+	closing  atomic.Bool
+	refused  atomic.Bool // a link that stays came back with a code that the hub does not know any more
+	stop     func()
+	posting  sync.WaitGroup
+	stays    bool       // it is made anew for as long as it is not closed
+	seen     netip.Addr // where the hub sees it come from; invalid if it does not tell
+	from     netip.Addr // see HubAddress
+	ear      ear
+	told     func(connected bool) // is told when the connection broke, and when it is back; may be nil
 
 	mu      sync.Mutex
 	raw     net.Conn      // nil in process
@@ -41,27 +51,39 @@ type link struct {
 	tried   time.Time     // when it was made anew last
 }
 
-// outboxSize is how many beats may wait.
-const outboxSize = 64
+// How many beats may wait: of each session, and of all. Sessions that begin together beat together.
+const (
+	outboxSize = 64
+	outboxMost = 2048
+)
 
-func newLink(client string, raw net.Conn) *link {
-	l := &link{client: client, far: "the far host", raw: raw,
-		lost: make(chan struct{}), quit: make(chan struct{}), outbox: make(chan *nats.Msg, outboxSize), again: make(chan struct{})}
+func newLink() *link {
+	l := &link{client: randomHex(), far: "the far host",
+		lost: make(chan struct{}), quit: make(chan struct{}), outbox: make(chan *nats.Msg, outboxMost), again: make(chan struct{})}
 	l.stop = sync.OnceFunc(func() { close(l.lost) })
 	return l
 }
 
+// agentPrefix and an agent's ID are what its connection is called, which tells the door whose it is.
+const agentPrefix = "pelt agent "
+
+// stayPing is how often a connection of a fleet is tried; after [pingsOut] without an answer it is made anew.
+const stayPing = 5 * time.Second
+
 // inboxPrefix and CLIENT are where a client takes replies.
 const inboxPrefix = "pelt.inbox."
 
-func (l *link) options(name string) []nats.Option {
-	return []nats.Option{
-		nats.Name(name), nats.CustomInboxPrefix(inboxPrefix + l.client),
+func (l *link) options() []nats.Option {
+	opts := []nats.Option{
+		nats.Name(agentPrefix + l.agent), nats.CustomInboxPrefix(inboxPrefix + l.client),
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsOut), nats.FlusherTimeout(writeDeadline),
 		nats.ClosedHandler(func(*nats.Conn) { l.stop() }),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // the default prints
-		nats.IgnoreDiscoveredServers(), nats.SkipHostLookup(),
 	}
+	if l.stays { // nothing else finds out that it broke
+		opts = append(opts, nats.PingInterval(stayPing), nats.NoEcho())
+	}
+	return opts
 }
 
 // flushTime is how long what still has to go out may take when the link is closed.
@@ -90,6 +112,10 @@ func (l *link) use(nc *nats.Conn) {
 
 // post sends a beat some time soon, or drops it: the next one says the same.
 func (l *link) post(subject string, data []byte) {
+	if len(l.outbox) >= outboxSize*int(max(1, l.sessions.Load())) { // older ones would delay those that tell something new
+		l.dropped.Add(1)
+		return
+	}
 	select {
 	case l.outbox <- &nats.Msg{Subject: subject, Data: data}:
 	default:
@@ -158,7 +184,7 @@ func (l *link) ask(ctx context.Context, subject string, data []byte) ([]byte, er
 func (l *link) subscribe(subject string, f func(m *nats.Msg)) (*nats.Subscription, error) {
 	s, err := l.nc.Subscribe(subject, f)
 	if err == nil {
-		err = s.SetPendingLimits(4096, 8<<20)
+		err = s.SetPendingLimits(1<<15, 8<<20) // what 1000 agents tell in 8 s
 	}
 	if errors.Is(err, nats.ErrConnectionClosed) {
 		return nil, errLost
@@ -176,7 +202,7 @@ func (l *link) close() {
 		return
 	}
 	unstick := time.AfterFunc(flushTime, func() {
-		if raw := l.socket(nil); raw != nil { // frees a writer that is stuck with the client's lock held
+		if raw := l.socket(); raw != nil { // frees a writer that is stuck with the client's lock held
 			_ = raw.SetWriteDeadline(time.Now())
 		}
 	})

@@ -28,10 +28,7 @@ const (
 	maxIdle      = 2 * time.Second
 )
 
-var (
-	agentName   = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-	sessionName = regexp.MustCompile(`^[0-9a-f]{32}\.[0-9a-f]{32}$`)
-)
+var sessionName = regexp.MustCompile(`^[0-9a-f]{32}\.[0-9a-f]{32}$`)
 
 // sessionOrder is part of each order about a session. It is all of connect, arm and release.
 type sessionOrder struct {
@@ -85,7 +82,7 @@ func (p prepareOrder) check() error {
 		switch {
 		case e.End < 0 || e.End > maxEndNumber || seen[e.End]:
 			return fmt.Errorf("ends[%d].end: %d is out of range or stands twice", i, e.End)
-		case !agentName.MatchString(e.Peer) || e.Peer == controllerName:
+		case !model.IsHostName(e.Peer) || e.Peer == controllerName:
 			return fmt.Errorf("ends[%d].peer: want the name of another agent", i)
 		case e.Order.Timing != p.Ends[0].Order.Timing || e.Order.Trial != p.Ends[0].Order.Trial:
 			return fmt.Errorf("ends[%d]: all ends of a trial have one number and one timing", i)
@@ -293,6 +290,7 @@ type sample struct {
 type reply struct {
 	Fault   string          `json:"fault,omitempty"`
 	Refusal bool            `json:"refusal,omitempty"` // the fault is an *engine.Refusal
+	Taken   bool            `json:"taken,omitempty"`   // the fault is ErrTaken
 	Body    json.RawMessage `json:"body,omitempty"`
 }
 
@@ -304,7 +302,7 @@ func encodeReply(body any, err error) []byte {
 	}
 	if err != nil {
 		var refusal *engine.Refusal
-		r = reply{Fault: cmp.Or(err.Error(), "it failed"), Refusal: errors.As(err, &refusal)}
+		r = reply{Fault: cmp.Or(err.Error(), "it failed"), Refusal: errors.As(err, &refusal), Taken: errors.Is(err, ErrTaken)}
 	}
 	data, _ := json.Marshal(r) // strings and a valid RawMessage always marshal
 	return data
@@ -316,6 +314,8 @@ func open(data []byte) (json.RawMessage, error) {
 	switch {
 	case err == nil && r.Refusal:
 		err = &engine.Refusal{Why: r.Fault}
+	case err == nil && r.Taken:
+		err = errTaken
 	case err == nil && r.Fault != "":
 		err = errors.New(r.Fault)
 	}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"pelt/engine"
 )
 
@@ -16,9 +14,12 @@ import (
 func (t *trial) open() error {
 	for _, p := range t.parties {
 		t.liveness.expect(p.info.ID, time.Now(), false)
-		sub, err := p.link.subscribe(sessionSubject(p.session, p.info.ID), func(m *nats.Msg) {
-			if b, err := decode[beat](m.Data); err == nil {
-				p.link.hears(time.Now())
+	}
+	for _, l := range t.c.links {
+		err := l.listen(t.name, func(agent string, data []byte) {
+			p := t.party(agent)
+			if b, err := decode[beat](data); err == nil && p != nil && p.link == l {
+				l.hears(time.Now())
 				t.takeBeat(p, b)
 			}
 		})
@@ -26,7 +27,6 @@ func (t *trial) open() error {
 			t.unsubscribe()
 			return err
 		}
-		t.subs = append(t.subs, sub)
 	}
 	for _, l := range t.c.links {
 		l.hold(t.order.Timing.Patience())
@@ -52,8 +52,8 @@ func (t *trial) close() {
 }
 
 func (t *trial) unsubscribe() {
-	for _, s := range t.subs {
-		_ = s.Unsubscribe() // fails only if the connection is gone
+	for _, l := range t.c.links {
+		_ = l.listen(t.name, nil)
 	}
 }
 
@@ -78,7 +78,7 @@ func (t *trial) heartbeat() {
 		id, silent := t.liveness.silent(now)
 		if p := t.party(id); silent && p != nil { // the controller itself is never silent: it counts
 			t.giveUp(p)
-			t.cancel(&cutError{fmt.Sprintf("%s has not answered for %v", p.name, t.liveness.after)})
+			t.cancel(&cutError{fmt.Sprintf("%s has not answered for %v", p.name, t.liveness.after), id})
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (t *trial) guard(l *link) {
 			t.giveUp(p)
 		}
 	}
-	t.cancel(&cutError{"the connection to " + l.far + " was lost"})
+	t.cancel(&cutError{why: "the connection to " + l.far + " was lost"})
 }
 
 // giveUp gives an agent up: nobody waits for it any more, and its silence does not count.
@@ -141,7 +141,7 @@ func (t *trial) takeBeat(p *party, b beat) {
 		t.sample(Progress{Agent: p.info.ID, Counts: b.Counts})
 	}
 	if b.Cut != "" {
-		t.cancel(&cutError{p.name + ": " + b.Cut})
+		t.cancel(&cutError{p.name + ": " + b.Cut, p.info.ID})
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -230,9 +230,9 @@ func ctxCut(ctx context.Context) error {
 	case errors.As(cause, &cut):
 		return cut
 	case errors.Is(cause, context.DeadlineExceeded):
-		return &cutError{"out of time"}
+		return &cutError{why: "out of time"}
 	}
-	return &cutError{"interrupted"}
+	return &cutError{why: "interrupted"}
 }
 
 // Gap is a time in which nothing came over a control connection that was waited for.

@@ -71,6 +71,16 @@ func read[Q interface{ check() error }](a *Agent, data []byte) (Q, error) {
 	return q, err
 }
 
+// asker is the key of a context: the client that an order came from.
+type asker struct{}
+
+// asksAbout reports whether a session is one of the client that an order came from.
+func asksAbout(ctx context.Context, session string) bool {
+	of, _, _ := strings.Cut(session, ".")
+	client, known := ctx.Value(asker{}).(string)
+	return !known || client == of
+}
+
 // bySession has a session obey an order within some time.
 func bySession[Q ofSession, A any](within time.Duration, obey func(*session, context.Context, Q) (A, error),
 ) func(*Agent, context.Context, []byte) (any, error) {
@@ -80,7 +90,7 @@ func bySession[Q ofSession, A any](within time.Duration, obey func(*session, con
 			return nil, err
 		}
 		s := a.find(q.name())
-		if s == nil {
+		if s == nil || !asksAbout(ctx, q.name()) {
 			return nil, errNoSession
 		}
 		ctx, cancel := context.WithTimeout(ctx, within)
@@ -112,6 +122,9 @@ func (a *Agent) hello(_ context.Context, inbox []byte) (any, error) {
 // prepare opens the ends of a session and, for the first of them, the session.
 func (a *Agent) prepare(ctx context.Context, data []byte) (any, error) {
 	p, err := read[prepareOrder](a, data)
+	if err == nil && !asksAbout(ctx, p.Session) {
+		err = errNoSession
+	}
 	if err == nil {
 		err = a.allows(p)
 	}

@@ -16,7 +16,6 @@ const (
 	partBytes   = 512 << 10 // in base64 they fit a message
 	maxParts    = 128
 	reportBytes = maxParts * partBytes
-	wordsBytes  = 4 << 10 // for what a report says of what it leaves out
 )
 
 // part returns one part of an answer; part 0 makes the answer.

@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"math/rand/v2"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -9,6 +11,7 @@ import (
 
 const (
 	redialEvery   = 250 * time.Millisecond
+	redialAtMost  = 10 * time.Second
 	redialTimeout = 2 * time.Second
 	// regreetTimeout is for the greetings on a connection that was made anew; a hub that
 	// slows down wrong codes may take longer, and is tried again.
@@ -28,17 +31,26 @@ func (l *link) hears(now time.Time) {
 // reconnecting are the options of a link that may be held.
 func (l *link) reconnecting() []nats.Option {
 	return []nats.Option{
-		nats.MaxReconnects(-1), nats.ReconnectWait(redialEvery), nats.ReconnectJitter(0, 0),
+		nats.MaxReconnects(-1), nats.CustomReconnectDelay(l.redialDelay),
 		nats.DisconnectErrHandler(func(nc *nats.Conn, _ error) { l.broke(nc) }),
 		nats.ReconnectHandler(func(*nats.Conn) { l.returned() }),
 	}
 }
 
-// hold has the link made anew when it breaks, for so long; 0 ends that.
+// redialDelay is the wait before another try. The hosts of a fleet, which lose their hub together, come back one by one.
+func (l *link) redialDelay(tries int) time.Duration {
+	if !l.stays {
+		return redialEvery
+	}
+	longest := min(redialEvery<<min(tries, 8), redialAtMost)
+	return redialEvery + rand.N(longest)
+}
+
+// hold has the link made anew when it breaks, for so long; 0 ends that. A link that stays only counts its gaps then.
 func (l *link) hold(window time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.raw == nil { // it does not leave the process
+	if l.raw == nil && !l.stays { // it does not leave the process
 		return
 	}
 	l.window, l.heard, l.silent = window, time.Now(), time.Time{}
@@ -50,7 +62,7 @@ func (l *link) hold(window time.Duration) {
 func (l *link) holds() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.window > 0
+	return l.window > 0 || l.stays
 }
 
 // renewed returns what is closed when the link is connected again, and whether it
@@ -58,14 +70,18 @@ func (l *link) holds() bool {
 func (l *link) renewed() (again <-chan struct{}, held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.again, l.window > 0
+	return l.again, l.window > 0 || l.stays
 }
 
 func (l *link) broke(nc *nats.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.window == 0 || l.closing.Load() {
+	switch {
+	case l.closing.Load(), l.window == 0 && !l.stays:
 		go nc.Close() // calls back, so not from here
+		return
+	case l.stays:
+		l.tell(false)
 		return
 	}
 	if l.overdue == nil {
@@ -82,6 +98,15 @@ func (l *link) returned() {
 	}
 	close(l.again)
 	l.again = make(chan struct{})
+	if l.stays {
+		l.tell(true)
+	}
+}
+
+func (l *link) tell(connected bool) {
+	if l.told != nil {
+		l.told(connected)
+	}
 }
 
 // renew gives up a connection over which nothing comes.
@@ -91,14 +116,18 @@ func (l *link) renew() {
 	}
 }
 
-// socket returns the link's, and puts another in its place if there is one.
-func (l *link) socket(now net.Conn) net.Conn {
+// socket returns the link's.
+func (l *link) socket() net.Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now != nil {
-		l.raw = now
-	}
 	return l.raw
+}
+
+// replace puts another socket in the place of the link's, which the hub sees come from an address.
+func (l *link) replace(now net.Conn, seen netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.raw, l.seen = now, seen
 }
 
 // gap has a link that is held made anew while nothing comes over it, and tells when such a

@@ -16,7 +16,7 @@ func Serve(ctx context.Context, cfg ServeConfig) error {
 	}
 	defer h.Close()
 	agent := cfg.Agent
-	agent.clientOf, agent.calls = h.clientOf, cfg.Calls
+	agent.clientOf = h.clientOf
 	agent.events = func(session, text string) {
 		if client := h.clientOf(session); client.IsValid() {
 			text += fmt.Sprintf(" (client %v)", client.Addr())

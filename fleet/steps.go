@@ -184,7 +184,7 @@ func (t *trial) drain(ctx context.Context) error {
 		}
 		report := reports[e.party].Ends[n].Send
 		if report == nil {
-			return &cutError{fmt.Sprintf("%s: flow %s: the sender did not end in time", e.name, e.Order.Flow.Name)}
+			return &cutError{why: fmt.Sprintf("%s: flow %s: the sender did not end in time", e.name, e.Order.Flow.Name)}
 		}
 		sent := engine.Sent{Streams: report.Streams, Unsent: report.Attempted - min(report.Accepted, report.Attempted)}
 		far := t.ends[n^1]
@@ -282,6 +282,7 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 	warn(t.missed.Load(), " progress samples were dropped, because they were not taken in time")
 	for _, l := range t.c.links {
 		warn(l.dropped.Swap(0), " heartbeats did not leave, because the control connection was stuck")
+		warn(l.ear.overrun(), " heartbeats were dropped, because this process had no time for them")
 	}
 	if err != nil && out.Cut == "" {
 		out.Cut = cmp.Or(ctxCut(run), err).Error()

@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"pelt/engine"
 	"pelt/model"
 	"pelt/unit"
@@ -57,7 +55,6 @@ type trial struct {
 	parties  []*party // in order of first use
 	liveness *liveness
 	cancel   context.CancelCauseFunc
-	subs     []*nats.Subscription
 	over     chan struct{} // closed to end the heartbeats
 	beating  sync.WaitGroup
 	samples  chan Progress
@@ -75,7 +72,10 @@ type trial struct {
 }
 
 // cutError ends a trial that is running; its text is Outcome.Cut.
-type cutError struct{ why string }
+type cutError struct {
+	why  string
+	host string // ID of the agent that it is about; "" of none
+}
 
 func (e *cutError) Error() string { return e.why }
 
@@ -91,7 +91,11 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 	err = c.lead(ctx, order, func(run context.Context, t *trial) error {
 		if err := t.start(run); err != nil {
 			var cut *cutError
-			if errors.As(context.Cause(run), &cut) { // the reason rather than its consequence
+			switch {
+			case !errors.As(context.Cause(run), &cut):
+			case cut.host != "":
+				return &HostError{Host: cut.host, err: cut}
+			default: // the reason rather than its consequence
 				return cut
 			}
 			return cmp.Or(ctx.Err(), err)

@@ -42,7 +42,7 @@ func TestTwoServed(t *testing.T) {
 		return serve(t, w, func(c *ServeConfig) {
 			c.Agent, c.Open, c.Code = farHost(w, id), false, code
 			var err error
-			if c.Calls, err = ParseCalls(calls); err != nil {
+			if c.Agent.Calls, err = ParseCalls(calls); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -107,7 +107,7 @@ func twoServed(t *testing.T, w *wire, hear bool) (*Controller, []*cable) {
 		s := serve(t, w, func(c *ServeConfig) {
 			c.Agent = farHost(w, id)
 			c.Agent.Engines["udp"].(*fakeEngine).hears = hear
-			c.Calls, _ = ParseCalls("127.0.0.1")
+			c.Agent.Calls, _ = ParseCalls("127.0.0.1")
 		})
 		cables = append(cables, newCable(t, s.addr))
 		at = append(at, HubAddress{Addr: cables[i].addr, Node: []string{model.Sender, model.Receiver}[i]})

@@ -89,7 +89,7 @@ func connect(socket string) (*client, error) {
 		return nil, errors.Join(fmt.Errorf("reach lab %s: %w", name, err), conn.Close())
 	}
 	// Any user can take the name first, and a holder names files that this process opens.
-	if owner := path.Base(path.Dir(socket)); cred.Uid != 0 && owner != fmt.Sprint(cred.Uid) {
+	if owner := path.Base(path.Dir(socket)); owner != fmt.Sprint(cred.Uid) {
 		return nil, errors.Join(&UsageError{fmt.Sprintf("lab %s: user %d answers for it, not user %s: it is left alone", name,
 			cred.Uid, owner)}, conn.Close())
 	}
@@ -97,13 +97,13 @@ func connect(socket string) (*client, error) {
 }
 
 // List finds this user's labs held in this network namespace, sorted by name. Others' are left alone: what they
-// answer is not to be trusted. A lab that could not be asked is listed with Err set.
+// answer is not to be trusted. A lab that could not be asked is listed with Error set.
 func List() ([]Info, error) {
 	text, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
 		return nil, fmt.Errorf("list labs: %w", err)
 	}
-	var list []Info
+	list := []Info{} // in JSON [] and not null
 	for _, socket := range parseSockets(string(text), os.Geteuid()) {
 		list = append(list, inquire(socket))
 	}
@@ -114,13 +114,14 @@ func List() ([]Info, error) {
 func inquire(socket string) Info {
 	c, err := connect(socket)
 	if err != nil {
-		return Info{Name: path.Base(socket), Err: err}
+		return Info{Name: path.Base(socket), Nodes: []string{}, Error: err.Error()}
 	}
 	defer c.conn.Close()
 	var told heldLab
-	err = c.ask(request{Do: describe}, &told)
-	return Info{Name: c.name, Topology: told.Facts.Topology, Nodes: told.Facts.Nodes, Backends: told.Facts.Backends,
-		PID: c.pid, Started: told.Started, Err: err}
+	if err := c.ask(request{Do: describe}, &told); err != nil {
+		return Info{Name: c.name, Nodes: []string{}, PID: c.pid, Error: err.Error()}
+	}
+	return Info{Name: c.name, Topology: told.Facts.Topology, Nodes: told.Facts.Nodes, PID: c.pid}
 }
 
 // Down takes a held lab down and waits, until ctx ends, for its holder to be

@@ -28,7 +28,10 @@ func runChild(cmd *exec.Cmd, stop <-chan struct{}) (exitCode int, err error) {
 	}
 	cmd.SysProcAttr.Pdeathsig = unix.SIGKILL
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2)
+	if !signal.Ignored(unix.SIGHUP) { // else nohup's child ignores it, too
+		signal.Notify(signals, unix.SIGHUP)
+	}
+	signal.Notify(signals, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2)
 	defer signal.Stop(signals)
 	if err := cmd.Start(); err != nil {
 		return 0, err

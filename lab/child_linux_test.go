@@ -215,7 +215,7 @@ func hold(t *testing.T, name, topology string, links ...string) (pid int, set ma
 		var status syscall.WaitStatus
 		_, _ = syscall.Wait4(pid, &status, 0, nil)
 		expectGone(t, set)
-		if list, err := List(); err != nil || len(list) != 0 {
+		if list, err := List(); err != nil || list == nil || len(list) != 0 {
 			t.Errorf("List at the end: %+v, %v", list, err)
 		}
 	})
@@ -231,7 +231,7 @@ func TestHeldLab(t *testing.T) {
 		t.Error(err)
 	}
 	list, err := List()
-	if err != nil || len(list) != 1 || list[0].Name != "home" || list[0].Topology != "nat" || list[0].PID != pid || list[0].Err != nil {
+	if err != nil || len(list) != 1 || list[0].Name != "home" || list[0].Topology != "nat" || list[0].PID != pid || list[0].Error != "" {
 		t.Errorf("List: %+v, %v; want home, nat, process %d", list, err, pid)
 	}
 	_, err = StartHolder(t.Context(), nil, childEnviron("hold", "home", "direct")...)
@@ -294,7 +294,7 @@ func TestGarbageDoesNotHurtTheHolder(t *testing.T) {
 	if err := c.in.Decode(&r); err != nil || !strings.Contains(r.Error, "same version") {
 		t.Errorf("another version: %+v, %v", r, err)
 	}
-	if list, err := List(); err != nil || len(list) != 1 || list[0].Err != nil {
+	if list, err := List(); err != nil || len(list) != 1 || list[0].Error != "" {
 		t.Errorf("List after garbage: %+v, %v", list, err)
 	}
 }
@@ -352,6 +352,12 @@ func TestExecPassesSignals(t *testing.T) {
 	must(t, cmd.Process.Signal(unix.SIGUSR1))
 	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 42 {
 		t.Errorf("exit code %d, want 42", cmd.ProcessState.ExitCode())
+	}
+	signal.Ignore(unix.SIGHUP) // as nohup does
+	defer signal.Reset(unix.SIGHUP)
+	cmd = child("exec", "r1", "receiver", "sh", "-c", "kill -HUP $$; exit 5")
+	if _ = cmd.Run(); cmd.ProcessState.ExitCode() != 5 {
+		t.Errorf("exit code %d under nohup, want 5", cmd.ProcessState.ExitCode())
 	}
 }
 

@@ -74,13 +74,18 @@ func (b *builder) plug(e vethEnd, mtu int) error {
 	if err != nil {
 		return fmt.Errorf("set MTU, queue and address of %s: %w", e.name, err)
 	}
-	// As a virtual cable's: a queue of the kernel's before the link would have a say.
-	none := &netlink.GenericQdisc{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Parent: netlink.HANDLE_ROOT}, QdiscType: "noqueue"}
-	if err := e.s.rt.QdiscReplace(none); err != nil {
+	if err := e.s.bare(link); err != nil {
 		return fmt.Errorf("take the queue discipline off %s: %w", e.name, err)
 	}
 	b.ends = append(b.ends, e)
 	return b.raise(e.s, e.name, mtu)
+}
+
+// bare leaves an interface no queue discipline, as a virtual cable's end has none: a TAP of which one is only deleted
+// gets the kernel's default, which would have a say before the link.
+func (s *space) bare(link netlink.Link) error {
+	return s.rt.QdiscReplace(&netlink.GenericQdisc{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Parent: netlink.HANDLE_ROOT}, QdiscType: "noqueue"})
 }
 
 // overrun is how many frames this process was too slow to take from the interface since

@@ -22,7 +22,6 @@ import (
 type holder struct {
 	lab      *Lab
 	identify userlink.Identify
-	started  time.Time
 	stop     func()
 
 	mu     sync.RWMutex // held for reading while a request is served
@@ -34,7 +33,7 @@ type holder struct {
 // process that others can attach, or why not. identify reads the test packets of those who let emulated links be
 // watched. The lab is reached by an abstract unix socket, which lives in this
 // process's network namespace and vanishes with the process: only processes of
-// the same user, or root's, in the same network namespace find it. Errors are
+// the same user in the same network namespace find it. Errors are
 // those of Open, and *UsageError for a bad or taken name.
 func Hold(ctx context.Context, name, topology string, links []model.Link, identify userlink.Identify) (err error) {
 	defer func() {
@@ -58,7 +57,7 @@ func Hold(ctx context.Context, name, topology string, links []model.Link, identi
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	h := &holder{lab: l, identify: identify, started: time.Now(), stop: cancel}
+	h := &holder{lab: l, identify: identify, stop: cancel}
 	var clients sync.WaitGroup
 	serving, letGo := context.WithCancel(context.Background())
 	defer func() {
@@ -87,7 +86,7 @@ func Hold(ctx context.Context, name, topology string, links []model.Link, identi
 		clients.Go(func() {
 			defer conn.Close()
 			defer context.AfterFunc(serving, func() { _ = conn.Close() })()
-			if cred, err := peer(conn); err == nil && (cred.Uid == 0 || int(cred.Uid) == os.Geteuid()) {
+			if cred, err := peer(conn); err == nil && int(cred.Uid) == os.Geteuid() {
 				h.serve(conn)
 			}
 		})
@@ -172,7 +171,7 @@ func (s *session) answer(r request) (any, error) {
 }
 
 func (h *holder) describe() heldLab {
-	told := heldLab{Started: h.started, Facts: h.lab.Facts()}
+	told := heldLab{Facts: h.lab.Facts()}
 	for _, ns := range h.lab.held {
 		told.Spaces = append(told.Spaces, int(ns.File().Fd()))
 	}

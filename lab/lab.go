@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"pelt/internal/netns"
 	"pelt/lab/userlink"
@@ -141,11 +140,9 @@ func (n *Node) NamespaceInode() (uint64, error) { return n.ns.Inode() }
 
 // Info describes a held lab.
 type Info struct {
-	Name     string
-	Topology string
-	Nodes    []string // in travel order
-	Backends []string // one sentence per shaped link direction
-	PID      int      // of the holder
-	Started  time.Time
-	Err      error // why the rest could not be learned; nil if it could
+	Name     string   `json:"name"`
+	Topology string   `json:"topology"`
+	Nodes    []string `json:"nodes"`           // in travel order
+	PID      int      `json:"pid"`             // of the holder
+	Error    string   `json:"error,omitempty"` // why the rest could not be learned
 }

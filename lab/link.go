@@ -266,7 +266,7 @@ func (now reading) since(before reading, r model.LinkResult) model.LinkResult {
 		ratio := float64(*r.Lost) / float64(r.Frames)
 		r.LossRatio = &ratio
 	}
-	left, p50, p99, _ := now.Lateness(before.Counts)
+	left, p50, p99 := now.Lateness(before.Counts)
 	if left > 0 {
 		r.LateRatio = float64(now.Late-before.Late) / float64(left)
 	}

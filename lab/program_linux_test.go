@@ -74,9 +74,12 @@ func members(space uint64) (list []int) {
 	return list
 }
 
-// processorTime is what the processes of a program took, and those that they waited for.
+// processorTime is what the processes of a program took, and those that they waited for, without pelt's first process.
 func processorTime(p *Program) (sum time.Duration) {
 	for _, pid := range left(p) {
+		if pid == p.first.Process.Pid {
+			continue
+		}
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // from the third on, proc(5)
 		for i := 11; i < min(15, len(fields)); i++ {

@@ -64,11 +64,10 @@ func (r reply) err() error {
 
 // heldLab is a lab as its holder describes it.
 type heldLab struct {
-	Started time.Time      `json:"started"`
-	Facts   model.LabFacts `json:"facts"`
-	Spaces  []int          `json:"spaces"` // descriptors of the holder: the nodes' namespaces in their order, then hidden ones
-	Nodes   []nodeInfo     `json:"nodes"`
-	Links   []heldLink     `json:"links"`
+	Facts  model.LabFacts `json:"facts"`
+	Spaces []int          `json:"spaces"` // descriptors of the holder: the nodes' namespaces in their order, then hidden ones
+	Nodes  []nodeInfo     `json:"nodes"`
+	Links  []heldLink     `json:"links"`
 }
 
 type heldLink struct {

@@ -193,10 +193,11 @@ func (l *Lab) limit(n *Node, rate unit.BitRate) (err error) {
 		case lookup != nil:
 			err = errors.Join(err, lookup)
 		case rate > 0:
-			err = errors.Join(err, s.setTBF(i.Name, tbfOf(model.Link{Rate: rate}, link.Attrs().MTU), newTBF))
+			// A TAP's noqueue, which an emulated link needs, counts as one that is there.
+			plan := tbfOf(model.Link{Rate: rate}, link.Attrs().MTU)
+			err = errors.Join(err, s.setTBF(i.Name, plan, unix.NLM_F_CREATE|unix.NLM_F_REPLACE))
 		default:
-			gone := s.rt.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: tbfHandle, Parent: netlink.HANDLE_ROOT}})
-			if gone != nil && !errors.Is(gone, unix.ENOENT) {
+			if gone := s.bare(link); gone != nil {
 				err = errors.Join(err, fmt.Errorf("take the limit off %s of %s: %w", i.Name, n.Name(), gone))
 			}
 		}

@@ -61,9 +61,10 @@ func (c clock) count(steps []uint64, stream int, from, n uint64) []uint64 {
 // first is the first sequence of a stream after a step.
 func (c clock) first(step int, all uint64) uint64 { return uint64(c.ends[step]*float64(all) + 0.5) }
 
-// courses are when what the lines tell was lost.
+// courses are when what the lines tell was lost; none if a list of missing sequences was
+// full or left out: later steps would look as if nothing was lost in them.
 func (b *book) courses(lines []model.Line) []Course {
-	if b.join.steps == nil {
+	if b.join.steps == nil || b.join.unlisted > 0 {
 		return nil
 	}
 	list := []Course{{Lost: b.join.steps}}

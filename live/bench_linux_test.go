@@ -24,7 +24,7 @@ func watched(b *testing.B, rate unit.Rate, seconds float64, readers int) (pps fl
 	f, samples := Feed{Stream: &Stream{}}, 0
 	var all sync.WaitGroup
 	for range readers {
-		past, r := f.Stream.Read(0)
+		past, r := f.Stream.Read()
 		all.Go(func() {
 			defer r.Close()
 			if err := WriteLines(io.Discard, past, r); err != nil {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"pelt/engine"
 	"pelt/finding"
@@ -21,13 +22,15 @@ type Feed struct {
 	Stream *Stream
 	Before []string // notes to publish once the run begins
 
-	doc     *model.Document
-	nodes   map[string]string // agent's ends: flow and role to node
-	before  map[end]packets
-	ended   map[string]bool // trials; one that runs again counts once
-	earlier int             // trials that had ended before this command
-	number  int             // of the trial that runs
-	total   int
+	doc    *model.Document
+	nodes  map[string]string // agent's ends: flow and role to node
+	before map[end]packets
+	ended  map[string]bool // trials; one that runs again counts once
+	number int             // of the trial that began last
+	total  int
+	took   time.Duration // to find what the trials show
+	found  time.Time     // when that was done
+	due    bool          // it was put off
 }
 
 type end struct {
@@ -66,10 +69,18 @@ func (f *Feed) Take(e run.Event) {
 
 func (f *Feed) begin(d *model.Document) {
 	f.doc, f.ended = d, map[string]bool{}
+	for i := range d.Results { // of a run that goes on
+		if d.Results[i].State != model.Aborted {
+			f.ended[d.Results[i].Cell.TrialName(d.Results[i].Repeat)] = true
+		}
+	}
 	started := Started{Run: d.ID, Command: d.Plan.Command, Target: d.Plan.Target, Arguments: d.Arguments}
 	var ends []string
 	for _, h := range d.Host {
-		ends = append(ends, h.Node+" "+h.Name)
+		if h.Node != h.Name {
+			h.Node += " " + h.Name
+		}
+		ends = append(ends, h.Node)
 	}
 	if len(d.Plan.Flows) > 0 {
 		started.Nodes = view.Nodes(d, d.Plan.Flows[0].From, d.Plan.Flows[0].To)
@@ -77,7 +88,7 @@ func (f *Feed) begin(d *model.Document) {
 	if d.Lab != nil {
 		started.Nodes, ends = d.Lab.Nodes, []string{view.Way(d.Lab.Nodes)}
 	}
-	started.Text = fmt.Sprintf("%s %s: %s", started.Command, started.Target, strings.Join(ends, ", "))
+	started.Text = fmt.Sprintf("%s %s: %s", started.Command, strings.TrimSuffix(started.Target, ":"), strings.Join(ends, ", "))
 	f.Stream.Publish(Event{Started: &started})
 	for _, note := range f.Before {
 		f.Stream.Publish(Event{Note: note})
@@ -86,9 +97,6 @@ func (f *Feed) begin(d *model.Document) {
 }
 
 func (f *Feed) next(t run.TrialStarted) {
-	if f.ended == nil || t.Number-1 > len(f.ended) {
-		f.earlier = t.Number - 1 - len(f.ended) // of a run that goes on
-	}
 	f.number, f.total, f.before, f.nodes = t.Number, t.Total, map[end]packets{}, map[string]string{}
 	for _, flow := range t.Trial.Flows {
 		f.nodes[flow.Name+" "+string(engine.Send)] = flow.From
@@ -115,8 +123,8 @@ func (f *Feed) sample(p run.TrialProgress) {
 }
 
 func (f *Feed) trial(r *model.Result) {
-	f.ended[fmt.Sprintf("%s #%d", r.Cell.Key(), r.Repeat)] = true
-	t := Trial{Number: f.earlier + len(f.ended), Trials: f.total, Cell: r.Cell, Repeat: r.Repeat, State: r.State,
+	f.ended[r.Cell.TrialName(r.Repeat)] = true
+	t := Trial{Number: len(f.ended), Trials: f.total, Cell: r.Cell, Repeat: r.Repeat, State: r.State,
 		Why: r.Why.String(), Text: view.TrialLine(f.doc, r), Figures: []Figures{}}
 	one := *f.doc
 	one.Results = []model.Result{*r}
@@ -133,17 +141,25 @@ func (f *Feed) trial(r *model.Result) {
 	f.findings()
 }
 
-// findings publishes what the trials so far show. It is called between trials, where no packet waits for it.
+const longToFind = 50 * time.Millisecond
+
+// findings publishes what the trials so far show. It is called between trials, where no packet waits for it; in a mesh
+// others run, so that what takes long is done less often.
 func (f *Feed) findings() {
-	if len(f.doc.Results) == 0 {
+	if f.due = len(f.doc.Results) > 0; !f.due || f.took > longToFind && time.Since(f.found) < 20*f.took {
 		return
 	}
+	began := time.Now()
 	all := finding.Stored(view.Findings(f.doc), true)
+	f.found, f.took, f.due = time.Now(), time.Since(began), false
 	f.Stream.Publish(Event{Findings: &all})
 }
 
 // End publishes how the run ended: with the document it left and its error.
 func (f *Feed) End(d model.Document, err error) {
+	if f.took = 0; f.due {
+		f.findings()
+	}
 	done := Done{Run: d.ID, Complete: d.Complete}
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pelt/engine"
 	"pelt/fleet"
@@ -26,7 +27,7 @@ func feed(doc *model.Document, err error, all ...run.Event) []Event {
 		f.Take(e)
 	}
 	f.End(*doc, err)
-	past, r := f.Stream.Read(0)
+	past, r := f.Stream.Read()
 	r.Close()
 	return past
 }
@@ -165,9 +166,22 @@ func TestRouterIsOnThePath(t *testing.T) {
 		Flows: []model.Flow{{Name: "up", From: "sender", To: "receiver"}}},
 		Host: []model.Host{{Node: "sender", Name: "a"}, {Node: "receiver", Name: "b"}}}
 	(&Feed{Stream: s}).Take(run.Event{Document: d})
-	past, r := s.Read(0)
+	past, r := s.Read()
 	r.Close()
 	if got := strings.Join(past[0].Started.Nodes, " "); got != "sender router receiver" {
 		t.Errorf("nodes %q, want the router between the hosts", got)
+	}
+}
+
+// TestFindingsPutOff: what takes long to find is not found after each trial, but in any case at the end.
+func TestFindingsPutOff(t *testing.T) {
+	doc := sample.Single()
+	doc.Results = doc.Results[:1]
+	f := Feed{Stream: &Stream{}, doc: &doc, ended: map[string]bool{}, took: time.Hour, found: time.Now()}
+	f.trial(&doc.Results[0])
+	f.End(doc, nil)
+	past, _ := f.Stream.Read()
+	if got, want := kinds(t, past), []string{"trial 1 valid", "findings", "done true "}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

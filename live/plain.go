@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ type Plain struct {
 
 	Now  Now // what was shown elsewhere before
 	told time.Time
+	news map[string]bool // that were told
 }
 
 // Read shows what a reader gets, until its last event.
@@ -61,8 +63,28 @@ func (p *Plain) Take(e Event) {
 		p.status()
 	case e.Trial != nil:
 		p.line(e.Trial.Name() + "  " + e.Trial.Text)
+	case e.Findings != nil:
+		p.tellNews()
 	case e.Done != nil && p.Redraw:
 		fmt.Fprint(p.W, "\r\x1b[K")
+	}
+}
+
+// tellNews tells what began at some moment of the run, once: a run of days is watched for that. Its figures and its
+// reason may change with each trial.
+func (p *Plain) tellNews() {
+	for _, f := range p.Now.Findings {
+		words := maps.Clone(f.Words)
+		delete(words, "why")
+		what := fmt.Sprint(f.Code, words)
+		if f.Words["since"] == "" || p.news[what] {
+			continue
+		}
+		if p.news == nil {
+			p.news = map[string]bool{}
+		}
+		p.news[what] = true
+		p.line(f.Text)
 	}
 }
 

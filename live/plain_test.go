@@ -1,6 +1,7 @@
 package live
 
 import (
+	"strings"
 	"testing"
 
 	"pelt/model"
@@ -19,5 +20,22 @@ func TestLossesByNow(t *testing.T) {
 		if got := n.Losses(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// TestNews: lines tell what began at some moment of a run, each thing once, and nothing else of the findings.
+func TestNews(t *testing.T) {
+	var out strings.Builder
+	p := Plain{W: &out}
+	loses := model.Finding{Code: "change", Text: "Since noon a loses 2 %.", Words: map[string]string{"since": "noon"}}
+	gone := model.Finding{Code: "gone", Text: "b is gone.", Words: map[string]string{"since": "noon", "why": "no answer"}}
+	still := model.Finding{Code: "gone", Text: "b is still gone.", Words: map[string]string{"since": "noon", "why": "no route"}}
+	more := loses
+	more.Text = "Since noon a loses 3 %."
+	for i, found := range [][]model.Finding{{{Text: "an answer"}}, {loses}, {more, gone}, {more, still}} {
+		p.Take(Event{ID: uint64(i + 1), Findings: &found})
+	}
+	if want := loses.Text + "\n" + gone.Text + "\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
 	}
 }

@@ -1,6 +1,8 @@
 package live
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 )
@@ -16,10 +18,12 @@ const mostBehind = 1024
 type Stream struct {
 	mu      sync.Mutex
 	last    uint64
-	started *Event // kept for ever
 	kept    []Event
 	readers map[*Reader]bool
 	over    bool
+
+	// kept for ever, as without them a late reader cannot tell how the run stands
+	started, next, findings *Event
 }
 
 // Reader gets the events of a stream.
@@ -53,8 +57,15 @@ func (s *Stream) Append(e Event) {
 // add keeps an event and hands it to the readers. s.mu is held.
 func (s *Stream) add(e Event) {
 	s.last = e.ID
-	if e.Started != nil {
+	switch {
+	case e.Started != nil:
 		s.started = &e
+	case e.Next != nil:
+		s.next = &e
+	case e.Trial != nil:
+		s.next = nil
+	case e.Findings != nil:
+		s.findings = &e
 	}
 	if len(s.kept) == 2*keptEvents {
 		s.kept = append(s.kept[:0], s.kept[keptEvents:]...)
@@ -84,26 +95,20 @@ func (s *Stream) forget(r *Reader) {
 	}
 }
 
-// Read returns what has happened after an event, 0 for all, and a reader of what comes. Events that are no longer
-// kept are left out, but for the first. The reader must be closed.
-func (s *Stream) Read(after uint64) (past []Event, r *Reader) {
+// Read returns what has happened, and a reader of what comes. Old events are left out, but for the first, the trial
+// that runs and the newest findings. The reader must be closed.
+func (s *Stream) Read() (past []Event, r *Reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r = &Reader{events: make(chan Event, mostBehind), stream: s}
 	r.C = r.events
 	kept := s.kept[max(0, len(s.kept)-keptEvents):]
-	if after > s.last { // of another stream
-		after = 0
-	}
-	if len(kept) > 0 && after+1 < kept[0].ID {
-		if s.started != nil {
-			past = append(past, *s.started)
-		}
-	} else {
-		for len(kept) > 0 && kept[0].ID <= after {
-			kept = kept[1:]
+	for _, e := range []*Event{s.started, s.next, s.findings} {
+		if e != nil && e.ID < kept[0].ID {
+			past = append(past, *e)
 		}
 	}
+	slices.SortFunc(past, func(a, b Event) int { return cmp.Compare(a.ID, b.ID) })
 	past = append(past, kept...)
 	if s.over {
 		close(r.events)

@@ -3,6 +3,8 @@ package live
 import (
 	"fmt"
 	"testing"
+
+	"pelt/model"
 )
 
 // numbers are those of the events that a reader gets, those that came before first.
@@ -20,33 +22,43 @@ func TestLateReaderGetsWhatWasBefore(t *testing.T) {
 	s := &Stream{}
 	s.Publish(Event{Started: &Started{Run: "a"}})
 	s.Publish(Event{Note: "one"})
-	past, r := s.Read(0)
+	past, r := s.Read()
 	s.Publish(Event{Note: "two"})
 	s.Publish(Event{Done: &Done{}})
 	s.Publish(Event{Note: "after the end"})
 	if got := numbers(past, r); len(got) != 4 || got[0] != 1 || got[3] != 4 {
 		t.Errorf("events %v, want 1 to 4", got)
 	}
-	past, r = s.Read(2)
-	if got := numbers(past, r); len(got) != 2 || got[0] != 3 {
-		t.Errorf("events after 2: %v, want 3 and 4", got)
-	}
 }
 
-func TestStreamForgetsAllButTheFirst(t *testing.T) {
+// Of a long trial a late reader gets the newest samples, and what tells how the run stands.
+func TestStreamForgets(t *testing.T) {
 	s := &Stream{}
 	s.Publish(Event{Started: &Started{Run: "a"}})
+	s.Publish(Event{Findings: &[]model.Finding{}})
+	s.Publish(Event{Next: &Next{Number: 1}})
+	s.Publish(Event{Trial: &Trial{Number: 1}})
+	s.Publish(Event{Findings: &[]model.Finding{{Level: "answer"}}})
+	s.Publish(Event{Next: &Next{Number: 2}})
 	for range 5 * keptEvents {
 		s.Publish(Event{Sample: &Sample{}})
 	}
 	if cap(s.kept) > 4*keptEvents {
 		t.Errorf("%d events kept", cap(s.kept))
 	}
-	past, r := s.Read(0)
+	past, r := s.Read()
 	r.Close()
-	if len(past) != keptEvents+1 || past[0].Started == nil || past[keptEvents].ID != s.last {
-		t.Errorf("%d events, the first %+v, the last %d of %d", len(past), past[0], past[len(past)-1].ID, s.last)
+	if len(past) != keptEvents+3 || past[0].ID != 1 || past[1].ID != 5 || past[2].ID != 6 || past[keptEvents+2].ID != s.last {
+		t.Errorf("%d events, the first %+v, the last %d of %d", len(past), past[:3], past[len(past)-1].ID, s.last)
 	}
+	s.Publish(Event{Trial: &Trial{Number: 2}})
+	for range keptEvents {
+		s.Publish(Event{Note: "n"})
+	}
+	if past, r = s.Read(); len(past) != keptEvents+2 || past[1].Findings == nil {
+		t.Errorf("after the trial: %d events, the first %+v", len(past), past[:3])
+	}
+	r.Close()
 }
 
 func TestAppendKeepsNumbers(t *testing.T) {
@@ -56,15 +68,15 @@ func TestAppendKeepsNumbers(t *testing.T) {
 	}
 	s.Publish(Event{Done: &Done{}})
 	s.Append(Event{ID: 9, Note: "after the end"})
-	if got := numbers(s.Read(0)); fmt.Sprint(got) != "[1 2 7 8]" {
+	if got := numbers(s.Read()); fmt.Sprint(got) != "[1 2 7 8]" {
 		t.Errorf("events %v, want 1, 2, 7 and 8", got)
 	}
 }
 
 func TestSlowReaderIsLetGo(t *testing.T) {
 	s := &Stream{}
-	_, slow := s.Read(0)
-	past, quick := s.Read(0)
+	_, slow := s.Read()
+	past, quick := s.Read()
 	got := make(chan int)
 	go func() { got <- len(numbers(past, quick)) }()
 	for range mostBehind {

@@ -52,6 +52,9 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// TrialName is the name of a cell's trial, the same for equal cells.
+func (c Cell) TrialName(repeat int) string { return fmt.Sprintf("%s #%d", c.Key(), repeat) }
+
 // Cell is one combination of knob settings.
 type Cell map[string]Value
 

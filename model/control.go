@@ -1,7 +1,6 @@
 package model
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -167,7 +166,7 @@ func (d Document) Failed() (failed, trials int) {
 		if r.Cell.Searching() || r.Unkept() {
 			continue
 		}
-		at := fmt.Sprint(r.Cell.Key(), "#", r.Repeat)
+		at := r.Cell.TrialName(r.Repeat)
 		if _, before := tried[at]; r.State == Valid || r.State == Invalid && !before {
 			tried[at] = r.State == Invalid
 		}

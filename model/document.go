@@ -45,19 +45,20 @@ func DecodeDocument(b []byte, name string) (Document, error) {
 		return Document{}, err
 	}
 	for i, r := range d.Results {
-		if err := r.check(); err != nil {
+		if err := r.Check(); err != nil {
 			return Document{}, fmt.Errorf("%s: results[%d].%s", name, i, err.Error()) // no fault of a command line
 		}
 	}
 	return d, nil
 }
 
-func (r Result) check() error {
+// Check returns what is impossible in a result that was read, as a *FieldError.
+func (r Result) Check() error {
 	switch {
 	case r.State != Valid && r.State != Invalid && r.State != Aborted:
 		return wrong("state", "want %s, %s or %s, not %q", Valid, Invalid, Aborted, clip(string(r.State)))
-	case r.Repeat < 0 || r.Repeat >= MaxRepeats:
-		return wrong("repeat", "want 0 to %d, not %d", MaxRepeats-1, r.Repeat)
+	case r.Repeat < 0 || r.Repeat >= MaxCycles:
+		return wrong("repeat", "want 0 to %d, not %d", MaxCycles-1, r.Repeat)
 	}
 	for i, f := range r.Flows {
 		if f.Received > f.Attempted && f.Protocol == UDP {
@@ -67,9 +68,6 @@ func (r Result) check() error {
 	}
 	return nil
 }
-
-// Check returns what is impossible in a result that was read, as a *FieldError.
-func (r Result) Check() error { return r.check() }
 
 // DecodeJSON reads exactly one JSON value from b into v. Its errors are one line: name:line: field: what is wrong.
 func DecodeJSON(b []byte, name string, v any) error {

@@ -169,7 +169,7 @@ func rateLevels(text string) (levels []Value, err error) {
 
 // rateValue is the number of packets per second where that is whole, else the rate's text.
 func rateValue(r unit.Rate) Value {
-	if pps, paced := r.PPS(1); paced && r == unit.PacketRate(uint64(pps)) {
+	if pps, paced := r.PPS(1); paced && r == unit.PacketRate(uint64(math.Round(pps))) {
 		return Number(math.Round(pps))
 	}
 	return Word(r.String())

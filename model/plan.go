@@ -8,6 +8,9 @@ import (
 	"pelt/unit"
 )
 
+// PairSeparator stands between the hosts of a pair: fra-1..ams-2. "up" goes from the first to the second.
+const PairSeparator = ".."
+
 // Protocol is a transport protocol: UDP or TCP.
 type Protocol string
 
@@ -47,6 +50,12 @@ type Plan struct {
 	Variants []Variant `json:"variants,omitempty"` // levels of the knob variant
 	// Timed are changes of a lab during each trial, in the order of their times.
 	Timed []TimedChange `json:"timed,omitempty"`
+	// Hosts are those of a fleet that take part: of one sender and many receivers the sender first.
+	Hosts []string `json:"hosts,omitempty"`
+	// EverySeconds is the time from the begin of one repeat to that of the next; 0: at once.
+	EverySeconds float64 `json:"every_s,omitempty"`
+	// AtOnce has all pairs of a mesh measured beside each other; else no two of them share a host.
+	AtOnce bool `json:"at_once,omitempty"`
 }
 
 // Flow is one direction between two ends with one traffic profile.

@@ -19,6 +19,7 @@ const (
 	MaxStreams     = 128
 	MaxRepeats     = 1000
 	MaxRedo        = 10
+	MaxCycles      = 10_000 // repeats of a plan that begins them at fixed times
 	MaxTrials      = 100_000
 	MaxMeasure     = 7 * 24 * time.Hour
 	MaxWarmup      = 10 * time.Minute
@@ -71,8 +72,8 @@ func (p Plan) Check() error {
 			return err
 		}
 	}
-	if p.Receivers != 0 && !strings.HasPrefix(p.Target, "lab:") {
-		return wrong("receivers", "only a lab:star has many; want HOST alone")
+	if p.Receivers != 0 && !strings.HasPrefix(p.Target, "lab:") && !strings.HasPrefix(p.Target, FleetTarget) {
+		return wrong("receivers", "only a lab:star or fleet: has many; want HOST alone")
 	}
 	if err := p.checkKnobs(); err != nil {
 		return err
@@ -83,6 +84,9 @@ func (p Plan) Check() error {
 	for i, f := range p.Flows {
 		if err := cmp.Or(f.check(), f.checkTime(p.Timing)); err != nil {
 			return err
+		}
+		if strings.Contains(f.Name, "/") {
+			return wrong("flows", "the name %q has a /, which parts a flow to many receivers", f.Name)
 		}
 		if slices.ContainsFunc(p.Flows[:i], func(o Flow) bool { return o.Name == f.Name }) {
 			return wrong("flows", "%q stands twice", f.Name)
@@ -101,6 +105,9 @@ func (p Plan) checkKnobs(names ...string) error {
 	for _, k := range knobs {
 		if k.in == nil || len(names) > 0 && !slices.Contains(names, k.Name) {
 			continue
+		}
+		if k.Name == "repeats" && p.EverySeconds > 0 {
+			k.High = MaxCycles
 		}
 		if err := k.checkField("", k.in(&p)); err != nil {
 			return err

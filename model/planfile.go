@@ -15,6 +15,7 @@ type planFile struct {
 	Command  string        `json:"command"`
 	Target   string        `json:"target"`
 	Near     string        `json:"near,omitempty"`
+	Hosts    []string      `json:"hosts,omitempty"`
 	Links    []Link        `json:"links,omitempty"`
 	Set      settings      `json:"set"`
 	Flows    []flowFile    `json:"flows"`
@@ -40,7 +41,7 @@ type settings map[string]json.RawMessage
 
 // MarshalJSON writes the plan as a file holds it.
 func (p Plan) MarshalJSON() ([]byte, error) {
-	file := planFile{Format: p.Format, Command: p.Command, Target: p.Target, Near: p.Near, Links: p.Links,
+	file := planFile{Format: p.Format, Command: p.Command, Target: p.Target, Near: p.Near, Hosts: p.Hosts, Links: p.Links,
 		Set: settingsOf(p.field), Factors: p.Factors, Cells: p.Design.Cells, Search: p.Design.Search,
 		Variants: p.Variants, Timed: p.Timed}
 	file.Flows = make([]flowFile, len(p.Flows))
@@ -104,6 +105,9 @@ func (s settings) fill(field func(Knob) any, stored bool) error {
 			continue
 		}
 		v, err := k.read(raw)
+		if k.Name == "repeats" { // of a mesh; Check knows the bound of the plan
+			k.High = MaxCycles
+		}
 		if err == nil && !stored {
 			err = k.check(v)
 		}
@@ -182,7 +186,7 @@ func ReadPlan(b []byte) (p Plan, err error) {
 
 // fill makes the plan that the file describes.
 func (f planFile) fill(p *Plan, stored bool) error {
-	*p = Plan{Format: f.Format, Command: f.Command, Target: f.Target, Near: f.Near, Links: f.Links, Factors: f.Factors,
+	*p = Plan{Format: f.Format, Command: f.Command, Target: f.Target, Near: f.Near, Hosts: f.Hosts, Links: f.Links, Factors: f.Factors,
 		Design: Design{Cells: f.Cells, Search: f.Search}, Variants: f.Variants, Timed: f.Timed}
 	if err := f.Set.fill(p.field, stored); err != nil {
 		return err

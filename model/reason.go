@@ -44,6 +44,7 @@ const (
 	ChangeFailed     = "change-failed"
 	ClientFailed     = "client-failed"
 	ServerEnded      = "server-ended"
+	PairUnmeasured   = "pair-unmeasured" // of a mesh: a host is gone, busy, or not reached by the other
 	TrialCut         = "cut"
 	Interrupted      = "interrupted"
 	StillOpen        = "unfinished"
@@ -56,9 +57,9 @@ type reasonWording struct {
 }
 
 var reasonWordings = [...]reasonWording{
-	{SenderStarved, Invalid, "the sender was starved of CPU (its thread ran {run_ratio} of the time): " +
+	{SenderStarved, Invalid, "the sender was starved of CPU (its thread ran {run_ratio} of the time that it was late): " +
 		"it kept {kept_pps} of {asked_pps}"},
-	{SenderStolen, Invalid, "the hypervisor took the sender's CPU for {steal_ratio} of the time: " +
+	{SenderStolen, Invalid, "the hypervisor took the sender's CPU for {steal_ratio} of the time that it was late: " +
 		"it kept {kept_pps} of {asked_pps}"},
 	{SenderCoreFull, Invalid, "the sender's core was full: it kept {kept_pps} of {asked_pps}"},
 	{SenderTimerLate, Invalid, "the sender's timer was late: it kept {kept_pps} of {asked_pps}"},
@@ -84,6 +85,7 @@ var reasonWordings = [...]reasonWording{
 	{ChangeFailed, Invalid, "{name} at {at_s} was not made: {text}"},
 	{ClientFailed, Invalid, "the client {name} failed: {text}"},
 	{ServerEnded, Invalid, "the server {name} ended before its client: {text}"},
+	{PairUnmeasured, Invalid, "not measured: {text}"},
 	{TrialCut, Aborted, "{text}"},
 	{Interrupted, Aborted, "interrupted"},
 	{StillOpen, Aborted, "the run was cut, or still goes on: these figures were stored while it ran"},

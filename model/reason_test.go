@@ -14,7 +14,7 @@ func TestReasonWords(t *testing.T) {
 		want string
 	}{
 		"none":           {nil, ""},
-		"one":            {Reasons{late("up", 25.7e3)}, "the sender was starved of CPU (its thread ran 30 % of the time): it kept 25.7 kpps of 30.0 kpps"},
+		"one":            {Reasons{late("up", 25.7e3)}, "the sender was starved of CPU (its thread ran 30 % of the time that it was late): it kept 25.7 kpps of 30.0 kpps"},
 		"of one flow":    {Reasons{{Code: NothingSent, Flow: "up"}, {Code: AccountMissing, Flow: "up"}}, "nothing was sent; the account of one end is missing"},
 		"of two flows":   {Reasons{{Code: NothingSent, Flow: "up"}, {Code: NothingSent, Flow: "down"}}, "flow up: nothing was sent; flow down: nothing was sent"},
 		"many":           {Reasons{{Code: NothingSent}, {Code: NothingSent}, {Code: NothingSent}, {Code: NothingSent}, {Code: NothingSent}, {Code: Interrupted}}, "nothing was sent; nothing was sent; nothing was sent; and 2 more of the kind; interrupted"},

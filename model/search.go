@@ -32,13 +32,12 @@ type Goal struct {
 // IdlePPS is the most of the thin flow that stands for an idle path.
 const IdlePPS = 100
 
-// MostPPS and so on bound what a plan may ask of a search.
+// MaxSearches and so on bound what a plan may ask of a search.
 const (
-	mostGoals     = 8
-	mostLoads     = 32
-	MaxSearches   = 100
-	MaxBursts     = 100
-	DefaultMinPPS = 1000
+	mostGoals   = 8
+	mostLoads   = 32
+	MaxSearches = 100
+	MaxBursts   = 100
 )
 
 var goals = []Goal{

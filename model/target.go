@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,9 +11,49 @@ import (
 
 func checkTarget(t string) error {
 	if t == "" || len(t) > maxTextLength || strings.ContainsAny(t, " ") || !printable(t) {
-		return wrong("target", "want HOST[:PORT] or lab:NAME, not %q", clip(t))
+		return wrong("target", "want HOST[:PORT], lab:NAME or fleet:FROM..TO, not %q", clip(t))
+	}
+	if strings.HasPrefix(t, FleetTarget) {
+		_, _, err := FleetHosts(t)
+		return err
 	}
 	return nil
+}
+
+// FleetTarget is what the targets of a fleet begin with: fleet: is all of its hosts, fleet:a,b,c are these, and
+// fleet:a..b is a path from a to b.
+const FleetTarget = "fleet:"
+
+// FleetHosts are the hosts that a fleet's target names, the sender first if it is a path of two; none is all.
+func FleetHosts(target string) (hosts []string, path bool, err error) {
+	names := strings.TrimPrefix(target, FleetTarget)
+	from, to, path := PairHosts(names)
+	switch {
+	case path:
+		hosts = []string{from, to}
+	case names != "":
+		hosts = strings.Split(names, ",")
+	}
+	for i, h := range hosts {
+		if !IsHostName(h) {
+			return nil, path, wrong("target", "%q is no host of a fleet; want fleet:FROM..TO, fleet:A,B,C or fleet: for all", clip(h))
+		}
+		if slices.Contains(hosts[:i], h) {
+			return nil, path, wrong("target", "%s stands twice", h)
+		}
+	}
+	return hosts, path, nil
+}
+
+// PairHosts are the hosts of a pair, the first of which sends up; false: it is no pair.
+func PairHosts(pair string) (from, to string, ok bool) { return strings.Cut(pair, PairSeparator) }
+
+// IsHostName reports whether a host of a fleet can have a name: up to 64 letters, digits, - and _.
+func IsHostName(name string) bool {
+	odd := func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_'
+	}
+	return name != "" && len(name) <= 64 && !strings.ContainsFunc(name, odd)
 }
 
 // printable reports whether a name is short and can be shown on a terminal as it is.

@@ -15,7 +15,7 @@ import (
 // Its frames are the smallest, one in the middle and the largest of RFC 2544 section 9.1.
 var Ndr = Preset{
 	Command: ndrCommand,
-	Knobs: "payload frame rate direction streams receivers time warmup max-loss goal strict searches repeats family dscp df " +
+	Knobs: "payload frame rate direction streams time warmup max-loss goal strict searches repeats family dscp df " +
 		"drops burst source-port source-address send-buffer receive-buffer gro gso engine seed",
 	Defaults: defaults(map[string]string{"frame": smallToLarge, "direction": "up,down", "time": "1s", "warmup": "100ms",
 		"repeats": "1", "goal": "quick", "max-loss": "0", "searches": "1"}),
@@ -79,8 +79,9 @@ func (d *draft) search() (*model.Search, error) {
 		return nil, bad("goal", "want quick or csit, not %q", name)
 	}
 	if d.Command == ndrCommand && d.given("time") { // as many trials, of another length
-		goal.SumSeconds *= d.number("time") / goal.FinalSeconds
+		trials := math.Round(goal.SumSeconds / goal.FinalSeconds)
 		goal.FinalSeconds = d.number("time")
+		goal.SumSeconds = trials * goal.FinalSeconds
 		goal.InitialSeconds = min(goal.InitialSeconds, goal.FinalSeconds)
 	}
 	s := &model.Search{MinPPS: d.leastPPS(leastPPS), Searches: int(d.number("searches"))}
@@ -104,7 +105,11 @@ func (d *draft) leastPPS(least float64) float64 {
 	for _, size := range append(slices.Clone(d.values["payload"]), d.values["frame"]...) {
 		for _, v := range d.values["rate"] {
 			rate, _ := unit.ParseRate(v.String())
-			if pps, paced := rate.PPS(int(max(size.Number, 1))); paced {
+			bytes := size.Number
+			if size.Text != "" { // mtu
+				bytes = float64(model.WholePayload(4, 1500))
+			}
+			if pps, paced := rate.PPS(int(max(bytes, 1))); paced {
 				least = min(least, max(1, pps/10))
 			}
 		}

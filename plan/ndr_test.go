@@ -22,6 +22,7 @@ func TestNdr(t *testing.T) {
 		"strict":         {[]string{"strict=true"}, "rfc2544", []float64{0}, 60, nil, ""},
 		"shorter strict": {[]string{"strict=true", "time=5s"}, "rfc2544", []float64{0}, 5, nil, ""},
 		"short trials":   {[]string{"time=100ms"}, "quick", []float64{0}, 0.1, nil, ""},
+		"an odd time":    {[]string{"strict=true", "time=123s"}, "rfc2544", []float64{0}, 123, nil, ""},
 		"both goals":     {[]string{"strict=true", "goal=csit"}, "", nil, 0, nil, "--strict: is a goal by itself; give it or --goal"},
 		"strict frames": {[]string{"strict=true", "engine=xdp"}, "", nil, 0, nil, "--engine: --strict sends bursts of a number of " +
 			"packets, and frames (xdp) are sent for a time; want auto or udp"},
@@ -42,7 +43,8 @@ func TestNdr(t *testing.T) {
 			var losses []float64
 			for _, g := range p.Design.Search.Goals {
 				losses = append(losses, g.LossRatio)
-				if g.Name != c.goal || g.FinalSeconds != c.final || g.InitialSeconds > g.FinalSeconds || g.SumSeconds < g.FinalSeconds {
+				if g.Name != c.goal || g.FinalSeconds != c.final || g.InitialSeconds > g.FinalSeconds || g.SumSeconds < g.FinalSeconds ||
+					c.goal == "rfc2544" && g.SumSeconds != g.FinalSeconds {
 					t.Errorf("goal %+v", g)
 				}
 			}
@@ -88,6 +90,19 @@ func TestStrict(t *testing.T) {
 		}
 		if payload := model.PayloadOf(6, 82); payload != model.MinUDPPayload {
 			t.Errorf("82 B frames of IPv6 hold %d B", payload)
+		}
+	}
+}
+
+// A size that the path decides is searched below a low --rate, as one in bytes is.
+func TestNdrBelowARate(t *testing.T) {
+	for _, size := range []string{"payload=mtu", "payload=1472"} {
+		p, err := Ndr.Of("lab:router", size, "rate=5mbit")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := p.Design.Search.MinPPS, 5e6/8/1472/10; got > want*1.01 || got < want*0.99 {
+			t.Errorf("%s: searched from %v pps on, want %.1f", size, got, want)
 		}
 	}
 }

@@ -27,6 +27,7 @@ type Settings struct {
 	Target string
 	Near   string              // HOST[:PORT] of the sender's agent; "" is this host
 	Flags  map[string][]string // texts by flag, each time that it was given; link, and node-link with NODE:
+	Hosts  []string            // of a fleet, that take part: the sender first, where one sends
 	Held   bool                // the lab runs already, so the plan does not say its links' delays
 	// Open opens a file that a profile names.
 	Open func(path string) (io.ReadCloser, error)
@@ -192,7 +193,10 @@ func OneValue(factors []model.Factor) error {
 // start begins the plan: its flows, and what all presets have.
 func (d *draft) start() error {
 	p := &d.plan
-	p.Format, p.Command, p.Target, p.Near = model.PlanFormat, d.Command, d.Target, d.Near
+	p.Format, p.Command, p.Target, p.Near, p.Hosts = model.PlanFormat, d.Command, d.Target, d.Near, d.Hosts
+	if len(d.Hosts) > 2 && d.Command != "mesh" {
+		p.Receivers = len(d.Hosts) - 1
+	}
 	p.Timing.DrainSeconds = 3 // longer than the queue of any sensible path
 	ways := d.words("direction")
 	for _, way := range ways {

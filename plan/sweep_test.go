@@ -119,3 +119,18 @@ func TestSweepOfConditions(t *testing.T) {
 		t.Errorf("reads back as %+v", again)
 	}
 }
+
+// Rates that are whole stay numbers, however they are divided.
+func TestWholeRates(t *testing.T) {
+	p, err := Sweep.Of("lab:direct", "payload=64", "rate=30pps,60pps,65kpps,130kpps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range p.Factors {
+		for i, l := range f.Levels {
+			if want := []float64{30, 60, 65e3, 130e3}; f.Knob == "rate_pps" && l.Number != want[i] {
+				t.Errorf("level %v, want %v", l, want[i])
+			}
+		}
+	}
+}

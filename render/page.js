@@ -4,11 +4,6 @@
   tip.id = "tip";
   tip.hidden = true;
   document.body.append(tip);
-  for (const title of document.querySelectorAll("figure svg title")) {
-    title.parentNode.dataset.tip = title.textContent;
-    title.parentNode.setAttribute("aria-label", title.textContent);
-    title.remove();
-  }
   document.addEventListener("pointermove", e => {
     const at = e.target.closest ? e.target.closest("[data-tip]") : null;
     tip.hidden = !at;
@@ -19,10 +14,18 @@
     tip.style.top = Math.max(4, e.clientY - box.height - 12) + "px";
   });
   document.addEventListener("scroll", () => { tip.hidden = true; }, {passive: true});
+})();
+// enliven gives tips and sorting to a part of the page.
+const enliven = root => {
+  for (const title of root.querySelectorAll("figure svg title")) {
+    title.parentNode.dataset.tip = title.textContent;
+    title.parentNode.setAttribute("aria-label", title.textContent);
+    title.remove();
+  }
 
   // Sorting: a click on the head of a column, the greatest first.
   const figure = (row, i) => row.cells[i].dataset.v;
-  for (const head of document.querySelectorAll("th")) {
+  for (const head of root.querySelectorAll("th")) {
     const row = head.parentNode, body = row.parentNode.nextElementSibling, i = head.cellIndex;
     if (body.rows.length < 3) continue;
     head.setAttribute("aria-sort", "none");
@@ -44,4 +47,5 @@
     head.addEventListener("click", sort);
     head.addEventListener("keydown", e => { if (e.key === "Enter") sort(); });
   }
-})();
+};
+enliven(document);

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pelt/render/draw"
 	"pelt/render/plain"
 	"pelt/view"
 )
@@ -26,7 +27,7 @@ type texter struct {
 }
 
 // Text writes a page for a terminal: the verdict, one table and the next step in at
-// most 12 lines, or everything but charts: tables have the same figures.
+// most 12 lines, or everything but most charts: tables have the same figures.
 func Text(w io.Writer, p view.Page, terminal Terminal) error {
 	t := texter{Terminal: terminal}
 	if t.Width <= 0 {
@@ -107,7 +108,7 @@ func mainTable(sections []view.Section) (view.Table, bool) {
 }
 
 func (t *texter) whole(p view.Page) {
-	t.add(t.paint(plain.Cut(plain.Text(p.Title+" · "+p.Subject), t.Width), dim))
+	t.out = append(t.out, t.paintAll(t.wrap(plain.Text(p.Title+" · "+p.Subject), "", ""), dim)...)
 	t.out = append(t.out, t.paintAll(t.wrap(p.Verdict, "", ""), bold)...)
 	for _, s := range slices.Concat(p.Sections, p.SetUp) {
 		t.section(s)
@@ -144,6 +145,10 @@ func (t *texter) section(s view.Section) {
 		t.title(s.Title)
 		t.grid(used(s), mostRows)
 		t.note(s.Note)
+	case view.Chart:
+		if c := draw.Clean(s); c.Kind == view.Heat && len(c.Series) > 0 {
+			t.heat(c)
+		}
 	case view.Times:
 		t.times(s)
 	}

@@ -251,6 +251,32 @@ func (t *texter) times(s view.Times) {
 	t.note(s.Note)
 }
 
+// A reader still sees one grid in so many rows, and blocks of columns one below the other.
+const mostHeatRows, mostHeatBlocks = 24, 3
+
+// heat prints the figures of a heat map as a grid, if it is not too large.
+func (t *texter) heat(c view.Chart) {
+	table := view.Table{Columns: []view.Column{{Label: c.Y.Label + " ↓  " + c.X.Label + " →", Key: true}}}
+	for _, name := range c.X.Categories {
+		table.Columns = append(table.Columns, view.Column{Label: name, Unit: c.Z.Unit})
+	}
+	for _, name := range c.Y.Categories {
+		row := []view.Cell{{Text: name}}
+		for range c.X.Categories {
+			row = append(row, view.Cell{Value: math.NaN()})
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	for _, p := range c.Series[0].Points {
+		table.Rows[int(p.Y)][1+int(p.X)] = view.Cell{Value: p.Z, Tone: p.Tone}
+	}
+	_, widths := gridCells(table, t.Width)
+	if len(table.Rows) <= mostHeatRows && len(t.blocks(table, widths)) <= mostHeatBlocks {
+		t.title(c.Title)
+		t.grid(table, mostHeatRows)
+	}
+}
+
 func lowHigh(values []float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, v := range values {

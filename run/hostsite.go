@@ -18,7 +18,7 @@ import (
 // may be watched between them.
 func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error) {
 	if p.Receivers > 0 {
-		return nil, refuse("receivers", "are for lab:star")
+		return nil, refuse("receivers", "are for lab:star and fleet:")
 	}
 	far, err := controlAddress(ctx, p.Target, p.Flows[0].Family)
 	if err != nil {

@@ -29,17 +29,13 @@ func Columns(r store.Summary) []string {
 
 // Filter says which stored runs are asked for; what is zero does not matter.
 type Filter struct {
-	Since           time.Time
-	Target, Command string
-	Words           []string // each is anywhere in the line of a list, in any case
+	Since time.Time
+	Words []string // each is anywhere in the line of a list, in any case
 }
 
 // Matches reports whether a stored run is asked for.
 func (f Filter) Matches(r store.Summary) bool {
-	if r.Started.Before(f.Since) || f.Command != "" && r.Command != f.Command {
-		return false
-	}
-	if f.Target != "" && r.Target != f.Target && !strings.HasPrefix(r.Target, f.Target+":") {
+	if r.Started.Before(f.Since) {
 		return false
 	}
 	line := strings.ToLower(strings.Join(Columns(r), " "))

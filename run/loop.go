@@ -54,6 +54,9 @@ func (r *runner) loop(ctx context.Context) error {
 		return err
 	}
 	r.total = d.Total()
+	if r.site.pairs != nil {
+		return r.mesh(ctx, d)
+	}
 	gone := false // an interface of the path
 	for ctx.Err() == nil {
 		cell, repeat, more := d.Next(r.doc.Results)
@@ -69,13 +72,14 @@ func (r *runner) loop(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		result, err := r.execute(ctx, trial)
+		number := finished(r.doc.Results, cell.TrialName(repeat)) + 1
+		result, err := r.execute(ctx, trial, number)
 		unmet := 0
 		for err != nil && r.retry(ctx, err, unmet) {
 			if errors.Is(err, fleet.ErrUnmet) {
 				unmet++
 			}
-			result, err = r.execute(ctx, trial)
+			result, err = r.execute(ctx, trial, number)
 		}
 		if err != nil {
 			return err
@@ -121,8 +125,7 @@ func (r *runner) retry(ctx context.Context, err error, unmet int) bool {
 }
 
 // execute runs one trial.
-func (r *runner) execute(ctx context.Context, t model.Trial) (model.Result, error) {
-	number := finished(r.doc.Results, trialKey(t.Cell, t.Repeat)) + 1
+func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.Result, error) {
 	r.event(Event{Started: &TrialStarted{Number: number, Total: r.total, Trial: t}})
 	if err := r.set(ctx, t); err != nil {
 		return model.Result{}, err
@@ -231,14 +234,12 @@ func (r *runner) set(ctx context.Context, t model.Trial) error {
 	return nil
 }
 
-func trialKey(c model.Cell, repeat int) string { return fmt.Sprintf("%s #%d", c.Key(), repeat) }
-
 // finished counts the trials that have ended, each once, without the one named but.
 func finished(results []model.Result, but string) int {
 	made := map[string]bool{}
 	for _, x := range results {
 		if x.State != model.Aborted {
-			made[trialKey(x.Cell, x.Repeat)] = true
+			made[x.Cell.TrialName(x.Repeat)] = true
 		}
 	}
 	delete(made, but)

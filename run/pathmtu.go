@@ -24,6 +24,9 @@ const (
 // survey finds each flow's path MTU and replaces payload levels of "mtu" by it. said are
 // warnings about these levels. The error says that such a level stays unknown.
 func (s *site) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathMTU, said []string, err error) {
+	if s.pairs != nil { // its pairs have paths of their own
+		return nil, nil, nil
+	}
 	mtus = s.searchMTU(ctx, plan.Flows)
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
@@ -131,21 +134,21 @@ func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 	return list
 }
 
-// surveyed places the survey of a flow; it is always dialed by the sender's host.
+// surveyed places the survey of a flow, whose prober is at the end that dials.
 func (s *site) surveyed(f model.Flow) (fleet.PlacedFlow, error) {
 	node := f.To
 	if node == model.Sender {
 		node = f.From
 	}
 	near, far := s.end(model.Sender).agent, s.end(node).agent
-	listen, err := s.listen(f)
+	dialer, listen, err := s.dial(f)
 	if err != nil {
 		return fleet.PlacedFlow{}, err
 	}
 	one := model.Flow{Name: "path MTU to " + node, Protocol: model.UDP, From: model.Sender, To: node,
 		Family: f.Family, DSCP: f.DSCP, Streams: 1}
 	udp := fleet.Choice{Engine: "udp"}
-	return fleet.PlacedFlow{Flow: one, Send: udp, Receive: udp, From: near.ID, To: far.ID, Dialer: near.ID,
+	return fleet.PlacedFlow{Flow: one, Send: udp, Receive: udp, From: near.ID, To: far.ID, Dialer: dialer,
 		Listen: listen, CPU: -1}, nil
 }
 
@@ -158,8 +161,12 @@ func least(m model.PathMTU, trial fleet.Trial, asked []int, out fleet.Outcome, w
 		var found *model.PathMTU
 		f := trial.Flows[k].Flow
 		if k < len(out.Flows) && out.Flows[k].Send != nil && out.Flows[k].Send.Probe != nil {
-			if found = out.Flows[k].Send.Probe.Out; m.From != model.Sender {
-				found, f.From, f.To = out.Flows[k].Send.Probe.Back, f.To, f.From
+			found = out.Flows[k].Send.Probe.Out
+			if called := trial.Flows[k].Dialer != trial.Flows[k].From; called != (m.From != model.Sender) {
+				found = out.Flows[k].Send.Probe.Back
+			}
+			if m.From != model.Sender {
+				f.From, f.To = f.To, f.From
 			}
 		}
 		if found == nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // place turns a trial into orders for this path's agents. The sender's host
-// always dials, so that a path with NAT works in both directions.
+// dials wherever it can, so that a path with NAT works in both directions.
 func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 	placed := fleet.Trial{Timing: t.Timing, OneClock: s.oneClock,
 		Probe: !s.oneClock || !s.local || t.Timing.LeadSeconds > 0}
@@ -55,29 +55,32 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 				*e.Choice = fleet.Choice{Engine: "udp"}
 			}
 		}
-		listen, err := s.listen(f)
+		dialer, listen, err := s.dial(f)
 		if err != nil {
 			return fleet.Trial{}, "", err
 		}
 		placed.Flows = append(placed.Flows, fleet.PlacedFlow{
 			Flow: f, Send: send, Receive: receive, From: from.ID, To: to.ID,
-			Dialer: s.end(model.Sender).agent.ID, Listen: listen, CPU: s.core(f.From, before[f.From]),
-			Breaker: !s.local && !s.searches && !seeksRate(t, f),
+			Dialer: dialer, Listen: listen, CPU: s.core(f.From, before[f.From]),
+			Breaker: !s.local && !s.searches && !seeksLoss(t, f),
 		})
 		before[f.From]++
 	}
 	return placed, strings.Join(reasons, "; "), nil
 }
 
-// seeksRate reports whether a flow is there to find what the path carries, so that its losses are an answer.
-func seeksRate(t model.Trial, f model.Flow) bool {
-	_, rates := t.Cell["rate_pps"]
-	_, intervals := t.Cell["interval_ns"]
-	return f.Rate.IsMax() || rates || intervals
+// seeksLoss reports whether a flow's losses are an answer, of what the path carries or which pair of hosts loses most.
+func seeksLoss(t model.Trial, f model.Flow) bool {
+	for _, knob := range []string{"rate_pps", "interval_ns", "pair"} {
+		if _, varied := t.Cell[knob]; varied {
+			return true
+		}
+	}
+	return f.Rate.IsMax()
 }
 
-// listen returns the address of a flow's receiver host: the sender's host always dials it.
-func (s *site) listen(f model.Flow) (netip.Addr, error) {
+// dial returns the agent that dials for a flow, and the address of the other end.
+func (s *site) dial(f model.Flow) (dialer string, listen netip.Addr, err error) {
 	far, family := f.To, f.Family
 	if far == model.Sender {
 		far = f.From
@@ -85,7 +88,11 @@ func (s *site) listen(f model.Flow) (netip.Addr, error) {
 	if family == 0 && s.local {
 		family = 4
 	}
-	return s.end(far).at(family)
+	if n := s.end(far); ofFamily(n.calls, family).IsValid() {
+		return n.agent.ID, n.calls, nil
+	}
+	listen, err = s.end(far).at(family)
+	return s.end(model.Sender).agent.ID, listen, err
 }
 
 // at returns the address of a node.

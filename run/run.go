@@ -21,7 +21,8 @@ import (
 type Options struct {
 	Version   string
 	Arguments []string     // of the command that made the run, without codes; stored with it
-	Code      string       // of the far host's pelt serve, or of both hosts' as NEAR,FAR where the plan has a near one; never stored
+	Hub       Hub          // of a fleet
+	Code      string       // of the hub, of the far host's pelt serve, or of both hosts' as NEAR,FAR where the plan has a near one; never stored
 	Store     *store.Store // nil keeps nothing
 	// Uncalibrated leaves out the probes of emulated links before the first trial.
 	Uncalibrated bool

@@ -9,7 +9,6 @@ import (
 	"os"
 	"strconv"
 
-	"pelt/engine/xdp"
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/observe"
@@ -17,19 +16,63 @@ import (
 
 // ServeOptions are how this host offers itself as the far end.
 type ServeOptions struct {
-	Version  string
-	Listen   netip.Addr // invalid means every address
+	EndOptions
 	Port     int        // control; data uses Port+1
 	Shown    netip.Addr // of this host's addresses the one that clients are told first; its interface is reported
 	Code     string
-	KeepCode bool           // after wrong guesses, too: it is the user's own
-	Open     bool           // ask no code
-	XDP      bool           // also on real interfaces
-	Observe  bool           // only observe this host, a router: be no end of any test
-	Calls    []netip.Prefix // where clients may make it call, as the sender's side; none calls nobody
-	Limits   fleet.Limits
-	Ready    func()       // called once when clients may come
-	Events   func(string) // one sentence each
+	KeepCode bool   // after wrong guesses, too: it is the user's own
+	Open     bool   // ask no code
+	Observe  bool   // only observe this host, a router: be no end of any test
+	Ready    func() // called once when clients may come
+}
+
+// EndOptions are what this host lets others do with it as an end of tests.
+type EndOptions struct {
+	Version string
+	Listen  netip.Addr     // for data; invalid means every address
+	XDP     bool           // also on real interfaces
+	Calls   []netip.Prefix // where clients may make it call, as the sender's side; none calls nobody
+	Limits  fleet.Limits
+	Events  func(string) // one sentence each
+}
+
+// agent makes this host an end, reached at a data port; free ends its engines once it is closed.
+func (o EndOptions) agent(node string, port int, kernel *observe.Kernel, describe func(*model.Host),
+) (_ fleet.AgentConfig, free func() error, err error) {
+	if err := dataPortFree(o.Listen, port); err != nil {
+		return fleet.AgentConfig{}, nil, err
+	}
+	agent := fleet.AgentConfig{Node: node, Version: o.Version, Host: plainHost{}, Recording: newFarRecording,
+		Limits: o.Limits, Calls: o.Calls}
+	agent, frames, free := endAgent(agent, netip.AddrPortFrom(o.Listen, uint16(port)), nil, kernel, describe)
+	frames.CablesOnly = !o.XDP
+	return agent, free, nil
+}
+
+// JoinOptions are how this host joins a fleet.
+type JoinOptions struct {
+	EndOptions
+	Hub     Hub
+	Code    string
+	Name    string
+	Port    int        // for data
+	Address netip.Addr // where other hosts call this one; invalid: what the hub sees decides
+	Ready   func(fleet.AgentInfo)
+}
+
+// Join is a host of a fleet until ctx ends.
+func Join(ctx context.Context, o JoinOptions) error {
+	hub, err := o.Hub.at(ctx, o.Code)
+	if err != nil {
+		return err
+	}
+	kernel := &observe.Kernel{}
+	agent, free, err := o.agent(o.Name, o.Port, kernel, reaching(o.Hub.reached(ctx, hub)))
+	if err != nil {
+		return err
+	}
+	agent.ID, agent.Address, agent.Events = o.Name, o.Address, o.Events
+	return errors.Join(fleet.Join(ctx, hub, agent, o.Ready), free(), kernel.Close())
 }
 
 // Serve is the far end, or a router that only observes, until ctx ends.
@@ -47,20 +90,17 @@ func Serve(ctx context.Context, o ServeOptions) error {
 			describe(&h)
 			return h
 		}
+		agent.Limits = o.Limits
 	} else {
-		if err := dataPortFree(o.Listen, o.Port+1); err != nil {
+		var err error
+		if agent, free, err = o.agent(model.Receiver, o.Port+1, kernel, describe); err != nil {
 			return err
 		}
-		agent.Node, agent.Host, agent.Recording = model.Receiver, plainHost{}, newFarRecording
-		var frames *xdp.Engine
-		agent, frames, free = endAgent(agent, netip.AddrPortFrom(o.Listen, uint16(o.Port+1)), nil, kernel, describe)
-		frames.CablesOnly = !o.XDP
 	}
-	agent.Limits = o.Limits
 	err := fleet.Serve(ctx, fleet.ServeConfig{
 		HubConfig: fleet.HubConfig{Listen: netip.AddrPortFrom(o.Listen, uint16(o.Port)), Code: o.Code, KeepCode: o.KeepCode,
 			Open: o.Open, Events: o.Events},
-		Calls: o.Calls, Agent: agent, Ready: func(netip.AddrPort) { o.Ready() },
+		Agent: agent, Ready: func(netip.AddrPort) { o.Ready() },
 	})
 	return errors.Join(err, free(), kernel.Close())
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // site is where the trials of a run take place: its nodes, and how links and router are
-// set. openLoopback, openLab and openHosts make one; no method asks which of them did.
+// set. openLoopback, openLab, openHosts and openFleet make one; no method asks which of them did.
 type site struct {
 	controller *fleet.Controller
 	nodes      []node                                     // in travel order from the sender
@@ -30,6 +30,7 @@ type site struct {
 	urgent     []func(on bool)                            // whether nothing else delays a node's receive thread
 	restore    func() error                               // sets the router up again after the last trial; nil: nothing is left of it
 	closers    []func() error
+	pairs      *pairs // of a mesh, whose trials are each of one of them; nil: of all nodes
 
 	lab      *lab.Lab // nil without nodes between the ends that this process or another one made
 	facts    *model.LabFacts
@@ -57,6 +58,7 @@ type node struct {
 	router    bool                        // the router under test, which tells of itself
 	namespace uint64                      // network namespace on this machine; 0: unknown or elsewhere
 	in, out   []string                    // interfaces toward the sender and toward the receiver, where known
+	calls     netip.Addr                  // where it calls the sender, who cannot call it; invalid: the sender calls
 }
 
 func openSite(ctx context.Context, p model.Plan, o Options) (*site, error) {
@@ -67,7 +69,7 @@ func openSite(ctx context.Context, p model.Plan, o Options) (*site, error) {
 	case found && kind == "lab":
 		return openLab(ctx, name, p, o)
 	case found && kind == "fleet":
-		return nil, refuse("target", "this pelt runs no fleets yet; want HOST[:PORT] or lab:NAME")
+		return openFleet(ctx, p, o)
 	}
 	return openHosts(ctx, p, o)
 }
@@ -205,7 +207,11 @@ func (plainHost) Do(f func() error) error { return f() }
 
 // hosts describes the sender and a receiver: those of a star are alike.
 func (s *site) hosts() (hosts []model.Host) {
-	for _, n := range s.ends()[:2] {
+	ends := s.ends()
+	if s.pairs == nil {
+		ends = ends[:2]
+	}
+	for _, n := range ends {
 		h := n.agent.Host
 		h.Node = groupName(n.name)
 		hosts = append(hosts, h)
@@ -228,11 +234,19 @@ func (s *site) check(ctx context.Context, plan model.Plan) error {
 	// What the hosts allow the most flows, they allow all of them.
 	slices.SortStableFunc(trials, func(a, b model.Trial) int { return len(b.Flows) - len(a.Flows) })
 	rehearsed := map[model.Value]bool{}
+	limited := s.limited()
 	for _, t := range trials {
-		for _, n := range s.ends()[:2] {
-			if err := n.agent.Limits.Admit(t.Flows, t.Timing); err != nil {
+		asked := t.Flows
+		if plan.AtOnce { // of each host, with all others
+			asked = slices.Repeat(asked, len(plan.Hosts)-1)
+		}
+		for _, n := range limited {
+			if err := n.agent.Limits.Admit(asked, t.Timing); err != nil {
 				return fmt.Errorf("%s %s: %w", n.name, n.agent.Host.Name, err)
 			}
+		}
+		if s.pairs != nil {
+			continue
 		}
 		for i := range t.Flows {
 			t.Flows[i].Commands = nil // no engine carries these, and they use the control as well
@@ -251,6 +265,18 @@ func (s *site) check(ctx context.Context, plan model.Plan) error {
 		}
 	}
 	return nil
+}
+
+// limited are ends enough to know every limit: of ends with the same limits it has one.
+func (s *site) limited() (list []*node) {
+	known := map[fleet.Limits]bool{}
+	for _, n := range s.ends() {
+		if !known[n.agent.Limits] {
+			known[n.agent.Limits] = true
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // withFamilies sets the IP version of flows whose size is given as a frame: the length of

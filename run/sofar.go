@@ -40,9 +40,10 @@ type endSoFar struct {
 	pps     []float64 // of each second; NaN: unknown
 }
 
-// lasting reports whether a plan's trials are long enough to be shown while they run.
+// lasting reports whether the account of a plan's trials is taken while they run: they are long, or hosts of a fleet
+// may be lost in their midst.
 func lasting(p model.Plan) bool {
-	return p.Timing.Measure() >= time.Minute || p.Timing.PatienceSeconds > 0
+	return p.Timing.Measure() >= time.Minute || p.Timing.PatienceSeconds > 0 || len(p.Hosts) > 0
 }
 
 // liveEvery is how often somebody who watches is told: of two hundred samples a second in all at most, as a screen
@@ -96,9 +97,13 @@ func (e *endSoFar) sample(p fleet.Progress) {
 }
 
 // attempted returns what was sent by the time of the receiver's last sample: by the highest
-// sequence that came, or else by the sender's sample before it.
+// sequence that came, or else by the sender's sample before it. Before that sample nobody knows
+// what was received, and it is 0.
 func attempted(ends [2]endSoFar) uint64 {
-	if receiver := ends[1]; receiver.reach > 0 {
+	switch receiver := ends[1]; {
+	case receiver.at == 0:
+		return 0
+	case receiver.reach > 0:
 		return max(receiver.reach, receiver.sent)
 	}
 	return ends[0].packets
@@ -202,13 +207,7 @@ func (s *soFar) untilCut(out fleet.Outcome) (known model.Result, ok bool) {
 			}
 		}
 	}
-	known = model.Unfinished([]model.Checkpoint{s.checkpoint(until, 0)})
-	for i, ends := range s.ends {
-		if ends[1].at == 0 { // nobody knows what the receiver got
-			known.Flows[i].Attempted = 0
-		}
-	}
-	return known, true
+	return model.Unfinished([]model.Checkpoint{s.checkpoint(until, 0)}), true
 }
 
 // useCheckpoint replaces the figures of flows that lack the report of an end by those of the

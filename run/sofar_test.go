@@ -59,6 +59,9 @@ func TestSoFar(t *testing.T) {
 		t.Error("not told once a second from the first on")
 	}
 	s.receiver(2.05, 2035, 2050)
+	if _, _, early := watchedFlow(); !early.sender(1.1, 1100) || early.checkpoint(1.1, 0).Flows[0].Attempted != 0 {
+		t.Error("packets count before their receiver said anything")
+	}
 	s.receiver(5.05, 5020, 5050) // nothing was heard for two seconds
 	s.sender(5.1, 5100)
 	s.take(fleet.Progress{Agent: "r", Counts: &model.Observation{Boot: "x", Namespace: 7, Mode: model.DropsSeq, Drops: &model.Drops{

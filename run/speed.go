@@ -21,7 +21,8 @@ type Speed struct {
 
 // Speeds runs plans on this machine and lists the rates of each trial. A plan that cannot
 // run here becomes a line that says why.
-func Speeds(ctx context.Context, plans []model.Plan, o Options) (list []Speed, err error) {
+func Speeds(ctx context.Context, plans []model.Plan, o Options) ([]Speed, error) {
+	var list []Speed
 	for _, p := range plans {
 		doc, err := Execute(ctx, p, o)
 		if ctx.Err() != nil {

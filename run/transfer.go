@@ -19,19 +19,23 @@ func controlsSeparable(p model.Plan) design.Enough {
 		return nil
 	}
 	return func(done []model.Result, repeats int) bool {
-		told, _ := finding.Separable(table.Rows(&model.Document{Plan: p, Results: done}), repeats)
-		return told
+		return finding.Separable(table.Rows(&model.Document{Plan: p, Results: done}), repeats)
 	}
 }
 
-// oneReceiver refuses transfers to several receivers.
+// oneReceiver refuses what is measured to one receiver only where there are several; 0 is a path to one.
 func oneReceiver(p model.Plan, receivers int) error {
-	if receivers > 0 && slices.ContainsFunc(p.Flows, func(f model.Flow) bool {
-		return f.Bytes > 0 ||
-			f.InfoSeconds > 0 || f.Commands != nil
-	}) {
-		return refuse("target",
-			"a star has many receivers, and a transfer is told of one; want another lab, as lab:direct")
+	tcp := slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.Protocol == model.TCP || f.Commands != nil })
+	for _, c := range p.Cells() {
+		tcp = tcp || c["protocol"].Text == string(model.TCP)
+	}
+	switch {
+	case receivers == 0:
+		return nil
+	case p.Design.Search != nil:
+		return refuse("target", "a star has many receivers, and a search is of a path to one; want another, as lab:direct")
+	case tcp:
+		return refuse("target", "a star has many receivers, and TCP is measured to one; want another path, as lab:direct")
 	}
 	return nil
 }

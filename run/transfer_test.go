@@ -30,9 +30,17 @@ func TestTransfersGoToOneReceiver(t *testing.T) {
 	if err := oneReceiver(p, 10); err == nil || !strings.HasPrefix(err.Error(), "target: a star has many receivers") {
 		t.Error(err)
 	}
-	p.Flows[0].InfoSeconds = 0
-	if err := oneReceiver(p, 10); err != nil {
-		t.Errorf("a curve over a star: %v", err)
+	for _, c := range []struct {
+		settings []string
+		wrong    string
+	}{{nil, ""}, {[]string{"proto=tcp"}, "TCP is measured to one"}, {[]string{"loss-free=true"}, "a search is of a path to one"}} {
+		curve, err := plan.Curve.Of("lab:star", c.settings...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := oneReceiver(curve, 10); (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("curve %v over a star: %v", c.settings, err)
+		}
 	}
 }
 

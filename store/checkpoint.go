@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"time"
 
 	"pelt/model"
@@ -13,14 +12,12 @@ type trials struct {
 	of   map[string][]model.Checkpoint
 }
 
-func trialKey(c model.Cell, repeat int) string { return fmt.Sprintf("%s #%d", c.Key(), repeat) }
-
 // take adds a checkpoint. If the trial was started again, it returns the result of the try before.
 func (t *trials) take(c model.Checkpoint) (before []model.Result) {
 	if t.of == nil {
 		t.of = map[string][]model.Checkpoint{}
 	}
-	key := trialKey(c.Cell, c.Repeat)
+	key := c.Cell.TrialName(c.Repeat)
 	list, known := t.of[key]
 	if len(list) > 0 && !list[0].Started.Equal(c.Started) {
 		before = append(before, model.Unfinished(list))
@@ -34,7 +31,7 @@ func (t *trials) take(c model.Checkpoint) (before []model.Result) {
 
 // close forgets the checkpoints of a trial whose result has come, unless they are of a later try.
 func (t *trials) close(r model.Result) {
-	key := trialKey(r.Cell, r.Repeat)
+	key := r.Cell.TrialName(r.Repeat)
 	if list := t.of[key]; len(list) > 0 && list[0].Started.Sub(r.Started).Abs() < time.Second {
 		t.of[key] = nil
 	}

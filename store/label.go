@@ -63,12 +63,12 @@ func (s *Store) SetLabel(ref string, l Label) (err error) {
 		return fmt.Errorf("name %w", err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	sum, known := lastSummary(r.file.File)
+	sum, _ := lastSummary(r.file.File)
 	doc, err := r.load()
 	if err != nil {
 		return fmt.Errorf("name run %s: %w", r.id, err)
 	}
-	if !known {
+	if sum.Trials == nil { // there was none, or its writer was cut
 		sum = summaryOf(doc, l)
 	}
 	sum.Label = l

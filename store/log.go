@@ -21,7 +21,8 @@ import (
 // it: {..., "crc32c": "8 hex digits"}. The first line is the header {"format", "id", "started", "tool", "arguments",
 // "plan", "host", "lab"}. Then comes a line {"result": ...} for each finished trial, and {"checkpoint": ...} while a long
 // one runs. When a session with the run ends of itself, it writes {"end": ...} and {"summary": ...}, which pelt
-// list reads; a name or tags that a user gives it come with one more summary. Results after the last end are of a session that was cut.
+// list reads; a name or tags that a user gives it come with one more summary, and with one after each later
+// line. Results after the last end are of a session that was cut.
 const (
 	logFormat  = "pelt/runlog/2"
 	logFormats = "pelt/runlog/" // how the name of any version begins

@@ -128,6 +128,7 @@ func (r *Run) load() (model.Document, error) {
 	if err := doc.Plan.Check(); err != nil {
 		return doc, fmt.Errorf("%s:1: plan.%s", r.file.Name(), err.Error())
 	}
+	doc.ID = r.id // whatever a copied file says
 	r.header, r.label, r.file.Length = doc, t.label, t.good
 	if t.cut > 0 {
 		err = r.file.Truncate(t.good)
@@ -155,8 +156,12 @@ func (r *Run) End(doc model.Document) error {
 	return r.add(maxFile, record{End: &end{doc.Complete, doc.Warnings, doc.Router}}, record{Summary: &sum})
 }
 
-// add appends lines in one write.
+// add appends lines in one write. Of a run with a name or tags the last one is a summary: lists look for them there.
 func (r *Run) add(most int64, records ...record) error {
+	if r.label.Text() != "" && records[len(records)-1].Summary == nil {
+		records = append(records, record{Summary: &Summary{ID: r.id, Started: r.header.Started,
+			Command: r.header.Plan.Command, Target: r.header.Plan.Target, State: Cut, Label: r.label}})
+	}
 	var lines []byte
 	for _, rec := range records {
 		line, err := encodeLine(model.Finite(rec))

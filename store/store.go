@@ -178,7 +178,9 @@ func (s *Store) Load(ref string) (model.Document, error) {
 	if err != nil {
 		return model.Document{}, err
 	}
-	return loadFile(s.file(id))
+	doc, err := loadFile(s.file(id))
+	doc.ID = id // whatever a copied file says
+	return doc, err
 }
 
 // Size is the length of a run's file in bytes. It grows with the run.

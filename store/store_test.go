@@ -490,6 +490,20 @@ func TestLabel(t *testing.T) {
 	if err := s.SetLabel(cut, label); !errors.Is(err, ErrBusy) {
 		t.Errorf("a run that is being written: %v", err)
 	}
+	err = r.Append(result(64, 1))
+	if sum := s.summarize(cut); err != nil || sum.State != Running || !reflect.DeepEqual(sum.Label, label) {
+		t.Errorf("while it goes on: %v %+v", err, sum)
+	}
+	err = r.Close()
+	if sum := s.summarize(cut); err != nil || sum.State != Cut || !reflect.DeepEqual(sum.Label, label) {
+		t.Errorf("after it was killed: %v %+v", err, sum)
+	}
+	if err = s.SetLabel(cut, label); err != nil || *s.summarize(cut).Trials != 3 {
+		t.Errorf("named again: %v, %+v", err, s.summarize(cut))
+	}
+	if r, _, err = s.Resume(cut); err != nil {
+		t.Fatal(err)
+	}
 	err = errors.Join(r.Append(result(64, 1)), r.End(model.Document{Complete: true}), r.Close())
 	if sum := s.summarize(cut); err != nil || sum.State != Complete || !reflect.DeepEqual(sum.Label, label) {
 		t.Errorf("after it went on: %v %+v", err, sum)
@@ -504,6 +518,27 @@ func TestLabel(t *testing.T) {
 	id := stored(t, s, strings.Repeat("x", maxHeadline-100))
 	if err := s.SetLabel(id, longest); err != nil || s.summarize(id).Headline == nil || s.summarize(id).Name != longest.Name {
 		t.Errorf("the longest: %v %+v", err, s.summarize(id))
+	}
+}
+
+// A file that was copied is a run of its own.
+func TestCopiedRun(t *testing.T) {
+	s := open(t)
+	b, err := os.ReadFile(s.file(stored(t, s)))
+	id := idAt(document().Started.Add(time.Hour), 0)
+	if err := errors.Join(err, os.WriteFile(s.file(id), b, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := s.Load(id)
+	if err != nil || loaded.ID != id {
+		t.Errorf("loaded as %q, %v; want %q", loaded.ID, err, id)
+	}
+	r, resumed, err := s.Resume(id)
+	if err != nil || resumed.ID != id {
+		t.Fatalf("resumed as %q, %v; want %q", resumed.ID, err, id)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -183,6 +183,10 @@ func (c contrast) effect(apart, alike, quantile float64, tests int) Effect {
 	}
 	e.Low = min(c.back(c.difference-quantile*c.error), e.Change)
 	e.High = max(c.back(c.difference+quantile*c.error), e.Change)
+	counted := func(v float64) bool { return v != 0 }
+	if c.unit > 0 && !slices.ContainsFunc(c.pair.A.Values, counted) && !slices.ContainsFunc(c.pair.B.Values, counted) {
+		e.Low, e.High = 0, 0 // a share of 0 has no interval
+	}
 	switch {
 	case alike <= 1-confidence:
 		e.Verdict = Tied

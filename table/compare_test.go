@@ -260,6 +260,9 @@ func TestEffects(t *testing.T) {
 		if e.Verdict != c.verdict || !same || e.Needed > 0 != c.needed {
 			t.Errorf("%s: %v against %v: %+v; want %s, a change of %g", c.name, c.a, c.b, e, c.verdict, c.change)
 		}
+		if c.name == "no jitter on both" && (e.Low != 0 || e.High != 0) {
+			t.Errorf("%s: an interval of %g..%g", c.name, e.Low, e.High)
+		}
 		if e.Low > e.Change || e.High < e.Change {
 			t.Errorf("%s: the interval %g..%g lacks the change %g", c.name, e.Low, e.High, e.Change)
 		}

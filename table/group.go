@@ -103,6 +103,10 @@ func planned(rows []Row, key string) (levels []model.Value) {
 				add(model.Word(l))
 			}
 			add(model.Word(Unattributed))
+		case "from", "to":
+			for _, name := range last.Plan.Hosts {
+				add(model.Word(name))
+			}
 		case "variant":
 			for _, v := range last.Plan.Variants {
 				add(model.Word(v.Name))
@@ -170,11 +174,11 @@ func (g Group) Level(key string) Level {
 	return Level{}
 }
 
-// Name is the group's levels as people say them: "64 B, every 1 ms".
+// Name is the group's levels as people say them, each once: "64 B, every 1 ms".
 func (g Group) Name() string {
 	var words []string
 	for i, k := range g.Keys {
-		if text := k.Format(g.Levels[i]); text != "" {
+		if text := k.Format(g.Levels[i]); text != "" && !slices.Contains(words, text) {
 			words = append(words, text)
 		}
 	}

@@ -97,6 +97,9 @@ var keys = []Key{
 	knob("tuning", setting("tuning", nil)),
 	knob("direction", setting("direction", direction)),
 	{"flow", "Flow", unit.Word, of(flowOf, func(f flow) Level { return word(f.Name) }), "", ""},
+	knob("pair", setting("pair", nil)),
+	{"from", "From", unit.Word, meshHost(func(from, _ string) string { return from }), "", ""},
+	{"to", "To", unit.Word, meshHost(func(_, to string) string { return to }), "", ""},
 	knob("protocol", ofFlow(func(f flow) Level { return word(string(f.Protocol)) })),
 	knob("connections", setting("connections", connectionMode)),
 	knob("control", setting("control", control)),
@@ -113,7 +116,7 @@ var keys = []Key{
 	{"window_s", "Time", unit.Seconds, of(func(r Row) *Window { return r.Window }, window), "", ""},
 	{"layer", "Layer", unit.Word, of(lineOf, func(l *model.Line) Level { return word(l.Layer) }), "", ""},
 	{"cause", "Cause", unit.Word, of(lineOf, func(l *model.Line) Level { return word(l.Cause) }), "", ""},
-	{"host", "Host", unit.Word, of(lineOf, func(l *model.Line) Level { return word(l.Host) }), "", ""},
+	{"host", "Host", unit.Word, lineHost, "", ""},
 	{"confidence", "Known from", unit.Word, of(lineOf, func(l *model.Line) Level { return word(l.Confidence) }), "",
 		""},
 	{"receiver", "Receiver", unit.Word, of(func(r Row) *model.ReceiverShare { return r.Receiver },
@@ -156,6 +159,46 @@ func ofFlow(of func(flow) Level) func(Row) Level {
 	}
 }
 
+// hostsOf are the hosts of a mesh that stand for the sender and the receiver of a row's trial.
+func hostsOf(r Row) (sender, receiver string, ok bool) {
+	return model.PairHosts(r.Trial.Cell["pair"].Text)
+}
+
+// meshHost is a host of a mesh, by the way of the row's flow.
+func meshHost(pick func(from, to string) string) func(Row) Level {
+	return func(r Row) Level {
+		from, to, ok := hostsOf(r)
+		if !ok || r.Flow == nil {
+			return Level{}
+		}
+		if r.Flow.From == model.Receiver {
+			from, to = to, from
+		}
+		return word(pick(from, to))
+	}
+}
+
+// lineHost is where a line of a ledger lost packets.
+func lineHost(r Row) Level {
+	if r.Line == nil {
+		return Level{}
+	}
+	return word(HostName(r, r.Line.Host))
+}
+
+// HostName is the name of a node of a row's trial: in a mesh the host's own, also in "namespace 4026532512 of sender".
+func HostName(r Row, node string) string {
+	sender, receiver, ok := hostsOf(r)
+	at := strings.LastIndexByte(node, ' ') + 1
+	switch {
+	case ok && node[at:] == model.Sender:
+		return node[:at] + sender
+	case ok && node[at:] == model.Receiver:
+		return node[:at] + receiver
+	}
+	return node
+}
+
 // direction of a flow by itself, where no cell sets it.
 func direction(f flow) Level {
 	return Level{model.Word(f.Name), f.Name == "up" || f.Name == "down"}
@@ -177,8 +220,11 @@ func connectionMode(f flow) Level {
 
 func receiverCount(f flow) Level { return positive(max(1, len(f.Receivers))) }
 
-// TrialNumber is the place of the row's trial in its run, from 1; 0 if the trial is a copy.
+// TrialNumber is the place of the row's trial in its run, from 1; 0 if it is in none.
 func (r Row) TrialNumber() int {
+	if r.number > 0 { // a search among a run's trials for each of them would be slow
+		return r.number
+	}
 	for i := range r.Doc.Results {
 		if r.Trial == &r.Doc.Results[i] {
 			return i + 1

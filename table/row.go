@@ -23,6 +23,7 @@ type Row struct {
 	Core     *Core
 	Search   *Search
 
+	number   int     // of the trial in its run, from 1; 0: not looked up
 	shortest float64 // round trip of trials on the same path, in ns; 0 unknown
 }
 
@@ -51,7 +52,8 @@ func Rows(docs ...*model.Document) []Row {
 				flows = plannedFlows(d, t)
 			}
 			for j := range flows {
-				rows = append(rows, Row{Doc: d, Trial: t, Flow: &flows[j], shortest: trips[pathOf(t)]})
+				rows = append(rows, Row{Doc: d, Trial: t, Flow: &flows[j], number: i + 1,
+					shortest: trips[pathOf(t)]})
 			}
 		}
 	}
@@ -144,6 +146,18 @@ func Receivers(rows []Row) []Row {
 		}
 	}
 	return out
+}
+
+// Summed is one row for several of one way between two hosts: their packets add up. It has no times.
+func Summed(rows []Row) Row {
+	r, f := rows[0], partOf(rows[0].Flow)
+	for _, one := range rows {
+		f.Attempted, f.Received = f.Attempted+one.Flow.Attempted, f.Received+one.Flow.Received
+		f.Lost, f.DurationS = f.Lost+one.Flow.Lost, f.DurationS+one.Flow.DurationS
+	}
+	f.LossRatio = float64(f.Lost) / float64(max(f.Attempted, 1))
+	r.Flow = &f
+	return r
 }
 
 // partOf is a flow's name and settings, without figures.

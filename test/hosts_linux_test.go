@@ -662,7 +662,7 @@ func TestAttacker(t *testing.T) {
 				_, _ = c.Write(noise)
 				return
 			}
-			secure := tls.Client(c, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"pelt-control/3"}})
+			secure := tls.Client(c, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"pelt-control/4"}})
 			if err := secure.Handshake(); err != nil || n%3 == 1 {
 				return
 			}

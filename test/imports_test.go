@@ -65,7 +65,7 @@ var layers = map[string][]string{
 		"observe", "observe/drops", "observe/dut", "record", "record/disk", "record/tap", "store", "tune", "unit"},
 	"live":               {"engine", "finding", "model", "run", "table", "unit", "view"},
 	"live/screen":        {"live", "model", "render", "render/plain", "table", "unit"},
-	"live/web":           {"finding", "live", "model", "plan", "render", "run", "store", "table", "unit", "view"},
+	"live/web":           {"finding", "live", "model", "plan", "render", "render/plain", "run", "store", "table", "unit", "view"},
 	"run/tuning":         {"advice", "finding", "model", "table", "tune", "unit"},
 	"tune":               {"internal/nic", "internal/outfile"},
 	"cmd/pelt":           {"advice", "engine", "finding", "fleet", "internal/outfile", "lab", "live", "live/screen", "live/web", "model", "plan", "record", "record/export", "record/stats", "render", "render/draw", "run", "run/tuning", "store", "table", "tune", "unit", "view"},
@@ -74,6 +74,7 @@ var layers = map[string][]string{
 	"test/bed":           {"internal/netns", "internal/testenv"},
 	"test/kernels":       {},
 	"test/sample":        {"design", "model", "unit"},
+	"test/servers":       {},
 	"test/kernels/guest": {"test/kernels"},
 }
 

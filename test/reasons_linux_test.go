@@ -39,27 +39,27 @@ func TestClockBackpressure(t *testing.T) {
 	testenv.Clock(t)
 	testenv.Tool(t, "tc", "sed")
 	h := newHosts(t)
-	inside(t, h.near, "tc qdisc add dev eth0 root tbf rate 50mbit burst 8kb limit 200000")
-	d, out := h.trial(t, "", "--engine udp --payload 200 --rate 30kpps --time 2s --warmup 200ms")
+	inside(t, h.near, "tc qdisc add dev eth0 root tbf rate 20mbit burst 8kb limit 200000")
+	d, out := h.trial(t, "", "--engine udp --payload 200 --rate 12kpps --time 2s --warmup 200ms")
 	r := d.Results[0]
 	f := r.Flows[0]
 	var held uint64
 	for _, l := range f.Ledger.Pacing {
 		if l.Cause == "backpressure" {
 			held = l.Packets
-			if q := l.Queue; q == nil || q.Kind != "tbf" || q.Interface != "eth0" || q.RateBPS != 50e6 {
-				t.Errorf("held by %+v, want tbf on eth0 at 50 Mbit/s", q)
+			if q := l.Queue; q == nil || q.Kind != "tbf" || q.Interface != "eth0" || q.RateBPS != 20e6 {
+				t.Errorf("held by %+v, want tbf on eth0 at 20 Mbit/s", q)
 			}
 		}
 	}
 	if r.State != "valid" || f.Ledger.Lost != 0 || f.Attempted != f.Received {
 		t.Errorf("%s %v: %d attempted, %d received, %d lost; want a valid trial without loss", r.State, r.Why, f.Attempted, f.Received, f.Ledger.Lost)
 	}
-	// 50 Mbit/s are 25.8 kpps of 242 B: a seventh of the schedule is held back.
+	// 20 Mbit/s are 10.3 kpps of 242 B: a seventh of the schedule is held back.
 	if share := float64(held) / float64(f.Planned); share < 0.1 || share > 0.2 {
 		t.Errorf("%d of %d planned held back (%v), want about a seventh", held, f.Planned, share)
 	}
-	if want := "backpressure: tbf on eth0, 50.0 Mbit/s"; !strings.Contains(out, want) {
+	if want := "backpressure: tbf on eth0, 20.0 Mbit/s"; !strings.Contains(out, want) {
 		t.Errorf("the report lacks %q:\n%s", want, out)
 	}
 }
@@ -70,8 +70,8 @@ func TestClockShortQueueDrops(t *testing.T) {
 	testenv.Clock(t)
 	testenv.Tool(t, "tc", "sed")
 	h := newHosts(t)
-	inside(t, h.near, "tc qdisc add dev eth0 root tbf rate 50mbit burst 8kb limit 30000")
-	d, _ := h.trial(t, "", "--engine udp --payload 200 --rate 30kpps --time 2s --warmup 0s --drops seq")
+	inside(t, h.near, "tc qdisc add dev eth0 root tbf rate 20mbit burst 8kb limit 30000")
+	d, _ := h.trial(t, "", "--engine udp --payload 200 --rate 12kpps --time 2s --warmup 0s --drops seq")
 	r := d.Results[0]
 	f := r.Flows[0]
 	n, _ := lineOf(f, expectation{layer: "sender-qdisc", host: "sender", cause: "QDISC_.*"})

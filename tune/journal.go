@@ -22,7 +22,7 @@ type Step struct {
 	Old   string `json:"old"` // as the kernel gave it
 	New   string `json:"new"`
 	Index int    `json:"index,omitempty"` // of the interface
-	// Queues are settings of queues that change with this one and are restored after it.
+	// Queues are settings of queues that may change with this one and are restored after it, and after its undoing.
 	Queues []Saved `json:"beside,omitempty"`
 }
 

@@ -41,25 +41,63 @@ const kills = 50
 // files. All of /proc/sys/net, what drivers tell and all of the interfaces' sysfs
 // settings are compared.
 func TestKilledAtAnyMoment(t *testing.T) {
-	switch {
-	case os.Getenv(workerEnv) != "":
+	if os.Getenv(workerEnv) != "" {
 		work(t, os.Getenv(workerEnv))
-	case os.Getenv(worldEnv) != "":
-		killOften(t)
-	default:
-		testenv.Root(t)
-		c := again(t, worldEnv+"=1")
-		c.SysProcAttr = &syscall.SysProcAttr{
-			Cloneflags:   syscall.CLONE_NEWNET | syscall.CLONE_NEWNS,
-			Unshareflags: syscall.CLONE_NEWNS, // makes mounts private
-			Pdeathsig:    syscall.SIGKILL,
-		}
-		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		t.Logf("%s", out)
+		return
 	}
+	inWorld(t, killOften)
+}
+
+// inWorld runs a test again in namespaces of its own, and f there.
+func inWorld(t *testing.T, f func(*testing.T)) {
+	t.Helper()
+	if os.Getenv(worldEnv) != "" {
+		f(t)
+		return
+	}
+	testenv.Root(t)
+	c := again(t, worldEnv+"=1")
+	c.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:   syscall.CLONE_NEWNET | syscall.CLONE_NEWNS,
+		Unshareflags: syscall.CLONE_NEWNS, // makes mounts private
+		Pdeathsig:    syscall.SIGKILL,
+	}
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}
+
+// What somebody else gave a queue stays when the number of queues is taken back, and is told, unless --force is given;
+// a queue that went with the change has its setting again.
+func TestSomebodyElsesQueue(t *testing.T) {
+	inWorld(t, func(t *testing.T) {
+		root := newWorld(t)
+		first, second := Place{atSysfs, "class/net/v0/queues/rx-0/rps_cpus"}, Place{atSysfs, "class/net/v0/queues/rx-1/rps_cpus"}
+		u := openWorld(t, root)
+		defer u.Close()
+		for force, want := range map[bool]string{false: "1", true: "0"} {
+			if err := u.host.write(first, "0"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := u.Apply(Request{Changes: changes(t, "v0.channels_rx=1")}); err != nil {
+				t.Fatal(err)
+			}
+			if err := u.host.write(first, "1"); err != nil {
+				t.Fatal(err)
+			}
+			done, err := u.Revert(RevertOptions{Force: force})
+			if err != nil || len(done) != 1 || strings.Contains(done[0].Text, "somebody changed /sys/"+first.At+" to") == force {
+				t.Errorf("force %v: %+v, %v", force, done, err)
+			}
+			for p, want := range map[Place]string{first: want, second: "1"} {
+				if now, err := u.host.read(p); err != nil || !p.same(now, want) {
+					t.Errorf("force %v: %s is %q, want %s, %v", force, p, now, want, err)
+				}
+			}
+		}
+	})
 }
 
 func again(t *testing.T, env string) *exec.Cmd {
@@ -68,7 +106,7 @@ func again(t *testing.T, env string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(self, "-test.run", "^TestKilledAtAnyMoment$", "-test.v")
+	c := exec.Command(self, "-test.run", "^"+t.Name()+"$", "-test.v")
 	c.Env = append(os.Environ(), env)
 	return c
 }

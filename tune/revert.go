@@ -113,6 +113,14 @@ func (t *Tuner) undo(a *Apply, i int, expect string, force bool) (Done, error) {
 		return d, fmt.Errorf("%s cannot be read: %w", s.Place, err)
 	}
 	d.From = now
+	others := map[Place]string{} // what queues have that were there all the while
+	if a.made && !force && s.Place.same(now, s.New) {
+		for _, b := range s.Queues {
+			if text, err := t.host.read(b.Place); err == nil {
+				others[b.Place] = text
+			}
+		}
+	}
 	if now != s.Old && !s.Place.same(now, s.Old) {
 		if !s.Place.same(now, expect) && t.restarted(a) {
 			return end(Gone, fmt.Sprintf("this host has started again since, with %s; it stays so", words(now)))
@@ -125,21 +133,32 @@ func (t *Tuner) undo(a *Apply, i int, expect string, force bool) (Done, error) {
 		}
 		d.State = Restored
 	}
+	stays := ""
 	for _, b := range s.Queues {
-		if now, err := t.host.read(b.Place); err == nil && now != b.Old {
-			if err := t.restore(b.Place, b.Old); err != nil {
-				return d, err
-			}
+		if other, was := others[b.Place]; was && !b.Place.same(other, b.Old) {
+			stays += fmt.Sprintf("; somebody changed %s to %s since, which stays so", b.Place, words(other))
+			b.Old = other // the drivers of some forget it with the change above
+		}
+		if err := t.restoreQueue(b); err != nil {
+			return d, err
 		}
 	}
 	if d.State == Restored {
-		return end(Restored, fmt.Sprintf("%s -> %s", words(d.From), words(s.Old)))
+		return end(Restored, fmt.Sprintf("%s -> %s%s", words(d.From), words(s.Old), stays))
 	}
 	return end(Already, words(s.Old)+" already")
 }
 
 // restarted reports whether the host has started again since a change.
 func (t *Tuner) restarted(a *Apply) bool { return a.Boot != t.boot && a.Boot != "" && t.boot != "" }
+
+// restoreQueue restores a setting of a queue that is there.
+func (t *Tuner) restoreQueue(b Saved) error {
+	if now, err := t.host.read(b.Place); err != nil || b.Place.same(now, b.Old) {
+		return nil
+	}
+	return t.restore(b.Place, b.Old)
+}
 
 // restore writes an old value, and finds out that it stands there.
 func (t *Tuner) restore(p Place, old string) error {

@@ -276,6 +276,11 @@ func (t *Tuner) step(a *Apply, i int) (d Done, expect string, err error) {
 	case !s.Place.same(now, s.New):
 		return d, now, fmt.Errorf("%s: asked for %s, the kernel made it %s; nothing is changed", s.Place, words(s.New), words(now))
 	}
+	for _, b := range s.Queues { // some drivers forget those of queues that stay; what differs later is somebody else's
+		if err := t.restoreQueue(b); err != nil {
+			return d, s.New, fmt.Errorf("%w; nothing is changed", err)
+		}
+	}
 	d = Done{s.Knob, s.Place.String(), s.Old, s.New, Changed, fmt.Sprintf("%s: %s -> %s", s.Place, words(s.Old), words(s.New))}
 	return d, "", nil
 }

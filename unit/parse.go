@@ -4,20 +4,29 @@ import (
 	"math/big"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
+
+// maxDays fit into a time.Duration.
+const maxDays = 1e5
 
 // ParseDuration reads Go duration text ("10s", "5ms", "2h", "1m30s"). A bare
 // number is refused, because its unit would be a guess; "0" is 0.
 func ParseDuration(text string) (time.Duration, error) {
 	t := strings.ToLower(strings.TrimSpace(text))
+	if days, ok := strings.CutSuffix(t, "d"); ok {
+		if n, err := strconv.ParseFloat(days, 64); err == nil && n >= 0 && n < maxDays {
+			return time.Duration(n * 24 * float64(time.Hour)), nil
+		}
+	}
 	d, err := time.ParseDuration(t)
 	if err != nil {
 		if _, number := decimal(t); number {
 			return 0, &SyntaxError{"duration", text, "lacks a unit: " + t + "s, " + t + "ms?"}
 		}
-		return 0, &SyntaxError{"duration", text, "want a number and a unit, as 10s, 5ms or 1h30m"}
+		return 0, &SyntaxError{"duration", text, "want a number and a unit, as 10s, 5ms, 1h30m or 7d"}
 	}
 	if d < 0 {
 		return 0, &SyntaxError{"duration", text, "must not be negative"}

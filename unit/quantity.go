@@ -2,7 +2,6 @@ package unit
 
 import (
 	"math"
-	"strconv"
 	"strings"
 )
 
@@ -42,11 +41,8 @@ func Change(change float64, points bool) string {
 	case math.IsInf(change, 0):
 		return "from 0"
 	case change >= 1:
-		return digits(1+change) + " times"
+		return count(1+change) + " times"
 	default:
 		return sign + Ratio.Format(size)
 	}
 }
-
-// digits prints a plain number with three digits at most: 30, 2.51.
-func digits(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }

@@ -35,7 +35,7 @@ func TestChange(t *testing.T) {
 		points bool
 		want   string
 	}{
-		{0.12, false, "+12 %"}, {-0.5, false, "-50 %"}, {29, false, "30 times"}, {1.514, false, "2.51 times"},
+		{0.12, false, "+12 %"}, {-0.5, false, "-50 %"}, {29, false, "30 times"}, {1499, false, "1 500 times"}, {1.514, false, "2.51 times"},
 		{0, false, "+0 %"}, {math.Inf(1), false, "from 0"}, {math.NaN(), false, ""}, {0.004, true, "+0.4 points"},
 	} {
 		if got := Change(c.change, c.points); got != c.want {

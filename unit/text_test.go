@@ -77,14 +77,14 @@ func TestParseBytes(t *testing.T) {
 }
 
 func TestParseDuration(t *testing.T) {
-	for text, want := range map[string]time.Duration{"10s": 10 * time.Second, "5ms": 5 * time.Millisecond, "1m30s": 90 * time.Second, "2H": 2 * time.Hour, "0": 0, " 1us ": time.Microsecond} {
+	for text, want := range map[string]time.Duration{"10s": 10 * time.Second, "5ms": 5 * time.Millisecond, "1m30s": 90 * time.Second, "2H": 2 * time.Hour, "7d": 168 * time.Hour, "0.5D": 12 * time.Hour, "0": 0, " 1us ": time.Microsecond} {
 		if got, err := ParseDuration(text); err != nil || got != want {
 			t.Errorf("ParseDuration(%q) = %v, %v; want %v", text, got, err, want)
 		}
 	}
 	for text, want := range map[string]string{
-		"10": "lacks a unit: 10s, 10ms?", "-5s": "must not be negative", "": "want a number and a unit, as 10s, 5ms or 1h30m",
-		"inf": "want a number and a unit, as 10s, 5ms or 1h30m", "9999999999h": "want a number and a unit, as 10s, 5ms or 1h30m", "ten": "want a number and a unit, as 10s, 5ms or 1h30m",
+		"10": "lacks a unit: 10s, 10ms?", "-5s": "must not be negative", "": "want a number and a unit, as 10s, 5ms, 1h30m or 7d",
+		"inf": "want a number and a unit, as 10s, 5ms, 1h30m or 7d", "9999999999h": "want a number and a unit, as 10s, 5ms, 1h30m or 7d", "ten": "want a number and a unit, as 10s, 5ms, 1h30m or 7d",
 	} {
 		_, err := ParseDuration(text)
 		if err == nil || !strings.HasSuffix(err.Error(), want) {

@@ -166,7 +166,8 @@ func TestPagesInBrowser(t *testing.T) {
 // allPages are the pages of all golden files that make a whole page.
 func allPages(t *testing.T) map[string]view.Page {
 	t.Helper()
-	all := map[string]view.Page{"soak-day": view.Run(day())}
+	big := bigMesh(30)
+	all := map[string]view.Page{"soak-day": view.Run(day()), "mesh-30": view.Run(&big)}
 	for _, p := range pages {
 		all[p.Name] = view.Run(&p.Doc)
 	}

@@ -128,6 +128,10 @@ const skewed = 50
 
 func heatMap(title string, groups []table.Group, x, y table.Key, metric string) Chart {
 	c := Chart{Title: title, Kind: Heat, X: Axis{Label: x.Label}, Y: Axis{Label: y.Label}, Z: axisOf(metric)}
+	for _, g := range groups { // also those without a figure
+		c.X.category(x, g)
+		c.Y.category(y, g)
+	}
 	least, most := math.Inf(1), 0.0
 	cells := points(groups, metric, func(p *Point, i int) {
 		p.X, p.Y, p.Z = c.X.category(x, groups[i]), c.Y.category(y, groups[i]), p.Y

@@ -44,7 +44,7 @@ var curve = Kind{
 		out = append(out, rowsOf("By payload", sizes, keyColumns(keys...), metricColumns("receive_pps", "goodput_bps",
 			"loss_ratio", "send_pps", "delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns", "jitter_ns"), threads))
 		if len(searches) > 0 {
-			out = append(out, searchTable(searches))
+			out = append(out, searchTable(searches, finding.SearchKeys(searches)))
 		}
 		return append(out, ledgers(rows)...)
 	},

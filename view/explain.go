@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"pelt/finding"
@@ -12,28 +11,29 @@ import (
 	"pelt/table"
 )
 
-// Explain makes the page of where the packets of a run ended. Its error is a *finding.Refusal.
-func Explain(d *model.Document, ask finding.Ask) (Page, error) {
-	numbers, err := ask.Trials(d)
-	if err != nil {
-		return Page{}, err
-	}
+// Explain makes the page of where the packets of a run ended. The trials are those that ask finds.
+func Explain(d *model.Document, ask finding.Ask, trials []int) Page {
 	p := Page{Title: "Where packets ended", Subject: subject(d)}
 	p.say(finding.Explain(d, ask))
 	groups := finding.Ledgers(d, finding.Ask{Cell: ask.Cell})
 	p.Sections = shown(lostTable(groups))
-	for _, n := range numbers {
-		of := 1
-		for _, g := range groups {
-			its := func(r table.Row) bool { return r.TrialNumber() == n }
-			if !ask.All && ask.Trial == 0 && slices.ContainsFunc(g.Rows, its) {
-				of = max(of, len(g.Rows))
+	of := map[int]int{} // of how many trials each lost most
+	for _, g := range groups {
+		for _, r := range g.Rows {
+			if n := r.TrialNumber(); !ask.All && ask.Trial == 0 {
+				of[n] = max(of[n], len(g.Rows))
 			}
 		}
-		p.Sections = append(p.Sections, trialOf(d, n, of)...)
 	}
-	p.Sections = append(p.Sections, leftOut(table.Rows(d))...)
-	return p, nil
+	rows, byTrial := table.Rows(d), map[int][]table.Row{}
+	for _, r := range rows {
+		byTrial[r.TrialNumber()] = append(byTrial[r.TrialNumber()], r)
+	}
+	for _, n := range trials {
+		p.Sections = append(p.Sections, trialOf(&d.Results[n-1], byTrial[n], n, of[n])...)
+	}
+	p.Sections = append(p.Sections, leftOut(rows)...)
+	return p
 }
 
 func lostTable(groups []table.Group) Table {
@@ -70,9 +70,7 @@ func trialNumbers(g table.Group) string {
 }
 
 // trialOf is all that is known of the packets of one trial, which lost most of so many.
-func trialOf(d *model.Document, number, of int) []Section {
-	trial := &d.Results[number-1]
-	rows := slices.DeleteFunc(table.Rows(d), func(r table.Row) bool { return r.Trial != trial })
+func trialOf(trial *model.Result, rows []table.Row, number, of int) []Section {
 	f := finding.Finding{Code: "explain.of", Words: map[string]string{"trial": fmt.Sprint(number),
 		"state": string(trial.State), "why": trial.Why.String()}}
 	if cells := table.By(rows, append(table.Settings(rows), table.KeyOf("direction"))...); len(cells) > 0 {
@@ -101,7 +99,7 @@ func trialOf(d *model.Document, number, of int) []Section {
 func flowOf(r table.Row) []Section {
 	g := table.Group{Rows: []table.Row{r}}
 	out := []Section{pathOf(g), ledgerOf("Every packet, "+r.Flow.Name, g)}
-	for _, f := range finding.Account(r.Flow) {
+	for _, f := range finding.Account(r) {
 		out = append(out, Text{f.Text()})
 	}
 	t := listing("Counters behind the losses", "counter Counter", "host Host", "moved_count Moved by", "unit Unit",

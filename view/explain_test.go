@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"pelt/finding"
 	"pelt/model"
 	"pelt/render"
@@ -36,13 +38,18 @@ func explainPages(t *testing.T) map[string]view.Page {
 		{sample.Named{Name: "explain-soak", Doc: sample.CutSoak()}, finding.Ask{}},
 		{sample.Named{Name: "explain-tcp", Doc: sample.TCP()}, finding.Ask{}},
 	} {
-		page, err := view.Explain(&c.Doc, c.ask)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out[c.Name] = page
+		out[c.Name] = explain(t, &c.Doc, c.ask)
 	}
 	return out
+}
+
+func explain(t rapid.TB, d *model.Document, ask finding.Ask) view.Page {
+	t.Helper()
+	trials, err := ask.Trials(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view.Explain(d, ask, trials)
 }
 
 func TestAdvicePage(t *testing.T) {
@@ -67,10 +74,7 @@ func TestAdvicePage(t *testing.T) {
 // Whatever a document holds, no page of it lacks a word, says what is no number, or acts on a terminal.
 func TestAllSamples(t *testing.T) {
 	for _, d := range sample.All() {
-		account, err := view.Explain(&d.Doc, finding.Ask{All: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		account := explain(t, &d.Doc, finding.Ask{All: true})
 		swept := asSweep(d.Doc)
 		for _, page := range []view.Page{account, view.Advice(&d.Doc, nil), view.Run(&d.Doc), view.Run(&swept)} {
 			if all := text(t, page, true); regexp.MustCompile("<no |NaN|[\x1b\x00\u202e]").MatchString(all) {

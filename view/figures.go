@@ -19,7 +19,10 @@ import (
 func Figures(d *model.Document) Table {
 	rows := table.Rows(d)
 	keys := append(table.Settings(rows), table.KeyOf("repeat"), table.KeyOf("state"), table.KeyOf("engine"))
-	for _, name := range []string{"flow", "protocol", "payload_bytes", "frame_bytes", "streams", "receivers"} {
+	for _, name := range []string{"flow", "protocol", "payload_bytes", "frame_bytes", "streams", "receivers", "from", "to"} {
+		if name == "from" && !slices.ContainsFunc(keys, func(k table.Key) bool { return k.Name == "pair" }) {
+			break
+		}
 		if !slices.ContainsFunc(keys, func(k table.Key) bool { return k.Name == name }) {
 			keys = append(keys, table.KeyOf(name))
 		}
@@ -94,6 +97,7 @@ func SeriesLines(d *model.Document) iter.Seq[[]string] {
 		for i := range d.Results {
 			lines := map[float64][]string{}
 			for _, s := range d.Results[i].Series {
+				column := columns[seriesLabel(s)]
 				for j, v := range s.Values {
 					// Samples within a microsecond are one line.
 					at := math.Round((s.StartSeconds+float64(j)*s.StepSeconds)*1e6) / 1e6
@@ -104,7 +108,7 @@ func SeriesLines(d *model.Document) iter.Seq[[]string] {
 						lines[at] = make([]string, len(header))
 						lines[at][0], lines[at][1] = strconv.Itoa(i+1), plainNumber(at)
 					}
-					lines[at][columns[seriesLabel(s)]] = plainNumber(v)
+					lines[at][column] = plainNumber(v)
 				}
 			}
 			for _, at := range slices.Sorted(maps.Keys(lines)) {

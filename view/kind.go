@@ -18,6 +18,10 @@ type Kind struct {
 	// Rows are the rows of a run; nil: those of table.Rows, but for the trials of searches.
 	Rows     func(*model.Document) []table.Row
 	Searches bool // floods only begin searches
+	// Line are the metrics of the line that tells of a trial, LinePart what each flow's part of it begins with;
+	// nil: the usual.
+	Line     []string
+	LinePart func(table.Group) string
 	// View makes the sections of a run's usable rows, of which there is one at least.
 	View func(rows []table.Row, found []finding.Finding) []Section
 }
@@ -31,6 +35,7 @@ var kinds = map[string]Kind{
 	"soak":    soak,
 	"latency": latency,
 	"ndr":     ndr,
+	"mesh":    mesh,
 }
 
 func kindOf(d *model.Document) Kind {
@@ -137,16 +142,25 @@ func setUp(d *model.Document, found []finding.Finding) []Section {
 	return out
 }
 
+// mostLeftOut is how many trials without a figure a page lists.
+const mostLeftOut = 100
+
 // leftOut lists the trials that make no figure, with the reason of each.
 func leftOut(rows []table.Row) []Section {
-	t := listing("Trials left out", "setting Setting", "state State", "why Why")
+	t, left := listing("Trials left out", "setting Setting", "state State", "why Why"), 0
 	seen := map[*model.Result]bool{}
 	keys := append(table.Varying(rows, table.Settings(rows)...), table.KeyOf("repeat"))
 	for _, r := range rows {
 		if !r.Valid() && !seen[r.Trial] {
 			seen[r.Trial] = true
+			if left++; left > mostLeftOut {
+				continue
+			}
 			t.add(table.By([]table.Row{r}, keys...)[0].Name(), string(r.Trial.State), r.Trial.Why.String())
 		}
+	}
+	if left > mostLeftOut {
+		t.Title += fmt.Sprintf(" (the first %d of %d)", mostLeftOut, left)
 	}
 	return shown(t)
 }

@@ -14,13 +14,17 @@ var lineMetrics = []string{"send_pps", "receive_pps", "connections_per_s", "comp
 const mostWhy = 90
 
 func TrialLine(d *model.Document, trial *model.Result) string {
+	metrics, partOf := lineMetrics, table.Group.Name
+	if k := kindOf(d); k.Line != nil {
+		metrics, partOf = k.Line, k.LinePart
+	}
 	one := *d
 	one.Results = []model.Result{*trial}
 	rows := table.Rows(&one)
 	var parts []string
 	for _, g := range table.By(rows, table.KeyOf("flow")) {
 		var figures []string
-		for _, name := range lineMetrics {
+		for _, name := range metrics {
 			m := table.MetricOf(name)
 			if v, ok := m.Value(g.Rows[0]); ok {
 				figures = append(figures, strings.ToLower(m.Label[:1])+m.Label[1:]+" "+m.Format(v))
@@ -31,7 +35,7 @@ func TrialLine(d *model.Document, trial *model.Result) string {
 		}
 		text := strings.Join(figures, ", ")
 		if len(rows) > 1 {
-			text = g.Name() + " " + text
+			text = partOf(g) + " " + text
 		}
 		parts = append(parts, text)
 	}

@@ -56,7 +56,7 @@ func ndrTiles(found []finding.Finding) Tiles {
 
 // freeTile is the highest rate without loss that a search found.
 func freeTile(f finding.Finding) Tile {
-	t := tile("Loss-free to", f, "throughput_pps", "", strings.TrimSpace(strings.TrimPrefix(f.Words["where"], "at ")+" "+f.Words["each"]))
+	t := tile("Loss-free to", f, "throughput_pps", "", strings.TrimSpace(f.Words["place"]+" "+f.Words["each"]))
 	if f.Has("loss_ratio", "goal") {
 		t.Label = "Loses " + f.N("loss_ratio", "goal") + " at"
 	}
@@ -75,8 +75,11 @@ func freeLines(searches []table.Row) []Series {
 	others := slices.DeleteFunc(finding.SearchKeys(searches), ofSize)
 	found := lines("", searches, others, table.KeyOf("payload_bytes"), "throughput_pps").Series
 	for i := range found {
-		if found[i].Name = "Loss-free"; len(found) > 1 {
-			found[i].Name = "Loss-free, " + table.By(searches, others...)[i].Name()
+		switch name := found[i].Name; {
+		case len(found) == 1:
+			found[i].Name = "Loss-free"
+		case !slices.ContainsFunc(others, func(k table.Key) bool { return k.Name == "goal_loss_ratio" }):
+			found[i].Name = "Loss-free, " + name
 		}
 	}
 	return found
@@ -90,6 +93,9 @@ func searched(rows, searches []table.Row) []Section {
 	var out []Section
 	if len(table.By(searches, size)) > 1 {
 		c := lines("Packets received by payload", table.Unsearched(rows), finding.CurveKeys(rows), size, "receive_pps")
+		for i := range c.Series {
+			c.Series[i].Name = strings.TrimSuffix("Flood, "+c.Series[i].Name, ", Received")
+		}
 		c.Series = append(freeLines(searches), c.Series...)
 		out = append(out, hero(c))
 	}
@@ -101,7 +107,7 @@ func searched(rows, searches []table.Row) []Section {
 	}
 	tried := lines("Packets received at each rate"+at, table.RowsOf(rates), nil, table.KeyOf("rate_pps"), "receive_pps")
 	tried.Hero = len(out) == 0
-	out = append(out, tried, searchTable(searches))
+	out = append(out, tried, searchTable(searches, finding.SearchKeys(searches)))
 	beyond := finding.AboveLimit(one)
 	for _, section := range append(paths(beyond), ledgers(beyond)...) {
 		switch s := section.(type) {
@@ -126,9 +132,8 @@ func searched(rows, searches []table.Row) []Section {
 			keyColumns(table.KeyOf("trial"), table.KeyOf("flow")), metricColumns("duration_s", "loss_ratio", "lost_packets")))
 }
 
-// searchTable is what the searches found for each setting and goal.
-func searchTable(searches []table.Row) Table {
-	keys := finding.SearchKeys(searches)
+// searchTable is what the searches found for each of the keys' levels.
+func searchTable(searches []table.Row, keys []table.Key) Table {
 	if len(keys) == 0 {
 		keys = []table.Key{table.KeyOf("payload_bytes")}
 	}

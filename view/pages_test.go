@@ -34,6 +34,7 @@ var pages = []sample.Named{
 	{Name: "cchostile", Doc: sample.ControlHostile()}, {Name: "ccfew", Doc: fewControls(2)}, {Name: "ccwhole", Doc: wholeControls(4)},
 
 	{Name: "latency", Doc: sample.Latency()},
+	{Name: "mesh", Doc: sample.Mesh()}, {Name: "mesh-cycles", Doc: sample.MeshCycles()},
 
 	// Benches of routers.
 	{Name: "bench", Doc: sample.Bench()}, {Name: "benchlab", Doc: sample.BenchLab()},

@@ -15,7 +15,7 @@ import (
 // router is a bench of a router: what it carries of each traffic, and what that costs it.
 var router = Kind{
 	Title: "Router bench",
-	Rules: []finding.Rule{finding.Router, finding.AlsoLossFree, finding.RouterWatch, finding.Repeats("goodput_bps", 3)},
+	Rules: []finding.Rule{finding.Router, finding.RouterLossFree, finding.RouterWatch, finding.Repeats("goodput_bps", 3)},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		keys, loaded := finding.RouterKeys(rows), finding.RouterLoaded(rows)
 		all, full := table.By(rows, keys...), table.By(loaded, keys...)
@@ -41,7 +41,7 @@ var router = Kind{
 			"router_softnet_squeezed", "router_connections_max", "router_cost_ratio")
 		out = append(out, trafficTable(full, keys))
 		if searches := table.Searches(rows); len(searches) > 0 {
-			out = append(out, searchTable(searches))
+			out = append(out, searchTable(searches, finding.RouterSearchKeys(searches)))
 		}
 		out = append(out,
 			rowsOf("Delay, idle and at full load", delayed, keyColumns(keys...),

@@ -207,7 +207,7 @@ func processors(t *model.Result) Lane {
 		switch {
 		case cpu && s.Core == nil:
 			l.add(s.At+", "+strings.TrimSuffix(part, "_ratio"), Plain, s)
-		case part == "idle_ratio":
+		case cpu && part == "idle_ratio":
 			busy, all := make([]float64, len(s.Values)), 0.0
 			for i, v := range s.Values {
 				if busy[i] = 1 - v; busy[i] > 0 {

@@ -160,9 +160,9 @@ func verdictOf(c finding.Ranking, i int) Cell {
 	return cell
 }
 
-// Sorted is the report of a run with its settings in the order of a column: a metric by
+// Sorted is the report of a run with its settings in the order of a column, the largest first: a metric by
 // its name in files or in short, or a setting by its name.
-func Sorted(d *model.Document, by string, ascending bool) (Page, error) {
+func Sorted(d *model.Document, by string) (Page, error) {
 	p := Run(d)
 	names := []string{by}
 	for _, m := range table.Named(by) {
@@ -175,7 +175,7 @@ func Sorted(d *model.Document, by string, ascending bool) (Page, error) {
 		if !ok || at < 0 || t.Lead == 0 {
 			continue
 		}
-		slices.SortStableFunc(t.Rows, func(a, b []Cell) int { return compareCells(a[at], b[at], ascending) })
+		slices.SortStableFunc(t.Rows, func(a, b []Cell) int { return compareCells(a[at], b[at]) })
 		t.Title += ", sorted by " + strings.ToLower(t.Columns[at].Label)
 		p.Sections[i], sorted = t, true
 	}
@@ -185,12 +185,8 @@ func Sorted(d *model.Document, by string, ascending bool) (Page, error) {
 	return p, nil
 }
 
-// compareCells orders two cells by their figures, else by their words; one without a figure comes last.
-func compareCells(a, b Cell, ascending bool) int {
-	sign := -1
-	if ascending {
-		sign = 1
-	}
+// compareCells orders two cells, the larger figure first, else by their words; one without a figure comes last.
+func compareCells(a, b Cell) int {
 	last := func(c Cell) int { return map[bool]int{true: 1}[math.IsNaN(c.Value)] }
-	return cmp.Or(last(a)-last(b), sign*cmp.Compare(a.Value, b.Value), strings.Compare(a.Text, b.Text))
+	return cmp.Or(last(a)-last(b), cmp.Compare(b.Value, a.Value), strings.Compare(a.Text, b.Text))
 }

@@ -31,23 +31,24 @@ import (
 )
 
 type commonFlags struct {
-	output         outputFlags
-	code, codeFile string
-	record, lines  string
-	yes, printOut  bool
-	noStore        bool
-	web, live      bool
-	uncalibrated   bool
-	progress       time.Duration
-	notes          []string // to print once the run begins
+	output        outputFlags
+	hub           hubFlags // and the code, also of other hosts than a hub
+	record, lines string
+	yes, printOut bool
+	noStore       bool
+	web, live     bool
+	uncalibrated  bool
+	progress      time.Duration
+	notes         []string // to print once the run begins
 }
 
 func (f *commonFlags) register(s *pflag.FlagSet) {
 	f.output.register(s)
 	s.StringVar(&f.record, "record", "", "write each packet of a UDP receiver to `FILE`")
 	s.StringVar(&f.lines, "json-lines", "", "write each event of the run as a line of JSON to `FILE`, or -")
-	s.StringVar(&f.code, "code", "", "`CODE` that pelt serve printed; of several hosts NEAR,FAR,ROUTER (or $PELT_CODE)")
-	s.StringVar(&f.codeFile, "code-file", "", "read the code from `FILE`")
+	f.hub.register(s)
+	s.StringVar(&f.hub.code, "code", "", "`CODE` that pelt serve or hub printed; of several hosts NEAR,FAR,ROUTER (or $PELT_CODE)")
+	s.StringVar(&f.hub.codeFile, "code-file", "", "read the code from `FILE`")
 	s.BoolVar(&f.yes, "yes", false, "do not ask before sending to a public address")
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML, send nothing")
 	s.BoolVar(&f.uncalibrated, "no-calibration", false, "lab: do not measure emulated links first")
@@ -97,11 +98,14 @@ func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 // carryOut runs a plan that the user agrees to, keeps it, in a new store if there is none yet, and reports.
 func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 	execute func(run.Options) (model.Document, error)) error {
+	if f.live && f.web {
+		return usagef("--web: the full screen of --live leaves no place for its address; give one of them")
+	}
 	if err := f.consents(c, p); err != nil {
 		return err
 	}
 	var err error
-	if f.code, err = codeOf(f.code, f.codeFile); err != nil {
+	if f.hub.code, err = f.code(p.Target); err != nil {
 		return err
 	}
 	if f.web && needsUserNamespace(p.Target) {
@@ -127,6 +131,14 @@ func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 	return f.output.finish(c, doc, err)
 }
 
+// code is what the hosts of a target want to hear.
+func (f *commonFlags) code(target string) (string, error) {
+	if strings.HasPrefix(target, model.FleetTarget) {
+		return f.hub.settled()
+	}
+	return codeOf(f.hub.code, f.hub.codeFile)
+}
+
 // stoppable lets a function end a command as Ctrl-C does.
 func stoppable(c *cobra.Command) (stop func()) {
 	ctx, stop := context.WithCancel(c.Context())
@@ -135,18 +147,24 @@ func stoppable(c *cobra.Command) (stop func()) {
 }
 
 func (f *commonFlags) options(s *screen, st *store.Store) run.Options {
-	return run.Options{Version: version(), Arguments: withoutCodes(os.Args[1:]), Code: f.code, Store: st,
+	return run.Options{Version: version(), Arguments: keptArguments(os.Args[1:]), Code: f.hub.code, Hub: f.hub.Hub, Store: st,
 		Uncalibrated: f.uncalibrated, Record: f.record, Events: s.Take, Live: s.full || f.web || f.lines != ""}
 }
 
-// withoutCodes are arguments that may be stored and shown.
-func withoutCodes(args []string) []string {
-	out := slices.Clone(args)
-	for i := range out {
-		if strings.HasPrefix(out[i], "--code=") {
-			out[i] = "--code=CODE"
-		} else if i > 0 && out[i-1] == "--code" {
-			out[i] = "CODE"
+// keptArguments are those that a run stores: without codes, and without where lines of its events went.
+func keptArguments(args []string) (out []string) {
+	for i := 0; i < len(args); i++ {
+		name, _, joined := strings.Cut(args[i], "=")
+		switch {
+		case name == "--code" && joined:
+			out = append(out, "--code=CODE")
+		case name == "--code":
+			out = append(out, "--code", "CODE")
+		case name != "--json-lines":
+			out = append(out, args[i])
+		}
+		if !joined && (name == "--code" || name == "--json-lines") {
+			i++ // its value
 		}
 	}
 	return out

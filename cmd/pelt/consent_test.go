@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"strings"
@@ -57,6 +58,27 @@ func TestConsentToNames(t *testing.T) {
 	}
 }
 
+// What a test cannot do is said before anything is sent.
+func TestRefusedBefore(t *testing.T) {
+	for args, want := range map[string]string{
+		"tune trial 192.168.7.1 --code a --code-file b":  "--code-file: give it or --code, not both",
+		"tune trial 192.168.7.1 --web":                   "--web is of one run",
+		"tune trial 192.168.7.1 --json-lines events":     "--json-lines is of one run",
+		"curve 192.168.7.1 --live --web":                 "--web: the full screen of --live",
+		"curve 192.168.7.1 --no-store --json-lines link": "is a symbolic link",
+	} {
+		t.Chdir(t.TempDir())
+		if err := os.Symlink("aim", "link"); err != nil {
+			t.Fatal(err)
+		}
+		root := newRoot(io.Discard, io.Discard)
+		root.SetArgs(strings.Fields(args))
+		if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+}
+
 // What went wrong beside an interruption is told.
 func TestBeside(t *testing.T) {
 	full, left := errors.New("no space left on device"), errors.New("an interface is left")
@@ -69,13 +91,13 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// Codes are neither stored nor shown.
-func TestWithoutCodes(t *testing.T) {
-	args := strings.Fields("curve nas --code tiger-42-amber --code=otter-17-blue --time 1s")
-	if got := strings.Join(withoutCodes(args), " "); got != "curve nas --code CODE --code=CODE --time 1s" {
+// Codes are neither stored nor shown; where lines of events went says nothing of a run.
+func TestKeptArguments(t *testing.T) {
+	args := strings.Fields("curve nas --json-lines - --code tiger-42-amber --code=otter-17-blue --time 1s --json-lines=a.jsonl")
+	if got := strings.Join(keptArguments(args), " "); got != "curve nas --code CODE --code=CODE --time 1s" {
 		t.Error(got)
 	}
-	if args[3] != "tiger-42-amber" {
+	if args[5] != "tiger-42-amber" {
 		t.Error("the arguments themselves are changed")
 	}
 }

@@ -67,8 +67,8 @@ const pageWidth = 118
 
 func usages(flags *pflag.FlagSet) string { return flags.FlagUsagesWrapped(pageWidth) }
 
-// tests are the commands that test something.
-var tests = []string{"pelt curve", "pelt sweep", "pelt router", "pelt cc", "pelt soak", "pelt ndr",
+// testPaths are the commands that test something with most of the flags.
+var testPaths = []string{"pelt curve", "pelt sweep", "pelt router", "pelt cc", "pelt soak", "pelt ndr",
 	"pelt latency", "pelt tune trial"}
 
 // sharedFlags are those that every test has, and the others that several commands have, with the same words.
@@ -84,7 +84,7 @@ func sharedFlags(root *cobra.Command) (every, several *pflag.FlagSet) {
 			if flags[key] == nil || c.Name() == "curve" {
 				flags[key] = f
 			}
-			if inAll[key]++; slices.Contains(tests, c.CommandPath()) {
+			if inAll[key]++; slices.Contains(testPaths, c.CommandPath()) {
 				inTests[key]++
 			}
 		})
@@ -92,7 +92,7 @@ func sharedFlags(root *cobra.Command) (every, several *pflag.FlagSet) {
 	for _, key := range slices.Sorted(maps.Keys(flags)) {
 		f := flags[key]
 		switch {
-		case inTests[key] >= len(tests)-1: // the one that has it not says so
+		case inTests[key] >= len(testPaths)-1: // the one that has it not says so
 			every.AddFlag(f)
 		case inAll[key] > 1 && (several.Lookup(f.Name) == nil || inAll[key] > inAll[f.Name+"\n"+several.Lookup(f.Name).Usage]):
 			several = without(several, f.Name)
@@ -124,7 +124,7 @@ func writeHelp(w io.Writer, c *cobra.Command, every, several *pflag.FlagSet) {
 		fmt.Fprintf(w, "\n%s\n", c.Example)
 	}
 	own, others, defaults := pflag.NewFlagSet("", pflag.ContinueOnError), []string{}, []string{}
-	test := slices.Contains(tests, c.CommandPath())
+	test := slices.Contains(testPaths, c.CommandPath())
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		ofEvery, ofSeveral := every.Lookup(f.Name), several.Lookup(f.Name)
 		switch {

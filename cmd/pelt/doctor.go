@@ -31,6 +31,9 @@ measures each engine between two namespaces.`,
 			if speed {
 				return measureSpeed(c, each, asJSON)
 			}
+			if c.Flags().Changed("time") {
+				return usagef("--time: is of --speed")
+			}
 			checks := run.Doctor()
 			return asJSON.print(c, checks, func(w io.Writer) error {
 				topic := ""

@@ -86,7 +86,7 @@ func (f *dropsFlags) parse() (ports []uint16, length, interval time.Duration, er
 	return ports, length, interval, nil
 }
 
-func (f *dropsFlags) run(c *cobra.Command) error {
+func (f *dropsFlags) run(c *cobra.Command) (err error) {
 	ports, length, interval, err := f.parse()
 	if err != nil {
 		return err
@@ -106,22 +106,24 @@ func (f *dropsFlags) run(c *cobra.Command) error {
 		if err := outfile.Check(f.json); err != nil {
 			return fmt.Errorf("--json: %w", err)
 		}
-		// The exit code of a watch that was cut short is no reason to lose its file.
-		var ended exitCode
-		err := outfile.Write(f.json, func(w io.Writer) error {
-			v.record = w
-			err := v.run(c, ports, length, interval, f.verbose)
-			if errors.As(err, &ended) {
-				return nil
-			}
-			return err
-		})
-		if err == nil && ended != exitOK {
-			return ended
+	}
+	w, err := run.WatchDrops(ports)
+	if err != nil {
+		if f.verbose {
+			fmt.Fprintf(c.ErrOrStderr(), "%+v\n", err)
 		}
 		return err
 	}
-	return v.run(c, ports, length, interval, f.verbose)
+	if f.json != "" && f.json != "-" {
+		// It can be read meanwhile, and holds what was seen if this process is killed.
+		file, refused := outfile.Create(f.json)
+		if refused != nil {
+			return errors.Join(fmt.Errorf("--json: %s: %w", f.json, outfile.Cause(refused)), w.Close())
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		v.record = file
+	}
+	return v.run(c, w, length, interval)
 }
 
 // dropsView is how a watch is shown: a table that is redrawn, or lines, and JSON.
@@ -135,15 +137,8 @@ type dropsView struct {
 }
 
 // run reads at each interval until it is over, and then the whole.
-func (v *dropsView) run(c *cobra.Command, ports []uint16, length, interval time.Duration, verbose bool) error {
+func (v *dropsView) run(c *cobra.Command, w *run.Drops, length, interval time.Duration) error {
 	ctx := c.Context()
-	w, err := run.WatchDrops(ports)
-	if err != nil {
-		if verbose {
-			fmt.Fprintf(c.ErrOrStderr(), "%+v\n", err)
-		}
-		return err
-	}
 	if v.out != nil && !v.live {
 		fmt.Fprintf(c.ErrOrStderr(), "watching %s; Ctrl-C ends it\n", cmp.Or(v.filter, "all traffic"))
 	}
@@ -152,7 +147,7 @@ func (v *dropsView) run(c *cobra.Command, ports []uint16, length, interval time.
 		ctx, cancel = context.WithTimeout(ctx, length)
 		defer cancel()
 	}
-	err = v.follow(ctx, w, interval)
+	err := v.follow(ctx, w, interval)
 	if err = errors.Join(err, w.Close()); err == nil && length > 0 && c.Context().Err() != nil {
 		return exitCode(exitInterrupted)
 	}

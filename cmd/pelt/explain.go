@@ -48,12 +48,12 @@ RUN is an id or its beginning, last (default), or a file.`,
 			if ask.Cell, err = parseCells(doc, cells); err != nil {
 				return err
 			}
-			page, err := view.Explain(&doc, ask)
+			trials, err := ask.Trials(&doc)
 			if err != nil {
 				return refused(c, err)
 			}
 			return out.show(c, content{
-				page: func() view.Page { return page },
+				page: func() view.Page { return view.Explain(&doc, ask, trials) },
 				json: func(w io.Writer) error { return run.WriteDocument(w, doc) },
 				csv:  func(w io.Writer) error { return render.CSV(w, view.LedgerFigures(&doc)) },
 				more: "pelt explain " + runArg(args) + " --all",
@@ -80,7 +80,18 @@ func parseCells(doc model.Document, texts []string) (model.Cell, error) {
 		}
 	}
 	cell := model.Cell{}
-	for one := range strings.SplitSeq(strings.Join(texts, ","), ",") {
+	var ones []string
+	for _, text := range texts {
+		for i, one := range strings.Split(text, ",") {
+			name, _, _ := strings.Cut(strings.TrimSpace(one), "=")
+			if _, known := names[name]; i > 0 && !known { // of a level with commas, as on=10ms,off=5ms
+				ones[len(ones)-1] += "," + one
+				continue
+			}
+			ones = append(ones, one)
+		}
+	}
+	for _, one := range ones {
 		name, value, ok := strings.Cut(strings.TrimSpace(one), "=")
 		if !ok || name == "" || value == "" {
 			return nil, usagef("--cell: want KNOB=VALUE as payload=64, not %q", one)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,7 +42,7 @@ func TestExplain(t *testing.T) {
 		code       int
 		out, wrong string
 	}{
-		{"--all", exitOK, "Trial 1: up, 64 B, up", ""},
+		{"--all", exitOK, "Trial 1: up, 64 B\n", ""},
 		{"--trial 2 --all", exitOK, "Trial 2: up, 1472 B", ""},
 		{"--cell payload=1472 --all", exitOK, "Trial 2: up, 1472 B", ""},
 		{"--cell payload_bytes=64,direction=up --all", exitOK, "Trial 1: up, 64 B", ""},
@@ -59,6 +60,17 @@ func TestExplain(t *testing.T) {
 		code := execute(append([]string{"explain", file}, strings.Fields(c.args)...), &out, &wrong)
 		if code != c.code || !strings.Contains(out.String(), c.out) || !strings.Contains(wrong.String(), c.wrong) || strings.Count(wrong.String(), "\n") > 1 {
 			t.Errorf("explain %s: code %d, want %d\nstdout (want %q):\n%s\nstderr (want %q):\n%s", c.args, code, c.code, c.out, out.String(), c.wrong, wrong.String())
+		}
+	}
+}
+
+// A level may have commas of its own.
+func TestParseCells(t *testing.T) {
+	doc := model.Document{Results: []model.Result{{Cell: model.Cell{"payload_bytes": model.Number(64),
+		"profile": model.Word("on=10ms,off=5ms,random")}}}}
+	for _, texts := range [][]string{{"profile=on=10ms,off=5ms,random,payload=64"}, {"payload=64", "profile=on=10ms,off=5ms,random"}} {
+		if got, err := parseCells(doc, texts); err != nil || !maps.Equal(got, doc.Results[0].Cell) {
+			t.Errorf("--cell %q: %v, %v", texts, got, err)
 		}
 	}
 }
@@ -98,6 +110,13 @@ func TestParseLevel(t *testing.T) {
 		if c.wrong != "" || got.String() != c.want {
 			t.Errorf("parseLevel(%s, %s) = %v; want %s %q", c.knob, c.text, got, c.want, c.wrong)
 		}
+	}
+}
+
+func TestDoctorUsage(t *testing.T) {
+	var out, wrong bytes.Buffer
+	if code := execute([]string{"doctor", "--time", "1s"}, &out, &wrong); code != exitUsage || !strings.Contains(wrong.String(), "--time: is of --speed") {
+		t.Errorf("code %d: %s", code, wrong.String())
 	}
 }
 

@@ -177,6 +177,9 @@ func newLabList() *cobra.Command {
 						l.Nodes = append(slices.Clone(l.Nodes[:3]), "...", l.Nodes[n-1])
 					}
 					rows = append(rows, []string{l.Name, l.Topology, fmt.Sprint(l.PID), strings.Join(l.Nodes, " ")})
+					if l.Error != "" {
+						fmt.Fprintf(c.ErrOrStderr(), "pelt: lab %s: %s\n", l.Name, l.Error)
+					}
 				}
 				return printColumns(w, "NAME\tTOPOLOGY\tPID\tNODES", rows)
 			})

@@ -37,13 +37,12 @@ the like, or of lab up --link backend=user, can get them.`,
 			if err != nil {
 				return err
 			}
-			links := given(c.Flags())
-			if verb == "show" && len(rest)+len(links) > 0 {
+			if verb == "show" && len(rest) > 0 {
 				return usagef("want: pelt lab link %s show", name)
 			}
-			var changes []model.Link
+			var change model.Link
 			if verb == "set" {
-				if changes, err = parseChanges(rest, links["link"], links["node-link"]); err != nil {
+				if change, err = parseChange(rest); err != nil {
 					return err
 				}
 			}
@@ -60,7 +59,7 @@ the like, or of lab up --link backend=user, can get them.`,
 			if verb == "show" {
 				return showLinks(c, name, l, asJSON)
 			}
-			list, err := l.SetLinks(changes, lab.SetOptions{})
+			list, err := l.SetLinks([]model.Link{change}, lab.SetOptions{})
 			if err != nil {
 				return err
 			}
@@ -68,7 +67,6 @@ the like, or of lab up --link backend=user, can get them.`,
 		},
 	}
 	asJSON.register(c.Flags())
-	linkFlags(c.Flags(), "set: settings of every link; --link-NODE: one node's")
 	return c
 }
 
@@ -84,35 +82,20 @@ func linkArgs(args []string) (name, verb string, rest []string, err error) {
 	return "", "", nil, usagef("want: pelt lab link NAME show, or pelt lab link NAME set [LINK] KEY=VALUE,...")
 }
 
-// parseChanges reads the words behind set, and its flags, in this order.
-func parseChanges(words, all, nodes []string) (changes []model.Link, err error) {
-	type change struct{ at, node, text string }
-	var list []change
-	switch {
-	case len(words) == 1:
-		list = append(list, change{"set", "", words[0]})
-	case len(words) == 2 && !strings.Contains(words[0], "="):
-		list = append(list, change{"set", words[0], words[1]})
+// parseChange reads the words behind set.
+func parseChange(words []string) (model.Link, error) {
+	node := ""
+	if len(words) == 2 {
+		node, words = words[0], words[1:]
 	}
-	wrong := len(words) > 0 && (len(list) == 0 || !strings.Contains(list[0].text, "="))
-	for _, text := range all {
-		list = append(list, change{"--link", "", text})
+	if len(words) != 1 || !strings.Contains(words[0], "=") || strings.Contains(node, "=") {
+		return model.Link{}, usagef("set: want [LINK] KEY=VALUE,... as receiver loss=5%%,delay=20ms")
 	}
-	for _, text := range nodes {
-		node, value, _ := strings.Cut(text, ":")
-		list = append(list, change{"--link-" + node, node, value})
+	change, err := model.ParseLinkChange(node, words[0])
+	if err != nil {
+		return change, usagef("set: %v", err)
 	}
-	if wrong || len(list) == 0 {
-		return nil, usagef("set: want [LINK] KEY=VALUE,... as receiver loss=5%%,delay=20ms")
-	}
-	for _, one := range list {
-		c, err := model.ParseLinkChange(one.node, one.text)
-		if err != nil {
-			return nil, usagef("%s: %v", one.at, err)
-		}
-		changes = append(changes, c)
-	}
-	return changes, nil
+	return change, nil
 }
 
 func showLinks(c *cobra.Command, name string, l *lab.Lab, asJSON jsonFlag) error {

@@ -19,11 +19,10 @@ func newList() *cobra.Command {
 	var since string
 	var f run.Filter
 	c := &cobra.Command{
-		Use:   "list [TEXT...]",
-		Short: "List the runs that are kept",
-		Long: `list shows stored runs that match every filter, oldest first. TEXT may be anywhere in the
-line.`,
-		Example: "  pelt list --since 7d --command curve",
+		Use:     "list [TEXT...]",
+		Short:   "List the runs that are kept",
+		Long:    `list shows the stored runs that have each TEXT anywhere in their line, oldest first.`,
+		Example: "  pelt list --since 7d curve lab:router",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			var err error
@@ -68,8 +67,6 @@ line.`,
 		},
 	}
 	c.Flags().StringVar(&since, "since", "", "runs since `TIME`: 24h, 7d or 2026-11-21")
-	c.Flags().StringVar(&f.Target, "target", "", "runs to `TARGET`: HOST[:PORT], lab:router, or lab for all labs")
-	c.Flags().StringVar(&f.Command, "command", "", "runs of `COMMAND`, as curve")
 	asJSON.register(c.Flags())
 	return c
 }

@@ -69,7 +69,11 @@ func main() {
 
 // execute runs one command line and returns its exit code.
 func execute(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup asks
+		signals = append(signals, syscall.SIGHUP) // the terminal is gone, and what was changed goes back all the same
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
 	// A second Ctrl-C ends at once: the first one has handed the signal back, but not before a signal that comes
 	// twice has come: timeout(1) sends it to the process and to its group.
@@ -77,9 +81,6 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr)
 	args, all := helpArgs(args)
 	groupHelp(root, all)
-	if len(args) > 1 && args[0] == "tune" && args[1] == "--trial" { // as people call it
-		args = append([]string{"tune", "trial"}, args[2:]...)
-	}
 	root.SetArgs(nodeLinkArgs(args))
 	return exitFor(root.ExecuteContext(ctx), stderr)
 }
@@ -134,9 +135,12 @@ Start here: pelt demo`,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newDemo(), newServe(), newCurve(), newNdr(), newLatency(), newSweep(), newRouter(), newCC(), newSoak(),
-		newRun(), newWeb(), newList(), newRemove(), newExplain(), newCompare(), newReport(), newDrops(), newRecord(), newTune(), newLab(),
-		newDoctor(), newVersion())
+	root.AddCommand(newDemo(), newServe(), newHub(), newJoin(), newHosts(), newRun(), newWeb(), newList(), newRemove(),
+		newExplain(), newCompare(), newReport(), newDrops(), newRecord(), newTune(), newLab(), newDoctor(),
+		newVersion())
+	for _, t := range tests {
+		root.AddCommand(newTest(t))
+	}
 	for _, c := range root.Commands() {
 		checkUsage(c)
 	}

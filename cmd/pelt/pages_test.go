@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"pelt/model"
 )
 
 // Command lines of a page: in a block of code, and within a line.
@@ -75,7 +77,8 @@ func checkCommand(line string) error {
 	if err != nil {
 		return err
 	}
-	if c.Flags().Lookup("print-plan") != nil && c.Name() != "run" && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && !strings.Contains(line, " HOST") {
+	asksHub := strings.Contains(line, " fleet:") && !strings.Contains(line, model.PairSeparator)
+	if !asksHub && c.Flags().Lookup("print-plan") != nil && c.Name() != "run" && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && !strings.Contains(line, " HOST") {
 		root.SetArgs(append(args, "--print-plan"))
 		return root.Execute()
 	}

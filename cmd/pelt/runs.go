@@ -98,7 +98,6 @@ func loadRun(ref string) (model.Document, error) {
 func newReport() *cobra.Command {
 	var out outputFlags
 	var by string
-	var ascending bool
 	c := &cobra.Command{
 		Use:   "report [RUN]",
 		Short: "Show a run again, in the terminal or as HTML, chart, JSON or CSV",
@@ -118,7 +117,7 @@ RUN is an id or its beginning, last (default), or a file.`,
 			}
 			what := ofRun(doc)
 			if by != "" {
-				page, err := view.Sorted(&doc, by, ascending)
+				page, err := view.Sorted(&doc, by)
 				if err != nil {
 					return usagef("--sort: %v", err)
 				}
@@ -129,8 +128,8 @@ RUN is an id or its beginning, last (default), or a file.`,
 	}
 	out.register(c.Flags())
 	c.Flags().StringVar(&out.series, "series", "", "write a row a second of each trial to `FILE`, or -")
-	c.Flags().StringVar(&by, "sort", "", "sort the table by `FIGURE`: goodput, loss, delay or a column of --csv")
-	c.Flags().BoolVar(&ascending, "ascending", false, "the smallest first")
+	c.Flags().StringVar(&by, "sort", "",
+		"sort the table by `FIGURE`, the largest first: goodput, loss, delay or a column of --csv")
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pelt/internal/outfile"
 	"pelt/live"
 	fullscreen "pelt/live/screen"
 	"pelt/model"
@@ -57,7 +58,7 @@ func (f *commonFlags) newScreen(c *cobra.Command, stop func()) *screen {
 
 // read shows the events by a function that ends with the last of them.
 func (s *screen) read(show func(past []live.Event, r *live.Reader)) {
-	past, r := s.Stream.Read(0)
+	past, r := s.Stream.Read()
 	s.readers.Go(func() {
 		defer r.Close()
 		show(past, r)
@@ -71,9 +72,9 @@ func (s *screen) writeLines(c *cobra.Command, path string) error {
 	}
 	out, done := c.OutOrStdout(), func() error { return nil }
 	if path != "-" {
-		f, err := os.Create(path)
+		f, err := outfile.Create(path)
 		if err != nil {
-			return fmt.Errorf("--json-lines: %w", err)
+			return fmt.Errorf("--json-lines: %s: %w", path, outfile.Cause(err))
 		}
 		out, done = f, f.Close
 	}

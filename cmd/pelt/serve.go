@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/run"
@@ -16,9 +18,10 @@ import (
 )
 
 func newServe() *cobra.Command {
-	var listen, code, codeFile, calls, maxRate, maxTime string
+	var end endFlags
+	var code, codeFile string
 	var port, sessions int
-	var open, withXDP, observeOnly bool
+	var open, observeOnly bool
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Be the far end: wait for pelt on another host",
@@ -30,20 +33,17 @@ dropped.`,
 		Example: `  pelt serve --max-rate 100kpps --max-time 30s --calls 203.0.113.7`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			s := run.ServeOptions{Version: version(), Port: port, Open: open, XDP: withXDP, Observe: observeOnly}
+			s := run.ServeOptions{Port: port, Open: open, Observe: observeOnly}
 			for _, name := range []string{"calls", "xdp", "max-rate", "max-time"} {
 				if observeOnly && c.Flags().Changed(name) {
 					return usagef("--%s: is for an end of tests, and a host that only observes is none", name)
 				}
 			}
 			var err error
-			if s.Listen, err = listenAddress(listen); err != nil {
-				return err
+			if sessions < 1 || sessions > 1000 {
+				return usagef("--max-sessions: want 1 to 1000, not %d", sessions)
 			}
-			if s.Calls, err = fleet.ParseCalls(calls); err != nil {
-				return usagef("--calls: %v", err)
-			}
-			if s.Limits, err = serveLimits(maxRate, maxTime, sessions); err != nil {
+			if s.EndOptions, err = end.options(c, sessions); err != nil {
 				return err
 			}
 			if port < 1 || port > 65534 {
@@ -68,25 +68,52 @@ dropped.`,
 					fmt.Fprintln(c.ErrOrStderr(), "pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it")
 				}
 			}
-			s.Events = func(text string) {
-				fmt.Fprintf(c.ErrOrStderr(), "%s  %s\n", time.Now().Format(time.TimeOnly), text)
-			}
 			return run.Serve(c.Context(), s)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&listen, "listen", "", "`ADDRESS` to listen on (default: every address)")
+	end.register(f, "none")
 	f.IntVar(&port, "port", fleet.DefaultPort, "control `PORT`; data uses the one above it")
 	f.StringVar(&code, "code", "", "use this `CODE`, not a new one (or $PELT_CODE)")
 	f.StringVar(&codeFile, "code-file", "", "read the code from `FILE`")
 	f.BoolVar(&open, "open", false, "ask no code: anyone who reaches the port can start traffic")
-	f.StringVar(&calls, "calls", "", "`ADDRESSES` or networks that this host may call (default: none)")
-	f.BoolVar(&withXDP, "xdp", false, "allow XDP programs on real interfaces, too")
 	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut")
-	f.StringVar(&maxRate, "max-rate", "", "most `RATE` of all tests of a client host together, or none (default: 100mbit to other networks)")
-	f.StringVar(&maxTime, "max-time", defaultTime, "longest `TIME` of a trial, or none")
 	f.IntVar(&sessions, "max-sessions", 16, "`N` clients served at once")
 	return c
+}
+
+// endFlags are what a host that is an end of others' tests lets them do.
+type endFlags struct {
+	listen, calls, maxRate, maxTime string
+	withXDP                         bool
+}
+
+// register adds the flags. calls is what --calls is without the flag.
+func (e *endFlags) register(f *pflag.FlagSet, calls string) {
+	f.StringVar(&e.listen, "listen", "", "`ADDRESS` to listen on (default: every address)")
+	f.StringVar(&e.calls, "calls", "", "`ADDRESSES` or networks that this host may call (default: "+calls+")")
+	f.BoolVar(&e.withXDP, "xdp", false, "allow XDP programs on real interfaces, too")
+	f.StringVar(&e.maxRate, "max-rate", "", "most `RATE` of all tests of a client host together, or none (default: 100mbit to other networks)")
+	f.StringVar(&e.maxTime, "max-time", defaultTime, "longest `TIME` of a trial, or none")
+}
+
+func (e *endFlags) options(c *cobra.Command, sessions int) (o run.EndOptions, err error) {
+	o = run.EndOptions{Version: version(), XDP: e.withXDP, Events: teller(c)}
+	if o.Listen, err = listenAddress(e.listen); err != nil {
+		return o, err
+	}
+	if o.Calls, err = fleet.ParseCalls(e.calls); err != nil {
+		return o, usagef("--calls: %v", err)
+	}
+	o.Limits, err = serveLimits(e.maxRate, e.maxTime, sessions)
+	return o, err
+}
+
+// teller prints a line with the time for each thing that happens to a command that waits for others.
+func teller(c *cobra.Command) func(string) {
+	return func(text string) {
+		fmt.Fprintf(c.ErrOrStderr(), "%s  %s\n", time.Now().Format(time.TimeOnly), text)
+	}
 }
 
 func listenAddress(text string) (netip.Addr, error) {
@@ -108,9 +135,6 @@ const (
 )
 
 func serveLimits(maxRate, maxTime string, sessions int) (l fleet.Limits, err error) {
-	if sessions < 1 || sessions > 1000 {
-		return l, usagef("--max-sessions: want 1 to 1000, not %d", sessions)
-	}
 	l.MaxSessions, l.MemoryBytes = sessions, run.MemoryForClients()
 	if maxTime != noLimit {
 		d, err := positive(maxTime)
@@ -152,12 +176,13 @@ func invitation(s run.ServeOptions) string {
 			fmt.Fprintf(&b, "\n    --dut %s%s\n", model.AgentDUT, targetText(a, s.Port))
 		}
 		if !s.Open {
-			fmt.Fprintf(&b, "\nand its code behind the others: --code FAR,%s or --code NEAR,FAR,%s\n", s.Code, s.Code)
+			code := finding.ShellWord(s.Code)
+			fmt.Fprintf(&b, "\nand its code behind the others: --code FAR,%s or --code NEAR,FAR,%s\n", code, code)
 		}
 	} else {
 		flags := ""
 		if !s.Open {
-			flags = " --code " + s.Code
+			flags = " --code " + finding.ShellWord(s.Code)
 		}
 		fmt.Fprintf(&b, "pelt serve: control on %d/tcp, data on %d/udp and %d/tcp\nAllowed: %v\n\nOn the other host, paste:\n",
 			s.Port, s.Port+1, s.Port+1, s.Limits)

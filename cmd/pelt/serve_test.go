@@ -20,7 +20,7 @@ func TestInvitation(t *testing.T) {
 		{"10.1.2.3", "100 kpps", "5s", 0, " --rate 100kpps\n", " trials of 5 s, 100 kpps\n"},
 		{"192.0.2.7", "none", "none", 0, "\n", " trials of any length, as fast as it goes\n"},
 	} {
-		s := run.ServeOptions{Listen: netip.MustParseAddr(c.listen), Port: 7358, Code: "tiger-42-amber"}
+		s := run.ServeOptions{EndOptions: run.EndOptions{Listen: netip.MustParseAddr(c.listen)}, Port: 7358, Code: "tiger-42-amber"}
 		var err error
 		if s.Limits, err = serveLimits(c.rate, c.time, 16); err != nil {
 			t.Fatal(err)
@@ -32,6 +32,12 @@ func TestInvitation(t *testing.T) {
 		}
 		if !strings.Contains(got, "\nAllowed: ") || !strings.Contains(got, c.allowed) {
 			t.Errorf("--max-rate %q: it prints %q, want %q in it", c.rate, got, c.allowed)
+		}
+	}
+	for _, observe := range []bool{false, true} {
+		s := run.ServeOptions{EndOptions: run.EndOptions{Listen: netip.MustParseAddr("10.1.2.3")}, Port: 7358, Code: "two words", Observe: observe}
+		if got := invitation(s); !strings.Contains(got, "'two words'") {
+			t.Errorf("a code with a space: %q", got)
 		}
 	}
 }

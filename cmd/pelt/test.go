@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,18 +25,19 @@ type test struct {
 	commonFlags
 	preset plan.Preset
 	flags  *pflag.FlagSet
+	from   string // the sender of a fleet
 }
 
 // newTest makes a command that runs the plan of a preset. Of a router or soak, TARGET may be NEAR..FAR.
-func newTest(c *cobra.Command, p plan.Preset) *cobra.Command {
-	t := test{preset: p}
-	c.Args = cobra.ExactArgs(1)
+func newTest(text testText) *cobra.Command {
+	t := test{preset: text.preset}
+	c := &cobra.Command{Use: text.use, Short: text.short, Long: text.long, Example: text.example, Args: cobra.ExactArgs(1)}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		made, err := t.plan(args[0])
+		made, err := t.plan(c.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		t.notes = before(made)
+		t.notes = append(t.notes, before(made)...)
 		return t.execute(c, made)
 	}
 	t.register(c.Flags())
@@ -43,6 +46,9 @@ func newTest(c *cobra.Command, p plan.Preset) *cobra.Command {
 
 func (t *test) register(s *pflag.FlagSet) {
 	t.flags = s
+	if t.preset.Command != plan.Mesh.Command {
+		s.StringVar(&t.from, "from", "", "fleet: `HOST` that sends to all others")
+	}
 	for _, k := range model.Knobs() {
 		if !t.preset.HasFlag(k.Flag) {
 			continue
@@ -57,9 +63,14 @@ func (t *test) register(s *pflag.FlagSet) {
 			f.NoOptDefVal = "true"
 		}
 	}
-	linkFlags(s, plan.LinkHelp)
+	if t.preset.Command != plan.Mesh.Command { // which no lab has
+		linkFlags(s, plan.LinkHelp)
+	}
 	t.commonFlags.register(s)
 	iperfFlags(s, t.preset.Command)
+	if t.preset.Command == plan.Control.Command || t.preset.Command == plan.Mesh.Command { // no UDP, or many paths
+		_ = s.MarkHidden("record")
+	}
 }
 
 // linkFlags registers --link, and the flag that nodeLinkArgs makes of --link-NODE.
@@ -98,19 +109,79 @@ func given(flags *pflag.FlagSet) map[string][]string {
 	return all
 }
 
-func (t *test) plan(target string) (model.Plan, error) {
-	return planOf(t.preset, target, given(t.flags))
+func (t *test) plan(ctx context.Context, target string) (model.Plan, error) {
+	flags := given(t.flags)
+	if !strings.HasPrefix(target, model.FleetTarget) {
+		return planOf(t.preset, target, flags, nil)
+	}
+	hosts, err := t.fleet(ctx, target, flags)
+	if err != nil {
+		return model.Plan{}, err
+	}
+	return planOf(t.preset, target, flags, hosts)
+}
+
+// fleet lists the hosts that take part, of one sender and many receivers the sender first. --receivers with names or
+// all is no flag of the plan then; numbers are: the first so many receivers.
+func (t *test) fleet(ctx context.Context, target string, flags map[string][]string) ([]string, error) {
+	hosts, path, err := model.FleetHosts(target)
+	if err != nil || path {
+		return hosts, err
+	}
+	if len(hosts) == 0 {
+		if hosts, err = t.joined(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if t.preset.Command == plan.Mesh.Command {
+		return hosts, nil
+	}
+	return fromOne(t.from, hosts, flags)
+}
+
+// joined names all hosts of the fleet.
+func (t *test) joined(ctx context.Context) (names []string, err error) {
+	code, err := t.hub.settled()
+	if err != nil {
+		return nil, err
+	}
+	found, unfit, err := run.Hosts(ctx, version(), t.hub.Hub, code)
+	for _, why := range unfit {
+		t.notes = append(t.notes, "left out: "+why)
+	}
+	for _, h := range found {
+		names = append(names, h.ID)
+	}
+	return names, err
+}
+
+// fromOne puts the sender first, and its receivers behind it.
+func fromOne(from string, hosts []string, flags map[string][]string) ([]string, error) {
+	if from == "" {
+		return nil, usagef("--from: say which host sends to the others; a path of two is fleet:FROM..TO")
+	}
+	receivers := slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return h == from })
+	if texts := flags["receivers"]; len(texts) > 0 {
+		names := strings.Split(texts[len(texts)-1], ",")
+		if _, err := strconv.Atoi(names[0]); err != nil {
+			delete(flags, "receivers")
+			if len(names) > 1 || names[0] != "all" {
+				receivers = names
+			}
+		}
+	}
+	return append([]string{from}, receivers...), nil
 }
 
 // planOf makes the plan of a command's preset, and checks what belongs to labs.
-func planOf(preset plan.Preset, target string, flags map[string][]string) (model.Plan, error) {
-	s := plan.Settings{Target: target, Flags: flags, Open: open}
-	if preset.Command == "router" || preset.Command == "soak" {
+func planOf(preset plan.Preset, target string, flags map[string][]string, hosts []string) (model.Plan, error) {
+	s := plan.Settings{Target: target, Flags: flags, Open: open, Hosts: hosts}
+	if (preset.Command == "router" || preset.Command == "soak") && len(hosts) == 0 {
 		s.Near, s.Target = plan.RouterPath(target)
 	}
 	name, isLab := strings.CutPrefix(s.Target, "lab:")
 	s.Held = isLab && !lab.IsTopology(name) && name != run.Loopback
-	if s.Flags["receivers"] != nil && (!isLab || lab.IsTopology(name) && name != lab.Star) {
+	if s.Flags["receivers"] != nil && len(hosts) == 0 && (!isLab || lab.IsTopology(name) && name != lab.Star) {
 		return model.Plan{}, usagef("--receivers: %s has one receiver; lab:star has many", s.Target)
 	}
 	p, err := preset.Plan(s)
@@ -120,25 +191,19 @@ func planOf(preset plan.Preset, target string, flags map[string][]string) (model
 	if p.Links, err = lab.ReadTables(p.Links); err != nil {
 		return p, usagef("--link: %v", err)
 	}
-	return p, checkLab(p, name, isLab)
+	if isLab {
+		err = checkVariants(p, name)
+	}
+	return p, err
 }
 
 func open(path string) (io.ReadCloser, error) { return os.Open(path) }
 
-// checkLab checks what only a lab can judge: how its router is set up.
-func checkLab(p model.Plan, name string, isLab bool) error {
+// checkVariants checks what only a lab can judge: how its router is set up.
+func checkVariants(p model.Plan, name string) error {
 	for _, v := range p.Variants {
-		if isLab {
-			if err := lab.CheckRouter(name, v.Name); err != nil {
-				return usageError{fmt.Errorf("--variant: %w", err)}
-			}
-		}
-	}
-	for _, c := range p.Timed {
-		if c.Router != "" {
-			if err := lab.CheckRouter(name, c.Router); err != nil {
-				return usageError{fmt.Errorf("--at: %w", err)}
-			}
+		if err := lab.CheckRouter(name, v.Name); err != nil {
+			return usageError{fmt.Errorf("--variant: %w", err)}
 		}
 	}
 	return nil

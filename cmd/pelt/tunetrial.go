@@ -25,13 +25,16 @@ type tuneTrialFlags struct {
 	inPlan bool
 }
 
+// ofOneRun are flags of tests that this one has not: pelt report has them for each run that it makes.
+var ofOneRun = []string{"csv", "html", "chart", "record", "json-lines", "web"}
+
 func (f *tuneTrialFlags) register(s *pflag.FlagSet) {
 	f.preset = plan.Trial
 	f.test.register(s)
 	s.Lookup("yes").Usage = "do not ask before sending to a public address, nor before changing this host"
 	s.BoolVar(&f.inPlan, "plan-only", false, "change nothing of this host, only pelt's sockets")
-	for _, name := range []string{"csv", "html", "chart", "record", "control", "bulk", "proto"} {
-		_ = s.MarkHidden(name) // of each run that it makes: pelt report
+	for _, name := range append([]string{"control", "bulk", "proto"}, ofOneRun...) {
+		_ = s.MarkHidden(name)
 	}
 }
 
@@ -54,12 +57,12 @@ For a lab it changes this host's settings, too; pelt tune revert takes all back.
 }
 
 func (f *tuneTrialFlags) run(c *cobra.Command, target string) error {
-	for _, name := range []string{"csv", "html", "chart", "record"} {
+	for _, name := range ofOneRun {
 		if c.Flags().Changed(name) {
 			return usagef("--%s is of one run, and this makes several; see pelt report and pelt curve", name)
 		}
 	}
-	p, err := f.plan(target)
+	p, err := f.plan(c.Context(), target)
 	if err != nil {
 		return err
 	}
@@ -70,6 +73,9 @@ func (f *tuneTrialFlags) run(c *cobra.Command, target string) error {
 		return err
 	}
 	if err := f.consents(c, p); err != nil {
+		return err
+	}
+	if f.hub.code, err = f.code(p.Target); err != nil {
 		return err
 	}
 	if done, err := viaUserNamespace(p.Target, c.ErrOrStderr()); done {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pelt/live/web"
-	"pelt/model"
 	"pelt/plan"
 	"pelt/run"
 	"pelt/store"
@@ -58,7 +57,7 @@ whoever has it.
 			if err != nil {
 				return fmt.Errorf("find the program to start tests with: %w", err)
 			}
-			o := web.Options{Store: st, Tool: model.Tool{Version: version()}, Code: code, Offers: offers(), Program: program}
+			o := web.Options{Store: st, Code: code, Offers: offers(), Program: program}
 			return web.Serve(c.Context(), at, o, func(text string) { fmt.Fprintln(c.OutOrStdout(), text) })
 		},
 	}
@@ -73,14 +72,13 @@ whoever has it.
 
 // offers are the tests that pages start.
 func offers() (list []web.Offer) {
-	for _, o := range []struct {
-		preset  plan.Preset
-		command *cobra.Command
-	}{{plan.Curve, newCurve()}, {plan.Ndr, newNdr()}, {plan.Latency, newLatency()}, {plan.Sweep, newSweep()},
-		{plan.Soak, newSoak()}, {plan.Router, newRouter()}, {plan.Control, newCC()}} {
-		list = append(list, web.Offer{Preset: o.preset, About: o.command.Short,
+	for _, t := range tests {
+		if t.preset.Command == plan.Mesh.Command { // its hosts are known when its hub is
+			continue
+		}
+		list = append(list, web.Offer{Preset: t.preset, About: t.short,
 			Make: func(target string, flags map[string][]string) error {
-				p, err := planOf(o.preset, target, flags)
+				p, err := planOf(t.preset, target, flags, nil)
 				if err == nil {
 					err = p.Check()
 				}
@@ -106,7 +104,7 @@ func (f *commonFlags) serveWeb(c *cobra.Command, s *screen, stop func()) (end fu
 		defer first()
 		st, err := store.Open("")
 		if err == nil {
-			o := web.Options{Store: st, Tool: model.Tool{Version: version()}, Watch: web.Watch(withoutCodes(os.Args[1:]), s.Stream, stop)}
+			o := web.Options{Store: st, Watch: web.Watch(keptArguments(os.Args[1:]), s.Stream, stop)}
 			at := web.Place{Address: netip.AddrFrom4([4]byte{127, 0, 0, 1}), Port: web.DefaultPort}
 			err = web.Serve(serving, at, o, func(text string) {
 				fmt.Fprintln(c.ErrOrStderr(), text)

@@ -176,7 +176,10 @@ func (p *pump) drain(w *way) {
 		}
 		n, errno := read(w.in, p.scratch)
 		switch {
-		case errno != 0:
+		case errno == unix.EAGAIN || errno == unix.EINTR:
+			return
+		case errno != 0: // the interface is gone, which a wait would say for ever
+			p.waiter.forget(w.in)
 			return
 		case n < vnetBytes+etherBytes: // no frame
 		default:

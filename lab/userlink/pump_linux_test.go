@@ -45,6 +45,30 @@ func TestDrainKeepsNothingDueInHand(t *testing.T) {
 	}
 }
 
+// A descriptor that has come to its end is not looked at for ever.
+func TestDrainForgetsWhatIsGone(t *testing.T) {
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_NONBLOCK); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(ends[1])
+	_ = unix.Close(ends[0])
+	waiter, err := newWaiter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer waiter.close()
+	w := &way{in: ends[1]} // as of a TAP without its interface: ready, and read says no
+	p := &pump{waiter: waiter, born: time.Now(), scratch: make([]byte, longest), ways: []*way{w}}
+	if err := waiter.add(w.in, 0); err != nil || len(waiter.wait(0)) != 1 {
+		t.Fatalf("it is not ready at first: %v", err)
+	}
+	p.drain(w)
+	if n := len(waiter.wait(0)); n != 0 {
+		t.Errorf("%d descriptors are ready still", n)
+	}
+}
+
 // Each segment of a buffer is counted once: it passed, was lost, or found no room.
 func TestEachSegmentIsCounted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

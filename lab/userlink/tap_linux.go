@@ -83,6 +83,9 @@ func (w *waiter) add(fd, number int) error {
 	return nil
 }
 
+// forget no longer watches a descriptor.
+func (w *waiter) forget(fd int) { _ = unix.EpollCtl(w.epoll, unix.EPOLL_CTL_DEL, fd, nil) }
+
 // wait returns when a descriptor is readable, or after some ns; negative is for ever.
 func (w *waiter) wait(nanos int64) []unix.EpollEvent {
 	at := unsafe.Pointer(nil)

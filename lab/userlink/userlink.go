@@ -49,12 +49,12 @@ func binTop(bin int) int64 {
 // Lateness is that of what left since an earlier reading of the same direction: how many
 // copies and buffers these are, and percentiles of how far behind their time they left, in ns,
 // to an eighth above.
-func (c Counts) Lateness(before Counts) (left uint64, p50, p99, p999 int64) {
+func (c Counts) Lateness(before Counts) (left uint64, p50, p99 int64) {
 	for i := range c.lateness {
 		c.lateness[i] -= before.lateness[i]
 		left += c.lateness[i]
 	}
-	for q, to := range map[float64]*int64{0.5: &p50, 0.99: &p99, 0.999: &p999} {
+	for q, to := range map[float64]*int64{0.5: &p50, 0.99: &p99} {
 		rest := uint64(q * float64(left))
 		for i, n := range c.lateness {
 			if n > rest {
@@ -64,7 +64,7 @@ func (c Counts) Lateness(before Counts) (left uint64, p50, p99, p999 int64) {
 			rest -= n
 		}
 	}
-	return left, p50, p99, p999
+	return left, p50, p99
 }
 
 // A frame may leave so far behind its time without being counted as late: this

@@ -183,8 +183,10 @@ func (p Page) trial(n *live.Now, at time.Time) []string {
 		then += "What this trial shows decides what follows."
 	case more > 0:
 		then += fmt.Sprintf("Then %d more; the run takes about %s longer.", more, left)
-	default:
+	case n.Next.Trials > 1:
 		then += fmt.Sprintf("It is the last one; about %s left.", left)
+	default:
+		then += fmt.Sprintf("About %s left.", left)
 	}
 	return []string{p.paint(plain.Cut(name, p.Width), bold), bar + " " + then}
 }

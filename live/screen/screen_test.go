@@ -86,14 +86,16 @@ func TestSlowTerminal(t *testing.T) {
 	}
 	_ = out.SetWriteDeadline(time.Time{})
 	stream, now := &live.Stream{}, &live.Now{}
-	past, r := stream.Read(0)
+	past, r := stream.Read()
 	done := make(chan error)
 	go func() { done <- Screen{In: in, Out: out}.Show(context.Background(), now, past, r) }()
 	for range 20 {
 		for range 500 { // more than a reader may be behind
 			stream.Publish(live.Event{Note: strings.Repeat("x", 50)})
 		}
-		time.Sleep(10 * time.Millisecond)
+		for deadline := time.Now().Add(10 * time.Second); len(r.C) > 0 && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
 	}
 	if r.Slow() {
 		t.Error("the screen fell behind")

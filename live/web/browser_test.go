@@ -24,6 +24,7 @@ import (
 	"pelt/model"
 	"pelt/plan"
 	"pelt/test/browser"
+	"pelt/test/sample"
 	"pelt/unit"
 )
 
@@ -180,6 +181,104 @@ func TestLivePage(t *testing.T) {
 	}
 }
 
+// A test that the server does not know any more is not asked for again.
+func TestLostTestPage(t *testing.T) {
+	stream := &live.Stream{}
+	s, test, h := watched(t, stream)
+	busy(stream)
+	tab := browser.Start(t)
+	do(t, tab, chromedp.Navigate(h.URL+"/test/"+test.ID+"?token="+s.Token))
+	until(t, tab, `document.querySelectorAll("#trials li").length === 1`)
+	s.tests.mu.Lock()
+	s.tests.list = nil
+	s.tests.mu.Unlock()
+	h.CloseClientConnections()
+	until(t, tab, `document.getElementById("problem").textContent === "The connection is lost; reload the page"`)
+}
+
+// hide makes a page take itself for one in the background, or not any more.
+func hide(t *testing.T, tab context.Context, hidden bool) {
+	t.Helper()
+	evaluate[bool](t, tab, fmt.Sprintf(`Object.defineProperty(document, "hidden", {value: %v, configurable: true});
+		document.dispatchEvent(new Event("visibilitychange"))`, hidden))
+}
+
+// A test that ends while its page is in the background is reported once the page is seen.
+func TestReportAfterBackground(t *testing.T) {
+	st, _ := storeOf(t)
+	id, stream := keep(t, st, sample.SmallSweep()), &live.Stream{}
+	test := Watch([]string{"sweep"}, stream, func() {})
+	s := serverOf(t, Options{Store: st, Watch: test})
+	h := httptest.NewServer(s)
+	t.Cleanup(h.Close)
+	tab := browser.Start(t)
+	do(t, tab, chromedp.Navigate(h.URL+"/test/"+test.ID+"?token="+s.Token))
+	hide(t, tab, true)
+	stream.Publish(live.Event{Done: &live.Done{Run: id}})
+	until(t, tab, `!document.getElementById("run").hidden`)
+	evaluate[bool](t, tab, painted)
+	hide(t, tab, false)
+	until(t, tab, `document.querySelector("#report th[aria-sort]") !== null`)
+}
+
+// The report of a run that goes on grows, but not under the keyboard; what was opened stays open, columns sort, and
+// what came while the page was in the background is not missed.
+func TestGrowingReport(t *testing.T) {
+	st, _ := storeOf(t)
+	d := sample.SmallSweep()
+	r, err := st.Create(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := len(d.Results) - 1
+	for _, x := range d.Results[:last] {
+		if err := r.Append(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := serverOf(t, Options{Store: st})
+	h := httptest.NewServer(s)
+	t.Cleanup(h.Close)
+	tab := browser.Start(t)
+	wrong := complaints(t, tab)
+	fetches := func(end string) string {
+		return fmt.Sprintf(`performance.getEntriesByType("resource").filter(e => e.name.endsWith(%q)).length`, end)
+	}
+	fetched := func(end string, least int) {
+		t.Helper()
+		until(t, tab, fmt.Sprintf("%s >= %d", fetches(end), least))
+		evaluate[bool](t, tab, painted)
+	}
+	do(t, tab, chromedp.Navigate(h.URL+"/run/"+r.ID()+"?token="+s.Token))
+	fetched("/size", 1)
+	const report = `document.querySelector("[data-growing]")`
+	evaluate[bool](t, tab, report+`.firstElementChild.old = true, `+report+`.querySelector("details").open = true`)
+	evaluate[bool](t, tab, report+`.querySelector("summary").focus() === undefined`)
+	if err := r.Append(d.Results[last]); err != nil {
+		t.Fatal(err)
+	}
+	fetched("/report", 1)
+	if !evaluate[bool](t, tab, report+`.firstElementChild.old && document.activeElement.tagName === "SUMMARY"`) {
+		t.Error("the report grew under the keyboard")
+	}
+	evaluate[bool](t, tab, `document.activeElement.blur() === undefined`)
+	until(t, tab, `!`+report+`.firstElementChild.old`)
+	if !evaluate[bool](t, tab, report+`.querySelector("details").open && !!`+report+`.querySelector("th[aria-sort]")`) {
+		t.Error("the report that has grown is closed, or does not sort")
+	}
+	hide(t, tab, true)
+	evaluate[bool](t, tab, report+`.firstElementChild.old = true`)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fetched("/size", evaluate[int](t, tab, fetches("/size"))+2)
+	hide(t, tab, false)
+	until(t, tab, `!`+report+`.firstElementChild.old`)
+	if list := wrong(); len(list) > 0 {
+		t.Errorf("the browser complained: %q", list)
+	}
+}
+
 // checkFigures: the page prints figures as package unit does.
 func checkFigures(t *testing.T, tab context.Context) {
 	for _, v := range []float64{0, 0.004, 0.0123, 0.5, 1, 1.005, 2.5, 9.99, 9.995, 12.25, 12.35, 99.94, 99.95, 100.5, 101.5, 999.4, 999.5, 1234, 122_500,
@@ -192,6 +291,9 @@ func checkFigures(t *testing.T, tab context.Context) {
 		if got, want := evaluate[string](t, tab, fmt.Sprintf("count(%d)", v)), unit.FormatCount(v); got != want {
 			t.Errorf("%d is printed as %q, want %q", v, got, want)
 		}
+	}
+	if got := evaluate[string](t, tab, "count(0.5)"); got != "" {
+		t.Errorf("half a packet is printed as %q", got)
 	}
 	want, _ := unit.FormatNamed("cpu_busy_ratio", 0.934)
 	if got := evaluate[string](t, tab, "share(0.934)"); got != want {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pelt/live"
+	"pelt/render/plain"
 	"pelt/unit"
 )
 
@@ -65,7 +66,7 @@ func (f *feed) take(e live.Event) {
 
 // flush sends a message of the events that wait; there may be more of them.
 func (f *feed) flush() error {
-	m := message{Events: f.wait[:min(len(f.wait), mostEvents)], Now: now{Verdict: f.now.Answers(), Losses: f.now.Losses()}}
+	m := message{Events: f.wait[:min(len(f.wait), mostEvents)], Now: now{Verdict: plain.Glue(f.now.Answers()), Losses: f.now.Losses()}}
 	if left, ok := f.now.Left(f.now.Time); ok {
 		m.Now.Left = unit.FormatMoment(left.Seconds())
 	}
@@ -97,12 +98,8 @@ func (f *feed) write(text string) error {
 
 // events sends what has happened in a test, and what happens, as server-sent events.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, t *Test) {
-	after := r.Header.Get("Last-Event-ID")
-	if after == "" {
-		after = r.URL.Query().Get("after")
-	}
-	sent, _ := strconv.ParseUint(after, 10, 64) // else from the beginning
-	past, reader := t.Stream.Read(0)            // all of them, to know how the test stands
+	sent, _ := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 64) // else from the beginning
+	past, reader := t.Stream.Read()                                     // all of them, to know how the test stands
 	defer reader.Close()
 	f := feed{w: w, rc: http.NewResponseController(w), sent: sent}
 	if len(past) > 0 && past[len(past)-1].ID < sent { // of another stream
@@ -122,6 +119,23 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, t *Test) {
 	}
 }
 
+// finish sends what has come by now: a test and its server end within a tick, and the page is to know how.
+func (f *feed) finish(reader *live.Reader) {
+	for more := true; more; {
+		var e live.Event
+		select {
+		case e, more = <-reader.C:
+			if more {
+				f.take(e)
+			}
+		default:
+			more = false
+		}
+	}
+	for len(f.wait) > 0 && f.flush() == nil {
+	}
+}
+
 // follow sends events until the last, or until the browser is gone or too slow.
 func (f *feed) follow(r *http.Request, reader *live.Reader) {
 	tick, beat := time.NewTicker(messageEvery), time.NewTicker(beatEvery)
@@ -131,6 +145,7 @@ func (f *feed) follow(r *http.Request, reader *live.Reader) {
 		var err error
 		select {
 		case <-r.Context().Done():
+			f.finish(reader)
 			return
 		case e, more := <-reader.C:
 			if open = more; open {

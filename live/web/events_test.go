@@ -2,12 +2,16 @@ package web
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,6 +96,25 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// The last event reaches a page also where the server ends right after the test.
+func TestEndOfServerTellsLast(t *testing.T) {
+	stream := &live.Stream{}
+	test := Watch(nil, stream, func() {})
+	s := serverOf(t, Options{Watch: test})
+	ctx, cancel := context.WithCancel(t.Context())
+	h := httptest.NewUnstartedServer(s)
+	h.Config.BaseContext = func(net.Listener) context.Context { return ctx }
+	h.Start()
+	t.Cleanup(h.Close)
+	answer := open(t, s, h, test, "")
+	stream.Publish(live.Event{Started: &live.Started{}})
+	stream.Publish(live.Event{Done: &live.Done{}})
+	cancel()
+	if ids, _, _ := messages(t, answer); fmt.Sprint(ids) != "[1 2]" {
+		t.Errorf("the page got %v, want 1 and 2", ids)
+	}
+}
+
 // No more than ten messages a second, whatever the test tells.
 func TestEventsAreJoined(t *testing.T) {
 	stream := &live.Stream{}
@@ -111,12 +134,26 @@ func TestEventsAreJoined(t *testing.T) {
 	}
 }
 
+// counted counts what is read.
+type counted struct {
+	io.ReadCloser
+	bytes atomic.Int64
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.ReadCloser.Read(b)
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
 // A browser that does not read is let go and told; another one misses nothing, and neither does the first when it
 // comes again.
 func TestSlowBrowser(t *testing.T) {
 	stream := &live.Stream{}
 	s, test, h := watched(t, stream)
 	slow, quick := open(t, s, h, test, ""), open(t, s, h, test, "")
+	read := &counted{ReadCloser: quick.Body}
+	quick.Body = read
 	got := make(chan []uint64)
 	go func() {
 		ids, _, _ := messages(t, quick)
@@ -126,8 +163,11 @@ func TestSlowBrowser(t *testing.T) {
 	text := strings.Repeat("long ", 200) // fills the buffers of the connection
 	for i := range events {
 		stream.Publish(live.Event{Note: text})
-		if i%500 == 0 {
-			time.Sleep(150 * time.Millisecond) // the quick one keeps up, with the race detector, too
+		for deadline := time.Now().Add(10 * time.Second); i%500 == 0 && time.Now().Before(deadline); {
+			if read.bytes.Load() >= int64(i*len(text)) { // the quick one keeps up
+				break
+			}
+			time.Sleep(time.Millisecond)
 		}
 	}
 	stream.Publish(live.Event{Done: &live.Done{}})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pelt/finding"
 	"pelt/model"
 	"pelt/plan"
 )
@@ -89,10 +90,13 @@ func (s *Server) ask(form url.Values) (a asked, err error) {
 			}
 		}
 	}
+	for _, text := range a.flags[linkField] {
+		if l, _, _ := model.ParseLink("", text); l.DistributionFile() != "" {
+			err = fmt.Errorf("--link: a distribution of a file is for the terminal: pages read no files")
+		}
+	}
 	switch {
 	case err != nil:
-	case strings.Contains(strings.Join(append(slices.Clone(a.flags[linkField]), a.flags["at"]...), " "), "=file:"):
-		err = fmt.Errorf("--link: a distribution of a file is for the terminal: pages read no files")
 	case a.flags["variant"] != nil && !strings.HasPrefix(a.target, "lab:"):
 		err = fmt.Errorf("--variant: of a real router is for the terminal: it runs commands there")
 	case a.target == "" || strings.HasPrefix(a.target, "-"):
@@ -153,7 +157,7 @@ func (s *Server) showForm(w http.ResponseWriter, status int, values url.Values, 
 	s.show(w, frame{Title: "New test", Here: "/new", Status: status, Scripts: []string{"form.js"},
 		Styles: []string{"test.css"}, Body: part("form.html", map[string]any{
 			"Offers": s.o.Offers, "Here": s.o.Offers[i], "Target": values.Get("target"), "Common": common, "More": more,
-			"Opened": opened, "Line": commandLine(a.args()), "Problem": wrong, "Yes": a.yes, "Tests": s.tests.all()})})
+			"Opened": opened, "Line": finding.CommandLine(a.args()), "Problem": wrong, "Yes": a.yes, "Tests": s.tests.all()})})
 }
 
 // checkTest tells what a form makes: its command, and what is wrong with it.
@@ -164,7 +168,7 @@ func (s *Server) checkTest(w http.ResponseWriter, r *http.Request) {
 	}
 	a, err := s.ask(r.PostForm)
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]string{"command": commandLine(a.args()), "problem": problem(err)})
+	_ = json.NewEncoder(w).Encode(map[string]string{"command": finding.CommandLine(a.args()), "problem": problem(err)})
 }
 
 // startTest starts the test of a form.

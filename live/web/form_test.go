@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/finding"
 	"pelt/plan"
 )
 
@@ -19,7 +20,7 @@ func offersOf(presets ...plan.Preset) (list []Offer) {
 }
 
 func TestForm(t *testing.T) {
-	s := serverOf(t, Options{Offers: offersOf(plan.Curve, plan.Control, plan.Router)})
+	s := serverOf(t, Options{Offers: offersOf(plan.Curve, plan.Control, plan.Router, plan.Soak)})
 	for _, c := range []struct{ form, command, problem string }{
 		{"test=curve&target=lab:direct", "pelt curve lab:direct", ""},
 		{"test=curve&target=nas&rate=10kpps&payload=64,100&code=otter-17-blue&yes=yes", "pelt curve nas --payload=64,100 --rate=10kpps --yes", ""},
@@ -30,6 +31,8 @@ func TestForm(t *testing.T) {
 		{"test=curve&target=nas&profile=trace=/etc/passwd", "pelt curve nas", "--profile: is for the terminal: pages give no flags that read files or run programs"},
 		{"test=cc&target=lab:direct&exec-server=id", "pelt cc lab:direct", "--exec-server: is for the terminal: pages give no flags that read files or run programs"},
 		{"test=cc&target=lab:direct&link=distribution=file:/etc/passwd", "pelt cc lab:direct --link=distribution=file:/etc/passwd", "--link: a distribution of a file is for the terminal: pages read no files"},
+		{"test=cc&target=lab:direct&link=jitter=1ms,distribution=+file:/p", "pelt cc lab:direct '--link=jitter=1ms,distribution= file:/p'", "--link: a distribution of a file is for the terminal: pages read no files"},
+		{"test=soak&target=lab:direct&at=1s:link=distribution=+file:/p", "pelt soak lab:direct '--at=1s:link=distribution= file:/p'", `--at: link "distribution= file:/p": a distribution from a file cannot be given while the link is there; want lab up --link distribution=file:/p`},
 		{"test=router&target=a..b&variant=x=reboot", "pelt router a..b --variant=x=reboot", "--variant: of a real router is for the terminal: it runs commands there"},
 		{"test=router&target=lab:router&variant=plain%0d%0arules=100", "pelt router lab:router --variant=plain --variant=rules=100", ""},
 		{"test=tune&target=nas", "pelt", `test: there is no "tune"`},
@@ -39,8 +42,18 @@ func TestForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		a, err := s.ask(form)
-		if got := commandLine(a.args()); got != c.command && a.offer.Command != "" || problem(err) != c.problem {
+		if got := finding.CommandLine(a.args()); got != c.command && a.offer.Command != "" || problem(err) != c.problem {
 			t.Errorf("%s:\n%s\n%q, want\n%s\n%q", c.form, got, problem(err), c.command, c.problem)
+		}
+	}
+}
+
+// Pages lead to the form only where it starts tests.
+func TestLinkToForm(t *testing.T) {
+	for want, offers := range map[bool][]Offer{true: offersOf(plan.Curve), false: nil} {
+		s := serverOf(t, Options{Offers: offers})
+		if got := strings.Contains(ask(s, "GET", "/", nil, nil).Body.String(), `href="/new"`); got != want {
+			t.Errorf("%d tests are offered; a link to the form: %v", len(offers), got)
 		}
 	}
 }

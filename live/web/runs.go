@@ -262,7 +262,8 @@ func (s *Server) showRun(w http.ResponseWriter, _ *http.Request, d *model.Docume
 	sum, _ := s.runs.find(d.ID)
 	f := frame{Title: Called(sum), Here: "/", Scripts: []string{"page.js"}, Body: template.HTML(render.Main(view.Run(d)))}
 	if sum.State == store.Running {
-		f.Scripts, f.Body = append(f.Scripts, "grow.js"), `<div data-growing="`+template.HTML(d.ID)+`">`+f.Body+`</div>`
+		f.Scripts = append(f.Scripts, "grow.js")
+		f.Body = `<div data-growing="` + template.HTML(template.HTMLEscapeString(d.ID)) + `">` + f.Body + `</div>`
 	}
 	f.Body = part("run.html", sum) + f.Body
 	s.show(w, f)

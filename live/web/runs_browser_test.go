@@ -59,6 +59,8 @@ func TestRunsInBrowser(t *testing.T) {
 	until("the token has left the address bar", `location.search === "" && document.querySelectorAll(".runs li").length === 3`)
 	looks(t, tab, "list")
 
+	do(`rows.firstElementChild.same = true; q.dispatchEvent(new Event("input"))`)
+	until("a list that is as before stays", `location.search === "?q=" && rows.firstElementChild.same`)
 	do(`q.value = "sweep"; q.dispatchEvent(new Event("input"))`)
 	until("search as you type", `count.textContent === "1 of 3 runs match." && rows.children.length === 1`)
 	do(`document.querySelector(".runs a").click()`)

@@ -20,7 +20,6 @@ import (
 	"sync"
 	"time"
 
-	"pelt/model"
 	"pelt/render"
 	"pelt/store"
 )
@@ -28,7 +27,6 @@ import (
 // Options are what a server needs.
 type Options struct {
 	Store *store.Store
-	Tool  model.Tool
 	// Code is what users type into a page; "": the address with the token in it lets them in.
 	Code        string
 	Offers      []Offer           // tests that users can start
@@ -197,6 +195,7 @@ type frame struct {
 	Status  int      // of HTTP; 0: 200
 	Here    string   // path of the navigation's entry that this page belongs to
 	Outside bool     // for those who are not let in: without navigation
+	Tests   bool     // can be started here
 	Scripts []string // names of assets
 	Styles  []string // ... beside the one of all pages
 	Body    template.HTML
@@ -214,6 +213,7 @@ func part(name string, data any) template.HTML {
 // show writes a page.
 func (s *Server) show(w http.ResponseWriter, f frame) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	f.Tests = len(s.o.Offers) > 0
 	if f.Status != 0 {
 		w.WriteHeader(f.Status)
 	}

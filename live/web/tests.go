@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"pelt/finding"
 	"pelt/live"
 )
 
@@ -36,13 +37,13 @@ type Test struct {
 	Stream *live.Stream
 	Stop   func() // asks it to end, and to report what was measured; any number of times
 
-	form url.Values // what started it here; nil: it was started elsewhere
-	over chan struct{}
+	form url.Values    // what started it here; nil: it was started elsewhere
+	over chan struct{} // closed when a test that was started here has ended
 }
 
 // Watch makes a test of this very process, which runs as long as the server does.
 func Watch(args []string, stream *live.Stream, stop func()) *Test {
-	return &Test{Line: commandLine(args), Stream: stream, Stop: stop, over: make(chan struct{})}
+	return &Test{Line: finding.CommandLine(args), Stream: stream, Stop: stop}
 }
 
 // Over reports whether the test has ended.
@@ -109,10 +110,8 @@ func (t *tests) start(args []string, code string, form url.Values) (*Test, error
 	}
 	c := &child{cmd: exec.Command(t.program, append(slices.Clone(args), "--json-lines", "-")...), patience: t.stopTime,
 		stream: &live.Stream{}, stopped: make(chan struct{}), over: make(chan struct{})}
-	if code != "" {
-		c.cmd.Env = append(os.Environ(), "PELT_CODE="+code)
-	}
-	one := &Test{Line: commandLine(args), Stream: c.stream, Stop: sync.OnceFunc(func() { close(c.stopped) }), form: form,
+	c.cmd.Env = append(os.Environ(), "PELT_CODE="+code) // also an empty one: this program's own is for no other host
+	one := &Test{Line: finding.CommandLine(args), Stream: c.stream, Stop: sync.OnceFunc(func() { close(c.stopped) }), form: form,
 		over: c.over}
 	begun := make(chan error)
 	go c.run(begun)
@@ -254,16 +253,4 @@ func (l *lastLines) why() string {
 		return l.rest
 	}
 	return l.lines[len(l.lines)-1]
-}
-
-// commandLine is a command as a user types it in a shell.
-func commandLine(args []string) string {
-	words := []string{"pelt"}
-	for _, a := range args {
-		if plain := strings.Trim(a, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-"); plain != "" || a == "" {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		words = append(words, a)
-	}
-	return strings.Join(words, " ")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/finding"
 	"pelt/live"
 )
 
@@ -64,7 +65,7 @@ func fakeTests(t *testing.T) *tests {
 
 // all are the events of a test until it ends.
 func all(t *Test) (list []live.Event) {
-	list, r := t.Stream.Read(0)
+	list, r := t.Stream.Read()
 	defer r.Close()
 	for e := range r.C {
 		if list = append(list, e); e.Done != nil && !t.Over() {
@@ -89,7 +90,7 @@ func TestChild(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events, r := one.Stream.Read(0)
+		events, r := one.Stream.Read()
 		for command != "wrong" && command != "noise" && len(events) == 0 { // it has begun
 			events = append(events, <-r.C)
 		}
@@ -115,13 +116,26 @@ func TestChild(t *testing.T) {
 	}
 }
 
+// The code of pelt web itself is offered to no target.
+func TestCodeOfForm(t *testing.T) {
+	list := fakeTests(t)
+	t.Setenv("PELT_CODE", "of-the-pages")
+	one, err := list.start([]string{"finish"}, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := all(one)[0].Started.Text; strings.Contains(text, "of-the-pages") {
+		t.Errorf("the test got the code of the pages: %s", text)
+	}
+}
+
 func TestEndOfServerStopsTest(t *testing.T) {
 	list := fakeTests(t)
 	one, err := list.start([]string{"wait"}, "", map[string][]string{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, r := one.Stream.Read(0)
+	_, r := one.Stream.Read()
 	<-r.C
 	r.Close()
 	list.close()
@@ -134,7 +148,7 @@ func TestEndOfServerStopsTest(t *testing.T) {
 }
 
 func TestCommandLine(t *testing.T) {
-	if got, want := commandLine([]string{"cc", "lab:direct", "--loss=0,1%", "--at=it's"}), `pelt cc lab:direct --loss=0,1% '--at=it'\''s'`; got != want {
+	if got, want := finding.CommandLine([]string{"cc", "lab:direct", "--loss=0,1%", "--at=it's"}), `pelt cc lab:direct --loss=0,1% '--at=it'\''s'`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // liveAssets are what a page needs that shows a test while it goes on.
-var liveAssets = frame{Here: "/new", Scripts: []string{"uplot.js", "grow.js", "live.js"}, Styles: []string{"uplot.css", "test.css"}}
+var liveAssets = frame{Here: "/new", Scripts: []string{"uplot.js", "page.js", "grow.js", "live.js"},
+	Styles: []string{"uplot.css", "test.css"}}
 
 func (s *Server) routeTests(mux *http.ServeMux) {
 	mux.HandleFunc("GET /new", s.newTest)

@@ -15,7 +15,7 @@ func Chart(c view.Chart, width, height float64) Picture {
 	if c.Hero {
 		p.Height = max(height, 300)
 	}
-	c = clean(c)
+	c = Clean(c)
 	if (c.Kind == view.Heat || c.Kind == view.Interval) && len(c.Series) > 1 {
 		c.Series = c.Series[:1]
 	}
@@ -35,7 +35,7 @@ func Chart(c view.Chart, width, height float64) Picture {
 }
 
 func Empty(c view.Chart) bool {
-	for _, s := range clean(c).Series {
+	for _, s := range Clean(c).Series {
 		if len(s.Points) > 0 {
 			return false
 		}
@@ -43,8 +43,8 @@ func Empty(c view.Chart) bool {
 	return true
 }
 
-// clean copies a chart without points that have no place on it, and with names that are safe to show.
-func clean(c view.Chart) view.Chart {
+// Clean copies a chart without points that have no place on it, and with names that are safe to show.
+func Clean(c view.Chart) view.Chart {
 	for _, a := range []*view.Axis{&c.X, &c.Y, &c.Z} {
 		a.Label = plain.Text(a.Label)
 		a.Categories = slices.Clone(a.Categories)

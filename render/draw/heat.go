@@ -22,8 +22,11 @@ func shade(v float64, a view.Axis, e extent, worded bool) float64 {
 		v, low, high = math.Log(v), math.Log(low), math.Log(high)
 	}
 	share := 1.0
-	if high > low {
+	switch {
+	case high > low:
 		share = clamp((v-low)/(high-low), 0, 1)
+	case v == 0: // nothing anywhere
+		share = 0
 	}
 	if worded {
 		return faint + (strong-faint)*share
@@ -56,7 +59,7 @@ func heat(p *Picture, c view.Chart) {
 		p.box(x+pad, y+pad, column-2*pad, row-2*pad,
 			Shape{Radius: min(4, 0.2*row), Fill: ink, Opacity: shade(q.Z, c.Z, e, worded), Tip: q.Name})
 		if worded {
-			cellFigure(p, c.Z.Unit.Format(q.Z), x+column/2, y+row/2, column-6, q.Z == e.high)
+			cellFigure(p, c.Z.Unit.Format(q.Z), x+column/2, y+row/2, column-6, q.Z == e.high && e.high > e.low)
 		}
 	}
 	if !worded && !e.empty() {

@@ -93,3 +93,12 @@ func TestRows(t *testing.T) {
 		t.Errorf("rows of %v sections; want %v", got, want)
 	}
 }
+
+// TestShade: the greatest figure is the darkest, but nothing is dark where all are zero.
+func TestShade(t *testing.T) {
+	for _, c := range []struct{ v, low, high, want float64 }{{0, 0, 0, faint}, {3, 3, 3, strong}, {0, 0, 4, faint}, {4, 0, 4, strong}} {
+		if got := shade(c.v, view.Axis{}, extent{c.low, c.high}, true); got != c.want {
+			t.Errorf("%v of %v to %v: %v, want %v", c.v, c.low, c.high, got, c.want)
+		}
+	}
+}

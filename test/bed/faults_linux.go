@@ -130,6 +130,25 @@ func (n *Node) FragmentShot(name string) {
 	}))
 }
 
+// LoseTo drops at random one of so many UDP packets that come in at a device for an IPv4 address; so many is a power of 2.
+func (n *Node) LoseTo(name string, to netip.Addr, oneOf int32) {
+	n.T.Helper()
+	n.filter(name, netlink.HANDLE_MIN_INGRESS, load(n.T, ebpf.SchedCLS, asm.Instructions{
+		asm.Mov.Reg(asm.R6, asm.R1),
+		asm.LoadAbs(14+9, asm.Byte), // protocol
+		asm.JNE.Imm(asm.R0, unix.IPPROTO_UDP, "pass"),
+		asm.LoadAbs(14+16, asm.Word), // destination
+		asm.JNE.Imm(asm.R0, int32(binary.BigEndian.Uint32(to.AsSlice())), "pass"),
+		asm.FnGetPrandomU32.Call(),
+		asm.And.Imm(asm.R0, oneOf-1),
+		asm.JNE.Imm(asm.R0, 0, "pass"),
+		asm.Mov.Imm(asm.R0, 2), // TC_ACT_SHOT
+		asm.Return(),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol("pass"),
+		asm.Return(),
+	}))
+}
+
 func (n *Node) filter(name string, parent uint32, p *ebpf.Program) {
 	n.T.Helper()
 	n.Link(name, func(l netlink.Link) error {

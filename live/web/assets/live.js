@@ -23,7 +23,8 @@ const human = (v, names) => {
   return text + " " + names[i];
 };
 const pps = v => human(v, ["pps", "kpps", "Mpps", "Gpps"]);
-const count = v => Math.round(v).toString().replace(/\B(?=(\d{3})+$)/g, " ");
+// count prints whole packets; an axis has other values, too.
+const count = v => Number.isInteger(v) ? v.toString().replace(/\B(?=(\d{3})+$)/g, " ") : "";
 const share = v => (100 * v).toFixed(0) + " %";
 
 const clock = v => new Date(1000 * v).toTimeString().slice(0, 8);
@@ -103,17 +104,20 @@ class Chart {
     list.prepend(item);
     if (list.children.length > mostTold) list.lastChild.remove();
   };
-  let next, began = 0, run = "", reported = 0, wait = 0;
+  let next, began = 0, counted = false, run = "", reported = 0, wait = 0;
 
   // report fetches what the run's page shows by now, at most once in ten seconds.
   const report = () => {
     if (!run || wait) return;
     wait = setTimeout(async () => {
-      reported = Date.now();
-      if (!document.hidden) await grow(element("report"), run).catch(() => {});
+      if (!document.hidden) {
+        reported = Date.now();
+        await grow(element("report"), run).catch(() => {});
+      }
       wait = 0;
     }, Math.max(0, reported + 10000 - Date.now()));
   };
+  document.addEventListener("visibilitychange", report);
 
   const cores = new Map(); // "node core" to its bar
   const core = s => {
@@ -147,10 +151,17 @@ class Chart {
     else if (e.next) {
       next = e.next;
       began = now;
+      counted = false;
       rates.gap(began);
       losses.gap(began);
     } else if (e.sample) sample(e.sample);
-    else if (e.account && next) for (const [flow, lost] of Object.entries(e.lost || {})) losses.add(flow, moment(e.account.elapsed_s), lost);
+    else if (e.account && next) {
+      for (const [flow, lost] of Object.entries(e.lost || {})) {
+        if (!counted) losses.add(flow, moment(0), 0); // a line has two ends, also of a trial of a second
+        losses.add(flow, moment(e.account.elapsed_s), lost);
+      }
+      counted = true;
+    }
     else if (e.trial) {
       told(element("trials"), e.trial.number + "  " + e.trial.text);
       next = undefined;
@@ -164,7 +175,7 @@ class Chart {
   const end = done => {
     source.close();
     next = undefined;
-    say(element("status"), done.error || "The test has ended");
+    say(element("status"), done.error === "stopped" ? "The test was stopped" : done.error || "The test has ended");
     element("stop").hidden = true;
     if (element("again")) element("again").hidden = false;
     if (!done.run) return;
@@ -189,7 +200,8 @@ class Chart {
     element("progress").value = next ? Math.min(1, (at - began) / (next.warmup_s + next.measured_s)) : 0;
   };
   source.addEventListener("slow", e => say(element("problem"), e.data));
-  source.onerror = () => { if (source.readyState !== EventSource.CLOSED) say(element("problem"), "The connection is lost; it is tried again"); };
+  source.onerror = () => say(element("problem"), "The connection is lost; " +
+    (source.readyState === EventSource.CLOSED ? "reload the page" : "it is tried again"));
   for (const name of ["stop", "again"]) if (element(name)) element(name).addEventListener("submit", e => {
     e.submitter.disabled = true;
   });

@@ -37,6 +37,7 @@
       const answer = await fetch(address, {signal: mine.signal});
       if (!answer.ok) throw new Error("the server answered " + answer.status);
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      for (const box of page.querySelectorAll("#rows input")) box.removeAttribute("name"); // as show does
       history.replaceState(null, "", address);
       for (const id of ["removals", "count", "rows"]) {
         const from = page.getElementById(id);

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -222,5 +223,102 @@ func TestThreeFaults(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("lines %q, want %q in %s", got, want, text(f.Ledger))
+	}
+}
+
+// start runs pelt in a node of the lab until a test ends.
+func (l lab) start(t *testing.T, node string, args ...string) {
+	t.Helper()
+	c := l.inNode(node, args...)
+	var said bytes.Buffer
+	c.Stdout, c.Stderr = &said, &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Process.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+		if err := c.Wait(); t.Failed() {
+			t.Logf("pelt %s: %v\n%s", strings.Join(args, " "), err, said.String())
+		}
+	})
+}
+
+// hosts waits until pelt hosts at the sender says a word.
+func (l lab) hosts(t *testing.T, code, want string) {
+	t.Helper()
+	var out []byte
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if out, _ = l.inNode("sender", "hosts", code).CombinedOutput(); bytes.Contains(out, []byte(want)) {
+			return
+		}
+	}
+	t.Fatalf("pelt hosts: no %q in %s", want, out)
+}
+
+// inNode is a command of pelt in a node of the lab.
+func (l lab) inNode(node string, args ...string) *exec.Cmd {
+	return l.command(append([]string{"lab", "exec", l.name, node, "--", binary}, args...)...)
+}
+
+// Whoever sets the time of a fleet's hosts changes nothing of a mesh: its cycles begin when they should, and no packet
+// counts as lost or as hours late.
+func TestTimeIsSet(t *testing.T) {
+	l := newLab(t)
+	const every, cycles, code = 5 * time.Second, 3, "--code=heron-58-umber-otter-17-slate"
+	l.start(t, "sender", "hub", code)
+	l.hosts(t, code, "no host has joined")
+	l.start(t, "sender", "join", "198.18.0.1", code, "--name", "near")
+	l.hosts(t, code, "near")
+	l.start(t, "receiver", "join", "198.18.0.1", code, "--name", "far")
+	l.hosts(t, code, "far")
+	mesh := l.inNode("sender", "mesh", "fleet:near,far", code, "--rate", "200pps", "--time", "1s", "--json", "-",
+		"--every", every.String(), "--for", (cycles * every).String())
+	var out, said bytes.Buffer
+	mesh.Stdout, mesh.Stderr = &out, &said
+	began := time.Now()
+	if err := mesh.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- mesh.Wait() }()
+	set := time.NewTicker(time.Second)
+	defer set.Stop()
+	var ahead time.Duration
+	var err error
+	for running := true; running; {
+		step := time.Hour
+		if ahead > 0 {
+			step = -2 * time.Hour
+		}
+		select {
+		case <-set.C:
+		case err = <-ended:
+			step, running = -ahead, false
+		}
+		now := unix.NsecToTimespec(time.Now().Add(step).UnixNano())
+		if err := unix.ClockSettime(unix.CLOCK_REALTIME, &now); err != nil {
+			t.Fatal(err)
+		}
+		ahead += step
+	}
+	took := time.Since(began)
+	var doc model.Document
+	if err := errors.Join(err, json.Unmarshal(out.Bytes(), &doc)); err != nil {
+		t.Fatalf("%v\n%s", err, said.String())
+	}
+	if took < (cycles-1)*every || took > (cycles+1)*every || len(doc.Results) != cycles {
+		t.Errorf("%d cycles in %v, want %d, one each %v\n%s", len(doc.Results), took, cycles, every, said.String())
+	}
+	for _, r := range doc.Results {
+		if r.State != model.Valid || len(r.Flows) != 2 {
+			t.Errorf("cycle %d is %s: %s", r.Repeat, r.State, text(r.Why))
+		}
+		for _, f := range r.Flows {
+			if f.Attempted < 190 || f.Lost != 0 || f.Duplicates != 0 || f.Delay == nil || f.Delay.Min < 0 || f.Delay.Max > 1e9 {
+				t.Errorf("cycle %d, %s: %s", r.Repeat, f.Name, text(f))
+			}
+		}
 	}
 }

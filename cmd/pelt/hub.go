@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pelt/finding"
+	"pelt/fleet"
+	"pelt/run"
+	"pelt/store"
+)
+
+func newHub() *cobra.Command {
+	var listen, code, codeFile string
+	var port int
+	c := &cobra.Command{
+		Use:   "hub",
+		Short: "Be where the hosts of a fleet meet",
+		Long: `hub is where hosts join (pelt join) and where tests of a fleet find them. It prints the line to
+paste on each host, with a code that stays the same when the hub starts again. The hub sends
+and receives no test packets.`,
+		Example: `  pelt hub
+  pelt mesh fleet: --rate 1kpps --time 10s`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			at, err := listenAddress(listen)
+			if err != nil {
+				return err
+			}
+			if port < 1 || port > 65535 {
+				return usagef("--port: want 1 to 65535, not %d", port)
+			}
+			if code, err = codeOf(code, codeFile); err == nil && code == "" {
+				code, err = hubCode(true)
+			}
+			switch {
+			case err != nil:
+				return err
+			case len(code) < 8:
+				return usagef("--code: want at least 8 characters")
+			}
+			h, err := fleet.StartHub(fleet.HubConfig{Listen: netip.AddrPortFrom(at, uint16(port)), Code: code,
+				KeepCode: true, Joins: true, Events: teller(c)})
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(c.OutOrStdout(), hubInvitation(at, port, code))
+			<-c.Context().Done()
+			return h.Close()
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&listen, "listen", "", "`ADDRESS` to listen on (default: every address)")
+	f.IntVar(&port, "port", fleet.DefaultPort, "control `PORT`")
+	f.StringVar(&code, "code", "", "use this `CODE`, not the hub's own (or $PELT_CODE)")
+	f.StringVar(&codeFile, "code-file", "", "read the code from `FILE`")
+	return c
+}
+
+// hubCode is the code of this host's own hub, which is made once, if asked for, and kept. As it counts for long, it is
+// two codes in one.
+func hubCode(make bool) (string, error) {
+	dir, err := store.Dir()
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "hub-code")
+	b, err := os.ReadFile(file)
+	code := strings.TrimSpace(string(b))
+	switch {
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("the hub's code: %w", err)
+	case code != "" || !make: // an empty file is one that a full disk did not take
+		return code, nil
+	}
+	first, err := fleet.NewCode()
+	if err != nil {
+		return "", err
+	}
+	second, err := fleet.NewCode()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	code = first + "-" + second
+	if err == nil {
+		err = os.WriteFile(file, []byte(code+"\n"), 0o600)
+	}
+	return code, err
+}
+
+func hubInvitation(at netip.Addr, port int, code string) string {
+	addresses := []netip.Addr{at}
+	if !at.IsValid() || at.IsUnspecified() {
+		addresses = ownAddresses()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "pelt hub: control on %d/tcp\n\nOn each host of the fleet, paste, with a name of its own:\n", port)
+	for i, a := range addresses {
+		if i == 1 {
+			fmt.Fprintln(&b, "\nor, if that address is not the one it reaches:")
+		}
+		fmt.Fprintf(&b, "\n    pelt join %s --code %s --name NAME\n", targetText(a, port), finding.ShellWord(code))
+	}
+	local := ""
+	switch loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1}); {
+	case at.IsValid() && !at.IsUnspecified():
+		local = " --hub " + targetText(at, port)
+	case port != fleet.DefaultPort:
+		local = " --hub " + targetText(loopback, port)
+	}
+	fmt.Fprintf(&b, "\nThen, here: pelt hosts%s\nCtrl-C ends the hub; hosts come back when it starts again.\n", local)
+	return b.String()
+}
+
+// hubFlags say where the hub of a fleet is.
+type hubFlags struct {
+	run.Hub
+	code, codeFile string
+}
+
+func (h *hubFlags) register(s *pflag.FlagSet) {
+	s.StringVar(&h.Address, "hub", "", "fleet: `HOST[:PORT]` of the pelt hub (default: this host, or $PELT_HUB)")
+	s.StringVar(&h.NATS, "nats", "", "fleet: `URLS` of NATS servers of yours in place of a hub")
+	s.StringVar(&h.Credentials, "creds", "", "fleet: `FILE` with the credentials for these")
+}
+
+// settled finds where the hub is, and returns its code: without another one that of this host's own hub.
+func (h *hubFlags) settled() (string, error) {
+	switch {
+	case h.NATS != "" && h.Address != "":
+		return "", usagef("--nats: give it or --hub, not both")
+	case h.NATS != "":
+		return "", nil
+	case h.Credentials != "":
+		return "", usagef("--creds: is for --nats")
+	case h.Address == "":
+		h.Address = os.Getenv("PELT_HUB")
+	}
+	code, err := codeOf(h.code, h.codeFile)
+	if err == nil && code == "" {
+		code, err = hubCode(false)
+	}
+	return code, err
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pelt/internal/testenv"
+	"pelt/lab"
+)
+
+// A command whose terminal is gone ends as at Ctrl-C.
+func TestHangUp(t *testing.T) {
+	t.Setenv("PELT_DATA", t.TempDir())
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGHUP) // or the test would end instead
+	defer signal.Stop(heard)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	_ = free.Close()
+	said, out := io.Pipe()
+	code := make(chan int)
+	go func() {
+		defer out.Close()
+		code <- execute([]string{"hub", "--listen", "127.0.0.1", "--port", port, "--code", "tiger-42-amber"}, out, io.Discard)
+	}()
+	if _, err := said.Read(make([]byte, 4096)); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case got := <-code:
+		if got != exitOK {
+			t.Errorf("code %d", got)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("SIGHUP does not end it")
+	}
+}
+
+// A lab that cannot be asked is listed, and why.
+func TestLabListTellsWhy(t *testing.T) {
+	name := fmt.Sprintf("mute-%d", os.Getpid())
+	mute, err := net.Listen("unix", fmt.Sprintf("@pelt/lab/%d/%s", os.Geteuid(), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	go func() {
+		for {
+			c, err := mute.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.Close()
+		}
+	}()
+	var out, wrong bytes.Buffer
+	if code := execute([]string{"lab", "list"}, &out, &wrong); code != exitOK || !strings.Contains(out.String(), name) ||
+		!strings.Contains(wrong.String(), "pelt: lab "+name+": ask the holder of lab "+name) {
+		t.Errorf("code %d\n%s\n%s", code, out.String(), wrong.String())
+	}
+	out.Reset()
+	var list []lab.Info
+	code := execute([]string{"lab", "list", "--json", "-"}, &out, &wrong)
+	err = json.Unmarshal(out.Bytes(), &list)
+	i := slices.IndexFunc(list, func(l lab.Info) bool { return l.Name == name })
+	if code != exitOK || err != nil || i < 0 || list[i].Error == "" || !strings.Contains(out.String(), `"topology": ""`) {
+		t.Errorf("code %d, %v\n%s", code, err, out.String())
+	}
+}
+
+// What was seen stands in the file while the watch goes on.
+func TestDropsFileGrows(t *testing.T) {
+	testenv.Root(t)
+	file := filepath.Join(t.TempDir(), "drops.json")
+	code := make(chan int, 1)
+	var wrong bytes.Buffer
+	go func() {
+		code <- execute([]string{"drops", "--json", file, "--interval", "100ms", "--time", "3s"}, io.Discard, &wrong)
+	}()
+	grew := false
+	for {
+		select {
+		case got := <-code:
+			text, _ := os.ReadFile(file)
+			if got != exitOK || !grew || !strings.Contains(string(text), `"sum":true`) {
+				t.Errorf("code %d, grew %v\n%s\n%s", got, grew, wrong.String(), text)
+			}
+			return
+		case <-time.After(10 * time.Millisecond):
+			text, _ := os.ReadFile(file)
+			grew = grew || strings.Contains(string(text), "\n") && !strings.Contains(string(text), `"sum":true`)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package finding
+
+import (
+	"cmp"
+	"slices"
+
+	"pelt/table"
+)
+
+// way is what one host of a mesh sent to another, over all cycles.
+type way struct {
+	table.Group
+	from, to   string
+	sent, lost float64
+	bad        bool // it loses more than is usual in this mesh, or changed
+}
+
+func (w way) share() float64 { return w.lost / w.sent }
+
+// MeshWays are the groups of a mesh's usable rows: one for each host that sent to another.
+func MeshWays(rows []table.Row) []table.Group {
+	return table.By(Usable(rows), table.KeyOf("from"), table.KeyOf("to"))
+}
+
+func waysOf(rows []table.Row) (ways []way) {
+	var shares []float64
+	for _, g := range MeshWays(rows) {
+		w := way{Group: g, from: g.Level("from").Text, to: g.Level("to").Text, sent: g.Sum("attempted_packets"),
+			lost: g.Sum("lost_packets")}
+		ways, shares = append(ways, w), append(shares, w.share())
+	}
+	usual := medianOf(shares) + table.MetricOf("loss_ratio").Resolution
+	for i, w := range ways {
+		ways[i].bad = w.above(usual, len(ways))
+	}
+	return ways
+}
+
+// above reports whether a way loses more than a share beyond chance: if that was its true share, one of so many
+// ways would lose as many packets in one mesh of twenty at most.
+func (w way) above(share float64, ways int) bool {
+	return w.share() > share && binomialTail(int(w.sent), int(w.lost), share)*float64(ways) <= mostAlarm
+}
+
+// Mesh says which pairs lose packets: first hosts that lose with nearly all others, then what these do not explain.
+func Mesh(rows []table.Row) []Finding {
+	ways := waysOf(rows)
+	if len(ways) == 0 {
+		return nil
+	}
+	hosts, rest := badHosts(ways)
+	out := append([]Finding{meshAnswer(ways, hosts)}, hostFindings(hosts)...)
+	out = append(out, badPairs(rest, ways)...)
+	out = append(append(out, unmeasured(rows)...), meshChanges(rows, ways)...)
+	how := say("mesh.rounds", SetUp)
+	if rows[0].Doc.Plan.AtOnce {
+		how = say("mesh.once", Doubt)
+	}
+	return append(out, how, nextOf("mesh.page", rows[0].Doc))
+}
+
+func meshAnswer(ways []way, hosts []side) Finding {
+	lossy := only(ways, func(w way) bool { return w.above(lossless, len(ways)) })
+	worst := slices.MaxFunc(ways, func(a, b way) int { return cmp.Compare(a.share(), b.share()) })
+	names, sent, cycles := map[string]bool{}, 0.0, 0
+	for _, w := range ways {
+		names[w.from], names[w.to], sent, cycles = true, true, sent+w.sent, max(cycles, len(w.Rows))
+	}
+	f := worst.tell("mesh.lost", Answer)
+	if len(hosts) > 0 { // whose answers say where
+		f = f.word("place", "")
+	}
+	if cycles > 1 {
+		f = f.number("cycles_count", "", float64(cycles))
+	}
+	switch {
+	case worst.lost == 0:
+		f.Code = "mesh.whole"
+	case len(lossy) == 0:
+		f.Code = "mesh.fine"
+	}
+	return f.number("pairs_count", "", float64(len(ways))).number("pairs_count", "lossy", float64(len(lossy))).
+		number("hosts_count", "", float64(len(names))).number("loss_ratio", "most", lossless).
+		number("attempted_packets", "", sent)
+}
+
+// tell says what a way lost, and where it lost most.
+func (w way) tell(code string, level Level) Finding {
+	return say(code, level, w.Group).word("from", w.from).word("to", w.to).word("place", mostLost(w.Rows, "")).
+		number("loss_ratio", "", w.share())
+}
+
+// mostLost is where most of some rows' packets were lost, at a host if any were lost there; "" is not known.
+func mostLost(rows []table.Row, host string) string {
+	losses := Losses(rows)
+	if there := only(losses, func(l Loss) bool { return l.Host == host }); len(there) > 0 {
+		losses = there
+	}
+	if len(losses) == 0 || losses[0].Layer == table.Unattributed {
+		return ""
+	}
+	return losses[0].Text
+}
+
+// side is a host with all ways into it, or all out of it.
+type side struct {
+	host string
+	into bool
+	ways []way
+}
+
+func (s side) has(w way) bool { return s.into && w.to == s.host || !s.into && w.from == s.host }
+
+func badOf(ways []way) int { return len(only(ways, func(w way) bool { return w.bad })) }
+
+// badHosts names the sides to blame, the surest first, and returns the ways that these do not explain.
+func badHosts(ways []way) (hosts []side, rest []way) {
+	for rest = ways; ; {
+		s, found := surest(rest)
+		if !found {
+			return hosts, rest
+		}
+		hosts, rest = append(hosts, s), only(rest, func(w way) bool { return !s.has(w) })
+	}
+}
+
+// nearlyAll is the share of a host's ways that are bad if the host is: a trial is short, so one may be spared. Where
+// fewer are bad, a part of their paths is what they have in common, not the host.
+const nearlyAll = 0.75
+
+// surest is the side of which nearly all ways are bad that is least to be expected by chance, if its ways were
+// bad as often as those beside it.
+func surest(ways []way) (host side, found bool) {
+	var sides []side
+	for _, w := range ways {
+		for _, s := range []side{{host: w.to, into: true}, {host: w.from}} {
+			if !slices.ContainsFunc(sides, func(o side) bool { return o.host == s.host && o.into == s.into }) {
+				s.ways = only(ways, s.has)
+				sides = append(sides, s)
+			}
+		}
+	}
+	least := mostAlarm
+	for _, s := range sides {
+		all, bad := len(s.ways), badOf(s.ways)
+		// Laplace's rule of succession: what was not seen among few is not impossible.
+		usual := float64(badOf(ways)-bad+1) / float64(len(ways)-all+2)
+		chance := binomialTail(all, bad, usual) * float64(len(sides))
+		if float64(bad) >= nearlyAll*float64(all) && chance < least {
+			host, found, least = s, true, chance
+		}
+	}
+	return host, found
+}
+
+// hostFindings tell of hosts that lose with nearly all others. Their packets lie on the ways of all others, which
+// are not to blame.
+func hostFindings(hosts []side) (out []Finding) {
+	at := map[string]int{}
+	for _, s := range hosts {
+		var rows []table.Row
+		var shares []float64
+		for _, w := range s.ways {
+			rows, shares = append(rows, w.Rows...), append(shares, w.share())
+		}
+		code, role := "mesh.from", "from"
+		if s.into {
+			code, role = "mesh.into", "into"
+		}
+		f := say(code, Answer).word("host", s.host).word("place", mostLost(rows, s.host)).
+			number("loss_ratio", role, medianOf(shares)).number("pairs_count", role, float64(len(s.ways))).
+			number("pairs_count", role+"-lossy", float64(badOf(s.ways)))
+		if i, named := at[s.host]; named {
+			out[i].Code, out[i].Numbers = "mesh.both", append(out[i].Numbers, f.Numbers...)
+			continue
+		}
+		at[s.host] = len(out)
+		out = append(out, f)
+	}
+	return firstOf(out, "mesh.hosts-more")
+}
+
+// badPairs tell of ways that lose packets without a host to blame. One of all the ways leads back.
+func badPairs(rest, all []way) (out []Finding) {
+	bad := only(rest, func(w way) bool { return w.bad })
+	slices.SortStableFunc(bad, func(a, b way) int { return cmp.Compare(b.share(), a.share()) })
+	for i, w := range bad {
+		back := func(o way) bool { return o.from == w.to && o.to == w.from }
+		if slices.ContainsFunc(bad[:i], back) {
+			continue // told with the other way
+		}
+		f := w.tell("mesh.oneway", Fact)
+		if i := slices.IndexFunc(all, back); i >= 0 {
+			if f = f.number("loss_ratio", "back", all[i].share()); all[i].bad {
+				f.Code = "mesh.pair"
+			}
+		}
+		out = append(out, f)
+	}
+	return firstOf(out, "mesh.more")
+}
+
+// mostTold is how many findings of one kind are told one by one.
+const mostTold = 4
+
+func firstOf(found []Finding, more string) []Finding {
+	n := len(found)
+	if n <= mostTold {
+		return found
+	}
+	return append(found[:mostTold-1], say(more, found[n-1].Level).number("more_count", "", float64(n-mostTold+1)))
+}

@@ -1,0 +1,214 @@
+package finding
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"pelt/model"
+	"pelt/table"
+)
+
+// unmeasured tells which hosts and pairs could not be measured the last time that it was tried, since when, and why.
+func unmeasured(rows []table.Row) []Finding {
+	var missing []table.Group
+	measured, of := map[string]bool{}, map[string][]table.Row{} // by host
+	for _, g := range table.By(rows, table.KeyOf("pair")) {
+		a, b, _ := model.PairHosts(g.Level("pair").Text)
+		switch newest := g.Rows[len(g.Rows)-1].Trial; {
+		case newest.State == model.Valid:
+			measured[a], measured[b] = true, true
+		case newest.State == model.Invalid:
+			missing = append(missing, g)
+			of[a], of[b] = append(of[a], g.Rows...), append(of[b], g.Rows...)
+		}
+	}
+	var hosts, pairs []Finding
+	gone := map[string]bool{}
+	for _, g := range missing {
+		host, other, _ := model.PairHosts(g.Level("pair").Text)
+		if measured[host] {
+			host, other = other, host
+		}
+		if measured[other] && !measured[host] && !gone[host] {
+			gone[host] = true
+			hosts = append(hosts, missed("mesh.gone", of[host]).word("host", host))
+		}
+	}
+	for _, g := range missing {
+		if a, b, _ := model.PairHosts(g.Level("pair").Text); !gone[a] && !gone[b] {
+			pairs = append(pairs, missed("mesh.unmeasured", g.Rows).word("from", a).word("to", b))
+		}
+	}
+	return append(firstOf(hosts, "mesh.gone-more"), firstOf(pairs, "mesh.unmeasured-more")...)
+}
+
+// missed says why some rows' pairs have no figures, and since when if they had some before.
+func missed(code string, rows []table.Row) Finding {
+	before := -1
+	for _, r := range rows {
+		if r.Valid() {
+			before = max(before, r.Trial.Repeat)
+		}
+	}
+	newest := rows[len(rows)-1].Trial
+	f := say(code, Doubt).word("why", newest.Why.String())
+	for _, reason := range newest.Why {
+		if reason.Code == model.PairUnmeasured {
+			f = f.word("why", reason.Text)
+		}
+	}
+	if before >= 0 {
+		f = f.word("since", cycleBegin(rows, before+1))
+	}
+	return f
+}
+
+// cycleBegin is when the first of some rows' trials of a cycle began.
+func cycleBegin(rows []table.Row, cycle int) string {
+	first := rows[len(rows)-1].Trial
+	for _, r := range rows {
+		if r.Trial.Repeat == cycle && r.Trial.Started.Before(first.Started) {
+			first = r.Trial
+		}
+	}
+	return first.Started.UTC().Format("2 January, 15:04 UTC")
+}
+
+// MeshDelay is the metric of a mesh's delays: one way if as many rows have it, else of round trips.
+func MeshDelay(rows []table.Row) string {
+	g := table.Group{Rows: rows}
+	if n := g.Stat(table.MetricOf("delay_p50_ns")).N; n > 0 && n >= g.Stat(table.MetricOf("round_trip_p50_ns")).N {
+		return "delay_p50_ns"
+	}
+	return "round_trip_p50_ns"
+}
+
+// MeshSeries are a metric of one way in each cycle; NaN: nothing was measured.
+func MeshSeries(g table.Group, metric string) model.Series {
+	d, cycles := g.Rows[0].Doc, 0
+	for i := range d.Results {
+		cycles = max(cycles, d.Results[i].Repeat+1)
+	}
+	s := model.Series{Metric: metric, StepSeconds: d.Plan.EverySeconds, Values: make([]float64, cycles)}
+	for i := range s.Values {
+		s.Values[i] = math.NaN()
+	}
+	for _, r := range g.Rows {
+		if v, ok := table.MetricOf(metric).Value(r); ok && r.Valid() {
+			s.Values[r.Trial.Repeat] = v
+		}
+	}
+	return s
+}
+
+// shift is a change of a way's level at a cycle.
+type shift struct {
+	way
+	cycle         int
+	before, after float64
+}
+
+func (s shift) rises() bool { return s.after > s.before }
+
+// meshChanges searches the cycles of all ways as the seconds of a trial are searched. The last change is told first.
+// Ways that change together are told together if a host has nearly all of them.
+func meshChanges(rows []table.Row, ways []way) (out []Finding) {
+	if rows[0].Doc.Plan.EverySeconds <= 0 {
+		return nil
+	}
+	for _, metric := range []string{"loss_ratio", MeshDelay(rows)} {
+		shifts := shiftsOf(ways, metric)
+		for len(shifts) > 0 {
+			first, n := shifts[0], 1
+			for n < len(shifts) && shifts[n].cycle <= first.cycle+1 && shifts[n].rises() == first.rises() {
+				n++
+			}
+			out = append(out, together(shifts[:n], ways, metric)...)
+			shifts = shifts[n:]
+		}
+	}
+	cycle := func(f Finding) int { n, _ := f.Number("cycles_count", "before"); return int(n) }
+	slices.SortStableFunc(out, func(a, b Finding) int { return cycle(b) - cycle(a) })
+	if len(out) > 0 {
+		out[0].Level = Answer
+	}
+	return firstOf(out, "mesh.changes-more")
+}
+
+// shiftsOf are the shifts of all ways in a metric, in the order of cycles.
+func shiftsOf(ways []way, metric string) (out []shift) {
+	var o odds
+	tracks, scale := map[int]*track{}, make([]float64, len(ways))
+	for i, w := range ways {
+		s, use := MeshSeries(w.Group, metric), timeSeries
+		scale[i] = 1
+		if metric == "loss_ratio" { // as lost packets a second, which come by chance as Poisson has it
+			use, scale[i] = lossSeries, w.sent/float64(len(w.Rows))/s.StepSeconds
+		}
+		for j := range s.Values {
+			s.Values[j] *= scale[i]
+		}
+		if seconds, ok := lasted(s); ok {
+			o.series, o.seconds = o.series+2, max(o.seconds, seconds) // two metrics are searched
+			tracks[i] = newTrack(s, use)
+		}
+	}
+	for i, w := range ways {
+		if tracks[i] == nil {
+			continue
+		}
+		moves, _ := tracks[i].moves(o)
+		for _, m := range moves {
+			x := shift{w, tracks[i].place[m.from], m.before / scale[i], m.after / scale[i]}
+			if metric != "loss_ratio" || math.Abs(x.after-x.before) > table.MetricOf(metric).Resolution {
+				out = append(out, x)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b shift) int { return cmp.Compare(a.cycle, b.cycle) })
+	return out
+}
+
+// together tells of shifts in the same cycle.
+func together(shifts []shift, ways []way, metric string) (out []Finding) {
+	ways = slices.Clone(ways)
+	for i, w := range ways {
+		ways[i].bad = slices.ContainsFunc(shifts, func(x shift) bool { return x.from == w.from && x.to == w.to })
+	}
+	tell := func(which []shift, names ...string) {
+		var before, after []float64
+		var rows []table.Row
+		for _, x := range which {
+			before, after, rows = append(before, max(0, x.before)), append(after, max(0, x.after)), append(rows, x.Rows...)
+		}
+		f := say("mesh.change", Fact).word("since", cycleBegin(rows, which[0].cycle)).word("metric", metric).
+			number(metric, "before", medianOf(before)).number(metric, "after", medianOf(after)).
+			number("cycles_count", "before", float64(which[0].cycle))
+		for i := 0; i < len(names); i += 2 {
+			f = f.word(names[i], names[i+1])
+		}
+		out = append(out, f)
+	}
+	trips := metric == "round_trip_p50_ns" // the same both ways
+	hosts, _ := badHosts(ways)
+	for _, s := range hosts {
+		of := func(x shift) bool { return s.has(x.way) || trips && (x.from == s.host || x.to == s.host) }
+		its := only(shifts, of)
+		shifts = only(shifts, func(x shift) bool { return !of(x) })
+		switch {
+		case len(its) == 0: // told of the other way
+		case s.into:
+			tell(its, "into", s.host)
+		default:
+			tell(its, "out", s.host)
+		}
+	}
+	for i, x := range shifts {
+		back := func(o shift) bool { return o.from == x.to && o.to == x.from }
+		if !trips || !slices.ContainsFunc(shifts[:i], back) {
+			tell([]shift{x}, "from", x.from, "to", x.to)
+		}
+	}
+	return out
+}

@@ -1,0 +1,123 @@
+package fleet
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pelt/internal/cpace"
+)
+
+// A hub that has no time for a client says nothing of the client's code: an agent must not leave for good then.
+func TestHubEndsHandshake(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		last  []byte
+		wrong bool
+	}{{"without a word", nil, false}, {"with the word", []byte{wrong}, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			near, far := net.Pipe()
+			defer near.Close()
+			go func() {
+				defer far.Close()
+				if err := endHandshake(far, c.last); err != nil {
+					t.Error(err)
+				}
+			}()
+			if _, _, err := greet(near, knowsCode, []byte(testCode), randomHex(), 5*time.Second); err == nil ||
+				errors.Is(err, errWrongCode) != c.wrong {
+				t.Errorf("%v; want a wrong code: %v", err, c.wrong)
+			}
+		})
+	}
+}
+
+// endHandshake goes through a handshake until the client's tag, and says only so much then.
+func endHandshake(raw net.Conn, last []byte) error {
+	config, err := serverTLS()
+	if err != nil {
+		return err
+	}
+	conn := tls.Server(raw, config)
+	if err = conn.Handshake(); err != nil {
+		return err
+	}
+	channel, err := channelOf(conn)
+	if err != nil {
+		return err
+	}
+	run, err := cpace.Start([]byte(testCode), channel)
+	if err != nil {
+		return err
+	}
+	if _, err = conn.Write([]byte{asksCode}); err != nil {
+		return err
+	}
+	if _, err = io.ReadFull(conn, make([]byte, 1+idBytes+cpace.ShareBytes)); err != nil {
+		return err
+	}
+	if _, err = conn.Write(run.Share); err != nil {
+		return err
+	}
+	if _, err = io.ReadFull(conn, make([]byte, cpace.TagBytes)); err != nil || last == nil {
+		return err
+	}
+	_, err = conn.Write(last)
+	return err
+}
+
+// Sessions that beat at the same moment have room for it, and one alone does not keep old beats.
+func TestOutboxRoom(t *testing.T) {
+	for _, c := range []struct{ sessions, posts, dropped int }{
+		{0, outboxSize + 1, 1},
+		{1, outboxSize + 1, 1},
+		{10, 10*outboxSize + 3, 3},
+		{500, outboxMost + 5, 5},
+	} {
+		l := &link{outbox: make(chan *nats.Msg, outboxMost)}
+		l.sessions.Store(int32(c.sessions))
+		for range c.posts {
+			l.post("pelt.session", nil)
+		}
+		if n := int(l.dropped.Load()); n != c.dropped {
+			t.Errorf("%d sessions, %d beats: %d were dropped, want %d", c.sessions, c.posts, n, c.dropped)
+		}
+	}
+}
+
+// A full door lets handshakes end before it takes another connection, unless none of them leads to anything.
+func TestDoorSettles(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		waiting int
+		got     time.Duration // before now
+		ended   bool
+		want    time.Duration
+	}{
+		{"room", maxHandshakes - 1, 0, false, 0},
+		{"full", maxHandshakes, 0, false, settleTime},
+		{"one has ended", maxHandshakes, 0, true, 0},
+		{"nobody gets in", maxHandshakes, lately, false, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &door{waiting: make([]*visitor, c.waiting), got: time.Now().Add(-c.got), ended: make(chan struct{}, 1)}
+				if c.ended {
+					d.ended <- struct{}{}
+				}
+				began := time.Now()
+				if d.settle(); time.Since(began) != c.want {
+					t.Errorf("it waited %v, want %v", time.Since(began), c.want)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,296 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Join has an agent obey the controllers of a hub on another host until ctx ends; the error is nil then. The
+// connection is made anew whenever it breaks. All clients of the hub count as one, at the hub's address, and one
+// of them at a time has sessions here. ready, if set, is called once with what the agent is on the hub.
+func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(AgentInfo)) error {
+	if cfg.Router != nil {
+		return errors.New("an agent that only watches joins no hub")
+	}
+	a, err := newAgent(cfg)
+	if err != nil {
+		return err
+	}
+	l, err := dialFleet(ctx, hub, a.cfg.ID)
+	if err != nil {
+		return err
+	}
+	at := l.remote()
+	a.cfg.clientOf = func(string) netip.AddrPort { return at }
+	a.alone = true
+	tell := cfg.Events
+	if tell == nil {
+		tell = func(string) {}
+	}
+	a.cfg.events = func(_, text string) { tell(text) }
+	taken := make(chan error, 1)
+	l.mu.Lock()
+	l.told = func(connected bool) {
+		if !connected {
+			tell("the hub is away; this host joins again when it is back")
+			return
+		}
+		tell("joined again")
+		go func() { // another host may have come meanwhile
+			if err := l.vacant(ctx, a.cfg.ID); errors.As(err, new(nameTakenError)) {
+				select {
+				case taken <- err:
+				default:
+				}
+			}
+		}()
+	}
+	l.mu.Unlock()
+	if err = l.vacant(ctx, a.cfg.ID); err == nil {
+		err = a.serve(l)
+	}
+	if err != nil {
+		l.close()
+		return err
+	}
+	if ready != nil {
+		ready(a.info(at.Addr()))
+	}
+	select {
+	case <-ctx.Done():
+		err = nil
+	case err = <-taken:
+	case <-l.lost:
+		err = fmt.Errorf("the connection to the hub at %v was lost for good", at)
+		if l.refused.Load() {
+			err = fmt.Errorf("the hub at %v has another code now: start this again with that one", at)
+		}
+	}
+	a.shutdown("pelt join was stopped there")
+	return err
+}
+
+// dialFleet connects to a hub of many hosts by a link that stays. agent is whose it is, "" for a controller's.
+func dialFleet(ctx context.Context, hub HubAddress, agent string) (*link, error) {
+	l := newLink()
+	l.agent, l.stays, l.far, l.from = agent, true, "the hub", hub.from
+	if hub.NATS != "" {
+		return l.dialNATS(hub)
+	}
+	code, err := hub.code()
+	if err != nil {
+		return nil, err
+	}
+	return l.dial(ctx, hub.Addr, code)
+}
+
+// dialNATS connects to servers of the user's own. Their accounts decide who may do what.
+func (l *link) dialNATS(hub HubAddress) (*link, error) {
+	opts := append(l.options(), l.reconnecting()...)
+	// Servers that start again may refuse for a while.
+	opts = append(opts, nats.Timeout(dialTimeout), nats.IgnoreAuthErrorAbort())
+	if hub.Credentials != "" {
+		if _, err := os.Stat(hub.Credentials); err != nil {
+			return nil, fmt.Errorf("--creds: %w", err)
+		}
+		opts = append(opts, nats.UserCredentials(hub.Credentials))
+	}
+	nc, err := nats.Connect(hub.NATS, opts...)
+	switch {
+	case errors.Is(err, nats.ErrAuthorization):
+		return nil, fmt.Errorf("%s: these servers do not let this user in: want the credentials of one of theirs (--creds FILE)",
+			hub.NATS)
+	case errors.Is(err, nats.ErrNoServers):
+		return nil, fmt.Errorf("%s: no NATS server answers there", hub.NATS)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %s", hub.NATS, plainText(err.Error()))
+	}
+	l.use(nc)
+	return l, nil
+}
+
+// remote is the address of the other host of a connection.
+func (l *link) remote() netip.AddrPort {
+	if raw := l.socket(); raw != nil {
+		return addrPortOf(raw.RemoteAddr().String())
+	}
+	return addrPortOf(l.nc.ConnectedAddr())
+}
+
+// addresses are those of this end: its own, and where the other end sees it come from, invalid if that is not told. A
+// connection that was made anew may have others.
+func (l *link) addresses() (own, seen netip.Addr) {
+	l.mu.Lock()
+	raw, seen := l.raw, l.seen
+	l.mu.Unlock()
+	if raw != nil {
+		return addrPortOf(raw.LocalAddr().String()).Addr(), seen
+	}
+	if ip, err := l.nc.GetClientIP(); err == nil { // old servers do not tell
+		a, _ := netip.AddrFromSlice(ip)
+		seen = a.Unmap()
+	}
+	return addrPortOf(l.nc.LocalAddr()).Addr(), seen
+}
+
+func addrPortOf(text string) netip.AddrPort {
+	a, _ := netip.ParseAddrPort(text) // what is not one is invalid
+	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
+}
+
+// nameWait is how long an agent may take to say that it has a name.
+const nameWait = 2 * time.Second
+
+// vacant finds out that nobody on the hub has a name.
+func (l *link) vacant(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, nameWait)
+	defer cancel()
+	_, err := l.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: "pelt.agent." + id + "." + verbHello})
+	switch {
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded): // the latter of a dead connection
+		return nil
+	case err != nil:
+		return fmt.Errorf("asking the hub for the name %s: %s", id, plainText(err.Error()))
+	}
+	return nameTakenError(id)
+}
+
+// nameTakenError is the name that another host has.
+type nameTakenError string
+
+func (e nameTakenError) Error() string {
+	return fmt.Sprintf("a host named %s is on the hub already: choose another --name", string(e))
+}
+
+// Time for the agents of a fleet to answer: since the last answer at least, without any or of those that are named, and
+// for all.
+const (
+	helloQuiet = 700 * time.Millisecond
+	helloFirst = 3 * time.Second
+	helloMost  = 15 * time.Second
+	askAgain   = 500 * time.Millisecond // who is missing: servers of a cluster hear of new agents one after the other
+)
+
+// NewFleetController connects to a hub of many hosts and meets the agents named, or all that answer. Errors are one
+// line that says what was found there and what to do.
+func NewFleetController(ctx context.Context, version string, hub HubAddress, names ...string) (*Controller, error) {
+	l, err := dialFleet(ctx, hub, "")
+	if err != nil {
+		return nil, err
+	}
+	c := &Controller{version: version, links: []*link{l}}
+	if err := c.meetFleet(ctx, l, names); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Meet asks the hub of a fleet for agents that joined since, or came again.
+func (c *Controller) Meet(ctx context.Context) error {
+	return c.meetFleet(ctx, c.links[0], nil)
+}
+
+func (c *Controller) meetFleet(asked context.Context, l *link, names []string) error {
+	ctx, cancel := context.WithTimeout(asked, helloMost)
+	defer cancel()
+	answers := make(chan *nats.Msg, 2*maxConnections)
+	inbox := l.nc.NewInbox()
+	sub, err := l.nc.ChanSubscribe(inbox, answers)
+	if err == nil {
+		err = l.nc.PublishRequest(helloSubject, inbox, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("asking the hub who is there: %w", err)
+	}
+	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is gone
+	missing := map[string]bool{}
+	for _, name := range names {
+		missing[name] = true
+	}
+	quiet, began := time.NewTimer(helloFirst), time.Now()
+	again, heard := time.NewTicker(askAgain), false
+	defer again.Stop()
+	for len(names) == 0 || len(missing) > 0 {
+		select {
+		case m := <-answers:
+			if len(m.Data) == 0 { // the server knows of no agent
+				continue
+			}
+			heard = true
+			if len(names) == 0 { // where the slowest so far took long, another one may take twice as long
+				quiet.Reset(max(helloQuiet, 2*time.Since(began)))
+			}
+			body, err := open(m.Data)
+			var info AgentInfo
+			if err == nil {
+				info, err = c.decodeHello(body, "")
+			}
+			switch {
+			case err != nil: // the others can be used
+				c.leaveOut(err.Error())
+			case len(names) == 0:
+				c.take(l, info)
+			case missing[info.ID]:
+				c.take(l, info)
+				delete(missing, info.ID)
+				quiet.Reset(helloFirst)
+			}
+			continue
+		case <-again.C:
+			if len(names) > 0 || !heard {
+				_ = l.nc.PublishRequest(helloSubject, inbox, nil) // if it fails, nobody answers
+			}
+			continue
+		case <-quiet.C:
+		case <-ctx.Done():
+		}
+		break
+	}
+	for _, name := range names {
+		if missing[name] {
+			why := ": pelt hosts shows who is there"
+			if unfit := c.Unfit(); len(unfit) > 0 {
+				why = ", but " + strings.Join(unfit, ", and ")
+			}
+			return fmt.Errorf("no host named %s is on the hub%s", name, why)
+		}
+	}
+	return asked.Err()
+}
+
+// leaveOut remembers why a host cannot be used. It is asked more than once.
+func (c *Controller) leaveOut(why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.unfit, why) {
+		c.unfit = append(c.unfit, why)
+	}
+}
+
+// Unfit says which hosts of a fleet answered as no agent of this version does.
+func (c *Controller) Unfit() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.unfit)
+}
+
+// take enters an agent of a fleet, in place of what was known of it.
+func (c *Controller) take(l *link, info AgentInfo) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.members {
+		if c.members[i].info.ID == info.ID {
+			c.members[i].info = info
+			return
+		}
+	}
+	c.members = append(c.members, member{info, info.Node, l})
+}

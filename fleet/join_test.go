@@ -1,0 +1,414 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"pelt/test/servers"
+)
+
+// anywhere is what the agents of a fleet may call.
+var anywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+
+// joinAs has an agent join a hub until the test ends, or stop is called.
+func joinAs(t testing.TB, hub HubAddress, cfg AgentConfig) (info AgentInfo, stop func() error) {
+	t.Helper()
+	cfg.Calls = anywhere
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan AgentInfo, 1), make(chan error, 1)
+	go func() { ended <- Join(ctx, hub, cfg, func(i AgentInfo) { ready <- i }) }()
+	stop = sync.OnceValue(func() error { cancel(); return <-ended })
+	t.Cleanup(func() { _ = stop() })
+	select {
+	case info = <-ready:
+	case err := <-ended:
+		ended <- nil
+		t.Fatalf("joining as %s: %v", cfg.ID, err)
+	}
+	return info, stop
+}
+
+// hubs are the two ways to reach a fleet, for tests that shall hold with each.
+var hubs = map[string]func(testing.TB) HubAddress{
+	"hub":     func(t testing.TB) HubAddress { return openHub(t, "127.0.0.1:0") },
+	"cluster": func(t testing.TB) HubAddress { return newCluster(t).address },
+}
+
+func openHub(t testing.TB, at string) HubAddress {
+	t.Helper()
+	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort(at), Code: testCode, KeepCode: true, Joins: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return HubAddress{Addr: h.Addr(), Code: testCode}
+}
+
+// cluster is three servers of a user's own, which let in users of one account by their credentials.
+type cluster struct {
+	servers []*server.Server
+	address HubAddress
+}
+
+func newCluster(t testing.TB) *cluster {
+	t.Helper()
+	c := &cluster{address: HubAddress{Credentials: filepath.Join(t.TempDir(), "user.creds")}}
+	account := servers.NewAccount(t, c.address.Credentials)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var routes, urls []string
+	for i := range 3 {
+		o, err := account.Options(i, "127.0.0.1", -1, -1)
+		must(err)
+		o.Routes = server.RoutesFromStr(strings.Join(routes, ","))
+		s, err := server.NewServer(o)
+		must(err)
+		go s.Start()
+		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+		if !s.ReadyForConnections(10 * time.Second) {
+			t.Fatal("a server of the cluster is not ready")
+		}
+		routes, urls = append(routes, "nats://"+s.ClusterAddr().String()), append(urls, s.ClientURL())
+		c.servers = append(c.servers, s)
+	}
+	for _, s := range c.servers {
+		within(t, 10*time.Second, "the servers know each other", func() bool { return s.NumRoutes() >= 2*servers.RoutesToEach })
+	}
+	c.address.NATS = strings.Join(urls, ",")
+	return c
+}
+
+// within waits for a condition that another goroutine brings about.
+func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", limit, what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// commander connects a controller to a fleet.
+func commander(t testing.TB, hub HubAddress, names ...string) *Controller {
+	t.Helper()
+	c, err := NewFleetController(t.Context(), "1.0", hub, names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func TestFleet(t *testing.T) {
+	t.Parallel()
+	for kind, open := range hubs {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			hub, w := open(t), newWire()
+			for i := range 6 {
+				info, _ := joinAs(t, hub, agentOn(w, fmt.Sprint("h-", i)))
+				if info.Address != netip.MustParseAddr("127.0.0.1") || info.BehindNAT() {
+					t.Errorf("address %v, seen at %v", info.Address, info.Seen)
+				}
+			}
+			if err := Join(t.Context(), hub, agentOn(w, "h-3"), nil); err == nil || !strings.Contains(err.Error(), "is on the hub already") {
+				t.Errorf("a name that is taken: %v", err)
+			}
+			c := commander(t, hub)
+			if n := len(c.Agents()); n != 6 {
+				t.Fatalf("%d agents are there, want 6", n)
+			}
+			asked := time.Now()
+			if _, err := NewFleetController(t.Context(), "1.0", hub, "h-1", "gone"); err == nil ||
+				err.Error() != "no host named gone is on the hub: pelt hosts shows who is there" || time.Since(asked) > 2*helloFirst {
+				t.Errorf("a host that is not there, after %v: %v", time.Since(asked), err)
+			}
+			var round sync.WaitGroup
+			for i := range 3 { // one controller runs trials beside each other
+				round.Go(func() {
+					from, to := fmt.Sprint("h-", i), fmt.Sprint("h-", 5-i)
+					out, err := c.RunTrial(t.Context(), bothTrial(from, to, 400*time.Millisecond), nil)
+					if err != nil || out.Cut != "" {
+						t.Errorf("%s to %s: %v, cut: %q", from, to, err, out.Cut)
+						return
+					}
+					for _, f := range out.Flows {
+						if f.Send == nil || f.Receive == nil || f.Receive.Receive.Tally.Received == 0 {
+							t.Errorf("%s to %s: a flow's account is missing", from, to)
+						}
+					}
+				})
+			}
+			round.Wait()
+		})
+	}
+}
+
+// A host takes part in the tests of one controller at a time.
+func TestFleetTaken(t *testing.T) {
+	t.Parallel()
+	hub, w := openHub(t, "127.0.0.1:0"), newWire()
+	for _, name := range []string{"a", "b", "c"} {
+		joinAs(t, hub, agentOn(w, name))
+	}
+	first, second := commander(t, hub, "a", "b"), commander(t, hub, "b", "c")
+	begun := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		order := upTrial("a", "b", 2*time.Second)
+		order.Begun = func() { close(begun) }
+		if out, err := first.RunTrial(t.Context(), order, nil); err != nil || out.Cut != "" {
+			t.Errorf("the first controller's trial: %v, cut: %q", err, out.Cut)
+		}
+	})
+	select {
+	case <-begun:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the first controller's trial did not begin")
+	}
+	if _, err := second.RunTrial(t.Context(), upTrial("c", "b", time.Second), nil); !errors.Is(err, ErrTaken) {
+		t.Errorf("the second controller's: %v, want %v", err, ErrTaken)
+	}
+	running.Wait()
+	if out, err := second.RunTrial(t.Context(), upTrial("c", "b", 100*time.Millisecond), nil); err != nil || out.Cut != "" {
+		t.Errorf("once it is over: %v, cut: %q", err, out.Cut)
+	}
+}
+
+// A host of another version is named, once, however often it is asked.
+func TestFleetUnfit(t *testing.T) {
+	t.Parallel()
+	hub, w := openHub(t, "127.0.0.1:0"), newWire()
+	joinAs(t, hub, agentOn(w, "a"))
+	old, err := dialFleet(t.Context(), hub, "old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.close()
+	hello := fmt.Sprintf(`{"body":{"id":"old","version":"9.1","protocol":%d}}`, protocolVersion+1)
+	if _, err := old.subscribe(helloSubject, func(m *nats.Msg) { _ = m.Respond([]byte(hello)) }); err != nil {
+		t.Fatal(err)
+	}
+	_, err = NewFleetController(t.Context(), "1.0", hub, "a", "old")
+	want := fmt.Sprintf("no host named old is on the hub, but old runs pelt 9.1 (protocol %d), "+
+		"this is pelt 1.0 (protocol %d): upgrade pelt here", protocolVersion+1, protocolVersion)
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// Whoever learns the name of another client's session has no orders for it.
+func TestFleetOthersSession(t *testing.T) {
+	t.Parallel()
+	hub, w := openHub(t, "127.0.0.1:0"), newWire()
+	joinAs(t, hub, agentOn(w, "a"))
+	joinAs(t, hub, agentOn(w, "b"))
+	spy, err := dialFleet(t.Context(), hub, "spy") // an agent hears controllers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer spy.close()
+	heard := make(chan string, 1000)
+	if _, err := spy.subscribe(sessionSubject("*.*", controllerName), func(m *nats.Msg) { heard <- m.Subject }); err != nil {
+		t.Fatal(err)
+	}
+	first, other := commander(t, hub, "a", "b"), commander(t, hub, "a", "b")
+	order := upTrial("a", "b", time.Second)
+	order.Begun = func() {
+		var part []string
+		select {
+		case subject := <-heard:
+			part = strings.Split(subject, ".")
+		case <-time.After(10 * time.Second):
+			t.Error("no heartbeat was heard")
+			return
+		}
+		about := sessionOrder{part[2] + "." + part[3]}
+		for _, verb := range []string{verbStop, verbReport, verbRelease} {
+			if _, err := give[none](t.Context(), other.members[0], verb, about); err == nil ||
+				!strings.Contains(err.Error(), errNoSession.Error()) {
+				t.Errorf("%s of another client: %v", verb, err)
+			}
+		}
+		theirs := goodOrder()
+		theirs.sessionOrder = about
+		if _, err := give[none](t.Context(), other.members[0], verbPrepare, theirs); err == nil ||
+			!strings.Contains(err.Error(), errNoSession.Error()) {
+			t.Errorf("an end for another client: %v", err)
+		}
+	}
+	if out, err := first.RunTrial(t.Context(), order, nil); err != nil || out.Cut != "" {
+		t.Errorf("the trial: %v, cut: %q", err, out.Cut)
+	}
+}
+
+// Where two hosts may call each other, by the addresses that they told.
+func TestCalls(t *testing.T) {
+	at := func(address, seen string) AgentInfo {
+		i := AgentInfo{Address: netip.MustParseAddr(address)}
+		if seen != "" {
+			i.Seen = netip.MustParseAddr(seen)
+		}
+		return i
+	}
+	for _, c := range []struct {
+		from, to AgentInfo
+		can      bool
+	}{
+		{at("192.0.2.1", ""), at("192.0.2.2", ""), true},
+		{at("192.0.2.1", ""), at("10.0.0.2", "198.51.100.1"), false},
+		{at("10.0.0.2", "198.51.100.1"), at("192.0.2.1", ""), true},
+		{at("10.0.0.2", "198.51.100.1"), at("10.0.0.3", "198.51.100.1"), true},
+		{at("192.0.2.1", ""), at("127.0.0.1", ""), false}, // it joined on the hub's own host
+		{at("127.0.0.1", ""), at("192.0.2.1", ""), true},
+		{at("127.0.0.1", ""), at("127.0.1.1", ""), true},
+	} {
+		want := netip.Addr{}
+		if c.can {
+			want = c.to.Address
+		}
+		if got := c.from.Calls(c.to); got != want {
+			t.Errorf("%v calls %v at %v, want %v", c.from.Address, c.to.Address, got, want)
+		}
+	}
+}
+
+// A client of pelt serve cannot be its agent, and an agent of a hub commands nobody.
+func TestFleetRoles(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, coded)
+	if err := Join(t.Context(), HubAddress{Addr: s.addr, Code: testCode}, agentOn(w, "x"), nil); err == nil {
+		t.Error("pelt serve let an agent join")
+	}
+	hub := openHub(t, "127.0.0.1:0")
+	joinAs(t, hub, agentOn(w, "a"))
+	l, err := dialFleet(t.Context(), hub, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := l.request(ctx, helloSubject, nil); err == nil {
+		t.Error("an agent was answered like a controller")
+	}
+}
+
+// A hub that restarts ends the trial that runs, and everybody comes back by himself.
+func TestFleetHubRestarts(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	start := func(at string) *Hub {
+		h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort(at), Code: testCode, KeepCode: true, Joins: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	h := start("127.0.0.1:0")
+	hub := HubAddress{Addr: h.Addr(), Code: testCode}
+	joinAs(t, hub, agentOn(w, "a"))
+	joinAs(t, hub, agentOn(w, "b"))
+	c := commander(t, hub)
+	order := bothTrial("a", "b", 20*time.Second)
+	order.Begun = func() { go h.Close() }
+	began := time.Now()
+	out, err := c.RunTrial(t.Context(), order, nil)
+	if err != nil || out.Cut == "" {
+		t.Errorf("without its hub the trial went on: %v", err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the trial ended after %v", took)
+	}
+	again := start(hub.Addr.String())
+	defer again.Close()
+	within(t, 30*time.Second, "a trial after the restart", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		out, err = c.RunTrial(ctx, bothTrial("a", "b", 100*time.Millisecond), nil)
+		return err == nil && out.Cut == ""
+	})
+	h = again
+}
+
+// Another code after a restart is told, not guessed at for ever.
+func TestFleetCodeChanges(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Code: testCode, KeepCode: true, Joins: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := h.Addr()
+	ended := make(chan error, 1)
+	ready := make(chan struct{})
+	go func() {
+		ended <- Join(context.WithoutCancel(t.Context()), HubAddress{Addr: at, Code: testCode}, agentOn(w, "a"),
+			func(AgentInfo) { close(ready) })
+	}()
+	select {
+	case <-ready:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	_ = h.Close()
+	if h, err = StartHub(HubConfig{Listen: at, Code: "lion-99-teal", KeepCode: true, Joins: true}); err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	select {
+	case err := <-ended:
+		if err == nil || !strings.Contains(err.Error(), "has another code now") {
+			t.Errorf("it ended with: %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it goes on trying a code that is wrong")
+	}
+}
+
+// One of three servers that goes away takes nothing with it.
+func TestFleetServerDies(t *testing.T) {
+	t.Parallel()
+	own, w := newCluster(t), newWire()
+	for i := range 6 {
+		joinAs(t, own.address, agentOn(w, fmt.Sprint("h-", i)))
+	}
+	c := commander(t, own.address)
+	var round sync.WaitGroup
+	for i := range 3 {
+		round.Go(func() {
+			order := bothTrial(fmt.Sprint("h-", i), fmt.Sprint("h-", 5-i), 3*time.Second)
+			if i == 0 {
+				order.Begun = func() { time.AfterFunc(time.Second, own.servers[0].Shutdown) }
+			}
+			out, err := c.RunTrial(t.Context(), order, nil)
+			if err != nil || out.Cut != "" {
+				t.Errorf("pair %d: %v, cut: %q", i, err, out.Cut)
+				return
+			}
+			for _, f := range out.Flows {
+				if f.Send == nil || f.Receive == nil {
+					t.Errorf("pair %d: a flow's account is missing", i)
+				}
+			}
+		})
+	}
+	round.Wait()
+}

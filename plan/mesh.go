@@ -1,0 +1,134 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"pelt/model"
+)
+
+// Mesh measures every pair of a fleet's hosts, both ways at the same time.
+var Mesh = Preset{
+	Command: "mesh",
+	Knobs:   "payload rate interval time every for warmup max-loss family dscp df drops engine seed",
+	Defaults: defaults(map[string]string{"payload": "200", "rate": "1kpps", "direction": "both", "time": "10s",
+		"warmup": "200ms", "repeats": "1"}),
+	build: (*draft).buildMesh,
+}
+
+// What one host sends and receives at most, in packets and bits a second, where all pairs are measured at once: far
+// below the 100 kpps that sockets of a busy host carry, so that pairs hardly disturb each other, and below the 100
+// Mbit/s that hosts allow to other networks unless their owners say more.
+const atOncePPS, atOnceBPS = 10e3, 50e6
+
+// atOncePairs is the most pairs of such a mesh: each trial has heartbeats of its own.
+const atOncePairs = 300
+
+func (d *draft) buildMesh() error {
+	hosts, err := d.meshHosts()
+	switch {
+	case err != nil:
+		return err
+	case len(d.values["payload"]) > 1:
+		return bad("payload", "want one size: a mesh compares pairs of hosts")
+	case d.word("rate") == "max":
+		return bad("rate", "a mesh has a rate that every host can send and receive at once, as 1kpps")
+	case d.given("for") && !d.given("every"):
+		return bad("for", "is for --every, the time from one cycle to the next, as 5m")
+	}
+	if err := d.start(); err != nil {
+		return err
+	}
+	p := &d.plan
+	p.Hosts, p.Design.Ordered = hosts, true
+	p.Factors = []model.Factor{{Knob: "pair", Levels: Pairs(hosts)}}
+	if err := d.fill("for"); err != nil {
+		return err
+	}
+	return d.cycles()
+}
+
+// meshHosts are the hosts that the target names, "fleet:" for all that are there.
+func (d *draft) meshHosts() ([]string, error) {
+	if !strings.HasPrefix(d.Target, model.FleetTarget) {
+		return nil, target("want fleet: for all hosts of a hub, or fleet:HOST,HOST,..., not %q", d.Target)
+	}
+	hosts, _, err := model.FleetHosts(d.Target)
+	if err != nil {
+		return nil, err
+	}
+	if len(hosts) == 0 {
+		hosts = slices.Clone(d.Settings.Hosts)
+	}
+	for _, name := range hosts {
+		if !slices.Contains(d.Settings.Hosts, name) {
+			return nil, target("the fleet has no host %s; it has %s", name, strings.Join(d.Settings.Hosts, ", "))
+		}
+	}
+	if len(hosts) < 2 {
+		return nil, target("a mesh has two hosts at least; %d of the fleet take part", len(hosts))
+	}
+	return hosts, nil
+}
+
+func target(format string, args ...any) error {
+	return &model.FieldError{Field: "TARGET", Want: fmt.Sprintf(format, args...)}
+}
+
+// Pairs are all pairs of hosts in rounds by the circle method of tournaments: so many in a row as half of the
+// hosts share no host. Of an odd number of hosts one rests in each round.
+func Pairs(hosts []string) (pairs []model.Value) {
+	n := len(hosts) + len(hosts)%2
+	for round := range n - 1 {
+		for i := range n / 2 {
+			a, b := (round+i)%(n-1), (round-i+n-1)%(n-1) // places on the circle, the last host in its middle
+			if i == 0 {
+				b = n - 1
+			}
+			if max(a, b) < len(hosts) {
+				pairs = append(pairs, model.Word(hosts[min(a, b)]+model.PairSeparator+hosts[max(a, b)]))
+			}
+		}
+	}
+	return pairs
+}
+
+// cycles sets how often the pairs are measured, and whether all at once.
+func (d *draft) cycles() error {
+	p := &d.plan
+	pairs, hosts := len(p.Factors[0].Levels), len(p.Hosts)
+	if p.EverySeconds == 0 {
+		p.Design.Redo = 1 // else the next cycle measures a pair that failed
+		return nil
+	}
+	pps, _ := p.Flows[0].Rate.PPS(p.Flows[0].PayloadBytes)
+	pps *= float64(2 * (hosts - 1))
+	p.AtOnce = pps <= atOncePPS && pps*float64(8*p.Flows[0].PayloadBytes) <= atOnceBPS && pairs <= atOncePairs
+	least := p.Timing.WarmupSeconds + p.Timing.MeasureSeconds
+	if !p.AtOnce {
+		least *= float64(pairs / (hosts / 2)) // a round measures half as many pairs as there are hosts
+	}
+	if p.EverySeconds <= least {
+		return bad("every", "a cycle of %d pairs takes longer than %v; want more, or a shorter --time", pairs,
+			seconds(least))
+	}
+	most := min(model.MaxCycles, model.MaxTrials/pairs)
+	if p.Design.Repeats = most; !d.given("for") {
+		return nil
+	}
+	n := math.Ceil(d.number("for") / p.EverySeconds)
+	switch {
+	case n < 2:
+		return bad("for", "want more than one --every of %v", seconds(p.EverySeconds))
+	case n > float64(most):
+		return bad("every", "%.0f cycles of %d pairs are more than pelt keeps; want --every %v or --for %v", n, pairs,
+			seconds(math.Ceil(d.number("for")/float64(most))), seconds(p.EverySeconds*float64(most)).Truncate(time.Hour))
+	}
+	p.Design.Repeats = int(n)
+	return nil
+}
+
+func seconds(s float64) time.Duration { return time.Duration(math.Round(s*1e3)) * time.Millisecond }

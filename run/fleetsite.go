@@ -1,0 +1,151 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"pelt/fleet"
+	"pelt/model"
+)
+
+// Hub is where the hosts of a fleet are met.
+type Hub struct {
+	Address string // HOST[:PORT] of a pelt hub; "" is one of this host
+	// NATS are servers of the user's own in place of a hub, Credentials the file that lets a user in.
+	NATS, Credentials string
+}
+
+// at resolves the address of the hub.
+func (h Hub) at(ctx context.Context, code string) (a fleet.HubAddress, err error) {
+	a = fleet.HubAddress{Code: code, NATS: h.NATS, Credentials: h.Credentials}
+	if h.NATS == "" {
+		a.Addr, err = controlAddress(ctx, cmp.Or(h.Address, "127.0.0.1"), 0)
+	}
+	return a, err
+}
+
+// reached is the address at which a hub, or the first of the user's servers, is reached; invalid if nobody knows it.
+func (h Hub) reached(ctx context.Context, at fleet.HubAddress) netip.Addr {
+	if h.NATS == "" {
+		return at.Addr.Addr()
+	}
+	first, _, _ := strings.Cut(h.NATS, ",")
+	if !strings.Contains(first, "://") {
+		first = "nats://" + first
+	}
+	u, err := url.Parse(first)
+	if err != nil {
+		return netip.Addr{}
+	}
+	a, _ := fleet.Resolve(ctx, u.Hostname(), 0)
+	return a
+}
+
+// Hosts asks a hub who is there, by name. unfit says which hosts cannot be used.
+func Hosts(ctx context.Context, version string, h Hub, code string) (hosts []fleet.AgentInfo, unfit []string, err error) {
+	at, err := h.at(ctx, code)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := fleet.NewFleetController(ctx, version, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	hosts = append([]fleet.AgentInfo{}, c.Agents()...)
+	slices.SortFunc(hosts, func(a, b fleet.AgentInfo) int { return cmp.Compare(a.ID, b.ID) })
+	return hosts, c.Unfit(), c.Close()
+}
+
+// openFleet makes a site of hosts that joined a hub: a path of two, one sender and many receivers, or for a mesh
+// all of them.
+func openFleet(ctx context.Context, p model.Plan, o Options) (_ *site, err error) {
+	if p.DUT != "" || p.Near != "" {
+		return nil, refuse("target", "a fleet has no router to watch; want LAN..WAN of two pelt serve")
+	}
+	names := p.Hosts
+	if len(names) == 0 {
+		if names, _, err = model.FleetHosts(p.Target); err != nil {
+			return nil, err
+		}
+	}
+	if len(names) < 2 {
+		return nil, refuse("target", "want two hosts at least, as fleet:FROM..TO")
+	}
+	if !isMesh(p) && len(names) > 2 {
+		if err := oneReceiver(p, len(names)-1); err != nil {
+			return nil, err
+		}
+	}
+	at, err := o.Hub.at(ctx, o.Code)
+	if err != nil {
+		return nil, err
+	}
+	s := &site{engine: p.Engine, noXDP: o.records.needsSockets()}
+	if s.controller, err = fleet.NewFleetController(ctx, o.Version, at, names...); err != nil {
+		return nil, err
+	}
+	s.onClose(s.controller.Close)
+	if isMesh(p) {
+		s.pairs = &pairs{failing: map[string]time.Time{}}
+		for _, name := range names {
+			s.nodes = append(s.nodes, node{name: name, end: true, agent: s.agent(name)})
+		}
+		return s, nil
+	}
+	if err = s.connect(names); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// ofFamily is an address of an IP version, 0 for any; invalid if it is of the other.
+func ofFamily(a netip.Addr, family int) netip.Addr {
+	if family != 0 && a.Is4() != (family == 4) {
+		return netip.Addr{}
+	}
+	return a
+}
+
+// agent is what a fleet's host told of itself last. It is called by its name in the fleet.
+func (s *site) agent(name string) (found fleet.AgentInfo) {
+	for _, a := range s.controller.Agents() {
+		if a.ID == name {
+			found = a
+			found.Host.Name = name
+		}
+	}
+	return found
+}
+
+// connect makes the nodes of a path from the first host to the others.
+func (s *site) connect(names []string) error {
+	from := s.agent(names[0])
+	s.nodes = []node{{name: model.Sender, end: true, agent: from}}
+	s.oneClock = from.Host.Boot != ""
+	for _, name := range names[1:] {
+		to := s.agent(name)
+		n := node{name: model.Receiver, end: true, agent: to}
+		if len(names) > 2 {
+			n.name += "-" + name
+			n.branch = n.name
+		}
+		address := from.Calls(to)
+		n.address = func(family int) netip.Addr { return ofFamily(address, family) }
+		if !address.IsValid() {
+			if n.calls = to.Calls(from); !n.calls.IsValid() {
+				return fmt.Errorf("%s and %s are behind NATs of their own, and neither can call the other: "+
+					"give one an address that is let through (pelt join --address there)", names[0], name)
+			}
+		}
+		s.oneClock = s.oneClock && from.Host.Boot == to.Host.Boot
+		s.nodes = append(s.nodes, n)
+	}
+	return nil
+}

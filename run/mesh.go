@@ -1,0 +1,253 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"pelt/design"
+	"pelt/engine"
+	"pelt/fleet"
+	"pelt/model"
+)
+
+// A mesh measures each pair of a fleet's hosts as a path of its own. Pairs that share no host are measured beside each
+// other, in rounds. With Plan.AtOnce all pairs are. A pair that cannot be measured has a result that says why, and the
+// others go on.
+
+func isMesh(p model.Plan) bool {
+	return slices.ContainsFunc(p.Factors, func(f model.Factor) bool { return f.Knob == "pair" })
+}
+
+// pairs are the paths of a mesh.
+type pairs struct {
+	mu      sync.Mutex
+	failing map[string]time.Time // since when a host takes no orders
+}
+
+// pairPatience is how long a pair waits for a hub or a host that is gone, and for one that takes part in another
+// controller's test beyond what that may take.
+const pairPatience = 20 * time.Second
+
+// pairEnded is what came of a pair: no result of one that was stopped before it sent.
+type pairEnded struct {
+	trial  model.Trial
+	result *model.Result
+}
+
+// cycles asks a design which pair comes next. Cycles that are over are not shown to it, or each answer would cost more
+// than the one before.
+type cycles struct {
+	design.Design
+	plan          model.Plan
+	over          int            // how many cycles; the design is told that the next one is the first
+	done, running []model.Result // of later cycles; a pair that runs counts as measured
+}
+
+func (c *cycles) next() (cell model.Cell, repeat int, more bool) {
+	shown := slices.Concat(c.done, c.running)
+	for i := range shown {
+		shown[i].Repeat -= c.over
+	}
+	cell, repeat, more = c.Next(shown)
+	if repeat += c.over; repeat > c.over && c.plan.Design.Redo == 0 {
+		c.over = repeat
+		c.done = slices.DeleteFunc(c.done, func(x model.Result) bool { return x.Repeat < c.over })
+	}
+	return cell, repeat, more && repeat < c.plan.Design.Repeats
+}
+
+// mesh runs the trials of all pairs.
+func (r *runner) mesh(ctx context.Context, d design.Design) error {
+	c, ended := cycles{Design: d, plan: r.doc.Plan, done: slices.Clone(r.doc.Results)}, make(chan pairEnded)
+	var began time.Time
+	first, number := -1, len(r.doc.Results)
+	r.Events = oneByOne(r.Events)
+	for {
+		cell, repeat, more := c.next()
+		more = more && ctx.Err() == nil
+		if !more && len(c.running) == 0 {
+			r.doc.Complete = ctx.Err() == nil
+			return ctx.Err()
+		}
+		if first < 0 {
+			first, began = repeat, time.Now()
+		}
+		due := began.Add(time.Duration(float64(repeat-first) * r.doc.Plan.EverySeconds * float64(time.Second)))
+		if more && time.Until(due) <= 0 && r.apart(cell, c.running) {
+			t, err := r.doc.Plan.Trial(cell, repeat)
+			if err != nil {
+				return err
+			}
+			number++
+			r.event(Event{Started: &TrialStarted{Number: number, Total: r.total, Trial: t}})
+			c.running = append(c.running, model.Result{Cell: cell, Repeat: repeat, State: model.Valid})
+			go func() { ended <- pairEnded{t, r.pair(ctx, t, number)} }()
+			continue
+		}
+		var wait <-chan time.Time
+		stopped := ctx.Done()
+		if left := time.Until(due); more && left > 0 {
+			wait = time.After(left)
+		} else if !more {
+			stopped = nil // the trials that run are cut by themselves
+		}
+		select {
+		case e := <-ended:
+			c.running = slices.DeleteFunc(c.running, func(x model.Result) bool {
+				return x.Cell.TrialName(x.Repeat) == e.trial.Cell.TrialName(e.trial.Repeat)
+			})
+			if e.result != nil {
+				r.keep(*e.result)
+				c.done = append(c.done, *e.result)
+			}
+		case <-wait:
+		case <-stopped:
+		}
+	}
+}
+
+// oneByOne has events of several goroutines come one after the other.
+func oneByOne(events func(Event)) func(Event) {
+	var mu sync.Mutex
+	return func(e Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if events != nil {
+			events(e)
+		}
+	}
+}
+
+// pairOf are the hosts of a cell's pair.
+func pairOf(cell model.Cell) (from, to string) {
+	from, to, _ = model.PairHosts(cell["pair"].Text)
+	return from, to
+}
+
+// apart reports whether a pair may be measured beside those that are.
+func (r *runner) apart(cell model.Cell, running []model.Result) bool {
+	a, b := pairOf(cell)
+	return !slices.ContainsFunc(running, func(x model.Result) bool {
+		c, d := pairOf(x.Cell)
+		if r.doc.Plan.AtOnce { // one of the cycle before may still wait for a host
+			return a == c && b == d
+		}
+		return a == c || a == d || b == c || b == d
+	})
+}
+
+// pair measures a pair, and again while its hosts or the hub are gone for a moment.
+func (r *runner) pair(ctx context.Context, t model.Trial, number int) *model.Result {
+	name := t.Cell["pair"].Text
+	began, unmet := time.Now(), 0
+	for {
+		result, err := r.tryPair(ctx, t, number)
+		r.site.pairs.note(t.Cell, err)
+		var refusal *engine.Refusal
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil
+		case err == nil && (ctx.Err() != nil || result.State != model.Aborted):
+			return &result
+		case err == nil: // cut: what was measured is kept
+			result.State = model.Invalid
+			result.Why = model.Reasons{{Code: model.PairUnmeasured, Text: result.Why.String()}}
+			return &result
+		case errors.As(err, &refusal):
+			return unmeasured(t, err)
+		case errors.Is(err, fleet.ErrUnmet):
+			if unmet++; unmet == mostUnmet {
+				return unmeasured(t, err)
+			}
+		case errors.Is(err, fleet.ErrTaken):
+			if time.Since(began) > pairPatience+2*(t.Timing.Warmup()+t.Timing.Measure()+t.Timing.Drain()) {
+				return unmeasured(t, err)
+			}
+		case r.site.pairs.gone(err):
+			return unmeasured(t, err)
+		}
+		if !errors.Is(err, fleet.ErrTaken) {
+			r.event(Event{Note: fmt.Sprintf("%s: %v; it is tried again", name, err)})
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second + rand.N(time.Second)):
+		}
+		_ = r.site.controller.Meet(ctx) // a host may have come back with another address
+	}
+}
+
+// note remembers since when a host takes no orders.
+func (p *pairs) note(cell model.Cell, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var of *fleet.HostError
+	if err == nil {
+		from, to := pairOf(cell)
+		delete(p.failing, from)
+		delete(p.failing, to)
+	} else if errors.As(err, &of) && !errors.Is(err, fleet.ErrTaken) && p.failing[of.Host].IsZero() {
+		p.failing[of.Host] = time.Now()
+	}
+}
+
+// gone reports whether nobody need wait any longer for the host of an error.
+func (p *pairs) gone(err error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var of *fleet.HostError
+	return !errors.As(err, &of) || time.Since(p.failing[of.Host]) > pairPatience
+}
+
+// unmeasured is the result of a pair that was not measured.
+func unmeasured(t model.Trial, err error) *model.Result {
+	return &model.Result{Cell: t.Cell, Repeat: t.Repeat, State: model.Invalid, Flows: []model.FlowResult{},
+		Started: time.Now().UTC().Truncate(time.Millisecond), Series: []model.Series{},
+		Why: model.Reasons{{Code: model.PairUnmeasured, Text: err.Error()}}}
+}
+
+// tryPair runs the trial of a pair on a site of its own.
+func (r *runner) tryPair(ctx context.Context, t model.Trial, number int) (model.Result, error) {
+	from, to := pairOf(t.Cell)
+	s := &site{engine: r.site.engine, controller: r.site.controller}
+	if err := s.connect([]string{from, to}); err != nil {
+		return model.Result{}, &engine.Refusal{Why: err.Error()}
+	}
+	doc := model.Document{Plan: r.doc.Plan}
+	one := &runner{Options: r.Options, site: s, doc: &doc, total: r.total, number: uint16(1 + rand.IntN(0x7ffe))}
+	one.Live, one.Events = false, func(e Event) {
+		if e.Note != "" {
+			r.event(Event{Note: t.Cell["pair"].Text + ": " + e.Note})
+		}
+	}
+	result, err := one.execute(ctx, t, number)
+	for errors.Is(err, errAstray) && one.retry(ctx, err, 0) {
+		result, err = one.execute(ctx, t, number)
+	}
+	result.Warnings = append(result.Warnings, doc.Warnings...)
+	slim(&result)
+	return result, err
+}
+
+// slim leaves out what no page of a mesh shows, and the evidence of pairs that lost nothing: a run of thousands of
+// results must fit into memory.
+func slim(r *model.Result) {
+	r.Series = []model.Series{}
+	lost := false
+	for i := range r.Flows {
+		f := &r.Flows[i]
+		f.GapCounts = nil
+		lost = lost || f.Lost > 0
+		if f.Lost == 0 {
+			f.Ledger.Checks = slices.DeleteFunc(f.Ledger.Checks, func(c model.Check) bool { return c.Held })
+		}
+	}
+	if !lost {
+		r.Counters = nil
+	}
+}
