@@ -24,7 +24,7 @@ var series = []string{"6.1", "6.12"}
 var suites = []suite{
 	{"observe/drops", 300, "", ""},
 	{"observe/counters", 120, "", "6.1"},
-	{"test/kernels/testdata/balance", 180, "", "6.1"},
+	{"test/kernels/testdata/balance", 240, "", "6.1"},
 	{"engine/xdp", 180, "", "6.1"},
 	{"lab/fastpath", 60, "", "6.1"},
 	{"test/kernels/testdata/agree", 300, "", "6.1"},

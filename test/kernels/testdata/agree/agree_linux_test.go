@@ -23,7 +23,7 @@ var binary = os.Getenv("PELT_TEST_BINARY")
 // By hand more repeats and longer trials make the intervals narrow.
 var (
 	repeats = flag.Int("agree.repeats", 3, "trials of each cell")
-	seconds = flag.Float64("agree.time", 2.5, "seconds of each trial")
+	seconds = flag.Float64("agree.time", 2, "seconds of each trial")
 )
 
 // bottleneck is before the link that is compared, and impaired what that does each way.
@@ -65,10 +65,11 @@ func pelt(t *testing.T, args string) []byte {
 	}
 }
 
-// compare runs pelt cc over a lab, with draws of the round's.
+// compare runs pelt cc over a lab, with draws of the round's. The begin is not measured: with some draws of losses the
+// receive window grows too slowly there, which is neither link's doing.
 func compare(t *testing.T, target string, round int) (doc model.Document) {
 	t.Helper()
-	out := pelt(t, fmt.Sprintf("cc %s --control cubic,bbr --no-calibration --no-store --seed %d --time %.0fms --repeats %d --json -",
+	out := pelt(t, fmt.Sprintf("cc %s --control cubic,bbr --no-calibration --no-store --seed %d --warmup 1s --time %.0fms --repeats %d --json -",
 		target, 1+round, 1000**seconds, *repeats))
 	if err := json.Unmarshal(out, &doc); err != nil {
 		t.Fatal(err)

@@ -50,8 +50,14 @@ func (l lab) pelt(t *testing.T, args ...string) {
 	}
 }
 
-// curve measures once, and again up to twice if pelt itself says that the
-// machine disturbed it (exit code 4).
+// disturbed tells whether pelt itself says that the machine disturbed it (exit code 4): then it is measured again, twice
+// at the most.
+func disturbed(err error) bool {
+	exit := (*exec.ExitError)(nil)
+	return errors.As(err, &exit) && exit.ExitCode() == 4
+}
+
+// curve measures once, and again if it was disturbed.
 func (l lab) curve(t *testing.T, args ...string) model.Result {
 	t.Helper()
 	args = append([]string{"curve", "lab:" + l.name, "--engine", "udp", "--time", "500ms", "--warmup", "100ms", "--repeats", "1", "--json", "-"}, args...)
@@ -60,7 +66,7 @@ func (l lab) curve(t *testing.T, args ...string) model.Result {
 		var stderr bytes.Buffer
 		c.Stderr = &stderr
 		out, err := c.Output()
-		if exit := (*exec.ExitError)(nil); try < 3 && errors.As(err, &exit) && exit.ExitCode() == 4 {
+		if disturbed(err) && try < 3 {
 			continue
 		}
 		if err != nil {
@@ -266,27 +272,62 @@ func (l lab) inNode(node string, args ...string) *exec.Cmd {
 // counts as lost or as hours late.
 func TestTimeIsSet(t *testing.T) {
 	l := newLab(t)
-	const every, cycles, code = 5 * time.Second, 3, "--code=heron-58-umber-otter-17-slate"
+	const every, cycles, code = 8 * time.Second, 3, "--code=heron-58-umber-otter-17-slate"
 	l.start(t, "sender", "hub", code)
 	l.hosts(t, code, "no host has joined")
 	l.start(t, "sender", "join", "198.18.0.1", code, "--name", "near")
 	l.hosts(t, code, "near")
 	l.start(t, "receiver", "join", "198.18.0.1", code, "--name", "far")
 	l.hosts(t, code, "far")
-	mesh := l.inNode("sender", "mesh", "fleet:near,far", code, "--rate", "200pps", "--time", "1s", "--json", "-",
-		"--every", every.String(), "--for", (cycles * every).String())
 	var out, said bytes.Buffer
-	mesh.Stdout, mesh.Stderr = &out, &said
-	began := time.Now()
-	if err := mesh.Start(); err != nil {
+	var took time.Duration
+	for try := 1; ; try++ {
+		out.Reset()
+		said.Reset()
+		mesh := l.inNode("sender", "mesh", "fleet:near,far", code, "--rate", "200pps", "--time", "1s", "--json", "-",
+			"--every", every.String(), "--for", (cycles * every).String())
+		mesh.Stdout, mesh.Stderr = &out, &said
+		began := time.Now()
+		err := whileTimeIsSet(t, mesh)
+		took = time.Since(began)
+		if disturbed(err) && try < 3 {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, said.String())
+		}
+		break
+	}
+	var doc model.Document
+	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if took < (cycles-1)*every || took > (cycles+1)*every || len(doc.Results) != cycles {
+		t.Errorf("%d cycles in %v, want %d, one each %v\n%s", len(doc.Results), took, cycles, every, said.String())
+	}
+	for _, r := range doc.Results {
+		if r.State != model.Valid || len(r.Flows) != 2 {
+			t.Errorf("cycle %d is %s: %s", r.Repeat, r.State, text(r.Why))
+		}
+		for _, f := range r.Flows {
+			if f.Attempted < 190 || f.Lost != 0 || f.Duplicates != 0 || f.Delay == nil || f.Delay.Min < 0 || f.Delay.Max > 1e9 {
+				t.Errorf("cycle %d, %s: %s", r.Repeat, f.Name, text(f))
+			}
+		}
+	}
+}
+
+// whileTimeIsSet runs a command. Each second the clock is set an hour forth or back, at the end as it was.
+func whileTimeIsSet(t *testing.T, c *exec.Cmd) (err error) {
+	t.Helper()
+	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- mesh.Wait() }()
+	go func() { ended <- c.Wait() }()
 	set := time.NewTicker(time.Second)
 	defer set.Stop()
 	var ahead time.Duration
-	var err error
 	for running := true; running; {
 		step := time.Hour
 		if ahead > 0 {
@@ -303,22 +344,5 @@ func TestTimeIsSet(t *testing.T) {
 		}
 		ahead += step
 	}
-	took := time.Since(began)
-	var doc model.Document
-	if err := errors.Join(err, json.Unmarshal(out.Bytes(), &doc)); err != nil {
-		t.Fatalf("%v\n%s", err, said.String())
-	}
-	if took < (cycles-1)*every || took > (cycles+1)*every || len(doc.Results) != cycles {
-		t.Errorf("%d cycles in %v, want %d, one each %v\n%s", len(doc.Results), took, cycles, every, said.String())
-	}
-	for _, r := range doc.Results {
-		if r.State != model.Valid || len(r.Flows) != 2 {
-			t.Errorf("cycle %d is %s: %s", r.Repeat, r.State, text(r.Why))
-		}
-		for _, f := range r.Flows {
-			if f.Attempted < 190 || f.Lost != 0 || f.Duplicates != 0 || f.Delay == nil || f.Delay.Min < 0 || f.Delay.Max > 1e9 {
-				t.Errorf("cycle %d, %s: %s", r.Repeat, f.Name, text(f))
-			}
-		}
-	}
+	return err
 }
