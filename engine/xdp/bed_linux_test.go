@@ -160,7 +160,7 @@ type trial struct {
 	during    func()    // once both run
 	stop      func(sender *engine.End)
 	connected func(from *engine.End, streams []engine.Stream)
-	carried   func(*transport) // of a sender of frames
+	carried   func(*transport) // of a sender of frames, before it starts
 }
 
 // outcome is both ends' account.
@@ -229,9 +229,6 @@ func (b *bed) run(c trial) (out outcome, err error) {
 	if err != nil {
 		return out, fmt.Errorf("sender: %w", err)
 	}
-	if c.carried != nil {
-		c.carried(carrier.(*transport))
-	}
 	from := engine.NewEnd(order, carrier)
 	defer from.Close()
 	connected := make(chan error, 1)
@@ -246,6 +243,9 @@ func (b *bed) run(c trial) (out outcome, err error) {
 	}
 	if c.connected != nil {
 		c.connected(from, streams)
+	}
+	if c.carried != nil {
+		c.carried(carrier.(*transport))
 	}
 	if err := errors.Join(to.Start(ctx), from.Start(ctx)); err != nil { // receivers first
 		return out, err

@@ -46,10 +46,9 @@ struct test {
 	__u64 low;  /* sequence's lower 16 bits, time */
 };
 
-static __always_inline void begin(struct worker *w, __u64 at, __u64 turn)
+static __always_inline void begin(struct worker *w, __u64 at)
 {
 	w->begin = at;
-	w->turn = turn;
 	w->trial = w->phase == MEASURE ? trial : trial ^ WARMUP_BIT;
 	pace_begin(&w->pacer, at + w->first_due);
 	w->may = 0;
@@ -59,7 +58,8 @@ static __always_inline void begin(struct worker *w, __u64 at, __u64 turn)
 	w->step_begin = at;
 }
 
-/* turn goes on to the phase of the time now, and says whether to send in it. */
+/* turn goes on to the phase of the time now, and says whether to send in it. It is
+ * called when a phase or the consent ends. */
 static __noinline int turn(__u64 now)
 {
 	struct worker *w = &self;
@@ -77,21 +77,23 @@ static __noinline int turn(__u64 now)
 	w->processor = bpf_get_smp_processor_id() + 1;
 	if (now < w->begin_at)
 		return 0;
-	if (w->phase == READY) {
-		if (now < w->measure_at) {
-			w->phase = WARMUP;
-			begin(w, w->begin_at, w->measure_at);
-			return 1;
+	if (w->phase == READY && now < w->measure_at) {
+		w->phase = WARMUP;
+		begin(w, w->begin_at);
+	}
+	if (w->phase != MEASURE && now >= w->measure_at) {
+		w->phase = MEASURE;
+		w->warmup = w->emitted;
+		w->counted = w->emitted;
+		for (i = 0; i < OUTS; i++) {
+			outs[i].sequence = 0;
+			outs[i].last = 0;
 		}
+		begin(w, w->measure_at);
 	}
-	w->phase = MEASURE;
-	w->warmup = w->emitted;
-	w->counted = w->emitted;
-	for (i = 0; i < OUTS; i++) {
-		outs[i].sequence = 0;
-		outs[i].last = 0;
-	}
-	begin(w, w->measure_at, w->end_at);
+	w->turn = w->phase == WARMUP ? w->measure_at : w->end_at;
+	if (w->turn > w->until)
+		w->turn = w->until; /* which is later by then, or it is over */
 	return 1;
 }
 
@@ -239,7 +241,7 @@ int send(struct xdp_md *ctx)
 		w->left--;
 		now = w->now;
 	}
-	if (now >= w->turn || now >= w->until) {
+	if (now >= w->turn) {
 		w->left = 0;
 		if (!turn(now) || (w->pacer.whole && now < w->pacer.due))
 			return XDP_DROP;

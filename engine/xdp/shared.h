@@ -75,7 +75,7 @@ struct worker {
 	__u32 processor; /* 1 + the one it runs on; 0 before it does */
 
 	__u64 begin; /* of the phase */
-	__u64 turn;  /* when the phase ends; 0 at once */
+	__u64 turn;  /* when to look at all of this again; 0 at once */
 	__u64 now;   /* last reading of the clock */
 	__u64 low;    /* the time, where it stands in the test header */
 	__u64 stamps; /* readings of the clock that frames were sent with */
