@@ -3,6 +3,7 @@ package udp
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"sync/atomic"
 	"time"
@@ -238,18 +239,24 @@ func (a *dropAccount) begin(dropped uint32, sequence uint64) {
 	a.sofar = uint64(a.before)
 }
 
-func (a *dropAccount) measured() uint64 {
+// measured is how many measured packets were dropped, of those that were sent. If none came, the drops since the last
+// packet of the warm-up may be of either.
+func (a *dropAccount) measured(sent uint64) uint64 {
 	if !a.known {
 		return 0
 	}
 	sofar := a.sofar
-	if !a.begun { // nothing of it came
+	if !a.begun {
 		sofar = uint64(a.before)
 	}
 	if wide, ok := unit.Widen(sofar, a.after); ok {
 		sofar = wide
 	}
-	return sofar - uint64(a.before)
+	dropped := sofar - uint64(a.before)
+	if !a.begun {
+		return min(dropped, sent)
+	}
+	return dropped
 }
 
 func (r *receiver) count() (n engine.Snapshot) {
@@ -270,7 +277,11 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 	}
 	rec.Tally = r.meter.Tally()
 	for i, w := range r.streams {
-		rec.SocketDrops += w.drops.measured()
+		sentHere := uint64(math.MaxUint64)
+		if rec.MissingKnown {
+			sentHere = sent.Streams[i]
+		}
+		rec.SocketDrops += w.drops.measured(sentHere)
 		rec.SocketKnown = rec.SocketKnown && w.drops.known
 		rec.Unread += w.unread
 		rec.WarmupReceived += w.warmup
