@@ -76,11 +76,12 @@ func (f *Feed) begin(d *model.Document) {
 	}
 	started := Started{Run: d.ID, Command: d.Plan.Command, Target: d.Plan.Target, Arguments: d.Arguments}
 	var ends []string
-	for _, h := range d.Host {
-		if h.Node != h.Name {
-			h.Node += " " + h.Name
+	for i, h := range d.Host {
+		if h.Node == h.Name || i > 0 && h.Node == d.Host[i-1].Node {
+			ends = append(ends, h.Name)
+		} else {
+			ends = append(ends, h.Node+" "+h.Name)
 		}
-		ends = append(ends, h.Node)
 	}
 	if len(d.Plan.Flows) > 0 {
 		started.Nodes = view.Nodes(d, d.Plan.Flows[0].From, d.Plan.Flows[0].To)

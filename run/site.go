@@ -205,16 +205,14 @@ type plainHost struct{}
 
 func (plainHost) Do(f func() error) error { return f() }
 
-// hosts describes the sender and a receiver: those of a star are alike.
+// hosts describes the ends. The receivers of a lab's star are one host.
 func (s *site) hosts() (hosts []model.Host) {
-	ends := s.ends()
-	if s.pairs == nil {
-		ends = ends[:2]
-	}
-	for _, n := range ends {
+	for _, n := range s.ends() {
 		h := n.agent.Host
 		h.Node = groupName(n.name)
-		hosts = append(hosts, h)
+		if !slices.ContainsFunc(hosts, func(o model.Host) bool { return o.Node == h.Node && o.Name == h.Name }) {
+			hosts = append(hosts, h)
+		}
 	}
 	return hosts
 }
