@@ -106,12 +106,12 @@ func (l *link) dialNATS(hub HubAddress) (*link, error) {
 	nc, err := nats.Connect(hub.NATS, opts...)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization):
-		return nil, fmt.Errorf("%s: these servers do not let this user in: want the credentials of one of theirs (--creds FILE)",
-			hub.NATS)
+		return nil, errors.New("--nats: these servers do not let this user in: " +
+			"want the credentials of one of theirs (--creds FILE)")
 	case errors.Is(err, nats.ErrNoServers):
-		return nil, fmt.Errorf("%s: no NATS server answers there", hub.NATS)
+		return nil, errors.New("--nats: no NATS server answers there")
 	case err != nil:
-		return nil, fmt.Errorf("%s: %s", hub.NATS, plainText(err.Error()))
+		return nil, fmt.Errorf("--nats: %s", plainText(err.Error()))
 	}
 	l.use(nc)
 	return l, nil

@@ -151,19 +151,23 @@ func (f *commonFlags) options(s *screen, st *store.Store) run.Options {
 		Uncalibrated: f.uncalibrated, Record: f.record, Events: s.Take, Live: s.full || f.web || f.lines != ""}
 }
 
-// keptArguments are those that a run stores: without codes, and without where lines of its events went.
+// secrets are flags whose values a run does not keep, and what stands in their place: a URL may have a password.
+var secrets = map[string]string{"--code": "CODE", "--nats": "URLS"}
+
+// keptArguments are those that a run stores: without secrets, and without where lines of its events went.
 func keptArguments(args []string) (out []string) {
 	for i := 0; i < len(args); i++ {
 		name, _, joined := strings.Cut(args[i], "=")
+		word, secret := secrets[name]
 		switch {
-		case name == "--code" && joined:
-			out = append(out, "--code=CODE")
-		case name == "--code":
-			out = append(out, "--code", "CODE")
+		case secret && joined:
+			out = append(out, name+"="+word)
+		case secret:
+			out = append(out, name, word)
 		case name != "--json-lines":
 			out = append(out, args[i])
 		}
-		if !joined && (name == "--code" || name == "--json-lines") {
+		if !joined && (secret || name == "--json-lines") {
 			i++ // its value
 		}
 	}

@@ -91,10 +91,10 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// Codes are neither stored nor shown; where lines of events went says nothing of a run.
+// Codes and passwords are neither stored nor shown; where lines of events went says nothing of a run.
 func TestKeptArguments(t *testing.T) {
-	args := strings.Fields("curve nas --json-lines - --code tiger-42-amber --code=otter-17-blue --time 1s --json-lines=a.jsonl")
-	if got := strings.Join(keptArguments(args), " "); got != "curve nas --code CODE --code=CODE --time 1s" {
+	args := strings.Fields("curve nas --json-lines - --code tiger-42-amber --code=otter-17-blue --nats tls://me:otter@a.example --nats=otter@b.example --time 1s --json-lines=a.jsonl")
+	if got := strings.Join(keptArguments(args), " "); got != "curve nas --code CODE --code=CODE --nats URLS --nats=URLS --time 1s" {
 		t.Error(got)
 	}
 	if args[5] != "tiger-42-amber" {
