@@ -128,8 +128,8 @@ func badHosts(ways []way) (hosts []side, rest []way) {
 // fewer are bad, a part of their paths is what they have in common, not the host.
 const nearlyAll = 0.75
 
-// surest is the side of which nearly all ways are bad that is least to be expected by chance, if its ways were
-// bad as often as those beside it.
+// surest is, of the sides with nearly all ways bad, the one that chance explains least: by chance its ways would be bad
+// as often as those beside it.
 func surest(ways []way) (host side, found bool) {
 	var sides []side
 	for _, w := range ways {
