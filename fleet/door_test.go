@@ -219,6 +219,11 @@ func TestGoneClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	within(t, 3*time.Second, "the first is known", func() bool { // which is after its answer
+		h.door.mu.Lock()
+		defer h.door.mu.Unlock()
+		return h.door.clients[who.client] != nil
+	})
 	if _, _, err := greet(dialFrom(t, "127.0.0.9", h), knowsCode, []byte(testCode), who.client, 3*time.Second); err == nil {
 		t.Error("another client took the name of one that is connected")
 	}
