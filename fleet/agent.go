@@ -189,10 +189,14 @@ func (a *Agent) answer(ctx context.Context, verb string, data []byte) []byte {
 	return encodeReply(a.obey(ctx, verb, data))
 }
 
+// find returns the session that an order is for; nil if there is none, or if it is being closed.
 func (a *Agent) find(id string) *session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.sessions[id]
+	if s := a.sessions[id]; s != nil && !s.isClosed() {
+		return s
+	}
+	return nil
 }
 
 // admit finds or makes the session, with room for the new ends reserved in it.

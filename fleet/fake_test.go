@@ -98,6 +98,7 @@ type fakeEngine struct {
 	runErr     error           // of a sender's Run, halfway
 	noEnd      bool            // senders do not end by themselves
 	before     func()          // called first in Prepare
+	closing    func()          // called first in Close
 	hears      bool            // ends tell what has come
 	reading    chan struct{}   // its receivers read once this is closed; nil: at once
 	streams    []engine.Stream // of its ends; nil: without addresses
@@ -249,6 +250,9 @@ func (f *fakeEnd) Account(r *engine.Report, sent engine.Sent) {
 }
 
 func (f *fakeEnd) Close() error {
+	if f.engine.closing != nil {
+		f.engine.closing()
+	}
 	f.engine.wire.closed.Add(1)
 	f.engine.wire.note(f.engine.host, "closed "+string(f.order.Role))
 	return nil

@@ -160,14 +160,22 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// A host takes part in the tests of one controller at a time.
+// A host takes part in the tests of one controller at a time, until the ends of its trial are closed.
 func TestFleetTaken(t *testing.T) {
 	t.Parallel()
 	hub, w := openHub(t, "127.0.0.1:0"), newWire()
-	for _, name := range []string{"a", "b", "c"} {
-		joinAs(t, hub, agentOn(w, name))
+	both := agentOn(w, "b")
+	for _, c := range []AgentConfig{agentOn(w, "a"), both, agentOn(w, "c")} {
+		joinAs(t, hub, c)
 	}
 	first, second := commander(t, hub, "a", "b"), commander(t, hub, "b", "c")
+	refused := func() {
+		if _, err := second.RunTrial(t.Context(), upTrial("c", "b", time.Second), nil); !errors.Is(err, ErrTaken) {
+			t.Errorf("the second controller's: %v, want %v", err, ErrTaken)
+		}
+	}
+	var closing sync.Once
+	both.Engines["udp"].(*fakeEngine).closing = func() { closing.Do(refused) }
 	begun := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -182,9 +190,7 @@ func TestFleetTaken(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("the first controller's trial did not begin")
 	}
-	if _, err := second.RunTrial(t.Context(), upTrial("c", "b", time.Second), nil); !errors.Is(err, ErrTaken) {
-		t.Errorf("the second controller's: %v, want %v", err, ErrTaken)
-	}
+	refused()
 	running.Wait()
 	if out, err := second.RunTrial(t.Context(), upTrial("c", "b", 100*time.Millisecond), nil); err != nil || out.Cut != "" {
 		t.Errorf("once it is over: %v, cut: %q", err, out.Cut)

@@ -473,6 +473,12 @@ func (s *session) finish(ctx context.Context) {
 	}
 }
 
+func (s *session) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 func (s *session) release(context.Context, sessionOrder) (none, error) { return none{}, s.close("") }
 
 // close frees everything and forgets the session; it may be called more than
@@ -485,7 +491,7 @@ func (s *session) close(why string) error {
 	}
 	s.closed = true
 	s.mu.Unlock()
-	s.agent.forget(s)
+	defer s.agent.forget(s) // until then no other client's begins here
 	s.cancel()
 	_ = s.sub.Unsubscribe() // fails only if the connection is gone
 	err := each(s.opened(), func(e *sessionEnd) error {
