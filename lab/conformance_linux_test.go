@@ -141,11 +141,24 @@ const (
 	ksBound      = 2.47 // and so is sqrt(n) times the distance of Kolmogorov and Smirnov: 2 exp(-2 * 2.47^2) = 0.00001
 )
 
-// conforms opens a lab whose link is as said and looks at what comes through.
+// conforms opens a lab whose link is as said and looks at what comes through. Where the link itself says that the machine
+// stood still, once more, up to twice.
 func conforms(t *testing.T, link string, p probe, look func([]arrival, int) string) {
 	t.Helper()
-	if said := look(through(t, openLab(t, "direct", link), p), p.count); said != "" {
-		t.Errorf("%s: %s", link, said)
+	const still = 5e6 // ns
+	for try := 1; ; try++ {
+		l := openLab(t, "direct", link)
+		said := look(through(t, l, p), p.count)
+		if said == "" {
+			return
+		}
+		ways, err := l.Links()
+		must(t, err)
+		if late := ways[0].Done.LateNS.Max; try == 3 || late < still {
+			t.Errorf("%s: %s; the latest frame was %d ns late", link, said, late)
+			return
+		}
+		t.Logf("%s: %s; once more, for a frame was %d ns late", link, said, ways[0].Done.LateNS.Max)
 	}
 }
 
@@ -273,6 +286,7 @@ func TestClockDelayConforms(t *testing.T) {
 	const delay, jitter = 30.0, 5.0 // ms
 	var besides []float64           // ms
 	conforms(t, "sender:delay=30ms,seed=9", p, func(list []arrival, count int) string {
+		besides = nil
 		for _, a := range list {
 			besides = append(besides, float64(a.received-a.sent)/1e6-delay)
 		}

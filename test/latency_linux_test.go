@@ -11,18 +11,18 @@ import (
 	"pelt/model"
 )
 
-// TestQueueDelay: a full queue of 200 packets at 20 Mbit/s adds what they take on the link, on the way up only.
+// TestClockQueueDelay: a full queue of 200 packets at 20 Mbit/s adds what they take on the link, on the way up only.
 //
 //	sender -- router --(20 Mbit/s, 200 packets)-- receiver
-func TestQueueDelay(t *testing.T) {
-	t.Parallel()
+func TestClockQueueDelay(t *testing.T) {
+	testenv.Clock(t)
 	testenv.Root(t)
 	dir := t.TempDir()
 	const plan = `format: %s
 command: curve
 target: lab:router
 links: [{node: receiver, rate_bps: 20000000, queue_packets: 200}]
-set: {lead_s: 0.15, warmup_s: 0.1, measure_s: 0.4, drain_s: 1, payload_bytes: 1472, rate_pps: 5000, protocol: udp, streams: 1, repeats: 1, seed: 1, engine: udp}
+set: {lead_s: 0.15, warmup_s: 0.1, measure_s: 1, drain_s: 1, payload_bytes: 1472, rate_pps: 5000, protocol: udp, streams: 1, repeats: 1, seed: 1, engine: udp}
 flows: [{name: up, from: sender, to: receiver}]
 `
 	path := filepath.Join(dir, "plan.yaml")

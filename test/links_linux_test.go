@@ -72,7 +72,7 @@ func TestInterfaceChanges(t *testing.T) {
 	}{
 		{"MTU of the far host", "1", "60s", "udp", func(h hosts) string { return "-n " + h.far + " link set eth0 mtu 1400" },
 			model.Reason{Code: model.InterfaceMTU, Node: model.Receiver}},
-		{"cable removed", "20", "500ms", "xdp", func(h hosts) string { return "-n " + h.near + " link delete eth0" },
+		{"cable removed", "20", "3s", "xdp", func(h hosts) string { return "-n " + h.near + " link delete eth0" },
 			model.Reason{Code: model.InterfaceGone, Node: model.Sender}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestInterfaceChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.repeats != "1" {
-				waitText(t, &stderr, "1/20")
+				waitText(t, &stderr, "64 B: sent")
 			}
 			waitPackets(t, h.far, "rx_packets", 500)
 			start := time.Now()

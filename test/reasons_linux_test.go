@@ -40,7 +40,7 @@ func TestClockBackpressure(t *testing.T) {
 	testenv.Tool(t, "tc", "sed")
 	h := newHosts(t)
 	inside(t, h.near, "tc qdisc add dev eth0 root tbf rate 20mbit burst 8kb limit 200000")
-	d, out := h.trial(t, "", "--engine udp --payload 200 --rate 12kpps --time 2s --warmup 200ms")
+	d, out := h.trial(t, "", "--engine udp --payload 200 --rate 12kpps --time 5s --warmup 200ms")
 	r := d.Results[0]
 	f := r.Flows[0]
 	var held uint64
@@ -71,7 +71,7 @@ func TestClockShortQueueDrops(t *testing.T) {
 	testenv.Tool(t, "tc", "sed")
 	h := newHosts(t)
 	inside(t, h.near, "tc qdisc add dev eth0 root tbf rate 20mbit burst 8kb limit 30000")
-	d, _ := h.trial(t, "", "--engine udp --payload 200 --rate 12kpps --time 2s --warmup 0s --drops seq")
+	d, _ := h.trial(t, "", "--engine udp --payload 200 --rate 12kpps --time 5s --warmup 0s --drops seq")
 	r := d.Results[0]
 	f := r.Flows[0]
 	n, _ := lineOf(f, expectation{layer: "sender-qdisc", host: "sender", cause: "QDISC_.*"})

@@ -222,6 +222,7 @@ func TestFaults(t *testing.T) {
 			sender:   "sent:got Ip.OutRequests:lost Ip.OutDiscards:lost nft.inet.fault.hook3.output.2.packets:lost",
 			receiver: "arrived:got Udp.InDatagrams:got"}},
 		{"qdisc", true, run{before: func(b *wire) { b.Sender.TBF("va", netlink.HANDLE_ROOT, 6_250, 3000) }, least: 900, // of a slow sender, too
+			after:  func(b *wire, _ bed.Socket) { b.Sender.AwaitSent("va") },
 			reason: "QDISC_DROP|QDISC_OVERLIMIT|QDISC_DROP_.*", function: "__dev_queue_xmit|.*tbf.*|__dev_xmit_skb|kfree_skb_list_reason", space: inSender, iface: "va",
 			sender:   "~sent:got qdisc.va.tbf.1:.drops:lost Ip.OutDiscards:lost Udp.SndbufErrors:lost Ip.OutRequests:lost Ip.OutTransmits:lost",
 			receiver: "arrived:got Udp.InDatagrams:got"}},

@@ -75,6 +75,7 @@ func threeFaults(t *testing.T, beside func(*bed.Bed) (stop func())) {
 	}
 	send(t, from, testTrial, 0, 20_000, 64)
 	stop()
+	b.Sender.AwaitSent("va")
 	got := map[uint64]int{}
 	drain(t, to, testTrial, got)
 	d := collect(t, m, testTrial)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -87,6 +88,22 @@ func (n *Node) TBF(name string, parent uint32, bytesPerSecond uint64, limit uint
 			QdiscAttrs: netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Handle: handle, Parent: parent},
 			Rate:       bytesPerSecond, Limit: limit, Buffer: 2000 * uint32(1e9/64/bytesPerSecond), // psched ticks are 64 ns
 		})
+	})
+}
+
+// AwaitSent waits until no packet is left in the queue of a device's output.
+func (n *Node) AwaitSent(name string) {
+	n.T.Helper()
+	Until(n.T, "the queue of "+name, func() (empty bool) {
+		n.Link(name, func(l netlink.Link) error {
+			queues, err := netlink.QdiscList(l)
+			empty = !slices.ContainsFunc(queues, func(q netlink.Qdisc) bool {
+				s := q.Attrs().Statistics
+				return s != nil && s.Queue != nil && s.Queue.Qlen > 0
+			})
+			return err
+		})
+		return empty
 	})
 }
 
