@@ -157,7 +157,7 @@ func FuzzJournal(f *testing.F) {
 }
 
 func FuzzParseChange(f *testing.F) {
-	for _, s := range append(everything, "x=y", "=", "eth0.rps_cpus=ffffffff,00000000", "net.ipv4.conf.a/b.rp_filter=1") {
+	for _, s := range append(everything, "x=y", "=", "eth0.rps_cpus=ffffffff,00000000", "net.ipv4.conf.a/b.rp_filter=1", "net.ipv4.udp_mem=1\n2 3") {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -165,7 +165,7 @@ func FuzzParseChange(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if strings.ContainsAny(c.Value, "\n\x00\"'`$;") {
+		if strings.ContainsAny(c.Knob+c.Value, "\n\x00\"'`$;") {
 			t.Errorf("%q is taken with value %q", s, c.Value)
 		}
 		places, values, err := newHost("/nowhere").places(c)

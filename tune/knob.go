@@ -151,7 +151,7 @@ type Change struct {
 // ParseChange reads net.core.rmem_max=4194304. An error is a *UsageError.
 func ParseChange(text string) (Change, error) {
 	name, value, ok := strings.Cut(text, "=")
-	c := Change{strings.TrimSpace(name), strings.TrimSpace(value)}
+	c := Change{strings.TrimSpace(name), words(value)} // a value is one line of the file that keeps it
 	if !ok || c.Knob == "" || c.Value == "" {
 		return Change{}, &UsageError{fmt.Sprintf("want KNOB=VALUE as net.core.rmem_max=4194304, not %q", text)}
 	}
