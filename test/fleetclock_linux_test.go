@@ -33,19 +33,29 @@ func TestClockFleetFaults(t *testing.T) {
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{0, 0, 0, 0}},
 		&expr.Verdict{Kind: expr.VerdictDrop})
 	f.hub.LoseTo("h10", netip.MustParseAddr("10.90.1.2"), 16)
-	p := f.control("mesh", "mesh fleet: --rate 1kpps --time 3s --json -")
-	f.slow("h7", p)
-	d := f.ends(p)
-	f.whole(d, nil)
+	var p *process
+	var d model.Document
 	var got []string
-	for _, x := range d.Findings {
-		if slices.Contains([]string{"mesh.lost", "mesh.rounds", "mesh.page"}, x.Code) || !strings.HasPrefix(x.Code, "mesh.") {
-			continue
+	for try := 1; ; try++ {
+		p = f.control("mesh", "mesh fleet: --rate 1kpps --time 3s --json -")
+		f.slow("h7", p)
+		d = f.ends(p)
+		f.whole(d, nil)
+		got = nil
+		for _, x := range d.Findings {
+			if slices.Contains([]string{"mesh.lost", "mesh.rounds", "mesh.page"}, x.Code) || !strings.HasPrefix(x.Code, "mesh.") {
+				continue
+			}
+			got = append(got, fmt.Sprint(x.Code, " ", x.Words["host"], x.Words["from"], " ", x.Words["to"]))
+			t.Log(x.Text)
 		}
-		got = append(got, fmt.Sprint(x.Code, " ", x.Words["host"], x.Words["from"], " ", x.Words["to"]))
-		t.Log(x.Text)
+		slices.Sort(got)
+		disturbed := slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "mesh.unmeasured") })
+		if !disturbed || try == 3 {
+			break
+		}
+		testenv.AwaitCalm() // a pair's trials were spoilt twice: no host of this mesh is ever gone
 	}
-	slices.Sort(got)
 	if want := []string{"mesh.into h3 ", "mesh.into h7 ", "mesh.oneway h10 h2"}; !slices.Equal(got, want) {
 		t.Errorf("the mesh shows %q, want %q\n%s", got, want, p.said)
 	}

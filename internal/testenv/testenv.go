@@ -5,8 +5,12 @@ package testenv
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"pelt/internal/netns"
 )
@@ -50,5 +54,29 @@ func Clock(t *testing.T) {
 	}
 	if os.Getenv(clockEnv) != "1" {
 		t.Skip("its verdict depends on the clock: set " + clockEnv + "=1 on a machine that does nothing else, and -p 1")
+	}
+}
+
+// AwaitCalm is for a test that measures again what its machine spoilt. It returns when each core has woken in time for a
+// second, or after half a minute: a neighbour that disturbs stays for a while.
+func AwaitCalm() {
+	const whole, pause, late = time.Second, time.Millisecond, 3 * time.Millisecond
+	began := time.Now()
+	for calm := false; !calm && time.Since(began) < 30*time.Second; {
+		var disturbed atomic.Bool
+		var cores sync.WaitGroup
+		for range runtime.NumCPU() {
+			cores.Go(func() {
+				for end := time.Now().Add(whole); time.Now().Before(end); {
+					before := time.Now()
+					time.Sleep(pause)
+					if time.Since(before) > pause+late {
+						disturbed.Store(true)
+					}
+				}
+			})
+		}
+		cores.Wait()
+		calm = !disturbed.Load()
 	}
 }
