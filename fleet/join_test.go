@@ -164,8 +164,8 @@ func TestFleet(t *testing.T) {
 func TestFleetTaken(t *testing.T) {
 	t.Parallel()
 	hub, w := openHub(t, "127.0.0.1:0"), newWire()
-	both := agentOn(w, "b")
-	for _, c := range []AgentConfig{agentOn(w, "a"), both, agentOn(w, "c")} {
+	shared := agentOn(w, "b")
+	for _, c := range []AgentConfig{agentOn(w, "a"), shared, agentOn(w, "c")} {
 		joinAs(t, hub, c)
 	}
 	first, second := commander(t, hub, "a", "b"), commander(t, hub, "b", "c")
@@ -175,7 +175,7 @@ func TestFleetTaken(t *testing.T) {
 		}
 	}
 	var closing sync.Once
-	both.Engines["udp"].(*fakeEngine).closing = func() { closing.Do(refused) }
+	shared.Engines["udp"].(*fakeEngine).closing = func() { closing.Do(refused) }
 	begun := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -491,7 +491,7 @@ func (s *session) close(why string) error {
 	}
 	s.closed = true
 	s.mu.Unlock()
-	defer s.agent.forget(s) // until then no other client's begins here
+	defer s.agent.forget(s) // last: until then no other client may begin a session here
 	s.cancel()
 	_ = s.sub.Unsubscribe() // fails only if the connection is gone
 	err := each(s.opened(), func(e *sessionEnd) error {

@@ -68,7 +68,7 @@ func TestTrialInLab(t *testing.T) {
 	if len(receivers) != 2 || len(senders) != 2 || senders[0].Before(receivers[1]) {
 		t.Errorf("receivers began at %v, senders at %v: want receivers first", receivers, senders)
 	}
-	// At one host: the other one may be told its begin earlier.
+	// Both at one host: the other host may begin earlier.
 	probers, beside := w.events("", "run probe"), w.events("near", "run send")
 	if len(probers) != 1 || len(beside) != 1 || beside[0].Sub(probers[0]) < 250*time.Millisecond {
 		t.Errorf("probers began at %v, the sender beside at %v: want a lead of 0.3 s, less what a prober wakes late", probers, beside)

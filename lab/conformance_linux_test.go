@@ -141,8 +141,8 @@ const (
 	ksBound      = 2.47 // and so is sqrt(n) times the distance of Kolmogorov and Smirnov: 2 exp(-2 * 2.47^2) = 0.00001
 )
 
-// conforms opens a lab whose link is as said and looks at what comes through. Where the link itself says that the machine
-// stood still, once more, up to twice.
+// conforms opens a lab whose link is as said and looks at what comes through. If that is wrong and the link's own account
+// says that the machine stood still, it measures again, at most twice.
 func conforms(t *testing.T, link string, p probe, look func([]arrival, int) string) {
 	t.Helper()
 	const still = 5e6 // ns

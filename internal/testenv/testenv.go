@@ -57,8 +57,8 @@ func Clock(t *testing.T) {
 	}
 }
 
-// AwaitCalm is for a test that measures again what its machine spoilt. It returns when each core has woken in time for a
-// second, or after half a minute: a neighbour that disturbs stays for a while.
+// AwaitCalm is for a test that measures again what its machine spoilt. It returns when sleepers, as many as there
+// are cores, have woken in time for a second, or after half a minute: a neighbour that disturbs stays for a while.
 func AwaitCalm() {
 	const whole, pause, late = time.Second, time.Millisecond, 3 * time.Millisecond
 	began := time.Now()
