@@ -85,7 +85,7 @@ func (d *door) Check(c server.ClientAuthentication) bool {
 	own := "pelt.session." + client + ".>"
 	speaks, hears := []string{helloSubject, "pelt.agent.>", own}, []string{own}
 	if id, found := strings.CutPrefix(c.GetOpts().Name, agentPrefix); found && id != "" {
-		if !d.joins || !model.IsHostName(id) {
+		if !d.joins || !model.IsHostName(id) || id == controllerName {
 			return false
 		}
 		d.named(client, id)

@@ -295,7 +295,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// A client of pelt serve cannot be its agent, and an agent of a hub commands nobody.
+// A client of pelt serve cannot be its agent. An agent of a hub commands nobody, and cannot beat as the controller.
 func TestFleetRoles(t *testing.T) {
 	t.Parallel()
 	w := newWire()
@@ -304,6 +304,10 @@ func TestFleetRoles(t *testing.T) {
 		t.Error("pelt serve let an agent join")
 	}
 	hub := openHub(t, "127.0.0.1:0")
+	if l, err := dialFleet(t.Context(), hub, controllerName); err == nil {
+		l.close()
+		t.Error("a host joined under the controller's name")
+	}
 	joinAs(t, hub, agentOn(w, "a"))
 	l, err := dialFleet(t.Context(), hub, "b")
 	if err != nil {
