@@ -107,7 +107,7 @@ func TestClockRenoCarriesWhatMathisSays(t *testing.T) {
 		if exitCode(err) != invalid || try == 3 {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		testenv.AwaitCalm()
+		testenv.AwaitCalm(t.Logf)
 	}
 	doc := document(t, out, "")
 	var goodput, trip, segment []float64

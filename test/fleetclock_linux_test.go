@@ -54,7 +54,7 @@ func TestClockFleetFaults(t *testing.T) {
 		if !disturbed || try == 3 {
 			break
 		}
-		testenv.AwaitCalm() // no host of this mesh goes away, so the machine spoilt a pair's trials
+		testenv.AwaitCalm(t.Logf) // no host of this mesh goes away, so the machine spoilt a pair's trials
 	}
 	if want := []string{"mesh.into h3 ", "mesh.into h7 ", "mesh.oneway h10 h2"}; !slices.Equal(got, want) {
 		t.Errorf("the mesh shows %q, want %q\n%s", got, want, p.said)

@@ -549,9 +549,10 @@ func received(t *testing.T, ns string) float64 {
 	return float64(packetsOf(t, ns, "rx_packets")-from) / time.Since(start).Seconds()
 }
 
-// TestStrangers: 10 000 hostile connections from 4096 addresses neither disturb a running test nor the
+// TestNightlyStrangers: 10 000 hostile connections from 4096 addresses neither disturb a running test nor the
 // server, nor keep out who knows the code, which the user chose: it stays.
-func TestStrangers(t *testing.T) {
+func TestNightlyStrangers(t *testing.T) {
+	testenv.Nightly(t)
 	t.Parallel()
 	h := newHosts(t)
 	s := h.serve(t, "--listen", "10.77.0.2", "--code", "our-own-code")

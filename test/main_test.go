@@ -203,7 +203,7 @@ func scriptValid(ts *testscript.TestScript, neg bool, args []string) {
 		if err == nil && !late {
 			break
 		}
-		testenv.AwaitCalm()
+		testenv.AwaitCalm(ts.Logf)
 	}
 	ts.Check(err)
 }

@@ -16,22 +16,24 @@ import (
 // session is a block of a page with commands, or with one command and a golden report.
 var session = regexp.MustCompile("(?ms)^```console(?: golden=([a-z-]+))?\n(.*?)^```$")
 
-// TestPages runs the sessions of README and docs. Each command must end well, or with an invalid trial. A session with a golden
-// report shows that report; its command is checked in package main.
+// TestPages: a session of README and docs that shows a report shows a golden one. Its command is checked in package main.
 func TestPages(t *testing.T) {
-	testenv.Root(t)
-	pages, err := filepath.Glob("../docs/*.md")
-	if err != nil || len(pages) == 0 {
-		t.Fatalf("%d pages, %v", len(pages), err)
-	}
-	for _, path := range append(pages, "../README.md") {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, m := range session.FindAllStringSubmatch(string(text), -1) {
+	for path, page := range sessionPages(t) {
+		for _, m := range session.FindAllStringSubmatch(string(page), -1) {
 			if m[1] != "" {
-				text = goldenSession(t, path, text, m[1], m[2])
+				page = goldenSession(t, path, page, m[1], m[2])
+			}
+		}
+	}
+}
+
+// TestNightlyPages runs the other sessions. Each command must end well, or with an invalid trial.
+func TestNightlyPages(t *testing.T) {
+	testenv.Nightly(t)
+	testenv.Root(t)
+	for path, page := range sessionPages(t) {
+		for i, m := range session.FindAllStringSubmatch(string(page), -1) {
+			if m[1] != "" {
 				continue
 			}
 			name := fmt.Sprintf("%s-%d", strings.TrimSuffix(filepath.Base(path), ".md"), i)
@@ -41,6 +43,21 @@ func TestPages(t *testing.T) {
 			})
 		}
 	}
+}
+
+// sessionPages returns README and docs by path.
+func sessionPages(t *testing.T) map[string][]byte {
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	texts := map[string][]byte{}
+	for _, path := range append(pages, "../README.md") {
+		if texts[path], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return texts
 }
 
 // goldenSession returns the page with the golden report behind the session's command.

@@ -151,9 +151,10 @@ func apart(t *testing.T, work, script string) *exec.Cmd {
 	return c
 }
 
-// TestPowerLoss takes the power away at random moments of a run: every trial that was told as finished is still there, and
+// TestNightlyPowerLoss takes the power away at random moments of a run: every trial that was told as finished is still there, and
 // what is there can be read.
-func TestPowerLoss(t *testing.T) {
+func TestNightlyPowerLoss(t *testing.T) {
+	testenv.Nightly(t)
 	t.Parallel()
 	testenv.Root(t)
 	testenv.Tool(t, "unshare", "mount", "mkfs.ext4")

@@ -75,7 +75,8 @@ func untilPage(t *testing.T, tab context.Context, condition string) {
 }
 
 // A test is started from the form, watched, stopped, and found in the list of runs; another one does not outlive the server.
-func TestWebStartsTests(t *testing.T) {
+func TestNightlyWebStartsTests(t *testing.T) {
+	testenv.Nightly(t)
 	testenv.Root(t)
 	server, address := pages(t, "web")
 	tab := browser.Start(t)
@@ -132,7 +133,8 @@ func childrenOf(pid int) (list []int) {
 }
 
 // pelt TEST --web shows the test itself, from its beginning, and stops it.
-func TestWebOfTest(t *testing.T) {
+func TestNightlyWebOfTest(t *testing.T) {
+	testenv.Nightly(t)
 	testenv.Root(t)
 	test, address := pages(t, "soak", "lab:direct", "--rate=5kpps", "--time=30s", "--web")
 	if !strings.Contains(address, "/test/") {

@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/render"
 	"pelt/test/browser"
@@ -113,8 +114,9 @@ var windows = []struct {
 	{"narrow", 390, "light", "rgb(255, 255, 255)"},
 }
 
-// TestPagesInBrowser opens the page of every golden file once, and looks at it in every window.
-func TestPagesInBrowser(t *testing.T) {
+// TestNightlyPagesInBrowser opens the page of every golden file once, and looks at it in every window.
+func TestNightlyPagesInBrowser(t *testing.T) {
+	testenv.Nightly(t)
 	ctx := browser.Start(t)
 	all := allPages(t)
 	t.Run("script", func(t *testing.T) { checkScript(t, ctx, all["sweep"]) })

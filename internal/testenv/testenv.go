@@ -15,8 +15,10 @@ import (
 	"pelt/internal/netns"
 )
 
-// clockEnv runs the tests whose verdict depends on the clock.
-const clockEnv = "PELT_CLOCK"
+const (
+	clockEnv   = "PELT_CLOCK"   // runs the tests whose verdict depends on the clock
+	nightlyEnv = "PELT_NIGHTLY" // runs the tests that take minutes, or a browser
+)
 
 // Lacks ends a test that this machine cannot run. The words say what the test needs.
 func Lacks(t testing.TB, format string, args ...any) {
@@ -57,9 +59,22 @@ func Clock(t *testing.T) {
 	}
 }
 
+// Nightly is for a test that a person starts by .ci/nightly: it floods, kills or repeats for minutes, or drives a browser.
+func Nightly(t *testing.T) {
+	t.Helper()
+	if !strings.HasPrefix(t.Name(), "TestNightly") {
+		t.Fatal("a test of the night has a name that begins with TestNightly")
+	}
+	if os.Getenv(nightlyEnv) != "1" {
+		t.Skip("it takes long: set " + nightlyEnv + "=1")
+	}
+}
+
 // AwaitCalm is for a test that measures again what its machine spoilt. It returns when sleepers, as many as there
 // are cores, have woken in time for a second, or after half a minute: a neighbour that disturbs stays for a while.
-func AwaitCalm() {
+// .ci/nightly counts its line in the log.
+func AwaitCalm(logf func(format string, args ...any)) {
+	logf("measured again: the machine was too busy")
 	const whole, pause, late = time.Second, time.Millisecond, 3 * time.Millisecond
 	began := time.Now()
 	for calm := false; !calm && time.Since(began) < 30*time.Second; {

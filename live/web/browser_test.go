@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"pelt/internal/testenv"
 	"pelt/live"
 	"pelt/model"
 	"pelt/plan"
@@ -150,7 +151,8 @@ func busy(stream *live.Stream) {
 	}
 }
 
-func TestLivePage(t *testing.T) {
+func TestNightlyLivePage(t *testing.T) {
+	testenv.Nightly(t)
 	stream := &live.Stream{}
 	s, test, h := watched(t, stream)
 	busy(stream)
@@ -182,7 +184,8 @@ func TestLivePage(t *testing.T) {
 }
 
 // A test that the server does not know any more is not asked for again.
-func TestLostTestPage(t *testing.T) {
+func TestNightlyLostTestPage(t *testing.T) {
+	testenv.Nightly(t)
 	stream := &live.Stream{}
 	s, test, h := watched(t, stream)
 	busy(stream)
@@ -204,7 +207,8 @@ func hide(t *testing.T, tab context.Context, hidden bool) {
 }
 
 // A test that ends while its page is in the background is reported once the page is seen.
-func TestReportAfterBackground(t *testing.T) {
+func TestNightlyReportAfterBackground(t *testing.T) {
+	testenv.Nightly(t)
 	st, _ := storeOf(t)
 	id, stream := keep(t, st, sample.SmallSweep()), &live.Stream{}
 	test := Watch([]string{"sweep"}, stream, func() {})
@@ -223,7 +227,8 @@ func TestReportAfterBackground(t *testing.T) {
 
 // The report of a run that goes on grows, but not under the keyboard; what was opened stays open, columns sort, and
 // what came while the page was in the background is not missed.
-func TestGrowingReport(t *testing.T) {
+func TestNightlyGrowingReport(t *testing.T) {
+	testenv.Nightly(t)
 	st, _ := storeOf(t)
 	d := sample.SmallSweep()
 	r, err := st.Create(d)
@@ -301,7 +306,8 @@ func checkFigures(t *testing.T, tab context.Context) {
 	}
 }
 
-func TestFormPage(t *testing.T) {
+func TestNightlyFormPage(t *testing.T) {
+	testenv.Nightly(t)
 	s := serverOf(t, Options{Offers: offersOf(plan.Curve, plan.Ndr, plan.Latency, plan.Sweep, plan.Soak, plan.Router, plan.Control)})
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)

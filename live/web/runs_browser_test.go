@@ -19,8 +19,9 @@ import (
 
 var runPictures = flag.String("run-pictures", "", "directory to write pictures of the pages about runs to")
 
-// TestRunsInBrowser finds a run, names it, compares two, deletes one and takes it back.
-func TestRunsInBrowser(t *testing.T) {
+// TestNightlyRunsInBrowser finds a run, names it, compares two, deletes one and takes it back.
+func TestNightlyRunsInBrowser(t *testing.T) {
+	testenv.Nightly(t)
 	testenv.Tool(t, "chromium")
 	st, _ := storeOf(t)
 	a, b := keep(t, st, sample.Router()), keep(t, st, sample.Router())

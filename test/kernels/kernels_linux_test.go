@@ -54,7 +54,7 @@ var guestRun = flag.String("guest.run", "", "run only these tests of the guest's
 // need wants a machine that can build and start guests.
 func need(t *testing.T) {
 	t.Helper()
-	testenv.Clock(t)
+	testenv.Nightly(t)
 	if runtime.GOARCH != "amd64" {
 		testenv.Lacks(t, "an x86-64 machine")
 	}
@@ -62,7 +62,7 @@ func need(t *testing.T) {
 	testenv.Tool(t, programs...)
 }
 
-func TestClockLinux(t *testing.T) {
+func TestNightlyKernels(t *testing.T) {
 	need(t)
 	dir := t.TempDir()
 	for _, b := range [][]string{
