@@ -46,7 +46,8 @@ func shortfall(f model.FlowResult, e effort, asked model.Flow, ordered model.Tim
 	reason := func(code string, numbers map[string]float64) model.Reasons {
 		return model.Reasons{{Code: code, Flow: f.Name, Node: f.From, Numbers: numbers}}
 	}
-	if f.Attempted == 0 {
+	// Not every system counts TCP's segments; its sockets' bytes tell then.
+	if f.Attempted == 0 && (f.TCP == nil || f.TCP.SentBytes == 0) {
 		return reason(model.NothingSent, nil)
 	}
 	if c := f.Connections; c != nil && c.Ended != "" { // as ordered

@@ -71,7 +71,9 @@ func (s *stream) open() {
 		return
 	}
 	s.opened = true
-	s.last, s.known = readInfo(s.raw)
+	if s.known {
+		s.last, s.known = readInfo(s.raw)
+	}
 	s.base = written{s.writes.Load(), s.bytes.Load()}
 }
 

@@ -197,7 +197,7 @@ func (e *end) doubts() (list []string) {
 		}
 	}
 	if s := e.streams[0]; e.order.Flow.Connections == "" && (!s.known || !s.last.segmentsKnown) {
-		add("this system does not tell its segments; packet figures are 0 (TCP_INFO of Linux 4.6 or later)")
+		add("this system does not count TCP segments (Linux 4.6 and later does); packet figures are 0, figures in bytes are right")
 	}
 	if late := e.span.latest; late > max(lateReading, e.order.Timing.Measure()/100) {
 		add("the counters were read up to %v late: this host was too busy, totals of the two ends differ", late.Round(time.Millisecond))
