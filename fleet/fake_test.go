@@ -89,6 +89,16 @@ func (w *wire) pair(key []byte) *pair {
 	return p
 }
 
+// delivered is how many packets have come on all pairs.
+func (w *wire) delivered() (n uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.pairs {
+		n += p.delivered.Load()
+	}
+	return n
+}
+
 // fakeEngine is one host's engine on a wire.
 type fakeEngine struct {
 	name, host string

@@ -190,6 +190,8 @@ func (o observeOrder) check() error {
 type stopOrder struct {
 	sessionOrder
 	Why string `json:"why"`
+	// Senders ends the senders alone, and is answered when they have ended: the receivers are drained then.
+	Senders bool `json:"senders,omitempty"`
 }
 
 // reportOrder asks for one part of the report, or of what the watched router is. Final ends

@@ -405,9 +405,23 @@ func (s *session) drain(ctx context.Context, o drainOrder) (receivedAnswer, erro
 	return answer, err
 }
 
-func (s *session) stop(_ context.Context, o stopOrder) (none, error) {
-	s.stopTraffic(model.Clip(o.Why))
-	return none{}, nil
+func (s *session) stop(ctx context.Context, o stopOrder) (none, error) {
+	if !o.Senders {
+		s.stopTraffic(model.Clip(o.Why))
+		return none{}, nil
+	}
+	s.sendingOver()
+	return none{}, each(s.opened(engine.Send), func(e *sessionEnd) error {
+		if e.end.Stop(); !s.isStarted(e) {
+			return nil
+		}
+		select {
+		case <-e.end.Done():
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
 }
 
 // stopTraffic stops all traffic but keeps the account; the first reason stays.

@@ -163,17 +163,35 @@ func (t *trial) measure(warmedUp bool) {
 	}
 }
 
-// drain learns what the senders attempted and lets the receivers drain.
-func (t *trial) drain(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, drainTimeout+observeTimeout+t.order.Timing.Drain()+t.order.Timing.Patience())
+// drainEarly ends a trial that its caller interrupted as it would have ended by itself: what is on its way is not
+// lost. Without an answer in time the trial is cut as it stands.
+func (t *trial) drainEarly() {
+	ctx, cancel := context.WithTimeout(context.Background(), cutTimeout+t.order.Timing.Drain())
 	defer cancel()
+	_, err := command[none](ctx, t.senders(), verbStop, func(p *party) any {
+		return stopOrder{sessionOrder: p.about(), Senders: true}
+	})
+	if err == nil {
+		_ = t.drain(ctx) // what failed is seen in the reports
+	}
+}
+
+// senders are the agents that send.
+func (t *trial) senders() []*party {
 	senders := map[*party]bool{}
 	for _, e := range t.ends {
 		if e.Order.Role == engine.Send {
 			senders[e.party] = true
 		}
 	}
-	reports, err := t.reports(ctx, slices.Collect(maps.Keys(senders)), false)
+	return slices.Collect(maps.Keys(senders))
+}
+
+// drain learns what the senders attempted and lets the receivers drain.
+func (t *trial) drain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout+observeTimeout+t.order.Timing.Drain()+t.order.Timing.Patience())
+	defer cancel()
+	reports, err := t.reports(ctx, t.senders(), false)
 	if err != nil {
 		return err
 	}
@@ -321,7 +339,7 @@ func (t *trial) end(n int, p *party) *trialEnd {
 
 // stop ends all traffic; agents that cannot be told find out by themselves.
 func (t *trial) stop(why string) {
-	t.tell(cutTimeout, verbStop, func(p *party) any { return stopOrder{p.about(), why} })
+	t.tell(cutTimeout, verbStop, func(p *party) any { return stopOrder{sessionOrder: p.about(), Why: why} })
 }
 
 // release lets every agent close the session. One that does not answer misses the beats.

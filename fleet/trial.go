@@ -102,8 +102,11 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 		}
 		records := t.takeRecords()
 		err := t.wait(run, progress)
-		if err == nil {
+		switch {
+		case err == nil:
 			err = t.drain(run)
+		case ctx.Err() != nil:
+			t.drainEarly()
 		}
 		out = t.collect(ctx, run, err)
 		out.Warnings = append(out.Warnings, records.end(out.Cut != "")...)

@@ -357,14 +357,17 @@ func TestTrialCut(t *testing.T) {
 		c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			for len(w.events("", "run send")) == 0 {
+			for w.delivered() == 0 {
 				time.Sleep(time.Millisecond)
 			}
 			cancel()
 		}()
 		out, err := c.RunTrial(ctx, upTrial("near", "far", time.Minute), nil)
 		if err != nil || out.Cut != "interrupted" || out.Flows[0].Send == nil || out.Flows[0].Receive == nil {
-			t.Errorf("got %+v, %v; want both ends' partial reports", out, err)
+			t.Fatalf("got %+v, %v; want both ends' partial reports", out, err)
+		}
+		if left := out.Flows[0].Send.Send.Accepted; out.Flows[0].Receive.Receive.Tally.Late != left {
+			t.Errorf("%d packets left, and the receiver was drained of %d", left, out.Flows[0].Receive.Receive.Tally.Late)
 		}
 		nothingOpen(t, w)
 	})
