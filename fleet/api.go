@@ -80,7 +80,8 @@ type PlacedFlow struct {
 	Dialer  string     // From or To: the end that opens the 5-tuples; the other listens
 	Listen  netip.Addr // address of the listening host, as the dialer reaches it
 	CPU     int        // first core for the sender's threads, -1 free; the receiver's follow
-	// Breaker cuts the trial when too much of a UDP flow is lost for long, unless it goes to an own network.
+	// Breaker cuts the trial when too much of a UDP flow is lost for long, unless it goes to an own network: nobody
+	// asked for the losses.
 	Breaker bool
 	// Record has the receiver take down every packet; nil for none.
 	Record *model.RecordID

@@ -62,7 +62,7 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 		placed.Flows = append(placed.Flows, fleet.PlacedFlow{
 			Flow: f, Send: send, Receive: receive, From: from.ID, To: to.ID,
 			Dialer: dialer, Listen: listen, CPU: s.core(f.From, before[f.From]),
-			Breaker: !s.local && !s.searches && !seeksLoss(t, f),
+			Breaker: !s.local && !s.searches && !s.judged && !seeksLoss(t, f),
 		})
 		before[f.From]++
 	}

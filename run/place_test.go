@@ -110,12 +110,13 @@ func TestBreakers(t *testing.T) {
 		{plan.Curve, "payload=64", false}, {plan.Curve, "payload=64 rate=1kpps", true}, {plan.Soak, "rate=1kpps", true},
 		{plan.Sweep, "payload=64 rate=1kpps,2kpps", false}, {plan.Sweep, "payload=64,128 interval=1ms", true},
 		{plan.Ndr, "payload=64 rate=1kpps", false}, {plan.Ndr, "payload=64", false},
+		{plan.Soak, "rate=1kpps max-loss=1%", false},
 	} {
 		p, err := c.preset.Of("192.0.2.1", strings.Fields(c.flags)...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		way.searches = p.Design.Search != nil
+		way.searches, way.judged = p.Design.Search != nil, p.Limits.MaxLossRatio != nil
 		trial, err := p.Trial(p.Cells()[len(p.Cells())-1], 0)
 		if err != nil {
 			t.Fatal(err)

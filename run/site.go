@@ -39,6 +39,7 @@ type site struct {
 	pin      bool                // the ends share this machine's cores
 	engine   string              // asked for: see model.Plan
 	searches bool                // the plan's floods begin searches
+	judged   bool                // the plan says how much loss is too much
 	floods   unit.Rate           // of these
 	noXDP    string              // why sockets carry all flows, with auto; "" if they need not
 	strayed  map[flowPath]string // why sockets carry what auto would have frames carry
@@ -220,7 +221,7 @@ func (s *site) hosts() (hosts []model.Host) {
 // check checks before anything is sent or stored that every host allows all trials, and can
 // use the congestion controls that they compare.
 func (s *site) check(ctx context.Context, plan model.Plan) error {
-	s.searches, s.floods = plan.Design.Search != nil, plan.Flows[0].Rate
+	s.searches, s.judged, s.floods = plan.Design.Search != nil, plan.Limits.MaxLossRatio != nil, plan.Flows[0].Rate
 	var trials []model.Trial
 	for _, cell := range plan.Cells() {
 		t, err := plan.Trial(cell, 0)
