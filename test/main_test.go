@@ -50,7 +50,9 @@ func testMain(m *testing.M) int {
 		_ = flag.Set("test.parallel", "4")
 	}
 	binary = filepath.Join(dir, "pelt")
-	if out, err := exec.Command("go", "build", "-o", binary, "pelt/cmd/pelt").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", binary, "pelt/cmd/pelt")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building pelt: %v\n%s", err, out)
 		return 1
 	}
