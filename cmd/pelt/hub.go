@@ -109,7 +109,7 @@ func hubInvitation(at netip.Addr, port int, code string) string {
 		fmt.Fprintf(&b, "\n    pelt join %s --code %s --name NAME\n", targetText(a, port), finding.ShellWord(code))
 	}
 	local := ""
-	switch loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1}); {
+	switch {
 	case at.IsValid() && !at.IsUnspecified():
 		local = " --hub " + targetText(at, port)
 	case port != fleet.DefaultPort:

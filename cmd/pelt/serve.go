@@ -222,5 +222,5 @@ func ownAddresses() []netip.Addr {
 	if all := append(four, six...); len(all) > 0 {
 		return all
 	}
-	return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
+	return []netip.Addr{loopback}
 }

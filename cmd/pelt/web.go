@@ -15,9 +15,11 @@ import (
 	"pelt/store"
 )
 
+// loopback is an address that other hosts do not reach.
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
 func newWeb() *cobra.Command {
-	at := web.Place{Address: netip.AddrFrom4([4]byte{127, 0, 0, 1})}
-	var listen, code string
+	at, port, listen := loopback, web.DefaultPort, ""
 	c := &cobra.Command{
 		Use:   "web",
 		Short: "Show runs in a browser",
@@ -25,29 +27,21 @@ func newWeb() *cobra.Command {
 tags, their reports, and comparisons. It prints the address to open. The address lets in
 whoever has it.
 
---listen serves other hosts too. It needs --code, which users type into a page, and uses TLS.`,
+It listens on this host only. From another host: ssh -L 7360:127.0.0.1:7360 HOST.`,
 		Example: "  pelt web",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			if listen != "" {
-				if at.Address, err = listenAddress(listen); err != nil {
+				if at, err = listenAddress(listen); err != nil {
 					return err
 				}
 			}
-			if code, err = codeOf(code, ""); err != nil {
-				return err
-			}
 			switch {
-			case at.Port < 1 || at.Port > 65535:
-				return usagef("--port: want 1 to 65535, not %d", at.Port)
-			case !at.Address.IsLoopback() && code == "":
-				return usagef("--listen: %s is no address of this host alone, so it needs a --code", at.Address)
-			case code != "" && len(code) < 8:
-				return usagef("--code: want at least 8 characters")
-			case (at.Cert == "") != (at.Key == ""):
-				return usagef("give --cert and --key together")
-			case at.Cert != "" && code == "":
-				return usagef("--cert: TLS is for --listen with --code")
+			case port < 1 || port > 65535:
+				return usagef("--port: want 1 to 65535, not %d", port)
+			case !at.IsLoopback():
+				return usagef("--listen: other hosts reach %s, and pelt web is for this host only; "+
+					"from another host: ssh -L %d:127.0.0.1:%d HOST", at, port, port)
 			}
 			st, err := store.Open("")
 			if err != nil {
@@ -57,16 +51,13 @@ whoever has it.
 			if err != nil {
 				return fmt.Errorf("find the program to start tests with: %w", err)
 			}
-			o := web.Options{Store: st, Code: code, Offers: offers(), Program: program}
-			return web.Serve(c.Context(), at, o, func(text string) { fmt.Fprintln(c.OutOrStdout(), text) })
+			o := web.Options{Store: st, Offers: offers(), Program: program}
+			return web.Serve(c.Context(), netip.AddrPortFrom(at, uint16(port)), o, func(text string) { fmt.Fprintln(c.OutOrStdout(), text) })
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&at.Port, "port", web.DefaultPort, "`PORT` to listen on, or the next that is free")
-	f.StringVar(&listen, "listen", "", "`ADDRESS` to listen on (default 127.0.0.1)")
-	f.StringVar(&code, "code", "", "let in whoever types this `CODE` (or $PELT_CODE)")
-	f.StringVar(&at.Cert, "cert", "", "`FILE` with the certificate for TLS (default: a new one)")
-	f.StringVar(&at.Key, "key", "", "`FILE` with the certificate's key")
+	f.IntVar(&port, "port", web.DefaultPort, "`PORT` to listen on, or the next that is free")
+	f.StringVar(&listen, "listen", "", "`ADDRESS` of this host alone to listen on (default 127.0.0.1)")
 	return c
 }
 
@@ -105,8 +96,7 @@ func (f *commonFlags) serveWeb(c *cobra.Command, s *screen, stop func()) (end fu
 		st, err := store.Open("")
 		if err == nil {
 			o := web.Options{Store: st, Watch: web.Watch(keptArguments(os.Args[1:]), s.Stream, stop)}
-			at := web.Place{Address: netip.AddrFrom4([4]byte{127, 0, 0, 1}), Port: web.DefaultPort}
-			err = web.Serve(serving, at, o, func(text string) {
+			err = web.Serve(serving, netip.AddrPortFrom(loopback, web.DefaultPort), o, func(text string) {
 				fmt.Fprintln(c.ErrOrStderr(), text)
 				first()
 			})

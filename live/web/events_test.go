@@ -36,7 +36,7 @@ func open(t *testing.T, s *Server, h *httptest.Server, test *Test, after string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.AddCookie(&http.Cookie{Name: cookie(&http.Request{Host: r.URL.Host}), Value: s.session})
+	r.AddCookie(&http.Cookie{Name: cookie(&http.Request{Host: r.URL.Host}), Value: s.Token})
 	if after != "" {
 		r.Header.Set("Last-Event-ID", after)
 	}

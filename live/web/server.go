@@ -8,17 +8,13 @@ import (
 	"bytes"
 	"crypto/rand"
 	"crypto/subtle"
-	"crypto/x509"
 	"embed"
 	"html/template"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"path"
 	"strings"
-	"sync"
-	"time"
 
 	"pelt/render"
 	"pelt/store"
@@ -26,22 +22,19 @@ import (
 
 // Options are what a server needs.
 type Options struct {
-	Store *store.Store
-	// Code is what users type into a page; "": the address with the token in it lets them in.
-	Code        string
-	Offers      []Offer           // tests that users can start
-	Program     string            // that they are commands of
-	Watch       *Test             // that runs in this process, if any
-	Certificate *x509.Certificate // whose names are this server's; nil without TLS
+	Store   *store.Store
+	Offers  []Offer // tests that users can start
+	Program string  // that they are commands of
+	Watch   *Test   // that runs in this process, if any
 }
 
 // Server answers requests. It must be closed.
 type Server struct {
-	Token string // for the address that a user opens; unused with a code
+	// Token lets in whoever has it: other users of this host reach the port, too. It stands in the address that is
+	// printed, and then in a cookie.
+	Token string
 
 	o       Options
-	session string // what the cookie says
-	guesses guesses
 	handler http.Handler
 	runs    runs
 	tests   tests
@@ -54,7 +47,7 @@ var pages = template.Must(template.ParseFS(assets, "assets/*.html"))
 
 // New makes a server.
 func New(o Options) *Server {
-	s := &Server{Token: rand.Text(), session: rand.Text(), o: o}
+	s := &Server{Token: rand.Text(), o: o}
 	s.runs.store = o.Store
 	s.tests = tests{program: o.Program, stopTime: stopTime}
 	if o.Watch != nil {
@@ -62,8 +55,6 @@ func New(o Options) *Server {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /assets/{name}", s.asset)
-	mux.HandleFunc("GET /enter", s.enter)
-	mux.HandleFunc("POST /enter", s.enter)
 	s.routeRuns(mux)
 	s.routeTests(mux)
 	cross := http.NewCrossOriginProtection()
@@ -92,7 +83,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	if !s.named(r) { // a name of another site that leads here: DNS rebinding
+	if !named(r) { // a name of another site that leads here: DNS rebinding
 		http.Error(w, "pelt web does not answer to the name in this address; open the one that it printed",
 			http.StatusMisdirectedRequest)
 		return
@@ -101,14 +92,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handler.ServeHTTP(w, r)
 }
 
-// named reports whether a request is to this server by a name that no other site can have.
-func (s *Server) named(r *http.Request) bool {
+// named reports whether a request is to this host by a name that no other site can have.
+func named(r *http.Request) bool {
 	host := (&url.URL{Host: r.Host}).Hostname()
-	if a, err := netip.ParseAddr(host); err == nil {
-		at, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-		return a.IsLoopback() || at != nil && at.AddrPort().Addr().Unmap() == a.Unmap()
-	}
-	return strings.EqualFold(host, "localhost") || s.o.Certificate != nil && s.o.Certificate.VerifyHostname(host) == nil
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 // cookie is the name of the cookie. Cookies of one host are of all its ports, so that the port is in the name.
@@ -118,75 +106,26 @@ func cookie(r *http.Request) string {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// letIn answers those who have not shown the token or the code; all others pass.
+// letIn answers those who have not shown the token; all others pass.
 func (s *Server) letIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token := r.URL.Query().Get("token")
 		c, err := r.Cookie(cookie(r))
 		switch {
-		case s.o.Code == "" && r.Method == http.MethodGet && token != "" && same(token, s.Token):
-			s.remember(w, r)
+		case r.Method == http.MethodGet && token != "" && same(token, s.Token):
+			http.SetCookie(w, &http.Cookie{Name: cookie(r), Value: s.Token, Path: "/", HttpOnly: true,
+				SameSite: http.SameSiteStrictMode})
 			rest := *r.URL // the token leaves the address bar
 			q := rest.Query()
 			q.Del("token")
 			rest.RawQuery = q.Encode()
 			http.Redirect(w, r, rest.RequestURI(), http.StatusSeeOther)
-		case err == nil && same(c.Value, s.session),
-			r.URL.Path == "/assets/style.css", s.o.Code != "" && r.URL.Path == "/enter":
+		case err == nil && same(c.Value, s.Token), r.URL.Path == "/assets/style.css":
 			next.ServeHTTP(w, r)
-		case s.o.Code != "" && r.Method == http.MethodGet:
-			http.Redirect(w, r, "/enter", http.StatusSeeOther)
 		default:
 			s.fail(w, http.StatusForbidden, "Open the address that pelt web printed: it has a token in it.")
 		}
 	})
-}
-
-func (s *Server) remember(w http.ResponseWriter, r *http.Request) {
-	http.SetCookie(w, &http.Cookie{Name: cookie(r), Value: s.session, Path: "/", HttpOnly: true,
-		SameSite: http.SameSiteStrictMode, Secure: s.o.Code != ""})
-}
-
-// enter is the page into which the code is typed.
-func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
-	say := ""
-	switch {
-	case s.o.Code == "":
-		http.Redirect(w, r, "/", http.StatusSeeOther)
-		return
-	case r.Method == http.MethodGet:
-	case !s.guesses.allowed(time.Now()):
-		say = "Too many codes were tried. Wait a minute."
-	case same(r.PostFormValue("code"), s.o.Code):
-		s.remember(w, r)
-		http.Redirect(w, r, "/", http.StatusSeeOther)
-		return
-	default:
-		say = "This is not the code."
-	}
-	s.show(w, frame{Title: "Enter", Outside: true, Status: http.StatusOK, Body: part("enter.html", say)})
-}
-
-// guesses counts the codes that were tried, by whomever.
-type guesses struct {
-	mu   sync.Mutex
-	last []time.Time
-}
-
-// mostGuesses is how many codes may be tried in a minute.
-const mostGuesses = 5
-
-func (g *guesses) allowed(now time.Time) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for len(g.last) > 0 && now.Sub(g.last[0]) >= time.Minute {
-		g.last = g.last[1:]
-	}
-	if len(g.last) >= mostGuesses {
-		return false
-	}
-	g.last = append(g.last, now)
-	return true
 }
 
 // frame is what all pages have.

@@ -6,8 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
+	"pelt/plan"
 	"pelt/store"
 )
 
@@ -33,7 +33,7 @@ func ask(s *Server, method, path string, form url.Values, mend func(*http.Reques
 	if form != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	r.AddCookie(&http.Cookie{Name: "pelt-7360", Value: s.session})
+	r.AddCookie(&http.Cookie{Name: "pelt-7360", Value: s.Token})
 	if mend != nil {
 		mend(r)
 	}
@@ -65,14 +65,13 @@ func TestChecks(t *testing.T) {
 		{"no host", "GET", "/", host(""), 421},
 		{"no cookie", "GET", "/", cookie(""), 403},
 		{"a wrong cookie", "GET", "/", cookie("pelt-7360=" + strings.Repeat("A", 26)), 403},
-		{"a cookie of another port", "GET", "/", cookie("pelt-7361=" + s.session), 403},
-		{"the token in a cookie", "GET", "/", cookie("pelt-7360=" + s.Token), 403},
+		{"a cookie of another port", "GET", "/", cookie("pelt-7361=" + s.Token), 403},
 		{"a wrong token", "GET", "/?token=A", cookie(""), 403},
 		{"the token", "GET", "/?token=" + s.Token, cookie(""), 303},
 		{"the token, posted", "POST", "/?token=" + s.Token, cookie(""), 403},
 		{"a script without a cookie", "GET", "/assets/runs.js", cookie(""), 403},
-		{"posted by another site", "POST", "/enter", site("cross-site"), 403},
-		{"posted by another port", "POST", "/enter", site("same-site"), 403},
+		{"posted by another site", "POST", "/delete", site("cross-site"), 403},
+		{"posted by another port", "POST", "/delete", site("same-site"), 403},
 		{"no such page", "GET", "/nothing", nil, 404},
 		{"no such run", "GET", "/run/20261121-0741-k3f", nil, 404},
 		{"a file as a run", "GET", "/run/..%2f..%2fetc%2fpasswd", nil, 404},
@@ -92,10 +91,10 @@ func TestChecks(t *testing.T) {
 }
 
 func TestLongRequest(t *testing.T) {
-	s := serverOf(t, Options{Code: "correct horse"})
-	w := ask(s, "POST", "/enter", url.Values{"x": {strings.Repeat("a", mostBody)}, "code": {"correct horse"}}, nil)
-	if w.Header().Get("Set-Cookie") != "" {
-		t.Error("a request that is too long was read to its end")
+	s := serverOf(t, Options{Offers: offersOf(plan.Curve)})
+	form := url.Values{"test": {"curve"}, "target": {strings.Repeat("a", mostBody)}}
+	if w := ask(s, "POST", "/new/check", form, nil); w.Code != http.StatusBadRequest {
+		t.Errorf("a request that is too long was read to its end: %d", w.Code)
 	}
 }
 
@@ -103,39 +102,10 @@ func TestTokenBecomesCookie(t *testing.T) {
 	s := serverOf(t, Options{})
 	w := ask(s, "GET", "/run/x?token="+s.Token+"&q=a", nil, func(r *http.Request) { r.Header.Del("Cookie") })
 	c, err := http.ParseSetCookie(w.Header().Get("Set-Cookie"))
-	if err != nil || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Value != s.session || c.Secure {
+	if err != nil || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Value != s.Token {
 		t.Errorf("cookie %+v, %v", c, err)
 	}
 	if to := w.Header().Get("Location"); to != "/run/x?q=a" {
 		t.Errorf("led to %q; want the address without the token", to)
-	}
-}
-
-func TestCode(t *testing.T) {
-	s := serverOf(t, Options{Code: "correct horse"})
-	none := func(r *http.Request) { r.Header.Del("Cookie") }
-	if w := ask(s, "GET", "/?token="+s.Token, nil, none); w.Code != 303 || w.Header().Get("Location") != "/enter" {
-		t.Errorf("without the code: %d to %q, want /enter", w.Code, w.Header().Get("Location"))
-	}
-	if w := ask(s, "GET", "/assets/style.css", nil, none); w.Code != 200 {
-		t.Errorf("style of the page that asks: %d", w.Code)
-	}
-	try := func(code string) *httptest.ResponseRecorder {
-		return ask(s, "POST", "/enter", url.Values{"code": {code}}, none)
-	}
-	w := try("correct horse")
-	if c, err := http.ParseSetCookie(w.Header().Get("Set-Cookie")); err != nil || !c.Secure || c.Value != s.session {
-		t.Errorf("cookie %+v, %v", c, err)
-	}
-	for range mostGuesses - 1 {
-		if w := try("wrong"); !strings.Contains(w.Body.String(), "not the code") || w.Header().Get("Set-Cookie") != "" {
-			t.Errorf("a wrong code: %s", w.Body)
-		}
-	}
-	if w := try("correct horse"); !strings.Contains(w.Body.String(), "Wait a minute") || w.Header().Get("Set-Cookie") != "" {
-		t.Errorf("after %d tries: %s", mostGuesses, w.Body)
-	}
-	if now := time.Now(); s.guesses.allowed(now) || !s.guesses.allowed(now.Add(time.Minute)) {
-		t.Error("the limit of guesses does not end after a minute")
 	}
 }

@@ -110,7 +110,9 @@ func (t *tests) start(args []string, code string, form url.Values) (*Test, error
 	}
 	c := &child{cmd: exec.Command(t.program, append(slices.Clone(args), "--json-lines", "-")...), patience: t.stopTime,
 		stream: &live.Stream{}, stopped: make(chan struct{}), over: make(chan struct{})}
-	c.cmd.Env = append(os.Environ(), "PELT_CODE="+code) // also an empty one: this program's own is for no other host
+	if c.cmd.Env = os.Environ(); code != "" {
+		c.cmd.Env = append(c.cmd.Env, "PELT_CODE="+code)
+	}
 	one := &Test{Line: finding.CommandLine(args), Stream: c.stream, Stop: sync.OnceFunc(func() { close(c.stopped) }), form: form,
 		over: c.over}
 	begun := make(chan error)

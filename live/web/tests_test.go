@@ -116,19 +116,6 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// The code of pelt web itself is offered to no target.
-func TestCodeOfForm(t *testing.T) {
-	list := fakeTests(t)
-	t.Setenv("PELT_CODE", "of-the-pages")
-	one, err := list.start([]string{"finish"}, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text := all(one)[0].Started.Text; strings.Contains(text, "of-the-pages") {
-		t.Errorf("the test got the code of the pages: %s", text)
-	}
-}
-
 func TestEndOfServerStopsTest(t *testing.T) {
 	list := fakeTests(t)
 	one, err := list.start([]string{"wait"}, "", map[string][]string{})
