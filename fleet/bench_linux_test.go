@@ -118,7 +118,7 @@ func (f *crowd) join() {
 		cfg.Calls = anywhere
 		cfg.Engines = map[string]engine.Engine{"udp": &fakeEngine{name: "udp", host: cfg.ID, wire: w, hears: true}}
 		at := f.at
-		at.from = netip.AddrFrom4([4]byte{127, 0, byte(1 + i/250), byte(1 + i%250)})
+		at.From = netip.AddrFrom4([4]byte{127, 0, byte(1 + i/250), byte(1 + i%250)})
 		joined.Add(1)
 		ready := sync.OnceFunc(joined.Done)
 		living.Go(func() {

@@ -42,7 +42,7 @@ type HubAddress struct {
 	// Credentials the file that lets a user in; of fleets only.
 	NATS, Credentials string
 
-	from netip.Addr // where connections to it come from; invalid: wherever the system has them come from
+	From netip.Addr // this host's address toward it; invalid: the system chooses
 }
 
 // code is the code as the hub takes it; nil for none.
@@ -93,8 +93,9 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 	if err != nil {
 		return err
 	}
-	l, err := dialHub(ctx, hub.Addr, code)
-	if err != nil {
+	l := newLink()
+	l.from = hub.From
+	if l, err = l.dial(ctx, hub.Addr, code); err != nil {
 		return err
 	}
 	where := hub.Addr.Addr().String()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,28 +30,32 @@ func Resolve(ctx context.Context, host string, family int) (netip.Addr, error) {
 	if family != 0 {
 		network, kind = fmt.Sprint("ip", family), fmt.Sprintf(" with an IPv%d address", family)
 	}
-	found, err := net.DefaultResolver.LookupNetIP(ctx, network, host)
+	address, err := netip.ParseAddr(host)
+	if zone := address.Zone(); zone != "" {
+		_, number := strconv.Atoi(zone)
+		if _, name := net.InterfaceByName(zone); name != nil && number != nil {
+			return netip.Addr{}, fmt.Errorf("%s: this host has no interface %s: want one of its own after the %%", host, zone)
+		}
+	}
+	found := []netip.Addr{address}
+	if err != nil { // the resolver would drop the zone of an address
+		found, err = net.DefaultResolver.LookupNetIP(ctx, network, host)
+	}
 	for _, a := range found {
 		if a = a.Unmap(); family == 0 || a.Is4() == (family == 4) {
 			return a, nil
 		}
 	}
 	var dns *net.DNSError
-	var otherFamily *net.AddrError // of an address
-	if err == nil || errors.As(err, &otherFamily) || errors.As(err, &dns) && dns.IsNotFound {
+	if err == nil || errors.As(err, &dns) && dns.IsNotFound {
 		return netip.Addr{}, fmt.Errorf("%s: no such host%s", host, kind)
 	}
 	return netip.Addr{}, fmt.Errorf("%s: the name cannot be resolved (%w); "+
 		"give an address, or mend this host's DNS", host, err)
 }
 
-// dialHub connects to a hub on another host; code is nil without one. Every way it can fail has its own
+// dial connects a new link to a hub on another host; code is nil without one. Every way it can fail has its own
 // line, with what to do.
-func dialHub(ctx context.Context, addr netip.AddrPort, code []byte) (*link, error) {
-	return newLink().dial(ctx, addr, code)
-}
-
-// dial connects a new link to a hub on another host.
 func (l *link) dial(ctx context.Context, addr netip.AddrPort, code []byte) (*link, error) {
 	raw, err := l.knock(ctx, addr, dialTimeout)
 	if err != nil {
@@ -82,7 +87,7 @@ func (l *link) dial(ctx context.Context, addr netip.AddrPort, code []byte) (*lin
 func (l *link) knock(ctx context.Context, addr netip.AddrPort, within time.Duration) (net.Conn, error) {
 	d := net.Dialer{Timeout: within}
 	if l.from.IsValid() {
-		d.LocalAddr = &net.TCPAddr{IP: l.from.AsSlice()}
+		d.LocalAddr = &net.TCPAddr{IP: l.from.AsSlice(), Zone: l.from.Zone()}
 	}
 	return d.DialContext(ctx, "tcp", addr.String())
 }
@@ -119,6 +124,8 @@ func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error) er
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case isErrno(err, syscall.EADDRNOTAVAIL, 10049) && l.from.IsValid():
+		return fmt.Errorf("%v is no address of this host: want one for --source-address that it has", l.from)
 	case isErrno(err, syscall.ECONNREFUSED, 10061):
 		return fmt.Errorf("%v: connection refused: is `%s` running there, on that port?", addr, l.program())
 	case isErrno(err, syscall.EHOSTUNREACH, 10065), isErrno(err, syscall.ENETUNREACH, 10051):

@@ -313,6 +313,18 @@ func TestDialErrors(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	})
+	t.Run("source address", func(t *testing.T) {
+		_, err := NewController(t.Context(), "1.0", HubAddress{Addr: netip.MustParseAddrPort("127.0.0.1:9"), From: netip.MustParseAddr("192.0.2.1")})
+		if want := "192.0.2.1 is no address of this host: want one for --source-address that it has"; err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	})
+	t.Run("no such interface", func(t *testing.T) {
+		_, err := Resolve(t.Context(), "fe80::1%nosuch", 0)
+		if want := "fe80::1%nosuch: this host has no interface nosuch: want one of its own after the %"; err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	})
 	t.Run("no such name", func(t *testing.T) {
 		if _, err := Resolve(t.Context(), "nowhere.invalid", 0); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got %v", err)

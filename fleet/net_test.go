@@ -40,6 +40,11 @@ func (c *cable) reset() {
 	}
 }
 
+// dialHub connects to a hub as a controller does.
+func dialHub(ctx context.Context, addr netip.AddrPort, code []byte) (*link, error) {
+	return newLink().dial(ctx, addr, code)
+}
+
 func newCable(t *testing.T, to netip.AddrPort) *cable {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

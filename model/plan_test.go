@@ -53,6 +53,7 @@ func TestPlanCheck(t *testing.T) {
 		"address twice":       {flow(func(f *Flow) { f.SourceAddresses, f.Streams = addresses("192.0.2.1", "192.0.2.1"), 2 }), "source_addresses: 192.0.2.1 stands twice"},
 		"a group's address":   {flow(func(f *Flow) { f.SourceAddresses = addresses("224.0.0.1") }), "source_addresses: 224.0.0.1 is no address of a host"},
 		"no address":          {flow(func(f *Flow) { f.SourceAddresses = []netip.Addr{{}} }), "source_addresses: invalid IP is no address of a host"},
+		"without a zone":      {flow(func(f *Flow) { f.SourceAddresses = addresses("fe80::1") }), "source_addresses: fe80::1 is link-local, so say on which interface: fe80::1%eth0"},
 		"the other version":   {flow(func(f *Flow) { f.SourceAddresses, f.Family = addresses("192.0.2.1"), 6 }), "source_addresses: 192.0.2.1 is no address of IPv6"},
 		"port beyond int":     {flow(func(f *Flow) { f.SourcePort, f.Streams = math.MaxInt, 2 }), "source_port: want 1 to 65535"},
 		"last ports":          {flow(func(f *Flow) { f.SourcePort, f.Streams = 65534, 2 }), ""},

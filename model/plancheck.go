@@ -259,6 +259,8 @@ func (f Flow) checkAddresses() error {
 			return wrong(at, "%v and %v are of two IP versions", f.SourceAddresses[0], a)
 		case f.Family != 0 && a.Is4() != (f.Family == 4):
 			return wrong(at, "%v is no address of IPv%d", a, f.Family)
+		case a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "":
+			return wrong(at, "%v is link-local, so say on which interface: %v%%eth0", a, a)
 		case slices.Contains(f.SourceAddresses[:i], a):
 			return wrong(at, "%v stands twice", a)
 		}

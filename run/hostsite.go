@@ -37,7 +37,8 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 	}()
 	if p.Near == "" {
 		agent, _ := s.agentHere(model.Sender, plainHost{}, o, nil, reaching(far.Addr()))
-		err = s.join(ctx, o, []fleet.AgentConfig{agent}, fleet.HubAddress{Addr: far, Code: codes.far})
+		err = s.join(ctx, o, []fleet.AgentConfig{agent},
+			fleet.HubAddress{Addr: far, Code: codes.far, From: p.Flows[0].Source(0)})
 	} else {
 		err = s.commandTwo(ctx, p.Near, far, codes, o)
 	}

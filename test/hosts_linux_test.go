@@ -237,6 +237,38 @@ func TestTwoHosts(t *testing.T) {
 	}
 }
 
+// TestLinkLocal: a link-local target is reached through its interface, by control, data and the search of the path MTU.
+// The control connection leaves from the address that the test packets leave from.
+func TestLinkLocal(t *testing.T) {
+	t.Parallel()
+	h := newHosts(t)
+	ip(t, "-n %s address add fe80::77:2/64 dev eth0 nodad", h.far)
+	ip(t, "-n %s address add fe80::77:3/64 dev eth0 nodad", h.near)
+	s, path := h.serve(t), filepath.Join(h.work, "out.json")
+	for _, flags := range []string{"--rate 10kpps --burst 2000", "--engine xdp --rate 10kpps", "--proto tcp"} {
+		s.line[1] = "[fe80::77:2%eth0]:7358"
+		out, err := h.run(t, s, append(strings.Fields(flags), "--payload", "64", "--direction", "both", "--time", "400ms",
+			"--warmup", "100ms", "--repeats", "1", "--source-address", "fe80::77:3%eth0", "--json", path)...)
+		if err != nil && !strings.Contains(out, "not valid") {
+			t.Fatalf("%s: %v\n%s\nserver: %s", flags, err, out, s.stderr)
+		}
+		d := document(t, path, "one-clock")
+		for _, f := range d.Results[0].Flows {
+			if f.Received == 0 {
+				t.Errorf("%s: flow %s: received nothing: %s", flags, f.Name, d.Results[0].Why)
+			}
+		}
+		for _, m := range d.PathMTU {
+			if m.Bytes != 1500 {
+				t.Errorf("%s: path MTU %d: %s", flags, m.Bytes, m.Why)
+			}
+		}
+	}
+	if said := s.stderr.String(); strings.Count(said, "client connected from fe80::77:3") != 3 {
+		t.Errorf("server: %s", said)
+	}
+}
+
 // TestClientFromAnotherNetwork: whoever is in no network of the serving host gets 100 Mbit/s and an hour, and is told so
 // before any traffic.
 func TestClientFromAnotherNetwork(t *testing.T) {
