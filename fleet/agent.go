@@ -119,12 +119,18 @@ func (a *Agent) info(client netip.Addr) AgentInfo {
 // serve answers whoever the hub lets through.
 func (a *Agent) serve(l *link) error {
 	a.link = l
-	prefix := "pelt.agent." + a.cfg.ID + "."
-	if _, err := l.subscribe(helloSubject, func(m *nats.Msg) { a.respond(m, verbHello, []byte(m.Reply)) }); err != nil {
+	// Its subject is the same for all versions and names no client; a hello of whomever counts as the same client's.
+	if _, err := l.subscribe(helloSubject, func(m *nats.Msg) { a.respond(m, "", verbHello, []byte(m.Reply)) }); err != nil {
 		return err
 	}
-	byVerb := func(m *nats.Msg) { a.respond(m, strings.TrimPrefix(m.Subject, prefix), m.Data) }
-	if _, err := l.subscribe(prefix+"*", byVerb); err != nil {
+	byVerb := func(m *nats.Msg) {
+		token := strings.Split(m.Subject, ".") // as orderSubject
+		verb, client := token[3], token[4]
+		if strings.HasPrefix(m.Reply, inboxPrefix+client+".") {
+			a.respond(m, client, verb, m.Data)
+		}
+	}
+	if _, err := l.subscribe(orderSubject(a.cfg.ID, "*", "*"), byVerb); err != nil {
 		return err
 	}
 	if err := l.nc.FlushTimeout(5 * time.Second); err != nil {
@@ -139,11 +145,7 @@ func (a *Agent) serve(l *link) error {
 
 // respond works on a goroutine of its own, because orders may take long and
 // stop must overtake them.
-func (a *Agent) respond(m *nats.Msg, verb string, data []byte) {
-	if m.Reply == "" {
-		return
-	}
-	client, _, _ := strings.Cut(strings.TrimPrefix(m.Reply, inboxPrefix), ".")
+func (a *Agent) respond(m *nats.Msg, client, verb string, data []byte) {
 	host := sourceOf(a.client(client)).String()
 	if !a.begin(client, host) {
 		_ = m.Respond(encodeReply(nil, errors.New("the agent is busy with too many orders")))

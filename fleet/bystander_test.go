@@ -108,7 +108,7 @@ func TestBystander(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				answer, err := l.ask(ctx, "pelt.agent.far."+verb, data)
+				answer, err := l.ask(ctx, orderSubject("far", verb, l.client), data)
 				if err == nil {
 					_, err = open(answer)
 				}

@@ -203,7 +203,7 @@ func (c *Controller) Close() error {
 func give[A any](ctx context.Context, m member, verb string, q any) (answer A, err error) {
 	data, err := json.Marshal(q)
 	if err == nil {
-		data, err = m.link.request(ctx, "pelt.agent."+m.info.ID+"."+verb, data)
+		data, err = m.link.request(ctx, orderSubject(m.info.ID, verb, m.link.client), data)
 	}
 	if err == nil {
 		answer, err = decode[A](data)

@@ -14,10 +14,12 @@
 // as hex.
 //
 //	pelt.hello                              controller -> the agent of a far hub, who introduces itself
-//	pelt.agent.AGENT.VERB                   controller -> one agent, request and reply
+//	pelt.agent.AGENT.VERB.CLIENT            controller -> one agent, request and reply
 //	pelt.session.CLIENT.SESSION.controller  heartbeats of the controller
 //	pelt.session.CLIENT.SESSION.AGENT       heartbeats of an agent, with samples and its state
 //	pelt.inbox.CLIENT.>                     replies
+//
+// The server checks subjects, but not where a client asks for the reply. So whoever asks stands in the subject.
 //
 // A connection from outside may subscribe to its own session and inbox
 // subjects only, so one client sees nothing of another's.

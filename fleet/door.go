@@ -83,14 +83,14 @@ func (d *door) Check(c server.ClientAuthentication) bool {
 		return known
 	}
 	own := "pelt.session." + client + ".>"
-	speaks, hears := []string{helloSubject, "pelt.agent.>", own}, []string{own}
+	speaks, hears := []string{helloSubject, orderSubject("*", "*", client), own}, []string{own}
 	if id, found := strings.CutPrefix(c.GetOpts().Name, agentPrefix); found && id != "" {
 		if !d.joins || !model.IsHostName(id) || id == controllerName {
 			return false
 		}
 		d.named(client, id)
-		speaks = []string{inboxPrefix + ">", "pelt.session.*.*." + id, "pelt.agent." + id + "." + verbHello}
-		hears = []string{helloSubject, "pelt.agent." + id + ".*", "pelt.session.*.*." + controllerName}
+		speaks = []string{inboxPrefix + ">", "pelt.session.*.*." + id, orderSubject(id, verbHello, client)}
+		hears = []string{helloSubject, orderSubject(id, "*", "*"), "pelt.session.*.*." + controllerName}
 	}
 	// A client speaks to agents, an agent answers clients, and each hears only what is meant for it.
 	c.RegisterUser(&server.User{Permissions: &server.Permissions{

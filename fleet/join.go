@@ -153,7 +153,7 @@ const nameWait = 2 * time.Second
 func (l *link) vacant(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, nameWait)
 	defer cancel()
-	_, err := l.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: "pelt.agent." + id + "." + verbHello})
+	_, err := l.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: orderSubject(id, verbHello, l.client)})
 	switch {
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded): // the latter of a dead connection
 		return nil

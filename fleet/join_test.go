@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -246,6 +247,17 @@ func TestFleetOthersSession(t *testing.T) {
 			return
 		}
 		about := sessionOrder{part[2] + "." + part[3]}
+		data, err := json.Marshal(stopOrder{sessionOrder: about, Why: "stopped by a stranger"})
+		if err != nil {
+			t.Error(err)
+		}
+		stranger := other.links[0]
+		for _, client := range []string{stranger.client, part[2]} {
+			m := &nats.Msg{Subject: orderSubject("a", verbStop, client), Reply: inboxPrefix + part[2] + ".x", Data: data}
+			if err := errors.Join(stranger.nc.PublishMsg(m), stranger.nc.Flush()); err != nil {
+				t.Error(err)
+			}
+		}
 		for _, verb := range []string{verbStop, verbReport, verbRelease} {
 			if _, err := give[none](t.Context(), other.members[0], verb, about); err == nil ||
 				!strings.Contains(err.Error(), errNoSession.Error()) {

@@ -19,6 +19,11 @@ import (
 
 const helloSubject = "pelt.hello"
 
+// orderSubject is where a client gives an agent an order. The server checks that the client is the one that it is.
+func orderSubject(agent, verb, client string) string {
+	return "pelt.agent." + agent + "." + verb + "." + client
+}
+
 // Bounds that hold whatever a host's limits say; they bound memory and sockets.
 const (
 	maxEnds      = 300 // of a session at one agent: flows to 256 receivers, and their order fits a message

@@ -10,7 +10,7 @@ import (
 	"pelt/model"
 )
 
-// The verbs of pelt.agent.AGENT.VERB.
+// The verbs of pelt.agent.AGENT.VERB.CLIENT.
 const (
 	verbHello   = "hello"
 	verbPrepare = "prepare"
