@@ -30,7 +30,7 @@ and receives no test packets.`,
   pelt mesh fleet: --rate 1kpps --time 10s`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			at, err := listenAddress(listen)
+			at, err := listenAddress(c, listen, &port)
 			if err != nil {
 				return err
 			}
@@ -57,7 +57,7 @@ and receives no test packets.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&listen, "listen", "", "`ADDRESS` to listen on (default: every address)")
+	f.StringVar(&listen, "listen", "", "`ADDRESS`, ADDRESS:PORT or :PORT to listen on, PORT as in --port (default: every address)")
 	f.IntVar(&port, "port", fleet.DefaultPort, "control `PORT`")
 	f.StringVar(&code, "code", "", "use this `CODE`, not the hub's own (or $PELT_CODE)")
 	f.StringVar(&codeFile, "code-file", "", "read the code from `FILE`")

@@ -35,15 +35,21 @@ Whoever has the hub's code can order tests, within the limits that you set here.
   pelt join hub.example --code-file /etc/pelt-code --name fra-1 --print-unit`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			o := run.JoinOptions{Name: name, Port: port}
+			o := run.JoinOptions{Name: name}
 			if len(args) == 1 {
 				hub.Address = args[0]
 			}
+			if end.calls == "" {
+				end.calls = "0.0.0.0/0,::/0"
+			}
 			var err error
+			if o.EndOptions, err = end.options(c, 0, &port); err != nil {
+				return err
+			}
 			if o.Code, err = hub.settled(); err != nil {
 				return err
 			}
-			o.Hub = hub.Hub
+			o.Hub, o.Port = hub.Hub, port
 			if o.Name == "" {
 				o.Name, _, _ = strings.Cut(ownName(), ".")
 			}
@@ -59,12 +65,6 @@ Whoever has the hub's code can order tests, within the limits that you set here.
 				if o.Address, err = netip.ParseAddr(address); err != nil {
 					return usagef("--address: %q is no IP address", address)
 				}
-			}
-			if end.calls == "" {
-				end.calls = "0.0.0.0/0,::/0"
-			}
-			if o.EndOptions, err = end.options(c, 0); err != nil {
-				return err
 			}
 			if unit {
 				switch {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,10 +45,10 @@ dropped.`,
 			if sessions < 1 || sessions > 1000 {
 				return usagef("--max-sessions: want 1 to 1000, not %d", sessions)
 			}
-			if s.EndOptions, err = end.options(c, sessions); err != nil {
+			if s.EndOptions, err = end.options(c, sessions, &s.Port); err != nil {
 				return err
 			}
-			if port < 1 || port > 65534 {
+			if port = s.Port; port < 1 || port > 65534 {
 				return usagef("--port: want 1 to 65534, not %d: the port above it carries the data", port)
 			}
 			s.Code, err = codeOf(code, codeFile)
@@ -90,16 +92,16 @@ type endFlags struct {
 
 // register adds the flags. calls is what --calls is without the flag.
 func (e *endFlags) register(f *pflag.FlagSet, calls string) {
-	f.StringVar(&e.listen, "listen", "", "`ADDRESS` to listen on (default: every address)")
+	f.StringVar(&e.listen, "listen", "", "`ADDRESS`, ADDRESS:PORT or :PORT to listen on, PORT as in --port (default: every address)")
 	f.StringVar(&e.calls, "calls", "", "`ADDRESSES` or networks that this host may call (default: "+calls+")")
 	f.BoolVar(&e.withXDP, "xdp", false, "allow XDP programs on real interfaces, too")
 	f.StringVar(&e.maxRate, "max-rate", "", "most `RATE` of all tests of a client host together, or none (default: 100mbit to other networks)")
 	f.StringVar(&e.maxTime, "max-time", defaultTime, "longest `TIME` of a trial, or none")
 }
 
-func (e *endFlags) options(c *cobra.Command, sessions int) (o run.EndOptions, err error) {
+func (e *endFlags) options(c *cobra.Command, sessions int, port *int) (o run.EndOptions, err error) {
 	o = run.EndOptions{Version: version(), XDP: e.withXDP, Events: teller(c)}
-	if o.Listen, err = listenAddress(e.listen); err != nil {
+	if o.Listen, err = listenAddress(c, e.listen, port); err != nil {
 		return o, err
 	}
 	if o.Calls, err = fleet.ParseCalls(e.calls); err != nil {
@@ -116,14 +118,27 @@ func teller(c *cobra.Command) func(string) {
 	}
 }
 
-func listenAddress(text string) (netip.Addr, error) {
+// listenAddress reads --listen: ADDRESS, ADDRESS:PORT or :PORT. The address is invalid if there is none. Its port is
+// --port's, and both may be given only if they are equal.
+func listenAddress(c *cobra.Command, text string, port *int) (a netip.Addr, err error) {
 	if text == "" {
-		return netip.Addr{}, nil
+		return a, nil
 	}
-	a, err := netip.ParseAddr(text)
-	if err != nil {
-		return a, usagef("--listen: %q is not an IP address of this host", text)
+	if a, err = netip.ParseAddr(text); err == nil {
+		return a, nil
 	}
+	host, number, err := net.SplitHostPort(text)
+	n, wrong := strconv.ParseUint(number, 10, 16)
+	if err = errors.Join(err, wrong); err == nil && host != "" {
+		a, err = netip.ParseAddr(host)
+	}
+	switch {
+	case err != nil:
+		return a, usagef("--listen: want ADDRESS, ADDRESS:PORT or :PORT, with an IP address of this host, not %q", text)
+	case c.Flags().Changed("port") && int(n) != *port:
+		return a, usagef("--port: %d is not the port in --listen %s; give one of them", *port, text)
+	}
+	*port = int(n)
 	return a, nil
 }
 

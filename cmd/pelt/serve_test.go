@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -38,6 +39,38 @@ func TestInvitation(t *testing.T) {
 		s := run.ServeOptions{EndOptions: run.EndOptions{Listen: netip.MustParseAddr("10.1.2.3")}, Port: 7358, Code: "two words", Observe: observe}
 		if got := invitation(s); !strings.Contains(got, "'two words'") {
 			t.Errorf("a code with a space: %q", got)
+		}
+	}
+}
+
+func TestListenAddress(t *testing.T) {
+	for _, c := range []struct{ flags, want, wrong string }{
+		{"", "invalid IP 7358", ""},
+		{"--listen 127.0.0.1", "127.0.0.1 7358", ""},
+		{"--listen 127.0.0.1 --port 80", "127.0.0.1 80", ""},
+		{"--listen 127.0.0.1:17360", "127.0.0.1 17360", ""},
+		{"--listen :17360", "invalid IP 17360", ""},
+		{"--listen :17360 --port 17360", "invalid IP 17360", ""},
+		{"--listen ::1", "::1 7358", ""},
+		{"--listen [fe80::1%eth0]:80", "fe80::1%eth0 80", ""},
+		{"--listen :17360 --port 80", "", "--port: 80 is not the port in --listen :17360; give one of them"},
+		{"--listen elsewhere", "", "--listen: want ADDRESS, ADDRESS:PORT or :PORT"},
+		{"--listen host:80", "", "--listen: want ADDRESS, ADDRESS:PORT or :PORT"},
+		{"--listen 127.0.0.1:65536", "", "--listen: want ADDRESS, ADDRESS:PORT or :PORT"},
+	} {
+		serve := newServe()
+		if err := serve.ParseFlags(strings.Fields(c.flags)); err != nil {
+			t.Fatal(err)
+		}
+		port, _ := serve.Flags().GetInt("port")
+		text, _ := serve.Flags().GetString("listen")
+		got, err := listenAddress(serve, text, &port)
+		if c.wrong != "" {
+			if err == nil || !strings.Contains(err.Error(), c.wrong) {
+				t.Errorf("%s: %v, want %s", c.flags, err, c.wrong)
+			}
+		} else if said := fmt.Sprint(got, port); err != nil || said != c.want {
+			t.Errorf("%s: %s (%v), want %s", c.flags, said, err, c.want)
 		}
 	}
 }

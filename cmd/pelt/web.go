@@ -30,13 +30,14 @@ whoever has it.
 It listens on this host only. From another host: ssh -L 7360:127.0.0.1:7360 HOST.`,
 		Example: "  pelt web",
 		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) (err error) {
-			if listen != "" {
-				if at, err = listenAddress(listen); err != nil {
-					return err
-				}
+		RunE: func(c *cobra.Command, _ []string) error {
+			given, err := listenAddress(c, listen, &port)
+			if given.IsValid() {
+				at = given
 			}
 			switch {
+			case err != nil:
+				return err
 			case port < 1 || port > 65535:
 				return usagef("--port: want 1 to 65535, not %d", port)
 			case !at.IsLoopback():
@@ -57,7 +58,7 @@ It listens on this host only. From another host: ssh -L 7360:127.0.0.1:7360 HOST
 	}
 	f := c.Flags()
 	f.IntVar(&port, "port", web.DefaultPort, "`PORT` to listen on, or the next that is free")
-	f.StringVar(&listen, "listen", "", "`ADDRESS` of this host alone to listen on (default 127.0.0.1)")
+	f.StringVar(&listen, "listen", "", "`ADDRESS`, ADDRESS:PORT or :PORT of this host alone to listen on, PORT as in --port (default 127.0.0.1)")
 	return c
 }
 
