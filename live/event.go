@@ -43,11 +43,20 @@ type Next struct {
 	Repeat          int        `json:"repeat"`
 	WarmupSeconds   float64    `json:"warmup_s"`
 	MeasuredSeconds float64    `json:"measured_s"`
+	Flows           []Ends     `json:"flows,omitempty"` // in a star one to each receiver
+}
+
+// Ends are a flow of a trial and where it begins and ends.
+type Ends struct {
+	Name     string         `json:"name"`
+	Protocol model.Protocol `json:"protocol"`
+	From     string         `json:"from"`
+	To       string         `json:"to"`
 }
 
 // Sample is one value of a series of the trial that runs, see model.Series.
 type Sample struct {
-	Metric string  `json:"metric"` // send_pps, receive_pps, cpu_busy_ratio
+	Metric string  `json:"metric"` // send_pps, receive_pps, of TCP send_bps, receive_bps (payload); cpu_busy_ratio
 	Flow   string  `json:"flow,omitempty"`
 	At     string  `json:"at"` // node where it was measured, or run.Machine
 	Core   *int    `json:"core,omitempty"`

@@ -23,8 +23,8 @@ type Feed struct {
 	Before []string // notes to publish once the run begins
 
 	doc    *model.Document
-	nodes  map[string]string // agent's ends: flow and role to node
-	before map[end]packets
+	flows  map[string]Ends // of the trial that began last
+	before map[end]total
 	ended  map[string]bool // trials; one that runs again counts once
 	number int             // of the trial that began last
 	total  int
@@ -38,9 +38,9 @@ type end struct {
 	role engine.Role
 }
 
-type packets struct {
-	n   uint64
-	atS float64
+type total struct {
+	packets, bytes uint64
+	atS            float64
 }
 
 // Take adds what an event of the run tells.
@@ -60,8 +60,9 @@ func (f *Feed) Take(e run.Event) {
 				AtS: e.Cores.AtS, Value: e.Cores.Busy[core]}})
 		}
 	case e.SoFar != nil && e.SoFar.Number == f.number:
-		c := e.SoFar.Checkpoint
-		f.Stream.Publish(Event{Account: &Account{ElapsedS: c.ElapsedS, Flows: c.Flows}})
+		c := e.SoFar.Checkpoint // segments of TCP count differently at both ends
+		udp := slices.DeleteFunc(slices.Clone(c.Flows), func(f model.FlowSoFar) bool { return f.Protocol == model.TCP })
+		f.Stream.Publish(Event{Account: &Account{ElapsedS: c.ElapsedS, Flows: udp}})
 	case e.Done != nil:
 		f.trial(e.Done)
 	}
@@ -98,29 +99,35 @@ func (f *Feed) begin(d *model.Document) {
 }
 
 func (f *Feed) next(t run.TrialStarted) {
-	f.number, f.total, f.before, f.nodes = t.Number, t.Total, map[end]packets{}, map[string]string{}
-	for _, flow := range t.Trial.Flows {
-		f.nodes[flow.Name+" "+string(engine.Send)] = flow.From
-		f.nodes[flow.Name+" "+string(engine.Receive)] = flow.To
+	f.number, f.total, f.before, f.flows = t.Number, t.Total, map[end]total{}, map[string]Ends{}
+	var flows []Ends
+	for _, flow := range t.Flows {
+		one := Ends{flow.Name, flow.Protocol, flow.From, flow.To}
+		flows, f.flows[flow.Name] = append(flows, one), one
 	}
 	f.Stream.Publish(Event{Next: &Next{Number: t.Number, Trials: t.Total, Setting: view.Setting(t.Trial),
 		Cell: t.Trial.Cell, Repeat: t.Trial.Repeat, WarmupSeconds: t.Trial.Timing.WarmupSeconds,
-		MeasuredSeconds: t.Trial.Timing.MeasureSeconds}})
+		MeasuredSeconds: t.Trial.Timing.MeasureSeconds, Flows: flows}})
 }
-
-var rateOf = map[engine.Role]string{engine.Send: "send_pps", engine.Receive: "receive_pps"}
 
 // sample publishes what an end counted between its last two samples.
 func (f *Feed) sample(p run.TrialProgress) {
 	s, key := p.Sample, end{p.Sample.Flow, p.Sample.Role}
 	before, known := f.before[key]
-	f.before[key] = packets{s.Packets, s.AtS}
-	metric := rateOf[s.Role]
-	if metric == "" || !known || s.Packets < before.n || s.AtS <= before.atS || before.atS < 0 {
+	f.before[key] = total{s.Packets, s.Bytes, s.AtS}
+	flow, more := f.flows[s.Flow], float64(s.Packets)-float64(before.packets)
+	out := Sample{Metric: "send_pps", Flow: s.Flow, At: flow.From, AtS: s.AtS}
+	if s.Role == engine.Receive {
+		out.Metric, out.At = "receive_pps", flow.To
+	}
+	if flow.Protocol == model.TCP {
+		out.Metric, more = strings.TrimSuffix(out.Metric, "pps")+"bps", 8*(float64(s.Bytes)-float64(before.bytes))
+	}
+	if !known || more < 0 || s.AtS <= before.atS || before.atS < 0 {
 		return
 	}
-	f.Stream.Publish(Event{Sample: &Sample{Metric: metric, Flow: s.Flow, At: f.nodes[s.Flow+" "+string(s.Role)],
-		AtS: s.AtS, Value: float64(s.Packets-before.n) / (s.AtS - before.atS)}})
+	out.Value = more / (s.AtS - before.atS)
+	f.Stream.Publish(Event{Sample: &out})
 }
 
 func (f *Feed) trial(r *model.Result) {

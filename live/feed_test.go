@@ -36,7 +36,7 @@ func feed(doc *model.Document, err error, all ...run.Event) []Event {
 func begun(r model.Result, number int) run.Event {
 	flow := model.Flow{Name: "up", Protocol: model.UDP, From: "sender", To: "receiver", PayloadBytes: 64, Streams: 1}
 	return run.Event{Started: &run.TrialStarted{Number: number, Total: 6, Trial: model.Trial{Cell: r.Cell, Repeat: r.Repeat,
-		Flows: []model.Flow{flow}, Timing: model.Timing{WarmupSeconds: 0.5, MeasureSeconds: 10}}}}
+		Flows: []model.Flow{flow}, Timing: model.Timing{WarmupSeconds: 0.5, MeasureSeconds: 10}}, Flows: []model.Flow{flow}}}
 }
 
 func counted(number int, role engine.Role, atS float64, packets uint64) run.Event {
@@ -63,6 +63,38 @@ func TestFeedRates(t *testing.T) {
 	}
 	want := []string{"send_pps up sender 1 2000", "receive_pps up receiver 1.25 400",
 		"cpu_busy_ratio  machine core 0 1 0.5", "cpu_busy_ratio  machine core 1 1 1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+}
+
+// TestFeedEnds: each sample says where it was taken, in a star too, and TCP has bits, which both ends count alike.
+func TestFeedEnds(t *testing.T) {
+	doc := sample.Single()
+	started := begun(doc.Results[0], 1)
+	started.Started.Flows = []model.Flow{{Name: "up/1", Protocol: model.UDP, From: "sender", To: "receiver-1"},
+		{Name: "up/2", Protocol: model.TCP, From: "sender", To: "receiver-2"}}
+	all := []run.Event{{Document: &doc}, started}
+	for atS := range 2 {
+		for _, p := range []fleet.Progress{{Flow: "up/1", Role: engine.Receive, Packets: 10}, {Flow: "up/2", Role: engine.Send, Packets: 990, Bytes: 1000},
+			{Flow: "up/2", Role: engine.Receive, Packets: 24, Bytes: 1000}} {
+			p.AtS, p.Packets, p.Bytes = float64(atS+1), p.Packets*uint64(atS), p.Bytes*uint64(atS)
+			all = append(all, run.Event{Progress: &run.TrialProgress{Number: 1, Sample: p}})
+		}
+	}
+	all = append(all, run.Event{SoFar: &run.SoFar{Number: 1, Checkpoint: model.Checkpoint{Flows: []model.FlowSoFar{
+		{Name: "up/1", Protocol: model.UDP}, {Name: "up/2", Protocol: model.TCP}}}}})
+	var got []string
+	for _, e := range feed(&doc, nil, all...) {
+		if s := e.Sample; s != nil {
+			got = append(got, fmt.Sprintf("%s %s %s %v", s.Metric, s.Flow, s.At, s.Value))
+		}
+		if e.Account != nil {
+			got = append(got, fmt.Sprintf("account of %d, the first %s", len(e.Account.Flows), e.Account.Flows[0].Name))
+		}
+	}
+	want := []string{"receive_pps up/1 receiver-1 10", "send_bps up/2 sender 8000", "receive_bps up/2 receiver-2 8000",
+		"account of 1, the first up/1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}

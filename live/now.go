@@ -19,14 +19,18 @@ type Now struct {
 	Began    time.Time
 	First    time.Time // when the first trial of this command began
 	Before   int       // trials that had ended before that one
-	Series   []Series
-	Account  *Account // of the trial that runs, or ran last
-	Trials   []Trial  // the newest
+	Series   []Series  // of flows of the plan, and of cores
+	Sum      *Sample   // what the newest event added to Series; nil if nothing
+	Account  *Account  // of the trial that runs, or ran last
+	Trials   []Trial   // the newest
 	Findings []model.Finding
 	Notes    []string // the newest
 	Done     *Done
 	Last     uint64 // number of the newest event
 	Time     time.Time
+
+	flows []*Flow          // of the trial that runs or ran last
+	parts map[string]*part // of all flows, by name
 }
 
 // Series is one series of samples: the newest, of the trial that runs and of those before.
@@ -45,19 +49,23 @@ func (n *Now) Take(e Event) {
 	if e.ID <= n.Last {
 		return
 	}
-	n.Last, n.Time = e.ID, e.Time
+	n.Last, n.Time, n.Sum = e.ID, e.Time, nil
 	switch {
 	case e.Started != nil:
 		n.Started = *e.Started
 	case e.Next != nil:
 		n.Next, n.Began, n.Account = e.Next, e.Time, nil
+		n.flows, n.parts = nil, nil
+		for _, f := range e.Next.Flows {
+			n.part(f)
+		}
 		if n.First.IsZero() {
 			n.First, n.Before = e.Time, e.Next.Number-1
 		}
 	case e.Sample != nil:
-		n.sample(*e.Sample)
+		n.sample(*e.Sample, e.Time)
 	case e.Account != nil:
-		n.Account = e.Account
+		n.Account = &Account{ElapsedS: e.Account.ElapsedS, Flows: summed(e.Account.Flows)}
 	case e.Trial != nil:
 		n.Trials, n.Next = newest(n.Trials, *e.Trial), nil
 	case e.Findings != nil:
@@ -110,7 +118,16 @@ func newest[T any](list []T, one T) []T {
 	return slices.Clone(list[max(0, len(list)-mostKept):])
 }
 
-func (n *Now) sample(s Sample) {
+func (n *Now) sample(s Sample, at time.Time) {
+	if _, rate := sides[s.Metric]; rate {
+		f, p := n.part(Ends{Name: s.Flow})
+		sum, due := f.take(p, s, at)
+		if !due {
+			return
+		}
+		s = sum
+	}
+	n.Sum = &s
 	same := func(x Series) bool {
 		return x.Metric == s.Metric && x.Flow == s.Flow && x.At == s.At && (x.Core == nil) == (s.Core == nil) &&
 			(x.Core == nil || *x.Core == *s.Core)

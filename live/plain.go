@@ -7,32 +7,51 @@ import (
 	"strings"
 	"time"
 
+	"pelt/render/plain"
 	"pelt/unit"
 )
 
-// Plain writes a run as lines: one that is drawn again and again on a terminal, one every so often elsewhere, and
-// one for each trial that ended.
+// Plain writes a run as lines: one for each trial that ended, and on a terminal one that is drawn again and again.
 type Plain struct {
 	W      io.Writer
 	Redraw bool          // W is a terminal
 	Width  int           // of the terminal, in columns
-	Every  time.Duration // between lines elsewhere
+	Every  time.Duration // between lines of progress elsewhere; 0: none
 
-	Now  Now // what was shown elsewhere before
-	told time.Time
-	news map[string]bool // that were told
+	Now   Now // what was shown elsewhere before
+	told  time.Time
+	drawn string
+	news  map[string]bool // that were told
 }
+
+// mostLine is how many columns a line of progress has at most.
+const mostLine = 200
+
+// redraw is how often progress is looked at.
+const redraw = time.Second / 4
 
 // Read shows what a reader gets, until its last event.
 func (p *Plain) Read(past []Event, r *Reader) {
 	for _, e := range past {
 		p.Take(e)
 	}
-	for e := range r.C {
-		p.Take(e)
-	}
-	if r.Slow() {
-		p.line("this terminal fell behind; the run goes on, and nothing more of it is shown here until it ends")
+	tick := time.NewTicker(redraw)
+	defer tick.Stop()
+	for {
+		select {
+		case e, more := <-r.C:
+			if more {
+				p.Take(e)
+				continue
+			}
+			p.draw("")
+			if r.Slow() {
+				p.line("this terminal fell behind; the run goes on, and nothing more of it is shown here until it ends")
+			}
+			return
+		case at := <-tick.C:
+			p.status(at)
+		}
 	}
 }
 
@@ -58,15 +77,10 @@ func (p *Plain) Take(e Event) {
 		p.line(e.Started.Text)
 	case e.Next != nil:
 		p.told = e.Time
-		p.status()
-	case e.Sample != nil:
-		p.status()
 	case e.Trial != nil:
 		p.line(e.Trial.Name() + "  " + e.Trial.Text)
 	case e.Findings != nil:
 		p.tellNews()
-	case e.Done != nil && p.Redraw:
-		fmt.Fprint(p.W, "\r\x1b[K")
 	}
 }
 
@@ -104,29 +118,32 @@ func (t *Trial) Name() string {
 	return fmt.Sprintf("%*s", len(of(t.Trials, t.Trials)), of(t.Number, t.Trials))
 }
 
-// status redraws the line of a terminal, or writes one where it is time for it.
-func (p *Plain) status() {
-	next, now := p.Now.Next, p.Now.Time
-	if next == nil {
-		return
+// status draws the line of a terminal, or writes one where it is time for it.
+func (p *Plain) status(at time.Time) {
+	switch {
+	case p.Now.Next == nil:
+		p.draw("")
+	case p.Redraw:
+		p.draw(strings.Join(fitting(p.Now.Status(at), min(p.Width-1, mostLine)), "  "))
+	case p.Every > 0 && at.Sub(p.told) >= p.Every && at.Sub(p.Now.Began) <= p.Now.Next.Whole():
+		p.told = p.told.Add(at.Sub(p.told).Truncate(p.Every))
+		p.line(strings.Join(fitting(p.Now.Status(at), mostLine), "  "))
 	}
-	if p.Redraw {
-		fmt.Fprintf(p.W, "\r\x1b[K%s", strings.Join(p.fitting(p.Now.Status()), "  "))
-		return
-	}
-	if now.Sub(p.told) < p.Every || now.Sub(p.Now.Began) > next.Whole() {
-		return
-	}
-	p.told = p.told.Add(now.Sub(p.told).Truncate(p.Every))
-	p.line(strings.Join(p.Now.Status(), "  "))
 }
 
-// fitting leaves out the parts of a status that do not fit on the terminal.
-func (p *Plain) fitting(all []string) (out []string) {
-	room := p.Width - 1
-	for _, field := range all {
-		if n := len([]rune(field)) + 2; n <= room+2 {
-			out, room = append(out, field), room-n
+// draw replaces the line that is drawn again, "" by none.
+func (p *Plain) draw(line string) {
+	if p.Redraw && line != p.drawn {
+		fmt.Fprint(p.W, "\r\x1b[K"+line)
+		p.drawn = line
+	}
+}
+
+// fitting leaves out the parts of a status that do not fit. The first is always there.
+func fitting(all []string, room int) (out []string) {
+	for i, field := range all {
+		if n := plain.Width(field) + 2; n <= room+2 || i == 0 {
+			out, room = append(out, plain.Cut(field, max(room, 1))), room-n
 		}
 	}
 	return out
@@ -134,28 +151,19 @@ func (p *Plain) fitting(all []string) (out []string) {
 
 // line prints a lasting line above the one that is drawn again.
 func (p *Plain) line(text string) {
-	if p.Redraw {
-		fmt.Fprint(p.W, "\r\x1b[K")
-	}
+	p.draw("")
 	fmt.Fprintln(p.W, text)
 }
 
 // Status tells of the trial that runs, in parts of which the first matter most.
-func (n *Now) Status() []string {
-	all := []string{n.Next.Name(), n.Elapsed(n.Time)}
-	for _, sent := range n.Series {
-		for _, got := range n.Series {
-			if sent.Metric == "send_pps" && got.Metric == "receive_pps" && sent.Flow == got.Flow &&
-				sent.Trial == n.Next.Number && got.Trial == n.Next.Number {
-				all = append(all, fmt.Sprintf("%s: %s sent, %s received", sent.Flow, unit.FormatPPS(sent.Value), unit.FormatPPS(got.Value)))
-			}
-		}
+func (n *Now) Status(at time.Time) []string {
+	all := []string{n.Next.Name(), n.Elapsed(at)}
+	for _, f := range n.flows {
+		all = append(all, n.status(f, at)...)
 	}
+	all = append(all, n.losses()...)
 	if n.Next.Setting != "" {
-		all = append(all, n.Next.Setting)
-	}
-	if losses := n.Losses(); losses != "" {
-		all = append(all, losses)
+		all = append(all, plain.Text(n.Next.Setting))
 	}
 	return all
 }
@@ -171,21 +179,28 @@ func (n *Next) Whole() time.Duration {
 	return time.Duration((n.WarmupSeconds + n.MeasuredSeconds) * float64(time.Second))
 }
 
+// mostCauses is how many causes of losses a line of progress names, the largest first.
+const mostCauses = 3
+
 // Losses tell where the packets of the trial that runs, or ran last, were lost by now; "" if nobody knows yet.
-func (n *Now) Losses() string {
-	var parts []string
+func (n *Now) Losses() string { return strings.Join(n.losses(), "; ") }
+
+func (n *Now) losses() (all []string) {
 	for _, p := range n.Paths() {
 		text := fmt.Sprintf("%s sent", unit.FormatCount(p.Sent))
 		if p.Flow != "" {
-			text = p.Flow + ": " + text
+			text = plain.Text(p.Flow) + ": " + text
 		}
 		if len(p.Losses) == 0 {
 			text += ", none lost"
 		}
-		for i, l := range p.Losses {
+		for i, l := range p.Losses[:min(len(p.Losses), mostCauses)] {
 			text += [2]string{", lost: ", ", "}[min(i, 1)] + unit.FormatCount(l.Packets) + " " + l.Text
 		}
-		parts = append(parts, text)
+		if more := len(p.Losses) - mostCauses; more > 0 {
+			text += fmt.Sprintf(" and %d more causes", more)
+		}
+		all = append(all, text)
 	}
-	return strings.Join(parts, "; ")
+	return all
 }

@@ -126,7 +126,7 @@ func (r *runner) retry(ctx context.Context, err error, unmet int) bool {
 
 // execute runs one trial.
 func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.Result, error) {
-	r.event(Event{Started: &TrialStarted{Number: number, Total: r.total, Trial: t}})
+	r.event(Event{Started: &TrialStarted{Number: number, Total: r.total, Trial: t, Flows: r.site.flows(t)}})
 	if err := r.set(ctx, t); err != nil {
 		return model.Result{}, err
 	}

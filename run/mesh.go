@@ -84,7 +84,7 @@ func (r *runner) mesh(ctx context.Context, d design.Design) error {
 				return err
 			}
 			number++
-			r.event(Event{Started: &TrialStarted{Number: number, Total: r.total, Trial: t}})
+			r.event(Event{Started: &TrialStarted{Number: number, Total: r.total, Trial: t, Flows: t.Flows}})
 			c.running = append(c.running, model.Result{Cell: cell, Repeat: repeat, State: model.Valid})
 			go func() { ended <- pairEnded{t, r.pair(ctx, t, number)} }()
 			continue

@@ -26,11 +26,7 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 		}
 	}
 	before := map[string]int{} // flows from each node so far
-	var flows []model.Flow
-	for _, f := range t.Flows {
-		flows = append(flows, s.perReceiver(f, t.Receivers)...)
-	}
-	for i, f := range flows {
+	for i, f := range s.flows(t) {
 		from, to := s.end(f.From).agent, s.end(f.To).agent
 		if from.ID == "" || to.ID == "" {
 			return fleet.Trial{}, "", refuse(fmt.Sprintf("flows[%d]", i),

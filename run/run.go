@@ -53,6 +53,7 @@ type Event struct {
 type TrialStarted struct {
 	Number, Total int // from 1
 	Trial         model.Trial
+	Flows         []model.Flow // of the trial; in a star one to each receiver
 }
 
 // SoFar is what is known of a long trial by now.

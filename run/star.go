@@ -66,6 +66,14 @@ func (s *site) perReceiver(f model.Flow, receivers int) (list []model.Flow) {
 	return list
 }
 
+// flows are those that a trial sends.
+func (s *site) flows(t model.Trial) (all []model.Flow) {
+	for _, f := range t.Flows {
+		all = append(all, s.perReceiver(f, t.Receivers)...)
+	}
+	return all
+}
+
 // The names of groups of nodes in a joined result.
 const (
 	manyReceivers = "receivers"

@@ -225,11 +225,11 @@ func (p Page) rates(n *live.Now, at time.Time) (lines []string) {
 			top, longest = max(top, slices.Max(x.Values)), max(longest, len(x.Values))
 		}
 		for _, x := range both {
-			m, value := table.MetricOf(x.Metric), "–"
+			value := "–"
 			if n.Next == nil || x.Trial == n.Next.Number {
-				value = m.Format(x.Second)
+				value, _ = unit.FormatNamed(x.Metric, x.Second)
 			}
-			label := fmt.Sprintf("%-8s %10s ", m.Label, value)
+			label := fmt.Sprintf("%-8s %10s ", map[bool]string{true: "Sent", false: "Received"}[x.Sent()], value)
 			if len(flows) > 1 {
 				label = fmt.Sprintf("%-9s ", plain.Cut(plain.Text(flow), 9)) + label
 			}
@@ -260,9 +260,9 @@ func flowsOf(all []live.Series, trial int) (flows []string) {
 
 // ratesOf are what a flow sends and what it receives, as far as they are known.
 func ratesOf(all []live.Series, flow string) (both []live.Series) {
-	for _, metric := range []string{"send_pps", "receive_pps"} {
+	for _, sent := range []bool{true, false} {
 		for _, x := range all {
-			if x.Flow == flow && x.Metric == metric {
+			if x.Flow == flow && x.Sent() == sent {
 				both = append(both, x)
 				break
 			}

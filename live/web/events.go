@@ -55,9 +55,14 @@ func (f *feed) take(e live.Event) {
 		return
 	}
 	s := shown{Event: e}
-	if e.Account != nil {
-		s.Lost = map[string]uint64{}
-		for _, flow := range e.Account.Flows {
+	switch {
+	case e.Sample != nil && f.now.Sum == nil: // of one receiver of many
+		return
+	case e.Sample != nil:
+		s.Sample = f.now.Sum
+	case e.Account != nil:
+		s.Account, s.Lost = f.now.Account, map[string]uint64{}
+		for _, flow := range f.now.Account.Flows {
 			s.Lost[flow.Name] = flow.Lost()
 		}
 	}
@@ -73,7 +78,7 @@ func (f *feed) flush() error {
 	if f.now.Next != nil {
 		status := f.now
 		status.Account = nil // stands below
-		m.Now.Status = status.Status()
+		m.Now.Status = status.Status(f.now.Time)
 	}
 	text, err := json.Marshal(m)
 	if err != nil {

@@ -23,6 +23,7 @@ const human = (v, names) => {
   return text + " " + names[i];
 };
 const pps = v => human(v, ["pps", "kpps", "Mpps", "Gpps"]);
+const bps = v => human(v, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"]);
 // count prints whole packets; an axis has other values, too.
 const count = v => Number.isInteger(v) ? v.toString().replace(/\B(?=(\d{3})+$)/g, " ") : "";
 const share = v => (100 * v).toFixed(0) + " %";
@@ -81,6 +82,7 @@ class Chart {
   rebuild() {
     if (!this.names.length) return;
     this.changed = false;
+    this.box.closest("figure").hidden = false;
     if (this.plot) this.plot.destroy();
     const style = getComputedStyle(document.documentElement), ink = name => style.getPropertyValue("--" + name).trim();
     const axis = {stroke: ink("soft"), grid: {stroke: ink("rule"), width: 1}, ticks: {stroke: ink("rule"), width: 1}};
@@ -97,11 +99,12 @@ class Chart {
   if (!root) return;
   const element = id => document.getElementById(id), id = root.dataset.id;
   const say = (at, text) => { if (at.textContent !== text) at.textContent = text; };
-  const rates = new Chart("rates", pps), losses = new Chart("losses", count);
+  const rates = new Chart("rates", pps), bits = new Chart("bits", bps), losses = new Chart("losses", count);
   const mostTold = 200, told = (list, text) => {
     const item = document.createElement("li");
     item.textContent = text;
     list.prepend(item);
+    list.closest("section").hidden = false;
     if (list.children.length > mostTold) list.lastChild.remove();
   };
   let next, began = 0, counted = false, run = "", reported = 0, wait = 0;
@@ -140,9 +143,9 @@ class Chart {
   const moment = at => Math.round(10 * (began + next.warmup_s + at)) / 10;
   const sample = s => {
     if (s.metric === "cpu_busy_ratio") return core(s);
-    const line = {send_pps: "sent", receive_pps: "received"}[s.metric];
+    const [end, kind] = s.metric.split("_"), line = {send: "sent", receive: "received"}[end];
     if (!line || !next) return;
-    rates.add((s.flow ? s.flow + " " : "") + line, moment(s.at_s), s.value);
+    (kind === "bps" ? bits : rates).add((s.flow ? s.flow + " " : "") + line, moment(s.at_s), s.value);
   };
 
   const take = e => {
@@ -153,6 +156,7 @@ class Chart {
       began = now;
       counted = false;
       rates.gap(began);
+      bits.gap(began);
       losses.gap(began);
     } else if (e.sample) sample(e.sample);
     else if (e.account && next) {

@@ -1,0 +1,273 @@
+package live
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pelt/model"
+	"pelt/render/plain"
+	"pelt/unit"
+)
+
+// Flow is a flow of the plan while a trial runs. In a star it has a part for each receiver, and its rates are sums.
+type Flow struct {
+	Name  string
+	parts []*part
+	first time.Time    // of its samples
+	sums  [2]time.Time // when the rates of its senders and of its receivers were summed last
+}
+
+// part is a flow of the trial, with what its sender and its receiver told last.
+type part struct {
+	Ends
+	heard [2]heard
+}
+
+type heard struct {
+	at         time.Time // zero: not in this trial
+	value, atS float64   // of the sample
+}
+
+const sends, receives = 0, 1 // places in part.heard and Flow.sums
+
+// sides is which end of a flow tells a metric. Segments of TCP count differently at both ends, so TCP has bits.
+var sides = map[string]int{"send_pps": sends, "send_bps": sends, "receive_pps": receives, "receive_bps": receives}
+
+// receivers are all of a star, as a node.
+const receivers = "receivers"
+
+// Sent reports whether a rate is that of a sender.
+func (s Sample) Sent() bool { return sides[s.Metric] == sends }
+
+const (
+	longSilence = 3 * time.Second        // of an end: samples come once a second at least
+	sumEvery    = 100 * time.Millisecond // the rates of many receivers
+	slowest     = 2 * time.Second        // after which sums no longer wait for the first sample of each receiver
+)
+
+// planFlow is the flow of the plan that a flow of a trial is a part of: up of up/17.
+func planFlow(flow string) string {
+	name, _, _ := strings.Cut(flow, "/")
+	return name
+}
+
+// part finds a flow of the trial; one that was not announced is added.
+func (n *Now) part(ends Ends) (*Flow, *part) {
+	name := planFlow(ends.Name)
+	i := slices.IndexFunc(n.flows, func(f *Flow) bool { return f.Name == name })
+	if i < 0 {
+		i, n.flows = len(n.flows), append(n.flows, &Flow{Name: name})
+	}
+	f := n.flows[i]
+	p := n.parts[ends.Name]
+	if p == nil {
+		p = &part{Ends: ends}
+		f.parts = append(f.parts, p)
+		if n.parts == nil {
+			n.parts = map[string]*part{}
+		}
+		n.parts[ends.Name] = p
+	}
+	return f, p
+}
+
+// take notes a sample of a part. It returns the sample of the whole flow that is due then, if one is.
+func (f *Flow) take(p *part, s Sample, at time.Time) (sum Sample, due bool) {
+	side := sides[s.Metric]
+	if f.first.IsZero() {
+		f.first = at
+	}
+	p.heard[side] = heard{at, s.Value, s.AtS}
+	if len(f.parts) == 1 {
+		return s, true
+	}
+	if last := f.sums[side]; !last.IsZero() && at.Sub(last) < sumEvery {
+		return s, false
+	}
+	s.Flow, s.At = f.Name, f.node(side)
+	var parts int
+	s.Value, parts, _ = f.sum(side, at)
+	if parts < len(f.parts) && at.Sub(f.first) < slowest {
+		return s, false
+	}
+	f.sums[side] = at
+	return s, true
+}
+
+// node is where a flow is sent from, or received.
+func (f *Flow) node(side int) string {
+	node := f.parts[0].ends(side)
+	for _, p := range f.parts {
+		if p.ends(side) != node {
+			return receivers
+		}
+	}
+	return node
+}
+
+// ends is the node of one end.
+func (e Ends) ends(side int) string {
+	if side == sends {
+		return e.From
+	}
+	return e.To
+}
+
+// sum adds what the ends of one side told, without those that were not heard lately. least is the slowest of them.
+func (f *Flow) sum(side int, at time.Time) (total float64, count int, least *part) {
+	for _, p := range f.parts {
+		h := p.heard[side]
+		if h.at.IsZero() || at.Sub(h.at) >= longSilence {
+			continue
+		}
+		total, count = total+h.value, count+1
+		if least == nil || h.value < least.heard[side].value {
+			least = p
+		}
+	}
+	return total, count, least
+}
+
+// silent lists the parts of which one end was not heard for long, and the shortest time of these. measured is how long
+// the trial measures, in s: after that nobody tells anything.
+func (f *Flow) silent(side int, at time.Time, measured float64) (list []*part, since time.Duration) {
+	if f.first.IsZero() {
+		return nil, 0
+	}
+	var newest heard
+	for _, p := range f.parts {
+		for _, h := range p.heard {
+			if h.at.After(newest.at) {
+				newest = h
+			}
+		}
+	}
+	if newest.atS+at.Sub(newest.at).Seconds() > measured {
+		return nil, 0
+	}
+	for _, p := range f.parts {
+		last := p.heard[side].at
+		if last.IsZero() {
+			last = f.first
+		}
+		if quiet := at.Sub(last); quiet >= longSilence {
+			if list = append(list, p); since == 0 || quiet < since {
+				since = quiet
+			}
+		}
+	}
+	return list, since
+}
+
+// longestName is how many columns of a node's name a line of progress has.
+const longestName = 24
+
+// status tells what a flow sends and what arrives, in parts of which the first matters most; nothing before both are known.
+func (n *Now) status(f *Flow, at time.Time) []string {
+	name, sent, received := plain.Cut(plain.Text(f.Name), longestName), n.told(f, sends, at), n.told(f, receives, at)
+	if sent == "" || received == "" {
+		return nil
+	}
+	if len(f.parts) == 1 {
+		return []string{name + ": " + sent + ", " + received}
+	}
+	way := "from"
+	if f.node(receives) == receivers {
+		way = "to"
+	}
+	all := []string{fmt.Sprintf("%s %s %d receivers: %s, %s", name, way, len(f.parts), sent, received)}
+	if silent, since := f.silent(receives, at, n.Next.MeasuredSeconds); len(silent) > 0 && len(silent) < len(f.parts) {
+		all = append(all, fmt.Sprintf("(%d not heard for %.0f s: %s)", len(silent), whole(since), f.named(silent[0])))
+	}
+	if _, _, least := f.sum(receives, at); least != nil {
+		all = append(all, fmt.Sprintf("(least %s: %s)", f.rate(least.heard[receives].value), f.named(least)))
+	}
+	return all
+}
+
+// told tells the rate at one side of a flow, or that it is silent: "61 pps received", "receiver not heard for 3 s".
+func (n *Now) told(f *Flow, side int, at time.Time) string {
+	total, count, _ := f.sum(side, at)
+	if count > 0 {
+		return f.rate(total) + [...]string{sends: " sent", receives: " received"}[side]
+	}
+	silent, since := f.silent(side, at, n.Next.MeasuredSeconds)
+	if len(silent) == 0 {
+		return ""
+	}
+	who := [...]string{sends: "sender", receives: "receiver"}[side]
+	if f.node(side) == receivers {
+		who = receivers
+	}
+	return fmt.Sprintf("%s not heard for %.0f s", who, whole(since))
+}
+
+// whole is a time in whole seconds.
+func whole(d time.Duration) float64 { return d.Truncate(time.Second).Seconds() }
+
+// named is the receiver that a part is for.
+func (f *Flow) named(p *part) string {
+	side := sends
+	if f.node(receives) == receivers {
+		side = receives
+	}
+	return plain.Cut(plain.Text(p.ends(side)), longestName)
+}
+
+// rate prints a rate of the flow.
+func (f *Flow) rate(value float64) string {
+	if f.parts[0].Protocol == model.TCP {
+		return unit.BPS.Format(value)
+	}
+	return unit.FormatPPS(value)
+}
+
+// summed sums the accounts of a star's flows.
+func summed(flows []model.FlowSoFar) (out []model.FlowSoFar) {
+	places := map[string]int{} // of flows of the plan in out
+	for _, f := range flows {
+		name := planFlow(f.Name)
+		i, known := places[name]
+		if name != f.Name {
+			f = grouped(f)
+		}
+		if !known {
+			places[name], out = len(out), append(out, f)
+			continue
+		}
+		sum := &out[i]
+		sum.Attempted, sum.Received = sum.Attempted+f.Attempted, sum.Received+f.Received
+		for _, l := range f.Lines {
+			k := slices.IndexFunc(sum.Lines, func(x model.Line) bool {
+				return x.Layer == l.Layer && x.Host == l.Host && x.Cause == l.Cause
+			})
+			if k < 0 {
+				sum.Lines = append(sum.Lines, l)
+			} else {
+				sum.Lines[k].Packets += l.Packets
+			}
+		}
+	}
+	return out
+}
+
+// grouped names the receiver of a star's flow, and the link to it, as those of all.
+func grouped(f model.FlowSoFar) model.FlowSoFar {
+	one := &f.To
+	if f.From != model.Sender && f.To == model.Sender {
+		one = &f.From
+	}
+	node := *one
+	f.Name, f.Lines, *one = planFlow(f.Name), slices.Clone(f.Lines), receivers
+	for i := range f.Lines {
+		switch host := &f.Lines[i].Host; {
+		case *host == node:
+			*host = receivers
+		case strings.HasPrefix(*host, "link ") && strings.HasSuffix(*host, "-"+node):
+			*host = "links to " + receivers
+		}
+	}
+	return f
+}
