@@ -16,6 +16,7 @@ type Preset struct {
 	Command  string
 	Knobs    string            // by flag
 	Defaults map[string]string // what knobs are without their flag, also knobs that it has no flag for
+	InLab    map[string]string // defaults that differ in a lab, which no other traffic shares
 	// Factors are flags whose several values make a factor, in their order; one with ! makes a factor
 	// of one value, too. link stands for settings of links.
 	Factors string
@@ -105,6 +106,14 @@ func (d *draft) words(flag string) (list []string) {
 	return list
 }
 
+// Default is what a flag is without its value, in words for help.
+func (p Preset) Default(flag string) string {
+	if lab := p.InLab[flag]; lab != "" {
+		return p.Defaults[flag] + " (lab: " + lab + ")"
+	}
+	return p.Defaults[flag]
+}
+
 // otherwise gives a knob its values, as text, where its flag was not given.
 func (d *draft) otherwise(flag, text string) {
 	if !d.given(flag) {
@@ -122,6 +131,11 @@ func knobOf(flag string) model.Knob {
 func (d *draft) read() error {
 	for flag, text := range d.Defaults {
 		d.otherwise(flag, text)
+	}
+	if strings.HasPrefix(d.Target, "lab:") {
+		for flag, text := range d.InLab {
+			d.otherwise(flag, text)
+		}
 	}
 	for _, k := range model.Knobs() {
 		for _, text := range d.Flags[k.Flag] {

@@ -100,6 +100,12 @@ func TestSoakRates(t *testing.T) {
 			t.Errorf("%s: %+v; want %s", text, p.Flows, want)
 		}
 	}
+	for _, target := range []string{"192.0.2.1", "fleet:a..b"} {
+		p, err := Soak.Of(target)
+		if err != nil || p.Flows[0].Rate.String() != "1kpps" || p.Flows[0].PayloadBytes != 200 {
+			t.Errorf("%s: %+v (%v), want 1kpps of 200 B", target, p.Flows, err)
+		}
+	}
 }
 
 func TestSweepOfProfiles(t *testing.T) {

@@ -8,14 +8,15 @@ import (
 	"pelt/model"
 )
 
-// Soak is a long run at one rate, by default that of a field report.
+// Soak is a long run at one rate. By default it takes a small part of any path, 1.6 Mbit/s; in a lab that of a field report.
 var Soak = Preset{
 	Command: "soak",
 	Knobs: "payload frame rate interval profile direction streams time warmup max-loss family dscp df drops burst " +
 		"source-port send-buffer receive-buffer patience dut at engine seed",
-	Defaults: defaults(map[string]string{"payload": "512", "rate": "40kpps", "time": "10m", "warmup": "1s",
+	Defaults: defaults(map[string]string{"payload": "200", "rate": "1kpps", "time": "10m", "warmup": "1s",
 		"patience": "1m", "repeats": "1",
 		"engine": "udp"}), // what programs use, and what counts each packet's way through the kernel
+	InLab:   map[string]string{"payload": "512", "rate": "40kpps"},
 	Factors: "payload! frame!",
 	build:   (*draft).buildSoak,
 }
@@ -27,7 +28,7 @@ func (d *draft) buildSoak() error {
 	case len(d.values["direction"]) > 1:
 		return bad("direction", "want up, down or both: a soak has one trial")
 	case d.word("rate") == "max":
-		return bad("rate", "a soak has one that its sender can keep, as 40kpps; pelt curve finds the highest")
+		return bad("rate", "a soak has one that its sender can keep, as 1kpps; pelt curve finds the highest")
 	}
 	if err := d.start(); err != nil {
 		return err

@@ -58,7 +58,7 @@ func (t *test) register(s *pflag.FlagSet) {
 			help = strings.ToUpper(string(k.Only)) + ": " + help
 		}
 		f := s.VarPF(&typed{name: k.ValueName(), several: k.Kind == model.Texts}, k.Flag, "", help)
-		f.DefValue = t.preset.Defaults[k.Flag]
+		f.DefValue = t.preset.Default(k.Flag)
 		if k.Kind == model.Switch {
 			f.NoOptDefVal = "true"
 		}

@@ -49,7 +49,7 @@ func (s *Server) fields(o Offer, values url.Values) (common, more []field) {
 			continue
 		}
 		f := field{Flag: k.Flag, Label: label(k.Flag), Help: k.Help, Value: strings.Join(values[k.Flag], "\n"),
-			Default: o.Defaults[k.Flag], Words: k.Words, Switch: k.Kind == model.Switch, Several: k.Kind == model.Texts}
+			Default: o.Default(k.Flag), Words: k.Words, Switch: k.Kind == model.Switch, Several: k.Kind == model.Texts}
 		if k.Only != "" {
 			f.Help = strings.ToUpper(string(k.Only)) + ": " + f.Help
 		}
