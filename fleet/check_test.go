@@ -417,7 +417,7 @@ func TestLiveness(t *testing.T) {
 			gossip("gossip")
 		}
 		for i, h := range agents {
-			if who, silent := h.silent(now); !silent || who != controllerName {
+			if who, _, silent := h.silent(now); !silent || who != controllerName {
 				t.Fatalf("%v after the controller's end agent %d takes %q for silent (%v)", now.Sub(died), i, who, silent)
 			}
 		}
@@ -428,15 +428,49 @@ func TestFlowIsSignOfLifeForLess(t *testing.T) {
 	now := time.Now()
 	h := newLiveness(now, 0)
 	h.packets(controllerName, now.Add(beatEvery)) // may not shorten what a beat gave
-	if _, silent := h.silent(now.Add(silentAfter - 1)); silent {
+	if _, _, silent := h.silent(now.Add(silentAfter - 1)); silent {
 		t.Error("silent too early")
 	}
 	later := now.Add(2 * time.Second)
 	h.packets(controllerName, later)
 	for wait, want := range map[time.Duration]bool{silentAfter - queued - 1: false, silentAfter - queued: true} {
-		if _, silent := h.silent(later.Add(wait)); silent != want {
+		if _, _, silent := h.silent(later.Add(wait)); silent != want {
 			t.Errorf("%v after the last packet: silent %v", wait, silent)
 		}
+	}
+}
+
+// Only while a sender can be on does a silence of seconds count.
+func TestCalm(t *testing.T) {
+	now := time.Now()
+	h := newLiveness(now, 0)
+	h.calm(true, now)
+	if _, _, silent := h.silent(now.Add(calmAfter - 1)); silent {
+		t.Error("silent too early while nothing is sent")
+	}
+	if _, after, silent := h.silent(now.Add(calmAfter)); !silent || after != calmAfter {
+		t.Errorf("silent %v, after %v", silent, after)
+	}
+	now = now.Add(calmAfter - 1)
+	h.calm(false, now)
+	for wait, want := range map[time.Duration]bool{silentAfter - 1: false, silentAfter: true} {
+		if _, _, silent := h.silent(now.Add(wait)); silent != want {
+			t.Errorf("%v after senders began: silent %v", wait, silent)
+		}
+	}
+}
+
+// A trial waits for the reports of its hosts longer than for hosts whose senders are on.
+func TestCalmOnceSendersEnded(t *testing.T) {
+	t.Parallel()
+	tr, err := quick(t, agentOn(newWire(), "near"), agentOn(newWire(), "far")).place(upTrial("near", "far", time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.liveness.calm(false, time.Now())
+	tr.takeBeat(tr.party("near"), beat{Ended: []int{0}})
+	if tr.liveness.after != calmAfter {
+		t.Errorf("a silence of %v is too long", tr.liveness.after)
 	}
 }
 
@@ -486,7 +520,7 @@ func TestForgiven(t *testing.T) {
 		for i := 0; ; i++ {
 			now = now.Add(c.gaps[i%len(c.gaps)])
 			h.tick(now)
-			if _, found := h.silent(now); found {
+			if _, _, found := h.silent(now); found {
 				break
 			}
 			if now.Sub(begun) > time.Minute {

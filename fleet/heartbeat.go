@@ -40,16 +40,16 @@ func (s *session) heartbeat() {
 // report, so then it is closed too; that runs on its own because closing waits for this
 // very goroutine.
 func (s *session) giveUp(now time.Time) bool {
-	who, silent := s.liveness.silent(now)
+	who, after, silent := s.liveness.silent(now)
 	switch {
 	case silent && who == controllerName:
-		why := fmt.Sprintf("the controlling host has not been heard for %v", s.liveness.after)
+		why := fmt.Sprintf("the controlling host has not been heard for %v", after)
 		s.stopTraffic(why)
 		s.sendBeat(nil, nil)
 		s.agent.closing.Go(func() { _ = s.close(why) })
 		return true
 	case silent && s.why() == "":
-		s.stopTraffic(fmt.Sprintf("%s has not been heard for %v", who, s.liveness.after))
+		s.stopTraffic(fmt.Sprintf("%s has not been heard for %v", who, after))
 	}
 	return false
 }

@@ -8,6 +8,9 @@ import (
 const (
 	beatEvery   = 250 * time.Millisecond
 	silentAfter = 2500 * time.Millisecond // with one beat's delay this stays below 3 s
+	// calmAfter is for times in which nothing is sent. Then no packet shows that the other side lives, and TCP on a
+	// path that loses much may be silent for as long as its time-outs grow.
+	calmAfter = 8 * time.Second
 )
 
 // controllerName is what the controller is called beside agents' IDs.
@@ -16,9 +19,10 @@ const controllerName = "controller"
 // liveness knows how far each party of a session has come, in numbers that only
 // the controller counts.
 type liveness struct {
-	after time.Duration // so long a silence is too long
+	window time.Duration // for reconnecting: such a silence is allowed at any time
 
 	mu      sync.Mutex
+	after   time.Duration // so long a silence is too long
 	opened  time.Time
 	counted uint64    // the newest number; 0 unless this process is the controller
 	ticked  time.Time // last tick
@@ -33,7 +37,7 @@ type heard struct {
 }
 
 func newLiveness(now time.Time, window time.Duration) *liveness {
-	return &liveness{after: max(silentAfter, window), opened: now, ticked: now,
+	return &liveness{window: window, after: max(silentAfter, window), opened: now, ticked: now,
 		from: map[string]*heard{controllerName: {at: now, counts: true}}}
 }
 
@@ -46,6 +50,23 @@ func (l *liveness) expect(who string, now time.Time, counts bool) {
 	}
 	e := l.from[who]
 	e.at, e.late, e.counts = now, 0, counts
+}
+
+// calm says whether a trial goes on without a sender. All begin anew to be heard when one begins: just now they
+// took orders.
+func (l *liveness) calm(on bool, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.after
+	if l.after = max(silentAfter, l.window); on {
+		l.after = max(calmAfter, l.window)
+	}
+	if l.after >= was {
+		return
+	}
+	for _, e := range l.from {
+		e.at, e.late = now, 0
+	}
 }
 
 // count notes the next number, in the controller itself: no greater one can be true then.
@@ -135,7 +156,7 @@ func (l *liveness) numbers() map[string]uint64 {
 }
 
 // silent names a party not heard for too long, the controller first.
-func (l *liveness) silent(now time.Time) (who string, found bool) {
+func (l *liveness) silent(now time.Time) (who string, after time.Duration, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for w, e := range l.from {
@@ -143,5 +164,5 @@ func (l *liveness) silent(now time.Time) (who string, found bool) {
 			who, found = w, true
 		}
 	}
-	return who, found
+	return who, l.after, found
 }

@@ -12,6 +12,7 @@ import (
 
 // open begins to send and to hear heartbeats.
 func (t *trial) open() error {
+	t.liveness.calm(true, time.Now())
 	for _, p := range t.parties {
 		t.liveness.expect(p.info.ID, time.Now(), false)
 	}
@@ -75,10 +76,10 @@ func (t *trial) heartbeat() {
 		if !t.liveness.tick(now) {
 			continue
 		}
-		id, silent := t.liveness.silent(now)
+		id, after, silent := t.liveness.silent(now)
 		if p := t.party(id); silent && p != nil { // the controller itself is never silent: it counts
 			t.giveUp(p)
-			t.cancel(&cutError{fmt.Sprintf("%s has not answered for %v", p.name, t.liveness.after), id})
+			t.cancel(&cutError{fmt.Sprintf("%s has not answered for %v", p.name, after), id})
 		}
 	}
 }
@@ -148,6 +149,7 @@ func (t *trial) takeBeat(p *party, b beat) {
 	for _, n := range b.Ended {
 		if t.sending[n] && t.end(n, p) != nil {
 			if delete(t.sending, n); len(t.sending) == 0 {
+				t.liveness.calm(true, now)
 				close(t.sent)
 			}
 		}

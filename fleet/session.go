@@ -75,6 +75,10 @@ func openSession(a *Agent, p prepareOrder) (*session, error) {
 		window = s.first.Timing.Patience()
 	}
 	s.liveness = newLiveness(time.Now(), window)
+	if !s.watcher {
+		s.liveness.calm(true, time.Now())
+		context.AfterFunc(s.sending, func() { s.liveness.calm(s.why() == "", time.Now()) })
+	}
 	err := s.reserve(p.Ends)
 	if err == nil {
 		err = s.listen()
@@ -267,6 +271,7 @@ func (s *session) start(_ context.Context, o startOrder) (none, error) {
 	if s.closed {
 		return none{}, errClosedMeanwhile
 	}
+	s.liveness.calm(false, time.Now())
 	watching, wait := make(chan struct{}), time.Duration(o.WaitNanos)
 	s.watching, s.measured = watching, time.Now().Add(wait+s.first.Timing.Lead()+s.first.Timing.Warmup())
 	s.work.Go(func() { // under the lock: close waits for it

@@ -144,8 +144,10 @@ func (t *trial) gate(ctx context.Context) error {
 		return startOrder{p.about(), (wait - min(p.took, maxGateWait)/2).Nanoseconds()}
 	})
 	t.mu.Lock()
-	t.begun = begun
-	t.mu.Unlock()
+	defer t.mu.Unlock()
+	if t.begun = begun; len(t.sending) > 0 { // the senders may have ended by now
+		t.liveness.calm(false, time.Now())
+	}
 	return err
 }
 
