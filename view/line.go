@@ -1,10 +1,13 @@
 package view
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"pelt/model"
 	"pelt/table"
+	"pelt/unit"
 )
 
 var lineMetrics = []string{"send_pps", "receive_pps", "connections_per_s", "completion_s", "goodput_bps",
@@ -13,6 +16,7 @@ var lineMetrics = []string{"send_pps", "receive_pps", "connections_per_s", "comp
 // mostWhy is how much of a reason fits into a line; the whole stands in the report.
 const mostWhy = 90
 
+// TrialLine tells what a trial showed: its figures, or what it taught a search.
 func TrialLine(d *model.Document, trial *model.Result) string {
 	metrics, partOf := lineMetrics, table.Group.Name
 	if k := kindOf(d); k.Line != nil {
@@ -40,6 +44,9 @@ func TrialLine(d *model.Document, trial *model.Result) string {
 		parts = append(parts, text)
 	}
 	text := strings.Join(parts, "; ")
+	if trial.Cell.Searching() && len(rows) > 0 {
+		text = learnt(rows, table.Searches([]table.Row{{Doc: d}}))
+	}
 	if name := trialName(rows); name != "" {
 		text = name + ": " + text
 	}
@@ -55,13 +62,56 @@ func TrialLine(d *model.Document, trial *model.Result) string {
 	return text + ")"
 }
 
-// trialName is the setting of a trial, with its repeat from the second on.
+// learnt is what searches know of the rate of a trial by now, and what the trial lost: "fails, lost 0.2 % in 1 s".
+func learnt(rows, searches []table.Row) string {
+	trial := rows[0].Trial
+	var words, verdicts []string // what is known, and of which goal
+	var last *table.Search
+	lost := table.Group{Rows: rows}.Sum("lost_packets") / max(table.Group{Rows: rows}.Sum("attempted_packets"), 1)
+	text := fmt.Sprintf("lost %s in %s", unit.Ratio.Format(lost), unit.Seconds.Format(trial.Cell["measure_s"].Number))
+	for _, r := range searches {
+		seen, holds, fails, ok := r.Search.OfTrial(trial)
+		if !ok || r.Search == last {
+			continue
+		}
+		last = r.Search
+		if seen.Unsent {
+			return "nothing learnt"
+		}
+		if held := seen.Loss - lost; len(verdicts) == 0 && held > leastHeld {
+			text += ", " + unit.Ratio.Format(held) + " stayed in queues"
+		}
+		verdict := "not decided yet"
+		switch {
+		case holds:
+			verdict = "holds"
+		case fails:
+			verdict = "fails"
+		}
+		with := " without loss"
+		if r.Search.Goal.LossRatio > 0 {
+			with = " with " + unit.Ratio.Format(r.Search.Goal.LossRatio) + " loss"
+		}
+		words, verdicts = append(words, verdict), append(verdicts, verdict+with)
+	}
+	if words = slices.Compact(words); len(words) == 1 {
+		verdicts = words
+	}
+	return strings.Join(append(verdicts, text), ", ")
+}
+
+// leastHeld is the least share of the packets that a line tells of as staying in queues: less is rounding.
+const leastHeld = 1e-5
+
+// trialName is the setting of a trial, with its repeat from the second on; of a search, its rate.
 func trialName(rows []table.Row) string {
 	if len(rows) == 0 {
 		return ""
 	}
 	keys := table.Settings(rows)
-	if rows[0].Trial.Repeat > 0 {
+	if rows[0].Trial.Cell.Searching() {
+		keys = slices.DeleteFunc(keys, func(k table.Key) bool { return k.Name == "measure_s" })
+	} else if rows[0].Trial.Repeat > 0 {
 		keys = append(keys, table.KeyOf("repeat"))
 	}
 	return table.By(rows[:1], keys...)[0].Name()

@@ -1,0 +1,36 @@
+package view
+
+import (
+	"slices"
+	"testing"
+
+	"pelt/model"
+	"pelt/test/sample"
+)
+
+// TestLinesOfASearch: the line of a trial says what the search knew of its rate by then.
+func TestLinesOfASearch(t *testing.T) {
+	d := sample.Search()
+	all := d.Results
+	var lines []string
+	for i := range all {
+		d.Results = all[:i+1]
+		lines = append(lines, TrialLine(&d, &all[i]))
+	}
+	for _, want := range []string{
+		"18 B: sent 1.10 Mpps, received 340 kpps, goodput 49.0 Mbit/s, lost 69.1 %",
+		"18 B, 342 kpps: not decided yet, lost 17.2 % in 250 ms",
+		"18 B, 248 kpps: holds, lost 0 % in 1 s",
+		"18 B, 250 kpps: fails without loss, holds with 0.5 % loss, lost 0.044 % in 1 s",
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("no line %q in\n%q", want, lines)
+		}
+	}
+	one := all[len(all)-1]
+	one.State, one.Why = model.Invalid, model.Reasons{{Code: model.SenderLate}}
+	d.Results = append(slices.Clone(all[:len(all)-1]), one)
+	if got := TrialLine(&d, &one); got[:len("1472 B, 82.1 kpps: nothing learnt (invalid")] != "1472 B, 82.1 kpps: nothing learnt (invalid" {
+		t.Errorf("an invalid trial: %q", got)
+	}
+}
