@@ -24,6 +24,8 @@ type Limits struct {
 	OwnFree bool `json:"own_free,omitempty"`
 	// MemoryBytes is how much all sessions may take, 0 for 512 MiB. Clients are not told.
 	MemoryBytes float64 `json:"-"`
+	// MaxStreams is how many streams all sessions may have. Clients are not told.
+	MaxStreams int `json:"-"`
 }
 
 // ServeConfig is what pelt serve needs.

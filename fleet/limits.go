@@ -114,10 +114,11 @@ func (a *Agent) hasRoom(p prepareOrder, s *session, from netip.Prefix) error {
 	case n >= maxSessions:
 		return refuse("%d sessions run on that host, the most it can: try again later", n)
 	}
-	theirs, bytes := slices.Clone(p.Ends), memory(p.Ends)
+	theirs, bytes, count := slices.Clone(p.Ends), memory(p.Ends), streams(p.Ends)
 	for _, other := range a.sessions {
 		ends := other.orders()
 		bytes += memory(ends)
+		count += streams(ends)
 		if other.from == from {
 			theirs = append(theirs, ends...)
 		}
@@ -126,7 +127,18 @@ func (a *Agent) hasRoom(p prepareOrder, s *session, from netip.Prefix) error {
 		return refuse("its sessions would take %.0f MB of that host's memory, and it allows %.0f MB: "+
 			"try again later, or ask for less time, fewer flows or smaller buffers", bytes/1e6, allowed/1e6)
 	}
+	if most := a.cfg.Limits.MaxStreams; most > 0 && count > most {
+		return refuse("its sessions would have %d streams on that host, and it can carry %d at once: "+
+			"try again later, or ask for fewer flows or --streams", count, most)
+	}
 	return a.allowsTogether(p.Session, theirs)
+}
+
+func streams(ends []endOrder) (n int) {
+	for _, e := range ends {
+		n += e.Order.Flow.Streams
+	}
+	return n
 }
 
 // allowsTogether holds all ends that one client's host has here against the limits: many sessions get no more than one.

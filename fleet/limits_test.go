@@ -83,6 +83,15 @@ func TestOverLimitOrders(t *testing.T) {
 		}, "its sessions would take 101 MB of that host's memory, and it allows 100 MB: try again later"},
 		"buffers": {home, func(p *prepareOrder) { p.Ends[0].Order.Flow.ReceiveBuffer = 1 << 27 },
 			"its sessions would take 134 MB of that host's memory, and it allows 100 MB: try again later"},
+		"streams": {home, func(p *prepareOrder) {
+			for len(p.Ends) < 3 {
+				p.Ends = append(p.Ends, p.Ends[0])
+				p.Ends[len(p.Ends)-1].End = 2 * len(p.Ends)
+			}
+			for i := range p.Ends {
+				p.Ends[i].Order.Flow.Streams = 100 + i
+			}
+		}, "its sessions would have 303 streams on that host, and it can carry 302 at once: try again later"},
 		"probes":         {away, probes(11), "the probes ask for 1.1 kpps together; that host allows 1 kpps"},
 		"fewer probes":   {away, probes(10), ""},
 		"probes at home": {home, probes(40), ""},
@@ -113,7 +122,7 @@ func TestOverLimitOrders(t *testing.T) {
 
 // servedAgent has the limits of a pelt serve without flags, and one client.
 func servedAgent(t *testing.T, w *wire, client string) *Agent {
-	a := quietAgent(t, w, Limits{MaxRateBPS: 100e6, MaxTimeSeconds: 3600, OwnFree: true, MemoryBytes: 100e6})
+	a := quietAgent(t, w, Limits{MaxRateBPS: 100e6, MaxTimeSeconds: 3600, OwnFree: true, MemoryBytes: 100e6, MaxStreams: 302})
 	a.cfg.Calls = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
 	a.cfg.clientOf = func(string) netip.AddrPort {
 		from, _ := netip.ParseAddr(client)

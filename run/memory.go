@@ -25,20 +25,52 @@ func memoryForClients(root string) float64 {
 			left = number(f[1]) * 1024
 		}
 	}
-	for line := range strings.Lines(readText(root, "proc/self/cgroup")) {
-		id, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
-		controllers, group, _ := strings.Cut(rest, ":")
-		switch {
-		case id == "0": // cgroup v2
-			left = min(left, leftInGroup(root, "sys/fs/cgroup", group, "memory.max", "memory.current"))
-		case controllers == "memory":
-			left = min(left, leftInGroup(root, "sys/fs/cgroup/memory", group, "memory.limit_in_bytes", "memory.usage_in_bytes"))
-		}
-	}
+	left = min(left, leftInGroups(root, "memory", "memory.max", "memory.current", "memory.limit_in_bytes", "memory.usage_in_bytes"))
 	if math.IsInf(left, 1) {
 		return 0
 	}
 	return min(max(left/4, leastMemory), mostMemory)
+}
+
+// A stream may take a thread. A Go program ends with a fatal error at 10 000 threads, or where it gets no further one.
+const (
+	leastStreams = 8
+	mostStreams  = 2048
+)
+
+// StreamsForClients is how many streams all clients of this host may have at once.
+func StreamsForClients() int { return streamsForClients("/") }
+
+func streamsForClients(root string) int {
+	left := leftInGroups(root, "pids", "pids.max", "pids.current", "pids.max", "pids.current")
+	if most := number(readText(root, "proc/sys/kernel/threads-max")); most > 0 {
+		left = min(left, most)
+	}
+	for line := range strings.Lines(readText(root, "proc/self/limits")) {
+		if rest, ok := strings.CutPrefix(line, "Max processes"); ok {
+			if most := number(strings.Fields(rest)[0]); most > 0 { // "unlimited" is no number
+				left = min(left, most)
+			}
+		}
+	}
+	return int(min(max(left/2, leastStreams), mostStreams))
+}
+
+// leftInGroups is what the control groups of this process have left of a controller's resource: those of version 2 with
+// the first two files, those of version 1 with the last two.
+func leftInGroups(root, controller, limit, usage, limit1, usage1 string) float64 {
+	left := math.Inf(1)
+	for line := range strings.Lines(readText(root, "proc/self/cgroup")) {
+		id, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controllers, group, _ := strings.Cut(rest, ":")
+		switch {
+		case id == "0":
+			left = min(left, leftInGroup(root, "sys/fs/cgroup", group, limit, usage))
+		case controllers == controller:
+			left = min(left, leftInGroup(root, "sys/fs/cgroup/"+controller, group, limit1, usage1))
+		}
+	}
+	return left
 }
 
 // leftInGroup is what a control group and those around it have left: all of them bind.

@@ -27,18 +27,45 @@ func TestMemoryForClients(t *testing.T) {
 		"a full group": {map[string]string{"proc/meminfo": meminfo, "proc/self/cgroup": "0::/\n",
 			"sys/fs/cgroup/memory.max": "100000000\n", "sys/fs/cgroup/memory.current": "100000001\n"}, leastMemory},
 	} {
-		root := t.TempDir()
-		for path, text := range c.files {
-			path = filepath.Join(root, path)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := memoryForClients(root); got != c.want {
+		if got := memoryForClients(rootOf(t, c.files)); got != c.want {
 			t.Errorf("%s: %.0f, want %.0f", name, got, c.want)
 		}
 	}
+}
+
+func TestStreamsForClients(t *testing.T) {
+	const limits = "Limit                     Soft Limit           Hard Limit           Units\n" +
+		"Max processes             600                  7000                 processes\n"
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  int
+	}{
+		"nothing known": {nil, mostStreams},
+		"of the user":   {map[string]string{"proc/self/limits": limits}, 300},
+		"no limit":      {map[string]string{"proc/self/limits": "Max processes   unlimited   unlimited   processes\n"}, mostStreams},
+		"of the kernel": {map[string]string{"proc/sys/kernel/threads-max": "900\n"}, 450},
+		"its group": {map[string]string{"proc/self/limits": limits, "proc/self/cgroup": "0::/a\n",
+			"sys/fs/cgroup/a/pids.max": "220\n", "sys/fs/cgroup/a/pids.current": "20\n"}, 100},
+		"cgroup v1": {map[string]string{"proc/self/cgroup": "3:pids:/x\n",
+			"sys/fs/cgroup/pids/x/pids.max": "100\n", "sys/fs/cgroup/pids/x/pids.current": "99\n"}, leastStreams},
+	} {
+		if got := streamsForClients(rootOf(t, c.files)); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// rootOf makes a directory with the files of a system.
+func rootOf(t *testing.T, files map[string]string) string {
+	root := t.TempDir()
+	for path, text := range files {
+		path = filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
 }

@@ -150,7 +150,7 @@ const (
 )
 
 func serveLimits(maxRate, maxTime string, sessions int) (l fleet.Limits, err error) {
-	l.MaxSessions, l.MemoryBytes = sessions, run.MemoryForClients()
+	l.MaxSessions, l.MemoryBytes, l.MaxStreams = sessions, run.MemoryForClients(), run.StreamsForClients()
 	if maxTime != noLimit {
 		d, err := positive(maxTime)
 		if err != nil {
