@@ -30,6 +30,8 @@ type TrackOptions struct {
 type Error struct {
 	why   string
 	cause error
+	// Passes says that the kernel may do another time what it did not do now: it was out of memory, say.
+	Passes bool
 }
 
 func (e *Error) Error() string { return e.why }
@@ -43,7 +45,7 @@ func (e *Error) Format(f fmt.State, verb rune) {
 	}
 }
 
-func refuse(why string, cause error) *Error { return &Error{why, cause} }
+func refuse(why string, cause error) *Error { return &Error{why: why, cause: cause} }
 
 var errClosed = errors.New("the watch over drops is closed")
 

@@ -30,7 +30,7 @@ func examineKernel() (kernel, error) {
 	var k kernel
 	spec, err := kerneltypes.Cache().Kernel()
 	if err != nil {
-		if errors.Is(err, os.ErrPermission) {
+		if !errors.Is(err, ebpf.ErrNotSupported) && !errors.Is(err, os.ErrNotExist) {
 			return k, explain("read the kernel's type information", err)
 		}
 		return k, refuse("watch drops: this kernel has no type information (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)", err)
@@ -186,7 +186,7 @@ func explain(doing string, err error) *Error {
 		return refuse(doing+": not permitted: run as root (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN), outside of sandboxes that forbid it", err)
 	case errors.Is(err, unix.ENOSYS):
 		return refuse(doing+": this kernel has no BPF (CONFIG_BPF_SYSCALL)", err)
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && !errors.Is(err, unix.ENOMEM) && !errors.Is(err, unix.EAGAIN):
 		line := refused.Error()
 		for i := len(refused.Log) - 1; i >= 0; i-- { // the last lines are statistics
 			if l := strings.TrimSpace(refused.Log[i]); l != "" && !strings.HasPrefix(l, "processed ") {
@@ -196,7 +196,9 @@ func explain(doing string, err error) *Error {
 		}
 		return refuse(doing+": Linux "+release()+" refused it: "+line, refused)
 	}
-	return refuse(doing+": "+strings.ReplaceAll(err.Error(), "\n", "; "), err)
+	e := refuse(doing+": "+strings.ReplaceAll(err.Error(), "\n", "; "), err)
+	e.Passes = !errors.Is(err, ebpf.ErrNotSupported)
+	return e
 }
 
 func release() string {
