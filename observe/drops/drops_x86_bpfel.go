@@ -123,6 +123,7 @@ const (
 type bpfSiteKey struct {
 	_        structs.HostLayout
 	Location uint64
+	Cookie   uint64
 	Reason   uint32
 	Space    uint32
 	Iface    uint32

@@ -38,6 +38,7 @@ struct net_device;
 
 struct net {
 	struct ns_common ns;
+	__u64 net_cookie;
 	struct net_device *loopback_dev;
 };
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"pelt/test/bed"
@@ -53,6 +54,42 @@ func read(t testing.TB, l *Live, h *bed.Node) LiveAccount {
 			return a
 		}
 	}
+}
+
+// A namespace may get the inode of one that is gone; its interfaces keep their own names.
+func TestNamesOfAReusedInode(t *testing.T) {
+	l := watch(t)
+	inode := uint64(0)
+	dropIn := func(name string) (id uint64) {
+		t.Run(name, func(t *testing.T) { // whose end frees the namespace
+			h := bed.Namespace(t)
+			if id = h.ID(); inode != 0 && id != inode {
+				return
+			}
+			h.Link("lo", netlink.LinkSetDown)
+			h.Link("lo", func(lo netlink.Link) error { return netlink.LinkSetName(lo, name) })
+			h.Link(name, netlink.LinkSetUp)
+			s := h.Open(false)
+			h.Must(func() error {
+				return unix.Sendto(s.FD, []byte("nobody listens"), 0, bed.Sockaddr(netip.MustParseAddrPort("127.0.0.1:9")))
+			})
+			for _, d := range read(t, l, h).Drops {
+				if d.To.Port() == 9 && d.Site.Interface == name {
+					return
+				}
+			}
+			t.Errorf("no drop at interface %s in %+v", name, read(t, l, h).Drops)
+		})
+		return id
+	}
+	inode = dropIn("before")
+	for range 200 { // the kernel frees a namespace when it finds time
+		if dropIn("after") == inode {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Skip("no namespace got the inode of the one that is gone")
 }
 
 // The live watch tells any traffic by site and flow.

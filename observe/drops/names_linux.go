@@ -26,9 +26,10 @@ func newNames(r reasons) names {
 	return names{reasons: r, places: map[uint32]place{}, symbols: map[uint64]symbol{}, interfaces: map[interfaceKey]string{}}
 }
 
-// interfaceKey is an interface of a namespace.
+// interfaceKey is an interface of a namespace. The next namespace may get the inode of one that is gone, never its cookie.
 type interfaceKey struct {
-	namespace, index uint32
+	cookie uint64
+	index  uint32
 }
 
 type place struct {
@@ -48,7 +49,7 @@ func (n *names) refresh(sites *ebpf.Map) error {
 		p := place{key: key, name: text(value.Name[:])}
 		n.places[value.Id] = p
 		if p.name != "" {
-			n.interfaces[interfaceKey{key.Space, key.Iface}] = p.name
+			n.interfaces[interfaceKey{key.Cookie, key.Iface}] = p.name
 		}
 	}
 	if err := entries.Err(); err != nil {
@@ -104,8 +105,8 @@ func (n *names) site(id uint32) (s model.Site, ok bool) {
 		Reason: n.reasons.name(p.key.Reason), Function: at.Function, Offset: at.Offset,
 		Namespace: uint64(p.key.Space), Received: p.key.Flags&uint32(bpfSiteFlagsSITE_RECEIVED) != 0,
 	}
-	if s.Interface = p.name; s.Interface == "" && s.Namespace != 0 {
-		s.Interface = n.interfaces[interfaceKey{p.key.Space, p.key.Iface}]
+	if s.Interface = p.name; s.Interface == "" && p.key.Cookie != 0 {
+		s.Interface = n.interfaces[interfaceKey{p.key.Cookie, p.key.Iface}]
 	}
 	return s, true
 }
@@ -113,8 +114,13 @@ func (n *names) site(id uint32) (s model.Site, ok bool) {
 // noteInterfaces notes the interfaces of the calling thread's namespace: of a packet in a
 // socket only the index is left.
 func (n *names) noteInterfaces() {
-	var st unix.Stat_t
-	if unix.Stat("/proc/thread-self/ns/net", &st) != nil {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	if err != nil {
 		return
 	}
 	list, err := net.Interfaces()
@@ -122,6 +128,6 @@ func (n *names) noteInterfaces() {
 		return
 	}
 	for _, i := range list {
-		n.interfaces[interfaceKey{uint32(st.Ino), uint32(i.Index)}] = i.Name
+		n.interfaces[interfaceKey{cookie, uint32(i.Index)}] = i.Name
 	}
 }

@@ -62,6 +62,7 @@ enum site_flags {
 
 struct site_key {
 	__u64 location; /* address in the kernel */
+	__u64 cookie;   /* of the network namespace, whose inode another may get later; 0 unknown */
 	__u32 reason;   /* enum skb_drop_reason of the running kernel */
 	__u32 space;    /* inode of the network namespace; 0 unknown */
 	__u32 iface;    /* index; 0 unknown */
@@ -141,7 +142,7 @@ struct live_count {
 };
 
 _Static_assert(sizeof(struct stream_key) == 8 && sizeof(struct stream) == 16, "stream");
-_Static_assert(sizeof(struct site_key) == 24 && sizeof(struct site) == 20, "site");
+_Static_assert(sizeof(struct site_key) == 32 && sizeof(struct site) == 20, "site");
 _Static_assert(sizeof(struct tally_key) == 8 && sizeof(struct tally) == 32 && sizeof(struct rest) == 16, "tally");
 _Static_assert(sizeof(struct newest) == 16, "newest");
 _Static_assert(sizeof(struct page) == 4096, "page");

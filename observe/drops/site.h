@@ -38,28 +38,22 @@ static __always_inline int leave(enum exit_reason why)
 	return 0;
 }
 
-static __always_inline __u32 inode_of(struct net *net)
-{
-	__u32 inode = 0;
-
-	if (is_kernel(net))
-		bpf_core_read(&inode, sizeof(inode), &net->ns.inum);
-	return inode;
-}
-
-static __always_inline __u32 socket_space(struct sock *sk)
+static __always_inline void socket_space(struct site_key *k, struct sock *sk)
 {
 	struct net *net = 0;
 
 	if (is_kernel(sk))
 		bpf_core_read(&net, sizeof(net), &sk->__sk_common.skc_net.net);
-	return inode_of(net);
+	if (is_kernel(net)) {
+		bpf_core_read(&k->space, sizeof(k->space), &net->ns.inum);
+		bpf_core_read(&k->cookie, sizeof(k->cookie), &net->net_cookie);
+	}
 }
 
 /* device returns skb->dev if that is what stands there: UDP keeps other things
  * in the field, and so do reassembly and the queues. A namespace whose own
  * loopback device leads back to it is one. */
-static __always_inline struct net_device *device(struct sk_buff *skb, __u32 *space)
+static __always_inline struct net_device *device(struct sk_buff *skb)
 {
 	struct net_device *dev = skb->dev;
 	struct net *net;
@@ -72,7 +66,6 @@ static __always_inline struct net_device *device(struct sk_buff *skb, __u32 *spa
 	struct net_device *loopback = net->loopback_dev;
 	if (!is_kernel(loopback) || (__u64)loopback->nd_net.net != (__u64)net)
 		return 0;
-	*space = net->ns.inum;
 	return dev;
 }
 
@@ -82,11 +75,10 @@ static __always_inline struct net_device *place(__u64 *ctx, struct sk_buff *skb,
 {
 	struct net_device *dev;
 	struct sock *sk = 0;
-	__u32 space = 0;
 
 	k->location = ctx[1];
 	k->reason = ctx[2];
-	dev = device(skb, &space);
+	dev = device(skb);
 	k->iface = skb->skb_iif;
 	if (k->iface)
 		k->flags |= SITE_RECEIVED;
@@ -96,13 +88,15 @@ static __always_inline struct net_device *place(__u64 *ctx, struct sk_buff *skb,
 		/* 6.11 to 6.13 take the pointer for good even if it is NULL: read it safely */
 		struct sock *rx = (void *)ctx[3];
 		if (rx)
-			k->space = socket_space(rx);
+			socket_space(k, rx);
 	}
-	if (!k->space && dev)
-		k->space = space;
+	if (!k->space && dev) {
+		k->space = dev->nd_net.net->ns.inum;
+		k->cookie = dev->nd_net.net->net_cookie;
+	}
 	if (!k->space) {
 		bpf_core_read(&sk, sizeof(sk), &skb->sk);
-		k->space = socket_space(sk);
+		socket_space(k, sk);
 	}
 	return dev;
 }
