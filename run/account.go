@@ -62,7 +62,9 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 	sortSeries(r.Series)
 	r.Links, r.Warnings = path.links, endWarnings(placed, out)
 	addObserved(&r, path.nodes)
+	useCheckpoint(&r, out, path.told)
 	if star {
+		leaveOutUnknown(&r, out, path.told)
 		joinMany(&r)
 		for i, f := range r.Flows {
 			asked := t.Flows[i]
@@ -87,21 +89,33 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 	return r
 }
 
-// hostSeries are the processor loads of the hosts. The receivers of a star share the
-// sender's machine.
+// hostSeries are the processor loads of the hosts. Of a star's receivers that are hosts of their own it is that of the
+// busiest one.
 func hostSeries(placed fleet.Trial, out fleet.Outcome) (list []model.Series) {
 	told := map[string]bool{}
+	busiest, node := fleet.Watched{}, ""
 	for _, f := range placed.Flows {
 		for _, end := range []struct{ node, agent string }{{f.Flow.From, f.From}, {f.Flow.To, f.To}} {
-			if told[end.node] || groupName(end.node) != end.node {
+			w := out.Watch[end.agent]
+			if groupName(end.node) != end.node {
+				if !placed.OneClock && w.CPU.BusiestRatio > busiest.CPU.BusiestRatio {
+					busiest, node = w, end.node
+				}
+				continue
+			}
+			if told[end.node] {
 				continue
 			}
 			told[end.node] = true
-			for _, s := range out.Watch[end.agent].Series {
+			for _, s := range w.Series {
 				s.At = end.node
 				list = append(list, s)
 			}
 		}
+	}
+	for _, s := range busiest.Series {
+		s.At = node
+		list = append(list, s)
 	}
 	return list
 }

@@ -174,7 +174,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 		}
 	})
 	made := end()
-	known, told := now.untilCut(outcome) // while the links are watched
+	told := now.untilCut(outcome) // while the links are watched
 	if err == nil && r.site.noteStrays(placed, outcome) {
 		err = errAstray
 	}
@@ -184,14 +184,12 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	}
 	r.met = true
 	path := watch.collect(outcome)
+	path.told = told
 	if r.idle == nil && placed.Drops != "" && outcome.Cut == "" {
 		r.idle = background{}
 	}
 	r.idle.fill(path.nodes)
 	result := account(t, placed, outcome, path)
-	if told && result.State == model.Aborted {
-		useCheckpoint(&result, outcome, known)
-	}
 	if watch.router != nil {
 		watch.router.addTo(&result)
 	}

@@ -194,10 +194,10 @@ func (r *runner) soFar(s *soFar, number int, p fleet.Progress) {
 }
 
 // untilCut returns the account of a trial that was cut, up to the oldest last sample of an
-// end that sent any; ok is false without samples.
-func (s *soFar) untilCut(out fleet.Outcome) (known model.Result, ok bool) {
+// end that sent any; without samples it has no flows.
+func (s *soFar) untilCut(out fleet.Outcome) model.Result {
 	if s == nil || s.latest == 0 || out.Cut == "" {
-		return model.Result{}, false
+		return model.Result{}
 	}
 	until := s.latest
 	for _, ends := range s.ends {
@@ -207,18 +207,15 @@ func (s *soFar) untilCut(out fleet.Outcome) (known model.Result, ok bool) {
 			}
 		}
 	}
-	return model.Unfinished([]model.Checkpoint{s.checkpoint(until, 0)}), true
+	return model.Unfinished([]model.Checkpoint{s.checkpoint(until, 0)})
 }
 
 // useCheckpoint replaces the figures of flows that lack the report of an end by those of the
-// samples: otherwise all packets would count as lost, or none as sent.
+// samples: otherwise all packets would count as lost, or none as sent. r has the flows of out, in its order.
 func useCheckpoint(r *model.Result, out fleet.Outcome, known model.Result) {
-	for i, told := range known.Flows {
-		if told.Attempted == 0 || !missing(out.Flows[i]) {
-			continue
-		}
+	for _, told := range known.Flows {
 		at := slices.IndexFunc(r.Flows, func(f model.FlowResult) bool { return f.Name == told.Name })
-		if at < 0 { // one of a star's, whose ends are one machine
+		if told.Attempted == 0 || at < 0 || !missing(out.Flows[at]) {
 			continue
 		}
 		f := &r.Flows[at]
@@ -233,7 +230,40 @@ func useCheckpoint(r *model.Result, out fleet.Outcome, known model.Result) {
 		}
 		r.Warnings = append(r.Warnings,
 			fmt.Sprintf("flow %s: the account of one end is missing; the figures are what had been told until t=%.1f s",
-				f.Name, f.DurationS))
+				flowTo(*f), f.DurationS))
 	}
 	sortSeries(r.Series)
+}
+
+// leaveOutUnknown takes the flows out of a star's result that lack the report of an end, and of which nothing else is
+// known: all their packets would count as lost. A flow of the plan keeps at least one.
+func leaveOutUnknown(r *model.Result, out fleet.Outcome, known model.Result) {
+	told := map[string]bool{} // flows, and flows of the plan with one
+	for _, f := range known.Flows {
+		told[f.Name] = f.Attempted > 0
+	}
+	for i, f := range r.Flows {
+		told[f.Name] = told[f.Name] || !missing(out.Flows[i])
+		told[planFlow(f.Name)] = told[planFlow(f.Name)] || told[f.Name]
+	}
+	unknown := func(flow string) bool { return !told[flow] && told[planFlow(flow)] }
+	for _, f := range r.Flows {
+		if unknown(f.Name) {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("flow %s: the account of one end is missing; it is left out", flowTo(f)))
+		}
+	}
+	r.Flows = slices.DeleteFunc(r.Flows, func(f model.FlowResult) bool { return unknown(f.Name) })
+	r.Series = slices.DeleteFunc(r.Series, func(x model.Series) bool { return unknown(x.Flow) })
+}
+
+// flowTo names a flow, one of a star's by its receiver.
+func flowTo(f model.FlowResult) string {
+	name := planFlow(f.Name)
+	switch {
+	case name == f.Name:
+		return name
+	case f.From == model.Sender:
+		return name + " to " + f.To
+	}
+	return name + " from " + f.From
 }

@@ -107,7 +107,33 @@ func joinMany(r *model.Result) {
 	}
 	r.Flows = flows
 	r.Series = joinSeries(r.Series)
-	r.Observed = slices.DeleteFunc(r.Observed, func(o model.Observed) bool { return groupName(o.Node) != o.Node })
+	r.Observed = joinObserved(r.Observed)
+}
+
+// joinObserved says once how the nodes of a group were watched that most of it has in common, and names the others.
+func joinObserved(list []model.Observed) (out []model.Observed) {
+	watched := func(o model.Observed) string {
+		o.Node = groupName(o.Node)
+		return fmt.Sprintf("%+v", o)
+	}
+	alike, most := map[string]int{}, map[string]string{} // nodes that were watched alike; by group those of most nodes
+	for _, o := range list {
+		key, group := watched(o), groupName(o.Node)
+		if alike[key]++; alike[key] > alike[most[group]] {
+			most[group] = key
+		}
+	}
+	told := map[string]bool{}
+	for _, o := range list {
+		if group := groupName(o.Node); group != o.Node && watched(o) == most[group] {
+			if told[group] {
+				continue
+			}
+			o.Node, told[group] = group, true
+		}
+		out = append(out, o)
+	}
+	return out
 }
 
 // packets are the counts of a flow.
@@ -159,11 +185,25 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 		sum.SendPPS = float64(sum.Attempted) / sum.DurationS
 		sum.SendGoodputBPS = sum.SendPPS * 8 * float64(sum.PayloadBytes)
 	}
+	sum.SenderCPU = busiest(list, func(f model.FlowResult) model.CPU { return f.SenderCPU })
+	sum.ReceiverCPU = busiest(list, func(f model.FlowResult) model.CPU { return f.ReceiverCPU })
+	for _, f := range list {
+		sum.TruesizeBytes = max(sum.TruesizeBytes, f.TruesizeBytes)
+		if f.ReceiveBufferBytes > 0 && f.ReceiveBufferBytes < sum.ReceiveBufferBytes {
+			sum.ReceiveBufferBytes = f.ReceiveBufferBytes
+		}
+	}
 	sum.Delay = middle(list, func(f model.FlowResult) *model.Percentiles { return f.Delay })
 	sum.SendGap = middle(list, func(f model.FlowResult) *model.Percentiles { return f.SendGap })
 	sum.SendLate = middle(list, func(f model.FlowResult) *model.Percentiles { return f.SendLate })
 	sum.Ledger = joinLedgers(list)
 	return sum
+}
+
+// busiest is the load of the end that has the busiest core or thread: it may be the limit.
+func busiest(list []model.FlowResult, which func(model.FlowResult) model.CPU) model.CPU {
+	load := func(f model.FlowResult) float64 { return max(which(f).BusiestRatio, which(f).ThreadRatio) }
+	return which(slices.MaxFunc(list, func(a, b model.FlowResult) int { return cmp.Compare(load(a), load(b)) }))
 }
 
 func gapDistance(p *model.Pacing) float64 {
@@ -238,7 +278,9 @@ func joinLedgers(list []model.FlowResult) model.Ledger {
 func joinSeries(list []model.Series) []model.Series {
 	out := []model.Series{}
 	for _, s := range list {
-		s.Flow, s.At = planFlow(s.Flow), groupName(s.At)
+		if s.Flow != "" {
+			s.Flow, s.At = planFlow(s.Flow), groupName(s.At)
+		}
 		i := slices.IndexFunc(out, func(x model.Series) bool {
 			return s.Flow != "" && x.Metric == s.Metric && x.Flow == s.Flow && x.At == s.At
 		})

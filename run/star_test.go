@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
+	"pelt/engine"
+	"pelt/fleet"
 	"pelt/model"
+	"pelt/unit"
 )
 
 func TestJoinMany(t *testing.T) {
@@ -27,8 +31,13 @@ func TestJoinMany(t *testing.T) {
 			{Metric: "receive_pps", Flow: "up/1", At: "receiver-1", Values: []float64{1, 2, 3}}, {Metric: "receive_pps", Flow: "up/2", At: "receiver-2", Values: []float64{10, 20}},
 			{Metric: "cpu_idle_ratio", At: "sender", Values: []float64{0.5}},
 		},
-		Observed: []model.Observed{{Node: "sender"}, {Node: "switch"}, {Node: "link switch-receiver-1"}, {Node: "receiver-1"}},
+		Observed: []model.Observed{{Node: "sender"}, {Node: "switch"}, {Node: "link switch-receiver-1"}, {Node: "receiver-1", Mode: model.DropsSeq},
+			{Node: "link switch-receiver-2"}, {Node: "receiver-2", Mode: model.DropsOff, Why: "no root"}, {Node: "receiver-3", Mode: model.DropsSeq}},
 	}
+	r.Flows[0].ReceiverCPU, r.Flows[1].ReceiverCPU = model.CPU{BusiestRatio: 0.2}, model.CPU{BusiestRatio: 0.9}
+	r.Flows[0].SenderCPU, r.Flows[1].SenderCPU = model.CPU{ThreadRatio: 0.3}, model.CPU{ThreadRatio: 0.1}
+	r.Flows[0].ReceiveBufferBytes, r.Flows[1].ReceiveBufferBytes = 8000, 4000
+	r.Flows[0].TruesizeBytes, r.Flows[1].TruesizeBytes = 700, 900
 	joinMany(&r)
 	if len(r.Flows) != 2 || r.Flows[1].Name != "down" || r.Flows[1].From != manyReceivers || len(r.Flows[1].Receivers) != 1 || r.Flows[1].Receivers[0].Node != "receiver-1" {
 		t.Fatalf("flows %+v", r.Flows)
@@ -52,8 +61,63 @@ func TestJoinMany(t *testing.T) {
 	if len(r.Series) != 2 || len(r.Series[0].Values) != 2 || r.Series[0].Values[1] != 22 || r.Series[0].At != manyReceivers {
 		t.Errorf("series %+v", r.Series)
 	}
-	if len(r.Observed) != 2 {
-		t.Errorf("observed %+v", r.Observed)
+	var watched []string
+	for _, o := range r.Observed {
+		watched = append(watched, o.Node+" "+string(o.Mode))
+	}
+	if want := []string{"sender ", "switch ", "links to receivers ", "receivers seq", "receiver-2 off"}; !slices.Equal(watched, want) {
+		t.Errorf("observed %q, want %q", watched, want)
+	}
+	if f.ReceiverCPU.BusiestRatio != 0.9 || f.SenderCPU.ThreadRatio != 0.3 || f.ReceiveBufferBytes != 4000 || f.TruesizeBytes != 900 {
+		t.Errorf("hosts %+v %+v, buffer %d B, %d B a datagram; want those of the busiest and of the smallest buffer",
+			f.SenderCPU, f.ReceiverCPU, f.ReceiveBufferBytes, f.TruesizeBytes)
+	}
+}
+
+// A fleet's star that loses hosts: what the lost one had told stands for it, one that had told nothing is left out, and
+// no packet counts as lost for want of a report.
+func TestStarLosesReceivers(t *testing.T) {
+	up := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 512, Rate: unit.PacketRate(1000), Streams: 1}
+	trial := model.Trial{Flows: []model.Flow{up}, Timing: model.Timing{MeasureSeconds: 10}}
+	var placed fleet.Trial
+	out := fleet.Outcome{Cut: "receiver-c has not answered for 3s", Watch: map[string]fleet.Watched{
+		"a": {CPU: model.CPU{BusiestRatio: 0.2}}, "b": {CPU: model.CPU{BusiestRatio: 0.9}, Series: []model.Series{{Metric: "cpu_idle_ratio", Values: []float64{0.1}}}}}}
+	for i, to := range []string{"a", "b", "c", "d"} {
+		one := up
+		one.Name, one.To = fmt.Sprintf("up/%d", i+1), "receiver-"+to
+		placed.Flows = append(placed.Flows, fleet.PlacedFlow{Flow: one, From: "s", To: to})
+		both := fleet.FlowOutcome{Send: &engine.Report{Send: &engine.SendReport{Planned: 7000, Attempted: 7000, Accepted: 7000, Streams: []uint64{7000}, DurationNanos: 7e9}},
+			Receive: &engine.Report{Receive: &engine.ReceiveReport{Tally: model.Tally{Received: 7000, LastNanos: 7e9}}}}
+		if to == "c" || to == "d" {
+			both.Receive = nil
+		}
+		out.Flows = append(out.Flows, both)
+	}
+	s := newSoFar(trial, placed, &watch{site: &site{nodes: []node{{name: "sender", end: true}}}}, time.Now())
+	for at := 1.0; at <= 7; at++ {
+		for _, f := range placed.Flows {
+			n := uint64(1000 * at)
+			s.take(fleet.Progress{Flow: f.Flow.Name, Role: engine.Send, Agent: "s", Packets: n, AtS: at})
+			if f.To < "c" || f.To == "c" && at <= 4 {
+				s.take(fleet.Progress{Flow: f.Flow.Name, Role: engine.Receive, Agent: f.To, Packets: n, Reach: n, AtS: at})
+			}
+		}
+	}
+	r := account(trial, placed, out, path{told: s.untilCut(out)})
+	f := r.Flows[0]
+	if len(r.Flows) != 1 || f.Attempted != 18_000 || f.Lost != 0 || len(f.Receivers) != 3 || f.ReceiverCPU.BusiestRatio != 0.9 {
+		t.Errorf("%d packets, %d lost, receivers %+v, %+v", f.Attempted, f.Lost, f.Receivers, f.ReceiverCPU)
+	}
+	want := []string{"flow up to receiver-c: the account of one end is missing; the figures are what had been told until t=4.0 s",
+		"flow up to receiver-d: the account of one end is missing; it is left out"}
+	if !slices.Equal(r.Warnings, want) {
+		t.Errorf("warnings %q, want %q", r.Warnings, want)
+	}
+	if !slices.ContainsFunc(r.Series, func(x model.Series) bool { return x.Metric == "cpu_idle_ratio" && x.At == "receiver-b" }) {
+		t.Errorf("series %+v: not that of the busiest receiver's processors", r.Series)
+	}
+	if err := r.Check(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -23,6 +23,7 @@ type path struct {
 	links   []model.LinkResult
 	doubts  model.Reasons // why links did not do what was asked, or did not tell
 	slowest [2]float64    // least rate of a link, up and down, in bit/s; 0: unknown
+	told    model.Result  // what the ends' samples told of a trial that was cut
 }
 
 // seen is a node as it was observed.
