@@ -15,7 +15,8 @@ type Observation struct {
 	Seconds float64 // effective duration
 	Loss    float64 // share of the intended packets that did not arrive, 0..1
 	EndLoss float64 // the part of Loss that the hosts of the sender and the receiver lost, not the path
-	Unsent  bool    // the sender could not offer the load: the trial only says that this load is too high to send
+	Unsent  bool    // the sender could not offer the load: only what the path lost of it all the same counts
+	Invalid bool    // an unsent trial whose losses count for nothing either
 	Flood   bool    // sent as fast as possible: Load is the most that the sender offers, Load*(1-Loss) what arrived
 	Most    bool    // a flood at the highest rate that may be tried
 }
@@ -23,13 +24,14 @@ type Observation struct {
 // Limit is what an upper bound is a limit of.
 type Limit int
 
-// The path lost packets; only the hosts of the sender and the receiver lost some; the sender could not offer more; no
-// more was to be tried.
+// The path lost packets; only the hosts of the sender and the receiver lost some; the sender could not offer more; the
+// flood sent no more, whatever held it back; no more was to be tried.
 const (
 	NoLimit Limit = iota
 	PathLimit
 	EndLimit
 	SenderLimit
+	FloodLimit
 	AskedLimit
 )
 
@@ -87,10 +89,10 @@ func tallies(g model.Goal, seen []Observation) []*tally {
 		t := at[o.Load]
 		t.trials++
 		switch {
-		case o.Unsent:
+		case o.Unsent && (o.Invalid || o.Loss-o.EndLoss <= g.LossRatio):
 			t.unsent++
 			continue
-		case t.unsent < 2:
+		case !o.Unsent && t.unsent < 2:
 			t.unsent = 0
 		}
 		t.add(g, o, o.Loss > g.LossRatio)
@@ -151,7 +153,7 @@ func (q Question) bounds(g model.Goal, seen []Observation) Bounds {
 		}
 	}
 	if math.IsNaN(b.Upper) && len(seen) > 0 {
-		b.Limit = SenderLimit // no more than its flood
+		b.Limit = FloodLimit
 		if seen[0].Most {
 			b.Limit = AskedLimit
 		}

@@ -55,6 +55,12 @@ func TestBounds(t *testing.T) {
 		return Observation{Load: load, Seconds: 1, Loss: 0.1, EndLoss: end}
 	}
 	unsent := func(load float64) Observation { return Observation{Load: load, Seconds: 1, Unsent: true} }
+	lateAnd := func(load, end float64) Observation {
+		return Observation{Load: load, Seconds: 1, Loss: 0.1, EndLoss: end, Unsent: true}
+	}
+	invalid := func(load float64) Observation {
+		return Observation{Load: load, Seconds: 1, Loss: 0.1, Unsent: true, Invalid: true}
+	}
 	none := math.NaN()
 	for _, c := range []struct {
 		name         string
@@ -64,15 +70,18 @@ func TestBounds(t *testing.T) {
 		regular      bool
 	}{
 		{"nothing", nil, none, none, NoLimit, false},
-		{"a flood", []Observation{flood}, none, none, SenderLimit, false},
+		{"a flood", []Observation{flood}, none, none, FloodLimit, false},
 		{"the path", []Observation{flood, good(995), bad(1000, 0.05)}, 995, 1000, PathLimit, true},
 		{"too wide", []Observation{flood, good(980), bad(1000, 0)}, 980, 1000, PathLimit, false},
 		{"the ends", []Observation{flood, good(995), bad(1000, 0.1)}, 995, 1000, EndLimit, false},
 		{"no lower bound", []Observation{flood, bad(1000, 0)}, none, 1000, PathLimit, false},
-		{"unsent once", []Observation{flood, good(995), unsent(1000)}, 995, none, SenderLimit, false},
+		{"unsent once", []Observation{flood, good(995), unsent(1000)}, 995, none, FloodLimit, false},
 		{"unsent twice", []Observation{flood, good(995), unsent(1000), unsent(1000)}, 995, 1000, SenderLimit, false},
 		{"unsent, but also sent", []Observation{flood, unsent(995), good(995), bad(1000, 0)}, 995, 1000, PathLimit, true},
-		{"all that is sent", []Observation{flood, good(2000)}, 2000, none, SenderLimit, false},
+		{"all that is sent", []Observation{flood, good(2000)}, 2000, none, FloodLimit, false},
+		{"unsent, and lost by the path", []Observation{flood, good(995), lateAnd(1000, 0)}, 995, 1000, PathLimit, true},
+		{"unsent, and lost by the ends", []Observation{flood, good(995), lateAnd(1000, 0.1)}, 995, none, FloodLimit, false},
+		{"invalid, and lost by the path", []Observation{flood, good(995), invalid(1000), invalid(1000)}, 995, 1000, SenderLimit, false},
 		{"loss inversion", []Observation{flood, good(1200), bad(1000, 0), good(995)}, 995, 1000, PathLimit, true},
 		{"a trial that ended early", []Observation{flood, {Load: 995, Seconds: 0.998}, bad(1000, 0)}, 995, 1000, PathLimit, true},
 	} {

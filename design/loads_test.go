@@ -285,9 +285,9 @@ func TestSearchEnds(t *testing.T) {
 		{"nothing arrives", "csit", func(load, s float64, f bool) Observation {
 			return Observation{Load: max(load, 1e6*float64(boolInt(f))), Seconds: s, Loss: 1, Flood: f}
 		}, math.NaN(), 1000, PathLimit, 13},
-		{"nothing is sent", "csit", func(load, s float64, f bool) Observation { return flood(0, 0) }, math.NaN(), math.NaN(), SenderLimit, 1},
+		{"nothing is sent", "csit", func(load, s float64, f bool) Observation { return flood(0, 0) }, math.NaN(), math.NaN(), FloodLimit, 1},
 		{"less than the least load is sent", "csit", func(load, s float64, f bool) Observation { return flood(999.5, 0) },
-			math.NaN(), math.NaN(), SenderLimit, 1},
+			math.NaN(), math.NaN(), FloodLimit, 1},
 		{"the sender limits", "quick", func(load, s float64, f bool) Observation {
 			if f {
 				return flood(1e6, 0)
@@ -390,6 +390,7 @@ func anyPath(t *rapid.T, least float64) path {
 		}
 		o.EndLoss = o.Loss * math.Round(draw(seed, key, 3))
 		o.Unsent = !flood && draw(seed, key, 4) < unsent
+		o.Invalid = o.Unsent && draw(seed, key, 5) < 0.5
 		return o
 	}
 }
@@ -409,7 +410,7 @@ func checkBounds(t *rapid.T, g model.Goal, least float64, seen []Observation, b 
 	most := worst
 	if math.IsNaN(worst) {
 		most = seen[0].Load
-		if b.Limit != SenderLimit {
+		if b.Limit != FloodLimit {
 			t.Fatalf("limit of the flood: %+v", b)
 		}
 	}

@@ -154,7 +154,8 @@ const mostOff = 0.1
 // observe is a trial as its search sees it. What a queue of the sender's own host held back is lost to its host; what is
 // left in a queue that grew is lost to the path: a longer trial would fill it.
 func observe(t *model.Result, flood bool) Observation {
-	o := Observation{Load: t.Cell["rate_pps"].Number, Unsent: t.State != model.Valid, Flood: flood}
+	invalid := t.State != model.Valid
+	o := Observation{Load: t.Cell["rate_pps"].Number, Unsent: invalid, Invalid: invalid, Flood: flood}
 	var intended, lost, atEnds, late float64
 	sent := math.Inf(1)
 	for _, f := range t.Flows {

@@ -114,7 +114,7 @@ func TestSearchLimits(t *testing.T) {
 		nothingHeld bool
 	}{
 		"path":            {limited(250e3, 1e6), PathLimit, 247e3, 250e3, false},
-		"sender's flood":  {limited(2e6, 300e3), SenderLimit, 296e3, 300e3, false},
+		"sender's flood":  {limited(2e6, 300e3), FloodLimit, 296e3, 300e3, false},
 		"receiver's host": {func(pps float64) model.FlowResult { return atReceiver(limited(250e3, 1e6)(pps)) }, EndLimit, 247e3, 250e3, false},
 		"sender too slow": {func(pps float64) model.FlowResult {
 			if pps > 200e3 {
@@ -219,12 +219,12 @@ func TestAnswersOfAWrongPlan(t *testing.T) {
 
 // A search sends no more than the plan's rate, and no load above it follows.
 func TestSearchUpToARate(t *testing.T) {
-	for carried, limit := range map[float64]Limit{2e6: AskedLimit, 150e3: PathLimit, 250e3: SenderLimit} {
+	for carried, limit := range map[float64]Limit{2e6: AskedLimit, 150e3: PathLimit, 250e3: FloodLimit} {
 		p := searchPlan(1, 1250)
 		p.Flows[0].Rate, p.Design.Search.Loads = unit.PacketRate(300e3), []float64{0.5, 1, 1.5}
 		done := measured(t, p, func(pps float64) model.FlowResult {
 			f := limited(carried, 300001)(pps)
-			if limit == SenderLimit {
+			if limit == FloodLimit {
 				f = limited(1e6, carried)(min(pps, carried))
 			}
 			return f

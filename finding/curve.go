@@ -94,7 +94,7 @@ func curve(name string, sizes []table.Group) []Finding {
 
 // heldBack are the sizes that an end of the path held back, and which end held back most of them.
 func heldBack(sizes []table.Group) (who string, names []string) {
-	ends := map[string]string{bySender: "sender", byQuiet: "sender's interface", byReceiver: "receiver"}
+	ends := map[string]string{bySender: "sender", byQuiet: "sender's interface", byQueue: "sender's queue", byReceiver: "receiver"}
 	held := map[string][]string{}
 	for _, g := range sizes {
 		if end := ends[limitOf(g)]; end != "" {

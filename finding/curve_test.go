@@ -262,8 +262,8 @@ func TestHeldByTheSendersQueue(t *testing.T) {
 	found := texts(All(table.Rows(d), curveRules()...))
 	for _, want := range []string{
 		"The path to 192.0.2.7 carries all that the sender's host let out, up to 25.7 kpps and 41.1 Mbit/s. That is less than was asked.",
-		"A queue of the sender's own host was the limit: it held packets back.",
-		"backpressure: tbf on eth0, 50.0 Mbit/s: it held back 14.3 % of the schedule.",
+		"The limit was tbf on eth0, 50 Mbit/s at the sender: it held packets back.",
+		"backpressure: tbf on eth0, 50 Mbit/s: it held back 14.3 % of the schedule.",
 	} {
 		if !slices.Contains(found, want) {
 			t.Errorf("lacks %q:\n%s", want, strings.Join(found, "\n"))

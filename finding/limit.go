@@ -1,12 +1,15 @@
 package finding
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"pelt/model"
 	"pelt/table"
+	"pelt/unit"
 )
 
 // What held a group's rate back. The values end the codes of limit findings.
@@ -22,6 +25,9 @@ const (
 	byBuffers  = "buffers"  // TCP waited for the peer's window or for its own buffer
 	byFarEnd   = "busy"     // the receiver's processor held TCP back
 	byControl  = "control"  // TCP's congestion control: nothing else did
+	byUnsent   = "unsent"   // of a search: trials at a higher rate are invalid, by the sender's fault
+	byLate     = "late"     // of a search: the sender missed a part of its schedule
+	byInvalid  = "invalid"  // of a search: trials at a higher rate are invalid, not by the sender's fault
 	byUnknown  = "unknown"
 )
 
@@ -45,10 +51,13 @@ const (
 	heldOften = 0.1
 )
 
-func limitOf(g table.Group) string {
+func limitOf(g table.Group) string { return limitBeside(g, rateAsked(g)) }
+
+// limitBeside is limitOf where the caller knows whether the asked rate can be the limit.
+func limitBeside(g table.Group, asked bool) string {
 	used, tcp := middle(g, "link_ratio"), g.Rows[0].Flow.Protocol == model.TCP
 	switch {
-	case !tcp && used >= fullLink && used <= overLink, tcp && used >= fullLinkTCP && used <= 1:
+	case !tcp && linkFull(g), tcp && used >= fullLinkTCP && used <= 1:
 		return byLink
 	case middle(g, "router_thread_ratio") >= busyThread, middle(g, "router_busiest_core_ratio") >= busyHost,
 		ringFull(g):
@@ -63,11 +72,58 @@ func limitOf(g table.Group) string {
 		return byUnknown
 	case len(Held(g.Rows)) > 0:
 		return byQueue
-	case rateAsked(g):
+	case asked:
 		return byOffer
 	}
 	return limitByLosses(g)
 }
+
+// linkFull reports whether as much UDP arrived as the slowest link lets through.
+func linkFull(g table.Group) bool {
+	used := middle(g, "link_ratio")
+	return used >= fullLink && used <= overLink
+}
+
+// cardQueues hold packets back only if the card below them does.
+var cardQueues = []string{"pfifo_fast", "fq_codel", "mq", "fq", "pfifo", "bfifo", "sfq", "codel", "pie", "fq_pie", "prio",
+	"multiq", "mqprio"}
+
+// holder names what made the sender wait: a queue with its rate, the card below a queue without one, or a full send
+// buffer.
+func holder(r table.Row, l model.PacingLine) string {
+	switch q := l.Queue; {
+	case q == nil && l.BufferBytes > 0:
+		return "a full send buffer of " + unit.FormatSize(l.BufferBytes)
+	case q == nil:
+		return "a full send buffer"
+	case q.RateBPS > 0 || !slices.Contains(cardQueues, q.Kind):
+		return q.String()
+	default:
+		for _, h := range r.Doc.Host {
+			if h.Node == l.Host && h.Interface == q.Interface && h.LinkSpeedBits > 0 {
+				return "card " + q.Interface + ", " + unit.BPS.Exact(float64(h.LinkSpeedBits))
+			}
+		}
+		return "card " + q.Interface
+	}
+}
+
+// holders are what made the senders of valid trials wait, the longest wait first.
+func holders(g table.Group, is func(model.PacingLine) bool) (names []string) {
+	waited := map[string]float64{}
+	for _, r := range Usable(g.Rows) {
+		for _, l := range r.Flow.Ledger.Pacing {
+			if l.Cause == model.PacingBackpressure && is(l) {
+				waited[holder(r, l)] += l.HeldS
+			}
+		}
+	}
+	names = slices.Sorted(maps.Keys(waited))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(waited[b], waited[a]) })
+	return names
+}
+
+func inQueue(l model.PacingLine) bool { return l.Queue != nil }
 
 func busy(g table.Group, end string) bool {
 	return middle(g, end+"_cpu_thread_ratio") >= busyThread || middle(g, end+"_cpu_host_ratio") >= busyHost
@@ -76,16 +132,31 @@ func busy(g table.Group, end string) bool {
 func limitedBy(limit string, g table.Group) Finding {
 	f := say("limit."+limit, Fact, g)
 	for _, name := range []string{"router_thread_ratio", "router_busiest_core_ratio", "sender_cpu_thread_ratio",
-		"receiver_cpu_thread_ratio", "tcp_held_back_ratio", "link_ratio"} {
+		"sender_cpu_host_ratio", "receiver_cpu_thread_ratio", "tcp_held_back_ratio", "link_ratio"} {
 		f = f.median(name, "", g)
+	}
+	switch {
+	case limit != bySender || middle(g, "sender_cpu_thread_ratio") >= busyThread:
+	case busy(g, "sender"):
+		f = f.word("host", "busy")
+	default:
+		f = f.word("lost", "most")
 	}
 	if limit == byRouter && ringFull(g) && middle(g, "router_thread_ratio") < busyThread {
 		f = f.word("starved", "yes")
 	}
-	if n := len(g.Rows[0].Flow.Receivers); n > 1 {
+	if names := holders(g, func(model.PacingLine) bool { return true }); limit == byQueue && len(names) > 0 {
+		f = f.word("holder", names[0])
+	}
+	return f.link(g.Rows[0])
+}
+
+// link adds the rate of the slowest link, and how many receivers have one each.
+func (f Finding) link(r table.Row) Finding {
+	if n := len(r.Flow.Receivers); n > 1 {
 		f = f.number("receivers_count", "", float64(n))
 	}
-	return f.number("link_bps", "", table.LinkRate(g.Rows[0]))
+	return f.number("link_bps", "", table.LinkRate(r))
 }
 
 // Beyond doubts a rate that is higher than a link on the way carries.
@@ -130,6 +201,8 @@ func limitByLosses(g table.Group) string {
 	switch {
 	case share >= lossless && 2*in(receiverLayers) >= lost:
 		return byReceiver
+	case len(holders(g, inQueue)) > 0 && !(middle(g, "loss_ratio") >= lossless):
+		return byQueue
 	case share >= lossless && 2*in(senderLayers) >= lost, busy(g, "sender") && share < overload:
 		return bySender
 	case share >= lossless || middle(g, "loss_ratio") >= lossless:
@@ -166,9 +239,17 @@ func rateAsked(g table.Group) bool {
 
 var limitNames = map[string]string{byLink: "the link", byRouter: "the router", bySender: "the sender",
 	byQuiet: "the sender's interface", byReceiver: "the receiver", byPath: "the path", byQueue: "the sender's queue",
-	byOffer: "the asked rate", byBuffers: "TCP buffers", byFarEnd: "the receiver", byControl: "the congestion control",
-	byUnknown: "not known"}
+	byOffer: "the asked rate", byUnsent: "the sender", byLate: "the sender", byBuffers: "TCP buffers", byFarEnd: "the receiver", byControl: "the congestion control",
+	byUnknown: "not known", byInvalid: "not known"}
 
 func LimitName(f Finding) string { return limitNames[strings.TrimPrefix(f.Code, "limit.")] }
 
-func LimitedBy(g table.Group) string { return limitNames[limitOf(g)] }
+func LimitedBy(g table.Group) string { return limitName(limitOf(g), g) }
+
+// limitName names a limit in a table.
+func limitName(limit string, g table.Group) string {
+	if names := holders(g, inQueue); limit == byQueue && len(names) > 0 {
+		return names[0]
+	}
+	return limitNames[limit]
+}

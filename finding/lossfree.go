@@ -66,18 +66,36 @@ func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
 		}
 		for _, goal := range table.By(g.Rows, table.KeyOf("goal_loss_ratio")) {
 			found := lossFree(goal, len(out) == 0)
-			found[0] = found[0].word("place", placeName(g)).word("where", placeName(g))
+			name := placeName(g)
+			found[0] = found[0].word("place", name)
 			if slices.ContainsFunc(settings, func(k table.Key) bool { return k.Unit == unit.Bytes }) {
 				found[0] = found[0].word("where", strings.TrimPrefix(at(g), ", "))
+			} else if name != "" {
+				found[0] = found[0].word("way", strings.ToUpper(name[:1])+name[1:])
 			}
 			if alone && len(out) == 0 {
 				found[0] = found[0].figure("receive_pps", "flood", table.Group{Rows: goal.Rows[0].Flood()})
 			}
-			out = append(out, found...)
+			out = append(limitOnce(out, found), found...)
 		}
 	}
 	return append(append(out, goalsOf(searches[0].Search.Goal)), standardOf(searches[0])...)
 }
+
+// limitOnce leaves what the answers so far say of the limit to the next ones, if these say the same.
+func limitOnce(out, next []Finding) []Finding {
+	for i, f := range out {
+		link, ok := f.Number("link_bps", "")
+		if same, also := next[0].Number("link_bps", ""); f.Code == "free.link" && next[0].Code == f.Code && ok && also && link == same {
+			out[i] = f.word("below", "yes")
+		}
+	}
+	return slices.DeleteFunc(out, func(f Finding) bool {
+		return f.isLimit() && slices.ContainsFunc(next, func(n Finding) bool { return n.isLimit() && n.Text() == f.Text() })
+	})
+}
+
+func (f Finding) isLimit() bool { return strings.HasPrefix(f.Code, "limit.") }
 
 // lossFree is the answer for one setting and one goal; the leading one says what is lost first, too.
 func lossFree(g table.Group, leading bool) []Finding {
@@ -94,11 +112,11 @@ func lossFree(g table.Group, leading bool) []Finding {
 		f.Words["each"] = "each way"
 	}
 	var out []Finding
-	beyond := AboveLimit(first)
-	switch lossy := len(Losses(beyond)) > 0; {
-	case leading && lossy:
-		f.Words["first"], f.Words["flow"] = SearchLimit(first), flowOfLoss(beyond)
-		out = append(out, nextOf("free.explain", first.Doc).word("trial", strconv.Itoa(beyond[0].TrialNumber())))
+	beyond, full := AboveLimit(first), fullAt(first)
+	switch lost := Losses(beyond); {
+	case leading && len(lost) > 0:
+		f.Words["first"], f.Words["flow"] = lost[0].Text, flowOfLoss(beyond)
+		out = append(out, nextOf("free.explain", first.Doc).word("trial", strconv.Itoa(failing(first).TrialNumber())))
 	case leading && first.Search.Limit == design.PathLimit:
 		f.Words["queue"] = growing
 	}
@@ -116,21 +134,26 @@ func lossFree(g table.Group, leading bool) []Finding {
 			f = f.number("holds_pps", "least", least).number("loss_ratio", "least", loss)
 		case first.Search.Limit == design.PathLimit:
 			f = f.number("holds_pps", "queue", least)
-		case !offers(first):
-			f.Words["why"] = unsent(first).String()
+		}
+		if withoutLoss(first) {
+			out = append(out, limitFinding(first))
 		}
 	case first.Search.Limit == design.AskedLimit:
 		f.Code = "free.asked"
-	case first.Search.Limit == design.SenderLimit:
-		f.Code = "free.sender"
-		if f.Words["why"] = unsent(first).String(); !offers(first) {
-			f.Code = "free.unsent"
-		}
+	case full && first.Search.Limit != design.PathLimit:
+		f.Code = "free.link"
+		f = f.link(first)
+	case withoutLoss(first):
+		f.Code = "free.least"
+		out = append(out, limitFinding(first))
 	case first.Search.Limit == design.EndLimit:
 		f.Code = "free.end"
 		out = append(out, nextOf("advice.see", first.Doc))
 	case !first.Search.Regular: // which RFC 9971 section 4.8.4.1 has a report say
 		out = append(out, say("free.wide", Doubt).number("width_ratio", "", first.Search.Goal.WidthRatio))
+	}
+	if full && f.Code == "free.found" {
+		f = f.number("link_bps", "", table.LinkRate(first))
 	}
 	return slices.Concat([]Finding{f}, randomLoss(first), bursts(first), out)
 }
@@ -157,20 +180,82 @@ func flowOfLoss(rows []table.Row) string {
 // mostOfLosses is the share of losses from which on one flow stands for all.
 const mostOfLosses = 0.9
 
-// unsent is why the first trial at the upper bound was invalid; none if the flood sent no more, or enough came late.
+// withoutLoss reports whether no trial at a rate that fails shows what the limit was.
+func withoutLoss(r table.Row) bool {
+	return r.Search.Limit == design.SenderLimit || r.Search.Limit == design.FloodLimit
+}
+
+// limitFinding says what held a search back that found no rate at which the path or a host loses too much.
+func limitFinding(r table.Row) Finding {
+	limit, flood := limitWithoutLoss(r), table.Group{Rows: r.Flood()}
+	f := say("limit."+limit, Answer)
+	switch limit {
+	case byUnsent, byInvalid:
+		return f.word("why", unsent(r).String()).number("fails_pps", "", r.Search.Upper)
+	case byLate:
+		return f.number("late_ratio", "", late(r)).number("fails_pps", "", r.Search.Upper)
+	}
+	f = limitedBy(limit, flood)
+	f.Level = Answer
+	return f
+}
+
+// limitWithoutLoss is the limit that limitFinding names.
+func limitWithoutLoss(r table.Row) string {
+	flood := table.Group{Rows: r.Flood()}
+	limit := limitBeside(flood, false) // a rate that was asked of a flood was not sent
+	switch why := unsent(r); {
+	case limit == byQueue && r.Search.Lower >= fullLink*middle(flood, "receive_pps"): // trials near its rate show no more
+		return limit
+	case len(why) > 0 && (strings.HasPrefix(why[0].Code, "sender-") || why[0].Code == model.InterfaceRefused):
+		return byUnsent
+	case len(why) > 0:
+		return byInvalid
+	case r.Search.Limit == design.FloodLimit:
+		return limit
+	case late(r) > 0:
+		return byLate
+	}
+	return byUnknown
+}
+
+// unsent is why the first invalid trial at the upper bound is invalid; without an upper bound, why the flood is.
 func unsent(r table.Row) model.Reasons {
 	for i, o := range r.Search.Seen {
-		if why := r.Search.Trials[i].Why; o.Unsent && o.Load == r.Search.Upper && len(why) > 0 {
+		at := o.Load == r.Search.Upper || o.Flood && r.Search.Limit == design.FloodLimit
+		if why := r.Search.Trials[i].Why; o.Unsent && at && len(why) > 0 {
 			return why[:1]
 		}
 	}
 	return nil
 }
 
-// offers reports whether the upper bound of a search is what its sender offers, and not of trials that went wrong.
-func offers(r table.Row) bool {
-	why := unsent(r)
-	return len(why) == 0 || strings.HasPrefix(why[0].Code, "sender-") || why[0].Code == model.InterfaceRefused
+// late is the largest share of its schedule that a sender missed in a trial at the upper bound.
+func late(r table.Row) (most float64) {
+	for _, one := range r.Around(func(pps float64) bool { return pps == r.Search.Upper }) {
+		for _, l := range one.Flow.Ledger.Pacing {
+			if l.Cause == model.PacingLate {
+				most = max(most, float64(l.Packets)/max(float64(one.Flow.Planned), 1))
+			}
+		}
+	}
+	return most
+}
+
+// fullAt reports whether a link was full at the highest rate that a search found to hold.
+func fullAt(r table.Row) bool {
+	holds := r.Around(func(pps float64) bool { return pps == r.Search.Lower })
+	return len(holds) > 0 && linkFull(table.Group{Rows: holds})
+}
+
+// failing is the trial at the upper bound that lost most: readers open it to see why the rate fails.
+func failing(r table.Row) (worst table.Row) {
+	for _, one := range AboveLimit(r) {
+		if worst.Flow == nil || one.Flow.LossRatio > worst.Flow.LossRatio {
+			worst = one
+		}
+	}
+	return worst
 }
 
 // lowest is the lowest load of a search, and the rows of its trials.
@@ -324,10 +409,12 @@ func AboveLimit(r table.Row) []table.Row {
 func SearchLimit(r table.Row) string {
 	lost := Losses(AboveLimit(r))
 	switch {
-	case r.Search.Limit == design.SenderLimit && offers(r):
-		return limitNames[bySender]
 	case r.Search.Limit == design.AskedLimit:
 		return limitNames[byOffer]
+	case fullAt(r):
+		return limitNames[byLink]
+	case withoutLoss(r):
+		return limitName(limitWithoutLoss(r), table.Group{Rows: r.Flood()})
 	case len(lost) > 0:
 		return lost[0].Text
 	case r.Search.Limit == design.PathLimit:

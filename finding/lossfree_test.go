@@ -1,7 +1,10 @@
 package finding
 
 import (
+	"maps"
 	"math"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +48,7 @@ func searchedTimes(t *testing.T, times int, carry func(pps float64, f *model.Flo
 		carry(cell["rate_pps"].Number, &f)
 		f.Received, f.LossRatio = f.Attempted-f.Lost, float64(f.Lost)/float64(f.Attempted)
 		f.ReceivePPS = float64(f.Received) / f.DurationS
+		f.GoodputBPS = f.ReceivePPS * 8 * 18
 		state := model.Valid
 		if sent > f.SendPPS {
 			state = model.Invalid
@@ -70,15 +74,14 @@ func TestLossFreeSays(t *testing.T) {
 		carry func(float64, *model.FlowResult)
 		want  []string
 	}{
-		"path": {over(250e3, model.LayerNetwork), []string{"Loss-free to 2", "saturates at 250 kpps", "The first losses are: device ring at router full."}},
-		"receiver": {over(250e3, model.LayerReceiverBuffer), []string{"Loss-free to at least 2", "receiver's host loses packets (receiver socket buffer full)",
+		"path": {over(250e3, model.LayerNetwork), []string{"No loss up to 2", "saturates at 250 kpps", "The first losses are: device ring at router full."}},
+		"receiver": {over(250e3, model.LayerReceiverBuffer), []string{"No loss up to at least 2", "receiver's host loses packets (receiver socket buffer full)",
 			"pelt tune advise"}},
-		"sender": {over(2e6, model.LayerNetwork), []string{"Loss-free to at least 1.00 Mpps. The sender was the limit."}},
 		"starved": {func(_ float64, f *model.FlowResult) {
 			if trials++; trials%4 != 1 {
 				f.SendPPS /= 2
 			}
-		}, []string{"No rate without loss was found: the sender was the limit"}},
+		}, []string{"No rate without loss was found", "What was the limit is not known."}},
 		"a deep queue": {func(pps float64, f *model.FlowResult) {
 			if pps == 0 {
 				f.Lost = f.Attempted - 800
@@ -114,6 +117,131 @@ func TestLossFreeSays(t *testing.T) {
 	}
 }
 
+// answers are the answers about rates without loss.
+func answers(d *model.Document) string {
+	var all []string
+	for _, f := range Of(All(table.Rows(d), LossFree), Answer) {
+		all = append(all, f.Text())
+	}
+	return strings.Join(all, " ")
+}
+
+// What held a search back is named by what was measured, and never by an empty reason.
+func TestLimitOfASearch(t *testing.T) {
+	flood := func(fill func(*model.FlowResult)) func(float64, *model.FlowResult) {
+		return func(pps float64, f *model.FlowResult) {
+			if pps == 0 {
+				fill(f)
+			}
+		}
+	}
+	held := func(q *model.Queue) func(float64, *model.FlowResult) {
+		return flood(func(f *model.FlowResult) {
+			f.SenderCPU.ThreadRatio = 0.2
+			f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingBackpressure, Host: model.Sender, HeldS: 0.7, Queue: q}}
+		})
+	}
+	for name, c := range map[string]struct {
+		carry  func(float64, *model.FlowResult)
+		change func(*model.Document)
+		want   string
+		by     string // in a table
+	}{
+		"link": {func(float64, *model.FlowResult) {}, func(d *model.Document) { d.Host = []model.Host{{Node: model.Receiver, LinkSpeedBits: 7e8}} },
+			"No loss up to 1.00 Mpps; the link of 700 Mbit/s carries no more.", "the link"},
+		"a faster link": {flood(func(f *model.FlowResult) { f.SenderCPU.ThreadRatio = 0.99 }),
+			func(d *model.Document) { d.Host = []model.Host{{Node: model.Receiver, LinkSpeedBits: 1e10}} },
+			"No loss up to at least 1.00 Mpps. The sender was the limit: its thread was 99 % busy. The path may carry more.", "the sender"},
+		"sender's host": {flood(func(f *model.FlowResult) { f.SenderCPU.ThreadRatio, f.SenderCPU.HostRatio = 0.4, 0.98 }), nil,
+			"No loss up to at least 1.00 Mpps. The sender was the limit: its host was 98 % busy. The path may carry more.", "the sender"},
+		"idle sender": {flood(func(f *model.FlowResult) { f.SenderCPU.ThreadRatio = 0.3 }), nil, "No loss up to at least 1.00 Mpps. The sender's own interface " +
+			"or first link was the limit: next to nothing was lost, and the sender had time left.", "the sender's interface"},
+		"sender not read": {func(float64, *model.FlowResult) {}, nil, "No loss up to at least 1.00 Mpps. The sender's processor, interface or first link " +
+			"was the limit: next to nothing was lost.", "the sender's interface"},
+		"shaper": {held(&model.Queue{Kind: "tbf", Interface: "eth0", RateBPS: 50e6}), nil,
+			"No loss up to at least 1.00 Mpps. The limit was tbf on eth0, 50 Mbit/s at the sender: it held packets back.", "tbf on eth0, 50 Mbit/s"},
+		"card": {held(&model.Queue{Kind: "fq_codel", Interface: "eth0"}), func(d *model.Document) {
+			d.Host = []model.Host{{Node: model.Sender, Interface: "eth0", LinkSpeedBits: 1e11}}
+		}, "No loss up to at least 1.00 Mpps. The limit was card eth0, 100 Gbit/s at the sender: it held packets back.", "card eth0, 100 Gbit/s"},
+		"another queue": {held(&model.Queue{Kind: "htb", Interface: "eth0"}), nil,
+			"No loss up to at least 1.00 Mpps. The limit was htb on eth0 at the sender: it held packets back.", "htb on eth0"},
+		"late": {func(pps float64, f *model.FlowResult) {
+			if f.Planned = f.Attempted; pps > 200e3 {
+				f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingLate, Host: model.Sender, Packets: f.Planned / 50}}
+			}
+		}, nil, "The sender was the limit: it missed 2 % of its schedule of 2", "the sender"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := searchedTimes(t, 1, c.carry)
+			if c.change != nil {
+				c.change(d)
+			}
+			if text := answers(d); !strings.Contains(text, c.want) {
+				t.Errorf("said\n%s\nnot\n%s", text, c.want)
+			}
+			if by := SearchLimit(table.Searches(table.Rows(d))[0]); by != c.by {
+				t.Errorf("limited by %q, want %q", by, c.by)
+			}
+		})
+	}
+	source, err := os.ReadFile("../model/reason.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := regexp.MustCompile(`(?m)^\t\w+ += "([a-z-]+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(codes) < 20 {
+		t.Fatalf("read %d codes of reasons", len(codes))
+	}
+	for _, code := range codes {
+		for _, holds := range []float64{0, 200e3} { // above this rate trials are invalid
+			d := searchedTimes(t, 1, func(pps float64, f *model.FlowResult) {
+				if pps > holds {
+					f.SendPPS = 0
+				}
+			})
+			for i := range d.Results {
+				if d.Results[i].State == model.Invalid {
+					d.Results[i].Why = model.Reasons{{Code: code[1]}}
+				}
+			}
+			text, why := answers(d), model.Reason{Code: code[1]}.String()
+			sender := strings.HasPrefix(code[1], "sender-") || code[1] == model.InterfaceRefused
+			if why == "" || !strings.Contains(text, ": "+why+".") || sender != strings.Contains(text, " could not be sent: ") {
+				t.Errorf("%s: said %q with the reason %q", code[1], text, why)
+			}
+		}
+	}
+}
+
+// What limits both directions alike is said once, behind the last of them.
+func TestBothDirectionsAlike(t *testing.T) {
+	d := searchedTimes(t, 1, func(float64, *model.FlowResult) {})
+	d.Host = []model.Host{{Node: model.Receiver, LinkSpeedBits: 7e8}}
+	down := d.Plan.Flows[0]
+	down.Name, down.From, down.To = "down", down.To, down.From
+	d.Plan.Flows = append(d.Plan.Flows, down)
+	d.Plan.Factors = []model.Factor{{Knob: "direction", Levels: []model.Value{model.Word("up"), model.Word("down")}}}
+	for _, r := range d.Results {
+		r.Cell, r.Flows = maps.Clone(r.Cell), slices.Clone(r.Flows)
+		r.Flows[0].Name = "down"
+		d.Results = append(d.Results, r)
+	}
+	for i := range d.Results {
+		d.Results[i].Cell["direction"] = model.Word(d.Results[i].Flows[0].Name)
+	}
+	if err := d.Plan.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if text, want := answers(d), "Up: no loss up to 1.00 Mpps. Down: no loss up to 1.00 Mpps; the link of 700 Mbit/s carries no more."; text != want {
+		t.Errorf("said\n%s\nnot\n%s", text, want)
+	}
+	d.Host = nil
+	text, want := answers(d), "Up: no loss up to at least 1.00 Mpps. Down: no loss up to at least 1.00 Mpps. The sender's processor, interface"
+	if !strings.HasPrefix(text, want) {
+		t.Errorf("said\n%s\nnot\n%s", text, want)
+	}
+}
+
 // Where trials went wrong that the sender is not to blame for, it is no limit.
 func TestTrialsAboveWentWrong(t *testing.T) {
 	d := searchedTimes(t, 1, func(pps float64, f *model.FlowResult) {
@@ -127,9 +255,8 @@ func TestTrialsAboveWentWrong(t *testing.T) {
 		}
 	}
 	searches := table.Searches(table.Rows(d))
-	f := LossFree(table.Rows(d))[0]
-	if text := f.Text(); !strings.Contains(text, "Loss-free to at least 1") || strings.Contains(text, "The sender was the limit") ||
-		!strings.Contains(text, "Trials above that were invalid: the emulated link sender to router fell behind") {
+	if text := answers(d); !strings.HasPrefix(text, "No loss up to at least 1") || strings.Contains(text, "The sender was the limit") ||
+		!strings.Contains(text, "kpps were invalid: the emulated link sender to router fell behind") {
 		t.Error(text)
 	}
 	none := searchedTimes(t, 1, func(pps float64, f *model.FlowResult) {
@@ -142,7 +269,7 @@ func TestTrialsAboveWentWrong(t *testing.T) {
 			none.Results[i].Why = model.Reasons{{Code: model.LinkBehind, Link: "sender to router"}}
 		}
 	}
-	if text := LossFree(table.Rows(none))[0].Text(); !strings.Contains(text, "was found: the emulated link") {
+	if text := answers(none); !strings.HasPrefix(text, "No rate without loss was found") || !strings.Contains(text, "invalid: the emulated link") {
 		t.Error(text)
 	}
 	if limit := SearchLimit(searches[0]); limit != limitNames[byUnknown] {
@@ -165,7 +292,7 @@ func TestNoHigherRateAsked(t *testing.T) {
 	d := searchedTimes(t, 1, over(2e6, model.LayerNetwork))
 	d.Plan.Flows[0].Rate = unit.PacketRate(1e6)
 	text := LossFree(table.Rows(d))[0].Text()
-	if !strings.HasPrefix(text, "Loss-free to at least 1.00 Mpps") || !strings.HasSuffix(text, "No higher rate was tried (--rate).") {
+	if !strings.HasPrefix(text, "No loss up to at least 1.00 Mpps") || !strings.HasSuffix(text, "No higher rate was tried (--rate).") {
 		t.Error(text)
 	}
 }

@@ -168,7 +168,7 @@ func carried(full []table.Group) Finding {
 		f.Code = "router.least" // the sender's own host let out less than was asked
 	case rateAsked(small):
 		f.Code = "router.kept"
-	case limit == bySender || limit == byQuiet || limit == byReceiver:
+	case limit == bySender || limit == byQuiet || limit == byQueue || limit == byReceiver:
 		f.Code = "router.least" // an end was the limit: the router may carry more
 	default:
 		f.Code = "router.flood"

@@ -14,10 +14,11 @@ const (
 
 // Parts of sentences about rates without loss.
 const (
-	freeOf      = `[Loses at most {loss_ratio:goal} up|Loss-free] to {throughput_pps range}[ {each}][ {where}]`
+	freeLoss    = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
+	freeOf      = freeLoss + ` up to {throughput_pps range}[ {each}][ {where}]`
 	freeBounds  = ` (holds at {holds_pps}, fails [at {fails_pps}|just above])`
 	freeFlood   = `[; saturates at {receive_pps:flood range}].`
-	freeAtLeast = `[Loses at most {loss_ratio:goal} up|Loss-free] to at least {throughput_pps range}[ {each}][ {where}].`
+	freeAtLeast = freeLoss + ` up to at least {throughput_pps range}[ {each}][ {where}].`
 )
 
 // Parts of other sentences. watchedLess is what a watch did not see, or could not name.
@@ -67,18 +68,19 @@ var sentences = map[string]string{
 	"curve.free":    `Loss-free up to {receive_pps:free}, at {where}.`,
 
 	// Searches for the highest rate without loss, or with little.
-	"free.found":  freeOf + freeBounds + freeFlood + `[ The first losses[ ({flow})] are: {first}.| Above that {queue}.]`,
-	"free.sender": freeAtLeast + ` The sender was the limit[: {why}].`,
-	"free.unsent": freeAtLeast + ` Trials above that were invalid: {why}.`,
-	"free.asked":  freeAtLeast + ` No higher rate was tried (--rate).`,
+	"free.found": freeOf + freeBounds + freeFlood + `[ The link of {link_bps} carries no more.]` +
+		`[ The first losses[ ({flow})] are: {first}.| Above that {queue}.]`,
+	"free.link":  freeOf + `[{below ?}|; the link of {link_bps}[ to each of {receivers_count} receivers] carries no more].`,
+	"free.least": freeAtLeast,
+	"free.asked": freeAtLeast + ` No higher rate was tried (--rate).`,
 	"free.end": freeAtLeast + ` Above that the sender's or the receiver's host loses packets[ ({first})], and the path ` +
 		`still meets the goal.`,
-	"free.none": `No rate [with at most {loss_ratio:goal} loss|without loss] was found[ {where}][: even ` +
+	"free.none": `[{way}: no|No] rate [with at most {loss_ratio:goal} loss|without loss] was found[ {where}][: even ` +
 		`{holds_pps:least} loses {loss_ratio:least}|: even at {holds_pps:queue} a queue grows|: rates below ` +
-		`{holds_pps:lowest} are not tried|: {why}|: the sender was the limit]` + freeFlood,
+		`{holds_pps:lowest} are not tried]` + freeFlood,
 	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: the path's answers change too much ` +
 		`for this goal.`,
-	"free.cut": `The search was cut[ {where}][: so far it holds at {holds_pps} and fails at {fails_pps}|: so far it ` +
+	"free.cut": `[{way}: the|The] search was cut[ {where}][: so far it holds at {holds_pps} and fails at {fails_pps}|: so far it ` +
 		`holds at {holds_pps}|: so far it fails at {fails_pps}].`,
 	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: random loss, not too ` +
 		`high a rate.`,
@@ -389,15 +391,19 @@ var sentences = map[string]string{
 	"limit.router": `The router's processor was the limit[ for {where}][{starved ?}: it got ` +
 		`{router_thread_ratio} of a core, and needed more| ({router_busiest_core_ratio} of its busiest core)|: its ` +
 		`thread took {router_thread_ratio} of a core].`,
-	"limit.sender": `The sender was the limit[ for {where}][: its thread was {sender_cpu_thread_ratio} busy]. The ` +
-		`path may carry more.`,
-	"limit.quiet": `The sender's own interface or first link was the limit[ for {where}]: next to nothing was ` +
-		`lost, and the sender had time left.`,
-	"limit.queue": `A queue of the sender's own host was the limit[ for {where}]: it held packets back.`,
+	"limit.sender": `The sender was the limit[ for {where}]: [{host ?}its host was {sender_cpu_host_ratio} busy|` +
+		`{lost ?}most of the lost packets were lost there|its thread was {sender_cpu_thread_ratio} busy]. The path may ` +
+		`carry more.`,
+	"limit.quiet": `The sender's [{sender_cpu_thread_ratio ?}own|processor,] interface or first link was the limit[ for ` +
+		`{where}]: next to nothing was lost[{sender_cpu_thread_ratio ?}, and the sender had time left].`,
+	"limit.queue": `The limit[ for {where}] was {holder} at the sender: it held packets back.`,
 	"limit.receiver": `The receiver was the limit[ for {where}]: most of the lost packets had arrived there. The ` +
 		`path may carry more.`,
 	"limit.path":    `The path was the limit[ for {where}]: most of the lost packets were lost on the way.`,
 	"limit.offer":   `The asked rate was the limit[ for {where}]: no more was sent.`,
+	"limit.unsent":  `[{fails_pps}|A higher rate] could not be sent: {why}.`,
+	"limit.late":    `The sender was the limit: it missed {late_ratio} of its schedule of {fails_pps}.`,
+	"limit.invalid": `Trials at [{fails_pps}|a higher rate] were invalid: {why}.`,
 	"limit.unknown": `What was the limit[ for {where}] is not known.`,
 	"loss.limit": `{where}: [{loss_ratio} lost, more than {loss_ratio:most}|{retransmit_ratio} sent again, more ` +
 		`than {retransmit_ratio:most}]`,

@@ -7,12 +7,16 @@ import (
 	"pelt/model"
 )
 
-// pacing says why packets were planned and not attempted, by cause.
+// heldShare is the share of its time from which on a wait for its socket has slowed a flood, which has no slots to
+// give up.
+const heldShare = 0.05
+
+// pacing says why packets were planned and not attempted, by cause, and what made the sender wait.
 func (b *book) pacing() (lines []model.PacingLine) {
 	if n := b.in.SlotsLate; n > 0 {
 		lines = append(lines, model.PacingLine{Cause: model.PacingLate, Host: b.in.Sender, Packets: n})
 	}
-	if n := b.in.SlotsHeld; n > 0 {
+	if n := b.in.SlotsHeld; n > 0 || b.in.HeldS > 0 && b.in.HeldS >= heldShare*b.in.DurationS {
 		line := model.PacingLine{Cause: model.PacingBackpressure, Host: b.in.Sender, Packets: n, HeldS: b.in.HeldS}
 		if line.Queue, line.Evidence = b.holdingQueue(); line.Queue == nil {
 			line.BufferBytes = b.in.SendBuffer

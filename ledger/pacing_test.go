@@ -19,7 +19,7 @@ func TestPacingLines(t *testing.T) {
 	other := tbf
 	other.Interface, other.QueuedPackets = "eth1", 900
 	const unnamed = "backpressure: send buffer full, 212992 B"
-	const named = "backpressure: tbf on eth0, 50.0 Mbit/s"
+	const named = "backpressure: tbf on eth0, 50 Mbit/s"
 	for _, c := range []struct {
 		name string
 		seen *model.Observation
@@ -45,6 +45,16 @@ func TestPacingLines(t *testing.T) {
 		}
 		if account.Lost != 0 || len(account.Lines) != 0 {
 			t.Errorf("%s: %d lost, lines %v; what was not attempted is no loss", c.name, account.Lost, account.Lines)
+		}
+		// A flood has no slots to give up: the time that it waited tells.
+		in.Planned, in.SlotsLate, in.SlotsHeld, in.DurationS = 70, 0, 0, 10
+		for held, lines := range map[float64]int{0: 0, 0.4: 0, 0.5: 1, 9: 1} {
+			in.HeldS = held
+			account := Balance(in)
+			if len(account.Pacing) != lines || lines > 0 &&
+				(account.Pacing[0].Packets != 0 || account.Pacing[0].HeldS != held || account.Pacing[0].String() != c.want) {
+				t.Errorf("%s: a flood that waited %v of 10 s has %v, want %d lines of %q", c.name, held, account.Pacing, lines, c.want)
+			}
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package model
 
+import "pelt/unit"
+
 // Tuple names the two UDP ports of one stream as one host sees them; NAT on the path may change them.
 type Tuple struct {
 	From uint16 `json:"from"` // the flow's sender
@@ -107,6 +109,15 @@ type Queue struct {
 	RateBPS   float64 `json:"rate_bps,omitempty"`
 	// QueuedPackets were in it when the measured part began, or when it ended.
 	QueuedPackets uint64 `json:"queued_packets,omitempty"`
+}
+
+// String names the queue and its interface: "tbf on eth0, 50 Mbit/s".
+func (q Queue) String() string {
+	text := q.Kind + " on " + q.Interface
+	if q.RateBPS > 0 {
+		text += ", " + unit.BPS.Exact(q.RateBPS)
+	}
+	return text
 }
 
 // Counter is the name of one of the queue's counters.

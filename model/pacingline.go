@@ -13,7 +13,8 @@ const (
 	PacingBackpressure = "backpressure" // its socket or interface took no packet
 )
 
-// PacingLine is one cause for packets that were planned and not attempted.
+// PacingLine is one cause for packets that were planned and not attempted, or for a flood that had to wait: then no
+// packets.
 type PacingLine struct {
 	Cause       string     `json:"cause"`
 	Host        string     `json:"host"`
@@ -29,10 +30,8 @@ func (l PacingLine) String() string {
 	switch {
 	case l.Cause == PacingLate:
 		return "late: the sender gave them up"
-	case l.Cause == PacingBackpressure && l.Queue != nil && l.Queue.RateBPS > 0:
-		return fmt.Sprintf("backpressure: %s on %s, %s", l.Queue.Kind, l.Queue.Interface, unit.FormatBits(l.Queue.RateBPS))
 	case l.Cause == PacingBackpressure && l.Queue != nil:
-		return fmt.Sprintf("backpressure: %s on %s", l.Queue.Kind, l.Queue.Interface)
+		return "backpressure: " + l.Queue.String()
 	case l.Cause == PacingBackpressure && l.BufferBytes > 0:
 		return fmt.Sprintf("backpressure: send buffer full, %s", unit.FormatSize(l.BufferBytes))
 	case l.Cause == PacingBackpressure:

@@ -45,7 +45,7 @@ func floodsOrHeld(d *model.Document) (rows []table.Row) {
 func ndrTiles(found []finding.Finding) Tiles {
 	var out Tiles
 	for _, f := range finding.Of(found, finding.Answer) {
-		if len(out) < 2 {
+		if len(out) < 2 && strings.HasPrefix(f.Code, "free.") {
 			out = append(out, freeTile(f))
 		}
 	}
@@ -64,7 +64,7 @@ func freeTile(f finding.Finding) Tile {
 		t.Note += ", fails at " + f.N("fails_pps", "")
 	}
 	t.Note = strings.TrimPrefix(t.Note, ", ")
-	if t.Value != "" && f.Code != "free.found" && f.Code != "free.cut" {
+	if t.Value != "" && !slices.Contains([]string{"free.found", "free.link", "free.cut"}, f.Code) {
 		t.Value = "≥ " + t.Value
 	}
 	return t

@@ -64,7 +64,7 @@ func TestFloodNotValid(t *testing.T) {
 		}
 		failed, _ := view.Failed(&d)
 		if page := view.Run(&d); (failed == 0) != (kind == "ndr") || kind == "ndr" &&
-			(!strings.HasPrefix(page.Verdict, "Loss-free to 2") || strings.Contains(page.Verdict, "No usable") || len(page.Sections) < 5) {
+			(!strings.HasPrefix(page.Verdict, "No loss up to 2") || strings.Contains(page.Verdict, "No usable") || len(page.Sections) < 5) {
 			t.Errorf("%s: %d failed, %q, %d sections", kind, failed, page.Verdict, len(page.Sections))
 		}
 	}
