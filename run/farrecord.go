@@ -82,6 +82,7 @@ func (r *farRecording) Blocks(ctx context.Context, from uint64, most int) (data 
 	})()
 	for len(r.blocks) > 0 && r.from+uint64(len(r.blocks[0])) <= from {
 		n := len(r.blocks[0])
+		r.blocks[0] = nil // or the list would keep it until it grows
 		r.from, r.bytes, r.blocks = r.from+uint64(n), r.bytes-n, r.blocks[1:]
 	}
 	r.news.Broadcast()

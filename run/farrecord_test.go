@@ -54,6 +54,16 @@ func TestFarRecord(t *testing.T) {
 		return r.Blocks(ctx, from, 512<<10)
 	}
 
+	t.Run("blocks that arrived are let go", func(t *testing.T) {
+		r := farRecordingOf(8, 200<<10)
+		r.over = true
+		r.blocks, r.bytes = [][]byte{make([]byte, 100), make([]byte, 100)}, 200
+		before := r.blocks
+		if fetch(r, 100); before[0] != nil || before[1] == nil {
+			t.Errorf("blocks of %d and %d B are kept, want only the second", len(before[0]), len(before[1]))
+		}
+	})
+
 	t.Run("an answer that was lost comes again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := farRecordingOf(8, 200<<10)
