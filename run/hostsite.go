@@ -139,7 +139,7 @@ func (s *site) setByCommand(variants []model.Variant) {
 	if len(variants) == 0 {
 		return
 	}
-	now := "" // after a command that failed, too
+	now, begun := "", false // now is "" after a command that failed, too
 	s.set = append(s.set, func(ctx context.Context, t model.Trial) error {
 		if t.Variant == now || t.Variant == "" {
 			return nil
@@ -148,7 +148,7 @@ func (s *site) setByCommand(variants []model.Variant) {
 		if i < 0 {
 			return fmt.Errorf("the plan has no variant %s", t.Variant)
 		}
-		now = ""
+		now, begun = "", true
 		if err := setUp(ctx, variants[i].Command); err != nil {
 			return fmt.Errorf("variant %s: %w", t.Variant, err)
 		}
@@ -156,7 +156,7 @@ func (s *site) setByCommand(variants []model.Variant) {
 		return nil
 	})
 	s.restore = func() error {
-		if now == variants[0].Name {
+		if !begun || now == variants[0].Name {
 			return nil
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), commandLimit)

@@ -289,7 +289,12 @@ func (s *site) withFamilies(plan model.Plan) []model.Flow {
 	for i := range flows {
 		if flows[i].Family == 0 {
 			flows[i].Family = 4
-			if a, _ := s.ends()[1].at(0); a.Is6() && !a.Is4In6() {
+			far := s.ends()[1]
+			a := far.calls // the sender's address, if the receiver calls it
+			if !a.IsValid() {
+				a, _ = far.at(0)
+			}
+			if a.Is6() && !a.Is4In6() {
 				flows[i].Family = 6
 			}
 		}
