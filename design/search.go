@@ -194,12 +194,20 @@ func observe(t *model.Result, flood bool) Observation {
 
 // follow returns the next trial at a share of the rate that a search found.
 func (s *search) follow(r replayed, done []model.Result) (model.Cell, int, bool) {
+	loads := newGrid(s.design, s.loads(r), nil)
+	return loads.Next(done)
+}
+
+// loads are the cells at shares of the rate that a search found.
+func (s *search) loads(r replayed) (cells []model.Cell) {
+	if len(s.Loads) == 0 || len(r.seen) == 0 {
+		return nil
+	}
 	found := s.question.bounds(s.question.Goals[0], r.seen).Throughput
-	if len(r.seen) == 0 || !(found > 0) {
-		return nil, 0, false
+	if !(found > 0) {
+		return nil
 	}
 	idle := max(1, min(math.Floor(found/100), model.IdlePPS)) // of a slow path 100 packets a second are a load
-	var cells []model.Cell
 	for _, share := range s.Loads {
 		if share*found > r.most {
 			continue
@@ -209,8 +217,7 @@ func (s *search) follow(r replayed, done []model.Result) (model.Cell, int, bool)
 		c["rate_pps"] = model.Number(max(math.Round(share*found), idle))
 		cells = append(cells, c)
 	}
-	loads := newGrid(s.design, cells, nil)
-	return loads.Next(done)
+	return cells
 }
 
 // Answer is what a search found for one goal.

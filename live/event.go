@@ -43,7 +43,8 @@ type Next struct {
 	Repeat          int        `json:"repeat"`
 	WarmupSeconds   float64    `json:"warmup_s"`
 	MeasuredSeconds float64    `json:"measured_s"`
-	Flows           []Ends     `json:"flows,omitempty"` // in a star one to each receiver
+	LeftSeconds     float64    `json:"left_s,omitempty"` // an estimate of the rest of the run, with this trial
+	Flows           []Ends     `json:"flows,omitempty"`  // in a star one to each receiver
 }
 
 // Ends are a flow of a trial and where it begins and ends.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"pelt/design"
 	"pelt/engine"
 	"pelt/finding"
 	"pelt/model"
@@ -28,6 +29,7 @@ type Feed struct {
 	ended  map[string]bool // trials; one that runs again counts once
 	number int             // of the trial that began last
 	total  int
+	left   left
 	took   time.Duration // to find what the trials show
 	found  time.Time     // when that was done
 	due    bool          // it was put off
@@ -91,6 +93,10 @@ func (f *Feed) begin(d *model.Document) {
 		started.Nodes, ends = d.Lab.Nodes, []string{view.Way(d.Lab.Nodes)}
 	}
 	started.Text = fmt.Sprintf("%s %s: %s", started.Command, strings.TrimSuffix(started.Target, ":"), strings.Join(ends, ", "))
+	f.left = left{Rest: design.Left(d.Plan, d.Results), beside: usualBeside}
+	if text := f.left.text(d.Plan); text != "" {
+		started.Text += "; " + text
+	}
 	f.Stream.Publish(Event{Started: &started})
 	for _, note := range f.Before {
 		f.Stream.Publish(Event{Note: note})
@@ -99,6 +105,7 @@ func (f *Feed) begin(d *model.Document) {
 }
 
 func (f *Feed) next(t run.TrialStarted) {
+	f.left.begin(f.doc)
 	f.number, f.total, f.before, f.flows = t.Number, t.Total, map[end]total{}, map[string]Ends{}
 	var flows []Ends
 	for _, flow := range t.Flows {
@@ -107,7 +114,7 @@ func (f *Feed) next(t run.TrialStarted) {
 	}
 	f.Stream.Publish(Event{Next: &Next{Number: t.Number, Trials: t.Total, Setting: view.Setting(t.Trial),
 		Cell: t.Trial.Cell, Repeat: t.Trial.Repeat, WarmupSeconds: t.Trial.Timing.WarmupSeconds,
-		MeasuredSeconds: t.Trial.Timing.MeasureSeconds, Flows: flows}})
+		MeasuredSeconds: t.Trial.Timing.MeasureSeconds, LeftSeconds: f.left.seconds(), Flows: flows}})
 }
 
 // sample publishes what an end counted between its last two samples.
@@ -131,7 +138,11 @@ func (f *Feed) sample(p run.TrialProgress) {
 }
 
 func (f *Feed) trial(r *model.Result) {
-	f.ended[r.Cell.TrialName(r.Repeat)] = true
+	name := r.Cell.TrialName(r.Repeat)
+	if !f.ended[name] {
+		f.left.end(f.doc.Plan, r)
+	}
+	f.ended[name] = true
 	t := Trial{Number: len(f.ended), Trials: f.total, Cell: r.Cell, Repeat: r.Repeat, State: r.State,
 		Why: r.Why.String(), Text: view.TrialLine(f.doc, r), Figures: []Figures{}}
 	one := *f.doc

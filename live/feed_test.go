@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pelt/engine"
@@ -15,6 +16,7 @@ import (
 	"pelt/run"
 	"pelt/table"
 	"pelt/test/sample"
+	"pelt/unit"
 )
 
 // feed gives events of a run to a feed, ends it, and returns what readers got.
@@ -98,6 +100,42 @@ func TestFeedEnds(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
+}
+
+// TestFeedTellsTime: a run says at first how long it takes, and each trial how long is left, by how long trials took.
+func TestFeedTellsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		doc := sample.Single()
+		all := []model.Result{doc.Results[0], doc.Results[0], doc.Results[0]}
+		all[1].Repeat, all[2].Repeat, doc.Plan.Design.Repeats = 1, 2, 4
+		doc.Plan.Timing = model.Timing{MeasureSeconds: 10}
+		trials := len(doc.Plan.Cells()) * doc.Plan.Design.Repeats
+		f := Feed{Stream: &Stream{}}
+		doc.Results = nil
+		f.Take(run.Event{Document: &doc})
+		for i := range all {
+			f.Take(begun(all[i], i+1))
+			time.Sleep(14 * time.Second)
+			doc.Results = append(doc.Results, all[i])
+			f.Take(run.Event{Done: &all[i]})
+		}
+		past, r := f.Stream.Read()
+		r.Close()
+		var left []float64
+		for _, e := range past {
+			if e.Next != nil {
+				left = append(left, e.Next.LeftSeconds)
+			}
+		}
+		n := float64(trials)
+		if want := []float64{11 * n, 14 * (n - 1), 14 * (n - 2)}; !slices.Equal(left, want) {
+			t.Errorf("left %v, want %v", left, want)
+		}
+		want := fmt.Sprintf("about %s: %d trials", unit.FormatEstimate(11*n), trials)
+		if got := past[0].Started.Text; !strings.HasSuffix(got, want) {
+			t.Errorf("%q does not end with %q", got, want)
+		}
+	})
 }
 
 // kinds names the events, and numbers trials.

@@ -89,11 +89,16 @@ func (f *Flow) take(p *part, s Sample, at time.Time) (sum Sample, due bool) {
 	s.Flow, s.At = f.Name, f.node(side)
 	var parts int
 	s.Value, parts, _ = f.sum(side, at)
-	if parts < len(f.parts) && at.Sub(f.first) < slowest {
+	if f.early(parts, at) {
 		return s, false
 	}
 	f.sums[side] = at
 	return s, true
+}
+
+// early reports whether a sum of so many parts would leave some out that tell something in a moment.
+func (f *Flow) early(count int, at time.Time) bool {
+	return count < len(f.parts) && at.Sub(f.first) < slowest
 }
 
 // node is where a flow is sent from, or received.
@@ -187,21 +192,41 @@ func (n *Now) status(f *Flow, at time.Time) []string {
 	return all
 }
 
+// quiet lists the sides of flows from which nothing is heard, and how long that lasts.
+func (n *Now) quiet(at time.Time) map[string]time.Duration {
+	list := map[string]time.Duration{}
+	for _, f := range n.flows {
+		for side := range f.sums {
+			_, count, _ := f.sum(side, at)
+			if silent, since := f.silent(side, at, n.Next.MeasuredSeconds); count == 0 && len(silent) > 0 {
+				list[plain.Cut(plain.Text(f.Name), longestName)+": "+f.side(side)] = since
+			}
+		}
+	}
+	return list
+}
+
+// side names the ends at one side of a flow.
+func (f *Flow) side(side int) string {
+	if f.node(side) == receivers {
+		return receivers
+	}
+	return [...]string{sends: "sender", receives: "receiver"}[side]
+}
+
 // told tells the rate at one side of a flow, or that it is silent: "61 pps received", "receiver not heard for 3 s".
 func (n *Now) told(f *Flow, side int, at time.Time) string {
 	total, count, _ := f.sum(side, at)
-	if count > 0 {
+	if f.early(count, at) {
+		return ""
+	} else if count > 0 {
 		return f.rate(total) + [...]string{sends: " sent", receives: " received"}[side]
 	}
 	silent, since := f.silent(side, at, n.Next.MeasuredSeconds)
 	if len(silent) == 0 {
 		return ""
 	}
-	who := [...]string{sends: "sender", receives: "receiver"}[side]
-	if f.node(side) == receivers {
-		who = receivers
-	}
-	return fmt.Sprintf("%s not heard for %.0f s", who, whole(since))
+	return fmt.Sprintf("%s not heard for %.0f s", f.side(side), whole(since))
 }
 
 // whole is a time in whole seconds.

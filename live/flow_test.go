@@ -76,6 +76,31 @@ func TestProgressFits(t *testing.T) {
 	}
 }
 
+// TestLog: without a terminal there is one line a trial, at most 200 columns wide.
+func TestLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stream, out := &Stream{}, &writes{}
+		past, r := stream.Read()
+		done := make(chan bool)
+		go func() {
+			(&Plain{W: out}).Read(past, r)
+			close(done)
+		}()
+		stream.Publish(Event{Next: &Next{Number: 1, Trials: 1, MeasuredSeconds: 10}})
+		for i := range 10 {
+			time.Sleep(time.Second)
+			stream.Publish(Event{Sample: &Sample{Metric: "send_pps", Flow: "up", AtS: float64(i), Value: 1}})
+			stream.Publish(Event{Sample: &Sample{Metric: "receive_pps", Flow: "up", AtS: float64(i), Value: 1}})
+		}
+		stream.Publish(Event{Trial: &Trial{Number: 1, Trials: 1, Text: strings.Repeat("long ", 90)}})
+		stream.Publish(Event{Done: &Done{}})
+		<-done
+		if len(out.list) != 1 || plain.Width(out.list[0]) > mostLine+1 {
+			t.Errorf("%d lines: %q", len(out.list), out.list)
+		}
+	})
+}
+
 // TestNotHeard: an end whose samples stop is not shown by its last figures, until nobody measures any more.
 func TestNotHeard(t *testing.T) {
 	up := Ends{"up", model.UDP, model.Sender, model.Receiver}
@@ -157,7 +182,18 @@ func TestRedraws(t *testing.T) {
 		if last := out.list[len(out.list)-1]; !strings.Contains(last, "sender not heard for 4 s, receiver not heard for 4 s") {
 			t.Errorf("after 4 s of silence: %q", last)
 		}
+		for _, metric := range []string{"send_pps", "receive_pps"} {
+			stream.Publish(Event{Sample: &Sample{Metric: metric, Flow: "up", AtS: 9, Value: 1}})
+		}
+		time.Sleep(time.Second)
 		stream.Publish(Event{Done: &Done{}})
 		<-done
+		told := strings.Join(out.list, "")
+		for _, want := range []string{"1/1  up: receiver not heard for 3 s\n", "1/1  up: sender not heard for 3 s\n",
+			"1/1  up: receiver heard again after 4 s\n"} {
+			if strings.Count(told, want) != 1 {
+				t.Errorf("%q was not told once", want)
+			}
+		}
 	})
 }

@@ -17,12 +17,10 @@ type Now struct {
 	Started  Started
 	Next     *Next // the trial that runs; nil between trials
 	Began    time.Time
-	First    time.Time // when the first trial of this command began
-	Before   int       // trials that had ended before that one
-	Series   []Series  // of flows of the plan, and of cores
-	Sum      *Sample   // what the newest event added to Series; nil if nothing
-	Account  *Account  // of the trial that runs, or ran last
-	Trials   []Trial   // the newest
+	Series   []Series // of flows of the plan, and of cores
+	Sum      *Sample  // what the newest event added to Series; nil if nothing
+	Account  *Account // of the trial that runs, or ran last
+	Trials   []Trial  // the newest
 	Findings []model.Finding
 	Notes    []string // the newest
 	Done     *Done
@@ -59,9 +57,6 @@ func (n *Now) Take(e Event) {
 		for _, f := range e.Next.Flows {
 			n.part(f)
 		}
-		if n.First.IsZero() {
-			n.First, n.Before = e.Time, e.Next.Number-1
-		}
 	case e.Sample != nil:
 		n.sample(*e.Sample, e.Time)
 	case e.Account != nil:
@@ -77,19 +72,12 @@ func (n *Now) Take(e Event) {
 	}
 }
 
-// Left estimates how long the rest of the run takes, by the trials that have ended or else by what the trial that runs
-// is to take; ok is false where nobody knows how many follow.
+// Left estimates how long the rest of the run takes; ok is false where nobody knows.
 func (n *Now) Left(at time.Time) (left time.Duration, ok bool) {
-	if n.Next == nil || n.Next.Trials == 0 {
+	if n.Next == nil || n.Next.LeftSeconds == 0 {
 		return 0, false
 	}
-	each, elapsed := n.Next.Whole(), at.Sub(n.Began)
-	rest := max(each-elapsed, 0)
-	if ended := n.Next.Number - 1 - n.Before; ended > 0 {
-		each = n.Began.Sub(n.First) / time.Duration(ended)
-		rest = max(each-elapsed, rest)
-	}
-	return rest + each*time.Duration(max(n.Next.Trials-n.Next.Number, 0)), true
+	return max(0, time.Duration(n.Next.LeftSeconds*float64(time.Second))-at.Sub(n.Began)), true
 }
 
 // Answers is what the trials so far show, in words; "" before anything is known.

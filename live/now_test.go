@@ -34,22 +34,17 @@ func TestSeriesAreMeansOfSeconds(t *testing.T) {
 func TestLeft(t *testing.T) {
 	begin := time.Now()
 	for _, c := range []struct {
-		name   string
-		next   *Next
-		before int
-		first  time.Duration // before the trial that runs
-		at     time.Duration // after it began
-		want   string
+		name string
+		next *Next
+		want string
 	}{
-		{"between", nil, 0, 0, 0, "0s false"},
-		{"unknown number", &Next{Number: 2, MeasuredSeconds: 10}, 0, 0, 0, "0s false"},
-		{"first", &Next{Number: 1, Trials: 3, WarmupSeconds: 1, MeasuredSeconds: 9}, 0, 0, 4 * time.Second, "26s true"},
-		{"with what trials need besides", &Next{Number: 3, Trials: 4, MeasuredSeconds: 10}, 0, 30 * time.Second, 5 * time.Second, "25s true"},
-		{"resumed", &Next{Number: 8, Trials: 9, MeasuredSeconds: 10}, 5, 30 * time.Second, 5 * time.Second, "25s true"},
-		{"late", &Next{Number: 3, Trials: 3, MeasuredSeconds: 10}, 0, 30 * time.Second, time.Minute, "0s true"},
+		{"between", nil, "0s false"},
+		{"nobody knows", &Next{Number: 1}, "0s false"},
+		{"a trial runs", &Next{Number: 1, Trials: 3, LeftSeconds: 30}, "26s true"},
+		{"late", &Next{Number: 3, Trials: 3, LeftSeconds: 3}, "0s true"},
 	} {
-		n := &Now{Next: c.next, Before: c.before, First: begin.Add(-c.first), Began: begin}
-		left, ok := n.Left(begin.Add(c.at))
+		n := &Now{Next: c.next, Began: begin}
+		left, ok := n.Left(begin.Add(4 * time.Second))
 		if got := fmt.Sprint(left, ok); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}

@@ -21,7 +21,8 @@ type Plain struct {
 	Now   Now // what was shown elsewhere before
 	told  time.Time
 	drawn string
-	news  map[string]bool // that were told
+	quiet map[string]time.Time // since when ends of the trial are not heard, by what was told of them
+	news  map[string]bool      // that were told
 }
 
 // mostLine is how many columns a line of progress has at most.
@@ -46,7 +47,7 @@ func (p *Plain) Read(past []Event, r *Reader) {
 			}
 			p.draw("")
 			if r.Slow() {
-				p.line("this terminal fell behind; the run goes on, and nothing more of it is shown here until it ends")
+				p.line("", "this terminal fell behind; the run goes on, and nothing more of it is shown here until it ends")
 			}
 			return
 		case at := <-tick.C:
@@ -58,12 +59,12 @@ func (p *Plain) Read(past []Event, r *Reader) {
 // GoOn tells what a full screen showed in passing, and how it ended if it failed.
 func (p *Plain) GoOn(failed error) {
 	p.told = p.Now.Time
-	p.line(p.Now.Started.Text)
+	p.line("", p.Now.Started.Text)
 	for _, note := range p.Now.Notes {
-		p.line(note)
+		p.line("", note)
 	}
 	if failed != nil {
-		p.line(failed.Error())
+		p.line("", failed.Error())
 	}
 }
 
@@ -72,13 +73,18 @@ func (p *Plain) Take(e Event) {
 	p.Now.Take(e)
 	switch {
 	case e.Note != "":
-		p.line(e.Note)
+		p.line("", e.Note)
 	case e.Started != nil:
-		p.line(e.Started.Text)
+		p.line("", e.Started.Text)
 	case e.Next != nil:
 		p.told = e.Time
 	case e.Trial != nil:
-		p.line(e.Trial.Name() + "  " + e.Trial.Text)
+		p.quiet = nil
+		head, text := e.Trial.Name()+"  ", e.Trial.Text
+		if !p.Redraw {
+			text = plain.Cut(text, mostLine-len(head))
+		}
+		p.line(head, text)
 	case e.Findings != nil:
 		p.tellNews()
 	}
@@ -98,7 +104,7 @@ func (p *Plain) tellNews() {
 			p.news = map[string]bool{}
 		}
 		p.news[what] = true
-		p.line(f.Text)
+		p.line("", f.Text)
 	}
 }
 
@@ -120,6 +126,7 @@ func (t *Trial) Name() string {
 
 // status draws the line of a terminal, or writes one where it is time for it.
 func (p *Plain) status(at time.Time) {
+	p.tellQuiet(at)
 	switch {
 	case p.Now.Next == nil:
 		p.draw("")
@@ -127,7 +134,30 @@ func (p *Plain) status(at time.Time) {
 		p.draw(strings.Join(fitting(p.Now.Status(at), min(p.Width-1, mostLine)), "  "))
 	case p.Every > 0 && at.Sub(p.told) >= p.Every && at.Sub(p.Now.Began) <= p.Now.Next.Whole():
 		p.told = p.told.Add(at.Sub(p.told).Truncate(p.Every))
-		p.line(strings.Join(fitting(p.Now.Status(at), mostLine), "  "))
+		p.line("", strings.Join(fitting(p.Now.Status(at), mostLine), "  "))
+	}
+}
+
+// tellQuiet tells once of each end that is not heard any more, and once when it is heard again.
+func (p *Plain) tellQuiet(at time.Time) {
+	if p.Now.Next == nil {
+		return
+	}
+	silent := p.Now.quiet(at)
+	for who, since := range silent {
+		if _, known := p.quiet[who]; !known {
+			p.line(p.Now.Next.Name()+"  ", fmt.Sprintf("%s not heard for %.0f s", who, whole(since)))
+			if p.quiet == nil {
+				p.quiet = map[string]time.Time{}
+			}
+			p.quiet[who] = at.Add(-since)
+		}
+	}
+	for who, since := range p.quiet {
+		if _, still := silent[who]; !still {
+			p.line(p.Now.Next.Name()+"  ", fmt.Sprintf("%s heard again after %.0f s", who, whole(at.Sub(since))))
+			delete(p.quiet, who)
+		}
 	}
 }
 
@@ -149,15 +179,22 @@ func fitting(all []string, room int) (out []string) {
 	return out
 }
 
-// line prints a lasting line above the one that is drawn again.
-func (p *Plain) line(text string) {
+// line prints a lasting line above the one that is drawn again. Of a terminal it is broken between words.
+func (p *Plain) line(head, text string) {
 	p.draw("")
-	fmt.Fprintln(p.W, text)
+	lines := []string{head + text}
+	if p.Redraw {
+		lines = plain.WrapWhole(text, head, strings.Repeat(" ", len(head)), p.Width)
+	}
+	fmt.Fprintln(p.W, strings.Join(lines, "\n"))
 }
 
 // Status tells of the trial that runs, in parts of which the first matter most.
 func (n *Now) Status(at time.Time) []string {
 	all := []string{n.Next.Name(), n.Elapsed(at)}
+	if left, ok := n.Left(at); ok {
+		all = append(all, "about "+unit.FormatEstimate(left.Seconds())+" left")
+	}
 	for _, f := range n.flows {
 		all = append(all, n.status(f, at)...)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"pelt/model"
 )
@@ -93,24 +92,4 @@ func (d *draft) quiet() float64 {
 		}
 	}
 	return quiet + 3*8*(1.05*bytes+100)/rate // with its headers, by and large
-}
-
-// SweepTime is how long a sweep's packets take to send at least, all trials
-// together, and how many trials there are.
-func SweepTime(p model.Plan) (trials int, least time.Duration) {
-	repeats := max(p.Design.Repeats, 1)
-	cells := model.Cells(p.Factors)
-	for _, cell := range cells {
-		t, err := p.Trial(cell, 0)
-		if err != nil {
-			continue
-		}
-		for _, f := range t.Flows {
-			if _, paced := f.Rate.PPS(f.PayloadBytes); paced || f.Packets == 0 {
-				least += t.Timing.Measure() * time.Duration(repeats)
-				break
-			}
-		}
-	}
-	return len(cells) * repeats, least
 }

@@ -41,9 +41,6 @@ func TestSweep(t *testing.T) {
 			t.Errorf("every %v ns: %v s, %v; want %v s", c.interval, trial.Timing.MeasureSeconds, err, c.want)
 		}
 	}
-	if trials, least := SweepTime(p); trials != 24 || least != 60*time.Second { // 4 cells of 5 s, three times
-		t.Errorf("%d trials, at least %v", trials, least)
-	}
 }
 
 func TestSweepPackets(t *testing.T) {

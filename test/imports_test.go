@@ -63,7 +63,7 @@ var layers = map[string][]string{
 	"internal/testenv":     {"internal/netns"},
 	"run": {"finding", "table", "view", "advice", "design", "engine", "engine/tcp", "engine/udp", "engine/xdp", "fleet", "internal/awake", "lab", "lab/impair", "lab/userlink", "ledger", "measure", "model",
 		"observe", "observe/drops", "observe/dut", "record", "record/disk", "record/tap", "store", "tune", "unit"},
-	"live":               {"engine", "finding", "model", "render/plain", "run", "table", "unit", "view"},
+	"live":               {"design", "engine", "finding", "model", "render/plain", "run", "table", "unit", "view"},
 	"live/screen":        {"live", "model", "render", "render/plain", "table", "unit"},
 	"live/web":           {"finding", "live", "model", "plan", "render", "render/plain", "run", "store", "table", "unit", "view"},
 	"run/tuning":         {"advice", "finding", "model", "table", "tune", "unit"},

@@ -50,6 +50,33 @@ func FormatMoment(seconds float64) string {
 	return strings.Join(words, " ")
 }
 
+// FormatEstimate prints a time that is known roughly: "40 s", "2 min 40 s", "3 h 20 min".
+func FormatEstimate(seconds float64) string {
+	step := 1.0
+	for _, s := range []struct{ from, step float64 }{{20, 5}, {60, 10}, {600, 60}, {7200, 600}, {172800, 3600}} {
+		if seconds >= s.from {
+			step = s.step
+		}
+	}
+	whole := int(max(1, math.Round(min(seconds, 1e9)/step)*step))
+	days, hours, minutes := whole/86400, whole/3600%24, whole/60%60
+	text := func(a int, first string, b int, second string) string {
+		if b == 0 {
+			return fmt.Sprintf("%d %s", a, first)
+		}
+		return fmt.Sprintf("%d %s %d %s", a, first, b, second)
+	}
+	switch {
+	case days > 1:
+		return text(days, "days", hours, "h")
+	case whole >= 3600:
+		return text(whole/3600, "h", minutes, "min")
+	case whole >= 60:
+		return text(minutes, "min", whole%60, "s")
+	}
+	return fmt.Sprintf("%d s", whole)
+}
+
 // FormatRatio prints a share as percent with enough digits to tell it from 0
 // and from 1: "0 %", "0.0031 %", "3.1 %".
 func FormatRatio(ratio float64) string {

@@ -154,3 +154,12 @@ func FuzzParseSizes(f *testing.F) {
 		}
 	})
 }
+
+func TestFormatEstimate(t *testing.T) {
+	for seconds, want := range map[float64]string{0: "1 s", 7.4: "7 s", 43: "45 s", 58: "1 min", 161: "2 min 40 s", 3500: "58 min",
+		3590: "1 h", 12_000: "3 h 20 min", 90_000: "25 h", 200_000: "2 days 8 h"} {
+		if got := FormatEstimate(seconds); got != want {
+			t.Errorf("%v s: %q, want %q", seconds, got, want)
+		}
+	}
+}

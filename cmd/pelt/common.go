@@ -53,7 +53,7 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML, send nothing")
 	s.BoolVar(&f.uncalibrated, "no-calibration", false, "lab: do not measure emulated links first")
 	s.BoolVar(&f.live, "live", false, "show the test as a full screen in the terminal; q leaves it, s stops the test")
-	s.DurationVar(&f.progress, "progress", 0, "`TIME` between lines of progress (default: one live line, or 1s without terminal)")
+	s.DurationVar(&f.progress, "progress", 0, "`TIME` between lines of progress (default: one live line; without terminal none)")
 	s.BoolVar(&f.noStore, "no-store", false, "do not keep this run")
 	s.BoolVar(&f.web, "web", false, "show the test in a browser, too: prints an address of this host, which lasts as long as the test")
 }
@@ -454,7 +454,7 @@ func verdict(c *cobra.Command, doc model.Document) error {
 			for _, f := range broken {
 				texts = append(texts, f.Text())
 			}
-			fmt.Fprintf(c.ErrOrStderr(), "pelt: limit failed: %s\n", strings.Join(texts, "; "))
+			say(c.ErrOrStderr(), "pelt: limit failed: "+strings.Join(texts, "; "))
 			return exitCode(exitLimit)
 		}
 	}

@@ -98,7 +98,7 @@ func exitFor(err error, stderr io.Writer) int {
 		return exitInterrupted
 	}
 	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' })
-	fmt.Fprintln(stderr, "pelt: "+strings.Join(lines, "; "))
+	say(stderr, "pelt: "+strings.Join(lines, "; "))
 	if isUsage(err) {
 		return exitUsage
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pelt/internal/outfile"
+	"pelt/render/plain"
 )
 
 // jsonFlag is the --json of commands that print text otherwise.
@@ -34,6 +36,16 @@ func writeTo(c *cobra.Command, path string, write func(io.Writer) error) error {
 		return write(c.OutOrStdout())
 	}
 	return outfile.Write(path, write)
+}
+
+// say prints a sentence. Of a terminal it is broken between words.
+func say(w io.Writer, text string) {
+	lines := []string{text}
+	if f, isFile := w.(*os.File); isFile && isTerminal(f) {
+		width, _, _ := terminal(f)
+		lines = plain.WrapWhole(text, "", "  ", width)
+	}
+	fmt.Fprintln(w, strings.Join(lines, "\n"))
 }
 
 func encodeJSON(w io.Writer, v any) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +22,7 @@ type screen struct {
 	full    bool  // begins as a full screen
 }
 
-// newScreen writes lines: one live line on a terminal, or one a second, or as often as was asked. A full screen takes
+// newScreen writes a line for each trial, and one live line on a terminal, or one as often as was asked. A full screen takes
 // their place where one is asked for and can be had, until its user leaves it; stop ends the run.
 func (f *commonFlags) newScreen(c *cobra.Command, stop func()) *screen {
 	every, full := f.progress, f.live
@@ -36,9 +35,6 @@ func (f *commonFlags) newScreen(c *cobra.Command, stop func()) *screen {
 		lines.Width, _, colour = terminal(out)
 	}
 	lines.Redraw = onTerminal && every == 0
-	if !lines.Redraw && every == 0 {
-		lines.Every = time.Second
-	}
 	if full && (!onTerminal || !isTerminal(os.Stdin)) {
 		full = false
 		s.Before = append(s.Before, "--live: standard input and standard error are no terminal, so lines tell of the test")

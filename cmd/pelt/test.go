@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -257,12 +256,7 @@ func parseLinks(flags *pflag.FlagSet) ([]model.Link, error) {
 
 // before is what to know about a plan before it runs.
 func before(p model.Plan) (notes []string) {
-	switch p.Command {
-	case "sweep":
-		trials, least := plan.SweepTime(p)
-		text := fmt.Sprintf("%d trials; their packets take at least %v to send", trials, least.Round(time.Second))
-		notes = append(notes, text)
-	case "cc":
+	if p.Command == plan.Control.Command {
 		for _, f := range finding.BeforeControls(&p) {
 			notes = append(notes, f.Text())
 		}

@@ -177,29 +177,19 @@ func (p Page) trial(n *live.Now, at time.Time) []string {
 	bar := strings.Repeat("█", full) + strings.Repeat("░", progress-full)
 	then := n.Elapsed(at) + ". "
 	rest, known := n.Left(at)
-	left := unit.FormatMoment(rounded(rest).Seconds())
+	left := unit.FormatEstimate(rest.Seconds())
 	switch more := n.Next.Trials - n.Next.Number; {
 	case !known:
-		then += "What this trial shows decides what follows."
 	case more > 0:
 		then += fmt.Sprintf("Then %d more; the run takes about %s longer.", more, left)
+	case n.Next.Trials == 0:
+		then += fmt.Sprintf("The search takes about %s longer.", left)
 	case n.Next.Trials > 1:
 		then += fmt.Sprintf("It is the last one; about %s left.", left)
 	default:
 		then += fmt.Sprintf("About %s left.", left)
 	}
 	return []string{p.paint(plain.Cut(name, p.Width), bold), bar + " " + then}
-}
-
-// rounded is an estimate without the digits that it does not deserve.
-func rounded(d time.Duration) time.Duration {
-	switch {
-	case d > 10*time.Minute:
-		return d.Round(time.Minute)
-	case d > time.Minute:
-		return d.Round(10 * time.Second)
-	}
-	return d
 }
 
 // rates draws what each flow sends and receives.

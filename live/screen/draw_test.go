@@ -48,7 +48,7 @@ func started(nodes ...string) live.Event {
 func lossy(flow string, nodes ...string) []live.Event {
 	first, last := nodes[0], nodes[len(nodes)-1]
 	next := func(number int) live.Event {
-		return live.Event{Next: &live.Next{Number: number, Trials: 12, Setting: "64 B, 100 kpps", MeasuredSeconds: 60}}
+		return live.Event{Next: &live.Next{Number: number, Trials: 12, Setting: "64 B, 100 kpps", MeasuredSeconds: 60, LeftSeconds: 700}}
 	}
 	trial := func(number int, state model.State, text string) live.Event {
 		return live.Event{Trial: &live.Trial{Number: number, Trials: 12, State: state, Text: text}}
@@ -57,7 +57,7 @@ func lossy(flow string, nodes ...string) []live.Event {
 		trial(1, model.Valid, "512 B, 30 kpps: sent 30.0 kpps, received 30.0 kpps, goodput 123 Mbit/s, lost 0 %"),
 		{Findings: &[]model.Finding{{Level: "answer", Text: "512 B, 30 kpps gets 123 Mbit/s through and loses 0 %."},
 			{Level: "doubt", Text: "It is early."}, {Level: "answer", Text: "No other setting was measured."}}},
-		{Note: "12 trials; their packets take at least 36s to send"}, next(2),
+		{Note: "the link at sender was measured first"}, next(2),
 		trial(2, model.Invalid, "64 B, 30 kpps: sent 29.0 kpps (invalid: the sender was starved of CPU: its thread ran 30 % of the time)"),
 		next(3)}
 	for i := range 40 {
@@ -89,7 +89,7 @@ var screens = map[string][]live.Event{
 		rate("send_pps", "a third flow of a long name", 5)),
 	"names": append(lossy(strings.Repeat("日本", 60), strings.Repeat("é", 90), "b\x1b[2J", "c\nd", strings.Repeat("long ", 40)),
 		live.Event{Note: strings.Repeat("x", 500)}, live.Event{Started: &live.Started{Command: strings.Repeat("c", 90), Target: "\x1b[31m"}}),
-	"unknown": {started("sender", "receiver"), {Next: &live.Next{Number: 3}}, rate("receive_pps", "up", 0)},
+	"unknown": {started("sender", "receiver"), {Next: &live.Next{Number: 3, LeftSeconds: 100}}, rate("receive_pps", "up", 0)},
 }
 
 func TestEveryLineFits(t *testing.T) {

@@ -73,7 +73,7 @@ func (f *feed) take(e live.Event) {
 func (f *feed) flush() error {
 	m := message{Events: f.wait[:min(len(f.wait), mostEvents)], Now: now{Verdict: plain.Glue(f.now.Answers()), Losses: f.now.Losses()}}
 	if left, ok := f.now.Left(f.now.Time); ok {
-		m.Now.Left = unit.FormatMoment(left.Seconds())
+		m.Now.Left = unit.FormatEstimate(left.Seconds())
 	}
 	if f.now.Next != nil {
 		status := f.now

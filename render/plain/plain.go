@@ -122,3 +122,13 @@ func Wrap(s, head, indent string, columns int) []string {
 	}
 	return lines
 }
+
+// WrapWhole is Wrap for text that is to be copied: where a word is longer than a line, nothing is broken or cut.
+func WrapWhole(s, head, indent string, columns int) []string {
+	for word := range strings.FieldsSeq(s) {
+		if Width(head)+Width(word) > columns || Width(indent)+Width(word) > columns {
+			return []string{head + Text(s)}
+		}
+	}
+	return Wrap(s, head, indent, columns)
+}

@@ -1,6 +1,9 @@
 package plain
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestText(t *testing.T) {
 	for in, want := range map[string]string{
@@ -47,5 +50,16 @@ func TestGlue(t *testing.T) {
 	}
 	if got := Spaces(want); got != in {
 		t.Errorf("Spaces(%q) = %q; want %q", want, got, in)
+	}
+}
+
+func TestWrapWhole(t *testing.T) {
+	for in, want := range map[string]string{
+		"one two three four":          "- one two|  three|  four",
+		"see /a/very/long/path there": "- see /a/very/long/path there",
+	} {
+		if got := strings.Join(WrapWhole(in, "- ", "  ", 9), "|"); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
 	}
 }

@@ -1,0 +1,102 @@
+package design
+
+import (
+	"math"
+	"slices"
+
+	"pelt/model"
+)
+
+// Rest is what is left of a run.
+type Rest struct {
+	Trials  int     // about so many if a search decides, else at most
+	Seconds float64 // that they send, all together
+	AtOnce  int     // trials of a mesh that run beside each other; else 1
+	Guess   bool    // a search decides how many follow
+	Open    bool    // some end when all is sent, and their time is not in Seconds
+}
+
+// Left estimates what is left of a run. Of a search it goes on as if the path lost packets above one rate only.
+func Left(p model.Plan, done []model.Result) (r Rest) {
+	d, err := New(p, nil)
+	if err != nil {
+		return Rest{AtOnce: 1}
+	}
+	r.AtOnce = 1
+	s, searches := d.(*search)
+	if !searches {
+		g := d.(*grid)
+		r.add(p, g, done)
+		if slices.ContainsFunc(p.Factors, func(f model.Factor) bool { return f.Knob == "pair" }) {
+			if r.AtOnce = max(1, len(p.Hosts)/2); p.AtOnce {
+				r.AtOnce = max(1, len(g.cells))
+			}
+			cycles := math.Ceil(float64(r.Trials) / float64(max(1, len(g.cells))))
+			r.Seconds = max(r.Seconds, (cycles-1)*p.EverySeconds*float64(r.AtOnce))
+		}
+		return r
+	}
+	r.Guess = true
+	r.add(p, s.grid, done)
+	made := endedOf(done)
+	for n := range s.times() {
+		for _, cell := range s.searched {
+			s.left(p, &r, s.replay(cell, n+1, done, made), done)
+		}
+	}
+	return r
+}
+
+// add counts the trials of a grid that are not made.
+func (r *Rest) add(p model.Plan, g *grid, done []model.Result) {
+	seconds := make([]float64, len(g.cells)) // of a trial of each cell
+	for i, c := range g.cells {
+		t, err := p.Trial(c, 0)
+		if err != nil {
+			continue
+		}
+		seconds[i] = t.Timing.WarmupSeconds + t.Timing.MeasureSeconds
+		for _, f := range t.Flows {
+			if _, paced := f.Rate.PPS(f.PayloadBytes); f.Bytes > 0 || f.Packets > 0 && !paced || f.Commands != nil {
+				seconds[i], r.Open = t.Timing.WarmupSeconds, true
+			}
+		}
+	}
+	for slot, made := range g.made(done) {
+		if !made {
+			r.Trials, r.Seconds = r.Trials+1, r.Seconds+seconds[slot%len(g.cells)]
+		}
+	}
+}
+
+// left adds the trials that a search is still to make, and the loads that follow it.
+func (s *search) left(p model.Plan, r *Rest, one replayed, done []model.Result) {
+	goal := s.question.Goals[0]
+	if len(one.seen) == 0 { // as far as its flood is known: much is lost
+		one.seen = []Observation{{Load: min(guessedFlood, one.most), Loss: 0.5, Flood: true}}
+	}
+	limit, _ := s.question.guess(goal, one.seen)
+	if b := s.question.bounds(goal, one.seen); b.Lower > limit {
+		limit = b.Lower
+	}
+	for !one.answered {
+		load, seconds, _, more := s.question.nextLoad(one.seen)
+		if !more {
+			break
+		}
+		o := Observation{Load: load, Seconds: seconds}
+		if load > limit {
+			o.Loss = 1 - limit/load*(1-goal.LossRatio)
+		}
+		one.seen = append(one.seen, o)
+		r.Trials, r.Seconds = r.Trials+1, r.Seconds+seconds+p.Timing.WarmupSeconds
+	}
+	loads := s.loads(one)
+	if len(loads) > 0 {
+		r.add(p, newGrid(s.design, loads, nil), done)
+	}
+}
+
+// guessedFlood is what a flood is taken to send before it did, in packets a second. How many trials a search takes
+// hardly depends on it.
+const guessedFlood = 1e6

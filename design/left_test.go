@@ -1,0 +1,47 @@
+package design
+
+import (
+	"testing"
+
+	"pelt/model"
+)
+
+// TestLeftOfASearch: what is left of a search shrinks to nothing, and is told well from its beginning on.
+func TestLeftOfASearch(t *testing.T) {
+	p := searchPlan(1, 64, 1472)
+	all := measured(t, p, limited(250e3, 1e6), nil, -1)
+	var took float64
+	for _, r := range all {
+		took += r.Flows[0].DurationS
+	}
+	last := Rest{}
+	for n := range len(all) + 1 {
+		rest := Left(p, all[:n])
+		if !rest.Guess || rest.AtOnce != 1 {
+			t.Fatalf("after %d trials: %+v", n, rest)
+		}
+		if off := rest.Trials - (len(all) - n); n == 0 && (off < -len(all)/3 || off > len(all)/3) {
+			t.Errorf("at first %d trials are left, of %d", rest.Trials, len(all))
+		}
+		if n > 0 && rest.Trials > last.Trials+3 {
+			t.Errorf("after %d trials %d are left, and %d before", n, rest.Trials, last.Trials)
+		}
+		last = rest
+	}
+	if first := Left(p, nil).Seconds; last.Trials != 0 || last.Seconds != 0 || first < took/2 || first > 2*took {
+		t.Errorf("at the end %+v is left; at first %g s were, and it took %g s", last, first, took)
+	}
+}
+
+func TestLeftOfAGrid(t *testing.T) {
+	p := planOf([]model.Factor{numbers("payload_bytes", 64, 512)}, model.Design{Repeats: 3})
+	each := p.Timing.WarmupSeconds + p.Timing.MeasureSeconds
+	done := []model.Result{{Cell: model.Cell{"payload_bytes": model.Number(64)}, State: model.Valid}}
+	if got, want := Left(p, done), (Rest{Trials: 5, Seconds: 5 * each, AtOnce: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	p.Flows[0].Packets = 1000
+	if got := Left(p, nil); !got.Open || got.Trials != 6 {
+		t.Errorf("of trials that end when all is sent: %+v", got)
+	}
+}

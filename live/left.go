@@ -1,0 +1,70 @@
+package live
+
+import (
+	"fmt"
+	"time"
+
+	"pelt/design"
+	"pelt/model"
+	"pelt/unit"
+)
+
+// left estimates how long the rest of a run takes.
+type left struct {
+	design.Rest
+	began  time.Time // the first trial of this command
+	ended  int       // trials
+	sent   float64   // seconds that these were to send
+	beside float64   // seconds that each needs besides
+}
+
+// usualBeside is how many seconds a trial needs besides sending, before one has ended: its ends meet, packets arrive late.
+const usualBeside = 1
+
+// text says how long the whole run takes; "" if nothing is left.
+func (l *left) text(p model.Plan) string {
+	how, trials := "about", fmt.Sprintf("%d trials", l.Trials)
+	switch {
+	case l.Trials == 0:
+		return ""
+	case l.Guess:
+		trials = fmt.Sprintf("a search of some %d trials", l.Trials)
+	case p.Design.MostRepeats > p.Design.Repeats:
+		how, trials = "up to", "at most "+trials
+	case l.Open:
+		how = "at least"
+	}
+	text := how + " " + unit.FormatEstimate(l.seconds())
+	if l.Trials == 1 {
+		return text
+	}
+	return text + ": " + trials
+}
+
+// begin is called when a trial begins.
+func (l *left) begin(d *model.Document) {
+	if l.began.IsZero() {
+		l.began = time.Now()
+	}
+	if l.Guess {
+		l.Rest = design.Left(d.Plan, d.Results)
+	}
+	if l.ended > 0 {
+		l.beside = max(time.Since(l.began).Seconds()*float64(l.AtOnce)-l.sent, 0) / float64(l.ended)
+	}
+}
+
+// end is called when a trial has ended. One of a grid is taken for an average one: all take turns.
+func (l *left) end(p model.Plan, r *model.Result) {
+	each := l.Seconds / float64(max(l.Trials, 1))
+	if !l.Guess {
+		l.Trials, l.Seconds = max(l.Trials-1, 0), l.Seconds-each
+	} else if t, err := p.Trial(r.Cell, r.Repeat); err == nil {
+		each = t.Timing.WarmupSeconds + t.Timing.MeasureSeconds
+	}
+	l.ended, l.sent = l.ended+1, l.sent+each
+}
+
+func (l *left) seconds() float64 {
+	return (l.Seconds + float64(l.Trials)*l.beside) / float64(max(l.AtOnce, 1))
+}
