@@ -173,10 +173,14 @@ func observe(t *model.Result, flood bool) Observation {
 			}
 		}
 		for _, l := range f.Ledger.Pacing {
-			if l.Cause == model.PacingLate {
-				late += float64(l.Packets)
-			} else if !flood {
-				intended, lost, atEnds = intended+float64(l.Packets), lost+float64(l.Packets), atEnds+float64(l.Packets)
+			switch n := float64(l.Packets); {
+			case l.Cause == model.PacingLate:
+				late += n
+			case flood:
+			case l.Cause == model.PacingQuiet:
+				intended, lost = intended+n, lost+n
+			default:
+				intended, lost, atEnds = intended+n, lost+n, atEnds+n
 			}
 		}
 	}

@@ -41,6 +41,7 @@ func (r *Report) Clamp(t model.Timing) {
 		clampTCP(s.TCP, min(len(s.Streams), model.MaxStreams))
 		clampConnections(s.Connections, steps)
 		s.Refused, s.Errnos = atMost(s.Refused, len(s.Streams)), atMost(s.Errnos, maxErrnos)
+		s.Silent = min(max(s.Silent, 0), len(s.Streams))
 		if len(s.Unsent) > maxErrnos {
 			s.Unsent = nil
 		}

@@ -118,6 +118,8 @@ type SendReport struct {
 	BurstMax      int                `json:"burst_max"`
 	Late          uint64             `json:"late,omitempty"`         // slots given up because the sender came too late
 	Held          uint64             `json:"held,omitempty"`         // slots given up while the socket or the interface took no packet
+	Silent        int                `json:"silent,omitempty"`       // streams that it ended, as the receiver had not answered for ConsentLasts
+	SlotsSilent   uint64             `json:"slots_silent,omitempty"` // slots that these had left
 	HeldNanos     int64              `json:"held_ns,omitempty"`      // time a thread waited for the socket to take packets: the longest of the streams
 	BufferBytes   int                `json:"buffer_bytes,omitempty"` // send buffer granted to each socket; 0 unknown
 	Lateness      *model.Percentiles `json:"lateness,omitempty"`     // of each packet against its own due time, ns; paced flows only

@@ -26,6 +26,8 @@ type Snapshot struct {
 	// Heard counts what came from the peer, warm-up included. Only that it grows has a
 	// meaning: the peer lives.
 	Heard uint64
+	// Silent counts streams that a sender ended, because the receiver no longer consented.
+	Silent int
 }
 
 // Transport carries the packets of one end: through sockets, or as XDP frames. An End

@@ -1,108 +1,111 @@
 package engine
 
 import (
-	"cmp"
 	"crypto/hmac"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"math/rand/v2"
-	"slices"
+	"sync/atomic"
 	"time"
 )
 
-// ConsentLasts is how long a sender goes on after the last check that its receiver got and answered.
-const ConsentLasts = 5 * time.Second
+// ConsentLasts is how long a sender sends on a stream after it sent the newest check that the receiver answered.
+const ConsentLasts = 30 * time.Second
 
-// ErrLapsed is what a sender ends with whose consent ran out before its keeper could stop it.
-var ErrLapsed = errors.New("this host was too busy to hear from the receiver in time: its consent is gone (RFC 7675)")
+// checkRates are how often a stream is checked, by the time since the last answer.
+var checkRates = []struct{ silent, every int64 }{
+	{0, int64(time.Second / 4)},
+	{int64(time.Second), int64(time.Second / 16)},
+	{int64(4 * time.Second), int64(time.Second / 64)},
+}
 
-const (
-	checkEvery = int64(250 * time.Millisecond) // and half of it, and so on, for each such time without an answer
-	leastPPS   = 20                            // of unanswered checks, at the most, however slow a stream is
-	mostPPS    = 4000                          // ... and however fast
-	checkShare = 4                             // ... else one for so many packets of the stream
-	hearEvery  = int64(50 * time.Millisecond)  // while an answer may come
-	checkStep  = int64(time.Millisecond)       // checks closer than this are due together
-	checkLate  = int64(20 * time.Millisecond)  // a thread may be this late, on a busy host, and send all checks that were due
-	keeperLate = int64(time.Second)            // and no later, or it is not the receiver who was silent
-)
+const leastCheckGap = int64(time.Second / 6400) // between two checks of this process
 
-// ConsentKeeper asks a sender's receiver over each 5-tuple whether it still consents: RFC 7675,
-// with 5 s in place of 30. Each check has an id that nobody can guess, which only who got the
-// check can answer, and only with the flow's key. Consent lasts from when the check was sent, so an
-// answer that is held back or repeated wins no time. Once it is gone nothing brings it back.
+// keptStreams counts the streams that all keepers of this process check.
+var keptStreams atomic.Int64
+
+// ConsentKeeper asks a sender's receiver over each 5-tuple whether it still consents: RFC 7675. Each check has an
+// id that nobody can guess. Only who got the check can answer it, and only with the flow's key. Consent lasts from
+// when the check was sent, so an answer that is held back or repeated wins no time. Lost consent never comes back.
 //
-// A path that loses nearly all packets loses checks, too. Checks come the faster the longer there is no
-// answer, but stay a small share of the stream: one of 1000 has to come through in 5 s.
+// A path may lose 99 % of the checks, or delay them by 25 s in a queue: checks come faster while no answer does.
 //
-// It is for one goroutine. Times are in ns of any clock that is never set.
+// A keeper is for one goroutine. Times are in ns of any clock that is never set.
 type ConsentKeeper struct {
 	order   Order
 	secret  nonce // makes the ids
 	sent    uint64
-	fastest int64 // ns between checks of a stream
 	streams []keptStream
-	looked  int64 // when Lost was asked last
-	gone    error
 }
 
 type keptStream struct {
-	since int64 // when the newest check was sent that was answered
-	asked int64 // when the last check was due
-	pause int64 // after that one, if it is answered
+	since int64 // when the newest answered check was sent
+	heard int64 // when its answer was read
+	next  int64 // when the next check is due
+	over  bool  // it is no longer checked
 }
 
-// NewConsentKeeper begins when a sender does, with the consent that Connect got.
+// NewConsentKeeper begins when a sender does, with the consent that Connect got. Its caller must Close it.
 func NewConsentKeeper(o Order, now int64) *ConsentKeeper {
-	most := float64(mostPPS)
-	if pps, paced := o.Flow.Rate.PPS(o.Flow.PayloadBytes); paced {
-		most = max(min(pps/float64(checkShare*o.Flow.Streams), most), leastPPS)
-	}
-	k := &ConsentKeeper{order: o, secret: newNonce(), fastest: int64(1e9 / most), looked: now}
+	k := &ConsentKeeper{order: o, secret: newNonce()}
+	keptStreams.Add(int64(o.Flow.Streams))
 	for range o.Flow.Streams {
-		k.streams = append(k.streams, keptStream{since: now, asked: now, pause: checkEvery})
+		k.streams = append(k.streams, keptStream{since: now, heard: now, next: now + checkGap(0)})
 	}
 	return k
 }
 
-// Ask returns a check to send over a stream; due is false if it is not time for one. Several
-// may be due.
-func (k *ConsentKeeper) Ask(stream int, now int64) (check ConsentMessage, due bool) {
-	s := &k.streams[stream]
-	gap := k.gap(s, now)
-	if now-s.asked < gap {
-		return check, false
+// Close ends the checks of all streams.
+func (k *ConsentKeeper) Close() {
+	for i := range k.streams {
+		k.End(i)
 	}
-	s.asked = max(s.asked+gap, now-checkLate)
-	s.pause = checkEvery*4/5 + rand.Int64N(checkEvery*2/5) // so that hosts do not ask in step
+}
+
+// End ends the checks of a stream: it sends no more.
+func (k *ConsentKeeper) End(stream int) {
+	if s := &k.streams[stream]; !s.over {
+		s.over = true
+		keptStreams.Add(-1)
+	}
+}
+
+// checkGap returns the time until the next check. It varies by a fifth, so that hosts do not ask in step.
+func checkGap(silent int64) (gap int64) {
+	for _, r := range checkRates {
+		if silent >= r.silent {
+			gap = r.every
+		}
+	}
+	gap = max(gap, leastCheckGap*keptStreams.Load())
+	return gap*4/5 + rand.Int64N(gap*2/5)
+}
+
+// Due reports whether it is time to check a stream: to hear what came, to ask Lost, and to send what Ask returns.
+func (k *ConsentKeeper) Due(stream int, now int64) bool {
+	return !k.streams[stream].over && now >= k.streams[stream].next
+}
+
+// Ask returns a check to send over a stream.
+func (k *ConsentKeeper) Ask(stream int, now int64) ConsentMessage {
+	s := &k.streams[stream]
+	s.next = min(now+checkGap(now-s.heard), s.since+int64(ConsentLasts))
 	k.sent++
 	m := consentFields{StreamKey: k.order.StreamKey(stream), kind: ask}
 	binary.BigEndian.PutUint64(m.dialer[:], uint64(now))
 	binary.BigEndian.PutUint64(m.dialer[8:], k.sent)
 	m.listener = k.id(stream, m.dialer)
-	return m.message(), true
+	return m.message()
 }
 
-// gap is the time between the last check of a stream and the next.
-func (k *ConsentKeeper) gap(s *keptStream, now int64) int64 {
-	unanswered := now - s.since - s.pause
-	if unanswered < 0 {
-		return s.pause
-	}
-	return max(checkEvery>>(unanswered/checkEvery), k.fastest)
-}
-
-// Wait is how long there is nothing to hear or to ask.
+// Wait is how long no stream is due.
 func (k *ConsentKeeper) Wait(now int64) time.Duration {
-	wait := checkEvery
-	for i := range k.streams {
-		s := &k.streams[i]
-		if wait = min(wait, s.asked+k.gap(s, now)-now); k.Awaits(i) {
-			wait = min(wait, hearEvery)
+	wait := int64(time.Second)
+	for _, s := range k.streams {
+		if !s.over {
+			wait = min(wait, s.next-now)
 		}
 	}
-	return time.Duration(max(wait, checkStep))
+	return time.Duration(max(wait, 0))
 }
 
 // id is the part of a check that nobody can guess.
@@ -110,44 +113,28 @@ func (k *ConsentKeeper) id(stream int, when nonce) nonce {
 	return sign(k.secret[:], append(when[:], byte(stream)))
 }
 
-// Hear takes what came over a stream.
-func (k *ConsentKeeper) Hear(stream int, b []byte) {
+// Hear takes what came over a stream. renewed reports whether it prolongs the consent.
+func (k *ConsentKeeper) Hear(stream int, b []byte, now int64) (renewed bool) {
 	m, ok := k.order.StreamKey(stream).read(b)
 	if id := k.id(stream, m.dialer); !ok || m.kind != agree || !hmac.Equal(m.listener[:], id[:]) {
-		return
+		return false
 	}
+	s, sent := &k.streams[stream], int64(binary.BigEndian.Uint64(m.dialer[:]))
+	if sent <= s.since {
+		return false
+	}
+	s.since, s.heard = sent, now
+	return true
+}
+
+// Lost reports whether a stream has just lost its consent: the sender must end it.
+func (k *ConsentKeeper) Lost(stream int, now int64) bool {
 	s := &k.streams[stream]
-	s.since = max(s.since, int64(binary.BigEndian.Uint64(m.dialer[:])))
-}
-
-// Awaits reports whether a stream has a check without an answer.
-func (k *ConsentKeeper) Awaits(stream int) bool {
-	return k.streams[stream].asked > k.streams[stream].since
-}
-
-// Until is when the consent runs out that there is on every stream. Who sends must not send from then on, also while
-// its keeper gets no core to run on.
-func (k *ConsentKeeper) Until() int64 {
-	first := slices.MinFunc(k.streams, func(a, b keptStream) int { return cmp.Compare(a.since, b.since) })
-	return first.since + int64(ConsentLasts)
-}
-
-// Lost says why the sender must end, nil while there is consent on every stream.
-func (k *ConsentKeeper) Lost(now int64) error {
-	late := now - k.looked
-	k.looked = now
-	for i, s := range k.streams {
-		switch {
-		case k.gone != nil || now-s.since < int64(ConsentLasts):
-		case late > keeperLate:
-			k.gone = fmt.Errorf("this host was too busy to ask the receiver for %.1f s: its consent is gone (RFC 7675)",
-				float64(late)/1e9)
-		default:
-			k.gone = fmt.Errorf("the receiver did not answer for %v on stream %d: its consent is gone (RFC 7675)",
-				ConsentLasts, i)
-		}
+	if s.over || now-s.since < int64(ConsentLasts) {
+		return false
 	}
-	return k.gone
+	k.End(stream)
+	return true
 }
 
 // Agree answers a check; ok is false if b is none of this stream.

@@ -270,3 +270,22 @@ func TestHeldByTheSendersQueue(t *testing.T) {
 		}
 	}
 }
+
+// Receivers that did not answer are named, of many the first three, and each once.
+func TestSilentReceivers(t *testing.T) {
+	d := made{pps: 300e3, bits: 1e9, sender: 400e3, sizes: []int{200}, repeats: 2}.doc()
+	for i := range d.Results {
+		f := &d.Results[i].Flows[0]
+		f.Silent = []model.Silence{{Node: "receiver-49", Streams: 1, Of: 1, AfterS: 30}, {Node: "h3", Streams: 1, Of: 1, AfterS: 30},
+			{Node: "receiver", Streams: 2, Of: 8, AfterS: 30}, {Node: "receiver-7", Streams: 1, Of: 1, AfterS: 30}, {Node: "receiver-8", Streams: 1, Of: 1, AfterS: 30}}
+	}
+	want := []string{
+		"Receiver 49 did not answer for 30 s; the test stopped sending to it.",
+		"h3 did not answer for 30 s; the test stopped sending to it.",
+		"The receiver did not answer for 30 s on 2 of 8 streams; the test stopped sending on them.",
+		"The test stopped sending to 2 more receivers.",
+	}
+	if got := texts(Silent(table.Rows(d))); !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+}

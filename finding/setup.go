@@ -249,6 +249,38 @@ func Held(rows []table.Row) []Finding {
 	return out
 }
 
+// Silent says to which receivers valid trials stopped sending, because these did not answer.
+func Silent(rows []table.Row) (out []Finding) {
+	told := map[string]bool{}
+	for _, r := range Usable(rows) {
+		for _, s := range r.Flow.Silent {
+			if f := Silence(s); !told[f.Text()] {
+				told[f.Text()] = true
+				out = append(out, f)
+			}
+		}
+	}
+	if more := len(out) - mostPlaces; more > 0 {
+		out = append(out[:mostPlaces], say("receiver.silent-more", Doubt).number("receivers_count", "", float64(more)))
+	}
+	return out
+}
+
+// Silence says that a test stopped sending to a receiver that did not answer.
+func Silence(s model.Silence) Finding {
+	who := "The " + s.Node
+	if n, one := strings.CutPrefix(s.Node, model.Receiver+"-"); one {
+		who = "Receiver " + n
+	} else if s.Node != model.Receiver && s.Node != model.Sender {
+		who = s.Node
+	}
+	f := say("receiver.silent", Doubt).word("who", who).number("silent_s", "", s.AfterS)
+	if s.Streams < s.Of {
+		f = f.number("streams_count", "silent", float64(s.Streams)).number("streams_count", "", float64(s.Of))
+	}
+	return f
+}
+
 func Recorded(rows []table.Row) []Finding {
 	var files []string
 	var packets, bytes, dropped float64

@@ -422,15 +422,18 @@ var sentences = map[string]string{
 	"lab.cores":    `All nodes of a lab share one machine, so a limit in packets per second may be that machine's.`,
 	"engine.frames": `Frames pass the packet filters, queues and socket buffers of {where}; --engine udp tests them, ` +
 		`too.`,
-	"engine.mixed":  `Compare rates of one engine only: frames (xdp) pass packet filters, queues and socket buffers.`,
-	"link.off":      `The emulated link {from} to {to} is not what was asked: {off}.`,
-	"pacing.held":   `{cause}: it held back {held_ratio} of the schedule.`,
-	"path.twice":    `Packets arrived twice: {duplicate_ratio:worst}{where}.`,
-	"path.disorder": `Packets arrived out of order: {reordered_ratio:worst}{where}.`,
-	"ledger.broken": `Counters contradict each other in {flows_count} flow{flows_count /s}, first: {where}.`,
-	"setup.command": `Command: {command}`,
-	"setup.engine":  `Engine {engine}[ for {sizes}][: {why}].`,
-	"setup.link":    `Emulated link {link}.`,
+	"engine.mixed": `Compare rates of one engine only: frames (xdp) pass packet filters, queues and socket buffers.`,
+	"link.off":     `The emulated link {from} to {to} is not what was asked: {off}.`,
+	"pacing.held":  `{cause}: it held back {held_ratio} of the schedule.`,
+	"receiver.silent": `{who} did not answer for {silent_s moment}[ on {streams_count:silent} of {streams_count} streams]; ` +
+		`the test stopped sending [{streams_count:silent ?}on them|to it].`,
+	"receiver.silent-more": `The test stopped sending to {receivers_count # more receiver/# more receivers}.`,
+	"path.twice":           `Packets arrived twice: {duplicate_ratio:worst}{where}.`,
+	"path.disorder":        `Packets arrived out of order: {reordered_ratio:worst}{where}.`,
+	"ledger.broken":        `Counters contradict each other in {flows_count} flow{flows_count /s}, first: {where}.`,
+	"setup.command":        `Command: {command}`,
+	"setup.engine":         `Engine {engine}[ for {sizes}][: {why}].`,
+	"setup.link":           `Emulated link {link}.`,
 	"setup.calibrated": `Measured before the test, {way}: [loss {loss_ratio:best range}, expected ` +
 		`{loss_ratio:best-expected}; ][delay {delay_s:best range}, expected {delay_s:best-expected}; ][rate ` +
 		`{rate_bps:best range}, expected {rate_bps:best-expected}; ][not measured: {unmeasured}]`,

@@ -142,6 +142,7 @@ type Progress struct {
 	Bytes   uint64  // payload
 	Reach   uint64  // of a receiver that knows: packets that were sent, by what came; 0 unknown
 	AtS     float64 // since the measured part began, by the end's clock; below 0 in the warm-up
+	Silent  int     // of a sender: streams that it ended, as the receiver had not answered for engine.ConsentLasts
 }
 
 // FlowOutcome is both ends' account of one flow. An end that was lost left nil.

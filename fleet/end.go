@@ -57,5 +57,5 @@ func (e *sessionEnd) hears() bool {
 
 func (e *sessionEnd) sample() sample {
 	n := e.end.Snapshot()
-	return sample{End: e.order.End, Packets: n.Packets, Bytes: n.Bytes, Reach: n.Reach}
+	return sample{End: e.order.End, Packets: n.Packets, Bytes: n.Bytes, Reach: n.Reach, Silent: n.Silent}
 }

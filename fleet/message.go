@@ -288,7 +288,8 @@ type sample struct {
 	End     int    `json:"end"`
 	Packets uint64 `json:"packets"`
 	Bytes   uint64 `json:"bytes"`
-	Reach   uint64 `json:"reach,omitempty"` // of a receiver: what is known to have been sent, by what came
+	Reach   uint64 `json:"reach,omitempty"`  // of a receiver: what is known to have been sent, by what came
+	Silent  int    `json:"silent,omitempty"` // of a sender: streams that it ended, as the receiver did not answer
 	// AtS is when, since the measured part began on that host; below 0 in the warm-up.
 	AtS float64 `json:"at_s"`
 }

@@ -163,7 +163,7 @@ func (t *trial) takeSample(p *party, s sample, live bool) bool {
 		return false
 	}
 	t.sample(Progress{Flow: e.Order.Flow.Name, Role: e.Order.Role, Agent: p.info.ID, Live: live,
-		Packets: s.Packets, Bytes: s.Bytes, Reach: s.Reach, AtS: s.AtS})
+		Packets: s.Packets, Bytes: s.Bytes, Reach: s.Reach, AtS: s.AtS, Silent: min(max(s.Silent, 0), e.Order.Flow.Streams)})
 	return true
 }
 

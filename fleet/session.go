@@ -221,9 +221,12 @@ func (s *session) connect(ctx context.Context, _ sessionOrder) (tuplesAnswer, er
 	if err := s.advance(verbConnect); err != nil {
 		return answer, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	err := each(s.opened(), func(e *sessionEnd) error {
 		streams, err := e.end.Connect(ctx)
 		if err != nil {
+			cancel() // the other ends need not wait
 			return fmt.Errorf("%s: %w", e.name(), err)
 		}
 		if err := s.agent.allowsCallers(s, streams); err != nil {

@@ -56,7 +56,7 @@ func (b *book) endChecks(c *checks, lines []model.Line) {
 		c.law("attempted", in.Attempted == plus(in.Accepted, refused), "%v attempted = %v accepted + %v refused by the kernel", in.Attempted, in.Accepted, refused)
 	}
 	c.law("received", in.Received <= in.Attempted, "%v received, at most the %v attempted", in.Received, in.Attempted)
-	givenUp := plus(in.SlotsLate, in.SlotsHeld)
+	givenUp := plus(plus(in.SlotsLate, in.SlotsHeld), in.SlotsQuiet)
 	c.law("planned", plus(in.Attempted, givenUp) <= in.Planned || in.Planned == 0,
 		"%v attempted + %v given up, at most the %v planned", in.Attempted, givenUp, in.Planned)
 	if in.MissingKnown {

@@ -10,6 +10,7 @@ type Input struct {
 	Planned    uint64
 	SlotsLate  uint64  // of them, given up because the sender came too late
 	SlotsHeld  uint64  // of them, given up while the sender's socket or interface took no packet
+	SlotsQuiet uint64  // of them, left when the sender ended streams whose receiver did not answer
 	HeldS      float64 // the sender waited so long for its socket
 	SendBuffer int     // bytes of send buffer granted to each socket; 0 unknown
 	Attempted  uint64

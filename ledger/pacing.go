@@ -23,6 +23,9 @@ func (b *book) pacing() (lines []model.PacingLine) {
 		}
 		lines = append(lines, line)
 	}
+	if n := b.in.SlotsQuiet; n > 0 {
+		lines = append(lines, model.PacingLine{Cause: model.PacingQuiet, Host: b.in.Sender, Packets: n})
+	}
 	return lines
 }
 

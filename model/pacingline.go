@@ -11,6 +11,7 @@ import (
 const (
 	PacingLate         = "late"         // the sender came too late
 	PacingBackpressure = "backpressure" // its socket or interface took no packet
+	PacingQuiet        = "no-answer"    // the receiver had not answered for too long
 )
 
 // PacingLine is one cause for packets that were planned and not attempted, or for a flood that had to wait: then no
@@ -30,6 +31,8 @@ func (l PacingLine) String() string {
 	switch {
 	case l.Cause == PacingLate:
 		return "late: the sender gave them up"
+	case l.Cause == PacingQuiet:
+		return "not sent: the receiver no longer answered"
 	case l.Cause == PacingBackpressure && l.Queue != nil:
 		return "backpressure: " + l.Queue.String()
 	case l.Cause == PacingBackpressure && l.BufferBytes > 0:

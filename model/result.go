@@ -175,6 +175,14 @@ type ReceiverShare struct {
 	GoodputBPS float64 `json:"goodput_bps"`
 }
 
+// Silence says that a receiver did not answer a sender for so long that the sender ended streams to it.
+type Silence struct {
+	Node    string  `json:"node"`
+	Streams int     `json:"streams"` // that ended
+	Of      int     `json:"of"`      // streams to that receiver
+	AfterS  float64 `json:"after_s"` // without an answer
+}
+
 // FlowResult is one flow of one trial. Packets are UDP datagrams; for TCP they are data segments as the sender's
 // TCP counted them, and lost ones are those it sent again.
 type FlowResult struct {
@@ -192,6 +200,7 @@ type FlowResult struct {
 	// Receivers are each receiver's share of a flow to many, whose figures are
 	// sums; the ledger's hosts are then "receivers" and the links "links to receivers".
 	Receivers []ReceiverShare `json:"receivers,omitempty"`
+	Silent    []Silence       `json:"silent,omitempty"` // what these streams had left is planned, not attempted
 
 	Attempted  uint64 `json:"attempted_packets"`
 	Accepted   uint64 `json:"accepted_packets"` // the kernel took them

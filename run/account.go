@@ -263,6 +263,9 @@ func addSend(r *model.FlowResult, s engine.SendReport) {
 	r.Planned, r.Attempted, r.Accepted = s.Planned, s.Attempted, s.Accepted
 	r.SendGap, r.GapCounts, r.SendLate, r.BurstMax, r.SendErrors = s.Gap, s.GapCounts, s.Lateness, s.BurstMax,
 		s.Errors
+	if s.Silent > 0 {
+		r.Silent = []model.Silence{silence(r.To, s.Silent, len(s.Streams))}
+	}
 	if s.DurationNanos > 0 {
 		r.DurationS = float64(s.DurationNanos) / 1e9
 	}
@@ -270,6 +273,10 @@ func addSend(r *model.FlowResult, s engine.SendReport) {
 		r.SendPPS = float64(s.Attempted) / r.DurationS
 		r.SendGoodputBPS = r.SendPPS * 8 * float64(r.PayloadBytes)
 	}
+}
+
+func silence(node string, streams, of int) model.Silence {
+	return model.Silence{Node: node, Streams: streams, Of: of, AfterS: engine.ConsentLasts.Seconds()}
 }
 
 func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
@@ -301,7 +308,7 @@ func balance(r model.FlowResult, f model.Flow, sent engine.Report, in engine.Rec
 		Segments: inBuffers(f),
 		Streams:  s.Streams, Refused: s.Refused, Errnos: s.Errnos, Retried: s.Retried, WarmupSent: s.WarmupSent,
 		PerStep:   s.PerStep,
-		SlotsLate: s.Late, SlotsHeld: s.Held, HeldS: float64(s.HeldNanos) / 1e9, SendBuffer: max(s.BufferBytes, 0),
+		SlotsLate: s.Late, SlotsHeld: s.Held, SlotsQuiet: s.SlotsSilent, HeldS: float64(s.HeldNanos) / 1e9, SendBuffer: max(s.BufferBytes, 0),
 		Unsent: s.Unsent, Cable: s.Cable, PastSockets: sent.Engine == "xdp",
 		WarmupReceived: in.WarmupReceived,
 		Received:       in.Tally.Received, Late: in.Tally.Late, WrongLength: in.Tally.WrongLength,

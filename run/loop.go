@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
 	"pelt/design"
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/store"
@@ -161,7 +163,13 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	if r.Live || lasting(r.doc.Plan) {
 		now = newSoFar(t, placed, watch, started)
 	}
+	silent := map[string]int{} // streams by flow
 	outcome, err := r.site.controller.RunTrial(ctx, placed, func(p fleet.Progress) {
+		if p.Silent > silent[p.Flow] {
+			silent[p.Flow] = p.Silent
+			f := placed.Flows[slices.IndexFunc(placed.Flows, func(f fleet.PlacedFlow) bool { return f.Flow.Name == p.Flow })].Flow
+			r.event(Event{Note: finding.Silence(silence(f.To, p.Silent, f.Streams)).Text()})
+		}
 		switch {
 		case p.Cores != nil:
 			r.event(Event{Cores: &Cores{number, r.site.hostOf(p.Agent), p.AtS, p.Cores}})

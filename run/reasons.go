@@ -46,6 +46,13 @@ func shortfall(f model.FlowResult, e effort, asked model.Flow, ordered model.Tim
 	reason := func(code string, numbers map[string]float64) model.Reasons {
 		return model.Reasons{{Code: code, Flow: f.Name, Node: f.From, Numbers: numbers}}
 	}
+	open := f.Streams * max(len(f.Receivers), 1)
+	for _, s := range f.Silent {
+		if open -= s.Streams; open == 0 {
+			return model.Reasons{{Code: model.ReceiverSilent, Flow: f.Name, Node: f.To,
+				Numbers: map[string]float64{"silent_s": s.AfterS}}}
+		}
+	}
 	// Not every system counts TCP's segments; its sockets' bytes tell then.
 	if f.Attempted == 0 && (f.TCP == nil || f.TCP.SentBytes == 0) {
 		return reason(model.NothingSent, nil)
@@ -237,7 +244,7 @@ func impossible(f model.Flow, t model.Timing, o fleet.FlowOutcome) model.Reasons
 	case s.Accepted > s.Attempted || sum != s.Attempted || len(s.Streams) != f.Streams:
 		return wrong("sender sum", map[string]float64{"attempted_packets": attempted,
 			"accepted_packets": float64(s.Accepted), "streams_packets": float64(sum)})
-	case s.Late > s.Planned || s.Held > s.Planned-s.Late || s.HeldNanos < 0:
+	case s.Late > s.Planned || s.Held > s.Planned-s.Late || s.SlotsSilent > s.Planned-s.Late-s.Held || s.HeldNanos < 0:
 		return wrong("sender schedule", map[string]float64{"planned_packets": float64(s.Planned),
 			"late_packets": float64(s.Late), "held_packets": float64(s.Held)})
 	case span < 0 || span > longest+(t.WarmupSeconds+t.DrainSeconds)*1e9:

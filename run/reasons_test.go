@@ -22,6 +22,17 @@ func TestShortfall(t *testing.T) {
 	second := model.Timing{MeasureSeconds: 1}
 	stalled := flowThat(0, 0)
 	stalled.DurationS = 0.5
+	silent := func(streams, of, receivers int) model.FlowResult {
+		f := flowThat(0, 0)
+		f.Streams, f.DurationS, f.Receivers = of, 0.5, make([]model.ReceiverShare, receivers)
+		for range max(receivers, 1) {
+			f.Silent = append(f.Silent, silence("receiver", streams, of))
+		}
+		if streams < of {
+			f.DurationS = 1
+		}
+		return f
+	}
 	for _, c := range []struct {
 		name   string
 		flow   model.FlowResult
@@ -40,6 +51,9 @@ func TestShortfall(t *testing.T) {
 			model.Flow{Protocol: model.TCP}, ""},
 		{"unpaced", flowThat(0, 0), effort{}, unpaced, ""},
 		{"stalled", stalled, effort{}, unpaced, model.SenderStalled},
+		{"no receiver answered", silent(1, 1, 0), effort{}, paced, model.ReceiverSilent},
+		{"none of many receivers answered", silent(2, 2, 3), effort{}, paced, model.ReceiverSilent},
+		{"a receiver did not answer on one of its streams", silent(1, 2, 0), effort{}, paced, ""},
 		{"its interface refused five percent", flowThat(0, 0), effort{refused: 50}, paced, ""},
 		{"its interface refused more", flowThat(0, 0), effort{refused: 51}, paced, model.InterfaceRefused},
 		{"its interface refused most of a flood", flowThat(0, 0), effort{refused: 900}, unpaced, ""},
@@ -198,15 +212,16 @@ func TestDisturbedTrials(t *testing.T) {
 // transferDoubt back is valid, and the packets that were not attempted are no loss.
 func TestLateAndHeldSenders(t *testing.T) {
 	for _, c := range []struct {
-		name       string
-		late, held uint64
-		want       model.State
-	}{{"late", 600, 0, model.Invalid}, {"held", 0, 600, model.Valid}} {
+		name             string
+		late, held, left uint64
+		want             model.State
+	}{{"late", 600, 0, 0, model.Invalid}, {"held", 0, 600, 0, model.Valid}, {"not answered", 0, 0, 600, model.Valid}} {
 		trial, placed, out := honest()
 		trial.Flows[0].Rate = mustRate(t, "1600pps")
 		placed.Flows[0].Flow.Rate = trial.Flows[0].Rate
 		s := out.Flows[0].Send.Send
-		s.Planned, s.Late, s.Held, s.HeldNanos = s.Attempted+600, c.late, c.held, 2e8
+		s.Planned, s.Late, s.Held, s.HeldNanos = s.Attempted+600, c.late, c.held, int64(c.held)*1e6
+		s.SlotsSilent = c.left
 		s.LateTime = &engine.LateTime{Nanos: 1e9, WaitNanos: 9e8}
 		r := account(trial, placed, out, path{})
 		f := r.Flows[0]

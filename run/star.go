@@ -145,6 +145,7 @@ func packets(f *model.FlowResult) []*uint64 {
 func joinFlows(list []model.FlowResult) model.FlowResult {
 	sum := list[0]
 	for _, f := range list[1:] {
+		sum.Silent = append(slices.Clip(sum.Silent), f.Silent...)
 		sum.DurationS, sum.BurstMax = max(sum.DurationS, f.DurationS), max(sum.BurstMax, f.BurstMax)
 		for i, n := range packets(&sum) {
 			*n += *packets(&f)[i]

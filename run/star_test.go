@@ -23,6 +23,7 @@ func TestJoinMany(t *testing.T) {
 				Delay:  &model.Percentiles{Count: 90, Min: 5, P50: 10, P99: 20, Max: 30},
 				Ledger: model.Ledger{Lost: 10, Lines: []model.Line{line("link switch-receiver-1", model.CauseLinkLoss, 10, "exact-seq")}, Checks: []model.Check{check("balance", true)}}},
 			{Name: "up/2", From: "sender", To: "receiver-2", PayloadBytes: 100, DurationS: 2, Planned: 100, Attempted: 100, Received: 70, Lost: 30, GoodputBPS: 28_000, JitterNS: 30,
+				Silent: []model.Silence{silence("receiver-2", 1, 1)},
 				Delay:  &model.Percentiles{Count: 70, Min: 4, P50: 12, P99: 40, Max: 50},
 				Ledger: model.Ledger{Lost: 30, Unattributed: 5, Lines: []model.Line{line("link switch-receiver-2", model.CauseLinkLoss, 20, "exact-seq"), line("switch", "NETFILTER_DROP", 5, "bounded")}, Checks: []model.Check{check("balance", false)}}},
 			{Name: "down/1", From: "receiver-1", To: "sender", Attempted: 7, Received: 7, DurationS: 1},
@@ -57,6 +58,9 @@ func TestJoinMany(t *testing.T) {
 	}
 	if len(f.Receivers) != 2 || f.Receivers[1] != (model.ReceiverShare{Node: "receiver-2", Attempted: 100, Received: 70, GoodputBPS: 28_000}) {
 		t.Errorf("shares %+v", f.Receivers)
+	}
+	if len(f.Silent) != 1 || f.Silent[0].Node != "receiver-2" {
+		t.Errorf("silent %+v", f.Silent)
 	}
 	if len(r.Series) != 2 || len(r.Series[0].Values) != 2 || r.Series[0].Values[1] != 22 || r.Series[0].At != manyReceivers {
 		t.Errorf("series %+v", r.Series)

@@ -53,6 +53,7 @@ func TestHostileReports(t *testing.T) {
 		{"gave up more than was planned", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) {
 			s.Late, s.Held = 600, 600
 		}, "(sender schedule)"},
+		{"left more than was planned", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) { s.SlotsSilent = 1001 }, "(sender schedule)"},
 		{"from end to begin", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) {
 			r.Tally.FirstNanos, r.Tally.LastNanos = math.MaxInt64, math.MinInt64
 		}, "(receiver duration)"},

@@ -3,7 +3,6 @@ package udp
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -21,22 +20,26 @@ const (
 
 // Connect waits for both sides' consent on every stream; see engine.Transport.
 func (e *Sockets) Connect(ctx context.Context) ([]engine.Stream, error) {
-	errs := make([]error, e.order.Flow.Streams)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	connect := e.call
+	if e.order.Listen {
+		connect = e.awaitCaller
+	}
 	var wg sync.WaitGroup
-	for i := range errs {
+	var once sync.Once
+	var failed error
+	for i := range e.order.Flow.Streams {
 		wg.Go(func() {
-			if e.order.Listen {
-				errs[i] = e.awaitCaller(ctx, i)
-			} else {
-				errs[i] = e.call(ctx, i)
+			if err := connect(ctx, i); err != nil {
+				once.Do(func() { failed = fmt.Errorf("stream %d: %w", i, err) })
+				cancel() // the other streams need not wait
 			}
 		})
 	}
 	wg.Wait()
-	for i, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("stream %d: %w", i, err)
-		}
+	if failed != nil {
+		return nil, failed
 	}
 	if e.order.Listen {
 		return e.listening.streams(), nil
@@ -93,81 +96,66 @@ func (e *Sockets) call(ctx context.Context, i int) error {
 	return fmt.Errorf("ask %v for consent on UDP port %d: no answer: %w", e.order.Peer, e.order.Ports[i], cause)
 }
 
-// Consented runs what sends for as long as the receiver consents on every stream; else it calls
-// stop, and says so. It tells extend until when there is consent: what sends must end by itself then, with
-// engine.ErrLapsed, as nobody may get a core to stop it. Other ends just run.
-func (e *Sockets) Consented(run func() error, stop func(), extend func(until int64)) error {
+// Consented runs what sends. It calls end for each stream whose receiver no longer consents: nothing may be sent on
+// that stream from then on. Other ends just run.
+func (e *Sockets) Consented(run func() error, end func(stream int)) error {
 	if e.order.Role != engine.Send {
 		return run()
 	}
-	k := engine.NewConsentKeeper(e.order, e.settings.clock.Now())
-	extend(k.Until())
-	over, kept := make(chan struct{}), make(chan error)
-	go func() {
-		err := e.keepConsent(k, extend, over)
-		if err != nil {
-			stop()
-		}
-		kept <- err
-	}()
+	k := engine.NewConsentKeeper(e.order, e.now())
+	defer k.Close()
+	over := make(chan struct{})
+	var keeping sync.WaitGroup
+	keeping.Go(func() { e.keepConsent(k, end, over) })
 	err := run()
 	close(over)
-	lost := <-kept
-	if errors.Is(err, engine.ErrLapsed) {
-		return cmp.Or(k.Lost(e.settings.clock.Now()), err)
+	keeping.Wait()
+	return err
+}
+
+// keepConsent returns when sending is over. It reads the sockets, as nobody else does who sends.
+func (e *Sockets) keepConsent(k *engine.ConsentKeeper, end func(stream int), over <-chan struct{}) {
+	tick := time.NewTimer(k.Wait(e.now()))
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+		}
+		for i := range e.sockets {
+			if e.check(k, i) {
+				end(i)
+			}
+		}
+		tick.Reset(k.Wait(e.now()))
 	}
-	return errors.Join(lost, err)
 }
 
 // mostHeard bounds what is read of a stream at once: a peer may send anything.
 const mostHeard = 64
 
-// keepConsent returns when sending is over, or why it must be. It reads the sockets, as
-// nobody else does who sends.
-func (e *Sockets) keepConsent(k *engine.ConsentKeeper, extend func(until int64), over <-chan struct{}) error {
-	clock := e.settings.clock
-	tick := time.NewTimer(k.Wait(clock.Now()))
-	defer tick.Stop()
-	for {
-		select {
-		case <-over:
-			return nil
-		case <-tick.C:
-		}
-		for i, w := range e.sockets {
-			for range mostHeard {
-				if !k.Awaits(i) {
-					break
-				}
-				d, err := w.read(0)
-				if err == nil && d.nanos == 0 {
-					break
-				}
-				k.Hear(i, d.whole()) // with an error, which is an ICMP message, there is nothing in it
-			}
-		}
-		if err := k.Lost(clock.Now()); err != nil {
-			return err
-		}
-		extend(k.Until())
-		for i := range e.sockets {
-			e.ask(k, i)
-		}
-		tick.Reset(k.Wait(clock.Now()))
+// check reads the answers of a stream and sends the next check if it is due. A lost check is not sent again: others
+// follow. lost reports that the stream has just lost its consent.
+func (e *Sockets) check(k *engine.ConsentKeeper, stream int) (lost bool) {
+	now := e.now()
+	if !k.Due(stream, now) {
+		return false
 	}
-}
-
-// ask sends the checks of a stream that are due. Lost ones are not sent again: others follow. Of those that become due
-// meanwhile it sends none, for on a slow host there are always some.
-func (e *Sockets) ask(k *engine.ConsentKeeper, stream int) {
-	now := e.settings.clock.Now()
-	for {
-		m, due := k.Ask(stream, now)
-		if !due {
-			return
+	w := e.sockets[stream]
+	for range mostHeard {
+		d, err := w.read(0)
+		if err == nil && d.nanos == 0 {
+			break
 		}
-		_ = e.sockets[stream].try(m[:])
+		k.Hear(stream, d.whole(), now) // with an error, which is an ICMP message, there is nothing in it
 	}
+	if k.Lost(stream, now) {
+		return true
+	}
+	m := k.Ask(stream, now)
+	_ = w.try(m[:])
+	return false
 }
 
 // agree answers a datagram if it is a check.

@@ -126,7 +126,7 @@ type prober struct {
 
 	answered atomic.Uint64
 	pending  [1024]pendingProbe // at number mod 1024: 10 s of the fastest probes
-	gone     error              // the echo's consent
+	silent   bool               // the echo's consent was lost
 }
 
 // pendingProbe is a probe without an answer that is timed; at is 0 for none.
@@ -144,13 +144,17 @@ func (p *prober) run(func()) error {
 	every := int64(1e9 / pps)
 	t.begin(begin)
 	k := engine.NewConsentKeeper(e.order, begin)
+	defer k.Close()
 	for n := int64(0); !e.stop.isSet(); {
 		now := e.settings.clock.Now()
 		due := begin + n*every
-		if p.gone = k.Lost(now); p.gone != nil {
-			break
+		if k.Due(0, now) {
+			if p.silent = k.Lost(0, now); p.silent {
+				break
+			}
+			m := k.Ask(0, now)
+			_ = e.sockets[0].try(m[:])
 		}
-		e.ask(k, 0)
 		if now >= due {
 			p.ask(uint32(n), now)
 			n = max(n+1, (now-begin)/every) // what is overdue is left out
@@ -160,7 +164,7 @@ func (p *prober) run(func()) error {
 		if err != nil {
 			continue // an ICMP error: the probe stays unanswered
 		}
-		k.Hear(0, d.whole())
+		k.Hear(0, d.whole(), now)
 		p.answer(d.whole(), d.nanos)
 	}
 	for _, slot := range p.pending {
@@ -199,8 +203,9 @@ func (p *prober) count() engine.Snapshot {
 
 func (p *prober) account(r *engine.Report, _ engine.Sent) {
 	r.Probe = p.times.report()
-	if p.gone != nil { // traffic has its own consent, or, as TCP, may outlive the probes
-		r.Warnings = append(r.Warnings, fmt.Sprintf("round trips were timed for a part of the test: %v", p.gone))
+	if p.silent { // traffic has its own consent, or, as TCP, may outlive the probes
+		r.Warnings = append(r.Warnings, fmt.Sprintf("round trips were timed for a part of the test: "+
+			"no probe was answered for %v", engine.ConsentLasts))
 	}
 }
 

@@ -112,6 +112,11 @@ func (s *sender) count() (n engine.Snapshot) {
 		n.Packets += w.attempted.Load()
 	}
 	n.Bytes = n.Packets * uint64(s.end.settings.flow.PayloadBytes)
+	for i := range s.end.silent {
+		if s.end.silent[i].Load() {
+			n.Silent++
+		}
+	}
 	return n
 }
 
@@ -166,6 +171,16 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 	}
 	if granted, asked := s.streams[0].granted, s.streams[0].asked; granted > 0 && granted < asked && s.end.settings.flow.SendBuffer > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the system granted a send buffer of %d of %d B: raise net.core.wmem_max", granted, asked))
+	}
+	for _, w := range s.streams {
+		if !w.silent {
+			continue
+		}
+		out.Silent++
+		if p := &w.phases[1]; p.Paced { // what it had left while others went on
+			left := p.Pacer.Planned(out.DurationNanos) - w.planned
+			out.Planned, out.SlotsSilent = out.Planned+left, out.SlotsSilent+left
+		}
 	}
 	out.BufferBytes = s.streams[0].granted
 	// The series covers the measured part, also seconds in which nothing was due.

@@ -59,6 +59,7 @@ type sendStream struct {
 	warning           string
 	granted, asked    int  // bytes of send buffer
 	gaveUp            bool // every packet was refused
+	silent            bool // the receiver's consent was lost
 	steps             []uint64
 	_                 padding
 }
@@ -155,12 +156,12 @@ func (w *sendStream) turn(now int64) (over bool, err error) {
 		w.behind = w.times.behind
 	}
 	switch {
+	case w.sender.end.silent[w.stream].Load():
+		w.stopped(now)
+		over, w.silent = true, true
 	case w.waiter.stop.isSet():
 		w.stopped(now)
 		over = true
-	case now >= w.sender.end.until.Load():
-		w.stopped(now)
-		over, err = true, engine.ErrLapsed
 	case w.Paced:
 		over, err = w.pace(now)
 	default:
@@ -171,7 +172,7 @@ func (w *sendStream) turn(now int64) (over bool, err error) {
 	}
 	if !w.measured {
 		w.warmupSent = w.sequence
-		if over && err == nil && !w.waiter.stop.isSet() {
+		if over && err == nil && !w.silent && !w.waiter.stop.isSet() {
 			w.measure(w.start + w.Length)
 			return false, nil
 		}

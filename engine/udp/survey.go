@@ -17,6 +17,7 @@ const (
 	roundLeast  = 15 * time.Millisecond  // threads wake late
 	roundFactor = 3                      // of the shortest round trip
 	surveyOver  = 4                      // round trips that a survey may take beyond its time
+	surveyMost  = 5 * time.Second        // ... and no longer
 )
 
 // surveyor is the prober of a survey: it searches the path MTU in both directions, in rounds
@@ -86,7 +87,7 @@ func (x *surveyor) search(b *stopSignal) (late bool) {
 
 // patience is how long the survey may take.
 func (x *surveyor) patience() time.Duration {
-	return max(surveyTime, min(surveyOver*x.trip, engine.ConsentLasts))
+	return max(surveyTime, min(surveyOver*x.trip, surveyMost))
 }
 
 // ask sends a round's probes. Even without any it asks for a note.

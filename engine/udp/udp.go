@@ -22,6 +22,8 @@ type Config struct {
 	// Workers send and receive for the streams, which share them; nil gives
 	// each stream a thread of its own.
 	Workers *Workers
+	// ConsentClock replaces the host's monotonic clock where the age of consent is measured; nil in all but tests.
+	ConsentClock func() int64
 }
 
 // Engine makes UDP ends on one host. It lives as long as the host's agent.
@@ -60,6 +62,10 @@ func (e *Engine) Sockets(host engine.Host, o engine.Order) (*Sockets, error) {
 	}
 	s := &Sockets{
 		engine: e, order: o, settings: settingsOf(o, e.clock), stop: stop, tokens: make([]engine.ConsentToken, o.Flow.Streams),
+		silent: make([]atomic.Bool, o.Flow.Streams), now: e.config.ConsentClock,
+	}
+	if s.now == nil {
+		s.now = e.clock.Now
 	}
 	s.role = newRole(s)
 	if o.Listen {
@@ -87,7 +93,8 @@ type Sockets struct {
 	ports     []uint16
 	sockets   []socket              // of a listening end from Run on
 	tokens    []engine.ConsentToken // of each stream's consent
-	until     atomic.Int64          // when a sender's consent runs out
+	silent    []atomic.Bool         // of each stream: the receiver no longer consents
+	now       func() int64          // the clock of the consent
 }
 
 // role is what an end does once there is consent.
@@ -202,7 +209,7 @@ func (e *Sockets) Run(reading func()) error {
 	if err := e.OpenStreams(); err != nil {
 		return fmt.Errorf("open the flow's sockets: %w", err)
 	}
-	return e.Consented(func() error { return e.role.run(reading) }, e.stop.set, e.until.Store)
+	return e.Consented(func() error { return e.role.run(reading) }, func(stream int) { e.silent[stream].Store(true) })
 }
 
 // eachOnThread runs f for each stream on a thread of its own, and stops the end when one fails. It hands

@@ -177,8 +177,10 @@ type engines struct {
 	xdp *Engine
 }
 
-func newEngines(t testing.TB) engines {
-	u := udp.New(udp.Config{})
+func newEngines(t testing.TB) engines { return newEnginesOf(t, udp.Config{}) }
+
+func newEnginesOf(t testing.TB, c udp.Config) engines {
+	u := udp.New(c)
 	x := New(u)
 	t.Cleanup(func() {
 		if err := errors.Join(x.Close(), u.Close()); err != nil {

@@ -3,7 +3,6 @@
 package xdp
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -16,6 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"pelt/engine"
+	"pelt/engine/udp"
 	"pelt/internal/netns"
 	"pelt/internal/testenv"
 	"pelt/model"
@@ -85,43 +85,61 @@ func (b *bed) move(bystander *netns.Handle) {
 	b.address(bystander, "vb", farFour)
 }
 
-// unkept is a sender of frames that hears of the consent of the first moment only.
-type unkept struct {
-	frameEnd
-	told bool
-}
-
-func (s *unkept) extend(until int64) {
-	if !s.told {
-		s.told = true
-		s.frameEnd.extend(until - int64(engine.ConsentLasts) + int64(time.Second))
+// A stream whose receiver no longer consents ends, and the others go on.
+func TestStreamWithoutConsent(t *testing.T) {
+	for _, c := range []struct {
+		rate           string
+		streams, ended int
+	}{{"20kpps", 4, 1}, {"max", 4, 1}, {"max", 16, 1}, {"20kpps", 2, 2}, {"max", 2, 2}} {
+		b := newBed(t)
+		var sending *transport
+		x := trial{measure: 2 * time.Second, flow: model.Flow{Rate: mustRate(t, c.rate), Streams: c.streams}}
+		x.carried = func(t *transport) { sending = t }
+		x.during = func() {
+			for over := time.Now().Add(20 * time.Second); sending.Count().Packets < 1000 && time.Now().Before(over); {
+				time.Sleep(time.Millisecond)
+			}
+			for i := range c.ended {
+				sending.frames.silence(i)
+			}
+		}
+		out, err := b.run(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := out.send.Send
+		if s.Silent != c.ended || s.Attempted < 1000 || s.Late > s.Planned/2 {
+			t.Errorf("%+v: silent %d, attempted %d, late %d of %d", c, s.Silent, s.Attempted, s.Late, s.Planned)
+		}
+		if last := s.Streams[c.streams-1]; c.ended < c.streams && s.Streams[0] >= last {
+			t.Errorf("%+v: sent by stream: %v", c, s.Streams)
+		}
+		if paced := c.rate != "max"; paced && c.ended < c.streams && (s.Planned != 40000 || s.SlotsSilent < 1000 || s.Attempted+s.Late+s.SlotsSilent != s.Planned) {
+			t.Errorf("%+v: planned %d, attempted %d, late %d, left %d", c, s.Planned, s.Attempted, s.Late, s.SlotsSilent)
+		}
+		if steps := s.PerStep; c.ended < c.streams && len(steps) < 2 {
+			t.Errorf("%+v: series %v", c, steps)
+		}
+		if all := c.ended == c.streams; all != (time.Duration(s.DurationNanos) < 1900*time.Millisecond) {
+			t.Errorf("%+v: lasted %v", c, time.Duration(s.DurationNanos))
+		}
 	}
 }
 
-// A sender ends by itself when the consent runs out: its keeper may get no core to stop it.
-func TestSenderKeepsTime(t *testing.T) {
-	for _, rate := range []string{"20kpps", "max"} {
-		c := trial{measure: time.Minute, flow: model.Flow{Rate: mustRate(t, rate)}}
-		c.carried = func(x *transport) { x.frames = &unkept{frameEnd: x.frames} }
-		var began time.Time
-		c.during = func() { began = time.Now() }
-		out, err := newBed(t).run(c)
-		if took := out.ended.Sub(began); !errors.Is(err, engine.ErrLapsed) || took < 500*time.Millisecond || took > 5*time.Second {
-			t.Errorf("%s: ended with %v after %v", rate, err, took)
-		}
-		if out.send.Send == nil || out.send.Send.Attempted == 0 {
-			t.Errorf("%s: %+v", rate, out.send)
-		}
-	}
+// fastClock is a clock that goes ten times as fast as time does.
+func fastClock() func() int64 {
+	began := time.Now()
+	return func() int64 { return 10 * int64(time.Since(began)) }
 }
 
-// A bystander that gets the receiver's addresses in mid-flood is rid of it after 5 s, and the
-// sender says why. Nobody else is there to stop it.
+// A bystander that gets the receiver's addresses in mid-flood is rid of it once the consent is over: after 30 s, which
+// are 3 here. Nobody else is there to stop the sender.
 func TestBystanderIsLeftAlone(t *testing.T) {
 	for _, name := range []string{"udp", "xdp"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t)
+			b.engines[b.near] = newEnginesOf(t, udp.Config{ConsentClock: fastClock()})
 			bystander := b.bridged()
 			var last, moved time.Time
 			packets, heard := 0, make(chan struct{})
@@ -155,12 +173,12 @@ func TestBystanderIsLeftAlone(t *testing.T) {
 			out, err := b.run(c)
 			conn.Close()
 			<-heard
-			if err == nil || !strings.Contains(err.Error(), "did not answer for 5s") {
-				t.Errorf("the sender ended with %v", err)
+			if err != nil || out.send.Send.Silent != 1 {
+				t.Errorf("the sender ended with %v and %+v", err, out.send.Send)
 			}
-			const slack = 300 * time.Millisecond // a busy host wakes threads late
+			const lasts, slack = engine.ConsentLasts / 10, 300 * time.Millisecond // a busy host wakes threads late
 			flooded := last.Sub(moved)
-			if packets < 1000 || flooded > engine.ConsentLasts+slack || flooded < 3*time.Second {
+			if packets < 1000 || flooded > lasts+slack || flooded < lasts/2 {
 				t.Errorf("the bystander got %d packets until %v after the move", packets, flooded)
 			}
 			if out.send.Why != "" != (name == "xdp") {

@@ -124,7 +124,7 @@ func skip(rate unit.Rate, payloadBytes int) uint32 {
 
 func (r *receiver) ready() (string, error) { return "", nil }
 
-func (r *receiver) extend(int64) {}
+func (r *receiver) silence(int) {}
 
 func (r *receiver) run(quit <-chan struct{}) error {
 	tick, checks := time.NewTicker(roundEvery), time.NewTicker(checkEvery)

@@ -59,7 +59,7 @@ static __always_inline void begin(struct worker *w, __u64 at)
 }
 
 /* turn goes on to the phase of the time now, and says whether to send in it. It is
- * called when a phase or the consent ends. */
+ * called when a phase ends. */
 static __noinline int turn(__u64 now)
 {
 	struct worker *w = &self;
@@ -67,7 +67,7 @@ static __noinline int turn(__u64 now)
 
 	if (w->phase == OVER)
 		return 0;
-	if (w->stop || now >= w->end_at || now >= w->until) {
+	if (w->stop || now >= w->end_at) {
 		w->phase = OVER;
 		/* Of a worker that had to wait for its core, the last reading is old. */
 		w->ended = w->stop ? bpf_ktime_get_ns() : now;
@@ -87,13 +87,12 @@ static __noinline int turn(__u64 now)
 		w->counted = w->emitted;
 		for (i = 0; i < OUTS; i++) {
 			outs[i].sequence = 0;
+			outs[i].skipped = 0;
 			outs[i].last = 0;
 		}
 		begin(w, w->measure_at);
 	}
 	w->turn = w->phase == WARMUP ? w->measure_at : w->end_at;
-	if (w->turn > w->until)
-		w->turn = w->until; /* which is later by then, or it is over */
 	return 1;
 }
 
@@ -264,6 +263,12 @@ int send(struct xdp_md *ctx)
 	o = &outs[w->cursor & (OUTS - 1)];
 	if (++w->cursor >= w->out_count)
 		w->cursor = 0;
+	if (o->silent) {
+		o->skipped++;
+		if (w->left == STAMP_EVERY - 1)
+			w->left = 0; /* the next frame reads the clock and is accounted for in its place */
+		return XDP_DROP;
+	}
 	u = head(data, end, o);
 	if (!u)
 		return XDP_DROP;

@@ -42,6 +42,9 @@ type sender struct {
 	passed   string // what frames pass by on their way out, "" if nothing
 	tried    uint64 // frames of the warm-up that were sent before it
 	steps    series
+
+	silent    int           // streams that the receiver no longer consents to; the keeper's
+	allSilent chan struct{} // closed when these are all streams
 }
 
 // open makes the programs of an end whose peer has consented.
@@ -53,7 +56,7 @@ func (t *transport) open(streams []engine.Stream) (frameEnd, string, error) {
 }
 
 func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error) {
-	s := &sender{end: t, streams: len(streams)}
+	s := &sender{end: t, streams: len(streams), allSilent: make(chan struct{})}
 	var why string
 	err := t.host.Do(func() (err error) {
 		s.route, why, err = oneRoute(streams, true)
@@ -192,7 +195,7 @@ func (s *sender) ready() (string, error) {
 func (s *sender) try() (takes bool, errno string, err error) {
 	w := s.workers[0].state
 	before := *w
-	w.OutCount, w.MeasureAt, w.EndAt, w.Until = 1, math.MaxUint64, math.MaxUint64, math.MaxUint64
+	w.OutCount, w.MeasureAt, w.EndAt = 1, math.MaxUint64, math.MaxUint64
 	attr := s.attr(s.workers[0])
 	attr.repeat, attr.batchBytes = 1, 1
 	_, _, e := unix.Syscall(unix.SYS_BPF, bpfProgRun, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
@@ -233,6 +236,9 @@ func (s *sender) count() (n engine.Snapshot) {
 			n.Packets += load(&state.Emitted) - load(&state.Warmup)
 		}
 	}
+	for i := range s.streams {
+		n.Silent += int(load32(&s.out(i).Silent))
+	}
 	return n
 }
 
@@ -263,6 +269,10 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 		}
 		out.Streams = append(out.Streams, attempted)
 		out.Attempted += attempted
+		if o := s.out(i); load32(&o.Silent) != 0 {
+			out.Silent++
+			out.SlotsSilent += load(&o.Skipped)
+		}
 	}
 	out.WarmupSent = s.tried
 	if s.passed != "" {
@@ -293,7 +303,8 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 	if s.paced {
 		whole := s.end.order.Timing.Measure().Nanoseconds()
 		out.Planned = s.schedule.Count(min(whole, out.DurationNanos))
-		out.Late = out.Planned - min(out.Planned, out.Attempted)
+		out.SlotsSilent = min(out.SlotsSilent, out.Planned-min(out.Planned, out.Attempted))
+		out.Late = out.Planned - min(out.Planned, out.Attempted) - out.SlotsSilent
 		lates := s.histogram(sendVarLates)
 		out.Lateness = lates.Percentiles()
 		if out.BurstMax = 1; s.end.order.Flow.Burst > 0 && out.Lateness != nil {

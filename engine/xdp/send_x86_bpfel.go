@@ -55,9 +55,10 @@ type sendOut struct {
 	Stamp    uint64
 	High     uint64
 	Common   uint32
-	Pad      uint32
+	Silent   uint32
+	Skipped  uint64
 	Own      [6]uint64
-	_        [32]byte
+	_        [24]byte
 }
 
 type sendPhase uint32
@@ -74,7 +75,6 @@ type sendWorker struct {
 	BeginAt   uint64
 	MeasureAt uint64
 	EndAt     uint64
-	Until     uint64
 	Pacer     struct {
 		_        structs.HostLayout
 		Whole    uint64
@@ -115,7 +115,7 @@ type sendWorker struct {
 	_          [4]byte
 	Counted    uint64
 	Steps      [64]uint64
-	_          [104]byte
+	_          [112]byte
 }
 
 // Names of all BPF objects in the ELF.

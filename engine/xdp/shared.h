@@ -62,10 +62,9 @@ struct pacer {
 };
 
 /* One thread of a sending end. The loader writes the first part before the run
- * and stop and until while it lasts, the program the rest. Times are of CLOCK_MONOTONIC. */
+ * and stop while it lasts, the program the rest. Times are of CLOCK_MONOTONIC. */
 struct worker {
 	__u64 begin_at, measure_at, end_at; /* no warm-up if the first two are one */
-	__u64 until; /* it may send no longer: the receiver's consent runs out */
 	struct pacer pacer;
 	__u64 first_due; /* ns after the beginning of a phase */
 	__u32 out_count; /* its streams */
@@ -108,7 +107,8 @@ struct out {
 	__u64 stamp;    /* of the worker, that the rest is of */
 	__u64 high;     /* magic, trial and the sequence's upper bits, as they stand in the test header */
 	__u32 common;   /* sum, with all but the sequence's lower bits */
-	__u32 pad;
+	__u32 silent;   /* set by the loader: the receiver no longer consents, and the stream's slots are skipped */
+	__u64 skipped;  /* slots of this phase */
 	__u64 own[OWN_WORDS]; /* addresses and ports, and what lies between and behind them up to the UDP checksum */
 } __attribute__((aligned(128)));
 

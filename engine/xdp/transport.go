@@ -14,8 +14,8 @@ type frameEnd interface {
 	// ready says why the packets must take the sockets after all, "" if they
 	// need not. It is asked once, when the other end is armed.
 	ready() (why string, err error)
-	// extend tells a sender until when it may send, by the clock of its end; else it may not.
-	extend(until int64)
+	// silence ends a stream of a sender: nothing is sent on it from then on.
+	silence(stream int)
 	// run returns when the order is fulfilled or quit is closed.
 	run(quit <-chan struct{}) error
 	count() engine.Snapshot
@@ -98,7 +98,7 @@ func (t *transport) Run(reading func()) error {
 		return t.Sockets.Run(reading)
 	}
 	reading()
-	return t.Consented(func() error { return p.run(t.quit) }, t.halt, p.extend)
+	return t.Consented(func() error { return p.run(t.quit) }, p.silence)
 }
 
 func (t *transport) halt() { t.halting.Do(func() { close(t.quit) }) }

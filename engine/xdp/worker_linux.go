@@ -81,9 +81,11 @@ func (s *sender) order() {
 	s.batch = batchOf(s.schedule, s.paced, n)
 }
 
-func (s *sender) extend(until int64) {
-	for _, w := range s.workers {
-		store(&w.state.Until, uint64(until-kernelclock.Ahead()))
+// silence makes the program leave out a stream. Without any stream left the sender ends.
+func (s *sender) silence(stream int) {
+	store32(&s.out(stream).Silent, 1)
+	if s.silent++; s.silent == s.streams {
+		close(s.allSilent)
 	}
 }
 
@@ -115,8 +117,9 @@ func (s *sender) run(quit <-chan struct{}) error {
 		select {
 		case <-tick.C:
 			s.harvest(false)
-			running = !s.lapsed()
 		case <-quit:
+			running = false
+		case <-s.allSilent:
 			running = false
 		case <-failed:
 			running = false
@@ -126,25 +129,13 @@ func (s *sender) run(quit <-chan struct{}) error {
 			running = false
 		}
 	}
-	var errs []error
-	if s.lapsed() {
-		errs = append(errs, engine.ErrLapsed)
-	}
 	s.halt(done)
 	s.harvest(true)
+	var errs []error
 	for _, w := range s.workers {
 		errs = append(errs, w.err)
 	}
 	return errors.Join(errs...)
-}
-
-// lapsed tells whether a worker's program sends no more, though nobody stopped it and there was time left. The kernel's
-// loop goes on.
-func (s *sender) lapsed() bool {
-	return slices.ContainsFunc(s.workers, func(w *worker) bool {
-		ended := load(&w.state.Ended)
-		return load32(&w.state.Phase) == uint32(sendPhaseOVER) && ended > 0 && ended < load(&w.state.EndAt)
-	})
 }
 
 // gate sets the time once all workers run: what the kernel does before the
