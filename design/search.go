@@ -235,6 +235,16 @@ type Answer struct {
 	Standard
 }
 
+// Failed counts the trials at a load that lost more than the goal allows.
+func (a Answer) Failed(load float64) (n int) {
+	for _, o := range a.Seen {
+		if o.Load == load && !o.Flood && !o.Invalid && o.Loss > a.Goal.LossRatio {
+			n++
+		}
+	}
+	return n
+}
+
 // Answers are what the searches of a run found, in the order of their cells and goals. Searches that did not begin
 // have none.
 func Answers(p model.Plan, done []model.Result) (out []Answer) {

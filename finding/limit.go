@@ -242,7 +242,9 @@ var limitNames = map[string]string{byLink: "the link", byRouter: "the router", b
 	byOffer: "the asked rate", byUnsent: "the sender", byLate: "the sender", byBuffers: "TCP buffers", byFarEnd: "the receiver", byControl: "the congestion control",
 	byUnknown: "not known", byInvalid: "not known"}
 
-func LimitName(f Finding) string { return limitNames[strings.TrimPrefix(f.Code, "limit.")] }
+func LimitName(f Finding) string {
+	return cmp.Or(f.Words["holder"], limitNames[strings.TrimPrefix(f.Code, "limit.")])
+}
 
 func LimitedBy(g table.Group) string { return limitName(limitOf(g), g) }
 

@@ -120,16 +120,19 @@ func searched(rows, searches []table.Row) []Section {
 		}
 		out = append(out, section)
 	}
-	holding := one.Around(func(pps float64) bool { return pps == one.Search.Lower })
+	bounds := one.Around(func(pps float64) bool { return pps == one.Search.Lower || pps == one.Search.Upper })
+	each := []table.Key{table.KeyOf("rate_pps"), table.KeyOf("trial"), table.KeyOf("flow")}
 	return append(out,
 		rowsOf("Rates tried"+at, rates, keyColumns(table.KeyOf("rate_pps")),
 			cells("trials_count", "Trials", func(g table.Group, _ int) Cell {
 				valid, _, _ := g.Trials()
 				return Cell{Value: float64(valid)}
+			}), cells("failed_count", "Failed", func(g table.Group, _ int) Cell {
+				return Cell{Value: float64(one.Search.Failed(g.Level("rate_pps").Number))}
 			}), metricColumns("loss_ratio", "send_pps"),
 			details(metricColumns("delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns"))),
-		rowsOf("Each trial at the rate that holds"+at, table.By(holding, table.KeyOf("trial"), table.KeyOf("flow")),
-			keyColumns(table.KeyOf("trial"), table.KeyOf("flow")), metricColumns("duration_s", "loss_ratio", "lost_packets")))
+		rowsOf("Each trial at the rates that hold and fail"+at, table.By(bounds, each...), keyColumns(each...),
+			metricColumns("duration_s", "loss_ratio", "lost_packets")))
 }
 
 // searchTable is what the searches found for each of the keys' levels.
