@@ -18,6 +18,10 @@ const (
 
 	mostLast   = 400
 	leastWords = 30 // of a last column that goes on below
+
+	leastAnswer = 14 // of words that are cut to fit
+	leastKey    = 12
+	narrow      = 60 // terminals
 )
 
 const mostRows = 60
@@ -31,6 +35,9 @@ func (t *texter) grid(table view.Table, most int) {
 	hidden -= len(table.Rows)
 	cells, widths := gridCells(table, t.Width)
 	t.fitLast(table, cells, widths)
+	if !t.All {
+		t.fitAnswer(table, widths)
+	}
 	for n, columns := range t.blocks(table, widths) {
 		if n > 0 {
 			t.add("")
@@ -123,6 +130,32 @@ func (t *texter) fitLast(table view.Table, cells [][]string, widths []int) {
 	for j := range cells {
 		cells[j][last] = plain.Cut(cells[j][last], min(mostText, t.Width))
 		widths[last] = max(widths[last], plain.Width(cells[j][last]))
+	}
+}
+
+// fitAnswer narrows the first column of words behind the keys where it would be left out, and on a narrow terminal the
+// keys, too: most often that column says what the table is for.
+func (t *texter) fitAnswer(table view.Table, widths []int) {
+	keys := keysOf(table)
+	at := keys + slices.IndexFunc(table.Columns[keys:], func(c view.Column) bool { return c.Unit == unit.Word && !c.Detail })
+	if at < keys {
+		return
+	}
+	var columns []int
+	spare := max(widths[at]-leastAnswer, 0)
+	for i := range at + 1 {
+		if columns = append(columns, i); i < keys && t.Width < narrow {
+			spare += max(widths[i]-leastKey, 0)
+		}
+	}
+	over := widthOf(columns, widths) - t.Width
+	if over > spare {
+		return
+	}
+	for n, i := range append([]int{at}, columns[:keys]...) {
+		least := [2]int{leastAnswer, leastKey}[min(n, 1)]
+		give := max(min(over, widths[i]-least), 0)
+		widths[i], over = widths[i]-give, over-give
 	}
 }
 

@@ -3,13 +3,16 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"pelt/render/plain"
 	"pelt/run"
 	"pelt/store"
 )
@@ -21,7 +24,7 @@ func newList() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "list [TEXT...]",
 		Short:   "List the runs that are kept",
-		Long:    `list shows the stored runs that have each TEXT anywhere in their line, oldest first.`,
+		Long:    `list shows the stored runs that have each TEXT anywhere in their line, newest first.`,
 		Example: "  pelt list --since 7d curve lab:router",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -38,6 +41,7 @@ func newList() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			slices.Reverse(all)
 			runs := slices.DeleteFunc(slices.Clone(all), func(r store.Summary) bool { return !f.Matches(r) })
 			var rows [][]string
 			for i, r := range runs {
@@ -54,14 +58,9 @@ func newList() *cobra.Command {
 					fmt.Fprintf(c.ErrOrStderr(), "none of the %d runs that are kept matches\n", len(all))
 					return nil
 				}
-				const called = 6
+				width, _, _ := terminal(os.Stdout)
 				heads := []string{"RUN", "STARTED", "COMMAND", "TARGET", "TRIALS", "STATE", "NAME", "RESULT"}
-				if !slices.ContainsFunc(rows, func(row []string) bool { return row[called] != "" }) {
-					heads = slices.Delete(heads, called, called+1)
-					for i := range rows {
-						rows[i] = slices.Delete(rows[i], called, called+1)
-					}
-				}
+				heads, rows = fitRuns(heads, rows, width)
 				return printColumns(w, strings.Join(heads, "\t"), rows)
 			})
 		},
@@ -69,6 +68,61 @@ func newList() *cobra.Command {
 	c.Flags().StringVar(&since, "since", "", "runs since `TIME`: 24h, 7d or 2026-11-21")
 	asJSON.register(c.Flags())
 	return c
+}
+
+// Columns of a list of runs: a result has so many at least, a target so many at most.
+const (
+	leastResult = 30
+	mostTarget  = 24
+)
+
+// fitRuns leaves columns out where the result, the last one, would have too little room, and cuts it to its room. The
+// beginning of a run's id says when it was started.
+func fitRuns(heads []string, rows [][]string, width int) ([]string, [][]string) {
+	all := append([][]string{slices.Clone(heads)}, rows...)
+	leave := func(name string) {
+		i := slices.Index(all[0], name)
+		for k := range all {
+			all[k] = slices.Delete(slices.Clone(all[k]), i, i+1)
+		}
+	}
+	room := func() int {
+		left, last := width, len(all[0])-1
+		for i := range last {
+			widest := 0
+			for _, row := range all {
+				widest = max(widest, utf8.RuneCountInString(row[i]))
+			}
+			left -= widest + 2
+		}
+		return left
+	}
+	for _, row := range all {
+		if i := slices.Index(all[0], "TARGET"); len(row[i]) > mostTarget {
+			row[i] = plain.Cut(row[i], mostTarget)
+		}
+	}
+	if name := slices.Index(heads, "NAME"); !slices.ContainsFunc(rows, func(row []string) bool { return row[name] != "" }) {
+		leave("NAME")
+	}
+	for _, name := range []string{"STARTED", "TRIALS", "STATE", "TARGET", "COMMAND"} {
+		if room() >= leastResult {
+			continue
+		}
+		if i, last := slices.Index(all[0], name), len(all[0])-1; name == "STATE" {
+			for _, row := range all[1:] {
+				if row[i] != store.Complete {
+					row[last] = row[i] + ". " + row[last]
+				}
+			}
+		}
+		leave(name)
+	}
+	last := len(all[0]) - 1
+	for _, row := range all {
+		row[last] = plain.Cut(row[last], max(room(), 1))
+	}
+	return all[0], all[1:]
 }
 
 // parseSince reads a time before now, as 90m or 7d, or a date of this host's calendar.

@@ -1,9 +1,41 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"pelt/render/plain"
 )
+
+// TestListFits: a line of the list is no wider than the terminal, and keeps its run and a part of its result.
+func TestListFits(t *testing.T) {
+	heads := []string{"RUN", "STARTED", "COMMAND", "TARGET", "TRIALS", "STATE", "NAME", "RESULT"}
+	rows := [][]string{
+		{"20261127-0741-k3f", "2026-11-27 07:41", "curve", "lab:router", "14", "complete", "", strings.Repeat("412 kpps at 64 B, ", 9)},
+		{"20261127-0742-abc", "2026-11-27 07:42", "soak", strings.Repeat("2001:db8::", 9), "1", "cut", "", "None lost."},
+	}
+	for width, want := range map[int]string{
+		200: "RUN STARTED COMMAND TARGET TRIALS STATE RESULT", 100: "RUN COMMAND TARGET STATE RESULT", 80: "RUN COMMAND RESULT", 40: "RUN RESULT",
+	} {
+		got, fitted := fitRuns(heads, rows, width)
+		var out strings.Builder
+		if err := printColumns(&out, strings.Join(got, "\t"), fitted); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%d columns: %q, want %q", width, got, want)
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := plain.Width(strings.TrimRight(line, "\n")); n > width {
+				t.Errorf("%d columns: %d: %s", width, n, line)
+			}
+		}
+	}
+	if _, fitted := fitRuns(heads, rows, 20); fitted[0][len(fitted[0])-1] == "" {
+		t.Error("no result at all")
+	}
+}
 
 func TestParseSince(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.FixedZone("CET", 3600))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -36,6 +37,15 @@ func writeTo(c *cobra.Command, path string, write func(io.Writer) error) error {
 		return write(c.OutOrStdout())
 	}
 	return outfile.Write(path, write)
+}
+
+// noTerminal is the size of a file or a pipe: as wide as $COLUMNS says, else 80 columns, without colour.
+func noTerminal() (columns, rows int, colour bool) {
+	columns, err := strconv.Atoi(os.Getenv("COLUMNS"))
+	if err != nil || columns < 1 {
+		columns = 80
+	}
+	return columns, 24, false
 }
 
 // say prints a sentence. Of a terminal it is broken between words.

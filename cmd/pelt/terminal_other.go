@@ -9,4 +9,4 @@ func isTerminal(f *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-func terminal(f *os.File) (columns, rows int, colour bool) { return 100, 24, false }
+func terminal(*os.File) (columns, rows int, colour bool) { return noTerminal() }

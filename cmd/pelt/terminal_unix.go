@@ -13,11 +13,11 @@ func isTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// terminal returns the columns and rows of f, and whether it takes colour; 100 by 24 without if it is no terminal.
+// terminal returns the columns and rows of f, and whether it takes colour; see noTerminal.
 func terminal(f *os.File) (columns, rows int, colour bool) {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil || size.Col == 0 || size.Row == 0 {
-		return 100, 24, false
+		return noTerminal()
 	}
 	return int(size.Col), int(size.Row), os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
