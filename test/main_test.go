@@ -22,6 +22,9 @@ import (
 // binaryEnv hands the built binary to a test that runs this program again.
 const binaryEnv = "PELT_TEST_BINARY"
 
+// columns is how wide output is, so that lines that tests look for are not broken.
+var columns = [2]string{"COLUMNS", "100"}
+
 // invalid is pelt's exit code for a run in which the machine was too busy for some trials.
 const invalid = 4
 
@@ -49,6 +52,7 @@ func testMain(m *testing.M) int {
 	if !asked {
 		_ = flag.Set("test.parallel", "4")
 	}
+	_ = os.Setenv(columns[0], columns[1])
 	binary = filepath.Join(dir, "pelt")
 	build := exec.Command("go", "build", "-o", binary, "pelt/cmd/pelt")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -111,6 +115,7 @@ func runScripts(t *testing.T, dir string) {
 
 func setUpScript(e *testscript.Env) error {
 	e.Setenv("PATH", filepath.Dir(binary)+string(os.PathListSeparator)+e.Getenv("PATH"))
+	e.Setenv(columns[0], columns[1])
 	e.Setenv("PELT_DATA", filepath.Join(e.WorkDir, "data"))
 	// A script that fails half way must not leave its lab behind. Labs are known by
 	// their names to all of a user's processes, so each script has one of its own.
