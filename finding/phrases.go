@@ -81,19 +81,21 @@ var wordings = [...]wording{
 // phrase says for people where and why packets were lost: "receiver socket buffer full", "netfilter rule at the
 // receiver". It holds no digits of its own and does not repeat the cause, which may stand behind it in brackets.
 func phrase(layer, cause, host string) string {
-	who := host
-	switch host {
-	case model.Sender, model.Receiver:
+	who, at := host, "at "
+	switch {
+	case host == model.Sender, host == model.Receiver:
 		who = "the " + host
-	case "":
+	case host == "":
 		who = "an unknown node"
+	case strings.HasPrefix(host, model.AnotherNamespace):
+		at = "in "
 	}
 	for _, w := range wordings {
 		if w.layer == layer && fits(w.cause, cause) {
-			return strings.NewReplacer("%h", who, "%r", strings.TrimPrefix(who, "the ")).Replace(w.text)
+			return strings.NewReplacer("at %h", at+who, "%h", who, "%r", strings.TrimPrefix(who, "the ")).Replace(w.text)
 		}
 	}
-	return strings.TrimSpace(layer + " at " + who)
+	return strings.TrimSpace(layer + " " + at + who)
 }
 
 func fits(pattern, cause string) bool {

@@ -13,6 +13,7 @@ func TestPhrase(t *testing.T) {
 		{"receiver-buffer", "SOCKET_RCVBUFF", "box 7", "box 7 socket buffer full"},
 		{"receiver-filter", "NETFILTER_DROP", "receiver", "netfilter rule at the receiver"},
 		{"network", "NETFILTER_DROP", "router", "netfilter rule at router"},
+		{"network", "NETFILTER_DROP", "another namespace of this machine (7)", "netfilter rule in another namespace of this machine (7)"},
 		{"network", "wire/DUT (by elimination)", "", "on the wire or in a device between (by elimination)"},
 		{"network", "inside (by elimination)", "router", "somewhere in router (by elimination)"},
 		{"network", "NEW", "", "on the way at an unknown node"},

@@ -228,7 +228,10 @@ func (p *path) locate(k int, namespace uint64) (place int, name string, side Sid
 	case namespace == 0:
 		return nodes[0].place, "", SideUnknown
 	}
-	return nodes[0].place, fmt.Sprintf("namespace %d of %s", namespace, nodes[0].Name), SideOther
+	if slices.Contains(nodes, p.sender) && slices.Contains(nodes, p.receiver) { // one name for both directions
+		return nodes[0].place, fmt.Sprintf("%s of this machine (%d)", model.AnotherNamespace, namespace), SideOther
+	}
+	return nodes[0].place, fmt.Sprintf("%s (%d) of %s", model.AnotherNamespace, namespace, nodes[0].Name), SideOther
 }
 
 func (p *path) name(v *view, otherwise string) string {

@@ -26,6 +26,9 @@ const (
 	Receiver = "receiver"
 )
 
+// AnotherNamespace begins the name of a place on a node's machine, outside of all namespaces that are known as nodes.
+const AnotherNamespace = "another namespace"
+
 // Plan is everything needed to run an experiment, and to run it again.
 type Plan struct {
 	Format  string `json:"format"`
