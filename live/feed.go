@@ -93,7 +93,8 @@ func (f *Feed) begin(d *model.Document) {
 		started.Nodes, ends = d.Lab.Nodes, []string{view.Way(d.Lab.Nodes)}
 	}
 	started.Text = fmt.Sprintf("%s %s: %s", started.Command, strings.TrimSuffix(started.Target, ":"), strings.Join(ends, ", "))
-	f.left = left{Rest: design.Left(d.Plan, d.Results), beside: usualBeside}
+	rest := design.Left(d.Plan, d.Results)
+	f.left = left{Rest: rest, first: rest.Trials, beside: usualBeside}
 	if text := f.left.text(d.Plan); text != "" {
 		started.Text += "; " + text
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pelt/design"
 	"pelt/engine"
 	"pelt/fleet"
 	"pelt/model"
@@ -136,6 +137,19 @@ func TestFeedTellsTime(t *testing.T) {
 			t.Errorf("%q does not end with %q", got, want)
 		}
 	})
+}
+
+// TestLeftOfAnUnsteadySearch: where trials contradict each other, what is left takes longer, too.
+func TestLeftOfAnUnsteadySearch(t *testing.T) {
+	steadily := left{Rest: design.Rest{Trials: 10, Seconds: 10, Guess: true}, first: 20, ended: 10}
+	unsteadily := steadily
+	unsteadily.ended = 40
+	if a, b := steadily.seconds(), unsteadily.seconds(); a != 10 || b != 30 {
+		t.Errorf("%g s and %g s are left, want 10 and 30", a, b)
+	}
+	if got, want := steadily.text(model.Plan{}), "at least 10 s: a search of 10 trials or more"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 // kinds names the events, and numbers trials.

@@ -12,6 +12,7 @@ import (
 // left estimates how long the rest of a run takes.
 type left struct {
 	design.Rest
+	first  int       // trials that were left at first
 	began  time.Time // the first trial of this command
 	ended  int       // trials
 	sent   float64   // seconds that these were to send
@@ -28,7 +29,7 @@ func (l *left) text(p model.Plan) string {
 	case l.Trials == 0:
 		return ""
 	case l.Guess:
-		trials = fmt.Sprintf("a search of some %d trials", l.Trials)
+		how, trials = "at least", fmt.Sprintf("a search of %d trials or more", l.Trials)
 	case p.Design.MostRepeats > p.Design.Repeats:
 		how, trials = "up to", "at most "+trials
 	case l.Open:
@@ -65,6 +66,15 @@ func (l *left) end(p model.Plan, r *model.Result) {
 	l.ended, l.sent = l.ended+1, l.sent+each
 }
 
+// steady is how many trials of a search count as foreseen, so that the first ones do not say much.
+const steady = 5
+
+// seconds is how long the rest takes. A search whose trials contradict each other needs more than were foreseen: what
+// is left of it is taken to need as many times more as what was made.
 func (l *left) seconds() float64 {
-	return (l.Seconds + float64(l.Trials)*l.beside) / float64(max(l.AtOnce, 1))
+	seconds := (l.Seconds + float64(l.Trials)*l.beside) / float64(max(l.AtOnce, 1))
+	if l.Guess {
+		seconds *= max(1, float64(l.ended+steady)/float64(max(l.first-l.Trials, 0)+steady))
+	}
+	return seconds
 }

@@ -62,7 +62,8 @@ func TrialLine(d *model.Document, trial *model.Result) string {
 	return text + ")"
 }
 
-// learnt is what searches know of the rate of a trial by now, and what the trial lost: "fails, lost 0.2 % in 1 s".
+// learnt is what searches know of the rate of a trial by now, and what the trial lost: "fails, lost 0.2 % in 1 s". So far
+// is what this trial says, and more are needed.
 func learnt(rows, searches []table.Row) string {
 	trial := rows[0].Trial
 	var words, verdicts []string // what is known, and of which goal
@@ -75,18 +76,20 @@ func learnt(rows, searches []table.Row) string {
 			continue
 		}
 		last = r.Search
-		if seen.Unsent {
+		if seen.Unsent && trial.State == model.Valid {
+			return "nothing learnt: the sender did not keep this rate"
+		} else if seen.Unsent {
 			return "nothing learnt"
 		}
 		if held := seen.Loss - lost; len(verdicts) == 0 && held > leastHeld {
 			text += ", " + unit.Ratio.Format(held) + " stayed in queues"
 		}
-		verdict := "not decided yet"
-		switch {
-		case holds:
-			verdict = "holds"
-		case fails:
+		verdict := "holds"
+		if !holds && (fails || seen.Loss > r.Search.Goal.LossRatio) {
 			verdict = "fails"
+		}
+		if !holds && !fails {
+			verdict += " so far"
 		}
 		with := " without loss"
 		if r.Search.Goal.LossRatio > 0 {

@@ -19,7 +19,7 @@ func TestLinesOfASearch(t *testing.T) {
 	}
 	for _, want := range []string{
 		"18 B: sent 1.10 Mpps, received 340 kpps, goodput 49.0 Mbit/s, lost 69.1 %",
-		"18 B, 342 kpps: not decided yet, lost 17.2 % in 250 ms",
+		"18 B, 342 kpps: fails so far, lost 17.2 % in 250 ms",
 		"18 B, 248 kpps: holds, lost 0 % in 1 s",
 		"18 B, 250 kpps: fails without loss, holds with 0.5 % loss, lost 0.044 % in 1 s",
 	} {

@@ -1,10 +1,12 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,8 +40,32 @@ type asked struct {
 // field is an entry of the form.
 type field struct {
 	Flag, Label, Help, Value, Default string
+	For                               string   // lab, star, tcp or udp: no other test takes it; "": all do
 	Words                             []string // to choose from
 	Switch, Several                   bool
+}
+
+// hints stand in place of the help of the command line.
+var hints = map[string]string{
+	linkField:  "each link of the lab: rate=1gbit,queue=100,delay=20ms,loss=1%",
+	"max-loss": "most that a combination may lose: 0.1%; in ndr the goals: 0,0.5%",
+}
+
+var flagInHelp = regexp.MustCompile("--([a-z]+(?:-[a-z]+)*)")
+
+// hint is the help of a flag in words of the form, and what test takes it.
+func hint(flag, help string, only model.Protocol) (text, who string) {
+	text, ofLab := strings.CutPrefix(cmp.Or(hints[flag], help), "lab: ")
+	text = flagInHelp.ReplaceAllStringFunc(text, func(name string) string { return label(name[2:]) })
+	switch {
+	case flag == "receivers":
+		who = "star"
+	case ofLab || flag == linkField || flag == "variant":
+		who = "lab"
+	default:
+		who = string(only)
+	}
+	return text, who
 }
 
 // fields are those of a test, the common ones first.
@@ -48,20 +74,18 @@ func (s *Server) fields(o Offer, values url.Values) (common, more []field) {
 		if !o.HasFlag(k.Flag) || slices.Contains(strings.Fields(closed), k.Flag) {
 			continue
 		}
-		f := field{Flag: k.Flag, Label: label(k.Flag), Help: k.Help, Value: strings.Join(values[k.Flag], "\n"),
+		f := field{Flag: k.Flag, Label: label(k.Flag), Value: strings.Join(values[k.Flag], "\n"),
 			Default: o.Default(k.Flag), Words: k.Words, Switch: k.Kind == model.Switch, Several: k.Kind == model.Texts}
-		if k.Only != "" {
-			f.Help = strings.ToUpper(string(k.Only)) + ": " + f.Help
-		}
+		f.Help, f.For = hint(k.Flag, k.Help, k.Only)
 		if k.Group != "" {
 			common = append(common, f)
 		} else {
 			more = append(more, f)
 		}
 	}
-	common = append(common, field{Flag: linkField, Label: label(linkField), Help: plan.LinkHelp,
-		Value: values.Get(linkField)})
-	return common, more
+	link := field{Flag: linkField, Label: label(linkField), Value: values.Get(linkField)}
+	link.Help, link.For = hint(linkField, "", "")
+	return append(common, link), more
 }
 
 // label is a flag in words.

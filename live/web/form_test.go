@@ -68,3 +68,20 @@ func TestWrongForm(t *testing.T) {
 		}
 	}
 }
+
+// TestHints: the form shows no help of the command line, and knows which tests take a field.
+func TestHints(t *testing.T) {
+	s := serverOf(t, Options{})
+	want := map[string]string{"control": "tcp", "receivers": "star", "link": "lab", "loss": "lab", "gro": "udp", "payload": "", "variant": "lab"}
+	for _, o := range offersOf(plan.Curve, plan.Ndr, plan.Latency, plan.Sweep, plan.Router, plan.Control, plan.Soak) {
+		common, more := s.fields(o, url.Values{})
+		for _, f := range append(common, more...) {
+			if strings.Contains(f.Help, "--") || strings.Contains(f.Help, "exit code") || strings.HasPrefix(f.Help, "lab:") && f.For != "" {
+				t.Errorf("%s, %s: %q is for the command line", o.Command, f.Flag, f.Help)
+			}
+			if who, known := want[f.Flag]; known && f.For != who {
+				t.Errorf("%s, %s: for %q, want %q", o.Command, f.Flag, f.For, who)
+			}
+		}
+	}
+}

@@ -150,6 +150,24 @@ func Called(s store.Summary) string {
 	return cmp.Or(s.Name, strings.TrimSpace(s.Command+" "+s.Target), s.ID)
 }
 
+// Progress says how far a run came: "14 trials", "cut after 3 trials"; "" if nobody knows.
+func (l listed) Progress() string {
+	if l.Trials == nil {
+		return ""
+	}
+	trials := fmt.Sprintf("%d trials", *l.Trials)
+	if *l.Trials == 1 {
+		trials = "1 trial"
+	}
+	switch {
+	case l.State == store.Cut && *l.Trials == 0:
+		return "cut in the first trial"
+	case l.State == store.Cut:
+		return "cut after " + trials
+	}
+	return trials
+}
+
 func (l listed) Called() string { return Called(l.Summary) }
 
 func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) {
@@ -265,7 +283,7 @@ func (s *Server) showRun(w http.ResponseWriter, _ *http.Request, d *model.Docume
 		f.Scripts = append(f.Scripts, "grow.js")
 		f.Body = `<div data-growing="` + template.HTML(template.HTMLEscapeString(d.ID)) + `">` + f.Body + `</div>`
 	}
-	f.Body = part("run.html", sum) + f.Body
+	f.Body = part("run.html", listed{Summary: sum}) + f.Body
 	s.show(w, f)
 }
 

@@ -183,3 +183,17 @@ func BenchmarkList(b *testing.B) {
 		}
 	}
 }
+
+func TestProgressOfARun(t *testing.T) {
+	trials := func(n int) *int { return &n }
+	for _, c := range []struct {
+		state  string
+		trials *int
+		want   string
+	}{{store.Complete, trials(1), "1 trial"}, {store.Complete, trials(14), "14 trials"}, {store.Running, trials(2), "2 trials"},
+		{store.Cut, nil, ""}, {store.Cut, trials(0), "cut in the first trial"}, {store.Cut, trials(3), "cut after 3 trials"}} {
+		if got := (listed{Summary: store.Summary{State: c.state, Trials: c.trials}}).Progress(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.state, got, c.want)
+		}
+	}
+}

@@ -16,7 +16,20 @@
       if (mine === asked) problem.textContent = "pelt web does not answer";
     }
   };
+  // A field that no such test takes is hidden, unless it is filled in: then the problem says why it cannot be.
+  const offer = () => {
+    const target = form.target.value.trim(), lab = /^lab:(?!loopback$)/.test(target);
+    const proto = form.proto ? form.proto.value || form.proto.placeholder : "tcp,udp";
+    const takes = {lab, star: lab && !/^lab:(direct|switch|router|nat|fast)$/.test(target),
+      tcp: proto.includes("tcp"), udp: proto.includes("udp")};
+    for (const field of form.querySelectorAll("[data-for]")) {
+      const input = field.querySelector("input, textarea"), filled = input.type === "checkbox" ? input.checked : input.value.trim();
+      field.hidden = field.dataset.for && !takes[field.dataset.for] && !filled;
+    }
+  };
+  offer();
   form.addEventListener("input", () => {
+    offer();
     clearTimeout(wait);
     wait = setTimeout(check, 150);
   });
