@@ -22,6 +22,12 @@ type left struct {
 // usualBeside is how many seconds a trial needs besides sending, before one has ended: its ends meet, packets arrive late.
 const usualBeside = 1
 
+// Estimate says how long a plan takes, in words and in seconds, and how many trials it makes.
+func Estimate(p model.Plan) (text string, seconds float64, trials int) {
+	l := left{Rest: design.Left(p, nil), beside: usualBeside}
+	return l.text(p), l.seconds(), l.Trials
+}
+
 // text says how long the whole run takes; "" if nothing is left.
 func (l *left) text(p model.Plan) string {
 	how, trials := "about", fmt.Sprintf("%d trials", l.Trials)

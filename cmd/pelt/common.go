@@ -19,6 +19,7 @@ import (
 	"pelt/finding"
 	"pelt/fleet"
 	"pelt/internal/outfile"
+	"pelt/live"
 	"pelt/model"
 	"pelt/plan"
 	"pelt/render"
@@ -49,7 +50,7 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 	f.hub.register(s)
 	s.StringVar(&f.hub.code, "code", "", "`CODE` that pelt serve or hub printed; of several hosts NEAR,FAR,ROUTER (or $PELT_CODE)")
 	s.StringVar(&f.hub.codeFile, "code-file", "", "read the code from `FILE`")
-	s.BoolVar(&f.yes, "yes", false, "do not ask before sending to a public address")
+	s.BoolVar(&f.yes, "yes", false, "do not ask before a test of a public address, or of hours in many trials")
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML, send nothing")
 	s.BoolVar(&f.uncalibrated, "no-calibration", false, "lab: do not measure emulated links first")
 	s.BoolVar(&f.live, "live", false, "show the test as a full screen in the terminal; q leaves it, s stops the test")
@@ -91,6 +92,11 @@ func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 	}
 	if err := f.checkFiles(); err != nil {
 		return err
+	}
+	if text := long(p); text != "" && isTerminal(os.Stdin) { // a script has asked for it, and is told at the start
+		if err := agreed(c, f.yes, "This takes "+text); err != nil {
+			return err
+		}
 	}
 	return f.carryOut(c, p, nil, func(o run.Options) (model.Document, error) { return run.Execute(c.Context(), p, o) })
 }
@@ -251,6 +257,21 @@ func (f *commonFlags) consent(c *cobra.Command, target string, family int) error
 		return nil
 	}
 	return agreed(c, f.yes, said+" is a public address, and a test floods every network between; all must be yours")
+}
+
+// Whoever types a range or several lists may not see how many trials they make. So many, and so long, are asked for again.
+const (
+	manyTrials = 100
+	longRun    = time.Hour
+)
+
+// long says how long a plan takes that its user may not have meant to take so long; "" for others.
+func long(p model.Plan) string {
+	text, seconds, trials := live.Estimate(p)
+	if p.EverySeconds > 0 || trials <= manyTrials || seconds < longRun.Seconds() { // --for says how long
+		return ""
+	}
+	return text
 }
 
 // agreed asks whether to go on; without a terminal it says how to agree.
