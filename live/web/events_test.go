@@ -83,7 +83,7 @@ func TestEvents(t *testing.T) {
 	stream.Publish(live.Event{Done: &live.Done{Run: "r"}})
 	ids, last, rest := messages(t, whole)
 	if fmt.Sprint(ids) != "[1 2 3 4 5 6]" || last.Verdict != "All is lost." || last.Status != nil ||
-		last.Losses != "9 sent, lost: 2 unexplained" || !strings.Contains(rest, "id: 6\n") {
+		last.Losses != "9 sent, lost: 2 not yet read" || !strings.Contains(rest, "id: 6\n") {
 		t.Errorf("from the beginning: %v, then %+v, and %q", ids, last, rest)
 	}
 	for name, answer := range map[string]*http.Response{"[3 4 5 6]": resumed, "[1 2 3 4 5 6]": confused} {

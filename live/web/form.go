@@ -56,7 +56,12 @@ var flagInHelp = regexp.MustCompile("--([a-z]+(?:-[a-z]+)*)")
 // hint is the help of a flag in words of the form, and what test takes it.
 func hint(flag, help string, only model.Protocol) (text, who string) {
 	text, ofLab := strings.CutPrefix(cmp.Or(hints[flag], help), "lab: ")
-	text = flagInHelp.ReplaceAllStringFunc(text, func(name string) string { return label(name[2:]) })
+	text = flagInHelp.ReplaceAllStringFunc(text, func(name string) string {
+		if slices.ContainsFunc(model.Knobs(), func(k model.Knob) bool { return k.Flag == name[2:] }) {
+			return label(name[2:])
+		}
+		return name // of another command
+	})
 	switch {
 	case flag == "receivers":
 		who = "star"
