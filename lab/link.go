@@ -277,6 +277,8 @@ func (now reading) since(before reading, r model.LinkResult) model.LinkResult {
 // Blocked names a direction that no packet can pass, with what takes them all;
 // "" if there is none that this process knows of.
 func (l *Lab) Blocked() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, k := range l.links {
 		for d, w := range k.ways {
 			switch {

@@ -129,6 +129,17 @@ func TestBlocked(t *testing.T) {
 	if got := l.Blocked(); got != "receiver to sender loses every packet" {
 		t.Error(got)
 	}
+	changed := make(chan struct{}) // as SetLinks does; the race detector looks on
+	go func() {
+		defer close(changed)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.links[0].ways[0].settings.Loss.Ratio = 0
+	}()
+	if l.Blocked() == "" {
+		t.Error("nothing is blocked after the other direction changed")
+	}
+	<-changed
 }
 
 // must ends a test that cannot go on after an error.
