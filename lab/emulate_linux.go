@@ -8,6 +8,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"pelt/internal/spare"
 	"pelt/lab/impair"
 	"pelt/lab/userlink"
 )
@@ -23,7 +24,7 @@ func (b *builder) emulate(k *Link, ports [2]port) error {
 		if b.spec.many() { // the sender over so many links has more to do than one of these threads, and needs a core, too
 			threads = max(runtime.NumCPU()/2, 1)
 		}
-		pool, err := userlink.NewPool(threads)
+		pool, err := userlink.NewPool(threads, linkMemory())
 		if err != nil {
 			return err
 		}
@@ -44,6 +45,14 @@ func (b *builder) emulate(k *Link, ports [2]port) error {
 		}
 	}
 	return nil
+}
+
+// linkMemory is how many bytes all emulated links of a lab may take.
+func linkMemory() int64 {
+	if n := spare.Memory(64<<20, 16<<30); n > 0 {
+		return int64(n)
+	}
+	return 1 << 30
 }
 
 // draw has a direction do what its plan says. Drawn is the seed where none is asked.

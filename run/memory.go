@@ -1,98 +1,10 @@
 package run
 
-import (
-	"math"
-	"os"
-	slash "path"
-	"path/filepath"
-	"strconv"
-	"strings"
-)
-
-// A serving host lends clients a quarter of its available memory, within these bounds.
-const (
-	leastMemory = 16 << 20
-	mostMemory  = 4 << 30
-)
+import "pelt/internal/spare"
 
 // MemoryForClients is how many bytes of memory all clients of this host may take; 0: the system does not say.
-func MemoryForClients() float64 { return memoryForClients("/") }
+func MemoryForClients() float64 { return spare.Memory(16<<20, 4<<30) }
 
-func memoryForClients(root string) float64 {
-	left := math.Inf(1)
-	for line := range strings.Lines(readText(root, "proc/meminfo")) {
-		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemAvailable:" {
-			left = number(f[1]) * 1024
-		}
-	}
-	left = min(left, leftInGroups(root, "memory", "memory.max", "memory.current", "memory.limit_in_bytes", "memory.usage_in_bytes"))
-	if math.IsInf(left, 1) {
-		return 0
-	}
-	return min(max(left/4, leastMemory), mostMemory)
-}
-
-// A stream may take a thread. A Go program ends with a fatal error at 10 000 threads, or where it gets no further one.
-const (
-	leastStreams = 8
-	mostStreams  = 2048
-)
-
-// StreamsForClients is how many streams all clients of this host may have at once.
-func StreamsForClients() int { return streamsForClients("/") }
-
-func streamsForClients(root string) int {
-	left := leftInGroups(root, "pids", "pids.max", "pids.current", "pids.max", "pids.current")
-	if most := number(readText(root, "proc/sys/kernel/threads-max")); most > 0 {
-		left = min(left, most)
-	}
-	for line := range strings.Lines(readText(root, "proc/self/limits")) {
-		if rest, ok := strings.CutPrefix(line, "Max processes"); ok {
-			if most := number(strings.Fields(rest)[0]); most > 0 { // "unlimited" is no number
-				left = min(left, most)
-			}
-		}
-	}
-	return int(min(max(left/2, leastStreams), mostStreams))
-}
-
-// leftInGroups is what the control groups of this process have left of a controller's resource: those of version 2 with
-// the first two files, those of version 1 with the last two.
-func leftInGroups(root, controller, limit, usage, limit1, usage1 string) float64 {
-	left := math.Inf(1)
-	for line := range strings.Lines(readText(root, "proc/self/cgroup")) {
-		id, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
-		controllers, group, _ := strings.Cut(rest, ":")
-		switch {
-		case id == "0":
-			left = min(left, leftInGroup(root, "sys/fs/cgroup", group, limit, usage))
-		case controllers == controller:
-			left = min(left, leftInGroup(root, "sys/fs/cgroup/"+controller, group, limit1, usage1))
-		}
-	}
-	return left
-}
-
-// leftInGroup is what a control group and those around it have left: all of them bind.
-func leftInGroup(root, mount, group, limit, usage string) float64 {
-	left := math.Inf(1)
-	for at := slash.Join("/", group); ; at = slash.Dir(at) {
-		dir := slash.Join(mount, at)
-		if most := number(readText(root, slash.Join(dir, limit))); most > 0 { // "max" is no number
-			left = min(left, max(most-number(readText(root, slash.Join(dir, usage))), 0))
-		}
-		if at == "/" {
-			return left
-		}
-	}
-}
-
-func readText(root, name string) string {
-	b, _ := os.ReadFile(filepath.Join(root, name)) // what cannot be read does not say
-	return string(b)
-}
-
-func number(text string) float64 {
-	n, _ := strconv.ParseUint(strings.TrimSpace(text), 10, 63)
-	return float64(n)
-}
+// StreamsForClients is how many streams all clients of this host may have at once. A stream may take a thread, and a
+// Go program ends with a fatal error at 10 000 threads, or where it gets no further one.
+func StreamsForClients() int { return spare.Threads(8, 2048) }

@@ -11,11 +11,11 @@ import (
 	"pelt/lab/impair"
 )
 
-// NewPool starts the threads of one lab's cables.
-func NewPool(threads int) (*Pool, error) {
-	p := &Pool{}
+// NewPool starts the threads of one lab's cables, which may take so many bytes of memory together.
+func NewPool(threads int, memory int64) (*Pool, error) {
+	p := &Pool{budget: newBudget(memory)}
 	for range max(threads, 1) {
-		one, err := newPump()
+		one, err := newPump(p.budget)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("start an emulated link: %w", err), p.Close())
 		}

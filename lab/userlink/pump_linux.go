@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,8 @@ type pump struct {
 	ready   []*way
 	leaving queue[departure]
 	held    int // bytes of memory in it
+	granted int // bytes that it may hold
+	budget  *budget
 	room    store
 	scratch []byte
 	closed  bool
@@ -62,18 +65,15 @@ const (
 	// and still leave in one buffer, when the last is due. It is below what a
 	// kernel's own shaper lets pass as a burst.
 	together = 100_000
-	// heldBytes is what frames under way may take of one thread's memory; what comes
-	// beyond it is refused.
-	heldBytes = 1 << 30
-	longest   = vnetBytes + etherBytes + 8 + 65536 // with two VLAN tags
+	longest  = vnetBytes + etherBytes + 8 + 65536 // with two VLAN tags
 )
 
-func newPump() (*pump, error) {
+func newPump(memory *budget) (*pump, error) {
 	w, err := newWaiter()
 	if err != nil {
 		return nil, err
 	}
-	p := &pump{waiter: w, born: time.Now(), orders: make(chan func(), 16), ended: make(chan struct{}), scratch: make([]byte, longest)}
+	p := &pump{waiter: w, born: time.Now(), orders: make(chan func(), 16), ended: make(chan struct{}), scratch: make([]byte, longest), budget: memory}
 	go p.run()
 	return p, nil
 }
@@ -283,10 +283,13 @@ func (p *pump) copies(w *way, k *packet, i, segments int, now int64, fate impair
 
 // leave enters the departure of a frame that came now.
 func (p *pump) leave(w *way, buf []byte, now, at int64) {
-	if p.held+cap(buf) > heldBytes {
-		w.counts.Refused++
-		p.room.put(buf)
-		return
+	if p.held+cap(buf) > p.granted {
+		if !p.budget.take(grant) {
+			w.counts.Refused++
+			p.room.put(buf)
+			return
+		}
+		p.granted += grant
 	}
 	p.held += cap(buf)
 	p.leaving.push(at, departure{max(int64(LateLimit), (at-now)/lateShare), buf, w})
@@ -302,6 +305,10 @@ func (p *pump) release(now int64) int64 {
 			d.way.counts.Refused++
 		}
 		p.room.put(d.buf)
+		if p.granted-p.held > 2*grant {
+			p.granted -= grant
+			p.budget.give(grant)
+		}
 		if moved += 1 + len(d.buf)/heavy; moved >= glance {
 			now, moved = p.now(), 0
 		}
@@ -309,10 +316,37 @@ func (p *pump) release(now int64) int64 {
 	return now
 }
 
-// store keeps buffers for reuse, by size.
+// budget is the memory, in bytes, that all links of a pool may take: for frames under way, and to list what became of
+// a trial's packets.
+type budget struct{ left atomic.Int64 }
+
+func newBudget(bytes int64) *budget {
+	b := &budget{}
+	b.left.Store(bytes)
+	return b
+}
+
+// take reports whether so much is left, and takes it.
+func (b *budget) take(bytes int) bool {
+	if b.left.Add(int64(-bytes)) < 0 {
+		b.give(bytes)
+		return false
+	}
+	return true
+}
+
+func (b *budget) give(bytes int) { b.left.Add(int64(bytes)) }
+
+// grant is how much of the budget a thread takes at a time: all threads share it.
+const grant = 1 << 20
+
+// store keeps buffers for reuse, by size, up to keptBytes.
 type store struct {
 	free [len(sizes)][][]byte
+	kept int // bytes
 }
+
+const keptBytes = 16 << 20
 
 var sizes = [...]int{256, 512, 1024, 2048, 16384, longest}
 
@@ -324,6 +358,7 @@ func (s *store) get(n int) []byte {
 		if k := len(s.free[i]); k > 0 {
 			b := s.free[i][k-1]
 			s.free[i] = s.free[i][:k-1]
+			s.kept -= size
 			return b[:n]
 		}
 		return make([]byte, n, size)
@@ -333,7 +368,8 @@ func (s *store) get(n int) []byte {
 
 func (s *store) put(b []byte) {
 	for i, size := range sizes {
-		if cap(b) == size {
+		if cap(b) == size && s.kept+size <= keptBytes {
+			s.kept += size
 			s.free[i] = append(s.free[i], b)
 		}
 	}
@@ -359,4 +395,5 @@ type Pool struct {
 	pumps  []*pump
 	next   int // of them, to have another way
 	cables []*Cable
+	budget *budget
 }

@@ -3,6 +3,7 @@ package userlink
 import (
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
@@ -22,7 +23,7 @@ func TestDrainKeepsNothingDueInHand(t *testing.T) {
 		defer unix.Close(fds[0])
 		defer unix.Close(fds[1])
 	}
-	p := &pump{born: time.Now().Add(-time.Second), scratch: make([]byte, longest)}
+	p := &pump{born: time.Now().Add(-time.Second), scratch: make([]byte, longest), budget: newBudget(1 << 30)}
 	w := &way{in: in[1], out: out[0], pump: p, link: impair.New(impair.Settings{})}
 	const frames = glance - 1
 	for i := range frames {
@@ -59,7 +60,7 @@ func TestDrainForgetsWhatIsGone(t *testing.T) {
 	}
 	defer waiter.close()
 	w := &way{in: ends[1]} // as of a TAP without its interface: ready, and read says no
-	p := &pump{waiter: waiter, born: time.Now(), scratch: make([]byte, longest), ways: []*way{w}}
+	p := &pump{waiter: waiter, born: time.Now(), scratch: make([]byte, longest), budget: newBudget(1 << 30), ways: []*way{w}}
 	if err := waiter.add(w.in, 0); err != nil || len(waiter.wait(0)) != 1 {
 		t.Fatalf("it is not ready at first: %v", err)
 	}
@@ -72,7 +73,7 @@ func TestDrainForgetsWhatIsGone(t *testing.T) {
 // Each segment of a buffer is counted once: it passed, was lost, or found no room.
 func TestEachSegmentIsCounted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := &pump{born: time.Now(), scratch: make([]byte, longest)}
+		p := &pump{born: time.Now(), scratch: make([]byte, longest), budget: newBudget(1 << 30)}
 		share := rapid.SampledFrom([]float64{0, 0.3, 1}).Draw(t, "loss")
 		some := impair.Chance{Ratio: rapid.SampledFrom([]float64{0, 0.2}).Draw(t, "others")}
 		settings := impair.Settings{Seed: 1, Loss: impair.Loss{Chance: impair.Chance{Ratio: share}}, Duplicate: some, Corrupt: some}
@@ -93,4 +94,51 @@ func TestEachSegmentIsCounted(t *testing.T) {
 				c.Passed, c.Lost, c.QueueFull)
 		}
 	})
+}
+
+// All threads of a lab share one budget of memory. It is given back, and so is what buffers took that wait for reuse.
+func TestMemoryIsBounded(t *testing.T) {
+	const frames, size = 1000, 16384
+	memory := newBudget(8 * grant)
+	pumps := [2]*pump{{budget: memory}, {budget: memory}}
+	w := &way{out: -1}
+	for i := range 2 * frames {
+		p := pumps[i%2]
+		p.leave(w, p.room.get(size), 0, 0)
+	}
+	held := pumps[0].held + pumps[1].held
+	if held > 8*grant || held < 6*grant || w.counts.Refused != uint64(2*frames-held/size) {
+		t.Errorf("%d B are held of a budget of %d, %d frames of %d were refused", held, 8*grant, w.counts.Refused, 2*frames)
+	}
+	for _, p := range pumps {
+		p.release(1)
+		if p.held != 0 || p.granted > 2*grant || p.room.kept > keptBytes {
+			t.Errorf("%d B are held, %d granted, %d kept", p.held, p.granted, p.room.kept)
+		}
+	}
+	all := store{}
+	for range 2 * keptBytes / size {
+		all.put(make([]byte, size))
+	}
+	if all.kept > keptBytes {
+		t.Errorf("%d B are kept for reuse, want at most %d", all.kept, keptBytes)
+	}
+}
+
+func TestVerdictsAreBounded(t *testing.T) {
+	memory := newBudget(3000 * verdictBytes)
+	two := [2]watch{}
+	listed := 0
+	for i := range 8000 {
+		if one := &two[i%2]; one.room(memory) {
+			one.verdicts = append(one.verdicts, Verdict{})
+			listed++
+		}
+	}
+	if listed < 2000 || listed > 3000 {
+		t.Errorf("%d verdicts were listed with room for 3000", listed)
+	}
+	if size := int(unsafe.Sizeof(Verdict{})); size != verdictBytes {
+		t.Errorf("a verdict takes %d B, not %d", size, verdictBytes)
+	}
 }

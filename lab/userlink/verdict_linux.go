@@ -17,6 +17,7 @@ type watch struct {
 	trial     uint16
 	identify  Identify
 	verdicts  []Verdict
+	granted   int    // bytes for them
 	unlisted  uint64 // for which there was no room
 	fragments map[fragmentKey]identity
 	ring      []fragmentKey // of the map, to forget the oldest
@@ -36,7 +37,8 @@ type identity struct {
 
 // Bounds of what one way keeps for one trial.
 const (
-	maxVerdicts  = 4 << 20 // 24 B each
+	maxVerdicts  = 4 << 20
+	verdictBytes = 24
 	maxFragments = 1 << 14 // datagrams whose later fragments may still come
 )
 
@@ -59,6 +61,7 @@ func (x *Watching) Collect() (lists [2][]Verdict, unlisted [2]uint64) {
 			for k, one := range w.watches {
 				if one == x.seen[i] {
 					w.watches = append(w.watches[:k:k], w.watches[k+1:]...)
+					w.pump.budget.give(one.granted)
 					break
 				}
 			}
@@ -139,12 +142,27 @@ func (w *way) judge(k *packet, i int, cause Cause) {
 		}
 		switch {
 		case !known:
-		case len(one.verdicts) >= maxVerdicts:
+		case !one.room(w.pump.budget):
 			one.unlisted++
 		default:
 			one.verdicts = append(one.verdicts, Verdict{From: id.from, To: id.to, Sequence: id.sequence, Cause: cause, Warmup: id.warmup})
 		}
 	}
+}
+
+// room makes room for a further verdict; false: there is none.
+func (o *watch) room(memory *budget) bool {
+	n := len(o.verdicts)
+	if n < cap(o.verdicts) {
+		return true
+	}
+	more := min(max(n, 1024), maxVerdicts-n)
+	if more == 0 || !memory.take(more*verdictBytes) {
+		return false
+	}
+	o.granted += more * verdictBytes
+	o.verdicts = append(make([]Verdict, 0, n+more), o.verdicts...)
+	return true
 }
 
 // dissected is what a frame says of a UDP datagram, or of a part of one.

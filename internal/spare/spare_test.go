@@ -1,4 +1,4 @@
-package run
+package spare
 
 import (
 	"os"
@@ -6,7 +6,12 @@ import (
 	"testing"
 )
 
-func TestMemoryForClients(t *testing.T) {
+const (
+	leastMemory, mostMemory   = 16 << 20, 4 << 30
+	leastThreads, mostThreads = 8, 2048
+)
+
+func TestMemory(t *testing.T) {
 	const meminfo = "MemTotal:        8000000 kB\nMemAvailable:    4000000 kB\n"
 	for name, c := range map[string]struct {
 		files map[string]string
@@ -27,29 +32,29 @@ func TestMemoryForClients(t *testing.T) {
 		"a full group": {map[string]string{"proc/meminfo": meminfo, "proc/self/cgroup": "0::/\n",
 			"sys/fs/cgroup/memory.max": "100000000\n", "sys/fs/cgroup/memory.current": "100000001\n"}, leastMemory},
 	} {
-		if got := memoryForClients(rootOf(t, c.files)); got != c.want {
+		if got := memory(rootOf(t, c.files), leastMemory, mostMemory); got != c.want {
 			t.Errorf("%s: %.0f, want %.0f", name, got, c.want)
 		}
 	}
 }
 
-func TestStreamsForClients(t *testing.T) {
+func TestThreads(t *testing.T) {
 	const limits = "Limit                     Soft Limit           Hard Limit           Units\n" +
 		"Max processes             600                  7000                 processes\n"
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  int
 	}{
-		"nothing known": {nil, mostStreams},
+		"nothing known": {nil, mostThreads},
 		"of the user":   {map[string]string{"proc/self/limits": limits}, 300},
-		"no limit":      {map[string]string{"proc/self/limits": "Max processes   unlimited   unlimited   processes\n"}, mostStreams},
+		"no limit":      {map[string]string{"proc/self/limits": "Max processes   unlimited   unlimited   processes\n"}, mostThreads},
 		"of the kernel": {map[string]string{"proc/sys/kernel/threads-max": "900\n"}, 450},
 		"its group": {map[string]string{"proc/self/limits": limits, "proc/self/cgroup": "0::/a\n",
 			"sys/fs/cgroup/a/pids.max": "220\n", "sys/fs/cgroup/a/pids.current": "20\n"}, 100},
 		"cgroup v1": {map[string]string{"proc/self/cgroup": "3:pids:/x\n",
-			"sys/fs/cgroup/pids/x/pids.max": "100\n", "sys/fs/cgroup/pids/x/pids.current": "99\n"}, leastStreams},
+			"sys/fs/cgroup/pids/x/pids.max": "100\n", "sys/fs/cgroup/pids/x/pids.current": "99\n"}, leastThreads},
 	} {
-		if got := streamsForClients(rootOf(t, c.files)); got != c.want {
+		if got := threads(rootOf(t, c.files), leastThreads, mostThreads); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
