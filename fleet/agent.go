@@ -38,8 +38,9 @@ type AgentConfig struct {
 	// are nil then.
 	Router func(ctx context.Context) (Router, error)
 
-	// Calls are the addresses that clients of other hosts may make this host call, none for none: it can be the
-	// sender's side of a path whose far end is one of them.
+	// Calls are the addresses that clients of other hosts may make this host call: it can be the sender's side of a
+	// path whose far end is one of them. None: a host of a fleet calls all but its own addresses and those of its
+	// links, and a host that serves calls nobody.
 	Calls []netip.Prefix
 	// Address is where the hosts of a fleet call this one, if its owner says so; else what the hub sees decides.
 	Address netip.Addr
@@ -72,6 +73,7 @@ type Agent struct {
 
 	mu       sync.Mutex
 	busyOf   map[string]int // orders at work, by their client and by its host
+	calls    allowance      // of peers that have not consented
 	refusals time.Time      // when one was told last
 	sessions map[string]*session
 	closed   string // why no more sessions are taken; "" while they are

@@ -115,7 +115,6 @@ func (f *crowd) join() {
 	w := newWire()
 	for i := range f.agents {
 		cfg := agentOn(w, fmt.Sprint("h", i))
-		cfg.Calls = anywhere
 		cfg.Engines = map[string]engine.Engine{"udp": &fakeEngine{name: "udp", host: cfg.ID, wire: w, hears: true}}
 		at := f.at
 		at.From = netip.AddrFrom4([4]byte{127, 0, byte(1 + i/250), byte(1 + i%250)})

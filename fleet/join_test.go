@@ -18,13 +18,9 @@ import (
 	"pelt/test/servers"
 )
 
-// anywhere is what the agents of a fleet may call.
-var anywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
-
 // joinAs has an agent join a hub until the test ends, or stop is called.
 func joinAs(t testing.TB, hub HubAddress, cfg AgentConfig) (info AgentInfo, stop func() error) {
 	t.Helper()
-	cfg.Calls = anywhere
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan AgentInfo, 1), make(chan error, 1)
 	go func() { ended <- Join(ctx, hub, cfg, func(i AgentInfo) { ready <- i }) }()

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"pelt/engine"
 	"pelt/model"
@@ -52,19 +53,55 @@ func (a *Agent) allows(p prepareOrder) error {
 
 // mayCall holds a stranger's order to dial against what this host allows. Consent
 // keeps a flood from anybody who did not ask for it, but who could make this host
-// dial at will would learn which hosts and ports it reaches, and send hellos, up
-// to 10 a second and stream, to anybody.
+// dial at will would learn which hosts and ports it reaches, and send hellos to
+// anybody.
 func (a *Agent) mayCall(peer netip.Addr) error {
 	to := peer.Unmap()
 	if slices.ContainsFunc(a.cfg.Calls, func(p netip.Prefix) bool { return p.Contains(to) }) {
 		return nil
 	}
 	to = to.WithZone("") // which may be any text
+	if len(a.cfg.Calls) == 0 && a.alone {
+		hub := a.client("")
+		if to.IsGlobalUnicast() || to.IsLoopback() && hub.IsLoopback() || to.IsLinkLocalUnicast() && hub.IsLinkLocalUnicast() {
+			return nil
+		}
+		return refuse("that host does not call %v, which is no address of another host (--calls there allows it)", to)
+	}
 	if len(a.cfg.Calls) == 0 {
 		return refuse("that host only listens, it calls nobody; "+
 			"to let it be the sender's side, start pelt serve there with --calls %v", to)
 	}
 	return refuse("that host calls %s only (--calls there), not %v", listPrefixes(a.cfg.Calls), to)
+}
+
+// A host makes so many calls without an answer, for all its clients. Each sends at most a dozen packets.
+const (
+	vainCalls = 300
+	vainAgain = 100 * time.Millisecond // until it may make one more
+)
+
+// call makes a stranger's call unless too many got no answer. An answered call does not count.
+func (a *Agent) call(e *sessionEnd, connect func() error) error {
+	if a.cfg.clientOf == nil || e.order.Order.Listen {
+		return connect()
+	}
+	a.mu.Lock()
+	may := a.calls.left(vainCalls, vainAgain, time.Now())
+	if may {
+		a.calls.used++
+	}
+	a.mu.Unlock()
+	if !may {
+		return refuse("that host called others in vain too often: try again in half a minute")
+	}
+	err := connect()
+	if err == nil {
+		a.mu.Lock()
+		a.calls.used = max(0, a.calls.used-1)
+		a.mu.Unlock()
+	}
+	return err
 }
 
 func listPrefixes(all []netip.Prefix) string {

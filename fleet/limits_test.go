@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pelt/engine"
 	"pelt/model"
@@ -196,6 +199,50 @@ func TestOwnNetwork(t *testing.T) {
 		a, _ := netip.ParseAddr(text)
 		if got := ownNetwork(a); got != want {
 			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// TestVainCalls: calls that get no answer are few, whoever orders them; answered ones do not count.
+func TestVainCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &Agent{cfg: AgentConfig{clientOf: func(string) netip.AddrPort { return netip.AddrPort{} }}}
+		errVain := errors.New("no answer")
+		call := func(result error) error { return a.call(&sessionEnd{}, func() error { return result }) }
+		for i := range 3 * vainCalls {
+			want := errVain
+			if i%2 == 0 && i < 2*vainCalls {
+				want = nil
+			}
+			err := call(want)
+			var refusal *engine.Refusal
+			if over := i >= 2*vainCalls; over != errors.As(err, &refusal) || !over && err != want {
+				t.Fatalf("call %d: %v", i, err)
+			}
+		}
+		time.Sleep(vainAgain)
+		if err := call(errVain); err != errVain {
+			t.Errorf("%v later: %v", vainAgain, err)
+		}
+		if err := a.call(&sessionEnd{order: endOrder{Order: engine.Order{Listen: true}}}, func() error { return nil }); err != nil {
+			t.Errorf("an end that listens: %v", err)
+		}
+	})
+}
+
+// TestFleetCalls: a host of a fleet calls other hosts, and itself only where the hub is on the same host.
+func TestFleetCalls(t *testing.T) {
+	for hub, want := range map[string]string{
+		away:        away + " " + home + " 2001:db8::1",
+		"127.0.0.1": away + " " + home + " 2001:db8::1 127.0.0.1 ::1",
+		"fe80::1":   away + " " + home + " 2001:db8::1 169.254.169.254 fe80::2%eth0",
+	} {
+		a := &Agent{alone: true, cfg: AgentConfig{clientOf: func(string) netip.AddrPort { return addrPort(netip.MustParseAddr(hub), 1) }}}
+		for to := range strings.FieldsSeq(away + " " + home + " 2001:db8::1 127.0.0.1 ::1 169.254.169.254 fe80::2%eth0 0.0.0.0 :: 224.0.0.1 255.255.255.255 ::ffff:127.0.0.1") {
+			may := slices.Contains(strings.Fields(want), strings.TrimPrefix(to, "::ffff:"))
+			if err := a.mayCall(netip.MustParseAddr(to)); (err == nil) != may {
+				t.Errorf("the hub is at %s: %s: %v", hub, to, err)
+			}
 		}
 	}
 }

@@ -224,7 +224,11 @@ func (s *session) connect(ctx context.Context, _ sessionOrder) (tuplesAnswer, er
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	err := each(s.opened(), func(e *sessionEnd) error {
-		streams, err := e.end.Connect(ctx)
+		var streams []engine.Stream
+		err := s.agent.call(e, func() (err error) {
+			streams, err = e.end.Connect(ctx)
+			return err
+		})
 		if err != nil {
 			cancel() // the other ends need not wait
 			return fmt.Errorf("%s: %w", e.name(), err)

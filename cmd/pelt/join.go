@@ -39,9 +39,6 @@ Whoever has the hub's code can order tests, within the limits that you set here.
 			if len(args) == 1 {
 				hub.Address = args[0]
 			}
-			if end.calls == "" {
-				end.calls = "0.0.0.0/0,::/0"
-			}
 			var err error
 			if o.EndOptions, err = end.options(c, 0, &port); err != nil {
 				return err
@@ -81,7 +78,7 @@ Whoever has the hub's code can order tests, within the limits that you set here.
 		},
 	}
 	f := c.Flags()
-	end.register(f, "any")
+	end.register(f, "any other host")
 	hub.register(f)
 	_ = f.MarkHidden("hub") // it is the argument
 	f.StringVar(&hub.code, "code", "", "`CODE` that pelt hub printed (or $PELT_CODE)")

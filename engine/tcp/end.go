@@ -201,12 +201,14 @@ func (e *end) dialAll(ctx context.Context) error {
 		}
 	}()
 	var group sync.WaitGroup
-	for i := range e.order.Flow.Streams {
-		group.Go(func() {
-			if err := e.dial(ctx, i); err != nil {
-				cancel(fmt.Errorf("connect tcp: stream %d to %v: %w", i, e.peer(i), err)) // the first one counts
-			}
-		})
+	dial := func(i int) {
+		if err := e.dial(ctx, i); err != nil {
+			cancel(fmt.Errorf("connect tcp: stream %d to %v: %w", i, e.peer(i), err)) // the first one counts
+		}
+	}
+	dial(0) // one stream finds out that the peer is there, so that a stranger gets few packets
+	for i := 1; i < e.order.Flow.Streams && ctx.Err() == nil; i++ {
+		group.Go(func() { dial(i) })
 	}
 	group.Wait()
 	if ctx.Err() != nil {

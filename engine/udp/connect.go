@@ -22,14 +22,17 @@ const (
 func (e *Sockets) Connect(ctx context.Context) ([]engine.Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	connect := e.call
-	if e.order.Listen {
-		connect = e.awaitCaller
+	connect, first := e.awaitCaller, 0
+	if !e.order.Listen { // one stream finds out that the peer is there, so that a stranger gets few packets
+		if err := e.call(ctx, 0); err != nil {
+			return nil, fmt.Errorf("stream 0: %w", err)
+		}
+		connect, first = e.call, 1
 	}
 	var wg sync.WaitGroup
 	var once sync.Once
 	var failed error
-	for i := range e.order.Flow.Streams {
+	for i := first; i < e.order.Flow.Streams; i++ {
 		wg.Go(func() {
 			if err := connect(ctx, i); err != nil {
 				once.Do(func() { failed = fmt.Errorf("stream %d: %w", i, err) })
