@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -13,6 +14,7 @@ const (
 	// OvertimeSeconds is how long a sender may have been on beyond its order: it is stopped after 3.
 	OvertimeSeconds = 15
 	maxErrnos       = 256
+	maxWarnings     = 64
 	maxBars         = 256 // of a distribution of gaps
 )
 
@@ -25,6 +27,12 @@ func (r *Report) Clamp(t model.Timing) {
 		r.Engine = ""
 	}
 	r.Why = model.Clip(r.Why)
+	if n := len(r.Warnings); n > maxWarnings {
+		r.Warnings = append(atMost(r.Warnings, maxWarnings), fmt.Sprintf("%d more warnings are left out", n-maxWarnings))
+	}
+	for i, w := range r.Warnings {
+		r.Warnings[i] = model.Clip(w)
+	}
 	r.Disturbed = slices.DeleteFunc(atMost(r.Disturbed, model.MaxStreams), func(d model.Reason) bool {
 		return !slices.Contains([]string{model.HostSlept, model.InterfaceGone, model.InterfaceMTU}, d.Code)
 	})
@@ -42,9 +50,11 @@ func (r *Report) Clamp(t model.Timing) {
 		clampConnections(s.Connections, steps)
 		s.Refused, s.Errnos = atMost(s.Refused, len(s.Streams)), atMost(s.Errnos, maxErrnos)
 		s.Silent = min(max(s.Silent, 0), len(s.Streams))
-		if len(s.Unsent) > maxErrnos {
-			s.Unsent = nil
+		for i, name := range s.Errnos {
+			s.Errnos[i] = model.Clip(name)
 		}
+		clampCounts(s.Errors)
+		clampCounts(s.Unsent)
 	}
 	if in := r.Receive; in != nil {
 		clampTCP(in.TCP, model.MaxStreams)
@@ -97,8 +107,13 @@ func clampConnections(c *model.ConnectionFacts, steps int) {
 	if !c.SetUp.Ordered() {
 		c.SetUp = nil
 	}
-	maps.DeleteFunc(c.Failed, func(name string, _ uint64) bool { return model.Clip(name) != name })
-	for _, name := range slices.Sorted(maps.Keys(c.Failed))[min(len(c.Failed), maxErrnos):] {
-		delete(c.Failed, name)
+	clampCounts(c.Failed)
+}
+
+// clampCounts leaves out counts whose names are long, or that are too many.
+func clampCounts(of map[string]uint64) {
+	maps.DeleteFunc(of, func(name string, _ uint64) bool { return model.Clip(name) != name })
+	for _, name := range slices.Sorted(maps.Keys(of))[min(len(of), maxErrnos):] {
+		delete(of, name)
 	}
 }

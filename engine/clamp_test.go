@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,8 +15,13 @@ import (
 func TestClamp(t *testing.T) {
 	timing := model.Timing{MeasureSeconds: 1, DrainSeconds: 1}
 	long := make([]uint64, 1<<20)
-	r := Report{Engine: "rm", Why: strings.Repeat("x", 1<<10), CPU: model.CPU{ThreadRatio: math.NaN(), HostRatio: 7},
-		Send: &SendReport{Streams: []uint64{5}, PerStep: long, Connections: &model.ConnectionFacts{
+	wild := map[string]uint64{strings.Repeat("y", 1<<20): 1, "ETIMEDOUT": 2}
+	for i := range 2 * maxErrnos {
+		wild[fmt.Sprint("Z", i)] = 1
+	}
+	texts := slices.Repeat([]string{strings.Repeat("x", 1<<10)}, 1000)
+	r := Report{Engine: "rm", Why: strings.Repeat("x", 1<<10), Warnings: slices.Clone(texts), CPU: model.CPU{ThreadRatio: math.NaN(), HostRatio: 7},
+		Send: &SendReport{Streams: []uint64{5}, Errnos: texts, Errors: maps.Clone(wild), Unsent: wild, PerStep: long, Connections: &model.ConnectionFacts{
 			PerSecond: long, OpenMax: 1 << 60, Ended: strings.Repeat("x", 1<<20),
 			Failed: map[string]uint64{strings.Repeat("y", 1<<20): 1, "ETIMEDOUT": 2}, SetUp: &model.Percentiles{P50: 2, P90: 1},
 		}},
@@ -33,6 +41,12 @@ func TestClamp(t *testing.T) {
 	}
 	if f := r.Probe.Facts; f.Sent > 10_000 || f.Answered > f.Sent || f.IdleNS != 0 || f.Up != nil || f.Down != nil {
 		t.Errorf("of a wild probe stays %+v", f)
+	}
+	if n := len(r.Warnings); n != maxWarnings+1 || len(r.Warnings[0]) > 255 || r.Warnings[n-1] != "936 more warnings are left out" {
+		t.Errorf("of many warnings stay %d: %.300q", n, r.Warnings[n-1])
+	}
+	if s := r.Send; len(s.Errors) != maxErrnos || len(s.Unsent) != maxErrnos || s.Errors["ETIMEDOUT"] != 2 || len(s.Errnos[0]) > 255 {
+		t.Errorf("of wild errors stay %d, %d, names of %d letters", len(s.Errors), len(s.Unsent), len(s.Errnos[0]))
 	}
 	c := r.Send.Connections
 	if len(c.PerSecond) > 100 || c.OpenMax > model.MaxConnections || len(c.Ended) > 255 || len(c.Failed) != 1 ||

@@ -116,6 +116,26 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 	return c.meet(l, info, hub.Node, where)
 }
 
+// mostHello is the longest introduction that is read, in bytes.
+const mostHello = 64 << 10
+
+// clip cuts the texts that are shown of a host.
+func (i *AgentInfo) clip() {
+	h := &i.Host
+	for _, text := range []*string{&i.Node, &i.Version, &h.Node, &h.Name, &h.OS, &h.Kernel, &h.CPU, &h.Version, &h.Boot,
+		&h.ClockSource, &h.Governor, &h.Interface, &h.Driver, &h.Address} {
+		*text = model.Clip(*text)
+	}
+	for n, name := range i.Engines {
+		i.Engines[n] = model.Clip(name)
+	}
+	for _, texts := range []map[string]string{h.Notes, h.TCPSettings} {
+		for name, text := range texts {
+			texts[name] = model.Clip(text)
+		}
+	}
+}
+
 // decodeHello reads how an agent of another host introduces itself. where is that host; "" is one of a fleet.
 func (c *Controller) decodeHello(answer []byte, where string) (AgentInfo, error) {
 	var who struct { // another version is told apart from rubbish
@@ -133,7 +153,8 @@ func (c *Controller) decodeHello(answer []byte, where string) (AgentInfo, error)
 		return AgentInfo{}, &versionError{Host: where, Here: c.version, There: plainText(who.Version),
 			HereProtocol: protocolVersion, ThereProtocol: who.Protocol}
 	}
-	info, err := decode[AgentInfo](answer)
+	info, err := decode[AgentInfo](answer[:min(len(answer), mostHello)])
+	info.clip()
 	if err == nil && !model.IsHostName(info.ID) {
 		err = fmt.Errorf("no agent can be called %.70q", info.ID)
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -260,5 +261,22 @@ func TestHostileServer(t *testing.T) {
 	case <-k.lost:
 	case <-time.After(5 * time.Second):
 		t.Error("the connection goes on")
+	}
+}
+
+// TestLongTexts: what another host says of itself, or of an error, is cut before it is shown.
+func TestLongTexts(t *testing.T) {
+	long := strings.Repeat("ä", 5000)
+	if _, err := open(encodeReply(nil, errors.New(long))); err == nil || len(err.Error()) > mostFault {
+		t.Errorf("a fault of %d B", len(err.Error()))
+	}
+	hello, err := json.Marshal(AgentInfo{ID: "a", Version: long, Protocol: protocolVersion, Engines: []string{long},
+		Host: model.Host{Kernel: long, Notes: map[string]string{"x": long}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := (&Controller{}).decodeHello(hello, "")
+	if err != nil || max(len(info.Version), len(info.Engines[0]), len(info.Host.Kernel), len(info.Host.Notes["x"])) > 255 {
+		t.Errorf("%v, %.300s", err, info.Version)
 	}
 }

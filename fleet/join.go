@@ -201,9 +201,16 @@ func (c *Controller) Meet(ctx context.Context) error {
 func (c *Controller) meetFleet(asked context.Context, l *link, names []string) error {
 	ctx, cancel := context.WithTimeout(asked, helloMost)
 	defer cancel()
-	answers := make(chan *nats.Msg, 2*maxConnections)
+	answers := make(chan *nats.Msg, maxConnections)
 	inbox := l.nc.NewInbox()
-	sub, err := l.nc.ChanSubscribe(inbox, answers)
+	sub, err := l.subscribe(inbox, func(m *nats.Msg) {
+		if len(m.Data) <= mostHello {
+			select {
+			case answers <- m:
+			default: // it is asked again
+			}
+		}
+	})
 	if err == nil {
 		err = l.nc.PublishRequest(helloSubject, inbox, nil)
 	}
@@ -266,11 +273,14 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 	return asked.Err()
 }
 
+// maxUnfit is how many hosts that cannot be used are told.
+const maxUnfit = 64
+
 // leaveOut remembers why a host cannot be used. It is asked more than once.
 func (c *Controller) leaveOut(why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !slices.Contains(c.unfit, why) {
+	if !slices.Contains(c.unfit, why) && len(c.unfit) < maxUnfit {
 		c.unfit = append(c.unfit, why)
 	}
 }
@@ -292,5 +302,7 @@ func (c *Controller) take(l *link, info AgentInfo) {
 			return
 		}
 	}
-	c.members = append(c.members, member{info, info.Node, l})
+	if len(c.members) < 2*maxConnections { // no hub has more
+		c.members = append(c.members, member{info, info.Node, l})
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"pelt/engine"
@@ -319,6 +320,7 @@ func encodeReply(body any, err error) []byte {
 // open takes a reply out of its envelope, or the error that is in it.
 func open(data []byte) (json.RawMessage, error) {
 	r, err := decode[reply](data)
+	r.Fault = clipFault(r.Fault)
 	switch {
 	case err == nil && r.Refusal:
 		err = &engine.Refusal{Why: r.Fault}
@@ -329,6 +331,11 @@ func open(data []byte) (json.RawMessage, error) {
 	}
 	return r.Body, err
 }
+
+// mostFault is the longest error of another host that is told, in bytes.
+const mostFault = 1000
+
+func clipFault(text string) string { return strings.ToValidUTF8(text[:min(len(text), mostFault)], "") }
 
 // decode reads exactly one JSON object with known fields of the right types. Everything
 // that comes from another process passes through it, and then through its type's check
