@@ -70,6 +70,7 @@ type Agent struct {
 	busy    chan struct{}  // holds one for each order at work
 	closing sync.WaitGroup // of sessions, by themselves
 	reading sync.Mutex     // held while an order is decoded, so that one at a time takes memory for it
+	telling sync.Mutex     // held while a report is made, likewise
 
 	mu       sync.Mutex
 	busyOf   map[string]int // orders at work, by their client and by its host

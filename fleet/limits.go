@@ -215,15 +215,39 @@ func (l Limits) toward(hosts ...netip.Addr) Limits {
 	return l
 }
 
-// memory is about how many bytes a session of these ends may take: socket buffers, series with
-// a value a second, TCP_INFO that is kept over time, and the buffers of its record.
+// What ends take beside the buffers of their sockets, in bytes.
+const (
+	histogramBytes = 222e3     // of a stream of a UDP sender
+	windowBytes    = 2 << 20   // a UDP receiver's map of what came ...
+	streamWindow   = 128 << 10 // ... or so much for each stream
+	missingBytes   = 12 << 20  // its lists of what did not come, at most; 2 for each packet
+)
+
+// memory is about how many bytes a session of these ends may take: socket buffers, histograms and lists of packets, the
+// text of a TCP sender, series with a value a second, TCP_INFO that is kept over time, and the buffers of its record.
+// All buffers of UDP sockets together are bounded by the kernel (net.ipv4.udp_mem).
 func memory(ends []endOrder) (bytes float64) {
 	if slices.ContainsFunc(ends, func(e endOrder) bool { return e.Order.Record != nil }) {
 		bytes = 30 << 20
 	}
 	for _, e := range ends {
-		f := e.Order.Flow
-		bytes += float64(f.Streams)*max(256<<10, float64(f.ReceiveBuffer)+float64(f.SendBuffer)) +
+		f, streams := e.Order.Flow, float64(e.Order.Flow.Streams)
+		pps, paced := f.PeakPPS()
+		switch udp := f.Protocol == model.UDP; {
+		case udp && e.Order.Role == engine.Send && paced:
+			bytes += 2 * histogramBytes * streams // of gaps, and of how late it was
+		case udp && e.Order.Role == engine.Send:
+			bytes += histogramBytes * streams
+		case udp && e.Order.Role == engine.Receive:
+			missing := float64(missingBytes)
+			if paced {
+				missing = min(2*pps*(e.Order.Timing.WarmupSeconds+e.Order.Timing.MeasureSeconds), missing)
+			}
+			bytes += max(windowBytes, streamWindow*streams) + missing
+		case e.Order.Role == engine.Send:
+			bytes += float64(f.PayloadBytes)
+		}
+		bytes += streams*max(256<<10, float64(f.ReceiveBuffer)+float64(f.SendBuffer)) +
 			e.Order.Timing.MeasureSeconds*16
 		if e.Order.Role == engine.Send && e.Order.Flow.InfoSeconds > 0 {
 			bytes += 20 << 20

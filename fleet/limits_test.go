@@ -38,14 +38,17 @@ func TestOverLimitOrders(t *testing.T) {
 			o.Listen, o.Role, o.Peer, o.Ports = false, engine.Send, netip.MustParseAddr(peer), []uint16{9}
 		}
 	}
+	ends := func(p *prepareOrder, count int) {
+		for len(p.Ends) < count {
+			p.Ends = append(p.Ends, p.Ends[0])
+			p.Ends[len(p.Ends)-1].End = 2 * len(p.Ends)
+		}
+	}
 	probes := func(count int) func(*prepareOrder) {
 		return func(p *prepareOrder) {
 			o := &p.Ends[0].Order
 			o.Role, o.Flow.PayloadBytes, o.Flow.Rate = engine.Echo, probeBytes, unit.IntervalRate(timedInterval)
-			for len(p.Ends) < count {
-				p.Ends = append(p.Ends, p.Ends[0])
-				p.Ends[len(p.Ends)-1].End = 2 * len(p.Ends)
-			}
+			ends(p, count)
 		}
 	}
 	timing := func(warmup, measure float64) func(*prepareOrder) {
@@ -76,25 +79,37 @@ func TestOverLimitOrders(t *testing.T) {
 				Streams: 1, Bulk: true}
 		}, "flow up asks for rate max"},
 		"memory": {home, func(p *prepareOrder) {
-			for len(p.Ends) < 3 {
-				p.Ends = append(p.Ends, p.Ends[0])
-				p.Ends[len(p.Ends)-1].End = 2 * len(p.Ends)
-			}
+			ends(p, 3)
 			for i := range p.Ends {
 				p.Ends[i].Order.Flow.Streams = 128
 			}
-		}, "its sessions would take 101 MB of that host's memory, and it allows 100 MB: try again later"},
+		}, "its sessions would take 151 MB of that host's memory, and it allows 100 MB: try again later"},
+		"lists": {home, func(p *prepareOrder) { rate("max")(p); ends(p, 7) },
+			"its sessions would take 105 MB of that host's memory, and it allows 100 MB: try again later"},
+		"histograms": {home, func(p *prepareOrder) {
+			call(home)(p)
+			rate("1kpps")(p)
+			o := &p.Ends[0].Order
+			o.Flow.Streams, o.Ports = 128, make([]uint16, 128)
+			for i := range o.Ports {
+				o.Ports[i] = 9
+			}
+			ends(p, 2)
+		}, "its sessions would take 181 MB of that host's memory, and it allows 100 MB: try again later"},
+		"text of TCP": {home, func(p *prepareOrder) {
+			call(home)(p)
+			p.Ends[0].Order.Flow = model.Flow{Name: "up", Protocol: model.TCP, From: "a", To: "b", PayloadBytes: 1 << 20,
+				Streams: 1, Bulk: true}
+			ends(p, 80)
+		}, "its sessions would take 105 MB of that host's memory, and it allows 100 MB: try again later"},
 		"buffers": {home, func(p *prepareOrder) { p.Ends[0].Order.Flow.ReceiveBuffer = 1 << 27 },
-			"its sessions would take 134 MB of that host's memory, and it allows 100 MB: try again later"},
+			"its sessions would take 136 MB of that host's memory, and it allows 100 MB: try again later"},
 		"streams": {home, func(p *prepareOrder) {
-			for len(p.Ends) < 3 {
-				p.Ends = append(p.Ends, p.Ends[0])
-				p.Ends[len(p.Ends)-1].End = 2 * len(p.Ends)
-			}
+			ends(p, 3)
 			for i := range p.Ends {
-				p.Ends[i].Order.Flow.Streams = 100 + i
+				p.Ends[i].Order.Flow.Streams = 60 + i
 			}
-		}, "its sessions would have 303 streams on that host, and it can carry 302 at once: try again later"},
+		}, "its sessions would have 183 streams on that host, and it can carry 182 at once: try again later"},
 		"probes":         {away, probes(11), "the probes ask for 1.1 kpps together; that host allows 1 kpps"},
 		"fewer probes":   {away, probes(10), ""},
 		"probes at home": {home, probes(40), ""},
@@ -125,7 +140,7 @@ func TestOverLimitOrders(t *testing.T) {
 
 // servedAgent has the limits of a pelt serve without flags, and one client.
 func servedAgent(t *testing.T, w *wire, client string) *Agent {
-	a := quietAgent(t, w, Limits{MaxRateBPS: 100e6, MaxTimeSeconds: 3600, OwnFree: true, MemoryBytes: 100e6, MaxStreams: 302})
+	a := quietAgent(t, w, Limits{MaxRateBPS: 100e6, MaxTimeSeconds: 3600, OwnFree: true, MemoryBytes: 100e6, MaxStreams: 182})
 	a.cfg.Calls = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
 	a.cfg.clientOf = func(string) netip.AddrPort {
 		from, _ := netip.ParseAddr(client)

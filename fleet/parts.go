@@ -21,6 +21,8 @@ const (
 // part returns one part of an answer; part 0 makes the answer.
 func (s *session) part(n int, tell func() (any, error)) (partAnswer, error) {
 	if n == 0 {
+		s.agent.telling.Lock()
+		defer s.agent.telling.Unlock()
 		told, err := tell()
 		if err != nil {
 			return partAnswer{}, err

@@ -454,10 +454,12 @@ func (s *session) stopTraffic(why string) {
 // whatever still runs.
 func (s *session) report(ctx context.Context, o reportOrder) (partAnswer, error) {
 	s.sendingOver()
+	if o.Final && o.Part == 0 {
+		s.finish(ctx)
+	}
 	return s.part(o.Part, func() (any, error) {
 		r := sessionReport{Ends: map[int]engine.Report{}}
 		if o.Final {
-			s.finish(ctx)
 			r.Observed = s.observed.report()
 		}
 		s.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime/debug"
 	"strconv"
 
 	"pelt/fleet"
@@ -42,6 +43,7 @@ func (o EndOptions) agent(node string, port int, kernel *observe.Kernel, describ
 	if err := dataPortFree(o.Listen, port); err != nil {
 		return fleet.AgentConfig{}, nil, err
 	}
+	brakeMemory(o.Limits.MemoryBytes)
 	agent := fleet.AgentConfig{Node: node, Version: o.Version, Host: plainHost{}, Recording: newFarRecording,
 		Limits: o.Limits, Calls: o.Calls}
 	agent, frames, free := endAgent(agent, netip.AddrPortFrom(o.Listen, uint16(port)), nil, kernel, describe)
@@ -103,6 +105,14 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		Agent: agent, Ready: func(netip.AddrPort) { o.Ready() },
 	})
 	return errors.Join(err, free(), kernel.Close())
+}
+
+// brakeMemory has the collector of garbage work harder before clients have taken half of what this host has left.
+func brakeMemory(clients float64) {
+	const least = 64 << 20 // this program alone takes half of it
+	if limit := int64(2 * clients); limit > least && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(limit)
+	}
 }
 
 // dataPortFree checks early that the data port can be opened: the engines open it only while
