@@ -1,7 +1,7 @@
 // Package design says which trial comes next.
 //
-// A plan and the results so far come in, the next cell and repeat go out. It keeps no state between calls and runs
-// nothing, so a cut run goes on from its stored results exactly as it would have gone on uncut.
+// A plan and the results so far come in, the next cell and repeat go out. It runs nothing, and the answer depends on
+// the plan and the results alone, so a cut run goes on from its stored results exactly as it would have gone on uncut.
 package design
 
 import (
@@ -13,11 +13,17 @@ import (
 	"pelt/model"
 )
 
-// Design chooses trials. Its methods may be called concurrently.
+// Design chooses trials. What it has been told is indexed, so a trial costs the same after ten thousand others.
 type Design interface {
-	// Next returns the first trial that done does not hold; ok is false when none is left. The order of done does
-	// not matter; results of cells that are not of the design count for nothing.
-	Next(done []model.Result) (cell model.Cell, repeat int, ok bool)
+	// Add tells of a trial that ended; the design keeps the result. The order does not matter, and results of cells
+	// that are not of the design count for nothing.
+	Add(*model.Result)
+	// Begin tells of a trial of a grid that runs: Next leaves it out until it ended.
+	Begin(cell model.Cell, repeat int)
+	// Next returns the first trial that has not ended; ok is false when none is left.
+	Next() (cell model.Cell, repeat int, ok bool)
+	// Number is the place of a trial in the order in which trials ended, from 1; one that is run again counts once.
+	Number(cell model.Cell, repeat int) int
 	// Total is the most trials of an uncut run, without those that are run again; 0: the results decide.
 	Total() int
 }
@@ -35,17 +41,57 @@ func New(p model.Plan, enough Enough) (Design, error) {
 			return nil, &model.FieldError{Field: "factors", Want: fmt.Sprintf("the combination %s cannot run: %v", c.Key(), err)}
 		}
 	}
-	g := newGrid(p.Design, cells, enough)
+	g := newGrid(p.Design, cells, enough, &index{map[string]try{}, map[string]bool{}})
 	if p.Design.Search != nil {
 		return newSearch(p, g), nil
 	}
 	return g, nil
 }
 
-func newGrid(d model.Design, cells []model.Cell, enough Enough) *grid {
-	g := &grid{d, max(d.Repeats, d.MostRepeats), enough, cells, map[string]int{}}
-	for i, c := range cells {
-		g.index[c.Key()] = i
+// index is what is known of trials, by name.
+type index struct {
+	ended   map[string]try
+	running map[string]bool
+}
+
+// try is the valid trial of a name, else one of the invalid ones, and how many of these there are.
+type try struct {
+	*model.Result
+	invalid int
+}
+
+func (x *index) Add(r *model.Result) {
+	name := r.Cell.TrialName(r.Repeat)
+	delete(x.running, name)
+	if r.State == model.Aborted {
+		return
+	}
+	t := x.ended[name]
+	if t.Result == nil || r.State == model.Valid {
+		t.Result = r
+	}
+	if r.State == model.Invalid {
+		t.invalid++
+	}
+	x.ended[name] = t
+}
+
+func (x *index) Begin(cell model.Cell, repeat int) { x.running[cell.TrialName(repeat)] = true }
+
+func (x *index) Number(cell model.Cell, repeat int) int {
+	if _, again := x.ended[cell.TrialName(repeat)]; again {
+		return len(x.ended)
+	}
+	return len(x.ended) + 1
+}
+
+func newGrid(d model.Design, cells []model.Cell, enough Enough, x *index) *grid {
+	g := &grid{index: x, design: d, most: max(d.Repeats, d.MostRepeats), enough: enough, cells: cells, shuffledOf: -1}
+	if enough != nil {
+		g.known = map[string]bool{}
+		for _, c := range cells {
+			g.known[c.Key()] = true
+		}
 	}
 	return g
 }
@@ -53,64 +99,74 @@ func newGrid(d model.Design, cells []model.Cell, enough Enough) *grid {
 // grid is every combination of levels, or a list of cells, Repeats times. Repeats are interleaved
 // and shuffled, so that slow drift of the path falls on all cells alike.
 type grid struct {
+	*index
 	design model.Design
 	most   int // repeats
-	enough Enough
 	cells  []model.Cell
-	index  map[string]int // cell key -> place in cells
+
+	from       int   // all trials before this place need not run any more
+	shuffled   []int // the order of a repeat
+	shuffledOf int   // that repeat
+
+	enough Enough
+	known  map[string]bool // keys of the cells, for enough
+	done   []model.Result  // for enough
+	begun  int             // the latest repeat of which a trial is known: the looks before it said no
 }
 
 func (g *grid) Total() int { return len(g.cells) * g.most }
 
-func (g *grid) Next(done []model.Result) (model.Cell, int, bool) {
-	made := g.made(done)
-	begun := 0 // the latest repeat of which a trial is known: the looks before it said no
-	for _, r := range done {
-		if _, known := g.index[r.Cell.Key()]; known && r.Repeat < g.most {
-			begun = max(begun, r.Repeat)
-		}
+func (g *grid) Add(r *model.Result) {
+	g.index.Add(r)
+	if g.enough == nil {
+		return
 	}
-	from := 0
+	g.done = append(g.done, *r)
+	if r.Repeat < g.most && g.known[r.Cell.Key()] {
+		g.begun = max(g.begun, r.Repeat)
+	}
+}
+
+func (g *grid) Next() (model.Cell, int, bool) {
+	place := g.from
 	for _, upTo := range g.design.Looks() {
-		for repeat := from; repeat < upTo; repeat++ {
-			for _, i := range g.order(repeat) {
-				if !made[repeat*len(g.cells)+i] {
-					return maps.Clone(g.cells[i]), repeat, true
+		for ; place < upTo*len(g.cells); place++ {
+			repeat := place / len(g.cells)
+			cell := g.cells[g.order(repeat)[place%len(g.cells)]]
+			name := cell.TrialName(repeat)
+			switch {
+			case g.made(name):
+				if place == g.from {
+					g.from++
 				}
+			case !g.running[name]:
+				return maps.Clone(cell), repeat, true
 			}
 		}
-		if upTo < g.most && upTo > begun && g.enough != nil && g.enough(done, upTo) {
+		if upTo < g.most && upTo > g.begun && g.enough != nil && g.enough(g.done, upTo) {
 			break
 		}
-		from = upTo
 	}
 	return nil, 0, false
 }
 
-// made tells which trials need not run any more: those that are valid, or have been invalid as often as they may.
-func (g *grid) made(done []model.Result) []bool {
-	made, invalid := make([]bool, g.Total()), map[int]int{}
-	for _, r := range done {
-		i, known := g.index[r.Cell.Key()]
-		if !known || r.State == model.Aborted || r.Repeat < 0 || r.Repeat >= g.most {
-			continue
-		}
-		slot := r.Repeat*len(g.cells) + i
-		if r.State == model.Invalid {
-			invalid[slot]++
-		}
-		made[slot] = made[slot] || r.State == model.Valid || invalid[slot] > g.design.Redo
-	}
-	return made
+// made reports whether a trial need not run any more: it is valid, or has been invalid as often as it may.
+func (g *grid) made(name string) bool {
+	t := g.ended[name]
+	return t.Result != nil && t.State == model.Valid || t.invalid > g.design.Redo
 }
 
 // order is the sequence of cells within one repeat. The shuffle is spelt out
 // because a stored run must resume in the same order under a later Go.
 func (g *grid) order(repeat int) []int {
+	if repeat == g.shuffledOf {
+		return g.shuffled
+	}
 	order := make([]int, len(g.cells))
 	for i := range order {
 		order[i] = i
 	}
+	g.shuffled, g.shuffledOf = order, repeat
 	if g.design.Ordered {
 		return order
 	}

@@ -32,16 +32,28 @@ func numbers(knob string, values ...float64) model.Factor {
 	return f
 }
 
-// walk runs a design to its end on top of done and returns the trials it chose.
-func walk(d Design, done []model.Result, at int) (trials []string, all []model.Result) {
-	for at != 0 {
-		cell, repeat, ok := d.Next(done)
+// told makes the design of a plan that is told of some results.
+func told(t interface{ Fatal(...any) }, p model.Plan, done []model.Result) Design {
+	d, err := New(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range done {
+		d.Add(&done[i])
+	}
+	return d
+}
+
+// walk runs a design to its end on top of what it was told, or for so many trials, and returns the trials it chose.
+func walk(d Design, at int) (trials []string, done []model.Result) {
+	for ; at != 0; at-- {
+		cell, repeat, ok := d.Next()
 		if !ok {
 			break
 		}
-		trials = append(trials, fmt.Sprintf("%s #%d", cell.Key(), repeat))
+		trials = append(trials, cell.TrialName(repeat))
 		done = append(done, model.Result{Cell: cell, Repeat: repeat, State: model.Valid})
-		at--
+		d.Add(&done[len(done)-1])
 	}
 	return trials, done
 }
@@ -51,11 +63,8 @@ func TestGridOrderedWalk(t *testing.T) {
 		numbers("payload_bytes", 64, 1472),
 		{Knob: "direction", Levels: []model.Value{model.Word("up"), model.Word("both")}},
 	}, model.Design{Repeats: 2, Ordered: true})
-	d, err := New(p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, _ := walk(d, nil, -1)
+	d := told(t, p, nil)
+	got, _ := walk(d, -1)
 	want := []string{
 		"direction=up payload_bytes=64 #0", "direction=both payload_bytes=64 #0", "direction=up payload_bytes=1472 #0", "direction=both payload_bytes=1472 #0",
 		"direction=up payload_bytes=64 #1", "direction=both payload_bytes=64 #1", "direction=up payload_bytes=1472 #1", "direction=both payload_bytes=1472 #1",
@@ -67,11 +76,8 @@ func TestGridOrderedWalk(t *testing.T) {
 
 // A stored run resumes in this very order: it must never change.
 func TestGridShuffleIsFixed(t *testing.T) {
-	d, err := New(planOf([]model.Factor{numbers("payload_bytes", 18, 64, 200, 800, 1472)}, model.Design{Repeats: 2, Seed: 7}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, _ := walk(d, nil, -1)
+	d := told(t, planOf([]model.Factor{numbers("payload_bytes", 18, 64, 200, 800, 1472)}, model.Design{Repeats: 2, Seed: 7}), nil)
+	got, _ := walk(d, -1)
 	want := "800 200 18 1472 64 / 64 200 18 1472 800"
 	var words []string
 	for i, w := range got {
@@ -86,10 +92,7 @@ func TestGridShuffleIsFixed(t *testing.T) {
 }
 
 func TestNextCountsOnlyWhatIsDone(t *testing.T) {
-	d, err := New(planOf([]model.Factor{numbers("payload_bytes", 64, 128)}, model.Design{Repeats: 1, Ordered: true}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := planOf([]model.Factor{numbers("payload_bytes", 64, 128)}, model.Design{Repeats: 1, Ordered: true})
 	cell := func(n float64) model.Cell { return model.Cell{"payload_bytes": model.Number(n)} }
 	for name, c := range map[string]struct {
 		done []model.Result
@@ -104,7 +107,7 @@ func TestNextCountsOnlyWhatIsDone(t *testing.T) {
 		"all":              {[]model.Result{{Cell: cell(128), State: model.Valid}, {Cell: cell(64), State: model.Invalid}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _, ok := d.Next(c.done)
+			got, _, ok := told(t, p, c.done).Next()
 			if got.Key() != c.want || ok != (c.want != "") {
 				t.Errorf("Next(%v): got %q, %v; want %q", c.done, got.Key(), ok, c.want)
 			}
@@ -151,11 +154,8 @@ func drawPlan(t *rapid.T) model.Plan {
 func TestGridProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlan(t)
-		d, err := New(p, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		uncut, _ := walk(d, nil, -1)
+		d := told(t, p, nil)
+		uncut, _ := walk(d, -1)
 		if len(uncut) != d.Total() {
 			t.Fatalf("an uncut run has %d trials, Total says %d", len(uncut), d.Total())
 		}
@@ -172,15 +172,16 @@ func TestGridProperties(t *testing.T) {
 
 		// Cut anywhere, shuffle what is stored, add results that count for nothing, and go on.
 		cut := rapid.IntRange(0, d.Total()).Draw(t, "cut")
-		before, done := walk(d, nil, cut)
+		begun := told(t, p, nil)
+		before, done := walk(begun, cut)
 		if cut < d.Total() {
-			cell, repeat, _ := d.Next(done)
+			cell, repeat, _ := begun.Next()
 			done = append(done, model.Result{Cell: cell, Repeat: repeat, State: model.Aborted})
 		}
 		done = append(done, model.Result{Cell: model.Cell{"payload_bytes": model.Number(1)}, State: model.Valid})
 		stored := slices.Clone(done)
 		rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "shuffle"), 0)).Shuffle(len(stored), func(i, j int) { stored[i], stored[j] = stored[j], stored[i] })
-		after, _ := walk(d, stored, -1)
+		after, _ := walk(told(t, p, stored), -1)
 		if got := append(before, after...); !slices.Equal(got, uncut) {
 			t.Fatalf("cut after %d:\n got %q\nwant %q", cut, got, uncut)
 		}
@@ -192,10 +193,10 @@ func TestNextDoesNotShareItsCell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, _, _ := d.Next(nil)
+	first, _, _ := d.Next()
 	kept := maps.Clone(first)
 	first["payload_bytes"] = model.Number(9)
-	if second, _, _ := d.Next(nil); !second.Equal(kept) {
+	if second, _, _ := d.Next(); !second.Equal(kept) {
 		t.Errorf("a caller's change reached the design: %v", second)
 	}
 }
@@ -208,19 +209,18 @@ func TestInvalidTrialsRunAgain(t *testing.T) {
 	}
 	states := map[string][]model.State{"payload_bytes=64 #0": {model.Invalid, model.Valid}, "payload_bytes=128 #1": {model.Invalid, model.Invalid, model.Invalid}}
 	var got []string
-	var done []model.Result
 	for {
-		cell, repeat, ok := d.Next(done)
+		cell, repeat, ok := d.Next()
 		if !ok {
 			break
 		}
-		name := fmt.Sprintf("%s #%d", cell.Key(), repeat)
+		name := cell.TrialName(repeat)
 		state := model.Valid
 		if list := states[name]; len(list) > 0 {
 			state, states[name] = list[0], list[1:]
 		}
 		got = append(got, name)
-		done = append(done, model.Result{Cell: cell, Repeat: repeat, State: state})
+		d.Add(&model.Result{Cell: cell, Repeat: repeat, State: state})
 	}
 	want := []string{"payload_bytes=64 #0", "payload_bytes=64 #0", "payload_bytes=128 #0", "payload_bytes=64 #1", "payload_bytes=128 #1", "payload_bytes=128 #1", "payload_bytes=128 #1"}
 	if !slices.Equal(got, want) {
@@ -248,9 +248,105 @@ func TestEnough(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trials, _ := walk(d, nil, -1)
+		trials, _ := walk(d, -1)
 		if len(trials) != c.trials || !slices.Equal(asked, c.asked) || d.Total() != 18 {
 			t.Errorf("enough after %d: %d trials of %d, asked after %v; want %d and %v", c.enough, len(trials), d.Total(), asked, c.trials, c.asked)
+		}
+	}
+}
+
+// Trials that run beside each other are left out until they end, and trials of the next repeat go on meanwhile.
+func TestTrialsThatRun(t *testing.T) {
+	const repeats = 5
+	pairs := []model.Value{model.Word("a..b"), model.Word("a..c"), model.Word("b..c")}
+	p := planOf([]model.Factor{{Knob: "pair", Levels: pairs}}, model.Design{Repeats: repeats, Ordered: true, Redo: 1})
+	var want, got []string
+	for repeat := range repeats {
+		for _, pair := range pairs {
+			want = append(want, model.Cell{"pair": pair}.TrialName(repeat))
+		}
+	}
+	d := told(t, p, []model.Result{{Cell: model.Cell{"pair": pairs[0]}, State: model.Valid}}) // resumed
+	var running []model.Result
+	for n := 0; ; n++ {
+		cell, repeat, more := d.Next()
+		if !more {
+			break
+		}
+		got = append(got, cell.TrialName(repeat))
+		if number := d.Number(cell, repeat); number != 2+n-len(running) {
+			t.Errorf("trial %d, beside %d, has the number %d", n, len(running), number)
+		}
+		d.Begin(cell, repeat)
+		if running = append(running, model.Result{Cell: cell, Repeat: repeat, State: model.Valid}); n%4 == 3 { // they end together
+			for i := range running {
+				d.Add(&running[len(running)-1-i])
+			}
+			running = nil
+		}
+	}
+	if !slices.Equal(got, want[1:]) {
+		t.Errorf("got %q, want %q", got, want[1:])
+	}
+	last := running[len(running)-1]
+	last.State = model.Invalid
+	d.Add(&last)
+	if cell, repeat, _ := d.Next(); cell.TrialName(repeat) != last.Cell.TrialName(last.Repeat) {
+		t.Errorf("after an invalid trial comes %s #%d", cell.Key(), repeat)
+	}
+}
+
+// long are the plans of long runs, and how many trials these have made.
+func long(tb testing.TB, trials int) (grid, search Design) {
+	grid = told(tb, planOf([]model.Factor{numbers("payload_bytes", 64, 512, 1472), numbers("streams", 1, 2, 4, 8)},
+		model.Design{Repeats: 1e6, Seed: 1}), nil)
+	search = told(tb, searchPlan(1e6, 64), nil)
+	path := limited(250e3, 1e6)
+	for _, d := range []Design{grid, search} {
+		for range trials {
+			one(tb, d, path)
+		}
+	}
+	return grid, search
+}
+
+// one makes the next trial of a design.
+func one(tb testing.TB, d Design, path device) {
+	cell, repeat, more := d.Next()
+	if !more {
+		tb.Fatal("no trial is left")
+	}
+	f := path(cell["rate_pps"].Number)
+	if seconds, set := cell["measure_s"]; set {
+		f.DurationS = seconds.Number
+	}
+	d.Number(cell, repeat)
+	d.Add(&model.Result{Cell: cell, Repeat: repeat, State: model.Valid, Flows: []model.FlowResult{f}})
+}
+
+// A trial costs no more after ten thousand others than after a hundred: work is counted in allocations.
+func TestTrialsCostTheSame(t *testing.T) {
+	work := func(d Design) float64 {
+		return testing.AllocsPerRun(200, func() { one(t, d, limited(250e3, 1e6)) })
+	}
+	fewGrid, fewSearch := long(t, 100)
+	manyGrid, manySearch := long(t, 10000)
+	for name, c := range map[string][2]Design{"grid": {fewGrid, manyGrid}, "search": {fewSearch, manySearch}} {
+		if few, many := work(c[0]), work(c[1]); many > 1.5*few+10 {
+			t.Errorf("%s: a trial takes %.0f allocations after 10000 trials, %.0f after 100", name, many, few)
+		}
+	}
+}
+
+func BenchmarkTrial(b *testing.B) {
+	for _, trials := range []int{100, 10000} {
+		grid, search := long(b, trials)
+		for name, d := range map[string]Design{"grid": grid, "search": search} {
+			b.Run(fmt.Sprintf("%s/after%d", name, trials), func(b *testing.B) {
+				for b.Loop() {
+					one(b, d, limited(250e3, 1e6))
+				}
+			})
 		}
 	}
 }

@@ -24,7 +24,8 @@ func TestFlood(t *testing.T) {
 		"valid after invalid": {[]model.Result{flood(model.Invalid, 0, 9), flood(model.Valid, 0, 9)}, 1},
 		"of its own repeat":   {[]model.Result{flood(model.Valid, 0, 9), flood(model.Valid, 1, 9), flood(model.Valid, 2, 9)}, 1},
 	} {
-		got := floodOf(cell, 2, c.done)
+		s := told(t, searchPlan(3, 64), c.done).(*search)
+		got := floodOf(s.floods[cell.Key()], 2)
 		if c.want < 0 && got != nil || c.want >= 0 && got != &c.done[c.want] {
 			t.Errorf("%s: flood %+v", name, got)
 		}

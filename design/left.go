@@ -16,17 +16,13 @@ type Rest struct {
 	Open    bool    // some end when all is sent, and their time is not in Seconds
 }
 
-// Left estimates what is left of a run. Of a search it goes on as if the path lost packets above one rate only.
-func Left(p model.Plan, done []model.Result) (r Rest) {
-	d, err := New(p, nil)
-	if err != nil {
-		return Rest{AtOnce: 1}
-	}
+// Left estimates what is left of a plan's run. Of a search it goes on as if the path lost packets above one rate only.
+func Left(p model.Plan, d Design) (r Rest) {
 	r.AtOnce = 1
 	s, searches := d.(*search)
 	if !searches {
 		g := d.(*grid)
-		r.add(p, g, done)
+		r.add(p, g)
 		if slices.ContainsFunc(p.Factors, func(f model.Factor) bool { return f.Knob == "pair" }) {
 			if r.AtOnce = max(1, len(p.Hosts)/2); p.AtOnce {
 				r.AtOnce = max(1, len(g.cells))
@@ -37,18 +33,30 @@ func Left(p model.Plan, done []model.Result) (r Rest) {
 		return r
 	}
 	r.Guess = true
-	r.add(p, s.grid, done)
-	made := endedOf(done)
-	for n := range s.times() {
-		for _, cell := range s.searched {
-			s.left(p, &r, s.replay(cell, n+1, done, made), done)
+	r.add(p, s.grid)
+	s.Next() // which passes the searches that are over
+	begun := s.at
+	if s.now != nil {
+		s.left(p, &r, s.replay(s.now))
+		begun++
+	}
+	if s.from < s.grid.Total() { // the floods that searches begin with are not all known
+		s.whole = nil
+	}
+	if s.whole == nil {
+		s.whole = make([]Rest, s.times()*len(s.searched)+1)
+		for at := len(s.whole) - 2; at >= begun; at-- {
+			s.whole[at] = s.whole[at+1]
+			s.left(p, &s.whole[at], s.replay(s.beginAt(at)))
 		}
 	}
+	later := s.whole[min(begun, len(s.whole)-1)]
+	r.Trials, r.Seconds, r.Open = r.Trials+later.Trials, r.Seconds+later.Seconds, r.Open || later.Open
 	return r
 }
 
 // add counts the trials of a grid that are not made.
-func (r *Rest) add(p model.Plan, g *grid, done []model.Result) {
+func (r *Rest) add(p model.Plan, g *grid) {
 	seconds := make([]float64, len(g.cells)) // of a trial of each cell
 	for i, c := range g.cells {
 		t, err := p.Trial(c, 0)
@@ -62,17 +70,20 @@ func (r *Rest) add(p model.Plan, g *grid, done []model.Result) {
 			}
 		}
 	}
-	for slot, made := range g.made(done) {
-		if !made {
-			r.Trials, r.Seconds = r.Trials+1, r.Seconds+seconds[slot%len(g.cells)]
+	for repeat := range g.most {
+		for i, c := range g.cells {
+			if !g.made(c.TrialName(repeat)) {
+				r.Trials, r.Seconds = r.Trials+1, r.Seconds+seconds[i]
+			}
 		}
 	}
 }
 
 // left adds the trials that a search is still to make, and the loads that follow it.
-func (s *search) left(p model.Plan, r *Rest, one replayed, done []model.Result) {
+func (s *search) left(p model.Plan, r *Rest, one replayed) {
 	goal := s.question.Goals[0]
-	if len(one.seen) == 0 { // as far as its flood is known: much is lost
+	one.seen = slices.Clip(one.seen) // a search goes on with its own
+	if len(one.seen) == 0 {          // as far as its flood is known: much is lost
 		one.seen = []Observation{{Load: min(guessedFlood, one.most), Loss: 0.5, Flood: true}}
 	}
 	limit, _ := s.question.guess(goal, one.seen)
@@ -93,7 +104,7 @@ func (s *search) left(p model.Plan, r *Rest, one replayed, done []model.Result) 
 	}
 	loads := s.loads(one)
 	if len(loads) > 0 {
-		r.add(p, newGrid(s.design, loads, nil), done)
+		r.add(p, newGrid(s.design, loads, nil, s.index))
 	}
 }
 

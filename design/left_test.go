@@ -14,9 +14,15 @@ func TestLeftOfASearch(t *testing.T) {
 	for _, r := range all {
 		took += r.Flows[0].DurationS
 	}
-	last := Rest{}
+	last, d := Rest{}, told(t, p, nil) // d goes on with the run
 	for n := range len(all) + 1 {
-		rest := Left(p, all[:n])
+		rest := Left(p, told(t, p, all[:n]))
+		if n > 0 {
+			d.Add(&all[n-1])
+		}
+		if on := Left(p, d); on != rest {
+			t.Fatalf("after %d trials %+v is left, to a design that goes on %+v", n, rest, on)
+		}
 		if !rest.Guess || rest.AtOnce != 1 {
 			t.Fatalf("after %d trials: %+v", n, rest)
 		}
@@ -28,7 +34,7 @@ func TestLeftOfASearch(t *testing.T) {
 		}
 		last = rest
 	}
-	if first := Left(p, nil).Seconds; last.Trials != 0 || last.Seconds != 0 || first < took/2 || first > 2*took {
+	if first := Left(p, told(t, p, nil)).Seconds; last.Trials != 0 || last.Seconds != 0 || first < took/2 || first > 2*took {
 		t.Errorf("at the end %+v is left; at first %g s were, and it took %g s", last, first, took)
 	}
 }
@@ -37,11 +43,11 @@ func TestLeftOfAGrid(t *testing.T) {
 	p := planOf([]model.Factor{numbers("payload_bytes", 64, 512)}, model.Design{Repeats: 3})
 	each := p.Timing.WarmupSeconds + p.Timing.MeasureSeconds
 	done := []model.Result{{Cell: model.Cell{"payload_bytes": model.Number(64)}, State: model.Valid}}
-	if got, want := Left(p, done), (Rest{Trials: 5, Seconds: 5 * each, AtOnce: 1}); got != want {
+	if got, want := Left(p, told(t, p, done)), (Rest{Trials: 5, Seconds: 5 * each, AtOnce: 1}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	p.Flows[0].Packets = 1000
-	if got := Left(p, nil); !got.Open || got.Trials != 6 {
+	if got := Left(p, told(t, p, nil)); !got.Open || got.Trials != 6 {
 		t.Errorf("of trials that end when all is sent: %+v", got)
 	}
 }

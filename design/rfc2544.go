@@ -7,35 +7,6 @@ import (
 	"pelt/model"
 )
 
-// ended are the trials of searches that ended, by name.
-type ended map[string]try
-
-// try is the valid trial of a name, else one of the invalid ones, and how many of these there are.
-type try struct {
-	*model.Result
-	invalid int
-}
-
-func endedOf(done []model.Result) ended {
-	out := ended{}
-	for i := range done {
-		r := &done[i]
-		if !r.Cell.Searching() || r.State == model.Aborted {
-			continue
-		}
-		name := r.Cell.TrialName(r.Repeat)
-		t := out[name]
-		if t.Result == nil || r.State == model.Valid {
-			t.Result = r
-		}
-		if r.State == model.Invalid {
-			t.invalid++
-		}
-		out[name] = t
-	}
-	return out
-}
-
 // Standard is what the tests of RFC 2544 that follow a search found.
 type Standard struct {
 	Falling []*model.Result // at falling shares of the flood's rate; the flood itself is all of it
@@ -59,23 +30,23 @@ const (
 var shares = []float64{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01}
 
 // standard makes the tests of RFC 2544 that follow a search, as far as the results go.
-func (s *search) standard(r *replayed, made ended) {
+func (s *search) standard(r *replayed) {
 	if s.Bursts == 0 || len(r.seen) == 0 {
 		return
 	}
-	s.fall(r, made)
+	s.fall(r)
 	if flood := r.trials[0]; lost(flood) == 0 { // no burst is too long: RFC 9004 section 4
 		r.Unlost, r.Bursts = true, []Burst{{sentAtLeast(flood, math.Inf(1)), flood.Flows[0].SendPPS}}
 		return
 	}
 	for n := 0; n < s.Bursts && r.next == nil; n++ {
-		s.burst(r, made, n)
+		s.burst(r, n)
 	}
 }
 
 // want returns a valid trial; nil if there is none, which is then the next trial unless it was tried in vain.
-func (s *search) want(r *replayed, made ended, c model.Cell, repeat int) *model.Result {
-	t := made[c.TrialName(repeat)]
+func (s *search) want(r *replayed, c model.Cell, repeat int) *model.Result {
+	t := s.ended[c.TrialName(repeat)]
 	switch {
 	case t.Result != nil && t.State == model.Valid:
 		return t.Result
@@ -93,13 +64,13 @@ func lost(t *model.Result) (n uint64) {
 }
 
 // fall lowers the rate from the flood's until two rates in a row lose nothing.
-func (s *search) fall(r *replayed, made ended) {
+func (s *search) fall(r *replayed) {
 	whole := 0
 	for _, share := range shares {
 		c := maps.Clone(r.cell)
 		c["load_ratio"], c["measure_s"] = model.Number(share), model.Number(s.Goals[0].FinalSeconds)
 		c["rate_pps"] = model.Number(max(math.Floor(share*r.seen[0].Load), 1))
-		t := s.want(r, made, c, 0)
+		t := s.want(r, c, 0)
 		if r.next != nil {
 			return
 		}
@@ -116,14 +87,14 @@ func (s *search) fall(r *replayed, made ended) {
 }
 
 // burst bisects the length of bursts, from the longest on.
-func (s *search) burst(r *replayed, made ended, repeat int) {
+func (s *search) burst(r *replayed, repeat int) {
 	most := max(math.Floor(burstSeconds*r.seen[0].Load), 1)
 	least := float64(max(r.trials[0].Flows[0].Streams, 1))
 	low, high, pps := 0.0, most+1, math.NaN() // passes whole, and does not
 	for n := most; high-low > max(1, burstWidth*high) && n < high; n = max(math.Floor(math.Sqrt(max(low, 1)*high)), low+1, least) {
 		c := maps.Clone(r.cell)
 		c["packets"], c["warmup_s"], c["measure_s"] = model.Number(n), model.Number(0), model.Number(burstSeconds)
-		t := s.want(r, made, c, repeat)
+		t := s.want(r, c, repeat)
 		if t == nil || len(t.Flows) == 0 {
 			return
 		}

@@ -9,12 +9,19 @@ import (
 )
 
 // search looks for the rates that meet goals: first every flood of its grid, then a search for each cell of it, then the
-// loads that follow the search. It replays each search from the stored results, so a cut run goes on as it was.
+// loads that follow the search. It replays each search from the results, so a cut run goes on as it was.
 type search struct {
 	*grid
 	model.Search
 	question Question
 	searched []flood
+	floods   map[string][]*model.Result // trials that search no rate, by the key of their cell
+
+	at    int       // this search is under way: those before have no trial left
+	now   *replayed // the search under way; nil: not yet replayed
+	asked string    // the trial that Next returned last
+
+	whole []Rest // of all searches from each place on, as long as none of these has begun
 }
 
 // flood is a cell of the grid that a search begins with.
@@ -24,7 +31,8 @@ type flood struct {
 }
 
 func newSearch(p model.Plan, floods *grid) *search {
-	s := &search{floods, *p.Design.Search, Question{Goals: p.Design.Search.Goals, MinLoad: p.Design.Search.MinPPS}, nil}
+	s := &search{grid: floods, Search: *p.Design.Search, floods: map[string][]*model.Result{},
+		question: Question{Goals: p.Design.Search.Goals, MinLoad: p.Design.Search.MinPPS}}
 	for _, c := range floods.cells {
 		t, err := p.Trial(c, 0)
 		_, paced := c["rate_pps"]
@@ -49,23 +57,36 @@ func (s *search) times() int { return max(s.Searches, 1) }
 // Total is 0: how many trials a search takes depends on what they find.
 func (s *search) Total() int { return 0 }
 
-func (s *search) Next(done []model.Result) (model.Cell, int, bool) {
-	if cell, repeat, more := s.grid.Next(done); more {
-		return cell, repeat, true
+func (s *search) Add(r *model.Result) {
+	s.grid.Add(r)
+	if s.asked == "" || s.asked != r.Cell.TrialName(r.Repeat) { // it may be of a search that was replayed without it
+		s.at, s.now, s.whole = 0, nil, nil
 	}
-	made := endedOf(done)
-	for n := range s.times() {
-		for _, cell := range s.searched {
-			r := s.replay(cell, n+1, done, made)
-			if r.next != nil {
-				return r.next, r.repeat, true
-			}
-			if cell, repeat, more := s.follow(r, done); more {
-				return cell, repeat, true
-			}
+	if !r.Cell.Searching() && r.State != model.Aborted {
+		s.floods[r.Cell.Key()] = append(s.floods[r.Cell.Key()], r)
+	}
+}
+
+func (s *search) Next() (model.Cell, int, bool) {
+	cell, repeat, more := s.grid.Next()
+	for ; !more && s.at < s.times()*len(s.searched); s.at++ {
+		if s.now == nil {
+			s.now = s.beginAt(s.at)
 		}
+		r := s.replay(s.now)
+		if cell, repeat, more = r.next, r.repeat, r.next != nil; !more {
+			cell, repeat, more = s.follow(r)
+		}
+		if more {
+			break
+		}
+		s.now = nil
 	}
-	return nil, 0, false
+	s.asked = ""
+	if more {
+		s.asked = cell.TrialName(repeat)
+	}
+	return cell, repeat, more
 }
 
 // replayed is a search as far as the results go.
@@ -74,6 +95,7 @@ type replayed struct {
 	most   float64    // as of its flood
 	seen   []Observation
 	trials []*model.Result // that were seen
+	used   map[string]int  // trials of a cell that were seen
 	next   model.Cell      // of the next trial; nil: there is none, or no flood to begin with
 	repeat int
 
@@ -81,10 +103,15 @@ type replayed struct {
 	Standard
 }
 
-// replay goes through a search with the results that there are.
-func (s *search) replay(of flood, number int, done []model.Result, made ended) replayed {
-	r := replayed{cell: maps.Clone(of.Cell), most: of.most}
-	flood := floodOf(of.Cell, number, done)
+// beginAt begins a search by its place in the run.
+func (s *search) beginAt(at int) *replayed {
+	return s.begin(s.searched[at%len(s.searched)], at/len(s.searched)+1)
+}
+
+// begin begins a search with its flood, if there is one.
+func (s *search) begin(of flood, number int) *replayed {
+	r := &replayed{cell: maps.Clone(of.Cell), most: of.most, used: map[string]int{}}
+	flood := floodOf(s.floods[of.Cell.Key()], number)
 	if flood == nil {
 		return r
 	}
@@ -92,25 +119,32 @@ func (s *search) replay(of flood, number int, done []model.Result, made ended) r
 		r.cell["search"] = model.Number(float64(number))
 	}
 	r.add(flood, true)
-	used := map[string]int{} // trials of a cell
-	for {
+	return r
+}
+
+// replay goes on with a search as far as the results go.
+func (s *search) replay(r *replayed) replayed {
+	for len(r.seen) > 0 {
 		load, seconds, _, more := s.question.nextLoad(r.seen)
 		if !more {
-			r.answered = true
-			s.standard(&r, made)
-			return r
+			whole := *r
+			whole.answered = true
+			s.standard(&whole)
+			return whole
 		}
 		cell := maps.Clone(r.cell)
 		cell["rate_pps"], cell["measure_s"] = model.Number(load), model.Number(max(math.Round(seconds*100), 1)/100)
 		key := cell.Key()
-		trial := made[cell.TrialName(used[key])].Result
+		trial := s.ended[cell.TrialName(r.used[key])].Result
 		if trial == nil {
-			r.next, r.repeat = cell, used[key]
-			return r
+			so := *r
+			so.next, so.repeat = cell, r.used[key]
+			return so
 		}
-		used[key]++
+		r.used[key]++
 		r.add(trial, false)
 	}
+	return *r
 }
 
 func (r *replayed) add(t *model.Result, flood bool) {
@@ -121,15 +155,12 @@ func (r *replayed) add(t *model.Result, flood bool) {
 	r.seen, r.trials = append(r.seen, o), append(r.trials, t)
 }
 
-// floodOf is the flood that a search of a cell begins with: its own, or the last one. A flood may be more than
-// emulated links can pass, and still shows what the sender offers.
-func floodOf(cell model.Cell, number int, done []model.Result) (flood *model.Result) {
-	for i := range done {
-		r := &done[i]
+// floodOf is the flood that a search of a cell begins with, of all trials of that cell: its own, or the last one. A
+// flood may be more than emulated links can pass, and still shows what the sender offers.
+func floodOf(trials []*model.Result, number int) (flood *model.Result) {
+	for _, r := range trials {
 		sent := len(r.Flows) > 0 && !slices.ContainsFunc(r.Flows, func(f model.FlowResult) bool { return f.Attempted == 0 })
-		switch {
-		case r.State == model.Aborted || !sent || !r.Cell.Equal(cell):
-		case flood == nil, r.State == model.Valid && (flood.State != model.Valid || r.Repeat <= number-1):
+		if sent && (flood == nil || r.State == model.Valid && (flood.State != model.Valid || r.Repeat <= number-1)) {
 			flood = r
 		}
 	}
@@ -197,9 +228,8 @@ func observe(t *model.Result, flood bool) Observation {
 }
 
 // follow returns the next trial at a share of the rate that a search found.
-func (s *search) follow(r replayed, done []model.Result) (model.Cell, int, bool) {
-	loads := newGrid(s.design, s.loads(r), nil)
-	return loads.Next(done)
+func (s *search) follow(r replayed) (model.Cell, int, bool) {
+	return newGrid(s.design, s.loads(r), nil, s.index).Next()
 }
 
 // loads are the cells at shares of the rate that a search found.
@@ -255,10 +285,13 @@ func Answers(p model.Plan, done []model.Result) (out []Answer) {
 	if err != nil {
 		return nil // the plan is of another version
 	}
-	s, made := d.(*search), endedOf(done)
+	s := d.(*search)
+	for i := range done {
+		s.Add(&done[i])
+	}
 	for _, cell := range s.searched {
 		for n := range s.times() {
-			r := s.replay(cell, n+1, done, made)
+			r := s.replay(s.begin(cell, n+1))
 			if len(r.seen) == 0 {
 				continue
 			}

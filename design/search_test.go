@@ -41,12 +41,9 @@ func searchPlan(searches int, payloads ...float64) model.Plan {
 // measured runs a plan on a device from what is done to its end, or for so many trials.
 func measured(t *testing.T, p model.Plan, path device, done []model.Result, trials int) []model.Result {
 	t.Helper()
-	d, err := New(p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := told(t, p, done)
 	for ; trials != 0; trials-- {
-		cell, repeat, more := d.Next(done)
+		cell, repeat, more := d.Next()
 		if !more {
 			break
 		}
@@ -62,6 +59,7 @@ func measured(t *testing.T, p model.Plan, path device, done []model.Result, tria
 			state = model.Invalid
 		}
 		done = append(done, model.Result{Cell: cell, Repeat: repeat, State: state, Flows: []model.FlowResult{f}})
+		d.Add(&done[len(done)-1])
 	}
 	return done
 }
@@ -184,11 +182,7 @@ func TestInvalidTrialMadeAgain(t *testing.T) {
 	done := measured(t, p, limited(250e3, 1e6), nil, 2)
 	last := &done[len(done)-1]
 	last.State, last.Flows[0].DurationS = model.Invalid, 1e9
-	d, err := New(p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if cell, _, more := d.Next(done); !more || cell["measure_s"] != last.Cell["measure_s"] {
+	if cell, _, more := told(t, p, done).Next(); !more || cell["measure_s"] != last.Cell["measure_s"] {
 		t.Errorf("made again: %v, want %v", cell, last.Cell)
 	}
 }
@@ -310,10 +304,6 @@ func ring(limit, most, held float64) func(model.Cell) model.FlowResult {
 func TestStandardFollowsASearch(t *testing.T) {
 	p := searchPlan(1, 64)
 	p.Design.Search.Bursts, p.Design.Redo = 2, 1
-	d, err := New(p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, c := range map[string]struct {
 		path    func(model.Cell) model.FlowResult
 		falling []float64
@@ -330,7 +320,7 @@ func TestStandardFollowsASearch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var done []model.Result
 			for invalid := 0; ; {
-				cell, repeat, more := d.Next(done)
+				cell, repeat, more := told(t, p, done).Next()
 				if !more {
 					break
 				}

@@ -35,7 +35,7 @@ func searchedTimes(t *testing.T, times int, carry func(pps float64, f *model.Flo
 		t.Fatal(err)
 	}
 	for {
-		cell, repeat, more := choose.Next(d.Results)
+		cell, repeat, more := choose.Next()
 		if !more {
 			return d
 		}
@@ -55,6 +55,7 @@ func searchedTimes(t *testing.T, times int, carry func(pps float64, f *model.Flo
 			state = model.Invalid
 		}
 		d.Results = append(d.Results, model.Result{Cell: cell, Repeat: repeat, State: state, Flows: []model.FlowResult{f}})
+		choose.Add(&d.Results[len(d.Results)-1])
 	}
 }
 

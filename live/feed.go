@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"pelt/design"
 	"pelt/engine"
 	"pelt/finding"
 	"pelt/model"
@@ -93,8 +92,7 @@ func (f *Feed) begin(d *model.Document) {
 		started.Nodes, ends = d.Lab.Nodes, []string{view.Way(d.Lab.Nodes)}
 	}
 	started.Text = fmt.Sprintf("%s %s: %s", started.Command, strings.TrimSuffix(started.Target, ":"), strings.Join(ends, ", "))
-	rest := design.Left(d.Plan, d.Results)
-	f.left = left{Rest: rest, first: rest.Trials, beside: usualBeside}
+	f.left = leftOf(d)
 	if text := f.left.text(d.Plan); text != "" {
 		started.Text += "; " + text
 	}
@@ -140,9 +138,7 @@ func (f *Feed) sample(p run.TrialProgress) {
 
 func (f *Feed) trial(r *model.Result) {
 	name := r.Cell.TrialName(r.Repeat)
-	if !f.ended[name] {
-		f.left.end(f.doc.Plan, r)
-	}
+	f.left.end(f.doc.Plan, r, f.ended[name])
 	f.ended[name] = true
 	t := Trial{Number: len(f.ended), Trials: f.total, Cell: r.Cell, Repeat: r.Repeat, State: r.State,
 		Why: r.Why.String(), Text: view.TrialLine(f.doc, r), Figures: []Figures{}}

@@ -12,11 +12,12 @@ import (
 // left estimates how long the rest of a run takes.
 type left struct {
 	design.Rest
-	first  int       // trials that were left at first
-	began  time.Time // the first trial of this command
-	ended  int       // trials
-	sent   float64   // seconds that these were to send
-	beside float64   // seconds that each needs besides
+	first  int           // trials that were left at first
+	design design.Design // nil: the plan is of another version
+	began  time.Time     // the first trial of this command
+	ended  int           // trials
+	sent   float64       // seconds that these were to send
+	beside float64       // seconds that each needs besides
 }
 
 // usualBeside is how many seconds a trial needs besides sending, before one has ended: its ends meet, packets arrive late.
@@ -24,8 +25,23 @@ const usualBeside = 1
 
 // Estimate says how long a plan takes, in words and in seconds, and how many trials it makes.
 func Estimate(p model.Plan) (text string, seconds float64, trials int) {
-	l := left{Rest: design.Left(p, nil), beside: usualBeside}
+	l := leftOf(&model.Document{Plan: p})
 	return l.text(p), l.seconds(), l.Trials
+}
+
+// leftOf estimates the rest of a run that has some results.
+func leftOf(d *model.Document) left {
+	l := left{Rest: design.Rest{AtOnce: 1}, beside: usualBeside}
+	next, err := design.New(d.Plan, nil)
+	if err != nil {
+		return l
+	}
+	for i := range d.Results {
+		next.Add(&d.Results[i])
+	}
+	l.design, l.Rest = next, design.Left(d.Plan, next)
+	l.first = l.Trials
+	return l
 }
 
 // text says how long the whole run takes; "" if nothing is left.
@@ -54,15 +70,21 @@ func (l *left) begin(d *model.Document) {
 		l.began = time.Now()
 	}
 	if l.Guess {
-		l.Rest = design.Left(d.Plan, d.Results)
+		l.Rest = design.Left(d.Plan, l.design)
 	}
 	if l.ended > 0 {
 		l.beside = max(time.Since(l.began).Seconds()*float64(l.AtOnce)-l.sent, 0) / float64(l.ended)
 	}
 }
 
-// end is called when a trial has ended. One of a grid is taken for an average one: all take turns.
-func (l *left) end(p model.Plan, r *model.Result) {
+// end is called when a trial has ended, perhaps again. One of a grid is taken for an average one: all take turns.
+func (l *left) end(p model.Plan, r *model.Result, again bool) {
+	if l.design != nil {
+		l.design.Add(r)
+	}
+	if again {
+		return
+	}
 	each := l.Seconds / float64(max(l.Trials, 1))
 	if !l.Guess {
 		l.Trials, l.Seconds = max(l.Trials-1, 0), l.Seconds-each

@@ -11,10 +11,12 @@ import (
 )
 
 // keep puts a result into the document and the store.
-func (r *runner) keep(result model.Result) {
+func (r *runner) keep(result model.Result) (kept *model.Result) {
 	r.doc.Results = append(r.doc.Results, result)
 	_ = r.save() // stored tells
-	r.event(Event{Done: &r.doc.Results[len(r.doc.Results)-1]})
+	kept = &r.doc.Results[len(r.doc.Results)-1]
+	r.event(Event{Done: kept})
+	return kept
 }
 
 // save stores the results that the store lacks: those that a full disk did not take wait in

@@ -56,12 +56,15 @@ func (r *runner) loop(ctx context.Context) error {
 		return err
 	}
 	r.total = d.Total()
+	for i := range r.doc.Results {
+		d.Add(&r.doc.Results[i])
+	}
 	if r.site.pairs != nil {
 		return r.mesh(ctx, d)
 	}
 	gone := false // an interface of the path
 	for ctx.Err() == nil {
-		cell, repeat, more := d.Next(r.doc.Results)
+		cell, repeat, more := d.Next()
 		if !more {
 			r.doc.Complete = true
 			return nil
@@ -74,7 +77,7 @@ func (r *runner) loop(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		number := finished(r.doc.Results, cell.TrialName(repeat)) + 1
+		number := d.Number(cell, repeat)
 		result, err := r.execute(ctx, trial, number)
 		unmet := 0
 		for err != nil && r.retry(ctx, err, unmet) {
@@ -91,7 +94,7 @@ func (r *runner) loop(ctx context.Context) error {
 				fmt.Sprintf("its ends did not find each other in time at first; it was tried again %s",
 					[...]string{"once", "twice"}[unmet-1]))
 		}
-		r.keep(result)
+		d.Add(r.keep(result))
 		if result.State == model.Aborted {
 			return fmt.Errorf("trial cut: %s", result.Why)
 		}
@@ -238,18 +241,6 @@ func (r *runner) set(ctx context.Context, t model.Trial) error {
 		return refuse("factors", "%s is varied by pelt tune trial only", model.TuningKnob)
 	}
 	return nil
-}
-
-// finished counts the trials that have ended, each once, without the one named but.
-func finished(results []model.Result, but string) int {
-	made := map[string]bool{}
-	for _, x := range results {
-		if x.State != model.Aborted {
-			made[x.Cell.TrialName(x.Repeat)] = true
-		}
-	}
-	delete(made, but)
-	return len(made)
 }
 
 func (r *runner) warn(text string) {

@@ -39,38 +39,17 @@ type pairEnded struct {
 	result *model.Result
 }
 
-// cycles asks a design which pair comes next. Cycles that are over are not shown to it, or each answer would cost more
-// than the one before.
-type cycles struct {
-	design.Design
-	plan          model.Plan
-	over          int            // how many cycles; the design is told that the next one is the first
-	done, running []model.Result // of later cycles; a pair that runs counts as measured
-}
-
-func (c *cycles) next() (cell model.Cell, repeat int, more bool) {
-	shown := slices.Concat(c.done, c.running)
-	for i := range shown {
-		shown[i].Repeat -= c.over
-	}
-	cell, repeat, more = c.Next(shown)
-	if repeat += c.over; repeat > c.over && c.plan.Design.Redo == 0 {
-		c.over = repeat
-		c.done = slices.DeleteFunc(c.done, func(x model.Result) bool { return x.Repeat < c.over })
-	}
-	return cell, repeat, more && repeat < c.plan.Design.Repeats
-}
-
 // mesh runs the trials of all pairs.
 func (r *runner) mesh(ctx context.Context, d design.Design) error {
-	c, ended := cycles{Design: d, plan: r.doc.Plan, done: slices.Clone(r.doc.Results)}, make(chan pairEnded)
+	ended := make(chan pairEnded)
+	var running []model.Trial
 	var began time.Time
 	first, number := -1, len(r.doc.Results)
 	r.Events = oneByOne(r.Events)
 	for {
-		cell, repeat, more := c.next()
+		cell, repeat, more := d.Next()
 		more = more && ctx.Err() == nil
-		if !more && len(c.running) == 0 {
+		if !more && len(running) == 0 {
 			r.doc.Complete = ctx.Err() == nil
 			return ctx.Err()
 		}
@@ -78,14 +57,15 @@ func (r *runner) mesh(ctx context.Context, d design.Design) error {
 			first, began = repeat, time.Now()
 		}
 		due := began.Add(time.Duration(float64(repeat-first) * r.doc.Plan.EverySeconds * float64(time.Second)))
-		if more && time.Until(due) <= 0 && r.apart(cell, c.running) {
+		if more && time.Until(due) <= 0 && r.apart(cell, running) {
 			t, err := r.doc.Plan.Trial(cell, repeat)
 			if err != nil {
 				return err
 			}
 			number++
 			r.event(Event{Started: &TrialStarted{Number: number, Total: r.total, Trial: t, Flows: t.Flows}})
-			c.running = append(c.running, model.Result{Cell: cell, Repeat: repeat, State: model.Valid})
+			d.Begin(cell, repeat)
+			running = append(running, t)
 			go func() { ended <- pairEnded{t, r.pair(ctx, t, number)} }()
 			continue
 		}
@@ -98,12 +78,11 @@ func (r *runner) mesh(ctx context.Context, d design.Design) error {
 		}
 		select {
 		case e := <-ended:
-			c.running = slices.DeleteFunc(c.running, func(x model.Result) bool {
-				return x.Cell.TrialName(x.Repeat) == e.trial.Cell.TrialName(e.trial.Repeat)
+			running = slices.DeleteFunc(running, func(t model.Trial) bool {
+				return t.Repeat == e.trial.Repeat && t.Cell.Equal(e.trial.Cell)
 			})
 			if e.result != nil {
-				r.keep(*e.result)
-				c.done = append(c.done, *e.result)
+				d.Add(r.keep(*e.result))
 			}
 		case <-wait:
 		case <-stopped:
@@ -130,10 +109,10 @@ func pairOf(cell model.Cell) (from, to string) {
 }
 
 // apart reports whether a pair may be measured beside those that are.
-func (r *runner) apart(cell model.Cell, running []model.Result) bool {
+func (r *runner) apart(cell model.Cell, running []model.Trial) bool {
 	a, b := pairOf(cell)
-	return !slices.ContainsFunc(running, func(x model.Result) bool {
-		c, d := pairOf(x.Cell)
+	return !slices.ContainsFunc(running, func(t model.Trial) bool {
+		c, d := pairOf(t.Cell)
 		if r.doc.Plan.AtOnce { // one of the cycle before may still wait for a host
 			return a == c && b == d
 		}

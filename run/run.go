@@ -173,9 +173,14 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 	if err != nil {
 		return model.Document{}, err
 	}
-	if d, err := design.New(doc.Plan, controlsSeparable(doc.Plan)); err != nil {
+	d, err := design.New(doc.Plan, controlsSeparable(doc.Plan))
+	if err != nil {
 		return doc, errors.Join(err, log.Close())
-	} else if _, _, more := d.Next(doc.Results); !more {
+	}
+	for i := range doc.Results {
+		d.Add(&doc.Results[i])
+	}
+	if _, _, more := d.Next(); !more {
 		o.event(Event{Note: "run " + doc.ID + " is complete; nothing is left to do"})
 		return withChanges(doc), log.Close()
 	}

@@ -75,7 +75,7 @@ func (p *path) execute(ctx context.Context, plan model.Plan, before func(context
 		return doc, err
 	}
 	for {
-		cell, repeat, more := d.Next(doc.Results)
+		cell, repeat, more := d.Next()
 		if !more {
 			return doc, nil
 		}
@@ -99,6 +99,7 @@ func (p *path) execute(ctx context.Context, plan model.Plan, before func(context
 			result.State = model.Invalid
 		}
 		doc.Results = append(doc.Results, result)
+		d.Add(&result)
 	}
 }
 

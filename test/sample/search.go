@@ -56,7 +56,7 @@ func searched(d model.Document, carry func(model.Trial) model.FlowResult) model.
 		panic(err)
 	}
 	for {
-		cell, repeat, more := choose.Next(d.Results)
+		cell, repeat, more := choose.Next()
 		if !more {
 			return d
 		}
@@ -67,6 +67,7 @@ func searched(d model.Document, carry func(model.Trial) model.FlowResult) model.
 		r := result(t.Flows[0].PayloadBytes, repeat, carry(t))
 		r.Cell, r.Series = cell, slices.DeleteFunc(r.Series, func(model.Series) bool { return true })
 		d.Results = append(d.Results, r)
+		choose.Add(&r)
 	}
 }
 
