@@ -17,7 +17,7 @@ import (
 )
 
 // redraw is how often the screen is drawn at most.
-const redraw = time.Second / 5
+const redraw = time.Second / 4
 
 // Screen is a terminal.
 type Screen struct {

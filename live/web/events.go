@@ -56,6 +56,10 @@ func (f *feed) take(e live.Event) {
 	}
 	s := shown{Event: e}
 	switch {
+	case e.Next != nil:
+		next := *e.Next
+		next.Flows = nil // the page shows sums
+		s.Next = &next
 	case e.Sample != nil && f.now.Sum == nil: // of one receiver of many
 		return
 	case e.Sample != nil:

@@ -96,6 +96,47 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// A page gets the sums of a star's receivers, not a line for each.
+func TestStarIsSummed(t *testing.T) {
+	stream := &live.Stream{}
+	s, test, h := watched(t, stream)
+	next := live.Next{Number: 1, Trials: 1, MeasuredSeconds: 9}
+	account := live.Account{}
+	for i := range 100 {
+		one := live.Ends{Name: fmt.Sprintf("up/%d", i+1), Protocol: model.UDP, From: "sender", To: fmt.Sprintf("receiver-%d", i+1)}
+		next.Flows = append(next.Flows, one)
+		account.Flows = append(account.Flows, model.FlowSoFar{Name: one.Name, Protocol: one.Protocol, From: one.From, To: one.To, Attempted: 10, Received: 9})
+	}
+	stream.Publish(live.Event{Next: &next})
+	for _, metric := range []string{"send_pps", "receive_pps"} {
+		for _, f := range next.Flows {
+			stream.Publish(live.Event{Sample: &live.Sample{Metric: metric, Flow: f.Name, AtS: 1, Value: 5}})
+		}
+	}
+	stream.Publish(live.Event{Account: &account})
+	stream.Publish(live.Event{Done: &live.Done{}})
+	var got []string
+	lines := bufio.NewScanner(open(t, s, h, test, "").Body)
+	lines.Buffer(nil, 8<<20)
+	for lines.Scan() {
+		var m message
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); !ok || json.Unmarshal([]byte(data), &m) != nil {
+			continue
+		}
+		for _, e := range m.Events {
+			if e.Sample != nil {
+				got = append(got, fmt.Sprint(e.Sample.Metric, " ", e.Sample.Flow, " ", e.Sample.Value))
+			}
+			if e.Account != nil {
+				got = append(got, fmt.Sprint(len(e.Account.Flows), " ", e.Lost))
+			}
+		}
+	}
+	if want := []string{"send_pps up 500", "receive_pps up 500", "1 map[up:100]"}; !slices.Equal(got, want) {
+		t.Errorf("the page got %q, want %q", got, want)
+	}
+}
+
 // The last event reaches a page also where the server ends right after the test.
 func TestEndOfServerTellsLast(t *testing.T) {
 	stream := &live.Stream{}
