@@ -64,10 +64,8 @@ func (r *Rest) add(p model.Plan, g *grid) {
 			continue
 		}
 		seconds[i] = t.Timing.WarmupSeconds + t.Timing.MeasureSeconds
-		for _, f := range t.Flows {
-			if _, paced := f.Rate.PPS(f.PayloadBytes); f.Bytes > 0 || f.Packets > 0 && !paced || f.Commands != nil {
-				seconds[i], r.Open = t.Timing.WarmupSeconds, true
-			}
+		if t.UntilSent() {
+			seconds[i], r.Open = t.Timing.WarmupSeconds, true
 		}
 	}
 	for repeat := range g.most {

@@ -43,8 +43,9 @@ type Next struct {
 	Repeat          int        `json:"repeat"`
 	WarmupSeconds   float64    `json:"warmup_s"`
 	MeasuredSeconds float64    `json:"measured_s"`
-	LeftSeconds     float64    `json:"left_s,omitempty"` // an estimate of the rest of the run, with this trial
-	Flows           []Ends     `json:"flows,omitempty"`  // in a star one to each receiver
+	UntilSent       bool       `json:"until_sent,omitempty"` // it ends when all is sent, after measured_s at the latest
+	LeftSeconds     float64    `json:"left_s,omitempty"`     // an estimate of the rest of the run, with this trial
+	Flows           []Ends     `json:"flows,omitempty"`      // in a star one to each receiver
 }
 
 // Ends are a flow of a trial and where it begins and ends.

@@ -11,9 +11,9 @@ import (
 	"pelt/unit"
 )
 
-// Flow is a flow of the plan while a trial runs. In a star it has a part for each receiver, and its rates are sums.
-type Flow struct {
-	Name  string
+// flow is a flow of the plan while a trial runs. In a star it has a part for each receiver, and its rates are sums.
+type flow struct {
+	name  string
 	parts []*part
 	first time.Time    // of its samples
 	sums  [2]time.Time // when the rates of its senders and of its receivers were summed last
@@ -30,7 +30,7 @@ type heard struct {
 	value, atS float64   // of the sample
 }
 
-const sends, receives = 0, 1 // places in part.heard and Flow.sums
+const sends, receives = 0, 1 // places in part.heard and flow.sums
 
 // sides is which end of a flow tells a metric. Segments of TCP count differently at both ends, so TCP has bits.
 var sides = map[string]int{"send_pps": sends, "send_bps": sends, "receive_pps": receives, "receive_bps": receives}
@@ -54,11 +54,11 @@ func planFlow(flow string) string {
 }
 
 // part finds a flow of the trial; one that was not announced is added.
-func (n *Now) part(ends Ends) (*Flow, *part) {
+func (n *Now) part(ends Ends) (*flow, *part) {
 	name := planFlow(ends.Name)
-	i := slices.IndexFunc(n.flows, func(f *Flow) bool { return f.Name == name })
+	i := slices.IndexFunc(n.flows, func(f *flow) bool { return f.name == name })
 	if i < 0 {
-		i, n.flows = len(n.flows), append(n.flows, &Flow{Name: name})
+		i, n.flows = len(n.flows), append(n.flows, &flow{name: name})
 	}
 	f := n.flows[i]
 	p := n.parts[ends.Name]
@@ -74,19 +74,19 @@ func (n *Now) part(ends Ends) (*Flow, *part) {
 }
 
 // take notes a sample of a part. It returns the sample of the whole flow that is due then, if one is.
-func (f *Flow) take(p *part, s Sample, at time.Time) (sum Sample, due bool) {
+func (f *flow) take(p *part, s Sample, at time.Time) (sum Sample, due bool) {
 	side := sides[s.Metric]
 	if f.first.IsZero() {
 		f.first = at
 	}
-	p.heard[side] = heard{at, s.Value, s.AtS}
+	p.heard[side], s.Flow = heard{at, s.Value, s.AtS}, f.name
 	if len(f.parts) == 1 {
 		return s, true
 	}
 	if last := f.sums[side]; !last.IsZero() && at.Sub(last) < sumEvery {
 		return s, false
 	}
-	s.Flow, s.At = f.Name, f.node(side)
+	s.At = f.node(side)
 	var parts int
 	s.Value, parts, _ = f.sum(side, at)
 	if f.early(parts, at) {
@@ -97,23 +97,23 @@ func (f *Flow) take(p *part, s Sample, at time.Time) (sum Sample, due bool) {
 }
 
 // early reports whether a sum of so many parts would leave some out that tell something in a moment.
-func (f *Flow) early(count int, at time.Time) bool {
+func (f *flow) early(count int, at time.Time) bool {
 	return count < len(f.parts) && at.Sub(f.first) < slowest
 }
 
 // node is where a flow is sent from, or received.
-func (f *Flow) node(side int) string {
-	node := f.parts[0].ends(side)
+func (f *flow) node(side int) string {
+	node := f.parts[0].at(side)
 	for _, p := range f.parts {
-		if p.ends(side) != node {
+		if p.at(side) != node {
 			return receivers
 		}
 	}
 	return node
 }
 
-// ends is the node of one end.
-func (e Ends) ends(side int) string {
+// at is the node of one end.
+func (e Ends) at(side int) string {
 	if side == sends {
 		return e.From
 	}
@@ -121,7 +121,7 @@ func (e Ends) ends(side int) string {
 }
 
 // sum adds what the ends of one side told, without those that were not heard lately. least is the slowest of them.
-func (f *Flow) sum(side int, at time.Time) (total float64, count int, least *part) {
+func (f *flow) sum(side int, at time.Time) (total float64, count int, least *part) {
 	for _, p := range f.parts {
 		h := p.heard[side]
 		if h.at.IsZero() || at.Sub(h.at) >= longSilence {
@@ -135,29 +135,31 @@ func (f *Flow) sum(side int, at time.Time) (total float64, count int, least *par
 	return total, count, least
 }
 
-// silent lists the parts of which one end was not heard for long, and the shortest time of these. measured is how long
-// the trial measures, in s: after that nobody tells anything.
-func (f *Flow) silent(side int, at time.Time, measured float64) (list []*part, since time.Duration) {
-	if f.first.IsZero() {
-		return nil, 0
-	}
-	var newest heard
+// newest is when an end of the flow was heard last. While it certainly sends and nothing is heard, it is this moment.
+func (f *flow) newest(at time.Time, trial *Next) time.Time {
+	var last heard
 	for _, p := range f.parts {
 		for _, h := range p.heard {
-			if h.at.After(newest.at) {
-				newest = h
+			if h.at.After(last.at) {
+				last = h
 			}
 		}
 	}
-	if newest.atS+at.Sub(newest.at).Seconds() > measured {
-		return nil, 0
+	quiet := at.Sub(last.at)
+	if quiet >= longSilence && !trial.UntilSent && last.atS+quiet.Seconds() <= trial.MeasuredSeconds {
+		return at
 	}
+	return last.at
+}
+
+// silent lists the parts of which one end was not heard for long, and the shortest time of these.
+func (f *flow) silent(side int, newest time.Time) (list []*part, since time.Duration) {
 	for _, p := range f.parts {
 		last := p.heard[side].at
 		if last.IsZero() {
 			last = f.first
 		}
-		if quiet := at.Sub(last); quiet >= longSilence {
+		if quiet := newest.Sub(last); quiet >= longSilence && !f.first.IsZero() {
 			if list = append(list, p); since == 0 || quiet < since {
 				since = quiet
 			}
@@ -170,8 +172,9 @@ func (f *Flow) silent(side int, at time.Time, measured float64) (list []*part, s
 const longestName = 24
 
 // status tells what a flow sends and what arrives, in parts of which the first matters most; nothing before both are known.
-func (n *Now) status(f *Flow, at time.Time) []string {
-	name, sent, received := plain.Cut(plain.Text(f.Name), longestName), n.told(f, sends, at), n.told(f, receives, at)
+func (n *Now) status(f *flow, at time.Time) []string {
+	at = f.newest(at, n.Next)
+	name, sent, received := plain.Cut(plain.Text(f.name), longestName), f.told(sends, at), f.told(receives, at)
 	if sent == "" || received == "" {
 		return nil
 	}
@@ -183,7 +186,7 @@ func (n *Now) status(f *Flow, at time.Time) []string {
 		way = "to"
 	}
 	all := []string{fmt.Sprintf("%s %s %d receivers: %s, %s", name, way, len(f.parts), sent, received)}
-	if silent, since := f.silent(receives, at, n.Next.MeasuredSeconds); len(silent) > 0 && len(silent) < len(f.parts) {
+	if silent, since := f.silent(receives, at); len(silent) > 0 && len(silent) < len(f.parts) {
 		all = append(all, fmt.Sprintf("(%d not heard for %.0f s: %s)", len(silent), whole(since), f.named(silent[0])))
 	}
 	if _, _, least := f.sum(receives, at); least != nil {
@@ -196,10 +199,11 @@ func (n *Now) status(f *Flow, at time.Time) []string {
 func (n *Now) quiet(at time.Time) map[string]time.Duration {
 	list := map[string]time.Duration{}
 	for _, f := range n.flows {
+		newest := f.newest(at, n.Next)
 		for side := range f.sums {
-			_, count, _ := f.sum(side, at)
-			if silent, since := f.silent(side, at, n.Next.MeasuredSeconds); count == 0 && len(silent) > 0 {
-				list[plain.Cut(plain.Text(f.Name), longestName)+": "+f.side(side)] = since
+			_, count, _ := f.sum(side, newest)
+			if silent, since := f.silent(side, newest); count == 0 && len(silent) > 0 {
+				list[plain.Cut(plain.Text(f.name), longestName)+": "+f.side(side)] = since
 			}
 		}
 	}
@@ -207,7 +211,7 @@ func (n *Now) quiet(at time.Time) map[string]time.Duration {
 }
 
 // side names the ends at one side of a flow.
-func (f *Flow) side(side int) string {
+func (f *flow) side(side int) string {
 	if f.node(side) == receivers {
 		return receivers
 	}
@@ -215,14 +219,14 @@ func (f *Flow) side(side int) string {
 }
 
 // told tells the rate at one side of a flow, or that it is silent: "61 pps received", "receiver not heard for 3 s".
-func (n *Now) told(f *Flow, side int, at time.Time) string {
+func (f *flow) told(side int, at time.Time) string {
 	total, count, _ := f.sum(side, at)
 	if f.early(count, at) {
 		return ""
 	} else if count > 0 {
 		return f.rate(total) + [...]string{sends: " sent", receives: " received"}[side]
 	}
-	silent, since := f.silent(side, at, n.Next.MeasuredSeconds)
+	silent, since := f.silent(side, at)
 	if len(silent) == 0 {
 		return ""
 	}
@@ -233,16 +237,16 @@ func (n *Now) told(f *Flow, side int, at time.Time) string {
 func whole(d time.Duration) float64 { return d.Truncate(time.Second).Seconds() }
 
 // named is the receiver that a part is for.
-func (f *Flow) named(p *part) string {
+func (f *flow) named(p *part) string {
 	side := sends
 	if f.node(receives) == receivers {
 		side = receives
 	}
-	return plain.Cut(plain.Text(p.ends(side)), longestName)
+	return plain.Cut(plain.Text(p.at(side)), longestName)
 }
 
 // rate prints a rate of the flow.
-func (f *Flow) rate(value float64) string {
+func (f *flow) rate(value float64) string {
 	if f.parts[0].Protocol == model.TCP {
 		return unit.BPS.Format(value)
 	}

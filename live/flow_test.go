@@ -105,7 +105,7 @@ func TestLog(t *testing.T) {
 func TestNotHeard(t *testing.T) {
 	up := Ends{"up", model.UDP, model.Sender, model.Receiver}
 	for _, c := range []struct {
-		name    string
+		name    string // "all is sent": the trial ends then
 		flows   []Ends
 		silent  map[string]int // metric and flow: its last sample, in s
 		at      float64
@@ -117,7 +117,9 @@ func TestNotHeard(t *testing.T) {
 		{"the receiver", []Ends{up}, map[string]int{"receive_pps up": 4}, 8, "up: 100 pps sent, receiver not heard for 4 s", "pps received"},
 		{"from the begin on", []Ends{up}, map[string]int{"receive_pps up": 0}, 5, "up: 100 pps sent, receiver not heard for 4 s", "pps received"},
 		{"both", []Ends{up}, map[string]int{"receive_pps up": 4, "send_pps up": 4}, 8, "up: sender not heard for 4 s, receiver not heard for 4 s", "pps"},
-		{"after the end", []Ends{up}, map[string]int{"receive_pps up": 20, "send_pps up": 20}, 25, "1/2", "not heard"},
+		{"after the end", []Ends{up}, map[string]int{"receive_pps up": 20, "send_pps up": 20}, 25, "100 pps received", "not heard"},
+		{"after the end, one a second before", []Ends{up}, map[string]int{"receive_pps up": 18, "send_pps up": 19}, 22, "100 pps received", "not heard"},
+		{"all is sent", []Ends{up}, map[string]int{"receive_pps up": 4, "send_pps up": 4}, 9, "1/2  9 s  up: 100 pps sent", "not heard"},
 		{"one of two", []Ends{{"up/1", model.UDP, "sender", "receiver-a"}, {"up/2", model.UDP, "sender", "receiver-b"}},
 			map[string]int{"receive_pps up/2": 4}, 8,
 			"up to 2 receivers: 200 pps sent, 100 pps received  (1 not heard for 4 s: receiver-b)  (least 100 pps: receiver-a)", "least 0"},
@@ -129,7 +131,8 @@ func TestNotHeard(t *testing.T) {
 	} {
 		begin := time.Unix(1000, 0)
 		n := &Now{}
-		n.Take(Event{ID: 1, Time: begin, Next: &Next{Number: 1, Trials: 2, MeasuredSeconds: 20, Flows: c.flows}})
+		n.Take(Event{ID: 1, Time: begin, Next: &Next{Number: 1, Trials: 2, MeasuredSeconds: 20, Flows: c.flows,
+			UntilSent: c.name == "all is sent"}})
 		for second := 1; second <= int(c.at); second++ {
 			for _, f := range c.flows {
 				for _, metric := range []string{"send_pps", "receive_pps"} {

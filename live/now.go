@@ -27,7 +27,7 @@ type Now struct {
 	Last     uint64 // number of the newest event
 	Time     time.Time
 
-	flows []*Flow          // of the trial that runs or ran last
+	flows []*flow          // of the trial that runs or ran last
 	parts map[string]*part // of all flows, by name
 }
 

@@ -208,6 +208,9 @@ func (n *Now) Status(at time.Time) []string {
 // Elapsed is how much of the trial that runs is over.
 func (n *Now) Elapsed(at time.Time) string {
 	whole := n.Next.Whole()
+	if n.Next.UntilSent {
+		return fmt.Sprintf("%.0f s", at.Sub(n.Began).Seconds())
+	}
 	return fmt.Sprintf("%.0f of %.0f s", min(at.Sub(n.Began), whole).Seconds(), whole.Seconds())
 }
 

@@ -112,6 +112,14 @@ type Trial struct {
 	LinkSeed uint64
 }
 
+// UntilSent reports whether a trial ends when all is sent, and its measured time is only the longest.
+func (t Trial) UntilSent() bool {
+	return slices.ContainsFunc(t.Flows, func(f Flow) bool {
+		_, paced := f.Rate.PPS(f.PayloadBytes)
+		return f.Bytes > 0 || f.Packets > 0 && !paced || f.Commands != nil
+	})
+}
+
 // Trial makes the complete instruction for one cell of the plan.
 func (p Plan) Trial(cell Cell, repeat int) (Trial, error) {
 	t := Trial{Cell: cell, Repeat: repeat, Flows: slices.Clone(p.Flows), Timing: p.Timing}
