@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -23,10 +22,8 @@ type disturbances struct {
 	free   func()
 }
 
-const (
-	linksEvery = 100 * time.Millisecond // of looking at the interfaces
-	dozing     = 100 * time.Millisecond // less sleep than this is the error of two clocks
-)
+// Less sleep than this is the error of two clocks.
+const dozing = 100 * time.Millisecond
 
 // watchHost begins to watch the host; host is nil without its interfaces.
 func watchHost(host Host, streams []Stream) *disturbances {
@@ -64,26 +61,6 @@ func (d *disturbances) changed() (list model.Reasons) {
 		}
 	}
 	return list
-}
-
-// until looks at the interfaces until over is closed, and ends early with the error of one
-// that changed.
-func (d *disturbances) until(over <-chan struct{}) error {
-	if len(d.links) == 0 {
-		return nil
-	}
-	tick := time.NewTicker(linksEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			if list := d.changed(); list != nil {
-				return fmt.Errorf("the interface %s went away or changed its MTU", list[0].Name)
-			}
-		case <-over:
-			return nil
-		}
-	}
 }
 
 // close frees the watch, if there is one.

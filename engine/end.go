@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,19 +177,9 @@ func (e *End) Start(ctx context.Context) error {
 }
 
 func (e *End) run() {
-	var watching sync.WaitGroup
-	over, changed := make(chan struct{}), error(nil)
 	e.watch.slept = e.watch.asleep()
-	watching.Go(func() {
-		if changed = e.watch.until(over); changed != nil {
-			e.Stop()
-		}
-	})
 	err := e.transport.Run(func() { close(e.reading) })
-	close(over)
-	watching.Wait()
 	r := Report{Disturbed: e.watch.all()}
-	err = cmp.Or(changed, err)
 	e.mu.Lock()
 	e.state = ended
 	if e.cut {
