@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,6 +104,40 @@ func TestObservation(t *testing.T) {
 	}
 	if between.closed != 0 || len(sequence(w, "router", "report")) != 0 {
 		t.Error("an observation along the path is the caller's to ask and to close")
+	}
+}
+
+// slowObservation takes a while to read its counters when the measured part begins, and a trial is stopped meanwhile.
+type slowObservation struct {
+	fakeObservation
+	stop    func()
+	reading atomic.Bool
+}
+
+func (f *slowObservation) Snapshot(m model.Moment) {
+	if m == model.MomentMeasure {
+		f.reading.Store(true)
+		f.stop()
+		time.Sleep(2 * time.Second)
+		f.reading.Store(false)
+	}
+}
+
+// The caller of a trial closes its observations when the trial returns: none of them may be read then.
+func TestNoObservationIsReadAfterATrial(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	a, b := agentOn(w, "near"), agentOn(w, "far")
+	ctx, stop := context.WithCancel(t.Context())
+	o := &slowObservation{fakeObservation: fakeObservation{host: "router", wire: w}, stop: stop}
+	trial := upTrial("near", "far", 300*time.Millisecond)
+	trial.Timing.WarmupSeconds, trial.Along = 0.1, []engine.Observation{o}
+	out, err := quick(t, a, b).RunTrial(ctx, trial, nil)
+	if err != nil || out.Cut == "" {
+		t.Errorf("%v, cut %q; want a trial that was stopped", err, out.Cut)
+	}
+	if o.reading.Load() {
+		t.Error("the trial returned while an observation was read")
 	}
 }
 

@@ -153,14 +153,17 @@ func (t *trial) gate(ctx context.Context) error {
 
 // measure tells that the measured part begins.
 func (t *trial) measure(warmedUp bool) {
-	for _, o := range t.order.Along {
-		if warmedUp {
-			go o.Snapshot(model.MomentMeasure)
-		}
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.order.Begun != nil && !t.left {
+	if t.left { // the caller may have closed its observations
+		return
+	}
+	if warmedUp {
+		for _, o := range t.order.Along {
+			t.beating.Go(func() { o.Snapshot(model.MomentMeasure) })
+		}
+	}
+	if t.order.Begun != nil {
 		t.order.Begun()
 	}
 }
