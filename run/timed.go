@@ -45,10 +45,13 @@ func timed(ctx context.Context, change func(model.TimedChange) error, changes []
 func addMade(r *model.Result, made []model.MadeChange) {
 	r.Made = made
 	for _, m := range made {
-		if m.Failure != "" && r.State == model.Valid {
-			r.State = model.Invalid
-			r.Why = model.Reasons{{Code: model.ChangeFailed, Name: m.Words, Text: m.Failure,
-				Numbers: map[string]float64{"at_s": m.AtS}}}
+		if m.Failure == "" {
+			continue
 		}
+		if r.State == model.Valid {
+			r.State = model.Invalid
+		}
+		r.Why = append(r.Why, model.Reason{Code: model.ChangeFailed, Name: m.Words, Text: m.Failure,
+			Numbers: map[string]float64{"at_s": m.AtS}})
 	}
 }

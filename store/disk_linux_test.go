@@ -113,7 +113,7 @@ func TestDiskFull(t *testing.T) {
 		if _, err := s.Create(document()); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("Create on a full disk: %v, want ENOSPC", err)
 		}
-		if sum := s.summarize(r.ID()); sum.State != Running { // List reads on other threads, which do not see this disk
+		if sum := s.Summary(r.ID()); sum.State != Running { // List reads on other threads, which do not see this disk
 			t.Errorf("its summary on a full disk: %+v", sum)
 		}
 		release()
@@ -131,7 +131,7 @@ func TestDiskFull(t *testing.T) {
 		if doc := load("after the end", 2); !doc.Complete {
 			t.Error("the run that ended is not complete")
 		}
-		if sum := s.summarize(r.ID()); sum.State != Complete || *sum.Trials != 2 {
+		if sum := s.Summary(r.ID()); sum.State != Complete || *sum.Trials != 2 {
 			t.Errorf("its summary after the end: %+v", sum)
 		}
 		return nil
@@ -164,7 +164,7 @@ func TestUnwritable(t *testing.T) {
 		if doc, err := s.Load(id); err != nil || len(doc.Results) != 2 {
 			t.Errorf("Load on a read-only disk: %v", err)
 		}
-		if sum := s.summarize(id); sum.State != Complete || sum.Headline == nil || sum.Headline.Code != "kept" {
+		if sum := s.Summary(id); sum.State != Complete || sum.Headline == nil || sum.Headline.Code != "kept" {
 			t.Errorf("its summary on a read-only disk: %+v", sum)
 		}
 		return nil

@@ -69,15 +69,18 @@ func (s *Store) List() ([]Summary, error) {
 	}
 	list := []Summary{}
 	for _, id := range ids {
-		if sum := s.summarize(id); sum.ID != "" {
+		if sum := s.Summary(id); sum.ID != "" {
 			list = append(list, sum)
 		}
 	}
 	return list, nil
 }
 
-// summarize returns what is cheaply known of a run; nothing if it has just been removed.
-func (s *Store) summarize(id string) Summary {
+// Summary returns what is cheaply known of a run; nothing if it has just been removed.
+func (s *Store) Summary(id string) Summary {
+	if !validID(id) {
+		return Summary{}
+	}
 	sum, err := readSummary(s.file(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Summary{}

@@ -491,21 +491,21 @@ func TestLabel(t *testing.T) {
 		t.Errorf("a run that is being written: %v", err)
 	}
 	err = r.Append(result(64, 1))
-	if sum := s.summarize(cut); err != nil || sum.State != Running || !reflect.DeepEqual(sum.Label, label) {
+	if sum := s.Summary(cut); err != nil || sum.State != Running || !reflect.DeepEqual(sum.Label, label) {
 		t.Errorf("while it goes on: %v %+v", err, sum)
 	}
 	err = r.Close()
-	if sum := s.summarize(cut); err != nil || sum.State != Cut || !reflect.DeepEqual(sum.Label, label) {
+	if sum := s.Summary(cut); err != nil || sum.State != Cut || !reflect.DeepEqual(sum.Label, label) {
 		t.Errorf("after it was killed: %v %+v", err, sum)
 	}
-	if err = s.SetLabel(cut, label); err != nil || *s.summarize(cut).Trials != 3 {
-		t.Errorf("named again: %v, %+v", err, s.summarize(cut))
+	if err = s.SetLabel(cut, label); err != nil || *s.Summary(cut).Trials != 3 {
+		t.Errorf("named again: %v, %+v", err, s.Summary(cut))
 	}
 	if r, _, err = s.Resume(cut); err != nil {
 		t.Fatal(err)
 	}
 	err = errors.Join(r.Append(result(64, 1)), r.End(model.Document{Complete: true}), r.Close())
-	if sum := s.summarize(cut); err != nil || sum.State != Complete || !reflect.DeepEqual(sum.Label, label) {
+	if sum := s.Summary(cut); err != nil || sum.State != Complete || !reflect.DeepEqual(sum.Label, label) {
 		t.Errorf("after it went on: %v %+v", err, sum)
 	}
 	for _, bad := range []Label{{Name: strings.Repeat("x", mostName+1)}, {Name: "a\nb"}, {Name: "\x1b[2J"}, {Name: "\xff"},
@@ -516,8 +516,8 @@ func TestLabel(t *testing.T) {
 	}
 	longest := Label{strings.Repeat("𝄞", mostName), slices.Repeat([]string{strings.Repeat("𝄞", mostTag)}, mostTags)}
 	id := stored(t, s, strings.Repeat("x", maxHeadline-100))
-	if err := s.SetLabel(id, longest); err != nil || s.summarize(id).Headline == nil || s.summarize(id).Name != longest.Name {
-		t.Errorf("the longest: %v %+v", err, s.summarize(id))
+	if err := s.SetLabel(id, longest); err != nil || s.Summary(id).Headline == nil || s.Summary(id).Name != longest.Name {
+		t.Errorf("the longest: %v %+v", err, s.Summary(id))
 	}
 }
 

@@ -197,3 +197,22 @@ func TestProgressOfARun(t *testing.T) {
 		}
 	}
 }
+
+// A page asks for the size of its run every three seconds: that reads this run's file, not those of all runs.
+func TestSizeReadsOneRun(t *testing.T) {
+	st, _ := storeOf(t)
+	s := serverOf(t, Options{Store: st})
+	log, err := st.Create(sample.Router())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	for id, want := range map[string]string{keep(t, st, sample.Single()): `"running":false`, log.ID(): `"running":true`} {
+		if body := ask(s, "GET", "/run/"+id+"/size", nil, nil).Body.String(); !strings.Contains(body, want) {
+			t.Errorf("run %s: %s, want %s", id, body, want)
+		}
+	}
+	if !s.runs.read.IsZero() {
+		t.Error("all runs were listed")
+	}
+}

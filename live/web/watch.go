@@ -47,7 +47,7 @@ func (s *Server) runSize(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, http.StatusNotFound, err.Error())
 		return
 	}
-	sum, _ := s.runs.find(r.PathValue("id"))
+	sum := s.o.Store.Summary(r.PathValue("id"))
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"size": size, "running": sum.State == store.Running})
 }
