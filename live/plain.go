@@ -131,10 +131,10 @@ func (p *Plain) status(at time.Time) {
 	case p.Now.Next == nil:
 		p.draw("")
 	case p.Redraw:
-		p.draw(strings.Join(fitting(p.Now.Status(at), min(p.Width-1, mostLine)), "  "))
+		p.draw(fitting(p.Now.Status(at), min(p.Width-1, mostLine)))
 	case p.Every > 0 && at.Sub(p.told) >= p.Every && at.Sub(p.Now.Began) <= p.Now.Next.Whole():
 		p.told = p.told.Add(at.Sub(p.told).Truncate(p.Every))
-		p.line("", strings.Join(fitting(p.Now.Status(at), mostLine), "  "))
+		p.line("", fitting(p.Now.Status(at), mostLine))
 	}
 }
 
@@ -169,14 +169,29 @@ func (p *Plain) draw(line string) {
 	}
 }
 
-// fitting leaves out the parts of a status that do not fit. The first is always there.
-func fitting(all []string, room int) (out []string) {
-	for i, field := range all {
-		if n := plain.Width(field) + 2; n <= room+2 || i == 0 {
-			out, room = append(out, plain.Cut(field, max(room, 1))), room-n
+// Field is a part of a status.
+type Field struct {
+	Text string
+	Rank int // 0 for the parts that matter most
+}
+
+// fitting leaves out the fields that do not fit, those that matter least first. The first one is always there.
+func fitting(all []Field, room int) string {
+	keep := make([]bool, len(all))
+	for rank := range setting + 1 {
+		for i, f := range all {
+			if n := plain.Width(f.Text); f.Rank == rank && (n <= room || i == 0) {
+				keep[i], room = true, room-n-2
+			}
 		}
 	}
-	return out
+	var out []string
+	for i, f := range all {
+		if keep[i] {
+			out = append(out, f.Text)
+		}
+	}
+	return strings.Join(out, "  ")
 }
 
 // line prints a lasting line above the one that is drawn again. Of a terminal it is broken between words.
@@ -189,18 +204,31 @@ func (p *Plain) line(head, text string) {
 	fmt.Fprintln(p.W, strings.Join(lines, "\n"))
 }
 
-// Status tells of the trial that runs, in parts of which the first matter most.
-func (n *Now) Status(at time.Time) []string {
-	all := []string{n.Next.Name(), n.Elapsed(at)}
+// Ranks of the fields of a status.
+const (
+	rates = iota
+	timeLeft
+	elapsed
+	losses
+	setting
+)
+
+// Status tells of the trial that runs.
+func (n *Now) Status(at time.Time) []Field {
+	all := []Field{{n.Next.Name(), rates}, {n.Elapsed(at), elapsed}}
 	if left, ok := n.Left(at); ok {
-		all = append(all, "about "+unit.FormatEstimate(left.Seconds())+" left")
+		all = append(all, Field{"about " + unit.FormatEstimate(left.Seconds()) + " left", timeLeft})
 	}
 	for _, f := range n.flows {
-		all = append(all, n.status(f, at)...)
+		for i, text := range n.status(f, at) {
+			all = append(all, Field{text, []int{rates, losses}[min(i, 1)]})
+		}
 	}
-	all = append(all, n.losses()...)
+	for _, text := range n.losses() {
+		all = append(all, Field{text, losses})
+	}
 	if n.Next.Setting != "" {
-		all = append(all, plain.Text(n.Next.Setting))
+		all = append(all, Field{plain.Text(n.Next.Setting), setting})
 	}
 	return all
 }

@@ -9,7 +9,6 @@ import (
 
 	"pelt/live"
 	"pelt/render/plain"
-	"pelt/unit"
 )
 
 const (
@@ -36,7 +35,6 @@ type now struct {
 	Verdict string   `json:"verdict"`
 	Status  []string `json:"status"` // of the trial that runs
 	Losses  string   `json:"losses"` // of the trial that runs, or ran last
-	Left    string   `json:"left"`   // how long the rest takes; "": nobody knows
 }
 
 // feed sends events to one browser.
@@ -76,13 +74,12 @@ func (f *feed) take(e live.Event) {
 // flush sends a message of the events that wait; there may be more of them.
 func (f *feed) flush() error {
 	m := message{Events: f.wait[:min(len(f.wait), mostEvents)], Now: now{Verdict: plain.Glue(f.now.Answers()), Losses: f.now.Losses()}}
-	if left, ok := f.now.Left(f.now.Time); ok {
-		m.Now.Left = unit.FormatEstimate(left.Seconds())
-	}
 	if f.now.Next != nil {
 		status := f.now
 		status.Account = nil // stands below
-		m.Now.Status = status.Status(f.now.Time)
+		for _, field := range status.Status(f.now.Time) {
+			m.Now.Status = append(m.Now.Status, field.Text)
+		}
 	}
 	text, err := json.Marshal(m)
 	if err != nil {

@@ -199,7 +199,6 @@ class Chart {
     root.dataset.last = events.at(-1).id;
     if (now.verdict) say(element("verdict"), now.verdict);
     if (now.status) say(element("status"), now.status.join(" · "));
-    say(element("left"), now.left ? "About " + now.left + " left" : "");
     say(element("places"), now.losses);
     element("progress").value = next ? Math.min(1, (at - began) / (next.warmup_s + next.measured_s)) : 0;
   };
