@@ -72,7 +72,7 @@ func newList() *cobra.Command {
 
 // Columns of a list of runs: a result has so many at least, a target so many at most.
 const (
-	leastResult = 30
+	leastResult = 36
 	mostTarget  = 24
 )
 
