@@ -106,6 +106,10 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
 	answer, err := l.request(ctx, helloSubject, nil)
+	if errors.Is(err, errNobody) {
+		return fmt.Errorf("%s: a `pelt hub` listens there, which is no end of a test: name its hosts as fleet:FROM..TO, "+
+			"and give --hub %s", where, withoutUsualPort(hub.Addr))
+	}
 	if err != nil {
 		return fmt.Errorf("%s: hello: %w", where, err)
 	}
@@ -134,6 +138,14 @@ func (i *AgentInfo) clip() {
 			texts[name] = model.Clip(text)
 		}
 	}
+}
+
+// withoutUsualPort is an address as a user types it.
+func withoutUsualPort(at netip.AddrPort) string {
+	if at.Port() == DefaultPort {
+		return at.Addr().String()
+	}
+	return at.String()
 }
 
 // decodeHello reads how an agent of another host introduces itself. where is that host; "" is one of a fleet.

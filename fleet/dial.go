@@ -153,7 +153,10 @@ func (l *link) greetError(ctx context.Context, addr netip.AddrPort, err error) e
 		return fmt.Errorf("%v: it asks for no code, so it may be anybody: leave out --code if it is a pelt serve --open%w",
 			addr, silent{errWrongCode})
 	case errors.Is(err, errWrongCode) && l.stays:
-		return fmt.Errorf("%v: %w: pelt hub printed the right one there", addr, errWrongCode)
+		return fmt.Errorf("%v: %w: pelt hub printed the right one there; a pelt serve is no hub", addr, errWrongCode)
+	case errors.Is(err, nats.ErrAuthorization) && l.stays:
+		return fmt.Errorf("%v: a `pelt serve` listens there, and hosts join a `pelt hub`: start one there, "+
+			"or test with that host alone: pelt curve %s", addr, withoutUsualPort(addr))
 	case errors.Is(err, errWrongCode):
 		return fmt.Errorf("%v: %w: pelt serve printed the right one there; "+
 			"it changes with each start, and after %d wrong ones", addr, errWrongCode, codeGuesses)
@@ -164,9 +167,12 @@ func (l *link) greetError(ctx context.Context, addr netip.AddrPort, err error) e
 		return fmt.Errorf("%v: a TLS server listens there, but not `%s`: is the port right?", addr, l.program())
 	case strings.Contains(text, "maximum connections"):
 		return fmt.Errorf("%v: too many connections there: try again in a few seconds", addr)
-	case errors.Is(err, errMute), errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, nats.ErrTimeout):
-		return fmt.Errorf("%v: something listens there but says nothing: is it `%s`, and is the port right?", addr,
-			l.program())
+	case errors.Is(err, errMute):
+		return fmt.Errorf("%v: it ended the connection without a word: it may have too many from this address "+
+			"(try again in a few seconds), or it is not `%s` (is the port right?)", addr, l.program())
+	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, nats.ErrTimeout):
+		return fmt.Errorf("%v: it took the connection, but no answer came within %v: many packets may be lost on the way "+
+			"(try again), or it is not `%s` (is the port right?)", addr, greetTimeout, l.program())
 	case errors.Is(err, io.EOF), isErrno(err, syscall.ECONNRESET, 10054):
 		return fmt.Errorf("%v: %s there ended the connection: it may be overloaded, or wrong codes came from "+
 			"this address: try again later", addr, l.program())

@@ -17,6 +17,9 @@ var errNoCode = errors.New("no code was given")
 // errOpen is of a hub that asks for no code where one was given.
 var errOpen = errors.New("it asks for no code")
 
+// errNobody is the answer of a hub on which nobody takes an order.
+var errNobody = errors.New("nobody of that name is on the hub any more")
+
 // errMute is of a listener that ends a connection without a word.
 var errMute = errors.New("it ended the connection")
 

@@ -277,10 +277,13 @@ func TestDialErrors(t *testing.T) {
 				if err != nil {
 					return
 				}
-				io.WriteString(c, greeting)
+				if greeting != "closes" {
+					io.WriteString(c, greeting)
+				}
 				if greeting != "" {
 					c.Close()
 				}
+				defer c.Close() // at the end of the test
 			}
 		}()
 		return l.Addr().(*net.TCPAddr).AddrPort()
@@ -288,7 +291,8 @@ func TestDialErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, greeting, want string
 	}{
-		{"silent", "", "something listens there but says nothing: is it `pelt serve`, and is the port right?"},
+		{"silent", "", "it took the connection, but no answer came within 5s: many packets may be lost on the way (try again), or it is not `pelt serve` (is the port right?)"},
+		{"full", "closes", "it ended the connection without a word: it may have too many from this address (try again in a few seconds), or it is not `pelt serve` (is the port right?)"},
 		{"ssh", "SSH-2.0-OpenSSH_9\r\n", "what listens there is not this version of `pelt serve` (it says \"SSH-2\"): is the port right?"},
 		{"NATS", "INFO {\"server_name\":\"other\"}\r\n", "what listens there is not this version of `pelt serve` (it says \"INFO \"): is the port right?"},
 	} {

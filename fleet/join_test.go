@@ -329,6 +329,26 @@ func TestFleetRoles(t *testing.T) {
 	}
 }
 
+// Whoever takes a pelt serve for a hub, or a hub for a pelt serve, is told which it is.
+func TestHubForServe(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	hub, s := openHub(t, "127.0.0.1:0"), serve(t, w, coded)
+	_, asServe := NewController(t.Context(), "1.0", hub)
+	_, asHub := dialFleet(t.Context(), HubAddress{Addr: s.addr, Code: testCode}, "b")
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{asServe, "127.0.0.1: a `pelt hub` listens there, which is no end of a test: name its hosts as fleet:FROM..TO, and give --hub " + hub.Addr.String()},
+		{asHub, fmt.Sprintf("%v: a `pelt serve` listens there, and hosts join a `pelt hub`: start one there, or test with that host alone: pelt curve %v", s.addr, s.addr)},
+	} {
+		if c.err == nil || c.err.Error() != c.want {
+			t.Errorf("got  %v\nwant %s", c.err, c.want)
+		}
+	}
+}
+
 // A hub that restarts ends the trial that runs, and everybody comes back by himself.
 func TestFleetHubRestarts(t *testing.T) {
 	t.Parallel()

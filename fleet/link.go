@@ -170,7 +170,7 @@ func (l *link) ask(ctx context.Context, subject string, data []byte) ([]byte, er
 			l.hears(time.Now())
 			return r.msg.Data, nil
 		case errors.Is(r.err, nats.ErrNoResponders):
-			return nil, errors.New("nobody of that name is on the hub any more")
+			return nil, errNobody
 		case errors.Is(r.err, nats.ErrConnectionClosed):
 			return nil, errLost
 		case errors.Is(r.err, errLost), errors.Is(r.err, context.Canceled), errors.Is(r.err, context.DeadlineExceeded):

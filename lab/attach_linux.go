@@ -79,7 +79,7 @@ func connect(socket string) (*client, error) {
 	name := path.Base(socket)
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
 	if errors.Is(err, unix.ECONNREFUSED) {
-		return nil, &UsageError{fmt.Sprintf("no lab named %q; lab list shows those that are up, lab up makes one", name)}
+		return nil, &UsageError{noLab(name)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reach lab %s: %w", name, err)

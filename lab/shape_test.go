@@ -132,3 +132,12 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 }
+
+func TestNoLab(t *testing.T) {
+	for name, want := range map[string]string{"roter": "did you mean lab:router?", "swich": "did you mean lab:switch?", "nta": "lab list", "na": "did you mean lab:nat?",
+		"dmz": "lab list", "office": "lab list", strings.Repeat("r", 64): "lab list"} {
+		if got := noLab(name); !strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

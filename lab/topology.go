@@ -92,6 +92,30 @@ func Topologies() (names []string) {
 // IsTopology reports whether Open knows the name, without a number of receivers.
 func IsTopology(name string) bool { return slices.Contains(Topologies(), name) }
 
+// noLab says that nobody holds a lab of that name, and which topology may have been meant.
+func noLab(name string) string {
+	text := fmt.Sprintf("no lab named %q; ", name)
+	for _, t := range Topologies() {
+		if alike(name, t, 1+len(t)/6) {
+			return text + "did you mean lab:" + t + "?"
+		}
+	}
+	return text + "lab list shows those that are up, lab up makes one"
+}
+
+// alike reports whether so many letters at most make one word another, if each may be left out, put in or replaced.
+func alike(a, b string, changes int) bool {
+	switch {
+	case changes < 0:
+		return false
+	case a == "" || b == "":
+		return len(a)+len(b) <= changes
+	case a[0] == b[0]:
+		return alike(a[1:], b[1:], changes)
+	}
+	return alike(a[1:], b, changes-1) || alike(a, b[1:], changes-1) || alike(a[1:], b[1:], changes-1)
+}
+
 func findTopology(name string) (topologySpec, error) {
 	base, count, counted := strings.Cut(name, ":")
 	if base == Star && counted {

@@ -126,7 +126,8 @@ func (s *site) meet() error {
 			}
 		}
 		if n.agent.ID == "" {
-			return fmt.Errorf("no agent answers for the %s", n.name)
+			return fmt.Errorf("no pelt serve answers for the %s: if a pelt hub listens there, name its hosts as "+
+				"fleet:FROM..TO, and give --hub", n.name)
 		}
 	}
 	return nil
