@@ -244,10 +244,10 @@ func (s *sender) count() (n engine.Snapshot) {
 
 // measured tells whether a worker came as far as the measured part.
 func (s *sender) measured(state *sendWorker) bool {
-	phase := load32(&state.Phase)
-	if load(&s.start) == 0 {
+	if load(&s.start) == 0 { // and try may be using the state
 		return false
 	}
+	phase := load32(&state.Phase)
 	return phase == uint32(sendPhaseMEASURE) || phase == uint32(sendPhaseOVER) && load(&state.Begin) == load(&s.start)
 }
 

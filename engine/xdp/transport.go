@@ -39,7 +39,7 @@ type transport struct {
 	// letsFrames: where sockets receive, the peer may send frames all the same.
 	letsFrames bool
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards what follows; only Connect and Run write it, one after the other
 	why    string     // the sockets carry the flow
 	frames frameEnd   // nil: not yet, or never
 }
@@ -66,7 +66,7 @@ func (t *transport) Connect(ctx context.Context) ([]engine.Stream, error) {
 	return streams, err
 }
 
-// giveUp leaves the flow to the sockets where that is allowed.
+// giveUp leaves the flow to the sockets where that is allowed. The transport is locked.
 func (t *transport) giveUp(why string) error {
 	t.why, t.frames = why, nil
 	if !t.order.Fallback {
@@ -77,25 +77,25 @@ func (t *transport) giveUp(why string) error {
 
 // Run does the order; see engine.Transport. The program of a receiver takes packets from Connect on.
 func (t *transport) Run(reading func()) error {
-	t.mu.Lock()
 	p := t.frames
-	if p != nil {
-		why, err := p.ready()
-		switch {
-		case err == nil && why != "":
-			err = errors.Join(t.giveUp(why), p.close())
-			p = nil
-		case err == nil:
-			err = t.OpenStreams()
-		}
-		if err != nil {
-			t.mu.Unlock()
-			return err
-		}
-	}
-	t.mu.Unlock()
 	if p == nil {
 		return t.Sockets.Run(reading)
+	}
+	why, err := p.ready() // the kernel may take its time, and Count must not wait for it
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		t.mu.Lock()
+		err := t.giveUp(why)
+		t.mu.Unlock()
+		if err = errors.Join(err, p.close()); err != nil {
+			return err
+		}
+		return t.Sockets.Run(reading)
+	}
+	if err := t.OpenStreams(); err != nil {
+		return err
 	}
 	reading()
 	return t.Consented(func() error { return p.run(t.quit) }, p.silence)
