@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/model"
+	"pelt/test/bed"
 	"pelt/unit"
 )
 
@@ -175,6 +177,44 @@ func TestOptions(t *testing.T) {
 			}
 			p.close()
 		}
+	}
+}
+
+// All packets have the mark, also what the kernel answers before it knows the flow.
+func TestDSCPFromTheFirstPacket(t *testing.T) {
+	n := newNamespace(t)
+	for _, dscp := range []int{46, 0, 10} {
+		f := flow(1, 1000, true)
+		f.DSCP = dscp
+		var marks func(uint16) map[byte]int
+		_ = n.Do(func() error { marks = bed.Marks(t, unix.IPPROTO_TCP); return nil })
+		p := newPair(t, n, "127.0.0.1", false, f, timing(0, 20*time.Millisecond, time.Second))
+		p.connect()
+		if got := marks(p.send.Ports[0]); len(got) != 1 || got[byte(dscp<<2)] < 3 {
+			t.Errorf("DSCP %d: packets by TOS: %v, want all with %d", dscp, got, dscp<<2)
+		}
+		p.close()
+	}
+}
+
+// Flows that do not agree leave the kernel's answers unmarked; their own packets have their marks.
+func TestListenerOfSeveralDSCP(t *testing.T) {
+	l := &listener{waiting: map[route][]*end{}, dscp: 46}
+	var err error
+	if l.net, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	defer l.net.Close()
+	ends := [3]*end{}
+	for i, dscp := range []int{46, 46, 10} {
+		ends[i] = &end{order: engine.Order{Flow: model.Flow{DSCP: dscp}, Tag: uint16(i)}}
+		l.enter(ends[i])
+		if want := []int{46, 46, 0}[i]; l.dscp != want {
+			t.Errorf("with %d ends: %d, want %d", i+1, l.dscp, want)
+		}
+	}
+	if l.leave(ends[2]); l.dscp != 46 {
+		t.Errorf("once they agree again: %d", l.dscp)
 	}
 }
 

@@ -41,6 +41,7 @@ type listener struct {
 	waiting map[route][]*end // several, when clients chose the same numbers; the key tells them apart
 	greeted []caller         // oldest first
 	from    map[netip.Prefix]int
+	dscp    int // of what the kernel answers to callers
 }
 
 // caller is one that has not proved itself yet.
@@ -184,6 +185,26 @@ func (l *listener) enter(e *end) {
 	defer l.mu.Unlock()
 	r := route{e.order.Trial, e.order.Tag}
 	l.waiting[r] = append(l.waiting[r], e)
+	l.mark()
+}
+
+// mark has the kernel answer callers with the DSCP of the flows that wait, if all have the same: it answers before
+// a caller says which flow it is of.
+func (l *listener) mark() {
+	dscp, first := 0, true
+	for _, ends := range l.waiting {
+		for _, e := range ends {
+			if wanted := e.order.Flow.DSCP; first || wanted == dscp {
+				dscp, first = wanted, false
+			} else {
+				dscp = -1 // none has it
+			}
+		}
+	}
+	if dscp = max(dscp, 0); dscp != l.dscp {
+		l.dscp = dscp
+		markAnswers(l.net, dscp)
+	}
 }
 
 func (l *listener) leave(e *end) {
@@ -194,6 +215,7 @@ func (l *listener) leave(e *end) {
 	if len(l.waiting[r]) == 0 {
 		delete(l.waiting, r)
 	}
+	l.mark()
 }
 
 func (l *listener) close() error {

@@ -3,6 +3,7 @@ package tcp
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -52,8 +53,10 @@ func set(fd int, o engine.Order, stream int) error {
 			return fmt.Errorf("reuse local port: %w", err)
 		}
 	}
-	if err := setDSCP(fd, o.Flow.DSCP); err != nil {
-		return err
+	if o.Flow.DSCP != 0 || o.Listen { // what is accepted has the listener's
+		if err := setDSCP(fd, o.Flow.DSCP); err != nil {
+			return err
+		}
 	}
 	if name := o.Flow.StreamControl(stream); o.Role == engine.Send && name != "" {
 		return setControl(fd, name)
@@ -61,10 +64,14 @@ func set(fd int, o engine.Order, stream int) error {
 	return nil
 }
 
-func setDSCP(fd, dscp int) error {
-	if dscp == 0 {
-		return nil
+// markAnswers sets the DSCP of what a listening socket answers to callers.
+func markAnswers(l net.Listener, dscp int) {
+	if raw, err := l.(*net.TCPListener).SyscallConn(); err == nil {
+		_ = control(raw, func(fd int) error { return setDSCP(fd, dscp) }) // an order with that DSCP was tried before
 	}
+}
+
+func setDSCP(fd, dscp int) error {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {
 		return fmt.Errorf("set DSCP: %w", err)

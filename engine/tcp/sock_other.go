@@ -3,6 +3,7 @@
 package tcp
 
 import (
+	"net"
 	"syscall"
 
 	"pelt/engine"
@@ -26,6 +27,8 @@ func tryOptions(o engine.Order) error {
 func loaded([]string) error { return nil }
 
 func setOptions(syscall.RawConn, engine.Order, int) error { return nil }
+
+func markAnswers(net.Listener, int) {}
 
 func controlInUse(syscall.RawConn) string { return "" }
 

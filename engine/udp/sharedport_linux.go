@@ -2,6 +2,7 @@ package udp
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -202,20 +204,36 @@ func (p *sharedPort) answer(text []byte, from netip.AddrPort, at netip.Addr) {
 	if !ok {
 		return
 	}
-	var control []byte // answers from the address that was called
+	control := trafficClass(e.settings.flow.DSCP, from.Addr().Is4())
 	switch {
 	case !at.IsValid() || at.Is4() != from.Addr().Is4():
 		at = unspecified(from.Addr())
-	case at.Is4():
-		control = unix.PktInfo4(&unix.Inet4Pktinfo{Spec_dst: at.As4()})
+	case at.Is4(): // answers from the address that was called
+		control = append(control, unix.PktInfo4(&unix.Inet4Pktinfo{Spec_dst: at.As4()})...)
 	default:
-		control = unix.PktInfo6(&unix.Inet6Pktinfo{Addr: at.As16()})
+		control = append(control, unix.PktInfo6(&unix.Inet6Pktinfo{Addr: at.As16()})...)
 		if at.IsLinkLocalUnicast() {
 			at = at.WithZone(from.Addr().Zone())
 		}
 	}
 	e.locals[k.Stream] = netip.AddrPortFrom(at, p.port)
 	p.conn.WriteMsgUDPAddrPort(reply[:], control, from) // the dialer asks again for a lost one
+}
+
+// trafficClass is the control message that marks one datagram; none for 0.
+func trafficClass(dscp int, four bool) []byte {
+	if dscp == 0 {
+		return nil
+	}
+	b := make([]byte, unix.CmsgSpace(4))
+	h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
+	h.Level, h.Type = unix.IPPROTO_IPV6, unix.IPV6_TCLASS
+	if four {
+		h.Level, h.Type = unix.IPPROTO_IP, unix.IP_TOS
+	}
+	h.SetLen(unix.CmsgLen(4))
+	binary.NativeEndian.PutUint32(b[unix.CmsgLen(0):], uint32(dscp)<<2)
+	return b
 }
 
 // called returns the local address that a datagram was sent to, the zero

@@ -16,6 +16,7 @@ import (
 
 	"pelt/engine"
 	"pelt/model"
+	"pelt/test/bed"
 	"pelt/unit"
 )
 
@@ -106,6 +107,34 @@ func TestDSCP(t *testing.T) {
 		if err != nil || len(messages) != 1 || int(messages[0].Header.Type) != c.tell || messages[0].Data[0] != 46<<2 {
 			t.Errorf("%s: got %+v, %v; want traffic class %#x", c.peer, messages, err, 46<<2)
 		}
+	}
+}
+
+// What the shared port answers has the flow's mark already.
+func TestDSCPOfAnswers(t *testing.T) {
+	s := ownSpace(t, 65536)
+	for _, dscp := range []int{46, 0} {
+		var marks func(uint16) map[byte]int
+		_ = s.Do(func() error { marks = bed.Marks(t, unix.IPPROTO_UDP); return nil })
+		r := newTrial()
+		r.near, r.far, r.flow.DSCP = s, s, dscp
+		dialer, listener := r.prepare(t)
+		connectBoth(t, dialer, listener)
+		if got := marks(listener.Ports()[0]); len(got) != 1 || got[byte(dscp<<2)] < 4 {
+			t.Errorf("DSCP %d: packets by TOS: %v, want all with %d", dscp, got, dscp<<2)
+		}
+	}
+}
+
+// A probe goes the way of the flow: from its address.
+func TestProbeHasTheSourceAddress(t *testing.T) {
+	r := newTrial()
+	r.dialer = engine.Probe
+	r.flow.SourceAddresses = []netip.Addr{netip.MustParseAddr("127.0.0.2")}
+	dialer, listener := r.prepare(t)
+	connectBoth(t, dialer, listener)
+	if got := dialer.t.sockets[0].local().Addr(); got != r.flow.SourceAddresses[0] {
+		t.Errorf("the probe comes from %v, want %v", got, r.flow.SourceAddresses[0])
 	}
 }
 
