@@ -181,7 +181,8 @@ func (c *Controller) place(order Trial) (*trial, error) {
 // addProbe adds a prober at the dialing end of a flow and its echo at the other.
 func (t *trial) addProbe(f PlacedFlow, name string) error {
 	flow := model.Flow{Name: name, Protocol: model.UDP, From: f.Flow.From, To: f.Flow.To, PayloadBytes: probeBytes,
-		Rate: unit.IntervalRate(probeInterval), Streams: 1, Family: f.Flow.Family, DSCP: f.Flow.DSCP}
+		Rate: unit.IntervalRate(probeInterval), Streams: 1, Family: f.Flow.Family, DSCP: f.Flow.DSCP,
+		SourceAddresses: f.Flow.SourceAddresses[:min(len(f.Flow.SourceAddresses), 1)]}
 	if t.order.Timing.LeadSeconds > 0 {
 		flow.Rate = unit.IntervalRate(timedInterval)
 	}

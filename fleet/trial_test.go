@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -283,6 +284,24 @@ func TestTrialBetweenHosts(t *testing.T) {
 	}
 	if !strings.Contains(s.text(), "trial started: up udp 64 B at 1kpps, down udp 64 B at 1kpps (client 127.0.0.1)") {
 		t.Errorf("events:\n%s", s.text())
+	}
+}
+
+// Probes leave from the address that the flow leaves from: another one may take another path.
+func TestProbesHaveTheSourceAddress(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
+	order := upTrial("near", "far", time.Second)
+	order.Flows[0].Flow.SourceAddresses = []netip.Addr{netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("127.0.0.3")}
+	order.Probe = true
+	tr, err := c.place(order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(tr.ends, func(e trialEnd) bool { return e.Order.Role == engine.Probe })
+	if got := tr.ends[i].Order.Flow.SourceAddresses; len(got) != 1 || got[0] != order.Flows[0].Flow.SourceAddresses[0] {
+		t.Errorf("the probe leaves from %v", got)
 	}
 }
 

@@ -105,7 +105,8 @@ func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 			}
 			list[i].Family = familyOf(placed)
 			at := slices.IndexFunc(trial.Flows, func(p fleet.PlacedFlow) bool {
-				return p.To == placed.To && p.Listen == placed.Listen && p.Flow.DSCP == placed.Flow.DSCP
+				return p.To == placed.To && p.Listen == placed.Listen && p.Flow.DSCP == placed.Flow.DSCP &&
+					p.Flow.Source(0) == placed.Flow.Source(0)
 			})
 			if at < 0 {
 				at = len(trial.Flows)

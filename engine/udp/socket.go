@@ -109,7 +109,7 @@ func settingsOf(o engine.Order, c engine.Clock) settings {
 	f := o.Flow
 	f.Segments, f.Joined = max(f.Segments, 1), f.Joined && o.Role == engine.Receive
 	if !o.Traffic() {
-		f.DontFragment, f.SendBuffer, f.ReceiveBuffer, f.SourcePort, f.SourceAddresses = false, 0, 0, 0, nil
+		f.DontFragment, f.SendBuffer, f.ReceiveBuffer, f.SourcePort = false, 0, 0, 0
 	}
 	return settings{flow: f, sends: o.Role == engine.Send, clock: c}
 }
