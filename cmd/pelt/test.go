@@ -256,10 +256,8 @@ func parseLinks(flags *pflag.FlagSet) ([]model.Link, error) {
 
 // before is what to know about a plan before it runs.
 func before(p model.Plan) (notes []string) {
-	if p.Command == plan.Control.Command {
-		for _, f := range finding.BeforeControls(&p) {
-			notes = append(notes, f.Text())
-		}
+	for _, f := range finding.BeforeControls(&p) {
+		notes = append(notes, f.Text())
 	}
 	return notes
 }
