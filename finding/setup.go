@@ -197,7 +197,13 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 		if g.Rows[0].Flow.Protocol == model.TCP {
 			metric = "retransmit_ratio"
 		}
-		if v := middle(g, metric); v > most {
+		v := middle(g, metric)
+		for _, r := range g.Rows { // nobody knows better of what was sent into silence
+			if u := r.Flow.Unheard; u != nil {
+				v = max(v, float64(r.Flow.Lost+u.Packets)/float64(r.Flow.Attempted+u.Packets))
+			}
+		}
+		if v > most {
 			out = append(out, say("loss.limit", Answer, g).word("where", placeName(g)).number(metric, "", v).
 				number(metric, "most", most))
 		}

@@ -11,9 +11,10 @@ import (
 	"pelt/unit"
 )
 
-// SoakRows are the rows of a soak. If no trial is valid, the last one that sent anything
-// counts for what it measured: a soak of hours that was cut has something to tell.
+// SoakRows are the rows of a soak. A trial and those that went on with it are one. If no trial is valid, the last one
+// that sent anything counts for what it measured: a soak of hours that was cut has something to tell.
 func SoakRows(d *model.Document) []table.Row {
+	d = Joined(d)
 	rows, told := table.Rows(d), reportedTrial(d)
 	for i, valid := range AsValid(rows) {
 		if rows[i].Trial == told {
@@ -53,6 +54,7 @@ func Soak(rows []table.Row) []Finding {
 		return nil
 	}
 	out, ran := unfinished(rows)
+	out = append(out, outagesOf(rows)...)
 	for _, r := range rows {
 		name := ""
 		if len(rows) > 1 {
@@ -80,6 +82,9 @@ func unfinished(rows []table.Row) (out []Finding, ran bool) {
 	case model.Valid:
 		return nil, true
 	case model.Aborted:
+		if t.Why.Has(model.NoPath) { // its time is over
+			return nil, true
+		}
 		cut := say("soak.cut", Answer).median("duration_s", "", table.Group{Rows: rows})
 		return []Finding{cut, nextOf("soak.resume", rows[0].Doc)}, true
 	}
@@ -111,6 +116,21 @@ func soakFlow(r table.Row, name string) []Finding {
 		f.Code = "soak.lost"
 	}
 	var out []Finding
+	silent := r.Flow.Unheard
+	switch {
+	case silent != nil:
+		u := say("soak.unheard", Answer, whole).word("flow", name).number("unheard_packets", "", float64(silent.Packets))
+		if len(r.Trial.Outages) == 0 || r.Trial.Why.Has(model.NoPath) {
+			u = u.number("at_s", "from", silent.FromS)
+		}
+		out = append(out, u)
+		f.Code = "soak.other"
+	case f.Code == "soak.none" && len(r.Trial.Outages) > 0:
+		f.Code = "soak.other"
+	}
+	if f.Code == "soak.other" { // a fact beside the outage
+		return append(out, f)
+	}
 	if h, ok := headline(Phases(r), tcp); ok {
 		from, _ := h.Number("at_s", "from")
 		out = append(out, h.word("flow", name).word("made", madeAt(r.Trial, from)), f)
@@ -120,6 +140,36 @@ func soakFlow(r table.Row, name string) []Finding {
 	}
 	if len(lossy) > 0 && f.Code == "soak.lost" {
 		out = append(out, Finding{"soak.seconds", Fact, lossy, f.Words, nil})
+	}
+	return out
+}
+
+// outagesOf are the times without a path.
+func outagesOf(rows []table.Row) []Finding {
+	t := rows[0].Trial
+	var sum float64
+	var longest model.Outage
+	known := only(t.Outages, func(o model.Outage) bool { return believed(o.DurationS) && o.DurationS > 0 })
+	for _, o := range known {
+		if sum += o.DurationS; o.DurationS > longest.DurationS {
+			longest = o
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	form := "15:04"
+	if began := t.Started.Local(); longest.From.Local().Format("2 Jan") != began.Format("2 Jan") {
+		form = "15:04 on 2 Jan"
+	}
+	f := say("soak.outage", Answer).number("outage_s", "sum", sum).number("outage_s", "longest", longest.DurationS).
+		number("outages_count", "", float64(len(known))).word("at", longest.From.Local().Format(form))
+	if len(known) > 1 {
+		f.Code = "soak.outages"
+	}
+	out := []Finding{f}
+	if t.Why.Has(model.NoPath) {
+		out = append(out, say("soak.nopath", Fact))
 	}
 	return out
 }
@@ -415,7 +465,10 @@ func madeWords(text string) string {
 func gapsOf(t *model.Result) []Finding {
 	n, longest := 0.0, model.ControlGap{}
 	for _, g := range t.Gaps {
-		if believed(g.StartS) && believed(g.DurationS) && g.DurationS > 0 {
+		outage := slices.ContainsFunc(t.Outages, func(o model.Outage) bool {
+			return g.StartS < o.StartS+o.DurationS && o.StartS < g.StartS+g.DurationS
+		})
+		if believed(g.StartS) && believed(g.DurationS) && g.DurationS > 0 && !outage {
 			n++
 			if g.DurationS > longest.DurationS {
 				longest = g

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -51,6 +52,18 @@ func lostIn(seconds int, lost map[int]float64) []float64 {
 		all[i] = v
 	}
 	return all
+}
+
+func unheard(r *model.Result) { r.Flows[0].Unheard = &model.Unheard{FromS: 100, Packets: 6470} }
+
+// outage cuts a soak, which goes on with another trial 20 s later.
+func outage(d *model.Document, next model.Result) *model.Document {
+	r := &d.Results[0]
+	r.Started = time.Date(2026, 11, 27, 3, 12, 20, 0, time.Local)
+	r.State, r.Why = model.Aborted, model.Reasons{{Code: model.TrialCut}}
+	next.Outages = []model.Outage{{From: r.Started.Add(100 * time.Second), StartS: 100, DurationS: 20, BeginS: 120}}
+	d.Results = append(d.Results, next)
+	return d
 }
 
 // losing loses so much from a second on, up to another.
@@ -144,6 +157,18 @@ func TestSoakAnswers(t *testing.T) {
 		{"cut", soakOf(lostIn(650, nil), state(model.Aborted)),
 			"Not finished: this is what was measured in the first 10 min 50 s. " +
 				"None of 26 000 000 packets was lost in 10 min 50 s at 40.0 kpps."},
+		{"an outage", outage(soakOf(lostIn(100, nil)), soakOf(losing(100, 0, 50, 400)).Results[0]),
+			"20 s without a path at 03:14. 0.25 % of the packets were lost: 20 000 of 8 000 000 in 220 s at 40.0 kpps."},
+		{"an outage that hides nothing", outage(soakOf(lostIn(100, nil)), soakOf(lostIn(100, nil)).Results[0]),
+			"20 s without a path at 03:14."},
+		{"an outage in which packets were sent", outage(soakOf(lostIn(100, nil), unheard), soakOf(lostIn(100, nil)).Results[0]),
+			"20 s without a path at 03:14. 6 470 packets were sent while nothing was heard of the receiver."},
+		{"an outage without end", outage(soakOf(lostIn(100, nil), unheard), model.Result{State: model.Aborted,
+			Why: model.Reasons{{Code: model.NoPath}}}),
+			"20 s without a path at 03:14. Nothing was heard of the receiver from 100 s on; 6 470 packets were sent into that."},
+		{"cut in silence", soakOf(lostIn(100, nil), unheard, state(model.Aborted)),
+			"Not finished: this is what was measured in the first 100 s. " +
+				"Nothing was heard of the receiver from 100 s on; 6 470 packets were sent into that."},
 		{"a slow sender", behind, "No usable result: the sender could not keep 80.0 kpps (it managed 40.0 kpps). " +
 			"Try --rate 38kpps"},
 		{"both ways", both, "up: None of 2 400 000 packets was lost in 60 s at 40.0 kpps. down: None of 2 400 " +
@@ -154,6 +179,24 @@ func TestSoakAnswers(t *testing.T) {
 		if got := sentencesOf(All(SoakRows(c.doc), Soak, Unusable), Answer); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
+	}
+}
+
+// The seconds of a trial that went on stand at their times, and between the two nothing is known.
+func TestJoinedSeries(t *testing.T) {
+	d := outage(soakOf(lostIn(100, nil)), soakOf(losing(50, 0, 50, 400), shiftAt(3)).Results[0])
+	isLoss := func(s model.Series) bool { return s.Metric == "lost_pps" }
+	d.Results[0].Series = slices.DeleteFunc(d.Results[0].Series, isLoss) // as a trial that lost nothing has it
+	r := SoakRows(d)[0]
+	s := table.FlowSeries(r, "lost_pps")
+	if len(s.Values) != 170 || s.Values[99] != 0 || !math.IsNaN(s.Values[100]) || !math.IsNaN(s.Values[119]) || s.Values[120] != 400 {
+		t.Errorf("%d values: %v", len(s.Values), s.Values)
+	}
+	if c := r.Trial.Changes; len(c) != 1 || c[0].StartS != 123 {
+		t.Errorf("changes %+v", c)
+	}
+	if got := r.Flow.ReceivePPS * 170; math.Abs(got-float64(r.Flow.Received)) > 1 || r.Flow.SendPPS != 40e3 || r.Flow.DurationS != 170 {
+		t.Errorf("%v pps received, %v sent in %v s", r.Flow.ReceivePPS, r.Flow.SendPPS, r.Flow.DurationS)
 	}
 }
 

@@ -245,6 +245,13 @@ var sentences = map[string]string{
 		soakRest,
 	"soak.tcp": `[{flow}: ]TCP carried {goodput_bps} for {duration_s moment}[ and sent {retransmit_ratio} of its data ` +
 		`again].`,
+	"soak.outage": `{outage_s:sum moment} without a path at {at}.`,
+	"soak.outages": `{outages_count} times without a path, {outage_s:sum moment} in all; the longest was ` +
+		`{outage_s:longest moment} at {at}.`,
+	"soak.nopath": `The path did not come back before the time of the test was over.`,
+	"soak.unheard": `[{flow}: ][Nothing was heard of the receiver from {at_s:from moment} on; {unheard_packets} packets ` +
+		`were sent into that.|{unheard_packets} packets were sent while nothing was heard of the receiver.]`,
+	"soak.other":  `[{flow}: ]Of {attempted_packets} other packets, {lost_packets} were lost.`,
 	"soak.cut":    `Not finished: this is what was measured in the first {duration_s moment}.`,
 	"soak.resume": `Measure the whole time:`,
 	"soak.invalid": `The sender did not run as ordered, so these losses say nothing about the path at the asked ` +

@@ -133,7 +133,10 @@ type Progress struct {
 	// Cores is the busy share of each core of the agent's host in the last second, in place of
 	// what follows but Agent and AtS; only of a trial that is watched live, and once for hosts that are one.
 	Cores map[int]float64
-	Live  bool // a sample of those that come as often as Trial.Live says, beside one a second
+	// Cut is why the trial was stopped, in place of all else: its hosts are waited for, for as long as its reconnect
+	// window allows.
+	Cut  string
+	Live bool // a sample of those that come as often as Trial.Live says, beside one a second
 
 	Flow    string // name of the flow
 	Role    engine.Role
@@ -163,6 +166,8 @@ type Outcome struct {
 	Probe *engine.ProbeReport
 	Watch map[string]Watched // by agent ID
 	Cut   string             // why the trial was cut short; "" if it ran to its end
+	Final bool               // it was cut for its own losses on other people's networks: another try may not follow
+	Begun time.Time          // when the measured part began
 	// Observed is what agents saw of their hosts, by agent ID. One that is
 	// missing was lost, or observed nothing.
 	Observed map[string]model.Observation

@@ -6,7 +6,7 @@ import "fmt"
 type breaker struct {
 	sent, seen     uint64 // by the sender: up to now, and up to the last period's end
 	packets, reach uint64 // by the receiver, up to the last period's end
-	bad            int    // periods in succession
+	bad, silent    int    // periods in succession: with too much loss, and of them those in which nothing came
 }
 
 const (
@@ -27,9 +27,11 @@ func (b *breaker) period(packets, reach uint64) bool {
 	switch {
 	case sent < breakPackets:
 	case float64(came) < (1-breakLoss)*float64(sent):
-		b.bad++
+		if b.bad, b.silent = b.bad+1, b.silent+1; came > 0 {
+			b.silent = 0
+		}
 	default:
-		b.bad = 0
+		b.bad, b.silent = 0, 0
 	}
 	return b.bad >= breakPeriods
 }
@@ -44,7 +46,7 @@ func (t *trial) watchLoss(s sample) {
 	case s.End%2 == 0:
 		b.sent = max(b.sent, s.Packets)
 	case b.period(s.Packets, s.Reach):
-		t.cancel(&cutError{why: fmt.Sprintf("flow %s lost over 20 %% of its packets in each of %d seconds, and other "+
+		t.cancel(&cutError{final: b.silent < breakPeriods, why: fmt.Sprintf("flow %s lost over 20 %% of its packets in each of %d seconds, and other "+
 			"networks carry it, so it was stopped (RFC 8084): ask for a lower --rate", t.order.Flows[s.End/2].Flow.Name,
 			breakPeriods)})
 	}

@@ -39,6 +39,9 @@ func TestBreaker(t *testing.T) {
 				breaks = i + 1
 			}
 		}
+		if silent := strings.HasPrefix(name, "nothing") && c.breaks > 0; silent != (b.silent >= breakPeriods) {
+			t.Errorf("%s: nothing came in %d seconds", name, b.silent)
+		}
 		if breaks != c.breaks {
 			t.Errorf("%s: breaks in second %d, want %d", name, breaks, c.breaks)
 		}

@@ -214,8 +214,8 @@ func (d *redialer) Dial(string, string) (net.Conn, error) {
 	if errors.Is(err, errWrongCode) && d.forget() {
 		c, err = d.again()
 	}
-	if errors.Is(err, errWrongCode) && d.link.stays {
-		d.link.refused.Store(true)
+	if errors.Is(err, errWrongCode) { // the hub was started again, and knows nothing of what was begun there
+		d.link.refused.Store(d.link.stays)
 		go d.link.nc.Close() // calls back, so not from here
 	}
 	return c, err

@@ -77,6 +77,12 @@ func isErrno(err error, posix syscall.Errno, winsock syscall.Errno) bool {
 	return errors.As(err, &errno) && (errno == posix || runtime.GOOS == "windows" && errno == winsock)
 }
 
+// Refuses reports whether an error is of a host that is there and does not let this client in: waiting mends nothing.
+func Refuses(err error) bool {
+	var version *versionError
+	return errors.Is(err, errWrongCode) || errors.As(err, &version)
+}
+
 // silent keeps an error findable by errors.Is without showing its text.
 type silent struct{ error }
 

@@ -79,7 +79,7 @@ func (t *trial) heartbeat() {
 		id, after, silent := t.liveness.silent(now)
 		if p := t.party(id); silent && p != nil { // the controller itself is never silent: it counts
 			t.giveUp(p)
-			t.cancel(&cutError{fmt.Sprintf("%s has not answered for %v", p.name, after), id})
+			t.cancel(&cutError{why: fmt.Sprintf("%s has not answered for %v", p.name, after), host: id})
 		}
 	}
 }
@@ -142,7 +142,7 @@ func (t *trial) takeBeat(p *party, b beat) {
 		t.sample(Progress{Agent: p.info.ID, Counts: b.Counts})
 	}
 	if b.Cut != "" {
-		t.cancel(&cutError{p.name + ": " + b.Cut, p.info.ID})
+		t.cancel(&cutError{why: p.name + ": " + b.Cut, host: p.info.ID})
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -195,9 +195,6 @@ func (t *trial) sample(p Progress) {
 
 // wait returns when the senders have ended, and passes samples on until then.
 func (t *trial) wait(ctx context.Context, progress func(Progress)) error {
-	if progress == nil {
-		progress = func(Progress) {}
-	}
 	overdue := time.NewTimer(t.order.Timing.Lead() + t.order.Timing.Warmup() + t.order.Timing.Measure() + overtime + 2*time.Second)
 	defer overdue.Stop()
 	for ended := false; ; {

@@ -130,6 +130,13 @@ func (l *link) replace(now net.Conn, seen netip.Addr) {
 	l.raw, l.seen = now, seen
 }
 
+// quiet reports whether nothing comes over a link that is held.
+func (l *link) quiet(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.window > 0 && now.Sub(l.heard) >= gapAfter
+}
+
 // gap has a link that is held made anew while nothing comes over it, and tells when such a
 // time is over.
 func (l *link) gap(now time.Time) (from, to time.Time, over bool) {
@@ -137,7 +144,7 @@ func (l *link) gap(now time.Time) (from, to time.Time, over bool) {
 	defer l.mu.Unlock()
 	switch {
 	case l.window == 0:
-	case now.Sub(l.heard) >= gapAfter:
+	case now.Sub(l.heard) >= gapAfter: // as quiet has it
 		l.silent = l.heard
 		if now.Sub(l.tried) >= gapAfter {
 			l.tried = now

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,61 @@ func TestReconnect(t *testing.T) {
 			}
 			nothingOpen(t, w)
 		})
+	}
+}
+
+// A host that cannot be reached when the trial is cut is asked for its account when it is back.
+func TestCutTrialWaitsForHosts(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	path := newCable(t, serve(t, w, nil).addr)
+	near := agentOn(w, "near")
+	near.Engines["udp"].(*fakeEngine).runErr = errors.New("no answer")
+	ctl := dial(t, path.addr, near)
+	trial := upTrial("near", "far", 4*time.Second)
+	trial.Timing.PatienceSeconds = 20
+	whenSending(w, 1, func() { path.out.Store(true); path.reset() })
+	told := ""
+	out, err := ctl.RunTrial(t.Context(), trial, func(p Progress) {
+		if p.Cut != "" {
+			told = p.Cut
+			path.out.Store(false)
+			close(path.back)
+		}
+	})
+	if want := "near: flow up: send: no answer"; err != nil || out.Cut != want || told != want {
+		t.Fatalf("%v, cut %q, told %q; want %q", err, out.Cut, told, want)
+	}
+	if f := out.Flows[0]; f.Receive == nil || f.Receive.Receive.Tally.Late != f.Send.Send.Accepted {
+		t.Errorf("the receiver's account is %+v", f.Receive)
+	}
+	nothingOpen(t, w)
+}
+
+// A hub that was started again knows nothing of the trial: nobody waits for it.
+func TestHubStartedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, coded)
+	path := newCable(t, s.addr)
+	ctl, err := dialWith(t, path.addr, testCode, agentOn(w, "near"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ctl.Close()
+	trial := upTrial("near", "far", time.Minute)
+	trial.Timing.PatienceSeconds = 60
+	whenSending(w, 1, func() {
+		path.out.Store(true) // as if it was killed
+		path.reset()
+		s.stop()
+		serve(t, w, func(c *ServeConfig) { coded(c); c.Listen = s.addr })
+		path.out.Store(false)
+		close(path.back)
+	})
+	out, err := ctl.RunTrial(t.Context(), trial, nil)
+	if err != nil || out.Cut == "" || out.Flows[0].Send == nil || out.Flows[0].Receive != nil {
+		t.Errorf("%+v, %v", out, err)
 	}
 }
 

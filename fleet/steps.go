@@ -168,11 +168,26 @@ func (t *trial) measure(warmedUp bool) {
 	}
 }
 
-// drainEarly ends a trial that its caller interrupted as it would have ended by itself: what is on its way is not
-// lost. Without an answer in time the trial is cut as it stands.
-func (t *trial) drainEarly() {
-	ctx, cancel := context.WithTimeout(context.Background(), cutTimeout+t.order.Timing.Drain())
+// awaited is how long the hosts of a trial that was cut are waited for: their accounts are still there when the path is
+// back within the reconnect window.
+func (t *trial) awaited() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return min(t.order.Timing.Patience(), time.Until(t.begun.Add(t.order.Timing.Measure())))
+}
+
+// drainCut ends a trial early as it would have ended by itself: what is on its way is not lost. A trial whose hosts do
+// not answer in time is cut as it stands, and who was not heard lately is given up.
+func (t *trial) drainCut(ctx context.Context, within time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, max(within, cutTimeout+t.order.Timing.Drain()))
 	defer cancel()
+	defer func() {
+		for _, p := range t.parties {
+			if ctx.Err() != nil && p.link.quiet(time.Now()) {
+				t.giveUp(p)
+			}
+		}
+	}()
 	_, err := command[none](ctx, t.senders(), verbStop, func(p *party) any {
 		return stopOrder{sessionOrder: p.about(), Senders: true}
 	})
@@ -276,9 +291,14 @@ func (t *trial) reports(ctx context.Context, parties []*party, final bool) (map[
 func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 	out := Outcome{Flows: make([]FlowOutcome, len(t.order.Flows)), Watch: map[string]Watched{},
 		Observed: map[string]model.Observation{}}
+	t.mu.Lock()
+	out.Begun = t.begun
+	t.mu.Unlock()
 	within := drainTimeout + t.order.Timing.Patience()
 	if after != nil {
 		out.Cut = cmp.Or(ctxCut(run), after).Error() // the reason rather than its consequence
+		var cut *cutError
+		out.Final = errors.As(context.Cause(run), &cut) && cut.final
 		within = cutTimeout
 		t.stop(out.Cut)
 	} else {

@@ -73,8 +73,9 @@ type trial struct {
 
 // cutError ends a trial that is running; its text is Outcome.Cut.
 type cutError struct {
-	why  string
-	host string // ID of the agent that it is about; "" of none
+	why   string
+	host  string // ID of the agent that it is about; "" of none
+	final bool   // another try may not follow
 }
 
 func (e *cutError) Error() string { return e.why }
@@ -88,6 +89,9 @@ func (e *cutError) Error() string { return e.why }
 // go there is no error any more: if ctx ends or a host is lost, all ends are
 // stopped and what the reachable ones measured is returned with Outcome.Cut set.
 func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Progress)) (out Outcome, err error) {
+	if progress == nil {
+		progress = func(Progress) {}
+	}
 	err = c.lead(ctx, order, func(run context.Context, t *trial) error {
 		if err := t.start(run); err != nil {
 			var cut *cutError
@@ -106,7 +110,10 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 		case err == nil:
 			err = t.drain(run)
 		case ctx.Err() != nil:
-			t.drainEarly()
+			t.drainCut(context.Background(), 0)
+		case order.Timing.PatienceSeconds > 0:
+			progress(Progress{Cut: err.Error()})
+			t.drainCut(ctx, t.awaited())
 		}
 		out = t.collect(ctx, run, err)
 		out.Warnings = append(out.Warnings, records.end(out.Cut != "")...)

@@ -63,7 +63,7 @@ var knobs = []Knob{
 		in: func(p *Plan) any { return &p.Timing.QuietSeconds }},
 	{Name: "patience_s", Flag: "patience", Unit: unit.Seconds, High: MaxPatience.Seconds(),
 		in:   func(p *Plan) any { return &p.Timing.PatienceSeconds },
-		Help: "longest time without control connection: 0 to 1m"},
+		Help: "longest time without control connection: 0 to 1m; 0 ends the soak at its first outage"},
 	{Name: "repeats", Flag: "repeats", Unit: unit.Count, Low: 1, High: MaxRepeats, Must: true, Group: ToSend,
 		in:   func(p *Plan) any { return &p.Design.Repeats },
 		Help: "interleaved trials of each combination; pelt compare needs 3"},

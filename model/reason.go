@@ -48,6 +48,7 @@ const (
 	PairUnmeasured   = "pair-unmeasured" // of a mesh: a host is gone, busy, or not reached by the other
 	TrialCut         = "cut"
 	Interrupted      = "interrupted"
+	NoPath           = "no-path" // of the rest of a trial that was cut
 	StillOpen        = "unfinished"
 )
 
@@ -90,6 +91,7 @@ var reasonWordings = [...]reasonWording{
 	{PairUnmeasured, Invalid, "not measured: {text}"},
 	{TrialCut, Aborted, "{text}"},
 	{Interrupted, Aborted, "interrupted"},
+	{NoPath, Aborted, "there was no path until the time of the test was over"},
 	{StillOpen, Aborted, "the run was cut, or still goes on: these figures were stored while it ran"},
 }
 

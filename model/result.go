@@ -117,6 +117,7 @@ type Result struct {
 	Router       *RouterWatch `json:"router,omitempty"`   // of a run that watches one
 	Gaps         []ControlGap `json:"control_gaps,omitempty"`
 	Made         []MadeChange `json:"timed_changes,omitempty"` // of the plan's, those that came to pass
+	Outages      []Outage     `json:"outages,omitempty"`       // the one before this trial, which measures the rest of the one before
 	Warnings     []string     `json:"warnings,omitempty"`      // doubts of the two ends about this trial
 }
 
@@ -126,6 +127,15 @@ type ControlGap struct {
 	Nodes     []string `json:"nodes"`   // not heard
 	StartS    float64  `json:"start_s"` // after the start of the measured part
 	DurationS float64  `json:"duration_s"`
+}
+
+// Outage is a time in which no packet of a trial came, nor could the trial begin anew. Seconds count from the start of
+// the measured part of the first trial.
+type Outage struct {
+	From      time.Time `json:"from"`
+	StartS    float64   `json:"start_s"`
+	DurationS float64   `json:"duration_s"` // until the hosts met again, or until the time of the test was over
+	BeginS    float64   `json:"begin_s"`    // when the measured part of this trial began
 }
 
 // LinkResult is what one direction of an emulated link did in a trial, the warm-up and foreign packets included.
@@ -210,6 +220,8 @@ type FlowResult struct {
 	Late       uint64 `json:"late_packets"`      // arrived after their place in the account was closed; counted as lost
 	Lost       uint64 `json:"lost_packets"`      // attempted - received
 
+	Unheard *Unheard `json:"unheard,omitempty"`
+
 	LossRatio      float64 `json:"loss_ratio"`
 	SendPPS        float64 `json:"send_pps"`
 	ReceivePPS     float64 `json:"receive_pps"`
@@ -239,6 +251,13 @@ type FlowResult struct {
 	ReceiverCPU CPU `json:"receiver_cpu"`
 
 	Ledger Ledger `json:"ledger"`
+}
+
+// Unheard is what was sent after the receiver was heard last, in a trial for which it has no report. Nobody knows what
+// came of it, and no other figure of the flow counts it.
+type Unheard struct {
+	FromS   float64 `json:"from_s"` // after the start of the measured part
+	Packets uint64  `json:"packets"`
 }
 
 // ProbeFacts are the figures of the thin probe flow beside a trial that only it has.

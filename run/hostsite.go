@@ -60,14 +60,8 @@ func (s *site) commandTwo(ctx context.Context, at string, far netip.AddrPort, co
 	if err := checkFarAddress(near.Addr(), far.Addr()); err != nil {
 		return err
 	}
-	s.controller, err = fleet.NewController(ctx, o.Version,
-		fleet.HubAddress{Addr: near, Code: codes.near, Node: model.Sender},
+	return s.command(ctx, o, fleet.HubAddress{Addr: near, Code: codes.near, Node: model.Sender},
 		fleet.HubAddress{Addr: far, Code: codes.far, Node: model.Receiver})
-	if err != nil {
-		return err
-	}
-	s.onClose(s.controller.Close)
-	return s.meet()
 }
 
 // controlAddress resolves the control address of a pelt serve.

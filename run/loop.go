@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,10 @@ type runner struct {
 	total    int    // trials of the whole run at most
 	number   uint16 // of the last trial in its packets; 0 before the first
 	idle     background
-	met      bool // the ends of a trial have found each other
-	saved    int  // results of the document that are stored
+	met      bool      // the ends of a trial have found each other
+	begun    time.Time // when the measured part of the last trial began
+	final    bool      // the last trial must not be tried again
+	saved    int       // results of the document that are stored
 	diskFull bool
 }
 
@@ -96,7 +99,9 @@ func (r *runner) loop(ctx context.Context) error {
 		}
 		d.Add(r.keep(result))
 		if result.State == model.Aborted {
-			return fmt.Errorf("trial cut: %s", result.Why)
+			if result, err = r.goOn(ctx, trial, number, result); err != nil {
+				return err
+			}
 		}
 		gone = result.Why.Has(model.InterfaceGone)
 	}
@@ -174,6 +179,9 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 			r.event(Event{Note: finding.Silence(silence(f.To, p.Silent, f.Streams)).Text()})
 		}
 		switch {
+		case p.Cut != "":
+			r.event(Event{Note: fmt.Sprintf("%s; waiting for a path", p.Cut)})
+			return
 		case p.Cores != nil:
 			r.event(Event{Cores: &Cores{number, r.site.hostOf(p.Agent), p.AtS, p.Cores}})
 			return
@@ -193,7 +201,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 		r.records.discard(recorded, err.Error())
 		return model.Result{}, err
 	}
-	r.met = true
+	r.met, r.begun, r.final = true, cmp.Or(outcome.Begun, started), outcome.Final
 	path := watch.collect(outcome)
 	path.told = told
 	if r.idle == nil && placed.Drops != "" && outcome.Cut == "" {

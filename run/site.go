@@ -23,12 +23,13 @@ import (
 // set. openLoopback, openLab, openHosts and openFleet make one; no method asks which of them did.
 type site struct {
 	controller *fleet.Controller
-	nodes      []node                                     // in travel order from the sender
-	router     *router                                    // under test; nil: none is watched
-	set        []func(context.Context, model.Trial) error // make links and router what a trial asks
-	change     func(model.TimedChange) error              // during a trial; nil: nothing can change
-	urgent     []func(on bool)                            // whether nothing else delays a node's receive thread
-	restore    func() error                               // sets the router up again after the last trial; nil: nothing is left of it
+	dialHubs   func(context.Context) (*fleet.Controller, error) // connects to the hubs, also anew; nil: they connect by themselves
+	nodes      []node                                           // in travel order from the sender
+	router     *router                                          // under test; nil: none is watched
+	set        []func(context.Context, model.Trial) error       // make links and router what a trial asks
+	change     func(model.TimedChange) error                    // during a trial; nil: nothing can change
+	urgent     []func(on bool)                                  // whether nothing else delays a node's receive thread
+	restore    func() error                                     // sets the router up again after the last trial; nil: nothing is left of it
 	closers    []func() error
 	pairs      *pairs // of a mesh, whose trials are each of one of them; nil: of all nodes
 
@@ -146,12 +147,36 @@ func (s *site) join(ctx context.Context, o Options, agents []fleet.AgentConfig, 
 			return err
 		}
 	}
-	s.controller, err = fleet.NewController(ctx, o.Version, append([]fleet.HubAddress{{Local: hub}}, far...)...)
+	return s.command(ctx, o, append([]fleet.HubAddress{{Local: hub}}, far...)...)
+}
+
+// command takes command of the agents on some hubs.
+func (s *site) command(ctx context.Context, o Options, hubs ...fleet.HubAddress) (err error) {
+	s.dialHubs = func(ctx context.Context) (*fleet.Controller, error) {
+		return fleet.NewController(ctx, o.Version, hubs...)
+	}
+	if s.controller, err = s.dialHubs(ctx); err != nil {
+		return err
+	}
+	s.onClose(func() error { return s.controller.Close() })
+	return s.meet()
+}
+
+// reconnect takes command of the agents anew. What was begun over the connections before is lost.
+func (s *site) reconnect(ctx context.Context) error {
+	if s.dialHubs == nil {
+		return nil
+	}
+	c, err := s.dialHubs(ctx)
 	if err != nil {
 		return err
 	}
-	s.onClose(s.controller.Close)
-	return s.meet()
+	err = s.controller.Close()
+	s.controller = c
+	for _, n := range s.ends() {
+		n.agent = fleet.AgentInfo{}
+	}
+	return errors.Join(err, s.meet())
 }
 
 // endAgent makes config the agent of an end, with engines that are bound to its host's

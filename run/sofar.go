@@ -221,6 +221,9 @@ func useCheckpoint(r *model.Result, out fleet.Outcome, known model.Result) {
 		f := &r.Flows[at]
 		told.SenderCPU, told.ReceiverCPU, told.SendGap, told.GapCounts, told.SendLate = f.SenderCPU, f.ReceiverCPU,
 			f.SendGap, f.GapCounts, f.SendLate
+		if s := out.Flows[at].Send; s != nil && s.Send != nil && s.Send.Attempted > told.Attempted {
+			told.Unheard = &model.Unheard{FromS: told.DurationS, Packets: s.Send.Attempted - told.Attempted}
+		}
 		*f = told
 		for _, x := range known.Series {
 			if x.Flow == told.Name && !slices.ContainsFunc(r.Series,

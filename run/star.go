@@ -150,6 +150,11 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 		for i, n := range packets(&sum) {
 			*n += *packets(&f)[i]
 		}
+		u := f.Unheard
+		if u != nil && sum.Unheard != nil {
+			u = &model.Unheard{FromS: min(u.FromS, sum.Unheard.FromS), Packets: u.Packets + sum.Unheard.Packets}
+		}
+		sum.Unheard = cmp.Or(u, sum.Unheard)
 	}
 	sum.Name, sum.From, sum.To = planFlow(sum.Name), groupName(sum.From), groupName(sum.To)
 	sum.GapCounts, sum.RoundTrip, sum.SendErrors, sum.Probe = nil, nil, nil, nil

@@ -98,6 +98,9 @@ func partsOf(title string, rows []table.Row, cuts []float64) Table {
 	for i, g := range parts {
 		if g.Rows[0].Window == nil {
 			out.Rows[i][0].Text = "whole time"
+			if g.Rows[0].Flow.Unheard != nil {
+				out.Rows[i][0].Text = "while heard"
+			}
 		}
 	}
 	return out
@@ -149,11 +152,17 @@ func timesOf(rows []table.Row, found []finding.Finding) Times {
 		delay.add(name+"Round trip", Plain, table.FlowSeries(r, "round_trip_ns"))
 	}
 	out.show(rate, lost, delay, processors(rows[0].Trial))
+	for _, o := range rows[0].Trial.Outages {
+		out.Gaps = append(out.Gaps, Gap{o.StartS, o.StartS + o.DurationS, "no path"})
+		out.Note = "Grey: there was no path."
+	}
 	for _, g := range rows[0].Trial.Gaps {
 		if g.DurationS > 0 && g.StartS > -g.DurationS && !math.IsInf(g.StartS+g.DurationS, 0) {
 			out.Gaps = append(out.Gaps, Gap{max(0, g.StartS), g.StartS + g.DurationS,
 				"no control connection to " + strings.Join(g.Nodes, ", ")})
-			out.Note = "Grey: a control connection was lost. The test went on."
+			if len(rows[0].Trial.Outages) == 0 {
+				out.Note = "Grey: a control connection was lost. The test went on."
+			}
 		}
 	}
 	return out

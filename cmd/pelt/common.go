@@ -470,7 +470,7 @@ func verdict(c *cobra.Command, doc model.Document) error {
 		return exitCode(exitInvalid)
 	}
 	if most := doc.Plan.Limits.MaxLossRatio; most != nil {
-		if broken := finding.TooLossy(table.Unsearched(table.Rows(&doc)), *most); len(broken) > 0 {
+		if broken := finding.TooLossy(table.Unsearched(table.Rows(finding.Joined(&doc))), *most); len(broken) > 0 {
 			var texts []string
 			for _, f := range broken {
 				texts = append(texts, f.Text())

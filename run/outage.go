@@ -1,0 +1,100 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"pelt/engine"
+	"pelt/fleet"
+	"pelt/model"
+)
+
+const (
+	againEvery  = time.Second // between tries to begin a trial anew
+	leastToGoOn = time.Second // of the measured part
+)
+
+// goOn measures the rest of a trial that was cut, each time that its hosts meet again, until its time is over.
+func (r *runner) goOn(ctx context.Context, t model.Trial, number int, cut model.Result) (model.Result, error) {
+	first := r.begun
+	until := first.Add(t.Timing.Measure())
+	for cut.State == model.Aborted {
+		if t.Timing.PatienceSeconds == 0 || r.final || len(r.doc.Plan.Timed) > 0 || cut.Why.Has(model.NoPath) || ctx.Err() != nil {
+			return cut, fmt.Errorf("trial cut: %s", cut.Why)
+		}
+		from := r.begun.Add(heardFor(cut))
+		next, err := r.again(ctx, t, number, until)
+		if err != nil {
+			return cut, err
+		}
+		back, begun := until, until
+		if !next.Why.Has(model.NoPath) {
+			back, begun = r.begun.Add(-t.Timing.Warmup()), r.begun
+		}
+		next.Outages = []model.Outage{{From: from.UTC().Truncate(time.Millisecond), StartS: from.Sub(first).Seconds(),
+			DurationS: max(back.Sub(from).Seconds(), 0), BeginS: begun.Sub(first).Seconds()}}
+		r.keep(next)
+		cut = next
+	}
+	return cut, nil
+}
+
+// heardFor returns how long the flows of a trial were all received.
+func heardFor(r model.Result) time.Duration {
+	heard := math.Inf(1)
+	for _, f := range r.Flows {
+		at := f.DurationS
+		for _, s := range r.Series {
+			if s.Metric == "receive_pps" && s.Flow == f.Name && f.Unheard == nil {
+				n := len(s.Values)
+				for n > 0 && !(s.Values[n-1] > 0) {
+					n--
+				}
+				at = min(at, s.StartSeconds+float64(n)*s.StepSeconds)
+			}
+		}
+		heard = min(heard, at)
+	}
+	if math.IsInf(heard, 1) {
+		heard = 0
+	}
+	return time.Duration(heard * float64(time.Second))
+}
+
+// again begins a trial anew with the time that is left for it, once its hosts are reached. Its result has the reason
+// NoPath if they are not until the time is over.
+func (r *runner) again(ctx context.Context, t model.Trial, number int, until time.Time) (model.Result, error) {
+	for told := ""; ; {
+		rest := time.Until(until) - t.Timing.Warmup()
+		if rest < leastToGoOn {
+			return model.Result{Cell: t.Cell, Repeat: t.Repeat, Started: time.Now().UTC().Truncate(time.Millisecond),
+				State: model.Aborted, Why: model.Reasons{{Code: model.NoPath}}, Flows: []model.FlowResult{}, Series: []model.Series{}}, nil
+		}
+		err := r.site.reconnect(ctx)
+		if err == nil {
+			t.Timing.MeasureSeconds = rest.Truncate(time.Millisecond).Seconds()
+			var result model.Result
+			if result, err = r.execute(ctx, t, number); err == nil {
+				return result, nil
+			}
+		}
+		var refusal *engine.Refusal
+		switch {
+		case ctx.Err() != nil:
+			return model.Result{}, ctx.Err()
+		case errors.As(err, &refusal), fleet.Refuses(err):
+			return model.Result{}, err
+		}
+		if why := err.Error(); why != told {
+			told = why
+			r.event(Event{Note: why + "; waiting for it"})
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(againEvery):
+		}
+	}
+}

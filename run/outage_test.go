@@ -1,0 +1,121 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+
+	"pelt/model"
+	"pelt/plan"
+)
+
+// A soak whose far host was away goes on when it is back, and says how long that took.
+func TestSoakGoesOn(t *testing.T) {
+	p, err := plan.Soak.Of("127.0.0.1:"+fmt.Sprint(freePort(t)), "rate=1kpps", "payload=64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: 6, DrainSeconds: 0.5, PatienceSeconds: 3}
+	stop := serveAt(t, p.Target)
+	stopped := false
+	doc, err := Execute(t.Context(), p, Options{Version: "test", Code: "tiger-42-amber", Events: func(e Event) {
+		if e.Progress != nil && e.Progress.Sample.AtS > 0 && !stopped {
+			stopped = true
+			stop()
+			serveAt(t, p.Target)
+		}
+	}})
+	if err != nil || !doc.Complete || len(doc.Results) != 2 {
+		t.Fatalf("%v, complete %v, %d results; want two", err, doc.Complete, len(doc.Results))
+	}
+	first, second := doc.Results[0], doc.Results[1]
+	if first.State != model.Aborted || first.Outages != nil || second.State == model.Aborted {
+		t.Errorf("%s (%s), then %s (%s)", first.State, first.Why, second.State, second.Why)
+	}
+	if len(second.Outages) != 1 {
+		t.Fatalf("outages %+v; want one", second.Outages)
+	}
+	o := second.Outages[0]
+	if o.DurationS <= 0 || o.StartS < 0 || o.BeginS < o.StartS+o.DurationS || o.From.Before(first.Started) {
+		t.Errorf("the outage is %+v", o)
+	}
+	if f := second.Flows[0]; f.Received == 0 || f.DurationS >= 6 {
+		t.Errorf("%d packets in %.1f s", f.Received, f.DurationS)
+	}
+}
+
+// A far host that never comes back ends a soak when its time is over.
+func TestSoakWithoutPath(t *testing.T) {
+	p, err := plan.Soak.Of("127.0.0.1:"+fmt.Sprint(freePort(t)), "rate=1kpps", "payload=64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: 3, DrainSeconds: 0.5, PatienceSeconds: 3}
+	stop := serveAt(t, p.Target)
+	doc, err := Execute(t.Context(), p, Options{Version: "test", Code: "tiger-42-amber", Events: func(e Event) {
+		if e.Progress != nil {
+			stop()
+		}
+	}})
+	if err == nil || len(doc.Results) != 2 || !doc.Results[1].Why.Has(model.NoPath) || len(doc.Results[1].Outages) != 1 {
+		t.Fatalf("%v, results %+v; want a second one that had no path", err, doc.Results)
+	}
+}
+
+func TestHeardFor(t *testing.T) {
+	series := func(flow string, values ...float64) model.Series {
+		return model.Series{Metric: "receive_pps", Flow: flow, StepSeconds: 1, Values: values}
+	}
+	for name, c := range map[string]struct {
+		r    model.Result
+		want float64
+	}{
+		"nothing":  {model.Result{}, 0},
+		"silence":  {model.Result{Flows: []model.FlowResult{{Name: "up", DurationS: 5}}, Series: []model.Series{series("up", 9, 0, 9, 0, 0)}}, 3},
+		"unheard":  {model.Result{Flows: []model.FlowResult{{Name: "up", DurationS: 1.1, Unheard: &model.Unheard{}}}, Series: []model.Series{series("up")}}, 1.1},
+		"two ways": {model.Result{Flows: []model.FlowResult{{Name: "up", DurationS: 5}, {Name: "down", DurationS: 5}}, Series: []model.Series{series("up", 9, 9), series("down", 9, 0)}}, 1},
+	} {
+		if got := heardFor(c.r).Seconds(); got != c.want {
+			t.Errorf("%s: heard for %v s, want %v", name, got, c.want)
+		}
+	}
+}
+
+// freePort is a control port, with the one for data above it.
+func freePort(t *testing.T) uint16 {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).AddrPort().Port()
+}
+
+// serveAt is a far host, and returns when clients may come; stop ends it.
+func serveAt(t *testing.T, target string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	at := netip.MustParseAddrPort(target)
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- Serve(ctx, ServeOptions{EndOptions: EndOptions{Version: "test", Listen: at.Addr(), Events: func(string) {}},
+			Port: int(at.Port()), Code: "tiger-42-amber", KeepCode: true, Ready: func() { close(ready) }})
+	}()
+	select {
+	case <-ready:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
