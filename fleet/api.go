@@ -20,8 +20,11 @@ type Limits struct {
 	MaxRatePPS     float64 `json:"max_rate_pps"` // of all flows of an order
 	MaxRateBPS     float64 `json:"max_rate_bps"` // payload bits per second
 	MaxTimeSeconds float64 `json:"max_time_s"`   // warm-up and measured part of one trial
-	// OwnFree lifts the rates for a trial whose client and ends are all in own networks.
-	OwnFree bool `json:"own_free,omitempty"`
+	// OwnFree lifts the rates for a trial whose client and ends are all in own networks: private addresses, and the
+	// subnets of the host's interfaces. A client in one is told the rates for others.
+	OwnFree   bool    `json:"own_free,omitempty"`
+	OthersPPS float64 `json:"others_pps,omitempty"`
+	OthersBPS float64 `json:"others_bps,omitempty"`
 	// MemoryBytes is how much all sessions may take, 0 for 512 MiB. Clients are not told.
 	MemoryBytes float64 `json:"-"`
 	// MaxStreams is how many streams all sessions may have. Clients are not told.

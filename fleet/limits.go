@@ -210,7 +210,7 @@ func (a *Agent) allowsCallers(s *session, streams []engine.Stream) error {
 // toward are the limits for a client and the hosts that it has exchange traffic with this one.
 func (l Limits) toward(hosts ...netip.Addr) Limits {
 	if l.OwnFree && !slices.ContainsFunc(hosts, func(a netip.Addr) bool { return !ownNetwork(a) }) {
-		l.MaxRatePPS, l.MaxRateBPS = 0, 0
+		l.OthersPPS, l.OthersBPS, l.MaxRatePPS, l.MaxRateBPS = l.MaxRatePPS, l.MaxRateBPS, 0, 0
 	}
 	return l
 }
@@ -323,11 +323,12 @@ func timeText(seconds float64) string {
 
 // Trials tells in one line which trials a host allows.
 func (l Limits) Trials() string {
-	rate, trial := "as fast as it goes", "of any length"
+	rate, trial := "any rate", "of any length"
+	l.MaxRatePPS, l.MaxRateBPS = l.MaxRatePPS+l.OthersPPS, l.MaxRateBPS+l.OthersBPS
 	if limited := l.MaxRatePPS > 0 || l.MaxRateBPS > 0; limited {
-		rate = l.rateText() + l.where()
+		rate = l.rateText()
 		if l.OwnFree {
-			rate += ", as fast as it goes to its own"
+			rate += " (any rate to private addresses and its own subnets)"
 		}
 	}
 	if l.MaxTimeSeconds > 0 {

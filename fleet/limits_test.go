@@ -199,7 +199,9 @@ func TestHelloTellsLimits(t *testing.T) {
 	for client, want := range map[string]float64{home: 0, away: 100e6, "": 100e6} {
 		a := servedAgent(t, newWire(), client)
 		got, err := a.hello(t.Context(), []byte(inboxPrefix+"0123.4"))
-		if info, ok := got.(AgentInfo); err != nil || !ok || info.Limits.MaxRateBPS != want || info.Limits.MaxTimeSeconds != 3600 {
+		if info, ok := got.(AgentInfo); err != nil || !ok || info.Limits.MaxRateBPS != want || info.Limits.MaxTimeSeconds != 3600 ||
+			info.Limits.Trials() != a.cfg.Limits.Trials() { // as its owner is told
+
 			t.Errorf("%q: %+v, %v", client, got, err)
 		}
 	}
