@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strconv"
 
+	"pelt/engine/udp"
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/observe"
@@ -105,6 +106,16 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		Agent: agent, Ready: func(netip.AddrPort) { o.Ready() },
 	})
 	return errors.Join(err, free(), kernel.Close())
+}
+
+// DataPorts names the ports at which data reaches a host that listens at port.
+func DataPorts(port int) string { return dataPorts(port, udp.OnePort) }
+
+func dataPorts(port int, one bool) string {
+	if one {
+		return fmt.Sprintf("%d/udp and %d/tcp", port, port)
+	}
+	return fmt.Sprintf("%d/tcp and any UDP port (only on Linux do all flows share one)", port)
 }
 
 // brakeMemory has the collector of garbage work harder before clients have taken half of what this host has left.

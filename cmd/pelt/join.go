@@ -101,7 +101,7 @@ func joined(i fleet.AgentInfo, port int, limits fleet.Limits) string {
 	if i.Address.IsLoopback() {
 		called = fmt.Sprintf("it calls other hosts, which cannot call %v (--address gives them another)", i.Address)
 	}
-	text := fmt.Sprintf("joined as %s; %s, data on %d/udp and %d/tcp\nAllowed: %v\n", i.ID, called, port, port, limits)
+	text := fmt.Sprintf("joined as %s; %s, data on %s\nAllowed: %v\n", i.ID, called, run.DataPorts(port), limits)
 	if i.BehindNAT() {
 		text += fmt.Sprintf("This host is %v behind a NAT that shows it as %v: it can call hosts that are not, send to them\n"+
 			"and receive from them. Two hosts behind NATs of their own cannot be measured with each other.\n", i.Address, i.Seen)

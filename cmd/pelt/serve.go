@@ -199,8 +199,8 @@ func invitation(s run.ServeOptions) string {
 		if !s.Open {
 			flags = " --code " + finding.ShellWord(s.Code)
 		}
-		fmt.Fprintf(&b, "pelt serve: control on %d/tcp, data on %d/udp and %d/tcp\nAllowed: %v\n\nOn the other host, paste:\n",
-			s.Port, s.Port+1, s.Port+1, s.Limits)
+		fmt.Fprintf(&b, "pelt serve: control on %d/tcp, data on %s\nAllowed: %v\n\nOn the other host, paste:\n",
+			s.Port, run.DataPorts(s.Port+1), s.Limits)
 		for i, a := range addresses {
 			if i == 1 {
 				fmt.Fprintln(&b, "\nor, if that address is not the one it reaches:")

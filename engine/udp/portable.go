@@ -13,7 +13,7 @@ import (
 
 // portable is the socketMaker for every system: each stream has a port of its own and
 // an unconnected socket, and what does not come from the peer is ignored.
-type portable struct{}
+type portable struct{ address netip.Addr } // where listening ends are reached; invalid: at all of the host's
 
 func (portable) close() error { return nil }
 
@@ -26,10 +26,10 @@ func (portable) dial(host engine.Host, s settings, stream int, peer netip.AddrPo
 	return w, nil
 }
 
-func (portable) listen(host engine.Host, s settings, consents []*engine.ConsentListener) (listening, error) {
+func (p portable) listen(host engine.Host, s settings, consents []*engine.ConsentListener) (listening, error) {
 	l := &portableListening{consents: consents, over: make(chan struct{})}
 	for _, c := range consents {
-		w, err := openPortable(host, s, ":0")
+		w, err := openPortable(host, s, engine.ListenText(netip.AddrPortFrom(p.address, 0)))
 		if err != nil {
 			return nil, errors.Join(err, l.close())
 		}

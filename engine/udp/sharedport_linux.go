@@ -35,6 +35,9 @@ type sharedPort struct {
 	done chan struct{} // closed when nobody reads conn any more
 }
 
+// OnePort says that all listening ends of an engine share its port.
+const OnePort = true
+
 func newSocketMaker(at netip.AddrPort) socketMaker { return &sharedPort{wanted: at} }
 
 func (p *sharedPort) dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (socket, error) {

@@ -4,4 +4,7 @@ package udp
 
 import "net/netip"
 
-func newSocketMaker(netip.AddrPort) socketMaker { return portable{} }
+// OnePort says that all listening ends of an engine share its port.
+const OnePort = false
+
+func newSocketMaker(at netip.AddrPort) socketMaker { return portable{at.Addr()} }

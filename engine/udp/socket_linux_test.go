@@ -138,6 +138,24 @@ func TestProbeHasTheSourceAddress(t *testing.T) {
 	}
 }
 
+// A host that was told to listen at one address listens at no other, wherever it runs.
+func TestListensAtItsAddressOnly(t *testing.T) {
+	at := netip.MustParseAddr("127.0.0.3")
+	for name, maker := range map[string]socketMaker{"native": newSocketMaker(netip.AddrPortFrom(at, 0)), "portable": portable{at}} {
+		r := newTrial()
+		r.peer, r.farE = at, testEngine(t, false)
+		r.farE.socketMaker = maker
+		dialer, listener := r.prepare(t)
+		connectBoth(t, dialer, listener)
+		other, err := net.ListenPacket("udp4", fmt.Sprintf("127.0.0.4:%d", listener.Ports()[0]))
+		if err != nil {
+			t.Errorf("%s: the port is taken at another address, too: %v", name, err)
+			continue
+		}
+		other.Close()
+	}
+}
+
 func TestSourcePorts(t *testing.T) {
 	host := ownSpace(t, 65536)
 	r := newTrial()
