@@ -147,7 +147,7 @@ func (s *site) surveyed(f model.Flow) (fleet.PlacedFlow, error) {
 		return fleet.PlacedFlow{}, err
 	}
 	one := model.Flow{Name: "path MTU to " + node, Protocol: model.UDP, From: model.Sender, To: node,
-		Family: f.Family, DSCP: f.DSCP, Streams: 1}
+		Family: f.Family, DSCP: f.DSCP, Streams: 1, SourceAddresses: f.SourceAddresses}
 	udp := fleet.Choice{Engine: "udp"}
 	return fleet.PlacedFlow{Flow: one, Send: udp, Receive: udp, From: near.ID, To: far.ID, Dialer: dialer,
 		Listen: listen, CPU: -1}, nil
