@@ -213,23 +213,3 @@ func TestConsentOfEachStream(t *testing.T) {
 		t.Errorf("lost after %v", lost)
 	}
 }
-
-// The checks of a hundred streams on a path that loses 97 % cost a small share of a core.
-func BenchmarkKeepers(b *testing.B) {
-	var all []*keeping
-	for range 100 {
-		all = append(all, newKeeping(b, 1))
-	}
-	r := rand.New(rand.NewPCG(1, 2))
-	for b.Loop() {
-		for _, k := range all {
-			k.run(time.Second, 0, func(i int, check []byte) []byte {
-				if r.Float64() < 0.97 {
-					return nil
-				}
-				return k.agrees(i, check)
-			})
-		}
-	}
-	b.ReportMetric(100*b.Elapsed().Seconds()/float64(b.N), "%_of_a_core")
-}

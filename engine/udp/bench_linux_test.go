@@ -5,11 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/netip"
 	"os/exec"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"pelt/engine"
 	"pelt/measure"
 	"pelt/model"
 	"pelt/unit"
@@ -172,5 +177,50 @@ func BenchmarkProfiles(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkKeepers prints what the checks of a hundred senders cost while no receiver answers: 6400 a second.
+func BenchmarkKeepers(b *testing.B) {
+	near, far := linked(b)
+	var sink net.PacketConn
+	if err := far.Do(func() (err error) { sink, err = net.ListenPacket("udp4", "0.0.0.0:9"); return err }); err != nil {
+		b.Fatal(err)
+	}
+	defer sink.Close()
+	clock := engine.NewClock()
+	var ends []*Sockets
+	for range 100 {
+		r := newTrial()
+		o := engine.Order{Flow: r.flow, Role: engine.Send, Trial: r.number, Tag: r.tag, Key: r.key}
+		s, err := connect(near, settingsOf(o, clock), netip.AddrPort{}, netip.AddrPortFrom(farFour, 9), false)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer s.close()
+		ends = append(ends, &Sockets{order: o, sockets: []socket{s}, now: clock.Now})
+	}
+	used := func() time.Duration {
+		var u unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	for b.Loop() {
+		over := make(chan struct{})
+		var keeping sync.WaitGroup
+		for _, e := range ends {
+			k := engine.NewConsentKeeper(e.order, clock.Now()-int64(5*time.Second))
+			defer k.Close()
+			keeping.Go(func() { e.keepConsent(k, func(int) {}, over) })
+		}
+		before := used()
+		time.Sleep(benchSeconds * time.Second)
+		share := (used() - before).Seconds() / benchSeconds
+		close(over)
+		keeping.Wait()
+		fmt.Printf("the keepers of 100 receivers that do not answer take %.1f %% of a core\n", 100*share)
+		b.ReportMetric(100*share, "%_of_a_core")
 	}
 }
