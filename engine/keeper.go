@@ -2,7 +2,9 @@ package engine
 
 import (
 	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/binary"
+	"hash"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -18,7 +20,10 @@ var checkRates = []struct{ silent, every int64 }{
 	{int64(4 * time.Second), int64(time.Second / 64)},
 }
 
-const leastCheckGap = int64(time.Second / 6400) // between two checks of this process
+const (
+	leastCheckGap = int64(time.Second / 6400)    // between two checks of this process
+	checkGrid     = int64(10 * time.Millisecond) // keepers wake together: to be woken costs more than a check
+)
 
 // keptStreams counts the streams that all keepers of this process check.
 var keptStreams atomic.Int64
@@ -32,7 +37,7 @@ var keptStreams atomic.Int64
 // A keeper is for one goroutine. Times are in ns of any clock that is never set.
 type ConsentKeeper struct {
 	order   Order
-	secret  nonce // makes the ids
+	ids     hash.Hash // HMAC with a secret of this keeper
 	sent    uint64
 	streams []keptStream
 }
@@ -46,7 +51,8 @@ type keptStream struct {
 
 // NewConsentKeeper begins when a sender does, with the consent that Connect got. Its caller must Close it.
 func NewConsentKeeper(o Order, now int64) *ConsentKeeper {
-	k := &ConsentKeeper{order: o, secret: newNonce()}
+	secret := newNonce()
+	k := &ConsentKeeper{order: o, ids: hmac.New(sha256.New, secret[:])}
 	keptStreams.Add(int64(o.Flow.Streams))
 	for range o.Flow.Streams {
 		k.streams = append(k.streams, keptStream{since: now, heard: now, next: now + checkGap(0)})
@@ -88,7 +94,7 @@ func (k *ConsentKeeper) Due(stream int, now int64) bool {
 // Ask returns a check to send over a stream.
 func (k *ConsentKeeper) Ask(stream int, now int64) ConsentMessage {
 	s := &k.streams[stream]
-	s.next = min(now+checkGap(now-s.heard), s.since+int64(ConsentLasts))
+	s.next = min(max(s.next+checkGap(now-s.heard), now), s.since+int64(ConsentLasts))
 	k.sent++
 	m := consentFields{StreamKey: k.order.StreamKey(stream), kind: ask}
 	binary.BigEndian.PutUint64(m.dialer[:], uint64(now))
@@ -105,12 +111,18 @@ func (k *ConsentKeeper) Wait(now int64) time.Duration {
 			wait = min(wait, s.next-now)
 		}
 	}
-	return time.Duration(max(wait, 0))
+	wait = max(wait, 0)
+	if late := (now + wait) % checkGrid; late > 0 && wait > 0 {
+		wait += checkGrid - late
+	}
+	return time.Duration(wait)
 }
 
 // id is the part of a check that nobody can guess.
 func (k *ConsentKeeper) id(stream int, when nonce) nonce {
-	return sign(k.secret[:], append(when[:], byte(stream)))
+	k.ids.Reset()
+	k.ids.Write(append(when[:], byte(stream)))
+	return nonce(k.ids.Sum(nil))
 }
 
 // Hear takes what came over a stream. renewed reports whether it prolongs the consent.
