@@ -16,7 +16,7 @@ func TestListFits(t *testing.T) {
 		{"20261127-0742-abc", "2026-11-27 07:42", "soak", strings.Repeat("2001:db8::", 9), "1", "cut", "", "None lost."},
 	}
 	for width, want := range map[int]string{
-		200: "RUN STARTED COMMAND TARGET TRIALS STATE RESULT", 100: "RUN COMMAND TARGET RESULT", 80: "RUN COMMAND RESULT", 40: "RUN RESULT",
+		200: "RUN STARTED COMMAND TARGET TRIALS STATE RESULT", 100: "RUN COMMAND TARGET STATE RESULT", 80: "RUN COMMAND RESULT", 40: "RUN RESULT",
 	} {
 		got, fitted := fitRuns(heads, rows, width)
 		var out strings.Builder
