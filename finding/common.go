@@ -108,7 +108,7 @@ func Unexplained(rows []table.Row) []Finding {
 		return nil
 	}
 	out := []Finding{nextOf("explain", rows[0].Doc)}
-	if unknown > 0 {
+	if unknown >= lossless {
 		out = append(out, say("loss.unknown", Doubt).number("unknown_ratio", "", unknown))
 	}
 	return out

@@ -14,6 +14,7 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/test/sample"
+	"pelt/unit"
 )
 
 func defaultMetrics() []*table.Metric {
@@ -365,5 +366,28 @@ func TestAdviseInLab(t *testing.T) {
 	}
 	if got := Advise(&d, []model.Advised{a})[0].Text(); got != "No setting on this host would reduce this loss." {
 		t.Error(got)
+	}
+}
+
+// TestRunsNamed: runs are named by all settings that tell them apart, and a setting that one of them lacks is told so.
+func TestRunsNamed(t *testing.T) {
+	runs := made{pps: 300e3, bits: 1e9, sender: 25_700, sizes: []int{200}, repeats: 3}
+	a, b := runs.doc(), runs.doc()
+	a.ID, b.ID = "a", "b"
+	a.Plan.Flows[0].Rate, b.Plan.Flows[0].Rate = unit.PacketRate(5000), unit.PacketRate(10000)
+	b.Plan.Links = []model.Link{{Rate: 20e6, QueuePackets: 50}}
+	c, err := Compare(Question{Docs: []*model.Document{a, b}, Metrics: defaultMetrics()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := []string{c.Sides[0].Name, c.Sides[1].Name}; got[0] != "no link, 5 kpps" || got[1] != "rate=20mbit,queue=50, 10 kpps" {
+		t.Errorf("named %q", got)
+	}
+	var text string
+	for _, f := range c.Findings() {
+		text += f.Text() + "\n"
+	}
+	if want := "link (none against rate=20mbit,queue=50)"; !strings.Contains(text, want) {
+		t.Errorf("no %q in\n%s", want, text)
 	}
 }

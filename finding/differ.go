@@ -19,6 +19,15 @@ type Difference struct {
 	Values  []string `json:"values"` // by side; "" is none
 }
 
+// said are the values as people read them.
+func (d Difference) said() []string {
+	values := slices.Clone(d.Values)
+	for i, v := range values {
+		values[i] = cmp.Or(v, "none")
+	}
+	return values
+}
+
 // Parts of a document that are no settings, or are told as keys.
 var (
 	noSettings = []string{"format", "factors", "cells", "engine", "links", "dut", "repeats", "redo", "most_repeats", "seed",
@@ -115,9 +124,9 @@ func flatten(name string, v any, but []string, yield func(name, value string)) {
 			yield(settingName(name), strings.Join(words, ", "))
 		}
 	case float64:
-		text, ok := unit.FormatNamed(name, v)
-		if !ok {
-			text = model.Number(v).String()
+		text := model.Number(v).String()
+		if _, ok := unit.FormatNamed(name, v); ok {
+			text = unit.UnitOf("_" + name).Exact(v)
 		}
 		yield(settingName(name), text)
 	default:
@@ -137,19 +146,22 @@ func settingName(name string) string {
 const longestName = 32
 
 func (c *Comparison) nameRuns(apart []table.Key) {
-	telling := []string{"router model", "target", "link", "rate", "engine"}
+	telling := [][]string{{"router model"}, {"target"}, {"link", "rate", "engine"}}
 	for _, k := range apart {
-		telling = append([]string{strings.ToLower(k.Label)}, telling...)
+		telling = append([][]string{{strings.ToLower(k.Label)}}, telling...)
 	}
-	for _, name := range telling {
-		for _, d := range c.Differ {
-			sorted := slices.Compact(slices.Sorted(slices.Values(d.Values)))
-			if d.Setting != name || len(sorted) < len(c.Sides) || sorted[0] == "" ||
-				slices.ContainsFunc(sorted, func(s string) bool { return len(s) > longestName }) {
-				continue
+	for _, settings := range telling {
+		names := make([]string, len(c.Sides))
+		for _, name := range settings {
+			for _, d := range c.Differ {
+				if d.Setting == name {
+					names = d.longer(names)
+				}
 			}
+		}
+		if len(slices.Compact(slices.Sorted(slices.Values(names)))) == len(names) {
 			for i := range c.Sides {
-				c.Sides[i].Name = d.Values[i]
+				c.Sides[i].Name = names[i]
 			}
 			return
 		}
@@ -157,6 +169,19 @@ func (c *Comparison) nameRuns(apart []table.Key) {
 	for i := range c.Sides {
 		c.Sides[i].Name = cmp.Or(c.Sides[i].Name, fmt.Sprintf("run %d", i+1))
 	}
+}
+
+// longer adds a setting's values to names of runs, unless these become too long. No run is named by one setting where
+// another one differs, too.
+func (d Difference) longer(names []string) []string {
+	out := slices.Clone(names)
+	for i, v := range d.Values {
+		out[i] = strings.TrimPrefix(names[i]+", "+cmp.Or(v, "no "+d.Setting), ", ")
+		if len(out[i]) > longestName {
+			return names
+		}
+	}
+	return out
 }
 
 const mostSettings = 3
@@ -171,7 +196,7 @@ func (c Comparison) differ() []Finding {
 	var names []string
 	for _, d := range c.Differ {
 		name := d.Setting
-		values := strings.Join(d.Values, " against ")
+		values := strings.Join(d.said(), " against ")
 		if len(c.Differ) <= mostSettings && len(values) <= 2*longestName {
 			name += " (" + values + ")"
 		}

@@ -371,3 +371,19 @@ func TestIrregularSearch(t *testing.T) {
 		t.Errorf("an irregular search has the doubts %v", d)
 	}
 }
+
+// A share of the losses that nobody sees is no doubt.
+func TestUnexplainedLosses(t *testing.T) {
+	for unknown, told := range map[uint64]bool{0: false, 9: false, 11: true, 5000: true} {
+		rows := searchedDoc(t, func(_ float64, f *model.FlowResult) {
+			f.Lost = f.Attempted / 2
+			f.Ledger.Unattributed = f.Lost * unknown / 10000
+			f.Ledger.Lines = []model.Line{{Layer: model.LayerNetwork, Host: "router", Cause: "ring-full", Packets: f.Lost - f.Ledger.Unattributed}}
+		})
+		rows = only(rows, func(r table.Row) bool { return r.Flow.Attempted >= 1e5 })
+		found := Unexplained(rows)
+		if got := slices.ContainsFunc(found, func(f Finding) bool { return f.Code == "loss.unknown" }); got != told {
+			t.Errorf("%d of 10000 lost packets have no cause: doubt %v", unknown, got)
+		}
+	}
+}

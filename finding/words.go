@@ -393,8 +393,8 @@ var sentences = map[string]string{
 	"limit.busy":    `The receiver was the limit[ for {where}][: its thread was {receiver_cpu_thread_ratio} busy].`,
 	"limit.control": `The congestion control was the limit: link, buffers and processors had room.`,
 	"limit.link":    `The link of {link_bps}[ to each of {receivers_count} receivers] was the limit[ for {where}].`,
-	"link.beyond": `{link_ratio} of what the slowest link lets through arrived{where}: a burst. Longer trials would ` +
-		`tell its rate.`,
+	"link.beyond": `{link_ratio} of what the slowest link lets through arrived{where}: its queue may let a burst through, or ` +
+		`its rate is another. Longer trials would tell.`,
 	"limit.router": `The router's processor was the limit[ for {where}][{starved ?}: it got ` +
 		`{router_thread_ratio} of a core, and needed more| ({router_busiest_core_ratio} of its busiest core)|: its ` +
 		`thread took {router_thread_ratio} of a core].`,

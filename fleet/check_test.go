@@ -61,7 +61,7 @@ func TestPrepareChecks(t *testing.T) {
 		{"payload huge", func(_ *prepareOrder, o *engine.Order) { o.Flow.PayloadBytes = 65508 }, "not 65508"},
 		{"streams", func(_ *prepareOrder, o *engine.Order) { o.Flow.Streams = 129 }, "streams: want 1 to 128, not 129"},
 		{"no streams", func(_ *prepareOrder, o *engine.Order) { o.Flow.Streams = 0 }, "streams: want 1 to 128, not 0"},
-		{"time 0", func(_ *prepareOrder, o *engine.Order) { o.Timing.MeasureSeconds = 0 }, "order.measure_s: want 10ms to 168h0m0s, not 0s"},
+		{"time 0", func(_ *prepareOrder, o *engine.Order) { o.Timing.MeasureSeconds = 0 }, "order.measure_s: want 10 ms to 7 d, not 0 s"},
 		{"time 1e300", func(_ *prepareOrder, o *engine.Order) { o.Timing.MeasureSeconds = 1e300 }, "order.measure_s"},
 		{"negative drain", func(_ *prepareOrder, o *engine.Order) { o.Timing.DrainSeconds = -1 }, "order.drain_s"},
 		{"trial 0", func(_ *prepareOrder, o *engine.Order) { o.Trial = 0 }, "order.trial: want 1 to 32767, not 0"},

@@ -33,7 +33,7 @@ func TestFlowsOfTransfers(t *testing.T) {
 		{func(f *Flow) { f.Protocol, f.Bulk, f.Control = UDP, false, "" }, "bytes: is for TCP"},
 		{func(f *Flow) { f.Bytes = 2 }, "want at least one for each of 3 streams"},
 		{func(f *Flow) { f.Bytes, f.HTTP = 0, true }, "http: an HTTP answer has a length"},
-		{func(f *Flow) { f.StaggerSeconds = -1 }, "stagger_s: want 0s to 10m0s, not -1"},
+		{func(f *Flow) { f.StaggerSeconds = -1 }, "stagger_s: want 0 s to 10 min, not -1"},
 		{func(f *Flow) { f.Streams, f.Control = 1, "bbr" }, "stagger_s: is between streams, and there is one"},
 		{func(f *Flow) { f.Rate = unit.PacketRate(10) }, "rate_pps: a transfer goes as fast as TCP lets it"},
 		{func(f *Flow) { f.Commands = &Commands{Server: "x", Client: " "} }, "commands: want both"},

@@ -243,9 +243,9 @@ func (k Knob) say(n float64) string {
 	case math.IsNaN(n) || math.IsInf(n, 0) || n < 0:
 		return Number(n).String()
 	case k.Unit == unit.Seconds:
-		return seconds(n).String()
+		return unit.FormatDuration(seconds(n))
 	case k.Unit == unit.Nanos:
-		return time.Duration(n).String()
+		return unit.FormatDuration(time.Duration(n))
 	case k.Unit == unit.Ratio:
 		return unit.FormatRatio(n)
 	}

@@ -107,7 +107,7 @@ func TestLinkKnobs(t *testing.T) {
 		"unknown setting": {"link.colour", Number(1), "unknown knob"},
 		"no node":         {"link-.loss_ratio", Number(1), "unknown knob"},
 		"not a share":     {"link.loss_ratio", Number(1.5), "want 0 % to 100 %"},
-		"negative":        {"link.delay_s", Number(-1), "want 0s to 1m0s"},
+		"negative":        {"link.delay_s", Number(-1), "want 0 s to 1 min"},
 		"a word":          {"link.delay_s", Word("long"), "want a number"},
 		"no word":         {"link.distribution", Number(1), "want a word"},
 		"half a packet":   {"link.queue_packets", Number(1.5), "want a whole number"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pelt/model"
+	"pelt/unit"
 )
 
 // Mesh measures every pair of a fleet's hosts, both ways at the same time.
@@ -112,8 +113,8 @@ func (d *draft) cycles() error {
 		least *= float64(pairs / (hosts / 2)) // a round measures half as many pairs as there are hosts
 	}
 	if p.EverySeconds <= least {
-		return bad("every", "a cycle of %d pairs takes longer than %v; want more, or a shorter --time", pairs,
-			seconds(least))
+		return bad("every", "a cycle of %d pairs takes longer than %s; want more, or a shorter --time", pairs,
+			unit.FormatDuration(seconds(least)))
 	}
 	most := min(model.MaxCycles, model.MaxTrials/pairs)
 	if p.Design.Repeats = most; !d.given("for") {
@@ -122,10 +123,11 @@ func (d *draft) cycles() error {
 	n := math.Ceil(d.number("for") / p.EverySeconds)
 	switch {
 	case n < 2:
-		return bad("for", "want more than one --every of %v", seconds(p.EverySeconds))
+		return bad("for", "want more than one --every of %s", unit.FormatDuration(seconds(p.EverySeconds)))
 	case n > float64(most):
-		return bad("every", "%.0f cycles of %d pairs are more than pelt keeps; want --every %v or --for %v", n, pairs,
-			seconds(math.Ceil(d.number("for")/float64(most))), seconds(p.EverySeconds*float64(most)).Truncate(time.Hour))
+		return bad("every", "%.0f cycles of %d pairs are more than pelt keeps; want --every %s or --for %s", n, pairs,
+			unit.Duration(seconds(math.Ceil(d.number("for")/float64(most)))),
+			unit.Duration(seconds(p.EverySeconds*float64(most)).Truncate(time.Hour)))
 	}
 	p.Design.Repeats = int(n)
 	return nil

@@ -147,7 +147,7 @@ func TestParseRefuses(t *testing.T) {
 		"missing field":       {edit("target: lab:router\n", ""), "f.yaml: target: want HOST[:PORT]"},
 		"later format":        {edit(model.PlanFormat+"\ncommand", "pelt/plan/3\ncommand"), `f.yaml:4: format: is "pelt/plan/3"; this pelt reads pelt/plan/2`},
 		"format before":       {edit(model.PlanFormat+"\ncommand", "pelt/plan/1\ncommand"), `f.yaml:4: format: is "pelt/plan/1"; this pelt reads pelt/plan/2, as --print-plan writes it`},
-		"time 0":              {edit("measure_s: 2", "measure_s: 0"), "f.yaml:10: measure_s: want 10ms to 168h0m0s, not 0s"},
+		"time 0":              {edit("measure_s: 2", "measure_s: 0"), "f.yaml:10: measure_s: want 10 ms to 7 d, not 0 s"},
 		"time NaN":            {edit("measure_s: 2", "measure_s: .nan"), `f.yaml:10: want plain values, not ".nan"`},
 		"null list":           {edit("flows:\n", "links:\nflows:\n"), "f.yaml:18: want plain values"},
 	} {
@@ -250,7 +250,7 @@ func TestCurveRefuses(t *testing.T) {
 		"streams=129":                 "--streams: want 1 to 128, not 129",
 		"streams=0":                   "--streams: want 1 to 128, not 0",
 		"streams=1,2":                 "--streams: want one value, not 2",
-		"time=1ns":                    "--time: want 10ms to 168h0m0s, not 1ns",
+		"time=1ns":                    "--time: want 10 ms to 7 d, not 1 ns",
 		"time=10":                     "--time: duration \"10\": lacks a unit",
 		"repeats=0":                   "--repeats: want 1 to 1000, not 0",
 		"engine=dpdk":                 `--engine: want auto, udp, xdp`,

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
+	"unicode"
 )
 
 // FormatPPS prints packets per second in human units with three significant digits: "262 kpps", "1.49 Mpps".
@@ -26,6 +28,41 @@ func FormatNanos(ns float64) string {
 		return significant(ns/1e9) + " s"
 	}
 	return human(ns, []string{"ns", "µs", "ms"})
+}
+
+// Duration is a time that was set, as a flag takes it: "10ms", "6m40s", "7d".
+func Duration(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d >= 2*day && d%day == 0 {
+		return fmt.Sprintf("%dd", d/day)
+	}
+	text := d.String()
+	for _, end := range []string{"m0s", "h0m"} {
+		if whole, ok := strings.CutSuffix(text, end); ok {
+			text = whole + end[:1]
+		}
+	}
+	return text
+}
+
+// FormatDuration prints a time that was set: "10 ms", "6 min 40 s", "7 d".
+func FormatDuration(d time.Duration) string {
+	var out strings.Builder
+	letter := false
+	for i, r := range Duration(d) {
+		if unicode.IsLetter(r) != letter && i > 0 {
+			out.WriteByte(' ')
+		}
+		letter = unicode.IsLetter(r)
+		out.WriteRune(r)
+	}
+	words := strings.Fields(out.String())
+	for i, word := range words {
+		if word == "m" {
+			words[i] = "min"
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // FormatMoment prints a time since a start to the second: "80 s", "14 h 24 min 5 s".
@@ -78,7 +115,7 @@ func FormatEstimate(seconds float64) string {
 }
 
 // FormatRatio prints a share as percent with enough digits to tell it from 0
-// and from 1: "0 %", "0.0031 %", "3.1 %".
+// and from 1: "0 %", "0.0031 %", "3.1 %", "99.95 %".
 func FormatRatio(ratio float64) string {
 	p := ratio * 100
 	switch {
@@ -86,8 +123,11 @@ func FormatRatio(ratio float64) string {
 		return "–"
 	case p == 0, p == 100:
 		return strconv.FormatFloat(p, 'f', 0, 64) + " %"
-	case p > 99.9 && p < 100:
-		return strconv.FormatFloat(math.Floor(p*1e4)/1e4, 'f', -1, 64) + " %"
+	case p < 100 && 100-p < 0.0009999:
+		return ">99.999 %"
+	case p > 99.9 && p < 100: // rounded down, with one digit of what is missing
+		scale := math.Pow(10, math.Ceil(-math.Log10(100-p)))
+		return strconv.FormatFloat(math.Floor(p*scale)/scale, 'f', -1, 64) + " %"
 	case p < 0.001 && p > 0:
 		return "<0.001 %"
 	}

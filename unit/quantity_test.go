@@ -29,13 +29,26 @@ func TestExactAndBetween(t *testing.T) {
 	}
 }
 
+func TestColumn(t *testing.T) {
+	for _, c := range []struct {
+		u    Unit
+		v    float64
+		want string
+	}{{PPS, 5000, "5.00 kpps"}, {PPS, 4999.9, "5.00 kpps"}, {PPS, 5, "5 pps"}, {PPS, 0, "0 pps"}, {PPS, 25e3, "25.0 kpps"}, {BPS, 1e9, "1.00 Gbit/s"},
+		{BPS, -2e6, "-2.00 Mbit/s"}, {Seconds, 2, "2 s"}, {Count, 5000, "5 000"}, {PPS, math.NaN(), "–"}} {
+		if got := c.u.Column(c.v); got != c.want {
+			t.Errorf("%s.Column(%v) = %q, want %q", c.u, c.v, got, c.want)
+		}
+	}
+}
+
 func TestChange(t *testing.T) {
 	for _, c := range []struct {
 		change float64
 		points bool
 		want   string
 	}{
-		{0.12, false, "+12 %"}, {-0.5, false, "-50 %"}, {29, false, "30 times"}, {1499, false, "1 500 times"}, {1.514, false, "2.51 times"},
+		{0.12, false, "+12 %"}, {0.999992, false, "+100 %"}, {-0.999992, false, "-99.9 %"}, {-1, false, "-100 %"}, {-0.5, false, "-50 %"}, {29, false, "30 times"}, {1499, false, "1 500 times"}, {1.514, false, "2.51 times"},
 		{0, false, "+0 %"}, {math.Inf(1), false, "from 0"}, {math.NaN(), false, ""}, {0.004, true, "+0.4 points"},
 	} {
 		if got := Change(c.change, c.points); got != c.want {

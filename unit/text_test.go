@@ -93,6 +93,21 @@ func TestParseDuration(t *testing.T) {
 	}
 }
 
+func TestDuration(t *testing.T) {
+	for d, want := range map[time.Duration][2]string{
+		0: {"0s", "0 s"}, 1: {"1ns", "1 ns"}, 10 * time.Millisecond: {"10ms", "10 ms"}, 1500 * time.Millisecond: {"1.5s", "1.5 s"},
+		10 * time.Second: {"10s", "10 s"}, 400 * time.Second: {"6m40s", "6 min 40 s"}, time.Hour: {"1h", "1 h"}, 90 * time.Minute: {"1h30m", "1 h 30 min"},
+		10 * time.Minute: {"10m", "10 min"}, 24 * time.Hour: {"24h", "24 h"}, 126 * time.Hour: {"126h", "126 h"}, 168 * time.Hour: {"7d", "7 d"},
+	} {
+		if got := [2]string{Duration(d), FormatDuration(d)}; got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+		if back, err := ParseDuration(Duration(d)); err != nil || back != d {
+			t.Errorf("%v is read again as %v, %v", d, back, err)
+		}
+	}
+}
+
 func TestParseRatio(t *testing.T) {
 	for text, want := range map[string]float64{"0.1%": 0.001, "0.001": 0.001, "100%": 1, "1": 1, "0": 0, " 5 % ": 0.05} {
 		if got, err := ParseRatio(text); err != nil || math.Abs(got-want) > 1e-15 {
@@ -117,7 +132,7 @@ func TestFormat(t *testing.T) {
 		{FormatNanos(12345), "12.3 µs"}, {FormatNanos(999), "999 ns"}, {FormatNanos(1e9), "1 s"}, {FormatNanos(999.7e6), "1.00 s"}, {FormatNanos(90e9), "90.0 s"}, {FormatNanos(-5e6), "-5 ms"},
 		{FormatNanos(math.NaN()), "–"}, {FormatNanos(math.Inf(1)), "–"},
 		{FormatRatio(0), "0 %"}, {FormatRatio(1), "100 %"}, {FormatRatio(0.031), "3.1 %"}, {FormatRatio(0.123456), "12.3 %"}, {FormatRatio(0.000031), "0.0031 %"},
-		{FormatRatio(0.000001), "<0.001 %"}, {FormatRatio(0.9999999), "99.9999 %"}, {FormatRatio(0.99951), "99.951 %"}, {FormatRatio(1.5), "150 %"}, {FormatRatio(-0.05), "-5 %"},
+		{FormatRatio(0.000001), "<0.001 %"}, {FormatRatio(0.9999999), ">99.999 %"}, {FormatRatio(0.99951), "99.95 %"}, {FormatRatio(0.999555), "99.95 %"}, {FormatRatio(0.99999), "99.999 %"}, {FormatRatio(1.5), "150 %"}, {FormatRatio(-0.05), "-5 %"},
 		{FormatRatio(math.NaN()), "–"}, {FormatRatio(math.Inf(1)), "–"},
 		{FormatSize(1472), "1472 B"},
 	} {
