@@ -45,6 +45,7 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 	if err != nil {
 		return nil, err
 	}
+	s.nodes[1].agent.Host.Address = far.Addr().String() // the target may be a name with several
 	near, there := s.nodes[0].agent.Host, s.nodes[1].agent.Host
 	s.oneClock = near.Boot != "" && near.Boot == there.Boot
 	s.setByCommand(p.Variants)

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"math"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -114,8 +115,23 @@ func (p *Page) say(found []finding.Finding) {
 	}
 }
 
+// TargetOf is the target of a run, with the address that its name stood for.
+func TargetOf(d *model.Document) string {
+	target := d.Plan.Target
+	host, _, err := model.HostPort(target)
+	if _, address := netip.ParseAddr(host); err != nil || address == nil || d.Lab != nil {
+		return target
+	}
+	for _, h := range d.Host {
+		if h.Node == model.Receiver && h.Address != "" {
+			return target + " (" + h.Address + ")"
+		}
+	}
+	return target
+}
+
 func subject(d *model.Document) string {
-	parts := []string{d.Plan.Target}
+	parts := []string{TargetOf(d)}
 	if d.Lab != nil {
 		parts = append(parts, Way(d.Lab.Nodes))
 	}

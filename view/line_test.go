@@ -34,3 +34,14 @@ func TestLinesOfASearch(t *testing.T) {
 		t.Errorf("an invalid trial: %q", got)
 	}
 }
+
+// A name may stand for several addresses: the one that was used is said.
+func TestTargetOf(t *testing.T) {
+	for target, want := range map[string]string{"nas": "nas (fd00::7)", "nas:7400": "nas:7400 (fd00::7)", "fd00::7": "fd00::7", "[fd00::7]:80": "[fd00::7]:80",
+		"10.0.0.1:80": "10.0.0.1:80", "lab:nat": "lab:nat", "fleet:": "fleet:", "fleet:a..b": "fleet:a..b"} {
+		d := model.Document{Plan: model.Plan{Target: target}, Host: []model.Host{{Node: model.Sender, Address: "fd00::1"}, {Node: model.Receiver, Address: "fd00::7"}}}
+		if got := TargetOf(&d); got != want {
+			t.Errorf("%s: %s, want %s", target, got, want)
+		}
+	}
+}
