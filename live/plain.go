@@ -239,6 +239,9 @@ func (n *Now) Elapsed(at time.Time) string {
 	if n.Next.UntilSent {
 		return fmt.Sprintf("%.0f s", at.Sub(n.Began).Seconds())
 	}
+	if whole < time.Second {
+		return fmt.Sprintf("0 of %.2g s", whole.Seconds())
+	}
 	return fmt.Sprintf("%.0f of %.0f s", min(at.Sub(n.Began), whole).Seconds(), whole.Seconds())
 }
 
