@@ -148,7 +148,7 @@ func (l *link) greetError(ctx context.Context, addr netip.AddrPort, err error) e
 		return ctx.Err()
 	case errors.Is(err, errNoCode):
 		return fmt.Errorf("%v: it wants a code, and none was given: "+
-			"say --code with the words that %s prints there%w", addr, l.program(), silent{errWrongCode})
+			"put the words that %s printed there into $PELT_CODE, or a file for --code-file%w", addr, l.program(), silent{errWrongCode})
 	case errors.Is(err, errOpen):
 		return fmt.Errorf("%v: it asks for no code, so it may be anybody: leave out --code if it is a pelt serve --open%w",
 			addr, silent{errWrongCode})

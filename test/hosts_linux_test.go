@@ -156,13 +156,14 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-var pasteLine = regexp.MustCompile(`(?m)^\s+pelt (curve 10\.77\.0\.2\S* --code \S+)$`)
+var pasteLine = regexp.MustCompile(`(?m)^\s+PELT_CODE=(\S+ pelt curve 10\.77\.0\.2\S*)$`)
 
 // serve starts pelt serve on the far host and reads the line it prints.
 func (h hosts) serve(t *testing.T, args ...string) *server {
 	t.Helper()
 	s := &server{cmd: h.command(h.far, append([]string{"serve"}, args...)...), stderr: &lockedBuffer{}}
-	s.line = strings.Fields(s.start(t, pasteLine))
+	line := strings.Fields(s.start(t, pasteLine)) // CODE pelt curve HOST
+	s.line = append(line[2:], "--code", line[0])
 	if h.otherClock { // unshare keeps SIGTERM to itself, and takes its child along when killed
 		t.Cleanup(func() { _ = s.cmd.Process.Kill() })
 	}

@@ -20,6 +20,7 @@ import (
 	"pelt/fleet"
 	"pelt/internal/outfile"
 	"pelt/live"
+	fullscreen "pelt/live/screen"
 	"pelt/model"
 	"pelt/plan"
 	"pelt/render"
@@ -79,6 +80,33 @@ func codeOf(code, file string) (string, error) {
 	return code, nil
 }
 
+// toldCode is the code in front of a command that this program prints. Arguments of a command are seen by all users of
+// its host, its variables are not. Where lines go to a file or a journal, a code that stands in a file is not repeated.
+func toldCode(code, file string) (prefix, note string) {
+	if file != "" && !isTerminal(os.Stdout) {
+		return "", "It asks for the code, which stands in " + file + ".\n"
+	}
+	return "PELT_CODE=" + finding.ShellWord(code) + " ", ""
+}
+
+// seenCode warns of a code in the arguments of a command that goes on for long.
+func seenCode(c *cobra.Command, inArguments bool) {
+	if inArguments {
+		fmt.Fprintln(c.ErrOrStderr(), "pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it")
+	}
+}
+
+// askCode asks for a code that nobody gave, if somebody is there. The answer is not shown.
+func askCode(ctx context.Context) (string, error) {
+	if !isTerminal(os.Stdin) || !isTerminal(os.Stderr) {
+		return "", nil
+	}
+	fmt.Fprint(os.Stderr, "Code (it was printed there): ")
+	defer fmt.Fprintln(os.Stderr)
+	text, err := fullscreen.ReadHidden(ctx, os.Stdin)
+	return strings.TrimSpace(text), err
+}
+
 // execute runs a plan as one command: checks first, then traffic, then reports.
 func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 	if f.printOut {
@@ -111,7 +139,7 @@ func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 		return err
 	}
 	var err error
-	if f.hub.code, err = f.code(p.Target); err != nil {
+	if f.hub.code, err = f.code(c.Context(), p.Target); err != nil {
 		return err
 	}
 	if f.web && needsUserNamespace(p.Target) {
@@ -138,11 +166,15 @@ func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 }
 
 // code is what the hosts of a target want to hear.
-func (f *commonFlags) code(target string) (string, error) {
+func (f *commonFlags) code(ctx context.Context, target string) (string, error) {
 	if strings.HasPrefix(target, model.FleetTarget) {
-		return f.hub.settled()
+		return f.hub.settled(ctx)
 	}
-	return codeOf(f.hub.code, f.hub.codeFile)
+	code, err := codeOf(f.hub.code, f.hub.codeFile)
+	if err == nil && code == "" && !strings.HasPrefix(target, "lab:") && !strings.Contains(target, "://") {
+		code, err = askCode(ctx)
+	}
+	return code, err
 }
 
 // stoppable lets a function end a command as Ctrl-C does.

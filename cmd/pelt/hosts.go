@@ -23,7 +23,7 @@ what they can do and what their owners allow.`,
   pelt hosts --hub hub.example --code-file code`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			code, err := hub.settled()
+			code, err := hub.settled(c.Context())
 			if err != nil {
 				return err
 			}

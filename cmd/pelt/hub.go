@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -11,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"pelt/finding"
 	"pelt/fleet"
 	"pelt/run"
 	"pelt/store"
@@ -37,8 +37,11 @@ and receives no test packets.`,
 			if port < 1 || port > 65535 {
 				return usagef("--port: want 1 to 65535, not %d", port)
 			}
+			inArguments := code != ""
 			if code, err = codeOf(code, codeFile); err == nil && code == "" {
-				code, err = hubCode(true)
+				if code, err = hubCode(true); err == nil {
+					codeFile, err = hubCodeFile()
+				}
 			}
 			switch {
 			case err != nil:
@@ -51,7 +54,9 @@ and receives no test packets.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprint(c.OutOrStdout(), hubInvitation(at, port, code))
+			prefix, note := toldCode(code, codeFile)
+			fmt.Fprint(c.OutOrStdout(), hubInvitation(at, port, prefix, note))
+			seenCode(c, inArguments)
 			<-c.Context().Done()
 			return h.Close()
 		},
@@ -67,11 +72,10 @@ and receives no test packets.`,
 // hubCode is the code of this host's own hub, which is made once, if asked for, and kept. As it counts for long, it is
 // two codes in one.
 func hubCode(make bool) (string, error) {
-	dir, err := store.Dir()
+	file, err := hubCodeFile()
 	if err != nil {
 		return "", err
 	}
-	file := filepath.Join(dir, "hub-code")
 	b, err := os.ReadFile(file)
 	code := strings.TrimSpace(string(b))
 	switch {
@@ -86,7 +90,7 @@ func hubCode(make bool) (string, error) {
 	}
 	second, err := fleet.NewCode()
 	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
+		err = os.MkdirAll(filepath.Dir(file), 0o700)
 	}
 	code = first + "-" + second
 	if err == nil {
@@ -95,7 +99,12 @@ func hubCode(make bool) (string, error) {
 	return code, err
 }
 
-func hubInvitation(at netip.Addr, port int, code string) string {
+func hubCodeFile() (string, error) {
+	dir, err := store.Dir()
+	return filepath.Join(dir, "hub-code"), err
+}
+
+func hubInvitation(at netip.Addr, port int, code, note string) string {
 	addresses := []netip.Addr{at}
 	if !at.IsValid() || at.IsUnspecified() {
 		addresses = ownAddresses()
@@ -106,7 +115,7 @@ func hubInvitation(at netip.Addr, port int, code string) string {
 		if i == 1 {
 			fmt.Fprintln(&b, "\nor, if that address is not the one it reaches:")
 		}
-		fmt.Fprintf(&b, "\n    pelt join %s --code %s --name NAME\n", targetText(a, port), finding.ShellWord(code))
+		fmt.Fprintf(&b, "\n    %spelt join %s --name NAME\n", code, targetText(a, port))
 	}
 	local := ""
 	switch {
@@ -114,6 +123,9 @@ func hubInvitation(at netip.Addr, port int, code string) string {
 		local = " --hub " + targetText(at, port)
 	case port != fleet.DefaultPort:
 		local = " --hub " + targetText(loopback, port)
+	}
+	if note != "" {
+		fmt.Fprint(&b, "\n"+note)
 	}
 	fmt.Fprintf(&b, "\nThen, here: pelt hosts%s\nCtrl-C ends the hub; hosts come back when it starts again.\n", local)
 	return b.String()
@@ -123,6 +135,7 @@ func hubInvitation(at netip.Addr, port int, code string) string {
 type hubFlags struct {
 	run.Hub
 	code, codeFile string
+	typed          string // code that the user was asked for
 }
 
 func (h *hubFlags) register(s *pflag.FlagSet) {
@@ -131,8 +144,9 @@ func (h *hubFlags) register(s *pflag.FlagSet) {
 	s.StringVar(&h.Credentials, "creds", "", "fleet: `FILE` with the credentials for these")
 }
 
-// settled finds where the hub is, and returns its code: without another one that of this host's own hub.
-func (h *hubFlags) settled() (string, error) {
+// settled finds where the hub is, and returns its code: without another one that of this host's own hub, or what the
+// user types.
+func (h *hubFlags) settled(ctx context.Context) (string, error) {
 	switch {
 	case h.NATS != "" && h.Address != "":
 		return "", usagef("--nats: give it or --hub, not both")
@@ -146,6 +160,12 @@ func (h *hubFlags) settled() (string, error) {
 	code, err := codeOf(h.code, h.codeFile)
 	if err == nil && code == "" {
 		code, err = hubCode(false)
+	}
+	if err == nil && code == "" {
+		if h.typed == "" {
+			h.typed, err = askCode(ctx)
+		}
+		code = h.typed
 	}
 	return code, err
 }

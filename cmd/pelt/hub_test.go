@@ -17,7 +17,7 @@ func TestHubCode(t *testing.T) {
 	t.Setenv("PELT_DATA", dir)
 	t.Setenv("PELT_CODE", "")
 	t.Setenv("PELT_HUB", "hub.example:9")
-	if code, err := (&hubFlags{}).settled(); code != "" || err != nil {
+	if code, err := (&hubFlags{}).settled(t.Context()); code != "" || err != nil {
 		t.Errorf("without a hub: %q, %v", code, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "hub-code"), nil, 0o600); err != nil {
@@ -28,12 +28,12 @@ func TestHubCode(t *testing.T) {
 		t.Fatalf("%q, %v", made, err)
 	}
 	for _, h := range []hubFlags{{}, {Hub: run.Hub{Address: "127.0.0.1:7400"}}} {
-		if code, err := h.settled(); code != made || err != nil {
+		if code, err := h.settled(t.Context()); code != made || err != nil {
 			t.Errorf("at %q: code %q, %v; want %q", h.Address, code, err, made)
 		}
 	}
 	h := hubFlags{Hub: run.Hub{NATS: "nats://n1"}}
-	if code, err := h.settled(); code != "" || err != nil || h.Address != "" {
+	if code, err := h.settled(t.Context()); code != "" || err != nil || h.Address != "" {
 		t.Errorf("with servers of the user's own: hub %q, code %q, %v", h.Address, code, err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "hub-code")); err != nil || info.Mode().Perm() != 0o600 {
@@ -48,9 +48,9 @@ func TestHubInvitation(t *testing.T) {
 		port   int
 		want   string
 	}{{"", 7358, "pelt hosts\n"}, {"", 7400, "pelt hosts --hub 127.0.0.1:7400\n"}, {"10.1.2.3", 7358, "pelt hosts --hub 10.1.2.3\n"},
-		{"10.1.2.3", 7358, "--code 'tiger 42' --name"}} {
+		{"10.1.2.3", 7358, "\n    PELT_CODE='tiger 42' pelt join 10.1.2.3 --name NAME\n"}} {
 		at, _ := netip.ParseAddr(c.listen)
-		if got := hubInvitation(at, c.port, "tiger 42"); !strings.Contains(got, c.want) {
+		if got := hubInvitation(at, c.port, "PELT_CODE='tiger 42' ", ""); !strings.Contains(got, c.want) {
 			t.Errorf("%s port %d: %q, want %q in it", c.listen, c.port, got, c.want)
 		}
 	}

@@ -43,7 +43,7 @@ Whoever has the hub's code can order tests, within the limits that you set here.
 			if o.EndOptions, err = end.options(c, 0, &port); err != nil {
 				return err
 			}
-			if o.Code, err = hub.settled(); err != nil {
+			if o.Code, err = hub.settled(c.Context()); err != nil {
 				return err
 			}
 			o.Hub, o.Port = hub.Hub, port
@@ -73,6 +73,7 @@ Whoever has the hub's code can order tests, within the limits that you set here.
 				}
 				return printUnit(c.OutOrStdout(), os.Args, hub.codeFile, hub.Credentials)
 			}
+			seenCode(c, hub.code != "")
 			o.Ready = func(i fleet.AgentInfo) { fmt.Fprint(c.OutOrStdout(), joined(i, port, o.Limits)) }
 			return run.Join(c.Context(), o)
 		},

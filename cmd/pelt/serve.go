@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/run"
@@ -65,10 +64,9 @@ dropped.`,
 				s.Shown = ownAddresses()[0]
 			}
 			s.Ready = func() {
-				fmt.Fprint(c.OutOrStdout(), invitation(s))
-				if code != "" {
-					fmt.Fprintln(c.ErrOrStderr(), "pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it")
-				}
+				prefix, note := toldCode(s.Code, codeFile)
+				fmt.Fprint(c.OutOrStdout(), invitation(s, prefix, note))
+				seenCode(c, code != "")
 			}
 			return run.Serve(c.Context(), s)
 		},
@@ -177,8 +175,8 @@ func serveLimits(maxRate, maxTime string, sessions int) (l fleet.Limits, err err
 }
 
 // invitation is what serve prints: the line to paste on the near host, which asks for a rate
-// that this host allows, or how a router's bench names this host.
-func invitation(s run.ServeOptions) string {
+// that this host allows, or how a router's bench names this host. code stands in front of the line, and note behind.
+func invitation(s run.ServeOptions, code, note string) string {
 	addresses := []netip.Addr{s.Listen}
 	if !s.Listen.IsValid() || s.Listen.IsUnspecified() {
 		addresses = ownAddresses()
@@ -190,23 +188,21 @@ func invitation(s run.ServeOptions) string {
 		for _, a := range addresses {
 			fmt.Fprintf(&b, "\n    --dut %s%s\n", model.AgentDUT, targetText(a, s.Port))
 		}
-		if !s.Open {
-			code := finding.ShellWord(s.Code)
-			fmt.Fprintf(&b, "\nand its code behind the others: --code FAR,%s or --code NEAR,FAR,%s\n", code, code)
+		if code = strings.TrimSpace(code); code != "" {
+			fmt.Fprintf(&b, "\nIts code is the last of several: %s\n", strings.Replace(code, "=", "=FAR,", 1))
 		}
 	} else {
-		flags := ""
-		if !s.Open {
-			flags = " --code " + finding.ShellWord(s.Code)
-		}
 		fmt.Fprintf(&b, "pelt serve: control on %d/tcp, data on %s\nAllowed: %v\n\nOn the other host, paste:\n",
 			s.Port, run.DataPorts(s.Port+1), s.Limits)
 		for i, a := range addresses {
 			if i == 1 {
 				fmt.Fprintln(&b, "\nor, if that address is not the one it reaches:")
 			}
-			fmt.Fprintf(&b, "\n    pelt curve %s%s%s\n", targetText(a, s.Port), flags, s.Limits.RateFlag(a))
+			fmt.Fprintf(&b, "\n    %spelt curve %s%s\n", code, targetText(a, s.Port), s.Limits.RateFlag(a))
 		}
+	}
+	if note != "" {
+		fmt.Fprint(&b, "\n"+note)
 	}
 	fmt.Fprint(&b, "\nCtrl-C ends it; the code ends with it.\n")
 	return b.String()

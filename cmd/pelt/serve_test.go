@@ -27,19 +27,24 @@ func TestInvitation(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Limits.MemoryBytes = c.memory
-		got := invitation(s)
-		if want := "\n    pelt curve " + c.listen + " --code tiger-42-amber" + c.want; !strings.Contains(got, want) {
+		got := invitation(s, "PELT_CODE=tiger-42-amber ", "")
+		if want := "\n    PELT_CODE=tiger-42-amber pelt curve " + c.listen + c.want; !strings.Contains(got, want) {
 			t.Errorf("--max-rate %q: it prints %q, want %q in it", c.rate, got, want)
 		}
 		if !strings.Contains(got, "\nAllowed: ") || !strings.Contains(got, c.allowed) {
 			t.Errorf("--max-rate %q: it prints %q, want %q in it", c.rate, got, c.allowed)
 		}
 	}
-	for _, observe := range []bool{false, true} {
-		s := run.ServeOptions{EndOptions: run.EndOptions{Listen: netip.MustParseAddr("10.1.2.3")}, Port: 7358, Code: "two words", Observe: observe}
-		if got := invitation(s); !strings.Contains(got, "'two words'") {
-			t.Errorf("a code with a space: %q", got)
+	for observe, want := range map[bool]string{false: "\n    PELT_CODE='two words' pelt curve 10.1.2.3\n", true: ": PELT_CODE=FAR,'two words'\n"} {
+		s := run.ServeOptions{EndOptions: run.EndOptions{Listen: netip.MustParseAddr("10.1.2.3")}, Port: 7358, Observe: observe}
+		code, note := toldCode("two words", "")
+		if got := invitation(s, code, note); !strings.Contains(got, want) || strings.Contains(got, "--code") {
+			t.Errorf("a code with a space: %q, want %q", got, want)
 		}
+	}
+	code, note := toldCode("tiger-42-amber", "/etc/code") // standard output is no terminal
+	if got := invitation(run.ServeOptions{Port: 7358}, code, note); strings.Contains(got, "tiger") || !strings.Contains(got, "stands in /etc/code") {
+		t.Errorf("a code of a file, for a journal: %q", got)
 	}
 }
 

@@ -140,7 +140,7 @@ func (t *test) fleet(ctx context.Context, target string, flags map[string][]stri
 
 // joined names all hosts of the fleet.
 func (t *test) joined(ctx context.Context) (names []string, err error) {
-	code, err := t.hub.settled()
+	code, err := t.hub.settled(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ TARGET is HOST[:PORT] where pelt serve runs, or a lab here: lab:direct, lab:swit
 lab:router, lab:nat, lab:fast (NAT with a fast path), lab:star (many receivers),
 lab:loopback (needs no rights), or lab:NAME of pelt lab up.`,
 		example: `  pelt curve lab:router --link rate=1gbit
-  pelt curve 192.168.1.5 --code tiger-42-amber --proto tcp --payload 64,1460 --direction both`,
+  pelt curve 192.168.1.5 --proto tcp --payload 64,1460 --direction both`,
 	},
 	{
 		preset: plan.Ndr,
@@ -35,7 +35,7 @@ takes longer; --strict is RFC 2544 with its report.
 Loss at the hosts of the sender and the receiver does not lower the answer: it then says
 "at least", and what to change.`,
 		example: `  pelt ndr lab:router --link-receiver rate=1gbit
-  pelt ndr 192.168.1.5 --code tiger-42-amber --payload 18,1472 --max-loss 0,0.5%`,
+  pelt ndr 192.168.1.5 --payload 18,1472 --max-loss 0,0.5%`,
 	},
 	{
 		preset: plan.Latency,
@@ -71,11 +71,11 @@ obstacle; on another host, pelt serve --calls WAN allows it.
 
 --dut ssh://... watches the router through your ssh; BusyBox is enough. --dut pelt://... asks
 a pelt serve --observe-only there, which also names the packets that its kernel dropped; its
-code stands last in --code.
+code is the last of several, with commas between.
 
 Several --variant take turns.`,
 		example: `  pelt router lab:nat --variant plain --variant rules=1000+log --frame 64,1518 --direction up
-  pelt router 192.168.1.20..192.168.2.10 --code tiger-42-amber,otter-7-blue --dut ssh://root@192.168.1.1`,
+  pelt router 192.168.1.20..192.168.2.10 --dut ssh://root@192.168.1.1`,
 	},
 	{
 		preset: plan.Control,

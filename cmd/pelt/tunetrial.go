@@ -75,7 +75,7 @@ func (f *tuneTrialFlags) run(c *cobra.Command, target string) error {
 	if err := f.consents(c, p); err != nil {
 		return err
 	}
-	if f.hub.code, err = f.code(p.Target); err != nil {
+	if f.hub.code, err = f.code(c.Context(), p.Target); err != nil {
 		return err
 	}
 	if done, err := viaUserNamespace(p.Target, c.ErrOrStderr()); done {
