@@ -100,7 +100,7 @@ func measureFleet(b *testing.B, n int) {
 }
 
 func (f *crowd) start(at string) {
-	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort(at), Code: testCode, KeepCode: true, Joins: true})
+	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort(at), Code: testCode, Joins: true})
 	if err != nil {
 		f.b.Fatal(err)
 	}

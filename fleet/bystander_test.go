@@ -97,7 +97,7 @@ func TestBystander(t *testing.T) {
 				c.Agent.Engines = map[string]engine.Engine{"udp": u, "tcp": tcp.New(tcp.Config{})}
 				c.Agent.Calls = []netip.Prefix{netip.MustParsePrefix("127.0.0.3/32")}
 			})
-			l, err := dialHub(t.Context(), s.addr, nil)
+			l, err := dialHub(t.Context(), s.addr, []byte(testCode))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -58,9 +57,6 @@ func endHandshake(raw net.Conn, last []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err = conn.Write([]byte{asksCode}); err != nil {
-		return err
-	}
 	if _, err = io.ReadFull(conn, make([]byte, 1+idBytes+cpace.ShareBytes)); err != nil {
 		return err
 	}
@@ -90,34 +86,5 @@ func TestOutboxRoom(t *testing.T) {
 		if n := int(l.dropped.Load()); n != c.dropped {
 			t.Errorf("%d sessions, %d beats: %d were dropped, want %d", c.sessions, c.posts, n, c.dropped)
 		}
-	}
-}
-
-// A full door lets handshakes end before it takes another connection, unless none of them leads to anything.
-func TestDoorSettles(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		waiting int
-		got     time.Duration // before now
-		ended   bool
-		want    time.Duration
-	}{
-		{"room", maxHandshakes - 1, 0, false, 0},
-		{"full", maxHandshakes, 0, false, settleTime},
-		{"one has ended", maxHandshakes, 0, true, 0},
-		{"nobody gets in", maxHandshakes, lately, false, 0},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d := &door{waiting: make([]*visitor, c.waiting), got: time.Now().Add(-c.got), ended: make(chan struct{}, 1)}
-				if c.ended {
-					d.ended <- struct{}{}
-				}
-				began := time.Now()
-				if d.settle(); time.Since(began) != c.want {
-					t.Errorf("it waited %v, want %v", time.Since(began), c.want)
-				}
-			})
-		})
 	}
 }

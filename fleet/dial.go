@@ -149,9 +149,6 @@ func (l *link) greetError(ctx context.Context, addr netip.AddrPort, err error) e
 	case errors.Is(err, errNoCode):
 		return fmt.Errorf("%v: it wants a code, and none was given: "+
 			"put the words that %s printed there into $PELT_CODE, or a file for --code-file%w", addr, l.program(), silent{errWrongCode})
-	case errors.Is(err, errOpen):
-		return fmt.Errorf("%v: it asks for no code, so it may be anybody: leave out --code if it is a pelt serve --open%w",
-			addr, silent{errWrongCode})
 	case errors.Is(err, errWrongCode) && l.stays:
 		return fmt.Errorf("%v: %w: pelt hub printed the right one there; a pelt serve is no hub", addr, errWrongCode)
 	case errors.Is(err, nats.ErrAuthorization) && l.stays:
@@ -159,7 +156,7 @@ func (l *link) greetError(ctx context.Context, addr netip.AddrPort, err error) e
 			"or test with that host alone: pelt curve %s", addr, withoutUsualPort(addr))
 	case errors.Is(err, errWrongCode):
 		return fmt.Errorf("%v: %w: pelt serve printed the right one there; "+
-			"it changes with each start, and after %d wrong ones", addr, errWrongCode, codeGuesses)
+			"it changes with each start", addr, errWrongCode)
 	case errors.As(err, &header):
 		return fmt.Errorf("%v: what listens there is not this version of `%s` (it says %.40q): is the port right?",
 			addr, l.program(), header.RecordHeader)

@@ -23,14 +23,9 @@ import (
 
 const (
 	handshakeTimeout = 3 * time.Second
+	guessWait        = time.Second // of those
 	maxHandshakes    = 256
-	maxOfAddress     = 16          // connections of one IPv4 address or IPv6 /64
-	countedFor       = time.Second // the least that a connection counts for its address
-
-	// So long a new connection waits while maxHandshakes go on, if a client got in lately. The hosts of a fleet come
-	// back together. If each ended the handshake of another one, none would get in.
-	settleTime = 10 * time.Millisecond
-	lately     = time.Second
+	maxOfSource      = 16 // connections of one source
 )
 
 // door takes connections from outside, and hands those of clients that know the code to the NATS
@@ -41,23 +36,18 @@ type door struct {
 	tls      *tls.Config
 	guard    *guard
 	events   func(text string)
-	open     bool
-	keepCode bool
 	joins    bool           // agents of other hosts may come
 	secrets  []byte         // what each client's secret is made from
 	work     chan struct{}  // bounds the shares that are made at a time
 	live     sync.WaitGroup // goroutines of connections
+	code     []byte
 
 	mu      sync.Mutex
-	code    []byte
 	tokens  map[string]string    // CLIENT that may come with it; "" is this process
-	waiting []*visitor           // in their handshake, the oldest first
+	waiting map[*visitor]bool    // in their handshake
 	clients map[string]*visitor  // after it, by CLIENT
-	from    map[netip.Prefix]int // connections by source, also those that ended just now
-	got     time.Time            // when a client got in last, or nobody waited
+	from    map[netip.Prefix]int // connections by source
 	closed  bool
-
-	ended chan struct{} // holds one when a handshake has ended
 }
 
 // visitor is one connection from outside.
@@ -65,11 +55,10 @@ type visitor struct {
 	addr   netip.AddrPort
 	source netip.Prefix // of the address
 	conn   net.Conn
-	begun  time.Time
 	client string // "" in its handshake
 	host   string // name of an agent that joined; "" for a controller
 	token  string
-	free   bool // it counts for its address no more
+	free   bool // it no longer counts for its source
 }
 
 // Check admits a connection to NATS by its token.
@@ -125,7 +114,6 @@ func (d *door) ownToken() string {
 // serve takes connections until the listener is closed.
 func (d *door) serve() {
 	for {
-		d.settle()
 		conn, err := d.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
@@ -135,7 +123,7 @@ func (d *door) serve() {
 			continue
 		}
 		from := conn.RemoteAddr().(*net.TCPAddr).AddrPort()
-		v := &visitor{conn: conn, addr: netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), begun: time.Now()}
+		v := &visitor{conn: conn, addr: netip.AddrPortFrom(from.Addr().Unmap(), from.Port())}
 		if !d.enter(v) {
 			_ = conn.Close()
 			continue
@@ -144,65 +132,18 @@ func (d *door) serve() {
 	}
 }
 
-// settle lets handshakes that go on end first.
-func (d *door) settle() {
-	d.mu.Lock()
-	full := len(d.waiting) >= maxHandshakes && time.Since(d.got) < lately
-	d.mu.Unlock()
-	if !full {
-		return
-	}
-	select {
-	case <-d.ended:
-	case <-time.After(settleTime):
-	}
-}
-
-// enter finds room for a connection.
+// enter finds room for a connection. Where too many are in their handshake, it takes only one from where a client came
+// before.
 func (d *door) enter(v *visitor) bool {
 	v.source = sourceOf(v.addr.Addr())
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed || d.from[v.source] >= maxOfAddress {
+	if d.closed || d.from[v.source] >= maxOfSource || len(d.waiting) >= maxHandshakes && !d.guard.knows(v.source) {
 		return false
 	}
-	if len(d.waiting) >= maxHandshakes {
-		d.giveWay()
-	}
-	if len(d.waiting) == 0 {
-		d.got = v.begun
-	}
 	d.from[v.source]++
-	d.waiting = append(d.waiting, v)
+	d.waiting[v] = true
 	return true
-}
-
-// giveWay ends a handshake: one of a source that has guessed wrong, or of the source with most connections, and
-// of these the oldest.
-func (d *door) giveWay() {
-	at, most := 0, 0
-	for i, w := range d.waiting {
-		n := d.from[w.source]
-		if d.guard.suspect(w.source) {
-			n += maxOfAddress
-		}
-		if n > most {
-			at, most = i, n
-		}
-	}
-	_ = d.waiting[at].conn.Close()
-	d.waiting = slices.Delete(d.waiting, at, at+1)
-}
-
-// handshaken ends the wait of a connection.
-func (d *door) handshaken(v *visitor) {
-	if i := slices.Index(d.waiting, v); i >= 0 {
-		d.waiting = slices.Delete(d.waiting, i, i+1)
-		select {
-		case d.ended <- struct{}{}:
-		default:
-		}
-	}
 }
 
 func (d *door) leave(v *visitor) {
@@ -216,7 +157,7 @@ func (d *door) leave(v *visitor) {
 func (d *door) forget(v *visitor) (client bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.handshaken(v)
+	delete(d.waiting, v)
 	delete(d.tokens, v.token)
 	if client = d.clients[v.client] == v; client {
 		delete(d.clients, v.client)
@@ -225,27 +166,22 @@ func (d *door) forget(v *visitor) (client bool) {
 	return client && !d.closed
 }
 
-// uncount has a connection count for its address no more, once it is old enough.
+// uncount has a connection no longer count for its source.
 func (d *door) uncount(v *visitor) {
 	if v.free {
 		return
 	}
 	v.free = true
-	source := v.source // the timer holds nothing else
-	time.AfterFunc(time.Until(v.begun.Add(countedFor)), func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.from[source]--; d.from[source] == 0 {
-			delete(d.from, source)
-		}
-	})
+	if d.from[v.source]--; d.from[v.source] == 0 {
+		delete(d.from, v.source)
+	}
 }
 
 // receive is the life of one connection from outside.
 func (d *door) receive(v *visitor) {
 	defer d.leave(v)
 	quietTCP(v.conn)
-	_ = v.conn.SetDeadline(v.begun.Add(handshakeTimeout))
+	_ = v.conn.SetDeadline(time.Now().Add(handshakeTimeout))
 	c := tls.Server(v.conn, d.tls)
 	client, token, err := d.greet(c, v.addr.Addr())
 	if err != nil || !d.admit(v, client, token) {
@@ -260,13 +196,6 @@ func (d *door) greet(c *tls.Conn, from netip.Addr) (client, token string, err er
 	if err = c.Handshake(); err != nil {
 		return "", "", err
 	}
-	asks := asksCode
-	if d.open {
-		asks = asksNothing
-	}
-	if _, err = c.Write([]byte{asks}); err != nil {
-		return "", "", err
-	}
 	first := make([]byte, 1+idBytes+cpace.ShareBytes)
 	if _, err = io.ReadFull(c, first); err != nil {
 		return "", "", err
@@ -278,18 +207,17 @@ func (d *door) greet(c *tls.Conn, from netip.Addr) (client, token string, err er
 		return "", "", err
 	}
 	var guess []*allowance
-	if knows == knowsCode && !d.open { // nobody can guess a secret
-		if guess = d.guard.begin(from, time.Now()); guess == nil {
+	if knows == knowsCode { // nobody can guess a secret
+		if guess = d.guess(from); guess == nil {
 			return "", "", errWrongCode
 		}
 	}
 	key, err := d.answer(c, client, from, code, share)
-	switch right := err == nil; {
-	case guess == nil:
-	case right, errors.Is(err, net.ErrClosed): // it had to give way
-		d.guard.giveBack(guess, right)
-	default:
-		d.guessed(from, guess)
+	switch {
+	case err == nil && guess != nil:
+		d.guard.giveBack(guess)
+	case guess != nil && !errors.Is(err, net.ErrClosed): // else this side ends
+		d.events(fmt.Sprintf("wrong code from %v", from))
 	}
 	if err != nil {
 		return "", "", err
@@ -298,6 +226,16 @@ func (d *door) greet(c *tls.Conn, from netip.Addr) (client, token string, err er
 		d.events(fmt.Sprintf("client connected from %v", from))
 	}
 	return client, tokenOf(key), nil
+}
+
+// guess takes a guess. Many hosts that come at once wait a moment for each other: the right ones give theirs back.
+func (d *door) guess(from netip.Addr) (guess []*allowance) {
+	for end := time.Now().Add(guessWait); guess == nil && time.Now().Before(end); {
+		if guess = d.guard.begin(from, time.Now()); guess == nil {
+			time.Sleep(guessWait / 50)
+		}
+	}
+	return guess
 }
 
 // answer returns the key if the client proves that it knows the code.
@@ -352,22 +290,6 @@ func (d *door) secretOf(client string) []byte {
 	return m.Sum(nil)
 }
 
-// guessed tells of a wrong guess, and renews the code when it has been tried often enough.
-func (d *door) guessed(from netip.Addr, guess []*allowance) {
-	d.events(fmt.Sprintf("wrong code from %v", from))
-	if renew := d.guard.fail(guess); !renew || d.keepCode {
-		return
-	}
-	code, err := NewCode()
-	if err != nil {
-		return
-	}
-	d.mu.Lock()
-	d.code = []byte(code)
-	d.mu.Unlock()
-	d.events(fmt.Sprintf("%d wrong guesses: the code is %s from now on", codeGuesses, code))
-}
-
 // admit makes a client known, in place of the connection that it may have had.
 func (d *door) admit(v *visitor, client, token string) bool {
 	d.mu.Lock()
@@ -379,8 +301,7 @@ func (d *door) admit(v *visitor, client, token string) bool {
 	if before != nil {
 		_ = before.conn.Close()
 	}
-	d.handshaken(v)
-	d.got = time.Now()
+	delete(d.waiting, v)
 	if d.joins { // many hosts may share the address of a NAT
 		d.uncount(v)
 	}
@@ -431,7 +352,7 @@ func (d *door) close() {
 	}
 	d.mu.Lock()
 	d.closed = true
-	for _, v := range d.waiting {
+	for v := range d.waiting {
 		_ = v.conn.Close()
 	}
 	for _, v := range d.clients {

@@ -11,11 +11,8 @@ import (
 // errWrongCode is wrapped by the error of a connection whose code the hub did not accept.
 var errWrongCode = errors.New("wrong code")
 
-// errNoCode is of a hub that wants a code where none was given.
+// errNoCode is of a connection to a hub without a code.
 var errNoCode = errors.New("no code was given")
-
-// errOpen is of a hub that asks for no code where one was given.
-var errOpen = errors.New("it asks for no code")
 
 // errNobody is the answer of a hub on which nobody takes an order.
 var errNobody = errors.New("nobody of that name is on the hub any more")

@@ -376,7 +376,7 @@ func serve(t *testing.T, w *wire, change func(*ServeConfig)) *served {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready := make(chan netip.AddrPort, 1)
 	cfg := ServeConfig{Agent: agentOn(w, "far"), Ready: func(at netip.AddrPort) { ready <- at }}
-	cfg.Listen, cfg.Open = netip.MustParseAddrPort("127.0.0.1:0"), true
+	cfg.Listen, cfg.Code = netip.MustParseAddrPort("127.0.0.1:0"), testCode
 	cfg.Events = func(text string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -402,13 +402,10 @@ func serve(t *testing.T, w *wire, change func(*ServeConfig)) *served {
 	return s
 }
 
-// coded has a served hub ask for a code, which is slow to derive.
-func coded(c *ServeConfig) { c.Open, c.Code = false, testCode }
-
 // dial commands an agent of this process and the one that is served at an address.
 func dial(t *testing.T, addr netip.AddrPort, cfg AgentConfig) *Controller {
 	t.Helper()
-	c, err := dialWith(t, addr, "", cfg)
+	c, err := dialWith(t, addr, testCode, cfg)
 	if err != nil {
 		t.Fatalf("NewController: %v", err)
 	}

@@ -10,32 +10,30 @@ import (
 
 // guard bounds guesses: handshakes that were begun and did not end with the right code. A guess is taken from
 // each allowance that it counts for, and these grow again with time. A right answer gives it back.
+//
+// A source has few guesses, and all sources have few together, so that many of them try no more codes than a few. Who
+// knew the code before is not held to that total, nor do public addresses use up that of private ones: strangers cannot
+// keep the owner out.
 type guard struct {
-	mu        sync.Mutex
-	sources   map[netip.Prefix]*allowance
-	strangers allowance // of all networks together
-	wrong     int       // answers of all sources, since the code was made
+	mu              sync.Mutex
+	sources         map[netip.Prefix]*allowance
+	public, private allowance // of all sources together that have not known the code yet
 }
 
 // allowance is how much of it is used, as far as that is not forgotten, and by whom.
 type allowance struct {
 	used  float64
 	at    time.Time
-	known bool // a right answer came from this address
-	wrong bool // a wrong one came after it
+	known bool // a right answer came from this source
 }
 
 // A code is one of some 7.6 million. At 20 guesses a minute, a day's are 0.4 % of these.
 const (
-	codeGuesses    = 20 // of strangers together; so many wrong ones of all, and the code is renewed
-	codeAgain      = 3 * time.Second
-	networkGuesses = 3 // of strangers of an IPv4 /16 or IPv6 /32, when those of all are used up
-	networkAgain   = time.Hour
-	siteGuesses    = 20 // of an IPv6 /48
-	siteAgain      = 15 * time.Second
-	addressGuesses = 5 // of an IPv4 address or an IPv6 /64
-	addressAgain   = time.Minute
-	maxSources     = 8192
+	totalGuesses  = 20
+	totalAgain    = 3 * time.Second
+	sourceGuesses = 5
+	sourceAgain   = time.Minute
+	maxSources    = 8192
 )
 
 func newGuard() *guard { return &guard{sources: map[netip.Prefix]*allowance{}} }
@@ -47,16 +45,14 @@ func (a *allowance) left(most int, again time.Duration, now time.Time) bool {
 	return a.used <= float64(most-1)
 }
 
-// sourceOf is what counts as one source: an IPv4 address or an IPv6 /64. The zero address gives
+// sourceOf is what counts as one source: an IPv4 address, or what a site has of IPv6, a /48. The zero address gives
 // the zero prefix, a source like others.
-func sourceOf(from netip.Addr) netip.Prefix { return networkOf(from, 32, 64) }
-
-// networkOf is the network of an address, of so many bits in IPv4 and IPv6.
-func networkOf(a netip.Addr, four, six int) netip.Prefix {
-	if a = a.Unmap().WithZone(""); a.Is6() {
-		four = six
+func sourceOf(from netip.Addr) netip.Prefix {
+	bits := 32
+	if from = from.Unmap().WithZone(""); from.Is6() {
+		bits = 48
 	}
-	p, _ := a.Prefix(four)
+	p, _ := from.Prefix(bits)
 	return p
 }
 
@@ -79,66 +75,48 @@ func ownNetwork(a netip.Addr) bool {
 	})
 }
 
-// begin takes a guess for a handshake; nil: there is none left. The last allowance is the address's. Wide ones
-// are asked first, so that who is refused is not remembered.
+// begin takes a guess for a handshake; nil: there is none left. The last allowance is the source's. The total is
+// asked first, so that who is refused is not remembered.
 func (g *guard) begin(from netip.Addr, now time.Time) (guess []*allowance) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if a := g.sources[sourceOf(from)]; !Private(from) && (a == nil || !a.known) {
-		all := &g.strangers
-		if !all.left(codeGuesses, codeAgain, now) {
-			all = g.source(networkOf(from, 16, 32))
-			if !all.left(networkGuesses, networkAgain, now) {
-				return nil
-			}
+	if a := g.sources[sourceOf(from)]; a == nil || !a.known {
+		total := &g.public
+		if Private(from) {
+			total = &g.private
 		}
-		guess = append(guess, all)
-	}
-	if from.Unmap().Is6() {
-		site := g.source(networkOf(from, 48, 48))
-		if !site.left(siteGuesses, siteAgain, now) {
+		if !total.left(totalGuesses, totalAgain, now) {
 			return nil
 		}
-		guess = append(guess, site)
+		guess = append(guess, total)
 	}
-	address := g.source(sourceOf(from))
-	if !address.left(addressGuesses, addressAgain, now) {
+	source := g.source(sourceOf(from))
+	if !source.left(sourceGuesses, sourceAgain, now) {
 		return nil
 	}
-	guess = append(guess, address)
+	guess = append(guess, source)
 	for _, a := range guess {
 		a.used++
 	}
 	return guess
 }
 
-// giveBack undoes a guess whose answer was right, or did not come before this side ended the handshake.
-func (g *guard) giveBack(guess []*allowance, right bool) {
+// giveBack undoes a guess whose answer was right.
+func (g *guard) giveBack(guess []*allowance) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, a := range guess {
 		a.used = max(0, a.used-1)
 	}
-	if address := guess[len(guess)-1]; right {
-		address.known, address.wrong = true, false
-	}
+	guess[len(guess)-1].known = true
 }
 
-// fail ends a guess that was wrong; renew says that the code has been tried often enough.
-func (g *guard) fail(guess []*allowance) (renew bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	guess[len(guess)-1].wrong = true
-	g.wrong = (g.wrong + 1) % codeGuesses
-	return g.wrong == 0
-}
-
-// suspect reports whether the last answer of a source was wrong.
-func (g *guard) suspect(source netip.Prefix) bool {
+// knows reports whether a right answer came from a source.
+func (g *guard) knows(source netip.Prefix) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	a := g.sources[source]
-	return a != nil && a.wrong
+	return a != nil && a.known
 }
 
 // source finds what is known of a source. Of a few others the one seen longest ago makes room.

@@ -19,7 +19,6 @@ import (
 // checks. Inside it both sides prove that they know the same code, bound to this very connection, so
 // somebody in the middle, who has two connections, proves nothing. Then NATS follows.
 //
-//	server: asks u8
 //	client: what it knows u8 | CLIENT 16 B | share 32 B
 //	server: share 32 B
 //	client: tag 64 B
@@ -27,15 +26,9 @@ import (
 //
 // A server that ends the connection without a word has no room or no time.
 const (
-	controlALPN = "pelt-control/4"
-	channelName = "pelt control 4, client and server: "
+	controlALPN = "pelt-control/5"
+	channelName = "pelt control 5, client and server: "
 	binding     = "EXPORTER-Channel-Binding" // RFC 9266
-)
-
-// What a server asks for.
-const (
-	asksCode byte = iota
-	asksNothing
 )
 
 // wrong is all that a client hears whose tag proves nothing.
@@ -76,14 +69,7 @@ func prove(c *tls.Conn, knows byte, code []byte, client string) (who identity, e
 	if err != nil || len(id) != idBytes {
 		return who, fmt.Errorf("client %q: want %d bytes in hex", client, idBytes)
 	}
-	var asks [1]byte
-	if _, err = io.ReadFull(c, asks[:]); err != nil {
-		return who, err
-	}
-	switch open := asks[0] == asksNothing; {
-	case open && knows == knowsCode && len(code) > 0: // or anybody on the path could take the server's place
-		return who, errOpen
-	case !open && len(code) == 0:
+	if len(code) == 0 {
 		return who, errNoCode
 	}
 	channel, err := channelOf(c)

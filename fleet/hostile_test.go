@@ -227,10 +227,11 @@ func TestHostileServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := StartHub(HubConfig{DontListen: true, Open: true})
+	h, err := StartHub(HubConfig{DontListen: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.door.code = []byte(testCode)
 	defer h.Close()
 	go func() {
 		raw, err := l.Accept()
@@ -249,7 +250,7 @@ func TestHostileServer(t *testing.T) {
 			}
 		}
 	}()
-	k, err := dialHub(t.Context(), l.Addr().(*net.TCPAddr).AddrPort(), nil)
+	k, err := dialHub(t.Context(), l.Addr().(*net.TCPAddr).AddrPort(), []byte(testCode))
 	if err != nil { // all of it came at once
 		if !strings.HasSuffix(err.Error(), errForeign.Error()) {
 			t.Error(err)

@@ -23,9 +23,7 @@ type HubConfig struct {
 	DontListen bool           // connections from this process only; all below is ignored
 	Listen     netip.AddrPort // an invalid address means all of the host's; port 0 means any free one
 	Code       string         // what clients must know
-	KeepCode   bool           // after wrong guesses, too: it is the user's own
 	Joins      bool           // let agents of other hosts join, see [Join]
-	Open       bool           // let everybody in
 	// Events, if set, is told of clients that connect or guess, from any goroutine.
 	Events func(text string)
 }
@@ -54,18 +52,17 @@ type Hub struct {
 	agents []*Agent
 }
 
-// StartHub starts a hub; the caller closes it. Unless Open is set, nothing from outside the process
-// reaches it without the code.
+// StartHub starts a hub; the caller closes it. Nothing from outside the process reaches it without the code.
 func StartHub(cfg HubConfig) (*Hub, error) {
 	h := &Hub{door: &door{
-		guard: newGuard(), events: cfg.Events, open: cfg.Open, keepCode: cfg.KeepCode, joins: cfg.Joins, work: make(chan struct{}, 2),
-		secrets: []byte(randomHex()), tokens: map[string]string{}, clients: map[string]*visitor{}, from: map[netip.Prefix]int{}, ended: make(chan struct{}, 1),
+		guard: newGuard(), events: cfg.Events, joins: cfg.Joins, work: make(chan struct{}, 2), secrets: []byte(randomHex()),
+		tokens: map[string]string{}, waiting: map[*visitor]bool{}, clients: map[string]*visitor{}, from: map[netip.Prefix]int{},
 	}}
 	if h.door.events == nil {
 		h.door.events = func(string) {}
 	}
 	var err error
-	if !cfg.DontListen && !cfg.Open {
+	if !cfg.DontListen {
 		if h.door.code, err = tidyCode(cfg.Code); err != nil {
 			return nil, err
 		}

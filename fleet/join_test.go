@@ -43,7 +43,7 @@ var hubs = map[string]func(testing.TB) HubAddress{
 
 func openHub(t testing.TB, at string) HubAddress {
 	t.Helper()
-	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort(at), Code: testCode, KeepCode: true, Joins: true})
+	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort(at), Code: testCode, Joins: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +307,7 @@ func TestCalls(t *testing.T) {
 func TestFleetRoles(t *testing.T) {
 	t.Parallel()
 	w := newWire()
-	s := serve(t, w, coded)
+	s := serve(t, w, nil)
 	if err := Join(t.Context(), HubAddress{Addr: s.addr, Code: testCode}, agentOn(w, "x"), nil); err == nil {
 		t.Error("pelt serve let an agent join")
 	}
@@ -333,7 +333,7 @@ func TestFleetRoles(t *testing.T) {
 func TestHubForServe(t *testing.T) {
 	t.Parallel()
 	w := newWire()
-	hub, s := openHub(t, "127.0.0.1:0"), serve(t, w, coded)
+	hub, s := openHub(t, "127.0.0.1:0"), serve(t, w, nil)
 	_, asServe := NewController(t.Context(), "1.0", hub)
 	_, asHub := dialFleet(t.Context(), HubAddress{Addr: s.addr, Code: testCode}, "b")
 	for _, c := range []struct {
@@ -354,7 +354,7 @@ func TestFleetHubRestarts(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	start := func(at string) *Hub {
-		h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort(at), Code: testCode, KeepCode: true, Joins: true})
+		h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort(at), Code: testCode, Joins: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -390,7 +390,7 @@ func TestFleetHubRestarts(t *testing.T) {
 func TestFleetCodeChanges(t *testing.T) {
 	t.Parallel()
 	w := newWire()
-	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Code: testCode, KeepCode: true, Joins: true})
+	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Code: testCode, Joins: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -407,7 +407,7 @@ func TestFleetCodeChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = h.Close()
-	if h, err = StartHub(HubConfig{Listen: at, Code: "lion-99-teal", KeepCode: true, Joins: true}); err != nil {
+	if h, err = StartHub(HubConfig{Listen: at, Code: "lion-99-teal", Joins: true}); err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()

@@ -362,7 +362,7 @@ func TestTwoControllersAndMaxSessions(t *testing.T) {
 
 func TestOtherVersion(t *testing.T) {
 	t.Parallel()
-	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Open: true})
+	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Code: testCode})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +379,7 @@ func TestOtherVersion(t *testing.T) {
 	if err := l.nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = NewController(t.Context(), "1.0", HubAddress{Addr: h.Addr()})
+	_, err = NewController(t.Context(), "1.0", HubAddress{Addr: h.Addr(), Code: testCode})
 	want := fmt.Sprintf("127.0.0.1 runs pelt 9.1 (protocol %d), this is pelt 1.0 (protocol %d): upgrade pelt here", protocolVersion+1, protocolVersion)
 	var version *versionError
 	if !errors.As(err, &version) || err.Error() != want {

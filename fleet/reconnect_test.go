@@ -95,7 +95,7 @@ func TestCutTrialWaitsForHosts(t *testing.T) {
 func TestHubStartedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWire()
-	s := serve(t, w, coded)
+	s := serve(t, w, nil)
 	path := newCable(t, s.addr)
 	ctl, err := dialWith(t, path.addr, testCode, agentOn(w, "near"))
 	if err != nil {
@@ -108,7 +108,7 @@ func TestHubStartedAgain(t *testing.T) {
 		path.out.Store(true) // as if it was killed
 		path.reset()
 		s.stop()
-		serve(t, w, func(c *ServeConfig) { coded(c); c.Listen = s.addr })
+		serve(t, w, func(c *ServeConfig) { c.Listen = s.addr })
 		path.out.Store(false)
 		close(path.back)
 	})

@@ -40,7 +40,7 @@ func TestTwoServed(t *testing.T) {
 	const lan, wan = "lan-10-lan", "wan-10-wan"
 	serveAs := func(id, code, calls string) *served {
 		return serve(t, w, func(c *ServeConfig) {
-			c.Agent, c.Open, c.Code = farHost(w, id), false, code
+			c.Agent, c.Code = farHost(w, id), code
 			var err error
 			if c.Agent.Calls, err = ParseCalls(calls); err != nil {
 				t.Fatal(err)
@@ -110,7 +110,7 @@ func twoServed(t *testing.T, w *wire, hear bool) (*Controller, []*cable) {
 			c.Agent.Calls, _ = ParseCalls("127.0.0.1")
 		})
 		cables = append(cables, newCable(t, s.addr))
-		at = append(at, HubAddress{Addr: cables[i].addr, Node: []string{model.Sender, model.Receiver}[i]})
+		at = append(at, HubAddress{Addr: cables[i].addr, Code: testCode, Node: []string{model.Sender, model.Receiver}[i]})
 	}
 	c, err := NewController(t.Context(), "1.0", at...)
 	if err != nil {

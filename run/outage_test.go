@@ -106,7 +106,7 @@ func serveAt(t *testing.T, target string) (stop func()) {
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		ended <- Serve(ctx, ServeOptions{EndOptions: EndOptions{Version: "test", Listen: at.Addr(), Events: func(string) {}},
-			Port: int(at.Port()), Code: "tiger-42-amber", KeepCode: true, Ready: func() { close(ready) }})
+			Port: int(at.Port()), Code: "tiger-42-amber", Ready: func() { close(ready) }})
 	}()
 	select {
 	case <-ready:

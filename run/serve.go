@@ -19,13 +19,11 @@ import (
 // ServeOptions are how this host offers itself as the far end.
 type ServeOptions struct {
 	EndOptions
-	Port     int        // control; data uses Port+1
-	Shown    netip.Addr // of this host's addresses the one that clients are told first; its interface is reported
-	Code     string
-	KeepCode bool   // after wrong guesses, too: it is the user's own
-	Open     bool   // ask no code
-	Observe  bool   // only observe this host, a router: be no end of any test
-	Ready    func() // called once when clients may come
+	Port    int        // control; data uses Port+1
+	Shown   netip.Addr // of this host's addresses the one that clients are told first; its interface is reported
+	Code    string
+	Observe bool   // only observe this host, a router: be no end of any test
+	Ready   func() // called once when clients may come
 }
 
 // EndOptions are what this host lets others do with it as an end of tests.
@@ -101,8 +99,8 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		}
 	}
 	err := fleet.Serve(ctx, fleet.ServeConfig{
-		HubConfig: fleet.HubConfig{Listen: netip.AddrPortFrom(o.Listen, uint16(o.Port)), Code: o.Code, KeepCode: o.KeepCode,
-			Open: o.Open, Events: o.Events},
+		HubConfig: fleet.HubConfig{Listen: netip.AddrPortFrom(o.Listen, uint16(o.Port)), Code: o.Code,
+			Events: o.Events},
 		Agent: agent, Ready: func(netip.AddrPort) { o.Ready() },
 	})
 	return errors.Join(err, free(), kernel.Close())

@@ -50,7 +50,7 @@ and receives no test packets.`,
 				return usagef("--code: want at least 8 characters")
 			}
 			h, err := fleet.StartHub(fleet.HubConfig{Listen: netip.AddrPortFrom(at, uint16(port)), Code: code,
-				KeepCode: true, Joins: true, Events: teller(c)})
+				Joins: true, Events: teller(c)})
 			if err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ func newServe() *cobra.Command {
 	var end endFlags
 	var code, codeFile string
 	var port, sessions int
-	var open, observeOnly bool
+	var observeOnly bool
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Be the far end: wait for pelt on another host",
@@ -34,7 +34,7 @@ dropped.`,
 		Example: `  pelt serve --max-rate 100kpps --max-time 30s --calls 203.0.113.7`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			s := run.ServeOptions{Port: port, Open: open, Observe: observeOnly}
+			s := run.ServeOptions{Port: port, Observe: observeOnly}
 			for _, name := range []string{"calls", "xdp", "max-rate", "max-time"} {
 				if observeOnly && c.Flags().Changed(name) {
 					return usagef("--%s: is for an end of tests, and a host that only observes is none", name)
@@ -51,7 +51,7 @@ dropped.`,
 				return usagef("--port: want 1 to 65534, not %d: the port above it carries the data", port)
 			}
 			s.Code, err = codeOf(code, codeFile)
-			if s.KeepCode = s.Code != ""; err == nil && !s.KeepCode {
+			if err == nil && s.Code == "" {
 				s.Code, err = fleet.NewCode()
 			}
 			switch {
@@ -76,7 +76,6 @@ dropped.`,
 	f.IntVar(&port, "port", fleet.DefaultPort, "control `PORT`; data uses the one above it")
 	f.StringVar(&code, "code", "", "use this `CODE`, not a new one (or $PELT_CODE)")
 	f.StringVar(&codeFile, "code-file", "", "read the code from `FILE`")
-	f.BoolVar(&open, "open", false, "ask no code: anyone who reaches the port can start traffic")
 	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut")
 	f.IntVar(&sessions, "max-sessions", 16, "`N` clients served at once")
 	return c
