@@ -211,6 +211,16 @@ func TestTwoHosts(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
 	s := h.serve(t)
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const used = 0xc401803400 // what internal/privilege keeps
+	_, effective, _ := strings.Cut(string(status), "CapEff:\t")
+	effective, _, _ = strings.Cut(effective, "\n")
+	if rights, err := strconv.ParseUint(effective, 16, 64); err != nil || rights&^used != 0 || !strings.Contains(string(status), "NoNewPrivs:\t1\n") {
+		t.Errorf("the server keeps the rights %s of root, more than tests use: %v", effective, err)
+	}
 	for _, c := range []struct {
 		name  string
 		flags string

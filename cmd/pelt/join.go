@@ -75,6 +75,7 @@ Whoever has the hub's code can order tests, within the limits that you set here.
 			}
 			seenCode(c, hub.code != "")
 			o.Ready = func(i fleet.AgentInfo) { fmt.Fprint(c.OutOrStdout(), joined(i, port, o.Limits)) }
+			dropPrivileges(c)
 			return run.Join(c.Context(), o)
 		},
 	}
@@ -137,8 +138,14 @@ ExecStart=%s
 Restart=always
 RestartSec=30
 LimitNOFILE=65536
+TasksMax=4096
 ProtectSystem=strict
 ProtectHome=read-only
+PrivateTmp=yes
+NoNewPrivileges=yes
+CapabilityBoundingSet=CAP_NET_BIND_SERVICE CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE CAP_SYS_RESOURCE CAP_SYSLOG CAP_PERFMON CAP_BPF
+RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK AF_UNIX
+SystemCallArchitectures=native
 
 [Install]
 WantedBy=multi-user.target

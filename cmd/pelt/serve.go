@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pelt/fleet"
+	"pelt/internal/privilege"
 	"pelt/model"
 	"pelt/run"
 	"pelt/unit"
@@ -68,6 +69,7 @@ dropped.`,
 				fmt.Fprint(c.OutOrStdout(), invitation(s, prefix, note))
 				seenCode(c, code != "")
 			}
+			dropPrivileges(c)
 			return run.Serve(c.Context(), s)
 		},
 	}
@@ -79,6 +81,13 @@ dropped.`,
 	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut")
 	f.IntVar(&sessions, "max-sessions", 16, "`N` clients served at once")
 	return c
+}
+
+// dropPrivileges has a process that obeys others keep only the rights of root that its tests use.
+func dropPrivileges(c *cobra.Command) {
+	if err := privilege.Drop(); err != nil {
+		fmt.Fprintf(c.ErrOrStderr(), "pelt: this process keeps all rights of root: %v\n", err)
+	}
 }
 
 // endFlags are what a host that is an end of others' tests lets them do.

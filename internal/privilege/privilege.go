@@ -1,0 +1,2 @@
+// Package privilege gives up the rights of root that a process which obeys other hosts does not need.
+package privilege
