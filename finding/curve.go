@@ -55,6 +55,10 @@ func curve(name string, sizes []table.Group) []Finding {
 		f.Code = "curve.tcp"
 		return []Finding{f.worstOf(sizes, wide)}
 	}
+	if most := largest(sizes, "attempted_packets"); rateAsked(sizes[0]) && middle(most, "attempted_packets") < fewPackets {
+		f.Code = "curve.few"
+		return []Finding{f.median("attempted_packets", "", most).median("lost_packets", "", most).median("duration_s", "", most)}
+	}
 	if rateAsked(sizes[0]) {
 		worst := largest(sizes, "loss_ratio")
 		f.Code, f.Words["sizes"] = "curve.kept", everyOf(sizes)
@@ -91,6 +95,9 @@ func curve(name string, sizes []table.Group) []Finding {
 	}
 	return append([]Finding{f, limitedBy(limitOf(fast), fast)}, keptWhole(sizes, fast)...)
 }
+
+// fewPackets of a trial tell nothing of a rate: one packet more or less is a tenth of it.
+const fewPackets = 10
 
 // heldBack are the sizes that an end of the path held back, and which end held back most of them.
 func heldBack(sizes []table.Group) (who string, names []string) {

@@ -289,3 +289,23 @@ func TestSilentReceivers(t *testing.T) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
 }
+
+// A handful of packets is no rate: one packet in a second of 0.1 pps is no 1 pps.
+func TestTooFewPackets(t *testing.T) {
+	for packets, few := range map[uint64]bool{1: true, 9: true, 10: false} {
+		d := made{pps: 300e3, bits: 1e9, sender: 300e3, sizes: []int{64}, repeats: 3, rate: unit.PacketRate(1)}.doc()
+		for i := range d.Results {
+			f := &d.Results[i].Flows[0]
+			f.Planned, f.Attempted, f.Received, f.Lost, f.LossRatio, f.Ledger = packets, packets, packets, 0, 0, model.Ledger{}
+		}
+		found := All(table.Rows(d), curveRules()...)
+		if told := found[0].Code == "curve.few"; told != few {
+			t.Errorf("%d packets: %s", packets, found[0].Text())
+		}
+		for _, f := range found {
+			if few && strings.Contains(f.Text(), "asked rate") {
+				t.Errorf("%d packets: %s", packets, f.Text())
+			}
+		}
+	}
+}

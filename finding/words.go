@@ -64,6 +64,8 @@ var sentences = map[string]string{
 		`{payload_bytes:worst}].`,
 	"curve.held": `{path} carries all that the sender's host let out, up to {receive_pps:best} and ` +
 		`{goodput_bps:best}. That is less than was asked.`,
+	"curve.few": `{path}: {attempted_packets # packet was/# packets were} sent in a trial of {duration_s}, and {lost_packets} ` +
+		`lost. That is too few to tell a rate: want a longer --time.`,
 	"curve.nothing": `{path} carries nothing: nothing arrived at {sizes}.`,
 	"curve.free":    `Loss-free up to {receive_pps:free}, at {where}.`,
 
