@@ -32,9 +32,9 @@ func Unusable(rows []table.Row) []Finding {
 	d := rows[0].Doc
 	var sent, planned, seconds float64
 	for _, r := range rows {
-		if table.Measured(r.Flow) && r.Flow.Planned > 0 && r.Flow.DurationS > 0 {
-			sent, planned = sent+float64(r.Flow.Attempted), planned+float64(r.Flow.Planned)
-			seconds += r.Flow.DurationS
+		if f := r.Flow; table.Measured(f) && f.Planned > 0 && f.SendPPS > 0 { // the time of an outage is none of sending
+			sent, planned = sent+float64(f.Attempted), planned+float64(f.Planned)
+			seconds += float64(f.Attempted) / f.SendPPS
 		}
 	}
 	f := say("none", Answer).number("trials_count", "", float64(len(d.Results))).

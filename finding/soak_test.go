@@ -166,6 +166,11 @@ func TestSoakAnswers(t *testing.T) {
 		{"an outage without end", outage(soakOf(lostIn(100, nil), unheard), model.Result{State: model.Aborted,
 			Why: model.Reasons{{Code: model.NoPath}}}),
 			"20 s without a path at 03:14. Nothing was heard of the receiver from 100 s on; 6 470 packets were sent into that."},
+		{"an outage and a slow sender", outage(soakOf(lostIn(100, nil)), soakOf(lostIn(100, nil), func(r *model.Result) {
+			r.State, r.Flows[0].Planned = model.Invalid, 8e6
+		}).Results[0]),
+			"No usable result: the sender could not keep 60.0 kpps (it managed 40.0 kpps). Try --rate 38kpps " +
+				"20 s without a path at 03:14."},
 		{"cut in silence", soakOf(lostIn(100, nil), unheard, state(model.Aborted)),
 			"Not finished: this is what was measured in the first 100 s. " +
 				"Nothing was heard of the receiver from 100 s on; 6 470 packets were sent into that."},
