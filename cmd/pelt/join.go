@@ -73,8 +73,10 @@ Whoever has the hub's code can order tests, within the limits that you set here.
 				}
 				return printUnit(c.OutOrStdout(), os.Args, hub.codeFile, hub.Credentials)
 			}
-			seenCode(c, hub.code != "")
-			o.Ready = func(i fleet.AgentInfo) { fmt.Fprint(c.OutOrStdout(), joined(i, port, o.Limits)) }
+			o.Ready = func(i fleet.AgentInfo) {
+				fmt.Fprint(c.OutOrStdout(), joined(i, port, o.Limits))
+				seenCode(c, hub.code != "")
+			}
 			dropPrivileges(c)
 			return run.Join(c.Context(), o)
 		},
