@@ -99,7 +99,7 @@ func (r *runner) loop(ctx context.Context) error {
 		}
 		d.Add(r.keep(result))
 		if result.State == model.Aborted {
-			if result, err = r.goOn(ctx, trial, number, result); err != nil {
+			if result, err = r.goOn(ctx, d, trial, number, result); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"pelt/design"
 	"pelt/engine"
 	"pelt/fleet"
 	"pelt/model"
@@ -18,7 +19,8 @@ const (
 )
 
 // goOn measures the rest of a trial that was cut, each time that its hosts meet again, until its time is over.
-func (r *runner) goOn(ctx context.Context, t model.Trial, number int, cut model.Result) (model.Result, error) {
+func (r *runner) goOn(ctx context.Context, d design.Design, t model.Trial, number int, cut model.Result) (
+	model.Result, error) {
 	first := r.begun
 	until := first.Add(t.Timing.Measure())
 	for cut.State == model.Aborted {
@@ -36,7 +38,7 @@ func (r *runner) goOn(ctx context.Context, t model.Trial, number int, cut model.
 		}
 		next.Outages = []model.Outage{{From: from.UTC().Truncate(time.Millisecond), StartS: from.Sub(first).Seconds(),
 			DurationS: max(back.Sub(from).Seconds(), 0), BeginS: begun.Sub(first).Seconds()}}
-		r.keep(next)
+		d.Add(r.keep(next))
 		cut = next
 	}
 	return cut, nil

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -19,26 +18,22 @@ func TestSoakGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: 120, DrainSeconds: 0.5, PatienceSeconds: 60}
+	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: 8, DrainSeconds: 0.5, PatienceSeconds: 60}
 	stop := serveAt(t, p.Target)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	stopped, again := false, false
-	doc, err := Execute(ctx, p, Options{Version: "test", Code: "tiger-42-amber", Events: func(e Event) {
-		switch {
-		case e.Done != nil:
-			again = true
-		case e.Progress == nil || e.Progress.Sample.AtS <= 0:
-		case !stopped:
+	stopped := false
+	doc, err := Execute(t.Context(), p, Options{Version: "test", Code: "tiger-42-amber", Events: func(e Event) {
+		if e.Progress != nil && !stopped {
 			stopped = true
 			stop()
 			serveAt(t, p.Target)
-		case again:
-			cancel()
 		}
 	}})
-	if !errors.Is(err, context.Canceled) || len(doc.Results) != 2 || len(doc.Results[1].Outages) != 1 {
-		t.Fatalf("%v, %+v; want two trials, and what was between them", err, doc.Results)
+	n := len(doc.Results)
+	if n > 1 && doc.Results[n-1].Why.Has(model.NoPath) {
+		t.Skip("this machine was too slow to go on in time")
+	}
+	if err != nil || !doc.Complete || n != 2 || len(doc.Results[1].Outages) != 1 {
+		t.Fatalf("%v, complete %v, %+v; want two trials, and what was between them", err, doc.Complete, doc.Results)
 	}
 	first, second := doc.Results[0], doc.Results[1]
 	if first.State != model.Aborted || first.Outages != nil || second.Flows[0].Attempted == 0 {
