@@ -25,7 +25,7 @@ func TestSoakOutlivesItsControlConnection(t *testing.T) {
 	}{
 		{"the control connection alone", "nft add table ip cut && nft 'add chain ip cut f { type filter hook forward priority 0; }' && nft add rule ip cut f tcp dport 7358 drop && nft add rule ip cut f tcp sport 7358 drop",
 			"nft delete table ip cut", false, 4 * time.Second},
-		// Consent lasts for 5 s, and a carrier may take a second to come back.
+		// A carrier may take a second to come back.
 		{"the path, with it", "ip link set eth2 down", "ip link set eth2 up", true, 3300 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
