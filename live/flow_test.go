@@ -2,7 +2,9 @@ package live
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,12 +163,23 @@ func TestNotHeard(t *testing.T) {
 	}
 }
 
-// lines counts what is written at once.
-type writes struct{ list []string }
+// writes keeps what is written at once. It is safe for concurrent use.
+type writes struct {
+	mu   sync.Mutex
+	list []string
+}
 
 func (w *writes) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.list = append(w.list, string(b))
 	return len(b), nil
+}
+
+func (w *writes) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.list)
 }
 
 // TestRedraws: a terminal is drawn four times a second at most, however many samples come, and goes on without any.
@@ -187,12 +200,13 @@ func TestRedraws(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if n := len(out.list); n < 15 || n > 21 {
+		if n := len(out.all()); n < 15 || n > 21 {
 			t.Errorf("drawn %d times in 5 s", n)
 		}
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
-		if last := out.list[len(out.list)-1]; !strings.Contains(last, "sender not heard for 4 s, receiver not heard for 4 s") {
+		drawn := out.all()
+		if last := drawn[len(drawn)-1]; !strings.Contains(last, "sender not heard for 4 s, receiver not heard for 4 s") {
 			t.Errorf("after 4 s of silence: %q", last)
 		}
 		for _, metric := range []string{"send_pps", "receive_pps"} {
@@ -201,7 +215,7 @@ func TestRedraws(t *testing.T) {
 		time.Sleep(time.Second)
 		stream.Publish(Event{Done: &Done{}})
 		<-done
-		told := strings.Join(out.list, "")
+		told := strings.Join(out.all(), "")
 		for _, want := range []string{"1/1  up: receiver not heard for 3 s\n", "1/1  up: sender not heard for 3 s\n",
 			"1/1  up: receiver heard again after 4 s\n"} {
 			if strings.Count(told, want) != 1 {
