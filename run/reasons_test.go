@@ -6,6 +6,7 @@ import (
 
 	"pelt/engine"
 	"pelt/fleet"
+	"pelt/lab"
 	"pelt/model"
 )
 
@@ -148,6 +149,31 @@ func TestLinkDoubtsOfAStar(t *testing.T) {
 	got := linkDoubts(links)
 	if len(got) != 1 || got[0].Link != "switch to receivers" || got[0].Numbers["late_ratio"] != 0.8 {
 		t.Errorf("%+v, want one doubt about the links to receivers", got)
+	}
+}
+
+// A link that is late on the way back spoils nothing that a UDP flow measures.
+func TestDoubtsOfWays(t *testing.T) {
+	flow := func(from string, protocol model.Protocol) fleet.PlacedFlow {
+		return fleet.PlacedFlow{Flow: model.Flow{From: from, Protocol: protocol}}
+	}
+	for name, c := range map[string]struct {
+		flows []fleet.PlacedFlow
+		doubt bool
+	}{
+		"up":               {[]fleet.PlacedFlow{flow(model.Sender, model.UDP)}, false},
+		"down":             {[]fleet.PlacedFlow{flow("receiver-1", model.UDP)}, true},
+		"both":             {[]fleet.PlacedFlow{flow(model.Sender, model.UDP), flow(model.Receiver, model.UDP)}, true},
+		"acknowledgements": {[]fleet.PlacedFlow{flow(model.Sender, model.TCP)}, true},
+		"commands":         {nil, true},
+	} {
+		ways := [2]model.LinkResult{{From: "switch", To: "receiver", Passed: told(10000)},
+			{From: "receiver", To: "switch", Passed: told(10000), LateRatio: 0.5}}
+		w := &linkWatch{accounts: []lab.LinkAccount{{Results: ways}}, carries: waysOf(c.flows)}
+		links, doubts := w.results([]node{{link: 1}}, true)
+		if len(links) != 2 || (len(doubts) == 1) != c.doubt {
+			t.Errorf("%s: %d ways told, doubts %v; want 2, and a doubt: %v", name, len(links), doubts, c.doubt)
+		}
 	}
 }
 

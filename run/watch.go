@@ -163,7 +163,8 @@ func (w *watch) soFar(f model.Flow, counts map[string]model.Observation) (all []
 type linkWatch struct {
 	watch    *lab.LinkWatch // nil: it has ended
 	accounts []lab.LinkAccount
-	err      error // why accounts are missing
+	err      error   // why accounts are missing
+	carries  [2]bool // by way of a link: what the flows measure passes it
 
 	mu      sync.Mutex
 	streams map[model.Tuple]stream
@@ -181,9 +182,23 @@ func watchLinks(l *lab.Lab, t *fleet.Trial) *linkWatch {
 	if t.Drops == "" {
 		identify = func([]byte) (uint16, uint64, bool, bool) { return 0, 0, false, false }
 	}
-	w := &linkWatch{streams: map[model.Tuple]stream{}}
+	w := &linkWatch{streams: map[model.Tuple]stream{}, carries: waysOf(t.Flows)}
 	w.watch, w.err = l.WatchLinks(t.Number, identify)
 	return w
+}
+
+// waysOf says which ways of a lab's links carry what the flows measure: those of the order of Link.Ends, and those back.
+// Nothing of a UDP flow is measured on its way back. A trial without flows is one of commands.
+func waysOf(flows []fleet.PlacedFlow) (carries [2]bool) {
+	for _, f := range flows {
+		up := f.Flow.From == model.Sender
+		carries[0] = carries[0] || up || f.Flow.Protocol == model.TCP
+		carries[1] = carries[1] || !up || f.Flow.Protocol == model.TCP
+	}
+	if len(flows) == 0 {
+		return [2]bool{true, true}
+	}
+	return carries
 }
 
 // Identify reads what a lab's emulated links must know of a test packet to tell
@@ -228,6 +243,7 @@ func (w *linkWatch) account(link int) (a lab.LinkAccount, err error) {
 // results are what the links among the nodes did, and why that is in doubt. alone: no
 // observation says that an account is missing.
 func (w *linkWatch) results(nodes []node, alone bool) (links []model.LinkResult, doubts model.Reasons) {
+	var judged []model.LinkResult
 	for _, n := range nodes {
 		if n.link == 0 {
 			continue
@@ -235,6 +251,11 @@ func (w *linkWatch) results(nodes []node, alone bool) (links []model.LinkResult,
 		a, err := w.account(n.link)
 		if err == nil {
 			links = append(links, a.Results[:]...)
+			for way, r := range a.Results {
+				if w.carries[way] {
+					judged = append(judged, r)
+				}
+			}
 		} else if alone {
 			a.Doubt = err.Error()
 		}
@@ -242,7 +263,7 @@ func (w *linkWatch) results(nodes []node, alone bool) (links []model.LinkResult,
 			doubts = append(doubts, model.Reason{Code: model.LinkUnread, Link: n.name, Text: a.Doubt})
 		}
 	}
-	return links, append(doubts, linkDoubts(links)...)
+	return links, append(doubts, linkDoubts(judged)...)
 }
 
 // soFar is what a link has lost by now of a flow in its own direction and of all else
