@@ -212,6 +212,18 @@ func TestStrangersGetNoAnswer(t *testing.T) {
 	})
 }
 
+// Two clients that do not know of each other may draw the same numbers for their flows.
+func TestFlowsOfTheSameNumbers(t *testing.T) {
+	r := newTrial()
+	r.farE, r.nearE = testEngine(t, false), testEngine(t, false)
+	other := r
+	other.key = bytes.Repeat([]byte{8}, 32)
+	dialer, listener := r.prepare(t)
+	another, awaiting := other.prepare(t)
+	connectBoth(t, another, awaiting)
+	connectBoth(t, dialer, listener)
+}
+
 // Who knows the key but forges the victim's source address does not hear what
 // the listener answers to it, and must not get consent in the victim's name.
 func TestNobodyConsentsForAnother(t *testing.T) {

@@ -27,8 +27,8 @@ type sharedPort struct {
 
 	mu     sync.Mutex
 	closed bool
-	// Of the port, while an end listens:
-	ends map[flowID]*listeningEnd
+	// Of the port, while an end listens. Two clients may draw the same numbers for their flows; the keys differ:
+	ends map[flowID][]*listeningEnd
 	host engine.Host
 	conn *net.UDPConn
 	port uint16
@@ -82,11 +82,8 @@ func (p *sharedPort) listen(host engine.Host, s settings, consents []*engine.Con
 		}
 	}
 	flow := flowID{consents[0].Trial, consents[0].Tag}
-	if p.ends[flow] != nil {
-		return nil, fmt.Errorf("listen on UDP port %d: trial %d has a flow with tag %d already", p.port, flow.trial, flow.tag)
-	}
 	e := &listeningEnd{shared: p, flow: flow, settings: s, consents: consents, locals: make([]netip.AddrPort, len(consents))}
-	p.ends[flow] = e
+	p.ends[flow] = append(p.ends[flow], e)
 	return e, nil
 }
 
@@ -119,7 +116,10 @@ func (e *listeningEnd) close() (err error) {
 	e.once.Do(func() {
 		p := e.shared
 		p.mu.Lock()
-		delete(p.ends, e.flow)
+		p.ends[e.flow] = slices.DeleteFunc(p.ends[e.flow], func(other *listeningEnd) bool { return other == e })
+		if len(p.ends[e.flow]) == 0 {
+			delete(p.ends, e.flow)
+		}
 		done := p.done
 		last := len(p.ends) == 0
 		if last {
@@ -160,7 +160,7 @@ func (p *sharedPort) open(host engine.Host) error {
 	if err := share(conn); err != nil {
 		return errors.Join(fmt.Errorf("share UDP port %d: %w", port, err), conn.Close())
 	}
-	p.host, p.conn, p.port, p.done, p.ends = host, conn, port, make(chan struct{}), map[flowID]*listeningEnd{}
+	p.host, p.conn, p.port, p.done, p.ends = host, conn, port, make(chan struct{}), map[flowID][]*listeningEnd{}
 	go p.serve(conn, p.done)
 	return nil
 }
@@ -199,14 +199,22 @@ func (p *sharedPort) answer(text []byte, from netip.AddrPort, at netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k, ok := engine.ConsentOf(text)
-	e := p.ends[flowID{k.Trial, k.Tag}]
-	if !ok || e == nil || int(k.Stream) >= len(e.consents) {
-		return
-	}
-	reply, ok := e.consents[k.Stream].Answer(text, from)
 	if !ok {
 		return
 	}
+	for _, e := range p.ends[flowID{k.Trial, k.Tag}] {
+		if int(k.Stream) >= len(e.consents) {
+			continue
+		}
+		if reply, ok := e.consents[k.Stream].Answer(text, from); ok {
+			p.reply(e, int(k.Stream), reply, from, at)
+			return
+		}
+	}
+}
+
+// reply sends an answer of an end from an address of this host.
+func (p *sharedPort) reply(e *listeningEnd, stream int, reply engine.ConsentMessage, from netip.AddrPort, at netip.Addr) {
 	control := trafficClass(e.settings.flow.DSCP, from.Addr().Is4())
 	switch {
 	case !at.IsValid() || at.Is4() != from.Addr().Is4():
@@ -219,7 +227,7 @@ func (p *sharedPort) answer(text []byte, from netip.AddrPort, at netip.Addr) {
 			at = at.WithZone(from.Addr().Zone())
 		}
 	}
-	e.locals[k.Stream] = netip.AddrPortFrom(at, p.port)
+	e.locals[stream] = netip.AddrPortFrom(at, p.port)
 	p.conn.WriteMsgUDPAddrPort(reply[:], control, from) // the dialer asks again for a lost one
 }
 

@@ -204,16 +204,6 @@ func TestSharedPort(t *testing.T) {
 	}
 }
 
-func TestSameFlowTwice(t *testing.T) {
-	r := newTrial()
-	r.farE = testEngine(t, false)
-	r.prepare(t)
-	order := engine.Order{Flow: r.flow, Role: engine.Receive, Listen: true, Trial: r.number, Tag: r.tag, Key: r.key, CPU: -1}
-	if _, err := prepare(r.farE, here{}, order); err == nil {
-		t.Error("two flows share one tag")
-	}
-}
-
 // A dialer that gives up and comes again from another port is served.
 func TestDialerComesAgain(t *testing.T) {
 	r := newTrial()
