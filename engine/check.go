@@ -49,6 +49,16 @@ func (o Order) Check() error {
 	return o.checkPeer()
 }
 
+// ListBytes is the most bytes that the lists of missing or refused sequences of all streams may take. Where every second
+// packet is listed, a list takes 1.5 B a packet; of a peer that leaps, further ones are only counted.
+func (o Order) ListBytes() int {
+	bytes := float64(model.MaxMarksBytes)
+	if pps, paced := o.Flow.PeakPPS(); paced {
+		bytes = min(bytes, 2*pps*o.Timing.MeasureSeconds+64*float64(o.Flow.Streams))
+	}
+	return int(bytes)
+}
+
 // Core returns the core of a stream's thread, -1 for any.
 func (o Order) Core(stream int) int {
 	if o.CPU < 0 {

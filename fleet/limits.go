@@ -217,10 +217,9 @@ func (l Limits) toward(hosts ...netip.Addr) Limits {
 
 // What ends take beside the buffers of their sockets, in bytes.
 const (
-	histogramBytes = 222e3     // of a stream of a UDP sender
+	histogramBytes = 222e3     // of a stream: its gaps, its lateness, or its delay
 	windowBytes    = 2 << 20   // a UDP receiver's map of what came ...
 	streamWindow   = 128 << 10 // ... or so much for each stream
-	missingBytes   = 12 << 20  // its lists of what did not come, at most; 2 for each packet
 )
 
 // memory is about how many bytes a session of these ends may take: socket buffers, histograms and lists of packets, the
@@ -232,18 +231,18 @@ func memory(ends []endOrder) (bytes float64) {
 	}
 	for _, e := range ends {
 		f, streams := e.Order.Flow, float64(e.Order.Flow.Streams)
-		pps, paced := f.PeakPPS()
 		switch udp := f.Protocol == model.UDP; {
-		case udp && e.Order.Role == engine.Send && paced:
-			bytes += 2 * histogramBytes * streams // of gaps, and of how late it was
 		case udp && e.Order.Role == engine.Send:
-			bytes += histogramBytes * streams
-		case udp && e.Order.Role == engine.Receive:
-			missing := float64(missingBytes)
-			if paced {
-				missing = min(2*pps*(e.Order.Timing.WarmupSeconds+e.Order.Timing.MeasureSeconds), missing)
+			histograms := 1.
+			if _, paced := f.PeakPPS(); paced {
+				histograms = 2
 			}
-			bytes += max(windowBytes, streamWindow*streams) + missing
+			bytes += histograms*histogramBytes*streams + float64(e.Order.ListBytes())
+		case udp && e.Order.Role == engine.Receive:
+			bytes += max(windowBytes, streamWindow*streams) + float64(e.Order.ListBytes())
+			if e.Order.OneClock {
+				bytes += histogramBytes * streams
+			}
 		case e.Order.Role == engine.Send:
 			bytes += float64(f.PayloadBytes)
 		}

@@ -86,6 +86,10 @@ func TestOverLimitOrders(t *testing.T) {
 		}, "its sessions would take 151 MB of that host's memory, and it allows 100 MB: try again later"},
 		"lists": {home, func(p *prepareOrder) { rate("max")(p); ends(p, 7) },
 			"its sessions would take 105 MB of that host's memory, and it allows 100 MB: try again later"},
+		"delays": {home, func(p *prepareOrder) {
+			p.Ends[0].Order.Flow.Streams, p.Ends[0].Order.OneClock = 128, true
+			ends(p, 2)
+		}, "its sessions would take 158 MB of that host's memory, and it allows 100 MB: try again later"},
 		"histograms": {home, func(p *prepareOrder) {
 			call(home)(p)
 			rate("1kpps")(p)

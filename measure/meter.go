@@ -77,14 +77,16 @@ type stream struct {
 }
 
 // New makes the meter of one flow: number of streams, payload length that its
-// packets must have, step of the series in nanoseconds, and whether send and
-// receive times are of one clock, without which no delay is kept.
-func New(streams, payloadBytes int, stepNanos int64, oneClock bool) *Meter {
-	return newAt(0, streams, payloadBytes, stepNanos, oneClock)
+// packets must have, step of the series in nanoseconds, whether send and
+// receive times are of one clock, without which no delay is kept, and the most
+// bytes that the lists of missing sequences of all streams take. Sequences
+// beyond are only counted.
+func New(streams, payloadBytes int, stepNanos int64, oneClock bool, listBytes int) *Meter {
+	return newAt(0, streams, payloadBytes, stepNanos, oneClock, listBytes)
 }
 
 // newAt makes a meter whose streams begin at the given position.
-func newAt(first int64, streams, payloadBytes int, stepNanos int64, oneClock bool) *Meter {
+func newAt(first int64, streams, payloadBytes int, stepNanos int64, oneClock bool, listBytes int) *Meter {
 	m := &Meter{streams: make([]*stream, streams), payloadBytes: payloadBytes, stepNanos: max(stepNanos, 1)}
 	m.first.Store(unset)
 	span := allWindows
@@ -92,7 +94,8 @@ func newAt(first int64, streams, payloadBytes int, stepNanos int64, oneClock boo
 		span /= 2
 	}
 	for i := range m.streams {
-		s := &stream{window: newWindow(span>>chunkBits, first, allMissing/max(streams, 1)), next: first, near: math.MaxInt64, firstNanos: math.MaxInt64, lastNanos: math.MinInt64}
+		s := &stream{window: newWindow(span>>chunkBits, first, listBytes/streams), next: first, near: math.MaxInt64,
+			firstNanos: math.MaxInt64, lastNanos: math.MinInt64}
 		if oneClock {
 			s.delay = newDurations()
 		}

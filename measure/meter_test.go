@@ -99,7 +99,7 @@ func TestMeterAgainstMaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const payload = 64
 		from := rapid.SampledFrom([]int64{0, 1, 1<<48 - 50, 1<<48 - 70000, 5<<48 - 3}).Draw(t, "from")
-		meter := newAt(from, 1, payload, second, true)
+		meter := newAt(from, 1, payload, second, true, model.MaxMarksBytes)
 		want := naive{payload: payload, span: allWindows, from: from, seen: map[int64]bool{}, steps: map[int64]uint64{}, highest: from - 1}
 		at, recv := from, int64(5*second)
 		n := rapid.IntRange(1, 400).Draw(t, "n")
@@ -176,7 +176,7 @@ func TestTally(t *testing.T) {
 		{"behind the window", append(leap(allWindows*2), 5), model.Tally{Received: Agreeing, Late: 1}},
 		{"before the first", []uint64{1<<48 - 1, 0}, model.Tally{Received: 1, Late: 1}},
 	} {
-		m := New(1, 16, second, false)
+		m := New(1, 16, second, false, model.MaxMarksBytes)
 		m.Observe(0, arrivals(c.sequences...))
 		got := m.Tally()
 		if got.Received != c.want.Received || got.Duplicates != c.want.Duplicates || got.Reordered != c.want.Reordered || got.Late != c.want.Late {
@@ -190,7 +190,7 @@ func TestTally(t *testing.T) {
 
 // TestTallyOfStreams: a flow's tally adds up all that its streams counted.
 func TestTallyOfStreams(t *testing.T) {
-	m := New(2, 16, second, false)
+	m := New(2, 16, second, false, model.MaxMarksBytes)
 	for stream := range 2 {
 		m.Observe(stream, arrivals(leap(allWindows*2)...))
 		m.Observe(stream, arrivals(allWindows*2-1, allWindows*2, 5))
@@ -204,7 +204,7 @@ func TestTallyOfStreams(t *testing.T) {
 }
 
 func TestJitterOfEvenFlowIsZero(t *testing.T) {
-	m := New(1, 16, second, true)
+	m := New(1, 16, second, true, model.MaxMarksBytes)
 	m.Observe(0, arrivals(0, 1, 2, 3))
 	got := m.Tally()
 	if got.JitterNanos != 0 || got.Delay == nil || got.Delay.Min != 500 || got.Delay.Max != 500 || got.Delay.P50 != 500 {
@@ -214,7 +214,7 @@ func TestJitterOfEvenFlowIsZero(t *testing.T) {
 
 func TestStreamsBesideEachOther(t *testing.T) {
 	const streams, each = 8, 20_000
-	m := New(streams, 16, 1000, true)
+	m := New(streams, 16, 1000, true, model.MaxMarksBytes)
 	var wg sync.WaitGroup
 	for s := range streams {
 		wg.Go(func() {
@@ -236,7 +236,7 @@ func TestStreamsBesideEachOther(t *testing.T) {
 }
 
 func TestSeriesIsBounded(t *testing.T) {
-	m := New(1, 16, 1, false)
+	m := New(1, 16, 1, false, model.MaxMarksBytes)
 	m.Observe(0, []model.Arrival{{Sequence: 0, Bytes: 16}, {Sequence: 1, Bytes: 16, ReceiveNanos: math.MaxInt64}, {Sequence: 2, Bytes: 16, ReceiveNanos: 3}})
 	got := m.Tally()
 	if len(got.PerStep) != maxSteps || total(got.PerStep) != 3 || got.PerStep[maxSteps-1] != 1 {
@@ -245,7 +245,7 @@ func TestSeriesIsBounded(t *testing.T) {
 }
 
 func TestObserveDoesNotAllocate(t *testing.T) {
-	m := New(allWindows/minWindow, 16, second, true) // the least window of a stream
+	m := New(allWindows/minWindow, 16, second, true, model.MaxMarksBytes) // the least window of a stream
 	batch := make([]model.Arrival, 64)
 	var seq uint64
 	observe := func() {
@@ -266,7 +266,7 @@ func TestObserveDoesNotAllocate(t *testing.T) {
 func BenchmarkObserve(b *testing.B) {
 	for _, oneClock := range []bool{false, true} {
 		b.Run(map[bool]string{false: "counts", true: "delay"}[oneClock], func(b *testing.B) {
-			m := New(1, 64, second, oneClock)
+			m := New(1, 64, second, oneClock, model.MaxMarksBytes)
 			batch := make([]model.Arrival, 64)
 			var seq uint64
 			b.ReportAllocs()
@@ -285,7 +285,7 @@ func BenchmarkObserve(b *testing.B) {
 // What came tells how much was sent: what is missing below it is lost, what is on its
 // way is not.
 func TestReach(t *testing.T) {
-	m := New(2, 100, 1e9, true)
+	m := New(2, 100, 1e9, true, model.MaxMarksBytes)
 	if got := m.Reach(); got != 0 {
 		t.Errorf("nothing came, yet %d were sent", got)
 	}
@@ -312,7 +312,7 @@ func TestStrangers(t *testing.T) {
 		{"a leap that the sender made, too short to tell", leap(far)[1:], far + Agreeing, model.Tally{Received: 200 + Agreeing - 1}},
 		{"a leap", leap(far), far + Agreeing, model.Tally{Received: 100 + Agreeing, Late: 100}},
 	} {
-		m := New(1, 16, second, false)
+		m := New(1, 16, second, false, model.MaxMarksBytes)
 		m.Observe(0, arrivals(sequences(0, 100)...))
 		m.Observe(0, arrivals(c.foreign...))
 		m.Observe(0, arrivals(sequences(100, 200)...))
@@ -344,7 +344,7 @@ func steps(n uint64) (all []uint64) {
 
 // What the flow comes near to is counted as if it had come then.
 func TestEarlyPacketIsTakenUp(t *testing.T) {
-	m := New(1, 16, second, false)
+	m := New(1, 16, second, false, model.MaxMarksBytes)
 	m.Observe(0, arrivals(5000))
 	m.Observe(0, arrivals(sequences(0, 5000)...))
 	if n, _ := m.Received(); n != 5001 || m.Reach() != 5001 || m.Tally().Strangers != 0 {

@@ -7,13 +7,8 @@ import (
 	"pelt/model"
 )
 
-const (
-	// allMissing bounds the lists of missing sequences of all streams of a meter
-	// in bytes, some 3 B a stretch. Further ones are only counted.
-	allMissing = 12 << 20
-	// endOfSequences is the number of sequences that the wire can tell apart.
-	endOfSequences = 1 << 48
-)
+// endOfSequences is the number of sequences that the wire can tell apart.
+const endOfSequences = 1 << 48
 
 // list appends the sequences from..to-1 to a list, but for those that no sender can reach.
 func list(l *model.MarksWriter, from, to int64) {

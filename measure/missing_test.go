@@ -26,7 +26,7 @@ func stretchesOf(t rapid.TB, m model.Marks) (out []model.Stretch) {
 func TestMissingAgainstSet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from := rapid.SampledFrom([]int64{0, 1, 1<<48 - 50, 1<<48 - 70000, 5<<48 - 3}).Draw(t, "from")
-		meter := newAt(from, 1, 16, second, false)
+		meter := newAt(from, 1, 16, second, false, model.MaxMarksBytes)
 		seen, highest := map[int64]bool{}, from-1
 		at := from
 		for range rapid.IntRange(0, 300).Draw(t, "n") {
@@ -107,7 +107,7 @@ func TestMissing(t *testing.T) {
 		{"comes too late", append(append([]uint64{0, 2}, leap(allWindows*2)...), 1), 4, []model.Stretch{{From: 1, Count: 1}, {From: 3, Count: 1}}},
 		{"fewer attempted than came", []uint64{0, 2, 5}, 3, []model.Stretch{{From: 1, Count: 1}}},
 	} {
-		m := New(2, 16, second, false)
+		m := New(2, 16, second, false, model.MaxMarksBytes)
 		m.Observe(1, arrivals(c.sequences...))
 		got := stretchesOf(t, m.Missing(1, c.attempted))
 		if len(got) != len(c.want) {
@@ -127,7 +127,7 @@ func TestMissing(t *testing.T) {
 
 // A peer that leaps on and on makes no endless list and no panic.
 func TestMissingOfALiar(t *testing.T) {
-	m := New(1, 16, second, false)
+	m := New(1, 16, second, false, model.MaxMarksBytes)
 	for i := range uint64(70_000) {
 		m.Observe(0, arrivals(i*(1<<47-1)&(1<<48-1)))
 	}

@@ -1,12 +1,16 @@
 package measure
 
-import "testing"
+import (
+	"testing"
+
+	"pelt/model"
+)
 
 // What a sequence leaps over holds nothing, so that the next leap has nothing to look
 // through: whoever sends or writes such sequences shall not keep the meter busy.
 func TestALeapLeavesNothingBehind(t *testing.T) {
 	const chunks = 16
-	w := newWindow(chunks, 0, allMissing)
+	w := newWindow(chunks, 0, model.MaxMarksBytes)
 	at := int64(0)
 	for range chunks {
 		w.see(at)

@@ -26,8 +26,8 @@ type Marks struct {
 
 // Bounds of a list of marks.
 const (
-	// maxMarksBytes is the length before compression: some 4 million stretches.
-	maxMarksBytes = 12 << 20
+	// MaxMarksBytes is the length before compression: some 4 million stretches.
+	MaxMarksBytes = 12 << 20
 	maxSequence   = 1<<48 - 1
 )
 
@@ -61,7 +61,7 @@ func (w *MarksWriter) flush() {
 	if p.Count == 0 {
 		return
 	}
-	limit := maxMarksBytes
+	limit := MaxMarksBytes
 	if w.Limit > 0 {
 		limit = min(limit, w.Limit)
 	}
@@ -132,12 +132,12 @@ func (m Marks) inflate() ([]byte, error) {
 		return nil, nil
 	}
 	z := flate.NewReader(bytes.NewReader(m.Data))
-	raw, err := io.ReadAll(io.LimitReader(z, maxMarksBytes+1))
+	raw, err := io.ReadAll(io.LimitReader(z, MaxMarksBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("marks: %w", err)
 	}
-	if len(raw) > maxMarksBytes {
-		return nil, fmt.Errorf("marks: longer than %d B", maxMarksBytes)
+	if len(raw) > MaxMarksBytes {
+		return nil, fmt.Errorf("marks: longer than %d B", MaxMarksBytes)
 	}
 	return raw, nil
 }

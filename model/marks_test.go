@@ -149,7 +149,7 @@ func TestMarksThatLie(t *testing.T) {
 		"more than said":    {Marks{Data: compressed(0, 9, 0), Packets: 9}, "marks: 10 sequences listed, 9 said"},
 		"less than said":    {Marks{Data: compressed(0, 9, 0), Packets: 11}, "marks: 10 sequences listed, 11 said"},
 		"nothing but words": {Marks{Packets: 1 << 60}, "marks: 0 sequences listed"},
-		"a bomb":            {Marks{Data: deflated(make([]byte, maxMarksBytes+1)), Packets: 1}, "marks: longer than"},
+		"a bomb":            {Marks{Data: deflated(make([]byte, MaxMarksBytes+1)), Packets: 1}, "marks: longer than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, err := read(c.m)

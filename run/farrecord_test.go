@@ -67,7 +67,7 @@ func TestFarRecord(t *testing.T) {
 	t.Run("an answer that was lost comes again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := farRecordingOf(8, 200<<10)
-			m := r.Tap(order, measure.New(1, 64, 1e9, true))
+			m := r.Tap(order, measure.New(1, 64, 1e9, true, model.MaxMarksBytes))
 			if got, done := fetch(r, 0); len(got) > 0 || done {
 				t.Errorf("%d B, done %v before anything came", len(got), done)
 			}
@@ -94,7 +94,7 @@ func TestFarRecord(t *testing.T) {
 	t.Run("what nobody fetches is left out and counted", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := farRecordingOf(8, 200<<10)
-			m := r.Tap(order, measure.New(1, 64, 1e9, true))
+			m := r.Tap(order, measure.New(1, 64, 1e9, true, model.MaxMarksBytes))
 			const packets, batch = 200_000, 5000
 			for at := 0; at < packets; at += batch {
 				feed(m, at, batch)
@@ -121,7 +121,7 @@ func TestFarRecord(t *testing.T) {
 	t.Run("closed early it holds up nothing", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := farRecordingOf(8, 200<<10)
-			m := r.Tap(order, measure.New(1, 64, 1e9, true))
+			m := r.Tap(order, measure.New(1, 64, 1e9, true, model.MaxMarksBytes))
 			for at := 0; at < 200_000; at += 5000 {
 				feed(m, at, 5000)
 			}

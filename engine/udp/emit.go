@@ -107,9 +107,6 @@ func (w *sendStream) took(n int, from, to int64) {
 	w.count(uint64(n), from)
 }
 
-// allRefused bounds the lists of refused sequences of all streams in bytes.
-const allRefused = 12 << 20
-
 // refused accounts for one buffer of packets that the kernel did not take.
 func (w *sendStream) refused(n int, err error, now int64) error {
 	if w.measured {

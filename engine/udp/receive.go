@@ -51,7 +51,7 @@ type thread struct{ at, used int64 }
 
 func newReceiver(e *Sockets) *receiver {
 	f := e.order.Flow
-	r := &receiver{end: e, meter: measure.New(f.Streams, f.PayloadBytes, engine.StepNanos, e.order.OneClock)}
+	r := &receiver{end: e, meter: measure.New(f.Streams, f.PayloadBytes, engine.StepNanos, e.order.OneClock, e.order.ListBytes())}
 	if e.order.Tap != nil {
 		r.meter = e.order.Tap(r.meter)
 	}

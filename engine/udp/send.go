@@ -58,7 +58,8 @@ func newSender(e *Sockets) *sender {
 	}
 	for i := range e.order.Flow.Streams {
 		s.streams = append(s.streams, &sendStream{
-			sender: s, stream: i, segments: e.settings.flow.Segments, list: model.MarksWriter{Limit: allRefused / e.order.Flow.Streams},
+			sender: s, stream: i, segments: e.settings.flow.Segments,
+			list: model.MarksWriter{Limit: e.order.ListBytes() / e.order.Flow.Streams},
 		})
 	}
 	return s

@@ -150,7 +150,7 @@ func (p *port) admit(r *receiver, streams []engine.Stream) string {
 	for i, a := range streams {
 		slot := free[i]
 		first := r.flow*int(sendLimitsFLOW_WORDS) + i*words
-		w := &window{words: p.bits[first : first+words], gone: model.MarksWriter{Limit: allMissing / len(streams)}}
+		w := &window{words: p.bits[first : first+words], gone: model.MarksWriter{Limit: o.ListBytes() / len(streams)}}
 		clear(w.words)
 		family := uint32(4)
 		if a.Remote.Addr().Is6() {
@@ -173,9 +173,6 @@ func (p *port) admit(r *receiver, streams []engine.Stream) string {
 	p.chain()
 	return ""
 }
-
-// allMissing bounds the lists of missing sequences of all streams in bytes, as package measure does.
-const allMissing = 12 << 20
 
 // chain writes where the program finds each stream. A chain is only ever wrong
 // in that it lacks a stream for a moment.

@@ -38,7 +38,7 @@ func newFlow(c record.Flow) *flow {
 // start makes what takes memory, once there is something to count.
 func (f *flow) start() {
 	if f.meter == nil {
-		f.meter = measure.New(f.context.Streams, f.context.PayloadBytes, 1e9, f.context.OneClock)
+		f.meter = measure.New(f.context.Streams, f.context.PayloadBytes, 1e9, f.context.OneClock, model.MaxMarksBytes)
 		f.sendGap, f.receiveGap = measure.NewHistogram(1), measure.NewHistogram(1)
 	}
 }
