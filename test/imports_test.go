@@ -74,6 +74,7 @@ var layers = map[string][]string{
 	"test":               {},
 	"test/browser":       {"internal/testenv"},
 	"test/bed":           {"internal/netns", "internal/testenv"},
+	"test/golden":        {},
 	"test/kernels":       {},
 	"test/sample":        {"design", "model", "unit"},
 	"test/servers":       {},
