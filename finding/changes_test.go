@@ -123,26 +123,25 @@ func trialOf(metric string, values []float64) model.Result {
 		Values: values}}}
 }
 
-// TestSteadyTraffic watches each noise for a day in trials of two minutes to four
-// hours. One false alarm a day is meant; six come once in 1600 days, and 30 of all
-// noises once in 300.
+// TestSteadyTraffic watches each noise for eight hours in trials of two minutes to four hours. One false alarm a day is
+// meant; four of a noise in a third of a day come once in some 2000 days, and so do 16 of all noises.
 func TestSteadyTraffic(t *testing.T) {
 	all := 0
 	for _, k := range noiseKinds() {
 		sum := 0
-		for length, hours := range map[int]int{120: 1, 600: 3, 3600: 8, 14400: 12} {
+		for length, hours := range map[int]int{120: 1, 600: 1, 3600: 2, 14400: 4} {
 			for run := range hours * 3600 / length {
 				r := rand.New(rand.NewPCG(1, uint64(run)))
 				sum += len(Changes(trialOf(k.metric, drawn(length, k.start(r)))))
 			}
 		}
-		if sum >= 6 {
-			t.Errorf("%s: %d false alarms in 24 h; want about 1 at most", k.name, sum)
+		if sum >= 4 {
+			t.Errorf("%s: %d false alarms in 8 h; want one a day", k.name, sum)
 		}
 		all += sum
 	}
-	if all >= 30 {
-		t.Errorf("%d false alarms in %d days; want one a day at most", all, len(noiseKinds()))
+	if all >= 16 {
+		t.Errorf("%d false alarms in %d days; want one a day at most", all, len(noiseKinds())/3)
 	}
 	// Series of one trial share the alarms, also where they are searched while it runs.
 	found := 0
@@ -307,28 +306,6 @@ func meant(c model.Change, want string) bool {
 	return c.Kind == kind && near(c.StartS, start, slack) && near(c.EndS, end, slack) && near(c.PeriodS, period,
 		0.05) &&
 		near(c.Before, before, scale) && near(c.After, after, scale) && near(c.Size, after-before, scale)
-}
-
-// TestMadeChange finds the second in which the lab's router was limited, where the
-// sender had too little of its processor: it stalls and catches up.
-func TestMadeChange(t *testing.T) {
-	sent := []float64{500, 500, 496, 403, 544, 499, 498, 503, 457, 541, 500, 500, 500, 500, 500, 500, 500, 500,
-		397, 536,
-		397, 500, 500, 500, 500, 499, 388, 529, 500, 500, 498, 399, 505, 421, 484, 500, 500, 487, 513, 500, 500,
-		500, 500,
-		500, 500, 500, 500, 500, 499, 496, 505, 500, 500, 500, 498, 502, 500, 498, 502, 500}
-	received := slices.Clone(sent)
-	for i := 35; i < len(received); i++ {
-		received[i] = 230 + float64(i%3)
-	}
-	r := trialOf("receive_pps", received)
-	r.Series = append(r.Series, model.Series{Metric: "send_pps", Flow: "up", At: "sender", StepSeconds: 1,
-		Values: sent})
-	got := Changes(r)
-	if len(got) != 1 || got[0].StartS != 35 || !meant(got[0], "level-shift 35 60 492 231") ||
-		len(got[0].Causes) != 0 {
-		t.Errorf("found %+v; want one shift at 35 s, which the sender does not explain", got)
-	}
 }
 
 // TestMovers names what moved with a fall from 262 to 148 kpps at 80 s.

@@ -57,39 +57,64 @@ func compareLevels(t rapid.TB, d *model.Document, base string, asked ...string) 
 	return c
 }
 
-func TestCompareAnswers(t *testing.T) {
+// compareExamples are comparisons: of variants, of runs, and of a setting before and after it was changed.
+func compareExamples(t *testing.T) (out []example) {
 	all := func(*model.Result) bool { return true }
-	for name, c := range map[string]struct {
-		keep       func(*model.Result) bool
-		base, want string // the code of the answer about the first other side
+	two := func(least int, levels ...string) func(*model.Result) bool {
+		return func(r *model.Result) bool { return slices.Contains(levels, r.Cell["variant"].Text) && r.Repeat < least }
+	}
+	for _, c := range []struct {
+		name string
+		keep func(*model.Result) bool
+		base string
 	}{
-		"worse":  {all, "", "compare.worse"},
-		"better": {all, "log", "compare.better"},
-		"tied": {func(r *model.Result) bool {
+		{"worse", all, ""},
+		{"better", all, "log"},
+		{"tied", func(r *model.Result) bool {
 			return r.Cell["frame_bytes"] == model.Number(1518) && r.Cell["variant"].Text != "log" && r.Cell["variant"].Text != "fast"
-		}, "", "compare.tied"},
-		"twice": {func(r *model.Result) bool { return r.Repeat < 2 }, "", "compare.few"},
-		"once":  {func(r *model.Result) bool { return r.Repeat < 1 }, "", "compare.few"},
-		"mixed": {func(r *model.Result) bool {
+		}, ""},
+		{"twice", func(r *model.Result) bool { return r.Repeat < 2 }, ""},
+		{"once", func(r *model.Result) bool { return r.Repeat < 1 }, ""},
+		{"mixed", func(r *model.Result) bool {
 			if r.Cell["variant"].Text == "log" && r.Router != nil {
 				r.Router.CPU = &model.CPUSplit{Core: -1, Idle: 0.99 - 0.001*float64(r.Repeat), Softirq: 0.01 + 0.001*float64(r.Repeat)}
 			}
 			return true
-		}, "", "compare.mixed"},
-		"open in another metric": {func(r *model.Result) bool {
-			return r.Cell["variant"].Text == "plain" || r.Cell["variant"].Text == "queue"
-		}, "", "compare.open"},
-		"one figure measured twice": {func(r *model.Result) bool {
+		}, ""},
+		{"open in another metric", two(9, "plain", "queue"), ""},
+		{"one figure measured twice", func(r *model.Result) bool {
 			if r.Cell["variant"].Text == "queue" && r.Repeat > 1 {
 				r.Router = nil
 			}
-			return r.Cell["variant"].Text == "plain" || r.Cell["variant"].Text == "queue"
-		}, "", "compare.open"},
+			return two(9, "plain", "queue")(r)
+		}, ""},
 	} {
-		if got := compareLevels(t, variants(c.keep), c.base).Findings()[0]; got.Code != c.want {
-			t.Errorf("%s: %s: %s; want %s", name, got.Code, got.Text(), c.want)
-		}
+		out = append(out, example{c.name, compareLevels(t, variants(c.keep), c.base).Findings()})
 	}
+	for _, c := range []struct {
+		level string
+		least int
+	}{{"fast", 5}, {"log", 5}, {"queue", 4}, {"fast", 2}, {"plain", 5}} {
+		out = append(out, example{fmt.Sprintf("the setting %s after %d repeats", c.level, c.least),
+			[]Finding{JudgeSetting(variants(two(c.least, "plain", c.level)), "variant", "plain")}})
+	}
+
+	// Runs are named by all settings that tell them apart, also by one that one of them lacks.
+	runs := made{pps: 300e3, bits: 1e9, sender: 25_700, sizes: []int{200}, repeats: 3}
+	a, b := runs.doc(), runs.doc()
+	a.ID, b.ID = "a", "b"
+	a.Plan.Flows[0].Rate, b.Plan.Flows[0].Rate = unit.PacketRate(5000), unit.PacketRate(10000)
+	b.Plan.Links = []model.Link{{Rate: 20e6, QueuePackets: 50}}
+	c, err := Compare(Question{Docs: []*model.Document{a, b}, Metrics: defaultMetrics()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out = append(out, example{"runs: " + c.Sides[0].Name + " | " + c.Sides[1].Name, c.Findings()})
+
+	// A setting of a lab's node is told, but no command for it: eth0 there is not the host's.
+	d := sample.Ledger()
+	setting := model.Advised{Advice: model.Advice{Knob: "eth0.txqueuelen", Host: "sender", Present: "1", Value: "2", Command: "ip link set dev eth0"}, Here: true}
+	return append(out, example{"advice in a lab", Advise(&d, []model.Advised{setting})})
 }
 
 func TestCompareRefusals(t *testing.T) {
@@ -334,60 +359,5 @@ func TestAsk(t *testing.T) {
 		if text := fmt.Sprint(got, " ", err); text != c.want {
 			t.Errorf("%s: %s; want %s", name, text, c.want)
 		}
-	}
-}
-
-func TestJudgeSetting(t *testing.T) {
-	two := func(level string, least int) *model.Document {
-		return variants(func(r *model.Result) bool {
-			v := r.Cell["variant"].Text
-			return (v == "plain" || v == level) && r.Repeat < least
-		})
-	}
-	for want, d := range map[string]*model.Document{"tune.kept": two("fast", 5), "tune.worse": two("log", 5), "tune.open": two("queue", 4),
-		"tune.untold": two("fast", 2)} {
-		if got := JudgeSetting(d, "variant", "plain"); got.Code != want || strings.Contains(got.Text(), "<") {
-			t.Errorf("%s: %s; want %s", got.Code, got.Text(), want)
-		}
-	}
-	if got := JudgeSetting(variants(plainOnly), "variant", "plain"); got.Code != "tune.untold" {
-		t.Errorf("without a second level: %s", got.Text())
-	}
-}
-
-// A setting of a lab's node is told, but no command for it: eth0 there is not the host's.
-func TestAdviseInLab(t *testing.T) {
-	d := sample.Ledger()
-	a := model.Advised{Advice: model.Advice{Knob: "eth0.txqueuelen", Host: "sender", Present: "1", Value: "2", Command: "ip link set dev eth0"}, Here: true}
-	for _, f := range Advise(&d, []model.Advised{a}) {
-		if f.Command() != "" {
-			t.Errorf("%s: %s", f.Text(), f.Command())
-		}
-	}
-	if got := Advise(&d, []model.Advised{a})[0].Text(); got != "No setting on this host would reduce this loss." {
-		t.Error(got)
-	}
-}
-
-// TestRunsNamed: runs are named by all settings that tell them apart, and a setting that one of them lacks is told so.
-func TestRunsNamed(t *testing.T) {
-	runs := made{pps: 300e3, bits: 1e9, sender: 25_700, sizes: []int{200}, repeats: 3}
-	a, b := runs.doc(), runs.doc()
-	a.ID, b.ID = "a", "b"
-	a.Plan.Flows[0].Rate, b.Plan.Flows[0].Rate = unit.PacketRate(5000), unit.PacketRate(10000)
-	b.Plan.Links = []model.Link{{Rate: 20e6, QueuePackets: 50}}
-	c, err := Compare(Question{Docs: []*model.Document{a, b}, Metrics: defaultMetrics()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := []string{c.Sides[0].Name, c.Sides[1].Name}; got[0] != "no link, 5 kpps" || got[1] != "rate=20mbit,queue=50, 10 kpps" {
-		t.Errorf("named %q", got)
-	}
-	var text string
-	for _, f := range c.Findings() {
-		text += f.Text() + "\n"
-	}
-	if want := "link (none against rate=20mbit,queue=50)"; !strings.Contains(text, want) {
-		t.Errorf("no %q in\n%s", want, text)
 	}
 }

@@ -4,12 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"pelt/model"
-	"pelt/table"
 	"pelt/unit"
 )
 
@@ -74,10 +72,6 @@ func (p made) doc() *model.Document {
 	return d
 }
 
-func curveRules() []Rule {
-	return append([]Rule{Curve, Repeats("goodput_bps", 3)}, Common()...)
-}
-
 func texts(all []Finding) (list []string) {
 	for _, f := range all {
 		list = append(list, strings.TrimSpace(f.Text()+" "+f.Command()))
@@ -87,97 +81,69 @@ func texts(all []Finding) (list []string) {
 
 var usual = []int{64, 128, 256, 512, 1024, 1472}
 
-func TestCurve(t *testing.T) {
+func curveExamples(*testing.T) []example {
 	jitter := func(i int) float64 { return []float64{1, 0.97, 1.02}[i/6%3] }
-	for _, c := range []struct {
-		name string
-		path made
-		want []string // texts in order, all that there are
-	}{
-		{"both limits", made{pps: 340e3, bits: 1e9, sender: 1.4e6, layer: model.LayerNetwork, sizes: usual,
-			repeats: 3, noise: jitter}, []string{
-			"The path to 192.0.2.7 saturates at about 340 kpps (330–347 kpps) with small packets and 957 Mbit/s with large ones. Below about 300 B the limit is packets per second; above it, bits per second.",
-			"The path was the limit: most of the lost packets were lost on the way.",
-			"Everything was sent as fast as possible, so the highest rate without loss was not measured.",
-			"Run it again with --rate 320kpps to measure below the limit.",
-			"See where the packets went: pelt explain abc"}},
-		{"packets only, once", made{pps: 50e3, bits: 1e9, sender: 1.4e6, layer: model.LayerNetwork, sizes: usual,
-			repeats: 1}, []string{
-			"The path to 192.0.2.7 saturates at about 50.0 kpps at every size, up to 589 Mbit/s: the limit is packets per second.",
-			"The path was the limit: most of the lost packets were lost on the way.",
-			"Everything was sent as fast as possible, so the highest rate without loss was not measured.",
-			"Measured once: another trial may differ.",
-			"Run it again with --rate 47kpps to measure below the limit.",
-			"Run it again with --repeats 3.",
-			"See where the packets went: pelt explain abc"}},
-		{"bits only", made{pps: 2e6, bits: 50e6, sender: 1.4e6, layer: model.LayerNetwork, sizes: usual,
-			repeats: 3}, []string{
-			"The path to 192.0.2.7 saturates at about 47.8 Mbit/s at every size: the limit is bits per second."}},
-		{"the sender", made{pps: 2e6, bits: 100e9, sender: 400e3, sizes: usual, repeats: 3}, []string{
-			"The path to 192.0.2.7 carries at least 400 kpps and 4.71 Gbit/s. At every size the sender was the limit, not the path.",
-			"The sender was the limit: its thread was 100 % busy. The path may carry more.",
-			"Loss-free up to 400 kpps, at 64 B."}},
-		{"the receiver", made{pps: 300e3, bits: 100e9, sender: 1e6, layer: model.LayerReceiverBuffer, sizes: usual,
-			repeats: 3}, []string{
-			"The path to 192.0.2.7 carries at least 300 kpps and 3.53 Gbit/s. At every size the receiver was the limit, not the path.",
-			"The receiver was the limit: most of the lost packets had arrived there. The path may carry more."}},
-		{"one size", made{pps: 340e3, bits: 1e9, sender: 1e6, layer: model.LayerNetwork, sizes: []int{64},
-			repeats: 3}, []string{
-			"The path to 192.0.2.7 saturates at about 340 kpps, which is 174 Mbit/s, at 64 B."}},
-		{"two sizes", made{pps: 340e3, bits: 500e6, sender: 1e6, layer: model.LayerNetwork, sizes: []int{64, 1472},
-			repeats: 3}, []string{
-			"The path to 192.0.2.7 saturates at about 340 kpps at 64 B and 479 Mbit/s at 1472 B."}},
-		{"the sender, of small sizes", made{pps: 2e6, bits: 1e9, sender: 400e3, layer: model.LayerNetwork,
-			sizes: usual, repeats: 3}, []string{
-			"The path to 192.0.2.7 carries at least 400 kpps and 957 Mbit/s. At 64 B, 128 B and 256 B the sender was the limit, not the path."}},
-		{"a rate that is kept", made{pps: 300e3, bits: 1e9, sender: 1e6, sizes: usual, repeats: 3,
-			rate: unit.PacketRate(10e3)}, []string{
-			"The path to 192.0.2.7 carries the asked rate at every size, up to 10.0 kpps and 118 Mbit/s."}},
-		{"a rate that is not", made{pps: 300e3, bits: 50e6, sender: 1e6, layer: model.LayerNetwork, sizes: usual,
-			repeats: 3, rate: unit.PacketRate(10e3)}, []string{
-			"The path to 192.0.2.7 does not carry the asked rate: up to 59.4 % is lost, at 1472 B."}},
-		{"TCP, alike", made{pps: 8e3, bits: 1e9, sender: 1e6, sizes: []int{1000}, repeats: 3, protocol: model.TCP},
-			[]string{
-				"The path to 192.0.2.7 carries 64.0 Mbit/s of TCP."}},
-		{"TCP, alike whatever the writes", made{pps: 1e6, bits: 1e9, sender: 1e6, sizes: []int{64, 1460},
-			repeats: 3, protocol: model.TCP, goodput: 95e6, noise: jitter}, []string{
-			"The path to 192.0.2.7 carries 95.0 Mbit/s (92.2–96.9 Mbit/s) of TCP."}},
-		{"nothing arrives", made{pps: 0, bits: 1e9, sender: 1e6, layer: model.LayerNetwork, sizes: usual, repeats: 3},
-			[]string{"The path to 192.0.2.7 carries nothing: nothing arrived at every size."}},
-		{"TCP, slow small writes", made{pps: 8e3, bits: 1e9, sender: 1e6, sizes: []int{64, 1000}, repeats: 3,
-			protocol: model.TCP}, []string{
-			"The path to 192.0.2.7 carries 64.0 Mbit/s of TCP, and 4.10 Mbit/s with writes of 64 B."}},
-		{"some trials invalid", made{pps: 8e3, bits: 1e9, sender: 1e6, layer: model.LayerNetwork,
-			sizes: []int{64, 1000}, repeats: 3, protocol: model.TCP, invalid: 4}, []string{
-			"The path to 192.0.2.7 carries 64.0 Mbit/s of TCP, and 4.10 Mbit/s with writes of 64 B.",
-			"Only 1 of 3 repeats can be used, at 64 B.",
-			"4 of 6 trials are left out, because they did not run as ordered.",
-			"Run it again with --repeats 3."}},
-		{"the sender was too slow", made{pps: 1e6, bits: 1e9, sender: 25.7e3, sizes: usual, repeats: 2,
-			rate: unit.PacketRate(30e3), invalid: 12}, []string{
-			"No usable result: the sender could not keep 30.0 kpps (it managed 25.7 kpps). Try --rate 24kpps",
-			"See why: pelt report abc --all"}},
-		{"nothing ran", made{pps: 1e6, bits: 1e9, sender: 1e6, sizes: usual, repeats: 1, invalid: 6}, []string{
-			"No usable result: none of 6 trials ran as ordered."}},
-	} {
-		got := texts(All(table.Rows(c.path.doc()), curveRules()...))
-		if n := len(c.want); n > len(got) || strings.Join(got[:n], "\n") != strings.Join(c.want, "\n") {
-			t.Errorf("%s:\n%s\nwant\n%s", c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+	run := func(pps, bits, sender float64, layer string, change ...func(*made)) *model.Document {
+		p := made{pps: pps, bits: bits, sender: sender, layer: layer, sizes: usual, repeats: 3}
+		for _, c := range change {
+			c(&p)
 		}
+		return p.doc()
 	}
+	tcp := func(sizes ...int) func(*made) {
+		return func(p *made) { p.sizes, p.protocol = sizes, model.TCP }
+	}
+	few := func(packets uint64) *model.Document { // a packet in a second of 0.1 pps is no 1 pps
+		return edited(run(300e3, 1e9, 300e3, "", func(p *made) { p.sizes, p.rate = []int{64}, unit.PacketRate(1) }), func(f *model.FlowResult) {
+			f.Planned, f.Attempted, f.Received, f.Lost, f.LossRatio, f.Ledger = packets, packets, packets, 0, 0, model.Ledger{}
+		})
+	}
+	cut := run(1e6, 1e9, 25.7e3, "", func(p *made) { p.sizes, p.repeats, p.rate = []int{64}, 1, unit.PacketRate(30e3) })
+	cut.Results[0].State, cut.Results[0].Why = model.Aborted, model.Reasons{{Code: model.TrialCut, Text: "flow up lost much"}}
+	on, at := model.LayerNetwork, model.LayerReceiverBuffer
+	return examplesOf(map[string]*model.Document{
+		"both limits":                    run(340e3, 1e9, 1.4e6, on, func(p *made) { p.noise = jitter }),
+		"packets only, once":             run(50e3, 1e9, 1.4e6, on, func(p *made) { p.repeats = 1 }),
+		"bits only":                      run(2e6, 50e6, 1.4e6, on),
+		"the sender":                     run(2e6, 100e9, 400e3, ""),
+		"the receiver":                   run(300e3, 100e9, 1e6, at),
+		"one size":                       run(340e3, 1e9, 1e6, on, func(p *made) { p.sizes = []int{64} }),
+		"two sizes":                      run(340e3, 500e6, 1e6, on, func(p *made) { p.sizes = []int{64, 1472} }),
+		"the sender, of small sizes":     run(2e6, 1e9, 400e3, on),
+		"a rate that is kept":            run(300e3, 1e9, 1e6, "", func(p *made) { p.rate = unit.PacketRate(10e3) }),
+		"a rate that is not":             run(300e3, 50e6, 1e6, on, func(p *made) { p.rate = unit.PacketRate(10e3) }),
+		"TCP, alike":                     run(8e3, 1e9, 1e6, "", tcp(1000)),
+		"TCP, alike whatever the writes": run(1e6, 1e9, 1e6, "", tcp(64, 1460), func(p *made) { p.goodput, p.noise = 95e6, jitter }),
+		"TCP, slow small writes":         run(8e3, 1e9, 1e6, "", tcp(64, 1000)),
+		"nothing arrives":                run(0, 1e9, 1e6, on),
+		"some trials invalid":            run(8e3, 1e9, 1e6, on, tcp(64, 1000), func(p *made) { p.invalid = 4 }),
+		"the sender was too slow":        run(1e6, 1e9, 25.7e3, "", func(p *made) { p.repeats, p.rate, p.invalid = 2, unit.PacketRate(30e3), 12 }),
+		"nothing ran":                    run(1e6, 1e9, 1e6, "", func(p *made) { p.repeats, p.invalid = 1, 6 }),
+		"a trial that was cut":           cut,
+		"nine packets":                   few(9),
+		"ten packets":                    few(10),
+		"held by the sender's queue": edited(run(300e3, 1e9, 25_700, "", func(p *made) { p.sizes, p.rate = []int{200}, unit.PacketRate(30e3) }),
+			func(f *model.FlowResult) {
+				f.SenderCPU.ThreadRatio = 0.5
+				f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingBackpressure, Host: "sender", Packets: 4300,
+					Queue: &model.Queue{Kind: "tbf", Interface: "eth0", RateBPS: 50e6}}}
+			}),
+		"silent receivers": edited(run(300e3, 1e9, 400e3, "", func(p *made) { p.sizes = []int{200} }), func(f *model.FlowResult) {
+			f.Silent = []model.Silence{{Node: "receiver-49", Streams: 1, Of: 1, AfterS: 30}, {Node: "h3", Streams: 1, Of: 1, AfterS: 30},
+				{Node: "receiver", Streams: 2, Of: 8, AfterS: 30}, {Node: "receiver-7", Streams: 1, Of: 1, AfterS: 30}, {Node: "receiver-8", Streams: 1, Of: 1, AfterS: 30}}
+		}),
+	}, append([]Rule{Curve, Repeats("goodput_bps", 3), Silent}, Common()...)...)
+}
+
+// edited changes the first flow of each trial.
+func edited(d *model.Document, change func(*model.FlowResult)) *model.Document {
+	for i := range d.Results {
+		change(&d.Results[i].Flows[0])
+	}
+	return d
 }
 
 // TestWords: each sentence parses, and one whose numbers are missing shows it.
-// What cut a trial is told, however late its sender was.
-func TestCutTrial(t *testing.T) {
-	d := made{pps: 1e6, bits: 1e9, sender: 25.7e3, sizes: []int{64}, repeats: 1, rate: unit.PacketRate(30e3)}.doc()
-	d.Results[0].State, d.Results[0].Why = model.Aborted, model.Reasons{{Code: model.TrialCut, Text: "flow up lost much"}}
-	got := texts(Unusable(table.Rows(d)))
-	if want := "No usable result: none of 1 trial ran as ordered (flow up lost much)."; got[0] != want {
-		t.Errorf("%q, want %q", got[0], want)
-	}
-}
-
 func TestWords(t *testing.T) {
 	words, numbers := regexp.MustCompile(`\{\*?([a-z0-9]+)`), regexp.MustCompile(`\{(\*|[a-z0-9]+_)`)
 	options := regexp.MustCompile(`\[[^\[\]]*\]`)
@@ -245,67 +211,6 @@ func TestSentencesAndCodes(t *testing.T) {
 		}
 		if !made {
 			t.Errorf("nothing makes %s: %s", code, sentences[code])
-		}
-	}
-}
-
-// A queue of the sender's own host that held the schedule back is the limit, and the asked
-// rate is not.
-func TestHeldByTheSendersQueue(t *testing.T) {
-	d := made{pps: 300e3, bits: 1e9, sender: 25_700, sizes: []int{200}, repeats: 3, rate: unit.PacketRate(30e3)}.doc()
-	for i := range d.Results {
-		f := &d.Results[i].Flows[0]
-		f.SenderCPU.ThreadRatio = 0.5
-		f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingBackpressure, Host: "sender", Packets: 4300,
-			Queue: &model.Queue{Kind: "tbf", Interface: "eth0", RateBPS: 50e6}}}
-	}
-	found := texts(All(table.Rows(d), curveRules()...))
-	for _, want := range []string{
-		"The path to 192.0.2.7 carries all that the sender's host let out, up to 25.7 kpps and 41.1 Mbit/s. That is less than was asked.",
-		"The limit was tbf on eth0, 50 Mbit/s at the sender: it held packets back.",
-		"backpressure: tbf on eth0, 50 Mbit/s: it held back 14.3 % of the schedule.",
-	} {
-		if !slices.Contains(found, want) {
-			t.Errorf("lacks %q:\n%s", want, strings.Join(found, "\n"))
-		}
-	}
-}
-
-// Receivers that did not answer are named, of many the first three, and each once.
-func TestSilentReceivers(t *testing.T) {
-	d := made{pps: 300e3, bits: 1e9, sender: 400e3, sizes: []int{200}, repeats: 2}.doc()
-	for i := range d.Results {
-		f := &d.Results[i].Flows[0]
-		f.Silent = []model.Silence{{Node: "receiver-49", Streams: 1, Of: 1, AfterS: 30}, {Node: "h3", Streams: 1, Of: 1, AfterS: 30},
-			{Node: "receiver", Streams: 2, Of: 8, AfterS: 30}, {Node: "receiver-7", Streams: 1, Of: 1, AfterS: 30}, {Node: "receiver-8", Streams: 1, Of: 1, AfterS: 30}}
-	}
-	want := []string{
-		"Receiver 49 did not answer for 30 s; the test stopped sending to it.",
-		"h3 did not answer for 30 s; the test stopped sending to it.",
-		"The receiver did not answer for 30 s on 2 of 8 streams; the test stopped sending on them.",
-		"The test stopped sending to 2 more receivers.",
-	}
-	if got := texts(Silent(table.Rows(d))); !slices.Equal(got, want) {
-		t.Errorf("%q\nwant %q", got, want)
-	}
-}
-
-// A handful of packets is no rate: one packet in a second of 0.1 pps is no 1 pps.
-func TestTooFewPackets(t *testing.T) {
-	for packets, few := range map[uint64]bool{1: true, 9: true, 10: false} {
-		d := made{pps: 300e3, bits: 1e9, sender: 300e3, sizes: []int{64}, repeats: 3, rate: unit.PacketRate(1)}.doc()
-		for i := range d.Results {
-			f := &d.Results[i].Flows[0]
-			f.Planned, f.Attempted, f.Received, f.Lost, f.LossRatio, f.Ledger = packets, packets, packets, 0, 0, model.Ledger{}
-		}
-		found := All(table.Rows(d), curveRules()...)
-		if told := found[0].Code == "curve.few"; told != few {
-			t.Errorf("%d packets: %s", packets, found[0].Text())
-		}
-		for _, f := range found {
-			if few && strings.Contains(f.Text(), "asked rate") {
-				t.Errorf("%d packets: %s", packets, f.Text())
-			}
 		}
 	}
 }

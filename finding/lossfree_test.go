@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -70,66 +71,8 @@ func over(limit float64, layer string) func(float64, *model.FlowResult) {
 	}
 }
 
-func TestLossFreeSays(t *testing.T) {
-	burst, trials := over(250e3, model.LayerNetwork), 0
-	for name, c := range map[string]struct {
-		carry func(float64, *model.FlowResult)
-		want  []string
-	}{
-		"path": {over(250e3, model.LayerNetwork), []string{"No loss up to 2", "saturates at 250 kpps", "The first losses are: device ring at router full."}},
-		"receiver": {over(250e3, model.LayerReceiverBuffer), []string{"No loss up to at least 2", "receiver's host loses packets (receiver socket buffer full)",
-			"pelt tune advise"}},
-		"starved": {func(_ float64, f *model.FlowResult) {
-			if trials++; trials%4 != 1 {
-				f.SendPPS /= 2
-			}
-		}, []string{"No rate without loss was found", "What was the limit is not known."}},
-		"a deep queue": {func(pps float64, f *model.FlowResult) {
-			if pps == 0 {
-				f.Lost = f.Attempted - 800
-			} else {
-				f.DurationS *= 1.5 // until all had come
-			}
-		}, []string{"No rate without loss was found: even at 1 kpps a queue grows"}},
-		"everywhere": {func(_ float64, f *model.FlowResult) { f.Lost = f.Attempted / 10 },
-			[]string{"No rate without loss was found: even 1 kpps loses 10 %"}},
-		"random": {func(pps float64, f *model.FlowResult) {
-			over(500e3, model.LayerNetwork)(pps, f)
-			f.Lost += f.Attempted / 1000
-		}, []string{"random loss, not too high a rate", "--max-loss 0.5%"}},
-		"burst": {func(pps float64, f *model.FlowResult) {
-			if burst(pps, f); f.Lost > 0 && pps > 0 {
-				f.Lost = 100
-				f.Ledger.Lines[0].Packets, f.Ledger.Lines[0].Sequences = 100, []model.Span{{From: 5000, Count: 100}}
-			}
-		}, []string{"a stall of a host or of the router, maybe not the rate"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var all []string
-			for _, f := range LossFree(searchedDoc(t, c.carry)) {
-				all = append(all, f.Text(), f.Command())
-			}
-			text := strings.Join(all, "\n")
-			for _, want := range c.want {
-				if !strings.Contains(text, want) {
-					t.Errorf("said\n%s\nwithout %q", text, want)
-				}
-			}
-		})
-	}
-}
-
-// answers are the answers about rates without loss.
-func answers(d *model.Document) string {
-	var all []string
-	for _, f := range Of(All(table.Rows(d), LossFree), Answer) {
-		all = append(all, f.Text())
-	}
-	return strings.Join(all, " ")
-}
-
-// What held a search back is named by what was measured, and never by an empty reason.
-func TestLimitOfASearch(t *testing.T) {
+func lossFreeExamples(t *testing.T) (out []example) {
+	burst, flooded := over(250e3, model.LayerNetwork), false
 	flood := func(fill func(*model.FlowResult)) func(float64, *model.FlowResult) {
 		return func(pps float64, f *model.FlowResult) {
 			if pps == 0 {
@@ -137,55 +80,118 @@ func TestLimitOfASearch(t *testing.T) {
 			}
 		}
 	}
+	busy := func(thread, host float64) func(float64, *model.FlowResult) {
+		return flood(func(f *model.FlowResult) { f.SenderCPU.ThreadRatio, f.SenderCPU.HostRatio = thread, host })
+	}
 	held := func(q *model.Queue) func(float64, *model.FlowResult) {
 		return flood(func(f *model.FlowResult) {
 			f.SenderCPU.ThreadRatio = 0.2
 			f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingBackpressure, Host: model.Sender, HeldS: 0.7, Queue: q}}
 		})
 	}
-	for name, c := range map[string]struct {
+	above := func(pps float64) func(float64, *model.FlowResult) { // trials above a rate are invalid
+		return func(rate float64, f *model.FlowResult) {
+			if rate > pps {
+				f.SendPPS = 0
+			}
+		}
+	}
+	linked := func(node string, bits uint64) func(*model.Document) {
+		return func(d *model.Document) {
+			d.Host = []model.Host{{Node: node, Interface: "eth0", LinkSpeedBits: bits}}
+		}
+	}
+	behind := func(d *model.Document) {
+		for i := range d.Results {
+			if d.Results[i].State == model.Invalid {
+				d.Results[i].Why = model.Reasons{{Code: model.LinkBehind, Link: "sender to router"}}
+			}
+		}
+	}
+	all := func(float64, *model.FlowResult) {}
+	both := func(host []model.Host) func(*model.Document) {
+		return func(d *model.Document) {
+			d.Host = host
+			down := d.Plan.Flows[0]
+			down.Name, down.From, down.To = "down", down.To, down.From
+			d.Plan.Flows = append(d.Plan.Flows, down)
+			d.Plan.Factors = []model.Factor{{Knob: "direction", Levels: []model.Value{model.Word("up"), model.Word("down")}}}
+			for _, r := range d.Results {
+				r.Cell, r.Flows = maps.Clone(r.Cell), slices.Clone(r.Flows)
+				r.Flows[0].Name = "down"
+				d.Results = append(d.Results, r)
+			}
+			for i := range d.Results {
+				d.Results[i].Cell["direction"] = model.Word(d.Results[i].Flows[0].Name)
+			}
+			if err := d.Plan.Check(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
 		carry  func(float64, *model.FlowResult)
 		change func(*model.Document)
-		want   string
-		by     string // in a table
 	}{
-		"link": {func(float64, *model.FlowResult) {}, func(d *model.Document) { d.Host = []model.Host{{Node: model.Receiver, LinkSpeedBits: 7e8}} },
-			"No loss up to 1.00 Mpps; the link of 700 Mbit/s carries no more.", "the link"},
-		"a faster link": {flood(func(f *model.FlowResult) { f.SenderCPU.ThreadRatio = 0.99 }),
-			func(d *model.Document) { d.Host = []model.Host{{Node: model.Receiver, LinkSpeedBits: 1e10}} },
-			"No loss up to at least 1.00 Mpps. The sender was the limit: its thread was 99 % busy. The path may carry more.", "the sender"},
-		"sender's host": {flood(func(f *model.FlowResult) { f.SenderCPU.ThreadRatio, f.SenderCPU.HostRatio = 0.4, 0.98 }), nil,
-			"No loss up to at least 1.00 Mpps. The sender was the limit: its host was 98 % busy. The path may carry more.", "the sender"},
-		"idle sender": {flood(func(f *model.FlowResult) { f.SenderCPU.ThreadRatio = 0.3 }), nil, "No loss up to at least 1.00 Mpps. The sender's own interface " +
-			"or first link was the limit: next to nothing was lost, and the sender had time left.", "the sender's interface"},
-		"sender not read": {func(float64, *model.FlowResult) {}, nil, "No loss up to at least 1.00 Mpps. The sender's processor, interface or first link " +
-			"was the limit: next to nothing was lost.", "the sender's interface"},
-		"shaper": {held(&model.Queue{Kind: "tbf", Interface: "eth0", RateBPS: 50e6}), nil,
-			"No loss up to at least 1.00 Mpps. The limit was tbf on eth0, 50 Mbit/s at the sender: it held packets back.", "tbf on eth0, 50 Mbit/s"},
-		"card": {held(&model.Queue{Kind: "fq_codel", Interface: "eth0"}), func(d *model.Document) {
-			d.Host = []model.Host{{Node: model.Sender, Interface: "eth0", LinkSpeedBits: 1e11}}
-		}, "No loss up to at least 1.00 Mpps. The limit was card eth0, 100 Gbit/s at the sender: it held packets back.", "card eth0, 100 Gbit/s"},
-		"another queue": {held(&model.Queue{Kind: "htb", Interface: "eth0"}), nil,
-			"No loss up to at least 1.00 Mpps. The limit was htb on eth0 at the sender: it held packets back.", "htb on eth0"},
-		"late": {func(pps float64, f *model.FlowResult) {
+		{"path", over(250e3, model.LayerNetwork), nil},
+		{"receiver", over(250e3, model.LayerReceiverBuffer), nil},
+		{"only the flood is kept", func(_ float64, f *model.FlowResult) {
+			if flooded {
+				f.SendPPS /= 2
+			}
+			flooded = true
+		}, nil},
+		{"a deep queue", func(pps float64, f *model.FlowResult) {
+			if pps == 0 {
+				f.Lost = f.Attempted - 800
+			} else {
+				f.DurationS *= 1.5 // until all had come
+			}
+		}, nil},
+		{"loss everywhere", func(_ float64, f *model.FlowResult) { f.Lost = f.Attempted / 10 }, nil},
+		{"a little loss everywhere", func(_ float64, f *model.FlowResult) { f.Lost = (f.Attempted + 499) / 500 }, nil},
+		{"random loss and a limit", func(pps float64, f *model.FlowResult) {
+			over(500e3, model.LayerNetwork)(pps, f)
+			f.Lost += f.Attempted / 1000
+		}, nil},
+		{"a burst", func(pps float64, f *model.FlowResult) {
+			if burst(pps, f); f.Lost > 0 && pps > 0 {
+				f.Lost = 100
+				f.Ledger.Lines[0].Packets, f.Ledger.Lines[0].Sequences = 100, []model.Span{{From: 5000, Count: 100}}
+			}
+		}, nil},
+		{"a full link", all, linked(model.Receiver, 7e8)},
+		{"a faster link", busy(0.99, 0), linked(model.Receiver, 1e10)},
+		{"the sender's host", busy(0.4, 0.98), nil},
+		{"an idle sender", busy(0.3, 0), nil},
+		{"a sender that was not read", all, nil},
+		{"a shaper", held(&model.Queue{Kind: "tbf", Interface: "eth0", RateBPS: 50e6}), nil},
+		{"a card", held(&model.Queue{Kind: "fq_codel", Interface: "eth0"}), linked(model.Sender, 1e11)},
+		{"another queue", held(&model.Queue{Kind: "htb", Interface: "eth0"}), nil},
+		{"a late sender", func(pps float64, f *model.FlowResult) {
 			if f.Planned = f.Attempted; pps > 200e3 {
 				f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingLate, Host: model.Sender, Packets: f.Planned / 50}}
 			}
-		}, nil, "The sender was the limit: it missed 2 % of its schedule of 2", "the sender"},
+		}, nil},
+		{"both directions", all, both(nil)},
+		{"both directions on one link", all, both([]model.Host{{Node: model.Receiver, LinkSpeedBits: 7e8}})},
+		{"trials above went wrong", above(200e3), behind},
+		{"all trials went wrong", above(0), behind},
+		{"no higher rate was asked", over(2e6, model.LayerNetwork), func(d *model.Document) { d.Plan.Flows[0].Rate = unit.PacketRate(1e6) }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			d := searchedTimes(t, 1, c.carry)
-			if c.change != nil {
-				c.change(d)
-			}
-			if text := answers(d); !strings.Contains(text, c.want) {
-				t.Errorf("said\n%s\nnot\n%s", text, c.want)
-			}
-			if by := SearchLimit(table.Searches(table.Rows(d))[0]); by != c.by {
-				t.Errorf("limited by %q, want %q", by, c.by)
-			}
-		})
+		d := searchedTimes(t, 1, c.carry)
+		if c.change != nil {
+			c.change(d)
+		}
+		rows := table.Rows(d)
+		out = append(out, example{fmt.Sprintf("%s (in a table: %s)", c.name, SearchLimit(table.Searches(rows)[0])), All(rows, LossFree)})
 	}
+	return out
+}
+
+// Each reason why trials above a rate were invalid is told, and only what the sender did wrong as what could not be sent.
+func TestReasonsThatEndASearch(t *testing.T) {
 	source, err := os.ReadFile("../model/reason.go")
 	if err != nil {
 		t.Fatal(err)
@@ -194,19 +200,19 @@ func TestLimitOfASearch(t *testing.T) {
 	if len(codes) < 20 {
 		t.Fatalf("read %d codes of reasons", len(codes))
 	}
-	for _, code := range codes {
-		for _, holds := range []float64{0, 200e3} { // above this rate trials are invalid
-			d := searchedTimes(t, 1, func(pps float64, f *model.FlowResult) {
-				if pps > holds {
-					f.SendPPS = 0
-				}
-			})
+	for _, holds := range []float64{0, 200e3} { // above this rate trials are invalid
+		d := searchedTimes(t, 1, func(pps float64, f *model.FlowResult) {
+			if pps > holds {
+				f.SendPPS = 0
+			}
+		})
+		for _, code := range codes {
 			for i := range d.Results {
 				if d.Results[i].State == model.Invalid {
 					d.Results[i].Why = model.Reasons{{Code: code[1]}}
 				}
 			}
-			text, why := answers(d), model.Reason{Code: code[1]}.String()
+			text, why := sentencesOf(All(table.Rows(d), LossFree), Answer), model.Reason{Code: code[1]}.String()
 			sender := strings.HasPrefix(code[1], "sender-") || code[1] == model.InterfaceRefused
 			if why == "" || !strings.Contains(text, ": "+why+".") || sender != strings.Contains(text, " could not be sent: ") {
 				t.Errorf("%s: said %q with the reason %q", code[1], text, why)
@@ -240,70 +246,6 @@ func TestFailingTrialIsOpened(t *testing.T) {
 	}
 }
 
-// What limits both directions alike is said once, behind the last of them.
-func TestBothDirectionsAlike(t *testing.T) {
-	d := searchedTimes(t, 1, func(float64, *model.FlowResult) {})
-	d.Host = []model.Host{{Node: model.Receiver, LinkSpeedBits: 7e8}}
-	down := d.Plan.Flows[0]
-	down.Name, down.From, down.To = "down", down.To, down.From
-	d.Plan.Flows = append(d.Plan.Flows, down)
-	d.Plan.Factors = []model.Factor{{Knob: "direction", Levels: []model.Value{model.Word("up"), model.Word("down")}}}
-	for _, r := range d.Results {
-		r.Cell, r.Flows = maps.Clone(r.Cell), slices.Clone(r.Flows)
-		r.Flows[0].Name = "down"
-		d.Results = append(d.Results, r)
-	}
-	for i := range d.Results {
-		d.Results[i].Cell["direction"] = model.Word(d.Results[i].Flows[0].Name)
-	}
-	if err := d.Plan.Check(); err != nil {
-		t.Fatal(err)
-	}
-	if text, want := answers(d), "Up: no loss up to 1.00 Mpps. Down: no loss up to 1.00 Mpps; the link of 700 Mbit/s carries no more."; text != want {
-		t.Errorf("said\n%s\nnot\n%s", text, want)
-	}
-	d.Host = nil
-	text, want := answers(d), "Up: no loss up to at least 1.00 Mpps. Down: no loss up to at least 1.00 Mpps. The sender's processor, interface"
-	if !strings.HasPrefix(text, want) {
-		t.Errorf("said\n%s\nnot\n%s", text, want)
-	}
-}
-
-// Where trials went wrong that the sender is not to blame for, it is no limit.
-func TestTrialsAboveWentWrong(t *testing.T) {
-	d := searchedTimes(t, 1, func(pps float64, f *model.FlowResult) {
-		if pps > 200e3 {
-			f.SendPPS = 0 // invalid
-		}
-	})
-	for i := range d.Results {
-		if d.Results[i].State == model.Invalid {
-			d.Results[i].Why = model.Reasons{{Code: model.LinkBehind, Link: "sender to router"}}
-		}
-	}
-	searches := table.Searches(table.Rows(d))
-	if text := answers(d); !strings.HasPrefix(text, "No loss up to at least 1") || strings.Contains(text, "The sender was the limit") ||
-		!strings.Contains(text, "kpps were invalid: the emulated link sender to router fell behind") {
-		t.Error(text)
-	}
-	none := searchedTimes(t, 1, func(pps float64, f *model.FlowResult) {
-		if pps > 0 {
-			f.SendPPS = 0
-		}
-	})
-	for i := range none.Results {
-		if none.Results[i].State == model.Invalid {
-			none.Results[i].Why = model.Reasons{{Code: model.LinkBehind, Link: "sender to router"}}
-		}
-	}
-	if text := answers(none); !strings.HasPrefix(text, "No rate without loss was found") || !strings.Contains(text, "invalid: the emulated link") {
-		t.Error(text)
-	}
-	if limit := SearchLimit(searches[0]); limit != limitNames[byUnknown] {
-		t.Errorf("limited by %q", limit)
-	}
-}
-
 // Rates that hold and fail are never printed alike.
 func TestBoundsDiffer(t *testing.T) {
 	searches := table.Searches(searchedDoc(t, over(15e3, model.LayerNetwork)))
@@ -311,33 +253,6 @@ func TestBoundsDiffer(t *testing.T) {
 	text := lossFree(table.By(searches)[0], false)[0].Text()
 	if !strings.Contains(text, "(holds at 15.3 kpps, fails just above)") {
 		t.Error(text)
-	}
-}
-
-// A plan that allows no higher rate is the limit, not the sender.
-func TestNoHigherRateAsked(t *testing.T) {
-	d := searchedTimes(t, 1, over(2e6, model.LayerNetwork))
-	d.Plan.Flows[0].Rate = unit.PacketRate(1e6)
-	text := LossFree(table.Rows(d))[0].Text()
-	if !strings.HasPrefix(text, "No loss up to at least 1.00 Mpps") || !strings.HasSuffix(text, "No higher rate was tried (--rate).") {
-		t.Error(text)
-	}
-}
-
-// What is lost at random at every rate is told from a limit, and a limit is not taken for random loss.
-func TestRandomLossIsNoLimit(t *testing.T) {
-	for _, f := range LossFree(searchedDoc(t, over(250e3, model.LayerNetwork))) {
-		if f.Code == "free.random" || f.Code == "free.burst" {
-			t.Errorf("a plain limit is called %s", f.Code)
-		}
-	}
-	found := LossFree(searchedDoc(t, func(_ float64, f *model.FlowResult) { f.Lost = (f.Attempted + 499) / 500 }))
-	i := slices.IndexFunc(found, func(f Finding) bool { return f.Code == "free.random" })
-	if i < 0 {
-		t.Fatal("loss at every rate is not called random")
-	}
-	if v, _ := found[i].Number("loss_ratio", "typical"); math.Abs(v-0.002) > 0.0002 {
-		t.Errorf("typical loss %v, want 0.002", v)
 	}
 }
 

@@ -104,7 +104,7 @@ func sentencesOf(found []Finding, level Level) string {
 	return strings.Join(out, " ")
 }
 
-func TestSoakAnswers(t *testing.T) {
+func soakExamples(*testing.T) (out []example) {
 	both := soakOf(lostIn(60, nil))
 	down := both.Results[0].Flows[0]
 	down.Name = "down"
@@ -119,93 +119,6 @@ func TestSoakAnswers(t *testing.T) {
 	made := func(at float64, words string) func(*model.Result) {
 		return func(r *model.Result) { r.Made = append(r.Made, model.MadeChange{AtS: at, Words: words}) }
 	}
-	for _, c := range []struct {
-		name string
-		doc  *model.Document
-		want string
-	}{
-		{"no loss", soakOf(lostIn(600, nil)), "None of 24 000 000 packets was lost in 10 min at 40.0 kpps."},
-		{"one second", soakOf(lostIn(600, map[int]float64{431: 5})),
-			"5 of 24 000 000 packets were lost (<0.001 %), all in one second, at 431 s."},
-		{"some seconds", soakOf(lostIn(60, map[int]float64{3: 700, 9: 2})),
-			"0.029 % of the packets were lost: 702 of 2 400 000 in 60 s at 40.0 kpps."},
-		{"from a change on", soakOf(losing(600, 400, 600, 17200), shiftAt(400)),
-			"From 400 s on, 43 % of the packets were lost; before that none."},
-		{"a change that is found", soakOf(losing(600, 417, 600, 60),
-			func(r *model.Result) { r.Changes = Changes(*r) }),
-			"From 417 s on, 0.15 % of the packets were lost; before that none."},
-		{"until a change", soakOf(losing(600, 0, 400, 17200), shiftAt(400)),
-			"Until 400 s, 43 % of the packets were lost; after that none."},
-		{"between changes", soakOf(losing(600, 200, 400, 17200), shiftAt(200, 400)),
-			"From 200 s to 400 s, 43 % of the packets were lost; at other times none."},
-		{"two steps", soakOf(drawn(600, func(i int) float64 { return steps(i, 100, 200, 8000, 400, 10000) }),
-			shiftAt(200, 400)),
-			"From 200 s on, up to 25 % of the packets were lost; before that 0.25 %."},
-		{"several steps before", soakOf(drawn(600, func(i int) float64 { return steps(i, 100, 200, 1600, 400, 10000) }),
-			shiftAt(200, 400)),
-			"From 400 s on, 25 % of the packets were lost; before that at most 4 %."},
-		{"several steps after", soakOf(drawn(600, func(i int) float64 { return steps(i, 10000, 200, 1600, 400, 100) }), asTCP,
-			shiftAt(200, 400)),
-			"Until 200 s, TCP carried 750 Mbit/s; after that at least 960 Mbit/s."},
-		{"a planned change", soakOf(losing(12, 8, 12, 10000), made(8.02, "router=limit=50mbit")),
-			"From 8 s on (router limited to 50 Mbit/s), 25 % of the packets were lost; before that none."},
-		{"a change of no loss", soakOf(slices.Repeat([]float64{400}, 600), shiftAt(300)),
-			"1 % of the packets were lost: 240 000 of 24 000 000 in 10 min at 40.0 kpps."},
-		{"TCP", soakOf(lostIn(600, nil), asTCP), "TCP carried 800 Mbit/s for 10 min."},
-		{"TCP changes", soakOf(losing(600, 400, 600, 20000), asTCP, shiftAt(400)),
-			"From 400 s on, TCP carried 500 Mbit/s; before that 1 Gbit/s."},
-		{"cut", soakOf(lostIn(650, nil), state(model.Aborted)),
-			"Not finished: this is what was measured in the first 10 min 50 s. " +
-				"None of 26 000 000 packets was lost in 10 min 50 s at 40.0 kpps."},
-		{"an outage", outage(soakOf(lostIn(100, nil)), soakOf(losing(100, 0, 50, 400)).Results[0]),
-			"20 s without a path at 03:14. 0.25 % of the packets were lost: 20 000 of 8 000 000 in 220 s at 40.0 kpps."},
-		{"an outage that hides nothing", outage(soakOf(lostIn(100, nil)), soakOf(lostIn(100, nil)).Results[0]),
-			"20 s without a path at 03:14."},
-		{"an outage in which packets were sent", outage(soakOf(lostIn(100, nil), unheard), soakOf(lostIn(100, nil)).Results[0]),
-			"20 s without a path at 03:14. 6 470 packets were sent while nothing was heard of the receiver."},
-		{"an outage without end", outage(soakOf(lostIn(100, nil), unheard), model.Result{State: model.Aborted,
-			Why: model.Reasons{{Code: model.NoPath}}}),
-			"20 s without a path at 03:14. Nothing was heard of the receiver from 100 s on; 6 470 packets were sent into that."},
-		{"an outage and a slow sender", outage(soakOf(lostIn(100, nil)), soakOf(lostIn(100, nil), func(r *model.Result) {
-			r.State, r.Flows[0].Planned = model.Invalid, 8e6
-		}).Results[0]),
-			"No usable result: the sender could not keep 60.0 kpps (it managed 40.0 kpps). Try --rate 38kpps " +
-				"20 s without a path at 03:14."},
-		{"cut in silence", soakOf(lostIn(100, nil), unheard, state(model.Aborted)),
-			"Not finished: this is what was measured in the first 100 s. " +
-				"Nothing was heard of the receiver from 100 s on; 6 470 packets were sent into that."},
-		{"a slow sender", behind, "No usable result: the sender could not keep 80.0 kpps (it managed 40.0 kpps). " +
-			"Try --rate 38kpps"},
-		{"both ways", both, "up: None of 2 400 000 packets was lost in 60 s at 40.0 kpps. down: None of 2 400 " +
-			"000 packets was lost in 60 s at 40.0 kpps."},
-		{"resumed", resumed, "None of 2 400 000 packets was lost in 60 s at 40.0 kpps."},
-		{"nothing", &model.Document{Plan: model.Plan{Command: "soak"}}, ""},
-	} {
-		if got := sentencesOf(All(SoakRows(c.doc), Soak, Unusable), Answer); got != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
-		}
-	}
-}
-
-// The seconds of a trial that went on stand at their times, and between the two nothing is known.
-func TestJoinedSeries(t *testing.T) {
-	d := outage(soakOf(lostIn(100, nil)), soakOf(losing(50, 0, 50, 400), shiftAt(3)).Results[0])
-	isLoss := func(s model.Series) bool { return s.Metric == "lost_pps" }
-	d.Results[0].Series = slices.DeleteFunc(d.Results[0].Series, isLoss) // as a trial that lost nothing has it
-	r := SoakRows(d)[0]
-	s := table.FlowSeries(r, "lost_pps")
-	if len(s.Values) != 170 || s.Values[99] != 0 || !math.IsNaN(s.Values[100]) || !math.IsNaN(s.Values[119]) || s.Values[120] != 400 {
-		t.Errorf("%d values: %v", len(s.Values), s.Values)
-	}
-	if c := r.Trial.Changes; len(c) != 1 || c[0].StartS != 123 {
-		t.Errorf("changes %+v", c)
-	}
-	if got := r.Flow.ReceivePPS * 170; math.Abs(got-float64(r.Flow.Received)) > 1 || r.Flow.SendPPS != 40e3 || r.Flow.DurationS != 170 {
-		t.Errorf("%v pps received, %v sent in %v s", r.Flow.ReceivePPS, r.Flow.SendPPS, r.Flow.DurationS)
-	}
-}
-
-func TestSoakFacts(t *testing.T) {
 	core := 1
 	degraded := soakOf(losing(600, 80, 600, 16e3), func(r *model.Result) {
 		r.Flows[0].Ledger.Lines = []model.Line{{Layer: "network", Host: "router", Cause: "CPU_BACKLOG",
@@ -236,43 +149,66 @@ func TestSoakFacts(t *testing.T) {
 			{Kind: "x", StartS: 1}, {Kind: model.ChangeShift, Metric: "x_ratio", StartS: math.NaN()}}
 	})
 	for _, c := range []struct {
-		name  string
-		doc   *model.Document
-		level Level
-		want  string
+		name string
+		doc  *model.Document
 	}{
-		{"seconds", soakOf(lostIn(14, map[int]float64{6: 600, 7: 1000, 9: 900, 12: math.NaN()})), Fact,
-			"Packets were lost in 3 of 13 seconds, first at 6 s. The worst second, at 7 s, lost 1 000 packets " +
-				"(2.5 %)."},
-		{"an unplanned change", degraded, Fact, "34.7 % of the packets were lost: 8 320 000 of 24 000 000 in 10 " +
-			"min at 40.0 kpps. " +
-			"Packets were lost in 520 of 600 seconds, first at 80 s. The worst second, at 80 s, lost 16 000 " +
-			"packets (40 %). " +
-			"At 80 s, unplanned: the received rate (up) went from 40.0 kpps to 24.0 kpps. " +
-			"At the same time loss went from 0 pps to 16.0 kpps: CPU backlog at router full. " +
-			"At the same time core 1 of router went from 43 % to 100 % softirq."},
-		{"planned changes", planned, Fact, "34.7 % of the packets were lost: 8 320 000 of 24 000 000 in 10 min " +
-			"at 40.0 kpps. " +
-			"Packets were lost in 520 of 600 seconds, first at 80 s. The worst second, at 80 s, lost 16 000 " +
-			"packets (40 %). " +
-			"At 80 s: link at receiver set to delay 20ms, loss 40%. " +
-			"At 300 s: router given 100 firewall rules and router made to log each packet."},
-		{"what went wrong", planned, Doubt, "A planned change failed at 400 s (router made to pass known " +
-			"connections by its kernel): no nftables. " +
-			"The control connection to receiver was lost for 12.0 s, at 125 s. The test went on."},
-		{"kinds of changes", kinds, Fact, "From 60 s to 1 h 6 min 40 s goodput (up) drifted from 900 Mbit/s to " +
-			"700 Mbit/s. " +
-			"At 300 s a burst took 1 234 packets. Every 10 s the received rate stalled: 150 kpps instead of 200 " +
-			"kpps, 20 times from 400 s to 595 s."},
-		{"next", degraded, Next, "See where the packets went: pelt explain abc See every second: pelt report abc " +
-			"--html soak.html"},
-		{"next of a cut", soakOf(lostIn(60, nil), state(model.Aborted)), Next,
-			"Measure the whole time: pelt run --resume abc " +
-				"See every second: pelt report abc --html soak.html"},
+		{"no loss", soakOf(lostIn(600, nil))},
+		{"one second", soakOf(lostIn(600, map[int]float64{431: 5}))},
+		{"some seconds", soakOf(lostIn(60, map[int]float64{3: 700, 9: 2}))},
+		{"from a change on", soakOf(losing(600, 400, 600, 17200), shiftAt(400))},
+		{"a change that is found", soakOf(losing(600, 417, 600, 60),
+			func(r *model.Result) { r.Changes = Changes(*r) })},
+		{"until a change", soakOf(losing(600, 0, 400, 17200), shiftAt(400))},
+		{"between changes", soakOf(losing(600, 200, 400, 17200), shiftAt(200, 400))},
+		{"two steps", soakOf(drawn(600, func(i int) float64 { return steps(i, 100, 200, 8000, 400, 10000) }),
+			shiftAt(200, 400))},
+		{"several steps before", soakOf(drawn(600, func(i int) float64 { return steps(i, 100, 200, 1600, 400, 10000) }),
+			shiftAt(200, 400))},
+		{"several steps after", soakOf(drawn(600, func(i int) float64 { return steps(i, 10000, 200, 1600, 400, 100) }), asTCP,
+			shiftAt(200, 400))},
+		{"a planned change", soakOf(losing(12, 8, 12, 10000), made(8.02, "router=limit=50mbit"))},
+		{"a change of no loss", soakOf(slices.Repeat([]float64{400}, 600), shiftAt(300))},
+		{"TCP", soakOf(lostIn(600, nil), asTCP)},
+		{"TCP changes", soakOf(losing(600, 400, 600, 20000), asTCP, shiftAt(400))},
+		{"cut", soakOf(lostIn(650, nil), state(model.Aborted))},
+		{"an outage", outage(soakOf(lostIn(100, nil)), soakOf(losing(100, 0, 50, 400)).Results[0])},
+		{"an outage that hides nothing", outage(soakOf(lostIn(100, nil)), soakOf(lostIn(100, nil)).Results[0])},
+		{"an outage in which packets were sent", outage(soakOf(lostIn(100, nil), unheard), soakOf(lostIn(100, nil)).Results[0])},
+		{"an outage without end", outage(soakOf(lostIn(100, nil), unheard), model.Result{State: model.Aborted,
+			Why: model.Reasons{{Code: model.NoPath}}})},
+		{"an outage and a slow sender", outage(soakOf(lostIn(100, nil)), soakOf(lostIn(100, nil), func(r *model.Result) {
+			r.State, r.Flows[0].Planned = model.Invalid, 8e6
+		}).Results[0])},
+		{"cut in silence", soakOf(lostIn(100, nil), unheard, state(model.Aborted))},
+		{"a slow sender", behind},
+		{"both ways", both},
+		{"resumed", resumed},
+		{"nothing", &model.Document{Plan: model.Plan{Command: "soak"}}},
+		{"seconds", soakOf(lostIn(14, map[int]float64{6: 600, 7: 1000, 9: 900, 12: math.NaN()}))},
+		{"an unplanned change", degraded},
+		{"planned changes", planned},
+		{"kinds of changes", kinds},
 	} {
-		if got := sentencesOf(Soak(SoakRows(c.doc)), c.level); got != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
-		}
+		out = append(out, example{c.name, All(SoakRows(c.doc), Soak, Unusable)})
+	}
+	return out
+}
+
+// The seconds of a trial that went on stand at their times, and between the two nothing is known.
+func TestJoinedSeries(t *testing.T) {
+	d := outage(soakOf(lostIn(100, nil)), soakOf(losing(50, 0, 50, 400), shiftAt(3)).Results[0])
+	isLoss := func(s model.Series) bool { return s.Metric == "lost_pps" }
+	d.Results[0].Series = slices.DeleteFunc(d.Results[0].Series, isLoss) // as a trial that lost nothing has it
+	r := SoakRows(d)[0]
+	s := table.FlowSeries(r, "lost_pps")
+	if len(s.Values) != 170 || s.Values[99] != 0 || !math.IsNaN(s.Values[100]) || !math.IsNaN(s.Values[119]) || s.Values[120] != 400 {
+		t.Errorf("%d values: %v", len(s.Values), s.Values)
+	}
+	if c := r.Trial.Changes; len(c) != 1 || c[0].StartS != 123 {
+		t.Errorf("changes %+v", c)
+	}
+	if got := r.Flow.ReceivePPS * 170; math.Abs(got-float64(r.Flow.Received)) > 1 || r.Flow.SendPPS != 40e3 || r.Flow.DurationS != 170 {
+		t.Errorf("%v pps received, %v sent in %v s", r.Flow.ReceivePPS, r.Flow.SendPPS, r.Flow.DurationS)
 	}
 }
 

@@ -97,61 +97,34 @@ func (s star) flow(payload int, ms, noise float64) model.FlowResult {
 	return f
 }
 
-// says are the texts of a sweep's own findings, and its next step.
-func says(d *model.Document) string {
-	return strings.Join(texts(All(table.Rows(d), Sweep, Repeats("goodput_bps", 3))), "\n")
-}
-
-// What was typed is shown as a shell reads it; runs of before do not have it.
-func TestCommand(t *testing.T) {
-	d := usualStar().doc()
-	if got := Command(table.Rows(d)); len(got) != 0 {
-		t.Errorf("without arguments: %v", got)
-	}
-	d.Arguments = []string{"sweep", "lab:star", "--exec-server", "a 'b' $c", "\x1b[2J"}
-	want := `Command: pelt sweep lab:star --exec-server 'a '\''b'\'' $c' '·[2J'`
-	if got := texts(Command(table.Rows(d))); len(got) != 1 || got[0] != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestSweep(t *testing.T) {
+func sweepExamples(*testing.T) []example {
 	usual := usualStar()
-	for _, c := range []struct {
-		name  string
-		star  star
-		want  []string
-		never []string
-	}{
-		{"usual", usual, []string{
-			// 9 ms offer 114 Mbit/s of 1280 B, of which 95 % fill the links; 12 ms of 1472 B do not.
-			"Best: 1280 B, every 9 ms. It gets 96.8 Mbit/s", "7 other settings are tied with it (within 2 %); of these it sends least.",
-			"1472 B, no pause sends 25.6 times as much and gets 97.2 Mbit/s through",
-			"The link of 1 Mbit/s to each of 100 receivers was the limit.",
-			"1472 B is the largest size tried that fits one packet: it gets 97.2 Mbit/s through and loses 5 %. 2000 B is split, gets "},
-			[]string{"repeats", "once", "MiB", "KiB"}},
-		{"once", usual.with(func(s *star) { s.repeats = 1 }), []string{"come within 2 % of it; of these it sends least.",
-			"Measured once: another trial may differ.", "--repeats 3"}, []string{"tied"}},
-		{"some trials invalid", usual.with(func(s *star) {
-			s.change = func(i int, r *model.Result) {
-				if r.Repeat > 0 || i == 0 {
-					r.State = model.Invalid
-				}
+	trial := func(change func(i int, r *model.Result)) func(*star) { return func(s *star) { s.change = change } }
+	sizes := func(payloads []int, ms ...float64) func(*star) {
+		return func(s *star) { s.payloads, s.intervals = payloads, ms }
+	}
+	command := usual.with(sizes([]int{1472}, 5)).doc()
+	command.Arguments = []string{"sweep", "lab:star", "--exec-server", "a 'b' $c", "\x1b[2J"}
+	zeros := usual.with(sizes([]int{1472}, 5)).doc() // repeats of which most are 0 have no spread that is a share
+	zeros.Results[0].Flows[0].GoodputBPS, zeros.Results[1].Flows[0].GoodputBPS = 0, 0
+	docs := map[string]*model.Document{"repeats of zero": zeros, "typed": command, "conditions": conditionsDoc(1e6), "two conditions": conditionsDoc(3e6), "waste": wasteDoc()}
+	for name, change := range map[string]func(*star){
+		"usual": func(*star) {}, // 9 ms offer 114 Mbit/s of 1280 B, of which 95 % fill the links; 12 ms of 1472 B do not
+		"once":  func(s *star) { s.repeats = 1 },
+		"some trials invalid": trial(func(i int, r *model.Result) {
+			if r.Repeat > 0 || i == 0 {
+				r.State = model.Invalid
 			}
-		}), []string{"1 of 24 settings have no usable trial"}, nil},
-		{"invalid trials are not single ones", usual.with(func(s *star) {
-			s.change = func(i int, r *model.Result) {
-				if r.Repeat > 0 {
-					r.State = model.Invalid
-				}
+		}),
+		"invalid trials are not single ones": trial(func(i int, r *model.Result) {
+			if r.Repeat > 0 {
+				r.State = model.Invalid
 			}
-		}), []string{"come within 2 %", "Too few repeats to be sure of"}, []string{"once"}},
-		{"one setting", usual.with(func(s *star) { s.payloads, s.intervals = []int{1472}, []float64{5} }),
-			[]string{"1472 B, every 5 ms gets 97.2 Mbit/s", "and loses 5 %. No other setting was measured."}, []string{"Run the same"}},
-		{"one is best", usual.with(func(s *star) { s.payloads, s.intervals = []int{256, 1472}, []float64{9} }),
-			[]string{"Best: 1472 B.", "The other setting is slower."}, []string{"tied"}},
-		{"whole only", usual.with(func(s *star) { s.payloads = []int{256, 512} }), nil, []string{"fits one packet", "fragments"}},
-		{"unequal receivers", usual.with(func(s *star) {
+		}),
+		"one setting": sizes([]int{1472}, 5),
+		"one is best": sizes([]int{256, 1472}, 9),
+		"whole only":  func(s *star) { s.payloads = []int{256, 512} },
+		"unequal receivers": func(s *star) {
 			s.receivers = 4
 			s.change = func(_ int, r *model.Result) {
 				for i, share := range []float64{1.5, 1.5, 0.9, 0.1} {
@@ -160,84 +133,39 @@ func TestSweep(t *testing.T) {
 					}
 				}
 			}
-		}), []string{"Receivers differ most at ", "a fairness of 0.75 (1 is even)"}, nil},
-		{"dead", usual.with(func(s *star) {
-			s.change = func(_ int, r *model.Result) {
-				f := &r.Flows[0]
-				f.GoodputBPS, f.ReceivePPS, f.Received, f.Lost, f.LossRatio = 0, 0, 0, f.Attempted, 1
-			}
-		}), []string{"Nothing arrived at any setting."}, []string{"Best"}},
-		{"all invalid", usual.with(func(s *star) {
-			s.change = func(_ int, r *model.Result) { r.State = model.Invalid }
-		}), nil, []string{"Best"}},
+		},
+		"dead": trial(func(_ int, r *model.Result) {
+			f := &r.Flows[0]
+			f.GoodputBPS, f.ReceivePPS, f.Received, f.Lost, f.LossRatio = 0, 0, 0, f.Attempted, 1
+		}),
+		"all invalid": trial(func(_ int, r *model.Result) { r.State = model.Invalid }),
 	} {
-		got := says(c.star.doc())
-		for _, want := range c.want {
-			if !strings.Contains(got, want) {
-				t.Errorf("%s: no %q in\n%s", c.name, want, got)
-			}
-		}
-		for _, never := range c.never {
-			if strings.Contains(got, never) {
-				t.Errorf("%s: %q in\n%s", c.name, never, got)
-			}
-		}
+		docs[name] = usual.with(change).doc()
 	}
+	fast := usual.doc() // what is faster than a link was a burst
+	fast.Lab = &model.LabFacts{}
+	docs["beyond a link"] = edited(fast, func(f *model.FlowResult) { f.GoodputBPS *= 1.1 })
+	return examplesOf(docs, Sweep, Repeats("goodput_bps", 3), Beyond, Command)
 }
 
-// TestBeyond: what is faster than a link was a burst.
-func TestBeyond(t *testing.T) {
-	d := usualStar().doc()
-	if got := Beyond(table.Rows(d)); got != nil {
-		t.Errorf("%q", texts(got))
-	}
-	d.Lab = &model.LabFacts{}
-	for i := range d.Results {
-		d.Results[i].Flows[0].GoodputBPS *= 1.1
-	}
-	got := texts(Beyond(table.Rows(d)))
-	if want := "110 % of what the slowest link lets through arrived"; len(got) != 1 || !strings.HasPrefix(got[0], want) {
-		t.Errorf("%q; want %s", got, want)
-	}
-}
-
-// TestConditions: nobody chooses what a path is like, so settings of different paths are not compared.
-func TestConditions(t *testing.T) {
+// conditionsDoc has settings under two conditions: nobody chooses what a path is like, so settings of different paths are
+// not compared.
+func conditionsDoc(rate float64) *model.Document {
 	lossy, clean := usualStar(), usualStar()
-	lossy.intervals, clean.intervals, clean.loss = []float64{5, 9, 12}, []float64{5, 9, 12}, 0
-	for _, c := range []struct {
-		rate float64 // of the clean links
-		want string
-	}{
-		{1e6, "Best under both conditions: 1280 B, every 9 ms. It gets 96.8 Mbit/s through."},
-		{3e6, "Best (no link loss): 4352 B, every 12 ms. It gets 290 Mbit/s"},
-	} {
-		clean.rate = c.rate
-		d := lossy.doc()
-		for i := range d.Results {
-			d.Results[i].Cell["link.loss_ratio"] = model.Number(0.05)
-		}
-		for _, r := range clean.doc().Results {
-			r.Cell["link.loss_ratio"] = model.Number(0)
-			d.Results = append(d.Results, r)
-		}
-		got := texts(Of(All(table.Rows(d), Sweep), Answer))
-		if !strings.HasPrefix(got[0], c.want) {
-			t.Errorf("%q; want %q", got[0], c.want)
-		}
-		if len(got) == 2 && !strings.HasPrefix(got[1], "Best (5 % link loss): 1280 B, every 9 ms.") {
-			t.Errorf("the worst condition: %q", got[1])
-		}
-		for _, x := range Rankings(table.Rows(d)) {
-			if len(x.Settings) != 18 {
-				t.Errorf("%d settings in %s", len(x.Settings), x.Under.Name())
-			}
-		}
+	lossy.intervals, clean.intervals, clean.loss, clean.rate = []float64{5, 9, 12}, []float64{5, 9, 12}, 0, rate
+	d := lossy.doc()
+	for i := range d.Results {
+		d.Results[i].Cell["link.loss_ratio"] = model.Number(0.05)
 	}
+	for _, r := range clean.doc().Results {
+		r.Cell["link.loss_ratio"] = model.Number(0)
+		d.Results = append(d.Results, r)
+	}
+	return d
 }
 
-// TestWaste: the setting that is the answer under both conditions is not said to waste what it sends.
-func TestWaste(t *testing.T) {
+// wasteDoc is a run whose best setting under both conditions sends much in vain under one: that is no waste.
+func wasteDoc() *model.Document {
 	d := &model.Document{Plan: model.Plan{Command: "sweep", Flows: []model.Flow{{Name: "up", Protocol: model.UDP}}}}
 	for _, x := range []struct{ loss, payload, goodput, sent float64 }{
 		{0, 100, 1e8, 1e8}, {0, 200, 1e8, 2e8}, {0.1, 100, 5e7, 1e8}, {0.1, 200, 9e7, 2e8}} {
@@ -248,19 +176,7 @@ func TestWaste(t *testing.T) {
 					DurationS: 1, GoodputBPS: x.goodput, SendGoodputBPS: x.sent}}})
 		}
 	}
-	got := says(d)
-	if !strings.Contains(got, "Best under both conditions: 200 B.") || strings.Contains(got, "times as much") {
-		t.Error(got)
-	}
-}
-
-// TestRepeatsOfZero: repeats of which most are 0 have no spread that is a share.
-func TestRepeatsOfZero(t *testing.T) {
-	d := usualStar().with(func(s *star) { s.payloads, s.intervals = []int{1472}, []float64{5} }).doc()
-	d.Results[0].Flows[0].GoodputBPS, d.Results[1].Flows[0].GoodputBPS = 0, 0
-	if got := says(d); strings.Contains(got, "Repeats differ") {
-		t.Error(got)
-	}
+	return d
 }
 
 // TestTooLossy: a setting that lost more than the limit is named, and one that lost as much is not.

@@ -1,7 +1,6 @@
 package finding
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -11,9 +10,8 @@ import (
 	"testing"
 
 	"pelt/table"
+	"pelt/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the lists of docs/words.md anew")
 
 // families are the parts of the list of findings. All other codes belong to every run.
 var families = []struct{ title, codes string }{
@@ -76,11 +74,5 @@ func TestWordsPage(t *testing.T) {
 			t.Errorf("%s has no place for the %s", path, name)
 		}
 	}
-	if *update {
-		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if page != string(old) {
-		t.Errorf("%s is not of this code; run go test ./finding -update", path)
-	}
+	golden.File(t, path, page)
 }
