@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -130,7 +131,7 @@ func (e testEnd) background(ctx context.Context) <-chan error {
 
 func (p *pair) connect() {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), testenv.Patience)
 	defer cancel()
 	failed := make(chan error, 2)
 	for _, e := range []testEnd{p.sender, p.receiver} {
@@ -211,11 +212,10 @@ func leakCheck(t *testing.T) {
 	t.Cleanup(func() {
 		// The last goroutines are on their way out: they have closed what they
 		// hold, and end without anything to wait for.
-		for range 200 {
+		for over := time.Now().Add(testenv.Patience); time.Now().Before(over); time.Sleep(time.Millisecond) {
 			if runtime.NumGoroutine() <= goroutines && openFiles(t) <= files {
 				return
 			}
-			time.Sleep(5 * time.Millisecond)
 		}
 		buffer := make([]byte, 1<<16)
 		t.Errorf("%d goroutines and %d descriptors before, %d and %d after:\n%s", goroutines, files,

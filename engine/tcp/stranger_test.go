@@ -8,12 +8,14 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -36,7 +38,7 @@ func TestWrongKeyIsRefused(t *testing.T) {
 	wrong := p.send
 	wrong.Key = []byte(strings.Repeat("x", engine.KeyBytes))
 	stranger := p.prepare(wrong)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
 	defer cancel()
 	err := stranger.connect(ctx)
 	if err == nil || !strings.Contains(err.Error(), "does not consent") {
@@ -54,7 +56,7 @@ func TestImpostorIsFound(t *testing.T) {
 		limit  time.Duration
 		want   string
 	}{
-		{"answers", engine.ConsentBytes, 5 * time.Second, "not the peer"},
+		{"answers", engine.ConsentBytes, time.Minute, "not the peer"},
 		{"says nothing", 0, 200 * time.Millisecond, context.DeadlineExceeded.Error()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -212,8 +214,8 @@ func TestOldestStrangerGoes(t *testing.T) {
 		silent = append(silent, call(t, p.receiver.Ports()[0]))
 	}
 	p.connect()
-	silent[0].SetReadDeadline(time.Now().Add(2 * time.Second))
-	if _, err := silent[0].Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	silent[0].SetReadDeadline(time.Now().Add(testenv.Patience))
+	if _, err := silent[0].Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the oldest silent caller reads %v, want its connection closed", err)
 	}
 	for _, c := range silent {

@@ -47,7 +47,7 @@ func TestTransfer(t *testing.T) {
 			if f.Control != "" {
 				testenv.Root(t) // a host may give cubic to root only
 			}
-			p := newPair(t, here{}, "127.0.0.1", c.listens, f, timing(0, 20*time.Second, time.Second))
+			p := newPair(t, here{}, "127.0.0.1", c.listens, f, timing(0, time.Minute, time.Second))
 			p.connect()
 			begun := time.Now()
 			s, r := p.play()
@@ -190,13 +190,8 @@ func TestStopEndsTransfers(t *testing.T) {
 			p.sender.Stop()
 			p.receiver.Stop()
 			for range 2 {
-				select {
-				case err := <-ended:
-					if err != nil {
-						t.Errorf("stopped, and says %v", err)
-					}
-				case <-time.After(3 * time.Second):
-					t.Fatal("goes on 3 s after Stop")
+				if err := testenv.Receive(t, "the end after Stop", ended); err != nil {
+					t.Errorf("stopped, and says %v", err)
 				}
 			}
 			if r := p.sender.account(); r.Send.TCP.Completion.Done {
@@ -210,7 +205,7 @@ func TestStopEndsTransfers(t *testing.T) {
 // Streams that begin one after the other are timed from the first request to the last
 // answer.
 func TestAnswersOneAfterTheOther(t *testing.T) {
-	p := newPair(t, here{}, "127.0.0.1", false, transferOf(2, 1000, func(f *model.Flow) { f.HTTP, f.StaggerSeconds = true, 0.5 }), timing(0, 20*time.Second, time.Second))
+	p := newPair(t, here{}, "127.0.0.1", false, transferOf(2, 1000, func(f *model.Flow) { f.HTTP, f.StaggerSeconds = true, 0.5 }), timing(0, time.Minute, time.Second))
 	p.connect()
 	if _, r := p.play(); r.TCP.Completion == nil || r.TCP.Completion.Seconds < 0.3 {
 		t.Errorf("completion %+v, want about 0.5 s", r.TCP.Completion)
@@ -351,12 +346,7 @@ func TestBrokenConnectionIsSeen(t *testing.T) {
 	peer.SetLinger(0)
 	peer.Close()
 	var seen error
-	for range 100 { // until the reset is here
-		if seen = broken(raw); seen != nil {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	testenv.Await(t, "the reset", func() bool { seen = broken(raw); return seen != nil })
 	if !errors.Is(seen, syscall.ECONNRESET) {
 		t.Errorf("reset by the peer, and says %v", seen)
 	}

@@ -142,7 +142,7 @@ func TestFullQueueIsTold(t *testing.T) {
 			r := newTrial()
 			r.near, r.far, r.peer = near, far, c.peer
 			r.flow.PayloadBytes, r.flow.Rate = 1200, c.rate
-			r.timing = model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 0.3, DrainSeconds: 1}
+			r.timing = model.Timing{WarmupSeconds: 0.3, MeasureSeconds: 0.5, DrainSeconds: 20}
 			c.set(&r)
 			sender := near
 			if r.dialer == engine.Receive {
@@ -222,7 +222,7 @@ func TestICMPIsToldAndCostsNothing(t *testing.T) {
 				t.Errorf("warnings %q, want %q", text, c.want)
 			}
 			lost := s.Accepted - receive.Receive.Tally.Received
-			if whole := s.Attempted + s.WarmupSent; lost < s.Accepted/10-1 || lost > whole/10+1 {
+			if whole := s.Attempted + s.WarmupSent; lost < s.Accepted/10-1 || lost > whole/10+1+r.backlog {
 				t.Errorf("%d of %d lost, want every tenth", lost, s.Attempted)
 			}
 		})
@@ -251,8 +251,8 @@ func TestClosedPortIsTold(t *testing.T) {
 				t.Errorf("the first packet was refused for an error that none had made: %+v", x)
 			}
 		}
-		if n := dialer.t.role.(*sender).icmpErrors.counts["port unreachable from "+peer]; n < s.Accepted-1 {
-			t.Errorf("%d packets left, ICMP %d", s.Accepted, n)
+		if n := dialer.t.role.(*sender).icmpErrors.counts["port unreachable from "+peer]; n < refused {
+			t.Errorf("%d packets were refused, ICMP %d", refused, n)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -20,7 +21,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	connectBoth(t, dialer, listener)
 	wait := start(t, listener, dialer)
 	resident := func(packets uint64) int {
-		eventually(t, "packets", func() bool { n, _ := listener.sample(); return n >= packets })
+		testenv.Await(t, "packets", func() bool { n, _ := listener.sample(); return n >= packets })
 		debug.FreeOSMemory()
 		return residentBytes(t)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -57,10 +58,10 @@ func TestProfileIsStopped(t *testing.T) {
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
 	wait := start(t, dialer)
-	eventually(t, "the first packets", func() bool { n, _ := dialer.sample(); return n > 0 })
+	testenv.Await(t, "the first packets", func() bool { n, _ := dialer.sample(); return n > 0 })
 	before := time.Now()
 	dialer.Stop()
-	if wait(); time.Since(before) > 5*time.Second {
+	if wait(); time.Since(before) > testenv.Patience {
 		t.Fatalf("stopped after %v", time.Since(before))
 	}
 	if s := dialer.account().Send; s.Planned == 0 || s.Planned > 10 || s.Attempted > s.Planned {

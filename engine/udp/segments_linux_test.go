@@ -57,7 +57,7 @@ func TestSegments(t *testing.T) {
 			}
 			if c.rate != (unit.Rate{}) {
 				r.exact(t, send, receive)
-				if rec.WarmupReceived != s.WarmupSent || rec.SocketKnown == c.joined {
+				if rec.WarmupReceived > s.WarmupSent || s.WarmupSent-rec.WarmupReceived > r.backlog || rec.SocketKnown == c.joined {
 					t.Errorf("warm-up %d of %d; the sockets' count is said to be known: %v", rec.WarmupReceived, s.WarmupSent, rec.SocketKnown)
 				}
 			} else if lost := s.Attempted - rec.Tally.Received; lost > rec.SocketDrops+r.backlog || s.Attempted < 100 {
@@ -76,7 +76,7 @@ func TestRefusedSegmentsAreListed(t *testing.T) {
 	near.rules(t, "table inet t { chain c { type filter hook output priority 0; udp length 648 numgen inc mod 3 < 1 drop; }; }")
 	r := newTrial()
 	r.near, r.far, r.peer = near, far, farFour
-	r.flow.Segments, r.flow.Rate, r.timing.MeasureSeconds = 10, unit.PacketRate(20_000), 0.1
+	r.flow.Segments, r.flow.Rate, r.timing.MeasureSeconds = 10, unit.PacketRate(20_000), 0.5
 	send, _ := r.runSame(t)
 	s := send.Send
 	for _, x := range listed(t, s.Refused[0]) {
@@ -97,7 +97,7 @@ func TestSegmentsIntoAFullQueue(t *testing.T) {
 	r := newTrial()
 	r.near, r.far, r.peer = near, far, farFour
 	r.flow.PayloadBytes, r.flow.Segments, r.flow.Rate = 1000, 10, unit.Rate{}
-	r.timing = model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 0.3, DrainSeconds: 1}
+	r.timing = model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 0.5, DrainSeconds: 20}
 	send, receive := r.run(t)
 	balance(t, send, receive)
 	s := send.Send

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -60,7 +61,6 @@ func (r *trial) survey(t testing.TB) (out, back model.PathMTU, took time.Duratio
 }
 
 func TestSurvey(t *testing.T) {
-	const slow = surveyTime + 300*time.Millisecond
 	for _, c := range []struct {
 		name      string
 		make      func(t *testing.T, near, mid, far space)
@@ -106,9 +106,6 @@ func TestSurvey(t *testing.T) {
 						t.Errorf("%s: %+v, want %d by %s", x.way, x.got, x.bytes, x.found)
 					}
 				}
-				if took > slow {
-					t.Errorf("took %v", took)
-				}
 				t.Logf("%v; %d and %d probes", took, out.Probes, back.Probes)
 			})
 		}
@@ -131,7 +128,7 @@ func TestSurveyWhereNothingPasses(t *testing.T) {
 	}
 	took := time.Since(begun)
 	p := dialer.account().Probe
-	if p.Out.Bytes != 0 || !strings.Contains(p.Out.Why, "no probe was answered") || p.Back.Bytes != 0 || p.Back.Why == "" || took > 2*surveyTime {
+	if p.Out.Bytes != 0 || !strings.Contains(p.Out.Why, "no probe was answered") || p.Back.Bytes != 0 || p.Back.Why == "" || took > testenv.Patience {
 		t.Errorf("%v: out %+v, back %+v", took, p.Out, p.Back)
 	}
 }
@@ -140,8 +137,8 @@ func TestSurveyWhereNothingPasses(t *testing.T) {
 func TestSurveyWithoutMeans(t *testing.T) {
 	r := newTrial()
 	r.plain, r.surveys = true, true
-	out, back, took := r.survey(t)
-	if out.Bytes != 0 || back.Bytes != 0 || !strings.Contains(out.Why, "cannot forbid") || !strings.Contains(back.Why, "cannot forbid") || took > surveyTime {
-		t.Errorf("%v: out %+v, back %+v", took, out, back)
+	out, back, _ := r.survey(t)
+	if out.Bytes != 0 || back.Bytes != 0 || !strings.Contains(out.Why, "cannot forbid") || !strings.Contains(back.Why, "cannot forbid") {
+		t.Errorf("out %+v, back %+v", out, back)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -37,14 +38,15 @@ type trial struct {
 	nearE, farE  *Engine
 	cpu          int
 	duringTheRun func(dialer, listener testEnd)
-	backlog      uint64 // packets that the backlog of this machine dropped in the run: it is one for all programs and namespaces
+	// backlog is how many packets the backlog of this machine dropped in the run: it is one for all programs and namespaces.
+	backlog uint64
 }
 
-// newTrial is a paced flow over loopback for a quarter of a second.
+// newTrial is a paced flow over loopback for a quarter of a second. A second without packets ends its drain.
 func newTrial() trial {
 	return trial{
 		flow:   model.Flow{Name: "up", Protocol: model.UDP, From: "sender", To: "receiver", PayloadBytes: 64, Rate: unit.PacketRate(2000), Streams: 1},
-		timing: model.Timing{WarmupSeconds: 0.05, MeasureSeconds: 0.25, DrainSeconds: 0.4},
+		timing: model.Timing{WarmupSeconds: 0.05, MeasureSeconds: 0.25, DrainSeconds: 20},
 		peer:   netip.MustParseAddr("127.0.0.1"),
 		number: 5, tag: 1, key: bytes.Repeat([]byte{7}, 32), cpu: -1,
 		dialer: engine.Send,
@@ -156,7 +158,7 @@ func (r *trial) prepare(t testing.TB) (dialer, listener testEnd) {
 
 func connectBoth(t testing.TB, dialer, listener testEnd) (near, far []engine.Stream) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
 	defer cancel()
 	heard := make(chan error, 1)
 	go func() {
@@ -279,13 +281,13 @@ func TestPacedFlowIsExact(t *testing.T) {
 				if s.Planned != c.want || s.Attempted > s.Planned { // how many fewer is a matter of the machine's load
 					t.Errorf("planned %d, attempted %d, want %d", s.Planned, s.Attempted, c.want)
 				}
-				if d := time.Duration(s.DurationNanos); d < 250*time.Millisecond || d > time.Second {
+				if d := time.Duration(s.DurationNanos); d < 250*time.Millisecond || d > testenv.Patience {
 					t.Errorf("lasted %v", d)
 				}
 				if s.BurstMax != 1 || s.Gap == nil || s.Gap.Count == 0 {
 					t.Errorf("burst %d, gap %+v", s.BurstMax, s.Gap)
 				}
-				if d := receive.Receive.Tally.Delay; d == nil || d.Count != receive.Receive.Tally.Received || d.Out != 0 || d.P50 <= 0 || d.P50 > 1e9 { // a busy machine takes long
+				if d := receive.Receive.Tally.Delay; d == nil || d.Count != receive.Receive.Tally.Received || d.Out != 0 || d.P50 <= 0 {
 					t.Errorf("delay %+v", d)
 				}
 			})
@@ -297,7 +299,7 @@ func TestFullRateIsAccountedFor(t *testing.T) {
 	both(t, func(t *testing.T, r trial) {
 		r.flow.Rate, r.flow.Streams, r.timing.MeasureSeconds = unit.Rate{}, 2, 60
 		r.duringTheRun = func(dialer, _ testEnd) {
-			eventually(t, "1000 packets", func() bool { n, _ := dialer.sample(); return n >= 1000 })
+			testenv.Await(t, "1000 packets", func() bool { n, _ := dialer.sample(); return n >= 1000 })
 			dialer.Stop()
 		}
 		send, receive := r.run(t)

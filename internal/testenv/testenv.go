@@ -20,6 +20,32 @@ const (
 	nightlyEnv = "PELT_NIGHTLY" // runs the tests that take minutes, or a browser
 )
 
+// Patience bounds every wait of a test for what must come, so that a machine that stands still for seconds fails none.
+// What must end before its time has a minute or more.
+const Patience = 45 * time.Second
+
+// Await waits for what another goroutine or process brings about.
+func Await(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for over := time.Now().Add(Patience); !done(); time.Sleep(time.Millisecond) { // which allocates nothing
+		if time.Now().After(over) {
+			t.Fatalf("waited %v for %s", Patience, what)
+		}
+	}
+}
+
+// Receive waits for what another goroutine sends.
+func Receive[V any](t testing.TB, what string, from <-chan V) V {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(Patience):
+		t.Fatalf("waited %v for %s", Patience, what)
+		panic("unreachable")
+	}
+}
+
 // Lacks ends a test that this machine cannot run. The words say what the test needs.
 func Lacks(t testing.TB, format string, args ...any) {
 	t.Helper()
