@@ -186,6 +186,7 @@ func calm(make func() *pair) (p *pair, s engine.SendReport, r engine.ReceiveRepo
 		if !p.late {
 			break
 		}
+		testenv.AwaitCalm(p.t.Logf)
 	}
 	return p, s, r
 }

@@ -19,7 +19,7 @@ import (
 
 func transferOf(streams int, bytes uint64, change func(*model.Flow)) model.Flow {
 	f := flow(streams, 128<<10, true)
-	f.Bytes, f.InfoSeconds = bytes, 0.002
+	f.Bytes, f.InfoSeconds = bytes, 0.02
 	if change != nil {
 		change(&f)
 	}

@@ -42,6 +42,10 @@ type trial struct {
 	backlog uint64
 }
 
+// mostShifted is how many drops of the warm-up a stream may count as measured, and the other way round: a sender that the
+// kernel moves to another core overtakes what is left of its batch.
+const mostShifted = 64
+
 // newTrial is a paced flow over loopback for a quarter of a second. A second without packets ends its drain.
 func newTrial() trial {
 	return trial{
@@ -307,7 +311,8 @@ func TestFullRateIsAccountedFor(t *testing.T) {
 		if s.Planned != s.Attempted || s.Attempted != s.Accepted || s.Attempted < 1000 {
 			t.Errorf("planned %d, attempted %d, accepted %d", s.Planned, s.Attempted, s.Accepted)
 		}
-		if lost := s.Attempted - got.Tally.Received; got.SocketKnown && (lost < got.SocketDrops || lost > got.SocketDrops+r.backlog) {
+		if lost := s.Attempted - got.Tally.Received; got.SocketKnown &&
+			(lost+2*mostShifted < got.SocketDrops || lost > got.SocketDrops+r.backlog+2*mostShifted) {
 			t.Errorf("lost %d, the sockets dropped %d, the backlog %d", lost, got.SocketDrops, r.backlog)
 		}
 	})
