@@ -37,12 +37,14 @@ func Attach(name string) (*Lab, error) {
 
 func (l *Lab) attach() (err error) {
 	var told heldLab
-	if err := l.holder.ask(request{Do: describe}, &told); err != nil {
+	files, err := l.holder.askForFiles(request{Do: join}, &told)
+	if err != nil {
 		return err
 	}
-	for _, fd := range told.Spaces {
-		ns, err := netns.Open(fmt.Sprintf("/proc/%d/fd/%d", l.holder.pid, fd))
+	for i, f := range files {
+		ns, err := netns.FromFile(f)
 		if err != nil {
+			closeFiles(files[i:])
 			return err
 		}
 		l.held = append(l.held, ns)
@@ -88,12 +90,18 @@ func connect(socket string) (*client, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("reach lab %s: %w", name, err), conn.Close())
 	}
-	// Any user can take the name first, and a holder names files that this process opens.
+	// Any user can take the name first, and programs are started in what a holder hands over.
 	if owner := path.Base(path.Dir(socket)); owner != fmt.Sprint(cred.Uid) {
 		return nil, errors.Join(&UsageError{fmt.Sprintf("lab %s: user %d answers for it, not user %s: it is left alone", name,
 			cred.Uid, owner)}, conn.Close())
 	}
-	return &client{name: name, pid: int(cred.Pid), conn: conn, in: json.NewDecoder(conn), out: json.NewEncoder(conn)}, nil
+	return newClient(name, int(cred.Pid), conn), nil
+}
+
+func newClient(name string, pid int, conn *net.UnixConn) *client {
+	c := &client{name: name, pid: pid, conn: conn, out: json.NewEncoder(conn)}
+	c.in = json.NewDecoder(&fileReader{conn, &c.files})
+	return c
 }
 
 // List finds this user's labs held in this network namespace, sorted by name. Others' are left alone: what they

@@ -103,13 +103,16 @@ func peer(conn *net.UnixConn) (cred *unix.Ucred, err error) {
 }
 
 // serve answers requests until the client leaves, errs or the lab goes down.
-func (h *holder) serve(conn net.Conn) {
-	s := session{holder: h}
+func (h *holder) serve(conn *net.UnixConn) {
+	s := session{holder: h, conn: conn}
 	defer s.end()
 	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
 	for {
 		var r request
 		if in.Decode(&r) != nil {
+			return
+		}
+		if conn.SetWriteDeadline(time.Now().Add(replyTime)) != nil { // a client that does not read would hold up the end of the lab
 			return
 		}
 		answer := replyOf(s.answer(r))
@@ -125,6 +128,7 @@ func (h *holder) serve(conn net.Conn) {
 // session is what a holder keeps for one connection, and gives up with it.
 type session struct {
 	holder  *holder
+	conn    *net.UnixConn
 	watch   *LinkWatch            // of one trial; nil: none
 	restore map[[2]int]model.Link // what directions of links were before this client changed them
 }
@@ -142,6 +146,8 @@ func (s *session) answer(r request) (any, error) {
 	switch r.Do {
 	case describe:
 		return h.describe(), nil
+	case join:
+		return h.describe(), sendFiles(s.conn, h.files())
 	case links:
 		return h.lab.Links()
 	case set:
@@ -172,9 +178,6 @@ func (s *session) answer(r request) (any, error) {
 
 func (h *holder) describe() heldLab {
 	told := heldLab{Facts: h.lab.Facts()}
-	for _, ns := range h.lab.held {
-		told.Spaces = append(told.Spaces, int(ns.File().Fd()))
-	}
 	for _, n := range h.lab.nodes {
 		told.Nodes = append(told.Nodes, n.info)
 	}
@@ -182,6 +185,14 @@ func (h *holder) describe() heldLab {
 		told.Links = append(told.Links, heldLink{k.emulated, [2]shaper{k.ways[0].shaper, k.ways[1].shaper}})
 	}
 	return told
+}
+
+// files are the namespaces that the lab holds.
+func (h *holder) files() (list []*os.File) {
+	for _, ns := range h.lab.held {
+		list = append(list, ns.File())
+	}
+	return list
 }
 
 // end gives up what the client had.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -13,13 +14,15 @@ import (
 	"pelt/model"
 )
 
-// Between a holder and its clients each message is one JSON value on a unix socket.
-const holderFormat = "pelt/lab/6"
+// Between a holder and its clients each message is one JSON value on a unix socket. Files
+// come with the white space before a reply.
+const holderFormat = "pelt/lab/7"
 
 type verb string
 
 const (
 	describe verb = "describe" // heldLab
+	join     verb = "join"     // heldLab and its namespaces: the nodes' in their order, then hidden ones
 	links    verb = "links"    // []LinkWay
 	set      verb = "set"      // []LinkChanged
 	watch    verb = "watch"    // begins to list what emulated links do to a trial
@@ -64,10 +67,9 @@ func (r reply) err() error {
 
 // heldLab is a lab as its holder describes it.
 type heldLab struct {
-	Facts  model.LabFacts `json:"facts"`
-	Spaces []int          `json:"spaces"` // descriptors of the holder: the nodes' namespaces in their order, then hidden ones
-	Nodes  []nodeInfo     `json:"nodes"`
-	Links  []heldLink     `json:"links"`
+	Facts model.LabFacts `json:"facts"`
+	Nodes []nodeInfo     `json:"nodes"`
+	Links []heldLink     `json:"links"`
 }
 
 type heldLink struct {
@@ -79,12 +81,13 @@ type heldLink struct {
 // borrows ends with it.
 type client struct {
 	name string
-	pid  int // of the holder
+	pid  int // of the holder; 0 if it is in a PID namespace that this process does not see
 
-	mu   sync.Mutex // one request at a time
-	conn net.Conn
-	in   *json.Decoder
-	out  *json.Encoder
+	mu    sync.Mutex // one request at a time
+	conn  *net.UnixConn
+	in    *json.Decoder
+	out   *json.Encoder
+	files []*os.File // came with the reply that is being read
 }
 
 // replyTime is how long a holder may take to answer.
@@ -93,11 +96,24 @@ const replyTime = 10 * time.Second
 // ask sends a request and decodes the value of its reply. The error is a *UsageError for
 // what the lab cannot do.
 func (c *client) ask(req request, value any) error {
+	files, err := c.askForFiles(req, value)
+	closeFiles(files)
+	return err
+}
+
+// askForFiles is ask for a reply that comes with files; the caller closes them.
+func (c *client) askForFiles(req request, value any) (files []*os.File, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	defer func() {
+		if files, c.files = c.files, nil; err != nil {
+			closeFiles(files)
+			files = nil
+		}
+	}()
 	req.Format = holderFormat
 	r := reply{Value: value}
-	err := c.conn.SetDeadline(time.Now().Add(replyTime))
+	err = c.conn.SetDeadline(time.Now().Add(replyTime))
 	if err == nil {
 		err = c.out.Encode(req)
 	}
@@ -108,9 +124,15 @@ func (c *client) ask(req request, value any) error {
 		err = errors.Join(r.err(), err)
 	}
 	if err != nil && !errors.As(err, new(*UsageError)) {
-		return fmt.Errorf("ask the holder of lab %s: %w", c.name, err)
+		return nil, fmt.Errorf("ask the holder of lab %s: %w", c.name, err)
 	}
-	return errors.Join(err, c.conn.SetDeadline(time.Time{}))
+	return nil, errors.Join(err, c.conn.SetDeadline(time.Time{}))
+}
+
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close() // nothing was written
+	}
 }
 
 // CheckName reports whether a held lab may be called name. The error is a *UsageError.

@@ -53,14 +53,25 @@ func Open(path string) (*Handle, error) {
 	if err != nil {
 		return nil, opError("open "+path, err)
 	}
-	kind, err := unix.IoctlRetInt(fd, unix.NS_GET_NSTYPE)
+	f := os.NewFile(uintptr(fd), path)
+	h, err := FromFile(f)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return h, nil
+}
+
+// FromFile holds the namespace of an open file, which then belongs to the handle. The error says so if
+// the file is anything else; then it stays the caller's.
+func FromFile(f *os.File) (*Handle, error) {
+	kind, err := unix.IoctlRetInt(int(f.Fd()), unix.NS_GET_NSTYPE)
 	if err == nil && kind != unix.CLONE_NEWNET {
 		err = unix.EINVAL
 	}
 	if err != nil {
-		return nil, errors.Join(opError(path+" is no network namespace", err), unix.Close(fd))
+		return nil, opError(f.Name()+" is no network namespace", err)
 	}
-	return &Handle{os.NewFile(uintptr(fd), "netns")}, nil
+	return &Handle{f}, nil
 }
 
 // Inode identifies the namespace on this machine while it lives, as in the

@@ -133,6 +133,14 @@ func TestOpen(t *testing.T) {
 	if !same(t, h, again) {
 		t.Error("the descriptor's file holds another namespace")
 	}
+	other, err := os.Open("/proc/self/ns/uts")
+	must(t, err)
+	defer other.Close()
+	if _, err := netns.FromFile(other); err == nil {
+		t.Error("FromFile took a UTS namespace")
+	} else if _, err := other.Stat(); err != nil {
+		t.Errorf("FromFile closed a file that it did not take: %v", err)
+	}
 	for _, path := range []string{"/proc/self/ns/uts", "/dev/null", "/proc/self/fd/none"} {
 		if _, err := netns.Open(path); err == nil {
 			t.Errorf("Open took %s", path)

@@ -2,7 +2,10 @@
 
 package netns
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 // New fails: only Linux has network namespaces.
 func New() (*Handle, error) { return nil, unsupported() }
@@ -12,6 +15,9 @@ func Current() (*Handle, error) { return nil, unsupported() }
 
 // Open fails: only Linux has network namespaces.
 func Open(string) (*Handle, error) { return nil, unsupported() }
+
+// FromFile fails: only Linux has network namespaces.
+func FromFile(*os.File) (*Handle, error) { return nil, unsupported() }
 
 // Inode fails: only Linux has network namespaces.
 func (h *Handle) Inode() (uint64, error) { return 0, unsupported() }
