@@ -18,8 +18,8 @@ import (
 	nats "github.com/nats-io/nats-server/v2/server"
 	"github.com/vishvananda/netlink"
 
+	"pelt/internal/netbed"
 	"pelt/model"
-	"pelt/test/bed"
 	"pelt/test/servers"
 )
 
@@ -31,8 +31,8 @@ import (
 type fleet struct {
 	t       *testing.T
 	work    string
-	hub     *bed.Node
-	hosts   map[string]*bed.Node
+	hub     *netbed.Node
+	hosts   map[string]*netbed.Node
 	names   []string            // of the hosts, in their order
 	agents  map[string]*process // pelt join, by host
 	servers []*process          // the hub, or the user's own in its place
@@ -67,7 +67,7 @@ func eachHub(t *testing.T, hosts int, test func(f *fleet)) {
 
 func newFleet(t *testing.T, kind string, hosts int) *fleet {
 	t.Helper()
-	f := &fleet{t: t, work: t.TempDir(), hub: bed.Namespace(t), hosts: map[string]*bed.Node{}, agents: map[string]*process{}}
+	f := &fleet{t: t, work: t.TempDir(), hub: netbed.Namespace(t), hosts: map[string]*netbed.Node{}, agents: map[string]*process{}}
 	if err := os.Mkdir(f.file("temporary"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func (f *fleet) file(words ...string) string {
 }
 
 // addSwitch makes a bridge to which addHost connects hosts.
-func (f *fleet) addSwitch(n *bed.Node, address string) {
+func (f *fleet) addSwitch(n *netbed.Node, address string) {
 	f.t.Helper()
 	f.quiet(n)
 	n.Must(func() error { return netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "switch"}}) })
@@ -101,9 +101,9 @@ func (f *fleet) addSwitch(n *bed.Node, address string) {
 }
 
 // addHost makes a namespace whose eth0 is at a switch.
-func (f *fleet) addHost(name string, at *bed.Node, address string) {
+func (f *fleet) addHost(name string, at *netbed.Node, address string) {
 	f.t.Helper()
-	n := bed.Namespace(f.t)
+	n := netbed.Namespace(f.t)
 	f.quiet(n)
 	at.Link("switch", func(l netlink.Link) error {
 		port := netlink.NewLinkAttrs()
@@ -116,12 +116,12 @@ func (f *fleet) addHost(name string, at *bed.Node, address string) {
 }
 
 // quiet switches off IPv6, which sends by itself.
-func (f *fleet) quiet(n *bed.Node) {
+func (f *fleet) quiet(n *netbed.Node) {
 	n.Sysctl("net/ipv6/conf/default/disable_ipv6", "1")
 	n.Sysctl("net/ipv6/conf/all/disable_ipv6", "1")
 }
 
-func (f *fleet) address(n *bed.Node, link, address string) {
+func (f *fleet) address(n *netbed.Node, link, address string) {
 	f.t.Helper()
 	n.Link(link, func(l netlink.Link) error {
 		p := netip.MustParsePrefix(address)
@@ -134,13 +134,13 @@ func (f *fleet) address(n *bed.Node, link, address string) {
 }
 
 // start starts pelt in a namespace, with a data folder of its own under a name.
-func (f *fleet) start(n *bed.Node, name string, args ...string) *process {
+func (f *fleet) start(n *netbed.Node, name string, args ...string) *process {
 	f.t.Helper()
 	return f.launch(n, name, exec.Command(binary, args...))
 }
 
 // launch starts a program in a namespace. It ends with the test.
-func (f *fleet) launch(n *bed.Node, name string, c *exec.Cmd, environment ...string) *process {
+func (f *fleet) launch(n *netbed.Node, name string, c *exec.Cmd, environment ...string) *process {
 	f.t.Helper()
 	p := &process{name: name, cmd: c, out: &lockedBuffer{}, said: &lockedBuffer{}, ended: make(chan struct{})}
 	c.Dir, c.Stdout, c.Stderr = f.work, p.out, p.said
@@ -437,7 +437,7 @@ func (f *fleet) nothingLeft() {
 	}
 }
 
-func processesIn(n *bed.Node) (pids []string) {
+func processesIn(n *netbed.Node) (pids []string) {
 	inode := fmt.Sprintf("net:[%d]", n.ID())
 	paths, _ := filepath.Glob("/proc/[0-9]*/ns/net")
 	for _, path := range paths {

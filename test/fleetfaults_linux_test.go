@@ -8,8 +8,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"pelt/internal/netbed"
 	"pelt/model"
-	"pelt/test/bed"
 )
 
 // Of each pair of four hosts: a mesh that is over soon, one whose trials end soon after a test does something in their
@@ -91,7 +91,7 @@ func TestFleetAgentsDie(t *testing.T) {
 		f.untilSending(p, "h2")
 		again("h2")
 		f.untilSending(p, "h3")
-		bed.Until(f.t, "h3 to be silent", func() bool { return !slices.Contains(f.sending(), "h3") })
+		netbed.Until(f.t, "h3 to be silent", func() bool { return !slices.Contains(f.sending(), "h3") })
 		again("h3")
 		f.untilSending(p, "h4")
 		f.agents["h4"].kill()

@@ -59,6 +59,7 @@ var layers = map[string][]string{
 	"internal/kerneltypes": {},
 	"internal/netns":       {},
 	"internal/spare":       {},
+	"internal/netbed":      {"internal/netns", "internal/testenv"},
 	"internal/nic":         {},
 	"internal/outfile":     {},
 	"internal/privilege":   {},
@@ -73,13 +74,15 @@ var layers = map[string][]string{
 	"cmd/pelt":           {"advice", "engine", "finding", "fleet", "internal/outfile", "internal/privilege", "lab", "live", "live/screen", "live/web", "model", "plan", "record", "record/export", "record/stats", "render", "render/draw", "render/plain", "run", "run/tuning", "store", "table", "tune", "unit", "view"},
 	"test":               {},
 	"test/browser":       {"internal/testenv"},
-	"test/bed":           {"internal/netns", "internal/testenv"},
 	"test/golden":        {},
 	"test/kernels":       {},
 	"test/sample":        {"design", "model", "unit"},
 	"test/servers":       {},
 	"test/kernels/guest": {"test/kernels"},
 }
+
+// helpers lists the packages beside ./test that only tests import.
+var helpers = []string{"internal/netbed", "internal/testenv"}
 
 // shared lists third-party modules that more than one package may import.
 var shared = []string{
@@ -135,6 +138,7 @@ func TestImportsPointDown(t *testing.T) {
 	users := map[string][]string{} // third-party module root -> packages
 	for _, p := range goList(t, "../...") {
 		name := strings.TrimPrefix(p.ImportPath, "pelt/")
+		forTests := strings.HasPrefix(name, "test/") || slices.Contains(helpers, name)
 		allowed, known := layers[name]
 		if !known {
 			t.Errorf("package %s has no place in the layers", name)
@@ -144,10 +148,13 @@ func TestImportsPointDown(t *testing.T) {
 				if !slices.Contains(allowed, own) {
 					t.Errorf("%s imports %s; allowed: %s", name, own, strings.Join(allowed, ", "))
 				}
+				if slices.Contains(helpers, own) && !forTests {
+					t.Errorf("%s imports %s, which is for tests alone", name, own)
+				}
 				continue
 			}
 			first, _, _ := strings.Cut(i, "/")
-			if strings.Contains(first, ".") && !strings.HasPrefix(name, "test/") {
+			if strings.Contains(first, ".") && !forTests {
 				m := module(i)
 				if !slices.Contains(users[m], name) {
 					users[m] = append(users[m], name)

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/netbed"
 	"pelt/internal/testenv"
 	"pelt/model"
-	"pelt/test/bed"
 	"pelt/unit"
 )
 
@@ -206,7 +206,7 @@ func TestDSCPFromTheFirstPacket(t *testing.T) {
 		f := flow(1, 1000, true)
 		f.DSCP = dscp
 		var marks func(uint16) map[byte]int
-		_ = n.Do(func() error { marks = bed.Marks(t, unix.IPPROTO_TCP); return nil })
+		_ = n.Do(func() error { marks = netbed.Marks(t, unix.IPPROTO_TCP); return nil })
 		p := newPair(t, n, "127.0.0.1", false, f, timing(0, 20*time.Millisecond, time.Second))
 		p.connect()
 		if got := marks(p.send.Ports[0]); len(got) != 1 || got[byte(dscp<<2)] < 3 {

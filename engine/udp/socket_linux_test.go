@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/netbed"
 	"pelt/internal/testenv"
 	"pelt/model"
-	"pelt/test/bed"
 	"pelt/unit"
 )
 
@@ -119,7 +119,7 @@ func TestDSCPOfAnswers(t *testing.T) {
 	s := ownSpace(t, 65536)
 	for _, dscp := range []int{46, 0} {
 		var marks func(uint16) map[byte]int
-		_ = s.Do(func() error { marks = bed.Marks(t, unix.IPPROTO_UDP); return nil })
+		_ = s.Do(func() error { marks = netbed.Marks(t, unix.IPPROTO_UDP); return nil })
 		r := newTrial()
 		r.near, r.far, r.flow.DSCP = s, s, dscp
 		dialer, listener := r.prepare(t)

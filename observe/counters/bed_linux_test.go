@@ -12,8 +12,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/netbed"
 	"pelt/model"
-	"pelt/test/bed"
 )
 
 const (
@@ -23,14 +23,14 @@ const (
 
 // wire is a bed whose ends are read. What each fault moves, package drops holds beside its verdicts.
 type wire struct {
-	*bed.Bed
+	*netbed.Bed
 	sender, receiver *Reader
 }
 
 func newWire(t testing.TB, queues int) *wire {
 	t.Helper()
-	w := &wire{Bed: bed.New(t, queues, false)}
-	for n, r := range map[*bed.Node]**Reader{w.Sender: &w.sender, w.Receiver: &w.receiver} {
+	w := &wire{Bed: netbed.New(t, queues, false)}
+	for n, r := range map[*netbed.Node]**Reader{w.Sender: &w.sender, w.Receiver: &w.receiver} {
 		var err error
 		if *r, err = Open(n.Do); err != nil {
 			t.Fatal(err)
@@ -72,22 +72,22 @@ func (w *wire) moved(t testing.TB, f func()) (sender, receiver map[string]uint64
 }
 
 // send sends small datagrams, to the receiver's port or elsewhere, and returns how many were refused with which error.
-func (w *wire) send(t testing.TB, to netip.AddrPort, options ...bed.Option) (refused map[error]uint64) {
+func (w *wire) send(t testing.TB, to netip.AddrPort, options ...netbed.Option) (refused map[error]uint64) {
 	t.Helper()
 	s := w.Sender.Open(false, options...)
 	refused = map[error]uint64{}
 	for range some {
-		if err := unix.Sendto(s.FD, make([]byte, 64), 0, bed.Sockaddr(to)); err != nil {
+		if err := unix.Sendto(s.FD, make([]byte, 64), 0, netbed.Sockaddr(to)); err != nil {
 			refused[err]++
 		}
 	}
 	return refused
 }
 
-var receiverPort = netip.AddrPortFrom(bed.Address(false, 2), testPort)
+var receiverPort = netip.AddrPortFrom(netbed.Address(false, 2), testPort)
 
 // drain reads a socket empty.
-func drain(t testing.TB, s bed.Socket) (n uint64) {
+func drain(t testing.TB, s netbed.Socket) (n uint64) {
 	t.Helper()
 	for b := make([]byte, 2000); ; n++ {
 		if _, _, err := unix.Recvfrom(s.FD, b, unix.MSG_DONTWAIT); errors.Is(err, unix.EAGAIN) {
@@ -130,7 +130,7 @@ func sum(s Snapshot, name string) (n uint64, there bool) {
 // An AF_INET6 socket that takes IPv4 stands in /proc/net/udp6, its packets in Udp.
 func TestReceiveBufferOfASocketForBoth(t *testing.T) {
 	w := newWire(t, 1)
-	in := w.Receiver.Open(true, bed.With(unix.SOL_SOCKET, unix.SO_RCVBUF, 4096), bed.Bound(netip.AddrPortFrom(netip.IPv6Unspecified(), testPort)))
+	in := w.Receiver.Open(true, netbed.With(unix.SOL_SOCKET, unix.SO_RCVBUF, 4096), netbed.Bound(netip.AddrPortFrom(netip.IPv6Unspecified(), testPort)))
 	received := uint64(0)
 	_, b := w.moved(t, func() {
 		w.send(t, receiverPort)
@@ -154,9 +154,9 @@ func TestQueueUnderMQ(t *testing.T) {
 	for queue := range uint16(2) {
 		w.Sender.TBF("va", netlink.MakeHandle(1, queue+1), 100_000, 3000)
 	}
-	w.Receiver.Open(false, bed.Bound(receiverPort)) // else it answers
+	w.Receiver.Open(false, netbed.Bound(receiverPort)) // else it answers
 	refused := uint64(0)
-	a, _ := w.moved(t, func() { refused = w.send(t, receiverPort, bed.With(unix.SOL_IP, unix.IP_RECVERR, 1))[unix.ENOBUFS] })
+	a, _ := w.moved(t, func() { refused = w.send(t, receiverPort, netbed.With(unix.SOL_IP, unix.IP_RECVERR, 1))[unix.ENOBUFS] })
 	if refused == 0 || a["qdisc.va.mq.1:.drops"] != refused || a["Ip.OutDiscards"] != refused || a["Udp.OutDatagrams"] != some-refused {
 		t.Errorf("%d refused: %v", refused, a)
 	}

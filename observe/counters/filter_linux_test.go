@@ -10,7 +10,7 @@ import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
-	"pelt/test/bed"
+	"pelt/internal/netbed"
 )
 
 var countAndDrop = []expr.Any{&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop}}
@@ -23,7 +23,7 @@ func TestRules(t *testing.T) {
 	w := newWire(t, 1)
 	var input *nftables.Chain
 	w.Receiver.NFT(func(c *nftables.Conn) {
-		input = bed.Chain(c, "filter", nftables.ChainHookInput)
+		input = netbed.HookChain(c, "filter", nftables.ChainHookInput)
 		user := c.AddChain(&nftables.Chain{Name: "user.chain", Table: input.Table})
 		c.AddRule(&nftables.Rule{Table: input.Table, Chain: input, Exprs: []expr.Any{&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictJump, Chain: "user.chain"}}})
 		c.AddRule(&nftables.Rule{Table: input.Table, Chain: user, Exprs: slices.Concat(udpOnly, countAndDrop)})
@@ -48,7 +48,7 @@ func TestWhichRulesAreRead(t *testing.T) {
 	w := newWire(t, 1)
 	limit := &expr.Limit{Type: expr.LimitTypePkts, Rate: 1, Unit: expr.LimitTimeHour, Burst: 1}
 	w.Receiver.NFT(func(c *nftables.Conn) {
-		chain := bed.Chain(c, "filter", nftables.ChainHookInput)
+		chain := netbed.HookChain(c, "filter", nftables.ChainHookInput)
 		for _, exprs := range [][]expr.Any{
 			{&expr.Counter{}, udpOnly[0], udpOnly[1], limit, &expr.Verdict{Kind: expr.VerdictDrop}},
 			{limit, &expr.Verdict{Kind: expr.VerdictDrop}},
@@ -77,12 +77,12 @@ func TestWhichRulesAreRead(t *testing.T) {
 func TestConntrackBothWays(t *testing.T) {
 	w := newWire(t, 1)
 	w.Receiver.NFT(func(c *nftables.Conn) { // tracks connections, and finds packets it cannot place
-		chain := bed.Chain(c, "track", nftables.ChainHookInput)
+		chain := netbed.HookChain(c, "track", nftables.ChainHookInput)
 		c.AddRule(&nftables.Rule{Table: chain.Table, Chain: chain, Exprs: []expr.Any{&expr.Ct{Key: expr.CtKeySTATE, Register: 1}}})
 	})
 	w.Receiver.Sysctl("net/netfilter/nf_conntrack_checksum", "1")
 	for range some {
-		w.Sender.SendRaw(bed.Spoilt(bed.Datagram(1234, testPort, 0, make([]byte, 64)))) // invalid
+		w.Sender.SendRaw(netbed.Spoilt(netbed.Datagram(1234, testPort, 0, make([]byte, 64)))) // invalid
 	}
 	w.settle(t)
 	tracked := func(s Snapshot) string {

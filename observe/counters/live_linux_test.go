@@ -14,8 +14,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/netbed"
 	"pelt/model"
-	"pelt/test/bed"
 )
 
 func here(f func() error) error { return f() }
@@ -107,7 +107,7 @@ func TestThreadsReadTheirOwn(t *testing.T) {
 		}
 	}
 	wait.Wait()
-	for n, r := range map[*bed.Node]*Reader{w.Sender: w.sender, w.Receiver: w.receiver} {
+	for n, r := range map[*netbed.Node]*Reader{w.Sender: w.sender, w.Receiver: w.receiver} {
 		if read, err := Namespace(n.Do); err != nil || read != n.ID() || r.Namespace() != n.ID() {
 			t.Errorf("namespace %d (%v) and %d, not %d", read, err, r.Namespace(), n.ID())
 		}

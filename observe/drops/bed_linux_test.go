@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/netbed"
 	"pelt/internal/testenv"
 	"pelt/model"
-	"pelt/test/bed"
 )
 
 const (
@@ -33,7 +33,7 @@ func header(b []byte, trial uint16, sequence uint64) {
 }
 
 // send sends sequences from..from+n-1 and returns how many the kernel refused.
-func send(t testing.TB, s bed.Socket, trial uint16, from, n uint64, payload int) (refused uint64) {
+func send(t testing.TB, s netbed.Socket, trial uint16, from, n uint64, payload int) (refused uint64) {
 	t.Helper()
 	b := make([]byte, payload)
 	for i := uint64(0); i < n; {
@@ -51,7 +51,7 @@ func send(t testing.TB, s bed.Socket, trial uint16, from, n uint64, payload int)
 }
 
 // held is the memory of the packets that wait to be read, in bytes.
-func held(t testing.TB, s bed.Socket) int {
+func held(t testing.TB, s netbed.Socket) int {
 	t.Helper()
 	var words [unix.SK_MEMINFO_VARS]uint32
 	size := uint32(unsafe.Sizeof(words))
@@ -63,7 +63,7 @@ func held(t testing.TB, s bed.Socket) int {
 }
 
 // drain reads what has come, until nothing has for a while.
-func drain(t testing.TB, s bed.Socket, trial uint16, got map[uint64]int) {
+func drain(t testing.TB, s netbed.Socket, trial uint16, got map[uint64]int) {
 	t.Helper()
 	if err := unix.SetsockoptTimeval(s.FD, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 50_000}); err != nil {
 		t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/netbed"
 	"pelt/model"
-	"pelt/test/bed"
 )
 
 // What the program costs for each packet that is dropped, as the kernel measures it.
@@ -30,9 +30,9 @@ func BenchmarkDrop(b *testing.B) {
 		live    bool
 	}{{"seq", model.DropsSeq, false, false}, {"count", model.DropsCount, false, false}, {"foreign", model.DropsSeq, true, false}, {"live", "", false, true}} {
 		b.Run(c.name, func(b *testing.B) {
-			d := &bed.Bed{T: b, Sender: bed.Namespace(b)}
+			d := &netbed.Bed{T: b, Sender: netbed.Namespace(b)}
 			d.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
-			s := d.Sender.Open(false, bed.Connected(netip.MustParseAddrPort("127.0.0.1:9077")))
+			s := d.Sender.Open(false, netbed.Connected(netip.MustParseAddrPort("127.0.0.1:9077")))
 			var m *Machine
 			if c.live {
 				m = watch(b).machine

@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/netbed"
 	"pelt/observe/counters"
-	"pelt/test/bed"
 )
 
 // snapshots are what both ends count, once they stand still.
-func snapshots(t *testing.T, b *bed.Bed) (ends [2]counters.Snapshot) {
+func snapshots(t *testing.T, b *netbed.Bed) (ends [2]counters.Snapshot) {
 	t.Helper()
-	for i, n := range []*bed.Node{b.Sender, b.Receiver} {
+	for i, n := range []*netbed.Node{b.Sender, b.Receiver} {
 		reader, err := counters.Open(n.Do)
 		if err != nil {
 			t.Fatal(err)

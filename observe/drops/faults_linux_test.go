@@ -17,15 +17,15 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/netbed"
 	"pelt/model"
-	"pelt/test/bed"
 )
 
 // wire is a bed while a run goes on.
 type wire struct {
-	*bed.Bed
+	*netbed.Bed
 	six    bool
-	unread bed.Socket     // that a fault closes
+	unread netbed.Socket  // that a fault closes
 	early  map[uint64]int // packets that were read while the fault went on
 }
 
@@ -34,11 +34,11 @@ type run struct {
 	six     bool
 	payload int
 	packets uint64
-	listen  []bed.Option  // the receiver's socket
-	send    []bed.Option  // the sender's socket
-	before  func(b *wire) // makes the fault
-	during  func(b *wire, from, to bed.Socket)
-	after   func(b *wire, to bed.Socket) // when all is sent, before the receiver reads
+	listen  []netbed.Option // the receiver's socket
+	send    []netbed.Option // the sender's socket
+	before  func(b *wire)   // makes the fault
+	during  func(b *wire, from, to netbed.Socket)
+	after   func(b *wire, to netbed.Socket) // when all is sent, before the receiver reads
 	options TrackOptions
 	quiet   bool   // no receiver
 	socket  bool   // its socket tells the namespace, which kernels before 6.11 may keep to themselves
@@ -66,7 +66,7 @@ func (r run) test(t *testing.T) {
 		r.packets = 1000
 	}
 	if r.listen == nil {
-		r.listen = []bed.Option{wide}
+		r.listen = []netbed.Option{wide}
 	}
 	r.once(t)
 }
@@ -83,12 +83,12 @@ func named(t *testing.T, lost, unseen uint64) {
 }
 
 func (r run) once(t *testing.T) {
-	b := &wire{Bed: bed.New(t, 1, r.six), six: r.six}
-	to := bed.Socket{FD: -1, Port: testPort}
+	b := &wire{Bed: netbed.New(t, 1, r.six), six: r.six}
+	to := netbed.Socket{FD: -1, Port: testPort}
 	if !r.quiet {
-		to = b.Receiver.Open(r.six, append(slices.Clip(r.listen), bed.Bound(netip.AddrPortFrom(bed.Address(r.six, 2), testPort)))...)
+		to = b.Receiver.Open(r.six, append(slices.Clip(r.listen), netbed.Bound(netip.AddrPortFrom(netbed.Address(r.six, 2), testPort)))...)
 	}
-	from := b.Sender.Open(r.six, append(slices.Clip(r.send), bed.Connected(netip.AddrPortFrom(bed.Address(r.six, 2), testPort)))...)
+	from := b.Sender.Open(r.six, append(slices.Clip(r.send), netbed.Connected(netip.AddrPortFrom(netbed.Address(r.six, 2), testPort)))...)
 	m := machine(t)
 	track(t, m, testTrial, "up", r.options, model.Tuple{From: from.Port, To: testPort})
 	if r.before != nil {
@@ -182,10 +182,10 @@ func matches(pattern, s string) bool {
 }
 
 // slowReader keeps a tenth of what is sent in its socket.
-var slowReader = []bed.Option{bed.With(unix.SOL_SOCKET, unix.SO_RCVBUF, 20_000)}
+var slowReader = []netbed.Option{netbed.With(unix.SOL_SOCKET, unix.SO_RCVBUF, 20_000)}
 
 // wide is a socket that any test's packets have room in.
-var wide = bed.With(unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20)
+var wide = netbed.With(unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20)
 
 // Each fault alone, each at the place of its own. What a kernel before 6.18 calls
 // otherwise stands behind a bar.
@@ -199,7 +199,7 @@ func TestFaults(t *testing.T) {
 			reason: "SOCKET_RCVBUFF", function: ".*udp.*", space: inReceiver, iface: "vb", received: true, least: 900,
 			sender:   "sent:n",
 			receiver: "arrived:n Udp.InDatagrams:got Udp.InErrors:lost Udp.RcvbufErrors:lost udp.9077.drops:lost"}},
-		{"socket filter", true, run{listen: []bed.Option{wide, refuseAll}, least: 1000,
+		{"socket filter", true, run{listen: []netbed.Option{wide, refuseAll}, least: 1000,
 			reason: "SOCKET_FILTER", function: ".*udp.*", space: inReceiver, iface: "vb", received: true,
 			sender:   "sent:n",
 			receiver: "arrived:n Udp.InErrors:n udp.9077.drops:n"}},
@@ -222,7 +222,7 @@ func TestFaults(t *testing.T) {
 			sender:   "sent:got Ip.OutRequests:lost Ip.OutDiscards:lost nft.inet.fault.hook3.output.2.packets:lost",
 			receiver: "arrived:got Udp.InDatagrams:got"}},
 		{"qdisc", true, run{before: func(b *wire) { b.Sender.TBF("va", netlink.HANDLE_ROOT, 6_250, 3000) }, least: 900, // of a slow sender, too
-			after:  func(b *wire, _ bed.Socket) { b.Sender.AwaitSent("va") },
+			after:  func(b *wire, _ netbed.Socket) { b.Sender.AwaitSent("va") },
 			reason: "QDISC_DROP|QDISC_OVERLIMIT|QDISC_DROP_.*", function: "__dev_queue_xmit|.*tbf.*|__dev_xmit_skb|kfree_skb_list_reason", space: inSender, iface: "va",
 			sender:   "~sent:got qdisc.va.tbf.1:.drops:lost Ip.OutDiscards:lost Udp.SndbufErrors:lost Ip.OutRequests:lost Ip.OutTransmits:lost",
 			receiver: "arrived:got Udp.InDatagrams:got"}},
@@ -242,7 +242,7 @@ func TestFaults(t *testing.T) {
 			reason: "NOT_SPECIFIED|XDP", function: "veth_xdp_rcv.*", space: inReceiver, iface: "vb",
 			sender:   "sent:n",
 			receiver: "ethtool.vb.rx_queue_0_xdp_drops:n dev.vb.rx_packets:n"}},
-		{"wrong MAC", true, run{before: func(b *wire) { b.Sender.Neighbour("va", 2, net.HardwareAddr{2, 0, 0, 0, 0, 9}, b.six) }, least: 1000,
+		{"wrong MAC", true, run{before: func(b *wire) { b.Sender.Neighbour("va", netbed.Address(b.six, 2), net.HardwareAddr{2, 0, 0, 0, 0, 9}) }, least: 1000,
 			reason: "OTHERHOST", function: "ip6?_rcv_core", space: inReceiver, iface: "vb", received: true,
 			sender:   "sent:n",
 			receiver: "dev.vb.rx_otherhost_dropped:n dev.vb.rx_packets:n"}},
@@ -271,7 +271,7 @@ func TestFaults(t *testing.T) {
 		{"checksum, long", false, run{during: badChecksum(300), least: 1000,
 			reason: "UDP_CSUM|NOT_SPECIFIED", function: "udp_recvmsg|__skb_recv_udp|.*first_packet_length", space: unknown, received: true}},
 		{"reassembly", false, run{before: func(b *wire) { b.Receiver.Sysctl("net/ipv4/ipfrag_time", "1") }, during: firstFragments, packets: 50, least: 50,
-			after:  func(b *wire, _ bed.Socket) { awaitVerdicts(b.T, 50) },
+			after:  func(b *wire, _ netbed.Socket) { awaitVerdicts(b.T, 50) },
 			reason: "FRAG_REASM_TIMEOUT|NOT_SPECIFIED", function: "ip_expire|inet_frag.*", space: inReceiver, iface: "vb", received: true,
 			sender:   "~",
 			receiver: "~Ip.ReasmReqds:n Ip.ReasmTimeout:n Ip.ReasmFails:n Ip.InReceives:n"}},
@@ -293,14 +293,14 @@ func refuseAll(fd int) error {
 
 // unread is the socket of the test that closes it.
 func unreadSocket(b *wire) {
-	b.unread = b.Receiver.Open(b.six, wide, bed.Bound(netip.AddrPortFrom(bed.Address(b.six, 2), testPort)))
+	b.unread = b.Receiver.Open(b.six, wide, netbed.Bound(netip.AddrPortFrom(netbed.Address(b.six, 2), testPort)))
 }
 
 // closeUnread closes it in its namespace, as its program would.
-func closeUnread(b *wire, _ bed.Socket) {
+func closeUnread(b *wire, _ netbed.Socket) {
 	// All have come when their memory is that of 1000 equal buffers, and stays so.
 	last, same := -1, 0
-	bed.Until(b.T, "1000 packets in the queue", func() bool {
+	netbed.Until(b.T, "1000 packets in the queue", func() bool {
 		now := held(b.T, b.unread)
 		if now != last {
 			last, same = now, 0
@@ -315,7 +315,7 @@ func closeUnread(b *wire, _ bed.Socket) {
 // awaitVerdicts waits until the kernel has told of so many packets.
 func awaitVerdicts(t testing.TB, n uint64) {
 	t.Helper()
-	bed.Until(t, fmt.Sprintf("%d verdicts", n), func() bool {
+	netbed.Until(t, fmt.Sprintf("%d verdicts", n), func() bool {
 		d, err := machine(t).Collect(testTrial, true)
 		if err != nil {
 			t.Fatal(err)
@@ -351,9 +351,9 @@ func foreignSource(b *wire) {
 	})
 }
 
-func fromForeign(b *wire, from, _ bed.Socket) {
-	s := b.Sender.Open(false, bed.With(unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
-		bed.Bound(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 99, 0, 1}), from.Port)), bed.Connected(netip.AddrPortFrom(bed.Address(false, 2), testPort)))
+func fromForeign(b *wire, from, _ netbed.Socket) {
+	s := b.Sender.Open(false, netbed.With(unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
+		netbed.Bound(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 99, 0, 1}), from.Port)), netbed.Connected(netip.AddrPortFrom(netbed.Address(false, 2), testPort)))
 	send(b.T, s, testTrial, 0, 1000, 64)
 }
 
@@ -362,8 +362,8 @@ func slowBacklog(b *wire) {
 	b.Receiver.Steer("vb", "2")
 }
 
-func flood(b *wire, from, to bed.Socket) {
-	bed.Pinned(0, func() { send(b.T, from, testTrial, 0, 8000, 64) })
+func flood(b *wire, from, to netbed.Socket) {
+	netbed.Pinned(0, func() { send(b.T, from, testTrial, 0, 8000, 64) })
 	// The other processor is still at it.
 	got := map[uint64]int{}
 	drain(b.T, to, testTrial, got)
@@ -371,7 +371,8 @@ func flood(b *wire, from, to bed.Socket) {
 }
 
 func closedPort(b *wire) {
-	b.Receiver.Bridge("vb")
+	b.Receiver.Bridge("br")
+	b.Receiver.Master("vb", "br")
 	b.Receiver.AwaitUp("vb") // the kernel opens a closed port when it learns late of its carrier
 	b.Receiver.PortState("vb", 0)
 }
@@ -382,16 +383,16 @@ func noNeighbour(b *wire) {
 		b.Sender.Sysctl("net/"+family+"/neigh/va/"+name, value)
 	}
 	b.Sender.Link("va", func(l netlink.Link) error {
-		return netlink.NeighDel(&netlink.Neigh{LinkIndex: l.Attrs().Index, IP: bed.Address(b.six, 2).AsSlice()})
+		return netlink.NeighDel(&netlink.Neigh{LinkIndex: l.Attrs().Index, IP: netbed.Address(b.six, 2).AsSlice()})
 	})
 	b.Receiver.Link("vb", netlink.LinkSetARPOff)
 }
 
-func neighbourFailed(b *wire, _ bed.Socket) { awaitVerdicts(b.T, 1000) }
+func neighbourFailed(b *wire, _ netbed.Socket) { awaitVerdicts(b.T, 1000) }
 
 func noCarrier(b *wire) {
 	b.Receiver.Link("vb", netlink.LinkSetDown)
-	bed.Until(b.T, "the carrier to be gone", func() (gone bool) { // and the queue to be replaced
+	netbed.Until(b.T, "the carrier to be gone", func() (gone bool) { // and the queue to be replaced
 		b.Sender.Link("va", func(l netlink.Link) error {
 			gone = l.Attrs().OperState != netlink.OperUp
 			return nil
@@ -400,28 +401,28 @@ func noCarrier(b *wire) {
 	})
 }
 
-func badChecksum(payload int) func(b *wire, from, to bed.Socket) {
-	return func(b *wire, from, _ bed.Socket) {
+func badChecksum(payload int) func(b *wire, from, to netbed.Socket) {
+	return func(b *wire, from, _ netbed.Socket) {
 		p := make([]byte, payload)
 		for q := range uint64(1000) {
 			header(p, testTrial, q)
-			b.Sender.SendRaw(bed.Spoilt(bed.Datagram(from.Port, testPort, 0, p)))
+			b.Sender.SendRaw(netbed.Spoilt(netbed.Datagram(from.Port, testPort, 0, p)))
 		}
 	}
 }
 
-func firstFragments(b *wire, from, _ bed.Socket) {
+func firstFragments(b *wire, from, _ netbed.Socket) {
 	p := make([]byte, 64)
 	for q := range uint64(50) {
 		header(p, testTrial, q)
-		packet := bed.Datagram(from.Port, testPort, 0x2000, p)
+		packet := netbed.Datagram(from.Port, testPort, 0x2000, p)
 		binary.BigEndian.PutUint16(packet[4:], uint16(q+1)) // identification
 		b.Sender.SendRaw(packet)
 	}
 }
 
-func intoTUN(b *wire, from, _ bed.Socket) {
-	s := b.Sender.Open(false, bed.With(unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), bed.Connected(netip.MustParseAddrPort("10.88.0.2:9077")))
+func intoTUN(b *wire, from, _ netbed.Socket) {
+	s := b.Sender.Open(false, netbed.With(unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), netbed.Connected(netip.MustParseAddrPort("10.88.0.2:9077")))
 	track(b.T, machine(b.T), testTrial, "up", TrackOptions{}, model.Tuple{From: s.Port, To: testPort})
 	send(b.T, s, testTrial, 0, 1000, 64)
 }

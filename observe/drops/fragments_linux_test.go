@@ -12,8 +12,8 @@ import (
 	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
 
+	"pelt/internal/netbed"
 	"pelt/model"
-	"pelt/test/bed"
 )
 
 // laterFragment matches the second fragment (of MTU 1500) of every second
@@ -100,7 +100,7 @@ func TestUnfollowedFragment(t *testing.T) {
 // Each track whose fragments are not followed says so, and the next one tries anew.
 func TestFollowingFails(t *testing.T) {
 	m := machineOf(t, 1<<16)
-	received, other := m.objects.Received, bed.Program(t, ebpf.XDP, 2)
+	received, other := m.objects.Received, netbed.Program(t, ebpf.XDP, 2)
 	for trial, whole := range []bool{false, false, true, true} {
 		m.objects.Received = received
 		if !whole {

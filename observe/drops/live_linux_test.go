@@ -17,7 +17,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"pelt/test/bed"
+	"pelt/internal/netbed"
 )
 
 func watch(t testing.TB, ports ...uint16) *Live {
@@ -35,7 +35,7 @@ func watch(t testing.TB, ports ...uint16) *Live {
 }
 
 // read waits until no more is told of a namespace: a host delivers what is sent when it finds time.
-func read(t testing.TB, l *Live, h *bed.Node) LiveAccount {
+func read(t testing.TB, l *Live, h *netbed.Node) LiveAccount {
 	t.Helper()
 	last := ^uint64(0)
 	for same := 0; ; time.Sleep(10 * time.Millisecond) {
@@ -62,7 +62,7 @@ func TestNamesOfAReusedInode(t *testing.T) {
 	inode := uint64(0)
 	dropIn := func(name string) (id uint64) {
 		t.Run(name, func(t *testing.T) { // whose end frees the namespace
-			h := bed.Namespace(t)
+			h := netbed.Namespace(t)
 			if id = h.ID(); inode != 0 && id != inode {
 				return
 			}
@@ -71,7 +71,7 @@ func TestNamesOfAReusedInode(t *testing.T) {
 			h.Link(name, netlink.LinkSetUp)
 			s := h.Open(false)
 			h.Must(func() error {
-				return unix.Sendto(s.FD, []byte("nobody listens"), 0, bed.Sockaddr(netip.MustParseAddrPort("127.0.0.1:9")))
+				return unix.Sendto(s.FD, []byte("nobody listens"), 0, netbed.Sockaddr(netip.MustParseAddrPort("127.0.0.1:9")))
 			})
 			for _, d := range read(t, l, h).Drops {
 				if d.To.Port() == 9 && d.Site.Interface == name {
@@ -107,7 +107,7 @@ func TestLive(t *testing.T) {
 		{"UDP", "udp", false, nil, 100, 0},
 		{"UDP over IPv6", "udp", true, nil, 100, 0},
 		{"UDP in super-packets", "udp", false, func(to netip.AddrPort) uint16 {
-			s := b.Sender.Open(false, bed.Connected(to))
+			s := b.Sender.Open(false, netbed.Connected(to))
 			sendSegments(t, s, testTrial, 5, 7, 100)
 			return s.Port
 		}, 35, 0},
@@ -118,7 +118,7 @@ func TestLive(t *testing.T) {
 					return err
 				}
 				t.Cleanup(func() { _ = unix.Close(fd) })
-				if err := unix.Connect(fd, bed.Sockaddr(to)); err != unix.EINPROGRESS {
+				if err := unix.Connect(fd, netbed.Sockaddr(to)); err != unix.EINPROGRESS {
 					return err
 				}
 				name, err := unix.Getsockname(fd)
@@ -134,18 +134,18 @@ func TestLive(t *testing.T) {
 					return err
 				}
 				defer unix.Close(fd)
-				return unix.Sendto(fd, []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0}, 0, bed.Sockaddr(to))
+				return unix.Sendto(fd, []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0}, 0, netbed.Sockaddr(to))
 			})
 			return 0
 		}, 1, 8 << 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			to := netip.AddrPortFrom(bed.Address(c.six, 2), 7000)
+			to := netip.AddrPortFrom(netbed.Address(c.six, 2), 7000)
 			var from uint16
 			if c.send != nil {
 				from = c.send(to)
 			} else {
-				s := b.Sender.Open(c.six, bed.Connected(to))
+				s := b.Sender.Open(c.six, netbed.Connected(to))
 				for range c.packets {
 					if _, err := unix.Write(s.FD, []byte("anything")); err != nil {
 						t.Fatal(err)
@@ -158,7 +158,7 @@ func TestLive(t *testing.T) {
 			}
 			a := read(t, l, b.Receiver)
 			for _, d := range a.Drops {
-				if d.From == netip.AddrPortFrom(bed.Address(c.six, 1), from) && d.To == to && d.Protocol == c.protocol && d.ICMP == c.icmp {
+				if d.From == netip.AddrPortFrom(netbed.Address(c.six, 1), from) && d.To == to && d.Protocol == c.protocol && d.ICMP == c.icmp {
 					s := d.Site
 					if d.Packets < c.packets || d.Packets > c.packets+2 { // TCP tries again
 						t.Errorf("%d packets; want %d", d.Packets, c.packets)
@@ -184,7 +184,7 @@ func TestLiveFilter(t *testing.T) {
 	b.Receiver.Rule(nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
 	sent := map[uint16]uint64{7000: 3, 7001: 5, 7002: 7}
 	for port, n := range sent {
-		s := b.Sender.Open(false, bed.Connected(netip.AddrPortFrom(bed.Address(false, 2), port)))
+		s := b.Sender.Open(false, netbed.Connected(netip.AddrPortFrom(netbed.Address(false, 2), port)))
 		send(t, s, testTrial, 0, n, 64)
 	}
 	got := map[uint16]uint64{}
@@ -200,7 +200,7 @@ func TestLiveFilter(t *testing.T) {
 }
 
 // came is how many IPv4 packets a namespace has received.
-func came(h *bed.Node) (n uint64) {
+func came(h *netbed.Node) (n uint64) {
 	h.T.Helper()
 	h.Must(func() error {
 		text, err := os.ReadFile("/proc/thread-self/net/snmp") // Ip: Forwarding DefaultTTL InReceives ...
@@ -223,9 +223,9 @@ func TestLiveFull(t *testing.T) {
 	s := b.Sender.Open(false)
 	for i := range flows {
 		if i%500 == 0 { // a slow host's backlog of 1000 would be full
-			bed.Until(t, "the packets to come", func() bool { return came(b.Receiver) >= before+uint64(i) })
+			netbed.Until(t, "the packets to come", func() bool { return came(b.Receiver) >= before+uint64(i) })
 		}
-		if err := unix.Sendto(s.FD, []byte("x"), 0, bed.Sockaddr(netip.AddrPortFrom(bed.Address(false, 2), uint16(20_000+i)))); err != nil {
+		if err := unix.Sendto(s.FD, []byte("x"), 0, netbed.Sockaddr(netip.AddrPortFrom(netbed.Address(false, 2), uint16(20_000+i)))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -261,7 +261,7 @@ func TestLiveARP(t *testing.T) {
 		frame[12], frame[13] = 0x12, 0x34
 		return unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: va, Halen: 6})
 	})
-	bed.Until(t, "the frame", func() bool {
+	netbed.Until(t, "the frame", func() bool {
 		for _, d := range read(t, l, b.Receiver).Drops {
 			if d.Protocol == "ether-0x1234" && d.Packets == 1 && d.Site.Interface == "vb" && !d.From.IsValid() {
 				return true

@@ -21,9 +21,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/netbed"
 	"pelt/internal/testenv"
 	"pelt/model"
-	"pelt/test/bed"
 )
 
 // Three faults at once on one path, and each packet has the right one's name.
@@ -34,10 +34,10 @@ func TestThreeFaults(t *testing.T) {
 // The same while send calls elsewhere drop packets on the same processors: soft
 // interrupts come while the program runs.
 func TestInterrupted(t *testing.T) {
-	threeFaults(t, func(b *bed.Bed) (stop func()) {
-		h := bed.Namespace(t)
+	threeFaults(t, func(b *netbed.Bed) (stop func()) {
+		h := netbed.Namespace(t)
 		h.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
-		s := h.Open(false, bed.Connected(netip.MustParseAddrPort("127.0.0.1:9")))
+		s := h.Open(false, netbed.Connected(netip.MustParseAddrPort("127.0.0.1:9")))
 		var done atomic.Bool
 		var busy sync.WaitGroup
 		for range runtime.NumCPU() {
@@ -52,7 +52,7 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
-func threeFaults(t *testing.T, beside func(*bed.Bed) (stop func())) {
+func threeFaults(t *testing.T, beside func(*netbed.Bed) (stop func())) {
 	b, from, to := pair(t, false, slowReader...)
 	// The queue must be full, however slow the sender is beside others: it takes an
 	// eighth of what can be sent, of 106 B each.
@@ -107,8 +107,8 @@ func threeFaults(t *testing.T, beside func(*bed.Bed) (stop func())) {
 //
 //	sender va ──── vb receiver (forwards) ra ──── rb far 10.78.0.2
 func TestRouter(t *testing.T) {
-	b := bed.New(t, 1, true)
-	far := bed.Namespace(t)
+	b := netbed.New(t, 1, true)
+	far := netbed.Namespace(t)
 	b.Receiver.Must(func() error {
 		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "ra"}, PeerName: "rb", PeerNamespace: netlink.NsFd(int(far.File().Fd()))})
 	})
@@ -134,8 +134,8 @@ func TestRouter(t *testing.T) {
 	})
 	b.Receiver.DropFourth(nftables.ChainHookForward)
 	at := netip.MustParseAddrPort("10.78.0.2:9077")
-	to := far.Open(false, wide, bed.Bound(at))
-	from := b.Sender.Open(false, bed.Connected(at))
+	to := far.Open(false, wide, netbed.Bound(at))
+	from := b.Sender.Open(false, netbed.Connected(at))
 	m := machine(t)
 	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
 	send(t, from, testTrial, 0, 1000, 64)

@@ -15,16 +15,16 @@ import (
 	"github.com/safchain/ethtool"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/netbed"
 	"pelt/model"
-	"pelt/test/bed"
 )
 
 // pair is a bed with a receiver and a connected sender.
-func pair(t *testing.T, six bool, options ...func(int) error) (b *bed.Bed, from, to bed.Socket) {
-	b = bed.New(t, 1, true)
-	at := netip.AddrPortFrom(bed.Address(six, 2), testPort)
-	to = b.Receiver.Open(six, append(slices.Clone(options), bed.Bound(at))...)
-	from = b.Sender.Open(six, bed.Connected(at))
+func pair(t *testing.T, six bool, options ...func(int) error) (b *netbed.Bed, from, to netbed.Socket) {
+	b = netbed.New(t, 1, true)
+	at := netip.AddrPortFrom(netbed.Address(six, 2), testPort)
+	to = b.Receiver.Open(six, append(slices.Clone(options), netbed.Bound(at))...)
+	from = b.Sender.Open(six, netbed.Connected(at))
 	return b, from, to
 }
 
@@ -107,7 +107,7 @@ func total(d model.Drops, flow string) (n model.SiteCount) {
 }
 
 // sendSegments sends super-packets of k datagrams.
-func sendSegments(t *testing.T, s bed.Socket, trial uint16, buffers, k uint64, payload int) {
+func sendSegments(t *testing.T, s netbed.Socket, trial uint16, buffers, k uint64, payload int) {
 	t.Helper()
 	if err := unix.SetsockoptInt(s.FD, unix.SOL_UDP, unix.UDP_SEGMENT, payload); err != nil {
 		t.Fatal(err)
@@ -218,17 +218,17 @@ func TestTwoViews(t *testing.T) {
 func TestTrialsAtOnce(t *testing.T) {
 	b, _, to := pair(t, false, slowReader...)
 	m := machine(t)
-	at := netip.AddrPortFrom(bed.Address(false, 2), testPort)
-	var senders [2][2]bed.Socket
+	at := netip.AddrPortFrom(netbed.Address(false, 2), testPort)
+	var senders [2][2]netbed.Socket
 	for i := range senders {
 		var tuples []model.Tuple
 		for j := range senders[i] {
-			senders[i][j] = b.Sender.Open(false, bed.Connected(at))
+			senders[i][j] = b.Sender.Open(false, netbed.Connected(at))
 			tuples = append(tuples, model.Tuple{From: senders[i][j].Port, To: testPort})
 		}
 		track(t, m, testTrial+uint16(i), "up", TrackOptions{Packets: 500}, tuples...)
 	}
-	stranger := b.Sender.Open(false, bed.Connected(at))
+	stranger := b.Sender.Open(false, netbed.Connected(at))
 	for range 5 {
 		for i := range senders {
 			for j := range senders[i] {

@@ -1,10 +1,11 @@
-package bed
+package netbed
 
 import (
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,66 +16,12 @@ import (
 	"pelt/internal/testenv"
 )
 
-// Bed is the two namespaces:
-//
-//	Sender                          Receiver
-//	va 10.77.0.1/24 fd77::1/64 ──── vb 10.77.0.2/24 fd77::2/64
-//
-// Neighbours are known beforehand, so that nothing passes but what a test sends.
-type Bed struct {
-	T                testing.TB
-	Sender, Receiver *Node
-}
-
 // Node is a namespace; it is gone with the test.
 type Node struct {
 	*netns.Handle
-	T testing.TB
-}
-
-// New makes a bed. IPv6 is on only where it is asked for: it reports its groups by itself.
-func New(t testing.TB, queues int, six bool) *Bed {
-	t.Helper()
-	b := &Bed{T: t, Sender: Namespace(t), Receiver: Namespace(t)}
-	for _, n := range []*Node{b.Sender, b.Receiver} {
-		if !six {
-			n.Sysctl("net/ipv6/conf/default/disable_ipv6", "1")
-			n.Sysctl("net/ipv6/conf/all/disable_ipv6", "1")
-		}
-	}
-	b.Sender.Must(func() error {
-		attributes := netlink.NewLinkAttrs()
-		attributes.Name, attributes.NumTxQueues, attributes.NumRxQueues = "va", queues, queues
-		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: attributes, PeerName: "vb", PeerNamespace: netlink.NsFd(int(b.Receiver.File().Fd()))})
-	})
-	b.Sender.address("va", 1, six)
-	b.Receiver.address("vb", 2, six)
-	b.Sender.Neighbour("va", 2, b.Receiver.Hardware("vb"), six)
-	b.Receiver.Neighbour("vb", 1, b.Sender.Hardware("va"), six)
-	b.Sender.settle("va", 1, six)
-	b.Receiver.settle("vb", 2, six)
-	return b
-}
-
-// settle waits until the kernel has taken in that there is a carrier: only then
-// are the IPv6 addresses the host's own, and has the interface a queue that sends.
-func (n *Node) settle(name string, host byte, six bool) {
-	n.T.Helper()
-	n.AwaitUp(name)
-	families := []bool{false, true}
-	if !six {
-		families = families[:1]
-	}
-	for _, six := range families {
-		Until(n.T, fmt.Sprintf("address %v", Address(six, host)), func() (ready bool) {
-			n.Must(func() error {
-				routes, err := netlink.RouteGet(Address(six, host).AsSlice())
-				ready = err == nil && len(routes) == 1 && routes[0].Type == unix.RTN_LOCAL
-				return nil
-			})
-			return ready
-		})
-	}
+	T    testing.TB
+	Name string // among the nodes of its network
+	own  []netip.Addr
 }
 
 // Namespace makes one that is gone with the test.
@@ -86,7 +33,7 @@ func Namespace(t testing.TB) *Node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close() })
-	n := &Node{h, t}
+	n := &Node{Handle: h, T: t}
 	n.Link("lo", netlink.LinkSetUp)
 	return n
 }
@@ -142,41 +89,75 @@ func (n *Node) ID() uint64 {
 }
 
 // Sysctl sets one, as net/ipv4/ip_forward.
-func (n *Node) Sysctl(name, value string) {
+func (n *Node) Sysctl(name, value string) (undo func()) {
 	n.T.Helper()
-	n.Must(func() error { return os.WriteFile("/proc/sys/"+name, []byte(value), 0o644) })
+	var before []byte
+	n.Must(func() (err error) {
+		if before, err = os.ReadFile("/proc/sys/" + name); err != nil {
+			return err
+		}
+		return os.WriteFile("/proc/sys/"+name, []byte(value), 0o644)
+	})
+	return func() { n.Must(func() error { return os.WriteFile("/proc/sys/"+name, before, 0o644) }) }
 }
 
-func (n *Node) address(name string, host byte, six bool) {
+// Forwards makes the node a router.
+func (n *Node) Forwards() {
 	n.T.Helper()
-	addresses := []*net.IPNet{{IP: net.IPv4(10, 77, 0, host), Mask: net.CIDRMask(24, 32)}}
-	if six {
-		addresses = append(addresses, &net.IPNet{IP: Address(true, host).AsSlice(), Mask: net.CIDRMask(64, 128)})
-	}
+	n.Sysctl("net/ipv4/ip_forward", "1")
+	n.Sysctl("net/ipv6/conf/all/forwarding", "1")
+}
+
+// WithoutIPv6 switches off IPv6, which reports its groups by itself.
+func (n *Node) WithoutIPv6() {
+	n.T.Helper()
+	n.Sysctl("net/ipv6/conf/default/disable_ipv6", "1")
+	n.Sysctl("net/ipv6/conf/all/disable_ipv6", "1")
+}
+
+// Give gives an interface addresses and switches it on.
+func (n *Node) Give(name string, addresses ...netip.Prefix) {
+	n.T.Helper()
 	n.Link(name, func(l netlink.Link) error {
-		for _, a := range addresses {
-			if err := netlink.AddrAdd(l, &netlink.Addr{IPNet: a, Flags: unix.IFA_F_NODAD}); err != nil {
-				return fmt.Errorf("address %v: %w", a, err)
+		for _, p := range addresses {
+			a := &netlink.Addr{IPNet: ipNet(p)}
+			if p.Addr().Is6() {
+				a.Flags = unix.IFA_F_NODAD
 			}
+			if err := netlink.AddrAdd(l, a); err != nil {
+				return fmt.Errorf("address %v: %w", p, err)
+			}
+			n.own = append(n.own, p.Addr())
 		}
 		return netlink.LinkSetUp(l)
 	})
 }
 
-// Neighbour spares the bed ARP and neighbour discovery.
-func (n *Node) Neighbour(name string, host byte, at net.HardwareAddr, six bool) {
+// IP is the first address of a family that the node was given.
+func (n *Node) IP(six bool) netip.Addr {
+	n.T.Helper()
+	i := slices.IndexFunc(n.own, func(a netip.Addr) bool { return a.Is6() == six })
+	if i < 0 {
+		n.T.Fatalf("node %s has no such address", n.Name)
+	}
+	return n.own[i]
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+// Route leads packets to a network over a neighbour.
+func (n *Node) Route(to netip.Prefix, via netip.Addr) {
+	n.T.Helper()
+	n.Must(func() error { return netlink.RouteReplace(&netlink.Route{Dst: ipNet(to), Gw: via.AsSlice()}) })
+}
+
+// Neighbour spares an interface ARP or neighbour discovery for an address.
+func (n *Node) Neighbour(name string, a netip.Addr, at net.HardwareAddr) {
 	n.T.Helper()
 	n.Link(name, func(l netlink.Link) error {
-		for _, a := range []netip.Addr{Address(false, host), Address(true, host)} {
-			if a.Is6() && !six {
-				continue
-			}
-			one := &netlink.Neigh{LinkIndex: l.Attrs().Index, State: unix.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: at}
-			if err := netlink.NeighSet(one); err != nil {
-				return fmt.Errorf("neighbour %v: %w", a, err)
-			}
-		}
-		return nil
+		return netlink.NeighSet(&netlink.Neigh{LinkIndex: l.Attrs().Index, State: unix.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: at})
 	})
 }
 
@@ -192,12 +173,21 @@ func (n *Node) AwaitUp(name string) {
 	})
 }
 
-// Address is that of a host on the bed.
-func Address(six bool, host byte) netip.Addr {
-	if six {
-		return netip.AddrFrom16([16]byte{0: 0xfd, 1: 0x77, 15: host})
+// settle waits until the kernel has taken in that an interface has a carrier: only then are the node's IPv6 addresses
+// its own, and has the interface a queue that sends.
+func (n *Node) settle(name string) {
+	n.T.Helper()
+	n.AwaitUp(name)
+	for _, a := range n.own {
+		Until(n.T, fmt.Sprint("address ", a), func() (ready bool) {
+			n.Must(func() error {
+				routes, err := netlink.RouteGet(a.AsSlice())
+				ready = err == nil && len(routes) == 1 && routes[0].Type == unix.RTN_LOCAL
+				return nil
+			})
+			return ready
+		})
 	}
-	return netip.AddrFrom4([4]byte{10, 77, 0, host})
 }
 
 // Socket is a UDP socket in a namespace.

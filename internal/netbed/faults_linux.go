@@ -1,4 +1,4 @@
-package bed
+package netbed
 
 import (
 	"encoding/binary"
@@ -32,26 +32,28 @@ func (n *Node) NFT(change func(c *nftables.Conn)) {
 	}
 }
 
-// Chain adds a chain at a hook, in a table of its own.
-func Chain(c *nftables.Conn, name string, hook *nftables.ChainHook) *nftables.Chain {
+// HookChain adds a chain at a hook, in a table of its own.
+func HookChain(c *nftables.Conn, name string, hook *nftables.ChainHook) *nftables.Chain {
 	table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyINet, Name: name})
 	return c.AddChain(&nftables.Chain{Name: fmt.Sprint("hook", *hook), Table: table, Type: nftables.ChainTypeFilter,
 		Hooknum: hook, Priority: nftables.ChainPriorityRaw})
 }
 
-// Rule adds a rule at a hook of the namespace: nft.inet.fault.hookN.M.2.packets to package counters, if it counts.
-func (n *Node) Rule(hook *nftables.ChainHook, exprs ...expr.Any) {
+// Rule adds a rule at a hook of the namespace: nft.inet.fault.hookN.M.2.packets to package counters, if it counts. undo
+// takes all rules of the hook away.
+func (n *Node) Rule(hook *nftables.ChainHook, exprs ...expr.Any) (undo func()) {
 	n.T.Helper()
 	n.NFT(func(c *nftables.Conn) {
-		chain := Chain(c, "fault", hook)
+		chain := HookChain(c, "fault", hook)
 		c.AddRule(&nftables.Rule{Table: chain.Table, Chain: chain, Exprs: exprs})
 	})
+	return func() { n.NFT(func(c *nftables.Conn) { c.FlushChain(HookChain(c, "fault", hook)) }) }
 }
 
 // DropFourth drops every fourth sequence at a hook, told by its last byte: 8 B of UDP header and 10 B in.
-func (n *Node) DropFourth(hook *nftables.ChainHook) {
+func (n *Node) DropFourth(hook *nftables.ChainHook) (undo func()) {
 	n.T.Helper()
-	n.Rule(hook,
+	return n.Rule(hook,
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 17, Len: 1},
 		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 1, Mask: []byte{3}, Xor: []byte{0}},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{0}},
@@ -64,7 +66,7 @@ func (n *Node) Slow(hook *nftables.ChainHook, rules int) {
 	n.T.Helper()
 	for ; rules > 0; rules -= 50 { // the kernel's answers to more at a time find no room
 		n.NFT(func(c *nftables.Conn) {
-			chain := Chain(c, "slow", hook)
+			chain := HookChain(c, "slow", hook)
 			for range min(rules, 50) {
 				c.AddRule(&nftables.Rule{Table: chain.Table, Chain: chain, Exprs: []expr.Any{
 					&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
@@ -77,18 +79,110 @@ func (n *Node) Slow(hook *nftables.ChainHook, rules int) {
 }
 
 // TBF puts a token bucket at a device's output. At the parent netlink.HANDLE_ROOT its handle is 1:.
-func (n *Node) TBF(name string, parent uint32, bytesPerSecond uint64, limit uint32) {
+func (n *Node) TBF(name string, parent uint32, bytesPerSecond uint64, limit uint32) (undo func()) {
 	n.T.Helper()
 	handle := netlink.MakeHandle(1, 0)
 	if parent != netlink.HANDLE_ROOT {
 		handle = netlink.MakeHandle(0x20+uint16(parent), 0)
 	}
-	n.Link(name, func(l netlink.Link) error {
-		return netlink.QdiscAdd(&netlink.Tbf{
-			QdiscAttrs: netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Handle: handle, Parent: parent},
-			Rate:       bytesPerSecond, Limit: limit, Buffer: 2000 * uint32(1e9/64/bytesPerSecond), // psched ticks are 64 ns
-		})
+	return n.Qdisc(name, &netlink.Tbf{
+		QdiscAttrs: netlink.QdiscAttrs{Handle: handle, Parent: parent},
+		Rate:       bytesPerSecond, Limit: limit, Buffer: 2000 * uint32(1e9/64/bytesPerSecond), // psched ticks are 64 ns
 	})
+}
+
+// Qdisc adds one to a device.
+func (n *Node) Qdisc(name string, q netlink.Qdisc) (undo func()) {
+	n.T.Helper()
+	q.Attrs().LinkIndex = n.Index(name)
+	n.Must(func() error { return netlink.QdiscAdd(q) })
+	return func() { n.Must(func() error { return netlink.QdiscDel(q) }) }
+}
+
+// Down switches an interface off. undo switches it on, and gives it back what went with it.
+func (n *Node) Down(name string) (undo func()) {
+	n.T.Helper()
+	var routes []netlink.Route
+	var addresses []netlink.Addr
+	var neighbours []netlink.Neigh
+	n.Link(name, func(l netlink.Link) (err error) {
+		if addresses, err = netlink.AddrList(l, netlink.FAMILY_V6); err != nil {
+			return err
+		}
+		if routes, err = netlink.RouteList(l, netlink.FAMILY_ALL); err != nil {
+			return err
+		}
+		if neighbours, err = netlink.NeighList(l.Attrs().Index, netlink.FAMILY_ALL); err != nil {
+			return err
+		}
+		return netlink.LinkSetDown(l)
+	})
+	return func() {
+		n.Link(name, func(l netlink.Link) error {
+			if err := netlink.LinkSetUp(l); err != nil {
+				return err
+			}
+			for _, a := range addresses {
+				if a.Scope == unix.RT_SCOPE_UNIVERSE {
+					a.Flags |= unix.IFA_F_NODAD
+					if err := netlink.AddrReplace(l, &a); err != nil {
+						return err
+					}
+				}
+			}
+			for _, r := range routes {
+				if r.Protocol != unix.RTPROT_KERNEL {
+					if err := netlink.RouteReplace(&r); err != nil {
+						return err
+					}
+				}
+			}
+			for _, a := range neighbours {
+				if a.State == unix.NUD_PERMANENT {
+					if err := netlink.NeighSet(&a); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		n.settle(name)
+	}
+}
+
+// MTU sets how long an interface's packets may be.
+func (n *Node) MTU(name string, mtu int) (undo func()) {
+	n.T.Helper()
+	before := 0
+	n.Link(name, func(l netlink.Link) error {
+		before = l.Attrs().MTU
+		return netlink.LinkSetMTU(l, mtu)
+	})
+	return func() { n.Link(name, func(l netlink.Link) error { return netlink.LinkSetMTU(l, before) }) }
+}
+
+// Refuse adds a route that takes no packets: kind is unix.RTN_BLACKHOLE, _PROHIBIT, _UNREACHABLE or _THROW.
+func (n *Node) Refuse(to netip.Prefix, kind int) (undo func()) {
+	n.T.Helper()
+	r := &netlink.Route{Dst: ipNet(to), Type: kind}
+	n.Must(func() error { return netlink.RouteAdd(r) })
+	return func() { n.Must(func() error { return netlink.RouteDel(r) }) }
+}
+
+// Masquerade hides what leaves by an interface behind the node's address there.
+func (n *Node) Masquerade(name string) (undo func()) {
+	n.T.Helper()
+	table := &nftables.Table{Family: nftables.TableFamilyINet, Name: "masquerade"}
+	n.NFT(func(c *nftables.Conn) {
+		chain := c.AddChain(&nftables.Chain{Name: "post", Table: c.AddTable(table), Type: nftables.ChainTypeNAT,
+			Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource})
+		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: []expr.Any{
+			&expr.Meta{Key: expr.MetaKeyOIFNAME, Register: 1},
+			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: append([]byte(name), 0)},
+			&expr.Masq{},
+		}})
+	})
+	return func() { n.NFT(func(c *nftables.Conn) { c.DelTable(table) }) }
 }
 
 // AwaitSent waits until no packet is left in the queue of a device's output.
@@ -124,15 +218,15 @@ func load(t testing.TB, kind ebpf.ProgramType, code asm.Instructions) *ebpf.Prog
 }
 
 // Shot drops all at one end of a device: parent is netlink.HANDLE_MIN_INGRESS or _EGRESS.
-func (n *Node) Shot(name string, parent uint32) {
+func (n *Node) Shot(name string, parent uint32) (undo func()) {
 	n.T.Helper()
-	n.filter(name, parent, Program(n.T, ebpf.SchedCLS, 2)) // TC_ACT_SHOT
+	return n.filter(name, parent, Program(n.T, ebpf.SchedCLS, 2)) // TC_ACT_SHOT
 }
 
 // FragmentShot drops the second fragment of every second IPv4 datagram on its way out of a device.
-func (n *Node) FragmentShot(name string) {
+func (n *Node) FragmentShot(name string) (undo func()) {
 	n.T.Helper()
-	n.filter(name, netlink.HANDLE_MIN_EGRESS, load(n.T, ebpf.SchedCLS, asm.Instructions{
+	return n.filter(name, netlink.HANDLE_MIN_EGRESS, load(n.T, ebpf.SchedCLS, asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.LoadAbs(14+6, asm.Half), // flags and offset
 		asm.And.Imm(asm.R0, 0x1fff),
@@ -148,9 +242,9 @@ func (n *Node) FragmentShot(name string) {
 }
 
 // LoseTo drops at random one of so many UDP packets that come in at a device for an IPv4 address; so many is a power of 2.
-func (n *Node) LoseTo(name string, to netip.Addr, oneOf int32) {
+func (n *Node) LoseTo(name string, to netip.Addr, oneOf int32) (undo func()) {
 	n.T.Helper()
-	n.filter(name, netlink.HANDLE_MIN_INGRESS, load(n.T, ebpf.SchedCLS, asm.Instructions{
+	return n.filter(name, netlink.HANDLE_MIN_INGRESS, load(n.T, ebpf.SchedCLS, asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.LoadAbs(14+9, asm.Byte), // protocol
 		asm.JNE.Imm(asm.R0, unix.IPPROTO_UDP, "pass"),
@@ -166,43 +260,28 @@ func (n *Node) LoseTo(name string, to netip.Addr, oneOf int32) {
 	}))
 }
 
-func (n *Node) filter(name string, parent uint32, p *ebpf.Program) {
+func (n *Node) filter(name string, parent uint32, p *ebpf.Program) (undo func()) {
 	n.T.Helper()
+	undo = n.Qdisc(name, &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}})
 	n.Link(name, func(l netlink.Link) error {
-		q := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{
-			LinkIndex: l.Attrs().Index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
-		if err := netlink.QdiscAdd(q); err != nil {
-			return err
-		}
 		return netlink.FilterAdd(&netlink.BpfFilter{FilterAttrs: netlink.FilterAttrs{LinkIndex: l.Attrs().Index,
 			Parent: parent, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 1}, Fd: p.FD(), Name: "shot", DirectAction: true})
 	})
+	return undo
 }
 
 // XDP attaches a program that returns one value.
-func (n *Node) XDP(name string, value int32, flags int) {
+func (n *Node) XDP(name string, value int32, flags int) (undo func()) {
 	n.T.Helper()
-	p := Program(n.T, ebpf.XDP, value)
-	n.Link(name, func(l netlink.Link) error { return netlink.LinkSetXdpFdWithFlags(l, p.FD(), flags) })
+	set := func(fd int) {
+		n.Link(name, func(l netlink.Link) error { return netlink.LinkSetXdpFdWithFlags(l, fd, flags) })
+	}
+	set(Program(n.T, ebpf.XDP, value).FD())
+	return func() { set(-1) }
 }
 
-// Bridge puts a device into a new bridge.
-func (n *Node) Bridge(name string) {
-	n.T.Helper()
-	n.Link(name, func(l netlink.Link) error {
-		br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br"}}
-		if err := netlink.LinkAdd(br); err != nil {
-			return err
-		}
-		if err := netlink.LinkSetMaster(l, br); err != nil {
-			return err
-		}
-		return netlink.LinkSetUp(br)
-	})
-}
-
-// PortState sets the STP state of a bridge's port; 0 is disabled.
-func (n *Node) PortState(name string, state byte) {
+// PortState sets the STP state of a bridge's port; 0 is disabled. undo has it forward.
+func (n *Node) PortState(name string, state byte) (undo func()) {
 	n.T.Helper()
 	n.Link(name, func(l netlink.Link) error {
 		req := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK)
@@ -215,9 +294,10 @@ func (n *Node) PortState(name string, state byte) {
 		_, err := req.Execute(unix.NETLINK_ROUTE, 0)
 		return err
 	})
+	return func() { n.PortState(name, 3) }
 }
 
-// NAT gives what leaves the namespace from one port another source port.
+// NAT gives what leaves a bed's sender from one port another source port.
 func (n *Node) NAT(from, to uint16) {
 	n.T.Helper()
 	n.NFT(func(c *nftables.Conn) {

@@ -1,4 +1,4 @@
-package bed
+package netbed
 
 import (
 	"encoding/binary"

@@ -1,0 +1,138 @@
+package netbed
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// path sends numbered datagrams from one node to another.
+type path struct {
+	t        testing.TB
+	from, to Socket
+	next     byte
+}
+
+func newPath(from, to *Node, six bool) *path {
+	patient := func(fd int) error {
+		return unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 30})
+	}
+	p := &path{t: from.T, to: to.Open(six, patient, Bound(netip.AddrPortFrom(to.IP(six), 0)))}
+	p.from = from.Open(six, Connected(netip.AddrPortFrom(to.IP(six), p.to.Port)))
+	return p
+}
+
+// send sends the next datagram, which may be refused.
+func (p *path) send() {
+	p.next++
+	_, _ = unix.Write(p.from.FD, []byte{p.next, 18: 0})
+}
+
+// arrives sends a datagram and finds out that it is the next to arrive, and from whom.
+func (p *path) arrives(what string) netip.Addr {
+	p.t.Helper()
+	_, _ = unix.GetsockoptInt(p.from.FD, unix.SOL_SOCKET, unix.SO_ERROR) // what a router told of an earlier one
+	p.send()
+	b := make([]byte, 20)
+	n, from, err := unix.Recvfrom(p.to.FD, b, 0)
+	if err != nil || n != 19 || b[0] != p.next {
+		p.t.Fatalf("%s: received datagram %d, %v; want %d", what, b[0], err, p.next)
+	}
+	if four, ok := from.(*unix.SockaddrInet4); ok {
+		return netip.AddrFrom4(four.Addr)
+	}
+	return netip.AddrFrom16(from.(*unix.SockaddrInet6).Addr)
+}
+
+func TestNetworks(t *testing.T) {
+	star := Star(t, "router", "h1", "h2", "h3")
+	bridged := Switch(t, "switch", "h1", "h2", "h3")
+	for name, nodes := range map[string][]*Node{
+		"two": Chain(t, "a", "b"), "three": Chain(t, "client", "router", "server"), "five": Chain(t, "a", "b", "c", "d", "e"),
+		"star": star, "bridge": bridged[1:],
+	} {
+		for _, six := range []bool{false, true} {
+			for i, from := range nodes {
+				for _, to := range nodes[i+1:] {
+					for _, p := range []*path{newPath(from, to, six), newPath(to, from, six)} {
+						p.arrives(name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Each fault loses packets, and none are lost once it is undone.
+func TestFaults(t *testing.T) {
+	nodes := Chain(t, "client", "router", "server")
+	client, router, server := nodes[0], nodes[1], nodes[2]
+	bridged := Switch(t, "switch", "h1", "h2")
+	for _, c := range []struct {
+		name string
+		make func(six bool) (undo func())
+	}{
+		{"rule", func(bool) func() {
+			return router.Rule(nftables.ChainHookForward, &expr.Verdict{Kind: expr.VerdictDrop})
+		}},
+		{"no forwarding", func(six bool) func() {
+			return router.Sysctl(map[bool]string{false: "net/ipv4/ip_forward", true: "net/ipv6/conf/all/forwarding"}[six], "0")
+		}},
+		{"cable", func(bool) func() { return server.Down("eth0") }},
+		{"router's cable", func(bool) func() { return router.Down("to-server") }},
+		{"blackhole", func(six bool) func() {
+			return router.Refuse(netip.PrefixFrom(server.IP(six), server.IP(six).BitLen()), unix.RTN_BLACKHOLE)
+		}},
+		{"filter", func(bool) func() { return router.Shot("to-client", netlink.HANDLE_MIN_INGRESS) }},
+		{"XDP", func(bool) func() { return server.XDP("eth0", 1, nl.XDP_FLAGS_SKB_MODE) }},
+		{"bucket", func(bool) func() { return client.TBF("eth0", netlink.HANDLE_ROOT, 1000, 1) }},
+		{"port", func(bool) func() { return bridged[0].PortState("to-h1", 0) }},
+		{"out of the bridge", func(bool) func() { return bridged[0].Master("to-h2", "") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, six := range []bool{false, true} {
+				p := newPath(client, server, six)
+				if slices.Contains([]string{"port", "out of the bridge"}, c.name) {
+					p = newPath(bridged[1], bridged[2], six)
+				}
+				p.arrives("before")
+				undo := c.make(six)
+				p.send()
+				undo()
+				p.arrives("after")
+			}
+		})
+	}
+}
+
+func TestMTU(t *testing.T) {
+	router := Chain(t, "client", "router", "server")[1]
+	read := func() (mtu int) {
+		router.Link("to-server", func(l netlink.Link) error { mtu = l.Attrs().MTU; return nil })
+		return mtu
+	}
+	undo := router.MTU("to-server", 1400)
+	if read() != 1400 {
+		t.Errorf("MTU %d, want 1400", read())
+	}
+	if undo(); read() != 1500 {
+		t.Errorf("MTU %d, want 1500", read())
+	}
+}
+
+func TestMasquerade(t *testing.T) {
+	nodes := Chain(t, "client", "router", "server")
+	for _, six := range []bool{false, true} {
+		undo := nodes[1].Masquerade("to-server")
+		if from := newPath(nodes[0], nodes[2], six).arrives("hidden"); from != address(six, 1, 1) {
+			t.Errorf("came from %v, want the router's %v", from, address(six, 1, 1))
+		}
+		undo()
+	}
+}
