@@ -211,7 +211,7 @@ func durationWord(s float64) string {
 	if s >= 1 && s == math.Trunc(s) {
 		return Number(s).String() + "s"
 	}
-	return Number(s*1000).String() + "ms"
+	return Number(math.Round(s*1e9)/1e6).String() + "ms" // a float64 times 1000 would print digits that nobody typed
 }
 
 func (k Knob) check(v Value) error {

@@ -2,7 +2,6 @@ package model
 
 import (
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -54,18 +53,5 @@ func TestPathMTULevel(t *testing.T) {
 		if err := got.Check(); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
-	}
-	other := p
-	other.Factors = []Factor{{Knob: "frame_bytes", Levels: []Value{mtu}}}
-	if err := other.Check(); err == nil || !strings.Contains(err.Error(), `want a number, not "mtu"`) {
-		t.Errorf("a frame of mtu gave %v", err)
-	}
-	tcp := word(mtu)
-	tcp.Flows = slices.Clone(tcp.Flows)
-	for i := range tcp.Flows {
-		tcp.Flows[i].Protocol = TCP
-	}
-	if err := tcp.Check(); err == nil || !strings.Contains(err.Error(), "mtu stands for a UDP payload") {
-		t.Errorf("a TCP write of mtu gave %v", err)
 	}
 }

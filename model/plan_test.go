@@ -1,133 +1,12 @@
 package model
 
 import (
-	"errors"
-	"fmt"
-	"math"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"pelt/unit"
 )
-
-func TestPlanCheck(t *testing.T) {
-	nan := math.NaN()
-	flow := func(f func(*Flow)) func(*Plan) { return func(p *Plan) { f(&p.Flows[0]) } }
-	factor := func(knob string, levels ...Value) func(*Plan) {
-		return func(p *Plan) { p.Factors = []Factor{{knob, levels}} }
-	}
-	for name, c := range map[string]struct {
-		change func(*Plan)
-		want   string // field: start of the text; "" is no error
-	}{
-		"good":                {nil, ""},
-		"no factors":          {func(p *Plan) { p.Factors = nil }, ""},
-		"format":              {func(p *Plan) { p.Format = "pelt/plan/3" }, `format: is "pelt/plan/3"`},
-		"no target":           {func(p *Plan) { p.Target = "" }, "target: want HOST"},
-		"target of two words": {func(p *Plan) { p.Target = "a b" }, "target: want HOST"},
-		"target with escapes": {func(p *Plan) { p.Target = "a\x1b[2J" }, "target: want HOST"},
-		"command":             {func(p *Plan) { p.Command = "a\tb" }, "command: want a short word"},
-		"name":                {flow(func(f *Flow) { f.Name = "\u202e" }), "flows: want a short name"},
-		"node":                {func(p *Plan) { p.Links = []Link{{Node: strings.Repeat("x", 300)}} }, "links[0].node: want a short name"},
-		"links without lab":   {func(p *Plan) { p.Target, p.Links = "host", []Link{{Rate: 1e9}} }, "links: only a lab"},
-		"link":                {func(p *Plan) { p.Links = []Link{{}, {LossRatio: 2}} }, "links[1].loss_ratio: want 0 % to 100 %, not 200 %"},
-		"link NaN":            {func(p *Plan) { p.Links = []Link{{DelaySeconds: nan}} }, "links[0].delay_s: want 0 s to 1 min, not NaN"},
-		"no flows":            {func(p *Plan) { p.Flows = nil }, "flows: want 1 to 16"},
-		"same flow twice":     {func(p *Plan) { p.Flows = append(p.Flows, p.Flows[0]) }, `flows: "up" stands twice`},
-		"protocol":            {flow(func(f *Flow) { f.Protocol = "sctp" }), "protocol: want udp or tcp"},
-		"ends":                {flow(func(f *Flow) { f.To = f.From }), "flows: want two different ends"},
-		"payload 15":          {flow(func(f *Flow) { f.PayloadBytes = 15 }), "payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
-		"payload 65508":       {flow(func(f *Flow) { f.PayloadBytes = 65508 }), "payload_bytes: a UDP"},
-		"write of 0":          {flow(func(f *Flow) { f.Protocol, f.PayloadBytes = TCP, 0 }), "payload_bytes: a TCP write"},
-		"no streams":          {flow(func(f *Flow) { f.Streams = 0 }), "streams: want 1 to 128"},
-		"family":              {flow(func(f *Flow) { f.Family = 5 }), "family: want 4 or 6"},
-		"dscp":                {flow(func(f *Flow) { f.DSCP = 64 }), "dscp: want 0 to 63"},
-		"burst":               {flow(func(f *Flow) { f.Burst = -1 }), "burst: want 1 to"},
-		"ports past the last": {flow(func(f *Flow) { f.SourcePort, f.Streams = 65535, 2 }), "source_port: 2 streams from port 65535 pass"},
-		"too many addresses":  {flow(func(f *Flow) { f.SourceAddresses = addresses("192.0.2.1", "192.0.2.2") }), "source_addresses: 1 streams cannot have 2 addresses"},
-		"mixed addresses":     {flow(func(f *Flow) { f.SourceAddresses, f.Streams = addresses("192.0.2.1", "2001:db8::1"), 2 }), "source_addresses: 192.0.2.1 and 2001:db8::1 are of two IP versions"},
-		"address twice":       {flow(func(f *Flow) { f.SourceAddresses, f.Streams = addresses("192.0.2.1", "192.0.2.1"), 2 }), "source_addresses: 192.0.2.1 stands twice"},
-		"a group's address":   {flow(func(f *Flow) { f.SourceAddresses = addresses("224.0.0.1") }), "source_addresses: 224.0.0.1 is no address of a host"},
-		"no address":          {flow(func(f *Flow) { f.SourceAddresses = []netip.Addr{{}} }), "source_addresses: invalid IP is no address of a host"},
-		"without a zone":      {flow(func(f *Flow) { f.SourceAddresses = addresses("fe80::1") }), "source_addresses: fe80::1 is link-local, so say on which interface: fe80::1%eth0"},
-		"the other version":   {flow(func(f *Flow) { f.SourceAddresses, f.Family = addresses("192.0.2.1"), 6 }), "source_addresses: 192.0.2.1 is no address of IPv6"},
-		"port beyond int":     {flow(func(f *Flow) { f.SourcePort, f.Streams = math.MaxInt, 2 }), "source_port: want 1 to 65535"},
-		"last ports":          {flow(func(f *Flow) { f.SourcePort, f.Streams = 65534, 2 }), ""},
-		"segments":            {func(p *Plan) { p.Factors, p.Flows[0].Segments, p.Flows[0].PayloadBytes = nil, 64, 1023 }, ""},
-		"one segment":         {flow(func(f *Flow) { f.Segments = 1 }), ""},
-		"too many segments":   {flow(func(f *Flow) { f.Segments = 65 }), "segments: want 1 to 64, not 65"},
-		"negative segments":   {flow(func(f *Flow) { f.Segments = -1 }), "segments: want 1 to 64"},
-		"buffer too long":     {flow(func(f *Flow) { f.Segments, f.PayloadBytes = 64, 1024 }), "segments: a buffer holds 65507 B: 63 packets of 1024 B at most, not 64"},
-		"TCP segments":        {flow(func(f *Flow) { f.Protocol, f.Segments = TCP, 2 }), "segments: is for UDP"},
-		"burst below segments": {flow(func(f *Flow) { f.Segments, f.Burst = 8, 7 }),
-			"burst: a buffer of 8 packets leaves at once; want a burst of at least as many, not 7"},
-		"send buffer":        {flow(func(f *Flow) { f.SendBuffer = 2048 }), ""},
-		"small send buffer":  {flow(func(f *Flow) { f.SendBuffer = 2047 }), "send_buffer_bytes: want 2048B to 1073741824B"},
-		"receive buffer":     {flow(func(f *Flow) { f.ReceiveBuffer = 1<<30 + 1 }), "receive_buffer_bytes: want 2048B to"},
-		"TCP receive buffer": {flow(func(f *Flow) { f.Protocol, f.ReceiveBuffer = TCP, 4096 }), "receive_buffer_bytes: is for UDP"},
-		"segments of a size": {func(p *Plan) {
-			p.Flows[0].Segments = 44
-			p.Factors = []Factor{{"payload_bytes", []Value{Number(64), Number(1489)}}}
-		}, "factors[0].levels[1]: segments: a buffer holds 65507 B: 43 packets"},
-		"rate too high":     {flow(func(f *Flow) { f.Rate = unit.PacketRate(2e9) }), "rate_pps: 2Gpps is"},
-		"engine":            {func(p *Plan) { p.Engine = "dpdk" }, "engine: want auto, udp, xdp, udp:xdp, xdp:udp or xdp:xdp, not"},
-		"no time":           {func(p *Plan) { p.Timing.MeasureSeconds = 0 }, "measure_s: want 10 ms"},
-		"time NaN":          {func(p *Plan) { p.Timing.MeasureSeconds = nan }, "measure_s: want 10 ms"},
-		"warm-up":           {func(p *Plan) { p.Timing.WarmupSeconds = -1 }, "warmup_s: want 0 s"},
-		"drain":             {func(p *Plan) { p.Timing.DrainSeconds = 61 }, "drain_s: want 0 s"},
-		"limit":             {func(p *Plan) { p.Limits.MaxLossRatio = &nan }, "max_loss_ratio: want 0 % to 100 %"},
-		"repeats":           {func(p *Plan) { p.Design.Repeats = 0 }, "repeats: want 1 to 1000"},
-		"unknown knob":      {factor("colour", Number(1)), `factors[0].knob: unknown knob "colour"; want one of connections, control, direction,`},
-		"no levels":         {factor("streams"), "factors[0].levels: want at least one"},
-		"level twice":       {factor("streams", Number(1), Number(2), Number(1)), "factors[0].levels[2]: 1 stands twice"},
-		"level NaN":         {factor("streams", Number(nan)), "factors[0].levels[0]: want a whole number"},
-		"level infinite":    {factor("payload_bytes", Number(math.Inf(1))), "factors[0].levels[0]: want a whole number"},
-		"level fraction":    {factor("streams", Number(1.5)), "factors[0].levels[0]: want a whole number"},
-		"impossible size":   {factor("payload_bytes", Number(64), Number(15)), "factors[0].levels[1]: payload_bytes: a UDP payload"},
-		"frame of 63":       {factor("frame_bytes", Number(63)), "factors[0].levels[0]: want 64B to 65573B, not 63B"},
-		"rate word":         {factor("rate_pps", Word("fast")), "factors[0].levels[0]: rate \"fast\": want max, packets per second"},
-		"rate max":          {factor("rate_pps", Word("max"), Number(1000)), ""},
-		"interval":          {factor("interval_ns", Number(-1)), "factors[0].levels[0]: want 0 s to 24 h, not -1"},
-		"control number":    {factor("control", Number(1)), "factors[0].levels[0]: want a word, not"},
-		"no such direction": {factor("direction", Word("both")), "factors[0].levels[0]: the plan has no flow for direction both"},
-		"direction word":    {factor("direction", Word("left")), "factors[0].levels[0]: want up, down or both, not"},
-		"same knob twice": {func(p *Plan) { p.Factors = append(p.Factors, p.Factors[0]) },
-			`factors[1].knob: "payload_bytes" stands twice`},
-		"two knobs for one queue": {func(p *Plan) {
-			p.Target = "lab:router"
-			p.Factors = []Factor{{Knob: "link-receiver.queue_packets", Levels: []Value{Number(10)}}, {Knob: "link-receiver.queue_bytes", Levels: []Value{Number(1e4)}}}
-		}, "factors[1].knob: link-receiver.queue_packets and link-receiver.queue_bytes set the same thing"},
-		"two knobs for one thing": {func(p *Plan) {
-			p.Factors = append(p.Factors, Factor{"frame_bytes", []Value{Number(64)}})
-		}, "factors[1].knob: payload_bytes and frame_bytes set the same thing"},
-		"too many trials": {func(p *Plan) {
-			levels := make([]Value, 101)
-			for i := range levels {
-				levels[i] = Number(float64(i + 100))
-			}
-			p.Design.Repeats = 1000
-			p.Factors = []Factor{{"payload_bytes", levels}}
-		}, "factors: make more than 100000 trials"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := samplePlan(c.change).Check()
-			if c.want == "" {
-				if err != nil {
-					t.Errorf("Check: %v, want none", err)
-				}
-				return
-			}
-			var field *FieldError
-			if !errors.As(err, &field) || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("Check: got %v\nwant %s", err, c.want)
-			}
-		})
-	}
-}
 
 func TestTrial(t *testing.T) {
 	p := samplePlan(func(p *Plan) {
@@ -225,58 +104,6 @@ func TestHostPort(t *testing.T) {
 	}
 }
 
-func TestParseLink(t *testing.T) {
-	got, _, err := ParseLink("router", "rate=1gbit, queue=100,mtu=1400,delay=20ms,jitter=1ms,correlation=25%,distribution=normal,loss=0.1%,loss-correlation=10%,reorder=1%,gap=5,duplicate=2%,corrupt=3%,overhead=24,toward=receiver,seed=7")
-	want := Link{Node: "router", Toward: "receiver", Rate: 1e9, QueuePackets: 100, MTU: 1400, DelaySeconds: 0.02, JitterSeconds: 0.001, Correlation: 0.25,
-		Distribution: "normal", LossRatio: 0.001, LossCorrelation: 0.1, ReorderRatio: 0.01, Gap: 5, DuplicateRatio: 0.02, CorruptRatio: 0.03, OverheadBytes: 24, Seed: 7}
-	if err != nil || got != want {
-		t.Errorf("ParseLink: %+v, %v\nwant %+v", got, err, want)
-	}
-	if l, _, err := ParseLink("", "queue=64KiB"); err != nil || l.QueueBytes != 65536 || l.QueuePackets != 0 {
-		t.Errorf("a queue in bytes: %+v, %v", l, err)
-	}
-	for _, text := range []string{
-		"", ",", "rate", "rate=", "=1", "rate=fast", "rate=0", "rate=10bit", "speed=1gbit", "rate=1gbit,rate=2gbit", "mtu=67", "mtu=0", "mtu=70000", "queue=0", "queue=99999999999",
-		"queue=-1", "delay=5", "delay=-1s", "delay=61s", "loss=101%", "loss=x", "distribution=flat", "loss-model=x", "seed=12abc", "seed=-1", "seed=1.5", "overhead=300",
-	} {
-		if l, _, err := ParseLink("", text); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("ParseLink(%q) = %+v, %v; want an error of one line", text, l, err)
-		}
-	}
-}
-
-func TestLinkLosses(t *testing.T) {
-	for text, want := range map[string]string{
-		"loss=1%":                    "0.01  [0 0 0 0 0]",
-		"loss=ge:1%/10%/70%/0.1%":    "0 gilbert-elliott [0.01 0.1 0.7 0.001 0]",
-		"loss=4state:1%/50%/2%/3%/0": "0 four-state [0.01 0.5 0.02 0.03 0]",
-		"loss=ge:1%/10%":             "want ge:P/R/BAD/GOOD",
-		"loss=ge:1%/10%/70%/120%":    "between 0 and 100%",
-		"loss=5states:1%":            "want a share as 1%, ge:",
-		"loss=120%":                  "between 0 and 100%",
-		"gap=0":                      "gap",
-		"backend=fast":               "want auto or user",
-		"backend=user,toward=router": "both directions",
-	} {
-		l, _, err := ParseLink("", text)
-		got := fmt.Sprint(l.LossRatio, " ", l.LossModel, " ", l.LossStates)
-		if err != nil {
-			got = err.Error()
-		}
-		if !strings.Contains(got, want) {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
-	}
-}
-
-func TestImpaired(t *testing.T) {
-	for text, want := range map[string]bool{"rate=1gbit,queue=100,mtu=1400,overhead=24,toward=receiver": false, "delay=1ms": true, "loss=1%": true, "loss=ge:1%/1%/1%/1%": true, "backend=user": false, "corrupt=1%": true, "seed=3": true, "rate=1mbit,backend=auto": false} {
-		if l, _, err := ParseLink("", text); err != nil || l.Impaired() != want {
-			t.Errorf("%s: impaired %v, %v; want %v", text, l.Impaired(), err, want)
-		}
-	}
-}
-
 // TestDistributionTable: a table survives as a word, and no other word is one.
 func TestDistributionTable(t *testing.T) {
 	values := []int16{-32768, -1, 0, 1, 32767}
@@ -322,11 +149,4 @@ func FuzzHostPort(f *testing.F) {
 			t.Fatalf("HostPort(%q) names %q, which reads as %q, %d, %v", target, host, again, port, err)
 		}
 	})
-}
-
-func addresses(list ...string) (out []netip.Addr) {
-	for _, a := range list {
-		out = append(out, netip.MustParseAddr(a))
-	}
-	return out
 }

@@ -39,6 +39,9 @@ func ParseSizes(text string) ([]int, error) {
 	list, err := ParseList(Bytes, text)
 	var sizes []int
 	for _, n := range list {
+		if n > 1<<30 { // an int of 32 bits holds it
+			return nil, &SyntaxError{"sizes", text, "names a size beyond 1 GiB"}
+		}
 		sizes = append(sizes, int(n))
 	}
 	return sizes, err
@@ -46,9 +49,6 @@ func ParseSizes(text string) ([]int, error) {
 
 func readSize(word string) (*big.Rat, error) {
 	n, err := ParseBytes(word)
-	if err == nil && n > 1<<30 {
-		err = &SyntaxError{"size", word, "is beyond 1 GiB"}
-	}
 	return new(big.Rat).SetInt64(n), err
 }
 
