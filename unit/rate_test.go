@@ -4,67 +4,11 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
-	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 )
-
-func TestParseRate(t *testing.T) {
-	for text, want := range map[string]struct {
-		pps  float64 // at 1000 B; 0 is unpaced
-		text string
-	}{
-		"max":                {0, "max"},
-		" MAX ":              {0, "max"},
-		"150kpps":            {150e3, "150kpps"},
-		"150000pps":          {150e3, "150kpps"},
-		"1.5Mpps":            {1.5e6, "1.5Mpps"},
-		"1 gpps":             {1e9, "1Gpps"},
-		"14880952pps":        {14880952, "14.880952Mpps"},
-		"0.5pps":             {0.5, "0.5pps"},
-		"1/3pps":             {1.0 / 3, "1/3pps"},
-		"95mbit":             {11875, "95mbit"},
-		"95Mbit/s":           {11875, "95mbit"},
-		"95mbps":             {11875, "95mbit"},
-		"8kbit":              {1, "8kbit"},
-		"1gbit":              {125000, "1gbit"},
-		"every 5ms":          {200, "every 5ms"},
-		"every 1ns":          {1e9, "every 1ns"},
-		"every 24h":          {1.0 / 86400, "every 24h0m0s"},
-		"333333.333333pps":   {333333.333333, "333.333333333kpps"},
-		"1000000.0000001pps": {1000000.0000001, "1000000.0000001pps"},
-	} {
-		r, err := ParseRate(text)
-		if err != nil {
-			t.Errorf("ParseRate(%q): %v", text, err)
-			continue
-		}
-		pps, paced := r.PPS(1000)
-		if paced != (want.pps != 0) || math.Abs(pps-want.pps) > 1e-12*want.pps {
-			t.Errorf("ParseRate(%q) is %v pps at 1000 B, want %v", text, pps, want.pps)
-		}
-		if text != "333333.333333pps" && r.String() != want.text {
-			t.Errorf("ParseRate(%q).String() = %q, want %q", text, r, want.text)
-		}
-	}
-}
-
-func TestParseRateRefuses(t *testing.T) {
-	for _, text := range []string{
-		"", "0", "100", "0pps", "0mbit", "-1pps", "1e3pps", "1e999999999pps", "1e12", "2gpps", "1000000000000pps", "99999gbit", "nanpps", "infpps",
-		"1/0pps", "1..2pps", "pps", "5 packets", "every", "every 0s", "every 5", "every -1s", "every 0.1ns", "every 25h", "1/86401pps",
-		strings.Repeat("1", 60) + "pps", "0." + strings.Repeat("1", 40) + "pps", "1kpps 2", "max1", "0x10pps", "1_000pps", "½pps",
-	} {
-		r, err := ParseRate(text)
-		if err == nil {
-			t.Errorf("ParseRate(%q) = %v, want an error", text, r)
-		} else if strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), `"`) {
-			t.Errorf("ParseRate(%q): %q is not one line that names the text", text, err)
-		}
-	}
-}
 
 func drawRate(t *rapid.T) Rate {
 	num, den := rapid.Uint64Range(1, 1e9).Draw(t, "num"), rapid.Uint64Range(1, 1e4).Draw(t, "den")
@@ -174,26 +118,6 @@ func TestScheduleEdges(t *testing.T) {
 	}
 	if !IntervalRate(0).IsMax() || !IntervalRate(-1).IsMax() {
 		t.Error("an interval of nothing is not unpaced")
-	}
-}
-
-func TestBitRate(t *testing.T) {
-	for text, want := range map[string]BitRate{"1gbit": 1e9, "95.5mbit": 95500000, "1000kbit/s": 1e6, "1bit": 1, "2.5Gbps": 2500000000, "10000gbit": 10e12} {
-		got, err := ParseBitRate(text)
-		if err != nil || got != want {
-			t.Errorf("ParseBitRate(%q) = %d, %v; want %d", text, got, err, want)
-		}
-		if back, err := ParseBitRate(got.String()); err != nil || back != got {
-			t.Errorf("%d prints as %q, reads as %d, %v", got, got, back, err)
-		}
-	}
-	for _, text := range []string{"", "0", "1", "0bit", "0.1bit", "-1gbit", "20000gbit", "1gpps", "max", "1e9bit"} {
-		if got, err := ParseBitRate(text); err == nil {
-			t.Errorf("ParseBitRate(%q) = %d, want an error", text, got)
-		}
-	}
-	if got := BitRate(0).String(); got != "unlimited" {
-		t.Errorf("BitRate(0) = %q", got)
 	}
 }
 
