@@ -30,8 +30,11 @@ func Unusable(rows []table.Row) []Finding {
 		return nil
 	}
 	d := rows[0].Doc
-	var sent, planned, seconds float64
+	var sent, planned, seconds, unheard float64
 	for _, r := range rows {
+		if r.Flow.Unheard != nil {
+			unheard += float64(r.Flow.Unheard.Packets)
+		}
 		if f := r.Flow; table.Measured(f) && f.Planned > 0 && f.SendPPS > 0 { // the time of an outage is none of sending
 			sent, planned = sent+float64(f.Attempted), planned+float64(f.Planned)
 			seconds += float64(f.Attempted) / f.SendPPS
@@ -39,7 +42,9 @@ func Unusable(rows []table.Row) []Finding {
 	}
 	f := say("none", Answer).number("trials_count", "", float64(len(d.Results))).
 		word("why", rows[0].Trial.Why.String())
-	if rows[0].Trial.State != model.Aborted && sent > 0 && sent < (1-tooSlow)*planned {
+	if unheard > 0 {
+		f = say("none.unheard", Answer).number("unheard_packets", "", unheard)
+	} else if rows[0].Trial.State != model.Aborted && sent > 0 && sent < (1-tooSlow)*planned {
 		f = say("none.slow", Answer).number("send_pps", "asked", planned/seconds).
 			number("send_pps", "best", sent/seconds).word("rate", below(sent/seconds))
 	}

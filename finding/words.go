@@ -463,8 +463,9 @@ var sentences = map[string]string{
 	"run.resume": `Measure it:`,
 	"none.slow": `No usable result: the sender could not keep {send_pps:asked} (it managed {send_pps:best}). Try ` +
 		`--rate {rate argument}`,
-	"none":      `No usable result: none of {trials_count} trial{trials_count /s} ran as ordered[ ({why})].`,
-	"none.next": `See why:`,
+	"none":         `No usable result: none of {trials_count} trial{trials_count /s} ran as ordered[ ({why})].`,
+	"none.unheard": `Nothing was heard of the receiver; {unheard_packets} packets were sent into that.`,
+	"none.next":    `See why:`,
 }
 
 var commands = map[string]string{

@@ -78,8 +78,8 @@ func (t *trial) heartbeat() {
 		}
 		id, after, silent := t.liveness.silent(now)
 		if p := t.party(id); silent && p != nil { // the controller itself is never silent: it counts
-			t.giveUp(p)
 			t.cancel(&cutError{why: fmt.Sprintf("%s has not answered for %v", p.name, after), host: id})
+			t.giveUp(p) // after the reason: whoever waits for it returns at once
 		}
 	}
 }
@@ -91,12 +91,12 @@ func (t *trial) guard(l *link) {
 	case <-t.over:
 		return
 	}
+	t.cancel(&cutError{why: "the connection to " + l.far + " was lost"})
 	for _, p := range t.parties {
 		if p.link == l {
 			t.giveUp(p)
 		}
 	}
-	t.cancel(&cutError{why: "the connection to " + l.far + " was lost"})
 }
 
 // giveUp gives an agent up: nobody waits for it any more, and its silence does not count.

@@ -91,6 +91,28 @@ func TestCutTrialWaitsForHosts(t *testing.T) {
 	nothingOpen(t, w)
 }
 
+// Once the time to send is over, a far host is waited for no longer than that time makes worth it.
+func TestReconnectWindowAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	path := newCable(t, serve(t, w, nil).addr)
+	ctl := dial(t, path.addr, agentOn(w, "near"))
+	trial := upTrial("near", "far", time.Second)
+	trial.Timing.PatienceSeconds = 60
+	whenSending(w, 1, func() { path.out.Store(true); path.reset() })
+	out, err := ctl.RunTrial(t.Context(), trial, nil)
+	if err != nil || !strings.HasSuffix(out.Cut, "has not answered for 8s") || out.Flows[0].Send == nil || out.Flows[0].Receive != nil {
+		t.Errorf("%+v, %v", out, err)
+	}
+	now := time.Now()
+	for measured, want := range map[time.Duration]time.Duration{10 * time.Second: 8 * time.Second, 5 * time.Minute: 30 * time.Second, time.Hour: time.Minute} {
+		l := newLiveness(now, time.Minute)
+		if l.shorten(measured, now); l.after != want {
+			t.Errorf("after %v its hosts are waited for %v, want %v", measured, l.after, want)
+		}
+	}
+}
+
 // A hub that was started again knows nothing of the trial: nobody waits for it.
 func TestHubStartedAgain(t *testing.T) {
 	t.Parallel()

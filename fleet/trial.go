@@ -108,6 +108,7 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 		err := t.wait(run, progress)
 		switch {
 		case err == nil:
+			t.liveness.shorten(order.Timing.Measure(), time.Now())
 			err = t.drain(run)
 		case ctx.Err() != nil:
 			t.drainCut(context.Background(), 0)

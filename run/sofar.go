@@ -213,15 +213,24 @@ func (s *soFar) untilCut(out fleet.Outcome) model.Result {
 // useCheckpoint replaces the figures of flows that lack the report of an end by those of the
 // samples: otherwise all packets would count as lost, or none as sent. r has the flows of out, in its order.
 func useCheckpoint(r *model.Result, out fleet.Outcome, known model.Result) {
-	for _, told := range known.Flows {
-		at := slices.IndexFunc(r.Flows, func(f model.FlowResult) bool { return f.Name == told.Name })
-		if told.Attempted == 0 || at < 0 || !missing(out.Flows[at]) {
+	for i := range r.Flows {
+		f, s := &r.Flows[i], out.Flows[i].Send
+		if !missing(out.Flows[i]) {
 			continue
 		}
-		f := &r.Flows[at]
+		at := slices.IndexFunc(known.Flows, func(k model.FlowResult) bool { return k.Name == f.Name && k.Attempted > 0 })
+		var told model.FlowResult
+		if at >= 0 {
+			told = known.Flows[at]
+		} else if f.Protocol == model.UDP && s != nil && s.Send != nil { // the sender alone knows nothing of losses
+			told = model.FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
+				FrameBytes: f.FrameBytes, Streams: f.Streams, Ledger: model.Ledger{Lines: []model.Line{}, Checks: []model.Check{}}}
+		} else {
+			continue
+		}
 		told.SenderCPU, told.ReceiverCPU, told.SendGap, told.GapCounts, told.SendLate = f.SenderCPU, f.ReceiverCPU,
 			f.SendGap, f.GapCounts, f.SendLate
-		if s := out.Flows[at].Send; s != nil && s.Send != nil && s.Send.Attempted > told.Attempted {
+		if s != nil && s.Send != nil && s.Send.Attempted > told.Attempted {
 			told.Unheard = &model.Unheard{FromS: told.DurationS, Packets: s.Send.Attempted - told.Attempted}
 		}
 		*f = told
@@ -231,9 +240,11 @@ func useCheckpoint(r *model.Result, out fleet.Outcome, known model.Result) {
 				r.Series = append(r.Series, x)
 			}
 		}
-		r.Warnings = append(r.Warnings,
-			fmt.Sprintf("flow %s: the account of one end is missing; the figures are what had been told until t=%.1f s",
-				flowTo(*f), f.DurationS))
+		if at >= 0 {
+			r.Warnings = append(r.Warnings,
+				fmt.Sprintf("flow %s: the account of one end is missing; the figures are what had been told until t=%.1f s",
+					flowTo(*f), f.DurationS))
+		}
 	}
 	sortSeries(r.Series)
 }

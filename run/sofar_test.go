@@ -206,3 +206,18 @@ func TestUnfinished(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Of a receiver that is gone before it told anything nobody knows what it got: none of that is a loss.
+func TestReceiverGoneAtOnce(t *testing.T) {
+	trial, placed, s := watchedFlow()
+	sent := &engine.Report{Send: &engine.SendReport{Attempted: 6000, Planned: 6000, DurationNanos: 6e9}}
+	out := fleet.Outcome{Flows: []fleet.FlowOutcome{{Send: sent}}, Cut: "receiver has not answered for 10s"}
+	r := account(trial, placed, out, path{})
+	if f := r.Flows[0]; f.Attempted != 0 || f.Lost != 0 || f.Unheard == nil || *f.Unheard != (model.Unheard{Packets: 6000}) {
+		t.Errorf("%+v", f)
+	}
+	s.sender(1.1, 1100)
+	if f := account(trial, placed, out, path{told: s.untilCut(out)}).Flows[0]; f.Lost != 0 || f.Unheard == nil || f.Unheard.Packets != 6000 {
+		t.Errorf("%+v", f)
+	}
+}

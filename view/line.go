@@ -36,6 +36,9 @@ func TrialLine(d *model.Document, trial *model.Result) string {
 		}
 		if len(figures) == 0 {
 			figures = []string{"nothing measured"}
+			if u := g.Rows[0].Flow.Unheard; u != nil {
+				figures = []string{unit.FormatCount(u.Packets) + " packets sent, receiver not heard"}
+			}
 		}
 		text := strings.Join(figures, ", ")
 		if len(rows) > 1 {

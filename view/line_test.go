@@ -45,3 +45,16 @@ func TestTargetOf(t *testing.T) {
 		}
 	}
 }
+
+// A receiver that was never heard lost nothing that anybody knows of.
+func TestLineOfUnheard(t *testing.T) {
+	one := model.Result{State: model.Aborted, Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, PayloadBytes: 64,
+		Unheard: &model.Unheard{Packets: 6000}}}}
+	d := model.Document{Plan: model.Plan{Command: "soak"}, Results: []model.Result{one}}
+	if got, want := TrialLine(&d, &one), "6 000 packets sent, receiver not heard (aborted)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := Findings(&d)[0].Text(), "Nothing was heard of the receiver; 6 000 packets were sent into that."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
