@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"fmt"
 	"math"
 	"os/exec"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"pelt/internal/testenv"
 	"pelt/model"
+	"pelt/test/golden"
 )
 
 // lost is a line with the counter behind it.
@@ -32,151 +34,91 @@ func knobs(text string) (list []model.HostSetting) {
 	return list
 }
 
-func TestAdvice(t *testing.T) {
-	buffer := lost("receiver-buffer", "SOCKET_RCVBUFF", "verdict SOCKET_RCVBUFF @ udp_queue_rcv_one_skb+0x1")
-	for name, c := range map[string]struct {
-		line model.Line
-		c    Context
-		want string // knob present -> value, one a line
-	}{
-		"a socket may ask for more": {buffer,
-			Context{RatePPS: 1e6, Streams: 1, PayloadBytes: 64, BufferBytes: 425984, Knobs: knobs("net.core.rmem_max=212992")},
-			// 1e6/s x 10 ms x 832 B = 8320000 B, half of it rounded up to 64 KiB
-			"net.core.rmem_max 212992 -> 4194304"},
-		"measured cost of a datagram, four sockets, a longer stall": {buffer,
-			Context{RatePPS: 1e6, Streams: 4, PayloadBytes: 64, TruesizeBytes: 1000, StallS: 0.1, BufferBytes: 425984, Knobs: knobs("net.core.rmem_max=212992")},
-			"net.core.rmem_max 212992 -> 12517376"},
-		"the buffer is not the limit": {buffer,
-			Context{RatePPS: 1e5, Streams: 1, PayloadBytes: 64, BufferBytes: 8 << 20, Knobs: knobs("net.core.rmem_max=212992")},
-			"socket.receive_buffer 8388608 ->"},
-		"the program did not ask": {buffer,
-			Context{RatePPS: 1e6, Streams: 1, PayloadBytes: 64, BufferBytes: 212992, Knobs: knobs("net.core.rmem_max=67108864")},
-			"socket.receive_buffer 212992 -> 8320000"},
-		"settings unknown": {buffer, Context{RatePPS: 1e6, Streams: 1, PayloadBytes: 64, BufferBytes: 212992}, ""},
-		"no rate":          {buffer, Context{Knobs: knobs("net.core.rmem_max=212992")}, ""},
-		"a lying setting":  {buffer, Context{RatePPS: 1e6, Knobs: []model.HostSetting{{Name: "net.core.rmem_max", Value: "1; reboot"}}}, ""},
-		"UDP memory": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
-			Context{RatePPS: 1e6, Streams: 4, BufferBytes: 64 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068 page_size_bytes=4096")},
-			"net.ipv4.udp_mem 47034 62714 94068 -> 81920 81920 94068"},
-		"UDP memory is not the limit": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
-			Context{RatePPS: 1e6, Streams: 1, BufferBytes: 1 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068 page_size_bytes=4096")},
-			"net.ipv4.udp_mem 47034 62714 94068 ->"},
-		"UDP memory of larger pages": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
-			Context{RatePPS: 1e6, Streams: 4, BufferBytes: 256 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068 page_size_bytes=16384")},
-			"net.ipv4.udp_mem 47034 62714 94068 -> 81920 81920 94068"},
-		"UDP memory of pages that are not known": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
-			Context{RatePPS: 1e6, Streams: 4, BufferBytes: 256 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068")}, ""},
-		"backlog": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"),
-			Context{RatePPS: 250e3, Knobs: knobs("net.core.netdev_max_backlog=1000")},
-			"net.core.netdev_max_backlog 1000 -> 3000"},
-		"backlog of a router": {lost("network", "CPU_BACKLOG", "softnet.dropped"),
-			Context{RatePPS: 250e3, Knobs: knobs("net.core.netdev_max_backlog=10000")},
-			"net.core.netdev_max_backlog 10000 ->"},
-		"ring": {lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors"),
-			Context{RatePPS: 1e6, Streams: 1, Knobs: knobs("eth0.txqueuelen=1000 eth0.rx_ring=256 eth0.rx_ring_max=4096 eth0.channels_combined=8")},
-			"eth0.rx_ring 256 -> 1024"},
-		"ring over several queues, at most what the card has": {lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors", "softnet.time_squeeze"),
-			Context{RatePPS: 10e6, Streams: 8, Knobs: knobs("eth0.txqueuelen=1000 eth0.rx_ring=256 eth0.rx_ring_max=512 eth0.channels_combined=4 net.core.netdev_budget=300")},
-			"eth0.rx_ring 256 -> 512\n" +
-				"net.core.netdev_budget 300 -> 600"},
-		"more queues than are used": {lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors"),
-			Context{RatePPS: 1e6, Streams: 6, Knobs: knobs("eth0.txqueuelen=1000 eth0.channels_combined=2 eth0.channels_combined_max=4")},
-			"eth0.channels_combined 2 -> 4"},
-		"one stream fills one queue": {lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors"),
-			Context{RatePPS: 1e6, Streams: 1, Knobs: knobs("eth0.txqueuelen=1000 eth0.channels_combined=1 eth0.channels_combined_max=4")}, ""},
-		"cores that clock down": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("cpu.governor=powersave")},
-			"cpu.governor powersave -> performance"},
-		"cores that do not": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("cpu.governor=performance")}, ""},
-		"an interface that is a command": {func() model.Line {
-			l := lost("receiver-ring", "rx-missed", "dev.x.rx_missed_errors")
-			l.Interface = "x;reboot"
-			return l
-		}(), Context{RatePPS: 1e6, Knobs: knobs("x;reboot.txqueuelen=1 x;reboot.rx_ring=1 x;reboot.rx_ring_max=4096")}, ""},
-		"an interface that is an option": {func() model.Line {
-			l := lost("receiver-ring", "rx-missed", "dev.x.rx_missed_errors")
-			l.Interface = "-h"
-			return l
-		}(), Context{RatePPS: 1e6, Knobs: knobs("-h.txqueuelen=1 -h.rx_ring=1 -h.rx_ring_max=4096")}, ""},
-		"threaded NAPI": {lost("receiver-ring", "ring-full", "dev.eth0.tx_dropped"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.threaded=1")},
-			"eth0.threaded 1 -> 0"},
-		"no thread": {lost("receiver-ring", "ring-full", "dev.eth0.tx_dropped"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.threaded=0")}, ""},
-		"queue": {lost("sender-qdisc", "ENOBUFS", "send errors ENOBUFS"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo_fast")},
-			"eth0.txqueuelen 1000 -> 10000"},
-		"fair queue, of one socket": {lost("sender-qdisc", "FQ_FLOW_LIMIT", "verdict"), Context{RatePPS: 4e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
-			"eth0.qdisc_flow_limit_packets 100 -> 4000"},
-		"fair queue, of all": {lost("sender-qdisc", "FQ_BAND_LIMIT", "verdict"), Context{RatePPS: 2e6, Streams: 400, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
-			"eth0.qdisc_limit_packets 10000 -> 20000"},
-		"fair queue, both": {lost("sender-qdisc", "FQ_FLOW_LIMIT", "verdict"), Context{RatePPS: 2e6, Streams: 2, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
-			"eth0.qdisc_flow_limit_packets 100 -> 10000\n" +
-				"eth0.qdisc_limit_packets 10000 -> 20000"},
-		"a fair queue that holds it": {lost("sender-qdisc", "FQ_BAND_LIMIT", "verdict"), Context{RatePPS: 1e5, Streams: 100, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
-			"eth0.txqueuelen 1000 ->"},
-		"fair queues of many queues": {lost("sender-qdisc", "FQ_FLOW_LIMIT", "verdict"), Context{RatePPS: 4e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=mq net.core.default_qdisc=fq")}, ""},
-		"queues of many queues": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=mq net.core.default_qdisc=pfifo_fast")},
-			"eth0.txqueuelen 1000 -> 10000"},
-		"others below many queues": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=mq net.core.default_qdisc=fq_codel")},
-			"eth0.txqueuelen 1000 ->"},
-		"a shaper's queue": {lost("network", "QDISC_DROP", "qdisc.eth0.tbf.1:.drops"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=tbf")},
-			"eth0.txqueuelen 1000 ->"},
-		"a plain queue with a limit of its own": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 2e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo eth0.qdisc_limit_packets=50")},
-			"eth0.qdisc_limit_packets 50 -> 2000"},
-		"a plain queue that holds it": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 2e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo eth0.qdisc_limit_packets=2000")},
-			"eth0.txqueuelen 1000 ->"},
-		"a queue of which only the length is known": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 2e5, Knobs: knobs("eth0.txqueuelen=1000")}, ""},
-		"a tc program": {lost("sender-qdisc", "TC_EGRESS", "verdict"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo_fast")}, ""},
-		"send buffer": {lost("send-call", "EAGAIN", "send errors EAGAIN"), Context{RatePPS: 1e6, PayloadBytes: 64, Knobs: knobs("net.core.wmem_max=212992 eth0.txqueuelen=1000")},
-			"net.core.wmem_max 212992 -> 851968"},
-		"neighbour": {lost("sender-device", "NEIGH_QUEUEFULL", "verdict"), Context{RatePPS: 1e5, PayloadBytes: 64, Knobs: knobs("net.ipv4.neigh.eth0.unres_qlen_bytes=212992 eth0.txqueuelen=1")},
-			"net.ipv4.neigh.eth0.unres_qlen_bytes 212992 -> 835584"},
-		"reverse path": {lost("receiver-ip", "IP_RPFILTER", "TcpExt.IPReversePathFilter"), Context{Knobs: knobs("net.ipv4.conf.eth0.rp_filter=1 net.ipv4.conf.all.rp_filter=0 eth0.txqueuelen=1")},
-			"net.ipv4.conf.eth0.rp_filter 1 -> 2"},
-		"connections": {lost("receiver-filter", "NETFILTER_DROP", "verdict", "conntrack.drop"), Context{Knobs: knobs("net.netfilter.nf_conntrack_max=65536 net.netfilter.nf_conntrack_count=65530")},
-			"net.netfilter.nf_conntrack_max 65536 -> 131072"},
-		"a rule, not the table": {lost("receiver-filter", "NETFILTER_DROP", "verdict"), Context{Knobs: knobs("net.netfilter.nf_conntrack_max=65536 net.netfilter.nf_conntrack_count=65530")}, ""},
-		"nobody listening":      {lost("receiver-udp", "NO_SOCKET", "Udp.NoPorts"), Context{RatePPS: 1e6}, ""},
-		"nothing moved": {func() model.Line {
-			l := buffer
-			l.Evidence = []model.Evidence{{Counter: "x", Delta: 5, Excess: 5}}
-			return l
-		}(),
-			Context{RatePPS: 1e6, PayloadBytes: 64, BufferBytes: 1, Knobs: knobs("net.core.rmem_max=212992")}, ""},
-		"no packets": {func() model.Line { l := buffer; l.Packets = 0; return l }(), Context{RatePPS: 1e6, BufferBytes: 1, Knobs: knobs("net.core.rmem_max=212992")}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got []string
-			for _, s := range For(c.line, c.c) {
-				got = append(got, strings.TrimSpace(s.Knob+" "+s.Present+" -> "+s.Value))
-				if s.Why == "" || s.Host != c.line.Host {
-					t.Errorf("%+v lacks a reason or host", s)
-				}
-				if proposed := s.Value != ""; (s.Command == "") == proposed || (s.Undo == "") == proposed || s.Command == "" && s.Note == "" {
-					t.Errorf("%+v says nothing to do, or has a command without a value", s)
-				}
-			}
-			if g := strings.Join(got, "\n"); g != c.want {
-				t.Errorf("got\n%s\nwant\n%s", g, c.want)
-			}
-		})
+// asked is what a line of testdata/advice.txt asks.
+func asked(t testing.TB, question string) (model.Line, Context) {
+	parts := strings.Split(question+" | | ", " | ")
+	words := strings.Fields(parts[0])
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(w, "~", " ")
 	}
+	l, c := lost(words[0], words[1], words[2], words[3:]...), Context{Knobs: knobs(parts[2])}
+	for _, word := range strings.Fields(parts[1]) {
+		name, text, _ := strings.Cut(word, "=")
+		n, err := strconv.ParseFloat(text, 64)
+		switch name {
+		case "interface":
+			l.Interface, err = text, nil
+		case "packets":
+			l.Packets = uint64(n)
+		case "excess":
+			l.Evidence[0].Excess = uint64(n)
+		case "rate":
+			c.RatePPS = n
+		case "streams":
+			c.Streams = int(n)
+		case "payload":
+			c.PayloadBytes = int(n)
+		case "buffer":
+			c.BufferBytes = int(n)
+		case "truesize":
+			c.TruesizeBytes = int(n)
+		case "stall":
+			c.StallS = n
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", question, err)
+		}
+	}
+	return l, c
 }
 
-func TestCommands(t *testing.T) {
-	q := &question{Context: Context{Knobs: knobs("eth0.qdisc=fq")}}
-	for _, c := range []struct{ knob, value, want string }{
-		{"net.core.rmem_max", "4194304", "sysctl -w net.core.rmem_max=4194304"},
-		{"net.ipv4.udp_mem", "1 2 3", "sysctl -w net.ipv4.udp_mem='1 2 3'"},
-		{bufferKnob, "8320000", "pelt curve HOST --receive-buffer 8320000"},
-		{"eth0.rx_ring", "1024", "ethtool -G eth0 rx 1024"},
-		{"eth0.channels_combined", "4", "ethtool -L eth0 combined 4"},
-		{"eth0.channels_rx", "4", "ethtool -L eth0 rx 4"},
-		{"cpu.governor", "performance", "cpupower frequency-set -g performance"},
-		{"eth0.threaded", "0", "echo 0 > /sys/class/net/eth0/threaded"},
-		{"eth0.txqueuelen", "10000", "ip link set dev eth0 txqueuelen 10000"},
-		{"eth0.qdisc_flow_limit_packets", "4000", "tc qdisc change dev eth0 root fq flow_limit 4000"},
-		{"eth0.qdisc_limit_packets", "20000", "tc qdisc change dev eth0 root fq limit 20000"},
-	} {
-		if got := q.command(c.knob, c.value); got != c.want {
-			t.Errorf("%s: %q, want %q", c.knob, got, c.want)
+// TestAdvice: each line of the file is a loss, what is known of its flow, and settings of its host. Below stands what is
+// advised, why, and with which command. Once that is done, the same value is not proposed again.
+func TestAdvice(t *testing.T) {
+	proposed := map[string]bool{}
+	golden.Table(t, "testdata/advice.txt", func(question string) string {
+		line, c := asked(t, question)
+		var out strings.Builder
+		list := For(line, c)
+		for _, s := range list {
+			fmt.Fprintf(&out, "%s: %s -> %s. %s", s.Knob, s.Present, s.Value, s.Why)
+			if s.Command != "" {
+				fmt.Fprintf(&out, " [%s] [%s]", s.Command, s.Undo)
+			}
+			out.WriteString(strings.TrimSuffix(" "+s.Note, " ") + "\n")
+			if s.Why == "" || s.Host != line.Host {
+				t.Errorf("%+v lacks a reason or host", s)
+			}
+			if proposed := s.Value != ""; (s.Command == "") == proposed || (s.Undo == "") == proposed || s.Command == "" && s.Note == "" {
+				t.Errorf("%+v says nothing to do, or has a command without a value", s)
+			}
+		}
+		if len(list) == 0 {
+			return "nothing"
+		}
+		if !list[0].Proposes() {
+			return out.String()
+		}
+		proposed[list[0].Knob] = true
+		for i, k := range c.Knobs {
+			if k.Name == list[0].Knob {
+				c.Knobs[i].Value = list[0].Value
+			}
+		}
+		if list[0].Knob == bufferKnob {
+			c.BufferBytes, _ = strconv.Atoi(list[0].Value)
+		}
+		then := For(line, c)
+		for _, s := range then {
+			if s.Proposes() == (s.Value == "") || s.Value == s.Present || !s.Proposes() && len(then) > 1 {
+				t.Errorf("%s: once %s is %s: %+v", question, list[0].Knob, list[0].Value, then)
+			}
+		}
+		return out.String()
+	})
+	for _, r := range rows {
+		if !proposed[strings.Replace(r.knob, "DEV", "eth0", 1)] {
+			t.Errorf("no line of the file has %s proposed first", r.knob)
 		}
 	}
 }
@@ -279,63 +221,4 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("parse(%q) = %d", s, n)
 		}
 	})
-}
-
-// TestNothingIsProposedTwice: once a proposal is made, it is proposed no more. One case for each row.
-func TestNothingIsProposedTwice(t *testing.T) {
-	ring := lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors", "softnet.time_squeeze")
-	cases := map[string]struct {
-		line model.Line
-		c    Context
-	}{
-		"net.core.rmem_max":           {lost("receiver-buffer", "SOCKET_RCVBUFF", "verdict"), Context{Knobs: knobs("net.core.rmem_max=212992")}},
-		"net.ipv4.udp_mem":            {lost("receiver-memory", "PROTO_MEM", "drops"), Context{Knobs: knobs("net.ipv4.udp_mem=1~2~3 page_size_bytes=4096")}},
-		"net.core.netdev_max_backlog": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("net.core.netdev_max_backlog=1000")}},
-		"eth0.rx_ring":                {ring, Context{Knobs: knobs("eth0.txqueuelen=1000 eth0.rx_ring=256 eth0.rx_ring_max=4096")}},
-		"eth0.channels_combined":      {ring, Context{Streams: 6, Knobs: knobs("eth0.txqueuelen=1000 eth0.channels_combined=2 eth0.channels_combined_max=4")}},
-		"net.core.netdev_budget":      {ring, Context{Knobs: knobs("net.core.netdev_budget=300")}},
-		"eth0.threaded":               {lost("receiver-ring", "ring-full", "dev.eth0.tx_dropped"), Context{Knobs: knobs("eth0.txqueuelen=1000 eth0.threaded=1")}},
-		"eth0.txqueuelen":             {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo_fast")}},
-		"net.core.wmem_max":           {lost("send-call", "EAGAIN", "send errors EAGAIN"), Context{Knobs: knobs("net.core.wmem_max=212992 eth0.txqueuelen=1000")}},
-		"socket.receive_buffer":       {lost("receiver-buffer", "SOCKET_RCVBUFF", "verdict"), Context{BufferBytes: 1 << 16, Knobs: knobs("net.core.rmem_max=67108864")}},
-		"eth0.channels_rx":            {ring, Context{Streams: 6, Knobs: knobs("eth0.txqueuelen=1000 eth0.channels_rx=2 eth0.channels_rx_max=4")}},
-		"eth0.qdisc_limit_packets":    {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo eth0.qdisc_limit_packets=50")}},
-		"eth0.qdisc_flow_limit_packets": {lost("sender-qdisc", "FQ_FLOW_LIMIT", "verdict"),
-			Context{Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_flow_limit_packets=50")}},
-		"net.ipv6.neigh.eth0.unres_qlen_bytes": {lost("sender-device", "NEIGH_QUEUEFULL", "ndisc_cache.unresolved_discards"),
-			Context{Knobs: knobs("net.ipv6.neigh.eth0.unres_qlen_bytes=212992 eth0.txqueuelen=1")}},
-		"net.ipv4.neigh.eth0.unres_qlen_bytes": {lost("sender-device", "NEIGH_QUEUEFULL", "verdict"),
-			Context{Knobs: knobs("net.ipv4.neigh.eth0.unres_qlen_bytes=212992 eth0.txqueuelen=1")}},
-		"net.ipv4.conf.eth0.rp_filter": {lost("receiver-ip", "IP_RPFILTER", "verdict"), Context{Knobs: knobs("net.ipv4.conf.eth0.rp_filter=1 eth0.txqueuelen=1")}},
-		"net.netfilter.nf_conntrack_max": {lost("receiver-filter", "NETFILTER_DROP", "verdict", "conntrack.drop"),
-			Context{Knobs: knobs("net.netfilter.nf_conntrack_max=100 net.netfilter.nf_conntrack_count=99")}},
-		"cpu.governor": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("cpu.governor=powersave")}},
-	}
-	for _, r := range rows {
-		if _, ok := cases[strings.Replace(r.knob, "DEV", "eth0", 1)]; !ok {
-			t.Errorf("no case for %s", r.knob)
-		}
-	}
-	for knob, c := range cases {
-		c.c.RatePPS, c.c.PayloadBytes = 1e6, 64
-		first := For(c.line, c.c)
-		if len(first) == 0 || first[0].Knob != knob || !first[0].Proposes() {
-			t.Errorf("%s: at first %+v", knob, first)
-			continue
-		}
-		for i, k := range c.c.Knobs {
-			if k.Name == first[0].Knob {
-				c.c.Knobs[i].Value = first[0].Value
-			}
-		}
-		if first[0].Knob == bufferKnob {
-			c.c.BufferBytes, _ = strconv.Atoi(first[0].Value)
-		}
-		then := For(c.line, c.c)
-		for _, s := range then {
-			if s.Proposes() == (s.Value == "") || s.Value == s.Present || !s.Proposes() && len(then) > 1 {
-				t.Errorf("%s: once it is %s: %+v", knob, first[0].Value, then)
-			}
-		}
-	}
 }
