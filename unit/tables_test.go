@@ -118,7 +118,7 @@ func TestNumbers(t *testing.T) {
 	if got := FormatCount(math.MaxUint64); len(strings.FieldsFunc(got, func(r rune) bool { return r < '0' || r > '9' })) != 7 {
 		t.Errorf("the greatest count is %q", got)
 	}
-	if got := FormatNanos(90e9) + FormatSize(1472) + FormatDuration(126*time.Hour); got != "90.0 s1472 B126 h" {
+	if got := FormatNanos(90e9) + FormatSize(1472) + FormatDuration(126*time.Hour) + FormatPPS(math.NaN()); got != "90.0 s1472 B126 h–" {
 		t.Error(got)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
 	"slices"
@@ -55,27 +54,6 @@ func TestConsentToNames(t *testing.T) {
 		err := f.consents(cmd, model.Plan{Target: c.target, Near: c.near, Flows: []model.Flow{{Family: c.family}}})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !isUsage(err)) {
 			t.Errorf("%+v: %v", c, err)
-		}
-	}
-}
-
-// What a test cannot do is said before anything is sent.
-func TestRefusedBefore(t *testing.T) {
-	for args, want := range map[string]string{
-		"tune trial 192.168.7.1 --code a --code-file b":  "--code-file: give it or --code, not both",
-		"tune trial 192.168.7.1 --web":                   "--web is of one run",
-		"tune trial 192.168.7.1 --json-lines events":     "--json-lines is of one run",
-		"curve 192.168.7.1 --live --web":                 "--web: the full screen of --live",
-		"curve 192.168.7.1 --no-store --json-lines link": "is a symbolic link",
-	} {
-		t.Chdir(t.TempDir())
-		if err := os.Symlink("aim", "link"); err != nil {
-			t.Fatal(err)
-		}
-		root := newRoot(io.Discard, io.Discard)
-		root.SetArgs(strings.Fields(args))
-		if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", args, err, want)
 		}
 	}
 }

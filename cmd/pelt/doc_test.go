@@ -3,20 +3,18 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-)
 
-var update = flag.Bool("update", false, "write docs/commands.md anew")
+	"pelt/test/golden"
+)
 
 // TestCommandsPage keeps docs/commands.md the same text as --help.
 func TestCommandsPage(t *testing.T) {
@@ -28,18 +26,7 @@ func TestCommandsPage(t *testing.T) {
 	fmt.Fprintf(&page, "\n## Flags of every test\n\nDefaults are those of pelt curve.\n\n```\n%s```\n", usages(every))
 	fmt.Fprintf(&page, "\n## Flags of several commands\n\n```\n%s```\n", usages(several))
 	walk(root, func(c *cobra.Command) { writeHelp(&page, c, every, several) })
-	if *update {
-		if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	old, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(old, page.Bytes()) {
-		t.Errorf("%s differs from the help texts; run go test ./cmd/pelt -update", path)
-	}
+	golden.File(t, path, page.String())
 }
 
 const exitCodes = `| exit code | meaning |

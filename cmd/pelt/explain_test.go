@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"pelt/model"
+	"pelt/test/golden"
 )
 
 // lossyRun is a run document's file with one lossy size of two.
@@ -34,34 +36,33 @@ func lossyRun(t *testing.T) string {
 	return path
 }
 
-func TestExplain(t *testing.T) {
+// TestCommandLines: each line of the file is a command; RUN is a run with one lossy size of two. Below stand its exit
+// code, what it tells on standard error, and the titles of trials that it shows.
+func TestCommandLines(t *testing.T) {
 	t.Setenv("PELT_DATA", t.TempDir())
 	file := lossyRun(t)
-	for _, c := range []struct {
-		args       string
-		code       int
-		out, wrong string
-	}{
-		{"--all", exitOK, "Trial 1: up, 64 B\n", ""},
-		{"--trial 2 --all", exitOK, "Trial 2: up, 1472 B", ""},
-		{"--cell payload=1472 --all", exitOK, "Trial 2: up, 1472 B", ""},
-		{"--cell payload_bytes=64,direction=up --all", exitOK, "Trial 1: up, 64 B", ""},
-		{"--every-trial --all", exitOK, "Trial 2", ""},
-		{"--trial 3", exitUsage, "", "the run has trials 1 to 2, not 3"},
-		{"--trial 0", exitUsage, "", "--trial: want a number from 1 on, not 0"},
-		{"--trial 1 --every-trial", exitUsage, "", "give --trial, or --cell and --every-trial, not both"},
-		{"--cell payload=65", exitUsage, "", "has this setting; pelt explain without --cell lists the settings"},
-		{"--cell payload", exitUsage, "", `--cell: want KNOB=VALUE as payload=64, not "payload"`},
-		{"--cell rate=5kpps", exitUsage, "", `--cell: this run has no setting "rate"; it has direction, payload`},
-		{"--json - --html -", exitUsage, "", "--json and --html both write to -"},
-		{"--json /nowhere/at/all.json", exitError, "", "--json: "},
-	} {
-		var out, wrong bytes.Buffer
-		code := execute(append([]string{"explain", file}, strings.Fields(c.args)...), &out, &wrong)
-		if code != c.code || !strings.Contains(out.String(), c.out) || !strings.Contains(wrong.String(), c.wrong) || strings.Count(wrong.String(), "\n") > 1 {
-			t.Errorf("explain %s: code %d, want %d\nstdout (want %q):\n%s\nstderr (want %q):\n%s", c.args, code, c.code, c.out, out.String(), c.wrong, wrong.String())
-		}
+	lines, err := filepath.Abs("testdata/lines.txt")
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Chdir(t.TempDir())
+	if err := os.Symlink("aim", "link"); err != nil {
+		t.Fatal(err)
+	}
+	golden.Table(t, lines, func(question string) string {
+		var out, wrong bytes.Buffer
+		code := execute(strings.Fields(strings.ReplaceAll(question, "RUN", file)), &out, &wrong)
+		if code == exitUsage && strings.Count(wrong.String(), "\n") != 1 {
+			t.Errorf("%s: more than a line: %s", question, wrong.String())
+		}
+		text := fmt.Sprintf("exit code %d\n", code) + strings.ReplaceAll(wrong.String(), file, "RUN")
+		for line := range strings.Lines(out.String()) {
+			if strings.HasPrefix(line, "Trial ") {
+				text += line
+			}
+		}
+		return text
+	})
 }
 
 // A level may have commas of its own.
@@ -109,26 +110,6 @@ func TestParseLevel(t *testing.T) {
 		}
 		if c.wrong != "" || got.String() != c.want {
 			t.Errorf("parseLevel(%s, %s) = %v; want %s %q", c.knob, c.text, got, c.want, c.wrong)
-		}
-	}
-}
-
-func TestDoctorUsage(t *testing.T) {
-	var out, wrong bytes.Buffer
-	if code := execute([]string{"doctor", "--time", "1s"}, &out, &wrong); code != exitUsage || !strings.Contains(wrong.String(), "--time: is of --speed") {
-		t.Errorf("code %d: %s", code, wrong.String())
-	}
-}
-
-func TestDropsUsage(t *testing.T) {
-	for _, c := range []struct{ args, wrong string }{
-		{"--port 0", `--port: want 1 to 65535, not "0"`}, {"--port 70000", "--port: want 1 to 65535"}, {"--port http", "--port: want 1 to 65535"},
-		{"--port 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", "--port: want at most 16, not 17"},
-		{"--interval 10ms", `--interval: want 100ms to 1h, not "10ms"`}, {"--interval soon", "--interval: want 100ms to 1h"}, {"--time 0s", "--time: must be more than 0"}, {"x", "wrong number of arguments"},
-	} {
-		var out, wrong bytes.Buffer
-		if code := execute(append([]string{"drops"}, strings.Fields(c.args)...), &out, &wrong); code != exitUsage || !strings.Contains(wrong.String(), c.wrong) {
-			t.Errorf("drops %s: code %d, stderr %q; want %d, %q", c.args, code, wrong.String(), exitUsage, c.wrong)
 		}
 	}
 }

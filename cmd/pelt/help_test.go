@@ -52,17 +52,3 @@ func TestHelpFits(t *testing.T) {
 		}
 	}
 }
-
-func TestSuggestions(t *testing.T) {
-	for _, c := range []struct{ in, want string }{
-		{"curv lab:nat", `unknown command "curv"; did you mean curve?`},
-		{"curve lab:nat --paylod 64", "did you mean --payload?"},
-		{"curve lab:nat --nonsense 64", "pelt curve --help lists the flags"},
-		{"web --listen 192.0.2.7 --port 7400", "from another host: ssh -L 7400:127.0.0.1:7400 HOST\n"},
-	} {
-		var out, err bytes.Buffer
-		if code := execute(strings.Fields(c.in), &out, &err); code != exitUsage || !strings.Contains(err.String(), c.want) {
-			t.Errorf("%q: exit code %d, %q; want %d and %q", c.in, code, err.String(), exitUsage, c.want)
-		}
-	}
-}
