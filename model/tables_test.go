@@ -118,14 +118,14 @@ func TestPlans(t *testing.T) {
 func TestNoNumbers(t *testing.T) {
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		for name, change := range map[string]func(*Plan){
-			"links[0].delay_s":      func(p *Plan) { p.Links = []Link{{DelaySeconds: v}} },
-			"measure_s":             func(p *Plan) { p.Timing.MeasureSeconds = v },
-			"max_loss_ratio":        func(p *Plan) { p.Limits.MaxLossRatio = &v },
-			"factors[0].levels[0]":  func(p *Plan) { p.Factors = []Factor{{"streams", []Value{Number(v)}}} },
-			"factors[0].levels[ 0]": func(p *Plan) { p.Factors = []Factor{{"payload_bytes", []Value{Number(v)}}} },
+			"links[0].delay_s: want 0 s to 1 min":         func(p *Plan) { p.Links = []Link{{DelaySeconds: v}} },
+			"measure_s: want 10 ms to 7 d":                func(p *Plan) { p.Timing.MeasureSeconds = v },
+			"max_loss_ratio: want 0 % to 100 %":           func(p *Plan) { p.Limits.MaxLossRatio = &v },
+			"factors[0].levels[0]: want a whole number":   func(p *Plan) { p.Factors = []Factor{{"streams", []Value{Number(v)}}} },
+			"factors[0].levels[0]: want a whole number, ": func(p *Plan) { p.Factors = []Factor{{"payload_bytes", []Value{Number(v)}}} },
 		} {
-			if err := samplePlan(change).Check(); err == nil || !strings.HasPrefix(err.Error(), strings.ReplaceAll(name, " ", "")+": want ") {
-				t.Errorf("%s of %v: %v", name, v, err)
+			if err := samplePlan(change).Check(); err == nil || !strings.HasPrefix(err.Error(), name) {
+				t.Errorf("%v: %v, want %s", v, err, name)
 			}
 		}
 	}

@@ -165,19 +165,6 @@ func TestNightlyPagesInBrowser(t *testing.T) {
 	}
 }
 
-// allPages are the pages of all golden files that make a whole page.
-func allPages(t *testing.T) map[string]view.Page {
-	t.Helper()
-	big := bigMesh(30)
-	all := map[string]view.Page{"soak-day": view.Run(day()), "mesh-30": view.Run(&big)}
-	for _, p := range pages {
-		all[p.Name] = view.Run(&p.Doc)
-	}
-	maps.Copy(all, explainPages(t))
-	maps.Copy(all, comparePages(t))
-	return all
-}
-
 // htmlFile writes a page and returns its address.
 func htmlFile(t testing.TB, p view.Page) string {
 	t.Helper()

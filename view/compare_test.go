@@ -1,25 +1,15 @@
 package view_test
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
 	"pelt/finding"
 	"pelt/model"
-	"pelt/render"
 	"pelt/table"
 	"pelt/test/sample"
 	"pelt/view"
 )
-
-func TestComparePages(t *testing.T) {
-	for name, page := range comparePages(t) {
-		t.Run(name, func(t *testing.T) {
-			golden(t, name, text(t, page, false)+strings.Repeat("=", 80)+"\n"+text(t, page, true))
-		})
-	}
-}
 
 // comparePages are the comparisons that are golden files.
 func comparePages(t *testing.T) map[string]view.Page {
@@ -54,20 +44,4 @@ func comparePages(t *testing.T) map[string]view.Page {
 		out[name] = view.Compare(c)
 	}
 	return out
-}
-
-func TestCompareFigures(t *testing.T) {
-	d := sample.Variants()
-	c, err := finding.Compare(finding.Question{Docs: []*model.Document{&d}, Metrics: table.Named("goodput")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	if err := render.CSV(&b, view.CompareFigures(c)); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(b.String(), "\r\n")
-	if len(lines) != 20 || !strings.HasPrefix(lines[0], "side,baseline,direction,") || !strings.HasPrefix(lines[1], "log,plain,up,udp,64,") {
-		t.Errorf("%d lines:\n%s", len(lines), b.String())
-	}
 }

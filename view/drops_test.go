@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pelt/model"
+	"pelt/test/golden"
 	"pelt/view"
 )
 
@@ -45,7 +46,7 @@ func TestDropsPages(t *testing.T) {
 		sum := liveDrops()[0]
 		sum.Sum, sum.IntervalS = true, 12.34
 		out += strings.Repeat("=", 80) + "\n" + text(t, view.DropsTotal(sum, "", all), true)
-		golden(t, name, out)
+		golden.File(t, "testdata/"+name+".txt", out)
 		if strings.Contains(out, "\x1b") {
 			t.Error("an escape sequence of outside reached the terminal")
 		}
@@ -63,6 +64,5 @@ func TestTuneTrialPage(t *testing.T) {
 				With: model.TuneLoss{Trials: 5, Ratio: 0.01}, Without: model.TuneLoss{Trials: 5, Ratio: 0.3}},
 			{Advised: advised("net.core.rmem_max"), Text: "could not be set: permission denied"}},
 		Limits: []string{"100 % of it: receiver socket buffer full."}, Undo: "pelt tune revert", Flags: "--receive-buffer 4194304"}
-	page := view.TuneTrial(out)
-	golden(t, "tune-trial", text(t, page, false)+strings.Repeat("=", 80)+"\n"+text(t, page, true))
+	goldenPage(t, "tune-trial", view.TuneTrial(out))
 }

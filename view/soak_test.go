@@ -2,8 +2,6 @@ package view_test
 
 import (
 	"bytes"
-	"math"
-	"strings"
 	"testing"
 
 	"pelt/model"
@@ -47,39 +45,6 @@ func day() *model.Document {
 	f.Ledger = model.Ledger{Lost: f.Lost, Lines: []model.Line{{Layer: "network", Host: "router",
 		Cause: "QDISC_DROP", Packets: f.Lost}}}
 	return &d
-}
-
-// TestSoakOfADay: the change is the headline, the short form fits on a screen, and no
-// second of the losses is missing in the picture.
-func TestSoakOfADay(t *testing.T) {
-	page := view.Run(day())
-	if want := "From 14 h 24 min on, 43 % of the packets were lost; before that none."; page.Verdict != want {
-		t.Errorf("verdict %q; want %q", page.Verdict, want)
-	}
-	brief := text(t, page, false)
-	if lines := strings.Split(strings.TrimSuffix(brief, "\n"), "\n"); len(lines) > 12 || !strings.Contains(brief,
-		"14 h 24 min to 24 h") {
-		t.Errorf("short form:\n%s", brief)
-	}
-	for _, s := range page.Sections {
-		times, ok := s.(view.Times)
-		if !ok {
-			continue
-		}
-		var labels []string
-		for _, l := range times.Lanes {
-			labels = append(labels, l.Label)
-		}
-		want := "Packets per second, Lost per second: queue on the way at router full, Delay: Median delay, " +
-			"Processors: router, core 7"
-		if got := strings.Join(labels, ", "); got != want || len(times.Changes) != 1 {
-			t.Errorf("lanes %s with changes %+v", got, times.Changes)
-		}
-		if core := times.Lanes[3].Traces[0]; len(times.Lanes[3].Traces) != 1 || core.Name != "router, core 7" ||
-			math.Abs(core.Values[0]-0.27) > 1e-9 {
-			t.Errorf("processors %q", core.Name)
-		}
-	}
 }
 
 // A document from outside may have an idle_ratio that is no core's.

@@ -1,12 +1,10 @@
 package view_test
 
 import (
-	"io"
 	"slices"
 	"strings"
 	"testing"
 
-	"pelt/render"
 	"pelt/test/sample"
 	"pelt/view"
 )
@@ -42,21 +40,5 @@ func TestSorted(t *testing.T) {
 	}
 	if _, err := view.Sorted(&d, "colour"); err == nil || !strings.Contains(err.Error(), `"colour"`) {
 		t.Error(err)
-	}
-}
-
-// TestSweepOfAnything: whatever a document holds, a page comes out without an empty slot.
-func TestSweepOfAnything(t *testing.T) {
-	for _, named := range sample.All() {
-		d := asSweep(named.Doc)
-		p := view.Run(&d)
-		for _, all := range []bool{false, true} {
-			if got := text(t, p, all); strings.Contains(got, "<no ") || strings.Contains(got, "NaN") {
-				t.Errorf("%s:\n%s", named.Name, got)
-			}
-		}
-		if err := render.HTML(io.Discard, p); err != nil {
-			t.Error(named.Name, err)
-		}
 	}
 }
