@@ -2,6 +2,7 @@ package table
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -63,55 +64,74 @@ func apart(e Effect) bool { return e.Verdict == BetterThan || e.Verdict == Worse
 // mostFalse is 5 % of runs and what chance adds to it, two standard deviations.
 func mostFalse(runs int) int { return int(0.05*float64(runs) + 2*math.Sqrt(0.05*0.95*float64(runs))) }
 
+// rarely fails if something that chance may do is done more often than in 5 % of runs.
+func rarely(t *testing.T, runs int, what string, done func() bool) {
+	t.Helper()
+	times := 0
+	for range runs {
+		if done() {
+			times++
+		}
+	}
+	if times > mostFalse(runs) {
+		t.Errorf("%s: %d of %d; want at most 5 %%", what, times, runs)
+	}
+}
+
 // TestFalseAlarms counts how often any of several settings, which are all alike, is told from another.
 func TestFalseAlarms(t *testing.T) {
-	const runs = 1000
 	r, m := rand.New(rand.NewPCG(1, 2)), MetricOf("goodput_bps")
 	for _, noise := range noises {
 		for _, k := range []int{1, 8} {
 			for _, n := range []int{2, 3, 5} {
 				for _, slow := range []bool{false, true} {
-					alarms := 0
-					for range runs {
+					rarely(t, 500, fmt.Sprintf("%s, %d comparisons, %d repeats, slow repeats %v", noise.name, k, n, slow), func() bool {
 						pairs := against(r, noise.draw, k, n, 1)
 						if slow {
 							slowly(r, pairs)
 						}
-						if slices.ContainsFunc(Family(m, pairs, len(pairs)), apart) {
-							alarms++
-						}
-					}
-					t.Logf("%s, %d comparisons, %d repeats, slow repeats %v: %.1f %% false alarms",
-						noise.name, k, n, slow, 100*float64(alarms)/runs)
-					if alarms > mostFalse(runs) {
-						t.Errorf("%s, %d comparisons, %d repeats, slow repeats %v: %d false alarms of %d; want at most 5 %%",
-							noise.name, k, n, slow, alarms, runs)
-					}
+						return slices.ContainsFunc(Family(m, pairs, len(pairs)), apart)
+					})
 				}
+			}
+			// Nine settings that are all alike, beside the one that came out best by chance.
+			if k == 1 {
+				continue
+			}
+			for _, n := range []int{3, 5} {
+				rarely(t, 500, fmt.Sprintf("%s, the best of nine, %d repeats", noise.name, n), func() bool {
+					var cells []Sample
+					for range 9 {
+						cells = append(cells, draws(r, noise.draw, n, 1))
+					}
+					slices.SortFunc(cells, func(a, b Sample) int { return cmp.Compare(median(b.Values), median(a.Values)) })
+					var pairs []Pair
+					for _, c := range cells[1:] {
+						pairs = append(pairs, Pair{A: c, B: cells[0]})
+					}
+					return slices.ContainsFunc(Family(m, pairs, 36), apart)
+				})
 			}
 		}
 	}
-}
-
-// TestUnlikeNoise is TestFalseAlarms where one of the two is four times as noisy.
-func TestUnlikeNoise(t *testing.T) {
-	const runs = 2000
-	r, m := rand.New(rand.NewPCG(3, 4)), MetricOf("goodput_bps")
-	for _, n := range []int{3, 5, 8} {
-		alarms := 0
-		for range runs {
+	for _, n := range []int{3, 5, 8} { // one is four times as noisy as the other
+		rarely(t, 1000, fmt.Sprintf("unlike noise, %d repeats", n), func() bool {
 			p := Pair{A: draws(r, noises[0].draw, n, 1), B: draws(r, noises[0].draw, n, 1)}
 			for i, v := range p.A.Values {
 				p.A.Values[i] = math.Pow(v, 4)
 			}
-			if apart(Family(m, []Pair{p}, 1)[0]) {
-				alarms++
+			return apart(Family(m, []Pair{p}, 1)[0])
+		})
+	}
+	lose := func(r *rand.Rand) (ratio float64) { // one packet in a thousand, of a thousand: often none
+		for range 1000 {
+			if r.Float64() < 0.001 {
+				ratio += 0.001
 			}
 		}
-		if alarms > mostFalse(runs) {
-			t.Errorf("%d repeats: %d false alarms of %d; want at most 5 %%", n, alarms, runs)
-		}
+		return ratio
 	}
+	rarely(t, 1000, "rare losses", func() bool { return apart(Family(MetricOf("loss_ratio"), against(r, lose, 1, 5, 1), 1)[0]) })
 }
 
 // TestPower counts how often a difference of 15 % is found.
@@ -143,90 +163,31 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// TestBestOfMany compares nine settings that are all alike with the one that came out best by chance.
-func TestBestOfMany(t *testing.T) {
-	const runs = 800
-	r, m := rand.New(rand.NewPCG(7, 8)), MetricOf("goodput_bps")
-	for _, noise := range noises {
-		for _, n := range []int{3, 5} {
-			alarms := 0
-			for range runs {
-				var cells []Sample
-				for range 9 {
-					cells = append(cells, draws(r, noise.draw, n, 1))
-				}
-				slices.SortFunc(cells, func(a, b Sample) int { return cmp.Compare(median(b.Values), median(a.Values)) })
-				var pairs []Pair
-				for _, c := range cells[1:] {
-					pairs = append(pairs, Pair{A: c, B: cells[0]})
-				}
-				if slices.ContainsFunc(Family(m, pairs, 36), apart) {
-					alarms++
-				}
-			}
-			if alarms > mostFalse(runs) {
-				t.Errorf("%s, %d repeats: %d false alarms of %d; want at most 5 %%", noise.name, n, alarms, runs)
-			}
-		}
-	}
-}
-
-// TestFalseTies counts how often any of several settings is called tied although
-// each differs by a little more than what matters, and how often one that does not
-// differ is.
+// TestFalseTies counts how often any of several settings is called tied although each differs by a little more than what
+// matters, and how often one that does not differ is.
 func TestFalseTies(t *testing.T) {
-	const runs = 1200
+	const runs = 600
 	r, m := rand.New(rand.NewPCG(9, 10)), MetricOf("goodput_bps")
 	quiet := func(r *rand.Rand) float64 { return math.Exp(0.004 * r.NormFloat64()) }
 	tied := func(e Effect) bool { return e.Verdict == Tied }
 	for _, k := range []int{1, 8} {
 		for _, n := range []int{3, 5} {
-			var wrong, right int
-			for range runs {
+			right := 0
+			rarely(t, runs, fmt.Sprintf("false ties of %d comparisons, %d repeats", k, n), func() bool {
 				base := draws(r, quiet, n, 1)
 				var pairs []Pair
 				for range k {
 					pairs = append(pairs, Pair{A: draws(r, quiet, n, 1+1.001*m.Resolution), B: base})
 				}
-				if slices.ContainsFunc(Family(m, pairs, len(pairs)), tied) {
-					wrong++
-				}
 				if tied(Family(m, against(r, quiet, k, n, 1), k)[0]) {
 					right++
 				}
-			}
-			t.Logf("%d comparisons, %d repeats: false ties %.1f %%, true ones found %.1f %%",
-				k, n, 100*float64(wrong)/runs, 100*float64(right)/runs)
-			if wrong > mostFalse(runs) {
-				t.Errorf("%d comparisons, %d repeats: %d false ties of %d; want at most 5 %%", k, n, wrong, runs)
-			}
+				return slices.ContainsFunc(Family(m, pairs, len(pairs)), tied)
+			})
 			if right < runs*8/10 {
 				t.Errorf("%d comparisons, %d repeats: %d true ties of %d found; want 80 %%", k, n, right, runs)
 			}
 		}
-	}
-}
-
-// TestRareLosses compares losses that are often 0: one packet in a thousand, of a thousand sent.
-func TestRareLosses(t *testing.T) {
-	const runs = 2000
-	r, m := rand.New(rand.NewPCG(11, 12)), MetricOf("loss_ratio")
-	lose := func(r *rand.Rand) (ratio float64) {
-		for range 1000 {
-			if r.Float64() < 0.001 {
-				ratio += 0.001
-			}
-		}
-		return ratio
-	}
-	alarms := 0
-	for range runs {
-		if apart(Family(m, against(r, lose, 1, 5, 1), 1)[0]) {
-			alarms++
-		}
-	}
-	if alarms > mostFalse(runs) {
-		t.Errorf("%d false alarms of %d; want at most 5 %%", alarms, runs)
 	}
 }
 

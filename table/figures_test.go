@@ -1,160 +1,165 @@
 package table
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"pelt/design"
 	"pelt/model"
+	"pelt/test/golden"
 )
 
-// figureOf is a metric of a row, NaN if the row has none.
-func figureOf(name string, r Row) float64 {
-	if v, ok := MetricOf(name).Value(r); ok {
-		return v
+// figures are all figures that rows have.
+func figures(rows []Row) string {
+	var out strings.Builder
+	for _, r := range rows {
+		out.WriteString("\t")
+		if r.Flow != nil {
+			out.WriteString(cmp.Or(r.Flow.Name, string(r.Flow.Protocol)) + ":")
+		}
+		for _, m := range Metrics() {
+			if v, ok := m.Value(r); ok {
+				fmt.Fprintf(&out, " %s %.4g", m.Name, v)
+			}
+		}
+		out.WriteString("\n")
 	}
-	return math.NaN()
+	return out.String()
 }
 
-func same(a, b float64) bool { return math.IsNaN(a) && math.IsNaN(b) || near(a, b) }
+// TestFigures: each figure of made rows stands in a golden file.
+func TestFigures(t *testing.T) {
+	var out strings.Builder
+	add := func(name string, rows []Row) { fmt.Fprintf(&out, "%s:\n%s", name, figures(rows)) }
+	nan := math.NaN()
 
-// TestRouterWork: the work of a router is that of its processors; in a lab, whose
-// processors all nodes share, that of its own threads.
-func TestRouterWork(t *testing.T) {
+	// The work of a router is that of its processors; in a lab, whose processors all nodes share, that of its own threads.
 	cores := []model.CPUSplit{{Core: 0, Idle: 0.2, IOWait: 0.1}, {Core: 1, Idle: 0.9}}
 	busy := model.RouterWatch{Node: "router", CPU: &model.CPUSplit{Core: -1, Idle: 0.55, IOWait: 0.05}, Cores: cores}
-	idle := model.RouterWatch{Node: "router", CPU: &model.CPUSplit{Core: -1, Idle: 0.995}, Cores: cores}
-	blind, little := model.RouterWatch{Node: "router"}, 0.01
+	idle := model.RouterWatch{Node: "router", CPU: &model.CPUSplit{Core: -1, Idle: 0.995}, Cores: cores} // its clock ticks are too coarse
+	little := 0.01
 	inLab := model.RouterWatch{Node: "router", CPU: busy.CPU, Cores: cores, ThreadRatio: &little}
-	threads := []model.Series{{Metric: "cpu_thread_ratio", At: "router", StepSeconds: 1, Values: []float64{0.4,
-		math.NaN(), 0.6}}}
-	flows := []model.FlowResult{
+	threads := []model.Series{{Metric: "cpu_thread_ratio", At: "router", StepSeconds: 1, Values: []float64{0.4, nan, 0.6}}}
+	both := []model.FlowResult{
 		{Name: "up", Protocol: model.UDP, Attempted: 1, ReceivePPS: 60e3, GoodputBPS: 30e6},
 		{Name: "down", Protocol: model.UDP, Attempted: 1, ReceivePPS: 40e3, GoodputBPS: 10e6},
 	}
-	nan := math.NaN()
 	for _, c := range []struct {
-		name                        string
-		lab                         *model.LabFacts
-		watch                       *model.RouterWatch
-		series                      []model.Series
-		cores, perCore, packet, top float64
+		name   string
+		lab    *model.LabFacts
+		watch  *model.RouterWatch
+		series []model.Series
 	}{
-		{"a router", nil, &busy, nil, 0.8, 40e6 / 0.8, 0.8 / 100e3 * 1e9, 0.7},
-		{"an idle router", nil, &idle, nil, 0.01, nan, nan, 0.7}, // its clock ticks are too coarse
-		{"nobody looked", nil, &blind, nil, nan, nan, nan, nan},
-		{"not watched", nil, nil, nil, nan, nan, nan, nan},
-		{"a lab's", &model.LabFacts{}, &busy, threads, 0.5, 80e6, 5e3, nan},
-		{"a lab's whose cores poll while they are idle", &model.LabFacts{KeptAwake: true}, &inLab, nil, 0.01, nan, nan, 0.01},
-		{"a lab's without threads", &model.LabFacts{}, &busy, nil, nan, nan, nan, nan},
+		{"a router", nil, &busy, nil},
+		{"an idle router", nil, &idle, nil},
+		{"a router that nobody looked at", nil, &model.RouterWatch{Node: "router"}, nil},
+		{"a router that is not watched", nil, nil, nil},
+		{"a lab's router", &model.LabFacts{}, &busy, threads},
+		{"a lab's router whose cores poll while they are idle", &model.LabFacts{KeptAwake: true}, &inLab, nil},
+		{"a lab's router without threads", &model.LabFacts{}, &busy, nil},
 	} {
-		d := &model.Document{Lab: c.lab, Results: []model.Result{{State: model.Valid, Router: c.watch,
-			Series: c.series, Flows: flows}}}
-		for _, r := range Rows(d) {
-			got := []float64{figureOf("router_work_cores", r), figureOf("goodput_per_core_bps", r),
-				figureOf("router_packet_ns", r), figureOf("router_busiest_core_ratio", r)}
-			for i, want := range []float64{c.cores, c.perCore, c.packet, c.top} {
-				if !same(got[i], want) {
-					t.Errorf("%s, %s: %v; want %v", c.name, r.Flow.Name, got, []float64{c.cores, c.perCore,
-						c.packet, c.top})
-					break
-				}
-			}
-		}
+		d := &model.Document{Lab: c.lab, Results: []model.Result{{State: model.Valid, Router: c.watch, Series: c.series, Flows: both}}}
+		add(c.name, Rows(d))
 		if s := By(Rows(d))[0].Stat(MetricOf("router_packet_ns")); s.N > 1 {
 			t.Errorf("%s: a figure of one trial counts %d times", c.name, s.N)
 		}
 	}
-}
+	add("a router's cores are those of its own account", Cores(Rows(&model.Document{Results: []model.Result{{State: model.Valid,
+		Flows: make([]model.FlowResult, 2), Router: &model.RouterWatch{Node: "router", Cores: []model.CPUSplit{{Core: 0, Idle: 0.25, Softirq: 0.75}}}}}})))
 
-// TestTransfers: what a transfer brought is over its own time; one that was cut took
-// at least its time; segments are no packets.
-func TestTransfers(t *testing.T) {
-	flow := func(c *model.Completion) model.FlowResult {
-		return model.FlowResult{Protocol: model.TCP, DurationS: 10, GoodputBPS: 7, LossRatio: 0.5, ReceivePPS: 9,
-			Attempted: 100,
-			TCP: &model.TCPFacts{Writes: 20, ReceivedBytes: 500, SegmentsOut: 100, Retransmits: 2, BusyS: 4,
-				RwndLimitedS: 1, SndbufLimitedS: 1, Completion: c}}
+	transfer := func(c *model.Completion) model.FlowResult {
+		return model.FlowResult{Protocol: model.TCP, DurationS: 10, GoodputBPS: 7, LossRatio: 0.5, ReceivePPS: 9, Attempted: 100,
+			TCP: &model.TCPFacts{Writes: 20, ReceivedBytes: 500, SegmentsOut: 100, Retransmits: 2, BusyS: 4, RwndLimitedS: 1, SndbufLimitedS: 1, Completion: c}}
 	}
-	d := &model.Document{Results: []model.Result{{State: model.Valid, Flows: []model.FlowResult{
-		flow(nil), flow(&model.Completion{Bytes: 1000, Done: true, Seconds: 2}), flow(&model.Completion{Bytes: 1000,
-			Seconds: 8})}}}}
-	nan := math.NaN()
-	for i, want := range []map[string]float64{
-		{"goodput_bps": 7, "completion_s": nan, "unfinished_ratio": nan, "retransmit_ratio": 0.02,
-			"loss_ratio": nan, "receive_pps": nan, "tcp_held_back_ratio": 0.5},
-		{"goodput_bps": 4000, "completion_s": 2, "unfinished_ratio": 0},
-		{"goodput_bps": 500, "completion_s": 8, "unfinished_ratio": 1},
-	} {
-		for name, v := range want {
-			if got := figureOf(name, Rows(d)[i]); !same(got, v) {
-				t.Errorf("flow %d: %s is %g; want %g", i, name, got, v)
-			}
-		}
-	}
-}
+	add("transfers: none, one that was done over its own time, one that was cut and took at least its time", Rows(&model.Document{
+		Results: []model.Result{{State: model.Valid, Flows: []model.FlowResult{transfer(nil), transfer(&model.Completion{Bytes: 1000, Done: true, Seconds: 2}),
+			transfer(&model.Completion{Bytes: 1000, Seconds: 8})}}}}))
 
-// TestQueueing is above the shortest round trip on the same path, whichever control
-// met it; other paths and invalid trials do not count.
-func TestQueueing(t *testing.T) {
-	result := func(control string, delay float64, state model.State, least, p95 float64) model.Result {
-		return model.Result{State: state, Cell: model.Cell{"control": model.Word(control),
-			"link.delay_s": model.Number(delay)},
-			Flows: []model.FlowResult{{Name: "up", Protocol: model.TCP, TCP: &model.TCPFacts{Writes: 1},
+	// Queueing is above the shortest round trip on the same path, whichever control met it.
+	trip := func(control string, delay float64, state model.State, least, p95 float64) model.Result {
+		return model.Result{State: state, Cell: model.Cell{"control": model.Word(control), "link.delay_s": model.Number(delay)},
+			Flows: []model.FlowResult{{Name: control, Protocol: model.TCP, TCP: &model.TCPFacts{Writes: 1},
 				RoundTrip: &model.Percentiles{Count: 9, Min: least, P95: p95}}}}
 	}
-	d := &model.Document{Results: []model.Result{
-		result("cubic", 0.01, model.Valid, 30e6, 90e6), result("bbr", 0.01, model.Valid, 20e6, 25e6),
-		result("bbr", 0.001, model.Valid, 2e6, 3e6), result("reno", 0.01, model.Invalid, 1e6, 1e6)}}
-	for i, want := range []float64{70e6, 5e6, 1e6} {
-		if got := figureOf("queueing_p95_ns", Rows(d)[i]); !near(got, want) {
-			t.Errorf("trial %d: queueing of %g ns; want %g", i, got, want)
-		}
-	}
-}
+	add("queueing beside others, on another path, and an invalid trial", Rows(&model.Document{Results: []model.Result{
+		trip("cubic", 0.01, model.Valid, 30e6, 90e6), trip("bbr", 0.01, model.Valid, 20e6, 25e6),
+		trip("bbr", 0.001, model.Valid, 2e6, 3e6), trip("reno", 0.01, model.Invalid, 1e6, 1e6)}}))
 
-// TestWindows cuts a soak where its loss began: the first half loses nothing, the
-// second half half of the packets, and 25 % in the mean is in neither.
-func TestWindows(t *testing.T) {
+	// A soak that is cut where its loss began: the first half loses nothing, the second half half of the packets.
 	series := func(metric string, values ...float64) model.Series {
 		return model.Series{Metric: metric, Flow: "up", StepSeconds: 1, Values: values}
 	}
-	nan := math.NaN()
 	cause := series("lost_pps", 0, 0, 0, 50)
 	cause.Layer = "network"
-	d := &model.Document{Results: []model.Result{{State: model.Valid, Made: []model.MadeChange{{AtS: 2}, {AtS: 1,
-		Failure: "no"}},
-		Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, Attempted: 400, PayloadBytes: 100,
-			SenderCPU: model.CPU{ThreadRatio: 1}}},
+	soak := &model.Document{Results: []model.Result{{State: model.Valid, Made: []model.MadeChange{{AtS: 2}, {AtS: 1, Failure: "no"}},
+		Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, Attempted: 400, PayloadBytes: 100, SenderCPU: model.CPU{ThreadRatio: 1}}},
 		Series: []model.Series{series("send_pps", 100, 100, 100, 100), series("receive_pps", 100, 100, nan, 50),
 			series("lost_pps", 0, 0, 50, 50), cause}}}}
-	windows := Windows(Rows(d)[0], ChangeCuts(&d.Results[0]))
-	if len(windows) != 2 || *windows[1].Window != (Window{2, 4}) {
-		t.Fatalf("windows %+v", windows)
+	windows := Windows(Rows(soak)[0], ChangeCuts(&soak.Results[0]))
+	for _, g := range By(windows, KeyOf("window_s")) {
+		add("a soak's window "+g.Name(), g.Rows)
 	}
-	for i, want := range []map[string]float64{
-		{"loss_ratio": 0, "receive_pps": 100, "lost_packets": 0, "duration_s": 2, "sender_cpu_thread_ratio": nan,
-			"delay_p50_ns": nan},
-		{"loss_ratio": 0.5, "receive_pps": 50, "lost_packets": 100, "goodput_bps": 40e3},
+
+	star := model.FlowResult{Name: "up", Protocol: model.UDP, PayloadBytes: 100, DurationS: 1, Attempted: 300, Received: 250, Lost: 50,
+		SendPPS: 300, ReceivePPS: 250, GoodputBPS: 200e3, Receivers: []model.ReceiverShare{{Node: "receiver-1", Attempted: 100, Received: 100, GoodputBPS: 80e3},
+			{Node: "receiver-2", Attempted: 100, Received: 50, GoodputBPS: 40e3}, {Node: "receiver-10", Attempted: 100, Received: 100, GoodputBPS: 80e3}}}
+	stars := Rows(&model.Document{Results: []model.Result{{State: model.Valid, Flows: []model.FlowResult{star}}}})
+	add("a star", stars)
+	for _, g := range By(Receivers(stars), KeyOf("receiver")) {
+		add("a star's "+g.Name(), g.Rows)
+	}
+
+	mix := &model.FlowResult{Name: "up", Protocol: model.TCP, Streams: 2, GoodputBPS: 100, DurationS: 1,
+		TCP: &model.TCPFacts{Writes: 1, PerStream: []model.TCPStream{{Control: "cubic", GoodputBPS: 22}, {Control: "bbr", GoodputBPS: 70}, {Control: "bbr", GoodputBPS: 8}}}}
+	mixed := Row{Doc: &model.Document{}, Trial: &model.Result{State: model.Valid}, Flow: mix}
+	for _, g := range By(Mixes([]Row{mixed}), KeyOf("control_part")) {
+		add("a mix's "+g.Name(), g.Rows)
+	}
+	mix.TCP.PerStream = mix.TCP.PerStream[1:]
+	add("streams of one control are no mix", Mixes([]Row{mixed}))
+
+	times := &model.Percentiles{Count: 3, P50: 50e6, Mean: 60e6}
+	for i, probe := range []*model.ProbeFacts{
+		{Sent: 4, Answered: 3, IdleNS: 20e6, Up: &model.Percentiles{Count: 3, P50: 30e6}},
+		{Sent: 3, Answered: 3}, {Sent: 3, Answered: 3, IdleNS: 51e6}, {Sent: 3, IdleNS: 20e6}, nil,
 	} {
-		for name, v := range want {
-			if got := figureOf(name, windows[i]); !same(got, v) {
-				t.Errorf("window %d: %s is %g; want %g", i, name, got, v)
-			}
+		f := model.FlowResult{Name: "up", Protocol: model.UDP, Attempted: 1, RoundTrip: times, Probe: probe}
+		if i == 3 {
+			f.RoundTrip = nil
 		}
+		add(fmt.Sprintf("thin flow %d", i+1), []Row{{Doc: &model.Document{}, Trial: &model.Result{State: model.Valid}, Flow: &f}})
 	}
-	if groups := By(windows, KeyOf("window_s")); len(groups) != 2 || groups[1].Name() != "2 s to 4 s" {
-		t.Errorf("groups of windows: %+v", groups)
+
+	// The time that a path buffers for is of the packets that came in while it passed others on: RFC 9004 section 6.4.
+	for _, found := range []design.Standard{
+		{Bursts: []design.Burst{{Packets: 1000, PPS: 1e6}, {Packets: 3000, PPS: 1e6}}},
+		{Bursts: []design.Burst{{Packets: 1000, PPS: 1e6}, {Packets: 1000, PPS: 5e5}}},
+		{Bursts: []design.Burst{{Packets: 1000, PPS: 1e6}}, Unlost: true},
+		{Bursts: []design.Burst{{Packets: 1000, PPS: 2e5}}}, {Bursts: []design.Burst{{PPS: nan}}}, {},
+	} {
+		add(fmt.Sprintf("a search at 250 kpps with the bursts %v", found.Bursts),
+			[]Row{{Search: &Search{Answer: design.Answer{Bounds: design.Bounds{Throughput: 250e3}, Standard: found}}}})
 	}
+	golden.File(t, "testdata/figures.txt", out.String())
+}
+
+// TestParts: a trial is cut into parts of a round length.
+func TestParts(t *testing.T) {
 	for _, c := range []struct {
 		seconds float64
 		most    int
 		first   float64
 		parts   int
 	}{{10, 12, 1, 10}, {100, 12, 10, 10}, {86400, 12, 7200, 12}, {86401, 12, 10800, 9}} {
-		d.Results[0].Series = []model.Series{{Metric: "send_pps", Flow: "up", StepSeconds: c.seconds / 2,
-			Values: []float64{1, 1}}}
+		d := &model.Document{Results: []model.Result{{State: model.Valid, Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP}},
+			Series: []model.Series{{Metric: "send_pps", Flow: "up", StepSeconds: c.seconds / 2, Values: []float64{1, 1}}}}}}
 		if cuts := Parts(Rows(d)[0], c.most); cuts[0] != c.first || len(cuts)+1 != c.parts {
 			t.Errorf("%g s in at most %d parts: cuts %v", c.seconds, c.most, cuts)
 		}
@@ -184,59 +189,6 @@ func TestChangeCuts(t *testing.T) {
 	}
 }
 
-// TestReceivers: rows of a star's receivers come to the star's figures.
-func TestReceivers(t *testing.T) {
-	f := model.FlowResult{Name: "up", Protocol: model.UDP, PayloadBytes: 100, DurationS: 1, Attempted: 300,
-		Received: 250, Lost: 50, SendPPS: 300, ReceivePPS: 250, GoodputBPS: 200e3,
-		Receivers: []model.ReceiverShare{{Node: "receiver-1", Attempted: 100, Received: 100, GoodputBPS: 80e3},
-			{Node: "receiver-2", Attempted: 100, Received: 50, GoodputBPS: 40e3}, {Node: "receiver-10",
-				Attempted: 100, Received: 100, GoodputBPS: 80e3}}}
-	d := &model.Document{Results: []model.Result{{State: model.Valid, Flows: []model.FlowResult{f}}}}
-	rows := Receivers(Rows(d))
-	sums := map[string]float64{}
-	for _, r := range rows {
-		for _, name := range []string{"goodput_bps", "receive_pps", "send_pps", "lost_packets"} {
-			sums[name] += figureOf(name, r)
-		}
-	}
-	for name, sum := range sums {
-		if !near(sum, figureOf(name, Rows(d)[0])) {
-			t.Errorf("the receivers' %s come to %g; want %g", name, sum, figureOf(name, Rows(d)[0]))
-		}
-	}
-	groups := By(rows, KeyOf("receiver"))
-	if len(groups) != 3 || groups[1].Name() != "receiver-2" || groups[2].Name() != "receiver-10" {
-		t.Errorf("groups %v", groups)
-	}
-	whole := Rows(d)[0]
-	for name, want := range map[string]float64{"receiver_goodput_min_bps": 40e3,
-		"receiver_goodput_median_bps": 80e3, "receiver_fairness_index": 4e10 / (3 * 1.44e10)} {
-		if got := figureOf(name, whole); !near(got, want) {
-			t.Errorf("%s is %g; want %g", name, got, want)
-		}
-	}
-}
-
-// TestCores: a router's cores are those of its own account, others those of their series.
-func TestCores(t *testing.T) {
-	d := &model.Document{Results: []model.Result{{State: model.Valid, Flows: make([]model.FlowResult, 2),
-		Router: &model.RouterWatch{Node: "router", Cores: []model.CPUSplit{{Core: 0, Idle: 0.25, Softirq: 0.75}}},
-	}}}
-	groups := By(Cores(Rows(d)), KeyOf("core"))
-	if len(groups) != 1 || groups[0].Name() != "core 0" {
-		t.Fatalf("groups %+v", groups)
-	}
-	for i, want := range []map[string]float64{
-		{"core_busy_ratio": 0.75, "core_softirq_ratio": 0.75, "core_user_ratio": 0},
-	} {
-		for name, v := range want {
-			if got := figureOf(name, groups[i].Rows[0]); !same(got, v) {
-				t.Errorf("%s: %s is %g; want %g", groups[i].Name(), name, got, v)
-			}
-		}
-	}
-}
-
 // TestTrials: tries of one repeat are one trial, and a trial without flows counts.
 func TestTrials(t *testing.T) {
 	cell := model.Cell{"payload_bytes": model.Number(64)}
@@ -261,32 +213,30 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// TestLevels are levels as people say them.
-func TestLevels(t *testing.T) {
-	for _, c := range []struct {
-		key   string
-		value model.Value
-		want  string
-	}{
-		{"payload_bytes", model.Number(1472), "1472 B"},
-		{"rate_pps", model.Number(150e3), "150 kpps"},
-		{"rate_pps", model.Word("max"), "max"},
-		{"interval_ns", model.Number(1e6), "every 1 ms"},
-		{"interval_ns", model.Number(0), "no pause"},
-		{"streams", model.Number(4), "4 streams"},
-		{"streams", model.Number(1), "1 stream"},
-		{"control", model.Word("bbr"), "BBR"},
-		{"control", model.Word("cubic+reno"), "CUBIC+Reno"},
-		{"control", model.Word("mine"), "mine"},
-		{"link.loss_ratio", model.Number(0.01), "1 % link loss"},
-		{"link.loss_ratio", model.Number(0), "no link loss"},
-		{"link-receiver.delay_s", model.Number(0.02), "20 ms link-receiver delay"},
-		{"repeat", model.Number(2), "repeat 2"},
-	} {
-		if got := KeyOf(c.key).Format(Level{c.value, true}); got != c.want {
-			t.Errorf("%s of %v is %q; want %q", c.key, c.value, got, c.want)
+// TestWords: each line of the file is a limit, or a key with a level. Below stands the metrics of the limit or how the
+// level is said, or what is wrong.
+func TestWords(t *testing.T) {
+	golden.Table(t, "testdata/words.txt", func(question string) string {
+		if key, text, ok := strings.Cut(question, " = "); ok {
+			v := model.Word(text)
+			if n, err := strconv.ParseFloat(text, 64); err == nil {
+				v = model.Number(n)
+			}
+			return KeyOf(key).Format(Level{v, true})
 		}
-	}
+		l, err := ParseLimit(question)
+		if err != nil {
+			if limit := (*LimitError)(nil); !errors.As(err, &limit) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: an error of another form: %v", question, err)
+			}
+			return err.Error()
+		}
+		var names []string
+		for _, m := range l.Metrics {
+			names = append(names, m.Name)
+		}
+		return strings.Join(names, " ")
+	})
 }
 
 // TestCompareBest ranks groups and compares each with the best; one that nobody measured is last, and tells nothing.
