@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pelt/render/draw"
+	"pelt/test/golden"
 	"pelt/unit"
 	"pelt/view"
 )
@@ -22,7 +23,7 @@ func TestTextGolden(t *testing.T) {
 			if err := Text(&b, p, terminal); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+"-"+form+".txt", b.Bytes())
+			golden.File(t, "testdata/"+name+"-"+form+".txt", b.String())
 		}
 	}
 }
@@ -84,7 +85,7 @@ func TestSVGGolden(t *testing.T) {
 		if err := SVG(&b, draw.Section(s, 420)); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name+".svg", b.Bytes())
+		golden.File(t, "testdata/"+name+".svg", b.String())
 	}
 }
 
@@ -101,7 +102,7 @@ func TestCSVGolden(t *testing.T) {
 	if err := CSV(&b, table); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "table.csv", b.Bytes())
+	golden.File(t, "testdata/table.csv", b.String())
 }
 
 // Words are readable on the page and on its panels, in light and in dark.

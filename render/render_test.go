@@ -2,9 +2,6 @@ package render
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -12,26 +9,6 @@ import (
 	"pelt/unit"
 	"pelt/view"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares with a file under testdata.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; got\n%s", path, got)
-	}
-}
 
 // TestNarrowKeepsTheAnswer: the first words behind the keys are narrowed, not left out.
 func TestNarrowKeepsTheAnswer(t *testing.T) {

@@ -4,18 +4,15 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"io"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"pelt/model"
 	"pelt/record"
+	"pelt/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the files anew; then read them with the programs they are for")
 
 // small is a record with both IP versions, one clock and two, and a broken name.
 func small(t *testing.T) []byte {
@@ -56,16 +53,7 @@ func TestFiles(t *testing.T) {
 		if err := write(&got, source(t, small(t))); err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil || !bytes.Equal(got.Bytes(), want) {
-			t.Errorf("%s: %d B, want %d B, %v:\n%q\n%q", name, got.Len(), len(want), err, got.Bytes(), want)
-		}
+		golden.File(t, filepath.Join("testdata", name), got.String()) // written anew, read them with the programs they are for
 		broken(t, name, write)
 	}
 }
