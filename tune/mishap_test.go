@@ -2,69 +2,10 @@ package tune
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
-
-// A value of which a later change is kept keeps the earlier one, too: else the earlier
-// one's old value is forgotten, and --force restores what pelt itself had set.
-func TestKeptKeepsWhatCameBefore(t *testing.T) {
-	root := newTree(t)
-	before := snapshot(t, root)
-	for _, value := range []string{"1", "2"} {
-		with(t, root, func(u *Tuner) {
-			if _, err := u.Apply(Request{Changes: changes(t, "net.core.rmem_max="+value)}); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-	set(t, root, "proc/sys/net/core/rmem_max", "212992\n")
-	for _, c := range []struct {
-		force bool
-		want  string
-	}{{false, "kept kept"}, {true, "restored restored"}} {
-		with(t, root, func(u *Tuner) {
-			done, err := u.Revert(RevertOptions{Force: c.force})
-			if got := strings.Join(states(done), " "); err != nil || got != c.want {
-				t.Errorf("force %v: revert says %s, %v; want %s", c.force, got, err, c.want)
-			}
-		})
-	}
-	if d := differences(before, snapshot(t, root)); len(d) > 0 {
-		t.Errorf("after --force these differ: %q", d)
-	}
-}
-
-// A name that changed took the settings along: they stay in the journal until it is back.
-func TestInterfaceRenamed(t *testing.T) {
-	root := newTree(t)
-	before := snapshot(t, root)
-	old, other := filepath.Join(root, "sys/class/net/eth0"), filepath.Join(root, "sys/class/net/lan0")
-	with(t, root, func(u *Tuner) {
-		if _, err := u.Apply(Request{Changes: changes(t, "eth0.threaded=1")}); err != nil {
-			t.Fatal(err)
-		}
-	})
-	for _, c := range []struct{ from, to, want, shown string }{{old, other, Kept, Renamed}, {other, old, Restored, AsSet}} {
-		if err := os.Rename(c.from, c.to); err != nil {
-			t.Fatal(err)
-		}
-		with(t, root, func(u *Tuner) {
-			if list := u.Show(); len(list) != 1 || list[0].State != c.shown {
-				t.Errorf("as %s it is shown as %+v, want %s", filepath.Base(c.to), list, c.shown)
-			}
-			done, err := u.Revert(RevertOptions{})
-			if err != nil || len(done) != 1 || done[0].State != c.want {
-				t.Errorf("as %s revert says %+v, %v; want %s", filepath.Base(c.to), done, err, c.want)
-			}
-		})
-	}
-	if d := differences(before, snapshot(t, root)); len(d) > 0 {
-		t.Errorf("these differ: %q", d)
-	}
-}
 
 // A write that fails may have changed something all the same; that is taken back, too.
 func TestRefusedInPart(t *testing.T) {
