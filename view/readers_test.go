@@ -2,9 +2,7 @@ package view_test
 
 import (
 	"bytes"
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,129 +20,11 @@ import (
 	"pelt/view"
 )
 
-// likeThese are the documents whose figures the property tests change.
-var likeThese = map[string]func() model.Document{
-	"curve": sample.Router, "curve both": sample.Both, "curve tcp": sample.TCP, "curve rates": sample.Rates,
-	"curve loss": sample.Loss, "curve streams": sample.Streams, "curve roundtrip": sample.RoundTrip,
-	"sweep": sample.SmallSweep, "sweep both": func() model.Document { return asSweep(sample.Both()) },
-	"sweep tcp":   func() model.Document { return asSweep(sample.TCP()) },
-	"sweep rates": func() model.Document { return asSweep(sample.Rates()) },
-	"star":        sample.ConditionSweep, "cc": sample.Controls, "cc mix": sample.ControlMix,
-	"cc hostile": sample.ControlHostile,
-	"router":     sample.Bench, "router lab": sample.BenchLab, "router variants": sample.Variants, "soak": sample.Soak, "latency": sample.Latency,
-	"mesh": sample.Mesh, "mesh cycles": sample.MeshCycles,
-	"soak long": sample.LongSoak, "soak cut": sample.CutSoak,
-}
-
-// document draws a run of any kind: one to six repeats, some cells or one, trials that are
-// invalid or cut, and figures that repeat well or badly.
-func document(t *rapid.T) model.Document {
-	names := make([]string, 0, len(likeThese))
-	for name := range likeThese {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	name := rapid.SampledFrom(names).Draw(t, "like")
-	d := likeThese[name]()
-	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-	spread := rapid.SampledFrom([]float64{0, 0.005, 0.05, 0.5}).Draw(t, "spread")
-	lost := rapid.SampledFrom([]float64{-1, 0, 1e-5, 0.02, 0.6, 1}).Draw(t, "lost") // -1: as they are
-	unfit := rapid.SampledFrom([]float64{0, 0, 0.2, 0.7, 1}).Draw(t, "unfit")
-	if strings.HasPrefix(name, "soak") {
-		unfit = min(unfit, 0.5)
-	}
-	repeats := rapid.IntRange(1, 6).Draw(t, "repeats")
-	cells := cellsOf(d.Results)
-	kept := cells
-	if rapid.Bool().Draw(t, "few cells") {
-		kept = rapid.SliceOfNDistinct(rapid.SampledFrom(cells), 1, min(3, len(cells)), rapid.ID).Draw(t, "cells")
-	}
-	var results []model.Result
-	for repeat := range repeats {
-		for _, cell := range kept {
-			of := slices.DeleteFunc(slices.Clone(d.Results), func(q model.Result) bool { return fmt.Sprint(q.Cell) != cell })
-			again := of[repeat%len(of)]
-			again.Repeat, again.Flows = repeat, slices.Clone(again.Flows)
-			for i := range again.Flows {
-				vary(r, &again.Flows[i], spread, lost)
-			}
-			if r.Float64() < unfit {
-				again.State = []model.State{model.Invalid, model.Aborted}[r.IntN(2)]
-				again.Why = model.Reasons{{Code: model.TrialCut, Text: "interrupted"}}
-				if again.State == model.Aborted && r.IntN(2) == 0 {
-					again.Flows = nil
-				}
-			}
-			results = append(results, again)
-		}
-	}
-	d.Results, d.Plan.Design.Repeats = results, repeats
-	return d
-}
-
-// cellsOf are the cells of trials, in their order.
-func cellsOf(results []model.Result) []string {
-	var out []string
-	for _, r := range results {
-		if cell := fmt.Sprint(r.Cell); !slices.Contains(out, cell) {
-			out = append(out, cell)
-		}
-	}
-	return out
-}
-
-// vary changes the figures of a flow and keeps its account balanced.
-func vary(r *rand.Rand, f *model.FlowResult, spread, lost float64) {
-	by := math.Exp(spread * r.NormFloat64())
-	if f.Protocol == model.TCP {
-		f.GoodputBPS, f.SendGoodputBPS = f.GoodputBPS*by, f.SendGoodputBPS*by
-		if f.TCP != nil && f.TCP.Completion != nil {
-			again, done := *f.TCP, *f.TCP.Completion
-			done.Seconds /= by
-			again.Completion = &done
-			f.TCP = &again
-		}
-		return
-	}
-	share := f.LossRatio * by
-	if lost >= 0 {
-		share = lost * by
-	}
-	share = min(share, 1)
-	total := func(n uint64) uint64 { return uint64(math.Round(float64(n) * share)) }
-	f.Attempted = uint64(float64(f.Attempted) * math.Exp(spread*r.NormFloat64()/3))
-	f.Planned, f.Accepted, f.Lost = f.Attempted, f.Attempted, total(f.Attempted)
-	if len(f.Receivers) > 0 {
-		f.Receivers, f.Attempted, f.Lost = slices.Clone(f.Receivers), 0, 0
-		for i := range f.Receivers {
-			one := &f.Receivers[i]
-			one.Received = one.Attempted - total(one.Attempted)
-			f.Attempted, f.Lost = f.Attempted+one.Attempted, f.Lost+total(one.Attempted)
-		}
-	}
-	f.Received = f.Attempted - f.Lost
-	f.LossRatio = float64(f.Lost) / float64(max(f.Attempted, 1))
-	f.SendPPS = float64(f.Attempted) / f.DurationS
-	f.ReceivePPS = float64(f.Received) / f.DurationS
-	bits := 8 * float64(f.PayloadBytes)
-	f.SendGoodputBPS, f.GoodputBPS = f.SendPPS*bits, f.ReceivePPS*bits
-	for i := range f.Receivers {
-		f.Receivers[i].GoodputBPS = float64(f.Receivers[i].Received) / f.DurationS * bits
-	}
-	f.SenderCPU.ThreadRatio, f.ReceiverCPU.ThreadRatio = r.Float64(), r.Float64()
-	f.Ledger.Lost, f.Ledger.Unattributed = f.Lost, f.Lost
-	f.Ledger.Lines = slices.Clone(f.Ledger.Lines)
-	for i := range f.Ledger.Lines {
-		n := min(total(f.Ledger.Lines[i].Packets), f.Ledger.Unattributed)
-		f.Ledger.Lines[i].Packets, f.Ledger.Unattributed = n, f.Ledger.Unattributed-n
-	}
-}
-
 // TestWhatReadersGet: of any run, verdict and tiles have the figures of the tables, no sentence
 // lacks a part, the short form fits on a screen, and every output is written.
 func TestWhatReadersGet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := document(t)
+		d := sample.Any(t)
 		page := view.Run(&d)
 		checkSentences(t, page)
 		if d.Plan.Design.Repeats > 1 && strings.Contains(strings.Join(page.Doubts, " "), "once") {
@@ -157,6 +37,21 @@ func TestWhatReadersGet(t *testing.T) {
 		account := explain(t, &d, finding.Ask{All: true})
 		checkSentences(t, account)
 		checkBrief(t, account)
+	})
+}
+
+// TestOddFigures: whatever figures a document holds, no page lacks a word or says what is no number.
+func TestOddFigures(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := sample.Odd(t)
+		var b bytes.Buffer
+		page := view.Run(&d)
+		if err := render.Text(&b, page, render.Terminal{All: true}); err != nil {
+			t.Fatal(err)
+		}
+		if bad := regexp.MustCompile(`<no |NaN|Inf\b|%!`).FindString(b.String()); page.Verdict == "" || bad != "" {
+			t.Fatalf("the verdict is %q, and the page says %q", page.Verdict, bad)
+		}
 	})
 }
 
