@@ -19,9 +19,15 @@ const (
 	recordStalled = 15 * time.Second // the rest of a record may stand still so long
 	recordAgain   = 500 * time.Millisecond
 	recordWait    = time.Second // at the agent, for blocks to be made
-	// recordRest is more bytes than any agent keeps of a session: its buffers, at their
-	// noisiest, and what was not fetched.
-	recordRest = 256 << 20
+)
+
+// The most bytes that the record of one host may have.
+const (
+	recordPacket = 16       // two to three are usual
+	recordBlock  = 128      // around the packets of a stream, at most every 250 ms
+	recordSlack  = 64 << 10 // for trials of no length
+	recordPPS    = 5e6      // of a flow without a rate: more than sockets take ...
+	recordFlood  = 4 << 30  // ... and not without end
 )
 
 // tapped has a receiver's packets recorded where that is ordered.
@@ -92,11 +98,31 @@ func (t *trial) takeRecords() *records {
 	return r
 }
 
+// recordBytes is the most that an honest host sends of the packets that it was ordered to receive.
+func (t *trial) recordBytes(p *party) (most uint64, paced bool) {
+	bytes, flood, paced := float64(recordSlack), 0., true
+	for _, e := range t.ends {
+		if e.party != p || e.Order.Record == nil {
+			continue
+		}
+		f, timing := e.Order.Flow, e.Order.Timing
+		pps, known := f.PeakPPS()
+		bytes += recordBlock * float64(f.Streams) * (2 + 4*(timing.MeasureSeconds+timing.DrainSeconds))
+		if packets := recordPacket * timing.MeasureSeconds; known {
+			bytes += packets * pps
+		} else {
+			flood, paced = flood+packets*recordPPS, false
+		}
+	}
+	return uint64(bytes + min(flood, recordFlood)), paced
+}
+
 // take fetches the record of one agent.
 func (r *records) take(t *trial, p *party) error {
 	stalled := recordStalled + t.order.Timing.Patience()
-	from, rest := uint64(0), 0 // bytes that came, and those of them since the receivers ended
-	var moved time.Time        // when something came last since then
+	most, paced := t.recordBytes(p)
+	from := uint64(0)   // bytes that came
+	var moved time.Time // when something came last since the receivers ended
 	for {
 		final := false
 		select {
@@ -126,6 +152,11 @@ func (r *records) take(t *trial, p *party) error {
 			return errors.New("too long an answer")
 		case late && !a.Done:
 			return errors.New("the rest did not come")
+		case from+uint64(len(a.Data)) > most && paced:
+			return fmt.Errorf("it is longer than %.1f MB, which the packets of the trial cannot fill", float64(most)/1e6)
+		case from+uint64(len(a.Data)) > most:
+			return fmt.Errorf("it reached the limit of %.1f MB for a flow without a rate; a flow with --rate has more",
+				float64(most)/1e6)
 		}
 		if len(a.Data) > 0 {
 			if err := t.order.Record(p.info.ID, a.Data); err != nil {
@@ -136,12 +167,6 @@ func (r *records) take(t *trial, p *party) error {
 		}
 		if a.Done {
 			return nil
-		}
-		if final {
-			rest += len(a.Data)
-		}
-		if rest > recordRest {
-			return errors.New("it does not end")
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"pelt/engine"
 	"pelt/model"
+	"pelt/unit"
 )
 
 // fakeRecording makes blocks of 8 B that count up, some with each answer, and more
@@ -86,6 +87,43 @@ func TestRecordIsFetchedWhole(t *testing.T) {
 		t.Error("the recording was not closed with its session")
 	}
 	nothingOpen(t, w)
+}
+
+// endlessRecording always has more.
+type endlessRecording struct{ fakeRecording }
+
+func (*endlessRecording) Blocks(context.Context, uint64, int) ([]byte, bool) {
+	return make([]byte, 64<<10), false
+}
+
+// A host sends no more of a record than its packets can fill, be the trial over or not.
+func TestRecordIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rate unit.Rate
+		most int
+		why  string
+	}{
+		{unit.PacketRate(100_000), 1 << 20, "it is longer than 0.1 MB, which the packets of the trial cannot fill"},
+		{unit.Rate{}, 1 << 20, "it reached the limit of 0.9 MB for a flow without a rate; a flow with --rate has more"},
+	} {
+		w := newWire()
+		a, b := agentOn(w, "near"), agentOn(w, "far")
+		b.Recording = func() engine.Recording { return &endlessRecording{} }
+		trial, came := recordTrial(), 0
+		trial.Flows[0].Flow.Rate, trial.Timing.MeasureSeconds = c.rate, 0.01
+		trial.Record = func(_ string, blocks []byte) error {
+			came += len(blocks)
+			return nil
+		}
+		out, err := quick(t, a, b).RunTrial(t.Context(), trial, nil)
+		if err != nil || out.Cut != "" || out.Flows[0].Receive == nil {
+			t.Fatalf("%v: %v, cut %q, %+v", c.rate, err, out.Cut, out.Flows)
+		}
+		if want := "the record of far is not whole: " + c.why; len(out.Warnings) != 1 || out.Warnings[0] != want || came > c.most {
+			t.Errorf("%v: %d B came, warnings %q; want %q", c.rate, came, out.Warnings, want)
+		}
+	}
 }
 
 func TestRefusedBlocksEndTheRecordOnly(t *testing.T) {
