@@ -2,11 +2,14 @@ package design
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pelt/model"
+	"pelt/test/golden"
 	"pelt/unit"
 )
 
@@ -64,23 +67,6 @@ func measured(t *testing.T, p model.Plan, path device, done []model.Result, tria
 	return done
 }
 
-func TestSearchFindsTheLimitOfEachSize(t *testing.T) {
-	p := searchPlan(1, 64, 1472)
-	done := measured(t, p, limited(250e3, 1e6), nil, -1)
-	answers := Answers(p, done)
-	if len(answers) != 2 {
-		t.Fatalf("%d answers, want one for each size", len(answers))
-	}
-	for _, a := range answers {
-		if !a.Done || !a.Regular || a.Lower > 250e3 || a.Upper <= 250e3 || a.Upper-a.Lower > 0.01*a.Upper || a.Limit != PathLimit {
-			t.Errorf("%s: %+v; want a path that holds at 250 kpps within 1 %%", a.Cell.Key(), a.Bounds)
-		}
-		if !a.Seen[0].Flood || len(a.Trials) != len(a.Seen) {
-			t.Errorf("%s: begins with %+v", a.Cell.Key(), a.Seen[0])
-		}
-	}
-}
-
 // A run that was cut goes on with the trials that the uncut one has, whatever the order in which its results are stored.
 func TestSearchGoesOnWhereItWasCut(t *testing.T) {
 	p, path := searchPlan(2, 64), limited(250e3, 1e6)
@@ -100,80 +86,91 @@ func TestSearchGoesOnWhereItWasCut(t *testing.T) {
 	}
 }
 
-func TestSearchLimits(t *testing.T) {
-	atReceiver := func(f model.FlowResult) model.FlowResult {
-		f.Ledger.Lines = []model.Line{{Layer: model.LayerReceiverBuffer, Packets: f.Lost}}
-		return f
+// TestSearches: each trial of each made search, and its answers, stand in a golden file.
+func TestSearches(t *testing.T) {
+	above := func(pps float64, path device, spoil func(*model.FlowResult)) device { // spoils trials above a rate
+		return func(rate float64) model.FlowResult {
+			f := path(rate)
+			if rate > pps {
+				spoil(&f)
+			}
+			return f
+		}
 	}
-	for name, c := range map[string]struct {
-		path        device
-		limit       Limit
-		low, high   float64 // of the throughput
-		nothingHeld bool
+	held := func(cause string) func(*model.FlowResult) {
+		return func(f *model.FlowResult) {
+			f.Ledger.Pacing = []model.PacingLine{{Cause: cause, Packets: f.Attempted / 50}}
+		}
+	}
+	upTo := func(rate float64, loads ...float64) func(*model.Plan) {
+		return func(p *model.Plan) {
+			p.Flows[0].Rate, p.Design.Search.Loads = unit.PacketRate(uint64(rate)), loads
+		}
+	}
+	long := func(seconds float64) func(*model.Plan) { // the time of a trial is rounded, and still counts whole
+		return func(p *model.Plan) {
+			g := &p.Design.Search.Goals[0]
+			g.InitialSeconds, g.FinalSeconds, g.SumSeconds = min(g.InitialSeconds, seconds), seconds, 4*seconds
+		}
+	}
+	var out strings.Builder
+	for _, c := range []struct {
+		name   string
+		path   device
+		change func(*model.Plan)
 	}{
-		"path":            {limited(250e3, 1e6), PathLimit, 247e3, 250e3, false},
-		"sender's flood":  {limited(2e6, 300e3), FloodLimit, 296e3, 300e3, false},
-		"receiver's host": {func(pps float64) model.FlowResult { return atReceiver(limited(250e3, 1e6)(pps)) }, EndLimit, 247e3, 250e3, false},
-		"sender too slow": {func(pps float64) model.FlowResult {
-			if pps > 200e3 {
-				return model.FlowResult{} // invalid
-			}
-			return limited(400e3, 1e6)(pps)
-		}, SenderLimit, 198e3, 200e3, false},
-		"sender late": {func(pps float64) model.FlowResult {
-			f := limited(400e3, 1e6)(pps)
-			if pps > 200e3 {
-				f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingLate, Packets: f.Attempted / 50}}
-			}
+		{"the path", limited(250e3, 1e6), nil},
+		{"each size", limited(250e3, 1e6), func(p *model.Plan) { p.Factors[0] = numbers("payload_bytes", 64, 1472) }},
+		{"twice", limited(250e3, 1e6), func(p *model.Plan) { p.Design.Search.Searches = 2 }},
+		{"the sender's flood", limited(2e6, 300e3), nil},
+		{"the receiver's host", func(pps float64) model.FlowResult {
+			f := limited(250e3, 1e6)(pps)
+			f.Ledger.Lines = []model.Line{{Layer: model.LayerReceiverBuffer, Packets: f.Lost}}
 			return f
-		}, SenderLimit, 198e3, 200e3, false},
-		"sender's own queue": {func(pps float64) model.FlowResult {
-			f := limited(400e3, 1e6)(pps)
-			if pps > 200e3 {
-				f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingBackpressure, Packets: f.Attempted / 50}}
-			}
-			return f
-		}, EndLimit, 198e3, 200e3, false},
-		"a queue that grows": {func(pps float64) model.FlowResult {
+		}, nil},
+		{"a sender that is too slow", above(200e3, limited(400e3, 1e6), func(f *model.FlowResult) { *f = model.FlowResult{} }), nil},
+		{"a sender that is late", above(200e3, limited(400e3, 1e6), held(model.PacingLate)), nil},
+		{"a sender's own queue", above(200e3, limited(400e3, 1e6), held(model.PacingBackpressure)), nil},
+		{"a queue that grows", func(pps float64) model.FlowResult {
 			if pps > 200e3 && pps < 300e3 {
 				f := flowOf(pps, pps)
 				f.ReceivePPS = 200e3
 				return f
 			}
 			return limited(200e3, 1e6)(pps)
-		}, PathLimit, 198e3, 202e3, false},
-		"nothing holds": {func(pps float64) model.FlowResult { return flowOf(max(pps, 1e5), max(pps, 1e5)*0.9) }, PathLimit, 0, 0, true},
+		}, nil},
+		{"nothing holds", func(pps float64) model.FlowResult { return flowOf(max(pps, 1e5), max(pps, 1e5)*0.9) }, nil},
+		{"14 ms", limited(250e3, 1e6), long(0.014)},
+		{"384 ms", limited(250e3, 1e6), long(0.384)},
+		{"up to a rate that the path carries", limited(2e6, 300001), upTo(300e3, 0.5, 1, 1.5)},
+		{"up to a rate that it does not carry", limited(150e3, 300001), upTo(300e3, 0.5, 1, 1.5)},
+		{"up to a rate that the sender does not send", func(pps float64) model.FlowResult { return limited(1e6, 250e3)(min(pps, 250e3)) }, upTo(300e3, 0.5, 1, 1.5)},
+		{"loads", limited(250e3, 1e6), func(p *model.Plan) { p.Design.Search.Loads = []float64{0, 0.5, 1} }},
+		{"loads of a slow path, idle at 1 % of it at most", limited(3000, 1e6), func(p *model.Plan) { p.Design.Search.Loads = []float64{0, 0.5, 1} }},
+		// Only floods of UDP are searched; what a plan paces or sends by TCP has no rate to look for.
+		{"beside other trials", limited(250e3, 1e6), func(p *model.Plan) {
+			udp := model.Cell{"protocol": model.Word("udp"), "direction": model.Word("up"), "frame_bytes": model.Number(64)}
+			paced := maps.Clone(udp)
+			paced["rate_pps"] = model.Number(1000)
+			p.Factors, p.Design.Cells = nil, []model.Cell{udp, {"protocol": model.Word("tcp"), "direction": model.Word("up")}, paced}
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			p := searchPlan(1, 64)
-			path := c.path
-			if name == "sender too slow" {
-				path = func(pps float64) model.FlowResult {
-					if pps == 0 {
-						return limited(400e3, 1e6)(0)
-					}
-					return c.path(pps)
-				}
-			}
-			done := measured(t, p, path, nil, -1)
-			a := Answers(p, done)[0]
-			if a.Limit != c.limit || !a.Done || math.IsNaN(a.Throughput) != c.nothingHeld || !c.nothingHeld && (a.Throughput < c.low || a.Throughput > c.high) {
-				t.Errorf("limit %d at %.0f pps after %d trials; want limit %d at %.0f to %.0f", a.Limit, a.Throughput, len(done), c.limit, c.low, c.high)
-			}
-		})
-	}
-}
-
-// The time of a trial is rounded, and still counts whole.
-func TestSearchOfAnOddTime(t *testing.T) {
-	for _, seconds := range []float64{0.014, 0.064, 0.124, 0.384} {
 		p := searchPlan(1, 64)
-		g := &p.Design.Search.Goals[0]
-		g.InitialSeconds, g.FinalSeconds, g.SumSeconds = min(g.InitialSeconds, seconds), seconds, 4*seconds
-		if a := Answers(p, measured(t, p, limited(250e3, 1e6), nil, -1))[0]; a.Limit != PathLimit || !(a.Throughput > 240e3) {
-			t.Errorf("%v s: %v, limit %d", seconds, a.Throughput, a.Limit)
+		if c.change != nil {
+			c.change(&p)
+		}
+		fmt.Fprintf(&out, "%s:\n", c.name)
+		done := measured(t, p, c.path, nil, -1)
+		for _, r := range done {
+			f := r.Flows[0]
+			fmt.Fprintf(&out, "\t%s #%d: %.4g s at %.6g pps, lost %.3g\n", r.Cell.Key(), r.Repeat, f.DurationS, f.SendPPS, f.LossRatio)
+		}
+		for _, a := range Answers(p, done) {
+			fmt.Fprintf(&out, "\tanswer: %.6g pps, holds at %.6g, fails at %.6g, limit %d, regular %v, done %v, %d trials\n",
+				a.Throughput, a.Lower, a.Upper, a.Limit, a.Regular, a.Done, len(a.Trials))
 		}
 	}
+	golden.File(t, "testdata/searches.txt", out.String())
 }
 
 // A trial whose account is wrong is made again as it was ordered.
@@ -208,78 +205,6 @@ func TestAnswersOfAWrongPlan(t *testing.T) {
 	p.Design.Search.Goals, p.Design.Search.Bursts = nil, 1
 	if got := Answers(p, done); got != nil {
 		t.Errorf("got %v", got)
-	}
-}
-
-// A search sends no more than the plan's rate, and no load above it follows.
-func TestSearchUpToARate(t *testing.T) {
-	for carried, limit := range map[float64]Limit{2e6: AskedLimit, 150e3: PathLimit, 250e3: FloodLimit} {
-		p := searchPlan(1, 1250)
-		p.Flows[0].Rate, p.Design.Search.Loads = unit.PacketRate(300e3), []float64{0.5, 1, 1.5}
-		done := measured(t, p, func(pps float64) model.FlowResult {
-			f := limited(carried, 300001)(pps)
-			if limit == FloodLimit {
-				f = limited(1e6, carried)(min(pps, carried))
-			}
-			return f
-		}, nil, -1)
-		a, loads := Answers(p, done)[0], 0
-		for _, r := range done {
-			if r.Cell["rate_pps"].Number > 300e3 {
-				t.Errorf("%v carried: a trial of %s", carried, r.Cell.Key())
-			}
-			if _, follows := r.Cell["load_ratio"]; follows {
-				loads++
-			}
-		}
-		most := min(carried, 300e3)
-		want := 2
-		if 1.5*a.Throughput <= 300e3 {
-			want = 3
-		}
-		if a.Limit != limit || a.Throughput > most || a.Throughput < 0.99*most || loads != want {
-			t.Errorf("%v carried: limit %d at %v, %d loads follow", carried, a.Limit, a.Throughput, loads)
-		}
-	}
-}
-
-// Only floods of UDP are searched; what a plan paces or sends by TCP has no rate to look for.
-func TestSearchLeavesOtherTrialsAlone(t *testing.T) {
-	p := searchPlan(1)
-	p.Factors = nil
-	p.Design.Cells = []model.Cell{
-		{"protocol": model.Word("udp"), "direction": model.Word("up"), "frame_bytes": model.Number(64)},
-		{"protocol": model.Word("tcp"), "direction": model.Word("up")},
-		{"protocol": model.Word("udp"), "direction": model.Word("up"), "frame_bytes": model.Number(64), "rate_pps": model.Number(1000)},
-	}
-	done := measured(t, p, limited(250e3, 1e6), nil, -1)
-	for _, r := range done {
-		if r.Cell.Searching() && r.Cell["protocol"] != model.Word("udp") {
-			t.Errorf("%s was searched", r.Cell.Key())
-		}
-	}
-	if a := Answers(p, done); len(a) != 1 {
-		t.Errorf("%d answers, want that of the flood of UDP", len(a))
-	}
-}
-
-// Trials at shares of the rate that was found follow a search.
-func TestLoadsFollowASearch(t *testing.T) {
-	p := searchPlan(1, 64)
-	p.Design.Search.Loads = []float64{0, 0.5, 1}
-	for limit, idle := range map[float64]float64{250e3: 100, 3000: 29.5} { // idle is at most 1 % of what was found
-		var rates []float64
-		for _, r := range measured(t, p, limited(limit, 1e6), nil, -1) {
-			if share, ok := r.Cell["load_ratio"]; ok {
-				rates = append(rates, r.Cell["rate_pps"].Number)
-				if want := math.Max(share.Number*limit, idle); math.Abs(r.Cell["rate_pps"].Number-want) > 0.02*want {
-					t.Errorf("share %v: rate %v, want about %v", share, r.Cell["rate_pps"], want)
-				}
-			}
-		}
-		if len(rates) != 3 {
-			t.Errorf("rates %s, want three", fmt.Sprint(rates))
-		}
 	}
 }
 
