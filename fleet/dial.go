@@ -152,8 +152,7 @@ func (l *link) greetError(ctx context.Context, addr netip.AddrPort, err error) e
 	case errors.Is(err, errWrongCode) && l.stays:
 		return fmt.Errorf("%v: %w: pelt hub printed the right one there; a pelt serve is no hub", addr, errWrongCode)
 	case errors.Is(err, nats.ErrAuthorization) && l.stays:
-		return fmt.Errorf("%v: a `pelt serve` listens there, and hosts join a `pelt hub`: start one there, "+
-			"or test with that host alone: pelt curve %s", addr, withoutUsualPort(addr))
+		return noHubError(addr)
 	case errors.Is(err, errWrongCode):
 		return fmt.Errorf("%v: %w: pelt serve printed the right one there; "+
 			"it changes with each start", addr, errWrongCode)
@@ -175,6 +174,11 @@ func (l *link) greetError(ctx context.Context, addr netip.AddrPort, err error) e
 			"this address: try again later", addr, l.program())
 	}
 	return fmt.Errorf("%v: connecting to %s: %s", addr, l.program(), plainText(err.Error()))
+}
+
+func noHubError(addr netip.AddrPort) error {
+	return fmt.Errorf("%v: a `pelt serve` listens there, and hosts join a `pelt hub`: start one there, "+
+		"or test with that host alone: pelt curve %s", addr, withoutUsualPort(addr))
 }
 
 // redialer hands out one connection that is admitted already; later ones only while the link is held.

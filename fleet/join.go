@@ -223,7 +223,7 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 		missing[name] = true
 	}
 	quiet, began := time.NewTimer(helloFirst), time.Now()
-	again, heard := time.NewTicker(askAgain), false
+	again, heard, unreachable := time.NewTicker(askAgain), false, false
 	defer again.Stop()
 	for len(names) == 0 || len(missing) > 0 {
 		select {
@@ -243,6 +243,9 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 			switch {
 			case err != nil: // the others can be used
 				c.leaveOut(err.Error())
+			case !info.Address.IsValid(): // as of a pelt serve
+				unreachable = true
+				c.leaveOut(info.ID + " told no address at which other hosts call it")
 			case len(names) == 0:
 				c.take(l, info)
 			case missing[info.ID]:
@@ -260,6 +263,9 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 		case <-ctx.Done():
 		}
 		break
+	}
+	if unreachable && len(c.Agents()) == 0 {
+		return noHubError(l.remote())
 	}
 	for _, name := range names {
 		if missing[name] {

@@ -335,13 +335,19 @@ func TestHubForServe(t *testing.T) {
 	w := newWire()
 	hub, s := openHub(t, "127.0.0.1:0"), serve(t, w, nil)
 	_, asServe := NewController(t.Context(), "1.0", hub)
-	_, asHub := dialFleet(t.Context(), HubAddress{Addr: s.addr, Code: testCode}, "b")
+	at := HubAddress{Addr: s.addr, Code: testCode}
+	_, asHub := dialFleet(t.Context(), at, "b")
+	_, hosts := NewFleetController(t.Context(), "1.0", at)
+	_, mesh := NewFleetController(t.Context(), "1.0", at, "a", "b")
+	const serves = "%v: a `pelt serve` listens there, and hosts join a `pelt hub`: start one there, or test with that host alone: pelt curve %v"
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
 		{asServe, "127.0.0.1: a `pelt hub` listens there, which is no end of a test: name its hosts as fleet:FROM..TO, and give --hub " + hub.Addr.String()},
-		{asHub, fmt.Sprintf("%v: a `pelt serve` listens there, and hosts join a `pelt hub`: start one there, or test with that host alone: pelt curve %v", s.addr, s.addr)},
+		{asHub, fmt.Sprintf(serves, s.addr, s.addr)},
+		{hosts, fmt.Sprintf(serves, s.addr, s.addr)},
+		{mesh, fmt.Sprintf(serves, s.addr, s.addr)},
 	} {
 		if c.err == nil || c.err.Error() != c.want {
 			t.Errorf("got  %v\nwant %s", c.err, c.want)

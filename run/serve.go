@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,9 @@ func Join(ctx context.Context, o JoinOptions) error {
 	hub, err := o.Hub.at(ctx, o.Code)
 	if err != nil {
 		return err
+	}
+	if a := cmp.Or(o.Address, hub.Addr.Addr()); a.Is6() && a.IsLinkLocalUnicast() {
+		return refuse("address", "want one at which other hosts can call this one; %v is link-local, so only one link knows it", a)
 	}
 	kernel := &observe.Kernel{}
 	agent, free, err := o.agent(o.Name, o.Port, kernel, reaching(o.Hub.reached(ctx, hub)))
