@@ -136,7 +136,9 @@ func (r *Reader) follow(b Block) error {
 	case *Void:
 		delete(r.trials, b.Trial)
 	case *Trial:
-		r.trials[b.Trial] = b
+		if r.trials[b.Trial] == nil { // else it goes on, with the flows that it began with
+			r.trials[b.Trial] = b
+		}
 		flows, streams := 0, 0
 		for _, t := range r.trials {
 			flows += max(len(t.Flows), 1)

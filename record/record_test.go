@@ -269,6 +269,26 @@ func TestTooManyFlows(t *testing.T) {
 	}
 }
 
+// A trial that is open cannot be named again with fewer flows: whoever adds it up holds those of the first block.
+func TestFlowsOfAnOpenTrialCount(t *testing.T) {
+	many := make([]Flow, maxOpen)
+	for i := range many {
+		many[i] = Flow{Flow: uint16(i), Streams: 1}
+	}
+	file, err := Append(nil, &Header{Format: Format})
+	for _, one := range []Trial{{Trial: 1, Flows: many}, {Trial: 1}, {Trial: 2}} {
+		if err == nil {
+			file, err = Append(file, &one)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readAll(file); !errors.Is(err, ErrTooMany) {
+		t.Errorf("error %v, want %v", err, ErrTooMany)
+	}
+}
+
 func FuzzReader(f *testing.F) {
 	file, _ := sample(f)
 	f.Add(file)

@@ -17,6 +17,7 @@ const mostRuns = 32
 // flow is one flow while its part of the record is read.
 type flow struct {
 	context             record.Flow
+	listBytes           int // for its losses, at most
 	figures             Figures
 	meter               *measure.Meter
 	sendGap, receiveGap *measure.Histogram
@@ -30,15 +31,15 @@ type stream struct {
 	any    bool
 }
 
-func newFlow(c record.Flow) *flow {
-	return &flow{context: c, streams: make([]stream, c.Streams),
+func newFlow(c record.Flow, listBytes int) *flow {
+	return &flow{context: c, listBytes: listBytes, streams: make([]stream, c.Streams),
 		figures: Figures{Flow: c.Flow, Name: c.Name, Losses: []Run{}, Runs: []Length{}}}
 }
 
 // start makes what takes memory, once there is something to count.
 func (f *flow) start() {
 	if f.meter == nil {
-		f.meter = measure.New(f.context.Streams, f.context.PayloadBytes, 1e9, f.context.OneClock, model.MaxMarksBytes)
+		f.meter = measure.New(f.context.Streams, f.context.PayloadBytes, 1e9, f.context.OneClock, f.listBytes)
 		f.sendGap, f.receiveGap = measure.NewHistogram(1), measure.NewHistogram(1)
 	}
 }

@@ -1,6 +1,12 @@
 package stats
 
-import "pelt/record"
+import (
+	"pelt/model"
+	"pelt/record"
+)
+
+// allLists is the most bytes that the lists of losses of all open trials take. A trial takes half of what is left.
+const allLists = 256 << 20
 
 // open is a trial whose part is being read.
 type open struct {
@@ -8,15 +14,18 @@ type open struct {
 	at      int // in the document
 	flows   map[uint16]*flow
 	dropped map[uint16]uint64 // as streams that have ended told
+	lists   int               // bytes for its lists of losses
 }
 
 // Read reads a record to its end, or up to where it is cut: that is no error.
 func Read(r *record.Reader) (Document, error) {
 	d := Document{Format: Format, Header: r.Header(), Trials: []Trial{}}
 	trials, places := map[uint32]*open{}, map[uint32]int{} // that are open; where each is in the document
+	room := allLists
 	end := func(trial uint32, c *record.Closed) {
 		if o := trials[trial]; o != nil {
 			o.close(&d.Trials[o.at], c)
+			room += o.lists
 			delete(trials, trial)
 		}
 	}
@@ -33,7 +42,8 @@ func Read(r *record.Reader) (Document, error) {
 		switch b := b.(type) {
 		case *record.Trial:
 			if trials[b.Trial] == nil {
-				trials[b.Trial] = begin(&d, b)
+				trials[b.Trial] = begin(&d, b, room)
+				room -= trials[b.Trial].lists
 				if _, known := places[b.Trial]; !known {
 					places[b.Trial] = trials[b.Trial].at
 				}
@@ -67,10 +77,11 @@ func Read(r *record.Reader) (Document, error) {
 	return d, err
 }
 
-func begin(d *Document, t *record.Trial) *open {
-	o := &open{trial: t.Trial, at: len(d.Trials), flows: map[uint16]*flow{}, dropped: map[uint16]uint64{}}
+func begin(d *Document, t *record.Trial, room int) *open {
+	o := &open{trial: t.Trial, at: len(d.Trials), flows: map[uint16]*flow{}, dropped: map[uint16]uint64{},
+		lists: min(len(t.Flows)*model.MaxMarksBytes, room/2)}
 	for _, f := range t.Flows {
-		o.flows[f.Flow] = newFlow(f)
+		o.flows[f.Flow] = newFlow(f, o.lists/len(t.Flows))
 	}
 	d.Trials = append(d.Trials, Trial{Trial: *t, Of: []Figures{}})
 	return o
@@ -81,7 +92,8 @@ func (o *open) close(t *Trial, c *record.Closed) {
 	if c != nil {
 		t.State, t.Why = c.State, c.Why
 		for i := range c.Flows {
-			own[c.Flows[i].Flow] = &c.Flows[i]
+			one := c.Flows[i] // the document shall not keep the others
+			own[one.Flow] = &one
 		}
 	}
 	for _, f := range t.Flows {

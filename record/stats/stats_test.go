@@ -131,6 +131,31 @@ func TestNothingTakesNoMemory(t *testing.T) {
 	}
 }
 
+// However many trials a file opens, the lists of their losses take no more than one bound; losses beyond are counted.
+func TestTrialsShareTheListsOfLosses(t *testing.T) {
+	room := allLists
+	for i := range 2048 {
+		o := begin(&Document{}, trial(1), room)
+		if room -= o.lists; i == 0 && o.flows[0].listBytes != model.MaxMarksBytes || room < 0 || o.lists < 0 {
+			t.Fatalf("trial %d of one flow has %d B for its list, %d B are left", i, o.flows[0].listBytes, room)
+		}
+	}
+	var blocks []record.Block
+	for i := range uint32(60) { // each is cut, and takes half of what is left
+		one, p := trial(1), came(1, 3)
+		one.Trial, p.Trial = i, i
+		blocks = append(blocks, one, p)
+	}
+	d, err := Read(file(t, blocks...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := d.Trials[0].Of[0], d.Trials[59].Of[0]
+	if first.Lost != 2 || first.LossRuns != 2 || first.Unlisted != 0 || last.Lost != 2 || last.LossRuns+last.Unlisted != 2 || last.Unlisted == 0 {
+		t.Errorf("figures %+v and %+v", first, last)
+	}
+}
+
 // Where packets were left out of the record, and where none came for over a minute, the
 // gaps say so.
 func TestGapsThatAreNone(t *testing.T) {
