@@ -13,6 +13,7 @@ import (
 
 	"pelt/model"
 	"pelt/table"
+	"pelt/test/golden"
 	"pelt/test/sample"
 	"pelt/unit"
 )
@@ -201,56 +202,35 @@ func TestInterval(t *testing.T) {
 
 func plainOnly(r *model.Result) bool { return r.Cell["variant"].Text == "plain" }
 
-// Each setting and version that differs between two runs is told.
+// Each setting and version that differs between two runs is told, and nothing of two runs that are alike.
 func TestWhatDiffers(t *testing.T) {
-	for want, change := range map[string]func(*model.Document){
-		"target: 192.168.2.5 | lab:nat":            func(d *model.Document) { d.Plan.Target = "lab:nat" },
-		"pelt version: 0.1.0 | 0.2.0":              func(d *model.Document) { d.Tool.Version = "0.2.0" },
-		"receiver kernel: 6.6.51 | 7.0":            func(d *model.Document) { d.Host[1].Kernel = "7.0" },
-		"sender link speed: 1 Gbit/s | 100 Mbit/s": func(d *model.Document) { d.Host[0].LinkSpeedBits = 1e8 },
-		"link: rate=1gbit | rate=2gbit":            func(d *model.Document) { d.Plan.Links[0].Rate = 2e9 },
-		"link receiver: rate=1gbit,toward=receiver; rate=1gbit,toward=router | rate=2gbit,toward=receiver; rate=1gbit,toward=router": func(d *model.Document) {
-			d.Plan.Links[1].Rate = 2e9
-		},
-		"engine: udp | xdp": func(d *model.Document) {
-			for i := range d.Results {
-				d.Results[i].Engine = "xdp"
-			}
-		},
-		"streams: 1 | 4":                func(d *model.Document) { d.Plan.Flows[0].Streams = 4 },
-		"variants plain command: a | b": func(d *model.Document) { d.Plan.Variants[0].Command = "b" },
-		"measure: 3 s | 9 s":            func(d *model.Document) { d.Plan.Timing.MeasureSeconds = 9 },
-		"variant: plain | log": func(d *model.Document) {
-			for i := range d.Results {
-				d.Results[i].Cell["variant"] = model.Word("log")
-			}
-		},
-		"": func(*model.Document) {},
-	} {
-		a, b := variants(plainOnly), variants(plainOnly)
-		a.Plan.Links = []model.Link{{Rate: 1e9}, {Node: "receiver", Toward: "receiver", Rate: 1e9}, {Node: "receiver", Toward: "router", Rate: 1e9}}
-		b.Plan.Links = slices.Clone(a.Plan.Links)
-		a.Plan.Target, b.Plan.Target, b.ID = "192.168.2.5", "192.168.2.5", "b"
-		a.Plan.Variants = []model.Variant{{Name: "plain", Command: "a"}}
-		b.Plan.Variants = slices.Clone(a.Plan.Variants)
-		for _, d := range []*model.Document{a, b} {
-			for i := range d.Results {
-				d.Results[i].Engine = "udp"
-			}
-		}
-		change(b)
+	a, b := variants(plainOnly), variants(plainOnly)
+	a.Plan.Links = []model.Link{{Rate: 1e9}, {Node: "receiver", Toward: "receiver", Rate: 1e9}, {Node: "receiver", Toward: "router", Rate: 1e9}}
+	b.Plan.Links = slices.Clone(a.Plan.Links)
+	a.Plan.Target, b.Plan.Target, b.ID = "192.168.2.5", "192.168.2.5", "b"
+	a.Plan.Variants = []model.Variant{{Name: "plain", Command: "a"}}
+	b.Plan.Variants = slices.Clone(a.Plan.Variants)
+	differ := func() (list []string) {
 		c, err := Compare(Question{Docs: []*model.Document{a, b}, Metrics: defaultMetrics()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := ""
 		for _, d := range c.Differ {
-			got += d.Setting + ": " + strings.Join(d.Values, " | ")
+			list = append(list, d.Setting+": "+strings.Join(d.Values, " | "))
 		}
-		if got != want {
-			t.Errorf("differ %q; want %q", got, want)
-		}
+		return list
 	}
+	if got := differ(); got != nil {
+		t.Errorf("of runs that are alike: %q", got)
+	}
+	b.Plan.Target, b.Tool.Version, b.Host[1].Kernel, b.Host[0].LinkSpeedBits = "lab:nat", "0.2.0", "7.0", 1e8
+	b.Plan.Links[0].Rate, b.Plan.Links[1].Rate, b.Plan.Flows[0].Streams = 2e9, 2e9, 4
+	b.Plan.Variants[0].Command, b.Plan.Timing.MeasureSeconds = "b", 9
+	for i := range a.Results {
+		a.Results[i].Engine, b.Results[i].Engine = "udp", "xdp"
+		b.Results[i].Cell["variant"] = model.Word("log")
+	}
+	golden.File(t, "testdata/differ.txt", strings.Join(differ(), "\n")+"\n")
 }
 
 func TestJudge(t *testing.T) {
