@@ -5,12 +5,14 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"pelt/model"
+	"pelt/test/golden"
 )
 
 func planOf(factors []model.Factor, d model.Design) model.Plan {
@@ -58,78 +60,75 @@ func walk(d Design, at int) (trials []string, done []model.Result) {
 	return trials, done
 }
 
-func TestGridOrderedWalk(t *testing.T) {
-	p := planOf([]model.Factor{
-		numbers("payload_bytes", 64, 1472),
-		{Knob: "direction", Levels: []model.Value{model.Word("up"), model.Word("both")}},
-	}, model.Design{Repeats: 2, Ordered: true})
-	d := told(t, p, nil)
-	got, _ := walk(d, -1)
-	want := []string{
-		"direction=up payload_bytes=64 #0", "direction=both payload_bytes=64 #0", "direction=up payload_bytes=1472 #0", "direction=both payload_bytes=1472 #0",
-		"direction=up payload_bytes=64 #1", "direction=both payload_bytes=64 #1", "direction=up payload_bytes=1472 #1", "direction=both payload_bytes=1472 #1",
-	}
-	if !slices.Equal(got, want) || d.Total() != len(want) {
-		t.Errorf("ordered walk, total %d:\n got %q\nwant %q", d.Total(), got, want)
-	}
-}
-
-// A stored run resumes in this very order: it must never change.
-func TestGridShuffleIsFixed(t *testing.T) {
-	d := told(t, planOf([]model.Factor{numbers("payload_bytes", 18, 64, 200, 800, 1472)}, model.Design{Repeats: 2, Seed: 7}), nil)
-	got, _ := walk(d, -1)
-	want := "800 200 18 1472 64 / 64 200 18 1472 800"
-	var words []string
-	for i, w := range got {
-		if i == 5 {
-			words = append(words, "/")
+// TestGrids: each line of the file is a grid: its factors and repeats, after "done" the results that it is told of, and
+// after "then" the states of its trials, in turn. Below stands the walk to its end. A stored run resumes in this very
+// order: it must never change.
+func TestGrids(t *testing.T) {
+	golden.Table(t, "testdata/grids.txt", func(question string) string {
+		grid, told, _ := strings.Cut(question, "; done")
+		told, then, _ := strings.Cut(told+" ", "; then")
+		var factors []model.Factor
+		var d model.Design
+		for _, word := range strings.Fields(grid) {
+			name, list, _ := strings.Cut(word, "=")
+			n, _ := strconv.Atoi(list)
+			switch name {
+			case "repeats":
+				d.Repeats = n
+			case "seed":
+				d.Seed = uint64(n)
+			case "redo":
+				d.Redo = n
+			case "ordered":
+				d.Ordered = true
+			default:
+				f := model.Factor{Knob: name}
+				for _, text := range strings.Split(list, ",") {
+					f.Levels = append(f.Levels, level(text))
+				}
+				factors = append(factors, f)
+			}
 		}
-		words = append(words, strings.TrimPrefix(strings.Fields(w)[0], "payload_bytes="))
-	}
-	if s := strings.Join(words, " "); s != want {
-		t.Errorf("order with seed 7:\n got %s\nwant %s", s, want)
-	}
+		walk, err := New(planOf(factors, d), nil)
+		if err != nil {
+			return err.Error()
+		}
+		var done []model.Result
+		for _, word := range strings.Fields(told) { // payload_bytes=64#0:valid
+			var r model.Result
+			setting, rest, _ := strings.Cut(word, "#")
+			name, text, _ := strings.Cut(setting, "=")
+			_, _ = fmt.Sscanf(strings.Replace(rest, ":", " ", 1), "%d %s", &r.Repeat, &r.State)
+			r.Cell = model.Cell{name: level(text)}
+			done = append(done, r)
+		}
+		for i := range done {
+			walk.Add(&done[i])
+		}
+		states := strings.Fields(then)
+		var out []string
+		for len(out) < 100 {
+			cell, repeat, more := walk.Next()
+			if !more {
+				break
+			}
+			r := model.Result{Cell: cell, Repeat: repeat, State: model.Valid}
+			if len(states) > 0 {
+				r.State, states = model.State(states[0]), states[1:]
+			}
+			out = append(out, cell.TrialName(repeat))
+			walk.Add(&r)
+		}
+		return strings.TrimSpace(fmt.Sprintf("of %d: %s", walk.Total(), strings.Join(out, ", ")))
+	})
 }
 
-func TestNextCountsOnlyWhatIsDone(t *testing.T) {
-	p := planOf([]model.Factor{numbers("payload_bytes", 64, 128)}, model.Design{Repeats: 1, Ordered: true})
-	cell := func(n float64) model.Cell { return model.Cell{"payload_bytes": model.Number(n)} }
-	for name, c := range map[string]struct {
-		done []model.Result
-		want string
-	}{
-		"nothing":          {nil, "payload_bytes=64"},
-		"valid":            {[]model.Result{{Cell: cell(64), State: model.Valid}}, "payload_bytes=128"},
-		"invalid counts":   {[]model.Result{{Cell: cell(64), State: model.Invalid}}, "payload_bytes=128"},
-		"aborted is rerun": {[]model.Result{{Cell: cell(64), State: model.Aborted}}, "payload_bytes=64"},
-		"foreign cell":     {[]model.Result{{Cell: cell(65), State: model.Valid}, {State: model.Valid}}, "payload_bytes=64"},
-		"foreign repeat":   {[]model.Result{{Cell: cell(64), Repeat: 1, State: model.Valid}, {Cell: cell(64), Repeat: -1, State: model.Valid}}, "payload_bytes=64"},
-		"all":              {[]model.Result{{Cell: cell(128), State: model.Valid}, {Cell: cell(64), State: model.Invalid}}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, _, ok := told(t, p, c.done).Next()
-			if got.Key() != c.want || ok != (c.want != "") {
-				t.Errorf("Next(%v): got %q, %v; want %q", c.done, got.Key(), ok, c.want)
-			}
-		})
+// level is a level as text has it.
+func level(text string) model.Value {
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		return model.Number(n)
 	}
-}
-
-func TestNewRefuses(t *testing.T) {
-	for name, c := range map[string]struct {
-		plan model.Plan
-		want string
-	}{
-		"impossible": {planOf([]model.Factor{numbers("payload_bytes", 64, 15)}, model.Design{Repeats: 1}),
-			"factors: the combination payload_bytes=15 cannot run: payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := New(c.plan, nil)
-			if err == nil || err.Error() != c.want {
-				t.Errorf("New: got %v, want %s", err, c.want)
-			}
-		})
-	}
+	return model.Word(text)
 }
 
 // drawPlan makes any grid of up to 3 factors.
@@ -198,33 +197,6 @@ func TestNextDoesNotShareItsCell(t *testing.T) {
 	first["payload_bytes"] = model.Number(9)
 	if second, _, _ := d.Next(); !second.Equal(kept) {
 		t.Errorf("a caller's change reached the design: %v", second)
-	}
-}
-
-// A trial that is invalid is run again as often as it may, in its own place.
-func TestInvalidTrialsRunAgain(t *testing.T) {
-	d, err := New(planOf([]model.Factor{numbers("payload_bytes", 64, 128)}, model.Design{Repeats: 2, Ordered: true, Redo: 2}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	states := map[string][]model.State{"payload_bytes=64 #0": {model.Invalid, model.Valid}, "payload_bytes=128 #1": {model.Invalid, model.Invalid, model.Invalid}}
-	var got []string
-	for {
-		cell, repeat, ok := d.Next()
-		if !ok {
-			break
-		}
-		name := cell.TrialName(repeat)
-		state := model.Valid
-		if list := states[name]; len(list) > 0 {
-			state, states[name] = list[0], list[1:]
-		}
-		got = append(got, name)
-		d.Add(&model.Result{Cell: cell, Repeat: repeat, State: state})
-	}
-	want := []string{"payload_bytes=64 #0", "payload_bytes=64 #0", "payload_bytes=128 #0", "payload_bytes=64 #1", "payload_bytes=128 #1", "payload_bytes=128 #1", "payload_bytes=128 #1"}
-	if !slices.Equal(got, want) {
-		t.Errorf("walked\n%q\nwant\n%q", got, want)
 	}
 }
 
