@@ -131,6 +131,20 @@ func TestNothingTakesNoMemory(t *testing.T) {
 	}
 }
 
+// A packet that says to have come years later takes no memory for the seconds in between.
+func TestALeapInTimeTakesNoMemory(t *testing.T) {
+	late := came(0, 1)
+	late.List[1].ReceiveNanos += 1 << 60
+	r := file(t, trial(1), late)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	d, err := Read(r)
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; err != nil || d.Trials[0].Of[0].Received != 2 || used > 5<<20 {
+		t.Errorf("two packets took %d B to read: %+v, %v", used, d, err)
+	}
+}
+
 // However many trials a file opens, the lists of their losses take no more than one bound; losses beyond are counted.
 func TestTrialsShareTheListsOfLosses(t *testing.T) {
 	room := allLists
