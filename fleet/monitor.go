@@ -142,7 +142,7 @@ func (t *trial) takeBeat(p *party, b beat) {
 		t.sample(Progress{Agent: p.info.ID, Counts: b.Counts})
 	}
 	if b.Cut != "" {
-		t.cancel(&cutError{why: p.name + ": " + b.Cut, host: p.info.ID})
+		t.cancel(&cutError{why: p.name + ": " + clipFault(b.Cut), host: p.info.ID})
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

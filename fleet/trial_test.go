@@ -218,6 +218,12 @@ func TestTakeLive(t *testing.T) {
 	if *tr.liveness.from["far"] != heard {
 		t.Error("samples count as a heartbeat")
 	}
+	var cut error
+	tr.cancel = func(why error) { cut = why }
+	tr.takeBeat(far, beat{Cut: strings.Repeat("x", 1<<20)})
+	if n := len(cut.Error()); n > mostFault+10 {
+		t.Errorf("why the trial was cut takes %d B", n)
+	}
 	tr.order.Live = 0
 	tr.takeBeat(far, beat{Live: &liveBeat{Samples: []sample{{End: 1}}}})
 	if len(tr.samples) != 0 {
