@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -179,16 +180,19 @@ func (f *crowd) restart(c *Controller) {
 	_ = f.hub.Close()
 	began := time.Now()
 	f.start(f.at.Addr.String())
-	within(f.b, 5*time.Minute, "all come back", func() bool {
+	back := func() bool {
 		f.hub.door.mu.Lock()
 		defer f.hub.door.mu.Unlock()
 		return len(f.hub.door.clients) == f.agents+1 && f.hub.server.NumSubscriptions() >= subscriptions
-	})
+	}
+	for !back() {
+		time.Sleep(2 * time.Millisecond)
+	}
 	f.report(began, "back-s")
-	within(f.b, time.Minute, "the controller is back", c.links[0].nc.IsConnected)
-	back := commander(f.b, f.at)
-	f.all(back)
-	_ = back.Close()
+	testenv.Await(f.b, "the controller is back", c.links[0].nc.IsConnected)
+	again := commander(f.b, f.at)
+	f.all(again)
+	_ = again.Close()
 }
 
 func (f *crowd) report(began time.Time, unit string) {

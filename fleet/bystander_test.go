@@ -15,6 +15,7 @@ import (
 	"pelt/engine"
 	"pelt/engine/tcp"
 	"pelt/engine/udp"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -158,7 +159,7 @@ func TestBystander(t *testing.T) {
 			}
 			const helloBytes, perSecond = 56, 10
 			most := int(time.Since(began).Seconds()*perSecond + 2) // of one stream
-			within(t, 5*time.Second, "the calls end", func() bool { by.mu.Lock(); defer by.mu.Unlock(); return by.open == 0 })
+			testenv.Await(t, "the calls end", func() bool { by.mu.Lock(); defer by.mu.Unlock(); return by.open == 0 })
 			by.mu.Lock()
 			defer by.mu.Unlock()
 			if len(by.messages) == 0 || len(by.messages) > most {

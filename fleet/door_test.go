@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"pelt/internal/testenv"
 )
 
 func TestGuard(t *testing.T) {
@@ -160,16 +162,16 @@ func (b busyPath) Write(p []byte) (int, error) {
 func TestGoneClients(t *testing.T) {
 	t.Parallel()
 	h := hubAt(t, nil)
-	_, who, err := greet(dialFrom(t, "127.0.0.9", h), knowsCode, []byte(testCode), randomHex(), 3*time.Second)
+	_, who, err := greet(dialFrom(t, "127.0.0.9", h), knowsCode, []byte(testCode), randomHex(), testenv.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, 3*time.Second, "the first is known", func() bool { // which is after its answer
+	testenv.Await(t, "the first is known", func() bool { // which is after its answer
 		h.door.mu.Lock()
 		defer h.door.mu.Unlock()
 		return h.door.clients[who.client] != nil
 	})
-	if _, _, err := greet(dialFrom(t, "127.0.0.9", h), knowsCode, []byte(testCode), who.client, 3*time.Second); err == nil {
+	if _, _, err := greet(dialFrom(t, "127.0.0.9", h), knowsCode, []byte(testCode), who.client, testenv.Patience); err == nil {
 		t.Error("another client took the name of one that is connected")
 	}
 	again := dialFrom(t, "127.0.0.9", h)
@@ -179,20 +181,20 @@ func TestGoneClients(t *testing.T) {
 			time.AfterFunc(20*time.Millisecond, func() { again.Close() })
 		}
 	}}
-	_, _, _ = greet(busy, knowsSecret, who.secret, who.client, 3*time.Second)
+	_, _, _ = greet(busy, knowsSecret, who.secret, who.client, testenv.Patience)
 	again.Close()
 	gone := func() bool {
 		h.door.mu.Lock()
 		defer h.door.mu.Unlock()
 		return len(h.door.clients)+len(h.door.tokens)+len(h.door.waiting) == 0
 	}
-	within(t, time.Second, "nothing is left of them", gone)
+	testenv.Await(t, "nothing is left of them", gone)
 	last := dialFrom(t, "127.0.0.9", h)
-	if _, _, err := greet(last, knowsSecret, who.secret, who.client, 3*time.Second); err != nil {
+	if _, _, err := greet(last, knowsSecret, who.secret, who.client, testenv.Patience); err != nil {
 		t.Errorf("with the secret: %v", err)
 	}
 	last.Close()
-	within(t, time.Second, "nothing is left of it", gone)
+	testenv.Await(t, "nothing is left of it", gone)
 }
 
 // A client has few subscriptions, of few names.
@@ -228,11 +230,7 @@ func TestDeafClient(t *testing.T) {
 		h.door.splice(there, 10*time.Millisecond)
 		close(ended)
 	}()
-	select {
-	case <-ended:
-	case <-time.After(3 * time.Second):
-		t.Error("it is still written to")
-	}
+	testenv.Receive(t, "the end of a client that does not read", ended)
 }
 
 // A full server takes a client back, and no other.

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
+	"pelt/internal/testenv"
 	"pelt/test/servers"
 )
 
@@ -76,29 +77,17 @@ func newCluster(t testing.TB) *cluster {
 		must(err)
 		go s.Start()
 		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-		if !s.ReadyForConnections(10 * time.Second) {
+		if !s.ReadyForConnections(testenv.Patience) {
 			t.Fatal("a server of the cluster is not ready")
 		}
 		routes, urls = append(routes, "nats://"+s.ClusterAddr().String()), append(urls, s.ClientURL())
 		c.servers = append(c.servers, s)
 	}
 	for _, s := range c.servers {
-		within(t, 10*time.Second, "the servers know each other", func() bool { return s.NumRoutes() >= 2*servers.RoutesToEach })
+		testenv.Await(t, "the servers know each other", func() bool { return s.NumRoutes() >= 2*servers.RoutesToEach })
 	}
 	c.address.NATS = strings.Join(urls, ",")
 	return c
-}
-
-// within waits for a condition that another goroutine brings about.
-func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(limit)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", limit, what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
 }
 
 // commander connects a controller to a fleet.
@@ -133,7 +122,7 @@ func TestFleet(t *testing.T) {
 			}
 			asked := time.Now()
 			if _, err := NewFleetController(t.Context(), "1.0", hub, "h-1", "gone"); err == nil ||
-				err.Error() != "no host named gone is on the hub: pelt hosts shows who is there" || time.Since(asked) > 2*helloFirst {
+				err.Error() != "no host named gone is on the hub: pelt hosts shows who is there" || time.Since(asked) > testenv.Patience {
 				t.Errorf("a host that is not there, after %v: %v", time.Since(asked), err)
 			}
 			var round sync.WaitGroup
@@ -182,11 +171,7 @@ func TestFleetTaken(t *testing.T) {
 			t.Errorf("the first controller's trial: %v, cut: %q", err, out.Cut)
 		}
 	})
-	select {
-	case <-begun:
-	case <-time.After(20 * time.Second):
-		t.Fatal("the first controller's trial did not begin")
-	}
+	testenv.Receive(t, "the first controller's trial", begun)
 	refused()
 	running.Wait()
 	if out, err := second.RunTrial(t.Context(), upTrial("c", "b", 100*time.Millisecond), nil); err != nil || out.Cut != "" {
@@ -232,43 +217,48 @@ func TestFleetOthersSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, other := commander(t, hub, "a", "b"), commander(t, hub, "a", "b")
-	order := upTrial("a", "b", time.Second)
-	order.Begun = func() {
-		var part []string
-		select {
-		case subject := <-heard:
-			part = strings.Split(subject, ".")
-		case <-time.After(10 * time.Second):
-			t.Error("no heartbeat was heard")
-			return
-		}
-		about := sessionOrder{part[2] + "." + part[3]}
-		data, err := json.Marshal(stopOrder{sessionOrder: about, Why: "stopped by a stranger"})
+	order := upTrial("a", "b", time.Minute)
+	begun := make(chan struct{})
+	order.Begun = func() { close(begun) }
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan Outcome, 1)
+	go func() {
+		out, err := first.RunTrial(ctx, order, nil)
 		if err != nil {
 			t.Error(err)
 		}
-		stranger := other.links[0]
-		for _, client := range []string{stranger.client, part[2]} {
-			m := &nats.Msg{Subject: orderSubject("a", verbStop, client), Reply: inboxPrefix + part[2] + ".x", Data: data}
-			if err := errors.Join(stranger.nc.PublishMsg(m), stranger.nc.Flush()); err != nil {
-				t.Error(err)
-			}
-		}
-		for _, verb := range []string{verbStop, verbReport, verbRelease} {
-			if _, err := give[none](t.Context(), other.members[0], verb, about); err == nil ||
-				!strings.Contains(err.Error(), errNoSession.Error()) {
-				t.Errorf("%s of another client: %v", verb, err)
-			}
-		}
-		theirs := goodOrder()
-		theirs.sessionOrder = about
-		if _, err := give[none](t.Context(), other.members[0], verbPrepare, theirs); err == nil ||
-			!strings.Contains(err.Error(), errNoSession.Error()) {
-			t.Errorf("an end for another client: %v", err)
+		done <- out
+	}()
+	testenv.Receive(t, "the trial", begun)
+	part := strings.Split(testenv.Receive(t, "a heartbeat", heard), ".")
+	about := sessionOrder{part[2] + "." + part[3]}
+	data, err := json.Marshal(stopOrder{sessionOrder: about, Why: "stopped by a stranger"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := other.links[0]
+	for _, client := range []string{stranger.client, part[2]} {
+		m := &nats.Msg{Subject: orderSubject("a", verbStop, client), Reply: inboxPrefix + part[2] + ".x", Data: data}
+		if err := errors.Join(stranger.nc.PublishMsg(m), stranger.nc.Flush()); err != nil {
+			t.Error(err)
 		}
 	}
-	if out, err := first.RunTrial(t.Context(), order, nil); err != nil || out.Cut != "" {
-		t.Errorf("the trial: %v, cut: %q", err, out.Cut)
+	for _, verb := range []string{verbStop, verbReport, verbRelease} {
+		if _, err := give[none](t.Context(), other.members[0], verb, about); err == nil ||
+			!strings.Contains(err.Error(), errNoSession.Error()) {
+			t.Errorf("%s of another client: %v", verb, err)
+		}
+	}
+	theirs := goodOrder()
+	theirs.sessionOrder = about
+	if _, err := give[none](t.Context(), other.members[0], verbPrepare, theirs); err == nil ||
+		!strings.Contains(err.Error(), errNoSession.Error()) {
+		t.Errorf("an end for another client: %v", err)
+	}
+	cancel()
+	if out := testenv.Receive(t, "the end of the trial", done); out.Cut != "interrupted" {
+		t.Errorf("the trial: cut: %q", out.Cut)
 	}
 }
 
@@ -371,19 +361,19 @@ func TestFleetHubRestarts(t *testing.T) {
 	joinAs(t, hub, agentOn(w, "a"))
 	joinAs(t, hub, agentOn(w, "b"))
 	c := commander(t, hub)
-	order := bothTrial("a", "b", 20*time.Second)
+	order := bothTrial("a", "b", time.Minute)
 	order.Begun = func() { go h.Close() }
 	began := time.Now()
 	out, err := c.RunTrial(t.Context(), order, nil)
 	if err != nil || out.Cut == "" {
 		t.Errorf("without its hub the trial went on: %v", err)
 	}
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > testenv.Patience {
 		t.Errorf("the trial ended after %v", took)
 	}
 	again := start(hub.Addr.String())
 	defer again.Close()
-	within(t, 30*time.Second, "a trial after the restart", func() bool {
+	testenv.Await(t, "a trial after the restart", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		out, err = c.RunTrial(ctx, bothTrial("a", "b", 100*time.Millisecond), nil)
@@ -417,13 +407,8 @@ func TestFleetCodeChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	select {
-	case err := <-ended:
-		if err == nil || !strings.Contains(err.Error(), "has another code now") {
-			t.Errorf("it ended with: %v", err)
-		}
-	case <-time.After(20 * time.Second):
-		t.Error("it goes on trying a code that is wrong")
+	if err := testenv.Receive(t, "its end, with a code that is wrong", ended); err == nil || !strings.Contains(err.Error(), "has another code now") {
+		t.Errorf("it ended with: %v", err)
 	}
 }
 

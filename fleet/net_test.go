@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -154,7 +155,7 @@ func (c control) cutWith(t *testing.T, take func(*wire, *cable), least time.Dura
 		t.Errorf("outcome %+v, %v; want the account of the other side alone", out, err)
 	}
 	for _, host := range []string{c.near, c.far} {
-		within(t, 10*time.Second, host+" stops", func() bool { return len(w.events(host, "ended send")) == 1 })
+		testenv.Await(t, host+" stops", func() bool { return len(w.events(host, "ended send")) == 1 })
 		if d := w.events(host, "ended send")[0].Sub(at); d > stopLimit(late) || d < least {
 			t.Errorf("the sender of %s stopped after %v", host, d)
 		}
@@ -268,7 +269,7 @@ func TestFloodIsSignOfLife(t *testing.T) {
 			if err != nil || (out.Cut != "") != pulled {
 				t.Fatalf("%+v, %v", out, err)
 			}
-			within(t, 10*time.Second, "both senders stop", func() bool { return len(w.events("", "ended send")) == 2 })
+			testenv.Await(t, "both senders stop", func() bool { return len(w.events("", "ended send")) == 2 })
 			for _, e := range w.events("", "ended send") {
 				if d := e.Sub(at); pulled && d > stopLimit(late) {
 					t.Errorf("a sender stopped after %v", d)
@@ -309,7 +310,7 @@ func TestAgentsDoNotKeepEachOtherAlive(t *testing.T) {
 			}
 			at := <-whenSending(w, 2, func() {})
 			tr.close() // the last beat was up to now
-			within(t, 10*time.Second, "both senders stop", func() bool { return len(w.events("", "ended send")) == 2 })
+			testenv.Await(t, "both senders stop", func() bool { return len(w.events("", "ended send")) == 2 })
 			for _, e := range w.events("", "ended send") {
 				if d := e.Sub(at); d < time.Second || d > stopLimit(late) {
 					t.Errorf("a sender stopped after %v", d)
@@ -343,7 +344,7 @@ func TestTwoControllersAndMaxSessions(t *testing.T) {
 	refused, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	both(refused, time.Minute, "interrupted")
-	within(t, 20*time.Second, "both run", func() bool { return len(w.events("", "run send")) == 4 })
+	testenv.Await(t, "both run", func() bool { return len(w.events("", "run send")) == 4 })
 	_, err := c.RunTrial(t.Context(), upTrial("near3", "far", time.Second), nil)
 	if want := "far (127.0.0.1): prepare: 2 sessions run on that host, and it allows no more (--max-sessions there): try again later"; err == nil || err.Error() != want {
 		t.Errorf("third: %v\nwant   %s", err, want)

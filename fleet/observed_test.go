@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -96,7 +97,7 @@ func TestObservation(t *testing.T) {
 		if out.Observed[id].Boot != id {
 			t.Errorf("%s: got %+v", id, out.Observed[id])
 		}
-		within(t, 4*time.Second, "the observation of "+id+" is closed once", func() bool {
+		testenv.Await(t, "the observation of "+id+" is closed once", func() bool {
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			return o.closed == 1

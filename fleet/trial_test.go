@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -31,7 +32,7 @@ func quick(t *testing.T, configs ...AgentConfig) *Controller {
 
 func nothingOpen(t *testing.T, w *wire) {
 	t.Helper()
-	within(t, 4*time.Second, "all ends closed", func() bool { return w.opened.Load() == w.closed.Load() })
+	testenv.Await(t, "all ends closed", func() bool { return w.opened.Load() == w.closed.Load() })
 }
 
 func TestTrialInLab(t *testing.T) {
@@ -71,7 +72,7 @@ func TestTrialInLab(t *testing.T) {
 	}
 	// Both at one host: the other host may begin earlier.
 	probers, beside := w.events("", "run probe"), w.events("near", "run send")
-	if len(probers) != 1 || len(beside) != 1 || beside[0].Sub(probers[0]) < 250*time.Millisecond {
+	if len(probers) != 1 || len(beside) != 1 || beside[0].Sub(probers[0]) < 250*time.Millisecond-8*late() {
 		t.Errorf("probers began at %v, the sender beside at %v: want a lead of 0.3 s, less what a prober wakes late", probers, beside)
 	}
 	if gap := senders[1].Sub(senders[0]); gap > 250*time.Millisecond+8*late() {
@@ -103,7 +104,7 @@ func TestSendersWaitForReaders(t *testing.T) {
 		}
 		done <- err
 	}()
-	within(t, 20*time.Second, "the receiver runs", func() bool { return len(w.events("far", "run receive")) == 1 })
+	testenv.Await(t, "the receiver runs", func() bool { return len(w.events("far", "run receive")) == 1 })
 	time.Sleep(4 * gateMargin)
 	if n := len(w.events("near", "run send")); n != 0 {
 		t.Errorf("%d senders run while the receiver does not read", n)
@@ -131,13 +132,9 @@ func TestStoppedBeforeItReads(t *testing.T) {
 		_, err := c.RunTrial(ctx, upTrial("near", "far", 100*time.Millisecond), nil)
 		done <- err
 	}()
-	within(t, 20*time.Second, "the receiver runs", func() bool { return len(w.events("far", "run receive")) == 1 })
+	testenv.Await(t, "the receiver runs", func() bool { return len(w.events("far", "run receive")) == 1 })
 	cancel()
-	select {
-	case <-done:
-	case <-time.After(10 * time.Second):
-		t.Fatal("the trial goes on")
-	}
+	testenv.Receive(t, "the end of the trial", done)
 	nothingOpen(t, w)
 }
 
@@ -172,7 +169,7 @@ func TestTrialLive(t *testing.T) {
 			if err != nil || out.Cut != "" || len(out.Warnings) > 0 {
 				t.Fatalf("%v, %+v", err, out)
 			}
-			if live < 20 || live > 2*24 || slow < 2 || slow > 2*4 { // of two ends
+			if live <= slow || live > 2*24 || slow < 2 || slow > 2*4 { // of two ends; a busy machine takes fewer
 				t.Errorf("%d live samples and %d others of 2.2 s", live, slow)
 			}
 			want := map[string]int{"near": 2, "far": 2}
@@ -249,7 +246,7 @@ func TestLiveLeavesRoom(t *testing.T) {
 		t.Errorf("%d samples wait", n)
 	}
 	unsent := uint64(0)
-	within(t, time.Second, "the count of what did not leave", func() bool {
+	testenv.Await(t, "the count of what did not leave", func() bool {
 		b, err := decode[beat]((<-l.outbox).Data)
 		if err != nil || b.Live == nil || len(b.Live.Samples) != 1 {
 			t.Fatalf("%+v: %v", b, err)
@@ -318,14 +315,14 @@ func TestSurvey(t *testing.T) {
 	w := newWire()
 	s := serve(t, w, nil)
 	c := dial(t, s.addr, agentOn(w, "near"))
-	trial := upTrial("near", "far", 10*time.Second)
+	trial := upTrial("near", "far", time.Minute)
 	trial.Survey = true
 	begun := time.Now()
 	out, err := c.RunTrial(t.Context(), trial, nil)
 	if err != nil || out.Cut != "" || out.Flows[0].Send == nil || out.Flows[0].Send.Probe == nil || out.Flows[0].Send.Probe.Out.Bytes != 1400 || out.Flows[0].Send.Probe.Back.Bytes != 1500 {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	if took := time.Since(begun); took > 9*time.Second {
+	if took := time.Since(begun); took > testenv.Patience {
 		t.Errorf("took %v: it waited for its time to pass", took)
 	}
 	if probes, sends := w.events("near", "run probe"), w.events("", "run send"); len(probes) != 1 || len(sends) != 0 {
@@ -500,7 +497,7 @@ func TestNoLeaks(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("Serve: %v", err)
 	}
-	within(t, 5*time.Second, "goroutines gone", func() bool {
+	testenv.Await(t, "goroutines gone", func() bool {
 		return runtime.NumGoroutine() <= before
 	})
 	if t.Failed() {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -144,6 +145,7 @@ func TestObserverInATrial(t *testing.T) {
 // TestObserverLost: a router that goes leaves a gap, and nothing waits.
 func TestObserverLost(t *testing.T) {
 	t.Parallel()
+	late := heldUp(t)
 	d := &fakeRouter{}
 	r, h := routerOn(t, d)
 	w := r.Begin(5, model.DropsSeq, time.Second)
@@ -167,7 +169,7 @@ func TestObserverLost(t *testing.T) {
 	if f := r.Finish(t.Context()); f.Cores != 2 || len(f.Untold) != 1 {
 		t.Errorf("at the end %+v", f)
 	}
-	if took := time.Since(begun); took > momentTimeout {
+	if took := time.Since(begun); took > momentTimeout+8*late() {
 		t.Errorf("that took %v", took)
 	}
 	if calls := d.noted(); !strings.HasSuffix(calls, "ended; close") {
@@ -291,5 +293,5 @@ func TestObserverLease(t *testing.T) {
 	l.mu.Lock()
 	l.after = 50 * time.Millisecond
 	l.mu.Unlock()
-	within(t, 5*time.Second, "the session is closed", func() bool { return d.noted() == "open; close" && a.find(aSession) == nil })
+	testenv.Await(t, "the session is closed", func() bool { return d.noted() == "open; close" && a.find(aSession) == nil })
 }
