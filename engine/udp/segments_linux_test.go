@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
-	"pelt/model"
 	"pelt/unit"
 )
 
@@ -47,7 +46,7 @@ func TestSegments(t *testing.T) {
 			r.flow.PayloadBytes, r.flow.Segments, r.flow.Rate, r.flow.Joined = c.payload, c.segments, c.rate, c.joined
 			r.flow.ReceiveBuffer = 16 << 20
 			if c.rate == (unit.Rate{}) {
-				r.timing.MeasureSeconds = 1 // on a busy machine an end stands still for long
+				r.sends(t, 10_000)
 			}
 			send, receive := r.run(t)
 			balance(t, send, receive)
@@ -76,7 +75,8 @@ func TestRefusedSegmentsAreListed(t *testing.T) {
 	near.rules(t, "table inet t { chain c { type filter hook output priority 0; udp length 648 numgen inc mod 3 < 1 drop; }; }")
 	r := newTrial()
 	r.near, r.far, r.peer = near, far, farFour
-	r.flow.Segments, r.flow.Rate, r.timing.MeasureSeconds = 10, unit.PacketRate(20_000), 0.5
+	r.flow.Segments, r.flow.Rate = 10, unit.PacketRate(20_000)
+	r.sends(t, 2000)
 	send, _ := r.runSame(t)
 	s := send.Send
 	for _, x := range listed(t, s.Refused[0]) {
@@ -97,7 +97,7 @@ func TestSegmentsIntoAFullQueue(t *testing.T) {
 	r := newTrial()
 	r.near, r.far, r.peer = near, far, farFour
 	r.flow.PayloadBytes, r.flow.Segments, r.flow.Rate = 1000, 10, unit.Rate{}
-	r.timing = model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 0.5, DrainSeconds: 20}
+	r.sends(t, 5000)
 	send, receive := r.run(t)
 	balance(t, send, receive)
 	s := send.Send
