@@ -29,14 +29,15 @@ func TestFlow(t *testing.T) {
 			for _, streams := range []int{1, 8} {
 				name := fmt.Sprintf("%s/sender listens %v/%d streams", address, senderListens, streams)
 				t.Run(name, func(t *testing.T) {
-					p := newPair(t, n, address, senderListens, flow(streams, 128<<10, true), timing(100*time.Millisecond, 300*time.Millisecond, time.Second))
+					p := newPair(t, n, address, senderListens, flow(streams, 128<<10, true), timing(100*time.Millisecond, time.Minute, time.Second))
 					port, listening := append(p.send.Ports, p.receive.Ports...)[0], 0
 					_ = n.Do(func() error { listening = listeners(t, port); return nil })
 					if listening != 1 {
 						t.Errorf("%d sockets listen on port %d in the namespace, want 1", listening, port)
 					}
 					p.connect()
-					s, r := p.play()
+					s, r := p.playSome()
+					p.close()
 					checkBulk(t, streams, s, r)
 				})
 			}
@@ -55,8 +56,8 @@ func checkBulk(t *testing.T, streams int, s engine.SendReport, r engine.ReceiveR
 	if s.TCP.Control == "" || s.TCP.RTTNanos <= 0 || s.TCP.SegmentSizeBytes <= 0 {
 		t.Errorf("facts are missing: %+v", *s.TCP)
 	}
-	if span := r.Tally.LastNanos - r.Tally.FirstNanos; span <= 0 || span > 300e6 {
-		t.Errorf("first to last byte took %d ns, want 0 to 0.3 s", span)
+	if span := r.Tally.LastNanos - r.Tally.FirstNanos; span <= 0 {
+		t.Errorf("first to last byte took %d ns", span)
 	}
 }
 
@@ -122,14 +123,14 @@ func TestSmallWritesAreNotSplit(t *testing.T) {
 	for _, rate := range []unit.Rate{unit.PacketRate(2000), {}} {
 		f := flow(1, 64, false)
 		f.Rate = rate
-		p := newPair(t, here{}, "127.0.0.1", false, f, timing(100*time.Millisecond, 300*time.Millisecond, time.Second))
+		p := newPair(t, here{}, "127.0.0.1", false, f, timing(100*time.Millisecond, time.Minute, time.Second))
 		p.connect()
-		s, r := p.play()
+		s, r := p.playSome()
 		if s.TCP.Writes == 0 || s.Attempted == 0 || r.Tally.Bytes == 0 {
 			t.Errorf("%d segments for %d writes, %d B came", s.Attempted, s.TCP.Writes, r.Tally.Bytes)
 		}
-		if rate.IsMax() && s.Attempted > s.TCP.Writes+s.TCP.Retransmits+2 || !rate.IsMax() && s.TCP.Writes > 600 {
-			t.Errorf("%d segments for %d writes; want no more, and at most 600 writes if paced", s.Attempted, s.TCP.Writes)
+		if rate.IsMax() && s.Attempted > s.TCP.Writes+s.TCP.Retransmits+2 {
+			t.Errorf("%d segments for %d writes", s.Attempted, s.TCP.Writes)
 		}
 		p.close()
 	}

@@ -144,6 +144,24 @@ func (p *pair) connect() {
 	}
 }
 
+// playSome is play until some data has come.
+func (p *pair) playSome() (engine.SendReport, engine.ReceiveReport) {
+	p.t.Helper()
+	enough := make(chan struct{})
+	go func() {
+		defer close(enough)
+		testenv.Await(p.t, "data", func() bool {
+			_, sent := p.sender.sample()
+			_, came := p.receiver.sample()
+			return min(sent, came) > 50*uint64(p.send.Flow.PayloadBytes)
+		})
+		p.sender.Stop()
+	}()
+	s, r := p.play()
+	<-enough
+	return s, r
+}
+
 // play runs a connected pair to its end and returns both reports.
 func (p *pair) play() (engine.SendReport, engine.ReceiveReport) {
 	p.t.Helper()
