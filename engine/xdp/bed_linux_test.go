@@ -208,7 +208,7 @@ func (b *bed) run(c trial) (out outcome, err error) {
 		Flow: c.flow, Trial: 77, Tag: 5, Key: key, OneClock: true, CPU: 0, Fallback: c.fallback,
 		Timing: model.Timing{WarmupSeconds: c.warmup.Seconds(), MeasureSeconds: c.measure.Seconds(), DrainSeconds: max(c.drain, time.Second).Seconds()},
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.warmup+c.measure+20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), c.warmup+c.measure+testenv.Patience)
 	defer cancel()
 	listen := order
 	listen.Role, listen.Listen, listen.CPU = engine.Receive, true, 1

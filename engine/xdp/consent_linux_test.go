@@ -93,12 +93,14 @@ func TestStreamWithoutConsent(t *testing.T) {
 	}{{"20kpps", 4, 1}, {"max", 4, 1}, {"max", 16, 1}, {"20kpps", 2, 2}, {"max", 2, 2}} {
 		b := newBed(t)
 		var sending *transport
+		all := c.ended == c.streams
 		x := trial{measure: 2 * time.Second, flow: model.Flow{Rate: mustRate(t, c.rate), Streams: c.streams}}
+		if all {
+			x.measure = time.Minute
+		}
 		x.carried = func(t *transport) { sending = t }
 		x.during = func() {
-			for over := time.Now().Add(20 * time.Second); sending.Count().Packets < 1000 && time.Now().Before(over); {
-				time.Sleep(time.Millisecond)
-			}
+			testenv.Await(t, "packets", func() bool { return sending.Count().Packets >= 1000 })
 			for i := range c.ended {
 				sending.frames.silence(i)
 			}
@@ -108,20 +110,20 @@ func TestStreamWithoutConsent(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := out.send.Send
-		if s.Silent != c.ended || s.Attempted < 1000 || s.Late > s.Planned/2 {
-			t.Errorf("%+v: silent %d, attempted %d, late %d of %d", c, s.Silent, s.Attempted, s.Late, s.Planned)
+		if s.Silent != c.ended || s.Attempted < 1000 {
+			t.Errorf("%+v: silent %d, attempted %d", c, s.Silent, s.Attempted)
 		}
-		if last := s.Streams[c.streams-1]; c.ended < c.streams && s.Streams[0] >= last {
+		if last := s.Streams[c.streams-1]; !all && s.Streams[0] >= last {
 			t.Errorf("%+v: sent by stream: %v", c, s.Streams)
 		}
-		if paced := c.rate != "max"; paced && c.ended < c.streams && (s.Planned != 40000 || s.SlotsSilent < 1000 || s.Attempted+s.Late+s.SlotsSilent != s.Planned) {
+		if paced := c.rate != "max"; paced && !all && (s.Planned != 40000 || s.SlotsSilent < 1000 || s.Attempted+s.Late+s.SlotsSilent != s.Planned) {
 			t.Errorf("%+v: planned %d, attempted %d, late %d, left %d", c, s.Planned, s.Attempted, s.Late, s.SlotsSilent)
 		}
-		if steps := s.PerStep; c.ended < c.streams && len(steps) < 2 {
+		if steps := s.PerStep; !all && len(steps) < 2 {
 			t.Errorf("%+v: series %v", c, steps)
 		}
-		if all := c.ended == c.streams; all != (time.Duration(s.DurationNanos) < 1900*time.Millisecond) {
-			t.Errorf("%+v: lasted %v", c, time.Duration(s.DurationNanos))
+		if lasted := time.Duration(s.DurationNanos); all && lasted > testenv.Patience || !all && lasted < 1900*time.Millisecond {
+			t.Errorf("%+v: lasted %v", c, lasted)
 		}
 	}
 }
@@ -134,7 +136,8 @@ func fastClock() func() int64 {
 
 // A bystander that gets the receiver's addresses in mid-flood is rid of it once the consent is over: after 30 s, which
 // are 3 here. Nobody else is there to stop the sender.
-func TestBystanderIsLeftAlone(t *testing.T) {
+func TestClockBystanderIsLeftAlone(t *testing.T) {
+	testenv.Clock(t)
 	for _, name := range []string{"udp", "xdp"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,7 +179,7 @@ func TestBystanderIsLeftAlone(t *testing.T) {
 			if err != nil || out.send.Send.Silent != 1 {
 				t.Errorf("the sender ended with %v and %+v", err, out.send.Send)
 			}
-			const lasts, slack = engine.ConsentLasts / 10, 300 * time.Millisecond // a busy host wakes threads late
+			const lasts, slack = engine.ConsentLasts / 10, 300 * time.Millisecond
 			flooded := last.Sub(moved)
 			if packets < 1000 || flooded > lasts+slack || flooded < lasts/2 {
 				t.Errorf("the bystander got %d packets until %v after the move", packets, flooded)

@@ -16,6 +16,7 @@ import (
 
 	"pelt/engine"
 	"pelt/internal/kernelclock"
+	"pelt/internal/testenv"
 	"pelt/measure"
 	"pelt/model"
 	"pelt/unit"
@@ -63,22 +64,30 @@ func (b *bed) frame(from, to netip.AddrPort, h engine.Header, payload int) []byt
 	return f
 }
 
+// afterPackets stops a sender when it has sent some more packets.
+func afterPackets(t *testing.T, more uint64) func(*engine.End) {
+	return func(sender *engine.End) {
+		from := sender.Snapshot().Packets
+		testenv.Await(t, "more packets", func() bool { return sender.Snapshot().Packets >= from+more })
+		sender.Stop()
+	}
+}
+
 // What an honest sender does not send: repeated, overtaken, damaged, foreign.
 func TestOddPackets(t *testing.T) {
 	b := newBed(t)
 	var ends [2]netip.AddrPort
 	var sender *engine.End
 	var before, after uint64 // packets of the flow's own by when the odd ones came
-	c := trial{engines: [2]string{"udp", "xdp"}, measure: 300 * time.Millisecond, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000)}}
+	c := trial{engines: [2]string{"udp", "xdp"}, measure: time.Minute, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(200)}}
+	c.stop = afterPackets(t, 20)
 	c.connected = func(from *engine.End, streams []engine.Stream) {
 		sender = from
 		ends = [2]netip.AddrPort{streams[0].Local, streams[0].Remote}
 	}
 	now := func() uint64 { return kernelclock.Now() & (1<<48 - 1) }
 	c.during = func() {
-		for deadline := time.Now().Add(5 * time.Second); sender.Snapshot().Packets < 50 && time.Now().Before(deadline); {
-			time.Sleep(time.Millisecond)
-		}
+		testenv.Await(t, "packets", func() bool { return sender.Snapshot().Packets >= 20 })
 		packet := func(sequence uint64) []byte {
 			return b.frame(ends[0], ends[1], engine.Header{Trial: 77, Sequence: sequence, SendNanos: now()}, 64)
 		}
@@ -135,9 +144,9 @@ func TestOthersGoOn(t *testing.T) {
 	defer talk.Close()
 	answers, slowest := 0, time.Duration(0)
 	speak := func() {
-		for until := time.Now().Add(800 * time.Millisecond); time.Now().Before(until); answers++ {
+		for until := time.Now().Add(800 * time.Millisecond); answers < 10 || time.Now().Before(until); answers++ {
 			began := time.Now()
-			talk.SetDeadline(began.Add(3 * time.Second))
+			talk.SetDeadline(began.Add(testenv.Patience))
 			line := make([]byte, 9000)
 			if _, err := talk.Write(line); err != nil {
 				t.Fatal(err)
@@ -148,14 +157,11 @@ func TestOthersGoOn(t *testing.T) {
 			slowest = max(slowest, time.Since(began))
 		}
 	}
-	out, err := b.run(trial{measure: time.Second, flow: model.Flow{Rate: unit.PacketRate(50_000)}, during: speak})
+	out, err := b.run(trial{measure: time.Minute, flow: model.Flow{Rate: unit.PacketRate(50_000)}, during: speak, stop: (*engine.End).Stop})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d answers of 9000 B beside %d packets, the slowest after %v", answers, out.receive.Receive.Tally.Received, slowest)
-	if answers < 10 {
-		t.Errorf("%d answers", answers)
-	}
 	if lost, unsent := balanced(t, out), unsent(out); lost != unsent {
 		t.Errorf("%d lost, %d not taken by the device", lost, unsent)
 	}
@@ -184,7 +190,8 @@ func TestTakenInterface(t *testing.T) {
 func TestStrays(t *testing.T) {
 	b := newBed(t)
 	var ends [2]netip.AddrPort
-	c := trial{engines: [2]string{"udp", "xdp"}, measure: 200 * time.Millisecond, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000)}}
+	c := trial{engines: [2]string{"udp", "xdp"}, measure: time.Minute, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000)}}
+	c.stop = afterPackets(t, 50)
 	c.connected = func(from *engine.End, streams []engine.Stream) {
 		ends = [2]netip.AddrPort{streams[0].Local, streams[0].Remote}
 	}
@@ -302,14 +309,13 @@ func TestForgedLeap(t *testing.T) {
 				b.t = t
 				var sender *engine.End
 				var from, to netip.AddrPort
-				run := trial{engines: [2]string{"udp", kind}, measure: 50 * time.Millisecond, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(2000)}}
+				run := trial{engines: [2]string{"udp", kind}, measure: time.Minute, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(2000)}}
+				run.stop = afterPackets(t, 50)
 				run.connected = func(end *engine.End, streams []engine.Stream) {
 					sender, from, to = end, streams[0].Local, streams[0].Remote
 				}
 				run.during = func() {
-					for deadline := time.Now().Add(5 * time.Second); sender.Snapshot().Packets < 10 && time.Now().Before(deadline); {
-						time.Sleep(time.Millisecond)
-					}
+					testenv.Await(t, "packets", func() bool { return sender.Snapshot().Packets >= 10 })
 					var frames [][]byte
 					for n := range c.foreign {
 						frames = append(frames, b.frame(from, to, engine.Header{Trial: 77, Sequence: far + n, SendNanos: kernelclock.Now() & (1<<48 - 1)}, 64))

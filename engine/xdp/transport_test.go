@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 )
 
 var errNotReady = errors.New("not ready")
@@ -32,7 +33,7 @@ func TestCountWhileRunPrepares(t *testing.T) {
 			if n.Packets != 3 {
 				t.Errorf("counted %+v", n)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(testenv.Patience):
 			t.Error("Count waits for Run")
 		}
 	}}
