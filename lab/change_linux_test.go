@@ -4,12 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -186,11 +186,7 @@ func TestHeldLinks(t *testing.T) {
 		t.Error(err)
 	}
 	want := []string{"delay=3ms,loss=20%,seed=5", "delay=3ms,loss=20%,seed=5"}
-	for deadline := time.Now().Add(5 * time.Second); !reflect.DeepEqual(words(t, "far"), want); {
-		if time.Now().After(deadline) {
-			t.Fatalf("what is to be put back is %q, want %q", words(t, "far"), want)
-		}
-	}
+	testenv.Await(t, fmt.Sprintf("%q to be put back", want), func() bool { return slices.Equal(words(t, "far"), want) })
 }
 
 // words are the settings of a held lab's links.

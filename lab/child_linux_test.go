@@ -273,7 +273,7 @@ func TestGarbageDoesNotHurtTheHolder(t *testing.T) {
 	for _, text := range []string{"\x00", "GET / HTTP/1.1\r\n\r\n", strings.Repeat("[", 100<<10)} {
 		c, err := connect(socket)
 		must(t, err)
-		must(t, c.conn.SetDeadline(time.Now().Add(5*time.Second)))
+		must(t, c.conn.SetDeadline(time.Now().Add(testenv.Patience)))
 		_, _ = c.conn.Write([]byte(text)) // the holder may be gone before it is all out
 		if n, err := c.conn.Read(make([]byte, 1)); n > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%.20q was answered, or waited for: %v", text, err)

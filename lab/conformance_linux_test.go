@@ -82,17 +82,23 @@ func through(t *testing.T, l *Lab, p probe) []arrival {
 	go func() {
 		var list []arrival
 		b, control := make([]byte, 65536), make([]byte, 128)
-		quiet := unix.NsecToTimeval(int64(p.wait))
+		const waits = 4 // of a silence: a machine that stands still ends one early
+		silent := 0
+		quiet := unix.NsecToTimeval(int64(p.wait / waits))
 		_ = unix.SetsockoptTimeval(in, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &quiet)
 		for {
 			n, c, _, _, err := unix.Recvmsg(in, b, control, 0)
 			if err == unix.EINTR || err == unix.EAGAIN && !sent.Load() {
 				continue
 			}
+			if silent++; err == unix.EAGAIN && silent < waits {
+				continue
+			}
 			if err != nil {
 				done <- list
 				return
 			}
+			silent = 0
 			messages, _ := unix.ParseSocketControlMessage(control[:c])
 			if n >= 12 && len(messages) > 0 {
 				stamp := messages[0].Data

@@ -75,7 +75,7 @@ func TestKillLeavesNoProgram(t *testing.T) {
 	_ = cmd.Wait()
 	expectGone(t, set)
 	for _, space := range spaces {
-		until(t, "no process of it runs", func() bool { return !slices.ContainsFunc(members(space), runs) })
+		testenv.Await(t, "no process of it runs", func() bool { return !slices.ContainsFunc(members(space), runs) })
 	}
 }
 

@@ -145,7 +145,7 @@ func expectGone(t *testing.T, set map[uint64]bool) {
 		t.Error("no namespaces to look for")
 	}
 	var left []string
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(testenv.Patience); time.Now().Before(deadline); {
 		if left = holders(set); len(left) == 0 {
 			return
 		}

@@ -159,7 +159,7 @@ func converse(t *testing.T, in, out *net.UDPConn, count int) {
 		if _, err := out.Write(text); err != nil {
 			t.Fatal(err)
 		}
-		must(t, in.SetReadDeadline(time.Now().Add(2*time.Second)))
+		must(t, in.SetReadDeadline(time.Now().Add(testenv.Patience)))
 		n, peer, err := in.ReadFromUDPAddrPort(buf)
 		if err != nil || !bytes.Equal(buf[:n], text) {
 			t.Fatalf("%q, %v; want %q", buf[:n], err, text)
@@ -167,7 +167,7 @@ func converse(t *testing.T, in, out *net.UDPConn, count int) {
 		if _, err := in.WriteToUDPAddrPort(text, peer); err != nil {
 			t.Fatal(err)
 		}
-		must(t, out.SetReadDeadline(time.Now().Add(2*time.Second)))
+		must(t, out.SetReadDeadline(time.Now().Add(testenv.Patience)))
 		if n, err := out.Read(buf); err != nil || !bytes.Equal(buf[:n], text) {
 			t.Fatalf("back: %q, %v; want %q", buf[:n], err, text)
 		}
@@ -177,13 +177,7 @@ func converse(t *testing.T, in, out *net.UDPConn, count int) {
 // written waits until the router's daemon has done with what was logged.
 func written(t *testing.T, l *Lab) (a RouterAccount) {
 	t.Helper()
-	for began := time.Now(); time.Since(began) < 5*time.Second; {
-		if a = accountOf(t, l); a.Lines+a.Missed == a.Logged {
-			return a
-		}
-		time.Sleep(10 * time.Millisecond) // let it write
-	}
-	t.Errorf("lines do not add up: %+v", a)
+	testenv.Await(t, "lines that add up", func() bool { a = accountOf(t, l); return a.Lines+a.Missed == a.Logged })
 	return a
 }
 
@@ -229,7 +223,7 @@ func TestRouterLogAddsUp(t *testing.T) {
 	most := uint64(f.sent)
 	var a RouterAccount
 	// The daemon learns from the next packet what it missed, and may miss that one too.
-	for began := time.Now(); (a.Logged == 0 || a.Lines+a.Missed != a.Logged) && time.Since(began) < 10*time.Second; {
+	for began := time.Now(); (a.Logged == 0 || a.Lines+a.Missed != a.Logged) && time.Since(began) < testenv.Patience; {
 		exchange(t, node(t, l, "sender"), node(t, l, "receiver"), 4)
 		most += 2
 		time.Sleep(50 * time.Millisecond) // let it write
@@ -321,7 +315,7 @@ func TestFastPathCarriesTCP(t *testing.T) {
 			carried, _ := fastCounts(t, l)
 			var near, far net.Conn
 			must(t, sender.Do(func() (err error) {
-				near, err = net.DialTimeout("tcp", listener.Addr().String(), 2*time.Second)
+				near, err = net.DialTimeout("tcp", listener.Addr().String(), testenv.Patience)
 				return err
 			}))
 			if far, err = listener.Accept(); err != nil {
@@ -331,7 +325,7 @@ func TestFastPathCarriesTCP(t *testing.T) {
 			var got [2][]byte
 			var errs [2]error
 			for i, c := range []net.Conn{near, far} {
-				must(t, c.SetDeadline(time.Now().Add(10*time.Second)))
+				must(t, c.SetDeadline(time.Now().Add(testenv.Patience)))
 				wait.Go(func() {
 					_, err := c.Write(data)
 					errs[i] = errors.Join(err, c.(*net.TCPConn).CloseWrite())
@@ -368,7 +362,7 @@ func TestThreadTime(t *testing.T) {
 	must(t, err)
 	floodFor(t, node(t, l, "sender"), node(t, l, "receiver"), 4, 64, 200*time.Millisecond)
 	after, err := router.ThreadTime("to-sender")
-	if took := after - before; err != nil || took < time.Millisecond || took > 10*time.Second {
+	if took := after - before; err != nil || took < time.Millisecond || took > testenv.Patience {
 		t.Errorf("%v on a processor for a flood of 200 ms, %v", took, err)
 	}
 	if _, err := router.ThreadTime("none"); err == nil || !strings.Contains(err.Error(), "none of router") {
