@@ -50,7 +50,7 @@ func read(t testing.TB, l *Live, h *netbed.Node) LiveAccount {
 		}
 		if sum != last {
 			last, same = sum, 0
-		} else if same++; same == 5 {
+		} else if same++; same >= 5 && !waiting(t) {
 			return a
 		}
 	}
