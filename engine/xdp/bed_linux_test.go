@@ -206,7 +206,7 @@ func (b *bed) run(c trial) (out outcome, err error) {
 	rand.Read(key)
 	order := engine.Order{
 		Flow: c.flow, Trial: 77, Tag: 5, Key: key, OneClock: true, CPU: 0, Fallback: c.fallback,
-		Timing: model.Timing{WarmupSeconds: c.warmup.Seconds(), MeasureSeconds: c.measure.Seconds(), DrainSeconds: max(c.drain, time.Second).Seconds()},
+		Timing: model.Timing{WarmupSeconds: c.warmup.Seconds(), MeasureSeconds: c.measure.Seconds(), DrainSeconds: max(c.drain, 20*time.Second).Seconds()},
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.warmup+c.measure+testenv.Patience)
 	defer cancel()
