@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"pelt/model"
 )
@@ -16,6 +17,7 @@ const (
 	partBytes   = 512 << 10 // in base64 they fit a message
 	maxParts    = 128
 	reportBytes = maxParts * partBytes
+	trialBytes  = 4 * reportBytes // all that are fetched at a time: many hosts may be one program's
 )
 
 // part returns one part of an answer; part 0 makes the answer.
@@ -46,8 +48,8 @@ func (s *session) part(n int, tell func() (any, error)) (partAnswer, error) {
 	return partAnswer{Parts: len(s.parts), Data: s.parts[n]}, nil
 }
 
-// fetch gets all parts of an answer. The texts of facts keep their line breaks.
-func fetch[A any](ctx context.Context, m member, verb string, order reportOrder) (A, error) {
+// fetch gets all parts of an answer, as far as there is room for its bytes. The texts of facts keep their line breaks.
+func fetch[A any](ctx context.Context, m member, verb string, order reportOrder, room *atomic.Int64) (A, error) {
 	var zero A
 	var data []byte
 	for parts := 1; order.Part < parts; order.Part++ {
@@ -55,7 +57,7 @@ func fetch[A any](ctx context.Context, m member, verb string, order reportOrder)
 		if err != nil {
 			return zero, err
 		}
-		if parts = a.Parts; parts > maxParts || len(a.Data) > partBytes {
+		if parts = a.Parts; parts > maxParts || len(a.Data) > partBytes || room.Add(-int64(len(a.Data))) < 0 {
 			return zero, fmt.Errorf("%s: %s: too long", m.name, verb)
 		}
 		data = append(data, a.Data...)
@@ -65,6 +67,13 @@ func fetch[A any](ctx context.Context, m member, verb string, order reportOrder)
 		return zero, fmt.Errorf("%s: %s: %w", m.name, verb, err)
 	}
 	return told, nil
+}
+
+// roomFor is room for so many bytes.
+func roomFor(bytes int64) *atomic.Int64 {
+	var room atomic.Int64
+	room.Store(bytes)
+	return &room
 }
 
 // shrink leaves out of a report what would make it too long: the longest lists of

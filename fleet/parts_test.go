@@ -1,9 +1,11 @@
 package fleet
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"pelt/engine"
 	"pelt/model"
@@ -58,6 +60,28 @@ func TestReportOfManyCores(t *testing.T) {
 		}
 		if len(load) != 1+2*c.cores {
 			t.Errorf("%s: the session's own account was changed", name)
+		}
+	}
+}
+
+// All reports of a trial share the room for them.
+func TestReportsShareTheirRoom(t *testing.T) {
+	w := newWire()
+	c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
+	for room, want := range map[int64]int{4: 2, 3: 1, 1: 0} { // each is {}
+		err := c.lead(t.Context(), upTrial("near", "far", time.Second), func(run context.Context, tr *trial) error {
+			if err := tr.prepare(run); err != nil {
+				return err
+			}
+			tr.room = room
+			got, err := tr.reports(run, tr.parties, true)
+			if len(got) != want || (err == nil) != (want == 2) {
+				t.Errorf("room for %d B: %d reports came, want %d; %v", room, len(got), want, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_
 
 // ask fetches the facts.
 func (r *farRouter) ask(ctx context.Context, final bool) (model.RouterFacts, error) {
-	f, err := fetch[model.RouterFacts](ctx, r.agent, verbFacts, reportOrder{sessionOrder: r.about, Final: final})
+	f, err := fetch[model.RouterFacts](ctx, r.agent, verbFacts, reportOrder{sessionOrder: r.about, Final: final}, roomFor(reportBytes))
 	f.Clamp()
 	f.Node, f.Source = routerNode, r.source
 	return f, err
@@ -227,7 +227,8 @@ func (w *farWatch) fetch() (sessionReport, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cutTimeout+momentTimeout)
 	defer cancel()
-	r, err := fetch[sessionReport](ctx, w.router.agent, verbReport, reportOrder{sessionOrder: w.router.about, Final: true})
+	r, err := fetch[sessionReport](ctx, w.router.agent, verbReport, reportOrder{sessionOrder: w.router.about, Final: true},
+		roomFor(reportBytes))
 	r.clamp(w.flows, model.Timing{MeasureSeconds: w.measured.Seconds()})
 	return r, err
 }

@@ -279,8 +279,9 @@ func (t *trial) track(connected map[*party]tuplesAnswer) {
 
 // reports fetches the reports of several agents at once, as far as they come.
 func (t *trial) reports(ctx context.Context, parties []*party, final bool) (map[*party]sessionReport, error) {
+	room := roomFor(t.room)
 	return gather(ctx, parties, func(ctx context.Context, p *party) (sessionReport, error) {
-		r, err := fetch[sessionReport](ctx, p.member, verbReport, reportOrder{sessionOrder: p.about(), Final: final})
+		r, err := fetch[sessionReport](ctx, p.member, verbReport, reportOrder{sessionOrder: p.about(), Final: final}, room)
 		r.clamp(t.flows(), t.order.Timing)
 		return r, err
 	})

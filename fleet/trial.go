@@ -57,6 +57,7 @@ type trial struct {
 	cancel   context.CancelCauseFunc
 	over     chan struct{} // closed to end the heartbeats
 	beating  sync.WaitGroup
+	room     int64 // bytes of all reports
 	samples  chan Progress
 	missed   atomic.Uint64 // samples that found no room
 	measured *time.Timer   // fires when the measured part begins; nil before the gate
@@ -152,7 +153,7 @@ func (c *Controller) place(order Trial) (*trial, error) {
 		return nil, errors.New("a trial needs at least one flow")
 	}
 	t := &trial{c: c, order: order, name: randomHex(), liveness: newLiveness(time.Now(), order.Timing.Patience()),
-		over: make(chan struct{}), samples: make(chan Progress, maxSamples),
+		room: trialBytes, over: make(chan struct{}), samples: make(chan Progress, maxSamples),
 		sending: map[int]bool{}, sent: make(chan struct{}), breakers: map[int]*breaker{}}
 	var tag [2]byte
 	_, _ = rand.Read(tag[:]) // never fails
