@@ -1,7 +1,6 @@
 package test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/table"
@@ -21,8 +21,8 @@ import (
 func (b *bench) goodputs(t *testing.T, repeats int, flags string) map[string][]float64 {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "cc.json")
-	c := b.command(t.Context(), append([]string{"cc", "lab:" + b.name, "--repeats", fmt.Sprint(repeats), "--json", out}, strings.Fields(flags)...)...)
-	if text, err := measured(c); err != nil {
+	text, err := b.Run(append([]string{"cc", "lab:" + b.name, "--repeats", fmt.Sprint(repeats), "--json", out}, strings.Fields(flags)...)...)
+	if orInvalid(err) != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	list := map[string][]float64{}
@@ -40,19 +40,12 @@ func (b *bench) goodputs(t *testing.T, repeats int, flags string) map[string][]f
 // iperf3 transfers as pelt cc does, with another program.
 func (b *bench) iperf3(t *testing.T, control string, seconds int) float64 {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(seconds+20)*time.Second)
-	defer cancel()
-	server := b.command(ctx, "lab", "exec", b.name, "receiver", "--", "iperf3", "-s", "-1", "-p", "5302")
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		cancel()
-		_ = server.Wait()
-	}()
+	server := b.Start("lab", "exec", b.name, "receiver", "--", "iperf3", "-s", "-1", "-p", "5302")
+	defer func() { _ = server.Wait() }()
 	client := []string{"lab", "exec", b.name, "sender", "--", "iperf3", "-J", "-c", "198.18.0.2", "-p", "5302", "-C", control, "-t", fmt.Sprint(seconds)}
-	for {
-		out, err := b.command(ctx, client...).Output()
+	for began := time.Now(); ; {
+		p := b.Start(client...)
+		err := p.Wait()
 		var report struct {
 			End struct {
 				Received struct {
@@ -60,11 +53,11 @@ func (b *bench) iperf3(t *testing.T, control string, seconds int) float64 {
 				} `json:"sum_received"`
 			} `json:"end"`
 		}
-		if json.Unmarshal(out, &report) == nil && report.End.Received.BPS > 0 {
+		if json.Unmarshal([]byte(p.Out.String()), &report) == nil && report.End.Received.BPS > 0 {
 			return report.End.Received.BPS
 		}
-		if ctx.Err() != nil {
-			t.Fatalf("iperf3: %v\n%s", err, out)
+		if time.Since(began) > testenv.Patience {
+			t.Fatalf("iperf3: %v\n%s", err, p)
 		}
 		time.Sleep(50 * time.Millisecond) // its server is not there yet
 	}
@@ -100,11 +93,11 @@ func TestClockRenoCarriesWhatMathisSays(t *testing.T) {
 	line := strings.Fields("cc lab:direct --control reno --loss 1% --time 5s --warmup 1s --repeats 4 " +
 		"--link rate=100mbit,delay=20ms,queue=500 --no-calibration --json " + out)
 	for try := 1; ; try++ {
-		text, err := command(t.Context(), t.TempDir(), t.TempDir(), line).CombinedOutput()
+		text, err := peltproc.Host{T: t, Data: t.TempDir()}.Run(line...)
 		if err == nil {
 			break
 		}
-		if exitCode(err) != invalid || try == 3 {
+		if peltproc.ExitCode(err) != invalid || try == 3 {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		testenv.AwaitCalm(t.Logf)
@@ -145,9 +138,9 @@ func TestControlsBetweenHosts(t *testing.T) {
 		{"--control reno --bytes 20MB --repeats 2 --http --streams 2", model.ByAnswer},
 		{"--control cubic+reno --time 1s --stagger 300ms --repeats 2", ""},
 	} {
-		out, err := h.run(t, s, append(strings.Fields(c.flags), "--json", path)...)
+		out, err := h.run(s, append(strings.Fields(c.flags), "--json", path)...)
 		if err != nil {
-			t.Fatalf("%s: %v\n%s\nserver: %s", c.flags, err, out, s.stderr)
+			t.Fatalf("%s: %v\n%s\nserver: %s", c.flags, err, out, s.Err)
 		}
 		doc := document(t, path, "")
 		for _, r := range doc.Results {
@@ -168,8 +161,8 @@ func TestControlsBetweenHosts(t *testing.T) {
 			}
 		}
 	}
-	out, err := h.run(t, s, "--control", "nonesuch", "--direction", "down", "--json", path)
-	if exitCode(err) != 1 || !strings.Contains(out, `before the first trial: `) || !strings.Contains(out, `congestion control "nonesuch" is not in this kernel`) {
+	out, err := h.run(s, "--control", "nonesuch", "--direction", "down", "--json", path)
+	if peltproc.ExitCode(err) != 1 || !strings.Contains(out, `before the first trial: `) || !strings.Contains(out, `congestion control "nonesuch" is not in this kernel`) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

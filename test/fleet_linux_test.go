@@ -3,7 +3,6 @@ package test
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"pelt/internal/netbed"
+	"pelt/internal/peltproc"
 	"pelt/model"
 	"pelt/test/servers"
 )
@@ -33,21 +33,12 @@ type fleet struct {
 	work    string
 	hub     *netbed.Node
 	hosts   map[string]*netbed.Node
-	names   []string            // of the hosts, in their order
-	agents  map[string]*process // pelt join, by host
-	servers []*process          // the hub, or the user's own in its place
-	serve   func()              // starts them, again if they were killed
-	join    []string            // where the hub is, for pelt join
-	at      []string            // and for other commands
-}
-
-// process is a program in a namespace.
-type process struct {
-	name      string
-	cmd       *exec.Cmd
-	out, said *lockedBuffer
-	ended     chan struct{}
-	err       error // once it has ended
+	names   []string                     // of the hosts, in their order
+	agents  map[string]*peltproc.Process // pelt join, by host
+	servers []*peltproc.Process          // the hub, or the user's own in its place
+	serve   func()                       // starts them, again if they were killed
+	join    []string                     // where the hub is, for pelt join
+	at      []string                     // and for other commands
 }
 
 const fleetCode = "heron-58-umber-otter-17-slate"
@@ -67,7 +58,7 @@ func eachHub(t *testing.T, hosts int, test func(f *fleet)) {
 
 func newFleet(t *testing.T, kind string, hosts int) *fleet {
 	t.Helper()
-	f := &fleet{t: t, work: t.TempDir(), hub: netbed.Namespace(t), hosts: map[string]*netbed.Node{}, agents: map[string]*process{}}
+	f := &fleet{t: t, work: t.TempDir(), hub: netbed.Namespace(t), hosts: map[string]*netbed.Node{}, agents: map[string]*peltproc.Process{}}
 	if err := os.Mkdir(f.file("temporary"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -94,99 +85,31 @@ func (f *fleet) file(words ...string) string {
 
 // addSwitch makes a bridge to which addHost connects hosts.
 func (f *fleet) addSwitch(n *netbed.Node, address string) {
-	f.t.Helper()
-	f.quiet(n)
-	n.Must(func() error { return netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "switch"}}) })
-	f.address(n, "switch", address)
+	n.WithoutIPv6() // which sends by itself
+	n.Bridge("switch")
+	n.Give("switch", netip.MustParsePrefix(address))
 }
 
-// addHost makes a namespace whose eth0 is at a switch.
+// addHost makes a node whose eth0 is at a switch.
 func (f *fleet) addHost(name string, at *netbed.Node, address string) {
-	f.t.Helper()
 	n := netbed.Namespace(f.t)
-	f.quiet(n)
-	at.Link("switch", func(l netlink.Link) error {
-		port := netlink.NewLinkAttrs()
-		port.Name, port.MasterIndex = name, l.Attrs().Index
-		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: port, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(n.File().Fd()))})
-	})
-	f.address(n, "eth0", address)
-	at.Link(name, netlink.LinkSetUp)
+	n.Name = name
+	n.WithoutIPv6()
+	at.Plug("switch", name, n, "eth0")
+	n.Give("eth0", netip.MustParsePrefix(address))
 	f.hosts[name], f.names = n, append(f.names, name)
 }
 
-// quiet switches off IPv6, which sends by itself.
-func (f *fleet) quiet(n *netbed.Node) {
-	n.Sysctl("net/ipv6/conf/default/disable_ipv6", "1")
-	n.Sysctl("net/ipv6/conf/all/disable_ipv6", "1")
-}
-
-func (f *fleet) address(n *netbed.Node, link, address string) {
-	f.t.Helper()
-	n.Link(link, func(l netlink.Link) error {
-		p := netip.MustParsePrefix(address)
-		a := &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), 32)}
-		if err := netlink.AddrAdd(l, &netlink.Addr{IPNet: a}); err != nil {
-			return fmt.Errorf("address %s: %w", address, err)
-		}
-		return netlink.LinkSetUp(l)
-	})
-}
-
-// start starts pelt in a namespace, with a data folder of its own under a name.
-func (f *fleet) start(n *netbed.Node, name string, args ...string) *process {
-	f.t.Helper()
-	return f.launch(n, name, exec.Command(binary, args...))
-}
-
-// launch starts a program in a namespace. It ends with the test.
-func (f *fleet) launch(n *netbed.Node, name string, c *exec.Cmd, environment ...string) *process {
-	f.t.Helper()
-	p := &process{name: name, cmd: c, out: &lockedBuffer{}, said: &lockedBuffer{}, ended: make(chan struct{})}
-	c.Dir, c.Stdout, c.Stderr = f.work, p.out, p.said
-	c.Env = append(os.Environ(), "PELT_DATA="+f.file("data", name), "PELT_CODE="+fleetCode, "TMPDIR="+f.file("temporary"),
-		binaryEnv+"="+binary)
-	c.Env = append(c.Env, environment...)
-	n.Must(c.Start) // a child is born where its parent's thread is
-	go func() {
-		defer close(p.ended)
-		p.err = c.Wait()
-	}()
-	f.t.Cleanup(func() {
-		_ = c.Process.Signal(syscall.SIGTERM) // it may have ended
-		select {
-		case <-p.ended:
-		case <-time.After(15 * time.Second):
-			p.kill()
-			f.t.Errorf("%s went on for 15 s after SIGTERM:\n%s", name, p.said)
-		}
-	})
-	return p
-}
-
-// kill ends a process at once, as kill -9 does.
-func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may have ended
-	<-p.ended
-}
-
-// wait waits until a process ends by itself, and returns its exit code.
-func (p *process) wait(t *testing.T, limit time.Duration) int {
-	t.Helper()
-	select {
-	case <-p.ended:
-	case <-time.After(limit):
-		p.kill()
-		t.Fatalf("%s had not ended after %v:\n%s", p.name, limit, p.said)
-	}
-	return exitCode(p.err)
+// on is where programs run in a node, with a data folder under a name.
+func (f *fleet) on(n *netbed.Node, name string) peltproc.Host {
+	return peltproc.Host{T: f.t, In: n, Dir: f.work, Data: f.file("data", name), Env: []string{"PELT_CODE=" + fleetCode, "TMPDIR=" + f.file("temporary")}}
 }
 
 func (f *fleet) startHub() {
 	f.t.Helper()
-	p := f.start(f.hub, "hub", "hub")
-	waitText(f.t, p.out, "Ctrl-C ends the hub")
-	f.servers, f.join, f.at = []*process{p}, []string{"10.90.0.1"}, []string{"--hub", "10.90.0.1"}
+	p := f.on(f.hub, "hub").Start("hub")
+	p.Await("Ctrl-C ends the hub")
+	f.servers, f.join, f.at = []*peltproc.Process{p}, []string{"10.90.0.1"}, []string{"--hub", "10.90.0.1"}
 }
 
 // serverEnv has the test program be one of the servers of a cluster.
@@ -216,10 +139,11 @@ func (f *fleet) ownServers() {
 				f.t.Fatal(err)
 			}
 			c := exec.Command(self, "-test.run", "^TestServerOfCluster$")
-			f.servers = append(f.servers, f.launch(f.hub, fmt.Sprint("server-", i), c, serverEnv+"="+string(text)))
+			c.Env = append(os.Environ(), serverEnv+"="+string(text), peltproc.BinaryEnv+"="+peltproc.Binary)
+			f.servers = append(f.servers, f.on(f.hub, "").Launch(c))
 		}
 		for _, p := range f.servers {
-			waitText(f.t, p.out, "ready")
+			p.Await("ready")
 		}
 	}
 }
@@ -264,28 +188,25 @@ func (f *fleet) joinAll() {
 		f.startJoin(name)
 	}
 	for _, name := range f.names {
-		waitText(f.t, f.agents[name].out, "joined as "+name)
+		f.agents[name].Await("joined as " + name)
 	}
 }
 
-func (f *fleet) startJoin(name string, flags ...string) *process {
-	f.t.Helper()
+func (f *fleet) startJoin(name string, flags ...string) {
 	args := slices.Concat([]string{"join"}, f.join, []string{"--name", name}, flags)
-	f.agents[name] = f.start(f.hosts[name], name, args...)
-	return f.agents[name]
+	f.agents[name] = f.on(f.hosts[name], name).Start(args...)
 }
 
 // control starts a test at the hub, with its document on the standard output. name is that of its data folder.
-func (f *fleet) control(name, line string) *process {
-	f.t.Helper()
-	return f.start(f.hub, name, slices.Concat(strings.Fields(line), f.at)...)
+func (f *fleet) control(name, line string) *peltproc.Process {
+	return f.on(f.hub, name).Start(slices.Concat(strings.Fields(line), f.at)...)
 }
 
-// told is the document of a test that has ended, which says why each of its trials has no figures.
-func (p *process) told(t *testing.T) (d model.Document) {
+// told reads the document of a test that has ended, which says why each of its trials has no figures.
+func told(t *testing.T, p *peltproc.Process) (d model.Document) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(p.out.String()), &d); err != nil {
-		t.Fatalf("%s wrote no document: %v\n%s", p.name, err, p.said)
+	if err := json.Unmarshal([]byte(p.Out.String()), &d); err != nil {
+		t.Fatalf("%v wrote no document: %v\n%s", p.Cmd.Args, err, p.Err)
 	}
 	for _, r := range d.Results {
 		if r.State != model.Valid && len(r.Why) == 0 {
@@ -342,27 +263,17 @@ func (f *fleet) whole(d model.Document, missing map[string]string) {
 	}
 }
 
-// sent is how many packets a host has sent.
-func (f *fleet) sent(name string) (packets uint64) {
-	f.t.Helper()
-	f.hosts[name].Link("eth0", func(l netlink.Link) error {
-		packets = l.Attrs().Statistics.TxPackets
-		return nil
-	})
-	return packets
-}
-
 // sending lists the hosts that send what a test orders, not only what controls it.
 func (f *fleet) sending() (list []string) {
 	f.t.Helper()
 	const took, controls = 200 * time.Millisecond, 150 // packets a second
 	from := map[string]uint64{}
 	for _, name := range f.names {
-		from[name] = f.sent(name)
+		from[name] = f.hosts[name].Sent()
 	}
 	time.Sleep(took)
 	for _, name := range f.names {
-		if float64(f.sent(name)-from[name])/took.Seconds() > controls {
+		if float64(f.hosts[name].Sent()-from[name])/took.Seconds() > controls {
 			list = append(list, name)
 		}
 	}
@@ -370,7 +281,7 @@ func (f *fleet) sending() (list []string) {
 }
 
 // untilSending waits until some hosts send, as a test orders.
-func (f *fleet) untilSending(p *process, names ...string) {
+func (f *fleet) untilSending(p *peltproc.Process, names ...string) {
 	f.t.Helper()
 	for {
 		now := f.sending()
@@ -378,8 +289,8 @@ func (f *fleet) untilSending(p *process, names ...string) {
 			return
 		}
 		select {
-		case <-p.ended:
-			f.t.Fatalf("%s has ended, and %v never sent at a time:\n%s", p.name, names, p.said)
+		case <-p.Ended:
+			f.t.Fatalf("%v has ended, and %v never sent at a time:\n%s", p.Cmd.Args, names, p.Err)
 		default:
 		}
 	}
@@ -406,12 +317,12 @@ func (f *fleet) untilSilent(names ...string) {
 // is left but what runs are stored in.
 func (f *fleet) nothingLeft() {
 	f.t.Helper()
-	for _, pid := range processesIn(f.hub) {
-		f.t.Errorf("hub: process %s is left", pid)
+	for _, pid := range f.hub.Processes() {
+		f.t.Errorf("hub: process %d is left", pid)
 	}
 	for name, n := range f.hosts {
-		for _, pid := range processesIn(n) {
-			f.t.Errorf("%s: process %s is left", name, pid)
+		for _, pid := range n.Processes() {
+			f.t.Errorf("%s: process %d is left", name, pid)
 		}
 		n.Must(func() error {
 			links, err := netlink.LinkList()
@@ -435,15 +346,4 @@ func (f *fleet) nothingLeft() {
 	for _, left := range files(f.t, f.file("temporary")) {
 		f.t.Errorf("the file %s is left", left)
 	}
-}
-
-func processesIn(n *netbed.Node) (pids []string) {
-	inode := fmt.Sprintf("net:[%d]", n.ID())
-	paths, _ := filepath.Glob("/proc/[0-9]*/ns/net")
-	for _, path := range paths {
-		if to, err := os.Readlink(path); err == nil && to == inode {
-			pids = append(pids, strings.Split(path, "/")[2])
-		}
-	}
-	return pids
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
@@ -33,7 +34,7 @@ func TestClockFleetFaults(t *testing.T) {
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{0, 0, 0, 0}},
 		&expr.Verdict{Kind: expr.VerdictDrop})
 	f.hub.LoseTo("h10", netip.MustParseAddr("10.90.1.2"), 16)
-	var p *process
+	var p *peltproc.Process
 	var d model.Document
 	var got []string
 	for try := 1; ; try++ {
@@ -57,7 +58,7 @@ func TestClockFleetFaults(t *testing.T) {
 		testenv.AwaitCalm(t.Logf) // no host of this mesh goes away, so the machine spoilt a pair's trials
 	}
 	if want := []string{"mesh.into h3 ", "mesh.into h7 ", "mesh.oneway h10 h2"}; !slices.Equal(got, want) {
-		t.Errorf("the mesh shows %q, want %q\n%s", got, want, p.said)
+		t.Errorf("the mesh shows %q, want %q\n%s", got, want, p.Err)
 	}
 	for host, layer := range map[string]string{"h3": model.LayerReceiverFilter, "h7": model.LayerReceiverBuffer} {
 		if lines := linesAt(d, host); lines[layer] == 0 {
@@ -84,18 +85,18 @@ func linesAt(d model.Document, host string) map[string]uint64 {
 
 // slow has the agent of a host keep small socket buffers, and stand still now and then while it takes part in a trial,
 // until a test ends.
-func (f *fleet) slow(name string, until *process) {
+func (f *fleet) slow(name string, until *peltproc.Process) {
 	f.t.Helper()
 	const every, still, flowing = 40 * time.Millisecond, 6 * time.Millisecond, 20 // of the 40 packets that a trial sends
-	pid := f.agents[name].cmd.Process.Pid
-	for before := f.sent(name); ; {
+	pid := f.agents[name].Cmd.Process.Pid
+	for before := f.hosts[name].Sent(); ; {
 		select {
-		case <-until.ended:
+		case <-until.Ended:
 			return
 		case <-time.After(every):
 		}
 		smallBuffers(f.t, pid)
-		now := f.sent(name)
+		now := f.hosts[name].Sent()
 		if now-before >= flowing { // what stands still as it loads programs into the kernel never ends loading
 			_ = syscall.Kill(pid, syscall.SIGSTOP) // both fail only if it has ended
 			time.Sleep(still)

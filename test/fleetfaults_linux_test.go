@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netlink"
-
-	"pelt/internal/netbed"
+	"pelt/internal/peltproc"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -20,16 +19,13 @@ const (
 	longMesh   = "mesh fleet:h1,h2,h3,h4 --rate 500pps --time 5s --warmup 100ms --json -"
 )
 
-// meshLimit is how long a mesh may go on in all after whatever happens to it.
-const meshLimit = 2 * time.Minute
-
 // ends waits for the end of a mesh that measured, and returns its document. A busy machine may spoil trials.
-func (f *fleet) ends(p *process) model.Document {
+func (f *fleet) ends(p *peltproc.Process) model.Document {
 	f.t.Helper()
-	if code := p.wait(f.t, meshLimit); code != 0 && code != invalid {
-		f.t.Errorf("%s: exit code %d:\n%s", p.name, code, p.said)
+	if err := orInvalid(p.Wait()); err != nil {
+		f.t.Errorf("%v: %v:\n%s", p.Cmd.Args, err, p.Err)
 	}
-	return p.told(f.t)
+	return told(f.t, p)
 }
 
 // TestFleetHubDies: what was measured until the hub was killed is kept, and once it is back all is measured.
@@ -40,7 +36,7 @@ func TestFleetHubDies(t *testing.T) {
 		f.untilSending(p, f.names...)
 		time.Sleep(2 * time.Second) // until samples of some seconds are told
 		for _, s := range f.servers {
-			s.kill()
+			s.Kill()
 		}
 		f.untilSilent(f.names...)
 		f.serve()
@@ -48,7 +44,7 @@ func TestFleetHubDies(t *testing.T) {
 		f.whole(d, nil)
 		cut := slices.DeleteFunc(d.Results, func(r model.Result) bool { return !r.Why.Has(model.PairUnmeasured) })
 		if len(cut) != 1 {
-			f.t.Errorf("%d trials were cut, want the one that ran when the hub was killed:\n%s", len(cut), p.said)
+			f.t.Errorf("%d trials were cut, want the one that ran when the hub was killed:\n%s", len(cut), p.Err)
 		}
 		for _, r := range cut {
 			if !slices.ContainsFunc(r.Flows, func(x model.FlowResult) bool { return x.Attempted > 0 }) {
@@ -66,7 +62,7 @@ func TestFleetServerDies(t *testing.T) {
 	f.joinAll()
 	p := f.control("mesh", middleMesh)
 	f.untilSending(p, f.names...)
-	f.servers[1].kill()
+	f.servers[1].Kill()
 	d := f.ends(p)
 	f.whole(d, nil)
 	for _, r := range d.Results {
@@ -83,25 +79,25 @@ func TestFleetAgentsDie(t *testing.T) {
 	eachHub(t, 4, func(f *fleet) {
 		p := f.control("mesh", middleMesh)
 		again := func(name string) {
-			f.agents[name].kill()
+			f.agents[name].Kill()
 			f.startJoin(name)
 		}
-		waitText(f.t, f.agents["h1"].said, "trial started")
+		f.agents["h1"].Await("trial started")
 		again("h1")
 		f.untilSending(p, "h2")
 		again("h2")
 		f.untilSending(p, "h3")
-		netbed.Until(f.t, "h3 to be silent", func() bool { return !slices.Contains(f.sending(), "h3") })
+		testenv.Await(f.t, "h3 to be silent", func() bool { return !slices.Contains(f.sending(), "h3") })
 		again("h3")
 		f.untilSending(p, "h4")
-		f.agents["h4"].kill()
-		if code := p.wait(f.t, meshLimit); code != invalid {
-			f.t.Errorf("exit code %d, want %d:\n%s", code, invalid, p.said)
+		f.agents["h4"].Kill()
+		if code := p.Code(); code != invalid {
+			f.t.Errorf("exit code %d, want %d:\n%s", code, invalid, p.Err)
 		}
-		d := p.told(f.t)
+		d := told(f.t, p)
 		missing := unmeasured(d)
 		if len(missing) == 0 {
-			f.t.Errorf("nobody misses h4:\n%s", p.said)
+			f.t.Errorf("nobody misses h4:\n%s", p.Err)
 		}
 		for name, why := range missing {
 			if !strings.Contains(name, "h4") || !strings.Contains(why, "h4") {
@@ -121,7 +117,7 @@ func TestFleetTwoControllers(t *testing.T) {
 		f.whole(f.ends(second), nil)
 		for _, name := range f.names {
 			open, trials := 0, 0
-			for line := range strings.Lines(f.agents[name].said.String()) {
+			for line := range strings.Lines(f.agents[name].Err.String()) {
 				switch {
 				case strings.Contains(line, "trial started"):
 					open, trials = open+1, trials+1
@@ -129,7 +125,7 @@ func TestFleetTwoControllers(t *testing.T) {
 					open--
 				}
 				if open > 1 {
-					f.t.Fatalf("%s takes part in two trials at a time:\n%s", name, f.agents[name].said)
+					f.t.Fatalf("%s takes part in two trials at a time:\n%s", name, f.agents[name].Err)
 				}
 			}
 			if least := 2 * (len(f.names) - 1); trials < least {
@@ -161,16 +157,7 @@ func TestFleetPartition(t *testing.T) {
 // plug puts a host's port into the switch or takes it out. Its cable stays.
 func (f *fleet) plug(name string, in bool) {
 	f.t.Helper()
-	f.hub.Link(name, func(port netlink.Link) error {
-		if !in {
-			return netlink.LinkSetNoMaster(port)
-		}
-		s, err := netlink.LinkByName("switch")
-		if err != nil {
-			return err
-		}
-		return netlink.LinkSetMaster(port, s)
-	})
+	f.hub.Master(name, map[bool]string{true: "switch"}[in])
 }
 
 // TestFleetControllerKilled: agents stop when a controller is gone, and take the orders of the next.
@@ -179,7 +166,7 @@ func TestFleetControllerKilled(t *testing.T) {
 	eachHub(t, 4, func(f *fleet) {
 		p := f.control("killed", longMesh)
 		f.untilSending(p, f.names...)
-		p.kill()
+		p.Kill()
 		f.untilSilent(f.names...)
 		f.whole(f.ends(f.control("next", shortMesh)), nil)
 	})

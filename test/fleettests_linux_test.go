@@ -9,12 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/nftables"
-	"github.com/google/nftables/expr"
-	"github.com/vishvananda/netlink"
-
+	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
@@ -34,7 +30,7 @@ func TestFleetPaths(t *testing.T) {
 			p := f.control(name, c.line+" --json -")
 			d := f.ends(p)
 			if len(d.Results) == 0 || !d.Complete {
-				f.t.Errorf("%s: %d results, complete: %v\n%s", name, len(d.Results), d.Complete, p.said)
+				f.t.Errorf("%s: %d results, complete: %v\n%s", name, len(d.Results), d.Complete, p.Err)
 			}
 			for _, r := range d.Results {
 				for _, x := range r.Flows {
@@ -65,26 +61,11 @@ func (f *fleet) behindNAT(outside, inside string, names ...string) {
 	n := f.hosts[router]
 	f.names = slices.DeleteFunc(f.names, func(name string) bool { return name == router }) // it joins nothing
 	f.addSwitch(n, inside+"1/24")
-	n.Sysctl("net/ipv4/ip_forward", "1")
-	n.NFT(func(c *nftables.Conn) {
-		table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "nat"})
-		chain := c.AddChain(&nftables.Chain{Name: "post", Table: table, Type: nftables.ChainTypeNAT,
-			Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource})
-		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: []expr.Any{
-			&expr.Meta{Key: expr.MetaKeyOIFNAME, Register: 1},
-			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte("eth0\x00")},
-			&expr.Masq{},
-		}})
-	})
+	n.Forwards()
+	n.Masquerade("eth0")
 	for i, name := range names {
 		f.addHost(name, n, fmt.Sprintf("%s%d/24", inside, i+2))
-		f.hosts[name].Must(func() error {
-			l, err := netlink.LinkByName("eth0")
-			if err != nil {
-				return err
-			}
-			return netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Gw: netip.MustParseAddr(inside + "1").AsSlice()})
-		})
+		f.hosts[name].Route(netip.MustParsePrefix("0.0.0.0/0"), netip.MustParseAddr(inside+"1"))
 	}
 }
 
@@ -102,11 +83,11 @@ func TestFleetNAT(t *testing.T) {
 			f.behindNAT("10.90.2.2", "10.91.2.", "x1")
 			f.begin()
 			f.joinAll()
-			if said := f.agents["n1"].out.String(); !strings.Contains(said, "10.91.1.2 behind a NAT that shows it as 10.90.2.1") ||
+			if said := f.agents["n1"].Out.String(); !strings.Contains(said, "10.91.1.2 behind a NAT that shows it as 10.90.2.1") ||
 				!strings.Contains(said, "Two hosts behind NATs of their own cannot be measured with each other.") {
 				t.Errorf("n1 says\n%s", said)
 			}
-			if said := f.agents["h1"].out.String(); strings.Contains(said, "NAT") {
+			if said := f.agents["h1"].Out.String(); strings.Contains(said, "NAT") {
 				t.Errorf("h1 says\n%s", said)
 			}
 			d := f.ends(f.control("mesh", "mesh fleet:h1,h2,n1,n2,x1 --rate 1kpps --time 300ms --warmup 100ms --json -"))
@@ -138,7 +119,7 @@ func TestFleetLimits(t *testing.T) {
 	f.startJoin("h3", "--calls", "10.90.1.4", "--max-time", "1s")
 	f.startJoin("h4")
 	for _, name := range f.names {
-		waitText(t, f.agents[name].out, "joined as "+name)
+		f.agents[name].Await("joined as " + name)
 	}
 	const short = " --payload 64 --time 200ms --warmup 50ms --repeats 1"
 	for _, c := range []struct {
@@ -163,7 +144,7 @@ func TestFleetLimits(t *testing.T) {
 		{"mesh fleet: --code lion-99-teal-lion-99-teal", 1, []string{"code"}},
 	} {
 		p := f.control("limits", c.line)
-		code, said := p.wait(t, time.Minute), p.said.String()
+		code, said := p.Code(), p.Err.String()
 		if code == invalid && c.code == 0 {
 			code = 0 // the machine was busy
 		}
@@ -195,9 +176,9 @@ func TestFleetLimits(t *testing.T) {
 		{"--nats nats://10.90.0.1:4222 --name h5 --port 7400", 1, "no NATS server answers there"},
 		{"--nats nats://10.90.0.1:4222 --creds nowhere --name h5 --port 7400", 1, "--creds: "},
 	} {
-		p := f.start(f.hosts["h1"], "joins", append([]string{"join"}, strings.Fields(c.line)...)...)
-		code := p.wait(t, time.Minute)
-		if said := p.said.String(); code != c.code || strings.Count(said, "\n") != 1 || !strings.Contains(said, c.want) {
+		p := f.on(f.hosts["h1"], "joins").Start(append([]string{"join"}, strings.Fields(c.line)...)...)
+		code := p.Code()
+		if said := p.Err.String(); code != c.code || strings.Count(said, "\n") != 1 || !strings.Contains(said, c.want) {
 			t.Errorf("pelt join %s: exit code %d, want %d with one line and %q:\n%s", c.line, code, c.code, c.want, said)
 		}
 	}
@@ -210,8 +191,8 @@ func TestFleetServersRefuse(t *testing.T) {
 	f := newFleet(t, "cluster", 1)
 	f.begin()
 	for _, line := range []string{"hosts", "mesh fleet:", "join --name h1"} {
-		p := f.start(f.hosts["h1"], "stranger", append(strings.Fields(line), f.at[:2]...)...)
-		if code, said := p.wait(t, time.Minute), p.said.String(); code != 1 || strings.Count(said, "\n") != 1 ||
+		p := f.on(f.hosts["h1"], "stranger").Start(append(strings.Fields(line), f.at[:2]...)...)
+		if code, said := p.Code(), p.Err.String(); code != 1 || strings.Count(said, "\n") != 1 ||
 			!strings.Contains(said, "these servers do not let this user in") {
 			t.Errorf("pelt %s: exit code %d:\n%s", line, code, said)
 		}
@@ -228,25 +209,25 @@ func TestFleetUnit(t *testing.T) {
 	}
 	unit := filepath.Join(dir, "pelt-join.service")
 	args := []string{"join", "hub.example", "--code-file", code, "--name", "fra-1", "--max-rate", "200mbit", "--print-unit"}
-	text, err := exec.Command(binary, args...).Output()
+	text, err := exec.Command(peltproc.Binary, args...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `ExecStart=` + binary + ` join hub.example --code-file "` + code + `" --name fra-1 --max-rate 200mbit` + "\n"
+	want := `ExecStart=` + peltproc.Binary + ` join hub.example --code-file "` + code + `" --name fra-1 --max-rate 200mbit` + "\n"
 	if !strings.Contains(string(text), want) {
 		t.Errorf("no %q in\n%s", want, text)
 	}
 	// What the shell knows, a service does not.
-	wrong := exec.Command(binary, "join", "--name", "fra-1", "--print-unit")
+	wrong := exec.Command(peltproc.Binary, "join", "--name", "fra-1", "--print-unit")
 	wrong.Env = append(os.Environ(), "PELT_HUB=hub.example", "PELT_CODE="+fleetCode)
 	if out, err := wrong.CombinedOutput(); wrong.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "--code-file") {
 		t.Errorf("with variables in place of arguments: %v\n%s", err, out)
 	}
 	both := append(slices.Clone(args), "--code", fleetCode)
-	if out, err := exec.Command(binary, both...).CombinedOutput(); err == nil || strings.Contains(string(out), fleetCode) {
+	if out, err := exec.Command(peltproc.Binary, both...).CombinedOutput(); err == nil || strings.Contains(string(out), fleetCode) {
 		t.Errorf("with the code as an argument: %v\n%s", err, out)
 	}
-	nats := exec.Command(binary, "join", "--nats", "nats://192.0.2.1", "--code", fleetCode, "--print-unit")
+	nats := exec.Command(peltproc.Binary, "join", "--nats", "nats://192.0.2.1", "--code", fleetCode, "--print-unit")
 	if out, err := nats.CombinedOutput(); nats.ProcessState.ExitCode() != 2 || strings.Contains(string(out), fleetCode) {
 		t.Errorf("with a code that servers of one's own need not: %v\n%s", err, out)
 	}

@@ -2,12 +2,12 @@ package test
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/rand"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,72 +16,54 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
+
+	"pelt/internal/netbed"
+	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
 
-// hosts are two machines, as named namespaces joined by one cable:
+// hosts are two machines:
 //
 //	near 10.77.0.1 ──── 10.77.0.2 far
 type hosts struct {
-	near, far  string
+	near, far  *netbed.Node
 	work       string
 	otherClock bool // the far host's monotonic clock is not the near one's
 }
 
-var hostsMade atomic.Int32
-
 func newHosts(t *testing.T) hosts {
 	t.Helper()
-	testenv.Root(t)
-	testenv.Tool(t, "ip")
-	n := hostsMade.Add(1)
-	h := hosts{near: fmt.Sprintf("pelt-near-%d-%d", os.Getpid(), n), far: fmt.Sprintf("pelt-far-%d-%d", os.Getpid(), n), work: t.TempDir()}
-	newNamespace(t, h.near)
-	newNamespace(t, h.far)
-	ip(t, "-n %s link add eth0 type veth peer name eth0 netns %s", h.near, h.far)
-	for i, ns := range []string{h.near, h.far} {
-		ip(t, "-n %s address add 10.77.0.%d/24 dev eth0", ns, i+1)
-		ip(t, "-n %s address add fd77::%d/64 dev eth0 nodad", ns, i+1)
-		ip(t, "-n %s link set eth0 up", ns)
-	}
-	return h
+	nodes := netbed.Chain(t, "near", "far")
+	return hosts{near: nodes[0], far: nodes[1], work: t.TempDir()}
 }
 
-// ip runs ip with words.
-func ip(t *testing.T, format string, args ...any) {
-	t.Helper()
-	line := fmt.Sprintf(format, args...)
-	if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
-		t.Fatalf("ip %s: %v\n%s", line, err, out)
-	}
+// at is where pelt runs on a node.
+func at(n *netbed.Node, work string) peltproc.Host {
+	return peltproc.Host{T: n.T, In: n, Dir: work, Data: filepath.Join(work, n.Name)}
 }
 
-// newNamespace makes a named namespace that goes with the test.
-func newNamespace(t *testing.T, name string) {
-	t.Helper()
-	ip(t, "netns add %s", name)
-	t.Cleanup(func() {
-		if out, err := exec.Command("ip", "netns", "del", name).CombinedOutput(); err != nil {
-			t.Errorf("deleting %s: %v\n%s", name, err, out)
-		}
-	})
-	ip(t, "-n %s link set lo up", name)
+func (h hosts) at(n *netbed.Node) peltproc.Host {
+	x := at(n, h.work)
+	if n == h.far && h.otherClock {
+		x.Ahead = strings.Fields("unshare --time --monotonic 86400 --fork --kill-child")
+	}
+	return x
 }
 
-// inside runs a command line in a namespace.
-func inside(t *testing.T, ns, line string) string {
+// inside runs a command line in a node.
+func inside(t *testing.T, n *netbed.Node, line string) string {
 	t.Helper()
-	out, err := exec.Command("ip", "netns", "exec", ns, "sh", "-ec", line).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %s: %v\n%s", ns, line, err, out)
+	p := peltproc.Host{T: t, In: n}.Launch(exec.Command("sh", "-ec", line))
+	if err := p.Wait(); err != nil {
+		t.Fatalf("%s: %s: %v\n%s", n.Name, line, err, p)
 	}
-	return string(out)
+	return p.Out.String()
 }
 
 func number(t *testing.T, text string) uint64 {
@@ -93,67 +75,17 @@ func number(t *testing.T, text string) uint64 {
 	return n
 }
 
-// packetsOf reads a counter of a namespace's eth0: rx_packets, tx_packets.
-func packetsOf(t *testing.T, ns, counter string) uint64 {
+// waitPackets waits until a node has counted so many more.
+func waitPackets(t *testing.T, count func() uint64, packets uint64) {
 	t.Helper()
-	return number(t, inside(t, ns, "cat /sys/class/net/eth0/statistics/"+counter))
-}
-
-// waitPackets waits until a namespace's eth0 has counted so many more.
-func waitPackets(t *testing.T, ns, counter string, packets uint64) {
-	t.Helper()
-	from, limit := packetsOf(t, ns, counter), time.Now().Add(30*time.Second)
-	for packetsOf(t, ns, counter) < from+packets {
-		if time.Now().After(limit) {
-			t.Fatalf("%s: %s has not counted %d packets in 30 s", ns, counter, packets)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-}
-
-// waitText waits until a program has printed some text.
-func waitText(t *testing.T, said *lockedBuffer, text string) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(said.String(), text); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%q was not printed:\n%s", text, said)
-		}
-	}
-}
-
-func (h hosts) command(ns string, args ...string) *exec.Cmd {
-	words := []string{"netns", "exec", ns}
-	if ns == h.far && h.otherClock {
-		words = append(words, "unshare", "--time", "--monotonic", "86400", "--fork", "--kill-child")
-	}
-	c := exec.Command("ip", append(append(words, binary), args...)...)
-	c.Dir = h.work
-	c.Env = append(os.Environ(), "PELT_DATA="+filepath.Join(h.work, ns))
-	return c
+	from := count()
+	testenv.Await(t, fmt.Sprint(packets, " packets"), func() bool { return count() >= from+packets })
 }
 
 // server is a running pelt serve.
 type server struct {
-	cmd    *exec.Cmd
-	line   []string // to paste on the near host
-	stderr *lockedBuffer
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	*peltproc.Process
+	line []string // to paste on the near host
 }
 
 var pasteLine = regexp.MustCompile(`(?m)^\s+PELT_CODE=(\S+ pelt curve 10\.77\.0\.2\S*)$`)
@@ -161,49 +93,19 @@ var pasteLine = regexp.MustCompile(`(?m)^\s+PELT_CODE=(\S+ pelt curve 10\.77\.0\
 // serve starts pelt serve on the far host and reads the line it prints.
 func (h hosts) serve(t *testing.T, args ...string) *server {
 	t.Helper()
-	s := &server{cmd: h.command(h.far, append([]string{"serve"}, args...)...), stderr: &lockedBuffer{}}
-	line := strings.Fields(s.start(t, pasteLine)) // CODE pelt curve HOST
+	s := &server{Process: h.at(h.far).Start(append([]string{"serve"}, args...)...)}
+	line := strings.Fields(s.Match(pasteLine)) // CODE pelt curve HOST
 	s.line = append(line[2:], "--code", line[0])
 	if h.otherClock { // unshare keeps SIGTERM to itself, and takes its child along when killed
-		t.Cleanup(func() { _ = s.cmd.Process.Kill() })
+		t.Cleanup(s.Kill)
 	}
 	return s
 }
 
-// start starts a server, which ends with the test, and returns what its ready line says.
-func (s *server) start(t *testing.T, ready *regexp.Regexp) string {
-	t.Helper()
-	s.cmd.Stderr = s.stderr
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = s.cmd.Process.Signal(syscall.SIGTERM)
-		_ = s.cmd.Wait()
-	})
-	var text strings.Builder
-	for r := bufio.NewReader(out); ; {
-		line, err := r.ReadString('\n')
-		text.WriteString(line)
-		if m := ready.FindStringSubmatch(line); m != nil {
-			go func() { _, _ = io.Copy(io.Discard, out) }()
-			return m[1]
-		}
-		if err != nil {
-			t.Fatalf("pelt serve is not ready:\n%s%s", text.String(), s.stderr)
-		}
-	}
-}
-
 // run pastes the line on the near host with more flags.
-func (h hosts) run(t *testing.T, s *server, flags ...string) (text string, err error) {
-	t.Helper()
-	out, err := measured(h.command(h.near, append(s.line, flags...)...))
-	return string(out), err
+func (h hosts) run(s *server, flags ...string) (text string, err error) {
+	text, err = h.at(h.near).Run(append(s.line, flags...)...)
+	return text, orInvalid(err)
 }
 
 // TestTwoHosts is the README's way: serve there, paste its line here.
@@ -211,7 +113,7 @@ func TestTwoHosts(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
 	s := h.serve(t)
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,9 +134,9 @@ func TestTwoHosts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(h.work, "out.json")
-			out, err := h.run(t, s, append(strings.Fields(c.flags), "--time", "400ms", "--warmup", "100ms", "--repeats", "1", "--json", path)...)
+			out, err := h.run(s, append(strings.Fields(c.flags), "--time", "400ms", "--warmup", "100ms", "--repeats", "1", "--json", path)...)
 			if err != nil {
-				t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
+				t.Fatalf("%v\n%s\nserver: %s", err, out, s.Err)
 			}
 			d := document(t, path, "one-clock")
 			for _, r := range d.Results {
@@ -253,15 +155,15 @@ func TestTwoHosts(t *testing.T) {
 func TestLinkLocal(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
-	ip(t, "-n %s address add fe80::77:2/64 dev eth0 nodad", h.far)
-	ip(t, "-n %s address add fe80::77:3/64 dev eth0 nodad", h.near)
+	h.far.Give("eth0", netip.MustParsePrefix("fe80::77:2/64"))
+	h.near.Give("eth0", netip.MustParsePrefix("fe80::77:3/64"))
 	s, path := h.serve(t), filepath.Join(h.work, "out.json")
 	for _, flags := range []string{"--rate 10kpps --burst 2000", "--engine xdp --rate 10kpps", "--proto tcp"} {
 		s.line[1] = "[fe80::77:2%eth0]:7358"
-		out, err := h.run(t, s, append(strings.Fields(flags), "--payload", "64", "--direction", "both", "--time", "400ms",
+		out, err := h.run(s, append(strings.Fields(flags), "--payload", "64", "--direction", "both", "--time", "400ms",
 			"--warmup", "100ms", "--repeats", "1", "--source-address", "fe80::77:3%eth0", "--json", path)...)
 		if err != nil && !strings.Contains(out, "not valid") {
-			t.Fatalf("%s: %v\n%s\nserver: %s", flags, err, out, s.stderr)
+			t.Fatalf("%s: %v\n%s\nserver: %s", flags, err, out, s.Err)
 		}
 		d := document(t, path, "one-clock")
 		for _, f := range d.Results[0].Flows {
@@ -275,7 +177,7 @@ func TestLinkLocal(t *testing.T) {
 			}
 		}
 	}
-	if said := s.stderr.String(); strings.Count(said, "client connected from fe80::77:3") != 3 {
+	if said := s.Err.String(); strings.Count(said, "client connected from fe80::77:3") != 3 {
 		t.Errorf("server: %s", said)
 	}
 }
@@ -285,8 +187,13 @@ func TestLinkLocal(t *testing.T) {
 func TestClientFromAnotherNetwork(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
-	inside(t, h.near, "ip address add 198.51.100.7/32 dev lo; ip route replace 10.77.0.0/24 dev eth0 src 198.51.100.7")
-	inside(t, h.far, "ip route add 198.51.100.7 via 10.77.0.1")
+	strange := netip.MustParsePrefix("198.51.100.7/32")
+	h.near.Give("lo", strange)
+	h.near.Link("eth0", func(l netlink.Link) error {
+		return netlink.RouteReplace(&netlink.Route{LinkIndex: l.Attrs().Index, Src: strange.Addr().AsSlice(), Scope: netlink.SCOPE_LINK,
+			Dst: &net.IPNet{IP: net.IPv4(10, 77, 0, 0), Mask: net.CIDRMask(24, 32)}})
+	})
+	h.far.Route(strange, h.near.IP(false))
 	s := h.serve(t)
 	short := []string{"--payload", "64", "--warmup", "50ms", "--repeats", "1", "--drops", "off"}
 	for _, c := range []struct{ flags, want string }{
@@ -295,16 +202,16 @@ func TestClientFromAnotherNetwork(t *testing.T) {
 		{"--time 200ms --rate 101mbit", "the flows ask for 101 Mbit/s together; that host allows 100 Mbit/s"},
 		{"--time 1h --rate 1kpps", "with its warm-up; that host allows 1 h (--max-time there)"},
 	} {
-		out, err := h.run(t, s, append(short, strings.Fields(c.flags)...)...)
+		out, err := h.run(s, append(short, strings.Fields(c.flags)...)...)
 		if err == nil || !strings.Contains(out, c.want) {
 			t.Errorf("%s: %v\n%s\nwant %s", c.flags, err, out, c.want)
 		}
 	}
-	if said := s.stderr.String(); strings.Contains(said, "trial started: up") || !strings.Contains(said, "client connected from 198.51.100.7") {
+	if said := s.Err.String(); strings.Contains(said, "trial started: up") || !strings.Contains(said, "client connected from 198.51.100.7") {
 		t.Errorf("server: %s", said)
 	}
-	if out, err := h.run(t, s, append(short, "--time", "200ms", "--rate", "1kpps", "--burst", "100")...); err != nil {
-		t.Errorf("what is allowed: %v\n%s\nserver: %s", err, out, s.stderr)
+	if out, err := h.run(s, append(short, "--time", "200ms", "--rate", "1kpps", "--burst", "100")...); err != nil {
+		t.Errorf("what is allowed: %v\n%s\nserver: %s", err, out, s.Err)
 	}
 }
 
@@ -313,17 +220,21 @@ func TestClientFromAnotherNetwork(t *testing.T) {
 func TestServeWithoutXDP(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
-	inside(t, h.far, "ip link add br0 type bridge; ip link set eth0 master br0; ip address flush dev eth0; ip link set br0 up; "+
-		"ip address add 10.77.0.2/24 dev br0")
+	h.far.Bridge("br0")
+	h.far.Master("eth0", "br0")
+	h.far.Link("eth0", func(l netlink.Link) error {
+		return netlink.AddrDel(l, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 77, 0, 2), Mask: net.CIDRMask(24, 32)}})
+	})
+	h.far.Give("br0", netip.MustParsePrefix("10.77.0.2/24"))
 	short := []string{"--payload", "64", "--time", "300ms", "--warmup", "100ms", "--repeats", "1", "--drops", "off"}
 	const why = "br0 there is a real interface, whose XDP needs pelt serve --xdp"
 	for _, c := range []struct{ serve, engine, carried, reason string }{
 		{"--port=7400", "udp:xdp", "", why}, {"--port=7400", "auto", "udp", why}, {"--xdp", "udp:xdp", "udp+xdp", "an XDP program on br0"},
 	} {
 		s, path := h.serve(t, c.serve), filepath.Join(h.work, "out.json")
-		out, err := h.run(t, s, append(short, "--engine", c.engine, "--json", path)...)
-		_ = s.cmd.Process.Signal(syscall.SIGTERM)
-		_ = s.cmd.Wait()
+		out, err := h.run(s, append(short, "--engine", c.engine, "--json", path)...)
+		_ = s.Cmd.Process.Signal(syscall.SIGTERM)
+		_ = s.Wait()
 		if c.carried == "" {
 			if err == nil || !strings.Contains(out, c.reason) {
 				t.Errorf("%s with %s: %v\n%s", c.engine, c.serve, err, out)
@@ -331,7 +242,7 @@ func TestServeWithoutXDP(t *testing.T) {
 			continue
 		}
 		if err != nil {
-			t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
+			t.Fatalf("%v\n%s\nserver: %s", err, out, s.Err)
 		}
 		r := document(t, path, "one-clock").Results[0]
 		if r.Engine != c.carried || !strings.Contains(r.EngineReason, c.reason) || r.Flows[0].Received == 0 {
@@ -346,38 +257,21 @@ func TestOtherTrafficGoesOn(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
 	testenv.Tool(t, "busybox")
-	said := &lockedBuffer{}
-	start := func(c *exec.Cmd) {
-		t.Helper()
-		c.Stderr = said
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = c.Process.Kill()
-			_ = c.Wait()
-		})
-	}
-	start(exec.Command("ip", "netns", "exec", h.far, "busybox", "nc", "-ll", "-p", "22", "-e", "cat"))
-	call := func() *exec.Cmd {
-		return exec.Command("ip", "netns", "exec", h.near, "busybox", "nc", "10.77.0.2", "22")
-	}
-	for try := 0; call().Run() != nil; try++ { // until it listens
-		if try == 50 {
-			t.Fatalf("nobody listens: %s", said)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	shell := call()
-	to, err := shell.StdinPipe()
+	netcat := func(words string) *exec.Cmd { return exec.Command("busybox", strings.Fields("nc "+words)...) }
+	far, near := peltproc.Host{T: t, In: h.far}, peltproc.Host{T: t, In: h.near}
+	echo := far.Launch(netcat("-ll -p 22 -e cat"))
+	const call = "10.77.0.2 22"
+	testenv.Await(t, "an echo", func() bool { return near.Launch(netcat(call)).Wait() == nil })
+	c := netcat(call)
+	to, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	from, err := shell.StdoutPipe()
+	from, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	start(shell)
+	shell := near.Launch(c)
 
 	s := h.serve(t)
 	type ended struct {
@@ -386,7 +280,7 @@ func TestOtherTrafficGoesOn(t *testing.T) {
 	}
 	flood := make(chan ended, 1)
 	go func() {
-		out, err := h.run(t, s, "--engine", "xdp:xdp", "--payload", "18,1472", "--direction", "up,both", "--time", "500ms", "--repeats", "1")
+		out, err := h.run(s, "--engine", "xdp:xdp", "--payload", "18,1472", "--direction", "up,both", "--time", "500ms", "--repeats", "1")
 		flood <- ended{out, err}
 	}()
 	answers, slowest := 0, time.Duration(0)
@@ -394,7 +288,7 @@ func TestOtherTrafficGoesOn(t *testing.T) {
 		select {
 		case e := <-flood:
 			if e.err != nil {
-				t.Errorf("%v\n%s\nserver: %s", e.err, e.out, s.stderr)
+				t.Errorf("%v\n%s\nserver: %s", e.err, e.out, s.Err)
 			}
 			t.Logf("%d answers, the slowest after %v\n%s", answers, slowest, e.out)
 			if answers < 100 || slowest > 3*time.Second {
@@ -404,13 +298,13 @@ func TestOtherTrafficGoesOn(t *testing.T) {
 		default:
 		}
 		began := time.Now()
-		tooLate := time.AfterFunc(20*time.Second, func() { _ = shell.Process.Kill() })
+		tooLate := time.AfterFunc(20*time.Second, func() { _ = shell.Cmd.Process.Kill() })
 		line := fmt.Sprintf("line %d\n", answers)
 		if _, err := io.WriteString(to, line); err != nil {
-			t.Fatalf("line %d: %v\n%s", answers, err, said)
+			t.Fatalf("line %d: %v\n%s%s", answers, err, shell.Err, echo)
 		}
 		if got, err := lines.ReadString('\n'); err != nil || got != line {
-			t.Fatalf("line %d came back as %q, %v\n%s", answers, got, err, said)
+			t.Fatalf("line %d came back as %q, %v\n%s%s", answers, got, err, shell.Err, echo)
 		}
 		tooLate.Stop()
 		slowest = max(slowest, time.Since(began))
@@ -428,8 +322,8 @@ func TestTwoClocks(t *testing.T) {
 	path := filepath.Join(h.work, "out.json")
 	for _, flags := range []string{"--direction both --rate 5kpps --burst 1000", "--proto tcp"} {
 		args := append(strings.Fields(flags), "--payload", "64", "--time", "600ms", "--warmup", "100ms", "--repeats", "1", "--json", path)
-		if out, err := h.run(t, s, args...); err != nil {
-			t.Fatalf("%s: %v\n%s\nserver: %s", flags, err, out, s.stderr)
+		if out, err := h.run(s, args...); err != nil {
+			t.Fatalf("%s: %v\n%s\nserver: %s", flags, err, out, s.Err)
 		}
 		d := document(t, path, "two-clocks")
 		for _, f := range d.Results[0].Flows {
@@ -444,47 +338,38 @@ func TestTwoClocks(t *testing.T) {
 // TestFarHostDies: kill -9 of the server, and a pulled cable, both end the near
 // side's sending within three seconds and keep what was measured.
 func TestFarHostDies(t *testing.T) {
-	kill := func(t *testing.T, _ hosts, s *server) {
-		if err := s.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kill := func(_ hosts, s *server) { s.Kill() }
 	for _, c := range []struct {
 		name, engine string
-		cut          func(t *testing.T, h hosts, s *server)
+		cut          func(h hosts, s *server)
 	}{
 		{"killed", "xdp", kill},
 		{"killed, sockets", "udp", kill},
-		{"cable pulled", "xdp", func(t *testing.T, h hosts, _ *server) { ip(t, "-n %s link set eth0 down", h.far) }},
+		{"cable pulled", "xdp", func(h hosts, _ *server) { h.far.Down("eth0") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHosts(t)
 			s := h.serve(t)
 			path := filepath.Join(h.work, "out.json")
-			near := h.command(h.near, append(s.line, "--engine", c.engine, "--payload", "64", "--rate", "5kpps", "--time", "60s", "--warmup", "0s", "--repeats", "1", "--json", path)...)
-			var stderr lockedBuffer
-			near.Stderr = &stderr
-			if err := near.Start(); err != nil {
-				t.Fatal(err)
-			}
-			waitPackets(t, h.far, "rx_packets", 1000)
-			if c.engine == "xdp" && !h.program(t, h.far) {
+			near := h.at(h.near).Start(append(s.line, "--engine", c.engine, "--payload", "64", "--rate", "5kpps", "--time", "60s", "--warmup", "0s", "--repeats", "1", "--json", path)...)
+			waitPackets(t, h.far.Received, 1000)
+			if c.engine == "xdp" && !h.far.HasProgram("eth0") {
 				t.Error("no XDP program receives: this test is to see it go")
 			}
-			c.cut(t, h, s)
+			c.cut(h, s)
 			start := time.Now()
 			err := near.Wait()
 			took := time.Since(start)
-			if exitCode(err) != 1 {
-				t.Errorf("near side ended with %v, want exit code 1; stderr:\n%s", err, &stderr)
+			if peltproc.ExitCode(err) != 1 {
+				t.Errorf("near side ended with %v, want exit code 1; stderr:\n%s", err, near.Err)
 			}
 			if took > 5*time.Second {
 				t.Errorf("near side ended %v after the cut, want 3 s and a little", took)
 			}
 			d, err := readDocument(path, "")
 			if err != nil {
-				t.Fatalf("what was measured is not kept: %v; stderr:\n%s", err, &stderr)
+				t.Fatalf("what was measured is not kept: %v; stderr:\n%s", err, near.Err)
 			}
 			r := d.Results[0]
 			f := r.Flows[0]
@@ -500,23 +385,13 @@ func TestFarHostDies(t *testing.T) {
 			if c.engine == "udp" && !slices.ContainsFunc(f.Ledger.Checks, func(c model.Check) bool { return strings.Contains(c.Text, "not observed") }) {
 				t.Errorf("no check says that the receiver was not observed: %s", ledgerText(f))
 			}
-			for _, ns := range []string{h.near, h.far} {
-				if c.name == "killed" && h.program(t, ns) {
-					t.Errorf("%s still has an XDP program", ns)
+			for _, n := range []*netbed.Node{h.near, h.far} {
+				if c.name == "killed" && n.HasProgram("eth0") {
+					t.Errorf("%s still has an XDP program", n.Name)
 				}
 			}
 		})
 	}
-}
-
-// program tells whether an interface of a host has an XDP program.
-func (h hosts) program(t *testing.T, ns string) bool {
-	t.Helper()
-	out, err := exec.Command("ip", "-n", ns, "-details", "link", "show", "dev", "eth0").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return bytes.Contains(out, []byte("prog/xdp"))
 }
 
 // TestNearHostDies: the far side stops sending within three seconds.
@@ -526,34 +401,28 @@ func TestNearHostDies(t *testing.T) {
 			t.Parallel()
 			h := newHosts(t)
 			s := h.serve(t)
-			near := h.command(h.near, append(s.line, "--engine", engine, "--payload", "64", "--rate", "5kpps", "--direction", "down", "--time", "60s", "--warmup", "0s", "--repeats", "1")...)
-			if err := near.Start(); err != nil {
-				t.Fatal(err)
-			}
-			waitPackets(t, h.near, "rx_packets", 1000)
+			near := h.at(h.near).Start(append(s.line, "--engine", engine, "--payload", "64", "--rate", "5kpps", "--direction", "down", "--time", "60s", "--warmup", "0s", "--repeats", "1")...)
+			waitPackets(t, h.near.Received, 1000)
 			share := 0.0
 			for limit := time.Now().Add(5 * time.Second); engine == "xdp" && share < 0.5 && time.Now().Before(limit); {
-				share = busy(t, s.cmd.Process.Pid)
+				share = busy(t, s.Cmd.Process.Pid)
 			}
 			if engine == "xdp" && share < 0.5 {
 				t.Errorf("the sender of frames takes %.2f of a core: what follows would not see it", share)
 			}
-			if err := near.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			_ = near.Wait()
+			near.Kill()
 			start := time.Now()
 			// Frames find no program at the other end any more and go nowhere: who
 			// still makes them is known by the time it takes.
-			for received(t, h.near) > 500 || busy(t, s.cmd.Process.Pid) > 0.5 {
+			for perSecond(h.near.Received) > 500 || busy(t, s.Cmd.Process.Pid) > 0.5 {
 				if time.Since(start) > 5*time.Second {
 					t.Fatalf("the far host still sends %v after the near one was killed", time.Since(start))
 				}
 			}
-			if h.program(t, h.near) {
+			if h.near.HasProgram("eth0") {
 				t.Error("the killed one's XDP program is still there")
 			}
-			if out, err := h.run(t, s, "--payload", "64", "--rate", "1kpps", "--burst", "1000", "--time", "100ms", "--repeats", "1"); err != nil {
+			if out, err := h.run(s, "--payload", "64", "--rate", "1kpps", "--burst", "1000", "--time", "100ms", "--repeats", "1"); err != nil {
 				t.Errorf("the server does not serve the next client: %v\n%s", err, out)
 			}
 		})
@@ -584,12 +453,11 @@ func busy(t *testing.T, pid int) float64 {
 	return (read() - from) / hertz / time.Since(start).Seconds()
 }
 
-// received measures packets per second that arrive at eth0 of ns, over 200 ms.
-func received(t *testing.T, ns string) float64 {
-	t.Helper()
-	start, from := time.Now(), packetsOf(t, ns, "rx_packets")
+// perSecond measures how fast a node counts packets, over 200 ms.
+func perSecond(count func() uint64) float64 {
+	start, from := time.Now(), count()
 	time.Sleep(200 * time.Millisecond)
-	return float64(packetsOf(t, ns, "rx_packets")-from) / time.Since(start).Seconds()
+	return float64(count()-from) / time.Since(start).Seconds()
 }
 
 // TestNightlyStrangers: 10 000 hostile connections from 4096 addresses neither disturb a running test nor the
@@ -599,24 +467,20 @@ func TestNightlyStrangers(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
 	s := h.serve(t, "--listen", "10.77.0.2", "--code", "our-own-code")
-	inside(t, h.near, "ip route add local 198.18.0.0/20 dev lo")
-	inside(t, h.far, "ip route add 198.18.0.0/20 via 10.77.0.1")
+	strangers := netip.MustParsePrefix("198.18.0.0/20")
+	h.near.Give("lo", strangers) // all of them are its own
+	h.far.Route(strangers, h.near.IP(false))
 	path := filepath.Join(h.work, "out.json")
-	near := h.command(h.near, append(s.line, "--payload", "64", "--rate", "5kpps", "--burst", "2000", "--time", "15s", "--repeats", "1", "--json", path)...)
-	var stderr lockedBuffer
-	near.Stderr = &stderr
-	if err := near.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waitPackets(t, h.far, "rx_packets", 5000)
+	near := h.at(h.near).Start(append(s.line, "--payload", "64", "--rate", "5kpps", "--burst", "2000", "--time", "15s", "--repeats", "1", "--json", path)...)
+	waitPackets(t, h.far.Received, 5000)
 	if open := inside(t, h.far, "cat /proc/net/udp /proc/net/udp6 /proc/net/tcp /proc/net/tcp6"); everyAddress.MatchString(open) {
 		t.Errorf("it listens on every address:\n%s", open)
 	}
 	short := []string{"--payload", "64", "--rate", "1kpps", "--burst", "1000", "--time", "100ms", "--warmup", "0", "--repeats", "1"}
-	if out, err := h.run(t, s, short...); err != nil { // what a second client takes is no growth
+	if out, err := h.run(s, short...); err != nil { // what a second client takes is no growth
 		t.Fatalf("%v\n%s", err, out)
 	}
-	before := resident(t, s.cmd.Process.Pid)
+	before := resident(t, s.Cmd.Process.Pid)
 	attacked := make(chan time.Duration)
 	began := time.Now()
 	go func() {
@@ -625,22 +489,22 @@ func TestNightlyStrangers(t *testing.T) {
 	}()
 	time.Sleep(time.Second)
 	right := time.Now()
-	out, err := h.run(t, s, short...)
+	out, err := h.run(s, short...)
 	if took := time.Since(right); err != nil {
 		t.Errorf("the right code during the attack: %v\n%s", err, out)
 	} else {
 		t.Logf("the right code during the attack: a test of 0.1 s took %v", took)
 	}
-	grown := resident(t, s.cmd.Process.Pid) - before
+	grown := resident(t, s.Cmd.Process.Pid) - before
 	t.Logf("10 000 hostile connections within %v; the server grew by %d KiB", <-attacked, grown)
-	if n := strings.Count(s.stderr.String(), "wrong code from"); n < 20 {
+	if n := strings.Count(s.Err.String(), "wrong code from"); n < 20 {
 		t.Errorf("%d wrong codes; want all that strangers have together", n)
 	}
 	if grown > 20<<10 {
 		t.Errorf("the server grew by %d KiB", grown)
 	}
 	if err := orInvalid(near.Wait()); err != nil {
-		t.Fatalf("the test beside the strangers: %v\n%s", err, &stderr)
+		t.Fatalf("the test beside the strangers: %v\n%s", err, near.Err)
 	}
 	d := document(t, path, "")
 	f := d.Results[0].Flows[0]
@@ -648,8 +512,8 @@ func TestNightlyStrangers(t *testing.T) {
 	if d.Results[0].State == "aborted" || f.LossRatio > 0.01 {
 		t.Errorf("trial is %s (%s) with %.2f %% lost; strangers must not disturb it", d.Results[0].State, d.Results[0].Why, f.LossRatio*100)
 	}
-	bad, err := h.command(h.near, "curve", "10.77.0.2", "--code", "wrong-11-wrong", "--payload", "64").CombinedOutput()
-	if err == nil || !strings.Contains(string(bad), "code") {
+	bad, err := h.at(h.near).Run("curve", "10.77.0.2", "--code", "wrong-11-wrong", "--payload", "64")
+	if err == nil || !strings.Contains(bad, "code") {
 		t.Errorf("a wrong code gave %v: %s", err, bad)
 	}
 }
@@ -664,10 +528,10 @@ func attack(t *testing.T, h hosts) {
 		t.Error(err)
 		return
 	}
-	c := exec.Command("ip", "netns", "exec", h.near, self, "-test.run", "^TestAttacker$")
-	c.Env = append(os.Environ(), "PELT_TEST_ATTACK=10.77.0.2:7358")
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Errorf("attacker: %v\n%s", err, out)
+	c := exec.Command(self, "-test.run", "^TestAttacker$")
+	c.Env = append(os.Environ(), "PELT_TEST_ATTACK=10.77.0.2:7358", peltproc.BinaryEnv+"="+peltproc.Binary)
+	if p := h.at(h.near).Launch(c); p.Wait() != nil {
+		t.Errorf("attacker: %s", p)
 	}
 }
 
@@ -727,16 +591,13 @@ func TestAttacker(t *testing.T) {
 func TestMemoryStaysSmall(t *testing.T) {
 	h := newHosts(t)
 	s := h.serve(t)
-	near := h.command(h.near, append(s.line, "--payload", "18", "--time", "60s", "--repeats", "1")...)
-	if err := near.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waitPackets(t, h.far, "rx_packets", 1000)
+	near := h.at(h.near).Start(append(s.line, "--payload", "18", "--time", "60s", "--repeats", "1")...)
+	waitPackets(t, h.far.Received, 1000)
 	first := map[string]int{}
 	const limit = 100 << 10
 	for i := range 5 {
 		time.Sleep(time.Second)
-		for name, pid := range map[string]int{"near": near.Process.Pid, "far": s.cmd.Process.Pid} {
+		for name, pid := range map[string]int{"near": near.Cmd.Process.Pid, "far": s.Cmd.Process.Pid} {
 			kib := resident(t, pid)
 			t.Logf("%d s: %s %d MiB resident", i+1, name, kib>>10)
 			if kib > limit {
@@ -749,15 +610,15 @@ func TestMemoryStaysSmall(t *testing.T) {
 			}
 		}
 	}
-	if err := near.Process.Signal(os.Interrupt); err != nil { // not a fixed time after which samples would come too late
+	if err := near.Cmd.Process.Signal(os.Interrupt); err != nil { // not a fixed time after which samples would come too late
 		t.Fatal(err)
 	}
-	if err := near.Wait(); exitCode(err) != 130 {
+	if err := near.Wait(); peltproc.ExitCode(err) != 130 {
 		t.Errorf("interrupted, pelt ended with %v; want exit code 130", err)
 	}
 }
 
-// resident reads VmRSS in KiB. ip netns exec replaces itself by pelt, so the pid is pelt's.
+// resident reads VmRSS in KiB.
 func resident(t *testing.T, pid int) int {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -62,6 +62,7 @@ var layers = map[string][]string{
 	"internal/netbed":      {"internal/netns", "internal/testenv"},
 	"internal/nic":         {},
 	"internal/outfile":     {},
+	"internal/peltproc":    {"internal/testenv"},
 	"internal/privilege":   {},
 	"internal/testenv":     {"internal/netns"},
 	"run": {"finding", "table", "view", "advice", "design", "engine", "engine/tcp", "engine/udp", "engine/xdp", "fleet", "internal/awake", "internal/spare", "lab", "lab/impair", "lab/userlink", "ledger", "measure", "model",
@@ -82,7 +83,7 @@ var layers = map[string][]string{
 }
 
 // helpers lists the packages beside ./test that only tests import.
-var helpers = []string{"internal/netbed", "internal/testenv"}
+var helpers = []string{"internal/netbed", "internal/peltproc", "internal/testenv"}
 
 // shared lists third-party modules that more than one package may import.
 var shared = []string{

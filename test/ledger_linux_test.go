@@ -1,10 +1,8 @@
 package test
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
@@ -23,7 +22,8 @@ import (
 //	sender ──── receiver                     direct
 //	sender ──── router, nat, switch ──── receiver
 type bench struct {
-	name, work string
+	peltproc.Host
+	name string
 }
 
 var benches atomic.Uint32 // made so far
@@ -32,26 +32,16 @@ func newBench(t *testing.T, topology string, flags ...string) *bench {
 	t.Helper()
 	testenv.Root(t)
 	testenv.Tool(t, "bridge", "cat", "grep", "ip", "nft", "sed", "seq", "sh", "tc")
-	b := &bench{name: fmt.Sprintf("faults-%d-%d", os.Getpid(), benches.Add(1)), work: t.TempDir()}
+	work := t.TempDir()
+	b := &bench{peltproc.Host{T: t, Dir: work, Data: filepath.Join(work, "data")}, fmt.Sprintf("faults-%d-%d", os.Getpid(), benches.Add(1))}
 	b.pelt(t, append([]string{"lab", "up", topology, "--name", b.name}, flags...)...)
-	t.Cleanup(func() {
-		if out, err := b.command(context.Background(), "lab", "down", b.name).CombinedOutput(); err != nil {
-			t.Errorf("lab down: %v\n%s", err, out)
-		}
-	})
+	t.Cleanup(func() { b.pelt(t, "lab", "down", b.name) })
 	return b
-}
-
-func (b *bench) command(ctx context.Context, args ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, binary, args...)
-	c.Dir = b.work
-	c.Env = append(os.Environ(), "PELT_DATA="+filepath.Join(b.work, "data"))
-	return c
 }
 
 func (b *bench) pelt(t *testing.T, args ...string) {
 	t.Helper()
-	if out, err := b.command(t.Context(), args...).CombinedOutput(); err != nil {
+	if out, err := b.Run(args...); err != nil {
 		t.Fatalf("pelt %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
@@ -59,43 +49,36 @@ func (b *bench) pelt(t *testing.T, args ...string) {
 // in runs a program in a node: "receiver: nft add table ip t".
 func (b *bench) in(t *testing.T, line string) string {
 	t.Helper()
-	text, err := b.try(t.Context(), line)
+	text, err := b.try(line)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
 }
 
-func (b *bench) try(ctx context.Context, line string) (string, error) {
+func (b *bench) try(line string) (string, error) {
 	node, command, _ := strings.Cut(line, ": ")
-	out, err := b.command(ctx, "lab", "exec", b.name, node, "--", "sh", "-c", command).CombinedOutput()
+	out, err := b.Run("lab", "exec", b.name, node, "--", "sh", "-c", command)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", line, err, out)
 	}
-	return string(out), nil
+	return out, nil
 }
 
 // curve runs one trial and reads its document. Whether the trial is valid is a matter of the clock: a ledger balances in
 // any case. during runs once packets flow, if it is not nil.
 func (b *bench) curve(t *testing.T, flags string, during func()) model.Document {
 	t.Helper()
-	path := filepath.Join(b.work, "out.json")
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
+	path := filepath.Join(b.Dir, "out.json")
 	args := append([]string{"curve", "lab:" + b.name, "--engine", "udp"}, strings.Fields(flags)...)
-	c := b.command(ctx, append(args, "--repeats", "1", "--json", path)...)
-	if during != nil {
-		go func() {
-			if b.flowing(ctx) {
-				during()
-			}
-		}()
+	p := b.Start(append(args, "--repeats", "1", "--json", path)...)
+	if during != nil && b.flowing(p) {
+		during()
 	}
-	if out, err := measured(c); err != nil {
-		t.Fatalf("pelt %s: %v\n%s", flags, err, out)
+	if err := orInvalid(p.Wait()); err != nil {
+		t.Fatalf("pelt %s: %v\n%s", flags, err, p)
 	}
-	d := document(t, path, "")
-	return d
+	return document(t, path, "")
 }
 
 // hidden is how many drops a watch may not see; see observe/drops/hidden_test.go.
@@ -124,16 +107,19 @@ func seen(l model.Line) (n uint64) {
 }
 
 // flowing waits until the sender has sent more than its handshake.
-func (b *bench) flowing(ctx context.Context) bool {
+func (b *bench) flowing(p *peltproc.Process) bool {
 	const handshake = 1000
-	for ctx.Err() == nil {
-		out, err := b.command(ctx, "lab", "exec", b.name, "sender", "--", "cat", "/sys/class/net/eth0/statistics/tx_packets").Output()
-		if n, e := strconv.Atoi(strings.TrimSpace(string(out))); err == nil && e == nil && n > handshake {
+	for {
+		select {
+		case <-p.Ended:
+			return false
+		case <-time.After(50 * time.Millisecond):
+		}
+		out, err := b.try("sender: cat /sys/class/net/eth0/statistics/tx_packets")
+		if n, e := strconv.Atoi(strings.TrimSpace(out)); err == nil && e == nil && n > handshake {
 			return true
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
-	return false
 }
 
 // expectation is the line that a fault must make.
@@ -282,9 +268,7 @@ func TestFaultMatrix(t *testing.T) {
 			if c.during != nil {
 				during = func() {
 					for _, line := range c.during {
-						if _, err := b.try(t.Context(), line); err != nil {
-							t.Error(err) // not Fatal: this is no test's goroutine
-						}
+						b.in(t, line)
 					}
 				}
 			}
@@ -459,20 +443,9 @@ func TestForeignTraffic(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "router")
 	b.in(t, "receiver: nft 'table ip t { chain i { type filter hook input priority 0; udp dport 7359 meta length 92 numgen random mod 100 < 7 counter drop; udp dport 5301 numgen random mod 100 < 50 drop; }; }'")
-	server := b.command(t.Context(), "lab", "exec", b.name, "receiver", "--", "iperf3", "-s", "-p", "5301")
-	client := b.command(t.Context(), "lab", "exec", b.name, "sender", "--", "sh", "-c",
+	b.Start("lab", "exec", b.name, "receiver", "--", "iperf3", "-s", "-p", "5301")
+	b.Start("lab", "exec", b.name, "sender", "--", "sh", "-c",
 		"until iperf3 -c 198.19.0.2 -p 5301 -u -b 20M -l 100 -t 8 >/dev/null 2>&1; do sleep 0.1; done")
-	for _, c := range []*exec.Cmd{server, client} {
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() {
-		for _, c := range []*exec.Cmd{client, server} {
-			_ = c.Process.Kill()
-			_ = c.Wait()
-		}
-	})
 	dropped := func() uint64 {
 		return number(t, b.in(t, `receiver: nft list table ip t | sed -n 's/.*dport 7359.*counter packets \([0-9]*\) .*/\1/p'`))
 	}

@@ -3,11 +3,11 @@ package test
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"pelt/internal/peltproc"
 	"pelt/model"
 )
 
@@ -19,9 +19,8 @@ func BenchmarkLedgerOverhead(b *testing.B) {
 	dir := b.TempDir()
 	path := filepath.Join(dir, "out.json")
 	trial := func(mode string) (rate float64, lost uint64) {
-		c := exec.Command(binary, "curve", "lab:direct", "--engine", "udp", "--payload", "64", "--time", "1s", "--warmup", "200ms", "--repeats", "1", "--drops", mode, "--json", path)
-		c.Env = append(os.Environ(), "PELT_DATA="+dir)
-		if out, err := c.CombinedOutput(); err != nil {
+		out, err := peltproc.Host{T: b, Data: dir}.Run("curve", "lab:direct", "--engine", "udp", "--payload", "64", "--time", "1s", "--warmup", "200ms", "--repeats", "1", "--drops", mode, "--json", path)
+		if err != nil {
 			b.Fatalf("%v\n%s", err, out)
 		}
 		text, err := os.ReadFile(path)

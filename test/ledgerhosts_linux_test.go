@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pelt/internal/netbed"
 )
 
 // TestLedgerBetweenHosts makes faults that pelt knows nothing of, between a
@@ -43,8 +45,8 @@ func TestLedgerBetweenHosts(t *testing.T) {
 			path := filepath.Join(h.work, "out.json")
 			flags := "--payload 64 --rate 20kpps --burst 400 --time 2s --warmup 0s --repeats 1 --drops seq --json " + path + " " + c.flags
 			rule := func() uint64 {
-				ns := map[string]string{"near": h.near, "far": h.far}[c.counted]
-				return number(t, inside(t, ns, `nft list table ip t | sed -n 's/.*counter packets \([0-9]*\) .*/\1/p'`))
+				n := map[string]*netbed.Node{"near": h.near, "far": h.far}[c.counted]
+				return number(t, inside(t, n, `nft list table ip t | sed -n 's/.*counter packets \([0-9]*\) .*/\1/p'`))
 			}
 			var counted uint64
 			if c.counted != "" {
@@ -55,8 +57,8 @@ func TestLedgerBetweenHosts(t *testing.T) {
 				stopped.Go(func() { h.stopReader(t, s) })
 				defer stopped.Wait()
 			}
-			if out, err := h.run(t, s, strings.Fields(flags)...); err != nil {
-				t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
+			if out, err := h.run(s, strings.Fields(flags)...); err != nil {
+				t.Fatalf("%v\n%s\nserver: %s", err, out, s.Err)
 			}
 			d := document(t, path, "")
 			if r := d.Results[0]; r.Engine != "udp" || r.EngineReason != "udp sockets: the asked rate needs no frames" {
@@ -89,8 +91,8 @@ func TestLedgerBetweenHosts(t *testing.T) {
 
 // stopReader stops the server for a while, once packets flow to it.
 func (h hosts) stopReader(t *testing.T, s *server) {
-	waitPackets(t, h.near, "tx_packets", 5000)
-	pid := s.cmd.Process.Pid // ip netns exec becomes pelt serve: its process is the one to stop
+	waitPackets(t, h.near.Sent, 5000)
+	pid := s.Cmd.Process.Pid
 	_ = syscall.Kill(pid, syscall.SIGSTOP)
 	time.Sleep(300 * time.Millisecond)
 	_ = syscall.Kill(pid, syscall.SIGCONT)

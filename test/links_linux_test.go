@@ -2,12 +2,17 @@ package test
 
 import (
 	"encoding/json"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
+
+	"pelt/internal/netbed"
+	"pelt/internal/peltproc"
 	"pelt/model"
 )
 
@@ -16,11 +21,14 @@ import (
 func TestKindsOfLinks(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
-	for _, link := range []struct{ name, kind, network string }{{"jumbo", "mtu 9000", "10.77.2"}, {"queues", "numrxqueues 4 numtxqueues 4", "10.77.3"}} {
-		ip(t, "-n %s link add %s %s type veth peer name %s %s netns %s", h.near, link.name, link.kind, link.name, link.kind, h.far)
-		for i, ns := range []string{h.near, h.far} {
-			ip(t, "-n %s address add %s.%d/24 dev %s", ns, link.network, i+1, link.name)
-			ip(t, "-n %s link set %s up", ns, link.name)
+	for i, name := range []string{"jumbo", "queues"} {
+		queues := []int{1, 4}[i]
+		netbed.Cable(h.near, name, h.far, name, queues)
+		for at, n := range []*netbed.Node{h.near, h.far} {
+			if name == "jumbo" {
+				n.MTU(name, 9000)
+			}
+			n.Give(name, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, byte(i + 2), byte(at + 1)}), 24))
 		}
 	}
 	s := h.serve(t)
@@ -37,15 +45,15 @@ func TestKindsOfLinks(t *testing.T) {
 			path := filepath.Join(h.work, "out.json")
 			flags := "--payload " + c.payload + " --engine " + c.engine + " --direction both --rate 4kpps --burst 1000 --streams 4 --time 300ms --warmup 0s --repeats 1 --json " + path
 			args := append([]string{"curve", c.address}, s.line[2:]...)
-			out, err := measured(h.command(h.near, append(args, strings.Fields(flags)...)...))
+			out, err := h.at(h.near).Run(append(args, strings.Fields(flags)...)...)
 			if c.refused != "" {
-				if exitCode(err) != 1 || !strings.Contains(string(out), c.refused) {
+				if peltproc.ExitCode(err) != 1 || !strings.Contains(out, c.refused) {
 					t.Errorf("%v, want %q:\n%s", err, c.refused, out)
 				}
 				return
 			}
-			if err != nil {
-				t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
+			if orInvalid(err) != nil {
+				t.Fatalf("%v\n%s\nserver: %s", err, out, s.Err)
 			}
 			x := document(t, path, "one-clock").Results[0]
 			want := strings.Join(strings.Split(c.engine, ":"), "+")
@@ -67,12 +75,12 @@ func TestInterfaceChanges(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, repeats, seconds, engine string
-		change                         func(h hosts) string // words for ip
+		change                         func(h hosts)
 		want                           model.Reason
 	}{
-		{"MTU of the far host", "1", "3s", "udp", func(h hosts) string { return "-n " + h.far + " link set eth0 mtu 1400" },
+		{"MTU of the far host", "1", "3s", "udp", func(h hosts) { h.far.MTU("eth0", 1400) },
 			model.Reason{Code: model.InterfaceMTU, Node: model.Receiver}},
-		{"cable removed", "20", "3s", "xdp", func(h hosts) string { return "-n " + h.near + " link delete eth0" },
+		{"cable removed", "20", "3s", "xdp", func(h hosts) { h.near.Link("eth0", netlink.LinkDel) },
 			model.Reason{Code: model.InterfaceGone, Node: model.Sender}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -81,24 +89,19 @@ func TestInterfaceChanges(t *testing.T) {
 			s := h.serve(t)
 			path := filepath.Join(h.work, "out.json")
 			flags := "--payload 64 --rate 4kpps --burst 1000 --warmup 0s --json " + path
-			near := h.command(h.near, append(append(s.line, strings.Fields(flags)...), "--engine", c.engine, "--time", c.seconds, "--repeats", c.repeats)...)
-			var stderr lockedBuffer
-			near.Stderr = &stderr
-			if err := near.Start(); err != nil {
-				t.Fatal(err)
-			}
+			near := h.at(h.near).Start(append(append(s.line, strings.Fields(flags)...), "--engine", c.engine, "--time", c.seconds, "--repeats", c.repeats)...)
 			if c.repeats != "1" {
-				waitText(t, &stderr, "64 B: sent")
+				near.Await("64 B: sent")
 			}
-			waitPackets(t, h.far, "rx_packets", 500)
+			waitPackets(t, h.far.Received, 500)
 			start := time.Now()
-			ip(t, "%s", c.change(h))
-			if err, took := near.Wait(), time.Since(start); exitCode(err) != 4 || took > 30*time.Second {
-				t.Errorf("%v after %v, want exit code 4:\n%s", err, took, &stderr)
+			c.change(h)
+			if err, took := near.Wait(), time.Since(start); peltproc.ExitCode(err) != 4 || took > 30*time.Second {
+				t.Errorf("%v after %v, want exit code 4:\n%s", err, took, near.Err)
 			}
 			text, err := os.ReadFile(path)
 			if err != nil {
-				t.Fatalf("%v\n%s", err, &stderr)
+				t.Fatalf("%v\n%s", err, near.Err)
 			}
 			var d model.Document // a lost end has no figures, which readDocument wants
 			if err := json.Unmarshal(text, &d); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 )
 
@@ -101,12 +102,12 @@ func (x *terminal) shows(t *testing.T, p *exec.Cmd, report io.Writer, before uni
 // A lab of a usual user is the work of a child, which draws the screen.
 func TestLiveScreenOfKilledChild(t *testing.T) {
 	testenv.Root(t) // to become a usual user
-	if err := os.Chmod(filepath.Dir(binary), 0o711); err != nil {
+	if err := os.Chmod(filepath.Dir(peltproc.Binary), 0o711); err != nil {
 		t.Fatal(err)
 	}
 	x := newTerminal(t)
 	before := x.modes(t)
-	p := exec.Command(binary, "soak", "lab:direct", "--rate", "1kpps", "--time", "60s", "--no-store", "--live")
+	p := exec.Command(peltproc.Binary, "soak", "lab:direct", "--rate", "1kpps", "--time", "60s", "--no-store", "--live")
 	p.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	x.shows(t, p, io.Discard, before)
 	for _, child := range childrenOf(p.Process.Pid) {
@@ -114,7 +115,7 @@ func TestLiveScreenOfKilledChild(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if code := exitCode(orInvalid(p.Wait())); code != 137 {
+	if code := peltproc.ExitCode(orInvalid(p.Wait())); code != 137 {
 		t.Errorf("exit code %d, want that of a killed program", code)
 	}
 	x.waitFor(t, enters, leaves)
@@ -147,10 +148,10 @@ func TestLiveScreen(t *testing.T) {
 			x := newTerminal(t)
 			before := x.modes(t)
 			var report bytes.Buffer
-			p := exec.Command(binary, "soak", "lab:loopback", "--rate", "1kpps", "--time", c.seconds, "--no-store", "--live")
+			p := exec.Command(peltproc.Binary, "soak", "lab:loopback", "--rate", "1kpps", "--time", c.seconds, "--no-store", "--live")
 			x.shows(t, p, &report, before)
 			c.end(x, p.Process)
-			if code := exitCode(orInvalid(p.Wait())); code != c.code {
+			if code := peltproc.ExitCode(orInvalid(p.Wait())); code != c.code {
 				t.Errorf("exit code %d, want %d", code, c.code)
 			}
 			if after := x.waitFor(t, leaves, c.told); strings.Contains(after, enters) {

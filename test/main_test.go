@@ -1,7 +1,6 @@
 package test
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -15,12 +14,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
-
-// binaryEnv hands the built binary to a test that runs this program again.
-const binaryEnv = "PELT_TEST_BINARY"
 
 // columns is how wide output is, so that lines that tests look for are not broken.
 var columns = [2]string{"COLUMNS", "100"}
@@ -28,23 +25,7 @@ var columns = [2]string{"COLUMNS", "100"}
 // invalid is pelt's exit code for a run in which the machine was too busy for some trials.
 const invalid = 4
 
-// binary is the pelt that every test here runs: the one a user builds.
-var binary string
-
 func TestMain(m *testing.M) {
-	os.Exit(testMain(m))
-}
-
-func testMain(m *testing.M) int {
-	if binary = os.Getenv(binaryEnv); binary != "" {
-		return m.Run()
-	}
-	dir, err := os.MkdirTemp("", "pelt-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
 	// Tests here wait half of their time, so more of them than there are cores run side by side.
 	flag.Parse()
 	asked := false
@@ -53,14 +34,7 @@ func testMain(m *testing.M) int {
 		_ = flag.Set("test.parallel", "4")
 	}
 	_ = os.Setenv(columns[0], columns[1])
-	binary = filepath.Join(dir, "pelt")
-	build := exec.Command("go", "build", "-o", binary, "pelt/cmd/pelt")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building pelt: %v\n%s", err, out)
-		return 1
-	}
-	return m.Run()
+	os.Exit(peltproc.Main(m))
 }
 
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
@@ -114,13 +88,13 @@ func runScripts(t *testing.T, dir string) {
 }
 
 func setUpScript(e *testscript.Env) error {
-	e.Setenv("PATH", filepath.Dir(binary)+string(os.PathListSeparator)+e.Getenv("PATH"))
+	e.Setenv("PATH", filepath.Dir(peltproc.Binary)+string(os.PathListSeparator)+e.Getenv("PATH"))
 	e.Setenv(columns[0], columns[1])
 	e.Setenv("PELT_DATA", filepath.Join(e.WorkDir, "data"))
 	// A script that fails half way must not leave its lab behind. Labs are known by
 	// their names to all of a user's processes, so each script has one of its own.
 	name := "scripted-" + strings.TrimPrefix(filepath.Base(e.WorkDir), "script-")
-	e.Defer(func() { _ = exec.Command(binary, "lab", "down", name).Run() })
+	e.Defer(func() { _ = exec.Command(peltproc.Binary, "lab", "down", name).Run() })
 	port, err := freePort()
 	e.Setenv("PORT", fmt.Sprint(port))
 	return err
@@ -190,7 +164,7 @@ func scriptValid(ts *testscript.TestScript, neg bool, args []string) {
 		if err = ts.Exec("pelt", args...); orInvalid(err) != nil || err == nil && !slices.Contains(measuring, args[0]) {
 			break
 		}
-		last := exec.Command(binary, "report", "last", "--json", "-")
+		last := exec.Command(peltproc.Binary, "report", "last", "--json", "-")
 		last.Env = append(os.Environ(), "PELT_DATA="+ts.Getenv("PELT_DATA"))
 		text, readErr := last.Output()
 		ts.Check(readErr)
@@ -226,28 +200,10 @@ func scriptMeasure(ts *testscript.TestScript, neg bool, args []string) {
 
 // orInvalid takes the end of a pelt that measured for no error, as measure does.
 func orInvalid(err error) error {
-	if exitCode(err) == invalid {
+	if peltproc.ExitCode(err) == invalid {
 		return nil
 	}
 	return err
-}
-
-// exitCode returns the exit code of a program, -1 if it was killed or never ran.
-func exitCode(err error) int {
-	exit := (*exec.ExitError)(nil)
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &exit):
-		return exit.ExitCode()
-	}
-	return -1
-}
-
-// measured runs a pelt that must have measured.
-func measured(c *exec.Cmd) ([]byte, error) {
-	out, err := c.CombinedOutput()
-	return out, orInvalid(err)
 }
 
 // status CODE COMMAND... runs a command that must exit with that code, print
@@ -257,7 +213,7 @@ func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: status CODE COMMAND...")
 	}
 	err := ts.Exec(args[1], args[2:]...)
-	code, stderr := exitCode(err), ts.ReadFile("stderr")
+	code, stderr := peltproc.ExitCode(err), ts.ReadFile("stderr")
 	if fmt.Sprint(code) != args[0] {
 		ts.Fatalf("%q: exit code %d, want %s; stderr: %s", args[1:], code, args[0], stderr)
 	}

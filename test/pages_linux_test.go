@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 )
 
@@ -83,7 +84,7 @@ func goldenSession(t *testing.T, path string, page []byte, name, text string) []
 // runSession runs the lines that begin with a $. The lab r1 is given another name.
 func runSession(t *testing.T, lab, text string) {
 	dir := t.TempDir()
-	t.Cleanup(func() { _ = exec.Command(binary, "lab", "down", lab).Run() })
+	t.Cleanup(func() { _ = exec.Command(peltproc.Binary, "lab", "down", lab).Run() })
 	for line := range strings.Lines(text) {
 		command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ ")
 		if !ok {
@@ -91,11 +92,10 @@ func runSession(t *testing.T, lab, text string) {
 		}
 		command = regexp.MustCompile(`\br1\b`).ReplaceAllString(command, lab)
 		c := exec.Command("sh", "-c", command)
-		c.Dir = dir
-		c.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "PELT_DATA="+filepath.Join(dir, "data"),
-			"PELT_STATE="+filepath.Join(dir, "state"))
-		if out, err := measured(c); err != nil {
-			t.Fatalf("%s: %v\n%s", command, err, out)
+		c.Env = append(os.Environ(), "PATH="+filepath.Dir(peltproc.Binary)+":"+os.Getenv("PATH"))
+		p := peltproc.Host{T: t, Dir: dir, Data: filepath.Join(dir, "data"), Env: []string{"PELT_STATE=" + filepath.Join(dir, "state")}}.Launch(c)
+		if err := orInvalid(p.Wait()); err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, p)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
@@ -146,7 +147,7 @@ func (d *disk) note(w diskWrite) {
 func apart(t *testing.T, work, script string) *exec.Cmd {
 	t.Helper()
 	c := exec.Command("unshare", "--mount", "--propagation", "private", "sh", "-ec", script)
-	c.Env = append(os.Environ(), "WORK="+work, "PELT_DATA="+filepath.Join(work, "data"), "PELT="+binary)
+	c.Env = append(os.Environ(), "WORK="+work, "PELT_DATA="+filepath.Join(work, "data"), "PELT="+peltproc.Binary)
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return c
 }

@@ -1,12 +1,12 @@
 package test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
@@ -17,18 +17,15 @@ func (h hosts) trial(t *testing.T, ahead, flags string) (model.Document, string)
 	t.Helper()
 	s := h.serve(t)
 	path := filepath.Join(h.work, "out.json")
-	c := h.command(h.near, append(s.line, strings.Fields(flags+" --repeats 1 --json "+path)...)...)
-	if words := strings.Fields(ahead); len(words) > 0 {
-		testenv.Tool(t, words[0])
-		ahead := exec.Command(words[0])
-		c.Path, c.Args = ahead.Path, append(words, c.Args...)
+	near := h.at(h.near)
+	if near.Ahead = strings.Fields(ahead); ahead != "" {
+		testenv.Tool(t, near.Ahead[0])
 	}
-	out, err := measured(c)
-	if err != nil {
-		t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
+	out, err := near.Run(append(s.line, strings.Fields(flags+" --repeats 1 --json "+path)...)...)
+	if orInvalid(err) != nil {
+		t.Fatalf("%v\n%s\nserver: %s", err, out, s.Err)
 	}
-	d := document(t, path, "")
-	return d, string(out)
+	return document(t, path, ""), out
 }
 
 // The sender's own queue holds its socket back: it is no broken generator, and
@@ -89,10 +86,8 @@ func TestClockLinkBehind(t *testing.T) {
 	testenv.Clock(t)
 	testenv.Root(t)
 	path := filepath.Join(t.TempDir(), "out.json")
-	c := exec.Command(binary, strings.Fields("curve lab:direct --link-receiver delay=5ms --engine udp --payload 64 --rate max --streams 4 --time 1s --warmup 200ms --repeats 1 --json "+path)...)
-	c.Env = append(os.Environ(), "PELT_DATA="+t.TempDir())
-	out, err := c.CombinedOutput()
-	if exitCode(err) != invalid {
+	out, err := peltproc.Host{T: t, Data: t.TempDir()}.Run(strings.Fields("curve lab:direct --link-receiver delay=5ms --engine udp --payload 64 --rate max --streams 4 --time 1s --warmup 200ms --repeats 1 --json " + path)...)
+	if peltproc.ExitCode(err) != invalid {
 		t.Fatalf("%v, want exit code 4\n%s", err, out)
 	}
 	d := document(t, path, "")
@@ -116,14 +111,7 @@ func TestClockOneReason(t *testing.T) {
 			h := newHosts(t)
 			if c.hog {
 				for range 3 {
-					hog := exec.Command("taskset", "-c", "0", "sh", "-c", "while :; do :; done")
-					if err := hog.Start(); err != nil {
-						t.Fatal(err)
-					}
-					t.Cleanup(func() {
-						_ = hog.Process.Kill()
-						_ = hog.Wait()
-					})
+					peltproc.Host{T: t}.Launch(exec.Command("taskset", "-c", "0", "sh", "-c", "while :; do :; done"))
 				}
 			}
 			d, out := h.trial(t, c.ahead, c.flags+" --warmup 200ms")

@@ -19,10 +19,9 @@ import (
 type sshRouter struct {
 	routed
 	conf string // of ssh, for a wrapper in PATH: ssh takes no other home
-	sshd *exec.Cmd
 }
 
-const sshPort, routerAddress, dutFlag = "2222", "10.81.1.1", "ssh://root@10.81.1.1:2222"
+const sshPort, routerAddress, dutFlag = "2222", "10.77.0.1", "ssh://root@10.77.0.1:2222"
 
 func newSSHRouter(t *testing.T) *sshRouter {
 	t.Helper()
@@ -77,17 +76,8 @@ func (r *sshRouter) serveSSH(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.sshd = exec.Command("ip", "netns", "exec", r.router, sshd, "-D", "-e", "-f", config)
-	said := &lockedBuffer{}
-	r.sshd.Stderr = said
-	r.sshd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := r.sshd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		r.cut()
-		_ = r.sshd.Wait()
-	})
+	daemon := at(r.router, r.work).Launch(exec.Command(sshd, "-D", "-e", "-f", config))
+	t.Cleanup(r.cut)
 	wrapper := "#!/bin/sh\nexec /usr/bin/ssh -F \"${PELT_TEST_SSH:-" + r.conf + "}\" \"$@\"\n"
 	if err := os.MkdirAll(filepath.Join(r.work, "path"), 0o755); err != nil {
 		t.Fatal(err)
@@ -96,31 +86,29 @@ func (r *sshRouter) serveSSH(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", filepath.Join(r.work, "path")+string(os.PathListSeparator)+os.Getenv("PATH"))
-	waitText(t, said, "Server listening")
+	daemon.Await("Server listening")
 }
 
 // cut ends the sshd and its sessions, which lead groups of their own.
 func (r *sshRouter) cut() {
-	pids, _ := exec.Command("ip", "netns", "pids", r.router).Output()
-	for _, pid := range strings.Fields(string(pids)) {
-		_ = exec.Command("kill", "-9", pid).Run()
+	for _, pid := range r.router.Processes() {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
 
 func (r *sshRouter) bench(flags ...string) (string, error) {
-	out, err := measured(r.command(r.near, append([]string{"router", "10.81.2.2", "--code", wanCode}, flags...)...))
-	return string(out), err
+	return r.run(r.near, append([]string{"router", "10.77.1.2", "--code", wanCode}, flags...)...)
 }
 
 // TestRouterOverSSH is the bench of a real router: hosts on both sides, and the
 // router asked over ssh.
 func TestRouterOverSSH(t *testing.T) {
 	r := newSSHRouter(t)
-	s := r.serve(t, r.far, wanCode)
+	s := r.serve(r.far, wanCode)
 	t.Run("watched", func(t *testing.T) {
 		out, err := r.bench("--dut", dutFlag, "--frame", "64", "--direction", "up", "--time", "2s", "--warmup", "200ms", "--repeats", "1", "--idle-rate", "0", "--json", "out.json")
 		if err != nil {
-			t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
+			t.Fatalf("%v\n%s\nserver: %s", err, out, s.Err)
 		}
 		d := document(t, filepath.Join(r.work, "out.json"), "")
 		if d.Router == nil || d.Router.Kernel == "" || d.Router.Cores == 0 || len(d.Router.Before) == 0 || len(d.Router.After) == 0 {
@@ -145,11 +133,11 @@ func TestRouterOverSSH(t *testing.T) {
 	// Without verdicts, as between real hosts: the router's counters alone tell
 	// that it took the packets in and did not send them on.
 	t.Run("loss inside", func(t *testing.T) {
-		inside(t, r.router, "tc qdisc add dev eth2 root tbf rate 50mbit burst 10kb limit 30kb")
-		defer inside(t, r.router, "tc qdisc del dev eth2 root")
+		inside(t, r.router, "tc qdisc add dev to-far root tbf rate 50mbit burst 10kb limit 30kb")
+		defer inside(t, r.router, "tc qdisc del dev to-far root")
 		out, err := r.bench("--dut", dutFlag, "--frame", "512", "--proto", "udp", "--direction", "up", "--time", "1s", "--warmup", "200ms", "--repeats", "1", "--idle-rate", "0", "--drops", "off", "--json", "loss.json")
 		if err != nil {
-			t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
+			t.Fatalf("%v\n%s\nserver: %s", err, out, s.Err)
 		}
 		f := document(t, filepath.Join(r.work, "loss.json"), "").Results[0].Flows[0]
 		inside := uint64(0)
@@ -167,9 +155,9 @@ func TestRouterOverSSH(t *testing.T) {
 		env   string
 		want  string
 	}{
-		"wrong key":        {[]string{"--dut", dutFlag}, strings.ReplaceAll(readFile(t, r.conf), "/user\n", "/other\n"), `(?m)^pelt: .*10\.81\.1\.1.*key`},
-		"unknown host key": {[]string{"--dut", dutFlag}, regexp.MustCompile(`(?m)^UserKnownHostsFile.*$`).ReplaceAllString(readFile(t, r.conf), "UserKnownHostsFile none"), `(?m)^pelt: .*10\.81\.1\.1.*host key`},
-		"wrong port":       {[]string{"--dut", "ssh://root@10.81.1.1:2223"}, readFile(t, r.conf), `(?m)^pelt: .*10\.81\.1\.1.*refused`},
+		"wrong key":        {[]string{"--dut", dutFlag}, strings.ReplaceAll(readFile(t, r.conf), "/user\n", "/other\n"), `(?m)^pelt: .*10\.77\.0\.1.*key`},
+		"unknown host key": {[]string{"--dut", dutFlag}, regexp.MustCompile(`(?m)^UserKnownHostsFile.*$`).ReplaceAllString(readFile(t, r.conf), "UserKnownHostsFile none"), `(?m)^pelt: .*10\.77\.0\.1.*host key`},
+		"wrong port":       {[]string{"--dut", "ssh://root@10.77.0.1:2223"}, readFile(t, r.conf), `(?m)^pelt: .*10\.77\.0\.1.*refused`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(r.work, strings.ReplaceAll(name, " ", "-"))
@@ -184,18 +172,13 @@ func TestRouterOverSSH(t *testing.T) {
 		})
 	}
 	t.Run("cut", func(t *testing.T) {
-		c := r.command(r.near, "router", "10.81.2.2", "--code", wanCode, "--dut", dutFlag, "--proto", "tcp", "--direction", "up,down", "--time", "4s", "--warmup", "200ms", "--repeats", "1", "--json", "cut.json")
-		said := &lockedBuffer{}
-		c.Stderr = said
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		c := at(r.near, r.work).Start("router", "10.77.1.2", "--code", wanCode, "--dut", dutFlag, "--proto", "tcp", "--direction", "up,down", "--time", "4s", "--warmup", "200ms", "--repeats", "1", "--json", "cut.json")
 		// The first trial runs once its heading is there.
-		waitText(t, said, "router 10.81.2.2")
+		c.Await("router 10.77.1.2")
 		time.Sleep(time.Second) // into the measured part
 		r.cut()
 		if err := orInvalid(c.Wait()); err != nil {
-			t.Fatalf("%v\n%s", err, said)
+			t.Fatalf("%v\n%s", err, c)
 		}
 		d := document(t, filepath.Join(r.work, "cut.json"), "")
 		if len(d.Results) != 2 {

@@ -2,7 +2,6 @@ package test
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,18 +9,19 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/netbed"
+	"pelt/internal/peltproc"
 	"pelt/model"
 )
 
-const routerCode, agentFlag = "lynx-33-coral", "pelt://10.81.1.1"
+const routerCode, agentFlag = "lynx-33-coral", "pelt://10.77.0.1"
 
 // without is the command of a host that may not look into its kernel: what is known of
 // the drops on the way is then the router's word alone.
-func (r routed) without(ns string, args ...string) *exec.Cmd {
-	c := r.command(ns, args...)
-	at := len(c.Args) - len(args) - 1
-	c.Args = append(append(append([]string{}, c.Args[:at]...), "setpriv", "--bounding-set=-all", "--inh-caps=-all"), c.Args[at:]...)
-	return c
+func (r routed) without(n *netbed.Node) peltproc.Host {
+	x := at(n, r.work)
+	x.Ahead = []string{"setpriv", "--bounding-set=-all", "--inh-caps=-all"}
+	return x
 }
 
 // lossy makes the router drop some of the test's packets behind its NAT and, from the
@@ -30,10 +30,10 @@ func (r routed) lossy(t *testing.T) (count func() uint64) {
 	t.Helper()
 	// Other ports on the WAN side; and not the hellos and echoes of the connect and
 	// the probe, which are shorter.
-	inside(t, r.router, `nft 'flush chain ip nat post; add rule ip nat post oifname "eth2" masquerade random
+	inside(t, r.router, `nft 'flush chain inet nat post; add rule inet nat post oifname "to-far" masquerade random
 table ip lossy {
  chain f { type filter hook forward priority 0; udp length 208 numgen random mod 100 < 7 counter drop; };
- chain p { type filter hook prerouting priority -300; iifname "eth2" udp length 208 numgen random mod 100 < 5 counter drop; };
+ chain p { type filter hook prerouting priority -300; iifname "to-far" udp length 208 numgen random mod 100 < 5 counter drop; };
 }'`)
 	packets := regexp.MustCompile(`"packets": *(\d+)`)
 	return func() (sum uint64) {
@@ -55,17 +55,17 @@ table ip lossy {
 func TestRouterAgent(t *testing.T) {
 	t.Parallel()
 	r := newRouted(t)
-	far := &server{cmd: r.without(r.far, "serve", "--code", wanCode), stderr: &lockedBuffer{}}
-	far.start(t, firstLine)
-	observer := r.serve(t, r.router, routerCode, "--observe-only")
+	far := r.without(r.far).Start("serve", "--code", wanCode)
+	far.Match(firstLine)
+	observer := r.serve(r.router, routerCode, "--observe-only")
 	count := r.lossy(t)
 	codes := wanCode + "," + routerCode
 	t.Run("exact drops", func(t *testing.T) {
 		before := count()
-		out, err := measured(r.without(r.near, "router", "10.81.2.2", "--code", codes, "--dut", agentFlag, "--proto", "udp", "--frame", "246", "--rate", "500pps",
-			"--idle-rate", "0", "--direction", "both", "--time", "1200ms", "--warmup", "0s", "--repeats", "1", "--json", "agent.json"))
-		if err != nil {
-			t.Fatalf("%v\n%s\nfar: %s\nrouter: %s", err, out, far.stderr, observer.stderr)
+		out, err := r.without(r.near).Run("router", "10.77.1.2", "--code", codes, "--dut", agentFlag, "--proto", "udp", "--frame", "246", "--rate", "500pps",
+			"--idle-rate", "0", "--direction", "both", "--time", "1200ms", "--warmup", "0s", "--repeats", "1", "--json", "agent.json")
+		if orInvalid(err) != nil {
+			t.Fatalf("%v\n%s\nfar: %s\nrouter: %s", err, out, far.Err, observer.Err)
 		}
 		d := document(t, filepath.Join(r.work, "agent.json"), "")
 		if d.Router == nil || d.Router.Source != agentFlag || d.Router.Kernel == "" || len(d.Router.Before) == 0 || len(d.Router.After) == 0 ||
@@ -98,32 +98,25 @@ func TestRouterAgent(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		"an observer as an end": {[]string{"10.81.1.1", "--code", routerCode}, `pelt: 10\.81\.1\.1: that pelt serve only observes`},
-		"an end as an observer": {[]string{"10.81.2.2", "--code", wanCode, "--dut", "pelt://10.81.2.2"}, `pelt: 10\.81\.2\.2: that pelt serve is an end of tests`},
-		"two codes for three":   {[]string{"10.81.1.2..10.81.2.2", "--code", codes, "--dut", agentFlag}, `pelt: --code: want one code for all hosts, or three as NEAR,FAR,ROUTER`},
+		"an observer as an end": {[]string{"10.77.0.1", "--code", routerCode}, `pelt: 10\.77\.0\.1: that pelt serve only observes`},
+		"an end as an observer": {[]string{"10.77.1.2", "--code", wanCode, "--dut", "pelt://10.77.1.2"}, `pelt: 10\.77\.1\.2: that pelt serve is an end of tests`},
+		"two codes for three":   {[]string{"10.77.0.2..10.77.1.2", "--code", codes, "--dut", agentFlag}, `pelt: --code: want one code for all hosts, or three as NEAR,FAR,ROUTER`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := r.command(r.near, append([]string{"router"}, c.flags...)...).CombinedOutput()
-			if err == nil || !regexp.MustCompile(c.want).Match(out) {
+			out, err := at(r.near, r.work).Run(append([]string{"router"}, c.flags...)...)
+			if err == nil || !regexp.MustCompile(c.want).MatchString(out) {
 				t.Errorf("%v, want a line like %s in:\n%s", err, c.want, out)
 			}
 		})
 	}
 	t.Run("lost under the command of a third host", func(t *testing.T) {
-		r.serve(t, r.near, lanCode, "--calls", "10.81.2.2")
-		c := r.command(r.third, "router", "10.81.1.2..10.81.2.2", "--code", lanCode+","+codes, "--dut", agentFlag, "--proto", "tcp", "--direction", "up", "--time", "4s", "--warmup", "0s", "--repeats", "1", "--json", "cut.json")
-		said := &lockedBuffer{}
-		c.Stderr = said
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		waitText(t, said, "router 10.81.2.2")
+		r.serve(r.near, lanCode, "--calls", "10.77.1.2")
+		c := at(r.third, r.work).Start("router", "10.77.0.2..10.77.1.2", "--code", lanCode+","+codes, "--dut", agentFlag, "--proto", "tcp", "--direction", "up", "--time", "4s", "--warmup", "0s", "--repeats", "1", "--json", "cut.json")
+		c.Await("router 10.77.1.2")
 		time.Sleep(500 * time.Millisecond) // into the measured part
-		if err := observer.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		observer.Kill()
 		if err := orInvalid(c.Wait()); err != nil {
-			t.Fatalf("%v\n%s", err, said)
+			t.Fatalf("%v\n%s", err, c)
 		}
 		d := document(t, filepath.Join(r.work, "cut.json"), "")
 		x := d.Results[0]

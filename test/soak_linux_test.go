@@ -1,7 +1,6 @@
 package test
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -9,6 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+
+	"pelt/internal/netbed"
+	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
@@ -18,37 +24,42 @@ import (
 func TestSoakOutlivesItsControlConnection(t *testing.T) {
 	const seconds, pps = 9, 500
 	for _, c := range []struct {
-		name      string
-		cut, mend string // on the router
-		lost      bool   // while it is cut
-		outage    time.Duration
+		name   string
+		cut    func(router *netbed.Node) (mend func())
+		lost   bool // while it is cut
+		outage time.Duration
 	}{
-		{"the control connection alone", "nft add table ip cut && nft 'add chain ip cut f { type filter hook forward priority 0; }' && nft add rule ip cut f tcp dport 7358 drop && nft add rule ip cut f tcp sport 7358 drop",
-			"nft delete table ip cut", false, 4 * time.Second},
+		{"the control connection alone", func(router *netbed.Node) func() {
+			port := func(offset uint32) func() {
+				return router.Rule(nftables.ChainHookForward,
+					&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+					&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_TCP}},
+					&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: offset, Len: 2},
+					&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(7358)},
+					&expr.Verdict{Kind: expr.VerdictDrop})
+			}
+			port(0)
+			return port(2)
+		}, false, 4 * time.Second},
 		// A carrier may take a second to come back.
-		{"the path, with it", "ip link set eth2 down", "ip link set eth2 up", true, 3300 * time.Millisecond},
+		{"the path, with it", func(router *netbed.Node) func() { return router.Down("to-far") }, true, 3300 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // 500 packets a second: mostly waiting
 			r := newRouted(t)
-			r.serve(t, r.far, wanCode)
-			soak := r.command(r.near, "soak", "10.81.2.2", "--code", wanCode, "--rate", fmt.Sprintf("%dpps", pps), "--burst", "100", "--payload", "100",
+			r.serve(r.far, wanCode)
+			soak := at(r.near, r.work).Start("soak", "10.77.1.2", "--code", wanCode, "--rate", fmt.Sprintf("%dpps", pps), "--burst", "100", "--payload", "100",
 				"--time", fmt.Sprintf("%ds", seconds), "--warmup", "200ms", "--json", "soak.json")
-			var text bytes.Buffer
-			soak.Stdout, soak.Stderr = &text, &text
-			if err := soak.Start(); err != nil {
-				t.Fatal(err)
-			}
-			waitPackets(t, r.near, "tx_packets", 3*pps/2)
+			waitPackets(t, r.near.Sent, 3*pps/2)
 			begun := time.Now()
-			inside(t, r.router, c.cut)
+			mend := c.cut(r.router)
 			from := time.Now()
 			time.Sleep(c.outage)
 			least := time.Since(from)
-			inside(t, r.router, c.mend)
+			mend()
 			most := time.Since(begun)
 			if err := orInvalid(soak.Wait()); err != nil {
-				t.Fatalf("%v\n%s", err, &text)
+				t.Fatalf("%v\n%s", err, soak)
 			}
 			result := document(t, filepath.Join(r.work, "soak.json"), "").Results[0]
 			f := result.Flows[0]
@@ -90,20 +101,15 @@ func TestSoakKilled(t *testing.T) {
 	testenv.Root(t)
 	t.Parallel() // 500 packets a second: mostly waiting
 	work, data := t.TempDir(), t.TempDir()
-	soak := command(t.Context(), work, data, strings.Fields("soak lab:direct --rate 500pps --burst 100 --payload 100 --time 5s --warmup 100ms --link-receiver loss=10% --no-calibration"))
-	if err := soak.Start(); err != nil {
-		t.Fatal(err)
-	}
+	host := peltproc.Host{T: t, Dir: work, Data: data}
+	soak := host.Start(strings.Fields("soak lab:direct --rate 500pps --burst 100 --payload 100 --time 5s --warmup 100ms --link-receiver loss=10% --no-calibration")...)
 	stored(t, data, `"checkpoint"`, 2)
-	out, err := command(t.Context(), work, data, []string{"report", "last", "--all"}).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "Not finished") || !strings.Contains(string(out), "link sender-receiver") {
+	out, err := host.Run("report", "last", "--all")
+	if err != nil || !strings.Contains(out, "Not finished") || !strings.Contains(out, "link sender-receiver") {
 		t.Errorf("while it runs: %v\n%s", err, out)
 	}
-	if err := soak.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = soak.Wait()
-	if out, err := measured(command(t.Context(), work, data, []string{"run", "--resume", "last", "--json", "soak.json"})); err != nil {
+	soak.Kill()
+	if out, err := host.Run("run", "--resume", "last", "--json", "soak.json"); orInvalid(err) != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	d := document(t, filepath.Join(work, "soak.json"), "")
@@ -125,8 +131,8 @@ func TestSoakTimedChange(t *testing.T) {
 	testenv.Tool(t, "sh", "uname") // to watch the router
 	t.Parallel()                   // 1000 packets a second
 	work := t.TempDir()
-	c := command(t.Context(), work, t.TempDir(), strings.Fields("soak lab:router --rate 1kpps --burst 100 --payload 500 --time 7s --warmup 100ms --at 3s:router=limit=2mbit --json soak.json"))
-	if out, err := measured(c); err != nil {
+	line := "soak lab:router --rate 1kpps --burst 100 --payload 500 --time 7s --warmup 100ms --at 3s:router=limit=2mbit --json soak.json"
+	if out, err := (peltproc.Host{T: t, Dir: work, Data: t.TempDir()}).Run(strings.Fields(line)...); orInvalid(err) != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	r := document(t, filepath.Join(work, "soak.json"), "").Results[0]

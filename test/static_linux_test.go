@@ -3,11 +3,13 @@ package test
 import (
 	"debug/elf"
 	"testing"
+
+	"pelt/internal/peltproc"
 )
 
 // TestStatic holds the binary to what README says: it runs on a host of any C library, and of none.
 func TestStatic(t *testing.T) {
-	f, err := elf.Open(binary)
+	f, err := elf.Open(peltproc.Binary)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -20,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/test/kernels"
@@ -236,41 +236,32 @@ func TestClockKilledAnywhereLeavesNothing(t *testing.T) {
 // run runs a victim to its end, or kills it or its server at a moment of its life.
 func (v victim) run(t *testing.T, work string, kill *time.Duration) {
 	t.Helper()
-	var beside *exec.Cmd
+	var beside *peltproc.Process
 	if v.beside != "" {
-		beside = command(t.Context(), work, data(work), strings.Fields(v.beside))
-		said := &lockedBuffer{}
-		beside.Stdout, beside.Stderr = said, said
-		if err := beside.Start(); err != nil {
-			t.Fatal(err)
-		}
+		beside = in(t, work).Start(strings.Fields(v.beside)...)
 		if v.beside == servingHost {
-			waitText(t, said, "Ctrl-C ends it")
+			beside.Await("Ctrl-C ends it")
 		} else if err := beside.Wait(); err != nil {
-			t.Fatalf("pelt %s: %v\n%s", v.beside, err, said)
+			t.Fatalf("pelt %s: %v\n%s", v.beside, err, beside)
 		}
 	}
 	if kill == nil {
 		pelt(t, work, strings.Fields(v.args)...)
 	} else {
-		c := command(t.Context(), work, data(work), strings.Fields(v.args))
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		p := in(t, work).Start(strings.Fields(v.args)...)
 		time.Sleep(*kill)
 		if v.beside == servingHost && rand.IntN(2) == 0 {
-			_ = beside.Process.Kill() // and the client ends by itself
+			beside.Kill() // and the client ends by itself
+			_ = p.Wait()
 		} else {
-			_ = c.Process.Kill()
+			p.Kill()
 		}
-		_ = c.Wait()
 	}
 	if v.beside == servingHost {
-		_ = beside.Process.Kill()
-		_ = beside.Wait()
+		beside.Kill()
 	}
 	for end := time.Now().Add(5 * time.Second); v.after != ""; time.Sleep(20 * time.Millisecond) {
-		_ = command(t.Context(), work, data(work), strings.Fields(v.after)).Run() // there may be nothing to end, yet or at all
+		_, _ = in(t, work).Run(strings.Fields(v.after)...) // there may be nothing to end, yet or at all
 		if processes() == 0 {
 			break
 		}
@@ -284,7 +275,7 @@ func (v victim) run(t *testing.T, work string, kill *time.Duration) {
 func processes() (n int) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/exe")
 	for _, p := range paths {
-		if to, err := os.Readlink(p); err == nil && to == binary {
+		if to, err := os.Readlink(p); err == nil && to == peltproc.Binary {
 			n++
 		}
 	}
@@ -293,10 +284,15 @@ func processes() (n int) {
 
 func data(work string) string { return filepath.Join(work, "data") }
 
+// in is where a victim runs.
+func in(t *testing.T, work string) peltproc.Host {
+	return peltproc.Host{T: t, Dir: work, Data: data(work)}
+}
+
 // pelt runs a command that must do its work.
 func pelt(t *testing.T, work string, args ...string) {
 	t.Helper()
-	if out, err := measured(command(t.Context(), work, data(work), args)); err != nil {
+	if out, err := in(t, work).Run(args...); orInvalid(err) != nil {
 		t.Fatalf("pelt %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
@@ -321,7 +317,7 @@ func alone(t *testing.T) bool {
 		t.Fatal(err)
 	}
 	c := exec.Command(self, append(slices.Clip(os.Args[1:]), "-test.run", "^"+t.Name()+"$", "-test.v")...)
-	c.Env = append(os.Environ(), inside+"=1", binaryEnv+"="+binary)
+	c.Env = append(os.Environ(), inside+"=1", peltproc.BinaryEnv+"="+peltproc.Binary)
 	c.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:   syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET,
 		Unshareflags: syscall.CLONE_NEWNS, // makes mounts private, so that /proc outside stays
@@ -344,13 +340,6 @@ func waitFor(before traces, take func() traces) (left []string) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	return left
-}
-
-func command(ctx context.Context, work, data string, args []string) *exec.Cmd {
-	c := exec.CommandContext(ctx, binary, args...)
-	c.Dir = work
-	c.Env = append(os.Environ(), "PELT_DATA="+data)
-	return c
 }
 
 // wholeFile tells of a file that a command was asked for: it must be whole.
@@ -383,28 +372,22 @@ func wholeFile(t *testing.T, trace, work string) bool {
 // TestKilledRunGoesOn cuts a run with kill -9 in its middle and resumes it.
 func TestKilledRunGoesOn(t *testing.T) {
 	work := t.TempDir()
-	data := filepath.Join(work, "data")
+	data, host := data(work), in(t, work)
 	args := []string{"curve", "lab:loopback", "--payload", "64,128,256,512", "--rate", "2kpps", "--burst", "1000", "--time", "300ms", "--warmup", "50ms", "--repeats", "2"}
-	c := command(t.Context(), work, data, args)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	p := host.Start(args...)
 	stored(t, data, `{"result"`, 2)
-	if err := c.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		t.Fatal(err)
-	}
-	_ = c.Wait()
-	kept, err := readStored(t, work, data)
+	p.Kill()
+	kept, err := readStored(t, work)
 	if err != nil {
 		t.Fatalf("the cut run cannot be read: %v", err)
 	}
 	if n := len(kept.Results); n == 0 || n >= 8 {
 		t.Fatalf("the cut run holds %d of 8 trials; want some and not all", n)
 	}
-	if out, err := measured(command(t.Context(), work, data, []string{"run", "--resume", "last"})); err != nil {
+	if out, err := host.Run("run", "--resume", "last"); orInvalid(err) != nil {
 		t.Fatalf("resume: %v\n%s", err, out)
 	}
-	whole, err := readStored(t, work, data)
+	whole, err := readStored(t, work)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -421,7 +404,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 // stored waits until the runs that are kept hold so many lines with a word.
 func stored(t *testing.T, data, word string, lines int) {
 	t.Helper()
-	for limit := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	testenv.Await(t, fmt.Sprint(lines, " of ", word), func() bool {
 		files, err := filepath.Glob(filepath.Join(data, "runs", "*.jsonl"))
 		if err != nil {
 			t.Fatal(err)
@@ -434,21 +417,17 @@ func stored(t *testing.T, data, word string, lines int) {
 			}
 			told += bytes.Count(b, []byte(word))
 		}
-		if told >= lines {
-			return
-		}
-		if time.Now().After(limit) {
-			t.Fatalf("%d of %s in 30 s, want %d", told, word, lines)
-		}
-	}
+		return told >= lines
+	})
 }
 
-func readStored(t *testing.T, work, data string) (model.Document, error) {
+func readStored(t *testing.T, work string) (model.Document, error) {
 	t.Helper()
 	var d model.Document
-	out, err := command(t.Context(), work, data, []string{"report", "last", "--json", "-"}).Output()
+	p := in(t, work).Start("report", "last", "--json", "-")
+	err := p.Wait()
 	if err == nil {
-		err = json.Unmarshal(out, &d)
+		err = json.Unmarshal([]byte(p.Out.String()), &d)
 	}
 	return d, err
 }

@@ -1,78 +1,56 @@
 package test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"pelt/internal/testenv"
+	"github.com/vishvananda/netlink"
+
+	"pelt/internal/netbed"
+	"pelt/internal/peltproc"
 	"pelt/model"
 )
 
-// routed are four machines, as named namespaces: a router that hides the LAN and
-// the third host behind its own address on the WAN, where nobody knows a way back.
+// routed are four machines: a router that hides the LAN and the third host behind its own address on the WAN, where nobody
+// knows a way back.
 //
-//	near 10.81.1.2 ── 10.81.1.1 router 10.81.2.1 ── 10.81.2.2 far
-//	third 10.81.3.2 ── 10.81.3.1 ┘ (masquerades to the WAN)
+//	near 10.77.0.2 ── 10.77.0.1 router 10.77.1.1 ── 10.77.1.2 far
+//	third 10.77.2.2 ── 10.77.2.1 ┘ (masquerades to the WAN)
 type routed struct {
-	near, router, far, third string
+	near, router, far, third *netbed.Node
 	work                     string
 }
 
 func newRouted(t *testing.T) routed {
 	t.Helper()
-	testenv.Root(t)
-	testenv.Tool(t, "ip", "nft", "sh", "cat")
-	n := hostsMade.Add(1)
-	name := func(role string) string { return fmt.Sprintf("pelt-%s-%d-%d", role, os.Getpid(), n) }
-	r := routed{near: name("lan"), router: name("router"), far: name("wan"), third: name("third"), work: t.TempDir()}
-	for _, ns := range []string{r.near, r.router, r.far, r.third} {
-		newNamespace(t, ns)
-	}
-	for i, ns := range []string{r.near, r.far, r.third} {
-		ip(t, "-n %s link add eth%d type veth peer name eth0 netns %s", r.router, i+1, ns)
-		ip(t, "-n %s address add 10.81.%d.1/24 dev eth%d", r.router, i+1, i+1)
-		ip(t, "-n %s link set eth%d up", r.router, i+1)
-		ip(t, "-n %s address add 10.81.%d.2/24 dev eth0", ns, i+1)
-		ip(t, "-n %s link set eth0 up", ns)
-		if ns != r.far {
-			ip(t, "-n %s route add default via 10.81.%d.1", ns, i+1)
-		}
-	}
-	inside(t, r.router, `echo 1 > /proc/sys/net/ipv4/ip_forward
-nft 'table ip nat { chain post { type nat hook postrouting priority 100; oifname "eth2" masquerade; }; }'`)
+	nodes := netbed.Star(t, "router", "near", "far", "third")
+	r := routed{router: nodes[0], near: nodes[1], far: nodes[2], third: nodes[3], work: t.TempDir()}
+	r.far.Must(func() error { return netlink.RouteDel(&netlink.Route{Gw: net.IPv4(10, 77, 1, 1)}) })
+	r.router.Masquerade("to-far")
 	return r
 }
 
-func (r routed) command(ns string, args ...string) *exec.Cmd {
-	c := exec.Command("ip", append([]string{"netns", "exec", ns, binary}, args...)...)
-	c.Dir = r.work
-	c.Env = append(os.Environ(), "PELT_DATA="+filepath.Join(r.work, ns))
-	return c
-}
-
-func (r routed) run(t *testing.T, ns string, args ...string) (out []byte, err error) {
-	t.Helper()
-	return measured(r.command(ns, args...))
+func (r routed) run(n *netbed.Node, args ...string) (string, error) {
+	out, err := at(n, r.work).Run(args...)
+	return out, orInvalid(err)
 }
 
 const lanCode, wanCode = "tiger-42-amber", "otter-17-slate"
 
-func (r routed) serve(t *testing.T, ns, code string, args ...string) *server {
-	t.Helper()
-	s := &server{cmd: r.command(ns, append([]string{"serve", "--code", code}, args...)...), stderr: &lockedBuffer{}}
-	s.start(t, firstLine)
+func (r routed) serve(n *netbed.Node, code string, args ...string) *peltproc.Process {
+	s := at(n, r.work).Start(append([]string{"serve", "--code", code}, args...)...)
+	s.Match(firstLine)
 	return s
 }
 
-var firstLine = regexp.MustCompile(`(.)`) // it says where it listens
+var firstLine = regexp.MustCompile(`(.)\n`) // it says where it listens
 
 // plan writes one for two hosts.
 func (r routed) plan(t *testing.T, near, flows, factors string, seconds float64) string {
@@ -80,7 +58,7 @@ func (r routed) plan(t *testing.T, near, flows, factors string, seconds float64)
 	path := filepath.Join(r.work, "plan.yaml")
 	text := fmt.Sprintf(`format: pelt/plan/2
 command: curve
-target: "10.81.2.2"
+target: "10.77.1.2"
 near: %q
 flows:
 %sfactors:
@@ -112,23 +90,25 @@ const bothSizes = "- knob: payload_bytes\n  levels: [64, 1200]\n"
 func TestTwoHostsAndARouter(t *testing.T) {
 	t.Parallel()
 	r := newRouted(t)
-	near := r.serve(t, r.near, lanCode, "--calls", "10.81.2.0/24")
-	far := r.serve(t, r.far, wanCode)
+	near := r.serve(r.near, lanCode, "--calls", "10.77.1.0/24")
+	far := r.serve(r.far, wanCode)
 	for _, c := range []struct {
-		name, from, near, protocol string
-		engine                     string // that must take part
+		name           string
+		from           *netbed.Node
+		near, protocol string
+		engine         string // that must take part
 	}{
-		{"udp from a third host", r.third, "10.81.1.2", "udp", "xdp"},
+		{"udp from a third host", r.third, "10.77.0.2", "udp", "xdp"},
 		{"tcp from the LAN", r.near, "127.0.0.1", "tcp", "tcp"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(r.work, "out.json")
 			plan := r.plan(t, c.near, flowLines("up", c.protocol)+flowLines("down", c.protocol), bothSizes, 0.4)
-			if out, err := r.run(t, c.from, "run", plan, "--code", lanCode+","+wanCode, "--json", path); err != nil {
-				t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.stderr, far.stderr)
+			if out, err := r.run(c.from, "run", plan, "--code", lanCode+","+wanCode, "--json", path); err != nil {
+				t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.Err, far.Err)
 			}
 			d := document(t, path, "one-clock")
-			for i, want := range []struct{ node, address string }{{"sender", "10.81.1.2"}, {"receiver", "10.81.2.2"}} {
+			for i, want := range []struct{ node, address string }{{"sender", "10.77.0.2"}, {"receiver", "10.77.1.2"}} {
 				if h := d.Host[i]; h.Node != want.node || !strings.HasPrefix(h.Address, want.address) {
 					t.Errorf("host %d is %v at %v, want the %s at %s", i, h.Node, h.Address, want.node, want.address)
 				}
@@ -151,23 +131,23 @@ func TestTwoHostsAndARouter(t *testing.T) {
 	t.Run("pelt router", func(t *testing.T) {
 		path := filepath.Join(r.work, "out.json")
 		flags := "--proto udp --frame 64 --direction up --rate 500pps --idle-rate 0 --time 300ms --warmup 100ms --repeats 1 --json " + path
-		args := append([]string{"router", "10.81.1.2..10.81.2.2", "--code", lanCode + "," + wanCode}, strings.Fields(flags)...)
-		if out, err := r.run(t, r.third, args...); err != nil {
-			t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.stderr, far.stderr)
+		args := append([]string{"router", "10.77.0.2..10.77.1.2", "--code", lanCode + "," + wanCode}, strings.Fields(flags)...)
+		if out, err := r.run(r.third, args...); err != nil {
+			t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.Err, far.Err)
 		}
 		d := document(t, path, "one-clock")
-		if x := d.Results[0]; len(d.Results) != 1 || x.Flows[0].Received == 0 || !strings.HasPrefix(d.Host[0].Address, "10.81.1.2") {
+		if x := d.Results[0]; len(d.Results) != 1 || x.Flows[0].Received == 0 || !strings.HasPrefix(d.Host[0].Address, "10.77.0.2") {
 			t.Errorf("%d results, %d packets arrived from %v", len(d.Results), x.Flows[0].Received, d.Host[0].Address)
 		}
 	})
 	t.Run("connections until the router takes no more", func(t *testing.T) {
 		const most = 200
-		inside(t, r.router, fmt.Sprintf(`nft 'table ip few { chain f { type filter hook forward priority 0; iifname "eth1" tcp dport 7359 ct state new ct count over %d reject with tcp reset; }; }'`, most))
+		inside(t, r.router, fmt.Sprintf(`nft 'table ip few { chain f { type filter hook forward priority 0; iifname "to-near" tcp dport 7359 ct state new ct count over %d reject with tcp reset; }; }'`, most))
 		path := filepath.Join(r.work, "out.json")
 		flow := "- {name: up, from: sender, to: receiver, set: {protocol: tcp, rate_pps: max, streams: 1}}\n"
-		plan := r.plan(t, "10.81.1.2", flow, "- knob: connections\n  levels: [keep]\n", 5)
-		if out, err := r.run(t, r.third, "run", plan, "--code", lanCode+","+wanCode, "--json", path); err != nil {
-			t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.stderr, far.stderr)
+		plan := r.plan(t, "10.77.0.2", flow, "- knob: connections\n  levels: [keep]\n", 5)
+		if out, err := r.run(r.third, "run", plan, "--code", lanCode+","+wanCode, "--json", path); err != nil {
+			t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.Err, far.Err)
 		}
 		d := document(t, path, "one-clock")
 		c := d.Results[0].Flows[0].Connections
@@ -178,14 +158,14 @@ func TestTwoHostsAndARouter(t *testing.T) {
 		inside(t, r.router, "nft delete table ip few")
 	})
 	t.Run("refused", func(t *testing.T) {
-		plan := r.plan(t, "10.81.1.2", flowLines("up", "udp"), bothSizes, 0.4)
+		plan := r.plan(t, "10.77.0.2", flowLines("up", "udp"), bothSizes, 0.4)
 		for _, c := range []struct{ name, code, want string }{
-			{"one code for two", lanCode, "10.81.2.2:7358: wrong code"},
-			{"codes the wrong way round", wanCode + "," + lanCode, "10.81.1.2:7358: wrong code"},
+			{"one code for two", lanCode, "10.77.1.2:7358: wrong code"},
+			{"codes the wrong way round", wanCode + "," + lanCode, "10.77.0.2:7358: wrong code"},
 			{"three codes", "a,b,c", "--code: want one code for both hosts, or two as NEAR,FAR"},
 		} {
-			out, err := r.command(r.third, "run", plan, "--code", c.code).CombinedOutput()
-			if err == nil || !strings.Contains(string(out), c.want) || bytes.Count(out, []byte("\n")) != 1 {
+			out, err := at(r.third, r.work).Run("run", plan, "--code", c.code)
+			if err == nil || !strings.Contains(out, c.want) || strings.Count(out, "\n") != 1 {
 				t.Errorf("%s: %v, want one line with %q:\n%s", c.name, err, c.want, out)
 			}
 		}
@@ -195,12 +175,12 @@ func TestTwoHostsAndARouter(t *testing.T) {
 // TestNearHostCallsNobody, unless its user said so.
 func TestNearHostCallsNobody(t *testing.T) {
 	r := newRouted(t)
-	r.serve(t, r.near, lanCode)
-	r.serve(t, r.far, lanCode)
-	plan := r.plan(t, "10.81.1.2", flowLines("up", "udp"), bothSizes, 0.4)
-	out, err := r.command(r.third, "run", plan, "--code", lanCode).CombinedOutput()
-	want := "sender (10.81.1.2): prepare: that host only listens, it calls nobody; to let it be the sender's side, start pelt serve there with --calls 10.81.2.2"
-	if exitCode(err) != 1 || !strings.Contains(string(out), want) {
+	r.serve(r.near, lanCode)
+	r.serve(r.far, lanCode)
+	plan := r.plan(t, "10.77.0.2", flowLines("up", "udp"), bothSizes, 0.4)
+	out, err := at(r.third, r.work).Run("run", plan, "--code", lanCode)
+	want := "sender (10.77.0.2): prepare: that host only listens, it calls nobody; to let it be the sender's side, start pelt serve there with --calls 10.77.1.2"
+	if peltproc.ExitCode(err) != 1 || !strings.Contains(out, want) {
 		t.Errorf("%v, want exit code 1 and %q:\n%s", err, want, out)
 	}
 }
@@ -211,38 +191,29 @@ func TestOneOfThreeDies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		cut  func(r routed, near, far *server) error
-		rest []string // who must have stopped sending to whom: the namespace that hears it
+		cut  func(r routed, near, far *peltproc.Process)
+		rest []string // who must have stopped sending to whom: the node that hears it
 	}{
-		{"near killed", func(_ routed, near, _ *server) error { return near.cmd.Process.Kill() }, []string{"near"}},
-		{"far killed", func(_ routed, _, far *server) error { return far.cmd.Process.Kill() }, []string{"far"}},
-		{"third unplugged", func(r routed, _, _ *server) error {
-			return exec.Command("ip", "-n", r.third, "link", "set", "eth0", "down").Run()
-		}, []string{"near", "far"}},
+		{"near killed", func(_ routed, near, _ *peltproc.Process) { near.Kill() }, []string{"near"}},
+		{"far killed", func(_ routed, _, far *peltproc.Process) { far.Kill() }, []string{"far"}},
+		{"third unplugged", func(r routed, _, _ *peltproc.Process) { r.third.Down("eth0") }, []string{"near", "far"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRouted(t)
-			near := r.serve(t, r.near, lanCode, "--calls", "10.81.2.2")
-			far := r.serve(t, r.far, lanCode)
+			near := r.serve(r.near, lanCode, "--calls", "10.77.1.2")
+			far := r.serve(r.far, lanCode)
 			path := filepath.Join(r.work, "out.json")
-			plan := r.plan(t, "10.81.1.2", flowLines("up", "udp")+flowLines("down", "udp"), "- knob: payload_bytes\n  levels: [64]\n", 60)
-			run := r.command(r.third, "run", plan, "--code", lanCode, "--json", path)
-			var stderr lockedBuffer
-			run.Stderr = &stderr
-			if err := run.Start(); err != nil {
-				t.Fatal(err)
-			}
-			waitPackets(t, r.far, "rx_packets", 1000)
-			waitPackets(t, r.near, "rx_packets", 1000)
-			if err := c.cut(r, near, far); err != nil {
-				t.Fatal(err)
-			}
+			plan := r.plan(t, "10.77.0.2", flowLines("up", "udp")+flowLines("down", "udp"), "- knob: payload_bytes\n  levels: [64]\n", 60)
+			run := at(r.third, r.work).Start("run", plan, "--code", lanCode, "--json", path)
+			waitPackets(t, r.far.Received, 1000)
+			waitPackets(t, r.near.Received, 1000)
+			c.cut(r, near, far)
 			start := time.Now()
-			for _, ns := range c.rest {
-				for received(t, map[string]string{"near": r.near, "far": r.far}[ns]) > 500 {
+			for _, name := range c.rest {
+				for perSecond(map[string]*netbed.Node{"near": r.near, "far": r.far}[name].Received) > 500 {
 					if time.Since(start) > 5*time.Second {
-						t.Fatalf("packets still come to the %s host %v after the cut", ns, time.Since(start))
+						t.Fatalf("packets still come to the %s host %v after the cut", name, time.Since(start))
 					}
 				}
 			}
@@ -250,15 +221,15 @@ func TestOneOfThreeDies(t *testing.T) {
 			if took := time.Since(start); took > 10*time.Second {
 				t.Errorf("the command ended %v after the cut; it waits 3 s for the hosts' accounts after 3 s of silence", took)
 			}
-			if exitCode(err) != 1 {
-				t.Errorf("the command ended with %v, want exit code 1; stderr:\n%s", err, &stderr)
+			if peltproc.ExitCode(err) != 1 {
+				t.Errorf("the command ended with %v, want exit code 1; stderr:\n%s", err, run.Err)
 			}
 			if c.name == "third unplugged" {
 				return // what was measured is with the others
 			}
 			text, err := os.ReadFile(path)
 			if err != nil {
-				t.Fatalf("what was measured is not kept: %v; stderr:\n%s", err, &stderr)
+				t.Fatalf("what was measured is not kept: %v; stderr:\n%s", err, run.Err)
 			}
 			var d model.Document // a lost end has no figures, which readDocument wants
 			if err := json.Unmarshal(text, &d); err != nil {

@@ -1,11 +1,10 @@
 package test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,36 +13,16 @@ import (
 	"github.com/chromedp/chromedp"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/test/browser"
 )
 
 // pages starts a pelt that serves pages, and returns their address.
-func pages(t *testing.T, args ...string) (*exec.Cmd, string) {
+func pages(t *testing.T, args ...string) (p *peltproc.Process, address string) {
 	t.Helper()
-	c := exec.Command(binary, args...)
-	c.Env = append(os.Environ(), "PELT_DATA="+t.TempDir())
-	out, err := c.StdoutPipe()
-	if args[0] != "web" {
-		out, err = c.StderrPipe()
-	}
-	if err == nil {
-		err = c.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = c.Process.Signal(os.Interrupt)
-		_ = c.Wait()
-	})
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if strings.HasPrefix(lines.Text(), "http://") {
-			return c, lines.Text()
-		}
-	}
-	t.Fatal("no address was printed")
-	return nil, ""
+	p = peltproc.Host{T: t, Data: t.TempDir()}.Start(args...)
+	return p, p.Match(regexp.MustCompile(`(?m)^(http://.*)$`))
 }
 
 func onPage(t *testing.T, tab context.Context, actions ...chromedp.Action[chromedp.Void]) {
@@ -98,13 +77,11 @@ func TestNightlyWebStartsTests(t *testing.T) {
 	onPage(t, tab, chromedp.Click(`nav a[href="/new"]`), chromedp.WaitVisible("#target"))
 	onPage(t, tab, form...)
 	untilPage(t, tab, `document.querySelectorAll("#trials li").length > 0`)
-	children := childrenOf(server.Process.Pid)
+	children := childrenOf(server.Cmd.Process.Pid)
 	if len(children) == 0 {
 		t.Fatal("no child carries the test out")
 	}
-	if err := server.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	server.Kill()
 	for _, pid := range children {
 		for deadline := time.Now().Add(5 * time.Second); unix.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
 			state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -144,7 +121,7 @@ func TestNightlyWebOfTest(t *testing.T) {
 	onPage(t, tab, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(address))
 	untilPage(t, tab, `document.getElementById("status").textContent.includes("kpps received")`)
 	press(t, tab, "#stop button")
-	if err := test.Wait(); test.ProcessState.ExitCode() != 130 {
-		t.Errorf("after a stop it ended with %v, want exit code 130", err)
+	if code := test.Code(); code != 130 {
+		t.Errorf("after a stop it ended with exit code %d, want 130", code)
 	}
 }

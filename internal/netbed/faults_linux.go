@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -172,7 +173,7 @@ func (n *Node) Refuse(to netip.Prefix, kind int) (undo func()) {
 // Masquerade hides what leaves by an interface behind the node's address there.
 func (n *Node) Masquerade(name string) (undo func()) {
 	n.T.Helper()
-	table := &nftables.Table{Family: nftables.TableFamilyINet, Name: "masquerade"}
+	table := &nftables.Table{Family: nftables.TableFamilyINet, Name: "nat"}
 	n.NFT(func(c *nftables.Conn) {
 		chain := c.AddChain(&nftables.Chain{Name: "post", Table: c.AddTable(table), Type: nftables.ChainTypeNAT,
 			Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource})
@@ -314,32 +315,19 @@ func (n *Node) NAT(from, to uint16) {
 	})
 }
 
-// Steer has other processors do the receiving of a device's packets (RPS). Its
-// setting is in sysfs, which shows the namespace it was mounted in.
-func (n *Node) Steer(name, mask string) {
+// Steer has other processors do the receiving of a device's packets (RPS).
+func (n *Node) Steer(name, mask string) { n.setting(name, "queues/rx-0/rps_cpus", mask) }
+
+// Threaded gives a device's NAPI a thread of its own.
+func (n *Node) Threaded(name string) { n.setting(name, "threaded", "1") }
+
+// setting sets one of a device in /sys.
+func (n *Node) setting(device, name, value string) {
 	n.T.Helper()
-	n.Must(func() error {
-		fs, err := unix.Fsopen("sysfs", unix.FSOPEN_CLOEXEC)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fs)
-		if err := unix.FsconfigCreate(fs); err != nil {
-			return err
-		}
-		root, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(root)
-		fd, err := unix.Openat(root, "class/net/"+name+"/queues/rx-0/rps_cpus", unix.O_WRONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		_, err = unix.Write(fd, []byte(mask))
-		return err
-	})
+	err := n.withSys(func() error { return os.WriteFile("/sys/class/net/"+device+"/"+name, []byte(value), 0) })
+	if err != nil {
+		n.T.Fatal(err)
+	}
 }
 
 // SendRaw sends whole IPv4 packets.

@@ -5,7 +5,12 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +49,71 @@ func (n *Node) Must(f func() error) {
 	if err := n.Do(f); err != nil {
 		n.T.Fatal(err)
 	}
+}
+
+// Start starts a program that sees the node's network, in /sys too.
+func (n *Node) Start(c *exec.Cmd) error { return n.withSys(c.Start) }
+
+// withSys runs f on a thread that sees the node's /sys.
+func (n *Node) withSys(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		done <- func() error {
+			if err := n.Enter(); err != nil {
+				return err
+			}
+			if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+				return err
+			}
+			if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
+				return err
+			}
+			if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
+				return err
+			}
+			return f()
+		}()
+	}()
+	return <-done
+}
+
+// Processes are those in the namespace.
+func (n *Node) Processes() (pids []int) {
+	inode := fmt.Sprintf("net:[%d]", n.ID())
+	paths, _ := filepath.Glob("/proc/[0-9]*/ns/net")
+	for _, path := range paths {
+		if to, err := os.Readlink(path); err == nil && to == inode {
+			pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// Received is how many packets eth0 has received.
+func (n *Node) Received() uint64 { return n.statistics("eth0").RxPackets }
+
+// Sent is how many packets eth0 has sent.
+func (n *Node) Sent() uint64 { return n.statistics("eth0").TxPackets }
+
+func (n *Node) statistics(name string) (s *netlink.LinkStatistics) {
+	n.T.Helper()
+	n.Link(name, func(l netlink.Link) error {
+		s = l.Attrs().Statistics
+		return nil
+	})
+	return s
+}
+
+// HasProgram tells whether an interface has an XDP program.
+func (n *Node) HasProgram(name string) (has bool) {
+	n.T.Helper()
+	n.Link(name, func(l netlink.Link) error {
+		has = l.Attrs().Xdp != nil && l.Attrs().Xdp.Attached
+		return nil
+	})
+	return has
 }
 
 // Link runs f in the namespace with one of its interfaces.
