@@ -17,7 +17,7 @@ const (
 	partBytes   = 512 << 10 // in base64 they fit a message
 	maxParts    = 128
 	reportBytes = maxParts * partBytes
-	trialBytes  = 4 * reportBytes // all that are fetched at a time: many hosts may be one program's
+	trialBytes  = 8 * reportBytes // all that are fetched at a time: many hosts may be one program's
 )
 
 // part returns one part of an answer; part 0 makes the answer.
