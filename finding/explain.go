@@ -28,6 +28,9 @@ func (a Ask) Fits(t *model.Result) bool {
 	return true
 }
 
+// picks reports whether the trial of a row is asked for.
+func (a Ask) picks(r table.Row) bool { return a.Fits(r.Trial) && (a.Trial == 0 || r.TrialNumber() == a.Trial) }
+
 // Trials are the numbers, from 1, of the trials to explain. Its error is a *Refusal.
 func (a Ask) Trials(d *model.Document) ([]int, error) {
 	var all []int
@@ -60,7 +63,7 @@ func (a Ask) Trials(d *model.Document) ([]int, error) {
 // Ledgers are the UDP flows of each setting: of its valid trials, or of all where none is valid.
 func Ledgers(d *model.Document, a Ask) []table.Group {
 	rows := only(table.Rows(d), func(r table.Row) bool {
-		return r.Flow.Protocol == model.UDP && r.Flow.Attempted > 0 && a.Fits(r.Trial)
+		return r.Flow.Protocol == model.UDP && r.Flow.Attempted > 0 && a.picks(r)
 	})
 	out := table.By(rows, table.Varying(table.Rows(d), append(table.Settings(rows), table.KeyOf("flow"))...)...)
 	for i, g := range out {
@@ -72,9 +75,7 @@ func Ledgers(d *model.Document, a Ask) []table.Group {
 }
 
 func Explain(d *model.Document, a Ask) []Finding {
-	rows := only(table.Rows(d), func(r table.Row) bool {
-		return a.Fits(r.Trial) && (a.Trial == 0 || r.TrialNumber() == a.Trial)
-	})
+	rows := only(table.Rows(d), a.picks)
 	udp := only(rows, func(r table.Row) bool { return r.Flow.Protocol == model.UDP })
 	tcp := len(Usable(rows)) > len(Usable(udp))
 	out := []Finding{Lost(udp)}

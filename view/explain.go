@@ -15,7 +15,7 @@ import (
 func Explain(d *model.Document, ask finding.Ask, trials []int) Page {
 	p := Page{Title: "Where packets ended", Subject: subject(d)}
 	p.say(finding.Explain(d, ask))
-	groups := finding.Ledgers(d, finding.Ask{Cell: ask.Cell})
+	groups := finding.Ledgers(d, ask)
 	p.Sections = shown(lostTable(groups))
 	of := map[int]int{} // of how many trials each lost most
 	for _, g := range groups {

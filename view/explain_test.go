@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"fmt"
 	"io"
 	"regexp"
 	"testing"
@@ -69,6 +70,36 @@ func TestAllSamples(t *testing.T) {
 			}
 			if err := render.HTML(io.Discard, page); err != nil {
 				t.Errorf("%s: %v", d.Name, err)
+			}
+		}
+	}
+}
+
+// The page of one trial has a headline and a table of that trial alone, also of one that is not valid.
+func TestExplainOneTrial(t *testing.T) {
+	for _, d := range sample.All() {
+		for i, r := range d.Doc.Results {
+			lost := uint64(0)
+			for _, f := range r.Flows {
+				if f.Protocol == model.UDP {
+					lost += f.Lost
+				}
+			}
+			for _, s := range explain(t, &d.Doc, finding.Ask{Trial: i + 1}).Sections {
+				table, ok := s.(view.Table)
+				if !ok || table.Title != "What was lost" {
+					continue
+				}
+				sum := 0.0
+				for _, row := range table.Rows {
+					if row[3].Text != fmt.Sprint(i+1) {
+						t.Errorf("%s: trial %d: a row of trial %s", d.Name, i+1, row[3].Text)
+					}
+					sum += row[4].Value
+				}
+				if sum != float64(lost) {
+					t.Errorf("%s: trial %d: the table has %v lost packets, want %d", d.Name, i+1, sum, lost)
+				}
 			}
 		}
 	}
