@@ -100,7 +100,6 @@ type replayed struct {
 	repeat int
 
 	answered bool
-	Standard
 }
 
 // beginAt begins a search by its place in the run.
@@ -129,7 +128,6 @@ func (s *search) replay(r *replayed) replayed {
 		if !more {
 			whole := *r
 			whole.answered = true
-			s.standard(&whole)
 			return whole
 		}
 		cell := maps.Clone(r.cell)
@@ -262,7 +260,6 @@ type Answer struct {
 	Done   bool            // it was searched to its end
 	Trials []*model.Result // of the search, the flood first
 	Seen   []Observation   // what the search made of them
-	Standard
 }
 
 // Failed counts the trials at a load that lost more than the goal allows.
@@ -296,7 +293,7 @@ func Answers(p model.Plan, done []model.Result) (out []Answer) {
 				continue
 			}
 			for _, g := range s.Goals {
-				out = append(out, Answer{r.cell, g, s.question.bounds(g, r.seen), r.answered, r.trials, r.seen, r.Standard})
+				out = append(out, Answer{r.cell, g, s.question.bounds(g, r.seen), r.answered, r.trials, r.seen})
 			}
 		}
 	}

@@ -202,80 +202,8 @@ func TestJitterIsNoQueue(t *testing.T) {
 func TestAnswersOfAWrongPlan(t *testing.T) {
 	p := searchPlan(1, 64)
 	done := measured(t, p, limited(250e3, 1e6), nil, -1)
-	p.Design.Search.Goals, p.Design.Search.Bursts = nil, 1
+	p.Design.Search.Goals = nil
 	if got := Answers(p, done); got != nil {
 		t.Errorf("got %v", got)
-	}
-}
-
-// ring carries limit packets a second and holds some packets beyond them for a while.
-func ring(limit, most, held float64) func(model.Cell) model.FlowResult {
-	return func(c model.Cell) model.FlowResult {
-		pps, seconds := c["rate_pps"].Number, max(c["measure_s"].Number, 1)
-		if pps == 0 {
-			pps = most
-		}
-		if n := c["packets"].Number; n > 0 {
-			seconds = min(seconds, n/pps)
-		}
-		sent := pps * seconds
-		f := flowOf(sent, min(sent, limit*seconds+held))
-		f.DurationS, f.SendPPS, f.ReceivePPS = seconds, pps, pps*(1-f.LossRatio)
-		return f
-	}
-}
-
-// The frame loss rate and the longest burst without loss follow a search; a cut run makes the same trials.
-func TestStandardFollowsASearch(t *testing.T) {
-	p := searchPlan(1, 64)
-	p.Design.Search.Bursts, p.Design.Redo = 2, 1
-	for name, c := range map[string]struct {
-		path    func(model.Cell) model.FlowResult
-		falling []float64
-		burst   float64 // least
-		none    int     // trials that are invalid
-	}{
-		"a ring":            {ring(250e3, 1e6, 1000), []float64{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1}, 1000 / 0.75, 0},
-		"a tenth":           {ring(70e3, 1e6, 1000), []float64{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02}, 1000 / 0.93, 0},
-		"nothing held":      {ring(850e3, 1e6, 0), []float64{0.9, 0.8, 0.7}, 0, 0},
-		"no loss":           {ring(1e6, 1e6, 0), []float64{0.9, 0.8}, 1e6, 0}, // its flood is the longest burst
-		"an invalid trial":  {ring(850e3, 1e6, 1000), []float64{0.9, 0.8, 0.7}, 1000 / 0.15, 1},
-		"an impossible one": {ring(650e3, 1e6, 1000), []float64{0.8, 0.7, 0.6, 0.5}, 1000 / 0.35, 9},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var done []model.Result
-			for invalid := 0; ; {
-				cell, repeat, more := told(t, p, done).Next()
-				if !more {
-					break
-				}
-				if len(done) > 200 {
-					t.Fatal("it does not end")
-				}
-				r := model.Result{Cell: cell, Repeat: repeat, State: model.Valid, Flows: []model.FlowResult{c.path(cell)}}
-				if cell["load_ratio"] == model.Number(0.9) && invalid < c.none {
-					invalid, r.State = invalid+1, model.Invalid
-				}
-				done = append(done, r)
-				slices.Reverse(done) // the order in which they are stored does not matter
-			}
-			a := Answers(p, done)[0]
-			var falling []float64
-			for _, r := range a.Falling {
-				falling = append(falling, r.Cell["load_ratio"].Number)
-			}
-			if !slices.Equal(falling, c.falling) || !a.Done {
-				t.Errorf("loads %v, want %v", falling, c.falling)
-			}
-			whole := name == "no loss"
-			if want := map[bool]int{true: 1, false: 2}[whole]; len(a.Bursts) != want || a.Unlost != whole {
-				t.Fatalf("bursts %v, want %d; none lost any: %t", a.Bursts, want, a.Unlost)
-			}
-			for _, b := range a.Bursts {
-				if n := b.Packets; n > c.burst || n < c.burst*0.99-1 {
-					t.Errorf("longest burst %v, want %.0f within 1 %%", b, c.burst)
-				}
-			}
-		})
 	}
 }

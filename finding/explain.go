@@ -29,7 +29,9 @@ func (a Ask) Fits(t *model.Result) bool {
 }
 
 // picks reports whether the trial of a row is asked for.
-func (a Ask) picks(r table.Row) bool { return a.Fits(r.Trial) && (a.Trial == 0 || r.TrialNumber() == a.Trial) }
+func (a Ask) picks(r table.Row) bool {
+	return a.Fits(r.Trial) && (a.Trial == 0 || r.TrialNumber() == a.Trial)
+}
 
 // Trials are the numbers, from 1, of the trials to explain. Its error is a *Refusal.
 func (a Ask) Trials(d *model.Document) ([]int, error) {

@@ -79,7 +79,7 @@ func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
 			out = append(limitOnce(out, found), found...)
 		}
 	}
-	return append(append(out, goalsOf(searches[0].Search.Goal)), standardOf(searches[0])...)
+	return append(out, goalsOf(searches[0].Search.Goal))
 }
 
 // limitOnce leaves what the answers so far say of the limit to the next ones, if these say the same.
@@ -362,23 +362,6 @@ func lossSpan(f *model.FlowResult) (first, last uint64, known bool) {
 	}
 	return first, last, known && f.Streams == 1 && f.Ledger.Unattributed == 0
 }
-
-// standardOf says by which rules a report of RFC 2544 is, and where it falls short of them.
-func standardOf(r table.Row) []Finding {
-	p := r.Doc.Plan
-	s := p.Design.Search
-	if s.Bursts == 0 {
-		return nil
-	}
-	f := say("setup.rfc2544", SetUp).number("warmup_s", "", p.Timing.WarmupSeconds)
-	if seconds := s.Goals[0].FinalSeconds; seconds < strictSeconds {
-		f = f.number("measure_s", "", seconds).number("bursts_count", "", float64(s.Bursts))
-	}
-	return []Finding{f}
-}
-
-// strictSeconds is the length of trials in RFC 2544 section 24.
-const strictSeconds = 60
 
 // goalsOf says in words what a search asked.
 func goalsOf(g model.Goal) Finding {

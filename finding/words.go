@@ -16,7 +16,7 @@ const (
 const (
 	freeLoss    = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
 	freeOf      = freeLoss + ` up to {throughput_pps range}[ {each}][ {where}]`
-	freeBounds  = ` (holds at {holds_pps}, fails [at {fails_pps}|just above])`
+	freeBounds  = ` (fails [at {fails_pps}|just above])`
 	freeFlood   = `[; saturates at {receive_pps:flood range}].`
 	freeAtLeast = freeLoss + ` up to at least {throughput_pps range}[ {each}][ {where}].`
 )
@@ -95,12 +95,6 @@ var sentences = map[string]string{
 		`not RFC 2544 (--strict).`,
 	"setup.search-strict": `Search by RFC 9971, goal {goal}: a rate holds if no trial of {measure_s:final} has more ` +
 		`loss; rates that hold and fail are at most {width_ratio} apart.`,
-	"setup.rfc2544": `Report of RFC 2544 section 26, with delays by RFC 8219 and buffers by RFC 9004. It differs from RFC ` +
-		`2544: [trials last {measure_s}, not 60 s, and bursts are repeated {bursts_count} time{bursts_count /s}, not 50; ]` +
-		`delays are of one trial at the throughput, not of 20 trials of 120 s; {warmup_s} of warm-up stand for 2 s of ` +
-		`learning frames; pauses are shorter than 7 s; 100 % of the load is the most that the sender sends. Such floods are for isolated networks only (RFC 6815).`,
-
-	// Sweeps of settings.
 	"sweep.best":  sweepBest + ` {others_count The other setting is/All # other settings are} slower.`,
 	"sweep.first": sweepBest + ` No other setting comes within {resolution_ratio} of it.`,
 	"sweep.tied": sweepBest + ` {tied_count # other setting is/# other settings are} tied with it (within ` +

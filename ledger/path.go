@@ -229,7 +229,7 @@ func (p *path) locate(k int, namespace uint64) (place int, name string, side Sid
 		return nodes[0].place, "", SideUnknown
 	}
 	if slices.Contains(nodes, p.sender) && slices.Contains(nodes, p.receiver) { // one name for both directions
-		return nodes[0].place, fmt.Sprintf("%s of this machine (%d)", model.AnotherNamespace, namespace), SideOther
+		return nodes[0].place, fmt.Sprintf("%s (%d)", model.AnotherNamespace, namespace), SideOther
 	}
 	return nodes[0].place, fmt.Sprintf("%s (%d) of %s", model.AnotherNamespace, namespace, nodes[0].Name), SideOther
 }

@@ -13,9 +13,6 @@ type Search struct {
 	Searches int     `json:"searches,omitempty"` // of each combination; 0 is one
 	// Loads are shares of the rate that was found. Trials at each of them follow a search; 0 is the idle path.
 	Loads []float64 `json:"loads,omitempty"`
-	// Bursts above 0 adds the frame loss rate and the back-to-back frames of RFC 2544 sections 26.3 and 26.4 after a
-	// search, the latter so many times.
-	Bursts int `json:"bursts,omitempty"`
 }
 
 // Goal is a Search Goal of RFC 9971 section 4.6.
@@ -37,7 +34,6 @@ const (
 	mostGoals   = 8
 	mostLoads   = 32
 	MaxSearches = 100
-	MaxBursts   = 100
 )
 
 var goals = []Goal{
@@ -85,8 +81,6 @@ func (p Plan) checkSearch() error {
 		return wrong("search.min_pps", "want 1 to %d packets a second, not %v", int64(maxKnobPackets), s.MinPPS)
 	case s.Searches < 0 || s.Searches > MaxSearches:
 		return wrong("search.searches", "want 1 to %d, not %d", MaxSearches, s.Searches)
-	case s.Bursts < 0 || s.Bursts > MaxBursts:
-		return wrong("search.bursts", "want 0 to %d, not %d", MaxBursts, s.Bursts)
 	case len(s.Loads) > mostLoads:
 		return wrong("search.loads", "want at most %d, not %d", mostLoads, len(s.Loads))
 	case slices.ContainsFunc(s.Loads, func(x float64) bool { return !(x >= 0 && x <= 2) }):

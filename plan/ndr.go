@@ -30,20 +30,14 @@ const (
 	floodSeconds = 1
 	// leastPPS is where a search for a rate without loss ends: below it a path that loses is broken.
 	leastPPS = 1000
-	// strictFrames are those of RFC 2544 section 9.1; of IPv6 the smallest holds no packet of pelt.
-	strictFrames = "64,128,256,512,1024,1280,1518"
-	strictBursts = 50 // RFC 2544 section 26.4, where trials are of 60 s
 )
 
 func (d *draft) buildNdr() error {
 	if d.given("payload") {
 		delete(d.values, "frame")
-	} else if d.on("strict") {
-		d.otherwise("frame", strictFrames)
-		if six := int(d.number("family")); six == 6 {
-			least := fmt.Sprint(model.FrameBytes(model.UDP, six, model.MinUDPPayload))
-			d.otherwise("frame", strings.Replace(strictFrames, "64", least, 1))
-		}
+	} else if six := int(d.number("family")); six == 6 { // the smallest frame holds no packet of pelt
+		least := fmt.Sprint(model.FrameBytes(model.UDP, six, model.MinUDPPayload))
+		d.otherwise("frame", strings.Replace(smallToLarge, "64", least, 1))
 	}
 	if err := d.start(); err != nil {
 		return err
@@ -54,14 +48,6 @@ func (d *draft) buildNdr() error {
 	}
 	d.plan.Design.Search, d.plan.Design.Redo = s, 2
 	d.values["time"] = []model.Value{model.Number(min(d.number("time"), floodSeconds))}
-	if d.on("strict") {
-		if strings.HasPrefix(d.word("engine"), "xdp") {
-			return bad("engine", "--strict sends bursts of a number of packets, and frames (xdp) are sent for a time; want auto or udp")
-		}
-		final := s.Goals[0].FinalSeconds
-		d.values["time"] = []model.Value{model.Number(final)} // the flood is a trial of the frame loss rate
-		s.Bursts = int(min(max(math.Round(strictBursts*final/60), 1), strictBursts))
-	}
 	return d.fill("max-loss")
 }
 

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
+	"pelt/render/plain"
 	"pelt/unit"
 	"pelt/view"
 )
@@ -23,6 +25,17 @@ func TestNarrowKeepsTheAnswer(t *testing.T) {
 		x.grid(table, 5)
 		if got := x.out[len(x.out)-1]; got != want {
 			t.Errorf("%d columns: %q, want %q", width, got, want)
+		}
+	}
+}
+
+// A verdict that is cut ends in one ellipsis.
+func TestOneEllipsis(t *testing.T) {
+	x := texter{Terminal: Terminal{Width: 20}}
+	for _, lines := range [][]string{{"12345678 12345678", "more"}, {"12345678 12345678 12", "more"}} {
+		got := x.atMost(slices.Clone(lines), 1)
+		if len(got) != 1 || strings.Count(got[0], "…") != 1 || plain.Width(got[0]) > 20 {
+			t.Errorf("%q is cut to %q", lines, got)
 		}
 	}
 }

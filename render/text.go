@@ -214,7 +214,7 @@ func (t *texter) atMost(lines []string, most int) []string {
 		return lines
 	}
 	lines = lines[:most]
-	lines[most-1] = plain.Cut(lines[most-1], t.Width-2) + " …"
+	lines[most-1] = plain.Cut(lines[most-1]+" …", t.Width)
 	return lines
 }
 

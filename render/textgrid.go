@@ -14,7 +14,7 @@ import (
 // Widths of a grid, in columns of the terminal.
 const (
 	between  = 2
-	mostText = 44 // of a cell, but for the last one of a row
+	mostText = 48 // of a cell, but for the last one of a row
 
 	mostLast   = 400
 	leastWords = 30 // of a last column that goes on below

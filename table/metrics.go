@@ -3,7 +3,6 @@ package table
 import (
 	"slices"
 
-	"pelt/design"
 	"pelt/model"
 )
 
@@ -22,7 +21,6 @@ var metrics = slices.Concat(
 		define("send_bps", "Sent bits", Neutral, part(func(f flow) float64 { return f.SendGoodputBPS })),
 		define("wire_bps", "On the wire", Neutral, part(onWire)),
 		define("link_ratio", "Of the link", Higher, ofLink),
-		define("link_pps", "Most of the link", Neutral, trial(linkPackets)),
 		define("total_goodput_bps", "Goodput of all flows", Higher,
 			trial(func(r Row) float64 { return total(r, goodput) })),
 		define("total_receive_pps", "Received by all flows", Higher,
@@ -35,10 +33,6 @@ var metrics = slices.Concat(
 		define("fails_pps", "Fails at", Neutral, search(func(s *Search) float64 { return s.Upper })),
 		define("search_trials", "Trials", Neutral, search(func(s *Search) float64 { return float64(len(s.Trials)) })),
 		define("search_s", "Searched for", Neutral, search(searchSeconds)),
-		define("burst_packets", "Burst without loss", Higher, bursts(func(_ *Search, b design.Burst) float64 { return b.Packets })),
-		define("burst_s", "Lasts", Higher, bursts(func(_ *Search, b design.Burst) float64 { return b.Packets / b.PPS })),
-		define("burst_pps", "Bursts at", Neutral, bursts(func(_ *Search, b design.Burst) float64 { return b.PPS })),
-		define("buffer_s", "Buffers for", Neutral, bursts(bufferSeconds)),
 
 		// How the receivers of one flow compare, and its streams.
 		define("receiver_goodput_min_bps", "Least receiver", Higher, receivers(slices.Min)),

@@ -2,7 +2,6 @@ package table
 
 import (
 	"maps"
-	"math"
 	"slices"
 
 	"pelt/design"
@@ -71,21 +70,6 @@ func (r Row) Around(load func(pps float64) bool) (out []Row) {
 	return out
 }
 
-// Falling makes rows of the row's flow at falling shares of the rate of the search's flood, which is all of it.
-func (r Row) Falling() (out []Row) {
-	flood := *r.Search.Trials[0]
-	flood.Cell = maps.Clone(flood.Cell)
-	flood.Cell["load_ratio"] = model.Number(1)
-	for _, t := range append([]*model.Result{&flood}, r.Search.Falling...) {
-		for _, one := range r.Search.rows(r.Doc, t) {
-			if one.Flow.Name == r.Flow.Name {
-				out = append(out, one)
-			}
-		}
-	}
-	return out
-}
-
 // Unsearched are the rows of trials that no search made.
 func Unsearched(rows []Row) []Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Trial.Cell.Searching() })
@@ -113,26 +97,4 @@ func searchSeconds(s *Search) (sum float64) {
 		sum += o.Seconds
 	}
 	return sum
-}
-
-// bursts is the mean of a figure of the longest bursts without loss: RFC 2544 section 26.4.
-func bursts(get func(s *Search, b design.Burst) float64) value {
-	return search(func(s *Search) float64 {
-		var all []float64
-		for _, b := range s.Bursts {
-			all = append(all, get(s, b))
-		}
-		return mean(all)
-	})
-}
-
-// bufferSeconds is how long the path buffers what comes too fast: the corrected time of RFC 9004 section 6.4.
-func bufferSeconds(s *Search, b design.Burst) float64 {
-	return when(!s.Unlost && s.Throughput < b.PPS, b.Packets/b.PPS*(1-s.Throughput/b.PPS))
-}
-
-// linkPackets is how many packets a second of the row's size the slowest link lets through.
-func linkPackets(r Row) float64 {
-	_, room := slowestLink(r)
-	return when(r.Flow.PayloadBytes > 0 && !math.IsInf(room, 1), room/8/float64(r.Flow.PayloadBytes))
 }

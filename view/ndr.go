@@ -19,11 +19,7 @@ var ndr = Kind{
 		if len(searches) == 0 {
 			return curve.View(rows, found)
 		}
-		out := append([]Section{ndrTiles(found)}, searched(rows, searches)...)
-		if rows[0].Doc.Plan.Design.Search.Bursts > 0 {
-			out = append(out, rfc2544(searches)...)
-		}
-		return out
+		return append([]Section{ndrTiles(found)}, searched(rows, searches)...)
 	},
 }
 
@@ -151,7 +147,7 @@ func searchTable(searches []table.Row, keys []table.Key) Table {
 	limit := func(g table.Group, _ int) Cell { return Cell{Text: finding.SearchLimit(g.Rows[0])} }
 	groups := table.By(searches, keys...)
 	t := rowsOf("Rates without loss", groups, keyColumns(keys...),
-		metricColumns("throughput_pps", "holds_pps", "fails_pps"), cells("saturates_pps", "Saturates at", flood),
+		metricColumns("throughput_pps", "fails_pps"), cells("saturates_pps", "Saturates at", flood),
 		cells("limit", "Limited by", limit), metricColumns("router_busy_ratio"),
 		details(metricColumns("throughput_bps", "loss_ratio", "delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns",
 			"search_trials", "search_s")))

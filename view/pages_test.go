@@ -50,7 +50,7 @@ var pages = []sample.Named{
 
 	// Searches for rates without loss.
 	{Name: "search", Doc: sample.Search()}, {Name: "search-random", Doc: sample.RandomLoss()},
-	{Name: "search-strict", Doc: sample.Strict()}, {Name: "search-curve", Doc: asKind(sample.Search(), "curve")},
+	{Name: "search-curve", Doc: asKind(sample.Search(), "curve")},
 
 	// What all kinds may meet.
 	{Name: "rates", Doc: sample.Rates()}, {Name: "paced", Doc: sample.Paced()}, {Name: "empty", Doc: sample.Empty()},

@@ -30,7 +30,7 @@ lab:loopback (needs no rights), or lab:NAME of pelt lab up.`,
 frame size by MLRsearch (RFC 9971), up and then down; with --direction both, of each way.
 
 --max-loss 0,0.5% searches the rate with at most 0.5 % loss, too. --goal csit is surer and
-takes longer; --strict is RFC 2544 with its report.
+takes longer; --strict has trials of 60 s as RFC 2544.
 
 Loss at the hosts of the sender and the receiver does not lower the answer: it then says
 "at least", and what to change.`,

@@ -21,16 +21,6 @@ func Search() model.Document {
 	return searched(d, throughRing)
 }
 
-// Strict is such a search by RFC 2544, of trials of 10 s. The ring holds 512 packets.
-func Strict() model.Document {
-	d := Search()
-	strict, _ := model.NamedGoal("rfc2544")
-	strict.FinalSeconds, strict.SumSeconds = 10, 10
-	d.Plan.Design.Search = &model.Search{Goals: []model.Goal{strict}, MinPPS: 1000, Bursts: 8}
-	d.Plan.Timing.MeasureSeconds, d.Plan.Design.Redo, d.Results = 10, 2, []model.Result{}
-	return searched(d, throughRing)
-}
-
 func throughRing(t model.Trial) model.FlowResult {
 	f := t.Flows[0]
 	sent, paced := f.Rate.PPS(f.PayloadBytes)
@@ -40,10 +30,6 @@ func throughRing(t model.Trial) model.FlowResult {
 	link := 1e9 / 8 / float64(model.FrameBytes(model.UDP, 4, f.PayloadBytes)+20)
 	ring := math.Min(sent, 250e3) + math.Max(0, math.Min(sent, 500e3)-250e3)*0.36
 	carried, seconds := math.Min(ring, link), t.Timing.MeasureSeconds
-	if f.Packets > 0 {
-		seconds = math.Min(seconds, float64(f.Packets)/sent)
-		carried = math.Min(link, 250e3) + 512/seconds
-	}
 	r := udp("up", f.PayloadBytes, sent, carried, seconds, 80e3)
 	line(&r, model.LayerNetwork, "wire", model.CauseElimination, 1, "inferred")
 	return r
