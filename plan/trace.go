@@ -34,7 +34,9 @@ func readTrace(r io.Reader, name string, gaps bool) (p model.Profile, rate unit.
 		err = t.line(lines.Text())
 	}
 	if err == nil && lines.Err() != nil {
-		number, err = number+1, lines.Err()
+		if number, err = number+1, lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+			err = fmt.Errorf("the line is longer than %d bytes; want one time a line", bufio.MaxScanTokenSize)
+		}
 	}
 	if err != nil {
 		return p, rate, fmt.Errorf("%s:%d: %w", name, number, err)
