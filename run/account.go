@@ -259,6 +259,17 @@ func flowResult(f model.Flow, family int, oneClock bool, timing model.Timing, o 
 	return r, courses
 }
 
+// FlowAccount is the account of one flow of UDP between the hosts of one machine, from the reports of its two ends and
+// the nodes of its path in travel order.
+func FlowAccount(f model.Flow, timing model.Timing, send, receive *engine.Report, path []ledger.Node) model.FlowResult {
+	var nodes []seen
+	for _, n := range path {
+		nodes = append(nodes, seen{Node: n})
+	}
+	r, _ := flowResult(f, f.Family, true, timing, fleet.FlowOutcome{Send: send, Receive: receive}, nodes)
+	return r
+}
+
 func addSend(r *model.FlowResult, s engine.SendReport) {
 	r.Planned, r.Attempted, r.Accepted = s.Planned, s.Attempted, s.Accepted
 	r.SendGap, r.GapCounts, r.SendLate, r.BurstMax, r.SendErrors = s.Gap, s.GapCounts, s.Lateness, s.BurstMax,

@@ -75,6 +75,7 @@ var layers = map[string][]string{
 	"cmd/pelt":           {"advice", "engine", "finding", "fleet", "internal/outfile", "internal/privilege", "lab", "live", "live/screen", "live/web", "model", "plan", "record", "record/export", "record/stats", "render", "render/draw", "render/plain", "run", "run/tuning", "store", "table", "tune", "unit", "view"},
 	"test":               {},
 	"test/browser":       {"internal/testenv"},
+	"test/faults":        {},
 	"test/golden":        {},
 	"test/kernels":       {},
 	"test/sample":        {"design", "model", "unit"},

@@ -1,0 +1,58 @@
+// Package faults is one table of ways to lose a packet, with what an account says of each.
+//
+// Each row sends some 1000 packets through a router, by the engine's own sockets, and makes its fault when both ends
+// have met. The trial is accounted for three times: see mode. What is answered wrong today stands beside the right
+// answer; the test fails when that changes, so that the row is mended, too.
+package faults
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"testing"
+
+	"pelt/observe"
+)
+
+func TestFaults(t *testing.T) {
+	var kernel observe.Kernel
+	t.Cleanup(func() { _ = kernel.Close() })
+	var right, not [modes]int
+	var c *chain
+	for _, r := range table {
+		if c == nil || c.bridged != r.bridged {
+			c = newChain(t, r.bridged)
+		}
+		t.Run(r.name, func(t *testing.T) {
+			c.works(t, r)
+			on := c
+			c = nil
+			accounts, clean := r.run(on, &kernel)
+			if clean {
+				c = on
+			}
+			for m, f := range accounts {
+				m := mode(m)
+				balances(t, m, f)
+				if f.Lost < min(100, f.Attempted/2) {
+					t.Fatalf("only %d packets of %d were lost", f.Lost, f.Attempted)
+				}
+				got, today := answer(m, f), r.today[m]
+				switch {
+				case !matches(cmp.Or(today, r.want[m]), got):
+					t.Errorf("%v: got %s, want %s%s", m, got, cmp.Or(today, r.want[m]), text(f))
+				case today == "":
+					right[m]++
+				default:
+					not[m]++
+					t.Logf("%v: wrong today: %s, right would be %s", m, got, r.want[m])
+				}
+			}
+		})
+	}
+	for m := range modes { // printed without -v, too
+		fmt.Printf("%v: %d rows right, %d wrong today\n", m, right[m], not[m])
+	}
+}
+
+func matches(pattern, s string) bool { return regexp.MustCompile("^(" + pattern + ")$").MatchString(s) }

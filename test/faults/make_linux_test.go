@@ -1,0 +1,355 @@
+package faults
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"pelt/internal/netbed"
+)
+
+// Hooks of the packet filter.
+var (
+	prerouting, input, forward  = nftables.ChainHookPrerouting, nftables.ChainHookInput, nftables.ChainHookForward
+	output, postrouting         = nftables.ChainHookOutput, nftables.ChainHookPostrouting
+	toSender, toReceiver, their = "to-sender", "to-receiver", "eth0" // interfaces of the router, and of the ends
+)
+
+// ofUDP has a rule take UDP only.
+func ofUDP(then ...expr.Any) []expr.Any {
+	return append([]expr.Any{
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_UDP}},
+	}, then...)
+}
+
+// write changes bytes of each UDP packet at a hook, with the checksums that cover them.
+func write(n *netbed.Node, hook *nftables.ChainHook, base expr.PayloadBase, at uint32, value ...byte) (undo func()) {
+	p := &expr.Payload{OperationType: expr.PayloadWrite, SourceRegister: 1, Base: base, Offset: at,
+		Len: uint32(len(value))}
+	if base == expr.PayloadBaseNetworkHeader && at < 20 {
+		p.CsumType, p.CsumOffset = expr.CsumTypeInet, 10
+		if at >= 12 {
+			p.CsumFlags = unix.NFT_PAYLOAD_L4CSUM_PSEUDOHDR
+		}
+	}
+	return n.Rule(hook, ofUDP(&expr.Immediate{Register: 1, Data: value}, p)...)
+}
+
+// timeToLive has packets come to the router with a last hop.
+func timeToLive(c *chain) (undo func()) {
+	return write(c.router, prerouting, expr.PayloadBaseNetworkHeader, map[bool]uint32{false: 8, true: 7}[c.six], 1)
+}
+
+// from has packets leave a node's hook with another IPv4 source.
+func from(n *netbed.Node, hook *nftables.ChainHook, source string) (undo func()) {
+	a := netip.MustParseAddr(source).As4()
+	return write(n, hook, expr.PayloadBaseNetworkHeader, 12, a[:]...)
+}
+
+// toPort has the router send packets to another port.
+func toPort(c *chain) (undo func()) {
+	return write(c.router, prerouting, expr.PayloadBaseTransportHeader, 2, binary.BigEndian.AppendUint16(nil, 9)...)
+}
+
+// policy has a chain without rules drop all.
+func policy(n *netbed.Node, hook *nftables.ChainHook) (undo func()) {
+	set := func(p nftables.ChainPolicy) {
+		n.NFT(func(c *nftables.Conn) {
+			chain := netbed.HookChain(c, "closed", hook)
+			chain.Policy = &p
+			c.AddChain(chain)
+		})
+	}
+	set(nftables.ChainPolicyDrop)
+	return func() { set(nftables.ChainPolicyAccept) }
+}
+
+// both undoes two faults.
+func both(a, b func()) (undo func()) {
+	return func() {
+		a()
+		b()
+	}
+}
+
+// tooLong has an interface of the router take short packets only, and none of the ICMP that says so. The ends may have
+// heard some.
+func tooLong(c *chain, mtu int) (undo func()) {
+	policy(c.router, output)
+	c.router.MTU(toReceiver, mtu)
+	return nil
+}
+
+// reject refuses all UDP at a hook with an ICMP message.
+func reject(n *netbed.Node, hook *nftables.ChainHook) (undo func()) {
+	return n.Rule(hook, ofUDP(&expr.Counter{},
+		&expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_ADMIN_PROHIBITED})...)
+}
+
+// police lets ten packets a second pass.
+func police(n *netbed.Node, hook *nftables.ChainHook) (undo func()) {
+	over := &expr.Limit{Type: expr.LimitTypePkts, Rate: 10, Unit: expr.LimitTimeSecond, Burst: 5, Over: true}
+	return n.Rule(hook, ofUDP(over, &expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop})...)
+}
+
+// bridgeRule drops all UDP that a bridge forwards.
+func bridgeRule(n *netbed.Node) (undo func()) {
+	n.NFT(func(c *nftables.Conn) {
+		table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyBridge, Name: "fault"})
+		chain := c.AddChain(&nftables.Chain{Name: "forward", Table: table, Type: nftables.ChainTypeFilter,
+			Hooknum: forward, Priority: nftables.ChainPriorityFilter})
+		c.AddRule(&nftables.Rule{Table: table, Chain: chain,
+			Exprs: ofUDP(&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop})})
+	})
+	return nil
+}
+
+// onePort translates the source of all UDP that the router forwards to one port.
+func onePort(c *chain) (undo func()) {
+	c.router.NFT(func(n *nftables.Conn) {
+		table := n.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "nat"})
+		chain := n.AddChain(&nftables.Chain{Name: "post", Table: table, Type: nftables.ChainTypeNAT,
+			Hooknum: postrouting, Priority: nftables.ChainPriorityNATSource})
+		n.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: ofUDP(
+			&expr.Immediate{Register: 1, Data: netip.MustParseAddr("10.77.1.1").AsSlice()},
+			&expr.Immediate{Register: 2, Data: binary.BigEndian.AppendUint16(nil, 5000)},
+			&expr.NAT{Type: expr.NATTypeSourceNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1, RegAddrMax: 1,
+				RegProtoMin: 2, RegProtoMax: 2, Specified: true})})
+	})
+	// Somebody else has it.
+	other := c.sender.Open(false, netbed.Connected(netip.AddrPortFrom(c.receiver.IP(false), c.port)))
+	if _, err := unix.Write(other.FD, []byte{0}); err != nil {
+		c.Fatal(err)
+	}
+	return nil
+}
+
+// whole is a prefix of one address.
+func whole(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
+
+// noRoute takes the routes that lead out of an interface away.
+func noRoute(c *chain, n *netbed.Node, name string) (undo func()) {
+	n.Link(name, func(l netlink.Link) error {
+		routes, err := netlink.RouteList(l, map[bool]int{false: netlink.FAMILY_V4, true: netlink.FAMILY_V6}[c.six])
+		if err != nil {
+			return err
+		}
+		for _, r := range routes {
+			if r.Type == unix.RTN_UNICAST && (r.Dst == nil || !r.Dst.IP.IsLinkLocalUnicast()) {
+				if err := netlink.RouteDel(&r); err != nil {
+					return fmt.Errorf("route %v: %w", r, err)
+				}
+			}
+		}
+		return nil
+	})
+	return nil
+}
+
+// unknown has a neighbour that nobody answers for.
+func unknown(c *chain, n *netbed.Node, name string, beyond *netbed.Node, there string) (undo func()) {
+	family := map[bool]string{false: "ipv4", true: "ipv6"}[c.six]
+	for key, value := range map[string]string{"mcast_solicit": "1", "retrans_time_ms": "100", "unres_qlen_bytes": "2000"} {
+		n.Sysctl("net/"+family+"/neigh/"+name+"/"+key, value)
+	}
+	beyond.Link(there, netlink.LinkSetARPOff)
+	n.Link(name, func(l netlink.Link) error {
+		all, err := netlink.NeighList(l.Attrs().Index, map[bool]int{false: netlink.FAMILY_V4, true: netlink.FAMILY_V6}[c.six])
+		if err != nil {
+			return err
+		}
+		for _, a := range all {
+			if a.State == unix.NUD_PERMANENT {
+				if err := netlink.NeighDel(&a); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return nil
+}
+
+// misled has a node send to a link address that nobody has.
+func misled(n *netbed.Node, name string, beyond *netbed.Node, there string) (undo func()) {
+	n.Neighbour(name, beyond.IP(false), net.HardwareAddr{2, 0, 0, 0, 0, 9})
+	return func() { n.Neighbour(name, beyond.IP(false), beyond.Hardware(there)) }
+}
+
+// noCarrier switches the far end of a cable off, and waits until the near end has noticed.
+func noCarrier(n *netbed.Node, name string, beyond *netbed.Node, there string) (undo func()) {
+	beyond.Link(there, netlink.LinkSetDown)
+	netbed.Until(n.T, "the carrier to be gone", func() (gone bool) { // and the queue to be replaced
+		n.Link(name, func(l netlink.Link) error {
+			gone = l.Attrs().OperState != netlink.OperUp
+			return nil
+		})
+		return gone
+	})
+	return nil
+}
+
+// noAddress gives the receiver another address.
+func noAddress(c *chain) (undo func()) {
+	c.receiver.Sysctl("net/ipv4/ip_forward", "0")
+	c.receiver.Link(their, func(l netlink.Link) error {
+		list, err := netlink.AddrList(l, netlink.FAMILY_V4)
+		if err != nil {
+			return err
+		}
+		for _, a := range list {
+			if err := netlink.AddrDel(l, &a); err != nil {
+				return err
+			}
+		}
+		other := &net.IPNet{IP: net.IPv4(10, 77, 1, 3), Mask: net.CIDRMask(24, 32)}
+		return netlink.AddrAdd(l, &netlink.Addr{IPNet: other})
+	})
+	return nil
+}
+
+// tcx drops all that comes in at a device, by the newer kind of tc program.
+func tcx(n *netbed.Node, name string) (undo func()) {
+	program := netbed.Program(n.T, ebpf.SchedCLS, 2) // TC_ACT_SHOT
+	var attached link.Link
+	n.Link(name, func(l netlink.Link) (err error) {
+		attached, err = link.AttachTCX(link.TCXOptions{Interface: l.Attrs().Index, Program: program,
+			Attach: ebpf.AttachTCXIngress})
+		return err
+	})
+	return func() { _ = attached.Close() }
+}
+
+// sockets calls f for the receiver's sockets on the flow's port.
+func (c *chain) sockets(f func(fd int) error) {
+	found := false
+	for fd := range 4096 {
+		name, err := unix.Getsockname(fd)
+		if err != nil {
+			continue
+		}
+		port := 0
+		switch a := name.(type) {
+		case *unix.SockaddrInet4:
+			port = a.Port
+		case *unix.SockaddrInet6:
+			port = a.Port
+		}
+		if port == int(c.port) {
+			if err := f(fd); err != nil {
+				c.Fatal(err)
+			}
+			found = true
+		}
+	}
+	if !found {
+		c.Fatalf("no socket is on port %d", c.port)
+	}
+}
+
+// refuseAll has the receiver's sockets take no byte of any packet.
+func refuseAll(c *chain) (undo func()) {
+	c.sockets(func(fd int) error {
+		return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+			&unix.SockFprog{Len: 1, Filter: &unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K}})
+	})
+	return func() {} // they are closed
+}
+
+// spoil has the sender make checksums itself, and the router make them wrong.
+func spoil(c *chain) (undo func()) {
+	offload := func(on bool) {
+		c.sender.Must(func() error {
+			e, err := ethtool.NewEthtool()
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			return e.Change(their, map[string]bool{"tx-checksum-ip-generic": on})
+		})
+	}
+	offload(false)
+	const payload = 24 // behind UDP's header and the test packet's
+	return both(func() { offload(true) },
+		write(c.router, prerouting, expr.PayloadBaseTransportHeader, payload, 0xaa, 0xbb, 0xcc, 0xdd))
+}
+
+// htb gives all that leaves an interface little, in a queue that holds 20 packets.
+func htb(n *netbed.Node, name string) (undo func()) {
+	n.Qdisc(name, func() netlink.Qdisc {
+		q := netlink.NewHtb(netlink.QdiscAttrs{Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT})
+		q.Defcls = 1
+		return q
+	}())
+	n.Link(name, func(l netlink.Link) error {
+		class := netlink.ClassAttrs{LinkIndex: l.Attrs().Index, Handle: netlink.MakeHandle(1, 1),
+			Parent: netlink.MakeHandle(1, 0)}
+		return netlink.ClassAdd(netlink.NewHtbClass(class, netlink.HtbClassAttrs{Rate: 50_000, Buffer: 2000}))
+	})
+	fifo := &netlink.GenericQdisc{QdiscType: "pfifo",
+		QdiscAttrs: netlink.QdiscAttrs{Handle: netlink.MakeHandle(2, 0), Parent: netlink.MakeHandle(1, 1)}}
+	n.Link(name, func(l netlink.Link) error { return netlink.LinkSetTxQLen(l, 20) })
+	n.Qdisc(name, fifo)
+	return nil
+}
+
+// isolate keeps a bridge's two ports from each other.
+func isolate(c *chain) (undo func()) {
+	for _, name := range []string{toSender, toReceiver} {
+		c.router.Link(name, func(l netlink.Link) error { return netlink.LinkSetIsolated(l, true) })
+	}
+	return nil
+}
+
+// forgotten has a bridge learn nothing and flood nothing: no port leads to the receiver.
+func forgotten(c *chain) (undo func()) {
+	c.router.Link(toReceiver, func(l netlink.Link) error {
+		if err := netlink.LinkSetLearning(l, false); err != nil {
+			return err
+		}
+		return netlink.LinkSetFlood(l, false)
+	})
+	hardware := c.receiver.Hardware(their)
+	c.router.Link(toReceiver, func(l netlink.Link) error {
+		return netlink.NeighDel(&netlink.Neigh{LinkIndex: l.Attrs().Index, Family: unix.AF_BRIDGE, Flags: netlink.NTF_MASTER,
+			HardwareAddr: hardware})
+	})
+	return nil
+}
+
+// blockPolicy has IPsec's policy refuse what the router forwards.
+func blockPolicy(c *chain) (undo func()) {
+	all := &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}
+	p := &netlink.XfrmPolicy{Src: all, Dst: all, Dir: netlink.XFRM_DIR_FWD, Action: netlink.XFRM_POLICY_BLOCK}
+	c.router.Must(func() error { return netlink.XfrmPolicyAdd(p) })
+	return func() { c.router.Must(func() error { return netlink.XfrmPolicyDel(p) }) }
+}
+
+// intoTUN has the router send packets into a device that nobody reads.
+func intoTUN(c *chain) (undo func()) {
+	c.router.TUN(20)
+	c.router.Link("tun0", func(l netlink.Link) error {
+		to := &net.IPNet{IP: c.receiver.IP(false).AsSlice(), Mask: net.CIDRMask(32, 32)}
+		return netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Dst: to})
+	})
+	return nil
+}
+
+// xdp drops all that comes in at a device.
+func xdp(n *netbed.Node, name string, flags int) (undo func()) { return n.XDP(name, 1, flags) }
+
+const (
+	generic = nl.XDP_FLAGS_SKB_MODE
+	native  = nl.XDP_FLAGS_DRV_MODE
+)

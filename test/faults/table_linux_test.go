@@ -1,0 +1,263 @@
+package faults
+
+import (
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"pelt/model"
+)
+
+// row is one way to lose packets.
+type row struct {
+	name    string
+	six     bool
+	bridged bool              // the router is a bridge
+	flow    func(*model.Flow) // changes the usual flow
+	// make makes the fault once the receiver reads; nil: the flow is the fault. Without an undo the chain is spoilt.
+	make  func(c *chain) (undo func())
+	stall bool // the receiver does not read meanwhile
+	want  answers
+	today wrong
+}
+
+// answers are what the accounts of the modes should say, as regular expressions: kernels name some differently.
+type answers [modes]string
+
+// each is the same in each mode.
+func each(a string) answers { return answers{a, a, a} }
+
+// wrong is what the accounts of some modes say today instead.
+type wrong map[mode]string
+
+// never is wrong in all modes.
+func never(verdict, counter, ssh string) wrong {
+	return wrong{verdicts: verdict, counted: counter, overSSH: ssh}
+}
+
+// What is true where no counter tells more: the filter or IP dropped it, or it was lost inside of the router.
+const (
+	filter = "network/NETFILTER_DROP"
+	gap    = "network/IP_GAP"
+	inside = `network/inside \(by elimination\)`
+)
+
+// martian is the reason of a source that cannot be; kernels before 6.13 give none.
+const martian = "receiver-ip/(IP_LOCALNET|NOT_SPECIFIED)"
+
+// queueOfSender is told by send() where nobody watches.
+var queueOfSender = answers{"sender-qdisc/QDISC_DROP", "sender-qdisc/ENOBUFS", "sender-qdisc/QDISC_DROP"}
+
+func unfragmented(f *model.Flow) { f.PayloadBytes, f.DontFragment = 1400, true }
+func fragmented(f *model.Flow)   { f.PayloadBytes = 3000 }
+
+var table = []row{
+	{name: "sender: output filter", want: each("send-call/EPERM"),
+		make: func(c *chain) func() { return c.sender.DropFourth(output) }},
+	{name: "sender: output filter, IPv6", six: true, want: each("send-call/EPERM"),
+		make: func(c *chain) func() { return c.sender.DropFourth(output) }},
+	{name: "sender: postrouting filter", want: each("send-call/EPERM"),
+		make: func(c *chain) func() { return c.sender.DropFourth(postrouting) }},
+	{name: "sender: route is a blackhole", want: each("send-call/ROUTE_REFUSED"),
+		today: never("send-call/EINVAL", "send-call/EINVAL", "send-call/EINVAL"),
+		make:  func(c *chain) func() { return c.sender.Refuse(whole(c.receiver.IP(false)), unix.RTN_BLACKHOLE) }},
+	{name: "sender: route is prohibited", want: each("send-call/ROUTE_REFUSED"),
+		today: never("send-call/EACCES", "send-call/EACCES", "send-call/EACCES"),
+		make:  func(c *chain) func() { return c.sender.Refuse(whole(c.receiver.IP(false)), unix.RTN_PROHIBIT) }},
+	{name: "sender: no route", want: each("send-call/ENETUNREACH"),
+		make: func(c *chain) func() { return noRoute(c, c.sender, their) }},
+	{name: "sender: longer than the MTU", flow: unfragmented, want: each("send-call/EMSGSIZE"),
+		make: func(c *chain) func() { return c.sender.MTU(their, 1300) }},
+	{name: "sender: interface down", want: each("send-call/ENETUNREACH"),
+		make: func(c *chain) func() { return c.sender.Down(their) }},
+	{name: "sender: tbf", want: queueOfSender,
+		make: func(c *chain) func() { return c.sender.TBF(their, netlink.HANDLE_ROOT, 6_250, 3000) }},
+	{name: "sender: htb and pfifo", want: queueOfSender,
+		make: func(c *chain) func() { return htb(c.sender, their) }},
+	{name: "sender: tc egress", want: each("sender-qdisc/TC_EGRESS"),
+		make: func(c *chain) func() { return c.sender.Shot(their, netlink.HANDLE_MIN_EGRESS) }},
+	{name: "sender: no carrier", want: each("sender-device/NO_CARRIER"),
+		today: never("sender-device/QDISC_DROP", "sender-device/tx-dropped", "sender-device/QDISC_DROP"),
+		make:  func(c *chain) func() { return noCarrier(c.sender, their, c.router, toSender) }},
+	{name: "sender: neighbour does not answer", want: each("sender-device/NEIGH_(QUEUEFULL|FAILED)"),
+		make: func(c *chain) func() { return unknown(c, c.sender, their, c.router, toSender) }},
+	{name: "sender: neighbour does not answer, IPv6", six: true, want: each("sender-device/NEIGH_(QUEUEFULL|FAILED)"),
+		make: func(c *chain) func() { return unknown(c, c.sender, their, c.router, toSender) }},
+
+	{name: "router: wrong link address", want: each("network/OTHERHOST"),
+		today: wrong{overSSH: inside},
+		make:  func(c *chain) func() { return misled(c.sender, their, c.router, toSender) }},
+	{name: "router: XDP, generic", want: answers{"network/XDP", "network/XDP", inside},
+		today: wrong{counted: inside},
+		make:  func(c *chain) func() { return xdp(c.router, toSender, generic) }},
+	{name: "router: XDP, in the driver", want: answers{"network/XDP", "network/XDP", inside},
+		flow: func(f *model.Flow) { f.Packets = 200 }, // the ring of veth holds 255
+		make: func(c *chain) func() { return xdp(c.router, toSender, native) }},
+	{name: "router: tc ingress", want: each("network/TC_INGRESS"),
+		today: wrong{overSSH: inside},
+		make:  func(c *chain) func() { return c.router.Shot(toSender, netlink.HANDLE_MIN_INGRESS) }},
+	{name: "router: tcx ingress", want: answers{"network/TC_INGRESS", inside, inside},
+		make: func(c *chain) func() { return tcx(c.router, toSender) }},
+	{name: "router: prerouting filter", want: answers{filter, filter, gap},
+		today: wrong{overSSH: filter},
+		make:  func(c *chain) func() { return c.router.DropFourth(prerouting) }},
+	{name: "router: forward filter", want: answers{filter, filter, gap},
+		today: wrong{overSSH: filter},
+		make:  func(c *chain) func() { return c.router.DropFourth(forward) }},
+	{name: "router: forward filter, IPv6", six: true, want: answers{filter, filter, gap},
+		today: wrong{overSSH: inside},
+		make:  func(c *chain) func() { return c.router.DropFourth(forward) }},
+	{name: "router: postrouting filter", want: answers{filter, filter, gap},
+		today: wrong{overSSH: filter},
+		make:  func(c *chain) func() { return c.router.DropFourth(postrouting) }},
+	{name: "router: chain policy", want: answers{filter, gap, gap},
+		today: wrong{counted: filter, overSSH: filter},
+		make:  func(c *chain) func() { return policy(c.router, forward) }},
+	{name: "router: reject", want: answers{filter, filter, gap},
+		today: wrong{overSSH: filter},
+		make:  func(c *chain) func() { return reject(c.router, forward) }},
+	{name: "router: rate limit", want: answers{filter, filter, gap},
+		today: wrong{overSSH: filter},
+		make:  func(c *chain) func() { return police(c.router, forward) }},
+	{name: "router: no port left to translate to", want: each("network/CONNTRACK_INSERT"),
+		today: never(`network/inside \(by elimination\) by a counter`, filter, filter),
+		make:  onePort},
+	{name: "router: forwarding off", want: each("network/FORWARDING_OFF"),
+		today: never("network/IP_INADDRERRORS", "network/IP_INADDRERRORS", "network/IP_INADDRERRORS"),
+		make:  func(c *chain) func() { return c.router.Sysctl("net/ipv4/ip_forward", "0") }},
+	{name: "router: forwarding off, IPv6", six: true, want: each("network/FORWARDING_OFF"),
+		today: never("network/IP_INADDRERRORS", "network/IP_INADDRERRORS", inside),
+		make:  func(c *chain) func() { return c.router.Sysctl("net/ipv6/conf/all/forwarding", "0") }},
+	{name: "router: route is a blackhole", want: each("network/ROUTE_REFUSED"),
+		today: never("network/NOT_SPECIFIED", filter, filter),
+		make:  func(c *chain) func() { return c.router.Refuse(whole(c.receiver.IP(false)), unix.RTN_BLACKHOLE) }},
+	{name: "router: route is a blackhole, IPv6", six: true, want: each("network/ROUTE_REFUSED"),
+		today: never("network/NOT_SPECIFIED", filter, inside),
+		make:  func(c *chain) func() { return c.router.Refuse(whole(c.receiver.IP(true)), unix.RTN_BLACKHOLE) }},
+	{name: "router: route is prohibited", want: each("network/ROUTE_REFUSED"),
+		today: never("network/NOT_SPECIFIED", filter, filter),
+		make:  func(c *chain) func() { return c.router.Refuse(whole(c.receiver.IP(false)), unix.RTN_PROHIBIT) }},
+	{name: "router: route is unreachable", want: each("network/ROUTE_REFUSED"),
+		today: never("network/NOT_SPECIFIED", filter, filter),
+		make:  func(c *chain) func() { return c.router.Refuse(whole(c.receiver.IP(false)), unix.RTN_UNREACHABLE) }},
+	{name: "router: no route", want: each("network/IP_INNOROUTES"),
+		make: func(c *chain) func() { return noRoute(c, c.router, toReceiver) }},
+	{name: "router: no route, IPv6", six: true, want: each("network/IP_INNOROUTES"),
+		today: wrong{overSSH: inside},
+		make:  func(c *chain) func() { return noRoute(c, c.router, toReceiver) }},
+	{name: "router: interface down", want: each("network/IP_INNOROUTES"),
+		make: func(c *chain) func() { return c.router.Down(toReceiver) }},
+	{name: "router: time to live", want: each("network/TTL_EXPIRED"),
+		today: never("network/IP_INHDR", "network/IP_INHDR", "network/IP_INHDR"),
+		make:  timeToLive},
+	{name: "router: hop limit, IPv6", six: true, want: each("network/TTL_EXPIRED"),
+		today: never("network/IP_INHDR", "network/IP_INHDR", inside),
+		make:  timeToLive},
+	{name: "router: longer than the MTU", flow: unfragmented, want: each("network/PKT_TOO_BIG"),
+		today: wrong{counted: filter, overSSH: filter},
+		make:  func(c *chain) func() { return tooLong(c, 1300) }},
+	{name: "router: longer than the MTU, IPv6", six: true, flow: unfragmented, want: each("network/PKT_TOO_BIG"),
+		today: wrong{counted: filter, overSSH: inside},
+		make:  func(c *chain) func() { return tooLong(c, 1300) }},
+	{name: "router: reverse path", want: each("network/IP_RPFILTER"),
+		make: func(c *chain) func() {
+			return both(c.router.Sysctl("net/ipv4/conf/all/rp_filter", "1"), from(c.router, prerouting, "10.99.0.1"))
+		}},
+	{name: "router: martian source", want: answers{"network/(IP_LOCALNET|NOT_SPECIFIED)", gap, gap},
+		today: wrong{counted: filter, overSSH: filter},
+		make:  func(c *chain) func() { return from(c.router, prerouting, "127.0.0.1") }},
+	{name: "router: IPsec policy", want: answers{"network/XFRM_POLICY", gap, gap},
+		today: wrong{counted: filter, overSSH: filter},
+		make:  blockPolicy},
+	{name: "router: tbf", want: each("network/QDISC_DROP"),
+		today: wrong{overSSH: inside},
+		make:  func(c *chain) func() { return c.router.TBF(toReceiver, netlink.HANDLE_ROOT, 6_250, 3000) }},
+	{name: "router: tbf, IPv6", six: true, want: each("network/QDISC_DROP"),
+		today: wrong{overSSH: inside},
+		make:  func(c *chain) func() { return c.router.TBF(toReceiver, netlink.HANDLE_ROOT, 6_250, 3000) }},
+	{name: "router: htb and pfifo", want: each("network/QDISC_DROP"),
+		today: wrong{overSSH: inside},
+		make:  func(c *chain) func() { return htb(c.router, toReceiver) }},
+	{name: "router: tc egress", want: each("network/TC_EGRESS"),
+		today: wrong{overSSH: inside},
+		make:  func(c *chain) func() { return c.router.Shot(toReceiver, netlink.HANDLE_MIN_EGRESS) }},
+	{name: "router: neighbour does not answer", want: each("network/NEIGH_(QUEUEFULL|FAILED)"),
+		today: wrong{counted: "sender-device/NEIGH_QUEUEFULL", overSSH: inside},
+		make:  func(c *chain) func() { return unknown(c, c.router, toReceiver, c.receiver, their) }},
+	{name: "router: neighbour does not answer, IPv6", six: true, want: each("network/NEIGH_(QUEUEFULL|FAILED)"),
+		today: wrong{counted: "sender-device/NEIGH_QUEUEFULL", overSSH: inside},
+		make:  func(c *chain) func() { return unknown(c, c.router, toReceiver, c.receiver, their) }},
+	{name: "router: no carrier", want: each("network/NO_CARRIER"),
+		today: never("network/QDISC_DROP", "network/tx-dropped", "network/tx-dropped"),
+		make:  func(c *chain) func() { return noCarrier(c.router, toReceiver, c.receiver, their) }},
+	{name: "router: device without a reader",
+		want:  answers{"network/FULL_RING", "network/tx-dropped", "network/tx-dropped"},
+		today: wrong{counted: inside, overSSH: inside},
+		make:  intoTUN},
+
+	{name: "bridge: port disabled", bridged: true, want: answers{"network/BRIDGE_INGRESS_STP_STATE", inside, inside},
+		make: func(c *chain) func() { return c.router.PortState(toSender, 0) }},
+	{name: "bridge: port isolated", bridged: true, want: answers{"network/BRIDGE_ISOLATED", inside, inside},
+		today: wrong{verdicts: "network/NOT_SPECIFIED"},
+		make:  isolate},
+	{name: "bridge: no port leads there", bridged: true, want: answers{"network/NO_TX_TARGET", inside, inside},
+		make: forgotten},
+	{name: "bridge: filter", bridged: true, want: answers{filter, filter, inside},
+		make: func(c *chain) func() { return bridgeRule(c.router) }},
+	{name: "bridge: longer than the port's MTU", bridged: true, flow: unfragmented,
+		want:  answers{"network/PKT_TOO_BIG", inside, inside},
+		today: wrong{verdicts: "network/NOT_SPECIFIED"},
+		make:  func(c *chain) func() { return c.router.MTU(toReceiver, 1300) }},
+
+	{name: "receiver: wrong link address", want: each("receiver-ip/OTHERHOST"),
+		make: func(c *chain) func() { return misled(c.router, toReceiver, c.receiver, their) }},
+	{name: "receiver: XDP, generic", want: each("receiver-xdp/XDP"),
+		make: func(c *chain) func() { return xdp(c.receiver, their, generic) }},
+	{name: "receiver: XDP, in the driver", want: each("receiver-xdp/XDP"),
+		flow: func(f *model.Flow) { f.Packets = 200 },
+		make: func(c *chain) func() { return xdp(c.receiver, their, native) }},
+	{name: "receiver: tc ingress", want: each("receiver-tc/TC_INGRESS"),
+		make: func(c *chain) func() { return c.receiver.Shot(their, netlink.HANDLE_MIN_INGRESS) }},
+	{name: "receiver: tcx ingress",
+		want: answers{"receiver-tc/TC_INGRESS", "receiver-tc/between-device-and-ip", "receiver-tc/TC_INGRESS"},
+		make: func(c *chain) func() { return tcx(c.receiver, their) }},
+	{name: "receiver: prerouting filter", want: each("receiver-filter/NETFILTER_DROP"),
+		make: func(c *chain) func() { return c.receiver.DropFourth(prerouting) }},
+	{name: "receiver: input filter", want: each("receiver-filter/NETFILTER_DROP"),
+		make: func(c *chain) func() { return c.receiver.DropFourth(input) }},
+	{name: "receiver: input filter, IPv6", six: true, want: each("receiver-filter/NETFILTER_DROP"),
+		make: func(c *chain) func() { return c.receiver.DropFourth(input) }},
+	{name: "receiver: chain policy",
+		want:  answers{"receiver-filter/NETFILTER_DROP", "receiver-ip/IP_GAP", "receiver-filter/NETFILTER_DROP"},
+		today: wrong{counted: "receiver-filter/NETFILTER_DROP"},
+		make:  func(c *chain) func() { return policy(c.receiver, input) }},
+	{name: "receiver: reject", want: each("receiver-filter/NETFILTER_DROP"),
+		make: func(c *chain) func() { return reject(c.receiver, input) }},
+	{name: "receiver: not its address", want: each("receiver-ip/IP_INADDRERRORS"), make: noAddress},
+	{name: "receiver: reverse path", want: each("receiver-ip/IP_RPFILTER"),
+		make: func(c *chain) func() {
+			noRoute(c, c.receiver, their)
+			c.receiver.Sysctl("net/ipv4/conf/all/rp_filter", "1")
+			from(c.router, forward, "10.99.0.1")
+			return nil
+		}},
+	{name: "receiver: martian source",
+		want:  answers{martian, "receiver-ip/IP_GAP", martian},
+		today: wrong{counted: "receiver-filter/NETFILTER_DROP"},
+		make:  func(c *chain) func() { return from(c.router, forward, "127.0.0.1") }},
+	{name: "receiver: no socket on the port", want: each("receiver-udp/NO_SOCKET"),
+		today: wrong{verdicts: "unattributed", overSSH: `unattributed|network/wire/DUT \(by elimination\)`},
+		make:  toPort},
+	{name: "receiver: checksum", want: each("receiver-udp/UDP_CSUM"), make: spoil},
+	{name: "receiver: checksum, long", want: each("receiver-udp/UDP_CSUM"),
+		flow: func(f *model.Flow) { f.PayloadBytes = 300 }, make: spoil},
+	{name: "receiver: socket filter", want: each("receiver-udp/SOCKET_FILTER"), make: refuseAll},
+	{name: "receiver: socket buffer", stall: true, want: each("receiver-buffer/SOCKET_RCVBUFF"),
+		flow: func(f *model.Flow) { f.ReceiveBuffer = 4608 }},
+	{name: "receiver: socket buffer, IPv6", six: true, stall: true, want: each("receiver-buffer/SOCKET_RCVBUFF"),
+		flow: func(f *model.Flow) { f.ReceiveBuffer = 4608 }},
+	{name: "receiver: socket buffer, segments", stall: true, want: each("receiver-buffer/SOCKET_RCVBUFF"),
+		flow: func(f *model.Flow) { f.ReceiveBuffer, f.Segments, f.PayloadBytes = 4608, 10, 100 }},
+	{name: "receiver: fragments", flow: fragmented, want: each("network/TC_EGRESS"),
+		today: wrong{counted: `network/TC_EGRESS \+ network/inside \(by elimination\)`, overSSH: inside},
+		make:  func(c *chain) func() { return c.router.FragmentShot(toReceiver) }},
+}
