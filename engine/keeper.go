@@ -38,6 +38,7 @@ var keptStreams atomic.Int64
 type ConsentKeeper struct {
 	order   Order
 	ids     hash.Hash // HMAC with a secret of this keeper
+	macs    hash.Hash // HMAC with the flow's key
 	sent    uint64
 	streams []keptStream
 }
@@ -52,7 +53,7 @@ type keptStream struct {
 // NewConsentKeeper begins when a sender does, with the consent that Connect got. Its caller must Close it.
 func NewConsentKeeper(o Order, now int64) *ConsentKeeper {
 	secret := newNonce()
-	k := &ConsentKeeper{order: o, ids: hmac.New(sha256.New, secret[:])}
+	k := &ConsentKeeper{order: o, ids: hmac.New(sha256.New, secret[:]), macs: hmac.New(sha256.New, o.Key)}
 	keptStreams.Add(int64(o.Flow.Streams))
 	for range o.Flow.Streams {
 		k.streams = append(k.streams, keptStream{since: now, heard: now, next: now + checkGap(0)})
@@ -100,7 +101,7 @@ func (k *ConsentKeeper) Ask(stream int, now int64) ConsentMessage {
 	binary.BigEndian.PutUint64(m.dialer[:], uint64(now))
 	binary.BigEndian.PutUint64(m.dialer[8:], k.sent)
 	m.listener = k.id(stream, m.dialer)
-	return m.message()
+	return m.signed(k.macs)
 }
 
 // Wait is how long no stream is due.

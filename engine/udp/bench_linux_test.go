@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os/exec"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -226,8 +225,7 @@ func BenchmarkKeepers(b *testing.B) {
 	clock := engine.NewClock()
 	for _, loss := range []float64{0.97, 1} {
 		b.Run(fmt.Sprintf("loss=%g", loss), func(b *testing.B) {
-			over := make(chan struct{})
-			var keeping sync.WaitGroup
+			var all keepers
 			for range 100 {
 				r := newTrial()
 				o := engine.Order{Flow: r.flow, Role: engine.Send, Trial: r.number, Tag: r.tag, Key: r.key}
@@ -237,9 +235,10 @@ func BenchmarkKeepers(b *testing.B) {
 				}
 				defer s.close()
 				e := &Sockets{order: o, sockets: []socket{&lossy{socket: s, order: o, loss: loss}}, now: clock.Now}
-				k := engine.NewConsentKeeper(o, clock.Now())
+				k := &keeper{engine.NewConsentKeeper(o, clock.Now()), e, func(int) {}}
 				defer k.Close()
-				keeping.Go(func() { e.keepConsent(k, func(int) {}, over) })
+				all.add(k)
+				defer all.remove(k)
 			}
 			time.Sleep(5 * time.Second)
 			before := used()
@@ -247,8 +246,6 @@ func BenchmarkKeepers(b *testing.B) {
 				time.Sleep(benchSeconds * time.Second)
 			}
 			share := (used() - before).Seconds() / b.Elapsed().Seconds()
-			close(over)
-			keeping.Wait()
 			fmt.Printf("the keepers of 100 receivers take %.1f %% of a core where %g %% of the checks are lost\n", 100*share, 100*loss)
 			b.ReportMetric(100*share, "%_of_a_core")
 		})

@@ -105,60 +105,11 @@ func (e *Sockets) Consented(run func() error, end func(stream int)) error {
 	if e.order.Role != engine.Send {
 		return run()
 	}
-	k := engine.NewConsentKeeper(e.order, e.now())
+	k := &keeper{engine.NewConsentKeeper(e.order, e.now()), e, end}
 	defer k.Close()
-	over := make(chan struct{})
-	var keeping sync.WaitGroup
-	keeping.Go(func() { e.keepConsent(k, end, over) })
-	err := run()
-	close(over)
-	keeping.Wait()
-	return err
-}
-
-// keepConsent returns when sending is over. It reads the sockets, as nobody else does who sends.
-func (e *Sockets) keepConsent(k *engine.ConsentKeeper, end func(stream int), over <-chan struct{}) {
-	tick := time.NewTimer(k.Wait(e.now()))
-	defer tick.Stop()
-	for {
-		select {
-		case <-over:
-			return
-		case <-tick.C:
-		}
-		for i := range e.sockets {
-			if e.check(k, i) {
-				end(i)
-			}
-		}
-		tick.Reset(k.Wait(e.now()))
-	}
-}
-
-// mostHeard bounds what is read of a stream at once: a peer may send anything.
-const mostHeard = 64
-
-// check reads the answers of a stream and sends the next check if it is due. A lost check is not sent again: others
-// follow. lost reports that the stream has just lost its consent.
-func (e *Sockets) check(k *engine.ConsentKeeper, stream int) (lost bool) {
-	now := e.now()
-	if !k.Due(stream, now) {
-		return false
-	}
-	w := e.sockets[stream]
-	for range mostHeard {
-		d, err := w.read(0)
-		if err == nil && d.nanos == 0 {
-			break
-		}
-		k.Hear(stream, d.whole(), now) // with an error, which is an ICMP message, there is nothing in it
-	}
-	if k.Lost(stream, now) {
-		return true
-	}
-	m := k.Ask(stream, now)
-	_ = w.try(m[:])
-	return false
+	e.engine.keepers.add(k)
+	defer e.engine.keepers.remove(k)
+	return run()
 }
 
 // agree answers a datagram if it is a check.

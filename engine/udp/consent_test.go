@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -48,7 +49,7 @@ func deafSockets(t *testing.T, role engine.Role) (*Sockets, *deaf) {
 	o := engine.Order{Flow: r.flow, Timing: model.Timing{MeasureSeconds: 60}, Role: role, Trial: r.number, Tag: r.tag,
 		Key: r.key, Peer: r.peer, Ports: []uint16{9}}
 	s := &deaf{begun: time.Now()}
-	return &Sockets{order: o, settings: settingsOf(o, engine.NewClock()), stop: stop, sockets: []socket{s},
+	return &Sockets{engine: &Engine{}, order: o, settings: settingsOf(o, engine.NewClock()), stop: stop, sockets: []socket{s},
 		tokens: make([]engine.ConsentToken, 1), silent: make([]atomic.Bool, 1), now: engine.NewClock().Now}, s
 }
 
@@ -105,6 +106,41 @@ func TestSilenceEnds(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Senders of one engine begin and end on their own, though one goroutine keeps the consents of all.
+func TestSendersComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var shared Engine
+		var senders sync.WaitGroup
+		ends := func(begin, stop, want time.Duration) {
+			e, s := deafSockets(t, engine.Send)
+			e.engine = &shared
+			senders.Go(func() {
+				time.Sleep(begin)
+				over := make(chan struct{})
+				_ = e.Consented(func() error {
+					select {
+					case <-over:
+					case <-time.After(stop):
+					}
+					return nil
+				}, func(int) { close(over) })
+				ended := time.Since(s.begun)
+				time.Sleep(time.Second)
+				if last := s.sent[len(s.sent)-1]; last > ended || ended < want || ended > want+100*time.Millisecond {
+					t.Errorf("a sender ended after %v, want %v; its last check left after %v", ended, want, last)
+				}
+				if n := len(s.sent); n < 4*int((ended-begin).Seconds()) {
+					t.Errorf("a sender checked %d times from %v to %v", n, begin, ended)
+				}
+			})
+		}
+		ends(0, 10*time.Second, 10*time.Second)
+		ends(5*time.Second, time.Minute, 35*time.Second)
+		ends(40*time.Second, 2*time.Second, 42*time.Second) // no other is there
+		senders.Wait()
+	})
 }
 
 // A stream whose receiver no longer consents ends, and the others go on. What it had left is told apart from what is lost

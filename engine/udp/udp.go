@@ -31,6 +31,7 @@ type Engine struct {
 	config      Config
 	clock       engine.Clock
 	socketMaker socketMaker
+	keepers     keepers
 }
 
 // New makes the engine. All its ends must be prepared with the same host.
