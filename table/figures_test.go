@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"pelt/design"
 	"pelt/model"
 	"pelt/test/golden"
 )
@@ -135,17 +134,6 @@ func TestFigures(t *testing.T) {
 			f.RoundTrip = nil
 		}
 		add(fmt.Sprintf("thin flow %d", i+1), []Row{{Doc: &model.Document{}, Trial: &model.Result{State: model.Valid}, Flow: &f}})
-	}
-
-	// The time that a path buffers for is of the packets that came in while it passed others on: RFC 9004 section 6.4.
-	for _, found := range []design.Standard{
-		{Bursts: []design.Burst{{Packets: 1000, PPS: 1e6}, {Packets: 3000, PPS: 1e6}}},
-		{Bursts: []design.Burst{{Packets: 1000, PPS: 1e6}, {Packets: 1000, PPS: 5e5}}},
-		{Bursts: []design.Burst{{Packets: 1000, PPS: 1e6}}, Unlost: true},
-		{Bursts: []design.Burst{{Packets: 1000, PPS: 2e5}}}, {Bursts: []design.Burst{{PPS: nan}}}, {},
-	} {
-		add(fmt.Sprintf("a search at 250 kpps with the bursts %v", found.Bursts),
-			[]Row{{Search: &Search{Answer: design.Answer{Bounds: design.Bounds{Throughput: 250e3}, Standard: found}}}})
 	}
 	golden.File(t, "testdata/figures.txt", out.String())
 }
