@@ -31,7 +31,7 @@ func (f *fleet) ends(p *peltproc.Process) model.Document {
 // TestFleetHubDies: what was measured until the hub was killed is kept, and once it is back all is measured.
 func TestFleetHubDies(t *testing.T) {
 	t.Parallel()
-	eachHub(t, 2, func(f *fleet) {
+	onFleet(t, 2, func(f *fleet) {
 		p := f.control("mesh", "mesh fleet:h1,h2 --rate 500pps --time 7s --warmup 100ms --json -")
 		f.untilSending(p, f.names...)
 		time.Sleep(2 * time.Second) // until samples of some seconds are told
@@ -76,7 +76,7 @@ func TestFleetServerDies(t *testing.T) {
 // not: the others' pairs do not wait for it.
 func TestFleetAgentsDie(t *testing.T) {
 	t.Parallel()
-	eachHub(t, 4, func(f *fleet) {
+	onFleet(t, 4, func(f *fleet) {
 		p := f.control("mesh", middleMesh)
 		again := func(name string) {
 			f.agents[name].Kill()
@@ -111,7 +111,7 @@ func TestFleetAgentsDie(t *testing.T) {
 // TestFleetTwoControllers: whoever comes second waits for each host, and none is in two tests at a time.
 func TestFleetTwoControllers(t *testing.T) {
 	t.Parallel()
-	eachHub(t, 4, func(f *fleet) {
+	onFleet(t, 4, func(f *fleet) {
 		first, second := f.control("first", shortMesh), f.control("second", shortMesh)
 		f.whole(f.ends(first), nil)
 		f.whole(f.ends(second), nil)
@@ -139,7 +139,7 @@ func TestFleetTwoControllers(t *testing.T) {
 // go on. It is measured when it is back.
 func TestFleetPartition(t *testing.T) {
 	t.Parallel()
-	eachHub(t, 4, func(f *fleet) {
+	onFleet(t, 4, func(f *fleet) {
 		p := f.control("mesh", longMesh)
 		f.untilSending(p, f.names...)
 		f.plug("h2", false)
@@ -163,7 +163,7 @@ func (f *fleet) plug(name string, in bool) {
 // TestFleetControllerKilled: agents stop when a controller is gone, and take the orders of the next.
 func TestFleetControllerKilled(t *testing.T) {
 	t.Parallel()
-	eachHub(t, 4, func(f *fleet) {
+	onFleet(t, 4, func(f *fleet) {
 		p := f.control("killed", longMesh)
 		f.untilSending(p, f.names...)
 		p.Kill()

@@ -18,7 +18,7 @@ import (
 // TestFleetPaths: each test of a path runs between hosts of a fleet.
 func TestFleetPaths(t *testing.T) {
 	t.Parallel()
-	eachHub(t, 4, func(f *fleet) {
+	onFleet(t, 4, func(f *fleet) {
 		for _, c := range []struct{ line, hosts string }{
 			{"curve fleet:h1..h2 --payload 64 --rate 1kpps --time 200ms --warmup 50ms --repeats 1", "h1 h2"},
 			{"ndr fleet:h2..h3 --payload 64 --rate 2kpps --time 250ms --warmup 50ms", "h2 h3"},

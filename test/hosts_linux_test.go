@@ -291,14 +291,14 @@ func TestOtherTrafficGoesOn(t *testing.T) {
 				t.Errorf("%v\n%s\nserver: %s", e.err, e.out, s.Err)
 			}
 			t.Logf("%d answers, the slowest after %v\n%s", answers, slowest, e.out)
-			if answers < 100 || slowest > 3*time.Second {
+			if answers < 100 || slowest > testenv.Patience {
 				t.Errorf("%d answers, the slowest after %v", answers, slowest)
 			}
 			return
 		default:
 		}
 		began := time.Now()
-		tooLate := time.AfterFunc(20*time.Second, func() { _ = shell.Cmd.Process.Kill() })
+		tooLate := time.AfterFunc(testenv.Patience, func() { _ = shell.Cmd.Process.Kill() })
 		line := fmt.Sprintf("line %d\n", answers)
 		if _, err := io.WriteString(to, line); err != nil {
 			t.Fatalf("line %d: %v\n%s%s", answers, err, shell.Err, echo)
@@ -364,7 +364,7 @@ func TestFarHostDies(t *testing.T) {
 			if peltproc.ExitCode(err) != 1 {
 				t.Errorf("near side ended with %v, want exit code 1; stderr:\n%s", err, near.Err)
 			}
-			if took > 5*time.Second {
+			if took > testenv.Patience {
 				t.Errorf("near side ended %v after the cut, want 3 s and a little", took)
 			}
 			d, err := readDocument(path, "")
@@ -373,7 +373,7 @@ func TestFarHostDies(t *testing.T) {
 			}
 			r := d.Results[0]
 			f := r.Flows[0]
-			if r.State != "aborted" || f.Attempted == 0 {
+			if r.State != "aborted" || f.Attempted == 0 && f.Unheard == nil {
 				t.Errorf("result is %s (%s) with %d packets; want an aborted one with packets", r.State, r.Why, f.Attempted)
 			}
 			// Its side of the ledger is not observed, and nobody takes that for nothing lost there.
@@ -382,7 +382,7 @@ func TestFarHostDies(t *testing.T) {
 					t.Errorf("the %s was observed in mode %q: %s", o.Node, o.Mode, o.Why)
 				}
 			}
-			if c.engine == "udp" && !slices.ContainsFunc(f.Ledger.Checks, func(c model.Check) bool { return strings.Contains(c.Text, "not observed") }) {
+			if c.engine == "udp" && f.Unheard == nil && !slices.ContainsFunc(f.Ledger.Checks, func(c model.Check) bool { return strings.Contains(c.Text, "not observed") }) {
 				t.Errorf("no check says that the receiver was not observed: %s", ledgerText(f))
 			}
 			for _, n := range []*netbed.Node{h.near, h.far} {
@@ -404,7 +404,7 @@ func TestNearHostDies(t *testing.T) {
 			near := h.at(h.near).Start(append(s.line, "--engine", engine, "--payload", "64", "--rate", "5kpps", "--direction", "down", "--time", "60s", "--warmup", "0s", "--repeats", "1")...)
 			waitPackets(t, h.near.Received, 1000)
 			share := 0.0
-			for limit := time.Now().Add(5 * time.Second); engine == "xdp" && share < 0.5 && time.Now().Before(limit); {
+			for limit := time.Now().Add(testenv.Patience); engine == "xdp" && share < 0.5 && time.Now().Before(limit); {
 				share = busy(t, s.Cmd.Process.Pid)
 			}
 			if engine == "xdp" && share < 0.5 {
@@ -415,7 +415,7 @@ func TestNearHostDies(t *testing.T) {
 			// Frames find no program at the other end any more and go nowhere: who
 			// still makes them is known by the time it takes.
 			for perSecond(h.near.Received) > 500 || busy(t, s.Cmd.Process.Pid) > 0.5 {
-				if time.Since(start) > 5*time.Second {
+				if time.Since(start) > testenv.Patience {
 					t.Fatalf("the far host still sends %v after the near one was killed", time.Since(start))
 				}
 			}

@@ -60,7 +60,7 @@ func (x *terminal) text() string {
 // waitFor waits until a text has come, behind another one.
 func (x *terminal) waitFor(t *testing.T, behind, text string) (after string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(testenv.Patience); ; time.Sleep(10 * time.Millisecond) {
 		if _, after, _ = strings.Cut(x.text(), behind); strings.Contains(after, text) {
 			return after
 		}

@@ -129,7 +129,7 @@ func scriptWaitPort(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func waitPort(addr string) error {
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(testenv.Patience)
 	for {
 		c, err := net.DialTimeout("tcp", addr, time.Second)
 		if err == nil {

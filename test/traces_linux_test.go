@@ -260,7 +260,7 @@ func (v victim) run(t *testing.T, work string, kill *time.Duration) {
 	if v.beside == servingHost {
 		beside.Kill()
 	}
-	for end := time.Now().Add(5 * time.Second); v.after != ""; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(testenv.Patience); v.after != ""; time.Sleep(20 * time.Millisecond) {
 		_, _ = in(t, work).Run(strings.Fields(v.after)...) // there may be nothing to end, yet or at all
 		if processes() == 0 {
 			break

@@ -41,7 +41,7 @@ func press(t *testing.T, tab context.Context, button string) {
 // untilPage waits for a condition of a page.
 func untilPage(t *testing.T, tab context.Context, condition string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(testenv.Patience); ; time.Sleep(20 * time.Millisecond) {
 		ok, err := chromedp.Run(tab, chromedp.Evaluate[bool](condition))
 		if ok {
 			return
@@ -83,7 +83,7 @@ func TestNightlyWebStartsTests(t *testing.T) {
 	}
 	server.Kill()
 	for _, pid := range children {
-		for deadline := time.Now().Add(5 * time.Second); unix.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(testenv.Patience); unix.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
 			state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			if strings.Contains(string(state), ") Z ") { // ended, and nobody asked how
 				break
