@@ -1,8 +1,11 @@
 package netbed
 
 import (
+	"fmt"
 	"net/netip"
+	"os"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/nftables"
@@ -134,5 +137,27 @@ func TestMasquerade(t *testing.T) {
 			t.Errorf("came from %v, want the router's %v", from, address(six, 1, 1))
 		}
 		undo()
+	}
+}
+
+// A process's first thread stays where it is: it would keep a namespace, and its mounts, until the process ends.
+func TestNodesSysKeepsNoThread(t *testing.T) {
+	n := Namespace(t)
+	where := func() string {
+		net, err := os.Readlink("/proc/self/ns/net")
+		mounts, err2 := os.Readlink("/proc/self/ns/mnt")
+		return fmt.Sprint(net, mounts, err, err2)
+	}
+	before := where()
+	var all sync.WaitGroup
+	for range 200 {
+		all.Go(func() {
+			if err := n.withSys(func() error { return nil }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if all.Wait(); where() != before {
+		t.Errorf("the first thread is in %s, was in %s", where(), before)
 	}
 }

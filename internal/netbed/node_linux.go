@@ -57,7 +57,12 @@ func (n *Node) Start(c *exec.Cmd) error { return n.withSys(c.Start) }
 func (n *Node) withSys(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
+		if unix.Gettid() == os.Getpid() {
+			defer runtime.UnlockOSThread()
+			done <- n.withSys(f) // on another thread, for the first one of a process never ends
+			return
+		}
 		done <- func() error {
 			if err := n.Enter(); err != nil {
 				return err
