@@ -7,127 +7,45 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
 	"pelt/engine/udp"
-	"pelt/internal/netns"
+	"pelt/internal/netbed"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
 
-// bed is two nameless namespaces, which end with the test:
+// bed is two nodes with engines:
 //
-//	near 10.78.0.1, fd78::1 ---- veth va, vb ---- 10.78.0.2, fd78::2 far
+//	near 10.77.0.1, fd77::1 ---- veth va, vb ---- 10.77.0.2, fd77::2 far
 type bed struct {
 	t         testing.TB
-	near, far *netns.Handle
-	engines   map[*netns.Handle]engines
+	near, far *netbed.Node
+	engines   map[*netbed.Node]engines
 }
 
-var farFour = netip.MustParseAddr("10.78.0.2")
+var farFour = netbed.Address(false, 2)
 
 func newBed(t testing.TB) *bed {
 	t.Helper()
-	testenv.Root(t)
-	b := &bed{t: t, engines: map[*netns.Handle]engines{}}
-	for _, h := range []**netns.Handle{&b.near, &b.far} {
-		n, err := netns.New()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { n.Close() })
-		*h = n
-		b.do(n, func() error { // Go asks the first namespace it sees whether there is IPv6
-			lo, err := netlink.LinkByName("lo")
-			if err != nil {
-				return err
-			}
-			return netlink.LinkSetUp(lo)
-		})
-		b.engines[n] = newEngines(t)
-	}
-	b.do(b.near, func() error {
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name = "va"
-		pair := netlink.NewVeth(attrs)
-		pair.PeerName, pair.PeerNamespace = "vb", netlink.NsFd(int(b.far.File().Fd()))
-		return netlink.LinkAdd(pair)
-	})
-	for i, h := range []*netns.Handle{b.near, b.far} {
-		name := []string{"va", "vb"}[i]
-		b.do(h, func() error {
-			link, err := netlink.LinkByName(name)
-			if err != nil {
-				return err
-			}
-			return netlink.LinkSetUp(link)
-		})
-		for _, form := range []string{"10.78.0.%d", "fd78::%d"} {
-			b.address(h, name, netip.MustParseAddr(fmt.Sprintf(form, i+1)))
-		}
-	}
+	pair := netbed.New(t, 1, true)
+	b := &bed{t: t, near: pair.Sender, far: pair.Receiver, engines: map[*netbed.Node]engines{}}
+	b.engines[b.near], b.engines[b.far] = newEngines(t), newEngines(t)
 	return b
-}
-
-// address gives an interface one more.
-func (b *bed) address(h *netns.Handle, name string, a netip.Addr) {
-	b.t.Helper()
-	b.do(h, func() error {
-		link, err := netlink.LinkByName(name)
-		if err != nil {
-			return err
-		}
-		add := &netlink.Addr{IPNet: &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(24, 32)}}
-		if a.Is6() {
-			add.Mask, add.Flags = net.CIDRMask(64, 128), unix.IFA_F_NODAD
-		}
-		return netlink.AddrAdd(link, add)
-	})
-}
-
-func (b *bed) do(h *netns.Handle, f func() error) {
-	b.t.Helper()
-	if err := h.Do(f); err != nil {
-		b.t.Fatal(err)
-	}
 }
 
 // threaded gives the far interface's NAPI a thread of its own, pinned to the second core.
 func (b *bed) threaded() {
 	b.t.Helper()
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		done <- func() error {
-			if err := b.far.Enter(); err != nil {
-				return err
-			}
-			if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-				return err
-			}
-			if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
-				return err
-			}
-			if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
-				return err
-			}
-			return os.WriteFile("/sys/class/net/vb/threaded", []byte("1"), 0)
-		}()
-	}()
-	if err := <-done; err != nil {
-		b.t.Fatal(err)
-	}
+	b.far.Threaded("vb")
 	var set unix.CPUSet
 	set.Set(1)
 	found := false
@@ -225,7 +143,7 @@ func (b *bed) run(c trial) (out outcome, err error) {
 		order.Peer = c.peer
 	}
 	if c.six {
-		order.Peer = netip.MustParseAddr("fd78::2")
+		order.Peer = netbed.Address(true, 2)
 	}
 	carrier, err := b.engines[b.near].named(c.engines[0]).Open(ctx, b.near, order)
 	if err != nil {

@@ -91,13 +91,13 @@ func (b *bed) iperf3(payload int, bitsPerSecond float64, pinned bool) iperf3Coun
 		return exec.Command(args[0], args[1:]...)
 	}
 	server := program("1", "-s", "-1", "-p", "5297")
-	b.do(b.far, server.Start)
+	b.far.Must(server.Start)
 	defer server.Wait()
 	time.Sleep(300 * time.Millisecond)
 	benchTime, _ := length()
 	var text []byte
-	b.do(b.near, func() (err error) {
-		text, err = program("0", "-c", "10.78.0.2", "-p", "5297", "-u", "-b", fmt.Sprintf("%.0f", bitsPerSecond), "-l", fmt.Sprint(payload),
+	b.near.Must(func() (err error) {
+		text, err = program("0", "-c", "10.77.0.2", "-p", "5297", "-u", "-b", fmt.Sprintf("%.0f", bitsPerSecond), "-l", fmt.Sprint(payload),
 			"-t", fmt.Sprint(int(benchTime.Seconds())), "-J").Output()
 		return err
 	})

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,50 +13,25 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/udp"
-	"pelt/internal/netns"
+	"pelt/internal/netbed"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
-
-// ip runs the program inside a namespace.
-func (b *bed) ip(h *netns.Handle, line string) {
-	b.t.Helper()
-	testenv.Tool(b.t, "ip")
-	b.do(h, func() error {
-		out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("ip %s: %w: %s", line, err, out)
-		}
-		return nil
-	})
-}
 
 // bridged puts a switch between the two hosts, and a third host behind it:
 //
 //	near va ---- m0 switch m1 ---- vb far
 //	                       m2 ---- vb bystander, down and without an address
-func (b *bed) bridged() (bystander *netns.Handle) {
+func (b *bed) bridged() (bystander *netbed.Node) {
 	b.t.Helper()
-	hosts := []*netns.Handle{b.near, b.far}
-	for range 2 {
-		h, err := netns.New()
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		b.t.Cleanup(func() { h.Close() })
-		hosts = append(hosts, h)
-	}
-	bystander, middle := hosts[2], hosts[3]
-	b.ip(b.near, "link del va")
-	b.ip(middle, "link add switch type bridge forward_delay 0")
-	b.ip(middle, "link set switch up")
-	for i, name := range []string{"va", "vb", "vb"} {
-		b.ip(middle, fmt.Sprintf("link add m%d type veth peer name %s netns /proc/%d/fd/%d",
-			i, name, os.Getpid(), hosts[i].File().Fd()))
-		b.ip(middle, fmt.Sprintf("link set m%d master switch up", i))
+	bystander, middle := netbed.Namespace(b.t), netbed.Namespace(b.t)
+	b.near.Link("va", netlink.LinkDel)
+	middle.Bridge("switch")
+	for i, n := range []*netbed.Node{b.near, b.far, bystander} {
+		name := []string{"va", "vb", "vb"}[i]
+		middle.Plug("switch", fmt.Sprint("m", i), n, name)
 		if i < 2 {
-			b.ip(hosts[i], "link set "+name+" up")
-			b.address(hosts[i], name, netip.MustParseAddr(fmt.Sprintf("10.78.0.%d", i+1)))
+			n.Give(name, netip.PrefixFrom(netbed.Address(false, byte(i+1)), 24))
 		}
 	}
 	b.engines[middle] = newEngines(b.t)
@@ -70,19 +42,12 @@ func (b *bed) bridged() (bystander *netns.Handle) {
 }
 
 // move gives the far host's addresses to the bystander.
-func (b *bed) move(bystander *netns.Handle) {
+func (b *bed) move(bystander *netbed.Node) {
 	b.t.Helper()
-	var mac net.HardwareAddr
-	b.do(b.far, func() error {
-		link, err := netlink.LinkByName("vb")
-		if err == nil {
-			mac = link.Attrs().HardwareAddr
-		}
-		return err
-	})
-	b.ip(b.far, "link set vb down")
-	b.ip(bystander, "link set vb address "+mac.String()+" up")
-	b.address(bystander, "vb", farFour)
+	mac := b.far.Hardware("vb")
+	b.far.Down("vb")
+	bystander.Link("vb", func(l netlink.Link) error { return netlink.LinkSetHardwareAddr(l, mac) })
+	bystander.Give("vb", netip.PrefixFrom(farFour, 24))
 }
 
 // A stream whose receiver no longer consents ends, and the others go on.
@@ -155,7 +120,7 @@ func TestClockBystanderIsLeftAlone(t *testing.T) {
 				time.Sleep(1500 * time.Millisecond) // until a check was answered
 				b.move(bystander)
 				moved = time.Now()
-				b.do(bystander, func() (err error) {
+				bystander.Must(func() (err error) {
 					conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(farFour, port)))
 					return err
 				})

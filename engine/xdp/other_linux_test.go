@@ -25,7 +25,7 @@ import (
 // inject sends frames into the cable from near, as some other host would.
 func (b *bed) inject(frames ...[]byte) {
 	b.t.Helper()
-	b.do(b.near, func() error {
+	b.near.Must(func() error {
 		link, err := netlink.LinkByName("va")
 		if err != nil {
 			return err
@@ -49,7 +49,7 @@ func (b *bed) inject(frames ...[]byte) {
 func (b *bed) frame(from, to netip.AddrPort, h engine.Header, payload int) []byte {
 	b.t.Helper()
 	s := shape{from: from, to: to, payloadBytes: payload}
-	b.do(b.far, func() error {
+	b.far.Must(func() error {
 		link, err := netlink.LinkByName("vb")
 		if err == nil {
 			copy(s.target[:], link.Attrs().HardwareAddr)
@@ -128,7 +128,7 @@ func TestOddPackets(t *testing.T) {
 func TestOthersGoOn(t *testing.T) {
 	b := newBed(t)
 	var l net.Listener
-	b.do(b.far, func() (err error) { l, err = net.Listen("tcp", "10.78.0.2:0"); return err })
+	b.far.Must(func() (err error) { l, err = net.Listen("tcp", "10.77.0.2:0"); return err })
 	defer l.Close()
 	go func() {
 		for {
@@ -140,7 +140,7 @@ func TestOthersGoOn(t *testing.T) {
 		}
 	}()
 	var talk net.Conn
-	b.do(b.near, func() (err error) { talk, err = net.Dial("tcp", l.Addr().String()); return err })
+	b.near.Must(func() (err error) { talk, err = net.Dial("tcp", l.Addr().String()); return err })
 	defer talk.Close()
 	answers, slowest := 0, time.Duration(0)
 	speak := func() {
@@ -225,7 +225,7 @@ func TestNothingStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	attached := func() (now bool) {
-		b.do(b.far, func() error {
+		b.far.Must(func() error {
 			link, err := netlink.LinkByName("vb")
 			if err == nil {
 				now = link.Attrs().Xdp.Attached

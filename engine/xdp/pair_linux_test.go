@@ -61,9 +61,9 @@ func TestClockEveryShape(t *testing.T) {
 	}
 	var many [2][]netip.Addr // addresses beside the first, by IP version
 	for i := range 3 {
-		for v, form := range []string{"10.78.0.%d", "fd78::%d"} {
+		for v, form := range []string{"10.77.0.%d", "fd77::%d"} {
 			many[v] = append(many[v], netip.MustParseAddr(fmt.Sprintf(form, 11+i)))
-			b.address(b.near, "va", many[v][i])
+			b.near.Give("va", netip.PrefixFrom(many[v][i], []int{24, 64}[v]))
 		}
 	}
 	most, warmup := 128, 20*time.Millisecond

@@ -10,7 +10,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"pelt/internal/netns"
+	"pelt/internal/netbed"
 	"pelt/model"
 )
 
@@ -18,9 +18,9 @@ import (
 // said, or left to sockets. The host's own kernel may have no VLANs, a guest's has.
 func TestVLAN(t *testing.T) {
 	b := newBed(t)
-	for i, h := range []*netns.Handle{b.near, b.far} {
+	for i, h := range []*netbed.Node{b.near, b.far} {
 		name := []string{"va", "vb"}[i]
-		b.do(h, func() error {
+		h.Must(func() error {
 			below, err := netlink.LinkByName(name)
 			if err != nil {
 				return err
@@ -36,7 +36,7 @@ func TestVLAN(t *testing.T) {
 			}
 			return netlink.LinkSetUp(link)
 		})
-		b.address(h, name+".7", netip.AddrFrom4([4]byte{10, 78, 7, byte(i + 1)}))
+		h.Give(name+".7", netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 78, 7, byte(i + 1)}), 24))
 	}
 	c := trial{measure: 100 * time.Millisecond, flow: model.Flow{PayloadBytes: 1472, Streams: 2, Rate: mustRate(t, "10kpps")}, peer: netip.MustParseAddr("10.78.7.2")}
 	for _, engines := range [][2]string{{"udp", "udp"}, {"udp", "xdp"}, {"xdp", "udp"}, {"xdp", "xdp"}} {
