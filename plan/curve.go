@@ -2,8 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
-	"time"
 
 	"pelt/model"
 )
@@ -86,26 +84,4 @@ func Demo() (model.Plan, error) {
 	goal.Name, goal.WidthRatio, goal.FinalSeconds, goal.SumSeconds = "demo", 0.02, 0.5, 0.5
 	p.Timing.DrainSeconds = 1 // the lab's queue holds 50 ms
 	return p, err
-}
-
-// Speed are the plans of pelt doctor --speed: what this machine can send and receive with each engine, with one
-// stream and with one for each core, at the frame sizes of RFC 2544 section 9.1.
-func Speed(target string, cores int, each time.Duration) ([]model.Plan, error) {
-	streams := []int{1}
-	if cores > 1 {
-		streams = append(streams, min(cores, model.MaxStreams))
-	}
-	var plans []model.Plan
-	for _, engine := range []string{"udp", "xdp:xdp"} {
-		for _, n := range streams {
-			p, err := Curve.Of(target, "frame=64,128,256,512,1024,1280,1518", fmt.Sprint("streams=", n), "time="+each.String(),
-				"warmup="+(each/5).String(), "repeats=1", "engine="+engine, "drops=off", "family=4")
-			if err != nil {
-				return nil, err
-			}
-			p.Command, p.Design.Ordered, p.Timing.DrainSeconds = "doctor", true, 0.5
-			plans = append(plans, p)
-		}
-	}
-	return plans, nil
 }
