@@ -13,10 +13,11 @@ import (
 func newDoctor() *cobra.Command {
 	var asJSON jsonFlag
 	c := &cobra.Command{
-		Use:   "doctor",
-		Short: "Say what this machine can do, and what to mend",
-		Long:  "doctor shows what this machine can do, and for every no the reason and remedy.",
-		Args:  cobra.NoArgs,
+		Use:     "doctor",
+		Short:   "Say what this machine can do, and what to mend",
+		Long:    "doctor shows what this machine can do, and for every no the reason and remedy.",
+		Example: "  pelt doctor --json -",
+		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			checks := run.Doctor()
 			return asJSON.print(c, checks, func(w io.Writer) error {
