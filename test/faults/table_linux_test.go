@@ -76,7 +76,7 @@ var table = []row{
 	{name: "sender: tc egress", want: each("sender-qdisc/TC_EGRESS"),
 		make: func(c *chain) func() { return c.sender.Shot(their, netlink.HANDLE_MIN_EGRESS) }},
 	{name: "sender: no carrier", want: each("sender-device/NO_CARRIER"),
-		today: never("sender-device/QDISC_DROP", "sender-device/tx-dropped", "sender-device/QDISC_DROP"),
+		today: never("sender-(device|qdisc)/QDISC_DROP", "sender-device/tx-dropped", "sender-(device|qdisc)/QDISC_DROP"),
 		make:  func(c *chain) func() { return noCarrier(c.sender, their, c.router, toSender) }},
 	{name: "sender: neighbour does not answer", want: each("sender-device/NEIGH_(QUEUEFULL|FAILED)"),
 		make: func(c *chain) func() { return unknown(c, c.sender, their, c.router, toSender) }},
