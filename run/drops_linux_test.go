@@ -113,7 +113,7 @@ func TestDropsAgreeWithIperf3(t *testing.T) {
 	t.Cleanup(func() {
 		select {
 		case <-over:
-		case <-time.After(5 * time.Second):
+		case <-time.After(testenv.Patience):
 			_ = server.Process.Kill()
 			<-over
 		}

@@ -43,13 +43,8 @@ func TestHangUp(t *testing.T) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case got := <-code:
-		if got != exitOK {
-			t.Errorf("code %d", got)
-		}
-	case <-time.After(5 * time.Second):
-		t.Error("SIGHUP does not end it")
+	if got := testenv.Receive(t, "the end by SIGHUP", code); got != exitOK {
+		t.Errorf("code %d", got)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pelt/internal/testenv"
 )
 
 // The reader of a named pipe gets what is written, not the end that a mere check would make.
@@ -29,7 +31,7 @@ func TestNamedPipe(t *testing.T) {
 		if text != "all of it" {
 			t.Fatalf("the pipe's reader got %q", text)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(testenv.Patience):
 		t.Fatal("the pipe's reader waits")
 	}
 	if err := <-written; err != nil {

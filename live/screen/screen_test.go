@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"pelt/internal/testenv"
 	"pelt/live"
 )
 
@@ -93,7 +94,7 @@ func TestSlowTerminal(t *testing.T) {
 		for range 500 { // more than a reader may be behind
 			stream.Publish(live.Event{Note: strings.Repeat("x", 50)})
 		}
-		for deadline := time.Now().Add(10 * time.Second); len(r.C) > 0 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(testenv.Patience); len(r.C) > 0 && time.Now().Before(deadline); {
 			time.Sleep(time.Millisecond)
 		}
 	}

@@ -78,7 +78,7 @@ func evaluate[T any](t testing.TB, tab context.Context, script string) T {
 // until waits for a condition of the page.
 func until(t testing.TB, tab context.Context, condition string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !evaluate[bool](t, tab, condition); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(testenv.Patience); !evaluate[bool](t, tab, condition); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s does not come true; the page says\n%s", condition, evaluate[string](t, tab, "document.body.innerText"))
 		}

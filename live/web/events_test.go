@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/live"
 	"pelt/model"
 )
@@ -204,7 +205,7 @@ func TestSlowBrowser(t *testing.T) {
 	text := strings.Repeat("long ", 200) // fills the buffers of the connection
 	for i := range events {
 		stream.Publish(live.Event{Note: text})
-		for deadline := time.Now().Add(10 * time.Second); i%500 == 0 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(testenv.Patience); i%500 == 0 && time.Now().Before(deadline); {
 			if read.bytes.Load() >= int64(i*len(text)) { // the quick one keeps up
 				break
 			}

@@ -40,7 +40,7 @@ func TestNightlyRunsInBrowser(t *testing.T) {
 	}
 	until := func(what, condition string) {
 		t.Helper()
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(testenv.Patience); ; time.Sleep(10 * time.Millisecond) {
 			ok, err := chromedp.Run(tab, chromedp.Evaluate[bool]("!!("+condition+")"))
 			if err == nil && ok {
 				return

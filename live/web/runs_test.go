@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pelt/finding"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/store"
 	"pelt/test/sample"
@@ -110,7 +111,7 @@ func TestRemove(t *testing.T) {
 	defer busy.Close()
 	s.runs.remove(a, 0)
 	s.runs.remove(b, 0)
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(testenv.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if _, removals, _ := s.runs.all(); len(removals) == 1 && removals[0].Failed != "" {
 			break
 		}

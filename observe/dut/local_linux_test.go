@@ -104,7 +104,7 @@ func TestLocalShellDiesWithTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // killed
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testenv.Patience); ; time.Sleep(5 * time.Millisecond) {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil || strings.Contains(string(b), ") Z ") { // whoever adopts it may be slow to take it away
 			return
@@ -130,7 +130,7 @@ func TestCloseDoesNotHang(t *testing.T) {
 		t.Fatalf("%q, %v", line, err)
 	}
 	begun := time.Now()
-	if err := s.Close(); err != nil || time.Since(begun) > 10*time.Second {
+	if err := s.Close(); err != nil || time.Since(begun) > testenv.Patience {
 		t.Errorf("after %v: %v", time.Since(begun), err)
 	}
 	if got := s.Status(); got != "signal: killed" {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -115,7 +116,7 @@ func TestRealSSH(t *testing.T) {
 		t.Errorf("%+v", again)
 	}
 	begun := time.Now()
-	if err := r.Close(); err != nil || time.Since(begun) > 5*time.Second {
+	if err := r.Close(); err != nil || time.Since(begun) > testenv.Patience {
 		t.Errorf("closed after %v: %v", time.Since(begun), err)
 	}
 }
@@ -133,7 +134,7 @@ func TestSSHThatGivesNoWatch(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), testenv.Patience)
 			defer cancel()
 			r, err := Open(ctx, "router", "ssh://"+c.name, target(t, "ssh://"+c.name))
 			if err == nil {

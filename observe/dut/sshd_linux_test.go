@@ -130,7 +130,7 @@ func startServer(t *testing.T) *server {
 	}()
 	select {
 	case <-listening:
-	case <-time.After(10 * time.Second):
+	case <-time.After(testenv.Patience):
 		t.Fatalf("sshd does not listen: %s", s.log)
 	}
 	return s

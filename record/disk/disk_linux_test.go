@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pelt/internal/testenv"
 )
 
 func TestBlocksAreInTheFileInOrder(t *testing.T) {
@@ -97,7 +99,7 @@ func TestSyncs(t *testing.T) {
 		if due == nil {
 			return
 		}
-		if time.Since(begun) > 10*time.Second {
+		if time.Since(begun) > testenv.Patience {
 			t.Fatal("the sync is still due")
 		}
 	}
