@@ -38,6 +38,7 @@ var layers = map[string][]string{
 	"render/draw":          {"unit", "view", "render/plain"},
 	"render/plain":         {},
 	"engine":               {"model", "pace", "unit"},
+	"engine/enginetest":    {"engine", "internal/testenv", "model", "unit"},
 	"engine/udp":           {"engine", "measure", "model", "pace", "unit", "internal/kernelclock"},
 	"engine/tcp":           {"engine", "measure", "model", "pace", "unit"},
 	"engine/xdp":           {"engine", "engine/udp", "measure", "model", "pace", "unit", "internal/kernelclock", "internal/kerneltypes"},
@@ -84,7 +85,7 @@ var layers = map[string][]string{
 }
 
 // helpers lists the packages beside ./test that only tests import.
-var helpers = []string{"internal/netbed", "internal/peltproc", "internal/testenv"}
+var helpers = []string{"engine/enginetest", "internal/netbed", "internal/peltproc", "internal/testenv"}
 
 // shared lists third-party modules that more than one package may import.
 var shared = []string{

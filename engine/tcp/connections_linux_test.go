@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/netip"
@@ -14,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/engine/enginetest"
+	"pelt/internal/netbed"
 	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/unit"
@@ -40,10 +41,10 @@ func TestClockConnectionRate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := connections(model.ConnectionRate, 2)
 			c.change(&f)
-			p := newPair(t, newNamespace(t), c.address, false, f, timing(100*time.Millisecond, 400*time.Millisecond, time.Second))
-			p.connect()
+			p := newPair(t, netbed.Namespace(t), c.address, false, f, timing(100*time.Millisecond, 400*time.Millisecond, time.Second))
+			p.Connect()
 			s, r := p.play()
-			if share := p.sender.account().CPU.ThreadRatio; share <= 0.001 || share > 1.05 {
+			if share := p.sender.Account().CPU.ThreadRatio; share <= 0.001 || share > 1.05 {
 				t.Errorf("the busiest thread took %v of a core", share)
 			}
 			x := s.Connections
@@ -74,7 +75,7 @@ func TestClockConnectionRate(t *testing.T) {
 				t.Errorf("planned %d, attempted %d of 500 a second for 0.4 s", s.Planned, s.Attempted)
 			}
 			t.Logf("%d in 0.4 s, at most %d open, set up in %.0f us", x.Established, x.OpenMax, x.SetUp.P50/1000)
-			p.close()
+			p.Close()
 		})
 	}
 }
@@ -85,8 +86,8 @@ func TestLateAttemptOfTheWarmup(t *testing.T) {
 	const warmup = 100 * time.Millisecond
 	f := connections(model.ConnectionRate, 1)
 	f.Rate, f.Burst = unit.PacketRate(200), 200 // one every 5 ms
-	p := newPair(t, newNamespace(t), "127.0.0.1", false, f, timing(warmup, time.Second, time.Second))
-	p.connect()
+	p := newPair(t, netbed.Namespace(t), "127.0.0.1", false, f, timing(warmup, time.Second, time.Second))
+	p.Connect()
 	e := p.sender.t
 	o := e.opener
 	o.most, o.begun = model.MaxConnections, time.Now()
@@ -123,9 +124,9 @@ func TestConnectionsKept(t *testing.T) {
 		{"dropped", "drop", "ETIMEDOUT"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ns := newNamespace(t)
+			ns := netbed.Namespace(t)
 			p := newPair(t, ns, "127.0.0.1", false, connections(model.ConnectionKeep, 2), timing(50*time.Millisecond, time.Minute, time.Second))
-			p.connect()
+			p.Connect()
 			if err := ns.Do(func() error {
 				out, err := exec.Command("nft", "table ip t { chain c { type filter hook output priority 0; tcp flags & (syn|ack) == syn ct state new limit rate over 1/day burst 300 packets "+c.rule+"; }; }").CombinedOutput()
 				if err != nil {
@@ -148,7 +149,7 @@ func TestConnectionsKept(t *testing.T) {
 			if x.Failed[c.errno] == 0 || !strings.Contains(x.Ended, c.errno) || x.HostLimit || s.Attempted != x.Established+sumOf(x.Failed) {
 				t.Errorf("failed %v of %d attempts, ended because %q (this host's limit: %v)", x.Failed, s.Attempted, x.Ended, x.HostLimit)
 			}
-			p.close()
+			p.Close()
 		})
 	}
 }
@@ -171,8 +172,8 @@ func TestConnectionsOfTheHost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := newPair(t, newNamespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
-		p.connect()
+		p := newPair(t, netbed.Namespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
+		p.Connect()
 		few := unix.Rlimit{Cur: uint64(len(open)) + spareFiles + 200, Max: old.Max}
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
 			t.Fatal(err)
@@ -185,12 +186,12 @@ func TestConnectionsOfTheHost(t *testing.T) {
 		if x.OpenMax < 80 || x.OpenMax > 100 || !x.HostLimit || !strings.Contains(x.Ended, "ulimit -n") || len(x.Failed) != 0 {
 			t.Errorf("%+v, want some 100 open at most, by this host's limit", x)
 		}
-		p.close()
+		p.Close()
 	})
 	t.Run("ports", func(t *testing.T) {
-		ns := newNamespace(t)
+		ns := netbed.Namespace(t)
 		p := newPair(t, ns, "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
-		p.connect()
+		p.Connect()
 		if err := ns.Do(func() error {
 			return os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("40000 40099"), 0)
 		}); err != nil {
@@ -201,20 +202,20 @@ func TestConnectionsOfTheHost(t *testing.T) {
 		if x.OpenMax < 90 || x.OpenMax > 100 || !x.HostLimit || x.Failed["EADDRNOTAVAIL"] == 0 || !strings.Contains(x.Ended, "more source addresses") {
 			t.Errorf("%+v, want some 100 open at most, by this host's ports", x)
 		}
-		p.close()
+		p.Close()
 	})
 }
 
 // TestReceiverIsFull: the receiver's own limit is told as such.
 func TestReceiverIsFull(t *testing.T) {
-	p := newPair(t, newNamespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
+	p := newPair(t, netbed.Namespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
 	p.receiver.t.most = 70
-	p.connect()
+	p.Connect()
 	s, r := p.play()
 	if x := s.Connections; x.OpenMax != 70 || x.Failed["closed"]+x.Failed["ECONNRESET"]+x.Failed["under way"] == 0 || x.HostLimit || r.Tally.Received != 70 {
 		t.Errorf("%+v, %d taken, want 70", x, r.Tally.Received)
 	}
-	w := strings.Join(p.receiver.account().Warnings, " ")
+	w := strings.Join(p.receiver.Account().Warnings, " ")
 	if !strings.Contains(w, "were turned away here, not by the path: this host may open") || strings.Contains(w, "strange") {
 		t.Errorf("the receiver warns: %s", w)
 	}
@@ -222,9 +223,9 @@ func TestReceiverIsFull(t *testing.T) {
 
 // TestConnectionsBroken: those that somebody else ends while they are kept are told.
 func TestConnectionsBroken(t *testing.T) {
-	p := newPair(t, newNamespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, time.Minute, time.Second))
-	p.connect()
-	ended := p.sender.background(t.Context())
+	p := newPair(t, netbed.Namespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, time.Minute, time.Second))
+	p.Connect()
+	p.start(p.sender)
 	e := p.receiver.t
 	o := p.sender.t.opener
 	testenv.Await(t, "100 kept", func() bool { return o.opened.Load() >= 100 })
@@ -234,11 +235,8 @@ func TestConnectionsBroken(t *testing.T) {
 	}
 	e.mu.Unlock()
 	testenv.Await(t, "50 broken", func() bool { return o.broken.Load() == 50 })
-	p.sender.Stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	if r := p.sender.account(); r.Send.Connections.Broken != 50 {
+	p.stop(p.sender)
+	if r := p.sender.Account(); r.Send.Connections.Broken != 50 {
 		t.Errorf("report: %+v of %+v", r, r.Send.Connections)
 	}
 }
@@ -246,12 +244,12 @@ func TestConnectionsBroken(t *testing.T) {
 // TestConnectionsNeedConsent: before both ends have consented nobody's connection is
 // counted, nor one that another key has signed.
 func TestConnectionsNeedConsent(t *testing.T) {
-	p := newPair(t, here{}, "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, time.Second, time.Second))
+	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, time.Second, time.Second))
 	present := func(trial uint16, stream uint8, key []byte) (answer int) {
 		t.Helper()
 		c := call(t, p.receiver.Ports()[0])
 		defer c.Close()
-		hello := engine.NewConsentDialer(engine.StreamKey{Trial: trial, Tag: p.send.Tag, Stream: stream, Key: key}).Message()
+		hello := engine.NewConsentDialer(engine.StreamKey{Trial: trial, Tag: p.sender.Order.Tag, Stream: stream, Key: key}).Message()
 		if _, err := c.Write(hello[:]); err != nil {
 			t.Fatal(err)
 		}
@@ -262,11 +260,10 @@ func TestConnectionsNeedConsent(t *testing.T) {
 		}
 		return n
 	}
-	right, wrong := p.send.Key, []byte(strings.Repeat("x", engine.KeyBytes))
-	present(p.send.Trial, 0, right) // who asks for the stream's consent and goes away
-	p.connect()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := p.receiver.background(ctx)
+	right, wrong := p.sender.Order.Key, []byte(strings.Repeat("x", engine.KeyBytes))
+	present(p.sender.Order.Trial, 0, right) // who asks for the stream's consent and goes away
+	p.Connect()
+	p.start(p.receiver)
 	for _, c := range []struct {
 		name   string
 		trial  uint16
@@ -274,18 +271,17 @@ func TestConnectionsNeedConsent(t *testing.T) {
 		key    []byte
 		want   int
 	}{
-		{"the right one", p.send.Trial, 0, right, engine.ConsentBytes},
-		{"another key", p.send.Trial, 0, wrong, 0},
-		{"another trial", p.send.Trial + 1, 0, right, 0},
-		{"a stream too many", p.send.Trial, 1, right, 0},
+		{"the right one", p.sender.Order.Trial, 0, right, engine.ConsentBytes},
+		{"another key", p.sender.Order.Trial, 0, wrong, 0},
+		{"another trial", p.sender.Order.Trial + 1, 0, right, 0},
+		{"a stream too many", p.sender.Order.Trial, 1, right, 0},
 	} {
 		if n := present(c.trial, c.stream, c.key); n != c.want {
 			t.Errorf("%s got %d B, want %d", c.name, n, c.want)
 		}
 	}
-	cancel()
-	<-ended
-	if n := p.receiver.account().Receive.Tally.Received; n != 1 {
+	p.stop(p.receiver)
+	if n := p.receiver.Account().Receive.Tally.Received; n != 1 {
 		t.Errorf("%d connections were taken, want 1", n)
 	}
 }

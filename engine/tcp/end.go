@@ -201,9 +201,12 @@ func (e *end) dialAll(ctx context.Context) error {
 		}
 	}()
 	var group sync.WaitGroup
+	var first sync.Once
+	var failed error
 	dial := func(i int) {
 		if err := e.dial(ctx, i); err != nil {
-			cancel(fmt.Errorf("connect tcp: stream %d to %v: %w", i, e.peer(i), err)) // the first one counts
+			first.Do(func() { failed = fmt.Errorf("connect tcp: stream %d to %v: %w", i, e.peer(i), err) })
+			cancel(failed)
 		}
 	}
 	dial(0) // one stream finds out that the peer is there, so that a stranger gets few packets
@@ -211,10 +214,10 @@ func (e *end) dialAll(ctx context.Context) error {
 		group.Go(func() { dial(i) })
 	}
 	group.Wait()
-	if ctx.Err() != nil {
+	if failed == nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return nil
+	return failed
 }
 
 func (e *end) peer(i int) netip.AddrPort {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/engine/enginetest"
 	"pelt/model"
 )
 
@@ -15,7 +16,7 @@ func TestKeptTogether(t *testing.T) {
 	g := New(Config{})
 	o := engine.Order{Flow: connections(model.ConnectionKeep, 1), Timing: timing(0, time.Second, 0), Role: engine.Receive, Listen: true,
 		Key: make([]byte, engine.KeyBytes)}
-	one, other := g.newEnd(here{}, o), g.newEnd(here{}, o)
+	one, other := g.newEnd(enginetest.Here{}, o), g.newEnd(enginetest.Here{}, o)
 	one.most, other.most = 3, 3
 	keep := func(e *end, want bool) {
 		t.Helper()
@@ -29,7 +30,7 @@ func TestKeptTogether(t *testing.T) {
 	keep(other, false)
 	keep(one, false)
 	o.Role, o.Listen = engine.Send, false
-	sender := g.newEnd(here{}, o)
+	sender := g.newEnd(enginetest.Here{}, o)
 	opener := newOpener(sender)
 	opener.most, opener.why = 3, "full"
 	if c := (&connector{o: opener}); c.begin(time.Now(), true) || opener.ended != "full" || opener.underWay.Load() != 0 {

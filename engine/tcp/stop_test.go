@@ -9,170 +9,132 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/engine/enginetest"
 	"pelt/internal/testenv"
 	"pelt/unit"
 )
 
-// within checks that f does not take as long as what it ends, which has a minute.
-func within(t *testing.T, what string, f func()) {
-	t.Helper()
-	start := time.Now()
-	f()
-	if d := time.Since(start); d > testenv.Patience {
-		t.Errorf("%s took %v", what, d)
+// start begins to send or to receive.
+func (p *pair) start(ends ...testEnd) {
+	p.t.Helper()
+	for _, e := range ends {
+		if err := e.Start(p.t.Context()); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// stop ends both ends and waits for them; one that was not started ends with its Close.
+func (p *pair) stop(ends ...testEnd) {
+	p.t.Helper()
+	for _, e := range ends {
+		e.Stop()
+	}
+	for _, e := range ends {
+		if err := e.Wait(p.t); err != nil {
+			p.t.Errorf("a stopped %s says %v", e.Order.Role, err)
+		}
 	}
 }
 
 // Nobody reads, so the sender's write blocks; Stop must wake it.
 func TestStopWhileWriteBlocks(t *testing.T) {
-	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 1<<20, true), timing(0, time.Minute, 0))
-	p.connect()
-	ended := p.sender.background(t.Context())
+	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, flow(2, 1<<20, true), timing(0, time.Hour, 0))
+	p.Connect()
+	p.start(p.sender)
 	for last := uint64(0); ; { // until the bytes stand still
 		time.Sleep(20 * time.Millisecond)
-		_, now := p.sender.sample()
+		now := p.sender.Snapshot().Bytes
 		if now == last && now > 0 {
 			break
 		}
 		last = now
 	}
-	within(t, "stopping a blocked sender", func() {
-		p.sender.Stop()
-		if err := <-ended; err != nil {
-			t.Errorf("a stopped sender says %v", err)
-		}
-	})
-	r := p.sender.account()
-	if r.Send.Attempted == 0 || r.Send.TCP.SentBytes == 0 {
+	p.stop(p.sender)
+	if r := p.sender.Account(); r.Send.Attempted == 0 || r.Send.TCP.SentBytes == 0 {
 		t.Errorf("after Stop: %d segments, %d bytes; what was measured must stay", r.Send.Attempted, r.Send.TCP.SentBytes)
 	}
-	within(t, "closing", p.close)
 }
 
 // What was not due yet when a sender was stopped was neither held back nor planned.
 func TestStopEndsTheSchedule(t *testing.T) {
-	const pps, wanted = 10_000, 600_000 // so that the sender spins, and is found in a write
+	const pps, wanted = 10_000, 10_000 * 3600 // so that the sender spins, and is found in a write
 	f := flow(1, 64, false)
 	f.Rate = unit.PacketRate(pps)
-	p := newPair(t, here{}, "127.0.0.1", false, f, timing(0, wanted/pps*time.Second, 0))
-	p.connect()
-	ended := make(chan error, 1)
-	received := p.receiver.background(t.Context())
-	go func() { ended <- p.sender.run(t.Context()) }()
+	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, f, timing(0, wanted/pps*time.Second, 0))
+	p.Connect()
+	p.start(p.receiver, p.sender)
 	testenv.Await(t, "100 writes", func() bool { return p.sender.t.streams[0].made.Load() >= 100 })
-	p.sender.Stop()
-	p.receiver.Stop()
-	if err := errors.Join(<-ended, <-received); err != nil {
-		t.Errorf("after Stop: %v", err)
-	}
-	r := p.sender.account()
-	due := uint64(r.Send.DurationNanos * pps / 1e9)
+	p.stop(p.sender, p.receiver)
+	r := p.sender.Account()
 	held := p.sender.t.streams[0].heldBack.Load()
-	if due >= wanted/2 || r.Send.TCP.Writes+held > wanted/2 || r.Send.Attempted > 0 && r.Send.Planned > wanted/2 {
-		t.Errorf("of %d writes %d were due when it was stopped: made %d, held back %d, planned %d segments of %d; warned %q", wanted, due, r.Send.TCP.Writes, held, r.Send.Planned, r.Send.Attempted, r.Warnings)
+	if r.Send.TCP.Writes+held > wanted/2 || r.Send.Attempted > 0 && r.Send.Planned > wanted/2 {
+		t.Errorf("of %d writes: made %d, held back %d, planned %d segments of %d; warned %q", wanted, r.Send.TCP.Writes, held, r.Send.Planned,
+			r.Send.Attempted, r.Warnings)
 	}
-	within(t, "closing", p.close)
-}
-
-func TestStopIdleReceiver(t *testing.T) {
-	p := newPair(t, here{}, "127.0.0.1", true, flow(2, 64, false), timing(0, time.Minute, 0))
-	p.connect()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := p.receiver.background(ctx)
-	within(t, "cancelling an idle receiver", func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("a cancelled receiver says %v", err)
-		}
-	})
-}
-
-func TestStopWhileConnecting(t *testing.T) {
-	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 64, false), timing(0, time.Minute, 0))
-	ended := make(chan error, 1)
-	go func() { ended <- p.receiver.connect(t.Context()) }()
-	within(t, "stopping a waiting listener", func() {
-		p.receiver.Stop()
-		if err := <-ended; err == nil {
-			t.Error("a stopped Connect says nothing")
-		}
-	})
 }
 
 // Nobody calls: the listening end says how many streams came.
 func TestConnectEndsWithContext(t *testing.T) {
-	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 64, false), timing(0, time.Minute, 0))
+	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, flow(2, 64, false), timing(0, time.Minute, 0))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	err := p.receiver.connect(ctx)
+	err := p.receiver.Connect(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "0 of 2 streams") {
 		t.Errorf("without a peer: %v", err)
 	}
 }
 
-// The receiving host dies (its connections are reset): the sender ends by
-// itself with the reason, and keeps what it measured.
+// The receiving host dies (its connections are reset): the sender ends by itself with the reason, and keeps what it
+// measured.
 func TestPeerDies(t *testing.T) {
-	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 1000, true), timing(0, time.Minute, 0))
-	p.connect()
-	ended := p.sender.background(t.Context())
-	testenv.Await(t, "segments", func() bool { n, _ := p.sender.sample(); return n > 10 })
-	within(t, "noticing that the peer died", func() {
-		p.receiver.Close()
-		if err := <-ended; err == nil || !strings.Contains(err.Error(), "ended early") {
-			t.Errorf("the sender says %v", err)
-		}
-	})
-	r := p.sender.account()
-	if len(r.Send.Errors) == 0 || len(r.Warnings) == 0 || r.Send.Attempted == 0 {
+	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, flow(2, 1000, true), timing(0, time.Hour, 0))
+	p.Connect()
+	p.start(p.sender)
+	testenv.Await(t, "segments", func() bool { return p.sender.Snapshot().Packets > 10 })
+	p.receiver.Close()
+	if err := p.sender.Wait(t); err == nil || !strings.Contains(err.Error(), "ended early") {
+		t.Errorf("the sender says %v", err)
+	}
+	if r := p.sender.Account(); len(r.Send.Errors) == 0 || len(r.Warnings) == 0 || r.Send.Attempted == 0 {
 		t.Errorf("report: %+v, send %+v", r, *r.Send)
 	}
-	t.Logf("errors %v, warnings %q", r.Send.Errors, r.Warnings)
 }
 
-// The sending host dies: the receiver waits for Finish, which returns at once.
+// The sending host dies: the receiver's drain ends at once, not after its hour.
 func TestSenderDies(t *testing.T) {
 	f := flow(2, 1000, false)
 	f.Rate = unit.PacketRate(1000)
-	p := newPair(t, here{}, "127.0.0.1", false, f, timing(0, time.Minute, time.Minute))
-	p.connect()
-	received := p.receiver.background(t.Context())
-	go p.sender.run(t.Context())
-	testenv.Await(t, "bytes", func() bool { _, n := p.receiver.sample(); return n > 0 })
-	p.sender.Stop()
+	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, f, timing(0, time.Hour, time.Hour))
+	p.Connect()
+	p.start(p.receiver, p.sender)
+	testenv.Await(t, "bytes", func() bool { return p.receiver.Snapshot().Bytes > 0 })
 	p.sender.Close()
-	within(t, "finishing after the sender died", func() {
-		if err := p.receiver.Drain(t.Context(), engine.Sent{}); err != nil {
-			t.Errorf("finish: %v", err)
-		}
-		if err := <-received; err != nil {
-			t.Errorf("receive: %v", err)
-		}
-	})
-	if r := p.receiver.account(); r.Receive.Tally.Bytes == 0 {
-		t.Errorf("what had arrived is lost: %+v", r.Receive.Tally)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
+	defer cancel()
+	if err := p.receiver.Drain(ctx, engine.Sent{}); err != nil {
+		t.Errorf("drain: %v", err)
+	}
+	if r, err := p.receiver.Report(); err != nil || r.Receive.Tally.Bytes == 0 {
+		t.Errorf("%v: what had arrived is lost: %+v", err, r.Receive.Tally)
 	}
 }
 
-// An end whose accepted connection could not be used does not run without it.
-func TestRunWithoutAStream(t *testing.T) {
+// An end whose accepted connection could not be used does not connect without it.
+func TestUnusableConnection(t *testing.T) {
 	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, time.Second), Role: engine.Send, Key: make([]byte, engine.KeyBytes), Listen: true}
-	broken := New(Config{}).newEnd(here{}, o)
+	broken := New(Config{}).newEnd(enginetest.Here{}, o)
 	broken.listener = &listener{}
 	broken.failed = errors.New("no such option")
 	close(broken.ready)
-	e := testEnd{engine.NewEnd(o, broken), broken}
-	if err := e.connect(t.Context()); !errors.Is(err, broken.failed) {
+	if _, err := broken.Connect(t.Context()); !errors.Is(err, broken.failed) {
 		t.Errorf("it connected: %v", err)
-	}
-	if err := e.run(t.Context()); err == nil {
-		t.Error("it ran")
 	}
 }
 
 // A connection that comes when the end is closed is no stream of it: nobody would close it.
 func TestNoStreamAfterClose(t *testing.T) {
-	leakCheck(t)
+	enginetest.LeakCheck(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/engine/enginetest"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
@@ -47,12 +48,12 @@ func TestTransfer(t *testing.T) {
 			if f.Control != "" {
 				testenv.Root(t) // a host may give cubic to root only
 			}
-			p := newPair(t, here{}, "127.0.0.1", c.listens, f, timing(0, time.Minute, time.Second))
-			p.connect()
+			p := newPair(t, enginetest.Here{}, "127.0.0.1", c.listens, f, timing(0, time.Minute, time.Second))
+			p.Connect()
 			begun := time.Now()
 			s, r := p.play()
 			took := time.Since(begun).Seconds()
-			p.close()
+			p.Close()
 			checkTransfer(t, f, s, r, took)
 		})
 	}
@@ -62,10 +63,10 @@ func TestTransfer(t *testing.T) {
 func TestClockTransferEnds(t *testing.T) {
 	testenv.Clock(t)
 	f := transferOf(1, 50_000_000, nil)
-	p := newPair(t, here{}, "127.0.0.1", false, f, timing(0, 20*time.Second, time.Second))
-	p.connect()
+	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, f, timing(0, 20*time.Second, time.Second))
+	p.Connect()
 	s, _ := p.play()
-	p.close()
+	p.Close()
 	if s.TCP.Completion == nil || endedLate(s) > 0.1 {
 		t.Errorf("measured %.3g s, completion %+v", float64(s.DurationNanos)/1e9, s.TCP.Completion)
 	}
@@ -142,8 +143,8 @@ func checkReadings(t *testing.T, f model.Flow, s engine.SendReport, took float64
 
 // A transfer that the time cuts says how far it came, and is no error.
 func TestTransferCutByTime(t *testing.T) {
-	p := newPair(t, here{}, "127.0.0.1", false, transferOf(2, model.MaxBytes, nil), timing(0, 300*time.Millisecond, time.Second))
-	p.connect()
+	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, transferOf(2, model.MaxBytes, nil), timing(0, 300*time.Millisecond, time.Second))
+	p.Connect()
 	s, r := p.play()
 	c := s.TCP.Completion
 	if c == nil || c.Done || c.Seconds < 0.29 || c.Seconds > testenv.Patience.Seconds() || r.Tally.Bytes == 0 {
@@ -155,10 +156,10 @@ func TestClockStreamsBeginOneAfterTheOther(t *testing.T) {
 	testenv.Clock(t)
 	f := flow(3, 128<<10, true)
 	f.StaggerSeconds, f.InfoSeconds = 0.1, 0.01
-	p := newPair(t, here{}, "127.0.0.1", false, f, timing(0, 500*time.Millisecond, time.Second))
-	p.connect()
+	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, f, timing(0, 500*time.Millisecond, time.Second))
+	p.Connect()
 	s, _ := p.play()
-	p.close()
+	p.Close()
 	for i, x := range s.TCP.PerStream {
 		if want := 0.1 * float64(i); x.StartSeconds < want-0.001 || x.StartSeconds > want+0.09 {
 			t.Errorf("stream %d began after %.3f s, want %.1f", i, x.StartSeconds, want)
@@ -181,23 +182,15 @@ func TestStopEndsTransfers(t *testing.T) {
 		"plain": nil, "HTTP": func(f *model.Flow) { f.HTTP = true }, "before its turn": func(f *model.Flow) { f.StaggerSeconds = 60 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPair(t, here{}, "127.0.0.1", false, transferOf(2, model.MaxBytes, change), timing(0, time.Minute, time.Second))
-			p.connect()
-			ended := make(chan error, 2)
-			go func() { ended <- p.receiver.run(t.Context()) }()
-			go func() { ended <- p.sender.run(t.Context()) }()
+			p := newPair(t, enginetest.Here{}, "127.0.0.1", false, transferOf(2, model.MaxBytes, change), timing(0, time.Minute, time.Second))
+			p.Connect()
+			p.start(p.receiver, p.sender)
 			time.Sleep(100 * time.Millisecond)
-			p.sender.Stop()
-			p.receiver.Stop()
-			for range 2 {
-				if err := testenv.Receive(t, "the end after Stop", ended); err != nil {
-					t.Errorf("stopped, and says %v", err)
-				}
-			}
-			if r := p.sender.account(); r.Send.TCP.Completion.Done {
+			p.stop(p.sender, p.receiver)
+			if r := p.sender.Account(); r.Send.TCP.Completion.Done {
 				t.Errorf("completion %+v", r.Send.TCP.Completion)
 			}
-			p.close()
+			p.Close()
 		})
 	}
 }
@@ -205,8 +198,8 @@ func TestStopEndsTransfers(t *testing.T) {
 // Streams that begin one after the other are timed from the first request to the last
 // answer.
 func TestAnswersOneAfterTheOther(t *testing.T) {
-	p := newPair(t, here{}, "127.0.0.1", false, transferOf(2, 1000, func(f *model.Flow) { f.HTTP, f.StaggerSeconds = true, 0.5 }), timing(0, time.Minute, time.Second))
-	p.connect()
+	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, transferOf(2, 1000, func(f *model.Flow) { f.HTTP, f.StaggerSeconds = true, 0.5 }), timing(0, time.Minute, time.Second))
+	p.Connect()
 	if _, r := p.play(); r.TCP.Completion == nil || r.TCP.Completion.Seconds < 0.3 {
 		t.Errorf("completion %+v, want about 0.5 s", r.TCP.Completion)
 	}
@@ -229,7 +222,7 @@ func halfPair(t *testing.T, role engine.Role, f model.Flow) (*end, net.Conn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { own.Close(); other.Close() })
-	e := New(Config{}).newEnd(here{}, engine.Order{Flow: f, Timing: timing(0, time.Minute, time.Second), Role: role, Key: make([]byte, engine.KeyBytes), CPU: -1})
+	e := New(Config{}).newEnd(enginetest.Here{}, engine.Order{Flow: f, Timing: timing(0, time.Minute, time.Second), Role: role, Key: make([]byte, engine.KeyBytes), CPU: -1})
 	e.take(0, own.(*net.TCPConn))
 	return e, other
 }
@@ -277,7 +270,7 @@ func TestAnswersOfOthersAreRefused(t *testing.T) {
 
 // What streams did before the measured part is not in their goodput.
 func TestGoodputOfStreamsLeavesOutTheWarmup(t *testing.T) {
-	e := New(Config{}).newEnd(here{}, engine.Order{Flow: transferOf(2, 0, nil), Timing: timing(2*time.Second, 2*time.Second, 0), Role: engine.Send, Key: make([]byte, engine.KeyBytes)})
+	e := New(Config{}).newEnd(enginetest.Here{}, engine.Order{Flow: transferOf(2, 0, nil), Timing: timing(2*time.Second, 2*time.Second, 0), Role: engine.Send, Key: make([]byte, engine.KeyBytes)})
 	e.streams = []*stream{{}, {number: 1}}
 	e.watching = &readings{e: e, step: time.Second, rows: make([][]reading, 2)}
 	for _, acked := range []uint64{0, 10, 20, 1020, 2020} {

@@ -2,11 +2,8 @@ package udp
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"net"
 	"net/netip"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -20,10 +17,9 @@ import (
 
 func TestProbeTimesRoundTrips(t *testing.T) {
 	both(t, func(t *testing.T, r trial) {
-		r.dialer = engine.Probe
-		r.timing, r.flow.Rate = model.Timing{LeadSeconds: 1, MeasureSeconds: 60}, unit.PacketRate(100)
-		dialer, listener := r.prepare(t)
-		connectBoth(t, dialer, listener)
+		r.Role = engine.Probe
+		r.Timing, r.Flow.Rate = model.Timing{LeadSeconds: 1, MeasureSeconds: 60}, unit.PacketRate(100)
+		dialer, listener := r.connected(t)
 		dialer.Pulse(41)
 		listener.Pulse(42)
 		began := time.Now()
@@ -37,7 +33,7 @@ func TestProbeTimesRoundTrips(t *testing.T) {
 		listener.Stop()
 		wait()
 		most := uint64(time.Since(began)/10e6) + 1
-		got := dialer.account().Probe
+		got := dialer.Account().Probe
 		if got == nil || got.RoundTrip.Count < 8 || got.RoundTrip.Count > most || got.RoundTrip.Min <= 0 {
 			t.Fatalf("probe %+v, want 8 to %d answered", got, most)
 		}
@@ -52,9 +48,8 @@ func TestProbeTimesRoundTrips(t *testing.T) {
 // A receiver that was started reads every stream; nobody waits for a sender.
 func TestReadingIsTold(t *testing.T) {
 	both(t, func(t *testing.T, r trial) {
-		r.flow.Streams, r.timing.MeasureSeconds = 3, 3600
-		dialer, listener := r.prepare(t)
-		connectBoth(t, dialer, listener)
+		r.Flow.Streams, r.Timing.MeasureSeconds = 3, 3600
+		dialer, listener := r.connected(t)
 		for _, e := range []testEnd{listener, dialer} {
 			if err := e.Start(t.Context()); err != nil {
 				t.Fatal(err)
@@ -69,9 +64,8 @@ func TestReadingIsTold(t *testing.T) {
 // An echo that no probe reaches still tells its prober that it lives.
 func TestEchoGivesSigns(t *testing.T) {
 	both(t, func(t *testing.T, r trial) {
-		r.dialer = engine.Probe
-		dialer, listener := r.prepare(t)
-		connectBoth(t, dialer, listener)
+		r.Role = engine.Probe
+		dialer, listener := r.connected(t)
 		listener.Pulse(42)
 		wait := start(t, listener)
 		p := dialer.t.role.(*prober)
@@ -88,21 +82,6 @@ func TestEchoGivesSigns(t *testing.T) {
 		}
 		listener.Stop()
 		wait()
-	})
-}
-
-// What comes during the warm-up is a sign of life, though it is not counted.
-func TestWarmupIsHeard(t *testing.T) {
-	both(t, func(t *testing.T, r trial) {
-		r.timing.WarmupSeconds = 60
-		r.duringTheRun = func(dialer, listener testEnd) {
-			testenv.Await(t, "the receiver hears", func() bool { return listener.Snapshot().Heard > 10 })
-			if n, _ := listener.sample(); n != 0 {
-				t.Errorf("%d packets of the warm-up are counted", n)
-			}
-			dialer.Stop()
-		}
-		r.run(t)
 	})
 }
 
@@ -128,7 +107,7 @@ func TestStopInABlockedBurst(t *testing.T) {
 	}{{"stopped", true}, {"out of time", false}} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newTrial()
-			r.flow.Rate, r.flow.Burst, r.timing.WarmupSeconds = unit.PacketRate(1_000_000), model.MaxBurst, 0
+			r.Flow.Rate, r.Flow.Burst, r.Timing.WarmupSeconds = unit.PacketRate(1_000_000), model.MaxBurst, 0
 			dialer, _ := r.prepare(t)
 			e := dialer.t
 			w := e.role.(*sender).streams[0]
@@ -142,7 +121,7 @@ func TestStopInABlockedBurst(t *testing.T) {
 				length = int64(80 * time.Millisecond)
 				box.onCall = func() { <-time.After(time.Millisecond) }
 			}
-			schedule, _ := r.flow.Rate.Schedule(64)
+			schedule, _ := r.Flow.Rate.Schedule(64)
 			p := pace.New(pace.Even(schedule), pace.Stream{Slots: schedule.Count(length), PPS: schedule.PPS(), Burst: model.MaxBurst})
 			w.phases[1] = engine.Phase{Pacer: p, Length: length, Paced: true}
 			if err := w.sendAlone(w.clock.Now() - int64(70*time.Millisecond)); err != nil {
@@ -167,60 +146,13 @@ func TestBatchOf(t *testing.T) {
 	}
 }
 
-func TestStrangersGetNoAnswer(t *testing.T) {
-	both(t, func(t *testing.T, r trial) {
-		_, listener := r.prepare(t)
-		conn, err := net.Dial("udp", netip.AddrPortFrom(r.peer, listener.Ports()[0]).String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		wrong := engine.NewConsentDialer(engine.StreamKey{Trial: r.number, Tag: r.tag, Key: bytes.Repeat([]byte{1}, 32)})
-		for _, b := range [][]byte{text(wrong), {}, {0x9e}, make([]byte, 1400), bytes.Repeat([]byte{0x9e, 0x18}, 28)} {
-			if _, err := conn.Write(b); err != nil {
-				t.Fatal(err)
-			}
-		}
-		// Once the rightful caller is served, what came before it was dealt with.
-		right := engine.NewConsentDialer(engine.StreamKey{Trial: r.number, Tag: r.tag, Key: r.key})
-		dialled, err := net.Dial("udp", conn.RemoteAddr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer dialled.Close()
-		dialled.Write(text(right))
-		dialled.SetReadDeadline(time.Now().Add(testenv.Patience))
-		b := make([]byte, 100)
-		n, err := dialled.Read(b)
-		if turn, _ := right.Hear(b[:n]); err != nil || !turn {
-			t.Fatalf("the rightful caller heard % x, %v", b[:n], err)
-		}
-		conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-		if n, err := conn.Read(b); err == nil {
-			t.Errorf("a stranger was answered % x", b[:n])
-		}
-	})
-}
-
-// Two clients that do not know of each other may draw the same numbers for their flows.
-func TestFlowsOfTheSameNumbers(t *testing.T) {
-	r := newTrial()
-	r.farE, r.nearE = testEngine(t, false), testEngine(t, false)
-	other := r
-	other.key = bytes.Repeat([]byte{8}, 32)
-	dialer, listener := r.prepare(t)
-	another, awaiting := other.prepare(t)
-	connectBoth(t, another, awaiting)
-	connectBoth(t, dialer, listener)
-}
-
 // Who knows the key but forges the victim's source address does not hear what
 // the listener answers to it, and must not get consent in the victim's name.
 func TestNobodyConsentsForAnother(t *testing.T) {
 	both(t, func(t *testing.T, r trial) {
-		r.dialer = engine.Receive // the listener would flood
+		r.Role = engine.Receive // the listener would flood
 		_, listener := r.prepare(t)
-		at := netip.AddrPortFrom(r.peer, listener.Ports()[0]).String()
+		at := netip.AddrPortFrom(r.Peer, listener.Ports()[0]).String()
 		own, err := net.Dial("udp", at)
 		if err != nil {
 			t.Fatal(err)
@@ -231,7 +163,7 @@ func TestNobodyConsentsForAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer victim.Close()
-		known := engine.NewConsentDialer(engine.StreamKey{Trial: r.number, Tag: r.tag, Key: r.key})
+		known := engine.NewConsentDialer(engine.StreamKey{Trial: r.Order.Trial, Tag: r.Tag, Key: r.Key})
 		hello := text(known)
 		if !ask(t, own, known) {
 			t.Fatal("the attacker's own hello was not answered")
@@ -271,97 +203,6 @@ func ask(t *testing.T, conn net.Conn, c *engine.ConsentDialer) bool {
 	}
 	turn, _ := c.Hear(b[:n])
 	return turn
-}
-
-func TestDialerNeedsConsent(t *testing.T) {
-	both(t, func(t *testing.T, r trial) {
-		reflector, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer reflector.Close()
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		largest := make(chan int, 1)
-		go func() {
-			b, most := make([]byte, 2000), 0
-			for calls := 0; ; calls++ {
-				if calls == 3 {
-					cancel()
-				}
-				n, from, err := reflector.ReadFrom(b)
-				if err != nil {
-					largest <- most
-					return
-				}
-				most = max(most, n)
-				reflector.WriteTo(b[:n], from)
-			}
-		}()
-		e := testEngine(t, r.plain)
-		end, err := prepare(e, here{}, engine.Order{Flow: r.flow, Timing: r.timing, Role: engine.Send, Peer: r.peer,
-			Ports: []uint16{uint16(reflector.LocalAddr().(*net.UDPAddr).Port)}, Trial: r.number, Key: r.key, CPU: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer end.Close()
-		if err := end.connect(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("a service that echoes gave %v, want that it was canceled", err)
-		}
-		if err := end.run(t.Context()); err == nil {
-			t.Error("it ran without consent")
-		}
-		reflector.Close()
-		if n := <-largest; n != engine.ConsentBytes {
-			t.Errorf("sent %d B without consent, want %d", n, engine.ConsentBytes)
-		}
-	})
-}
-
-func TestNobodyThere(t *testing.T) {
-	r := newTrial()
-	dialer, listener := r.prepare(t)
-	port := listener.Ports()[0]
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
-	defer cancel()
-	err := dialer.connect(ctx)
-	if err == nil || !strings.Contains(err.Error(), "127.0.0.1") || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("nobody at port %d gave %v", port, err)
-	}
-}
-
-func TestStopIsPrompt(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		rate unit.Rate
-	}{{"slow", unit.IntervalRate(time.Hour)}, {"fast", unit.PacketRate(50_000)}, {"unpaced", unit.Rate{}}} {
-		t.Run(c.name, func(t *testing.T) {
-			both(t, func(t *testing.T, r trial) {
-				r.flow.Rate, r.timing = c.rate, model.Timing{MeasureSeconds: 3600, DrainSeconds: 0.2}
-				dialer, listener := r.prepare(t)
-				connectBoth(t, dialer, listener)
-				wait := start(t, listener, dialer)
-				testenv.Await(t, "a packet", func() bool { n, _ := listener.sample(); return n > 0 })
-				from := time.Now()
-				dialer.Stop()
-				listener.Stop()
-				wait()
-				if d := time.Since(from); d > testenv.Patience {
-					t.Errorf("stopped after %v", d)
-				}
-				send := dialer.account()
-				if send.Send.Attempted == 0 || send.Send.DurationNanos > int64(testenv.Patience) {
-					t.Errorf("sent %+v", send.Send)
-				}
-				if s := send.Send; s.Planned < s.Attempted {
-					t.Errorf("planned %d, attempted %d", s.Planned, s.Attempted)
-				}
-			})
-		})
-	}
 }
 
 // What is not whole, or not of this flow, is no message; all else comes back as it was.

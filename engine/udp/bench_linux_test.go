@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/netbed"
 	"pelt/measure"
 	"pelt/model"
 	"pelt/unit"
@@ -39,7 +40,7 @@ const benchSeconds = 2
 // unpaced, and prints what their receivers counted.
 func BenchmarkAgainstIperf3(b *testing.B) {
 	near, far := linked(b)
-	hosts := [2]space{near, far}
+	hosts := [2]*netbed.Node{near, far}
 	server := exec.Command("taskset", "-c", "1", "iperf3", "-s", "-p", "5299")
 	if err := far.Do(server.Start); err != nil {
 		b.Fatal(err)
@@ -76,7 +77,7 @@ func pairs() int {
 }
 
 // await returns when something listens on a TCP port of the far host.
-func await(b testing.TB, near space, address string) {
+func await(b testing.TB, near *netbed.Node, address string) {
 	ctx, cancel := context.WithTimeout(b.Context(), 5*time.Second)
 	defer cancel()
 	for {
@@ -105,7 +106,7 @@ type result struct {
 	attempted float64 // packets per second
 }
 
-func iperf3(b testing.TB, from space, payload int) result {
+func iperf3(b testing.TB, from *netbed.Node, payload int) result {
 	b.Helper()
 	client := exec.Command("taskset", "-c", "0", "iperf3", "-c", "10.77.0.2", "-p", "5299",
 		"-u", "-b", "0", "-l", fmt.Sprint(payload), "-t", fmt.Sprint(benchSeconds), "-O", "1", "-J")
@@ -134,18 +135,18 @@ func iperf3(b testing.TB, from space, payload int) result {
 }
 
 // flood runs one unpaced trial.
-func flood(b testing.TB, hosts [2]space, payload, cpu int) result {
+func flood(b testing.TB, hosts [2]*netbed.Node, payload, cpu int) result {
 	r := newTrial()
-	r.cpu = cpu
-	r.timing.WarmupSeconds, r.timing.MeasureSeconds = 1, benchSeconds
+	r.CPU = cpu
+	r.Timing.WarmupSeconds, r.Timing.MeasureSeconds = 1, benchSeconds
 	return r.flood(b, hosts, payload)
 }
 
 // flood runs the trial over the veth pair, unpaced.
-func (r *trial) flood(b testing.TB, hosts [2]space, payload int) result {
-	r.near, r.far, r.peer = hosts[0], hosts[1], farFour
-	r.flow.PayloadBytes, r.flow.Rate = payload, unit.Rate{}
-	send, receive := r.run(b)
+func (r *trial) flood(b testing.TB, hosts [2]*netbed.Node, payload int) result {
+	r.Near.Host, r.Far.Host, r.Peer = hosts[0], hosts[1], farFour
+	r.Flow.PayloadBytes, r.Flow.Rate = payload, unit.Rate{}
+	send, receive := r.Play(b)
 	n := float64(receive.Receive.Tally.Received)
 	attempted, seconds := float64(send.Send.Attempted), float64(send.Send.DurationNanos)/1e9
 	return result{n / seconds, 1 - n/attempted, attempted / seconds / send.CPU.ThreadRatio, attempted / seconds}
@@ -162,12 +163,12 @@ func BenchmarkProfiles(b *testing.B) {
 			b.Run(fmt.Sprintf("%s-%dpps", p.Kind, pps), func(b *testing.B) {
 				for b.Loop() {
 					r := newTrial()
-					r.near, r.far, r.peer, r.cpu = near, far, farFour, 0
-					r.flow.Rate, r.flow.Profile = unit.PacketRate(pps), &p
-					if r.timing.WarmupSeconds, r.timing.MeasureSeconds = 0.5, 3; testing.Short() {
-						r.timing.WarmupSeconds, r.timing.MeasureSeconds = 0, 0.1
+					r.Near.Host, r.Far.Host, r.Peer, r.CPU = near, far, farFour, 0
+					r.Flow.Rate, r.Flow.Profile = unit.PacketRate(pps), &p
+					if r.Timing.WarmupSeconds, r.Timing.MeasureSeconds = 0.5, 3; testing.Short() {
+						r.Timing.WarmupSeconds, r.Timing.MeasureSeconds = 0, 0.1
 					}
-					send, receive := r.run(b)
+					send, receive := r.Play(b)
 					s := send.Send
 					distance, _ := measure.GapDistance(s.Asked.GapCounts, s.GapCounts)
 					fmt.Printf("%s at %d pps: planned %d, forfeited %.4f%%, gaps asked p50 %.0f p99 %.0f, sent p50 %.0f p99 %.0f ns, %.2f%% not as asked, late p50 %.0f p99 %.0f max %.0f ns, lost %d\n",
@@ -228,7 +229,7 @@ func BenchmarkKeepers(b *testing.B) {
 			var all keepers
 			for range 100 {
 				r := newTrial()
-				o := engine.Order{Flow: r.flow, Role: engine.Send, Trial: r.number, Tag: r.tag, Key: r.key}
+				o := engine.Order{Flow: r.Flow, Role: engine.Send, Trial: r.Order.Trial, Tag: r.Tag, Key: r.Key}
 				s, err := connect(near, settingsOf(o, clock), netip.AddrPort{}, netip.AddrPortFrom(farFour, 9), false)
 				if err != nil {
 					b.Fatal(err)

@@ -18,13 +18,12 @@ import (
 func TestBuffersAsAsked(t *testing.T) {
 	testenv.Root(t) // beyond the limit
 	r := newTrial()
-	r.flow.SendBuffer, r.flow.ReceiveBuffer = 40000, 50<<20 // beyond the usual net.core.rmem_max
-	dialer, listener := r.prepare(t)
+	r.Flow.SendBuffer, r.Flow.ReceiveBuffer = 40000, 50<<20 // beyond the usual net.core.rmem_max
+	dialer, listener := r.connected(t)
 	account := func(e testEnd) (r engine.Report) {
 		e.t.Account(&r, engine.Sent{})
 		return r
 	}
-	connectBoth(t, dialer, listener)
 	if n, err := unix.GetsockoptInt(dialer.t.sockets[0].(*linuxSocket).fd, unix.SOL_SOCKET, unix.SO_SNDBUF); n != 40000 {
 		t.Errorf("send buffer %d B, %v", n, err)
 	}
@@ -62,8 +61,8 @@ func TestOddBuffers(t *testing.T) {
 		want  int
 	}{{false, 100_000}, {true, 100_001}} {
 		r := newTrial()
-		r.plain, r.flow.SendBuffer, r.flow.ReceiveBuffer = c.plain, 50_001, 100_001
-		send, receive := r.run(t)
+		r.plain, r.Flow.SendBuffer, r.Flow.ReceiveBuffer = c.plain, 50_001, 100_001
+		send, receive := r.Play(t)
 		if n := receive.Receive.BufferBytes; n != c.want || strings.Contains(strings.Join(append(send.Warnings, receive.Warnings...), "; "), "granted") {
 			t.Errorf("portable %v: a receive buffer of %d B, want %d; warnings %q and %q", c.plain, n, c.want, send.Warnings, receive.Warnings)
 		}
@@ -103,11 +102,11 @@ func TestShortBuffers(t *testing.T) {
 	}
 	for _, room := range []int{limit &^ 1, 2 * limit, 3 * limit &^ 1, 4 * limit, 0} {
 		r := newTrial()
-		r.far, r.flow.ReceiveBuffer = meek{}, room
+		r.Far.Host, r.Flow.ReceiveBuffer = meek{}, room
 		if room == 0 {
 			room = receiveAll
 		}
-		_, receive := r.run(t)
+		_, receive := r.Play(t)
 		granted := min(room, 2*limit)
 		told := strings.Contains(strings.Join(receive.Warnings, "; "), fmt.Sprintf("a receive buffer of %d of %d B", granted, room))
 		if n := receive.Receive.BufferBytes; n != granted || told != (granted < room) {

@@ -32,9 +32,8 @@ func packetOf(trial uint16, sequence uint64) datagram {
 // What never ends holds nobody up, whether it is measured or not.
 func TestSweepEnds(t *testing.T) {
 	r := newTrial()
-	dialer, listener := r.prepare(t)
-	connectBoth(t, dialer, listener)
-	for name, trial := range map[string]uint16{"measured": r.number, "warm-up": r.number ^ engine.WarmupBit, "foreign": 99} {
+	_, listener := r.connected(t)
+	for name, trial := range map[string]uint16{"measured": r.Order.Trial, "warm-up": r.Order.Trial ^ engine.WarmupBit, "foreign": 99} {
 		w := listener.t.role.(*receiver).streams[0]
 		in := &spring{batch: []datagram{packetOf(trial, 1), packetOf(trial, 2)}}
 		w.in, w.unread = in, 0

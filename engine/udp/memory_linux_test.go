@@ -16,12 +16,11 @@ import (
 // not grow while it lasts.
 func TestMemoryIsFlat(t *testing.T) {
 	r := newTrial()
-	r.flow.Rate, r.timing = unit.Rate{}, model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 60}
-	dialer, listener := r.prepare(t)
-	connectBoth(t, dialer, listener)
+	r.Flow.Rate, r.Timing = unit.Rate{}, model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 60}
+	dialer, listener := r.connected(t)
 	wait := start(t, listener, dialer)
 	resident := func(packets uint64) int {
-		testenv.Await(t, "packets", func() bool { n, _ := listener.sample(); return n >= packets })
+		testenv.Await(t, "packets", func() bool { return listener.Snapshot().Packets >= packets })
 		debug.FreeOSMemory()
 		return residentBytes(t)
 	}

@@ -230,7 +230,6 @@ func (c *echo) run(reading func()) error {
 	for c.asked = time.Now(); !e.stop.isSet(); {
 		if d, err := e.sockets[0].read(readWait); err == nil { // an error is an ICMP message for an answer
 			c.serve(d)
-			e.agree(0, d)
 		}
 		if c.mtuSender == nil {
 			c.sign(time.Now())

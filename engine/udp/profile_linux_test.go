@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/engine/enginetest"
 	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/unit"
@@ -24,26 +25,26 @@ func TestProfilesAreSent(t *testing.T) {
 		t.Run(p.Kind, func(t *testing.T) {
 			t.Parallel()
 			r := newTrial()
-			r.flow.Rate, r.flow.Profile, r.flow.Streams = unit.PacketRate(1500), &p, 1+i%2*2
+			r.Flow.Rate, r.Flow.Profile, r.Flow.Streams = unit.PacketRate(1500), &p, 1+i%2*2
 			if i%3 == 0 {
-				r.flow.Packets, r.timing.MeasureSeconds = 150, 10
+				r.Flow.Packets, r.Timing.MeasureSeconds = 150, 10
 			}
-			r.nearE, r.farE = testEngine(t, false), testEngine(t, false)
 			if i%2 == 0 {
-				workers := NewWorkers()
-				r.nearE.config.Workers, r.farE.config.Workers = workers, workers
+				workers := Config{Workers: NewWorkers()}
+				r.Near.Engine, r.Far.Engine = testEngine(t, workers, false), testEngine(t, workers, false)
 			}
-			send, receive := r.run(t)
-			balance(t, send, receive)
-			want := r.flow.Clock(r.timing, false).Slots(r.timing.Measure().Nanoseconds())
-			if r.flow.Packets > 0 {
-				want = r.flow.Packets
+			send, receive := r.Play(t)
+			enginetest.Balance(t, r.Order, send, receive)
+			want := r.Flow.Clock(r.Timing, false).Slots(r.Timing.Measure().Nanoseconds())
+			if r.Flow.Packets > 0 {
+				want = r.Flow.Packets
 			}
 			s := send.Send
 			if s.Planned != want || s.Attempted > want || s.Attempted+s.Late+s.Held == 0 {
 				t.Errorf("planned %d and attempted %d, want %d", s.Planned, s.Attempted, want)
 			}
-			if s.Asked == nil || s.Asked.Gap == nil || s.Asked.Gap.Count != want-uint64(r.flow.Streams) || s.Attempted > 0 && (s.Lateness == nil || s.Lateness.Count+s.Lateness.Out != s.Attempted) || len(s.Asked.GapCounts) == 0 {
+			if s.Asked == nil || s.Asked.Gap == nil || s.Asked.Gap.Count != want-uint64(r.Flow.Streams) || len(s.Asked.GapCounts) == 0 ||
+				s.Attempted > 0 && (s.Lateness == nil || s.Lateness.Count+s.Lateness.Out != s.Attempted) {
 				t.Errorf("asked: %+v", s.Asked)
 			}
 		})
@@ -53,18 +54,17 @@ func TestProfilesAreSent(t *testing.T) {
 // A sender that is stopped planned what was due by then.
 func TestProfileIsStopped(t *testing.T) {
 	r := newTrial()
-	r.flow.Rate, r.flow.Profile = unit.PacketRate(1000), &model.Profile{Kind: model.OnOff, OnSeconds: 0.01, OffSeconds: 60}
-	r.timing.WarmupSeconds, r.timing.MeasureSeconds = 0, 3600
-	dialer, listener := r.prepare(t)
-	connectBoth(t, dialer, listener)
+	r.Flow.Rate, r.Flow.Profile = unit.PacketRate(1000), &model.Profile{Kind: model.OnOff, OnSeconds: 0.01, OffSeconds: 60}
+	r.Timing.WarmupSeconds, r.Timing.MeasureSeconds = 0, 3600
+	dialer, _ := r.connected(t)
 	wait := start(t, dialer)
-	testenv.Await(t, "the first packets", func() bool { n, _ := dialer.sample(); return n > 0 })
+	testenv.Await(t, "the first packets", func() bool { return dialer.Snapshot().Packets > 0 })
 	before := time.Now()
 	dialer.Stop()
 	if wait(); time.Since(before) > testenv.Patience {
 		t.Fatalf("stopped after %v", time.Since(before))
 	}
-	if s := dialer.account().Send; s.Planned == 0 || s.Planned > 10 || s.Attempted > s.Planned {
+	if s := dialer.Account().Send; s.Planned == 0 || s.Planned > 10 || s.Attempted > s.Planned {
 		t.Errorf("planned %d, attempted %d of the first ten", s.Planned, s.Attempted)
 	}
 }

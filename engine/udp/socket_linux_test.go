@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/engine/enginetest"
 	"pelt/internal/netbed"
 	"pelt/internal/testenv"
 	"pelt/model"
@@ -25,18 +25,17 @@ func TestDontFragment(t *testing.T) {
 	for _, peer := range []string{"127.0.0.1", "::1"} {
 		for _, paced := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s paced %v", peer, paced), func(t *testing.T) {
-				host := ownSpace(t, 1500)
+				host := loopback(t, 1500)
 				r := newTrial()
-				r.near, r.far, r.peer = host, host, netip.MustParseAddr(peer)
-				r.flow.PayloadBytes, r.timing.MeasureSeconds = 3000, 60
+				r.Near.Host, r.Far.Host, r.Peer = host, host, netip.MustParseAddr(peer)
+				r.Flow.PayloadBytes, r.Timing.MeasureSeconds = 3000, 60
 				if !paced {
-					r.flow.Rate = unit.Rate{}
+					r.Flow.Rate = unit.Rate{}
 				}
-				r.flow.DontFragment = true
-				dialer, listener := r.prepare(t)
-				connectBoth(t, dialer, listener)
+				r.Flow.DontFragment = true
+				dialer, _ := r.connected(t)
 				from := time.Now()
-				err := dialer.run(t.Context())
+				err := dialer.run(t)
 				if !errors.Is(err, unix.EMSGSIZE) || !strings.Contains(err.Error(), "1500 B") {
 					t.Errorf("3000 B with DF over an MTU of 1500 gave %v", err)
 				}
@@ -46,21 +45,21 @@ func TestDontFragment(t *testing.T) {
 			})
 		}
 		t.Run(peer+" in fragments", func(t *testing.T) {
-			host := ownSpace(t, 1500)
+			host := loopback(t, 1500)
 			r := newTrial()
-			r.near, r.far, r.peer = host, host, netip.MustParseAddr(peer)
-			r.flow.PayloadBytes = 3000
-			send, receive := r.run(t)
-			r.exact(t, send, receive)
+			r.Near.Host, r.Far.Host, r.Peer = host, host, netip.MustParseAddr(peer)
+			r.Flow.PayloadBytes = 3000
+			send, receive := r.Play(t)
+			r.Undisturbed(t, send, receive)
 		})
 	}
 }
 
 func TestPathMTUIsReported(t *testing.T) {
-	host := ownSpace(t, 1400)
+	host := loopback(t, 1400)
 	r := newTrial()
-	r.near, r.far = host, host
-	send, _ := r.run(t)
+	r.Near.Host, r.Far.Host = host, host
+	send, _ := r.Play(t)
 	if send.PathMTU != 1400 {
 		t.Errorf("path MTU %d, want 1400", send.PathMTU)
 	}
@@ -88,9 +87,9 @@ func TestDSCP(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := newTrial()
-		r.flow.DSCP = 46
-		end, err := prepare(testEngine(t, false), here{}, engine.Order{Flow: r.flow, Timing: r.timing, Role: engine.Send,
-			Peer: netip.MustParseAddr(c.peer), Ports: []uint16{uint16(conn.LocalAddr().(*net.UDPAddr).Port)}, Trial: 1, Key: r.key, CPU: -1})
+		r.Flow.DSCP = 46
+		end, err := prepare(t, testEngine(t, Config{}, false), enginetest.Here{}, engine.Order{Flow: r.Flow, Timing: r.Timing, Role: engine.Send,
+			Peer: netip.MustParseAddr(c.peer), Ports: []uint16{uint16(conn.LocalAddr().(*net.UDPAddr).Port)}, Trial: 1, Key: r.Key, CPU: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +97,7 @@ func TestDSCP(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		called := make(chan error, 1)
-		go func() { called <- end.connect(ctx) }()
+		go func() { called <- end.Connect(ctx) }()
 		oob := make([]byte, 100)
 		conn.SetReadDeadline(time.Now().Add(testenv.Patience))
 		_, n, _, _, err := conn.(*net.UDPConn).ReadMsgUDP(make([]byte, 100), oob)
@@ -116,14 +115,13 @@ func TestDSCP(t *testing.T) {
 
 // What the shared port answers has the flow's mark already.
 func TestDSCPOfAnswers(t *testing.T) {
-	s := ownSpace(t, 65536)
+	s := loopback(t, 65536)
 	for _, dscp := range []int{46, 0} {
 		var marks func(uint16) map[byte]int
 		_ = s.Do(func() error { marks = netbed.Marks(t, unix.IPPROTO_UDP); return nil })
 		r := newTrial()
-		r.near, r.far, r.flow.DSCP = s, s, dscp
-		dialer, listener := r.prepare(t)
-		connectBoth(t, dialer, listener)
+		r.Near.Host, r.Far.Host, r.Flow.DSCP = s, s, dscp
+		_, listener := r.connected(t)
 		if got := marks(listener.Ports()[0]); len(got) != 1 || got[byte(dscp<<2)] < 4 {
 			t.Errorf("DSCP %d: packets by TOS: %v, want all with %d", dscp, got, dscp<<2)
 		}
@@ -133,24 +131,21 @@ func TestDSCPOfAnswers(t *testing.T) {
 // A probe goes the way of the flow: from its address.
 func TestProbeHasTheSourceAddress(t *testing.T) {
 	r := newTrial()
-	r.dialer = engine.Probe
-	r.flow.SourceAddresses = []netip.Addr{netip.MustParseAddr("127.0.0.2")}
-	dialer, listener := r.prepare(t)
-	connectBoth(t, dialer, listener)
-	if got := dialer.t.sockets[0].local().Addr(); got != r.flow.SourceAddresses[0] {
-		t.Errorf("the probe comes from %v, want %v", got, r.flow.SourceAddresses[0])
+	r.Role = engine.Probe
+	r.Flow.SourceAddresses = []netip.Addr{netip.MustParseAddr("127.0.0.2")}
+	dialer, _ := r.connected(t)
+	if got := dialer.t.sockets[0].local().Addr(); got != r.Flow.SourceAddresses[0] {
+		t.Errorf("the probe comes from %v, want %v", got, r.Flow.SourceAddresses[0])
 	}
 }
 
 // A host that was told to listen at one address listens at no other, wherever it runs.
 func TestListensAtItsAddressOnly(t *testing.T) {
-	at, host := netip.MustParseAddr("127.0.0.3"), ownSpace(t, 65536)
+	at, host := netip.MustParseAddr("127.0.0.3"), loopback(t, 65536)
 	for name, maker := range map[string]socketMaker{"native": newSocketMaker(netip.AddrPortFrom(at, 0)), "portable": portable{at}} {
 		r := newTrial()
-		r.near, r.far, r.peer, r.farE = host, host, at, testEngine(t, false)
-		r.farE.socketMaker = maker
-		dialer, listener := r.prepare(t)
-		connectBoth(t, dialer, listener)
+		r.Near.Host, r.Far.Host, r.Peer, r.Far.Engine = host, host, at, &Engine{clock: engine.NewClock(), socketMaker: maker}
+		_, listener := r.connected(t)
 		if err := host.Do(func() error {
 			other, err := net.ListenPacket("udp4", fmt.Sprintf("127.0.0.4:%d", listener.Ports()[0]))
 			if err != nil {
@@ -164,10 +159,10 @@ func TestListensAtItsAddressOnly(t *testing.T) {
 }
 
 func TestSourcePorts(t *testing.T) {
-	host := ownSpace(t, 65536)
+	host := loopback(t, 65536)
 	r := newTrial()
-	r.near, r.far = host, host
-	r.flow.Streams, r.flow.SourcePort = 3, 40000
+	r.Near.Host, r.Far.Host = host, host
+	r.Flow.Streams, r.Flow.SourcePort = 3, 40000
 	dialer, _ := r.prepare(t)
 	if p := dialer.Ports(); p[0] != 40000 || p[1] != 40001 || p[2] != 40002 {
 		t.Errorf("ports %v, want 40000 and on", p)
@@ -176,25 +171,25 @@ func TestSourcePorts(t *testing.T) {
 
 // All listening ends of an engine share its port, in both families.
 func TestSharedPort(t *testing.T) {
-	host := ownSpace(t, 65536)
+	host := loopback(t, 65536)
 	listening := New(Config{Listen: netip.AddrPortFrom(netip.Addr{}, 5001)})
 	defer listening.Close()
 	var ends []testEnd
 	for i, peer := range []string{"127.0.0.1", "127.0.0.2", "::1"} {
 		r := newTrial()
-		r.near, r.far, r.farE, r.peer, r.tag = host, host, listening, netip.MustParseAddr(peer), uint16(i)
-		r.flow.Streams = 2
+		r.Near.Host, r.Far.Host, r.Far.Engine, r.Peer, r.Tag = host, host, listening, netip.MustParseAddr(peer), uint16(i)
+		r.Flow.Streams = 2
 		dialer, listener := r.prepare(t)
 		if p := listener.Ports(); p[0] != 5001 || p[1] != 5001 {
 			t.Errorf("%s: ports %v, want 5001", peer, p)
 		}
-		connectBoth(t, dialer, listener)
+		enginetest.Connect(t, dialer.End, listener.End)
 		ends = append(ends, dialer, listener)
 	}
 	other := New(Config{Listen: netip.AddrPortFrom(netip.Addr{}, 5001)})
 	defer other.Close()
-	order := engine.Order{Flow: newTrial().flow, Role: engine.Receive, Listen: true, Trial: 9, Key: newTrial().key, CPU: -1}
-	if _, err := prepare(other, host, order); !errors.Is(err, unix.EADDRINUSE) || !strings.Contains(err.Error(), "5001") {
+	order := engine.Order{Flow: newTrial().Flow, Role: engine.Receive, Listen: true, Trial: 9, Key: newTrial().Key, CPU: -1}
+	if _, err := prepare(t, other, host, order); !errors.Is(err, unix.EADDRINUSE) || !strings.Contains(err.Error(), "5001") {
 		t.Errorf("a second engine on the port: %v", err)
 	}
 	for _, e := range ends {
@@ -202,7 +197,7 @@ func TestSharedPort(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	end, err := prepare(other, host, order)
+	end, err := prepare(t, other, host, order)
 	if err != nil {
 		t.Fatalf("the port is still taken: %v", err)
 	}
@@ -224,13 +219,13 @@ func TestDialerComesAgain(t *testing.T) {
 		t.Fatalf("hello was answered by %+v, %v", d, err)
 	}
 	first.Close()
-	order := first.t.order
-	second, err := prepare(r.nearE, here{}, order)
+	order := first.Order
+	second, err := prepare(t, r.Near.Engine.(*Engine), enginetest.Here{}, order)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer second.Close()
-	connectBoth(t, second, listener)
+	enginetest.Connect(t, second.End, listener.End)
 }
 
 func TestArrivedWhenTheWallClockSteps(t *testing.T) {
@@ -265,43 +260,18 @@ func TestNotBefore(t *testing.T) {
 	}
 }
 
-func TestNothingLeaks(t *testing.T) {
-	goroutines, files := runtime.NumGoroutine(), openFiles(t)
-	t.Run("trials", func(t *testing.T) {
-		both(t, func(t *testing.T, r trial) {
-			r.timing.MeasureSeconds, r.flow.Streams = 0.02, 4
-			r.run(t)
-			unused := r
-			unused.tag = 9
-			unused.prepare(t)
-		})
-	})
-	testenv.Await(t, "goroutines and files to be as before", func() bool {
-		return runtime.NumGoroutine() <= goroutines && openFiles(t) <= files
-	})
-}
-
-func openFiles(t testing.TB) int {
-	list, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(list)
-}
-
 func TestNoAllocationPerPacket(t *testing.T) {
 	r := newTrial()
-	r.flow.Rate, r.timing = unit.Rate{}, model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 60, DrainSeconds: 0.2}
-	dialer, listener := r.prepare(t)
-	connectBoth(t, dialer, listener)
+	r.Flow.Rate, r.Timing = unit.Rate{}, model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 60, DrainSeconds: 0.2}
+	dialer, listener := r.connected(t)
 	wait := start(t, listener, dialer)
-	testenv.Await(t, "the flow", func() bool { n, _ := listener.sample(); return n > 1000 })
+	testenv.Await(t, "the flow", func() bool { return listener.Snapshot().Packets > 1000 })
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	from, _ := dialer.sample()
-	testenv.Await(t, "10 000 packets more", func() bool { n, _ := dialer.sample(); return n > from+10_000 })
+	from := dialer.Snapshot().Packets
+	testenv.Await(t, "10 000 packets more", func() bool { return dialer.Snapshot().Packets > from+10_000 })
 	runtime.ReadMemStats(&after)
-	to, _ := dialer.sample()
+	to := dialer.Snapshot().Packets
 	// What is left is an 8 KiB chunk of the window every 65 536 packets.
 	if mallocs, packets := after.Mallocs-before.Mallocs, to-from; mallocs > packets/20 {
 		t.Errorf("%d allocations for %d packets", mallocs, packets)

@@ -3,64 +3,75 @@
 package xdp
 
 import (
-	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"net/netip"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"pelt/engine"
+	"pelt/engine/enginetest"
 	"pelt/engine/udp"
 	"pelt/internal/netbed"
-	"pelt/internal/testenv"
 	"pelt/model"
 )
 
-// bed is two nodes with engines:
-//
-//	near 10.77.0.1, fd77::1 ---- veth va, vb ---- 10.77.0.2, fd77::2 far
+// bed is netbed's cable with the engines of each end's host.
 type bed struct {
-	t         testing.TB
+	*netbed.Bed
 	near, far *netbed.Node
 	engines   map[*netbed.Node]engines
 }
 
-var farFour = netbed.Address(false, 2)
-
 func newBed(t testing.TB) *bed {
 	t.Helper()
-	pair := netbed.New(t, 1, true)
-	b := &bed{t: t, near: pair.Sender, far: pair.Receiver, engines: map[*netbed.Node]engines{}}
-	b.engines[b.near], b.engines[b.far] = newEngines(t), newEngines(t)
+	b := &bed{Bed: netbed.New(t, 1, true)}
+	b.near, b.far = b.Sender, b.Receiver
+	b.engines = map[*netbed.Node]engines{b.near: newEngines(t, udp.Config{}), b.far: newEngines(t, udp.Config{})}
 	return b
 }
 
-// threaded gives the far interface's NAPI a thread of its own, pinned to the second core.
-func (b *bed) threaded() {
-	b.t.Helper()
-	b.far.Threaded("vb")
-	var set unix.CPUSet
-	set.Set(1)
-	found := false
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries { // all beds' alike
-		comm, _ := os.ReadFile("/proc/" + e.Name() + "/comm")
-		if pid, err := strconv.Atoi(e.Name()); err == nil && strings.HasPrefix(string(comm), "napi/vb") {
-			found = true
-			if err := unix.SchedSetaffinity(pid, &set); err != nil {
-				b.t.Fatal(err)
-			}
-		}
+// makeReady puts a program at the far end of the cable.
+func (b *bed) makeReady() {
+	b.T.Helper()
+	if err := b.engines[b.far].xdp.Ready(b.far, "vb"); err != nil {
+		b.T.Fatal(err)
 	}
-	if !found {
-		b.t.Fatal("vb has no NAPI thread")
+}
+
+// The suite of all transports: frames over a cable, and through a router between two.
+func TestTransport(t *testing.T) {
+	for _, c := range [][2]string{{"xdp", "xdp"}, {"udp", "xdp"}, {"xdp", "udp"}} {
+		t.Run(c[0]+" to "+c[1], func(t *testing.T) {
+			enginetest.Run(t, func(t testing.TB, w enginetest.Want) enginetest.Bed {
+				names := []string{"near", "far"}
+				if w.Relay {
+					names = []string{"near", "middle", "far"}
+				}
+				nodes := netbed.Chain(t, names...)
+				b := enginetest.Bed{Trial: enginetest.New(model.UDP), Middle: nodes[1], At: netbed.Address(false, 2)}
+				b.Peer = nodes[len(nodes)-1].IP(w.Six)
+				var all []engines
+				for i, n := range nodes { // what the sockets' engine alone does not see to
+					all = append(all, newEngines(t, udp.Config{ConsentClock: w.Clock}))
+					for _, to := range []int{i - 1, i + 1} {
+						name := "eth0"
+						if to < 0 || to >= len(nodes) {
+							continue
+						}
+						if i > 0 && i < len(nodes)-1 {
+							name = "to-" + names[to]
+						}
+						if err := all[i].xdp.Ready(n, name); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				b.Near = enginetest.Side{Host: nodes[0], Engine: all[0].named(c[0])}
+				b.Far = enginetest.Side{Host: nodes[len(nodes)-1], Engine: all[len(nodes)-1].named(c[1])}
+				return b
+			})
+		})
 	}
 }
 
@@ -69,24 +80,35 @@ type trial struct {
 	flow      model.Flow
 	warmup    time.Duration
 	measure   time.Duration
-	drain     time.Duration
 	six       bool
 	peer      netip.Addr // of far; none: its usual one
 	fallback  bool
-	engines   [2]string // of sender and receiver; "" is xdp
-	free      bool      // threads of sockets may run on any core
-	during    func()    // once both run
-	stop      func(sender *engine.End)
-	connected func(from *engine.End, streams []engine.Stream)
-	carried   func(*transport) // of a sender of frames, before it starts
+	engines   [2]string              // of sender and receiver; "" is xdp
+	free      bool                   // threads of sockets may run on any core
+	connected func(*enginetest.Pair) // before both start
+	during    func(*enginetest.Pair) // once both run
+	packets   uint64                 // the sender stops once it has sent so many, after during; 0: it does not
 }
 
 // outcome is both ends' account.
 type outcome struct {
+	enginetest.Trial
 	send, receive engine.Report
-	addresses     []engine.Stream // of the receiver
-	ended         time.Time       // of the sender
-	warmupUnsent  uint64          // that the device did not take
+}
+
+// balanced checks what must hold of any trial, and returns what was lost.
+func (o *outcome) balanced(t *testing.T) uint64 {
+	t.Helper()
+	enginetest.Balance(t, o.Order, o.send, o.receive)
+	return o.send.Send.Attempted - o.receive.Receive.Tally.Received
+}
+
+// unsent is what the device did not take.
+func (o *outcome) unsent() (n uint64) {
+	for _, k := range o.send.Send.Unsent {
+		n += k
+	}
+	return n
 }
 
 // engines are those of one host.
@@ -95,9 +117,7 @@ type engines struct {
 	xdp *Engine
 }
 
-func newEngines(t testing.TB) engines { return newEnginesOf(t, udp.Config{}) }
-
-func newEnginesOf(t testing.TB, c udp.Config) engines {
+func newEngines(t testing.TB, c udp.Config) engines {
 	u := udp.New(c)
 	x := New(u)
 	t.Cleanup(func() {
@@ -116,83 +136,28 @@ func (e engines) named(name string) engine.Engine {
 }
 
 // run runs one trial from near to far.
-func (b *bed) run(c trial) (out outcome, err error) {
-	b.t.Helper()
-	c.flow.Name, c.flow.Protocol = "up", model.UDP
+func (b *bed) run(t testing.TB, c trial) (out outcome, err error) {
+	t.Helper()
+	r := enginetest.New(model.UDP)
+	r.Order.Trial = 77
+	c.flow.Name, c.flow.Protocol, c.flow.From, c.flow.To = r.Flow.Name, r.Flow.Protocol, r.Flow.From, r.Flow.To
 	c.flow.Streams, c.flow.PayloadBytes = max(c.flow.Streams, 1), max(c.flow.PayloadBytes, 18)
-	key := make([]byte, 32)
-	rand.Read(key)
-	order := engine.Order{
-		Flow: c.flow, Trial: 77, Tag: 5, Key: key, OneClock: true, CPU: 0, Fallback: c.fallback,
-		Timing: model.Timing{WarmupSeconds: c.warmup.Seconds(), MeasureSeconds: c.measure.Seconds(), DrainSeconds: max(c.drain, 20*time.Second).Seconds()},
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.warmup+c.measure+testenv.Patience)
-	defer cancel()
-	listen := order
-	listen.Role, listen.Listen, listen.CPU = engine.Receive, true, 1
+	r.Flow, r.Timing.WarmupSeconds, r.Timing.MeasureSeconds = c.flow, c.warmup.Seconds(), c.measure.Seconds()
+	r.Fallback, r.CPU, r.Peer, r.BetweenThem, r.During = c.fallback, 0, netbed.Address(c.six, 2), c.connected, c.during
 	if c.free {
-		order.CPU, listen.CPU = -1, -1
+		r.CPU = -1
 	}
-	to, err := engine.Prepare(ctx, b.engines[b.far].named(c.engines[1]), b.far, listen)
-	if err != nil {
-		return out, fmt.Errorf("receiver: %w", err)
-	}
-	defer to.Close()
-	order.Role, order.Peer, order.Ports = engine.Send, farFour, to.Ports()
 	if c.peer.IsValid() {
-		order.Peer = c.peer
+		r.Peer = c.peer
 	}
-	if c.six {
-		order.Peer = netbed.Address(true, 2)
+	if c.packets > 0 {
+		r.Until(func(p *enginetest.Pair) bool { return p.Sender.Snapshot().Packets >= c.packets })
 	}
-	carrier, err := b.engines[b.near].named(c.engines[0]).Open(ctx, b.near, order)
-	if err != nil {
-		return out, fmt.Errorf("sender: %w", err)
-	}
-	from := engine.NewEnd(order, carrier)
-	defer from.Close()
-	connected := make(chan error, 1)
-	go func() {
-		var err error
-		out.addresses, err = to.Connect(ctx)
-		connected <- err
-	}()
-	streams, err := from.Connect(ctx)
-	if err := errors.Join(err, <-connected); err != nil {
-		return out, err
-	}
-	if c.connected != nil {
-		c.connected(from, streams)
-	}
-	if c.carried != nil {
-		c.carried(carrier.(*transport))
-	}
-	if err := errors.Join(to.Start(ctx), from.Start(ctx)); err != nil { // receivers first
-		return out, err
-	}
-	if c.during != nil {
-		c.during()
-	}
-	if c.stop != nil {
-		c.stop(from)
-	}
-	<-from.Done()
-	out.ended = time.Now()
-	out.send, err = from.Report()
-	if x, ok := carrier.(*transport); ok {
-		if s, ok := x.frames.(*sender); ok {
-			for _, w := range s.workers {
-				out.warmupUnsent += load(&w.state.WarmupLost)
-			}
-		}
-	}
-	if out.send.Send == nil {
-		return out, errors.Join(err, errors.New("no account of the sender"))
-	}
-	err = errors.Join(err, to.Drain(ctx, engine.Sent{Streams: out.send.Send.Streams, Unsent: out.send.Send.Attempted - out.send.Send.Accepted}))
-	var failure error
-	out.receive, failure = to.Report()
-	return out, errors.Join(err, failure)
+	r.Near = enginetest.Side{Host: b.near, Engine: b.engines[b.near].named(c.engines[0])}
+	r.Far = enginetest.Side{Host: b.far, Engine: b.engines[b.far].named(c.engines[1])}
+	out.send, out.receive, err = r.Try(t)
+	out.Trial = r
+	return out, err
 }
 
 // matches tells whether a text holds one of several.

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,13 +51,13 @@ func BenchmarkFlood(b *testing.B) {
 		var us, them, over, lost sample
 		benchTime, repeats := length()
 		for range repeats {
-			out, err := ours.run(trial{measure: benchTime, warmup: 200 * time.Millisecond})
+			out, err := ours.run(b, trial{measure: benchTime, warmup: 200 * time.Millisecond})
 			if err != nil {
 				b.Fatal(err)
 			}
 			s, r := out.send.Send, out.receive.Receive
-			if named := s.Attempted - r.Tally.Received; named != unsent(out) {
-				b.Errorf("%d lost without a name", named-unsent(out))
+			if named := s.Attempted - r.Tally.Received; named != out.unsent() {
+				b.Errorf("%d lost without a name", named-out.unsent())
 			}
 			pps := float64(r.Tally.Received) / (float64(s.DurationNanos) / 1e9)
 			counts := theirs.iperf3(18, 0, true)
@@ -69,11 +71,46 @@ func BenchmarkFlood(b *testing.B) {
 	}
 }
 
-// makeReady puts a program at the far end of the cable.
-func (b *bed) makeReady() {
-	b.t.Helper()
-	if err := b.engines[b.far].xdp.Ready(b.far, "vb"); err != nil {
-		b.t.Fatal(err)
+// threaded gives the far interface's NAPI a thread of its own, pinned to the second core.
+func (b *bed) threaded() {
+	b.T.Helper()
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		done <- func() error {
+			if err := b.far.Enter(); err != nil {
+				return err
+			}
+			if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+				return err
+			}
+			if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
+				return err
+			}
+			if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
+				return err
+			}
+			return os.WriteFile("/sys/class/net/vb/threaded", []byte("1"), 0)
+		}()
+	}()
+	if err := <-done; err != nil {
+		b.T.Fatal(err)
+	}
+	var set unix.CPUSet
+	set.Set(1)
+	found := false
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries { // all beds' alike
+		comm, _ := os.ReadFile("/proc/" + e.Name() + "/comm")
+		if pid, err := strconv.Atoi(e.Name()); err == nil && strings.HasPrefix(string(comm), "napi/vb") {
+			found = true
+			if err := unix.SchedSetaffinity(pid, &set); err != nil {
+				b.T.Fatal(err)
+			}
+		}
+	}
+	if !found {
+		b.T.Fatal("vb has no NAPI thread")
 	}
 }
 
@@ -83,7 +120,7 @@ type iperf3Counts struct{ sent, received, seconds float64 }
 // iperf3 sends datagrams at so many bit/s, 0 for as fast as it can. With pinned, its
 // ends have a core each.
 func (b *bed) iperf3(payload int, bitsPerSecond float64, pinned bool) iperf3Counts {
-	b.t.Helper()
+	b.T.Helper()
 	program := func(core string, args ...string) *exec.Cmd {
 		if args = append([]string{"iperf3"}, args...); pinned {
 			args = append([]string{"taskset", "-c", core}, args...)
@@ -111,7 +148,7 @@ func (b *bed) iperf3(payload int, bitsPerSecond float64, pinned bool) iperf3Coun
 		} `json:"end"`
 	}
 	if err := json.Unmarshal(text, &doc); err != nil {
-		b.t.Fatalf("iperf3: %v: %s", err, text)
+		b.T.Fatalf("iperf3: %v: %s", err, text)
 	}
 	sum := doc.End.Sum
 	return iperf3Counts{sum.Packets, sum.Packets - sum.LostPackets, sum.Seconds}
@@ -182,7 +219,7 @@ func pacedBy(b *testing.B, bed *bed, rate string, payload int) {
 				missed = 1 - c.sent/c.seconds/pps
 				off = missed
 			} else {
-				out, err := bed.run(trial{engines: [2]string{name, "udp"}, measure: each, warmup: 100 * time.Millisecond, free: true, flow: model.Flow{Rate: r, PayloadBytes: payload}})
+				out, err := bed.run(b, trial{engines: [2]string{name, "udp"}, measure: each, warmup: 100 * time.Millisecond, free: true, flow: model.Flow{Rate: r, PayloadBytes: payload}})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/engine/enginetest"
 	"pelt/internal/kernelclock"
 	"pelt/internal/testenv"
 	"pelt/measure"
@@ -24,7 +25,7 @@ import (
 
 // inject sends frames into the cable from near, as some other host would.
 func (b *bed) inject(frames ...[]byte) {
-	b.t.Helper()
+	b.T.Helper()
 	b.near.Must(func() error {
 		link, err := netlink.LinkByName("va")
 		if err != nil {
@@ -47,7 +48,7 @@ func (b *bed) inject(frames ...[]byte) {
 
 // frame is a test packet of the trial's only stream with a right checksum.
 func (b *bed) frame(from, to netip.AddrPort, h engine.Header, payload int) []byte {
-	b.t.Helper()
+	b.T.Helper()
 	s := shape{from: from, to: to, payloadBytes: payload}
 	b.far.Must(func() error {
 		link, err := netlink.LinkByName("vb")
@@ -64,29 +65,20 @@ func (b *bed) frame(from, to netip.AddrPort, h engine.Header, payload int) []byt
 	return f
 }
 
-// afterPackets stops a sender when it has sent some more packets.
-func afterPackets(t *testing.T, more uint64) func(*engine.End) {
-	return func(sender *engine.End) {
-		from := sender.Snapshot().Packets
-		testenv.Await(t, "more packets", func() bool { return sender.Snapshot().Packets >= from+more })
-		sender.Stop()
-	}
-}
-
 // What an honest sender does not send: repeated, overtaken, damaged, foreign.
 func TestOddPackets(t *testing.T) {
 	b := newBed(t)
 	var ends [2]netip.AddrPort
-	var sender *engine.End
+	var sender *enginetest.End
 	var before, after uint64 // packets of the flow's own by when the odd ones came
-	c := trial{engines: [2]string{"udp", "xdp"}, measure: time.Minute, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(200)}}
-	c.stop = afterPackets(t, 20)
-	c.connected = func(from *engine.End, streams []engine.Stream) {
-		sender = from
+	c := trial{engines: [2]string{"udp", "xdp"}, packets: 50, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(200)}}
+	c.connected = func(p *enginetest.Pair) {
+		sender = p.Sender
+		streams := p.Sender.Streams
 		ends = [2]netip.AddrPort{streams[0].Local, streams[0].Remote}
 	}
 	now := func() uint64 { return kernelclock.Now() & (1<<48 - 1) }
-	c.during = func() {
+	c.during = func(*enginetest.Pair) {
 		testenv.Await(t, "packets", func() bool { return sender.Snapshot().Packets >= 20 })
 		packet := func(sequence uint64) []byte {
 			return b.frame(ends[0], ends[1], engine.Header{Trial: 77, Sequence: sequence, SendNanos: now()}, 64)
@@ -103,7 +95,7 @@ func TestOddPackets(t *testing.T) {
 		b.inject(packet(0), packet(0), packet(1_003), packet(1_000), packet(1_002), damaged, stranger, otherTrial, long, fragment, ahead)
 		after = sender.Snapshot().Packets
 	}
-	out, err := b.run(c)
+	out, err := b.run(t, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +135,7 @@ func TestOthersGoOn(t *testing.T) {
 	b.near.Must(func() (err error) { talk, err = net.Dial("tcp", l.Addr().String()); return err })
 	defer talk.Close()
 	answers, slowest := 0, time.Duration(0)
-	speak := func() {
+	speak := func(*enginetest.Pair) {
 		for until := time.Now().Add(800 * time.Millisecond); answers < 10 || time.Now().Before(until); answers++ {
 			began := time.Now()
 			talk.SetDeadline(began.Add(testenv.Patience))
@@ -157,12 +149,12 @@ func TestOthersGoOn(t *testing.T) {
 			slowest = max(slowest, time.Since(began))
 		}
 	}
-	out, err := b.run(trial{measure: time.Minute, flow: model.Flow{Rate: unit.PacketRate(50_000)}, during: speak, stop: (*engine.End).Stop})
+	out, err := b.run(t, trial{packets: 1, flow: model.Flow{Rate: unit.PacketRate(50_000)}, during: speak})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d answers of 9000 B beside %d packets, the slowest after %v", answers, out.receive.Receive.Tally.Received, slowest)
-	if lost, unsent := balanced(t, out), unsent(out); lost != unsent {
+	if lost, unsent := out.balanced(t), out.unsent(); lost != unsent {
 		t.Errorf("%d lost, %d not taken by the device", lost, unsent)
 	}
 }
@@ -176,11 +168,11 @@ func TestTakenInterface(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := trial{measure: 50 * time.Millisecond, flow: model.Flow{Rate: unit.PacketRate(1000)}}
-	if _, err := b.run(c); err == nil || !matches("vb has an XDP program already", err.Error()) {
+	if _, err := b.run(t, c); err == nil || !matches("vb has an XDP program already", err.Error()) {
 		t.Errorf("got %v", err)
 	}
 	c.fallback = true
-	out, err := b.run(c)
+	out, err := b.run(t, c)
 	if err != nil || out.receive.Engine != "udp" || out.receive.Why != "vb has an XDP program already" || out.receive.Receive.Tally.Received != out.send.Send.Attempted {
 		t.Errorf("with sockets allowed: %v, %+v", err, out.receive)
 	}
@@ -190,12 +182,12 @@ func TestTakenInterface(t *testing.T) {
 func TestStrays(t *testing.T) {
 	b := newBed(t)
 	var ends [2]netip.AddrPort
-	c := trial{engines: [2]string{"udp", "xdp"}, measure: time.Minute, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000)}}
-	c.stop = afterPackets(t, 50)
-	c.connected = func(from *engine.End, streams []engine.Stream) {
+	c := trial{engines: [2]string{"udp", "xdp"}, packets: 50, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000)}}
+	c.connected = func(p *enginetest.Pair) {
+		streams := p.Sender.Streams
 		ends = [2]netip.AddrPort{streams[0].Local, streams[0].Remote}
 	}
-	c.during = func() {
+	c.during = func(*enginetest.Pair) {
 		whole := b.frame(ends[0], ends[1], engine.Header{Trial: 77, Sequence: 100_000}, 64)
 		ip, payload := whole[:ethernetBytes+ip4Bytes], whole[ethernetBytes+ip4Bytes:ethernetBytes+ip4Bytes+udpBytes+64]
 		fragment := func(at, to, flags int) []byte {
@@ -209,7 +201,7 @@ func TestStrays(t *testing.T) {
 		}
 		b.inject(fragment(0, 40, 1), fragment(40, 72, 0))
 	}
-	out, err := b.run(c)
+	out, err := b.run(t, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +213,7 @@ func TestStrays(t *testing.T) {
 // The program is gone with the engine, and so is whatever it was attached with.
 func TestNothingStays(t *testing.T) {
 	b := newBed(t)
-	if _, err := b.run(trial{measure: 100 * time.Millisecond, flow: model.Flow{Rate: unit.PacketRate(1000)}}); err != nil {
+	if _, err := b.run(t, trial{measure: 100 * time.Millisecond, flow: model.Flow{Rate: unit.PacketRate(1000)}}); err != nil {
 		t.Fatal(err)
 	}
 	attached := func() (now bool) {
@@ -263,13 +255,12 @@ func TestRefusals(t *testing.T) {
 		{"joined", model.Flow{PayloadBytes: 64, Joined: true}, "packets joined for a socket were asked for", [2]string{"xdp", "udp"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b.t = t
 			c.flow.Rate = unit.PacketRate(1000)
-			_, err := b.run(trial{measure: 50 * time.Millisecond, flow: c.flow})
+			_, err := b.run(t, trial{measure: 50 * time.Millisecond, flow: c.flow})
 			if err == nil || !matches(c.want, err.Error()) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
-			out, err := b.run(trial{measure: 50 * time.Millisecond, flow: c.flow, fallback: true})
+			out, err := b.run(t, trial{measure: 50 * time.Millisecond, flow: c.flow, fallback: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -306,15 +297,14 @@ func TestForgedLeap(t *testing.T) {
 		for _, c := range []struct{ foreign, received, strangers uint64 }{
 			{1, 0, 1}, {measure.Agreeing - 1, 0, measure.Agreeing - 1}, {measure.Agreeing + 10, measure.Agreeing + 10, 0}} {
 			t.Run(fmt.Sprintf("%s, %d", kind, c.foreign), func(t *testing.T) {
-				b.t = t
-				var sender *engine.End
+				var sender *enginetest.End
 				var from, to netip.AddrPort
-				run := trial{engines: [2]string{"udp", kind}, measure: time.Minute, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(2000)}}
-				run.stop = afterPackets(t, 50)
-				run.connected = func(end *engine.End, streams []engine.Stream) {
-					sender, from, to = end, streams[0].Local, streams[0].Remote
+				run := trial{engines: [2]string{"udp", kind}, packets: 60, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(2000)}}
+				run.connected = func(p *enginetest.Pair) {
+					streams := p.Sender.Streams
+					sender, from, to = p.Sender, streams[0].Local, streams[0].Remote
 				}
-				run.during = func() {
+				run.during = func(*enginetest.Pair) {
 					testenv.Await(t, "packets", func() bool { return sender.Snapshot().Packets >= 10 })
 					var frames [][]byte
 					for n := range c.foreign {
@@ -322,7 +312,7 @@ func TestForgedLeap(t *testing.T) {
 					}
 					b.inject(frames...)
 				}
-				out, err := b.run(run)
+				out, err := b.run(t, run)
 				if err != nil {
 					t.Fatal(err)
 				}

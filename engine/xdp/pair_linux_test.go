@@ -12,53 +12,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pelt/engine"
+	"pelt/engine/enginetest"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
 
-// balanced checks what must hold of any trial, and returns what was lost.
-func balanced(t *testing.T, out outcome) uint64 {
-	t.Helper()
-	s, r := out.send.Send, out.receive.Receive
-	var streams, missing uint64
-	for _, n := range s.Streams {
-		streams += n
-	}
-	for _, m := range r.Missing {
-		missing += m.Packets + m.Unlisted
-	}
-	lost := s.Attempted - r.Tally.Received
-	if s.Attempted == 0 || streams != s.Attempted || s.Accepted != s.Attempted-unsent(out) || r.Tally.Received > s.Accepted || missing != lost {
-		t.Errorf("attempted %d (%d in streams), accepted %d, unsent %v, received %d, missing %d", s.Attempted, streams, s.Accepted, s.Unsent, r.Tally.Received, missing)
-	}
-	var steps, sent uint64
-	for _, n := range r.Tally.PerStep {
-		steps += n
-	}
-	for _, n := range s.PerStep {
-		sent += n
-	}
-	if steps != r.Tally.Received || sent != s.Attempted {
-		t.Errorf("the series hold %d of %d received and %d of %d sent", steps, r.Tally.Received, sent, s.Attempted)
-	}
-	return lost
-}
-
-// unsent is what the device did not take.
-func unsent(out outcome) (n uint64) {
-	for _, k := range out.send.Send.Unsent {
-		n += k
-	}
-	return n
-}
-
 func TestClockEveryShape(t *testing.T) {
 	testenv.Clock(t)
 	b := newBed(t)
-	if err := b.engines[b.far].xdp.Ready(b.far, "vb"); err != nil { // the sockets' engine alone does not see to it
-		t.Fatal(err)
-	}
+	b.makeReady()            // the sockets' engine alone does not see to it
 	var many [2][]netip.Addr // addresses beside the first, by IP version
 	for i := range 3 {
 		for v, form := range []string{"10.77.0.%d", "fd77::%d"} {
@@ -78,39 +40,22 @@ func TestClockEveryShape(t *testing.T) {
 	}{{16, 1, false, 0, nil}, {63, 2, true, 46, nil}, {1472, 4, false, 10, many[0]}, {65, most, true, 0, many[1]}} {
 		t.Run(fmt.Sprintf("%d B, %d streams, IPv6 %v", c.payload, c.streams, c.six), func(t *testing.T) {
 			for _, engines := range [][2]string{{"xdp", "xdp"}, {"xdp", "udp"}, {"udp", "xdp"}} {
-				b.t = t
-				out, err := b.run(trial{engines: engines, warmup: warmup, measure: 100 * time.Millisecond, six: c.six,
+				fromAll := func(p *enginetest.Pair) {
+					for i, a := range p.Receiver.Streams {
+						if want := c.from; want != nil && a.Remote.Addr() != want[i%len(want)] {
+							t.Errorf("%v: stream %d came from %v, want %v", engines, i, a.Remote, want[i%len(want)])
+						}
+					}
+				}
+				out, err := b.run(t, trial{engines: engines, connected: fromAll, warmup: warmup, measure: 100 * time.Millisecond, six: c.six,
 					flow: model.Flow{PayloadBytes: c.payload, Streams: c.streams, DSCP: c.dscp, SourceAddresses: c.from, Rate: mustRate(t, "20kpps")}})
 				if err != nil {
 					t.Fatalf("%v: %v", engines, err)
 				}
-				for i, a := range out.addresses {
-					if want := c.from; want != nil && a.Remote.Addr() != want[i%len(want)] {
-						t.Errorf("%v: stream %d came from %v, want %v", engines, i, a.Remote, want[i%len(want)])
-					}
-				}
-				if lost := undisturbed(t, engines, out); lost != unsent(out) {
-					t.Errorf("%v: %d of %d lost; %+v", engines, lost, out.send.Send.Attempted, out.receive.Receive)
-				}
+				out.Undisturbed(t, out.send, out.receive)
 			}
 		})
 	}
-}
-
-// undisturbed checks what both engines promise of a cable that loses nothing.
-func undisturbed(t *testing.T, engines [2]string, out outcome) uint64 {
-	t.Helper()
-	r := out.receive.Receive
-	if engines == [2]string{"xdp", "xdp"} {
-		balanced(t, out)
-	}
-	if r.Tally.Duplicates+r.Tally.Reordered+r.Tally.Late+r.Tally.WrongLength+r.Broken+r.Strays+r.Overrun != 0 {
-		t.Errorf("%v: an undisturbed cable made %+v", engines, r)
-	}
-	if n := out.send.Send.WarmupSent; n == 0 || n-out.warmupUnsent != r.WarmupReceived {
-		t.Errorf("%v: %d sent in the warm-up, %d not taken by the device, %d received", engines, n, out.warmupUnsent, r.WarmupReceived)
-	}
-	return out.send.Send.Attempted - r.Tally.Received
 }
 
 func TestPaced(t *testing.T) {
@@ -121,13 +66,12 @@ func TestPaced(t *testing.T) {
 	}
 	for _, rate := range []string{"1kpps", "70kpps", "333333pps", "1mpps"} {
 		t.Run(rate, func(t *testing.T) {
-			b.t = t
 			r := mustRate(t, rate)
-			out, err := b.run(trial{measure: measure, flow: model.Flow{Rate: r}})
+			out, err := b.run(t, trial{measure: measure, flow: model.Flow{Rate: r}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			balanced(t, out)
+			out.balanced(t)
 			s := out.send.Send
 			pps, _ := r.PPS(18)
 			if math.Abs(float64(s.Planned)-pps*measure.Seconds()) > 1 || s.Attempted > s.Planned {
@@ -141,12 +85,12 @@ func TestPaced(t *testing.T) {
 func TestClockFlood(t *testing.T) {
 	testenv.Clock(t)
 	b := newBed(t)
-	out, err := b.run(trial{measure: time.Second, warmup: 100 * time.Millisecond})
+	out, err := b.run(t, trial{measure: time.Second, warmup: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lost := balanced(t, out)
-	if unsent := unsent(out); lost != unsent {
+	lost := out.balanced(t)
+	if unsent := out.unsent(); lost != unsent {
 		t.Errorf("%d lost, %d not taken by the device", lost, unsent)
 	}
 	t.Logf("%d attempted, %d lost", out.send.Send.Attempted, lost)
@@ -155,37 +99,17 @@ func TestClockFlood(t *testing.T) {
 // The other end of the cable is not ready: said before anything is sent, or left to sockets.
 func TestCableNotReady(t *testing.T) {
 	b := newBed(t)
-	c := trial{engines: [2]string{"xdp", "udp"}, measure: 500 * time.Millisecond, flow: model.Flow{Rate: mustRate(t, "1kpps")}}
-	if _, err := b.run(c); err == nil {
+	c := trial{engines: [2]string{"xdp", "udp"}, packets: 50, flow: model.Flow{Rate: mustRate(t, "1kpps")}}
+	if _, err := b.run(t, c); err == nil {
 		t.Error("frames went into a cable that takes none")
 	}
 	c.fallback = true
-	out, err := b.run(c)
+	out, err := b.run(t, c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if out.send.Engine != "udp" || out.send.Why == "" || out.send.Send.Attempted == 0 || out.send.Send.Attempted != out.receive.Receive.Tally.Received {
 		t.Errorf("got %+v", out.send)
-	}
-}
-
-func TestClockStop(t *testing.T) {
-	testenv.Clock(t)
-	b := newBed(t)
-	for _, rate := range []string{"max", "10kpps"} {
-		var stopped time.Time
-		out, err := b.run(trial{measure: 20 * time.Second, flow: model.Flow{Rate: mustRate(t, rate)}, stop: func(end *engine.End) {
-			time.Sleep(300 * time.Millisecond)
-			stopped = time.Now()
-			end.Stop()
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if took := out.ended.Sub(stopped); took > 100*time.Millisecond {
-			t.Errorf("%s: the sender ended %v after the stop", rate, took)
-		}
-		balanced(t, out)
 	}
 }
 
@@ -210,15 +134,10 @@ func TestUnsentByCause(t *testing.T) {
 
 // A stop is not forgotten when the sockets take over after it.
 func TestStopBeforeFallback(t *testing.T) {
-	b := newBed(t)
-	c := trial{engines: [2]string{"xdp", "udp"}, measure: time.Minute, fallback: true, flow: model.Flow{Rate: mustRate(t, "1kpps")}}
-	c.connected = func(from *engine.End, _ []engine.Stream) { from.Stop() }
-	began := time.Now()
-	out, err := b.run(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out.send.Engine != "udp" || out.ended.Sub(began) > testenv.Patience {
-		t.Errorf("ended after %v; %+v", out.ended.Sub(began), out.send)
+	c := trial{engines: [2]string{"xdp", "udp"}, measure: time.Hour, fallback: true, flow: model.Flow{Rate: mustRate(t, "1kpps")}}
+	c.connected = func(p *enginetest.Pair) { p.Sender.Stop() }
+	out, err := newBed(t).run(t, c)
+	if err != nil || out.send.Engine != "udp" {
+		t.Errorf("%v: %+v", err, out.send)
 	}
 }

@@ -271,7 +271,9 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 		out.Attempted += attempted
 		if o := s.out(i); load32(&o.Silent) != 0 {
 			out.Silent++
-			out.SlotsSilent += load(&o.Skipped)
+			if s.paced { // a flood has no slots
+				out.SlotsSilent += load(&o.Skipped)
+			}
 		}
 	}
 	out.WarmupSent = s.tried

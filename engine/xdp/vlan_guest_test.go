@@ -36,18 +36,18 @@ func TestVLAN(t *testing.T) {
 			}
 			return netlink.LinkSetUp(link)
 		})
-		h.Give(name+".7", netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 78, 7, byte(i + 1)}), 24))
+		h.Give(name+".7", netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, 7, byte(i + 1)}), 24))
 	}
-	c := trial{measure: 100 * time.Millisecond, flow: model.Flow{PayloadBytes: 1472, Streams: 2, Rate: mustRate(t, "10kpps")}, peer: netip.MustParseAddr("10.78.7.2")}
+	c := trial{measure: 100 * time.Millisecond, flow: model.Flow{PayloadBytes: 1472, Streams: 2, Rate: mustRate(t, "10kpps")}, peer: netip.MustParseAddr("10.77.7.2")}
 	for _, engines := range [][2]string{{"udp", "udp"}, {"udp", "xdp"}, {"xdp", "udp"}, {"xdp", "xdp"}} {
 		c.engines, c.fallback = engines, false
 		if engines[0] == "xdp" {
-			if _, err := b.run(c); err == nil || !strings.Contains(err.Error(), "va.7 does not send XDP frames") {
+			if _, err := b.run(t, c); err == nil || !strings.Contains(err.Error(), "va.7 does not send XDP frames") {
 				t.Errorf("%v: %v", engines, err)
 			}
 		}
 		c.fallback = true
-		out, err := b.run(c)
+		out, err := b.run(t, c)
 		if err != nil {
 			t.Fatalf("%v: %v", engines, err)
 		}

@@ -1,0 +1,197 @@
+package enginetest
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"runtime"
+	"sync"
+	"testing"
+
+	"pelt/engine"
+)
+
+// relay is a user-space router of datagrams between the two ends of a flow. It tells what it passed on, and drops,
+// repeats and swaps packets of the measured part as their sequences say.
+type relay struct {
+	trial   uint16
+	changes bool
+
+	mu      sync.Mutex
+	streams []relayed
+}
+
+// relayed is what went on of one stream.
+type relayed struct {
+	seen                         map[uint64]bool
+	next                         uint64
+	taken, duplicates, reordered uint64
+	held                         []byte // to be sent after the next packet
+	answers                      int    // that came, for the sender
+	muted                        bool   // answers no longer pass
+}
+
+// newRelay puts a relay between the ends of a trial, at an address of a host on the way.
+func newRelay(t testing.TB, r *Trial, host engine.Host, at netip.Addr) *relay {
+	y := &relay{trial: r.Order.Trial, streams: make([]relayed, r.Flow.Streams)}
+	far, up := r.Peer, r.Role == engine.Send
+	r.Peer = at
+	r.Taken = func() (n uint64) {
+		y.look(func(s []relayed) {
+			for i := range s {
+				n += s[i].taken
+			}
+		})
+		return n
+	}
+	r.Through = func(ports []uint16) (fronts []uint16) {
+		for i, port := range ports {
+			y.streams[i].seen = map[uint64]bool{}
+			front, back := y.open(t, host, at, netip.AddrPortFrom(far, port))
+			fronts = append(fronts, uint16(front.LocalAddr().(*net.UDPAddr).Port))
+			var caller netip.AddrPort // of this stream
+			toBack := func(b []byte) { back.Write(b) }
+			toFront := func(b []byte) { y.look(func([]relayed) { front.WriteToUDPAddrPort(b, caller) }) }
+			go y.carry(func(b []byte) (int, error) {
+				n, from, err := front.ReadFromUDPAddrPort(b)
+				y.look(func([]relayed) { caller = from })
+				return n, err
+			}, i, up, toBack)
+			go y.carry(back.Read, i, !up, toFront)
+		}
+		return fronts
+	}
+	return y
+}
+
+func (y *relay) look(f func(s []relayed)) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	f(y.streams)
+}
+
+// answers counts what came back of each stream, passed on or not.
+func (y *relay) answers() (n []int) {
+	y.look(func(s []relayed) {
+		for i := range s {
+			n = append(n, s[i].answers)
+		}
+	})
+	return n
+}
+
+func (y *relay) open(t testing.TB, host engine.Host, at netip.Addr, to netip.AddrPort) (front, back *net.UDPConn) {
+	err := host.Do(func() (err error) {
+		if front, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(at, 0))); err == nil {
+			back, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, conn := range []*net.UDPConn{front, back} {
+		_ = conn.SetReadBuffer(4 << 20) // as much as there is
+		t.Cleanup(func() { conn.Close() })
+	}
+	return front, back
+}
+
+// carry passes on one direction of a stream until the socket is closed. The packets of the flow go one way, the
+// answers to the sender the other.
+func (y *relay) carry(read func([]byte) (int, error), stream int, packets bool, send func([]byte)) {
+	runtime.LockOSThread() // never unlocked: the thread ends with its core
+	_ = engine.Pin(0)      // each core has a backlog of its own, in which packets overtake
+	b := make([]byte, 1<<16)
+	for {
+		n, err := read(b)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // an ICMP error for the datagram before
+		}
+		var list [][]byte
+		y.look(func(s []relayed) {
+			if packets {
+				list = s[stream].pass(b[:n], y)
+			} else if s[stream].answers++; !s[stream].muted {
+				list = [][]byte{b[:n]}
+			}
+		})
+		for _, one := range list {
+			send(one)
+		}
+	}
+}
+
+// pass returns what is sent on for a datagram.
+func (s *relayed) pass(b []byte, y *relay) (list [][]byte) {
+	h, ok := engine.ParseHeader(b)
+	if !ok || h.Trial != y.trial {
+		return [][]byte{b}
+	}
+	kind := h.Sequence % 16
+	switch list = [][]byte{b}; {
+	case !y.changes:
+	case kind == 3:
+		s.taken++
+		return nil
+	case kind == 7:
+		list = append(list, b)
+	case kind == 11 && s.held == nil:
+		s.held = append([]byte{}, b...)
+		return nil
+	}
+	if s.held != nil {
+		list, s.held = append(list, s.held), nil
+	}
+	for _, one := range list {
+		h, _ := engine.ParseHeader(one)
+		switch {
+		case s.seen[h.Sequence]:
+			s.duplicates++
+		case h.Sequence < s.next:
+			s.reordered++
+		}
+		s.seen[h.Sequence], s.next = true, max(s.next, h.Sequence+1)
+	}
+	return list
+}
+
+// check compares what came with what was passed on.
+func (y *relay) check(t testing.TB, r *Trial, send, receive engine.Report) {
+	t.Helper()
+	Balance(t, r.Order, send, receive)
+	got := receive.Receive
+	if !got.MissingKnown {
+		t.Fatal("it does not know what is missing")
+	}
+	y.look(func(streams []relayed) {
+		var lost, duplicates, reordered uint64
+		for i := range streams {
+			s := &streams[i]
+			missing := Sequences(t, got.Missing[i])
+			for n := range send.Send.Streams[i] {
+				switch {
+				case missing[n] && s.seen[n]:
+					lost++
+				case !missing[n] && !s.seen[n]:
+					t.Fatalf("sequence %d of stream %d never came, and is not missing", n, i)
+				}
+			}
+			duplicates, reordered = duplicates+s.duplicates, reordered+s.reordered
+		}
+		within := func(what string, got, want uint64) {
+			if got > want+r.Backlog || got+r.Backlog < want {
+				t.Errorf("%s: %d, want %d; the backlog dropped %d", what, got, want, r.Backlog)
+			}
+		}
+		within("missing of what was passed on", lost, 0)
+		within("duplicates", got.Tally.Duplicates, duplicates)
+		within("out of order", got.Tally.Reordered, reordered)
+		if y.changes && (duplicates == 0 || reordered == 0 || got.Tally.Late+got.Tally.WrongLength+got.Tally.Strangers != 0) {
+			t.Errorf("repeated %d, swapped %d: %+v", duplicates, reordered, got.Tally)
+		}
+	})
+}
