@@ -102,8 +102,8 @@ func lossFree(g table.Group, leading bool) []Finding {
 	first := g.Rows[0]
 	f := say("free.found", Answer, g).word("limit", SearchLimit(first)).
 		figure("throughput_pps", "", g).median("holds_pps", "", g)
-	if fails := middle(g, "fails_pps"); unit.FormatPPS(fails) != unit.FormatPPS(middle(g, "holds_pps")) {
-		f = f.number("fails_pps", "", fails) // else readers see one rate that holds and fails
+	if fails := middle(g, "fails_pps"); unit.FormatPPS(fails) != unit.FormatPPS(middle(g, "throughput_pps")) {
+		f = f.number("fails_pps", "", fails) // else readers see one rate that is carried and fails
 	}
 	if first.Search.Goal.LossRatio > 0 {
 		f = f.number("loss_ratio", "goal", first.Search.Goal.LossRatio)

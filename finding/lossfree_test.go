@@ -246,10 +246,10 @@ func TestFailingTrialIsOpened(t *testing.T) {
 	}
 }
 
-// Rates that hold and fail are never printed alike.
+// Rates that are carried and fail are never printed alike.
 func TestBoundsDiffer(t *testing.T) {
 	searches := table.Searches(searchedDoc(t, over(15e3, model.LayerNetwork)))
-	searches[0].Search.Lower, searches[0].Search.Upper = 15.26e3, 15.34e3
+	searches[0].Search.Throughput, searches[0].Search.Upper = 15.26e3, 15.34e3
 	text := lossFree(table.By(searches)[0], false)[0].Text()
 	if !strings.Contains(text, "up to 15.3 kpps (fails just above)") {
 		t.Error(text)
