@@ -52,4 +52,4 @@ folders() { grep -rlE --include="$1" "$2" . | xargs -n1 dirname | sort -u; }
 # racy lists the packages that start goroutines. What starts the program has it in another process.
 racy() { folders '*.go' '^\s+go [a-z]|\.Go\(func' | grep -vE '^\./test'; }
 
-others() { go list ./... | sed 's,^pelt,.,' | grep -vxF "$(racy)" | grep -vx ./test; }
+others() { go list ./... | sed 's,^pelt,.,' | grep -vxF "$(racy)" | grep -vxE '\./test(/faults)?'; }
