@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"runtime"
@@ -52,7 +53,7 @@ func (o Order) Check() error {
 // ListBytes is the most bytes that the lists of missing or refused sequences of all streams may take. Where every second
 // packet is listed, a list takes 1.5 B a packet; of a peer that leaps, further ones are only counted.
 func (o Order) ListBytes() int {
-	bytes := float64(model.MaxMarksBytes)
+	bytes := float64(cmp.Or(o.MostListed, model.MaxMarksBytes))
 	if pps, paced := o.Flow.PeakPPS(); paced {
 		bytes = min(bytes, 2*pps*o.Timing.MeasureSeconds+64*float64(o.Flow.Streams))
 	}

@@ -62,7 +62,10 @@ type Order struct {
 	Tag      uint16       `json:"tag"`    // tells this flow from others of the same trial on a shared listening port
 	Key      []byte       `json:"key"`    // 32 B shared by the two ends of this flow only, for the consent handshake
 	OneClock bool         `json:"one_clock"`
-	CPU      int          `json:"cpu"` // first core to pin threads to; -1 leaves them free
+	// MostListed bounds ListBytes, 0 for no more than they are bounded anyway. Whoever obeys the order sets it, by how many
+	// ends share its memory.
+	MostListed int `json:"-"`
+	CPU        int `json:"cpu"` // first core to pin threads to; -1 leaves them free
 	// Fallback lets an engine that cannot carry out the order here give it to
 	// sockets, and say why.
 	Fallback bool `json:"fallback,omitempty"`

@@ -218,6 +218,7 @@ func (l Limits) toward(hosts ...netip.Addr) Limits {
 // What ends take beside the buffers of their sockets, in bytes.
 const (
 	histogramBytes = 222e3     // of a stream: its gaps, its lateness, or its delay
+	listsBytes     = 64 << 20  // lists of packets, of all ends of an order
 	windowBytes    = 2 << 20   // a UDP receiver's map of what came ...
 	streamWindow   = 128 << 10 // ... or so much for each stream
 )

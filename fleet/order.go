@@ -128,6 +128,9 @@ func (a *Agent) prepare(ctx context.Context, data []byte) (any, error) {
 	if err == nil {
 		err = a.allows(p)
 	}
+	for i := range p.Ends {
+		p.Ends[i].Order.MostListed = min(model.MaxMarksBytes, listsBytes/len(p.Ends))
+	}
 	var s *session
 	if err == nil {
 		s, err = a.admit(p)
