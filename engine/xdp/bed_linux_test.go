@@ -39,40 +39,37 @@ func (b *bed) makeReady() {
 	}
 }
 
-// The suite of all transports: frames over a cable, and through a router between two.
+// The suite of all transports: frames over a cable, and through a router between two. TestClockEveryShape mixes them
+// with sockets.
 func TestTransport(t *testing.T) {
-	for _, c := range [][2]string{{"xdp", "xdp"}, {"udp", "xdp"}, {"xdp", "udp"}} {
-		t.Run(c[0]+" to "+c[1], func(t *testing.T) {
-			enginetest.Run(t, func(t testing.TB, w enginetest.Want) enginetest.Bed {
-				names := []string{"near", "far"}
-				if w.Relay {
-					names = []string{"near", "middle", "far"}
+	enginetest.Run(t, func(t testing.TB, w enginetest.Want) enginetest.Bed {
+		names := []string{"near", "far"}
+		if w.Relay {
+			names = []string{"near", "middle", "far"}
+		}
+		nodes := netbed.Chain(t, names...)
+		b := enginetest.Bed{Trial: enginetest.New(model.UDP), Middle: nodes[1], At: netbed.Address(false, 2)}
+		b.Peer = nodes[len(nodes)-1].IP(w.Six)
+		var all []engines
+		for i, n := range nodes { // what the sockets' engine alone does not see to
+			all = append(all, newEngines(t, udp.Config{ConsentClock: w.Clock}))
+			for _, to := range []int{i - 1, i + 1} {
+				name := "eth0"
+				if to < 0 || to >= len(nodes) {
+					continue
 				}
-				nodes := netbed.Chain(t, names...)
-				b := enginetest.Bed{Trial: enginetest.New(model.UDP), Middle: nodes[1], At: netbed.Address(false, 2)}
-				b.Peer = nodes[len(nodes)-1].IP(w.Six)
-				var all []engines
-				for i, n := range nodes { // what the sockets' engine alone does not see to
-					all = append(all, newEngines(t, udp.Config{ConsentClock: w.Clock}))
-					for _, to := range []int{i - 1, i + 1} {
-						name := "eth0"
-						if to < 0 || to >= len(nodes) {
-							continue
-						}
-						if i > 0 && i < len(nodes)-1 {
-							name = "to-" + names[to]
-						}
-						if err := all[i].xdp.Ready(n, name); err != nil {
-							t.Fatal(err)
-						}
-					}
+				if i > 0 && i < len(nodes)-1 {
+					name = "to-" + names[to]
 				}
-				b.Near = enginetest.Side{Host: nodes[0], Engine: all[0].named(c[0])}
-				b.Far = enginetest.Side{Host: nodes[len(nodes)-1], Engine: all[len(nodes)-1].named(c[1])}
-				return b
-			})
-		})
-	}
+				if err := all[i].xdp.Ready(n, name); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		b.Near = enginetest.Side{Host: nodes[0], Engine: all[0].xdp}
+		b.Far = enginetest.Side{Host: nodes[len(nodes)-1], Engine: all[len(nodes)-1].xdp}
+		return b
+	})
 }
 
 // trial is what one test sends.
