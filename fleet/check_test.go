@@ -86,7 +86,7 @@ func TestPrepareChecks(t *testing.T) {
 				next.End += len(p.Ends)
 				p.Ends = append(p.Ends, next)
 			}
-		}, "7361 MB of that host's memory"},
+		}, "3666 MB of that host's memory"},
 		{"record", func(_ *prepareOrder, o *engine.Order) { o.Record = &model.RecordID{} }, "that host records nothing"},
 		{"role", func(_ *prepareOrder, o *engine.Order) { o.Role = "root" }, `order.role: unknown role "root"`},
 		{"a long name", func(_ *prepareOrder, o *engine.Order) { o.Flow.Name = strings.Repeat("x", 256) }, "flows: want a short name"},

@@ -84,7 +84,7 @@ func TestOverLimitOrders(t *testing.T) {
 				p.Ends[i].Order.Flow.Streams = 128
 			}
 		}, "its sessions would take 151 MB of that host's memory, and it allows 100 MB: try again later"},
-		"lists": {home, func(p *prepareOrder) { rate("max")(p); ends(p, 7) },
+		"lists": {home, func(p *prepareOrder) { rate("max")(p); ends(p, 16) },
 			"its sessions would take 105 MB of that host's memory, and it allows 100 MB: try again later"},
 		"delays": {home, func(p *prepareOrder) {
 			p.Ends[0].Order.Flow.Streams, p.Ends[0].Order.OneClock = 128, true
