@@ -95,6 +95,8 @@ var sentences = map[string]string{
 		`not RFC 2544 (--strict).`,
 	"setup.search-strict": `Search by RFC 9971, goal {goal}: a rate holds if no trial of {measure_s:final} has more ` +
 		`loss; rates that hold and fail are at most {width_ratio} apart.`,
+
+	// Sweeps of settings.
 	"sweep.best":  sweepBest + ` {others_count The other setting is/All # other settings are} slower.`,
 	"sweep.first": sweepBest + ` No other setting comes within {resolution_ratio} of it.`,
 	"sweep.tied": sweepBest + ` {tied_count # other setting is/# other settings are} tied with it (within ` +
@@ -246,7 +248,7 @@ var sentences = map[string]string{
 		`{outage_s:longest moment} at {at}.`,
 	"soak.nopath": `The path did not come back before the time of the test was over.`,
 	"soak.unheard": `[{flow}: ][Nothing was heard of the receiver from {at_s:from moment} on; {unheard_packets} packets ` +
-		`were sent into that.|{unheard_packets} packets were sent while nothing was heard of the receiver.]`,
+		`were sent meanwhile.|{unheard_packets} packets were sent while nothing was heard of the receiver.]`,
 	"soak.other":  `[{flow}: ]Of {attempted_packets} other packets, {lost_packets} were lost.`,
 	"soak.cut":    `Not finished: this is what was measured in the first {duration_s moment}.`,
 	"soak.resume": `Measure the whole time:`,
@@ -458,7 +460,7 @@ var sentences = map[string]string{
 	"none.slow": `No usable result: the sender could not keep {send_pps:asked} (it managed {send_pps:best}). Try ` +
 		`--rate {rate argument}`,
 	"none":         `No usable result: none of {trials_count} trial{trials_count /s} ran as ordered[ ({why})].`,
-	"none.unheard": `Nothing was heard of the receiver; {unheard_packets} packets were sent into that.`,
+	"none.unheard": `Nothing was heard of the receiver; {unheard_packets} packets were sent meanwhile.`,
 	"none.next":    `See why:`,
 }
 

@@ -54,7 +54,7 @@ func TestLineOfUnheard(t *testing.T) {
 	if got, want := TrialLine(&d, &one), "6 000 packets sent, receiver not heard (aborted)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := Findings(&d)[0].Text(), "Nothing was heard of the receiver; 6 000 packets were sent into that."; got != want {
+	if got, want := Findings(&d)[0].Text(), "Nothing was heard of the receiver; 6 000 packets were sent meanwhile."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
