@@ -11,8 +11,8 @@ import (
 	"pelt/engine"
 	"pelt/internal/outfile"
 	"pelt/record"
+	"pelt/record/contents"
 	"pelt/record/export"
-	"pelt/record/stats"
 	"pelt/view"
 )
 
@@ -26,43 +26,29 @@ of a UDP receiver. A file that was cut reads up to its end.`,
 		Args:    noSubcommand,
 		RunE:    showHelp,
 	}
-	c.AddCommand(newRecordShow(), newRecordStats(), newRecordExport())
+	c.AddCommand(newRecordShow(), newRecordExport())
 	return c
 }
 
 func newRecordShow() *cobra.Command {
-	return recordPage(false, &cobra.Command{
+	var asJSON jsonFlag
+	c := &cobra.Command{
 		Use:     "show FILE",
 		Short:   "Say what a record holds, and whether it is whole",
 		Long:    "show lists the trials and flows of a record, and the first runs of lost packets.",
 		Example: "  pelt record show packets.rec",
-	})
-}
-
-func newRecordStats() *cobra.Command {
-	return recordPage(true, &cobra.Command{
-		Use:   "stats FILE",
-		Short: "Compute loss, order, delay, jitter and gaps again from a record",
-		Long: `stats computes from the packets: loss and its runs, duplicates, reordering (RFC 4737),
-delay, jitter (RFC 3550) and gaps; and says whether the trial's figures are the same.`,
-		Example: "  pelt record stats packets.rec",
-	})
-}
-
-// recordPage makes a command that prints a page of a record, with figures or without.
-func recordPage(figures bool, c *cobra.Command) *cobra.Command {
-	var asJSON jsonFlag
-	c.Args = cobra.ExactArgs(1)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		r, done, err := openRecord(args[0])
-		if err != nil {
-			return err
-		}
-		d, err := stats.Read(r)
-		if err := done(err); err != nil {
-			return err
-		}
-		return asJSON.print(c, d, func(io.Writer) error { return printPage(c, view.Record(d, figures), true, "") })
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			r, done, err := openRecord(args[0])
+			if err != nil {
+				return err
+			}
+			d, err := contents.Read(r)
+			if err := done(err); err != nil {
+				return err
+			}
+			return asJSON.print(c, d, func(io.Writer) error { return printPage(c, view.Record(d), true, "") })
+		},
 	}
 	asJSON.register(c.Flags())
 	return c

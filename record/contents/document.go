@@ -1,4 +1,4 @@
-package stats
+package contents
 
 import (
 	"pelt/model"
@@ -6,7 +6,7 @@ import (
 )
 
 // Format is the version of the document.
-const Format = "pelt/record-stats/2"
+const Format = "pelt/record-contents/1"
 
 // Document is what a record holds, trial by trial.
 type Document struct {
@@ -39,30 +39,13 @@ type Figures struct {
 	Attempted      uint64  `json:"attempted_packets"`
 	Received       uint64  `json:"received_packets"` // distinct sequences
 	Duplicates     uint64  `json:"duplicate_packets"`
-	Reordered      uint64  `json:"reordered_packets"` // RFC 4737 section 3
 	Late           uint64  `json:"late_packets"`
 	Lost           uint64  `json:"lost_packets"` // among them are those that the record misses
-	LossRatio      float64 `json:"loss_ratio"`
-	ReorderedRatio float64 `json:"reordered_ratio"` // RFC 4737 section 3.3
+	DurationS      float64 `json:"duration_s"`   // from the first packet to the last
 
-	DurationS        float64            `json:"duration_s"` // from the first packet to the last
-	ReceivePPS       float64            `json:"receive_pps"`
-	Delay            *model.Percentiles `json:"delay_ns,omitempty"`    // only where one clock was
-	JitterNS         float64            `json:"jitter_ns"`             // RFC 3550 section 6.4.1
-	SendGap          *model.Percentiles `json:"send_gap_ns,omitempty"` // between successors of a stream that came one right after the other
-	SendGapCounts    []model.Bucket     `json:"send_gap_counts,omitempty"`
-	ReceiveGap       *model.Percentiles `json:"receive_gap_ns,omitempty"` // between arrivals of a stream
-	ReceiveGapCounts []model.Bucket     `json:"receive_gap_counts,omitempty"`
-
-	Losses   []Run    `json:"losses"` // runs of successive lost sequences: the first of them
-	Runs     []Length `json:"loss_runs"`
-	LossRuns uint64   `json:"loss_run_count"`
-	Unlisted uint64   `json:"losses_unlisted,omitempty"` // lost packets that are in none, for want of room
-
-	// Own are the trial's own figures; nil of one that was cut. Differs names those
-	// that the record does not bear out.
-	Own     *record.ClosedFlow `json:"own,omitempty"`
-	Differs []string           `json:"differs,omitempty"`
+	Losses   []Run  `json:"losses"` // runs of successive lost sequences: the first of them
+	LossRuns uint64 `json:"loss_run_count"`
+	Unlisted uint64 `json:"losses_unlisted,omitempty"` // lost packets that are in no run, for want of room
 }
 
 // Run is a run of successive sequences of a stream that were lost.
@@ -70,10 +53,4 @@ type Run struct {
 	Stream uint16 `json:"stream"`
 	From   uint64 `json:"from"`
 	Count  uint64 `json:"count"`
-}
-
-// Length counts runs that are longer than those of the entry before, up to this.
-type Length struct {
-	UpTo uint64 `json:"up_to"`
-	Runs uint64 `json:"runs"`
 }

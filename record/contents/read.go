@@ -1,4 +1,4 @@
-package stats
+package contents
 
 import (
 	"pelt/model"
@@ -88,15 +88,14 @@ func begin(d *Document, t *record.Trial, room int) *open {
 }
 
 func (o *open) close(t *Trial, c *record.Closed) {
-	own := map[uint16]*record.ClosedFlow{}
+	attempted := map[uint16][]uint64{}
 	if c != nil {
 		t.State, t.Why = c.State, c.Why
-		for i := range c.Flows {
-			one := c.Flows[i] // the document shall not keep the others
-			own[one.Flow] = &one
+		for _, f := range c.Flows {
+			attempted[f.Flow] = f.Attempted
 		}
 	}
 	for _, f := range t.Flows {
-		t.Of = append(t.Of, o.flows[f.Flow].close(own[f.Flow], o.dropped[f.Flow]))
+		t.Of = append(t.Of, o.flows[f.Flow].close(attempted[f.Flow], o.dropped[f.Flow]))
 	}
 }
