@@ -28,20 +28,16 @@ type Design interface {
 	Total() int
 }
 
-// Enough reports whether the first repeats tell all that a run is to find out, so that no more need be made. It is
-// asked after the repeats of model.Design.Looks only, and must answer the same for the same results.
-type Enough func(done []model.Result, repeats int) bool
-
 // New makes the design of a plan that model.Plan.Check found right. Every combination of levels is checked: a trial
-// that cannot run is an error now, not in the middle of the night. enough may be nil: then all repeats are made.
-func New(p model.Plan, enough Enough) (Design, error) {
+// that cannot run is an error now, not in the middle of the night.
+func New(p model.Plan) (Design, error) {
 	cells := p.Cells()
 	for _, c := range cells {
 		if _, err := p.Trial(c, 0); err != nil {
 			return nil, &model.FieldError{Field: "factors", Want: fmt.Sprintf("the combination %s cannot run: %v", c.Key(), err)}
 		}
 	}
-	g := newGrid(p.Design, cells, enough, &index{map[string]try{}, map[string]bool{}})
+	g := newGrid(p.Design, cells, &index{map[string]try{}, map[string]bool{}})
 	if p.Design.Search != nil {
 		return newSearch(p, g), nil
 	}
@@ -85,15 +81,8 @@ func (x *index) Number(cell model.Cell, repeat int) int {
 	return len(x.ended) + 1
 }
 
-func newGrid(d model.Design, cells []model.Cell, enough Enough, x *index) *grid {
-	g := &grid{index: x, design: d, most: max(d.Repeats, d.MostRepeats), enough: enough, cells: cells, shuffledOf: -1}
-	if enough != nil {
-		g.known = map[string]bool{}
-		for _, c := range cells {
-			g.known[c.Key()] = true
-		}
-	}
-	return g
+func newGrid(d model.Design, cells []model.Cell, x *index) *grid {
+	return &grid{index: x, design: d, cells: cells, shuffledOf: -1}
 }
 
 // grid is every combination of levels, or a list of cells, Repeats times. Repeats are interleaved
@@ -101,50 +90,27 @@ func newGrid(d model.Design, cells []model.Cell, enough Enough, x *index) *grid 
 type grid struct {
 	*index
 	design model.Design
-	most   int // repeats
 	cells  []model.Cell
 
 	from       int   // all trials before this place need not run any more
 	shuffled   []int // the order of a repeat
 	shuffledOf int   // that repeat
-
-	enough Enough
-	known  map[string]bool // keys of the cells, for enough
-	done   []model.Result  // for enough
-	begun  int             // the latest repeat of which a trial is known: the looks before it said no
 }
 
-func (g *grid) Total() int { return len(g.cells) * g.most }
-
-func (g *grid) Add(r *model.Result) {
-	g.index.Add(r)
-	if g.enough == nil {
-		return
-	}
-	g.done = append(g.done, *r)
-	if r.Repeat < g.most && g.known[r.Cell.Key()] {
-		g.begun = max(g.begun, r.Repeat)
-	}
-}
+func (g *grid) Total() int { return len(g.cells) * g.design.Repeats }
 
 func (g *grid) Next() (model.Cell, int, bool) {
-	place := g.from
-	for _, upTo := range g.design.Looks() {
-		for ; place < upTo*len(g.cells); place++ {
-			repeat := place / len(g.cells)
-			cell := g.cells[g.order(repeat)[place%len(g.cells)]]
-			name := cell.TrialName(repeat)
-			switch {
-			case g.made(name):
-				if place == g.from {
-					g.from++
-				}
-			case !g.running[name]:
-				return maps.Clone(cell), repeat, true
+	for place := g.from; place < g.Total(); place++ {
+		repeat := place / len(g.cells)
+		cell := g.cells[g.order(repeat)[place%len(g.cells)]]
+		name := cell.TrialName(repeat)
+		switch {
+		case g.made(name):
+			if place == g.from {
+				g.from++
 			}
-		}
-		if upTo < g.most && upTo > g.begun && g.enough != nil && g.enough(g.done, upTo) {
-			break
+		case !g.running[name]:
+			return maps.Clone(cell), repeat, true
 		}
 	}
 	return nil, 0, false

@@ -36,7 +36,7 @@ func numbers(knob string, values ...float64) model.Factor {
 
 // told makes the design of a plan that is told of some results.
 func told(t interface{ Fatal(...any) }, p model.Plan, done []model.Result) Design {
-	d, err := New(p, nil)
+	d, err := New(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestGrids(t *testing.T) {
 				factors = append(factors, f)
 			}
 		}
-		walk, err := New(planOf(factors, d), nil)
+		walk, err := New(planOf(factors, d))
 		if err != nil {
 			return err.Error()
 		}
@@ -188,7 +188,7 @@ func TestGridProperties(t *testing.T) {
 }
 
 func TestNextDoesNotShareItsCell(t *testing.T) {
-	d, err := New(planOf([]model.Factor{numbers("payload_bytes", 64)}, model.Design{Repeats: 1}), nil)
+	d, err := New(planOf([]model.Factor{numbers("payload_bytes", 64)}, model.Design{Repeats: 1}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,33 +197,6 @@ func TestNextDoesNotShareItsCell(t *testing.T) {
 	first["payload_bytes"] = model.Number(9)
 	if second, _, _ := d.Next(); !second.Equal(kept) {
 		t.Errorf("a caller's change reached the design: %v", second)
-	}
-}
-
-// A run that may end early asks after its looks only, and goes on until it is told.
-func TestEnough(t *testing.T) {
-	for _, c := range []struct {
-		enough int // repeats
-		trials int
-		asked  []int
-	}{{4, 8, []int{4}}, {5, 12, []int{4, 6}}, {100, 18, []int{4, 6, 8}}} {
-		var asked []int
-		d, err := New(planOf([]model.Factor{numbers("payload_bytes", 64, 128)}, model.Design{Repeats: 4, MostRepeats: 9}), func(done []model.Result, repeats int) bool {
-			if len(done) < 2*repeats {
-				t.Fatalf("asked after %d trials for %d repeats", len(done), repeats)
-			}
-			if !slices.Contains(asked, repeats) {
-				asked = append(asked, repeats)
-			}
-			return repeats >= c.enough
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		trials, _ := walk(d, -1)
-		if len(trials) != c.trials || !slices.Equal(asked, c.asked) || d.Total() != 18 {
-			t.Errorf("enough after %d: %d trials of %d, asked after %v; want %d and %v", c.enough, len(trials), d.Total(), asked, c.trials, c.asked)
-		}
 	}
 }
 

@@ -68,7 +68,7 @@ func (r *Rest) add(p model.Plan, g *grid) {
 			seconds[i], r.Open = t.Timing.WarmupSeconds, true
 		}
 	}
-	for repeat := range g.most {
+	for repeat := range g.design.Repeats {
 		for i, c := range g.cells {
 			if !g.made(c.TrialName(repeat)) {
 				r.Trials, r.Seconds = r.Trials+1, r.Seconds+seconds[i]
@@ -102,7 +102,7 @@ func (s *search) left(p model.Plan, r *Rest, one replayed) {
 	}
 	loads := s.loads(one)
 	if len(loads) > 0 {
-		r.add(p, newGrid(s.design, loads, nil, s.index))
+		r.add(p, newGrid(s.design, loads, s.index))
 	}
 }
 

@@ -227,7 +227,7 @@ func observe(t *model.Result, flood bool) Observation {
 
 // follow returns the next trial at a share of the rate that a search found.
 func (s *search) follow(r replayed) (model.Cell, int, bool) {
-	return newGrid(s.design, s.loads(r), nil, s.index).Next()
+	return newGrid(s.design, s.loads(r), s.index).Next()
 }
 
 // loads are the cells at shares of the rate that a search found.
@@ -278,7 +278,7 @@ func Answers(p model.Plan, done []model.Result) (out []Answer) {
 	if p.Design.Search == nil || p.Check() != nil { // of a file from outside
 		return nil
 	}
-	d, err := New(p, nil)
+	d, err := New(p)
 	if err != nil {
 		return nil // the plan is of another version
 	}

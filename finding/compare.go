@@ -232,8 +232,7 @@ func (c *Comparison) place(keys []table.Key) {
 	}
 }
 
-// compare makes all comparisons. They are one family: all share the chance of a false alarm,
-// as do all looks at a run that goes on until it shows something.
+// compare makes all comparisons. They are one family: all share the chance of a false alarm.
 func (c *Comparison) compare() {
 	pairs := make([][]table.Pair, len(c.Metrics))
 	for i, m := range c.Metrics {
@@ -252,12 +251,9 @@ func (c *Comparison) compare() {
 			}
 		}
 	}
-	looked, at := 1, 0
-	for _, s := range c.Sides {
-		looked = max(looked, looks(s.Doc.Plan.Design))
-	}
+	at := 0
 	for i, m := range c.Metrics {
-		for _, e := range table.Family(m, pairs[i], len(c.Effects)*looked) {
+		for _, e := range table.Family(m, pairs[i], len(c.Effects)) {
 			c.Effects[at].Effect = e
 			at++
 		}

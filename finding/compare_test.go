@@ -179,18 +179,6 @@ func TestCompareFamily(t *testing.T) {
 	}
 }
 
-// A run that is judged again and again has more chances of a false alarm.
-func TestCompareLooks(t *testing.T) {
-	all := func(*model.Result) bool { return true }
-	once, often := variants(all), variants(all)
-	often.Plan.Design.MostRepeats = 40
-	for i, e := range compareLevels(t, once, "").Effects {
-		if p := compareLevels(t, often, "").Effects[i].P; p < e.P || e.P > 0 && e.P < 0.02 && p == e.P {
-			t.Errorf("effect %d: p %g with many looks, %g with one", i, p, e.P)
-		}
-	}
-}
-
 func TestInterval(t *testing.T) {
 	inf := math.Inf(1)
 	for want, e := range map[string]table.Effect{"-50 % to +20 %": {Low: -0.5, High: 0.2}, "-50 % or more": {Low: -0.5, High: inf}} {

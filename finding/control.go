@@ -32,7 +32,7 @@ func CompareControls(rows []table.Row) Controls {
 	c.Conditions = table.Varying(rows, append(table.Settings(rows, "control"), table.KeyOf("flow"))...)
 	c.Groups = table.By(rows, slices.Concat(c.Conditions, []table.Key{control})...)
 	isBase := func(g, base table.Group) bool { return controlOf(base) == c.Baseline && c.Under(g) == c.Under(base) }
-	c.Speeds = against(c.Metric, c.Groups, looks(rows[0].Doc.Plan.Design), isBase)
+	c.Speeds = against(c.Metric, c.Groups, isBase)
 	for i, e := range c.Speeds {
 		if c.Metric.Name == "completion_s" && e.Verdict != "" && !math.IsNaN(e.Change) {
 			c.Speeds[i] = speed(e, c.Groups[i], c.groupsUnder(c.Under(c.Groups[i]))[0])
@@ -45,12 +45,6 @@ func transfers(rows []table.Row) []table.Row {
 	return only(Usable(rows), func(r table.Row) bool {
 		return r.Flow.TCP != nil && table.KeyOf("control").Of(r).Known
 	})
-}
-
-// looks is how often a run is judged before it ends.
-func looks(design model.Design) int {
-	design.Repeats, design.MostRepeats = max(design.Repeats, 1), min(design.MostRepeats, model.MaxRepeats)
-	return len(design.Looks())
 }
 
 // speedMetric is the time of transfers that have an end. Of a transfer that was cut the
@@ -91,18 +85,6 @@ func (c Controls) Under(g table.Group) string {
 }
 
 func controlOf(g table.Group) string { return table.KeyOf("control").Format(g.Level("control")) }
-
-// Separable reports whether a run that goes on until its controls are told apart may end
-// after its first repeats: each control differs from the first one under every condition,
-// or is tied with it.
-func Separable(rows []table.Row, repeats int) bool {
-	rows = only(rows, func(r table.Row) bool { return r.Trial.Repeat < repeats && r.Flow.Protocol == model.TCP })
-	c := CompareControls(rows)
-	tried := table.By(rows, append(table.Settings(rows, "control"), table.KeyOf("flow"), table.KeyOf("control"))...)
-	return len(c.Groups) == len(tried) && !slices.ContainsFunc(c.Speeds, func(e table.Effect) bool {
-		return e.Verdict == table.TooFew && (math.IsNaN(e.Change) || e.Needed > 0)
-	})
-}
 
 func Control(rows []table.Row) []Finding {
 	c := CompareControls(rows)

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"pelt/model"
-	"pelt/table"
 )
 
 // transfer is what one control does under one loss.
@@ -140,41 +139,6 @@ func controlExamples(*testing.T) []example {
 // uncounted is a transfer of a user's program: nobody counted its bytes.
 func uncounted(f *model.FlowResult) {
 	f.GoodputBPS, f.TCP.ReceivedBytes, f.TCP.Completion.Bytes = 0, 0, 0
-}
-
-func TestSeparable(t *testing.T) {
-	close := []transfer{{"cubic", 0, 30, 0}, {"bbr", 0, 40, 0}}
-	for _, c := range []struct {
-		name    string
-		run     race
-		repeats int
-		done    bool
-	}{
-		{"far apart", race{of: duel, repeats: 3}, 3, true},
-		{"two repeats", race{of: duel, repeats: 3}, 2, false},
-		{"noise", race{of: close, repeats: 5, noise: wild}, 5, false},
-		{"tied", race{of: []transfer{{"cubic", 0, 90, 0}, {"bbr", 0, 90, 0}}, repeats: 12}, 12, true},
-		{"one control", race{of: duel[:1], repeats: 3}, 3, true},
-		{"no baseline", race{of: duel, repeats: 3, change: func(d *model.Document) {
-			for i := range d.Results {
-				if d.Results[i].Cell["control"].Text == "cubic" {
-					d.Results[i].State = model.Invalid
-				}
-			}
-		}}, 3, false},
-		{"both were cut", race{of: []transfer{{"cubic", 0, 1, 0}, {"bbr", 0, 2, 0}}, repeats: 4, bytes: 9e6, most: 10,
-			change: func(d *model.Document) { edited(d, uncounted) }}, 4, true}, // no repeats help
-		{"many looks", race{of: []transfer{{"cubic", 0, 88, 0}, {"bbr", 0, 93, 0}}, repeats: 3, change: func(d *model.Document) {
-			d.Plan.Design.MostRepeats = 30
-		}}, 3, false},
-	} {
-		rows := table.Rows(c.run.doc())
-		for range 2 {
-			if done := Separable(rows, c.repeats); done != c.done {
-				t.Errorf("%s: %v", c.name, done)
-			}
-		}
-	}
 }
 
 func TestTooFewToTell(t *testing.T) {

@@ -106,11 +106,11 @@ func BeforeControls(p *model.Plan) []Finding {
 			controls = max(len(f.Levels), 1)
 		}
 	}
-	comparisons := cells / controls * (controls - 1) * looks(p.Design)
+	comparisons := cells / controls * (controls - 1)
 	if comparisons == 0 {
 		return nil
 	}
-	repeats := max(p.Design.Repeats, p.Design.MostRepeats)
+	repeats := p.Design.Repeats
 	need, few := TooFewToTell(repeats, comparisons)
 	t := p.Timing
 	f := say("cc.before", SetUp).number("repeats_count", "", float64(repeats))

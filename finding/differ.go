@@ -30,7 +30,7 @@ func (d Difference) said() []string {
 
 // Parts of a document that are no settings, or are told as keys.
 var (
-	noSettings = []string{"format", "factors", "cells", "engine", "links", "dut", "repeats", "redo", "most_repeats", "seed",
+	noSettings = []string{"format", "factors", "cells", "engine", "links", "dut", "repeats", "redo", "seed",
 		"ordered", "paired", "max_loss_ratio"}
 	noFacts = []string{"node", "name", "boot", "notes", "address", "source", "before", "after", "untold"}
 )

@@ -69,10 +69,9 @@ func smallest(groups []table.Group, metric string) table.Group {
 	return slices.MinFunc(groups, func(a, b table.Group) int { return cmp.Compare(middle(a, metric), middle(b, metric)) })
 }
 
-// against compares each group with its base, all in one family, of a run that is judged
-// looks times. A base has the zero Effect; a group without a base, or without figures, is
-// not told from it, and its change is NaN.
-func against(m *table.Metric, groups []table.Group, looks int, isBase func(g, base table.Group) bool) []table.Effect {
+// against compares each group with its base, all in one family. A base has the zero Effect;
+// a group without a base, or without figures, is not told from it, and its change is NaN.
+func against(m *table.Metric, groups []table.Group, isBase func(g, base table.Group) bool) []table.Effect {
 	out, nan := make([]table.Effect, len(groups)), math.NaN()
 	var pairs []table.Pair
 	var places []int
@@ -87,7 +86,7 @@ func against(m *table.Metric, groups []table.Group, looks int, isBase func(g, ba
 			places = append(places, i)
 		}
 	}
-	for n, e := range table.Family(m, pairs, len(pairs)*looks) {
+	for n, e := range table.Family(m, pairs, len(pairs)) {
 		out[places[n]] = e
 	}
 	return out

@@ -31,7 +31,7 @@ func searchedTimes(t *testing.T, times int, carry func(pps float64, f *model.Flo
 		Flows:  []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 18, Streams: 1}},
 		Design: model.Design{Repeats: 1, Search: &model.Search{Goals: []model.Goal{quick}, MinPPS: 1000, Searches: times}},
 		Timing: model.Timing{MeasureSeconds: 1}, Engine: "auto"}}
-	choose, err := design.New(d.Plan, nil)
+	choose, err := design.New(d.Plan)
 	if err != nil {
 		t.Fatal(err)
 	}

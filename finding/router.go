@@ -254,7 +254,7 @@ func RouterEffects(groups []table.Group) []table.Effect {
 		return nil
 	}
 	first := firstVariant(groups)
-	return against(table.MetricOf(effectOf), groups, 1, func(g, base table.Group) bool {
+	return against(table.MetricOf(effectOf), groups, func(g, base table.Group) bool {
 		return traffic(g) == traffic(base) && g.Level("direction") == base.Level("direction") &&
 			base.Level("variant").Text == first
 	})

@@ -32,7 +32,7 @@ func Estimate(p model.Plan) (text string, seconds float64, trials int) {
 // leftOf estimates the rest of a run that has some results.
 func leftOf(d *model.Document) left {
 	l := left{Rest: design.Rest{AtOnce: 1}, beside: usualBeside}
-	next, err := design.New(d.Plan, nil)
+	next, err := design.New(d.Plan)
 	if err != nil {
 		return l
 	}
@@ -52,8 +52,6 @@ func (l *left) text(p model.Plan) string {
 		return ""
 	case l.Guess:
 		how, trials = "at least", fmt.Sprintf("a search of %d trials or more", l.Trials)
-	case p.Design.MostRepeats > p.Design.Repeats:
-		how, trials = "up to", "at most "+trials
 	case l.Open:
 		how = "at least"
 	}

@@ -148,16 +148,6 @@ type TCPStream struct {
 	GoodputBPS float64 `json:"goodput_bps"`
 }
 
-// Looks are the numbers of repeats after which a run that goes on until its cells are
-// told apart may judge: its first repeats, and in steps of half of them, to the most.
-func (d Design) Looks() []int {
-	list := []int{d.Repeats}
-	for n := d.Repeats; n < d.MostRepeats; list = append(list, n) {
-		n = min(n+max(1, d.Repeats/2), d.MostRepeats)
-	}
-	return list
-}
-
 // Failed counts the trials that are invalid and that no other try made good, and how
 // many there are that ended, whatever tries they took.
 func (d Document) Failed() (failed, trials int) {

@@ -43,17 +43,3 @@ func TestTrialsThatFailed(t *testing.T) {
 		}
 	}
 }
-
-func TestLooks(t *testing.T) {
-	for _, c := range []struct {
-		repeats, most int
-		want          []int
-	}{
-		{10, 0, []int{10}}, {10, 10, []int{10}}, {10, 12, []int{10, 12}}, {10, 30, []int{10, 15, 20, 25, 30}}, {1, 3, []int{1, 2, 3}}, {5, 9, []int{5, 7, 9}},
-	} {
-		d := Design{Repeats: c.repeats, MostRepeats: c.most}
-		if got := d.Looks(); !slices.Equal(got, c.want) {
-			t.Errorf("%d to %d: looks %v, want %v", c.repeats, c.most, got, c.want)
-		}
-	}
-}

@@ -126,9 +126,6 @@ type Design struct {
 	Paired bool `json:"paired,omitempty"`
 	// Redo is how often a trial may be run again in place of one that is invalid.
 	Redo int `json:"redo,omitempty"`
-	// MostRepeats above Repeats has the run go on after its repeats until its cells are
-	// told apart, to so many at most; 0 ends it after its repeats.
-	MostRepeats int `json:"most_repeats,omitempty"`
 	// Cells are all there are, in place of every combination of factors.
 	Cells []Cell `json:"cells,omitempty"`
 	// Search looks for the highest rates that meet goals; nil: no rate is searched.

@@ -117,16 +117,13 @@ func (p Plan) checkKnobs(names ...string) error {
 }
 
 func (p Plan) checkDesign() error {
-	if most := p.Design.MostRepeats; most != 0 && most < p.Design.Repeats {
-		return wrong("most_repeats", "want %d to %d, not %d", p.Design.Repeats, MaxRepeats, most)
-	}
 	if len(p.Factors) > maxFactors {
 		return wrong("factors", "want at most %d", maxFactors)
 	}
 	if len(p.Design.Cells) > 0 {
 		return p.checkCells()
 	}
-	trials := max(p.Design.Repeats, p.Design.MostRepeats)
+	trials := p.Design.Repeats
 	seen := map[string]bool{}
 	for i, f := range p.Factors {
 		at := fmt.Sprintf("factors[%d]", i)
@@ -160,7 +157,7 @@ func (p Plan) checkCells() error {
 	if len(p.Factors) > 0 {
 		return wrong("factors", "a plan has factors or cells, not both")
 	}
-	if n := len(p.Design.Cells); n > MaxTrials/max(p.Design.Repeats, p.Design.MostRepeats) {
+	if n := len(p.Design.Cells); n > MaxTrials/p.Design.Repeats {
 		return wrong("cells", "want 1 to %d trials in all, not %d cells", MaxTrials, n)
 	}
 	seen := map[string]bool{}

@@ -9,15 +9,12 @@ import (
 )
 
 // A comparison of congestion controls repeats much: losses come by chance, and few trials tell little.
-const (
-	controlRepeats     = 10
-	controlMostRepeats = 30
-)
+const controlRepeats = 10
 
 // Control is a comparison of congestion controls.
 var Control = Preset{
 	Command: "cc",
-	Knobs: "control loss bytes http time warmup repeats until-separable max-repeats streams stagger direction family " +
+	Knobs: "control loss bytes http time warmup repeats streams stagger direction family " +
 		"dscp per-skb exec-server exec-client seed",
 	Defaults: defaults(map[string]string{"control": "cubic,bbr", "repeats": fmt.Sprint(controlRepeats), "proto": "tcp",
 		"bulk": "true", "payload": "131072", "warmup": "0", "time": "10s", "streams": ""}),
@@ -46,8 +43,6 @@ func (d *draft) buildControl() error {
 		return bad("direction", "want up or down: one transfer at a time")
 	case ends && d.number("warmup") > 0:
 		return bad("warmup", "a transfer counts from its first byte; leave it out")
-	case d.given("max-repeats") && !d.on("until-separable"):
-		return bad("max-repeats", "is for --until-separable")
 	}
 	if err := d.controlStreams(); err != nil {
 		return err
@@ -62,10 +57,6 @@ func (d *draft) buildControl() error {
 	}
 	if ends {
 		d.otherwise("time", "2m")
-	}
-	if d.on("until-separable") {
-		most := max(controlMostRepeats, 3*int(d.number("repeats")))
-		d.otherwise("max-repeats", fmt.Sprint(min(most, model.MaxRepeats)))
 	}
 	if err := d.start(); err != nil {
 		return err

@@ -63,7 +63,7 @@ func printed(t testing.TB, p model.Plan) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := design.New(p, nil)
+	d, err := design.New(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func (r *runner) run(ctx context.Context) error {
 
 // loop is the loop of every experiment.
 func (r *runner) loop(ctx context.Context) error {
-	d, err := design.New(r.doc.Plan, controlsSeparable(r.doc.Plan))
+	d, err := design.New(r.doc.Plan)
 	if err != nil {
 		return err
 	}

@@ -173,7 +173,7 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 	if err != nil {
 		return model.Document{}, err
 	}
-	d, err := design.New(doc.Plan, controlsSeparable(doc.Plan))
+	d, err := design.New(doc.Plan)
 	if err != nil {
 		return doc, errors.Join(err, log.Close())
 	}

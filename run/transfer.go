@@ -4,24 +4,10 @@ import (
 	"math"
 	"slices"
 
-	"pelt/design"
 	"pelt/engine"
-	"pelt/finding"
 	"pelt/lab"
 	"pelt/model"
-	"pelt/table"
 )
-
-// controlsSeparable lets a design stop once a plan's congestion controls differ clearly; nil
-// where that does not end a run.
-func controlsSeparable(p model.Plan) design.Enough {
-	if p.Design.MostRepeats <= p.Design.Repeats {
-		return nil
-	}
-	return func(done []model.Result, repeats int) bool {
-		return finding.Separable(table.Rows(&model.Document{Plan: p, Results: done}), repeats)
-	}
-}
 
 // oneReceiver refuses what is measured to one receiver only where there are several; 0 is a path to one.
 func oneReceiver(p model.Plan, receivers int) error {

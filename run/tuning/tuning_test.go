@@ -70,7 +70,7 @@ func (p *path) execute(ctx context.Context, plan model.Plan, before func(context
 	}
 	p.runs++
 	doc := model.Document{ID: fmt.Sprint("run-", p.runs), Plan: plan, Host: []model.Host{{Node: model.Sender, Name: "far"}, this}}
-	d, err := design.New(plan, nil)
+	d, err := design.New(plan)
 	if err != nil {
 		return doc, err
 	}

@@ -37,7 +37,7 @@ func throughRing(t model.Trial) model.FlowResult {
 
 // searched runs the plan of a document on a path that does as carry says.
 func searched(d model.Document, carry func(model.Trial) model.FlowResult) model.Document {
-	choose, err := design.New(d.Plan, nil)
+	choose, err := design.New(d.Plan)
 	if err != nil {
 		panic(err)
 	}
