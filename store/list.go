@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"time"
@@ -105,7 +106,10 @@ func readSummary(path string) (Summary, error) {
 		return sum, nil
 	}
 	line, err := outfile.ReadLine(bufio.NewReader(f), maxLine)
-	if len(line) == 0 {
+	switch {
+	case errors.Is(err, io.EOF) && !json.Valid(line):
+		return Summary{}, errNoRun
+	case len(line) == 0:
 		return Summary{}, fmt.Errorf("its first line cannot be read: %w", err)
 	}
 	var head struct {

@@ -86,6 +86,7 @@ func encodeLine(v any) ([]byte, error) {
 var (
 	errChecksum = errors.New("its checksum differs")
 	errNoJSON   = errors.New("it is not JSON")
+	errNoRun    = errors.New("holds no run: pelt was ended before it had written the first line")
 )
 
 // whole returns nil if a line is as it was written.
@@ -155,7 +156,7 @@ func readLog(r io.Reader, name string) (model.Document, tail, error) {
 		t.good += after
 	}
 	if t.good == 0 {
-		return model.Document{}, t, fmt.Errorf("%s: holds no run: its writer was cut before the first line was whole", name)
+		return model.Document{}, t, fmt.Errorf("%s: %w", name, errNoRun)
 	}
 	if cut := open.all(); len(cut) > 0 {
 		d.Results = append(d.Results, cut...)
