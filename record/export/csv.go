@@ -43,8 +43,11 @@ func CSV(w io.Writer, r *record.Reader) error {
 // delay is from send to receive, of which the one wraps at 2^48.
 func delay(x *record.Packet) int64 { return int64((uint64(x.ReceiveNanos)-x.SendNanos)<<16) >> 16 }
 
-// field quotes a name where CSV wants it (RFC 4180 section 2).
+// field quotes a name where CSV wants it (RFC 4180 section 2), and keeps a spreadsheet from taking it for a formula.
 func field(s string) string {
+	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
+		s = "'" + s
+	}
 	if !strings.ContainsAny(s, ",\"") {
 		return s
 	}
