@@ -11,8 +11,7 @@ import (
 )
 
 // Changes returns what the series of a trial did that is not their noise, in the order
-// of time: shifts and drifts of a level, and stalls at regular times. docs/changes.md
-// has the methods. A series needs 20 values and 20 s. A trial that still runs may be
+// of time: shifts and drifts of a level, and bursts of loss. docs/changes.md has the methods. A series needs 20 values and 20 s. A trial that still runs may be
 // given with its series so far.
 func Changes(r model.Result) []model.Change {
 	uses := make([]seriesUse, len(r.Series))
@@ -92,7 +91,7 @@ const (
 	alarmHours = 24.0
 	// No trial may have a greater chance of a false alarm, however long it is.
 	mostAlarm = 0.05
-	// Levels, slopes and stalls are the searches that share the false alarms.
+	// Levels, slopes and bursts are the searches that share the false alarms.
 	searches = 3
 	// Degrees of freedom of the noise, which is itself measured.
 	noiseFreedom = 30
@@ -124,7 +123,7 @@ func twoSided(z float64) float64 { return max(leastChance, 2*table.StudentBeyond
 
 type foundChange struct {
 	model.Change
-	moments [][2]float64
+	bursts [][2]float64 // from when to when, in seconds
 }
 
 func (t *track) find(o odds) (out []foundChange) {
@@ -145,9 +144,9 @@ func (t *track) find(o odds) (out []foundChange) {
 		c.Size = c.After - c.Before
 		out = append(out, foundChange{Change: c})
 	}
-	if t.use == rateSeries || t.use == lossSeries {
-		if beats, ok := regular(t.events(cuts), len(t.raw), o); ok {
-			out = append(out, t.stalls(beats, o))
+	if t.use == lossSeries {
+		if events := t.bursts(cuts, o); len(events) > 0 {
+			out = append(out, t.burst(events, o))
 		}
 	}
 	return out
@@ -160,24 +159,19 @@ func (t *track) change(kind string, place, doubt int, o odds) model.Change {
 		StartLowS: t.time(max(0, place-doubt)), StartHighS: t.time(min(len(t.raw), place+doubt))}
 }
 
-// stalls makes one change of stalls at regular times; of losses they are bursts.
-func (t *track) stalls(r rhythm, o odds) (f foundChange) {
-	c := t.change(model.ChangeStall, r.events[0].from, 1, o)
-	if t.use == lossSeries {
-		c.Kind = model.ChangeBurst
-	}
-	c.EndS = t.time(r.events[len(r.events)-1].to)
-	c.PeriodS, c.Count, c.PValue = r.period*t.of.StepSeconds, len(r.events), r.chance
-	values := 0.0
-	for _, e := range r.events {
-		f.moments = append(f.moments, [2]float64{t.time(e.from), t.time(e.to)})
+// burst makes one change of all bursts of a series.
+func (t *track) burst(events []event, o odds) (f foundChange) {
+	c, values, most := t.change(model.ChangeBurst, events[0].from, 1, o), 0.0, 0.0
+	c.EndS, c.Count = t.time(events[len(events)-1].to), len(events)
+	for _, e := range events {
+		f.bursts = append(f.bursts, [2]float64{t.time(e.from), t.time(e.to)})
 		for k := e.from; k < e.to; k++ {
 			c.Before, c.After, values = c.Before+t.mid[k], c.After+t.raw[k], values+1
 		}
+		most = max(most, e.z)
 	}
-	if t.use == lossSeries {
-		c.Packets = (c.After - c.Before) * t.of.StepSeconds
-	}
+	c.PValue = o.anywhere(twoSided(most), float64(len(t.raw)))
+	c.Packets = (c.After - c.Before) * t.of.StepSeconds
 	c.Before, c.After = c.Before/values, c.After/values
 	c.Size = c.After - c.Before
 	f.Change = c

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// Series that move so many seconds muchApart moved together, beyond the doubt of the change itself.
+	// Series that move at most so many seconds apart moved together, beyond the doubt of the change itself.
 	near = 3.0
 	// Seconds before and after a change that are looked at.
 	context = 60.0
@@ -61,7 +61,7 @@ func (f foundChange) mover(s *model.Series) (model.Mover, bool) {
 		before = momentsOf(s, late-context, min(start, c.StartS))
 		after = momentsOf(s, late, min(max(c.EndS, start+near), late+context))
 	default:
-		before, after = besideStalls(s, f.moments)
+		before, after = besideBursts(s, f.bursts)
 	}
 	if strings.HasSuffix(s.Metric, "_ratio") {
 		after.mean = max(0, min(after.mean, 1))
@@ -139,18 +139,21 @@ func momentsOf(s *model.Series, from, to float64) (m moments) {
 	return m
 }
 
-// besideStalls compares the values within stalls with the others. A second of one node
-// is not quite a second of another, so the stalls are taken one step earlier or later
+// besideBursts compares the values within bursts with those around them. A second of one
+// node is not quite a second of another, so the bursts are taken one step earlier or later
 // where that tells more.
-func besideStalls(s *model.Series, stalls [][2]float64) (outside, inside moments) {
+func besideBursts(s *model.Series, bursts [][2]float64) (outside, inside moments) {
 	const margin = 2.0
-	for i, m := range stalls[1:] {
-		outside.add(valuesFrom(s, stalls[i][1]+margin, m[0]-margin))
+	from := bursts[0][0] - context
+	for _, b := range bursts {
+		outside.add(valuesFrom(s, max(from, b[0]-context), b[0]-margin))
+		from = b[1] + margin
 	}
+	outside.add(valuesFrom(s, from, from+context))
 	for _, shift := range []float64{0, -s.StepSeconds, s.StepSeconds} {
 		var within moments
-		for _, m := range stalls {
-			within.add(valuesFrom(s, m[0]+shift, m[1]+shift))
+		for _, b := range bursts {
+			within.add(valuesFrom(s, b[0]+shift, b[1]+shift))
 		}
 		if math.Abs(within.mean-outside.mean) > math.Abs(inside.mean-outside.mean) || inside.n == 0 {
 			inside = within

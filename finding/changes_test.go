@@ -215,8 +215,8 @@ func changesTold(found []model.Change) string {
 	var out strings.Builder
 	for _, c := range found {
 		fmt.Fprintf(&out, "\t%s of %s: %.4g s (%.4g-%.4g) to %.4g s, %.3g to %.3g", c.Kind, c.Metric, c.StartS, c.StartLowS, c.StartHighS, c.EndS, c.Before, c.After)
-		if c.PeriodS > 0 {
-			fmt.Fprintf(&out, ", %d times every %.3g s", c.Count, c.PeriodS)
+		if c.Count > 0 {
+			fmt.Fprintf(&out, ", %d times, %.4g packets", c.Count, c.Packets)
 		}
 		for _, m := range c.Causes {
 			fmt.Fprintf(&out, "; with %s", strings.TrimSpace(m.Metric+" "+m.Layer))
@@ -278,19 +278,17 @@ func TestChanges(t *testing.T) {
 		{"a slow drift", "receive_pps", 3600, ramp(0.005, func(x float64) float64 { return 200e3 - 0.6*x })},
 		{"a drift between levels", "receive_pps", 900, ramp(0.01,
 			func(x float64) float64 { return 200e3 - 500*min(max(x-300, 0), 200) })},
-		{"stalls every 10 s", "receive_pps", 300, shaped(func(i int, r *rand.Rand) float64 {
-			return steps(i%10, 200e3, 4, 150e3, 5, 200e3) * (1 + 0.01*r.NormFloat64())
-		})},
-		{"stalls of 2 s every minute", "receive_pps", 600, shaped(func(i int, r *rand.Rand) float64 {
-			return steps(i%60, 200e3, 30, 20e3, 32, 200e3) * (1 + 0.01*r.NormFloat64())
-		})},
 		{"stalls at any time", "receive_pps", 600, shaped(func(_ int, r *rand.Rand) float64 {
 			if r.Float64() < 0.02 {
 				return 20e3
 			}
 			return 200e3 * (1 + 0.01*r.NormFloat64())
 		})},
-		{"regular losses", "lost_pps", 600, shaped(func(i int, r *rand.Rand) float64 {
+		{"one second of loss", "lost_pps", 600, shaped(func(i int, r *rand.Rand) float64 { return steps(i, 0, 300, 500, 301, 0) })},
+		{"too few lost to tell", "lost_pps", 600, shaped(func(i int, r *rand.Rand) float64 { return steps(i, 0, 300, 5, 301, 0) })},
+		{"a burst in noise", "lost_pps", 600, shaped(func(i int, r *rand.Rand) float64 { return poisson(steps(i, 20, 300, 3000, 302, 20), r) })},
+		{"a burst beside a shift", "lost_pps", 600, shaped(func(i int, r *rand.Rand) float64 { return poisson(steps(i, 20, 300, 9000, 301, 400), r) })},
+		{"bursts", "lost_pps", 600, shaped(func(i int, r *rand.Rand) float64 {
 			return poisson(steps(i%30, 2, 7, 442, 8, 2), r)
 		})},
 	} {

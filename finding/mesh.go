@@ -2,6 +2,7 @@ package finding
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"pelt/table"
@@ -209,4 +210,23 @@ func firstOf(found []Finding, more string) []Finding {
 		return found
 	}
 	return append(found[:mostTold-1], say(more, found[n-1].Level).number("more_count", "", float64(n-mostTold+1)))
+}
+
+func binomialTail(n, k int, p float64) (sum float64) {
+	switch {
+	case k <= 0 || p >= 1:
+		return 1
+	case p <= 0:
+		return 0
+	}
+	all, _ := math.Lgamma(float64(n + 1))
+	for i := k; i <= n; i++ {
+		a, _ := math.Lgamma(float64(i + 1))
+		b, _ := math.Lgamma(float64(n - i + 1))
+		next := math.Exp(all - a - b + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
+		if sum += next; float64(i) > float64(n)*p && next <= 1e-17*sum {
+			break // they only fall from there on
+		}
+	}
+	return min(1, sum)
 }

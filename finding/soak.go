@@ -362,7 +362,7 @@ var seriesNames = map[string]string{"receive_pps": "the received rate", "send_pp
 
 func changeFinding(c model.Change) (Finding, bool) {
 	code := map[string]string{model.ChangeShift: "change.shift", model.ChangeDrift: "change.drift",
-		model.ChangeStall: "change.stall", model.ChangeBurst: "change.burst"}[c.Kind]
+		model.ChangeBurst: "change.burst"}[c.Kind]
 	f := say(code, Fact).word("metric", c.Metric).word("what", cmp.Or(seriesNames[c.Metric], c.Metric))
 	f.Numbers = []Number{{"at_s", "", c.StartS}, {"end_s", "", c.EndS}, {c.Metric, "before", c.Before},
 		{c.Metric, "after", c.After}, {"events_count", "", float64(c.Count)}, {"more_packets", "", c.Packets}}
@@ -371,9 +371,6 @@ func changeFinding(c model.Change) (Finding, bool) {
 	}
 	if c.Kind == model.ChangeBurst && c.Count > 1 {
 		f.Code = "change.bursts"
-	}
-	if c.PeriodS > 0 {
-		f = f.number("period_s", "", c.PeriodS)
 	}
 	wild := slices.ContainsFunc(f.Numbers, func(n Number) bool { return !believed(n.Value) })
 	return f, code != "" && !wild

@@ -144,8 +144,8 @@ func soakExamples(*testing.T) (out []example) {
 				After: 7e8},
 			{Kind: model.ChangeBurst, Metric: "lost_pps", StartS: 300, StartLowS: 300, StartHighS: 300,
 				EndS: 302, Packets: 1234, Count: 1},
-			{Kind: model.ChangeStall, Metric: "receive_pps", StartS: 400, StartLowS: 399, StartHighS: 401,
-				EndS: 595, Before: 2e5, After: 1.5e5, PeriodS: 10, Count: 20},
+			{Kind: model.ChangeBurst, Metric: "lost_pps", StartS: 400, StartLowS: 399, StartHighS: 401,
+				EndS: 595, Packets: 500, Count: 20},
 			{Kind: "x", StartS: 1}, {Kind: model.ChangeShift, Metric: "x_ratio", StartS: math.NaN()}}
 	})
 	for _, c := range []struct {

@@ -270,11 +270,9 @@ var sentences = map[string]string{
 	"made.link":         `[link at {node}|all links][ toward {toward}] set to {settings}`,
 	"change.shift":      `At {at_s moment}, unplanned: {what} went from {*metric:before} to {*metric:after}.`,
 	"change.drift":      `From {at_s moment} to {end_s moment} {what} drifted from {*metric:before} to {*metric:after}.`,
-	"change.stall": `Every {period_s moment} {what} stalled: {*metric:after} instead of {*metric:before}, ` +
-		`{events_count} times from {at_s moment} to {end_s moment}.`,
-	"change.burst": `At {at_s moment} a burst took {more_packets} packet{more_packets /s}.`,
-	"change.bursts": `[Every {period_s moment} packets were lost|Packets were lost in bursts]: {more_packets} ` +
-		`packets, {events_count} times from {at_s moment} to {end_s moment}.`,
+	"change.burst":      `At {at_s moment} a burst took {more_packets} packet{more_packets /s}.`,
+	"change.bursts": `Packets were lost in {events_count} bursts: {more_packets} packets from {at_s moment} to ` +
+		`{end_s moment}.`,
 	"cause.lost": `At the same time loss went from {lost_pps:before} to {lost_pps:after}: {what}.`,
 	"cause.dropped": `At the same time the kernel of {who} dropped {dropped_pps:after} ({what}); before that ` +
 		`{dropped_pps:before}.`,

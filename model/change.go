@@ -3,10 +3,9 @@ package model
 import "slices"
 
 const (
-	ChangeShift = "level-shift"    // a level gave way to another
-	ChangeDrift = "drift"          // a level moved steadily for a time
-	ChangeStall = "periodic-stall" // short falls of a rate at regular times
-	ChangeBurst = "loss-burst"     // for a short time far more packets were lost than before and after
+	ChangeShift = "level-shift" // a level gave way to another
+	ChangeDrift = "drift"       // a level moved steadily for a time
+	ChangeBurst = "loss-burst"  // for a short time far more packets were lost than before and after
 )
 
 // Change is something that a series did within a trial and that is not its noise. Times are seconds after the start
@@ -19,21 +18,20 @@ type Change struct {
 	Layer  string `json:"layer,omitempty"` // of a series of lost packets
 	Cause  string `json:"cause,omitempty"` // ... likewise
 
-	// StartS is when the new level held for the first time, when a drift, a burst or
-	// the first stall began; it lies from StartLowS to StartHighS with 95 % confidence.
+	// StartS is when the new level held for the first time, when a drift or the first burst
+	// began; it lies from StartLowS to StartHighS with 95 % confidence.
 	StartS     float64 `json:"start_s"`
 	StartLowS  float64 `json:"start_low_s"`
 	StartHighS float64 `json:"start_high_s"`
-	// EndS is when the new level, the drift, the last burst or the last stall ended.
+	// EndS is when the new level, the drift or the last burst ended.
 	EndS float64 `json:"end_s"`
 
 	Before float64 `json:"before"` // the level until then; of a drift, where it begins
-	After  float64 `json:"after"`  // the level from then on; where a drift ends; the mean within stalls or bursts
+	After  float64 `json:"after"`  // the level from then on; where a drift ends; the mean within bursts
 	Size   float64 `json:"size"`   // after - before
 
-	PeriodS float64 `json:"period_s,omitempty"` // from one to the next, median; 0: not regular
-	Count   int     `json:"count,omitempty"`    // of stalls or bursts
-	Packets float64 `json:"packets,omitempty"`  // lost in bursts beyond what Before comes to
+	Count   int     `json:"count,omitempty"`   // of bursts
+	Packets float64 `json:"packets,omitempty"` // lost in bursts beyond what Before comes to
 
 	// PValue is the chance that steady traffic shows as much anywhere in one of the
 	// Tested series of this trial. Such a change is told if the chance is one that

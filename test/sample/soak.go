@@ -123,7 +123,7 @@ func SoakHostile() model.Document {
 		r.Changes = append(r.Changes, model.Change{Kind: evil, Metric: evil, At: evil, StartS: float64(15 * i)})
 	}
 	r.Made = append(r.Made, model.MadeChange{AtS: nan}, model.MadeChange{AtS: inf}, model.MadeChange{AtS: -5, Failure: evil})
-	r.Changes = append(r.Changes, model.Change{Kind: model.ChangeShift, StartS: nan, Before: inf, After: nan}, model.Change{Kind: model.ChangeStall, Metric: "x_ratio", PeriodS: inf, StartS: 3, Count: -1})
+	r.Changes = append(r.Changes, model.Change{Kind: model.ChangeShift, StartS: nan, Before: inf, After: nan}, model.Change{Kind: model.ChangeBurst, Metric: "x_ratio", Packets: inf, StartS: 3, Count: -1})
 	r.Gaps = []model.ControlGap{{StartS: nan, DurationS: nan}, {StartS: -inf, DurationS: inf}, {StartS: 599, DurationS: inf, Nodes: []string{evil}}}
 	r.Series[0].Values[3], r.Series[1].Values[4], r.Series[2].Values[5] = inf, -inf, -1e300
 	r.Series = append(r.Series, model.Series{Metric: "lost_pps", Flow: "up", StepSeconds: inf, Values: []float64{1}}, model.Series{Metric: "lost_pps", Flow: "up", StartSeconds: nan, StepSeconds: 1, Values: []float64{1}},
