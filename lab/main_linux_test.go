@@ -157,7 +157,7 @@ func expectGone(t *testing.T, set map[uint64]bool) {
 func openLab(t *testing.T, topology string, links ...string) *Lab {
 	t.Helper()
 	watchHost(t)
-	before := openFiles()
+	testenv.LeakCheck(t)
 	l, err := Open(t.Context(), topology, parseLinks(t, links))
 	must(t, err)
 	set := inodes(t, l)
@@ -166,22 +166,8 @@ func openLab(t *testing.T, topology string, links ...string) *Lab {
 			t.Error(err)
 		}
 		expectGone(t, set)
-		if after := openFiles(); after > before { // sockets of a lab before this one may be closed meanwhile
-			t.Errorf("%d namespaces and sockets are open, %d were", after, before)
-		}
 	})
 	return l
-}
-
-// openFiles counts the namespaces and sockets that this process holds.
-func openFiles() (n int) {
-	files, _ := filepath.Glob("/proc/self/fd/*")
-	for _, f := range files {
-		if target, err := os.Readlink(f); err == nil && (strings.HasPrefix(target, "net:[") || strings.HasPrefix(target, "socket:[")) {
-			n++
-		}
-	}
-	return n
 }
 
 // chains lists the topologies with one receiver.

@@ -39,7 +39,7 @@ type Maker func(t testing.TB, w Want) Bed
 
 // Run tests one transport.
 func Run(t *testing.T, maker Maker) {
-	LeakCheck(t)
+	testenv.LeakCheck(t)
 	datagrams := maker(t, Want{}).Flow.Protocol != model.TCP
 	t.Run("account", func(t *testing.T) { testAccount(t, maker, datagrams) })
 	t.Run("flood", func(t *testing.T) { testFlood(t, maker) })

@@ -6,13 +6,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net"
 	"net/netip"
-	"os"
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"pelt/engine"
 	"pelt/internal/testenv"
@@ -289,29 +286,4 @@ func (r *Trial) Play(t testing.TB) (send, receive engine.Report) {
 		t.Fatal(err)
 	}
 	return send, receive
-}
-
-// LeakCheck fails the test if descriptors or goroutines are left at its end.
-func LeakCheck(t testing.TB) {
-	t.Helper()
-	// The first socket brings the runtime's own descriptors, which stay.
-	if l, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
-		l.Close()
-	}
-	goroutines, files := runtime.NumGoroutine(), openFiles()
-	t.Cleanup(func() {
-		for over := time.Now().Add(testenv.Patience); runtime.NumGoroutine() > goroutines || openFiles() > files; time.Sleep(time.Millisecond) {
-			if time.Now().After(over) {
-				b := make([]byte, 1<<16)
-				t.Fatalf("%d files and %d goroutines before, %d and %d after:\n%s", files, goroutines, openFiles(), runtime.NumGoroutine(),
-					b[:runtime.Stack(b, true)])
-			}
-		}
-	})
-}
-
-// openFiles counts descriptors; 0 where the system does not tell.
-func openFiles() int {
-	list, _ := os.ReadDir("/proc/self/fd")
-	return len(list)
 }

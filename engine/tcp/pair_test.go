@@ -70,7 +70,7 @@ func timing(warmup, measure, drain time.Duration) model.Timing {
 // newPair prepares both ends; the sender listens if senderListens, else the receiver.
 func newPair(t *testing.T, host engine.Host, address string, senderListens bool, f model.Flow, timing model.Timing) *pair {
 	t.Helper()
-	enginetest.LeakCheck(t)
+	testenv.LeakCheck(t)
 	r := enginetest.New(model.TCP)
 	r.Flow, r.Timing, r.Peer = f, timing, netip.MustParseAddr(address)
 	if senderListens {

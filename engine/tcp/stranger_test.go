@@ -68,7 +68,7 @@ func TestReplayTakesNoStream(t *testing.T) {
 }
 
 func TestPortInUse(t *testing.T) {
-	enginetest.LeakCheck(t)
+	testenv.LeakCheck(t)
 	l, err := net.Listen("tcp", ":0")
 	if err != nil {
 		t.Fatal(err)

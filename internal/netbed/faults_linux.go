@@ -1,6 +1,7 @@
 package netbed
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"net"
@@ -18,6 +19,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/testenv"
 )
 
 // NFT changes the namespace's rules.
@@ -103,63 +106,65 @@ func (n *Node) Qdisc(name string, q netlink.Qdisc) (undo func()) {
 // Down switches an interface off. undo switches it on, and gives it back what went with it.
 func (n *Node) Down(name string) (undo func()) {
 	n.T.Helper()
-	var routes []netlink.Route
-	var addresses []netlink.Addr
-	var neighbours []netlink.Neigh
-	n.Link(name, func(l netlink.Link) (err error) {
-		if addresses, err = netlink.AddrList(l, netlink.FAMILY_V6); err != nil {
-			return err
-		}
-		if routes, err = netlink.RouteList(l, netlink.FAMILY_ALL); err != nil {
-			return err
-		}
-		if neighbours, err = netlink.NeighList(l.Attrs().Index, netlink.FAMILY_ALL); err != nil {
-			return err
-		}
-		return netlink.LinkSetDown(l)
-	})
+	restore := n.keep(name)
+	n.Link(name, netlink.LinkSetDown)
 	return func() {
-		n.Link(name, func(l netlink.Link) error {
-			if err := netlink.LinkSetUp(l); err != nil {
-				return err
-			}
-			for _, a := range addresses {
-				if a.Scope == unix.RT_SCOPE_UNIVERSE {
-					a.Flags |= unix.IFA_F_NODAD
-					if err := netlink.AddrReplace(l, &a); err != nil {
-						return err
-					}
-				}
-			}
-			for _, r := range routes {
-				if r.Protocol != unix.RTPROT_KERNEL {
-					if err := netlink.RouteReplace(&r); err != nil {
-						return err
-					}
-				}
-			}
-			for _, a := range neighbours {
-				if a.State == unix.NUD_PERMANENT {
-					if err := netlink.NeighSet(&a); err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		})
-		n.settle(name)
+		n.Link(name, netlink.LinkSetUp)
+		restore()
 	}
 }
 
-// MTU sets how long an interface's packets may be.
+// MTU sets how long an interface's packets may be. Below 1280 B the kernel takes its IPv6 away; undo gives it back.
 func (n *Node) MTU(name string, mtu int) (undo func()) {
 	n.T.Helper()
-	before := 0
+	restore, before := n.keep(name), 0
 	n.Link(name, func(l netlink.Link) error {
 		before = l.Attrs().MTU
 		return netlink.LinkSetMTU(l, mtu)
 	})
-	return func() { n.Link(name, func(l netlink.Link) error { return netlink.LinkSetMTU(l, before) }) }
+	return func() {
+		n.Link(name, func(l netlink.Link) error { return netlink.LinkSetMTU(l, before) })
+		restore()
+	}
+}
+
+// keep notes the IPv6 addresses, the routes and the neighbours of an interface. restore gives them back.
+func (n *Node) keep(name string) (restore func()) {
+	n.T.Helper()
+	var routes []netlink.Route
+	var addresses []netlink.Addr
+	var neighbours []netlink.Neigh
+	n.Link(name, func(l netlink.Link) (err error) {
+		if addresses, err = netlink.AddrList(l, netlink.FAMILY_V6); err == nil {
+			routes, err = netlink.RouteList(l, netlink.FAMILY_ALL)
+		}
+		if err == nil {
+			neighbours, err = netlink.NeighList(l.Attrs().Index, netlink.FAMILY_ALL)
+		}
+		return err
+	})
+	return func() {
+		n.Link(name, func(l netlink.Link) (err error) {
+			for _, a := range addresses {
+				if a.Scope == unix.RT_SCOPE_UNIVERSE {
+					a.Flags |= unix.IFA_F_NODAD
+					err = cmp.Or(err, netlink.AddrReplace(l, &a))
+				}
+			}
+			for _, r := range routes {
+				if r.Protocol != unix.RTPROT_KERNEL {
+					err = cmp.Or(err, netlink.RouteReplace(&r))
+				}
+			}
+			for _, a := range neighbours {
+				if a.State == unix.NUD_PERMANENT {
+					err = cmp.Or(err, netlink.NeighSet(&a))
+				}
+			}
+			return err
+		})
+		n.settle(name)
+	}
 }
 
 // Refuse adds a route that takes no packets: kind is unix.RTN_BLACKHOLE, _PROHIBIT, _UNREACHABLE or _THROW.
@@ -189,7 +194,7 @@ func (n *Node) Masquerade(name string) (undo func()) {
 // AwaitSent waits until no packet is left in the queue of a device's output.
 func (n *Node) AwaitSent(name string) {
 	n.T.Helper()
-	Until(n.T, "the queue of "+name, func() (empty bool) {
+	testenv.Await(n.T, "the queue of "+name, func() (empty bool) {
 		n.Link(name, func(l netlink.Link) error {
 			queues, err := netlink.QdiscList(l)
 			empty = !slices.ContainsFunc(queues, func(q netlink.Qdisc) bool {

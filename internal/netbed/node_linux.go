@@ -238,7 +238,7 @@ func (n *Node) Neighbour(name string, a netip.Addr, at net.HardwareAddr) {
 // AwaitUp waits until the kernel has told everyone of an interface's carrier.
 func (n *Node) AwaitUp(name string) {
 	n.T.Helper()
-	Until(n.T, name+" to be up", func() (up bool) {
+	testenv.Await(n.T, name+" to be up", func() (up bool) {
 		n.Link(name, func(l netlink.Link) error {
 			up = l.Attrs().OperState == netlink.OperUp
 			return nil
@@ -253,7 +253,7 @@ func (n *Node) settle(name string) {
 	n.T.Helper()
 	n.AwaitUp(name)
 	for _, a := range n.own {
-		Until(n.T, fmt.Sprint("address ", a), func() (ready bool) {
+		testenv.Await(n.T, fmt.Sprint("address ", a), func() (ready bool) {
 			n.Must(func() error {
 				routes, err := netlink.RouteGet(a.AsSlice())
 				ready = err == nil && len(routes) == 1 && routes[0].Type == unix.RTN_LOCAL
@@ -331,10 +331,4 @@ func Connected(a netip.AddrPort) Option {
 // With sets an option of a socket.
 func With(level, name, value int) Option {
 	return func(fd int) error { return unix.SetsockoptInt(fd, level, name, value) }
-}
-
-// Until waits for something that the kernel does in its own time.
-func Until(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	testenv.Await(t, what, f)
 }

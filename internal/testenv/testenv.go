@@ -3,6 +3,7 @@
 package testenv
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -44,6 +45,31 @@ func Receive[V any](t testing.TB, what string, from <-chan V) V {
 		t.Fatalf("waited %v for %s", Patience, what)
 		panic("unreachable")
 	}
+}
+
+// LeakCheck fails the test if descriptors or goroutines are left at its end.
+func LeakCheck(t testing.TB) {
+	t.Helper()
+	// The first socket brings the runtime's own descriptors, which stay.
+	if l, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
+		l.Close()
+	}
+	goroutines, files := runtime.NumGoroutine(), OpenFiles()
+	t.Cleanup(func() {
+		for over := time.Now().Add(Patience); runtime.NumGoroutine() > goroutines || OpenFiles() > files; time.Sleep(time.Millisecond) {
+			if time.Now().After(over) {
+				b := make([]byte, 1<<16)
+				t.Fatalf("%d files and %d goroutines before, %d and %d after:\n%s", files, goroutines, OpenFiles(), runtime.NumGoroutine(),
+					b[:runtime.Stack(b, true)])
+			}
+		}
+	})
+}
+
+// OpenFiles counts descriptors; 0 where the system does not tell.
+func OpenFiles() int {
+	list, _ := os.ReadDir("/proc/self/fd")
+	return len(list)
 }
 
 // Lacks ends a test that this machine cannot run. The words say what the test needs.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -96,16 +95,6 @@ func drain(t testing.TB, s netbed.Socket) (n uint64) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// descriptors counts the open files of the process.
-func descriptors(t testing.TB) int {
-	t.Helper()
-	d, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(d)
 }
 
 func find(counters []model.Counter, name string) (c model.Counter) {

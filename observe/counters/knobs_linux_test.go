@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/vishvananda/netlink"
+
+	"pelt/internal/testenv"
 )
 
 // Settings are those of the namespace; what it lacks is the first one's. Those
@@ -19,16 +21,13 @@ func TestKnobs(t *testing.T) {
 	w.Receiver.Sysctl("net/ipv4/neigh/vb/unres_qlen_bytes", "2304")
 	w.Receiver.Link("vb", func(l netlink.Link) error { return netlink.LinkSetTxQLen(l, 77) })
 	w.Receiver.TBF("vb", netlink.HANDLE_ROOT, 100_000, 3000)
-	before := descriptors(t)
+	testenv.LeakCheck(t)
 	got := map[string]string{}
 	for _, k := range Knobs(w.Receiver.Do, "vb") {
 		if _, twice := got[k.Name]; twice || k.Value == "" || strings.ContainsAny(k.Value, "\t\n") {
 			t.Errorf("odd knob %+v", k)
 		}
 		got[k.Name] = k.Value
-	}
-	if after := descriptors(t); after != before {
-		t.Errorf("%d descriptors open before, %d after", before, after)
 	}
 	for name, want := range map[string]string{
 		"net.ipv4.conf.vb.rp_filter": "2", "net.ipv4.neigh.vb.unres_qlen_bytes": "2304", "vb.txqueuelen": "77", "vb.qdisc": "tbf",

@@ -141,7 +141,7 @@ func TestMain(m *testing.M) {
 	if r, w, err := os.Pipe(); err == nil { // has Go open what it needs for waiting
 		_, _ = r.Close(), w.Close()
 	}
-	before := openFiles()
+	before := testenv.OpenFiles()
 	code := m.Run()
 	if shared.machine != nil {
 		if err := shared.machine.Close(); err != nil {
@@ -149,22 +149,14 @@ func TestMain(m *testing.M) {
 			code = 1
 		}
 	}
-	for over := time.Now().Add(testenv.Patience); openFiles() > before && time.Now().Before(over); {
+	for over := time.Now().Add(testenv.Patience); testenv.OpenFiles() > before && time.Now().Before(over); {
 		time.Sleep(time.Millisecond) // threads that end close theirs a little later
 	}
-	if after := openFiles(); after > before {
+	if after := testenv.OpenFiles(); after > before {
 		fmt.Printf("%d files left open\n", after-before)
 		code = 1
 	}
 	os.Exit(code)
-}
-
-func openFiles() int {
-	list, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return 0
-	}
-	return len(list)
 }
 
 func track(t testing.TB, m *Machine, trial uint16, flow string, o TrackOptions, tuples ...model.Tuple) *Track {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -300,7 +301,7 @@ func unreadSocket(b *wire) {
 func closeUnread(b *wire, _ netbed.Socket) {
 	// All have come when their memory is that of 1000 equal buffers, and stays so.
 	last, same := -1, 0
-	netbed.Until(b.T, "1000 packets in the queue", func() bool {
+	testenv.Await(b.T, "1000 packets in the queue", func() bool {
 		now := held(b.T, b.unread)
 		if now != last {
 			last, same = now, 0
@@ -315,7 +316,7 @@ func closeUnread(b *wire, _ netbed.Socket) {
 // awaitVerdicts waits until the kernel has told of so many packets.
 func awaitVerdicts(t testing.TB, n uint64) {
 	t.Helper()
-	netbed.Until(t, fmt.Sprintf("%d verdicts", n), func() bool {
+	testenv.Await(t, fmt.Sprintf("%d verdicts", n), func() bool {
 		d, err := machine(t).Collect(testTrial, true)
 		if err != nil {
 			t.Fatal(err)
@@ -392,7 +393,7 @@ func neighbourFailed(b *wire, _ netbed.Socket) { awaitVerdicts(b.T, 1000) }
 
 func noCarrier(b *wire) {
 	b.Receiver.Link("vb", netlink.LinkSetDown)
-	netbed.Until(b.T, "the carrier to be gone", func() (gone bool) { // and the queue to be replaced
+	testenv.Await(b.T, "the carrier to be gone", func() (gone bool) { // and the queue to be replaced
 		b.Sender.Link("va", func(l netlink.Link) error {
 			gone = l.Attrs().OperState != netlink.OperUp
 			return nil

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
+	"pelt/internal/testenv"
 )
 
 func watch(t testing.TB, ports ...uint16) *Live {
@@ -229,7 +230,7 @@ func TestLiveFull(t *testing.T) {
 	s := b.Sender.Open(false)
 	for i := range flows {
 		if i%500 == 0 { // a slow host's backlog of 1000 would be full
-			netbed.Until(t, "the packets to come", func() bool { return came(b.Receiver) >= before+uint64(i) })
+			testenv.Await(t, "the packets to come", func() bool { return came(b.Receiver) >= before+uint64(i) })
 		}
 		if err := unix.Sendto(s.FD, []byte("x"), 0, netbed.Sockaddr(netip.AddrPortFrom(netbed.Address(false, 2), uint16(20_000+i)))); err != nil {
 			t.Fatal(err)
@@ -267,7 +268,7 @@ func TestLiveARP(t *testing.T) {
 		frame[12], frame[13] = 0x12, 0x34
 		return unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: va, Halen: 6})
 	})
-	netbed.Until(t, "the frame", func() bool {
+	testenv.Await(t, "the frame", func() bool {
 		for _, d := range read(t, l, b.Receiver).Drops {
 			if d.Protocol == "ether-0x1234" && d.Packets == 1 && d.Site.Interface == "vb" && !d.From.IsValid() {
 				return true
