@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -104,16 +103,15 @@ func seen(l model.Line) (n uint64) {
 
 // expectation is the line that a fault must make.
 type expectation struct {
-	layer string // one, or several with | between them
+	layer string
 	host  string
 	cause string // regular expression
-	share float64
 }
 
 func lineOf(f model.FlowResult, e expectation) (packets uint64, sure bool) {
 	sure = true
 	for _, l := range f.Ledger.Lines {
-		if slices.Contains(strings.Split(e.layer, "|"), l.Layer) && l.Host == e.host && regexp.MustCompile("^(?:"+e.cause+")$").MatchString(l.Cause) {
+		if l.Layer == e.layer && l.Host == e.host && regexp.MustCompile("^(?:"+e.cause+")$").MatchString(l.Cause) {
 			packets += l.Packets
 			sure = sure && exact(l)
 		}
@@ -147,22 +145,15 @@ func ledgerText(f model.FlowResult) string {
 	return text
 }
 
-// fault is one way to lose packets.
+// fault is one way to lose packets; the line named holds what is lost.
 type fault struct {
-	name     string
-	topology string
-	up       string   // flags of lab up
-	before   []string // made before pelt starts
-	flags    string
-	named    expectation // with verdicts: this line holds what was injected
-	counted  string      // regular expression: its cause with counters alone; "": only the balance is asked
-	injected string      // command that counts the injected losses from outside; "" if only pelt knows
+	name   string
+	before []string // made before pelt starts
+	flags  string
+	named  expectation
 }
 
-const (
-	bursts = " --rate 20kpps --burst 400 --time 600ms --warmup 0s"
-	paced  = " --payload 64" + bursts
-)
+const paced = " --payload 64 --rate 20kpps --burst 400 --time 600ms --warmup 0s"
 
 // filter drops some of the packets of the paced flow.
 func filter(node, family, hook string, percent int) string {
@@ -173,101 +164,6 @@ func filter(node, family, hook string, percent int) string {
 
 func filterCount(node, family string) string {
 	return node + ": nft list table " + family + ` t | sed -n 's/.*counter packets \([0-9]*\) .*/\1/p'`
-}
-
-// faults are those that package faults cannot make: of an emulated link, of a masquerading router that packets reach from
-// outside, of fragments, segments and a backlog. Each is alone on its path.
-func faults() []fault {
-	const queueFull = "QDISC_DROP|QDISC_OVERLIMIT"
-	return []fault{
-		{name: "masquerading router's forward rule, from outside", topology: "nat", flags: paced + " --direction down",
-			before: []string{filter("router", "ip", "forward", 7)},
-			named:  expectation{"network", "router", "NETFILTER_DROP", .99}, counted: ".*", injected: filterCount("router", "ip")},
-		{name: "emulated link's queue full", topology: "direct", up: "--link rate=5mbit,queue=20", flags: paced,
-			named: expectation{"network", "link sender-receiver", queueFull, .99}, counted: ".*"},
-		{name: "sender's queue full, segments", topology: "direct", flags: bursts + " --payload 100 --gso 10",
-			before: []string{"sender: tc qdisc add dev eth0 root tbf rate 5mbit burst 3kb limit 6000"},
-			named:  expectation{"sender-qdisc", "sender", queueFull + "|SKB_GSO_SEG", .99}, counted: ".*"},
-		// The other core does nothing but the rules, so that nobody reads: the buffer has to hold all that they let through.
-		{name: "receiver's backlog", topology: "direct",
-			flags: " --payload 64 --rate max --time 600ms --warmup 0s --send-buffer 33554432 --receive-buffer 67108864",
-			before: []string{"receiver: echo 2 > /sys/class/net/eth0/queues/rx-0/rps_cpus",
-				"receiver: (echo 'table ip slow { chain i { type filter hook prerouting priority 0;'; " +
-					"for i in $(seq 2000); do echo 'meta l4proto udp'; done; echo '}; }') | nft -f -"},
-			named: expectation{"receiver-backlog", "receiver", "CPU_BACKLOG", .99}, counted: ".*"},
-		{name: "a fragment lost", topology: "router", flags: " --payload 3000 --rate 3kpps --burst 100 --time 600ms --warmup 0s",
-			before: []string{"router: nft 'table ip t { chain p { type filter hook prerouting priority -450; " +
-				"ip frag-off & 0x1fff != 0 numgen random mod 100 < 5 counter drop; }; }'"},
-			named: expectation{"network", "router", "NETFILTER_DROP", .99}},
-	}
-}
-
-// TestClockFaultMatrix makes each fault alone, with verdicts and with counters alone. A sender that a busy machine holds up
-// sends a burst after it, which fills queues that no row means; package faults does not go by the clock.
-func TestClockFaultMatrix(t *testing.T) {
-	testenv.Clock(t)
-	for _, c := range faults() {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // a trial here is mostly waiting
-			b := newBench(t, c.topology, strings.Fields(c.up)...)
-			for _, line := range c.before {
-				b.in(t, line)
-			}
-			count := func() (n uint64) {
-				for _, word := range strings.Fields(b.in(t, c.injected)) {
-					n += number(t, word)
-				}
-				return n
-			}
-			for _, mode := range []string{"seq", "off"} {
-				before := uint64(0)
-				if c.injected != "" {
-					before = count()
-				}
-				d := b.curve(t, c.flags+" --drops "+mode)
-				f := d.Results[0].Flows[0]
-				t.Logf("%s: %s", mode, ledgerText(f))
-				if f.Ledger.Lost == 0 {
-					t.Fatalf("%s: nothing was lost", mode)
-				}
-				lost := float64(f.Ledger.Lost)
-				if mode == "off" {
-					counted := c.named
-					counted.cause = c.counted
-					if n, _ := lineOf(f, counted); c.counted != "" && float64(n) < c.named.share*lost {
-						t.Errorf("off: the right line holds %d of %d lost", n, f.Ledger.Lost)
-					}
-					for _, l := range f.Ledger.Lines {
-						if l.Confidence == "exact-seq" && l.Layer != "send-call" && l.Layer != "sender-qdisc" {
-							t.Errorf("off: a line is exact-seq without verdicts: %+v", l)
-						}
-					}
-					continue
-				}
-				got, sure := lineOf(f, c.named)
-				if float64(got) < c.named.share*lost || !sure {
-					t.Errorf("seq: the right line holds %d of %d lost, exact-seq %v", got, f.Ledger.Lost, sure)
-				}
-				if f.Ledger.Unattributed != 0 {
-					t.Errorf("seq: %d unattributed", f.Ledger.Unattributed)
-				}
-				if c.injected != "" && !strings.Contains(c.name, "fragment") {
-					again := uint64(0) // packets that the rule may have met twice
-					if c.named.layer == "send-call" {
-						again = offeredAgain(t, f)
-					}
-					if n := count() - before; n < got || n > got+again {
-						t.Errorf("seq: the rule dropped %d, the line says %d and %d were offered again", n, got, again)
-					}
-				}
-				for _, o := range d.Results[0].Observed {
-					if (o.Node == "sender" || o.Node == "receiver") && o.Mode != "seq" {
-						t.Errorf("%s was watched in mode %q: %s", o.Node, o.Mode, o.Why)
-					}
-				}
-			}
-		})
-	}
 }
 
 // layered are five faults of different layers that a lab:router bears together.

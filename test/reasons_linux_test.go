@@ -61,26 +61,6 @@ func TestClockBackpressure(t *testing.T) {
 	}
 }
 
-// A shorter queue drops before the socket is full: what was attempted, dropped
-// and received agrees to the packet.
-func TestClockShortQueueDrops(t *testing.T) {
-	testenv.Clock(t)
-	testenv.Tool(t, "tc", "sed")
-	h := newHosts(t)
-	inside(t, h.near, "tc qdisc add dev eth0 root tbf rate 20mbit burst 8kb limit 30000")
-	d, _ := h.trial(t, "", "--engine udp --payload 200 --rate 12kpps --time 5s --warmup 0s --drops seq")
-	r := d.Results[0]
-	f := r.Flows[0]
-	n, _ := lineOf(f, expectation{layer: "sender-qdisc", host: "sender", cause: "QDISC_.*"})
-	if r.State != "valid" || n == 0 || f.Ledger.Lost != n || f.Attempted != f.Received+n || f.Ledger.Unattributed != 0 {
-		t.Errorf("%s %v: %d attempted, %d received, ledger %s", r.State, r.Why, f.Attempted, f.Received, ledgerText(f))
-	}
-	got := number(t, inside(t, h.near, `tc -s qdisc show dev eth0 | sed -n 's/.*(dropped \([0-9]*\),.*/\1/p' | head -1`))
-	if got < n+offeredAgain(t, f) { // it drops segments of the control connection, too
-		t.Errorf("tc counts %d dropped, the ledger %d, and %d were offered twice", got, n, offeredAgain(t, f))
-	}
-}
-
 // An emulated link that takes no more frames makes a trial invalid, not lossy.
 func TestClockLinkBehind(t *testing.T) {
 	testenv.Clock(t)

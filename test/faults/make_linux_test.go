@@ -1,10 +1,15 @@
 package faults
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -16,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
+	"pelt/internal/testenv"
 )
 
 // Hooks of the packet filter.
@@ -190,7 +196,7 @@ func misled(n *netbed.Node, name string, beyond *netbed.Node, there string) (und
 // noCarrier switches the far end of a cable off, and waits until the near end has noticed.
 func noCarrier(n *netbed.Node, name string, beyond *netbed.Node, there string) (undo func()) {
 	beyond.Link(there, netlink.LinkSetDown)
-	netbed.Until(n.T, "the carrier to be gone", func() (gone bool) { // and the queue to be replaced
+	testenv.Await(n.T, "the carrier to be gone", func() (gone bool) { // and the queue to be replaced
 		n.Link(name, func(l netlink.Link) error {
 			gone = l.Attrs().OperState != netlink.OperUp
 			return nil
@@ -285,8 +291,8 @@ func spoil(c *chain) (undo func()) {
 		write(c.router, prerouting, expr.PayloadBaseTransportHeader, payload, 0xaa, 0xbb, 0xcc, 0xdd))
 }
 
-// htb gives all that leaves an interface little, in a queue that holds 20 packets.
-func htb(n *netbed.Node, name string) (undo func()) {
+// htb gives all that leaves an interface little, in a queue of a kind. With options it is rare among libraries.
+func htb(n *netbed.Node, name string, bytesPerSecond uint64, leaf netlink.Qdisc, options ...*nl.RtAttr) (undo func()) {
 	n.Qdisc(name, func() netlink.Qdisc {
 		q := netlink.NewHtb(netlink.QdiscAttrs{Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT})
 		q.Defcls = 1
@@ -295,13 +301,49 @@ func htb(n *netbed.Node, name string) (undo func()) {
 	n.Link(name, func(l netlink.Link) error {
 		class := netlink.ClassAttrs{LinkIndex: l.Attrs().Index, Handle: netlink.MakeHandle(1, 1),
 			Parent: netlink.MakeHandle(1, 0)}
-		return netlink.ClassAdd(netlink.NewHtbClass(class, netlink.HtbClassAttrs{Rate: 50_000, Buffer: 2000}))
+		rate := netlink.HtbClassAttrs{Rate: 8 * bytesPerSecond, Buffer: 2000}
+		return cmp.Or(netlink.ClassAdd(netlink.NewHtbClass(class, rate)), netlink.LinkSetTxQLen(l, 20))
 	})
-	fifo := &netlink.GenericQdisc{QdiscType: "pfifo",
-		QdiscAttrs: netlink.QdiscAttrs{Handle: netlink.MakeHandle(2, 0), Parent: netlink.MakeHandle(1, 1)}}
-	n.Link(name, func(l netlink.Link) error { return netlink.LinkSetTxQLen(l, 20) })
-	n.Qdisc(name, fifo)
+	*leaf.Attrs() = netlink.QdiscAttrs{Handle: netlink.MakeHandle(2, 0), Parent: netlink.MakeHandle(1, 1)}
+	if len(options) == 0 {
+		n.Qdisc(name, leaf)
+		return nil
+	}
+	n.Link(name, func(l netlink.Link) error {
+		req := nl.NewNetlinkRequest(unix.RTM_NEWQDISC, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK)
+		req.AddData(&nl.TcMsg{Family: nl.FAMILY_ALL, Ifindex: int32(l.Attrs().Index), Handle: leaf.Attrs().Handle,
+			Parent: leaf.Attrs().Parent})
+		req.AddData(nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated(leaf.Type())))
+		all := nl.NewRtAttr(nl.TCA_OPTIONS, nil)
+		for _, o := range options {
+			all.AddChild(o)
+		}
+		req.AddData(all)
+		_, err := req.Execute(unix.NETLINK_ROUTE, 0)
+		return err
+	})
 	return nil
+}
+
+func pfifo() netlink.Qdisc { return &netlink.GenericQdisc{QdiscType: "pfifo"} }
+
+// red drops at random from half of a queue of 3000 B on.
+func red(n *netbed.Node, name string) (undo func()) {
+	parameters := binary.NativeEndian.AppendUint32(nil, 3000)
+	parameters = binary.NativeEndian.AppendUint32(parameters, 1000)
+	parameters = binary.NativeEndian.AppendUint32(parameters, 2000)
+	parameters = append(parameters, 1, 1, 0, 0) // logarithms of weight, of probability and of the idle time's cells
+	const parms, stab = 1, 2                    // TCA_RED_...
+	return htb(n, name, 6_250, &netlink.GenericQdisc{QdiscType: "red"},
+		nl.NewRtAttr(parms, parameters), nl.NewRtAttr(stab, make([]byte, 256)))
+}
+
+// cake has room for a few packets only.
+func cake(n *netbed.Node, name string) (undo func()) {
+	const rate, memory = 2, 10 // TCA_CAKE_...
+	return htb(n, name, 6_250, &netlink.GenericQdisc{QdiscType: "cake"},
+		nl.NewRtAttr(rate, binary.NativeEndian.AppendUint64(nil, 6_250)),
+		nl.NewRtAttr(memory, binary.NativeEndian.AppendUint32(nil, 20_000)))
 }
 
 // isolate keeps a bridge's two ports from each other.
@@ -334,6 +376,154 @@ func blockPolicy(c *chain) (undo func()) {
 	p := &netlink.XfrmPolicy{Src: all, Dst: all, Dir: netlink.XFRM_DIR_FWD, Action: netlink.XFRM_POLICY_BLOCK}
 	c.router.Must(func() error { return netlink.XfrmPolicyAdd(p) })
 	return func() { c.router.Must(func() error { return netlink.XfrmPolicyDel(p) }) }
+}
+
+// into has a node send what is for the receiver into another device.
+func into(c *chain, n *netbed.Node, device netlink.Link) (undo func()) {
+	n.Must(func() error { return netlink.LinkAdd(device) })
+	n.Link(device.Attrs().Name, func(l netlink.Link) error {
+		to := &net.IPNet{IP: c.receiver.IP(false).AsSlice(), Mask: net.CIDRMask(32, 32)}
+		route := &netlink.Route{LinkIndex: l.Attrs().Index, Dst: to, Scope: netlink.SCOPE_LINK}
+		return cmp.Or(netlink.LinkSetUp(l), netlink.RouteAdd(route))
+	})
+	return func() { n.Must(func() error { return netlink.LinkDel(device) }) }
+}
+
+func wireguard() netlink.Link {
+	return &netlink.Wireguard{LinkAttrs: netlink.LinkAttrs{Name: "wg0"}}
+}
+
+func bond() netlink.Link {
+	b := netlink.NewLinkBond(netlink.LinkAttrs{Name: "bond9"})
+	b.Mode = netlink.BOND_MODE_ACTIVE_BACKUP
+	return b
+}
+
+func vxlan(network int, to netip.Addr) netlink.Link {
+	return &netlink.Vxlan{LinkAttrs: netlink.LinkAttrs{Name: "vx0"}, VxlanId: network, Group: to.AsSlice(), Port: 4789}
+}
+
+// tunnelled has the router send to the receiver by VXLAN, to another of its addresses.
+func tunnelled(c *chain, to netip.Addr) (undo func()) {
+	undo = into(c, c.router, vxlan(7, to))
+	c.router.Neighbour("vx0", c.receiver.IP(false), net.HardwareAddr{2, 0, 0, 0, 0, 9})
+	return undo
+}
+
+// otherNetwork has the receiver know another VXLAN than the router's.
+func otherNetwork(c *chain) (undo func()) {
+	underlay := netip.MustParseAddr("10.77.1.9")
+	c.receiver.Give(their, netip.PrefixFrom(underlay, 24))
+	c.router.Neighbour(toReceiver, underlay, c.receiver.Hardware(their))
+	c.receiver.Must(func() error { return netlink.LinkAdd(vxlan(8, c.router.IP(false))) })
+	c.receiver.Link("vx0", netlink.LinkSetUp)
+	tunnelled(c, underlay)
+	return nil
+}
+
+// queued hands all UDP to a program that does not run.
+func queued(n *netbed.Node, hook *nftables.ChainHook) (undo func()) {
+	return n.Rule(hook, ofUDP(&expr.Counter{}, &expr.Queue{Num: 5})...)
+}
+
+// tracked has a node know the connections of what passes a hook, and the machine know no more than one of a namespace.
+func tracked(c *chain, n *netbed.Node, hook *nftables.ChainHook) (undo func()) {
+	n.Rule(hook, &expr.Ct{Register: 1, Key: expr.CtKeySTATE}, &expr.Counter{})
+	other := c.sender.Open(false, netbed.Connected(netip.AddrPortFrom(c.receiver.IP(false), c.port)))
+	if _, err := unix.Write(other.FD, []byte{0}); err != nil {
+		c.Fatal(err)
+	}
+	machine(c, "net/netfilter/nf_conntrack_max", "1")
+	return nil
+}
+
+// machine sets what all namespaces share, for the time of a row.
+func machine(c *chain, name, value string) {
+	path := "/proc/sys/" + name
+	before, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, []byte(value), 0)
+	}
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.Cleanup(func() {
+		if err := os.WriteFile(path, bytes.TrimSpace(before), 0); err != nil {
+			c.Error(err)
+		}
+	})
+}
+
+// noVLAN takes the router's port out of the network of frames without a tag.
+func noVLAN(c *chain) (undo func()) {
+	c.router.Link("switch", func(l netlink.Link) error { return netlink.BridgeSetVlanFiltering(l, true) })
+	c.router.Link(toSender, func(l netlink.Link) error { return netlink.BridgeVlanDel(l, 1, true, true, false, true) })
+	return func() {
+		c.router.Link(toSender, func(l netlink.Link) error { return netlink.BridgeVlanAdd(l, 1, true, true, false, true) })
+		c.router.Link("switch", func(l netlink.Link) error { return netlink.BridgeSetVlanFiltering(l, false) })
+	}
+}
+
+// noRoomForFragments has a node wait for no fragment.
+func noRoomForFragments(n *netbed.Node) (undo func()) {
+	low := n.Sysctl("net/ipv4/ipfrag_low_thresh", "0")
+	return both(n.Sysctl("net/ipv4/ipfrag_high_thresh", "0"), low)
+}
+
+// groups is where the groups of processes are mounted.
+func groups() (path string) {
+	mounts, _ := os.ReadFile("/proc/mounts")
+	for line := range strings.Lines(string(mounts)) {
+		if words := strings.Fields(line); words[2] == "cgroup2" {
+			return words[1]
+		}
+	}
+	return ""
+}
+
+// grouped puts the process into a group of its own, whose sockets are those of the row.
+func grouped(c *chain) {
+	at := groups()
+	own, err := os.MkdirTemp(at, "pelt-faults-")
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.group = own
+	lines, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		c.Fatal(err)
+	}
+	_, before, _ := strings.Cut("\n"+string(lines), "\n0::")
+	before, _, _ = strings.Cut(before, "\n")
+	enter := func(group string) {
+		if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte("0"), 0); err != nil {
+			c.Error(err)
+		}
+	}
+	enter(own)
+	c.Cleanup(func() {
+		enter(filepath.Join(at, before))
+		if err := os.Remove(own); err != nil {
+			c.Error(err)
+		}
+	})
+}
+
+// forbidden has a program refuse what the process's group sends, or gets.
+func forbidden(c *chain, what ebpf.AttachType) (undo func()) {
+	l, err := link.AttachCgroup(link.CgroupOptions{Path: c.group, Attach: what,
+		Program: netbed.Program(c.TB, ebpf.CGroupSKB, 0)})
+	if err != nil {
+		c.Fatal(err)
+	}
+	return func() { _ = l.Close() }
+}
+
+// slow has one processor take a row's packets from another, and be slow at that.
+func slow(c *chain) (undo func()) {
+	c.receiver.Slow(prerouting, 2000)
+	c.receiver.Steer(their, "2")
+	return nil
 }
 
 // intoTUN has the router send packets into a device that nobody reads.

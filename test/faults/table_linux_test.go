@@ -1,6 +1,9 @@
 package faults
 
 import (
+	"net/netip"
+
+	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -12,6 +15,8 @@ type row struct {
 	name    string
 	six     bool
 	bridged bool              // the router is a bridge
+	needs   need              // nil: nothing that a kernel may lack
+	before  func(c *chain)    // made before the ends meet; it spoils the chain
 	flow    func(*model.Flow) // changes the usual flow
 	// make makes the fault once the receiver reads; nil: the flow is the fault. Without an undo the chain is spoilt.
 	make  func(c *chain) (undo func())
@@ -72,7 +77,19 @@ var table = []row{
 	{name: "sender: tbf", want: queueOfSender,
 		make: func(c *chain) func() { return c.sender.TBF(their, netlink.HANDLE_ROOT, 6_250, 3000) }},
 	{name: "sender: htb and pfifo", want: queueOfSender,
-		make: func(c *chain) func() { return htb(c.sender, their) }},
+		make: func(c *chain) func() { return htb(c.sender, their, 6_250, pfifo()) }},
+	{name: "sender: tbf, segments",
+		want: answers{"sender-qdisc/(QDISC_DROP|SKB_GSO_SEG)", "sender-qdisc/ENOBUFS", "sender-qdisc/(QDISC_DROP|SKB_GSO_SEG)"},
+		flow: func(f *model.Flow) { f.Segments, f.PayloadBytes = 10, 100 },
+		make: func(c *chain) func() { return c.sender.TBF(their, netlink.HANDLE_ROOT, 6_250, 3000) }},
+	{name: "sender: group of processes", needs: cgroup2, want: each("send-call/EPERM"), before: grouped,
+		make: func(c *chain) func() { return forbidden(c, ebpf.AttachCGroupInetEgress) }},
+	{name: "sender: connection table full", needs: guest, want: each("send-call/CONNTRACK_FULL"),
+		today: never("send-call/EPERM", "send-call/EPERM", "send-call/EPERM"),
+		make:  func(c *chain) func() { return tracked(c, c.sender, output) }},
+	{name: "sender: WireGuard without a peer", needs: device(wireguard()), want: each("send-call/TUNNEL_NO_PEER"),
+		today: never("send-call/ENOKEY", "send-call/ENOKEY", "send-call/ENOKEY"),
+		make:  func(c *chain) func() { return into(c, c.sender, wireguard()) }},
 	{name: "sender: tc egress", want: each("sender-qdisc/TC_EGRESS"),
 		make: func(c *chain) func() { return c.sender.Shot(their, netlink.HANDLE_MIN_EGRESS) }},
 	{name: "sender: no carrier", want: each("sender-device/NO_CARRIER"),
@@ -95,7 +112,7 @@ var table = []row{
 	{name: "router: tc ingress", want: each("network/TC_INGRESS"),
 		today: wrong{overSSH: inside},
 		make:  func(c *chain) func() { return c.router.Shot(toSender, netlink.HANDLE_MIN_INGRESS) }},
-	{name: "router: tcx ingress", want: answers{"network/TC_INGRESS", inside, inside},
+	{name: "router: tcx ingress", needs: linux(6, 6), want: answers{"network/TC_INGRESS", inside, inside},
 		make: func(c *chain) func() { return tcx(c.router, toSender) }},
 	{name: "router: prerouting filter", want: answers{filter, filter, gap},
 		today: wrong{overSSH: filter},
@@ -118,6 +135,29 @@ var table = []row{
 	{name: "router: rate limit", want: answers{filter, filter, gap},
 		today: wrong{overSSH: filter},
 		make:  func(c *chain) func() { return police(c.router, forward) }},
+	{name: "router: forward filter, behind translation", want: answers{filter, filter, gap},
+		today:  wrong{overSSH: filter},
+		before: func(c *chain) { c.router.Masquerade(toReceiver) },
+		make:   func(c *chain) func() { return c.router.DropFourth(forward) }},
+	{name: "router: nobody reads the filter's queue", needs: nfqueue, want: each("network/NFQUEUE"),
+		today: never(filter, filter, filter),
+		make:  func(c *chain) func() { return queued(c.router, forward) }},
+	{name: "router: connection table full", needs: guest, want: each("network/CONNTRACK_FULL"),
+		today: never(filter, filter, filter),
+		make:  func(c *chain) func() { return tracked(c, c.router, forward) }},
+	{name: "router: WireGuard without a peer", needs: device(wireguard()), want: each("network/TUNNEL_NO_PEER"),
+		today: never("network/NOT_SPECIFIED", "network/tx-dropped", "network/tx-dropped"),
+		make:  func(c *chain) func() { return into(c, c.router, wireguard()) }},
+	{name: "router: bond without a port", needs: device(bond()), want: each("network/NO_CARRIER"),
+		today: never("network/QDISC_DROP", "network/tx-dropped", "network/tx-dropped"),
+		make:  func(c *chain) func() { return into(c, c.router, bond()) }},
+	{name: "router: VXLAN, nobody at the other end", needs: device(vxlan(7, netip.Addr{})),
+		want:  each("network/NEIGH_(QUEUEFULL|FAILED)"),
+		today: never(`network/inside \(by elimination\) by a counter`, "sender-device/NEIGH_QUEUEFULL", inside),
+		make: func(c *chain) func() {
+			tunnelled(c, netip.MustParseAddr("10.77.1.9"))
+			return unknown(c, c.router, toReceiver, c.receiver, their)
+		}},
 	{name: "router: no port left to translate to", want: each("network/CONNTRACK_INSERT"),
 		today: never(`network/inside \(by elimination\) by a counter`, filter, filter),
 		make:  onePort},
@@ -176,7 +216,30 @@ var table = []row{
 		make:  func(c *chain) func() { return c.router.TBF(toReceiver, netlink.HANDLE_ROOT, 6_250, 3000) }},
 	{name: "router: htb and pfifo", want: each("network/QDISC_DROP"),
 		today: wrong{overSSH: inside},
-		make:  func(c *chain) func() { return htb(c.router, toReceiver) }},
+		make:  func(c *chain) func() { return htb(c.router, toReceiver, 6_250, pfifo()) }},
+	{name: "router: fq_codel full", needs: queue("fq_codel"), want: each("network/QDISC_(DROP|OVERLIMIT)"),
+		today: wrong{overSSH: inside},
+		make:  func(c *chain) func() { return htb(c.router, toReceiver, 6_250, &netlink.FqCodel{Limit: 20}) }},
+	{name: "router: fq_codel late", needs: queue("fq_codel"), want: each("network/QDISC_(DROP|CONGESTED)"),
+		today: wrong{overSSH: inside},
+		make: func(c *chain) func() {
+			return htb(c.router, toReceiver, 250_000, &netlink.FqCodel{Target: 1000, Interval: 1000})
+		}},
+	{name: "router: cake", needs: queue("cake"), want: each("network/QDISC_(DROP|OVERLIMIT)"),
+		today: wrong{overSSH: inside},
+		make:  func(c *chain) func() { return cake(c.router, toReceiver) }},
+	{name: "router: red", needs: queue("red"), want: each("network/QDISC_(DROP|CONGESTED)"),
+		today: wrong{overSSH: inside},
+		make:  func(c *chain) func() { return red(c.router, toReceiver) }},
+	{name: "router: sfq", needs: queue("sfq"), want: each("network/QDISC_(DROP|OVERLIMIT)"),
+		today: wrong{overSSH: inside},
+		make:  func(c *chain) func() { return htb(c.router, toReceiver, 6_250, &netlink.Sfq{Limit: 20}) }},
+	{name: "router: netem", needs: queue("netem"), want: each("network/QDISC_DROP"),
+		today: wrong{overSSH: inside},
+		make: func(c *chain) func() {
+			root := netlink.QdiscAttrs{Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
+			return c.router.Qdisc(toReceiver, netlink.NewNetem(root, netlink.NetemQdiscAttrs{Loss: 30}))
+		}},
 	{name: "router: tc egress", want: each("network/TC_EGRESS"),
 		today: wrong{overSSH: inside},
 		make:  func(c *chain) func() { return c.router.Shot(toReceiver, netlink.HANDLE_MIN_EGRESS) }},
@@ -201,6 +264,9 @@ var table = []row{
 		make:  isolate},
 	{name: "bridge: no port leads there", bridged: true, want: answers{"network/NO_TX_TARGET", inside, inside},
 		make: forgotten},
+	{name: "bridge: VLAN of no port", bridged: true, needs: vlanFilter, want: answers{"network/VLAN_FILTER", inside, inside},
+		today: wrong{verdicts: "network/NOT_SPECIFIED"},
+		make:  noVLAN},
 	{name: "bridge: filter", bridged: true, want: answers{filter, filter, inside},
 		make: func(c *chain) func() { return bridgeRule(c.router) }},
 	{name: "bridge: longer than the port's MTU", bridged: true, flow: unfragmented,
@@ -217,12 +283,22 @@ var table = []row{
 		make: func(c *chain) func() { return xdp(c.receiver, their, native) }},
 	{name: "receiver: tc ingress", want: each("receiver-tc/TC_INGRESS"),
 		make: func(c *chain) func() { return c.receiver.Shot(their, netlink.HANDLE_MIN_INGRESS) }},
-	{name: "receiver: tcx ingress",
+	{name: "receiver: tcx ingress", needs: linux(6, 6),
 		want: answers{"receiver-tc/TC_INGRESS", "receiver-tc/between-device-and-ip", "receiver-tc/TC_INGRESS"},
 		make: func(c *chain) func() { return tcx(c.receiver, their) }},
+	{name: "receiver: backlog", want: each("receiver-backlog/CPU_BACKLOG"),
+		flow: func(f *model.Flow) { f.Packets = 4000 },
+		make: slow},
+	{name: "receiver: VXLAN of another network", needs: device(vxlan(7, netip.Addr{})),
+		want:  each("receiver-ip/VXLAN_VNI_NOT_FOUND"),
+		today: never("unattributed", "unattributed", `network/wire/DUT \(by elimination\)`),
+		make:  otherNetwork},
 	{name: "receiver: prerouting filter", want: each("receiver-filter/NETFILTER_DROP"),
 		make: func(c *chain) func() { return c.receiver.DropFourth(prerouting) }},
 	{name: "receiver: input filter", want: each("receiver-filter/NETFILTER_DROP"),
+		make: func(c *chain) func() { return c.receiver.DropFourth(input) }},
+	{name: "receiver: input filter, segments", want: each("receiver-filter/NETFILTER_DROP"),
+		flow: func(f *model.Flow) { f.Segments, f.PayloadBytes = 10, 100 },
 		make: func(c *chain) func() { return c.receiver.DropFourth(input) }},
 	{name: "receiver: input filter, IPv6", six: true, want: each("receiver-filter/NETFILTER_DROP"),
 		make: func(c *chain) func() { return c.receiver.DropFourth(input) }},
@@ -250,6 +326,13 @@ var table = []row{
 	{name: "receiver: checksum", want: each("receiver-udp/UDP_CSUM"), make: spoil},
 	{name: "receiver: checksum, long", want: each("receiver-udp/UDP_CSUM"),
 		flow: func(f *model.Flow) { f.PayloadBytes = 300 }, make: spoil},
+	{name: "receiver: group of processes", needs: cgroup2, want: each("receiver-udp/SOCKET_FILTER"), before: grouped,
+		make: func(c *chain) func() { return forbidden(c, ebpf.AttachCGroupInetIngress) }},
+	{name: "receiver: memory for UDP", needs: guest, stall: true, want: each("receiver-memory/PROTO_MEM"),
+		make: func(c *chain) func() { machine(c, "net/ipv4/udp_mem", "0 0 0"); return nil }},
+	{name: "receiver: memory for fragments", flow: fragmented, want: each("receiver-ip/FRAG_MEMORY"),
+		today: never("receiver-ip/reassembly", "receiver-ip/reassembly", "receiver-ip/reassembly"),
+		make:  func(c *chain) func() { return noRoomForFragments(c.receiver) }},
 	{name: "receiver: socket filter", want: each("receiver-udp/SOCKET_FILTER"), make: refuseAll},
 	{name: "receiver: socket buffer", stall: true, want: each("receiver-buffer/SOCKET_RCVBUFF"),
 		flow: func(f *model.Flow) { f.ReceiveBuffer = 4608 }},

@@ -32,6 +32,8 @@ type chain struct {
 	// Of the row at work:
 	six  bool
 	port uint16 // of the receiver
+	// group is the process's own, if it has one.
+	group string
 }
 
 func newChain(t testing.TB, bridged bool) *chain {
@@ -352,6 +354,9 @@ func (r row) run(c *chain, kernel *observe.Kernel) (accounts [modes]model.FlowRe
 	if r.flow != nil {
 		r.flow(&flow)
 	}
+	if r.before != nil {
+		r.before(c)
+	}
 	t := newTrial(c, kernel, flow, r.stall)
 	t.meet()
 	make := r.make
@@ -363,7 +368,7 @@ func (r row) run(c *chain, kernel *observe.Kernel) (accounts [modes]model.FlowRe
 	if undo != nil {
 		undo()
 	}
-	return accounts, undo != nil
+	return accounts, undo != nil && r.before == nil
 }
 
 // text is an account in full.

@@ -31,6 +31,9 @@ type Order struct {
 // OrderFile is where the guest finds its Order.
 const OrderFile = "/order.json"
 
+// GuestEnv is set in the environment of all that runs in a guest.
+const GuestEnv = "PELT_GUEST"
+
 // Command is one program run in the guest as root.
 type Command struct {
 	Name     string

@@ -147,6 +147,7 @@ func (g *guest) prepare() {
 		failed("loopback", err)
 	}
 	failed("run directory", os.MkdirAll("/run/netns", 0o755))
+	failed("small programs", exec.Command("/bin/busybox", "--install", "-s", "/bin").Run()) // those that are not there
 }
 
 var settings = []string{
@@ -186,6 +187,7 @@ func (o output) Write(b []byte) (int, error) {
 // developer's machine: here everything they may ask for is there.
 var environment = []string{
 	"PATH=/bin", "HOME=/root", "TMPDIR=/tmp", "CI=true", "PELT_CLOCK=1", "PELT_TEST_BINARY=/bin/pelt", "PELT_DATA=/tmp/pelt-data",
+	GuestEnv + "=1",
 }
 
 func (g *guest) command(c Command) (exit Exit) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,10 +25,10 @@ var series = []string{"6.1", "6.12"}
 var suites = []suite{
 	{"observe/drops", 300, "", ""},
 	{"observe/counters", 120, "", "6.1"},
-	{"test/kernels/testdata/balance", 240, "", "6.1"},
+	{"test/faults", 600, "", ""},
 	{"engine/xdp", 180, "", "6.1"},
 	{"lab/fastpath", 60, "", "6.1"},
-	{"test/kernels/testdata/agree", 300, "", "6.1"},
+	{"test/kernels/testdata/whole", 400, "", "6.1"},
 	{"lab", 180, "^TestNetem", "6.12"}, // which the host's kernel may not have
 }
 
@@ -41,15 +42,19 @@ type suite struct {
 // modules are what a usual system loads on demand for labs, faults, and tests.
 var modules = []string{
 	"veth", "tun", "bridge", "dummy", "ifb", "8021q",
-	"sch_tbf", "sch_netem", "sch_fq", "sch_htb", "sch_ingress", "cls_bpf", "cls_u32", "cls_matchall", "act_bpf", "act_gact", "act_mirred",
+	"sch_tbf", "sch_netem", "sch_fq", "sch_fq_codel", "sch_htb", "sch_ingress", "sch_cake", "sch_red", "sch_sfq",
+	"cls_bpf", "cls_u32", "cls_matchall", "act_bpf", "act_gact", "act_mirred", "act_police",
 	"nf_tables", "nft_ct", "nft_nat", "nft_masq", "nft_chain_nat", "nft_numgen", "nft_limit", "nft_reject_inet", "nft_meta_bridge",
-	"nf_conntrack_netlink", "tcp_bbr", "udp_diag", "tcp_diag",
+	"nft_queue", "wireguard", "vxlan", "bonding", "xfrm_user", "nf_conntrack_netlink", "tcp_bbr", "udp_diag", "tcp_diag",
 }
 
 // programs are what tests call to make faults and traffic.
-var programs = []string{"ip", "tc", "nft", "bridge", "ethtool", "iperf3", "sh", "sleep", "cat", "true"}
+var programs = []string{"ip", "tc", "nft", "bridge", "ethtool", "iperf3", "sh", "busybox"}
 
-var guestRun = flag.String("guest.run", "", "run only these tests of the guest's programs, as -run does, and show what they print")
+var (
+	guestRun   = flag.String("guest.run", "", "run only these tests of the guest's programs, as -run does, and show what they print")
+	guestSuite = flag.String("guest.suite", "", "run only the packages that match")
+)
 
 // need wants a machine that can build and start guests.
 func need(t *testing.T) {
@@ -64,6 +69,7 @@ func need(t *testing.T) {
 
 func TestNightlyKernels(t *testing.T) {
 	need(t)
+	suites = slices.DeleteFunc(suites, func(s suite) bool { return !regexp.MustCompile(*guestSuite).MatchString(s.pkg) })
 	dir := t.TempDir()
 	for _, b := range [][]string{
 		{"build", "-o", filepath.Join(dir, "init"), "./guest"},
@@ -235,6 +241,9 @@ func pack(file string, k kernel, built string, list []Command) error {
 	return out.Close()
 }
 
+// summary matches what package faults prints at its end.
+var summary = regexp.MustCompile(`(?m)^\S.*: \d+ rows .*$`)
+
 // checkSuite reports a test program's tests, and what the program itself did wrong.
 func checkSuite(t *testing.T, d done, release string) {
 	all, err := readOutcome(d.output)
@@ -242,6 +251,9 @@ func checkSuite(t *testing.T, d done, release string) {
 		t.Fatal(err)
 	}
 	all.report(t, release)
+	for _, line := range summary.FindAllString(string(d.output), -1) { // printed without -v, too
+		fmt.Printf("Linux %s: %s\n", release, line)
+	}
 	slices.SortStableFunc(all.tests, func(a, b *outcome) int { return cmp.Compare(b.seconds, a.seconds) })
 	for _, slow := range all.tests[:min(3, len(all.tests))] {
 		t.Logf("%.1f s in %s", slow.seconds, slow.name)

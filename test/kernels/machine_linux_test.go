@@ -167,13 +167,6 @@ func kernelTrouble(console string) []string {
 	return trouble.FindAllString(strings.ReplaceAll(console, "\r", ""), -1)
 }
 
-func TestKernelTrouble(t *testing.T) {
-	log := "[    0.0] Linux version 6.1\r\n[    9.1] BUG: kernel NULL pointer dereference, address: 0000000000000010\r\n[    9.2] debugging on\r\n"
-	if got := kernelTrouble(log); len(got) != 1 || !strings.Contains(got[0], "NULL pointer") {
-		t.Errorf("got %q, want the line of the NULL pointer", got)
-	}
-}
-
 func TestStood(t *testing.T) {
 	cut := errors.New("guest ended without its last record")
 	for _, c := range []struct {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 )
 
 // module is one kernel module, uncompressed.
@@ -113,14 +112,4 @@ func moduleDepends(content []byte) ([]string, error) {
 		}
 	}
 	return nil, nil
-}
-
-func TestLoadSaysWhatIsMissing(t *testing.T) {
-	tree := moduleTree{files: map[string]string{}, builtin: map[string]bool{"ipv6": true}}
-	if list, err := tree.load("ipv6"); err != nil || len(list) != 0 {
-		t.Errorf("a built-in module: %v, %v; want nothing to load", list, err)
-	}
-	if _, err := tree.load("veth"); err == nil || !strings.Contains(err.Error(), "veth") {
-		t.Errorf("an absent module: %v, want an error naming it", err)
-	}
 }

@@ -1,24 +1,18 @@
-// Package agree checks, under a kernel that has netem, that TCP gets the same over
-// netem and over pelt's emulated link. Only package kernels builds it.
-package agree
+// Package whole runs the pelt that a user builds where there is what only guests have: netem, with which pelt's emulated
+// link must agree, and a clock that may be set. Only package kernels builds it.
+package whole
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
+	"pelt/internal/peltproc"
 	"pelt/model"
 )
-
-// binary is the pelt that the guest has.
-var binary = os.Getenv("PELT_TEST_BINARY")
 
 // By hand more repeats and longer trials make the intervals narrow.
 var (
@@ -46,22 +40,20 @@ func byNetem(t *testing.T) (target string) {
 	return "lab:netem"
 }
 
-// pelt runs it, again up to twice if it says that the machine disturbed it (exit code 4).
-func pelt(t *testing.T, args string) []byte {
+// disturbed is pelt's exit code for a run that the machine spoilt.
+const disturbed = 4
+
+// pelt runs it, again up to twice if it says that the machine disturbed it.
+func pelt(t *testing.T, args string) string {
 	t.Helper()
 	for try := 1; ; try++ {
-		c := exec.Command(binary, strings.Fields(args)...)
-		c.Env = append(os.Environ(), "PELT_DATA="+t.TempDir())
-		var stderr bytes.Buffer
-		c.Stderr = &stderr
-		out, err := c.Output()
-		if exit := (*exec.ExitError)(nil); try < 3 && errors.As(err, &exit) && exit.ExitCode() == 4 {
-			continue
+		p := peltproc.Host{T: t, Data: t.TempDir()}.Start(strings.Fields(args)...)
+		switch code := p.Code(); {
+		case code == 0:
+			return p.Out.String()
+		case code != disturbed || try == 3:
+			t.Fatalf("pelt %s: exit code %d\n%s", args, code, p)
 		}
-		if err != nil {
-			t.Fatalf("pelt %s: %v\n%s", args, err, stderr.String())
-		}
-		return out
 	}
 }
 
@@ -71,7 +63,7 @@ func compare(t *testing.T, target string, round int) (doc model.Document) {
 	t.Helper()
 	out := pelt(t, fmt.Sprintf("cc %s --control cubic,bbr --no-calibration --no-store --seed %d --warmup 1s --time %.0fms --repeats %d --json -",
 		target, 1+round, 1000**seconds, *repeats))
-	if err := json.Unmarshal(out, &doc); err != nil {
+	if err := json.Unmarshal([]byte(out), &doc); err != nil {
 		t.Fatal(err)
 	}
 	return doc
