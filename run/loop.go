@@ -164,13 +164,11 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	if len(r.doc.Plan.Timed) > 0 {
 		placed.Begun = begin
 	}
-	var now *soFar // nil: nobody asks before the trial ends
 	if r.Live {
 		placed.Live = liveEvery(placed)
 	}
-	if r.Live || lasting(r.doc.Plan) {
-		now = newSoFar(t, placed, watch, started)
-	}
+	now := newSoFar(t, placed, watch, started)
+	now.asked = r.Live || lasting(r.doc.Plan)
 	silent := map[string]int{} // streams by flow
 	outcome, err := r.site.controller.RunTrial(ctx, placed, func(p fleet.Progress) {
 		if p.Silent > silent[p.Flow] {

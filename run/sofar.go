@@ -28,6 +28,7 @@ type soFar struct {
 	latest  float64                      // of all samples; 0 before the first
 	kept    int                          // whole seconds that are stored
 	failed  bool
+	asked   bool // it is shown and stored while the trial runs
 }
 
 // endSoFar is what the samples of an end told.
@@ -40,7 +41,7 @@ type endSoFar struct {
 	pps     []float64 // of each second; NaN: unknown
 }
 
-// lasting reports whether the account of a plan's trials is taken while they run: they are long, or hosts of a fleet
+// lasting reports whether the account of a plan's trials is stored while they run: they are long, or hosts of a fleet
 // may be lost in their midst.
 func lasting(p model.Plan) bool {
 	return p.Timing.Measure() >= time.Minute || p.Timing.PatienceSeconds > 0 || len(p.Hosts) > 0
@@ -161,9 +162,9 @@ func (s *soFar) ready() int {
 	return ready
 }
 
-// soFar shows and stores the account of the running trial.
+// soFar takes a sample, and shows and stores the account of the running trial where it is asked for.
 func (r *runner) soFar(s *soFar, number int, p fleet.Progress) {
-	if s == nil || !s.take(p) {
+	if !s.take(p) || !s.asked {
 		return
 	}
 	if w := s.watch.router; w != nil && !r.site.local {
@@ -196,7 +197,7 @@ func (r *runner) soFar(s *soFar, number int, p fleet.Progress) {
 // untilCut returns the account of a trial that was cut, up to the oldest last sample of an
 // end that sent any; without samples it has no flows.
 func (s *soFar) untilCut(out fleet.Outcome) model.Result {
-	if s == nil || s.latest == 0 || out.Cut == "" {
+	if s.latest == 0 || out.Cut == "" {
 		return model.Result{}
 	}
 	until := s.latest

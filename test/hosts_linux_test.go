@@ -352,8 +352,8 @@ func TestFarHostDies(t *testing.T) {
 			h := newHosts(t)
 			s := h.serve(t)
 			path := filepath.Join(h.work, "out.json")
-			near := h.at(h.near).Start(append(s.line, "--engine", c.engine, "--payload", "64", "--rate", "5kpps", "--time", "60s", "--warmup", "0s", "--repeats", "1", "--json", path)...)
-			waitPackets(t, h.far.Received, 1000)
+			near := h.at(h.near).Start(append(s.line, "--engine", c.engine, "--payload", "64", "--rate", "5kpps", "--time", "50s", "--warmup", "0s", "--repeats", "1", "--json", path)...)
+			waitPackets(t, h.far.Received, 12_000) // more than a second: its samples have come
 			if c.engine == "xdp" && !h.far.HasProgram("eth0") {
 				t.Error("no XDP program receives: this test is to see it go")
 			}
@@ -373,8 +373,8 @@ func TestFarHostDies(t *testing.T) {
 			}
 			r := d.Results[0]
 			f := r.Flows[0]
-			if r.State != "aborted" || f.Attempted == 0 && f.Unheard == nil {
-				t.Errorf("result is %s (%s) with %d packets; want an aborted one with packets", r.State, r.Why, f.Attempted)
+			if r.State != "aborted" || f.Attempted == 0 {
+				t.Errorf("result is %s (%s) with %d packets; want an aborted one with the packets that both ends told of", r.State, r.Why, f.Attempted)
 			}
 			// Its side of the ledger is not observed, and nobody takes that for nothing lost there.
 			for _, o := range r.Observed {
