@@ -36,7 +36,26 @@ func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(Agent
 		tell = func(string) {}
 	}
 	a.cfg.events = func(_, text string) { tell(text) }
-	taken := make(chan error, 1)
+	name, err := l.claim(a.cfg.ID)
+	if err == nil {
+		name.ask()
+		select {
+		case <-name.free:
+		case <-name.taken:
+			err = nameTakenError(a.cfg.ID)
+		case <-ctx.Done():
+		case <-time.After(nameWait): // the connection that has the name may be dead
+			tell(fmt.Sprintf("another host named %s may be on the hub, and has not answered for %v: this one leaves if it does",
+				a.cfg.ID, nameWait))
+		}
+	}
+	if err == nil {
+		err = a.serve(l)
+	}
+	if err != nil {
+		l.close()
+		return err
+	}
 	l.mu.Lock()
 	l.told = func(connected bool) {
 		if !connected {
@@ -44,30 +63,16 @@ func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(Agent
 			return
 		}
 		tell("joined again")
-		go func() { // another host may have come meanwhile
-			if err := l.vacant(ctx, a.cfg.ID); errors.As(err, new(nameTakenError)) {
-				select {
-				case taken <- err:
-				default:
-				}
-			}
-		}()
+		go name.ask() // another host may have come meanwhile
 	}
 	l.mu.Unlock()
-	if err = l.vacant(ctx, a.cfg.ID); err == nil {
-		err = a.serve(l)
-	}
-	if err != nil {
-		l.close()
-		return err
-	}
 	if ready != nil {
 		ready(a.info(at.Addr()))
 	}
 	select {
 	case <-ctx.Done():
-		err = nil
-	case err = <-taken:
+	case <-name.taken:
+		err = nameTakenError(a.cfg.ID)
 	case <-l.lost:
 		err = fmt.Errorf("the connection to the hub at %v was lost for good", at)
 		if l.refused.Load() {
@@ -146,21 +151,32 @@ func addrPortOf(text string) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
 }
 
-// nameWait is how long an agent may take to say that it has a name.
+// nameWait is how long a host that joins waits for another one that may have its name.
 const nameWait = 2 * time.Second
 
-// vacant finds out that nobody on the hub has a name.
-func (l *link) vacant(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, nameWait)
-	defer cancel()
-	_, err := l.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: orderSubject(id, verbHello, l.client)})
-	switch {
-	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded): // the latter of a dead connection
-		return nil
-	case err != nil:
-		return fmt.Errorf("asking the hub for the name %s: %s", id, plainText(err.Error()))
-	}
-	return nameTakenError(id)
+// claim asks whether another host on the hub has a name. That one may answer late: it is heard for as long as the link
+// lives.
+type claim struct {
+	ask         func()
+	free, taken chan struct{} // one answer each
+}
+
+func (l *link) claim(id string) (claim, error) {
+	inbox := l.nc.NewInbox()
+	c := claim{func() { // fails only with the link
+		_ = l.nc.PublishRequest(orderSubject(id, verbHello, l.client), inbox, nil)
+	}, make(chan struct{}, 1), make(chan struct{}, 1)}
+	_, err := l.subscribe(inbox, func(m *nats.Msg) {
+		answer := c.taken
+		if len(m.Data) == 0 { // the server knows of no such agent
+			answer = c.free
+		}
+		select {
+		case answer <- struct{}{}:
+		default:
+		}
+	})
+	return c, err
 }
 
 // nameTakenError is the name that another host has.

@@ -113,12 +113,11 @@ func TestFleet(t *testing.T) {
 					t.Errorf("address %v, seen at %v", info.Address, info.Seen)
 				}
 			}
-			testenv.Await(t, "a name that is taken to be refused", func() bool { // of a host that answers late it is free
-				ctx, cancel := context.WithTimeout(t.Context(), 3*nameWait)
-				defer cancel()
-				err := Join(ctx, hub, agentOn(w, "h-3"), nil)
-				return err != nil && strings.Contains(err.Error(), "is on the hub already")
-			})
+			ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
+			defer cancel()
+			if err := Join(ctx, hub, agentOn(w, "h-3"), nil); err != nameTakenError("h-3") {
+				t.Errorf("a name that is taken: %v", err)
+			}
 			c := commander(t, hub)
 			if n := len(c.Agents()); n != 6 {
 				t.Fatalf("%d agents are there, want 6", n)
@@ -146,6 +145,33 @@ func TestFleet(t *testing.T) {
 			}
 			round.Wait()
 		})
+	}
+}
+
+// A host that has the name of another one leaves, however late that answers, and says meanwhile that it may.
+func TestFleetNameTakenLate(t *testing.T) {
+	t.Parallel()
+	hub := openHub(t, "127.0.0.1:0")
+	other, err := dialFleet(t.Context(), hub, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.close()
+	asked := make(chan *nats.Msg, 1)
+	if _, err := other.subscribe(orderSubject("a", "*", "*"), func(m *nats.Msg) { asked <- m }); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	cfg, told := agentOn(newWire(), "a"), ""
+	cfg.Events = func(text string) { told += text + "\n" }
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
+	defer cancel()
+	err = Join(ctx, hub, cfg, func(AgentInfo) { _ = (<-asked).Respond(encodeReply(AgentInfo{ID: "a"}, nil)) })
+	const want = "another host named a may be on the hub, and has not answered for 2s: this one leaves if it does\n"
+	if err != nameTakenError("a") || told != want {
+		t.Errorf("%v; it said %q, want %q", err, told, want)
 	}
 }
 
