@@ -28,24 +28,34 @@ func (h Hub) at(ctx context.Context, code string) (a fleet.HubAddress, err error
 	if h.NATS == "" {
 		a.Addr, err = controlAddress(ctx, cmp.Or(h.Address, "127.0.0.1"), 0)
 	}
+	for _, server := range h.servers() {
+		if x, _ := netip.ParseAddr(server); x.Is6() && x.IsLinkLocalUnicast() && x.Zone() == "" {
+			err = refuse("nats", "%v is link-local, so say on which interface: nats://[%v%%25eth0]", x, x)
+		}
+	}
 	return a, err
+}
+
+// servers are the hosts of the user's NATS servers.
+func (h Hub) servers() (hosts []string) {
+	for text := range strings.SplitSeq(h.NATS, ",") {
+		if !strings.Contains(text, "://") {
+			text = "nats://" + text
+		}
+		if u, err := url.Parse(text); err == nil && u.Host != "" {
+			hosts = append(hosts, u.Hostname())
+		}
+	}
+	return hosts
 }
 
 // reached is the address at which a hub, or the first of the user's servers, is reached; invalid if nobody knows it.
 func (h Hub) reached(ctx context.Context, at fleet.HubAddress) netip.Addr {
-	if h.NATS == "" {
-		return at.Addr.Addr()
+	if servers := h.servers(); len(servers) > 0 {
+		a, _ := fleet.Resolve(ctx, servers[0], 0)
+		return a
 	}
-	first, _, _ := strings.Cut(h.NATS, ",")
-	if !strings.Contains(first, "://") {
-		first = "nats://" + first
-	}
-	u, err := url.Parse(first)
-	if err != nil {
-		return netip.Addr{}
-	}
-	a, _ := fleet.Resolve(ctx, u.Hostname(), 0)
-	return a
+	return at.Addr.Addr()
 }
 
 // Hosts asks a hub who is there, by name. unfit says which hosts cannot be used.

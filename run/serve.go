@@ -68,11 +68,12 @@ func Join(ctx context.Context, o JoinOptions) error {
 	if err != nil {
 		return err
 	}
-	if a := cmp.Or(o.Address, hub.Addr.Addr()); a.Is6() && a.IsLinkLocalUnicast() {
+	reached := o.Hub.reached(ctx, hub)
+	if a := cmp.Or(o.Address, reached); a.Is6() && a.IsLinkLocalUnicast() {
 		return refuse("address", "want one at which other hosts can call this one; %v is link-local, so only one link knows it", a)
 	}
 	kernel := &observe.Kernel{}
-	agent, free, err := o.agent(o.Name, o.Port, kernel, reaching(o.Hub.reached(ctx, hub)))
+	agent, free, err := o.agent(o.Name, o.Port, kernel, reaching(reached))
 	if err != nil {
 		return err
 	}

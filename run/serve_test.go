@@ -22,18 +22,25 @@ func TestDataPorts(t *testing.T) {
 // A hub does not tell other hosts on which link a link-local address is.
 func TestJoinAtOneLink(t *testing.T) {
 	reachable := netip.MustParseAddr("10.0.0.1")
-	for _, o := range []JoinOptions{
-		{Hub: Hub{Address: "fe80::1%1"}},
-		{Hub: Hub{Address: "[fe80::1%1]:7000"}},
-		{Hub: Hub{Address: "10.0.0.1"}, Address: netip.MustParseAddr("fe80::1%eth0")},
-		{Hub: Hub{Address: "fe80::1%1"}, Address: reachable},
-		{Hub: Hub{Address: "169.254.0.1"}, Address: reachable},
-	} {
-		o.Port, o.Name = -1, "a" // where it is not refused, there is no such port
-		err := Join(t.Context(), o)
-		var field *model.FieldError
-		if got, want := errors.As(err, &field) && field.Field == "address", o.Address != reachable; got != want {
-			t.Errorf("hub %s, address %v: %v", o.Hub.Address, o.Address, err)
+	for _, c := range []struct {
+		hub     Hub
+		address netip.Addr
+		refused string // the option; "" is none
+	}{
+		{Hub{Address: "fe80::1%1"}, netip.Addr{}, "address"},
+		{Hub{Address: "[fe80::1%1]:7000"}, netip.Addr{}, "address"},
+		{Hub{Address: "10.0.0.1"}, netip.MustParseAddr("fe80::1%eth0"), "address"},
+		{Hub{Address: "fe80::1%1"}, reachable, ""},
+		{Hub{Address: "169.254.0.1"}, reachable, ""},
+		{Hub{NATS: "nats://[fe80::1%251]:4222"}, netip.Addr{}, "address"},
+		{Hub{NATS: "nats://[fe80::1%251]:4222"}, reachable, ""},
+		{Hub{NATS: "nats://10.0.0.2,[fe80::1]:4222"}, reachable, "nats"},
+		{Hub{NATS: "tls://[fe80::1]"}, reachable, "nats"},
+	} { // where it is not refused, there is no such port
+		err := Join(t.Context(), JoinOptions{Hub: c.hub, Port: -1, Name: "a", Address: c.address})
+		field := &model.FieldError{}
+		if errors.As(err, &field); field.Field != c.refused {
+			t.Errorf("hub %v, address %v: %v", c.hub, c.address, err)
 		}
 	}
 }
