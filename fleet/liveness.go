@@ -164,6 +164,14 @@ func (l *liveness) numbers() map[string]uint64 {
 	return out
 }
 
+// quiet returns for how long a party has not been heard.
+func (l *liveness) quiet(who string, now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.from[who]
+	return now.Sub(e.at) - e.late
+}
+
 // silent names a party not heard for too long, the controller first.
 func (l *liveness) silent(now time.Time) (who string, after time.Duration, found bool) {
 	l.mu.Lock()

@@ -233,7 +233,6 @@ type sessionReport struct {
 	Ends     map[int]engine.Report `json:"ends,omitempty"`
 	Watch    *Watched              `json:"watch,omitempty"`
 	Observed *model.Observation    `json:"observed,omitempty"`
-	Cut      string                `json:"cut,omitempty"`
 }
 
 // clamp limits what was reported to what a trial of these flows can hold.

@@ -26,11 +26,11 @@ func (t *trial) open() error {
 		})
 		if err != nil {
 			t.unsubscribe()
-			return err
+			return fmt.Errorf("%s: %w", l.far, err)
 		}
 	}
 	for _, l := range t.c.links {
-		l.hold(t.order.Timing.Patience())
+		l.hold(min(t.order.Timing.Patience(), silentAfter)) // nothing is measured yet that would be lost
 		t.beating.Go(func() { t.guard(l) })
 	}
 	t.beating.Go(t.heartbeat)
@@ -73,6 +73,7 @@ func (t *trial) heartbeat() {
 		}
 		now := time.Now()
 		t.findGaps(now)
+		t.findLeavers(now)
 		if !t.liveness.tick(now) {
 			continue
 		}
@@ -81,6 +82,28 @@ func (t *trial) heartbeat() {
 			t.cancel(&cutError{why: fmt.Sprintf("%s has not answered for %v", p.name, after), host: id})
 			t.giveUp(p) // after the reason: whoever waits for it returns at once
 		}
+	}
+}
+
+// findLeavers cuts a trial that has not begun when the connection of an agent to its hub ended: an agent that works on an
+// order may say nothing for long, so the hub is asked.
+func (t *trial) findLeavers(now time.Time) {
+	t.mu.Lock()
+	begun := !t.begun.IsZero()
+	t.mu.Unlock()
+	for _, p := range t.present() {
+		if begun || t.liveness.quiet(p.info.ID, now) < silentAfter || now.Sub(p.asked) < silentAfter {
+			continue
+		}
+		p.asked = now
+		go func() {
+			ctx, cancel := context.WithTimeout(p.present, silentAfter)
+			defer cancel()
+			if _, err := give[AgentInfo](ctx, p.member, verbHello, none{}); errors.Is(err, errNobody) {
+				t.cancel(&cutError{why: p.name + " left the hub before the test began", host: p.info.ID})
+				t.giveUp(p)
+			}
+		}()
 	}
 }
 

@@ -471,7 +471,6 @@ func (s *session) report(ctx context.Context, o reportOrder) (partAnswer, error)
 		if s.watched != nil {
 			r.Watch = s.watched
 		}
-		r.Cut = s.cut
 		s.mu.Unlock()
 		r.shrink(reportBytes)
 		return &r, nil

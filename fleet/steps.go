@@ -138,6 +138,9 @@ func (t *trial) gate(ctx context.Context) error {
 	wait = min(wait, maxGateWait)
 	warmup := t.order.Timing.Warmup()
 	before := wait + t.order.Timing.Lead() + warmup
+	for _, l := range t.c.links {
+		l.hold(t.order.Timing.Patience())
+	}
 	begun := time.Now().Add(before)
 	t.measured = time.AfterFunc(before, func() { t.measure(warmup > 0) })
 	_, err := command[none](ctx, t.parties, verbStart, func(p *party) any {
@@ -151,7 +154,7 @@ func (t *trial) gate(ctx context.Context) error {
 	return err
 }
 
-// measure tells that the measured part begins.
+// measure tells that the measured part begins. close waits for whom it tells.
 func (t *trial) measure(warmedUp bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -164,7 +167,7 @@ func (t *trial) measure(warmedUp bool) {
 		}
 	}
 	if t.order.Begun != nil {
-		t.order.Begun()
+		t.beating.Go(t.order.Begun)
 	}
 }
 

@@ -33,6 +33,7 @@ type party struct {
 	present context.Context    // ends when the trial gives the agent up
 	giveUp  context.CancelFunc // ends it
 	took    time.Duration      // what the last order to all took
+	asked   time.Time          // when its hub was asked last whether it is there; the heartbeat's
 }
 
 // about opens an order about the trial.
@@ -95,15 +96,7 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 	}
 	err = c.lead(ctx, order, func(run context.Context, t *trial) error {
 		if err := t.start(run); err != nil {
-			var cut *cutError
-			switch {
-			case !errors.As(context.Cause(run), &cut):
-			case cut.host != "":
-				return &HostError{Host: cut.host, err: cut}
-			default: // the reason rather than its consequence
-				return cut
-			}
-			return cmp.Or(ctx.Err(), err)
+			return err
 		}
 		records := t.takeRecords()
 		err := t.wait(run, progress)
@@ -144,7 +137,17 @@ func (c *Controller) lead(ctx context.Context, order Trial, f func(run context.C
 	}
 	defer t.close()
 	defer t.release()
-	return f(run, t)
+	if err = f(run, t); err == nil {
+		return nil
+	}
+	var cut *cutError
+	switch {
+	case !errors.As(context.Cause(run), &cut):
+		return cmp.Or(ctx.Err(), err)
+	case cut.host != "":
+		return &HostError{Host: cut.host, err: cut}
+	}
+	return cut // the reason rather than its consequence
 }
 
 // place makes the orders of all ends.

@@ -45,7 +45,13 @@ func TestTrialInLab(t *testing.T) {
 	var got []Progress
 	trial := bothTrial("near", "far", 3*time.Second) // samples come once a second
 	trial.Timing.LeadSeconds, trial.Timing.WarmupSeconds = 0.3, 0.1
-	out, err := c.RunTrial(t.Context(), trial, func(p Progress) { got = append(got, p) })
+	told := make(chan struct{}, maxSamples)
+	trial.Begun = func() {
+		for range 5 { // heartbeats are taken meanwhile
+			testenv.Receive(t, "a sample while the caller hears that the measured part began", told)
+		}
+	}
+	out, err := c.RunTrial(t.Context(), trial, func(p Progress) { got = append(got, p); told <- struct{}{} })
 	if err != nil {
 		t.Fatal(err)
 	}
