@@ -155,7 +155,7 @@ type LateTime struct {
 
 // AskedSends is what a profile asked of a sender.
 type AskedSends struct {
-	Gap       *model.Percentiles `json:"gap,omitempty"` // between consecutive slots of one stream: of all of them, or of an even sample
+	Gap       *model.Percentiles `json:"gap,omitempty"` // between consecutive slots of one stream
 	GapCounts []model.Bucket     `json:"gap_counts,omitempty"`
 }
 

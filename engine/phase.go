@@ -14,39 +14,55 @@ type Phase struct {
 	Paced  bool  // else it is sent as fast as it can, without the pacer
 }
 
-// Clocks returns the schedules of the warm-up and of the measured part; nil for a flow as fast as it can.
-// A trace, which may be long, is the same in both.
-func (o Order) Clocks() (c [2]pace.Clock) {
-	c[1] = o.Flow.Clock(o.Timing, false)
-	if p := o.Flow.Profile; p == nil || p.Kind == model.TraceProfile {
-		return [2]pace.Clock{c[1], c[1]}
-	}
-	c[0] = o.Flow.Clock(o.Timing, true)
-	return c
+// Schedules are those of a flow's warm-up and of its measured part.
+type Schedules [2]struct {
+	Due    pace.Schedule // nil for a flow as fast as it can
+	Length int64         // ns
+	Slots  uint64        // at most
 }
 
-// Phases returns the two phases of one stream. Packets of a group leave together. It may take a
-// while for long phases, so it is asked before they begin.
-func (o Order) Phases(clocks [2]pace.Clock, stream, group int) (list [2]Phase) {
+// Schedules returns those of the order. It may take a while.
+func (o Order) Schedules() (list Schedules) {
 	f := o.Flow
 	list[0].Length, list[1].Length = o.Timing.Warmup().Nanoseconds(), o.Timing.Measure().Nanoseconds()
-	if clocks[1] == nil {
+	mean, paced := f.Rate.Schedule(f.PayloadBytes)
+	if !paced {
 		return list
 	}
+	list[0].Due, list[1].Due = f.Schedules(o.Timing)
+	for i := range list {
+		p := &list[i]
+		if p.Slots = math.MaxUint64; i == 1 && f.Packets > 0 {
+			p.Slots, p.Length = f.Packets, min(p.Length, f.Length(p.Due, f.Packets))
+		}
+		if f.Profile != nil && f.Profile.Kind == model.Burst { // the end of a phase cuts its last burst
+			p.Slots = min(p.Slots, mean.Count(p.Length))
+		}
+	}
+	return list
+}
+
+// Phases returns the two phases of one stream. Packets of a group leave together. gap is told the times that the schedule of
+// the measured part has between its slots; it may be nil.
+func (o Order) Phases(s Schedules, stream, group int, gap func(nanos int64)) (list [2]Phase) {
+	f := o.Flow
 	pps, _ := f.Rate.PPS(f.PayloadBytes)
 	if f.Profile != nil && f.Profile.Kind == model.Ramp {
 		from, _ := f.Profile.From.PPS(f.PayloadBytes)
 		pps = max(pps, from)
 	}
 	for i := range list {
-		p, c, slots := &list[i], pace.Apart(clocks[i]), uint64(math.MaxUint64)
-		if i == 1 && f.Packets > 0 { // the time of the last slot runs to the next
-			slots, p.Length = f.Packets, min(p.Length, c.End(f.Packets))
+		p := &list[i]
+		if p.Length = s[i].Length; s[i].Due == nil {
+			continue
 		}
 		p.Paced = true
-		p.Pacer = pace.New(c, pace.Stream{
-			Number: stream, Streams: f.Streams, Slots: min(c.Slots(p.Length), slots), PPS: pps / float64(f.Streams), Group: group, Burst: f.Burst,
-		})
+		of := pace.Stream{Number: stream, Streams: f.Streams, Length: p.Length, Slots: s[i].Slots, PPS: pps / float64(f.Streams),
+			Group: group, Burst: f.Burst}
+		if i == 1 {
+			of.Gap = gap
+		}
+		p.Pacer = pace.New(s[i].Due, of)
 	}
 	return list
 }

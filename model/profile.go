@@ -58,8 +58,8 @@ const ConstantGap = "constant"
 const (
 	MinOnTime  = time.Microsecond
 	MaxOnTime  = 24 * time.Hour
-	maxPeriods = 10_000_000        // of random times on and off in a trial: they are counted from its begin
-	maxDrawn   = 1_000_000_000_000 // packets of a random schedule in a trial
+	maxPeriods = 10_000_000  // of random times on and off in a trial: they are drawn from its begin
+	maxDrawn   = 100_000_000 // packets of a random schedule that has a number of them: all are drawn to see its end
 )
 
 const profileWant = "want poisson, burst=PACKETS, on=TIME,off=TIME[,random], ramp=RATE..RATE, trace=FILE or gaps=FILE"
@@ -227,9 +227,8 @@ func (f Flow) checkLength(t Timing) error {
 		return nil
 	}
 	longest := max(t.MeasureSeconds, t.WarmupSeconds)
-	if pps, _ := f.Rate.PPS(f.PayloadBytes); pps*longest > maxDrawn {
-		return wrong("profile", "%s for %v is more than the %d packets that a random schedule may have",
-			unit.FormatPPS(pps), seconds(longest), int64(maxDrawn))
+	if f.Packets > maxDrawn {
+		return wrong("packets", "a random profile is of at most %d packets; want fewer, or a time", maxDrawn)
 	}
 	if p.Kind == OnOff && longest/(p.OnSeconds+p.OffSeconds) > maxPeriods {
 		return wrong("profile", "more than %d random times on and off in %v", maxPeriods, seconds(longest))
@@ -274,43 +273,46 @@ func (f Flow) MeanPPS() (pps float64, ok bool) {
 	return pps, ok
 }
 
-// Clock returns the schedule of a flow in a phase of a trial, nil for a flow as fast as
-// it can. Each caller has one of its own.
-func (f Flow) Clock(t Timing, warmup bool) pace.Clock {
+// Schedules returns those of a flow's warm-up and of its measured part, nil for a flow as fast as it can.
+func (f Flow) Schedules(t Timing) (warmup, measured pace.Schedule) {
 	mean, paced := f.Rate.Schedule(f.PayloadBytes)
 	if !paced {
-		return nil
+		return nil, nil
 	}
-	if f.Profile == nil {
-		return pace.Even(mean)
+	same := func(s pace.Schedule) (warmup, measured pace.Schedule) { return s, s }
+	p := f.Profile
+	if p == nil {
+		return same(pace.Even(mean))
 	}
-	p, seed := f.Profile, f.Profile.Seed
-	if warmup { // which is not to rehearse what is measured
-		seed = pace.Seed(seed, 1)
-	}
-	on, off := seconds(p.OnSeconds).Nanoseconds(), seconds(p.OffSeconds).Nanoseconds()
+	other := pace.Seed(p.Seed, 1) // the warm-up is not to rehearse what is measured
 	switch p.Kind {
 	case Poisson:
-		return pace.Poisson(mean, seed)
+		return pace.Poisson(mean, other), pace.Poisson(mean, p.Seed)
 	case Burst:
-		return pace.Burst(mean, uint64(p.BurstPackets))
+		return same(pace.Burst(mean, uint64(p.BurstPackets)))
 	case OnOff:
+		on, off := seconds(p.OnSeconds).Nanoseconds(), seconds(p.OffSeconds).Nanoseconds()
 		if p.Random {
-			return pace.RandomOnOff(mean, on, off, seed)
+			return pace.RandomOnOff(mean, on, off, other), pace.RandomOnOff(mean, on, off, p.Seed)
 		}
-		return pace.OnOff(mean, on, off)
+		return same(pace.OnOff(mean, on, off))
 	case Ramp:
 		from, _ := p.From.Schedule(f.PayloadBytes)
-		if warmup {
-			return pace.Ramp(from, from, 1)
-		}
-		return pace.Ramp(from, mean, f.rampTime(t).Nanoseconds())
+		return pace.Even(from), pace.Ramp(from, mean, f.rampTime(t).Nanoseconds())
 	case TraceProfile:
 		if gaps, err := ReadTraceText(p.Trace); err == nil {
-			return pace.Trace(mean, gaps)
+			return same(pace.Trace(mean, gaps))
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// Length is how long the first packets of a flow's schedule take, in ns.
+func (f Flow) Length(s pace.Schedule, packets uint64) int64 {
+	if mean, _ := f.Rate.Schedule(f.PayloadBytes); f.Profile != nil && f.Profile.Kind == Burst {
+		return mean.Due(packets)
+	}
+	return pace.End(s, packets)
 }
 
 // rampTime is how long a ramp takes: the measured part, or as long as the packets
@@ -339,5 +341,6 @@ func (f Flow) counted(t Timing) (float64, error) {
 	if err := f.checkLength(about); err != nil {
 		return 0, err
 	}
-	return float64(f.Clock(t, false).End(f.Packets)) / 1e9, nil
+	_, s := f.Schedules(t)
+	return float64(f.Length(s, f.Packets)) / 1e9, nil
 }

@@ -146,7 +146,7 @@ func FuzzReadTraceText(f *testing.F) {
 		if peak, _ := flow.PeakPPS(); !(peak >= 40e3) {
 			t.Errorf("peak %v", peak)
 		}
-		if c := flow.Clock(Timing{MeasureSeconds: 1}, false); c.Slots(1e9) == 0 {
+		if _, s := flow.Schedules(Timing{MeasureSeconds: 1}); s(0, 1)() >= 1e9 {
 			t.Error("no packet in a second of 40 kpps")
 		}
 	})

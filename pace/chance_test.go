@@ -25,23 +25,26 @@ func exponentialBelow(mean float64) func(float64) float64 {
 // times; the seeds are fixed, so the tests pass always or never.
 func critical(n int) float64 { return 1.95 / math.Sqrt(float64(n)) }
 
-// The gaps of a flow are exponential, and those of every fourth packet are sums
-// of four (Erlang), over the seams of windows, too.
+// The gaps of a flow are exponential, and those of one of its four streams are sums of
+// four (Erlang).
 func TestPoissonGaps(t *testing.T) {
 	for seed := range uint64(3) {
 		for _, of := range []struct {
 			rate string
 			mean float64
 		}{{"40kpps", 25_000}, {"1/10pps", 10e9}} {
-			c := Poisson(schedule(t, of.rate), seed)
 			const n = 200_000
-			var one, four []float64
-			for i := range uint64(n) {
-				one = append(one, float64(c.Due(i+1)-c.Due(i)))
-				if i%4 == 0 {
-					four = append(four, float64(c.Due(i+4)-c.Due(i)))
+			gaps := func(streams uint64) (list []float64) {
+				next := Poisson(schedule(t, of.rate), seed)(0, streams)
+				last := next()
+				for range n / streams {
+					at := next()
+					list = append(list, float64(at-last))
+					last = at
 				}
+				return list
 			}
+			one, four := gaps(1), gaps(4)
 			if d := distance(one, exponentialBelow(of.mean)); d > critical(n)+1/of.mean {
 				t.Errorf("%s seed %d: gaps are %.5f from exponential, want below %.5f", of.rate, seed, d, critical(n))
 			}
@@ -59,13 +62,17 @@ func TestPoissonGaps(t *testing.T) {
 // In windows of any length the variance of the number of packets is its mean,
 // and neighbours tell nothing about each other.
 func TestPoissonCounts(t *testing.T) {
-	c := Poisson(schedule(t, "1Mpps"), 5)
 	for _, window := range []int64{300, 16_000, 50_000, 1_000_000, 4_096_000, 100_000_000} {
+		next := Poisson(schedule(t, "1Mpps"), 5)(0, 1)
+		at := next()
 		n := int(min(20_000, 8_000_000_000/window))
 		mean := float64(window) / 1000
 		var sum, squares, products, last float64
 		for i := range int64(n) {
-			off := float64(c.Count((i+1)*window)-c.Count(i*window)) - mean
+			off := -mean
+			for ; at < (i+1)*window; at = next() {
+				off++
+			}
 			sum, squares, products = sum+off, squares+off*off, products+off*last
 			last = off
 		}
@@ -83,41 +90,24 @@ func TestPoissonCounts(t *testing.T) {
 	}
 }
 
-func TestWindowNumbers(t *testing.T) {
-	table := windowNumbers()
-	var mean, square float64
-	last := 0.0
-	for i, c := range table {
-		p := float64(c)/math.Pow(2, 64) - last
-		last += p
-		k := float64(windowLeast + i)
-		mean, square = mean+p*k, square+p*(k-windowGaps)*(k-windowGaps)
-	}
-	if math.Abs(mean-windowGaps) > 1e-6 || math.Abs(square/windowGaps-1) > 1e-6 {
-		t.Errorf("mean %.9f, variance %.9f of it", mean, square/windowGaps)
-	}
-	for _, word := range []uint64{0, 1 << 63, math.MaxUint64} {
-		if got := draw(table, word); math.Abs(float64(got)-windowGaps) > 11*64 {
-			t.Errorf("word %x draws %d", word, got)
-		}
-	}
-	if got := draw(table, 1<<63); math.Abs(float64(got)-windowGaps) > 1 {
-		t.Errorf("the middle word draws %d", got)
-	}
-}
-
 func TestRandomOnOffTimes(t *testing.T) {
-	o := RandomOnOff(schedule(t, "1kpps"), 10*ms, 90*ms, 9).(*randomOnOff)
+	const gap = 1000 // ns: times on are seen to that, times off without one of less
+	next := RandomOnOff(schedule(t, "1Mpps"), 100*gap, 900*gap, 9)(0, 1)
 	var on, off []float64
-	for range 100_000 {
-		on, off = append(on, float64(o.goes)), append(off, float64(o.pauses))
-		o.forward()
+	began, last := int64(0), int64(0)
+	for len(off) < 20_000 {
+		at := next()
+		if pause := at - last - gap; pause > 0 {
+			on, off = append(on, float64(last+gap-began)), append(off, float64(pause))
+			began = at
+		}
+		last = at
 	}
 	for name, x := range map[string]struct {
 		values []float64
 		mean   int64
-	}{"on": {on, 10 * ms}, "off": {off, 90 * ms}} {
-		if d := distance(x.values, exponentialBelow(float64(x.mean))); d > critical(len(x.values)) {
+	}{"on": {on, 100 * gap}, "off": {off, 900 * gap}} {
+		if d := distance(x.values, exponentialBelow(float64(x.mean))); d > critical(len(x.values))+0.01 {
 			t.Errorf("times %s are %.5f from exponential, want below %.5f", name, d, critical(len(x.values)))
 		}
 	}
@@ -127,17 +117,15 @@ var sink int64
 
 func BenchmarkDue(b *testing.B) {
 	mean := schedule(b, "1Mpps")
-	for name, c := range map[string]Clock{
-		"poisson": Poisson(mean, 1), "random on-off": RandomOnOff(mean, ms, ms, 1), "ramp": Ramp(mean, schedule(b, "2Mpps"), 1000_000*ms),
+	for name, s := range map[string]Schedule{
+		"even": Even(mean), "poisson": Poisson(mean, 1), "random on-off": RandomOnOff(mean, ms, ms, 1), "ramp": Ramp(mean, schedule(b, "2Mpps"), 1000_000*ms),
 		"burst": Burst(mean, 64), "trace": Trace(mean, []int64{1, 1000, 17, 0, 40_000}),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
-			n := uint64(0)
+			next := s(0, 1)
 			for b.Loop() {
-				at := c.Due(n)
-				sink += at + int64(c.Count(at+1))
-				n++
+				sink += next()
 			}
 		})
 	}

@@ -43,33 +43,42 @@ var lateness = []int64{0, 0, 10, 30_000, 5_000_000, 1_000_000_000}
 // up, catching up takes at least half the planned time, and the account adds up.
 func TestPacerKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		even := rapid.Bool().Draw(t, "even")
-		make := drawClock(t)
-		if even {
-			s := drawRate(t)
-			make = func() Clock { return Even(s) }
+		s := drawSchedule(t)
+		if rapid.Bool().Draw(t, "even") {
+			s = Even(drawRate(t))
 		}
 		streams := rapid.SampledFrom([]int{3, 1, 8, 2}).Draw(t, "streams")
 		group := rapid.SampledFrom([]int{1, 7, 64, 2}).Draw(t, "group")
 		burst := rapid.SampledFrom([]int{0, 0, 64, 100}).Draw(t, "burst")
-		reference := make()
-		phase := min(anyNumber(t, "phase", 20_000_000_000), reference.Due(20_000))
-		pps := 1000e9 / float64(reference.Due(1000)+1)
-		slots := reference.Slots(phase)
-		var planned uint64
-		for i := range streams {
-			p := New(make(), Stream{i, streams, slots, pps / float64(streams), group, burst})
-			planned += p.Slots()
-			walk(t, &p, reference, uint64(i), phase)
+		phase := min(anyNumber(t, "phase", 20_000_000_000), s.due(20_000))
+		pps := 1000e9 / float64(s.due(1000)+1)
+		most := uint64(rapid.SampledFrom([]int{100_000, 500}).Draw(t, "most"))
+		slots := make([][]int64, streams)
+		for next, n := s(0, 1), 0; n < int(most); n++ {
+			at := next()
+			if at >= phase {
+				break
+			}
+			slots[n%streams] = append(slots[n%streams], at)
 		}
-		if planned != slots {
-			t.Fatalf("streams plan %d, the flow %d", planned, slots)
+		for i := range streams {
+			gaps := 0
+			p := New(s, Stream{i, streams, phase, most, pps / float64(streams), group, burst, func(nanos int64) {
+				if gaps++; nanos != slots[i][gaps]-slots[i][gaps-1] {
+					t.Fatalf("gap %d is told to be %d ns", gaps, nanos)
+				}
+			}})
+			walk(t, &p, slots[i], phase)
+			if gaps != max(len(slots[i])-1, 0) {
+				t.Fatalf("%d gaps are told of %d slots", gaps, len(slots[i]))
+			}
 		}
 	})
 }
 
-func walk(t *rapid.T, p *Pacer, reference Clock, stream uint64, phase int64) {
-	due := func(slot uint64) int64 { return reference.Due(stream + slot*p.streams) }
+func walk(t *rapid.T, p *Pacer, due []int64, phase int64) {
+	slots := uint64(len(due))
+	groupDue := func(slot uint64) int64 { return due[min(slot+p.group, slots)-1] }
 	var sent uint64
 	var now, planned int64
 	var times, plans []int64 // of groups: when they left, and the planned time before them
@@ -81,7 +90,6 @@ func walk(t *rapid.T, p *Pacer, reference Clock, stream uint64, phase int64) {
 		if n, _ := p.Take(at - 1); at > now && n != 0 {
 			t.Fatalf("sent before %d", at)
 		}
-		// A clock that draws its periods walks through all of them: later than the phase is long is not asked.
 		now = max(now, at) + min(rapid.SampledFrom(lateness).Draw(t, "late"), phase)
 		from, late, held := p.next, p.late, p.held
 		n, first := p.Take(now)
@@ -90,19 +98,19 @@ func walk(t *rapid.T, p *Pacer, reference Clock, stream uint64, phase int64) {
 		if first != from+gone || p.next != first+n {
 			t.Fatalf("from slot %d on, %d given up and %d sent from %d: the next is %d", from, gone, n, first, p.next)
 		}
-		if gone > 0 && now-due(first-1) < p.patience {
-			t.Fatalf("gave up a slot that was %d ns late of %d", now-due(first-1), p.patience)
+		if gone > 0 && now-due[first-1] < p.patience {
+			t.Fatalf("gave up a slot that was %d ns late of %d", now-due[first-1], p.patience)
 		}
 		if n == 0 {
 			continue
 		}
-		if last := due(p.next - 1); last > now || due(first) >= phase {
-			t.Fatalf("at %d sent slots due at %d to %d in a phase of %d", now, due(first), last, phase)
+		if last := due[p.next-1]; last > now || p.Due(first) != due[first] || p.Due(p.next-1) != last {
+			t.Fatalf("at %d sent slots due at %d to %d, which says %d to %d", now, due[first], last, p.Due(first), p.Due(p.next-1))
 		}
 		if p.burst > 0 && n > p.burst {
 			t.Fatalf("%d packets, burst %d", n, p.burst)
 		}
-		if n%p.group != 0 && p.next != p.slots {
+		if n%p.group != 0 && p.next != slots {
 			t.Fatalf("%d packets do not fill groups of %d", n, p.group)
 		}
 		for i, at := range times {
@@ -111,8 +119,8 @@ func walk(t *rapid.T, p *Pacer, reference Clock, stream uint64, phase int64) {
 			}
 		}
 		times, plans = append(times, now), append(plans, planned)
-		if p.next < p.slots {
-			planned += p.groupDue(p.next) - p.groupDue(first)
+		if p.next < slots {
+			planned += groupDue(p.next) - groupDue(first)
 		}
 		if p.burst > 0 {
 			if again, _ := p.Take(now); again != 0 {
@@ -121,25 +129,26 @@ func walk(t *rapid.T, p *Pacer, reference Clock, stream uint64, phase int64) {
 		}
 	}
 	p.Take(max(now, phase) + p.patience)
-	if sent+p.late+p.held != p.slots || p.next != p.slots {
-		t.Fatalf("sent %d + late %d + held %d != %d slots", sent, p.late, p.held, p.slots)
+	if sent+p.late+p.held != slots || p.Planned(phase) != slots {
+		t.Fatalf("sent %d + late %d + held %d != %d slots", sent, p.late, p.held, slots)
 	}
 }
 
 func TestPunctualSenderForfeitsNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := drawClock(t)()
-		phase := min(100*ms, c.Due(20_000))
+		s := drawSchedule(t)
+		phase := min(100*ms, s.due(20_000))
 		streams := rapid.SampledFrom([]int{3, 1, 8}).Draw(t, "streams")
 		for i := range streams {
-			p := New(Apart(c), Stream{Number: i, Streams: streams, Slots: c.Slots(phase), PPS: 1000, Burst: rapid.SampledFrom([]int{0, 64}).Draw(t, "burst")})
+			p := New(s, Stream{Number: i, Streams: streams, Length: phase, Slots: math.MaxUint64, PPS: 1000, Burst: rapid.SampledFrom([]int{0, 64}).Draw(t, "burst")})
 			var sent uint64
 			for at, ok := p.Next(); ok; at, ok = p.Next() {
 				n, _ := p.Take(at)
 				sent += n
 			}
-			if late, held := p.GivenUp(); late+held > 0 && p.burst == 0 && p.patience > phase || sent+late+held != p.slots {
-				t.Fatalf("sent %d of %d, late %d, held %d", sent, p.slots, late, held)
+			late, held := p.GivenUp()
+			if planned := p.Planned(phase); late+held > 0 && p.burst == 0 && p.patience > phase || sent+late+held != planned {
+				t.Fatalf("sent %d of %d, late %d, held %d", sent, planned, late, held)
 			}
 		}
 	})
@@ -154,7 +163,7 @@ func TestPunctualSenderForfeitsNothing(t *testing.T) {
 		{unit.PacketRate(333_333), 3_000_000_000, 999_999},
 	} {
 		s, _ := c.rate.Schedule(64)
-		p := New(Even(s), Stream{Slots: s.Count(c.phase), PPS: s.PPS()})
+		p := New(Even(s), Stream{Length: c.phase, Slots: math.MaxUint64, PPS: s.PPS()})
 		var sent uint64
 		for at, ok := p.Next(); ok; at, ok = p.Next() {
 			n, _ := p.Take(at)
@@ -187,7 +196,7 @@ func TestStall(t *testing.T) {
 		{"burst of 1", "8kpps", 1, 5 * ms, 40, 0, 1, 1},
 	} {
 		s := schedule(t, c.rate)
-		p := New(Even(s), Stream{Slots: s.Count(2000 * ms), PPS: s.PPS(), Burst: c.burst})
+		p := New(Even(s), Stream{Length: 2000 * ms, Slots: math.MaxUint64, PPS: s.PPS(), Burst: c.burst})
 		now, caughtUp, most := c.stall, int64(-1), uint64(0)
 		var sent uint64
 		for at, ok := p.Next(); ok; at, ok = p.Next() {
@@ -198,8 +207,9 @@ func TestStall(t *testing.T) {
 			n, _ := p.Take(now)
 			sent, most = sent+n, max(most, n)
 		}
-		if late, held := p.GivenUp(); late != c.missed || held != 0 || sent+late != p.Slots() {
-			t.Errorf("%s: late %d, held %d, sent %d of %d; want %d late", c.name, late, held, sent, p.Slots(), c.missed)
+		late, held := p.GivenUp()
+		if planned := p.Planned(2000 * ms); late != c.missed || held != 0 || sent+late != planned || planned != s.Count(2000*ms) {
+			t.Errorf("%s: late %d, held %d, sent %d of %d; want %d late", c.name, late, held, sent, planned, c.missed)
 		}
 		gap := int64(1e9 / s.PPS())
 		if off := caughtUp - c.caughtUp; caughtUp >= 0 && (off < -gap-2*CatchUpSlack || off > 2*gap) && c.burst == 0 {
@@ -222,7 +232,7 @@ func TestHeld(t *testing.T) {
 		late, held uint64
 	}{{"held", 20_000, 0, 4700}, {"slow", 38_000, 4571, 129}} {
 		s := schedule(t, "30kpps")
-		p := New(Even(s), Stream{Slots: s.Count(1000 * ms), PPS: s.PPS()})
+		p := New(Even(s), Stream{Length: 1000 * ms, Slots: math.MaxUint64, PPS: s.PPS()})
 		var sent uint64
 		now := int64(0)
 		for at, ok := p.Next(); ok && now < 1000*ms; at, ok = p.Next() {
@@ -248,7 +258,7 @@ func TestHeld(t *testing.T) {
 		late, held uint64
 	}{{"stalled", 0, 48, 0}, {"held", 15 * ms, 0, 48}, {"mostly stalled", 5 * ms, 48, 0}, {"mostly held", 8 * ms, 0, 48}} {
 		s := schedule(t, "8kpps")
-		p := New(Even(s), Stream{Slots: 8000, PPS: s.PPS()})
+		p := New(Even(s), Stream{Length: 1000 * ms, Slots: math.MaxUint64, PPS: s.PPS()})
 		p.Take(0)
 		p.Take(125_000)
 		p.Blocked(c.blocked)
@@ -256,6 +266,16 @@ func TestHeld(t *testing.T) {
 		if late, held := p.GivenUp(); late != c.late || held != c.held {
 			t.Errorf("%s: late %d, held %d; want %d and %d", c.name, late, held, c.late, c.held)
 		}
+	}
+}
+
+// What was planned is counted in slots, though they leave in groups.
+func TestPlanned(t *testing.T) {
+	s := schedule(t, "1kpps")
+	p := New(Even(s), Stream{Length: 1000 * ms, Slots: math.MaxUint64, PPS: 1000, Group: 7})
+	p.Take(7 * ms)
+	if got := p.Planned(9 * ms); got != 10 {
+		t.Errorf("%d slots are planned in 9 ms, want 10", got)
 	}
 }
 
@@ -269,11 +289,11 @@ func BenchmarkPacer(b *testing.B) {
 	}
 	s, _ := mean.Schedule(64)
 	for _, c := range []struct {
-		name  string
-		clock Clock
+		name     string
+		schedule Schedule
 	}{{"EvenGaps", Even(s)}, {"Poisson", Poisson(s, 1)}, {"Burst", Burst(s, 16)}, {"OnOff", OnOff(s, 10*ms, 10*ms)}} {
 		b.Run(c.name, func(b *testing.B) {
-			p := New(Apart(c.clock), Stream{Slots: math.MaxUint64, PPS: 1e6})
+			p := New(c.schedule, Stream{Length: Never, Slots: math.MaxUint64, PPS: 1e6})
 			b.ReportAllocs()
 			for b.Loop() {
 				at, ok := p.Next()

@@ -182,7 +182,7 @@ func (e *end) adopt(number int, conn *net.TCPConn) (*stream, error) {
 	if err := conn.SetNoDelay(!e.order.Flow.Bulk); err != nil {
 		return nil, err
 	}
-	s := &stream{number: number, conn: conn, raw: raw, phases: e.order.Phases(e.order.Clocks(), number, 1)}
+	s := &stream{number: number, conn: conn, raw: raw, phases: e.order.Phases(e.order.Schedules(), number, 1, nil)}
 	s.last, s.known = readInfo(raw)
 	s.control = controlInUse(raw)
 	return s, nil

@@ -120,11 +120,11 @@ func (e *end) paced() bool { return !e.order.Flow.Rate.IsMax() }
 func (e *end) due() (n uint64) {
 	for _, s := range e.streams {
 		p := &s.phases[1]
-		if e.span.complete {
-			n += p.Pacer.Slots()
-		} else {
-			n += p.Pacer.Planned(min(int64(e.span.ended-e.order.Timing.Warmup()), p.Length) - 1)
+		at := p.Length
+		if !e.span.complete {
+			at = min(at, int64(e.span.ended-e.order.Timing.Warmup()))
 		}
+		n += p.Pacer.Planned(at - 1)
 	}
 	return n
 }
@@ -206,7 +206,6 @@ func (e *end) doubts() (list []string) {
 	if e.paced() && e.order.Role == engine.Send && e.opener == nil {
 		due = e.due()
 	}
-	// A stream that breaks books all that it was still to write, due or not.
 	if held = min(held, due-min(made, due)); held > 0 {
 		add("%d writes were not made because the path or the peer took no more", held)
 	}

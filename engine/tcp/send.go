@@ -89,6 +89,9 @@ func regular(err error) error {
 // thread wakes 50 to 100 us late.
 const spinTime = 150 * time.Microsecond
 
+// everything is more writes than any trial has: a stream that breaks books all that it was still to write, due or not.
+const everything = 1 << 48
+
 // blockedTime tells a write that waited for TCP from one that did not.
 const blockedTime = time.Millisecond
 
@@ -106,7 +109,7 @@ func (e *end) writePaced(s *stream) error {
 	if whole {
 		whole, err = e.writeSlots(s, timer, int64(e.order.Timing.Warmup()), measured, true)
 	} else if err != nil {
-		measured.Hold(measured.Slots())
+		measured.Hold(everything)
 	}
 	if !whole {
 		return err
@@ -143,7 +146,7 @@ func (e *end) writeSlots(s *stream, timer *time.Timer, start int64, p *pace.Pace
 			switch {
 			case err == nil:
 			case !errors.Is(err, os.ErrDeadlineExceeded):
-				p.Hold(p.Slots() - slot)
+				p.Hold(everything)
 				return false, err
 			case took > blockedTime: // it was told to end while TCP took no more
 				due := p.Planned(int64(time.Since(origin)))

@@ -2,6 +2,7 @@ package udp
 
 import (
 	"bytes"
+	"math"
 	"net"
 	"net/netip"
 	"syscall"
@@ -122,7 +123,7 @@ func TestStopInABlockedBurst(t *testing.T) {
 				box.onCall = func() { <-time.After(time.Millisecond) }
 			}
 			schedule, _ := r.Flow.Rate.Schedule(64)
-			p := pace.New(pace.Even(schedule), pace.Stream{Slots: schedule.Count(length), PPS: schedule.PPS(), Burst: model.MaxBurst})
+			p := pace.New(pace.Even(schedule), pace.Stream{Length: length, Slots: math.MaxUint64, PPS: schedule.PPS(), Burst: model.MaxBurst})
 			w.phases[1] = engine.Phase{Pacer: p, Length: length, Paced: true}
 			if err := w.sendAlone(w.clock.Now() - int64(70*time.Millisecond)); err != nil {
 				t.Fatal(err)

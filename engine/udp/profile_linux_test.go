@@ -35,9 +35,11 @@ func TestProfilesAreSent(t *testing.T) {
 			}
 			send, receive := r.Play(t)
 			enginetest.Balance(t, r.Order, send, receive)
-			want := r.Flow.Clock(r.Timing, false).Slots(r.Timing.Measure().Nanoseconds())
-			if r.Flow.Packets > 0 {
-				want = r.Flow.Packets
+			want := r.Flow.Packets
+			for i := range r.Flow.Streams {
+				if m := r.Order.Phases(r.Order.Schedules(), i, 1, nil)[1]; r.Flow.Packets == 0 {
+					want += m.Pacer.Planned(m.Length)
+				}
 			}
 			s := send.Send
 			if s.Planned != want || s.Attempted > want || s.Attempted+s.Late+s.Held == 0 {

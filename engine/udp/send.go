@@ -8,7 +8,6 @@ import (
 	"pelt/engine"
 	"pelt/measure"
 	"pelt/model"
-	"pelt/pace"
 )
 
 const (
@@ -39,8 +38,9 @@ type sender struct {
 	gaps    *measure.Histogram
 	late    *measure.Histogram // of a paced flow; else nil
 	asked   *measure.Histogram // of a flow with a profile; else nil
-	clocks  [2]pace.Clock      // of a paced flow, by phase: each stream takes one apart
 	start   int64              // of the measured part
+
+	schedules engine.Schedules
 
 	icmpErrors icmpCounts
 
@@ -49,12 +49,12 @@ type sender struct {
 }
 
 func newSender(e *Sockets) *sender {
-	s := &sender{end: e, gaps: measure.NewHistogram(e.order.Flow.Streams), clocks: e.order.Clocks()}
-	if s.clocks[1] != nil {
+	s := &sender{end: e, gaps: measure.NewHistogram(e.order.Flow.Streams), schedules: e.order.Schedules()}
+	if s.schedules[1].Due != nil {
 		s.late = measure.NewHistogram(e.order.Flow.Streams)
 	}
 	if e.order.Flow.Profile != nil {
-		s.asked = measure.NewHistogram(1)
+		s.asked = measure.NewHistogram(e.order.Flow.Streams)
 	}
 	for i := range e.order.Flow.Streams {
 		s.streams = append(s.streams, &sendStream{
@@ -66,26 +66,10 @@ func newSender(e *Sockets) *sender {
 }
 
 func (s *sender) run(func()) error {
-	defer s.ask()
 	if workers := s.end.engine.config.Workers; workers != nil {
 		return workers.send(s)
 	}
 	return s.alone()
-}
-
-// mostAsked bounds the gaps that are computed anew after a trial: their
-// distribution is known to a thousandth then.
-const mostAsked = 1 << 18
-
-// ask gathers the gaps that a profile asked of what was planned.
-func (s *sender) ask() {
-	if s.asked == nil {
-		return
-	}
-	for i, w := range s.streams {
-		pace.Gaps(pace.Apart(s.clocks[1]), uint64(i), uint64(len(s.streams)), w.planned, mostAsked/uint64(len(s.streams)),
-			func(nanos int64) { s.asked.Record(0, nanos, 1) })
-	}
 }
 
 // alone gives each stream a thread.

@@ -86,7 +86,11 @@ func (w *sendStream) prepare(shared bool) {
 	w.waiter = newWaiter(e.stop, w.clock)
 	patience := e.order.Timing.Patience()
 	w.refusals.passing, w.refusals.patient = patience.Nanoseconds(), patience > 0
-	w.phases = e.order.Phases(w.sender.clocks, w.stream, w.segments)
+	var gap func(int64)
+	if asked := w.sender.asked; asked != nil {
+		gap = func(nanos int64) { asked.Record(w.stream, nanos, 1) }
+	}
+	w.phases = e.order.Phases(w.sender.schedules, w.stream, w.segments, gap)
 }
 
 // sendAlone takes all turns on the calling thread.
@@ -125,9 +129,6 @@ func (w *sendStream) begin(at int64) {
 func (w *sendStream) measure(start int64) {
 	w.trial, w.sequence, w.measured, w.lastSend = w.sender.end.order.Trial, 0, true, 0
 	w.enter(&w.phases[1], start)
-	if w.Paced {
-		w.planned = w.Pacer.Slots()
-	}
 }
 
 func (w *sendStream) enter(p *engine.Phase, start int64) {
@@ -157,18 +158,22 @@ func (w *sendStream) turn(now int64) (over bool, err error) {
 	}
 	switch {
 	case w.sender.end.silent[w.stream].Load():
-		w.stopped(now)
+		w.stopped()
 		over, w.silent = true, true
 	case w.waiter.stop.isSet():
-		w.stopped(now)
+		w.stopped()
 		over = true
 	case w.Paced:
 		over, err = w.pace(now)
 	default:
 		over, err = w.flood(now)
 	}
-	if !w.Paced && w.measured {
+	switch {
+	case !w.measured:
+	case !w.Paced:
 		w.planned = w.attempted.Load()
+	case over || err != nil: // what was due and waits for its turn only was not planned any more
+		w.planned = w.Pacer.Planned(max(now-w.start, 0)) - uint64(w.rest)
 	}
 	if !w.measured {
 		w.warmupSent = w.sequence
@@ -180,14 +185,10 @@ func (w *sendStream) turn(now int64) (over bool, err error) {
 	return over || err != nil, err
 }
 
-// stopped gives up what found no room until now. What was due and waits for its turn only was
-// not planned any more.
-func (w *sendStream) stopped(now int64) {
+// stopped gives up what found no room until now.
+func (w *sendStream) stopped() {
 	if w.noRoom > 0 {
 		w.hold()
-	}
-	if w.measured && w.Paced {
-		w.planned = w.Pacer.Planned(max(now-w.start, 0)) - uint64(w.rest)
 	}
 }
 

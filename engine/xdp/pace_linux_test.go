@@ -56,7 +56,7 @@ func TestPacersAgree(t *testing.T) {
 		rate := rapid.SampledFrom([]string{"8kpps", "60kpps", "100kpps", "1pps", "33333pps"}).Draw(t, "rate")
 		burst := rapid.SampledFrom([]int{0, 0, 1, 20}).Draw(t, "burst")
 		s, _ := mustRate(t, rate).Schedule(100)
-		p := pace.New(pace.Even(s), pace.Stream{Slots: 1 << 60, PPS: s.PPS(), Burst: burst})
+		p := pace.New(pace.Even(s), pace.Stream{Length: pace.Never, Slots: 1 << 60, PPS: s.PPS(), Burst: burst})
 		whole, rest, parts := interval(s, 1)
 		patience, least := catchUp(burst, whole)
 		var in, want bytes.Buffer
