@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pelt/finding"
+	"pelt/internal/outfile"
+	"pelt/model"
+	"pelt/render"
+	"pelt/render/draw"
+	"pelt/run"
+	"pelt/table"
+	"pelt/view"
+)
+
+type outputFlags struct {
+	json, csv, html, chart string
+	series                 string // of runs that are kept
+	all                    bool   // the whole page in the terminal
+	quiet                  bool   // standard output has something else
+}
+
+func (o *outputFlags) register(s *pflag.FlagSet) {
+	s.StringVar(&o.json, "json", "", "write all as one JSON document to `FILE`, or -")
+	s.StringVar(&o.csv, "csv", "", "write figures as a table to `FILE`, or -")
+	s.StringVar(&o.html, "html", "", "write the report as a page to `FILE`, or -")
+	s.StringVar(&o.chart, "chart", "", "write the charts to `FILE`.png or .svg")
+	s.BoolVar(&o.all, "all", false, "print the whole report, not 12 lines")
+}
+
+// content is what a command has to show. Each part is made when it is asked for.
+type content struct {
+	page   func() view.Page
+	json   func(io.Writer) error
+	csv    func(io.Writer) error
+	series func(io.Writer) error
+	more   string // the command that prints the whole page
+}
+
+func ofRun(doc model.Document) content {
+	more := "--all shows the rest"
+	if doc.ID != "" {
+		more = "pelt report " + doc.ID + " --all"
+	}
+	return content{
+		page:   func() view.Page { return view.Run(&doc) },
+		json:   func(w io.Writer) error { return run.WriteDocument(w, doc) },
+		csv:    func(w io.Writer) error { return render.CSV(w, view.Figures(&doc)) },
+		series: func(w io.Writer) error { return render.Records(w, view.SeriesLines(&doc)) },
+		more:   more,
+	}
+}
+
+// errNothingToDraw says that no trial made a figure: what the run showed says why.
+var errNothingToDraw = errors.New("--chart: there is nothing to draw")
+
+// chartWidth is that of an image of charts, in points; a PNG has twice as many pixels.
+const chartWidth = 960
+
+func (o *outputFlags) writeChart(w io.Writer, p view.Page) error {
+	sheet, ok := draw.Sheet(p, chartWidth)
+	if !ok {
+		return errNothingToDraw
+	}
+	if strings.HasSuffix(strings.ToLower(o.chart), ".svg") {
+		return render.SVG(w, sheet)
+	}
+	return render.PNG(w, sheet, 2)
+}
+
+type output struct {
+	flag, path string
+	write      func(io.Writer, content) error
+}
+
+func (o *outputFlags) asked() []output {
+	list := []output{
+		{"json", o.json, func(w io.Writer, c content) error { return c.json(w) }},
+		{"csv", o.csv, func(w io.Writer, c content) error { return c.csv(w) }},
+		{"html", o.html, func(w io.Writer, c content) error { return render.HTML(w, c.page()) }},
+		{"series", o.series, func(w io.Writer, c content) error { return c.series(w) }},
+		{"chart", o.chart, func(w io.Writer, c content) error { return o.writeChart(w, c.page()) }},
+	}
+	return slices.DeleteFunc(list, func(x output) bool { return x.path == "" })
+}
+
+// check finds out before the test whether every asked file can be written.
+func (o *outputFlags) check(others ...output) error {
+	seen := map[string]string{}
+	for _, x := range append(o.asked(), others...) {
+		if x.path == "" {
+			continue
+		}
+		if other, ok := seen[x.path]; ok {
+			return usagef("--%s and --%s both write to %s", other, x.flag, x.path)
+		}
+		seen[x.path] = x.flag
+		ending := strings.ToLower(filepath.Ext(x.path))
+		if x.flag == "chart" && ending != ".png" && ending != ".svg" {
+			return usagef("--chart: want a file that ends with .png or .svg, not %q", x.path)
+		}
+		if x.path == "-" {
+			continue
+		}
+		if err := outfile.Check(x.path); err != nil {
+			return fmt.Errorf("--%s: %w", x.flag, err)
+		}
+	}
+	return nil
+}
+
+// printPage prints a page, all of it or its beginning, which names the command that prints more.
+func printPage(c *cobra.Command, p view.Page, all bool, more string) error {
+	width, _, color := terminal(os.Stdout)
+	return render.Text(c.OutOrStdout(), p, render.Terminal{Width: width, Color: color, All: all, More: more})
+}
+
+// show prints the page unless standard output has another output, and writes all files.
+func (o *outputFlags) show(c *cobra.Command, what content) error {
+	var errs []error
+	if !o.quiet && !slices.ContainsFunc(o.asked(), func(x output) bool { return x.path == "-" }) {
+		errs = append(errs, printPage(c, what.page(), o.all, what.more))
+	}
+	for _, x := range o.asked() {
+		err := writeTo(c, x.path, func(w io.Writer) error { return x.write(w, what) })
+		switch {
+		case err == nil && x.path == "-":
+		case err == nil:
+			fmt.Fprintf(c.ErrOrStderr(), "wrote %s\n", x.path)
+		case errors.Is(err, errNothingToDraw):
+			fmt.Fprintf(c.ErrOrStderr(), "pelt: %v\n", err)
+		default:
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// finish reports whatever was measured, also after an error, and decides the exit code.
+func (o *outputFlags) finish(c *cobra.Command, doc model.Document, err error) error {
+	if len(doc.Results) == 0 {
+		return err
+	}
+	err = errors.Join(err, o.show(c, ofRun(doc)))
+	if doc.ID != "" {
+		fmt.Fprintf(c.ErrOrStderr(), "kept as run %s: pelt report %s --html out.html\n", doc.ID, doc.ID)
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		for _, e := range besides(err) {
+			_ = exitFor(e, c.ErrOrStderr()) // its code is not this command's
+		}
+		fmt.Fprintln(c.ErrOrStderr(), "pelt: interrupted; what was measured is above")
+		if doc.ID != "" {
+			fmt.Fprintf(c.ErrOrStderr(), "go on with: pelt run --resume %s\n", doc.ID)
+		}
+		return exitCode(exitInterrupted)
+	case err != nil:
+		return err
+	}
+	return verdict(c, doc)
+}
+
+// besides lists what went wrong in a run that was interrupted, too.
+func besides(err error) (list []error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && errors.Is(err, context.Canceled) {
+		for _, e := range joined.Unwrap() {
+			list = append(list, besides(e)...)
+		}
+		return list
+	}
+	if err == nil || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return []error{err}
+}
+
+// verdict is the exit code of a run that went to its end.
+func verdict(c *cobra.Command, doc model.Document) error {
+	if invalid, trials := view.Failed(&doc); invalid > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "pelt: %d of %d trials are not valid; the report says why\n", invalid, trials)
+		return exitCode(exitInvalid)
+	}
+	if most := doc.Plan.Limits.MaxLossRatio; most != nil {
+		if broken := finding.TooLossy(table.Unsearched(table.Rows(finding.Joined(&doc))), *most); len(broken) > 0 {
+			var texts []string
+			for _, f := range broken {
+				texts = append(texts, f.Text())
+			}
+			say(c.ErrOrStderr(), "pelt: limit failed: "+strings.Join(texts, "; "))
+			return exitCode(exitLimit)
+		}
+	}
+	return nil
+}
