@@ -44,7 +44,7 @@ func (t *track) bursts(cuts []int, o odds) (out []event) {
 		i = e.to - 1
 		at, _ := slices.BinarySearch(cuts, e.from-burstGap)
 		besideCut := at < len(cuts) && cuts[at] <= e.to+burstGap
-		if e.to-e.from < shortest && e.from > 0 && e.to < len(logs) && !besideCut {
+		if e.from > 0 && e.to < len(logs) && !besideCut {
 			out = append(out, e)
 		}
 	}
