@@ -140,6 +140,10 @@ func (f *Feed) trial(r *model.Result) {
 	name := r.Cell.TrialName(r.Repeat)
 	f.left.end(f.doc.Plan, r, f.ended[name])
 	f.ended[name] = true
+	if r.Why.Has(model.NoPath) { // none began; how the run ended says why
+		f.findings()
+		return
+	}
 	t := Trial{Number: len(f.ended), Trials: f.total, Cell: r.Cell, Repeat: r.Repeat, State: r.State,
 		Why: r.Why.String(), Text: view.TrialLine(f.doc, r), Figures: []Figures{}}
 	one := *f.doc

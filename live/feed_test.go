@@ -190,6 +190,8 @@ func TestFeed(t *testing.T) {
 	second.Repeat++
 	aborted := second
 	aborted.State = model.Aborted
+	never := aborted
+	never.Flows, never.Why = nil, model.Reasons{{Code: model.NoPath}}
 	id := whole.ID
 	account := func(number int) run.Event {
 		return run.Event{SoFar: &run.SoFar{Number: number, Checkpoint: model.Checkpoint{ElapsedS: 3}}}
@@ -213,6 +215,9 @@ func TestFeed(t *testing.T) {
 			return []run.Event{{Note: "early"}, {Document: doc}, begun(first, 1), {Done: &aborted}}
 		}, fmt.Errorf("trial cut: %w", context.Canceled), []string{"note early", "started " + id, "note noted before", "next 1/6",
 			"trial 1/6 aborted", "findings", "done false stopped"}},
+		{"a path that does not come back", nil, func(doc *model.Document) []run.Event {
+			return []run.Event{{Document: doc}, begun(second, 1), {Done: &aborted}, {Done: &never}}
+		}, errors.New("no path"), []string{"started " + id, "note noted before", "next 1/6", "trial 1/6 aborted", "findings", "findings", "done false no path"}},
 		{"a run that did not begin", nil, func(*model.Document) []run.Event { return nil }, errors.New("no route"), []string{"done false no route"}},
 	} {
 		doc := whole
