@@ -48,6 +48,10 @@ func Unusable(rows []table.Row) []Finding {
 		f = say("none.slow", Answer).number("send_pps", "asked", planned/seconds).
 			number("send_pps", "best", sent/seconds).word("rate", below(sent/seconds))
 	}
+	found := slices.ContainsFunc(table.Searches(rows), func(r table.Row) bool { return !math.IsNaN(r.Search.Throughput) })
+	if found { // searches have an answer, and only the floods that they began with have none
+		f = say("none.floods", Doubt).word("why", rows[0].Trial.Why.String())
+	}
 	return []Finding{f, nextOf("none.next", d)}
 }
 

@@ -458,6 +458,7 @@ var sentences = map[string]string{
 	"none.slow": `No usable result: the sender could not keep {send_pps:asked} (it managed {send_pps:best}). Try ` +
 		`--rate {rate argument}`,
 	"none":         `No usable result: none of {trials_count} trial{trials_count /s} ran as ordered[ ({why})].`,
+	"none.floods":  `No flood ran as ordered[ ({why})]: where the path saturates is not known.`,
 	"none.unheard": `Nothing was heard of the receiver; {unheard_packets} packets were sent meanwhile.`,
 	"none.next":    `See why:`,
 }

@@ -88,6 +88,8 @@ func Run(d *model.Document) Page {
 	p.say(found)
 	if usable := finding.Usable(rows); len(usable) > 0 {
 		p.Sections = append(shown(k.View(usable, found)...), gaps(usable)...)
+	} else if searches := table.Searches(rows); len(searches) > 0 { // the floods that these began with are not usable
+		p.Sections = shown(searchTable(searches, finding.SearchKeys(searches)))
 	}
 	p.Sections, p.SetUp = append(p.Sections, leftOut(rows)...), setUp(d, found)
 	p.Doubts = append(p.Doubts, d.Warnings...)

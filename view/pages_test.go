@@ -50,7 +50,7 @@ var pages = []sample.Named{
 
 	// Searches for rates without loss.
 	{Name: "search", Doc: sample.Search()}, {Name: "search-random", Doc: sample.RandomLoss()},
-	{Name: "search-curve", Doc: asKind(sample.Search(), "curve")},
+	{Name: "search-curve", Doc: asKind(sample.Search(), "curve")}, {Name: "search-nofloods", Doc: noFloods()},
 
 	// What all kinds may meet.
 	{Name: "rates", Doc: sample.Rates()}, {Name: "paced", Doc: sample.Paced()}, {Name: "empty", Doc: sample.Empty()},
@@ -66,6 +66,17 @@ func TestFloodNotValid(t *testing.T) {
 	if failed, _ := view.Failed(&curve); failed == 0 {
 		t.Error("of a curve no trial failed")
 	}
+}
+
+// noFloods is a curve with searches whose floods all were invalid.
+func noFloods() model.Document {
+	d := asKind(sample.Search(), "curve")
+	for i, r := range d.Results {
+		if !r.Cell.Searching() {
+			d.Results[i].State, d.Results[i].Why = model.Invalid, model.Reasons{{Code: model.AccountMissing}}
+		}
+	}
+	return d
 }
 
 // fewControls is a comparison of which few repeats were made.
