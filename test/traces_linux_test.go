@@ -25,43 +25,41 @@ import (
 	"pelt/test/kernels"
 )
 
-// traces is all that a killed pelt might leave on a machine.
-type traces map[string][]string
-
-// takeTraces reads the machine: namespaces that any process holds, links,
-// qdiscs, nft rules, loaded BPF programs, network sysctls, and files in dirs.
-func takeTraces(t *testing.T, dirs ...string) traces {
+// takeTraces reads all that a killed pelt might leave on a machine, each as "kind: what": namespaces that any process
+// holds, links, qdiscs, nft rules, loaded BPF programs, network sysctls, mounts, and files in dirs.
+func takeTraces(t *testing.T, dirs ...string) (traces []string) {
 	t.Helper()
-	tr := traces{
-		"namespace":   namespaces(t),
-		"link":        output(t, "ip", "-o", "link"),
-		"address":     output(t, "ip", "-o", "address"),
-		"qdisc":       output(t, "tc", "qdisc"),
-		"nft rule":    output(t, "nft", "list", "ruleset"),
-		"BPF program": bpfPrograms(),
-		"sysctl":      sysctls(t),
-		"mount":       mounts(t),
-	}
-	for _, d := range dirs {
-		tr["file"] = append(tr["file"], files(t, d)...)
-	}
-	return tr
-}
-
-// added lists what is in now and was not before.
-func added(before, now traces) (list []string) {
-	for kind, lines := range now {
+	add := func(kind string, lines ...string) {
 		for _, l := range lines {
-			if !slices.Contains(before[kind], l) {
-				list = append(list, kind+": "+l)
-			}
+			traces = append(traces, kind+": "+l)
 		}
 	}
-	for kind, lines := range before {
-		for _, l := range lines {
-			if kind != "file" && kind != "mount" && !slices.Contains(now[kind], l) { // others end mounts of theirs
-				list = append(list, kind+" gone: "+l)
-			}
+	add("namespace", namespaces(t)...)
+	add("link", output(t, "ip", "-o", "link")...)
+	add("address", output(t, "ip", "-o", "address")...)
+	add("qdisc", output(t, "tc", "qdisc")...)
+	add("nft rule", output(t, "nft", "list", "ruleset")...)
+	for _, id := range kernels.BPFPrograms() {
+		add("BPF program", fmt.Sprint(id))
+	}
+	add("sysctl", sysctls(t)...)
+	add("mount", output(t, "cat", "/proc/self/mounts")...)
+	for _, d := range dirs {
+		add("file", files(t, d)...)
+	}
+	return traces
+}
+
+// added lists what is in now and was not before, and what is gone. Others end mounts of theirs.
+func added(before, now []string) (list []string) {
+	for _, l := range now {
+		if !slices.Contains(before, l) {
+			list = append(list, l)
+		}
+	}
+	for _, l := range before {
+		if !strings.HasPrefix(l, "file: ") && !strings.HasPrefix(l, "mount: ") && !slices.Contains(now, l) {
+			list = append(list, "gone: "+l)
 		}
 	}
 	slices.Sort(list)
@@ -96,22 +94,6 @@ func namespaces(t *testing.T) []string {
 	var list []string
 	for n := range found {
 		list = append(list, n)
-	}
-	return list
-}
-
-func mounts(t *testing.T) []string {
-	t.Helper()
-	b, err := os.ReadFile("/proc/self/mounts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Split(strings.TrimSpace(string(b)), "\n")
-}
-
-func bpfPrograms() (list []string) {
-	for _, id := range kernels.BPFPrograms() {
-		list = append(list, fmt.Sprint(id))
 	}
 	return list
 }
@@ -223,7 +205,7 @@ func TestClockKilledAnywhereLeavesNothing(t *testing.T) {
 		}
 		at := time.Duration(rand.Int64N(int64(life[n])))
 		v.run(t, work, &at)
-		left := slices.DeleteFunc(waitFor(before, func() traces { return takeTraces(t, work, "/run", "/dev/shm") }), func(s string) bool {
+		left := slices.DeleteFunc(waitFor(before, func() []string { return takeTraces(t, work, "/run", "/dev/shm") }), func(s string) bool {
 			return wholeFile(t, s, work) // what was asked for may be there
 		})
 		if len(left) > 0 {
@@ -333,7 +315,7 @@ func alone(t *testing.T) bool {
 }
 
 // waitFor gives the kernel a moment: it frees namespaces behind the process's back.
-func waitFor(before traces, take func() traces) (left []string) {
+func waitFor(before []string, take func() []string) (left []string) {
 	for range 40 {
 		if left = added(before, take()); !slices.ContainsFunc(left, func(s string) bool { return !strings.HasPrefix(s, "file: ") }) {
 			return left

@@ -320,14 +320,8 @@ func (n *Node) NAT(from, to uint16) {
 	})
 }
 
-// Steer has other processors do the receiving of a device's packets (RPS).
-func (n *Node) Steer(name, mask string) { n.setting(name, "queues/rx-0/rps_cpus", mask) }
-
-// Threaded gives a device's NAPI a thread of its own.
-func (n *Node) Threaded(name string) { n.setting(name, "threaded", "1") }
-
-// setting sets one of a device in /sys.
-func (n *Node) setting(device, name, value string) {
+// Setting sets one of a device in /sys.
+func (n *Node) Setting(device, name, value string) {
 	n.T.Helper()
 	err := n.withSys(func() error { return os.WriteFile("/sys/class/net/"+device+"/"+name, []byte(value), 0) })
 	if err != nil {

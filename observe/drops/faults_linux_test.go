@@ -360,7 +360,7 @@ func fromForeign(b *wire, from, _ netbed.Socket) {
 
 func slowBacklog(b *wire) {
 	b.Receiver.Slow(nftables.ChainHookPrerouting, 3000)
-	b.Receiver.Steer("vb", "2")
+	b.Receiver.Setting("vb", "queues/rx-0/rps_cpus", "2")
 }
 
 func flood(b *wire, from, to netbed.Socket) {

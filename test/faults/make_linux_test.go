@@ -386,6 +386,9 @@ func into(c *chain, n *netbed.Node, device netlink.Link) (undo func()) {
 		route := &netlink.Route{LinkIndex: l.Attrs().Index, Dst: to, Scope: netlink.SCOPE_LINK}
 		return cmp.Or(netlink.LinkSetUp(l), netlink.RouteAdd(route))
 	})
+	if len(n.Hardware(device.Attrs().Name)) > 0 {
+		n.Neighbour(device.Attrs().Name, c.receiver.IP(false), net.HardwareAddr{2, 0, 0, 0, 0, 9})
+	}
 	return func() { n.Must(func() error { return netlink.LinkDel(device) }) }
 }
 
@@ -403,13 +406,6 @@ func vxlan(network int, to netip.Addr) netlink.Link {
 	return &netlink.Vxlan{LinkAttrs: netlink.LinkAttrs{Name: "vx0"}, VxlanId: network, Group: to.AsSlice(), Port: 4789}
 }
 
-// tunnelled has the router send to the receiver by VXLAN, to another of its addresses.
-func tunnelled(c *chain, to netip.Addr) (undo func()) {
-	undo = into(c, c.router, vxlan(7, to))
-	c.router.Neighbour("vx0", c.receiver.IP(false), net.HardwareAddr{2, 0, 0, 0, 0, 9})
-	return undo
-}
-
 // otherNetwork has the receiver know another VXLAN than the router's.
 func otherNetwork(c *chain) (undo func()) {
 	underlay := netip.MustParseAddr("10.77.1.9")
@@ -417,7 +413,7 @@ func otherNetwork(c *chain) (undo func()) {
 	c.router.Neighbour(toReceiver, underlay, c.receiver.Hardware(their))
 	c.receiver.Must(func() error { return netlink.LinkAdd(vxlan(8, c.router.IP(false))) })
 	c.receiver.Link("vx0", netlink.LinkSetUp)
-	tunnelled(c, underlay)
+	into(c, c.router, vxlan(7, underlay))
 	return nil
 }
 
@@ -456,12 +452,9 @@ func machine(c *chain, name, value string) {
 
 // noVLAN takes the router's port out of the network of frames without a tag.
 func noVLAN(c *chain) (undo func()) {
-	c.router.Link("switch", func(l netlink.Link) error { return netlink.BridgeSetVlanFiltering(l, true) })
+	c.router.Setting("switch", "bridge/vlan_filtering", "1")
 	c.router.Link(toSender, func(l netlink.Link) error { return netlink.BridgeVlanDel(l, 1, true, true, false, true) })
-	return func() {
-		c.router.Link(toSender, func(l netlink.Link) error { return netlink.BridgeVlanAdd(l, 1, true, true, false, true) })
-		c.router.Link("switch", func(l netlink.Link) error { return netlink.BridgeSetVlanFiltering(l, false) })
-	}
+	return nil
 }
 
 // noRoomForFragments has a node wait for no fragment.
@@ -522,7 +515,7 @@ func forbidden(c *chain, what ebpf.AttachType) (undo func()) {
 // slow has one processor take a row's packets from another, and be slow at that.
 func slow(c *chain) (undo func()) {
 	c.receiver.Slow(prerouting, 2000)
-	c.receiver.Steer(their, "2")
+	c.receiver.Setting(their, "queues/rx-0/rps_cpus", "2")
 	return nil
 }
 

@@ -25,7 +25,7 @@ var series = []string{"6.1", "6.12"}
 var suites = []suite{
 	{"observe/drops", 300, "", ""},
 	{"observe/counters", 120, "", "6.1"},
-	{"test/faults", 600, "", ""},
+	{"test/faults", 1500, "", ""},
 	{"engine/xdp", 180, "", "6.1"},
 	{"lab/fastpath", 60, "", "6.1"},
 	{"test/kernels/testdata/whole", 400, "", "6.1"},

@@ -143,28 +143,6 @@ func (o *outcome) report(t *testing.T, release string) {
 	}
 }
 
-func TestJudge(t *testing.T) {
-	for _, c := range []struct {
-		action, output, release string
-		wrong, untested         string // what they contain
-	}{
-		{"pass", "fine", "6.1.0", "", ""},
-		{"fail", "x != y", "6.1.0", "x != y", ""},
-		{"", "began", "6.1.0", "never ended", ""},
-		{"skip", "needs root", "6.1.0", "does not say", ""},
-		{"skip", "dynptr of a packet needs Linux 6.12", "6.1.0-56-cloud-amd64", "", "dynptr"},
-		{"skip", "dynptr of a packet needs Linux 6.12", "6.12.117+deb12-cloud-amd64", "not older", ""},
-		{"skip", "drop reasons need Linux 5.17; this needs Linux 5.17", "6.1.0", "not older", ""},
-		{"skip", "this needs Linux 10.0", "9.99", "", "10.0"},
-		{"skip", "this needs Linux 6.4", "unknown", "not older", ""},
-	} {
-		wrong, untested := (&outcome{action: c.action, output: c.output}).judge(c.release)
-		if (wrong == "") != (c.wrong == "") || !strings.Contains(wrong, c.wrong) || (untested == "") != (c.untested == "") || !strings.Contains(untested, c.untested) {
-			t.Errorf("%+v: got %q, %q", c, wrong, untested)
-		}
-	}
-}
-
 // checkSelftest compares what was heard of testdata/selftest with what it does.
 func checkSelftest(t *testing.T, d done, release string) {
 	all, err := readOutcome(d.output)
