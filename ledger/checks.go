@@ -239,6 +239,8 @@ func (b *book) filterCheck(c *checks, v *view) {
 		c.law("filter", true, name, gap.whole, verdicts, errors)
 	case gap.whole > told && (t.field("Ip", "InReceives").whole > ours || gap.whole-told <= b.foreign(gap)):
 		c.law("filter", true, name+", with %v foreign", gap.whole, verdicts, errors, gap.whole-told)
+	case gap.whole > told && gap.whole-told <= t.field("Ip", "InMcastPkts").whole:
+		c.law("filter", true, name+", with %v multicast for others", gap.whole, verdicts, errors, gap.whole-told)
 	case told > gap.whole && told-gap.whole <= t.field("Ip", "ReasmTimeout").whole:
 		c.law("filter", true, name+", %v of them given up for fragments that came before", gap.whole, verdicts, errors, told-gap.whole)
 	case max(gap.whole, told)-min(gap.whole, told) <= readingApart:

@@ -206,3 +206,17 @@ func TestVeryManyPlaces(t *testing.T) {
 		t.Errorf("got %s", words(l))
 	}
 }
+
+// IPv6 takes multicast of groups that nobody here is in, and neither delivers nor counts it as dropped.
+func TestMulticastForOthersIsNoContradiction(t *testing.T) {
+	for multicast, held := range map[uint64]bool{0: false, 3: false, 4: true} {
+		in := twoHosts(900)
+		add(&in.Nodes[1], 104, "Ip.InReceives")
+		add(&in.Nodes[1], 100, "Ip.InDelivers")
+		add(&in.Nodes[1], multicast, "Ip6.InMcastPkts")
+		l := Balance(in)
+		if !slices.ContainsFunc(l.Checks, func(c model.Check) bool { return c.Name == "filter" && c.Held == held }) {
+			t.Errorf("with %d multicast: %+v, want the check of the filter to be %v", multicast, l.Checks, held)
+		}
+	}
+}

@@ -41,6 +41,7 @@ var catalogue = indexed([]counterRow{
 	{"Ip Ip6", skbUnit, primary | packets, "InReceives InDelivers OutRequests OutTransmits"},
 	{"Ip", skbUnit, primary | packets, "ForwDatagrams"},
 	{"Ip6", skbUnit, primary | packets, "OutForwDatagrams"},
+	{"Ip6", skbUnit, packets, "InMcastPkts"}, // also of groups that nobody here is in: these are not delivered
 	{"Ip Ip6", skbUnit, packets, "FragOKs"},
 	{"Ip Ip6", skbUnit, primary | loss,
 		"InHdrErrors InAddrErrors InUnknownProtos InDiscards OutDiscards OutNoRoutes FragFails"},
