@@ -28,12 +28,11 @@ type Context struct {
 	PayloadBytes  int                 //
 	BufferBytes   int                 // granted to each receiving socket, as the kernel accounts it; 0 unknown
 	TruesizeBytes int                 // of one queued datagram, measured; 0 not measured
-	StallS        float64             // longest absence of the reader, or of a core, to survive; 0 means defaultStall
 }
 
-// defaultStall is how long a receiving thread may be kept from running: a few
+// stallS is how long a receiving thread may be kept from running: a few
 // turns of the scheduler. No measurement stands behind it, so the text names it.
-const defaultStall = 0.010
+const stallS = 0.010
 
 // For lists the settings that would address a line, the likeliest first. If there is none, it says of at
 // most one setting why that is not the limit.
@@ -45,9 +44,6 @@ func For(line model.Line, c Context) []model.Advice {
 	q.Streams, q.BufferBytes = max(q.Streams, 1), max(q.BufferBytes, 0)
 	if !(q.RatePPS > 0 && q.RatePPS <= 1e12) {
 		q.RatePPS = 0
-	}
-	if !(q.StallS > 0 && q.StallS <= 3600) {
-		q.StallS = defaultStall
 	}
 	var list, without []model.Advice
 	for _, r := range rows {
@@ -204,7 +200,7 @@ func (q *question) truesize() (bytes int, source string) {
 // buffer is what each receiving socket needs to survive the stall, in bytes.
 func (q *question) buffer() uint64 {
 	size, _ := q.truesize()
-	return ceil(q.RatePPS / float64(q.Streams) * q.StallS * float64(size))
+	return ceil(q.RatePPS / float64(q.Streams) * stallS * float64(size))
 }
 
 func ceil(f float64) uint64 {

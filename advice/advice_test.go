@@ -62,8 +62,6 @@ func asked(t testing.TB, question string) (model.Line, Context) {
 			c.BufferBytes = int(n)
 		case "truesize":
 			c.TruesizeBytes = int(n)
-		case "stall":
-			c.StallS = n
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", question, err)
@@ -147,7 +145,7 @@ func TestAdviceOfAnyHost(t *testing.T) {
 		dev := rapid.OneOf(rapid.SampledFrom([]string{"eth0", "eth0", "eth0", "eth0.10", "eth0.10", "a;b", "$(x)", "-G", "a b", "a'b", "..", "../x", "`x`", "é"}), rapid.String()).Draw(t, "device")
 		c := Context{RatePPS: rapid.OneOf(rapid.Float64Range(1e3, 1e7), rapid.Float64Range(1e5, 1e7), rapid.Float64(), rapid.Just(math.NaN()), rapid.Just(math.Inf(1))).Draw(t, "rate"),
 			Streams: rapid.IntRange(-3, 200).Draw(t, "streams"), PayloadBytes: rapid.OneOf(rapid.IntRange(16, 1472), rapid.Int()).Draw(t, "payload"), BufferBytes: rapid.OneOf(rapid.IntRange(0, 1<<24), rapid.Int()).Draw(t, "buffer"),
-			TruesizeBytes: rapid.OneOf(rapid.Just(0), rapid.Int()).Draw(t, "truesize"), StallS: rapid.OneOf(rapid.Just(0.0), rapid.Float64()).Draw(t, "stall")}
+			TruesizeBytes: rapid.OneOf(rapid.Just(0), rapid.Int()).Draw(t, "truesize")}
 		for _, n := range names {
 			c.Knobs = append(c.Knobs, model.HostSetting{Name: n, Value: value.Draw(t, n)})
 		}

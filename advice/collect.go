@@ -11,14 +11,12 @@ import (
 // Ask says of which lines advice is wanted, and what is known of this host.
 type Ask struct {
 	RatePPS  float64 // to size settings for; 0: the rate of each flow
-	StallS   float64 // see Context
 	Role     string  // sender, receiver or router; "" all
 	Device   string  // interface of settings that are one's; "" all
 	This     model.Host
-	Knobs    []model.HostSetting     // of this host, as they are now
-	CanApply func(string) bool       // a knob that can be set on this host; nil: none
-	HostWide func(string) bool       // ... and holds for all its namespaces; nil: none
-	Trials   func(model.Result) bool // that count; nil: all valid ones
+	Knobs    []model.HostSetting // of this host, as they are now
+	CanApply func(string) bool   // a knob that can be set on this host; nil: none
+	HostWide func(string) bool   // ... and holds for all its namespaces; nil: none
 }
 
 // roleOf is what a node of a line does on a path.
@@ -74,7 +72,7 @@ func Collect(doc model.Document, ask Ask) []model.Advised {
 	here := Here(doc, ask.This)
 	var list []model.Advised
 	for _, r := range doc.Results {
-		if r.State != model.Valid || ask.Trials != nil && !ask.Trials(r) {
+		if r.State != model.Valid {
 			continue
 		}
 		for _, f := range r.Flows {
@@ -136,7 +134,7 @@ func (ask Ask) ofLine(doc model.Document, f model.FlowResult, line model.Line, o
 func (ask Ask) of(doc model.Document, f model.FlowResult, line model.Line, ours bool) []model.Advice {
 	c := Context{
 		Host: line.Host, RatePPS: f.SendPPS, Streams: f.Streams, PayloadBytes: f.PayloadBytes,
-		BufferBytes: f.ReceiveBufferBytes, TruesizeBytes: f.TruesizeBytes, StallS: ask.StallS,
+		BufferBytes: f.ReceiveBufferBytes, TruesizeBytes: f.TruesizeBytes,
 	}
 	if ask.RatePPS > 0 {
 		c.RatePPS = ask.RatePPS

@@ -38,7 +38,6 @@ func TestCollect(t *testing.T) {
 		"it cannot be set":        {ran(nil), Ask{This: near, Knobs: now, CanApply: none, HostWide: all}, "receiver net.core.netdev_max_backlog 1000 -> 2000 here 200 of 2000"},
 		"after it was set":        {ran(nil), Ask{This: near, Knobs: knobs("net.core.netdev_max_backlog=2000"), CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 2000 ->  here limit 200 of 2000"},
 		"another rate":            {ran(nil), Ask{This: near, Knobs: now, RatePPS: 1e6, CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 1000 -> 10000 here apply 200 of 2000"},
-		"a longer stall":          {ran(nil), Ask{This: near, Knobs: now, StallS: 0.04, CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 1000 -> 8000 here apply 200 of 2000"},
 		"another host":            {ran(nil), Ask{This: far, Knobs: now, CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 500 -> 2000 200 of 2000"},
 		"another host and rate":   {ran(nil), Ask{This: far, RatePPS: 1e6}, "receiver net.core.netdev_max_backlog 500 -> 10000 200 of 2000"},
 		"of the other role":       {ran(nil), Ask{This: near, Knobs: now, Role: "sender"}, ""},

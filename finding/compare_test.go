@@ -58,7 +58,7 @@ func compareLevels(t rapid.TB, d *model.Document, base string, asked ...string) 
 	return c
 }
 
-// compareExamples are comparisons: of variants, of runs, and of a setting before and after it was changed.
+// compareExamples are comparisons: of variants and of runs.
 func compareExamples(t *testing.T) (out []example) {
 	all := func(*model.Result) bool { return true }
 	two := func(least int, levels ...string) func(*model.Result) bool {
@@ -91,13 +91,6 @@ func compareExamples(t *testing.T) (out []example) {
 		}, ""},
 	} {
 		out = append(out, example{c.name, compareLevels(t, variants(c.keep), c.base).Findings()})
-	}
-	for _, c := range []struct {
-		level string
-		least int
-	}{{"fast", 5}, {"log", 5}, {"queue", 4}, {"fast", 2}, {"plain", 5}} {
-		out = append(out, example{fmt.Sprintf("the setting %s after %d repeats", c.level, c.least),
-			[]Finding{JudgeSetting(variants(two(c.least, "plain", c.level)), "variant", "plain")}})
 	}
 
 	// Runs are named by all settings that tell them apart, also by one that one of them lacks.

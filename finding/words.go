@@ -309,7 +309,7 @@ var sentences = map[string]string{
 		`{run argument} --all`,
 	"compare.apart":      `the runs have no setting in common: nothing can be compared`,
 	"compare.unmeasured": `nothing can be compared: none of the metrics was measured on both sides`,
-	// Explanations of losses, advice, tuning and live drops.
+	// Explanations of losses, advice and live drops.
 	"explain.lost": `{loss_ratio} was lost: {lost_packets} of {attempted_packets} packets. [{unknown_ratio} of ` +
 		`these have no known cause[; {places}]|Of these, {places}].`,
 	"explain.whole":   `Nothing was lost of {attempted_packets} packets.`,
@@ -353,25 +353,8 @@ var sentences = map[string]string{
 		`changes them.`,
 	"advice.link": `The queue of an emulated link was full. Give the link a higher rate or a longer queue: --link ` +
 		`rate=...,queue=...`,
-	"tune.kept":   `Kept: {what}.`,
-	"tune.mixed":  `Taken back, because it is better in one figure and worse in another. Better: {better}. Worse: {what}.`,
-	"tune.worse":  `Taken back, because it is worse: {what}.`,
-	"tune.tied":   `Taken back, because it changes nothing that matters.`,
-	"tune.open":   `Taken back, because it is not better beyond chance: {what}.`,
-	"tune.untold": `Taken back, because it cannot be judged: {why}.`,
-	"tune.few":    `fewer than three trials of each were valid`,
-	"tune.whole":  `Nothing was lost in {trials_count} trials, so nothing was changed.`,
-	"tune.none":   `Loss is {loss_ratio:first}. No setting that pelt can change here would reduce it.`,
-	"tune.same":   `Loss is {loss_ratio:last}. None of {tried_count} setting{tried_count /s} reduced it.`,
-	"tune.lower": `Loss fell from {loss_ratio:first} to {loss_ratio:last}. {kept_count} of {tried_count} ` +
-		`setting{tried_count /s} kept.`,
-	"tune.changed": `Loss is {loss_ratio:last}; it was {loss_ratio:first} before. {kept_count} of {tried_count} ` +
-		`settings kept.`,
-	"tune.unjudged": `{settings_count} setting{settings_count /s} could not be judged: too few trials were valid.`,
-	"tune.undo":     `What was kept holds on this host. Take it back:`,
-	"tune.flags":    `Other commands take what was kept of pelt's own sockets as {flags}.`,
-	"drops.now":     `[{drops_pps} now; ]{drops_count} drop{drops_count /s} in {watched_s} ([{filter}|no filter])`,
-	"drops.none":    `No drops in {watched_s} ([{filter}|no filter])`,
+	"drops.now":  `[{drops_pps} now; ]{drops_count} drop{drops_count /s} in {watched_s} ([{filter}|no filter])`,
+	"drops.none": `No drops in {watched_s} ([{filter}|no filter])`,
 	"drops.ordinary": `{drops_count} ordinary drops besides (copies for taps, TCP's old segments, neighbour ` +
 		`discovery, messages within the host); --all lists them.`,
 	"drops.places":         `{drops_count} more drops found no room in the table of places.`,
@@ -477,8 +460,7 @@ var commands = map[string]string{
 	"soak.resume": `pelt run --resume {run argument}`,
 	"soak.page":   `pelt report {run argument} --html soak.html`,
 
-	// Comparisons of runs, of levels, and of a setting on and off.
-	"tune.undo":    `{undo}`,
+	// Advice.
 	"advice.see":   `pelt tune advise {run argument}`,
 	"advice.set":   `{command}`,
 	"advice.apply": `pelt tune apply {run argument}`,

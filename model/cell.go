@@ -105,8 +105,6 @@ type Trial struct {
 	Receivers int // of a star, the first ones; 0 means all that it has
 	// Variant is how the router is set up, "" as it is.
 	Variant string
-	// Tuning is whether a setting that is tried is made, TuningWith or TuningWithout; "" where none is.
-	Tuning string
 	// LinkSeed is what a lab's emulated links draw by from the trial's beginning on; 0:
 	// they go on with what they drew by before.
 	LinkSeed uint64

@@ -140,8 +140,6 @@ var knobs = []Knob{
 		apply: func(t *Trial, v Value) error { t.Variant = v.Text; return nil },
 		Help: "a setup of the router: NAME=COMMAND; in a lab plain, rules=N, limit=RATE, log, " +
 			"steer, joined by +"},
-	{Name: TuningKnob, Said: "% the setting", Kind: Names, Words: []string{TuningWithout, TuningWith}, Varies: true,
-		apply: func(t *Trial, v Value) error { t.Tuning = v.Text; return nil }},
 	{Name: "pair", Kind: Names, Varies: true, apply: noChange},
 	{Name: "every_s", Flag: "every", Unit: unit.Seconds, Low: MinMeasure.Seconds(), High: MaxMeasure.Seconds(), Group: ToSend,
 		in:   func(p *Plan) any { return &p.EverySeconds },

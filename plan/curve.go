@@ -27,19 +27,6 @@ var Curve = Preset{
 	build:    (*draft).buildCurve,
 }
 
-// Trial is the flow whose losses pelt tune trial tries to mend.
-var Trial = Preset{
-	Command: "curve",
-	Knobs:   ofCurve,
-	Defaults: defaults(map[string]string{"time": "2s", "warmup": "500ms", "payload": "64",
-		"repeats": "5"}), // without and with each setting
-	Factors: "direction payload! frame!",
-	build: func(d *draft) error {
-		d.plan.Design.Redo = 5 // a comparison needs all trials
-		return d.buildCurve()
-	},
-}
-
 func (d *draft) buildCurve() error {
 	tcp := d.word("proto") == string(model.TCP)
 	switch {

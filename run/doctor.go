@@ -7,7 +7,6 @@ import (
 	"pelt/lab"
 	"pelt/model"
 	"pelt/observe"
-	"pelt/tune"
 )
 
 // labUses says in a user's words what each capability of package lab is for.
@@ -37,9 +36,6 @@ func Doctor() []observe.Check {
 	checks := observe.Doctor(lab.Privileged(), why)
 	at := 1 + slices.IndexFunc(checks, func(c observe.Check) bool { return c.Topic == "ledger" })
 	checks = slices.Insert(checks, max(at-1, 0), interfaceChecks(xdp.Interfaces)...)
-	if what, remedy := tune.Killed(); what != "" {
-		checks = append(checks, observe.Check{Topic: "settings", Name: "as they were", Reason: what, Remedy: remedy})
-	}
 	for _, c := range capabilities {
 		checks = append(checks, observe.Check{Topic: "lab", Name: c.Name, OK: c.OK,
 			Detail: uses[c.Name], Reason: c.Reason, Remedy: c.Remedy})

@@ -233,18 +233,12 @@ func (r *runner) nextNumber() uint16 {
 	return r.number%0x7ffe + 1
 }
 
-// set prepares links, router and the setting under test for a trial.
+// set prepares links and router for a trial.
 func (r *runner) set(ctx context.Context, t model.Trial) error {
 	for _, set := range r.site.set {
 		if err := set(ctx, t); err != nil {
 			return err
 		}
-	}
-	switch {
-	case r.Before != nil:
-		return r.Before(ctx, t)
-	case t.Tuning != "":
-		return refuse("factors", "%s is varied by pelt tune trial only", model.TuningKnob)
 	}
 	return nil
 }

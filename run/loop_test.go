@@ -6,22 +6,7 @@ import (
 	"testing"
 
 	"pelt/fleet"
-	"pelt/model"
 )
-
-// A run stops at the first error and keeps what it measured before.
-func TestLoopStops(t *testing.T) {
-	broken, trials := errors.New("the machine broke"), 0
-	doc, err := Execute(t.Context(), smallPlan(t), Options{Version: "test", Before: func(context.Context, model.Trial) error {
-		if trials++; trials > 2 {
-			return broken
-		}
-		return nil
-	}})
-	if !errors.Is(err, broken) || doc.Complete || len(doc.Results) != 2 {
-		t.Errorf("%v, complete %v, %d results; want the error, false, 2", err, doc.Complete, len(doc.Results))
-	}
-}
 
 // Where packets are known to pass, a trial whose ends missed each other has two more tries.
 func TestAgain(t *testing.T) {

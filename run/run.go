@@ -28,9 +28,6 @@ type Options struct {
 	Uncalibrated bool
 	// Record is the file that every packet a receiver of UDP sees is taken down in; "" for none.
 	Record string
-	// Before is called before each trial, as to make the setting that it tries; its error
-	// ends the run. A plan that tries settings needs it.
-	Before func(context.Context, model.Trial) error
 	Events func(Event) // called by one goroutine at a time; nil for none
 	// Live is for somebody who watches: more samples, how busy cores are, and accounts of short trials, too.
 	Live bool

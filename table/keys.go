@@ -94,7 +94,6 @@ var keys = []Key{
 	{"run", "Run", unit.Word, func(r Row) Level { return word(r.Doc.ID) }, "", ""},
 	{"target", "Target", unit.Word, func(r Row) Level { return word(r.Doc.Plan.Target) }, "", ""},
 	knob("variant", setting("variant", nil)),
-	knob("tuning", setting("tuning", nil)),
 	knob("direction", setting("direction", direction)),
 	{"flow", "Flow", unit.Word, of(flowOf, func(f flow) Level { return word(f.Name) }), "", ""},
 	knob("pair", setting("pair", nil)),

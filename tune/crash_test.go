@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 )
@@ -21,8 +20,8 @@ type died struct{}
 
 // dies runs f on an opened tuner as a process that is killed at the nth moment, 0 for never.
 func dies(t *rapid.T, root string, nth int, f func(*Tuner) error) {
-	u, err := Open(Options{Root: root, Now: func() time.Time { return time.Unix(1e9, 0) }})
-	if err != nil {
+	u := treeTuner(root)
+	if err := u.take(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
@@ -42,22 +41,22 @@ func dies(t *rapid.T, root string, nth int, f func(*Tuner) error) {
 	}
 }
 
-// Whatever is applied, killed, reverted and changed by others in turn: at last Revert with
-// Force leaves each value as it was when no change of pelt's stood there, and without
-// others a plain Revert does.
+// Whatever is applied, killed, reverted and changed by others in turn: at last Revert with force leaves each value as it
+// was when no change of pelt's stood there, or as others left it before pelt changed it again; without others a plain
+// Revert does.
 func TestAnyHistoryCanBeUndone(t *testing.T) {
 	values := map[string][]string{ // a file, its knob, and values
 		"proc/sys/net/core/rmem_max":                {"net.core.rmem_max", "1", "2", "3"},
 		"proc/sys/net/ipv4/conf/eth0.100/rp_filter": {"net.ipv4.conf.eth0/100.rp_filter", "0", "1", "2"},
 		"sys/class/net/eth0/tx_queue_len":           {"eth0.txqueuelen", "10", "20", "30"},
-		"sys/class/net/eth0/queues/rx-0/rps_cpus":   {"eth0.rps_cpus", "0", "1", "2"},
+		"sys/class/net/eth0/threaded":               {"eth0.threaded", "0", "1", "2"},
 	}
 	names := slices.Sorted(maps.Keys(values))
 	trees := newDir(t)
 	rapid.Check(t, func(t *rapid.T) {
 		root := filepath.Join(trees, fmt.Sprint(rand.Uint64()))
 		plantTree(t, root)
-		base, others := snapshot(t, root), false
+		base, others := snapshot(t, root), map[string]string{}
 		for range rapid.IntRange(1, 8).Draw(t, "operations") {
 			nth := rapid.IntRange(0, 12).Draw(t, "dies at")
 			switch op := rapid.SampledFrom([]string{"apply", "apply", "revert", "others"}).Draw(t, "operation"); op {
@@ -68,50 +67,52 @@ func TestAnyHistoryCanBeUndone(t *testing.T) {
 						list = append(list, Change{values[n][0], rapid.SampledFrom(values[n][1:]).Draw(t, "value")})
 					}
 				}
-				dies(t, root, nth, func(u *Tuner) error { _, err := u.Apply(Request{Changes: list}); return err })
+				dies(t, root, nth, func(u *Tuner) error { _, err := u.Apply(list, ""); return err })
+				for n, text := range others {
+					if old, stands := journaled(t, root, n); stands && old+"\n" == text {
+						base[n] = text
+					}
+				}
 			case "revert":
-				o := RevertOptions{Last: rapid.Bool().Draw(t, "last"), Force: rapid.Bool().Draw(t, "force")}
-				dies(t, root, nth, func(u *Tuner) error { _, err := u.Revert(o); return err })
+				force := rapid.Bool().Draw(t, "force")
+				dies(t, root, nth, func(u *Tuner) error { _, err := u.Revert(force); return err })
 			case "others":
 				n := rapid.SampledFrom(names).Draw(t, "file")
 				text := rapid.SampledFrom([]string{"7\n", "2\n"}).Draw(t, "text")
-				others = true
-				if !stands(t, root, n) {
+				others[n] = text
+				if _, stands := journaled(t, root, n); !stands {
 					base[n] = text
 				}
 				set(t, root, n, text)
 			}
 		}
-		dies(t, root, 0, func(u *Tuner) error { _, err := u.Revert(RevertOptions{Force: others}); return err })
+		dies(t, root, 0, func(u *Tuner) error { _, err := u.Revert(len(others) > 0); return err })
 		if d := differences(base, snapshot(t, root)); len(d) > 0 {
 			t.Fatalf("these differ: %q\nnow %q", d, snapshot(t, root)[d[0]])
 		}
 	})
 }
 
-// stands reports whether the journal has a step of pelt's at a file.
-func stands(t fataler, root, name string) bool {
-	u, err := Look(Options{Root: root})
+// journaled returns the old value that the journal has of a file, and whether it has one.
+func journaled(t fataler, root, name string) (old string, stands bool) {
+	u := treeTuner(root)
+	j, err := openJournal(u.state)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.ContainsFunc(u.Show(), func(s Setting) bool {
-		for _, a := range u.journal.list {
-			for _, step := range a.Steps {
-				if step.Place.String() == s.Place && u.host.path(step.Place) == filepath.Join(root, name) {
-					return true
-				}
-			}
+	for _, s := range j.steps {
+		if u.host.path(s.Place) == filepath.Join(root, name) {
+			return s.Old, true
 		}
-		return false
-	})
+	}
+	return "", false
 }
 
-// A journal that was cut anywhere can still be read, and says no more than was written.
+// A journal that was cut anywhere can still be read, says no more than was written, and takes more lines.
 func TestCutJournal(t *testing.T) {
 	root := newTree(t)
 	with(t, root, func(u *Tuner) {
-		if _, err := u.Apply(Request{Changes: changes(t, everything...)}); err != nil {
+		if _, err := u.Apply(changes(t, everything...), ""); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(u.journal.path)
@@ -119,9 +120,23 @@ func TestCutJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n := range len(text) {
-			list, err := readJournal(bytes.NewReader(text[:n]))
-			if err != nil || len(list) > 1 {
-				t.Fatalf("cut after %d of %d B: %d changes, %v", n, len(text), len(list), err)
+			list, _, err := readJournal(bytes.NewReader(text[:n]))
+			if err != nil || len(list) > len(everything) {
+				t.Fatalf("cut after %d of %d B: %d values, %v", n, len(text), len(list), err)
+			}
+			cut := &journal{path: filepath.Join(root, "cut"), steps: list}
+			if err := os.WriteFile(cut.path, text[:n], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(cut.add(u.journal.steps[0]), cut.close()); err != nil {
+				t.Fatal(err)
+			}
+			all, err := os.ReadFile(cut.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if list, _, err := readJournal(bytes.NewReader(all)); err != nil || !slices.EqualFunc(list, cut.steps, func(a, b Step) bool { return a.Place == b.Place }) {
+				t.Fatalf("cut after %d B, and a line more: %+v, %v", n, list, err)
 			}
 		}
 	})
@@ -129,35 +144,30 @@ func TestCutJournal(t *testing.T) {
 
 func FuzzJournal(f *testing.F) {
 	head := `{"format":"` + JournalFormat + `"}` + "\n"
-	one := `{"apply":{"id":1,"time":"2026-01-01T00:00:00Z","steps":[{"knob":"net.core.rmem_max","place":{"kind":"sysctl","at":"net.core.rmem_max"},"old":"1","new":"2"}]}}` + "\n"
-	f.Add([]byte(head + one + `{"touch":{"apply":1,"step":0}}` + "\n" + `{"made":1}` + "\n" + `{"undone":{"apply":1,"step":0}}` + "\n"))
+	one := `{"knob":"net.core.rmem_max","place":{"kind":"sysctl","at":"net.core.rmem_max"},"old":"1","before":"1","new":"2"}` + "\n"
+	f.Add([]byte(head + one + strings.Replace(one, `"new"`, `"undone":true,"new"`, 1)))
 	f.Add([]byte(head + strings.Replace(one, `"kind":"sysctl","at":"net.core.rmem_max"`, `"kind":"file","at":"etc/shadow"`, 1)))
-	f.Add([]byte(head + `{"touch":{"apply":1,"step":-1}}` + "\n"))
+	f.Add([]byte(head + `{"knob":"v0.channels_rx","place":{"kind":"driver","at":"v0 channels_rx"},"queues":[{"place":{"kind":"sysfs","at":"../etc"}}]}` + "\n"))
 	f.Add([]byte(`{"format":"pelt/tune/9"}` + "\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		list, err := readJournal(strings.NewReader(string(b)))
+		list, _, err := readJournal(strings.NewReader(string(b)))
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("the error has more than one line: %q", err)
 			}
 			return
 		}
-		g := newHost("/nowhere")
-		for _, a := range list {
-			for _, s := range a.Steps {
-				if p := g.path(s.Place); s.Place.Kind != atDriver && (!strings.HasPrefix(p, "/nowhere/") || strings.Contains(p, "..") && !strings.Contains(s.Place.At, "..")) {
-					t.Errorf("the journal leads to %s", p)
-				}
-				if len(a.touched) != len(a.Steps) || len(a.undone) != len(a.Steps) {
-					t.Errorf("change %d has %d steps and %d, %d marks", a.ID, len(a.Steps), len(a.touched), len(a.undone))
-				}
+		h := newHost("/nowhere")
+		for _, s := range list {
+			if p := h.path(s.Place); s.Place.Kind != atDriver && (!strings.HasPrefix(p, "/nowhere/") || strings.Contains(p, "..") && !strings.Contains(s.Place.At, "..")) {
+				t.Errorf("the journal leads to %s", p)
 			}
 		}
 	})
 }
 
 func FuzzParseChange(f *testing.F) {
-	for _, s := range append(everything, "x=y", "=", "eth0.rps_cpus=ffffffff,00000000", "net.ipv4.conf.a/b.rp_filter=1", "net.ipv4.udp_mem=1\n2 3") {
+	for _, s := range append(everything, "x=y", "=", "net.ipv4.conf.a/b.rp_filter=1", "net.ipv4.udp_mem=1\n2 3") {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -168,12 +178,13 @@ func FuzzParseChange(f *testing.F) {
 		if strings.ContainsAny(c.Knob+c.Value, "\n\x00\"'`$;") {
 			t.Errorf("%q is taken with value %q", s, c.Value)
 		}
-		places, values, err := newHost("/nowhere").places(c)
+		k, dev, _ := find(c.Knob)
+		places, err := newHost("/nowhere").places(k, dev)
 		if err != nil {
 			return
 		}
-		for i, p := range places {
-			if err := (Step{Knob: c.Knob, Place: p}).check(); err != nil || !p.same(values[i], values[i]) {
+		for _, p := range places {
+			if err := (Step{Knob: c.Knob, Place: p}).check(); err != nil || !p.same(c.Value, c.Value) {
 				t.Errorf("%q leads to %v: %v", s, p, err)
 			}
 		}

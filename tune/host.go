@@ -21,30 +21,27 @@ import (
 
 // host is the host that is tuned: the kernel's files below a directory, and its drivers.
 type host struct {
-	root    string // "/", or a tree that stands for a host
-	real    bool   // root is this very host: rights, namespaces and drivers are its own
+	root    string // "/"; a test has a tree of files there
 	drivers func() (*nic.Conn, error)
+	own     func(dev string) int // the number of an interface in this process's namespace, 0 if there is none of that name
 	// onWrite, if set, is called before and after each write: a test dies there, or lets the write fail.
 	onWrite func(p Place, after bool) error
 }
 
-// newHost takes an absolute path.
 func newHost(root string) host {
-	h := host{root: filepath.Clean(root), drivers: nic.Open}
-	if h.real = h.root == "/"; !h.real {
-		h.drivers = func() (*nic.Conn, error) { return nil, errors.New("a tree under --root has no drivers") }
-	}
-	return h
+	return host{root: root, drivers: nic.Open, own: func(dev string) int {
+		if i, err := net.InterfaceByName(dev); err == nil {
+			return i.Index
+		}
+		return 0
+	}}
 }
 
 func (h host) path(p Place) string {
-	switch p.Kind {
-	case atSysctl:
+	if p.Kind == atSysctl {
 		return filepath.Join(h.root, "proc/sys", sysctlPath(p.At))
-	case atSysfs:
-		return filepath.Join(h.root, "sys", p.At)
 	}
-	return filepath.Join(h.root, "proc/irq", p.At)
+	return filepath.Join(h.root, "sys", p.At)
 }
 
 // read returns the text at a place without its last end of line. fs.ErrNotExist says that there is none.
@@ -151,45 +148,23 @@ func (h host) device(dev string) (index int, err error) {
 // present is the number of an interface, 0 if there is none of that name. The error says
 // that /sys does not show this namespace's, so that neither can be told.
 func (h host) present(dev string) (index int, err error) {
-	index = h.index(dev)
-	if !h.real {
-		return index, nil
-	}
-	own := 0
-	if i, err := net.InterfaceByName(dev); err == nil {
-		own = i.Index
-	}
-	if own != index {
+	if index = h.index(dev); h.own(dev) != index {
 		return 0, fmt.Errorf("/sys shows another network namespace than this process's, so %s cannot be reached; mount a sysfs of this namespace", dev)
 	}
 	return index, nil
 }
 
-// places are where a knob's values stand on this host. The errors are a user's to mend.
-func (h host) places(c Change) (list []Place, values []string, err error) {
-	k, dev, err := find(c.Knob)
-	if err != nil {
-		return nil, nil, err
-	}
+// places are where a knob's values stand on this host. The error is a user's to mend.
+func (h host) places(k Knob, dev string) ([]Place, error) {
 	pattern := k.place(dev)
-	switch {
-	case pattern.Kind == atIRQ:
-		each := strings.Split(c.Value, "/")
-		for i, irq := range h.interrupts(dev) {
-			list, values = append(list, Place{atIRQ, strconv.Itoa(irq) + "/smp_affinity_list"}), append(values, each[i%len(each)])
-		}
-		if len(list) == 0 {
-			return nil, nil, fmt.Errorf("%s: the interface has no interrupts of its own", c.Knob)
-		}
-	case strings.Contains(pattern.At, "*"):
-		if list = h.found(pattern); len(list) == 0 {
-			return nil, nil, fmt.Errorf("%s: this host has none (/sys/%s)", c.Knob, pattern.At)
-		}
-		values = slices.Repeat([]string{c.Value}, len(list))
-	default:
-		return []Place{pattern}, []string{c.Value}, nil
+	if !strings.Contains(pattern.At, "*") {
+		return []Place{pattern}, nil
 	}
-	return list, values, nil
+	list := h.found(pattern)
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s: this host has none (/sys/%s)", k.Name, pattern.At)
+	}
+	return list, nil
 }
 
 // found are the places in sysfs that a pattern stands for, rx-2 before rx-10.
@@ -201,20 +176,6 @@ func (h host) found(pattern Place) (list []Place) {
 		at, _ := filepath.Rel(base, f)
 		list = append(list, Place{atSysfs, at})
 	}
-	return list
-}
-
-// interrupts are those of an interface's device, ascending.
-func (h host) interrupts(dev string) (list []int) {
-	entries, _ := os.ReadDir(filepath.Join(h.root, "sys/class/net", dev, "device/msi_irqs")) // none is an answer
-	for _, e := range entries {
-		if n, err := strconv.Atoi(e.Name()); err == nil {
-			if _, err := os.Stat(filepath.Join(h.root, "proc/irq", e.Name())); err == nil {
-				list = append(list, n)
-			}
-		}
-	}
-	slices.Sort(list)
 	return list
 }
 

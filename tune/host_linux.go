@@ -67,5 +67,3 @@ func boot() string {
 	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(b))
 }
-
-const supported = true

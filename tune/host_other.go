@@ -11,5 +11,3 @@ func lockFile(*os.File) error { return ErrLinux }
 func rights() error           { return ErrLinux }
 func namespace() uint64       { return 0 }
 func boot() string            { return "" }
-
-const supported = false

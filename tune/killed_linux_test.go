@@ -77,17 +77,23 @@ func TestSomebodyElsesQueue(t *testing.T) {
 		first, second := Place{atSysfs, "class/net/v0/queues/rx-0/rps_cpus"}, Place{atSysfs, "class/net/v0/queues/rx-1/rps_cpus"}
 		u := openWorld(t, root)
 		defer u.Close()
+		if _, err := u.Apply(changes(t, "v0.channels_rx=1", "v0.txqueuelen=99999999999"), ""); err == nil {
+			t.Error("a queue of 1e11 packets is taken")
+		}
+		if now, err := u.host.read(second); err != nil || !second.same(now, "1") {
+			t.Errorf("after a change that failed %s is %q, %v", second, now, err)
+		}
 		for force, want := range map[bool]string{false: "1", true: "0"} {
 			if err := u.host.write(first, "0"); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := u.Apply(Request{Changes: changes(t, "v0.channels_rx=1")}); err != nil {
+			if _, err := u.Apply(changes(t, "v0.channels_rx=1"), ""); err != nil {
 				t.Fatal(err)
 			}
 			if err := u.host.write(first, "1"); err != nil {
 				t.Fatal(err)
 			}
-			done, err := u.Revert(RevertOptions{Force: force})
+			done, err := u.Revert(force)
 			if err != nil || len(done) != 1 || strings.Contains(done[0].Text, "somebody changed /sys/"+first.At+" to") == force {
 				t.Errorf("force %v: %+v, %v", force, done, err)
 			}
@@ -140,7 +146,7 @@ func killOften(t *testing.T) {
 		}
 		at := fmt.Sprintf("kill %d, %v after moment %d of %d", i, later, nth, moments)
 		u := openWorld(t, root)
-		done, err := u.Revert(RevertOptions{})
+		done, err := u.Revert(false)
 		if err != nil && !errors.Is(err, ErrNothing) {
 			t.Fatalf("%s: revert: %v", at, err)
 		}
@@ -203,8 +209,10 @@ func newWorld(t *testing.T) string {
 
 func openWorld(t *testing.T, root string) *Tuner {
 	t.Helper()
-	u := open(t, root)
-	u.host.drivers = nic.Open
+	u := newTuner(root)
+	if err := u.take(); err != nil {
+		t.Fatal(err)
+	}
 	return u
 }
 
@@ -216,16 +224,15 @@ func work(t *testing.T, root string) {
 		_, _ = os.Stdin.Read(make([]byte, 1)) // one that nobody leads goes on
 		return nil
 	}
-	for _, r := range []Request{
-		{Changes: changes(t, "net.core.rmem_max=4194304", "net.core.netdev_max_backlog=5000", "net.ipv4.udp_rmem_min=8192", "net.ipv4.conf.v0.rp_filter=2",
-			"net.ipv4.neigh.v0.unres_qlen_bytes=400000", "v0.txqueuelen=5000", "v0.rps_cpus=1", "v0.gro_flush_timeout=20000", "v0.napi_defer_hard_irqs=2")},
-		{Changes: changes(t, "net.core.rmem_max=8388608", "v0.channels_rx=1", "net.ipv4.conf.v0.rp_filter=1")},
+	for _, list := range [][]string{
+		{"net.core.rmem_max=4194304", "net.core.netdev_max_backlog=5000", "net.ipv4.conf.v0.rp_filter=2", "net.ipv4.neigh.v0.unres_qlen_bytes=400000", "v0.txqueuelen=5000"},
+		{"net.core.rmem_max=8388608", "v0.channels_rx=1", "net.ipv4.conf.v0.rp_filter=1"},
 	} {
-		if _, err := u.Apply(r); err != nil {
+		if _, err := u.Apply(changes(t, list...), ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := u.Revert(RevertOptions{}); err != nil {
+	if _, err := u.Revert(false); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -12,9 +12,8 @@ type Scope string
 
 // The scopes.
 const (
-	ScopeHost      Scope = "host"      // all namespaces
-	ScopeNamespace Scope = "namespace" // this process's network namespace
-	ScopeDevice    Scope = "device"    // one interface
+	ScopeHost   Scope = "host"   // all namespaces
+	ScopeDevice Scope = "device" // one interface
 )
 
 // Knob is a setting that can be changed and taken back.
@@ -36,9 +35,7 @@ func (k Knob) place(dev string) Place {
 	return Place{k.at.Kind, strings.ReplaceAll(k.at.At, "DEV", dev)}
 }
 
-// Knobs is the one table of what can be changed, in the order it is told. Kernel text
-// behind it: Documentation/admin-guide/sysctl/net.rst, networking/scaling.rst, napi.rst,
-// ip-sysctl.rst and ABI/testing/sysfs-class-net*.
+// Knobs is the one table of what can be changed: what package advice proposes, in the order it is told.
 func Knobs() []Knob {
 	sysctl := func(name string, scope Scope, kind value, touches string) Knob {
 		return Knob{name, scope, kind.want, touches, kind, Place{atSysctl, name}}
@@ -52,49 +49,24 @@ func Knobs() []Knob {
 	const (
 		linkDown = "the link may go down for a moment"
 		queues   = linkDown + "; queues that go take their steering with them, which revert restores"
-		delay    = "delay against interrupts"
 	)
 	return []Knob{
 		sysctl("net.core.rmem_max", ScopeHost, aNumber, "every program of this host may ask for as much"),
 		sysctl("net.core.wmem_max", ScopeHost, aNumber, "every program of this host may ask for as much"),
-		sysctl("net.core.rmem_default", ScopeHost, aNumber, "every socket that is opened from now on"),
-		sysctl("net.core.wmem_default", ScopeHost, aNumber, "every socket that is opened from now on"),
 		sysctl("net.ipv4.udp_mem", ScopeHost, triple, "all UDP sockets of this host together"),
-		sysctl("net.ipv4.udp_rmem_min", ScopeNamespace, aNumber, ""),
-		sysctl("net.ipv4.udp_wmem_min", ScopeNamespace, aNumber, ""),
 		sysctl("net.core.netdev_max_backlog", ScopeHost, aNumber, "all namespaces and cores; a fuller backlog delays packets"),
 		sysctl("net.core.netdev_budget", ScopeHost, aNumber, "takes time from programs on the cores that receive"),
-		sysctl("net.core.netdev_budget_usecs", ScopeHost, aNumber, "takes time from programs on the cores that receive"),
-		sysctl("net.core.dev_weight", ScopeHost, aNumber, "all interfaces without NAPI of their own"),
-		sysctl("net.core.busy_poll", ScopeHost, aNumber, "programs that poll spin on their cores"),
-		sysctl("net.core.busy_read", ScopeHost, aNumber, "programs that read spin on their cores"),
-		sysctl("net.core.rps_sock_flow_entries", ScopeHost, aNumber, "the kernel rounds it up to a power of two"),
-		sysctl("net.core.default_qdisc", ScopeHost, aWord, "interfaces that are made from now on"),
 		sysctl("net.netfilter.nf_conntrack_max", ScopeHost, aNumber, "kernel memory for each connection"),
-		sysctl("net.ipv4.conf.all.rp_filter", ScopeNamespace, aNumber, "all interfaces: the greater of this and their own counts"),
 		sysctl("net.ipv4.conf.DEV.rp_filter", ScopeDevice, aNumber, "accepts more forged source addresses"),
 		sysctl("net.ipv4.neigh.DEV.unres_qlen_bytes", ScopeDevice, aNumber, "unres_qlen, which is the same in packets"),
 		sysctl("net.ipv6.neigh.DEV.unres_qlen_bytes", ScopeDevice, aNumber, "unres_qlen, which is the same in packets"),
 
 		driver("rx_ring", aNumber, linkDown+"; a larger ring costs cache and delay"),
-		driver("tx_ring", aNumber, linkDown),
 		driver("channels_combined", aNumber, queues),
 		driver("channels_rx", aNumber, queues),
-		driver("channels_tx", aNumber, queues),
-		driver("coalesce_rx_usecs", aNumber, delay),
-		driver("coalesce_rx_frames", aNumber, delay),
-		driver("coalesce_tx_usecs", aNumber, delay),
-		driver("coalesce_tx_frames", aNumber, delay),
-		driver("coalesce_adaptive_rx", onOff, delay),
 
 		file("txqueuelen", aNumber, "tx_queue_len", "a longer queue delays"),
-		file("rps_cpus", aMask, "queues/rx-*/rps_cpus", "takes time from programs on these cores"),
-		file("rps_flow_cnt", aNumber, "queues/rx-*/rps_flow_cnt", ""),
 		file("threaded", aNumber, "threaded", "packets are received by threads in place of softirqs"),
-		file("gro_flush_timeout", aNumber, "gro_flush_timeout", delay),
-		file("napi_defer_hard_irqs", aNumber, "napi_defer_hard_irqs", delay),
-		{"DEV.irq_affinity", ScopeDevice, coreLists.want, "irqbalance, where it runs, moves them again", coreLists,
-			Place{atIRQ, "[0-9]*/smp_affinity_list"}},
 		{"cpu.governor", ScopeHost, aWord.want, "power and heat", aWord,
 			Place{atSysfs, "devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"}},
 	}
@@ -165,35 +137,22 @@ func ParseChange(text string) (Change, error) {
 	return c, nil
 }
 
-// checkChanges refuses changes that contradict each other.
+// checkChanges refuses a knob that stands twice, and wrong values.
 func checkChanges(list []Change) error {
-	channels := map[string]string{}
 	for i, c := range list {
 		if slices.ContainsFunc(list[:i], func(o Change) bool { return o.Knob == c.Knob }) {
 			return &UsageError{fmt.Sprintf("%s stands twice", c.Knob)}
 		}
-		k, dev, err := find(c.Knob)
+		k, _, err := find(c.Knob)
 		if err != nil {
 			return err
 		}
 		if !k.kind.valid(c.Value) {
 			return &UsageError{fmt.Sprintf("%s: want %s, not %q", c.Knob, k.Want, c.Value)}
 		}
-		if strings.HasPrefix(k.Name, "DEV.channels_") {
-			channels[dev] = c.Knob
-		}
-	}
-	for _, c := range list {
-		k, dev, _ := find(c.Knob)
-		if other := channels[dev]; other != "" && k.ofQueues() {
-			return &UsageError{fmt.Sprintf("%s makes and removes the queues that %s is of: apply it first, alone", other, c.Knob)}
-		}
 	}
 	return nil
 }
-
-// ofQueues reports whether a knob has a place for each queue of an interface.
-func (k Knob) ofQueues() bool { return strings.Contains(k.at.At, "/queues/") }
 
 // HostWide reports whether a knob holds for all namespaces of this host.
 func HostWide(name string) bool {

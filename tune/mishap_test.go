@@ -2,7 +2,6 @@ package tune
 
 import (
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -17,7 +16,7 @@ func TestRefusedInPart(t *testing.T) {
 			set(t, root, "proc/sys/net/ipv4/udp_mem", "1\t62714\t94068\n")
 			return errors.New("invalid argument")
 		}
-		_, err := u.Apply(Request{Changes: changes(t, "net.ipv4.udp_mem=1 2 99999999999")})
+		_, err := u.Apply(changes(t, "net.ipv4.udp_mem=1 2 99999999999"), "")
 		if err == nil || !strings.Contains(err.Error(), "the kernel refuses") || strings.Contains(err.Error(), "somebody") {
 			t.Errorf("apply says %v", err)
 		}
@@ -42,7 +41,7 @@ func TestNoRoomForTheLastLine(t *testing.T) {
 			u.host.onWrite = nil
 			return u.journal.file.Close()
 		}
-		done, err := u.Apply(Request{Changes: changes(t, "net.core.rmem_max=1")})
+		done, err := u.Apply(changes(t, "net.core.rmem_max=1"), "")
 		if err == nil || done != nil {
 			t.Errorf("apply says %+v, %v", done, err)
 		}
@@ -52,7 +51,7 @@ func TestNoRoomForTheLastLine(t *testing.T) {
 		t.Errorf("these differ after it: %q", d)
 	}
 	with(t, root, func(u *Tuner) {
-		if done, err := u.Revert(RevertOptions{}); err != nil || len(done) != 1 || done[0].State != Already {
+		if done, err := u.Revert(false); err != nil || len(done) != 1 || done[0].State != Already {
 			t.Errorf("revert says %+v, %v", done, err)
 		}
 	})
@@ -63,10 +62,8 @@ func TestFullJournal(t *testing.T) {
 	root := newTree(t)
 	before := snapshot(t, root)
 	with(t, root, func(u *Tuner) {
-		for range maxApplies {
-			u.journal.list = append(u.journal.list, &Apply{})
-		}
-		if _, err := u.Apply(Request{Changes: changes(t, "net.core.rmem_max=1")}); err == nil || !strings.Contains(err.Error(), "pelt tune revert") {
+		u.journal.lines = maxJournalLines - 1
+		if _, err := u.Apply(changes(t, "net.core.rmem_max=1"), ""); err == nil || !strings.Contains(err.Error(), "pelt tune revert") {
 			t.Errorf("apply says %v", err)
 		}
 	})
@@ -74,23 +71,4 @@ func TestFullJournal(t *testing.T) {
 		t.Errorf("these differ after it: %q", d)
 	}
 	with(t, root, func(*Tuner) {})
-}
-
-// A tree that is named from where the process stands is that tree, and never this host.
-func TestTreeFromHere(t *testing.T) {
-	root := newTree(t)
-	t.Setenv("PELT_STATE", "")
-	t.Chdir(root)
-	u, err := Look(Options{Root: "."})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if u.host.real || u.tree() != root {
-		t.Errorf("--root . in %s is of %s", root, hostName(u.tree()))
-	}
-	for from, want := range map[string]string{".": filepath.Join(root, "var/lib/pelt/tune"), "image": filepath.Join(root, "image/var/lib/pelt/tune"), "/": "/var/lib/pelt/tune"} {
-		if got, err := stateDir(from); got != want || err != nil {
-			t.Errorf("the journal of --root %s lies in %s, %v; want %s", from, got, err, want)
-		}
-	}
 }

@@ -9,15 +9,14 @@ import (
 
 // Place is where one value stands.
 type Place struct {
-	Kind string `json:"kind"` // sysctl, sysfs, irq, driver
-	At   string `json:"at"`   // name of a sysctl; path below /sys or /proc/irq; "DEV SETTING" of a driver
+	Kind string `json:"kind"` // sysctl, sysfs, driver
+	At   string `json:"at"`   // name of a sysctl; path below /sys; "DEV SETTING" of a driver
 }
 
 // The kinds of places.
 const (
 	atSysctl = "sysctl"
 	atSysfs  = "sysfs"
-	atIRQ    = "irq"
 	atDriver = "driver"
 )
 
@@ -26,8 +25,6 @@ func (p Place) String() string {
 	switch p.Kind {
 	case atSysfs:
 		return "/sys/" + p.At
-	case atIRQ:
-		return "/proc/irq/" + p.At
 	case atDriver:
 		dev, name, _ := strings.Cut(p.At, " ")
 		return dev + "." + name
@@ -75,9 +72,6 @@ func (s Step) check() error {
 // device is the interface that a step's place belongs to, and goes with; "" if none.
 func (s Step) device() string {
 	_, dev, _ := find(s.Knob) // check found it
-	if s.Place.Kind == atIRQ {
-		return ""
-	}
 	return dev
 }
 
@@ -89,10 +83,7 @@ func sysctlPath(name string) string {
 // same reports whether two texts mean the same value at a place.
 func (p Place) same(a, b string) bool {
 	norm := words
-	switch name := path.Base(p.At); {
-	case p.Kind == atIRQ:
-		norm = cores
-	case name == "rps_cpus" || name == "xps_cpus" || name == "xps_rxqs":
+	if name := path.Base(p.At); name == "rps_cpus" || name == "xps_cpus" || name == "xps_rxqs" {
 		norm = mask
 	}
 	return norm(a) == norm(b)

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pelt/internal/nic"
 )
 
 // hostFiles is a small host: two receive queues, one of them steered.
@@ -22,12 +25,8 @@ var hostFiles = map[string]string{
 	"sys/class/net/eth0/threaded":                          "0\n",
 	"sys/class/net/eth0/queues/rx-0/rps_cpus":              "00000000,00000003\n",
 	"sys/class/net/eth0/queues/rx-1/rps_cpus":              "00000000,00000000\n",
-	"sys/class/net/eth0/device/msi_irqs/31":                "msi\n",
-	"sys/class/net/eth0/device/msi_irqs/32":                "msi\n",
 	"sys/class/net/eth0.100/ifindex":                       "3\n",
 	"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n",
-	"proc/irq/31/smp_affinity_list":                        "0-3\n",
-	"proc/irq/32/smp_affinity_list":                        "0-3\n",
 }
 
 // newTree writes a host's files below a new directory.
@@ -111,19 +110,21 @@ func differences(a, b map[string]string) (list []string) {
 	return slices.Compact(list)
 }
 
-func open(t testing.TB, root string) *Tuner {
-	t.Helper()
-	u, err := Open(Options{Root: root, Now: func() time.Time { return time.Unix(1e9, 0) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+// treeTuner is of a host that is a tree of files, whose interfaces are those that its /sys shows.
+func treeTuner(root string) *Tuner {
+	u := newTuner(root)
+	u.host.own, u.now = u.host.index, func() time.Time { return time.Unix(1e9, 0) }
+	u.host.drivers = func() (*nic.Conn, error) { return nil, errors.New("a tree of files has no drivers") }
 	return u
 }
 
 // with runs f on an opened tuner.
 func with(t testing.TB, root string, f func(*Tuner)) {
 	t.Helper()
-	u := open(t, root)
+	u := treeTuner(root)
+	if err := u.take(); err != nil {
+		t.Fatal(err)
+	}
 	defer func() {
 		if err := u.Close(); err != nil {
 			t.Error(err)
@@ -149,11 +150,4 @@ func set(t fataler, root, name, text string) {
 	if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func states(done []Done) (list []string) {
-	for _, d := range done {
-		list = append(list, d.State)
-	}
-	return list
 }

@@ -1,26 +1,23 @@
 package tune
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"pelt/internal/outfile"
 )
 
-// Options say which host.
-type Options struct {
-	Root string           // "" or "/": this host; else a tree that stands for one
-	Now  func() time.Time // nil: time.Now
-}
-
 // Tuner holds the lock over a host's journal. Its methods must not be called concurrently.
 type Tuner struct {
 	host    host
+	state   string // the directory of the journal
 	journal *journal
 	lock    *os.File
 	now     func() time.Time
@@ -28,103 +25,43 @@ type Tuner struct {
 	space   uint64
 }
 
-// stateDir is where the journal lies: $PELT_STATE, else var/lib/pelt/tune below root, also for
-// a user that is not root, who may look for it but not apply anything.
-func stateDir(root string) (string, error) {
-	if d := os.Getenv("PELT_STATE"); d != "" {
-		return filepath.Abs(d)
-	}
-	return filepath.Abs(filepath.Join(root, "var/lib/pelt/tune"))
+func newTuner(root string) *Tuner {
+	return &Tuner{host: newHost(root), state: cmp.Or(os.Getenv("PELT_STATE"), filepath.Join(root, "var/lib/pelt/tune")),
+		now: time.Now, boot: boot(), space: namespace()}
 }
 
 // Open takes the lock and reads the journal; Close gives the lock back. ErrBusy says that
 // another process has it, ErrRights that this user may not change the host.
-func Open(o Options) (*Tuner, error) {
-	if !supported {
-		return nil, ErrLinux
-	}
-	t, err := newTuner(o)
-	if err != nil {
+func Open() (*Tuner, error) {
+	if err := rights(); err != nil {
 		return nil, err
 	}
-	if t.host.real {
-		if err := rights(); err != nil {
-			return nil, err
-		}
-	}
-	dir := filepath.Dir(t.journal.path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make %s for the journal: %w", dir, outfile.Cause(err))
-	}
-	if t.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil, fmt.Errorf("lock %s: %w", dir, outfile.Cause(err))
-	}
-	if err := lockFile(t.lock); err != nil {
-		return nil, errors.Join(err, t.lock.Close())
-	}
-	if err := t.read(dir); err != nil {
-		return nil, errors.Join(err, t.lock.Close())
-	}
-	return t, nil
+	t := newTuner("/")
+	return t, t.take()
 }
 
-// read reads the journal, and finds out that it is this host's.
-func (t *Tuner) read(dir string) (err error) {
-	if t.journal, err = openJournal(dir); err != nil {
-		return err
+// take takes the lock and reads the journal.
+func (t *Tuner) take() (err error) {
+	if err := os.MkdirAll(t.state, 0o755); err != nil {
+		return fmt.Errorf("make %s for the journal: %w", t.state, outfile.Cause(err))
 	}
-	for _, a := range t.journal.list {
-		if a.left() && a.Root != t.tree() {
-			return fmt.Errorf("the journal in %s is of %s, not of %s; set PELT_STATE to another directory", dir, hostName(a.Root), hostName(t.tree()))
-		}
+	if t.lock, err = os.OpenFile(filepath.Join(t.state, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return fmt.Errorf("lock %s: %w", t.state, outfile.Cause(err))
+	}
+	if err = lockFile(t.lock); err == nil {
+		t.journal, err = openJournal(t.state)
+	}
+	if err != nil {
+		return errors.Join(err, t.lock.Close())
 	}
 	return nil
 }
 
-// tree is the root of a tree that stands for a host, "" for this host.
-func (t *Tuner) tree() string {
-	if t.host.real {
-		return ""
-	}
-	return t.host.root
-}
-
-func hostName(root string) string {
-	if root == "" {
-		return "this host"
-	}
-	return "the tree " + root
-}
-
 // Look reads the journal for Show without the lock and without rights.
-func Look(o Options) (*Tuner, error) {
-	t, err := newTuner(o)
-	if err != nil {
-		return nil, err
-	}
-	return t, t.read(filepath.Dir(t.journal.path))
-}
-
-func newTuner(o Options) (*Tuner, error) {
-	if o.Root == "" {
-		o.Root = "/"
-	}
-	var err error
-	if o.Root, err = filepath.Abs(o.Root); err != nil {
-		return nil, err
-	}
-	state, err := stateDir(o.Root)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := os.Stat(o.Root); err != nil || !info.IsDir() {
-		return nil, &UsageError{fmt.Sprintf("--root %s: want a directory", o.Root)}
-	}
-	t := &Tuner{host: newHost(o.Root), journal: &journal{path: filepath.Join(state, journalName)}, now: o.Now, boot: boot(), space: namespace()}
-	if t.now == nil {
-		t.now = time.Now
-	}
-	return t, nil
+func Look() (t *Tuner, err error) {
+	t = newTuner("/")
+	t.journal, err = openJournal(t.state)
+	return t, err
 }
 
 // Close gives the lock back. What is applied stays.
@@ -155,76 +92,70 @@ const (
 	Kept     = "kept" // somebody else changed it since
 )
 
-// Request is one change of settings.
-type Request struct {
-	Changes []Change
-	Run     string // that it follows from
-	Tried   bool   // by a trial, which takes it back
-}
-
-// Apply makes all changes of a request, or none: if one cannot be made, those before it are
-// taken back, and the error says which and why in one line. What has its value already is
-// left alone and not in the journal.
-func (t *Tuner) Apply(r Request) ([]Done, error) {
-	a, done, err := t.plan(r)
-	if err != nil {
+// Apply makes all changes that follow from a run ("" for none), or none of them: if one cannot be made, those before
+// it are taken back, and the error says which and why in one line. What has its value already is left alone and not in
+// the journal.
+func (t *Tuner) Apply(changes []Change, run string) ([]Done, error) {
+	steps, done, err := t.plan(changes, run)
+	if err != nil || len(steps) == 0 {
+		return done, err
+	}
+	former := slices.Clone(t.journal.steps)
+	if err := t.journal.add(steps...); err != nil {
 		return nil, err
 	}
-	if len(a.Steps) == 0 {
-		return done, nil
-	}
-	if err := t.journal.add(record{Apply: a}); err != nil {
-		return nil, err
-	}
-	for i := range a.Steps {
-		d, expect, err := t.step(a, i)
-		if err != nil {
-			return nil, errors.Join(err, t.rollBack(a, i, expect))
+	for i, s := range steps {
+		if err := t.make(s); err != nil {
+			return nil, errors.Join(fmt.Errorf("%w; nothing is changed", err), t.rollBack(steps, former))
 		}
-		done = append(done, d)
+		steps[i].Made = true
+		done = append(done, Done{s.Knob, s.Place.String(), s.Before, s.New, Changed,
+			fmt.Sprintf("%s: %s -> %s", s.Place, words(s.Before), words(s.New))})
 	}
-	if err := t.journal.add(record{Made: a.ID}); err != nil {
-		return nil, errors.Join(err, t.rollBack(a, len(a.Steps)-1, ""))
+	if err := t.journal.add(steps...); err != nil {
+		return nil, errors.Join(err, t.rollBack(steps, former))
 	}
 	return done, nil
 }
 
 // plan reads every old value, and refuses what is not possible.
-func (t *Tuner) plan(r Request) (*Apply, []Done, error) {
-	if err := checkChanges(r.Changes); err != nil {
+func (t *Tuner) plan(changes []Change, run string) (steps []Step, done []Done, err error) {
+	if err := checkChanges(changes); err != nil {
 		return nil, nil, err
 	}
-	a := &Apply{ID: len(t.journal.list) + 1, Time: t.now().UTC(), Run: r.Run, Root: t.tree(), Boot: t.boot, Namespace: t.space,
-		Tried: r.Tried}
-	var done []Done
-	for _, c := range r.Changes {
+	for _, c := range changes {
 		k, dev, _ := find(c.Knob) // checkChanges found it
-		index := 0
+		index, space := 0, uint64(0)
 		if dev != "" {
-			var err error
 			if index, err = t.host.device(dev); err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", c.Knob, err)
 			}
+			space = t.space
 		}
-		places, values, err := t.host.places(c)
+		places, err := t.host.places(k, dev)
 		if err != nil {
 			return nil, nil, err
 		}
-		for i, p := range places {
-			old, err := t.host.read(p)
+		for _, p := range places {
+			now, err := t.host.read(p)
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s cannot be read: %w", c.Knob, missing(k, err))
 			}
-			if p.same(old, values[i]) {
-				done = append(done, Done{c.Knob, p.String(), old, values[i], Already, fmt.Sprintf("%s is %s already", p, words(old))})
+			if p.same(now, c.Value) {
+				done = append(done, Done{c.Knob, p.String(), now, c.Value, Already, fmt.Sprintf("%s is %s already", p, words(now))})
 				continue
 			}
-			s := Step{Knob: c.Knob, Place: p, Old: old, New: values[i], Index: index}
-			s.Queues = t.queueSettings(k, dev)
-			a.Steps = append(a.Steps, s)
+			s := Step{Knob: c.Knob, Place: p, Old: now, Before: now, New: c.Value, Index: index, Queues: t.queueSettings(k, dev),
+				Time: t.now().UTC(), Run: run, Boot: t.boot, Namespace: space}
+			for _, o := range t.journal.steps { // what stood before the first change is to come back
+				if o.Place == p && o.Namespace == space && o.Boot == t.boot && o.Index == index && o.leaves(now) {
+					s.Old, s.Queues = o.Old, o.Queues
+				}
+			}
+			steps = append(steps, s)
 		}
 	}
-	return a, done, nil
+	return steps, done, nil
 }
 
 // missing says why a knob cannot be read.
@@ -256,45 +187,48 @@ func (t *Tuner) queueSettings(k Knob, dev string) (list []Saved) {
 	return list
 }
 
-// step makes one step that is in the journal. expect is what stands there after an error.
-func (t *Tuner) step(a *Apply, i int) (d Done, expect string, err error) {
-	s := a.Steps[i]
-	if err := t.journal.add(record{Touch: &stepID{a.ID, i}}); err != nil {
-		return d, s.Old, err
-	}
+// make makes one step that is in the journal.
+func (t *Tuner) make(s Step) error {
 	if err := t.host.write(s.Place, s.New); err != nil {
-		now, unread := t.host.read(s.Place) // part of it may be taken, as the first of three numbers
-		if unread != nil {
-			now = s.Old
-		}
-		return d, now, fmt.Errorf("%s: the kernel refuses %s: %w; nothing is changed", s.Place, words(s.New), err)
+		return fmt.Errorf("%s: the kernel refuses %s: %w", s.Place, words(s.New), err)
 	}
 	now, err := t.host.read(s.Place)
 	switch {
 	case err != nil:
-		return d, s.New, fmt.Errorf("%s cannot be read back: %w; nothing is changed", s.Place, err)
+		return fmt.Errorf("%s cannot be read back: %w", s.Place, err)
 	case !s.Place.same(now, s.New):
-		return d, now, fmt.Errorf("%s: asked for %s, the kernel made it %s; nothing is changed", s.Place, words(s.New), words(now))
+		return fmt.Errorf("%s: asked for %s, the kernel made it %s", s.Place, words(s.New), words(now))
 	}
 	for _, b := range s.Queues { // some drivers forget those of queues that stay; what differs later is somebody else's
 		if err := t.restoreQueue(b); err != nil {
-			return d, s.New, fmt.Errorf("%w; nothing is changed", err)
+			return err
 		}
 	}
-	d = Done{s.Knob, s.Place.String(), s.Old, s.New, Changed, fmt.Sprintf("%s: %s -> %s", s.Place, words(s.Old), words(s.New))}
-	return d, "", nil
+	return nil
 }
 
-// rollBack takes back a request whose step i failed; expect is what its place holds now.
-func (t *Tuner) rollBack(a *Apply, i int, expect string) error {
+// rollBack takes back what was made of steps, one of them perhaps in part, and makes the journal what it was.
+func (t *Tuner) rollBack(steps, former []Step) error {
 	var errs []error
-	for ; i >= 0; i-- {
-		d, err := t.undo(a, i, expect, false)
-		errs = append(errs, err)
-		if d.State == Kept {
-			errs = append(errs, errors.New(d.Text))
+	for _, s := range slices.Backward(steps) {
+		now, err := t.host.read(s.Place)
+		if err != nil || !s.Place.same(now, s.Before) {
+			err = t.restore(s.Place, s.Before)
 		}
-		expect = ""
+		for _, b := range s.Queues {
+			err = errors.Join(err, t.restoreQueue(b))
+		}
+		if err == nil {
+			back := s
+			back.Undone = true
+			for _, o := range former {
+				if o.Place == s.Place && o.Namespace == s.Namespace {
+					back = o
+				}
+			}
+			err = t.journal.add(back)
+		}
+		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, t.endJournal())...)
+	return errors.Join(append(errs, t.journal.endIfEmpty())...)
 }

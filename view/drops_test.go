@@ -52,17 +52,3 @@ func TestDropsPages(t *testing.T) {
 		}
 	}
 }
-
-func TestTuneTrialPage(t *testing.T) {
-	advised := func(knob string) model.Advised {
-		return model.Advised{Advice: model.Advice{Knob: knob, Host: "receiver", Present: "212992", Value: "4194304", Why: "SO_MEMINFO drops moved"}}
-	}
-	out := model.TuneTrial{Target: "lab:direct", First: model.TuneLoss{Run: "a", Trials: 5, Attempted: 900, Lost: 270, Ratio: 0.3},
-		Last: model.TuneLoss{Trials: 5, Attempted: 900, Lost: 9, Ratio: 0.01},
-		Steps: []model.TuneStep{
-			{Advised: advised("socket.receive_buffer"), Kept: true, Text: "Kept: Lost -29 points (1 % against 30 %).", Run: "b",
-				With: model.TuneLoss{Trials: 5, Ratio: 0.01}, Without: model.TuneLoss{Trials: 5, Ratio: 0.3}},
-			{Advised: advised("net.core.rmem_max"), Text: "could not be set: permission denied"}},
-		Limits: []string{"100 % of it: receiver socket buffer full."}, Undo: "pelt tune revert", Flags: "--receive-buffer 4194304"}
-	goldenPage(t, "tune-trial", view.TuneTrial(out))
-}

@@ -56,7 +56,7 @@ func usages(flags *pflag.FlagSet) string { return flags.FlagUsagesWrapped(pageWi
 
 // testPaths are the commands that test something with most of the flags.
 var testPaths = []string{"pelt curve", "pelt sweep", "pelt router", "pelt cc", "pelt soak", "pelt ndr",
-	"pelt latency", "pelt tune trial"}
+	"pelt latency"}
 
 // sharedFlags are those that every test has, and the others that several commands have, with the same words.
 func sharedFlags(root *cobra.Command) (every, several *pflag.FlagSet) {

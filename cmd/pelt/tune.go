@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -28,30 +27,8 @@ stored first, so pelt tune revert works after any kill. For other hosts it print
 		Args:    noSubcommand,
 		RunE:    showHelp,
 	}
-	c.AddCommand(newTuneAdvise(), newTuneApply(), newTuneRevert(), newTuneShow(), newTuneTrial())
+	c.AddCommand(newTuneAdvise(), newTuneApply(), newTuneRevert(), newTuneShow())
 	return c
-}
-
-// tuneHost says which host, for tests and images of one.
-type tuneHost struct{ root string }
-
-func (h *tuneHost) register(f *pflag.FlagSet) {
-	f.StringVar(&h.root, "root", "/", "act on files below `DIR`, not this host's")
-}
-
-func (h *tuneHost) open(c *cobra.Command) (*tune.Tuner, error) {
-	t, err := tune.Open(tune.Options{Root: h.root})
-	if err == nil {
-		tellKilled(c, t)
-	}
-	return t, tuneError(err)
-}
-
-// tellKilled tells of a trial that could not take its setting back.
-func tellKilled(c *cobra.Command, t *tune.Tuner) {
-	if what, remedy := t.Killed(); what != "" {
-		fmt.Fprintf(c.ErrOrStderr(), "%s. Take it back:  %s\n", what, remedy)
-	}
 }
 
 // tuneError gives a refusal its exit code.

@@ -16,30 +16,25 @@ import (
 
 func newTuneApply() *cobra.Command {
 	var f adviceFlags
-	var host tuneHost
 	var set []string
 	var asJSON jsonFlag
-	var yes, text bool
+	var yes bool
 	c := &cobra.Command{
 		Use:   "apply [RUN]",
 		Short: "Make the settings that a run calls for on this host, or exactly those of --set",
 		Long: `apply makes what advise says for this host, or what --set says. If one setting fails, those
 before it are taken back. It needs root; with sudo, say PELT_DATA=$HOME/.local/share/pelt.
-Settings end at the next boot; --print writes a file that repeats them.`,
-		Example: "  pelt tune apply last --yes\n  pelt tune apply --set net.core.rmem_max=4194304\n" +
-			"  pelt tune apply last --print | sudo tee /etc/sysctl.d/90-pelt.conf",
-		Args: cobra.MaximumNArgs(1),
+Settings end at the next boot.`,
+		Example: "  pelt tune apply last --yes\n  pelt tune apply --set net.core.rmem_max=4194304",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			var request tune.Request
+			var changes []tune.Change
+			var ofRun string
 			var told []string
 			var err error
 			switch {
-			case text && asJSON != "":
-				return usagef("give --print or --json, not both")
 			case len(set) > 0 && (len(args) > 0 || f != adviceFlags{}):
 				return usagef("give a RUN with --rate, --role and --dev, or --set, not both")
-			case len(set) == 0 && c.Flags().Changed("root"):
-				return usagef("--root goes with --set: what a run calls for is read from this very host")
 			case len(set) > 0:
 				yes = true // each is named on the command line
 				for _, text := range set {
@@ -47,32 +42,24 @@ Settings end at the next boot; --print writes a file that repeats them.`,
 					if err != nil {
 						return usagef("--set: %v", err)
 					}
-					request.Changes = append(request.Changes, change)
+					changes = append(changes, change)
 				}
 			default:
-				if request, told, err = f.request(c, runArg(args)); err != nil {
+				if changes, ofRun, told, err = f.changes(c, runArg(args)); err != nil {
 					return err
 				}
-				if len(request.Changes) == 0 {
+				if len(changes) == 0 {
 					return tellDone(c, nil, asJSON)
 				}
-			}
-			if text {
-				file, err := tune.NextBoot(request.Changes)
-				if err != nil {
-					return err
-				}
-				_, err = io.WriteString(c.OutOrStdout(), file)
-				return err
 			}
 			if err := agreed(c, yes, "this changes settings of this host: "+strings.Join(told, ", ")); err != nil {
 				return err
 			}
-			t, err := host.open(c)
+			t, err := tune.Open()
 			if err != nil {
 				return err
 			}
-			done, err := t.Apply(request)
+			done, err := t.Apply(changes, ofRun)
 			if err = errors.Join(tuneError(err), t.Close()); err != nil {
 				return err
 			}
@@ -80,34 +67,30 @@ Settings end at the next boot; --print writes a file that repeats them.`,
 		},
 	}
 	f.register(c.Flags())
-	host.register(c.Flags())
 	c.Flags().StringArrayVar(&set, "set", nil, "a `SETTING=VALUE`; once for each")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask before this host is changed")
-	c.Flags().BoolVar(&text, "print", false, "change nothing; print a sysctl.d file for the next boot")
 	asJSON.register(c.Flags())
 	return c
 }
 
-// request is what a run advises for this host, with its words.
-func (f *adviceFlags) request(c *cobra.Command, ref string) (r tune.Request, told []string, err error) {
+// changes are what a run advises for this host, with the run's id and with their words.
+func (f *adviceFlags) changes(c *cobra.Command, ref string) (list []tune.Change, ofRun string, told []string, err error) {
 	_, l, err := f.list(ref)
 	if err != nil {
-		return r, nil, err
+		return nil, "", nil, err
 	}
-	r.Run = l.Run
-	var others []string
-	r.Changes, told, others = wanted(l.Advice)
+	list, told, others := wanted(l.Advice)
 	if len(l.Advice) > 0 && len(l.Here) == 0 {
-		return r, nil, fmt.Errorf("this host had no part in run %s, and no other host is changed; "+
+		return nil, "", nil, fmt.Errorf("this host had no part in run %s, and no other host is changed; "+
 			"pelt tune advise %s prints the commands for those that had", l.Run, l.Run)
 	}
 	for _, text := range others {
 		fmt.Fprintln(c.ErrOrStderr(), "not done here: "+text)
 	}
-	if len(r.Changes) == 0 {
+	if len(list) == 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "nothing is to be changed on this host: run %s calls for nothing there\n", l.Run)
 	}
-	return r, told, nil
+	return list, l.Run, told, nil
 }
 
 // wanted parts advice into changes of this host, each with its words, and what is left to
@@ -157,22 +140,21 @@ func tellDone(c *cobra.Command, done []tune.Done, asJSON jsonFlag) error {
 }
 
 func newTuneRevert() *cobra.Command {
-	var host tuneHost
-	var o tune.RevertOptions
+	var force bool
 	var asJSON jsonFlag
 	c := &cobra.Command{
 		Use:   "revert",
-		Short: "Take back what apply and trial changed on this host, the latest first",
+		Short: "Take back what apply changed on this host, the latest first",
 		Long: `revert restores each value that pelt tune changed. What others changed since stays, with
 exit code 1.`,
-		Example: "  pelt tune revert --last",
+		Example: "  pelt tune revert --force",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			t, err := host.open(c)
+			t, err := tune.Open()
 			if err != nil {
 				return err
 			}
-			done, err := t.Revert(o)
+			done, err := t.Revert(force)
 			err = errors.Join(err, t.Close())
 			if errors.Is(err, tune.ErrNothing) {
 				fmt.Fprintln(c.ErrOrStderr(), "nothing is changed, so nothing is taken back")
@@ -191,9 +173,7 @@ exit code 1.`,
 			return err
 		},
 	}
-	host.register(c.Flags())
-	c.Flags().BoolVar(&o.Last, "last", false, "only the latest change")
-	c.Flags().BoolVar(&o.Force, "force", false, "also what others changed since")
+	c.Flags().BoolVar(&force, "force", false, "also what others changed since")
 	asJSON.register(c.Flags())
 	return c
 }

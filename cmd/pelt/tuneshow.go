@@ -13,7 +13,6 @@ import (
 )
 
 func newTuneShow() *cobra.Command {
-	var host tuneHost
 	var asJSON jsonFlag
 	var knobs bool
 	c := &cobra.Command{
@@ -25,9 +24,9 @@ func newTuneShow() *cobra.Command {
 			if knobs {
 				return showKnobs(c, asJSON)
 			}
-			t, err := tune.Look(tune.Options{Root: host.root})
+			t, err := tune.Look()
 			if err != nil {
-				return tuneError(err)
+				return err
 			}
 			list := t.Show()
 			if err := t.Close(); err != nil {
@@ -44,18 +43,13 @@ func newTuneShow() *cobra.Command {
 				}
 				var rows [][]string
 				for _, s := range list {
-					state := strings.ReplaceAll(s.State, "-", " ")
-					if !s.Whole {
-						state += ", cut while it was made"
-					}
-					rows = append(rows, []string{fmt.Sprint(s.Change), fmt.Sprint(s.Time), orDash(s.Run), s.Place, brief(s.Old), brief(s.New),
-						brief(s.Now), state})
+					rows = append(rows, []string{s.Time, orDash(s.Run), s.Place, brief(s.Old), brief(s.New), brief(s.Now),
+						strings.ReplaceAll(s.State, "-", " ")})
 				}
-				return printColumns(w, "CHANGE\tTIME\tRUN\tSETTING\tBEFORE\tSET TO\tNOW\tSTATE", rows)
+				return printColumns(w, "TIME\tRUN\tSETTING\tBEFORE\tSET TO\tNOW\tSTATE", rows)
 			})
 		},
 	}
-	host.register(c.Flags())
 	asJSON.register(c.Flags())
 	c.Flags().BoolVar(&knobs, "knobs", false, "list what can be set")
 	return c
