@@ -199,6 +199,15 @@ func endWarnings(placed fleet.Trial, out fleet.Outcome) []string {
 				"somebody else sends into the flow, or packets are changed on the way", groupName(node), in.Tally.Strangers))
 		}
 	}
+	for i, o := range out.Flows {
+		if missing(o) || o.Send.Engine != "xdp" || o.Send.Send.Accepted == 0 {
+			continue
+		}
+		if in := o.Receive.Receive; in.Strays+in.Tally.Received+in.WarmupReceived == 0 {
+			list = append(list, fmt.Sprintf("%s: no XDP frame arrived at the %s; the path may still carry what sockets send: try --engine udp",
+				planFlow(placed.Flows[i].Flow.Name), groupName(placed.Flows[i].To)))
+		}
+	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }

@@ -112,10 +112,6 @@ func (r *runner) loop(ctx context.Context) error {
 // carry packets. Where 10 % are lost each way, 1 of 200 trials misses once.
 const mostUnmet = 3
 
-// errAstray ends a trial whose frames did not reach the receiver's XDP program. Sockets
-// carry such flows from then on.
-var errAstray = errors.New("frames did not arrive as such")
-
 // retry reports whether a trial that ended with an error is tried again. unmet is how often
 // its ends missed each other before: in a lab, and where another trial's ends met, that was
 // loss and no packet filter.
@@ -123,9 +119,6 @@ func (r *runner) retry(ctx context.Context, err error, unmet int) bool {
 	switch {
 	case ctx.Err() != nil:
 		return false
-	case errors.Is(err, errAstray):
-		r.event(Event{Note: "frames did not arrive as such; the trial is tried again with sockets"})
-		return true
 	case errors.Is(err, fleet.ErrUnmet) && unmet+1 < mostUnmet && (r.site.local || r.met):
 		note := fmt.Sprintf("a trial's ends did not find each other in time (%v); it is tried again", err)
 		r.event(Event{Note: note})
@@ -192,9 +185,6 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	})
 	made := end()
 	told := now.untilCut(outcome) // while the links are watched
-	if err == nil && r.site.noteStrays(placed, outcome) {
-		err = errAstray
-	}
 	if err != nil {
 		r.records.discard(recorded, err.Error())
 		return model.Result{}, err

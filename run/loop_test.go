@@ -18,7 +18,7 @@ func TestAgain(t *testing.T) {
 		want int // tries after the first, ten at most
 	}{
 		{"a lab", true, false, fleet.ErrUnmet, 2}, {"a path that was passed", false, true, fleet.ErrUnmet, 2},
-		{"an unknown path", false, false, fleet.ErrUnmet, 0}, {"frames astray", false, false, errAstray, 10}, {"another error", true, true, errors.New("broken"), 0},
+		{"an unknown path", false, false, fleet.ErrUnmet, 0}, {"another error", true, true, errors.New("broken"), 0},
 	} {
 		r := &runner{met: c.met, site: &site{}}
 		if c.lab {

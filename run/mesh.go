@@ -205,9 +205,6 @@ func (r *runner) tryPair(ctx context.Context, t model.Trial, number int) (model.
 		}
 	}
 	result, err := one.execute(ctx, t, number)
-	for errors.Is(err, errAstray) && one.retry(ctx, err, 0) {
-		result, err = one.execute(ctx, t, number)
-	}
 	result.Warnings = append(result.Warnings, doc.Warnings...)
 	slim(&result)
 	return result, err

@@ -132,7 +132,7 @@ func carriersOf(asked string, f model.Flow, noFrames string) (send, receive flee
 
 // noFrames says why XDP frames cannot carry a flow on this path; "" if nothing is known.
 func (s *site) noFrames(f model.Flow, from, to fleet.AgentInfo) string {
-	why := cmp.Or(s.noXDP, s.strayed[flowPathOf(f)], s.needsFragments(f), xdp.Unfit(engine.Send, f))
+	why := cmp.Or(s.noXDP, s.needsFragments(f), xdp.Unfit(engine.Send, f))
 	ends := []fleet.AgentInfo{from, to}
 	if xdp.Unfit(engine.Receive, f) != "" { // the receiver's sockets were asked for, and frames go into them
 		ends = ends[:1]
@@ -159,45 +159,6 @@ func (s *site) needsFragments(f model.Flow) string {
 		}
 	}
 	return ""
-}
-
-// flowPath is what decides the way and the fragments of a flow's packets.
-type flowPath struct {
-	from            string
-	payload, family int
-}
-
-func flowPathOf(f model.Flow) flowPath { return flowPath{f.From, f.PayloadBytes, f.Family} }
-
-// noteStrays notes flows whose frames did not reach the receiver's XDP program: a router
-// made fragments, they came through another interface, or they were too big, which the
-// kernel tells to sockets only. It reports whether auto should try again.
-func (s *site) noteStrays(placed fleet.Trial, out fleet.Outcome) (again bool) {
-	if s.engine != model.EngineAuto || out.Cut != "" {
-		return false
-	}
-	for i, f := range placed.Flows {
-		o := out.Flows[i]
-		if missing(o) || s.strayed[flowPathOf(f.Flow)] != "" {
-			continue
-		}
-		in, why := o.Receive.Receive, ""
-		switch {
-		case in.Strays > 0: // also what the sender's sockets sent in pieces
-			why = "frames came to the " + f.Flow.To + " another way than past its XDP program: " +
-				"as fragments, or through another interface"
-		case o.Send.Engine == "xdp" && o.Send.Send.Accepted > 0 && in.Tally.Received == 0 && in.WarmupReceived == 0:
-			why = "no frame arrived at the " + f.Flow.To
-		}
-		if why != "" {
-			if s.strayed == nil {
-				s.strayed = map[flowPath]string{}
-			}
-			s.strayed[flowPathOf(f.Flow)] = why
-			again = true
-		}
-	}
-	return again
 }
 
 // core returns the first core for the sender of a node's k-th flow, -1 for any. Ends that

@@ -80,7 +80,6 @@ func TestNoFrames(t *testing.T) {
 	}{
 		{"nothing against them", &site{}, flow(nil), able, able, ""},
 		{"the path", &site{noXDP: "a star's flows are many"}, flow(nil), able, able, "a star's flows are many"},
-		{"a trial before", &site{strayed: map[flowPath]string{{"sender", 1472, 0}: "no frame arrived"}}, flow(nil), able, able, "no frame arrived"},
 		{"fragments", &site{mtus: []model.PathMTU{{Flow: "up", Family: 4, Bytes: 1400, PayloadBytes: 1372}}}, flow(nil), able, able, "packets of 1500 B need fragments: the path MTU is 1400 B"},
 		{"a number of packets", &site{}, flow(func(f *model.Flow) { f.Packets = 9 }), able, able, "frames are sent for a time, not by number"},
 		{"a profile", &site{}, flow(func(f *model.Flow) { f.Profile = &model.Profile{} }), able, able, "frames leave at even gaps: a profile needs sockets"},

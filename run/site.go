@@ -35,17 +35,16 @@ type site struct {
 
 	lab      *lab.Lab // nil without nodes between the ends that this process or another one made
 	facts    *model.LabFacts
-	oneClock bool                // all nodes read one monotonic clock
-	local    bool                // all nodes are on this machine, and known
-	pin      bool                // the ends share this machine's cores
-	engine   string              // asked for: see model.Plan
-	searches bool                // the plan's floods begin searches
-	judged   bool                // the plan says how much loss is too much
-	floods   unit.Rate           // of these
-	noXDP    string              // why sockets carry all flows, with auto; "" if they need not
-	strayed  map[flowPath]string // why sockets carry what auto would have frames carry
-	mtus     []model.PathMTU     // of the plan's flows, once they are searched
-	kernel   *observe.Kernel     // watches this machine's drops; nil until used
+	oneClock bool            // all nodes read one monotonic clock
+	local    bool            // all nodes are on this machine, and known
+	pin      bool            // the ends share this machine's cores
+	engine   string          // asked for: see model.Plan
+	searches bool            // the plan's floods begin searches
+	judged   bool            // the plan says how much loss is too much
+	floods   unit.Rate       // of these
+	noXDP    string          // why sockets carry all flows, with auto; "" if they need not
+	mtus     []model.PathMTU // of the plan's flows, once they are searched
+	kernel   *observe.Kernel // watches this machine's drops; nil until used
 }
 
 // node is a host, a network namespace, or an emulated link.

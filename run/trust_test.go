@@ -114,3 +114,22 @@ func TestStalledTCPIsSlow(t *testing.T) {
 		t.Errorf("%v bit/s, %v pps; want 1e6, 100", f.GoodputBPS, f.ReceivePPS)
 	}
 }
+
+// Frames of which none arrives may be the path's fault or XDP's: the flag that tells is named.
+func TestNoFrameArrived(t *testing.T) {
+	for name, change := range map[string]func(*fleet.FlowOutcome){
+		"none":                 func(*fleet.FlowOutcome) {},
+		"in the warm-up":       func(o *fleet.FlowOutcome) { o.Receive.Receive.WarmupReceived = 1 },
+		"of sockets none":      func(o *fleet.FlowOutcome) { o.Send.Engine = "udp" },
+		"the sender sent none": func(o *fleet.FlowOutcome) { o.Send.Send.Accepted = 0 },
+	} {
+		_, placed, out := honest()
+		o := &out.Flows[0]
+		o.Send.Engine, o.Receive.Receive.Tally = "xdp", model.Tally{}
+		change(o)
+		list := strings.Join(endWarnings(placed, out), "\n")
+		if told := strings.Contains(list, "up: no XDP frame arrived at the b; the path may still carry what sockets send: try --engine udp"); told != (name == "none") {
+			t.Errorf("%s: %q", name, list)
+		}
+	}
+}
