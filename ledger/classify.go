@@ -94,10 +94,12 @@ var rules = [...]rule{
 	{unspecified, match(`^(enqueue_to_backlog|netif_rx|__netif_rx|flush_backlog|process_backlog|dev_cpu_dead)`), stageBacklog, "CPU_BACKLOG"},
 	{unspecified, match(`^__udp_enqueue_schedule_skb|^sk_rmem_schedule|^__sk_mem`), stageMemory, "PROTO_MEM"},
 	{unspecified, match(`^(__)?udp(v6)?_queue_rcv|^sock_queue_rcv`), stageBuffer, "SOCKET_RCVBUFF"},
-	{unspecified, match(`^(__)?(udp|udp4|udp6|udpv6)_|^first_packet_length|^__skb_recv_udp`), stageUDP, ""},
+	{unspecified, match(`^_*first_packet_length`), stageUDP, "UDP_CSUM"}, // it drops nothing else
+	{unspecified, match(`^(__)?(udp|udp4|udp6|udpv6)_|^__skb_recv_udp`), stageUDP, ""},
 	{unspecified, match(`neigh|^arp_|^ndisc_`), stageNeighbour, ""},
 	{unspecified, match(`defrag|frag|^ip_expire|^ip6_expire|reasm`), stageIP, model.CauseReassembly},
 	{unspecified, match(`^(sch_handle_ingress|tcf_|tc_run|tcx_run|cls_|act_)`), stageClassifier, ""},
+	{unspecified, match(`codel\w*_dequeue`), stageQdisc, "QDISC_CONGESTED"}, // before Linux 6.14
 	{unspecified, match(`qdisc|dev_queue_xmit|_enqueue$|_dequeue$|fifo|tbf|codel|netem|cake|^fq_|^htb_|^sch_`), stageQdisc, ""},
 	{unspecified, match(`^(nf_|nft_|ipt_|ip6t_|ebt_|xt_|br_nf)`), stageFilter, ""},
 	{unspecified, match(`^(br_|vlan_|macvlan_|ovs_|vxlan_|bond_|__?netif_receive|ieee80211_)`), stageLink, ""},
