@@ -3,7 +3,6 @@ package test
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
-	"pelt/table"
 )
 
 // goodputs compares controls in the bench's lab for as many trials as are asked, and
@@ -82,42 +80,6 @@ func TestClockControlAgreesWithIperf3(t *testing.T) {
 	const slowStart = 1.03
 	if slices.Min(ours) > slowStart*slices.Max(theirs) || slices.Max(ours) < slices.Min(theirs) {
 		t.Errorf("pelt %.4g and iperf3 %.4g are not of one kind", ours, theirs)
-	}
-}
-
-// A Reno sender carries what the model of Mathis has it carry.
-func TestClockRenoCarriesWhatMathisSays(t *testing.T) {
-	testenv.Clock(t)
-	testenv.Root(t)
-	out := filepath.Join(t.TempDir(), "cc.json")
-	line := strings.Fields("cc lab:direct --control reno --loss 1% --time 5s --warmup 1s --repeats 4 " +
-		"--link rate=100mbit,delay=20ms,queue=500 --no-calibration --json " + out)
-	for try := 1; ; try++ {
-		text, err := peltproc.Host{T: t, Data: t.TempDir()}.Run(line...)
-		if err == nil {
-			break
-		}
-		if peltproc.ExitCode(err) != invalid || try == 3 {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		testenv.AwaitCalm(t.Logf)
-	}
-	doc := document(t, out, "")
-	var goodput, trip, segment []float64
-	for _, r := range doc.Results {
-		if f := r.Flows[0]; r.State == model.Valid {
-			goodput, trip = append(goodput, f.GoodputBPS), append(trip, f.TCP.RTTNanos/1e9)
-			segment = append(segment, float64(f.TCP.SegmentSizeBytes))
-		}
-	}
-	middle := func(values []float64) float64 { return table.Summary(values).Median }
-	// sqrt(3/2) segments a round trip over the square root of the loss, of a receiver that acknowledges each segment:
-	// M. Mathis and others, CCR 27 (1997).
-	predicted := 1.22 * 8 * middle(segment) / (middle(trip) * math.Sqrt(0.01))
-	t.Logf("%.4g bit/s, predicted %.4g", goodput, predicted)
-	// About 150 losses come by chance, so the figure itself scatters by a tenth: by more than 0.33 once in 1000 times.
-	if ratio := middle(goodput) / predicted; !(ratio > 0.67 && ratio < 1.33) {
-		t.Errorf("measured %.3f of the prediction %.4g bit/s, want 0.67 to 1.33", ratio, predicted)
 	}
 }
 

@@ -175,20 +175,33 @@ func (n *Node) Refuse(to netip.Prefix, kind int) (undo func()) {
 	return func() { n.Must(func() error { return netlink.RouteDel(r) }) }
 }
 
-// Masquerade hides what leaves by an interface behind the node's address there.
-func (n *Node) Masquerade(name string) (undo func()) {
+// Translate adds a rule for what leaves the node, behind its routes. undo takes all such rules away.
+func (n *Node) Translate(exprs ...expr.Any) (undo func()) {
 	n.T.Helper()
 	table := &nftables.Table{Family: nftables.TableFamilyINet, Name: "nat"}
 	n.NFT(func(c *nftables.Conn) {
 		chain := c.AddChain(&nftables.Chain{Name: "post", Table: c.AddTable(table), Type: nftables.ChainTypeNAT,
 			Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource})
-		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: []expr.Any{
-			&expr.Meta{Key: expr.MetaKeyOIFNAME, Register: 1},
-			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: append([]byte(name), 0)},
-			&expr.Masq{},
-		}})
+		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: exprs})
 	})
 	return func() { n.NFT(func(c *nftables.Conn) { c.DelTable(table) }) }
+}
+
+// Masquerade hides what leaves by an interface behind the node's address there.
+func (n *Node) Masquerade(name string) (undo func()) {
+	n.T.Helper()
+	return n.Translate(&expr.Meta{Key: expr.MetaKeyOIFNAME, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: append([]byte(name), 0)}, &expr.Masq{})
+}
+
+// ToSource translates a source to an IPv4 address and a port.
+func ToSource(a netip.AddrPort) []expr.Any {
+	return []expr.Any{
+		&expr.Immediate{Register: 1, Data: a.Addr().AsSlice()},
+		&expr.Immediate{Register: 2, Data: binaryutil.BigEndian.PutUint16(a.Port())},
+		&expr.NAT{Type: expr.NATTypeSourceNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1, RegAddrMax: 1, RegProtoMin: 2, RegProtoMax: 2,
+			Specified: true},
+	}
 }
 
 // AwaitSent waits until no packet is left in the queue of a device's output.
@@ -301,23 +314,6 @@ func (n *Node) PortState(name string, state byte) (undo func()) {
 		return err
 	})
 	return func() { n.PortState(name, 3) }
-}
-
-// NAT gives what leaves a bed's sender from one port another source port.
-func (n *Node) NAT(from, to uint16) {
-	n.T.Helper()
-	n.NFT(func(c *nftables.Conn) {
-		table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "nat"})
-		chain := c.AddChain(&nftables.Chain{Name: "post", Table: table, Type: nftables.ChainTypeNAT,
-			Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource})
-		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: []expr.Any{
-			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 0, Len: 2},
-			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(from)},
-			&expr.Immediate{Register: 1, Data: []byte{10, 77, 0, 1}},
-			&expr.Immediate{Register: 2, Data: binaryutil.BigEndian.PutUint16(to)},
-			&expr.NAT{Type: expr.NATTypeSourceNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1, RegProtoMin: 2},
-		}})
-	})
 }
 
 // Setting sets one of a device in /sys.

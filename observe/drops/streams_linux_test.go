@@ -184,7 +184,7 @@ func TestSegments(t *testing.T) {
 func TestTwoViews(t *testing.T) {
 	b, from, to := pair(t, false, slowReader...)
 	b.Sender.DropFourth(nftables.ChainHookOutput)
-	b.Sender.NAT(from.Port, 40_000)
+	b.Sender.Translate(netbed.ToSource(netip.AddrPortFrom(netbed.Address(false, 1), 40_000))...)
 	m := machine(t)
 	near := track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
 	send(t, from, testTrial, 0, 1000, 64)

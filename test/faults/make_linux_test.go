@@ -123,16 +123,7 @@ func bridgeRule(n *netbed.Node) (undo func()) {
 
 // onePort translates the source of all UDP that the router forwards to one port.
 func onePort(c *chain) (undo func()) {
-	c.router.NFT(func(n *nftables.Conn) {
-		table := n.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "nat"})
-		chain := n.AddChain(&nftables.Chain{Name: "post", Table: table, Type: nftables.ChainTypeNAT,
-			Hooknum: postrouting, Priority: nftables.ChainPriorityNATSource})
-		n.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: ofUDP(
-			&expr.Immediate{Register: 1, Data: netip.MustParseAddr("10.77.1.1").AsSlice()},
-			&expr.Immediate{Register: 2, Data: binary.BigEndian.AppendUint16(nil, 5000)},
-			&expr.NAT{Type: expr.NATTypeSourceNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1, RegAddrMax: 1,
-				RegProtoMin: 2, RegProtoMax: 2, Specified: true})})
-	})
+	c.router.Translate(ofUDP(netbed.ToSource(netip.MustParseAddrPort("10.77.1.1:5000"))...)...)
 	// Somebody else has it.
 	other := c.sender.Open(false, netbed.Connected(netip.AddrPortFrom(c.receiver.IP(false), c.port)))
 	if _, err := unix.Write(other.FD, []byte{0}); err != nil {
