@@ -1,7 +1,6 @@
 package test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"regexp"
@@ -25,34 +24,6 @@ func pages(t *testing.T, args ...string) (p *peltproc.Process, address string) {
 	return p, p.Match(regexp.MustCompile(`(?m)^(http://.*)$`))
 }
 
-func onPage(t *testing.T, tab context.Context, actions ...chromedp.Action[chromedp.Void]) {
-	t.Helper()
-	if err := chromedp.Do(tab, actions...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// press presses a button with the keyboard.
-func press(t *testing.T, tab context.Context, button string) {
-	t.Helper()
-	onPage(t, tab, chromedp.Focus(button), chromedp.KeyEvent("\r"))
-}
-
-// untilPage waits for a condition of a page.
-func untilPage(t *testing.T, tab context.Context, condition string) {
-	t.Helper()
-	for deadline := time.Now().Add(testenv.Patience); ; time.Sleep(20 * time.Millisecond) {
-		ok, err := chromedp.Run(tab, chromedp.Evaluate[bool](condition))
-		if ok {
-			return
-		}
-		if time.Now().After(deadline) {
-			text, _ := chromedp.Run(tab, chromedp.Evaluate[string]("document.body.innerText"))
-			t.Fatalf("%s does not come true, %v; the page says\n%s", condition, err, text)
-		}
-	}
-}
-
 // A test is started from the form, watched, stopped, and found in the list of runs; another one does not outlive the server.
 func TestNightlyWebStartsTests(t *testing.T) {
 	testenv.Nightly(t)
@@ -62,21 +33,18 @@ func TestNightlyWebStartsTests(t *testing.T) {
 	form := []chromedp.Action[chromedp.Void]{chromedp.SendKeys("#target", "lab:direct"), chromedp.SendKeys("#rate", "5kpps"),
 		chromedp.SendKeys("#payload", "64,128,512"), chromedp.SendKeys("#time", "2s"), chromedp.SendKeys("#repeats", "50"),
 		chromedp.Click("form button")}
-	onPage(t, tab, append([]chromedp.Action[chromedp.Void]{chromedp.EmulateViewport(1280, 900), chromedp.Navigate(address),
-		chromedp.Click(`a[href="/new"]`), chromedp.WaitVisible("#target")}, form...)...)
-	untilPage(t, tab, `document.querySelectorAll("#trials li").length > 0 && document.querySelectorAll(".plot canvas").length === 2`)
-	untilPage(t, tab, `document.querySelector("#report table") !== null`) // the run's own page
-	press(t, tab, "#stop button")
-	untilPage(t, tab, `document.getElementById("run") && !document.getElementById("run").hidden`)
-	run, err := chromedp.Run(tab, chromedp.Evaluate[string](`document.getElementById("run").getAttribute("href")`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	onPage(t, tab, chromedp.Click(`nav a[href="/"]`))
-	untilPage(t, tab, fmt.Sprintf(`document.querySelector('a[href="%s"]') !== null`, run))
-	onPage(t, tab, chromedp.Click(`nav a[href="/new"]`), chromedp.WaitVisible("#target"))
-	onPage(t, tab, form...)
-	untilPage(t, tab, `document.querySelectorAll("#trials li").length > 0`)
+	tab.Open(address)
+	tab.Do(append([]chromedp.Action[chromedp.Void]{chromedp.Click(`a[href="/new"]`), chromedp.WaitVisible("#target")}, form...)...)
+	tab.Until(`document.querySelectorAll("#trials li").length > 0 && document.querySelectorAll(".plot canvas").length === 2`)
+	tab.Until(`document.querySelector("#report table") !== null`) // the run's own page
+	tab.Press("#stop button")
+	tab.Until(`document.getElementById("run") && !document.getElementById("run").hidden`)
+	run := browser.Evaluate[string](tab, `document.getElementById("run").getAttribute("href")`)
+	tab.Do(chromedp.Click(`nav a[href="/"]`))
+	tab.Until(fmt.Sprintf(`document.querySelector('a[href="%s"]') !== null`, run))
+	tab.Do(chromedp.Click(`nav a[href="/new"]`), chromedp.WaitVisible("#target"))
+	tab.Do(form...)
+	tab.Until(`document.querySelectorAll("#trials li").length > 0`)
 	children := childrenOf(server.Cmd.Process.Pid)
 	if len(children) == 0 {
 		t.Fatal("no child carries the test out")
@@ -118,9 +86,9 @@ func TestNightlyWebOfTest(t *testing.T) {
 		t.Errorf("the address is %s, want that of the test", address)
 	}
 	tab := browser.Start(t)
-	onPage(t, tab, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(address))
-	untilPage(t, tab, `document.getElementById("status").textContent.includes("kpps received")`)
-	press(t, tab, "#stop button")
+	tab.Open(address)
+	tab.Until(`document.getElementById("status").textContent.includes("kpps received")`)
+	tab.Press("#stop button")
 	if code := test.Code(); code != 130 {
 		t.Errorf("after a stop it ended with exit code %d, want 130", code)
 	}

@@ -2,8 +2,6 @@ package view_test
 
 import (
 	"bytes"
-	"context"
-	"flag"
 	"fmt"
 	"maps"
 	"net/url"
@@ -11,13 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
 	"pelt/internal/testenv"
@@ -27,32 +20,6 @@ import (
 	"pelt/test/sample"
 	"pelt/view"
 )
-
-var pictures = flag.String("pictures", "", "directory to write a picture of each page in each window to")
-
-// visit is what a page did beside showing itself.
-type visit struct {
-	mu       sync.Mutex
-	problems []string
-	requests []string
-}
-
-func (v *visit) listen(ctx context.Context) error {
-	return chromedp.Listen(ctx, func(event any) {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		switch e := event.(type) {
-		case *runtime.EventConsoleAPICalled:
-			v.problems = append(v.problems, fmt.Sprintf("console.%s", e.Type))
-		case *runtime.EventExceptionThrown:
-			v.problems = append(v.problems, e.ExceptionDetails.Text+" "+e.ExceptionDetails.Exception.Description)
-		case *log.EventEntryAdded:
-			v.problems = append(v.problems, fmt.Sprintf("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL))
-		case *network.EventRequestWillBeSent:
-			v.requests = append(v.requests, e.Request.URL)
-		}
-	})
-}
 
 // facts is what a page says of itself: see pageFacts.
 type facts struct {
@@ -100,66 +67,31 @@ const pageFacts = `(() => {
   return out;
 })()`
 
-// painted waits for the frame after the next.
-const painted = `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))))`
-
-// windows are the ways in which readers see a page.
-var windows = []struct {
-	name         string
-	width        int64
-	scheme, back string
-}{
-	{"wide", 1280, "light", "rgb(255, 255, 255)"},
-	{"dark", 1280, "dark", "rgb(17, 21, 27)"},
-	{"narrow", 390, "light", "rgb(255, 255, 255)"},
-}
+// backs are the colours of pages.
+var backs = map[string]string{"light": "rgb(255, 255, 255)", "dark": "rgb(17, 21, 27)"}
 
 // TestNightlyPagesInBrowser opens the page of every golden file once, and looks at it in every window.
 func TestNightlyPagesInBrowser(t *testing.T) {
 	testenv.Nightly(t)
-	ctx := browser.Start(t)
+	first := browser.Start(t)
 	all := allPages(t)
-	t.Run("script", func(t *testing.T) { checkScript(t, ctx, all["sweep"]) })
+	t.Run("script", func(t *testing.T) { checkScript(t, first.Another(t), all["sweep"]) })
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {
-			page := htmlFile(t, all[name])
-			tab, closeTab := chromedp.NewContext(ctx)
-			defer closeTab()
-			v := &visit{}
-			if err := v.listen(tab); err != nil {
-				t.Fatal(err)
+			page, tab := htmlFile(t, all[name]), first.Another(t)
+			tab.Open(page)
+			tab.EachWindow(name, func(w browser.Window) {
+				got := browser.Evaluate[facts](tab, pageFacts)
+				check(t, w.Name, got)
+				if got.Back != backs[w.Scheme] {
+					t.Errorf("%s: background %s; want %s", w.Name, got.Back, backs[w.Scheme])
+				}
+			})
+			if list := tab.Problems(); len(list) > 0 {
+				t.Errorf("the browser complained: %q", list)
 			}
-			for i, w := range windows {
-				scheme := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
-					Value: w.scheme}}}
-				if _, err := chromedp.Call(tab, emulation.SetEmulatedMedia, scheme); err != nil {
-					t.Fatal(err)
-				}
-				actions := []chromedp.Action[chromedp.Void]{chromedp.EmulateViewport(w.width, 900)}
-				if i == 0 {
-					actions = append(actions, chromedp.Navigate(page))
-				}
-				actions = append(actions, chromedp.Evaluate[chromedp.Void](painted, chromedp.EvalAwaitPromise))
-				if err := chromedp.Do(tab, actions...); err != nil {
-					t.Fatal(err)
-				}
-				got, err := chromedp.Run(tab, chromedp.Evaluate[facts](pageFacts))
-				if err != nil {
-					t.Fatal(err)
-				}
-				shoot(t, tab, name+"-"+w.name)
-				check(t, w.name, got)
-				if got.Back != w.back {
-					t.Errorf("%s: background %s; want %s", w.name, got.Back, w.back)
-				}
-			}
-			v.mu.Lock()
-			defer v.mu.Unlock()
-			if len(v.problems) > 0 {
-				t.Errorf("the browser complained: %q", v.problems)
-			}
-			if !slices.Equal(v.requests, []string{page}) {
-				t.Errorf("requests %q; want the page alone", v.requests)
+			if list := tab.Requests(); !slices.Equal(list, []string{page}) {
+				t.Errorf("requests %q; want the page alone", list)
 			}
 		})
 	}
@@ -188,19 +120,11 @@ func BenchmarkOpen(b *testing.B) {
 	})
 	for name, d := range map[string]*model.Document{"soak-24h": day(), "sweep-200": &settings} {
 		b.Run(name, func(b *testing.B) {
-			ctx := browser.Start(b)
-			page := htmlFile(b, view.Run(d))
-			var ms float64
+			tab, page, ms := browser.Start(b), htmlFile(b, view.Run(d)), 0.0
 			for b.Loop() {
-				if err := chromedp.Do(ctx, chromedp.Navigate(page),
-					chromedp.Evaluate[chromedp.Void](painted, chromedp.EvalAwaitPromise)); err != nil {
-					b.Fatal(err)
-				}
-				got, err := chromedp.Run(ctx, chromedp.Evaluate[facts](pageFacts))
-				if err != nil {
-					b.Fatal(err)
-				}
-				ms += got.Load
+				tab.Do(chromedp.Navigate(page))
+				tab.Paint()
+				ms += browser.Evaluate[facts](tab, pageFacts).Load
 			}
 			b.ReportMetric(ms/float64(b.N), "ms/open")
 		})
@@ -229,38 +153,16 @@ func check(t *testing.T, window string, got facts) {
 	}
 }
 
-// shoot writes a picture of a page where -pictures asks for it.
-func shoot(t *testing.T, tab context.Context, name string) {
-	t.Helper()
-	if *pictures == "" {
-		return
-	}
-	pixels, err := chromedp.Run(tab, chromedp.FullScreenshot(100))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(*pictures, name+".png"), pixels, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // checkScript: the script shows what a shape is, and sorts tables by their figures.
-func checkScript(t *testing.T, ctx context.Context, p view.Page) {
-	tab, closeTab := chromedp.NewContext(ctx)
-	defer closeTab()
-	if err := chromedp.Do(tab, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(htmlFile(t, p))); err != nil {
-		t.Fatal(err)
-	}
+func checkScript(t *testing.T, tab *browser.Tab, p view.Page) {
+	tab.Open(htmlFile(t, p))
 	const hover = `(() => {
   const cell = document.querySelector("svg.wide rect[data-tip]"), box = cell.getBoundingClientRect();
   cell.dispatchEvent(new PointerEvent("pointermove", {bubbles: true, clientX: box.left + 5, clientY: box.top + 5}));
   const tip = document.querySelector("#tip");
   return tip.hidden ? "" : tip.textContent;
 })()`
-	tip, err := chromedp.Run(tab, chromedp.Evaluate[string](hover))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tip := browser.Evaluate[string](tab, hover)
 	if want := "256 B, no pause: 85.4 Mbit/s"; !strings.HasPrefix(tip, want) {
 		t.Errorf("the tip of the first cell says %q; want %q", tip, want)
 	}
@@ -273,10 +175,7 @@ func checkScript(t *testing.T, ctx context.Context, p view.Page) {
   head.click();
   return [down.length, falls(down) && down[0] > down.at(-1), falls(rows().reverse())];
 })()`
-	got, err := chromedp.Run(tab, chromedp.Evaluate[[]any](sorted))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := browser.Evaluate[[]any](tab, sorted)
 	if want := "[410 true true]"; fmt.Sprint(got) != want {
 		t.Errorf("rows, sorted down after a click, up after two: %v; want %s", got, want)
 	}

@@ -1,22 +1,15 @@
 package web
 
 import (
-	"context"
-	"flag"
 	"fmt"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	goruntime "runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/heapprofiler"
-	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -28,100 +21,6 @@ import (
 	"pelt/test/sample"
 	"pelt/unit"
 )
-
-var pictures = flag.String("pictures", "", "directory to write pictures of pages to")
-
-// complaints are what a browser finds wrong with a page.
-func complaints(t testing.TB, tab context.Context) func() []string {
-	t.Helper()
-	var mu sync.Mutex
-	var list []string
-	add := func(text string) {
-		mu.Lock()
-		defer mu.Unlock()
-		list = append(list, text)
-	}
-	err := chromedp.Listen(tab, func(event any) {
-		switch e := event.(type) {
-		case *runtime.EventExceptionThrown:
-			add(e.ExceptionDetails.Text + " " + e.ExceptionDetails.Exception.Description)
-		case *log.EventEntryAdded:
-			add(e.Entry.Text + " " + e.Entry.URL)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func() []string {
-		mu.Lock()
-		defer mu.Unlock()
-		return list
-	}
-}
-
-func do(t testing.TB, tab context.Context, actions ...chromedp.Action[chromedp.Void]) {
-	t.Helper()
-	if err := chromedp.Do(tab, actions...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func evaluate[T any](t testing.TB, tab context.Context, script string) T {
-	t.Helper()
-	v, err := chromedp.Run(tab, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
-	if err != nil {
-		t.Fatalf("%s: %v", script, err)
-	}
-	return v
-}
-
-// until waits for a condition of the page.
-func until(t testing.TB, tab context.Context, condition string) {
-	t.Helper()
-	for deadline := time.Now().Add(testenv.Patience); !evaluate[bool](t, tab, condition); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s does not come true; the page says\n%s", condition, evaluate[string](t, tab, "document.body.innerText"))
-		}
-	}
-}
-
-const painted = `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true), 0))))`
-
-// look checks a page in each window, and takes pictures of it.
-func look(t *testing.T, tab context.Context, name string) {
-	t.Helper()
-	for _, w := range []struct {
-		name   string
-		width  int64
-		scheme string
-	}{{"wide", 1280, "light"}, {"dark", 1280, "dark"}, {"narrow", 390, "light"}} {
-		scheme := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: w.scheme}}}
-		if _, err := chromedp.Call(tab, emulation.SetEmulatedMedia, scheme); err != nil {
-			t.Fatal(err)
-		}
-		do(t, tab, chromedp.EmulateViewport(w.width, 900))
-		evaluate[bool](t, tab, painted)
-		if over := evaluate[[]string](t, tab, `[...document.querySelectorAll("body *")].filter(e => !e.closest(".scroll, svg") &&
-			e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5).map(e => e.tagName + "." + e.className)`); len(over) > 0 {
-			t.Errorf("%s %s: wider than the window: %q", name, w.name, over)
-		}
-		if bare := evaluate[[]string](t, tab, `[...document.querySelectorAll("input, textarea, select, button, meter, progress")]
-			.filter(e => e.type !== "hidden" && !(e.labels && e.labels.length) && !e.ariaLabel && !e.textContent.trim())
-			.map(e => e.outerHTML)`); len(bare) > 0 {
-			t.Errorf("%s: without a label: %q", name, bare)
-		}
-		if *pictures == "" {
-			continue
-		}
-		pixels, err := chromedp.Run(tab, chromedp.FullScreenshot(100))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(*pictures, name+"-"+w.name+".png"), pixels, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // samples publishes a moment of a trial.
 func samples(stream *live.Stream, at float64, send, receive float64) {
@@ -157,28 +56,27 @@ func TestNightlyLivePage(t *testing.T) {
 	s, test, h := watched(t, stream)
 	busy(stream)
 	tab := browser.Start(t)
-	wrong := complaints(t, tab)
-	do(t, tab, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(h.URL+"/test/"+test.ID+"?token="+s.Token))
-	until(t, tab, `document.querySelectorAll(".plot canvas").length === 2`)
-	text := evaluate[string](t, tab, `document.body.innerText`)
+	tab.Open(h.URL + "/test/" + test.ID + "?token=" + s.Token)
+	tab.Until(`document.querySelectorAll(".plot canvas").length === 2`)
+	text := browser.Evaluate[string](tab, `document.body.innerText`)
 	for _, want := range []string{"Carries 11 kpps at 18 B.", "2/14", "up: 100 kpps sent, 60.4 kpps received", "receiver socket buffer full",
 		"receiver core 3 93 %", "the link at sender was measured first", "1 18 B 12 kpps sent, 11 kpps received"} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("the page does not say %q:\n%s", want, text)
 		}
 	}
-	look(t, tab, "live")
+	tab.Look("live")
 	checkFigures(t, tab)
 	h.CloseClientConnections()
-	until(t, tab, `document.getElementById("problem").textContent !== ""`)
+	tab.Until(`document.getElementById("problem").textContent !== ""`)
 	samples(stream, 21, 99_000, 98_000)
-	until(t, tab, `document.getElementById("status").textContent.includes("98.0 kpps") && document.getElementById("problem").textContent === ""`)
+	tab.Until(`document.getElementById("status").textContent.includes("98.0 kpps") && document.getElementById("problem").textContent === ""`)
 	stream.Publish(live.Event{Done: &live.Done{}})
-	until(t, tab, `document.getElementById("stop").hidden && document.getElementById("status").textContent === "The test has ended"`)
-	if list := wrong(); len(list) > 0 && !strings.Contains(fmt.Sprint(list), "ERR_INCOMPLETE_CHUNKED_ENCODING") || len(list) > 1 {
+	tab.Until(`document.getElementById("stop").hidden && document.getElementById("status").textContent === "The test has ended"`)
+	if list := tab.Problems(); len(list) > 0 && !strings.Contains(fmt.Sprint(list), "ERR_INCOMPLETE_CHUNKED_ENCODING") || len(list) > 1 {
 		t.Errorf("the browser complained: %q", list)
 	}
-	if n := evaluate[int](t, tab, `document.querySelectorAll("#trials li").length`); n != 1 {
+	if n := browser.Evaluate[int](tab, `document.querySelectorAll("#trials li").length`); n != 1 {
 		t.Errorf("%d trials are listed after the connection was lost, want 1", n)
 	}
 }
@@ -190,19 +88,18 @@ func TestNightlyLostTestPage(t *testing.T) {
 	s, test, h := watched(t, stream)
 	busy(stream)
 	tab := browser.Start(t)
-	do(t, tab, chromedp.Navigate(h.URL+"/test/"+test.ID+"?token="+s.Token))
-	until(t, tab, `document.querySelectorAll("#trials li").length === 1`)
+	tab.Open(h.URL + "/test/" + test.ID + "?token=" + s.Token)
+	tab.Until(`document.querySelectorAll("#trials li").length === 1`)
 	s.tests.mu.Lock()
 	s.tests.list = nil
 	s.tests.mu.Unlock()
 	h.CloseClientConnections()
-	until(t, tab, `document.getElementById("problem").textContent === "The connection is lost; reload the page"`)
+	tab.Until(`document.getElementById("problem").textContent === "The connection is lost; reload the page"`)
 }
 
 // hide makes a page take itself for one in the background, or not any more.
-func hide(t *testing.T, tab context.Context, hidden bool) {
-	t.Helper()
-	evaluate[bool](t, tab, fmt.Sprintf(`Object.defineProperty(document, "hidden", {value: %v, configurable: true});
+func hide(tab *browser.Tab, hidden bool) {
+	tab.Run(fmt.Sprintf(`Object.defineProperty(document, "hidden", {value: %v, configurable: true});
 		document.dispatchEvent(new Event("visibilitychange"))`, hidden))
 }
 
@@ -216,13 +113,13 @@ func TestNightlyReportAfterBackground(t *testing.T) {
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
 	tab := browser.Start(t)
-	do(t, tab, chromedp.Navigate(h.URL+"/test/"+test.ID+"?token="+s.Token))
-	hide(t, tab, true)
+	tab.Open(h.URL + "/test/" + test.ID + "?token=" + s.Token)
+	hide(tab, true)
 	stream.Publish(live.Event{Done: &live.Done{Run: id}})
-	until(t, tab, `!document.getElementById("run").hidden`)
-	evaluate[bool](t, tab, painted)
-	hide(t, tab, false)
-	until(t, tab, `document.querySelector("#report th[aria-sort]") !== null`)
+	tab.Until(`!document.getElementById("run").hidden`)
+	tab.Paint()
+	hide(tab, false)
+	tab.Until(`document.querySelector("#report th[aria-sort]") !== null`)
 }
 
 // The report of a run that goes on grows, but not under the keyboard; what was opened stays open, columns sort, and
@@ -245,63 +142,62 @@ func TestNightlyGrowingReport(t *testing.T) {
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
 	tab := browser.Start(t)
-	wrong := complaints(t, tab)
 	fetches := func(end string) string {
 		return fmt.Sprintf(`performance.getEntriesByType("resource").filter(e => e.name.endsWith(%q)).length`, end)
 	}
 	fetched := func(end string, least int) {
 		t.Helper()
-		until(t, tab, fmt.Sprintf("%s >= %d", fetches(end), least))
-		evaluate[bool](t, tab, painted)
+		tab.Until(fmt.Sprintf("%s >= %d", fetches(end), least))
+		tab.Paint()
 	}
-	do(t, tab, chromedp.Navigate(h.URL+"/run/"+r.ID()+"?token="+s.Token))
+	tab.Open(h.URL + "/run/" + r.ID() + "?token=" + s.Token)
 	fetched("/size", 1)
 	const report = `document.querySelector("[data-growing]")`
-	evaluate[bool](t, tab, report+`.firstElementChild.old = true, `+report+`.querySelector("details").open = true`)
-	evaluate[bool](t, tab, report+`.querySelector("summary").focus() === undefined`)
+	tab.Run(report + `.firstElementChild.old = true, ` + report + `.querySelector("details").open = true`)
+	tab.Run(report + `.querySelector("summary").focus() === undefined`)
 	if err := r.Append(d.Results[last]); err != nil {
 		t.Fatal(err)
 	}
 	fetched("/report", 1)
-	if !evaluate[bool](t, tab, report+`.firstElementChild.old && document.activeElement.tagName === "SUMMARY"`) {
+	if !browser.Evaluate[bool](tab, report+`.firstElementChild.old && document.activeElement.tagName === "SUMMARY"`) {
 		t.Error("the report grew under the keyboard")
 	}
-	evaluate[bool](t, tab, `document.activeElement.blur() === undefined`)
-	until(t, tab, `!`+report+`.firstElementChild.old`)
-	if !evaluate[bool](t, tab, report+`.querySelector("details").open && !!`+report+`.querySelector("th[aria-sort]")`) {
+	tab.Run(`document.activeElement.blur() === undefined`)
+	tab.Until(`!` + report + `.firstElementChild.old`)
+	if !browser.Evaluate[bool](tab, report+`.querySelector("details").open && !!`+report+`.querySelector("th[aria-sort]")`) {
 		t.Error("the report that has grown is closed, or does not sort")
 	}
-	hide(t, tab, true)
-	evaluate[bool](t, tab, report+`.firstElementChild.old = true`)
+	hide(tab, true)
+	tab.Run(report + `.firstElementChild.old = true`)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	fetched("/size", evaluate[int](t, tab, fetches("/size"))+2)
-	hide(t, tab, false)
-	until(t, tab, `!`+report+`.firstElementChild.old`)
-	if list := wrong(); len(list) > 0 {
+	fetched("/size", browser.Evaluate[int](tab, fetches("/size"))+2)
+	hide(tab, false)
+	tab.Until(`!` + report + `.firstElementChild.old`)
+	if list := tab.Problems(); len(list) > 0 {
 		t.Errorf("the browser complained: %q", list)
 	}
 }
 
 // checkFigures: the page prints figures as package unit does.
-func checkFigures(t *testing.T, tab context.Context) {
+func checkFigures(t *testing.T, tab *browser.Tab) {
 	for _, v := range []float64{0, 0.004, 0.0123, 0.5, 1, 1.005, 2.5, 9.99, 9.995, 12.25, 12.35, 99.94, 99.95, 100.5, 101.5, 999.4, 999.5, 1234, 122_500,
 		262_000, 14_880_952, 2e9, 5e12, 0.00001234, -3.25} {
-		if got, want := evaluate[string](t, tab, fmt.Sprintf("pps(%v)", v)), unit.FormatPPS(v); got != want {
+		if got, want := browser.Evaluate[string](tab, fmt.Sprintf("pps(%v)", v)), unit.FormatPPS(v); got != want {
 			t.Errorf("%v is printed as %q, want %q", v, got, want)
 		}
 	}
 	for _, v := range []uint64{0, 999, 1000, 287_920_000} {
-		if got, want := evaluate[string](t, tab, fmt.Sprintf("count(%d)", v)), unit.FormatCount(v); got != want {
+		if got, want := browser.Evaluate[string](tab, fmt.Sprintf("count(%d)", v)), unit.FormatCount(v); got != want {
 			t.Errorf("%d is printed as %q, want %q", v, got, want)
 		}
 	}
-	if got := evaluate[string](t, tab, "count(0.5)"); got != "" {
+	if got := browser.Evaluate[string](tab, "count(0.5)"); got != "" {
 		t.Errorf("half a packet is printed as %q", got)
 	}
 	want, _ := unit.FormatNamed("cpu_busy_ratio", 0.934)
-	if got := evaluate[string](t, tab, "share(0.934)"); got != want {
+	if got := browser.Evaluate[string](tab, "share(0.934)"); got != want {
 		t.Errorf("a share is printed as %q, want %q", got, want)
 	}
 }
@@ -312,12 +208,11 @@ func TestNightlyFormPage(t *testing.T) {
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
 	tab := browser.Start(t)
-	wrong := complaints(t, tab)
-	do(t, tab, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(h.URL+"/new?test=soak&token="+s.Token),
-		chromedp.SendKeys("#target", "nas"), chromedp.SendKeys("#rate", "fast"))
-	until(t, tab, `document.getElementById("line").textContent === "pelt soak nas --rate=fast" && document.getElementById("problem").textContent.startsWith("--rate: ")`)
-	look(t, tab, "form")
-	if list := wrong(); len(list) > 0 {
+	tab.Open(h.URL + "/new?test=soak&token=" + s.Token)
+	tab.Do(chromedp.SendKeys("#target", "nas"), chromedp.SendKeys("#rate", "fast"))
+	tab.Until(`document.getElementById("line").textContent === "pelt soak nas --rate=fast" && document.getElementById("problem").textContent.startsWith("--rate: ")`)
+	tab.Look("form")
+	if list := tab.Problems(); len(list) > 0 {
 		t.Errorf("the browser complained: %q", list)
 	}
 }
@@ -330,7 +225,7 @@ func BenchmarkDay(b *testing.B) {
 		s := New(Options{Watch: test})
 		h := httptest.NewServer(s)
 		tab := browser.Start(b)
-		do(b, tab, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(h.URL+"/test/"+test.ID+"?token="+s.Token))
+		tab.Open(h.URL + "/test/" + test.ID + "?token=" + s.Token)
 		stream.Publish(live.Event{Started: &live.Started{}})
 		stream.Publish(live.Event{Next: &live.Next{Number: 1, Trials: 1, MeasuredSeconds: 86400}})
 		const day, step = 864_000, 24_000
@@ -341,21 +236,21 @@ func BenchmarkDay(b *testing.B) {
 					time.Sleep(time.Millisecond) // the connection is one of this host
 				}
 			}
-			until(b, tab, fmt.Sprintf("+document.getElementById('test').dataset.last >= %d", 2*i))
+			tab.Until(fmt.Sprintf("+document.getElementById('test').dataset.last >= %d", 2*i))
 			if i%(day/9) == 0 {
 				browserMB, serverMB := memory(b, tab)
 				b.Logf("after %2.0f h: browser %.1f MB, server %.1f MB", float64(i)/36000, browserMB, serverMB)
 			}
 		}
 		stream.Publish(live.Event{Done: &live.Done{}}) // ends the connection
-		until(b, tab, `document.getElementById("stop").hidden`)
+		tab.Until(`document.getElementById("stop").hidden`)
 		h.Close()
 		s.Close()
 	}
 }
 
 // memory is what is in use after garbage was collected, in MB: of the page's scripts and of this process.
-func memory(b *testing.B, tab context.Context) (page, process float64) {
+func memory(b *testing.B, tab *browser.Tab) (page, process float64) {
 	b.Helper()
 	if _, err := chromedp.Call(tab, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
 		b.Fatal(err)
