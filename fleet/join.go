@@ -190,7 +190,7 @@ func (e nameTakenError) Error() string {
 // for all.
 const (
 	helloQuiet = 700 * time.Millisecond
-	helloFirst = 3 * time.Second
+	helloFirst = 5 * time.Second
 	helloMost  = 15 * time.Second
 	askAgain   = 500 * time.Millisecond // who is missing: servers of a cluster hear of new agents one after the other
 )

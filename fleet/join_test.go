@@ -411,6 +411,53 @@ func TestFleetHubRestarts(t *testing.T) {
 	h = again
 }
 
+// A host that nobody reaches stops by itself, as does who was measured with it. Others go on, and it is measured when it
+// is back.
+func TestFleetPartition(t *testing.T) {
+	t.Parallel()
+	late := heldUp(t)
+	hub := openHub(t, "127.0.0.1:0")
+	path := newCable(t, hub.Addr)
+	touched, other := newWire(), newWire()
+	joinAs(t, hub, agentOn(touched, "a"))
+	joinAs(t, HubAddress{Addr: path.addr, Code: testCode}, agentOn(touched, "b"))
+	joinAs(t, hub, agentOn(other, "c"))
+	joinAs(t, hub, agentOn(other, "d"))
+	c := commander(t, hub)
+	beside := make(chan Outcome, 1)
+	go func() {
+		out, err := c.RunTrial(t.Context(), bothTrial("c", "d", 5*time.Second), nil)
+		if err != nil {
+			t.Error(err)
+		}
+		beside <- out
+	}()
+	pulled := whenSending(touched, 2, func() { path.out.Store(true); touched.cut.Store(true) })
+	out, err := c.RunTrial(t.Context(), bothTrial("a", "b", time.Minute), nil)
+	at := <-pulled
+	if err != nil || out.Cut == "" || out.Flows[0].Send == nil {
+		t.Errorf("%+v, %v; want a cut trial with the account of a", out, err)
+	}
+	for _, host := range []string{"a", "b"} {
+		testenv.Await(t, host+" stops", func() bool { return len(touched.events(host, "ended send")) == 1 })
+		if d := touched.events(host, "ended send")[0].Sub(at); d > stopLimit(late) {
+			t.Errorf("%s stopped after %v", host, d)
+		}
+	}
+	if out := testenv.Receive(t, "the end of the other trial", beside); out.Cut != "" {
+		t.Errorf("the other trial was cut: %s", out.Cut)
+	}
+	path.out.Store(false)
+	touched.cut.Store(false)
+	close(path.back)
+	testenv.Await(t, "a trial once it is back", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		out, err = c.RunTrial(ctx, bothTrial("a", "b", 100*time.Millisecond), nil)
+		return err == nil && out.Cut == ""
+	})
+}
+
 // Another code after a restart is told, not guessed at for ever.
 func TestFleetCodeChanges(t *testing.T) {
 	t.Parallel()

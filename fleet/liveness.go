@@ -164,12 +164,12 @@ func (l *liveness) numbers() map[string]uint64 {
 	return out
 }
 
-// quiet returns for how long a party has not been heard.
-func (l *liveness) quiet(who string, now time.Time) time.Duration {
+// quiet returns for how long a party has not been heard, and whether that counts.
+func (l *liveness) quiet(who string, now time.Time) (since time.Duration, counts bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.from[who]
-	return now.Sub(e.at) - e.late
+	return now.Sub(e.at) - e.late, e.counts
 }
 
 // silent names a party not heard for too long, the controller first.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"pelt/engine"
@@ -85,24 +86,33 @@ func (t *trial) heartbeat() {
 	}
 }
 
-// findLeavers cuts a trial that has not begun when the connection of an agent to its hub ended: an agent that works on an
-// order may say nothing for long, so the hub is asked.
+// findLeavers cuts a trial that has not begun when a silent agent is on its hub no more, or knows nothing of the trial:
+// the answers to its orders will not come. One that works on an order may be silent for long, so it is asked.
 func (t *trial) findLeavers(now time.Time) {
 	t.mu.Lock()
 	begun := !t.begun.IsZero()
 	t.mu.Unlock()
 	for _, p := range t.present() {
-		if begun || t.liveness.quiet(p.info.ID, now) < silentAfter || now.Sub(p.asked) < silentAfter {
+		quiet, prepared := t.liveness.quiet(p.info.ID, now)
+		if begun || quiet < silentAfter || now.Sub(p.asked) < silentAfter {
 			continue
 		}
 		p.asked = now
 		go func() {
 			ctx, cancel := context.WithTimeout(p.present, silentAfter)
 			defer cancel()
-			if _, err := give[AgentInfo](ctx, p.member, verbHello, none{}); errors.Is(err, errNobody) {
-				t.cancel(&cutError{why: p.name + " left the hub before the test began", host: p.info.ID})
-				t.giveUp(p)
+			_, err := give[none](ctx, p.member, verbFacts, reportOrder{sessionOrder: p.about()})
+			why := ""
+			switch {
+			case errors.Is(err, errNobody):
+				why = " left the hub before the test began"
+			case prepared && err != nil && strings.HasSuffix(err.Error(), errNoSession.Error()):
+				why = " takes no more part in the test: pelt was started again there, or did not hear this host"
+			default:
+				return
 			}
+			t.cancel(&cutError{why: p.name + why, host: p.info.ID})
+			t.giveUp(p)
 		}()
 	}
 }

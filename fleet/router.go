@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pelt/engine"
@@ -50,6 +51,7 @@ type farRouter struct {
 	about  sessionOrder
 	facts  model.RouterFacts
 	source string
+	gone   atomic.Bool        // it was waited for since its connection broke
 	stop   context.CancelFunc // ends the heartbeat
 	beats  sync.WaitGroup
 }
@@ -84,8 +86,24 @@ func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_
 	return r, nil
 }
 
+// limit bounds an order. A connection that broke is waited for by one order, or the run would wait for the router at each
+// of its steps.
+func (r *farRouter) limit(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
+	switch nc := r.agent.link.nc; {
+	case nc.IsConnected(), nc.IsClosed(): // the latter says so at once
+		r.gone.Store(false)
+	case r.gone.Swap(true):
+		within = 0
+	default:
+		within = min(within, momentTimeout)
+	}
+	return context.WithTimeout(ctx, within)
+}
+
 // ask fetches the facts.
 func (r *farRouter) ask(ctx context.Context, final bool) (model.RouterFacts, error) {
+	ctx, cancel := r.limit(ctx, routerOpenTimeout)
+	defer cancel()
 	f, err := fetch[model.RouterFacts](ctx, r.agent, verbFacts, reportOrder{sessionOrder: r.about, Final: final}, roomFor(reportBytes))
 	f.Clamp()
 	f.Node, f.Source = routerNode, r.source
@@ -125,7 +143,7 @@ func (r *farRouter) Finish(ctx context.Context) model.RouterFacts {
 
 // Close ends the session and the connection; it may be called again.
 func (r *farRouter) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), momentTimeout)
+	ctx, cancel := r.limit(context.Background(), momentTimeout)
 	defer cancel()
 	_, _ = give[none](ctx, r.agent, verbRelease, r.about) // else the session misses its heartbeat
 	r.stop()
@@ -159,7 +177,7 @@ func (w *farWatch) observe(ctx context.Context, what string, within time.Duratio
 	if w.failed != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := w.router.limit(ctx, within)
 	defer cancel()
 	_, err := give[none](ctx, w.router.agent, verbObserve, q)
 	w.mu.Lock()
@@ -225,7 +243,7 @@ func (w *farWatch) fetch() (sessionReport, error) {
 	if w.failed != nil {
 		return sessionReport{}, w.failed
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), cutTimeout+momentTimeout)
+	ctx, cancel := w.router.limit(context.Background(), cutTimeout+momentTimeout)
 	defer cancel()
 	r, err := fetch[sessionReport](ctx, w.router.agent, verbReport, reportOrder{sessionOrder: w.router.about, Final: true},
 		roomFor(reportBytes))

@@ -35,33 +35,45 @@ func TestHostDiesInSetUp(t *testing.T) {
 		path = newCable(t, s.addr)
 		dies(t, dial(t, path.addr, agentOn(w, "near")), "near", "far", "lost")
 	})
-	t.Run("of a fleet", func(t *testing.T) {
-		t.Parallel()
-		w, hub := newWire(), openHub(t, "127.0.0.1:0")
-		joinAs(t, hub, agentOn(w, "a"))
-		b, err := dialFleet(t.Context(), hub, "b")
-		if err != nil {
-			t.Fatal(err)
-		}
-		obey := func(m *nats.Msg) {
-			if strings.Contains(m.Subject, verbPrepare) {
-				go b.close()
-				return
-			}
-			far, err := newAgent(agentOn(w, "b"))
+	for verb, c := range map[string]struct {
+		name, want string
+		dies       func(a *Agent)
+	}{
+		verbPrepare: {"of a fleet", "b left the hub before the test began", func(a *Agent) { go a.link.close() }},
+		verbConnect: {"of a fleet, and comes back", "b takes no more part in the test", func(a *Agent) {
+			_ = each(a.list(), func(s *session) error { return s.close("") })
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w, hub := newWire(), openHub(t, "127.0.0.1:0")
+			joinAs(t, hub, agentOn(w, "a"))
+			b, err := newAgent(agentOn(w, "b"))
 			if err != nil {
-				t.Error(err)
-				return
-			}
-			far.alone, far.link = true, b
-			_ = m.Respond(far.answer(t.Context(), verbHello, []byte(m.Reply)))
-		}
-		for _, subject := range []string{helloSubject, orderSubject("b", "*", "*")} {
-			if _, err := b.subscribe(subject, obey); err != nil {
 				t.Fatal(err)
 			}
-		}
-		dies(t, commander(t, hub, "a", "b"), "a", "b", "b left the hub before the test began")
-		nothingOpen(t, w)
-	})
+			if b.link, err = dialFleet(t.Context(), hub, "b"); err != nil {
+				t.Fatal(err)
+			}
+			defer b.link.close()
+			b.alone = true
+			obey := func(m *nats.Msg) {
+				switch words := strings.Split(m.Subject, "."); {
+				case m.Subject == helloSubject:
+					_ = m.Respond(b.answer(t.Context(), verbHello, []byte(m.Reply)))
+				case words[3] == verb:
+					c.dies(b)
+				default:
+					_ = m.Respond(b.answer(t.Context(), words[3], m.Data))
+				}
+			}
+			for _, subject := range []string{helloSubject, orderSubject("b", "*", "*")} {
+				if _, err := b.link.subscribe(subject, obey); err != nil {
+					t.Fatal(err)
+				}
+			}
+			dies(t, commander(t, hub, "a", "b"), "a", "b", c.want)
+			nothingOpen(t, w)
+		})
+	}
 }
