@@ -44,13 +44,17 @@ type fleet struct {
 
 const fleetCode = "heron-58-umber-otter-17-slate"
 
-// onFleet runs a test with a hub of pelt. TestNightlyFleetServers has it run with servers of a user's own.
-func onFleet(t *testing.T, hosts int, test func(f *fleet)) {
-	kind := "hub"
-	if strings.HasPrefix(t.Name(), "TestNightly") {
-		kind = "cluster"
+// kindOf is a hub of pelt, or servers of a user's own in TestNightlyFleetServers.
+func kindOf(t *testing.T) string {
+	if strings.HasPrefix(t.Name(), "TestNightlyFleetServers") {
+		return "cluster"
 	}
-	f := newFleet(t, kind, hosts)
+	return "hub"
+}
+
+// onFleet runs a test with hosts that have joined.
+func onFleet(t *testing.T, hosts int, test func(f *fleet)) {
+	f := newFleet(t, kindOf(t), hosts)
 	f.begin()
 	f.joinAll()
 	test(f)
@@ -60,7 +64,8 @@ func TestNightlyFleetServers(t *testing.T) {
 	testenv.Nightly(t)
 	for name, test := range map[string]func(*testing.T){
 		"paths": TestFleetPaths, "servers die": TestFleetHubDies, "agents die": TestFleetAgentsDie,
-		"two controllers": TestFleetTwoControllers, "partition": TestFleetPartition, "controller killed": TestFleetControllerKilled,
+		"agent stays away": TestNightlyFleetAgentStaysAway, "two controllers": TestFleetTwoControllers, "NAT": TestFleetNAT,
+		"partition": TestNightlyFleetPartition, "controller killed": TestFleetControllerKilled,
 	} {
 		t.Run(name, test)
 	}

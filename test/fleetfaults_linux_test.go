@@ -54,26 +54,7 @@ func TestFleetHubDies(t *testing.T) {
 	})
 }
 
-// TestFleetServerDies: two of three servers are enough.
-func TestFleetServerDies(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, "cluster", 4)
-	f.begin()
-	f.joinAll()
-	p := f.control("mesh", middleMesh)
-	f.untilSending(p, f.names...)
-	f.servers[1].Kill()
-	d := f.ends(p)
-	f.whole(d, nil)
-	for _, r := range d.Results {
-		if r.Why.Has(model.PairUnmeasured) {
-			t.Errorf("%s: %s", pair(r), r.Why)
-		}
-	}
-}
-
-// TestFleetAgentsDie: agents are killed before, in and after the measured part of a trial and come back, and one does
-// not: the others' pairs do not wait for it.
+// TestFleetAgentsDie: agents are killed before, in and after the measured part of a trial and come back: all is measured.
 func TestFleetAgentsDie(t *testing.T) {
 	t.Parallel()
 	onFleet(t, 4, func(f *fleet) {
@@ -89,6 +70,15 @@ func TestFleetAgentsDie(t *testing.T) {
 		f.untilSending(p, "h3")
 		testenv.Await(f.t, "h3 to be silent", func() bool { return !slices.Contains(f.sending(), "h3") })
 		again("h3")
+		f.whole(f.ends(p), nil)
+	})
+}
+
+// TestNightlyFleetAgentStaysAway: the others' pairs do not wait for it.
+func TestNightlyFleetAgentStaysAway(t *testing.T) {
+	testenv.Nightly(t)
+	onFleet(t, 4, func(f *fleet) {
+		p := f.control("mesh", middleMesh)
 		f.untilSending(p, "h4")
 		f.agents["h4"].Kill()
 		if code := p.Code(); code != invalid {
@@ -135,10 +125,10 @@ func TestFleetTwoControllers(t *testing.T) {
 	})
 }
 
-// TestFleetPartition: a host that nobody reaches for 5 s stops by itself, as does who was measured with it; the others
+// TestNightlyFleetPartition: a host that nobody reaches for 5 s stops by itself, as does who was measured with it; the others
 // go on. It is measured when it is back.
-func TestFleetPartition(t *testing.T) {
-	t.Parallel()
+func TestNightlyFleetPartition(t *testing.T) {
+	testenv.Nightly(t)
 	onFleet(t, 4, func(f *fleet) {
 		p := f.control("mesh", longMesh)
 		f.untilSending(p, f.names...)

@@ -335,97 +335,104 @@ func TestTwoClocks(t *testing.T) {
 	}
 }
 
-// TestFarHostDies: kill -9 of the server, and a pulled cable, both end the near
-// side's sending within three seconds and keep what was measured.
+// TestFarHostDies: kill -9 of the server ends the near side's sending, and what was measured is kept.
 func TestFarHostDies(t *testing.T) {
-	kill := func(_ hosts, s *server) { s.Kill() }
-	for _, c := range []struct {
-		name, engine string
-		cut          func(h hosts, s *server)
-	}{
-		{"killed", "xdp", kill},
-		{"killed, sockets", "udp", kill},
-		{"cable pulled", "xdp", func(h hosts, _ *server) { h.far.Down("eth0") }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			h := newHosts(t)
-			s := h.serve(t)
-			path := filepath.Join(h.work, "out.json")
-			near := h.at(h.near).Start(append(s.line, "--engine", c.engine, "--payload", "64", "--rate", "5kpps", "--time", "50s", "--warmup", "0s", "--repeats", "1", "--json", path)...)
-			waitPackets(t, h.far.Received, 12_000) // more than a second: its samples have come
-			if c.engine == "xdp" && !h.far.HasProgram("eth0") {
-				t.Error("no XDP program receives: this test is to see it go")
-			}
-			c.cut(h, s)
-			start := time.Now()
-			err := near.Wait()
-			took := time.Since(start)
-			if peltproc.ExitCode(err) != 1 {
-				t.Errorf("near side ended with %v, want exit code 1; stderr:\n%s", err, near.Err)
-			}
-			if took > testenv.Patience {
-				t.Errorf("near side ended %v after the cut, want 3 s and a little", took)
-			}
-			d, err := readDocument(path, "")
-			if err != nil {
-				t.Fatalf("what was measured is not kept: %v; stderr:\n%s", err, near.Err)
-			}
-			r := d.Results[0]
-			f := r.Flows[0]
-			if r.State != "aborted" || f.Attempted == 0 {
-				t.Errorf("result is %s (%s) with %d packets; want an aborted one with the packets that both ends told of", r.State, r.Why, f.Attempted)
-			}
-			// Its side of the ledger is not observed, and nobody takes that for nothing lost there.
-			for _, o := range r.Observed {
-				if seen := o.Mode != ""; seen != (o.Node == "sender") || !seen && o.Why == "" {
-					t.Errorf("the %s was observed in mode %q: %s", o.Node, o.Mode, o.Why)
-				}
-			}
-			if c.engine == "udp" && f.Unheard == nil && !slices.ContainsFunc(f.Ledger.Checks, func(c model.Check) bool { return strings.Contains(c.Text, "not observed") }) {
-				t.Errorf("no check says that the receiver was not observed: %s", ledgerText(f))
-			}
-			for _, n := range []*netbed.Node{h.near, h.far} {
-				if c.name == "killed" && n.HasProgram("eth0") {
-					t.Errorf("%s still has an XDP program", n.Name)
-				}
-			}
-		})
+	t.Parallel()
+	farHostDies(t, "xdp", true)
+}
+
+// TestNightlyFarHostDies: of sockets, and by a pulled cable.
+func TestNightlyFarHostDies(t *testing.T) {
+	testenv.Nightly(t)
+	t.Run("killed, sockets", func(t *testing.T) { farHostDies(t, "udp", true) })
+	t.Run("cable pulled", func(t *testing.T) { farHostDies(t, "xdp", false) })
+}
+
+func farHostDies(t *testing.T, engine string, killed bool) {
+	h := newHosts(t)
+	s := h.serve(t)
+	path := filepath.Join(h.work, "out.json")
+	near := h.at(h.near).Start(append(s.line, "--engine", engine, "--payload", "64", "--rate", "5kpps", "--time", "50s", "--warmup", "0s", "--repeats", "1", "--json", path)...)
+	waitPackets(t, h.far.Received, 12_000) // more than a second: its samples have come
+	if engine == "xdp" && !h.far.HasProgram("eth0") {
+		t.Error("no XDP program receives: this test is to see it go")
+	}
+	if killed {
+		s.Kill()
+	} else {
+		h.far.Down("eth0")
+	}
+	start := time.Now()
+	err := near.Wait()
+	took := time.Since(start)
+	if peltproc.ExitCode(err) != 1 {
+		t.Errorf("near side ended with %v, want exit code 1; stderr:\n%s", err, near.Err)
+	}
+	if took > testenv.Patience {
+		t.Errorf("near side ended %v after the cut, want 3 s and a little", took)
+	}
+	d, err := readDocument(path, "")
+	if err != nil {
+		t.Fatalf("what was measured is not kept: %v; stderr:\n%s", err, near.Err)
+	}
+	r := d.Results[0]
+	f := r.Flows[0]
+	if r.State != "aborted" || f.Attempted == 0 {
+		t.Errorf("result is %s (%s) with %d packets; want an aborted one with the packets that both ends told of", r.State, r.Why, f.Attempted)
+	}
+	// Its side of the ledger is not observed, and nobody takes that for nothing lost there.
+	for _, o := range r.Observed {
+		if seen := o.Mode != ""; seen != (o.Node == "sender") || !seen && o.Why == "" {
+			t.Errorf("the %s was observed in mode %q: %s", o.Node, o.Mode, o.Why)
+		}
+	}
+	if engine == "udp" && f.Unheard == nil && !slices.ContainsFunc(f.Ledger.Checks, func(c model.Check) bool { return strings.Contains(c.Text, "not observed") }) {
+		t.Errorf("no check says that the receiver was not observed: %s", ledgerText(f))
+	}
+	for _, n := range []*netbed.Node{h.near, h.far} {
+		if killed && n.HasProgram("eth0") {
+			t.Errorf("%s still has an XDP program", n.Name)
+		}
 	}
 }
 
-// TestNearHostDies: the far side stops sending within three seconds.
+// TestNearHostDies: the far side stops sending.
 func TestNearHostDies(t *testing.T) {
-	for _, engine := range []string{"udp", "xdp"} {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			h := newHosts(t)
-			s := h.serve(t)
-			near := h.at(h.near).Start(append(s.line, "--engine", engine, "--payload", "64", "--rate", "5kpps", "--direction", "down", "--time", "60s", "--warmup", "0s", "--repeats", "1")...)
-			waitPackets(t, h.near.Received, 1000)
-			share := 0.0
-			for limit := time.Now().Add(testenv.Patience); engine == "xdp" && share < 0.5 && time.Now().Before(limit); {
-				share = busy(t, s.Cmd.Process.Pid)
-			}
-			if engine == "xdp" && share < 0.5 {
-				t.Errorf("the sender of frames takes %.2f of a core: what follows would not see it", share)
-			}
-			near.Kill()
-			start := time.Now()
-			// Frames find no program at the other end any more and go nowhere: who
-			// still makes them is known by the time it takes.
-			for perSecond(h.near.Received) > 500 || busy(t, s.Cmd.Process.Pid) > 0.5 {
-				if time.Since(start) > testenv.Patience {
-					t.Fatalf("the far host still sends %v after the near one was killed", time.Since(start))
-				}
-			}
-			if h.near.HasProgram("eth0") {
-				t.Error("the killed one's XDP program is still there")
-			}
-			if out, err := h.run(s, "--payload", "64", "--rate", "1kpps", "--burst", "1000", "--time", "100ms", "--repeats", "1"); err != nil {
-				t.Errorf("the server does not serve the next client: %v\n%s", err, out)
-			}
-		})
+	t.Parallel()
+	nearHostDies(t, "xdp")
+}
+
+func TestNightlyNearHostDies(t *testing.T) {
+	testenv.Nightly(t)
+	nearHostDies(t, "udp")
+}
+
+func nearHostDies(t *testing.T, engine string) {
+	h := newHosts(t)
+	s := h.serve(t)
+	near := h.at(h.near).Start(append(s.line, "--engine", engine, "--payload", "64", "--rate", "5kpps", "--direction", "down", "--time", "60s", "--warmup", "0s", "--repeats", "1")...)
+	waitPackets(t, h.near.Received, 1000)
+	share := 0.0
+	for limit := time.Now().Add(testenv.Patience); engine == "xdp" && share < 0.5 && time.Now().Before(limit); {
+		share = busy(t, s.Cmd.Process.Pid)
+	}
+	if engine == "xdp" && share < 0.5 {
+		t.Errorf("the sender of frames takes %.2f of a core: what follows would not see it", share)
+	}
+	near.Kill()
+	start := time.Now()
+	// Frames find no program at the other end any more and go nowhere: who
+	// still makes them is known by the time it takes.
+	for perSecond(h.near.Received) > 500 || busy(t, s.Cmd.Process.Pid) > 0.5 {
+		if time.Since(start) > testenv.Patience {
+			t.Fatalf("the far host still sends %v after the near one was killed", time.Since(start))
+		}
+	}
+	if h.near.HasProgram("eth0") {
+		t.Error("the killed one's XDP program is still there")
+	}
+	if out, err := h.run(s, "--payload", "64", "--rate", "1kpps", "--burst", "1000", "--time", "100ms", "--repeats", "1"); err != nil {
+		t.Errorf("the server does not serve the next client: %v\n%s", err, out)
 	}
 }
 

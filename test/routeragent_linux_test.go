@@ -111,7 +111,7 @@ func TestRouterAgent(t *testing.T) {
 	}
 	t.Run("lost under the command of a third host", func(t *testing.T) {
 		r.serve(r.near, lanCode, "--calls", "10.77.1.2")
-		c := at(r.third, r.work).Start("router", "10.77.0.2..10.77.1.2", "--code", lanCode+","+codes, "--dut", agentFlag, "--proto", "tcp", "--direction", "up", "--time", "4s", "--warmup", "0s", "--repeats", "1", "--json", "cut.json")
+		c := at(r.third, r.work).Start("router", "10.77.0.2..10.77.1.2", "--code", lanCode+","+codes, "--dut", agentFlag, "--proto", "tcp", "--direction", "up", "--time", "3s", "--warmup", "0s", "--repeats", "1", "--json", "cut.json")
 		c.Await("router 10.77.1.2")
 		time.Sleep(500 * time.Millisecond) // into the measured part
 		observer.Kill()

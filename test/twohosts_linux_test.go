@@ -186,59 +186,67 @@ func TestNearHostCallsNobody(t *testing.T) {
 	}
 }
 
-// TestOneOfThreeDies: whichever of the three hosts goes, by kill -9 or a pulled
-// cable, the others stop within three seconds.
-func TestOneOfThreeDies(t *testing.T) {
+// TestThirdHostUnplugged: the two hosts that it commands stop.
+func TestThirdHostUnplugged(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		cut  func(r routed, near, far *peltproc.Process)
-		rest []string // who must have stopped sending to whom: the node that hears it
-	}{
-		{"near killed", func(_ routed, near, _ *peltproc.Process) { near.Kill() }, []string{"near"}},
-		{"far killed", func(_ routed, _, far *peltproc.Process) { far.Kill() }, []string{"far"}},
-		{"third unplugged", func(r routed, _, _ *peltproc.Process) { r.third.Down("eth0") }, []string{"near", "far"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			r := newRouted(t)
-			near := r.serve(r.near, lanCode, "--calls", "10.77.1.2")
-			far := r.serve(r.far, lanCode)
-			path := filepath.Join(r.work, "out.json")
-			plan := r.plan(t, "10.77.0.2", flowLines("up", "udp")+flowLines("down", "udp"), "- knob: payload_bytes\n  levels: [64]\n", 60)
-			run := at(r.third, r.work).Start("run", plan, "--code", lanCode, "--json", path)
-			waitPackets(t, r.far.Received, 1000)
-			waitPackets(t, r.near.Received, 1000)
-			c.cut(r, near, far)
-			start := time.Now()
-			for _, name := range c.rest {
-				for perSecond(map[string]*netbed.Node{"near": r.near, "far": r.far}[name].Received) > 500 {
-					if time.Since(start) > testenv.Patience {
-						t.Fatalf("packets still come to the %s host %v after the cut", name, time.Since(start))
-					}
-				}
+	oneOfThreeDies(t, "third")
+}
+
+// TestNightlyOneOfThreeDies: by kill -9.
+func TestNightlyOneOfThreeDies(t *testing.T) {
+	testenv.Nightly(t)
+	for _, which := range []string{"near", "far"} {
+		t.Run(which, func(t *testing.T) { oneOfThreeDies(t, which) })
+	}
+}
+
+func oneOfThreeDies(t *testing.T, which string) {
+	r := newRouted(t)
+	near := r.serve(r.near, lanCode, "--calls", "10.77.1.2")
+	far := r.serve(r.far, lanCode)
+	path := filepath.Join(r.work, "out.json")
+	plan := r.plan(t, "10.77.0.2", flowLines("up", "udp")+flowLines("down", "udp"), "- knob: payload_bytes\n  levels: [64]\n", 60)
+	run := at(r.third, r.work).Start("run", plan, "--code", lanCode, "--json", path)
+	waitPackets(t, r.far.Received, 1000)
+	waitPackets(t, r.near.Received, 1000)
+	rest := []*netbed.Node{r.near, r.far} // to whom nobody may send any more
+	switch which {
+	case "near":
+		near.Kill()
+		rest = rest[:1]
+	case "far":
+		far.Kill()
+		rest = rest[1:]
+	default:
+		r.third.Down("eth0")
+	}
+	start := time.Now()
+	for _, n := range rest {
+		for perSecond(n.Received) > 500 {
+			if time.Since(start) > testenv.Patience {
+				t.Fatalf("packets still come to the %s host %v after the cut", n.Name, time.Since(start))
 			}
-			err := run.Wait()
-			if took := time.Since(start); took > testenv.Patience {
-				t.Errorf("the command ended %v after the cut; it waits 3 s for the hosts' accounts after 3 s of silence", took)
-			}
-			if peltproc.ExitCode(err) != 1 {
-				t.Errorf("the command ended with %v, want exit code 1; stderr:\n%s", err, run.Err)
-			}
-			if c.name == "third unplugged" {
-				return // what was measured is with the others
-			}
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatalf("what was measured is not kept: %v; stderr:\n%s", err, run.Err)
-			}
-			var d model.Document // a lost end has no figures, which readDocument wants
-			if err := json.Unmarshal(text, &d); err != nil {
-				t.Fatal(err)
-			}
-			if x := d.Results[0]; x.State != "aborted" || len(x.Why) != 1 || !strings.Contains(x.Why[0].Text, "was lost") {
-				t.Errorf("result is %s (%s), want an aborted one, because a host was lost", x.State, x.Why)
-			}
-		})
+		}
+	}
+	err := run.Wait()
+	if took := time.Since(start); took > testenv.Patience {
+		t.Errorf("the command ended %v after the cut; it waits 3 s for the hosts' accounts after 3 s of silence", took)
+	}
+	if peltproc.ExitCode(err) != 1 {
+		t.Errorf("the command ended with %v, want exit code 1; stderr:\n%s", err, run.Err)
+	}
+	if which == "third" {
+		return // what was measured is with the others
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("what was measured is not kept: %v; stderr:\n%s", err, run.Err)
+	}
+	var d model.Document // a lost end has no figures, which readDocument wants
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	if x := d.Results[0]; x.State != "aborted" || len(x.Why) != 1 || !strings.Contains(x.Why[0].Text, "was lost") {
+		t.Errorf("result is %s (%s), want an aborted one, because a host was lost", x.State, x.Why)
 	}
 }
