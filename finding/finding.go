@@ -12,6 +12,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -190,6 +191,7 @@ func (f Finding) Command() string { return f.fill(commands[f.Code]) }
 //	{*metric:worst}                    a number of the metric that the word "metric" names
 //	{place}                            a word
 //	{receive_pps:best range}           a number with its interval: "340 kpps (287–389 kpps)"
+//	{loss_ratio:made fine}             a share with three digits: "4.98 %"
 //	{at_s moment}                      a moment of a trial to the second: "14 h 24 min 5 s"
 //	{run argument}                     a word of a command
 //	{left_count # trial is/# trials are}   one or many; # is the number
@@ -254,6 +256,8 @@ func (f Finding) value(reference string) (text string, known bool) {
 		return f.W(name), f.Words[name] != ""
 	case form == "range":
 		return f.N(metric, role) + f.interval(metric, role), true
+	case form == "fine":
+		return strconv.FormatFloat(100*v, 'g', 3, 64) + " %", true
 	case form == "moment":
 		return unit.FormatMoment(v), true
 	case plural && v == 1:

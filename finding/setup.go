@@ -61,34 +61,50 @@ func Links(rows []table.Row) []Finding {
 		return nil
 	}
 	var out []Finding
-	lab := rows[0].Doc.Lab
-	for _, b := range lab.Backends {
+	for _, b := range rows[0].Doc.Lab.Backends {
 		out = append(out, say("setup.link", SetUp).word("link", b))
 	}
-	for _, c := range lab.Links {
-		out = append(out, calibrated(c))
-		for _, off := range c.Off {
-			out = append(out, say("link.off", Doubt).word("from", c.From).word("to", c.To).word("off", off))
-		}
-	}
-	return out
+	return append(out, madeLoss(rows)...)
 }
 
-func calibrated(c model.LinkCalibration) Finding {
-	f := say("setup.calibrated", SetUp).word("way", c.From+" to "+c.To)
-	if c.Directions > 1 {
-		f.Words["way"] += fmt.Sprintf(" and %d more", c.Directions-1)
+// madeLoss compares the share of frames that emulated links lost in valid trials with the share that was asked. Links
+// and trials that were asked for the same loss are one finding.
+func madeLoss(rows []table.Row) []Finding {
+	type made struct {
+		ways         []string
+		frames, lost float64
 	}
-	gauged := func(metric, role string, g *model.Gauged) {
-		if g != nil {
-			f = f.number(metric, role, g.Value).number(metric, role+"-low", g.Low).
-				number(metric, role+"-high", g.High).number(metric, role+"-expected", g.Expected)
+	by := map[float64]*made{}
+	for _, r := range oneEach(only(rows, table.Row.Valid)) {
+		if len(r.Trial.Made) > 0 {
+			continue // its links may have been asked for something else after a while
+		}
+		for _, l := range r.Trial.Links {
+			if l.AskedRatio == 0 || l.Lost == nil || l.Frames == 0 {
+				continue
+			}
+			m := by[l.AskedRatio]
+			if m == nil {
+				m = &made{}
+				by[l.AskedRatio] = m
+			}
+			m.frames, m.lost = m.frames+float64(l.Frames), m.lost+float64(*l.Lost)
+			if way := l.From + " to " + l.To; !slices.Contains(m.ways, way) {
+				m.ways = append(m.ways, way)
+			}
 		}
 	}
-	gauged("loss_ratio", "best", c.Loss)
-	gauged("delay_s", "best", c.DelayP50)
-	gauged("rate_bps", "best", c.Rate)
-	return f.word("unmeasured", strings.Join(c.Unmeasured, "; "))
+	var out []Finding
+	for _, asked := range slices.Sorted(maps.Keys(by)) {
+		m := by[asked]
+		f := say("setup.loss", SetUp).word("way", m.ways[0]).number("loss_ratio", "asked", asked).
+			number("loss_ratio", "made", m.lost/m.frames).number("frames_count", "", m.frames)
+		if more := len(m.ways) - 1; more > 0 {
+			f.Words["way"] += fmt.Sprintf(" and %d more", more)
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 func PathMTU(rows []table.Row) []Finding {

@@ -409,7 +409,6 @@ var sentences = map[string]string{
 	"engine.frames": `Frames pass the packet filters, queues and socket buffers of {where}; --engine udp tests them, ` +
 		`too.`,
 	"engine.mixed": `Compare rates of one engine only: frames (xdp) pass packet filters, queues and socket buffers.`,
-	"link.off":     `The emulated link {from} to {to} is not what was asked: {off}.`,
 	"pacing.held":  `{cause}: it held back {held_ratio} of the schedule.`,
 	"receiver.silent": `{who} did not answer for {silent_s moment}[ on {streams_count:silent} of {streams_count} streams]; ` +
 		`the test stopped sending [{streams_count:silent ?}on them|to it].`,
@@ -420,9 +419,8 @@ var sentences = map[string]string{
 	"setup.command":        `Command: {command}`,
 	"setup.engine":         `Engine {engine}[ for {sizes}][: {why}].`,
 	"setup.link":           `Emulated link {link}.`,
-	"setup.calibrated": `Measured before the test, {way}: [loss {loss_ratio:best range}, expected ` +
-		`{loss_ratio:best-expected}; ][delay {delay_s:best range}, expected {delay_s:best-expected}; ][rate ` +
-		`{rate_bps:best range}, expected {rate_bps:best-expected}; ][not measured: {unmeasured}]`,
+	"setup.loss": `Loss of the emulated link {way}: asked {loss_ratio:asked}, made {loss_ratio:made fine} of ` +
+		`{frames_count} frames.`,
 	"setup.mtu": mtuOf + `{path_mtu_bytes}, [{told ?}as an ICMP message said|{tried ?}found by trying: larger packets ` +
 		`vanish|all that the route takes].` + mtuWhole,
 	"setup.mtu-least":   mtuOf + `at least {path_mtu_bytes} ({why}).` + mtuWhole,

@@ -62,8 +62,7 @@ func Probe() []Capability {
 	return []Capability{{Name: "network-namespace", Reason: unsupported().Error(), Remedy: "run labs on Linux, or in a Linux virtual machine"}}
 }
 
-func (l *Lab) RestartDraws(uint64)                                        {}
-func (l *Lab) Calibrate(context.Context) ([]model.LinkCalibration, error) { return nil, unsupported() }
+func (l *Lab) RestartDraws(uint64) {}
 
 func (l *Lab) SetLinks([]model.Link, SetOptions) ([]LinkChanged, error) {
 	return nil, unsupported()

@@ -35,34 +35,6 @@ type LabFacts struct {
 	Backends []string `json:"backends"` // one sentence per shaped link direction: what shapes it, where
 	// KeptAwake: this machine's processors were kept from sleep, so that nodes and links are on time.
 	KeptAwake bool `json:"kept_awake,omitempty"`
-	// Links are what probes found of the emulated links before the first trial.
-	Links []LinkCalibration `json:"link_calibration,omitempty"`
-}
-
-// LinkCalibration is what probes met on an emulated link before the test. Nil
-// figures were not measured; Unmeasured says why.
-type LinkCalibration struct {
-	From       string  `json:"from"` // nodes
-	To         string  `json:"to"`
-	Directions int     `json:"directions"` // of links, taken together because their settings are the same
-	Settings   string  `json:"settings"`   // in words
-	Probes     uint64  `json:"probes"`     // of loss and delay
-	Received   uint64  `json:"received_probes"`
-	Loss       *Gauged `json:"loss_ratio,omitempty"`
-	DelayP50   *Gauged `json:"delay_p50_s,omitempty"`
-	Rate       *Gauged `json:"rate_bps,omitempty"`
-
-	Unmeasured []string `json:"unmeasured,omitempty"` // what, and why
-	Off        []string `json:"off,omitempty"`        // where the link is not what was asked for, beyond chance
-}
-
-// Gauged is a measured figure, the interval that holds the true one with 95 %
-// confidence, and what the settings come to.
-type Gauged struct {
-	Value    float64 `json:"value"`
-	Low      float64 `json:"low"`
-	High     float64 `json:"high"`
-	Expected float64 `json:"expected"`
 }
 
 // Host is the environment of one end. An empty string or nil means unknown here.

@@ -124,11 +124,6 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (_ *site
 	kept := s.facts.KeptAwake
 	*s.facts = l.Facts()
 	s.facts.KeptAwake = kept
-	if own && !o.Uncalibrated {
-		if s.facts.Links, err = calibrate(ctx, l, o); err != nil {
-			return nil, err
-		}
-	}
 	if len(names) > 0 {
 		s.facts.Backends = append(slices.Clone(s.facts.Backends), "set for each trial: "+strings.Join(names, ", "))
 	}
@@ -254,29 +249,6 @@ func toward(n *lab.Node, peer string) (names []string) {
 		}
 	}
 	return names
-}
-
-// calibrate measures the emulated links of a lab, once more if one looks wrong: chance or a
-// busy machine can do that. What cannot be probed is a note, for no test needs it.
-func calibrate(ctx context.Context, l *lab.Lab, o Options) ([]model.LinkCalibration, error) {
-	if len(l.Emulated()) == 0 {
-		return nil, nil
-	}
-	o.event(Event{Note: "measuring the emulated links"})
-	var list []model.LinkCalibration
-	for range 2 {
-		var err error
-		if list, err = l.Calibrate(ctx); ctx.Err() != nil {
-			return nil, ctx.Err()
-		} else if err != nil {
-			o.event(Event{Note: fmt.Sprintf("the emulated links are not calibrated: %v", err)})
-			return nil, nil
-		}
-		if !slices.ContainsFunc(list, func(c model.LinkCalibration) bool { return len(c.Off) > 0 }) {
-			break
-		}
-	}
-	return list, nil
 }
 
 // readyFrames makes the lab carry XDP frames, if the plan may send any. It reports whether

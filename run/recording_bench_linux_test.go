@@ -35,7 +35,7 @@ func BenchmarkRecordedTraffic(b *testing.B) {
 					Timing: model.Timing{WarmupSeconds: 0.2, MeasureSeconds: seconds, DrainSeconds: 0.5},
 					Design: model.Design{Repeats: 1, Seed: 1},
 				}
-				o := Options{Version: "bench", Uncalibrated: true}
+				o := Options{Version: "bench"}
 				if record {
 					o.Record = filepath.Join(b.TempDir(), "bench.rec")
 				}

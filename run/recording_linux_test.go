@@ -29,7 +29,7 @@ func TestRecordBearsOutTheTrials(t *testing.T) {
 	p.Timing = model.Timing{WarmupSeconds: 0.05, MeasureSeconds: 0.5, DrainSeconds: 0.5}
 	p.Links = []model.Link{{Node: model.Receiver, LossRatio: 0.05, DuplicateRatio: 0.03, ReorderRatio: 0.1, DelaySeconds: 0.002, Seed: 3}}
 	path := filepath.Join(t.TempDir(), "lab.rec")
-	doc, err := Execute(t.Context(), p, Options{Version: "test", Record: path, Uncalibrated: true})
+	doc, err := Execute(t.Context(), p, Options{Version: "test", Record: path})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,6 @@ type Options struct {
 	Hub       Hub          // of a fleet
 	Code      string       // of the hub, of the far host's pelt serve, or of both hosts' as NEAR,FAR where the plan has a near one; never stored
 	Store     *store.Store // nil keeps nothing
-	// Uncalibrated leaves out the probes of emulated links before the first trial.
-	Uncalibrated bool
 	// Record is the file that every packet a receiver of UDP sees is taken down in; "" for none.
 	Record string
 	Events func(Event) // called by one goroutine at a time; nil for none

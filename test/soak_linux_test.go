@@ -102,7 +102,7 @@ func TestSoakKilled(t *testing.T) {
 	t.Parallel() // 500 packets a second: mostly waiting
 	work, data := t.TempDir(), t.TempDir()
 	host := peltproc.Host{T: t, Dir: work, Data: data}
-	soak := host.Start(strings.Fields("soak lab:direct --rate 500pps --burst 100 --payload 100 --time 5s --warmup 100ms --link-receiver loss=10% --no-calibration")...)
+	soak := host.Start(strings.Fields("soak lab:direct --rate 500pps --burst 100 --payload 100 --time 5s --warmup 100ms --link-receiver loss=10%")...)
 	stored(t, data, `"checkpoint"`, 2)
 	out, err := host.Run("report", "last", "--all")
 	if err != nil || !strings.Contains(out, "Not finished") || !strings.Contains(out, "link sender-receiver") {

@@ -27,7 +27,6 @@ type commonFlags struct {
 	yes, printOut bool
 	noStore       bool
 	web, live     bool
-	uncalibrated  bool
 	progress      time.Duration
 	notes         []string // to print once the run begins
 }
@@ -41,7 +40,6 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 	s.StringVar(&f.hub.codeFile, "code-file", "", "read the code from `FILE`")
 	s.BoolVar(&f.yes, "yes", false, "do not ask before a test of a public address, or of hours in many trials")
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML, send nothing")
-	s.BoolVar(&f.uncalibrated, "no-calibration", false, "lab: do not measure emulated links first")
 	s.BoolVar(&f.live, "live", false, "show the test as a full screen in the terminal; q leaves it, s stops the test")
 	s.DurationVar(&f.progress, "progress", 0, "`TIME` between lines of progress (default: one live line; without terminal none)")
 	s.BoolVar(&f.noStore, "no-store", false, "do not keep this run")
@@ -174,7 +172,7 @@ func stoppable(c *cobra.Command) (stop func()) {
 
 func (f *commonFlags) options(s *screen, st *store.Store) run.Options {
 	return run.Options{Version: version(), Arguments: keptArguments(os.Args[1:]), Code: f.hub.code, Hub: f.hub.Hub, Store: st,
-		Uncalibrated: f.uncalibrated, Record: f.record, Events: s.Take, Live: s.full || f.web || f.lines != ""}
+		Record: f.record, Events: s.Take, Live: s.full || f.web || f.lines != ""}
 }
 
 // secrets are flags whose values a run does not keep, and what stands in their place: a URL may have a password.

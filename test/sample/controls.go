@@ -116,7 +116,8 @@ func ccCell(d *model.Document, r ran) {
 		f := ccFlow(d, r, want, took, seed)
 		trial := model.Result{Cell: model.Cell{"control": model.Word(r.control), "link.loss_ratio": model.Number(r.loss)}, Repeat: n % ccRepeats, Started: start().Add(time.Duration(len(d.Results)) * time.Minute), State: model.Valid,
 			Engine: "tcp", Flows: []model.FlowResult{f}}
-		trial.Links = []model.LinkResult{{From: model.Sender, To: model.Receiver, AskedRatio: r.loss}}
+		lost := uint64(float64(f.Attempted) * r.loss * 0.996)
+		trial.Links = []model.LinkResult{{From: model.Sender, To: model.Receiver, Frames: f.Attempted, Lost: &lost, AskedRatio: r.loss}}
 		trial.Series = ccSeries(f, r, took, seed)
 		if n >= ccRepeats {
 			trial.State, trial.Why = model.Invalid, model.Reasons{{Code: model.LinkBehind, Link: "sender to receiver", Numbers: map[string]float64{"late_ratio": 0.018, "overrun_frames": 0, "refused_frames": 0}}}

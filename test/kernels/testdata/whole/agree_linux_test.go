@@ -61,7 +61,7 @@ func pelt(t *testing.T, args string) string {
 // receive window grows too slowly there, which is neither link's doing.
 func compare(t *testing.T, target string, round int) (doc model.Document) {
 	t.Helper()
-	out := pelt(t, fmt.Sprintf("cc %s --control cubic,bbr --no-calibration --no-store --seed %d --warmup 1s --time %.0fms --repeats %d --json -",
+	out := pelt(t, fmt.Sprintf("cc %s --control cubic,bbr --no-store --seed %d --warmup 1s --time %.0fms --repeats %d --json -",
 		target, 1+round, 1000**seconds, *repeats))
 	if err := json.Unmarshal([]byte(out), &doc); err != nil {
 		t.Fatal(err)
