@@ -117,7 +117,6 @@ func controlExamples(*testing.T) []example {
 		"send buffers":             change(edit(func(f *model.FlowResult) { f.TCP.SndbufLimitedS = 4 })),
 		"link":                     change(func(d *model.Document) { d.Plan.Links = []model.Link{{Rate: 95e6}} }),
 		"another control":          change(edit(func(f *model.FlowResult) { f.TCP.Control = "vegas" })),
-		"whole buffers":            change(func(d *model.Document) { d.Plan.Links = []model.Link{{Buffers: model.BuffersWhole}} }),
 		"remembered": change(func(d *model.Document) {
 			d.Host = []model.Host{{Node: model.Sender, TCPSettings: map[string]string{"no_metrics_save": "0"}}}
 		}),

@@ -38,9 +38,6 @@ func ControlDoubts(rows []table.Row) []Finding {
 		out = append(out, say("cc.other", Doubt).word("who", span(other)))
 	}
 	d, from := c.Groups[0].Rows[0].Doc, c.Groups[0].Rows[0].Flow.From
-	if slices.ContainsFunc(d.Plan.Links, func(l model.Link) bool { return l.Buffers == model.BuffersWhole }) {
-		out = append(out, say("cc.whole", Doubt))
-	}
 	if slices.ContainsFunc(d.Host, func(h model.Host) bool {
 		return h.Node == from && h.TCPSettings["no_metrics_save"] == "0"
 	}) {

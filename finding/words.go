@@ -142,8 +142,6 @@ var sentences = map[string]string{
 	"cc.held": `TCP waited for buffers up to {tcp_held_back_ratio:worst} of the time ({where}): the congestion ` +
 		`control was not the only limit.`,
 	"cc.other": `The kernel used another congestion control than was asked for: {who}.`,
-	"cc.whole": `The emulated links lose whole buffers of segments, as no wire does. That makes controls that react ` +
-		`to loss look faster than they are.`,
 	"cc.memory": `The {host} keeps what a connection learnt for the next one. Turn it off there: sysctl -w ` +
 		`net.ipv4.tcp_no_metrics_save=1`,
 	"cc.before": `{repeats_count} repeats usually tell controls apart that differ by {least_ratio} or more.`,

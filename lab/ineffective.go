@@ -1,8 +1,6 @@
 package lab
 
 import (
-	"fmt"
-
 	"pelt/lab/impair"
 	"pelt/model"
 )
@@ -11,25 +9,18 @@ import (
 // done and is not what anybody means, "" if nothing is.
 func ineffective(asked model.Link) string {
 	set := settingsOf(asked)
-	switch file := asked.DistributionFile(); {
+	l := set.Loss
+	switch {
 	case asked.Distribution != "" && set.Jitter == 0: // uniform is no table, so the model knows nothing of it
 		return "a distribution needs a jitter that it can shape, as delay=20ms,jitter=5ms"
-	case file != "" && asked.DistributionTable == "":
-		return fmt.Sprintf("the distribution in file %s was not read", file)
-	case set.Reorder.Ratio == 1 && set.Gap <= 1:
-		return "reorder of 100 % lets every frame pass without the delay: want less, or a gap, or no delay"
-	}
-	switch l := set.Loss; {
+	case set.Reorder == 1:
+		return "reorder of 100 % lets every frame pass without the delay: want less, or no delay"
 	case l.Model == impair.GilbertElliott && l.Bad == 0 && l.Good == 0:
 		return "loss ge loses nothing in either state: want BAD above 0"
 	case l.Model == impair.GilbertElliott && l.P == 0:
 		return "loss ge never comes to its bad state: want P above 0"
 	case l.Model == impair.GilbertElliott && l.R == 0:
 		return "loss ge never leaves its bad state: want R above 0"
-	case l.Model == impair.FourState && l.P13 == 0 && l.P14 == 0:
-		return "loss 4state never leaves the state that loses nothing: want P13 or P14 above 0"
-	case l.Model == impair.FourState && l.P13 > 0 && l.P31 == 0 && l.P32 == 0:
-		return "loss 4state never leaves a burst of losses: want P31 or P32 above 0"
 	}
 	return ""
 }

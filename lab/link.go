@@ -125,28 +125,15 @@ func (l *Lab) sentences() []string {
 
 // settingsOf translates a direction's settings for the model of links.
 func settingsOf(l model.Link) impair.Settings {
-	var table *impair.Table
-	if file := l.DistributionFile(); file != "" {
-		values, _ := l.Table() // model.Link's check has looked
-		table = &impair.Table{Name: file, Values: values}
-	} else if known, err := impair.Distribution(l.Distribution); err == nil { // model.Link's check knows the names
-		table = known
-	}
+	table, _ := impair.Distribution(l.Distribution) // model.Link's check knows the names; nil is uniform
 	set := impair.Settings{
 		Rate:  l.Rate,
 		Delay: seconds(l.DelaySeconds), Jitter: seconds(l.JitterSeconds), Correlation: l.Correlation, Shape: table,
-		Duplicate: impair.Chance{Ratio: l.DuplicateRatio, Correlation: l.DuplicateCorrelation},
-		Corrupt:   impair.Chance{Ratio: l.CorruptRatio, Correlation: l.CorruptCorrelation},
-		Reorder:   impair.Chance{Ratio: l.ReorderRatio, Correlation: l.ReorderCorrelation},
-		Gap:       l.Gap, Seed: l.Seed, Whole: l.Buffers == model.BuffersWhole,
+		Loss:      impair.Loss{Ratio: l.LossRatio},
+		Duplicate: l.DuplicateRatio, Corrupt: l.CorruptRatio, Reorder: l.ReorderRatio, Seed: l.Seed,
 	}
-	set.Loss.Chance = impair.Chance{Ratio: l.LossRatio, Correlation: l.LossCorrelation}
-	switch v := l.LossStates; l.LossModel {
-	case model.GilbertElliott:
-		set.Loss.Model, set.Loss.P, set.Loss.R, set.Loss.Bad, set.Loss.Good = impair.GilbertElliott, v[0], v[1], v[2], v[3]
-	case model.FourState:
-		set.Loss.Model = impair.FourState
-		set.Loss.P13, set.Loss.P31, set.Loss.P32, set.Loss.P23, set.Loss.P14 = v[0], v[1], v[2], v[3], v[4]
+	if v := l.LossStates; l.LossModel == model.GilbertElliott {
+		set.Loss = impair.Loss{Model: impair.GilbertElliott, Ratio: l.LossRatio, P: v[0], R: v[1], Bad: v[2], Good: v[3]}
 	}
 	if l.Rate > 0 {
 		set.Overhead, set.MinFrame, set.QueuePackets = l.OverheadBytes, etherLeast, l.QueuePackets
@@ -284,7 +271,7 @@ func (l *Lab) Blocked() string {
 			switch {
 			case w.settings.LossRatio() == 1:
 				return k.Ends[d] + " to " + k.Ends[1-d] + " loses every packet"
-			case w.settings.Corrupt.Ratio == 1:
+			case w.settings.Corrupt == 1:
 				return k.Ends[d] + " to " + k.Ends[1-d] + " damages every packet"
 			}
 		}

@@ -2,8 +2,6 @@ package lab
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,19 +25,17 @@ func TestLinkWords(t *testing.T) {
 		{`queue=100`, `link: queue needs a rate on the same link; without one nothing queues`},
 		{`overhead=24`, `link: overhead needs a rate on the same link; without one no frame takes time`},
 		{`distribution=normal`, `link sender to receiver: a distribution needs a jitter that it can shape, as delay=20ms,jitter=5ms`},
-		{`delay=5ms,jitter=1ms,distribution=gauss`, `link "delay=5ms,jitter=1ms,distribution=gauss": distribution: want uniform, normal, pareto, paretonormal or file:PATH, not "gauss"`},
+		{`delay=5ms,jitter=1ms,distribution=gauss`, `link "delay=5ms,jitter=1ms,distribution=gauss": distribution: want uniform, normal, pareto or paretonormal, not "gauss"`},
 		{`delay=5ms,jitter=1ms,distribution=uniform`, ``},
 		{`delay=5ms,distribution=uniform`, `link sender to receiver: a distribution needs a jitter that it can shape, as delay=20ms,jitter=5ms`},
 		{`reorder=5%`, `link sender to receiver: reorder needs a delay: a reordered frame overtakes by not waiting`},
-		{`delay=5ms,reorder=100%`, `link sender to receiver: reorder of 100 % lets every frame pass without the delay: want less, or a gap, or no delay`},
-		{`delay=5ms,reorder=5%,gap=5`, ``},
+		{`delay=5ms,reorder=100%`, `link sender to receiver: reorder of 100 % lets every frame pass without the delay: want less, or no delay`},
 		{`rate=1mbit,delay=5ms,reorder=5%`, ``},
 		{`duplicate=100%`, ``},
 		{`corrupt=100%`, ``},
 		{`loss=ge:1%/0/100%/0`, `link sender to receiver: loss ge never leaves its bad state: want R above 0`},
 		{`loss=ge:1%/10%/0/0`, `link sender to receiver: loss ge loses nothing in either state: want BAD above 0`},
-		{`loss=4state:60%/1%/1%/1%/60%`, `link sender to receiver: p13 and p14 make 1.2: want at most 1`},
-		{`loss=xyz:1/2`, `link "loss=xyz:1/2": loss: "xyz:1/2": want a share as 1%, ge:P/R/BAD/GOOD or 4state:P13/P31/P32/P23/P14`},
+		{`loss=xyz:1/2`, `link "loss=xyz:1/2": loss: "xyz:1/2": want a share as 1%, or ge:P/R/BAD/GOOD`},
 		{`backend=user`, ``},
 		{`backend=bpf`, `link "backend=bpf": backend: want auto or user, not "bpf"`},
 		{`mode=exact`, `link "mode=exact": unknown key "mode"`},
@@ -65,54 +61,6 @@ func TestLinkWords(t *testing.T) {
 		if !strings.HasPrefix(got, c.want) || (c.want == "") != (got == "") || strings.Contains(got, "\n") {
 			t.Errorf("%s\ngot  %s\nwant %s", c.text, got, c.want)
 		}
-	}
-}
-
-// TestDistributionFile: a file is read once; what is wrong in it is told with its line.
-func TestDistributionFile(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for name, text := range map[string]string{"good.dist": "# mine\n-8192 0\n8192\n", "bad.dist": "1 2 3\nabc 4\n", "empty.dist": "# nothing\n", "large.dist": "1\n99999\n"} {
-		must(t, os.WriteFile(filepath.Join(".", name), []byte(text), 0o600))
-	}
-	link := func(file string) []model.Link {
-		l, _, err := model.ParseLink("receiver", "delay=20ms,jitter=5ms,distribution=file:"+file)
-		must(t, err)
-		return []model.Link{{Rate: 1e6}, l}
-	}
-	for file, want := range map[string]string{
-		"bad.dist":   `read distribution bad.dist: line 2: "abc": want whole numbers from -32768 to 32767`,
-		"large.dist": `read distribution large.dist: line 2: "99999"`,
-		"empty.dist": "read distribution empty.dist: no numbers",
-		"none.dist":  "read distribution none.dist: there is no such file",
-		".":          "read distribution .: ",
-	} {
-		_, err := ReadTables(link(file))
-		if !refused(err, want) {
-			t.Errorf("%s gave %v, want %s", file, err, want)
-		}
-	}
-	asked := link("good.dist")
-	read, err := ReadTables(asked)
-	if err != nil || asked[1].DistributionTable != "" {
-		t.Fatalf("%+v, %v", asked, err)
-	}
-	must(t, os.Remove("good.dist"))
-	if _, err := ReadTables(asked); err == nil {
-		t.Error("a file that is gone was read")
-	}
-	if read, err = ReadTables(read); err != nil {
-		t.Fatal(err)
-	}
-	plans, err := planLinks(mustTopology(t, "direct"), read)
-	must(t, err)
-	set := settingsOf(plans[0].toward[0])
-	if set.Shape == nil || set.Shape.Name != "good.dist" || len(set.Shape.Values) != 3 || set.Shape.Values[2] != 8192 {
-		t.Errorf("the link's distribution is %+v", set.Shape)
-	}
-	other, _, err := model.ParseLink("receiver", "distribution=normal")
-	must(t, err)
-	if plans, err = planLinks(mustTopology(t, "direct"), append(read, other)); err != nil || settingsOf(plans[0].toward[0]).Shape.Name != "normal" || plans[0].toward[0].DistributionTable != "" {
-		t.Errorf("a later distribution leaves %+v, %v", plans, err)
 	}
 }
 

@@ -25,9 +25,6 @@ func Open(ctx context.Context, topology string, links []model.Link) (*Lab, error
 	if err != nil {
 		return nil, err
 	}
-	if links, err = ReadTables(links); err != nil {
-		return nil, err
-	}
 	plans, err := planLinks(t, links)
 	if err != nil {
 		return nil, err

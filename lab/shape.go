@@ -251,9 +251,6 @@ func Check(topology string, links []model.Link) error {
 	if err != nil {
 		return err
 	}
-	if links, err = ReadTables(links); err != nil {
-		return err
-	}
 	_, err = planLinks(t, links)
 	return err
 }

@@ -127,7 +127,6 @@ var knobs = []Knob{
 	{Name: "stagger_s", Flag: "stagger", Unit: unit.Seconds, High: MaxStagger, Only: TCP,
 		of:   func(f *Flow) any { return &f.StaggerSeconds },
 		Help: "time between starts of streams: 5s (default: together)"},
-	{Flag: "per-skb", Kind: Switch, Help: "lab: lose whole buffers of segments, as netem does"},
 	{Name: "server", Flag: "exec-server", Kind: OneText, apply: program(func(c *Commands) *string { return &c.Server }),
 		Help: "lab: your server at the sending node, by sh -c for each trial"},
 	{Name: "client", Flag: "exec-client", Kind: OneText, apply: program(func(c *Commands) *string { return &c.Client }),

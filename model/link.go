@@ -1,8 +1,6 @@
 package model
 
 import (
-	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,28 +20,18 @@ type Link struct {
 	DelaySeconds  float64      `json:"delay_s,omitempty"`
 	JitterSeconds float64      `json:"jitter_s,omitempty"`          // uniform: the most; else the scale
 	Correlation   float64      `json:"correlation_ratio,omitempty"` // of a packet's delay with the one before
-	Distribution  string       `json:"distribution,omitempty"`      // of the jitter; also file:PATH
-	// DistributionTable is what was read from that file, so that nobody needs it
-	// again: as TableText writes it. "" if it was not read yet.
-	DistributionTable string  `json:"distribution_table,omitempty"`
-	LossRatio         float64 `json:"loss_ratio,omitempty"`
-	LossModel         string  `json:"loss_model,omitempty"` // random, gilbert-elliott, four-state
-	// LossStates are the ratios of a loss model with states: p, r, loss in the bad
-	// and in the good state of gilbert-elliott; p13, p31, p32, p23, p14 of four-state.
-	LossStates           [5]float64 `json:"loss_states,omitzero"`
-	LossCorrelation      float64    `json:"loss_correlation_ratio,omitempty"`
-	ReorderRatio         float64    `json:"reorder_ratio,omitempty"` // do not wait for the delay
-	ReorderCorrelation   float64    `json:"reorder_correlation_ratio,omitempty"`
-	Gap                  int        `json:"reorder_gap,omitempty"` // of those, only every so many-th packet is one
-	DuplicateRatio       float64    `json:"duplicate_ratio,omitempty"`
-	DuplicateCorrelation float64    `json:"duplicate_correlation_ratio,omitempty"`
-	CorruptRatio         float64    `json:"corrupt_ratio,omitempty"` // have one bit turned
-	CorruptCorrelation   float64    `json:"corrupt_correlation_ratio,omitempty"`
-	OverheadBytes        int        `json:"overhead_bytes,omitempty"` // counts with each frame
-	Seed                 uint64     `json:"seed,omitempty"`           // 0: one is drawn
-	Buffers              string     `json:"buffers,omitempty"`        // of TCP's large buffers: parts (default) or whole
-	Backend              string     `json:"backend,omitempty"`        // user; "" or auto: tbf where a rate is all
-	Zero                 string     `json:"zero,omitempty"`           // keys that are set to 0; with commas
+	Distribution  string       `json:"distribution,omitempty"`      // of the jitter
+	LossRatio     float64      `json:"loss_ratio,omitempty"`
+	LossModel     string       `json:"loss_model,omitempty"` // random, gilbert-elliott
+	// LossStates are the ratios of gilbert-elliott: p, r, loss in the bad and in the good state.
+	LossStates     [4]float64 `json:"loss_states,omitzero"`
+	ReorderRatio   float64    `json:"reorder_ratio,omitempty"` // do not wait for the delay
+	DuplicateRatio float64    `json:"duplicate_ratio,omitempty"`
+	CorruptRatio   float64    `json:"corrupt_ratio,omitempty"`  // have one bit turned
+	OverheadBytes  int        `json:"overhead_bytes,omitempty"` // counts with each frame
+	Seed           uint64     `json:"seed,omitempty"`           // 0: one is drawn
+	Backend        string     `json:"backend,omitempty"`        // user; "" or auto: tbf where a rate is all
+	Zero           string     `json:"zero,omitempty"`           // keys that are set to 0; with commas
 }
 
 const (
@@ -51,44 +39,35 @@ const (
 	BackendUser = "user" // pelt itself, in user space
 )
 
-// BuffersWhole is of links that lose and delay a buffer of segments as one frame, as a loopback interface does.
-const BuffersWhole = "whole"
+// GilbertElliott is the loss model with two states; the other one is a plain share.
+const GilbertElliott = "gilbert-elliott"
 
-// Loss models with states, and what their ratios are called.
+// lossForm is how --link says the ratios of GilbertElliott, lossWord the word before them.
 const (
-	GilbertElliott = "gilbert-elliott"
-	FourState      = "four-state"
+	lossWord = "ge"
+	lossForm = "ge:P/R/BAD/GOOD"
 )
-
-// lossForms are the ways to say loss, beside a plain share.
-var lossForms = []struct{ word, model, form string }{
-	{"ge", GilbertElliott, "ge:P/R/BAD/GOOD"}, {"4state", FourState, "4state:P13/P31/P32/P23/P14"},
-}
 
 func (l *Link) setLossModel(value string) error {
 	word, rest, _ := strings.Cut(value, ":")
-	for _, f := range lossForms {
-		if f.word != word {
-			continue
-		}
-		_, names, _ := strings.Cut(f.form, ":")
-		parts := strings.Split(rest, "/")
-		if len(parts) != len(strings.Split(names, "/")) {
-			return fmt.Errorf("%q: want %s, each a share", value, f.form)
-		}
-		l.LossModel = f.model
-		for i, p := range parts {
-			var err error
-			if l.LossStates[i], err = unit.ParseRatio(p); err != nil {
-				return err
-			}
-		}
-		return nil
+	if word != lossWord {
+		return fmt.Errorf("%q: want a share as 1%%, or %s", value, lossForm)
 	}
-	return fmt.Errorf("%q: want a share as 1%%, %s or %s", value, lossForms[0].form, lossForms[1].form)
+	parts := strings.Split(rest, "/")
+	if len(parts) != len(l.LossStates) {
+		return fmt.Errorf("%q: want %s, each a share", value, lossForm)
+	}
+	l.LossModel = GilbertElliott
+	for i, p := range parts {
+		var err error
+		if l.LossStates[i], err = unit.ParseRatio(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// distributions of jitter beside those of files; the first is none.
+// distributions of jitter; the first is none.
 var distributions = []string{"", "uniform", "normal", "pareto", "paretonormal"}
 
 func (l Link) check(at string) error {
@@ -112,58 +91,14 @@ func (l Link) check(at string) error {
 		return wrong(at+".node", "want a short name, not %q", clip(l.Node))
 	case !printable(l.Toward):
 		return wrong(at+".toward", "want a short name, not %q", clip(l.Toward))
-	case !slices.Contains(distributions, l.Distribution) && l.DistributionFile() == "":
-		return wrong(at+".distribution", "want uniform, normal, pareto, paretonormal or file:PATH, not %q",
-			clip(l.Distribution))
-	case !printable(l.Distribution):
-		return wrong(at+".distribution", "want a short path, not %q", clip(l.Distribution))
-	case l.DistributionTable != "" && l.DistributionFile() == "":
-		return wrong(at+".distribution_table", "is what a file holds; want distribution file:PATH beside it")
-	case l.Buffers == BuffersWhole && l.CorruptRatio > 0:
-		return wrong(at+".buffers", "a bit is turned of a frame, not of a whole buffer; want parts")
+	case !slices.Contains(distributions, l.Distribution):
+		return wrong(at+".distribution", "want uniform, normal, pareto or paretonormal, not %q", clip(l.Distribution))
 	case l.Backend != "" && l.Toward != "":
 		return wrong(at+".backend", "it holds for both directions; give it without toward")
-	case !slices.Contains([]string{"", "random", GilbertElliott, FourState}, l.LossModel):
-		return wrong(at+".loss_model", "want random, gilbert-elliott or four-state, not %q", l.LossModel)
-	}
-	if _, err := l.Table(); err != nil {
-		return wrong(at+".distribution_table", "%v", err)
+	case !slices.Contains([]string{"", "random", GilbertElliott}, l.LossModel):
+		return wrong(at+".loss_model", "want random or gilbert-elliott, not %q", l.LossModel)
 	}
 	return nil
-}
-
-// DistributionFile is the path of the file that a distribution is read from, "" if it is none.
-func (l Link) DistributionFile() string {
-	path, ok := strings.CutPrefix(l.Distribution, "file:")
-	if !ok {
-		return ""
-	}
-	return path
-}
-
-// mostTable is how many numbers a distribution may have: NETEM_DIST_MAX, include/uapi/linux/pkt_sched.h.
-const mostTable = 16384
-
-// TableText is a distribution's table as a word: two bytes a number, big endian, in base64.
-func TableText(values []int16) string {
-	b := make([]byte, 0, 2*len(values))
-	for _, v := range values {
-		b = binary.BigEndian.AppendUint16(b, uint16(v))
-	}
-	return base64.StdEncoding.EncodeToString(b)
-}
-
-// Table is the distribution's table in units of 1/8192 of the jitter; nil if there is none, or it was not read yet.
-func (l Link) Table() ([]int16, error) {
-	b, err := base64.StdEncoding.DecodeString(l.DistributionTable)
-	if err != nil || len(b)%2 != 0 || len(b) > 2*mostTable {
-		return nil, fmt.Errorf("want at most %d numbers of two bytes each in base64", mostTable)
-	}
-	var values []int16
-	for ; len(b) > 0; b = b[2:] {
-		values = append(values, int16(binary.BigEndian.Uint16(b)))
-	}
-	return values, nil
 }
 
 // Impaired reports whether the link does more to packets than a rate and a

@@ -31,10 +31,6 @@ func (l Link) checkChange() error {
 				strings.Join(linkKeys(changes), ", "))
 		}
 	}
-	if l.DistributionFile() != "" {
-		return wrong("link", "a distribution from a file cannot be given while the link is there; want lab up --link "+
-			"distribution=%s", clip(l.Distribution))
-	}
 	return l.check("link")
 }
 

@@ -30,18 +30,10 @@ var linkKnobs = []Knob{
 	{Name: "distribution", Flag: "distribution", Kind: Names, Varies: true,
 		on: func(l *Link) any { return &l.Distribution }},
 	share("loss_ratio", "loss", func(l *Link) any { return &l.LossRatio }),
-	share("loss_correlation_ratio", "loss-correlation", func(l *Link) any { return &l.LossCorrelation }),
 	share("duplicate_ratio", "duplicate", func(l *Link) any { return &l.DuplicateRatio }),
-	share("duplicate_correlation_ratio", "duplicate-correlation", func(l *Link) any { return &l.DuplicateCorrelation }),
 	share("reorder_ratio", "reorder", func(l *Link) any { return &l.ReorderRatio }),
-	share("reorder_correlation_ratio", "reorder-correlation", func(l *Link) any { return &l.ReorderCorrelation }),
-	{Name: "reorder_gap", Flag: "gap", Unit: unit.Count, Low: 1, High: 1 << 30, Varies: true,
-		on: func(l *Link) any { return &l.Gap }},
 	share("corrupt_ratio", "corrupt", func(l *Link) any { return &l.CorruptRatio }),
-	share("corrupt_correlation_ratio", "corrupt-correlation", func(l *Link) any { return &l.CorruptCorrelation }),
 	{Name: "seed", Flag: "seed", Kind: OneText, Unit: unit.Count, on: func(l *Link) any { return &l.Seed }},
-	{Name: "buffers", Flag: "buffers", Kind: Names, Words: []string{"parts", BuffersWhole}, Varies: true,
-		on: func(l *Link) any { return &l.Buffers }},
 	{Name: "backend", Flag: "backend", Kind: Names, Words: []string{BackendAuto, BackendUser}, Fixed: true,
 		on: func(l *Link) any { return &l.Backend }},
 	{Name: "toward", Flag: "toward", Kind: OneText, Fixed: true, on: func(l *Link) any { return &l.Toward }},
@@ -226,11 +218,8 @@ func (l *Link) clear(key string) {
 			_ = put(k.on(l), Value{}) // nothing always fits
 		}
 	}
-	switch key {
-	case "loss":
-		l.LossModel, l.LossStates = "", [5]float64{}
-	case "distribution":
-		l.DistributionTable = ""
+	if key == "loss" {
+		l.LossModel, l.LossStates = "", [4]float64{}
 	}
 }
 
@@ -249,11 +238,8 @@ func (l Link) Over(earlier Link) Link {
 		}
 		v, _ := get(k.on(&l))
 		_ = put(k.on(&earlier), v) // it was read from such a field
-		switch k.Flag {
-		case "loss":
+		if k.Flag == "loss" {
 			earlier.LossModel, earlier.LossStates = l.LossModel, l.LossStates
-		case "distribution":
-			earlier.DistributionTable = l.DistributionTable
 		}
 	}
 	return earlier
@@ -286,20 +272,17 @@ func (l Link) Words() string {
 	return strings.Join(words, ",")
 }
 
-// lossText is the loss of a model with states as --link reads it; of another, the share.
+// lossText is the loss as --link reads it, "" for none.
 func (l Link) lossText() string {
-	for _, f := range lossForms {
-		if f.model != l.LossModel {
-			continue
+	if l.LossModel != GilbertElliott {
+		if l.LossRatio == 0 {
+			return ""
 		}
-		var words []string
-		for i := range strings.Split(f.form, "/") {
-			words = append(words, strconv.FormatFloat(l.LossStates[i], 'f', -1, 64))
-		}
-		return f.word + ":" + strings.Join(words, "/")
+		return Number(l.LossRatio).String()
 	}
-	if l.LossRatio == 0 {
-		return ""
+	var words []string
+	for _, ratio := range l.LossStates {
+		words = append(words, strconv.FormatFloat(ratio, 'f', -1, 64))
 	}
-	return Number(l.LossRatio).String()
+	return lossWord + ":" + strings.Join(words, "/")
 }

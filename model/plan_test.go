@@ -1,8 +1,6 @@
 package model
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -100,24 +98,6 @@ func TestHostPort(t *testing.T) {
 	for _, target := range []string{"", ":80", "nas:", "nas:0", "nas:65536", "nas:+80", "nas:080", "nas:80:90", "nas:x", "1.2.3.4:0", "]::1[", "[::1", "[1.2.3.4]", "[nas]:80", "user@nas", "a/b", "a b", "a\nb"} {
 		if host, port, err := HostPort(target); err == nil {
 			t.Errorf("HostPort(%q) = %q, %d; want an error", target, host, port)
-		}
-	}
-}
-
-// TestDistributionTable: a table survives as a word, and no other word is one.
-func TestDistributionTable(t *testing.T) {
-	values := []int16{-32768, -1, 0, 1, 32767}
-	l := Link{Distribution: "file:a b.dist", DistributionTable: TableText(values)}
-	got, err := l.Table()
-	if err != nil || !slices.Equal(got, values) || l.DistributionFile() != "a b.dist" || l.check("link") != nil {
-		t.Errorf("%+v, %v, %v", got, err, l.check("link"))
-	}
-	for _, l := range []Link{
-		{Distribution: "file:x", DistributionTable: "not base64"}, {Distribution: "file:x", DistributionTable: "AAAA"}, {Distribution: "normal", DistributionTable: "AAA="},
-		{Distribution: "file:x", DistributionTable: TableText(make([]int16, mostTable+1))}, {Distribution: "file:"}, {Distribution: "file:a\nb"},
-	} {
-		if err := l.check("link"); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%.60v gave %v", l, err)
 		}
 	}
 }

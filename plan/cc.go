@@ -15,7 +15,7 @@ const controlRepeats = 10
 var Control = Preset{
 	Command: "cc",
 	Knobs: "control loss bytes http time warmup repeats streams stagger direction family " +
-		"dscp per-skb exec-server exec-client seed",
+		"dscp exec-server exec-client seed",
 	Defaults: defaults(map[string]string{"control": "cubic,bbr", "repeats": fmt.Sprint(controlRepeats), "proto": "tcp",
 		"bulk": "true", "payload": "131072", "warmup": "0", "time": "10s", "streams": ""}),
 	Factors: "loss! link control!",
@@ -51,9 +51,6 @@ func (d *draft) buildControl() error {
 		if l.Seed != 0 {
 			return bad("link", "seed: trials of one repeat draw alike, and by --seed")
 		}
-	}
-	if d.on("per-skb") {
-		d.plan.Links = append(d.plan.Links, model.Link{Buffers: model.BuffersWhole})
 	}
 	if ends {
 		d.otherwise("time", "2m")

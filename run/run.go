@@ -11,7 +11,6 @@ import (
 	"pelt/design"
 	"pelt/finding"
 	"pelt/fleet"
-	"pelt/lab"
 	"pelt/model"
 	"pelt/store"
 	"pelt/view"
@@ -84,11 +83,7 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	if err := checkRouter(p); err != nil {
 		return model.Document{}, err
 	}
-	links, err := lab.ReadTables(p.Links) // so that going on with the run needs no file
-	if err != nil {
-		return model.Document{}, err
-	}
-	p.Links = links
+	var err error
 	if o.records, err = newRecording(o.Record, p); err != nil {
 		return model.Document{}, err
 	}

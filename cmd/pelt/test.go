@@ -187,9 +187,6 @@ func planOf(preset plan.Preset, target string, flags map[string][]string, hosts 
 	if err != nil {
 		return p, err
 	}
-	if p.Links, err = lab.ReadTables(p.Links); err != nil {
-		return p, usagef("--link: %v", err)
-	}
 	if isLab {
 		err = checkVariants(p, name)
 	}
@@ -248,10 +245,7 @@ func parseLinks(flags *pflag.FlagSet) ([]model.Link, error) {
 	if err == nil {
 		err = plan.OneValue(factors)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return lab.ReadTables(links)
+	return links, err
 }
 
 // before is what to know about a plan before it runs.

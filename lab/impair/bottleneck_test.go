@@ -14,7 +14,7 @@ import (
 
 // A duplicate takes its own place in the queue.
 func TestQueueOfDuplicates(t *testing.T) {
-	l := New(Settings{Rate: 8e6, QueuePackets: 3, Duplicate: Chance{Ratio: 1}})
+	l := New(Settings{Rate: 8e6, QueuePackets: 3, Duplicate: 1})
 	for i, want := range []Fate{
 		{Copies: 2, Copy: [2]Copy{{1e6, -1}, {2e6, -1}}},
 		{Copies: 1, Copy: [2]Copy{{3e6, -1}}},

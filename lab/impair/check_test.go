@@ -14,11 +14,6 @@ const ms = time.Millisecond
 
 func TestCheck(t *testing.T) {
 	ge := Loss{Model: GilbertElliott, P: 0.01, R: 0.1, Bad: 0.7}
-	four := Loss{Model: FourState, P13: 0.01, P31: 0.1}
-	with := func(l Loss, change func(*Loss)) Settings {
-		change(&l)
-		return Settings{Loss: l}
-	}
 	for _, c := range []struct {
 		name string
 		s    Settings
@@ -26,36 +21,26 @@ func TestCheck(t *testing.T) {
 	}{
 		{"nothing", Settings{}, ""},
 		{"everything", Settings{Rate: 1e6, Overhead: 24, MinFrame: 60, QueuePackets: 10, QueueBytes: 60, Delay: ms, Jitter: ms,
-			Correlation: 0.5, Shape: shaped("normal"), Loss: Loss{Chance: Chance{1, 0.5}}, Duplicate: Chance{1, 0.5}, Corrupt: Chance{1, 0.5},
-			Reorder: Chance{1, 0.5}, Gap: 5, Seed: 1}, ""},
+			Correlation: 0.5, Shape: shaped("normal"), Loss: Loss{Ratio: 1}, Duplicate: 1, Corrupt: 1,
+			Reorder: 1, Seed: 1}, ""},
 		{"gilbert-elliott", Settings{Loss: ge}, ""},
-		{"four-state", Settings{Loss: four}, ""},
-		{"sums of 1", with(four, func(l *Loss) { l.P13, l.P14, l.P31, l.P32 = 0.9, 0.1, 0.3, 0.7 }), ""},
 		{"least frame without rate", Settings{MinFrame: 60}, ""},
 
-		{"loss correlation of 1", Settings{Loss: Loss{Chance: Chance{0.1, 1}}}, "a loss correlation of 100 % never changes: want less"},
-		{"correlation without loss", Settings{Loss: Loss{Chance: Chance{0, 0.1}}}, "loss correlation without loss has no effect"},
-		{"correlation without duplicate", Settings{Duplicate: Chance{0, 0.1}}, "duplicate correlation without duplicate has no effect"},
-		{"correlation without corrupt", Settings{Corrupt: Chance{0, 0.1}}, "corrupt correlation without corrupt has no effect"},
-		{"correlation without reorder", Settings{Reorder: Chance{0, 0.1}}, "reorder correlation without reorder has no effect"},
+		{"correlation of 1", Settings{Delay: ms, Jitter: ms, Correlation: 1}, "a delay correlation of 100 % never changes: want less"},
 		{"correlation without jitter", Settings{Delay: ms, Correlation: 0.5}, "a correlation of delays needs a jitter"},
 
 		{"jitter over delay", Settings{Delay: ms, Jitter: 2 * ms}, "jitter 2ms is more than the delay of 1ms, and frames cannot leave before they came: want at most that"},
 		{"jitter without delay", Settings{Jitter: ms}, "jitter needs a delay"},
 		{"shape without jitter", Settings{Delay: ms, Shape: shaped("normal")}, "a distribution needs a jitter"},
-		{"reorder without delay", Settings{Reorder: Chance{Ratio: 0.1}}, "reorder needs a delay"},
-		{"gap without reorder", Settings{Delay: ms, Gap: 5}, "gap needs a share to reorder"},
+		{"reorder without delay", Settings{Reorder: 0.1}, "reorder needs a delay"},
 
 		{"queue without rate", Settings{QueuePackets: 10}, "queue needs a rate: without one nothing waits"},
 		{"queue of bytes without rate", Settings{QueueBytes: 10}, "queue needs a rate: without one nothing waits"},
 		{"overhead without rate", Settings{Overhead: 24}, "overhead needs a rate"},
 		{"small queue", Settings{Rate: 1e6, QueueBytes: 59, MinFrame: 60}, "a queue of 59 B holds no frame: want at least 60 B"},
 
-		{"ratio and model", with(ge, func(l *Loss) { l.Ratio = 0.1 }), "two loss models: want a loss ratio or gilbert-elliott"},
-		{"correlation and model", with(four, func(l *Loss) { l.Correlation = 0.1 }), "loss correlation is for a plain share of loss: four-state says itself how losses follow each other"},
+		{"ratio and model", Settings{Loss: Loss{Model: GilbertElliott, Ratio: 0.1, P: 0.01}}, "two loss models: want a loss ratio or gilbert-elliott"},
 		{"no numbers", Settings{Loss: Loss{Model: GilbertElliott}}, "loss model gilbert-elliott has no numbers"},
-		{"row of state 1", with(four, func(l *Loss) { l.P13, l.P14 = 0.6, 0.5 }), "p13 and p14 make 1.1: want at most 1"},
-		{"row of state 3", with(four, func(l *Loss) { l.P31, l.P32 = 0.6, 0.5 }), "p31 and p32 make 1.1: want at most 1"},
 	} {
 		got := c.s.Check()
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Contains(got, "\n") {
@@ -75,12 +60,6 @@ func TestCheck(t *testing.T) {
 // drawSettings makes settings that Check may or may not like.
 func drawSettings(t *rapid.T) Settings {
 	ratio := rapid.SampledFrom([]float64{0, 0, 0.01, 0.3, 0.5, 1})
-	chance := func(name string) (c Chance) {
-		if c.Ratio = ratio.Draw(t, name); c.Ratio > 0 {
-			c.Correlation = rapid.SampledFrom([]float64{0, 0.25, 0.9}).Draw(t, name+" correlation")
-		}
-		return c
-	}
 	s := Settings{
 		Rate:         rapid.SampledFrom([]unit.BitRate{0, 1e6, 1e9, 7_777_777}).Draw(t, "rate"),
 		QueuePackets: rapid.IntRange(0, 5).Draw(t, "queue"),
@@ -89,22 +68,18 @@ func drawSettings(t *rapid.T) Settings {
 		MinFrame:     rapid.SampledFrom([]int{0, 0, 60}).Draw(t, "least frame"),
 		Delay:        rapid.SampledFrom([]time.Duration{0, 1, ms}).Draw(t, "delay"),
 		Jitter:       rapid.SampledFrom([]time.Duration{0, 1, ms, 2 * ms}).Draw(t, "jitter"),
-		Duplicate:    chance("duplicate"), Corrupt: chance("corrupt"), Reorder: chance("reorder"),
-		Gap:  rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "gap"),
+		Duplicate:    ratio.Draw(t, "duplicate"), Corrupt: ratio.Draw(t, "corrupt"), Reorder: ratio.Draw(t, "reorder"),
 		Seed: rapid.Uint64().Draw(t, "seed"),
 	}
 	if s.Jitter > 0 {
 		s.Correlation = rapid.SampledFrom([]float64{0, 0.7}).Draw(t, "correlation")
 		s.Shape = rapid.SampledFrom([]*Table{nil, shaped("pareto"), {Name: "one", Values: []int16{-8192}}}).Draw(t, "shape")
 	}
-	s.Loss.Model = rapid.SampledFrom([]LossModel{Random, GilbertElliott, FourState}).Draw(t, "model")
-	switch l := &s.Loss; l.Model {
-	case GilbertElliott:
+	if l := &s.Loss; rapid.Bool().Draw(t, "states") {
+		l.Model = GilbertElliott
 		l.P, l.R, l.Bad, l.Good = ratio.Draw(t, "p"), ratio.Draw(t, "r"), ratio.Draw(t, "bad"), ratio.Draw(t, "good")
-	case FourState:
-		l.P13, l.P31, l.P32, l.P23, l.P14 = ratio.Draw(t, "p13"), ratio.Draw(t, "p31"), ratio.Draw(t, "p32"), ratio.Draw(t, "p23"), ratio.Draw(t, "p14")
-	default:
-		l.Chance = chance("loss")
+	} else {
+		l.Ratio = ratio.Draw(t, "loss")
 	}
 	return s
 }
@@ -127,7 +102,7 @@ func TestFatesHoldTogether(t *testing.T) {
 			if again := b.Offer(now, bytes); f != again {
 				t.Fatalf("the same seed gave %+v and %+v", f, again)
 			}
-			if f.Copies < 0 || f.Copies > 2 || (f.Copies > 0) != (f.Cause == Passes) || f.Copies == 2 && s.Duplicate.Ratio == 0 {
+			if f.Copies < 0 || f.Copies > 2 || (f.Copies > 0) != (f.Cause == Passes) || f.Copies == 2 && s.Duplicate == 0 {
 				t.Fatalf("got %+v", f)
 			}
 			for k, c := range f.Copy {
@@ -137,7 +112,7 @@ func TestFatesHoldTogether(t *testing.T) {
 					}
 					continue
 				}
-				if c.At < now || c.Flip < -1 || c.Flip >= bytes*8 || c.Flip >= 0 && s.Corrupt.Ratio == 0 {
+				if c.At < now || c.Flip < -1 || c.Flip >= bytes*8 || c.Flip >= 0 && s.Corrupt == 0 {
 					t.Fatalf("offered %d B at %d, got %+v", bytes, now, f)
 				}
 			}

@@ -17,7 +17,7 @@ import (
 )
 
 // Settings are those of one direction of a link. A zero field leaves frames alone.
-// A ratio is that share of the frames, and a correlation is between one draw and the next.
+// A ratio is that share of the frames.
 type Settings struct {
 	// The bottleneck. A frame takes (max(length, MinFrame) + Overhead) * 8 / Rate.
 	Rate     unit.BitRate
@@ -37,24 +37,11 @@ type Settings struct {
 	Shape       *Table        // of the jitter; nil is uniform
 
 	Loss      Loss
-	Duplicate Chance
-	Corrupt   Chance // one bit of the frame is turned
-	Reorder   Chance // such a frame does not wait in the line at all
-
-	// Gap, with Reorder: only the frames number Gap, 2*Gap, ... may be, and the chance
-	// is that of each of them. 0 is 1.
-	Gap int
+	Duplicate float64 // ratio
+	Corrupt   float64 // ratio; one bit of the frame is turned
+	Reorder   float64 // ratio; such a frame does not wait in the line at all
 
 	Seed uint64
-
-	// Whole: a buffer of segments is one frame. Who offers frames minds it.
-	Whole bool
-}
-
-// Chance is that of something to happen to a frame.
-type Chance struct {
-	Ratio       float64 // 0..1
-	Correlation float64 // with the frame before, 0..1
 }
 
 // LossModel says how losses follow each other.
@@ -62,25 +49,19 @@ type LossModel string
 
 // The models.
 const (
-	Random         LossModel = ""                // Chance
+	Random         LossModel = ""                // Ratio
 	GilbertElliott LossModel = "gilbert-elliott" // two states
-	FourState      LossModel = "four-state"      // Salsano's
 )
 
 // Loss is that of frames before the bottleneck.
 type Loss struct {
-	Model  LossModel
-	Chance // of Random
+	Model LossModel
+	Ratio float64 // of Random
 
 	// GilbertElliott, per frame: to the bad state, back to the good one, and the
 	// losses in the bad and in the good state (tc says p, r, 1-h, 1-k). A frame is
 	// lost by the state that it finds; the next one meets the new state.
 	P, R, Bad, Good float64
-
-	// FourState, per frame: transition probabilities between 1 received in a gap,
-	// 2 received in a burst, 3 lost in a burst, 4 lost in a gap. The frame after
-	// one lost in a gap is always received.
-	P13, P31, P32, P23, P14 float64
 }
 
 // Cause is why a frame did not pass.
@@ -116,11 +97,10 @@ func (f *Fate) add(at int64, flip int) {
 type Link struct {
 	now        int64
 	losses     losses
-	duplicate  chain
-	corrupt    chain
+	duplicate  coin
+	corrupt    coin
 	flips      rand.PCG
-	reorder    chain
-	gap, since int
+	reorder    coin
 	bottleneck bottleneck
 	line       line
 }
@@ -133,11 +113,10 @@ func New(s Settings) *Link {
 	return &Link{
 		now:       math.MinInt64,
 		losses:    newLosses(s.Loss, stream(s.Seed, lossStream)),
-		duplicate: newChain(s.Duplicate, stream(s.Seed, duplicateStream)),
-		corrupt:   newChain(s.Corrupt, stream(s.Seed, corruptStream)),
+		duplicate: newCoin(s.Duplicate, stream(s.Seed, duplicateStream)),
+		corrupt:   newCoin(s.Corrupt, stream(s.Seed, corruptStream)),
 		flips:     stream(s.Seed, flipStream),
-		reorder:   newChain(s.Reorder, stream(s.Seed, reorderStream)),
-		gap:       s.Gap,
+		reorder:   newCoin(s.Reorder, stream(s.Seed, reorderStream)),
 		bottleneck: bottleneck{
 			bitRate:  uint64(s.Rate),
 			minFrame: s.MinFrame, overhead: s.Overhead,
@@ -164,7 +143,7 @@ func (l *Link) Offer(now int64, bytes int) (f Fate) {
 		return Fate{Cause: Lost}
 	}
 	copies := 1
-	if l.duplicate.bounds[0] > 0 && l.duplicate.next() {
+	if l.duplicate.next() {
 		copies = 2
 	}
 	for range copies {
@@ -176,29 +155,18 @@ func (l *Link) Offer(now int64, bytes int) (f Fate) {
 			continue
 		}
 		flip := -1
-		if l.corrupt.bounds[0] > 0 && l.corrupt.next() {
+		if l.corrupt.next() {
 			flip = anyBit(&l.flips, bytes)
 		}
 		// The delay is drawn for frames that skip it too: so reordering some
 		// leaves the delays of the others.
 		delay := l.line.sample()
-		if l.reordered() {
+		if l.reorder.next() {
 			delay = 0
 		}
 		f.add(later(departure, delay), flip)
 	}
 	return f
-}
-
-func (l *Link) reordered() bool {
-	if l.reorder.bounds[0] == 0 {
-		return false
-	}
-	if l.since++; l.since < l.gap {
-		return false
-	}
-	l.since = 0
-	return l.reorder.next()
 }
 
 // anyBit is the number of one of a frame's bits; -1 if it has none.

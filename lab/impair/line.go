@@ -3,7 +3,6 @@ package impair
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 )
 
 // line draws how long frames are under way behind the bottleneck.
@@ -27,9 +26,6 @@ func newLine(s Settings) line {
 	}
 	if s.Shape != nil {
 		l.quantiles = s.Shape.Values
-		if !slices.IsSorted(l.quantiles) { // a measured table may be in any order, for the kernel's netem picks from it blindly
-			l.quantiles = slices.Sorted(slices.Values(l.quantiles))
-		}
 	}
 	return l
 }

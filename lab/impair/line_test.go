@@ -96,21 +96,3 @@ func TestDelayCorrelation(t *testing.T) {
 		}
 	}
 }
-
-// A table in any order is the same distribution, and is left as it was.
-func TestSortsATable(t *testing.T) {
-	sorted := &Table{Name: "a", Values: []int16{-8192, 0, 100, 8192}}
-	mixed := &Table{Name: "b", Values: []int16{100, 8192, -8192, 0}}
-	s := Settings{Delay: time.Second, Jitter: time.Second, Shape: sorted, Correlation: 0.5, Seed: 1}
-	m := s
-	m.Shape = mixed
-	a, b := offers(t, s, 1000), offers(t, m, 1000)
-	for i := range a {
-		if a[i] != b[i] {
-			t.Fatalf("frame %d: %+v of the sorted table, %+v of the other", i, a[i], b[i])
-		}
-	}
-	if mixed.Values[0] != 100 {
-		t.Errorf("the table was sorted in place: %v", mixed.Values)
-	}
-}

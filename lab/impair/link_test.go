@@ -28,24 +28,16 @@ func TestTimesDoNotFall(t *testing.T) {
 }
 
 func TestLossRatio(t *testing.T) {
-	half := 0.5
 	for _, c := range []struct {
 		name string
 		s    Settings
 		want float64
 	}{
 		{"none", Settings{}, 0},
-		{"plain", Settings{Loss: Loss{Chance: Chance{Ratio: 0.1}}}, 0.1},
-		{"a correlation keeps the mean", Settings{Loss: Loss{Chance: Chance{0.1, 0.25}}}, 0.1},
+		{"plain", Settings{Loss: Loss{Ratio: 0.1}}, 0.1},
 		{"gilbert-elliott that never moves", Settings{Loss: Loss{Model: GilbertElliott, Bad: 1, Good: 0.2}}, 0.2},
 		{"gilbert-elliott that stays bad", Settings{Loss: Loss{Model: GilbertElliott, P: 0.1, Bad: 0.9, Good: 0.2}}, 0.9},
-		{"four-state without bursts", Settings{Loss: Loss{Model: FourState, P14: 0.25}}, 0.2},
-		{"four-state in an endless burst", Settings{Loss: Loss{Model: FourState, P13: 0.1}}, 1},
-		{"four-state in an endless burst with gaps", Settings{Loss: Loss{Model: FourState, P13: 0.1, P32: 0.1, P23: 0.3}}, 0.75},
-		{"four-state that ends between losses", Settings{Loss: Loss{Model: FourState, P13: 0.1, P31: 0.5, P32: 0.1}}, 0},
 		{"gilbert-elliott, of which netem of Linux 6.1 lost 5.3 to 6.7 %", Settings{Loss: Loss{Model: GilbertElliott, P: 0.01, R: 0.1, Bad: 0.7, Good: 0.001}}, 7.1 / 110},
-		{"four-state", Settings{Loss: Loss{Model: FourState, P13: 0.01, P31: 0.1, P32: 0.1, P23: 0.3, P14: 0.001}}, 0.101 / 1.134333},
-		{"four-state, two halves", Settings{Loss: Loss{Model: FourState, P13: half, P14: half, P31: 1}}, 0.5},
 	} {
 		if got := c.s.LossRatio(); math.Abs(got-c.want) > 5e-6 {
 			t.Errorf("%s: got %.7f, want %.7f", c.name, got, c.want)
@@ -57,7 +49,7 @@ func TestLossRatio(t *testing.T) {
 }
 
 func BenchmarkOffer(b *testing.B) {
-	loss := Loss{Chance: Chance{Ratio: 0.01}}
+	loss := Loss{Ratio: 0.01}
 	for _, c := range []struct {
 		name string
 		s    Settings
@@ -65,7 +57,7 @@ func BenchmarkOffer(b *testing.B) {
 		{"usual", Settings{Rate: 1e9, Delay: 10 * time.Millisecond, Loss: loss}},
 		{"jitter", Settings{Rate: 1e9, Delay: 10 * time.Millisecond, Jitter: time.Millisecond, Shape: shaped("normal"), Loss: loss}},
 		{"everything", Settings{Rate: 1e9, QueuePackets: 100, Delay: 10 * time.Millisecond, Jitter: time.Millisecond, Shape: shaped("normal"), Correlation: 0.5,
-			Duplicate: Chance{0.01, 0.2}, Corrupt: Chance{0.01, 0.2}, Reorder: Chance{0.01, 0.2}, Loss: Loss{Chance: Chance{0.01, 0.3}}}},
+			Duplicate: 0.01, Corrupt: 0.01, Reorder: 0.01, Loss: loss}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			l, now := New(c.s), int64(0)

@@ -1,25 +1,19 @@
 package impair
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"io"
 	"math"
-	"strconv"
-	"strings"
 )
 
 const (
-	tableScale  = 8192  // NETEM_DIST_SCALE, include/uapi/linux/pkt_sched.h
-	tableMost   = 16384 // NETEM_DIST_MAX, likewise
-	tableLength = 4096  // of those that iproute2 ships
+	tableScale  = 8192 // NETEM_DIST_SCALE, include/uapi/linux/pkt_sched.h
+	tableLength = 4096 // of those that iproute2 ships
 )
 
 // Table is a distribution: quantiles of a deviation in units of the jitter.
 type Table struct {
 	Name string
-	// Values are those of tc's tables: 8192 is one unit. A link puts them in order itself.
+	// Values are those of tc's tables, ascending: 8192 is one unit.
 	Values []int16
 }
 
@@ -74,35 +68,4 @@ func paretoQuantiles() []int {
 		values[k] = int(math.RoundToEven(min((x-1.5)*(4.0/3.0*tableScale), math.MaxInt16)))
 	}
 	return values
-}
-
-// ReadTable reads netem's .dist format: whole numbers between blanks, and
-// comments from # to the end of the line.
-func ReadTable(name string, r io.Reader) (*Table, error) {
-	t := &Table{Name: name}
-	lines := bufio.NewScanner(r)
-	n := 0
-	for lines.Scan() {
-		n++
-		text, _, _ := strings.Cut(lines.Text(), "#")
-		for field := range strings.FieldsSeq(text) {
-			v, err := strconv.ParseInt(field, 10, 16)
-			if err != nil {
-				return nil, fmt.Errorf("read distribution %s: line %d: %.40q: want whole numbers from %d to %d", name, n, field, math.MinInt16, math.MaxInt16)
-			}
-			if len(t.Values) == tableMost {
-				return nil, fmt.Errorf("read distribution %s: line %d: more than %d numbers", name, n, tableMost)
-			}
-			t.Values = append(t.Values, int16(v))
-		}
-	}
-	switch err := lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
-		return nil, fmt.Errorf("read distribution %s: line %d: longer than %d bytes", name, n+1, bufio.MaxScanTokenSize)
-	case err != nil:
-		return nil, fmt.Errorf("read distribution %s: %w", name, err)
-	case len(t.Values) == 0:
-		return nil, fmt.Errorf("read distribution %s: no numbers", name)
-	}
-	return t, nil
 }

@@ -62,7 +62,6 @@ type way struct {
 	pump    *pump
 	link    *impair.Link  // this and what follows belong to the pump's thread
 	least   time.Duration // about what a frame spends on it at least
-	whole   bool          // a buffer of segments is one frame
 	counts  Counts
 	watches []*watch
 }
@@ -88,7 +87,7 @@ func (p *Pool) Open(a, b End, toward [2]impair.Settings) (*Cable, error) {
 	p.next++ // so that what goes one way over many cables is parted, too
 	for i := range c.ways {
 		one := p.pumps[(p.next+i)%len(p.pumps)]
-		c.ways[i] = &way{in: c.fds[i], out: c.fds[1-i], pump: one, link: impair.New(toward[i]), least: leastDelay(toward[i]), whole: toward[i].Whole}
+		c.ways[i] = &way{in: c.fds[i], out: c.fds[1-i], pump: one, link: impair.New(toward[i]), least: leastDelay(toward[i])}
 	}
 	p.cables = append(p.cables, c)
 	for _, w := range c.ways {
@@ -108,7 +107,7 @@ func (p *Pool) Open(a, b End, toward [2]impair.Settings) (*Cable, error) {
 
 // leastDelay is about the least that a frame spends on a link.
 func leastDelay(s impair.Settings) time.Duration {
-	if s.Reorder.Ratio > 0 { // some wait for nothing
+	if s.Reorder > 0 { // some wait for nothing
 		return 0
 	}
 	return s.Delay - 3*s.Jitter
@@ -132,7 +131,7 @@ func (c *Cable) Set(direction int, s impair.Settings) {
 	w := c.ways[direction]
 	w.pump.do(func() {
 		link.Follow(w.link)
-		w.link, w.least, w.whole = link, leastDelay(s), s.Whole
+		w.link, w.least = link, leastDelay(s)
 		w.pump.judge()
 	})
 }

@@ -198,9 +198,6 @@ func (p *pump) judge() {
 // take puts a frame that was read into scratch through the model.
 func (p *pump) take(w *way, n int, now int64) {
 	k := parse(p.scratch[:n])
-	if w.whole {
-		k.headers = 0
-	}
 	segments := k.segments()
 	w.counts.Frames += uint64(segments)
 	w.note(&k)

@@ -75,8 +75,8 @@ func TestEachSegmentIsCounted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &pump{born: time.Now(), scratch: make([]byte, longest), budget: newBudget(1 << 30)}
 		share := rapid.SampledFrom([]float64{0, 0.3, 1}).Draw(t, "loss")
-		some := impair.Chance{Ratio: rapid.SampledFrom([]float64{0, 0.2}).Draw(t, "others")}
-		settings := impair.Settings{Seed: 1, Loss: impair.Loss{Chance: impair.Chance{Ratio: share}}, Duplicate: some, Corrupt: some}
+		some := rapid.SampledFrom([]float64{0, 0.2}).Draw(t, "others")
+		settings := impair.Settings{Seed: 1, Loss: impair.Loss{Ratio: share}, Duplicate: some, Corrupt: some}
 		if rapid.Bool().Draw(t, "rate") { // without one, segments leave together
 			settings.Rate, settings.QueuePackets = 1e6, 20
 		}

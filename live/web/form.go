@@ -119,11 +119,6 @@ func (s *Server) ask(form url.Values) (a asked, err error) {
 			}
 		}
 	}
-	for _, text := range a.flags[linkField] {
-		if l, _, _ := model.ParseLink("", text); l.DistributionFile() != "" {
-			err = fmt.Errorf("--link: a distribution of a file is for the terminal: pages read no files")
-		}
-	}
 	switch {
 	case err != nil:
 	case a.flags["variant"] != nil && !strings.HasPrefix(a.target, "lab:"):
