@@ -29,8 +29,6 @@ func (o Order) Check() error {
 		return fmt.Errorf("order.%w", err)
 	}
 	switch pps, paced := o.Flow.Rate.PPS(o.Flow.PayloadBytes); {
-	case o.Flow.Commands != nil:
-		return &Refusal{"order.flow.commands: this host runs no programs for others"}
 	case o.Trial == 0 || o.Trial >= WarmupBit:
 		return fmt.Errorf("order.trial: want 1 to %d, not %d", WarmupBit-1, o.Trial)
 	case len(o.Key) != KeyBytes:

@@ -110,8 +110,6 @@ func controlExamples(*testing.T) []example {
 		"nothing":                  {of: []transfer{{"cubic", 0, 0, 0}, {"bbr", 0, 45, 0}}, repeats: 4},
 		"no valid trial":           {of: duel, repeats: 2, invalid: 4},
 		"cut":                      {of: duel, repeats: 3, bytes: 9e6, most: 10},
-		"cut programs":             {of: duel, repeats: 3, bytes: 9e6, most: 10, change: edit(uncounted)},
-		"both cut programs":        {of: []transfer{{"cubic", 0, 1, 0}, {"bbr", 0, 2, 0}}, repeats: 4, bytes: 9e6, most: 10, change: edit(uncounted)},
 		"both cut":                 {of: []transfer{{"cubic", 0, 1, 0}, {"bbr", 0, 2, 0}}, repeats: 4, bytes: 9e6, most: 10},
 		"receive buffers":          change(edit(func(f *model.FlowResult) { f.TCP.RwndLimitedS = 4 })),
 		"send buffers":             change(edit(func(f *model.FlowResult) { f.TCP.SndbufLimitedS = 4 })),
@@ -133,11 +131,6 @@ func controlExamples(*testing.T) []example {
 		out = append(out, example{fmt.Sprintf("before %d repeats of %d", run.repeats, len(run.of)), BeforeControls(&d.Plan)})
 	}
 	return out
-}
-
-// uncounted is a transfer of a user's program: nobody counted its bytes.
-func uncounted(f *model.FlowResult) {
-	f.GoodputBPS, f.TCP.ReceivedBytes, f.TCP.Completion.Bytes = 0, 0, 0
 }
 
 func TestTooFewToTell(t *testing.T) {

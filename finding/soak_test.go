@@ -166,7 +166,7 @@ func soakExamples(*testing.T) (out []example) {
 			shiftAt(200, 400))},
 		{"several steps after", soakOf(drawn(600, func(i int) float64 { return steps(i, 10000, 200, 1600, 400, 100) }), asTCP,
 			shiftAt(200, 400))},
-		{"a planned change", soakOf(losing(12, 8, 12, 10000), made(8.02, "router=limit=50mbit"))},
+		{"a planned change", soakOf(losing(12, 8, 12, 10000), made(8.02, "link-receiver=rate=50mbit"))},
 		{"a change of no loss", soakOf(slices.Repeat([]float64{400}, 600), shiftAt(300))},
 		{"TCP", soakOf(lostIn(600, nil), asTCP)},
 		{"TCP changes", soakOf(losing(600, 400, 600, 20000), asTCP, shiftAt(400))},

@@ -160,8 +160,8 @@ func placeOfLoss(t *model.Result, m model.Mover) string {
 	return phrase(m.Layer, m.Cause, host)
 }
 
-// madeWords says a planned change, which is stored as --at has it: "router limited to
-// 50 Mbit/s". Of words that are not known it returns them as they are.
+// madeWords says a planned change, which is stored as --at has it: "router made to log
+// each packet". Of words that are not known it returns them as they are.
 func madeWords(text string) string {
 	c, err := model.ParseTimedChange("0s:" + text)
 	if err != nil {
@@ -172,10 +172,7 @@ func madeWords(text string) string {
 		for _, word := range strings.Split(c.Router, "+") {
 			key, value, _ := strings.Cut(word, "=")
 			f := say("made.router."+key, Fact).word("value", value).word("word", word)
-			if rate, err := unit.ParseBitRate(value); err == nil {
-				f.Words["rate"] = unit.BPS.Exact(float64(rate))
-			}
-			if _, ok := sentences[f.Code]; !ok || key == "limit" && f.Words["rate"] == "" {
+			if _, ok := sentences[f.Code]; !ok {
 				f.Code = "made.router.other"
 			}
 			parts = append(parts, f.Text())

@@ -104,7 +104,7 @@ func sweepExamples(*testing.T) []example {
 		return func(s *star) { s.payloads, s.intervals = payloads, ms }
 	}
 	command := usual.with(sizes([]int{1472}, 5)).doc()
-	command.Arguments = []string{"sweep", "lab:star", "--exec-server", "a 'b' $c", "\x1b[2J"}
+	command.Arguments = []string{"sweep", "lab:star", "--variant", "a 'b' $c", "\x1b[2J"}
 	zeros := usual.with(sizes([]int{1472}, 5)).doc() // repeats of which most are 0 have no spread that is a share
 	zeros.Results[0].Flows[0].GoodputBPS, zeros.Results[1].Flows[0].GoodputBPS = 0, 0
 	docs := map[string]*model.Document{"repeats of zero": zeros, "typed": command, "conditions": conditionsDoc(1e6), "two conditions": conditionsDoc(3e6), "waste": wasteDoc()}

@@ -68,9 +68,6 @@ func TestPrepareChecks(t *testing.T) {
 		{"trial with warm-up bit", func(_ *prepareOrder, o *engine.Order) { o.Trial = 0x8001 }, "order.trial"},
 		{"short key", func(_ *prepareOrder, o *engine.Order) { o.Key = o.Key[:31] }, "order.key: want 32 bytes, not 31"},
 		{"cpu", func(_ *prepareOrder, o *engine.Order) { o.CPU = -2 }, "order.cpu"},
-		{"programs", func(_ *prepareOrder, o *engine.Order) {
-			o.Flow.Protocol, o.Flow.Bulk, o.Flow.Rate, o.Flow.Commands = model.TCP, true, unit.Rate{}, &model.Commands{Server: "sh", Client: "sh"}
-		}, "this host runs no programs for others"},
 		{"readers", func(p *prepareOrder, o *engine.Order) {
 			o.Role, o.Flow.Protocol, o.Flow.Bulk, o.Flow.Rate, o.Flow.InfoSeconds = engine.Send, model.TCP, true, unit.Rate{}, 0.05
 			for len(p.Ends) < 26 {

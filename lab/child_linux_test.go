@@ -54,9 +54,6 @@ func childParts() map[string]func() int {
 		"unprivileged": childUnprivileged,
 		"inside":       childInside,
 		"mute":         func() int { return 1 },
-		"serve":        childServe,
-		"program":      childProgram,
-		"programs":     childPrograms,
 	}
 }
 

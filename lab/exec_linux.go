@@ -1,10 +1,13 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -40,7 +43,7 @@ func Exec(name, node string, argv []string) (exitCode int, err error) {
 	}()
 	cmd := &exec.Cmd{Path: path, Args: argv}
 	onOwnThread(func() {
-		if _, err = enterForGood(n.ns); err != nil {
+		if err = enterForGood(n.ns); err != nil {
 			err = explain("enter node "+node+" of lab "+name, err)
 			return
 		}
@@ -52,24 +55,38 @@ func Exec(name, node string, argv []string) (exitCode int, err error) {
 	return exitCode, nil
 }
 
+// Shell runs a command by sh -c in the node and returns what it said. What it leaves running keeps the node's namespace
+// alive.
+func (n *Node) Shell(ctx context.Context, command string) (said []byte, err error) {
+	onOwnThread(func() {
+		if err = enterForGood(n.ns); err != nil {
+			err = explain("enter node "+n.Name(), err)
+			return
+		}
+		c := exec.CommandContext(ctx, "sh", "-c", command)
+		c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
+		c.WaitDelay = time.Second // what it started may hold its output open
+		said, err = c.CombinedOutput()
+	})
+	return said, err
+}
+
 // enterForGood moves the calling thread into the node, with a mount namespace
-// whose /sys shows the node's devices, as ip netns exec does. own says that what
-// the thread mounts reaches nobody else.
-func enterForGood(ns *netns.Handle) (own bool, err error) {
+// whose /sys shows the node's devices, as ip netns exec does.
+func enterForGood(ns *netns.Handle) error {
 	if err := ns.Enter(); err != nil {
-		return false, err
+		return err
 	}
-	err = unix.Unshare(unix.CLONE_NEWNS)
+	err := unix.Unshare(unix.CLONE_NEWNS)
 	if err == nil {
 		// Nothing mounted from here on may reach the host.
 		err = unix.Mount("", "/", "none", unix.MS_REC|unix.MS_PRIVATE, "")
 	}
 	if err == nil {
-		own = true
 		err = unix.Mount("sysfs", "/sys", "sysfs", 0, "")
 	}
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EBUSY) {
-		return own, nil // the program still runs, with the host's /sys
+		return nil // the program still runs, with the host's /sys
 	}
-	return own, err
+	return err
 }

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"pelt/internal/netns"
 	"pelt/lab/userlink"
@@ -32,9 +31,8 @@ type Lab struct {
 // Node is one node of a lab. Its methods may be called concurrently. It stays
 // usable until its lab is closed.
 type Node struct {
-	ns         *netns.Handle
-	info       nodeInfo
-	controlled atomic.Bool // a program has its congestion control
+	ns   *netns.Handle
+	info nodeInfo
 }
 
 // nodeInfo is what a holder tells of a node.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"pelt/lab/userlink"
@@ -40,20 +39,8 @@ type routerState struct{}
 
 func (*routerState) close() error                { return nil }
 func Exec(string, string, []string) (int, error) { return 0, unsupported() }
-func BeFirst()                                   {}
 
-type Program struct{}
-
-func (n *Node) Start(context.Context, ProgramOptions) (*Program, error) { return nil, unsupported() }
-func (p *Program) Name() string                                         { return "" }
-func (p *Program) Done() <-chan struct{}                                { return nil }
-func (p *Program) Wait() (Ending, error)                                { return Ending{}, unsupported() }
-func (p *Program) Stop() (Ending, error)                                { return Ending{}, unsupported() }
-func (p *Program) Tail() []string                                       { return nil }
-
-func (p *Program) WaitListening(context.Context, time.Duration) (netip.AddrPort, error) {
-	return netip.AddrPort{}, unsupported()
-}
+func (n *Node) Shell(context.Context, string) ([]byte, error) { return nil, unsupported() }
 
 func InUserNamespace() (bool, string)                     { return false, unsupported().Error() }
 func RunInUserNamespace([]string, ...string) (int, error) { return 0, unsupported() }

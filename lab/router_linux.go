@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,8 +14,6 @@ import (
 
 	"pelt/lab/fastpath"
 	"pelt/lab/routerlog"
-	"pelt/model"
-	"pelt/unit"
 )
 
 // routerState is what a lab's router was made to be.
@@ -52,11 +49,7 @@ func (s *routerState) endLog() error {
 //
 //	plain or ""   nothing more than its topology makes it
 //	rules=N       N rules that match nothing are evaluated for each packet it forwards
-//	limit=RATE    it sends so many bits a second at most to either side, frames without preamble
-//	              counted, and loses what its queue of 50 ms does not hold
 //	log           each packet it forwards is logged: a daemon writes a line
-//	steer         packets wait in its backlog for a core of their own (RPS), and are lost when
-//	              that is full; else the core that sends forwards them, and is held up instead
 //	fast          lab fast: known connections pass by its kernel, and so by rules and log
 //
 // joined by +, as rules=100+log. Packets on their way are forwarded all the while,
@@ -77,14 +70,6 @@ func (l *Lab) SetRouter(words string) error {
 	if s.now == c {
 		return nil
 	}
-	for _, k := range l.links {
-		for _, w := range k.ways {
-			if c.limit > 0 && w.shaper.Iface != "" && w.shaper.Space == l.spec.middle() && w.shaper.Iface == w.iface {
-				return &UsageError{fmt.Sprintf("router %v: the link behind its interface %s is shaped already where the limit would be; "+
-					"want one of the two", c, w.iface)}
-			}
-		}
-	}
 	err = l.resetRouter()
 	if err == nil {
 		err = l.setUpRouter(c)
@@ -104,12 +89,6 @@ func (l *Lab) resetRouter() error {
 	}
 	if s.now.rules > 0 || s.now.log {
 		errs = append(errs, n.Do(func() error { return takeFilter(l.filterFamily()) }))
-	}
-	if s.now.limit > 0 {
-		errs = append(errs, l.limit(n, 0))
-	}
-	if s.now.steer {
-		errs = append(errs, l.steer(n, ""))
 	}
 	s.now = routerSetup{}
 	return errors.Join(append(errs, s.endLog())...)
@@ -134,18 +113,6 @@ func (l *Lab) setUpRouter(c routerSetup) (err error) {
 			return missing("log of packets", "CONFIG_NETFILTER_NETLINK_LOG, module nfnetlink_log", err)
 		}
 	}
-	if c.limit > 0 {
-		s.now.limit = c.limit
-		if err := l.limit(n, c.limit); err != nil {
-			return err
-		}
-	}
-	if c.steer {
-		s.now.steer = true
-		if err := l.steer(n, steerMask(runtime.NumCPU())); err != nil {
-			return missing("steering of packets", "CONFIG_RPS", err)
-		}
-	}
 	if c.rules > 0 || c.log {
 		s.now = c // what is to be undone if the rest fails
 		if err := n.Do(func() error { return addFilter(l.filterFamily(), c) }); err != nil {
@@ -159,50 +126,6 @@ func (l *Lab) setUpRouter(c routerSetup) (err error) {
 	}
 	s.now = c
 	return nil
-}
-
-// steerMask is the core that a steered router has of a machine's: not that of the
-// first sender, nor, where there are enough, of the first receiver.
-func steerMask(cores int) string { return strconv.FormatUint(1<<min(cores-1, 2), 16) }
-
-// steer has what comes in through a node's interfaces handled by the cores of a mask,
-// in hexadecimal; "" leaves it to the core it comes in on.
-func (l *Lab) steer(n *Node, mask string) error {
-	if mask == "" {
-		mask = "0"
-	}
-	var errs []error
-	for _, i := range n.Interfaces() {
-		if err := n.setAttribute(i.Name, "queues/rx-0/rps_cpus", mask); err != nil {
-			errs = append(errs, fmt.Errorf("steer what comes in through %s of %s: %w", i.Name, n.Name(), err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// limit puts a token bucket on what a node sends, 0 takes it away.
-func (l *Lab) limit(n *Node, rate unit.BitRate) (err error) {
-	s, err := openSpace(n.ns)
-	if err != nil {
-		return err
-	}
-	defer s.rt.Close()
-	for _, i := range n.Interfaces() {
-		link, lookup := s.link(i.Name)
-		switch {
-		case lookup != nil:
-			err = errors.Join(err, lookup)
-		case rate > 0:
-			// A TAP's noqueue, which an emulated link needs, counts as one that is there.
-			plan := tbfOf(model.Link{Rate: rate}, link.Attrs().MTU)
-			err = errors.Join(err, s.setTBF(i.Name, plan, unix.NLM_F_CREATE|unix.NLM_F_REPLACE))
-		default:
-			if gone := s.bare(link); gone != nil {
-				err = errors.Join(err, fmt.Errorf("take the limit off %s of %s: %w", i.Name, n.Name(), gone))
-			}
-		}
-	}
-	return err
 }
 
 // interfaceNames are all of the node's, by index.

@@ -11,8 +11,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -93,47 +91,12 @@ func TestSetRouter(t *testing.T) {
 			}
 		})
 	}
-	shaped := openLab(t, "router", "rate=100mbit")
-	if err := shaped.SetRouter("limit=50mbit"); !refused(err, "") {
-		t.Errorf("a limit where a link's rate is: %v", err)
-	}
-	if ways, err := shaped.Links(); err != nil || slices.ContainsFunc(ways, func(w LinkWay) bool { return w.Backend != ByTBF || w.Done == nil }) {
-		t.Errorf("the links' own shapers after that: %+v, %v", ways, err)
-	}
 	for _, topology := range []string{"direct", "star:2"} {
 		l := openLab(t, topology)
 		if n, ok := l.Router(); ok || !refused(l.SetRouter("log"), "") {
 			t.Errorf("%s has the router %v", topology, n)
 		}
 	}
-}
-
-// A limit stands before an emulated link as before a cable, and leaves it as it was.
-func TestLimitBeforeEmulatedLink(t *testing.T) {
-	testenv.Tool(t, "tc")
-	l := openLab(t, "router", "delay=1ms")
-	sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
-	middle, _ := l.Router()
-	before := queuesOf(t, middle)
-	for _, words := range []string{"limit=50mbit", "limit=20mbit+steer", "plain"} {
-		setRouter(t, l, words)
-		text := queuesOf(t, middle)
-		if words != "plain" && strings.Count(text, "qdisc tbf 1: ") != 2 || words == "plain" && text != before {
-			t.Errorf("%s:\n%s\nbefore:\n%s", words, text, before)
-		}
-		exchange(t, sender, receiver, 4)
-	}
-}
-
-// queuesOf lists the kinds of a node's queue disciplines and where they are.
-func queuesOf(t *testing.T, n *Node) (text string) {
-	t.Helper()
-	must(t, n.Do(func() error {
-		out, err := exec.Command("tc", "qdisc").CombinedOutput()
-		text = regexp.MustCompile(`noqueue [0-9a-f]+:`).ReplaceAllString(string(out), "noqueue") // the kernel's numbers
-		return err
-	}))
-	return text
 }
 
 // A lab of another process is not this one's to change.
@@ -367,5 +330,26 @@ func TestThreadTime(t *testing.T) {
 	}
 	if _, err := router.ThreadTime("none"); err == nil || !strings.Contains(err.Error(), "none of router") {
 		t.Errorf("an interface that is not there: %v", err)
+	}
+}
+
+// A command runs in the router's node alone, and sees the node's devices. What it says comes back, also when it fails.
+func TestShell(t *testing.T) {
+	testenv.Tool(t, "sh", "ls", "ip")
+	l := openLab(t, "router")
+	router, _ := l.Router()
+	said, err := router.Shell(t.Context(), "ls /sys/class/net && ip link set to-receiver mtu 1300")
+	if err != nil || string(said) != "lo\nto-receiver\nto-sender\n" {
+		t.Errorf("%q, %v", said, err)
+	}
+	must(t, router.Do(func() error {
+		link, err := net.InterfaceByName("to-receiver")
+		if err == nil && link.MTU != 1300 {
+			t.Errorf("the router's interface has an MTU of %d", link.MTU)
+		}
+		return err
+	}))
+	if said, err := router.Shell(t.Context(), "echo so; exit 3"); err == nil || string(said) != "so\n" {
+		t.Errorf("%q, %v", said, err)
 	}
 }

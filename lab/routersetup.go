@@ -7,21 +7,16 @@ import (
 	"strings"
 
 	"pelt/lab/fastpath"
-	"pelt/unit"
+	"pelt/model"
 )
 
 // Words of a router's setup, joined by +.
 const (
-	Plain     = "plain" // nothing
-	wordRules = "rules"
-	wordLog   = "log"
-	wordFast  = "fast"
-	wordSteer = "steer"
-	wordLimit = "limit"
+	Plain     = model.RouterPlain // nothing
+	wordRules = model.RouterRules
+	wordLog   = model.RouterLog
+	wordFast  = model.RouterFast
 )
-
-// leastLimit is the slowest that a kernel's token bucket keeps well.
-const leastLimit = 8000
 
 // MaxRules is the most that rules=N takes: the kernel looks at each for every packet.
 const MaxRules = 10_000
@@ -31,8 +26,6 @@ type routerSetup struct {
 	rules int // that match nothing, evaluated for every packet it forwards
 	log   bool
 	fast  bool
-	limit unit.BitRate // that it sends at most; 0: as it can
-	steer bool         // what comes in waits in a backlog for a core that is not the sender's
 }
 
 // CheckRouter reports whether the router of a topology can be made to be that;
@@ -64,14 +57,8 @@ func (t topologySpec) parseRouter(text string) (c routerSetup, err error) {
 			if c.rules, err = strconv.Atoi(value); err != nil || c.rules < 1 || c.rules > MaxRules {
 				why = fmt.Sprintf("%.80q is no number of rules from 1 to %d", value, MaxRules)
 			}
-		case name == wordLimit && valued:
-			if c.limit, err = unit.ParseBitRate(value); err != nil || c.limit < leastLimit {
-				why = fmt.Sprintf("%.80q is no rate of 8kbit or more, as 50mbit", value)
-			}
 		case word == wordLog:
 			c.log = true
-		case word == wordSteer:
-			c.steer = true
 		case word == wordFast && !t.fast:
 			why = fmt.Sprintf("lab %s has no fast path, lab fast has", t.name)
 		case word == wordFast:
@@ -82,11 +69,11 @@ func (t topologySpec) parseRouter(text string) (c routerSetup, err error) {
 			why = fmt.Sprintf("no such word as %.80q", word)
 		}
 		if why != "" {
-			want := "log and steer"
+			want := "rules=N and log"
 			if t.fast {
-				want = "log, steer and fast"
+				want = "rules=N, log and fast"
 			}
-			return routerSetup{}, &UsageError{fmt.Sprintf("router %.80q: %s; want plain, or rules=N, limit=RATE, %s joined by +", text, why, want)}
+			return routerSetup{}, &UsageError{fmt.Sprintf("router %.80q: %s; want plain, or %s joined by +", text, why, want)}
 		}
 		seen = append(seen, name)
 	}
@@ -99,14 +86,8 @@ func (c routerSetup) String() string {
 	if c.rules > 0 {
 		words = append(words, fmt.Sprintf("%s=%d", wordRules, c.rules))
 	}
-	if c.limit > 0 {
-		words = append(words, fmt.Sprintf("%s=%dbit", wordLimit, c.limit))
-	}
 	if c.log {
 		words = append(words, wordLog)
-	}
-	if c.steer {
-		words = append(words, wordSteer)
 	}
 	if c.fast {
 		words = append(words, wordFast)

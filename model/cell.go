@@ -114,7 +114,7 @@ type Trial struct {
 func (t Trial) UntilSent() bool {
 	return slices.ContainsFunc(t.Flows, func(f Flow) bool {
 		_, paced := f.Rate.PPS(f.PayloadBytes)
-		return f.Bytes > 0 || f.Packets > 0 && !paced || f.Commands != nil
+		return f.Bytes > 0 || f.Packets > 0 && !paced
 	})
 }
 

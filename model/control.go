@@ -60,21 +60,13 @@ func (f Flow) StreamBytes(stream int) uint64 {
 	return n
 }
 
-// Commands are programs of the user's that transfer something in place of pelt: the server runs at the node that
-// sends, the client at the one that receives, and the time that the client takes is the figure. In both {server}
-// and {client} stand for the addresses of the two nodes, and {bytes} for the flow's bytes.
-type Commands struct {
-	Server string `json:"server"`
-	Client string `json:"client"`
-}
-
 func (f Flow) checkTransfer() error {
 	for _, name := range f.Controls() {
 		if name == "" || len(name) > 15 { // TCP_CA_NAME_MAX, include/net/tcp.h
 			return wrong("control", "%q is not the name of a congestion control, or several joined by +", clip(f.Control))
 		}
 	}
-	own := f.Bytes > 0 || f.HTTP || f.StaggerSeconds != 0 || f.InfoSeconds != 0 || f.Commands != nil
+	own := f.Bytes > 0 || f.HTTP || f.StaggerSeconds != 0 || f.InfoSeconds != 0
 	switch {
 	case len(f.Controls()) > maxControls:
 		return wrong("control", "a mix has at most %d, not %d", maxControls, len(f.Controls()))
@@ -94,16 +86,6 @@ func (f Flow) checkTransfer() error {
 	case !f.Rate.IsMax() && (f.Bytes > 0 || f.StaggerSeconds > 0):
 		return wrong("rate_pps", "a transfer goes as fast as TCP lets it")
 	}
-	if c := f.Commands; c != nil {
-		switch {
-		case strings.TrimSpace(c.Server) == "" || strings.TrimSpace(c.Client) == "":
-			return wrong("commands", "want both a server and a client")
-		case len(c.Server) > maxCommandBytes || len(c.Client) > maxCommandBytes || strings.ContainsRune(c.Server+c.Client, 0):
-			return wrong("commands", "want at most %d B each, without NUL", maxCommandBytes)
-		case f.HTTP || f.StaggerSeconds > 0 || f.Streams > 1:
-			return wrong("commands", "transfer in their own way; want neither http nor streams")
-		}
-	}
 	return nil
 }
 
@@ -111,7 +93,7 @@ func (f Flow) checkTransfer() error {
 func (f Flow) checkTime(t Timing) error {
 	last := f.StaggerSeconds * float64(f.Streams-1)
 	switch whole := t.WarmupSeconds + t.MeasureSeconds; {
-	case (f.Bytes > 0 || f.Commands != nil) && t.WarmupSeconds > 0:
+	case f.Bytes > 0 && t.WarmupSeconds > 0:
 		return wrong("bytes", "a transfer counts from its first byte; want no warm-up, not %gs", t.WarmupSeconds)
 	case f.StaggerSeconds > 0 && last >= whole:
 		return wrong("stagger_s", "the last of %d streams would begin after %gs, and a trial is over after %gs",
@@ -120,14 +102,14 @@ func (f Flow) checkTime(t Timing) error {
 	return f.checkLength(t)
 }
 
-// Completion is how a transfer of a number of bytes, or of the user's commands, went.
+// Completion is how a transfer of a number of bytes went.
 type Completion struct {
-	Bytes   uint64  `json:"bytes"`  // asked for; of commands 0 if nobody says
+	Bytes   uint64  `json:"bytes"`  // asked for
 	Done    bool    `json:"done"`   // all of it; else the trial's time was over first
 	Seconds float64 `json:"time_s"` // from its begin to its end, or to where it was cut
 	// By is what ended it: "read" when the receiving program had read all, by the one clock of both ends;
 	// "acknowledged" when the sender's TCP knew all of it arrived; "answer" of an HTTP client from its request to
-	// the answer's last byte; "exit" of the user's client from its start to its end.
+	// the answer's last byte.
 	By string `json:"by"`
 }
 
@@ -135,7 +117,6 @@ const (
 	ByRead         = "read"
 	ByAcknowledged = "acknowledged"
 	ByAnswer       = "answer"
-	ByExit         = "exit"
 )
 
 type TCPStream struct {

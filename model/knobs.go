@@ -127,18 +127,13 @@ var knobs = []Knob{
 	{Name: "stagger_s", Flag: "stagger", Unit: unit.Seconds, High: MaxStagger, Only: TCP,
 		of:   func(f *Flow) any { return &f.StaggerSeconds },
 		Help: "time between starts of streams: 5s (default: together)"},
-	{Name: "server", Flag: "exec-server", Kind: OneText, apply: program(func(c *Commands) *string { return &c.Server }),
-		Help: "lab: your server at the sending node, by sh -c for each trial"},
-	{Name: "client", Flag: "exec-client", Kind: OneText, apply: program(func(c *Commands) *string { return &c.Client }),
-		Help: "lab: your client at the receiving node, which is timed"},
 
 	// Of a router, and of soaks.
 	{Name: "dut", Flag: "dut", Kind: OneText, Group: ThePath, in: func(p *Plan) any { return &p.DUT },
 		Help: "router to watch: ssh://[USER@]HOST[:PORT], or pelt://HOST[:PORT] of its pelt serve --observe-only"},
 	{Name: "variant", Flag: "variant", Kind: Texts, Varies: true, Group: ThePath,
 		apply: func(t *Trial, v Value) error { t.Variant = v.Text; return nil },
-		Help: "a setup of the router: NAME=COMMAND; in a lab plain, rules=N, limit=RATE, log, " +
-			"steer, joined by +"},
+		Help:  "a setup of the router: NAME=COMMAND; in a lab also plain, rules=N, log, joined by +"},
 	{Name: "pair", Kind: Names, Varies: true, apply: noChange},
 	{Name: "every_s", Flag: "every", Unit: unit.Seconds, Low: MinMeasure.Seconds(), High: MaxMeasure.Seconds(), Group: ToSend,
 		in:   func(p *Plan) any { return &p.EverySeconds },
@@ -255,18 +250,6 @@ func setReceivers(t *Trial, v Value) error {
 	return nil
 }
 
-func program(of func(*Commands) *string) func(*Trial, Value) error {
-	return eachFlow(func(f *Flow, v Value) error {
-		var c Commands
-		if f.Commands != nil {
-			c = *f.Commands
-		}
-		*of(&c) = v.Text
-		f.Commands = &c
-		return nil
-	})
-}
-
 func setDirection(t *Trial, v Value) error {
 	keep := []string{v.Text}
 	if v.Text == "both" {
@@ -282,7 +265,7 @@ func setDirection(t *Trial, v Value) error {
 // FlagOf is the flag that sets a field of a plan, as "--rate" for "rate_pps"; "" if none does.
 func FlagOf(field string) string {
 	special := map[string]string{"links": "--link", "target": "TARGET", "near": "TARGET",
-		"commands": "--exec-server, --exec-client", "variants": "--variant", "timed": "--at"}
+		"variants": "--variant", "timed": "--at"}
 	for word := range strings.FieldsFuncSeq(field, func(r rune) bool { return r == '.' }) {
 		word, _, _ = strings.Cut(word, "[")
 		if flag, ok := special[word]; ok {

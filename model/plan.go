@@ -87,7 +87,6 @@ type Flow struct {
 	InfoSeconds     float64      `json:"info_s,omitempty"`               // TCP in bulk: between readings
 	HTTP            bool         `json:"http,omitempty"`                 // TCP: the bytes are an HTTP answer
 	StaggerSeconds  float64      `json:"stagger_s,omitempty"`            // TCP: from one stream's begin to the next
-	Commands        *Commands    `json:"commands,omitempty"`             // TCP: programs of the user's
 	Segments        int          `json:"segments,omitempty"`             // UDP: packets of one buffer
 	SendBuffer      int          `json:"send_buffer_bytes,omitempty"`    // UDP: SO_SNDBUF; 0: chosen
 	ReceiveBuffer   int          `json:"receive_buffer_bytes,omitempty"` // UDP: SO_RCVBUF; 0: chosen

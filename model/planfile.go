@@ -28,12 +28,11 @@ type planFile struct {
 
 // flowFile is a flow, with the settings in which it differs from others.
 type flowFile struct {
-	Name     string    `json:"name"`
-	From     string    `json:"from"`
-	To       string    `json:"to"`
-	Set      settings  `json:"set,omitempty"`
-	Profile  *Profile  `json:"profile,omitempty"`
-	Commands *Commands `json:"commands,omitempty"`
+	Name    string   `json:"name"`
+	From    string   `json:"from"`
+	To      string   `json:"to"`
+	Set     settings `json:"set,omitempty"`
+	Profile *Profile `json:"profile,omitempty"`
 }
 
 // settings are values by the names of their knobs.
@@ -46,7 +45,7 @@ func (p Plan) MarshalJSON() ([]byte, error) {
 		Variants: p.Variants, Timed: p.Timed}
 	file.Flows = make([]flowFile, len(p.Flows))
 	for i, f := range p.Flows {
-		file.Flows[i] = flowFile{f.Name, f.From, f.To, settingsOf(f.field), f.Profile, f.Commands}
+		file.Flows[i] = flowFile{f.Name, f.From, f.To, settingsOf(f.field), f.Profile}
 	}
 	for _, k := range knobs { // what is the same of all flows stands once
 		if k.of == nil || len(p.Flows) == 0 {
@@ -192,7 +191,7 @@ func (f planFile) fill(p *Plan, stored bool) error {
 		return err
 	}
 	for _, one := range f.Flows {
-		flow := Flow{Name: one.Name, From: one.From, To: one.To, Profile: one.Profile, Commands: one.Commands}
+		flow := Flow{Name: one.Name, From: one.From, To: one.To, Profile: one.Profile}
 		if err := cmp.Or(f.Set.fill(flow.field, stored), one.Set.fill(flow.field, stored)); err != nil {
 			return err
 		}

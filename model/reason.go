@@ -43,8 +43,6 @@ const (
 	InterfaceGone    = "interface-gone"
 	InterfaceMTU     = "interface-mtu"
 	ChangeFailed     = "change-failed"
-	ClientFailed     = "client-failed"
-	ServerEnded      = "server-ended"
 	PairUnmeasured   = "pair-unmeasured" // of a mesh: a host is gone, busy, or not reached by the other
 	TrialCut         = "cut"
 	Interrupted      = "interrupted"
@@ -86,8 +84,6 @@ var reasonWordings = [...]reasonWording{
 	{InterfaceGone, Invalid, "the interface {name} of the {node} went away"},
 	{InterfaceMTU, Invalid, "the MTU of the {node}'s interface {name} changed from {before_bytes} to {after_bytes}"},
 	{ChangeFailed, Invalid, "{name} at {at_s} was not made: {text}"},
-	{ClientFailed, Invalid, "the client {name} failed: {text}"},
-	{ServerEnded, Invalid, "the server {name} ended before its client: {text}"},
 	{PairUnmeasured, Invalid, "not measured: {text}"},
 	{TrialCut, Aborted, "{text}"},
 	{Interrupted, Aborted, "interrupted"},

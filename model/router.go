@@ -8,10 +8,28 @@ import (
 
 // Variant is one way to set a router up; the trials of a run that compares several are interleaved.
 type Variant struct {
-	Name string `json:"name"` // in a lab, what its router is made to be, see package lab
-	// Command sets a real router up. It is run on this host by sh -c, before the
-	// first trial of this variant after one of another; "" does nothing.
+	Name string `json:"name"` // in a lab without a command, what its router is made to be: see RouterPlain
+	// Command is run by sh -c before the first trial of this variant after one of another: in a lab within the
+	// router's node, else on this host. "" does nothing.
 	Command string `json:"command,omitempty"`
+}
+
+// Words of what a lab's router is made to be, joined by +: see package lab.
+const (
+	RouterPlain = "plain"
+	RouterRules = "rules" // rules=N
+	RouterLog   = "log"
+	RouterFast  = "fast"
+)
+
+// ParseVariant reads NAME=COMMAND, or the words of what a lab's router is made to be.
+func ParseVariant(text string, inLab bool) Variant {
+	name, command, _ := strings.Cut(text, "=")
+	first, _, _ := strings.Cut(name, "+")
+	if inLab && (name == text || slices.Contains([]string{RouterPlain, RouterRules, RouterLog, RouterFast}, first)) {
+		return Variant{Name: text}
+	}
+	return Variant{Name: strings.TrimSpace(name), Command: strings.TrimSpace(command)}
 }
 
 // LabDUT is what Plan.DUT says of a lab's own router.
@@ -48,8 +66,6 @@ func (p Plan) checkRouter() error {
 			return wrong(at+".name", "want a short word, not %q", clip(v.Name))
 		case slices.ContainsFunc(p.Variants[:i], func(o Variant) bool { return o.Name == v.Name }):
 			return wrong(at+".name", "%q stands twice", v.Name)
-		case v.Command != "" && inLab:
-			return wrong(at+".command", "a lab's router is set up by the name of the variant; want no command")
 		case len(v.Command) > maxCommand || strings.ContainsRune(v.Command, 0):
 			return wrong(at+".command", "want at most %d letters", maxCommand)
 		}

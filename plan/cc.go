@@ -15,7 +15,7 @@ const controlRepeats = 10
 var Control = Preset{
 	Command: "cc",
 	Knobs: "control loss bytes http time warmup repeats streams stagger direction family " +
-		"dscp exec-server exec-client seed",
+		"dscp seed",
 	Defaults: defaults(map[string]string{"control": "cubic,bbr", "repeats": fmt.Sprint(controlRepeats), "proto": "tcp",
 		"bulk": "true", "payload": "131072", "warmup": "0", "time": "10s", "streams": ""}),
 	Factors: "loss! link control!",
@@ -24,15 +24,10 @@ var Control = Preset{
 
 func (d *draft) buildControl() error {
 	inLab := strings.HasPrefix(d.Target, "lab:")
-	programs := d.given("exec-server", "exec-client")
-	ends := d.given("bytes") || programs
+	ends := d.given("bytes")
 	switch {
 	case slices.Contains(d.words("control"), ""):
 		return bad("control", "want names, as cubic,bbr,reno, or cubic+bbr for two that compete")
-	case programs && !(d.given("exec-server") && d.given("exec-client")):
-		return bad("exec-server, --exec-client", "belong together; want both")
-	case programs && !inLab:
-		return bad("exec-server, --exec-client", "run in the nodes of a lab; want lab:NAME")
 	case d.given("loss") && !inLab:
 		return bad("loss", "only a lab has links that lose on purpose; want lab:NAME")
 	case d.given("loss") && slices.ContainsFunc(d.links, func(f model.Factor) bool { return f.Knob == "link.loss_ratio" }):

@@ -56,11 +56,7 @@ func (d *draft) buildRouter() error {
 		p.DUT = model.LabDUT
 	}
 	for _, text := range d.words("variant") {
-		v := model.Variant{Name: text}
-		if !inLab {
-			v.Name, v.Command, _ = strings.Cut(text, "=")
-			v.Name, v.Command = strings.TrimSpace(v.Name), strings.TrimSpace(v.Command)
-		}
+		v := model.ParseVariant(text, inLab)
 		if v.Name == "" {
 			return bad("variant", "want NAME=COMMAND, not %q", text)
 		}

@@ -48,7 +48,7 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 	s.nodes[1].agent.Host.Address = far.Addr().String() // the target may be a name with several
 	near, there := s.nodes[0].agent.Host, s.nodes[1].agent.Host
 	s.oneClock = near.Boot != "" && near.Boot == there.Boot
-	s.setByCommand(p.Variants)
+	s.setVariants(p.Variants, setByHost)
 	return s, s.watchRouter(ctx, p, codes.router, o.Version)
 }
 
@@ -128,13 +128,13 @@ func codesOf(text string, p model.Plan) (codes hostCodes, err error) {
 // commandLimit is how long a command may take to set a router up.
 const commandLimit = 2 * time.Minute
 
-// setByCommand sets up the router under test by the user's commands: before each trial as
-// its variant says, and after the last trial as the first variant says.
-func (s *site) setByCommand(variants []model.Variant) {
+// setVariants has apply set up the router under test: before each trial as its variant says, and after the last trial as
+// the first variant says.
+func (s *site) setVariants(variants []model.Variant, apply func(context.Context, model.Variant) error) {
 	if len(variants) == 0 {
 		return
 	}
-	now, begun := "", false // now is "" after a command that failed, too
+	now, begun := "", false // now is "" after a variant that failed, too
 	s.set = append(s.set, func(ctx context.Context, t model.Trial) error {
 		if t.Variant == now || t.Variant == "" {
 			return nil
@@ -144,7 +144,7 @@ func (s *site) setByCommand(variants []model.Variant) {
 			return fmt.Errorf("the plan has no variant %s", t.Variant)
 		}
 		now, begun = "", true
-		if err := setUp(ctx, variants[i].Command); err != nil {
+		if err := apply(ctx, variants[i]); err != nil {
 			return fmt.Errorf("variant %s: %w", t.Variant, err)
 		}
 		now = t.Variant
@@ -154,25 +154,30 @@ func (s *site) setByCommand(variants []model.Variant) {
 		if !begun || now == variants[0].Name {
 			return nil
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
-		defer cancel()
-		if err := setUp(ctx, variants[0].Command); err != nil {
+		if err := apply(context.Background(), variants[0]); err != nil {
 			return fmt.Errorf("the router could not be set up again as variant %s: %w", variants[0].Name, err)
 		}
 		return nil
 	}
 }
 
-// setUp runs a user's command on this host.
-func setUp(ctx context.Context, command string) error {
+// setByHost sets a real router up by a command on this host.
+func setByHost(ctx context.Context, v model.Variant) error {
+	return setUp(ctx, v.Command, func(ctx context.Context, command string) ([]byte, error) {
+		c := exec.CommandContext(ctx, "sh", "-c", command)
+		c.WaitDelay = time.Second // what it started may hold its output open
+		return c.CombinedOutput()
+	})
+}
+
+// setUp runs a user's command, if there is one.
+func setUp(ctx context.Context, command string, run func(context.Context, string) ([]byte, error)) error {
 	if command == "" {
 		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, commandLimit)
 	defer cancel()
-	c := exec.CommandContext(limited, "sh", "-c", command)
-	c.WaitDelay = time.Second // what it started may hold its output open
-	out, err := c.CombinedOutput()
+	out, err := run(limited, command)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -37,7 +37,7 @@ func TestRouterIsLeftAlone(t *testing.T) {
 	}{{nil, ""}, {[]string{"a"}, "a"}, {[]string{"a", "b"}, "aba"}} {
 		file := filepath.Join(t.TempDir(), "commands")
 		s := &site{}
-		s.setByCommand([]model.Variant{{Name: "a", Command: "printf a >>" + file}, {Name: "b", Command: "printf b >>" + file}})
+		s.setVariants([]model.Variant{{Name: "a", Command: "printf a >>" + file}, {Name: "b", Command: "printf b >>" + file}}, setByHost)
 		for _, variant := range c.trials {
 			if err := s.set[0](t.Context(), model.Trial{Variant: variant}); err != nil {
 				t.Fatal(err)

@@ -10,9 +10,8 @@ import (
 	"pelt/model"
 )
 
-// setLinks sets the links and the router of a lab before each trial.
+// setLinks sets the links of a lab before each trial, and links and router during one.
 func (s *site) setLinks(l *lab.Lab) {
-	variant := ""
 	links := func(changes ...model.Link) error {
 		_, err := l.SetLinks(changes, lab.SetOptions{Temporary: true})
 		return err
@@ -29,22 +28,27 @@ func (s *site) setLinks(l *lab.Lab) {
 		if t.LinkSeed != 0 && drawn {
 			l.RestartDraws(t.LinkSeed)
 		}
-		if t.Variant == "" || t.Variant == variant {
-			return nil
-		}
-		if err := l.SetRouter(t.Variant); err != nil {
-			return fmt.Errorf("variant %s: %w", t.Variant, err)
-		}
-		variant = t.Variant
 		return nil
 	})
 	s.change = func(c model.TimedChange) error {
 		if c.Link != nil {
 			return links(*c.Link)
 		}
-		variant = c.Router
 		return l.SetRouter(c.Router)
 	}
+}
+
+// setLabRouter makes a lab's router what a variant says: words of package lab, or a command that runs in its node.
+func setLabRouter(ctx context.Context, l *lab.Lab, v model.Variant) error {
+	words := v.Name
+	if v.Command != "" {
+		words = lab.Plain
+	}
+	if err := l.SetRouter(words); err != nil {
+		return err
+	}
+	router, _ := l.Router() // SetRouter wants one
+	return setUp(ctx, v.Command, router.Shell)
 }
 
 // varied lists the combinations of link settings that a plan's factors make, as changes,

@@ -135,6 +135,7 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (_ *site
 		return nil, errNoVariants
 	}
 	s.setLinks(l)
+	s.setVariants(p.Variants, func(ctx context.Context, v model.Variant) error { return setLabRouter(ctx, l, v) })
 	s.pin = !star
 	frames, err := s.readyFrames(p, own)
 	if err != nil {

@@ -133,9 +133,6 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	if err := r.set(ctx, t); err != nil {
 		return model.Result{}, err
 	}
-	if t.Flows[0].Commands != nil {
-		return r.execCommands(ctx, t)
-	}
 	placed, reason, err := r.site.place(t)
 	if err != nil {
 		return model.Result{}, err

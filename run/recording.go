@@ -41,7 +41,7 @@ func newRecording(path string, p model.Plan) (*recording, error) {
 	if isMesh(p) {
 		return nil, refuse("--record", "a mesh measures pairs beside each other; record one: pelt curve fleet:FROM..TO")
 	}
-	datagrams := func(f model.Flow) bool { return f.Protocol == model.UDP && f.Commands == nil }
+	datagrams := func(f model.Flow) bool { return f.Protocol == model.UDP }
 	udp := slices.ContainsFunc(p.Flows, datagrams)
 	for _, c := range p.Cells() {
 		udp = udp || c["protocol"].Text == string(model.UDP)

@@ -272,9 +272,6 @@ func (s *site) check(ctx context.Context, plan model.Plan) error {
 		if s.pairs != nil {
 			continue
 		}
-		for i := range t.Flows {
-			t.Flows[i].Commands = nil // no engine carries these, and they use the control as well
-		}
 		placed, _, err := s.place(t)
 		if err != nil {
 			return err

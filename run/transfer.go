@@ -11,7 +11,7 @@ import (
 
 // oneReceiver refuses what is measured to one receiver only where there are several; 0 is a path to one.
 func oneReceiver(p model.Plan, receivers int) error {
-	tcp := slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.Protocol == model.TCP || f.Commands != nil })
+	tcp := slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.Protocol == model.TCP })
 	for _, c := range p.Cells() {
 		tcp = tcp || c["protocol"].Text == string(model.TCP)
 	}

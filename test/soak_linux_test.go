@@ -124,14 +124,14 @@ func TestSoakKilled(t *testing.T) {
 	}
 }
 
-// TestSoakTimedChange: the lab's router gives out when it is told to, and the
+// TestSoakTimedChange: the way out of the lab's router gets slow when it is told to, and the
 // losses begin there and then.
 func TestSoakTimedChange(t *testing.T) {
 	testenv.Root(t)
 	testenv.Tool(t, "sh", "uname") // to watch the router
 	t.Parallel()                   // 1000 packets a second
 	work := t.TempDir()
-	line := "soak lab:router --rate 1kpps --burst 100 --payload 500 --time 7s --warmup 100ms --at 3s:router=limit=2mbit --json soak.json"
+	line := "soak lab:router --rate 1kpps --burst 100 --payload 500 --time 7s --warmup 100ms --link-receiver rate=100mbit --at 3s:link-receiver=rate=2mbit --json soak.json"
 	if out, err := (peltproc.Host{T: t, Dir: work, Data: t.TempDir()}).Run(strings.Fields(line)...); orInvalid(err) != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

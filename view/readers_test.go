@@ -111,7 +111,7 @@ func checkSentences(t rapid.TB, page view.Page) {
 var figure = regexp.MustCompile(`[0-9][0-9.]* (?:[kMG]?pps|[kMGT]?bit/s|%|[µmn]s)`)
 
 // given are figures that nobody measured: what counts as tied, and settings.
-var given = regexp.MustCompile(`within [0-9.]+ %|more than 0.1 %|99 % within|\(router limited to [^)]*\)|link of [0-9.]+ [kMGT]?bit/s`)
+var given = regexp.MustCompile(`within [0-9.]+ %|more than 0.1 %|99 % within|\(link at [^)]*\)|link of [0-9.]+ [kMGT]?bit/s`)
 
 // checkFigures: a table of the page has each rate, share and delay of the verdict and of the tiles.
 func checkFigures(t rapid.TB, page view.Page) {

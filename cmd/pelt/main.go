@@ -60,7 +60,6 @@ func ended(code int, err error) error {
 }
 
 func main() {
-	lab.BeFirst()
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(runtime.NumCPU() + spareProcessors)
 	}

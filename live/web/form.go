@@ -24,7 +24,7 @@ type Offer struct {
 }
 
 // closed are the flags that no page gives: they read files of this host or run programs on it.
-const closed = "profile exec-server exec-client"
+const closed = "profile"
 
 // linkField is the form's field of a lab's links, which no knob is.
 const linkField = "link"
@@ -121,8 +121,11 @@ func (s *Server) ask(form url.Values) (a asked, err error) {
 	}
 	switch {
 	case err != nil:
-	case a.flags["variant"] != nil && !strings.HasPrefix(a.target, "lab:"):
-		err = fmt.Errorf("--variant: of a real router is for the terminal: it runs commands there")
+	case slices.ContainsFunc(a.flags["variant"], func(text string) bool {
+		inLab := strings.HasPrefix(a.target, "lab:")
+		return !inLab || model.ParseVariant(text, inLab).Command != ""
+	}):
+		err = fmt.Errorf("--variant: a command is for the terminal: pages run none")
 	case a.target == "" || strings.HasPrefix(a.target, "-"):
 		err = fmt.Errorf("target: give a host or a lab, as lab:direct")
 	default:

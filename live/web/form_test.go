@@ -29,8 +29,8 @@ func TestForm(t *testing.T) {
 		{"test=curve&target=--json", "pelt curve --json", "target: give a host or a lab, as lab:direct"},
 		{"test=curve&target=nas&json=/etc/passwd", "pelt curve nas", "--json: is for the terminal: pages give no flags that read files or run programs"},
 		{"test=curve&target=nas&profile=trace=/etc/passwd", "pelt curve nas", "--profile: is for the terminal: pages give no flags that read files or run programs"},
-		{"test=cc&target=lab:direct&exec-server=id", "pelt cc lab:direct", "--exec-server: is for the terminal: pages give no flags that read files or run programs"},
-		{"test=router&target=a..b&variant=x=reboot", "pelt router a..b --variant=x=reboot", "--variant: of a real router is for the terminal: it runs commands there"},
+		{"test=router&target=a..b&variant=x=reboot", "pelt router a..b --variant=x=reboot", "--variant: a command is for the terminal: pages run none"},
+		{"test=router&target=lab:router&variant=x=reboot", "pelt router lab:router --variant=x=reboot", "--variant: a command is for the terminal: pages run none"},
 		{"test=router&target=lab:router&variant=plain%0d%0arules=100", "pelt router lab:router --variant=plain --variant=rules=100", ""},
 		{"test=tune&target=nas", "pelt", `test: there is no "tune"`},
 	} {

@@ -64,7 +64,7 @@ func spill(r *model.Result, where model.Line, from, to int, pps func(i int) floa
 // loss at the receiver, a lost control connection, and seconds that nobody heard of follow.
 func Soak() model.Document {
 	d, r := soaking(600)
-	d.Plan.Timed = []model.TimedChange{{AtSeconds: 200, Router: "limit=150mbit"}}
+	d.Plan.Timed = []model.TimedChange{{AtSeconds: 200, Link: &model.Link{Node: model.Receiver, Rate: 150e6}}}
 	spill(r, model.Line{Layer: "network", Host: "router", Cause: "QDISC_DROP"}, 200, 600, func(i int) float64 { return 7000 + 300*noise(i) })
 	spill(r, model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF"}, 430, 432, func(int) float64 { return 12000 })
 	spill(r, model.Line{}, 555, 556, func(int) float64 { return 900 })
@@ -73,7 +73,7 @@ func Soak() model.Document {
 			s.Values[i] = math.NaN()
 		}
 	}
-	r.Made = []model.MadeChange{{AtS: 200.02, TookS: 0.02, Words: "router=limit=150mbit"}}
+	r.Made = []model.MadeChange{{AtS: 200.02, TookS: 0.02, Words: "link-receiver=rate=150mbit"}}
 	r.Gaps = []model.ControlGap{{Nodes: []string{"receiver"}, StartS: 300.4, DurationS: 24.6}}
 	r.Changes = []model.Change{
 		{Kind: model.ChangeShift, Metric: "receive_pps", Flow: "up", At: "receiver", StartS: 200, StartLowS: 199, StartHighS: 201, EndS: 600, Before: 40e3, After: 33e3, Size: -7e3, PValue: 1e-9, Tested: 5, AlarmHours: 24,
