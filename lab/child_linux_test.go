@@ -1,8 +1,6 @@
 package lab
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
@@ -169,24 +170,17 @@ func TestKillLeavesNothing(t *testing.T) {
 	for _, top := range chains() {
 		t.Run(top, func(t *testing.T) {
 			watchHost(t)
-			cmd := child("open", top)
-			out, err := cmd.StdoutPipe()
-			must(t, err)
-			must(t, cmd.Start())
-			line, err := bufio.NewReader(out).ReadString('\n')
+			p := peltproc.Host{T: t}.Launch(child("open", top))
 			set := map[uint64]bool{}
-			for word := range strings.FieldsSeq(line) {
-				var n uint64
-				if _, err := fmt.Sscan(word, &n); err != nil {
-					t.Errorf("child said %q", line)
-				}
+			for word := range strings.FieldsSeq(p.Match(regexp.MustCompile(`(.*)\n`))) {
+				n, err := strconv.ParseUint(word, 10, 64)
+				must(t, err)
 				set[n] = true
 			}
-			if len(holders(set)) == 0 || err != nil {
-				t.Errorf("nobody holds the namespaces %q of a living lab: %v", line, err)
+			if len(holders(set)) == 0 {
+				t.Errorf("nobody holds the namespaces %v of a living lab", set)
 			}
-			must(t, cmd.Process.Kill())
-			_ = cmd.Wait()
+			p.Kill()
 			expectGone(t, set)
 		})
 	}
@@ -316,71 +310,49 @@ func TestExec(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cmd := child("exec", append([]string{"r1", c.node}, c.argv...)...)
 			cmd.Stdin = strings.NewReader("hello")
-			var stdout, stderr bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &stdout, &stderr
-			err := cmd.Run()
-			if cmd.ProcessState.ExitCode() != c.code || !strings.Contains(stdout.String(), c.stdout) {
-				t.Errorf("%s: %v\ngot  %d %q %q\nwant %d %q", c.node, c.argv, cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), c.code, c.stdout)
+			p := peltproc.Host{T: t}.Launch(cmd)
+			if code := p.Code(); code != c.code || !strings.Contains(p.Out.String(), c.stdout) {
+				t.Errorf("%s: %v\ngot  %d %q %q\nwant %d %q", c.node, c.argv, code, p.Out, p.Err, c.code, c.stdout)
 			}
-			_ = err
 		})
 	}
 }
 
 // startExec starts a shell in a node that prints ready and then waits.
-func startExec(t *testing.T, name, script string) (*exec.Cmd, *bufio.Reader) {
+func startExec(t *testing.T, name, script string) *peltproc.Process {
 	t.Helper()
-	cmd := child("exec", name, "sender", "sh", "-c", script)
-	out, err := cmd.StdoutPipe()
-	must(t, err)
-	cmd.Stderr = os.Stderr
-	must(t, cmd.Start())
-	r := bufio.NewReader(out)
-	if line, err := r.ReadString('\n'); err != nil || line != "ready\n" {
-		t.Fatalf("the program said %q, %v", line, err)
-	}
-	return cmd, r
+	p := peltproc.Host{T: t}.Launch(child("exec", name, "sender", "sh", "-c", script))
+	p.Await("ready\n")
+	return p
 }
 
 func TestExecPassesSignals(t *testing.T) {
 	testenv.Tool(t, "sh", "sleep")
 	hold(t, "r1", "direct")
-	cmd, _ := startExec(t, "r1", "trap 'exit 42' USR1; echo ready; while :; do :; done")
-	must(t, cmd.Process.Signal(unix.SIGUSR1))
-	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 42 {
-		t.Errorf("exit code %d, want 42", cmd.ProcessState.ExitCode())
+	p := startExec(t, "r1", "trap 'exit 42' USR1; echo ready; while :; do :; done")
+	must(t, p.Cmd.Process.Signal(unix.SIGUSR1))
+	if code := p.Code(); code != 42 {
+		t.Errorf("exit code %d, want 42", code)
 	}
 	signal.Ignore(unix.SIGHUP) // as nohup does
 	defer signal.Reset(unix.SIGHUP)
-	cmd = child("exec", "r1", "receiver", "sh", "-c", "kill -HUP $$; exit 5")
-	if _ = cmd.Run(); cmd.ProcessState.ExitCode() != 5 {
-		t.Errorf("exit code %d under nohup, want 5", cmd.ProcessState.ExitCode())
+	if code := (peltproc.Host{T: t}).Launch(child("exec", "r1", "receiver", "sh", "-c", "kill -HUP $$; exit 5")).Code(); code != 5 {
+		t.Errorf("exit code %d under nohup, want 5", code)
 	}
 }
 
 func TestExecEndsWithItsLab(t *testing.T) {
 	testenv.Tool(t, "sh", "sleep")
-	for _, c := range []struct {
-		name string
-		end  func(t *testing.T, holder int, cmd *exec.Cmd)
-	}{
-		{"down", func(t *testing.T, _ int, _ *exec.Cmd) {
-			if err := Down(t.Context(), "r1"); err != nil {
-				t.Error(err)
-			}
-		}},
-		{"holder killed", func(t *testing.T, holder int, _ *exec.Cmd) { killHolder(t, holder) }},
-		{"exec killed", func(t *testing.T, _ int, cmd *exec.Cmd) { _ = cmd.Process.Kill() }},
+	for name, end := range map[string]func(holder int, p *peltproc.Process){
+		"down":          func(int, *peltproc.Process) { must(t, Down(t.Context(), "r1")) },
+		"holder killed": func(holder int, _ *peltproc.Process) { killHolder(t, holder) },
+		"exec killed":   func(_ int, p *peltproc.Process) { p.Kill() },
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			pid, _ := hold(t, "r1", "direct")
-			cmd, r := startExec(t, "r1", "echo ready; exec sleep 600")
-			c.end(t, pid, cmd)
-			_, err := r.ReadString('\n') // ends when the program does
-			if err == nil {
-				t.Error("the program spoke")
-			}
-			_ = cmd.Wait()
+			p := startExec(t, "r1", "echo ready; exec sleep 600")
+			end(pid, p)
+			_ = p.Wait() // its output ends when the program does
 		})
 	}
 }

@@ -39,28 +39,16 @@ func byNetem(t *testing.T, words string, p probe) []arrival {
 	return through(t, l, p)
 }
 
-// bothWays asks the same of what an emulated link and netem let through.
-func bothWays(t *testing.T, link, netem string, p probe, look func(list []arrival, count int) string) {
-	t.Helper()
-	for by, list := range map[string][]arrival{"pelt": through(t, openLab(t, "direct", "sender:mtu=1200,"+link), p), "netem": byNetem(t, netem, p)} {
-		if said := look(list, p.count); said != "" {
-			t.Errorf("%s by %s: %s", link, by, said)
+// TestNetemConforms asks the same of what an emulated link and netem let through.
+func TestNetemConforms(t *testing.T) {
+	for _, c := range conformances {
+		p := c.sent(2000, quick)
+		for by, list := range map[string][]arrival{"pelt": through(t, openLab(t, "direct", "sender:mtu=1200,"+c.link), p), "netem": byNetem(t, c.netem, p)} {
+			if said := c.look(list, p.count); said != "" {
+				t.Errorf("%s by %s: %s", c.link, by, said)
+			}
 		}
 	}
-}
-
-func TestNetemLoss(t *testing.T) {
-	p := probe{count: 3000, interval: quick, bytes: 64, wait: 300 * time.Millisecond}
-	bothWays(t, "loss=10%,delay=2ms", "loss 10% delay 2ms", p, func(list []arrival, count int) string {
-		return share("lost", count-len(list), count, 0.1)
-	})
-	bothWays(t, "loss=ge:14%/56%/100%/0", "loss gemodel 14% 56% 100% 0%", p, func(list []arrival, count int) string {
-		return lostAfterALoss(lostOf(list, count), 0.2+0.3*0.8)
-	})
-	segments := probe{count: 4000, interval: quick, bytes: 1000, segments: 40, wait: 300 * time.Millisecond}
-	bothWays(t, "loss=10%", "loss 10%", segments, func(list []arrival, count int) string {
-		return segmentLoss(list, count, 40, 0.1)
-	})
 }
 
 func TestNetemDelay(t *testing.T) {
@@ -110,34 +98,4 @@ func apart(a, b []arrival) string {
 		return fmt.Sprintf("delays of %d and %d frames are %.4f apart, want at most %.4f", len(x), len(y), worst, limit)
 	}
 	return ""
-}
-
-func TestNetemOthers(t *testing.T) {
-	p := probe{count: 2000, interval: quick, bytes: 200, wait: 300 * time.Millisecond}
-	slow := probe{count: 300, interval: time.Millisecond, bytes: 64, wait: 150 * time.Millisecond}
-	bothWays(t, "delay=100ms,reorder=25%", "delay 100ms reorder 25%", slow, func(list []arrival, count int) string {
-		early := slices.DeleteFunc(list, func(a arrival) bool { return a.received-a.sent >= 50e6 })
-		return share("did not wait", len(early), count, 0.25)
-	})
-	bothWays(t, "duplicate=10%", "duplicate 10%", p, func(list []arrival, count int) string {
-		return share("came twice", len(list)-count, count, 0.1)
-	})
-	bothWays(t, "corrupt=20%", "corrupt 20%", p, func(list []arrival, count int) string {
-		if ratio := float64(count-len(list)) / float64(count); ratio < 0.16 || ratio > 0.23 {
-			return fmt.Sprintf("%.4f were not taken, want about 0.2", ratio)
-		}
-		return ""
-	})
-}
-
-func TestNetemRate(t *testing.T) {
-	// 1042 B of frame take 4168 us at 2 Mbit/s. Netem's queue of 1000 holds them all, as the link's does.
-	const took = 4_168_000
-	p := probe{count: 60, bytes: 1000, wait: 150 * time.Millisecond}
-	bothWays(t, "rate=2mbit,delay=20ms", "rate 2mbit delay 20ms", p, func(list []arrival, count int) string {
-		if gap := (list[len(list)-1].received - list[0].received) / int64(count-1); len(list) != count || gap < took*97/100 || gap > took*103/100 {
-			return fmt.Sprintf("%d of %d came every %d ns, want %d", len(list), count, gap, took)
-		}
-		return ""
-	})
 }

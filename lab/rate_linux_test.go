@@ -43,30 +43,6 @@ func TestClockRate(t *testing.T) {
 	}
 }
 
-// Gigabits need segmentation offload on two busy cores. Ten segments are less
-// than the burst of a gigabit, so tbf passes them as they are.
-func TestClockFastRate(t *testing.T) {
-	testenv.Clock(t)
-	const payload = 1472
-	for _, c := range []struct {
-		topology, link string
-		rate           unit.BitRate
-		segments       int
-	}{
-		{"switch", "receiver:rate=1gbit,toward=receiver", 1e9, 10},
-		{"router", "receiver:rate=1gbit,toward=receiver", 1e9, 10},
-	} {
-		t.Run(c.topology+"/"+c.link, func(t *testing.T) {
-			l := openLab(t, c.topology, c.link)
-			receiver := node(t, l, "receiver")
-			in := listen(t, receiver, receiver.Addr(4))
-			out := dial(t, node(t, l, "sender"), local(in))
-			segmentTogether(t, in, out, payload)
-			expectRate(t, c.rate, c.segments*(payload+frameOver), floodBetween(t, in, out, payload*c.segments, 300*time.Millisecond))
-		})
-	}
-}
-
 // What does not fit the queue is lost at the link, packet for packet; the
 // sender is neither told nor slowed down, on whichever kind of hop the queue is.
 //

@@ -110,28 +110,3 @@ func TestStarNames(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkStar makes and closes a star of 100 receivers behind emulated links.
-func BenchmarkStar(b *testing.B) {
-	for _, n := range []int{100, 1000} {
-		if testing.Short() && n > 100 {
-			continue
-		}
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			var opening, closing time.Duration
-			for range b.N {
-				began := time.Now()
-				l, err := Open(b.Context(), fmt.Sprintf("star:%d", n), []model.Link{{Node: "receiver", Rate: 1e6, DelaySeconds: 0.04, LossRatio: 0.05}})
-				if err != nil {
-					b.Skip(err)
-				}
-				opening += time.Since(began)
-				began = time.Now()
-				must(b, l.Close())
-				closing += time.Since(began)
-			}
-			b.ReportMetric(opening.Seconds()/float64(b.N), "s/open")
-			b.ReportMetric(closing.Seconds()/float64(b.N), "s/close")
-		})
-	}
-}

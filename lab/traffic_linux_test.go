@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -76,59 +75,17 @@ func option(t *testing.T, conn *net.UDPConn, name, value int) {
 
 func local(c *net.UDPConn) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
 
-type mmsghdr struct {
-	hdr unix.Msghdr
-	len uint32
-}
-
-// batch sends or receives up to 64 datagrams, whose content does not matter, with one system call.
-type batch struct {
-	msgs [64]mmsghdr
-	iov  unix.Iovec
-}
-
-func newBatch(payload int) *batch {
-	b := &batch{}
-	b.iov.Base = &make([]byte, payload)[0]
-	b.iov.SetLen(payload)
-	for i := range b.msgs {
-		b.msgs[i].hdr.Iov = &b.iov
-		b.msgs[i].hdr.SetIovlen(1)
-	}
-	return b
-}
-
-func (b *batch) call(trap, fd uintptr, n int) (int, error) {
-	done, _, e := unix.Syscall6(trap, fd, uintptr(unsafe.Pointer(&b.msgs[0])), uintptr(min(n, len(b.msgs))), unix.MSG_DONTWAIT|unix.MSG_TRUNC, 0, 0)
-	if e != 0 {
-		return 0, e
-	}
-	return int(done), nil
-}
-
 // flood sends as fast as it can until ctx ends and a queue's worth is sent; it
 // returns packets sent.
 func flood(ctx context.Context, c *net.UDPConn, payload int) (sent int, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	b := newBatch(payload)
 	const least = 5000 // on a starved machine the time may pass with nothing done
 	if err := c.SetWriteDeadline(time.Now().Add(testenv.Patience)); err != nil {
 		return 0, err
 	}
-	for ctx.Err() == nil || sent < least {
-		var n int
-		var callErr error
-		err := raw.Write(func(fd uintptr) bool {
-			n, callErr = b.call(unix.SYS_SENDMMSG, fd, len(b.msgs))
-			return !errors.Is(callErr, unix.EAGAIN)
-		})
-		if err = errors.Join(err, callErr); err != nil {
+	for b := make([]byte, payload); ctx.Err() == nil || sent < least; sent++ {
+		if _, err := c.Write(b); err != nil {
 			return sent, err
 		}
-		sent += n
 	}
 	return sent, nil
 }
@@ -162,40 +119,25 @@ func middleRate(list []came) (pps float64) {
 }
 
 // count receives until nothing has come for quiet. The rate is that from 100 ms after
-// the first arrival to the last.
+// the first arrival to the last: a shaper's bucket starts full.
 func count(c *net.UDPConn, quiet time.Duration) (packets int, pps float64, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return 0, 0, err
-	}
-	b := newBatch(1)
 	var began time.Time
 	var list []came
-	silent := 0
-	for {
-		const waits = 4 // of a silence: a machine that stands still ends one early
+	b := make([]byte, 1)
+	const waits = 4 // of a silence: a machine that stands still ends one early
+	for silent := 0; silent < waits; {
 		if err := c.SetReadDeadline(time.Now().Add(quiet / waits)); err != nil {
 			return 0, 0, err
 		}
-		var n int
-		var callErr error
-		err := raw.Read(func(fd uintptr) bool {
-			n, callErr = b.call(unix.SYS_RECVMMSG, fd, len(b.msgs))
-			return !errors.Is(callErr, unix.EAGAIN)
-		})
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			if silent++; silent < waits {
-				continue
-			}
-			return packets, middleRate(list), nil
-		}
-		silent = 0
-		if err = errors.Join(err, callErr); err != nil {
+		if _, err := c.Read(b); errors.Is(err, os.ErrDeadlineExceeded) {
+			silent++
+			continue
+		} else if err != nil {
 			return packets, 0, err
 		}
-		packets += n
+		silent = 0
+		packets++
 		now := time.Now()
-		// The bucket starts full: judge the rate when its first burst is long over.
 		if began.IsZero() {
 			began = now
 		}
@@ -203,6 +145,7 @@ func count(c *net.UDPConn, quiet time.Duration) (packets int, pps float64, err e
 			list = append(list, came{now, packets})
 		}
 	}
+	return packets, middleRate(list), nil
 }
 
 type flooded struct {
@@ -211,35 +154,15 @@ type flooded struct {
 	took           time.Duration // of the sending
 }
 
-// segmentTogether lets one call carry a large datagram that the kernel sends as
-// many of the given payload: the only way a small machine fills 10 Gbit/s.
-func segmentTogether(t *testing.T, in, out *net.UDPConn, payload int) {
-	t.Helper()
-	for c, o := range map[*net.UDPConn][2]int{out: {unix.UDP_SEGMENT, payload}, in: {unix.UDP_GRO, 1}} {
-		raw, err := c.SyscallConn()
-		must(t, err)
-		var set error
-		err = raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), unix.SOL_UDP, o[0], o[1]) })
-		must(t, errors.Join(err, set))
-	}
-}
-
 // floodFor sends from one node to another for a while and counts what arrives.
-func floodFor(t *testing.T, from, to *Node, family, payload int, d time.Duration) flooded {
+func floodFor(t *testing.T, from, to *Node, family, payload int, d time.Duration) (f flooded) {
 	t.Helper()
 	in := listen(t, to, to.Addr(family))
-	return floodBetween(t, in, dial(t, from, local(in)), payload, d)
-}
-
-func floodBetween(t *testing.T, in, out *net.UDPConn, payload int, d time.Duration) flooded {
-	t.Helper()
+	out := dial(t, from, local(in))
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	var (
-		f       flooded
-		sendErr error
-		wait    sync.WaitGroup
-	)
+	var sendErr error
+	var wait sync.WaitGroup
 	wait.Go(func() {
 		began := time.Now()
 		f.sent, sendErr = flood(ctx, out, payload)
