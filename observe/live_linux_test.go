@@ -13,8 +13,6 @@ import (
 	"pelt/internal/testenv"
 )
 
-func here(f func() error) error { return f() }
-
 func TestFacts(t *testing.T) {
 	h := Facts()
 	for name, got := range map[string]string{"name": h.Name, "kernel": h.Kernel, "boot": h.Boot, "clock source": h.ClockSource} {
@@ -32,7 +30,7 @@ func TestFacts(t *testing.T) {
 
 func TestInterfaceForLoopback(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1", "127.9.9.9", "::ffff:127.0.0.1", "::1"} {
-		i, err := InterfaceFor(here, netip.MustParseAddr(addr))
+		i, err := InterfaceFor(testenv.Here, netip.MustParseAddr(addr))
 		if err != nil || i.Name != "lo" || i.MTUBytes <= 0 || !i.Address.IsLoopback() {
 			t.Errorf("%s: got %+v, %v; want lo", addr, i, err)
 		}

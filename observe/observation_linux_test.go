@@ -33,7 +33,7 @@ func watchOf(t *testing.T, cells int) *Kernel {
 
 func observationOf(t *testing.T, k *Kernel, trial uint16) *Observation {
 	t.Helper()
-	w, err := (&Observer{Do: here, Kernel: k}).Begin(trial, model.DropsSeq)
+	w, err := (&Observer{Do: testenv.Here, Kernel: k}).Begin(trial, model.DropsSeq)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestReportSaysThatATrackFailed(t *testing.T) {
 
 // Counters that a reading lacks make those of the others doubtful, whichever it was.
 func TestReportSaysWhatAnyReadingLacks(t *testing.T) {
-	w, err := (&Observer{Do: here}).Begin(301, model.DropsOff)
+	w, err := (&Observer{Do: testenv.Here}).Begin(301, model.DropsOff)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestReportSaysWhatAnyReadingLacks(t *testing.T) {
 
 // A long trial reads its counters between its moments, so that none wraps twice unseen.
 func TestCountersAreReadBetween(t *testing.T) {
-	w, err := (&Observer{Do: here}).Begin(302, model.DropsOff)
+	w, err := (&Observer{Do: testenv.Here}).Begin(302, model.DropsOff)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,6 +64,7 @@ var layers = map[string][]string{
 	"internal/outfile":     {},
 	"internal/peltproc":    {"internal/testenv"},
 	"internal/privilege":   {},
+	"internal/sshbed":      {"internal/peltproc", "internal/testenv"},
 	"internal/testenv":     {"internal/netns"},
 	"run": {"finding", "table", "view", "advice", "design", "engine", "engine/tcp", "engine/udp", "engine/xdp", "fleet", "internal/awake", "internal/spare", "lab", "lab/impair", "lab/userlink", "ledger", "measure", "model",
 		"observe", "observe/drops", "observe/dut", "record", "record/disk", "record/tap", "store", "unit"},
@@ -83,7 +84,7 @@ var layers = map[string][]string{
 }
 
 // helpers lists the packages beside ./test that only tests import.
-var helpers = []string{"engine/enginetest", "internal/netbed", "internal/peltproc", "internal/testenv"}
+var helpers = []string{"engine/enginetest", "internal/netbed", "internal/peltproc", "internal/sshbed", "internal/testenv"}
 
 // shared lists third-party modules that more than one package may import.
 var shared = []string{

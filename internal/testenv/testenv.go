@@ -25,6 +25,9 @@ const (
 // What must end before its time has a minute or more.
 const Patience = 45 * time.Second
 
+// Here is the Do of this thread's own namespace.
+func Here(f func() error) error { return f() }
+
 // Await waits for what another goroutine or process brings about.
 func Await(t testing.TB, what string, done func() bool) {
 	t.Helper()

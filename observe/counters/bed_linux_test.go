@@ -155,13 +155,3 @@ func TestQueueUnderMQ(t *testing.T) {
 		}
 	}
 }
-
-// The neighbour table counts for the whole host, in a file of the first namespace.
-func TestUnresolvedNeighbour(t *testing.T) {
-	w := newWire(t, 1)
-	w.Sender.Sysctl("net/ipv4/neigh/va/unres_qlen_bytes", "2000")
-	a, _ := w.moved(t, func() { w.send(t, netip.MustParseAddrPort("10.77.0.50:9")) })
-	if n := a["arp_cache.unresolved_discards"]; n < some-20 {
-		t.Errorf("%d discards of %d packets", n, some)
-	}
-}

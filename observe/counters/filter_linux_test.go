@@ -3,7 +3,6 @@ package counters
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/nftables"
@@ -39,37 +38,6 @@ func TestRules(t *testing.T) {
 	_, b = w.moved(t, func() { w.send(t, receiverPort) })
 	if b["nft.inet.filter.hook1.input.5.packets"] != some || b["nft.inet.filter.user_chain.4.packets"] != 0 {
 		t.Errorf("moved: %v", b)
-	}
-}
-
-// A rule that is replaced has another handle; one that cannot tell what it drops
-// is not read; a chain's policy is.
-func TestWhichRulesAreRead(t *testing.T) {
-	w := newWire(t, 1)
-	limit := &expr.Limit{Type: expr.LimitTypePkts, Rate: 1, Unit: expr.LimitTimeHour, Burst: 1}
-	w.Receiver.NFT(func(c *nftables.Conn) {
-		chain := netbed.HookChain(c, "filter", nftables.ChainHookInput)
-		for _, exprs := range [][]expr.Any{
-			{&expr.Counter{}, udpOnly[0], udpOnly[1], limit, &expr.Verdict{Kind: expr.VerdictDrop}},
-			{limit, &expr.Verdict{Kind: expr.VerdictDrop}},
-			{&expr.Counter{}, &expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_PORT_UNREACH}},
-		} {
-			c.AddRule(&nftables.Rule{Table: chain.Table, Chain: chain, Exprs: exprs})
-		}
-	})
-	const read = "nft.inet.filter.hook1.input.4.packets"
-	var names []string
-	for _, r := range w.receiver.Read().readings {
-		if strings.HasPrefix(r.name, "nft.") {
-			names = append(names, r.name)
-		}
-	}
-	if !slices.Equal(names, []string{read}) {
-		t.Errorf("read %v", names)
-	}
-	_, b := w.moved(t, func() { w.send(t, receiverPort) })
-	if n := b[read]; n != some-2 {
-		t.Errorf("rejected %d, want %d: %v", n, some-2, b)
 	}
 }
 

@@ -19,14 +19,12 @@ import (
 	"pelt/model"
 )
 
-func here(f func() error) error { return f() }
-
 func TestReadHere(t *testing.T) {
-	if _, err := Open(here); err != nil { // the first of a process opens what Go's runtime waits with
+	if _, err := Open(testenv.Here); err != nil { // the first of a process opens what Go's runtime waits with
 		t.Fatal(err)
 	}
 	testenv.LeakCheck(t)
-	r, err := Open(here)
+	r, err := Open(testenv.Here)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +42,7 @@ func TestReadHere(t *testing.T) {
 	if os.Geteuid() == 0 && len(s.Unread) > 0 {
 		t.Errorf("unread by root: %v", s.Unread)
 	}
-	want, err := Namespace(here)
+	want, err := Namespace(testenv.Here)
 	if link, _ := os.Readlink("/proc/self/ns/net"); err != nil || r.Namespace() != want || link != fmt.Sprintf("net:[%d]", want) {
 		t.Errorf("namespace %d and %d, %v; the link says %s", r.Namespace(), want, err, link)
 	}
@@ -70,7 +68,7 @@ func TestThreadsReadTheirOwn(t *testing.T) {
 	w := newWire(t, 1)
 	w.send(t, receiverPort)
 	w.settle(t)
-	outside, err := Open(here)
+	outside, err := Open(testenv.Here)
 	if err != nil {
 		t.Fatal(err)
 	}

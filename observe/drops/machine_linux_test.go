@@ -5,7 +5,6 @@ package drops
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"runtime"
 	"strings"
@@ -100,61 +99,6 @@ func threeFaults(t *testing.T, beside func(*netbed.Bed) (stop func())) {
 	t.Logf("%v of %d B/s, %d unseen, %d missed", by, rate, unseen, missed)
 	if missed > 70 {
 		t.Errorf("%d runs of the program were missed", missed)
-	}
-}
-
-// What a router drops on the way is told in its namespace:
-//
-//	sender va ──── vb receiver (forwards) ra ──── rb far 10.78.0.2
-func TestRouter(t *testing.T) {
-	b := netbed.New(t, 1, true)
-	far := netbed.Namespace(t)
-	b.Receiver.Must(func() error {
-		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "ra"}, PeerName: "rb", PeerNamespace: netlink.NsFd(int(far.File().Fd()))})
-	})
-	for _, x := range []struct {
-		name string
-		host byte
-	}{{"ra", 1}, {"rb", 2}} {
-		h := b.Receiver
-		if x.name == "rb" {
-			h = far
-		}
-		h.Link(x.name, func(l netlink.Link) error {
-			a := &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 78, 0, x.host), Mask: net.CIDRMask(24, 32)}}
-			return errors.Join(netlink.AddrAdd(l, a), netlink.LinkSetUp(l))
-		})
-	}
-	b.Receiver.AwaitUp("ra") // else packets wait for the neighbour's address
-	far.AwaitUp("rb")
-	b.Receiver.Sysctl("net/ipv4/ip_forward", "1")
-	b.Sender.Link("va", func(l netlink.Link) error {
-		return netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Gw: net.IPv4(10, 77, 0, 2),
-			Dst: &net.IPNet{IP: net.IPv4(10, 78, 0, 0), Mask: net.CIDRMask(24, 32)}})
-	})
-	b.Receiver.DropFourth(nftables.ChainHookForward)
-	at := netip.MustParseAddrPort("10.78.0.2:9077")
-	to := far.Open(false, wide, netbed.Bound(at))
-	from := b.Sender.Open(false, netbed.Connected(at))
-	m := machine(t)
-	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
-	send(t, from, testTrial, 0, 1000, 64)
-	got := map[uint64]int{}
-	drain(t, to, testTrial, got)
-	said := verdicts(t, collect(t, m, testTrial), "up", 0)
-	unseen := uint64(0)
-	for q := range uint64(1000) {
-		if _, ok := said[q]; !ok && got[q] == 0 {
-			unseen++
-			got[q] = 1
-		}
-	}
-	named(t, unseen+uint64(len(said)), unseen)
-	sameAs(t, said, got, 1000, "NETFILTER_DROP|NEIGH_QUEUEFULL")
-	for q, s := range said {
-		if s.Namespace != b.Receiver.ID() || s.Interface != "ra" && s.Interface != "vb" || !s.Received {
-			t.Fatalf("sequence %d: %+v", q, s)
-		}
 	}
 }
 

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(holder) == "" {
 		os.Exit(m.Run())
 	}
-	s, err := Local(func(f func() error) error { return f() })(context.Background())
+	s, err := Local(testenv.Here)(context.Background())
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -119,7 +119,7 @@ func TestLocalShellDiesWithTheProcess(t *testing.T) {
 // A shell that ignores the end of its input is killed.
 func TestCloseDoesNotHang(t *testing.T) {
 	testenv.Tool(t, "sh", "sleep")
-	s, err := Local(func(f func() error) error { return f() })(context.Background())
+	s, err := Local(testenv.Here)(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
