@@ -21,35 +21,6 @@ const devRouter = `Inter-|   Receive                                            
 br-lan.7:       0       0    0    0    0     0          0         0        0       0    0    0    0     0       0          0
 `
 
-func TestParseDev(t *testing.T) {
-	for _, c := range []struct {
-		name, text string
-		want       map[string][]uint64
-		fault      string
-	}{
-		{"router", devRouter, map[string][]uint64{
-			"lo":       {108544, 1256, 0, 0, 0, 0, 0, 0, 108544, 1256, 0, 0, 0, 0, 0, 0},
-			"eth0":     {4294967295, 4294967290, 0, 7, 0, 0, 0, 0, 5000, 600, 0, 0, 0, 0, 0, 0}, // no blank after the colon
-			"lan1":     {9000, 100, 0, 0, 0, 0, 0, 0, 3000, 30, 0, 2, 0, 0, 0, 0},
-			"wan":      {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
-			"br-lan.7": {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
-		}, ""},
-		{"an alias", "eth0:1: 1 2\n", map[string][]uint64{"eth0:1": {1, 2}}, ""},
-		{"nothing", "", map[string][]uint64{}, ""},
-		{"a line cut short", " eth0: 1 2 3", map[string][]uint64{"eth0": {1, 2, 3}}, ""},
-		{"no name", ": 1 2\n eth1: 3\n", map[string][]uint64{"eth1": {3}}, "names no interface"},
-		{"no colon", "sh: not found\nhello\n", map[string][]uint64{}, `"not" is not a number`},
-		{"not a number", " eth0: 1 x 3\n eth1: 4\n", map[string][]uint64{"eth1": {4}}, `eth0: "x" is not a number`},
-		{"a name too long", strings.Repeat("e", 16) + ": 1\n", map[string][]uint64{}, "names no interface"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got := map[string][]uint64{}
-			err := parseDev(c.text, func(name string, values []uint64) { got[name] = values })
-			check(t, c.text, got, c.want, err, c.fault)
-		})
-	}
-}
-
 func routerTexts(forwarded, nets uint32) map[string]string {
 	return map[string]string{
 		"/proc/net/snmp": fmt.Sprintf("Ip: Forwarding DefaultTTL InReceives ForwDatagrams\nIp: 1 64 %d %d\nUdp: InErrors\nUdp: 4294967295\n",
