@@ -93,17 +93,3 @@ func TestOffload(t *testing.T) {
 		}
 	}
 }
-
-func TestProcessorName(t *testing.T) {
-	for _, c := range []struct{ cpuinfo, want string }{
-		{"processor\t: 0\nmodel name\t: AMD EPYC\n", "AMD EPYC"},
-		{"processor\t: 0\nBogoMIPS\t: 26.00\nCPU part\t: 0xd03\n", "ARM Cortex-A53"},
-		{"CPU part\t: 0x123\n", "ARM, part 0x123"},
-		{"processor : 0\nmodel name\t: ARMv7 Processor rev 5 (v7l)\nHardware : Generic DT based system\n", "ARMv7 Processor rev 5 (v7l)"},
-		{"", ""},
-	} {
-		if got := learn(map[string]string{"cpuinfo": c.cpuinfo}, sample{}).facts.CPU; got != c.want {
-			t.Errorf("%q: %q, want %q", c.cpuinfo, got, c.want)
-		}
-	}
-}
