@@ -1,12 +1,11 @@
 // Package nic asks a network card's driver how it is set, and sets it.
 //
-// The name of an interface comes in; its driver's name, statistics, features and
-// settings (rings, channels, coalescing) go out as text. A setting changes only
+// The name of an interface comes in; its driver's name, statistics and
+// settings (ring, channels) go out as text. A setting changes only
 // by Set. It knows of no default and no good value, and keeps no old one.
 package nic
 
-// Setting is one of a driver's: rings in descriptors, channels in queues, coalescing in
-// microseconds and frames. coalesce_adaptive_rx is on or off.
+// Setting is one of a driver's: the ring in descriptors, channels in queues.
 type Setting struct {
 	Name  string
 	Value string

@@ -44,8 +44,8 @@ func (c *Conn) Stats(iface string) (map[string]uint64, error) { return c.h.Stats
 // Settings are those that the driver has.
 func (c *Conn) Settings(iface string) []Setting {
 	var list []Setting
-	for _, f := range fields() {
-		if v, err := c.read(iface, f.group); err == nil {
+	for _, f := range fields {
+		if v, err := c.read(iface, f); err == nil {
 			if s, has := f.setting(v); has {
 				list = append(list, s)
 			}
@@ -61,115 +61,70 @@ func (c *Conn) Get(iface, name string) (string, error) {
 	return s.Value, err
 }
 
-// Set changes one setting and leaves the others of its group as they are. The
-// driver may round the value: Get tells.
+// Set changes one setting and leaves the others as they are. The driver may round the value: Get tells.
 func (c *Conn) Set(iface, name, value string) error {
 	f, _, v, err := c.find(iface, name)
 	if err != nil {
 		return err
 	}
 	n, err := strconv.ParseUint(value, 10, 32)
-	at := slices.Index([]string{"off", "on"}, value)
-	switch {
-	case f.onOff && at < 0:
-		return fmt.Errorf("%s: want on or off, not %q", name, value)
-	case f.onOff:
-		n = uint64(at)
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("%s: want a whole number, not %q", name, value)
 	}
 	*f.at(&v) = uint32(n)
-	return c.write(iface, f.group, v)
-}
-
-// find reads a setting, with the others of its group.
-func (c *Conn) find(iface, name string) (field, Setting, values, error) {
-	all := fields()
-	i := slices.IndexFunc(all, func(f field) bool { return f.name == name })
-	if i < 0 {
-		return field{}, Setting{}, values{}, fmt.Errorf("drivers have no setting %q", name)
-	}
-	v, err := c.read(iface, all[i].group)
-	s, has := all[i].setting(v)
-	if err == nil && !has {
-		err = unix.EOPNOTSUPP
-	}
-	return all[i], s, v, err
-}
-
-// group is what one request of the kernel's reads or writes.
-type group int
-
-const (
-	rings group = iota
-	channels
-	coalescing
-)
-
-type values struct {
-	ring     ethtool.Ring
-	channels ethtool.Channels
-	coalesce ethtool.Coalesce
-}
-
-func (c *Conn) read(iface string, g group) (v values, err error) {
-	switch g {
-	case rings:
-		v.ring, err = c.h.GetRing(iface)
-	case channels:
-		v.channels, err = c.h.GetChannels(iface)
-	default:
-		v.coalesce, err = c.h.GetCoalesce(iface)
-	}
-	return v, err
-}
-
-func (c *Conn) write(iface string, g group, v values) (err error) {
-	switch g {
-	case rings:
+	if f.rings {
 		_, err = c.h.SetRing(iface, v.ring)
-	case channels:
+	} else {
 		_, err = c.h.SetChannels(iface, v.channels)
-	default:
-		_, err = c.h.SetCoalesce(iface, v.coalesce)
 	}
 	return err
 }
 
+// find reads a setting, with the others that come with it.
+func (c *Conn) find(iface, name string) (field, Setting, values, error) {
+	i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
+	if i < 0 {
+		return field{}, Setting{}, values{}, fmt.Errorf("drivers have no setting %q", name)
+	}
+	v, err := c.read(iface, fields[i])
+	s, has := fields[i].setting(v)
+	if err == nil && !has {
+		err = unix.EOPNOTSUPP
+	}
+	return fields[i], s, v, err
+}
+
+type values struct {
+	ring     ethtool.Ring
+	channels ethtool.Channels
+}
+
+// read reads all settings that one request gives with a field.
+func (c *Conn) read(iface string, f field) (v values, err error) {
+	if f.rings {
+		v.ring, err = c.h.GetRing(iface)
+	} else {
+		v.channels, err = c.h.GetChannels(iface)
+	}
+	return v, err
+}
+
 type field struct {
-	name  string
-	group group
-	at    func(*values) *uint32
-	most  func(*values) *uint32 // nil: not told
-	onOff bool
+	name     string
+	rings    bool // else it is one of channels
+	at, most func(*values) *uint32
 }
 
 // setting is a field's value; has is false for channels of which the driver can have none.
 func (f field) setting(v values) (s Setting, has bool) {
-	s = Setting{Name: f.name, Value: strconv.FormatUint(uint64(*f.at(&v)), 10)}
-	if f.onOff {
-		s.Value = map[bool]string{true: "on", false: "off"}[*f.at(&v) != 0]
-	}
-	if f.most != nil {
-		s.Max = *f.most(&v)
-	}
-	return s, f.group != channels || s.Max > 0
+	s = Setting{f.name, strconv.FormatUint(uint64(*f.at(&v)), 10), *f.most(&v)}
+	return s, f.rings || s.Max > 0
 }
 
-// fields is the one table of what a driver may let be set.
-func fields() []field {
-	type v = *values
-	return []field{
-		{"rx_ring", rings, func(v v) *uint32 { return &v.ring.RxPending }, func(v v) *uint32 { return &v.ring.RxMaxPending }, false},
-		{"tx_ring", rings, func(v v) *uint32 { return &v.ring.TxPending }, func(v v) *uint32 { return &v.ring.TxMaxPending }, false},
-		{"channels_combined", channels, func(v v) *uint32 { return &v.channels.CombinedCount },
-			func(v v) *uint32 { return &v.channels.MaxCombined }, false},
-		{"channels_rx", channels, func(v v) *uint32 { return &v.channels.RxCount }, func(v v) *uint32 { return &v.channels.MaxRx }, false},
-		{"channels_tx", channels, func(v v) *uint32 { return &v.channels.TxCount }, func(v v) *uint32 { return &v.channels.MaxTx }, false},
-		{"coalesce_rx_usecs", coalescing, func(v v) *uint32 { return &v.coalesce.RxCoalesceUsecs }, nil, false},
-		{"coalesce_rx_frames", coalescing, func(v v) *uint32 { return &v.coalesce.RxMaxCoalescedFrames }, nil, false},
-		{"coalesce_tx_usecs", coalescing, func(v v) *uint32 { return &v.coalesce.TxCoalesceUsecs }, nil, false},
-		{"coalesce_tx_frames", coalescing, func(v v) *uint32 { return &v.coalesce.TxMaxCoalescedFrames }, nil, false},
-		{"coalesce_adaptive_rx", coalescing, func(v v) *uint32 { return &v.coalesce.UseAdaptiveRxCoalesce }, nil, true},
-	}
+// fields is the one table of what a driver may let be set: what package advice proposes.
+var fields = []field{
+	{"rx_ring", true, func(v *values) *uint32 { return &v.ring.RxPending }, func(v *values) *uint32 { return &v.ring.RxMaxPending }},
+	{"channels_combined", false, func(v *values) *uint32 { return &v.channels.CombinedCount },
+		func(v *values) *uint32 { return &v.channels.MaxCombined }},
+	{"channels_rx", false, func(v *values) *uint32 { return &v.channels.RxCount }, func(v *values) *uint32 { return &v.channels.MaxRx }},
 }

@@ -65,7 +65,7 @@ func inNamespace(t *testing.T) {
 	if _, err := c.Get("none", "rx_ring"); !errors.Is(err, unix.ENODEV) {
 		t.Errorf("of no interface: %v, want %v", err, unix.ENODEV)
 	}
-	for name, value := range map[string]string{"channels_rx": "-1", "coalesce_adaptive_rx": "1", "other": "1"} {
+	for name, value := range map[string]string{"channels_rx": "-1", "other": "1"} {
 		if err := c.Set("v0", name, value); err == nil {
 			t.Errorf("%s=%s is taken", name, value)
 		}

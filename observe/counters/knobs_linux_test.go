@@ -31,7 +31,7 @@ func TestKnobs(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"net.ipv4.conf.vb.rp_filter": "2", "net.ipv4.neigh.vb.unres_qlen_bytes": "2304", "vb.txqueuelen": "77", "vb.qdisc": "tbf",
-		"vb.channels_rx": "2", "vb.channels_tx": "2", "page_size_bytes": strconv.Itoa(os.Getpagesize()),
+		"vb.channels_rx": "2", "page_size_bytes": strconv.Itoa(os.Getpagesize()),
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
