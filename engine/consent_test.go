@@ -83,6 +83,25 @@ func TestConsentReflectsLittle(t *testing.T) {
 	})
 }
 
+// Who knows the key but forges the victim's source address does not hear what the listener answers to it, and must not get
+// consent in the victim's name.
+func TestNobodyConsentsForAnother(t *testing.T) {
+	victim := netip.MustParseAddrPort("198.51.100.1:9")
+	l, attacker := NewConsentListener(testKey()), NewConsentDialer(testKey())
+	own, _ := l.Answer(attacker.text(), testCaller)
+	l.Answer(attacker.text(), victim)
+	if turn, _ := attacker.Hear(own[:]); !turn {
+		t.Fatal("the attacker's own hello was not answered")
+	}
+	l.Answer(attacker.text(), victim)
+	if l.Confirmed() {
+		t.Error("the flow would go to who never confirmed")
+	}
+	if l.Answer(attacker.text(), testCaller); !l.Confirmed() || l.Peer() != testCaller {
+		t.Errorf("confirmed %v, the flow would go to %v; %v did confirm", l.Confirmed(), l.Peer(), testCaller)
+	}
+}
+
 func TestConsentRefuses(t *testing.T) {
 	l := testKey()
 	other := l

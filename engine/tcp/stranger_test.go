@@ -3,7 +3,6 @@ package tcp
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -45,26 +44,6 @@ func TestOldestStrangerGoes(t *testing.T) {
 	for _, c := range silent {
 		c.Close()
 	}
-}
-
-// A recorded consent, sent again, takes no stream: the confirmation answers another nonce.
-func TestReplayTakesNoStream(t *testing.T) {
-	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, flow(1, 64, false), timing(0, 50*time.Millisecond, 0))
-	key := p.receiver.t.order.StreamKey(0)
-	dialer := engine.NewConsentDialer(key)
-	hello := dialer.Message()
-	welcome, _ := engine.NewConsentListener(key).Answer(hello[:], netip.MustParseAddrPort("127.0.0.1:9"))
-	if turn, _ := dialer.Hear(welcome[:]); !turn {
-		t.Fatal("a good welcome is refused")
-	}
-	confirm := dialer.Message()
-	c := call(t, p.receiver.Ports()[0])
-	c.Write(append(hello[:], confirm[:]...))
-	if _, err := io.Copy(io.Discard, c); err != nil && !errors.Is(err, io.EOF) {
-		t.Logf("replay ended with %v", err)
-	}
-	c.Close()
-	p.Connect()
 }
 
 func TestPortInUse(t *testing.T) {

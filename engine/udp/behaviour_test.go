@@ -3,8 +3,6 @@ package udp
 import (
 	"bytes"
 	"math"
-	"net"
-	"net/netip"
 	"syscall"
 	"testing"
 	"time"
@@ -145,65 +143,6 @@ func TestBatchOf(t *testing.T) {
 			t.Errorf("%d streams of %d B: batches of %d, want %d", c.streams, c.payload, got, c.want)
 		}
 	}
-}
-
-// Who knows the key but forges the victim's source address does not hear what
-// the listener answers to it, and must not get consent in the victim's name.
-func TestNobodyConsentsForAnother(t *testing.T) {
-	both(t, func(t *testing.T, r trial) {
-		r.Role = engine.Receive // the listener would flood
-		_, listener := r.prepare(t)
-		at := netip.AddrPortFrom(r.Peer, listener.Ports()[0]).String()
-		own, err := net.Dial("udp", at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer own.Close()
-		victim, err := net.Dial("udp", at) // what is sent here is forged; what comes is not heard
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer victim.Close()
-		known := engine.NewConsentDialer(engine.StreamKey{Trial: r.Order.Trial, Tag: r.Tag, Key: r.Key})
-		hello := text(known)
-		if !ask(t, own, known) {
-			t.Fatal("the attacker's own hello was not answered")
-		}
-		var b [200]byte
-		victim.Write(hello)
-		victim.SetReadDeadline(time.Now().Add(testenv.Patience))
-		if _, err := victim.Read(b[:]); err != nil {
-			t.Fatal(err)
-		}
-		victim.Write(text(known))
-		own.Write(text(known))
-		consent := listener.t.consents[0]
-		testenv.Await(t, "consent", consent.Confirmed)
-		if got := consent.Peer().String(); got != own.LocalAddr().String() {
-			t.Errorf("the flow would go to %s, which never confirmed; %s did", got, own.LocalAddr())
-		}
-	})
-}
-
-func text(d *engine.ConsentDialer) []byte {
-	b := d.Message()
-	return b[:]
-}
-
-// ask sends what is next and hands the answer to the caller.
-func ask(t *testing.T, conn net.Conn, c *engine.ConsentDialer) bool {
-	t.Helper()
-	if _, err := conn.Write(text(c)); err != nil {
-		t.Fatal(err)
-	}
-	var b [200]byte
-	conn.SetReadDeadline(time.Now().Add(testenv.Patience))
-	n, err := conn.Read(b[:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	turn, _ := c.Hear(b[:n])
-	return turn
 }
 
 // What is not whole, or not of this flow, is no message; all else comes back as it was.

@@ -11,10 +11,7 @@ import (
 	"time"
 
 	"pelt/engine"
-	"pelt/engine/enginetest"
-	"pelt/internal/testenv"
 	"pelt/model"
-	"pelt/unit"
 )
 
 // deaf is a socket to a peer that never answers.
@@ -142,34 +139,4 @@ func TestSendersComeAndGo(t *testing.T) {
 		ends(40*time.Second, 2*time.Second, 42*time.Second) // no other is there
 		senders.Wait()
 	})
-}
-
-// A stream that loses its consent in a flood or in the warm-up ends, and the others go on.
-func TestStreamWithoutConsent(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		rate unit.Rate
-		warm bool // it ends in the warm-up
-	}{{"flood", unit.Rate{}, false}, {"paced, in the warm-up", unit.PacketRate(3000), true}, {"flood, in the warm-up", unit.Rate{}, true}} {
-		t.Run(c.name, func(t *testing.T) {
-			both(t, func(t *testing.T, r trial) {
-				r.Flow.Rate, r.Flow.Streams, r.Timing.MeasureSeconds = c.rate, 3, 60
-				r.During = func(p *enginetest.Pair) {
-					from := ofSockets(p.Sender)
-					sent := func(stream int) uint64 { return from.t.role.(*sender).streams[stream].attempted.Load() }
-					if !c.warm {
-						testenv.Await(t, "packets", func() bool { return sent(0) > 0 && sent(1) > 0 })
-					}
-					from.t.silent[1].Store(true)
-					testenv.Await(t, "the others to go on", func() bool { return sent(2) > sent(1)+200 && sent(0) > sent(1)+200 })
-					from.Stop()
-				}
-				send, receive := r.Play(t)
-				enginetest.Balance(t, r.Order, send, receive)
-				if s := send.Send; s.Silent != 1 || s.Streams[1] >= s.Streams[2] || (s.SlotsSilent > 100) != !c.rate.IsMax() {
-					t.Errorf("silent %d, streams %v, of %d slots %d left", s.Silent, s.Streams, s.Planned, s.SlotsSilent)
-				}
-			})
-		})
-	}
 }

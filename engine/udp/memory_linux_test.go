@@ -3,6 +3,7 @@ package udp
 import (
 	"bytes"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"testing"
@@ -12,25 +13,31 @@ import (
 	"pelt/unit"
 )
 
-// Both ends of a full-rate trial in one process stay far below 100 MiB, and do
-// not grow while it lasts.
+// A flood allocates nothing per packet, and both its ends in one process stay far below 100 MiB and do not grow.
 func TestMemoryIsFlat(t *testing.T) {
 	r := newTrial()
 	r.Flow.Rate, r.Timing = unit.Rate{}, model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 60}
 	dialer, listener := r.connected(t)
 	wait := start(t, listener, dialer)
-	resident := func(packets uint64) int {
+	look := func(packets uint64) (sent, mallocs uint64, resident int) {
 		testenv.Await(t, "packets", func() bool { return listener.Snapshot().Packets >= packets })
 		debug.FreeOSMemory()
-		return residentBytes(t)
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return dialer.Snapshot().Packets, m.Mallocs, residentBytes(t)
 	}
-	early, late := resident(50_000), resident(250_000)
+	from, before, early := look(50_000)
+	to, after, late := look(250_000)
 	dialer.Stop()
 	listener.Stop()
 	wait()
 	t.Logf("resident %d KiB, then %d KiB", early>>10, late>>10)
 	if late > 100<<20 || late > early+4<<20 {
 		t.Errorf("resident %d B after 50 000 packets, %d B after 250 000", early, late)
+	}
+	// What is left is an 8 KiB chunk of the window every 65 536 packets.
+	if mallocs, packets := after-before, to-from; mallocs > packets/20 {
+		t.Errorf("%d allocations for %d packets", mallocs, packets)
 	}
 }
 

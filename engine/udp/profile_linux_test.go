@@ -2,10 +2,8 @@ package udp
 
 import (
 	"testing"
-	"time"
 
 	"pelt/engine/enginetest"
-	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -50,23 +48,5 @@ func TestProfilesAreSent(t *testing.T) {
 				t.Errorf("asked: %+v", s.Asked)
 			}
 		})
-	}
-}
-
-// A sender that is stopped planned what was due by then.
-func TestProfileIsStopped(t *testing.T) {
-	r := newTrial()
-	r.Flow.Rate, r.Flow.Profile = unit.PacketRate(1000), &model.Profile{Kind: model.OnOff, OnSeconds: 0.01, OffSeconds: 60}
-	r.Timing.WarmupSeconds, r.Timing.MeasureSeconds = 0, 3600
-	dialer, _ := r.connected(t)
-	wait := start(t, dialer)
-	testenv.Await(t, "the first packets", func() bool { return dialer.Snapshot().Packets > 0 })
-	before := time.Now()
-	dialer.Stop()
-	if wait(); time.Since(before) > testenv.Patience {
-		t.Fatalf("stopped after %v", time.Since(before))
-	}
-	if s := dialer.Account().Send; s.Planned == 0 || s.Planned > 10 || s.Attempted > s.Planned {
-		t.Errorf("planned %d, attempted %d of the first ten", s.Planned, s.Attempted)
 	}
 }

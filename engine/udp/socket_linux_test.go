@@ -1,12 +1,10 @@
 package udp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +15,6 @@ import (
 	"pelt/engine/enginetest"
 	"pelt/internal/netbed"
 	"pelt/internal/testenv"
-	"pelt/model"
 	"pelt/unit"
 )
 
@@ -65,56 +62,8 @@ func TestPathMTUIsReported(t *testing.T) {
 	}
 }
 
+// All packets have the flow's mark, also what the shared port answers before the flow has a socket.
 func TestDSCP(t *testing.T) {
-	for _, c := range []struct {
-		peer             string
-		level, ask, tell int
-	}{
-		{"127.0.0.1", unix.IPPROTO_IP, unix.IP_RECVTOS, unix.IP_TOS},
-		{"::1", unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, unix.IPV6_TCLASS},
-	} {
-		conn, err := net.ListenPacket("udp", net.JoinHostPort(c.peer, "0"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		raw, err := conn.(*net.UDPConn).SyscallConn()
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), c.level, c.ask, 1) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := newTrial()
-		r.Flow.DSCP = 46
-		end, err := prepare(t, testEngine(t, Config{}, false), enginetest.Here{}, engine.Order{Flow: r.Flow, Timing: r.Timing, Role: engine.Send,
-			Peer: netip.MustParseAddr(c.peer), Ports: []uint16{uint16(conn.LocalAddr().(*net.UDPAddr).Port)}, Trial: 1, Key: r.Key, CPU: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer end.Close()
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		called := make(chan error, 1)
-		go func() { called <- end.Connect(ctx) }()
-		oob := make([]byte, 100)
-		conn.SetReadDeadline(time.Now().Add(testenv.Patience))
-		_, n, _, _, err := conn.(*net.UDPConn).ReadMsgUDP(make([]byte, 100), oob)
-		cancel()
-		<-called
-		if err != nil {
-			t.Fatal(err)
-		}
-		messages, err := unix.ParseSocketControlMessage(oob[:n])
-		if err != nil || len(messages) != 1 || int(messages[0].Header.Type) != c.tell || messages[0].Data[0] != 46<<2 {
-			t.Errorf("%s: got %+v, %v; want traffic class %#x", c.peer, messages, err, 46<<2)
-		}
-	}
-}
-
-// What the shared port answers has the flow's mark already.
-func TestDSCPOfAnswers(t *testing.T) {
 	s := loopback(t, 65536)
 	for _, dscp := range []int{46, 0} {
 		var marks func(uint16) map[byte]int
@@ -124,6 +73,17 @@ func TestDSCPOfAnswers(t *testing.T) {
 		_, listener := r.connected(t)
 		if got := marks(listener.Ports()[0]); len(got) != 1 || got[byte(dscp<<2)] < 4 {
 			t.Errorf("DSCP %d: packets by TOS: %v, want all with %d", dscp, got, dscp<<2)
+		}
+		r.Peer, r.Tag = netip.IPv6Loopback(), r.Tag+1
+		dialer, listener := r.connected(t)
+		if err := listener.t.OpenStreams(); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range []testEnd{dialer, listener} {
+			got, err := unix.GetsockoptInt(e.t.sockets[0].(*linuxSocket).fd, unix.IPPROTO_IPV6, unix.IPV6_TCLASS)
+			if err != nil || got != dscp<<2 {
+				t.Errorf("DSCP %d: the traffic class is %d, %v", dscp, got, err)
+			}
 		}
 	}
 }
@@ -258,25 +218,4 @@ func TestNotBefore(t *testing.T) {
 			t.Errorf("%d at %d: not before %d, want %d", c.n, c.now, in.notBefore, c.want)
 		}
 	}
-}
-
-func TestNoAllocationPerPacket(t *testing.T) {
-	r := newTrial()
-	r.Flow.Rate, r.Timing = unit.Rate{}, model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 60, DrainSeconds: 0.2}
-	dialer, listener := r.connected(t)
-	wait := start(t, listener, dialer)
-	testenv.Await(t, "the flow", func() bool { return listener.Snapshot().Packets > 1000 })
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	from := dialer.Snapshot().Packets
-	testenv.Await(t, "10 000 packets more", func() bool { return dialer.Snapshot().Packets > from+10_000 })
-	runtime.ReadMemStats(&after)
-	to := dialer.Snapshot().Packets
-	// What is left is an 8 KiB chunk of the window every 65 536 packets.
-	if mallocs, packets := after.Mallocs-before.Mallocs, to-from; mallocs > packets/20 {
-		t.Errorf("%d allocations for %d packets", mallocs, packets)
-	}
-	dialer.Stop()
-	listener.Stop()
-	wait()
 }

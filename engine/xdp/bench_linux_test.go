@@ -39,35 +39,45 @@ func length() (time.Duration, int) {
 	return 2 * time.Second, 5
 }
 
-// BenchmarkFlood sends 64-byte frames between two namespaces, from one core to
-// another, every sequence checked; in turn with iperf3 in a pair of its own.
+// BenchmarkFlood floods between two namespaces, from one core to another, every sequence checked: by both engines and by iperf3
+// in turn, which has a pair of its own.
 func BenchmarkFlood(b *testing.B) {
 	ours, theirs := newBed(b), newBed(b)
 	if runtime.NumCPU() > 1 {
 		ours.makeReady() // so that what is set about its NAPI stays
 		ours.threaded()
 	}
-	for b.Loop() {
-		var us, them, over, lost sample
-		benchTime, repeats := length()
-		for range repeats {
-			out, err := ours.run(b, trial{measure: benchTime, warmup: 200 * time.Millisecond})
-			if err != nil {
-				b.Fatal(err)
+	for _, c := range []struct {
+		engine  string
+		payload int
+	}{{"xdp", 18}, {"udp", 18}, {"udp", 64}, {"udp", 1472}} {
+		b.Run(fmt.Sprintf("%s-%dB", c.engine, c.payload), func(b *testing.B) {
+			for b.Loop() {
+				var us, them, over, lost, effort sample
+				benchTime, repeats := length()
+				for range repeats {
+					out, err := ours.run(b, trial{engines: [2]string{c.engine, c.engine}, measure: benchTime, warmup: 200 * time.Millisecond, flow: model.Flow{PayloadBytes: c.payload}})
+					if err != nil {
+						b.Fatal(err)
+					}
+					s, r := out.send.Send, out.receive.Receive
+					if named := s.Attempted - r.Tally.Received; c.engine == "xdp" && named != out.unsent() {
+						b.Errorf("%d lost without a name", named-out.unsent())
+					}
+					seconds := float64(s.DurationNanos) / 1e9
+					pps := float64(r.Tally.Received) / seconds
+					counts := theirs.iperf3(c.payload, 0, true)
+					iperf := counts.received / counts.seconds
+					us, them, over = append(us, pps/1e6), append(them, iperf/1e6), append(over, pps/iperf)
+					lost = append(lost, 1-float64(r.Tally.Received)/float64(s.Attempted))
+					effort = append(effort, float64(s.Attempted)/seconds/out.send.CPU.ThreadRatio/1e6)
+				}
+				fmt.Printf("%s, %d B: %v Mpps received, lost %v of all, %v M sent per second of the sender's processor; iperf3 %v Mpps, times %v\n",
+					c.engine, c.payload, us, lost, effort, them, over)
+				b.ReportMetric(us.median()*1e6, "pps")
+				b.ReportMetric(over.median(), "of-iperf3")
 			}
-			s, r := out.send.Send, out.receive.Receive
-			if named := s.Attempted - r.Tally.Received; named != out.unsent() {
-				b.Errorf("%d lost without a name", named-out.unsent())
-			}
-			pps := float64(r.Tally.Received) / (float64(s.DurationNanos) / 1e9)
-			counts := theirs.iperf3(18, 0, true)
-			iperf := counts.received / counts.seconds
-			us, them, over = append(us, pps/1e6), append(them, iperf/1e6), append(over, pps/iperf)
-			lost = append(lost, 1-float64(r.Tally.Received)/float64(s.Attempted))
-		}
-		fmt.Printf("18 B: %v Mpps received, ring full for %v of all; iperf3 %v Mpps, times %v\n", us, lost, them, over)
-		b.ReportMetric(us.median()*1e6, "pps")
-		b.ReportMetric(over.median(), "of-iperf3")
+		})
 	}
 }
 

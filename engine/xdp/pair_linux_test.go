@@ -5,7 +5,6 @@ package xdp
 import (
 	"fmt"
 	"maps"
-	"math"
 	"net/netip"
 	"testing"
 	"time"
@@ -54,30 +53,6 @@ func TestClockEveryShape(t *testing.T) {
 				}
 				out.Undisturbed(t, out.send, out.receive)
 			}
-		})
-	}
-}
-
-func TestPaced(t *testing.T) {
-	b := newBed(t)
-	measure := time.Second
-	if testing.Short() {
-		measure /= 4
-	}
-	for _, rate := range []string{"1kpps", "70kpps", "333333pps", "1mpps"} {
-		t.Run(rate, func(t *testing.T) {
-			r := mustRate(t, rate)
-			out, err := b.run(t, trial{measure: measure, flow: model.Flow{Rate: r}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			out.balanced(t)
-			s := out.send.Send
-			pps, _ := r.PPS(18)
-			if math.Abs(float64(s.Planned)-pps*measure.Seconds()) > 1 || s.Attempted > s.Planned {
-				t.Errorf("planned %d, attempted %d", s.Planned, s.Attempted)
-			}
-			t.Logf("attempted %d of %d; gap %+v; burst %d; delay %+v", s.Attempted, s.Planned, s.Gap, s.BurstMax, out.receive.Receive.Tally.Delay)
 		})
 	}
 }
