@@ -9,7 +9,7 @@ import (
 )
 
 // protocolVersion is what two peers must share to understand each other.
-const protocolVersion = 14
+const protocolVersion = 15
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358
@@ -104,9 +104,7 @@ type Trial struct {
 	// Send. The timing's measured part bounds it.
 	Survey bool
 
-	// Live is how often somebody who watches is told what the ends count and how busy their cores
-	// are: MinLive to a second; 0 for never.
-	Live  time.Duration
+	Live  bool           // somebody watches, and is told how busy cores are
 	Drops model.DropMode // how closely agents watch their kernels; "" for not at all, their counters neither
 	Idle  time.Duration  // window before the trial in which the path is idle, for the rate of foreign traffic
 	// Along are observations of nodes between the ends, which no agent watches,
@@ -124,9 +122,6 @@ type Trial struct {
 	Record func(agent string, blocks []byte) error
 }
 
-// MinLive is the shortest Trial.Live.
-const MinLive = 100 * time.Millisecond
-
 // Progress is one per-second sample of a running trial: of a flow's end, or of what a
 // host's kernel has dropped so far.
 type Progress struct {
@@ -138,8 +133,7 @@ type Progress struct {
 	Cores map[int]float64
 	// Cut is why the trial was stopped, in place of all else: its hosts are waited for, for as long as its reconnect
 	// window allows.
-	Cut  string
-	Live bool // a sample of those that come as often as Trial.Live says, beside one a second
+	Cut string
 
 	Flow    string // name of the flow
 	Role    engine.Role

@@ -47,8 +47,6 @@ func TestPrepareChecks(t *testing.T) {
 		change func(*prepareOrder, *engine.Order)
 		want   string
 	}{
-		{"live too often", func(p *prepareOrder, _ *engine.Order) { p.LiveNanos = 99e6 }, "live_ns: want 0, or 100ms to 1s, not 99ms"},
-		{"live never", func(p *prepareOrder, _ *engine.Order) { p.LiveNanos = -1 }, "live_ns: want 0"},
 		{"session", func(p *prepareOrder, _ *engine.Order) { p.Session = "x.y" }, "session: want two names of 32 hex digits"},
 		{"wild session", func(p *prepareOrder, _ *engine.Order) { p.Session = "*.>" }, "session: want two names"},
 		{"no ends", func(p *prepareOrder, _ *engine.Order) { p.Ends = nil }, "ends: want at least one"},

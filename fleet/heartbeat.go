@@ -105,9 +105,10 @@ func (s *session) sendBeat(alive []string, at *float64) {
 	}
 	if at != nil {
 		b.Samples = s.samples(*at)
-	}
-	if at != nil && (s.first.Timing.PatienceSeconds > 0 || s.live > 0) { // its account is asked for while it runs
-		b.Counts = s.observed.counts()
+		b.Cores, b.AtS = s.cores(*at), *at
+		if s.first.Timing.PatienceSeconds > 0 || s.live { // its account is asked for while it runs
+			b.Counts = s.observed.counts()
+		}
 	}
 	b.Cut = s.why() // after the ends: one that failed is told with the reason
 	slices.Sort(b.Ended)
@@ -133,34 +134,15 @@ func (s *session) samples(at float64) (all []sample) {
 	return all
 }
 
-// tellLive tells samples to somebody who watches until no sender is on any more.
-func (s *session) tellLive() {
-	tick := time.NewTicker(s.live)
-	defer tick.Stop()
-	unsent, cores := uint64(0), 1.0 // when they are told next
-	for {
-		select {
-		case <-s.sending.Done():
-			return
-		case <-tick.C:
-		}
-		at, began := s.elapsed(time.Now())
-		if !began {
-			continue
-		}
-		l := liveBeat{AtS: at, Samples: s.samples(at), Unsent: unsent}
-		if len(s.agent.link.outbox) > outboxSize/2 { // the rest is for heartbeats
-			unsent += uint64(len(l.Samples))
-			continue
-		}
-		s.mu.Lock()
-		watch := s.watch
-		s.mu.Unlock()
-		if watch != nil && at >= cores {
-			l.Cores, cores = watch.Cores(), math.Floor(at)+1
-			l.clamp()
-		}
-		s.post(beat{Live: &l})
-		unsent = 0
+// cores are how busy those of this host were in the last second, for somebody who watches.
+func (s *session) cores(at float64) map[int]float64 {
+	s.mu.Lock()
+	watch := s.watch
+	s.mu.Unlock()
+	if !s.live || watch == nil || at < 1 {
+		return nil
 	}
+	cores := watch.Cores()
+	clampCores(cores)
+	return cores
 }

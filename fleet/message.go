@@ -55,8 +55,7 @@ type prepareOrder struct {
 	sessionOrder
 	Ends  []endOrder     `json:"ends,omitempty"`
 	Drops model.DropMode `json:"drops,omitempty"` // how closely to watch the kernel; "" for not at all
-	// LiveNanos is how often to tell samples to somebody who watches; 0 for once a second, with heartbeats.
-	LiveNanos int64 `json:"live_ns,omitempty"`
+	Live  bool           `json:"live,omitempty"`  // somebody watches: tell how busy cores are, and what the kernel drops
 }
 
 // endOrder is one end of a flow.
@@ -79,9 +78,6 @@ func (p prepareOrder) check() error {
 	}
 	if err := checkDrops(p.Drops); err != nil {
 		return err
-	}
-	if every := time.Duration(p.LiveNanos); every != 0 && (every < MinLive || every > time.Second) {
-		return fmt.Errorf("live_ns: want 0, or %v to 1s, not %v", MinLive, every)
 	}
 	seen := map[int]bool{}
 	for i, e := range p.Ends {
@@ -262,25 +258,18 @@ type beat struct {
 	// Counts are what the host's kernel dropped so far, once a second where
 	// the trial's account is to be had at any moment.
 	Counts *model.Observation `json:"counts,omitempty"`
-	Live   *liveBeat          `json:"live,omitempty"` // with nothing else: no heartbeat
-}
-
-// liveBeat is what is told between heartbeats to somebody who watches.
-type liveBeat struct {
-	AtS     float64         `json:"at_s"`
-	Samples []sample        `json:"samples"`
-	Cores   map[int]float64 `json:"cores,omitempty"`  // busy share since they were told last, once a second
-	Unsent  uint64          `json:"unsent,omitempty"` // samples since the last message that found no room
+	Cores  map[int]float64    `json:"cores,omitempty"` // busy share in the last second, for somebody who watches
+	AtS    float64            `json:"at_s,omitempty"`  // of the cores, since the measured part began on that host
 }
 
 // maxCores is how many cores of a host are told live.
 const maxCores = 256
 
-// clamp limits cores to those that can be.
-func (l *liveBeat) clamp() {
-	maps.DeleteFunc(l.Cores, func(core int, _ float64) bool { return core < 0 || core >= maxCores })
-	for core, busy := range l.Cores {
-		l.Cores[core] = min(max(busy, 0), 1)
+// clampCores limits cores to those that can be.
+func clampCores(cores map[int]float64) {
+	maps.DeleteFunc(cores, func(core int, _ float64) bool { return core < 0 || core >= maxCores })
+	for core, busy := range cores {
+		cores[core] = min(max(busy, 0), 1)
 	}
 }
 

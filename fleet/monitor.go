@@ -161,14 +161,14 @@ func (t *trial) takeBeat(p *party, b beat) {
 		}
 	}
 	for _, s := range b.Samples {
-		if t.takeSample(p, s, false) {
+		if t.takeSample(p, s) {
 			t.mu.Lock()
 			t.watchLoss(s)
 			t.mu.Unlock()
 		}
 	}
-	if b.Live != nil && t.order.Live > 0 {
-		t.takeLive(p, b.Live)
+	if clampCores(b.Cores); t.order.Live && len(b.Cores) > 0 && t.within(b.AtS) && (!t.order.OneClock || p == t.parties[0]) {
+		t.sample(Progress{Agent: p.info.ID, Cores: b.Cores, AtS: b.AtS})
 	}
 	if b.Counts != nil {
 		b.Counts.Clamp(t.flows())
@@ -190,12 +190,12 @@ func (t *trial) takeBeat(p *party, b beat) {
 }
 
 // takeSample hands on what an end counted, if it is of this trial.
-func (t *trial) takeSample(p *party, s sample, live bool) bool {
+func (t *trial) takeSample(p *party, s sample) bool {
 	e := t.end(s.End, p)
 	if e == nil || !t.within(s.AtS) {
 		return false
 	}
-	t.sample(Progress{Flow: e.Order.Flow.Name, Role: e.Order.Role, Agent: p.info.ID, Live: live,
+	t.sample(Progress{Flow: e.Order.Flow.Name, Role: e.Order.Role, Agent: p.info.ID,
 		Packets: s.Packets, Bytes: s.Bytes, Reach: s.Reach, AtS: s.AtS, Silent: min(max(s.Silent, 0), e.Order.Flow.Streams)})
 	return true
 }
@@ -203,18 +203,6 @@ func (t *trial) takeSample(p *party, s sample, live bool) bool {
 // within reports whether a time since the measured part began can be one of this trial.
 func (t *trial) within(atS float64) bool {
 	return atS < t.order.Timing.MeasureSeconds+engine.OvertimeSeconds
-}
-
-// takeLive takes what an agent tells somebody who watches.
-func (t *trial) takeLive(p *party, l *liveBeat) {
-	for _, s := range l.Samples {
-		t.takeSample(p, s, true)
-	}
-	t.missed.Add(l.Unsent)
-	l.clamp()
-	if len(l.Cores) > 0 && t.within(l.AtS) && (!t.order.OneClock || p == t.parties[0]) {
-		t.sample(Progress{Agent: p.info.ID, Cores: l.Cores, AtS: l.AtS})
-	}
 }
 
 // sample hands a sample on, or counts it as missed.

@@ -37,8 +37,8 @@ type session struct {
 	from        netip.Prefix // whose it is; guarded by the agent's lock
 	first       engine.Order // of its ends, for what all have in common; zero of a watcher
 	drops       model.DropMode
-	live        time.Duration // how often somebody who watches is told; 0: never
-	watcher     bool          // it has no ends
+	live        bool // somebody watches
+	watcher     bool // it has no ends
 	liveness    *liveness
 	probed      time.Time       // when packets of the probe last came; the heartbeat's
 	ctx         context.Context // ends when the session is closed
@@ -65,7 +65,7 @@ type session struct {
 
 // openSession starts the heartbeat; the caller holds the agent's lock.
 func openSession(a *Agent, p prepareOrder) (*session, error) {
-	s := &session{id: p.Session, agent: a, drops: p.Drops, live: time.Duration(p.LiveNanos), watcher: len(p.Ends) == 0,
+	s := &session{id: p.Session, agent: a, drops: p.Drops, live: p.Live, watcher: len(p.Ends) == 0,
 		wake: make(chan struct{}, 1), ends: map[int]*sessionEnd{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.sending, s.sendingOver = context.WithCancel(s.ctx)
@@ -91,9 +91,6 @@ func openSession(a *Agent, p prepareOrder) (*session, error) {
 		s.observed.open(a.cfg.Observe, s.first.Trial, p.Drops)
 	}
 	s.work.Go(s.heartbeat)
-	if s.live > 0 {
-		s.work.Go(s.tellLive)
-	}
 	return s, nil
 }
 

@@ -113,7 +113,7 @@ func (t *trial) prepare(ctx context.Context) error {
 			}
 		}
 		opened, err := command[portsAnswer](ctx, slices.Collect(maps.Keys(ends)), verbPrepare, func(p *party) any {
-			return prepareOrder{p.about(), ends[p], t.order.Drops, t.order.Live.Nanoseconds()}
+			return prepareOrder{p.about(), ends[p], t.order.Drops, t.order.Live}
 		})
 		if err != nil {
 			return err

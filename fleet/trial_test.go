@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"pelt/engine"
 	"pelt/internal/testenv"
 	"pelt/model"
@@ -144,8 +142,8 @@ func TestStoppedBeforeItReads(t *testing.T) {
 	nothingOpen(t, w)
 }
 
-// Somebody who watches is told ten times a second what ends count, and of the cores once a second: of those of each
-// host, or of the first one's where all hosts are one. What comes once a second comes as ever.
+// Once a second ends tell what they count, and somebody who watches is told of the cores: of those of each host, or of the
+// first one's where all hosts are one.
 func TestTrialLive(t *testing.T) {
 	for _, oneClock := range []bool{false, true} {
 		t.Run(fmt.Sprintf("one clock %v", oneClock), func(t *testing.T) {
@@ -156,27 +154,25 @@ func TestTrialLive(t *testing.T) {
 			b.Watch = a.Watch
 			c := quick(t, a, b)
 			trial := upTrial("near", "far", 2200*time.Millisecond)
-			trial.Live, trial.OneClock = MinLive, oneClock
-			live, slow, cores := 0, 0, map[string][]map[int]float64{}
+			trial.Live, trial.OneClock = true, oneClock
+			samples, cores := 0, map[string][]map[int]float64{}
 			last := map[engine.Role]float64{}
 			out, err := c.RunTrial(t.Context(), trial, func(p Progress) {
 				switch {
 				case p.Cores != nil:
 					cores[p.Agent] = append(cores[p.Agent], p.Cores)
-				case p.Live:
-					if live++; p.AtS <= last[p.Role] || p.Agent == "" || p.Flow != "up" {
+				case p.Counts == nil:
+					if samples++; p.AtS <= last[p.Role] || p.Agent == "" || p.Flow != "up" {
 						t.Errorf("after %v s: %+v", last[p.Role], p)
 					}
 					last[p.Role] = p.AtS
-				default:
-					slow++
 				}
 			})
 			if err != nil || out.Cut != "" || len(out.Warnings) > 0 {
 				t.Fatalf("%v, %+v", err, out)
 			}
-			if live <= slow || live > 2*24 || slow < 2 || slow > 2*4 { // of two ends; a busy machine takes fewer
-				t.Errorf("%d live samples and %d others of 2.2 s", live, slow)
+			if samples < 2 || samples > 2*4 { // of two ends; a busy machine takes fewer
+				t.Errorf("%d samples of 2.2 s", samples)
 			}
 			want := map[string]int{"near": 2, "far": 2}
 			if oneClock {
@@ -195,31 +191,27 @@ func TestTrialLive(t *testing.T) {
 	}
 }
 
-// What another host tells is held to what can be, and its samples are no heartbeat.
-func TestTakeLive(t *testing.T) {
+// What another host tells is held to what can be.
+func TestTakeBeat(t *testing.T) {
 	order := upTrial("near", "far", time.Second)
-	order.Live = MinLive
+	order.Live = true
 	tr, err := quick(t, agentOn(newWire(), "near"), agentOn(newWire(), "far")).place(order)
 	if err != nil {
 		t.Fatal(err)
 	}
 	far := tr.party("far")
 	tr.liveness.expect("far", time.Now(), true)
-	heard := *tr.liveness.from["far"]
-	tr.takeBeat(far, beat{Live: &liveBeat{AtS: 1, Unsent: 3, Cores: map[int]float64{-1: 1, 0: -1, 1: 7, 255: 0.5, 256: 0.5},
-		Samples: []sample{{End: 1, Packets: 5, AtS: 1}, {End: 0, AtS: 1}, {End: 9, AtS: 1}, {End: 1, AtS: 100}}}})
-	tr.takeBeat(far, beat{Live: &liveBeat{AtS: 100, Cores: map[int]float64{0: 1}}})
-	if len(tr.samples) != 2 || tr.missed.Load() != 3 {
-		t.Fatalf("%d samples, %d missed; want one of the end, one of the cores; 3", len(tr.samples), tr.missed.Load())
+	tr.takeBeat(far, beat{AtS: 1, Cores: map[int]float64{-1: 1, 0: -1, 1: 7, 255: 0.5, 256: 0.5},
+		Samples: []sample{{End: 1, Packets: 5, AtS: 1}, {End: 0, AtS: 1}, {End: 9, AtS: 1}, {End: 1, AtS: 100}}})
+	tr.takeBeat(far, beat{AtS: 100, Cores: map[int]float64{0: 1}})
+	if len(tr.samples) != 2 {
+		t.Fatalf("%d samples; want one of the end, one of the cores", len(tr.samples))
 	}
-	if p := <-tr.samples; !p.Live || p.Packets != 5 || p.Role != engine.Receive {
+	if p := <-tr.samples; p.Packets != 5 || p.Role != engine.Receive {
 		t.Errorf("%+v", p)
 	}
 	if p := <-tr.samples; !maps.Equal(p.Cores, map[int]float64{0: 0, 1: 1, 255: 0.5}) || p.Agent != "far" {
 		t.Errorf("%+v", p)
-	}
-	if *tr.liveness.from["far"] != heard {
-		t.Error("samples count as a heartbeat")
 	}
 	var cut error
 	tr.cancel = func(why error) { cut = why }
@@ -227,41 +219,11 @@ func TestTakeLive(t *testing.T) {
 	if n := len(cut.Error()); n > mostFault+10 {
 		t.Errorf("why the trial was cut takes %d B", n)
 	}
-	tr.order.Live = 0
-	tr.takeBeat(far, beat{Live: &liveBeat{Samples: []sample{{End: 1}}}})
+	tr.order.Live = false
+	tr.takeBeat(far, beat{Cores: map[int]float64{0: 1}})
 	if len(tr.samples) != 0 {
-		t.Error("samples that nobody asked for")
+		t.Error("cores that nobody asked for")
 	}
-}
-
-// Samples leave room for heartbeats in an outbox that is stuck, and those that do not leave are counted.
-func TestLiveLeavesRoom(t *testing.T) {
-	order := goodOrder().Ends[0]
-	end, err := engine.Prepare(t.Context(), &fakeEngine{name: "udp", wire: newWire()}, here{}, order.Order)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer end.Close()
-	l := &link{outbox: make(chan *nats.Msg, outboxSize)}
-	s := &session{live: time.Millisecond, measured: time.Now(), agent: &Agent{link: l},
-		ends: map[int]*sessionEnd{1: {order: order, end: end, started: true}}}
-	s.sending, s.sendingOver = context.WithCancel(t.Context())
-	s.work.Go(s.tellLive)
-	time.Sleep(100 * time.Millisecond)
-	if n := len(l.outbox); n > outboxSize/2+1 {
-		t.Errorf("%d samples wait", n)
-	}
-	unsent := uint64(0)
-	testenv.Await(t, "the count of what did not leave", func() bool {
-		b, err := decode[beat]((<-l.outbox).Data)
-		if err != nil || b.Live == nil || len(b.Live.Samples) != 1 {
-			t.Fatalf("%+v: %v", b, err)
-		}
-		unsent += b.Live.Unsent
-		return unsent > 0
-	})
-	s.sendingOver()
-	s.work.Wait()
 }
 
 type fakeWatch struct{}

@@ -154,9 +154,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	if len(r.doc.Plan.Timed) > 0 {
 		placed.Begun = begin
 	}
-	if r.Live {
-		placed.Live = liveEvery(placed)
-	}
+	placed.Live = r.Live
 	now := newSoFar(t, placed, watch, started)
 	now.asked = r.Live || lasting(r.doc.Plan)
 	silent := map[string]int{} // streams by flow
@@ -173,12 +171,10 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 		case p.Cores != nil:
 			r.event(Event{Cores: &Cores{number, r.site.hostOf(p.Agent), p.AtS, p.Cores}})
 			return
-		case p.Counts == nil && p.Live == r.Live:
+		case p.Counts == nil:
 			r.event(Event{Progress: &TrialProgress{Number: number, Sample: p}})
 		}
-		if !p.Live {
-			r.soFar(now, number, p)
-		}
+		r.soFar(now, number, p)
 	})
 	made := end()
 	told := now.untilCut(outcome) // while the links are watched

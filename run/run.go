@@ -26,7 +26,7 @@ type Options struct {
 	// Record is the file that every packet a receiver of UDP sees is taken down in; "" for none.
 	Record string
 	Events func(Event) // called by one goroutine at a time; nil for none
-	// Live is for somebody who watches: more samples, how busy cores are, and accounts of short trials, too.
+	// Live is for somebody who watches: how busy cores are, and accounts of short trials, too.
 	Live bool
 
 	records *recording

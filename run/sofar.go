@@ -47,12 +47,6 @@ func lasting(p model.Plan) bool {
 	return p.Timing.Measure() >= time.Minute || p.Timing.PatienceSeconds > 0 || len(p.Hosts) > 0
 }
 
-// liveEvery is how often somebody who watches is told: of two hundred samples a second in all at most, as a screen
-// draws and a reader of the events takes them.
-func liveEvery(t fleet.Trial) time.Duration {
-	return min(max(fleet.MinLive, time.Duration(len(t.Flows))*10*time.Millisecond), time.Second)
-}
-
 func newSoFar(t model.Trial, placed fleet.Trial, w *watch, started time.Time) *soFar {
 	s := &soFar{trial: t, watch: w, started: started.UTC().Truncate(time.Millisecond),
 		counts: map[string]model.Observation{}, ends: make([][2]endSoFar, len(placed.Flows))}

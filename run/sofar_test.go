@@ -29,15 +29,6 @@ func (s *soFar) receiver(at float64, n, reach uint64) bool {
 	return s.take(fleet.Progress{Flow: "up", Role: engine.Receive, Agent: "r", Packets: n, Reach: reach, AtS: at})
 }
 
-// Somebody who watches is told of 200 samples a second at most, but of each end once.
-func TestLiveEvery(t *testing.T) {
-	for flows, want := range map[int]time.Duration{1: fleet.MinLive, 10: fleet.MinLive, 30: 300 * time.Millisecond, 256: time.Second} {
-		if got := liveEvery(fleet.Trial{Flows: make([]fleet.PlacedFlow, flows)}); got != want {
-			t.Errorf("%d flows: %v, want %v", flows, got, want)
-		}
-	}
-}
-
 // Cores are told of a host, or of the machine that all hosts are on.
 func TestHostOf(t *testing.T) {
 	for agent, want := range map[string]string{"s": model.Sender, "r": model.Receiver, "x": Machine} {
