@@ -96,6 +96,13 @@ func TestAccounts(t *testing.T) {
 			add(&in.Nodes[1], 90, "Udp.NoPorts")
 			in.Nodes[1].Observation.Counters[2].IdleHz = 70 // of them, in the one second
 		}, "receiver-udp@receiver/NO_SOCKET=40(bounded)[90, 50 over] receiver-buffer@receiver/SOCKET_RCVBUFF=60(exact-count) lost=100 rest=0"},
+		{"sockets that do not tell their own drops", func(in *Input) {
+			unwatched(in)
+			in.SocketKnown = false
+			add(&in.Nodes[1], 60, "Udp.RcvbufErrors")
+			add(&in.Nodes[1], 40, "Udp.MemErrors")
+			add(&in.Nodes[1], 100, "Udp.InErrors")
+		}, "receiver-memory@receiver/PROTO_MEM=40(bounded) receiver-buffer@receiver/SOCKET_RCVBUFF=60(bounded) lost=100 rest=0"},
 		{"the warm-up's losses are in the counters, and not in the lines", func(in *Input) {
 			unwatched(in)
 			in.WarmupSent, in.WarmupReceived = 500, 450
