@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -406,14 +407,9 @@ func TestTrialCut(t *testing.T) {
 		w := newWire()
 		s := serve(t, w, nil)
 		c := dial(t, s.addr, agentOn(w, "near"))
-		go func() {
-			for len(w.events("", "run send")) < 1 {
-				time.Sleep(time.Millisecond)
-			}
-			s.stop()
-		}()
-		began := time.Now()
-		out, err := c.RunTrial(t.Context(), upTrial("near", "far", time.Minute), nil)
+		var began time.Time
+		stop := sync.OnceFunc(func() { began = time.Now(); go s.stop() })
+		out, err := c.RunTrial(t.Context(), upTrial("near", "far", time.Minute), func(Progress) { stop() }) // all have begun
 		if err != nil || !strings.Contains(out.Cut, "pelt serve was stopped there") || out.Flows[0].Send == nil {
 			t.Errorf("got %+v, %v", out, err)
 		}

@@ -23,6 +23,7 @@ import (
 
 func watch(t testing.TB, ports ...uint16) *Live {
 	t.Helper()
+	testenv.Root(t)
 	l, err := Watch(ports)
 	if err != nil {
 		t.Fatalf("%+v", err)
