@@ -3,6 +3,7 @@ package counters
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/nftables"
@@ -17,7 +18,8 @@ var countAndDrop = []expr.Any{&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictD
 // udpOnly matches UDP, so that the rule has something to match.
 var udpOnly = []expr.Any{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1}, &expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_UDP}}}
 
-// A rule of a chain that another one jumps to; then another rule while the Reader is open, and one gone.
+// A rule of a chain that another one jumps to; then another rule while the Reader is open, and one gone. A rule that
+// counts and drops nothing is not read.
 func TestRules(t *testing.T) {
 	w := newWire(t, 1)
 	var input *nftables.Chain
@@ -30,6 +32,11 @@ func TestRules(t *testing.T) {
 	_, b := w.moved(t, func() { w.send(t, receiverPort) })
 	if b["nft.inet.filter.user_chain.input.4.packets"] != some || b["Ip.InDelivers"] != 0 {
 		t.Errorf("moved: %v", b)
+	}
+	for _, r := range w.receiver.Read().readings {
+		if strings.HasPrefix(r.name, "nft.") && !strings.HasPrefix(r.name, "nft.inet.filter.user_chain.") {
+			t.Errorf("read %s", r.name)
+		}
 	}
 	w.Receiver.NFT(func(c *nftables.Conn) {
 		c.FlushChain(input)
