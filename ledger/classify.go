@@ -94,7 +94,7 @@ var rules = [...]rule{
 	{unspecified, match(`^(enqueue_to_backlog|netif_rx|__netif_rx|flush_backlog|process_backlog|dev_cpu_dead)`), stageBacklog, "CPU_BACKLOG"},
 	{unspecified, match(`^__udp_enqueue_schedule_skb|^sk_rmem_schedule|^__sk_mem`), stageMemory, "PROTO_MEM"},
 	{unspecified, match(`^(__)?udp(v6)?_queue_rcv|^sock_queue_rcv`), stageBuffer, "SOCKET_RCVBUFF"},
-	{unspecified, match(`^_*first_packet_length`), stageUDP, "UDP_CSUM"}, // it drops nothing else
+	{unspecified, match(`^_*first_packet_length|^udp(v6)?_recvmsg`), stageUDP, "UDP_CSUM"}, // they drop nothing else
 	{unspecified, match(`^(__)?(udp|udp4|udp6|udpv6)_|^__skb_recv_udp`), stageUDP, ""},
 	{unspecified, match(`neigh|^arp_|^ndisc_`), stageNeighbour, ""},
 	{unspecified, match(`defrag|frag|^ip_expire|^ip6_expire|reasm`), stageIP, model.CauseReassembly},

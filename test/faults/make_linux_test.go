@@ -331,9 +331,8 @@ func red(n *netbed.Node, name string) (undo func()) {
 
 // cake has room for a few packets only.
 func cake(n *netbed.Node, name string) (undo func()) {
-	const rate, memory = 2, 10 // TCA_CAKE_...
+	const memory = 10 // TCA_CAKE_...
 	return htb(n, name, 6_250, &netlink.GenericQdisc{QdiscType: "cake"},
-		nl.NewRtAttr(rate, binary.NativeEndian.AppendUint64(nil, 6_250)),
 		nl.NewRtAttr(memory, binary.NativeEndian.AppendUint32(nil, 20_000)))
 }
 
