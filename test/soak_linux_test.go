@@ -8,91 +8,58 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/nftables"
-	"github.com/google/nftables/binaryutil"
-	"github.com/google/nftables/expr"
-	"golang.org/x/sys/unix"
-
-	"pelt/internal/netbed"
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
 
-// TestSoakOutlivesItsControlConnection: the test goes on while hosts do not hear each
-// other, and all that was measured is in the result.
+// TestSoakOutlivesItsControlConnection: the test goes on while hosts do not hear each other, and all that was measured is
+// in the result. Package fleet has the control connection alone.
 func TestSoakOutlivesItsControlConnection(t *testing.T) {
+	t.Parallel() // 500 packets a second: mostly waiting
 	const seconds, pps = 9, 500
-	for _, c := range []struct {
-		name   string
-		cut    func(router *netbed.Node) (mend func())
-		lost   bool // while it is cut
-		outage time.Duration
-	}{
-		{"the control connection alone", func(router *netbed.Node) func() {
-			port := func(offset uint32) func() {
-				return router.Rule(nftables.ChainHookForward,
-					&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
-					&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_TCP}},
-					&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: offset, Len: 2},
-					&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(7358)},
-					&expr.Verdict{Kind: expr.VerdictDrop})
+	r := newRouted(t)
+	r.serve(r.far, wanCode)
+	soak := at(r.near, r.work).Start("soak", "10.77.1.2", "--code", wanCode, "--rate", fmt.Sprintf("%dpps", pps), "--burst", "100", "--payload", "100",
+		"--time", fmt.Sprintf("%ds", seconds), "--warmup", "200ms", "--json", "soak.json")
+	waitPackets(t, r.near.Sent, 3*pps/2)
+	begun := time.Now()
+	mend := r.router.Down("to-far")
+	from := time.Now()
+	time.Sleep(3300 * time.Millisecond)
+	least := time.Since(from)
+	mend() // a carrier may take a second to come back
+	most := time.Since(begun)
+	if err := orInvalid(soak.Wait()); err != nil {
+		t.Fatalf("%v\n%s", err, soak)
+	}
+	result := document(t, filepath.Join(r.work, "soak.json"), "").Results[0]
+	f := result.Flows[0]
+	t.Logf("%d attempted, %d lost: %+v; gaps %+v", f.Attempted, f.Lost, f.Ledger.Lines, result.Gaps)
+	lowest, highest := (least.Seconds()-1)*pps, (most.Seconds()+1)*pps
+	if result.State == model.Aborted || f.Attempted < seconds*pps*9/10 || float64(f.Lost) < lowest || float64(f.Lost) > highest {
+		t.Errorf("%s %s: %d attempted, %d lost; want about %d, and %.0f to %.0f", result.State, result.Why, f.Attempted, f.Lost, seconds*pps, lowest, highest)
+	}
+	if len(result.Gaps) != 1 || result.Gaps[0].DurationS < 3 || result.Gaps[0].DurationS > 8 || result.Gaps[0].StartS < 0 {
+		t.Errorf("gaps %+v; want one of about 3.3 s", result.Gaps)
+	}
+	sum := 0.0
+	for _, s := range result.Series {
+		switch s.Metric {
+		case "send_pps", "receive_pps":
+			if len(s.Values) < seconds-1 {
+				t.Errorf("%s has %d seconds", s.Metric, len(s.Values))
 			}
-			port(0)
-			return port(2)
-		}, false, 4 * time.Second},
-		// A carrier may take a second to come back.
-		{"the path, with it", func(router *netbed.Node) func() { return router.Down("to-far") }, true, 3300 * time.Millisecond},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // 500 packets a second: mostly waiting
-			r := newRouted(t)
-			r.serve(r.far, wanCode)
-			soak := at(r.near, r.work).Start("soak", "10.77.1.2", "--code", wanCode, "--rate", fmt.Sprintf("%dpps", pps), "--burst", "100", "--payload", "100",
-				"--time", fmt.Sprintf("%ds", seconds), "--warmup", "200ms", "--json", "soak.json")
-			waitPackets(t, r.near.Sent, 3*pps/2)
-			begun := time.Now()
-			mend := c.cut(r.router)
-			from := time.Now()
-			time.Sleep(c.outage)
-			least := time.Since(from)
-			mend()
-			most := time.Since(begun)
-			if err := orInvalid(soak.Wait()); err != nil {
-				t.Fatalf("%v\n%s", err, soak)
-			}
-			result := document(t, filepath.Join(r.work, "soak.json"), "").Results[0]
-			f := result.Flows[0]
-			t.Logf("%d attempted, %d lost: %+v; gaps %+v", f.Attempted, f.Lost, f.Ledger.Lines, result.Gaps)
-			lowest, highest := 0.0, 0.0
-			if c.lost {
-				lowest, highest = (least.Seconds()-1)*pps, (most.Seconds()+1)*pps
-			}
-			if result.State == model.Aborted || f.Attempted < seconds*pps*9/10 || float64(f.Lost) < lowest || float64(f.Lost) > highest {
-				t.Errorf("%s %s: %d attempted, %d lost; want about %d, and %.0f to %.0f", result.State, result.Why, f.Attempted, f.Lost, seconds*pps, lowest, highest)
-			}
-			if len(result.Gaps) != 1 || result.Gaps[0].DurationS < 3 || result.Gaps[0].DurationS > 8 || result.Gaps[0].StartS < 0 {
-				t.Errorf("gaps %+v; want one of about %v", result.Gaps, c.outage)
-			}
-			sum := 0.0
-			for _, s := range result.Series {
-				switch s.Metric {
-				case "send_pps", "receive_pps":
-					if len(s.Values) < seconds-1 {
-						t.Errorf("%s has %d seconds", s.Metric, len(s.Values))
-					}
-				case "lost_pps":
-					if s.Layer == "" {
-						for _, v := range s.Values {
-							sum += v
-						}
-					}
+		case "lost_pps":
+			if s.Layer == "" {
+				for _, v := range s.Values {
+					sum += v
 				}
 			}
-			if math.Abs(sum-float64(f.Lost)) > pps { // a last part of a second is in no series
-				t.Errorf("%.0f packets are lost in the seconds, %d in all", sum, f.Lost)
-			}
-		})
+		}
+	}
+	if math.Abs(sum-float64(f.Lost)) > pps { // a last part of a second is in no series
+		t.Errorf("%.0f packets are lost in the seconds, %d in all", sum, f.Lost)
 	}
 }
 
