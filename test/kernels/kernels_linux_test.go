@@ -28,7 +28,7 @@ var suites = []suite{
 	{"test/faults", 1500, "", ""},
 	{"engine/xdp", 180, "", "6.1"},
 	{"lab/fastpath", 60, "", "6.1"},
-	{"test/kernels/testdata/whole", 400, "", "6.1"},
+	{"test/kernels/testdata/whole", 600, "", "6.1"},
 	{"lab", 180, "^TestNetem", "6.12"}, // which the host's kernel may not have
 }
 
