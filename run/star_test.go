@@ -1,6 +1,7 @@
 package run
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -9,9 +10,11 @@ import (
 	"pelt/engine"
 	"pelt/fleet"
 	"pelt/model"
+	"pelt/test/golden"
 	"pelt/unit"
 )
 
+// TestJoinMany: what flows, series and observations of a star become when they are joined stands in a golden file.
 func TestJoinMany(t *testing.T) {
 	line := func(host, cause string, n uint64, confidence string) model.Line {
 		return model.Line{Layer: model.LayerNetwork, Host: host, Cause: cause, Packets: n, Confidence: confidence}
@@ -40,42 +43,15 @@ func TestJoinMany(t *testing.T) {
 	r.Flows[0].ReceiveBufferBytes, r.Flows[1].ReceiveBufferBytes = 8000, 4000
 	r.Flows[0].TruesizeBytes, r.Flows[1].TruesizeBytes = 700, 900
 	joinMany(&r)
-	if len(r.Flows) != 2 || r.Flows[1].Name != "down" || r.Flows[1].From != manyReceivers || len(r.Flows[1].Receivers) != 1 || r.Flows[1].Receivers[0].Node != "receiver-1" {
-		t.Fatalf("flows %+v", r.Flows)
+	text, err := json.MarshalIndent(struct {
+		Flows    []model.FlowResult
+		Series   []model.Series
+		Observed []model.Observed
+	}{r.Flows, r.Series, r.Observed}, "", " ")
+	if err != nil {
+		t.Fatal(err)
 	}
-	f := r.Flows[0]
-	if f.Name != "up" || f.To != manyReceivers || f.Planned != 201 || f.Attempted != 200 || f.Received != 160 || f.Lost != 40 || f.LossRatio != 0.2 || f.GoodputBPS != 100_000 || f.SendPPS != 100 || f.JitterNS != 20 {
-		t.Errorf("sums %+v", f)
-	}
-	if d := f.Delay; d.Count != 160 || d.Min != 4 || d.Max != 50 || d.P50 != 12 {
-		t.Errorf("delay %+v", d)
-	}
-	if l := f.Ledger; l.Lost != 40 || l.Unattributed != 5 || len(l.Lines) != 2 || l.Lines[0].Host != manyLinks || l.Lines[0].Packets != 30 || l.Lines[1].Host != "switch" {
-		t.Errorf("ledger %+v", l)
-	}
-	if c := f.Ledger.Checks; len(c) != 1 || c[0].Held || c[0].Text != "receiver 2: balance" {
-		t.Errorf("checks %+v", c)
-	}
-	if len(f.Receivers) != 2 || f.Receivers[1] != (model.ReceiverShare{Node: "receiver-2", Attempted: 100, Received: 70, GoodputBPS: 28_000}) {
-		t.Errorf("shares %+v", f.Receivers)
-	}
-	if len(f.Silent) != 1 || f.Silent[0].Node != "receiver-2" {
-		t.Errorf("silent %+v", f.Silent)
-	}
-	if len(r.Series) != 2 || len(r.Series[0].Values) != 2 || r.Series[0].Values[1] != 22 || r.Series[0].At != manyReceivers {
-		t.Errorf("series %+v", r.Series)
-	}
-	var watched []string
-	for _, o := range r.Observed {
-		watched = append(watched, o.Node+" "+string(o.Mode))
-	}
-	if want := []string{"sender ", "switch ", "links to receivers ", "receivers seq", "receiver-2 off"}; !slices.Equal(watched, want) {
-		t.Errorf("observed %q, want %q", watched, want)
-	}
-	if f.ReceiverCPU.BusiestRatio != 0.9 || f.SenderCPU.ThreadRatio != 0.3 || f.ReceiveBufferBytes != 4000 || f.TruesizeBytes != 900 {
-		t.Errorf("hosts %+v %+v, buffer %d B, %d B a datagram; want those of the busiest and of the smallest buffer",
-			f.SenderCPU, f.ReceiverCPU, f.ReceiveBufferBytes, f.TruesizeBytes)
-	}
+	golden.File(t, "testdata/star.json", string(text)+"\n")
 }
 
 // A fleet's star that loses hosts: what the lost one had told stands for it, one that had told nothing is left out, and

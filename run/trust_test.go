@@ -29,42 +29,37 @@ func honest() (model.Trial, fleet.Trial, fleet.Outcome) {
 	return t, placed, out
 }
 
+// madeReports are those of a trial's ends.
+type madeReports struct {
+	out  *fleet.Outcome
+	sent *engine.SendReport
+	in   *engine.ReceiveReport
+}
+
 func TestHostileReports(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(o *fleet.Outcome, s *engine.SendReport, r *engine.ReceiveReport)
+		change func(*madeReports)
 		want   string // of why; "" is valid
 	}{
-		{"honest", func(*fleet.Outcome, *engine.SendReport, *engine.ReceiveReport) {}, ""},
-		{"no receiver", func(o *fleet.Outcome, _ *engine.SendReport, _ *engine.ReceiveReport) { o.Flows[0].Receive = nil }, "account of one end is missing"},
-		{"another role's", func(o *fleet.Outcome, _ *engine.SendReport, _ *engine.ReceiveReport) {
-			o.Flows[0].Receive.Receive = nil
-		}, "is missing"},
-		{"negative time", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) { s.DurationNanos = -1 }, "(sender duration)"},
-		{"endless time", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) { s.DurationNanos = math.MaxInt64 }, "(sender duration)"},
-		{"accepted more", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) { s.Accepted = 1001 }, "(sender sum)"},
-		{"streams overflow", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) {
-			s.Streams = []uint64{math.MaxUint64, 1001}
-		}, "(sender sum)"},
-		{"received more", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) {
-			r.Tally.Received, r.Tally.Bytes = 1001, 1001*64
-		}, "(receiver sum)"},
-		{"bytes of others", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) { r.Tally.Bytes = math.MaxUint64 }, "(receiver sum)"},
-		{"gave up more than was planned", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) {
-			s.Late, s.Held = 600, 600
-		}, "(sender schedule)"},
-		{"left more than was planned", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) { s.SlotsSilent = 1001 }, "(sender schedule)"},
-		{"from end to begin", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) {
-			r.Tally.FirstNanos, r.Tally.LastNanos = math.MaxInt64, math.MinInt64
-		}, "(receiver duration)"},
-		{"negative delay", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) {
-			r.Tally.Delay = &model.Percentiles{Min: -5}
-		}, "(order of percentiles)"},
-		{"negative jitter", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) { r.Tally.JitterNanos = -1 }, "(order of percentiles)"},
-		{"a frame past the program", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) { r.Strays = 1 }, "past its XDP program"},
+		{"honest", func(*madeReports) {}, ""},
+		{"no receiver", func(o *madeReports) { o.out.Flows[0].Receive = nil }, "account of one end is missing"},
+		{"another role's", func(o *madeReports) { o.out.Flows[0].Receive.Receive = nil }, "is missing"},
+		{"negative time", func(o *madeReports) { o.sent.DurationNanos = -1 }, "(sender duration)"},
+		{"endless time", func(o *madeReports) { o.sent.DurationNanos = math.MaxInt64 }, "(sender duration)"},
+		{"accepted more", func(o *madeReports) { o.sent.Accepted = 1001 }, "(sender sum)"},
+		{"streams overflow", func(o *madeReports) { o.sent.Streams = []uint64{math.MaxUint64, 1001} }, "(sender sum)"},
+		{"received more", func(o *madeReports) { o.in.Tally.Received, o.in.Tally.Bytes = 1001, 1001*64 }, "(receiver sum)"},
+		{"bytes of others", func(o *madeReports) { o.in.Tally.Bytes = math.MaxUint64 }, "(receiver sum)"},
+		{"gave up more than was planned", func(o *madeReports) { o.sent.Late, o.sent.Held = 600, 600 }, "(sender schedule)"},
+		{"left more than was planned", func(o *madeReports) { o.sent.SlotsSilent = 1001 }, "(sender schedule)"},
+		{"from end to begin", func(o *madeReports) { o.in.Tally.FirstNanos, o.in.Tally.LastNanos = math.MaxInt64, math.MinInt64 }, "(receiver duration)"},
+		{"negative delay", func(o *madeReports) { o.in.Tally.Delay = &model.Percentiles{Min: -5} }, "(order of percentiles)"},
+		{"negative jitter", func(o *madeReports) { o.in.Tally.JitterNanos = -1 }, "(order of percentiles)"},
+		{"a frame past the program", func(o *madeReports) { o.in.Strays = 1 }, "past its XDP program"},
 	} {
 		trial, placed, out := honest()
-		c.change(&out, out.Flows[0].Send.Send, out.Flows[0].Receive.Receive)
+		c.change(&madeReports{&out, out.Flows[0].Send.Send, out.Flows[0].Receive.Receive})
 		r := account(trial, placed, out, path{})
 		if (r.State == model.Valid) != (c.want == "") || !strings.Contains(r.Why.String(), c.want) {
 			t.Errorf("%s: %s, %q, want %q", c.name, r.State, r.Why, c.want)

@@ -1,9 +1,7 @@
 package screen
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,9 +9,8 @@ import (
 
 	"pelt/live"
 	"pelt/model"
+	"pelt/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the screens in testdata")
 
 var begin = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 
@@ -130,16 +127,7 @@ func TestScreens(t *testing.T) {
 		for _, l := range Draw(n, at, c.page) {
 			b.WriteString(strings.TrimRight(strings.ReplaceAll(l, "\x1b", "^"), " ") + "\n")
 		}
-		path := filepath.Join("testdata", name+".txt")
-		if *update {
-			if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil || string(want) != b.String() {
-			t.Errorf("%s (%v): got\n%s", path, err, b.String())
-		}
+		golden.File(t, filepath.Join("testdata", name+".txt"), b.String())
 	}
 }
 

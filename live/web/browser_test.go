@@ -3,14 +3,9 @@ package web
 import (
 	"fmt"
 	"net/http/httptest"
-	goruntime "runtime"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/heapprofiler"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
 	"pelt/internal/testenv"
@@ -215,53 +210,4 @@ func TestNightlyFormPage(t *testing.T) {
 	if list := tab.Problems(); len(list) > 0 {
 		t.Errorf("the browser complained: %q", list)
 	}
-}
-
-// BenchmarkDay prints how much memory a day of samples takes, ten a second of two series, as fast as the page takes them.
-func BenchmarkDay(b *testing.B) {
-	for b.Loop() {
-		stream := &live.Stream{}
-		test := Watch([]string{"soak", "lab:direct"}, stream, func() {})
-		s := New(Options{Watch: test})
-		h := httptest.NewServer(s)
-		tab := browser.Start(b)
-		tab.Open(h.URL + "/test/" + test.ID + "?token=" + s.Token)
-		stream.Publish(live.Event{Started: &live.Started{}})
-		stream.Publish(live.Event{Next: &live.Next{Number: 1, Trials: 1, MeasuredSeconds: 86400}})
-		const day, step = 864_000, 24_000
-		for i := 0; i < day; {
-			for n := min(i+step, day); i < n; i++ {
-				samples(stream, float64(i)/10, 40_000, 39_000+float64(i%1000))
-				if i%200 == 0 {
-					time.Sleep(time.Millisecond) // the connection is one of this host
-				}
-			}
-			tab.Until(fmt.Sprintf("+document.getElementById('test').dataset.last >= %d", 2*i))
-			if i%(day/9) == 0 {
-				browserMB, serverMB := memory(b, tab)
-				b.Logf("after %2.0f h: browser %.1f MB, server %.1f MB", float64(i)/36000, browserMB, serverMB)
-			}
-		}
-		stream.Publish(live.Event{Done: &live.Done{}}) // ends the connection
-		tab.Until(`document.getElementById("stop").hidden`)
-		h.Close()
-		s.Close()
-	}
-}
-
-// memory is what is in use after garbage was collected, in MB: of the page's scripts and of this process.
-func memory(b *testing.B, tab *browser.Tab) (page, process float64) {
-	b.Helper()
-	if _, err := chromedp.Call(tab, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
-		b.Fatal(err)
-	}
-	used, err := chromedp.Call(tab, runtime.GetHeapUsage, cdp.Empty{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	page = used.UsedSize / 1e6
-	var m goruntime.MemStats
-	goruntime.GC()
-	goruntime.ReadMemStats(&m)
-	return page, float64(m.HeapAlloc) / 1e6
 }
