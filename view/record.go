@@ -34,7 +34,7 @@ func ofFlows(d contents.Document, title string, columns []string, row func(t con
 }
 
 func recordFlows(d contents.Document) Table {
-	return ofFlows(d, "Flows", []string{"setting Setting", "streams_count Streams", "payload_bytes Payload",
+	return ofFlows(d, "Flows", []string{"setting Setting", "payload_bytes Payload",
 		"recorded_packets Recorded", "left_out_packets Left out", "packet_index Bytes each", "lost_packets Lost",
 		"time_s Time", "state State"}, func(t contents.Trial, i int, add func(...any)) {
 		g, state := t.Of[i], string(t.State)
@@ -48,7 +48,7 @@ func recordFlows(d contents.Document) Table {
 		if !g.AttemptedKnown { // the record has no packet behind the last that came
 			lost.Note = "at least"
 		}
-		add(fmt.Sprintf("%s #%d", t.Cell.Key(), t.Repeat+1), t.Flows[i].Streams, t.Flows[i].PayloadBytes, g.Packets,
+		add(fmt.Sprintf("%s #%d", t.Cell.Key(), t.Repeat+1), t.Flows[i].PayloadBytes, g.Packets,
 			g.Dropped, float64(g.Bytes)/float64(g.Packets), lost, g.DurationS, state)
 	})
 }
