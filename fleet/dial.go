@@ -208,7 +208,7 @@ func (d *redialer) Dial(string, string) (net.Conn, error) {
 		d.first = nil
 		return &incoming{Conn: c}, nil
 	}
-	if !d.link.holds() {
+	if _, held := d.link.renewed(); !held {
 		return nil, errLost
 	}
 	c, err := d.again()

@@ -7,8 +7,22 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"pelt/engine"
 )
+
+// listen hears the controller's heartbeat, which tells of the peers too.
+func (s *session) listen() (err error) {
+	s.sub, err = s.agent.link.subscribe(sessionSubject(s.id, controllerName), func(m *nats.Msg) {
+		if b, err := decode[beat](m.Data); err == nil {
+			s.liveness.hear(controllerName, b, time.Now())
+		}
+	})
+	return err
+}
+
+func sessionSubject(session, who string) string { return "pelt.session." + session + "." + who }
 
 // heartbeat sends heartbeats and ends the session when the controller or a peer is silent.
 func (s *session) heartbeat() {
@@ -68,7 +82,7 @@ func (s *session) hearPeers(now time.Time) (alive []string) {
 		}
 	}
 	for _, e := range s.opened() {
-		if !s.isStarted(e) || !e.hears() {
+		if !e.started.Load() || !e.hears() {
 			continue
 		}
 		s.liveness.packets(e.order.Peer, now)
@@ -92,6 +106,14 @@ func (s *session) elapsed(now time.Time) (seconds float64, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return now.Sub(s.measured).Seconds(), !s.measured.IsZero()
+}
+
+// beatSoon has a heartbeat sent before its time.
+func (s *session) beatSoon() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
 }
 
 // sendBeat tells the controller and the peers what this session knows. at is when, if the
@@ -124,7 +146,7 @@ func (s *session) post(b beat) {
 // samples are of all ends that carry traffic.
 func (s *session) samples(at float64) (all []sample) {
 	for _, e := range s.opened() {
-		if s.isStarted(e) && e.order.Order.Traffic() {
+		if e.started.Load() && e.order.Order.Traffic() {
 			one := e.sample()
 			one.AtS = at
 			all = append(all, one)

@@ -488,6 +488,18 @@ func TestFleetCodeChanges(t *testing.T) {
 	}
 }
 
+// Servers of a user's own let nobody in without their credentials.
+func TestFleetServersRefuse(t *testing.T) {
+	t.Parallel()
+	at := HubAddress{NATS: newCluster(t).address.NATS}
+	_, err := NewFleetController(t.Context(), "1.0", at)
+	for _, err := range []error{err, Join(t.Context(), at, agentOn(newWire(), "a"), nil)} {
+		if err == nil || err.Error() != "--nats: these servers do not let this user in: want the credentials of one of theirs (--creds FILE)" {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
 // One of three servers that goes away takes nothing with it.
 func TestFleetServerDies(t *testing.T) {
 	t.Parallel()

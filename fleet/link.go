@@ -39,7 +39,7 @@ type link struct {
 	seen     netip.Addr // where the hub sees it come from; invalid if it does not tell
 	from     netip.Addr // see HubAddress
 	ear      ear
-	told     func(connected bool) // is told when the connection broke, and when it is back; may be nil
+	told     func(connected bool) // is told when the connection broke, and when it is back
 
 	mu      sync.Mutex
 	raw     net.Conn      // nil in process
@@ -59,7 +59,8 @@ const (
 
 func newLink() *link {
 	l := &link{client: randomHex(), far: "the far host",
-		lost: make(chan struct{}), quit: make(chan struct{}), outbox: make(chan *nats.Msg, outboxMost), again: make(chan struct{})}
+		lost: make(chan struct{}), quit: make(chan struct{}), outbox: make(chan *nats.Msg, outboxMost), again: make(chan struct{}),
+		told: func(bool) {}}
 	l.stop = sync.OnceFunc(func() { close(l.lost) })
 	return l
 }

@@ -59,12 +59,6 @@ func (l *link) hold(window time.Duration) {
 	}
 }
 
-func (l *link) holds() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.window > 0 || l.stays
-}
-
 // renewed returns what is closed when the link is connected again, and whether it
 // would be.
 func (l *link) renewed() (again <-chan struct{}, held bool) {
@@ -81,7 +75,7 @@ func (l *link) broke(nc *nats.Conn) {
 		go nc.Close() // calls back, so not from here
 		return
 	case l.stays:
-		l.tell(false)
+		l.told(false)
 		return
 	}
 	if l.overdue == nil {
@@ -99,13 +93,7 @@ func (l *link) returned() {
 	close(l.again)
 	l.again = make(chan struct{})
 	if l.stays {
-		l.tell(true)
-	}
-}
-
-func (l *link) tell(connected bool) {
-	if l.told != nil {
-		l.told(connected)
+		l.told(true)
 	}
 }
 

@@ -30,7 +30,9 @@ var (
 	phases = []string{"not connected", "connected", "armed", "running"}
 )
 
-// session is one trial at one agent, or one run at an agent that only watches.
+// session is one trial at one agent, or one run at an agent that only watches. Its orders follow in this file as they
+// come: prepare, connect, arm, start (then gate), drain, report, release. What may come in between: stop, or giveUp by the
+// heartbeat.
 type session struct {
 	id          string
 	agent       *Agent
@@ -168,30 +170,6 @@ func (s *session) install(e endOrder, end *engine.End) error {
 }
 
 var errClosedMeanwhile = errors.New("the session was closed meanwhile")
-
-// listen hears the controller's heartbeat, which tells of the peers too.
-func (s *session) listen() (err error) {
-	s.sub, err = s.agent.link.subscribe(sessionSubject(s.id, controllerName), func(m *nats.Msg) {
-		if b, err := decode[beat](m.Data); err == nil {
-			s.liveness.hear(controllerName, b, time.Now())
-		}
-	})
-	return err
-}
-
-func sessionSubject(session, who string) string { return "pelt.session." + session + "." + who }
-
-// opened returns the ends of the given roles that are open, or all.
-func (s *session) opened(roles ...engine.Role) (all []*sessionEnd) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.ends {
-		if e.end != nil && (len(roles) == 0 || slices.Contains(roles, e.order.Order.Role)) {
-			all = append(all, e)
-		}
-	}
-	return all
-}
 
 // advance takes the session one phase further, unless an order comes out of turn.
 func (s *session) advance(verb string) error {
@@ -344,44 +322,6 @@ func (s *session) why() string {
 	return s.cut
 }
 
-// run starts one end, for at most limit whatever anybody says. A receiver reads when it
-// returns; ctx bounds the wait for that.
-func (s *session) run(ctx context.Context, e *sessionEnd, limit time.Duration) {
-	s.mu.Lock()
-	if e.started || s.closed || s.cut != "" {
-		s.mu.Unlock()
-		return
-	}
-	e.started = true
-	s.work.Go(func() { // under the lock: close waits for it
-		overdue := time.AfterFunc(limit, e.end.Stop)
-		<-e.end.Done()
-		overdue.Stop()
-		if _, err := e.end.Report(); err != nil && s.ctx.Err() == nil && s.why() == "" {
-			s.stopTraffic(fmt.Sprintf("%s: %v", e.name(), err))
-		}
-		e.ended.Store(true)
-		s.beatSoon()
-	})
-	s.mu.Unlock()
-	if err := e.end.Start(ctx); err != nil {
-		s.stopTraffic(fmt.Sprintf("%s: %v", e.name(), err))
-	}
-}
-
-func (s *session) isStarted(e *sessionEnd) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return e.started
-}
-
-func (s *session) beatSoon() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
 // drain lets receivers wait for what is on its way: each is told what its sender attempted.
 func (s *session) drain(ctx context.Context, o drainOrder) (receivedAnswer, error) {
 	s.sendingOver()
@@ -420,17 +360,7 @@ func (s *session) stop(ctx context.Context, o stopOrder) (none, error) {
 		return none{}, nil
 	}
 	s.sendingOver()
-	return none{}, each(s.opened(engine.Send), func(e *sessionEnd) error {
-		if e.end.Stop(); !s.isStarted(e) {
-			return nil
-		}
-		select {
-		case <-e.end.Done():
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	})
+	return none{}, each(s.opened(engine.Send), func(e *sessionEnd) error { return e.finish(ctx) })
 }
 
 // stopTraffic stops all traffic but keeps the account; the first reason stays.
@@ -465,9 +395,7 @@ func (s *session) report(ctx context.Context, o reportOrder) (partAnswer, error)
 				r.Ends[n], _ = e.end.Report() // why it failed has halted the session
 			}
 		}
-		if s.watched != nil {
-			r.Watch = s.watched
-		}
+		r.Watch = s.watched
 		s.mu.Unlock()
 		r.shrink(reportBytes)
 		return &r, nil
@@ -485,16 +413,7 @@ func (s *session) finish(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	for _, e := range s.opened() {
-		if !s.isStarted(e) {
-			continue
-		}
-		e.end.Stop()
-		select {
-		case <-e.end.Done():
-		case <-ctx.Done(): // without its report it is seen to be missing
-		}
-	}
+	_ = each(s.opened(), func(e *sessionEnd) error { return e.finish(ctx) }) // without its report it is seen to be missing
 }
 
 func (s *session) isClosed() bool {
