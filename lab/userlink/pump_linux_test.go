@@ -116,6 +116,9 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Errorf("%d B are held, %d granted, %d kept", p.held, p.granted, p.room.kept)
 		}
 	}
+	if left := int(memory.left.Load()) + pumps[0].granted + pumps[1].granted; left != 8*grant {
+		t.Errorf("%d B are left or granted of a budget of %d", left, 8*grant)
+	}
 	all := store{}
 	for range 2 * keptBytes / size {
 		all.put(make([]byte, size))
