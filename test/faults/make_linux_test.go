@@ -502,17 +502,6 @@ func forbidden(c *chain, what ebpf.AttachType) (undo func()) {
 	return func() { _ = l.Close() }
 }
 
-// slow has one processor take a row's packets from another, and be slow at that.
-func slow(c *chain) (undo func()) {
-	rules := 2000
-	if inGuest() { // whose processors are emulated
-		rules = 100
-	}
-	c.receiver.Slow(prerouting, rules)
-	c.receiver.Setting(their, "queues/rx-0/rps_cpus", "2")
-	return nil
-}
-
 // intoTUN has the router send packets into a device that nobody reads.
 func intoTUN(c *chain) (undo func()) {
 	c.router.TUN(20)
