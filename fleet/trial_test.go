@@ -259,6 +259,22 @@ func TestTrialBetweenHosts(t *testing.T) {
 	}
 }
 
+// What stopped a session first is why it was cut.
+func TestFirstReasonStays(t *testing.T) {
+	t.Parallel()
+	a := quietAgent(t, newWire(), Limits{})
+	if err := orderOf(t, a, verbPrepare, goodOrder()); err != nil {
+		t.Fatal(err)
+	}
+	s := a.find(aSession)
+	defer s.close("")
+	s.stopTraffic("the first")
+	s.stopTraffic("the second")
+	if why := s.why(); why != "the first" {
+		t.Errorf("cut by %s", why)
+	}
+}
+
 // Probes leave from the address that the flow leaves from: another one may take another path.
 func TestProbesHaveTheSourceAddress(t *testing.T) {
 	t.Parallel()
