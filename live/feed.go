@@ -119,7 +119,7 @@ func (f *Feed) next(t run.TrialStarted) {
 // sample publishes what an end counted between its last two samples.
 func (f *Feed) sample(p run.TrialProgress) {
 	s, key := p.Sample, end{p.Sample.Flow, p.Sample.Role}
-	before, known := f.before[key]
+	before := f.before[key] // zero at the start of the measured part
 	f.before[key] = total{s.Packets, s.Bytes, s.AtS}
 	flow, more := f.flows[s.Flow], float64(s.Packets)-float64(before.packets)
 	out := Sample{Metric: "send_pps", Flow: s.Flow, At: flow.From, AtS: s.AtS}
@@ -129,10 +129,11 @@ func (f *Feed) sample(p run.TrialProgress) {
 	if flow.Protocol == model.TCP {
 		out.Metric, more = strings.TrimSuffix(out.Metric, "pps")+"bps", 8*(float64(s.Bytes)-float64(before.bytes))
 	}
-	if !known || more < 0 || s.AtS <= before.atS || before.atS < 0 {
+	from := max(before.atS, 0)
+	if more < 0 || s.AtS <= from {
 		return
 	}
-	out.Value = more / (s.AtS - before.atS)
+	out.Value = more / (s.AtS - from)
 	f.Stream.Publish(Event{Sample: &out})
 }
 

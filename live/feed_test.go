@@ -50,7 +50,7 @@ func TestFeedRates(t *testing.T) {
 	doc := sample.Single()
 	var got []string
 	for _, e := range feed(&doc, nil, run.Event{Document: &doc}, begun(doc.Results[0], 1),
-		counted(1, engine.Send, -0.1, 0), counted(1, engine.Send, 0.5, 500), // in part warm-up: no rate
+		counted(1, engine.Send, -0.1, 0), counted(1, engine.Send, 0.5, 500), // the warm-up counts for nothing
 		counted(1, engine.Send, 1, 1500), counted(1, engine.Receive, 1, 900), counted(1, engine.Receive, 1.25, 1000),
 		counted(1, engine.Receive, 1.25, 1100), counted(1, engine.Receive, 1.5, 1000), // what cannot be
 		counted(2, engine.Send, 2, 9000), // of another trial
@@ -64,7 +64,7 @@ func TestFeedRates(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %s %s%s %v %v", s.Metric, s.Flow, s.At, core, s.AtS, s.Value))
 		}
 	}
-	want := []string{"send_pps up sender 1 2000", "receive_pps up receiver 1.25 400",
+	want := []string{"send_pps up sender 0.5 1000", "send_pps up sender 1 2000", "receive_pps up receiver 1 900", "receive_pps up receiver 1.25 400",
 		"cpu_busy_ratio  machine core 0 1 0.5", "cpu_busy_ratio  machine core 1 1 1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
@@ -81,7 +81,7 @@ func TestFeedEnds(t *testing.T) {
 	for atS := range 2 {
 		for _, p := range []fleet.Progress{{Flow: "up/1", Role: engine.Receive, Packets: 10}, {Flow: "up/2", Role: engine.Send, Packets: 990, Bytes: 1000},
 			{Flow: "up/2", Role: engine.Receive, Packets: 24, Bytes: 1000}} {
-			p.AtS, p.Packets, p.Bytes = float64(atS+1), p.Packets*uint64(atS), p.Bytes*uint64(atS)
+			p.AtS, p.Packets, p.Bytes = float64(atS), p.Packets*uint64(atS), p.Bytes*uint64(atS)
 			all = append(all, run.Event{Progress: &run.TrialProgress{Number: 1, Sample: p}})
 		}
 	}
