@@ -40,8 +40,18 @@ func TestLedgerBetweenHosts(t *testing.T) {
 	if sum+more != f.Ledger.Lost || f.Ledger.Unattributed != 0 || !sure {
 		t.Errorf("the faults' lines hold %d of %d lost, the backlog %d; %d unattributed", sum, f.Ledger.Lost, more, f.Ledger.Unattributed)
 	}
+	// Verdicts that the kernel hid from the watch are missing, and the socket's count stands in for them: also for some of
+	// the rule's, if a packet of another flow was dropped there.
+	hidden := uint64(0)
+	for _, l := range f.Ledger.Lines {
+		for _, e := range l.Evidence {
+			if e.Counter == "SO_MEMINFO drops" && e.Role == "primary" {
+				hidden += e.Delta
+			}
+		}
+	}
 	rule := number(t, inside(t, h.far, `nft list table ip t | sed -n 's/.*counter packets \([0-9]*\) .*/\1/p'`))
-	if n, _ := lineOf(f, expectation{layer: "receiver-filter", host: "receiver", cause: ".*"}); n != rule {
-		t.Errorf("the rule dropped %d, the line says %d", rule, n)
+	if n, _ := lineOf(f, expectation{layer: "receiver-filter", host: "receiver", cause: ".*"}); n > rule || rule-n > hidden {
+		t.Errorf("the rule dropped %d, the line says %d, and the watch missed %d packets", rule, n, hidden)
 	}
 }
