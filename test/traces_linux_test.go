@@ -140,7 +140,7 @@ func files(t *testing.T, dir string) (list []string) {
 }
 
 // kills is how many times TestClockKilledAnywhereLeavesNothing ends a process.
-var kills = flag.Int("kills", 6, "how many processes to kill")
+var kills = flag.Int("kills", len(victims), "how many processes to kill")
 
 // victim is a command to kill, whose files have names that wholeFile knows.
 type victim struct {
@@ -345,7 +345,7 @@ func wholeFile(t *testing.T, trace, work string) bool {
 	case "out.html":
 		return bytes.Contains(b, []byte("</html>"))
 	case "out.rec": // written while packets come: the head of it is enough
-		pelt(t, work, "record", "stats", path)
+		pelt(t, work, "record", "show", path)
 		return true
 	}
 	return false

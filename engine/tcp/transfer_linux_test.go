@@ -1,10 +1,10 @@
 package tcp
 
 import (
-	"math"
 	"bufio"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"slices"
