@@ -191,8 +191,8 @@ func TestClockKilledAnywhereLeavesNothing(t *testing.T) {
 	work := t.TempDir()
 	t.Setenv("PELT_STATE", filepath.Join(work, "state"))
 	life := make([]time.Duration, len(victims))
-	victims[0].run(t, work, nil) // some others need a run that is kept
-	before := takeTraces(t, work, "/run", "/dev/shm")
+	before := takeTraces(t, work, "/run", "/dev/shm") // before the kernel has programs to free
+	victims[0].run(t, work, nil)                      // some others need a run that is kept
 	order := rand.Perm(len(victims))
 	for i := range *kills {
 		n := order[i%len(victims)]
