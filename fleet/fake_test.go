@@ -370,6 +370,15 @@ func (s *served) text() string {
 	return strings.Join(s.events, "\n")
 }
 
+var addresses atomic.Uint32
+
+// ownAddress is one of loopback that no other server of the tests has. Clients of a server that ends and starts again must
+// not find another test's at its port meanwhile.
+func ownAddress() netip.AddrPort {
+	n := addresses.Add(1)
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 1, byte(n >> 8), byte(n)}), 0)
+}
+
 func serve(t *testing.T, w *wire, change func(*ServeConfig)) *served {
 	t.Helper()
 	s := &served{}

@@ -385,7 +385,7 @@ func TestFleetHubRestarts(t *testing.T) {
 		}
 		return h
 	}
-	h := start("127.0.0.1:0")
+	h := start(ownAddress().String())
 	hub := HubAddress{Addr: h.Addr(), Code: testCode}
 	joinAs(t, hub, agentOn(w, "a"))
 	joinAs(t, hub, agentOn(w, "b"))
@@ -462,7 +462,7 @@ func TestFleetPartition(t *testing.T) {
 func TestFleetCodeChanges(t *testing.T) {
 	t.Parallel()
 	w := newWire()
-	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Code: testCode, Joins: true})
+	h, err := StartHub(HubConfig{Listen: ownAddress(), Code: testCode, Joins: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func TestReconnectWindowAfterTheEnd(t *testing.T) {
 func TestHubStartedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWire()
-	s := serve(t, w, nil)
+	s := serve(t, w, func(c *ServeConfig) { c.Listen = ownAddress() })
 	path := newCable(t, s.addr)
 	ctl, err := dialWith(t, path.addr, testCode, agentOn(w, "near"))
 	if err != nil {
