@@ -71,7 +71,9 @@ type Drops struct {
 // FlowDrops are the verdicts about one flow. A verdict counts only if its
 // sequence is missing at the receiver: copies are dropped, too.
 type FlowDrops struct {
-	Flow    string      `json:"flow"`
+	Flow string `json:"flow"`
+	// Way is "" for test packets. Of a meeting's packets it is WayAsks or WayAnswers; there are counts only.
+	Way     string      `json:"way,omitempty"`
 	Streams []Marks     `json:"streams,omitempty"` // by stream; a mark is an index of Drops.Sites
 	Counts  []SiteCount `json:"counts,omitempty"`
 }

@@ -29,6 +29,7 @@ const (
 	SenderStalled    = "sender-stalled"
 	InterfaceRefused = "interface-refused"
 	NothingSent      = "nothing-sent"
+	NothingThrough   = "nothing-through" // no stream of any flow found a way: see Meeting
 	ReceiverSilent   = "receiver-silent" // on every stream
 	PacketTooBig     = "packet-too-big"
 	SendRefused      = "send-refused"
@@ -67,6 +68,7 @@ var reasonWordings = [...]reasonWording{
 	{SenderStalled, Invalid, "the sender's host stalled: it measured {duration_s} of the {ordered_s} ordered"},
 	{InterfaceRefused, Invalid, "the sender's interface refused {refused_ratio} of the packets"},
 	{NothingSent, Invalid, "nothing was sent"},
+	{NothingThrough, Invalid, "no packet of the test came through"},
 	{ReceiverSilent, Aborted, "the {node} did not answer for {silent_s}, so the test stopped sending"},
 	{PacketTooBig, Invalid, "message too long: it does not fit into one packet of the path"},
 	{SendRefused, Invalid, "the sender's kernel refused every packet: {text}"},

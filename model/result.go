@@ -193,6 +193,9 @@ type FlowResult struct {
 	Lost       uint64 `json:"lost_packets"`      // attempted - received
 
 	Unheard *Unheard `json:"unheard,omitempty"`
+	// Meeting is set where DeadStreams are: what became of the packets by which the ends sought each other.
+	Meeting     *Meeting     `json:"meeting,omitempty"`
+	DeadStreams []DeadStream `json:"dead_streams,omitempty"` // found no way through; none of their packets is planned
 
 	LossRatio      float64 `json:"loss_ratio"`
 	SendPPS        float64 `json:"send_pps"`
