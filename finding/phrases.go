@@ -41,6 +41,7 @@ var wordings = [...]wording{
 	{model.LayerNetwork, model.CauseLinkQueue, "queue of the %h full"},
 	{model.LayerNetwork, model.CauseInside, "somewhere in %h (by elimination)"},
 	{model.LayerNetwork, model.CauseElimination, "between the hosts (by elimination)"},
+	{model.LayerNetwork, model.CauseICMP + "*", "refused by %h"},
 	{model.LayerNetwork, model.CauseDamaged, "damaged on the way to %h"},
 	{model.LayerNetwork, "queue of *", "queue on the way at %h full"},
 	{model.LayerNetwork, "QDISC_*", "queue on the way at %h full"},

@@ -62,6 +62,7 @@ func drawDrops(t *rapid.T) *model.Drops {
 	}), 0, 7).Draw(t, "sites")
 	for range rapid.IntRange(0, 2).Draw(t, "flows") {
 		d.Flows = append(d.Flows, model.FlowDrops{Flow: rapid.SampledFrom([]string{"up", "down"}).Draw(t, "flow"),
+			Way:     rapid.SampledFrom([]string{"", model.WayAsks}).Draw(t, "way"),
 			Streams: rapid.SliceOfN(drawMarks, 0, 3).Draw(t, "streams"),
 			Counts: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.SiteCount {
 				return model.SiteCount{Site: rapid.IntRange(-1, 8).Draw(t, "site"), Packets: count.Draw(t, "packets"), Unreadable: count.Draw(t, "unreadable"),
@@ -76,7 +77,10 @@ func drawInput(t *rapid.T) Input {
 	count := rapid.OneOf(rapid.Uint64Range(0, 200), rapid.Uint64())
 	errnos := []string{"EAGAIN", "ENOBUFS", "EPERM", "EMSGSIZE", "?"}
 	in := Input{
-		Sender: "sender", Receiver: "receiver", Flow: "up",
+		Sender: "sender", Receiver: "receiver", Flow: "up", Way: rapid.SampledFrom([]string{"", model.WayAsks}).Draw(t, "asked way"),
+		ICMP: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.ICMPErrors {
+			return model.ICMPErrors{From: "10.0.1.1", What: "port unreachable", Packets: count.Draw(t, "ICMP errors")}
+		}), 0, 2).Draw(t, "ICMP"),
 		Planned: count.Draw(t, "planned"), Attempted: count.Draw(t, "attempted"), Accepted: count.Draw(t, "accepted"),
 		SendErrors: rapid.MapOfN(rapid.SampledFrom(errnos), count, 0, 4).Draw(t, "errors"),
 		Streams:    rapid.SliceOfN(rapid.Uint64Range(0, 150), 0, 3).Draw(t, "streams"),

@@ -83,7 +83,8 @@ var families = map[string]string{
 	"arp_cache": "neighbour", "ndisc_cache": "neighbour", "conntrack": "conntrack",
 }
 
-func newTable(counters []model.Counter) table {
+// newTable takes counters over the measured part, or over the whole time where nothing was measured.
+func newTable(counters []model.Counter, whole bool) table {
 	t := table{
 		fields: map[string]reading{}, devices: map[string]map[string]reading{}, qdiscs: map[string]reading{},
 		inputs: map[string]reading{}, nic: map[string]reading{}, xdp: map[string]reading{},
@@ -96,6 +97,9 @@ func newTable(counters []model.Counter) table {
 		r := reading{
 			name: c.Name, scope: c.Scope, unit: c.Unit, before: c.Before, after: c.After,
 			whole: c.Whole, measure: c.Measure, idleHz: c.IdleHz, known: true,
+		}
+		if whole {
+			r.measure = r.whole
 		}
 		kind, rest, _ := strings.Cut(c.Name, ".")
 		last := strings.LastIndexByte(rest, '.')

@@ -68,6 +68,20 @@ func (b *book) verdictClaims() {
 	}
 }
 
+// icmpClaims are what routers and firewalls told the sender by ICMP. They tell of a few packets a second only (RFC 1812
+// section 4.3.2.8), so an error stands for all that nobody else saw.
+func (b *book) icmpClaims() {
+	for _, e := range b.in.ICMP {
+		if e.Packets == 0 {
+			continue
+		}
+		c := told(byDifference, model.LayerNetwork, e.From, model.CauseICMP+e.What, "ICMP errors").of(b.lost)
+		c.confidence, c.evidence.Delta = Bounded, e.Packets
+		c.evidence.Host = b.in.Sender // where they were counted
+		b.add(c)
+	}
+}
+
 // unlisted is how many packets a site dropped of which no list tells the sequence.
 func (b *book) unlisted(s *site) uint64 {
 	left, room := minus(s.packets, s.seen), s.unreadable

@@ -128,6 +128,7 @@ func BalanceOverTime(in Input) (model.Ledger, []Course) {
 	b.verdictClaims()
 	b.errnoClaims()
 	b.endClaims()
+	b.icmpClaims()
 	for _, v := range b.path.nodes {
 		b.nodeClaims(v)
 	}

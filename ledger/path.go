@@ -88,7 +88,7 @@ func newPath(in Input) *path {
 		if o == nil {
 			continue
 		}
-		v.table = newTable(o.Counters)
+		v.table = newTable(o.Counters, in.Way != "")
 		k, known := boots[o.Boot]
 		if !known || o.Boot == "" {
 			k = len(p.kernels)
@@ -125,7 +125,7 @@ func (p *path) addList(in Input, k int, v *view) {
 	}
 	l := &list{drops: o.Drops, from: v.Name}
 	for _, f := range o.Drops.Flows {
-		if f.Flow == in.Flow {
+		if f.Flow == in.Flow && f.Way == in.Way {
 			l.flow = f
 			break
 		}
@@ -133,7 +133,7 @@ func (p *path) addList(in Input, k int, v *view) {
 	if slices.ContainsFunc(p.kernels[k].lists, func(other *list) bool { return sameList(l, other) }) {
 		return // two ends of one process
 	}
-	l.listed = o.Mode != model.DropsCount
+	l.listed = o.Mode != model.DropsCount && in.Way == ""
 	p.kernels[k].lists = append(p.kernels[k].lists, l)
 	p.lists = append(p.lists, l)
 	for _, s := range o.Drops.Sites {

@@ -49,4 +49,5 @@ const (
 	CauseLinkQueue     = "link-queue"     // the queue of an emulated link was full
 	CauseNotRedirected = "not-redirected" // an XDP frame that the kernel did not hand to the device
 	CauseWrongLength   = "wrong-length"
+	CauseICMP          = "icmp: " // begins the name of an ICMP error, which somebody answered the packets with
 )
