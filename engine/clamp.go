@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"pelt/engine/tcpinfo"
 	"pelt/model"
 )
 
@@ -45,7 +46,7 @@ func (r *Report) Clamp(t model.Timing) {
 			s.Asked.GapCounts = atMost(s.Asked.GapCounts, maxBars)
 		}
 		s.Series = slices.DeleteFunc(model.ClampSeries(s.Series, t.WarmupSeconds+t.MeasureSeconds+OvertimeSeconds),
-			func(x model.Series) bool { return !slices.Contains(tcpMetrics, x.Metric) })
+			func(x model.Series) bool { return !tcpinfo.IsMetric(x.Metric) })
 		clampTCP(s.TCP, min(len(s.Streams), model.MaxStreams))
 		clampConnections(s.Connections, steps)
 		s.Refused, s.Errnos = atMost(s.Refused, len(s.Streams)), atMost(s.Errnos, maxErrnos)
@@ -67,14 +68,6 @@ func (r *Report) Clamp(t model.Timing) {
 		}
 		p.Facts.Clamp(uint64(steps * maxProbePPS))
 	}
-}
-
-// tcpMetrics are what a TCP sender tells over time.
-var tcpMetrics = []string{
-	model.SeriesWindow, model.SeriesInflight, model.SeriesLostSegments, model.SeriesRetransmits, model.SeriesRTT,
-	model.SeriesMinRTT, model.SeriesDelivery, model.SeriesAppLimited, model.SeriesPacing, model.SeriesAcked,
-	model.SeriesBusy, model.SeriesRwndLimited, model.SeriesSndbufLimited, model.SeriesBBRBandwidth,
-	model.SeriesBBRPacingGain, model.SeriesBBRWindowGain,
 }
 
 func atMost[T any](list []T, n int) []T { return list[:min(len(list), n)] }

@@ -14,24 +14,14 @@ const (
 // MixSeparator stands between the congestion controls of streams that compete: "cubic+bbr".
 const MixSeparator = "+"
 
-// Metrics of the series that come from TCP_INFO, and from TCP_CC_INFO of BBR.
+// Metrics of the series that come from TCP_INFO and that are more than shown; engine/tcpinfo has all.
 const (
-	SeriesWindow        = "tcp_cwnd_segments"
-	SeriesInflight      = "tcp_inflight_segments"
-	SeriesLostSegments  = "tcp_lost_segments" // taken for lost and not repaired yet
-	SeriesRetransmits   = "tcp_retransmits"   // segments since the connection began
-	SeriesRTT           = "tcp_rtt_ns"        // smoothed
-	SeriesMinRTT        = "tcp_min_rtt_ns"
-	SeriesDelivery      = "tcp_delivery_bps"
-	SeriesAppLimited    = "tcp_app_limited_ratio" // 1 where the delivery rate was held by the program
-	SeriesPacing        = "tcp_pacing_bps"        // 0 unpaced
-	SeriesAcked         = "tcp_acked_bytes"       // since the connection began
-	SeriesBusy          = "tcp_busy_s"            // likewise, as the two that follow
+	SeriesRetransmits   = "tcp_retransmits" // segments since the connection began
+	SeriesRTT           = "tcp_rtt_ns"      // smoothed
+	SeriesAcked         = "tcp_acked_bytes" // since the connection began
+	SeriesBusy          = "tcp_busy_s"      // likewise, as the two that follow
 	SeriesRwndLimited   = "tcp_rwnd_limited_s"
 	SeriesSndbufLimited = "tcp_sndbuf_limited_s"
-	SeriesBBRBandwidth  = "tcp_bbr_bw_bps"
-	SeriesBBRPacingGain = "tcp_bbr_pacing_gain"
-	SeriesBBRWindowGain = "tcp_bbr_cwnd_gain"
 )
 
 // Controls are the congestion controls that a flow's streams take in turn; none is the host's default for all.

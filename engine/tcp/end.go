@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/engine/tcpinfo"
 )
 
 // count is a number that one goroutine or several add to while others read it.
@@ -96,11 +97,11 @@ type stream struct {
 	ended         error  // why the stream ended, nil at its regular end; its goroutine's until it ends
 
 	mu     sync.Mutex
-	opened bool // the counts begin at last and base
-	active bool // the measured part is running
-	known  bool // the kernel tells its counters
-	last   info // at the newest reading
-	sum    tally
+	opened bool         // the counts begin at last and base
+	active bool         // the measured part is running
+	known  bool         // the kernel tells its counters
+	last   tcpinfo.Info // at the newest reading
+	sum    tcpinfo.Sum
 	base   written // sender: before the measured part
 	wrote  written // sender: in it, at the newest reading
 }
@@ -183,7 +184,7 @@ func (e *end) adopt(number int, conn *net.TCPConn) (*stream, error) {
 		return nil, err
 	}
 	s := &stream{number: number, conn: conn, raw: raw, phases: e.order.Phases(e.order.Schedules(), number, 1, nil)}
-	s.last, s.known = readInfo(raw)
+	s.last, s.known = readInfo(raw, false)
 	s.control = controlInUse(raw)
 	return s, nil
 }

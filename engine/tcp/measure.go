@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/engine/tcpinfo"
 )
 
 // measure reads the counters of all streams at the beginning of the measured
@@ -72,7 +73,7 @@ func (s *stream) open() {
 	}
 	s.opened = true
 	if s.known {
-		s.last, s.known = readInfo(s.raw)
+		s.last, s.known = readInfo(s.raw, false)
 	}
 	s.base = written{s.writes.Load(), s.bytes.Load()}
 }
@@ -85,7 +86,7 @@ func (s *stream) begin() {
 
 // step reads the counters and returns the data segments since the reading before.
 func (s *stream) step(role engine.Role) uint64 {
-	now, ok := readInfo(s.raw)
+	now, ok := readInfo(s.raw, false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wrote = written{s.writes.Load() - s.base.writes, s.bytes.Load() - s.base.bytes}
@@ -93,11 +94,11 @@ func (s *stream) step(role engine.Role) uint64 {
 		return 0
 	}
 	before := s.sum
-	s.sum, s.last = s.sum.plus(s.last, now), now
+	s.sum, s.last = s.sum.Plus(s.last, now), now
 	if role == engine.Send {
-		return s.sum.segmentsOut - before.segmentsOut
+		return s.sum[tcpinfo.SegmentsOut] - before[tcpinfo.SegmentsOut]
 	}
-	return s.sum.segmentsIn - before.segmentsIn
+	return s.sum[tcpinfo.SegmentsIn] - before[tcpinfo.SegmentsIn]
 }
 
 func (s *stream) finish() {
@@ -107,12 +108,12 @@ func (s *stream) finish() {
 }
 
 // current returns the figures of the measured part up to now.
-func (s *stream) current() tally {
+func (s *stream) current() tcpinfo.Sum {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.active && s.known {
-		if now, ok := readInfo(s.raw); ok {
-			return s.sum.plus(s.last, now)
+		if now, ok := readInfo(s.raw, false); ok {
+			return s.sum.Plus(s.last, now)
 		}
 	}
 	return s.sum

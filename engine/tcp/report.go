@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/engine/tcpinfo"
 	"pelt/model"
 )
 
@@ -20,11 +21,11 @@ func (e *end) Count() engine.Snapshot {
 	for _, s := range e.streams {
 		t := s.current()
 		if e.order.Role == engine.Receive {
-			n.Packets += t.segmentsIn
+			n.Packets += t[tcpinfo.SegmentsIn]
 			n.Bytes += s.bytes.Load()
 			continue
 		}
-		n.Packets += t.segmentsOut
+		n.Packets += t[tcpinfo.SegmentsOut]
 		n.Bytes += s.left(t)
 	}
 	return n
@@ -32,11 +33,11 @@ func (e *end) Count() engine.Snapshot {
 
 // left returns the payload bytes that left for the first time; where the
 // kernel does not tell, those it took.
-func (s *stream) left(t tally) uint64 {
+func (s *stream) left(t tcpinfo.Sum) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known && s.last.bytesKnown {
-		return t.bytesLeft
+	if s.known && s.last.Knows(tcpinfo.BytesResent) {
+		return t[tcpinfo.BytesSent] - t[tcpinfo.BytesResent]
 	}
 	if !s.active {
 		return s.wrote.bytes
@@ -75,16 +76,16 @@ func (e *end) sendReport(span span) *engine.SendReport {
 	r := &engine.SendReport{DurationNanos: int64(span.ended - span.begun), TCP: &model.TCPFacts{}}
 	var made, rtt uint64
 	for _, s := range e.streams {
-		r.Streams = append(r.Streams, s.sum.segmentsOut)
-		r.Attempted += s.sum.segmentsOut
+		r.Streams = append(r.Streams, s.sum[tcpinfo.SegmentsOut])
+		r.Attempted += s.sum[tcpinfo.SegmentsOut]
 		r.TCP.Writes += s.wrote.writes
 		r.TCP.SentBytes += s.left(s.sum)
-		r.TCP.Retransmits += s.sum.retransmits
-		r.TCP.SegmentSizeBytes = max(r.TCP.SegmentSizeBytes, int(s.last.mss))
-		rtt += uint64(s.last.rttMicros)
-		r.TCP.BusyS += float64(s.sum.busy) / 1e6
-		r.TCP.RwndLimitedS += float64(s.sum.rwndLimited) / 1e6
-		r.TCP.SndbufLimitedS += float64(s.sum.sndbufLimited) / 1e6
+		r.TCP.Retransmits += s.sum[tcpinfo.Retransmits]
+		r.TCP.SegmentSizeBytes = max(r.TCP.SegmentSizeBytes, int(s.last.Figure[tcpinfo.MSS]))
+		rtt += s.last.Figure[tcpinfo.RTT]
+		r.TCP.BusyS += tcpinfo.Scaled(tcpinfo.Busy, s.sum[tcpinfo.Busy])
+		r.TCP.RwndLimitedS += tcpinfo.Scaled(tcpinfo.RwndLimited, s.sum[tcpinfo.RwndLimited])
+		r.TCP.SndbufLimitedS += tcpinfo.Scaled(tcpinfo.SndbufLimited, s.sum[tcpinfo.SndbufLimited])
 		made += s.made.Load()
 		r.BurstMax = max(r.BurstMax, s.burst)
 		if s.ended != nil {
@@ -146,7 +147,7 @@ func (e *end) receiveReport() *engine.ReceiveReport {
 	r := &engine.ReceiveReport{TCP: &model.TCPFacts{}}
 	t := &r.Tally
 	for _, s := range e.streams {
-		t.Received += s.sum.segmentsIn
+		t.Received += s.sum[tcpinfo.SegmentsIn]
 		t.Bytes += s.bytes.Load()
 	}
 	if first := e.firstSeen.Load(); first > 0 {
@@ -196,7 +197,7 @@ func (e *end) doubts() (list []string) {
 			add("stream %d ended early: %s", i, text)
 		}
 	}
-	if s := e.streams[0]; e.order.Flow.Connections == "" && (!s.known || !s.last.segmentsKnown) {
+	if s := e.streams[0]; e.order.Flow.Connections == "" && (!s.known || !s.last.Knows(tcpinfo.SegmentsOut)) {
 		add("this system does not count TCP segments (Linux 4.6 and later does); packet figures are 0, figures in bytes are right")
 	}
 	if late := e.span.latest; late > max(lateReading, e.order.Timing.Measure()/100) {

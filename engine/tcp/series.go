@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"pelt/engine/tcpinfo"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -18,14 +19,8 @@ type readings struct {
 	step   time.Duration
 	done   chan struct{}
 	group  sync.WaitGroup
-	rows   [][]reading // by stream; those not begun yet have nothing acknowledged
-	missed uint64      // moments that nobody read; the ones before stand for them
-}
-
-// reading is one stream at one moment.
-type reading struct {
-	info
-	bbr bbrInfo
+	rows   [][]tcpinfo.Info // by stream; those not begun yet have nothing acknowledged
+	missed uint64           // moments that nobody read; the ones before stand for them
 }
 
 // watchInfo begins to read, if the order wants it; stop must be called.
@@ -36,7 +31,7 @@ func (e *end) watchInfo() *readings {
 	}
 	t := e.order.Timing
 	step := max(asked, (t.Warmup()+t.Measure())*time.Duration(len(e.streams))/mostReadings)
-	r := &readings{e: e, step: step, done: make(chan struct{}), rows: make([][]reading, len(e.streams))}
+	r := &readings{e: e, step: step, done: make(chan struct{}), rows: make([][]tcpinfo.Info, len(e.streams))}
 	r.group.Go(r.run)
 	return r
 }
@@ -52,7 +47,7 @@ func (r *readings) run() {
 			return
 		}
 		n = r.catchUp(n, time.Since(origin))
-		r.take(func(i int) reading { return r.e.streams[i].reading() })
+		r.take(func(i int) tcpinfo.Info { return r.e.streams[i].reading() })
 		n++
 		timer.Reset(time.Until(origin.Add(time.Duration(n) * r.step)))
 	}
@@ -72,13 +67,13 @@ func (r *readings) catchUp(n int, now time.Duration) int {
 // most is how many readings of each stream are kept.
 func (r *readings) most() int { return mostReadings / len(r.rows) }
 
-func (r *readings) take(of func(stream int) reading) {
+func (r *readings) take(of func(stream int) tcpinfo.Info) {
 	for i := range r.rows {
 		r.rows[i] = append(r.rows[i], of(i))
 	}
 }
 
-func (r *readings) last(i int) reading {
+func (r *readings) last(i int) tcpinfo.Info {
 	if n := len(r.rows[i]); n > 0 {
 		return r.rows[i][n-1]
 	}
@@ -94,13 +89,10 @@ func (r *readings) stop() {
 	r.group.Wait()
 }
 
-func (s *stream) reading() (r reading) {
-	r.info, _ = readInfo(s.raw)
+func (s *stream) reading() tcpinfo.Info {
+	r, _ := readInfo(s.raw, s.control == "bbr")
 	if !s.sending.Load() {
-		r.acked = 0 // the opening is no data of its own
-	}
-	if s.control == "bbr" {
-		r.bbr, _ = readBBR(s.raw)
+		r.Figure[tcpinfo.Acked] = 0 // the opening is no data of its own
 	}
 	return r
 }
@@ -119,11 +111,8 @@ func (r *readings) between(stream int, from, until time.Duration) float64 {
 	if end <= begin {
 		return 0
 	}
-	return float64(row[end].acked-row[begin].acked) * 8 / (time.Duration(end-begin) * r.step).Seconds()
+	return float64(row[end].Figure[tcpinfo.Acked]-row[begin].Figure[tcpinfo.Acked]) * 8 / (time.Duration(end-begin) * r.step).Seconds()
 }
-
-// unpaced is the pacing rate of a connection that nothing paces.
-const unpaced = math.MaxUint64
 
 // series are the readings by metric; a model.Series' flow and node are the reader's
 // to say.
@@ -132,45 +121,25 @@ func (r *readings) series() (list []model.Series) {
 		return nil
 	}
 	for i, row := range r.rows {
-		var stream *int
-		if len(r.rows) > 1 {
-			stream = new(int)
-			*stream = i
-		}
-		add := func(metric string, value func(reading) float64) {
-			s := model.Series{Metric: metric, Stream: stream, StepSeconds: r.step.Seconds()}
+		for f := range tcpinfo.Figures {
+			metric := tcpinfo.Metric(f)
+			if metric == "" || f >= tcpinfo.BBRBandwidth && r.e.streams[i].control != "bbr" {
+				continue
+			}
+			s := model.Series{Metric: metric, StepSeconds: r.step.Seconds()}
+			if len(r.rows) > 1 {
+				s.Stream = &i
+			}
+			resent := uint64(0)
 			for _, x := range row {
-				s.Values = append(s.Values, value(x))
+				value := x.Figure[f]
+				if f == tcpinfo.Retransmits {
+					resent, _ = unit.Widen(resent, uint32(value))
+					value = resent
+				}
+				s.Values = append(s.Values, tcpinfo.Scaled(f, value))
 			}
 			list = append(list, s)
-		}
-		truth := map[bool]float64{true: 1}
-		add(model.SeriesWindow, func(x reading) float64 { return float64(x.cwnd) })
-		add(model.SeriesInflight, func(x reading) float64 { return float64(x.inflight) })
-		add(model.SeriesLostSegments, func(x reading) float64 { return float64(x.lost) })
-		sent := uint64(0)
-		add(model.SeriesRetransmits, func(x reading) float64 {
-			sent, _ = unit.Widen(sent, x.retransmits)
-			return float64(sent)
-		})
-		add(model.SeriesRTT, func(x reading) float64 { return float64(x.rttMicros) * 1e3 })
-		add(model.SeriesMinRTT, func(x reading) float64 { return float64(x.minRTTMicros%math.MaxUint32) * 1e3 }) // all ones: none yet
-		add(model.SeriesDelivery, func(x reading) float64 { return float64(x.delivery) * 8 })
-		add(model.SeriesAppLimited, func(x reading) float64 { return truth[x.appLimited] })
-		add(model.SeriesPacing, func(x reading) float64 {
-			if x.pacing == unpaced {
-				return 0
-			}
-			return float64(x.pacing) * 8
-		})
-		add(model.SeriesAcked, func(x reading) float64 { return float64(x.acked) })
-		add(model.SeriesBusy, func(x reading) float64 { return float64(x.busy) / 1e6 })
-		add(model.SeriesRwndLimited, func(x reading) float64 { return float64(x.rwndLimited) / 1e6 })
-		add(model.SeriesSndbufLimited, func(x reading) float64 { return float64(x.sndbufLimited) / 1e6 })
-		if r.e.streams[i].control == "bbr" {
-			add(model.SeriesBBRBandwidth, func(x reading) float64 { return float64(x.bbr.bandwidth) * 8 })
-			add(model.SeriesBBRPacingGain, func(x reading) float64 { return x.bbr.pacingGain })
-			add(model.SeriesBBRWindowGain, func(x reading) float64 { return x.bbr.windowGain })
 		}
 	}
 	return list

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/engine/tcpinfo"
 )
 
 // control runs f on the descriptor and returns f's error.
@@ -143,37 +144,32 @@ func controlInUse(raw syscall.RawConn) (name string) {
 	return name
 }
 
-// readInfo reads TCP_INFO; ok is false if the kernel does not tell. x/sys's
-// own call knows neither the length the kernel filled nor the newest fields.
-func readInfo(raw syscall.RawConn) (i info, ok bool) {
+// readInfo reads TCP_INFO, and of a connection that is under BBR's control TCP_CC_INFO; ok is false if the kernel does not
+// tell. x/sys's own call knows neither the length the kernel filled nor the newest fields.
+func readInfo(raw syscall.RawConn, bbr bool) (i tcpinfo.Info, ok bool) {
 	control(raw, func(fd int) error {
-		var b [infoBytes]byte
-		length := uint32(len(b))
-		_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_INFO,
-			uintptr(unsafe.Pointer(&b)), uintptr(unsafe.Pointer(&length)), 0)
-		if errno != 0 {
-			return errno
+		var b [tcpinfo.Bytes]byte
+		var own [tcpinfo.BBRBytes]byte
+		n := option(fd, unix.TCP_INFO, b[:])
+		if bbr {
+			i, ok = tcpinfo.Parse(b[:n], own[:option(fd, unix.TCP_CC_INFO, own[:])])
+		} else {
+			i, ok = tcpinfo.Parse(b[:n], nil)
 		}
-		i, ok = parseInfo(b[:min(int(length), len(b))])
 		return nil
 	})
 	return i, ok
 }
 
-// readBBR reads TCP_CC_INFO of a connection that is under BBR's control.
-func readBBR(raw syscall.RawConn) (i bbrInfo, ok bool) {
-	control(raw, func(fd int) error {
-		var b [bbrInfoBytes]byte
-		length := uint32(len(b))
-		_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_CC_INFO,
-			uintptr(unsafe.Pointer(&b)), uintptr(unsafe.Pointer(&length)), 0)
-		if errno != 0 {
-			return errno
-		}
-		i, ok = parseBBR(b[:min(int(length), len(b))])
-		return nil
-	})
-	return i, ok
+// option reads a socket option of TCP into b and returns its length; 0 where the kernel does not tell.
+func option(fd, name int, b []byte) int {
+	length := uint32(len(b))
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, uintptr(name),
+		uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&length)), 0)
+	if errno != 0 {
+		return 0
+	}
+	return min(int(length), len(b))
 }
 
 // broken is what ended a connection, a reset or a time-out; nil of one that is not.

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"pelt/engine"
+	"pelt/engine/tcpinfo"
 )
 
 // No other system tells its TCP's counters as Linux does, and none lets a
@@ -32,9 +33,7 @@ func markAnswers(net.Listener, int) {}
 
 func controlInUse(syscall.RawConn) string { return "" }
 
-func readInfo(syscall.RawConn) (i info, ok bool) { return info{}, false }
-
-func readBBR(syscall.RawConn) (i bbrInfo, ok bool) { return bbrInfo{}, false }
+func readInfo(syscall.RawConn, bool) (i tcpinfo.Info, ok bool) { return i, false }
 
 func broken(syscall.RawConn) error { return nil }
 

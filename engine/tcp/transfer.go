@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/engine/tcpinfo"
 	"pelt/model"
 )
 
@@ -125,7 +126,7 @@ func (e *end) perStream() (list []model.TCPStream) {
 	from := max(last, e.order.Timing.Warmup())
 	for i, s := range e.streams {
 		list = append(list, model.TCPStream{Control: s.control, StartSeconds: max(0, (s.begun - first).Seconds()),
-			SentBytes: s.left(s.sum), Retransmits: s.sum.retransmits, GoodputBPS: e.watching.between(i, from, least)})
+			SentBytes: s.left(s.sum), Retransmits: s.sum[tcpinfo.Retransmits], GoodputBPS: e.watching.between(i, from, least)})
 	}
 	return list
 }

@@ -15,6 +15,7 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/enginetest"
+	"pelt/engine/tcpinfo"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
@@ -131,13 +132,13 @@ func checkReadings(t *testing.T, f model.Flow, s engine.SendReport, took float64
 			if !slices.IsSorted(x.Values) {
 				t.Errorf("%s falls: %v", x.Metric, x.Values)
 			}
-		case model.SeriesWindow:
+		case tcpinfo.Metric(tcpinfo.Window):
 			if slices.Min(x.Values) < 1 {
 				t.Errorf("a window of %v segments", slices.Min(x.Values))
 			}
 		}
 	}
-	if metrics[model.SeriesRTT] != f.Streams || metrics[model.SeriesDelivery] != f.Streams {
+	if metrics[model.SeriesRTT] != f.Streams || metrics[tcpinfo.Metric(tcpinfo.Delivery)] != f.Streams {
 		t.Errorf("series %v", metrics)
 	}
 }
@@ -274,9 +275,9 @@ func TestAnswersOfOthersAreRefused(t *testing.T) {
 func TestGoodputOfStreamsLeavesOutTheWarmup(t *testing.T) {
 	e := New(Config{}).newEnd(enginetest.Here{}, engine.Order{Flow: transferOf(2, 0, nil), Timing: timing(2*time.Second, 2*time.Second, 0), Role: engine.Send, Key: make([]byte, engine.KeyBytes)})
 	e.streams = []*stream{{}, {number: 1}}
-	e.watching = &readings{e: e, step: time.Second, rows: make([][]reading, 2)}
+	e.watching = &readings{e: e, step: time.Second, rows: make([][]tcpinfo.Info, 2)}
 	for _, acked := range []uint64{0, 10, 20, 1020, 2020} {
-		e.watching.take(func(int) reading { return reading{info: info{acked: acked}} })
+		e.watching.take(func(int) (i tcpinfo.Info) { i.Figure[tcpinfo.Acked] = acked; return i })
 	}
 	for i, s := range e.perStream() {
 		if s.GoodputBPS != 8000 {
@@ -288,25 +289,25 @@ func TestGoodputOfStreamsLeavesOutTheWarmup(t *testing.T) {
 // What was read too late for the first moment stands for it, not zeros.
 func TestFirstReadingIsLate(t *testing.T) {
 	e, _ := halfPair(t, engine.Send, transferOf(1, 1000, nil))
-	r := &readings{e: e, step: time.Millisecond, rows: make([][]reading, 1)}
-	if n := r.catchUp(0, 3*time.Millisecond); n != 3 || len(r.rows[0]) != 3 || r.rows[0][0].cwnd == 0 || r.missed != 3 {
+	r := &readings{e: e, step: time.Millisecond, rows: make([][]tcpinfo.Info, 1)}
+	if n := r.catchUp(0, 3*time.Millisecond); n != 3 || len(r.rows[0]) != 3 || r.rows[0][0].Figure[tcpinfo.Window] == 0 || r.missed != 3 {
 		t.Errorf("%d readings, %d missed: %+v", n, r.missed, r.rows[0])
 	}
 }
 
 // A process that stood still for long does not make up for it without bound.
 func TestReadingsOfALongPause(t *testing.T) {
-	r := &readings{step: time.Millisecond, rows: make([][]reading, 2)}
-	r.take(func(int) reading { return reading{} })
+	r := &readings{step: time.Millisecond, rows: make([][]tcpinfo.Info, 2)}
+	r.take(func(int) (i tcpinfo.Info) { return i })
 	if n := r.catchUp(1, time.Hour); n != mostReadings/2 || len(r.rows[0]) != n || r.missed == 0 {
 		t.Errorf("%d readings, %d missed", n, r.missed)
 	}
 }
 
 func TestGoodputBetweenReadings(t *testing.T) {
-	r := &readings{step: 2 * time.Second, rows: make([][]reading, 1)}
+	r := &readings{step: 2 * time.Second, rows: make([][]tcpinfo.Info, 1)}
 	for n := range 4 {
-		r.take(func(int) reading { return reading{info: info{acked: uint64(2000 * n)}} })
+		r.take(func(int) (i tcpinfo.Info) { i.Figure[tcpinfo.Acked] = uint64(2000 * n); return i })
 	}
 	for from, want := range map[time.Duration]float64{time.Second: 8 * 4000 / 4, 6 * time.Second: 0} {
 		if got := r.between(0, from, 0); got != want {
