@@ -9,6 +9,9 @@ import (
 // Observation watches what becomes of a trial's packets on one host, outside
 // the ends. Its methods may be called concurrently.
 type Observation interface {
+	// Meet says that the ends of a flow are about to look for each other; tag is that of their packets.
+	// Several ends may name the same flow.
+	Meet(flow model.Flow, tag uint16) error
 	// Track names the streams of one flow; several ends may name the same flow.
 	Track(flow model.Flow, tuples []model.Tuple) error
 	// Snapshot reads the host's counters.

@@ -143,7 +143,7 @@ func TestNamedFlows(t *testing.T) {
 	}
 	for trial := range uint16(2) {
 		q.Trial = trial + 1
-		for range 2 * maxWatched / len(q.Flows) {
+		for range 3 * maxWatched / len(q.Flows) {
 			if err := orderOf(t, watcher, verbObserve, q); err != nil {
 				t.Fatal(err)
 			}

@@ -151,12 +151,14 @@ type observeOrder struct {
 	Flows         []watchedFlow `json:"flows,omitempty"` // that begin to be watched
 }
 
-// watchedFlow names the ports of a flow's streams on one side of a router.
+// watchedFlow names the ports of a flow's streams on one side of a router, or without them the tag of the packets by
+// which its ends find each other.
 type watchedFlow struct {
 	Flow         string        `json:"flow"`
 	Packets      uint64        `json:"packets,omitempty"` // of the whole flow, 0 if unknown
 	PayloadBytes int           `json:"payload_bytes"`
-	Tuples       []model.Tuple `json:"tuples"`
+	Tuples       []model.Tuple `json:"tuples,omitempty"`
+	Tag          uint16        `json:"tag,omitempty"`
 }
 
 func (o observeOrder) check() error {
@@ -177,8 +179,8 @@ func (o observeOrder) check() error {
 		switch {
 		case f.Flow == "" || model.Clip(f.Flow) != f.Flow:
 			return fmt.Errorf("flows[%d]: want a short name", i)
-		case len(f.Tuples) == 0 || len(f.Tuples) > model.MaxStreams:
-			return fmt.Errorf("flows[%d]: want the ports of 1 to %d streams, not %d", i, model.MaxStreams, len(f.Tuples))
+		case len(f.Tuples) > model.MaxStreams:
+			return fmt.Errorf("flows[%d]: want the ports of at most %d streams, not %d", i, model.MaxStreams, len(f.Tuples))
 		case f.PayloadBytes < 0 || f.PayloadBytes > 1<<16:
 			return fmt.Errorf("flows[%d]: no payload of %d B", i, f.PayloadBytes)
 		}

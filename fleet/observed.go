@@ -79,8 +79,8 @@ func (o *observed) admit(flows int, watcher bool) error {
 	switch o.flows += flows; {
 	case flows > 0 && !watcher:
 		return errors.New("flows: this host knows those of its ends")
-	case o.flows > 2*maxWatched:
-		return fmt.Errorf("flows: want at most %d of a trial, each once on either side", maxWatched)
+	case o.flows > 3*maxWatched:
+		return fmt.Errorf("flows: want at most %d of a trial, each once by its tag and once on either side", maxWatched)
 	}
 	return nil
 }
@@ -90,6 +90,13 @@ func (o *observed) current() engine.Observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.watch
+}
+
+// meet says that the ends of a flow are about to look for each other. Its failure stands in the observation.
+func (o *observed) meet(flow model.Flow, tag uint16) {
+	if now := o.current(); now != nil {
+		_ = now.Meet(flow, tag)
+	}
 }
 
 // track names the streams of one flow. Its failure stands in the observation.
@@ -107,6 +114,10 @@ func (s *session) observe(ctx context.Context, q observeOrder) (none, error) {
 		return none{}, err
 	}
 	for _, f := range q.Flows {
+		if len(f.Tuples) == 0 {
+			o.meet(model.Flow{Name: f.Flow, Protocol: model.UDP}, f.Tag)
+			continue
+		}
 		o.track(model.Flow{Name: f.Flow, Protocol: model.UDP, Packets: f.Packets, PayloadBytes: f.PayloadBytes,
 			Streams: len(f.Tuples)}, f.Tuples)
 	}

@@ -23,8 +23,16 @@ type fakeObservation struct {
 	mu     sync.Mutex
 	lost   bool
 	closed int
+	tag    uint16 // of the flow that met last
 }
 
+func (f *fakeObservation) Meet(flow model.Flow, tag uint16) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tag = tag
+	f.wire.note(f.host, "meet "+flow.Name)
+	return nil
+}
 func (f *fakeObservation) Track(flow model.Flow, tuples []model.Tuple) error {
 	f.wire.note(f.host, "track "+flow.Name)
 	return nil
@@ -84,11 +92,14 @@ func TestObservation(t *testing.T) {
 	if err != nil || out.Cut != "" {
 		t.Fatalf("%v, cut %q", err, out.Cut)
 	}
-	want := "snapshot idle, snapshot start, snapshot measure, settle"
+	want := "meet up, snapshot idle, snapshot start, snapshot measure, settle"
 	for _, host := range []string{"near", "far", "router"} {
-		if got := strings.Join(sequence(w, host, "snapshot", "settle"), ", "); got != want {
+		if got := strings.Join(sequence(w, host, "meet", "snapshot", "settle"), ", "); got != want {
 			t.Errorf("%s: got %s\nwant %s", host, got, want)
 		}
+	}
+	if near.tag != far.tag || near.tag != between.tag {
+		t.Errorf("the flow has tags %d, %d and %d", near.tag, far.tag, between.tag)
 	}
 	if got := strings.Join(sequence(w, "near", "snapshot start", "run send", "settle"), ", "); got != "snapshot start, run send, settle" {
 		t.Errorf("the sender began at the wrong moment: %s", got)

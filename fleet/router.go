@@ -187,17 +187,27 @@ func (w *farWatch) observe(ctx context.Context, what string, within time.Duratio
 	}
 }
 
+// Meet tells the router the tag of the packets by which the ends of a flow find each other. Its failure stands in the report.
+func (w *farWatch) Meet(flow model.Flow, tag uint16) error {
+	w.name(flow, watchedFlow{Flow: flow.Name, Tag: tag})
+	return nil
+}
+
 // Track tells the router one side's ports. Its failure stands in the report.
 func (w *farWatch) Track(flow model.Flow, tuples []model.Tuple) error {
 	if flow.Protocol == model.UDP && len(tuples) == flow.Streams {
-		w.mu.Lock()
-		w.flows = append(w.flows, flow)
-		w.mu.Unlock()
-		q := w.order
-		q.Flows = []watchedFlow{{flow.Name, flow.Packets, flow.PayloadBytes, tuples}}
-		w.observe(context.Background(), "flow "+flow.Name, momentTimeout, q)
+		w.name(flow, watchedFlow{Flow: flow.Name, Packets: flow.Packets, PayloadBytes: flow.PayloadBytes, Tuples: tuples})
 	}
 	return nil
+}
+
+func (w *farWatch) name(flow model.Flow, watched watchedFlow) {
+	w.mu.Lock()
+	w.flows = append(w.flows, flow)
+	w.mu.Unlock()
+	q := w.order
+	q.Flows = []watchedFlow{watched}
+	w.observe(context.Background(), "flow "+flow.Name, momentTimeout, q)
 }
 
 // Snapshot has the router read its counters.

@@ -144,6 +144,9 @@ func (s *session) prepare(ctx context.Context, ends []endOrder) (any, error) {
 		return answer, s.openRouter(ctx)
 	}
 	for _, e := range ends {
+		if o := e.Order; o.Traffic() && o.Flow.Protocol == model.UDP {
+			s.observed.meet(o.Flow, o.Tag)
+		}
 		end, err := engine.Prepare(ctx, s.agent.cfg.Engines[e.Engine], s.agent.cfg.Host, s.tapped(e.Order))
 		if err == nil {
 			err = s.install(e, end)

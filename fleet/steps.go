@@ -68,6 +68,7 @@ func (t *trial) present() []*party {
 
 // start lets all ends begin: prepare, connect, observe, arm, start.
 func (t *trial) start(ctx context.Context) error {
+	t.meet()
 	if err := t.prepare(ctx); err != nil {
 		return err
 	}
@@ -265,6 +266,19 @@ func (t *trial) observe(ctx context.Context, m model.Moment, lost bool) error {
 		return q
 	})
 	return err
+}
+
+// meet tells the observations along the path by what packets the ends of each flow will look for each other. What they
+// cannot do stands in their reports.
+func (t *trial) meet() {
+	_ = each(t.order.Along, func(o engine.Observation) error {
+		for _, e := range t.ends {
+			if e.Order.Role == engine.Receive && e.Order.Flow.Protocol == model.UDP {
+				_ = o.Meet(e.Order.Flow, e.Order.Tag)
+			}
+		}
+		return nil
+	})
 }
 
 // track tells the observations along the path the flows' ports on either side: NAT

@@ -24,6 +24,7 @@ type fakeRouter struct {
 
 	mu    sync.Mutex
 	calls []string
+	tag   uint16 // of the flow named last
 }
 
 func (d *fakeRouter) note(format string, args ...any) {
@@ -62,6 +63,13 @@ func (d *fakeRouter) Begin(trial uint16, drops model.DropMode, measured time.Dur
 
 type fakeRouterWatch struct{ d *fakeRouter }
 
+func (w *fakeRouterWatch) Meet(f model.Flow, tag uint16) error {
+	w.d.mu.Lock()
+	w.d.tag = tag
+	w.d.mu.Unlock()
+	w.d.note("meet %s", f.Name)
+	return nil
+}
 func (w *fakeRouterWatch) Track(f model.Flow, tuples []model.Tuple) error {
 	w.d.note("track %s %v", f.Name, tuples)
 	return nil
@@ -105,6 +113,7 @@ func TestObserverInATrial(t *testing.T) {
 	}
 	near.Engines["udp"].(*fakeEngine).streams = at(1000, 7359) // the sender
 	far.Engines["udp"].(*fakeEngine).streams = at(7359, 2000)
+	end := observing(&far, w)
 	c := two(t, near, far)
 	d := &fakeRouter{}
 	r, _ := routerOn(t, d)
@@ -135,10 +144,13 @@ func TestObserverInATrial(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	want := "open; begin 7 seq 3s; track up [{1000 7359}]; track up [{2000 7359}]; start; measure; end lost=true; ended; close"
+	want := "open; begin 7 seq 3s; meet up; track up [{1000 7359}]; track up [{2000 7359}]; start; measure; end lost=true; ended; close"
 	got := strings.ReplaceAll(d.noted(), "lost=false", "lost=true") // the fakes lose at will
 	if got != want {
 		t.Errorf("the router was asked\n%s, want\n%s", got, want)
+	}
+	if d.tag != end.tag {
+		t.Errorf("the router was told of tag %d, an end's host of %d", d.tag, end.tag)
 	}
 }
 
@@ -283,7 +295,7 @@ func TestObserverOrders(t *testing.T) {
 		{verbObserve, observeOrder{sessionOrder: about(0), Trial: 6, Drops: "all"}, "drops: want seq"},
 		{verbObserve, observeOrder{sessionOrder: about(0), Trial: 5, Moment: "noon"}, "want idle, start, measure or end"},
 		{verbObserve, watch(watchedFlow{Flow: strings.Repeat("x", 256), Tuples: ports}), "want a short name"},
-		{verbObserve, watch(watchedFlow{Flow: "up", Tuples: slices.Repeat(ports, 129)}), "1 to 128 streams, not 129"},
+		{verbObserve, watch(watchedFlow{Flow: "up", Tuples: slices.Repeat(ports, 129)}), "at most 128 streams, not 129"},
 		{verbObserve, watch(watchedFlow{Flow: "up", PayloadBytes: -1, Tuples: ports}), "no payload of -1 B"},
 		{verbReport, reportOrder{sessionOrder: about(0), Part: 1}, "no part 1"},
 		{verbObserve, observeOrder{sessionOrder: about(0), Trial: 6, MeasuredNanos: -1}, "measured_ns: want 0"},

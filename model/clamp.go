@@ -47,7 +47,8 @@ func (o *Observation) Clamp(flows []Flow) {
 	if d := o.Drops; d != nil {
 		d.Flows = slices.DeleteFunc(d.Flows, func(told FlowDrops) bool {
 			return !slices.ContainsFunc(flows, func(f Flow) bool {
-				return f.Name == told.Flow && len(told.Streams) <= f.Streams && len(told.Counts) <= maxSites
+				return f.Name == told.Flow && len(told.Streams) <= f.Streams && len(told.Counts) <= maxSites &&
+					(told.Way == "" || len(told.Streams) == 0 && (told.Way == WayAsks || told.Way == WayAnswers))
 			})
 		})
 		if len(d.Sites) > maxSites || slices.ContainsFunc(d.Sites, func(s Site) bool {

@@ -84,6 +84,27 @@ func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error
 	return w, nil
 }
 
+// Meet watches the packets by which the ends of a flow find each other.
+func (w *Observation) Meet(flow model.Flow, tag uint16) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.machine == nil {
+		return nil
+	}
+	track, err := w.machine.Meet(w.trial, flow.Name, tag)
+	return w.add(track, err)
+}
+
+// add keeps a track. Without one of them no verdict would mean that nobody saw a drop.
+func (w *Observation) add(track *drops.Track, err error) error {
+	if err != nil {
+		w.untracked, w.why = true, err.Error()
+		return err
+	}
+	w.tracks = append(w.tracks, track)
+	return nil
+}
+
 // Track names the streams of one flow.
 func (w *Observation) Track(flow model.Flow, tuples []model.Tuple) error {
 	w.mu.Lock()
@@ -93,15 +114,13 @@ func (w *Observation) Track(flow model.Flow, tuples []model.Tuple) error {
 	}
 	options := drops.TrackOptions{Mode: w.mode, Packets: sequences(flow), Fragments: flow.PayloadBytes > w.wholePayload()}
 	track, err := w.machine.Track(w.trial, flow.Name, tuples, options)
-	if err != nil {
-		w.untracked, w.why = true, err.Error()
+	if err := w.add(track, err); err != nil {
 		return err
 	}
 	if track.Mode() != model.DropsSeq {
 		w.mode = model.DropsCount // the rest of the account is read so, too
 	}
 	w.why = cmp.Or(w.why, track.Why())
-	w.tracks = append(w.tracks, track)
 	return nil
 }
 

@@ -63,6 +63,14 @@ func (w *deviceWatch) both(shell func(), kernel func(*observe.Observation)) {
 	all.Wait()
 }
 
+// Meet says that the ends of a flow are about to look for each other.
+func (w *deviceWatch) Meet(flow model.Flow, tag uint16) error {
+	if w.kernel == nil {
+		return nil
+	}
+	return w.kernel.Meet(flow, tag)
+}
+
 // Track names the ports of a flow's streams on one side of the router.
 func (w *deviceWatch) Track(flow model.Flow, tuples []model.Tuple) error {
 	if w.kernel == nil {

@@ -208,6 +208,9 @@ func Identify(payload []byte) (trial uint16, sequence uint64, warmup, ok bool) {
 	return h.Trial &^ engine.WarmupBit, h.Sequence, h.Trial&engine.WarmupBit != 0, ok
 }
 
+// Meet does nothing: links know test packets only.
+func (w *linkWatch) Meet(model.Flow, uint16) error { return nil }
+
 // Track names the streams of a flow.
 func (w *linkWatch) Track(flow model.Flow, tuples []model.Tuple) error {
 	w.mu.Lock()

@@ -42,6 +42,9 @@ func (m *Machine) Collect(number uint16, sequences bool) (model.Drops, error) {
 		d.SitesLost += rest.Sites
 		d.Overwritten += rest.Overwritten
 		account := c.flow(f, sums, sequences)
+		if f.way != "" && len(account.Counts) == 0 {
+			continue // a thousand flows have met without a loss
+		}
 		for _, n := range account.Counts {
 			d.Unreadable += n.Unreadable
 		}
@@ -82,7 +85,7 @@ func (c *collection) site(id uint32) (int, bool) {
 }
 
 func (c *collection) flow(f *flow, sums map[bpfTallyKey]bpfTally, sequences bool) model.FlowDrops {
-	out := model.FlowDrops{Flow: f.name}
+	out := model.FlowDrops{Flow: f.name, Way: f.way}
 	by := map[int]*model.SiteCount{}
 	var ids []uint32
 	for k := range sums {

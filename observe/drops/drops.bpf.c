@@ -27,6 +27,13 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, FLOWS);
+	__type(key, struct meeting_key);
+	__type(value, struct stream); /* COUNT_ONLY */
+} meetings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, TALLIES);
 	__type(key, struct tally_key);
 	__type(value, struct tally);
@@ -254,6 +261,27 @@ static __always_inline int later(__u64 *ctx, struct sk_buff *skb, struct where *
 	return tally_up(s, site, &by, EXIT_NOTED);
 }
 
+/* of_meeting handles the drop of a UDP packet that is no test packet. */
+static __noinline int of_meeting(__u64 *ctx, struct sk_buff *skb, struct test_header *h)
+{
+	__u32 what = be32(h->sequence_high), kind = what >> 8 & 0xff, site;
+	struct meeting_key key = {.trial = be32(h->magic_trial), .tag = what >> 16, .asks = kind & 1};
+	struct tally by = {.packets = 1};
+	struct stream *s;
+
+	if (be32(h->magic_trial) >> 16 != MEETING_MAGIC || kind - 1 >= MEETING_KINDS)
+		return leave(EXIT_FOREIGN);
+	s = bpf_map_lookup_elem(&meetings, &key);
+	if (!s)
+		return leave(EXIT_STRANGER);
+	site = site_of(ctx, skb, 0);
+	if (!site) {
+		unlisted(s, 1, 0);
+		return leave(EXIT_REST);
+	}
+	return tally_up(s, site, &by, EXIT_NOTED);
+}
+
 static __always_inline bool is_tap(__u64 location, __u32 reason)
 {
 	if (tap_reason)
@@ -288,7 +316,7 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 	if (read < 0)
 		return leave(EXIT_OUT_OF_SIGHT);
 	if (read && be32(h.magic_trial) >> 16 != MAGIC)
-		return leave(EXIT_FOREIGN);
+		return of_meeting(ctx, skb, &h);
 	key = stream_key(&h);
 	if (!read)
 		key.by_port = 1;

@@ -61,7 +61,7 @@ type bpfLimits uint32
 
 const (
 	bpfLimitsSITES          bpfLimits = 4096
-	bpfLimitsFLOWS          bpfLimits = 1024
+	bpfLimitsFLOWS          bpfLimits = 4096
 	bpfLimitsSTREAMS        bpfLimits = 16384
 	bpfLimitsTALLIES        bpfLimits = 16384
 	bpfLimitsPAGE_CELLS     bpfLimits = 1024
@@ -88,6 +88,13 @@ type bpfLiveKey struct {
 	FromPort uint16
 	ToPort   uint16
 	Protocol uint16
+}
+
+type bpfMeetingKey struct {
+	_     structs.HostLayout
+	Trial uint16
+	Tag   uint16
+	Asks  uint32
 }
 
 type bpfNewest struct {
@@ -175,6 +182,7 @@ const (
 	bpfMapHeld            = "held"
 	bpfMapLiveFlows       = "live_flows"
 	bpfMapLiveRest        = "live_rest"
+	bpfMapMeetings        = "meetings"
 	bpfMapNewest          = "newest"
 	bpfMapRests           = "rests"
 	bpfMapSites           = "sites"
@@ -256,6 +264,7 @@ type bpfMapSpecs struct {
 	Held      *ebpf.MapSpec `ebpf:"held"`
 	LiveFlows *ebpf.MapSpec `ebpf:"live_flows"`
 	LiveRest  *ebpf.MapSpec `ebpf:"live_rest"`
+	Meetings  *ebpf.MapSpec `ebpf:"meetings"`
 	Newest    *ebpf.MapSpec `ebpf:"newest"`
 	Rests     *ebpf.MapSpec `ebpf:"rests"`
 	Sites     *ebpf.MapSpec `ebpf:"sites"`
@@ -307,6 +316,7 @@ type bpfMaps struct {
 	Held      *ebpf.Map `ebpf:"held"`
 	LiveFlows *ebpf.Map `ebpf:"live_flows"`
 	LiveRest  *ebpf.Map `ebpf:"live_rest"`
+	Meetings  *ebpf.Map `ebpf:"meetings"`
 	Newest    *ebpf.Map `ebpf:"newest"`
 	Rests     *ebpf.Map `ebpf:"rests"`
 	Sites     *ebpf.Map `ebpf:"sites"`
@@ -322,6 +332,7 @@ func (m *bpfMaps) Close() error {
 		m.Held,
 		m.LiveFlows,
 		m.LiveRest,
+		m.Meetings,
 		m.Newest,
 		m.Rests,
 		m.Sites,

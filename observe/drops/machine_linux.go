@@ -44,6 +44,7 @@ type objects struct {
 	Queued    *ebpf.Program  `ebpf:"queued"`
 	Received  *ebpf.Program  `ebpf:"received"`
 	Streams   *ebpf.Map      `ebpf:"streams"`
+	Meetings  *ebpf.Map      `ebpf:"meetings"`
 	Tallies   *ebpf.Map      `ebpf:"tallies"`
 	Rests     *ebpf.Map      `ebpf:"rests"`
 	Verdicts  *ebpf.Map      `ebpf:"verdicts"`
@@ -179,8 +180,8 @@ func (m *Machine) Close() error {
 	defer m.mu.Unlock()
 	o := m.objects
 	err := errors.Join(detach(m.hooks), m.follow.close(), unmap(m.cells), unmap(m.dirty), unmap(m.newest), detach(nil,
-		o.Program, o.Nested, o.Queued, o.Received, o.Streams, o.Tallies, o.Rests, o.Verdicts, o.Dirty, o.Newest, o.Held, o.Sites, o.Exits,
-		o.LiveFlows, o.LiveRest))
+		o.Program, o.Nested, o.Queued, o.Received, o.Streams, o.Meetings, o.Tallies, o.Rests, o.Verdicts, o.Dirty, o.Newest, o.Held,
+		o.Sites, o.Exits, o.LiveFlows, o.LiveRest))
 	m.cells, m.dirty, m.newest = nil, nil, nil
 	return err
 }

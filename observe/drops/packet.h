@@ -30,6 +30,8 @@ struct test_header {
 };
 
 #define MAGIC 0x9e17
+#define MEETING_MAGIC (MAGIC + 1)
+#define MEETING_KINDS 4 /* hello, welcome, confirm, ready; later ones are of a flow that runs */
 #define WARMUP_BIT 0x8000
 #define HEADER_BYTES 16
 

@@ -7,7 +7,7 @@
 
 enum limits {
 	SITES = 4096,           /* places where packets are dropped; a verdict holds 16 bits of their ids */
-	FLOWS = 1024,           /* tracked at a time; 0 is none */
+	FLOWS = 4096,           /* tracked at a time, and ways of meetings; 0 is none */
 	STREAMS = 16384,        /* keys: two views of 8192 streams */
 	TALLIES = 16384,        /* pairs of flow and site */
 	PAGE_CELLS = 1024,      /* verdicts in one entry of their array */
@@ -29,7 +29,7 @@ enum exit_reason {
 	EXIT_OUT_OF_SIGHT, /* UDP, but its header is out of reach */
 	EXIT_SHORT,       /* UDP, but too short for a test packet */
 	EXIT_FOREIGN,     /* UDP, but no test packet */
-	EXIT_STRANGER,    /* a test packet of a stream that is not tracked here */
+	EXIT_STRANGER,    /* a test packet of a stream, or a packet of a meeting, that is not tracked here */
 	EXIT_UNREADABLE,  /* of a tracked stream by its ports; its payload is out of reach */
 	EXIT_REST,        /* noted, but without a site or a tally: see struct rest */
 	EXIT_REMEMBERED,  /* a first fragment was remembered */
@@ -46,6 +46,13 @@ struct stream_key {
 	__u16 from;    /* source port */
 	__u16 to;      /* destination port */
 	__u16 by_port; /* 1: for packets whose trial can't be read */
+};
+
+/* The packets by which the ends of a flow meet, whatever their ports: NAT may change them on the way. */
+struct meeting_key {
+	__u16 trial;
+	__u16 tag;
+	__u32 asks; /* 1: of the end that dials; 0: of the one that answers */
 };
 
 struct stream {
@@ -142,6 +149,7 @@ struct live_count {
 };
 
 _Static_assert(sizeof(struct stream_key) == 8 && sizeof(struct stream) == 16, "stream");
+_Static_assert(sizeof(struct meeting_key) == 8, "meeting");
 _Static_assert(sizeof(struct site_key) == 32 && sizeof(struct site) == 20, "site");
 _Static_assert(sizeof(struct tally_key) == 8 && sizeof(struct tally) == 32 && sizeof(struct rest) == 16, "tally");
 _Static_assert(sizeof(struct newest) == 16, "newest");

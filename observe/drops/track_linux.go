@@ -31,15 +31,17 @@ type trial struct {
 
 type flow struct {
 	name    string
+	way     string // of a meeting, which has no streams; "" of a flow's test packets
 	id      uint32
 	mode    model.DropMode
 	why     string
 	streams []*stream
 	tuples  []map[model.Tuple]bool // by stream: the views of it
 	follow  bool
+	tags    []uint16 // of a way of a meeting
 }
 
-// Track is one view of one flow's streams. It must be closed.
+// Track is one view of one flow's streams, or of its meeting. It must be closed.
 type Track struct {
 	machine *Machine
 	trial   uint16
@@ -105,7 +107,7 @@ func join(a, b string) string {
 // flow finds the trial's flow, or makes it.
 func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *flow, fresh bool, err error) {
 	for _, f := range t.flows {
-		if f.name != name {
+		if f.name != name || f.way != "" {
 			continue
 		}
 		if len(f.streams) != streams {
@@ -120,11 +122,10 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 	if o.Mode != model.DropsSeq && o.Mode != model.DropsCount {
 		return nil, false, fmt.Errorf("track drops of flow %q: no mode %q; want seq or count", name, o.Mode)
 	}
-	var ok bool
-	if f.id, ok = m.flows.take(); !ok {
-		return nil, false, fmt.Errorf("track drops of flow %q: %d flows are tracked already", name, bpfLimitsFLOWS-1)
+	if err := m.number(f); err != nil {
+		return nil, false, err
 	}
-	pages := 0
+	pages, ok := 0, false
 	if f.mode == model.DropsSeq {
 		if pages = m.pages.share(streams, o.Packets); pages == 0 {
 			f.mode, f.why = model.DropsCount, "no room for verdicts beside the other flows"
@@ -147,11 +148,75 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 			pages = 0
 		}
 	}
-	if err := m.objects.Rests.Put(f.id, bpfRest{}); err != nil {
-		m.forget(0, f)
-		return nil, false, fmt.Errorf("track drops of flow %q: %w", name, err)
-	}
 	return f, true, nil
+}
+
+// number gives a flow its number in the tallies.
+func (m *Machine) number(f *flow) error {
+	var ok bool
+	if f.id, ok = m.flows.take(); !ok {
+		return fmt.Errorf("track drops of flow %q: %d flows and ways of meetings are tracked already", f.name, bpfLimitsFLOWS-1)
+	}
+	if err := m.objects.Rests.Put(f.id, bpfRest{}); err != nil {
+		m.flows.give(f.id)
+		return fmt.Errorf("track drops of flow %q: %w", f.name, err)
+	}
+	return nil
+}
+
+// Meet watches the packets by which the ends of a flow meet, whatever their ports, by the tag that they carry. It counts
+// them for each way. Call it as Track.
+func (m *Machine) Meet(number uint16, name string, tag uint16) (*Track, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, errClosed
+	}
+	m.names.noteInterfaces()
+	time.Sleep(time.Until(m.freed.Add(settled)))
+	t := m.trials[number]
+	if t == nil {
+		t = &trial{}
+	}
+	for _, way := range []string{model.WayAsks, model.WayAnswers} {
+		if err := m.meetOneWay(number, t, name, way, tag); err != nil {
+			if t.tracks == 0 {
+				m.forgetAll(number, t)
+			}
+			return nil, err
+		}
+	}
+	m.trials[number] = t
+	t.tracks++
+	return &Track{machine: m, trial: number, flow: &flow{mode: model.DropsCount}}, nil
+}
+
+func (m *Machine) meetOneWay(number uint16, t *trial, name, way string, tag uint16) error {
+	i := slices.IndexFunc(t.flows, func(f *flow) bool { return f.name == name && f.way == way })
+	if i < 0 {
+		f := &flow{name: name, way: way, mode: model.DropsCount}
+		if err := m.number(f); err != nil {
+			return err
+		}
+		i, t.flows = len(t.flows), append(t.flows, f)
+	}
+	f := t.flows[i]
+	if slices.Contains(f.tags, tag) {
+		return nil
+	}
+	if err := m.objects.Meetings.Put(meetingKey(number, way, tag), bpfStream{Flow: f.id, Bits: countOnly}); err != nil {
+		return fmt.Errorf("track the meeting of flow %q: %w", name, err)
+	}
+	f.tags = append(f.tags, tag)
+	return nil
+}
+
+func meetingKey(number uint16, way string, tag uint16) bpfMeetingKey {
+	k := bpfMeetingKey{Trial: number, Tag: tag}
+	if way == model.WayAsks {
+		k.Asks = 1
+	}
+	return k
 }
 
 // addPorts makes the program know the streams by these ports, both with their trial
@@ -209,12 +274,17 @@ func (t *Track) Close() error {
 		return nil
 	}
 	delete(m.trials, t.trial)
-	var errs []error
-	for _, f := range all.flows {
-		errs = append(errs, m.forget(t.trial, f))
-	}
+	err := m.forgetAll(t.trial, all)
 	if len(m.trials) == 0 {
 		m.stopReading()
+	}
+	return err
+}
+
+func (m *Machine) forgetAll(number uint16, t *trial) error {
+	var errs []error
+	for _, f := range t.flows {
+		errs = append(errs, m.forget(number, f))
 	}
 	return errors.Join(errs...)
 }
@@ -237,6 +307,9 @@ func (m *Machine) forget(number uint16, f *flow) error {
 		}
 		m.pages.give(s)
 		m.slots.give(s.slot)
+	}
+	for _, tag := range f.tags {
+		errs = append(errs, present(m.objects.Meetings.Delete(meetingKey(number, f.way, tag))))
 	}
 	if f.follow {
 		f.follow = false

@@ -159,6 +159,9 @@ func (w *Watch) answered(session *session, name model.Moment, a reply) error {
 // uptimeStep is more than the step of /proc/uptime.
 const uptimeStep = 0.05
 
+// Meet does nothing: the router's counters tell.
+func (w *Watch) Meet(model.Flow, uint16) error { return nil }
+
 // Track does nothing: no flow ends on a router.
 func (w *Watch) Track(model.Flow, []model.Tuple) error { return nil }
 
