@@ -26,7 +26,7 @@ func NoTrial(d *model.Document) []Finding {
 // Unusable answers a run of which no trial is usable: most often the sender was too
 // slow, and a lower rate is what to do.
 func Unusable(rows []table.Row) []Finding {
-	if len(rows) == 0 || len(Usable(rows)) > 0 {
+	if len(rows) == 0 || len(Usable(rows)) > 0 || NothingThrough(rows) {
 		return nil
 	}
 	d := rows[0].Doc

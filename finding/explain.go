@@ -59,6 +59,11 @@ func (a Ask) Trials(d *model.Document) ([]int, error) {
 			worst = append(worst, n)
 		}
 	}
+	for _, r := range FirstBlocked(only(table.Rows(d), a.picks)) {
+		if n := r.TrialNumber(); !slices.Contains(worst, n) {
+			worst = append(worst, n)
+		}
+	}
 	return worst, nil
 }
 
@@ -81,7 +86,10 @@ func Explain(d *model.Document, a Ask) []Finding {
 	udp := only(rows, func(r table.Row) bool { return r.Flow.Protocol == model.UDP })
 	tcp := len(Usable(rows)) > len(Usable(udp))
 	out := []Finding{Lost(udp)}
+	blocked := only(Nothing(rows), func(f Finding) bool { return f.Code != "explain" })
 	switch {
+	case NothingThrough(rows):
+		out = nil
 	case len(rows) == 0:
 		out[0] = say("explain.nothing", Answer)
 	case len(udp) == 0:
@@ -89,6 +97,7 @@ func Explain(d *model.Document, a Ask) []Finding {
 	case tcp:
 		out = append(out, say("explain.tcp", Fact))
 	}
+	out = append(out, blocked...)
 	for _, f := range All(rows, Unexplained, LeftOut, Accounts, Watching) {
 		if f.Level == Doubt && !(f.Code == "loss.unknown" && out[0].Has("unknown_ratio", "")) {
 			out = append(out, f) // where packets were lost is the answer

@@ -21,6 +21,17 @@ const (
 	freeAtLeast = freeLoss + ` up to at least {throughput_pps range}[ {each}][ {where}].`
 )
 
+// Parts of sentences about flows that carry nothing: who got nothing from whom, which packets, what became of those of
+// some streams.
+const (
+	nothingTo    = `[{where}: n|N]othing came through to {to}`
+	nothingAll   = `[{packets_count:all the only packet/all # packets}|{packets_count:lost} of {packets_count} packets] to {port}`
+	nothingBack  = `[{where}: n|N]o answer came back from {to}: it received {packets_count:heard # packet/# packets} on {port} and answered, but `
+	nothingReply = `[{packets_count:all its only answer/all # answers}|{packets_count:lost} of {packets_count} answers]`
+	nothingSome  = `[{flow}: ]{streams_count:dead} of {streams_count} streams get nothing through ({ports})`
+	nothingOther = `. The path chooses by port; the figures are those of the other {streams_count:others}.`
+)
+
 // Parts of other sentences. watchedLess is what a watch did not see, or could not name.
 const (
 	watchedLess = `[ {lost_packets:unseen} drops of any traffic were not seen.][ {lost_packets:overwritten} were ` +
@@ -95,6 +106,30 @@ var sentences = map[string]string{
 		`not RFC 2544 (--strict).`,
 	"setup.search-strict": `Search by RFC 9971, goal {goal}: a rate holds if no trial of {measure_s:final} has more ` +
 		`loss; rates that hold and fail are at most {width_ratio} apart.`,
+
+	// Flows of which no packet came through, where the packets that open their way were lost, or the answers to them.
+	"nothing.filter": nothingTo + `: {whose} firewall[ (table {table}, chain {chain})] dropped ` + nothingAll + `.`,
+	"nothing.place":  nothingTo + `: ` + nothingAll + ` were lost: {place}.`,
+	"nothing.refused": nothingTo + `: {who} answers "{answer}" to packets to {port}, so a firewall or router there ` +
+		`refuses them.`,
+	"nothing.vanished": nothingTo + `: ` + nothingAll + ` left {from}, and none reached {to}.`,
+	"nothing.unknown": nothingTo + `: {from} sent {packets_count # packet/# packets} to {port}, and pelt on {to} got ` +
+		`none. Where they were lost is not known.`,
+	"nothing.few": nothingTo + `: [{packets_count:heard}] of the packets to {port} arrived, and {packets_count:back} of ` +
+		`{packets_count:answers} answers came back. That is too few to begin.`,
+	"nothing.unseen":        nothingTo + ` over {port}.`,
+	"nothing.back-filter":   nothingBack + `{whose} firewall[ (table {table}, chain {chain})] dropped ` + nothingReply + `.`,
+	"nothing.back-place":    nothingBack + nothingReply + ` were lost: {place}.`,
+	"nothing.back-refused":  nothingBack + `{who} answers "{answer}" to the answers.`,
+	"nothing.back-vanished": nothingBack + nothingReply + ` were lost on the way: none reached {from}.`,
+	"nothing.back-unknown":  nothingBack + `none of {packets_count} answers came back. Where they were lost is not known.`,
+	"nothing.streams":       nothingSome + `[: {whose} firewall drops them|: {who} answers "{answer}"|: {place}]` + nothingOther,
+	"nothing.back-streams": nothingSome + `[: {whose} firewall drops the answers|: {who} answers "{answer}" to the ` +
+		`answers|: the answers were lost, {place}]` + nothingOther,
+	"nothing.let":      `Let {port} through on {who}[{number ?}:|.]`,
+	"nothing.let-back": `Let the answers of {to} through on {who}: they come from {port}.`,
+	"nothing.between": `Look for a firewall or a missing port forward for {port} between {from} and {to}.[{unwatched ?} ` +
+		`With --dut USER@ROUTER the test watches a router, too.]`,
 
 	// Sweeps of settings.
 	"sweep.best":  sweepBest + ` {others_count The other setting is/All # other settings are} slower.`,
@@ -453,6 +488,8 @@ var commands = map[string]string{
 	// Soaks, and changes over time.
 	"soak.resume": `pelt run --resume {run argument}`,
 	"soak.page":   `pelt report {run argument} --html soak.html`,
+
+	"nothing.let": `[nft insert rule {family argument} {table argument} {chain argument} udp dport {number argument} accept]`,
 
 	// Advice.
 	"advice.see":   `pelt tune advise {run argument}`,

@@ -2,6 +2,7 @@ package view
 
 import (
 	"slices"
+	"strings"
 
 	"pelt/finding"
 	"pelt/model"
@@ -53,7 +54,8 @@ var curve = Kind{
 func curveTiles(found []finding.Finding) Tiles {
 	answer, limit := first(found, "curve."), first(found, "limit.")
 	of := ""
-	if len(finding.Of(found, finding.Answer)) > 1 {
+	curves := slices.DeleteFunc(finding.Of(found, finding.Answer), func(f finding.Finding) bool { return !strings.HasPrefix(f.Code, "curve.") })
+	if len(curves) > 1 {
 		of = answer.W("path")
 	}
 	if answer.Code == "curve.tcp" {

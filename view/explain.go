@@ -88,6 +88,10 @@ func trialOf(trial *model.Result, rows []table.Row, number, of int) []Section {
 		if r.Flow.Protocol == model.UDP && r.Flow.Attempted > 0 {
 			out = append(out, flowOf(r)...)
 		}
+		for _, way := range finding.Meeting(r) {
+			out = append(out, flowOf(way)...)
+		}
+		out = append(out, deadStreams(r)...)
 	}
 	for _, o := range trial.Observed {
 		out = append(out, Text{finding.Watched(o).Text()})

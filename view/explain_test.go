@@ -27,6 +27,8 @@ func explainPages(t *testing.T) map[string]view.Page {
 		{sample.Named{Name: "explain-chain", Doc: sample.Chain()}, finding.Ask{}},
 		{sample.Named{Name: "explain-unwatched", Doc: sample.Unwatched()}, finding.Ask{}},
 		{sample.Named{Name: "explain-invalid", Doc: sample.Invalid()}, finding.Ask{Trial: 1}},
+		{sample.Named{Name: "explain-nothing", Doc: sample.Nothing()}, finding.Ask{}},
+		{sample.Named{Name: "explain-deadstreams", Doc: sample.DeadStreams()}, finding.Ask{}},
 		{sample.Named{Name: "explain-soak", Doc: sample.CutSoak()}, finding.Ask{}},
 		{sample.Named{Name: "explain-mesh", Doc: sample.Mesh()}, finding.Ask{}},
 		{sample.Named{Name: "explain-tcp", Doc: sample.TCP()}, finding.Ask{}},

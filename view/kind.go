@@ -58,7 +58,11 @@ func Findings(d *model.Document) []finding.Finding {
 	if len(d.Results) == 0 {
 		return finding.NoTrial(d)
 	}
-	return finding.All(k.rows(d), slices.Concat(k.Rules, finding.Common())...)
+	rows := k.rows(d)
+	if finding.NothingThrough(rows) {
+		k.Rules = nil
+	}
+	return finding.All(rows, slices.Concat([]finding.Rule{finding.Nothing}, k.Rules, finding.Common())...)
 }
 
 // Failed counts the trials that are not valid and that an answer of the run lacks, and how many there are.
@@ -91,7 +95,8 @@ func Run(d *model.Document) Page {
 	} else if searches := table.Searches(rows); len(searches) > 0 { // the floods that these began with are not usable
 		p.Sections = shown(searchTable(searches, finding.SearchKeys(searches)))
 	}
-	p.Sections, p.SetUp = append(p.Sections, leftOut(rows)...), setUp(d, found)
+	p.Sections = slices.Concat(p.Sections, nothing(finding.FirstBlocked(rows)), leftOut(rows))
+	p.SetUp = setUp(d, found)
 	p.Doubts = append(p.Doubts, d.Warnings...)
 	return p
 }

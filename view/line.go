@@ -36,6 +36,9 @@ func TrialLine(d *model.Document, trial *model.Result) string {
 		}
 		if len(figures) == 0 {
 			figures = []string{"nothing measured"}
+			if len(g.Rows[0].Flow.DeadStreams) > 0 {
+				figures = []string{"nothing came through"}
+			}
 			if u := g.Rows[0].Flow.Unheard; u != nil {
 				figures = []string{unit.FormatCount(u.Packets) + " packets sent, receiver not heard"}
 			}
@@ -53,7 +56,7 @@ func TrialLine(d *model.Document, trial *model.Result) string {
 	if name := trialName(rows); name != "" {
 		text = name + ": " + text
 	}
-	if trial.State == model.Valid {
+	if trial.State == model.Valid || trial.Why.Has(model.NothingThrough) {
 		return text
 	}
 	text += " (" + string(trial.State)

@@ -23,7 +23,7 @@ import (
 // pages are the documents whose pages are golden files.
 var pages = []sample.Named{
 	{Name: "router", Doc: sample.Router()}, {Name: "single", Doc: sample.Single()}, {Name: "both", Doc: sample.Both()},
-	{Name: "tcp", Doc: sample.TCP()}, {Name: "loss", Doc: sample.Loss()}, {Name: "invalid", Doc: sample.Invalid()},
+	{Name: "tcp", Doc: sample.TCP()}, {Name: "loss", Doc: sample.Loss()}, {Name: "invalid", Doc: sample.Invalid()}, {Name: "nothing", Doc: sample.Nothing()}, {Name: "deadstreams", Doc: sample.DeadStreams()},
 	{Name: "aborted", Doc: sample.Aborted()}, {Name: "roundtrip", Doc: sample.RoundTrip()},
 
 	// Sweeps of settings.

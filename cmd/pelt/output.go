@@ -187,6 +187,11 @@ func besides(err error) (list []error) {
 
 // verdict is the exit code of a run that went to its end.
 func verdict(c *cobra.Command, doc model.Document) error {
+	rows := table.Rows(&doc)
+	if finding.Blocked(rows) {
+		fmt.Fprintln(c.ErrOrStderr(), "pelt: nothing came through; the report says why")
+		return exitCode(exitLimit)
+	}
 	if invalid, trials := view.Failed(&doc); invalid > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "pelt: %d of %d trials are not valid; the report says why\n", invalid, trials)
 		return exitCode(exitInvalid)

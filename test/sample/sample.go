@@ -22,7 +22,7 @@ type Named struct {
 func All() []Named {
 	return []Named{
 		{"router", Router()}, {"single", Single()}, {"both", Both()}, {"tcp", TCP()}, {"loss", Loss()},
-		{"invalid", Invalid()}, {"aborted", Aborted()}, {"roundtrip", RoundTrip()},
+		{"invalid", Invalid()}, {"nothing", Nothing()}, {"deadstreams", DeadStreams()}, {"aborted", Aborted()}, {"roundtrip", RoundTrip()},
 		{"streams", Streams()}, {"ledger", Ledger()}, {"unwatched", Unwatched()}, {"chain", Chain()}, {"rates", Rates()}, {"paced", Paced()}, {"sweep", SmallSweep()}, {"bench", Bench()}, {"benchlab", BenchLab()}, {"benchhostile", BenchHostile()}, {"cc", Controls()}, {"ccmix", ControlMix()}, {"cchostile", ControlHostile()}, {"soak", Soak()}, {"soaklong", LongSoak()}, {"soakcut", CutSoak()}, {"soakhostile", SoakHostile()}, {"latency", Latency()}, {"mesh", Mesh()}, {"meshcycles", MeshCycles()}, {"search", Search()}, {"searchrandom", RandomLoss()}, {"nasty", Nasty()}, {"numbers", Numbers()}, {"empty", Empty()}, {"zero", model.Document{}},
 	}
 }

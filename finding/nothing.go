@@ -1,0 +1,287 @@
+package finding
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/table"
+)
+
+// blocked are flows between two hosts with streams that carry nothing.
+type blocked struct {
+	rows  []table.Row
+	asks  passage
+	back  passage // the answers
+	whole bool    // no stream carries anything
+}
+
+// passage is one way of their meetings.
+type passage struct {
+	attempted, received uint64
+	line                *model.Line // where most of the others ended; nil if nobody knows
+}
+
+func (p passage) lost() uint64 { return p.attempted - min(p.attempted, p.received) }
+
+// Nothing tells of streams that carry nothing, and why, as far as that is known.
+func Nothing(rows []table.Row) (out []Finding) {
+	for _, b := range blockedOf(rows) {
+		out = append(out, b.told(len(Usable(rows)) > 0)...)
+	}
+	return out
+}
+
+// NothingThrough reports whether no packet came through in any trial, and that is why none is usable.
+func NothingThrough(rows []table.Row) bool {
+	return len(Usable(rows)) == 0 && Blocked(rows)
+}
+
+// Blocked reports whether nothing came through for a whole flow.
+func Blocked(rows []table.Row) bool {
+	return slices.ContainsFunc(blockedOf(rows), func(b blocked) bool { return b.whole })
+}
+
+// blockedOf groups the flows with such streams by their hosts: flows of both directions open their way from one host.
+func blockedOf(rows []table.Row) (list []blocked) {
+	var lines []map[string]*model.Line
+	for _, r := range rows {
+		m := r.Flow.Meeting
+		if m == nil || len(r.Flow.DeadStreams) == 0 {
+			continue
+		}
+		whole := !table.Measured(r.Flow)
+		i := slices.IndexFunc(list, func(b blocked) bool {
+			first := b.rows[0]
+			return b.whole == whole && first.Flow.Meeting.From == m.From && first.Flow.Meeting.To == m.To && first.Flow.Protocol == r.Flow.Protocol &&
+				first.Trial.Cell["pair"] == r.Trial.Cell["pair"] && (whole || first.Flow.Name == r.Flow.Name)
+		})
+		if i < 0 {
+			i = len(list)
+			list, lines = append(list, blocked{whole: whole}), append(lines, map[string]*model.Line{}, map[string]*model.Line{})
+		}
+		b := &list[i]
+		b.rows = append(b.rows, r)
+		var asked, askedHeard, answered, answersHeard uint64
+		for _, s := range r.Flow.DeadStreams {
+			asked, askedHeard = asked+s.Asked, askedHeard+s.AsksHeard
+			answered, answersHeard = answered+s.Answered, answersHeard+s.AnswersHeard
+		}
+		b.asks.add(m.Asks, asked, askedHeard, lines[2*i])
+		b.back.add(m.Answers, answered, answersHeard, lines[2*i+1])
+	}
+	return list
+}
+
+// add takes a way of a flow's meeting: of its dead streams so many packets were sent and received.
+func (p *passage) add(m model.Passage, sent, received uint64, lines map[string]*model.Line) {
+	p.attempted, p.received = p.attempted+sent, p.received+received
+	for _, l := range m.Ledger.Lines {
+		key := l.Layer + l.Host + l.Cause
+		if sum := lines[key]; sum != nil {
+			l.Packets += sum.Packets
+		}
+		lines[key] = &l
+	}
+	p.line = nil
+	for _, key := range slices.Sorted(maps.Keys(lines)) {
+		if l := lines[key]; 2*l.Packets >= p.lost() && (p.line == nil || l.Packets > p.line.Packets) {
+			p.line = l
+		}
+	}
+}
+
+// told says it in a sentence, and what to do.
+func (b blocked) told(others bool) []Finding {
+	m := b.rows[0].Flow.Meeting
+	from, to := b.name(m.From), b.name(m.To)
+	p, way := b.asks, "nothing."
+	if b.asks.received > 0 && b.back.received == 0 {
+		p, way = b.back, "nothing.back-"
+	}
+	f := say("", Answer).word("from", from).word("to", to).word("port", b.port()).
+		number("packets_count", "heard", float64(b.asks.received)).number("packets_count", "", float64(p.attempted))
+	if p.lost() == p.attempted {
+		f = f.number("packets_count", "all", float64(p.lost()))
+	} else {
+		f = f.number("packets_count", "lost", float64(p.lost()))
+	}
+	next := say("nothing.between", Next)
+	kind := "unknown"
+	switch l := p.line; {
+	case p.attempted == 0:
+		kind = "unseen"
+	case p.received > 0:
+		kind = "few"
+		f = f.number("packets_count", "back", float64(b.back.received)).number("packets_count", "answers", float64(b.back.attempted))
+	case l == nil:
+	case l.Cause == model.CauseElimination:
+		kind = "vanished"
+	case strings.HasPrefix(l.Cause, model.CauseICMP):
+		next.Code, kind = "nothing.let", "refused"
+		f = f.word("who", l.Host).word("answer", strings.TrimPrefix(l.Cause, model.CauseICMP))
+	case firewall(l) && !strings.HasPrefix(l.Host, model.AnotherNamespace):
+		next.Code, kind = "nothing.let", "filter"
+		f = f.word("whose", b.whose(l.Host)).word("who", b.name(l.Host))
+		if rule := ruleOf(l); rule != nil {
+			f = f.word("family", rule[1]).word("table", rule[2]).word("chain", rule[3])
+			if ports := b.ports(); len(ports) == 1 && way == "nothing." {
+				f = f.word("number", ports[0])
+			}
+		}
+	default:
+		kind = "place"
+		f = f.word("place", phrase(l.Layer, l.Cause, b.name(l.Host)))
+	}
+	switch {
+	case next.Code == "nothing.let" && way == "nothing.back-":
+		next.Code = "nothing.let-back"
+	case next.Code == "nothing.between" && b.rows[0].Doc.Router == nil && b.rows[0].Doc.Lab == nil && b.rows[0].Doc.Plan.Hosts == nil:
+		f = f.word("unwatched", "router")
+	}
+	f.Code = way + kind
+	switch {
+	case !b.whole:
+		f = b.streams(f)
+		f.Code = way + "streams"
+	case kind == "few" || kind == "unseen":
+		f.Code = "nothing." + kind
+	}
+	if others && b.whole {
+		f = f.word("where", b.where())
+	}
+	next.Words, next.Numbers = f.Words, f.Numbers
+	if kind == "place" {
+		return []Finding{f, nextOf("explain", b.rows[0].Doc)}
+	}
+	return []Finding{f, next, nextOf("explain", b.rows[0].Doc)}
+}
+
+// firewall reports whether packet filter rules lost the packets of a line.
+func firewall(l *model.Line) bool {
+	return l.Cause == "NETFILTER_DROP" || l.Layer == model.LayerSendCall && (l.Cause == "EPERM" || l.Cause == "EACCES")
+}
+
+// ruleOf reads family, table and chain of the rule that counted packets of a line: nft.inet.filter.input.5.packets.
+func ruleOf(l *model.Line) []string {
+	for _, e := range l.Evidence {
+		if parts := strings.Split(e.Counter, "."); len(parts) == 6 && parts[0] == "nft" && e.Delta >= l.Packets {
+			return parts
+		}
+	}
+	return nil
+}
+
+// name is what a reader calls a node.
+func (b blocked) name(node string) string {
+	r := b.rows[0]
+	d := r.Doc
+	if host := table.HostName(r, node); host != node {
+		return host
+	}
+	for _, h := range d.Host {
+		switch {
+		case h.Node != node || d.Lab != nil:
+		case node == model.Sender && d.Plan.Near == "" && !strings.HasPrefix(d.Plan.Target, model.FleetTarget):
+			return "this host"
+		case h.Address != "" || h.Name != "":
+			return cmp.Or(h.Address, h.Name)
+		}
+	}
+	if node == model.Sender || node == model.Receiver {
+		return "the " + node
+	}
+	return node
+}
+
+func (b blocked) whose(node string) string {
+	switch name := b.name(node); {
+	case node == b.rows[0].Flow.Meeting.To:
+		return "its"
+	case name == "this host":
+		return "this host's own"
+	default:
+		return name + "'s"
+	}
+}
+
+// ports lists those that are asked, which are one where pelt serve listens.
+func (b blocked) ports() (ports []string) {
+	for _, r := range b.rows {
+		for _, s := range r.Flow.DeadStreams {
+			if port := fmt.Sprint(s.ToPort); s.ToPort > 0 && !slices.Contains(ports, port) {
+				ports = append(ports, port)
+			}
+		}
+	}
+	return ports
+}
+
+// port names these ports.
+func (b blocked) port() string {
+	protocol := strings.ToUpper(string(b.rows[0].Flow.Protocol))
+	switch ports := b.ports(); len(ports) {
+	case 0:
+		return protocol
+	case 1:
+		return protocol + " port " + ports[0]
+	default:
+		return protocol + " ports " + joined(ports)
+	}
+}
+
+// where names the setting of the trials.
+func (b blocked) where() string { return table.By(b.rows, table.Settings(b.rows)...)[0].Name() }
+
+// streams tells of a flow some of whose streams carry packets.
+func (b blocked) streams(why Finding) Finding {
+	r := slices.MaxFunc(b.rows, func(x, y table.Row) int { return cmp.Compare(len(x.Flow.DeadStreams), len(y.Flow.DeadStreams)) })
+	var from, to []string
+	for _, s := range r.Flow.DeadStreams {
+		from, to = append(from, fmt.Sprint(s.FromPort)), append(to, fmt.Sprint(s.ToPort))
+	}
+	f := why.number("streams_count", "dead", float64(len(from))).number("streams_count", "", float64(r.Flow.Streams)).
+		number("streams_count", "others", float64(r.Flow.Streams-len(from))).word("ports", "from UDP ports "+joined(from))
+	if len(slices.Compact(slices.Sorted(slices.Values(from)))) == 1 {
+		f = f.word("ports", "to UDP ports "+joined(to))
+	}
+	if len(r.Trial.Flows) > 1 {
+		f = f.word("flow", r.Flow.Name)
+	}
+	return f
+}
+
+// Meeting returns two rows in place of one whose flow has streams that carry nothing: their flows are the packets that
+// open the way, and the answers to them.
+func Meeting(r table.Row) (ways []table.Row) {
+	m := r.Flow.Meeting
+	if m == nil || len(r.Flow.DeadStreams) == 0 {
+		return nil
+	}
+	for _, way := range []struct {
+		name, from, to string
+		model.Passage
+	}{{"opening the way", m.From, m.To, m.Asks}, {"answers to them", m.To, m.From, m.Answers}} {
+		if way.Attempted == 0 {
+			continue
+		}
+		f := model.FlowResult{Name: r.Flow.Name + ": " + way.name, Protocol: r.Flow.Protocol, From: way.from, To: way.to,
+			Streams: r.Flow.Streams, Attempted: way.Attempted, Received: min(way.Received, way.Attempted), SendErrors: way.SendErrors, Ledger: way.Ledger}
+		f.Lost = f.Attempted - f.Received
+		one := r
+		one.Flow = &f
+		ways = append(ways, AsValid([]table.Row{one})...)
+	}
+	return ways
+}
+
+// FirstBlocked are the rows of flows with streams that carry nothing, of each group the first.
+func FirstBlocked(rows []table.Row) (out []table.Row) {
+	for _, b := range blockedOf(rows) {
+		out = append(out, b.rows[0])
+	}
+	return out
+}

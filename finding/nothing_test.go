@@ -1,0 +1,109 @@
+package finding
+
+import (
+	"testing"
+
+	"pelt/model"
+	"pelt/table"
+)
+
+// meetingOf is a trial between two hosts whose streams found no way: of each nine packets were sent, and so many arrived
+// there and back.
+func meetingOf(heard, back uint64, asks, answers []model.Line, edit ...func(d *model.Document)) *model.Document {
+	f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64, Streams: 1,
+		DeadStreams: []model.DeadStream{{FromPort: 40000, ToPort: 7359, Asked: 9, AsksHeard: heard, Answered: heard, AnswersHeard: back}}}
+	f.Meeting = &model.Meeting{From: model.Sender, To: model.Receiver,
+		Asks:    model.Passage{Attempted: 9, Received: heard, Ledger: model.Ledger{Lost: 9 - heard, Lines: asks}},
+		Answers: model.Passage{Attempted: heard, Received: back, Ledger: model.Ledger{Lost: heard - back, Lines: answers}}}
+	d := &model.Document{ID: "abc", Plan: model.Plan{Command: "curve", Target: "10.0.2.2", Flows: []model.Flow{{Name: "up"}}},
+		Host: []model.Host{{Node: model.Sender, Name: "desk"}, {Node: model.Receiver, Name: "nas", Address: "10.0.2.2"}},
+		Results: []model.Result{{Cell: model.Cell{"payload_bytes": model.Number(64)}, State: model.Invalid,
+			Why: model.Reasons{{Code: model.NothingThrough}}, Flows: []model.FlowResult{f}}}}
+	for _, e := range edit {
+		e(d)
+	}
+	return d
+}
+
+// lineAt is a line of nine packets.
+func lineAt(layer, host, cause string) []model.Line {
+	return []model.Line{{Layer: layer, Host: host, Cause: cause, Packets: 9, Confidence: "exact-count", Evidence: []model.Evidence{{}}}}
+}
+
+// someStreams makes four of eight streams dead, and the others measured.
+func someStreams(d *model.Document) {
+	r := &d.Results[0]
+	r.State, r.Why = model.Valid, nil
+	f := &r.Flows[0]
+	f.Streams, f.Attempted, f.Received, f.SendPPS, f.ReceivePPS, f.GoodputBPS, f.DurationS = 8, 1000, 1000, 1000, 1000, 512e3, 1
+	f.Planned = 1000
+	dead := f.DeadStreams[0]
+	f.DeadStreams = nil
+	for i := range 4 {
+		dead.Stream, dead.FromPort = 2*i+1, uint16(40001+2*i)
+		f.DeadStreams = append(f.DeadStreams, dead)
+	}
+	for i := range f.Meeting.Asks.Ledger.Lines {
+		f.Meeting.Asks.Ledger.Lines[i].Packets *= 4
+	}
+}
+
+func nothingExamples(*testing.T) []example {
+	filtered := lineAt(model.LayerReceiverFilter, model.Receiver, "NETFILTER_DROP")
+	ruled := lineAt(model.LayerReceiverFilter, model.Receiver, "NETFILTER_DROP")
+	ruled[0].Evidence[0] = model.Evidence{Counter: "nft.inet.filter.input.5.packets", Delta: 9}
+	wire := lineAt(model.LayerNetwork, "", model.CauseElimination)
+	refused := lineAt(model.LayerNetwork, "10.0.1.1", model.CauseICMP+"port unreachable")
+	atRouter := lineAt(model.LayerNetwork, "10.0.1.1", "NETFILTER_DROP")
+	mesh := func(d *model.Document) {
+		d.Plan.Command, d.Plan.Target, d.Results[0].Cell = "mesh", "fleet:", model.Cell{"pair": model.Word("a" + model.PairSeparator + "b")}
+	}
+	return examplesOf(map[string]*model.Document{
+		"firewall of the far host":           meetingOf(0, 0, filtered, nil),
+		"firewall of the far host, its rule": meetingOf(0, 0, ruled, nil),
+		"firewall of a router":               meetingOf(0, 0, atRouter, nil),
+		"a router refuses":                   meetingOf(0, 0, refused, nil),
+		"vanished":                           meetingOf(0, 0, wire, nil),
+		"nobody knows":                       meetingOf(0, 0, nil, nil),
+		"reverse path filter":                meetingOf(0, 0, lineAt(model.LayerReceiverIP, model.Receiver, "IP_RPFILTER"), nil),
+		"no route":                           meetingOf(0, 0, lineAt(model.LayerSendCall, model.Sender, "ENETUNREACH"), nil),
+		"forbidden here":                     meetingOf(0, 0, lineAt(model.LayerSendCall, model.Sender, "EPERM"), nil),
+		"answers, firewall of this host":     meetingOf(9, 0, nil, lineAt(model.LayerReceiverFilter, model.Sender, "NETFILTER_DROP")),
+		"answers, forbidden there":           meetingOf(9, 0, nil, lineAt(model.LayerSendCall, model.Receiver, "EPERM")),
+		"answers, vanished":                  meetingOf(9, 0, nil, wire),
+		"answers, nobody knows":              meetingOf(9, 0, nil, nil),
+		"answers, refused":                   meetingOf(9, 0, nil, refused),
+		"answers, reverse path filter":       meetingOf(9, 0, nil, lineAt(model.LayerReceiverIP, model.Sender, "IP_RPFILTER")),
+		"a few":                              meetingOf(3, 1, nil, nil),
+		"some streams, firewall of a router": meetingOf(0, 0, atRouter, nil, someStreams),
+		"some streams, nobody knows":         meetingOf(0, 0, nil, nil, someStreams),
+		"some streams, the answers":          meetingOf(9, 0, nil, atRouter, someStreams),
+		"a pair of a mesh":                   meetingOf(0, 0, filtered, nil, mesh),
+		"a lab":                              meetingOf(0, 0, filtered, nil, func(d *model.Document) { d.Plan.Target, d.Lab = "lab:router", &model.LabFacts{} }),
+		"TCP": meetingOf(0, 0, nil, nil, func(d *model.Document) {
+			f := &d.Results[0].Flows[0]
+			f.Protocol, f.DeadStreams[0].Asked, f.Meeting.Asks = model.TCP, 0, model.Passage{}
+		}),
+		"another setting came through": meetingOf(0, 0, filtered, nil, func(d *model.Document) {
+			other := meetingOf(0, 0, nil, nil, someStreams).Results[0]
+			other.Cell = model.Cell{"payload_bytes": model.Number(1472)}
+			other.Flows[0].Meeting, other.Flows[0].DeadStreams, other.Flows[0].PayloadBytes = nil, nil, 1472
+			d.Results = append(d.Results, other)
+		}),
+		"both directions": meetingOf(0, 0, filtered, nil, func(d *model.Document) {
+			down := d.Results[0].Flows[0]
+			down.Name, down.From, down.To = "down", down.To, down.From
+			d.Results[0].Flows = append(d.Results[0].Flows, down)
+		}),
+	}, Nothing, Unusable)
+}
+
+// Only where nothing else came through is that the answer of a run.
+func TestNothingThrough(t *testing.T) {
+	if !NothingThrough(table.Rows(meetingOf(0, 0, nil, nil))) {
+		t.Error("a run without any packet that came through is not told")
+	}
+	if NothingThrough(table.Rows(meetingOf(0, 0, nil, nil, someStreams))) {
+		t.Error("a run with streams that carry packets carries nothing")
+	}
+}

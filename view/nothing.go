@@ -1,0 +1,37 @@
+package view
+
+import (
+	"fmt"
+
+	"pelt/finding"
+	"pelt/table"
+)
+
+// nothing accounts for the packets that open the way of a flow, and the answers to them, where streams carry nothing.
+func nothing(rows []table.Row) (out []Section) {
+	for _, r := range rows {
+		for _, way := range finding.Meeting(r) {
+			g := table.Group{Rows: []table.Row{way}}
+			out = append(out, pathOf(g), ledgerOf("Every packet, "+way.Flow.Name, g))
+		}
+		out = append(out, deadStreams(r)...)
+	}
+	return out
+}
+
+// deadStreams lists the streams of a flow that carry nothing.
+func deadStreams(r table.Row) []Section {
+	t := listing("Streams that carry nothing, "+r.Flow.Name, "stream Stream", "from_port From port", "to_port To port",
+		"packets_count Sent", "heard_packets Arrived", "answers_packets Answers", "answers_heard_packets Came back")
+	for i := range t.Columns[:3] {
+		t.Columns[i].Key = true
+	}
+	for _, s := range r.Flow.DeadStreams {
+		heard, answered, back := float64(s.AsksHeard), float64(s.Answered), float64(s.AnswersHeard)
+		t.add(fmt.Sprint(s.Stream+1), fmt.Sprint(s.FromPort), fmt.Sprint(s.ToPort), float64(s.Asked), heard, answered, back)
+	}
+	if r.Flow.Streams < 2 {
+		return nil
+	}
+	return shown(t)
+}
