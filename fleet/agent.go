@@ -137,7 +137,7 @@ func (a *Agent) serve(l *link) error {
 		return err
 	}
 	if err := l.nc.FlushTimeout(5 * time.Second); err != nil {
-		return fmt.Errorf("joining the hub: %w", err)
+		return natsError("joining the hub", err)
 	}
 	a.closing.Go(func() {
 		<-l.lost

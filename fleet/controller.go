@@ -36,6 +36,7 @@ type member struct {
 type HubAddress struct {
 	Local *Hub           // of this process; nil: another host serves it, at Addr
 	Addr  netip.AddrPort // of its control port
+	More  []netip.Addr   // other addresses of that host, tried in turn
 	Code  string         // that it wants to hear; "" for none
 	Node  string         // what its agent is on the path, whatever it calls itself; "" leaves it that name
 	// NATS are the addresses of servers of the user's own, with commas between, in place of a hub of pelt, and
@@ -51,6 +52,15 @@ func (h HubAddress) code() ([]byte, error) {
 		return nil, nil
 	}
 	return tidyCode(h.Code)
+}
+
+// addresses are all at which the hub may be reached.
+func (h HubAddress) addresses() []netip.AddrPort {
+	all := []netip.AddrPort{h.Addr}
+	for _, a := range h.More {
+		all = append(all, netip.AddrPortFrom(a, h.Addr.Port()))
+	}
+	return all
 }
 
 // NewController connects to one hub or to two, the sender's side first. It sees the agents
@@ -95,10 +105,10 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 	}
 	l := newLink()
 	l.from = hub.From
-	if l, err = l.dial(ctx, hub.Addr, code); err != nil {
+	if l, err = l.dial(ctx, code, hub.addresses()...); err != nil {
 		return err
 	}
-	where := hub.Addr.Addr().String()
+	where := l.addr.Addr().String()
 	if hub.Node != "" {
 		l.far = fmt.Sprintf("the %s (%s)", hub.Node, where)
 	}
@@ -108,10 +118,10 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 	answer, err := l.request(ctx, helloSubject, nil)
 	if errors.Is(err, errNobody) {
 		return fmt.Errorf("%s: a `pelt hub` listens there, which is no end of a test: name its hosts as fleet:FROM..TO, "+
-			"and give --hub %s", where, withoutUsualPort(hub.Addr))
+			"and give --hub %s", where, withoutUsualPort(l.addr))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: hello: %w", where, err)
+		return fmt.Errorf("%s: it let this host in, and did not tell what it can do: %w: try again", where, err)
 	}
 	info, err := c.decodeHello(answer, where)
 	if err != nil {
@@ -171,7 +181,7 @@ func (c *Controller) decodeHello(answer []byte, where string) (AgentInfo, error)
 		err = fmt.Errorf("no agent can be called %.70q", info.ID)
 	}
 	if err != nil {
-		err = fmt.Errorf("%s: hello: %w", where, err)
+		err = fmt.Errorf("%s: what it tells of itself cannot be read: %w", where, err)
 	}
 	return info, err
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,82 +22,140 @@ const (
 	greetTimeout = 5 * time.Second
 )
 
-// Resolve turns a host name or address into the one address that control and
-// data will use: the first of the asked family (4 or 6), or the first of any
-// with family 0.
-func Resolve(ctx context.Context, host string, family int) (netip.Addr, error) {
-	network, kind := "ip", ""
-	if family != 0 {
-		network, kind = fmt.Sprint("ip", family), fmt.Sprintf(" with an IPv%d address", family)
-	}
-	address, err := netip.ParseAddr(host)
-	if zone := address.Zone(); zone != "" {
-		_, number := strconv.Atoi(zone)
-		if _, name := net.InterfaceByName(zone); name != nil && number != nil {
-			return netip.Addr{}, fmt.Errorf("%s: this host has no interface %s: want one of its own after the %%", host, zone)
-		}
-	}
-	found := []netip.Addr{address}
-	if err != nil { // the resolver would drop the zone of an address
-		found, err = net.DefaultResolver.LookupNetIP(ctx, network, host)
-	}
-	for _, a := range found {
-		if a = a.Unmap(); family == 0 || a.Is4() == (family == 4) {
-			return a, nil
-		}
-	}
-	var dns *net.DNSError
-	if err == nil || errors.As(err, &dns) && dns.IsNotFound {
-		return netip.Addr{}, fmt.Errorf("%s: no such host%s", host, kind)
-	}
-	return netip.Addr{}, fmt.Errorf("%s: the name cannot be resolved (%w); "+
-		"give an address, or mend this host's DNS", host, err)
-}
-
-// dial connects a new link to a hub on another host; code is nil without one. Every way it can fail has its own
-// line, with what to do.
-func (l *link) dial(ctx context.Context, addr netip.AddrPort, code []byte) (*link, error) {
-	raw, err := l.knock(ctx, addr, dialTimeout)
+// dial connects a new link to a hub on another host, at the first of its addresses that admits it; code is nil without
+// one. Every way it can fail has its own line, with what to do.
+func (l *link) dial(ctx context.Context, code []byte, addresses ...netip.AddrPort) (*link, error) {
+	in, err := l.admitted(ctx, code, addresses)
 	if err != nil {
-		return nil, l.dialError(ctx, addr, err)
+		return nil, err
 	}
-	quietTCP(raw)
-	defer context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Now()) })()
-	conn, who, err := greet(raw, knowsCode, code, l.client, greetTimeout)
-	if err != nil {
-		return nil, errors.Join(l.greetError(ctx, addr, err), raw.Close())
-	}
-	l.raw, l.seen = raw, who.seen
-	dialer := &redialer{addr: addr, link: l, first: conn, who: who}
+	l.client, l.addr, l.raw, l.seen = in.who.client, in.addr, in.raw, in.who.seen
+	dialer := &redialer{attempt: in, link: l}
 	if l.stays {
 		dialer.code = code
 	}
 	opts := append(l.options(), l.reconnecting()...)
-	opts = append(opts, nats.IgnoreDiscoveredServers(), nats.SkipHostLookup(), nats.Timeout(greetTimeout), nats.SetCustomDialer(dialer), nats.TokenHandler(dialer.token))
-	nc, err := nats.Connect("nats://"+netip.AddrPortFrom(addr.Addr().WithZone(""), addr.Port()).String(), opts...)
+	opts = append(opts, nats.IgnoreDiscoveredServers(), nats.SkipHostLookup(), nats.Timeout(2*greetTimeout),
+		nats.SetCustomDialer(dialer), nats.TokenHandler(dialer.token))
+	defer context.AfterFunc(ctx, func() { _ = in.raw.Close() })()
+	nc, err := nats.Connect("nats://"+netip.AddrPortFrom(in.addr.Addr().WithZone(""), in.addr.Port()).String(), opts...)
 	if err != nil {
-		_ = raw.Close()
-		return nil, l.greetError(ctx, addr, err)
+		err = l.greetError(ctx, in, err)
+		_ = in.raw.Close()
+		return nil, err
 	}
 	l.use(nc)
 	return l, nil
 }
 
-// knock opens a connection that is not admitted yet.
-func (l *link) knock(ctx context.Context, addr netip.AddrPort, within time.Duration) (net.Conn, error) {
-	d := net.Dialer{Timeout: within}
+// attempt is one try to be admitted.
+type attempt struct {
+	addr  netip.AddrPort
+	small bool // only small packets are sent and asked for
+	raw   net.Conn
+	conn  *tls.Conn
+	who   identity
+	err   error
+}
+
+// Attempts begin one after the other (RFC 8305); a connection that is open gets more time before the next one begins.
+// Then each address is tried once more with small packets: the path may lose many packets, or all large ones.
+const (
+	attemptDelay = 250 * time.Millisecond
+	secondDelay  = 2 * time.Second
+)
+
+// admitted returns the first connection that is admitted.
+func (l *link) admitted(asked context.Context, code []byte, addresses []netip.AddrPort) (attempt, error) {
+	ctx, cancel := context.WithCancel(asked)
+	tries := 2 * len(addresses)
+	results, opened := make(chan attempt, tries), make(chan struct{}, tries)
+	var running sync.WaitGroup
+	defer func() {
+		cancel()
+		running.Wait()
+		for close(results); len(results) > 0; {
+			if late := <-results; late.raw != nil {
+				_ = late.raw.Close()
+			}
+		}
+	}()
+	failed := map[netip.AddrPort]error{}
+	next := time.After(0)
+	for begun := 0; len(failed) < len(addresses); {
+		select {
+		case <-next:
+			addr, small := addresses[begun%len(addresses)], begun >= len(addresses)
+			if begun++; failed[addr] == nil {
+				running.Go(func() { results <- l.attempt(ctx, addr, code, small, opened) })
+			}
+			switch {
+			case begun < len(addresses):
+				next = time.After(attemptDelay)
+			case begun < tries:
+				next = time.After(secondDelay)
+			}
+		case <-opened:
+			if begun < tries {
+				next = time.After(secondDelay)
+			}
+		case one := <-results:
+			switch {
+			case one.err == nil:
+				return one, nil
+			case errors.Is(one.err, errWrongCode): // the host was found
+				return attempt{}, one.err
+			case failed[one.addr] == nil:
+				failed[one.addr] = one.err
+			}
+			if begun < len(addresses) {
+				next = time.After(0)
+			}
+		}
+	}
+	if len(addresses) == 1 || asked.Err() != nil {
+		return attempt{}, cmp.Or(asked.Err(), failed[addresses[0]])
+	}
+	var each []string
+	for _, addr := range addresses {
+		each = append(each, failed[addr].Error())
+	}
+	return attempt{}, fmt.Errorf("none of that host's %d addresses can be used: %s", len(each), strings.Join(each, "; "))
+}
+
+// attempt tries to be admitted at one address. opened is told when there is a connection.
+func (l *link) attempt(ctx context.Context, addr netip.AddrPort, code []byte, small bool, opened chan<- struct{}) attempt {
+	a := attempt{addr: addr, small: small}
+	var said icmpError
+	if a.raw, said, a.err = l.knock(ctx, addr, dialTimeout, small); a.err != nil {
+		a.err = l.dialError(ctx, addr, a.err, said)
+		return a
+	}
+	opened <- struct{}{}
+	defer context.AfterFunc(ctx, func() { _ = a.raw.Close() })()
+	quietTCP(a.raw)
+	if a.conn, a.who, a.err = greet(a.raw, knowsCode, code, randomHex(), greetTimeout); a.err != nil {
+		a.err = l.greetError(ctx, a, a.err)
+		_ = a.raw.Close()
+	}
+	return a
+}
+
+// knock opens a connection that is not admitted yet, or returns the ICMP error that refused it.
+func (l *link) knock(ctx context.Context, addr netip.AddrPort, within time.Duration, small bool) (net.Conn, icmpError, error) {
+	s := newDialed(small)
+	d := net.Dialer{Timeout: within, Control: s.control}
 	if l.from.IsValid() {
 		d.LocalAddr = &net.TCPAddr{IP: l.from.AsSlice(), Zone: l.from.Zone()}
 	}
-	return d.DialContext(ctx, "tcp", addr.String())
+	c, err := d.DialContext(ctx, "tcp", addr.String())
+	return c, s.close(), err
 }
 
-// greet makes an admitted connection of a new one.
-func greet(raw net.Conn, knows byte, code []byte, client string, within time.Duration) (*tls.Conn, identity, error) {
-	if err := raw.SetDeadline(time.Now().Add(within)); err != nil {
-		return nil, identity{}, err
-	}
-	c := tls.Client(raw, clientTLS())
+// greet makes an admitted connection of a new one, over which bytes come at least every idle.
+func greet(raw net.Conn, knows byte, code []byte, client string, idle time.Duration) (*tls.Conn, identity, error) {
+	slow := newHandshake(raw, idle, idle)
+	c := tls.Client(slow, clientTLS())
 	if err := c.Handshake(); err != nil {
 		if errors.Is(err, io.EOF) || isErrno(err, syscall.ECONNRESET, 10054) {
 			err = errMute
@@ -106,7 +164,7 @@ func greet(raw net.Conn, knows byte, code []byte, client string, within time.Dur
 	}
 	who, err := prove(c, knows, code, client)
 	if err == nil {
-		err = raw.SetDeadline(time.Time{})
+		err = slow.over()
 	}
 	return c, who, err
 }
@@ -119,26 +177,37 @@ func (l *link) program() string {
 	return "pelt serve"
 }
 
-func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error) error {
+// dialError says why no connection came about, and what to do.
+func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error, said icmpError) error {
 	var timeout net.Error
+	late := errors.As(err, &timeout) && timeout.Timeout()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case isErrno(err, syscall.EADDRNOTAVAIL, 10049) && l.from.IsValid():
 		return fmt.Errorf("%v is no address of this host: want one for --source-address that it has", l.from)
-	case isErrno(err, syscall.ECONNREFUSED, 10061):
+	case isErrno(err, syscall.ECONNREFUSED, 10061) && !said.from.IsValid():
 		return fmt.Errorf("%v: connection refused: is `%s` running there, on that port?", addr, l.program())
+	}
+	if why := noWay(addr, l.from, said); why != "" {
+		return fmt.Errorf("%v: %s", addr, why)
+	}
+	switch {
 	case isErrno(err, syscall.EHOSTUNREACH, 10065), isErrno(err, syscall.ENETUNREACH, 10051):
-		return fmt.Errorf("%v: no route to that host: check the address and this host's network", addr)
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Errorf("%v: no answer within %v: is that host up, and does its firewall let TCP port %d in?",
+		return fmt.Errorf("%v: this host finds no way there: check the address and this host's network", addr)
+	case isErrno(err, syscall.EPERM, 10013), isErrno(err, syscall.EACCES, 10013):
+		return fmt.Errorf("%v: this host's own firewall or policy refuses the connection: let it open TCP port %d there",
+			addr, addr.Port())
+	case late:
+		return fmt.Errorf("%v: no answer within %v: that host is down, or a firewall there or on the way lets no TCP port %d in",
 			addr, dialTimeout, addr.Port())
 	}
 	return fmt.Errorf("%v: connecting: %w", addr, err)
 }
 
 // greetError says why nothing came of a connection.
-func (l *link) greetError(ctx context.Context, addr netip.AddrPort, err error) error {
+func (l *link) greetError(ctx context.Context, a attempt, err error) error {
+	addr := a.addr
 	var header tls.RecordHeaderError
 	var alert tls.AlertError
 	var timeout net.Error
@@ -166,14 +235,19 @@ func (l *link) greetError(ctx context.Context, addr netip.AddrPort, err error) e
 	case errors.Is(err, errMute):
 		return fmt.Errorf("%v: it ended the connection without a word: it may have too many from this address "+
 			"(try again in a few seconds), or it is not `%s` (is the port right?)", addr, l.program())
+	case strings.Contains(text, errForeign.Error()): // NATS does not wrap it
+		return fmt.Errorf("%v: %w: is the port right?", addr, errForeign)
+	case lost(a.raw):
+		return fmt.Errorf("%v: it took the connection, but the path loses so many packets that pelt cannot talk to it: "+
+			"try again, or mend the path first", addr)
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, nats.ErrTimeout):
-		return fmt.Errorf("%v: it took the connection, but no answer came within %v: many packets may be lost on the way "+
-			"(try again), or it is not `%s` (is the port right?)", addr, greetTimeout, l.program())
+		return fmt.Errorf("%v: it takes connections, but says nothing for %v: `%s` is stopped or hangs there (start it again), "+
+			"or another program listens (is the port right?)", addr, greetTimeout, l.program())
 	case errors.Is(err, io.EOF), isErrno(err, syscall.ECONNRESET, 10054):
 		return fmt.Errorf("%v: %s there ended the connection: it may be overloaded, or wrong codes came from "+
 			"this address: try again later", addr, l.program())
 	}
-	return fmt.Errorf("%v: connecting to %s: %s", addr, l.program(), plainText(err.Error()))
+	return fmt.Errorf("%v: `%s` there ended the connection while it began: try again", addr, l.program())
 }
 
 func noHubError(addr netip.AddrPort) error {
@@ -183,13 +257,12 @@ func noHubError(addr netip.AddrPort) error {
 
 // redialer hands out one connection that is admitted already; later ones only while the link is held.
 type redialer struct {
-	addr  netip.AddrPort
-	link  *link
-	first *tls.Conn
-	code  []byte // of a link that stays: a hub that was started again knows no secret
+	attempt // the first
+	link    *link
+	used    bool   // the first connection is handed out
+	code    []byte // of a link that stays: a hub that was started again knows no secret
 
-	mu  sync.Mutex
-	who identity // without a secret once the hub did not know it
+	mu sync.Mutex // guards who, which is without a secret once the hub did not know it
 }
 
 // SkipTLSHandshake keeps NATS from one of its own.
@@ -204,9 +277,9 @@ func (d *redialer) token() string {
 
 // Dial returns an admitted connection.
 func (d *redialer) Dial(string, string) (net.Conn, error) {
-	if c := d.first; c != nil {
-		d.first = nil
-		return &incoming{Conn: c}, nil
+	if !d.used {
+		d.used = true
+		return &incoming{Conn: d.conn}, nil
 	}
 	if _, held := d.link.renewed(); !held {
 		return nil, errLost
@@ -236,7 +309,7 @@ func (d *redialer) forget() bool {
 
 // again makes the connection anew.
 func (d *redialer) again() (net.Conn, error) {
-	raw, err := d.link.knock(context.Background(), d.addr, redialTimeout)
+	raw, _, err := d.link.knock(context.Background(), d.addr, redialTimeout, d.small)
 	if err != nil {
 		return nil, err
 	}

@@ -22,10 +22,11 @@ import (
 )
 
 const (
-	handshakeTimeout = 3 * time.Second
-	guessWait        = time.Second // of those
-	maxHandshakes    = 256
-	maxOfSource      = 16 // connections of one source
+	firstByte     = 3 * time.Second // for a client to begin its handshake
+	nextByte      = 5 * time.Second // for each part of it: a path may lose many packets
+	guessWait     = time.Second     // of those
+	maxHandshakes = 256
+	maxOfSource   = 16 // connections of one source
 )
 
 // door takes connections from outside, and hands those of clients that know the code to the NATS
@@ -181,13 +182,12 @@ func (d *door) uncount(v *visitor) {
 func (d *door) receive(v *visitor) {
 	defer d.leave(v)
 	quietTCP(v.conn)
-	_ = v.conn.SetDeadline(time.Now().Add(handshakeTimeout))
-	c := tls.Server(v.conn, d.tls)
+	slow := newHandshake(v.conn, firstByte, nextByte)
+	c := tls.Server(slow, d.tls)
 	client, token, err := d.greet(c, v.addr.Addr())
-	if err != nil || !d.admit(v, client, token) {
+	if err != nil || !d.admit(v, client, token) || slow.over() != nil {
 		return
 	}
-	_ = v.conn.SetDeadline(time.Time{})
 	d.splice(c, writeDeadline)
 }
 

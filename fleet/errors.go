@@ -2,10 +2,13 @@ package fleet
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"syscall"
+
+	"github.com/nats-io/nats.go"
 )
 
 // errWrongCode is wrapped by the error of a connection whose code the hub did not accept.
@@ -65,6 +68,19 @@ func (e *versionError) Error() string {
 	const unknown = "of unknown version"
 	return fmt.Sprintf("%s runs pelt %s (protocol %d), this is pelt %s (protocol %d): upgrade pelt %s",
 		e.Host, cmp.Or(e.There, unknown), e.ThereProtocol, cmp.Or(e.Here, unknown), e.HereProtocol, upgrade)
+}
+
+// natsError says in words of this program why something failed that was done over NATS.
+func natsError(doing string, err error) error {
+	switch {
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrConnectionReconnecting):
+		return fmt.Errorf("%s: %w: try again", doing, errLost)
+	case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: no answer in time: try again", doing)
+	case errors.Is(err, nats.ErrMaxPayload):
+		return fmt.Errorf("%s: the message is too long: try fewer flows or streams", doing)
+	}
+	return fmt.Errorf("%s: the hub did not allow it: is it of this version of pelt?", doing)
 }
 
 // isErrno compares with a POSIX errno or its Winsock number, which differs

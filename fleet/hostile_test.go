@@ -254,7 +254,7 @@ func TestHostileServer(t *testing.T) {
 	}()
 	k, err := dialHub(t.Context(), l.Addr().(*net.TCPAddr).AddrPort(), []byte(testCode))
 	if err != nil { // all of it came at once
-		if !strings.HasSuffix(err.Error(), errForeign.Error()) {
+		if !errors.Is(err, errForeign) {
 			t.Error(err)
 		}
 		return

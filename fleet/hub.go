@@ -72,6 +72,7 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 		CustomClientAuthentication: h.door,
 		MaxPayload:                 maxPayload, MaxControlLine: 1024, MaxPending: 8 << 20, MaxConn: 2 * maxConnections,
 		MaxSubs: maxSubscriptions, MaxSubTokens: maxSubTokens,
+		AuthTimeout:  (2 * greetTimeout).Seconds(), // who comes here is admitted, perhaps over a path that loses much
 		PingInterval: pingEvery, MaxPingsOut: pingsOut, DisableShortFirstPing: true,
 		WriteDeadline: writeDeadline, MaxClosedClients: 16, NoFastProducerStall: true,
 	})
@@ -179,7 +180,7 @@ func (h *Hub) connect() (*link, error) {
 	nc, err := nats.Connect("", append(l.options(), nats.NoReconnect(), nats.InProcessServer(h.server),
 		nats.Token(h.door.ownToken()))...)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to the hub: %w", err)
+		return nil, natsError("connecting to the hub of this process", err)
 	}
 	l.use(nc)
 	return l, nil

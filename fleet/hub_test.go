@@ -253,7 +253,7 @@ func TestDialErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, greeting, want string
 	}{
-		{"silent", "", "it took the connection, but no answer came within 5s: many packets may be lost on the way (try again), or it is not `pelt serve` (is the port right?)"},
+		{"silent", "", "it takes connections, but says nothing for 5s: `pelt serve` is stopped or hangs there (start it again), or another program listens (is the port right?)"},
 		{"full", "closes", "it ended the connection without a word: it may have too many from this address (try again in a few seconds), or it is not `pelt serve` (is the port right?)"},
 		{"ssh", "SSH-2.0-OpenSSH_9\r\n", "what listens there is not this version of `pelt serve` (it says \"SSH-2\"): is the port right?"},
 		{"NATS", "INFO {\"server_name\":\"other\"}\r\n", "what listens there is not this version of `pelt serve` (it says \"INFO \"): is the port right?"},

@@ -94,7 +94,7 @@ func dialFleet(ctx context.Context, hub HubAddress, agent string) (*link, error)
 	if err != nil {
 		return nil, err
 	}
-	return l.dial(ctx, hub.Addr, code)
+	return l.dial(ctx, code, hub.addresses()...)
 }
 
 // dialNATS connects to servers of the user's own. Their accounts decide who may do what.
@@ -116,7 +116,7 @@ func (l *link) dialNATS(hub HubAddress) (*link, error) {
 	case errors.Is(err, nats.ErrNoServers):
 		return nil, errors.New("--nats: no NATS server answers there")
 	case err != nil:
-		return nil, fmt.Errorf("--nats: %s", plainText(err.Error()))
+		return nil, fmt.Errorf("--nats: these servers refuse the connection: they say %.200q", strings.TrimPrefix(err.Error(), "nats: "))
 	}
 	l.use(nc)
 	return l, nil
@@ -231,7 +231,7 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 		err = l.nc.PublishRequest(helloSubject, inbox, nil)
 	}
 	if err != nil {
-		return fmt.Errorf("asking the hub who is there: %w", err)
+		return natsError("asking the hub who is there", err)
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is gone
 	missing := map[string]bool{}

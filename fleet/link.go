@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"sync"
@@ -35,9 +34,10 @@ type link struct {
 	refused  atomic.Bool // a link that stays came back with a code that the hub does not know any more
 	stop     func()
 	posting  sync.WaitGroup
-	stays    bool       // it is made anew for as long as it is not closed
-	seen     netip.Addr // where the hub sees it come from; invalid if it does not tell
-	from     netip.Addr // see HubAddress
+	stays    bool           // it is made anew for as long as it is not closed
+	seen     netip.Addr     // where the hub sees it come from; invalid if it does not tell
+	from     netip.Addr     // see HubAddress
+	addr     netip.AddrPort // that admitted it; invalid in process
 	ear      ear
 	told     func(connected bool) // is told when the connection broke, and when it is back
 
@@ -177,7 +177,7 @@ func (l *link) ask(ctx context.Context, subject string, data []byte) ([]byte, er
 		case errors.Is(r.err, errLost), errors.Is(r.err, context.Canceled), errors.Is(r.err, context.DeadlineExceeded):
 			return nil, r.err
 		}
-		return nil, errors.New("asking over the control connection: " + plainText(r.err.Error()))
+		return nil, natsError("asking over the control connection", r.err)
 	}
 }
 
@@ -191,7 +191,7 @@ func (l *link) subscribe(subject string, f func(m *nats.Msg)) (*nats.Subscriptio
 		return nil, errLost
 	}
 	if err != nil {
-		return nil, fmt.Errorf("subscribing to %s: %w", subject, err)
+		return nil, natsError("listening on the control connection", err)
 	}
 	return s, nil
 }

@@ -43,7 +43,7 @@ func (c *cable) reset() {
 
 // dialHub connects to a hub as a controller does.
 func dialHub(ctx context.Context, addr netip.AddrPort, code []byte) (*link, error) {
-	return newLink().dial(ctx, addr, code)
+	return newLink().dial(ctx, code, addr)
 }
 
 func newCable(t *testing.T, to netip.AddrPort) *cable {

@@ -1,0 +1,90 @@
+package fleet
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"pelt/internal/netbed"
+)
+
+// TestNoWay: a connection that does not come about names the place that refuses it, or does not answer.
+func TestNoWay(t *testing.T) {
+	t.Parallel()
+	const server, server6 = "10.77.1.2", "fd77:0:0:1::2"
+	reject := func(n *netbed.Node, hook *nftables.ChainHook, code byte) {
+		n.Rule(hook, &expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_TCP}},
+			&expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: code})
+	}
+	host := func(a string) netip.Prefix {
+		at := netip.MustParseAddr(a)
+		return netip.PrefixFrom(at, at.BitLen())
+	}
+	defaultRoute := &netlink.Route{Dst: &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}}
+	for _, c := range []struct {
+		name, to string
+		fault    func(client, router, server *netbed.Node)
+		want     string
+	}{
+		{"refused", server, nil, "connection refused: is `pelt serve` running there, on that port?"},
+		{"no such host", "10.77.1.9", nil, "the router 10.77.0.2 cannot reach that host: it is down, has another address, or a rule there refuses it"},
+		{"no such host, IPv6", "fd77:0:0:1::9", nil, "the router fd77::2 cannot reach that host: it is down, has another address, or a rule there refuses it"},
+		{"no such neighbour", "10.77.0.9", nil, "that host does not answer on eth0: it is down, or has another address"},
+		{"no such neighbour, IPv6", "fd77::9", nil, "that host does not answer on eth0: it is down, or has another address"},
+		{"wrong gateway", server, func(client, _, _ *netbed.Node) {
+			client.Must(func() error { return netlink.RouteDel(defaultRoute) })
+			client.Route(netip.MustParsePrefix("0.0.0.0/0"), netip.MustParseAddr("10.77.0.99"))
+		}, "the gateway 10.77.0.99 does not answer on eth0: check the gateway's address in this host's routes, and whether it is up"},
+		{"no default route", server, func(client, _, _ *netbed.Node) {
+			client.Must(func() error { return netlink.RouteDel(defaultRoute) })
+		}, "this host has no default route of IPv4, nor one to that address: add one (ip route add default via GATEWAY)"},
+		{"interface down", server, func(client, _, _ *netbed.Node) {
+			client.Link("eth0", netlink.LinkSetDown)
+		}, "this host has no route there, and its interface eth0 is down: ip link set eth0 up"},
+		{"no carrier", server, func(_, router, _ *netbed.Node) {
+			router.Link("to-client", netlink.LinkSetDown)
+		}, "eth0 of this host has no link: check its cable, and the device at the other end"},
+		{"route of this host", server, func(client, _, _ *netbed.Node) {
+			client.Refuse(host(server), unix.RTN_UNREACHABLE)
+		}, "a route of this host refuses that address: see `ip route get 10.77.1.2`"},
+		{"no route at the router", "192.0.2.1", nil, "the router 10.77.0.2 has no route to that host: check the address, and the routes there"},
+		{"prohibit", server, func(_, router, _ *netbed.Node) {
+			router.Refuse(host(server), unix.RTN_PROHIBIT)
+		}, "a firewall or router at 10.77.0.2 refuses the connection (administratively prohibited): let TCP port 9 through there"},
+		{"prohibit, IPv6", server6, func(_, router, _ *netbed.Node) {
+			router.Refuse(host(server6), unix.RTN_PROHIBIT)
+		}, "a firewall or router at fd77::2 refuses the connection (administratively prohibited): let TCP port 9 through there"},
+		{"rejected on the way", server, func(_, router, _ *netbed.Node) {
+			reject(router, nftables.ChainHookForward, unix.NFT_REJECT_ICMPX_PORT_UNREACH)
+		}, "a firewall or router at 10.77.0.2 refuses the connection (port unreachable): let TCP port 9 through there"},
+		{"rejected there", server, func(_, _, server *netbed.Node) {
+			reject(server, nftables.ChainHookInput, unix.NFT_REJECT_ICMPX_ADMIN_PROHIBITED)
+		}, "its own firewall refuses the connection (administratively prohibited): let TCP port 9 in there"},
+		{"rejected here", server, func(client, _, _ *netbed.Node) {
+			reject(client, nftables.ChainHookOutput, unix.NFT_REJECT_ICMPX_PORT_UNREACH)
+		}, "this host's own firewall refuses the connection (port unreachable): let TCP port 9 out"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			nodes := netbed.Chain(t, "client", "router", "server")
+			if c.fault != nil {
+				c.fault(nodes[0], nodes[1], nodes[2])
+			}
+			addr := netip.AddrPortFrom(netip.MustParseAddr(c.to), 9)
+			nodes[0].Must(func() error {
+				a := newLink().attempt(t.Context(), addr, []byte(testCode), false, make(chan struct{}, 1))
+				if a.err == nil || strings.TrimPrefix(a.err.Error(), addr.String()+": ") != c.want {
+					t.Errorf("got  %v\nwant %v: %s", a.err, addr, c.want)
+				}
+				return nil
+			})
+		})
+	}
+}
