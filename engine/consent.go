@@ -156,6 +156,7 @@ type ConsentListener struct {
 	peer         netip.AddrPort // its address
 	second       time.Time      // in which answers are counted
 	answers      int
+	heard, sent  uint64
 }
 
 // mostAnswers bounds the answers of a listener in a second: who has the key may forge the address of somebody else.
@@ -193,6 +194,13 @@ func (l *ConsentListener) Peer() netip.AddrPort {
 	return l.peer
 }
 
+// Counts returns how many messages of a dialer came, and how many it was answered.
+func (l *ConsentListener) Counts() (heard, sent uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.heard, l.sent
+}
+
 // nonceFor is the listener's nonce for one address.
 func (l *ConsentListener) nonceFor(from netip.AddrPort) nonce {
 	text, _ := from.MarshalBinary() // never fails
@@ -212,6 +220,9 @@ func (l *ConsentListener) Answer(b []byte, from netip.AddrPort) (reply ConsentMe
 	if l.Confirmed() && (m.dialer != l.theirs || mine != l.mine) {
 		return reply, false // someone consented already; a replayed hello must not take over
 	}
+	if m.kind == hello || m.kind == confirm {
+		l.heard++
+	}
 	switch {
 	case m.kind == hello:
 		m.kind = welcome
@@ -230,15 +241,19 @@ func (l *ConsentListener) Answer(b []byte, from netip.AddrPort) (reply ConsentMe
 	if m.kind == ready && !l.Confirmed() {
 		close(l.done)
 	}
+	l.sent++
 	return m.message(), true
 }
 
 // ConsentDialer is the dialing side of one stream's consent, for one goroutine.
-type ConsentDialer struct{ next consentFields }
+type ConsentDialer struct {
+	Heard uint64 // answers of the listener
+	next  consentFields
+}
 
 // NewConsentDialer begins the consent of a stream.
 func NewConsentDialer(k StreamKey) *ConsentDialer {
-	return &ConsentDialer{consentFields{StreamKey: k, kind: hello, dialer: newNonce()}}
+	return &ConsentDialer{next: consentFields{StreamKey: k, kind: hello, dialer: newNonce()}}
 }
 
 // Message is what to send, and to repeat until the listener answers.
@@ -248,8 +263,11 @@ func (d *ConsentDialer) Message() ConsentMessage { return d.next.message() }
 // once; done that the listener is ready.
 func (d *ConsentDialer) Hear(b []byte) (turn, done bool) {
 	m, ok := d.next.read(b)
+	if !ok || m.dialer != d.next.dialer || m.kind != welcome && m.kind != ready {
+		return false, false
+	}
+	d.Heard++
 	switch {
-	case !ok || m.dialer != d.next.dialer:
 	case m.kind == welcome && d.next.kind == hello:
 		d.next.kind, d.next.listener = confirm, m.listener
 		return true, false

@@ -32,7 +32,7 @@ func TestDisturbances(t *testing.T) {
 				f := newFake()
 				e := NewEnd(Order{Role: Send}, f)
 				defer e.Close()
-				if _, err := e.Connect(t.Context()); err != nil {
+				if err := connect(e); err != nil {
 					t.Fatal(err)
 				}
 				began := time.Now()

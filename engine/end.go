@@ -13,7 +13,10 @@ import (
 )
 
 // Stream is one 5-tuple of a flow, as one of its two hosts sees it.
-type Stream struct{ Local, Remote netip.AddrPort }
+type Stream struct {
+	Local  netip.AddrPort
+	Remote netip.AddrPort // of a listening end: as it came, through any NAT
+}
 
 // Snapshot is how far an end has come.
 type Snapshot struct {
@@ -30,15 +33,18 @@ type Snapshot struct {
 }
 
 // Transport carries the packets of one end: through sockets, or as XDP frames. An End
-// calls Connect, Run and Account once at most, in that order and never two at a time.
+// calls Connect, Settle, Run and Account once at most, in that order and never two at a time.
 // The other methods may be called at any time and from any goroutine before Close.
 type Transport interface {
 	// Ports lists the local port of each stream, for the dialing peer; 0 where it is
 	// not known yet.
 	Ports() []uint16
-	// Connect returns each stream once its peer has consented over the very 5-tuple
-	// of the flow. It ends early with ctx or Stop.
-	Connect(ctx context.Context) ([]Stream, error)
+	// Connect seeks the peer over the very 5-tuple of each stream. That no packet gets through is no error: the stream
+	// has not met. A dialing end gives such streams up by itself; a listening one goes on until ctx ends. It fails
+	// after Stop.
+	Connect(ctx context.Context) (Meeting, error)
+	// Settle tells the streams that carry packets: both ends have met on them. There is one at least.
+	Settle(living []bool) error
 	// Run returns when a sender's order is fulfilled, when all that a receiver waits
 	// for has come, after Stop, or with the reason why traffic failed. A receiver
 	// calls reading once it reads every stream.
@@ -70,7 +76,7 @@ func (s Sent) Left() (n uint64) {
 	return n - min(s.Unsent, n)
 }
 
-// End is one end of one flow of one trial: Connect, Start (receivers first), Drain on a
+// End is one end of one flow of one trial: Connect, Settle, Start (receivers first), Drain on a
 // receiver, Report, and Close at any time. Its methods may be called from any goroutine.
 type End struct {
 	order     Order
@@ -80,6 +86,7 @@ type End struct {
 
 	mu      sync.Mutex // guards what follows
 	state   state
+	met     Meeting
 	closed  bool // by Close
 	told    bool // the transport was told to stop
 	watch   *disturbances
@@ -88,9 +95,9 @@ type End struct {
 	report  Report
 	failure error
 
-	connecting sync.WaitGroup
-	reading    chan struct{} // closed once a receiver or an echo reads every stream
-	done       chan struct{} // closed in state ended
+	opening sync.WaitGroup // Connect and Settle
+	reading chan struct{}  // closed once a receiver or an echo reads every stream
+	done    chan struct{}  // closed in state ended
 }
 
 type state string
@@ -99,6 +106,8 @@ const (
 	prepared   state = "not connected"
 	connecting state = "still connecting"
 	connected  state = "connected"
+	settling   state = "still making itself ready"
+	settled    state = "ready"
 	running    state = "running"
 	ended      state = "over"
 )
@@ -131,8 +140,8 @@ func (e *End) advance(what string, from, to state) error {
 	if e.state != from {
 		return fmt.Errorf("%s: the end is %s", what, e.state)
 	}
-	if e.state = to; to == connecting {
-		e.connecting.Add(1)
+	if e.state = to; to == connecting || to == settling {
+		e.opening.Add(1)
 	}
 	return nil
 }
@@ -140,29 +149,50 @@ func (e *End) advance(what string, from, to state) error {
 // Ports lists the local port of each stream, for the dialing peer; 0 where it is not known yet.
 func (e *End) Ports() []uint16 { return e.transport.Ports() }
 
-// Connect gets the peer's consent over the very 5-tuples of the flow, and returns these. It fails
-// if the peer does not consent before ctx ends.
-func (e *End) Connect(ctx context.Context) ([]Stream, error) {
+// Connect seeks the peer over the very 5-tuples of the flow, and tells what became of each. The time that ctx leaves is
+// for streams on which something was heard.
+func (e *End) Connect(ctx context.Context) (Meeting, error) {
 	if err := e.advance("connect", prepared, connecting); err != nil {
-		return nil, err
+		return Meeting{}, err
 	}
-	defer e.connecting.Done()
-	streams, err := e.transport.Connect(ctx)
+	defer e.opening.Done()
+	met, err := e.transport.Connect(ctx)
 	if err != nil {
-		return nil, err // and there is no second try
+		return Meeting{}, err // and there is no second try
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.state, e.met = connected, met
+	return met, nil
+}
+
+// Settle makes the end ready to carry packets over the streams that both ends have met on, and over no others.
+func (e *End) Settle(living []bool) error {
+	if err := e.advance("settle", connected, settling); err != nil {
+		return err
+	}
+	defer e.opening.Done()
+	var streams []Stream
+	for i, lives := range living {
+		if lives {
+			streams = append(streams, e.met.Streams[i].Stream)
+		}
+	}
+	if err := e.transport.Settle(living); err != nil {
+		return err
 	}
 	watch := watchHost(e.host, streams)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.state, e.watch = connected, watch
-	return streams, nil
+	e.state, e.watch = settled, watch
+	return nil
 }
 
 // Start begins to send or to receive. On a receiver and an echo it returns once every stream is read, or
 // traffic has ended: what is sent before is lost. An error says that
 // nothing began; why traffic failed is told by Report.
 func (e *End) Start(ctx context.Context) error {
-	if err := e.advance("start", connected, running); err != nil {
+	if err := e.advance("start", settled, running); err != nil {
 		return err
 	}
 	go e.run()
@@ -305,7 +335,7 @@ func (e *End) Close() error {
 	e.closed = true
 	started := e.state == running || e.state == ended
 	e.mu.Unlock()
-	e.connecting.Wait()
+	e.opening.Wait()
 	if started {
 		<-e.done
 	} else {
@@ -313,16 +343,4 @@ func (e *End) Close() error {
 	}
 	e.watch.close()
 	return e.transport.Close()
-}
-
-// Tuples lists the ports of an end's streams in the direction of its flow.
-func Tuples(r Role, streams []Stream) (list []model.Tuple) {
-	for _, s := range streams {
-		t := model.Tuple{From: s.Local.Port(), To: s.Remote.Port()}
-		if r == Receive || r == Echo {
-			t.From, t.To = t.To, t.From
-		}
-		list = append(list, t)
-	}
-	return list
 }

@@ -31,17 +31,18 @@ func newFake() *fake {
 }
 
 func (f *fake) Ports() []uint16 { return []uint16{7} }
-func (f *fake) Connect(ctx context.Context) ([]Stream, error) {
+func (f *fake) Connect(ctx context.Context) (Meeting, error) {
 	at := netip.MustParseAddrPort("127.0.0.1:7")
 	select {
 	case <-f.consent:
-		return []Stream{{at, at}}, f.refused
+		return Meeting{Streams: []MetStream{{Stream: Stream{at, at}, Met: true}}}, f.refused
 	case <-f.stop:
-		return nil, context.Canceled
+		return Meeting{}, context.Canceled
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return Meeting{}, ctx.Err()
 	}
 }
+func (f *fake) Settle([]bool) error { return nil }
 func (f *fake) Run(reading func()) error {
 	f.began = time.Now()
 	reading()
@@ -91,7 +92,7 @@ func TestDrain(t *testing.T) {
 				f := newFake()
 				f.heard = c.heard
 				e := NewEnd(Order{Role: Receive, Flow: model.Flow{Protocol: c.protocol}, Timing: model.Timing{DrainSeconds: c.drain.Seconds()}}, f)
-				if _, err := e.Connect(t.Context()); err != nil {
+				if err := connect(e); err != nil {
 					t.Fatal(err)
 				}
 				if err := e.Start(t.Context()); err != nil {
@@ -122,10 +123,18 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// connect makes an end ready to start.
+func connect(e *End) error {
+	if _, err := e.Connect(context.Background()); err != nil {
+		return err
+	}
+	return e.Settle([]bool{true})
+}
+
 // Whatever is called in whatever state, calls out of place fail and change nothing, Stop and
 // Close end all that waits, and the report stays.
 func TestEndStates(t *testing.T) {
-	connect := func(e *End) error { _, err := e.Connect(context.Background()); return err }
+	meet := func(e *End) error { _, err := e.Connect(context.Background()); return err }
 	run := func(e *End) error { return e.Start(context.Background()) }
 	drain := func(e *End) error { return e.Drain(context.Background(), Sent{}) }
 	stop := func(e *End) error { e.Stop(); return nil }
@@ -141,13 +150,14 @@ func TestEndStates(t *testing.T) {
 		steps   []step
 		failure error
 	}{
-		{"out of turn", Send, nil, []step{{run, "not connected"}, {connect, ""}, {connect, "is connected"}, {drain, "no running receiver"}, {run, ""}, {run, "is running"}, {stop, ""}}, nil},
+		{"out of turn", Send, nil, []step{{run, "not connected"}, {connect, ""}, {connect, "is ready"}, {drain, "no running receiver"}, {run, ""}, {run, "is running"}, {stop, ""}}, nil},
 		{"stopped before it is started", Send, nil, []step{{connect, ""}, {stop, ""}, {run, ""}}, nil},
 		{"drained and stopped", Receive, nil, []step{{drain, "no running receiver"}, {connect, ""}, {run, ""}, {drain, ""}, {stop, ""}, {drain, ""}}, nil},
 		{"no consent", Receive, func(f *fake) { f.refused = failure }, []step{{connect, failure.Error()}, {run, "still connecting"}}, nil},
 		{"traffic fails", Send, func(f *fake) { f.failure = failure }, []step{{connect, ""}, {run, ""}}, failure},
 		{"stopped while it connects", Send, func(f *fake) { f.consent = nil }, []step{{func(e *End) error { time.AfterFunc(time.Hour, e.Stop); return connect(e) }, "canceled"}}, nil},
 		{"closed while it connects", Send, func(f *fake) { f.consent = nil }, []step{{func(e *End) error { time.AfterFunc(time.Hour, func() { e.Close() }); return connect(e) }, "canceled"}}, nil},
+		{"not ready", Send, nil, []step{{func(e *End) error { return e.Settle(nil) }, "not connected"}, {meet, ""}, {run, "is connected"}}, nil},
 		{"closed", Send, nil, []step{{(*End).Close, ""}, {connect, "closed"}, {run, "closed"}}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

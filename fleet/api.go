@@ -9,7 +9,7 @@ import (
 )
 
 // protocolVersion is what two peers must share to understand each other.
-const protocolVersion = 15
+const protocolVersion = 16
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358
@@ -145,10 +145,11 @@ type Progress struct {
 	Silent  int     // of a sender: streams that it ended, as the receiver had not answered for engine.ConsentLasts
 }
 
-// FlowOutcome is both ends' account of one flow. An end that was lost left nil.
+// FlowOutcome is both ends' account of one flow. An end that was lost left nil, and so do both if all streams are dead.
 type FlowOutcome struct {
 	Send    *engine.Report
 	Receive *engine.Report
+	Meeting Meeting
 }
 
 // Watched is what an agent's host did during the measured part.
@@ -160,6 +161,8 @@ type Watched struct {
 // Outcome is what a trial's agents reported.
 type Outcome struct {
 	Flows []FlowOutcome // in the order of Trial.Flows
+	// Unmet: no flow has a stream left, so that nothing was sent.
+	Unmet bool
 	Probe *engine.ProbeReport
 	Watch map[string]Watched // by agent ID
 	Cut   string             // why the trial was cut short; "" if it ran to its end

@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"pelt/engine"
-	"pelt/model"
 )
 
 // sessionEnd is one end of a flow and how far it has come.
 type sessionEnd struct {
 	order   endOrder
-	end     *engine.End   // nil until it is prepared
-	tuples  []model.Tuple // ports of the streams of a UDP flow, once it is connected
+	end     *engine.End // nil until it is prepared
+	dead    bool        // none of its streams met: it takes no part any more; guarded by the session
 	started atomic.Bool
 	ended   atomic.Bool // its traffic is over, and the session is cut if that failed
 	heard   uint64      // packets that had come at the last heartbeat; the beating goroutine's
@@ -48,12 +47,12 @@ func (e *sessionEnd) name() string {
 	return fmt.Sprintf("flow %s: %s", e.order.Order.Flow.Name, e.order.Order.Role)
 }
 
-// opened returns the ends of the given roles that are open, or all.
+// opened returns the ends of the given roles that are open and take part, or all that are open.
 func (s *session) opened(roles ...engine.Role) (all []*sessionEnd) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.ends {
-		if e.end != nil && (len(roles) == 0 || slices.Contains(roles, e.order.Order.Role)) {
+		if e.end != nil && !(e.dead && len(roles) > 0) && (len(roles) == 0 || slices.Contains(roles, e.order.Order.Role)) {
 			all = append(all, e)
 		}
 	}

@@ -33,10 +33,6 @@ var ErrTaken = errors.New("that host takes part in another test")
 // errTaken is what an agent says then.
 var errTaken = fmt.Errorf("%w: try again when it is over", ErrTaken)
 
-// ErrUnmet is wrapped by the error of a trial whose ends did not find each other in time:
-// nothing refused them.
-var ErrUnmet = errors.New("the ends did not find each other")
-
 // HostError is the error of an order to one host, or of its silence before a trial.
 type HostError struct {
 	Host string // ID of its agent

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,14 +35,16 @@ func (here) Do(f func() error) error { return f() }
 
 // wire is the data path of a test: ends that share a key meet on it.
 type wire struct {
-	cut      atomic.Bool // nothing gets through
+	cut      atomic.Bool      // nothing gets through
+	barred   map[string][]int // streams that never met, by flow
 	opened   atomic.Int64
 	closed   atomic.Int64
 	prepared atomic.Int64
 
-	mu    sync.Mutex
-	pairs map[string]*pair
-	log   []event
+	mu      sync.Mutex
+	pairs   map[string]*pair
+	log     []event
+	settled []string // by ends: "up send [true false]"
 }
 
 type event struct {
@@ -144,26 +148,42 @@ func (f *fakeEnd) Ports() []uint16 {
 	return ports
 }
 
-func (f *fakeEnd) Connect(ctx context.Context) ([]engine.Stream, error) {
+func (f *fakeEnd) Connect(ctx context.Context) (m engine.Meeting, err error) {
 	if f.engine.connectErr != nil {
-		return nil, f.engine.connectErr
+		return m, f.engine.connectErr
 	}
-	streams := make([]engine.Stream, f.order.Flow.Streams)
-	if f.engine.streams != nil {
-		streams = f.engine.streams
+	m.Streams = make([]engine.MetStream, f.order.Flow.Streams)
+	for i := range m.Streams {
+		s := &m.Streams[i]
+		if s.Met = !slices.Contains(f.engine.wire.barred[f.order.Flow.Name], i); f.engine.streams != nil {
+			s.Stream = f.engine.streams[i]
+		}
+		if s.Sent = 2; !s.Met {
+			s.Sent = 8
+		}
 	}
+	all := !slices.ContainsFunc(m.Streams, func(s engine.MetStream) bool { return !s.Met })
 	if !f.order.Listen {
-		f.pair.once.Do(func() { close(f.pair.ready) })
-		return streams, nil
+		if all {
+			f.pair.once.Do(func() { close(f.pair.ready) })
+		}
+		return m, nil
 	}
 	select {
 	case <-f.pair.ready:
-		return streams, nil
 	case <-f.stop:
-		return nil, errors.New("stopped")
+		return m, errors.New("stopped")
 	case <-ctx.Done():
-		return nil, errors.New("the peer did not consent")
 	}
+	return m, nil
+}
+
+func (f *fakeEnd) Settle(living []bool) error {
+	w := f.engine.wire
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settled = append(w.settled, fmt.Sprintf("%s %s %v", f.order.Flow.Name, f.order.Role, living))
+	return nil
 }
 
 func (f *fakeEnd) Run(reading func()) error {

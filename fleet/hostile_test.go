@@ -68,11 +68,11 @@ func TestHeavyMessages(t *testing.T) {
 func TestFullMessages(t *testing.T) {
 	observe := observeOrder{sessionOrder: sessionOrder{aSession}}
 	report := sessionReport{Ends: map[int]engine.Report{}, Observed: &model.Observation{Counters: make([]model.Counter, 16384)}}
-	answer := tuplesAnswer{}
+	answer := meetingsAnswer{}
 	for i := range maxEnds {
 		tuples := make([]model.Tuple, 60)
 		observe.Flows = append(observe.Flows, watchedFlow{Flow: "f", Tuples: tuples})
-		answer[i] = tuples
+		answer[i] = meetingAnswer{Ports: tuples, Sent: make([]uint64, 60), Heard: make([]uint64, 60)}
 		report.Ends[i] = engine.Report{Send: &engine.SendReport{Streams: make([]uint64, model.MaxStreams), Refused: make([]model.Marks, model.MaxStreams),
 			TCP: &model.TCPFacts{PerStream: make([]model.TCPStream, model.MaxStreams)}}}
 	}

@@ -191,10 +191,12 @@ func (a *Agent) allowsTogether(session string, ends []endOrder, callers ...netip
 
 // allowsCallers holds a session to the limits again once its listening ends know who called: a client
 // in an own network may command a host in another.
-func (a *Agent) allowsCallers(s *session, streams []engine.Stream) error {
+func (a *Agent) allowsCallers(s *session, met engine.Meeting) error {
 	var callers []netip.Addr
-	for _, one := range streams {
-		callers = append(callers, one.Remote.Addr())
+	for _, one := range met.Streams {
+		if one.Met {
+			callers = append(callers, one.Remote.Addr())
+		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

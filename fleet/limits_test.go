@@ -178,7 +178,7 @@ func TestCallerFromAnotherNetwork(t *testing.T) {
 			t.Fatal(err)
 		}
 		close(w.pair(p.Ends[0].Order.Key).ready)
-		err := orderOf(t, a, verbConnect, p.sessionOrder)
+		err := orderOf(t, a, verbConnect, connectOrder{sessionOrder: p.sessionOrder, Listen: true})
 		var refusal *engine.Refusal
 		if want == "" && err != nil || want != "" && (!errors.As(err, &refusal) || !strings.Contains(squeeze(err.Error()), want)) {
 			t.Errorf("called from %s: %v, want %q", peer, err, want)

@@ -36,7 +36,7 @@ const (
 
 var sessionName = regexp.MustCompile(`^[0-9a-f]{32}\.[0-9a-f]{32}$`)
 
-// sessionOrder is part of each order about a session. It is all of connect, arm and release.
+// sessionOrder is part of each order about a session. It is all of release.
 type sessionOrder struct {
 	Session string `json:"session"` // CLIENT.SESSION
 }
@@ -107,9 +107,33 @@ func checkDrops(mode model.DropMode) error {
 // What prepare, connect and drain answer, by end.
 type (
 	portsAnswer    map[int][]uint16
-	tuplesAnswer   map[int][]model.Tuple // of ends that carry a flow: as their host sees its streams
-	receivedAnswer map[int]uint64        // distinct packets that a receiver has
+	meetingsAnswer map[int]meetingAnswer
+	receivedAnswer map[int]uint64 // distinct packets that a receiver has
 )
+
+// connectOrder has the ends that call seek their peers, or those that listen wait for them.
+type connectOrder struct {
+	sessionOrder
+	Listen bool `json:"listen,omitempty"`
+	// Over ends the wait: all that call have given up, or met.
+	Over bool `json:"over,omitempty"`
+}
+
+// armOrder has the ends make themselves ready. Dead lists the streams of each end that carry nothing; an end of which
+// that are all takes no part any more.
+type armOrder struct {
+	sessionOrder
+	Dead map[int][]int `json:"dead,omitempty"`
+}
+
+func (o armOrder) check() error {
+	for n, dead := range o.Dead {
+		if len(dead) > model.MaxStreams {
+			return fmt.Errorf("arm: end %d: %d streams", n, len(dead))
+		}
+	}
+	return o.sessionOrder.check()
+}
 
 // armAnswer says what part of the time that receivers took to read is no round trip.
 type armAnswer struct {

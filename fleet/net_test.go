@@ -305,7 +305,7 @@ func TestAgentsDoNotKeepEachOtherAlive(t *testing.T) {
 			if err := tr.open(); err != nil {
 				t.Fatal(err)
 			}
-			if err := tr.start(run); err != nil {
+			if _, err := tr.start(run); err != nil {
 				t.Fatal(err)
 			}
 			at := <-whenSending(w, 2, func() {})

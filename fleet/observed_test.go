@@ -92,7 +92,7 @@ func TestObservation(t *testing.T) {
 	if err != nil || out.Cut != "" {
 		t.Fatalf("%v, cut %q", err, out.Cut)
 	}
-	want := "meet up, snapshot idle, snapshot start, snapshot measure, settle"
+	want := "meet up, snapshot start, snapshot idle, snapshot start, snapshot measure, settle"
 	for _, host := range []string{"near", "far", "router"} {
 		if got := strings.Join(sequence(w, host, "meet", "snapshot", "settle"), ", "); got != want {
 			t.Errorf("%s: got %s\nwant %s", host, got, want)
@@ -101,7 +101,7 @@ func TestObservation(t *testing.T) {
 	if near.tag != far.tag || near.tag != between.tag {
 		t.Errorf("the flow has tags %d, %d and %d", near.tag, far.tag, between.tag)
 	}
-	if got := strings.Join(sequence(w, "near", "snapshot start", "run send", "settle"), ", "); got != "snapshot start, run send, settle" {
+	if got := strings.Join(sequence(w, "near", "snapshot start", "run send", "settle"), ", "); got != "snapshot start, snapshot start, run send, settle" {
 		t.Errorf("the sender began at the wrong moment: %s", got)
 	}
 	for id, o := range map[string]*fakeObservation{"near": near, "far": far} {

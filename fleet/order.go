@@ -37,9 +37,9 @@ type order struct {
 var orders = map[string]order{
 	verbHello:   {false, (*Agent).hello},
 	verbPrepare: {false, (*Agent).prepare},
-	verbConnect: {true, bySession(connectTimeout, (*session).connect)},
+	verbConnect: {true, bySession(connectTimeout+stepTimeout, (*session).connect)},
 	verbObserve: {false, bySession(observeTimeout+maxIdle, (*session).observe)},
-	verbArm:     {true, bySession(connectTimeout, (*session).arm)},
+	verbArm:     {true, bySession(stepTimeout, (*session).arm)},
 	verbStart:   {true, bySession(stepTimeout, (*session).start)},
 	verbDrain:   {true, bySession(model.MaxDrain+stopTimeout, (*session).drain)},
 	verbStop:    {true, bySession(stepTimeout, (*session).stop)},

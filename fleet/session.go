@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	connectTimeout = 8 * time.Second  // for the consent handshake
+	connectTimeout = 8 * time.Second  // for the ends to find each other where packets are lost
 	stepTimeout    = 30 * time.Second // a session may idle so long between two orders
 	overtime       = 3 * time.Second  // a sender may run so long past its order
 	stopTimeout    = 2 * time.Second  // for the traffic of an end to end once it was stopped
@@ -47,6 +47,8 @@ type session struct {
 	cancel      context.CancelFunc
 	sending     context.Context // ends when no sender is on any more: the trial is cut, or its report asked for
 	sendingOver context.CancelFunc
+	calling     context.Context // ends when no end that calls is left, so that those which listen wait for none
+	callingOver context.CancelFunc
 	wake        chan struct{} // send a heartbeat now
 	work        sync.WaitGroup
 	sub         *nats.Subscription // to the controller's heartbeat
@@ -71,6 +73,7 @@ func openSession(a *Agent, p prepareOrder) (*session, error) {
 		wake: make(chan struct{}, 1), ends: map[int]*sessionEnd{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.sending, s.sendingOver = context.WithCancel(s.ctx)
+	s.calling, s.callingOver = context.WithCancel(s.ctx)
 	window := routerWindow
 	if !s.watcher {
 		s.first = p.Ends[0].Order
@@ -158,6 +161,9 @@ func (s *session) prepare(ctx context.Context, ends []endOrder) (any, error) {
 		}
 		answer[e.End] = end.Ports()
 	}
+	if now := s.observed.current(); now != nil { // no other moment comes if no flow finds a way
+		now.Snapshot(model.MomentStart)
+	}
 	return answer, nil
 }
 
@@ -186,6 +192,8 @@ func (s *session) advance(verb string) error {
 	switch {
 	case s.closed || s.cut != "":
 		return fmt.Errorf("%s: the session has ended", verb)
+	case verb == verbConnect && s.phase == 1: // of the other ends
+		return nil
 	case s.phase != slices.Index(steps, verb):
 		return fmt.Errorf("%s: the session is %s", verb, phases[s.phase])
 	}
@@ -193,57 +201,89 @@ func (s *session) advance(verb string) error {
 	return nil
 }
 
-// connect lets all ends exchange consent with their peers.
-func (s *session) connect(ctx context.Context, _ sessionOrder) (tuplesAnswer, error) {
-	answer := tuplesAnswer{}
-	if err := s.advance(verbConnect); err != nil {
-		return answer, err
+// connect has the ends that call seek their peers, or those that listen wait for them. What became of each stream is
+// in the answer.
+func (s *session) connect(ctx context.Context, o connectOrder) (meetingsAnswer, error) {
+	if o.Over {
+		s.callingOver()
+		return meetingsAnswer{}, nil
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	if err := s.advance(verbConnect); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	err := each(s.opened(), func(e *sessionEnd) error {
-		var streams []engine.Stream
+	if o.Listen {
+		defer context.AfterFunc(s.calling, cancel)()
+	}
+	var mu sync.Mutex
+	answer := meetingsAnswer{}
+	return answer, each(s.opened(), func(e *sessionEnd) error {
+		if e.order.Order.Listen != o.Listen {
+			return nil
+		}
+		var met engine.Meeting
 		err := s.agent.call(e, func() (err error) {
-			streams, err = e.end.Connect(ctx)
+			met, err = e.end.Connect(ctx)
 			return err
 		})
 		if err != nil {
 			cancel() // the other ends need not wait
 			return fmt.Errorf("%s: %w", e.name(), err)
 		}
-		if err := s.agent.allowsCallers(s, streams); err != nil {
+		if err := s.agent.allowsCallers(s, met); err != nil {
 			s.stopTraffic(err.Error())
 			return err
 		}
 		if o := e.order.Order; o.Traffic() && o.Flow.Protocol == model.UDP { // TCP's segments have no number to be known by
-			e.tuples = engine.Tuples(o.Role, streams)
-			s.observed.track(o.Flow, e.tuples)
+			s.observed.track(o.Flow, met.Tuples(o.Role))
 		}
+		mu.Lock()
+		defer mu.Unlock()
+		answer[e.order.End] = answerOf(met)
 		return nil
 	})
-	for _, e := range s.opened() {
-		if e.tuples != nil && s.drops != "" {
-			answer[e.order.End] = e.tuples
-		}
-	}
-	return answer, err
 }
 
-// arm starts receivers and echoes, and waits until the receivers read.
-func (s *session) arm(ctx context.Context, _ sessionOrder) (a armAnswer, err error) {
+// arm makes the ends ready for the streams that live, starts receivers and echoes, and waits until the receivers read.
+func (s *session) arm(ctx context.Context, o armOrder) (a armAnswer, err error) {
 	if err := s.advance(verbArm); err != nil {
 		return a, err
 	}
-	for _, e := range s.opened() {
-		s.liveness.expect(e.order.Peer, time.Now(), true)
-	}
 	began := time.Now()
+	err = each(s.opened(), func(e *sessionEnd) error {
+		s.liveness.expect(e.order.Peer, time.Now(), true)
+		return s.settle(e, o.Dead[e.order.End])
+	})
+	if err != nil {
+		return a, err
+	}
 	t := s.first.Timing
 	_ = each(s.opened(engine.Receive, engine.Echo), func(e *sessionEnd) error {
 		s.run(ctx, e, stepTimeout+t.Lead()+s.length()+t.Drain()+t.Patience()+stepTimeout)
 		return nil
 	})
 	return armAnswer{time.Since(began).Nanoseconds()}, nil
+}
+
+// settle makes one end ready, unless it has no streams left.
+func (s *session) settle(e *sessionEnd, dead []int) error {
+	living := make([]bool, e.order.Order.Flow.Streams)
+	lives := false
+	for i := range living {
+		living[i] = !slices.Contains(dead, i)
+		lives = lives || living[i]
+	}
+	if !lives {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		e.dead = true
+		return nil
+	}
+	if err := e.end.Settle(living); err != nil {
+		return fmt.Errorf("%s: %w", e.name(), err)
+	}
+	return nil
 }
 
 // start opens the gate after the ordered wait.

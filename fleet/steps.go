@@ -51,7 +51,8 @@ func command[A any](ctx context.Context, parties []*party, verb string, order fu
 	return gather(ctx, parties, func(ctx context.Context, p *party) (A, error) {
 		began := time.Now()
 		a, err := give[A](ctx, p.member, verb, order(p))
-		if p.took = time.Since(began); err != nil {
+		p.took.Store(int64(time.Since(began)))
+		if err != nil {
 			cancel()
 		}
 		return a, err
@@ -66,40 +67,127 @@ func (t *trial) present() []*party {
 	return slices.DeleteFunc(slices.Clone(t.parties), func(p *party) bool { return p.present.Err() != nil })
 }
 
-// start lets all ends begin: prepare, connect, observe, arm, start.
-func (t *trial) start(ctx context.Context) error {
-	t.meet()
-	if err := t.prepare(ctx); err != nil {
-		return err
+// start lets all ends begin: prepare, connect, observe, arm, start. met is false, and nothing begins after connect, if
+// no flow has a stream on which its ends met.
+func (t *trial) start(ctx context.Context) (met bool, err error) {
+	var along sync.WaitGroup
+	along.Go(t.meet)
+	err = t.prepare(ctx)
+	along.Wait()
+	if err != nil {
+		return false, err
 	}
 	limit, cancel := context.WithTimeout(ctx, connectTimeout+prepareTimeout+t.order.Idle)
 	defer cancel()
-	began := time.Now()
-	connected, err := command[tuplesAnswer](limit, t.parties, verbConnect, sessionOnly)
-	if err != nil {
-		return notMet(err, time.Since(began))
+	if err := t.connect(limit); err != nil {
+		return false, err
 	}
-	t.track(connected)
+	for n := range 2 * len(t.order.Flows) {
+		met = met || t.ends[n].lives()
+	}
+	if !met {
+		return false, nil
+	}
+	t.track()
 	if err := t.observe(limit, model.MomentStart, false); err != nil {
+		return true, err
+	}
+	return true, t.arm(limit)
+}
+
+// connect has all ends seek their peers, and takes down on which streams both have met.
+func (t *trial) connect(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var met [2]map[*party]meetingsAnswer // of those that call, and that listen
+	sides := [2][]*party{
+		t.having(func(e trialEnd) bool { return !e.Order.Listen }), t.having(func(e trialEnd) bool { return e.Order.Listen })}
+	err := each([]int{0, 1}, func(side int) (err error) {
+		defer func() {
+			if err != nil {
+				cancel()
+			}
+		}()
+		met[side], err = command[meetingsAnswer](ctx, sides[side], verbConnect, func(p *party) any {
+			return connectOrder{sessionOrder: p.about(), Listen: side == 1}
+		})
+		if side == 1 || err != nil || t.called(met[0]) {
+			return err
+		}
+		_, err = command[none](ctx, sides[1], verbConnect, func(p *party) any { // which wait in vain
+			return connectOrder{sessionOrder: p.about(), Listen: true, Over: true}
+		})
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	armed, err := command[armAnswer](limit, t.parties, verbArm, sessionOnly)
+	for n := range t.ends {
+		e, side := &t.ends[n], 0
+		if e.Order.Listen {
+			side = 1
+		}
+		if e.met, err = met[side][e.party][n].meeting(e.Order.Flow.Streams); err != nil {
+			return fmt.Errorf("%s: flow %s: %w", e.name, e.Order.Flow.Name, err)
+		}
+	}
+	for n := range t.ends {
+		e := &t.ends[n]
+		for i, s := range e.met.Streams {
+			if !s.Met || !t.ends[n^1].met.Streams[i].Met {
+				e.dead = append(e.dead, i)
+			}
+		}
+		if !e.lives() {
+			t.mu.Lock()
+			delete(t.sending, n)
+			t.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// called reports whether all ends that call have met their peers on all streams.
+func (t *trial) called(met map[*party]meetingsAnswer) bool {
+	for _, ends := range met {
+		for _, m := range ends {
+			if len(m.Unmet) > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// meeting is that of a flow, by the number of its first end.
+func (t *trial) meeting(n int) Meeting {
+	calls, listens := &t.ends[n], &t.ends[n+1]
+	if calls.Order.Listen {
+		calls, listens = listens, calls
+	}
+	return Meeting{calls.met, listens.met, calls.dead, !calls.lives()}
+}
+
+// arm tells everybody which streams live, and has the receivers read.
+func (t *trial) arm(ctx context.Context) error {
+	dead := map[*party]map[int][]int{}
+	for n, e := range t.ends {
+		if len(e.dead) == 0 {
+			continue
+		}
+		if dead[e.party] == nil {
+			dead[e.party] = map[int][]int{}
+		}
+		dead[e.party][n] = e.dead
+	}
+	armed, err := command[armAnswer](ctx, t.parties, verbArm, func(p *party) any { return armOrder{p.about(), dead[p]} })
 	if err != nil {
 		return err
 	}
 	for p, a := range armed {
-		p.took = max(p.took-time.Duration(a.HeldNanos), 0)
+		p.took.Store(max(p.took.Load()-a.HeldNanos, 0))
 	}
-	return t.gate(limit)
-}
-
-// notMet tells an error of ends that waited for each other in vain from a refusal, which
-// comes sooner.
-func notMet(err error, waited time.Duration) error {
-	if waited >= connectTimeout && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w%w", err, silent{ErrUnmet})
-	}
-	return err
+	return t.gate(ctx)
 }
 
 // prepare opens the listening ends, then the dialing ones, which learn the ports.
@@ -134,7 +222,7 @@ func (t *trial) prepare(ctx context.Context) error {
 func (t *trial) gate(ctx context.Context) error {
 	wait := gateMargin
 	for _, p := range t.parties {
-		wait = max(wait, p.took+gateMargin)
+		wait = max(wait, time.Duration(p.took.Load())+gateMargin)
 	}
 	wait = min(wait, maxGateWait)
 	warmup := t.order.Timing.Warmup()
@@ -144,8 +232,12 @@ func (t *trial) gate(ctx context.Context) error {
 	}
 	begun := time.Now().Add(before)
 	t.measured = time.AfterFunc(before, func() { t.measure(warmup > 0) })
+	took := map[*party]time.Duration{}
+	for _, p := range t.parties {
+		took[p] = time.Duration(p.took.Load())
+	}
 	_, err := command[none](ctx, t.parties, verbStart, func(p *party) any {
-		return startOrder{p.about(), (wait - min(p.took, maxGateWait)/2).Nanoseconds()}
+		return startOrder{p.about(), (wait - min(took[p], maxGateWait)/2).Nanoseconds()}
 	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -202,13 +294,18 @@ func (t *trial) drainCut(ctx context.Context, within time.Duration) {
 
 // senders are the agents that send.
 func (t *trial) senders() []*party {
-	senders := map[*party]bool{}
+	return t.having(func(e trialEnd) bool { return e.Order.Role == engine.Send && e.lives() })
+}
+
+// having are the agents that have ends of a kind.
+func (t *trial) having(kind func(trialEnd) bool) []*party {
+	all := map[*party]bool{}
 	for _, e := range t.ends {
-		if e.Order.Role == engine.Send {
-			senders[e.party] = true
+		if kind(e) {
+			all[e.party] = true
 		}
 	}
-	return slices.Collect(maps.Keys(senders))
+	return slices.Collect(maps.Keys(all))
 }
 
 // drain learns what the senders attempted and lets the receivers drain.
@@ -221,7 +318,7 @@ func (t *trial) drain(ctx context.Context) error {
 	}
 	orders, left := map[*party]drainOrder{}, map[int]uint64{}
 	for n, e := range t.ends {
-		if e.Order.Role != engine.Send {
+		if e.Order.Role != engine.Send || !e.lives() {
 			continue
 		}
 		report := reports[e.party].Ends[n].Send
@@ -268,8 +365,8 @@ func (t *trial) observe(ctx context.Context, m model.Moment, lost bool) error {
 	return err
 }
 
-// meet tells the observations along the path by what packets the ends of each flow will look for each other. What they
-// cannot do stands in their reports.
+// meet tells the observations along the path by what packets the ends of each flow will look for each other, and lets
+// them read their counters: no other moment comes if no flow finds a way. What they cannot do stands in their reports.
 func (t *trial) meet() {
 	_ = each(t.order.Along, func(o engine.Observation) error {
 		for _, e := range t.ends {
@@ -277,17 +374,18 @@ func (t *trial) meet() {
 				_ = o.Meet(e.Order.Flow, e.Order.Tag)
 			}
 		}
+		o.Snapshot(model.MomentStart)
 		return nil
 	})
 }
 
 // track tells the observations along the path the flows' ports on either side: NAT
 // between the ends may change them. What they cannot do stands in their reports.
-func (t *trial) track(connected map[*party]tuplesAnswer) {
+func (t *trial) track() {
 	_ = each(t.order.Along, func(o engine.Observation) error {
-		for n, e := range t.ends {
-			if ports := connected[e.party][n]; ports != nil {
-				_ = o.Track(e.Order.Flow, ports)
+		for _, e := range t.ends {
+			if t.order.Drops != "" && e.Order.Traffic() && e.Order.Flow.Protocol == model.UDP && e.lives() {
+				_ = o.Track(e.Order.Flow, e.met.Tuples(e.Order.Role))
 			}
 		}
 		return nil
@@ -312,6 +410,9 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 	t.mu.Lock()
 	out.Begun = t.begun
 	t.mu.Unlock()
+	for i := range out.Flows {
+		out.Flows[i].Meeting = t.meeting(2 * i)
+	}
 	within := drainTimeout + t.order.Timing.Patience()
 	if after != nil {
 		out.Cut = cmp.Or(ctxCut(run), after).Error() // the reason rather than its consequence

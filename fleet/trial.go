@@ -32,7 +32,7 @@ type party struct {
 	session string             // what the trial is called on the agent's hub
 	present context.Context    // ends when the trial gives the agent up
 	giveUp  context.CancelFunc // ends it
-	took    time.Duration      // what the last order to all took
+	took    atomic.Int64       // ns that the last order to all took
 	asked   time.Time          // when its hub was asked last whether it is there; the heartbeat's
 }
 
@@ -44,7 +44,12 @@ func (p *party) about() sessionOrder { return sessionOrder{p.session} }
 type trialEnd struct {
 	*party
 	endOrder
+	met  engine.Meeting
+	dead []int // streams that carry nothing
 }
+
+// lives reports whether the end has streams that carry packets.
+func (e *trialEnd) lives() bool { return len(e.dead) < e.Order.Flow.Streams }
 
 // trial is a Trial under way.
 type trial struct {
@@ -87,7 +92,8 @@ func (e *cutError) Error() string { return e.why }
 // returned.
 //
 // An error means that no traffic was measured: an order was refused, or a host
-// could not be reached; it names host and step. Once the senders have been let
+// could not be reached; it names host and step. That nothing comes through from end to end is no error:
+// see Outcome.Unmet and Meeting. Once the senders have been let
 // go there is no error any more: if ctx ends or a host is lost, all ends are
 // stopped and what the reachable ones measured is returned with Outcome.Cut set.
 func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Progress)) (out Outcome, err error) {
@@ -95,8 +101,13 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 		progress = func(Progress) {}
 	}
 	err = c.lead(ctx, order, func(run context.Context, t *trial) error {
-		if err := t.start(run); err != nil {
+		switch met, err := t.start(run); {
+		case err != nil:
 			return err
+		case !met:
+			out = t.collect(ctx, run, t.observe(run, model.MomentEnd, true))
+			out.Unmet = out.Cut == ""
+			return nil
 		}
 		records := t.takeRecords()
 		err := t.wait(run, progress)
@@ -237,7 +248,8 @@ func (t *trial) pair(f PlacedFlow, from, to engine.Order) error {
 		if o.Role == engine.Send || o.Role == engine.Probe && o.Survey {
 			t.sending[n] = true
 		}
-		t.ends = append(t.ends, trialEnd{e.at, endOrder{n, e.choice.Engine, e.peer.info.ID, t.counts(e.peer, e.at), o}})
+		t.ends = append(t.ends, trialEnd{party: e.at,
+			endOrder: endOrder{n, e.choice.Engine, e.peer.info.ID, t.counts(e.peer, e.at), o}})
 	}
 	return nil
 }

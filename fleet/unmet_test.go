@@ -3,29 +3,12 @@ package fleet
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"pelt/engine"
 )
-
-func TestNotMet(t *testing.T) {
-	refused := errors.New("receiver: connect: the peer does not consent")
-	for _, c := range []struct {
-		err    error
-		waited time.Duration
-		unmet  bool
-	}{
-		{refused, time.Second, false},
-		{refused, connectTimeout, true},
-		{context.Canceled, 2 * connectTimeout, false},
-	} {
-		err := notMet(c.err, c.waited)
-		if errors.Is(err, ErrUnmet) != c.unmet || !errors.Is(err, c.err) || err.Error() != c.err.Error() {
-			t.Errorf("%v after %v is %v, unmet: %v", c.err, c.waited, err, errors.Is(err, ErrUnmet))
-		}
-	}
-}
 
 // refusing refuses the first flow's sender, and has the other ends wait for a peer that does not come.
 type refusing struct {
@@ -46,13 +29,13 @@ func (e *refusing) Open(ctx context.Context, host engine.Host, o engine.Order) (
 	return &refusedEnd{t.(*fakeEnd), e.waited}, nil
 }
 
-func (f *refusedEnd) Connect(ctx context.Context) ([]engine.Stream, error) {
+func (f *refusedEnd) Connect(ctx context.Context) (m engine.Meeting, err error) {
 	if f.order.Role == engine.Send {
-		return nil, &engine.Refusal{Why: "no such interface"}
+		return m, &engine.Refusal{Why: "no such interface"}
 	}
 	<-ctx.Done()
 	f.waited <- ctx.Err()
-	return nil, ctx.Err()
+	return m, ctx.Err()
 }
 
 // An end that is refused does not wait until the others have given up.
@@ -73,4 +56,53 @@ func TestRefusedEndsConnect(t *testing.T) {
 		t.Errorf("the other end waited until %v", why)
 	}
 	nothingOpen(t, w)
+}
+
+// Streams that do not meet are dead to both ends; the others are measured. Without any no end runs, and the outcome
+// has what became of them all the same.
+func TestUnmetStreams(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		barred  map[string][]int // by flow
+		settled []string
+		ran     int // senders and receivers
+	}{
+		"a stream of one flow": {map[string][]int{"up": {1}},
+			[]string{"down receive [true true]", "down send [true true]", "probe echo [true]", "probe probe [true]",
+				"up receive [true false]", "up send [true false]"}, 4},
+		"a flow and the probe": {map[string][]int{"up": {0, 1}, "probe": {0}}, []string{"down receive [true true]", "down send [true true]"}, 2},
+		"all flows":            {map[string][]int{"up": {0, 1}, "down": {0, 1}}, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWire()
+			w.barred = c.barred
+			trial := bothTrial("near", "far", 100*time.Millisecond)
+			for i := range trial.Flows {
+				trial.Flows[i].Flow.Streams = 2
+			}
+			out, err := quick(t, agentOn(w, "near"), agentOn(w, "far")).RunTrial(t.Context(), trial, nil)
+			if err != nil || out.Cut != "" || out.Unmet != (c.ran == 0) {
+				t.Fatalf("cut %q, unmet %v, %v", out.Cut, out.Unmet, err)
+			}
+			for i, f := range out.Flows {
+				dead := c.barred[trial.Flows[i].Flow.Name]
+				m := f.Meeting
+				if !slices.Equal(m.Dead, dead) || m.None != (len(dead) == 2) || (f.Send == nil) != (m.None || c.ran == 0) ||
+					(f.Receive == nil) != (f.Send == nil) {
+					t.Errorf("flow %s: dead %v, want %v; %+v", trial.Flows[i].Flow.Name, m.Dead, dead, f)
+				}
+				for _, s := range append(slices.Clone(m.Asks.Streams), m.Answers.Streams...) {
+					if want := uint64(2); s.Met && s.Sent != want || !s.Met && s.Sent != 8 {
+						t.Errorf("stream %+v", s)
+					}
+				}
+			}
+			slices.Sort(w.settled)
+			if ran := len(w.events("", "run send")) + len(w.events("", "run receive")); ran != c.ran || !slices.Equal(w.settled, c.settled) {
+				t.Errorf("%d ends ran, want %d; settled %q, want %q", ran, c.ran, w.settled, c.settled)
+			}
+			nothingOpen(t, w)
+		})
+	}
 }

@@ -144,7 +144,7 @@ func TestObserverInATrial(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	want := "open; begin 7 seq 3s; meet up; track up [{1000 7359}]; track up [{2000 7359}]; start; measure; end lost=true; ended; close"
+	want := "open; begin 7 seq 3s; meet up; start; track up [{1000 7359}]; track up [{2000 7359}]; start; measure; end lost=true; ended; close"
 	got := strings.ReplaceAll(d.noted(), "lost=false", "lost=true") // the fakes lose at will
 	if got != want {
 		t.Errorf("the router was asked\n%s, want\n%s", got, want)

@@ -36,6 +36,9 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 		if out.Probe != nil && lead {
 			flow.Probe = out.Probe.Facts
 		}
+		if out.Flows[i].Meeting.None {
+			wrong = model.Reasons{{Code: model.NothingThrough, Flow: flow.Name}}
+		}
 		if wrong == nil && !star { // its flows are judged together
 			wrong = shortfall(flow, efforts[planFlow(flow.Name)], f.Flow, t.Timing)
 		}

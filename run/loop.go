@@ -27,7 +27,7 @@ type runner struct {
 	total    int    // trials of the whole run at most
 	number   uint16 // of the last trial in its packets; 0 before the first
 	idle     background
-	met      bool      // the ends of a trial have found each other
+	lossy    bool      // the ends of the last trial missed each other by chance: see fleet.Meeting.Lossy
 	begun    time.Time // when the measured part of the last trial began
 	final    bool      // the last trial must not be tried again
 	saved    int       // results of the document that are stored
@@ -81,21 +81,9 @@ func (r *runner) loop(ctx context.Context) error {
 			return err
 		}
 		number := d.Number(cell, repeat)
-		result, err := r.execute(ctx, trial, number)
-		unmet := 0
-		for err != nil && r.retry(ctx, err, unmet) {
-			if errors.Is(err, fleet.ErrUnmet) {
-				unmet++
-			}
-			result, err = r.execute(ctx, trial, number)
-		}
+		result, err := r.try(ctx, trial, number)
 		if err != nil {
 			return err
-		}
-		if unmet > 0 {
-			result.Warnings = append(result.Warnings,
-				fmt.Sprintf("its ends did not find each other in time at first; it was tried again %s",
-					[...]string{"once", "twice"}[unmet-1]))
 		}
 		d.Add(r.keep(result))
 		if result.State == model.Aborted {
@@ -108,23 +96,22 @@ func (r *runner) loop(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// mostUnmet is how often the ends of a trial may miss each other on a path that is known to
-// carry packets. Where 10 % are lost each way, 1 of 200 trials misses once.
-const mostUnmet = 3
+// mostTries is how often a trial is tried whose ends missed each other on a path that carries packets and loses some.
+const mostTries = 3
 
-// retry reports whether a trial that ended with an error is tried again. unmet is how often
-// its ends missed each other before: in a lab, and where another trial's ends met, that was
-// loss and no packet filter.
-func (r *runner) retry(ctx context.Context, err error, unmet int) bool {
-	switch {
-	case ctx.Err() != nil:
-		return false
-	case errors.Is(err, fleet.ErrUnmet) && unmet+1 < mostUnmet && (r.site.local || r.met):
-		note := fmt.Sprintf("a trial's ends did not find each other in time (%v); it is tried again", err)
-		r.event(Event{Note: note})
-		return true
+// try runs one trial, and again if its ends missed each other by chance.
+func (r *runner) try(ctx context.Context, t model.Trial, number int) (model.Result, error) {
+	result, err := r.execute(ctx, t, number)
+	again := 0
+	for ; err == nil && r.lossy && again+1 < mostTries && ctx.Err() == nil; again++ {
+		r.event(Event{Note: "the path lost so many packets that the two ends did not find each other; the trial is tried again"})
+		result, err = r.execute(ctx, t, number)
 	}
-	return false
+	if err == nil && again > 0 {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("its ends did not find each other at first; it was tried again %s",
+			[...]string{"once", "twice"}[again-1]))
+	}
+	return result, err
 }
 
 // execute runs one trial.
@@ -182,7 +169,8 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 		r.records.discard(recorded, err.Error())
 		return model.Result{}, err
 	}
-	r.met, r.begun, r.final = true, cmp.Or(outcome.Begun, started), outcome.Final
+	r.begun, r.final = cmp.Or(outcome.Begun, started), outcome.Final
+	r.lossy = slices.ContainsFunc(outcome.Flows, func(f fleet.FlowOutcome) bool { return f.Meeting.Lossy() })
 	path := watch.collect(outcome)
 	path.told = told
 	if r.idle == nil && placed.Drops != "" && outcome.Cut == "" {

@@ -123,7 +123,7 @@ func (r *runner) apart(cell model.Cell, running []model.Trial) bool {
 // pair measures a pair, and again while its hosts or the hub are gone for a moment.
 func (r *runner) pair(ctx context.Context, t model.Trial, number int) *model.Result {
 	name := t.Cell["pair"].Text
-	began, unmet := time.Now(), 0
+	began := time.Now()
 	for {
 		result, err := r.tryPair(ctx, t, number)
 		r.site.pairs.note(t.Cell, err)
@@ -139,10 +139,6 @@ func (r *runner) pair(ctx context.Context, t model.Trial, number int) *model.Res
 			return &result
 		case errors.As(err, &refusal):
 			return unmeasured(t, err)
-		case errors.Is(err, fleet.ErrUnmet):
-			if unmet++; unmet == mostUnmet {
-				return unmeasured(t, err)
-			}
 		case errors.Is(err, fleet.ErrTaken):
 			if time.Since(began) > pairPatience+2*(t.Timing.Warmup()+t.Timing.Measure()+t.Timing.Drain()) {
 				return unmeasured(t, err)
@@ -204,7 +200,7 @@ func (r *runner) tryPair(ctx context.Context, t model.Trial, number int) (model.
 			r.event(Event{Note: t.Cell["pair"].Text + ": " + e.Note})
 		}
 	}
-	result, err := one.execute(ctx, t, number)
+	result, err := one.try(ctx, t, number)
 	result.Warnings = append(result.Warnings, doc.Warnings...)
 	slim(&result)
 	return result, err

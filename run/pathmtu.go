@@ -170,6 +170,9 @@ func least(m model.PathMTU, trial fleet.Trial, asked []int, out fleet.Outcome, w
 				f.From, f.To = f.To, f.From
 			}
 		}
+		if k < len(out.Flows) && out.Flows[k].Meeting.None {
+			m.Why = cmp.Or(m.Why, "no packet came through")
+		}
 		if found == nil {
 			m.Why = cmp.Or(m.Why, "the survey was cut")
 			return m

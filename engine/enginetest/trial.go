@@ -82,7 +82,7 @@ type End struct {
 	*engine.End
 	Transport engine.Transport
 	Order     engine.Order
-	Streams   []engine.Stream // once it is connected
+	Met       engine.Meeting // once it is connected
 }
 
 // Open opens one end, which is closed with the test.
@@ -100,12 +100,23 @@ func Open(t testing.TB, s Side, o engine.Order) (*End, error) {
 	return e, nil
 }
 
-// Connect gets the peer's consent.
+// ErrUnmet is of an end some of whose streams have not met.
+var ErrUnmet = errors.New("the peer was not found")
+
+// Connect seeks the peer on all streams, and makes the end ready to carry packets over them.
 func (e *End) Connect(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, testenv.Patience)
 	defer cancel()
-	e.Streams, err = e.End.Connect(ctx)
-	return err
+	if e.Met, err = e.End.Connect(ctx); err != nil {
+		return err
+	}
+	living := make([]bool, len(e.Met.Streams))
+	for i, s := range e.Met.Streams {
+		if living[i] = s.Met; !s.Met {
+			return ErrUnmet
+		}
+	}
+	return e.Settle(living)
 }
 
 // Account is what the end reports once its traffic has ended.

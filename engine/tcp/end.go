@@ -118,10 +118,10 @@ func (e *end) Ports() []uint16 {
 }
 
 // Connect makes all streams, each with mutual consent. See engine.Transport.
-func (e *end) Connect(ctx context.Context) ([]engine.Stream, error) {
+func (e *end) Connect(ctx context.Context) (m engine.Meeting, err error) {
 	if e.listener == nil {
 		if err := e.dialAll(ctx); err != nil {
-			return nil, err
+			return m, err
 		}
 	}
 	select {
@@ -129,24 +129,27 @@ func (e *end) Connect(ctx context.Context) ([]engine.Stream, error) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if e.failed != nil {
-			return nil, fmt.Errorf("connect tcp: %w", e.failed)
+			return m, fmt.Errorf("connect tcp: %w", e.failed)
 		}
-		streams := make([]engine.Stream, len(e.streams))
-		for i, s := range e.streams {
-			streams[i] = engine.Stream{Local: s.conn.LocalAddr().(*net.TCPAddr).AddrPort(), Remote: s.conn.RemoteAddr().(*net.TCPAddr).AddrPort()}
+		for _, s := range e.streams {
+			m.Streams = append(m.Streams, engine.MetStream{Met: true, Stream: engine.Stream{
+				Local: s.conn.LocalAddr().(*net.TCPAddr).AddrPort(), Remote: s.conn.RemoteAddr().(*net.TCPAddr).AddrPort()}})
 		}
-		return streams, nil
+		return m, nil
 	case <-e.quit:
-		return nil, fmt.Errorf("connect tcp: %w", errStopped)
+		return m, fmt.Errorf("connect tcp: %w", errStopped)
 	case <-ctx.Done():
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if e.listener == nil { // all were opened from here when the time ended
-			return nil, fmt.Errorf("connect tcp: %w", context.Cause(ctx))
+			return m, fmt.Errorf("connect tcp: %w", context.Cause(ctx))
 		}
-		return nil, fmt.Errorf("connect tcp: the peer opened %d of %d streams on port %d: %w", e.joined, len(e.streams), e.listener.port, context.Cause(ctx))
+		return m, fmt.Errorf("connect tcp: the peer opened %d of %d streams on port %d: %w", e.joined, len(e.streams), e.listener.port, context.Cause(ctx))
 	}
 }
+
+// Settle does nothing: all streams are there.
+func (e *end) Settle([]bool) error { return nil }
 
 // take makes an open connection the stream of that number. It refuses a
 // second one, and all once the end is closed.

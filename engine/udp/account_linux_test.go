@@ -148,7 +148,7 @@ func TestClosedPortIsTold(t *testing.T) {
 				t.Errorf("the first packet was refused for an error that none had made: %+v", x)
 			}
 		}
-		if n := dialer.t.role.(*sender).icmpErrors.counts["port unreachable from "+peer]; n < refused {
+		if n := dialer.t.role.(*sender).icmpErrors.counts[icmpKind{"port unreachable", netip.MustParseAddr(peer)}]; n < refused {
 			t.Errorf("%d packets were refused, ICMP %d", refused, n)
 		}
 	}
@@ -220,7 +220,7 @@ func TestTuples(t *testing.T) {
 			r := newTrial()
 			r.Near.Host, r.Far.Host, r.Peer, r.Role, r.Flow.Streams = near, far, c.peer, c.dialer, 3
 			dialer, listener := r.connected(t)
-			mine, theirs := engine.Tuples(c.dialer, dialer.Streams), engine.Tuples(listener.Order.Role, listener.Streams)
+			mine, theirs := dialer.Met.Tuples(c.dialer), listener.Met.Tuples(listener.Order.Role)
 			if len(mine) != 3 || len(theirs) != 3 {
 				t.Fatalf("tuples %v and %v", mine, theirs)
 			}

@@ -109,6 +109,9 @@ func TestStopInABlockedBurst(t *testing.T) {
 			r.Flow.Rate, r.Flow.Burst, r.Timing.WarmupSeconds = unit.PacketRate(1_000_000), model.MaxBurst, 0
 			dialer, _ := r.prepare(t)
 			e := dialer.t
+			if err := e.Settle([]bool{true}); err != nil {
+				t.Fatal(err)
+			}
 			w := e.role.(*sender).streams[0]
 			w.prepare(false)
 			box := &stuck{outbox: w.out}

@@ -1,102 +1,228 @@
 package udp
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"pelt/engine"
 )
 
 const (
-	// An unanswered message is repeated soon, then after twice the time, up to the round trip
-	// that is assumed where none is known (RFC 8085 section 3.1.3).
+	// An unanswered message is repeated soon, then after twice the time, up to repeatLate.
 	repeatSoon = 100 * time.Millisecond
-	repeatLate = time.Second
-	readWait   = 10 * time.Millisecond // how long a read waits before its caller looks up
+	repeatLate = 400 * time.Millisecond
+	// repeatUnheard is for streams but the first while nothing was heard on any.
+	repeatUnheard = 600 * time.Millisecond
+	readWait      = 10 * time.Millisecond // how long a read waits before its caller looks up
+
+	// alone is how long the first stream calls before the others do: a stranger gets few packets.
+	alone = 700 * time.Millisecond
 )
 
-// Connect waits for both sides' consent on every stream; see engine.Transport.
-func (e *Sockets) Connect(ctx context.Context) ([]engine.Stream, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	connect, first := e.awaitCaller, 0
-	if !e.order.Listen { // one stream finds out that the peer is there, so that a stranger gets few packets
-		if err := e.call(ctx, 0); err != nil {
-			return nil, fmt.Errorf("stream 0: %w", err)
-		}
-		connect, first = e.call, 1
+// patience is how long a stream calls on which nothing is heard.
+type patience struct {
+	unheard time.Duration
+	refused time.Duration // since the second time that something on the way said that no packet gets through
+}
+
+func patienceOf(o engine.Order) patience {
+	if o.Survey {
+		return patience{time.Second, time.Second / 2}
 	}
+	return patience{5 * time.Second / 2, time.Second}
+}
+
+// Connect seeks the peer on every stream; see engine.Transport.
+func (e *Sockets) Connect(ctx context.Context) (m engine.Meeting, err error) {
+	if e.order.Listen {
+		m = e.awaitCallers(ctx)
+	} else {
+		m = e.callAll(ctx)
+	}
+	if e.stop.isSet() {
+		return m, fmt.Errorf("connect udp: %w", context.Canceled)
+	}
+	return m, nil
+}
+
+// awaitCallers returns when all streams have met, or at the end of ctx.
+func (e *Sockets) awaitCallers(ctx context.Context) (m engine.Meeting) {
+	for i, c := range e.consents {
+		select {
+		case <-c.Done():
+			e.tokens[i] = c.Token()
+		case <-e.stop.done:
+		case <-ctx.Done():
+		}
+	}
+	for i, s := range e.listening.streams() {
+		c := e.consents[i]
+		one := engine.MetStream{Stream: s, Met: c.Confirmed(), Errors: e.listening.refused(i)}
+		one.Heard, one.Sent = c.Counts()
+		m.Streams = append(m.Streams, one)
+	}
+	return m
+}
+
+func (e *Sockets) callAll(ctx context.Context) (m engine.Meeting) {
+	all := &calls{begin: time.Now(), others: make(chan struct{})}
+	list := make([]*call, len(e.sockets))
 	var wg sync.WaitGroup
-	var once sync.Once
-	var failed error
-	for i := first; i < e.order.Flow.Streams; i++ {
+	for i := range list {
+		c := &call{calls: all, end: e, stream: i, patience: patienceOf(e.order), dialer: engine.NewConsentDialer(e.order.StreamKey(i))}
+		list[i] = c
 		wg.Go(func() {
-			if err := connect(ctx, i); err != nil {
-				once.Do(func() { failed = fmt.Errorf("stream %d: %w", i, err) })
-				cancel() // the other streams need not wait
+			if i > 0 {
+				<-all.others
 			}
+			c.run(ctx)
+			all.release()
 		})
 	}
 	wg.Wait()
-	if failed != nil {
-		return nil, failed
+	for i, c := range list {
+		w := e.sockets[i]
+		c.account.Stream = engine.Stream{Local: w.local(), Remote: w.remote()}
+		c.account.Heard = c.dialer.Heard
+		m.Streams = append(m.Streams, c.account)
 	}
-	if e.order.Listen {
-		return e.listening.streams(), nil
-	}
-	streams := make([]engine.Stream, len(e.sockets))
-	for i, w := range e.sockets {
-		streams[i] = engine.Stream{Local: w.local(), Remote: w.remote()}
-	}
-	return streams, nil
+	m.ICMP = all.icmp.list()
+	return m
 }
 
-func (e *Sockets) awaitCaller(ctx context.Context, i int) error {
-	select {
-	case <-e.consents[i].Done():
-		e.tokens[i] = e.consents[i].Token()
-		return nil
-	case <-e.stop.done:
-		return fmt.Errorf("await the peer's consent on UDP port %d: %w", e.ports[i], context.Canceled)
-	case <-ctx.Done():
-		return fmt.Errorf("await the peer's consent on UDP port %d: none came: %w", e.ports[i], context.Cause(ctx))
-	}
+// calls are those of all streams of an end.
+type calls struct {
+	icmp   icmpCounts
+	begin  time.Time
+	others chan struct{} // closed when not only the first stream calls
+	once   sync.Once
+	heard  atomic.Pointer[time.Time] // when the listener was heard first, on any stream
 }
 
-// call asks the listener for consent until it is ready.
-func (e *Sockets) call(ctx context.Context, i int) error {
-	w, c := e.sockets[i], engine.NewConsentDialer(e.order.StreamKey(i))
-	var last error
-	for send, again := time.Now(), repeatSoon; ctx.Err() == nil && !e.stop.isSet(); {
-		if now := time.Now(); !now.Before(send) {
-			out := c.Message()
-			if err := w.write(out[:]); err != nil {
-				last = err
-			}
-			send, again = now.Add(again), min(2*again, repeatLate)
+func (a *calls) release() { a.once.Do(func() { close(a.others) }) }
+
+// call seeks the listener of one stream.
+type call struct {
+	*calls
+	end    *Sockets
+	stream int
+	patience
+	dialer  *engine.ConsentDialer
+	account engine.MetStream
+
+	refusals int       // how often it was said that no packet gets through
+	barred   time.Time // when it was said the second time
+}
+
+// run returns when the listener is ready, or when the stream is given up.
+func (c *call) run(ctx context.Context) {
+	e, w := c.end, c.end.sockets[c.stream]
+	w.watchICMP(true)
+	defer w.watchICMP(false)
+	sent, again := time.Time{}, time.Duration(0)
+	for ctx.Err() == nil && !e.stop.isSet() {
+		now := time.Now()
+		if c.stream == 0 && (c.heard.Load() != nil || c.refusals > 1 || now.Sub(c.begin) >= alone) {
+			c.release()
+		}
+		if c.hopeless(now) {
+			return
+		}
+		wait := again
+		if again > 0 && c.stream > 0 && c.heard.Load() == nil { // who is there may be a stranger
+			wait = repeatUnheard
+		}
+		if now.Sub(sent) >= wait {
+			c.ask(w)
+			sent, again = now, min(max(2*again, repeatSoon), repeatLate)
 		}
 		d, err := w.read(readWait)
+		c.hearICMP(w)
 		if err != nil {
-			last = err // such as an ICMP error for the message before
-			continue
+			continue // such as an ICMP error for the message before
 		}
-		turn, done := c.Hear(d.whole())
+		turn, done := c.dialer.Hear(d.whole())
+		if c.dialer.Heard > 0 && c.heard.Load() == nil {
+			now := time.Now()
+			c.heard.CompareAndSwap(nil, &now)
+		}
 		if done {
-			e.tokens[i] = c.Token()
-			return nil
+			e.tokens[c.stream], c.account.Met = c.dialer.Token(), true
+			return
 		}
 		if turn {
-			send, again = time.Time{}, repeatSoon
+			again = 0
 		}
 	}
-	cause := cmp.Or(context.Cause(ctx), context.Canceled)
-	if last != nil {
-		cause = fmt.Errorf("%w (%w)", cause, last)
+}
+
+// hopeless reports whether the stream is to be given up.
+func (c *call) hopeless(now time.Time) bool {
+	since := c.begin
+	if at := c.heard.Load(); at != nil {
+		since = *at
 	}
-	return fmt.Errorf("ask %v for consent on UDP port %d: no answer: %w", e.order.Peer, e.order.Ports[i], cause)
+	return c.dialer.Heard == 0 && (now.Sub(since) >= c.unheard || c.refusals > 1 && now.Sub(c.barred) >= c.refused)
+}
+
+// ask sends what the listener is to answer.
+func (c *call) ask(w socket) {
+	out := c.dialer.Message()
+	c.account.Sent++
+	err := w.write(out[:])
+	if err != nil && c.hearICMP(w) { // it was that of a packet before
+		err = w.write(out[:])
+	}
+	if err == nil {
+		return
+	}
+	if c.account.Errors == nil {
+		c.account.Errors = map[string]uint64{}
+	}
+	c.account.Errors[causeName(err)]++
+	if !full(err) && !temporary(err) {
+		c.bar()
+	}
+}
+
+// hearICMP counts what came back.
+func (c *call) hearICMP(w socket) (any bool) {
+	w.icmpErrors(func(f icmpError) {
+		any = true
+		if c.icmp.note(f); f.errno != syscall.EMSGSIZE {
+			c.bar()
+		}
+	})
+	return any
+}
+
+// bar notes that something said that no packet gets through.
+func (c *call) bar() {
+	if c.refusals++; c.refusals == 2 {
+		c.barred = time.Now()
+	}
+}
+
+// Settle keeps the streams that carry packets; see engine.Transport.
+func (e *Sockets) Settle(living []bool) error {
+	var errs []error
+	for i, lives := range living {
+		switch {
+		case lives:
+			e.living = append(e.living, i)
+		case i < len(e.sockets):
+			errs = append(errs, e.sockets[i].close())
+			e.sockets[i] = nil
+		}
+	}
+	e.role = newRole(e)
+	return errors.Join(errs...)
 }
 
 // Consented runs what sends. It calls end for each stream whose receiver no longer consents: nothing may be sent on
@@ -107,6 +233,11 @@ func (e *Sockets) Consented(run func() error, end func(stream int)) error {
 	}
 	k := &keeper{engine.NewConsentKeeper(e.order, e.now()), e, end}
 	defer k.Close()
+	for i := range e.order.Flow.Streams {
+		if !slices.Contains(e.living, i) {
+			k.End(i)
+		}
+	}
 	e.engine.keepers.add(k)
 	defer e.engine.keepers.remove(k)
 	return run()

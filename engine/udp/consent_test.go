@@ -1,7 +1,6 @@
 package udp
 
 import (
-	"context"
 	"net/netip"
 	"slices"
 	"sync"
@@ -23,7 +22,11 @@ type deaf struct {
 }
 
 func (s *deaf) remote() netip.AddrPort { return netip.MustParseAddrPort("192.0.2.1:9") }
+func (s *deaf) local() netip.AddrPort  { return netip.AddrPort{} }
 func (s *deaf) try(b []byte) error     { return s.write(b) }
+func (s *deaf) watchICMP(bool)         {}
+
+func (s *deaf) icmpErrors(func(icmpError)) {}
 
 func (s *deaf) write([]byte) error {
 	s.sent = append(s.sent, time.Since(s.begun))
@@ -47,7 +50,7 @@ func deafSockets(t *testing.T, role engine.Role) (*Sockets, *deaf) {
 	o := engine.Order{Flow: r.Flow, Timing: model.Timing{MeasureSeconds: 60}, Role: role, Trial: r.Order.Trial, Tag: r.Tag,
 		Key: r.Key, Peer: r.Peer, Ports: []uint16{9}}
 	s := &deaf{begun: time.Now()}
-	return &Sockets{engine: &Engine{}, order: o, settings: settingsOf(o, engine.NewClock()), stop: stop, sockets: []socket{s},
+	return &Sockets{engine: &Engine{}, order: o, settings: settingsOf(o, engine.NewClock()), stop: stop, sockets: []socket{s}, living: []int{0},
 		tokens: make([]engine.ConsentToken, 1), silent: make([]atomic.Bool, 1), now: engine.NewClock().Now}, s
 }
 
@@ -55,12 +58,11 @@ func deafSockets(t *testing.T, role engine.Role) (*Sockets, *deaf) {
 func TestHellosBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s := deafSockets(t, engine.Send)
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
-		defer cancel()
-		if err := e.call(ctx, 0); err == nil {
-			t.Error("nobody answered, and there is consent")
+		met, err := e.Connect(t.Context())
+		if s := met.Streams[0]; err != nil || s.Met || s.Sent != 8 || s.Heard != 0 {
+			t.Errorf("nobody answered: %+v, %v", s, err)
 		}
-		want := []time.Duration{0, 100, 300, 700, 1500, 2500, 3500}
+		want := []time.Duration{0, 100, 300, 700, 1100, 1500, 1900, 2300}
 		same := func(sent, ms time.Duration) bool { return (sent - ms*time.Millisecond).Abs() <= 5*readWait }
 		if !slices.EqualFunc(s.sent, want, same) {
 			t.Errorf("sent after %v, want %v ms", s.sent, want)

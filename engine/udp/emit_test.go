@@ -106,6 +106,7 @@ func TestEveryPacketHasItsAnswer(t *testing.T) {
 	r := newTrial()
 	dialer, _ := r.prepare(t)
 	e := dialer.t
+	e.living = []int{0}
 	rapid.Check(t, func(t *rapid.T) {
 		w := newSender(e).streams[0]
 		w.segments = rapid.SampledFrom([]int{1, 1, 4}).Draw(t, "segments")
@@ -169,6 +170,7 @@ func TestFaultsOfOthers(t *testing.T) {
 	r := newTrial()
 	dialer, _ := r.prepare(t)
 	e := dialer.t
+	e.living = []int{0}
 	for _, c := range []struct {
 		errno syscall.Errno
 		calls int
@@ -235,6 +237,7 @@ func TestICMPCountsAreBounded(t *testing.T) {
 func TestErrnosAreBounded(t *testing.T) {
 	r := newTrial()
 	dialer, _ := r.prepare(t)
+	dialer.t.living = []int{0}
 	w := newSender(dialer.t).streams[0]
 	w.socket, w.measured = dialer.t.sockets[0], true
 	for i := range 3 * maxErrnos {

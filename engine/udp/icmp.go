@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+
+	"pelt/model"
 )
 
 // icmpError came back for a packet sent earlier. The next packet is not sent: the system
@@ -22,22 +24,59 @@ type icmpError struct {
 // it names only so many of them.
 type icmpCounts struct {
 	mu     sync.Mutex
-	counts map[string]uint64
+	counts map[icmpKind]uint64
+}
+
+// icmpKind is what an ICMP error says, and who.
+type icmpKind struct {
+	what string
+	from netip.Addr
+}
+
+// othersICMP are errors from more addresses than are told apart.
+var othersICMP = icmpKind{what: "errors"}
+
+func (k icmpKind) String() string {
+	if k == othersICMP {
+		return "errors from others"
+	}
+	return fmt.Sprintf("%s from %v", k.what, k.from)
 }
 
 const maxICMP = 16
 
 func (b *icmpCounts) note(f icmpError) {
-	key := fmt.Sprintf("%s from %v", f.what, f.from)
+	key := icmpKind{f.what, f.from}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.counts == nil {
-		b.counts = map[string]uint64{}
+		b.counts = map[icmpKind]uint64{}
 	}
 	if _, ok := b.counts[key]; !ok && len(b.counts) >= maxICMP {
-		key = "errors from others"
+		key = othersICMP
 	}
 	b.counts[key]++
+}
+
+// frequent lists the kinds, the most frequent first. The counts are locked.
+func (b *icmpCounts) frequent() []icmpKind {
+	return slices.SortedFunc(maps.Keys(b.counts), func(x, y icmpKind) int {
+		return cmp.Or(cmp.Compare(b.counts[y], b.counts[x]), cmp.Compare(x.what, y.what), x.from.Compare(y.from))
+	})
+}
+
+// list returns all of them.
+func (b *icmpCounts) list() (all []model.ICMPErrors) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, k := range b.frequent() {
+		one := model.ICMPErrors{What: k.what, Packets: b.counts[k]}
+		if k.from.IsValid() {
+			one.From = k.from.String()
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // warnings tell the most frequent of them.
@@ -45,11 +84,8 @@ func (b *icmpCounts) warnings() (list []string) {
 	const most = 3
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	keys := slices.SortedFunc(maps.Keys(b.counts), func(x, y string) int {
-		return cmp.Or(cmp.Compare(b.counts[y], b.counts[x]), cmp.Compare(x, y))
-	})
 	var rest uint64
-	for i, k := range keys {
+	for i, k := range b.frequent() {
 		if i < most {
 			list = append(list, fmt.Sprintf("%d ICMP %s", b.counts[k], k))
 		} else {

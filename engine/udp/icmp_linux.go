@@ -24,12 +24,17 @@ type errorQueue struct {
 // room for as ENOBUFS of its send (net/ipv4/ip_output.c ip_send_skb). Where a
 // system lacks the option, the loss is left to the counters.
 func newErrorQueue(fd int, six bool) *errorQueue {
-	if six {
-		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVERR, 1)
-	} else {
-		unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_RECVERR, 1)
-	}
+	gatherErrors(fd, six, 1)
 	return &errorQueue{newMessages(batchICMP, 1), uintptr(fd)}
+}
+
+// gatherErrors has the kernel keep an error queue, or with 0 throw it away.
+func gatherErrors(fd int, six bool, on int) {
+	if six {
+		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVERR, on)
+	} else {
+		unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_RECVERR, on)
+	}
 }
 
 // drain tells each ICMP error in the queue.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,15 +85,23 @@ func (l *portableListening) streams() (list []engine.Stream) {
 	return list
 }
 
-func (l *portableListening) open() (list []socket, err error) {
+func (l *portableListening) open(living []int) (list []socket, err error) {
 	l.stop()
+	list = make([]socket, len(l.sockets))
 	for i, w := range l.sockets {
-		w.peer = l.consents[i].Peer()
-		list = append(list, w)
+		if slices.Contains(living, i) {
+			w.peer = l.consents[i].Peer()
+			list[i] = w
+		} else {
+			err = errors.Join(err, w.close())
+		}
 	}
 	l.sockets = nil
-	return list, nil
+	return list, err
 }
+
+// refused knows of none: an answer that does not leave is one that is lost.
+func (l *portableListening) refused(int) map[string]uint64 { return nil }
 
 func (l *portableListening) close() error {
 	l.stop()
@@ -200,6 +209,11 @@ func (w *portableSocket) write(b []byte) error {
 	return err
 }
 
+func (w *portableSocket) watchICMP(bool) {}
+
+// icmpErrors knows of none: the system tells only the error, with the next packet.
+func (w *portableSocket) icmpErrors(func(icmpError)) {}
+
 func (w *portableSocket) try(b []byte) error           { return w.write(b) }
 func (w *portableSocket) memory() (socketMemory, bool) { return socketMemory{}, false }
 
@@ -229,9 +243,6 @@ func (w *portableSocket) outbox(payloadBytes, _, _ int) outbox {
 func (w *portableSocket) inbox(*stopSignal) inbox { return &portableBox{portableSocket: w} }
 
 func (o *portableBox) packets() [][]byte { return o.bytes }
-
-// icmpErrors knows of none: the system tells only the error, with the next packet.
-func (o *portableBox) icmpErrors(func(icmpError)) {}
 
 func (o *portableBox) send(from, to int) (int, error) {
 	for i := from; i < to; i++ {

@@ -55,8 +55,8 @@ func newReceiver(e *Sockets) *receiver {
 	if e.order.Tap != nil {
 		r.meter = e.order.Tap(r.meter)
 	}
-	r.idle.Store(int32(e.order.Flow.Streams))
-	for i := range e.order.Flow.Streams {
+	r.idle.Store(int32(len(e.living)))
+	for _, i := range e.living {
 		r.streams = append(r.streams, &receiveStream{receiver: r, stream: i, batch: make([]model.Arrival, 0, 256)})
 	}
 	return r
@@ -270,7 +270,7 @@ func (r *receiver) count() (n engine.Snapshot) {
 
 func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 	rec := &engine.ReceiveReport{SocketKnown: true}
-	if rec.MissingKnown = len(sent.Streams) == len(r.streams); rec.MissingKnown {
+	if rec.MissingKnown = len(sent.Streams) == r.end.order.Flow.Streams; rec.MissingKnown {
 		for i, n := range sent.Streams {
 			rec.Missing = append(rec.Missing, r.meter.Missing(i, n))
 		}
@@ -279,7 +279,7 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 	for i, w := range r.streams {
 		sentHere := uint64(math.MaxUint64)
 		if rec.MissingKnown {
-			sentHere = sent.Streams[i]
+			sentHere = sent.Streams[w.stream]
 		}
 		rec.SocketDrops += w.drops.measured(sentHere)
 		rec.SocketKnown = rec.SocketKnown && w.drops.known

@@ -56,7 +56,7 @@ func newSender(e *Sockets) *sender {
 	if e.order.Flow.Profile != nil {
 		s.asked = measure.NewHistogram(e.order.Flow.Streams)
 	}
-	for i := range e.order.Flow.Streams {
+	for _, i := range e.living {
 		s.streams = append(s.streams, &sendStream{
 			sender: s, stream: i, segments: e.settings.flow.Segments,
 			list: model.MarksWriter{Limit: e.order.ListBytes() / e.order.Flow.Streams},
@@ -122,13 +122,15 @@ func (s *sender) lateTime() *engine.LateTime {
 }
 
 func (s *sender) account(r *engine.Report, _ engine.Sent) {
-	out := &engine.SendReport{Errors: map[string]uint64{}, Errnos: slices.Clone(s.errnos)}
+	all := s.end.order.Flow.Streams
+	out := &engine.SendReport{Errors: map[string]uint64{}, Errnos: slices.Clone(s.errnos), Streams: make([]uint64, all),
+		Refused: make([]model.Marks, all)}
 	for _, w := range s.streams {
 		attempted := w.attempted.Load()
 		out.Planned += w.planned
 		out.Attempted += attempted
 		out.Accepted += w.accepted
-		out.Streams = append(out.Streams, attempted)
+		out.Streams[w.stream] = attempted
 		out.BurstMax = max(out.BurstMax, w.burstMax)
 		out.Late += w.late
 		out.Held += w.held
@@ -140,7 +142,7 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 				out.Errors[s.errnos[mark]] += n
 			}
 		}
-		out.Refused = append(out.Refused, w.list.Marks())
+		out.Refused[w.stream] = w.list.Marks()
 		out.Retried += w.retried
 		for step, n := range w.steps {
 			for len(out.PerStep) <= step {

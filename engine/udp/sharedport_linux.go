@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -66,7 +67,8 @@ type listeningEnd struct {
 	flow     flowID
 	settings settings
 	consents []*engine.ConsentListener
-	locals   []netip.AddrPort // where each dialer reaches this host; under the port's lock
+	locals   []netip.AddrPort // where each dialer reaches this host; under the port's lock, as what follows
+	failed   []map[string]uint64
 	once     sync.Once
 }
 
@@ -82,7 +84,8 @@ func (p *sharedPort) listen(host engine.Host, s settings, consents []*engine.Con
 		}
 	}
 	flow := flowID{consents[0].Trial, consents[0].Tag}
-	e := &listeningEnd{shared: p, flow: flow, settings: s, consents: consents, locals: make([]netip.AddrPort, len(consents))}
+	e := &listeningEnd{shared: p, flow: flow, settings: s, consents: consents,
+		locals: make([]netip.AddrPort, len(consents)), failed: make([]map[string]uint64, len(consents))}
 	p.ends[flow] = append(p.ends[flow], e)
 	return e, nil
 }
@@ -100,13 +103,21 @@ func (e *listeningEnd) streams() (list []engine.Stream) {
 	return list
 }
 
-func (e *listeningEnd) open() (list []socket, err error) {
-	for _, s := range e.streams() {
-		k, err := connect(e.shared.host, e.settings, s.Local, s.Remote, true)
+func (e *listeningEnd) refused(stream int) map[string]uint64 {
+	e.shared.mu.Lock()
+	defer e.shared.mu.Unlock()
+	return maps.Clone(e.failed[stream])
+}
+
+func (e *listeningEnd) open(living []int) ([]socket, error) {
+	streams := e.streams()
+	list := make([]socket, len(streams))
+	for _, i := range living {
+		k, err := connect(e.shared.host, e.settings, streams[i].Local, streams[i].Remote, true)
 		if err != nil {
 			return list, err
 		}
-		list = append(list, k)
+		list[i] = k
 	}
 	return list, nil
 }
@@ -228,7 +239,13 @@ func (p *sharedPort) reply(e *listeningEnd, stream int, reply engine.ConsentMess
 		}
 	}
 	e.locals[stream] = netip.AddrPortFrom(at, p.port)
-	p.conn.WriteMsgUDPAddrPort(reply[:], control, from) // the dialer asks again for a lost one
+	// The dialer asks again for a lost one.
+	if _, _, err := p.conn.WriteMsgUDPAddrPort(reply[:], control, from); err != nil {
+		if e.failed[stream] == nil {
+			e.failed[stream] = map[string]uint64{}
+		}
+		e.failed[stream][causeName(err)]++
+	}
 }
 
 // trafficClass is the control message that marks one datagram; none for 0.

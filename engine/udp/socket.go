@@ -21,10 +21,12 @@ type socketMaker interface {
 type listening interface {
 	// ports lists the port of each stream.
 	ports() []uint16
-	// streams lists the 5-tuples that the dialers have consented to.
+	// streams lists the 5-tuples by which the dialers came last.
 	streams() []engine.Stream
-	// open opens a socket for each of these; its caller closes them. Called once.
-	open() ([]socket, error)
+	// open opens a socket for each of these that lives, and leaves nil for the others; its caller closes them. Called once.
+	open(living []int) ([]socket, error)
+	// refused counts the answers of a stream that the system did not send, by the errors' names.
+	refused(stream int) map[string]uint64
 	close() error
 }
 
@@ -38,6 +40,9 @@ type socket interface {
 	read(wait time.Duration) (datagram, error)
 	write(b []byte) error
 	try(b []byte) error // writes unless there is no room for it now; beside who writes
+	// watchICMP begins or ends the time in which icmpErrors hands over ICMP errors that came back for earlier packets.
+	watchICMP(on bool)
+	icmpErrors(tell func(icmpError))
 	memory() (m socketMemory, ok bool)
 	outbox(payloadBytes, batch, segments int) outbox
 	inbox(b *stopSignal) inbox

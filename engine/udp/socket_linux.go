@@ -23,6 +23,7 @@ type linuxSocket struct {
 	addr    netip.AddrPort
 	peer    netip.AddrPort
 	box     *batchInbox // for one datagram at a time
+	errors  *errorQueue // while ICMP errors are watched; else nil
 }
 
 // connect opens a socket inside the host from one address to another. Port 0 and
@@ -172,6 +173,17 @@ func (k *linuxSocket) write(b []byte) error {
 		}
 	}
 }
+
+func (k *linuxSocket) watchICMP(on bool) {
+	if on {
+		k.errors = newErrorQueue(k.fd, k.six)
+	} else {
+		gatherErrors(k.fd, k.six, 0)
+		k.errors = nil
+	}
+}
+
+func (k *linuxSocket) icmpErrors(tell func(icmpError)) { k.errors.drain(tell) }
 
 func (k *linuxSocket) try(b []byte) error { return unix.Send(k.fd, b, unix.MSG_DONTWAIT) }
 

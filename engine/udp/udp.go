@@ -68,7 +68,6 @@ func (e *Engine) Sockets(host engine.Host, o engine.Order) (*Sockets, error) {
 	if s.now == nil {
 		s.now = e.clock.Now
 	}
-	s.role = newRole(s)
 	if o.Listen {
 		err = s.listen(host)
 	} else {
@@ -86,13 +85,14 @@ type Sockets struct {
 	order    engine.Order
 	settings settings
 	stop     *stopSignal // ends Connect and Run
-	role     role
-	pulse    pulse // of a probe flow
+	role     role        // from Settle on
+	living   []int       // streams that carry packets; from Settle on
+	pulse    pulse       // of a probe flow
 
 	consents  []*engine.ConsentListener // listening end
 	listening listening                 // likewise
 	ports     []uint16
-	sockets   []socket              // of a listening end from Run on
+	sockets   []socket              // of a listening end from Run on; nil of streams that carry nothing
 	tokens    []engine.ConsentToken // of each stream's consent
 	silent    []atomic.Bool         // of each stream: the receiver no longer consents
 	now       func() int64          // the clock of the consent
@@ -166,7 +166,7 @@ func (e *Sockets) listen(host engine.Host) (err error) {
 // whoever moves the packets past the sockets, before they come.
 func (e *Sockets) OpenStreams() (err error) {
 	if e.listening != nil {
-		e.sockets, err = e.listening.open()
+		e.sockets, err = e.listening.open(e.living)
 	}
 	return err
 }
@@ -178,9 +178,9 @@ func (e *Sockets) Ports() []uint16 { return e.ports }
 // of each stream at most: it answers checks, and counts packets of the trial.
 func (e *Sockets) Strays() (n uint64) {
 	const some = 1 << 15 // what the buffer holds of small packets
-	for i, w := range e.sockets {
+	for _, i := range e.living {
 		for range some {
-			d, err := w.read(0)
+			d, err := e.sockets[i].read(0)
 			if err == nil && d.nanos == 0 {
 				break
 			}
@@ -195,8 +195,8 @@ func (e *Sockets) Strays() (n uint64) {
 
 // Overflow counts what the sockets of the flow had no room for.
 func (e *Sockets) Overflow() (n uint64) {
-	for _, w := range e.sockets {
-		m, _ := w.memory()
+	for _, i := range e.living {
+		m, _ := e.sockets[i].memory()
 		n += uint64(m.dropped)
 	}
 	return n
@@ -213,16 +213,16 @@ func (e *Sockets) Run(reading func()) error {
 	return e.Consented(func() error { return e.role.run(reading) }, func(stream int) { e.silent[stream].Store(true) })
 }
 
-// eachOnThread runs f for each stream on a thread of its own, and stops the end when one fails. It hands
-// over a warning, or "".
-func (e *Sockets) eachOnThread(f func(stream int, warning string) error) error {
-	errs := make([]error, e.order.Flow.Streams)
+// eachOnThread runs f for each living stream on a thread of its own, and stops the end when one fails. It hands
+// over the stream's index among them, and a warning or "".
+func (e *Sockets) eachOnThread(f func(i int, warning string) error) error {
+	errs := make([]error, len(e.living))
 	var threads sync.WaitGroup
 	for i := range errs {
 		threads.Go(func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with its timer slack and pinning
 			warning := ""
-			if err := ownThread(e.order.Core(i)); err != nil {
+			if err := ownThread(e.order.Core(e.living[i])); err != nil {
 				warning = fmt.Sprintf("the thread of stream %d could not be set up: %v", i, err)
 			}
 			if errs[i] = f(i, warning); errs[i] != nil {
@@ -239,8 +239,8 @@ func (e *Sockets) Stop() { e.stop.set() }
 
 // Account reports on what Run did.
 func (e *Sockets) Account(r *engine.Report, sent engine.Sent) {
-	if len(e.sockets) > 0 { // none could be opened
-		r.PathMTU = e.sockets[0].pathMTU()
+	if len(e.sockets) > 0 && e.sockets[e.living[0]] != nil { // else it could not be opened
+		r.PathMTU = e.sockets[e.living[0]].pathMTU()
 	}
 	e.role.account(r, sent)
 }

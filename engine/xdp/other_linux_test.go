@@ -74,7 +74,7 @@ func TestOddPackets(t *testing.T) {
 	c := trial{engines: [2]string{"udp", "xdp"}, packets: 50, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(200)}}
 	c.connected = func(p *enginetest.Pair) {
 		sender = p.Sender
-		streams := p.Sender.Streams
+		streams := p.Sender.Met.Streams
 		ends = [2]netip.AddrPort{streams[0].Local, streams[0].Remote}
 	}
 	now := func() uint64 { return kernelclock.Now() & (1<<48 - 1) }
@@ -184,7 +184,7 @@ func TestStrays(t *testing.T) {
 	var ends [2]netip.AddrPort
 	c := trial{engines: [2]string{"udp", "xdp"}, packets: 50, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000)}}
 	c.connected = func(p *enginetest.Pair) {
-		streams := p.Sender.Streams
+		streams := p.Sender.Met.Streams
 		ends = [2]netip.AddrPort{streams[0].Local, streams[0].Remote}
 	}
 	c.during = func(*enginetest.Pair) {
@@ -301,7 +301,7 @@ func TestForgedLeap(t *testing.T) {
 				var from, to netip.AddrPort
 				run := trial{engines: [2]string{"udp", kind}, packets: 60, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(2000)}}
 				run.connected = func(p *enginetest.Pair) {
-					streams := p.Sender.Streams
+					streams := p.Sender.Met.Streams
 					sender, from, to = p.Sender, streams[0].Local, streams[0].Remote
 				}
 				run.during = func(*enginetest.Pair) {

@@ -40,7 +40,7 @@ func TestClockEveryShape(t *testing.T) {
 		t.Run(fmt.Sprintf("%d B, %d streams, IPv6 %v", c.payload, c.streams, c.six), func(t *testing.T) {
 			for _, engines := range [][2]string{{"xdp", "xdp"}, {"xdp", "udp"}, {"udp", "xdp"}} {
 				fromAll := func(p *enginetest.Pair) {
-					for i, a := range p.Receiver.Streams {
+					for i, a := range p.Receiver.Met.Streams {
 						if want := c.from; want != nil && a.Remote.Addr() != want[i%len(want)] {
 							t.Errorf("%v: stream %d came from %v, want %v", engines, i, a.Remote, want[i%len(want)])
 						}

@@ -13,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"pelt/engine"
+	"pelt/model"
 	"pelt/unit"
 )
 
@@ -20,8 +21,8 @@ import (
 type receiver struct {
 	end   *transport
 	port  *port
-	flow  int // number of it at the port
-	slots []uint32
+	flow  int      // number of it at the port
+	slots []uint32 // of each stream that carries packets
 
 	mu      sync.Mutex
 	windows []*window
@@ -193,7 +194,10 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := r.end.order.Flow
-	rec := &engine.ReceiveReport{SocketKnown: true, MissingKnown: len(sent.Streams) == len(r.slots)}
+	rec := &engine.ReceiveReport{SocketKnown: true, MissingKnown: len(sent.Streams) == f.Streams}
+	if rec.MissingKnown {
+		rec.Missing = make([]model.Marks, f.Streams)
+	}
 	t := &rec.Tally
 	var moves uint64
 	active := 0
@@ -203,11 +207,11 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 		w := r.windows[i]
 		attempted := in.Expected
 		if rec.MissingKnown {
-			attempted = max(attempted, sent.Streams[i])
+			attempted = max(attempted, sent.Streams[r.end.living[i]])
 		}
 		distinct := w.finish(attempted)
 		if rec.MissingKnown {
-			rec.Missing = append(rec.Missing, w.gone.Marks())
+			rec.Missing[r.end.living[i]] = w.gone.Marks()
 		}
 		t.Received += distinct
 		t.Duplicates += in.Again

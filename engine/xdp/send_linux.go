@@ -56,7 +56,7 @@ func (t *transport) open(streams []engine.Stream) (frameEnd, string, error) {
 }
 
 func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error) {
-	s := &sender{end: t, streams: len(streams), allSilent: make(chan struct{})}
+	s := &sender{end: t, streams: t.order.Flow.Streams, allSilent: make(chan struct{})}
 	var why string
 	err := t.host.Do(func() (err error) {
 		s.route, why, err = oneRoute(streams, true)
@@ -75,8 +75,9 @@ func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error
 		return nil, why, err
 	}
 	f := t.order.Flow
-	forms := make([]shape, len(streams))
-	for i, a := range streams {
+	forms := make([]shape, s.streams)
+	for i := range forms { // that of a stream which carries nothing only takes its place
+		a := streams[max(slices.Index(t.living, i), 0)]
 		forms[i] = shape{
 			source: s.route.source, target: s.route.target, from: unzoned(a.Local), to: unzoned(a.Remote),
 			dscp: f.DSCP, dontFragment: f.DontFragment, payloadBytes: f.PayloadBytes,
@@ -106,6 +107,9 @@ func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error
 		frame := form.layOut()
 		o := s.out(i)
 		o.Sum, o.IpSum, o.Own = form.udpSum(frame), form.ipSum(frame), form.own(frame)
+		if !slices.Contains(t.living, i) {
+			s.silence(i)
+		}
 	}
 	return s, "", nil
 }
@@ -236,7 +240,7 @@ func (s *sender) count() (n engine.Snapshot) {
 			n.Packets += load(&state.Emitted) - load(&state.Warmup)
 		}
 	}
-	for i := range s.streams {
+	for _, i := range s.end.living {
 		n.Silent += int(load32(&s.out(i).Silent))
 	}
 	return n
@@ -262,6 +266,7 @@ func (s *sender) mode() string {
 func (s *sender) account(r *engine.Report, _ engine.Sent) {
 	out := &engine.SendReport{Errors: map[string]uint64{}, Unsent: map[string]uint64{}, Cable: s.route.kind == veth, PerStep: slices.Clone(s.steps.counts)}
 	n := len(s.workers)
+	unplanned := uint64(0) // slots of streams that carry nothing
 	for i := range s.streams {
 		attempted := uint64(0)
 		if s.measured(s.workers[i%n].state) {
@@ -269,7 +274,9 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 		}
 		out.Streams = append(out.Streams, attempted)
 		out.Attempted += attempted
-		if o := s.out(i); load32(&o.Silent) != 0 {
+		if o := s.out(i); !slices.Contains(s.end.living, i) {
+			unplanned += load(&o.Skipped)
+		} else if load32(&o.Silent) != 0 {
 			out.Silent++
 			if s.paced { // a flood has no slots
 				out.SlotsSilent += load(&o.Skipped)
@@ -305,6 +312,7 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 	if s.paced {
 		whole := s.end.order.Timing.Measure().Nanoseconds()
 		out.Planned = s.schedule.Count(min(whole, out.DurationNanos))
+		out.Planned -= min(out.Planned, unplanned)
 		out.SlotsSilent = min(out.SlotsSilent, out.Planned-min(out.Planned, out.Attempted))
 		out.Late = out.Planned - min(out.Planned, out.Attempted) - out.SlotsSilent
 		lates := s.histogram(sendVarLates)

@@ -39,31 +39,46 @@ type transport struct {
 	// letsFrames: where sockets receive, the peer may send frames all the same.
 	letsFrames bool
 
-	mu     sync.Mutex // guards what follows; only Connect and Run write it, one after the other
+	met    []engine.MetStream // Connect's
+	living []int              // streams that carry packets
+
+	mu     sync.Mutex // guards what follows; only Settle and Run write it, one after the other
 	why    string     // the sockets carry the flow
 	frames frameEnd   // nil: not yet, or never
 }
 
-// Connect gets consent over the sockets and puts the programs in place.
-func (t *transport) Connect(ctx context.Context) ([]engine.Stream, error) {
-	streams, err := t.Sockets.Connect(ctx)
-	if err != nil {
-		return nil, err
+// Connect seeks the peer over the sockets.
+func (t *transport) Connect(ctx context.Context) (engine.Meeting, error) {
+	m, err := t.Sockets.Connect(ctx)
+	t.met = m.Streams
+	return m, err
+}
+
+// Settle puts the programs in place, for streams that carry packets.
+func (t *transport) Settle(living []bool) error {
+	var streams []engine.Stream
+	for i, lives := range living {
+		if lives {
+			t.living, streams = append(t.living, i), append(streams, t.met[i].Stream)
+		}
+	}
+	if err := t.Sockets.Settle(living); err != nil {
+		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.why != "" && t.letsFrames:
-		return streams, t.makeReady(streams[0])
+		return t.makeReady(streams[0])
 	case t.why != "":
-		return streams, nil
+		return nil
 	}
 	p, why, err := t.open(streams)
 	if err == nil && why != "" {
-		return streams, t.giveUp(why)
+		return t.giveUp(why)
 	}
 	t.frames = p
-	return streams, err
+	return err
 }
 
 // giveUp leaves the flow to the sockets where that is allowed. The transport is locked.
@@ -75,7 +90,7 @@ func (t *transport) giveUp(why string) error {
 	return nil
 }
 
-// Run does the order; see engine.Transport. The program of a receiver takes packets from Connect on.
+// Run does the order; see engine.Transport. The program of a receiver takes packets from Settle on.
 func (t *transport) Run(reading func()) error {
 	p := t.frames
 	if p == nil {

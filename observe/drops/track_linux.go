@@ -223,7 +223,7 @@ func meetingKey(number uint16, way string, tag uint16) bpfMeetingKey {
 // and, for packets whose payload is out of reach, without it.
 func (m *Machine) addPorts(number uint16, t *trial, f *flow, tuples []model.Tuple) error {
 	for i, p := range tuples {
-		if f.tuples[i][p] {
+		if f.tuples[i][p] || p == (model.Tuple{}) { // it is known, or carries nothing
 			continue
 		}
 		for _, other := range append(slices.Clip(t.flows), f) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -137,22 +138,29 @@ func (t *trial) connect() {
 	t.port = order.Ports[0]
 }
 
-// meet gets the consent of both ends and tells the watches the ports.
+// meet has both ends find each other and tells the watches the ports.
 func (t *trial) meet() {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	heard := make(chan error, 1)
+	connect := func(e *engine.End) (engine.Meeting, error) {
+		met, err := e.Connect(ctx)
+		if err != nil || !met.Streams[0].Met {
+			return met, cmp.Or(err, errors.New("the ends have not met"))
+		}
+		return met, e.Settle([]bool{true})
+	}
 	go func() {
-		_, err := t.receiver.Connect(ctx)
+		_, err := connect(t.receiver)
 		heard <- err
 	}()
-	streams, err := t.sender.Connect(ctx)
+	met, err := connect(t.sender)
 	if err := cmp.Or(err, <-heard); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range t.watched {
-		if err := w.Track(t.flow, engine.Tuples(engine.Send, streams)); err != nil {
+		if err := w.Track(t.flow, met.Tuples(engine.Send)); err != nil {
 			t.Fatal(err)
 		}
 	}

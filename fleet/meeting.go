@@ -1,0 +1,86 @@
+package fleet
+
+import (
+	"errors"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// Meeting is what the two ends of a flow say of how they sought each other. The addresses of their streams have ports
+// alone.
+type Meeting struct {
+	Asks    engine.Meeting // of the end that calls
+	Answers engine.Meeting // of the end that listens
+	Dead    []int          // streams on which they did not meet: they carry nothing
+	None    bool           // no stream is left
+}
+
+// Lossy reports whether a stream is dead that something came through on, and something not: another try may do.
+func (m Meeting) Lossy() bool {
+	return slices.ContainsFunc(m.Dead, func(i int) bool {
+		heard := m.Answers.Streams[i].Heard
+		return m.Asks.Streams[i].Heard > 0 || heard > 0 && heard < m.Asks.Streams[i].Sent
+	})
+}
+
+// meetingAnswer is an end's account of a meeting, in few bytes a stream.
+type meetingAnswer struct {
+	Ports  []model.Tuple             `json:"ports"` // from the local one to the peer's
+	Sent   []uint64                  `json:"sent"`
+	Heard  []uint64                  `json:"heard"`
+	Unmet  []int                     `json:"unmet,omitempty"`
+	Errors map[int]map[string]uint64 `json:"errors,omitempty"` // by stream
+	ICMP   []model.ICMPErrors        `json:"icmp,omitempty"`
+}
+
+func answerOf(m engine.Meeting) meetingAnswer {
+	a := meetingAnswer{ICMP: m.ICMP, Errors: map[int]map[string]uint64{}}
+	for i, s := range m.Streams {
+		a.Ports = append(a.Ports, model.Tuple{From: s.Local.Port(), To: s.Remote.Port()})
+		a.Sent, a.Heard = append(a.Sent, s.Sent), append(a.Heard, s.Heard)
+		if !s.Met {
+			a.Unmet = append(a.Unmet, i)
+		}
+		if len(s.Errors) > 0 {
+			a.Errors[i] = s.Errors
+		}
+	}
+	return a
+}
+
+// Bounds of what another host says of a meeting.
+const (
+	mostMeetingPackets = 1 << 20 // of a stream
+	mostMeetingErrors  = 16      // kinds
+)
+
+// meeting is the account of an end of so many streams, within its bounds.
+func (a meetingAnswer) meeting(streams int) (m engine.Meeting, err error) {
+	if len(a.Ports) != streams || len(a.Sent) != streams || len(a.Heard) != streams {
+		return m, errors.New("connect: it did not tell of all streams")
+	}
+	port := func(n uint16) netip.AddrPort { return netip.AddrPortFrom(netip.Addr{}, n) }
+	for i, p := range a.Ports {
+		s := engine.MetStream{Stream: engine.Stream{Local: port(p.From), Remote: port(p.To)}, Met: !slices.Contains(a.Unmet, i),
+			Sent: min(a.Sent[i], mostMeetingPackets), Heard: min(a.Heard[i], mostMeetingPackets)}
+		left := s.Sent
+		for _, name := range slices.Sorted(maps.Keys(a.Errors[i])) {
+			if n := a.Errors[i][name]; model.Clip(name) == name && n <= left && len(s.Errors) < mostMeetingErrors {
+				if s.Errors == nil {
+					s.Errors = map[string]uint64{}
+				}
+				s.Errors[name], left = n, left-n
+			}
+		}
+		m.Streams = append(m.Streams, s)
+	}
+	for _, e := range a.ICMP[:min(len(a.ICMP), mostMeetingErrors)] {
+		m.ICMP = append(m.ICMP, model.ICMPErrors{From: model.Clip(e.From), What: model.Clip(e.What),
+			Packets: min(e.Packets, mostMeetingPackets)})
+	}
+	return m, nil
+}
