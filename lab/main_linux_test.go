@@ -46,57 +46,14 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// hostState is everything a lab could leave on its host, as text.
-func hostState(t *testing.T) string {
-	t.Helper()
-	var text strings.Builder
-	for _, argv := range [][]string{
-		{"ip", "-o", "link"}, {"ip", "-o", "address"}, {"ip", "route", "show", "table", "all"},
-		{"tc", "qdisc"}, {"nft", "list", "ruleset"},
-	} {
-		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
-		fmt.Fprintf(&text, "%v %v\n%s", argv, err, out)
-	}
-	for _, pattern := range []string{"/proc/sys/net/ipv[46]/ip_forward", "/proc/sys/net/ipv[46]/conf/*/*", "/proc/sys/net/ipv4/tcp_no*", "/proc/sys/net/core/*"} {
-		files, _ := filepath.Glob(pattern)
-		for _, f := range files {
-			if b, err := os.ReadFile(f); err == nil && !strings.HasSuffix(f, "_secret") {
-				fmt.Fprintf(&text, "%s %s", f, b)
-			}
-		}
-	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	must(t, err)
-	for line := range strings.Lines(string(mounts)) {
-		if strings.Contains(line, "nsfs") {
-			text.WriteString(line)
-		}
-	}
-	return text.String()
-}
-
 // watchHost fails the test if the host looks different at its end.
 func watchHost(t *testing.T) {
 	t.Helper()
 	testenv.Root(t)
-	before := hostState(t)
+	before := testenv.Traces(testenv.HostTraces...)
 	t.Cleanup(func() {
-		after := hostState(t)
-		if after == before {
-			return
-		}
-		was := strings.Split(before, "\n")
-		for _, line := range strings.Split(after, "\n") {
-			if i := slices.Index(was, line); i >= 0 {
-				was = slices.Delete(was, i, i+1)
-				continue
-			}
-			t.Errorf("the host gained: %s", line)
-		}
-		// Mounts copied from the real host vanish when that removes them.
-		was = slices.DeleteFunc(was, func(line string) bool { return strings.Contains(line, "nsfs") })
-		if len(was) > 0 {
-			t.Errorf("the host lost: %q", was)
+		for _, left := range testenv.Left(before, testenv.Traces(testenv.HostTraces...)) {
+			t.Errorf("the host: %s", left)
 		}
 	})
 }

@@ -3,18 +3,22 @@ package run
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"sync"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/plan"
 )
 
 // A soak whose far host was away goes on when it is back, and says how long that took.
 func TestSoakGoesOn(t *testing.T) {
-	p, err := plan.Soak.Of("127.0.0.1:"+fmt.Sprint(freePort(t)), "rate=1kpps", "payload=64")
+	port, err := testenv.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Soak.Of("127.0.0.1:"+fmt.Sprint(port), "rate=1kpps", "payload=64")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +47,11 @@ func TestSoakGoesOn(t *testing.T) {
 
 // A far host that never comes back ends a soak when its time is over.
 func TestSoakWithoutPath(t *testing.T) {
-	p, err := plan.Soak.Of("127.0.0.1:"+fmt.Sprint(freePort(t)), "rate=1kpps", "payload=64")
+	port, err := testenv.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Soak.Of("127.0.0.1:"+fmt.Sprint(port), "rate=1kpps", "payload=64")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,17 +84,6 @@ func TestHeardFor(t *testing.T) {
 			t.Errorf("%s: heard for %v s, want %v", name, got, c.want)
 		}
 	}
-}
-
-// freePort is a control port, with the one for data above it.
-func freePort(t *testing.T) uint16 {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).AddrPort().Port()
 }
 
 // serveAt is a far host, and returns when clients may come; stop ends it.

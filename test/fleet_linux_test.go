@@ -5,23 +5,17 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	nats "github.com/nats-io/nats-server/v2/server"
 	"github.com/vishvananda/netlink"
 
 	"pelt/internal/netbed"
 	"pelt/internal/peltproc"
-	"pelt/internal/testenv"
 	"pelt/model"
-	"pelt/test/servers"
 )
 
 // fleet is hosts and its hub, as namespaces without names:
@@ -30,48 +24,26 @@ import (
 //	                          ├── 10.90.1.2 h2
 //	                          └── ...
 type fleet struct {
-	t       *testing.T
-	work    string
-	hub     *netbed.Node
-	hosts   map[string]*netbed.Node
-	names   []string                     // of the hosts, in their order
-	agents  map[string]*peltproc.Process // pelt join, by host
-	servers []*peltproc.Process          // the hub, or the user's own in its place
-	serve   func()                       // starts them, again if they were killed
-	join    []string                     // where the hub is, for pelt join
-	at      []string                     // and for other commands
+	t      *testing.T
+	work   string
+	hub    *netbed.Node
+	hosts  map[string]*netbed.Node
+	names  []string                     // of the hosts, in their order
+	agents map[string]*peltproc.Process // pelt join, by host
+	server *peltproc.Process            // the hub
 }
 
 const fleetCode = "heron-58-umber-otter-17-slate"
 
-// kindOf is a hub of pelt, or servers of a user's own in TestNightlyFleetServers.
-func kindOf(t *testing.T) string {
-	if strings.HasPrefix(t.Name(), "TestNightlyFleetServers") {
-		return "cluster"
-	}
-	return "hub"
-}
-
-// onFleet runs a test with hosts that have joined.
-func onFleet(t *testing.T, hosts int, test func(f *fleet)) {
-	f := newFleet(t, kindOf(t), hosts)
+// onFleet makes a fleet whose hosts have joined.
+func onFleet(t *testing.T, hosts int) *fleet {
+	f := newFleet(t, hosts)
 	f.begin()
 	f.joinAll()
-	test(f)
+	return f
 }
 
-func TestNightlyFleetServers(t *testing.T) {
-	testenv.Nightly(t)
-	for name, test := range map[string]func(*testing.T){
-		"paths": TestFleetPaths, "servers die": TestFleetHubDies, "agents die": TestFleetAgentsDie,
-		"agent stays away": TestNightlyFleetAgentStaysAway, "two controllers": TestFleetTwoControllers, "NAT": TestFleetNAT,
-		"partition": TestNightlyFleetPartition, "controller killed": TestFleetControllerKilled,
-	} {
-		t.Run(name, test)
-	}
-}
-
-func newFleet(t *testing.T, kind string, hosts int) *fleet {
+func newFleet(t *testing.T, hosts int) *fleet {
 	t.Helper()
 	f := &fleet{t: t, work: t.TempDir(), hub: netbed.Namespace(t), hosts: map[string]*netbed.Node{}, agents: map[string]*peltproc.Process{}}
 	if err := os.Mkdir(f.file("temporary"), 0o755); err != nil {
@@ -80,9 +52,6 @@ func newFleet(t *testing.T, kind string, hosts int) *fleet {
 	f.addSwitch(f.hub, "10.90.0.1/16")
 	for i := range hosts {
 		f.addHost(fmt.Sprint("h", i+1), f.hub, fmt.Sprintf("10.90.1.%d/16", i+1))
-	}
-	if f.serve = f.startHub; kind == "cluster" {
-		f.ownServers()
 	}
 	return f
 }
@@ -120,80 +89,11 @@ func (f *fleet) on(n *netbed.Node, name string) peltproc.Host {
 	return peltproc.Host{T: f.t, In: n, Dir: f.work, Data: f.file("data", name), Env: []string{"PELT_CODE=" + fleetCode, "TMPDIR=" + f.file("temporary")}}
 }
 
-func (f *fleet) startHub() {
+// serve starts the hub, again if it was killed.
+func (f *fleet) serve() {
 	f.t.Helper()
-	p := f.on(f.hub, "hub").Start("hub")
-	p.Await("Ctrl-C ends the hub")
-	f.servers, f.join, f.at = []*peltproc.Process{p}, []string{"10.90.0.1"}, []string{"--hub", "10.90.0.1"}
-}
-
-// serverEnv has the test program be one of the servers of a cluster.
-const serverEnv = "PELT_TEST_SERVER"
-
-type ownServer struct {
-	Account servers.Account
-	Number  int
-}
-
-// ownServers prepares three servers in the hub's place.
-func (f *fleet) ownServers() {
-	f.t.Helper()
-	account := servers.NewAccount(f.t, f.file("user.creds"))
-	f.at = []string{"--nats", "nats://10.90.0.1:4222,nats://10.90.0.1:4223,nats://10.90.0.1:4224", "--creds", f.file("user.creds")}
-	f.join = f.at
-	f.serve = func() {
-		f.t.Helper()
-		self, err := os.Executable()
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		f.servers = nil
-		for i := range 3 {
-			text, err := json.Marshal(ownServer{account, i})
-			if err != nil {
-				f.t.Fatal(err)
-			}
-			c := exec.Command(self, "-test.run", "^TestServerOfCluster$")
-			c.Env = append(os.Environ(), serverEnv+"="+string(text), peltproc.BinaryEnv+"="+peltproc.Binary)
-			f.servers = append(f.servers, f.on(f.hub, "").Launch(c))
-		}
-		for _, p := range f.servers {
-			p.Await("ready")
-		}
-	}
-}
-
-// TestServerOfCluster is a server's process, started by ownServers alone.
-func TestServerOfCluster(t *testing.T) {
-	text := os.Getenv(serverEnv)
-	if text == "" {
-		return
-	}
-	var own ownServer
-	if err := json.Unmarshal([]byte(text), &own); err != nil {
-		t.Fatal(err)
-	}
-	const firstPort, firstRoute = 4222, 6222
-	o, err := own.Account.Options(own.Number, "10.90.0.1", firstPort+own.Number, firstRoute+own.Number)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range own.Number {
-		o.Routes = append(o.Routes, nats.RoutesFromStr(fmt.Sprintf("nats://10.90.0.1:%d", firstRoute+i))...)
-	}
-	s, err := nats.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	for s.NumRoutes() < 2*servers.RoutesToEach || !s.ReadyForConnections(time.Second) {
-		time.Sleep(10 * time.Millisecond)
-	}
-	fmt.Println("ready")
-	ended := make(chan os.Signal, 1)
-	signal.Notify(ended, syscall.SIGTERM)
-	<-ended
-	s.Shutdown()
+	f.server = f.on(f.hub, "hub").Start("hub")
+	f.server.Await("Ctrl-C ends the hub")
 }
 
 // joinAll has every host join, as h1, h2 and so on.
@@ -208,13 +108,12 @@ func (f *fleet) joinAll() {
 }
 
 func (f *fleet) startJoin(name string, flags ...string) {
-	args := slices.Concat([]string{"join"}, f.join, []string{"--name", name}, flags)
-	f.agents[name] = f.on(f.hosts[name], name).Start(args...)
+	f.agents[name] = f.on(f.hosts[name], name).Start(append([]string{"join", "10.90.0.1", "--name", name}, flags...)...)
 }
 
 // control starts a test at the hub, with its document on the standard output. name is that of its data folder.
 func (f *fleet) control(name, line string) *peltproc.Process {
-	return f.on(f.hub, name).Start(slices.Concat(strings.Fields(line), f.at)...)
+	return f.on(f.hub, name).Start(append(strings.Fields(line), "--hub", "10.90.0.1")...)
 }
 
 // told reads the document of a test that has ended, which says why each of its trials has no figures.

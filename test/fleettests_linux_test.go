@@ -18,39 +18,38 @@ import (
 // TestFleetPaths: each test of a path runs between hosts of a fleet.
 func TestFleetPaths(t *testing.T) {
 	t.Parallel()
-	onFleet(t, 4, func(f *fleet) {
-		for _, c := range []struct{ line, hosts string }{
-			{"curve fleet:h1..h2 --payload 64 --rate 1kpps --time 200ms --warmup 50ms --repeats 1", "h1 h2"},
-			{"ndr fleet:h2..h3 --payload 64 --rate 2kpps --time 250ms --warmup 50ms", "h2 h3"},
-			{"sweep fleet:h1,h2,h3,h4 --from h1 --receivers all --payload 512,1472 --interval 5ms,9ms --count 40 --repeats 1", "h1 h2 h3 h4"},
-			{"cc fleet:h3..h4 --control cubic,reno --time 250ms --warmup 50ms --repeats 1", "h3 h4"},
-			{"soak fleet:h4..h1 --payload 64 --rate 1kpps --time 2s", "h4 h1"},
-		} {
-			name, _, _ := strings.Cut(c.line, " ")
-			p := f.control(name, c.line+" --json -")
-			d := f.ends(p)
-			if len(d.Results) == 0 || !d.Complete {
-				f.t.Errorf("%s: %d results, complete: %v\n%s", name, len(d.Results), d.Complete, p.Err)
-			}
-			for _, r := range d.Results {
-				for _, x := range r.Flows {
-					if x.Received == 0 {
-						f.t.Errorf("%s: %v %s: nothing arrived (%s)", name, r.Cell, x.Name, r.Why)
-					}
+	f := onFleet(t, 4)
+	for _, c := range []struct{ line, hosts string }{
+		{"curve fleet:h1..h2 --payload 64 --rate 1kpps --time 200ms --warmup 50ms --repeats 1", "h1 h2"},
+		{"ndr fleet:h2..h3 --payload 64 --rate 2kpps --time 250ms --warmup 50ms", "h2 h3"},
+		{"sweep fleet:h1,h2,h3,h4 --from h1 --receivers all --payload 512,1472 --interval 5ms,9ms --count 40 --repeats 1", "h1 h2 h3 h4"},
+		{"cc fleet:h3..h4 --control cubic,reno --time 250ms --warmup 50ms --repeats 1", "h3 h4"},
+		{"soak fleet:h4..h1 --payload 64 --rate 1kpps --time 2s", "h4 h1"},
+	} {
+		name, _, _ := strings.Cut(c.line, " ")
+		p := f.control(name, c.line+" --json -")
+		d := f.ends(p)
+		if len(d.Results) == 0 || !d.Complete {
+			f.t.Errorf("%s: %d results, complete: %v\n%s", name, len(d.Results), d.Complete, p.Err)
+		}
+		for _, r := range d.Results {
+			for _, x := range r.Flows {
+				if x.Received == 0 {
+					f.t.Errorf("%s: %v %s: nothing arrived (%s)", name, r.Cell, x.Name, r.Why)
 				}
-			}
-			var hosts []string
-			for _, h := range d.Host {
-				hosts = append(hosts, h.Name)
-				if h.Address != "10.90.1."+h.Name[1:] {
-					f.t.Errorf("%s: host %s is at %s", name, h.Name, h.Address)
-				}
-			}
-			if got := strings.Join(hosts, " "); got != c.hosts {
-				f.t.Errorf("%s: the hosts are %s, want %s", name, got, c.hosts)
 			}
 		}
-	})
+		var hosts []string
+		for _, h := range d.Host {
+			hosts = append(hosts, h.Name)
+			if h.Address != "10.90.1."+h.Name[1:] {
+				f.t.Errorf("%s: host %s is at %s", name, h.Name, h.Address)
+			}
+		}
+		if got := strings.Join(hosts, " "); got != c.hosts {
+			f.t.Errorf("%s: the hosts are %s, want %s", name, got, c.hosts)
+		}
+	}
 }
 
 // behindNAT adds a router that hides hosts of a network of its own behind its address at the hub's switch.
@@ -75,7 +74,7 @@ func (f *fleet) behindNAT(outside, inside string, names ...string) {
 //	                   └── NAT 10.90.2.2 ── x1
 func TestFleetNAT(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, kindOf(t), 2)
+	f := newFleet(t, 2)
 	f.behindNAT("10.90.2.1", "10.91.1.", "n1", "n2")
 	f.behindNAT("10.90.2.2", "10.91.2.", "x1")
 	f.begin()
@@ -107,7 +106,7 @@ func TestFleetNAT(t *testing.T) {
 // told in one line.
 func TestFleetLimits(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, "hub", 4)
+	f := newFleet(t, 4)
 	f.begin()
 	f.startJoin("h1")
 	f.startJoin("h2", "--max-rate", "10kpps")
@@ -174,7 +173,7 @@ func TestFleetLimits(t *testing.T) {
 			t.Errorf("pelt join %s: exit code %d, want %d with one line and %q:\n%s", c.line, code, c.code, c.want, said)
 		}
 	}
-	f.whole(f.ends(f.control("mesh", shortMesh)), nil) // which none of them disturbed
+	f.whole(f.ends(f.control("mesh", mesh+"300ms")), nil) // which none of them disturbed
 }
 
 // TestFleetUnit: systemd takes the unit that pelt join prints, which has no code in it.

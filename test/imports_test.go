@@ -78,7 +78,7 @@ var layers = map[string][]string{
 	"test/browser":       {"internal/testenv"},
 	"test/faults":        {},
 	"test/golden":        {},
-	"test/kernels":       {},
+	"test/kernels":       {"internal/testenv"},
 	"test/sample":        {"design", "model", "unit"},
 	"test/servers":       {},
 	"test/kernels/guest": {"test/kernels"},

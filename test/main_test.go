@@ -76,7 +76,6 @@ func runScripts(t *testing.T, dir string) {
 				Setup:               setUpScript,
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"contract": scriptContract,
-					"events":   scriptEvents,
 					"measure":  scriptMeasure,
 					"valid":    scriptValid,
 					"waitport": scriptWaitPort,
@@ -95,29 +94,9 @@ func setUpScript(e *testscript.Env) error {
 	// their names to all of a user's processes, so each script has one of its own.
 	name := "scripted-" + strings.TrimPrefix(filepath.Base(e.WorkDir), "script-")
 	e.Defer(func() { _ = exec.Command(peltproc.Binary, "lab", "down", name).Run() })
-	port, err := freePort()
+	port, err := testenv.FreePort()
 	e.Setenv("PORT", fmt.Sprint(port))
 	return err
-}
-
-// freePort finds a port that is free together with the one above it, for
-// control and data. Another process may take it before it is used; tests of
-// one package run one after the other, so that is not another test.
-func freePort() (int, error) {
-	for range 100 {
-		l, err := net.Listen("tcp", ":0")
-		if err != nil {
-			return 0, err
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		above, err := net.Listen("tcp", fmt.Sprintf(":%d", port+1))
-		_ = l.Close()
-		if err == nil {
-			_ = above.Close()
-			return port, nil
-		}
-	}
-	return 0, fmt.Errorf("no two neighbouring ports are free")
 }
 
 // waitport ADDR waits until something listens there.

@@ -1,67 +1,15 @@
 package test
 
 import (
-	"fmt"
 	"math"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
-
-// TestSoakOutlivesItsControlConnection: the test goes on while hosts do not hear each other, and all that was measured is
-// in the result. Package fleet has the control connection alone.
-func TestSoakOutlivesItsControlConnection(t *testing.T) {
-	t.Parallel() // 500 packets a second: mostly waiting
-	const seconds, pps = 9, 500
-	r := newRouted(t)
-	r.serve(r.far, wanCode)
-	soak := at(r.near, r.work).Start("soak", "10.77.1.2", "--code", wanCode, "--rate", fmt.Sprintf("%dpps", pps), "--burst", "100", "--payload", "100",
-		"--time", fmt.Sprintf("%ds", seconds), "--warmup", "200ms", "--json", "soak.json")
-	waitPackets(t, r.near.Sent, 3*pps/2)
-	begun := time.Now()
-	mend := r.router.Down("to-far")
-	from := time.Now()
-	time.Sleep(3300 * time.Millisecond)
-	least := time.Since(from)
-	mend() // a carrier may take a second to come back
-	most := time.Since(begun)
-	if err := orInvalid(soak.Wait()); err != nil {
-		t.Fatalf("%v\n%s", err, soak)
-	}
-	result := document(t, filepath.Join(r.work, "soak.json"), "").Results[0]
-	f := result.Flows[0]
-	t.Logf("%d attempted, %d lost: %+v; gaps %+v", f.Attempted, f.Lost, f.Ledger.Lines, result.Gaps)
-	lowest, highest := (least.Seconds()-1)*pps, (most.Seconds()+1)*pps
-	if result.State == model.Aborted || f.Attempted < seconds*pps*9/10 || float64(f.Lost) < lowest || float64(f.Lost) > highest {
-		t.Errorf("%s %s: %d attempted, %d lost; want about %d, and %.0f to %.0f", result.State, result.Why, f.Attempted, f.Lost, seconds*pps, lowest, highest)
-	}
-	if len(result.Gaps) != 1 || result.Gaps[0].DurationS < 3 || result.Gaps[0].DurationS > 8 || result.Gaps[0].StartS < 0 {
-		t.Errorf("gaps %+v; want one of about 3.3 s", result.Gaps)
-	}
-	sum := 0.0
-	for _, s := range result.Series {
-		switch s.Metric {
-		case "send_pps", "receive_pps":
-			if len(s.Values) < seconds-1 {
-				t.Errorf("%s has %d seconds", s.Metric, len(s.Values))
-			}
-		case "lost_pps":
-			if s.Layer == "" {
-				for _, v := range s.Values {
-					sum += v
-				}
-			}
-		}
-	}
-	if math.Abs(sum-float64(f.Lost)) > pps { // a last part of a second is in no series
-		t.Errorf("%.0f packets are lost in the seconds, %d in all", sum, f.Lost)
-	}
-}
 
 // TestSoakKilled: what was known when pelt was killed is told, and the run goes on.
 func TestSoakKilled(t *testing.T) {

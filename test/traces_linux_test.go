@@ -22,48 +22,18 @@ import (
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
-	"pelt/test/kernels"
 )
 
-// takeTraces reads all that a killed pelt might leave on a machine, each as "kind: what": namespaces that any process
-// holds, links, qdiscs, nft rules, loaded BPF programs, network sysctls, mounts, and files in dirs.
+// takeTraces reads all that a killed pelt might leave, in namespaces, on the machine and as files.
 func takeTraces(t *testing.T, dirs ...string) (traces []string) {
 	t.Helper()
-	add := func(kind string, lines ...string) {
-		for _, l := range lines {
-			traces = append(traces, kind+": "+l)
-		}
-	}
-	add("namespace", namespaces(t)...)
-	add("link", output(t, "ip", "-o", "link")...)
-	add("address", output(t, "ip", "-o", "address")...)
-	add("qdisc", output(t, "tc", "qdisc")...)
-	add("nft rule", output(t, "nft", "list", "ruleset")...)
-	for _, id := range kernels.BPFPrograms() {
-		add("BPF program", fmt.Sprint(id))
-	}
-	add("sysctl", sysctls(t)...)
-	add("mount", output(t, "cat", "/proc/self/mounts")...)
+	traces = testenv.Traces(slices.Concat(testenv.HostTraces, testenv.MachineTraces)...)
 	for _, d := range dirs {
-		add("file", files(t, d)...)
+		for _, f := range files(t, d) {
+			traces = append(traces, "file "+f)
+		}
 	}
 	return traces
-}
-
-// added lists what is in now and was not before, and what is gone. Others end mounts of theirs.
-func added(before, now []string) (list []string) {
-	for _, l := range now {
-		if !slices.Contains(before, l) {
-			list = append(list, l)
-		}
-	}
-	for _, l := range before {
-		if !strings.HasPrefix(l, "file: ") && !strings.HasPrefix(l, "mount: ") && !slices.Contains(now, l) {
-			list = append(list, "gone: "+l)
-		}
-	}
-	slices.Sort(list)
-	return list
 }
 
 func output(t *testing.T, name string, args ...string) []string {
@@ -73,50 +43,6 @@ func output(t *testing.T, name string, args ...string) []string {
 		t.Fatalf("%s %s: %v", name, strings.Join(args, " "), err)
 	}
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
-}
-
-// namespaces lists network namespaces by inode: of every thread, of every open
-// descriptor and of every mount.
-func namespaces(t *testing.T) []string {
-	t.Helper()
-	found := map[string]bool{}
-	for _, pattern := range []string{"/proc/[0-9]*/task/*/ns/net", "/proc/[0-9]*/fd/*"} {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range paths {
-			if to, err := os.Readlink(p); err == nil && strings.HasPrefix(to, "net:[") {
-				found[to] = true
-			}
-		}
-	}
-	var list []string
-	for n := range found {
-		list = append(list, n)
-	}
-	return list
-}
-
-func sysctls(t *testing.T) (list []string) {
-	t.Helper()
-	err := filepath.WalkDir("/proc/sys/net", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil
-		}
-		// Counters and states that live on by themselves are no settings.
-		if strings.Contains(path, "nf_conntrack_count") || strings.Contains(path, "/neigh/") {
-			return nil
-		}
-		if b, err := os.ReadFile(path); err == nil {
-			list = append(list, path+"="+string(bytes.TrimSpace(b)))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
 }
 
 func files(t *testing.T, dir string) (list []string) {
@@ -316,7 +242,7 @@ func alone(t *testing.T) bool {
 // waitFor gives the kernel a moment: it frees namespaces behind the process's back.
 func waitFor(before []string, take func() []string) (left []string) {
 	for range 40 {
-		if left = added(before, take()); !slices.ContainsFunc(left, func(s string) bool { return !strings.HasPrefix(s, "file: ") }) {
+		if left = testenv.Left(before, take()); !slices.ContainsFunc(left, func(s string) bool { return !strings.HasPrefix(s, "file ") }) {
 			return left
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -327,7 +253,7 @@ func waitFor(before []string, take func() []string) (left []string) {
 // wholeFile tells of a file that a command was asked for: it must be whole.
 func wholeFile(t *testing.T, trace, work string) bool {
 	t.Helper()
-	path, isFile := strings.CutPrefix(trace, "file: ")
+	path, isFile := strings.CutPrefix(trace, "file ")
 	if isFile && (strings.HasPrefix(path, data(work)+"/") || strings.HasPrefix(path, filepath.Join(work, "state")+"/")) {
 		return true
 	}
@@ -349,38 +275,6 @@ func wholeFile(t *testing.T, trace, work string) bool {
 		return true
 	}
 	return false
-}
-
-// TestKilledRunGoesOn cuts a run with kill -9 in its middle and resumes it.
-func TestKilledRunGoesOn(t *testing.T) {
-	work := t.TempDir()
-	data, host := data(work), in(t, work)
-	args := []string{"curve", "lab:loopback", "--payload", "64,128,256,512", "--rate", "2kpps", "--burst", "1000", "--time", "300ms", "--warmup", "50ms", "--repeats", "2"}
-	p := host.Start(args...)
-	stored(t, data, `{"result"`, 2)
-	p.Kill()
-	kept, err := readStored(t, work)
-	if err != nil {
-		t.Fatalf("the cut run cannot be read: %v", err)
-	}
-	if n := len(kept.Results); n == 0 || n >= 8 {
-		t.Fatalf("the cut run holds %d of 8 trials; want some and not all", n)
-	}
-	if out, err := host.Run("run", "--resume", "last"); orInvalid(err) != nil {
-		t.Fatalf("resume: %v\n%s", err, out)
-	}
-	whole, err := readStored(t, work)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(whole.Results) != 8 || whole.ID != kept.ID {
-		t.Errorf("after resume run %s holds %d trials, want run %s with 8", whole.ID, len(whole.Results), kept.ID)
-	}
-	for i, r := range kept.Results {
-		if whole.Results[i].Flows[0].Attempted != r.Flows[0].Attempted {
-			t.Errorf("trial %d changed by the resume", i)
-		}
-	}
 }
 
 // stored waits until the runs that are kept hold so many lines with a word.

@@ -76,20 +76,3 @@ func childrenOf(pid int) (list []int) {
 	}
 	return list
 }
-
-// pelt TEST --web shows the test itself, from its beginning, and stops it.
-func TestNightlyWebOfTest(t *testing.T) {
-	testenv.Nightly(t)
-	testenv.Root(t)
-	test, address := pages(t, "soak", "lab:direct", "--rate=5kpps", "--time=30s", "--web")
-	if !strings.Contains(address, "/test/") {
-		t.Errorf("the address is %s, want that of the test", address)
-	}
-	tab := browser.Start(t)
-	tab.Open(address)
-	tab.Until(`document.getElementById("status").textContent.includes("kpps received")`)
-	tab.Press("#stop button")
-	if code := test.Code(); code != 130 {
-		t.Errorf("after a stop it ended with exit code %d, want 130", code)
-	}
-}

@@ -1,6 +1,7 @@
 package outfile
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -63,5 +64,17 @@ func TestLongName(t *testing.T) {
 		if b, _ := os.ReadFile(path); string(b) != text {
 			t.Errorf("it holds %q, want %q", b, text)
 		}
+	}
+}
+
+// A line is on the disk once Append returns: a device that takes all and has no disk refuses it.
+func TestAppendSyncs(t *testing.T) {
+	f, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := (&Lines{File: f}).Append([]byte("line\n")); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("got %v, want %v of fsync", err, syscall.EINVAL)
 	}
 }

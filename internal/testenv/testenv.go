@@ -3,6 +3,8 @@
 package testenv
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -48,6 +50,24 @@ func Receive[V any](t testing.TB, what string, from <-chan V) V {
 		t.Fatalf("waited %v for %s", Patience, what)
 		panic("unreachable")
 	}
+}
+
+// FreePort finds a TCP port that is free together with the one above it, as for control and data. Another process may take
+// it before it is used.
+func FreePort() (port int, err error) {
+	for range 100 {
+		l, err := net.Listen("tcp", ":0")
+		if err != nil {
+			return 0, err
+		}
+		port = l.Addr().(*net.TCPAddr).Port
+		above, err := net.Listen("tcp", fmt.Sprintf(":%d", port+1))
+		_ = l.Close()
+		if err == nil {
+			return port, above.Close()
+		}
+	}
+	return 0, errors.New("no two neighbouring ports are free")
 }
 
 // LeakCheck fails the test if descriptors or goroutines are left at its end.

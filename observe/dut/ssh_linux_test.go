@@ -2,7 +2,6 @@ package dut
 
 import (
 	"context"
-	"net"
 	"net/netip"
 	"os/exec"
 	"slices"
@@ -24,23 +23,16 @@ func target(t *testing.T, text string) Start {
 	return to.Start()
 }
 
-// freePort is a port of the loopback where nothing listens.
-func freePort(t *testing.T) uint16 {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return uint16(l.Addr().(*net.TCPAddr).Port)
-}
-
 // startServer makes this host a router that ssh reaches on the loopback, under several names.
 func startServer(t *testing.T) *sshbed.Server {
 	t.Helper()
 	testenv.Tool(t, "busybox")
 	const own = `/bin/sh -c "$SSH_ORIGINAL_COMMAND"`
-	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), freePort(t))
+	port, err := testenv.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
 	return sshbed.Start(t, at, (*exec.Cmd).Start,
 		sshbed.Host{Name: "ash", Command: "busybox ash"},
 		sshbed.Host{Name: "false", Command: "/bin/false"},
@@ -48,7 +40,7 @@ func startServer(t *testing.T) *sshbed.Server {
 		sshbed.Host{Name: "wrongkey"},
 		sshbed.Host{Name: "unknown", Command: own, Known: sshbed.Unknown},
 		sshbed.Host{Name: "changed", Command: own, Known: sshbed.Changed},
-		sshbed.Host{Name: "refused", Command: own, Port: freePort(t)})
+		sshbed.Host{Name: "refused", Command: own, Port: uint16(port + 1)})
 }
 
 // The server's end goes away in the middle of a trial. What a whole trial tells is the matter of package test.

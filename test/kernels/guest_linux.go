@@ -191,7 +191,7 @@ var environment = []string{
 }
 
 func (g *guest) command(c Command) (exit Exit) {
-	before := takeInventory()
+	before := machine()
 	began := time.Now()
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Dir, cmd.Env = c.Dir, environment
@@ -216,6 +216,6 @@ func (g *guest) command(c Command) (exit Exit) {
 	if cmd.ProcessState != nil {
 		exit.Code = cmd.ProcessState.ExitCode()
 	}
-	exit.Left = before.settle()
+	exit.Left = settle(before)
 	return exit
 }

@@ -1,0 +1,114 @@
+package testenv
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// HostTraces are the kinds of what programs may leave in the namespaces of the caller, MachineTraces those of what they may
+// leave on the whole machine.
+var (
+	HostTraces    = []string{"link", "address", "route", "qdisc", "rule", "sysctl", "mount"}
+	MachineTraces = []string{"process", "namespace", "program"}
+)
+
+// traces read all there is of a kind.
+var traces = map[string]func() []string{
+	"link":    printed("ip", "-o", "link"),
+	"address": printed("ip", "-o", "address"),
+	"route":   printed("ip", "route", "show", "table", "all"),
+	"qdisc":   printed("tc", "qdisc"),
+	"rule":    printed("nft", "list", "ruleset"),
+	"mount":   printed("cat", "/proc/self/mounts"),
+	"sysctl": func() (list []string) {
+		for _, pattern := range []string{"core/*", "ipv4/*", "ipv6/*", "ipv[46]/conf/*/*", "ipv[46]/neigh/lo/*"} {
+			files, _ := filepath.Glob("/proc/sys/net/" + pattern)
+			for _, file := range files {
+				if b, err := os.ReadFile(file); err == nil && !strings.HasSuffix(file, "_secret") { // which may come about by itself
+					list = append(list, file+"="+string(bytes.TrimSpace(b)))
+				}
+			}
+		}
+		return list
+	},
+	// Those that run a program, but for this one.
+	"process": func() (list []string) {
+		dirs, _ := filepath.Glob("/proc/[0-9]*")
+		for _, d := range dirs {
+			pid := filepath.Base(d)
+			// Kernel threads have no command line, and neither have zombies.
+			if b, _ := os.ReadFile(d + "/cmdline"); pid != strconv.Itoa(os.Getpid()) && len(b) > 0 {
+				list = append(list, pid+" "+strings.TrimSpace(strings.ReplaceAll(string(b), "\x00", " ")))
+			}
+		}
+		return list
+	},
+	// Each that a thread is in, or that somebody has open.
+	"namespace": func() (list []string) {
+		for _, pattern := range []string{"/proc/[0-9]*/task/*/ns/net", "/proc/[0-9]*/fd/*"} {
+			paths, _ := filepath.Glob(pattern)
+			for _, p := range paths {
+				if to, err := os.Readlink(p); err == nil && strings.HasPrefix(to, "net:[") {
+					list = append(list, to)
+				}
+			}
+		}
+		return list
+	},
+	// BPF programs.
+	"program": func() (list []string) {
+		for attr := (struct{ start, next, flags uint32 }{}); ; attr.start = attr.next {
+			_, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_GET_NEXT_ID, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+			if errno != 0 {
+				return list
+			}
+			list = append(list, fmt.Sprint(attr.next))
+		}
+	},
+}
+
+func printed(argv ...string) func() []string {
+	return func() []string {
+		out, err := exec.Command(argv[0], argv[1:]...).Output()
+		if err != nil {
+			return []string{fmt.Sprint(argv, ": ", err)}
+		}
+		return strings.Split(strings.TrimSpace(string(out)), "\n")
+	}
+}
+
+// Traces reads all there is of some kinds, each as "kind what".
+func Traces(kinds ...string) (all []string) {
+	for _, kind := range kinds {
+		for _, what := range traces[kind]() {
+			all = append(all, kind+" "+what)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Left lists what is there now and was not before, and what is gone. Others end mounts and processes of theirs.
+func Left(before, now []string) (list []string) {
+	for _, l := range now {
+		if !slices.Contains(before, l) {
+			list = append(list, l)
+		}
+	}
+	for _, l := range before {
+		kind, _, _ := strings.Cut(l, " ")
+		if slices.Contains(HostTraces, kind) && kind != "mount" && !slices.Contains(now, l) {
+			list = append(list, "gone: "+l)
+		}
+	}
+	return list
+}
