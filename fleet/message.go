@@ -264,7 +264,7 @@ func (r *sessionReport) clamp(flows []model.Flow, t model.Timing) {
 		r.Ends[n] = report
 	}
 	if r.Watch != nil {
-		r.Watch.CPU.Clamp()
+		model.Clamp(r.Watch)
 		r.Watch.Series = model.ClampSeries(r.Watch.Series, t.MeasureSeconds+engine.OvertimeSeconds)
 	}
 	if r.Observed != nil {
@@ -351,27 +351,31 @@ const mostFault = 1000
 
 func clipFault(text string) string { return strings.ToValidUTF8(text[:min(len(text), mostFault)], "") }
 
+// plainText is a text of another host as it can be shown.
+func plainText(s string) string { return model.PrintableText(s) }
+
 // decode reads exactly one JSON object with known fields of the right types. Everything
 // that comes from another process passes through it, and then through its type's check
 // or clamp; nothing after that checks again. Texts lose what cannot be printed.
-func decode[T any](data []byte) (T, error) { return decodeText[T](data, false) }
+func decode[T any](data []byte) (T, error) { return decodeLines[T](data, false) }
 
-func decodeText[T any](data []byte, lines bool) (T, error) {
+// decodeLines is decode, but for the line breaks of texts, which it may keep.
+func decodeLines[T any](data []byte, lines bool) (T, error) {
 	var v, zero T
 	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) == 0 || t[0] != '{' {
 		return zero, errors.New("message: not a JSON object")
 	}
-	data = plain(data, lines)
 	if err := weigh(data, reflect.TypeFor[T]()); err != nil {
 		return zero, fmt.Errorf("message: %w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&v); err != nil {
-		return zero, fmt.Errorf("message: %w", err)
+		return zero, fmt.Errorf("message: %s", plainText(err.Error()))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return zero, errors.New("message: more than one JSON object")
 	}
+	model.Printable(&v, lines)
 	return v, nil
 }

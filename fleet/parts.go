@@ -62,7 +62,7 @@ func fetch[A any](ctx context.Context, m member, verb string, order reportOrder,
 		}
 		data = append(data, a.Data...)
 	}
-	told, err := decodeText[A](data, verb == verbFacts)
+	told, err := decodeLines[A](data, verb == verbFacts)
 	if err != nil {
 		return zero, fmt.Errorf("%s: %s: %w", m.name, verb, err)
 	}

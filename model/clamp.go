@@ -3,66 +3,207 @@ package model
 import (
 	"cmp"
 	"math"
+	"net/netip"
+	"reflect"
 	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
-// Bounds of what one host may tell of itself: it may run another's program.
+// bounds limit texts and lists by their JSON name where another limit than the usual one makes sense: letters of each
+// text, and entries of a list.
+var bounds = map[string]struct{ letters, entries int }{
+	"counters": {entries: 16384}, "knobs": {entries: 1024},
+	"sites": {entries: maxSites}, "counts": {entries: maxSites},
+	"unread": {entries: 64}, "gaps": {maxLine, 64},
+	"offload": {maxLine, 256}, "tuning": {maxLine, 256}, "untold": {maxLine, 256},
+	"before": {entries: 64}, "after": {entries: 64}, "text": {letters: 64 << 10},
+	"series": {entries: maxSeries}, "cores": {entries: maxSeries}, "values": {entries: maxValues},
+}
+
 const (
-	maxCounters = 16384
-	maxSysctls  = 1024
-	maxSites    = 4096 // as many as a watch's table holds
-	maxUnread   = 64
-	maxGaps     = 64
-	maxSeries   = 8192
-	maxValues   = 1 << 17
-	maxGapText  = 4 * maxTextLength
-	maxLines    = 256      // of a router's facts
-	maxTexts    = 64       // of a router
-	maxText     = 64 << 10 // bytes of one of them
+	maxSites  = 4096 // as many as a watch's table holds
+	maxSeries = 8192
+	maxValues = 1 << 17
+	maxLine   = 4 * maxTextLength
+	maxNames  = 256     // of a table
+	maxFigure = 1 << 60 // the sum of many is a number still
 )
 
 // Clip cuts a text of another host to the longest that a report shows.
 func Clip(text string) string { return text[:min(len(text), maxTextLength)] }
 
-// Clamp limits an observation of another host to what a trial of these flows can hold.
-func (o *Observation) Clamp(flows []Flow) {
-	o.Counters = slices.DeleteFunc(o.Counters[:min(len(o.Counters), maxCounters)], func(c Counter) bool {
-		return len(c.Name) > maxTextLength || len(c.Scope) > maxTextLength || len(c.Unit) > maxTextLength || c.Name == ""
-	})
-	for i := range o.Counters {
-		c := &o.Counters[i]
-		c.Host, c.Measure, c.IdleHz = "", min(c.Measure, c.Whole), notNegative(c.IdleHz)
-	}
-	o.Knobs = slices.DeleteFunc(o.Knobs[:min(len(o.Knobs), maxSysctls)], func(k HostSetting) bool {
-		return len(k.Name) > maxTextLength || len(k.Value) > maxTextLength
-	})
-	o.Unread = clipAll(o.Unread, maxUnread, maxTextLength)
-	o.Why, o.Boot, o.IdleS = Clip(o.Why), Clip(o.Boot), notNegative(o.IdleS)
-	if o.Mode != DropsSeq && o.Mode != DropsCount {
-		o.Mode = DropsOff
-	}
-	if o.Router != nil {
-		o.Router.Clamp()
-	}
-	if d := o.Drops; d != nil {
-		d.Flows = slices.DeleteFunc(d.Flows, func(told FlowDrops) bool {
-			return !slices.ContainsFunc(flows, func(f Flow) bool {
-				return f.Name == told.Flow && len(told.Streams) <= f.Streams && len(told.Counts) <= maxSites &&
-					(told.Way == "" || len(told.Streams) == 0 && (told.Way == WayAsks || told.Way == WayAnswers))
-			})
-		})
-		if len(d.Sites) > maxSites || slices.ContainsFunc(d.Sites, func(s Site) bool {
-			return len(s.Reason) > maxTextLength || len(s.Function) > maxTextLength || len(s.Interface) > maxTextLength
-		}) {
-			o.Drops = nil
+// Clamp limits all that v, a pointer, points to and that another host told, which may run another's program: texts, lists
+// and tables in length, and figures to the range of the unit that their JSON names end in. Percentiles that cannot be
+// those of a distribution go. What makes a trial invalid if it cannot be, a run judges itself: it stays.
+func Clamp(v any) { walk(reflect.ValueOf(v).Elem(), "", clampOne) }
+
+func clampOne(v reflect.Value, name string) {
+	letters := cmp.Or(bounds[name].letters, maxTextLength)
+	switch v.Kind() {
+	case reflect.String:
+		if s := v.String(); len(s) > letters {
+			v.SetString(s[:letters])
+		}
+	case reflect.Float64:
+		switch f := v.Float(); {
+		case math.IsNaN(f) && name == "values": // no sample
+		case strings.HasSuffix(name, "_ratio"):
+			v.SetFloat(min(notNegative(f), 1))
+		case f != min(notNegative(f), maxFigure):
+			v.SetFloat(min(notNegative(f), maxFigure))
+		}
+	case reflect.Slice:
+		if n := bounds[name].entries; n > 0 && v.Len() > n {
+			v.Set(v.Slice(0, n))
+		}
+	case reflect.Map:
+		if v.Type().Key().Kind() != reflect.String {
+			return
+		}
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
+		kept := 0
+		for _, k := range keys {
+			if kept < maxNames && len(k.String()) <= letters {
+				kept++
+			} else {
+				v.SetMapIndex(k, reflect.Value{})
+			}
+		}
+	case reflect.Pointer:
+		if p, of := reflect.TypeAssert[*Percentiles](v); of && name != "gap" && name != "lateness" && !p.Ordered() {
+			v.SetZero()
 		}
 	}
 }
 
-func (c *CPU) Clamp() {
-	for _, share := range []*float64{&c.ThreadRatio, &c.HostRatio, &c.SoftirqRatio, &c.BusiestRatio, &c.StealRatio} {
-		*share = min(notNegative(*share), 1)
+// Printable replaces in all texts that v, a pointer, points to what could steer a terminal or hide in a report; see
+// PrintableText. lines keeps line breaks.
+func Printable(v any, lines bool) {
+	walk(reflect.ValueOf(v).Elem(), "", func(v reflect.Value, _ string) {
+		switch {
+		case v.Kind() == reflect.String:
+			if s := v.String(); !printableText(s) {
+				v.SetString(printed(s, lines))
+			}
+		case v.Type() == reflect.TypeFor[netip.Addr]():
+			a, _ := reflect.TypeAssert[netip.Addr](v)
+			v.Set(reflect.ValueOf(a.WithZone(printed(a.Zone(), lines)))) // a zone is any text
+		case v.Type() == reflect.TypeFor[netip.AddrPort]():
+			a, _ := reflect.TypeAssert[netip.AddrPort](v)
+			v.Set(reflect.ValueOf(netip.AddrPortFrom(a.Addr().WithZone(printed(a.Addr().Zone(), lines)), a.Port())))
+		case v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String:
+			for _, k := range v.MapKeys() {
+				if s := k.String(); !printableText(s) {
+					value := v.MapIndex(k)
+					v.SetMapIndex(k, reflect.Value{})
+					v.SetMapIndex(reflect.ValueOf(printed(s, lines)).Convert(k.Type()), value)
+				}
+			}
+		}
+	})
+}
+
+func printableText(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// PrintableText is s with a space for each tab and line break and U+FFFD for all else that cannot be printed.
+func PrintableText(s string) string { return printed(s, false) }
+
+func printed(s string, lines bool) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsPrint(r), lines && r == '\n':
+			return r
+		case strings.ContainsRune("\b\f\n\r\t", r):
+			return ' '
+		}
+		return utf8.RuneError
+	}, s)
+}
+
+// walk calls visit with v and all that it holds and that can be set, and with the JSON name that each stands under.
+func walk(v reflect.Value, name string, visit func(v reflect.Value, name string)) {
+	visit(v, name)
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			walk(v.Elem(), name, visit)
+		}
+	case reflect.Struct:
+		for i, name := range jsonNames(v.Type()) {
+			if name != "" {
+				walk(v.Field(i), name, visit)
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		if kind := v.Type().Elem().Kind(); kind > reflect.Uintptr { // no list of whole numbers
+			for i := range v.Len() {
+				walk(v.Index(i), name, visit)
+			}
+		}
+	case reflect.Map:
+		for _, k := range v.MapKeys() {
+			entry := reflect.New(v.Type().Elem()).Elem()
+			entry.Set(v.MapIndex(k))
+			walk(entry, name, visit)
+			v.SetMapIndex(k, entry)
+		}
 	}
+}
+
+var namesOfTypes sync.Map // of []string by reflect.Type
+
+// jsonNames are the names of a struct's fields, "" for one that is not set from JSON or that holds nothing to visit.
+func jsonNames(t reflect.Type) []string {
+	if names, known := namesOfTypes.Load(t); known {
+		return names.([]string)
+	}
+	names := make([]string, t.NumField())
+	if t == reflect.TypeFor[Percentiles]() || t == reflect.TypeFor[Tally]() { // have no text, and are judged as a whole
+		names = nil
+	}
+	for i := range names {
+		f := t.Field(i)
+		kind := f.Type.Kind()
+		if unsigned := kind >= reflect.Uint && kind <= reflect.Uintptr; kind != reflect.Bool && !unsigned && (f.IsExported() || f.Anonymous) {
+			tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			names[i] = cmp.Or(tag, f.Name)
+		}
+	}
+	namesOfTypes.Store(t, names)
+	return names
+}
+
+// Clamp limits an observation of another host to what a trial of these flows can hold.
+func (o *Observation) Clamp(flows []Flow) {
+	Clamp(o)
+	o.Counters = slices.DeleteFunc(o.Counters, func(c Counter) bool { return c.Name == "" })
+	for i := range o.Counters {
+		c := &o.Counters[i]
+		c.Host, c.Measure = "", min(c.Measure, c.Whole)
+	}
+	if o.Mode != DropsSeq && o.Mode != DropsCount {
+		o.Mode = DropsOff
+	}
+	if d := o.Drops; d != nil {
+		d.Flows = slices.DeleteFunc(d.Flows, func(told FlowDrops) bool {
+			return !slices.ContainsFunc(flows, func(f Flow) bool {
+				return f.Name == told.Flow && len(told.Streams) <= f.Streams &&
+					(told.Way == "" || len(told.Streams) == 0 && (told.Way == WayAsks || told.Way == WayAnswers))
+			})
+		})
+	}
+}
+
+// Clamp limits what another host tells of the router that it is.
+func (f *RouterFacts) Clamp() {
+	Clamp(f)
+	f.Cores = max(f.Cores, 0)
 }
 
 // Ordered reports whether percentiles can be those of a distribution; nil can.
@@ -75,42 +216,6 @@ func (p *Percentiles) Ordered() bool {
 	return slices.IsSorted(list) && !slices.ContainsFunc(list, math.IsNaN)
 }
 
-// Clamp limits the account of at most so many probes; nil has none.
-func (p *ProbeFacts) Clamp(most uint64) {
-	if p == nil {
-		return
-	}
-	p.Sent = min(p.Sent, most)
-	p.Answered = min(p.Answered, p.Sent)
-	p.JitterNS, p.IdleNS = notNegative(p.JitterNS), notNegative(p.IdleNS)
-	for _, way := range []**Percentiles{&p.Up, &p.Down} {
-		if !(*way).Ordered() {
-			*way = nil
-		}
-	}
-}
-
-func (w *RouterWatch) Clamp() {
-	w.Gaps, w.Cores = clipAll(w.Gaps, maxGaps, maxGapText), w.Cores[:min(len(w.Cores), maxSeries)]
-}
-
-// Clamp limits what another host tells of the router that it is.
-func (f *RouterFacts) Clamp() {
-	for _, text := range []*string{&f.Node, &f.Source, &f.System, &f.Model, &f.Firmware, &f.Kernel, &f.CPU} {
-		*text = Clip(*text)
-	}
-	f.Cores = max(f.Cores, 0)
-	for _, lines := range []*[]string{&f.Offload, &f.Tuning, &f.Untold} {
-		*lines = clipAll(*lines, maxLines, maxGapText)
-	}
-	for _, texts := range []*[]Text{&f.Before, &f.After} {
-		*texts = (*texts)[:min(len(*texts), maxTexts)]
-		for i, t := range *texts {
-			(*texts)[i] = Text{Clip(t.Name), t.Text[:min(len(t.Text), maxText)]}
-		}
-	}
-}
-
 // ClampSeries keeps the series of a host that lie within a trial of so many seconds.
 func ClampSeries(all []Series, seconds float64) []Series {
 	kept := slices.DeleteFunc(all[:min(len(all), maxSeries)], func(s Series) bool {
@@ -120,17 +225,9 @@ func ClampSeries(all []Series, seconds float64) []Series {
 	})
 	for i := range kept {
 		s := &kept[i]
-		s.Values = s.Values[:min(len(s.Values), maxValues, int(seconds/s.StepSeconds)+1)]
+		s.Values = s.Values[:min(len(s.Values), int(seconds/s.StepSeconds)+1)]
 	}
 	return kept
-}
-
-func clipAll(texts []string, lines, length int) []string {
-	texts = texts[:min(len(texts), lines)]
-	for i, text := range texts {
-		texts[i] = text[:min(len(text), length)]
-	}
-	return texts
 }
 
 // notNegative is the number, or 0 if it is none that can be.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -13,15 +14,16 @@ func TestClampObservation(t *testing.T) {
 		Counters: []Counter{{Name: "Udp.InErrors", Whole: 3, Measure: 9, IdleHz: math.NaN()}, {Name: long}, {}},
 		Drops:    &Drops{Flows: []FlowDrops{{Flow: "up", Streams: make([]Marks, 1)}, {Flow: "up", Streams: make([]Marks, 2)}, {Flow: "other"}}}}
 	o.Clamp([]Flow{{Name: "up", Streams: 1}})
-	if o.Mode != DropsOff || len(o.Why) != maxTextLength || o.IdleS != 0 || len(o.Unread) != maxUnread || len(o.Drops.Flows) != 1 {
+	if o.Mode != DropsOff || len(o.Why) != maxTextLength || o.IdleS != 0 || len(o.Unread) != 64 || len(o.Drops.Flows) != 1 {
 		t.Errorf("what stays: %+v", o)
 	}
-	if len(o.Counters) != 1 || o.Counters[0].Measure != 3 || o.Counters[0].IdleHz != 0 {
+	if len(o.Counters) != 2 || len(o.Counters[1].Name) != maxTextLength || o.Counters[0].Measure != 3 || o.Counters[0].IdleHz != 0 {
 		t.Errorf("counters %+v", o.Counters)
 	}
-	o.Drops = &Drops{Sites: []Site{{Reason: long}}}
-	if o.Clamp(nil); o.Drops != nil {
-		t.Errorf("drops %+v", o.Drops)
+	o.Drops = &Drops{Sites: make([]Site, maxSites+1)}
+	o.Drops.Sites[0].Reason = long
+	if o.Clamp(nil); len(o.Drops.Sites) != maxSites || len(o.Drops.Sites[0].Reason) != maxTextLength {
+		t.Errorf("%d sites, %+v", len(o.Drops.Sites), o.Drops.Sites[0])
 	}
 }
 
@@ -30,9 +32,49 @@ func TestClampRouterFacts(t *testing.T) {
 	f := RouterFacts{Model: long, Cores: -1, Tuning: make([]string, 1<<16), Before: make([]Text, 1<<10)}
 	f.Tuning[0], f.Before[0] = long, Text{long, long}
 	f.Clamp()
-	if len(f.Model) != maxTextLength || f.Cores != 0 || len(f.Tuning) != maxLines || len(f.Tuning[0]) != maxGapText ||
-		len(f.Before) != maxTexts || len(f.Before[0].Name) != maxTextLength || len(f.Before[0].Text) != maxText {
+	if len(f.Model) != maxTextLength || f.Cores != 0 || len(f.Tuning) != 256 || len(f.Tuning[0]) != maxLine ||
+		len(f.Before) != 64 || len(f.Before[0].Name) != maxTextLength || len(f.Before[0].Text) != 64<<10 {
 		t.Errorf("%d B, %d cores, %d and %d lines", len(f.Model), f.Cores, len(f.Tuning), len(f.Before))
+	}
+}
+
+// TestClampByName: the unit in a JSON name says what a figure can be, also behind pointers and in tables.
+func TestClampByName(t *testing.T) {
+	share, core := 7., -3
+	v := struct {
+		Share  *float64               `json:"cost_ratio"`
+		Values []float64              `json:"values"`
+		Each   map[string]*Completion `json:"each"`
+		Rank   map[int]CPUSplit       `json:"rank"`
+		Delay  *Percentiles           `json:"round_trip_ns"`
+		Gap    *Percentiles           `json:"gap"`
+		Core   *int                   `json:"core"`
+	}{&share, []float64{math.NaN(), math.Inf(1), 1e300, -1, 5}, map[string]*Completion{strings.Repeat("k", 256): nil, "k": {By: strings.Repeat("x", 256), Seconds: -1}},
+		map[int]CPUSplit{1: {User: 3, Core: -1}}, &Percentiles{P50: 2, P90: 1}, &Percentiles{Min: -5}, &core}
+	Clamp(&v)
+	if share != 1 || core != -3 || len(v.Each) != 1 || v.Each["k"].Seconds != 0 || len(v.Each["k"].By) != 255 || v.Rank[1].User != 1 || v.Rank[1].Core != -1 ||
+		v.Delay != nil || v.Gap.Min != -5 {
+		t.Errorf("%v %v %+v %+v %v %v", share, core, v.Each["k"], v.Rank, v.Delay, v.Gap)
+	}
+	if w := v.Values; !math.IsNaN(w[0]) || w[1] != 0 || w[2] != maxFigure || w[3] != 0 || w[4] != 5 {
+		t.Errorf("values %v", w)
+	}
+	many := map[string]uint64{}
+	for i := range 1000 {
+		many[strconv.Itoa(i)] = 1
+	}
+	if Clamp(&many); len(many) != maxNames || many["0"] == 0 {
+		t.Errorf("%d names stay", len(many))
+	}
+}
+
+func BenchmarkClampObservation(b *testing.B) {
+	o := Observation{Counters: make([]Counter, 500)}
+	for i := range o.Counters {
+		o.Counters[i] = Counter{Name: "TcpExt.IPReversePathFilter", Scope: "namespace", Unit: "datagram", Whole: 9, IdleHz: 1}
+	}
+	for b.Loop() {
+		o.Clamp(nil)
 	}
 }
 
