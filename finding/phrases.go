@@ -90,6 +90,11 @@ func phrase(layer, cause, host string) string {
 		who = "an unknown node"
 	case strings.HasPrefix(host, model.AnotherNamespace):
 		at = "in "
+		for _, end := range []string{model.Sender, model.Receiver} {
+			if machine, ok := strings.CutSuffix(host, " "+end); ok {
+				who = machine + " the " + end
+			}
+		}
 	}
 	for _, w := range wordings {
 		if w.layer == layer && fits(w.cause, cause) {

@@ -96,6 +96,16 @@ func TestAccounts(t *testing.T) {
 			add(&in.Nodes[1], 90, "Udp.NoPorts")
 			in.Nodes[1].Observation.Counters[2].IdleHz = 70 // of them, in the one second
 		}, "receiver-udp@receiver/NO_SOCKET=40(bounded)[90, 50 over] receiver-buffer@receiver/SOCKET_RCVBUFF=60(exact-count) lost=100 rest=0"},
+		{"two processes on one kernel: only one could learn the interface and the address, in two sites of its own", func(in *Input) {
+			oneKernel(in)
+			known := model.Site{Reason: "IP_RPFILTER", Function: "ip_rcv", Namespace: 3, Interface: "lan", Received: true, Address: "10.0.1.1"}
+			other, unknown := known, known
+			other.Address, unknown.Interface, unknown.Address = "10.0.1.9", "", ""
+			in.Nodes[0].Observation.Mode, in.Nodes[1].Observation.Mode = model.DropsCount, model.DropsCount
+			in.Nodes[0].Observation.Drops = verdicts(model.Marks{}, []model.Site{unknown}, model.SiteCount{Site: 0, Packets: 90})
+			in.Nodes[1].Observation.Drops = verdicts(model.Marks{}, []model.Site{known, other}, model.SiteCount{Site: 0, Packets: 30},
+				model.SiteCount{Site: 1, Packets: 60})
+		}, "network@10.0.1.1/IP_RPFILTER=90(exact-count) lost=100 rest=10"},
 		{"sockets that do not tell their own drops", func(in *Input) {
 			unwatched(in)
 			in.SocketKnown = false

@@ -222,7 +222,7 @@ func TestEveryFaultIsNamed(t *testing.T) {
 				if watch && f.reason != "" && f.errno != "EPERM" && (line.Function != f.function || line.Interface != "veth7") {
 					t.Errorf("got function %q at %q, want %q", line.Function, line.Interface, f.function)
 				}
-				host := map[string]string{"send": "sender", "rece": "receiver", "appl": "receiver", "netw": "another namespace (3)"}[line.Layer[:4]]
+				host := map[string]string{"send": "sender", "rece": "receiver", "appl": "receiver", "netw": "another namespace"}[line.Layer[:4]]
 				if line.Cause == model.CauseElimination {
 					host = "" // somewhere between
 				}

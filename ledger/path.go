@@ -1,7 +1,7 @@
 package ledger
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 
 	"pelt/model"
@@ -56,7 +56,7 @@ type tally struct {
 	copies  uint64 // about sequences that arrived
 }
 
-// siteKey tells sites of several kernels apart.
+// siteKey is a site of one kernel without its interface and its address, which not every process on it learns.
 type siteKey struct {
 	kernel int
 	model.Site
@@ -67,13 +67,13 @@ type path struct {
 	nodes            []*view
 	kernels          []*kernel
 	sites            []*site
-	bySite           map[siteKey]int
+	bySite           map[siteKey][]int
 	lists            []*list
 	sender, receiver *view // nil if the path does not hold it
 }
 
 func newPath(in Input) *path {
-	p := &path{bySite: map[siteKey]int{}}
+	p := &path{bySite: map[siteKey][]int{}}
 	boots := map[string]int{}
 	for i, n := range in.Nodes {
 		v := &view{Node: n, place: i, kernel: -1}
@@ -114,6 +114,9 @@ func newPath(in Input) *path {
 			v.watched = slices.ContainsFunc(one.lists, func(l *list) bool { return l.drops.SitesLost == 0 })
 		}
 	}
+	for _, s := range p.sites {
+		p.describe(s)
+	}
 	return p
 }
 
@@ -137,7 +140,7 @@ func (p *path) addList(in Input, k int, v *view) {
 	p.kernels[k].lists = append(p.kernels[k].lists, l)
 	p.lists = append(p.lists, l)
 	for _, s := range o.Drops.Sites {
-		l.sites = append(l.sites, p.siteOf(k, s))
+		l.sites = append(l.sites, p.siteOf(k, s, l.sites))
 	}
 	for _, s := range p.sites {
 		for len(s.told) < len(p.lists) {
@@ -147,15 +150,21 @@ func (p *path) addList(in Input, k int, v *view) {
 	for _, m := range l.flow.Streams {
 		l.beyond = plus(l.beyond, m.Unlisted)
 	}
+	sums := map[int]model.SiteCount{}
 	for _, c := range l.flow.Counts {
 		if c.Site < 0 || c.Site >= len(l.sites) {
 			l.bogus = plus(l.bogus, c.Packets)
 			continue
 		}
-		// Two lists of one kernel tell of the same packets.
-		s := p.sites[l.sites[c.Site]]
-		s.packets, s.unreadable = max(s.packets, c.Packets), max(s.unreadable, min(c.Unreadable, c.Packets))
-		s.warmup, s.fragments = max(s.warmup, c.Warmup), max(s.fragments, c.Fragments)
+		n := sums[l.sites[c.Site]]
+		n.Packets, n.Unreadable = plus(n.Packets, c.Packets), plus(n.Unreadable, min(c.Unreadable, c.Packets))
+		n.Warmup, n.Fragments = plus(n.Warmup, c.Warmup), plus(n.Fragments, c.Fragments)
+		sums[l.sites[c.Site]] = n
+	}
+	for i, n := range sums { // two lists of one kernel tell of the same packets
+		s := p.sites[i]
+		s.packets, s.unreadable = max(s.packets, n.Packets), max(s.unreadable, n.Unreadable)
+		s.warmup, s.fragments = max(s.warmup, n.Warmup), max(s.fragments, n.Fragments)
 	}
 }
 
@@ -169,16 +178,28 @@ func sameList(a, b *list) bool {
 		})
 }
 
-// siteOf finds or makes the site of one kernel.
-func (p *path) siteOf(k int, m model.Site) int {
+// siteOf finds or makes the site of one kernel. listed are those of the same list so far.
+func (p *path) siteOf(k int, m model.Site, listed []int) int {
 	key := siteKey{k, m}
-	if i, known := p.bySite[key]; known {
-		return i
+	key.Interface, key.Address = "", ""
+	for _, i := range p.bySite[key] {
+		s := p.sites[i]
+		if s.Interface == m.Interface || (s.Interface == "" || m.Interface == "") && !slices.Contains(listed, i) {
+			s.Interface, s.Address = cmp.Or(s.Interface, m.Interface), cmp.Or(s.Address, m.Address)
+			return i
+		}
 	}
-	s := &site{Site: m, kernel: k}
-	s.at, s.cause = find(m.Reason, m.Function)
-	place, name, side := p.locate(k, m.Namespace)
-	s.layer = layerOf(s.at, side, m.Received)
+	i := len(p.sites)
+	p.bySite[key] = append(p.bySite[key], i)
+	p.sites = append(p.sites, &site{Site: m, kernel: k})
+	return i
+}
+
+// describe says what a site means.
+func (p *path) describe(s *site) {
+	s.at, s.cause = find(s.Reason, s.Function)
+	place, name, side := p.locate(s)
+	s.layer = layerOf(s.at, side, s.Received)
 	switch s.host = name; {
 	case s.layer == "":
 	case s.layer == model.LayerNetwork:
@@ -194,20 +215,17 @@ func (p *path) siteOf(k int, m model.Site) int {
 	s.refuses = s.at == stageQdisc || s.at == stageClassifier || s.at == stageBacklog || s.at == stageRing || s.at == stageDevice
 	// A qdisc that drops without counting is the one of a device that is down or
 	// has no carrier: noop, net/sched/sch_generic.c.
-	if s.layer == model.LayerSenderQdisc && m.Reason == "QDISC_DROP" && p.sender != nil && p.sender.Observation != nil {
+	if s.layer == model.LayerSenderQdisc && s.Reason == "QDISC_DROP" && p.sender != nil && p.sender.Observation != nil {
 		t := &p.sender.table
 		if lost := t.device(p.sender.Out, "tx_dropped"); lost.whole > 0 && t.queues(p.sender.Out).whole == 0 && t.field("Ip", "OutDiscards").whole == 0 {
 			s.layer = model.LayerSenderDevice
 		}
 	}
-	p.bySite[key] = len(p.sites)
-	p.sites = append(p.sites, s)
-	return len(p.sites) - 1
 }
 
-// locate returns the node and the side that a namespace belongs to.
-func (p *path) locate(k int, namespace uint64) (place int, name string, side Side) {
-	nodes := p.kernels[k].nodes
+// locate returns the node and the side that a site's namespace belongs to. One that is no node is called by its address.
+func (p *path) locate(s *site) (place int, name string, side Side) {
+	nodes, namespace := p.kernels[s.kernel].nodes, s.Namespace
 	var of []*view
 	for _, v := range nodes {
 		own := v.Observation.Namespace
@@ -228,10 +246,15 @@ func (p *path) locate(k int, namespace uint64) (place int, name string, side Sid
 	case namespace == 0:
 		return nodes[0].place, "", SideUnknown
 	}
-	if slices.Contains(nodes, p.sender) && slices.Contains(nodes, p.receiver) { // one name for both directions
-		return nodes[0].place, fmt.Sprintf("%s (%d)", model.AnotherNamespace, namespace), SideOther
+	switch {
+	case s.Address != "":
+		name = s.Address
+	case slices.Contains(nodes, p.sender) && slices.Contains(nodes, p.receiver): // one name for both directions
+		name = model.AnotherNamespace
+	default:
+		name = model.AnotherNamespace + " of " + nodes[0].Name
 	}
-	return nodes[0].place, fmt.Sprintf("%s (%d) of %s", model.AnotherNamespace, namespace, nodes[0].Name), SideOther
+	return nodes[0].place, name, SideOther
 }
 
 func (p *path) name(v *view, otherwise string) string {

@@ -197,6 +197,11 @@ func (o *Observation) Clamp(flows []Flow) {
 					(told.Way == "" || len(told.Streams) == 0 && (told.Way == WayAsks || told.Way == WayAnswers))
 			})
 		})
+		for i := range d.Sites {
+			if a, err := netip.ParseAddr(d.Sites[i].Address); err != nil || a.Zone() != "" {
+				d.Sites[i].Address = ""
+			}
+		}
 	}
 }
 

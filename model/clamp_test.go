@@ -12,7 +12,8 @@ func TestClampObservation(t *testing.T) {
 	long := strings.Repeat("x", maxTextLength+1)
 	o := Observation{Mode: "all", Why: long, IdleS: math.Inf(1), Unread: make([]string, 1000),
 		Counters: []Counter{{Name: "Udp.InErrors", Whole: 3, Measure: 9, IdleHz: math.NaN()}, {Name: long}, {}},
-		Drops:    &Drops{Flows: []FlowDrops{{Flow: "up", Streams: make([]Marks, 1)}, {Flow: "up", Streams: make([]Marks, 2)}, {Flow: "other"}}}}
+		Drops: &Drops{Flows: []FlowDrops{{Flow: "up", Streams: make([]Marks, 1)}, {Flow: "up", Streams: make([]Marks, 2)}, {Flow: "other"},
+			{Flow: "up", Way: "back"}, {Flow: "up", Way: WayAsks, Streams: make([]Marks, 1)}}}}
 	o.Clamp([]Flow{{Name: "up", Streams: 1}})
 	if o.Mode != DropsOff || len(o.Why) != maxTextLength || o.IdleS != 0 || len(o.Unread) != 64 || len(o.Drops.Flows) != 1 {
 		t.Errorf("what stays: %+v", o)
@@ -22,7 +23,13 @@ func TestClampObservation(t *testing.T) {
 	}
 	o.Drops = &Drops{Sites: make([]Site, maxSites+1)}
 	o.Drops.Sites[0].Reason = long
-	if o.Clamp(nil); len(o.Drops.Sites) != maxSites || len(o.Drops.Sites[0].Reason) != maxTextLength {
+	for i, address := range []string{"10.0.0.1", "fe80::1%eth0", "the sender"} {
+		o.Drops.Sites[i].Address = address
+	}
+	if o.Clamp(nil); o.Drops.Sites[0].Address != "10.0.0.1" || o.Drops.Sites[1].Address+o.Drops.Sites[2].Address != "" {
+		t.Errorf("addresses of sites: %+v", o.Drops.Sites[:3])
+	}
+	if len(o.Drops.Sites) != maxSites || len(o.Drops.Sites[0].Reason) != maxTextLength {
 		t.Errorf("%d sites, %+v", len(o.Drops.Sites), o.Drops.Sites[0])
 	}
 }

@@ -55,6 +55,7 @@ type Site struct {
 	Namespace uint64 `json:"namespace,omitempty"` // inode of the network namespace; 0 unknown
 	Interface string `json:"interface,omitempty"` // the packet was at; "" unknown
 	Received  bool   `json:"received,omitempty"`  // it had come in through an interface of that namespace
+	Address   string `json:"address,omitempty"`   // of that namespace, as the packet met it; "" unknown
 }
 
 // Drops are the verdicts of one kernel about the packets of a trial.

@@ -185,7 +185,7 @@ func lineHost(r Row) Level {
 	return word(HostName(r, r.Line.Host))
 }
 
-// HostName is the name of a node of a row's trial: in a mesh the host's own, also in "another namespace (4026532512) of sender".
+// HostName is the name of a node of a row's trial: in a mesh the host's own, also in "another namespace of sender".
 func HostName(r Row, node string) string {
 	sender, receiver, ok := hostsOf(r)
 	at := strings.LastIndexByte(node, ' ') + 1

@@ -45,7 +45,7 @@ var layers = map[string][]string{
 	"engine/xdp":           {"engine", "engine/udp", "measure", "model", "pace", "unit", "internal/kernelclock", "internal/kerneltypes"},
 	"observe":              {"model", "unit", "internal/nic", "observe/counters", "observe/drops"},
 	"observe/counters":     {"model", "unit", "internal/netns", "internal/nic"},
-	"observe/drops":        {"model", "unit", "internal/kernelclock", "internal/kerneltypes"},
+	"observe/drops":        {"model", "unit", "internal/kernelclock", "internal/kerneltypes", "internal/netns"},
 	"observe/dut":          {"model", "unit", "observe/counters"},
 	"lab":                  {"model", "unit", "internal/netns", "internal/spare", "lab/fastpath", "lab/impair", "lab/routerlog", "lab/userlink"},
 	"lab/fastpath":         {"internal/kerneltypes"},

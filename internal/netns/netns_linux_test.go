@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"runtime"
 	"sync"
 	"testing"
@@ -162,4 +163,26 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Find holds a namespace that this process, or another one, holds, and no other.
+func TestFind(t *testing.T) {
+	h := open(t)
+	inode, err := h.Inode()
+	must(t, err)
+	wanted := map[uint64]bool{inode: true, 1: true} // no namespace has so low a number
+	found := netns.Find(wanted)
+	if len(found) != 1 || found[inode] == nil || !same(t, found[inode], h) {
+		t.Fatalf("found %v, want %d", found, inode)
+	}
+	must(t, found[inode].Close())
+
+	c := exec.Command("sleep", "60")
+	must(t, h.Do(c.Start))
+	defer func() { _, _ = c.Process.Kill(), c.Wait() }()
+	must(t, h.Close())
+	if found = netns.Find(wanted); len(found) != 1 || found[inode] == nil {
+		t.Fatalf("of another process: found %v, want %d", found, inode)
+	}
+	must(t, found[inode].Close())
 }

@@ -33,6 +33,7 @@ func (m *Machine) Collect(number uint16, sequences bool) (model.Drops, error) {
 		return d, err
 	}
 	m.names.resolve()
+	m.names.locate()
 	c := collection{names: &m.names, index: map[uint32]int{}, sites: map[model.Site]int{}}
 	for _, f := range t.flows {
 		var rest bpfRest

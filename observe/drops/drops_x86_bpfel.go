@@ -115,16 +115,17 @@ type bpfRest struct {
 }
 
 type bpfSite struct {
-	_    structs.HostLayout
-	Id   uint32
-	Name [16]int8
+	_     structs.HostLayout
+	Id    uint32
+	Space uint32
+	Name  [16]int8
 }
 
 type bpfSiteFlags uint32
 
 const (
-	bpfSiteFlagsSITE_RECEIVED bpfSiteFlags = 1
-	bpfSiteFlagsSITE_PIECE    bpfSiteFlags = 2
+	bpfSiteFlagsSITE_PIECE bpfSiteFlags = 1
+	bpfSiteFlagsSITE_IP6   bpfSiteFlags = 2
 )
 
 type bpfSiteKey struct {
@@ -132,8 +133,8 @@ type bpfSiteKey struct {
 	Location uint64
 	Cookie   uint64
 	Reason   uint32
-	Space    uint32
 	Iface    uint32
+	From     uint32
 	Flags    uint32
 }
 

@@ -30,7 +30,6 @@ func Watch(ports []uint16) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.names.noteInterfaces()
 	return &Live{m}, nil
 }
 
@@ -64,6 +63,7 @@ func (l *Live) Read() (a LiveAccount, err error) {
 		return a, err
 	}
 	m.names.resolve()
+	m.names.locate()
 	if exits[bpfExitReasonEXIT_LIVE_REST] > 0 {
 		for id := range m.names.places {
 			if err := m.objects.LiveRest.Lookup(id, &n); err != nil {

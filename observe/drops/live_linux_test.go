@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
@@ -54,48 +53,6 @@ func read(t testing.TB, l *Live, h *netbed.Node) LiveAccount {
 			last, same = sum, 0
 		} else if same++; same >= 5 && !waiting(t) {
 			return a
-		}
-	}
-}
-
-// A namespace may get the inode of one that is gone; its interfaces keep their own names. When the kernel gives an
-// inode again is its own choice, so the test takes the inodes out of the sites of two namespaces.
-func TestNamesOfAReusedInode(t *testing.T) {
-	l := watch(t, 9) // whatever else this host drops
-	n := newNames(l.machine.names.reasons)
-	wanted := map[uint32]string{}
-	for _, name := range []string{"before", "after"} {
-		h := netbed.Namespace(t)
-		h.Link("lo", netlink.LinkSetDown)
-		h.Link("lo", func(lo netlink.Link) error { return netlink.LinkSetName(lo, name) })
-		h.Link(name, netlink.LinkSetUp)
-		s := h.Open(false)
-		cookie, err := unix.GetsockoptUint64(s.FD, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.Must(func() error {
-			n.noteInterfaces()
-			return unix.Sendto(s.FD, []byte("nobody listens"), 0, netbed.Sockaddr(netip.MustParseAddrPort("127.0.0.1:9")))
-		})
-		drops := read(t, l, h).Drops
-		if !slices.ContainsFunc(drops, func(d LiveDrop) bool { return d.To.Port() == 9 && d.Site.Interface == name }) {
-			t.Errorf("no drop at interface %s in %+v", name, drops)
-		}
-		before := len(wanted)
-		for id, p := range l.machine.names.places {
-			if p.key.Cookie == cookie && p.name == name {
-				p.key.Space, p.name = 0, "" // as of a packet in a socket, which has no name of an interface
-				n.places[id], wanted[id] = p, name
-			}
-		}
-		if len(wanted) == before {
-			t.Errorf("no site of namespace %d (cookie %d) in %+v", h.ID(), cookie, l.machine.names.places)
-		}
-	}
-	for id, want := range wanted {
-		if s, _ := n.site(id); s.Interface != want {
-			t.Errorf("interface %q, want %q", s.Interface, want)
 		}
 	}
 }

@@ -4,7 +4,7 @@ package drops
 
 import (
 	"fmt"
-	"net"
+	"net/netip"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -14,27 +14,23 @@ import (
 
 // names turns the kernel's sites into words.
 type names struct {
-	reasons    reasons
-	places     map[uint32]place
-	symbols    map[uint64]symbol
-	hidden     bool // the kernel shows no addresses
-	unread     error
-	interfaces map[interfaceKey]string
+	reasons reasons
+	places  map[uint32]place
+	symbols map[uint64]symbol
+	hidden  bool // the kernel shows no addresses
+	unread  error
 }
 
 func newNames(r reasons) names {
-	return names{reasons: r, places: map[uint32]place{}, symbols: map[uint64]symbol{}, interfaces: map[interfaceKey]string{}}
-}
-
-// interfaceKey is an interface of a namespace. The next namespace may get the inode of one that is gone, never its cookie.
-type interfaceKey struct {
-	cookie uint64
-	index  uint32
+	return names{reasons: r, places: map[uint32]place{}, symbols: map[uint64]symbol{}}
 }
 
 type place struct {
-	key  bpfSiteKey
-	name string // of the interface, as the program saw it
+	key     bpfSiteKey
+	name    string     // of the interface
+	space   uint64     // inode of the namespace; 0 unknown
+	address netip.Addr // of the host; see locate
+	located bool
 }
 
 // refresh takes in sites that the table has gained.
@@ -46,11 +42,7 @@ func (n *names) refresh(sites *ebpf.Map) error {
 		if _, ok := n.places[value.Id]; ok {
 			continue
 		}
-		p := place{key: key, name: text(value.Name[:])}
-		n.places[value.Id] = p
-		if p.name != "" {
-			n.interfaces[interfaceKey{key.Cookie, key.Iface}] = p.name
-		}
+		n.places[value.Id] = place{key: key, name: text(value.Name[:]), space: uint64(value.Space)}
 	}
 	if err := entries.Err(); err != nil {
 		return fmt.Errorf("read the table of sites: %w", err)
@@ -103,31 +95,10 @@ func (n *names) site(id uint32) (s model.Site, ok bool) {
 	at := n.symbols[p.key.Location]
 	s = model.Site{
 		Reason: n.reasons.name(p.key.Reason), Function: at.Function, Offset: at.Offset,
-		Namespace: uint64(p.key.Space), Received: p.key.Flags&uint32(bpfSiteFlagsSITE_RECEIVED) != 0,
+		Namespace: p.space, Interface: p.name, Received: p.key.From != 0,
 	}
-	if s.Interface = p.name; s.Interface == "" && p.key.Cookie != 0 {
-		s.Interface = n.interfaces[interfaceKey{p.key.Cookie, p.key.Iface}]
+	if p.address.IsValid() {
+		s.Address = p.address.String()
 	}
 	return s, true
-}
-
-// noteInterfaces notes the interfaces of the calling thread's namespace: of a packet in a
-// socket only the index is left.
-func (n *names) noteInterfaces() {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return
-	}
-	defer unix.Close(fd)
-	cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
-	if err != nil {
-		return
-	}
-	list, err := net.Interfaces()
-	if err != nil {
-		return
-	}
-	for _, i := range list {
-		n.interfaces[interfaceKey{cookie, uint32(i.Index)}] = i.Name
-	}
 }

@@ -63,22 +63,23 @@ struct stream {
 };
 
 enum site_flags {
-	SITE_RECEIVED = 1, /* the packet had come in through an interface */
-	SITE_PIECE = 2,    /* the packets are fragments, or about to become some */
+	SITE_PIECE = 1, /* the packets are fragments, or about to become some */
+	SITE_IP6 = 2,
 };
 
 struct site_key {
 	__u64 location; /* address in the kernel */
 	__u64 cookie;   /* of the network namespace, whose inode another may get later; 0 unknown */
 	__u32 reason;   /* enum skb_drop_reason of the running kernel */
-	__u32 space;    /* inode of the network namespace; 0 unknown */
-	__u32 iface;    /* index; 0 unknown */
+	__u32 iface;    /* index of that where the packet was; 0 unknown */
+	__u32 from;     /* index of that where it had come in; 0: nowhere */
 	__u32 flags;    /* enum site_flags */
 };
 
 struct site {
-	__u32 id; /* 1... */
-	char name[16];
+	__u32 id;    /* 1... */
+	__u32 space; /* inode of the network namespace; 0 unknown */
+	char name[16]; /* of the interface */
 };
 
 struct tally_key {
@@ -150,7 +151,7 @@ struct live_count {
 
 _Static_assert(sizeof(struct stream_key) == 8 && sizeof(struct stream) == 16, "stream");
 _Static_assert(sizeof(struct meeting_key) == 8, "meeting");
-_Static_assert(sizeof(struct site_key) == 32 && sizeof(struct site) == 20, "site");
+_Static_assert(sizeof(struct site_key) == 32 && sizeof(struct site) == 24, "site");
 _Static_assert(sizeof(struct tally_key) == 8 && sizeof(struct tally) == 32 && sizeof(struct rest) == 16, "tally");
 _Static_assert(sizeof(struct newest) == 16, "newest");
 _Static_assert(sizeof(struct page) == 4096, "page");

@@ -38,14 +38,14 @@ static __always_inline int leave(enum exit_reason why)
 	return 0;
 }
 
-static __always_inline void socket_space(struct site_key *k, struct sock *sk)
+static __always_inline void socket_space(struct site_key *k, __u32 *space, struct sock *sk)
 {
 	struct net *net = 0;
 
 	if (is_kernel(sk))
 		bpf_core_read(&net, sizeof(net), &sk->__sk_common.skc_net.net);
 	if (is_kernel(net)) {
-		bpf_core_read(&k->space, sizeof(k->space), &net->ns.inum);
+		bpf_core_read(space, sizeof(*space), &net->ns.inum);
 		bpf_core_read(&k->cookie, sizeof(k->cookie), &net->net_cookie);
 	}
 }
@@ -69,9 +69,9 @@ static __always_inline struct net_device *device(struct sk_buff *skb)
 	return dev;
 }
 
-/* place fills in where the packet is dropped, and returns its device if it has
+/* place fills in where the packet is dropped, with the inode of the namespace, and returns its device if it has
  * one. Of a packet that was in a UDP socket's queue nothing may lead to a namespace. */
-static __always_inline struct net_device *place(__u64 *ctx, struct sk_buff *skb, struct site_key *k)
+static __always_inline struct net_device *place(__u64 *ctx, struct sk_buff *skb, struct site_key *k, __u32 *space)
 {
 	struct net_device *dev;
 	struct sock *sk = 0;
@@ -79,30 +79,30 @@ static __always_inline struct net_device *place(__u64 *ctx, struct sk_buff *skb,
 	k->location = ctx[1];
 	k->reason = ctx[2];
 	dev = device(skb);
-	k->iface = skb->skb_iif;
-	if (k->iface)
-		k->flags |= SITE_RECEIVED;
+	k->iface = k->from = skb->skb_iif;
+	if (skb->protocol == be16(ETHER_IP6))
+		k->flags |= SITE_IP6;
 	if (dev)
 		k->iface = dev->ifindex;
 	if (has_rx_sk) {
 		/* 6.11 to 6.13 take the pointer for good even if it is NULL: read it safely */
 		struct sock *rx = (void *)ctx[3];
 		if (rx)
-			socket_space(k, rx);
+			socket_space(k, space, rx);
 	}
-	if (!k->space && dev) {
-		k->space = dev->nd_net.net->ns.inum;
+	if (!k->cookie && dev) {
+		*space = dev->nd_net.net->ns.inum;
 		k->cookie = dev->nd_net.net->net_cookie;
 	}
-	if (!k->space) {
+	if (!k->cookie) {
 		bpf_core_read(&sk, sizeof(sk), &skb->sk);
-		socket_space(k, sk);
+		socket_space(k, space, sk);
 	}
 	return dev;
 }
 
 /* site_id returns the id of the place, 0 if the table is full. */
-static __always_inline __u32 site_id(struct site_key *k, struct net_device *dev)
+static __always_inline __u32 site_id(struct site_key *k, __u32 space, struct net_device *dev)
 {
 	struct site *s = bpf_map_lookup_elem(&sites, k), made = {};
 
@@ -111,6 +111,7 @@ static __always_inline __u32 site_id(struct site_key *k, struct net_device *dev)
 	if (next_site >= SITES)
 		return 0;
 	made.id = __sync_fetch_and_add(&next_site, 1) + 1;
+	made.space = space;
 	if (dev)
 		bpf_core_read_str(made.name, sizeof(made.name), &dev->name);
 	if (!bpf_map_update_elem(&sites, k, &made, BPF_NOEXIST))
@@ -122,9 +123,10 @@ static __always_inline __u32 site_id(struct site_key *k, struct net_device *dev)
 static __always_inline __u32 site_of(__u64 *ctx, struct sk_buff *skb, __u32 flags)
 {
 	struct site_key k = {.flags = flags};
-	struct net_device *dev = place(ctx, skb, &k);
+	__u32 space = 0;
+	struct net_device *dev = place(ctx, skb, &k, &space);
 
-	return site_id(&k, dev);
+	return site_id(&k, space, dev);
 }
 
 #endif

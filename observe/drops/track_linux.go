@@ -52,7 +52,6 @@ type Track struct {
 // Track watches the streams of one flow; the trial's number has no warm-up bit.
 // A second track of the same trial and flow, by the other end in the same
 // process, adds its view of the same streams: NAT may have changed their ports.
-// Call it inside the host's namespace: the names of its interfaces are noted.
 func (m *Machine) Track(number uint16, name string, tuples []model.Tuple, o TrackOptions) (*Track, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,7 +63,6 @@ func (m *Machine) Track(number uint16, name string, tuples []model.Tuple, o Trac
 	case len(tuples) == 0 || len(tuples) > maxStreams:
 		return nil, fmt.Errorf("track drops of flow %q: %d streams; want 1 to %d", name, len(tuples), maxStreams)
 	}
-	m.names.noteInterfaces()
 	time.Sleep(time.Until(m.freed.Add(settled)))
 	t := m.trials[number]
 	if t == nil {
@@ -165,14 +163,13 @@ func (m *Machine) number(f *flow) error {
 }
 
 // Meet watches the packets by which the ends of a flow meet, whatever their ports, by the tag that they carry. It counts
-// them for each way. Call it as Track.
+// them for each way.
 func (m *Machine) Meet(number uint16, name string, tag uint16) (*Track, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return nil, errClosed
 	}
-	m.names.noteInterfaces()
 	time.Sleep(time.Until(m.freed.Add(settled)))
 	t := m.trials[number]
 	if t == nil {
