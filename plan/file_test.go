@@ -99,21 +99,16 @@ func TestNoPlans(t *testing.T) {
 // TestReadTrace: each line of the file says how a text is read, as times or as gaps. Below stand its gaps and its rate,
 // or what is wrong with it.
 func TestReadTrace(t *testing.T) {
-	golden.Table(t, "testdata/traces.txt", func(question string) string {
-		kind, quoted, _ := strings.Cut(question, " ")
-		text, err := strconv.Unquote(quoted)
-		if err != nil {
-			t.Fatalf("%s: %v", question, err)
-		}
+	golden.Texts(t, "testdata/traces.txt", func(kind, text string) string {
 		p, rate, err := readTrace(strings.NewReader(strings.ReplaceAll(text, "LONG", strings.Repeat("1", 100_000))), "t.csv", kind == "gaps")
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "t.csv:") || strings.ContainsRune(err.Error(), '\n') || len(err.Error()) > 300 {
-				t.Errorf("%s: an error of another form: %v", question, err)
+				t.Errorf("%s %q: an error of another form: %v", kind, text, err)
 			}
 			return err.Error()
 		}
 		if p.File != "t.csv" || p.Gaps != (kind == "gaps") {
-			t.Errorf("%s: %+v", question, p)
+			t.Errorf("%s %q: %+v", kind, text, p)
 		}
 		gaps, err := model.ReadTraceText(p.Trace)
 		return fmt.Sprint(gaps, " ns ", rate, errText(err))

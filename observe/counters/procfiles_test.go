@@ -3,7 +3,6 @@ package counters
 import (
 	"fmt"
 	"maps"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -12,12 +11,8 @@ import (
 
 // TestParse: each line of the file is a parser and a text. Below stand the values that it told of, and its fault.
 func TestParse(t *testing.T) {
-	golden.Table(t, "testdata/parsed.txt", func(question string) string {
-		parser, quoted, _ := strings.Cut(question, " ")
-		text, err := strconv.Unquote(quoted)
-		if err != nil {
-			t.Fatalf("%s: %v", question, err)
-		}
+	golden.Texts(t, "testdata/parsed.txt", func(parser, text string) string {
+		var err error
 		var out strings.Builder
 		tell := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
 		pair := func(group, name string, _, v uint64) { tell("%s.%s %d", group, name, v) }
@@ -49,11 +44,11 @@ func TestParse(t *testing.T) {
 		case "memory":
 			tell("%d", ParseMemory(text))
 		default:
-			t.Fatalf("%s: no such parser", question)
+			t.Fatalf("no parser %q", parser)
 		}
 		if err != nil {
 			if tell("fault: %v", err); strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s: a fault of several lines: %v", question, err)
+				t.Errorf("%s %q: a fault of several lines: %v", parser, text, err)
 			}
 		}
 		return out.String()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -16,12 +15,7 @@ import (
 
 // TestTexts: each line of the file is a question and a text from a user or a router. Below stands what is made of it.
 func TestTexts(t *testing.T) {
-	golden.Table(t, "testdata/texts.txt", func(question string) string {
-		what, quoted, _ := strings.Cut(question, " ")
-		text, err := strconv.Unquote(quoted)
-		if err != nil {
-			t.Fatalf("%s: %v", question, err)
-		}
+	golden.Texts(t, "testdata/texts.txt", func(what, text string) string {
 		answer := ""
 		switch what {
 		case "target":
@@ -38,21 +32,21 @@ func TestTexts(t *testing.T) {
 			for _, r := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text))} {
 				got, _, err := marker("@@m").answer(bufio.NewReaderSize(r, 64), 2)
 				if err != nil && !errors.Is(err, io.EOF) {
-					t.Errorf("%s: %v", question, err)
+					t.Errorf("%s %q: %v", what, text, err)
 				}
 				again := fmt.Sprintf("%q, whole %v", got, err == nil)
 				if answer != "" && again != answer {
-					t.Errorf("%s: byte for byte %s, want %s", question, again, answer)
+					t.Errorf("%s %q: byte for byte %s, want %s", what, text, again, answer)
 				}
 				answer = again
 			}
 		case "cpuinfo":
 			answer = learn(map[string]string{"cpuinfo": text}, sample{}).facts.CPU
 		default:
-			t.Fatalf("%s: no such question", question)
+			t.Fatalf("no question %q", what)
 		}
 		if strings.ContainsAny(answer, "\r\n") {
-			t.Errorf("%s: several lines: %q", question, answer)
+			t.Errorf("%s %q: several lines: %q", what, text, answer)
 		}
 		return answer
 	})

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -53,6 +54,19 @@ func Table(t testing.TB, path string, answer func(question string) string) {
 		}
 	}
 	File(t, path, out.String())
+}
+
+// Texts is a Table whose questions are a word and a quoted text each.
+func Texts(t testing.TB, path string, answer func(what, text string) string) {
+	t.Helper()
+	Table(t, path, func(question string) string {
+		what, quoted, _ := strings.Cut(question, " ")
+		text, err := strconv.Unquote(quoted)
+		if err != nil {
+			t.Fatalf("%s: %v", question, err)
+		}
+		return answer(what, text)
+	})
 }
 
 // Difference returns the lines that only one of two texts has, with - or + before them.
