@@ -17,39 +17,6 @@ func change(t *testing.T, node, text string) model.Link {
 	return c
 }
 
-func TestWhatLinksCanBecome(t *testing.T) {
-	for _, c := range []struct {
-		topology, link, node, change string
-		want                         string // in the error; "" for none
-	}{
-		{"direct", "delay=5ms", "", "loss=5%,delay=0", ""},
-		{"direct", "delay=5ms", "receiver", "rate=10mbit,queue=20,toward=sender", ""},
-		{"direct", "backend=user", "", "loss=ge:1%/10%/70%/0", ""},
-		{"direct", "rate=10mbit", "sender-receiver", "rate=20mbit,queue=64KiB", ""},
-		{"direct", "rate=10mbit", "receiver-sender", "overhead=24", ""},
-		{"star:3", "delay=5ms", "switch-receiver-2", "loss=5%", ""},
-		{"star:3", "delay=5ms", "receiver", "loss=5%", ""},
-		{"direct", "rate=10mbit", "", "loss=5%", "only an emulated link can do loss=5%, and this one is shaped by the kernel's tbf; take the lab down"},
-		{"router", "delay=1ms,toward=router", "receiver", "toward=receiver,rate=1mbit", ""},
-		{"direct", "mtu=1400", "", "delay=5ms", "this one is a plain cable"},
-		{"direct", "mtu=1400", "", "rate=5mbit", "made without a rate"},
-		{"direct", "rate=10mbit", "", "rate=0", "cannot be without one"},
-		{"direct", "rate=10mbit", "", "queue=100B", "no room for a frame"},
-		{"direct", "delay=5ms", "", "jitter=6ms", "is more than the delay of"},
-		{"direct", "delay=5ms", "", "queue=100", "needs a rate"},
-		{"direct", "delay=5ms", "router", "loss=1%", `no node "router"`},
-		{"direct", "delay=5ms", "", "loss=1%,toward=router", `no node "router"`},
-		{"router", "delay=5ms", "sender-receiver", "loss=1%", `no node "sender-receiver"`},
-	} {
-		l, _, err := model.ParseLink("", c.link)
-		must(t, err)
-		err = CheckChanges(c.topology, []model.Link{l}, [][]model.Link{{change(t, c.node, c.change)}})
-		if (err == nil) != (c.want == "") || err != nil && !refused(err, c.want) {
-			t.Errorf("%s, links %s, %s to %s: %v; want %q", c.topology, c.link, c.node, c.change, err, c.want)
-		}
-	}
-}
-
 // A change reaches what it speaks of, and leaves the plans that it is given.
 func TestChanged(t *testing.T) {
 	spec, err := findTopology("router")

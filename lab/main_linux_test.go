@@ -114,7 +114,9 @@ func openLab(t *testing.T, topology string, links ...string) *Lab {
 	t.Helper()
 	watchHost(t)
 	testenv.LeakCheck(t)
-	l, err := Open(t.Context(), topology, parseLinks(t, links))
+	parsed, err := parseLinks(links)
+	must(t, err)
+	l, err := Open(t.Context(), topology, parsed)
 	must(t, err)
 	set := inodes(t, l)
 	t.Cleanup(func() {

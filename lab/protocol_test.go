@@ -34,14 +34,3 @@ func FuzzParseSockets(f *testing.F) {
 		}
 	})
 }
-
-func TestCheckName(t *testing.T) {
-	for name, ok := range map[string]bool{
-		"r1": true, "a": true, strings.Repeat("x", 32): true, "my-lab": true,
-		"": false, strings.Repeat("x", 33): false, "R1": false, "a/b": false, "a b": false, "nat": false, "router": false, "é": false, "a\n": false,
-	} {
-		if err := CheckName(name); (err == nil) != ok {
-			t.Errorf("CheckName(%q) = %v, want ok %v", name, err, ok)
-		}
-	}
-}

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,24 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/testenv"
-	"pelt/model"
 )
-
-// parseLinks reads "rate=1gbit" or "sender:rate=1gbit" as the command line does.
-func parseLinks(t *testing.T, texts []string) []model.Link {
-	t.Helper()
-	var links []model.Link
-	for _, text := range texts {
-		node, rest, ok := strings.Cut(text, ":")
-		if !ok {
-			node, rest = "", text
-		}
-		l, _, err := model.ParseLink(node, rest)
-		must(t, err)
-		links = append(links, l)
-	}
-	return links
-}
 
 // listen opens a UDP socket in a node with a receive buffer that holds a burst.
 func listen(t *testing.T, n *Node, addr netip.Addr) *net.UDPConn {

@@ -65,23 +65,6 @@ func (n *Node) DropFourth(hook *nftables.ChainHook) (undo func()) {
 		&expr.Verdict{Kind: expr.VerdictDrop})
 }
 
-// Slow makes each packet at the hook pass so many rules.
-func (n *Node) Slow(hook *nftables.ChainHook, rules int) {
-	n.T.Helper()
-	for ; rules > 0; rules -= 50 { // the kernel's answers to more at a time find no room
-		n.NFT(func(c *nftables.Conn) {
-			chain := HookChain(c, "slow", hook)
-			for range min(rules, 50) {
-				c.AddRule(&nftables.Rule{Table: chain.Table, Chain: chain, Exprs: []expr.Any{
-					&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
-					&expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: binaryutil.BigEndian.PutUint16(1)},
-					&expr.Counter{},
-				}})
-			}
-		})
-	}
-}
-
 // TBF puts a token bucket at a device's output. At the parent netlink.HANDLE_ROOT its handle is 1:.
 func (n *Node) TBF(name string, parent uint32, bytesPerSecond uint64, limit uint32) (undo func()) {
 	n.T.Helper()
@@ -252,25 +235,6 @@ func (n *Node) FragmentShot(name string) (undo func()) {
 		asm.JNE.Imm(asm.R0, 1480/8, "pass"),
 		asm.LoadAbs(14+5, asm.Byte), // identification
 		asm.And.Imm(asm.R0, 1),
-		asm.JNE.Imm(asm.R0, 0, "pass"),
-		asm.Mov.Imm(asm.R0, 2), // TC_ACT_SHOT
-		asm.Return(),
-		asm.Mov.Imm(asm.R0, 0).WithSymbol("pass"),
-		asm.Return(),
-	}))
-}
-
-// LoseTo drops at random one of so many UDP packets that come in at a device for an IPv4 address; so many is a power of 2.
-func (n *Node) LoseTo(name string, to netip.Addr, oneOf int32) (undo func()) {
-	n.T.Helper()
-	return n.filter(name, netlink.HANDLE_MIN_INGRESS, load(n.T, ebpf.SchedCLS, asm.Instructions{
-		asm.Mov.Reg(asm.R6, asm.R1),
-		asm.LoadAbs(14+9, asm.Byte), // protocol
-		asm.JNE.Imm(asm.R0, unix.IPPROTO_UDP, "pass"),
-		asm.LoadAbs(14+16, asm.Word), // destination
-		asm.JNE.Imm(asm.R0, int32(binary.BigEndian.Uint32(to.AsSlice())), "pass"),
-		asm.FnGetPrandomU32.Call(),
-		asm.And.Imm(asm.R0, oneOf-1),
 		asm.JNE.Imm(asm.R0, 0, "pass"),
 		asm.Mov.Imm(asm.R0, 2), // TC_ACT_SHOT
 		asm.Return(),
