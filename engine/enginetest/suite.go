@@ -29,24 +29,30 @@ type Bed struct {
 // Maker makes a bed.
 type Maker func(t testing.TB, w Want) Bed
 
-// Run tests one transport.
+// Run tests one transport, by trials that wait for each other's packets side by side.
 func Run(t *testing.T, maker Maker) {
 	testenv.LeakCheck(t)
+	part := func(name string, test func(t *testing.T)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
 	datagrams := maker(t, Want{}).Flow.Protocol != model.TCP
-	t.Run("account", func(t *testing.T) { testAccount(t, maker, datagrams) })
-	t.Run("flood", func(t *testing.T) { testFlood(t, maker) })
-	t.Run("both directions at once", func(t *testing.T) { testBothDirections(t, maker, datagrams) })
-	t.Run("stop", func(t *testing.T) { testStop(t, maker, datagrams) })
-	t.Run("stop races", func(t *testing.T) { testStopRaces(t, maker) })
-	t.Run("another key", func(t *testing.T) { testAnotherKey(t, maker) })
-	t.Run("no consent", func(t *testing.T) { testNoConsent(t, maker) })
-	t.Run("same numbers", func(t *testing.T) { testSameNumbers(t, maker) })
-	t.Run("strangers", func(t *testing.T) { testStrangers(t, maker, datagrams) })
+	part("account", func(t *testing.T) { testAccount(t, maker, datagrams) })
+	part("flood", func(t *testing.T) { testFlood(t, maker) })
+	part("both directions at once", func(t *testing.T) { testBothDirections(t, maker, datagrams) })
+	part("stop", func(t *testing.T) { testStop(t, maker, datagrams) })
+	part("stop races", func(t *testing.T) { testStopRaces(t, maker) })
+	part("another key", func(t *testing.T) { testAnotherKey(t, maker) })
+	part("no consent", func(t *testing.T) { testNoConsent(t, maker) })
+	part("same numbers", func(t *testing.T) { testSameNumbers(t, maker) })
+	part("strangers", func(t *testing.T) { testStrangers(t, maker, datagrams) })
 	if datagrams {
-		t.Run("warm-up", func(t *testing.T) { testWarmup(t, maker) })
-		t.Run("sent is not told", func(t *testing.T) { testSentIsNotTold(t, maker) })
-		t.Run("relay", func(t *testing.T) { testRelay(t, maker) })
-		t.Run("consent is lost", func(t *testing.T) { testLostConsent(t, maker) })
+		part("warm-up", func(t *testing.T) { testWarmup(t, maker) })
+		part("sent is not told", func(t *testing.T) { testSentIsNotTold(t, maker) })
+		part("relay", func(t *testing.T) { testRelay(t, maker) })
+		part("consent is lost", func(t *testing.T) { testLostConsent(t, maker) })
 	}
 }
 
