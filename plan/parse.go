@@ -5,61 +5,46 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"go.yaml.in/yaml/v3"
 
 	"pelt/model"
-	"pelt/unit"
 )
 
-// Bounds of a plan's text. The nesting of a plan is 4; a parser that recurses must not be
-// led deeper than it can bear.
 const (
-	MaxBytes = 1 << 20
-	maxDepth = 100
-	// Lines and entries: the parser's time grows with their square. The longest
-	// list that a flag makes needs two for each of its unit.MaxListLength.
-	maxEntries = 2*unit.MaxListLength + 5000
-
-	maxLine   = 64 << 10
+	MaxBytes  = 1 << 20 // of a plan's text
+	maxDepth  = 100     // that of a plan is 4
 	maxErrors = 255
 )
 
 // Parse reads one plan from YAML. Unknown fields, wrong types, duplicates, several
 // documents, anchors and tags are errors, and so is whatever model.Plan.Check refuses. An
 // error is one line: name:line: field: what would be right. name is the file's name.
-//
-// YAML becomes JSON on the way: the library's own decoder of structs takes 2.5 for 2, and 5 s for a
-// list of 10 000 levels.
-func Parse(b []byte, name string) (p model.Plan, err error) {
-	r := &reader{name: name}
-	defer func() { // the parser is not ours and has met less than the world holds
-		if recover() != nil {
-			p, err = model.Plan{}, r.wrong(0, "not YAML that can be read")
-		}
-	}()
-	if err := r.read(b); err != nil {
+func Parse(b []byte, name string) (model.Plan, error) {
+	r := &reader{name: name, fields: map[string]*yaml.Node{}, keys: map[string]int{}}
+	text, err := r.read(b)
+	if err != nil {
 		return model.Plan{}, err
 	}
-	text, err := yaml.YAMLToJSON(b)
+	p, err := model.ReadPlan(text)
 	if err != nil {
-		return model.Plan{}, r.syntax(err)
-	}
-	if p, err = model.ReadPlan(text); err != nil {
 		return model.Plan{}, r.refused(err)
 	}
 	return p, nil
 }
 
-// reader knows where the fields of a plan stand.
+// reader turns YAML into JSON and knows where the fields of a plan stand.
 type reader struct {
-	name string
-	file *ast.File
+	name   string
+	out    bytes.Buffer
+	fields map[string]*yaml.Node // values by path: flows[0].set.payload_bytes
+	keys   map[string]int        // first line of each key
 }
 
 // wrong is an error of one line; line 0 is unknown.
@@ -75,87 +60,134 @@ func (r *reader) wrong(line int, format string, args ...any) error {
 	return errors.New(at + ": " + text)
 }
 
+// read returns the JSON of a text that is one plain document.
+func (r *reader) read(b []byte) ([]byte, error) {
+	if len(b) > MaxBytes {
+		return nil, r.wrong(0, "is %d bytes; a plan is at most %d", len(b), MaxBytes)
+	}
+	if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
+		return nil, r.wrong(0, "is not text in UTF-8")
+	}
+	in := yaml.NewDecoder(bytes.NewReader(b))
+	var document, second yaml.Node
+	if err := in.Decode(&document); err == io.EOF {
+		return nil, r.wrong(0, "is empty; want a plan as --print-plan writes it")
+	} else if err != nil {
+		return nil, r.syntax(err, b)
+	}
+	if err := in.Decode(&second); err == nil {
+		return nil, r.wrong(second.Content[0].Line, "a second document starts here; want one plan a file")
+	} else if err != io.EOF {
+		return nil, r.syntax(err, b)
+	}
+	root := document.Content[0]
+	if root.Kind != yaml.MappingNode {
+		return nil, r.wrong(root.Line, "want fields as name: value")
+	}
+	err := r.write(root, "", 0)
+	return r.out.Bytes(), err
+}
+
+// write writes the JSON of a node that stands at a path. What makes one text of YAML stand for another is refused.
+func (r *reader) write(n *yaml.Node, path string, depth int) error {
+	switch {
+	case n.Anchor != "":
+		return r.wrong(n.Line, "want plain values, not %.40q", "&"+n.Anchor)
+	case n.Style&yaml.TaggedStyle != 0:
+		return r.wrong(n.Line, "want plain values, not %.40q", n.Tag)
+	case depth > maxDepth:
+		return r.wrong(n.Line, "is nested deeper than any plan")
+	}
+	r.fields[path] = n
+	switch n.Kind {
+	case yaml.MappingNode:
+		r.out.WriteByte('{')
+		for i := 0; i < len(n.Content); i += 2 {
+			key, at := n.Content[i], n.Content[i].Value
+			if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" || key.Anchor != "" {
+				return r.wrong(key.Line, "want plain names, not %.40q", at)
+			}
+			if path != "" {
+				at = path + "." + at
+			}
+			if r.fields[at] != nil {
+				return r.wrong(key.Line, "%s stands twice", at)
+			}
+			if r.keys[key.Value] == 0 {
+				r.keys[key.Value] = key.Line
+			}
+			r.comma(i)
+			r.value(key.Value)
+			r.out.WriteByte(':')
+			if err := r.write(n.Content[i+1], at, depth+1); err != nil {
+				return err
+			}
+		}
+		r.out.WriteByte('}')
+	case yaml.SequenceNode:
+		r.out.WriteByte('[')
+		for i, each := range n.Content {
+			r.comma(i)
+			if err := r.write(each, path+"["+strconv.Itoa(i)+"]", depth+1); err != nil {
+				return err
+			}
+		}
+		r.out.WriteByte(']')
+	default:
+		var v any
+		if tag := n.ShortTag(); tag == "!!str" || tag == "!!timestamp" {
+			v = n.Value
+		} else if err := n.Decode(&v); err != nil {
+			return r.wrong(n.Line, "not YAML: %v", err)
+		}
+		if f, number := v.(float64); v == nil || number && (math.IsNaN(f) || math.IsInf(f, 0)) {
+			return r.wrong(n.Line, "want plain values, not %.40q", n.Value)
+		}
+		r.value(v)
+	}
+	return nil
+}
+
+func (r *reader) comma(i int) {
+	if i > 0 {
+		r.out.WriteByte(',')
+	}
+}
+
+func (r *reader) value(v any) {
+	text, _ := json.Marshal(v) // texts and finite numbers always marshal
+	r.out.Write(text)
+}
+
+var libraryError = regexp.MustCompile(`(?s)^yaml: (?:line ([0-9]+): )?(.*?(?:'(.*)' referenced)?)$`)
+
+// syntax is an error of the YAML library about b.
+func (r *reader) syntax(err error, b []byte) error {
+	m := libraryError.FindStringSubmatch(err.Error())
+	if m == nil {
+		return r.wrong(0, "not YAML: %v", err)
+	}
+	line, _ := strconv.Atoi(m[1])
+	if line == 0 && !strings.Contains(m[2], "control characters") { // whose place it never says
+		line = 1
+	}
+	if before, _, found := bytes.Cut(b, []byte("*"+m[3])); m[3] != "" && found { // nor this one's
+		line = bytes.Count(before, []byte{'\n'}) + 1
+	}
+	return r.wrong(line, "not YAML: %s", m[2])
+}
+
 // line finds where a setting or another field stands, or the nearest field around it.
 func (r *reader) line(field string) int {
 	for field != "" {
 		for _, at := range []string{"set." + field, "flows[0].set." + field, "flows[0]." + field, field} {
-			if n := r.node(at); n != nil {
-				return lineOf(n)
+			if n := r.fields[at]; n != nil {
+				return n.Line
 			}
 		}
 		field = field[:max(strings.LastIndexAny(field, ".["), 0)]
 	}
 	return 0
-}
-
-// node is the value of a field, nil if it is not there.
-func (r *reader) node(field string) ast.Node {
-	path, err := yaml.PathString("$." + field)
-	if err != nil {
-		return nil
-	}
-	n, err := path.FilterFile(r.file)
-	if err != nil {
-		return nil
-	}
-	return n
-}
-
-// read finds out whether a text is one plain document.
-func (r *reader) read(b []byte) error {
-	if err := r.bounded(b); err != nil {
-		return err
-	}
-	file, err := parser.ParseBytes(b, 0)
-	if err != nil {
-		return r.syntax(err)
-	}
-	var roots []ast.Node
-	for _, d := range file.Docs {
-		if d.Body != nil && d.Body.Type() != ast.CommentType && d.Body.Type() != ast.CommentGroupType {
-			roots = append(roots, d.Body)
-		}
-	}
-	switch {
-	case len(roots) == 0:
-		return r.wrong(0, "is empty; want a plan as --print-plan writes it")
-	case len(roots) > 1:
-		return r.wrong(lineOf(roots[1]), "a second document starts here; want one plan a file")
-	}
-	if _, ok := roots[0].(ast.MapNode); !ok {
-		return r.wrong(lineOf(roots[0]), "want fields as name: value")
-	}
-	r.file = file
-	plain := &plainOnly{r: r}
-	ast.Walk(plain, roots[0])
-	return plain.err
-}
-
-// plainOnly refuses what makes one text of YAML stand for another.
-type plainOnly struct {
-	r   *reader
-	err error
-}
-
-// Visit is called for each node.
-func (v *plainOnly) Visit(n ast.Node) ast.Visitor {
-	switch n.(type) {
-	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode, *ast.NullNode,
-		*ast.InfinityNode, *ast.NanNode:
-		v.err = v.r.wrong(lineOf(n), "want plain values, not %.40q", n.String())
-	}
-	if v.err != nil {
-		return nil
-	}
-	return v
-}
-
-func (r *reader) syntax(err error) error {
-	var syntax yaml.Error
-	if errors.As(err, &syntax) && syntax.GetToken() != nil {
-		return r.wrong(syntax.GetToken().Position.Line, "not YAML: %s", syntax.GetMessage())
-	}
-	return r.wrong(0, "not YAML: %v", err)
 }
 
 // refused says what is wrong with a field, and where it stands.
@@ -167,65 +199,15 @@ func (r *reader) refused(err error) error {
 		return r.wrong(r.line(field.Field), "%s: %s", field.Field, field.Want)
 	case errors.As(err, &kind):
 		text := kind.Value
-		if n, ok := r.node(kind.Field).(ast.ScalarNode); ok {
-			text = strconv.Quote(n.GetToken().Value)
+		if n := r.fields[kind.Field]; n != nil && n.Kind == yaml.ScalarNode {
+			text = strconv.Quote(n.Value)
 		}
 		return r.wrong(r.line(kind.Field), "%s: want %s, not %.40s", kind.Field, model.KindName(kind.Type), text)
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if _, quoted, ok := strings.Cut(text, "unknown field "); ok {
 		key, _ := strconv.Unquote(quoted)
-		return r.wrong(r.lineOfKey(key), "%s", text)
+		return r.wrong(r.keys[key], "%s", text)
 	}
 	return r.wrong(0, "%s", text)
-}
-
-// lineOfKey finds the first field of a name.
-func (r *reader) lineOfKey(key string) (line int) {
-	ast.Walk(visit(func(n ast.Node) {
-		if v, ok := n.(*ast.MappingValueNode); ok && line == 0 && v.Key.GetToken().Value == key {
-			line = lineOf(v.Key)
-		}
-	}), r.file.Docs[0].Body)
-	return line
-}
-
-type visit func(ast.Node)
-
-// Visit is called for each node.
-func (v visit) Visit(n ast.Node) ast.Visitor { v(n); return v }
-
-func (r *reader) bounded(b []byte) error {
-	if len(b) > MaxBytes {
-		return r.wrong(0, "is %d bytes; a plan is at most %d", len(b), MaxBytes)
-	}
-	if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
-		return r.wrong(0, "is not text in UTF-8")
-	}
-	depth, indent, entries := 0, 0, 0
-	for i, line := range bytes.Split(b, []byte{'\n'}) {
-		if len(line) > maxLine {
-			return r.wrong(i+1, "the line is longer than %d bytes", maxLine)
-		}
-		count := func(mark string) int { return bytes.Count(line, []byte(mark)) }
-		rest := bytes.TrimLeft(line, " -?\t:&!*")
-		opened := count("[") + count("{")
-		depth = max(depth+opened-count("]")-count("}"), 0)
-		indent = len(line) - len(rest)
-		dashes := count("- ") + count("? ") + count(": ")
-		if entries += 1 + dashes; entries > maxEntries {
-			return r.wrong(i+1, "is longer than any plan: a list has at most %d entries", unit.MaxListLength)
-		}
-		if depth > maxDepth || indent > 4*maxDepth || opened > maxDepth || dashes > 10*maxDepth {
-			return r.wrong(i+1, "is nested deeper than any plan")
-		}
-	}
-	return nil
-}
-
-func lineOf(n ast.Node) int {
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		return t.Position.Line
-	}
-	return 0
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 
 	"pelt/model"
 )
@@ -26,30 +26,32 @@ func Print(p model.Plan) ([]byte, error) {
 	if err := enc.Encode(p); err != nil {
 		return nil, fmt.Errorf("print plan: %w", err)
 	}
-	var ordered any
-	err := yaml.UnmarshalWithOptions(text.Bytes(), &ordered, yaml.UseOrderedMap())
-	if err != nil {
+	var document yaml.Node // JSON is YAML
+	if err := yaml.Unmarshal(text.Bytes(), &document); err != nil {
 		return nil, fmt.Errorf("print plan: %w", err)
 	}
-	out, err := yaml.MarshalWithOptions(ordered, yaml.CustomMarshaler(quoted))
-	if err != nil {
+	plain(&document)
+	var out bytes.Buffer
+	to := yaml.NewEncoder(&out)
+	to.SetIndent(2)
+	to.CompactSeqIndent()
+	if err := to.Encode(&document); err != nil {
 		return nil, fmt.Errorf("print plan: %w", err)
 	}
-	return append([]byte(header), out...), nil
+	return append([]byte(header), out.Bytes()...), nil
 }
 
 var plainText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._/:-]*( [A-Za-z0-9._/-]+)*$`)
 
-// quoted leaves a text bare if no YAML reader takes it for anything but text.
-func quoted(s string) ([]byte, error) {
+// plain writes lists and maps over lines, and leaves a text bare if no YAML reader takes it for anything but text.
+func plain(n *yaml.Node) {
 	words := []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
-	if plainText.MatchString(s) && !strings.HasSuffix(s, ":") && !strings.Contains(s, ": ") &&
-		!slices.Contains(words, strings.ToLower(s)) {
-		return []byte(s), nil
+	bare := plainText.MatchString(n.Value) && !strings.HasSuffix(n.Value, ":") && !strings.Contains(n.Value, ": ") &&
+		!slices.Contains(words, strings.ToLower(n.Value))
+	if n.Kind != yaml.ScalarNode || bare {
+		n.Style = 0
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(s)
-	return bytes.TrimSpace(b.Bytes()), err
+	for _, each := range n.Content {
+		plain(each)
+	}
 }
