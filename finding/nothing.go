@@ -22,15 +22,20 @@ type blocked struct {
 // passage is one way of their meetings.
 type passage struct {
 	attempted, received uint64
-	line                *model.Line // where most of the others ended; nil if nobody knows
+	line                *model.Line       // where most of the others ended; nil if nobody knows
+	icmp                *model.ICMPErrors // that came back for them; nil if none did
 }
 
 func (p passage) lost() uint64 { return p.attempted - min(p.attempted, p.received) }
 
 // Nothing tells of streams that carry nothing, and why, as far as that is known.
 func Nothing(rows []table.Row) (out []Finding) {
-	for _, b := range blockedOf(rows) {
+	all := blockedOf(rows)
+	for _, b := range all[:min(len(all), mostPlaces)] {
 		out = append(out, b.told(len(Usable(rows)) > 0)...)
+	}
+	if more := len(all) - mostPlaces; more > 0 {
+		out = append(out, say("nothing.more", Answer).number("pairs_count", "", float64(more)))
 	}
 	return out
 }
@@ -86,6 +91,9 @@ func (p *passage) add(m model.Passage, sent, received uint64, lines map[string]*
 		}
 		lines[key] = &l
 	}
+	if p.icmp == nil && len(m.ICMP) > 0 {
+		p.icmp = &m.ICMP[0]
+	}
 	p.line = nil
 	for _, key := range slices.Sorted(maps.Keys(lines)) {
 		if l := lines[key]; 2*l.Packets >= p.lost() && (p.line == nil || l.Packets > p.line.Packets) {
@@ -123,9 +131,16 @@ func (b blocked) told(others bool) []Finding {
 	case strings.HasPrefix(l.Cause, model.CauseICMP):
 		next.Code, kind = "nothing.let", "refused"
 		f = f.word("who", l.Host).word("answer", strings.TrimPrefix(l.Cause, model.CauseICMP))
-	case firewall(l) && !strings.HasPrefix(l.Host, model.AnotherNamespace):
+	case firewall(l) && (!strings.HasPrefix(l.Host, model.AnotherNamespace) || p.icmp != nil):
 		next.Code, kind = "nothing.let", "filter"
-		f = f.word("whose", b.whose(l.Host)).word("who", b.name(l.Host))
+		host := l.Host
+		if strings.HasPrefix(host, model.AnotherNamespace) {
+			host = p.icmp.From
+		}
+		f = f.word("whose", b.whose(host)).word("who", b.name(host))
+		if p.icmp != nil {
+			f = f.word("answer", p.icmp.What)
+		}
 		if rule := ruleOf(l); rule != nil {
 			f = f.word("family", rule[1]).word("table", rule[2]).word("chain", rule[3])
 			if ports := b.ports(); len(ports) == 1 && way == "nothing." {
@@ -139,8 +154,8 @@ func (b blocked) told(others bool) []Finding {
 	switch {
 	case next.Code == "nothing.let" && way == "nothing.back-":
 		next.Code = "nothing.let-back"
-	case next.Code == "nothing.between" && b.rows[0].Doc.Router == nil && b.rows[0].Doc.Lab == nil && b.rows[0].Doc.Plan.Hosts == nil:
-		f = f.word("unwatched", "router")
+	case next.Code == "nothing.between" && b.routerUnwatched():
+		f = f.word("target", b.rows[0].Doc.Plan.Target)
 	}
 	f.Code = way + kind
 	switch {
@@ -150,7 +165,9 @@ func (b blocked) told(others bool) []Finding {
 	case kind == "few" || kind == "unseen":
 		f.Code = "nothing." + kind
 	}
-	if others && b.whole {
+	if _, pair := b.rows[0].Trial.Cell["pair"]; pair {
+		f = f.word("source", from)
+	} else if others && b.whole {
 		f = f.word("where", b.where())
 	}
 	next.Words, next.Numbers = f.Words, f.Numbers
@@ -160,15 +177,22 @@ func (b blocked) told(others bool) []Finding {
 	return []Finding{f, next, nextOf("explain", b.rows[0].Doc)}
 }
 
+// routerUnwatched reports whether a soak between the same hosts may watch a router as well.
+func (b blocked) routerUnwatched() bool {
+	d := b.rows[0].Doc
+	return d.Router == nil && d.Lab == nil && d.Plan.Near == "" && !strings.HasPrefix(d.Plan.Target, model.FleetTarget)
+}
+
 // firewall reports whether packet filter rules lost the packets of a line.
 func firewall(l *model.Line) bool {
 	return l.Cause == "NETFILTER_DROP" || l.Layer == model.LayerSendCall && (l.Cause == "EPERM" || l.Cause == "EACCES")
 }
 
-// ruleOf reads family, table and chain of the rule that counted packets of a line: nft.inet.filter.input.5.packets.
+// ruleOf reads family, table and chain of the rule that counted packets of a line: nft.inet.filter.input.5.packets, or
+// nft.inet.filter.mine.input.5.packets of a chain that is not named as its hook.
 func ruleOf(l *model.Line) []string {
 	for _, e := range l.Evidence {
-		if parts := strings.Split(e.Counter, "."); len(parts) == 6 && parts[0] == "nft" && e.Delta >= l.Packets {
+		if parts := strings.Split(e.Counter, "."); len(parts) >= 6 && parts[0] == "nft" && e.Delta >= l.Packets {
 			return parts
 		}
 	}
@@ -239,12 +263,13 @@ func (b blocked) where() string { return table.By(b.rows, table.Settings(b.rows)
 // streams tells of a flow some of whose streams carry packets.
 func (b blocked) streams(why Finding) Finding {
 	r := slices.MaxFunc(b.rows, func(x, y table.Row) int { return cmp.Compare(len(x.Flow.DeadStreams), len(y.Flow.DeadStreams)) })
+	all := r.Flow.Streams * max(len(r.Flow.Receivers), 1)
 	var from, to []string
 	for _, s := range r.Flow.DeadStreams {
 		from, to = append(from, fmt.Sprint(s.FromPort)), append(to, fmt.Sprint(s.ToPort))
 	}
-	f := why.number("streams_count", "dead", float64(len(from))).number("streams_count", "", float64(r.Flow.Streams)).
-		number("streams_count", "others", float64(r.Flow.Streams-len(from))).word("ports", "from UDP ports "+joined(from))
+	f := why.number("streams_count", "dead", float64(len(from))).number("streams_count", "", float64(all)).
+		number("streams_count", "others", float64(all-len(from))).word("ports", "from UDP ports "+joined(from))
 	if len(slices.Compact(slices.Sorted(slices.Values(from)))) == 1 {
 		f = f.word("ports", "to UDP ports "+joined(to))
 	}
@@ -274,6 +299,9 @@ func Meeting(r table.Row) (ways []table.Row) {
 		one := r
 		one.Flow = &f
 		ways = append(ways, AsValid([]table.Row{one})...)
+	}
+	if len(ways) > 1 && ways[0].Flow.Lost == 0 { // the one that lost packets is read first
+		slices.Reverse(ways)
 	}
 	return ways
 }

@@ -24,9 +24,9 @@ const (
 // Parts of sentences about flows that carry nothing: who got nothing from whom, which packets, what became of those of
 // some streams.
 const (
-	nothingTo    = `[{where}: n|N]othing came through to {to}`
+	nothingTo    = `[{where}: n|N]othing came through[ from {source}] to {to}`
 	nothingAll   = `[{packets_count:all the only packet/all # packets}|{packets_count:lost} of {packets_count} packets] to {port}`
-	nothingBack  = `[{where}: n|N]o answer came back from {to}: it received {packets_count:heard # packet/# packets} on {port} and answered, but `
+	nothingBack  = `[{where}: n|N]o answer came back from {to}[ to {source}]: it received {packets_count:heard # packet/# packets} on {port} and answered, but `
 	nothingReply = `[{packets_count:all its only answer/all # answers}|{packets_count:lost} of {packets_count} answers]`
 	nothingSome  = `[{flow}: ]{streams_count:dead} of {streams_count} streams get nothing through ({ports})`
 	nothingOther = `. The path chooses by port; the figures are those of the other {streams_count:others}.`
@@ -108,8 +108,9 @@ var sentences = map[string]string{
 		`loss; rates that hold and fail are at most {width_ratio} apart.`,
 
 	// Flows of which no packet came through, where the packets that open their way were lost, or the answers to them.
-	"nothing.filter": nothingTo + `: {whose} firewall[ (table {table}, chain {chain})] dropped ` + nothingAll + `.`,
-	"nothing.place":  nothingTo + `: ` + nothingAll + ` were lost: {place}.`,
+	"nothing.filter": nothingTo + `: {whose} firewall[ (table {table}, chain {chain})] dropped ` + nothingAll + `[, and answered ` +
+		`"{answer}"].`,
+	"nothing.place": nothingTo + `: ` + nothingAll + ` were lost: {place}.`,
 	"nothing.refused": nothingTo + `: {who} answers "{answer}" to packets to {port}, so a firewall or router there ` +
 		`refuses them.`,
 	"nothing.vanished": nothingTo + `: ` + nothingAll + ` left {from}, and none reached {to}.`,
@@ -117,6 +118,7 @@ var sentences = map[string]string{
 		`none. Where they were lost is not known.`,
 	"nothing.few": nothingTo + `: [{packets_count:heard}] of the packets to {port} arrived, and {packets_count:back} of ` +
 		`{packets_count:answers} answers came back. That is too few to begin.`,
+	"nothing.more":          `Nor did anything come through between {pairs_count # more pair/# more pairs} of hosts.`,
 	"nothing.unseen":        nothingTo + ` over {port}.`,
 	"nothing.back-filter":   nothingBack + `{whose} firewall[ (table {table}, chain {chain})] dropped ` + nothingReply + `.`,
 	"nothing.back-place":    nothingBack + nothingReply + ` were lost: {place}.`,
@@ -128,8 +130,8 @@ var sentences = map[string]string{
 		`answers|: the answers were lost, {place}]` + nothingOther,
 	"nothing.let":      `Let {port} through on {who}[{number ?}:|.]`,
 	"nothing.let-back": `Let the answers of {to} through on {who}: they come from {port}.`,
-	"nothing.between": `Look for a firewall or a missing port forward for {port} between {from} and {to}.[{unwatched ?} ` +
-		`With --dut USER@ROUTER the test watches a router, too.]`,
+	"nothing.between": `Look for a firewall or a missing port forward for {port} between {from} and {to}.[ pelt soak ` +
+		`{target} --dut ssh://USER@ROUTER watches a router, too.]`,
 
 	// Sweeps of settings.
 	"sweep.best":  sweepBest + ` {others_count The other setting is/All # other settings are} slower.`,

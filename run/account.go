@@ -23,8 +23,19 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 	var doubts model.Reasons
 	efforts := map[string]effort{} // by flow of the plan
 	for i, f := range placed.Flows {
-		wrong := impossible(f.Flow, t.Timing, out.Flows[i])
 		o := withEmptyReports(out.Flows[i])
+		for _, name := range carriers(f, o) {
+			if !slices.Contains(engines, name) {
+				engines = append(engines, name)
+			}
+		}
+		if m := out.Flows[i].Meeting; m.None {
+			flow := unmet(f.Flow, familyOf(f))
+			addMeeting(&flow, f, m, path.nodes, out.Unmet)
+			r.Flows = append(r.Flows, flow)
+			continue
+		}
+		wrong := impossible(f.Flow, t.Timing, out.Flows[i])
 		efforts[planFlow(f.Flow.Name)] = efforts[planFlow(f.Flow.Name)].plus(*o.Send.Send)
 		flow, courses := flowResult(f.Flow, familyOf(f), placed.OneClock, t.Timing, o, path.nodes)
 		flow.SenderCPU = hostCPU(flow.SenderCPU, out.Watch[f.From].CPU)
@@ -36,9 +47,7 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 		if out.Probe != nil && lead {
 			flow.Probe = out.Probe.Facts
 		}
-		if out.Flows[i].Meeting.None {
-			wrong = model.Reasons{{Code: model.NothingThrough, Flow: flow.Name}}
-		}
+		addMeeting(&flow, f, out.Flows[i].Meeting, path.nodes, false)
 		if wrong == nil && !star { // its flows are judged together
 			wrong = shortfall(flow, efforts[planFlow(flow.Name)], f.Flow, t.Timing)
 		}
@@ -55,11 +64,6 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 		if !star {
 			r.Series = append(r.Series, lossSeries(f.Flow, flow.DurationS, courses)...)
 		}
-		for _, name := range carriers(f, o) {
-			if !slices.Contains(engines, name) {
-				engines = append(engines, name)
-			}
-		}
 	}
 	r.Series = append(r.Series, hostSeries(placed, out)...)
 	sortSeries(r.Series)
@@ -74,6 +78,9 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 			asked.Packets *= uint64(len(placed.Flows) / len(t.Flows))
 			doubts = append(doubts, shortfall(f, efforts[f.Name], asked, t.Timing)...)
 		}
+	}
+	if out.Unmet {
+		doubts = model.Reasons{{Code: model.NothingThrough}}
 	}
 	doubts = append(doubts, path.doubts...)
 	r.Warnings = append(r.Warnings, senderWarnings(r.Flows, len(doubts) == 0 && !t.Cell.Searching())...)

@@ -27,7 +27,6 @@ type runner struct {
 	total    int    // trials of the whole run at most
 	number   uint16 // of the last trial in its packets; 0 before the first
 	idle     background
-	met      bool      // the ends of a trial have found each other
 	lossy    bool      // the ends of the last trial missed each other by chance: see fleet.Meeting.Lossy
 	begun    time.Time // when the measured part of the last trial began
 	final    bool      // the last trial must not be tried again
@@ -93,8 +92,33 @@ func (r *runner) loop(ctx context.Context) error {
 			}
 		}
 		gone = result.Why.Has(model.InterfaceGone)
+		if r.blocked() {
+			return nil
+		}
 	}
 	return ctx.Err()
+}
+
+// mostBlocked is after how many trials in a row in which nothing came through a run ends that had other ones before.
+const mostBlocked = 3
+
+// harmless are settings that decide nothing about whether the ends of a trial find each other.
+var harmless = []string{"payload_bytes", "frame_bytes", "rate_pps", "interval_ns", "profile", "direction", "packets"}
+
+// blocked reports whether nothing comes through the path, and no setting of the plan would change that.
+func (r *runner) blocked() bool {
+	for _, f := range r.doc.Plan.Factors {
+		if !slices.Contains(harmless, f.Knob) {
+			return false
+		}
+	}
+	carried, last := false, 0 // such trials at the end
+	for _, t := range r.doc.Results {
+		if last++; !t.Why.Has(model.NothingThrough) {
+			carried, last = true, 0
+		}
+	}
+	return last >= mostBlocked || last > 0 && !carried
 }
 
 // mostTries is how often a trial is tried whose ends missed each other on a path that carries packets and loses some.
@@ -171,12 +195,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 		return model.Result{}, err
 	}
 	r.begun, r.final = cmp.Or(outcome.Begun, started), outcome.Final
-	r.lossy = false
-	for i, f := range outcome.Flows {
-		tcp := f.Meeting.None && placed.Flows[i].Flow.Protocol == model.TCP // whose lost SYNs nobody hears of
-		r.lossy = r.lossy || f.Meeting.Lossy() || tcp && (r.site.local || r.met)
-	}
-	r.met = r.met || !outcome.Unmet
+	r.lossy = slices.ContainsFunc(outcome.Flows, func(f fleet.FlowOutcome) bool { return f.Meeting.Lossy() })
 	path := watch.collect(outcome)
 	path.told = told
 	if r.idle == nil && placed.Drops != "" && outcome.Cut == "" {

@@ -79,8 +79,10 @@ func (r *runner) again(ctx context.Context, t model.Trial, number int, until tim
 		if err == nil {
 			t.Timing.MeasureSeconds = rest.Truncate(time.Millisecond).Seconds()
 			var result model.Result
-			if result, err = r.execute(ctx, t, number); err == nil {
+			if result, err = r.execute(ctx, t, number); err == nil && !result.Why.Has(model.NothingThrough) {
 				return result, nil
+			} else if err == nil {
+				err = errors.New("no packet of the test comes through")
 			}
 		}
 		var refusal *engine.Refusal

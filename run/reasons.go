@@ -219,9 +219,6 @@ func disturbed(placed fleet.Trial, out fleet.Outcome) (list model.Reasons) {
 // impossible returns which figures in the reports of a flow contradict each other; nil if
 // none. The ends may be other people's programs, or broken.
 func impossible(f model.Flow, t model.Timing, o fleet.FlowOutcome) model.Reasons {
-	if o.Meeting.None {
-		return nil
-	}
 	if missing(o) {
 		return model.Reasons{{Code: model.AccountMissing, Flow: f.Name}}
 	}

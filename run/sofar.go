@@ -252,7 +252,7 @@ func leaveOutUnknown(r *model.Result, out fleet.Outcome, known model.Result) {
 		told[f.Name] = f.Attempted > 0
 	}
 	for i, f := range r.Flows {
-		told[f.Name] = told[f.Name] || !missing(out.Flows[i])
+		told[f.Name] = told[f.Name] || !missing(out.Flows[i]) || out.Flows[i].Meeting.None
 		told[planFlow(f.Name)] = told[planFlow(f.Name)] || told[f.Name]
 	}
 	unknown := func(flow string) bool { return !told[flow] && told[planFlow(flow)] }

@@ -203,6 +203,7 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 	sum.SendGap = middle(list, func(f model.FlowResult) *model.Percentiles { return f.SendGap })
 	sum.SendLate = middle(list, func(f model.FlowResult) *model.Percentiles { return f.SendLate })
 	sum.Ledger = joinLedgers(list)
+	joinMeetings(&sum, list)
 	return sum
 }
 

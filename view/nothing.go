@@ -11,6 +11,9 @@ import (
 func nothing(rows []table.Row) (out []Section) {
 	for _, r := range rows {
 		for _, way := range finding.Meeting(r) {
+			if way.Flow.Lost == 0 {
+				continue
+			}
 			g := table.Group{Rows: []table.Row{way}}
 			out = append(out, pathOf(g), ledgerOf("Every packet, "+way.Flow.Name, g))
 		}

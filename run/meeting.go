@@ -1,0 +1,112 @@
+package run
+
+import (
+	"maps"
+	"slices"
+
+	"pelt/engine"
+	"pelt/fleet"
+	"pelt/ledger"
+	"pelt/model"
+)
+
+// addMeeting accounts for how the ends of a flow sought each other, if streams of it found no way. Counters tell of it
+// only where nothing was sent afterwards.
+func addMeeting(r *model.FlowResult, f fleet.PlacedFlow, m fleet.Meeting, nodes []seen, counters bool) {
+	if len(m.Dead) == 0 {
+		return
+	}
+	asks, answers := f.Flow, f.Flow // in the direction of these packets
+	if f.Dialer != f.From {
+		asks.From, asks.To = f.Flow.To, f.Flow.From
+	} else {
+		answers.From, answers.To = f.Flow.To, f.Flow.From
+	}
+	if !counters {
+		nodes = withoutCounters(nodes)
+	}
+	r.Meeting = &model.Meeting{From: asks.From, To: asks.To,
+		Asks:    passage(asks, model.WayAsks, m.Asks, m.Answers, nodes),
+		Answers: passage(answers, model.WayAnswers, m.Answers, m.Asks, nodes)}
+	for _, i := range m.Dead {
+		calls, listens := m.Asks.Streams[i], m.Answers.Streams[i]
+		r.DeadStreams = append(r.DeadStreams, model.DeadStream{Stream: i, FromPort: calls.Local.Port(), ToPort: calls.Remote.Port(),
+			Asked: calls.Sent, AsksHeard: min(listens.Heard, calls.Sent), Answered: listens.Sent, AnswersHeard: min(calls.Heard, listens.Sent)})
+	}
+}
+
+// passage accounts for what one end of a flow sent the other.
+func passage(f model.Flow, way string, from, to engine.Meeting, nodes []seen) model.Passage {
+	p := model.Passage{SendErrors: map[string]uint64{}, ICMP: from.ICMP}
+	refused := uint64(0)
+	for i, s := range from.Streams {
+		p.Attempted += s.Sent
+		p.Received += min(to.Streams[i].Heard, s.Sent)
+		for _, name := range slices.Sorted(maps.Keys(s.Errors)) {
+			p.SendErrors[name] += s.Errors[name]
+			refused += s.Errors[name]
+		}
+	}
+	p.Ledger = ledger.Balance(ledger.Input{Sender: f.From, Receiver: f.To, Flow: f.Name, Way: way, ICMP: from.ICMP,
+		Attempted: p.Attempted, Accepted: p.Attempted - min(refused, p.Attempted), SendErrors: p.SendErrors, Received: p.Received,
+		Nodes: nodesOf(f, nodes)})
+	return p
+}
+
+// withoutCounters are nodes of which only verdicts are known.
+func withoutCounters(nodes []seen) []seen {
+	nodes = slices.Clone(nodes)
+	for i, n := range nodes {
+		if n.Observation != nil {
+			o := *n.Observation
+			o.Counters = nil
+			nodes[i].Observation = &o
+		}
+	}
+	return nodes
+}
+
+// unmet is the result of a flow without a stream that found a way.
+func unmet(f model.Flow, family int) model.FlowResult {
+	return model.FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
+		FrameBytes: model.FrameBytes(f.Protocol, family, f.PayloadBytes), Streams: f.Streams,
+		Ledger: model.Ledger{Lines: []model.Line{}, Checks: []model.Check{}}}
+}
+
+// joinMeetings adds up how the receivers of a star were sought. Streams count on from receiver to receiver.
+func joinMeetings(sum *model.FlowResult, list []model.FlowResult) {
+	sum.Meeting, sum.DeadStreams = nil, nil
+	var asks, answers []model.Passage
+	for i, f := range list {
+		if f.Meeting == nil {
+			continue
+		}
+		if sum.Meeting == nil {
+			sum.Meeting = &model.Meeting{From: groupName(f.Meeting.From), To: groupName(f.Meeting.To)}
+		}
+		asks, answers = append(asks, f.Meeting.Asks), append(answers, f.Meeting.Answers)
+		for _, s := range f.DeadStreams {
+			s.Stream += i * f.Streams
+			sum.DeadStreams = append(sum.DeadStreams, s)
+		}
+	}
+	if sum.Meeting != nil {
+		sum.Meeting.Asks, sum.Meeting.Answers = joinPassages(asks), joinPassages(answers)
+	}
+}
+
+func joinPassages(list []model.Passage) (sum model.Passage) {
+	var ledgers []model.FlowResult
+	for _, p := range list {
+		sum.Attempted, sum.Received, sum.ICMP = sum.Attempted+p.Attempted, sum.Received+p.Received, append(sum.ICMP, p.ICMP...)
+		for name, n := range p.SendErrors {
+			if sum.SendErrors == nil {
+				sum.SendErrors = map[string]uint64{}
+			}
+			sum.SendErrors[name] += n
+		}
+		ledgers = append(ledgers, model.FlowResult{Ledger: p.Ledger})
+	}
+	sum.Ledger = joinLedgers(ledgers)
+	return sum
+}

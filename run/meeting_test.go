@@ -1,0 +1,144 @@
+package run
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"pelt/engine"
+	"pelt/fleet"
+	"pelt/ledger"
+	"pelt/model"
+	"pelt/unit"
+)
+
+// metBy is one end's account of streams: of each what it sent and heard.
+func metBy(local, remote uint16, counts ...[2]uint64) (m engine.Meeting) {
+	for i, c := range counts {
+		at := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.Addr{}, port) }
+		m.Streams = append(m.Streams, engine.MetStream{Stream: engine.Stream{Local: at(local + uint16(i)), Remote: at(remote)}, Sent: c[0], Heard: c[1]})
+	}
+	return m
+}
+
+// sought is a trial of flows that the sender's host calls for, whichever way they go; of each two streams.
+func sought(names ...string) (model.Trial, fleet.Trial, fleet.Outcome) {
+	timing := model.Timing{MeasureSeconds: 1}
+	trial, placed, out := model.Trial{Timing: timing}, fleet.Trial{Timing: timing}, fleet.Outcome{}
+	for _, name := range names {
+		f := model.Flow{Name: name, Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64, Streams: 2, Rate: unit.PacketRate(1000)}
+		from, to := "a", "b"
+		if name == "down" {
+			f.From, f.To, from, to = f.To, f.From, to, from
+		}
+		trial.Flows = append(trial.Flows, f)
+		placed.Flows = append(placed.Flows, fleet.PlacedFlow{Flow: f, From: from, To: to, Dialer: "a", Send: fleet.Choice{Engine: "udp"}, Receive: fleet.Choice{Engine: "udp"}})
+		out.Flows = append(out.Flows, fleet.FlowOutcome{Meeting: fleet.Meeting{Dead: []int{0, 1}, None: true,
+			Asks: metBy(40000, 7359, [2]uint64{8, 0}, [2]uint64{7, 0}), Answers: metBy(7359, 40000, [2]uint64{2, 2}, [2]uint64{0, 0})}})
+	}
+	return trial, placed, out
+}
+
+// watched are two hosts; the receiver's kernel dropped so many of each way's packets, and its filter counted nine.
+func watched(flow string, asks, answers uint64) path {
+	site := model.Site{Reason: "NETFILTER_DROP", Namespace: 1, Received: true}
+	o := &model.Observation{Boot: "b", Namespace: 1, Mode: model.DropsSeq, Drops: &model.Drops{Sites: []model.Site{site}, Flows: []model.FlowDrops{
+		{Flow: flow, Way: model.WayAsks, Counts: []model.SiteCount{{Packets: asks}}},
+		{Flow: flow, Way: model.WayAnswers, Counts: []model.SiteCount{{Packets: answers}}}}}}
+	sender := &model.Observation{Boot: "a", Namespace: 1, Mode: model.DropsOff}
+	return path{nodes: []seen{{Node: ledger.Node{Name: model.Sender, Observation: sender}}, {Node: ledger.Node{Name: model.Receiver, Observation: o}}}}
+}
+
+// A trial in which nothing came through is invalid for that, and accounts for the packets that opened the way: from the
+// host that calls to the other one, whichever way the flow goes.
+func TestNothingThrough(t *testing.T) {
+	for _, name := range []string{"up", "down"} {
+		trial, placed, out := sought(name)
+		out.Unmet = true
+		r := account(trial, placed, out, watched(name, 13, 0))
+		f := r.Flows[0]
+		if r.State != model.Invalid || !r.Why.Has(model.NothingThrough) || len(r.Why) != 1 || r.Engine != "udp" || f.Attempted+f.Planned != 0 {
+			t.Fatalf("%s: %s, %+v, engine %q, %+v", name, r.State, r.Why, r.Engine, f)
+		}
+		m := f.Meeting
+		if m.From != model.Sender || m.To != model.Receiver || m.Asks.Attempted != 15 || m.Asks.Received != 2 || m.Answers.Attempted != 2 || m.Answers.Received != 0 {
+			t.Errorf("%s: the meeting is %+v", name, m)
+		}
+		if l := m.Asks.Ledger; len(l.Lines) != 1 || l.Lines[0].Packets != 13 || l.Lines[0].Layer != model.LayerReceiverFilter || l.Unattributed != 0 {
+			t.Errorf("%s: the packets from the sender ended at %+v", name, l)
+		}
+		want := model.DeadStream{Stream: 0, FromPort: 40000, ToPort: 7359, Asked: 8, AsksHeard: 2, Answered: 2}
+		if len(f.DeadStreams) != 2 || f.DeadStreams[0] != want {
+			t.Errorf("%s: dead streams %+v; want the first %+v", name, f.DeadStreams, want)
+		}
+	}
+}
+
+// A flow without a way beside another one that has it does not spoil the trial. What counters say is then of both.
+func TestOneFlowUnmet(t *testing.T) {
+	trial, placed, out := sought("up", "down")
+	sent := engine.SendReport{Planned: 1000, Attempted: 1000, Accepted: 1000, Streams: []uint64{1000, 0}, DurationNanos: 1e9}
+	in := engine.ReceiveReport{}
+	in.Tally.Received, in.Tally.Bytes, in.Tally.LastNanos = 1000, 64000, 1e9
+	out.Flows[0] = fleet.FlowOutcome{Send: &engine.Report{Send: &sent}, Receive: &engine.Report{Receive: &in}, Meeting: fleet.Meeting{Dead: []int{1},
+		Asks: metBy(40000, 7359, [2]uint64{2, 2}, [2]uint64{8, 0}), Answers: metBy(7359, 40000, [2]uint64{2, 2}, [2]uint64{0, 0})}}
+	nodes := watched("down", 0, 0)
+	nodes.nodes[1].Observation.Counters = []model.Counter{{Name: "nft.inet.filter.input.5.packets", Unit: "skb", Whole: 100, Measure: 100}}
+	r := account(trial, placed, out, nodes)
+	up, down := r.Flows[0], r.Flows[1]
+	if r.State != model.Valid || up.Received != 1000 || len(up.DeadStreams) != 1 || up.DeadStreams[0].Stream != 1 {
+		t.Errorf("%s (%+v), %+v", r.State, r.Why, up)
+	}
+	if len(down.DeadStreams) != 2 || down.Attempted != 0 || down.Meeting.Asks.Ledger.Unattributed != 13 {
+		t.Errorf("the flow without a way is %+v", down)
+	}
+}
+
+// The receivers of a star that get nothing are told by their streams, and are no losses.
+func TestStarUnmet(t *testing.T) {
+	trial, placed, out := sought("up/1", "up/2")
+	for i := range placed.Flows {
+		placed.Flows[i].Flow.To = []string{"receiver-1", "receiver-2"}[i]
+	}
+	trial.Flows = trial.Flows[:1]
+	trial.Flows[0].Name = "up"
+	out.Unmet = true
+	r := account(trial, placed, out, path{})
+	f := r.Flows[0]
+	if len(r.Flows) != 1 || f.Meeting == nil || f.Meeting.To != manyReceivers || f.Meeting.Asks.Attempted != 30 || !r.Why.Has(model.NothingThrough) {
+		t.Fatalf("%+v, %+v", r.Why, f)
+	}
+	var streams []int
+	for _, s := range f.DeadStreams {
+		streams = append(streams, s.Stream)
+	}
+	if !slices.Equal(streams, []int{0, 1, 2, 3}) {
+		t.Errorf("dead streams %v", streams)
+	}
+}
+
+// A run ends once nothing comes through, but where another setting may, or where packets came through before.
+func TestBlocked(t *testing.T) {
+	nothing, fine := model.Result{Why: model.Reasons{{Code: model.NothingThrough}}}, model.Result{State: model.Valid}
+	for _, c := range []struct {
+		name    string
+		factors []string
+		results []model.Result
+		want    bool
+	}{
+		{"the first trial", nil, []model.Result{nothing}, true},
+		{"a trial of one size", []string{"payload_bytes", "rate_pps", "direction"}, []model.Result{nothing}, true},
+		{"of one number of streams", []string{"streams"}, []model.Result{nothing}, false},
+		{"after others", nil, []model.Result{fine, nothing, nothing}, false},
+		{"for long after others", nil, []model.Result{fine, nothing, nothing, nothing}, true},
+		{"before others", nil, []model.Result{nothing, fine}, false},
+	} {
+		r := &runner{doc: &model.Document{Results: c.results}}
+		for _, knob := range c.factors {
+			r.doc.Plan.Factors = append(r.doc.Plan.Factors, model.Factor{Knob: knob})
+		}
+		if got := r.blocked(); got != c.want {
+			t.Errorf("%s: blocked %v", c.name, got)
+		}
+	}
+}
