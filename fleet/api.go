@@ -54,6 +54,8 @@ type AgentInfo struct {
 	// Seen is where the hub sees it come from: another address than its own behind a NAT. Not set where its
 	// owner said the address.
 	Seen netip.Addr `json:"seen,omitzero"`
+	// Reached is the address at which this host reached its hub; of a pelt serve only.
+	Reached netip.Addr `json:"-"`
 }
 
 // BehindNAT reports whether no host outside of the agent's own network can call it.

@@ -127,6 +127,7 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 	if err != nil {
 		return err
 	}
+	info.Reached = l.addr.Addr()
 	return c.meet(l, info, hub.Node, where)
 }
 

@@ -66,6 +66,9 @@ func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(Agent
 		go name.ask() // another host may have come meanwhile
 	}
 	l.mu.Unlock()
+	if hub.NATS != "" { // the server asked may not have heard yet of a host at another one
+		defer time.AfterFunc(askAgain, name.ask).Stop()
+	}
 	if ready != nil {
 		ready(a.info(at.Addr()))
 	}

@@ -16,15 +16,16 @@ type Meeting struct {
 	Asks    engine.Meeting // of the end that calls
 	Answers engine.Meeting // of the end that listens
 	Dead    []int          // streams on which they did not meet: they carry nothing
-	None    bool           // no stream is left
+	None    bool           // nothing is carried: no stream is left, or one of TCP is dead
 }
 
-// Lossy reports whether a stream is dead that something came through on, and something not: another try may do.
+// Lossy reports whether a stream is dead that something came through on, and something not, or a TCP flow for some of
+// its streams: another try may do.
 func (m Meeting) Lossy() bool {
 	return slices.ContainsFunc(m.Dead, func(i int) bool {
 		heard := m.Answers.Streams[i].Heard
 		return m.Asks.Streams[i].Heard > 0 || heard > 0 && heard < m.Asks.Streams[i].Sent
-	})
+	}) || m.None && len(m.Dead) < len(m.Asks.Streams)
 }
 
 // meetingAnswer is an end's account of a meeting, in few bytes a stream.

@@ -178,7 +178,11 @@ func (t *trial) arm(ctx context.Context) error {
 		if dead[e.party] == nil {
 			dead[e.party] = map[int][]int{}
 		}
-		dead[e.party][n] = e.dead
+		for i := range e.Order.Flow.Streams {
+			if !e.lives() || slices.Contains(e.dead, i) {
+				dead[e.party][n] = append(dead[e.party][n], i)
+			}
+		}
 	}
 	armed, err := command[armAnswer](ctx, t.parties, verbArm, func(p *party) any { return armOrder{p.about(), dead[p]} })
 	if err != nil {

@@ -45,11 +45,16 @@ type trialEnd struct {
 	*party
 	endOrder
 	met  engine.Meeting
-	dead []int // streams that carry nothing
+	dead []int // streams on which the ends have not met
 }
 
-// lives reports whether the end has streams that carry packets.
-func (e *trialEnd) lives() bool { return len(e.dead) < e.Order.Flow.Streams }
+// lives reports whether the end carries packets: UDP over the streams that are left, TCP over all or none.
+func (e *trialEnd) lives() bool {
+	if e.Order.Flow.Protocol == model.TCP {
+		return len(e.dead) == 0
+	}
+	return len(e.dead) < e.Order.Flow.Streams
+}
 
 // trial is a Trial under way.
 type trial struct {

@@ -453,7 +453,7 @@ func TestNoLeaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := addrPort(local, addr.Port())
+	to := addrPort(local[0], addr.Port())
 	for range 3 {
 		h, err := StartHub(HubConfig{DontListen: true})
 		if err != nil {

@@ -55,6 +55,7 @@ type Host struct {
 	LinkSpeedBits  uint64            `json:"link_speed_bps,omitempty"`
 	MTUBytes       int               `json:"mtu_bytes,omitempty"`
 	Address        string            `json:"address,omitempty"`
+	OtherAddresses []string          `json:"other_addresses,omitempty"`          // that the target's name had, too; Address was reached first
 	ReceiveBufferB int               `json:"receive_buffer_max_bytes,omitempty"` // net.core.rmem_max
 	SendBufferB    int               `json:"send_buffer_max_bytes,omitempty"`    // net.core.wmem_max
 	Privileged     bool              `json:"privileged"`                         // may administer its network

@@ -26,7 +26,7 @@ type Hub struct {
 func (h Hub) at(ctx context.Context, code string) (a fleet.HubAddress, err error) {
 	a = fleet.HubAddress{Code: code, NATS: h.NATS, Credentials: h.Credentials}
 	if h.NATS == "" {
-		a.Addr, err = controlAddress(ctx, cmp.Or(h.Address, "127.0.0.1"), 0)
+		a.Addr, a.More, err = controlAddresses(ctx, cmp.Or(h.Address, "127.0.0.1"), 0)
 	}
 	for _, server := range h.servers() {
 		if x, _ := netip.ParseAddr(server); x.Is6() && x.IsLinkLocalUnicast() && x.Zone() == "" {
@@ -52,8 +52,10 @@ func (h Hub) servers() (hosts []string) {
 // reached is the address at which a hub, or the first of the user's servers, is reached; invalid if nobody knows it.
 func (h Hub) reached(ctx context.Context, at fleet.HubAddress) netip.Addr {
 	if servers := h.servers(); len(servers) > 0 {
-		a, _ := fleet.Resolve(ctx, servers[0], 0)
-		return a
+		if found, err := fleet.Resolve(ctx, servers[0], 0); err == nil {
+			return found[0]
+		}
+		return netip.Addr{}
 	}
 	return at.Addr.Addr()
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 	if p.Receivers > 0 {
 		return nil, refuse("receivers", "are for lab:star and fleet:")
 	}
-	far, err := controlAddress(ctx, p.Target, p.Flows[0].Family)
+	far, more, err := controlAddresses(ctx, p.Target, p.Flows[0].Family)
 	if err != nil {
 		return nil, err
 	}
@@ -28,24 +29,37 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 	if err != nil {
 		return nil, err
 	}
-	s := &site{engine: p.Engine, noXDP: o.records.needsSockets(), nodes: []node{{name: model.Sender, end: true},
-		{name: model.Receiver, end: true, address: func(int) netip.Addr { return far.Addr() }}}}
+	s := &site{engine: p.Engine, noXDP: o.records.needsSockets()}
+	s.nodes = []node{{name: model.Sender, end: true},
+		{name: model.Receiver, end: true, address: func(int) netip.Addr { return s.end(model.Receiver).agent.Reached }}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
 	if p.Near == "" {
-		agent, _ := s.agentHere(model.Sender, plainHost{}, o, nil, reaching(far.Addr()))
+		way := func(h *model.Host) { // the far address may change until it is reached
+			reaching(cmp.Or(s.end(model.Receiver).agent.Reached, far.Addr()))(h)
+		}
+		agent, _ := s.agentHere(model.Sender, plainHost{}, o, nil, way)
 		err = s.join(ctx, o, []fleet.AgentConfig{agent},
-			fleet.HubAddress{Addr: far, Code: codes.far, From: p.Flows[0].Source(0)})
+			fleet.HubAddress{Addr: far, More: more, Code: codes.far, From: p.Flows[0].Source(0)})
+		if h := &s.nodes[0].agent.Host; err == nil {
+			way(h)
+		}
 	} else {
-		err = s.commandTwo(ctx, p.Near, far, codes, o)
+		err = s.commandTwo(ctx, p.Near, far, more, codes, o)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.nodes[1].agent.Host.Address = far.Addr().String() // the target may be a name with several
+	h := &s.nodes[1].agent.Host
+	h.Address, h.OtherAddresses = s.nodes[1].agent.Reached.String(), nil
+	for _, a := range append(more, far.Addr()) {
+		if a != s.nodes[1].agent.Reached {
+			h.OtherAddresses = append(h.OtherAddresses, a.String())
+		}
+	}
 	near, there := s.nodes[0].agent.Host, s.nodes[1].agent.Host
 	s.oneClock = near.Boot != "" && near.Boot == there.Boot
 	s.setVariants(p.Variants, setByHost)
@@ -53,29 +67,31 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 }
 
 // commandTwo makes another host the sender; this one commands both.
-func (s *site) commandTwo(ctx context.Context, at string, far netip.AddrPort, codes hostCodes, o Options) error {
-	near, err := controlAddress(ctx, at, 0) // control may be of another IP version than data
+func (s *site) commandTwo(ctx context.Context, at string, far netip.AddrPort, more []netip.Addr, codes hostCodes, o Options) error {
+	near, others, err := controlAddresses(ctx, at, 0) // control may be of another IP version than data
 	if err != nil {
 		return err
 	}
-	if err := checkFarAddress(near.Addr(), far.Addr()); err != nil {
-		return err
+	for _, a := range append([]netip.Addr{far.Addr()}, more...) {
+		if err := checkFarAddress(near.Addr(), a); err != nil {
+			return err
+		}
 	}
-	return s.command(ctx, o, fleet.HubAddress{Addr: near, Code: codes.near, Node: model.Sender},
-		fleet.HubAddress{Addr: far, Code: codes.far, Node: model.Receiver})
+	return s.command(ctx, o, fleet.HubAddress{Addr: near, More: others, Code: codes.near, Node: model.Sender},
+		fleet.HubAddress{Addr: far, More: more, Code: codes.far, Node: model.Receiver})
 }
 
-// controlAddress resolves the control address of a pelt serve.
-func controlAddress(ctx context.Context, text string, family int) (netip.AddrPort, error) {
+// controlAddresses resolves the control address of a pelt serve. A name may have more addresses, at the same port.
+func controlAddresses(ctx context.Context, text string, family int) (first netip.AddrPort, more []netip.Addr, err error) {
 	host, port, err := model.HostPort(text)
 	if err != nil {
-		return netip.AddrPort{}, err
+		return first, nil, err
 	}
-	if port == 0 {
-		port = fleet.DefaultPort
+	all, err := fleet.Resolve(ctx, host, family)
+	if err != nil {
+		return first, nil, err
 	}
-	a, err := fleet.Resolve(ctx, host, family)
-	return netip.AddrPortFrom(a, port), err
+	return netip.AddrPortFrom(all[0], cmp.Or(port, fleet.DefaultPort)), all[1:], nil
 }
 
 // checkFarAddress refuses a far address that names another host when the near host uses it.

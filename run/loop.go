@@ -27,6 +27,7 @@ type runner struct {
 	total    int    // trials of the whole run at most
 	number   uint16 // of the last trial in its packets; 0 before the first
 	idle     background
+	met      bool      // the ends of a trial have found each other
 	lossy    bool      // the ends of the last trial missed each other by chance: see fleet.Meeting.Lossy
 	begun    time.Time // when the measured part of the last trial began
 	final    bool      // the last trial must not be tried again
@@ -195,7 +196,12 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 		return model.Result{}, err
 	}
 	r.begun, r.final = cmp.Or(outcome.Begun, started), outcome.Final
-	r.lossy = slices.ContainsFunc(outcome.Flows, func(f fleet.FlowOutcome) bool { return f.Meeting.Lossy() })
+	r.lossy = false
+	for i, f := range outcome.Flows {
+		tcp := f.Meeting.None && placed.Flows[i].Flow.Protocol == model.TCP // whose lost SYNs nobody hears of
+		r.lossy = r.lossy || f.Meeting.Lossy() || tcp && (r.site.local || r.met)
+	}
+	r.met = r.met || !outcome.Unmet
 	path := watch.collect(outcome)
 	path.told = told
 	if r.idle == nil && placed.Drops != "" && outcome.Cut == "" {

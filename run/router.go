@@ -68,11 +68,11 @@ func (s *site) watchRouter(ctx context.Context, plan model.Plan, code, version s
 	host, agent := strings.CutPrefix(plan.DUT, model.AgentDUT)
 	switch {
 	case agent:
-		at, err := controlAddress(ctx, host, 0)
+		at, more, err := controlAddresses(ctx, host, 0)
 		if err != nil {
 			return err
 		}
-		hub := fleet.HubAddress{Addr: at, Code: code}
+		hub := fleet.HubAddress{Addr: at, More: more, Code: code}
 		if r.Router, err = fleet.WatchRouter(ctx, hub, source, version); err != nil {
 			return err
 		}

@@ -130,9 +130,18 @@ func TargetOf(d *model.Document) string {
 		return target
 	}
 	for _, h := range d.Host {
-		if h.Node == model.Receiver && h.Address != "" {
-			return target + " (" + h.Address + ")"
+		if h.Node != model.Receiver || h.Address == "" {
+			continue
 		}
+		address := h.Address
+		if a, err := netip.ParseAddr(address); err == nil && len(h.OtherAddresses) > 0 {
+			family := "IPv6"
+			if a.Is4() {
+				family = "IPv4"
+			}
+			address = fmt.Sprintf("%s, %s, reached first of its %d addresses", address, family, len(h.OtherAddresses)+1)
+		}
+		return target + " (" + address + ")"
 	}
 	return target
 }

@@ -45,14 +45,23 @@ func (f *commonFlags) consent(c *cobra.Command, target string, family int) error
 	if err != nil {
 		return err
 	}
-	said := host
 	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		if addr, err = resolve(c.Context(), host, family); err != nil {
-			return nil // the run says what is wrong with the name, and sends nothing
-		}
-		said = fmt.Sprintf("%s of %s", addr, host)
+	if err == nil {
+		return f.consentTo(c, addr, host)
 	}
+	all, err := resolve(c.Context(), host, family)
+	if err != nil {
+		return err
+	}
+	for _, addr := range all {
+		if err := f.consentTo(c, addr, fmt.Sprintf("%s of %s", addr, host)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *commonFlags) consentTo(c *cobra.Command, addr netip.Addr, said string) error {
 	switch {
 	case addr.IsMulticast(), addr.IsUnspecified(), addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		return usagef("target: %s is not the address of one host", said)

@@ -117,39 +117,43 @@ func (e *end) Ports() []uint16 {
 	return slices.Repeat([]uint16{port}, e.order.Flow.Streams)
 }
 
-// Connect makes all streams, each with mutual consent. See engine.Transport.
-func (e *end) Connect(ctx context.Context) (m engine.Meeting, err error) {
+// Connect makes all streams, each with mutual consent. See engine.Transport. A stream whose SYNs nobody answers has
+// not met; anything else that keeps a connection from being set up is an error.
+func (e *end) Connect(ctx context.Context) (engine.Meeting, error) {
+	m := engine.Meeting{Streams: make([]engine.MetStream, len(e.streams))}
 	if e.listener == nil {
-		if err := e.dialAll(ctx); err != nil {
+		if err := e.dialAll(ctx, m.Streams); err != nil {
 			return m, err
 		}
+	} else {
+		select {
+		case <-e.ready:
+		case <-e.quit:
+			return m, fmt.Errorf("connect tcp: %w", errStopped)
+		case <-ctx.Done():
+		}
 	}
-	select {
-	case <-e.ready:
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.failed != nil {
-			return m, fmt.Errorf("connect tcp: %w", e.failed)
-		}
-		for _, s := range e.streams {
-			m.Streams = append(m.Streams, engine.MetStream{Met: true, Stream: engine.Stream{
-				Local: s.conn.LocalAddr().(*net.TCPAddr).AddrPort(), Remote: s.conn.RemoteAddr().(*net.TCPAddr).AddrPort()}})
-		}
-		return m, nil
-	case <-e.quit:
-		return m, fmt.Errorf("connect tcp: %w", errStopped)
-	case <-ctx.Done():
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.listener == nil { // all were opened from here when the time ended
-			return m, fmt.Errorf("connect tcp: %w", context.Cause(ctx))
-		}
-		return m, fmt.Errorf("connect tcp: the peer opened %d of %d streams on port %d: %w", e.joined, len(e.streams), e.listener.port, context.Cause(ctx))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failed != nil {
+		return m, fmt.Errorf("connect tcp: %w", e.failed)
 	}
+	for i, s := range e.streams {
+		if s != nil {
+			m.Streams[i].Met, m.Streams[i].Stream = true, engine.Stream{
+				Local: s.conn.LocalAddr().(*net.TCPAddr).AddrPort(), Remote: s.conn.RemoteAddr().(*net.TCPAddr).AddrPort()}
+		}
+	}
+	return m, nil
 }
 
-// Settle does nothing: all streams are there.
-func (e *end) Settle([]bool) error { return nil }
+// Settle does nothing: all streams are there, or nothing is carried.
+func (e *end) Settle(living []bool) error {
+	if slices.Contains(living, false) {
+		return errors.New("connect tcp: a flow needs all of its streams")
+	}
+	return nil
+}
 
 // take makes an open connection the stream of that number. It refuses a
 // second one, and all once the end is closed.
@@ -192,7 +196,14 @@ func (e *end) adopt(number int, conn *net.TCPConn) (*stream, error) {
 	return s, nil
 }
 
-func (e *end) dialAll(ctx context.Context) error {
+// unanswered is how long the first stream calls where nothing answers: its SYNs leave at 0, 1 and 3 s. What is there is
+// asked for longer.
+const unanswered = 3600 * time.Millisecond
+
+// errUnanswered is of a stream whose SYNs nobody answered.
+var errUnanswered = errors.New("no answer")
+
+func (e *end) dialAll(ctx context.Context, met []engine.MetStream) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	over := make(chan struct{})
@@ -205,62 +216,84 @@ func (e *end) dialAll(ctx context.Context) error {
 		}
 	}()
 	var group sync.WaitGroup
-	var first sync.Once
-	var failed error
-	dial := func(i int) {
-		if err := e.dial(ctx, i); err != nil {
-			first.Do(func() { failed = fmt.Errorf("connect tcp: stream %d to %v: %w", i, e.peer(i), err) })
-			cancel(failed)
+	dial := func(ctx context.Context, i int) {
+		asked, err := e.dial(ctx, i)
+		if met[i].Sent = asked; err != nil && !errors.Is(err, errUnanswered) {
+			cancel(fmt.Errorf("connect to %v, TCP port %d: %w", e.peer(i).Addr(), e.peer(i).Port(), err))
 		}
 	}
-	dial(0) // one stream finds out that the peer is there, so that a stranger gets few packets
-	for i := 1; i < e.order.Flow.Streams && ctx.Err() == nil; i++ {
-		group.Go(func() { dial(i) })
+	alone, end := context.WithTimeout(ctx, unanswered)
+	dial(alone, 0) // one stream finds out that the peer is there, so that a stranger gets few packets
+	end()
+	e.mu.Lock()
+	there := e.joined > 0
+	e.mu.Unlock()
+	for i := 1; i < e.order.Flow.Streams && there && ctx.Err() == nil; i++ {
+		group.Go(func() { dial(ctx, i) })
 	}
 	group.Wait()
-	if failed == nil && ctx.Err() != nil {
-		return context.Cause(ctx)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
+		return cause
 	}
-	return failed
+	return nil
 }
 
 func (e *end) peer(i int) netip.AddrPort {
 	return netip.AddrPortFrom(e.order.Peer.Unmap(), e.order.Ports[i])
 }
 
-func (e *end) dial(ctx context.Context, i int) error {
+func (e *end) dial(ctx context.Context, i int) (asked uint64, err error) {
 	var conn *net.TCPConn
-	err := e.host.Do(func() (err error) {
-		conn, err = openConn(ctx, e.peer(i), e.order, i)
+	err = e.host.Do(func() (err error) {
+		conn, asked, err = openConn(ctx, e.peer(i), e.order, i)
 		return err
 	})
 	if err != nil {
-		return e.explain(ctx, err, i)
+		return asked, e.explain(ctx, err, i)
 	}
 	if err := e.prove(ctx, conn, i); err != nil {
 		conn.Close()
-		return err
+		return 0, err
 	}
 	if !e.take(i, conn) {
 		conn.Close()
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if e.failed != nil {
-			return e.failed
+			return 0, e.failed
 		}
-		return net.ErrClosed
+		return 0, net.ErrClosed
 	}
-	return nil
+	return 0, nil
 }
 
+// explain says why a connection could not be opened, and what to do.
 func (e *end) explain(ctx context.Context, err error, i int) error {
+	port := e.peer(i).Port()
+	var late net.Error
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return context.Cause(ctx)
+	case errors.As(err, &late) && late.Timeout():
+		return errUnanswered
 	case errors.Is(err, syscall.EADDRNOTAVAIL) && e.order.Flow.Source(i).IsValid() && e.order.Flow.SourcePort == 0:
 		return &engine.Refusal{Why: fmt.Sprintf("%v is no address of this host", e.order.Flow.Source(i))}
 	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL) && e.order.Flow.SourcePort != 0:
 		return fmt.Errorf("local port %d is in use: %w", e.order.Flow.SourcePort+i, err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("refused, though pelt listens there: a firewall there or on the way does that; let TCP port %d in", port)
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("something on the way says that it lets no such packet through (%w): let TCP port %d in there", errnoOf(err), port)
+	case errors.Is(err, syscall.EPERM):
+		return fmt.Errorf("this host's own firewall refuses it: let it open TCP port %d there", port)
+	}
+	return err
+}
+
+func errnoOf(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
 	}
 	return err
 }
@@ -270,6 +303,9 @@ func (e *end) prove(ctx context.Context, conn *net.TCPConn, i int) error {
 	defer context.AfterFunc(ctx, func() { conn.SetDeadline(longAgo) })()
 	err := ask(conn, engine.NewConsentDialer(e.order.StreamKey(i)))
 	switch {
+	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		return errors.New("a connection was set up, and nothing came back over it: something on the way takes connections for " +
+			"that host, or loses what follows the first packets")
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):

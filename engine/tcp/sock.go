@@ -4,9 +4,12 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"pelt/engine"
+	"pelt/engine/tcpinfo"
 )
 
 // openListener and openConn make their socket on the calling thread, and so in
@@ -18,8 +21,22 @@ func openListener(at netip.AddrPort) (net.Listener, error) {
 	return c.Listen(context.Background(), "tcp", engine.ListenText(at))
 }
 
-func openConn(ctx context.Context, peer netip.AddrPort, o engine.Order, stream int) (*net.TCPConn, error) {
+// openConn also returns how many SYNs left before ctx ended, 0 where that is not known.
+func openConn(ctx context.Context, peer netip.AddrPort, o engine.Order, stream int) (_ *net.TCPConn, asked uint64, _ error) {
+	var opened atomic.Pointer[syscall.RawConn]
+	var count atomic.Uint64
+	if end, ok := ctx.Deadline(); ok { // after which there is no socket to ask
+		ask := time.AfterFunc(time.Until(end)-lastLook, func() {
+			if raw := opened.Load(); raw != nil {
+				if i, ok := readInfo(*raw, false); ok {
+					count.Store(1 + i.Figure[tcpinfo.Retransmits])
+				}
+			}
+		})
+		defer ask.Stop()
+	}
 	d := net.Dialer{KeepAlive: -1, Control: func(_, _ string, raw syscall.RawConn) error {
+		opened.Store(&raw)
 		return setOptions(raw, o, stream)
 	}}
 	d.SetMultipathTCP(false)
@@ -32,7 +49,10 @@ func openConn(ctx context.Context, peer netip.AddrPort, o engine.Order, stream i
 	}
 	conn, err := d.DialContext(ctx, "tcp", peer.String())
 	if err != nil {
-		return nil, err
+		return nil, count.Load(), err
 	}
-	return conn.(*net.TCPConn), nil
+	return conn.(*net.TCPConn), 0, nil
 }
+
+// lastLook is how long before the end of an attempt its SYNs are counted.
+const lastLook = 20 * time.Millisecond

@@ -74,17 +74,6 @@ func TestStopEndsTheSchedule(t *testing.T) {
 	}
 }
 
-// Nobody calls: the listening end says how many streams came.
-func TestConnectEndsWithContext(t *testing.T) {
-	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, flow(2, 64, false), timing(0, time.Minute, 0))
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	err := p.receiver.Connect(ctx)
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "0 of 2 streams") {
-		t.Errorf("without a peer: %v", err)
-	}
-}
-
 // The receiving host dies (its connections are reset): the sender ends by itself with the reason, and keeps what it
 // measured.
 func TestPeerDies(t *testing.T) {
