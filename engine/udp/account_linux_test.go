@@ -40,6 +40,7 @@ func (r *trial) runSame(t testing.TB) (send, receive engine.Report) {
 
 // A queue of the sender's host drops, and the kernel tells for which packet.
 func TestFullQueueIsTold(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		peer netip.Addr
@@ -81,6 +82,7 @@ func TestFullQueueIsTold(t *testing.T) {
 
 // A rule of the sender's host forbids some packets.
 func TestForbiddenPacketsAreTold(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, r trial) {
 		near, far := linked(t)
 		r.Near.Host, r.Far.Host, r.Peer = near, far, farFour
@@ -97,6 +99,7 @@ func TestForbiddenPacketsAreTold(t *testing.T) {
 // What a rule of the receiver's host rejects brings back ICMP errors. Those that
 // only IP_RECVERR brings up cost no further packet.
 func TestICMPIsToldAndCostsNothing(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		peer         netip.Addr
 		reject, want string
@@ -130,6 +133,7 @@ func TestICMPIsToldAndCostsNothing(t *testing.T) {
 // A port that was closed refuses every other packet over loopback: its ICMP
 // errors come back at once.
 func TestClosedPortIsTold(t *testing.T) {
+	t.Parallel()
 	for _, peer := range []string{"127.0.0.1", "::1"} {
 		r := newTrial()
 		r.Peer, r.Timing = netip.MustParseAddr(peer), model.Timing{MeasureSeconds: 0.2}
@@ -157,6 +161,7 @@ func TestClosedPortIsTold(t *testing.T) {
 // A small receive buffer overflows: the missing sequences are as many as the
 // socket dropped.
 func TestOverflowIsListed(t *testing.T) {
+	t.Parallel()
 	near, far := linked(t)
 	r := newTrial()
 	r.Near.Host, r.Far.Host, r.Peer = near, far, farFour
@@ -176,6 +181,7 @@ func TestOverflowIsListed(t *testing.T) {
 
 // The kernel accounts for a queued datagram what the report says.
 func TestTruesize(t *testing.T) {
+	t.Parallel()
 	near, far := linked(t)
 	for _, payload := range []int{64, 1200} {
 		r := newTrial()
@@ -203,6 +209,7 @@ func TestTruesize(t *testing.T) {
 }
 
 func TestTuples(t *testing.T) {
+	t.Parallel()
 	near, far := linked(t)
 	rules(near, "table ip t { chain c { type nat hook postrouting priority 100; ip protocol udp masquerade to :21000-21100; }; }")
 	for _, c := range []struct {

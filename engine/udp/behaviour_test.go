@@ -15,6 +15,7 @@ import (
 )
 
 func TestProbeTimesRoundTrips(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, r trial) {
 		r.Role = engine.Probe
 		r.Timing, r.Flow.Rate = model.Timing{LeadSeconds: 1, MeasureSeconds: 60}, unit.PacketRate(100)
@@ -62,6 +63,7 @@ func TestReadingIsTold(t *testing.T) {
 
 // An echo that no probe reaches still tells its prober that it lives.
 func TestEchoGivesSigns(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, r trial) {
 		r.Role = engine.Probe
 		dialer, listener := r.connected(t)

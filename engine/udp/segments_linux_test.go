@@ -19,6 +19,7 @@ import (
 // Buffers of segments arrive as datagrams, each with its own sequence, also where the receiver's
 // kernel joins them.
 func TestSegments(t *testing.T) {
+	t.Parallel()
 	near, far := linked(t)
 	lo := loopback(t, 65536)
 	for _, c := range []struct {
@@ -75,6 +76,7 @@ func TestSegments(t *testing.T) {
 
 // A buffer is refused as a whole, and each of its packets is listed.
 func TestRefusedSegmentsAreListed(t *testing.T) {
+	t.Parallel()
 	near, far := linked(t)
 	rules(near, "table inet t { chain c { type filter hook output priority 0; udp length 648 numgen inc mod 3 < 1 drop; }; }")
 	r := newTrial()
@@ -96,6 +98,7 @@ func TestRefusedSegmentsAreListed(t *testing.T) {
 // A full queue that cuts up a buffer calls it taken if one of its packets found
 // room. What it refuses is missing, but more than that.
 func TestSegmentsIntoAFullQueue(t *testing.T) {
+	t.Parallel()
 	near, far := linked(t)
 	near.TBF("eth0", netlink.HANDLE_ROOT, 2_500_000, 20_000)
 	r := newTrial()
@@ -118,6 +121,7 @@ func TestSegmentsIntoAFullQueue(t *testing.T) {
 
 // A segment is a datagram that cannot be fragmented.
 func TestSegmentsBeyondTheMTU(t *testing.T) {
+	t.Parallel()
 	host := loopback(t, 1400)
 	r := newTrial()
 	r.Near.Host, r.Far.Host = host, host

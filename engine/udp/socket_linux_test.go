@@ -19,6 +19,7 @@ import (
 )
 
 func TestDontFragment(t *testing.T) {
+	t.Parallel()
 	for _, peer := range []string{"127.0.0.1", "::1"} {
 		for _, paced := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s paced %v", peer, paced), func(t *testing.T) {
@@ -53,6 +54,7 @@ func TestDontFragment(t *testing.T) {
 }
 
 func TestPathMTUIsReported(t *testing.T) {
+	t.Parallel()
 	host := loopback(t, 1400)
 	r := newTrial()
 	r.Near.Host, r.Far.Host = host, host

@@ -99,6 +99,7 @@ func TestSurvey(t *testing.T) {
 
 // TestSurveyWhereNothingPasses: it ends in time and says why.
 func TestSurveyWhereNothingPasses(t *testing.T) {
+	t.Parallel()
 	near, mid, far := routed(t)
 	r := newTrial()
 	r.Near.Host, r.Far.Host, r.Peer = near, far, farOfRouter(false)

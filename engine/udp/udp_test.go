@@ -163,6 +163,7 @@ func TestTransport(t *testing.T) {
 }
 
 func TestPayloads(t *testing.T) {
+	t.Parallel()
 	for payload, rate := range map[int]uint64{16: 2000, 65507: 100} {
 		both(t, func(t *testing.T, r trial) {
 			r.Flow.PayloadBytes, r.Flow.Rate = payload, unit.PacketRate(rate)
