@@ -146,6 +146,42 @@ func testNoConsent(t *testing.T, maker Maker) {
 	}
 }
 
+// A stream that nobody answers has not met. It carries nothing and has no slots; the others are sent as ever.
+func testDeadStream(t *testing.T, maker Maker) {
+	for name, role := range map[string]engine.Role{"the dialing end sends": engine.Send, "the dialing end receives": engine.Receive} {
+		t.Run(name, func(t *testing.T) {
+			b := maker(t, Want{})
+			b.Role, b.Flow.Streams = role, 3
+			b.some()
+			mute := b.listen(t, nil)
+			b.Through = func(ports []uint16) []uint16 {
+				ports[1] = mute
+				return ports
+			}
+			p := b.Prepare(t)
+			p.Meet()
+			for i := range 3 {
+				asks, answers := p.Dialer.Met.Streams[i], p.Listener.Met.Streams[i]
+				dead := i == 1
+				if asks.Met == dead || answers.Met == dead || asks.Local.Port() == 0 || dead && (asks.Sent < 5 || asks.Heard+answers.Heard+answers.Sent > 0) ||
+					!dead && (asks.Sent < 2 || asks.Heard < 2 || answers.Heard < 2 || answers.Sent < 2) {
+					t.Errorf("stream %d: asks %+v, answers %+v", i, asks, answers)
+				}
+			}
+			send, receive := p.Play()
+			b.Undisturbed(t, send, receive)
+			s := send.Send
+			schedule, _ := b.Flow.Rate.Schedule(b.Flow.PayloadBytes)
+			if most := schedule.Count(s.DurationNanos)*2/3 + 3; s.Streams[1] != 0 || s.Streams[0] == 0 || s.Streams[2] == 0 || s.Planned > most || s.Silent > 0 {
+				t.Errorf("streams %v, planned %d of %d at most, silent %d", s.Streams, s.Planned, most, s.Silent)
+			}
+			if got := receive.Receive; len(got.Missing) != 3 || got.Missing[1].Packets+got.Missing[1].Unlisted > 0 {
+				t.Errorf("missing %+v", got.Missing)
+			}
+		})
+	}
+}
+
 // Two clients that do not know of each other may draw the same numbers for their flows.
 func testSameNumbers(t *testing.T, maker Maker) {
 	b := maker(t, Want{})

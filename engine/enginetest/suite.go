@@ -51,6 +51,7 @@ func Run(t *testing.T, maker Maker) {
 	if datagrams {
 		part("warm-up", func(t *testing.T) { testWarmup(t, maker) })
 		part("sent is not told", func(t *testing.T) { testSentIsNotTold(t, maker) })
+		part("dead stream", func(t *testing.T) { testDeadStream(t, maker) })
 		part("relay", func(t *testing.T) { testRelay(t, maker) })
 		part("consent is lost", func(t *testing.T) { testLostConsent(t, maker) })
 	}

@@ -178,6 +178,32 @@ func (r *Trial) open(t testing.TB) (p *Pair, err error) {
 	return p, nil
 }
 
+// Meet has both ends find each other on as many streams as can, and makes them ready to carry packets over these.
+func (p *Pair) Meet() {
+	p.t.Helper()
+	calling, over := context.WithCancel(p.t.Context())
+	var err error
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		p.Listener.Met, err = p.Listener.End.Connect(calling)
+	}()
+	var failed error
+	p.Dialer.Met, failed = p.Dialer.End.Connect(p.t.Context())
+	over()
+	<-heard
+	if err = errors.Join(err, failed); err != nil {
+		p.t.Fatal(err)
+	}
+	living := make([]bool, len(p.Dialer.Met.Streams))
+	for i, s := range p.Dialer.Met.Streams {
+		living[i] = s.Met && p.Listener.Met.Streams[i].Met
+	}
+	if err := errors.Join(p.Listener.Settle(living), p.Dialer.Settle(living)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // Connect connects ends at once.
 func Connect(t testing.TB, ends ...*End) {
 	t.Helper()
