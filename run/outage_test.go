@@ -14,6 +14,7 @@ import (
 
 // A soak whose far host was away goes on when it is back, and says how long that took.
 func TestSoakGoesOn(t *testing.T) {
+	t.Parallel()
 	port, err := testenv.FreePort()
 	if err != nil {
 		t.Fatal(err)
@@ -47,6 +48,7 @@ func TestSoakGoesOn(t *testing.T) {
 
 // A far host that never comes back ends a soak when its time is over.
 func TestSoakWithoutPath(t *testing.T) {
+	t.Parallel()
 	port, err := testenv.FreePort()
 	if err != nil {
 		t.Fatal(err)

@@ -81,7 +81,6 @@ type trial struct {
 	peer      netip.Addr // of far; none: its usual one
 	fallback  bool
 	engines   [2]string              // of sender and receiver; "" is xdp
-	free      bool                   // threads of sockets may run on any core
 	connected func(*enginetest.Pair) // before both start
 	during    func(*enginetest.Pair) // once both run
 	packets   uint64                 // the sender stops once it has sent so many, after during; 0: it does not
@@ -141,9 +140,6 @@ func (b *bed) run(t testing.TB, c trial) (out outcome, err error) {
 	c.flow.Streams, c.flow.PayloadBytes = max(c.flow.Streams, 1), max(c.flow.PayloadBytes, 18)
 	r.Flow, r.Timing.WarmupSeconds, r.Timing.MeasureSeconds = c.flow, c.warmup.Seconds(), c.measure.Seconds()
 	r.Fallback, r.CPU, r.Peer, r.BetweenThem, r.During = c.fallback, 0, netbed.Address(c.six, 2), c.connected, c.during
-	if c.free {
-		r.CPU = -1
-	}
 	if c.peer.IsValid() {
 		r.Peer = c.peer
 	}

@@ -66,7 +66,7 @@ func BenchmarkFlood(b *testing.B) {
 					}
 					seconds := float64(s.DurationNanos) / 1e9
 					pps := float64(r.Tally.Received) / seconds
-					counts := theirs.iperf3(c.payload, 0, true)
+					counts := theirs.iperf3(c.payload)
 					iperf := counts.received / counts.seconds
 					us, them, over = append(us, pps/1e6), append(them, iperf/1e6), append(over, pps/iperf)
 					lost = append(lost, 1-float64(r.Tally.Received)/float64(s.Attempted))
@@ -127,15 +127,11 @@ func (b *bed) threaded() {
 // iperf3Counts is what iperf3 tells of a test.
 type iperf3Counts struct{ sent, received, seconds float64 }
 
-// iperf3 sends datagrams at so many bit/s, 0 for as fast as it can. With pinned, its
-// ends have a core each.
-func (b *bed) iperf3(payload int, bitsPerSecond float64, pinned bool) iperf3Counts {
+// iperf3 sends datagrams as fast as it can, its ends on a core each.
+func (b *bed) iperf3(payload int) iperf3Counts {
 	b.T.Helper()
 	program := func(core string, args ...string) *exec.Cmd {
-		if args = append([]string{"iperf3"}, args...); pinned {
-			args = append([]string{"taskset", "-c", core}, args...)
-		}
-		return exec.Command(args[0], args[1:]...)
+		return exec.Command("taskset", append([]string{"-c", core, "iperf3"}, args...)...)
 	}
 	server := program("1", "-s", "-1", "-p", "5297")
 	b.far.Must(server.Start)
@@ -144,7 +140,7 @@ func (b *bed) iperf3(payload int, bitsPerSecond float64, pinned bool) iperf3Coun
 	benchTime, _ := length()
 	var text []byte
 	b.near.Must(func() (err error) {
-		text, err = program("0", "-c", "10.77.0.2", "-p", "5297", "-u", "-b", fmt.Sprintf("%.0f", bitsPerSecond), "-l", fmt.Sprint(payload),
+		text, err = program("0", "-c", "10.77.0.2", "-p", "5297", "-u", "-b", "0", "-l", fmt.Sprint(payload),
 			"-t", fmt.Sprint(int(benchTime.Seconds())), "-J").Output()
 		return err
 	})
@@ -162,89 +158,4 @@ func (b *bed) iperf3(payload int, bitsPerSecond float64, pinned bool) iperf3Coun
 	}
 	sum := doc.End.Sum
 	return iperf3Counts{sum.Packets, sum.Packets - sum.LostPackets, sum.Seconds}
-}
-
-// busyEnv makes the test program another program that keeps a core half busy.
-const busyEnv = "PELT_BENCH_BUSY"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(busyEnv) == "" {
-		os.Exit(m.Run())
-	}
-	for end := time.Now().Add(10 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		for begun := time.Now(); time.Since(begun) < 5*time.Millisecond; {
-		}
-	}
-}
-
-// halfBusy keeps a core half busy until the benchmark ends.
-func halfBusy(b *testing.B) {
-	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), busyEnv+"=1")
-	c.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
-	if err := c.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		c.Process.Kill()
-		c.Wait()
-	})
-}
-
-// BenchmarkPacing has both engines and iperf3 send at rates, in turn and in the same
-// two namespaces, while another program keeps a core half busy. It prints what each
-// missed of its schedule, and how many trials kept their mean rate within 0.1 % and
-// missed less than 0.5 %.
-func BenchmarkPacing(b *testing.B) {
-	halfBusy(b)
-	rates, payloads := []string{"1kpps", "8kpps", "20kpps", "60kpps", "100kpps", "150kpps"}, []int{18, 512, 1472}
-	if testing.Short() {
-		rates, payloads = rates[2:3], payloads[1:2]
-	}
-	for _, rate := range rates {
-		for _, payload := range payloads {
-			b.Run(fmt.Sprintf("%s-%dB", rate, payload), func(b *testing.B) {
-				bed := newBed(b)
-				bed.makeReady()
-				for b.Loop() {
-					pacedBy(b, bed, rate, payload)
-				}
-			})
-		}
-	}
-}
-
-func pacedBy(b *testing.B, bed *bed, rate string, payload int) {
-	r := mustRate(b, rate)
-	each, repeats := length()
-	pps, _ := r.PPS(payload)
-	senders := []string{"udp", "iperf3", "xdp"}
-	all := map[string]sample{}
-	kept := map[string]int{}
-	for range repeats {
-		for _, name := range senders {
-			missed, off := 0.0, 0.0
-			if name == "iperf3" {
-				c := bed.iperf3(payload, pps*8*float64(payload), false)
-				missed = 1 - c.sent/c.seconds/pps
-				off = missed
-			} else {
-				out, err := bed.run(b, trial{engines: [2]string{name, "udp"}, measure: each, warmup: 100 * time.Millisecond, free: true, flow: model.Flow{Rate: r, PayloadBytes: payload}})
-				if err != nil {
-					b.Fatal(err)
-				}
-				s := out.send.Send
-				missed = float64(s.Planned-s.Attempted) / float64(s.Planned)
-				off = 1 - float64(s.Attempted)/(float64(s.DurationNanos)/1e9)/pps
-			}
-			all[name] = append(all[name], 100*missed)
-			if missed < 0.005 && off < 0.001 && off > -0.001 {
-				kept[name]++
-			}
-		}
-	}
-	for _, name := range senders {
-		fmt.Printf("%s, %d B by %s: %d of %d trials kept the schedule; missed %v %%\n", rate, payload, name, kept[name], repeats, all[name])
-		b.ReportMetric(all[name].median(), name+"-%missed")
-	}
 }
