@@ -62,12 +62,3 @@ func TestBuckets(t *testing.T) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
 }
-
-func BenchmarkRecord(b *testing.B) {
-	h := NewHistogram(1)
-	v := int64(1)
-	for b.Loop() {
-		v = v*1103515245 + 12345&0xfffff
-		h.Record(0, v&0xfffff, 1)
-	}
-}

@@ -89,42 +89,6 @@ func TestMissingAgainstSet(t *testing.T) {
 	})
 }
 
-func TestMissing(t *testing.T) {
-	for _, c := range []struct {
-		name      string
-		sequences []uint64
-		attempted uint64
-		want      []model.Stretch
-	}{
-		{"nothing sent", nil, 0, nil},
-		{"nothing came", nil, 3, []model.Stretch{{From: 0, Count: 3}}},
-		{"all came", []uint64{0, 1, 2}, 3, nil},
-		{"hole", []uint64{0, 1, 3, 4}, 5, []model.Stretch{{From: 2, Count: 1}}},
-		{"tail", []uint64{0, 1}, 5, []model.Stretch{{From: 2, Count: 3}}},
-		{"head and tail", []uint64{1}, 3, []model.Stretch{{From: 0, Count: 1}, {From: 2, Count: 1}}},
-		{"across words", []uint64{62, 66}, 67, []model.Stretch{{From: 0, Count: 62}, {From: 63, Count: 3}}},
-		{"last of a chunk", []uint64{65534, 65536}, 65537, []model.Stretch{{From: 0, Count: 65534}, {From: 65535, Count: 1}}},
-		{"comes too late", append(append([]uint64{0, 2}, leap(allWindows*2)...), 1), 4, []model.Stretch{{From: 1, Count: 1}, {From: 3, Count: 1}}},
-		{"fewer attempted than came", []uint64{0, 2, 5}, 3, []model.Stretch{{From: 1, Count: 1}}},
-	} {
-		m := New(2, 16, second, false, model.MaxMarksBytes)
-		m.Observe(1, arrivals(c.sequences...))
-		got := stretchesOf(t, m.Missing(1, c.attempted))
-		if len(got) != len(c.want) {
-			t.Errorf("%s: %v of %d: missing %v, want %v", c.name, c.sequences, c.attempted, got, c.want)
-			continue
-		}
-		for i := range got {
-			if got[i] != c.want[i] {
-				t.Errorf("%s: %v of %d: missing %v, want %v", c.name, c.sequences, c.attempted, got, c.want)
-			}
-		}
-		if other := m.Missing(0, 2); other.Packets != 2 {
-			t.Errorf("%s: the stream that got nothing misses %d of 2", c.name, other.Packets)
-		}
-	}
-}
-
 // A peer that leaps on and on makes no endless list and no panic.
 func TestMissingOfALiar(t *testing.T) {
 	m := New(1, 16, second, false, model.MaxMarksBytes)
@@ -156,28 +120,5 @@ func TestMissingIsBounded(t *testing.T) {
 		if n := len(stretchesOf(t, got)); n == 0 || n > room/3 {
 			t.Errorf("of %d: %d stretches in %d B", attempted, n, room)
 		}
-	}
-}
-
-// BenchmarkWindowMoves is the cost of forgetting a chunk, by the share of its
-// sequences that are missing.
-func BenchmarkWindowMoves(b *testing.B) {
-	for _, c := range []struct {
-		name  string
-		every int64 // that many sequences there is one missing
-	}{{"none missing", 1 << 40}, {"one in 1000", 1000}, {"one in 10", 10}, {"one in 2", 2}} {
-		b.Run(c.name, func(b *testing.B) {
-			w := newWindow(4, 0, 0)
-			for at := int64(0); at < 1<<chunkBits; at++ {
-				if at%c.every != 1 {
-					w.see(at)
-				}
-			}
-			for b.Loop() {
-				var l model.MarksWriter
-				w.holes(&l, 0, math.MaxInt64)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(1<<chunkBits), "ns/packet")
-		})
 	}
 }

@@ -336,43 +336,6 @@ func TestCopiedRun(t *testing.T) {
 	}
 }
 
-// BenchmarkList lists 10 000 runs that ended, and 10 000 that were killed.
-func BenchmarkList(b *testing.B) {
-	for name, ended := range map[string]bool{"ended": true, "killed": false} {
-		b.Run(name, func(b *testing.B) {
-			s := open(b)
-			r, err := s.Create(document())
-			if err != nil {
-				b.Fatal(err)
-			}
-			errs := []error{}
-			for i := range 5 {
-				x := result(64, i)
-				x.Why = model.Reasons{{Code: model.TrialCut, Text: strings.Repeat("x", 7000)}} // as long as a real one
-				errs = append(errs, r.Append(x))
-			}
-			if ended {
-				errs = append(errs, r.End(model.Document{Complete: true, Findings: []model.Finding{{Code: "fine"}}}))
-			}
-			whole, err := os.ReadFile(s.file(r.ID()))
-			if err := errors.Join(append(errs, err, r.Discard())...); err != nil {
-				b.Fatal(err)
-			}
-			const runs = 10_000
-			for i := range runs {
-				if err := os.WriteFile(s.file(idAt(document().Started.Add(time.Duration(i)*time.Second), 0)), whole, 0o600); err != nil {
-					b.Fatal(err)
-				}
-			}
-			for b.Loop() {
-				if list, err := s.List(); err != nil || len(list) != runs {
-					b.Fatalf("%v: %d runs, want %d", err, len(list), runs)
-				}
-			}
-		})
-	}
-}
-
 // A document of format 1 stays readable.
 func TestVersion1(t *testing.T) {
 	var s Store

@@ -1,7 +1,6 @@
 package tap
 
 import (
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,7 +10,6 @@ import (
 
 	"pelt/model"
 	"pelt/record"
-	"pelt/record/disk"
 )
 
 // counter is a meter that only counts.
@@ -157,52 +155,4 @@ func TestWhatFindsNoBufferIsCounted(t *testing.T) {
 		t.Errorf("the measurement saw %d packets of %d", got, packets+chunkPackets)
 	}
 	r.Close()
-}
-
-// BenchmarkMillion is a million packets a second in batches of 64, to a local disk.
-func BenchmarkMillion(b *testing.B) {
-	file, err := disk.Create(filepath.Join(b.TempDir(), "million.rec"), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var dropped uint64
-	r := New(Chunks, func(p Piece) {
-		if p.Ends != nil {
-			dropped = p.Ends.Dropped
-		}
-		file.Append(disk.Key{}, p.Packets, p.Block)
-	})
-	tap := r.Tap(model.RecordID{}, 1, payload, &counter{})
-	const batch = 64
-	list := arrivals(0, batch)
-	var spent []time.Duration
-	sent, begin := 0, time.Now()
-	for b.Loop() {
-		for now := time.Duration(sent) * time.Microsecond; time.Since(begin) < now; {
-		}
-		for i := range list {
-			k := sent + i
-			noise := uint64(k) * 2654435761 >> 7 % 1000
-			list[i] = model.Arrival{Sequence: uint64(k), SendNanos: uint64(k)*1000 + noise, ReceiveNanos: int64(k)*1000 + 4000 + int64(noise*noise>>10), Bytes: payload}
-		}
-		at := time.Now()
-		tap.Observe(0, list)
-		spent = append(spent, time.Since(at))
-		sent += batch
-	}
-	took := time.Since(begin)
-	r.Close()
-	w := file.Written(disk.Key{})
-	b.ReportMetric(float64(sent)/took.Seconds(), "packets/s")
-	b.ReportMetric(float64(w.Bytes)/float64(w.Packets), "B/packet")
-	slices.Sort(spent) // the middle one: others had the processor taken away
-	b.ReportMetric(float64(spent[len(spent)/2].Nanoseconds())/batch, "ns/packet")
-	b.ReportMetric(float64(dropped), "dropped")
-	b.ReportMetric(0, "ns/op")
-	if w.Packets+dropped != uint64(sent) {
-		b.Errorf("%d written + %d dropped of %d", w.Packets, dropped, sent)
-	}
-	if err := file.Close(); err != nil {
-		b.Fatal(err)
-	}
 }
