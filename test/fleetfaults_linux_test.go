@@ -10,7 +10,7 @@ import (
 )
 
 // mesh is one of all hosts.
-const mesh = "mesh fleet: --rate 500pps --warmup 100ms --json - --time "
+const mesh = "mesh fleet: --drops off --rate 500pps --warmup 100ms --json - --time "
 
 // ends waits for the end of a mesh that measured, and returns its document. A busy machine may spoil trials.
 func (f *fleet) ends(p *peltproc.Process) model.Document {

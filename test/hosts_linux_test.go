@@ -164,7 +164,7 @@ func TestLinkLocal(t *testing.T) {
 	s, path := h.serve(t), filepath.Join(h.work, "out.json")
 	for _, flags := range []string{"--rate 10kpps --burst 2000", "--engine xdp --rate 10kpps", "--proto tcp"} {
 		s.line[1] = "[fe80::77:2%eth0]:7358"
-		out, err := h.run(s, append(strings.Fields(flags), "--payload", "64", "--direction", "both", "--time", "400ms",
+		out, err := h.run(s, append(strings.Fields(flags), "--drops", "off", "--payload", "64", "--direction", "both", "--time", "400ms",
 			"--warmup", "100ms", "--repeats", "1", "--source-address", "fe80::77:3%eth0", "--json", path)...)
 		if err != nil && !strings.Contains(out, "not valid") {
 			t.Fatalf("%s: %v\n%s\nserver: %s", flags, err, out, s.Err)
@@ -264,7 +264,7 @@ func TestTwoClocks(t *testing.T) {
 	s := h.serve(t)
 	path := filepath.Join(h.work, "out.json")
 	for _, flags := range []string{"--direction both --rate 5kpps --burst 1000", "--proto tcp"} {
-		args := append(strings.Fields(flags), "--payload", "64", "--time", "600ms", "--warmup", "100ms", "--repeats", "1", "--json", path)
+		args := append(strings.Fields(flags), "--drops", "off", "--payload", "64", "--time", "600ms", "--warmup", "100ms", "--repeats", "1", "--json", path)
 		if out, err := h.run(s, args...); err != nil {
 			t.Fatalf("%s: %v\n%s\nserver: %s", flags, err, out, s.Err)
 		}

@@ -43,7 +43,7 @@ func TestKindsOfLinks(t *testing.T) {
 	} {
 		t.Run(strings.Join([]string{c.name, c.engine, c.payload}, ", "), func(t *testing.T) {
 			path := filepath.Join(h.work, "out.json")
-			flags := "--payload " + c.payload + " --engine " + c.engine + " --direction both --rate 4kpps --burst 1000 --streams 4 --time 300ms --warmup 0s --repeats 1 --json " + path
+			flags := "--payload " + c.payload + " --engine " + c.engine + " --drops off --direction both --rate 4kpps --burst 1000 --streams 4 --time 300ms --warmup 0s --repeats 1 --json " + path
 			args := append([]string{"curve", c.address}, s.line[2:]...)
 			out, err := h.at(h.near).Run(append(args, strings.Fields(flags)...)...)
 			if c.refused != "" {
@@ -88,7 +88,7 @@ func TestInterfaceChanges(t *testing.T) {
 			h := newHosts(t)
 			s := h.serve(t)
 			path := filepath.Join(h.work, "out.json")
-			flags := "--payload 64 --rate 4kpps --burst 1000 --warmup 0s --json " + path
+			flags := "--drops off --payload 64 --rate 4kpps --burst 1000 --warmup 0s --json " + path
 			near := h.at(h.near).Start(append(append(s.line, strings.Fields(flags)...), "--engine", c.engine, "--time", c.seconds, "--repeats", c.repeats)...)
 			if c.repeats != "1" {
 				near.Await("64 B: sent")
