@@ -106,6 +106,9 @@ type Trial struct {
 	// Send. The timing's measured part bounds it.
 	Survey bool
 
+	// Doubtful: the ends sought each other in vain just before, so that they give up sooner.
+	Doubtful bool
+
 	Live  bool           // somebody watches, and is told how busy cores are
 	Drops model.DropMode // how closely agents watch their kernels; "" for not at all, their counters neither
 	Idle  time.Duration  // window before the trial in which the path is idle, for the rate of foreign traffic

@@ -245,7 +245,7 @@ func (t *trial) pair(f PlacedFlow, from, to engine.Order) error {
 	}{{from, f.Send, near, far}, {to, f.Receive, far, near}} {
 		o := e.order
 		o.Timing, o.Trial, o.Tag, o.Key, o.OneClock = t.order.Timing, t.order.Number, tag, key, t.order.OneClock
-		o.Fallback, o.Sockets = e.choice.Fallback, e.choice.Sockets
+		o.Fallback, o.Sockets, o.Doubtful = e.choice.Fallback, e.choice.Sockets, t.order.Doubtful
 		if o.Listen = e.at.info.ID != f.Dialer; !o.Listen {
 			o.Peer = f.Listen
 		}

@@ -167,7 +167,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	if len(r.doc.Plan.Timed) > 0 {
 		placed.Begun = begin
 	}
-	placed.Live = r.Live
+	placed.Live, placed.Doubtful = r.Live, r.site.unanswered && !r.met
 	now := newSoFar(t, placed, watch, started)
 	now.asked = r.Live || lasting(r.doc.Plan)
 	silent := map[string]int{} // streams by flow

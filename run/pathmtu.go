@@ -126,7 +126,7 @@ func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 		case err != nil:
 			why = err.Error()
 		default:
-			why = out.Cut
+			why, s.unanswered = out.Cut, out.Unmet
 		}
 	}
 	for i := range list {

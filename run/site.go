@@ -44,7 +44,9 @@ type site struct {
 	floods   unit.Rate       // of these
 	noXDP    string          // why sockets carry all flows, with auto; "" if they need not
 	mtus     []model.PathMTU // of the plan's flows, once they are searched
-	kernel   *observe.Kernel // watches this machine's drops; nil until used
+	// unanswered: nothing came through when they were searched.
+	unanswered bool
+	kernel     *observe.Kernel // watches this machine's drops; nil until used
 }
 
 // node is a host, a network namespace, or an emulated link.

@@ -32,8 +32,11 @@ type patience struct {
 }
 
 func patienceOf(o engine.Order) patience {
-	if o.Survey {
+	switch {
+	case o.Survey:
 		return patience{time.Second, time.Second / 2}
+	case o.Doubtful:
+		return patience{3 * time.Second / 2, time.Second / 2}
 	}
 	return patience{5 * time.Second / 2, time.Second}
 }

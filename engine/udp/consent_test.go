@@ -54,20 +54,31 @@ func deafSockets(t *testing.T, role engine.Role) (*Sockets, *deaf) {
 		tokens: make([]engine.ConsentToken, 1), silent: make([]atomic.Bool, 1), now: engine.NewClock().Now}, s
 }
 
-// Hellos that nobody answers become rare.
+// Hellos that nobody answers become rare, and end.
 func TestHellosBackOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e, s := deafSockets(t, engine.Send)
-		met, err := e.Connect(t.Context())
-		if s := met.Streams[0]; err != nil || s.Met || s.Sent != 8 || s.Heard != 0 {
-			t.Errorf("nobody answered: %+v, %v", s, err)
-		}
-		want := []time.Duration{0, 100, 300, 700, 1100, 1500, 1900, 2300}
-		same := func(sent, ms time.Duration) bool { return (sent - ms*time.Millisecond).Abs() <= 5*readWait }
-		if !slices.EqualFunc(s.sent, want, same) {
-			t.Errorf("sent after %v, want %v ms", s.sent, want)
-		}
-	})
+	want := []time.Duration{0, 100, 300, 700, 1100, 1500, 1900, 2300} // ms
+	for name, c := range map[string]struct {
+		doubtful, survey bool
+		hellos           int
+		takes            time.Duration
+	}{"": {false, false, 8, 2500}, "doubtful": {true, false, 5, 1500}, "survey": {false, true, 4, 1000}} {
+		synctest.Test(t, func(t *testing.T) {
+			testBackOff(t, name, c.doubtful, c.survey, want[:c.hellos], c.takes*time.Millisecond)
+		})
+	}
+}
+
+func testBackOff(t *testing.T, name string, doubtful, survey bool, want []time.Duration, takes time.Duration) {
+	e, s := deafSockets(t, engine.Send)
+	e.order.Doubtful, e.order.Survey = doubtful, survey
+	met, err := e.Connect(t.Context())
+	if one := met.Streams[0]; err != nil || one.Met || one.Sent != uint64(len(want)) || one.Heard != 0 {
+		t.Errorf("%s: nobody answered: %+v, %v", name, one, err)
+	}
+	near := func(took, want time.Duration) bool { return (took - want).Abs() <= 5*readWait }
+	if !slices.EqualFunc(s.sent, want, func(sent, ms time.Duration) bool { return near(sent, ms*time.Millisecond) }) || !near(time.Since(s.begun), takes) {
+		t.Errorf("%s: sent after %v, want %v ms; it took %v, want %v", name, s.sent, want, time.Since(s.begun), takes)
+	}
 }
 
 // Who is not answered for 30 s ends, or falls silent. Neither is an error: other streams go on, and TCP may go on beside
