@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/engine/tcpinfo"
 )
 
 // attempt is one connection of the sender.
@@ -142,7 +143,7 @@ func (c *connector) ask(k *attempt, now time.Time) bool {
 		return false
 	}
 	if k.counts {
-		c.o.setUp.Record(c.s.number, int64(now.Sub(k.begun)), 1)
+		c.o.setUp.Record(c.s.number, int64(setUpTime(k.fd, now.Sub(k.begun))), 1)
 	}
 	k.consent = engine.NewConsentDialer(c.o.e.order.StreamKey(c.s.number))
 	hello := k.consent.Message()
@@ -156,6 +157,17 @@ func (c *connector) ask(k *attempt, now time.Time) bool {
 	}
 	k.state = asking
 	return true
+}
+
+// setUpTime is how long a handshake took: the round trip of the SYN by the kernel, which does not wait for this program, or
+// the time here if the SYN had to be repeated.
+func setUpTime(fd int, here time.Duration) time.Duration {
+	var b [tcpinfo.Bytes]byte
+	i, _ := tcpinfo.Parse(b[:option(fd, unix.TCP_INFO, b[:])], nil)
+	if rtt := time.Duration(i.Figure[tcpinfo.RTT]) * time.Microsecond; rtt > 0 && i.Figure[tcpinfo.Retransmits] == 0 {
+		return rtt
+	}
+	return here
 }
 
 // answered judges the receiver's answer.

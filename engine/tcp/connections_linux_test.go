@@ -3,6 +3,7 @@ package tcp
 import (
 	"errors"
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -77,6 +78,31 @@ func TestClockConnectionRate(t *testing.T) {
 			t.Logf("%d in 0.4 s, at most %d open, set up in %.0f us", x.Established, x.OpenMax, x.SetUp.P50/1000)
 			p.Close()
 		})
+	}
+}
+
+// TestSetUpTime: how long this program took to look does not count.
+func TestSetUpTime(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, c := range []struct {
+		name string
+		call bool
+	}{{"connected", true}, {"not connected", false}} {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.call {
+			err = unix.Connect(fd, &unix.SockaddrInet4{Port: l.Addr().(*net.TCPAddr).Port, Addr: [4]byte{127, 0, 0, 1}})
+		}
+		if took := setUpTime(fd, time.Hour); err != nil || took <= 0 || c.call == (took == time.Hour) {
+			t.Errorf("%s: %v, %v", c.name, took, err)
+		}
+		unix.Close(fd)
 	}
 }
 
