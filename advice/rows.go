@@ -84,7 +84,9 @@ var rows = [...]row{
 		knob: "net.ipv4.conf.DEV.rp_filter", want: looseFilter, note: "accepts more forged source addresses",
 		enough: "it is loose already", instead: "this host has no route to the sender's address at all"},
 	// Packets of new connections are dropped when the table is full.
-	{applies: func(q *question) bool { return q.line.Cause == "NETFILTER_DROP" && q.moved("conntrack.") },
+	{applies: func(q *question) bool {
+		return q.line.Cause == model.CauseConnectionsFull || q.line.Cause == "NETFILTER_DROP" && q.moved("conntrack.")
+	},
 		knob: "net.netfilter.nf_conntrack_max", want: connections,
 		note: "costs kernel memory for each; or do not track the test's port (nft notrack in a raw prerouting chain)"},
 	{applies: emptiedLate, knob: "cpu.governor", words: "powersave ondemand conservative schedutil -> performance",

@@ -148,8 +148,10 @@ func (b blocked) told(others bool) []Finding {
 			}
 		}
 	default:
-		kind = "place"
-		f = f.word("place", phrase(l.Layer, l.Cause, b.name(l.Host)))
+		if kind = "place"; l.Cause == model.CauseIPGap {
+			next.Code = "nothing.let"
+		}
+		f = f.word("place", phrase(l.Layer, l.Cause, b.name(l.Host))).word("who", b.name(l.Host))
 	}
 	switch {
 	case next.Code == "nothing.let" && way == "nothing.back-":
@@ -171,7 +173,7 @@ func (b blocked) told(others bool) []Finding {
 		f = f.word("where", b.where())
 	}
 	next.Words, next.Numbers = f.Words, f.Numbers
-	if kind == "place" {
+	if kind == "place" && next.Code == "nothing.between" {
 		return []Finding{f, nextOf("explain", b.rows[0].Doc)}
 	}
 	return []Finding{f, next, nextOf("explain", b.rows[0].Doc)}

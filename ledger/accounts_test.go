@@ -96,6 +96,22 @@ func TestAccounts(t *testing.T) {
 			add(&in.Nodes[1], 90, "Udp.NoPorts")
 			in.Nodes[1].Observation.Counters[2].IdleHz = 70 // of them, in the one second
 		}, "receiver-udp@receiver/NO_SOCKET=40(bounded)[90, 50 over] receiver-buffer@receiver/SOCKET_RCVBUFF=60(exact-count) lost=100 rest=0"},
+		{"a full connection table and no free port are told from a rule by what connection tracking counted", func(in *Input) {
+			in.Nodes[0].Observation = nil
+			hook := filter
+			hook.Function = "nf_hook_slow"
+			in.Nodes[1].Observation.Drops = verdicts(marks(0, 60, 0), []model.Site{hook}, model.SiteCount{Site: 0, Packets: 60})
+			add(&in.Nodes[1], 60, "conntrack.drop")
+		}, "receiver-filter@receiver/CONNTRACK_FULL=60(exact-seq) lost=100 rest=40"},
+		{"the same at a router without a watch, whose time to live and MTU lost others", func(in *Input) {
+			r := router(in)
+			add(r, 70, "conntrack.drop")
+			add(r, 30, "conntrack.insert_failed")
+			add(r, 20, "Ip.InHdrErrors")
+			add(r, 1, "Icmp.OutTimeExcds")
+			add(r, 10, "Ip.FragFails")
+		}, "network@router/CONNTRACK_FULL=40(bounded) network@router/CONNTRACK_INSERT=30(bounded) network@router/PKT_TOO_BIG=10(bounded) " +
+			"network@router/TTL_EXPIRED=20(bounded) lost=100 rest=0"},
 		{"two processes on one kernel: only one could learn the interface and the address, in two sites of its own", func(in *Input) {
 			oneKernel(in)
 			known := model.Site{Reason: "IP_RPFILTER", Function: "ip_rcv", Namespace: 3, Interface: "lan", Received: true, Address: "10.0.1.1"}
@@ -131,14 +147,14 @@ func TestAccounts(t *testing.T) {
 			add(r, 0, "Ip.InDelivers")
 			add(r, 50, "qdisc.wan.tbf.1:.drops")
 			add(r, 10, "dev.lan.rx_missed_errors")
-		}, "network@router/NETFILTER_DROP=40(bounded) network@router/QDISC_DROP=50(bounded) network@router/rx-missed=10(bounded) lost=100 rest=0"},
+		}, "network@router/IP_GAP=40(bounded) network@router/QDISC_DROP=50(bounded) network@router/rx-missed=10(bounded) lost=100 rest=0"},
 		{"Linux 6.18 counts as forwarded what the forward hook drops", func(in *Input) {
 			r := router(in)
 			add(r, 1000, "Ip.InReceives Ip.ForwDatagrams")
 			add(r, 905, "Ip.OutTransmits")
 			add(r, 5, "Ip.OutRequests")
 			add(r, 0, "Ip.InDelivers")
-		}, "network@router/NETFILTER_DROP=100(bounded) lost=100 rest=0"},
+		}, "network@router/IP_GAP=100(bounded) lost=100 rest=0"},
 
 		// What is left between two observed ends is put to the wire by the devices' difference.
 		{"devices agree", func(in *Input) { unwatched(in); devices(in, 1000, 900) }, elimination + "=100(bounded) lost=100 rest=0"},

@@ -51,6 +51,17 @@ type rule struct {
 	cause            string // "" keeps the reason
 }
 
+// inTransit are causes that a reason means on a host which the packet only passes through.
+var inTransit = [...]struct {
+	reason   string
+	function *regexp.Regexp
+	cause    string
+}{
+	{"IP_INADDRERRORS", match(`^(ip_error|ip6_forward)$`), model.CauseForwardingOff},
+	{"IP_INHDR", match(`^ip6?_forward$`), model.CauseTTL},
+	{"NOT_SPECIFIED", match(`^(ip_error|dst_discard(_out)?)$`), model.CauseRouteRefused},
+}
+
 func match(expression string) *regexp.Regexp { return regexp.MustCompile(expression) }
 
 var (
@@ -97,10 +108,14 @@ var rules = [...]rule{
 	{unspecified, match(`^_*first_packet_length|^udp(v6)?_recvmsg`), stageUDP, "UDP_CSUM"}, // they drop nothing else
 	{unspecified, match(`^(__)?(udp|udp4|udp6|udpv6)_|^__skb_recv_udp`), stageUDP, ""},
 	{unspecified, match(`neigh|^arp_|^ndisc_`), stageNeighbour, ""},
+	{unspecified, match(`^(ip_defrag|ipv6_frag_rcv)$`), stageIP, model.CauseFragmentMemory}, // found no room for one that began
 	{unspecified, match(`defrag|frag|^ip_expire|^ip6_expire|reasm`), stageIP, model.CauseReassembly},
 	{unspecified, match(`^(sch_handle_ingress|tcf_|tc_run|tcx_run|cls_|act_)`), stageClassifier, ""},
 	{unspecified, match(`codel\w*_dequeue`), stageQdisc, "QDISC_CONGESTED"}, // before Linux 6.14
+	// What a bridge hands to a port, or a device to its peer, has passed all but the test of its length.
+	{unspecified, match(`^(br_nf_dev_queue_xmit|br_dev_queue_push_xmit|__dev_forward_skb2?)$`), stageLink, "PKT_TOO_BIG"},
 	{unspecified, match(`qdisc|dev_queue_xmit|_enqueue$|_dequeue$|fifo|tbf|codel|netem|cake|^fq_|^htb_|^sch_`), stageQdisc, ""},
+	{unspecified, match(`^(__)?nf_queue$`), stageFilter, model.CauseFilterQueue},
 	{unspecified, match(`^(nf_|nft_|ipt_|ip6t_|ebt_|xt_|br_nf)`), stageFilter, ""},
 	{unspecified, match(`^(br_|vlan_|macvlan_|ovs_|vxlan_|bond_|__?netif_receive|ieee80211_)`), stageLink, ""},
 	{unspecified, match(`xmit|^tun_|^tap_|virtnet|_poll$|_clean_(rx|tx)`), stageDevice, ""},
@@ -113,8 +128,21 @@ var rules = [...]rule{
 // says that the packet had come in through an interface of the namespace it was
 // in. The layer is "" if nothing of the flow was lost there (a tap's copy).
 func Classify(reason, function string, side Side, received bool) (layer, cause string) {
-	at, cause := find(reason, function)
-	return layerOf(at, side, received), cause
+	_, layer, cause = classify(reason, function, side, received)
+	return layer, cause
+}
+
+func classify(reason, function string, side Side, received bool) (at stage, layer, cause string) {
+	at, cause = find(reason, function)
+	if layer = layerOf(at, side, received); layer != model.LayerNetwork {
+		return at, layer, cause
+	}
+	for _, b := range inTransit {
+		if b.reason == spell(reason) && b.function.MatchString(function) {
+			return at, layer, b.cause
+		}
+	}
+	return at, layer, cause
 }
 
 func find(reason, function string) (at stage, cause string) {

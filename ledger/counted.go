@@ -1,6 +1,10 @@
 package ledger
 
-import "pelt/model"
+import (
+	"slices"
+
+	"pelt/model"
+)
 
 // nodeClaims enters what the counters of one node say. Where a program watches that
 // kernel's drops, its counters tell nothing new but what never becomes a drop of
@@ -118,20 +122,42 @@ var ipErrors = [...]struct{ field, cause string }{
 // internetClaims are those of IP and netfilter.
 func (b *book) internetClaims(v *view) {
 	t := &v.table
-	b.node(byRule, v, stageFilter, "NETFILTER_DROP", t.rules)
+	passes, rules := v != b.path.sender && v != b.path.receiver, t.rules
+	if passes {
+		rules = rules.add(t.outputs)
+	}
+	b.node(byRule, v, stageFilter, "NETFILTER_DROP", rules)
+	inserts := t.field("conntrack", "insert_failed")
+	full := t.field("conntrack", "drop").less(inserts) // counts these, too
+	b.node(byNamespace, v, stageFilter, model.CauseConnectionsFull, full)
+	b.node(byNamespace, v, stageFilter, model.CauseNoPortLeft, inserts)
 	errors := t.field("TcpExt", "IPReversePathFilter")
 	b.node(byNamespace, v, stageIP, "IP_RPFILTER", errors)
 	// A wrong checksum counts as a wrong header, too: net/ipv4/ip_input.c ip_rcv_core.
 	header := t.field("Ip", "InHdrErrors").less(t.field("Ip", "InCsumErrors"))
-	b.node(byNamespace, v, stageIP, "IP_INHDR", header)
+	cause := "IP_INHDR"
+	for _, answered := range []string{"OutTimeExcds", "OutRateLimitHost", "OutRateLimitGlobal"} { // as a bad header is not
+		if passes && t.field("Icmp", answered).whole > 0 {
+			cause = model.CauseTTL
+		}
+	}
+	b.node(byNamespace, v, stageIP, cause, header)
 	errors = errors.add(header)
 	for _, e := range ipErrors {
 		one := t.field("Ip", e.field)
-		b.node(byNamespace, v, stageIP, e.cause, one)
+		if cause = e.cause; passes && e.field == "InAddrErrors" {
+			cause = model.CauseForwardingOff
+		}
+		b.node(byNamespace, v, stageIP, cause, one)
 		errors = errors.add(one)
 	}
+	if passes {
+		long := t.field("Ip", "FragFails")
+		b.node(byNamespace, v, stageIP, "PKT_TOO_BIG", long)
+		errors = errors.add(long)
+	}
 	fails := t.field("Ip", "ReasmFails")
-	cause := model.CauseReassembly
+	cause = model.CauseFragmentMemory
 	if t.field("Ip", "ReasmTimeout").whole > 0 {
 		cause = "FRAG_REASM_TIMEOUT"
 	}
@@ -146,7 +172,12 @@ func (b *book) internetClaims(v *view) {
 	}
 	b.node(at, v, stageIP, cause, fails, lost...)
 	if gap, ok := b.ipGap(v); ok {
-		b.node(byNamespace, v, stageFilter, "NETFILTER_DROP", gap.less(errors, fails))
+		uncounted := []string{"NETFILTER_DROP", model.CauseFilterQueue, model.CauseConnectionsFull, model.CauseNoPortLeft,
+			model.CauseRouteRefused, "IP_LOCALNET", "XFRM_POLICY", "NOT_SPECIFIED"}
+		filter, ip := b.behind(v, stageFilter), b.behind(v, stageIP)
+		b.node(byNamespace, v, stageIP, model.CauseIPGap, gap.less(errors, fails), func(c *claim) bool {
+			return c.host == v.Name && (c.layer == filter || c.layer == ip) && slices.Contains(uncounted, c.cause)
+		})
 	}
 }
 

@@ -80,7 +80,7 @@ var (
 // keeps in a second file, one name.
 var families = map[string]string{
 	"Ip": "Ip", "Ip6": "Ip", "IpExt": "Ip", "Udp": "Udp", "Udp6": "Udp", "TcpExt": "TcpExt", "softnet": "softnet",
-	"arp_cache": "neighbour", "ndisc_cache": "neighbour", "conntrack": "conntrack",
+	"Icmp": "Icmp", "Icmp6": "Icmp", "arp_cache": "neighbour", "ndisc_cache": "neighbour", "conntrack": "conntrack",
 }
 
 // newTable takes counters over the measured part, or over the whole time where nothing was measured.

@@ -197,30 +197,63 @@ func (p *path) siteOf(k int, m model.Site, listed []int) int {
 
 // describe says what a site means.
 func (p *path) describe(s *site) {
-	s.at, s.cause = find(s.Reason, s.Function)
-	place, name, side := p.locate(s)
-	s.layer = layerOf(s.at, side, s.Received)
+	position, name, side := p.locate(s)
+	s.at, s.layer, s.cause = classify(s.Reason, s.Function, side, s.Received)
 	switch s.host = name; {
 	case s.layer == "":
 	case s.layer == model.LayerNetwork:
 	case layerPlace(s.layer) < layerPlace(model.LayerNetwork):
-		s.host, place = p.name(p.sender, "sender"), 0
+		s.host, position = p.name(p.sender, "sender"), 0
 	default:
-		s.host, place = p.name(p.receiver, "receiver"), len(p.nodes)-1
+		s.host, position = p.name(p.receiver, "receiver"), len(p.nodes)-1
 	}
-	s.rank = 2*place*len(order) + layerPlace(s.layer)
+	s.rank = 2*position*len(order) + layerPlace(s.layer)
 	if s.layer == model.LayerNetwork && side != SideOther {
 		s.rank += len(order) // past this end, on the way
 	}
 	s.refuses = s.at == stageQdisc || s.at == stageClassifier || s.at == stageBacklog || s.at == stageRing || s.at == stageDevice
-	// A qdisc that drops without counting is the one of a device that is down or
-	// has no carrier: noop, net/sched/sch_generic.c.
-	if s.layer == model.LayerSenderQdisc && s.Reason == "QDISC_DROP" && p.sender != nil && p.sender.Observation != nil {
-		t := &p.sender.table
-		if lost := t.device(p.sender.Out, "tx_dropped"); lost.whole > 0 && t.queues(p.sender.Out).whole == 0 && t.field("Ip", "OutDiscards").whole == 0 {
-			s.layer = model.LayerSenderDevice
+	if v := p.named(s.host); v != nil && v.Observation != nil {
+		s.explain(v)
+	}
+}
+
+// explain lets the counters of the site's host decide what the kernel has one reason for.
+func (s *site) explain(v *view) {
+	t := &v.table
+	switch {
+	case s.Reason == "QDISC_DROP" && (s.layer == model.LayerSenderQdisc || s.layer == model.LayerNetwork):
+		// A qdisc that drops without counting is the one of a device that is down or
+		// has no carrier: noop, net/sched/sch_generic.c.
+		out := v.Out
+		if len(out) == 0 {
+			out = []string{s.Interface}
+		}
+		if lost := t.device(out, "tx_dropped"); lost.whole/2 > t.field("Ip", "OutDiscards").whole && t.queues(out).whole == 0 {
+			s.cause = model.CauseNoCarrier
+			if s.layer == model.LayerSenderQdisc {
+				s.layer = model.LayerSenderDevice
+			}
+		}
+	case s.at == stageFilter && s.Function == "nf_hook_slow": // a rule of nft drops in a function of its own
+		half := s.packets / 2
+		inserts := t.field("conntrack", "insert_failed")
+		switch full := t.field("conntrack", "drop").less(inserts); {
+		case full.whole > half:
+			s.cause = model.CauseConnectionsFull
+		case inserts.whole > half:
+			s.cause = model.CauseNoPortLeft
 		}
 	}
+}
+
+// named returns the node with a name; nil without.
+func (p *path) named(host string) *view {
+	for _, v := range p.nodes {
+		if v.Name == host {
+			return v
+		}
+	}
+	return nil
 }
 
 // locate returns the node and the side that a site's namespace belongs to. One that is no node is called by its address.

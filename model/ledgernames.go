@@ -27,8 +27,7 @@ func Layers() []string {
 	}
 }
 
-// Causes that pelt names itself, in small letters; those in capitals are the
-// kernel's drop reasons, without SKB_DROP_REASON_, and errno names.
+// Causes that pelt names itself. All others are the kernel's drop reasons, without SKB_DROP_REASON_, and errno names.
 const (
 	CauseElimination   = "wire/DUT (by elimination)"
 	CauseInside        = "inside (by elimination)"
@@ -50,4 +49,14 @@ const (
 	CauseNotRedirected = "not-redirected" // an XDP frame that the kernel did not hand to the device
 	CauseWrongLength   = "wrong-length"
 	CauseICMP          = "icmp: " // begins the name of an ICMP error, which somebody answered the packets with
+
+	CauseForwardingOff   = "FORWARDING_OFF"
+	CauseRouteRefused    = "ROUTE_REFUSED" // a blackhole, or a route that is prohibited or unreachable
+	CauseTTL             = "TTL_EXPIRED"
+	CauseIPGap           = "IP_GAP" // IP or the filter took it in, and neither delivered nor forwarded it
+	CauseNoCarrier       = "NO_CARRIER"
+	CauseFilterQueue     = "NFQUEUE" // a program should have judged it: nothing listens, or its queue was full
+	CauseConnectionsFull = "CONNTRACK_FULL"
+	CauseNoPortLeft      = "CONNTRACK_INSERT" // none for the translated address
+	CauseFragmentMemory  = "FRAG_MEMORY"
 )

@@ -58,7 +58,7 @@ var catalogue = indexed([]counterRow{
 	// MemErrors came with newer kernels, and does not move on 6.18.
 	{"Udp Udp6", skbUnit, primary | loss, "NoPorts InErrors RcvbufErrors SndbufErrors InCsumErrors MemErrors"},
 	{"Udp Udp6", skbUnit, loss, "IgnoredMulti"},
-	{"Icmp Icmp6", skbUnit, 0, "InDestUnreachs OutDestUnreachs InTimeExcds InPktTooBigs OutErrors"},
+	{"Icmp Icmp6", skbUnit, 0, "InDestUnreachs OutDestUnreachs InTimeExcds OutTimeExcds InPktTooBigs OutErrors"},
 	{"Icmp Icmp6", eventUnit, 0, "OutRateLimitGlobal OutRateLimitHost"},
 	{"TcpExt", skbUnit, primary | loss, "IPReversePathFilter"},
 	{"TcpExt", skbUnit, loss, "ArpFilter PFMemallocDrop"},

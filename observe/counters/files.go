@@ -27,7 +27,7 @@ var files = []file{
 	{"net/softnet_stat", local | router, addSoftnet},
 	{"net/dev", router, addDev},
 	{"net/snmp", local | router, func(s *Snapshot, text string) error { return parsePairs(text, s.addNamed) }},
-	{"net/snmp6", local | optional, func(s *Snapshot, text string) error { return parseSNMP6(text, s.addNamed) }},
+	{"net/snmp6", local | router | optional, func(s *Snapshot, text string) error { return parseSNMP6(text, s.addNamed) }},
 	{"net/netstat", local | router, func(s *Snapshot, text string) error { return parsePairs(text, s.addNamed) }},
 	{"net/udp", local, addSockets("udp")},
 	{"net/udp6", local | optional, addSockets("udp6")},
