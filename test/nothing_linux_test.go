@@ -2,8 +2,11 @@ package test
 
 import (
 	"net"
+	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
+	"pelt/internal/peltproc"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -47,59 +52,89 @@ func with(match []expr.Any, more ...expr.Any) []expr.Any {
 // TestNothingThrough breaks the path between client and server from the start, while control goes on. Whoever runs a test
 // is told who stops its packets and what to do, and everything later speaks of that run.
 func TestNothingThrough(t *testing.T) {
+	testenv.Tool(t, "setpriv", "sleep")
 	for _, c := range []struct {
 		name  string
 		six   bool
 		fault func(client, router, server *netbed.Node)
 		args  string
-		want  string // in the headline
+		want  string // the headline, with # for a number of packets
+		next  string // what to do first
 		some  bool   // of the streams carry packets
+		user  bool   // an ordinary one runs both programs
 	}{
 		{name: "the server's firewall drops", fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(dataPackets, &expr.Counter{}, dropped)...)
-		}, want: "Nothing came through to 10.77.1.2: its firewall (table fault, chain"},
+		}, want: "Nothing came through to 10.77.1.2: its firewall (table fault, chain hook1) dropped all # packets to UDP port 7359.",
+			next: "Let UDP port 7359 through on 10.77.1.2: nft insert rule inet fault hook1 udp dport 7359 accept"},
 		{name: "the router drops", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(dataPackets, dropped)...)
-		}, want: "Nothing came through to 10.77.1.2"},
+		}, want: "Nothing came through to 10.77.1.2: 10.77.0.2's firewall dropped all # packets to UDP port 7359.",
+			next: "Let UDP port 7359 through on 10.77.0.2."},
 		{name: "the router refuses", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(dataPackets, refused)...)
-		}, want: "Nothing came through to 10.77.1.2"},
+		}, want: `Nothing came through to 10.77.1.2: 10.77.0.2's firewall dropped all # packets to UDP port 7359, and answered "port unreachable".`,
+			next: "Let UDP port 7359 through on 10.77.0.2."},
 		{name: "the client's firewall drops the answers", fault: func(client, _, _ *netbed.Node) {
 			client.Rule(nftables.ChainHookInput, with(dataAnswers, dropped)...)
-		}, want: "No answer came back from 10.77.1.2"},
+		}, want: "No answer came back from 10.77.1.2: it received # packets on UDP port 7359 and answered, but this host's own firewall dropped all # answers.",
+			next: "Let the answers of 10.77.1.2 through on this host: they come from UDP port 7359."},
 		{name: "odd source ports die", args: "--streams 8 --source-port 40000 --repeats 1", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(with(dataPackets, udpPort(0, 1, 1)...), dropped)...)
-		}, want: "4 of 8 streams get nothing through", some: true},
+		}, want: "4 of 8 streams get nothing through (from UDP ports 40001, 40003, 40005 and 40007): 10.77.0.2's firewall drops them. " +
+			"The path chooses by port; the figures are those of the other 4.", next: "Let UDP port 7359 through on 10.77.0.2.", some: true},
 		{name: "the server's firewall drops, IPv6", six: true, fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(dataPackets, dropped)...)
-		}, want: "Nothing came through to fd77:0:0:1::2: its firewall dropped all"},
+		}, want: "Nothing came through to fd77:0:0:1::2: its firewall dropped all # packets to UDP port 7359.",
+			next: "Let UDP port 7359 through on fd77:0:0:1::2."},
 		{name: "the router refuses, IPv6", six: true, fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(dataPackets, refused)...)
-		}, want: "Nothing came through to fd77:0:0:1::2"},
+		}, want: `Nothing came through to fd77:0:0:1::2: fd77::2's firewall dropped all # packets to UDP port 7359, and answered "port unreachable".`,
+			next: "Let UDP port 7359 through on fd77::2."},
 		{name: "the server's firewall drops, down", args: "--direction down", fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(dataPackets, dropped)...)
-		}, want: "Nothing came through to 10.77.1.2: its firewall dropped all"},
-		{name: "the client's firewall drops the answers, down", args: "--direction down", fault: func(client, _, _ *netbed.Node) {
-			client.Rule(nftables.ChainHookInput, with(dataAnswers, dropped)...)
-		}, want: "No answer came back from 10.77.1.2"},
+		}, want: "Nothing came through to 10.77.1.2: its firewall dropped all # packets to UDP port 7359.",
+			next: "Let UDP port 7359 through on 10.77.1.2."},
+		{name: "the router drops the answers, down", args: "--direction down", fault: func(_, router, _ *netbed.Node) {
+			router.Rule(nftables.ChainHookForward, with(dataAnswers, dropped)...)
+		}, want: "No answer came back from 10.77.1.2: it received # packets on UDP port 7359 and answered, but 10.77.1.1's firewall dropped all # answers.",
+			next: "Let the answers of 10.77.1.2 through on 10.77.1.1: they come from UDP port 7359."},
 		{name: "the server's firewall drops, counters only", args: "--drops off", fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(dataPackets, dropped)...)
-		}, want: "Nothing came through to 10.77.1.2: its firewall dropped all"},
+		}, want: "Nothing came through to 10.77.1.2: its firewall dropped all # packets to UDP port 7359.",
+			next: "Let UDP port 7359 through on 10.77.1.2."},
 		{name: "the router drops, counters only", args: "--drops off", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(dataPackets, dropped)...)
-		}, want: "left this host, and none reached 10.77.1.2"},
-		{name: "the router has no route for the packets", fault: func(_, router, _ *netbed.Node) {
-			blackhole(router)
-		}, want: "Nothing came through to 10.77.1.2"},
+		}, want: "Nothing came through to 10.77.1.2: all # packets to UDP port 7359 left this host, and none reached 10.77.1.2.",
+			next: "Look for a firewall or a missing port forward for UDP port 7359 between this host and 10.77.1.2."},
+		{name: "the router refuses, counters only", args: "--drops off", fault: func(_, router, _ *netbed.Node) {
+			router.Rule(nftables.ChainHookForward, with(dataPackets, refused)...)
+		}, want: `Nothing came through to 10.77.1.2: 10.77.0.2 answers "port unreachable" to packets to UDP port 7359, so a firewall or router there refuses them.`,
+			next: "Let UDP port 7359 through on 10.77.0.2."},
+		{name: "the server's firewall drops, ordinary users", user: true, fault: func(_, _, server *netbed.Node) {
+			server.Rule(nftables.ChainHookInput, with(dataPackets, dropped)...)
+		}, want: "Nothing came through to 10.77.1.2: its firewall dropped all # packets to UDP port 7359.",
+			next: "Let UDP port 7359 through on 10.77.1.2."},
+		{name: "the router has no route for the packets", fault: func(_, router, _ *netbed.Node) { blackhole(router) },
+			want: "Nothing came through to 10.77.1.2: all # packets to UDP port 7359 were lost: on the way at 10.77.0.2."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			nodes, work := netbed.Chain(t, "client", "router", "server"), t.TempDir()
 			client, router, server := nodes[0], nodes[1], nodes[2]
-			far := at(server, work).Start("serve", "--code", "tiger-42-amber")
-			far.Await("pelt curve")
+			at(router, work).Launch(exec.Command("sleep", "300")) // by whose namespace it is known as a host
+			near, far := at(client, work), at(server, work)
+			if c.user {
+				for _, dir := range []string{filepath.Dir(peltproc.Binary), filepath.Dir(work), work} {
+					if err := os.Chmod(dir, 0o777); err != nil {
+						t.Fatal(err)
+					}
+				}
+				near.Ahead = strings.Fields("setpriv --reuid 65534 --regid 65534 --clear-groups")
+				far.Ahead = near.Ahead
+			}
+			far.Start("serve", "--code", "tiger-42-amber").Await("pelt curve")
 			c.fault(client, router, server)
-			near := at(client, work)
 			near.Env = []string{"COLUMNS=80", "PELT_CODE=tiger-42-amber"}
 			target, file := server.IP(c.six).String(), filepath.Join(work, "run.json")
 			if c.six {
@@ -119,9 +154,11 @@ func TestNothingThrough(t *testing.T) {
 			if wanted := map[bool]int{false: 3, true: 0}[c.some]; code != wanted {
 				t.Errorf("exit code %d, want %d", code, wanted)
 			}
+			headline := regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(c.want), "#", `\d+`))
 			for _, text := range []string{p.Out.String(), report, account} {
-				if words := strings.Join(strings.Fields(text), " "); !strings.Contains(words, c.want) {
-					t.Errorf("want %q in %s", c.want, text)
+				words := strings.Join(strings.Fields(text), " ")
+				if !headline.MatchString(words) || !strings.Contains(words, c.next) {
+					t.Errorf("want %q, then %q in\n%s", c.want, c.next, text)
 				}
 			}
 			text, err := os.ReadFile(file)
@@ -169,4 +206,21 @@ func blackhole(n *netbed.Node) {
 		rule.Table, rule.IPProto, rule.Dport, rule.Priority = 100, unix.IPPROTO_UDP, netlink.NewRulePortRange(dataPort, dataPort), 10
 		return netlink.RuleAdd(rule)
 	})
+}
+
+// A run that could not even reach the server says so in a line, and is not kept.
+func TestServerOutOfReach(t *testing.T) {
+	nodes, work := netbed.Chain(t, "client", "router", "server"), t.TempDir()
+	client, server := nodes[0], nodes[2]
+	at(server, work).Start("serve", "--code", "tiger-42-amber").Await("pelt curve")
+	client.Route(netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.MustParseAddr("10.77.0.9")) // nobody has it
+	near := at(client, work)
+	p := near.Start("curve", "10.77.1.2", "--code", "tiger-42-amber", "--rate", "1kpps")
+	code := p.Code()
+	if out := p.Err.String(); code != 1 || p.Out.String() != "" || strings.Count(out, "\n") != 1 || !strings.Contains(out, "10.77.1.2") {
+		t.Errorf("exit code %d:\n%s", code, p)
+	}
+	if out, err := near.Run("report"); err == nil || !strings.Contains(out, "none is kept") {
+		t.Errorf("%v: %s", err, out)
+	}
 }
