@@ -75,7 +75,7 @@ func (b *book) icmpClaims() {
 		if e.Packets == 0 {
 			continue
 		}
-		c := told(byDifference, model.LayerNetwork, e.From, model.CauseICMP+e.What, "ICMP errors").of(b.lost)
+		c := told(byAnswer, model.LayerNetwork, e.From, model.CauseICMP+e.What, "ICMP errors").of(b.lost)
 		c.confidence, c.evidence.Delta = Bounded, e.Packets
 		c.evidence.Host = b.in.Sender // where they were counted
 		b.add(c)

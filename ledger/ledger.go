@@ -54,6 +54,7 @@ const (
 	byWaiting // reassembly that timed out
 	bySocket
 	byRule
+	byAnswer // somebody else answered the very packets with an error
 	byNamespace
 	byDevice
 	byTransmit // a device's output counters, which later places move as well

@@ -41,6 +41,15 @@ func TestMeetings(t *testing.T) {
 			forbidden(in, model.WayAsks, 9)
 			in.ICMP = []model.ICMPErrors{refused}
 		}, "receiver-filter@receiver/NETFILTER_DROP=9(exact-count) lost=9 rest=0"},
+		{"a refusal is known better than what others may have moved", func(in *Input) {
+			unwatched(in)
+			add(&in.Nodes[1], 9, "Udp.NoPorts")
+			in.ICMP = []model.ICMPErrors{refused}
+		}, "network@10.0.1.1/icmp: port unreachable=9(bounded)[2, 0 over] lost=9 rest=0"},
+		{"neighbours that other packets of the machine sought in vain", func(in *Input) {
+			unwatched(in)
+			add(&in.Nodes[0], 9, "arp_cache.unresolved_discards")
+		}, "lost=9 rest=9"},
 		{"nobody knows", unwatched, "lost=9 rest=9"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
