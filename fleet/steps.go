@@ -373,9 +373,9 @@ func (t *trial) observe(ctx context.Context, m model.Moment, lost bool) error {
 // them read their counters: no other moment comes if no flow finds a way. What they cannot do stands in their reports.
 func (t *trial) meet() {
 	_ = each(t.order.Along, func(o engine.Observation) error {
-		for _, e := range t.ends {
-			if e.Order.Role == engine.Receive && e.Order.Flow.Protocol == model.UDP {
-				_ = o.Meet(e.Order.Flow, e.Order.Tag)
+		for n := range t.ends {
+			if e := &t.ends[n].Order; e.Role == engine.Receive && e.Flow.Protocol == model.UDP { // its ports come meanwhile
+				_ = o.Meet(e.Flow, e.Tag)
 			}
 		}
 		o.Snapshot(model.MomentStart)
