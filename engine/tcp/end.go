@@ -142,6 +142,8 @@ func (e *end) Connect(ctx context.Context) (engine.Meeting, error) {
 		if s != nil {
 			m.Streams[i].Met, m.Streams[i].Stream = true, engine.Stream{
 				Local: s.conn.LocalAddr().(*net.TCPAddr).AddrPort(), Remote: s.conn.RemoteAddr().(*net.TCPAddr).AddrPort()}
+		} else if e.listener == nil {
+			m.Streams[i].Remote = e.peer(i)
 		}
 	}
 	return m, nil
@@ -196,8 +198,8 @@ func (e *end) adopt(number int, conn *net.TCPConn) (*stream, error) {
 	return s, nil
 }
 
-// unanswered is how long the first stream calls where nothing answers: its SYNs leave at 0, 1 and 3 s. What is there is
-// asked for longer.
+// unanswered is how long the first stream calls where nothing answers: the third of its SYNs, or the fourth, leaves at 3 s.
+// What is there is asked for longer.
 const unanswered = 3600 * time.Millisecond
 
 // errUnanswered is of a stream whose SYNs nobody answered.
@@ -219,7 +221,7 @@ func (e *end) dialAll(ctx context.Context, met []engine.MetStream) error {
 	dial := func(ctx context.Context, i int) {
 		asked, err := e.dial(ctx, i)
 		if met[i].Sent = asked; err != nil && !errors.Is(err, errUnanswered) {
-			cancel(fmt.Errorf("connect to %v, TCP port %d: %w", e.peer(i).Addr(), e.peer(i).Port(), err))
+			cancel(fmt.Errorf("%v, TCP port %d: %w", e.peer(i).Addr(), e.peer(i).Port(), err))
 		}
 	}
 	alone, end := context.WithTimeout(ctx, unanswered)

@@ -33,7 +33,7 @@ func TestNoAnswer(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", name, met, err)
 		}
 		for i, s := range met.Streams {
-			if s.Met || s.Sent != c.sent[i] {
+			if s.Met || s.Sent != c.sent[i] || name == "caller" && s.Remote.Port() != o.Ports[i] {
 				t.Errorf("%s: stream %d: %+v, want %d sent", name, i, s, c.sent[i])
 			}
 		}
@@ -76,7 +76,7 @@ func TestRefused(t *testing.T) {
 	port := p.sender.Order.Ports[0]
 	p.receiver.Close() // with the port
 	err := p.sender.Connect(t.Context())
-	want := fmt.Sprintf("connect to %v, TCP port %d: refused, though pelt listens there: a firewall there or on the way does that; "+
+	want := fmt.Sprintf("%v, TCP port %d: refused, though pelt listens there: a firewall there or on the way does that; "+
 		"let TCP port %[2]d in", netip.MustParseAddr("127.0.0.1"), port)
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
