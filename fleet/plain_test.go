@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode"
@@ -75,3 +76,26 @@ func TestHostileWords(t *testing.T) {
 type errorText string
 
 func (e errorText) Error() string { return string(e) }
+
+// FuzzDecodedText: a text comes out printable, and as it was if it was printable.
+func FuzzDecodedText(f *testing.F) {
+	for _, s := range []string{`a`, `\u001b`, `\ud800\u0041`, `\udb40\udc41`, `\ud83d\ude00`, "\x7f", `\\`, "\xff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		var before string
+		if json.Unmarshal([]byte(`"`+in+`"`), &before) != nil {
+			return
+		}
+		r, err := decode[reply]([]byte(`{"fault":"` + in + `"}`))
+		if err != nil {
+			t.Fatalf("%q: %v", in, err)
+		}
+		odd := func(s string) bool {
+			return strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) && r != '�' })
+		}
+		if odd(r.Fault) || !odd(before) && r.Fault != before {
+			t.Errorf("%q became %q", before, r.Fault)
+		}
+	})
+}
