@@ -23,10 +23,6 @@ func TestNoWay(t *testing.T) {
 			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_TCP}},
 			&expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: code})
 	}
-	host := func(a string) netip.Prefix {
-		at := netip.MustParseAddr(a)
-		return netip.PrefixFrom(at, at.BitLen())
-	}
 	defaultRoute := &netlink.Route{Dst: &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}}
 	for _, c := range []struct {
 		name, to string
@@ -52,14 +48,14 @@ func TestNoWay(t *testing.T) {
 			router.Link("to-client", netlink.LinkSetDown)
 		}, "eth0 of this host has no link: check its cable, and the device at the other end"},
 		{"route of this host", server, func(client, _, _ *netbed.Node) {
-			client.Refuse(host(server), unix.RTN_UNREACHABLE)
+			client.Refuse(netip.MustParseAddr(server), unix.RTN_UNREACHABLE)
 		}, "a route of this host refuses that address: see `ip route get 10.77.1.2`"},
 		{"no route at the router", "192.0.2.1", nil, "the router 10.77.0.2 has no route to that host: check the address, and the routes there"},
 		{"prohibit", server, func(_, router, _ *netbed.Node) {
-			router.Refuse(host(server), unix.RTN_PROHIBIT)
+			router.Refuse(netip.MustParseAddr(server), unix.RTN_PROHIBIT)
 		}, "a firewall or router at 10.77.0.2 refuses the connection (administratively prohibited): let TCP port 9 through there"},
 		{"prohibit, IPv6", server6, func(_, router, _ *netbed.Node) {
-			router.Refuse(host(server6), unix.RTN_PROHIBIT)
+			router.Refuse(netip.MustParseAddr(server6), unix.RTN_PROHIBIT)
 		}, "a firewall or router at fd77::2 refuses the connection (administratively prohibited): let TCP port 9 through there"},
 		{"rejected on the way", server, func(_, router, _ *netbed.Node) {
 			reject(router, nftables.ChainHookForward, unix.NFT_REJECT_ICMPX_PORT_UNREACH)

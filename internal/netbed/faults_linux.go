@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"runtime"
@@ -150,10 +149,10 @@ func (n *Node) keep(name string) (restore func()) {
 	}
 }
 
-// Refuse adds a route that takes no packets: kind is unix.RTN_BLACKHOLE, _PROHIBIT, _UNREACHABLE or _THROW.
-func (n *Node) Refuse(to netip.Prefix, kind int) (undo func()) {
+// Refuse adds a route to an address that takes no packets: kind is unix.RTN_BLACKHOLE, _PROHIBIT, _UNREACHABLE or _THROW.
+func (n *Node) Refuse(to netip.Addr, kind int) (undo func()) {
 	n.T.Helper()
-	r := &netlink.Route{Dst: ipNet(to), Type: kind}
+	r := &netlink.Route{Dst: ipNet(netip.PrefixFrom(to, to.BitLen())), Type: kind}
 	n.Must(func() error { return netlink.RouteAdd(r) })
 	return func() { n.Must(func() error { return netlink.RouteDel(r) }) }
 }
@@ -359,7 +358,7 @@ func Pinned(cpu int, f func()) {
 	<-done
 }
 
-// TUN makes a device tun0 that nobody reads, with a route to 10.88.0.0/24.
+// TUN makes a device tun0 that nobody reads.
 func (n *Node) TUN(queue int) {
 	n.T.Helper()
 	n.Sysctl("net/ipv6/conf/default/disable_ipv6", "1") // which would queue packets of its own
@@ -376,14 +375,5 @@ func (n *Node) TUN(queue int) {
 		r.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
 		return unix.IoctlIfreq(fd, unix.TUNSETIFF, r)
 	})
-	n.Link("tun0", func(l netlink.Link) error {
-		if err := netlink.LinkSetTxQLen(l, queue); err != nil {
-			return err
-		}
-		a := &net.IPNet{IP: net.IPv4(10, 88, 0, 1), Mask: net.CIDRMask(24, 32)}
-		if err := netlink.AddrAdd(l, &netlink.Addr{IPNet: a}); err != nil {
-			return err
-		}
-		return netlink.LinkSetUp(l)
-	})
+	n.Link("tun0", func(l netlink.Link) error { return netlink.LinkSetTxQLen(l, queue) })
 }

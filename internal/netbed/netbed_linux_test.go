@@ -123,7 +123,7 @@ func TestFaults(t *testing.T) {
 		{"router's cable", func(bool) func() { return router.Down("to-server") }},
 		{"short packets", func(bool) func() { return router.MTU("to-server", 70) }},
 		{"blackhole", func(six bool) func() {
-			return router.Refuse(netip.PrefixFrom(server.IP(six), server.IP(six).BitLen()), unix.RTN_BLACKHOLE)
+			return router.Refuse(server.IP(six), unix.RTN_BLACKHOLE)
 		}},
 		{"filter", func(bool) func() { return router.Shot("to-client", netlink.HANDLE_MIN_INGRESS) }},
 		{"XDP", func(bool) func() { return server.XDP("eth0", 1, nl.XDP_FLAGS_SKB_MODE) }},

@@ -180,7 +180,7 @@ func Switch(t testing.TB, at string, names ...string) []*Node {
 		nodes[0].Plug("switch", "to-"+n.Name, n, "eth0")
 		n.Give("eth0", prefix(false, 0, byte(i+1)), prefix(true, 0, byte(i+1)))
 		n.settle("eth0")
-		nodes[0].AwaitUp("to-" + n.Name)
+		nodes[0].AwaitCarrier("to-"+n.Name, true)
 		for _, six := range []bool{false, true} {
 			for _, other := range nodes[1 : i+1] {
 				n.Neighbour("eth0", other.IP(six), other.Hardware("eth0"))

@@ -235,15 +235,15 @@ func (n *Node) Neighbour(name string, a netip.Addr, at net.HardwareAddr) {
 	})
 }
 
-// AwaitUp waits until the kernel has told everyone of an interface's carrier.
-func (n *Node) AwaitUp(name string) {
+// AwaitCarrier waits until the kernel has told everyone that an interface has a carrier, or none.
+func (n *Node) AwaitCarrier(name string, up bool) {
 	n.T.Helper()
-	testenv.Await(n.T, name+" to be up", func() (up bool) {
+	testenv.Await(n.T, fmt.Sprint("carrier of ", name, ": ", up), func() (done bool) {
 		n.Link(name, func(l netlink.Link) error {
-			up = l.Attrs().OperState == netlink.OperUp
+			done = up == (l.Attrs().OperState == netlink.OperUp)
 			return nil
 		})
-		return up
+		return done
 	})
 }
 
@@ -251,7 +251,7 @@ func (n *Node) AwaitUp(name string) {
 // its own, and has the interface a queue that sends.
 func (n *Node) settle(name string) {
 	n.T.Helper()
-	n.AwaitUp(name)
+	n.AwaitCarrier(name, true)
 	for _, a := range n.own {
 		testenv.Await(n.T, fmt.Sprint("address ", a), func() (ready bool) {
 			n.Must(func() error {

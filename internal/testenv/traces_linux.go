@@ -82,7 +82,7 @@ func printed(argv ...string) func() []string {
 		if err != nil {
 			return []string{fmt.Sprint(argv, ": ", err)}
 		}
-		return strings.Split(strings.TrimSpace(string(out)), "\n")
+		return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' })
 	}
 }
 

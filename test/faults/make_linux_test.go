@@ -21,7 +21,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
-	"pelt/internal/testenv"
 )
 
 // Hooks of the packet filter.
@@ -132,9 +131,6 @@ func onePort(c *chain) (undo func()) {
 	return nil
 }
 
-// whole is a prefix of one address.
-func whole(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
-
 // noRoute takes the routes that lead out of an interface away.
 func noRoute(c *chain, n *netbed.Node, name string) (undo func()) {
 	n.Link(name, func(l netlink.Link) error {
@@ -187,13 +183,7 @@ func misled(n *netbed.Node, name string, beyond *netbed.Node, there string) (und
 // noCarrier switches the far end of a cable off, and waits until the near end has noticed.
 func noCarrier(n *netbed.Node, name string, beyond *netbed.Node, there string) (undo func()) {
 	beyond.Link(there, netlink.LinkSetDown)
-	testenv.Await(n.T, "the carrier to be gone", func() (gone bool) { // and the queue to be replaced
-		n.Link(name, func(l netlink.Link) error {
-			gone = l.Attrs().OperState != netlink.OperUp
-			return nil
-		})
-		return gone
-	})
+	n.AwaitCarrier(name, false) // and the queue to be replaced
 	return nil
 }
 
@@ -210,9 +200,9 @@ func noAddress(c *chain) (undo func()) {
 				return err
 			}
 		}
-		other := &net.IPNet{IP: net.IPv4(10, 77, 1, 3), Mask: net.CIDRMask(24, 32)}
-		return netlink.AddrAdd(l, &netlink.Addr{IPNet: other})
+		return nil
 	})
+	c.receiver.Give(their, netip.MustParsePrefix("10.77.1.3/24"))
 	return nil
 }
 
@@ -371,15 +361,20 @@ func blockPolicy(c *chain) (undo func()) {
 // into has a node send what is for the receiver into another device.
 func into(c *chain, n *netbed.Node, device netlink.Link) (undo func()) {
 	n.Must(func() error { return netlink.LinkAdd(device) })
-	n.Link(device.Attrs().Name, func(l netlink.Link) error {
-		to := &net.IPNet{IP: c.receiver.IP(false).AsSlice(), Mask: net.CIDRMask(32, 32)}
-		route := &netlink.Route{LinkIndex: l.Attrs().Index, Dst: to, Scope: netlink.SCOPE_LINK}
-		return cmp.Or(netlink.LinkSetUp(l), netlink.RouteAdd(route))
-	})
+	routeInto(c, n, device.Attrs().Name)
 	if len(n.Hardware(device.Attrs().Name)) > 0 {
 		n.Neighbour(device.Attrs().Name, c.receiver.IP(false), net.HardwareAddr{2, 0, 0, 0, 0, 9})
 	}
 	return func() { n.Must(func() error { return netlink.LinkDel(device) }) }
+}
+
+// routeInto switches a device on and has a node send into it what is for the receiver.
+func routeInto(c *chain, n *netbed.Node, name string) {
+	n.Link(name, func(l netlink.Link) error {
+		to := &net.IPNet{IP: c.receiver.IP(false).AsSlice(), Mask: net.CIDRMask(32, 32)}
+		route := &netlink.Route{LinkIndex: l.Attrs().Index, Dst: to, Scope: netlink.SCOPE_LINK}
+		return cmp.Or(netlink.LinkSetUp(l), netlink.RouteAdd(route))
+	})
 }
 
 func wireguard() netlink.Link {
@@ -505,16 +500,11 @@ func forbidden(c *chain, what ebpf.AttachType) (undo func()) {
 // intoTUN has the router send packets into a device that nobody reads.
 func intoTUN(c *chain) (undo func()) {
 	c.router.TUN(20)
-	c.router.Link("tun0", func(l netlink.Link) error {
-		to := &net.IPNet{IP: c.receiver.IP(false).AsSlice(), Mask: net.CIDRMask(32, 32)}
-		return netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Dst: to})
-	})
+	routeInto(c, c.router, "tun0")
 	return nil
 }
 
-// xdp drops all that comes in at a device.
-func xdp(n *netbed.Node, name string, flags int) (undo func()) { return n.XDP(name, 1, flags) }
-
+// How an XDP program is attached.
 const (
 	generic = nl.XDP_FLAGS_SKB_MODE
 	native  = nl.XDP_FLAGS_DRV_MODE
