@@ -100,9 +100,9 @@ func TestNothingThrough(t *testing.T) {
 		}, want: "No answer came back from 10.77.1.2: it received # packets on UDP port 7359 and answered, but 10.77.1.1's firewall dropped all # answers.",
 			next: "Let the answers of 10.77.1.2 through on 10.77.1.1: they come from UDP port 7359."},
 		{name: "the server's firewall drops, counters only", args: "--drops off", fault: func(_, _, server *netbed.Node) {
-			server.Rule(nftables.ChainHookInput, with(dataPackets, dropped)...)
-		}, want: "Nothing came through to 10.77.1.2: its firewall dropped all # packets to UDP port 7359.",
-			next: "Let UDP port 7359 through on 10.77.1.2."},
+			server.Rule(nftables.ChainHookInput, with(dataPackets, &expr.Counter{}, dropped)...)
+		}, want: "Nothing came through to 10.77.1.2: its firewall (table fault, chain hook1) dropped all # packets to UDP port 7359.",
+			next: "Let UDP port 7359 through on 10.77.1.2: nft insert rule inet fault hook1 udp dport 7359 accept"},
 		{name: "the router drops, counters only", args: "--drops off", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(dataPackets, dropped)...)
 		}, want: "Nothing came through to 10.77.1.2: all # packets to UDP port 7359 left this host, and none reached 10.77.1.2.",
@@ -113,10 +113,9 @@ func TestNothingThrough(t *testing.T) {
 			next: "Let UDP port 7359 through on 10.77.0.2."},
 		{name: "the server's firewall drops, ordinary users", user: true, fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(dataPackets, dropped)...)
-		}, want: "Nothing came through to 10.77.1.2: its firewall dropped all # packets to UDP port 7359.",
-			next: "Let UDP port 7359 through on 10.77.1.2."},
+		}, want: "Nothing came through to 10.77.1.2: all # packets to UDP port 7359 were lost: dropped by the filter or by IP at 10.77.1.2; no counter tells which."},
 		{name: "the router has no route for the packets", fault: func(_, router, _ *netbed.Node) { blackhole(router) },
-			want: "Nothing came through to 10.77.1.2: all # packets to UDP port 7359 were lost: on the way at 10.77.0.2."},
+			want: "Nothing came through to 10.77.1.2: all # packets to UDP port 7359 were lost: route is a blackhole, or prohibited, at 10.77.0.2."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
