@@ -1,8 +1,11 @@
 package counters
 
 import (
+	"fmt"
 	"hash/fnv"
 	"path"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -32,8 +35,8 @@ var files = []file{
 	{"net/udp", local, addSockets("udp")},
 	{"net/udp6", local | optional, addSockets("udp6")},
 	{"net/stat/nf_conntrack", local | router | optional, addConntrack},
-	{"net/stat/arp_cache", local | first, addNeighbours("arp_cache")},
-	{"net/stat/ndisc_cache", local | first | optional, addNeighbours("ndisc_cache")},
+	{"net/stat/arp_cache", local | first | router, addNeighbours("arp_cache")},
+	{"net/stat/ndisc_cache", local | first | router | optional, addNeighbours("ndisc_cache")},
 }
 
 // what is the file's name in a line about it.
@@ -48,6 +51,9 @@ func RouterFiles() (list []string) {
 	}
 	return list
 }
+
+// RouterQueues is the command whose output Parse reads beside the files, "" where it was not run.
+const RouterQueues = "tc -s qdisc"
 
 // Parse makes a Snapshot of another machine's files, which Diff and Moving take like those of a Reader of this one.
 // texts has the content of each of RouterFiles; one that the machine has not is empty. What is broken in a file is
@@ -66,7 +72,53 @@ func (m Machine) Parse(taken time.Time, texts map[string]string) Snapshot {
 			}
 		}
 	}
+	s.parseQueues(texts[RouterQueues])
 	return s
+}
+
+// parseQueues adds the queues at an interface's root and ingress, which tc tells in lines of the form
+//
+//	qdisc tbf 1: dev eth0 root refcnt 2 rate 50Kbit burst 1500b lat 400ms
+//	 Sent 1234 bytes 12 pkt (dropped 3, overlimits 5 requeues 0)
+//	 backlog 0b 0p requeues 0
+func (s *Snapshot) parseQueues(text string) {
+	indices := map[string]int{}
+	for i, l := range s.links {
+		indices[l.name] = i
+	}
+	var q qdisc
+	add := func() {
+		if q.link != 0 && q.top() {
+			s.addQdisc(q)
+		}
+		q = qdisc{}
+	}
+	for line := range strings.Lines(text) {
+		var bytes, packets uint64
+		var backlog string
+		line = strings.TrimSpace(line)
+		switch words := strings.Fields(line); {
+		case len(words) > 5 && words[0] == "qdisc" && words[3] == "dev":
+			add()
+			handle, err := strconv.ParseUint(strings.TrimSuffix(words[2], ":"), 16, 16)
+			if err != nil {
+				continue
+			}
+			q = qdisc{link: indices[words[4]], kind: component(words[1]), handle: uint32(handle) << 16}
+			switch {
+			case words[5] == "root":
+				q.parent = rootHandle
+			case words[5] == "parent" && len(words) > 6 && words[6] == "ffff:fff1":
+				q.parent = ingressHandle
+			}
+		case strings.HasPrefix(line, "Sent "):
+			const form = "Sent %d bytes %d pkt (dropped %d, overlimits %d requeues %d)"
+			_, _ = fmt.Sscanf(line, form, &bytes, &packets, &q.drops, &q.overlimits, &q.requeues) // as far as it is so
+		case strings.HasPrefix(line, "backlog "):
+			_, _ = fmt.Sscanf(line, "backlog %s %dp", &backlog, &q.queued)
+		}
+	}
+	add()
 }
 
 // addDev adds the interfaces of /proc/net/dev. The file gives interfaces no number, so one is made of the

@@ -87,6 +87,37 @@ func TestParseAnotherMachinesFiles(t *testing.T) {
 	}
 }
 
+// The queues at an interface's root and its ingress are read from what tc prints; those below the root count the same packets.
+func TestParseQueues(t *testing.T) {
+	const tc = `qdisc noqueue 0: dev lo root refcnt 2
+ Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+qdisc htb 1: dev lan1 root refcnt 2 r2q 10 default 0x1 direct_packets_stat 0 direct_qlen 1000
+ Sent 4200 bytes 100 pkt (dropped %d, overlimits %d requeues 2)
+ backlog 15Kb 7p requeues 2
+qdisc pfifo 8001: dev lan1 parent 1:1 limit 20p
+ Sent 4200 bytes 100 pkt (dropped %d, overlimits 0 requeues 0)
+ backlog 15Kb 7p requeues 0
+qdisc clsact ffff: dev wan parent ffff:fff1
+ Sent 0 bytes 0 pkt (dropped %d, overlimits 0 requeues 0)
+qdisc tbf 8002: dev gone root refcnt 2 rate 50Kbit burst 1500b lat 400ms
+ Sent 0 bytes 0 pkt (dropped 5, overlimits 0 requeues 0)
+qdisc
+`
+	at := func(dropped int) map[string]string {
+		return map[string]string{"/proc/net/dev": devRouter, RouterQueues: fmt.Sprintf(tc, dropped, 2*dropped, dropped, 3*dropped)}
+	}
+	moved, reset := shown(t, mips, at(1), at(11))
+	want := map[string]uint64{"qdisc.lan1.htb.1:.drops": 10, "qdisc.lan1.htb.1:.overlimits": 20, "qdisc.wan.clsact.ffff:.drops": 30}
+	if !maps.Equal(moved, want) || reset != nil {
+		t.Errorf("moved %v, reset %v\nwant  %v", moved, reset, want)
+	}
+	s := mips.Parse(time.Unix(1, 0), at(1))
+	if q := Queues(s, s); len(q) != 1 || q[0].Interface != "lan1" || q[0].QueuedPackets != 7 {
+		t.Errorf("queues %+v", q)
+	}
+}
+
 func TestInterfacesThatComeAndGo(t *testing.T) {
 	at := time.Unix(1000, 0)
 	one := map[string]string{"/proc/net/dev": "eth0: 1 100 0 0 0 0 0 0 1 100 0 0 0 0 0 0\n"}
@@ -112,6 +143,7 @@ func FuzzFiles(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		s := Snapshot{Taken: time.Unix(1, 0), machine: mips, links: map[int]link{}}
 		for _, one := range files {
+			s.parseQueues(text)
 			if err := one.parse(&s, text); err != nil && strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: error of several lines: %v", one.path, err)
 			}

@@ -195,9 +195,6 @@ func xdpProgram(a attributes) string {
 	return fmt.Sprintf("%s %d", modes[mode], number)
 }
 
-// top reports whether nothing stands above the qdisc.
-func (q qdisc) top() bool { return q.parent == rootHandle || q.parent == ingressHandle }
-
 // decodeQdisc reads a message of type RTM_NEWQDISC.
 func decodeQdisc(b []byte) (qdisc, error) {
 	a := decode(b, 20, binary.NativeEndian) // struct tcmsg

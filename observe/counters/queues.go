@@ -46,3 +46,6 @@ func Queues(measure, end Snapshot) (list []model.Queue) {
 
 // name is the qdisc as tc writes it: kind and handle.
 func (q qdisc) name() string { return fmt.Sprintf("%s.%x:", q.kind, q.handle>>16) }
+
+// top reports whether nothing stands above the qdisc.
+func (q qdisc) top() bool { return q.parent == rootHandle || q.parent == ingressHandle }

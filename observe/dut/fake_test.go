@@ -25,6 +25,7 @@ type fake struct {
 	slow    func(since time.Duration) time.Duration  // how long its answer takes to what is asked so long after it was made; nil is at once
 	part    map[string]string                        // files that stand for what it would say
 	facts   string                                   // sections with @@ for the marker
+	queues  string                                   // as tc tells them
 	system  string                                   // as uname -s has it
 	rest    float64                                  // its uptime from which no packet passes
 	twice   bool                                     // it says all twice
@@ -131,8 +132,11 @@ func (f *fake) answer(requests <-chan string, out io.Writer, ended <-chan struct
 			wait = f.slow(time.Since(f.born))
 		}
 		body := f.sample()
-		if what != "sample" {
+		switch what {
+		case askFacts:
 			body = strings.ReplaceAll(f.facts, "@@", mark)
+		case askMoment:
+			body += divider + "\n" + f.queues
 		}
 		f.mu.Unlock()
 		select {

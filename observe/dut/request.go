@@ -18,10 +18,12 @@ const (
 const (
 	askSystem = "uname -s"
 	askSample = "sample"
+	askMoment = "moment" // the sample of a moment, with the queues
 	askFacts  = "facts"
 )
 
-// setup has a function for each request: one process, cat, prints all files of a sample, told apart by the divider;
+// setup has a function for each request: one process, cat, prints all files of a sample, told apart by the divider, and
+// for a moment one more the queues, which no file tells of;
 // questions are told apart by the marker.
 func (m marker) setup() string {
 	var b strings.Builder
@@ -31,10 +33,11 @@ cd /
 clocks=$(echo /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq)
 zones=$(echo /sys/class/thermal/thermal_zone*/temp)
 %s() { cat %s; }
+%s() { %s; cat %s; has tc && tc -s qdisc show | head -n 1000; }
 section() { echo; echo '%s S '"$1"; }
 has() { command -v "$1" >/dev/null; }
 %s() {
-`, askSample, strings.Join(samplePaths, " "+divideBy+" "), m, askFacts)
+`, askSample, strings.Join(samplePaths, " "+divideBy+" "), askMoment, askSample, divideBy, m, askFacts)
 	for _, q := range questions {
 		fmt.Fprintf(&b, "section '%s'; { %s; } | head -n %d\n", q.name, q.command, q.lines)
 	}

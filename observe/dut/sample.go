@@ -59,12 +59,15 @@ func parseSample(body string) (s sample, err error) {
 			texts[len(texts)-1] += line
 		}
 	}
-	if len(texts) != len(samplePaths) {
+	if n := len(texts) - len(samplePaths); n != 0 && n != 1 {
 		return s, errForm
 	}
 	s = sample{texts: map[string]string{}, clockHz: math.NaN(), temperatureC: math.NaN()}
 	for i, path := range samplePaths {
 		s.texts[path] = texts[i]
+	}
+	if len(texts) > len(samplePaths) {
+		s.texts[counters.RouterQueues] = texts[len(samplePaths)]
 	}
 	uptime := s.texts[uptimePath]
 	if s.up, err = strconv.ParseFloat(firstWord(uptime), 64); err != nil || !(s.up >= 0 && s.up < 1e10) {

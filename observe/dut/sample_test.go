@@ -84,7 +84,8 @@ func TestParseSample(t *testing.T) {
 	}{
 		{"only what is needed", written(map[string]string{"/proc/uptime": "1.00 2.00\n", "/proc/stat": oneCore}), ""},
 		{"nothing", "", "not the parts"},
-		{"one part too many", written(nil) + "Linux\n", "not the parts"},
+		{"the queues behind", written(nil) + "Linux\nqdisc\n", "uptime"},
+		{"one part too many", written(nil) + "Linux\nLinux\n", "not the parts"},
 		{"empty parts", written(nil), "uptime"},
 		{"uptime not a time", written(map[string]string{"/proc/uptime": "NaN\n", "/proc/stat": oneCore}), "uptime"},
 		{"uptime negative", written(map[string]string{"/proc/uptime": "-1\n", "/proc/stat": oneCore}), "uptime"},

@@ -103,8 +103,12 @@ func (w *Watch) sample(ctx context.Context, name model.Moment) {
 	r.mu.Unlock()
 	var a reply
 	err := errors.New("the connection was closed")
+	what := askSample
+	if name != "" {
+		what = askMoment
+	}
 	if session != nil {
-		a, err = session.exchange(ctx, askSample, deadAfter)
+		a, err = session.exchange(ctx, what, deadAfter)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -239,6 +243,7 @@ func (w *Watch) Report() (o model.Observation) {
 	o = model.Observation{
 		Mode: model.DropsOff, Why: "a router under test is watched by its counters",
 		Boot: r.boot, Namespace: r.machine.namespace, Unsettled: w.unsettled,
+		Queues: counters.Queues(w.snapshots.At(model.MomentMeasure), w.snapshots.At(model.MomentEnd)),
 	}
 	for _, m := range []model.Moment{model.MomentIdle, model.MomentStart, model.MomentMeasure, model.MomentEnd} {
 		if why, missed := w.missed[m]; missed {
