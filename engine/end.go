@@ -54,8 +54,9 @@ type Transport interface {
 	// Count must not block.
 	Count() Snapshot
 	// Pulse sets the number that probe packets carry to the peer, and returns the
-	// newest that came from there; 0: none, or no probe packets.
-	Pulse(mine uint64) (theirs uint64)
+	// newest that came from there; 0: none, or no probe packets. peer tells that packets
+	// of the peer's other flows come: a flood may leave no room for its probes.
+	Pulse(mine uint64, peer bool) (theirs uint64)
 	// Account adds to a report of Run. sent is what a receiver was told of its sender.
 	Account(r *Report, sent Sent)
 	// Close frees everything. Connect and Run have returned.
@@ -240,7 +241,7 @@ func (e *End) Snapshot() Snapshot {
 
 // Pulse sets the number that probe packets carry to the peer, and returns the newest that
 // came from there: signs of life beside the control connection, which a flood may starve.
-func (e *End) Pulse(mine uint64) (theirs uint64) { return e.transport.Pulse(mine) }
+func (e *End) Pulse(mine uint64, peer bool) (theirs uint64) { return e.transport.Pulse(mine, peer) }
 
 // Drain tells a receiver what its sender did. It ends the receiver when all that left has come,
 // when nothing came for a while, or when the drain time or ctx is over, and returns then.

@@ -56,9 +56,9 @@ func (f *fake) Count() Snapshot {
 	n := f.heard(time.Since(f.began))
 	return Snapshot{Packets: n, Heard: n}
 }
-func (f *fake) Pulse(mine uint64) uint64     { return mine }
-func (f *fake) Account(r *Report, sent Sent) { r.Receive = &ReceiveReport{Unread: sent.Left()} }
-func (f *fake) Close() error                 { f.closed++; return nil }
+func (f *fake) Pulse(mine uint64, _ bool) uint64 { return mine }
+func (f *fake) Account(r *Report, sent Sent)     { r.Receive = &ReceiveReport{Unread: sent.Left()} }
+func (f *fake) Close() error                     { f.closed++; return nil }
 
 // A drain ends when all has come, when nothing came for a while, or when its time or its
 // context is over, and says if packets still came then. On a slow path packets may come far apart.

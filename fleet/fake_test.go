@@ -288,7 +288,7 @@ func (f *fakeEnd) Close() error {
 	return nil
 }
 
-func (f *fakeEnd) Pulse(mine uint64) uint64 {
+func (f *fakeEnd) Pulse(mine uint64, _ bool) uint64 {
 	if f.order.Traffic() {
 		return 0
 	}

@@ -76,11 +76,6 @@ func (s *session) giveUp(now time.Time) bool {
 // came lately: those bring the number itself, and if it stands still the controller is gone.
 func (s *session) hearPeers(now time.Time) (alive []string) {
 	counts := false
-	for _, e := range s.opened(engine.Probe, engine.Echo) {
-		if n := e.end.Pulse(s.liveness.highest()); n > 0 {
-			s.liveness.number(e.order.Peer, n, now)
-		}
-	}
 	for _, e := range s.opened() {
 		if !e.started.Load() || !e.hears() {
 			continue
@@ -93,6 +88,11 @@ func (s *session) hearPeers(now time.Time) (alive []string) {
 		}
 		if !slices.Contains(alive, e.order.Peer) {
 			alive = append(alive, e.order.Peer)
+		}
+	}
+	for _, e := range s.opened(engine.Probe, engine.Echo) {
+		if n := e.end.Pulse(s.liveness.highest(), slices.Contains(alive, e.order.Peer)); n > 0 {
+			s.liveness.number(e.order.Peer, n, now)
 		}
 	}
 	if counts && now.Sub(s.probed) > queued {

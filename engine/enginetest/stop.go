@@ -93,7 +93,7 @@ func testStopRaces(t *testing.T, maker Maker) {
 						return
 					default:
 						e.Snapshot()
-						e.Pulse(1)
+						e.Pulse(1, false)
 						e.Report()
 						e.Ports()
 						time.Sleep(100 * time.Microsecond)

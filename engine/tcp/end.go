@@ -355,7 +355,7 @@ func (e *end) Stop() {
 }
 
 // Pulse says that TCP has no probe packets.
-func (e *end) Pulse(uint64) uint64 { return 0 }
+func (e *end) Pulse(uint64, bool) uint64 { return 0 }
 
 // interrupt wakes every stream that waits in a read or a write.
 func (e *end) interrupt() {

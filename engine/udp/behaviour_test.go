@@ -20,12 +20,12 @@ func TestProbeTimesRoundTrips(t *testing.T) {
 		r.Role = engine.Probe
 		r.Timing, r.Flow.Rate = model.Timing{LeadSeconds: 1, MeasureSeconds: 60}, unit.PacketRate(100)
 		dialer, listener := r.connected(t)
-		dialer.Pulse(41)
-		listener.Pulse(42)
+		dialer.Pulse(41, false)
+		listener.Pulse(42, false)
 		began := time.Now()
 		wait := start(t, listener, dialer)
 		testenv.Await(t, "both pulses", func() bool {
-			return dialer.Pulse(41) == 42 && listener.Pulse(42) == 41
+			return dialer.Pulse(41, false) == 42 && listener.Pulse(42, false) == 41
 		})
 		p := dialer.t.role.(*prober)
 		testenv.Await(t, "answers of the measured part", func() bool { return p.answered.Load() >= 8 })
@@ -67,7 +67,7 @@ func TestEchoGivesSigns(t *testing.T) {
 	both(t, func(t *testing.T, r trial) {
 		r.Role = engine.Probe
 		dialer, listener := r.connected(t)
-		listener.Pulse(42)
+		listener.Pulse(42, false)
 		wait := start(t, listener)
 		p := dialer.t.role.(*prober)
 		testenv.Await(t, "two signs", func() bool {
@@ -78,8 +78,8 @@ func TestEchoGivesSigns(t *testing.T) {
 			p.answer(d.whole(), d.nanos)
 			return dialer.t.Count().Heard == 2
 		})
-		if h := dialer.t.Count().Heard; h != 2 || p.end.Pulse(0) != 42 || p.answered.Load() != 0 {
-			t.Errorf("heard %d, pulse %d, answered %d; want 2, 42, 0", h, p.end.Pulse(0), p.answered.Load())
+		if h := dialer.t.Count().Heard; h != 2 || p.end.Pulse(0, false) != 42 || p.answered.Load() != 0 {
+			t.Errorf("heard %d, pulse %d, answered %d; want 2, 42, 0", h, p.end.Pulse(0, false), p.answered.Load())
 		}
 		listener.Stop()
 		wait()

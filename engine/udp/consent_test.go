@@ -19,6 +19,7 @@ type deaf struct {
 	begun time.Time
 	takes time.Duration // for a write
 	sent  []time.Duration
+	comes []byte // with each read, though it is no answer
 }
 
 func (s *deaf) remote() netip.AddrPort { return netip.MustParseAddrPort("192.0.2.1:9") }
@@ -36,6 +37,9 @@ func (s *deaf) write([]byte) error {
 
 func (s *deaf) read(wait time.Duration) (datagram, error) {
 	time.Sleep(wait)
+	if s.comes != nil {
+		return datagram{head: s.comes, bytes: len(s.comes), nanos: 1}, nil
+	}
 	return datagram{}, nil
 }
 
@@ -90,14 +94,18 @@ func TestSilenceEnds(t *testing.T) {
 			return e.Consented(func() error { <-over; return nil }, func(int) { close(over) })
 		},
 		engine.Probe: func(e *Sockets) error {
-			p := newProber(e)
-			defer func() {
-				var r engine.Report
-				if p.account(&r, engine.Sent{}); len(r.Warnings) != 1 {
-					t.Errorf("a prober that was not answered warns %q", r.Warnings)
-				}
-			}()
-			return p.run(nil)
+			p, late := newProber(e), uint64(0)
+			sign := make([]byte, timedBytes) // which is no consent, but of a peer that lives
+			e.putProbe(sign, probe{kind: kindSign})
+			e.sockets[0].(*deaf).comes = sign
+			time.AfterFunc(35*time.Second, func() { late = p.count().Heard })
+			time.AfterFunc(40*time.Second, e.stop.set)
+			err := p.run(nil)
+			var r engine.Report
+			if p.account(&r, engine.Sent{}); len(r.Warnings) != 1 || p.count().Heard <= late {
+				t.Errorf("a prober that was not answered warns %q, and heard %d signs in 35 s, %d in 40 s", r.Warnings, late, p.count().Heard)
+			}
+			return err
 		},
 		engine.Echo: func(e *Sockets) error {
 			time.AfterFunc(40*time.Second, e.stop.set)
@@ -117,6 +125,28 @@ func TestSilenceEnds(t *testing.T) {
 			})
 		}
 	}
+}
+
+// An echo that other flows of its peer reach gives signs on: a flood may leave no room for a probe.
+func TestEchoBesideFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s := deafSockets(t, engine.Echo)
+		const ends, stops = 60 * time.Second, 120 * time.Second
+		time.AfterFunc(stops, e.stop.set)
+		go func() {
+			for range ends / (250 * time.Millisecond) {
+				e.Pulse(1, true)
+				time.Sleep(250 * time.Millisecond)
+			}
+		}()
+		if err := (&echo{end: e}).run(func() {}); err != nil {
+			t.Error(err)
+		}
+		last, want := s.sent[len(s.sent)-1], ends+engine.ConsentLasts
+		if n := len(s.sent); last < want-time.Second || last > want || n < 4*int(last.Seconds()) || n > 6*int(last.Seconds()) {
+			t.Errorf("%d signs, the last after %v; want 5 a second, until %v", n, last, want)
+		}
+	})
 }
 
 // Senders of one engine begin and end on their own, though one goroutine keeps the consents of all.

@@ -103,11 +103,17 @@ func (e *Sockets) sendProbe(p probe) {
 }
 
 // pulse is the sign of life of both hosts.
-type pulse struct{ mine, theirs, count atomic.Uint64 }
+type pulse struct {
+	mine, theirs, count atomic.Uint64
+	peer                atomic.Bool // other flows of the peer came since it was looked at last
+}
 
 // Pulse exchanges signs of life; see engine.Transport.
-func (e *Sockets) Pulse(mine uint64) (theirs uint64) {
+func (e *Sockets) Pulse(mine uint64, peer bool) (theirs uint64) {
 	e.pulse.mine.Store(mine)
+	if peer {
+		e.pulse.peer.Store(true)
+	}
 	return e.pulse.theirs.Load()
 }
 
@@ -126,7 +132,7 @@ type prober struct {
 
 	answered atomic.Uint64
 	pending  [1024]pendingProbe // at number mod 1024: 10 s of the fastest probes
-	silent   bool               // the echo's consent was lost
+	silent   bool               // the echo's consent was lost: nothing is sent any more, but signs of life are heard
 }
 
 // pendingProbe is a probe without an answer that is timed; at is 0 for none.
@@ -148,15 +154,16 @@ func (p *prober) run(func()) error {
 	for n := int64(0); !e.stop.isSet(); {
 		now := e.settings.clock.Now()
 		due := begin + n*every
-		if k.Due(0, now) {
-			if p.silent = k.Lost(0, now); p.silent {
-				break
+		if !p.silent && k.Due(0, now) {
+			if p.silent = k.Lost(0, now); !p.silent {
+				m := k.Ask(0, now)
+				_ = e.sockets[0].try(m[:])
 			}
-			m := k.Ask(0, now)
-			_ = e.sockets[0].try(m[:])
 		}
 		if now >= due {
-			p.ask(uint32(n), now)
+			if !p.silent {
+				p.ask(uint32(n), now)
+			}
 			n = max(n+1, (now-begin)/every) // what is overdue is left out
 			continue
 		}
@@ -215,7 +222,7 @@ type echo struct {
 	answered  atomic.Uint64
 	signed    uint32
 	signNext  time.Time
-	asked     time.Time  // when the prober was heard
+	asked     time.Time  // when the prober, or another flow of its host, was heard
 	mtuSender *mtuSender // of a survey
 }
 
@@ -240,6 +247,9 @@ func (c *echo) run(reading func()) error {
 
 // sign tells the prober that this host lives, while something comes from there.
 func (c *echo) sign(now time.Time) {
+	if c.end.pulse.peer.Swap(false) {
+		c.asked = now
+	}
 	if now.Before(c.signNext) || now.Sub(c.asked) > engine.ConsentLasts {
 		return
 	}
