@@ -26,7 +26,7 @@ const (
 	nextByte      = 5 * time.Second // for each part of it: a path may lose many packets
 	guessWait     = time.Second     // of those
 	maxHandshakes = 256
-	maxOfSource   = 16 // connections of one source
+	maxOfSource   = 16 // of one source
 )
 
 // door takes connections from outside, and hands those of clients that know the code to the NATS
@@ -44,22 +44,19 @@ type door struct {
 	code     []byte
 
 	mu      sync.Mutex
-	tokens  map[string]string    // CLIENT that may come with it; "" is this process
-	waiting map[*visitor]bool    // in their handshake
-	clients map[string]*visitor  // after it, by CLIENT
-	from    map[netip.Prefix]int // connections by source
+	tokens  map[string]string   // CLIENT that may come with it; "" is this process
+	waiting map[*visitor]bool   // in their handshake
+	clients map[string]*visitor // after it, by CLIENT
 	closed  bool
 }
 
 // visitor is one connection from outside.
 type visitor struct {
 	addr   netip.AddrPort
-	source netip.Prefix // of the address
 	conn   net.Conn
 	client string // "" in its handshake
 	host   string // name of an agent that joined; "" for a controller
 	token  string
-	free   bool // it no longer counts for its source
 }
 
 // Check admits a connection to NATS by its token.
@@ -133,16 +130,19 @@ func (d *door) serve() {
 	}
 }
 
-// enter finds room for a connection. Where too many are in their handshake, it takes only one from where a client came
-// before.
+// enter finds room for a handshake: few of one source, and so many in all.
 func (d *door) enter(v *visitor) bool {
-	v.source = sourceOf(v.addr.Addr())
+	source, same := sourceOf(v.addr.Addr()), 0
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed || d.from[v.source] >= maxOfSource || len(d.waiting) >= maxHandshakes && !d.guard.knows(v.source) {
+	for other := range d.waiting {
+		if sourceOf(other.addr.Addr()) == source {
+			same++
+		}
+	}
+	if d.closed || same >= maxOfSource || len(d.waiting) >= maxHandshakes {
 		return false
 	}
-	d.from[v.source]++
 	d.waiting[v] = true
 	return true
 }
@@ -163,19 +163,7 @@ func (d *door) forget(v *visitor) (client bool) {
 	if client = d.clients[v.client] == v; client {
 		delete(d.clients, v.client)
 	}
-	d.uncount(v)
 	return client && !d.closed
-}
-
-// uncount has a connection no longer count for its source.
-func (d *door) uncount(v *visitor) {
-	if v.free {
-		return
-	}
-	v.free = true
-	if d.from[v.source]--; d.from[v.source] == 0 {
-		delete(d.from, v.source)
-	}
 }
 
 // receive is the life of one connection from outside.
@@ -206,7 +194,7 @@ func (d *door) greet(c *tls.Conn, from netip.Addr) (client, token string, err er
 	if err != nil {
 		return "", "", err
 	}
-	var guess []*allowance
+	var guess *allowance
 	if knows == knowsCode { // nobody can guess a secret
 		if guess = d.guess(from); guess == nil {
 			return "", "", errWrongCode
@@ -229,7 +217,7 @@ func (d *door) greet(c *tls.Conn, from netip.Addr) (client, token string, err er
 }
 
 // guess takes a guess. Many hosts that come at once wait a moment for each other: the right ones give theirs back.
-func (d *door) guess(from netip.Addr) (guess []*allowance) {
+func (d *door) guess(from netip.Addr) (guess *allowance) {
 	for end := time.Now().Add(guessWait); guess == nil && time.Now().Before(end); {
 		if guess = d.guard.begin(from, time.Now()); guess == nil {
 			time.Sleep(guessWait / 50)
@@ -302,9 +290,6 @@ func (d *door) admit(v *visitor, client, token string) bool {
 		_ = before.conn.Close()
 	}
 	delete(d.waiting, v)
-	if d.joins { // many hosts may share the address of a NAT
-		d.uncount(v)
-	}
 	v.client, v.token = client, token
 	d.clients[client], d.tokens[token] = v, client
 	return true

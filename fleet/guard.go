@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -8,32 +9,27 @@ import (
 	"time"
 )
 
-// guard bounds guesses: handshakes that were begun and did not end with the right code. A guess is taken from
-// each allowance that it counts for, and these grow again with time. A right answer gives it back.
-//
-// A source has few guesses, and all sources have few together, so that many of them try no more codes than a few. Who
-// knew the code before is not held to that total, nor do public addresses use up that of private ones: strangers cannot
-// keep the owner out.
+// guard bounds guesses: handshakes that were begun and did not end with the right code. A guess is taken from the
+// allowance of its source and from that of all sources together, and both grow again with time. A right answer gives
+// it back.
 type guard struct {
-	mu              sync.Mutex
-	sources         map[netip.Prefix]*allowance
-	public, private allowance // of all sources together that have not known the code yet
+	mu      sync.Mutex
+	sources map[netip.Prefix]*allowance // that have used some
+	all     allowance
 }
 
-// allowance is how much of it is used, as far as that is not forgotten, and by whom.
+// allowance is how much of it is used, as far as that is not forgotten.
 type allowance struct {
-	used  float64
-	at    time.Time
-	known bool // a right answer came from this source
+	used float64
+	at   time.Time
 }
 
 // A code is one of some 7.6 million. At 20 guesses a minute, a day's are 0.4 % of these.
 const (
-	totalGuesses  = 20
-	totalAgain    = 3 * time.Second
+	allGuesses    = 20
+	allAgain      = 3 * time.Second
 	sourceGuesses = 5
 	sourceAgain   = time.Minute
-	maxSources    = 8192
 )
 
 func newGuard() *guard { return &guard{sources: map[netip.Prefix]*allowance{}} }
@@ -75,69 +71,36 @@ func ownNetwork(a netip.Addr) bool {
 	})
 }
 
-// begin takes a guess for a handshake; nil: there is none left. The last allowance is the source's. The total is
-// asked first, so that who is refused is not remembered.
-func (g *guard) begin(from netip.Addr, now time.Time) (guess []*allowance) {
+// begin takes a guess for a handshake; nil: there is none left. The total is asked first, so that a source that is
+// refused is not remembered.
+func (g *guard) begin(from netip.Addr, now time.Time) (guess *allowance) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if a := g.sources[sourceOf(from)]; a == nil || !a.known {
-		total := &g.public
-		if Private(from) {
-			total = &g.private
-		}
-		if !total.left(totalGuesses, totalAgain, now) {
-			return nil
-		}
-		guess = append(guess, total)
+	if !g.all.left(allGuesses, allAgain, now) {
+		return nil
 	}
-	source := g.source(sourceOf(from))
+	maps.DeleteFunc(g.sources, func(_ netip.Prefix, a *allowance) bool {
+		a.left(sourceGuesses, sourceAgain, now)
+		return a.used == 0
+	})
+	source := g.sources[sourceOf(from)]
+	if source == nil {
+		source = &allowance{at: now}
+		g.sources[sourceOf(from)] = source
+	}
 	if !source.left(sourceGuesses, sourceAgain, now) {
 		return nil
 	}
-	guess = append(guess, source)
-	for _, a := range guess {
-		a.used++
-	}
-	return guess
+	source.used++
+	g.all.used++
+	return source
 }
 
 // giveBack undoes a guess whose answer was right.
-func (g *guard) giveBack(guess []*allowance) {
+func (g *guard) giveBack(guess *allowance) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, a := range guess {
+	for _, a := range []*allowance{guess, &g.all} {
 		a.used = max(0, a.used-1)
 	}
-	guess[len(guess)-1].known = true
-}
-
-// knows reports whether a right answer came from a source.
-func (g *guard) knows(source netip.Prefix) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	a := g.sources[source]
-	return a != nil && a.known
-}
-
-// source finds what is known of a source. Of a few others the one seen longest ago makes room.
-func (g *guard) source(p netip.Prefix) *allowance {
-	if s := g.sources[p]; s != nil {
-		return s
-	}
-	if len(g.sources) >= maxSources {
-		var oldest netip.Prefix
-		few := 8
-		for p, s := range g.sources { // Go begins anywhere
-			if at := g.sources[oldest]; at == nil || !s.known && (at.known || s.at.Before(at.at)) {
-				oldest = p
-			}
-			if few--; few == 0 {
-				break
-			}
-		}
-		delete(g.sources, oldest)
-	}
-	s := &allowance{}
-	g.sources[p] = s
-	return s
 }

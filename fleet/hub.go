@@ -56,7 +56,7 @@ type Hub struct {
 func StartHub(cfg HubConfig) (*Hub, error) {
 	h := &Hub{door: &door{
 		guard: newGuard(), events: cfg.Events, joins: cfg.Joins, work: make(chan struct{}, 2), secrets: []byte(randomHex()),
-		tokens: map[string]string{}, waiting: map[*visitor]bool{}, clients: map[string]*visitor{}, from: map[netip.Prefix]int{},
+		tokens: map[string]string{}, waiting: map[*visitor]bool{}, clients: map[string]*visitor{},
 	}}
 	if h.door.events == nil {
 		h.door.events = func(string) {}
