@@ -129,9 +129,13 @@ func (e *end) Connect(ctx context.Context) (engine.Meeting, error) {
 		select {
 		case <-e.ready:
 		case <-e.quit:
-			return m, fmt.Errorf("connect tcp: %w", errStopped)
 		case <-ctx.Done():
 		}
+	}
+	select {
+	case <-e.quit: // the dials above may not have seen it
+		return m, fmt.Errorf("connect tcp: %w", errStopped)
+	default:
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
