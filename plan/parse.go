@@ -70,14 +70,14 @@ func (r *reader) read(b []byte) ([]byte, error) {
 	}
 	in := yaml.NewDecoder(bytes.NewReader(b))
 	var document, second yaml.Node
-	if err := in.Decode(&document); err == io.EOF {
+	if err := in.Decode(&document); errors.Is(err, io.EOF) {
 		return nil, r.wrong(0, "is empty; want a plan as --print-plan writes it")
 	} else if err != nil {
 		return nil, r.syntax(err, b)
 	}
 	if err := in.Decode(&second); err == nil {
 		return nil, r.wrong(second.Content[0].Line, "a second document starts here; want one plan a file")
-	} else if err != io.EOF {
+	} else if !errors.Is(err, io.EOF) {
 		return nil, r.syntax(err, b)
 	}
 	root := document.Content[0]
