@@ -18,6 +18,22 @@ import (
 	"pelt/unit"
 )
 
+// A route of this host that refuses the peer is named.
+func TestRefusingRoute(t *testing.T) {
+	t.Parallel()
+	near, _ := linked(t)
+	for kind, want := range map[int]string{unix.RTN_BLACKHOLE: "invalid argument", unix.RTN_PROHIBIT: "permission denied", unix.RTN_UNREACHABLE: "no route to host"} {
+		undo := near.Refuse(farFour, kind)
+		r := newTrial()
+		_, err := testEngine(t, Config{}, false).Open(t.Context(), near, engine.Order{Flow: r.Flow, Role: engine.Send, Trial: r.Order.Trial, Tag: r.Tag,
+			Key: r.Key, Peer: farFour, Ports: []uint16{9}})
+		if want = fmt.Sprintf("a route of this host refuses UDP to %v:9 (%s): see `ip rule` and `ip route get %v`", farFour, want, farFour); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		undo()
+	}
+}
+
 func TestDontFragment(t *testing.T) {
 	t.Parallel()
 	for _, peer := range []string{"127.0.0.1", "::1"} {

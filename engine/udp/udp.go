@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"pelt/engine"
 	"pelt/model"
@@ -127,7 +129,7 @@ func (e *Sockets) dial(host engine.Host) error {
 		peer := netip.AddrPortFrom(e.order.Peer.Unmap(), e.order.Ports[i])
 		w, err := e.engine.socketMaker.dial(host, e.settings, i, peer)
 		if err != nil {
-			return fmt.Errorf("open udp to %v: %w", peer, err)
+			return openError(peer, err)
 		}
 		e.sockets[i] = w
 		if e.ports[i] = w.local().Port(); !slices.Contains(e.ports[:i], e.ports[i]) {
@@ -135,11 +137,24 @@ func (e *Sockets) dial(host engine.Host) error {
 		}
 		// Streams from several addresses may get one port; what watches drops tells streams by ports.
 		if e.sockets[i], err = e.redial(host, i, peer, w); err != nil {
-			return fmt.Errorf("open udp to %v: %w", peer, err)
+			return openError(peer, err)
 		}
 		e.ports[i] = e.sockets[i].local().Port()
 	}
 	return nil
+}
+
+// openError says what to do where a route of this host refuses an address.
+func openError(peer netip.AddrPort, err error) error {
+	var call *os.SyscallError
+	if errors.As(err, &call) && call.Syscall == "connect" {
+		for _, refused := range []error{syscall.EINVAL, syscall.EACCES, syscall.EHOSTUNREACH, syscall.ENETUNREACH} {
+			if errors.Is(err, refused) {
+				return fmt.Errorf("a route of this host refuses UDP to %v (%w): see `ip rule` and `ip route get %v`", peer, call.Err, peer.Addr())
+			}
+		}
+	}
+	return fmt.Errorf("open udp to %v: %w", peer, err)
 }
 
 // redial opens a stream's socket again until its port is no other stream's. The
