@@ -78,6 +78,7 @@ var rules = [...]rule{
 	{match(`^PACKET_SOCK_ERROR$`), nil, stageNone, ""},
 	{queuePurge, socketCloser, stageApplication, model.CauseUnread},
 	{queuePurge, match(`^(sk_stream_kill_queues|(__)?tcp_(close|disconnect|write_queue_purge|rtx_queue_purge))`), stageApplication, model.CauseUnread},
+	{queuePurge, match(`^(neigh_(invalidate|destroy|flush_dev)|arp_\w+)$`), stageNeighbour, "NEIGH_FAILED"}, // what waited for an answer
 	{queuePurge, match(`^(__)?skb_queue_purge`), stagePurge, ""},
 	{match(`^SOCKET_CLOSE$`), nil, stageApplication, model.CauseUnread},
 

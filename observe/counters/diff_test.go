@@ -99,6 +99,24 @@ func TestLongTrialsWrapOften(t *testing.T) {
 	}
 }
 
+// The begin is read before the ends meet, and again before the traffic: the later reading counts, if there is one.
+func TestBeginReadTwice(t *testing.T) {
+	drops := &series{name: "softnet.dropped", bits: 32, role: primary | loss}
+	for twice, want := range map[bool]uint64{false: 40, true: 30} {
+		var all Snapshots
+		all.Take(model.MomentStart, moment(1, at(drops, 0, 10)))
+		if twice {
+			all.Take(model.MomentIdle, moment(2, at(drops, 0, 18)))
+			all.Take(model.MomentStart, moment(4, at(drops, 0, 20)))
+		}
+		all.Take(model.MomentEnd, moment(9, at(drops, 0, 50)))
+		var o model.Observation
+		if !all.Describe(&o) || len(o.Counters) != 1 || o.Counters[0].Whole != want || twice != (o.IdleS == 2 && o.Counters[0].IdleHz == 1) {
+			t.Errorf("read twice %v: %+v, idle for %v s", twice, o.Counters, o.IdleS)
+		}
+	}
+}
+
 func TestDiffLeavesOutIdleInterfaces(t *testing.T) {
 	device := &series{name: "dev.eth0.rx_packets", bits: 64, role: primary | packets, link: 7}
 	still := moment(1, at(device, 0, 5))
