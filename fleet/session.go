@@ -211,7 +211,11 @@ func (s *session) connect(ctx context.Context, o connectOrder) (meetingsAnswer, 
 	if err := s.advance(verbConnect); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	within := connectTimeout
+	if o.Listen { // until it is told that the others are done
+		within += stepTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if o.Listen {
 		defer context.AfterFunc(s.calling, cancel)()
