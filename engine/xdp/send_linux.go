@@ -266,7 +266,6 @@ func (s *sender) mode() string {
 func (s *sender) account(r *engine.Report, _ engine.Sent) {
 	out := &engine.SendReport{Errors: map[string]uint64{}, Unsent: map[string]uint64{}, Cable: s.route.kind == veth, PerStep: slices.Clone(s.steps.counts)}
 	n := len(s.workers)
-	unplanned := uint64(0) // slots of streams that carry nothing
 	for i := range s.streams {
 		attempted := uint64(0)
 		if s.measured(s.workers[i%n].state) {
@@ -274,9 +273,7 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 		}
 		out.Streams = append(out.Streams, attempted)
 		out.Attempted += attempted
-		if o := s.out(i); !slices.Contains(s.end.living, i) {
-			unplanned += load(&o.Skipped)
-		} else if load32(&o.Silent) != 0 {
+		if o := s.out(i); load32(&o.Silent) != 0 && slices.Contains(s.end.living, i) {
 			out.Silent++
 			if s.paced { // a flood has no slots
 				out.SlotsSilent += load(&o.Skipped)
@@ -311,8 +308,11 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 	out.Planned, out.BurstMax = out.Attempted, fullBatch
 	if s.paced {
 		whole := s.end.order.Timing.Measure().Nanoseconds()
-		out.Planned = s.schedule.Count(min(whole, out.DurationNanos))
-		out.Planned -= min(out.Planned, unplanned)
+		slots := s.schedule.Count(min(whole, out.DurationNanos))
+		out.Planned = 0
+		for _, i := range s.end.living { // slot k is stream k modulo their number's
+			out.Planned += (slots + uint64(s.streams-1-i)) / uint64(s.streams)
+		}
 		out.SlotsSilent = min(out.SlotsSilent, out.Planned-min(out.Planned, out.Attempted))
 		out.Late = out.Planned - min(out.Planned, out.Attempted) - out.SlotsSilent
 		lates := s.histogram(sendVarLates)
