@@ -18,7 +18,7 @@ type Document struct {
 	Lab       *LabFacts    `json:"lab,omitempty"`
 	Router    *RouterFacts `json:"router,omitempty"`   // of a run that watches one
 	PathMTU   []PathMTU    `json:"path_mtu,omitempty"` // of each flow, found before the first trial
-	Complete  bool         `json:"complete"`           // the design had no further trial
+	Complete  bool         `json:"complete"`           // the design had no further trial, or nothing came through
 	Results   []Result     `json:"results"`
 	Findings  []Finding    `json:"findings"`
 	Warnings  []string     `json:"warnings"`

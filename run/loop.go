@@ -94,6 +94,7 @@ func (r *runner) loop(ctx context.Context) error {
 		}
 		gone = result.Why.Has(model.InterfaceGone)
 		if r.blocked() {
+			r.doc.Complete = true
 			return nil
 		}
 	}
