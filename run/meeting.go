@@ -48,7 +48,7 @@ func passage(f model.Flow, way string, from, to engine.Meeting, nodes []seen) mo
 		}
 	}
 	p.Ledger = ledger.Balance(ledger.Input{Sender: f.From, Receiver: f.To, Flow: f.Name, Way: way, ICMP: from.ICMP,
-		Attempted: p.Attempted, Accepted: p.Attempted - min(refused, p.Attempted), SendErrors: p.SendErrors, Received: p.Received,
+		Planned: p.Attempted, Attempted: p.Attempted, Accepted: p.Attempted - min(refused, p.Attempted), SendErrors: p.SendErrors, Received: p.Received,
 		Nodes: nodesOf(f, nodes)})
 	return p
 }
