@@ -351,11 +351,18 @@ func LossCauses(r table.Row) []LossCause {
 // restName names the packets of which only the second is known: the ledger may know the
 // places of all of them together.
 func restName(r table.Row, causes []LossCause) string {
+	var names []string
 	for _, l := range r.Flow.Ledger.Lines {
 		name := phrase(l.Layer, l.Cause, l.Host)
-		if l.Packets > 0 && !slices.ContainsFunc(causes, func(c LossCause) bool { return c.Name == name }) {
-			return "other causes"
+		if l.Packets > 0 && !slices.ContainsFunc(causes, func(c LossCause) bool { return c.Name == name }) && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	return "unexplained"
+	switch {
+	case len(names) == 0:
+		return "unexplained"
+	case len(names) == 1 && r.Flow.Ledger.Unattributed == 0:
+		return names[0]
+	}
+	return "other causes"
 }

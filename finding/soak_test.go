@@ -236,3 +236,26 @@ func TestLossCauses(t *testing.T) {
 		}
 	})
 }
+
+// What no series tells the place of is called by the only line that is left of the ledger, if it explains all of it.
+func TestLossesWithoutASeries(t *testing.T) {
+	line := func(cause string) model.Line {
+		return model.Line{Layer: model.LayerNetwork, Host: "router", Cause: cause, Packets: 10}
+	}
+	for _, c := range []struct {
+		want   string
+		ledger model.Ledger
+	}{
+		{"forwarding is off at router", model.Ledger{Lines: []model.Line{line(model.CauseForwardingOff)}}},
+		{"other causes", model.Ledger{Lines: []model.Line{line(model.CauseForwardingOff), line("NETFILTER_DROP")}}},
+		{"other causes", model.Ledger{Lines: []model.Line{line(model.CauseForwardingOff)}, Unattributed: 1}},
+		{"unexplained", model.Ledger{Unattributed: 10}},
+	} {
+		d := soakOf(losing(10, 2, 4, 5), func(r *model.Result) {
+			r.Flows[0].Ledger, r.Series = c.ledger, slices.Delete(r.Series, 3, 4)
+		})
+		if causes := LossCauses(SoakRows(d)[0]); len(causes) != 1 || causes[0].Name != c.want {
+			t.Errorf("got %+v, want %s", causes, c.want)
+		}
+	}
+}
