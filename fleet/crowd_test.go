@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pelt/internal/cpace"
+	"pelt/internal/testenv"
 )
 
 // A hub that has no time for a client says nothing of the client's code: an agent must not leave for good then.
@@ -38,6 +40,29 @@ func TestHubEndsHandshake(t *testing.T) {
 				t.Errorf("%v; want a wrong code: %v", err, c.wrong)
 			}
 		})
+	}
+}
+
+// A client whose connection breaks before it proves the code has told no wrong one.
+func TestBrokenHandshake(t *testing.T) {
+	t.Parallel()
+	told := make(chan string, 1)
+	h := hubAt(t, func(c *HubConfig) { c.Events = func(text string) { told <- text } })
+	raw := dialFrom(t, "127.0.0.9", h)
+	c := tls.Client(raw, clientTLS())
+	if err := c.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	run, err := cpace.Start([]byte(testCode), []byte("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write(slices.Concat([]byte{knowsCode}, make([]byte, idBytes), run.Share)); err != nil {
+		t.Fatal(err)
+	}
+	raw.Close()
+	if got, want := testenv.Receive(t, "what is said of it", told), "a connection from 127.0.0.9 ended before it proved the code"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -204,8 +204,10 @@ func (d *door) greet(c *tls.Conn, from netip.Addr) (client, token string, err er
 	switch {
 	case err == nil && guess != nil:
 		d.guard.giveBack(guess)
-	case guess != nil && !errors.Is(err, net.ErrClosed): // else this side ends
+	case guess != nil && errors.Is(err, errWrongCode):
 		d.events(fmt.Sprintf("wrong code from %v", from))
+	case guess != nil && !errors.Is(err, net.ErrClosed): // else this side ends
+		d.events(fmt.Sprintf("a connection from %v ended before it proved the code", from))
 	}
 	if err != nil {
 		return "", "", err

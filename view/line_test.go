@@ -44,6 +44,10 @@ func TestTargetOf(t *testing.T) {
 			t.Errorf("%s: %s, want %s", target, got, want)
 		}
 	}
+	d := model.Document{Plan: model.Plan{Target: "nas"}, Host: []model.Host{{Node: model.Receiver, Address: "fd00::7", OtherAddresses: []string{"10.0.0.7"}}}}
+	if got, want := TargetOf(&d), "nas (fd00::7, IPv6, reached first of its 2 addresses)"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 }
 
 // A receiver that was never heard lost nothing that anybody knows of.
