@@ -105,20 +105,22 @@ func TestAccounts(t *testing.T) {
 		}, "receiver-filter@receiver/CONNTRACK_FULL=60(exact-seq) lost=100 rest=40"},
 		{"the same at a router without a watch, whose time to live and MTU lost others", func(in *Input) {
 			r := router(in)
-			add(r, 70, "conntrack.drop")
+			add(r, 90, "Ip.InReceives")
+			add(r, 0, "Ip.InDelivers")
+			add(r, 60, "conntrack.drop")
 			add(r, 30, "conntrack.insert_failed")
 			add(r, 20, "Ip.InHdrErrors")
 			add(r, 1, "Icmp.OutTimeExcds")
 			add(r, 10, "Ip.FragFails")
-		}, "network@router/CONNTRACK_FULL=40(bounded) network@router/CONNTRACK_INSERT=30(bounded) network@router/PKT_TOO_BIG=10(bounded) " +
-			"network@router/TTL_EXPIRED=20(bounded) lost=100 rest=0"},
+		}, "network@router/CONNTRACK_FULL=30(bounded) network@router/CONNTRACK_INSERT=30(bounded) network@router/PKT_TOO_BIG=10(bounded) " +
+			"network@router/TTL_EXPIRED=20(bounded) lost=100 rest=10"},
 		{"two processes on one kernel: only one could learn the interface and the address, in two sites of its own", func(in *Input) {
 			oneKernel(in)
 			known := model.Site{Reason: "IP_RPFILTER", Function: "ip_rcv", Namespace: 3, Interface: "lan", Received: true, Address: "10.0.1.1"}
 			other, unknown := known, known
 			other.Address, unknown.Interface, unknown.Address = "10.0.1.9", "", ""
 			in.Nodes[0].Observation.Mode, in.Nodes[1].Observation.Mode = model.DropsCount, model.DropsCount
-			in.Nodes[0].Observation.Drops = verdicts(model.Marks{}, []model.Site{unknown}, model.SiteCount{Site: 0, Packets: 90})
+			in.Nodes[0].Observation.Drops = verdicts(model.Marks{}, []model.Site{unknown}, model.SiteCount{Site: 0, Packets: 80})
 			in.Nodes[1].Observation.Drops = verdicts(model.Marks{}, []model.Site{known, other}, model.SiteCount{Site: 0, Packets: 30},
 				model.SiteCount{Site: 1, Packets: 60})
 		}, "network@10.0.1.1/IP_RPFILTER=90(exact-count) lost=100 rest=10"},

@@ -84,12 +84,18 @@ func TestWatch(t *testing.T) {
 	}{
 		{
 			name: "steady", softirq: 0.75,
+			setup: func(f *fake) {
+				f.queues = "qdisc tbf 1: dev eth0 root refcnt 2\n Sent 1 bytes 1 pkt (dropped 3, overlimits 0 requeues 0)\n"
+			},
 			check: func(t *testing.T, f *fake, w model.RouterWatch, series map[string][]float64, o model.Observation) {
 				if w.Samples != 11 || len(w.Cores) != 1 || !near(w.Cores[0].Idle, 0.25) || w.PeriodS != 1 || w.CostRatio == nil || *w.CostRatio != 0 {
 					t.Errorf("%+v", w)
 				}
 				if w.Connections != nil || w.ClockHz != nil || w.TemperatureC != nil || w.SoftnetDropped != nil || series["clock_hz"] != nil || series["softnet_dropped_pps"] != nil {
 					t.Error("what the router does not tell is told")
+				}
+				if q := counter(o, "qdisc.eth0.tbf.1:.drops"); q.After != 3 || len(o.Queues) != 1 {
+					t.Errorf("queues %+v, %+v", q, o.Queues)
 				}
 				c := counter(o, "dev.eth0.rx_packets")
 				if math.Abs(float64(c.Whole)-12300) > 11 || math.Abs(float64(c.Measure)-10260) > 2 || o.Unsettled || !near(o.IdleS, 1) || o.Mode != model.DropsOff || o.Boot != "boot-1" || len(o.Unread) > 0 {
