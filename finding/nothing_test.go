@@ -52,6 +52,8 @@ func nothingExamples(*testing.T) []example {
 	filtered := lineAt(model.LayerReceiverFilter, model.Receiver, "NETFILTER_DROP")
 	ruled := lineAt(model.LayerReceiverFilter, model.Receiver, "NETFILTER_DROP")
 	ruled[0].Evidence[0] = model.Evidence{Counter: "nft.inet.filter.input.5.packets", Delta: 9}
+	few := lineAt(model.LayerReceiverFilter, model.Receiver, "NETFILTER_DROP")
+	few[0].Packets = 3
 	wire := lineAt(model.LayerNetwork, "", model.CauseElimination)
 	refused := lineAt(model.LayerNetwork, "10.0.1.1", model.CauseICMP+"port unreachable")
 	atRouter := lineAt(model.LayerNetwork, "10.0.1.1", "NETFILTER_DROP")
@@ -63,6 +65,7 @@ func nothingExamples(*testing.T) []example {
 		"firewall of the far host, its rule": meetingOf(0, 0, ruled, nil),
 		"firewall of a router":               meetingOf(0, 0, atRouter, nil),
 		"a router refuses":                   meetingOf(0, 0, refused, nil),
+		"a few of them in a known place":     meetingOf(0, 0, few, nil),
 		"vanished":                           meetingOf(0, 0, wire, nil),
 		"nobody knows":                       meetingOf(0, 0, nil, nil),
 		"reverse path filter":                meetingOf(0, 0, lineAt(model.LayerReceiverIP, model.Receiver, "IP_RPFILTER"), nil),

@@ -30,6 +30,7 @@ func TestMeetings(t *testing.T) {
 			unwatched(in)
 			add(&in.Nodes[1], 9, "nft.inet.filter.input.5.packets")
 			in.Nodes[1].Observation.Counters[0].Measure = 0
+			devices(in, 20, 11) // which others use, too
 		}, "receiver-filter@receiver/NETFILTER_DROP=9(bounded) lost=9 rest=0"},
 		{"the sender's system refused them", func(in *Input) {
 			in.SendErrors = map[string]uint64{"EPERM": 9}

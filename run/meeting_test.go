@@ -83,6 +83,7 @@ func TestOneFlowUnmet(t *testing.T) {
 	out.Flows[0] = fleet.FlowOutcome{Send: &engine.Report{Send: &sent}, Receive: &engine.Report{Receive: &in}, Meeting: fleet.Meeting{Dead: []int{1},
 		Asks: metBy(40000, 7359, [2]uint64{2, 2}, [2]uint64{8, 0}), Answers: metBy(7359, 40000, [2]uint64{2, 2}, [2]uint64{0, 0})}}
 	nodes := watched("down", 0, 0)
+	nodes.nodes[1].Observation.Mode, nodes.nodes[1].Observation.Drops = model.DropsOff, nil
 	nodes.nodes[1].Observation.Counters = []model.Counter{{Name: "nft.inet.filter.input.5.packets", Unit: "skb", Whole: 100, Measure: 100}}
 	r := account(trial, placed, out, nodes)
 	up, down := r.Flows[0], r.Flows[1]
