@@ -2,7 +2,6 @@ package test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -295,15 +294,4 @@ func stored(t *testing.T, data, word string, lines int) {
 		}
 		return told >= lines
 	})
-}
-
-func readStored(t *testing.T, work string) (model.Document, error) {
-	t.Helper()
-	var d model.Document
-	p := in(t, work).Start("report", "last", "--json", "-")
-	err := p.Wait()
-	if err == nil {
-		err = json.Unmarshal([]byte(p.Out.String()), &d)
-	}
-	return d, err
 }
