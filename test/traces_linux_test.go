@@ -20,7 +20,6 @@ import (
 
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
-	"pelt/model"
 )
 
 // takeTraces reads all that a killed pelt might leave, in namespaces, on the machine and as files.
