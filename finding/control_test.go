@@ -84,7 +84,6 @@ var (
 	duel  = []transfer{{"cubic", 0, 3, 0.06}, {"bbr", 0, 90, 0.02}}
 )
 
-func wild(i int) float64 { return []float64{1, 2.5, 0.6, 1.7, 0.8}[i%5] }
 
 func controlExamples(*testing.T) []example {
 	edit := func(change func(*model.FlowResult)) func(*model.Document) {
