@@ -84,7 +84,6 @@ var (
 	duel  = []transfer{{"cubic", 0, 3, 0.06}, {"bbr", 0, 90, 0.02}}
 )
 
-
 func controlExamples(*testing.T) []example {
 	edit := func(change func(*model.FlowResult)) func(*model.Document) {
 		return func(d *model.Document) { edited(d, change) }
