@@ -67,6 +67,8 @@ func curve(name string, sizes []table.Group) []Finding {
 			f = f.median("loss_ratio", "worst", worst)
 		} else if len(Held(table.RowsOf(sizes))) > 0 {
 			f.Code = "curve.held"
+		} else if limitOf(fast) == byDead {
+			f.Code = "curve.living"
 		}
 		if f.Code == "curve.short" {
 			return []Finding{f, limitedBy(limitOf(fast), fast)}

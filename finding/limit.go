@@ -28,6 +28,7 @@ const (
 	byUnsent   = "unsent"   // of a search: trials at a higher rate are invalid, by the sender's fault
 	byLate     = "late"     // of a search: the sender missed a part of its schedule
 	byInvalid  = "invalid"  // of a search: trials at a higher rate are invalid, not by the sender's fault
+	byDead     = "dead"     // streams that get nothing through: a part of the asked rate was not sent
 	byUnknown  = "unknown"
 )
 
@@ -72,6 +73,8 @@ func limitBeside(g table.Group, asked bool) string {
 		return byUnknown
 	case len(Held(g.Rows)) > 0:
 		return byQueue
+	case asked && slices.ContainsFunc(g.Rows, func(r table.Row) bool { return len(r.Flow.DeadStreams) > 0 }):
+		return byDead
 	case asked:
 		return byOffer
 	}
@@ -240,7 +243,7 @@ func rateAsked(g table.Group) bool {
 var limitNames = map[string]string{byLink: "the link", byRouter: "the router", bySender: "the sender",
 	byQuiet: "the sender's interface", byReceiver: "the receiver", byPath: "the path", byQueue: "the sender's queue",
 	byOffer: "the asked rate", byUnsent: "the sender", byLate: "the sender", byBuffers: "TCP buffers", byFarEnd: "the receiver", byControl: "the congestion control",
-	byUnknown: "not known", byInvalid: "not known"}
+	byDead: "dead streams", byUnknown: "not known", byInvalid: "not known"}
 
 func LimitName(f Finding) string {
 	return cmp.Or(f.Words["holder"], limitNames[strings.TrimPrefix(f.Code, "limit.")])

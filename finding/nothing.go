@@ -271,9 +271,14 @@ func (b blocked) streams(why Finding) Finding {
 		from, to = append(from, fmt.Sprint(s.FromPort)), append(to, fmt.Sprint(s.ToPort))
 	}
 	f := why.number("streams_count", "dead", float64(len(from))).number("streams_count", "", float64(all)).
-		number("streams_count", "others", float64(all-len(from))).word("ports", "from UDP ports "+joined(from))
-	if len(slices.Compact(slices.Sorted(slices.Values(from)))) == 1 {
-		f = f.word("ports", "to UDP ports "+joined(to))
+		number("streams_count", "others", float64(all-len(from)))
+	switch {
+	case len(from) == 1:
+		f = f.word("asking", from[0]).word("one", "1")
+	case len(slices.Compact(slices.Sorted(slices.Values(from)))) == 1: // of a star: each receiver has a port
+		f = f.word("listening", joined(to))
+	default:
+		f = f.word("asking", joined(from))
 	}
 	if len(r.Trial.Flows) > 1 {
 		f = f.word("flow", r.Flow.Name)

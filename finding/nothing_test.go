@@ -80,9 +80,13 @@ func nothingExamples(*testing.T) []example {
 		"a few":                              meetingOf(3, 1, nil, nil),
 		"some streams, firewall of a router": meetingOf(0, 0, atRouter, nil, someStreams),
 		"some streams, nobody knows":         meetingOf(0, 0, nil, nil, someStreams),
-		"some streams, the answers":          meetingOf(9, 0, nil, atRouter, someStreams),
-		"a pair of a mesh":                   meetingOf(0, 0, filtered, nil, mesh),
-		"a lab":                              meetingOf(0, 0, filtered, nil, func(d *model.Document) { d.Plan.Target, d.Lab = "lab:router", &model.LabFacts{} }),
+		"one stream": meetingOf(0, 0, atRouter, nil, someStreams, func(d *model.Document) {
+			f := &d.Results[0].Flows[0]
+			f.DeadStreams = f.DeadStreams[:1]
+		}),
+		"some streams, the answers": meetingOf(9, 0, nil, atRouter, someStreams),
+		"a pair of a mesh":          meetingOf(0, 0, filtered, nil, mesh),
+		"a lab":                     meetingOf(0, 0, filtered, nil, func(d *model.Document) { d.Plan.Target, d.Lab = "lab:router", &model.LabFacts{} }),
 		"TCP": meetingOf(0, 0, nil, nil, func(d *model.Document) {
 			f := &d.Results[0].Flows[0]
 			f.Protocol, f.DeadStreams[0].Asked, f.Meeting.Asks = model.TCP, 0, model.Passage{}

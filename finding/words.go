@@ -28,7 +28,7 @@ const (
 	nothingAll   = `[{packets_count:all the only packet/all # packets}|{packets_count:lost} of {packets_count} packets] to {port}`
 	nothingBack  = `[{where}: n|N]o answer came back from {to}[ to {source}]: it received {packets_count:heard # packet/# packets} on {port} and answered, but `
 	nothingReply = `[{packets_count:all its only answer/all # answers}|{packets_count:lost} of {packets_count} answers]`
-	nothingSome  = `[{flow}: ]{streams_count:dead} of {streams_count} streams get nothing through ({ports})`
+	nothingSome  = `[{flow}: ]{streams_count:dead} of {streams_count} streams get[{one ?}s] nothing through ([to UDP ports {listening}|from UDP port[{one ?}|s] {asking}])`
 	nothingOther = `. The path chooses by port; the figures are those of the other {streams_count:others}.`
 )
 
@@ -69,8 +69,9 @@ var sentences = map[string]string{
 		`rate nor one bit rate.`,
 	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:best}. At {sizes} the {who} was the ` +
 		`limit, not the path.`,
-	"curve.kept":  `{path} carries the asked rate at {sizes}, up to {receive_pps:best} and {goodput_bps:best}.`,
-	"curve.short": `{path} does not carry the asked rate: up to {loss_ratio:worst} is lost, at {worst}.`,
+	"curve.kept":   `{path} carries the asked rate at {sizes}, up to {receive_pps:best} and {goodput_bps:best}.`,
+	"curve.living": `These carry what was asked of them at {sizes}, up to {receive_pps:best} and {goodput_bps:best}.`,
+	"curve.short":  `{path} does not carry the asked rate: up to {loss_ratio:worst} is lost, at {worst}.`,
 	"curve.tcp": `{path} carries {goodput_bps:best range} of TCP[, and {goodput_bps:worst} with writes of ` +
 		`{payload_bytes:worst}].`,
 	"curve.held": `{path} carries all that the sender's host let out, up to {receive_pps:best} and ` +
@@ -125,7 +126,7 @@ var sentences = map[string]string{
 	"nothing.back-refused":  nothingBack + `{who} answers "{answer}" to the answers.`,
 	"nothing.back-vanished": nothingBack + nothingReply + ` were lost on the way: none reached {from}.`,
 	"nothing.back-unknown":  nothingBack + `none of {packets_count} answers came back. Where they were lost is not known.`,
-	"nothing.streams":       nothingSome + `[: {whose} firewall drops them|: {who} answers "{answer}"|: {place}]` + nothingOther,
+	"nothing.streams":       nothingSome + `[: {whose} firewall drops [{one ?}it|them]|: {who} answers "{answer}"|: {place}]` + nothingOther,
 	"nothing.back-streams": nothingSome + `[: {whose} firewall drops the answers|: {who} answers "{answer}" to the ` +
 		`answers|: the answers were lost, {place}]` + nothingOther,
 	"nothing.let":      `Let {port} through on {who}[{number ?}:|.]`,
@@ -420,6 +421,7 @@ var sentences = map[string]string{
 		`path may carry more.`,
 	"limit.path":    `The path was the limit[ for {where}]: most of the lost packets were lost on the way.`,
 	"limit.offer":   `The asked rate was the limit[ for {where}]: no more was sent.`,
+	"limit.dead":    `Streams that get nothing through were the limit[ for {where}].`,
 	"limit.unsent":  `[{fails_pps}|A higher rate] could not be sent: {why}.`,
 	"limit.late":    `The sender was the limit: it missed {late_ratio} of its schedule of {fails_pps}.`,
 	"limit.invalid": `Trials at [{fails_pps}|a higher rate] were invalid: {why}.`,

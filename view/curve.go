@@ -73,7 +73,7 @@ func curveTiles(found []finding.Finding) Tiles {
 		free.Note = "every size was sent as fast as possible"
 	}
 	saturates := "Saturates at"
-	asked := slices.Contains([]string{"curve.kept", "curve.short", "curve.held"}, answer.Code)
+	asked := slices.Contains([]string{"curve.kept", "curve.short", "curve.held", "curve.living"}, answer.Code)
 	if asked {
 		saturates = "Received"
 	}
