@@ -116,10 +116,11 @@ func (g *grid) Next() (model.Cell, int, bool) {
 	return nil, 0, false
 }
 
-// made reports whether a trial need not run any more: it is valid, or has been invalid as often as it may.
+// made reports whether a trial need not run any more: it is valid, or has been invalid as often as it may, or nothing came
+// through in it: that is an answer.
 func (g *grid) made(name string) bool {
 	t := g.ended[name]
-	return t.Result != nil && t.State == model.Valid || t.invalid > g.design.Redo
+	return t.Result != nil && (t.State == model.Valid || t.Why.Has(model.NothingThrough)) || t.invalid > g.design.Redo
 }
 
 // order is the sequence of cells within one repeat. The shuffle is spelt out

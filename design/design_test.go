@@ -295,3 +295,24 @@ func BenchmarkTrial(b *testing.B) {
 		}
 	}
 }
+
+// That nothing came through is an answer: such a trial is not made again, as an invalid one is.
+func TestNothingThroughNotMadeAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		why  model.Reasons
+		want int
+	}{"nothing through": {model.Reasons{{Code: model.NothingThrough}}, 1}, "invalid": {nil, 3}} {
+		d, err := New(planOf(nil, model.Design{Repeats: 1, Redo: 2}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		trials := 0
+		for cell, repeat, more := d.Next(); more && trials < 9; cell, repeat, more = d.Next() {
+			trials++
+			d.Add(&model.Result{Cell: cell, Repeat: repeat, State: model.Invalid, Why: c.why})
+		}
+		if trials != c.want {
+			t.Errorf("%s: %d trials, want %d", name, trials, c.want)
+		}
+	}
+}
