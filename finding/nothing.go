@@ -15,8 +15,9 @@ import (
 type blocked struct {
 	rows  []table.Row
 	asks  passage
-	back  passage // the answers
-	whole bool    // no stream carries anything
+	back  passage  // the answers
+	whole bool     // no stream carries anything
+	dead  []string // receivers of a star to which nothing came through, if all such streams are theirs
 }
 
 // passage is one way of their meetings.
@@ -45,9 +46,9 @@ func NothingThrough(rows []table.Row) bool {
 	return len(Usable(rows)) == 0 && Blocked(rows)
 }
 
-// Blocked reports whether nothing came through for a whole flow.
+// Blocked reports whether nothing came through for a whole flow, or to a receiver of a star.
 func Blocked(rows []table.Row) bool {
-	return slices.ContainsFunc(blockedOf(rows), func(b blocked) bool { return b.whole })
+	return slices.ContainsFunc(blockedOf(rows), func(b blocked) bool { return b.whole || len(b.dead) > 0 })
 }
 
 // blockedOf groups the flows with such streams by their hosts: flows of both directions open their way from one host.
@@ -58,15 +59,15 @@ func blockedOf(rows []table.Row) (list []blocked) {
 		if m == nil || len(r.Flow.DeadStreams) == 0 {
 			continue
 		}
-		whole := !table.Measured(r.Flow)
+		whole, dead := !table.Measured(r.Flow), deadReceivers(r)
 		i := slices.IndexFunc(list, func(b blocked) bool {
 			first := b.rows[0]
-			return b.whole == whole && first.Flow.Meeting.From == m.From && first.Flow.Meeting.To == m.To && first.Flow.Protocol == r.Flow.Protocol &&
+			return b.whole == whole && slices.Equal(b.dead, dead) && first.Flow.Meeting.From == m.From && first.Flow.Meeting.To == m.To && first.Flow.Protocol == r.Flow.Protocol &&
 				first.Trial.Cell["pair"] == r.Trial.Cell["pair"] && (whole || first.Flow.Name == r.Flow.Name)
 		})
 		if i < 0 {
 			i = len(list)
-			list, lines = append(list, blocked{whole: whole}), append(lines, map[string]*model.Line{}, map[string]*model.Line{})
+			list, lines = append(list, blocked{whole: whole, dead: dead}), append(lines, map[string]*model.Line{}, map[string]*model.Line{})
 		}
 		b := &list[i]
 		b.rows = append(b.rows, r)
@@ -79,6 +80,29 @@ func blockedOf(rows []table.Row) (list []blocked) {
 		b.back.add(m.Answers, answered, answersHeard, lines[2*i+1])
 	}
 	return list
+}
+
+// manyReceivers is the node of what the ledgers of a star's receivers have in common.
+const manyReceivers = "receivers"
+
+// deadReceivers are those of a star none of whose streams carries anything, unless other streams carry nothing, too.
+func deadReceivers(r table.Row) (dead []string) {
+	streams := map[int]int{}
+	for _, s := range r.Flow.DeadStreams {
+		streams[s.Stream/max(r.Flow.Streams, 1)]++
+	}
+	for i, to := range r.Flow.Receivers {
+		switch name := to.Node; {
+		case streams[i] == 0:
+		case streams[i] < r.Flow.Streams:
+			return nil
+		case strings.HasPrefix(r.Doc.Plan.Target, model.FleetTarget):
+			dead = append(dead, strings.TrimPrefix(name, model.Receiver+"-"))
+		default:
+			dead = append(dead, name)
+		}
+	}
+	return dead
 }
 
 // add takes a way of a flow's meeting: of its dead streams so many packets were sent and received.
@@ -161,7 +185,7 @@ func (b blocked) told(others bool) []Finding {
 	}
 	f.Code = way + kind
 	switch {
-	case !b.whole:
+	case !b.whole && len(b.dead) == 0:
 		f = b.streams(f)
 		f.Code = way + "streams"
 	case kind == "few" || kind == "unseen":
@@ -173,6 +197,9 @@ func (b blocked) told(others bool) []Finding {
 		f = f.word("where", b.where())
 	}
 	next.Words, next.Numbers = f.Words, f.Numbers
+	if left := len(b.rows[0].Flow.Receivers) - len(b.dead); !b.whole && len(b.dead) > 0 {
+		return []Finding{f, say("nothing.rest", Answer).number("receivers_count", "", float64(left)), next, nextOf("explain", b.rows[0].Doc)}
+	}
 	if kind == "place" && next.Code == "nothing.between" {
 		return []Finding{f, nextOf("explain", b.rows[0].Doc)}
 	}
@@ -205,6 +232,9 @@ func ruleOf(l *model.Line) []string {
 func (b blocked) name(node string) string {
 	r := b.rows[0]
 	d := r.Doc
+	if len(b.dead) > 0 && node == manyReceivers {
+		return joined(b.dead)
+	}
 	if host := table.HostName(r, node); host != node {
 		return host
 	}
@@ -225,6 +255,8 @@ func (b blocked) name(node string) string {
 
 func (b blocked) whose(node string) string {
 	switch name := b.name(node); {
+	case node == b.rows[0].Flow.Meeting.To && len(b.dead) > 1:
+		return "their"
 	case node == b.rows[0].Flow.Meeting.To:
 		return "its"
 	case name == "this host":
@@ -262,10 +294,13 @@ func (b blocked) port() string {
 // where names the setting of the trials.
 func (b blocked) where() string { return table.By(b.rows, table.Settings(b.rows)...)[0].Name() }
 
+// streamsOf is how many streams a flow has, to all receivers.
+func streamsOf(r table.Row) int { return r.Flow.Streams * max(len(r.Flow.Receivers), 1) }
+
 // streams tells of a flow some of whose streams carry packets.
 func (b blocked) streams(why Finding) Finding {
 	r := slices.MaxFunc(b.rows, func(x, y table.Row) int { return cmp.Compare(len(x.Flow.DeadStreams), len(y.Flow.DeadStreams)) })
-	all := r.Flow.Streams * max(len(r.Flow.Receivers), 1)
+	all := streamsOf(r)
 	var from, to []string
 	for _, s := range r.Flow.DeadStreams {
 		from, to = append(from, fmt.Sprint(s.FromPort)), append(to, fmt.Sprint(s.ToPort))

@@ -1,6 +1,8 @@
 package finding
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"pelt/model"
@@ -60,7 +62,25 @@ func nothingExamples(*testing.T) []example {
 	mesh := func(d *model.Document) {
 		d.Plan.Command, d.Plan.Target, d.Results[0].Cell = "mesh", "fleet:", model.Cell{"pair": model.Word("a" + model.PairSeparator + "b")}
 	}
+	star := func(target string, dead ...int) func(*model.Document) {
+		return func(d *model.Document) {
+			someStreams(d)
+			d.Plan.Command, d.Plan.Target = "sweep", target
+			f := &d.Results[0].Flows[0]
+			f.Streams, f.To, f.Meeting.To, f.DeadStreams = 1, "receivers", "receivers", nil
+			d.Host[1].Node = "receivers"
+			for i, name := range []string{"a", "b", "c"} {
+				f.Receivers = append(f.Receivers, model.ReceiverShare{Node: "receiver-" + name, Attempted: 500, Received: 500, GoodputBPS: 256e3})
+				if slices.Contains(dead, i) {
+					f.DeadStreams = append(f.DeadStreams, model.DeadStream{Stream: i, FromPort: 40000, ToPort: 7359, Asked: 9})
+				}
+			}
+		}
+	}
+	atReceivers := lineAt(model.LayerReceiverFilter, "receivers", "NETFILTER_DROP")
 	return examplesOf(map[string]*model.Document{
+		"a receiver of a star":               meetingOf(0, 0, atReceivers, nil, star("fleet:a,b,c,d", 1)),
+		"two receivers of a star":            meetingOf(0, 0, atReceivers, nil, star("lab:star", 0, 2)),
 		"firewall of the far host":           meetingOf(0, 0, filtered, nil),
 		"firewall of the far host, its rule": meetingOf(0, 0, ruled, nil),
 		"firewall of a router":               meetingOf(0, 0, atRouter, nil),
@@ -112,5 +132,13 @@ func TestNothingThrough(t *testing.T) {
 	}
 	if NothingThrough(table.Rows(meetingOf(0, 0, nil, nil, someStreams))) {
 		t.Error("a run with streams that carry packets carries nothing")
+	}
+}
+
+// What streams that carry nothing would have carried is lost, too.
+func TestTooLossyDeadStreams(t *testing.T) {
+	got := strings.Join(texts(TooLossy(table.Rows(meetingOf(0, 0, nil, nil, someStreams)), 0.01)), "; ")
+	if want := "64 B, up: 4 of 8 streams carry nothing"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

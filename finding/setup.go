@@ -201,7 +201,8 @@ func Watching(rows []table.Row) []Finding {
 	return out
 }
 
-// TooLossy are the settings that lost more than a share of their packets, or that TCP sent again.
+// TooLossy are the settings that lost more than a share of their packets, or that TCP sent again, and those with streams
+// that carry nothing.
 func TooLossy(rows []table.Row, most float64) []Finding {
 	rows = Usable(rows)
 	if len(rows) == 0 {
@@ -212,6 +213,13 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 		metric := "loss_ratio"
 		if g.Rows[0].Flow.Protocol == model.TCP {
 			metric = "retransmit_ratio"
+		}
+		for _, r := range g.Rows {
+			if dead := len(r.Flow.DeadStreams); dead > 0 {
+				out = append(out, say("loss.dead", Answer, g).word("where", placeName(g)).number("streams_count", "dead", float64(dead)).
+					number("streams_count", "", float64(streamsOf(r))))
+				break
+			}
 		}
 		v := middle(g, metric)
 		for _, r := range g.Rows { // nobody knows better of what was sent into silence

@@ -119,6 +119,7 @@ var sentences = map[string]string{
 		`none. Where they were lost is not known.`,
 	"nothing.few": nothingTo + `: [{packets_count:heard}] of the packets to {port} arrived, and {packets_count:back} of ` +
 		`{packets_count:answers} answers came back. That is too few to begin.`,
+	"nothing.rest":          `The figures are those of the other {receivers_count receiver/# receivers}.`,
 	"nothing.more":          `Nor did anything come through between {pairs_count # more pair/# more pairs} of hosts.`,
 	"nothing.unseen":        nothingTo + ` over {port}.`,
 	"nothing.back-filter":   nothingBack + `{whose} firewall[ (table {table}, chain {chain})] dropped ` + nothingReply + `.`,
@@ -428,6 +429,7 @@ var sentences = map[string]string{
 	"limit.unknown": `What was the limit[ for {where}] is not known.`,
 	"loss.limit": `{where}: [{loss_ratio} lost, more than {loss_ratio:most}|{retransmit_ratio} sent again, more ` +
 		`than {retransmit_ratio:most}]`,
+	"loss.dead":     `{where}: {streams_count:dead} of {streams_count} streams carry nothing`,
 	"loss.unjudged": `no valid trial to judge the loss by`,
 	"loss.unknown":  `Nothing explains {unknown_ratio} of the losses.`,
 	"explain":       `See where the packets went:`,

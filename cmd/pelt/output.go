@@ -189,7 +189,11 @@ func besides(err error) (list []error) {
 func verdict(c *cobra.Command, doc model.Document) error {
 	rows := table.Rows(&doc)
 	if finding.Blocked(rows) {
-		fmt.Fprintln(c.ErrOrStderr(), "pelt: nothing came through; the report says why")
+		part := ""
+		if len(finding.Usable(rows)) > 0 {
+			part = " in a part of the test"
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "pelt: nothing came through%s; the report says why\n", part)
 		return exitCode(exitLimit)
 	}
 	if invalid, trials := view.Failed(&doc); invalid > 0 {
