@@ -34,7 +34,7 @@ const exitCodes = `| exit code | meaning |
 | 0 | ran and passed |
 | 1 | error |
 | 2 | usage: nothing was done |
-| 3 | ran, and a limit (--max-loss, --fail-if) failed, or nothing came through |
+| 3 | ran, and a limit (--max-loss, --fail-if) failed, or nothing came through, in a mesh or star between some of the hosts |
 | 4 | ran, but a trial is invalid, or nothing can be compared |
 | 130 | interrupted; what was measured is kept and reported |
 
