@@ -16,6 +16,7 @@ import (
 	"pelt/engine"
 	"pelt/engine/udp"
 	"pelt/internal/netbed"
+	"pelt/internal/testenv"
 	"pelt/ledger"
 	"pelt/model"
 	"pelt/observe"
@@ -166,14 +167,32 @@ func (t *trial) meet() {
 	}
 }
 
-// all does the same to the watches of all hosts.
-func (t *trial) all(f func(engine.Observation)) {
+// snapshot reads the counters of all hosts.
+func (t *trial) snapshot(m model.Moment) {
+	t.Helper()
 	var wait sync.WaitGroup
 	for _, w := range t.watched {
-		wait.Go(func() { f(w) })
+		wait.Go(func() { w.Snapshot(m) })
 	}
-	wait.Go(func() { f(t.router) })
+	wait.Go(func() { t.router.Snapshot(m) })
 	wait.Wait()
+	t.awaitShell(m)
+}
+
+// awaitShell asks the router again while its shell is late, as one of an emulated machine may be.
+func (t *trial) awaitShell(m model.Moment) {
+	t.Helper()
+	for began := time.Now(); ; t.router.Snapshot(m) {
+		late := func(unread string) bool { return strings.HasPrefix(unread, string(m)+": ") }
+		unread := t.router.Report().Unread
+		if !slices.ContainsFunc(unread, late) {
+			return
+		}
+		if time.Since(began) > testenv.Patience {
+			t.Fatalf("the router's shell does not answer: %q", unread)
+		}
+		t.Logf("asked again: %q", unread)
+	}
 }
 
 // run makes the fault, sends the flow and returns its account in each mode. The receiver reads already, so that a fault
@@ -184,7 +203,7 @@ func (t *trial) run(fault func()) (accounts [modes]model.FlowResult) {
 		t.Fatal(err)
 	}
 	fault()
-	t.all(func(o engine.Observation) { o.Snapshot(model.MomentStart) })
+	t.snapshot(model.MomentStart)
 	if t.stall {
 		t.keepReaderWaiting()
 	}
@@ -208,6 +227,7 @@ func (t *trial) run(fault func()) (accounts [modes]model.FlowResult) {
 		w.Settle(t.Context(), true)
 	}
 	t.router.Snapshot(model.MomentEnd)
+	t.awaitShell(model.MomentEnd)
 	var seen [4]model.Observation
 	for i, w := range t.watched {
 		seen[i] = w.Report()
