@@ -73,8 +73,8 @@ func (o Order) StreamKey(stream int) StreamKey {
 	return StreamKey{Trial: o.Trial, Tag: o.Tag, Stream: uint8(stream), Key: o.Key}
 }
 
-// ConsentOf says which stream a message is about, without its key; ok is false if b is no message. Nobody
-// has checked the MAC.
+// ConsentOf returns the stream that a consent message names, without its key; ok is false if b is no consent message.
+// It does not check the MAC.
 func ConsentOf(b []byte) (k StreamKey, ok bool) {
 	m, ok := parseConsent(b)
 	return m.StreamKey, ok
@@ -90,7 +90,7 @@ type consentFields struct {
 // message writes the fields with their MAC.
 func (m consentFields) message() ConsentMessage { return m.signed(hmac.New(sha256.New, m.Key)) }
 
-// signed is message with an HMAC that has the key.
+// signed writes the fields and their MAC. h is an HMAC with the stream's key.
 func (m consentFields) signed(h hash.Hash) (b ConsentMessage) {
 	binary.BigEndian.PutUint16(b[0:], consentMagic)
 	binary.BigEndian.PutUint16(b[2:], m.Trial)
@@ -259,8 +259,8 @@ func NewConsentDialer(k StreamKey) *ConsentDialer {
 // Message is what to send, and to repeat until the listener answers.
 func (d *ConsentDialer) Message() ConsentMessage { return d.next.message() }
 
-// Hear takes an answer. turn means that there is a new Message to send at
-// once; done that the listener is ready.
+// Hear reads an answer of the listener. turn: Message has changed and is to be sent at once. done: the listener is
+// ready.
 func (d *ConsentDialer) Hear(b []byte) (turn, done bool) {
 	m, ok := d.next.read(b)
 	if !ok || m.dialer != d.next.dialer || m.kind != welcome && m.kind != ready {

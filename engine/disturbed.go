@@ -70,7 +70,7 @@ func (d *disturbances) close() {
 	}
 }
 
-// all says what happened since the end began.
+// all returns every disturbance since the end began: interfaces that changed, and sleep of the host.
 func (d *disturbances) all() model.Reasons {
 	list := d.changed()
 	if slept := d.asleep() - d.slept; slept > dozing {

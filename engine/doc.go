@@ -106,8 +106,8 @@ type Report struct {
 	Warnings []string       `json:"warnings,omitempty"`
 	// Disturbed says what the host did to the measurement, with Node and Flow left out.
 	Disturbed model.Reasons `json:"disturbed,omitempty"`
-	Engine    string        `json:"engine,omitempty"` // that carried it, "" for the ordered one
-	Why       string        `json:"why,omitempty"`    // that one was taken, and in which mode
+	Engine    string        `json:"engine,omitempty"` // that carried the flow, "" for the ordered one
+	Why       string        `json:"why,omitempty"`    // this engine carried it, and its mode
 }
 
 // SendReport is a sender's account of the measured part.

@@ -69,7 +69,7 @@ type Sent struct {
 	Unsent  uint64   // of all these, never left the sender
 }
 
-// Left is how many packets left the sender.
+// Left returns how many packets left the sender.
 func (s Sent) Left() (n uint64) {
 	for _, k := range s.Streams {
 		n += k
@@ -239,8 +239,8 @@ func (e *End) Snapshot() Snapshot {
 	return e.transport.Count()
 }
 
-// Pulse sets the number that probe packets carry to the peer, and returns the newest that
-// came from there: signs of life beside the control connection, which a flood may starve.
+// Pulse exchanges counters with the peer in probe packets: mine is sent from now on, theirs is the newest that came.
+// A flood may starve the control connection, and these counters still show that the peer lives.
 func (e *End) Pulse(mine uint64, peer bool) (theirs uint64) { return e.transport.Pulse(mine, peer) }
 
 // Drain tells a receiver what its sender did. It ends the receiver when all that left has come,

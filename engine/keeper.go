@@ -104,7 +104,7 @@ func (k *ConsentKeeper) Ask(stream int, now int64) ConsentMessage {
 	return m.signed(k.macs)
 }
 
-// Wait is how long no stream is due.
+// Wait returns the time until the next check of any stream is due, at most a second.
 func (k *ConsentKeeper) Wait(now int64) time.Duration {
 	wait := int64(time.Second)
 	for _, s := range k.streams {
@@ -119,14 +119,16 @@ func (k *ConsentKeeper) Wait(now int64) time.Duration {
 	return time.Duration(wait)
 }
 
-// id is the part of a check that nobody can guess.
+// id returns the part of a check that only this keeper can make: an answer with it proves that the peer got the
+// check.
 func (k *ConsentKeeper) id(stream int, when nonce) nonce {
 	k.ids.Reset()
 	k.ids.Write(append(when[:], byte(stream)))
 	return nonce(k.ids.Sum(nil))
 }
 
-// Hear takes what came over a stream. renewed reports whether it prolongs the consent.
+// Hear reads a message that came over a stream. renewed is true if it answers a check that is newer than the last one
+// answered: the consent then counts from when that check was sent.
 func (k *ConsentKeeper) Hear(stream int, b []byte, now int64) (renewed bool) {
 	m, ok := k.order.StreamKey(stream).read(b)
 	if id := k.id(stream, m.dialer); !ok || m.kind != agree || !hmac.Equal(m.listener[:], id[:]) {
@@ -150,8 +152,8 @@ func (k *ConsentKeeper) Lost(stream int, now int64) bool {
 	return true
 }
 
-// Agree answers a check; ok is false if b is none of this stream.
-func (k StreamKey) Agree(b []byte) (answer ConsentMessage, ok bool) {
+// AnswerCheck returns the answer to a check of this stream; ok is false if b is no such check.
+func (k StreamKey) AnswerCheck(b []byte) (answer ConsentMessage, ok bool) {
 	m, ok := k.read(b)
 	if !ok || m.kind != ask {
 		return answer, false

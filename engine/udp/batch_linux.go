@@ -201,7 +201,7 @@ func (in *batchInbox) receive(wait time.Duration) ([]datagram, error) {
 	return in.out, err
 }
 
-// take reads what is there, and returns how many messages that was.
+// take reads the datagrams that the socket holds, without waiting, and returns how many messages they came in.
 func (in *batchInbox) take() (int, error) {
 	in.out = in.out[:0]
 	if in.waiter != nil && !in.joined && in.size.due(in.lastTake) {

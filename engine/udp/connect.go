@@ -119,8 +119,8 @@ type call struct {
 	dialer  *engine.ConsentDialer
 	account engine.MetStream
 
-	refusals int       // how often it was said that no packet gets through
-	barred   time.Time // when it was said the second time
+	refusals  int       // how often it was said that no packet gets through
+	refusedAt time.Time // when it was said the second time
 }
 
 // run returns when the listener is ready, or when the stream is given up.
@@ -134,7 +134,7 @@ func (c *call) run(ctx context.Context) {
 		if c.stream == 0 && (c.heard.Load() != nil || c.refusals > 1 || now.Sub(c.begin) >= alone) {
 			c.release()
 		}
-		if c.hopeless(now) {
+		if c.isOver(now) {
 			return
 		}
 		wait := again
@@ -165,13 +165,13 @@ func (c *call) run(ctx context.Context) {
 	}
 }
 
-// hopeless reports whether the stream is to be given up.
-func (c *call) hopeless(now time.Time) bool {
+// isOver reports whether the call is to be given up: nothing was heard for too long, or packets are refused.
+func (c *call) isOver(now time.Time) bool {
 	since := c.begin
 	if at := c.heard.Load(); at != nil {
 		since = *at
 	}
-	return c.dialer.Heard == 0 && (now.Sub(since) >= c.unheard || c.refusals > 1 && now.Sub(c.barred) >= c.refused)
+	return c.dialer.Heard == 0 && (now.Sub(since) >= c.unheard || c.refusals > 1 && now.Sub(c.refusedAt) >= c.refused)
 }
 
 // ask sends what the listener is to answer.
@@ -189,8 +189,8 @@ func (c *call) ask(w socket) {
 		c.account.Errors = map[string]uint64{}
 	}
 	c.account.Errors[causeName(err)]++
-	if !full(err) && !temporary(err) {
-		c.bar()
+	if !isQueueFull(err) && !temporary(err) {
+		c.countRefusal()
 	}
 }
 
@@ -199,16 +199,17 @@ func (c *call) hearICMP(w socket) (any bool) {
 	w.icmpErrors(func(f icmpError) {
 		any = true
 		if c.icmp.note(f); f.errno != syscall.EMSGSIZE {
-			c.bar()
+			c.countRefusal()
 		}
 	})
 	return any
 }
 
-// bar notes that something said that no packet gets through.
-func (c *call) bar() {
+// countRefusal counts a sign that packets are refused: an ICMP error, or an error of the send call. The second one
+// sets refusedAt.
+func (c *call) countRefusal() {
 	if c.refusals++; c.refusals == 2 {
-		c.barred = time.Now()
+		c.refusedAt = time.Now()
 	}
 }
 
@@ -228,8 +229,8 @@ func (e *Sockets) Settle(living []bool) error {
 	return errors.Join(errs...)
 }
 
-// Consented runs what sends. It calls end for each stream whose receiver no longer consents: nothing may be sent on
-// that stream from then on. Other ends just run.
+// Consented runs a sender. It calls end for each stream whose receiver no longer consents: that stream must send no
+// more. An end that does not send just runs.
 func (e *Sockets) Consented(run func() error, end func(stream int)) error {
 	if e.order.Role != engine.Send {
 		return run()
@@ -246,9 +247,9 @@ func (e *Sockets) Consented(run func() error, end func(stream int)) error {
 	return run()
 }
 
-// agree answers a datagram if it is a check.
-func (e *Sockets) agree(stream int, d datagram) {
-	if m, ok := e.order.StreamKey(stream).Agree(d.whole()); ok {
+// answerCheck answers a datagram if it is a check of the sender.
+func (e *Sockets) answerCheck(stream int, d datagram) {
+	if m, ok := e.order.StreamKey(stream).AnswerCheck(d.whole()); ok {
 		_ = e.sockets[stream].try(m[:]) // the sender asks again
 	}
 }

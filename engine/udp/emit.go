@@ -27,7 +27,7 @@ func (w *sendStream) emit(n int, now int64) (after int64, room bool, err error) 
 		}
 		before := now
 		sent, err := w.out.send(from, to)
-		isFull := err != nil && full(err)
+		isFull := err != nil && isQueueFull(err)
 		if !isFull || to == n { // a look at the clock costs too much for each packet of a full queue
 			now = w.clock.Now()
 		}
@@ -35,7 +35,7 @@ func (w *sendStream) emit(n int, now int64) (after int64, room bool, err error) 
 			w.waited(now - before)
 		}
 		if sent > 0 {
-			w.took(sent, before, now)
+			w.countAccepted(sent, before, now)
 			from += sent
 		}
 		switch {
@@ -54,7 +54,7 @@ func (w *sendStream) emit(n int, now int64) (after int64, room bool, err error) 
 			untried = 0
 			k := min(w.segments, n-from)
 			from += k
-			if err := w.refused(k, err, now); err != nil || w.refusals.row >= hopelessRow {
+			if err := w.countRefused(k, err, now); err != nil || w.refusals.row >= hopelessRow {
 				return now, true, err
 			}
 		}
@@ -81,8 +81,8 @@ func (w *sendStream) readICMP(err error) (ours bool) {
 	return ours
 }
 
-// took accounts for packets that one call gave to the kernel between two times.
-func (w *sendStream) took(n int, from, to int64) {
+// countAccepted counts packets that one call gave to the kernel between two times.
+func (w *sendStream) countAccepted(n int, from, to int64) {
 	w.sequence += uint64(n)
 	w.refusals.row, w.refusals.taken = 0, true
 	if !w.measured {
@@ -107,10 +107,10 @@ func (w *sendStream) took(n int, from, to int64) {
 	w.count(uint64(n), from)
 }
 
-// refused accounts for one buffer of packets that the kernel did not take.
-func (w *sendStream) refused(n int, err error, now int64) error {
+// countRefused counts one buffer of packets that the kernel did not take.
+func (w *sendStream) countRefused(n int, err error, now int64) error {
 	if w.measured {
-		mark := w.mark(err)
+		mark := w.errnoIndex(err)
 		w.byMark[mark] += uint64(n)
 		w.list.Add(w.sequence, uint64(n), mark)
 		w.attempted.Store(w.sequence + uint64(n))
@@ -128,8 +128,8 @@ func (w *sendStream) refused(n int, err error, now int64) error {
 // maxErrnos bounds the names of errors; further ones share the last.
 const maxErrnos = 64
 
-// mark returns the index of an error among the sender's errnos.
-func (w *sendStream) mark(err error) uint16 {
+// errnoIndex returns the index of an error among the sender's errnos.
+func (w *sendStream) errnoIndex(err error) uint16 {
 	if w.lastErr != nil && errors.Is(err, w.lastErr) {
 		return w.lastMark
 	}

@@ -93,7 +93,7 @@ func TestShare(t *testing.T) {
 		flow := model.Flow{Packets: c.packets, Streams: len(c.want)}
 		s := &sender{end: &Sockets{order: engine.Order{Flow: flow}}}
 		for i, want := range c.want {
-			if got := (&sendStream{sender: s, stream: i, measured: true}).share(); got != want {
+			if got := (&sendStream{sender: s, stream: i, measured: true}).ownPackets(); got != want {
 				t.Errorf("%d packets: stream %d sends %d, want %d", c.packets, i, got, want)
 			}
 		}
@@ -242,7 +242,7 @@ func TestErrnosAreBounded(t *testing.T) {
 	w.socket, w.measured = dialer.t.sockets[0], true
 	for i := range 3 * maxErrnos {
 		w.refusals = refusals{}
-		w.refused(1, errors.New(string(rune('a'+i))), 0)
+		w.countRefused(1, errors.New(string(rune('a'+i))), 0)
 	}
 	if n := len(w.sender.errnos); n != maxErrnos || w.sender.errnos[n-1] != "other" {
 		t.Errorf("%d names: %q", n, w.sender.errnos)

@@ -37,7 +37,7 @@ func TestSweepEnds(t *testing.T) {
 		w := listener.t.role.(*receiver).streams[0]
 		in := &spring{batch: []datagram{packetOf(trial, 1), packetOf(trial, 2)}}
 		w.in, w.unread = in, 0
-		if w.sweep(); in.read > mostLeft || (w.unread > 0) != (name == "measured") {
+		if w.countUnread(); in.read > mostLeft || (w.unread > 0) != (name == "measured") {
 			t.Errorf("%s: %d read, %d of the trial", name, in.read, w.unread)
 		}
 	}
@@ -51,7 +51,7 @@ type shelf struct {
 
 func (s *shelf) remote() netip.AddrPort { return netip.MustParseAddrPort("127.0.0.1:9") }
 func (s *shelf) pathMTU() int           { return 1500 }
-func (s *shelf) unsplit() error         { return nil }
+func (s *shelf) forbidFragments() error { return nil }
 func (s *shelf) read(time.Duration) (d datagram, err error) {
 	if len(s.left) > 0 {
 		d, s.left = s.left[0], s.left[1:]

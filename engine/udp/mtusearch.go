@@ -104,8 +104,8 @@ func (s *search) wall() int {
 // gaveUp says that not even the smallest packet is answered.
 func (s *search) gaveUp() bool { return s.low == 0 && s.tries[s.least()] >= maxProbes }
 
-// most is how many probes of a size are sent before it is given up.
-func (s *search) most(size int) int {
+// mostTries returns how many probes of a size are sent before the size counts as too large.
+func (s *search) mostTries(size int) int {
 	if size == s.limit {
 		return topProbes
 	}
@@ -115,7 +115,7 @@ func (s *search) most(size int) int {
 // done says that there is nothing left to find out.
 func (s *search) done() bool {
 	wall := s.wall()
-	return s.top > 0 && (s.gaveUp() || s.low > 0 && s.low+1 == wall && (wall > s.limit || s.tries[wall] >= s.most(wall)))
+	return s.top > 0 && (s.gaveUp() || s.low > 0 && s.low+1 == wall && (wall > s.limit || s.tries[wall] >= s.mostTries(wall)))
 }
 
 // next lists the sizes of the next round, the smallest first; none if done, or
@@ -130,7 +130,7 @@ func (s *search) next() []int {
 	case s.low == 0 && len(s.tries) == 0: // the first round: mostly it is the last
 		sizes = []int{s.base(), s.limit}
 	case s.low+1 == wall:
-		return slices.Repeat([]int{wall}, s.most(wall)-s.tries[wall])
+		return slices.Repeat([]int{wall}, s.mostTries(wall)-s.tries[wall])
 	case s.told && s.tries[s.limit] == 0:
 		sizes = []int{s.limit}
 		if s.low == 0 {

@@ -219,7 +219,9 @@ func (w *portableSocket) memory() (socketMemory, bool) { return socketMemory{}, 
 
 func (w *portableSocket) remote() netip.AddrPort { return w.peer }
 func (w *portableSocket) pathMTU() int           { return 0 }
-func (w *portableSocket) unsplit() error         { return errors.New("this system cannot forbid fragments") }
+func (w *portableSocket) forbidFragments() error {
+	return errors.New("this system cannot forbid fragments")
+}
 func (w *portableSocket) bufferBytes() (granted, asked int) {
 	return w.buffer, w.buffer
 }
@@ -236,11 +238,11 @@ type portableBox struct {
 // portableWait bounds how long a thread does not see its stop signal.
 const portableWait = 20 * time.Millisecond
 
-func (w *portableSocket) outbox(payloadBytes, _, _ int) outbox {
+func (w *portableSocket) newOutbox(payloadBytes, _, _ int) outbox {
 	return &portableBox{portableSocket: w, bytes: layOut(payloadBytes, 1)}
 }
 
-func (w *portableSocket) inbox(*stopSignal) inbox { return &portableBox{portableSocket: w} }
+func (w *portableSocket) newInbox(*stopSignal) inbox { return &portableBox{portableSocket: w} }
 
 func (o *portableBox) packets() [][]byte { return o.bytes }
 

@@ -239,14 +239,14 @@ func (c *echo) run(reading func()) error {
 			c.serve(d)
 		}
 		if c.mtuSender == nil {
-			c.sign(time.Now())
+			c.sendSign(time.Now())
 		}
 	}
 	return nil
 }
 
-// sign tells the prober that this host lives, while something comes from there.
-func (c *echo) sign(now time.Time) {
+// sendSign sends the prober a sign of life at regular times, as long as packets come from it.
+func (c *echo) sendSign(now time.Time) {
 	if c.end.pulse.peer.Swap(false) {
 		c.asked = now
 	}
@@ -274,7 +274,7 @@ func (c *echo) serve(d datagram) {
 		p.kind, p.value, p.at = kindReply, e.pulse.mine.Load(), d.nanos
 		p.size = uint32(min(max(e.settings.clock.Now()-d.nanos, 0), math.MaxUint32))
 		e.sendProbe(p)
-	case s != nil && p.kind == kindWhole && s.holds(d, p.size):
+	case s != nil && p.kind == kindWhole && s.hasSize(d, p.size):
 		e.pulse.count.Add(1)
 		s.note(p.number, p.size)
 	case s != nil && p.kind == kindFetch && c.answered.Load() < mostFetches:
@@ -308,7 +308,7 @@ type mtuSender struct {
 func newMTUSender(e *Sockets) *mtuSender {
 	s := &mtuSender{end: e, socket: e.sockets[0], six: e.sockets[0].remote().Addr().Is6(), room: make([]byte, model.MaxUDPPayload)}
 	engine.Fill(s.room)
-	s.fragments = s.socket.unsplit()
+	s.fragments = s.socket.forbidFragments()
 	return s
 }
 
@@ -336,7 +336,7 @@ func (s *mtuSender) note(round, size uint32) {
 	_ = s.send(probe{kind: kindNote, number: round, size: size, value: uint64(s.mtu())}, 0) // a lost one is a probe without an answer
 }
 
-// holds tells whether a datagram is as long as the IP packet that it speaks of.
-func (s *mtuSender) holds(d datagram, size uint32) bool {
+// hasSize reports whether a datagram is as long as the IP packet that its message names: it came whole.
+func (s *mtuSender) hasSize(d datagram, size uint32) bool {
 	return d.bytes+overheadOf(s.six) == int(size)
 }

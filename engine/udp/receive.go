@@ -36,7 +36,7 @@ type receiveStream struct {
 	unread         uint64
 	warmup         uint64
 	drops          dropAccount
-	known          bool // to the thread that reads it
+	toldReading    bool // the receiver knows that its thread reads
 	begun          bool
 	cpuFrom, cpuTo thread
 	granted, asked int // bytes of receive buffer
@@ -70,11 +70,11 @@ func (r *receiver) run(reading func()) error {
 	if workers := r.end.engine.config.Workers; workers != nil {
 		return workers.receive(r)
 	}
-	return r.alone()
+	return r.runOnThreads()
 }
 
-// alone gives each stream a thread.
-func (r *receiver) alone() error {
+// runOnThreads reads each stream on a thread of its own.
+func (r *receiver) runOnThreads() error {
 	return r.end.eachOnThread(func(i int, warning string) error {
 		w := r.streams[i]
 		w.warning = warning
@@ -90,25 +90,25 @@ const cpuEvery = 50_000_000
 func (w *receiveStream) open() {
 	e := w.receiver.end
 	w.granted, w.asked = e.sockets[w.stream].bufferBytes()
-	w.in = e.sockets[w.stream].inbox(e.stop)
+	w.in = e.sockets[w.stream].newInbox(e.stop)
 	m, known := e.sockets[w.stream].memory()
 	known = known && !e.settings.flow.Joined // the kernel counts what is joined once
 	w.drops.before, w.drops.known, w.drops.cold = m.dropped, known, e.order.Timing.Warmup() == 0
 }
 
-// first is called by the thread that reads the stream, before it reads, once or more often.
-func (w *receiveStream) first() {
-	if w.known {
+// tellReading counts the stream as being read. Its thread calls it before each read; only the first call counts.
+func (w *receiveStream) tellReading() {
+	if w.toldReading {
 		return
 	}
-	w.known = true
+	w.toldReading = true
 	if w.receiver.idle.Add(-1) == 0 {
 		w.receiver.reading()
 	}
 }
 
 func (w *receiveStream) work() error {
-	w.first()
+	w.tellReading()
 	for !w.receiver.end.stop.isSet() {
 		got, err := w.in.receive(lookUp)
 		if errors.Is(err, net.ErrClosed) {
@@ -127,7 +127,7 @@ func (w *receiveStream) work() error {
 func (w *receiveStream) step(got []datagram) {
 	w.sort(got)
 	if now := got[len(got)-1].nanos; len(w.batch) > 0 && (!w.begun || now-w.cpuTo.at > cpuEvery) {
-		w.readThread(now)
+		w.readThreadTime(now)
 	}
 	w.drops.note(got[len(got)-1].dropped)
 	w.receiver.meter.Observe(w.stream, w.batch)
@@ -137,16 +137,17 @@ func (w *receiveStream) step(got []datagram) {
 // close ends the stream's account.
 func (w *receiveStream) close() {
 	if w.begun {
-		w.readThread(w.receiver.end.settings.clock.Now())
+		w.readThreadTime(w.receiver.end.settings.clock.Now())
 	}
 	if m, ok := w.receiver.end.sockets[w.stream].memory(); ok {
 		w.drops.after = m.dropped
 	}
 	w.truesize = w.in.truesize()
-	w.sweep()
+	w.countUnread()
 }
 
-func (w *receiveStream) readThread(now int64) {
+// readThreadTime notes the processor time of the calling thread.
+func (w *receiveStream) readThreadTime(now int64) {
 	used, _ := engine.ThreadNanos()
 	w.cpuTo = thread{now, used}
 	if !w.begun {
@@ -154,7 +155,7 @@ func (w *receiveStream) readThread(now int64) {
 	}
 }
 
-// sort puts the measured packets into the batch and deals with the others.
+// sort puts measured packets into the batch, counts packets of the warm-up, and answers checks of the sender.
 func (w *receiveStream) sort(got []datagram) {
 	e := w.receiver.end
 	w.batch, w.ours = w.batch[:0], 0
@@ -173,14 +174,14 @@ func (w *receiveStream) sort(got []datagram) {
 			w.warmup++
 			w.drops.warm(d.dropped)
 		case !ok:
-			e.agree(w.stream, *d)
+			e.answerCheck(w.stream, *d)
 		}
 	}
 }
 
-// sweep counts what the end came too early for.
-func (w *receiveStream) sweep() {
-	empty(w.in, func(got []datagram) {
+// countUnread counts packets that were still in the socket when the receiver stopped.
+func (w *receiveStream) countUnread() {
+	readRest(w.in, func(got []datagram) {
 		w.sort(got)
 		w.unread += uint64(len(w.batch))
 	})
@@ -190,8 +191,8 @@ func (w *receiveStream) sweep() {
 // meanwhile, and may never end.
 const mostLeft = 1 << 20
 
-// empty reads what a socket holds.
-func empty(in inbox, take func([]datagram)) {
+// readRest passes on what a socket still holds, without waiting and at most mostLeft datagrams.
+func readRest(in inbox, take func([]datagram)) {
 	for n := 0; n < mostLeft; {
 		got, err := in.receive(0)
 		if len(got) == 0 || err != nil {

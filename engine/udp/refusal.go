@@ -31,9 +31,9 @@ const (
 	passingNanos = 2_000_000_000
 )
 
-// hopeless notes a refusal and says whether to give up.
+// hopeless counts a refusal, and reports whether the sender should give up.
 func (r *refusals) hopeless(err error, now int64) bool {
-	if full(err) {
+	if isQueueFull(err) {
 		r.row, r.single = 0, oneByOne
 		return false
 	}
@@ -52,9 +52,10 @@ func (r *refusals) hopeless(err error, now int64) bool {
 	return r.row >= hopelessRow && lasted > max(r.passing, passingNanos)
 }
 
-// full says that a queue of this host had no room for the packet: at full rate
-// that is how it should be.
-func full(err error) bool { return errors.Is(err, syscall.ENOBUFS) || errors.Is(err, wsaENOBUFS) }
+// isQueueFull reports whether a queue of this host had no room for the packet. At full rate that is normal.
+func isQueueFull(err error) bool {
+	return errors.Is(err, syscall.ENOBUFS) || errors.Is(err, wsaENOBUFS)
+}
 
 // wsaENOBUFS is WSAENOBUFS of winsock2.h, which package syscall lacks. No other
 // system has an error of that number.
@@ -67,7 +68,7 @@ func temporary(err error) bool {
 
 // causeName names an error for the ledger.
 func causeName(err error) string {
-	if full(err) {
+	if isQueueFull(err) {
 		return "ENOBUFS"
 	}
 	var errno syscall.Errno

@@ -69,11 +69,11 @@ func (s *sender) run(func()) error {
 	if workers := s.end.engine.config.Workers; workers != nil {
 		return workers.send(s)
 	}
-	return s.alone()
+	return s.runOnThreads()
 }
 
-// alone gives each stream a thread.
-func (s *sender) alone() error {
+// runOnThreads sends each stream on a thread of its own. All threads begin at the same moment.
+func (s *sender) runOnThreads() error {
 	var ready sync.WaitGroup
 	var begin int64
 	var set sync.Once

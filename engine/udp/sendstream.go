@@ -28,7 +28,7 @@ type sendStream struct {
 	due           int64 // time of the next turn
 	now           int64 // as the last turn left it
 	last          bool  // no slot is left in the phase
-	rest          int   // packets whose time has come and that found no room yet
+	waiting       int   // packets that are due and found no room yet
 	noRoom        int64 // since when the socket has had no room; 0: it has some
 
 	segments int // packets that go to the kernel as one buffer
@@ -80,7 +80,7 @@ func (w *sendStream) prepare(shared bool) {
 	if shared {
 		batch = max(batch/sharedBatch/w.segments, 1) * w.segments
 	}
-	w.out = w.socket.outbox(e.settings.flow.PayloadBytes, batch, w.segments)
+	w.out = w.socket.newOutbox(e.settings.flow.PayloadBytes, batch, w.segments)
 	w.bytes = w.out.packets()
 	w.granted, w.asked = w.socket.bufferBytes()
 	w.waiter = newWaiter(e.stop, w.clock)
@@ -132,15 +132,15 @@ func (w *sendStream) measure(start int64) {
 }
 
 func (w *sendStream) enter(p *engine.Phase, start int64) {
-	w.Phase, w.start, w.due, w.rest = p, start, start, 0
+	w.Phase, w.start, w.due, w.waiting = p, start, start, 0
 	if w.Paced {
-		w.wait()
+		w.setNextTurn()
 	}
 }
 
-// wait sets the next turn to when the next packets are due; after the last slot its time
-// runs to the end.
-func (w *sendStream) wait() {
+// setNextTurn sets the time of the next turn: when the next packets are due, or the end of the phase after its last
+// slot.
+func (w *sendStream) setNextTurn() {
 	at, ok := w.Pacer.Next()
 	if w.last = !ok; w.last {
 		at = w.Length
@@ -173,7 +173,7 @@ func (w *sendStream) turn(now int64) (over bool, err error) {
 	case !w.Paced:
 		w.planned = w.attempted.Load()
 	case over || err != nil: // what was due and waits for its turn only was not planned any more
-		w.planned = w.Pacer.Planned(max(now-w.start, 0)) - uint64(w.rest)
+		w.planned = w.Pacer.Planned(max(now-w.start, 0)) - uint64(w.waiting)
 	}
 	if !w.measured {
 		w.warmupSent = w.sequence
@@ -185,48 +185,47 @@ func (w *sendStream) turn(now int64) (over bool, err error) {
 	return over || err != nil, err
 }
 
-// stopped gives up what found no room until now.
+// stopped is called when the sender is stopped. It gives up the packets that wait for room.
 func (w *sendStream) stopped() {
 	if w.noRoom > 0 {
-		w.hold()
+		w.giveUpWaiting()
 	}
 }
 
-// hold gives up the packets that found no room.
-func (w *sendStream) hold() {
-	if w.rest == 0 {
+// giveUpWaiting counts the packets that wait for room as held: they are not sent any more.
+func (w *sendStream) giveUpWaiting() {
+	if w.waiting == 0 {
 		return
 	}
-	w.Pacer.Hold(uint64(w.rest))
-	w.rest = 0
+	w.Pacer.Hold(uint64(w.waiting))
+	w.waiting = 0
 	if w.measured {
 		_, w.held = w.Pacer.GivenUp()
 	}
 }
 
 func (w *sendStream) pace(now int64) (over bool, err error) {
-	if w.rest == 0 {
+	if w.waiting == 0 {
 		if w.last {
 			return now >= w.due, nil
 		}
-		w.rest = w.take(now)
+		w.waiting = w.takeDue(now)
 	}
-	if w.rest > 0 {
+	if w.waiting > 0 {
 		before := w.sequence
-		now, err = w.emitSome(w.rest, now)
-		if w.rest -= int(w.sequence - before); now >= w.start+w.Length {
-			w.hold() // out of time while there was no room
+		now, err = w.emitSome(w.waiting, now)
+		if w.waiting -= int(w.sequence - before); now >= w.start+w.Length {
+			w.giveUpWaiting() // out of time while there was no room
 		}
 	}
-	if w.rest == 0 {
-		w.wait()
+	if w.waiting == 0 {
+		w.setNextTurn()
 	}
 	return false, err
 }
 
-// take returns how many packets may leave now, and keeps how late they and those
-// given up are.
-func (w *sendStream) take(now int64) int {
+// takeDue returns how many packets may leave now. It records how late they are, and counts slots that were given up.
+func (w *sendStream) takeDue(now int64) int {
 	p := &w.Pacer
 	p.Blocked(w.blocked)
 	w.blocked = 0
@@ -247,7 +246,7 @@ func (w *sendStream) take(now int64) int {
 
 // flood sends as fast as the kernel takes packets.
 func (w *sendStream) flood(now int64) (over bool, err error) {
-	share := w.share()
+	share := w.ownPackets()
 	if now >= w.start+w.Length || w.sequence >= share {
 		return true, nil
 	}
@@ -258,8 +257,8 @@ func (w *sendStream) flood(now int64) (over bool, err error) {
 	return w.sequence >= share, err
 }
 
-// share is how many packets of a flow with a number of them are this stream's.
-func (w *sendStream) share() uint64 {
+// ownPackets returns how many of the flow's packets this stream sends; no limit if the flow has no number of packets.
+func (w *sendStream) ownPackets() uint64 {
 	f := w.sender.end.order.Flow
 	if !w.measured || f.Packets == 0 {
 		return math.MaxUint64

@@ -168,7 +168,7 @@ func (p *sharedPort) open(host engine.Host) error {
 		return fmt.Errorf("listen on UDP port %d: %w", p.wanted.Port(), err)
 	}
 	port := conn.LocalAddr().(*net.UDPAddr).AddrPort().Port()
-	if err := share(conn); err != nil {
+	if err := sharePort(conn); err != nil {
 		return errors.Join(fmt.Errorf("share UDP port %d: %w", port, err), conn.Close())
 	}
 	p.host, p.conn, p.port, p.done, p.ends = host, conn, port, make(chan struct{}), map[flowID][]*listeningEnd{}
@@ -176,9 +176,9 @@ func (p *sharedPort) open(host engine.Host) error {
 	return nil
 }
 
-// share sets SO_REUSEPORT only now: a socket that had it before it was bound
-// would share the port with another program of the same user unnoticed.
-func share(conn *net.UDPConn) error {
+// sharePort sets SO_REUSEPORT. It is set after bind: a socket that has it before would share the port, unnoticed,
+// with another program of the same user.
+func sharePort(conn *net.UDPConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (p *sharedPort) serve(conn *net.UDPConn, done chan<- struct{}) {
 		if err != nil {
 			continue // such as an ICMP error; callers repeat
 		}
-		p.answer(b[:n], netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), called(control[:nc]))
+		p.answer(b[:n], netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), calledAddress(control[:nc]))
 	}
 }
 
@@ -264,9 +264,8 @@ func trafficClass(dscp int, four bool) []byte {
 	return b
 }
 
-// called returns the local address that a datagram was sent to, the zero
-// address if the kernel did not say.
-func called(control []byte) netip.Addr {
+// calledAddress returns the local address that a datagram was sent to, the zero address if the kernel did not say.
+func calledAddress(control []byte) netip.Addr {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
 		return netip.Addr{}

@@ -44,10 +44,10 @@ type socket interface {
 	watchICMP(on bool)
 	icmpErrors(tell func(icmpError))
 	memory() (m socketMemory, ok bool)
-	outbox(payloadBytes, batch, segments int) outbox
-	inbox(b *stopSignal) inbox
-	pathMTU() int   // 0 unknown
-	unsplit() error // forbids fragments from now on, here and on the way; an error where the system cannot
+	newOutbox(payloadBytes, batch, segments int) outbox
+	newInbox(b *stopSignal) inbox
+	pathMTU() int           // 0 unknown
+	forbidFragments() error // here and on the way, from now on; an error where the system cannot
 	// bufferBytes returns the size of the buffer that the flow fills, as the system accounts it; granted is 0 if unknown.
 	bufferBytes() (granted, asked int)
 	close() error

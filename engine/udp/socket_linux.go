@@ -193,12 +193,13 @@ func (k *linuxSocket) remote() netip.AddrPort            { return k.peer }
 func (k *linuxSocket) bufferBytes() (granted, asked int) { return k.granted, k.asked }
 func (k *linuxSocket) close() error                      { return unix.Close(k.fd) }
 
-func (k *linuxSocket) outbox(payloadBytes, batch, segments int) outbox {
+func (k *linuxSocket) newOutbox(payloadBytes, batch, segments int) outbox {
 	return newBatchOut(k, payloadBytes, batch, segments)
 }
 
-// inbox is asked for once consent is given: its messages shall not be joined.
-func (k *linuxSocket) inbox(b *stopSignal) inbox {
+// newInbox switches UDP_GRO on where packets may be joined. Call it after consent: consent messages must arrive
+// singly.
+func (k *linuxSocket) newInbox(b *stopSignal) inbox {
 	if k.joined == 0 {
 		return newBatchInbox(k.fd, batchIn, false, b, k.box.clock)
 	}
@@ -206,9 +207,9 @@ func (k *linuxSocket) inbox(b *stopSignal) inbox {
 	return newBatchInbox(k.fd, k.joined, true, b, k.box.clock)
 }
 
-// unsplit sets DF and leaves it to the caller what is too large (RFC 8899 section
-// 4.4): the kernel refuses only what the interface cannot take.
-func (k *linuxSocket) unsplit() error {
+// forbidFragments sets DF. IP_PMTUDISC_PROBE leaves packets above the path MTU to the caller (RFC 8899 section 4.4):
+// the kernel refuses only what the interface cannot take.
+func (k *linuxSocket) forbidFragments() error {
 	level, which := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER
 	if k.six {
 		level, which = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER

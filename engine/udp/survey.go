@@ -151,7 +151,7 @@ func (x *surveyor) gather(b *stopSignal, ahead, behind []int) (silentOut, silent
 		case m.kind == kindNote:
 			ahead = x.noted(m, ahead)
 			behind = x.cut(x.back, behind)
-		case m.kind == kindLong && x.holds(d, m.size):
+		case m.kind == kindLong && x.hasSize(d, m.size):
 			x.back.passed(int(m.size))
 			behind = without(behind, int(m.size))
 		}

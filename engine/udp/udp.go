@@ -202,7 +202,7 @@ func (e *Sockets) Strays() (n uint64) {
 			if h, ok := engine.ParseHeader(d.head); ok && h.Trial == e.order.Trial {
 				n++
 			}
-			e.agree(i, d)
+			e.answerCheck(i, d)
 		}
 	}
 	return n

@@ -190,7 +190,7 @@ func readAll(p *pool[*receiveStream]) {
 		}
 		kept := all[:0]
 		for _, w := range all {
-			w.first()
+			w.tellReading()
 			if w.receiver.end.stop.isSet() {
 				w.warning = warning
 				w.close()

@@ -8,5 +8,5 @@ type Workers struct{}
 // NewWorkers makes none.
 func NewWorkers() *Workers { return &Workers{} }
 
-func (*Workers) send(s *sender) error      { return s.alone() }
-func (*Workers) receive(r *receiver) error { return r.alone() }
+func (*Workers) send(s *sender) error      { return s.runOnThreads() }
+func (*Workers) receive(r *receiver) error { return r.runOnThreads() }
