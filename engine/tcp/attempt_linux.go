@@ -45,18 +45,18 @@ func (c *connector) expire(now time.Time) {
 		case k.state == asking:
 			c.fail(k, "no answer", fmt.Sprintf("a connection was set up, and the receiver did not answer on it within %v", answerTime))
 		default: // it counts, only its end did not come
-			c.drop(k)
+			c.abort(k)
 		}
 	}
 }
 
 func (c *connector) fail(k *attempt, name, text string) {
-	c.drop(k)
+	c.abort(k)
 	c.o.fail(name, text, false, k.counts)
 }
 
-// drop ends a call with a reset, unless both sides have closed it.
-func (c *connector) drop(k *attempt) {
+// abort ends an attempt. Its connection is reset, unless both sides have closed it.
+func (c *connector) abort(k *attempt) {
 	if k.state == leaving {
 		c.o.opened.Add(-1)
 	}
@@ -78,7 +78,7 @@ func (c *connector) dropAll() {
 			}
 			c.o.mu.Unlock()
 		}
-		c.drop(k)
+		c.abort(k)
 	}
 	for fd := range c.kept {
 		reset(int(fd))

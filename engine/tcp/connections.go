@@ -31,7 +31,7 @@ func (e *end) takesConnections() bool {
 // the connection is no longer the listener's.
 func (e *end) takeConnection(conn *net.TCPConn, stream uint8, answer engine.ConsentMessage) bool {
 	keep := e.order.Flow.Connections == model.ConnectionKeep
-	if keep && !e.keep(conn) {
+	if keep && !e.keepOpen(conn) {
 		conn.Close()
 		return true
 	}
@@ -50,8 +50,9 @@ func (e *end) takeConnection(conn *net.TCPConn, stream uint8, answer engine.Cons
 	return true
 }
 
-// keep holds a connection until the end is closed.
-func (e *end) keep(conn *net.TCPConn) bool {
+// keepOpen holds an accepted connection until the end is closed; false if the end is closed, or has as many as it
+// may.
+func (e *end) keepOpen(conn *net.TCPConn) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {

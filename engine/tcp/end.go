@@ -182,6 +182,7 @@ func (e *end) take(number int, conn *net.TCPConn) bool {
 	return true
 }
 
+// adopt makes a stream of an open connection, with the options of the order.
 func (e *end) adopt(number int, conn *net.TCPConn) (*stream, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -344,7 +345,7 @@ var longAgo = time.Unix(1, 0)
 func (e *end) Run(reading func()) error {
 	switch {
 	case e.opener != nil:
-		return e.open()
+		return e.openConnections()
 	case e.order.Role == engine.Send:
 		return e.send()
 	}

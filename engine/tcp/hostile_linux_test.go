@@ -20,7 +20,7 @@ func TestKeptTogether(t *testing.T) {
 	one.most, other.most = 3, 3
 	keep := func(e *end, want bool) {
 		t.Helper()
-		if e.keep(&net.TCPConn{}) != want {
+		if e.keepOpen(&net.TCPConn{}) != want {
 			t.Errorf("kept: want %v with %d held", want, g.held.Load())
 		}
 	}

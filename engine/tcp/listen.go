@@ -100,7 +100,7 @@ func (l *listener) admit(conn net.Conn) bool {
 			most = max(most, n)
 		}
 		oldest := slices.IndexFunc(l.greeted, func(c caller) bool { return l.from[c.from] == most })
-		l.drop(oldest).Close() // its greet fails and counts it
+		l.removeGreeted(oldest).Close() // its greet fails and counts it
 	}
 	from := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap().WithZone("")
 	c := caller{conn: conn}
@@ -110,8 +110,8 @@ func (l *listener) admit(conn net.Conn) bool {
 	return true
 }
 
-// drop ends the wait of one caller; who calls drop holds the lock.
-func (l *listener) drop(i int) net.Conn {
+// removeGreeted takes one caller off the list of those that were not admitted yet. The caller of it holds the lock.
+func (l *listener) removeGreeted(i int) net.Conn {
 	c := l.greeted[i]
 	l.greeted = slices.Delete(l.greeted, i, i+1)
 	if l.from[c.from]--; l.from[c.from] == 0 {
@@ -125,7 +125,7 @@ func (l *listener) greet(conn *net.TCPConn) {
 	taken := l.verify(conn)
 	l.mu.Lock()
 	if i := slices.IndexFunc(l.greeted, func(c caller) bool { return c.conn == conn }); i >= 0 {
-		l.drop(i)
+		l.removeGreeted(i)
 	}
 	l.mu.Unlock()
 	if !taken {
@@ -185,12 +185,12 @@ func (l *listener) enter(e *end) {
 	defer l.mu.Unlock()
 	r := route{e.order.Trial, e.order.Tag}
 	l.waiting[r] = append(l.waiting[r], e)
-	l.mark()
+	l.setDSCP()
 }
 
-// mark has the kernel answer callers with the DSCP of the flows that wait, if all have the same: it answers before
-// a caller says which flow it is of.
-func (l *listener) mark() {
+// setDSCP sets the DSCP with which the kernel answers callers: that of the waiting flows if all have the same, else
+// 0. The kernel answers before a caller says which flow it is for.
+func (l *listener) setDSCP() {
 	dscp, first := 0, true
 	for _, ends := range l.waiting {
 		for _, e := range ends {
@@ -215,7 +215,7 @@ func (l *listener) leave(e *end) {
 	if len(l.waiting[r]) == 0 {
 		delete(l.waiting, r)
 	}
-	l.mark()
+	l.setDSCP()
 }
 
 func (l *listener) close() error {

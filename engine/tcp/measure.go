@@ -20,7 +20,7 @@ func (e *end) measure() span {
 		if !e.wait(origin.Add(warmup)) {
 			return s
 		}
-		e.each((*stream).open)
+		e.each((*stream).beginMeasured)
 		s.begun = time.Since(origin)
 		s.latest = s.begun - warmup
 	}
@@ -63,9 +63,8 @@ func (e *end) each(f func(*stream)) {
 	}
 }
 
-// open makes the measured part count from here; the first call is the one
-// that counts.
-func (s *stream) open() {
+// beginMeasured begins the measured part of a stream's account; calls after the first do nothing.
+func (s *stream) beginMeasured() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.opened {
@@ -119,14 +118,14 @@ func (s *stream) current() tcpinfo.Sum {
 	return s.sum
 }
 
-// work runs f for each stream on a thread of its own, pinned if the order says
-// so, and closes idle when all have ended.
-func (e *end) work(f func(*stream)) {
-	e.spread(func(i int, s *stream) { e.onThread(i, func() { f(s) }) })
+// runOnThreads runs f for each stream on a thread of its own, pinned if the order says so. It closes idle when all
+// have ended.
+func (e *end) runOnThreads(f func(*stream)) {
+	e.runAll(func(i int, s *stream) { e.onThread(i, func() { f(s) }) })
 }
 
-// spread runs f for each stream and closes idle when all have ended.
-func (e *end) spread(f func(int, *stream)) {
+// runAll runs f for each stream on a goroutine of its own, and closes idle when all have ended. It does not wait.
+func (e *end) runAll(f func(int, *stream)) {
 	var group sync.WaitGroup
 	for i, s := range e.streams {
 		group.Go(func() { f(i, s) })

@@ -57,14 +57,14 @@ func newOpener(e *end) *opener {
 	return o
 }
 
-// open makes connections until the order is fulfilled. Every stream is one thread's
-// account of a share of them.
-func (e *end) open() error {
+// openConnections makes connections until the order is fulfilled. Each stream has a thread, which opens its share of
+// them.
+func (e *end) openConnections() error {
 	o := e.opener
 	o.most, o.why = mostOpen(e.held.Load())
 	o.begun = time.Now()
 	e.origin.Store(int64(o.begun.Sub(e.clock.Began)))
-	e.spread(func(i int, s *stream) {
+	e.runAll(func(i int, s *stream) {
 		s.ended = e.host.Do(func() (err error) { // on a thread of the host's, which is the one to pin
 			e.onThread(i, func() { err = o.work(s) })
 			return err
@@ -104,15 +104,16 @@ func (o *opener) countOpen() {
 	}
 }
 
-// leave ends the time that an attempt is under way, and gives up its place.
-func (o *opener) leave() {
+// endAttempt counts one attempt less under way, and one connection less of the host's limit if the flow keeps them.
+func (o *opener) endAttempt() {
 	o.underWay.Add(-1)
 	if o.keep {
 		o.e.held.Add(-1)
 	}
 }
 
-// fail books an attempt that came to nothing. It ends a flow that keeps its connections.
+// fail counts a failed attempt. It ends a flow that keeps its connections. host: this host was the cause; counts: it
+// belongs to the measured part.
 func (o *opener) fail(name, text string, host, counts bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

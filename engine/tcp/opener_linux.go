@@ -152,12 +152,12 @@ func (c *connector) start(now time.Time, share int) (wait int) {
 	return 0
 }
 
-// begin makes one attempt, which counts or is of the warm-up; false means that this host did not let it.
+// begin begins one attempt; false means that this host did not let it. counts: it belongs to the measured part.
 func (c *connector) begin(now time.Time, counts bool) bool {
 	// The place is taken before the look, so that all streams together stay within it.
 	others := c.o.underWay.Add(1) - 1
 	if c.o.keep && c.o.e.held.Add(1) > c.o.most {
-		c.o.leave()
+		c.o.endAttempt()
 		if others == 0 {
 			c.o.fail("", c.o.why, true, false)
 		}
@@ -181,9 +181,9 @@ func (c *connector) begin(now time.Time, counts bool) bool {
 	return true
 }
 
-// refuse books an attempt that this host did not make.
+// refuse counts an attempt that this host did not make. It returns false, for begin.
 func (c *connector) refuse(err error, counts bool) bool {
-	c.o.leave()
+	c.o.endAttempt()
 	if counts {
 		c.o.refused.Add(1)
 	}
@@ -195,11 +195,11 @@ func (c *connector) refuse(err error, counts bool) bool {
 	return false
 }
 
-// forget ends the time that an attempt is under way.
+// forget takes an attempt off the list of those under way.
 func (c *connector) forget(k *attempt) {
 	k.state = gone
 	delete(c.calls, int32(k.fd))
-	c.o.leave()
+	c.o.endAttempt()
 }
 
 // dial sends a SYN.

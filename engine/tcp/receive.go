@@ -26,10 +26,10 @@ func (e *end) receive() error {
 			if errors.Is(err, io.ErrUnexpectedEOF) { // the sender's time was over, which ends a plain stream with EOF
 				return nil
 			}
-			return regular(err)
+			return unlessStopped(err)
 		}
 	}
-	e.work(func(s *stream) { s.ended = read(s, make([]byte, size)) })
+	e.runOnThreads(func(s *stream) { s.ended = read(s, make([]byte, size)) })
 	select {
 	case <-e.first:
 	case <-e.quit:
@@ -59,7 +59,7 @@ func (e *end) read(s *stream, buffer []byte) error {
 			return nil
 		}
 		if err != nil {
-			return regular(err)
+			return unlessStopped(err)
 		}
 	}
 }

@@ -26,14 +26,14 @@ func (e *end) Count() engine.Snapshot {
 			continue
 		}
 		n.Packets += t[tcpinfo.SegmentsOut]
-		n.Bytes += s.left(t)
+		n.Bytes += s.sentOnce(t)
 	}
 	return n
 }
 
-// left returns the payload bytes that left for the first time; where the
-// kernel does not tell, those it took.
-func (s *stream) left(t tcpinfo.Sum) uint64 {
+// sentOnce returns the payload bytes that were sent, without what was sent again; where the kernel does not tell,
+// those that it took.
+func (s *stream) sentOnce(t tcpinfo.Sum) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known && s.last.Knows(tcpinfo.BytesResent) {
@@ -79,7 +79,7 @@ func (e *end) sendReport(span span) *engine.SendReport {
 		r.Streams = append(r.Streams, s.sum[tcpinfo.SegmentsOut])
 		r.Attempted += s.sum[tcpinfo.SegmentsOut]
 		r.TCP.Writes += s.wrote.writes
-		r.TCP.SentBytes += s.left(s.sum)
+		r.TCP.SentBytes += s.sentOnce(s.sum)
 		r.TCP.Retransmits += s.sum[tcpinfo.Retransmits]
 		r.TCP.SegmentSizeBytes = max(r.TCP.SegmentSizeBytes, int(s.last.Figure[tcpinfo.MSS]))
 		rtt += s.last.Figure[tcpinfo.RTT]

@@ -15,7 +15,7 @@ import (
 // send writes on all streams until the order is fulfilled.
 func (e *end) send() error {
 	if e.order.Timing.Warmup() == 0 {
-		e.each((*stream).open)
+		e.each((*stream).beginMeasured)
 	}
 	e.origin.Store(int64(time.Since(e.clock.Began)))
 	write := e.writeFlat
@@ -24,7 +24,7 @@ func (e *end) send() error {
 	} else if e.order.Flow.Bytes > 0 {
 		write = e.transfer
 	}
-	e.work(func(s *stream) {
+	e.runOnThreads(func(s *stream) {
 		if e.begin(s) {
 			s.ended = write(s)
 		}
@@ -71,14 +71,14 @@ func (e *end) writeFlat(s *stream) error {
 		n, err := s.conn.Write(e.message)
 		s.bytes.Add(uint64(n))
 		if err != nil {
-			return regular(err)
+			return unlessStopped(err)
 		}
 		s.writes.Add(1)
 	}
 }
 
-// regular drops the error of a stream that was told to end.
-func regular(err error) error {
+// unlessStopped returns err, but nil for a passed deadline: that is how Stop and a phase's end end a stream.
+func unlessStopped(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil
 	}
@@ -127,12 +127,12 @@ func (e *end) writePaced(s *stream) error {
 func (e *end) writeSlots(s *stream, timer *time.Timer, start int64, p *pace.Pacer, measured bool) (whole bool, err error) {
 	origin := e.clock.Began.Add(time.Duration(e.origin.Load() + start))
 	for at, ok := p.Next(); ok; at, ok = p.Next() {
-		if !e.rest(timer, origin.Add(time.Duration(at))) {
+		if !e.waitExactly(timer, origin.Add(time.Duration(at))) {
 			return false, nil
 		}
 		n, first := p.Take(int64(time.Since(origin)))
 		if measured && n > 0 {
-			s.open() // before the first write that counts, even if the timer is late
+			s.beginMeasured() // before the first write that counts, even if the timer is late
 		}
 		s.burst = max(s.burst, int(n))
 		for slot := first; slot < first+n; slot++ {
@@ -164,8 +164,8 @@ func (e *end) writeSlots(s *stream, timer *time.Timer, start int64, p *pace.Pace
 	return true, nil
 }
 
-// rest waits until a moment; false means Stop.
-func (e *end) rest(timer *time.Timer, until time.Time) bool {
+// waitExactly waits until a moment and spins for the end of the wait; false means Stop.
+func (e *end) waitExactly(timer *time.Timer, until time.Time) bool {
 	if d := time.Until(until) - spinTime; d > 0 {
 		timer.Reset(d)
 		select {

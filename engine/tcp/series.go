@@ -47,7 +47,7 @@ func (r *readings) run() {
 			return
 		}
 		n = r.catchUp(n, time.Since(origin))
-		r.take(func(i int) tcpinfo.Info { return r.e.streams[i].reading() })
+		r.add(func(i int) tcpinfo.Info { return r.e.streams[i].reading() })
 		n++
 		timer.Reset(time.Until(origin.Add(time.Duration(n) * r.step)))
 	}
@@ -58,7 +58,7 @@ func (r *readings) run() {
 func (r *readings) catchUp(n int, now time.Duration) int {
 	for time.Duration(n+1)*r.step <= now && n < r.most() {
 		r.missed++
-		r.take(r.last)
+		r.add(r.last)
 		n++
 	}
 	return n
@@ -67,7 +67,8 @@ func (r *readings) catchUp(n int, now time.Duration) int {
 // most is how many readings of each stream are kept.
 func (r *readings) most() int { return mostReadings / len(r.rows) }
 
-func (r *readings) take(of func(stream int) tcpinfo.Info) {
+// add adds one reading of each stream.
+func (r *readings) add(of func(stream int) tcpinfo.Info) {
 	for i := range r.rows {
 		r.rows[i] = append(r.rows[i], of(i))
 	}

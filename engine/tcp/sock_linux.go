@@ -94,7 +94,7 @@ func setControl(fd int, name string) error {
 	err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return absent(name)
+		return controlRefusal(name)
 	case errors.Is(err, unix.EPERM):
 		return &engine.Refusal{Why: fmt.Sprintf("congestion control %q is for root only here; everyone may use %s (sysctl net.ipv4.tcp_allowed_congestion_control)", name, controls("allowed"))}
 	case err != nil:
@@ -110,7 +110,8 @@ func setControl(fd int, name string) error {
 	return nil
 }
 
-func absent(control string) error {
+// controlRefusal refuses a congestion control that this kernel does not have.
+func controlRefusal(control string) error {
 	return &engine.Refusal{Why: fmt.Sprintf("congestion control %q is not in this kernel; there is %s. "+
 		"Where it is a module, root loads it: modprobe tcp_%s", control, controls("available"), control)}
 }
@@ -120,7 +121,7 @@ func loaded(names []string) error {
 	have := strings.Split(controls("available"), ", ")
 	for _, name := range names {
 		if name != "" && !slices.Contains(have, name) {
-			return absent(name)
+			return controlRefusal(name)
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ func (e *end) transfer(s *stream) error {
 	share := e.order.Flow.StreamBytes(s.number)
 	if e.order.Flow.HTTP {
 		if err := beginAnswer(s, share); err != nil {
-			return regular(err)
+			return unlessStopped(err)
 		}
 	}
 	for left := share; left > 0; {
@@ -32,14 +32,14 @@ func (e *end) transfer(s *stream) error {
 		s.bytes.Add(uint64(n))
 		left -= uint64(n)
 		if err != nil {
-			return regular(err)
+			return unlessStopped(err)
 		}
 		s.writes.Add(1)
 	}
 	if err := s.conn.CloseWrite(); err != nil {
-		return regular(err)
+		return unlessStopped(err)
 	}
-	if all, err := e.settled(s); !all {
+	if all, err := e.awaitAcked(s); !all {
 		return err
 	}
 	s.done.Store(max(1, int64(time.Since(e.clock.Began))-e.origin.Load()))
@@ -50,9 +50,9 @@ func (e *end) transfer(s *stream) error {
 // a transfer's time where the two hosts have different clocks.
 const settleEvery = time.Millisecond
 
-// settled waits until the peer has acknowledged all that was written; without an error
-// false means that the time was over first.
-func (e *end) settled(s *stream) (all bool, err error) {
+// awaitAcked waits until the peer has acknowledged all that was written. all is false, without an error, if the time
+// was over first.
+func (e *end) awaitAcked(s *stream) (all bool, err error) {
 	for {
 		if err := broken(s.raw); err != nil {
 			return false, err
@@ -126,7 +126,8 @@ func (e *end) perStream() (list []model.TCPStream) {
 	from := max(last, e.order.Timing.Warmup())
 	for i, s := range e.streams {
 		list = append(list, model.TCPStream{Control: s.control, StartSeconds: max(0, (s.begun - first).Seconds()),
-			SentBytes: s.left(s.sum), Retransmits: s.sum[tcpinfo.Retransmits], GoodputBPS: e.watching.between(i, from, least)})
+			SentBytes: s.sentOnce(s.sum), Retransmits: s.sum[tcpinfo.Retransmits],
+			GoodputBPS: e.watching.between(i, from, least)})
 	}
 	return list
 }

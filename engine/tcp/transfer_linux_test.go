@@ -277,7 +277,7 @@ func TestGoodputOfStreamsLeavesOutTheWarmup(t *testing.T) {
 	e.streams = []*stream{{}, {number: 1}}
 	e.watching = &readings{e: e, step: time.Second, rows: make([][]tcpinfo.Info, 2)}
 	for _, acked := range []uint64{0, 10, 20, 1020, 2020} {
-		e.watching.take(func(int) (i tcpinfo.Info) { i.Figure[tcpinfo.Acked] = acked; return i })
+		e.watching.add(func(int) (i tcpinfo.Info) { i.Figure[tcpinfo.Acked] = acked; return i })
 	}
 	for i, s := range e.perStream() {
 		if s.GoodputBPS != 8000 {
@@ -298,7 +298,7 @@ func TestFirstReadingIsLate(t *testing.T) {
 // A process that stood still for long does not make up for it without bound.
 func TestReadingsOfALongPause(t *testing.T) {
 	r := &readings{step: time.Millisecond, rows: make([][]tcpinfo.Info, 2)}
-	r.take(func(int) (i tcpinfo.Info) { return i })
+	r.add(func(int) (i tcpinfo.Info) { return i })
 	if n := r.catchUp(1, time.Hour); n != mostReadings/2 || len(r.rows[0]) != n || r.missed == 0 {
 		t.Errorf("%d readings, %d missed", n, r.missed)
 	}
@@ -307,7 +307,7 @@ func TestReadingsOfALongPause(t *testing.T) {
 func TestGoodputBetweenReadings(t *testing.T) {
 	r := &readings{step: 2 * time.Second, rows: make([][]tcpinfo.Info, 1)}
 	for n := range 4 {
-		r.take(func(int) (i tcpinfo.Info) { i.Figure[tcpinfo.Acked] = uint64(2000 * n); return i })
+		r.add(func(int) (i tcpinfo.Info) { i.Figure[tcpinfo.Acked] = uint64(2000 * n); return i })
 	}
 	for from, want := range map[time.Duration]float64{time.Second: 8 * 4000 / 4, 6 * time.Second: 0} {
 		if got := r.between(0, from, 0); got != want {

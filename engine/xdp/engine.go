@@ -32,7 +32,7 @@ func (e *Engine) Close() error { return e.host.close() }
 // Open opens the sockets of one end; see engine.Engine. Without Fallback an
 // order that is known not to be possible here is refused.
 func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engine.Transport, error) {
-	why, cannot := unfit(o), unable(o.Role)
+	why, cannot := unfit(o), whyUnable(o.Role)
 	if why == "" {
 		why = cannot
 	}

@@ -99,9 +99,9 @@ func (s shape) udpSum(frame []byte) uint32 {
 	return fold(sum + sum16(udp) + engine.Magic)
 }
 
-// own are the words of a frame's beginning in which streams may differ, up to
-// the UDP checksum, as they lie in memory: addresses and ports are among them.
-func (s shape) own(frame []byte) (words [6]uint64) {
+// ownWords returns the words of a frame's headers that differ between streams: addresses, ports and what lies
+// between, up to the UDP checksum, in the byte order of memory.
+func (s shape) ownWords(frame []byte) (words [6]uint64) {
 	at, n := 24, 2
 	if s.six() {
 		at, n = 16, len(words)

@@ -24,8 +24,8 @@ import (
 // from BPF_PROG_RUN.
 const liveFrames = 5<<16 | 18<<8
 
-// unable says why no program can run here, "" if there is no sign of it.
-func unable(role engine.Role) string {
+// whyUnable returns why this host cannot run the program of a role; "" if nothing speaks against it.
+func whyUnable(role engine.Role) string {
 	if v, err := features.LinuxVersionCode(); role == engine.Send && err == nil && v < liveFrames {
 		return fmt.Sprintf("this is Linux %d.%d, and XDP frames are sent since Linux 5.18", v>>16, v>>8&0xff)
 	}
@@ -38,8 +38,7 @@ func unable(role engine.Role) string {
 	return ""
 }
 
-// reason makes one line of why a program was not taken; "" for what is an
-// error rather than a reason.
+// reason returns in one line why the kernel refused a program; "" if err is no such refusal.
 func reason(err error) string {
 	var v *ebpf.VerifierError
 	var refused *attachError
@@ -141,7 +140,7 @@ func (s *series) add(step uint32, n uint64) {
 	s.counts[step] += n
 }
 
-// take takes over the seconds of one of them that are before a second.
+// take moves the counts of the seconds before a second out of the program's ring number i.
 func (s *series) take(i int, from *[sendLimitsSTEPS]uint64, to uint32) {
 	for ; s.marks[i] < to; s.marks[i]++ {
 		n := &from[s.marks[i]%uint32(sendLimitsSTEPS)]

@@ -6,7 +6,7 @@ import "pelt/engine"
 
 const elsewhere = "XDP needs Linux on amd64 or arm64"
 
-func unable(engine.Role) string { return elsewhere }
+func whyUnable(engine.Role) string { return elsewhere }
 
 // Interfaces lists none: XDP needs Linux.
 func Interfaces() ([]Interface, error) { return nil, nil }

@@ -113,7 +113,7 @@ func (p *port) attach() error {
 	return &attachError{p.route.name, err}
 }
 
-// admit makes room for a flow and lets its packets in. It says why there is none.
+// admit gives a flow its slots and lets its packets in. It returns why it cannot; "" if it did.
 func (p *port) admit(r *receiver, streams []engine.Stream) string {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()
@@ -170,13 +170,13 @@ func (p *port) admit(r *receiver, streams []engine.Stream) string {
 		p.used[slot] = true
 		r.slots, r.windows, r.steps.marks = append(r.slots, slot), append(r.windows, w), append(r.steps.marks, 0)
 	}
-	p.chain()
+	p.writeChains()
 	return ""
 }
 
-// chain writes where the program finds each stream. A chain is only ever wrong
-// in that it lacks a stream for a moment.
-func (p *port) chain() {
+// writeChains writes the hash chains in which the program looks up a packet's stream. While it writes, a stream may
+// be missing, but no chain leads to a wrong one.
+func (p *port) writeChains() {
 	var heads [sendLimitsCHAINS]uint32
 	for i := range p.ins {
 		in := &p.ins[i]
@@ -203,7 +203,7 @@ func (p *port) dismiss(r *receiver) {
 		gone = gone || p.ins[slot].Family != 0
 		store32(&p.ins[slot].Family, 0)
 	}
-	p.chain()
+	p.writeChains()
 	p.state.mu.Unlock()
 	if gone {
 		time.Sleep(settleTime)

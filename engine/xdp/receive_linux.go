@@ -47,7 +47,7 @@ func (t *transport) openReceiver(streams []engine.Stream) (frameEnd, string, err
 		return err
 	})
 	if why == "" {
-		why = t.engine.bars(w)
+		why = t.engine.whyBarred(w)
 	}
 	if err != nil || why != "" {
 		return nil, why, err
@@ -115,7 +115,7 @@ func (e *Engine) ready(host engine.Host, name string) error {
 	return nil
 }
 
-// skip says how many packets are not timed between two that are.
+// skip returns how many packets go untimed between two timed ones.
 func skip(rate unit.Rate, payloadBytes int) uint32 {
 	if pps, paced := rate.PPS(payloadBytes); paced && pps < fastPPS {
 		return 0
@@ -159,7 +159,7 @@ func (r *receiver) round() {
 	}
 }
 
-// harvest takes over a stream's finished seconds of the series.
+// harvest moves a stream's finished seconds from the program to the series; all: the last one, too.
 func (r *receiver) harvest(i int, all bool) {
 	in := &r.port.ins[r.slots[i]]
 	if load(&in.First) == 0 || load(&r.port.flows[r.flow].Begin) == 0 {

@@ -116,16 +116,15 @@ func oneRoute(streams []engine.Stream, target bool) (w route, why string, err er
 	return w, "", nil
 }
 
-// bars says why programs stay off an interface, "" if they need not.
-func (e *Engine) bars(w route) string {
+// whyBarred returns why the engine may not attach a program to an interface; "" if it may.
+func (e *Engine) whyBarred(w route) string {
 	if e.CablesOnly && w.kind != veth {
 		return w.name + " there is a real interface, whose XDP needs pelt serve --xdp"
 	}
 	return ""
 }
 
-// bypassed says what frames would pass by on their way out that packets of a
-// socket would not, "" if nothing.
+// bypassed returns what packets of a socket would pass on their way out and frames would not; "" for nothing.
 func (w route) bypassed() (string, error) {
 	link, err := netlink.LinkByIndex(w.index)
 	if err != nil {

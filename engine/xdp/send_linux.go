@@ -69,7 +69,7 @@ func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error
 		return err
 	})
 	if why == "" {
-		why = t.engine.bars(s.route)
+		why = t.engine.whyBarred(s.route)
 	}
 	if err != nil || why != "" {
 		return nil, why, err
@@ -106,7 +106,7 @@ func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error
 	for i, form := range forms {
 		frame := form.layOut()
 		o := s.out(i)
-		o.Sum, o.IpSum, o.Own = form.udpSum(frame), form.ipSum(frame), form.own(frame)
+		o.Sum, o.IpSum, o.Own = form.udpSum(frame), form.ipSum(frame), form.ownWords(frame)
 		if !slices.Contains(t.living, i) {
 			s.silence(i)
 		}
@@ -170,7 +170,7 @@ func (s *sender) load(form shape) error {
 	return nil
 }
 
-// out is a stream of the flow.
+// out returns the program's state of one stream.
 func (s *sender) out(i int) *sendOut {
 	n := len(s.workers)
 	return &s.workers[i%n].outs[i/n]
@@ -182,7 +182,7 @@ func (s *sender) ready() (string, error) {
 		takes, known := s.route.takesFrames()
 		if !known {
 			var err error
-			if takes, why, err = s.try(); err != nil {
+			if takes, why, err = s.tryFrame(); err != nil {
 				return err
 			}
 		}
@@ -194,9 +194,9 @@ func (s *sender) ready() (string, error) {
 	return why, err
 }
 
-// try sends one frame of the warm-up, to see whether the device takes it: before
-// Linux 6.3 nobody tells.
-func (s *sender) try() (takes bool, errno string, err error) {
+// tryFrame sends one frame of the warm-up, to see whether the device takes it. Linux before 6.3 does not tell
+// otherwise.
+func (s *sender) tryFrame() (takes bool, errno string, err error) {
 	w := s.workers[0].state
 	before := *w
 	w.OutCount, w.MeasureAt, w.EndAt = 1, math.MaxUint64, math.MaxUint64
@@ -219,7 +219,7 @@ func (s *sender) try() (takes bool, errno string, err error) {
 	return lost == 0, errno, nil
 }
 
-// harvest takes over the series' finished seconds, in the end also the last.
+// harvest moves finished seconds from the programs to the series; all: the last one, too.
 func (s *sender) harvest(all bool) {
 	for i, w := range s.workers {
 		state := w.state

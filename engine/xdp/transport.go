@@ -36,7 +36,7 @@ type transport struct {
 	release func() error  // of an interface that was made ready for the peer's frames; nil: none was
 	quit    chan struct{} // closed by halt
 	halting sync.Once
-	// letsFrames: where sockets receive, the peer may send frames all the same.
+	// letsFrames: if this end receives by sockets, the peer may still send frames.
 	letsFrames bool
 
 	met    []engine.MetStream // Connect's

@@ -63,8 +63,8 @@ func allowedCPUs(get func(unix.CPUSetDynamic) error) (list []int, err error) {
 	return list, nil
 }
 
-// order writes what the workers shall do, but for when.
-func (s *sender) order() {
+// writeOrders writes what each worker sends, and no times yet: setTimes writes those.
+func (s *sender) writeOrders() {
 	n := len(s.workers)
 	for i := range s.workers {
 		w := s.workers[i].state
@@ -81,7 +81,7 @@ func (s *sender) order() {
 	s.batch = batchOf(s.schedule, s.paced, n)
 }
 
-// silence makes the program leave out a stream. Without any stream left the sender ends.
+// silence makes the program send no more on a stream. Without any stream left the sender ends.
 func (s *sender) silence(stream int) {
 	store32(&s.out(stream).Silent, 1)
 	if s.silent++; s.silent == s.streams {
@@ -90,7 +90,7 @@ func (s *sender) silence(stream int) {
 }
 
 func (s *sender) run(quit <-chan struct{}) error {
-	s.order()
+	s.writeOrders()
 	failed := make(chan struct{}, len(s.workers))
 	for i, w := range s.workers {
 		go func() {
@@ -108,7 +108,7 @@ func (s *sender) run(quit <-chan struct{}) error {
 			<-w.ended
 		}
 	}()
-	running := s.gate(quit, done, failed)
+	running := s.setTimes(quit, done, failed)
 	end := time.NewTimer(time.Duration(load(&s.start) - kernelclock.Now() + uint64(s.end.order.Timing.Measure())))
 	defer end.Stop()
 	tick := time.NewTicker(time.Second)
@@ -138,9 +138,9 @@ func (s *sender) run(quit <-chan struct{}) error {
 	return errors.Join(errs...)
 }
 
-// gate sets the time once all workers run: what the kernel does before the
-// first frame takes it some milliseconds. It is false if they are to end instead.
-func (s *sender) gate(quit, done, failed <-chan struct{}) bool {
+// setTimes waits until all workers run, then writes when they begin and end; false if they end before. The kernel
+// takes some milliseconds before the first frame.
+func (s *sender) setTimes(quit, done, failed <-chan struct{}) bool {
 	tick := time.NewTicker(100 * time.Microsecond)
 	defer tick.Stop()
 	idle := func(w *worker) bool { return load32(&w.state.Processor) == 0 }
