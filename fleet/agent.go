@@ -161,7 +161,7 @@ func (a *Agent) respond(m *nats.Msg, client, verb string, data []byte) {
 	}()
 }
 
-// begin finds room for one more order at work.
+// begin takes one of the places for orders at work; false if a client, its host or this agent has as many as it may.
 func (a *Agent) begin(client, host string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

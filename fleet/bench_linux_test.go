@@ -181,9 +181,9 @@ func (f *crowd) restart(c *Controller) {
 	began := time.Now()
 	f.start(f.at.Addr.String())
 	back := func() bool {
-		f.hub.door.mu.Lock()
-		defer f.hub.door.mu.Unlock()
-		return len(f.hub.door.clients) == f.agents+1 && f.hub.server.NumSubscriptions() >= subscriptions
+		f.hub.admission.mu.Lock()
+		defer f.hub.admission.mu.Unlock()
+		return len(f.hub.admission.clients) == f.agents+1 && f.hub.server.NumSubscriptions() >= subscriptions
 	}
 	for !back() {
 		time.Sleep(2 * time.Millisecond)

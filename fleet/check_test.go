@@ -384,13 +384,13 @@ func TestLiveness(t *testing.T) {
 		gossip := func(label string) {
 			for range rapid.IntRange(0, 6).Draw(t, label) {
 				from, to := rapid.IntRange(0, 2).Draw(t, "from"), rapid.IntRange(0, 2).Draw(t, "to")
-				agents[to].number(names[from], agents[from].highest(), now)
+				agents[to].noteNumber(names[from], agents[from].highest(), now)
 			}
 		}
 		for range rapid.IntRange(1, 20).Draw(t, "alive") {
 			now = now.Add(beatEvery)
 			number++
-			agents[rapid.IntRange(0, 2).Draw(t, "told")].number(controllerName, number, now)
+			agents[rapid.IntRange(0, 2).Draw(t, "told")].noteNumber(controllerName, number, now)
 			gossip("messages")
 		}
 		for _, h := range agents {
@@ -402,7 +402,7 @@ func TestLiveness(t *testing.T) {
 		for range 3 {
 			for i := range agents {
 				for j := range agents {
-					agents[j].number(names[i], agents[i].highest(), now)
+					agents[j].noteNumber(names[i], agents[i].highest(), now)
 				}
 			}
 		}
@@ -422,12 +422,12 @@ func TestLiveness(t *testing.T) {
 func TestFlowIsSignOfLifeForLess(t *testing.T) {
 	now := time.Now()
 	h := newLiveness(now, 0)
-	h.packets(controllerName, now.Add(beatEvery)) // may not shorten what a beat gave
+	h.notePackets(controllerName, now.Add(beatEvery)) // may not shorten what a beat gave
 	if _, _, silent := h.silent(now.Add(silentAfter - 1)); silent {
 		t.Error("silent too early")
 	}
 	later := now.Add(2 * time.Second)
-	h.packets(controllerName, later)
+	h.notePackets(controllerName, later)
 	for wait, want := range map[time.Duration]bool{silentAfter - queued - 1: false, silentAfter - queued: true} {
 		if _, _, silent := h.silent(later.Add(wait)); silent != want {
 			t.Errorf("%v after the last packet: silent %v", wait, silent)
@@ -472,8 +472,8 @@ func TestCalmOnceSendersEnded(t *testing.T) {
 func TestAbsurdNumbersAreDropped(t *testing.T) {
 	now := time.Now()
 	h := newLiveness(now, 0)
-	h.number(controllerName, 1<<60, now)
-	h.number(controllerName, 3, now)
+	h.noteNumber(controllerName, 1<<60, now)
+	h.noteNumber(controllerName, 3, now)
 	if h.highest() != 3 {
 		t.Errorf("highest is %d, want 3", h.highest())
 	}

@@ -65,7 +65,8 @@ const (
 	secondDelay  = 2 * time.Second
 )
 
-// admitted returns the first connection that is admitted.
+// admitted tries all addresses, each with full and then with small packets, and returns the first connection that the
+// hub admits.
 func (l *link) admitted(asked context.Context, code []byte, addresses []netip.AddrPort) (attempt, error) {
 	ctx, cancel := context.WithCancel(asked)
 	tries := 2 * len(addresses)
@@ -123,11 +124,11 @@ func (l *link) admitted(asked context.Context, code []byte, addresses []netip.Ad
 	return attempt{}, fmt.Errorf("none of that host's %d addresses can be used: %s", len(each), strings.Join(each, "; "))
 }
 
-// attempt tries to be admitted at one address. opened is told when there is a connection.
+// attempt connects to one address and does the handshake. It writes to opened as soon as there is a TCP connection.
 func (l *link) attempt(ctx context.Context, addr netip.AddrPort, code []byte, small bool, opened chan<- struct{}) attempt {
 	a := attempt{addr: addr, small: small}
 	var said icmpError
-	if a.raw, said, a.err = l.knock(ctx, addr, dialTimeout, small); a.err != nil {
+	if a.raw, said, a.err = l.connectTCP(ctx, addr, dialTimeout, small); a.err != nil {
 		a.err = l.dialError(ctx, addr, a.err, said)
 		return a
 	}
@@ -141,8 +142,9 @@ func (l *link) attempt(ctx context.Context, addr netip.AddrPort, code []byte, sm
 	return a
 }
 
-// knock opens a connection that is not admitted yet, or returns the ICMP error that refused it.
-func (l *link) knock(ctx context.Context, addr netip.AddrPort, within time.Duration, small bool) (net.Conn, icmpError, error) {
+// connectTCP opens a TCP connection, before any handshake. With an error it also returns the ICMP error that refused
+// it.
+func (l *link) connectTCP(ctx context.Context, addr netip.AddrPort, within time.Duration, small bool) (net.Conn, icmpError, error) {
 	s := newDialed(small)
 	d := net.Dialer{Timeout: within, Control: s.control}
 	if l.from.IsValid() {
@@ -152,7 +154,7 @@ func (l *link) knock(ctx context.Context, addr netip.AddrPort, within time.Durat
 	return c, s.close(), err
 }
 
-// greet makes an admitted connection of a new one, over which bytes come at least every idle.
+// greet does the client's part of the handshake over a new connection. Bytes must come at least every idle.
 func greet(raw net.Conn, knows byte, code []byte, client string, idle time.Duration) (*tls.Conn, identity, error) {
 	slow := newHandshake(raw, idle, idle)
 	c := tls.Client(slow, clientTLS())
@@ -255,7 +257,8 @@ func noHubError(addr netip.AddrPort) error {
 		"or test with that host alone: pelt curve %s", addr, withoutUsualPort(addr))
 }
 
-// redialer hands out one connection that is admitted already; later ones only while the link is held.
+// redialer gives NATS its connections: first the one that is admitted already, later new ones, but only while the
+// link is held.
 type redialer struct {
 	attempt // the first
 	link    *link
@@ -281,12 +284,12 @@ func (d *redialer) Dial(string, string) (net.Conn, error) {
 		d.used = true
 		return &incoming{Conn: d.conn}, nil
 	}
-	if _, held := d.link.renewed(); !held {
+	if _, held := d.link.reconnection(); !held {
 		return nil, errLost
 	}
-	c, err := d.again()
-	if errors.Is(err, errWrongCode) && d.forget() {
-		c, err = d.again()
+	c, err := d.redial()
+	if errors.Is(err, errWrongCode) && d.dropSecret() {
+		c, err = d.redial()
 	}
 	if errors.Is(err, errWrongCode) { // the hub was started again, and knows nothing of what was begun there
 		d.link.refused.Store(d.link.stays)
@@ -295,9 +298,9 @@ func (d *redialer) Dial(string, string) (net.Conn, error) {
 	return c, err
 }
 
-// forget gives up the secret, which a hub that was started again does not know; false: there was none, or there is
-// no code in its place.
-func (d *redialer) forget() bool {
+// dropSecret gives up the secret, so that the code is used: a hub that was started again does not know the secret.
+// false: there was no secret, or this link has no code.
+func (d *redialer) dropSecret() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	had := d.who.secret != nil && d.link.stays
@@ -307,13 +310,13 @@ func (d *redialer) forget() bool {
 	return had
 }
 
-// again makes the connection anew.
-func (d *redialer) again() (net.Conn, error) {
-	raw, _, err := d.link.knock(context.Background(), d.addr, redialTimeout, d.small)
+// redial connects to the hub anew and does the handshake, with the secret if there is one.
+func (d *redialer) redial() (net.Conn, error) {
+	raw, _, err := d.link.connectTCP(context.Background(), d.addr, redialTimeout, d.small)
 	if err != nil {
 		return nil, err
 	}
-	again, _ := d.link.renewed()
+	again, _ := d.link.reconnection()
 	d.mu.Lock()
 	knows, word, client := knowsSecret, d.who.secret, d.who.client
 	if word == nil {

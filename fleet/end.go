@@ -97,8 +97,8 @@ func each[T any](list []T, f func(T) error) error {
 	return first
 }
 
-// hears reports whether packets came since it was asked last.
-func (e *sessionEnd) hears() bool {
+// hadPackets reports whether packets came since the call before.
+func (e *sessionEnd) hadPackets() bool {
 	if e.over() {
 		return false
 	}

@@ -34,8 +34,9 @@ const (
 
 func newGuard() *guard { return &guard{sources: map[netip.Prefix]*allowance{}} }
 
-// left forgets what is old, and reports whether there is one guess more.
-func (a *allowance) left(most int, again time.Duration, now time.Time) bool {
+// available reports whether one more use is allowed, of so many at most. It gives one use back for each time `again`
+// that passed.
+func (a *allowance) available(most int, again time.Duration, now time.Time) bool {
 	a.used = max(0, a.used-float64(now.Sub(a.at))/float64(again))
 	a.at = now
 	return a.used <= float64(most-1)
@@ -76,11 +77,11 @@ func ownNetwork(a netip.Addr) bool {
 func (g *guard) begin(from netip.Addr, now time.Time) (guess *allowance) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.all.left(allGuesses, allAgain, now) {
+	if !g.all.available(allGuesses, allAgain, now) {
 		return nil
 	}
 	maps.DeleteFunc(g.sources, func(_ netip.Prefix, a *allowance) bool {
-		a.left(sourceGuesses, sourceAgain, now)
+		a.available(sourceGuesses, sourceAgain, now)
 		return a.used == 0
 	})
 	source := g.sources[sourceOf(from)]
@@ -88,7 +89,7 @@ func (g *guard) begin(from netip.Addr, now time.Time) (guess *allowance) {
 		source = &allowance{at: now}
 		g.sources[sourceOf(from)] = source
 	}
-	if !source.left(sourceGuesses, sourceAgain, now) {
+	if !source.available(sourceGuesses, sourceAgain, now) {
 		return nil
 	}
 	source.used++

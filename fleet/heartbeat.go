@@ -16,7 +16,7 @@ import (
 func (s *session) listen() (err error) {
 	s.sub, err = s.agent.link.subscribe(sessionSubject(s.id, controllerName), func(m *nats.Msg) {
 		if b, err := decode[beat](m.Data); err == nil {
-			s.liveness.hear(controllerName, b, time.Now())
+			s.liveness.noteBeat(controllerName, b, time.Now())
 		}
 	})
 	return err
@@ -77,10 +77,10 @@ func (s *session) giveUp(now time.Time) bool {
 func (s *session) hearPeers(now time.Time) (alive []string) {
 	counts := false
 	for _, e := range s.opened() {
-		if !e.started.Load() || !e.hears() {
+		if !e.started.Load() || !e.hadPackets() {
 			continue
 		}
-		s.liveness.packets(e.order.Peer, now)
+		s.liveness.notePackets(e.order.Peer, now)
 		if e.order.Order.Traffic() {
 			counts = counts || e.order.Counts
 		} else {
@@ -92,11 +92,11 @@ func (s *session) hearPeers(now time.Time) (alive []string) {
 	}
 	for _, e := range s.opened(engine.Probe, engine.Echo) {
 		if n := e.end.Pulse(s.liveness.highest(), slices.Contains(alive, e.order.Peer)); n > 0 {
-			s.liveness.number(e.order.Peer, n, now)
+			s.liveness.noteNumber(e.order.Peer, n, now)
 		}
 	}
 	if counts && now.Sub(s.probed) > queued {
-		s.liveness.packets(controllerName, now)
+		s.liveness.notePackets(controllerName, now)
 	}
 	return alive
 }
@@ -129,7 +129,7 @@ func (s *session) sendBeat(alive []string, at *float64) {
 		b.Samples = s.samples(*at)
 		b.Cores, b.AtS = s.cores(*at), *at
 		if s.first.Timing.PatienceSeconds > 0 || s.live { // its account is asked for while it runs
-			b.Counts = s.observed.counts()
+			b.Counts = s.observed.liveCounts()
 		}
 	}
 	b.Cut = s.why() // after the ends: one that failed is told with the reason

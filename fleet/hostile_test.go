@@ -229,7 +229,7 @@ func TestHostileServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.door.code = []byte(testCode)
+	h.admission.code = []byte(testCode)
 	defer h.Close()
 	go func() {
 		raw, err := l.Accept()
@@ -238,7 +238,7 @@ func TestHostileServer(t *testing.T) {
 		}
 		defer raw.Close()
 		c := tls.Server(raw, config)
-		if _, _, err := h.door.greet(c, netip.MustParseAddr("127.0.0.1")); err != nil {
+		if _, _, err := h.admission.greet(c, netip.MustParseAddr("127.0.0.1")); err != nil {
 			return
 		}
 		fmt.Fprint(c, "INFO {\"server_id\":\"x\",\"version\":\"2.15.2\",\"proto\":1,\"headers\":true,\"max_payload\":1048576}\r\n")

@@ -43,10 +43,10 @@ const (
 
 // Hub is a NATS server inside this process. Its methods may be called concurrently.
 type Hub struct {
-	server *server.Server
-	door   *door
-	addr   netip.AddrPort
-	close  func()
+	server    *server.Server
+	admission *admission
+	addr      netip.AddrPort
+	close     func()
 
 	mu     sync.Mutex
 	agents []*Agent
@@ -54,22 +54,22 @@ type Hub struct {
 
 // StartHub starts a hub; the caller closes it. Nothing from outside the process reaches it without the code.
 func StartHub(cfg HubConfig) (*Hub, error) {
-	h := &Hub{door: &door{
+	h := &Hub{admission: &admission{
 		guard: newGuard(), events: cfg.Events, joins: cfg.Joins, work: make(chan struct{}, 2), secrets: []byte(randomHex()),
-		tokens: map[string]string{}, waiting: map[*visitor]bool{}, clients: map[string]*visitor{},
+		tokens: map[string]string{}, waiting: map[*connection]bool{}, clients: map[string]*connection{},
 	}}
-	if h.door.events == nil {
-		h.door.events = func(string) {}
+	if h.admission.events == nil {
+		h.admission.events = func(string) {}
 	}
 	var err error
 	if !cfg.DontListen {
-		if h.door.code, err = tidyCode(cfg.Code); err != nil {
+		if h.admission.code, err = tidyCode(cfg.Code); err != nil {
 			return nil, err
 		}
 	}
 	h.server, err = server.NewServer(&server.Options{
 		ServerName: "pelt", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
-		CustomClientAuthentication: h.door,
+		CustomClientAuthentication: h.admission,
 		MaxPayload:                 maxPayload, MaxControlLine: 1024, MaxPending: 8 << 20, MaxConn: 2 * maxConnections,
 		MaxSubs: maxSubscriptions, MaxSubTokens: maxSubTokens,
 		AuthTimeout:  (2 * greetTimeout).Seconds(), // who comes here is admitted, perhaps over a path that loses much
@@ -79,9 +79,9 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the hub: %w", err)
 	}
-	h.door.server = h.server
+	h.admission.server = h.server
 	h.close = sync.OnceFunc(func() {
-		h.door.close()
+		h.admission.close()
 		h.server.Shutdown()
 		h.server.WaitForShutdown()
 	})
@@ -93,15 +93,15 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 	if cfg.DontListen {
 		return h, nil
 	}
-	if h.door.tls, err = serverTLS(); err == nil {
-		h.door.listener, err = listen(cfg.Listen)
+	if h.admission.tls, err = serverTLS(); err == nil {
+		h.admission.listener, err = listen(cfg.Listen)
 	}
 	if err != nil {
 		h.close()
 		return nil, err
 	}
-	h.addr = h.door.listener.Addr().(*net.TCPAddr).AddrPort()
-	h.door.live.Go(h.door.serve)
+	h.addr = h.admission.listener.Addr().(*net.TCPAddr).AddrPort()
+	h.admission.live.Go(h.admission.serve)
 	return h, nil
 }
 
@@ -178,7 +178,7 @@ func (h *Hub) joined() []*Agent {
 func (h *Hub) connect() (*link, error) {
 	l := newLink()
 	nc, err := nats.Connect("", append(l.options(), nats.NoReconnect(), nats.InProcessServer(h.server),
-		nats.Token(h.door.ownToken()))...)
+		nats.Token(h.admission.ownToken()))...)
 	if err != nil {
 		return nil, natsError("connecting to the hub of this process", err)
 	}
@@ -189,7 +189,7 @@ func (h *Hub) connect() (*link, error) {
 // clientOf tells where the client of a session is connected from; invalid if it is not.
 func (h *Hub) clientOf(session string) netip.AddrPort {
 	client, _, _ := strings.Cut(session, ".")
-	return h.door.addressOf(client)
+	return h.admission.addressOf(client)
 }
 
 // randomHex is a name nobody can guess: 128 bits.

@@ -109,8 +109,8 @@ func TestBackAmongGuesses(t *testing.T) {
 		_, _ = dialHub(t.Context(), s.addr, []byte("tiger-42-umber"))
 	}
 	in.hold(time.Second)
-	renewed, _ := in.renewed()
-	in.renew()
+	renewed, _ := in.reconnection()
+	in.forceReconnect()
 	testenv.Receive(t, "the client to come back", renewed)
 }
 

@@ -157,8 +157,8 @@ func addrPortOf(text string) netip.AddrPort {
 // nameWait is how long a host that joins waits for another one that may have its name.
 const nameWait = 2 * time.Second
 
-// claim asks whether another host on the hub has a name. That one may answer late: it is heard for as long as the link
-// lives.
+// claim is a question to the hub: has another host this name? ask sends it; free or taken gets the answer. An answer
+// may be late, so it is awaited for as long as the link lives.
 type claim struct {
 	ask         func()
 	free, taken chan struct{} // one answer each
@@ -266,9 +266,9 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 				unreachable = true
 				c.leaveOut(info.ID + " told no address at which other hosts call it")
 			case len(names) == 0:
-				c.take(l, info)
+				c.enter(l, info)
 			case missing[info.ID]:
-				c.take(l, info)
+				c.enter(l, info)
 				delete(missing, info.ID)
 				quiet.Reset(helloFirst)
 			}
@@ -317,8 +317,8 @@ func (c *Controller) Unfit() []string {
 	return slices.Clone(c.unfit)
 }
 
-// take enters an agent of a fleet, in place of what was known of it.
-func (c *Controller) take(l *link, info AgentInfo) {
+// enter adds an agent of a fleet to the members, or replaces what was known of it.
+func (c *Controller) enter(l *link, info AgentInfo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range c.members {

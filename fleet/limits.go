@@ -51,10 +51,8 @@ func (a *Agent) allows(p prepareOrder) error {
 	return nil
 }
 
-// mayCall holds a stranger's order to dial against what this host allows. Consent
-// keeps a flood from anybody who did not ask for it, but who could make this host
-// dial at will would learn which hosts and ports it reaches, and send hellos to
-// anybody.
+// mayCall checks a stranger's order to dial against what this host allows. Without it, a stranger would learn which
+// hosts and ports this host reaches, and could send hellos to anybody; a flood is kept away by consent.
 func (a *Agent) mayCall(peer netip.Addr) error {
 	to := peer.Unmap()
 	if slices.ContainsFunc(a.cfg.Calls, func(p netip.Prefix) bool { return p.Contains(to) }) {
@@ -81,13 +79,13 @@ const (
 	vainAgain = 100 * time.Millisecond // until it may make one more
 )
 
-// call makes a stranger's call unless too many got no answer. An answered call does not count.
+// call does a stranger's call, unless too many of them got no answer. A call that is answered does not count.
 func (a *Agent) call(e *sessionEnd, connect func() error) error {
 	if a.cfg.clientOf == nil || e.order.Order.Listen {
 		return connect()
 	}
 	a.mu.Lock()
-	may := a.calls.left(vainCalls, vainAgain, time.Now())
+	may := a.calls.available(vainCalls, vainAgain, time.Now())
 	if may {
 		a.calls.used++
 	}
@@ -139,8 +137,8 @@ func ParseCalls(text string) ([]netip.Prefix, error) {
 	return all, nil
 }
 
-// hasRoom finds out whether this host can keep what an order adds to its sessions, and grants
-// it to the one who asks. s is nil for a new session. The caller holds the lock.
+// hasRoom checks that an order stays within what this host's memory and limits allow for all sessions, and for those
+// of the host that asks. s is nil for a new session. The caller holds the lock.
 func (a *Agent) hasRoom(p prepareOrder, s *session, from netip.Prefix) error {
 	switch n, most := len(a.sessions), a.cfg.Limits.MaxSessions; {
 	case s != nil:
@@ -178,7 +176,7 @@ func streams(ends []endOrder) (n int) {
 	return n
 }
 
-// allowsTogether holds all ends that one client's host has here against the limits: many sessions get no more than one.
+// allowsTogether checks all ends of one client's host against the limits: many sessions get no more than one.
 func (a *Agent) allowsTogether(session string, ends []endOrder, callers ...netip.Addr) error {
 	with := append(callers, a.client(session))
 	for _, e := range ends {

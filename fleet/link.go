@@ -38,7 +38,7 @@ type link struct {
 	seen     netip.Addr     // where the hub sees it come from; invalid if it does not tell
 	from     netip.Addr     // see HubAddress
 	addr     netip.AddrPort // that admitted it; invalid in process
-	ear      ear
+	listener listener
 	told     func(connected bool) // is told when the connection broke, and when it is back
 
 	mu      sync.Mutex
@@ -65,7 +65,7 @@ func newLink() *link {
 	return l
 }
 
-// agentPrefix and an agent's ID are what its connection is called, which tells the door whose it is.
+// agentPrefix and an agent's ID are what its connection is called, which tells the admission whose it is.
 const agentPrefix = "pelt agent "
 
 // stayPing is how often a connection of a fleet is tried; after [pingsOut] without an answer it is made anew.
@@ -144,7 +144,7 @@ func (l *link) ask(ctx context.Context, subject string, data []byte) ([]byte, er
 		err error
 	}
 	for {
-		again, held := l.renewed()
+		again, held := l.reconnection()
 		try, cancel := context.WithCancel(ctx)
 		answered := make(chan result, 1)
 		go func() {
@@ -168,7 +168,7 @@ func (l *link) ask(ctx context.Context, subject string, data []byte) ([]byte, er
 		cancel()
 		switch {
 		case r.err == nil:
-			l.hears(time.Now())
+			l.noteHeard(time.Now())
 			return r.msg.Data, nil
 		case errors.Is(r.err, nats.ErrNoResponders):
 			return nil, errNobody

@@ -41,7 +41,7 @@ func newLiveness(now time.Time, window time.Duration) *liveness {
 		from: map[string]*heard{controllerName: {at: now, counts: true}}}
 }
 
-// expect lets a party be heard. Its silence counts from now on, or not at all.
+// expect begins to wait for signs of life of a party. counts: the trial ends when the party is silent for too long.
 func (l *liveness) expect(who string, now time.Time, counts bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,8 +52,8 @@ func (l *liveness) expect(who string, now time.Time, counts bool) {
 	e.at, e.late, e.counts = now, 0, counts
 }
 
-// calm says whether a trial goes on without a sender. All begin anew to be heard when one begins: just now they
-// took orders.
+// calm(true) allows longer silences, for times in which nobody sends; calm(false) ends that. Silences then count from
+// now on, because all parties took an order just now.
 func (l *liveness) calm(on bool, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,26 +78,26 @@ func (l *liveness) shorten(measured time.Duration, now time.Time) {
 	l.calm(true, now)
 }
 
-// count notes the next number, in the controller itself: no greater one can be true then.
+// count notes the number that this process, the controller, made last: no greater one can be true.
 func (l *liveness) count(number uint64, now time.Time) {
 	l.mu.Lock()
 	l.counted = number
 	l.mu.Unlock()
-	l.number(controllerName, number, now)
+	l.noteNumber(controllerName, number, now)
 }
 
-// hear takes what a heartbeat tells of its sender and of others.
-func (l *liveness) hear(who string, b beat, now time.Time) {
-	l.number(who, b.Number, now)
+// noteBeat records the numbers in a heartbeat: its sender's, and those of the parties that its sender heard.
+func (l *liveness) noteBeat(who string, b beat, now time.Time) {
+	l.noteNumber(who, b.Number, now)
 	for peer, n := range b.Heard {
-		l.number(peer, n, now)
+		l.noteNumber(peer, n, now)
 	}
 }
 
-// number records that who has come as far as number. That is a sign of the
-// controller too, for it alone can have made the number. A number the
-// controller cannot have reached is dropped: it would deafen us for good.
-func (l *liveness) number(who string, number uint64, now time.Time) {
+// noteNumber records that a party has heard of a number. Only the controller makes numbers, so a greater one is also
+// a sign of the controller. A number that the controller cannot have reached is dropped: accepting it would hide
+// every later heartbeat.
+func (l *liveness) noteNumber(who string, number uint64, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	const slack = 512 // numbers counted before this session was opened here
@@ -119,8 +119,8 @@ func (l *liveness) number(who string, number uint64, now time.Time) {
 // queues, and goes on coming out of them when its sender is gone.
 const queued = time.Second
 
-// packets records that packets of a flow came from who.
-func (l *liveness) packets(who string, now time.Time) {
+// notePackets records that packets of a flow came from a party.
+func (l *liveness) notePackets(who string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e := l.from[who]; e != nil && now.Add(-queued).After(e.at) {
@@ -164,8 +164,8 @@ func (l *liveness) numbers() map[string]uint64 {
 	return out
 }
 
-// quiet returns for how long a party has not been heard, and whether that counts.
-func (l *liveness) quiet(who string, now time.Time) (since time.Duration, counts bool) {
+// silenceOf returns for how long a party has not been heard, and whether its silence counts.
+func (l *liveness) silenceOf(who string, now time.Time) (since time.Duration, counts bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.from[who]

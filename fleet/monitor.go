@@ -21,7 +21,7 @@ func (t *trial) open() error {
 		err := l.listen(t.name, func(agent string, data []byte) {
 			p := t.party(agent)
 			if b, err := decode[beat](data); err == nil && p != nil && p.link == l {
-				l.hears(time.Now())
+				l.noteHeard(time.Now())
 				t.takeBeat(p, b)
 			}
 		})
@@ -93,7 +93,7 @@ func (t *trial) findLeavers(now time.Time) {
 	begun := !t.begun.IsZero()
 	t.mu.Unlock()
 	for _, p := range t.present() {
-		quiet, prepared := t.liveness.quiet(p.info.ID, now)
+		quiet, prepared := t.liveness.silenceOf(p.info.ID, now)
 		if begun || quiet < silentAfter || now.Sub(p.asked) < silentAfter {
 			continue
 		}
@@ -154,10 +154,10 @@ func (t *trial) sendBeat(n uint64) {
 // takeBeat takes the heartbeat of an agent, which also tells whom the agent hears.
 func (t *trial) takeBeat(p *party, b beat) {
 	now := time.Now()
-	t.liveness.hear(p.info.ID, b, now)
+	t.liveness.noteBeat(p.info.ID, b, now)
 	for _, peer := range b.Alive {
 		if peer != controllerName { // only the controller itself shows that
-			t.liveness.packets(peer, now)
+			t.liveness.notePackets(peer, now)
 		}
 	}
 	for _, s := range b.Samples {

@@ -150,8 +150,8 @@ func readCounters(ctx context.Context, o engine.Observation, q observeOrder) {
 // maxCountedSites bounds the places that one heartbeat tells of.
 const maxCountedSites = 64
 
-// counts returns what a host with ends dropped so far; nil if it is not known.
-func (o *observed) counts() *model.Observation {
+// liveCounts returns what a host with ends dropped so far, while its trial runs; nil if it is not known.
+func (o *observed) liveCounts() *model.Observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.live == nil || o.settled {

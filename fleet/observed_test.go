@@ -213,11 +213,11 @@ func TestCountsWhileItRuns(t *testing.T) {
 	o := observed{live: source.Counts}
 	for _, want := range []uint64{3, 7} {
 		source.dropped = want
-		if c := o.counts(); c == nil || c.Drops.Flows[0].Counts[0].Packets != want {
+		if c := o.liveCounts(); c == nil || c.Drops.Flows[0].Counts[0].Packets != want {
 			t.Errorf("told %+v, want %d packets", c, want)
 		}
 	}
-	if o.settled = true; o.counts() != nil {
+	if o.settled = true; o.liveCounts() != nil {
 		t.Error("told beside the report")
 	}
 }

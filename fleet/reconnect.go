@@ -21,8 +21,8 @@ const (
 	gapAfter = 3 * time.Second
 )
 
-// hears notes that something came over the link.
-func (l *link) hears(now time.Time) {
+// noteHeard notes that something came over the link.
+func (l *link) noteHeard(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.heard = now
@@ -32,8 +32,8 @@ func (l *link) hears(now time.Time) {
 func (l *link) reconnecting() []nats.Option {
 	return []nats.Option{
 		nats.MaxReconnects(-1), nats.CustomReconnectDelay(l.redialDelay),
-		nats.DisconnectErrHandler(func(nc *nats.Conn, _ error) { l.broke(nc) }),
-		nats.ReconnectHandler(func(*nats.Conn) { l.returned() }),
+		nats.DisconnectErrHandler(func(nc *nats.Conn, _ error) { l.onDisconnect(nc) }),
+		nats.ReconnectHandler(func(*nats.Conn) { l.onReconnect() }),
 	}
 }
 
@@ -46,7 +46,8 @@ func (l *link) redialDelay(tries int) time.Duration {
 	return redialEvery + rand.N(longest)
 }
 
-// hold has the link made anew when it breaks, for so long; 0 ends that. A link that stays only counts its gaps then.
+// hold sets for how long a broken link is redialed; 0 ends that. A link that stays is redialed anyway: for it, a
+// window only makes gaps count.
 func (l *link) hold(window time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,15 +60,15 @@ func (l *link) hold(window time.Duration) {
 	}
 }
 
-// renewed returns what is closed when the link is connected again, and whether it
-// would be.
-func (l *link) renewed() (again <-chan struct{}, held bool) {
+// reconnection returns a channel that is closed at the next connection of the link. held is false if a broken link is
+// not redialed.
+func (l *link) reconnection() (again <-chan struct{}, held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.again, l.window > 0 || l.stays
 }
 
-func (l *link) broke(nc *nats.Conn) {
+func (l *link) onDisconnect(nc *nats.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -83,7 +84,7 @@ func (l *link) broke(nc *nats.Conn) {
 	}
 }
 
-func (l *link) returned() {
+func (l *link) onReconnect() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.overdue != nil {
@@ -97,8 +98,8 @@ func (l *link) returned() {
 	}
 }
 
-// renew gives up a connection over which nothing comes.
-func (l *link) renew() {
+// forceReconnect gives up the connection, because nothing comes over it, and dials anew.
+func (l *link) forceReconnect() {
 	if l.nc.IsConnected() {
 		_ = l.nc.ForceReconnect() // fails only if it is closed
 	}
@@ -111,14 +112,14 @@ func (l *link) socket() net.Conn {
 	return l.raw
 }
 
-// replace puts another socket in the place of the link's, which the hub sees come from an address.
+// replace notes the socket of a new connection, and the address from which the hub sees it come.
 func (l *link) replace(now net.Conn, seen netip.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.raw, l.seen = now, seen
 }
 
-// quiet reports whether nothing comes over a link that is held.
+// quiet reports whether nothing has come for gapAfter over a link that is held.
 func (l *link) quiet(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +137,7 @@ func (l *link) gap(now time.Time) (from, to time.Time, over bool) {
 		l.silent = l.heard
 		if now.Sub(l.tried) >= gapAfter {
 			l.tried = now
-			go l.renew() // may wait for a writer
+			go l.forceReconnect() // may wait for a writer
 		}
 	case !l.silent.IsZero():
 		from, to, over = l.silent, l.heard, true

@@ -30,7 +30,7 @@ const (
 	recordFlood  = 4 << 30  // ... and not without end
 )
 
-// tapped has a receiver's packets recorded where that is ordered.
+// tapped returns a receiver's order with a tap that records its packets, if a record is ordered.
 func (s *session) tapped(o engine.Order) engine.Order {
 	if o.Record == nil {
 		return o
@@ -88,7 +88,7 @@ func (t *trial) takeRecords() *records {
 		}
 		makers[e.party] = true
 		r.done.Go(func() {
-			if err := r.take(t, e.party); err != nil {
+			if err := r.fetchFrom(t, e.party); err != nil {
 				r.mu.Lock()
 				defer r.mu.Unlock()
 				r.warnings = append(r.warnings, fmt.Sprintf("the record of %s is not whole: %v", e.name, err))
@@ -98,7 +98,8 @@ func (t *trial) takeRecords() *records {
 	return r
 }
 
-// recordBytes is the most that an honest host sends of the packets that it was ordered to receive.
+// recordBytes returns the most bytes that the record of an agent can have: that of all packets it is to receive.
+// paced: the flows have a rate, which bounds them.
 func (t *trial) recordBytes(p *party) (most uint64, paced bool) {
 	bytes, flood, paced := float64(recordSlack), 0., true
 	for _, e := range t.ends {
@@ -117,8 +118,8 @@ func (t *trial) recordBytes(p *party) (most uint64, paced bool) {
 	return uint64(bytes + min(flood, recordFlood)), paced
 }
 
-// take fetches the record of one agent.
-func (r *records) take(t *trial, p *party) error {
+// fetchFrom fetches the record of one agent, until it is whole or no more of it comes.
+func (r *records) fetchFrom(t *trial, p *party) error {
 	stalled := recordStalled + t.order.Timing.Patience()
 	most, paced := t.recordBytes(p)
 	from := uint64(0)   // bytes that came

@@ -448,7 +448,7 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 	warn(t.missed.Load(), " progress samples were dropped, because they were not taken in time")
 	for _, l := range t.c.links {
 		warn(l.dropped.Swap(0), " heartbeats did not leave, because the control connection was stuck")
-		warn(l.ear.overrun(), " heartbeats were dropped, because this process had no time for them")
+		warn(l.listener.overrun(), " heartbeats were dropped, because this process had no time for them")
 	}
 	if err != nil && out.Cut == "" {
 		out.Cut = cmp.Or(ctxCut(run), err).Error()

@@ -254,7 +254,7 @@ func (t *trial) pair(f PlacedFlow, from, to engine.Order) error {
 			t.sending[n] = true
 		}
 		t.ends = append(t.ends, trialEnd{party: e.at,
-			endOrder: endOrder{n, e.choice.Engine, e.peer.info.ID, t.counts(e.peer, e.at), o}})
+			endOrder: endOrder{n, e.choice.Engine, e.peer.info.ID, t.vouches(e.peer, e.at), o}})
 	}
 	return nil
 }
@@ -288,11 +288,10 @@ func (t *trial) party(id string) *party {
 	return nil
 }
 
-// counts reports whether packets from one agent show at another that the controller lives:
-// those of the first of two hubs do at the second. The first one is the controller's own
-// process, or hears it well. Never the reverse: two agents that counted for each other
-// would not find out that the controller is gone.
-func (t *trial) counts(from, at *party) bool {
+// vouches reports whether packets from one agent are also a sign of the controller at another: only those from an
+// agent of the first hub, at one of the second. The first hub is in the controller's process, or hears it well. Two
+// agents that vouched for each other would not notice that the controller is gone.
+func (t *trial) vouches(from, at *party) bool {
 	l := t.c.links
 	return len(l) == 2 && from.link == l[0] && at.link == l[1]
 }

@@ -7,18 +7,19 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// ear hands on what agents say of the sessions of a controller, which has one subscription for all. Its lock is not
-// the link's, which is taken while the client of NATS connects.
-type ear struct {
+// listener passes what agents tell to the sessions of a controller, which has one subscription for all. Its lock is
+// not the link's: that one is held while the NATS client connects.
+type listener struct {
 	mu     sync.Mutex
 	takers map[string]func(agent string, data []byte) // by SESSION
 	sub    *nats.Subscription                         // nil before the first
 	missed int                                        // messages that takers had no time for, as told last
 }
 
-// listen calls f with what agents say of a session of this controller, one message after the other, until f is nil.
+// listen calls f with each message of an agent about a session of this controller, one after the other. A nil f ends
+// that.
 func (l *link) listen(session string, f func(agent string, data []byte)) (err error) {
-	e := &l.ear
+	e := &l.listener
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer func() { l.sessions.Store(int32(len(e.takers))) }()
@@ -38,7 +39,7 @@ func (l *link) listen(session string, f func(agent string, data []byte)) (err er
 	return nil
 }
 
-func (e *ear) take(m *nats.Msg) {
+func (e *listener) take(m *nats.Msg) {
 	words := strings.Split(m.Subject, ".")
 	e.mu.Lock()
 	f := e.takers[words[3]]
@@ -48,8 +49,8 @@ func (e *ear) take(m *nats.Msg) {
 	}
 }
 
-// overrun is how many messages were dropped since it was asked last, because they were not taken in time.
-func (e *ear) overrun() uint64 {
+// overrun returns how many messages were dropped since the call before, because they were not taken in time.
+func (e *listener) overrun() uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sub == nil {

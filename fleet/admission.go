@@ -29,9 +29,9 @@ const (
 	maxOfSource   = 16 // of one source
 )
 
-// door takes connections from outside, and hands those of clients that know the code to the NATS
-// server as pipes of this process. Connections of this process come by a token, too.
-type door struct {
+// admission takes connections from outside. It hands those of clients that know the code to the NATS server, as pipes
+// of this process. Connections of this process are admitted by a token.
+type admission struct {
 	server   *server.Server
 	listener net.Listener // nil: none from outside
 	tls      *tls.Config
@@ -44,14 +44,14 @@ type door struct {
 	code     []byte
 
 	mu      sync.Mutex
-	tokens  map[string]string   // CLIENT that may come with it; "" is this process
-	waiting map[*visitor]bool   // in their handshake
-	clients map[string]*visitor // after it, by CLIENT
+	tokens  map[string]string      // CLIENT that may come with it; "" is this process
+	waiting map[*connection]bool   // in their handshake
+	clients map[string]*connection // after it, by CLIENT
 	closed  bool
 }
 
-// visitor is one connection from outside.
-type visitor struct {
+// connection is one connection from outside.
+type connection struct {
 	addr   netip.AddrPort
 	conn   net.Conn
 	client string // "" in its handshake
@@ -60,7 +60,7 @@ type visitor struct {
 }
 
 // Check admits a connection to NATS by its token.
-func (d *door) Check(c server.ClientAuthentication) bool {
+func (d *admission) Check(c server.ClientAuthentication) bool {
 	token := c.GetOpts().Token
 	d.mu.Lock()
 	client, known := d.tokens[token]
@@ -75,7 +75,7 @@ func (d *door) Check(c server.ClientAuthentication) bool {
 		if !d.joins || !model.IsHostName(id) || id == controllerName {
 			return false
 		}
-		d.named(client, id)
+		d.setHost(client, id)
 		speaks = []string{inboxPrefix + ">", "pelt.session.*.*." + id, orderSubject(id, verbHello, client)}
 		hears = []string{helloSubject, orderSubject(id, "*", "*"), "pelt.session.*.*." + controllerName}
 	}
@@ -87,8 +87,8 @@ func (d *door) Check(c server.ClientAuthentication) bool {
 	return true
 }
 
-// named remembers and tells which host a client is.
-func (d *door) named(client, id string) {
+// setHost notes which agent a client is, and tells that it joined.
+func (d *admission) setHost(client, id string) {
 	d.mu.Lock()
 	v := d.clients[client]
 	if v != nil {
@@ -101,7 +101,7 @@ func (d *door) named(client, id string) {
 }
 
 // ownToken lets one connection of this process in.
-func (d *door) ownToken() string {
+func (d *admission) ownToken() string {
 	token := randomHex()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,7 +110,7 @@ func (d *door) ownToken() string {
 }
 
 // serve takes connections until the listener is closed.
-func (d *door) serve() {
+func (d *admission) serve() {
 	for {
 		conn, err := d.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -121,8 +121,8 @@ func (d *door) serve() {
 			continue
 		}
 		from := conn.RemoteAddr().(*net.TCPAddr).AddrPort()
-		v := &visitor{conn: conn, addr: netip.AddrPortFrom(from.Addr().Unmap(), from.Port())}
-		if !d.enter(v) {
+		v := &connection{conn: conn, addr: netip.AddrPortFrom(from.Addr().Unmap(), from.Port())}
+		if !d.reserve(v) {
 			_ = conn.Close()
 			continue
 		}
@@ -130,8 +130,8 @@ func (d *door) serve() {
 	}
 }
 
-// enter finds room for a handshake: few of one source, and so many in all.
-func (d *door) enter(v *visitor) bool {
+// reserve takes one of the places for handshakes, few of one source and so many in all; false if there is none.
+func (d *admission) reserve(v *connection) bool {
 	source, same := sourceOf(v.addr.Addr()), 0
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,15 +147,16 @@ func (d *door) enter(v *visitor) bool {
 	return true
 }
 
-func (d *door) leave(v *visitor) {
+// end closes a connection, and tells when it was that of an agent.
+func (d *admission) end(v *connection) {
 	_ = v.conn.Close()
-	if d.forget(v) && v.host != "" {
+	if d.remove(v) && v.host != "" {
 		d.events(v.host + " left")
 	}
 }
 
-// forget reports whether a visitor was the client that it said it is to the end.
-func (d *door) forget(v *visitor) (client bool) {
+// remove takes a connection off all lists. client reports whether it was until now the connection of its client.
+func (d *admission) remove(v *connection) (client bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.waiting, v)
@@ -166,9 +167,9 @@ func (d *door) forget(v *visitor) (client bool) {
 	return client && !d.closed
 }
 
-// receive is the life of one connection from outside.
-func (d *door) receive(v *visitor) {
-	defer d.leave(v)
+// receive serves one connection from outside until it ends.
+func (d *admission) receive(v *connection) {
+	defer d.end(v)
 	quietTCP(v.conn)
 	slow := newHandshake(v.conn, firstByte, nextByte)
 	c := tls.Server(slow, d.tls)
@@ -180,7 +181,7 @@ func (d *door) receive(v *visitor) {
 }
 
 // greet is the server's part of a handshake.
-func (d *door) greet(c *tls.Conn, from netip.Addr) (client, token string, err error) {
+func (d *admission) greet(c *tls.Conn, from netip.Addr) (client, token string, err error) {
 	if err = c.Handshake(); err != nil {
 		return "", "", err
 	}
@@ -196,7 +197,7 @@ func (d *door) greet(c *tls.Conn, from netip.Addr) (client, token string, err er
 	}
 	var guess *allowance
 	if knows == knowsCode { // nobody can guess a secret
-		if guess = d.guess(from); guess == nil {
+		if guess = d.takeGuess(from); guess == nil {
 			return "", "", errWrongCode
 		}
 	}
@@ -218,8 +219,9 @@ func (d *door) greet(c *tls.Conn, from netip.Addr) (client, token string, err er
 	return client, tokenOf(key), nil
 }
 
-// guess takes a guess. Many hosts that come at once wait a moment for each other: the right ones give theirs back.
-func (d *door) guess(from netip.Addr) (guess *allowance) {
+// takeGuess takes a guess from the allowance of a source; nil if there is none. It waits for a moment: many hosts
+// that come at once, with the right code, give theirs back.
+func (d *admission) takeGuess(from netip.Addr) (guess *allowance) {
 	for end := time.Now().Add(guessWait); guess == nil && time.Now().Before(end); {
 		if guess = d.guard.begin(from, time.Now()); guess == nil {
 			time.Sleep(guessWait / 50)
@@ -229,7 +231,7 @@ func (d *door) guess(from netip.Addr) (guess *allowance) {
 }
 
 // answer returns the key if the client proves that it knows the code.
-func (d *door) answer(c *tls.Conn, client string, from netip.Addr, code, share []byte) (*cpace.Key, error) {
+func (d *admission) answer(c *tls.Conn, client string, from netip.Addr, code, share []byte) (*cpace.Key, error) {
 	channel, err := channelOf(c)
 	if err != nil {
 		return nil, err
@@ -260,8 +262,9 @@ func (d *door) answer(c *tls.Conn, client string, from netip.Addr, code, share [
 	return key, err
 }
 
-// codeOf is what a client has to know.
-func (d *door) codeOf(knows byte, client string) ([]byte, error) {
+// codeOf returns the word that a client says it knows: its secret or the code. The code is refused while another
+// connection has the client's name.
+func (d *admission) codeOf(knows byte, client string) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -273,15 +276,16 @@ func (d *door) codeOf(knows byte, client string) ([]byte, error) {
 	return nil, errWrongCode
 }
 
-// secretOf lets a client in again. It stays the same: a client may miss the end of a handshake.
-func (d *door) secretOf(client string) []byte {
+// secretOf returns the secret with which a client is admitted again. It is always the same, because a client may miss
+// the end of a handshake.
+func (d *admission) secretOf(client string) []byte {
 	m := hmac.New(sha256.New, d.secrets)
 	m.Write([]byte(client))
 	return m.Sum(nil)
 }
 
 // admit makes a client known, in place of the connection that it may have had.
-func (d *door) admit(v *visitor, client, token string) bool {
+func (d *admission) admit(v *connection, client, token string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	before := d.clients[client]
@@ -298,7 +302,7 @@ func (d *door) admit(v *visitor, client, token string) bool {
 }
 
 // splice joins a connection with the NATS server until either side ends, or the client does not read.
-func (d *door) splice(c net.Conn, writeWithin time.Duration) {
+func (d *admission) splice(c net.Conn, writeWithin time.Duration) {
 	pipe, err := d.server.InProcessConn()
 	if err != nil {
 		return
@@ -307,23 +311,23 @@ func (d *door) splice(c net.Conn, writeWithin time.Duration) {
 		_, _ = io.Copy(pipe, c)
 		_ = pipe.Close()
 	})
-	_, _ = io.Copy(timely{c, writeWithin}, pipe)
+	_, _ = io.Copy(deadlineWriter{c, writeWithin}, pipe)
 	_, _ = pipe.Close(), c.Close()
 }
 
-// timely is a connection each of whose writes must be over in time.
-type timely struct {
+// deadlineWriter is a connection each of whose writes must end within a time.
+type deadlineWriter struct {
 	conn   net.Conn
 	within time.Duration
 }
 
-func (t timely) Write(b []byte) (int, error) {
+func (t deadlineWriter) Write(b []byte) (int, error) {
 	_ = t.conn.SetWriteDeadline(time.Now().Add(t.within))
 	return t.conn.Write(b)
 }
 
 // addressOf tells where a client is connected from; invalid if it is not.
-func (d *door) addressOf(client string) netip.AddrPort {
+func (d *admission) addressOf(client string) netip.AddrPort {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if v := d.clients[client]; v != nil {
@@ -333,7 +337,7 @@ func (d *door) addressOf(client string) netip.AddrPort {
 }
 
 // close ends all connections from outside.
-func (d *door) close() {
+func (d *admission) close() {
 	if d.listener != nil {
 		_ = d.listener.Close()
 	}

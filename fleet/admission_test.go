@@ -76,11 +76,11 @@ func TestGuard(t *testing.T) {
 
 // Few handshakes of a source go on at a time, and so many of all. Clients that are in do not count.
 func TestPlaces(t *testing.T) {
-	d := &door{waiting: map[*visitor]bool{}, clients: map[string]*visitor{}, tokens: map[string]string{}}
-	enter := func(from string) (*visitor, bool) {
+	d := &admission{waiting: map[*connection]bool{}, clients: map[string]*connection{}, tokens: map[string]string{}}
+	enter := func(from string) (*connection, bool) {
 		conn, _ := net.Pipe()
-		v := &visitor{conn: conn, addr: addrPort(netip.MustParseAddr(from), 4000)}
-		return v, d.enter(v)
+		v := &connection{conn: conn, addr: addrPort(netip.MustParseAddr(from), 4000)}
+		return v, d.reserve(v)
 	}
 	first, _ := enter("192.0.2.1")
 	for i := 1; i <= maxOfSource; i++ {
@@ -88,7 +88,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("connection %d of a source: %v", i, ok)
 		}
 	}
-	if d.leave(first); len(d.waiting) != maxOfSource-1 {
+	if d.end(first); len(d.waiting) != maxOfSource-1 {
 		t.Errorf("%d wait once one left", len(d.waiting))
 	}
 	if _, ok := enter("192.0.2.1"); !ok {
@@ -155,9 +155,9 @@ func TestGoneClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	testenv.Await(t, "the first is known", func() bool { // which is after its answer
-		h.door.mu.Lock()
-		defer h.door.mu.Unlock()
-		return h.door.clients[who.client] != nil
+		h.admission.mu.Lock()
+		defer h.admission.mu.Unlock()
+		return h.admission.clients[who.client] != nil
 	})
 	if _, _, err := greet(dialFrom(t, "127.0.0.9", h), knowsCode, []byte(testCode), who.client, testenv.Patience); err == nil {
 		t.Error("another client took the name of one that is connected")
@@ -172,9 +172,9 @@ func TestGoneClients(t *testing.T) {
 	_, _, _ = greet(busy, knowsSecret, who.secret, who.client, testenv.Patience)
 	again.Close()
 	gone := func() bool {
-		h.door.mu.Lock()
-		defer h.door.mu.Unlock()
-		return len(h.door.clients)+len(h.door.tokens)+len(h.door.waiting) == 0
+		h.admission.mu.Lock()
+		defer h.admission.mu.Unlock()
+		return len(h.admission.clients)+len(h.admission.tokens)+len(h.admission.waiting) == 0
 	}
 	testenv.Await(t, "nothing is left of them", gone)
 	last := dialFrom(t, "127.0.0.9", h)
@@ -215,7 +215,7 @@ func TestDeafClient(t *testing.T) {
 	_, there := net.Pipe()
 	ended := make(chan struct{})
 	go func() {
-		h.door.splice(there, 10*time.Millisecond)
+		h.admission.splice(there, 10*time.Millisecond)
 		close(ended)
 	}()
 	testenv.Receive(t, "the end of a client that does not read", ended)
@@ -223,10 +223,10 @@ func TestDeafClient(t *testing.T) {
 
 // A full server takes a client back, and no other.
 func TestFullServer(t *testing.T) {
-	d := &door{tokens: map[string]string{}, clients: map[string]*visitor{}}
+	d := &admission{tokens: map[string]string{}, clients: map[string]*connection{}}
 	visit := func(client int) bool {
 		conn, _ := net.Pipe()
-		return d.admit(&visitor{conn: conn}, fmt.Sprint(client), randomHex())
+		return d.admit(&connection{conn: conn}, fmt.Sprint(client), randomHex())
 	}
 	for i := range maxConnections {
 		if !visit(i) {
