@@ -49,7 +49,7 @@ func (h Hub) servers() (hosts []string) {
 	return hosts
 }
 
-// reached is the address at which a hub, or the first of the user's servers, is reached; invalid if nobody knows it.
+// reached returns the address of a hub, or of the first of the user's servers; invalid if it is not known.
 func (h Hub) reached(ctx context.Context, at fleet.HubAddress) netip.Addr {
 	if servers := h.servers(); len(servers) > 0 {
 		if found, err := fleet.Resolve(ctx, servers[0], 0); err == nil {
@@ -117,7 +117,7 @@ func openFleet(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 	return s, nil
 }
 
-// ofFamily is an address of an IP version, 0 for any; invalid if it is of the other.
+// ofFamily returns a if it is an address of an IP version (0: any), else the zero address.
 func ofFamily(a netip.Addr, family int) netip.Addr {
 	if family != 0 && a.Is4() != (family == 4) {
 		return netip.Addr{}

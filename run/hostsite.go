@@ -66,7 +66,7 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 	return s, s.watchRouter(ctx, p, codes.router, o.Version)
 }
 
-// commandTwo makes another host the sender; this one commands both.
+// commandTwo takes command of two far hosts: one sends, the other receives.
 func (s *site) commandTwo(ctx context.Context, at string, far netip.AddrPort, more []netip.Addr, codes hostCodes, o Options) error {
 	near, others, err := controlAddresses(ctx, at, 0) // control may be of another IP version than data
 	if err != nil {
@@ -179,15 +179,15 @@ func (s *site) setVariants(variants []model.Variant, apply func(context.Context,
 
 // setByHost sets a real router up by a command on this host.
 func setByHost(ctx context.Context, v model.Variant) error {
-	return setUp(ctx, v.Command, func(ctx context.Context, command string) ([]byte, error) {
+	return runCommand(ctx, v.Command, func(ctx context.Context, command string) ([]byte, error) {
 		c := exec.CommandContext(ctx, "sh", "-c", command)
 		c.WaitDelay = time.Second // what it started may hold its output open
 		return c.CombinedOutput()
 	})
 }
 
-// setUp runs a user's command, if there is one.
-func setUp(ctx context.Context, command string, run func(context.Context, string) ([]byte, error)) error {
+// runCommand runs a user's command, if there is one, within commandLimit.
+func runCommand(ctx context.Context, command string, run func(context.Context, string) ([]byte, error)) error {
 	if command == "" {
 		return nil
 	}

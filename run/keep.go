@@ -13,7 +13,7 @@ import (
 // keep puts a result into the document and the store.
 func (r *runner) keep(result model.Result) (kept *model.Result) {
 	r.doc.Results = append(r.doc.Results, result)
-	_ = r.save() // stored tells
+	_ = r.save() // save tells
 	kept = &r.doc.Results[len(r.doc.Results)-1]
 	r.event(Event{Done: kept})
 	return kept
@@ -24,7 +24,7 @@ func (r *runner) keep(result model.Result) (kept *model.Result) {
 func (r *runner) save() error {
 	for r.log != nil && r.saved < len(r.doc.Results) {
 		err := r.log.Append(r.doc.Results[r.saved])
-		if !r.stored(err) {
+		if !r.tellDisk(err) {
 			r.warn(fmt.Sprintf("the run is no longer stored, after %d trials: %v", r.saved, err))
 			r.closeLog()
 			r.doc.ID = "" // what is kept is not this document
@@ -38,9 +38,9 @@ func (r *runner) save() error {
 	return nil
 }
 
-// stored tells once when the disk takes no more of the run, and once when it takes all again.
-// It returns false for an error that no other try can mend.
-func (r *runner) stored(err error) bool {
+// tellDisk tells once when the disk is full, and once when it takes all again. false: err is another error, which
+// stays.
+func (r *runner) tellDisk(err error) bool {
 	full := errors.Is(err, store.ErrDisk)
 	switch {
 	case err != nil && !full:
@@ -85,7 +85,7 @@ func (r *runner) finish() {
 	}
 	if errors.Is(err, store.ErrDisk) {
 		r.rescue(err)
-	} else if !r.stored(err) {
+	} else if !r.tellDisk(err) {
 		r.warn(fmt.Sprintf("the end of the run is not stored: %v", err))
 	}
 	r.closeLog()

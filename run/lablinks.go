@@ -48,12 +48,12 @@ func setLabRouter(ctx context.Context, l *lab.Lab, v model.Variant) error {
 		return err
 	}
 	router, _ := l.Router() // SetRouter wants one
-	return setUp(ctx, v.Command, router.Shell)
+	return runCommand(ctx, v.Command, router.Shell)
 }
 
-// varied lists the combinations of link settings that a plan's factors make, as changes,
-// and the names of these factors.
-func varied(p model.Plan) (groups [][]model.Link, names []string, err error) {
+// linkFactors returns the combinations of link settings that a plan's factors make, each as a list of changes, and
+// the names of these factors.
+func linkFactors(p model.Plan) (groups [][]model.Link, names []string, err error) {
 	var factors []model.Factor
 	for _, f := range p.Factors {
 		if _, _, link := model.SplitLinkKnob(f.Knob); link {
@@ -83,14 +83,14 @@ func varied(p model.Plan) (groups [][]model.Link, names []string, err error) {
 // CheckLinks checks the links of a plan's lab, and all changes of them, without making
 // anything. Plans with other targets pass.
 func CheckLinks(p model.Plan) error {
-	_, _, _, err := planned(p)
+	_, _, _, err := linksToOpen(p)
 	return err
 }
 
-// planned returns the links with which a plan's lab is opened, so that its factors and its
-// timed changes can change them, and the changes of the factors.
-func planned(p model.Plan) (links []model.Link, groups [][]model.Link, names []string, err error) {
-	if groups, names, err = varied(p); err != nil {
+// linksToOpen returns the links with which a plan's lab is opened, and the changes of its factors. All factors and
+// timed changes can change these links.
+func linksToOpen(p model.Plan) (links []model.Link, groups [][]model.Link, names []string, err error) {
+	if groups, names, err = linkFactors(p); err != nil {
 		return nil, nil, nil, err
 	}
 	name, isLab := strings.CutPrefix(p.Target, "lab:")

@@ -48,7 +48,7 @@ func TestLinksForFactors(t *testing.T) {
 		if err := p.Check(); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		links, groups, _, err := planned(p)
+		links, groups, _, err := linksToOpen(p)
 		if err != nil || len(groups) != c.groups {
 			t.Errorf("%s: %d groups, %v; want %d", name, len(groups), err, c.groups)
 			continue
@@ -112,7 +112,7 @@ func TestLinksForTimedChanges(t *testing.T) {
 		if err := p.Check(); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		links, _, _, err := planned(p)
+		links, _, _, err := linksToOpen(p)
 		if c.want != "" || err != nil {
 			if err == nil || c.want == "" || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v, want %q", c.name, err, c.want)

@@ -36,7 +36,7 @@ func newLocal(p model.Plan, o Options, facts model.LabFacts) *site {
 }
 
 func openLoopback(ctx context.Context, p model.Plan, o Options) (*site, error) {
-	if _, names, err := varied(p); err != nil || len(p.Links)+len(names) > 0 {
+	if _, names, err := linkFactors(p); err != nil || len(p.Links)+len(names) > 0 {
 		return nil, cmp.Or(err, refuse("links", "lab:loopback has no links to shape"))
 	}
 	if p.Receivers > 0 {
@@ -84,7 +84,7 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (_ *site
 	if p.Receivers > 0 && name != lab.Star && own {
 		return nil, refuse("receivers", "lab:%s has one receiver; lab:star has many", name)
 	}
-	links, groups, names, err := planned(p)
+	links, groups, names, err := linksToOpen(p)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func labNodes(l *lab.Lab, receivers []string) (list []node) {
 			if i+1 < len(nodes) {
 				after = nodes[i+1].Name()
 			}
-			one.in, one.out = toward(n, before), toward(n, after)
+			one.in, one.out = interfacesTo(n, before), interfacesTo(n, after)
 			if !one.end {
 				one.kernel = &observe.Observer{Do: n.Do}
 			}
@@ -228,8 +228,8 @@ func labLinks(l *lab.Lab, before string, to node, star bool) (list []node) {
 	name := "link " + before + "-" + to.name
 	for _, w := range l.Wires() {
 		if w.Name() == name && !star {
-			wire := node{name: name, kernel: &observe.Observer{Do: w.Do}, in: toward(w, before),
-				out: toward(w, to.name)}
+			wire := node{name: name, kernel: &observe.Observer{Do: w.Do}, in: interfacesTo(w, before),
+				out: interfacesTo(w, to.name)}
 			wire.namespace, _ = w.NamespaceInode()
 			list = append(list, wire)
 		}
@@ -242,8 +242,8 @@ func labLinks(l *lab.Lab, before string, to node, star bool) (list []node) {
 	return list
 }
 
-// toward lists a node's interfaces whose cable leads to another one.
-func toward(n *lab.Node, peer string) (names []string) {
+// interfacesTo lists a node's interfaces whose cable leads to a peer.
+func interfacesTo(n *lab.Node, peer string) (names []string) {
 	for _, i := range n.Interfaces() {
 		if i.Peer == peer {
 			names = append(names, i.Name)

@@ -151,7 +151,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	if err != nil {
 		return model.Result{}, err
 	}
-	r.site.hurry(placed)
+	r.site.setUrgent(placed)
 	r.number = r.nextNumber()
 	placed.Number, placed.Drops = r.number, r.drops(t)
 	if placed.Drops != "" && r.idle == nil {
@@ -169,7 +169,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 		placed.Begun = begin
 	}
 	placed.Live, placed.Doubtful = r.Live, r.site.unanswered && !r.met
-	now := newSoFar(t, placed, watch, started)
+	now := newLiveAccount(t, placed, watch, started)
 	now.asked = r.Live || lasting(r.doc.Plan)
 	silent := map[string]int{} // streams by flow
 	outcome, err := r.site.controller.RunTrial(ctx, placed, func(p fleet.Progress) {
@@ -188,7 +188,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 		case p.Counts == nil:
 			r.event(Event{Progress: &TrialProgress{Number: number, Sample: p}})
 		}
-		r.soFar(now, number, p)
+		r.takeSample(now, number, p)
 	})
 	made := end()
 	told := now.untilCut(outcome) // while the links are watched

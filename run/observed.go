@@ -16,7 +16,7 @@ const idleSeconds = 0.5
 // background is the rate of other traffic by node and counter, from the first trial.
 type background map[string]map[string]float64
 
-// fill takes the idle rates from a trial that measured them, and gives them to the others.
+// fill stores the idle rates of a trial that measured them. It copies them into the counters of other trials.
 func (b background) fill(all []seen) {
 	if b == nil {
 		return

@@ -18,7 +18,7 @@ const (
 	leastToGoOn = time.Second // of the measured part
 )
 
-// goOn measures the rest of a trial that was cut, each time that its hosts meet again, until its time is over.
+// goOn measures the rest of a trial that was cut, as often as it is cut, until the time of the trial is over.
 func (r *runner) goOn(ctx context.Context, d design.Design, t model.Trial, number int, cut model.Result) (
 	model.Result, error) {
 	first := r.begun
@@ -28,7 +28,7 @@ func (r *runner) goOn(ctx context.Context, d design.Design, t model.Trial, numbe
 			return cut, fmt.Errorf("trial cut: %s", cut.Why)
 		}
 		from := r.begun.Add(heardFor(cut))
-		next, err := r.again(ctx, t, number, until)
+		next, err := r.beginAgain(ctx, t, number, until)
 		if err != nil {
 			return cut, err
 		}
@@ -66,9 +66,9 @@ func heardFor(r model.Result) time.Duration {
 	return time.Duration(heard * float64(time.Second))
 }
 
-// again begins a trial anew with the time that is left for it, once its hosts are reached. Its result has the reason
-// NoPath if they are not until the time is over.
-func (r *runner) again(ctx context.Context, t model.Trial, number int, until time.Time) (model.Result, error) {
+// beginAgain waits until the hosts of a cut trial are reached, and measures for the time that is left. If the time is
+// over first, the result has the reason NoPath.
+func (r *runner) beginAgain(ctx context.Context, t model.Trial, number int, until time.Time) (model.Result, error) {
 	for told := ""; ; {
 		rest := time.Until(until) - t.Timing.Warmup()
 		if rest < leastToGoOn {

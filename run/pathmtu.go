@@ -130,7 +130,7 @@ func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 		}
 	}
 	for i := range list {
-		list[i] = least(list[i], trial, asked[i], out, why)
+		list[i] = leastMTU(list[i], trial, asked[i], out, why)
 	}
 	return list
 }
@@ -153,9 +153,8 @@ func (s *site) surveyed(f model.Flow) (fleet.PlacedFlow, error) {
 		Listen: listen, CPU: -1}, nil
 }
 
-// least returns the smallest path MTU among the receivers of one plan's flow, or the first
-// that is unknown.
-func least(m model.PathMTU, trial fleet.Trial, asked []int, out fleet.Outcome, why string) model.PathMTU {
+// leastMTU returns the smallest path MTU among the receivers of one plan's flow, or the first one that is unknown.
+func leastMTU(m model.PathMTU, trial fleet.Trial, asked []int, out fleet.Outcome, why string) model.PathMTU {
 	m.Why = why
 	chosen, probes := m, 0
 	for _, k := range asked {

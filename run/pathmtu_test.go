@@ -41,11 +41,11 @@ func TestLeast(t *testing.T) {
 		{"unknown", up, []int{0, 2, 1}, model.PathMTU{Flow: "up", From: "sender", To: "receiver-3", Family: 4, Probes: 2, Why: "no probe was answered"}},
 		{"lost", up, []int{3}, model.PathMTU{Flow: "up", From: "sender", To: "receiver", Family: 4, Why: "the survey was cut"}},
 	} {
-		if got := least(c.flow, trial, c.asked, out, ""); got != c.want {
+		if got := leastMTU(c.flow, trial, c.asked, out, ""); got != c.want {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", c.name, got, c.want)
 		}
 	}
-	if got := least(up, fleet.Trial{}, nil, fleet.Outcome{}, "no hub"); got.Why != "no hub" || got.Bytes != 0 {
+	if got := leastMTU(up, fleet.Trial{}, nil, fleet.Outcome{}, "no hub"); got.Why != "no hub" || got.Bytes != 0 {
 		t.Errorf("without an outcome: %+v", got)
 	}
 }

@@ -21,8 +21,8 @@ func (r *router) account() *lab.RouterAccount {
 	return &a
 }
 
-// counts are the figures of an account.
-func counts(a *lab.RouterAccount) []model.Counter {
+// accountCounters returns the figures of an account as counters.
+func accountCounters(a *lab.RouterAccount) []model.Counter {
 	list := []model.Counter{{Name: "log.packets", Unit: "skb", After: a.Logged},
 		{Name: "log.lines", Unit: "event", After: a.Lines}, {Name: "log.missed", Unit: "skb", After: a.Missed}}
 	for _, c := range a.Fast {
@@ -37,8 +37,8 @@ func addAccount(r *model.Result, node string, before, after *lab.RouterAccount) 
 	if before == nil || after == nil || before.Setup != after.Setup {
 		return
 	}
-	for i, from := range counts(before) {
-		c := counts(after)[i]
+	for i, from := range accountCounters(before) {
+		c := accountCounters(after)[i]
 		c.Host, c.Scope, c.Before = node, "device", from.After
 		if c.Reset = c.After < c.Before; !c.Reset {
 			c.Whole, c.Measure = c.After-c.Before, c.After-c.Before

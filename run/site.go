@@ -28,7 +28,7 @@ type site struct {
 	router     *router                                          // under test; nil: none is watched
 	set        []func(context.Context, model.Trial) error       // make links and router what a trial asks
 	change     func(model.TimedChange) error                    // during a trial; nil: nothing can change
-	urgent     []func(on bool)                                  // whether nothing else delays a node's receive thread
+	urgent     []func(on bool)                                  // set the real-time priority of a node's receive thread
 	restore    func() error                                     // sets the router up again after the last trial; nil: nothing is left of it
 	closers    []func() error
 	pairs      *pairs // of a mesh, whose trials are each of one of them; nil: of all nodes
@@ -326,9 +326,10 @@ func (s *site) withFamilies(plan model.Plan) []model.Flow {
 	return flows
 }
 
-// hurry lets nothing else delay the receive threads of a lab's nodes while frames go one way. Two ways share
-// a core, and sockets are read by a usual thread, which such a thread could starve.
-func (s *site) hurry(placed fleet.Trial) {
+// setUrgent gives the receive threads of a lab's nodes real-time priority if all flows are XDP frames in one
+// direction. Frames of both directions share a core, and sockets are read by normal threads: there such a thread
+// could starve others.
+func (s *site) setUrgent(placed fleet.Trial) {
 	one := func(f fleet.PlacedFlow) bool {
 		return f.From == placed.Flows[0].From && f.Receive.Engine == "xdp" && !f.Receive.Sockets
 	}

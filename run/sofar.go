@@ -16,23 +16,23 @@ import (
 // killed, and how often its stored run grows by a line. A short one is told of sooner.
 const checkpointSeconds = 10
 
-// soFar is the account of a running trial. It belongs to the goroutine that handles the
-// trial's progress. Its times are seconds since the measured part began, by the ends' clocks.
-type soFar struct {
+// liveAccount is the account of a running trial, from the samples of its ends. It belongs to the goroutine that
+// handles the trial's progress. Its times are seconds since the measured part began, by the ends' clocks.
+type liveAccount struct {
 	trial   model.Trial
 	flows   []model.Flow
 	watch   *watch
 	started time.Time
 	counts  map[string]model.Observation // by agent
-	ends    [][2]endSoFar                // sender and receiver of each flow
+	ends    [][2]endSamples              // sender and receiver of each flow
 	latest  float64                      // of all samples; 0 before the first
 	kept    int                          // whole seconds that are stored
 	failed  bool
 	asked   bool // it is shown and stored while the trial runs
 }
 
-// endSoFar is what the samples of an end told.
-type endSoFar struct {
+// endSamples are the figures of one end, by its samples.
+type endSamples struct {
 	packets uint64
 	before  uint64    // a sample earlier
 	reach   uint64    // of the receiver, see fleet.Progress
@@ -47,17 +47,17 @@ func lasting(p model.Plan) bool {
 	return p.Timing.Measure() >= time.Minute || p.Timing.PatienceSeconds > 0 || len(p.Hosts) > 0
 }
 
-func newSoFar(t model.Trial, placed fleet.Trial, w *watch, started time.Time) *soFar {
-	s := &soFar{trial: t, watch: w, started: started.UTC().Truncate(time.Millisecond),
-		counts: map[string]model.Observation{}, ends: make([][2]endSoFar, len(placed.Flows))}
+func newLiveAccount(t model.Trial, placed fleet.Trial, w *watch, started time.Time) *liveAccount {
+	s := &liveAccount{trial: t, watch: w, started: started.UTC().Truncate(time.Millisecond),
+		counts: map[string]model.Observation{}, ends: make([][2]endSamples, len(placed.Flows))}
 	for _, f := range placed.Flows {
 		s.flows = append(s.flows, f.Flow)
 	}
 	return s
 }
 
-// take adds a sample; it is true once a second.
-func (s *soFar) take(p fleet.Progress) bool {
+// take adds a sample. It returns true once a second, when there is something to show.
+func (s *liveAccount) take(p fleet.Progress) bool {
 	if p.Counts != nil {
 		s.counts[p.Agent] = *p.Counts
 		return false
@@ -79,7 +79,7 @@ func (s *soFar) take(p fleet.Progress) bool {
 }
 
 // sample adds a sample. A second without a sample is unknown.
-func (e *endSoFar) sample(p fleet.Progress) {
+func (e *endSamples) sample(p fleet.Progress) {
 	packets := max(p.Packets, e.packets)
 	for second := int(p.AtS); len(e.pps) < second; {
 		pps := math.NaN()
@@ -94,7 +94,7 @@ func (e *endSoFar) sample(p fleet.Progress) {
 // attempted returns what was sent by the time of the receiver's last sample: by the highest
 // sequence that came, or else by the sender's sample before it. Before that sample nobody knows
 // what was received, and it is 0.
-func attempted(ends [2]endSoFar) uint64 {
+func attempted(ends [2]endSamples) uint64 {
 	switch receiver := ends[1]; {
 	case receiver.at == 0:
 		return 0
@@ -105,7 +105,7 @@ func attempted(ends [2]endSoFar) uint64 {
 }
 
 // checkpoint returns the account by a time, with the series from a second on.
-func (s *soFar) checkpoint(at float64, from int) model.Checkpoint {
+func (s *liveAccount) checkpoint(at float64, from int) model.Checkpoint {
 	c := model.Checkpoint{Cell: s.trial.Cell, Repeat: s.trial.Repeat, Started: s.started, ElapsedS: at,
 		Series: []model.Series{}}
 	for i, f := range s.flows {
@@ -118,7 +118,7 @@ func (s *soFar) checkpoint(at float64, from int) model.Checkpoint {
 			account := ledger.Balance(ledger.Input{Sender: f.From, Receiver: f.To, Flow: f.Name,
 				Planned: one.Attempted, Attempted: one.Attempted, Accepted: one.Attempted,
 				Received: min(one.Received, one.Attempted), DurationS: at,
-				Nodes: nodesOf(f, s.watch.soFar(f, s.counts))})
+				Nodes: nodesOf(f, s.watch.lossSoFar(f, s.counts))})
 			for _, l := range account.Lines {
 				if l.Confidence != ledger.Inferred {
 					l.Evidence, l.Sequences, l.Confidence = nil, nil, ledger.Bounded // what is on its way blurs it
@@ -141,7 +141,7 @@ func (s *soFar) checkpoint(at float64, from int) model.Checkpoint {
 const silentEnd = 3
 
 // ready returns how many seconds that are not stored yet all ends have samples of.
-func (s *soFar) ready() int {
+func (s *liveAccount) ready() int {
 	ready := math.MaxInt
 	for _, ends := range s.ends {
 		for _, e := range ends {
@@ -156,8 +156,9 @@ func (s *soFar) ready() int {
 	return ready
 }
 
-// soFar takes a sample, and shows and stores the account of the running trial where it is asked for.
-func (r *runner) soFar(s *soFar, number int, p fleet.Progress) {
+// takeSample adds a sample to the account of the running trial. Where that is asked for, it shows and stores the
+// account.
+func (r *runner) takeSample(s *liveAccount, number int, p fleet.Progress) {
 	if !s.take(p) || !s.asked {
 		return
 	}
@@ -182,7 +183,7 @@ func (r *runner) soFar(s *soFar, number int, p fleet.Progress) {
 	if err == nil { // else the next one tells of these seconds, too
 		s.kept += ready
 	}
-	if !r.stored(err) {
+	if !r.tellDisk(err) {
 		s.failed = true
 		r.warn(fmt.Sprintf("what is known of the running trial is no longer stored: %v", err))
 	}
@@ -190,7 +191,7 @@ func (r *runner) soFar(s *soFar, number int, p fleet.Progress) {
 
 // untilCut returns the account of a trial that was cut, up to the oldest last sample of an
 // end that sent any; without samples it has no flows.
-func (s *soFar) untilCut(out fleet.Outcome) model.Result {
+func (s *liveAccount) untilCut(out fleet.Outcome) model.Result {
 	if s.latest == 0 || out.Cut == "" {
 		return model.Result{}
 	}

@@ -13,19 +13,19 @@ import (
 )
 
 // watchedFlow is a flow of a long trial, and its account before the first sample.
-func watchedFlow() (model.Trial, fleet.Trial, *soFar) {
+func watchedFlow() (model.Trial, fleet.Trial, *liveAccount) {
 	flow := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 512,
 		Rate: unit.PacketRate(1000), Streams: 1}
 	trial := model.Trial{Flows: []model.Flow{flow}, Timing: model.Timing{MeasureSeconds: 600, PatienceSeconds: 60}}
 	placed := fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}
-	return trial, placed, newSoFar(trial, placed, &watch{site: twoEnds()}, time.Now())
+	return trial, placed, newLiveAccount(trial, placed, &watch{site: twoEnds()}, time.Now())
 }
 
-func (s *soFar) sender(at float64, n uint64) bool {
+func (s *liveAccount) sender(at float64, n uint64) bool {
 	return s.take(fleet.Progress{Flow: "up", Role: engine.Send, Agent: "s", Packets: n, AtS: at})
 }
 
-func (s *soFar) receiver(at float64, n, reach uint64) bool {
+func (s *liveAccount) receiver(at float64, n, reach uint64) bool {
 	return s.take(fleet.Progress{Flow: "up", Role: engine.Receive, Agent: "r", Packets: n, Reach: reach, AtS: at})
 }
 
@@ -126,7 +126,7 @@ func TestSoFarSeries(t *testing.T) {
 		"first heard of late": {[]float64{3.1, 4.1}, []float64{nan, nan, 1000, 1000}},
 		"not heard":           {[]float64{1.01, 5.1, 6.1}, []float64{1000, nan, nan, nan, 1000, 1000}},
 	} {
-		var e endSoFar
+		var e endSamples
 		for _, at := range c.at {
 			e.sample(fleet.Progress{Packets: uint64(math.Round(at * 1000)), AtS: at})
 		}

@@ -73,7 +73,7 @@ func TestStarLosesReceivers(t *testing.T) {
 		}
 		out.Flows = append(out.Flows, both)
 	}
-	s := newSoFar(trial, placed, &watch{site: &site{nodes: []node{{name: "sender", end: true}}}}, time.Now())
+	s := newLiveAccount(trial, placed, &watch{site: &site{nodes: []node{{name: "sender", end: true}}}}, time.Now())
 	for at := 1.0; at <= 7; at++ {
 		for _, f := range placed.Flows {
 			n := uint64(1000 * at)

@@ -138,15 +138,15 @@ func (w *watch) byAgent(n node, out fleet.Outcome) (_ *model.Observation, why st
 	return nil, cmp.Or(out.Cut, "its account of the trial is missing")
 }
 
-// soFar returns what is known of a flow's packets so far. counts are of the agents.
-func (w *watch) soFar(f model.Flow, counts map[string]model.Observation) (all []seen) {
+// lossSoFar returns what is known by now of a flow's losses, node by node. counts are those that agents told.
+func (w *watch) lossSoFar(f model.Flow, counts map[string]model.Observation) (all []seen) {
 	for _, n := range w.site.nodes {
 		one := n.seen()
 		if o, ok := counts[n.agent.ID]; ok && n.end {
 			o.Mode = model.DropsCount // its sequences come with the report
 			one.Observation = &o
 		} else if n.link > 0 {
-			one.Observation = w.links.soFar(f, n.link)
+			one.Observation = w.links.lossSoFar(f, n.link)
 		} else if o, ok := counts[w.site.nodes[0].agent.ID]; ok && n.namespace != 0 {
 			one.Observation = &model.Observation{Boot: o.Boot, Namespace: n.namespace, Mode: o.Mode}
 		}
@@ -269,9 +269,8 @@ func (w *linkWatch) results(nodes []node, alone bool) (links []model.LinkResult,
 	return links, append(doubts, linkDoubts(judged)...)
 }
 
-// soFar is what a link has lost by now of a flow in its own direction and of all else
-// that way; nil where nobody tells.
-func (w *linkWatch) soFar(f model.Flow, link int) *model.Observation {
+// lossSoFar returns the link's losses so far, of all flows in f's direction; nil for a link of another process.
+func (w *linkWatch) lossSoFar(f model.Flow, link int) *model.Observation {
 	if w.watch == nil {
 		return nil
 	}
