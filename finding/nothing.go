@@ -152,6 +152,9 @@ func (b blocked) told(others bool) []Finding {
 	case l == nil:
 	case l.Cause == model.CauseElimination:
 		kind = "vanished"
+	case strings.HasPrefix(l.Cause, model.CauseICMP) && b.rows[0].Flow.Protocol == model.TCP: // in whose name anybody may answer
+		kind = "refused-tcp"
+		f = f.word("answer", strings.TrimPrefix(l.Cause, model.CauseICMP))
 	case strings.HasPrefix(l.Cause, model.CauseICMP):
 		next.Code, kind = "nothing.let", "refused"
 		f = f.word("who", l.Host).word("answer", strings.TrimPrefix(l.Cause, model.CauseICMP))
@@ -188,7 +191,7 @@ func (b blocked) told(others bool) []Finding {
 	case !b.whole && len(b.dead) == 0:
 		f = b.streams(f)
 		f.Code = way + "streams"
-	case kind == "few" || kind == "unseen":
+	case kind == "few" || kind == "unseen" || kind == "refused-tcp":
 		f.Code = "nothing." + kind
 	}
 	if _, pair := b.rows[0].Trial.Cell["pair"]; pair {
@@ -335,7 +338,8 @@ func Meeting(r table.Row) (ways []table.Row) {
 		if way.Attempted == 0 {
 			continue
 		}
-		f := model.FlowResult{Name: r.Flow.Name + ": " + way.name, Protocol: r.Flow.Protocol, From: way.from, To: way.to,
+		f := model.FlowResult{Name: r.Flow.Name + ": " + way.name, Protocol: model.UDP, // which counts packets, as is done here of TCP, too
+			From: way.from, To: way.to,
 			Streams: r.Flow.Streams, Attempted: way.Attempted, Received: min(way.Received, way.Attempted), SendErrors: way.SendErrors, Ledger: way.Ledger}
 		f.Lost = f.Attempted - f.Received
 		one := r

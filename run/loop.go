@@ -199,7 +199,8 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	r.begun, r.final = cmp.Or(outcome.Begun, started), outcome.Final
 	r.lossy = false
 	for i, f := range outcome.Flows {
-		tcp := f.Meeting.None && placed.Flows[i].Flow.Protocol == model.TCP // whose lost SYNs nobody hears of
+		// Of lost SYNs nobody hears.
+		tcp := f.Meeting.None && placed.Flows[i].Flow.Protocol == model.TCP && len(f.Meeting.Asks.ICMP) == 0
 		r.lossy = r.lossy || f.Meeting.Lossy() || tcp && (r.site.local || r.met)
 	}
 	r.met = r.met || !outcome.Unmet

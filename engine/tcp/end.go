@@ -16,6 +16,7 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/tcpinfo"
+	"pelt/model"
 )
 
 // count is a number that one goroutine or several add to while others read it.
@@ -118,11 +119,11 @@ func (e *end) Ports() []uint16 {
 }
 
 // Connect makes all streams, each with mutual consent. See engine.Transport. A stream whose SYNs nobody answers has
-// not met; anything else that keeps a connection from being set up is an error.
+// not met, nor one of a peer or a path that refuses the first; anything else that keeps a connection from being set up is an error.
 func (e *end) Connect(ctx context.Context) (engine.Meeting, error) {
 	m := engine.Meeting{Streams: make([]engine.MetStream, len(e.streams))}
 	if e.listener == nil {
-		if err := e.dialAll(ctx, m.Streams); err != nil {
+		if err := e.dialAll(ctx, &m); err != nil {
 			return m, err
 		}
 	} else {
@@ -210,7 +211,10 @@ const unanswered = 3600 * time.Millisecond
 // errUnanswered is of a stream whose SYNs nobody answered.
 var errUnanswered = errors.New("no answer")
 
-func (e *end) dialAll(ctx context.Context, met []engine.MetStream) error {
+// errRefused is of a stream that the peer's address refuses, or somebody on the way.
+type errRefused struct{ syscall.Errno }
+
+func (e *end) dialAll(ctx context.Context, met *engine.Meeting) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	over := make(chan struct{})
@@ -225,7 +229,12 @@ func (e *end) dialAll(ctx context.Context, met []engine.MetStream) error {
 	var group sync.WaitGroup
 	dial := func(ctx context.Context, i int) {
 		asked, err := e.dial(ctx, i)
-		if met[i].Sent = asked; err != nil && !errors.Is(err, errUnanswered) {
+		var refused errRefused
+		switch met.Streams[i].Sent = asked; {
+		case errors.As(err, &refused) && i == 0:
+			met.Streams[i].Sent = max(asked, 1)
+			met.ICMP = []model.ICMPErrors{{From: e.peer(i).Addr().String(), What: refused.Error(), Packets: max(asked, 1)}}
+		case err != nil && !errors.Is(err, errUnanswered):
 			cancel(fmt.Errorf("%v, TCP port %d: %w", e.peer(i).Addr(), e.peer(i).Port(), err))
 		}
 	}
@@ -287,20 +296,12 @@ func (e *end) explain(ctx context.Context, err error, i int) error {
 		return &engine.Refusal{Why: fmt.Sprintf("%v is no address of this host", e.order.Flow.Source(i))}
 	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL) && e.order.Flow.SourcePort != 0:
 		return fmt.Errorf("local port %d is in use: %w", e.order.Flow.SourcePort+i, err)
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("refused, though pelt listens there: a firewall there or on the way does that; let TCP port %d in", port)
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("something on the way says that it lets no such packet through (%w): let TCP port %d in there", errnoOf(err), port)
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EACCES):
+		var e errRefused
+		errors.As(err, &e.Errno)
+		return e
 	case errors.Is(err, syscall.EPERM):
 		return fmt.Errorf("this host's own firewall refuses it: let it open TCP port %d there", port)
-	}
-	return err
-}
-
-func errnoOf(err error) error {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		return errno
 	}
 	return err
 }
