@@ -128,11 +128,16 @@ const mostTries = 3
 
 // try runs one trial, and again if its ends missed each other by chance.
 func (r *runner) try(ctx context.Context, t model.Trial, number int) (model.Result, error) {
-	result, err := r.execute(ctx, t, number)
+	return r.untilMet(ctx, func() (model.Result, error) { return r.execute(ctx, t, number) })
+}
+
+// untilMet runs a trial so often that its ends meet, within bounds.
+func (r *runner) untilMet(ctx context.Context, trial func() (model.Result, error)) (model.Result, error) {
+	result, err := trial()
 	again := 0
 	for ; err == nil && r.lossy && again+1 < mostTries && ctx.Err() == nil; again++ {
 		r.event(Event{Note: "the path lost so many packets that the two ends did not find each other; the trial is tried again"})
-		result, err = r.execute(ctx, t, number)
+		result, err = trial()
 	}
 	if err == nil && again > 0 {
 		result.Warnings = append(result.Warnings, fmt.Sprintf("its ends did not find each other at first; it was tried again %s",

@@ -1,8 +1,11 @@
 package run
 
 import (
+	"context"
+	"errors"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"pelt/engine"
@@ -140,6 +143,50 @@ func TestBlocked(t *testing.T) {
 		}
 		if got := r.blocked(); got != c.want {
 			t.Errorf("%s: blocked %v", c.name, got)
+		}
+	}
+}
+
+// A trial whose ends missed each other by chance is tried again, a few times, and its result says so.
+func TestUntilMet(t *testing.T) {
+	const once, twice = "its ends did not find each other at first; it was tried again once", "its ends did not find each other at first; it was tried again twice"
+	failed := errors.New("failed")
+	for _, c := range []struct {
+		name    string
+		missed  int // tries
+		failing int // the try that fails
+		cut     int // the try after which the run is cut
+		tries   int
+		warned  string
+	}{
+		{"at once", 0, 0, 0, 1, ""},
+		{"missed once", 1, 0, 0, 2, once},
+		{"missed twice", 2, 0, 0, 3, twice},
+		{"missed always", 9, 0, 0, 3, twice},
+		{"failed", 9, 2, 0, 2, ""},
+		{"cut", 9, 0, 1, 1, ""},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		notes, tries := 0, 0
+		r := &runner{}
+		r.Events = func(e Event) {
+			if e.Note != "" {
+				notes++
+			}
+		}
+		result, err := r.untilMet(ctx, func() (x model.Result, err error) {
+			tries++
+			if r.lossy = tries <= c.missed; tries == c.failing {
+				err = failed
+			}
+			if tries == c.cut {
+				cancel()
+			}
+			return x, err
+		})
+		cancel()
+		if warned := strings.Join(result.Warnings, "; "); tries != c.tries || notes != tries-1 || warned != c.warned || (err != nil) != (c.failing > 0) {
+			t.Errorf("%s: %d tries, %d notes, %q, %v", c.name, tries, notes, warned, err)
 		}
 	}
 }
