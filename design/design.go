@@ -105,7 +105,7 @@ func (g *grid) Next() (model.Cell, int, bool) {
 		cell := g.cells[g.order(repeat)[place%len(g.cells)]]
 		name := cell.TrialName(repeat)
 		switch {
-		case g.made(name):
+		case g.isDone(name):
 			if place == g.from {
 				g.from++
 			}
@@ -116,9 +116,9 @@ func (g *grid) Next() (model.Cell, int, bool) {
 	return nil, 0, false
 }
 
-// made reports whether a trial need not run any more: it is valid, or has been invalid as often as it may, or nothing came
-// through in it: that is an answer.
-func (g *grid) made(name string) bool {
+// isDone reports whether a trial is not to be run again: it is valid, nothing came through in it (which is an
+// answer), or it was invalid as often as it may be.
+func (g *grid) isDone(name string) bool {
 	t := g.ended[name]
 	return t.Result != nil && (t.State == model.Valid || t.Why.Has(model.NothingThrough)) || t.invalid > g.design.Redo
 }

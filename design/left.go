@@ -16,7 +16,8 @@ type Rest struct {
 	Open    bool    // some end when all is sent, and their time is not in Seconds
 }
 
-// Left estimates what is left of a plan's run. Of a search it goes on as if the path lost packets above one rate only.
+// Left estimates how much of a plan's run is left. For a search it assumes a path that loses packets above one rate
+// and none below.
 func Left(p model.Plan, d Design) (r Rest) {
 	r.AtOnce = 1
 	s, searches := d.(*search)
@@ -37,7 +38,7 @@ func Left(p model.Plan, d Design) (r Rest) {
 	s.Next() // which passes the searches that are over
 	begun := s.at
 	if s.now != nil {
-		s.left(p, &r, s.replay(s.now))
+		s.addRest(p, &r, s.replay(s.now))
 		begun++
 	}
 	if s.from < s.grid.Total() { // the floods that searches begin with are not all known
@@ -47,7 +48,7 @@ func Left(p model.Plan, d Design) (r Rest) {
 		s.whole = make([]Rest, s.times()*len(s.searched)+1)
 		for at := len(s.whole) - 2; at >= begun; at-- {
 			s.whole[at] = s.whole[at+1]
-			s.left(p, &s.whole[at], s.replay(s.beginAt(at)))
+			s.addRest(p, &s.whole[at], s.replay(s.beginAt(at)))
 		}
 	}
 	later := s.whole[min(begun, len(s.whole)-1)]
@@ -70,15 +71,15 @@ func (r *Rest) add(p model.Plan, g *grid) {
 	}
 	for repeat := range g.design.Repeats {
 		for i, c := range g.cells {
-			if !g.made(c.TrialName(repeat)) {
+			if !g.isDone(c.TrialName(repeat)) {
 				r.Trials, r.Seconds = r.Trials+1, r.Seconds+seconds[i]
 			}
 		}
 	}
 }
 
-// left adds the trials that a search is still to make, and the loads that follow it.
-func (s *search) left(p model.Plan, r *Rest, one replayed) {
+// addRest adds to r the trials that a search has still to make, and those at shares of its rate that follow.
+func (s *search) addRest(p model.Plan, r *Rest, one replayed) {
 	goal := s.question.Goals[0]
 	one.seen = slices.Clip(one.seen) // a search goes on with its own
 	if len(one.seen) == 0 {          // as far as its flood is known: much is lost

@@ -51,7 +51,7 @@ func newSearch(p model.Plan, floods *grid) *search {
 	return s
 }
 
-// times is how often each cell is searched.
+// times returns how many searches are made of each cell.
 func (s *search) times() int { return max(s.Searches, 1) }
 
 // Total is 0: how many trials a search takes depends on what they find.
@@ -102,7 +102,7 @@ type replayed struct {
 	answered bool
 }
 
-// beginAt begins a search by its place in the run.
+// beginAt begins search number `at` of the run.
 func (s *search) beginAt(at int) *replayed {
 	return s.begin(s.searched[at%len(s.searched)], at/len(s.searched)+1)
 }
@@ -153,8 +153,8 @@ func (r *replayed) add(t *model.Result, flood bool) {
 	r.seen, r.trials = append(r.seen, o), append(r.trials, t)
 }
 
-// floodOf is the flood that a search of a cell begins with, of all trials of that cell: its own, or the last one. A
-// flood may be more than emulated links can pass, and still shows what the sender offers.
+// floodOf returns the flood that begins search number `number`, of all trials of its cell: the valid one of that
+// repeat or the last before it. An invalid flood counts if there is no valid one: it still shows the sender's rate.
 func floodOf(trials []*model.Result, number int) (flood *model.Result) {
 	for _, r := range trials {
 		sent := len(r.Flows) > 0 && !slices.ContainsFunc(r.Flows, func(f model.FlowResult) bool { return f.Attempted == 0 })
@@ -230,7 +230,7 @@ func (s *search) follow(r replayed) (model.Cell, int, bool) {
 	return newGrid(s.design, s.loads(r), s.index).Next()
 }
 
-// loads are the cells at shares of the rate that a search found.
+// loads returns the cells at shares of the rate that a search found.
 func (s *search) loads(r replayed) (cells []model.Cell) {
 	if len(s.Loads) == 0 || len(r.seen) == 0 {
 		return nil

@@ -116,7 +116,7 @@ func (m *Meter) Observe(stream int, batch []model.Arrival) {
 		// The wire has 48 bits; the position nearest to the next expected is meant.
 		step := int64((a.Sequence-uint64(s.next))<<16) >> 16
 		if step >= MostStep {
-			m.setAside(stream, a, s.next+step)
+			m.holdBack(stream, a, s.next+step)
 			continue
 		}
 		at := s.next + step
@@ -132,10 +132,10 @@ func (m *Meter) Observe(stream int, batch []model.Arrival) {
 			s.reordered++
 		}
 		s.received++
-		m.time(s, a)
+		m.accountTime(s, a)
 		if step >= 0 {
 			if s.next = at + 1; s.next >= s.near {
-				m.takeUp(stream)
+				m.countNear(stream)
 			}
 		}
 	}
@@ -143,26 +143,27 @@ func (m *Meter) Observe(stream int, batch []model.Arrival) {
 	s.published.Store(s.received)
 }
 
-// setAside keeps what lies too far ahead, until the flow comes near it or enough agree.
-func (m *Meter) setAside(stream int, a *model.Arrival, at int64) {
+// holdBack keeps a packet whose sequence is too far ahead to be believed, until the flow comes near it or enough such
+// packets agree.
+func (m *Meter) holdBack(stream int, a *model.Arrival, at int64) {
 	s := m.streams[stream]
 	s.ahead = append(s.ahead, *a)
 	s.near = min(s.near, at-MostStep+1)
 	if len(s.ahead) == Agreeing {
 		s.next = s.near + MostStep - 1
-		m.takeUp(stream)
+		m.countNear(stream)
 	}
 }
 
-// takeUp counts what was set aside and is near now, the lowest at least.
-func (m *Meter) takeUp(stream int) {
+// countNear counts held-back packets that are now within reach; at least the lowest one.
+func (m *Meter) countNear(stream int) {
 	s := m.streams[stream]
 	ahead := slices.Clone(s.ahead)
 	s.ahead, s.near = s.ahead[:0], math.MaxInt64
 	m.Observe(stream, ahead)
 }
 
-// settle counts what was set aside of what the sender says that it sent.
+// settle counts held-back packets whose sequences the sender did send, by its own account.
 func (m *Meter) settle(stream int, attempted uint64) {
 	s := m.streams[stream]
 	for len(s.ahead) > 0 {
@@ -171,14 +172,14 @@ func (m *Meter) settle(stream int, attempted uint64) {
 			return
 		}
 		s.next = max(s.next, lowest)
-		m.takeUp(stream)
+		m.countNear(stream)
 	}
 }
 
-// time accounts when a new packet came.
-func (m *Meter) time(s *stream, a *model.Arrival) {
+// accountTime adds the arrival time of a new packet to the series, the jitter and the delays.
+func (m *Meter) accountTime(s *stream, a *model.Arrival) {
 	if a.ReceiveNanos >= s.stepTo || a.ReceiveNanos < s.stepFrom {
-		m.turn(s, a.ReceiveNanos)
+		m.beginStep(s, a.ReceiveNanos)
 	}
 	s.inStep++
 	transit := uint64(a.ReceiveNanos) - a.SendNanos
@@ -197,8 +198,8 @@ func (m *Meter) time(s *stream, a *model.Arrival) {
 	}
 }
 
-// turn closes the step being counted and opens the one of the given time.
-func (m *Meter) turn(s *stream, nanos int64) {
+// beginStep ends the step of the series that is being counted, and begins the one of the given time.
+func (m *Meter) beginStep(s *stream, nanos int64) {
 	m.flush(s)
 	m.first.CompareAndSwap(unset, nanos)
 	first := m.first.Load()

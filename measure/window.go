@@ -35,7 +35,7 @@ const (
 	behind // older than the window, so whether it was seen is forgotten; or before the first
 )
 
-// see marks a position and says whether it was seen before.
+// see marks a position as seen. It returns whether that was new, was seen before, or is too old to tell.
 func (w *window) see(at int64) mark {
 	c := w.newest
 	if n := at >> chunkBits; n != w.top || c == nil {

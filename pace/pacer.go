@@ -78,12 +78,13 @@ const lookAhead = 16
 // Never after the last.
 func (p *Pacer) Due(slot uint64) int64 {
 	for slot-p.base >= uint64(len(p.ahead)) {
-		p.look()
+		p.generate()
 	}
 	return p.ahead[slot-p.base]
 }
 
-func (p *Pacer) look() {
+// generate makes the due times of the next lookAhead slots, and forgets those before the last Take.
+func (p *Pacer) generate() {
 	if old := p.kept - p.base; old > 0 {
 		p.ahead, p.base = p.ahead[:copy(p.ahead, p.ahead[old:])], p.kept
 	}
@@ -120,7 +121,7 @@ func (p *Pacer) due(now int64, most uint64) (n uint64) {
 	return n
 }
 
-// use passes slots.
+// use takes the next n slots, and tells gap the times between them.
 func (p *Pacer) use(n uint64) {
 	if p.gap != nil {
 		for slot := p.next; slot < p.next+n; slot++ {
@@ -134,8 +135,8 @@ func (p *Pacer) use(n uint64) {
 	p.next += n
 }
 
-// pass uses all slots that are due by now and returns their number.
-func (p *Pacer) pass(now int64) uint64 {
+// useDue takes all slots that are due by now, and returns their number.
+func (p *Pacer) useDue(now int64) uint64 {
 	first := p.next
 	for n := p.due(now, lookAhead); n > 0; n = p.due(now, lookAhead) {
 		p.use(n)
@@ -143,16 +144,15 @@ func (p *Pacer) pass(now int64) uint64 {
 	return p.next - first
 }
 
-// Planned returns how many packets were to be sent by the given time, not before the last Take. It
-// ends the pacing.
+// Planned returns how many packets were to be sent by a time, which is not before the last Take. It ends the pacing.
 func (p *Pacer) Planned(now int64) uint64 {
 	p.group = 1
-	p.pass(now)
+	p.useDue(now)
 	return p.next
 }
 
-// GivenUp returns how many slots were not used: late ones are the sender's own
-// fault, held ones were lost while the kernel took no packet.
+// GivenUp returns how many slots no packet was sent in: late ones by the sender's own fault, held ones because the
+// kernel took no packet.
 func (p *Pacer) GivenUp() (late, held uint64) { return p.late, p.held }
 
 // Next returns the earliest time of the next group; ok is false when no slot is left.
@@ -163,10 +163,10 @@ func (p *Pacer) Next() (at int64, ok bool) {
 	return max(at, p.ready), true
 }
 
-// Blocked adds time in which the kernel made the sender wait since the last Take.
+// Blocked adds to the time that the kernel made the sender wait since the last Take.
 func (p *Pacer) Blocked(nanos int64) { p.blocked += nanos }
 
-// Hold takes back the last n packets of the last Take, which found no room in time.
+// Hold counts the last n packets of the last Take as held: they found no room in time.
 func (p *Pacer) Hold(n uint64) { p.held += n }
 
 // Take returns how many packets may leave now, and the first slot they use. Nothing
@@ -207,7 +207,7 @@ func (p *Pacer) Take(now int64) (n, first uint64) {
 	return n, first
 }
 
-// afterBurst returns when the first slot is due that is not due yet.
+// afterBurst returns the due time of the first slot that is not due yet.
 func (p *Pacer) afterBurst(now int64) int64 {
 	slot := p.next
 	for p.Due(slot) <= now {
@@ -219,10 +219,10 @@ func (p *Pacer) afterBurst(now int64) int64 {
 	return plus(now, p.patience)
 }
 
-// giveUp leaves out the slots that are too late at a time. They are late if the sender
-// would be as late without the time it was made to wait, else held.
+// giveUp skips the slots that are too late at a time. They count as held if the wait for the kernel made them late,
+// else as late.
 func (p *Pacer) giveUp(now int64) {
-	n := p.pass(now - p.patience)
+	n := p.useDue(now - p.patience)
 	if p.unblocked < p.patience {
 		p.held += n
 		return
