@@ -54,7 +54,7 @@ func (c Change) Alike(d Change) bool {
 
 func (c Change) ofLevel() bool { return c.Kind == ChangeShift || c.Kind == ChangeDrift }
 
-// Rank orders the changes of one event: what a reader asks for is before what may explain it.
+// Rank orders the changes of one event: first what a reader asks for, then what may explain it.
 func (c Change) Rank() int {
 	order := []string{"receive_pps", "goodput_bps", "send_pps", "lost_pps"}
 	if i := slices.Index(order, c.Metric); i >= 0 {

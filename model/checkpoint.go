@@ -78,7 +78,7 @@ func Unfinished(list []Checkpoint) Result {
 				r.Series = append(r.Series, s)
 				continue
 			}
-			r.Series[i].goOn(s)
+			r.Series[i].appendLater(s)
 		}
 	}
 	return r
@@ -88,8 +88,9 @@ func Unfinished(list []Checkpoint) Result {
 // longer than MaxPatience ends its trial.
 const mostSilent = 3600
 
-// goOn appends what was told later. In the steps between, of which nothing was told, an end was not heard.
-func (s *Series) goOn(later Series) {
+// appendLater appends a later part of a series. Steps between the two parts are unknown: in those nothing was heard
+// of an end.
+func (s *Series) appendLater(later Series) {
 	silent := (later.StartSeconds-s.StartSeconds)/s.StepSeconds - float64(len(s.Values))
 	if s.StepSeconds > 0 && silent >= 0.5 {
 		if silent > mostSilent || float64(len(s.Values))+silent > MaxMeasure.Seconds() {

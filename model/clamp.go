@@ -114,6 +114,7 @@ func printableText(s string) bool {
 // PrintableText is s with a space for each tab and line break and U+FFFD for all else that cannot be printed.
 func PrintableText(s string) string { return printed(s, false) }
 
+// printed replaces what cannot be printed in a text. lines keeps line breaks.
 func printed(s string, lines bool) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -30,7 +30,7 @@ type Knob struct {
 	Excludes  string   // Name of the knob that sets the same thing
 	Group     Group
 	Label     string // in tables, in place of one of the name
-	Said      string // how a value is said, % for it: "every %"; "" is the value alone
+	Phrase    string // a value in a sentence, % stands for the value: "every %"; "" is the value alone
 	Zero      string // what 0 is called; "" is no special value
 	Fixed     bool   // of links: cannot change while the link is there
 
@@ -226,19 +226,19 @@ func (k Knob) check(v Value) error {
 	case v.Text != "" && k.Kind == Names && k.Words == nil, v.Text != "" && k.isWord(v.Text):
 		return nil
 	case k.Kind == Names:
-		return fmt.Errorf("want %s, not %s", k.wanted(), clip(strconv.Quote(v.String())))
+		return fmt.Errorf("want %s, not %s", k.wordsText(), clip(strconv.Quote(v.String())))
 	case v.Text != "":
 		return fmt.Errorf("want a number, not %s", clip(strconv.Quote(v.Text)))
 	case (k.Unit == unit.Bytes || k.Unit == unit.Count) && (n != math.Trunc(n) || math.IsInf(n, 0)):
 		return fmt.Errorf("want a whole number, not %v", v)
 	case !(n >= k.Low && n <= k.High): // NaN too
-		return fmt.Errorf("want %s to %s, not %s", k.say(k.Low), k.say(k.High), k.say(n))
+		return fmt.Errorf("want %s to %s, not %s", k.boundText(k.Low), k.boundText(k.High), k.boundText(n))
 	}
 	return nil
 }
 
-// say prints a bound or a number beyond it.
-func (k Knob) say(n float64) string {
+// boundText returns a bound of the knob, or a number beyond it, as an error shows it.
+func (k Knob) boundText(n float64) string {
 	switch {
 	case math.IsNaN(n) || math.IsInf(n, 0) || n < 0:
 		return Number(n).String()
@@ -252,7 +252,8 @@ func (k Knob) say(n float64) string {
 	return k.Print(Number(n))
 }
 
-func (k Knob) wanted() string {
+// wordsText lists the words that a value may be, for an error: "a, b or c".
+func (k Knob) wordsText() string {
 	if len(k.Words) == 0 {
 		return "a word"
 	}
@@ -260,8 +261,8 @@ func (k Knob) wanted() string {
 	return strings.TrimPrefix(strings.Join(k.Words[:last], ", ")+" or "+k.Words[last], " or ")
 }
 
-// put writes a value that a knob can have into the field that a pointer leads to.
-func put(field any, v Value) (err error) {
+// setField writes a value to the field that a pointer leads to. The value is one that the knob can have.
+func setField(field any, v Value) (err error) {
 	switch field.(type) {
 	case *int, *float64, **float64, *unit.BitRate, *bool:
 		if v.Text != "" {
@@ -300,8 +301,8 @@ func put(field any, v Value) (err error) {
 	return err
 }
 
-// get reads the field that a pointer leads to; set is false where it has its zero value.
-func get(field any) (v Value, set bool) {
+// getField returns the value of the field that a pointer leads to; set is false if the field has its zero value.
+func getField(field any) (v Value, set bool) {
 	switch from := field.(type) {
 	case *int:
 		v = Number(float64(*from))
@@ -336,7 +337,7 @@ func get(field any) (v Value, set bool) {
 
 // checkField checks the field that a pointer leads to.
 func (k Knob) checkField(at string, field any) error {
-	v, set := get(field)
+	v, set := getField(field)
 	if !set && !k.Must || k.Kind == Switch {
 		return nil
 	}
@@ -346,7 +347,7 @@ func (k Knob) checkField(at string, field any) error {
 	return nil
 }
 
-// on a trial, a knob is set in every flow.
+// set gives a knob a value in a trial: in every flow, if it is a knob of flows.
 func (k Knob) set(t *Trial, v Value) error {
 	if err := k.check(v); err != nil {
 		return err
@@ -355,7 +356,7 @@ func (k Knob) set(t *Trial, v Value) error {
 		return k.apply(t, v)
 	}
 	for i := range t.Flows {
-		if err := put(k.of(&t.Flows[i]), v); err != nil {
+		if err := setField(k.of(&t.Flows[i]), v); err != nil {
 			return err
 		}
 	}
@@ -370,7 +371,7 @@ func (p *Plan) Set(name string, v Value) error {
 	case !known || k.in == nil && k.of == nil && k.apply == nil:
 		return wrong(name, "is no knob")
 	case k.in != nil:
-		if err := cmp.Or(k.check(v), put(k.in(p), v)); err != nil {
+		if err := cmp.Or(k.check(v), setField(k.in(p), v)); err != nil {
 			return wrong(name, "%v", err)
 		}
 		return nil

@@ -11,7 +11,7 @@ func ParseLinkChange(node, text string) (Link, error) {
 	return l, err
 }
 
-// Apply is a link after the change l: what l sets or puts back to nothing takes the place of the same of the link.
+// Apply returns the link after change l: what l sets, or sets back to nothing, replaces the link's own setting.
 func (l Link) Apply(link Link) (Link, error) {
 	if err := l.checkChange(); err != nil {
 		return Link{}, err

@@ -76,7 +76,7 @@ func linkKnob(node, setting string) (Knob, bool) {
 	k := linkKnobs[i]
 	inner := k
 	what := strings.TrimSuffix(linkPrefix(node), ".") + " " + strings.ToLower(k.Title())
-	k.Label, k.Said = strings.ToUpper(what[:1])+what[1:], "% "+what
+	k.Label, k.Phrase = strings.ToUpper(what[:1])+what[1:], "% "+what
 	if k.Unit == unit.Ratio {
 		k.Zero = "no " + what
 	}
@@ -204,7 +204,7 @@ func (l *Link) set(k Knob, v Value) error {
 	if k.Flag == "loss" && v.Text != "" {
 		return l.setLossModel(v.Text)
 	}
-	err := put(k.on(l), v)
+	err := setField(k.on(l), v)
 	if k.Flag == "seed" && (err != nil || l.Seed == 0) {
 		err = errors.New("want a whole number, at least 1; without one a seed is drawn")
 	}
@@ -215,7 +215,7 @@ func (l *Link) set(k Knob, v Value) error {
 func (l *Link) clear(key string) {
 	for _, k := range linkKnobs {
 		if k.Flag == key {
-			_ = put(k.on(l), Value{}) // nothing always fits
+			_ = setField(k.on(l), Value{}) // nothing always fits
 		}
 	}
 	if key == "loss" {
@@ -223,8 +223,8 @@ func (l *Link) clear(key string) {
 	}
 }
 
-// Over returns an earlier entry about the same link with what l says in its place. What
-// holds for both directions is left out.
+// Over returns an earlier entry about the same link, with the settings of l in place of its own. Settings that hold
+// for both directions stay as they were.
 func (l Link) Over(earlier Link) Link {
 	zero := strings.Split(l.Zero, ",")
 	for _, k := range linkKnobs {
@@ -236,8 +236,8 @@ func (l Link) Over(earlier Link) Link {
 		if k.Fixed || !l.has(k) {
 			continue
 		}
-		v, _ := get(k.on(&l))
-		_ = put(k.on(&earlier), v) // it was read from such a field
+		v, _ := getField(k.on(&l))
+		_ = setField(k.on(&earlier), v) // it was read from such a field
 		if k.Flag == "loss" {
 			earlier.LossModel, earlier.LossStates = l.LossModel, l.LossStates
 		}
@@ -246,7 +246,7 @@ func (l Link) Over(earlier Link) Link {
 }
 
 func (l Link) has(k Knob) bool {
-	_, set := get(k.on(&l))
+	_, set := getField(k.on(&l))
 	return set || k.Flag == "loss" && l.lossText() != ""
 }
 
@@ -255,7 +255,7 @@ func (l Link) has(k Knob) bool {
 func (l Link) Words() string {
 	var words []string
 	for _, k := range linkKnobs {
-		v, set := get(k.on(&l))
+		v, set := getField(k.on(&l))
 		text := k.Print(v)
 		if k.Flag == "loss" && l.LossModel != "" {
 			text, set = l.lossText(), l.lossText() != ""

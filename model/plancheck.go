@@ -272,7 +272,7 @@ func (f Flow) checkKnobs() error {
 			continue
 		}
 		field := k.of(&f)
-		if _, set := get(field); set && k.Only != "" && f.Protocol != k.Only {
+		if _, set := getField(field); set && k.Only != "" && f.Protocol != k.Only {
 			return wrong(k.Name, "is for %s", strings.ToUpper(string(k.Only)))
 		}
 		if err := k.checkField("", field); err != nil {

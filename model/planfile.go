@@ -83,7 +83,7 @@ func (f *Flow) field(k Knob) any {
 func settingsOf(field func(Knob) any) settings {
 	s := settings{}
 	for _, k := range knobs {
-		v, set := get(field(k))
+		v, set := getField(field(k))
 		if !set && (!k.Must || field(k) == nil) {
 			continue
 		}
@@ -111,7 +111,7 @@ func (s settings) fill(field func(Knob) any, stored bool) error {
 			err = k.check(v)
 		}
 		if err == nil {
-			err = put(to, v)
+			err = setField(to, v)
 		}
 		if err != nil {
 			return wrong(k.Name, "%v", err)

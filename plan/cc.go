@@ -27,28 +27,28 @@ func (d *draft) buildControl() error {
 	ends := d.given("bytes")
 	switch {
 	case slices.Contains(d.words("control"), ""):
-		return bad("control", "want names, as cubic,bbr,reno, or cubic+bbr for two that compete")
+		return flagError("control", "want names, as cubic,bbr,reno, or cubic+bbr for two that compete")
 	case d.given("loss") && !inLab:
-		return bad("loss", "only a lab has links that lose on purpose; want lab:NAME")
+		return flagError("loss", "only a lab has links that lose on purpose; want lab:NAME")
 	case d.given("loss") && slices.ContainsFunc(d.links, func(f model.Factor) bool { return f.Knob == "link.loss_ratio" }):
-		return bad("loss", "stands beside --link loss; want one of them")
+		return flagError("loss", "stands beside --link loss; want one of them")
 	case d.given("http") && !d.given("bytes"):
-		return bad("http", "an answer has a length; want --bytes")
+		return flagError("http", "an answer has a length; want --bytes")
 	case len(d.values["direction"]) > 1 || d.word("direction") == "both":
-		return bad("direction", "want up or down: one transfer at a time")
+		return flagError("direction", "want up or down: one transfer at a time")
 	case ends && d.number("warmup") > 0:
-		return bad("warmup", "a transfer counts from its first byte; leave it out")
+		return flagError("warmup", "a transfer counts from its first byte; leave it out")
 	}
 	if err := d.controlStreams(); err != nil {
 		return err
 	}
 	for _, l := range d.plan.Links {
 		if l.Seed != 0 {
-			return bad("link", "seed: trials of one repeat draw alike, and by --seed")
+			return flagError("link", "seed: trials of one repeat draw alike, and by --seed")
 		}
 	}
 	if ends {
-		d.otherwise("time", "2m")
+		d.setDefault("time", "2m")
 	}
 	if err := d.start(); err != nil {
 		return err
@@ -70,13 +70,13 @@ func (d *draft) controlStreams() error {
 	for _, name := range d.words("control") {
 		most = max(most, strings.Count(name, model.MixSeparator)+1)
 	}
-	d.otherwise("streams", fmt.Sprint(most))
+	d.setDefault("streams", fmt.Sprint(most))
 	streams := int(d.number("streams"))
 	switch {
 	case streams < most:
-		return bad("streams", "%d controls compete on as many streams at least, not on %d", most, streams)
+		return flagError("streams", "%d controls compete on as many streams at least, not on %d", most, streams)
 	case d.number("stagger") > 0 && streams < 2:
-		return bad("stagger", "is between streams, and there is one; want --streams or a mix as cubic+bbr")
+		return flagError("stagger", "is between streams, and there is one; want --streams or a mix as cubic+bbr")
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (d *draft) buildCurve() error {
 	tcp := d.word("proto") == string(model.TCP)
 	switch {
 	case tcp && d.given("frame"):
-		return bad("frame", "is for --proto udp: TCP makes its own segments")
+		return flagError("frame", "is for --proto udp: TCP makes its own segments")
 	case !d.given("frame") && tcp:
 		d.sizes(tcpPayloads)
 	case !d.given("frame"):
@@ -39,22 +39,22 @@ func (d *draft) buildCurve() error {
 	}
 	for _, v := range d.values["payload"] {
 		if tcp && v.Text != "" {
-			return bad("payload", "mtu is for --proto udp: TCP makes its own segments")
+			return flagError("payload", "mtu is for --proto udp: TCP makes its own segments")
 		}
 	}
 	if d.given("burst") && !d.given("rate", "interval") {
-		return bad("burst", "needs --rate or --interval: unpaced packets leave as they can")
+		return flagError("burst", "needs --rate or --interval: unpaced packets leave as they can")
 	}
-	if err := cmp.Or(d.start(), d.loseFree()); err != nil {
+	if err := cmp.Or(d.start(), d.addLossFree()); err != nil {
 		return err
 	}
 	return d.fill()
 }
 
-// sizes are the payloads where neither a flag nor the preset says which.
+// sizes gives the payloads, as text, if neither a flag nor the preset gives any.
 func (d *draft) sizes(text string) {
 	if len(d.values["payload"]) == 0 {
-		d.otherwise("payload", text)
+		d.setDefault("payload", text)
 	}
 }
 

@@ -31,7 +31,7 @@ const (
 func (d *draft) buildLatency() error {
 	switch {
 	case len(d.values["payload"])+len(d.values["frame"]) > 1:
-		return bad("payload, --frame", "want one size: the load has one")
+		return flagError("payload, --frame", "want one size: the load has one")
 	case strings.HasPrefix(d.Target, "lab:star"):
 		return &model.FieldError{Field: "TARGET", Want: "a star has many paths; want one with one receiver"}
 	}

@@ -34,11 +34,11 @@ func (d *draft) buildMesh() error {
 	case err != nil:
 		return err
 	case len(d.values["payload"]) > 1:
-		return bad("payload", "want one size: a mesh compares pairs of hosts")
+		return flagError("payload", "want one size: a mesh compares pairs of hosts")
 	case d.word("rate") == "max":
-		return bad("rate", "a mesh has a rate that every host can send and receive at once, as 1kpps")
+		return flagError("rate", "a mesh has a rate that every host can send and receive at once, as 1kpps")
 	case d.given("for") && !d.given("every"):
-		return bad("for", "is for --every, the time from one cycle to the next, as 5m")
+		return flagError("for", "is for --every, the time from one cycle to the next, as 5m")
 	}
 	if err := d.start(); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (d *draft) buildMesh() error {
 // meshHosts are the hosts that the target names, "fleet:" for all that are there.
 func (d *draft) meshHosts() ([]string, error) {
 	if !strings.HasPrefix(d.Target, model.FleetTarget) {
-		return nil, target("want fleet: for all hosts of a hub, or fleet:HOST,HOST,..., not %q", d.Target)
+		return nil, targetError("want fleet: for all hosts of a hub, or fleet:HOST,HOST,..., not %q", d.Target)
 	}
 	hosts, _, err := model.FleetHosts(d.Target)
 	if err != nil {
@@ -66,16 +66,17 @@ func (d *draft) meshHosts() ([]string, error) {
 	}
 	for _, name := range hosts {
 		if !slices.Contains(d.Settings.Hosts, name) {
-			return nil, target("the fleet has no host %s; it has %s", name, strings.Join(d.Settings.Hosts, ", "))
+			return nil, targetError("the fleet has no host %s; it has %s", name, strings.Join(d.Settings.Hosts, ", "))
 		}
 	}
 	if len(hosts) < 2 {
-		return nil, target("a mesh has two hosts at least; %d of the fleet take part", len(hosts))
+		return nil, targetError("a mesh has two hosts at least; %d of the fleet take part", len(hosts))
 	}
 	return hosts, nil
 }
 
-func target(format string, args ...any) error {
+// targetError returns an error about the target: what is wanted instead.
+func targetError(format string, args ...any) error {
 	return &model.FieldError{Field: "TARGET", Want: fmt.Sprintf(format, args...)}
 }
 
@@ -113,7 +114,7 @@ func (d *draft) cycles() error {
 		least *= float64(pairs / (hosts / 2)) // a round measures half as many pairs as there are hosts
 	}
 	if p.EverySeconds <= least {
-		return bad("every", "a cycle of %d pairs takes longer than %s; want more, or a shorter --time", pairs,
+		return flagError("every", "a cycle of %d pairs takes longer than %s; want more, or a shorter --time", pairs,
 			unit.FormatDuration(seconds(least)))
 	}
 	most := min(model.MaxCycles, model.MaxTrials/pairs)
@@ -123,9 +124,9 @@ func (d *draft) cycles() error {
 	n := math.Ceil(d.number("for") / p.EverySeconds)
 	switch {
 	case n < 2:
-		return bad("for", "want more than one --every of %s", unit.FormatDuration(seconds(p.EverySeconds)))
+		return flagError("for", "want more than one --every of %s", unit.FormatDuration(seconds(p.EverySeconds)))
 	case n > float64(most):
-		return bad("every", "%.0f cycles of %d pairs are more than pelt keeps; want --every %s or --for %s", n, pairs,
+		return flagError("every", "%.0f cycles of %d pairs are more than pelt keeps; want --every %s or --for %s", n, pairs,
 			unit.Duration(seconds(math.Ceil(d.number("for")/float64(most)))),
 			unit.Duration(seconds(p.EverySeconds*float64(most)).Truncate(time.Hour)))
 	}

@@ -37,7 +37,7 @@ func (d *draft) buildNdr() error {
 		delete(d.values, "frame")
 	} else if six := int(d.number("family")); six == 6 { // the smallest frame holds no packet of pelt
 		least := fmt.Sprint(model.FrameBytes(model.UDP, six, model.MinUDPPayload))
-		d.otherwise("frame", strings.Replace(smallToLarge, "64", least, 1))
+		d.setDefault("frame", strings.Replace(smallToLarge, "64", least, 1))
 	}
 	if err := d.start(); err != nil {
 		return err
@@ -51,18 +51,18 @@ func (d *draft) buildNdr() error {
 	return d.fill("max-loss")
 }
 
-// search is what the flags of a search ask.
+// search makes the search that the flags ask for.
 func (d *draft) search() (*model.Search, error) {
 	name := cmp.Or(d.word("goal"), "quick")
 	if d.on("strict") {
 		if d.given("goal") {
-			return nil, bad("strict", "is a goal by itself; give it or --goal")
+			return nil, flagError("strict", "is a goal by itself; give it or --goal")
 		}
 		name = "rfc2544"
 	}
 	goal, known := model.NamedGoal(name)
 	if !known {
-		return nil, bad("goal", "want quick or csit, not %q", name)
+		return nil, flagError("goal", "want quick or csit, not %q", name)
 	}
 	if d.Command == ndrCommand && d.given("time") { // as many trials, of another length
 		trials := math.Round(goal.SumSeconds / goal.FinalSeconds)
@@ -77,7 +77,7 @@ func (d *draft) search() (*model.Search, error) {
 	}
 	for _, loss := range losses {
 		if loss.Number >= 1 {
-			return nil, bad("max-loss", "want 0 to less than 100 %%")
+			return nil, flagError("max-loss", "want 0 to less than 100 %%")
 		}
 		goal.LossRatio = loss.Number
 		s.Goals = append(s.Goals, goal)
@@ -86,7 +86,8 @@ func (d *draft) search() (*model.Search, error) {
 	return s, nil
 }
 
-// leastPPS is where a search ends, unless little more may be sent.
+// leastPPS returns the least rate that a search tries: the given one, or a tenth of a rate that the user gives if
+// that is less.
 func (d *draft) leastPPS(least float64) float64 {
 	for _, size := range append(slices.Clone(d.values["payload"]), d.values["frame"]...) {
 		for _, v := range d.values["rate"] {
@@ -103,23 +104,23 @@ func (d *draft) leastPPS(least float64) float64 {
 	return least
 }
 
-// loseFree adds a search to a plan that floods, if the user asks for it.
-func (d *draft) loseFree() error {
+// addLossFree adds a search for the loss-free rate to a plan that floods, if the user asks for one.
+func (d *draft) addLossFree() error {
 	switch {
 	case !d.on("loss-free") && d.given("goal"):
-		return bad("goal", "is for --loss-free")
+		return flagError("goal", "is for --loss-free")
 	case !d.on("loss-free"):
 		return nil
 	case d.given("interval", "profile"):
-		return bad("loss-free", "finds the rate by itself; leave out --interval and --profile")
+		return flagError("loss-free", "finds the rate by itself; leave out --interval and --profile")
 	case !slices.Contains(d.words("proto"), string(model.UDP)):
-		return bad("loss-free", "is for --proto udp: TCP sends again what is lost")
+		return flagError("loss-free", "is for --proto udp: TCP sends again what is lost")
 	}
 	s, err := d.search()
 	d.plan.Design.Search = s
 	if d.plan.Design.Redo == 0 {
 		d.plan.Design.Redo = 1
 	}
-	d.otherwise("warmup", "200ms")
+	d.setDefault("warmup", "200ms")
 	return err
 }

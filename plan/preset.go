@@ -15,7 +15,7 @@ import (
 type Preset struct {
 	Command  string
 	Knobs    string            // by flag
-	Defaults map[string]string // what knobs are without their flag, also knobs that it has no flag for
+	Defaults map[string]string // values of knobs that the user did not give, also of knobs without a flag here
 	InLab    map[string]string // defaults that differ in a lab, which no other traffic shares
 	// Factors are flags whose several values make a factor, in their order; one with ! makes a factor
 	// of one value, too. link stands for settings of links.
@@ -58,9 +58,9 @@ func (p Preset) Plan(s Settings) (model.Plan, error) {
 		return model.Plan{}, err
 	}
 	if err := p.build(d); err != nil {
-		return d.plan, d.named(err)
+		return d.plan, d.withFlag(err)
 	}
-	return d.plan, d.named(d.plan.Check())
+	return d.plan, d.withFlag(d.plan.Check())
 }
 
 // draft is a plan while it is made.
@@ -73,7 +73,8 @@ type draft struct {
 	plan    model.Plan
 }
 
-func bad(flag, format string, args ...any) error {
+// flagError returns an error about a flag: what is wanted instead.
+func flagError(flag, format string, args ...any) error {
 	return &model.FieldError{Field: "--" + flag, Want: fmt.Sprintf(format, args...)}
 }
 
@@ -82,7 +83,7 @@ func (d *draft) given(flags ...string) bool {
 	return slices.ContainsFunc(flags, func(f string) bool { return len(d.Flags[f]) > 0 })
 }
 
-// word, number and on are the one value of a flag.
+// word, number and on return the first value of a flag, as a text, a number or a switch.
 func (d *draft) word(flag string) string {
 	if len(d.values[flag]) == 0 {
 		return ""
@@ -114,8 +115,8 @@ func (p Preset) Default(flag string) string {
 	return p.Defaults[flag]
 }
 
-// otherwise gives a knob its values, as text, where its flag was not given.
-func (d *draft) otherwise(flag, text string) {
+// setDefault gives a knob its values, as text, if its flag was not given.
+func (d *draft) setDefault(flag, text string) {
 	if !d.given(flag) {
 		k := knobOf(flag)
 		d.values[flag], _ = k.Parse(text) // a default is right
@@ -130,18 +131,18 @@ func knobOf(flag string) model.Knob {
 // read turns texts into values.
 func (d *draft) read() error {
 	for flag, text := range d.Defaults {
-		d.otherwise(flag, text)
+		d.setDefault(flag, text)
 	}
 	if strings.HasPrefix(d.Target, "lab:") {
 		for flag, text := range d.InLab {
-			d.otherwise(flag, text)
+			d.setDefault(flag, text)
 		}
 	}
 	for _, k := range model.Knobs() {
 		for _, text := range d.Flags[k.Flag] {
 			values, err := k.Parse(text)
 			if err != nil {
-				return bad(k.Flag, "%v", err)
+				return flagError(k.Flag, "%v", err)
 			}
 			d.values[k.Flag] = append(d.values[k.Flag], values...)
 		}
@@ -150,7 +151,7 @@ func (d *draft) read() error {
 		}
 		other, _ := model.FindKnob(k.Excludes)
 		if d.given(other.Flag) {
-			return bad(k.Flag, "give --%s or --%s, not both", other.Flag, k.Flag)
+			return flagError(k.Flag, "give --%s or --%s, not both", other.Flag, k.Flag)
 		}
 		delete(d.values, other.Flag)
 	}
@@ -173,7 +174,7 @@ func Links(flags map[string][]string) (links []model.Link, factors []model.Facto
 	add := func(flag, node, text string) error {
 		l, more, err := model.ParseLink(node, text)
 		if err != nil {
-			return bad(flag, "%v", err) // whether there is such a node is the lab's to know
+			return flagError(flag, "%v", err) // whether there is such a node is the lab's to know
 		}
 		if l != (model.Link{Node: node}) {
 			links = append(links, l)
@@ -201,10 +202,11 @@ func OneValue(factors []model.Factor) error {
 		return nil
 	}
 	k, _ := model.FindKnob(factors[0].Knob)
-	return bad("link", "%s has several values; want one: pelt sweep and pelt cc compare several", strings.ToLower(k.Title()))
+	return flagError("link", "%s has several values; want one: pelt sweep and pelt cc compare several",
+		strings.ToLower(k.Title()))
 }
 
-// start begins the plan: its flows, and what all presets have.
+// start begins the plan: its flows, and what the plans of all presets have.
 func (d *draft) start() error {
 	p := &d.plan
 	p.Format, p.Command, p.Target, p.Near, p.Hosts = model.PlanFormat, d.Command, d.Target, d.Near, d.Hosts
@@ -215,7 +217,7 @@ func (d *draft) start() error {
 	ways := d.words("direction")
 	for _, way := range ways {
 		if !slices.Contains(knobOf("direction").Words, way) {
-			return bad("direction", "want up, down or both, or a list of them, not %q", way)
+			return flagError("direction", "want up, down or both, or a list of them, not %q", way)
 		}
 	}
 	protocol := model.Protocol(d.word("proto"))
@@ -233,7 +235,8 @@ func (d *draft) start() error {
 	return nil
 }
 
-// fill gives the plan all values but those of the flags that the preset has dealt with, and its factors.
+// fill puts the values of all flags into the plan, and its factors. It leaves out flags in done: the preset has dealt
+// with those.
 func (d *draft) fill(done ...string) error {
 	factors := map[string]bool{} // true: of one value, too
 	for flag := range strings.FieldsSeq(d.Factors) {
@@ -247,7 +250,7 @@ func (d *draft) fill(done ...string) error {
 		case len(values) == 0 || slices.Contains(done, k.Flag):
 			continue
 		case len(values) > 1 && !varies:
-			return bad(k.Flag, "want one value, not %d; pelt sweep compares several", len(values))
+			return flagError(k.Flag, "want one value, not %d; pelt sweep compares several", len(values))
 		case len(values) > 1 || always:
 			d.plan.Factors = append(d.plan.Factors, model.Factor{Knob: k.Name, Levels: values})
 		}
@@ -256,7 +259,7 @@ func (d *draft) fill(done ...string) error {
 			continue // a switch of the preset, or what flows and links have already
 		}
 		if k.Only != "" && len(d.plan.Flows) > 0 && d.plan.Flows[0].Protocol != k.Only && d.given(k.Flag) {
-			return bad(k.Flag, "is for --proto %s", k.Only)
+			return flagError(k.Flag, "is for --proto %s", k.Only)
 		}
 		// What the flows say beside a factor must be possible, too.
 		if err := d.plan.Set(k.Name, values[0]); err != nil {
@@ -285,8 +288,8 @@ func (d *draft) sortFactors() {
 	slices.SortStableFunc(d.plan.Factors, func(a, b model.Factor) int { return at(a) - at(b) })
 }
 
-// named is an error with the flag in place of the plan's field.
-func (d *draft) named(err error) error {
+// withFlag returns an error with the flag in place of the plan's field.
+func (d *draft) withFlag(err error) error {
 	var f *model.FieldError
 	if !errors.As(err, &f) || strings.HasPrefix(f.Field, "--") {
 		return err

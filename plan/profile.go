@@ -23,7 +23,7 @@ func (d *draft) readProfile() error {
 	if len(texts) > 1 {
 		for _, text := range texts {
 			if _, _, err := model.ParseProfile(text); err != nil && text != model.ConstantGap {
-				return bad("profile", "%v; a trace stands alone", err)
+				return flagError("profile", "%v; a trace stands alone", err)
 			}
 		}
 	}
@@ -37,14 +37,14 @@ func (d *draft) readProfile() error {
 		p, rate, err = d.openTrace(path, gaps, times || gaps, err)
 	}
 	if err != nil {
-		return bad("profile", "%v", err)
+		return flagError("profile", "%v", err)
 	}
 	paced := d.given("rate", "interval")
 	switch {
 	case p.Kind == model.Ramp && paced:
-		return bad("profile", "a ramp says its rates itself; want no --rate and no --interval")
+		return flagError("profile", "a ramp says its rates itself; want no --rate and no --interval")
 	case !paced && rate.IsMax() && (d.Defaults["rate"] == "max" || d.Defaults["rate"] == ""):
-		return bad("profile", "needs --rate or --interval: how many packets are spread over time")
+		return flagError("profile", "needs --rate or --interval: how many packets are spread over time")
 	}
 	d.profile = &profile{p, rate}
 	return nil

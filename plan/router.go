@@ -24,20 +24,20 @@ func (d *draft) buildRouter() error {
 	protocols := d.words("proto")
 	for _, p := range protocols {
 		if !slices.Contains(knobOf("proto").Words, p) {
-			return bad("proto", "want udp, tcp or udp,tcp, not %q", p)
+			return flagError("proto", "want udp, tcp or udp,tcp, not %q", p)
 		}
 	}
 	for _, c := range d.words("connections") {
 		if !slices.Contains(knobOf("connections").Words, c) {
-			return bad("connections", "want rate, keep or rate,keep, not %q", c)
+			return flagError("connections", "want rate, keep or rate,keep, not %q", c)
 		}
 	}
 	directions := d.words("direction")
 	if !slices.Contains(protocols, string(model.UDP)) && d.given("frame", "rate") {
-		return bad("frame, --rate", "are for --proto udp: TCP makes its own segments")
+		return flagError("frame, --rate", "are for --proto udp: TCP makes its own segments")
 	}
 	if d.given("connections") && !slices.Contains(directions, "up") {
-		return bad("connections", "are opened from LAN to WAN; want --direction with up")
+		return flagError("connections", "are opened from LAN to WAN; want --direction with up")
 	}
 	idle, err := d.idlePPS()
 	if err != nil {
@@ -47,7 +47,7 @@ func (d *draft) buildRouter() error {
 	if err := d.start(); err != nil {
 		return err
 	}
-	if err := d.loseFree(); err != nil {
+	if err := d.addLossFree(); err != nil {
 		return err
 	}
 	p := &d.plan
@@ -58,7 +58,7 @@ func (d *draft) buildRouter() error {
 	for _, text := range d.words("variant") {
 		v := model.ParseVariant(text, inLab)
 		if v.Name == "" {
-			return bad("variant", "want NAME=COMMAND, not %q", text)
+			return flagError("variant", "want NAME=COMMAND, not %q", text)
 		}
 		p.Variants = append(p.Variants, v)
 	}
@@ -82,12 +82,13 @@ func (d *draft) idlePPS() (float64, error) {
 	}
 	rate, err := unit.ParseRate(text)
 	if err != nil || rate.IsMax() {
-		return 0, bad("idle-rate", "want packets per second, or 0 for no such trials, not %q", text)
+		return 0, flagError("idle-rate", "want packets per second, or 0 for no such trials, not %q", text)
 	}
 	pps, _ := rate.PPS(max(model.PayloadOf(int(d.number("family")), int(d.smallest())), 1))
 	return pps, nil
 }
 
+// smallest returns the smallest frame of the plan, in bytes.
 func (d *draft) smallest() float64 {
 	frames := d.values["frame"]
 	least := frames[0].Number

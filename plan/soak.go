@@ -24,11 +24,11 @@ var Soak = Preset{
 func (d *draft) buildSoak() error {
 	switch {
 	case len(d.values["payload"])+len(d.values["frame"]) > 1:
-		return bad("payload, --frame", "a soak has one size; pelt curve has many")
+		return flagError("payload, --frame", "a soak has one size; pelt curve has many")
 	case len(d.values["direction"]) > 1:
-		return bad("direction", "want up, down or both: a soak has one trial")
+		return flagError("direction", "want up, down or both: a soak has one trial")
 	case d.word("rate") == "max":
-		return bad("rate", "a soak has one that its sender can keep, as 1kpps; pelt curve finds the highest")
+		return flagError("rate", "a soak has one that its sender can keep, as 1kpps; pelt curve finds the highest")
 	}
 	if err := d.start(); err != nil {
 		return err
@@ -42,9 +42,9 @@ func (d *draft) buildSoak() error {
 		c, err := model.ParseTimedChange(text)
 		switch {
 		case !inLab:
-			return bad("at", "only a lab changes by itself; want lab:NAME")
+			return flagError("at", "only a lab changes by itself; want lab:NAME")
 		case err != nil:
-			return bad("at", "%v", err)
+			return flagError("at", "%v", err)
 		}
 		p.Timed = append(p.Timed, c)
 	}

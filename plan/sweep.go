@@ -31,16 +31,16 @@ var Sweep = Preset{
 func (d *draft) buildSweep() error {
 	switch {
 	case !d.given("payload", "frame"):
-		return bad("payload", "say which sizes: 256..1472/256,1472")
+		return flagError("payload", "say which sizes: 256..1472/256,1472")
 	case d.given("count") && d.given("time"):
-		return bad("time", "give --count or --time, not both")
+		return flagError("time", "give --count or --time, not both")
 	case d.given("time"):
 	case d.on("quick"):
-		d.otherwise("count", fmt.Sprint(quickPackets))
+		d.setDefault("count", fmt.Sprint(quickPackets))
 	default:
-		d.otherwise("count", fmt.Sprint(sweepPackets))
+		d.setDefault("count", fmt.Sprint(sweepPackets))
 	}
-	d.otherwise("time", "1m") // bounds a trial whose packets leave as they can
+	d.setDefault("time", "1m") // bounds a trial whose packets leave as they can
 	if err := d.start(); err != nil {
 		return err
 	}
@@ -58,8 +58,8 @@ func (d *draft) buildSweep() error {
 	return nil
 }
 
-// quiet is the silence after which no packet of a lab is on its way, in seconds: twice what its links
-// delay, and some times what the largest datagram takes on the slowest.
+// quiet returns after how many seconds of silence no packet of a lab is on its way: twice what its links delay, and
+// three times what the largest datagram takes on the slowest link.
 func (d *draft) quiet() float64 {
 	quiet, bytes, rate := labQuiet, float64(d.plan.Flows[0].PayloadBytes), math.Inf(1)
 	if d.Held {

@@ -62,7 +62,7 @@ func knob(name string, of func(Row) Level) Key {
 	case k.Kind != model.Numbers:
 		k.Unit = unit.Word
 	}
-	return Key{name, k.Title(), k.Unit, of, k.Said, k.Zero}
+	return Key{name, k.Title(), k.Unit, of, k.Phrase, k.Zero}
 }
 
 // Settings are the keys that the rows' cells set, sorted as columns show them, but for those named. The rate of a load
