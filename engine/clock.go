@@ -29,9 +29,8 @@ func (c Clock) Now() int64 { return c.At(time.Since(c.Began)) }
 // At is the time so long after the clock began.
 func (c Clock) At(after time.Duration) int64 { return c.atBegin + int64(after) }
 
-// SinceWall returns the time, and what to add to a wall clock time to get it. A thread
-// that has to wait between the readings of both clocks finds too much to add; it
-// hardly has to twice in a row.
+// SinceWall returns the time, and what to add to a wall clock time to get it. A thread that must wait between the
+// readings of the two clocks gets too large a number; that hardly happens twice in a row.
 func (c Clock) SinceWall() (toMonotonic, now int64) {
 	first, second := time.Now(), time.Now()
 	now = c.At(second.Sub(c.Began))

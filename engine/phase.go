@@ -21,7 +21,7 @@ type Schedules [2]struct {
 	Slots  uint64        // at most
 }
 
-// Schedules returns those of the order. It may take a while.
+// Schedules returns the schedules of the order. Making them may take a while.
 func (o Order) Schedules() (list Schedules) {
 	f := o.Flow
 	list[0].Length, list[1].Length = o.Timing.Warmup().Nanoseconds(), o.Timing.Measure().Nanoseconds()

@@ -238,7 +238,7 @@ func (a *Agent) admit(p prepareOrder) (*session, error) {
 	return s, nil
 }
 
-// taken reports whether another client than that of a session has sessions here.
+// taken reports whether a client other than the session's has sessions here.
 func (a *Agent) taken(session string) bool {
 	client, _, _ := strings.Cut(session, ".")
 	for id := range a.sessions {

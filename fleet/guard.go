@@ -18,7 +18,7 @@ type guard struct {
 	all     allowance
 }
 
-// allowance is how much of it is used, as far as that is not forgotten.
+// allowance counts uses. It forgets them with time, see available.
 type allowance struct {
 	used float64
 	at   time.Time

@@ -207,7 +207,9 @@ func (a *Agent) allowsCallers(s *session, met engine.Meeting) error {
 	return a.allowsTogether(s.id, theirs, callers...)
 }
 
-// toward are the limits for a client and the hosts that it has exchange traffic with this one.
+// toward returns the limits for a client and the hosts that it has exchange traffic with this one. OwnFree lifts the
+// limit of the rate if all of them are in this host's own networks; OthersPPS and OthersBPS then keep it for the
+// text.
 func (l Limits) toward(hosts ...netip.Addr) Limits {
 	if l.OwnFree && !slices.ContainsFunc(hosts, func(a netip.Addr) bool { return !ownNetwork(a) }) {
 		l.OthersPPS, l.OthersBPS, l.MaxRatePPS, l.MaxRateBPS = l.MaxRatePPS, l.MaxRateBPS, 0, 0
@@ -377,7 +379,7 @@ func (l Limits) RateFlag(called netip.Addr) string {
 	return " --rate " + l.rateEach(1)
 }
 
-// rateEach is the --rate that so many flows may have each.
+// rateEach returns the highest --rate that each of a number of flows may have.
 func (l Limits) rateEach(flows int) string {
 	if l.MaxRatePPS > 0 {
 		return unit.PacketRate(max(uint64(l.MaxRatePPS)/uint64(flows), 1)).String()

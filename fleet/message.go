@@ -359,7 +359,7 @@ func plainText(s string) string { return model.PrintableText(s) }
 // or clamp; nothing after that checks again. Texts lose what cannot be printed.
 func decode[T any](data []byte) (T, error) { return decodeLines[T](data, false) }
 
-// decodeLines is decode, but for the line breaks of texts, which it may keep.
+// decodeLines is decode; texts keep their line breaks if lines is true.
 func decodeLines[T any](data []byte, lines bool) (T, error) {
 	var v, zero T
 	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) == 0 || t[0] != '{' {

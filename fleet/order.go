@@ -142,7 +142,7 @@ func (a *Agent) prepare(ctx context.Context, data []byte) (any, error) {
 	return s.prepare(ctx, p.Ends)
 }
 
-// tellRefusal tells whoever serves, who may read no more than a line a second.
+// tellRefusal tells the user of pelt serve that an order was refused, at most once a second.
 func (a *Agent) tellRefusal(session string, err error) {
 	a.mu.Lock()
 	now := time.Now()

@@ -48,7 +48,7 @@ func (s *session) part(n int, tell func() (any, error)) (partAnswer, error) {
 	return partAnswer{Parts: len(s.parts), Data: s.parts[n]}, nil
 }
 
-// fetch gets all parts of an answer, as far as there is room for its bytes. The texts of facts keep their line breaks.
+// fetch gets all parts of an answer, while its bytes fit into room. Texts of facts keep their line breaks.
 func fetch[A any](ctx context.Context, m member, verb string, order reportOrder, room *atomic.Int64) (A, error) {
 	var zero A
 	var data []byte
@@ -69,7 +69,7 @@ func fetch[A any](ctx context.Context, m member, verb string, order reportOrder,
 	return told, nil
 }
 
-// roomFor is room for so many bytes.
+// roomFor returns a counter of the bytes that may still come.
 func roomFor(bytes int64) *atomic.Int64 {
 	var room atomic.Int64
 	room.Store(bytes)

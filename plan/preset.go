@@ -312,7 +312,7 @@ func (d *draft) withFlag(err error) error {
 	return err
 }
 
-// defaults are those of all tests, and the preset's own.
+// defaults returns the default values of all tests, with the preset's own in place of them.
 func defaults(own map[string]string) map[string]string {
 	all := map[string]string{"proto": "udp", "direction": "up", "rate": "max", "streams": "1", "engine": "auto",
 		"seed": "1", "repeats": "3"}

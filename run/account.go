@@ -99,8 +99,8 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 	return r
 }
 
-// hostSeries are the processor loads of the hosts. Of a star's receivers that are hosts of their own it is that of the
-// busiest one.
+// hostSeries returns the processor loads of the hosts. For receivers of a star that are hosts of their own, it is the
+// busiest one's.
 func hostSeries(placed fleet.Trial, out fleet.Outcome) (list []model.Series) {
 	told := map[string]bool{}
 	busiest, node := fleet.Watched{}, ""

@@ -21,8 +21,8 @@ const (
 	surveyPatience = 3 * time.Second // with all that comes before and after it
 )
 
-// survey finds each flow's path MTU and replaces payload levels of "mtu" by it. said are
-// warnings about these levels. The error says that such a level stays unknown.
+// survey finds each flow's path MTU, and puts it in place of payload levels "mtu". said are warnings about these
+// levels. An error says that such a level stays unknown.
 func (s *site) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathMTU, said []string, err error) {
 	if s.pairs != nil { // its pairs have paths of their own
 		return nil, nil, nil

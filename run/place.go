@@ -65,7 +65,7 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 	return placed, strings.Join(reasons, "; "), nil
 }
 
-// seeksLoss reports whether a flow's losses are an answer, of what the path carries or which pair of hosts loses most.
+// seeksLoss reports whether losses of a flow are what the test looks for, and so no reason to end it.
 func seeksLoss(t model.Trial, f model.Flow) bool {
 	for _, knob := range []string{"rate_pps", "interval_ns", "pair"} {
 		if _, varied := t.Cell[knob]; varied {

@@ -91,9 +91,8 @@ func (e *endSamples) sample(p fleet.Progress) {
 	e.before, e.packets, e.reach, e.at = e.packets, packets, p.Reach, p.AtS
 }
 
-// attempted returns what was sent by the time of the receiver's last sample: by the highest
-// sequence that came, or else by the sender's sample before it. Before that sample nobody knows
-// what was received, and it is 0.
+// attempted returns how many packets had been sent by the receiver's last sample: the highest sequence that came, or
+// else the sender's sample before it. It is 0 before the receiver's first sample.
 func attempted(ends [2]endSamples) uint64 {
 	switch receiver := ends[1]; {
 	case receiver.at == 0:

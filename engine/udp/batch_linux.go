@@ -245,7 +245,7 @@ func appendParts(out []datagram, whole datagram, b []byte, segment int) []datagr
 	return out
 }
 
-// found notes that the socket held n datagrams at a time.
+// found notes how many datagrams the socket held at a time.
 func (in *batchInbox) found(n int, now int64) {
 	if n < len(in.msgs) {
 		in.notBefore = in.lastTake // a time surely before the socket was empty
@@ -257,9 +257,8 @@ func (in *batchInbox) found(n int, now int64) {
 // stamp, and the socket.
 const stampSlack = 1_000_000_000
 
-// arrived converts a time stamp of the wall clock to monotonic time. If that
-// clock was stepped between arrival and reading, the result lies outside of
-// what is possible, and the time of reading stands for it.
+// arrived converts a wall clock time stamp to monotonic time. If the wall clock was stepped between arrival and
+// reading, the result is impossible, and the time of reading is returned in its place.
 func arrived(wall, toMonotonic, notBefore, now int64) int64 {
 	nanos := wall + toMonotonic
 	if wall == 0 || nanos > now || nanos < notBefore-stampSlack {

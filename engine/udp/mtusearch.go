@@ -62,8 +62,8 @@ func (s *search) start(top int) {
 	s.tooBig(top)
 }
 
-// tooBig takes a packet-too-big message: packets above mtu do not pass. One that
-// contradicts an answer is no such message.
+// tooBig notes a packet-too-big message: packets above mtu do not pass. A message that contradicts an answer is
+// ignored.
 func (s *search) tooBig(mtu int) {
 	if mtu < s.limit && mtu >= s.low && mtu >= s.least() {
 		s.limit, s.told = mtu, true
@@ -79,8 +79,8 @@ func (s *search) passed(size int) {
 	}
 }
 
-// silent takes the probes of a round that nobody answered. Above a size that
-// was answered they say nothing yet; below it nothing at all.
+// silent notes the probes of a round that nobody answered. A size below one that was answered is not counted: that
+// probe was lost by chance.
 func (s *search) silent(sizes []int) {
 	for _, n := range sizes {
 		if n > s.low {
@@ -89,8 +89,8 @@ func (s *search) silent(sizes []int) {
 	}
 }
 
-// wall is the smallest size above low that was tried in vain, or the first
-// beyond the limit.
+// wall returns the size that the search tries to stay below: the smallest one above low that was tried in vain, or
+// the first beyond the limit.
 func (s *search) wall() int {
 	wall := s.limit + 1
 	for n := range s.tries {

@@ -105,7 +105,7 @@ func (s *sender) count() (n engine.Snapshot) {
 	return n
 }
 
-// lateTime sums up the streams' threads; nil if the system does not tell.
+// lateTime adds up what the streams' threads did while they were late; nil if the system does not tell.
 func (s *sender) lateTime() *engine.LateTime {
 	var sum engine.LateTime
 	for _, w := range s.streams {

@@ -174,7 +174,7 @@ func (x *surveyor) noted(m probe, ahead []int) []int {
 	return ahead
 }
 
-// cut leaves out what nobody needs to wait for: sizes that a message has ruled out.
+// cut leaves out sizes that a message has ruled out: no answer to those is awaited.
 func (x *surveyor) cut(s *search, sizes []int) []int {
 	return slices.DeleteFunc(sizes, func(n int) bool { return n > s.limit })
 }

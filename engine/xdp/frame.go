@@ -163,8 +163,8 @@ type durations struct {
 	bin              []uint64
 }
 
-// record tells all durations, so many at a time. The smallest and the largest keep their
-// exact value; those out of range are -1.
+// record passes all durations to tell, each with how often it came. The smallest and the largest keep their exact
+// value; those out of range are -1.
 func (d durations) record(tell func(nanos, n int64)) {
 	tell(-1, int64(d.out))
 	if d.most == 0 {

@@ -223,7 +223,7 @@ func (p *port) clear(flow int) error {
 	return nil
 }
 
-// delays are those of a flow.
+// delays returns the delays of a flow.
 func (p *port) delays(flow int) (*model.Percentiles, error) {
 	var all []receiveHistogram
 	if err := p.set.Maps[receiveMapDelays].Lookup(uint32(flow), &all); err != nil {

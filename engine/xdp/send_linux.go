@@ -246,7 +246,7 @@ func (s *sender) count() (n engine.Snapshot) {
 	return n
 }
 
-// measured tells whether a worker came as far as the measured part.
+// measured reports whether a worker came as far as the measured part.
 func (s *sender) measured(state *sendWorker) bool {
 	if load(&s.start) == 0 { // and try may be using the state
 		return false
