@@ -62,6 +62,8 @@ type Order struct {
 	Tag      uint16       `json:"tag"`    // tells this flow from others of the same trial on a shared listening port
 	Key      []byte       `json:"key"`    // 32 B shared by the two ends of this flow only, for the consent handshake
 	OneClock bool         `json:"one_clock"`
+	// Alone says that no other flow of the trial is of UDP: a test packet is of this flow whatever its ports.
+	Alone bool `json:"alone,omitempty"`
 	// MostListed bounds ListBytes, 0 for no more than they are bounded anyway. Whoever obeys the order sets it, by how many
 	// ends share its memory.
 	MostListed int `json:"-"`

@@ -12,8 +12,8 @@ type Observation interface {
 	// Meet says that the ends of a flow are about to look for each other; tag is that of their packets.
 	// Several ends may name the same flow.
 	Meet(flow model.Flow, tag uint16) error
-	// Track names the streams of one flow; several ends may name the same flow.
-	Track(flow model.Flow, tuples []model.Tuple) error
+	// Track names the streams of one flow; several ends may name the same flow. alone is that of its Order.
+	Track(flow model.Flow, tuples []model.Tuple, alone bool) error
 	// Snapshot reads the host's counters.
 	Snapshot(m model.Moment)
 	// Settle waits until the counters stand still, and then reads them for the

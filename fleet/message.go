@@ -182,6 +182,7 @@ type watchedFlow struct {
 	Packets      uint64        `json:"packets,omitempty"` // of the whole flow, 0 if unknown
 	PayloadBytes int           `json:"payload_bytes"`
 	Tuples       []model.Tuple `json:"tuples,omitempty"`
+	Alone        bool          `json:"alone,omitempty"` // as that of an engine.Order
 	Tag          uint16        `json:"tag,omitempty"`
 }
 

@@ -100,9 +100,9 @@ func (o *observed) meet(flow model.Flow, tag uint16) {
 }
 
 // track names the streams of one flow. Its failure stands in the observation.
-func (o *observed) track(flow model.Flow, tuples []model.Tuple) {
+func (o *observed) track(flow model.Flow, tuples []model.Tuple, alone bool) {
 	if now := o.current(); now != nil {
-		_ = now.Track(flow, tuples)
+		_ = now.Track(flow, tuples, alone)
 	}
 }
 
@@ -119,7 +119,7 @@ func (s *session) observe(ctx context.Context, q observeOrder) (none, error) {
 			continue
 		}
 		o.track(model.Flow{Name: f.Flow, Protocol: model.UDP, Packets: f.Packets, PayloadBytes: f.PayloadBytes,
-			Streams: len(f.Tuples)}, f.Tuples)
+			Streams: len(f.Tuples)}, f.Tuples, f.Alone)
 	}
 	if now := o.current(); now != nil && q.Moment != "" {
 		if q.Moment == model.MomentEnd {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -33,8 +34,8 @@ func (f *fakeObservation) Meet(flow model.Flow, tag uint16) error {
 	f.wire.note(f.host, "meet "+flow.Name)
 	return nil
 }
-func (f *fakeObservation) Track(flow model.Flow, tuples []model.Tuple) error {
-	f.wire.note(f.host, "track "+flow.Name)
+func (f *fakeObservation) Track(flow model.Flow, tuples []model.Tuple, alone bool) error {
+	f.wire.note(f.host, fmt.Sprintf("track %s, alone %t", flow.Name, alone))
 	return nil
 }
 func (f *fakeObservation) Snapshot(m model.Moment) { f.wire.note(f.host, "snapshot "+string(m)) }
@@ -101,6 +102,11 @@ func TestObservation(t *testing.T) {
 	if near.tag != far.tag || near.tag != between.tag {
 		t.Errorf("the flow has tags %d, %d and %d", near.tag, far.tag, between.tag)
 	}
+	for host, times := range map[string]int{"near": 1, "far": 1, "router": 2} { // a router is told both sides
+		if got := sequence(w, host, "track"); !slices.Equal(got, slices.Repeat([]string{"track up, alone true"}, times)) {
+			t.Errorf("%s: got %v", host, got)
+		}
+	}
 	if got := strings.Join(sequence(w, "near", "snapshot start", "run send", "settle"), ", "); got != "snapshot start, snapshot start, run send, settle" {
 		t.Errorf("the sender began at the wrong moment: %s", got)
 	}
@@ -116,6 +122,26 @@ func TestObservation(t *testing.T) {
 	}
 	if between.closed != 0 || len(sequence(w, "router", "report")) != 0 {
 		t.Error("an observation along the path is the caller's to ask and to close")
+	}
+}
+
+// A flow of UDP is alone if the others of the trial are of TCP.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
+	for _, other := range []model.Protocol{model.UDP, model.TCP} {
+		trial := bothTrial("near", "far", time.Second)
+		trial.Flows[1].Flow.Protocol, trial.Probe = other, true
+		placed, err := c.place(trial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range placed.ends[:2] {
+			if e.Order.Alone != (other == model.TCP) {
+				t.Errorf("beside %s: %s of %s: alone %t", other, e.Order.Role, e.Order.Flow.Name, e.Order.Alone)
+			}
+		}
 	}
 }
 

@@ -194,9 +194,10 @@ func (w *farWatch) Meet(flow model.Flow, tag uint16) error {
 }
 
 // Track tells the router one side's ports. Its failure stands in the report.
-func (w *farWatch) Track(flow model.Flow, tuples []model.Tuple) error {
+func (w *farWatch) Track(flow model.Flow, tuples []model.Tuple, alone bool) error {
 	if flow.Protocol == model.UDP && len(tuples) == flow.Streams {
-		w.name(flow, watchedFlow{Flow: flow.Name, Packets: flow.Packets, PayloadBytes: flow.PayloadBytes, Tuples: tuples})
+		w.name(flow, watchedFlow{Flow: flow.Name, Packets: flow.Packets, PayloadBytes: flow.PayloadBytes, Tuples: tuples,
+			Alone: alone})
 	}
 	return nil
 }

@@ -240,7 +240,7 @@ func (s *session) connect(ctx context.Context, o connectOrder) (meetingsAnswer, 
 			return err
 		}
 		if o := e.order.Order; o.Traffic() && o.Flow.Protocol == model.UDP { // TCP's segments have no number to be known by
-			s.observed.track(o.Flow, met.Tuples(o.Role))
+			s.observed.track(o.Flow, met.Tuples(o.Role), o.Alone)
 		}
 		mu.Lock()
 		defer mu.Unlock()

@@ -389,7 +389,7 @@ func (t *trial) track() {
 	_ = each(t.order.Along, func(o engine.Observation) error {
 		for _, e := range t.ends {
 			if t.order.Drops != "" && e.Order.Traffic() && e.Order.Flow.Protocol == model.UDP && e.lives() {
-				_ = o.Track(e.Order.Flow, e.met.Tuples(e.Order.Role))
+				_ = o.Track(e.Order.Flow, e.met.Tuples(e.Order.Role), e.Order.Alone)
 			}
 		}
 		return nil

@@ -188,11 +188,16 @@ func (c *Controller) place(order Trial) (*trial, error) {
 		if order.Survey {
 			err = t.addProbe(f, f.Flow.Name)
 		} else {
-			receive := engine.Order{Flow: f.Flow, Role: engine.Receive, CPU: f.CPU, Record: f.Record}
+			others := slices.ContainsFunc(order.Flows, func(o PlacedFlow) bool {
+				return o.Flow.Name != f.Flow.Name && o.Flow.Protocol == model.UDP
+			})
+			send := engine.Order{Flow: f.Flow, Role: engine.Send, CPU: f.CPU, Alone: !others}
+			receive := send
+			receive.Role, receive.Record = engine.Receive, f.Record
 			if f.CPU >= 0 {
 				receive.CPU = f.CPU + f.Flow.Streams
 			}
-			err = t.pair(f, engine.Order{Flow: f.Flow, Role: engine.Send, CPU: f.CPU}, receive)
+			err = t.pair(f, send, receive)
 		}
 		if err != nil {
 			return nil, err

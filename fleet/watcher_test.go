@@ -70,8 +70,8 @@ func (w *fakeRouterWatch) Meet(f model.Flow, tag uint16) error {
 	w.d.note("meet %s", f.Name)
 	return nil
 }
-func (w *fakeRouterWatch) Track(f model.Flow, tuples []model.Tuple) error {
-	w.d.note("track %s %v", f.Name, tuples)
+func (w *fakeRouterWatch) Track(f model.Flow, tuples []model.Tuple, alone bool) error {
+	w.d.note("track %s %v %t", f.Name, tuples, alone)
 	return nil
 }
 func (w *fakeRouterWatch) Snapshot(m model.Moment)             { w.d.note("%s", m) }
@@ -144,7 +144,7 @@ func TestObserverInATrial(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	want := "open; begin 7 seq 3s; meet up; start; track up [{1000 7359}]; track up [{2000 7359}]; start; measure; end lost=true; ended; close"
+	want := "open; begin 7 seq 3s; meet up; start; track up [{1000 7359}] true; track up [{2000 7359}] true; start; measure; end lost=true; ended; close"
 	got := strings.ReplaceAll(d.noted(), "lost=false", "lost=true") // the fakes lose at will
 	if got != want {
 		t.Errorf("the router was asked\n%s, want\n%s", got, want)

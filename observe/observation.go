@@ -106,13 +106,14 @@ func (w *Observation) add(track *drops.Track, err error) error {
 }
 
 // Track names the streams of one flow.
-func (w *Observation) Track(flow model.Flow, tuples []model.Tuple) error {
+func (w *Observation) Track(flow model.Flow, tuples []model.Tuple, alone bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.machine == nil {
 		return nil
 	}
-	options := drops.TrackOptions{Mode: w.mode, Packets: sequences(flow), Fragments: flow.PayloadBytes > w.wholePayload()}
+	options := drops.TrackOptions{Mode: w.mode, Packets: sequences(flow), Fragments: flow.PayloadBytes > w.wholePayload(),
+		Alone: alone}
 	track, err := w.machine.Track(w.trial, flow.Name, tuples, options)
 	if err := w.add(track, err); err != nil {
 		return err

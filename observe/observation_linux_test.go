@@ -51,10 +51,10 @@ func TestReportSaysWhatATrackCameTo(t *testing.T) {
 	k := watchOf(t, 1024)
 	flow := model.Flow{Name: "up", Protocol: model.UDP, PayloadBytes: 64, Streams: 1}
 	first, second := observationOf(t, k, 101), observationOf(t, k, 102)
-	if err := first.Track(flow, []model.Tuple{{From: 101, To: 7}}); err != nil {
+	if err := first.Track(flow, []model.Tuple{{From: 101, To: 7}}, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Track(flow, []model.Tuple{{From: 102, To: 7}}); err != nil {
+	if err := second.Track(flow, []model.Tuple{{From: 102, To: 7}}, true); err != nil {
 		t.Fatal(err)
 	}
 	if r := first.Report(); r.Mode != model.DropsSeq || r.Why != "" {
@@ -73,10 +73,10 @@ func TestReportSaysThatATrackFailed(t *testing.T) {
 	down.Name = "down"
 	ports := []model.Tuple{{From: 201, To: 7}}
 	both, none := observationOf(t, k, 201), observationOf(t, k, 202)
-	if err := both.Track(up, ports); err != nil {
+	if err := both.Track(up, ports, false); err != nil {
 		t.Fatal(err)
 	}
-	if both.Track(down, ports) == nil || none.Track(up, nil) == nil {
+	if both.Track(down, ports, false) == nil || none.Track(up, nil, false) == nil {
 		t.Fatal("ports of another flow, or none, were taken")
 	}
 	for name, w := range map[string]*Observation{`those of flow "up"`: both, "0 streams": none} {

@@ -72,11 +72,11 @@ func (w *deviceWatch) Meet(flow model.Flow, tag uint16) error {
 }
 
 // Track names the ports of a flow's streams on one side of the router.
-func (w *deviceWatch) Track(flow model.Flow, tuples []model.Tuple) error {
+func (w *deviceWatch) Track(flow model.Flow, tuples []model.Tuple, alone bool) error {
 	if w.kernel == nil {
 		return nil
 	}
-	return w.kernel.Track(flow, tuples)
+	return w.kernel.Track(flow, tuples, alone)
 }
 
 // Snapshot reads what the router tells at a moment.

@@ -212,7 +212,7 @@ func Identify(payload []byte) (trial uint16, sequence uint64, warmup, ok bool) {
 func (w *linkWatch) Meet(model.Flow, uint16) error { return nil }
 
 // Track names the streams of a flow.
-func (w *linkWatch) Track(flow model.Flow, tuples []model.Tuple) error {
+func (w *linkWatch) Track(flow model.Flow, tuples []model.Tuple, _ bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, t := range tuples {

@@ -1,7 +1,7 @@
 // Package drops watches a Linux kernel drop packets, with an eBPF program on the
 // tracepoint that every drop passes.
 //
-// The ports of test streams come in; for each of their packets that this kernel
+// The trial and ports of test streams come in; for each of their packets that this kernel
 // dropped, in whatever network namespace, its sequence, the reason and the place
 // go out. A second watch, Live, tells the same of any traffic, by flow instead
 // of by sequence. A packet that is delivered costs nothing. What the watch could

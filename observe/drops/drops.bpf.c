@@ -20,7 +20,7 @@ __u32 fragments_wanted;               /* tracks that ask for them */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, STREAMS);
+	__uint(max_entries, STREAMS + FLOWS); /* flows: those that are alone in their trials */
 	__type(key, struct stream_key);
 	__type(value, struct stream);
 } streams SEC(".maps");
@@ -225,6 +225,15 @@ static __always_inline struct stream_key stream_key(struct test_header *h)
 	return (struct stream_key){.trial = be32(h->magic_trial) & 0x7fff, .from = ports >> 16, .to = ports};
 }
 
+/* stream_of finds a packet's stream by trial and ports, or by the trial alone where that names one. */
+static __always_inline struct stream *stream_of(struct stream_key *k)
+{
+	struct stream_key alone = {.trial = k->trial};
+	struct stream *s = bpf_map_lookup_elem(&streams, k);
+
+	return s || k->by_port ? s : bpf_map_lookup_elem(&streams, &alone);
+}
+
 static __always_inline void hold(struct where *w, struct test_header *h)
 {
 	struct held_key k = held_key(w);
@@ -248,7 +257,7 @@ static __always_inline int later(__u64 *ctx, struct sk_buff *skb, struct where *
 	v = bpf_map_lookup_elem(&held, &k);
 	if (!v)
 		return leave(EXIT_FRAGMENT);
-	s = bpf_map_lookup_elem(&streams, &v->stream);
+	s = stream_of(&v->stream);
 	if (!s)
 		return leave(EXIT_STRANGER);
 	site = site_of(ctx, skb, SITE_PIECE);
@@ -321,7 +330,7 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 	if (!read)
 		key.by_port = 1;
 	k.trial = key.trial;
-	k.stream = bpf_map_lookup_elem(&streams, &key);
+	k.stream = stream_of(&key);
 	if (!k.stream)
 		return leave(read ? EXIT_STRANGER : EXIT_FOREIGN);
 	k.step = segment_bytes(skb, &k.w, &type);
@@ -431,7 +440,7 @@ static __always_inline int remember(struct sk_buff *skb)
 	if (be32(h.magic_trial) >> 16 != MAGIC)
 		return leave(EXIT_FOREIGN);
 	key = stream_key(&h);
-	if (!bpf_map_lookup_elem(&streams, &key))
+	if (!stream_of(&key))
 		return leave(EXIT_STRANGER);
 	hold(&w, &h);
 	return leave(EXIT_REMEMBERED);

@@ -21,6 +21,9 @@ type TrackOptions struct {
 	// becomes of fragments without a UDP header is followed too, at some cost
 	// for every packet that this kernel queues or receives.
 	Fragments bool
+	// Alone says that no other flow has test packets of this trial: then the trial names those whose ports
+	// are none of the tuples, as NAT may change them. They have verdicts by sequence if there is one stream.
+	Alone bool
 	// Mode is model.DropsSeq or model.DropsCount; "" takes model.DropsSeq.
 	Mode model.DropMode
 }

@@ -44,13 +44,16 @@ func TestLaterFragment(t *testing.T) {
 		name          string
 		six           bool
 		sender, early bool // dropped at the sender; the verdict is read before reassembly fails
-	}{{"at the receiver", false, false, false}, {"over IPv6", true, false, true}, {"at the sender", false, true, false}} {
+		moved         uint16
+	}{{"at the receiver", false, false, false, 0}, {"over IPv6", true, false, true, 0}, {"at the sender", false, true, false, 0},
+		{"from another port", false, false, false, 1}} {
 		t.Run(c.name, func(t *testing.T) {
 			b, from, to := pair(t, c.six, wide)
 			b.Receiver.Sysctl("net/ipv4/ipfrag_time", "1")
 			b.Receiver.Sysctl("net/ipv6/ip6frag_time", "1")
 			m := machine(t)
-			k := track(t, m, testTrial, "up", TrackOptions{Fragments: true}, model.Tuple{From: from.Port, To: testPort})
+			k := track(t, m, testTrial, "up", TrackOptions{Fragments: true, Alone: c.moved > 0},
+				model.Tuple{From: from.Port ^ c.moved, To: testPort})
 			if k.Why() != "" {
 				t.Fatal(k.Why())
 			}

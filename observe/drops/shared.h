@@ -40,7 +40,8 @@ enum exit_reason {
 	EXITS,
 };
 
-/* A stream as one host sees it. Ports and trial in host byte order. */
+/* A stream as one host sees it. Ports and trial in host byte order. Both ports are 0 where the trial has
+ * one flow: NAT may change them at any time. */
 struct stream_key {
 	__u16 trial;   /* without the warm-up bit; 0 when by ports only */
 	__u16 from;    /* source port */

@@ -4,12 +4,14 @@ package drops
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"net/netip"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 	"github.com/safchain/ethtool"
@@ -215,6 +217,69 @@ func TestTwoViews(t *testing.T) {
 	}
 	if _, err := m.Collect(testTrial, true); err == nil {
 		t.Error("the trial is still there after its last track")
+	}
+}
+
+// A NAT may give a flow other ports at any time. Where it is alone in its trial the number names it: by sequence if it
+// has one stream, else by count.
+func TestOtherPorts(t *testing.T) {
+	const n = 100
+	for _, c := range []struct {
+		name     string
+		alone    [2]bool // of both ends
+		streams  int
+		counted  bool
+		segments bool
+		verdicts int
+	}{{"one stream", [2]bool{true, true}, 1, true, false, n}, {"one stream, segments", [2]bool{true, true}, 1, true, true, n},
+		{"two streams", [2]bool{true, true}, 2, true, false, 0}, {"beside other flows", [2]bool{}, 1, false, false, 0}} {
+		t.Run(c.name, func(t *testing.T) {
+			b, from, _ := pair(t, false, wide)
+			b.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
+			m := machine(t)
+			if c.segments && !m.kernel.far {
+				t.Skip("before Linux 6.12 the number of such packets is out of reach")
+			}
+			var tuples [2][]model.Tuple // as both ends see them
+			for i := range c.streams {
+				tuples[0] = append(tuples[0], model.Tuple{From: uint16(1 + i), To: testPort})
+				tuples[1] = append(tuples[1], model.Tuple{From: uint16(11 + i), To: testPort})
+			}
+			var ends [2]*Track
+			for i := range ends {
+				k, err := m.Track(testTrial, "up", tuples[i], TrackOptions{Alone: c.alone[i]})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer k.Close()
+				ends[i] = k
+			}
+			send(t, from, testTrial^warmupBit, 0, 30, 64)
+			send(t, from, testTrial+1, 0, 7, 64) // another trial
+			if c.segments {
+				sendSegments(t, from, testTrial, n/10, 10, 100)
+			} else {
+				send(t, from, testTrial, 0, n, 64)
+			}
+			d := collect(t, m, testTrial)
+			want := model.SiteCount{}
+			if c.counted {
+				want = model.SiteCount{Packets: n, Warmup: 30}
+			}
+			got, said := total(d, "up"), verdicts(t, d, "up", 0)
+			if got != want || len(said) != c.verdicts || len(d.Flows) != 1 {
+				t.Errorf("%+v and %d verdicts; want %+v and %d", got, len(said), want, c.verdicts)
+			}
+			for _, k := range ends {
+				if err := k.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			var v bpfStream
+			if err := m.objects.Streams.Lookup(bpfStreamKey{Trial: testTrial}, &v); !errors.Is(err, ebpf.ErrKeyNotExist) {
+				t.Errorf("after the trial its number is known: %v, %+v", err, v)
+			}
+		})
 	}
 }
 

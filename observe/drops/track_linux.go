@@ -38,6 +38,7 @@ type flow struct {
 	streams []*stream
 	tuples  []map[model.Tuple]bool // by stream: the views of it
 	follow  bool
+	alone   bool     // the trial names it
 	tags    []uint16 // of a way of a meeting
 }
 
@@ -77,6 +78,11 @@ func (m *Machine) Track(number uint16, name string, tuples []model.Tuple, o Trac
 			m.forget(number, f)
 		}
 		return nil, err
+	}
+	if o.Alone && !f.alone {
+		if err := m.addAlone(number, f); err != nil {
+			f.why = join(f.why, "a NAT that changes the flow's ports is not followed: "+err.Error())
+		}
 	}
 	if o.Fragments && !f.follow {
 		f.follow = true
@@ -242,6 +248,17 @@ func (m *Machine) addPorts(number uint16, t *trial, f *flow, tuples []model.Tupl
 	return nil
 }
 
+// addAlone makes the program know the flow by its trial, whatever the ports.
+func (m *Machine) addAlone(number uint16, f *flow) error {
+	v := bpfStream{Flow: f.id, Bits: countOnly}
+	if len(f.streams) == 1 {
+		s := f.streams[0]
+		v.Slot, v.Base, v.Bits = s.slot, s.base, s.bits
+	}
+	f.alone = true
+	return m.objects.Streams.Put(bpfStreamKey{Trial: number}, v)
+}
+
 func keys(number uint16, p model.Tuple) [2]bpfStreamKey {
 	return [2]bpfStreamKey{{Trial: number, From: p.From, To: p.To}, {From: p.From, To: p.To, ByPort: 1}}
 }
@@ -304,6 +321,9 @@ func (m *Machine) forget(number uint16, f *flow) error {
 		}
 		m.pages.give(s)
 		m.slots.give(s.slot)
+	}
+	if f.alone {
+		errs = append(errs, present(m.objects.Streams.Delete(bpfStreamKey{Trial: number})))
 	}
 	for _, tag := range f.tags {
 		errs = append(errs, present(m.objects.Meetings.Delete(meetingKey(number, f.way, tag))))

@@ -167,7 +167,7 @@ const uptimeStep = 0.05
 func (w *Watch) Meet(model.Flow, uint16) error { return nil }
 
 // Track does nothing: no flow ends on a router.
-func (w *Watch) Track(model.Flow, []model.Tuple) error { return nil }
+func (w *Watch) Track(model.Flow, []model.Tuple, bool) error { return nil }
 
 // Snapshot samples the router. It waits for the answer, but at the begin of the
 // measured part, when packets are under way already and the answer finds its place

@@ -158,7 +158,6 @@ var table = []row{
 			return unknown(c, c.router, toReceiver, c.receiver, their)
 		}},
 	{name: "router: no port left to translate to", want: each("network/CONNTRACK_INSERT"),
-		today:  wrong{verdicts: `network/inside \(by elimination\) by a counter`},
 		guests: wrong{counted: inside, overSSH: inside},
 		make:   onePort},
 	{name: "router: forwarding off", want: each("network/FORWARDING_OFF"),
@@ -300,8 +299,7 @@ var table = []row{
 		want: answers{martian, "receiver-ip/IP_GAP", martian},
 		make: func(c *chain) func() { return from(c.router, forward, "127.0.0.1") }},
 	{name: "receiver: no socket on the port", want: each("receiver-udp/NO_SOCKET"),
-		today: wrong{verdicts: "unattributed", overSSH: `unattributed|network/wire/DUT \(by elimination\)`},
-		make:  toPort},
+		make: toPort},
 	{name: "receiver: checksum", want: each("receiver-udp/UDP_CSUM"), make: spoil},
 	{name: "receiver: checksum, long", want: each("receiver-udp/UDP_CSUM"),
 		flow: func(f *model.Flow) { f.PayloadBytes = 300 }, make: spoil},

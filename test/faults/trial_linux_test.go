@@ -161,7 +161,7 @@ func (t *trial) meet() {
 		t.Fatal(err)
 	}
 	for _, w := range t.watched {
-		if err := w.Track(t.flow, met.Tuples(engine.Send)); err != nil {
+		if err := w.Track(t.flow, met.Tuples(engine.Send), true); err != nil {
 			t.Fatal(err)
 		}
 	}
