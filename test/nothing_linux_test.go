@@ -26,9 +26,13 @@ import (
 // udpPort matches UDP packets by one of their ports; mask picks bits of it. at is 0 for the source's port, 2 for the
 // destination's.
 func udpPort(at uint32, mask, port uint16) []expr.Any {
+	return portOf(unix.IPPROTO_UDP, at, mask, port)
+}
+
+func portOf(protocol byte, at uint32, mask, port uint16) []expr.Any {
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_UDP}},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{protocol}},
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: at, Len: 2},
 		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 2, Mask: binaryutil.BigEndian.PutUint16(mask), Xor: make([]byte, 2)},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(port)},
@@ -42,6 +46,7 @@ var (
 	dataPackets = udpPort(2, 0xffff, dataPort)
 	dataAnswers = udpPort(0, 0xffff, dataPort)
 	dropped     = &expr.Verdict{Kind: expr.VerdictDrop}
+	reset       = &expr.Reject{Type: unix.NFT_REJECT_TCP_RST}
 	refused     = &expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_PORT_UNREACH}
 )
 
@@ -83,6 +88,10 @@ func TestNothingThrough(t *testing.T) {
 			router.Rule(nftables.ChainHookForward, with(with(dataPackets, udpPort(0, 1, 1)...), dropped)...)
 		}, want: "4 of 8 streams get nothing through (from UDP ports 40001, 40003, 40005 and 40007): 10.77.0.2's firewall drops them. " +
 			"The path chooses by port; the figures are those of the other 4.", next: "Let UDP port 7359 through on 10.77.0.2.", some: true},
+		{name: "the server's firewall refuses TCP", args: "--proto tcp", fault: func(_, _, server *netbed.Node) {
+			server.Rule(nftables.ChainHookInput, with(portOf(unix.IPPROTO_TCP, 2, 0xffff, dataPort), reset)...)
+		}, want: `Nothing came through to 10.77.1.2: TCP port 7359 answers "connection refused", though pelt listens there, so a firewall there or on the way refuses it.`,
+			next: "Look for a firewall or a missing port forward for TCP port 7359 between this host and 10.77.1.2."},
 		{name: "the server's firewall drops, IPv6", six: true, fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(dataPackets, dropped)...)
 		}, want: "Nothing came through to fd77:0:0:1::2: its firewall dropped all # packets to UDP port 7359.",
@@ -241,6 +250,49 @@ func TestClockNothingThrough(t *testing.T) {
 		t.Logf("a router that %s: %v", what, took)
 		if code != 3 || took > limit {
 			t.Errorf("a router that %s: exit code %d after %v, want 3 within %v", what, code, took, limit)
+		}
+	}
+}
+
+// A host that lets nothing in from one other is named in tests of a whole fleet, and all else is measured.
+func TestNothingBetweenTwo(t *testing.T) {
+	t.Parallel()
+	f := onFleet(t, 3)
+	from := netip.MustParseAddr("10.90.1.1").As4()
+	f.hosts["h3"].Rule(nftables.ChainHookInput, with(with(dataPackets, &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 12, Len: 4},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: from[:]}), dropped)...)
+	for _, c := range []struct{ name, line, want string }{
+		{"mesh", "mesh fleet:h1,h2,h3 --rate 1kpps --time 300ms --warmup 100ms",
+			`Nothing came through from h1 to h3: its firewall dropped all \d+ packets to UDP port 7359\.`},
+		{"star", "sweep fleet:h1,h2,h3 --from h1 --receivers all --payload 512 --interval 5ms --count 40 --repeats 1",
+			`Nothing came through to h3: its firewall dropped all \d+ packets to UDP port 7359\. The figures are those of the other receiver\.`},
+	} {
+		p := f.control(c.name, c.line+" --json "+f.file(c.name+".json"))
+		code := p.Code()
+		words := strings.Join(strings.Fields(p.Out.String()), " ")
+		if code != 3 || !regexp.MustCompile(c.want).MatchString(words) || !strings.Contains(words, "Let UDP port 7359 through on h3.") {
+			t.Errorf("%s: exit code %d; want 3 and %q\n%s", c.name, code, c.want, p)
+		}
+		text, err := os.ReadFile(f.file(c.name + ".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := model.DecodeDocument(text, c.name)
+		if err != nil || !d.Complete {
+			t.Fatalf("%s: complete %v, %v", c.name, d.Complete, err)
+		}
+		dead, alive := 0, 0
+		for _, r := range d.Results {
+			for _, x := range r.Flows {
+				dead += len(x.DeadStreams)
+				if x.Received > 0 {
+					alive++
+				}
+			}
+		}
+		want := map[string][2]int{"mesh": {2, 4}, "star": {1, 1}}[c.name]
+		if dead != want[0] || alive < want[1] {
+			t.Errorf("%s: %d dead streams and %d flows that carry packets, want %v", c.name, dead, alive, want)
 		}
 	}
 }
