@@ -2,11 +2,12 @@ package engine
 
 import "pelt/model"
 
-// Meeting is an end's account of the packets by which it and its peer find each other, before any test packet. Of TCP it
-// says only which streams met.
+// Meeting is an end's account of the packets by which it and its peer find each other, before any test packet. Of TCP
+// streams that met it counts none.
 type Meeting struct {
 	Streams []MetStream
 	ICMP    []model.ICMPErrors // that came back for them
+	Resets  uint64             // of TCP that came back for them: from the peer, or from somebody in its name
 }
 
 // MetStream is one stream's part of a meeting.

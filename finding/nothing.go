@@ -152,9 +152,8 @@ func (b blocked) told(others bool) []Finding {
 	case l == nil:
 	case l.Cause == model.CauseElimination:
 		kind = "vanished"
-	case strings.HasPrefix(l.Cause, model.CauseICMP) && b.rows[0].Flow.Protocol == model.TCP: // in whose name anybody may answer
+	case l.Cause == model.CauseReset:
 		kind = "refused-tcp"
-		f = f.word("answer", strings.TrimPrefix(l.Cause, model.CauseICMP))
 	case strings.HasPrefix(l.Cause, model.CauseICMP):
 		next.Code, kind = "nothing.let", "refused"
 		f = f.word("who", l.Host).word("answer", strings.TrimPrefix(l.Cause, model.CauseICMP))

@@ -111,7 +111,7 @@ func nothingExamples(*testing.T) []example {
 			f := &d.Results[0].Flows[0]
 			f.Protocol, f.DeadStreams[0].Asked, f.Meeting.Asks = model.TCP, 0, model.Passage{}
 		}),
-		"TCP, refused": meetingOf(0, 0, lineAt(model.LayerNetwork, "10.0.2.2", model.CauseICMP+"connection refused"), nil, func(d *model.Document) {
+		"TCP, refused": meetingOf(0, 0, lineAt(model.LayerNetwork, "", model.CauseReset), nil, func(d *model.Document) {
 			d.Results[0].Flows[0].Protocol = model.TCP
 		}),
 		"another setting came through": meetingOf(0, 0, filtered, nil, func(d *model.Document) {

@@ -44,6 +44,7 @@ var wordings = [...]wording{
 	{model.LayerNetwork, model.CauseInside, "somewhere in %h (by elimination)"},
 	{model.LayerNetwork, model.CauseElimination, "between the hosts (by elimination)"},
 	{model.LayerNetwork, model.CauseICMP + "*", "refused by %h"},
+	{model.LayerNetwork, model.CauseReset, "refused by a TCP reset"},
 	{model.LayerNetwork, model.CauseDamaged, "damaged on the way to %h"},
 	{model.LayerNetwork, "queue of *", "queue on the way at %h full"},
 	{model.LayerNetwork, "QDISC_*", "queue on the way at %h full"},

@@ -114,8 +114,8 @@ var sentences = map[string]string{
 	"nothing.place": nothingTo + `: ` + nothingAll + ` were lost: {place}.`,
 	"nothing.refused": nothingTo + `: {who} answers "{answer}" to packets to {port}, so a firewall or router there ` +
 		`refuses them.`,
-	"nothing.refused-tcp": nothingTo + `: {port} answers "{answer}", though pelt listens there, so a firewall there or on the way ` +
-		`refuses it.`,
+	"nothing.refused-tcp": nothingTo + `: a TCP reset refuses {port}. pelt listens there, so a firewall sent it, ` +
+		`there or on the way.`,
 	"nothing.vanished": nothingTo + `: ` + nothingAll + ` left {from}, and none reached {to}.`,
 	"nothing.unknown": nothingTo + `: {from} sent {packets_count # packet/# packets} to {port}, and pelt on {to} got ` +
 		`none. Where they were lost is not known.`,

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"pelt/internal/icmp"
 )
 
 const (
@@ -127,7 +129,7 @@ func (l *link) admitted(asked context.Context, code []byte, addresses []netip.Ad
 // attempt connects to one address and does the handshake. It writes to opened as soon as there is a TCP connection.
 func (l *link) attempt(ctx context.Context, addr netip.AddrPort, code []byte, small bool, opened chan<- struct{}) attempt {
 	a := attempt{addr: addr, small: small}
-	var said icmpError
+	var said icmp.Error
 	if a.raw, said, a.err = l.connectTCP(ctx, addr, dialTimeout, small); a.err != nil {
 		a.err = l.dialError(ctx, addr, a.err, said)
 		return a
@@ -144,14 +146,17 @@ func (l *link) attempt(ctx context.Context, addr netip.AddrPort, code []byte, sm
 
 // connectTCP opens a TCP connection, before any handshake. With an error it also returns the ICMP error that refused
 // it.
-func (l *link) connectTCP(ctx context.Context, addr netip.AddrPort, within time.Duration, small bool) (net.Conn, icmpError, error) {
-	s := newDialed(small)
-	d := net.Dialer{Timeout: within, Control: s.control}
+func (l *link) connectTCP(ctx context.Context, addr netip.AddrPort, within time.Duration, small bool) (net.Conn,
+	icmp.Error, error) {
+	d := net.Dialer{Timeout: within}
+	if small {
+		d.Control = smallSegments
+	}
 	if l.from.IsValid() {
 		d.LocalAddr = &net.TCPAddr{IP: l.from.AsSlice(), Zone: l.from.Zone()}
 	}
-	c, err := d.DialContext(ctx, "tcp", addr.String())
-	return c, s.close(), err
+	c, failed, err := icmp.Dial(ctx, d, addr)
+	return c, failed.Error, err
 }
 
 // greet does the client's part of the handshake over a new connection. Bytes must come at least every idle.
@@ -180,7 +185,7 @@ func (l *link) program() string {
 }
 
 // dialError says why no connection came about, and what to do.
-func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error, said icmpError) error {
+func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error, said icmp.Error) error {
 	var timeout net.Error
 	late := errors.As(err, &timeout) && timeout.Timeout()
 	switch {
@@ -188,7 +193,7 @@ func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error, sa
 		return ctx.Err()
 	case isErrno(err, syscall.EADDRNOTAVAIL, 10049) && l.from.IsValid():
 		return fmt.Errorf("%v is no address of this host: want one for --source-address that it has", l.from)
-	case isErrno(err, syscall.ECONNREFUSED, 10061) && !said.from.IsValid():
+	case isErrno(err, syscall.ECONNREFUSED, 10061) && !said.From.IsValid():
 		return fmt.Errorf("%v: connection refused: is `%s` running there, on that port?", addr, l.program())
 	}
 	if why := noWay(addr, l.from, said); why != "" {

@@ -36,10 +36,11 @@ type meetingAnswer struct {
 	Unmet  []int                     `json:"unmet,omitempty"`
 	Errors map[int]map[string]uint64 `json:"errors,omitempty"` // by stream
 	ICMP   []model.ICMPErrors        `json:"icmp,omitempty"`
+	Resets uint64                    `json:"resets,omitempty"`
 }
 
 func answerOf(m engine.Meeting) meetingAnswer {
-	a := meetingAnswer{ICMP: m.ICMP, Errors: map[int]map[string]uint64{}}
+	a := meetingAnswer{ICMP: m.ICMP, Resets: m.Resets, Errors: map[int]map[string]uint64{}}
 	for i, s := range m.Streams {
 		a.Ports = append(a.Ports, model.Tuple{From: s.Local.Port(), To: s.Remote.Port()})
 		a.Sent, a.Heard = append(a.Sent, s.Sent), append(a.Heard, s.Heard)
@@ -79,6 +80,7 @@ func (a meetingAnswer) meeting(streams int) (m engine.Meeting, err error) {
 		}
 		m.Streams = append(m.Streams, s)
 	}
+	m.Resets = min(a.Resets, mostMeetingPackets)
 	for _, e := range a.ICMP[:min(len(a.ICMP), mostMeetingErrors)] {
 		m.ICMP = append(m.ICMP, model.ICMPErrors{From: model.Clip(e.From), What: model.Clip(e.What),
 			Packets: min(e.Packets, mostMeetingPackets)})

@@ -5,31 +5,23 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-)
 
-// icmpError is the ICMP message that refused a connection; its sender is invalid if none came.
-type icmpError struct {
-	from netip.Addr
-	what string // as "port unreachable"
-}
-
-const (
-	netUnreachable  = "network unreachable"
-	hostUnreachable = "host unreachable"
-	unknownICMP     = "destination unreachable"
+	"pelt/internal/icmp"
 )
 
 // refusal says what an ICMP error of another host means for a connection.
-func (e icmpError) refusal(to netip.AddrPort) string {
+func refusal(e icmp.Error, to netip.AddrPort) string {
 	switch {
-	case e.from == to.Addr():
-		return fmt.Sprintf("its own firewall refuses the connection (%s): let TCP port %d in there", e.what, to.Port())
-	case e.what == netUnreachable:
-		return fmt.Sprintf("the router %v has no route to that host: check the address, and the routes there", e.from)
-	case e.what == hostUnreachable:
-		return fmt.Sprintf("the router %v cannot reach that host: it is down, has another address, or a rule there refuses it", e.from)
+	case e.From == to.Addr().WithZone(""):
+		return fmt.Sprintf("its own firewall refuses the connection (%s): let TCP port %d in there", e.What, to.Port())
+	case e.What == icmp.NetworkUnreachable:
+		return fmt.Sprintf("the router %v has no route to that host: check the address, and the routes there", e.From)
+	case e.What == icmp.HostUnreachable:
+		return fmt.Sprintf("the router %v cannot reach that host: it is down, has another address, or a rule there refuses it", e.From)
+	case e.What == icmp.TimeExceeded:
+		return fmt.Sprintf("the packets go round in a circle at the router %v: check the routes on the way", e.From)
 	}
-	return fmt.Sprintf("a firewall or router at %v refuses the connection (%s): let TCP port %d through there", e.from, e.what, to.Port())
+	return fmt.Sprintf("a firewall or router at %v refuses the connection (%s): let TCP port %d through there", e.From, e.What, to.Port())
 }
 
 // isOwn reports whether this host has an address.

@@ -1,8 +1,6 @@
 package fleet
 
 import (
-	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -12,91 +10,25 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/icmp"
 )
 
 // smallSegment is the most that a segment carries where large packets may not pass: what every IPv4 host takes (RFC 9293).
 const smallSegment = 536
 
-// dialed is a socket that connects. It keeps a descriptor of its own: the ICMP error that refuses a connection is read
-// after the dialer has closed its one.
-type dialed struct {
-	small bool
-	six   bool
-	fd    int // -1 for none
-}
-
-func newDialed(small bool) *dialed { return &dialed{small: small, fd: -1} }
-
-// control prepares the socket. Where a system lacks an option, less is known of a failure.
-func (d *dialed) control(network, _ string, c syscall.RawConn) error {
-	d.six = network == "tcp6"
+// smallSegments has a socket send and take only small segments. Where a system lacks the option, large ones stay.
+func smallSegments(_, _ string, c syscall.RawConn) error {
 	return c.Control(func(fd uintptr) {
-		if d.small {
-			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG, smallSegment)
-		}
-		d.fd, _ = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
-		d.tellErrors(1)
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG, smallSegment)
 	})
 }
 
-func (d *dialed) tellErrors(on int) {
-	if d.six {
-		_ = unix.SetsockoptInt(d.fd, unix.IPPROTO_IPV6, unix.IPV6_RECVERR, on)
-	} else {
-		_ = unix.SetsockoptInt(d.fd, unix.IPPROTO_IP, unix.IP_RECVERR, on)
-	}
-}
-
-// close gives the descriptor up, and returns the ICMP error of the connection, if there was one.
-func (d *dialed) close() (said icmpError) {
-	if d.fd < 0 {
-		return said
-	}
-	oob := make([]byte, 512)
-	if _, n, _, _, err := unix.Recvmsg(d.fd, make([]byte, 128), oob, unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT); err == nil {
-		said = readICMP(oob[:n])
-	}
-	d.tellErrors(0) // else such an error would end a connection that is open
-	_ = unix.Close(d.fd)
-	return said
-}
-
-// readICMP finds struct sock_extended_err and the address of its sender among control messages
-// (include/uapi/linux/errqueue.h).
-func readICMP(control []byte) (said icmpError) {
-	list, _ := unix.ParseSocketControlMessage(control) // what cannot be read is not known
-	for _, m := range list {
-		const errBytes = 16
-		if len(m.Data) < errBytes {
-			continue
-		}
-		origin, kind, code, from := m.Data[4], m.Data[5], m.Data[6], m.Data[errBytes:]
-		switch {
-		case origin == unix.SO_EE_ORIGIN_ICMP && kind == 3 && len(from) >= 8:
-			said.from, said.what = netip.AddrFrom4([4]byte(from[4:8])), cmp.Or(icmpWords[code], unknownICMP)
-		case origin == unix.SO_EE_ORIGIN_ICMP6 && kind == 1 && len(from) >= 24:
-			said.from, said.what = netip.AddrFrom16([16]byte(from[8:24])).Unmap(), cmp.Or(icmp6Words[code], unknownICMP)
-			if index := binary.NativeEndian.Uint32(from[24:]); said.from.IsLinkLocalUnicast() && len(from) >= 28 && index > 0 {
-				said.from = said.from.WithZone(nameOf(int(index)))
-			}
-		}
-	}
-	return said
-}
-
-// The codes of a destination that cannot be reached (RFC 792, RFC 1812 section 5.2.7.1, RFC 4443).
-var (
-	icmpWords = map[byte]string{0: netUnreachable, 1: hostUnreachable, 2: "protocol unreachable", 3: "port unreachable", 6: netUnreachable,
-		7: hostUnreachable, 9: "network prohibited", 10: "host prohibited", 13: "administratively prohibited"}
-	icmp6Words = map[byte]string{0: netUnreachable, 1: "administratively prohibited", 3: hostUnreachable, 4: "port unreachable",
-		5: "source address prohibited", 6: "route rejected"}
-)
-
 // noWay says in one line why packets of this host do not reach an address, by the ICMP error that came, or else by this
 // host's routes, interfaces and neighbours; "" if these tell nothing.
-func noWay(to netip.AddrPort, from netip.Addr, said icmpError) string {
-	if said.from.IsValid() && !isOwn(said.from) {
-		return said.refusal(to)
+func noWay(to netip.AddrPort, from netip.Addr, said icmp.Error) string {
+	if said.From.IsValid() && !isOwn(said.From) {
+		return refusal(said, to)
 	}
 	route, err := routeTo(to.Addr(), from)
 	switch {
@@ -128,8 +60,8 @@ func noWay(to netip.AddrPort, from netip.Addr, said icmpError) string {
 		return fmt.Sprintf("the gateway %v does not answer on %s: check the gateway's address in this host's routes, and whether it is up", hop, name)
 	case silent:
 		return fmt.Sprintf("that host does not answer on %s: it is down, or has another address", name)
-	case said.from.IsValid() && !isOwn(to.Addr()):
-		return fmt.Sprintf("this host's own firewall refuses the connection (%s): let TCP port %d out", said.what, to.Port())
+	case said.From.IsValid() && !isOwn(to.Addr()):
+		return fmt.Sprintf("this host's own firewall refuses the connection (%s): let TCP port %d out", said.What, to.Port())
 	}
 	return ""
 }
@@ -183,14 +115,6 @@ func isSilent(link int, hop netip.Addr) bool {
 		}
 	}
 	return false
-}
-
-func nameOf(index int) string {
-	i, err := net.InterfaceByIndex(index)
-	if err != nil {
-		return ""
-	}
-	return i.Name
 }
 
 // lost reports whether packets of a connection were sent again, or came out of order.

@@ -68,18 +68,22 @@ func (b *book) verdictClaims() {
 	}
 }
 
-// icmpClaims are what routers and firewalls told the sender by ICMP. They tell of a few packets a second only (RFC 1812
-// section 4.3.2.8), so an error stands for all that nobody else saw.
-func (b *book) icmpClaims() {
-	for _, e := range b.in.ICMP {
-		if e.Packets == 0 {
-			continue
+// answerClaims are what routers and firewalls told the sender by ICMP, or somebody by TCP resets. They tell of a few
+// packets a second only (RFC 1812 section 4.3.2.8), so an answer stands for all that nobody else saw.
+func (b *book) answerClaims() {
+	answer := func(host, cause, counter string, n uint64) {
+		if n == 0 {
+			return
 		}
-		c := told(byAnswer, model.LayerNetwork, e.From, model.CauseICMP+e.What, "ICMP errors").of(b.lost)
-		c.confidence, c.evidence.Delta = Bounded, e.Packets
+		c := told(byAnswer, model.LayerNetwork, host, cause, counter).of(b.lost)
+		c.confidence, c.evidence.Delta = Bounded, n
 		c.evidence.Host = b.in.Sender // where they were counted
 		b.add(c)
 	}
+	for _, e := range b.in.ICMP {
+		answer(e.From, model.CauseICMP+e.What, "ICMP errors", e.Packets)
+	}
+	answer("", model.CauseReset, "TCP resets", b.in.Resets)
 }
 
 // unlisted is how many packets a site dropped of which no list tells the sequence.

@@ -8,8 +8,9 @@ type Input struct {
 	Flow             string // name of the flow
 	// Way is "" for test packets. Of a meeting's packets it is model.WayAsks or WayAnswers; Sender is then who sends
 	// these, and no sequence of them is known.
-	Way  string
-	ICMP []model.ICMPErrors // that came back to the sender
+	Way    string
+	ICMP   []model.ICMPErrors // that came back to the sender
+	Resets uint64             // likewise, of TCP
 
 	Planned    uint64
 	SlotsLate  uint64  // of them, given up because the sender came too late

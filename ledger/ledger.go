@@ -129,7 +129,7 @@ func BalanceOverTime(in Input) (model.Ledger, []Course) {
 	b.verdictClaims()
 	b.errnoClaims()
 	b.endClaims()
-	b.icmpClaims()
+	b.answerClaims()
 	for _, v := range b.path.nodes {
 		b.nodeClaims(v)
 	}

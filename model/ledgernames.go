@@ -48,7 +48,8 @@ const (
 	CauseLinkQueue     = "link-queue"     // the queue of an emulated link was full
 	CauseNotRedirected = "not-redirected" // an XDP frame that the kernel did not hand to the device
 	CauseWrongLength   = "wrong-length"
-	CauseICMP          = "icmp: " // begins the name of an ICMP error, which somebody answered the packets with
+	CauseReset         = "tcp-reset" // somebody refused a TCP connection: the host, or a firewall in its name
+	CauseICMP          = "icmp: "    // begins the name of an ICMP error, which somebody answered the packets with
 
 	CauseForwardingOff   = "FORWARDING_OFF"
 	CauseRouteRefused    = "ROUTE_REFUSED" // a blackhole, or a route that is prohibited or unreachable

@@ -16,6 +16,7 @@ type Passage struct {
 	Received   uint64            `json:"received_packets"`
 	SendErrors map[string]uint64 `json:"send_errors,omitempty"` // errno name -> packets; they are attempted
 	ICMP       []ICMPErrors      `json:"icmp_errors,omitempty"` // that came back to the host which sent the packets
+	Resets     uint64            `json:"tcp_resets,omitempty"`  // likewise; from the peer, or from a firewall in its name
 	Ledger     Ledger            `json:"ledger"`                // where the others ended: attempted = received + lost
 }
 

@@ -37,7 +37,7 @@ func addMeeting(r *model.FlowResult, f fleet.PlacedFlow, m fleet.Meeting, nodes 
 
 // passage accounts for what one end of a flow sent the other.
 func passage(f model.Flow, way string, from, to engine.Meeting, nodes []seen) model.Passage {
-	p := model.Passage{SendErrors: map[string]uint64{}, ICMP: from.ICMP}
+	p := model.Passage{SendErrors: map[string]uint64{}, ICMP: from.ICMP, Resets: from.Resets}
 	refused := uint64(0)
 	for i, s := range from.Streams {
 		p.Attempted += s.Sent
@@ -47,7 +47,8 @@ func passage(f model.Flow, way string, from, to engine.Meeting, nodes []seen) mo
 			refused += s.Errors[name]
 		}
 	}
-	p.Ledger = ledger.Balance(ledger.Input{Sender: f.From, Receiver: f.To, Flow: f.Name, Way: way, ICMP: from.ICMP,
+	p.Ledger = ledger.Balance(ledger.Input{Sender: f.From, Receiver: f.To, Flow: f.Name, Way: way,
+		ICMP: from.ICMP, Resets: from.Resets,
 		Planned: p.Attempted, Attempted: p.Attempted, Accepted: p.Attempted - min(refused, p.Attempted), SendErrors: p.SendErrors, Received: p.Received,
 		Nodes: nodesOf(f, nodes)})
 	return p
@@ -98,7 +99,8 @@ func joinMeetings(sum *model.FlowResult, list []model.FlowResult) {
 func joinPassages(list []model.Passage) (sum model.Passage) {
 	var ledgers []model.FlowResult
 	for _, p := range list {
-		sum.Attempted, sum.Received, sum.ICMP = sum.Attempted+p.Attempted, sum.Received+p.Received, append(sum.ICMP, p.ICMP...)
+		sum.Attempted, sum.Received = sum.Attempted+p.Attempted, sum.Received+p.Received
+		sum.ICMP, sum.Resets = append(sum.ICMP, p.ICMP...), sum.Resets+p.Resets
 		for name, n := range p.SendErrors {
 			if sum.SendErrors == nil {
 				sum.SendErrors = map[string]uint64{}

@@ -90,8 +90,16 @@ func TestNothingThrough(t *testing.T) {
 			"The path chooses by port; the figures are those of the other 4.", next: "Let UDP port 7359 through on 10.77.0.2.", some: true},
 		{name: "the server's firewall refuses TCP", args: "--proto tcp", fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(portOf(unix.IPPROTO_TCP, 2, 0xffff, dataPort), reset)...)
-		}, want: `Nothing came through to 10.77.1.2: TCP port 7359 answers "connection refused", though pelt listens there, so a firewall there or on the way refuses it.`,
+		}, want: "Nothing came through to 10.77.1.2: a TCP reset refuses TCP port 7359. pelt listens there, so a firewall sent it, there or on the way.",
 			next: "Look for a firewall or a missing port forward for TCP port 7359 between this host and 10.77.1.2."},
+		{name: "the router refuses TCP by a reset", args: "--proto tcp", fault: func(_, router, _ *netbed.Node) {
+			router.Rule(nftables.ChainHookForward, with(portOf(unix.IPPROTO_TCP, 2, 0xffff, dataPort), reset)...)
+		}, want: "Nothing came through to 10.77.1.2: a TCP reset refuses TCP port 7359. pelt listens there, so a firewall sent it, there or on the way.",
+			next: "Look for a firewall or a missing port forward for TCP port 7359 between this host and 10.77.1.2."},
+		{name: "the router refuses TCP", args: "--proto tcp --drops off", fault: func(_, router, _ *netbed.Node) {
+			router.Rule(nftables.ChainHookForward, with(portOf(unix.IPPROTO_TCP, 2, 0xffff, dataPort), refused)...)
+		}, want: `Nothing came through to 10.77.1.2: 10.77.0.2 answers "port unreachable" to packets to TCP port 7359, so a firewall or router there refuses them.`,
+			next: "Let TCP port 7359 through on 10.77.0.2."},
 		{name: "the server's firewall drops, IPv6", six: true, fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(dataPackets, dropped)...)
 		}, want: "Nothing came through to fd77:0:0:1::2: its firewall dropped all # packets to UDP port 7359.",

@@ -16,6 +16,7 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/tcpinfo"
+	"pelt/internal/icmp"
 	"pelt/model"
 )
 
@@ -118,8 +119,8 @@ func (e *end) Ports() []uint16 {
 	return slices.Repeat([]uint16{port}, e.order.Flow.Streams)
 }
 
-// Connect makes all streams, each with mutual consent. See engine.Transport. A stream whose SYNs nobody answers has
-// not met, nor one of a peer or a path that refuses the first; anything else that keeps a connection from being set up is an error.
+// Connect makes all streams, each with mutual consent. See engine.Transport. A stream whose SYNs nobody answers, or
+// somebody refuses, has not met; anything else that keeps a connection from being set up is an error.
 func (e *end) Connect(ctx context.Context) (engine.Meeting, error) {
 	m := engine.Meeting{Streams: make([]engine.MetStream, len(e.streams))}
 	if e.listener == nil {
@@ -208,11 +209,37 @@ func (e *end) adopt(number int, conn *net.TCPConn) (*stream, error) {
 // What is there is asked for longer.
 const unanswered = 3600 * time.Millisecond
 
-// errUnanswered is of a stream whose SYNs nobody answered.
-var errUnanswered = errors.New("no answer")
+// errUnmet is of a stream whose SYNs nobody answered, or somebody refused.
+type errUnmet struct {
+	syscall.Errno // 0 if nobody answered
+	tried         icmp.Attempt
+}
 
-// errRefused is of a stream that the peer's address refuses, or somebody on the way.
-type errRefused struct{ syscall.Errno }
+// count adds the attempt to the account of a meeting.
+func (u errUnmet) count(met *engine.Meeting, stream int) {
+	s := &met.Streams[stream]
+	s.Sent = u.tried.SYNs
+	if u.Errno != 0 {
+		s.Sent = max(s.Sent, 1)
+	}
+	switch {
+	case u.Errno == 0:
+	case u.tried.What != "":
+		one := model.ICMPErrors{What: u.tried.What}
+		if u.tried.From.IsValid() {
+			one.From = u.tried.From.String()
+		}
+		i := slices.IndexFunc(met.ICMP, func(e model.ICMPErrors) bool { return e.From == one.From && e.What == one.What })
+		if i < 0 {
+			i, met.ICMP = len(met.ICMP), append(met.ICMP, one)
+		}
+		met.ICMP[i].Packets++
+	case u.Errno == syscall.ECONNREFUSED:
+		met.Resets++
+	default: // this host's own kernel
+		s.Errors = map[string]uint64{engine.ErrnoName(u.Errno): 1}
+	}
+}
 
 func (e *end) dialAll(ctx context.Context, met *engine.Meeting) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -227,14 +254,15 @@ func (e *end) dialAll(ctx context.Context, met *engine.Meeting) error {
 		}
 	}()
 	var group sync.WaitGroup
+	var counting sync.Mutex
 	dial := func(ctx context.Context, i int) {
-		asked, err := e.dial(ctx, i)
-		var refused errRefused
-		switch met.Streams[i].Sent = asked; {
-		case errors.As(err, &refused) && i == 0:
-			met.Streams[i].Sent = max(asked, 1)
-			met.ICMP = []model.ICMPErrors{{From: e.peer(i).Addr().String(), What: refused.Error(), Packets: max(asked, 1)}}
-		case err != nil && !errors.Is(err, errUnanswered):
+		err := e.dial(ctx, i)
+		var unmet errUnmet
+		if errors.As(err, &unmet) {
+			counting.Lock()
+			defer counting.Unlock()
+			unmet.count(met, i)
+		} else if err != nil {
 			cancel(fmt.Errorf("%v, TCP port %d: %w", e.peer(i).Addr(), e.peer(i).Port(), err))
 		}
 	}
@@ -258,53 +286,55 @@ func (e *end) peer(i int) netip.AddrPort {
 	return netip.AddrPortFrom(e.order.Peer.Unmap(), e.order.Ports[i])
 }
 
-func (e *end) dial(ctx context.Context, i int) (asked uint64, err error) {
+func (e *end) dial(ctx context.Context, i int) error {
 	var conn *net.TCPConn
-	err = e.host.Do(func() (err error) {
-		conn, asked, err = openConn(ctx, e.peer(i), e.order, i)
+	var tried icmp.Attempt
+	err := e.host.Do(func() (err error) {
+		conn, tried, err = openConn(ctx, e.peer(i), e.order, i)
 		return err
 	})
 	if err != nil {
-		return asked, e.explain(ctx, err, i)
+		return e.explain(ctx, err, tried, i)
 	}
 	if err := e.prove(ctx, conn, i); err != nil {
 		conn.Close()
-		return 0, err
+		return err
 	}
 	if !e.take(i, conn) {
 		conn.Close()
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if e.failed != nil {
-			return 0, e.failed
+			return e.failed
 		}
-		return 0, net.ErrClosed
+		return net.ErrClosed
 	}
-	return 0, nil
+	return nil
 }
 
 // explain says why a connection could not be opened, and what to do.
-func (e *end) explain(ctx context.Context, err error, i int) error {
-	port := e.peer(i).Port()
+func (e *end) explain(ctx context.Context, err error, tried icmp.Attempt, i int) error {
 	var late net.Error
+	var errno syscall.Errno
+	errors.As(err, &errno)
 	switch {
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return context.Cause(ctx)
 	case errors.As(err, &late) && late.Timeout():
-		return errUnanswered
+		return errUnmet{0, tried}
 	case errors.Is(err, syscall.EADDRNOTAVAIL) && e.order.Flow.Source(i).IsValid() && e.order.Flow.SourcePort == 0:
 		return &engine.Refusal{Why: fmt.Sprintf("%v is no address of this host", e.order.Flow.Source(i))}
 	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL) && e.order.Flow.SourcePort != 0:
 		return fmt.Errorf("local port %d is in use: %w", e.order.Flow.SourcePort+i, err)
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EACCES):
-		var e errRefused
-		errors.As(err, &e.Errno)
-		return e
-	case errors.Is(err, syscall.EPERM):
-		return fmt.Errorf("this host's own firewall refuses it: let it open TCP port %d there", port)
+	case tried.What != "", slices.Contains(refusing, errno):
+		return errUnmet{errno, tried}
 	}
 	return err
 }
+
+// refusing are errors by which a peer, a rule or a route refuses a connection.
+var refusing = []syscall.Errno{syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES,
+	syscall.EPERM, syscall.EINVAL}
 
 // prove does the dialing end's part of the consent.
 func (e *end) prove(ctx context.Context, conn *net.TCPConn, i int) error {

@@ -4,12 +4,10 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"sync/atomic"
 	"syscall"
-	"time"
 
 	"pelt/engine"
-	"pelt/engine/tcpinfo"
+	"pelt/internal/icmp"
 )
 
 // openListener and openConn make their socket on the calling thread, and so in
@@ -21,22 +19,10 @@ func openListener(at netip.AddrPort) (net.Listener, error) {
 	return c.Listen(context.Background(), "tcp", engine.ListenText(at))
 }
 
-// openConn also returns how many SYNs left before ctx ended, 0 where that is not known.
-func openConn(ctx context.Context, peer netip.AddrPort, o engine.Order, stream int) (_ *net.TCPConn, asked uint64, _ error) {
-	var opened atomic.Pointer[syscall.RawConn]
-	var count atomic.Uint64
-	if end, ok := ctx.Deadline(); ok { // after which there is no socket to ask
-		ask := time.AfterFunc(time.Until(end)-lastLook, func() {
-			if raw := opened.Load(); raw != nil {
-				if i, ok := readInfo(*raw, false); ok {
-					count.Store(1 + i.Figure[tcpinfo.Retransmits])
-				}
-			}
-		})
-		defer ask.Stop()
-	}
+// openConn also returns what is told of a connection that does not come about.
+func openConn(ctx context.Context, peer netip.AddrPort, o engine.Order, stream int) (*net.TCPConn, icmp.Attempt,
+	error) {
 	d := net.Dialer{KeepAlive: -1, Control: func(_, _ string, raw syscall.RawConn) error {
-		opened.Store(&raw)
 		return setOptions(raw, o, stream)
 	}}
 	d.SetMultipathTCP(false)
@@ -47,12 +33,9 @@ func openConn(ctx context.Context, peer netip.AddrPort, o engine.Order, stream i
 		}
 		d.LocalAddr = local
 	}
-	conn, err := d.DialContext(ctx, "tcp", peer.String())
+	conn, tried, err := icmp.Dial(ctx, d, peer)
 	if err != nil {
-		return nil, count.Load(), err
+		return nil, tried, err
 	}
-	return conn.(*net.TCPConn), 0, nil
+	return conn.(*net.TCPConn), tried, nil
 }
-
-// lastLook is how long before the end of an attempt its SYNs are counted.
-const lastLook = 20 * time.Millisecond

@@ -2,13 +2,22 @@ package tcp
 
 import (
 	"context"
-	"slices"
+	"errors"
+	"net/netip"
+	"os"
 	"testing"
 	"time"
 
+	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
+	"pelt/engine"
 	"pelt/engine/enginetest"
+	"pelt/internal/icmp"
+	"pelt/internal/netbed"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -69,13 +78,101 @@ func mute(t *testing.T) uint16 {
 	return uint16(bound.(*unix.SockaddrInet4).Port)
 }
 
-// Of a connection that is refused the meeting says so, once.
+// What refuses a connection is told as what it is: a reset, which anybody may have sent, an ICMP error with its sender,
+// or an error of this host.
 func TestRefused(t *testing.T) {
-	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, flow(2, 64, false), timing(0, time.Minute, 0))
-	p.receiver.Close() // with the port
-	met, err := p.sender.End.End.Connect(t.Context())
-	want := []model.ICMPErrors{{From: "127.0.0.1", What: "connection refused", Packets: 1}}
-	if err != nil || !slices.Equal(met.ICMP, want) || met.Streams[0].Met || met.Streams[0].Sent != 1 || met.Streams[1].Sent != 0 {
-		t.Errorf("%+v, %v; want %+v", met, err, want)
+	t.Parallel()
+	const resets, firstPort = unix.NFT_REJECT_TCP_RST, 40000
+	unreachable := func(router, server *netbed.Node) {
+		for _, six := range []bool{false, true} {
+			router.Refuse(server.IP(six), unix.RTN_UNREACHABLE)
+		}
+	}
+	// reject answers packets of a source port, 0 of all.
+	reject := func(n *netbed.Node, hook *nftables.ChainHook, kind uint32, port uint16) {
+		mask := binaryutil.BigEndian.PutUint16(0)
+		if port > 0 {
+			mask = binaryutil.BigEndian.PutUint16(0xffff)
+		}
+		n.Rule(hook, &expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_TCP}},
+			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Len: 2},
+			&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 2, Mask: mask, Xor: make([]byte, 2)},
+			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(port)},
+			&expr.Reject{Type: kind, Code: unix.NFT_REJECT_ICMPX_ADMIN_PROHIBITED})
+	}
+	const message = unix.NFT_REJECT_ICMPX_UNREACH
+	atRouter := func(kind uint32, port uint16) func(_, router, _ *netbed.Node) {
+		return func(_, router, _ *netbed.Node) { reject(router, nftables.ChainHookForward, kind, port) }
+	}
+	noRoute := func(_, r, s *netbed.Node) { unreachable(r, s) }
+	for name, c := range map[string]struct {
+		six    bool
+		fault  func(client, router, server *netbed.Node)
+		icmp   string
+		resets uint64
+		errno  string
+		met    int // streams
+	}{
+		"nobody listens":         {resets: 1},
+		"nobody listens, IPv6":   {six: true, resets: 1},
+		"a router resets":        {fault: atRouter(resets, 0), resets: 1},
+		"a router refuses":       {fault: noRoute, icmp: "host unreachable from 10.77.0.2"},
+		"a router refuses, IPv6": {six: true, fault: noRoute, icmp: "network unreachable from fd77::2"},
+		"the server's firewall": {icmp: "administratively prohibited from 10.77.1.2", fault: func(_, _, s *netbed.Node) {
+			reject(s, nftables.ChainHookInput, message, 0)
+		}},
+		"this host's route": {errno: "EACCES", fault: func(c, _, s *netbed.Node) {
+			c.Refuse(s.IP(false), unix.RTN_PROHIBIT)
+		}},
+		"a later stream, by a reset": {fault: atRouter(resets, firstPort+1), resets: 1, met: 1},
+		"a later stream, by a message": {fault: atRouter(message, firstPort+1), met: 1,
+			icmp: "administratively prohibited from 10.77.0.2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testenv.LeakCheck(t)
+			nodes := netbed.Chain(t, "client", "router", "server")
+			r := enginetest.New(model.TCP)
+			r.Flow, r.Timing, r.Peer = flow(2, 64, false), timing(0, time.Minute, 0), nodes[2].IP(c.six)
+			r.Flow.SourcePort = firstPort
+			r.Near.Host, r.Far.Host, r.Near.Engine, r.Far.Engine = nodes[0], nodes[2], New(Config{}), New(Config{})
+			p := r.Prepare(t)
+			if c.fault == nil {
+				p.Receiver.Close() // with the port
+			} else {
+				c.fault(nodes[0], nodes[1], nodes[2])
+			}
+			m, err := p.Sender.End.Connect(t.Context())
+			p.Sender.Close()
+			if c.fault != nil {
+				p.Receiver.Close()
+			}
+			if err != nil || len(m.Streams) != 2 {
+				t.Fatalf("%+v, %v", m, err)
+			}
+			said := ""
+			for _, e := range m.ICMP {
+				said += e.What + " from " + e.From
+			}
+			refused := m.Streams[c.met]
+			if said != c.icmp || m.Resets != c.resets || m.Streams[0].Met != (c.met > 0) || refused.Met || refused.Sent != 1 ||
+				len(refused.Errors) != len(c.errno)/6 || c.errno != "" && refused.Errors[c.errno] != 1 {
+				t.Errorf("%+v", m)
+			}
+		})
+	}
+}
+
+// A rule of this host that forbids a connection is as one that forbids a packet.
+func TestForbidden(t *testing.T) {
+	e := &end{order: engine.Order{Peer: netip.IPv6Loopback(), Ports: []uint16{9}}}
+	m := engine.Meeting{Streams: make([]engine.MetStream, 1)}
+	var unmet errUnmet
+	if !errors.As(e.explain(t.Context(), os.NewSyscallError("connect", unix.EPERM), icmp.Attempt{SYNs: 1}, 0), &unmet) {
+		t.Fatal("it ends the trial")
+	}
+	if unmet.count(&m, 0); m.Streams[0].Sent != 1 || m.Streams[0].Errors["EPERM"] != 1 || m.Resets != 0 {
+		t.Errorf("%+v", m)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/enginetest"
+	"pelt/internal/icmp"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -105,7 +106,7 @@ func TestICMPIsToldAndCostsNothing(t *testing.T) {
 		reject, want string
 	}{
 		{farFour, "icmp type host-unreachable", "host unreachable from 10.77.0.2"},
-		{farSix, "icmpv6 type addr-unreachable", "address unreachable from fd77::2"},
+		{farSix, "icmpv6 type addr-unreachable", "host unreachable from fd77::2"},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			near, far := linked(t)
@@ -152,7 +153,8 @@ func TestClosedPortIsTold(t *testing.T) {
 				t.Errorf("the first packet was refused for an error that none had made: %+v", x)
 			}
 		}
-		if n := dialer.t.role.(*sender).icmpErrors.counts[icmpKind{"port unreachable", netip.MustParseAddr(peer)}]; n < refused {
+		told := icmp.Error{What: "port unreachable", From: netip.MustParseAddr(peer)}
+		if n := dialer.t.role.(*sender).icmpErrors.counts[told]; n < refused {
 			t.Errorf("%d packets were refused, ICMP %d", refused, n)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/icmp"
 )
 
 // mmsghdr is struct mmsghdr of sendmmsg(2); Go pads it as C does.
@@ -93,7 +94,7 @@ func newBatchOut(k *linuxSocket, payloadBytes, batch, segments int) *batchOut {
 
 func (o *batchOut) packets() [][]byte { return o.bytes }
 
-func (o *batchOut) icmpErrors(tell func(icmpError)) { o.drain(tell) }
+func (o *batchOut) icmpErrors(tell func(icmp.Error)) { o.drain(tell) }
 
 func (o *batchOut) send(from, to int) (int, error) {
 	if o.segments == 1 && to-from == 1 {

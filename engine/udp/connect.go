@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/internal/icmp"
 )
 
 const (
@@ -196,9 +197,9 @@ func (c *call) ask(w socket) {
 
 // hearICMP counts what came back.
 func (c *call) hearICMP(w socket) (any bool) {
-	w.icmpErrors(func(f icmpError) {
+	w.icmpErrors(func(e icmp.Error) {
 		any = true
-		if c.icmp.note(f); f.errno != syscall.EMSGSIZE {
+		if c.icmp.note(e); e.Errno != syscall.EMSGSIZE {
 			c.countRefusal()
 		}
 	})

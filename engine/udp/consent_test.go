@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/internal/icmp"
 	"pelt/model"
 )
 
@@ -27,7 +28,7 @@ func (s *deaf) local() netip.AddrPort  { return netip.AddrPort{} }
 func (s *deaf) try(b []byte) error     { return s.write(b) }
 func (s *deaf) watchICMP(bool)         {}
 
-func (s *deaf) icmpErrors(func(icmpError)) {}
+func (s *deaf) icmpErrors(func(icmp.Error)) {}
 
 func (s *deaf) write([]byte) error {
 	s.sent = append(s.sent, time.Since(s.begun))

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"pelt/engine"
+	"pelt/internal/icmp"
 )
 
 // emit offers up to n packets to the kernel, all stamped with the time now, and returns the
@@ -72,9 +73,9 @@ const maxUntried = 8
 // readICMP counts the ICMP errors that came back. It says whether err is one of them:
 // the packet that it was returned for was not tried. A closed port stays a refusal, as for any program.
 func (w *sendStream) readICMP(err error) (ours bool) {
-	w.out.icmpErrors(func(f icmpError) {
-		w.sender.icmpErrors.note(f)
-		if f.errno != syscall.ECONNREFUSED && err != nil && errors.Is(err, f.errno) {
+	w.out.icmpErrors(func(e icmp.Error) {
+		w.sender.icmpErrors.note(e)
+		if e.Errno != syscall.ECONNREFUSED && err != nil && errors.Is(err, e.Errno) {
 			ours = true
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pelt/engine"
+	"pelt/internal/icmp"
 	"pelt/model"
 )
 
@@ -20,7 +21,7 @@ type moody struct {
 	t        *rapid.T
 	bytes    [][]byte
 	segments int
-	pending  []icmpError       // in the error queue
+	pending  []icmp.Error      // in the error queue
 	taken    map[uint64]int    // by sequence
 	answers  map[uint64]string // the last one
 	offers   map[uint64]int    // to a full queue
@@ -31,7 +32,7 @@ var moods = []string{"", "", "", "", "ENOBUFS", "ENOBUFS", "EPERM", "EAGAIN", "E
 
 func (m *moody) packets() [][]byte { return m.bytes }
 
-func (m *moody) icmpErrors(tell func(icmpError)) {
+func (m *moody) icmpErrors(tell func(icmp.Error)) {
 	for _, f := range m.pending {
 		tell(f)
 	}
@@ -69,10 +70,10 @@ func (m *moody) send(from, to int) (int, error) {
 			err = syscall.EAGAIN
 		case "EHOSTUNREACH": // only who asked is told
 			err = syscall.EHOSTUNREACH
-			m.pending = append(m.pending, icmpError{errno: syscall.EHOSTUNREACH, what: "host unreachable", from: from4})
+			m.pending = append(m.pending, icmp.Error{Errno: syscall.EHOSTUNREACH, What: "host unreachable", From: from4})
 		case "ECONNREFUSED":
 			err = syscall.ECONNREFUSED
-			m.pending = append(m.pending, icmpError{errno: syscall.ECONNREFUSED, what: "port unreachable", from: from4})
+			m.pending = append(m.pending, icmp.Error{Errno: syscall.ECONNREFUSED, What: "port unreachable", From: from4})
 		default:
 			err = syscall.EHOSTUNREACH
 		}
@@ -200,8 +201,8 @@ func (h *haunted) send(int, int) (int, error) {
 	return 0, h.errno
 }
 func (h *haunted) room(*waiter) {}
-func (h *haunted) icmpErrors(tell func(icmpError)) {
-	tell(icmpError{errno: h.errno, what: "host unreachable", from: netip.MustParseAddr("192.0.2.1")})
+func (h *haunted) icmpErrors(tell func(icmp.Error)) {
+	tell(icmp.Error{Errno: h.errno, What: "host unreachable", From: netip.MustParseAddr("192.0.2.1")})
 }
 
 func TestFullQueueIsNeverHopeless(t *testing.T) {
@@ -225,9 +226,9 @@ func TestFullQueueIsNeverHopeless(t *testing.T) {
 func TestICMPCountsAreBounded(t *testing.T) {
 	var b icmpCounts
 	for i := range 1000 {
-		b.note(icmpError{what: "port unreachable", from: netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})})
+		b.note(icmp.Error{What: "port unreachable", From: netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})})
 	}
-	b.note(icmpError{what: "port unreachable", from: netip.AddrFrom4([4]byte{10, 0, 0, 0})})
+	b.note(icmp.Error{What: "port unreachable", From: netip.AddrFrom4([4]byte{10, 0, 0, 0})})
 	want := []string{"984 ICMP errors from others", "2 ICMP port unreachable from 10.0.0.0", "1 ICMP port unreachable from 10.0.0.1", "14 other ICMP errors"}
 	if got := b.warnings(); len(b.counts) != maxICMP+1 || !slices.Equal(got, want) {
 		t.Errorf("%d counts, warnings %q\nwant %q", len(b.counts), got, want)

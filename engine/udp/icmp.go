@@ -4,64 +4,42 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"sync"
-	"syscall"
 
+	"pelt/internal/icmp"
 	"pelt/model"
 )
-
-// icmpError came back for a packet sent earlier. The next packet is not sent: the system
-// returns this error for it instead.
-type icmpError struct {
-	errno syscall.Errno
-	what  string     // "port unreachable"
-	from  netip.Addr // who says so
-}
 
 // icmpCounts counts the ICMP errors of an end. Their senders may be forged, so that
 // it names only so many of them.
 type icmpCounts struct {
 	mu     sync.Mutex
-	counts map[icmpKind]uint64
-}
-
-// icmpKind is what an ICMP error says, and who.
-type icmpKind struct {
-	what string
-	from netip.Addr
+	counts map[icmp.Error]uint64 // without their errno
 }
 
 // othersICMP are errors from more addresses than are told apart.
-var othersICMP = icmpKind{what: "errors"}
-
-func (k icmpKind) String() string {
-	if k == othersICMP {
-		return "errors from others"
-	}
-	return fmt.Sprintf("%s from %v", k.what, k.from)
-}
+var othersICMP = icmp.Error{What: "errors from others"}
 
 const maxICMP = 16
 
-func (b *icmpCounts) note(f icmpError) {
-	key := icmpKind{f.what, f.from}
+func (b *icmpCounts) note(e icmp.Error) {
+	e.Errno = 0
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.counts == nil {
-		b.counts = map[icmpKind]uint64{}
+		b.counts = map[icmp.Error]uint64{}
 	}
-	if _, ok := b.counts[key]; !ok && len(b.counts) >= maxICMP {
-		key = othersICMP
+	if _, ok := b.counts[e]; !ok && len(b.counts) >= maxICMP {
+		e = othersICMP
 	}
-	b.counts[key]++
+	b.counts[e]++
 }
 
 // frequent lists the kinds, the most frequent first. The counts are locked.
-func (b *icmpCounts) frequent() []icmpKind {
-	return slices.SortedFunc(maps.Keys(b.counts), func(x, y icmpKind) int {
-		return cmp.Or(cmp.Compare(b.counts[y], b.counts[x]), cmp.Compare(x.what, y.what), x.from.Compare(y.from))
+func (b *icmpCounts) frequent() []icmp.Error {
+	return slices.SortedFunc(maps.Keys(b.counts), func(x, y icmp.Error) int {
+		return cmp.Or(cmp.Compare(b.counts[y], b.counts[x]), cmp.Compare(x.What, y.What), x.From.Compare(y.From))
 	})
 }
 
@@ -70,9 +48,9 @@ func (b *icmpCounts) list() (all []model.ICMPErrors) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, k := range b.frequent() {
-		one := model.ICMPErrors{What: k.what, Packets: b.counts[k]}
-		if k.from.IsValid() {
-			one.From = k.from.String()
+		one := model.ICMPErrors{What: k.What, Packets: b.counts[k]}
+		if k.From.IsValid() {
+			one.From = k.From.String()
 		}
 		all = append(all, one)
 	}

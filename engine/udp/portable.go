@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/internal/icmp"
 )
 
 // portable is the socketMaker for every system: each stream has a port of its own and
@@ -212,7 +213,7 @@ func (w *portableSocket) write(b []byte) error {
 func (w *portableSocket) watchICMP(bool) {}
 
 // icmpErrors knows of none: the system tells only the error, with the next packet.
-func (w *portableSocket) icmpErrors(func(icmpError)) {}
+func (w *portableSocket) icmpErrors(func(icmp.Error)) {}
 
 func (w *portableSocket) try(b []byte) error           { return w.write(b) }
 func (w *portableSocket) memory() (socketMemory, bool) { return socketMemory{}, false }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/internal/icmp"
 	"pelt/model"
 )
 
@@ -42,7 +43,7 @@ type socket interface {
 	try(b []byte) error // writes unless there is no room for it now; beside who writes
 	// watchICMP begins or ends the time in which icmpErrors hands over ICMP errors that came back for earlier packets.
 	watchICMP(on bool)
-	icmpErrors(tell func(icmpError))
+	icmpErrors(tell func(icmp.Error))
 	memory() (m socketMemory, ok bool)
 	newOutbox(payloadBytes, batch, segments int) outbox
 	newInbox(b *stopSignal) inbox
@@ -67,7 +68,7 @@ type outbox interface {
 	// room waits for a while, until the socket may take packets again or the end is stopped.
 	room(w *waiter)
 	// icmpErrors hands over the ICMP errors that came back for earlier packets.
-	icmpErrors(tell func(icmpError))
+	icmpErrors(tell func(icmp.Error))
 }
 
 // inbox receives batches.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/icmp"
 )
 
 // linuxSocket is a connected UDP socket that the Go runtime does not poll.
@@ -178,12 +179,12 @@ func (k *linuxSocket) watchICMP(on bool) {
 	if on {
 		k.errors = newErrorQueue(k.fd, k.six)
 	} else {
-		gatherErrors(k.fd, k.six, 0)
+		icmp.Gather(k.fd, k.six, false)
 		k.errors = nil
 	}
 }
 
-func (k *linuxSocket) icmpErrors(tell func(icmpError)) { k.errors.drain(tell) }
+func (k *linuxSocket) icmpErrors(tell func(icmp.Error)) { k.errors.drain(tell) }
 
 func (k *linuxSocket) try(b []byte) error { return unix.Send(k.fd, b, unix.MSG_DONTWAIT) }
 
