@@ -196,7 +196,7 @@ func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error, sa
 	case isErrno(err, syscall.ECONNREFUSED, 10061) && !said.From.IsValid():
 		return fmt.Errorf("%v: connection refused: is `%s` running there, on that port?", addr, l.program())
 	}
-	if why := noWay(addr, l.from, said); why != "" {
+	if why := noWay(ctx, addr, l.from, said); why != "" {
 		return fmt.Errorf("%v: %s", addr, why)
 	}
 	switch {

@@ -1,12 +1,14 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -26,7 +28,7 @@ func smallSegments(_, _ string, c syscall.RawConn) error {
 
 // noWay says in one line why packets of this host do not reach an address, by the ICMP error that came, or else by this
 // host's routes, interfaces and neighbours; "" if these tell nothing.
-func noWay(to netip.AddrPort, from netip.Addr, said icmp.Error) string {
+func noWay(ctx context.Context, to netip.AddrPort, from netip.Addr, said icmp.Error) string {
 	if said.From.IsValid() && !isOwn(said.From) {
 		return refusal(said, to)
 	}
@@ -55,7 +57,7 @@ func noWay(to netip.AddrPort, from netip.Addr, said icmp.Error) string {
 			hop, gateway = a.Unmap(), true
 		}
 	}
-	switch silent := isSilent(route.LinkIndex, hop); {
+	switch silent := isSilent(ctx, route.LinkIndex, hop); {
 	case silent && gateway:
 		return fmt.Sprintf("the gateway %v does not answer on %s: check the gateway's address in this host's routes, and whether it is up", hop, name)
 	case silent:
@@ -106,15 +108,40 @@ func noRoute(to netip.Addr) string {
 	return "this host has no route there: see `ip route`"
 }
 
-// isSilent reports whether a neighbour was asked for its hardware address, and did not answer.
-func isSilent(link int, hop netip.Addr) bool {
+const (
+	// askedFor is how long the kernel asks for a hardware address: three times, a second apart.
+	askedFor  = 3500 * time.Millisecond
+	lookEvery = 50 * time.Millisecond
+)
+
+// isSilent reports whether a neighbour was asked for its hardware address, and did not answer. While the kernel asks it
+// waits.
+func isSilent(ctx context.Context, link int, hop netip.Addr) bool {
+	ctx, cancel := context.WithTimeout(ctx, askedFor)
+	defer cancel()
+	for {
+		switch state := stateOf(link, hop); {
+		case state&netlink.NUD_INCOMPLETE == 0:
+			return state&netlink.NUD_FAILED != 0
+		case ctx.Err() != nil:
+			return false
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// stateOf is the state of a neighbour; 0 of an unknown one.
+func stateOf(link int, hop netip.Addr) int {
 	list, _ := netlink.NeighList(link, netlink.FAMILY_ALL)
 	for _, n := range list {
 		if a, _ := netip.AddrFromSlice(n.IP); a.Unmap() == hop.WithZone("") {
-			return n.State&(netlink.NUD_FAILED|netlink.NUD_INCOMPLETE) != 0
+			return n.State
 		}
 	}
-	return false
+	return 0
 }
 
 // lost reports whether packets of a connection were sent again, or came out of order.

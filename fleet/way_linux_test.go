@@ -84,3 +84,32 @@ func TestNoWay(t *testing.T) {
 		})
 	}
 }
+
+// A neighbour that is still being asked for its hardware address may answer yet.
+func TestSilentNeighbour(t *testing.T) {
+	t.Parallel()
+	for name, answers := range map[string]bool{"answers the second time": true, "does not answer": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			nodes := netbed.Chain(t, "client", "server")
+			hop := netip.MustParseAddr("10.77.0.9")
+			if answers { // even if this machine stands still meanwhile
+				nodes[0].Sysctl("net/ipv4/neigh/eth0/mcast_solicit", "100")
+			}
+			s := nodes[0].Open(false)
+			if err := unix.Sendto(s.FD, []byte{0}, 0, netbed.Sockaddr(netip.AddrPortFrom(hop, 9))); err != nil {
+				t.Fatal(err)
+			}
+			link := nodes[0].Index("eth0")
+			if answers { // before the second question
+				nodes[1].Give("eth0", netip.PrefixFrom(hop, 24))
+			}
+			nodes[0].Must(func() error {
+				if got := isSilent(t.Context(), link, hop); got == answers {
+					t.Errorf("silent: %v; its state is now %#x", got, stateOf(link, hop))
+				}
+				return nil
+			})
+		})
+	}
+}

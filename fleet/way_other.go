@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"syscall"
@@ -12,6 +13,6 @@ import (
 
 func smallSegments(string, string, syscall.RawConn) error { return nil }
 
-func noWay(netip.AddrPort, netip.Addr, icmp.Error) string { return "" }
+func noWay(context.Context, netip.AddrPort, netip.Addr, icmp.Error) string { return "" }
 
 func lost(net.Conn) bool { return false }
