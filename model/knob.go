@@ -27,6 +27,7 @@ type Knob struct {
 	Words     []string // that it may be; of numbers, in place of one
 	Only      Protocol // of flows that have it; "" is all
 	Varies    bool     // trials can vary it
+	Opens     bool     // where no packet comes through, another value may let some through
 	Excludes  string   // Name of the knob that sets the same thing
 	Group     Group
 	Label     string // in tables, in place of one of the name

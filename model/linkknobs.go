@@ -74,6 +74,7 @@ func linkKnob(node, setting string) (Knob, bool) {
 		return Knob{}, false
 	}
 	k := linkKnobs[i]
+	k.Opens = true
 	inner := k
 	what := strings.TrimSuffix(linkPrefix(node), ".") + " " + strings.ToLower(k.Title())
 	k.Label, k.Phrase = strings.ToUpper(what[:1])+what[1:], "% "+what

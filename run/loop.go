@@ -104,13 +104,10 @@ func (r *runner) loop(ctx context.Context) error {
 // mostBlocked is after how many trials in a row in which nothing came through a run ends that had other ones before.
 const mostBlocked = 3
 
-// harmless are settings that decide nothing about whether the ends of a trial find each other.
-var harmless = []string{"payload_bytes", "frame_bytes", "rate_pps", "interval_ns", "profile", "direction", "packets"}
-
 // blocked reports whether nothing comes through the path, and no setting of the plan would change that.
 func (r *runner) blocked() bool {
 	for _, f := range r.doc.Plan.Factors {
-		if !slices.Contains(harmless, f.Knob) {
+		if k, known := model.FindKnob(f.Knob); !known || k.Opens {
 			return false
 		}
 	}

@@ -132,7 +132,10 @@ func TestBlocked(t *testing.T) {
 	}{
 		{"the first trial", nil, []model.Result{nothing}, true},
 		{"a trial of one size", []string{"payload_bytes", "rate_pps", "direction"}, []model.Result{nothing}, true},
+		{"of one buffer", []string{"receive_buffer_bytes", "measure_s"}, []model.Result{nothing}, true},
 		{"of one number of streams", []string{"streams"}, []model.Result{nothing}, false},
+		{"of one loss", []string{"payload_bytes", "link.loss_ratio"}, []model.Result{nothing}, false},
+		{"of one pair", []string{"pair"}, []model.Result{nothing}, false},
 		{"after others", nil, []model.Result{fine, nothing, nothing}, false},
 		{"for long after others", nil, []model.Result{fine, nothing, nothing, nothing}, true},
 		{"before others", nil, []model.Result{nothing, fine}, false},
