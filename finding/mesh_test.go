@@ -120,6 +120,12 @@ func meshExamples(*testing.T) []example {
 	lossy("two hosts", 2, 0.3, func(from, _ string) bool { return from == "h1" })
 	silent("a host is gone", "h4 does not answer", func(pair string) bool { return strings.Contains(pair, "h4") })
 	silent("a pair is not reached", "h2 does not reach h3", func(pair string) bool { return pair == "h2..h3" })
+	d := sample.MeshOf(meshHosts(5), 1, func(string, string, int, uint64) sample.Lost { return sample.Lost{} },
+		func(pair string, _ int) string {
+			return map[string]string{"h1..h4": "no packet came through", "h2..h4": "no packet came through",
+				"h3..h4": "h3 slept", "h4..h5": "h5 slept"}[pair]
+		})
+	docs["a host is gone for several reasons"] = &d
 	cycles := sample.MeshCycles()
 	docs["cycles"] = &cycles
 	return examplesOf(docs, Mesh)

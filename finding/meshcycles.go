@@ -2,8 +2,10 @@ package finding
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"pelt/model"
 	"pelt/table"
@@ -32,7 +34,7 @@ func unmeasured(rows []table.Row) []Finding {
 		}
 		if measured[other] && !measured[host] && !gone[host] {
 			gone[host] = true
-			hosts = append(hosts, missed("mesh.gone", of[host]).word("host", host))
+			hosts = append(hosts, missed("mesh.gone", of[host]).word("host", host).word("why", whyGone(host, missing)))
 		}
 	}
 	for _, g := range missing {
@@ -51,17 +53,49 @@ func missed(code string, rows []table.Row) Finding {
 			before = max(before, r.Trial.Repeat)
 		}
 	}
-	newest := rows[len(rows)-1].Trial
-	f := say(code, Doubt).word("why", newest.Why.String())
-	for _, reason := range newest.Why {
-		if reason.Code == model.PairUnmeasured {
-			f = f.word("why", reason.Text)
-		}
-	}
+	f := say(code, Doubt).word("why", whyInvalid(rows))
 	if before >= 0 {
 		f = f.word("since", cycleBegin(rows, before+1))
 	}
 	return f
+}
+
+// whyInvalid says why the newest of some rows is not valid.
+func whyInvalid(rows []table.Row) string {
+	newest := rows[len(rows)-1].Trial
+	for _, reason := range newest.Why {
+		if reason.Code == model.PairUnmeasured {
+			return reason.Text
+		}
+	}
+	return newest.Why.String()
+}
+
+// whyGone says why a host's pairs, of those that are missing, were not measured; with the other hosts' names if that
+// differs.
+func whyGone(host string, missing []table.Group) string {
+	var whys []string
+	others := map[string][]string{}
+	for _, g := range missing {
+		a, b, _ := model.PairHosts(g.Level("pair").Text)
+		if b == host {
+			a, b = b, a
+		}
+		if a != host {
+			continue
+		}
+		why := whyInvalid(g.Rows)
+		if others[why] == nil {
+			whys = append(whys, why)
+		}
+		others[why] = append(others[why], b)
+	}
+	for i, why := range whys {
+		if len(whys) > 1 {
+			whys[i] = fmt.Sprintf("%s (%s)", why, joined(others[why]))
+		}
+	}
+	return strings.Join(whys, "; ")
 }
 
 // cycleBegin is when the first of some rows' trials of a cycle began.
