@@ -56,6 +56,9 @@ func (r *Report) Clamp(t model.Timing) {
 			in.TCP.PerStream = atMost(in.TCP.PerStream, model.MaxStreams)
 		}
 		in.Missing = atMost(in.Missing, model.MaxStreams)
+		in.Moved = slices.DeleteFunc(atMost(in.Moved, MostMoves), func(m Move) bool {
+			return m.Stream < 0 || m.Stream >= model.MaxStreams || !m.From.IsValid() || !m.To.IsValid()
+		})
 		in.Tally.PerStep, in.Tally.StepBytes = atMost(in.Tally.PerStep, steps), atMost(in.Tally.StepBytes, steps)
 	}
 	if p := r.Probe; p != nil && p.Facts != nil {

@@ -175,12 +175,25 @@ type ReceiveReport struct {
 	WarmupReceived uint64          `json:"warmup_received"`          // distinct or not
 	TruesizeBytes  int             `json:"truesize_bytes,omitempty"` // of one queued datagram, as the kernel accounts it; 0 not seen
 	TCP            *model.TCPFacts `json:"tcp,omitempty"`
+	Moved          []Move          `json:"moved,omitempty"`
+	Unmoved        uint64          `json:"unmoved,omitempty"` // came from a new address before it was known for the stream's
 	// Of a receiver that takes packets off the interface:
 	Taken   uint64 `json:"taken,omitempty"`   // all of the flow, the warm-up and what did not count included
 	Broken  uint64 `json:"broken,omitempty"`  // with a wrong checksum
 	Strays  uint64 `json:"strays,omitempty"`  // that came to the sockets instead, some other way
 	Overrun uint64 `json:"overrun,omitempty"` // that came too far ahead to be accounted for
 }
+
+// Move says that the packets of a stream come from another address than before: a NAT on the path changed.
+type Move struct {
+	Stream int            `json:"stream"`
+	From   netip.AddrPort `json:"from"`
+	To     netip.AddrPort `json:"to"`
+	Nanos  int64          `json:"ns"` // of this host's monotonic clock, when it was found
+}
+
+// MostMoves bounds those of a report.
+const MostMoves = 256
 
 // ProbeReport is the prober's account of the thin flow.
 type ProbeReport struct {

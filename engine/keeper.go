@@ -152,12 +152,13 @@ func (k *ConsentKeeper) Lost(stream int, now int64) bool {
 	return true
 }
 
-// AnswerCheck returns the answer to a check of this stream; ok is false if b is no such check.
-func (k StreamKey) AnswerCheck(b []byte) (answer ConsentMessage, ok bool) {
+// AnswerCheck returns the answer to a check of this stream, and the check's number: a sender's checks have rising ones.
+// ok is false if b is no such check.
+func (k StreamKey) AnswerCheck(b []byte) (answer ConsentMessage, number uint64, ok bool) {
 	m, ok := k.read(b)
 	if !ok || m.kind != ask {
-		return answer, false
+		return answer, 0, false
 	}
 	m.kind = agree
-	return m.message(), true
+	return m.message(), binary.BigEndian.Uint64(m.dialer[8:]), true
 }

@@ -62,7 +62,7 @@ func (k *keeping) run(length, delay time.Duration, answer func(stream int, check
 
 // agrees answers as the receiver does.
 func (k *keeping) agrees(stream int, check []byte) []byte {
-	m, ok := k.order.StreamKey(stream).AnswerCheck(check)
+	m, _, ok := k.order.StreamKey(stream).AnswerCheck(check)
 	if !ok {
 		return nil
 	}

@@ -99,6 +99,7 @@ var wordings = [...]wording{
 	{model.LayerReceiverBuffer, "", "%r socket buffer full"},
 	{model.LayerApplication, model.CauseUnread, "never read by the program at %h"},
 	{model.LayerApplication, model.CauseLate, "arrived too late"},
+	{model.LayerApplication, model.CauseNewAddress, "came from an address not known yet"},
 	{model.LayerApplication, model.CauseOverrun, "came faster than %h could account for"},
 	{model.LayerApplication, model.CauseWrongLength, "arrived with another length"},
 	{model.LayerApplication, "", "lost by the program at %h"},

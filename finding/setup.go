@@ -279,6 +279,43 @@ func Held(rows []table.Row) []Finding {
 	return out
 }
 
+// Moves says that a NAT on the path gave streams another source address or port in mid-run.
+func Moves(rows []table.Row) (out []Finding) {
+	for _, r := range rows {
+		if len(r.Flow.Moved) > 0 {
+			out = append(out, moves(r.Flow))
+		}
+	}
+	if more := len(out) - mostPlaces; more > 0 {
+		out = append(out[:mostPlaces], say("path.moved-more", Doubt).number("trials_count", "", float64(more)))
+	}
+	return out
+}
+
+func moves(f *model.FlowResult) Finding {
+	first, streams := f.Moved[0], map[int]bool{}
+	for _, m := range f.Moved {
+		streams[m.Stream] = true
+	}
+	what, from, to := "port", fmt.Sprint(first.From.Port()), fmt.Sprint(first.To.Port())
+	if first.From.Addr() != first.To.Addr() {
+		what, from, to = "address", first.From.String(), first.To.String()
+	}
+	s := say("path.moved", Doubt).word("what", what).word("from", from).word("to", to).number("moved_s", "", first.AtS)
+	if n := f.Streams * max(len(f.Receivers), 1); n > 1 {
+		s = s.number("streams_count", "moved", float64(len(streams))).number("streams_count", "", float64(n))
+	}
+	if len(f.Moved) > 1 {
+		s = s.number("moves_count", "", float64(len(f.Moved)))
+	}
+	for _, l := range f.Ledger.Lines {
+		if l.Layer == model.LayerApplication && l.Cause == model.CauseNewAddress {
+			s = s.number("lost_packets", "moved", float64(l.Packets))
+		}
+	}
+	return s
+}
+
 // Silent says to which receivers valid trials stopped sending, because these did not answer.
 func Silent(rows []table.Row) (out []Finding) {
 	told := map[string]bool{}

@@ -451,6 +451,10 @@ var sentences = map[string]string{
 	"pacing.held":  `{cause}: it held back {held_ratio} of the schedule.`,
 	"receiver.silent": `{who} did not answer for {silent_s moment}[ on {streams_count:silent} of {streams_count} streams]; ` +
 		`the test stopped sending [{streams_count:silent ?}on them|to it].`,
+	"path.moved": `The path gave [{streams_count:moved ?}{streams_count:moved} of {streams_count} streams|the flow] another ` +
+		`source {what} after {moved_s}: {from} became {to}[{moves_count ?}, the first of {moves_count} changes]` +
+		`[; {lost_packets:moved # packet was/# packets were} lost meanwhile].`,
+	"path.moved-more":      `The path changed a source port in {trials_count # more trial/# more trials}.`,
 	"receiver.silent-more": `The test stopped sending to {receivers_count # more receiver/# more receivers}.`,
 	"path.twice":           `Packets arrived twice: {duplicate_ratio:worst}{where}.`,
 	"path.disorder":        `Packets arrived out of order: {reordered_ratio:worst}{where}.`,

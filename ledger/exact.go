@@ -287,6 +287,7 @@ func (b *book) endClaims() {
 		{model.LayerApplication, model.CauseLate, "arrived after the drain", in.Late},
 		{model.LayerApplication, model.CauseWrongLength, "arrived with another length", in.WrongLength},
 		{model.LayerApplication, model.CauseUnread, "left in the socket", in.Unread},
+		{model.LayerApplication, model.CauseNewAddress, "came before the new address was known", in.Unmoved},
 		{model.LayerApplication, model.CauseOverrun, "came too far ahead", in.Overrun},
 		{model.LayerReceiverUDP, "UDP_CSUM", "wrong checksums at the device", in.Broken},
 	} {

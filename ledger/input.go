@@ -40,6 +40,7 @@ type Input struct {
 	SocketDrops  uint64 // that the receiving sockets dropped; meaningless unless SocketKnown
 	SocketKnown  bool
 	Unread       uint64        // left in the sockets at the end
+	Unmoved      uint64        // came from a stream's new address before it was known for that
 	TakenOff     uint64        // that the receiving end took off the device before the kernel's own path, the warm-up and whatever did not count included; 0: none
 	Broken       uint64        // of them, with a wrong checksum
 	Overrun      uint64        // of them, too far ahead to be accounted for

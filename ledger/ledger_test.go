@@ -78,6 +78,9 @@ func TestBalanceOfTheEndsAlone(t *testing.T) {
 		"what the end saw goes before a count": {
 			Input{Planned: 100, Attempted: 100, Accepted: 100, Received: 90, SocketDrops: 8, SocketKnown: true, Late: 4},
 			"receiver-buffer@b/SOCKET_RCVBUFF=6(bounded)[8, 2 over] application@b/late=4(exact-count) lost=10 rest=0"},
+		"from a new address that was not known yet": {
+			Input{Planned: 100, Attempted: 100, Accepted: 100, Received: 90, Unmoved: 8},
+			"application@b/new-address=8(exact-count) lost=10 rest=2"},
 		"socket counter unknown": {
 			Input{Planned: 100, Attempted: 100, Accepted: 100, Received: 90, SocketDrops: 8},
 			"lost=10 rest=10"},

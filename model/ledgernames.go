@@ -48,8 +48,9 @@ const (
 	CauseLinkQueue     = "link-queue"     // the queue of an emulated link was full
 	CauseNotRedirected = "not-redirected" // an XDP frame that the kernel did not hand to the device
 	CauseWrongLength   = "wrong-length"
-	CauseReset         = "tcp-reset" // somebody refused a TCP connection: the host, or a firewall in its name
-	CauseICMP          = "icmp: "    // begins the name of an ICMP error, which somebody answered the packets with
+	CauseNewAddress    = "new-address" // came from another address than before, which was not known yet
+	CauseReset         = "tcp-reset"   // somebody refused a TCP connection: the host, or a firewall in its name
+	CauseICMP          = "icmp: "      // begins the name of an ICMP error, which somebody answered the packets with
 
 	CauseForwardingOff   = "FORWARDING_OFF"
 	CauseRouteRefused    = "ROUTE_REFUSED" // a blackhole, or a route that is prohibited or unreachable

@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // TimeLayout is how files have times: RFC 3339 with as many digits as there are.
 const TimeLayout = time.RFC3339Nano
@@ -166,6 +169,14 @@ type Silence struct {
 	AfterS  float64 `json:"after_s"` // without an answer
 }
 
+// Move says that a stream came to its receiver from another address from some time on: a NAT on the path gave it a new one.
+type Move struct {
+	Stream int            `json:"stream"`
+	From   netip.AddrPort `json:"from"`
+	To     netip.AddrPort `json:"to"`
+	AtS    float64        `json:"at_s"` // after the first packet of the measured part
+}
+
 // FlowResult is one flow of one trial. Packets are UDP datagrams; for TCP they are data segments as the sender's
 // TCP counted them, and lost ones are those it sent again.
 type FlowResult struct {
@@ -197,6 +208,7 @@ type FlowResult struct {
 	// Meeting is set where DeadStreams are: what became of the packets by which the ends sought each other.
 	Meeting     *Meeting     `json:"meeting,omitempty"`
 	DeadStreams []DeadStream `json:"dead_streams,omitempty"` // found no way through; none of their packets is planned
+	Moved       []Move       `json:"moved,omitempty"`
 
 	LossRatio      float64 `json:"loss_ratio"`
 	SendPPS        float64 `json:"send_pps"`

@@ -316,6 +316,9 @@ func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
 	r.Duplicates, r.Reordered, r.Late = t.Duplicates, t.Reordered, t.Late
 	r.Lost = r.Attempted - r.Received
 	r.JitterNS, r.Delay = t.JitterNanos, t.Delay
+	for _, m := range in.Moved {
+		r.Moved = append(r.Moved, model.Move{Stream: m.Stream, From: m.From, To: m.To, AtS: max(float64(m.Nanos-t.FirstNanos), 0) / 1e9})
+	}
 	// A queue on the path may deliver for longer than the sender sent; the
 	// rate is over whichever took longer. Between the first and the last there is
 	// one gap less than packets.
@@ -342,7 +345,7 @@ func balance(r model.FlowResult, f model.Flow, sent engine.Report, in engine.Rec
 		Unsent: s.Unsent, Cable: s.Cable, PastSockets: sent.Engine == "xdp",
 		WarmupReceived: in.WarmupReceived,
 		Received:       in.Tally.Received, Late: in.Tally.Late, WrongLength: in.Tally.WrongLength,
-		SocketDrops: in.SocketDrops, SocketKnown: in.SocketKnown, Unread: in.Unread,
+		SocketDrops: in.SocketDrops, SocketKnown: in.SocketKnown, Unread: in.Unread, Unmoved: in.Unmoved,
 		Missing: in.Missing, MissingKnown: in.MissingKnown,
 		TakenOff: in.Taken, Broken: in.Broken, Overrun: in.Overrun,
 		Fragments: r.Fragments, DurationS: r.DurationS, BufferBytes: in.BufferBytes, TruesizeBytes: in.TruesizeBytes,

@@ -144,7 +144,11 @@ func packets(f *model.FlowResult) []*uint64 {
 // joinFlows sums flows that were sent side by side.
 func joinFlows(list []model.FlowResult) model.FlowResult {
 	sum := list[0]
-	for _, f := range list[1:] {
+	for i, f := range list[1:] {
+		for _, m := range f.Moved {
+			m.Stream += (i + 1) * f.Streams
+			sum.Moved = append(slices.Clip(sum.Moved), m)
+		}
 		sum.Silent = append(slices.Clip(sum.Silent), f.Silent...)
 		sum.DurationS, sum.BurstMax = max(sum.DurationS, f.DurationS), max(sum.BurstMax, f.BurstMax)
 		for i, n := range packets(&sum) {

@@ -53,6 +53,7 @@ func Run(t *testing.T, maker Maker) {
 		part("sent is not told", func(t *testing.T) { testSentIsNotTold(t, maker) })
 		part("dead stream", func(t *testing.T) { testDeadStream(t, maker) })
 		part("relay", func(t *testing.T) { testRelay(t, maker) })
+		part("another address", func(t *testing.T) { testAnotherAddress(t, maker) })
 		part("consent is lost", func(t *testing.T) { testLostConsent(t, maker) })
 	}
 }

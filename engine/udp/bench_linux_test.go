@@ -23,7 +23,7 @@ type lossy struct {
 
 func (s *lossy) try(b []byte) error {
 	if rand.Float64() >= s.loss {
-		if m, ok := s.order.StreamKey(0).AnswerCheck(b); ok {
+		if m, _, ok := s.order.StreamKey(0).AnswerCheck(b); ok {
 			s.answers = append(s.answers, m[:])
 		}
 	}

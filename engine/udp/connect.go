@@ -250,7 +250,10 @@ func (e *Sockets) Consented(run func() error, end func(stream int)) error {
 
 // answerCheck answers a datagram if it is a check of the sender.
 func (e *Sockets) answerCheck(stream int, d datagram) {
-	if m, ok := e.order.StreamKey(stream).AnswerCheck(d.whole()); ok {
+	if m, number, ok := e.order.StreamKey(stream).AnswerCheck(d.whole()); ok {
+		if e.follower != nil {
+			e.follower.note(stream, number)
+		}
 		_ = e.sockets[stream].try(m[:]) // the sender asks again
 	}
 }

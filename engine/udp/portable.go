@@ -28,8 +28,8 @@ func (portable) dial(host engine.Host, s settings, stream int, peer netip.AddrPo
 	return w, nil
 }
 
-func (p portable) listen(host engine.Host, s settings, consents []*engine.ConsentListener) (listening, error) {
-	l := &portableListening{consents: consents, over: make(chan struct{})}
+func (p portable) listen(host engine.Host, s settings, consents []*engine.ConsentListener, f *follower) (listening, error) {
+	l := &portableListening{consents: consents, follower: f, over: make(chan struct{})}
 	for _, c := range consents {
 		w, err := openPortable(host, s, engine.ListenText(netip.AddrPortFrom(p.address, 0)))
 		if err != nil {
@@ -44,6 +44,7 @@ func (p portable) listen(host engine.Host, s settings, consents []*engine.Consen
 // portableListening answers on the streams' own sockets, until they are opened.
 type portableListening struct {
 	consents  []*engine.ConsentListener
+	follower  *follower         // nil: none
 	sockets   []*portableSocket // nil once others own them
 	answering sync.WaitGroup
 	over      chan struct{} // closed to end the answering
@@ -91,7 +92,7 @@ func (l *portableListening) open(living []int) (list []socket, err error) {
 	list = make([]socket, len(l.sockets))
 	for i, w := range l.sockets {
 		if slices.Contains(living, i) {
-			w.peer = l.consents[i].Peer()
+			w.peer, w.stream, w.follower = l.consents[i].Peer(), i, l.follower
 			list[i] = w
 		} else {
 			err = errors.Join(err, w.close())
@@ -116,13 +117,15 @@ func (l *portableListening) close() error {
 
 // portableSocket is a socket over net.UDPConn.
 type portableSocket struct {
-	conn   *net.UDPConn
-	clock  engine.Clock
-	buffer int // bytes, of the flooded direction
-	peer   netip.AddrPort
-	caller netip.AddrPort // of the last datagram read
-	whole  []byte         // room for any datagram: its length must be seen
-	until  time.Time      // read deadline that is set
+	conn     *net.UDPConn
+	clock    engine.Clock
+	buffer   int // bytes, of the flooded direction
+	peer     netip.AddrPort
+	stream   int            // of the follower
+	follower *follower      // nil: none
+	caller   netip.AddrPort // of the last datagram read
+	whole    []byte         // room for any datagram: its length must be seen
+	until    time.Time      // read deadline that is set
 }
 
 func openPortable(host engine.Host, s settings, at string) (w *portableSocket, err error) {
@@ -200,6 +203,9 @@ func (w *portableSocket) read(wait time.Duration) (datagram, error) {
 	d := datagram{head: w.whole[:min(n, headBytes)], bytes: n, nanos: nanos}
 	if w.caller != w.peer {
 		d.head = nil // whatever it is, it is foreign
+		if w.follower != nil {
+			w.follower.take(w.stream, w.whole[:n], w.caller)
+		}
 	}
 	return d, nil
 }
@@ -208,6 +214,12 @@ func (w *portableSocket) write(b []byte) error {
 	_ = w.conn.SetWriteDeadline(time.Now().Add(portableWait)) // one that stands may be over
 	_, err := w.conn.WriteToUDPAddrPort(b, w.peer)
 	return err
+}
+
+// follow is called by who reads the socket.
+func (w *portableSocket) follow(to netip.AddrPort) error {
+	w.peer = to
+	return nil
 }
 
 func (w *portableSocket) watchICMP(bool) {}

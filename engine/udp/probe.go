@@ -266,6 +266,7 @@ func (c *echo) serve(d datagram) {
 	p, ok := e.parseProbe(d.head)
 	switch {
 	case !ok:
+		e.answerCheck(0, d)
 		return
 	case p.kind == kindAsk:
 		e.pulse.hear(p.value)

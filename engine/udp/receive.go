@@ -300,5 +300,6 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 	if asked := r.streams[0].asked; rec.BufferBytes > 0 && rec.BufferBytes < asked {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the system granted a receive buffer of %d of %d B: raise net.core.rmem_max", rec.BufferBytes, asked))
 	}
+	rec.Moved, rec.Unmoved = r.end.Moves()
 	out.Receive = rec
 }

@@ -67,12 +67,13 @@ type listeningEnd struct {
 	flow     flowID
 	settings settings
 	consents []*engine.ConsentListener
+	follower *follower        // nil: none
 	locals   []netip.AddrPort // where each dialer reaches this host; under the port's lock, as what follows
 	failed   []map[string]uint64
 	once     sync.Once
 }
 
-func (p *sharedPort) listen(host engine.Host, s settings, consents []*engine.ConsentListener) (listening, error) {
+func (p *sharedPort) listen(host engine.Host, s settings, consents []*engine.ConsentListener, f *follower) (listening, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -84,7 +85,7 @@ func (p *sharedPort) listen(host engine.Host, s settings, consents []*engine.Con
 		}
 	}
 	flow := flowID{consents[0].Trial, consents[0].Tag}
-	e := &listeningEnd{shared: p, flow: flow, settings: s, consents: consents,
+	e := &listeningEnd{shared: p, flow: flow, settings: s, consents: consents, follower: f,
 		locals: make([]netip.AddrPort, len(consents)), failed: make([]map[string]uint64, len(consents))}
 	p.ends[flow] = append(p.ends[flow], e)
 	return e, nil
@@ -205,10 +206,20 @@ func (p *sharedPort) serve(conn *net.UDPConn, done chan<- struct{}) {
 	}
 }
 
-// answer serves a consent message that came to an address of this host.
+// answer serves what came to an address of this host: a consent message, or what a stream sends from a new address.
 func (p *sharedPort) answer(text []byte, from netip.AddrPort, at netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if h, ok := engine.ParseHeader(text); ok {
+		for flow, ends := range p.ends {
+			for _, e := range ends {
+				if flow.trial == h.Trial && e.follower != nil {
+					e.follower.take(0, text, from)
+				}
+			}
+		}
+		return
+	}
 	k, ok := engine.ConsentOf(text)
 	if !ok {
 		return
@@ -219,6 +230,9 @@ func (p *sharedPort) answer(text []byte, from netip.AddrPort, at netip.Addr) {
 		}
 		if reply, ok := e.consents[k.Stream].Answer(text, from); ok {
 			p.reply(e, int(k.Stream), reply, from, at)
+			return
+		}
+		if e.follower != nil && e.follower.take(int(k.Stream), text, from) {
 			return
 		}
 	}

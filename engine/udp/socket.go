@@ -13,8 +13,8 @@ import (
 type socketMaker interface {
 	// dial opens the socket of one stream to the listener.
 	dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (socket, error)
-	// listen answers the dialers of all streams.
-	listen(host engine.Host, s settings, consents []*engine.ConsentListener) (listening, error)
+	// listen answers the dialers of all streams. f, which may be nil, takes what comes later from elsewhere.
+	listen(host engine.Host, s settings, consents []*engine.ConsentListener, f *follower) (listening, error)
 	close() error
 }
 
@@ -40,6 +40,8 @@ type socket interface {
 	// is 0 if none came.
 	read(wait time.Duration) (datagram, error)
 	write(b []byte) error
+	// follow makes another address the peer, beside who reads and writes.
+	follow(to netip.AddrPort) error
 	try(b []byte) error // writes unless there is no room for it now; beside who writes
 	// watchICMP begins or ends the time in which icmpErrors hands over ICMP errors that came back for earlier packets.
 	watchICMP(on bool)

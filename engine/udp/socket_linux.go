@@ -156,6 +156,15 @@ func (k *linuxSocket) buffer(plain, force, bytes int) (granted, asked int) {
 	return granted, asked
 }
 
+// follow connects the socket again: what is in its queue stays there. remote returns the first peer still.
+func (k *linuxSocket) follow(to netip.AddrPort) error {
+	sa, _, err := engine.Sockaddr(to)
+	if err != nil {
+		return err
+	}
+	return unix.Connect(k.fd, sa)
+}
+
 func (k *linuxSocket) local() netip.AddrPort { return k.addr }
 
 func (k *linuxSocket) read(wait time.Duration) (datagram, error) {

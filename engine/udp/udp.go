@@ -93,6 +93,7 @@ type Sockets struct {
 
 	consents  []*engine.ConsentListener // listening end
 	listening listening                 // likewise
+	follower  *follower                 // likewise; nil if the end sends
 	ports     []uint16
 	sockets   []socket              // of a listening end from Run on; nil of streams that carry nothing
 	tokens    []engine.ConsentToken // of each stream's consent
@@ -171,7 +172,10 @@ func (e *Sockets) listen(host engine.Host) (err error) {
 	for i := range e.order.Flow.Streams {
 		e.consents = append(e.consents, engine.NewConsentListener(e.order.StreamKey(i)))
 	}
-	if e.listening, err = e.engine.socketMaker.listen(host, e.settings, e.consents); err == nil {
+	if e.order.Role != engine.Send {
+		e.follower = newFollower(e.order, e.settings.clock)
+	}
+	if e.listening, err = e.engine.socketMaker.listen(host, e.settings, e.consents, e.follower); err == nil {
 		e.ports = e.listening.ports()
 	}
 	return err
@@ -183,11 +187,31 @@ func (e *Sockets) OpenStreams() (err error) {
 	if e.listening != nil {
 		e.sockets, err = e.listening.open(e.living)
 	}
+	if e.follower != nil && err == nil {
+		e.follower.follow(e.sockets)
+	}
 	return err
 }
 
 // Ports lists the local port of each stream.
 func (e *Sockets) Ports() []uint16 { return e.ports }
+
+// OnMove has tell called each time a stream of a listening end is about to follow its peer to another address. It is
+// called before Run.
+func (e *Sockets) OnMove(tell func(stream int, to netip.AddrPort)) {
+	if e.follower != nil {
+		e.follower.tell = tell
+	}
+}
+
+// Moves returns the streams that came from another address from some time on, and how many packets came from there
+// before that was known.
+func (e *Sockets) Moves() ([]engine.Move, uint64) {
+	if e.follower == nil {
+		return nil, 0
+	}
+	return e.follower.report()
+}
 
 // Strays takes what came to the sockets of an end whose packets pass them by, some packets
 // of each stream at most: it answers checks, and counts packets of the trial.
@@ -263,6 +287,9 @@ func (e *Sockets) Account(r *engine.Report, sent engine.Sent) {
 // Close frees everything, the port last: who listens there next may share it with no socket of this end.
 func (e *Sockets) Close() error {
 	var errs []error
+	if e.follower != nil {
+		e.follower.close()
+	}
 	for _, w := range e.sockets {
 		if w != nil {
 			errs = append(errs, w.close())

@@ -152,26 +152,37 @@ func (p *port) admit(r *receiver, streams []engine.Stream) string {
 		first := r.flow*int(sendLimitsFLOW_WORDS) + i*words
 		w := &window{words: p.bits[first : first+words], gone: model.MarksWriter{Limit: o.ListBytes() / len(streams)}}
 		clear(w.words)
-		family := uint32(4)
-		if a.Remote.Addr().Is6() {
-			family = 6
-		}
 		p.ins[slot] = receiveIn{
-			Ports:  uint32(networkOrder(a.Remote.Port())) | uint32(networkOrder(a.Local.Port()))<<16,
-			Length: networkOrder(uint16(udpBytes + o.Flow.PayloadBytes)), Trial: o.Trial, Family: family,
-			Flow: uint32(r.flow), Skip: skip(o.Flow.Rate, o.Flow.PayloadBytes), OneClock: oneClock, Words: uint32(first), Mask: uint64(words)*64 - 1, Top: w.top(),
+			Length: networkOrder(uint16(udpBytes + o.Flow.PayloadBytes)), Trial: o.Trial, Flow: uint32(r.flow), Skip: skip(o.Flow.Rate, o.Flow.PayloadBytes), OneClock: oneClock, Words: uint32(first), Mask: uint64(words)*64 - 1, Top: w.top(),
 		}
-		in := &p.ins[slot]
-		if source, target := addressWords(a.Remote.Addr()), addressWords(a.Local.Addr()); family == 6 {
-			in.Source, in.Target = source, target
-		} else {
-			in.Pair = uint64(source[0]) | uint64(target[0])<<32
-		}
+		p.ins[slot].name(a)
 		p.used[slot] = true
 		r.slots, r.windows, r.steps.marks = append(r.slots, slot), append(r.windows, w), append(r.steps.marks, 0)
 	}
 	p.writeChains()
 	return ""
+}
+
+// name sets the 5-tuple of a stream's packets.
+func (in *receiveIn) name(a engine.Stream) {
+	store32(&in.Ports, uint32(networkOrder(a.Remote.Port()))|uint32(networkOrder(a.Local.Port()))<<16)
+	if source, target := addressWords(a.Remote.Addr()), addressWords(a.Local.Addr()); a.Remote.Addr().Is6() {
+		in.Source, in.Target, in.Family = source, target, 6
+	} else {
+		store(&in.Pair, uint64(source[0])|uint64(target[0])<<32)
+		store32(&in.Family, 4)
+	}
+}
+
+// rename lets the packets of a stream in that has another 5-tuple from now on. Until all of it is written, they may
+// pass to the sockets.
+func (p *port) rename(r *receiver, stream int, a engine.Stream) {
+	p.state.mu.Lock()
+	defer p.state.mu.Unlock()
+	if stream < len(r.slots) && p.ins[r.slots[stream]].Family != 0 { // else it is dismissed
+		p.ins[r.slots[stream]].name(a)
+		p.writeChains()
+	}
 }
 
 // writeChains writes the hash chains in which the program looks up a packet's stream. While it writes, a stream may
@@ -243,6 +254,7 @@ func (p *port) free(r *receiver) {
 	for _, slot := range r.slots {
 		p.used[slot] = false
 	}
+	r.slots = nil
 	if r.flow >= 0 {
 		p.taken[r.flow] = false
 	}

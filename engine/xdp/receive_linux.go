@@ -67,6 +67,10 @@ func (t *transport) openReceiver(streams []engine.Stream) (frameEnd, string, err
 	if why := p.admit(r, streams); why != "" {
 		return nil, why, p.leave()
 	}
+	t.OnMove(func(stream int, to netip.AddrPort) {
+		i := slices.Index(t.living, stream)
+		p.rename(r, i, engine.Stream{Local: streams[i].Local, Remote: to})
+	})
 	return r, "", nil
 }
 
@@ -253,6 +257,7 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the receiver's delays could not be read: %v", err))
 	}
 	rec.Strays = r.strays
+	rec.Moved, rec.Unmoved = r.end.Moves()
 	if moves > 0 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("streams changed the receive queue %d times: their counts may be off where two processors counted at once", moves))
 	}

@@ -157,13 +157,14 @@ func (n *Node) Refuse(to netip.Addr, kind int) (undo func()) {
 	return func() { n.Must(func() error { return netlink.RouteDel(r) }) }
 }
 
-// Translate adds a rule for what leaves the node, behind its routes. undo takes all such rules away.
+// Translate makes a rule for what leaves the node, behind its routes, in place of the one before. undo takes it away.
 func (n *Node) Translate(exprs ...expr.Any) (undo func()) {
 	n.T.Helper()
 	table := &nftables.Table{Family: nftables.TableFamilyINet, Name: "nat"}
 	n.NFT(func(c *nftables.Conn) {
 		chain := c.AddChain(&nftables.Chain{Name: "post", Table: c.AddTable(table), Type: nftables.ChainTypeNAT,
 			Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource})
+		c.FlushChain(chain)
 		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: exprs})
 	})
 	return func() { n.NFT(func(c *nftables.Conn) { c.DelTable(table) }) }
@@ -177,13 +178,23 @@ func (n *Node) Masquerade(name string) (undo func()) {
 }
 
 // ToSource translates a source to an IPv4 address and a port.
-func ToSource(a netip.AddrPort) []expr.Any {
+func ToSource(a netip.AddrPort) []expr.Any { return ToSources(a, a.Port()) }
+
+// ToSources translates a source to an IPv4 address and one of several ports, from that of least to most.
+func ToSources(least netip.AddrPort, most uint16) []expr.Any {
 	return []expr.Any{
-		&expr.Immediate{Register: 1, Data: a.Addr().AsSlice()},
-		&expr.Immediate{Register: 2, Data: binaryutil.BigEndian.PutUint16(a.Port())},
-		&expr.NAT{Type: expr.NATTypeSourceNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1, RegAddrMax: 1, RegProtoMin: 2, RegProtoMax: 2,
+		&expr.Immediate{Register: 1, Data: least.Addr().AsSlice()},
+		&expr.Immediate{Register: 2, Data: binaryutil.BigEndian.PutUint16(least.Port())},
+		&expr.Immediate{Register: 3, Data: binaryutil.BigEndian.PutUint16(most)},
+		&expr.NAT{Type: expr.NATTypeSourceNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1, RegAddrMax: 1, RegProtoMin: 2, RegProtoMax: 3,
 			Specified: true},
 	}
+}
+
+// ForgetConnections empties the table of the node's connections.
+func (n *Node) ForgetConnections() {
+	n.T.Helper()
+	n.Must(func() error { return netlink.ConntrackTableFlush(netlink.ConntrackTable) })
 }
 
 // AwaitSent waits until no packet is left in the queue of a device's output.

@@ -1,0 +1,128 @@
+package udp
+
+import (
+	"net/netip"
+	"sync"
+
+	"pelt/engine"
+)
+
+// follower lets the streams of a listening end follow their peer to a new address: a NAT may give a stream another one
+// in mid-run. The peer's newest check moves its stream. A copy of an older check moves nothing, wherever it comes from,
+// and who copies the newest one loses the stream again to the peer's own.
+type follower struct {
+	order engine.Order
+	clock engine.Clock
+
+	mu      sync.Mutex // guards what follows
+	streams []followed
+	early   map[netip.AddrPort]uint64 // measured packets that came from addresses of no stream
+	moves   []engine.Move
+	late    uint64 // packets that a stream's new address sent before the stream had it
+	tell    func(stream int, to netip.AddrPort)
+}
+
+// followed is one stream.
+type followed struct {
+	socket       socket // nil: nothing is carried
+	peer, before netip.AddrPort
+	newest       uint64 // number of the newest check
+}
+
+// mostEarly bounds the addresses whose packets are counted: a stranger may send from any.
+const mostEarly = 4096
+
+func newFollower(o engine.Order, c engine.Clock) *follower {
+	return &follower{order: o, clock: c, streams: make([]followed, o.Flow.Streams), early: map[netip.AddrPort]uint64{}}
+}
+
+// follow begins to follow, with the streams' sockets.
+func (f *follower) follow(sockets []socket) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, s := range sockets {
+		if s != nil {
+			f.streams[i] = followed{socket: s, peer: s.remote()}
+		}
+	}
+}
+
+// close ends it, before the sockets are closed.
+func (f *follower) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.streams)
+}
+
+// note takes note of a check that came from the stream's address.
+func (f *follower) note(stream int, number uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := &f.streams[stream]
+	s.newest = max(s.newest, number)
+}
+
+// take takes a message from an address that is not that of the stream, or of no stream. ok is false if it is no packet
+// and no check of the flow.
+func (f *follower) take(stream int, b []byte, from netip.AddrPort) (ok bool) {
+	if h, test := engine.ParseHeader(b); test {
+		if h.Trial == f.order.Trial {
+			f.count(from)
+		}
+		return h.Trial == f.order.Trial
+	}
+	answer, number, ok := f.order.StreamKey(stream).AnswerCheck(b)
+	if !ok {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := &f.streams[stream]
+	original := number == s.newest && from == s.before // a copy was faster
+	if s.socket == nil || number <= s.newest && !original || from.Addr().Is4() != s.peer.Addr().Is4() {
+		return true
+	}
+	if f.tell != nil {
+		f.tell(stream, from)
+	}
+	if s.socket.follow(from) != nil {
+		return true
+	}
+	last := len(f.moves) - 1
+	switch {
+	case !original:
+		s.before, s.newest = s.peer, number
+		if len(f.moves) < engine.MostMoves {
+			f.moves = append(f.moves, engine.Move{Stream: stream, From: s.peer, To: from, Nanos: f.clock.Now()})
+		}
+	case last >= 0 && f.moves[last].Stream == stream:
+		f.moves = f.moves[:last]
+	}
+	s.peer = from
+	f.late += f.early[from]
+	delete(f.early, from)
+	_ = s.socket.try(answer[:]) // the peer asks again
+	return true
+}
+
+// count counts a measured packet.
+func (f *follower) count(from netip.AddrPort) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.streams {
+		if s := &f.streams[i]; s.peer == from && s.before.IsValid() { // it waited to be read while the stream moved
+			f.late++
+			return
+		}
+	}
+	if f.early[from] > 0 || len(f.early) < mostEarly {
+		f.early[from]++
+	}
+}
+
+// report returns the moves, and how many packets came before theirs.
+func (f *follower) report() ([]engine.Move, uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.moves, f.late
+}

@@ -1,0 +1,87 @@
+package test
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+
+	"pelt/internal/netbed"
+	"pelt/internal/testenv"
+	"pelt/model"
+)
+
+const xdpPass = 2
+
+// TestNATGivesOtherPorts changes the ports of a router's NAT in mid-run and empties its table of connections. The
+// receiver follows every stream to its new port: what came before is lost and accounted for, and the change is told.
+func TestNATGivesOtherPorts(t *testing.T) {
+	for _, c := range []struct{ name, args, want string }{
+		{"one stream", "--engine udp", `The path gave the flow another source port after [\d.]+ m?s: 40\d+ became 51\d+; \d+ packets were lost meanwhile\.`},
+		{"four streams", "--engine udp --streams 4", `The path gave 4 of 4 streams another source port after [\d.]+ m?s: 40\d+ became 51\d+, ` +
+			`the first of 4 changes; \d+ packets were lost meanwhile\.`},
+		{"XDP", "--engine xdp", `The path gave the flow another source port after [\d.]+ m?s: 40\d+ became 51\d+; \d+ packets were lost meanwhile\.`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			nodes, work := netbed.Chain(t, "client", "router", "server"), t.TempDir()
+			client, router, server := nodes[0], nodes[1], nodes[2]
+			translate := func(first uint16) {
+				udp := []expr.Any{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+					&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_UDP}}}
+				at := netip.AddrPortFrom(netip.MustParseAddr("10.77.1.1"), first)
+				router.Translate(with(udp, netbed.ToSources(at, first+99)...)...)
+			}
+			translate(40_000)
+			router.XDP("to-client", xdpPass, unix.XDP_FLAGS_DRV_MODE) // else the cable takes no frames
+			at(server, work).Start("serve", "--code", "tiger-42-amber").Await("pelt curve")
+			near, file, page := at(client, work), filepath.Join(work, "run.json"), filepath.Join(work, "run.html")
+			near.Env = []string{"COLUMNS=80", "PELT_CODE=tiger-42-amber"}
+			p := near.Start(append([]string{"curve", server.IP(false).String(), "--payload", "64", "--rate", "1kpps", "--time", "4s", "--repeats", "1",
+				"--json", file}, strings.Fields(c.args)...)...)
+			testenv.Await(t, "packets", func() bool { return server.Received() > 2000 })
+			translate(51_000)
+			router.ForgetConnections()
+			code := p.Code()
+			t.Logf("exit code %d\n%s", code, p)
+			report, err := near.Run("report", "--all", "--html", page)
+			t.Logf("%v\n%s", err, report)
+			account, err := near.Run("explain")
+			t.Logf("%v\n%s", err, account)
+			html, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := regexp.MustCompile(c.want)
+			for _, text := range []string{p.Out.String(), report, account, string(html)} {
+				if !want.MatchString(strings.Join(strings.Fields(text), " ")) {
+					t.Errorf("want %q in\n%.4000s", c.want, text)
+				}
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			doc, err := model.DecodeDocument(text, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := doc.Results[0].Flows[0]
+			var early, sum uint64
+			for _, l := range f.Ledger.Lines {
+				if sum += l.Packets; l.Layer == model.LayerApplication && l.Cause == model.CauseNewAddress {
+					early = l.Packets
+				}
+			}
+			if early == 0 || sum+f.Ledger.Unattributed != f.Lost || f.Received < f.Attempted/2 || len(f.Moved) != f.Streams {
+				t.Errorf("%d of %d received, %d from a new address, %d of %d lost accounted for, moves %v", f.Received, f.Attempted,
+					early, sum+f.Ledger.Unattributed, f.Lost, f.Moved)
+			}
+		})
+	}
+}
