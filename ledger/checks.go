@@ -118,7 +118,7 @@ func (b *book) listChecks(c *checks) {
 			c.law("lists", false, "%v verdicts from %v name no place", l.bogus, l.from)
 		}
 		if d := l.drops; d.Overwritten > 0 || d.SitesLost > 0 || d.Unreadable > 0 {
-			c.law("watch", true, "the watch on %v could not tell all: %v packets had no sequence in reach, %v verdicts were overwritten, %v drops found no room for their place",
+			c.law("watch", true, "the watch on %v could not tell all: %v packets could not be told by stream and sequence, %v verdicts were overwritten, %v drops found no room for their place",
 				l.from, d.Unreadable, d.Overwritten, d.SitesLost)
 		}
 	}

@@ -63,7 +63,7 @@ type Drops struct {
 	Sites []Site      `json:"sites,omitempty"`
 	Flows []FlowDrops `json:"flows,omitempty"`
 	// What the watch itself could not account for.
-	Unreadable  uint64 `json:"unreadable,omitempty"`  // of the trial by their ports, but with no sequence in reach
+	Unreadable  uint64 `json:"unreadable,omitempty"`  // of the trial, but with no sequence in reach, or of a stream that is not known
 	Overwritten uint64 `json:"overwritten,omitempty"` // verdicts lost, because the list's window had moved on
 	SitesLost   uint64 `json:"sites_lost,omitempty"`  // packets whose site found no room in the table
 	Missed      uint64 `json:"missed,omitempty"`      // drops while the program ran there already: it does not nest
@@ -83,7 +83,7 @@ type FlowDrops struct {
 type SiteCount struct {
 	Site       int    `json:"site"`                 // index of Drops.Sites
 	Packets    uint64 `json:"packets"`              // datagrams of the measured part, segments counted singly
-	Unreadable uint64 `json:"unreadable,omitempty"` // of them, without a sequence in reach
+	Unreadable uint64 `json:"unreadable,omitempty"` // of them, as Drops.Unreadable
 	Warmup     uint64 `json:"warmup,omitempty"`     // datagrams of the warm-up, not in Packets
 	Fragments  uint64 `json:"fragments,omitempty"`  // fragments without a UDP header, not in Packets
 }

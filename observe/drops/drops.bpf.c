@@ -205,7 +205,8 @@ static long segment(__u32 i, struct walk *k)
 	}
 	k->sum.packets++;
 	sequence = (__u64)be32(h[1]) << 16 | be32(h[2]) >> 16;
-	if (k->stream->bits != COUNT_ONLY)
+	k->sum.unreadable += k->stream->bits == ANY_STREAM;
+	if (k->stream->bits < ANY_STREAM)
 		judge(k->stream, sequence, k->site, false);
 	return 0;
 }
@@ -265,7 +266,7 @@ static __always_inline int later(__u64 *ctx, struct sk_buff *skb, struct where *
 		unlisted(s, 1, 0);
 		return leave(EXIT_REST);
 	}
-	if (!v->warmup && s->bits != COUNT_ONLY)
+	if (!v->warmup && s->bits < ANY_STREAM)
 		judge(s, v->sequence, site, true);
 	return tally_up(s, site, &by, EXIT_NOTED);
 }
@@ -361,7 +362,8 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 		by.warmup = 1;
 	} else {
 		by.packets = 1;
-		if (k.stream->bits != COUNT_ONLY)
+		by.unreadable = k.stream->bits == ANY_STREAM;
+		if (k.stream->bits < ANY_STREAM)
 			judge(k.stream, sequence_of(&h), k.site, part);
 	}
 	return tally_up(k.stream, k.site, &by, EXIT_NOTED);

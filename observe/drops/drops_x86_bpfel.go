@@ -71,6 +71,7 @@ const (
 	bpfLimitsTAPS           bpfLimits = 8
 	bpfLimitsSTACK_SIZE     bpfLimits = 16384
 	bpfLimitsCOUNT_ONLY     bpfLimits = 255
+	bpfLimitsANY_STREAM     bpfLimits = 254
 )
 
 type bpfLiveCount struct {

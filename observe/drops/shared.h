@@ -17,6 +17,7 @@ enum limits {
 	TAPS = 8,          /* functions whose drops are copies for sniffers, or parts of a packet */
 	STACK_SIZE = 16384, /* of a task, with pages of 4 KiB */
 	COUNT_ONLY = 0xff, /* in stream.bits: no verdicts */
+	ANY_STREAM = 0xfe, /* likewise: of which stream of the flow a packet is cannot be known */
 };
 
 /* Every exit of a program. */
@@ -60,7 +61,7 @@ struct stream {
 	__u32 flow; /* of the tallies */
 	__u32 slot; /* of newest */
 	__u32 base; /* first cell */
-	__u32 bits; /* log2 of the cells, or COUNT_ONLY */
+	__u32 bits; /* log2 of the cells, or COUNT_ONLY or ANY_STREAM */
 };
 
 enum site_flags {
@@ -90,7 +91,7 @@ struct tally_key {
 
 struct tally {
 	__u64 packets;    /* datagrams of the measured part, and unreadable ones */
-	__u64 unreadable; /* of them */
+	__u64 unreadable; /* of them: without a sequence in reach, or of any stream */
 	__u64 warmup;     /* datagrams */
 	__u64 fragments;  /* later fragments */
 };

@@ -254,6 +254,8 @@ func (m *Machine) addAlone(number uint16, f *flow) error {
 	if len(f.streams) == 1 {
 		s := f.streams[0]
 		v.Slot, v.Base, v.Bits = s.slot, s.base, s.bits
+	} else if f.mode == model.DropsSeq {
+		v.Bits = uint32(bpfLimitsANY_STREAM)
 	}
 	f.alone = true
 	return m.objects.Streams.Put(bpfStreamKey{Trial: number}, v)
