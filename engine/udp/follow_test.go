@@ -24,7 +24,9 @@ func TestFollower(t *testing.T) {
 	o := newTrial().Order
 	clock := engine.NewClock()
 	f := newFollower(o, clock)
-	at := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(farFour, port) }
+	at := func(port uint16) netip.AddrPort {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 77, 0, 2}), port)
+	}
 	home, nat, thief := at(1), at(2), at(3)
 	s := &movable{peer: home}
 	f.follow([]socket{s})
