@@ -72,16 +72,14 @@ func (o Order) Traffic() bool { return o.Role == Send || o.Role == Receive }
 func (o Order) checkPeer() error {
 	p := o.Peer.Unmap()
 	switch family := o.Flow.Family; {
-	case o.Listen && (len(o.Ports) != 0 || o.Peer.IsValid()):
-		return fmt.Errorf("order.peer: a listening end has no peer address or ports yet")
+	case o.Listen && o.Peer.IsValid():
+		return fmt.Errorf("order.peer: a listening end has no peer address yet")
 	case o.Listen:
 		return nil
 	case !p.IsValid() || p.IsUnspecified() || p.IsMulticast() || p == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		return fmt.Errorf("order.peer: want the address of one host, not %v", o.Peer)
 	case family == 4 && !p.Is4() || family == 6 && !p.Is6():
 		return fmt.Errorf("order.peer: %v is not of family %d", o.Peer, family)
-	case len(o.Ports) != o.Flow.Streams || slices.Contains(o.Ports, 0):
-		return fmt.Errorf("order.ports: want %d ports, one a stream, none 0", o.Flow.Streams)
 	}
 	for _, a := range o.Flow.SourceAddresses {
 		if a.Is4() != p.Is4() {

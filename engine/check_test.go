@@ -32,7 +32,6 @@ func TestOrderCheck(t *testing.T) {
 		{"no streams", func(o *Order) { o.Flow.Streams = 0 }},
 		{"too many streams", func(o *Order) { o.Flow.Streams = 129 }},
 		{"no peer", func(o *Order) { o.Peer = netip.Addr{} }},
-		{"no ports", func(o *Order) { o.Ports = nil }},
 		{"source of IPv6, peer of IPv4", func(o *Order) { o.Flow.SourceAddresses = []netip.Addr{netip.IPv6Loopback()} }},
 		{"source of IPv4, peer of IPv6", func(o *Order) {
 			o.Peer, o.Flow.SourceAddresses = netip.IPv6Loopback(), []netip.Addr{o.Peer}

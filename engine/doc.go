@@ -57,7 +57,7 @@ type Order struct {
 	Role     Role         `json:"role"`
 	Listen   bool         `json:"listen"` // this end waits for the other's consent handshake; else it dials
 	Peer     netip.Addr   `json:"peer"`   // dialing end: address of the listening host
-	Ports    []uint16     `json:"ports"`  // dialing end: the listener's port of each stream
+	Ports    []uint16     `json:"-"`      // dialing end: the listener's port of each stream, once End.Open knows them
 	Trial    uint16       `json:"trial"`  // measured packets carry Trial, warm-up packets Trial^WarmupBit; never has WarmupBit set
 	Tag      uint16       `json:"tag"`    // tells this flow from others of the same trial on a shared listening port
 	Key      []byte       `json:"key"`    // 32 B shared by the two ends of this flow only, for the consent handshake

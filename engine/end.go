@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -77,33 +78,45 @@ func (s Sent) Left() (n uint64) {
 	return n - min(s.Unsent, n)
 }
 
-// End is one end of one flow of one trial: Connect, Settle, Start (receivers first), Drain on a
+// End is one end of one flow of one trial, a Part of it: Open, Connect, Settle, Start (receivers first), Drain on a
 // receiver, Report, and Close at any time. Its methods may be called from any goroutine.
 type End struct {
-	order     Order
-	transport Transport
-	host      Host // whose interfaces are watched; nil: of none
-	made      time.Time
+	order  Order
+	engine Engine
+	host   Host // whose interfaces are watched; nil: of none
+	made   time.Time
 
-	mu      sync.Mutex // guards what follows
-	state   state
-	met     Meeting
-	closed  bool // by Close
-	told    bool // the transport was told to stop
-	watch   *disturbances
-	sent    Sent // as Drain told it
-	cut     bool // the drain was over while packets still came
-	report  Report
-	failure error
+	mu        sync.Mutex // guards what follows
+	state     state
+	transport Transport // nil before it is open
+	met       Meeting
+	closed    bool // by Close
+	watch     *disturbances
+	sent      Sent // as Drain told it
+	cut       bool // the drain was over while packets still came
+	report    Report
+	failure   error
 
-	opening sync.WaitGroup // Connect and Settle
-	reading chan struct{}  // closed once a receiver or an echo reads every stream
-	done    chan struct{}  // closed in state ended
+	opening  sync.WaitGroup // Open, Connect and Settle
+	stopping chan struct{}  // closed by Stop
+	reading  chan struct{}  // closed once a receiver or an echo reads every stream
+	done     chan struct{}  // closed in state ended
+	called   wait           // for the peer, of an end that listens
+}
+
+// wait is a listening end's for its peer.
+type wait struct {
+	end  context.CancelFunc // ends it
+	over chan struct{}      // closed when it is over
+	met  Meeting
+	err  error
 }
 
 type state string
 
 const (
+	made       state = "not open"
+	opening    state = "still being opened"
 	prepared   state = "not connected"
 	connecting state = "still connecting"
 	connected  state = "connected"
@@ -113,22 +126,44 @@ const (
 	ended      state = "over"
 )
 
-// NewEnd makes the end that carries out an order over a transport. Its caller must Close it.
-func NewEnd(o Order, t Transport) *End {
-	return &End{order: o, transport: t, made: time.Now(), state: prepared,
+// New makes the end that carries out an order over an engine. Its caller must Close it.
+func New(e Engine, h Host, o Order) *End {
+	return &End{order: o, engine: e, host: h, made: time.Now(), state: made, stopping: make(chan struct{}),
 		reading: make(chan struct{}), done: make(chan struct{})}
 }
 
-// Prepare opens one end. A listening end is ready for its peer when Prepare returns.
+// NewEnd is New and Open over a transport that is there.
+func NewEnd(o Order, t Transport) *End {
+	e := New(nil, nil, o)
+	e.state, e.transport = prepared, t
+	return e
+}
+
+// Open opens the sockets. A listening end is ready for its peer when Open returns; ports are the peer's, of one that calls.
 // Errors: *Refusal when the order can never run here, else what the system said.
-func Prepare(ctx context.Context, e Engine, host Host, o Order) (*End, error) {
-	t, err := e.Open(ctx, host, o)
-	if err != nil {
-		return nil, err
+func (e *End) Open(ctx context.Context, ports []uint16) error {
+	if err := e.advance("open", made, opening); err != nil {
+		return err
 	}
-	end := NewEnd(o, t)
-	end.host = host
-	return end, nil
+	defer e.opening.Done()
+	o := e.order
+	if !o.Listen {
+		if len(ports) != o.Flow.Streams || slices.Contains(ports, 0) {
+			return fmt.Errorf("ports: want %d, one a stream, none 0", o.Flow.Streams)
+		}
+		o.Ports = ports
+	}
+	t, err := e.engine.Open(ctx, e.host, o)
+	if err != nil {
+		return err // and there is no second try
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.state, e.transport = prepared, t
+	if e.stopped() {
+		t.Stop()
+	}
+	return nil
 }
 
 // advance changes the state, if it is the one before.
@@ -141,7 +176,7 @@ func (e *End) advance(what string, from, to state) error {
 	if e.state != from {
 		return fmt.Errorf("%s: the end is %s", what, e.state)
 	}
-	if e.state = to; to == connecting || to == settling {
+	if e.state = to; to == opening || to == connecting || to == settling {
 		e.opening.Add(1)
 	}
 	return nil
@@ -241,7 +276,15 @@ func (e *End) Snapshot() Snapshot {
 
 // Pulse exchanges counters with the peer in probe packets: mine is sent from now on, theirs is the newest that came.
 // A flood may starve the control connection, and these counters still show that the peer lives.
-func (e *End) Pulse(mine uint64, peer bool) (theirs uint64) { return e.transport.Pulse(mine, peer) }
+func (e *End) Pulse(mine uint64, peer bool) (theirs uint64) {
+	e.mu.Lock()
+	t := e.transport
+	e.mu.Unlock()
+	if t == nil {
+		return 0
+	}
+	return t.Pulse(mine, peer)
+}
 
 // Drain tells a receiver what its sender did. It ends the receiver when all that left has come,
 // when nothing came for a while, or when the drain time or ctx is over, and returns then.
@@ -310,11 +353,26 @@ func (e *End) wait(ctx context.Context, want uint64) (cut bool) {
 func (e *End) Stop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.told || e.closed {
+	if e.stopped() || e.closed {
 		return
 	}
-	e.told = true
-	e.transport.Stop()
+	close(e.stopping)
+	if e.transport != nil {
+		e.transport.Stop()
+	}
+	if e.called.end != nil {
+		e.called.end()
+	}
+}
+
+// stopped reports whether the end was told to stop.
+func (e *End) stopped() bool {
+	select {
+	case <-e.stopping:
+		return true
+	default:
+		return false
+	}
 }
 
 // Report returns the account of traffic that has ended, and the error that ended it. It is
@@ -343,5 +401,8 @@ func (e *End) Close() error {
 		close(e.done)
 	}
 	e.watch.close()
+	if e.transport == nil {
+		return nil
+	}
 	return e.transport.Close()
 }

@@ -27,10 +27,8 @@ type AgentConfig struct {
 	Limits  Limits
 	// Facts describes the host; called for each introduction. May be nil.
 	Facts func() model.Host
-	// Watch begins a watch of the host for the measured part. May be nil.
-	Watch engine.StartWatch
-	// Observe begins the observation of a trial on this host. May be nil.
-	Observe engine.Observe
+	// Watch makes what watches this host during a trial: its kernel, its processors. May be nil.
+	Watch func(engine.WatchOrder) []engine.Part
 	// Recording begins the record of one session; nil where nothing is recorded.
 	Recording func() engine.Recording
 	// Router makes the agent a watcher, which is no end of any flow: it begins to watch the
@@ -204,8 +202,8 @@ func (a *Agent) find(id string) *session {
 	return nil
 }
 
-// admit finds or makes the session, with room for the new ends reserved in it.
-func (a *Agent) admit(p prepareOrder) (*session, error) {
+// admit makes the session, if there is room for its ends. One that only watches is there already when a trial begins.
+func (a *Agent) admit(p makeOrder) (*session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.sessions[p.Session]
@@ -215,16 +213,17 @@ func (a *Agent) admit(p prepareOrder) (*session, error) {
 		return nil, errors.New(a.closed)
 	case err != nil:
 		return nil, err
-	case s != nil && s.watcher:
+	case s != nil && p.Watch != nil:
+		return s, nil
+	case s != nil:
 		return nil, errors.New("session: it is open already")
+	case p.Watch != nil:
+		return nil, errNoSession
 	case a.alone && a.taken(p.Session):
 		return nil, errTaken
 	}
-	if err := a.hasRoom(p, s, from); err != nil {
+	if err := a.hasRoom(p, from); err != nil {
 		return nil, err
-	}
-	if s != nil {
-		return s, s.reserve(p.Ends)
 	}
 	if s, err = openSession(a, p); err != nil {
 		return nil, err

@@ -112,15 +112,10 @@ type Trial struct {
 	Live  bool           // somebody watches, and is told how busy cores are
 	Drops model.DropMode // how closely agents watch their kernels; "" for not at all, their counters neither
 	Idle  time.Duration  // window before the trial in which the path is idle, for the rate of foreign traffic
-	// Along are observations of nodes between the ends, which no agent watches,
-	// with any Drops.
-	// They are led through the trial's moments, and told the ports of the flows as both
-	// ends see them if agents watch theirs; whoever gave them asks for their reports and
-	// closes them.
-	Along []engine.Observation
-	// Begun, if not nil, is called when the measured part begins, on a goroutine of its
-	// own, and never after RunTrial has returned.
-	Begun func()
+	// Along are parts at no agent: what watches nodes between the ends, links, and changes of the path. They are led through
+	// the trial's steps, and told the ports of the flows as both ends see them if agents watch their kernels; whoever gave
+	// them asks for their accounts and closes them.
+	Along []engine.Part
 	// Record takes blocks of the record as a receiver on another host made them, of one
 	// agent in their order, of several at once. An error ends that agent's record.
 	// May be nil if no receiver that records is on another host.
@@ -157,22 +152,16 @@ type FlowOutcome struct {
 	Meeting Meeting
 }
 
-// Watched is what an agent's host did during the measured part.
-type Watched struct {
-	CPU    model.CPU
-	Series []model.Series
-}
-
 // Outcome is what a trial's agents reported.
 type Outcome struct {
 	Flows []FlowOutcome // in the order of Trial.Flows
 	// Unmet: no flow has a stream left, so that nothing was sent.
 	Unmet bool
 	Probe *engine.ProbeReport
-	Watch map[string]Watched // by agent ID
-	Cut   string             // why the trial was cut short; "" if it ran to its end
-	Final bool               // it was cut for its own losses on other people's networks: another try may not follow
-	Begun time.Time          // when the measured part began
+	Load  map[string]engine.Load // of hosts, by agent ID
+	Cut   string                 // why the trial was cut short; "" if it ran to its end
+	Final bool                   // it was cut for its own losses on other people's networks: another try may not follow
+	Begun time.Time              // when the measured part began
 	// Observed is what agents saw of their hosts, by agent ID. One that is
 	// missing was lost, or observed nothing.
 	Observed map[string]model.Observation

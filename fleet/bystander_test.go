@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/netip"
@@ -117,26 +118,32 @@ func TestBystander(t *testing.T) {
 				return err
 			}
 			order := engine.Order{Timing: model.Timing{MeasureSeconds: 5}, Role: engine.Send, Trial: 7, Key: make([]byte, engine.KeyBytes), CPU: -1, Peer: netip.MustParseAddr("127.0.0.3")}
-			p := prepareOrder{sessionOrder: sessionOrder{session}}
+			p, ports := makeOrder{sessionOrder: sessionOrder{session}}, map[int]endKnown{}
 			for i, f := range []model.Flow{
 				{Name: "flood", Protocol: model.UDP, PayloadBytes: 64, Streams: 8},
 				{Name: "bulk", Protocol: model.TCP, PayloadBytes: 1000, Streams: 8},
 			} {
 				f.From, f.To = "a", "b"
-				order.Flow, order.Ports = f, slices.Repeat([]uint16{by.udp}, f.Streams)
+				order.Flow = f
+				ports[2*i] = endKnown{Ports: slices.Repeat([]uint16{by.udp}, f.Streams)}
 				if f.Protocol == model.TCP {
-					order.Ports = slices.Repeat([]uint16{by.tcp}, f.Streams)
+					ports[2*i] = endKnown{Ports: slices.Repeat([]uint16{by.tcp}, f.Streams)}
 				}
 				p.Ends = append(p.Ends, endOrder{End: 2 * i, Engine: string(f.Protocol), Peer: "x", Order: order})
 			}
-			if err := give(t.Context(), verbPrepare, p); err != nil {
+			do := func(ctx context.Context, step engine.Step) error {
+				return give(ctx, verbDo, doOrder{sessionOrder: sessionOrder{session}, Step: step, Ends: ports})
+			}
+			if err := errors.Join(give(t.Context(), verbMake, p), do(t.Context(), engine.Open)); err != nil {
 				t.Fatal(err)
 			}
 			began := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 			defer cancel()
 			connected := make(chan error, 1)
-			go func() { connected <- give(ctx, verbConnect, connectOrder{sessionOrder: sessionOrder{session}}) }()
+			go func() {
+				connected <- do(ctx, engine.Meet)
+			}()
 			tick := time.NewTicker(300 * time.Millisecond)
 			defer tick.Stop()
 			for i := 0; ctx.Err() == nil; i++ {
@@ -145,9 +152,9 @@ func TestBystander(t *testing.T) {
 				case <-tick.C:
 					// Its answer is not judged: what the ends do then is.
 					if i%2 == 0 {
-						_ = give(ctx, verbStart, startOrder{sessionOrder: sessionOrder{session}})
+						_ = do(ctx, engine.Go)
 					} else {
-						_ = give(ctx, verbArm, armOrder{sessionOrder: sessionOrder{session}})
+						_ = do(ctx, engine.Ready)
 					}
 				}
 			}

@@ -22,9 +22,9 @@ import (
 const aSession = "0123456789abcdef0123456789abcdef.0123456789abcdef0123456789abcdef"
 
 // goodOrder is a prepare order of one listening receiver.
-func goodOrder() prepareOrder {
+func goodOrder() makeOrder {
 	trial := upTrial("near", "far", time.Second)
-	return prepareOrder{sessionOrder: sessionOrder{aSession}, Ends: []endOrder{{
+	return makeOrder{sessionOrder: sessionOrder{aSession}, Ends: []endOrder{{
 		End: 1, Engine: "udp", Peer: "near", Order: engine.Order{Flow: trial.Flows[0].Flow, Timing: trial.Timing, Role: engine.Receive,
 			Listen: true, Trial: 7, Key: make([]byte, 32), CPU: -1},
 	}}}
@@ -44,29 +44,29 @@ func TestPrepareChecks(t *testing.T) {
 	a := quietAgent(t, w, Limits{})
 	for _, c := range []struct {
 		name   string
-		change func(*prepareOrder, *engine.Order)
+		change func(*makeOrder, *engine.Order)
 		want   string
 	}{
-		{"session", func(p *prepareOrder, _ *engine.Order) { p.Session = "x.y" }, "session: want two names of 32 hex digits"},
-		{"wild session", func(p *prepareOrder, _ *engine.Order) { p.Session = "*.>" }, "session: want two names"},
-		{"no ends", func(p *prepareOrder, _ *engine.Order) { p.Ends = nil }, "ends: want at least one"},
-		{"many ends", func(p *prepareOrder, _ *engine.Order) { p.Ends = make([]endOrder, 301) }, "ends: want at most 300, not 301"},
-		{"same end twice", func(p *prepareOrder, _ *engine.Order) { p.Ends = append(p.Ends, p.Ends[0]) }, "ends[1].end: 1 is out of range or stands twice"},
-		{"peer is itself", func(p *prepareOrder, _ *engine.Order) { p.Ends[0].Peer = "far" }, "ends[0].peer: want the name of another agent"},
-		{"wild peer", func(p *prepareOrder, _ *engine.Order) { p.Ends[0].Peer = ">" }, "ends[0].peer: want the name of another agent"},
-		{"engine", func(p *prepareOrder, _ *engine.Order) { p.Ends[0].Engine = "xdp" }, `engine "xdp": that host has udp`},
-		{"payload 15", func(_ *prepareOrder, o *engine.Order) { o.Flow.PayloadBytes = 15 }, "payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
-		{"payload huge", func(_ *prepareOrder, o *engine.Order) { o.Flow.PayloadBytes = 65508 }, "not 65508"},
-		{"streams", func(_ *prepareOrder, o *engine.Order) { o.Flow.Streams = 129 }, "streams: want 1 to 128, not 129"},
-		{"no streams", func(_ *prepareOrder, o *engine.Order) { o.Flow.Streams = 0 }, "streams: want 1 to 128, not 0"},
-		{"time 0", func(_ *prepareOrder, o *engine.Order) { o.Timing.MeasureSeconds = 0 }, "order.measure_s: want 10 ms to 7 d, not 0 s"},
-		{"time 1e300", func(_ *prepareOrder, o *engine.Order) { o.Timing.MeasureSeconds = 1e300 }, "order.measure_s"},
-		{"negative drain", func(_ *prepareOrder, o *engine.Order) { o.Timing.DrainSeconds = -1 }, "order.drain_s"},
-		{"trial 0", func(_ *prepareOrder, o *engine.Order) { o.Trial = 0 }, "order.trial: want 1 to 32767, not 0"},
-		{"trial with warm-up bit", func(_ *prepareOrder, o *engine.Order) { o.Trial = 0x8001 }, "order.trial"},
-		{"short key", func(_ *prepareOrder, o *engine.Order) { o.Key = o.Key[:31] }, "order.key: want 32 bytes, not 31"},
-		{"cpu", func(_ *prepareOrder, o *engine.Order) { o.CPU = -2 }, "order.cpu"},
-		{"readers", func(p *prepareOrder, o *engine.Order) {
+		{"session", func(p *makeOrder, _ *engine.Order) { p.Session = "x.y" }, "session: want two names of 32 hex digits"},
+		{"wild session", func(p *makeOrder, _ *engine.Order) { p.Session = "*.>" }, "session: want two names"},
+		{"no ends", func(p *makeOrder, _ *engine.Order) { p.Ends = nil }, "ends: want at least one"},
+		{"many ends", func(p *makeOrder, _ *engine.Order) { p.Ends = make([]endOrder, 301) }, "ends: want at most 300, not 301"},
+		{"same end twice", func(p *makeOrder, _ *engine.Order) { p.Ends = append(p.Ends, p.Ends[0]) }, "ends[1].end: 1 is out of range or stands twice"},
+		{"peer is itself", func(p *makeOrder, _ *engine.Order) { p.Ends[0].Peer = "far" }, "ends[0].peer: want the name of another agent"},
+		{"wild peer", func(p *makeOrder, _ *engine.Order) { p.Ends[0].Peer = ">" }, "ends[0].peer: want the name of another agent"},
+		{"engine", func(p *makeOrder, _ *engine.Order) { p.Ends[0].Engine = "xdp" }, `engine "xdp": that host has udp`},
+		{"payload 15", func(_ *makeOrder, o *engine.Order) { o.Flow.PayloadBytes = 15 }, "payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
+		{"payload huge", func(_ *makeOrder, o *engine.Order) { o.Flow.PayloadBytes = 65508 }, "not 65508"},
+		{"streams", func(_ *makeOrder, o *engine.Order) { o.Flow.Streams = 129 }, "streams: want 1 to 128, not 129"},
+		{"no streams", func(_ *makeOrder, o *engine.Order) { o.Flow.Streams = 0 }, "streams: want 1 to 128, not 0"},
+		{"time 0", func(_ *makeOrder, o *engine.Order) { o.Timing.MeasureSeconds = 0 }, "order.measure_s: want 10 ms to 7 d, not 0 s"},
+		{"time 1e300", func(_ *makeOrder, o *engine.Order) { o.Timing.MeasureSeconds = 1e300 }, "order.measure_s"},
+		{"negative drain", func(_ *makeOrder, o *engine.Order) { o.Timing.DrainSeconds = -1 }, "order.drain_s"},
+		{"trial 0", func(_ *makeOrder, o *engine.Order) { o.Trial = 0 }, "order.trial: want 1 to 32767, not 0"},
+		{"trial with warm-up bit", func(_ *makeOrder, o *engine.Order) { o.Trial = 0x8001 }, "order.trial"},
+		{"short key", func(_ *makeOrder, o *engine.Order) { o.Key = o.Key[:31] }, "order.key: want 32 bytes, not 31"},
+		{"cpu", func(_ *makeOrder, o *engine.Order) { o.CPU = -2 }, "order.cpu"},
+		{"readers", func(p *makeOrder, o *engine.Order) {
 			o.Role, o.Flow.Protocol, o.Flow.Bulk, o.Flow.Rate, o.Flow.InfoSeconds = engine.Send, model.TCP, true, unit.Rate{}, 0.05
 			for len(p.Ends) < 26 {
 				next := p.Ends[0]
@@ -74,7 +74,7 @@ func TestPrepareChecks(t *testing.T) {
 				p.Ends = append(p.Ends, next)
 			}
 		}, "MB of that host's memory, and it allows 537 MB: try again later"},
-		{"long trials", func(p *prepareOrder, o *engine.Order) {
+		{"long trials", func(p *makeOrder, o *engine.Order) {
 			o.Timing.MeasureSeconds = model.MaxMeasure.Seconds()
 			for len(p.Ends) < maxEnds-1 {
 				next := p.Ends[0]
@@ -82,29 +82,25 @@ func TestPrepareChecks(t *testing.T) {
 				p.Ends = append(p.Ends, next)
 			}
 		}, "3666 MB of that host's memory"},
-		{"record", func(_ *prepareOrder, o *engine.Order) { o.Record = &model.RecordID{} }, "that host records nothing"},
-		{"role", func(_ *prepareOrder, o *engine.Order) { o.Role = "root" }, `order.role: unknown role "root"`},
-		{"a long name", func(_ *prepareOrder, o *engine.Order) { o.Flow.Name = strings.Repeat("x", 256) }, "flows: want a short name"},
-		{"listening with a peer", func(_ *prepareOrder, o *engine.Order) { o.Peer = netip.MustParseAddr("10.0.0.1") }, "a listening end has no peer address"},
-		{"dialing nobody", func(_ *prepareOrder, o *engine.Order) { o.Listen = false }, "order.peer: want the address of one host"},
-		{"dialing a group", func(_ *prepareOrder, o *engine.Order) { o.Listen, o.Peer = false, netip.MustParseAddr("224.0.0.1") }, "order.peer: want the address of one host"},
-		{"dialing everybody", func(_ *prepareOrder, o *engine.Order) {
+		{"record", func(_ *makeOrder, o *engine.Order) { o.Record = &model.RecordID{} }, "that host records nothing"},
+		{"role", func(_ *makeOrder, o *engine.Order) { o.Role = "root" }, `order.role: unknown role "root"`},
+		{"a long name", func(_ *makeOrder, o *engine.Order) { o.Flow.Name = strings.Repeat("x", 256) }, "flows: want a short name"},
+		{"listening with a peer", func(_ *makeOrder, o *engine.Order) { o.Peer = netip.MustParseAddr("10.0.0.1") }, "a listening end has no peer address"},
+		{"dialing nobody", func(_ *makeOrder, o *engine.Order) { o.Listen = false }, "order.peer: want the address of one host"},
+		{"dialing a group", func(_ *makeOrder, o *engine.Order) { o.Listen, o.Peer = false, netip.MustParseAddr("224.0.0.1") }, "order.peer: want the address of one host"},
+		{"dialing everybody", func(_ *makeOrder, o *engine.Order) {
 			o.Listen, o.Peer = false, netip.MustParseAddr("::ffff:255.255.255.255")
 		}, "order.peer: want the address of one host"},
-		{"wrong family", func(_ *prepareOrder, o *engine.Order) {
+		{"wrong family", func(_ *makeOrder, o *engine.Order) {
 			o.Listen, o.Peer, o.Flow.Family = false, netip.MustParseAddr("10.0.0.1"), 6
 		}, "order.peer: 10.0.0.1 is not of family 6"},
-		{"source of another family", func(_ *prepareOrder, o *engine.Order) {
-			o.Listen, o.Peer, o.Ports = false, netip.MustParseAddr("10.0.0.1"), []uint16{9}
+		{"source of another family", func(_ *makeOrder, o *engine.Order) {
+			o.Listen, o.Peer = false, netip.MustParseAddr("10.0.0.1")
 			o.Flow.SourceAddresses = []netip.Addr{netip.MustParseAddr("fd00::1")}
 		}, "order.flow.source_addresses: fd00::1 and the peer 10.0.0.1 are of two IP versions"},
-		{"no ports", func(_ *prepareOrder, o *engine.Order) { o.Listen, o.Peer = false, netip.MustParseAddr("10.0.0.1") }, "order.ports: want 1 ports"},
-		{"port 0", func(_ *prepareOrder, o *engine.Order) {
-			o.Listen, o.Peer, o.Ports = false, netip.MustParseAddr("10.0.0.1"), []uint16{0}
-		}, "order.ports: want 1 ports"},
-		{"record of a sender", func(_ *prepareOrder, o *engine.Order) { o.Role, o.Record = engine.Send, &model.RecordID{} }, "order.record: is for a receiver of UDP"},
-		{"flood as survey", func(_ *prepareOrder, o *engine.Order) { o.Survey = true }, "order.survey: is for a prober and its echo"},
-		{"flood as echo", func(_ *prepareOrder, o *engine.Order) { o.Role, o.Flow.Rate = engine.Echo, unit.Rate{} }, "order.role: a probe is one dialed UDP stream"},
+		{"record of a sender", func(_ *makeOrder, o *engine.Order) { o.Role, o.Record = engine.Send, &model.RecordID{} }, "order.record: is for a receiver of UDP"},
+		{"flood as survey", func(_ *makeOrder, o *engine.Order) { o.Survey = true }, "order.survey: is for a prober and its echo"},
+		{"flood as echo", func(_ *makeOrder, o *engine.Order) { o.Role, o.Flow.Rate = engine.Echo, unit.Rate{} }, "order.role: a probe is one dialed UDP stream"},
 	} {
 		p := goodOrder()
 		c.change(&p, func() *engine.Order {
@@ -114,7 +110,7 @@ func TestPrepareChecks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = open(a.answer(t.Context(), verbPrepare, data))
+		_, err = open(a.answer(t.Context(), verbMake, data))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
 		}
@@ -145,12 +141,12 @@ func TestServedAgent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = open(a.answer(t.Context(), verbPrepare, data))
+		_, err = open(a.answer(t.Context(), verbMake, data))
 		return err
 	}
 	same := func(*engine.Order) {}
 	err := prepare("0", func(o *engine.Order) {
-		o.Listen, o.Peer, o.Ports = false, netip.MustParseAddr("10.0.0.1"), []uint16{22}
+		o.Listen, o.Peer = false, netip.MustParseAddr("10.0.0.1")
 	})
 	if err == nil || !strings.Contains(err.Error(), "that host only listens") || w.prepared.Load() != 0 {
 		t.Errorf("told to dial: %v, %d ends opened", err, w.prepared.Load())
@@ -169,7 +165,7 @@ func TestServedAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = prepare("0", func(o *engine.Order) {
-			o.Listen, o.Peer, o.Ports = false, netip.MustParseAddr(c.peer), []uint16{22}
+			o.Listen, o.Peer = false, netip.MustParseAddr(c.peer)
 		})
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\x1b") || w.prepared.Load() != 0 {
 			t.Errorf("with --calls %q told to call %s: %v, %d ends opened; want %q", c.calls, c.peer, err, w.prepared.Load(), c.want)
@@ -202,17 +198,24 @@ func TestOrdersOutOfTurn(t *testing.T) {
 	}
 	session := `{"session":"` + aSession + `"`
 	for _, c := range []struct{ verb, data, want string }{
-		{verbConnect, session + "}", "no such session here (any more)"},
-		{verbPrepare, string(data), ""},
-		{verbPrepare, string(data), "end 1 is prepared already"},
-		{verbArm, session + "}", "arm: the session is not connected"},
-		{verbStart, session + "}", "start: the session is not connected"},
-		{verbStart, session + `,"wait_ns":-1}`, "start: a wait of -1ns; want 0 to 10s"},
-		{verbFacts, session + "}", "facts: no router is watched in this session"},
-		{verbDrain, session + `,"attempted":{"1":[5]}}`, "flow up: receive: drain: the end is no running receiver"},
-		{verbReport, session + `,"part":3}`, "report: no part 3"},
-		{verbReport, session + `,"part":-1}`, "report: no part -1"},
-		{verbReport, session + `}`, ""},
+		{verbDo, session + `,"step":"meet"}`, "no such session here (any more)"},
+		{verbMake, string(data), ""},
+		{verbMake, string(data), "session: it is open already"},
+		{verbDo, session + `,"step":"open"}`, `step: no such step "open"`},
+		{verbDo, session + `,"step":"dance"}`, `step: no such step "dance"`},
+		{verbDo, session + `,"step":"go","gate_ns":-1}`, "gate_ns: want 0 to 10s, not -1ns"},
+		{verbDo, session + `,"step":"ready","window_ns":10000000000}`, "window_ns: want 0 to 2s, not 10s"},
+		{verbDo, session + `,"step":"ready"}`, "flow up: settle: the end is not connected"},
+		{verbDo, session + `,"step":"meet"}`, "meet: the session was told to ready already"},
+		{verbDo, session + `,"step":"drain","ends":{"1":{"sent":[5,6]}}}`, "flow up: drain: it has 1 streams, not 2"},
+		{verbDo, session + `,"step":"drain","ends":{"1":{"sent":[5]}}}`, "flow up: drain: the end is no running receiver"},
+		{verbDo, session + `,"step":"drain","ends":{"2":{"sent":[5]}}}`, "drain: it names an end that is no receiver"},
+		{verbAccount, session + `}`, `account: there is none of ""`},
+		{verbAccount, session + `,"of":"router"}`, "no router is watched in this session"},
+		{verbAccount, session + `,"of":"record"}`, "record: nothing is recorded in this session"},
+		{verbAccount, session + `,"of":"trial","part":3}`, "report: no part 3"},
+		{verbAccount, session + `,"of":"trial","part":-1}`, "report: no part -1"},
+		{verbAccount, session + `,"of":"trial"}`, ""},
 		{"dance", session + "}", `unknown verb "dance"`},
 		{verbRelease, session + "}", ""},
 		{verbRelease, session + "}", "no such session here (any more)"},

@@ -253,7 +253,7 @@ func give[A any](ctx context.Context, m member, verb string, q any) (answer A, e
 		answer, err = decode[A](data)
 	}
 	if err != nil {
-		return answer, &HostError{m.info.ID, m.name, fmt.Errorf("%s: %w", verb, err)}
+		return answer, &HostError{m.info.ID, m.name, err}
 	}
 	return answer, nil
 }

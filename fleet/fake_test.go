@@ -326,6 +326,24 @@ func upTrial(from, to string, measure time.Duration) Trial {
 		}}}
 }
 
+// onceMeasured has f called when the measured part begins.
+func (t *Trial) onceMeasured(f func()) {
+	t.Along = append(t.Along, &begins{timing: t.Timing, f: f})
+}
+
+type begins struct {
+	engine.Passive
+	timing model.Timing
+	f      func()
+}
+
+func (b *begins) Do(ctx context.Context, s engine.Step, k engine.Known) (l engine.Learned, _ error) {
+	if s == engine.Go && engine.Sleep(ctx, k.Gate+b.timing.Lead()+b.timing.Warmup()) {
+		b.f()
+	}
+	return l, nil
+}
+
 func bothTrial(near, far string, measure time.Duration) Trial {
 	t := upTrial(near, far, measure)
 	down := t.Flows[0]

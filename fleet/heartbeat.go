@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 // listen hears the controller's heartbeat, which tells of the peers too.
@@ -76,8 +77,8 @@ func (s *session) giveUp(now time.Time) bool {
 // came lately: those bring the number itself, and if it stands still the controller is gone.
 func (s *session) hearPeers(now time.Time) (alive []string) {
 	counts := false
-	for _, e := range s.opened() {
-		if !e.started.Load() || !e.hadPackets() {
+	for _, e := range s.ends {
+		if !e.hadPackets() {
 			continue
 		}
 		s.liveness.notePackets(e.order.Peer, now)
@@ -90,8 +91,8 @@ func (s *session) hearPeers(now time.Time) (alive []string) {
 			alive = append(alive, e.order.Peer)
 		}
 	}
-	for _, e := range s.opened(engine.Probe, engine.Echo) {
-		if n := e.end.Pulse(s.liveness.highest(), slices.Contains(alive, e.order.Peer)); n > 0 {
+	for _, e := range s.taking((*sessionEnd).probes) {
+		if n := e.part.Pulse(s.liveness.highest(), slices.Contains(alive, e.order.Peer)); n > 0 {
 			s.liveness.noteNumber(e.order.Peer, n, now)
 		}
 	}
@@ -120,16 +121,15 @@ func (s *session) beatSoon() {
 // heartbeat has samples; nil if not.
 func (s *session) sendBeat(alive []string, at *float64) {
 	b := beat{Number: s.liveness.highest(), Heard: s.liveness.numbers(), Alive: alive}
-	for _, e := range s.opened() {
+	for _, e := range s.ends {
 		if e.ended.Load() {
 			b.Ended = append(b.Ended, e.order.End)
 		}
 	}
 	if at != nil {
-		b.Samples = s.samples(*at)
-		b.Cores, b.AtS = s.cores(*at), *at
+		b.Samples, b.AtS = s.samples(*at), *at
 		if s.first.Timing.PatienceSeconds > 0 || s.live { // its account is asked for while it runs
-			b.Counts = s.observed.liveCounts()
+			b.Counts, b.Cores = s.watched(*at)
 		}
 	}
 	b.Cut = s.why() // after the ends: one that failed is told with the reason
@@ -145,26 +145,37 @@ func (s *session) post(b beat) {
 
 // samples are of all ends that carry traffic.
 func (s *session) samples(at float64) (all []sample) {
-	for _, e := range s.opened() {
-		if e.started.Load() && e.order.Order.Traffic() {
-			one := e.sample()
-			one.AtS = at
-			all = append(all, one)
-		}
+	for _, e := range s.taking(func(e *sessionEnd) bool { return !e.dead && e.order.Order.Traffic() }) {
+		one := e.sample()
+		one.AtS = at
+		all = append(all, one)
 	}
 	slices.SortFunc(all, func(x, y sample) int { return x.End - y.End })
 	return all
 }
 
-// cores are how busy those of this host were in the last second, for somebody who watches.
-func (s *session) cores(at float64) map[int]float64 {
+// maxCountedSites bounds the places that one heartbeat tells of.
+const maxCountedSites = 64
+
+// watched is what the kernel has dropped by now, until its counters are read for the last time, and for somebody who watches
+// how busy the cores were in the last second.
+func (s *session) watched(at float64) (counts *model.Observation, cores map[int]float64) {
 	s.mu.Lock()
-	watch := s.watch
-	s.mu.Unlock()
-	if !s.live || watch == nil || at < 1 {
-		return nil
+	defer s.mu.Unlock()
+	if s.step >= slices.Index(engine.Steps, engine.Still) {
+		return nil, nil
 	}
-	cores := watch.Cores()
-	clampCores(cores)
-	return cores
+	for _, p := range s.watches {
+		l := p.Live()
+		if l.Counts != nil {
+			if counts = l.Counts; counts.Drops != nil && len(counts.Drops.Sites) > maxCountedSites {
+				counts.Drops = nil // they are in the report
+			}
+		}
+		if s.live && at >= 1 && l.Cores != nil {
+			cores = l.Cores
+			clampCores(cores)
+		}
+	}
+	return counts, cores
 }

@@ -30,8 +30,8 @@ func allocated(f func()) uint64 {
 // TestHeavyMessages: a text takes no more memory than some times its length, whatever its lists would be.
 func TestHeavyMessages(t *testing.T) {
 	const length = 256 << 10
-	orders := func(text string) error { _, err := decode[prepareOrder]([]byte(text)); return err }
-	observe := func(text string) error { _, err := decode[observeOrder]([]byte(text)); return err }
+	orders := func(text string) error { _, err := decode[makeOrder]([]byte(text)); return err }
+	observe := func(text string) error { _, err := decode[doOrder]([]byte(text)); return err }
 	report := func(text string) error { _, err := decode[sessionReport]([]byte(text)); return err }
 	for _, c := range []struct {
 		begin, element, end string
@@ -44,10 +44,10 @@ func TestHeavyMessages(t *testing.T) {
 		{`{"ends":[`, `[]`, `]}`, orders, errShape},
 		{`{"ends":{"a":[`, `{}`, `]}}`, orders, errShape},
 		{`{"flows":[`, `{}`, `]}`, observe, errHeavy},
-		{`{"watch":{"Series":[`, `{}`, `]}}`, report, errHeavy},
+		{`{"load":{"Series":[`, `{}`, `]}}`, report, errHeavy},
 		{`{"observed":{"drops":{"sites":[`, `null`, `]}}}`, report, errHeavy},
 		{`{"ends":{"1":{"send":{"tcp":{"per_stream":[`, `{}`, `]}}}}}`, report, errHeavy},
-		{`{"watch":{"Series":[{"values":[`, `0`, `]}]}}`, report, nil},
+		{`{"load":{"Series":[{"values":[`, `0`, `]}]}}`, report, nil},
 		{`{"ends":{"1":{"warnings":[`, `""`, `]}}}`, report, nil},
 		{`{"ends":{"1":{"send":{"streams":[`, `123`, `]}}}}`, report, nil},
 	} {
@@ -62,13 +62,14 @@ func TestHeavyMessages(t *testing.T) {
 
 // TestFullMessages: the largest that are meant are let through.
 func TestFullMessages(t *testing.T) {
-	observe := observeOrder{sessionOrder: sessionOrder{aSession}}
+	observe := doOrder{sessionOrder: sessionOrder{aSession}, Ends: map[int]endKnown{}}
 	report := sessionReport{Ends: map[int]engine.Report{}, Observed: &model.Observation{Counters: make([]model.Counter, 16384)}}
-	answer := meetingsAnswer{}
+	answer := doAnswer{Ends: map[int]endLearned{}}
 	for i := range maxEnds {
 		tuples := make([]model.Tuple, 60)
 		observe.Flows = append(observe.Flows, watchedFlow{Flow: "f", Tuples: tuples})
-		answer[i] = meetingAnswer{Ports: tuples, Sent: make([]uint64, 60), Heard: make([]uint64, 60)}
+		observe.Ends[i] = endKnown{Sent: make([]uint64, 60)}
+		answer.Ends[i] = endLearned{Met: &meetingAnswer{Ports: tuples, Sent: make([]uint64, 60), Heard: make([]uint64, 60)}}
 		report.Ends[i] = engine.Report{Send: &engine.SendReport{Streams: make([]uint64, model.MaxStreams), Refused: make([]model.Marks, model.MaxStreams),
 			TCP: &model.TCPFacts{PerStream: make([]model.TCPStream, model.MaxStreams)}}}
 	}
@@ -123,30 +124,32 @@ func TestNamedFlows(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	a := quietAgent(t, w, Limits{})
-	if err := orderOf(t, a, verbPrepare, goodOrder()); err != nil {
+	if err := orderOf(t, a, verbMake, goodOrder()); err != nil {
 		t.Fatal(err)
 	}
-	q := observeOrder{sessionOrder: sessionOrder{aSession}}
-	for range 50 {
+	q := doOrder{sessionOrder: sessionOrder{aSession}, Step: engine.Ready}
+	for range maxWatched {
 		q.Flows = append(q.Flows, watchedFlow{Flow: "f", Tuples: make([]model.Tuple, 1)})
 	}
-	if err := orderOf(t, a, verbObserve, q); err == nil || err.Error() != "flows: this host knows those of its ends" {
+	if err := orderOf(t, a, verbDo, q); err == nil || err.Error() != "flows: this host knows those of its ends" {
 		t.Errorf("a host with ends: %v", err)
 	}
 	_, watcher := observingHub(t, &fakeRouter{})
-	if err := orderOf(t, watcher, verbPrepare, prepareOrder{sessionOrder: q.sessionOrder}); err != nil {
+	if err := orderOf(t, watcher, verbMake, makeOrder{sessionOrder: q.sessionOrder}); err != nil {
 		t.Fatal(err)
 	}
 	for trial := range uint16(2) {
-		q.Trial = trial + 1
-		for range 3 * maxWatched / len(q.Flows) {
-			if err := orderOf(t, watcher, verbObserve, q); err != nil {
-				t.Fatal(err)
-			}
+		begin := makeOrder{sessionOrder: q.sessionOrder, Watch: &watchedTrial{trial + 1, goodOrder().Ends[0].Order.Timing, q.Flows}}
+		if err := errors.Join(orderOf(t, watcher, verbMake, begin), orderOf(t, watcher, verbDo, q)); err != nil {
+			t.Fatal(err)
 		}
-		if err := orderOf(t, watcher, verbObserve, q); err == nil || !strings.HasPrefix(err.Error(), "flows: want at most 300 of a trial") {
-			t.Errorf("beyond the flows of a trial: %v", err)
+		if err := orderOf(t, watcher, verbDo, q); err == nil || !strings.Contains(err.Error(), "told to ready already") {
+			t.Errorf("flows of the same trial again: %v", err)
 		}
+	}
+	q.Flows = append(q.Flows, q.Flows[0])
+	if err := orderOf(t, watcher, verbDo, q); err == nil || !strings.HasPrefix(err.Error(), "flows: want at most 600, not 601") {
+		t.Errorf("beyond the flows of a trial: %v", err)
 	}
 }
 
@@ -158,7 +161,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	p := goodOrder()
 	p.Ends[0].Engine = strings.Repeat("ä", 100_000)
 	for range 3 {
-		if err := orderOf(t, a, verbPrepare, p); err == nil {
+		if err := orderOf(t, a, verbMake, p); err == nil {
 			t.Error("no error")
 		}
 		a.refusals = time.Now().Add(time.Hour) // so that no second passes
@@ -167,7 +170,7 @@ func TestRefusalsAreTold(t *testing.T) {
 		t.Errorf("%d lines: %.400q", len(told), told)
 	}
 	a.refusals = time.Now().Add(-time.Second)
-	if _ = orderOf(t, a, verbPrepare, p); len(told) != 2 {
+	if _ = orderOf(t, a, verbMake, p); len(told) != 2 {
 		t.Errorf("%d lines after a second, want 2", len(told))
 	}
 	p = goodOrder()
@@ -175,7 +178,7 @@ func TestRefusalsAreTold(t *testing.T) {
 		p.Ends = append(p.Ends, p.Ends[0])
 		p.Ends[i+1].End += i + 1
 	}
-	if err := orderOf(t, a, verbPrepare, p); err != nil || len(told) != 3 || len(told[2]) > 300 {
+	if err := orderOf(t, a, verbMake, p); err != nil || len(told) != 3 || len(told[2]) > 300 {
 		t.Errorf("%v; %.400q", err, told)
 	}
 }

@@ -195,7 +195,7 @@ func TestFleetTaken(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() {
 		order := upTrial("a", "b", 2*time.Second)
-		order.Begun = func() { close(begun) }
+		order.onceMeasured(func() { close(begun) })
 		if out, err := first.RunTrial(t.Context(), order, nil); err != nil || out.Cut != "" {
 			t.Errorf("the first controller's trial: %v, cut: %q", err, out.Cut)
 		}
@@ -248,7 +248,7 @@ func TestFleetOthersSession(t *testing.T) {
 	first, other := commander(t, hub, "a", "b"), commander(t, hub, "a", "b")
 	order := upTrial("a", "b", time.Minute)
 	begun := make(chan struct{})
-	order.Begun = func() { close(begun) }
+	order.onceMeasured(func() { close(begun) })
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan Outcome, 1)
@@ -273,7 +273,7 @@ func TestFleetOthersSession(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, verb := range []string{verbStop, verbReport, verbRelease} {
+	for _, verb := range []string{verbStop, verbAccount, verbRelease} {
 		if _, err := give[none](t.Context(), other.members[0], verb, about); err == nil ||
 			!strings.Contains(err.Error(), errNoSession.Error()) {
 			t.Errorf("%s of another client: %v", verb, err)
@@ -281,7 +281,7 @@ func TestFleetOthersSession(t *testing.T) {
 	}
 	theirs := goodOrder()
 	theirs.sessionOrder = about
-	if _, err := give[none](t.Context(), other.members[0], verbPrepare, theirs); err == nil ||
+	if _, err := give[none](t.Context(), other.members[0], verbMake, theirs); err == nil ||
 		!strings.Contains(err.Error(), errNoSession.Error()) {
 		t.Errorf("an end for another client: %v", err)
 	}
@@ -391,7 +391,7 @@ func TestFleetHubRestarts(t *testing.T) {
 	joinAs(t, hub, agentOn(w, "b"))
 	c := commander(t, hub)
 	order := bothTrial("a", "b", time.Minute)
-	order.Begun = func() { go h.Close() }
+	order.onceMeasured(func() { go h.Close() })
 	began := time.Now()
 	out, err := c.RunTrial(t.Context(), order, nil)
 	if err != nil || out.Cut == "" {
@@ -513,7 +513,7 @@ func TestFleetServerDies(t *testing.T) {
 		round.Go(func() {
 			order := bothTrial(fmt.Sprint("h-", i), fmt.Sprint("h-", 5-i), 3*time.Second)
 			if i == 0 {
-				order.Begun = func() { time.AfterFunc(time.Second, own.servers[0].Shutdown) }
+				order.onceMeasured(func() { time.AfterFunc(time.Second, own.servers[0].Shutdown) })
 			}
 			out, err := c.RunTrial(t.Context(), order, nil)
 			if err != nil || out.Cut != "" {

@@ -27,7 +27,7 @@ func refuse(format string, args ...any) error {
 }
 
 // allows finds out whether this host has what an order needs, and lets strangers ask it.
-func (a *Agent) allows(p prepareOrder) error {
+func (a *Agent) allows(p makeOrder) error {
 	switch {
 	case a.cfg.Router != nil && len(p.Ends) > 0:
 		return errOnlyWatches
@@ -80,9 +80,10 @@ const (
 )
 
 // call does a stranger's call, unless too many of them got no answer. A call that is answered does not count.
-func (a *Agent) call(e *sessionEnd, connect func() error) error {
+func (a *Agent) call(e *sessionEnd, connect func() (answered bool, err error)) error {
 	if a.cfg.clientOf == nil || e.order.Order.Listen {
-		return connect()
+		_, err := connect()
+		return err
 	}
 	a.mu.Lock()
 	may := a.calls.available(vainCalls, vainAgain, time.Now())
@@ -93,8 +94,8 @@ func (a *Agent) call(e *sessionEnd, connect func() error) error {
 	if !may {
 		return refuse("that host called others in vain too often: try again in half a minute")
 	}
-	err := connect()
-	if err == nil {
+	answered, err := connect()
+	if answered {
 		a.mu.Lock()
 		a.calls.used = max(0, a.calls.used-1)
 		a.mu.Unlock()
@@ -138,10 +139,9 @@ func ParseCalls(text string) ([]netip.Prefix, error) {
 }
 
 // hasRoom checks that an order stays within what this host's memory and limits allow for all sessions, and for those
-// of the host that asks. s is nil for a new session. The caller holds the lock.
-func (a *Agent) hasRoom(p prepareOrder, s *session, from netip.Prefix) error {
+// of the host that asks. The caller holds the lock.
+func (a *Agent) hasRoom(p makeOrder, from netip.Prefix) error {
 	switch n, most := len(a.sessions), a.cfg.Limits.MaxSessions; {
-	case s != nil:
 	case a.cfg.Router != nil && n >= maxWatchers:
 		return refuse("%d runs watch this router, and it allows no more at a time: try again later", n)
 	case most > 0 && n >= most:

@@ -24,41 +24,41 @@ const (
 // limit, what was asked and which flag, and nothing is opened.
 func TestOverLimitOrders(t *testing.T) {
 	t.Parallel()
-	rate := func(text string) func(*prepareOrder) {
-		return func(p *prepareOrder) {
+	rate := func(text string) func(*makeOrder) {
+		return func(p *makeOrder) {
 			for i := range p.Ends {
 				p.Ends[i].Order.Flow.Rate, _ = unit.ParseRate(text)
 			}
 		}
 	}
-	call := func(peer string) func(*prepareOrder) {
-		return func(p *prepareOrder) {
+	call := func(peer string) func(*makeOrder) {
+		return func(p *makeOrder) {
 			rate("max")(p)
 			o := &p.Ends[0].Order
 			o.Listen, o.Role, o.Peer, o.Ports = false, engine.Send, netip.MustParseAddr(peer), []uint16{9}
 		}
 	}
-	ends := func(p *prepareOrder, count int) {
+	ends := func(p *makeOrder, count int) {
 		for len(p.Ends) < count {
 			p.Ends = append(p.Ends, p.Ends[0])
 			p.Ends[len(p.Ends)-1].End = 2 * len(p.Ends)
 		}
 	}
-	probes := func(count int) func(*prepareOrder) {
-		return func(p *prepareOrder) {
+	probes := func(count int) func(*makeOrder) {
+		return func(p *makeOrder) {
 			o := &p.Ends[0].Order
 			o.Role, o.Flow.PayloadBytes, o.Flow.Rate = engine.Echo, probeBytes, unit.IntervalRate(timedInterval)
 			ends(p, count)
 		}
 	}
-	timing := func(warmup, measure float64) func(*prepareOrder) {
-		return func(p *prepareOrder) {
+	timing := func(warmup, measure float64) func(*makeOrder) {
+		return func(p *makeOrder) {
 			p.Ends[0].Order.Timing = model.Timing{WarmupSeconds: warmup, MeasureSeconds: measure}
 		}
 	}
 	for name, c := range map[string]struct {
 		client string
-		change func(*prepareOrder)
+		change func(*makeOrder)
 		want   string // "" if granted
 	}{
 		"flood":          {away, rate("max"), "flow up asks for rate max; that host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
@@ -74,23 +74,23 @@ func TestOverLimitOrders(t *testing.T) {
 		"longest":        {home, timing(1, 3599), ""},
 		"mapped address": {"::ffff:" + away, rate("max"), "flow up asks for rate max"},
 		"home, mapped":   {"::ffff:" + home, rate("max"), ""},
-		"TCP without end": {away, func(p *prepareOrder) {
+		"TCP without end": {away, func(p *makeOrder) {
 			p.Ends[0].Order.Flow = model.Flow{Name: "up", Protocol: model.TCP, From: "a", To: "b", PayloadBytes: 1000,
 				Streams: 1, Bulk: true}
 		}, "flow up asks for rate max"},
-		"memory": {home, func(p *prepareOrder) {
+		"memory": {home, func(p *makeOrder) {
 			ends(p, 3)
 			for i := range p.Ends {
 				p.Ends[i].Order.Flow.Streams = 128
 			}
 		}, "its sessions would take 151 MB of that host's memory, and it allows 100 MB: try again later"},
-		"lists": {home, func(p *prepareOrder) { rate("max")(p); ends(p, 16) },
+		"lists": {home, func(p *makeOrder) { rate("max")(p); ends(p, 16) },
 			"its sessions would take 105 MB of that host's memory, and it allows 100 MB: try again later"},
-		"delays": {home, func(p *prepareOrder) {
+		"delays": {home, func(p *makeOrder) {
 			p.Ends[0].Order.Flow.Streams, p.Ends[0].Order.OneClock = 128, true
 			ends(p, 2)
 		}, "its sessions would take 158 MB of that host's memory, and it allows 100 MB: try again later"},
-		"histograms": {home, func(p *prepareOrder) {
+		"histograms": {home, func(p *makeOrder) {
 			call(home)(p)
 			rate("1kpps")(p)
 			o := &p.Ends[0].Order
@@ -100,15 +100,15 @@ func TestOverLimitOrders(t *testing.T) {
 			}
 			ends(p, 2)
 		}, "its sessions would take 181 MB of that host's memory, and it allows 100 MB: try again later"},
-		"text of TCP": {home, func(p *prepareOrder) {
+		"text of TCP": {home, func(p *makeOrder) {
 			call(home)(p)
 			p.Ends[0].Order.Flow = model.Flow{Name: "up", Protocol: model.TCP, From: "a", To: "b", PayloadBytes: 1 << 20,
 				Streams: 1, Bulk: true}
 			ends(p, 80)
 		}, "its sessions would take 105 MB of that host's memory, and it allows 100 MB: try again later"},
-		"buffers": {home, func(p *prepareOrder) { p.Ends[0].Order.Flow.ReceiveBuffer = 1 << 27 },
+		"buffers": {home, func(p *makeOrder) { p.Ends[0].Order.Flow.ReceiveBuffer = 1 << 27 },
 			"its sessions would take 136 MB of that host's memory, and it allows 100 MB: try again later"},
-		"streams": {home, func(p *prepareOrder) {
+		"streams": {home, func(p *makeOrder) {
 			ends(p, 3)
 			for i := range p.Ends {
 				p.Ends[i].Order.Flow.Streams = 60 + i
@@ -117,7 +117,7 @@ func TestOverLimitOrders(t *testing.T) {
 		"probes":         {away, probes(11), "the probes ask for 1.1 kpps together; that host allows 1 kpps"},
 		"fewer probes":   {away, probes(10), ""},
 		"probes at home": {home, probes(40), ""},
-		"two flows": {away, func(p *prepareOrder) {
+		"two flows": {away, func(p *makeOrder) {
 			p.Ends = append(p.Ends, p.Ends[0])
 			p.Ends[1].End = 2
 			rate("51mbit")(p)
@@ -131,11 +131,11 @@ func TestOverLimitOrders(t *testing.T) {
 			rate("1kpps")(&p)
 			c.change(&p)
 			a.cfg.Engines["tcp"] = a.cfg.Engines["udp"]
-			err := orderOf(t, a, verbPrepare, p)
+			err := orderOf(t, a, verbMake, p)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(squeeze(err.Error()), squeeze(c.want)) || strings.Contains(err.Error(), "\n")) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
-			if n := w.prepared.Load(); (n == 0) != (c.want != "") {
+			if n := w.prepared.Load(); (n == 0) != (c.want != "" || !p.Ends[0].Order.Listen) { // one that calls is opened later
 				t.Errorf("%d ends were opened", n)
 			}
 		})
@@ -174,18 +174,21 @@ func TestCallerFromAnotherNetwork(t *testing.T) {
 		e.streams = []engine.Stream{{Remote: addrPort(netip.MustParseAddr("::ffff:"+peer), 9)}}
 		p := goodOrder()
 		p.Ends[0].Order.Flow.Rate = unit.Rate{}
-		if err := orderOf(t, a, verbPrepare, p); err != nil {
+		if err := orderOf(t, a, verbMake, p); err != nil {
 			t.Fatal(err)
 		}
 		close(w.pair(p.Ends[0].Order.Key).ready)
-		err := orderOf(t, a, verbConnect, connectOrder{sessionOrder: p.sessionOrder, Listen: true})
+		if err := orderOf(t, a, verbDo, doOrder{sessionOrder: p.sessionOrder, Step: engine.Meet}); err != nil {
+			t.Error(err)
+		}
+		err := orderOf(t, a, verbDo, doOrder{sessionOrder: p.sessionOrder, Step: engine.Met})
 		var refusal *engine.Refusal
 		if want == "" && err != nil || want != "" && (!errors.As(err, &refusal) || !strings.Contains(squeeze(err.Error()), want)) {
 			t.Errorf("called from %s: %v, want %q", peer, err, want)
 		}
-		for _, verb := range []string{verbArm, verbStart} {
-			if err := orderOf(t, a, verb, p.sessionOrder); (err == nil) != (want == "") {
-				t.Errorf("called from %s: %s: %v", peer, verb, err)
+		for _, step := range []engine.Step{engine.Ready, engine.Go} {
+			if err := orderOf(t, a, verbDo, doOrder{sessionOrder: p.sessionOrder, Step: step}); (err == nil) != (want == "") {
+				t.Errorf("called from %s: %s: %v", peer, step, err)
 			}
 		}
 		if ran := len(w.events("", "run receive")); (ran > 0) != (want == "") {
@@ -228,24 +231,21 @@ func TestOwnNetwork(t *testing.T) {
 func TestVainCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &Agent{cfg: AgentConfig{clientOf: func(string) netip.AddrPort { return netip.AddrPort{} }}}
-		errVain := errors.New("no answer")
-		call := func(result error) error { return a.call(&sessionEnd{}, func() error { return result }) }
+		call := func(answered bool) error {
+			return a.call(&sessionEnd{}, func() (bool, error) { return answered, nil })
+		}
 		for i := range 3 * vainCalls {
-			want := errVain
-			if i%2 == 0 && i < 2*vainCalls {
-				want = nil
-			}
-			err := call(want)
+			err := call(i%2 == 0 && i < 2*vainCalls)
 			var refusal *engine.Refusal
-			if over := i >= 2*vainCalls; over != errors.As(err, &refusal) || !over && !errors.Is(err, want) {
+			if over := i >= 2*vainCalls; over != errors.As(err, &refusal) || !over && err != nil {
 				t.Fatalf("call %d: %v", i, err)
 			}
 		}
 		time.Sleep(vainAgain)
-		if err := call(errVain); !errors.Is(err, errVain) {
+		if err := call(false); err != nil {
 			t.Errorf("%v later: %v", vainAgain, err)
 		}
-		if err := a.call(&sessionEnd{order: endOrder{Order: engine.Order{Listen: true}}}, func() error { return nil }); err != nil {
+		if err := a.call(&sessionEnd{order: endOrder{Order: engine.Order{Listen: true}}}, func() (bool, error) { return false, nil }); err != nil {
 			t.Errorf("an end that listens: %v", err)
 		}
 	})

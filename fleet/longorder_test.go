@@ -45,7 +45,7 @@ func TestOrdersHoldTraces(t *testing.T) {
 			o := &one.Order
 			o.Flow.From, o.Flow.To, o.Flow.DSCP, o.Flow.Family = "sender", "receiver256", 46, 6
 			o.Timing.WarmupSeconds, o.Timing.MeasureSeconds, o.Timing.QuietSeconds, o.Timing.PatienceSeconds = 0.123456, 1234.56789, 0.123456, 60
-			o.Role, o.Listen, o.Peer, o.Ports = engine.Send, false, netip.MustParseAddr("2001:db8:1111:2222:3333:4444:5555:6666"), []uint16{45678}
+			o.Role, o.Listen, o.Peer = engine.Send, false, netip.MustParseAddr("2001:db8:1111:2222:3333:4444:5555:6666")
 			o.Flow.Profile = &model.Profile{Kind: model.Poisson, Seed: 1 << 63}
 			if c.packets > 0 {
 				o.Flow.Profile = irregular(t, c.packets)
@@ -65,7 +65,7 @@ func TestOrdersHoldTraces(t *testing.T) {
 			if len(data) > maxPayload-4096 {
 				t.Errorf("%d B fit no message with its headers", len(data))
 			}
-			if _, err := open(a.answer(t.Context(), verbPrepare, data)); err != nil {
+			if _, err := open(a.answer(t.Context(), verbMake, data)); err != nil {
 				t.Error(err)
 			}
 		})

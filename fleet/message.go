@@ -29,7 +29,7 @@ func orderSubject(agent, verb, client string) string {
 const (
 	maxEnds      = 300 // of a session at one agent: flows to 256 receivers, and their order fits a message
 	maxEndNumber = 1 << 16
-	maxWatched   = 300 // flows that a watcher tells apart, on both its sides
+	maxWatched   = 600 // flows of an order to a watcher, on both its sides
 	maxGateWait  = 10 * time.Second
 	maxIdle      = 2 * time.Second
 )
@@ -50,12 +50,32 @@ func (o sessionOrder) check() error {
 	return nil
 }
 
-// prepareOrder opens ends, and the session if it is its first. A watcher takes no ends.
-type prepareOrder struct {
+// makeOrder opens a session, and makes the parts of a trial there: its ends, of which those that listen are open then, and
+// what watches the host. A session of one that only watches has no ends; it is there for a whole run, with one trial
+// after the other.
+type makeOrder struct {
 	sessionOrder
 	Ends  []endOrder     `json:"ends,omitempty"`
 	Drops model.DropMode `json:"drops,omitempty"` // how closely to watch the kernel; "" for not at all
 	Live  bool           `json:"live,omitempty"`  // somebody watches: tell how busy cores are, and what the kernel drops
+	Watch *watchedTrial  `json:"watch,omitempty"` // of one that only watches; nil before the first trial
+}
+
+// watchedTrial is a trial as one that only watches knows it.
+type watchedTrial struct {
+	Trial  uint16        `json:"trial"`
+	Timing model.Timing  `json:"timing"`
+	Flows  []watchedFlow `json:"flows,omitempty"`
+}
+
+func (w watchedTrial) check() error {
+	if w.Trial == 0 || w.Trial >= engine.WarmupBit {
+		return fmt.Errorf("trial: want 1 to %d, not %d", engine.WarmupBit-1, w.Trial)
+	}
+	if err := w.Timing.Check(); err != nil {
+		return fmt.Errorf("timing.%w", err)
+	}
+	return checkFlows(w.Flows)
 }
 
 // endOrder is one end of a flow.
@@ -69,15 +89,23 @@ type endOrder struct {
 }
 
 // check finds the first thing that is wrong with the order itself, whoever obeys it.
-func (p prepareOrder) check() error {
+func (p makeOrder) check() error {
 	if err := p.sessionOrder.check(); err != nil {
 		return err
 	}
 	if len(p.Ends) > maxEnds {
 		return fmt.Errorf("ends: want at most %d, not %d", maxEnds, len(p.Ends))
 	}
-	if err := checkDrops(p.Drops); err != nil {
-		return err
+	if !slices.Contains([]model.DropMode{"", model.DropsOff, model.DropsCount, model.DropsSeq}, p.Drops) {
+		return errors.New("drops: want seq, count or off")
+	}
+	if p.Watch != nil {
+		if len(p.Ends) > 0 {
+			return errors.New("watch: want no ends beside it")
+		}
+		if err := p.Watch.check(); err != nil {
+			return err
+		}
 	}
 	seen := map[int]bool{}
 	for i, e := range p.Ends {
@@ -97,86 +125,67 @@ func (p prepareOrder) check() error {
 	return nil
 }
 
-func checkDrops(mode model.DropMode) error {
-	if !slices.Contains([]model.DropMode{"", model.DropsOff, model.DropsCount, model.DropsSeq}, mode) {
-		return errors.New("drops: want seq, count or off")
+// doOrder has the parts of a session carry out a step.
+type doOrder struct {
+	sessionOrder
+	Step        engine.Step      `json:"step"`
+	Ends        map[int]endKnown `json:"ends,omitempty"`      // what ends are told, by number
+	Over        bool             `json:"over,omitempty"`      // as engine.Known
+	GateNanos   int64            `json:"gate_ns,omitempty"`   // likewise
+	WindowNanos int64            `json:"window_ns,omitempty"` // likewise
+	Lost        bool             `json:"lost,omitempty"`      // likewise
+	Flows       []watchedFlow    `json:"flows,omitempty"`     // for one that only watches
+}
+
+// endKnown is what an end is told at a step.
+type endKnown struct {
+	Ports  []uint16 `json:"ports,omitempty"`  // open: of an end that calls
+	Dead   []int    `json:"dead,omitempty"`   // ready: the streams that carry nothing; of all of them it takes no part any more
+	Sent   []uint64 `json:"sent,omitempty"`   // drain: what the sender attempted, by stream
+	Unsent uint64   `json:"unsent,omitempty"` // of all those, what never left the sender
+}
+
+func (o doOrder) check() error {
+	if err := o.sessionOrder.check(); err != nil {
+		return err
 	}
-	return nil
-}
-
-// What prepare, connect and drain answer, by end.
-type (
-	portsAnswer    map[int][]uint16
-	meetingsAnswer map[int]meetingAnswer
-	receivedAnswer map[int]uint64 // distinct packets that a receiver has
-)
-
-// connectOrder has the ends that call seek their peers, or those that listen wait for them.
-type connectOrder struct {
-	sessionOrder
-	Listen bool `json:"listen,omitempty"`
-	// Over ends the wait: all that call have given up, or met.
-	Over bool `json:"over,omitempty"`
-}
-
-// armOrder has the ends make themselves ready. Dead lists the streams of each end that carry nothing; an end of which
-// that are all takes no part any more.
-type armOrder struct {
-	sessionOrder
-	Dead map[int][]int `json:"dead,omitempty"`
-}
-
-func (o armOrder) check() error {
-	for n, dead := range o.Dead {
-		if len(dead) > model.MaxStreams {
-			return fmt.Errorf("arm: end %d: %d streams", n, len(dead))
+	if !slices.Contains(engine.Steps, o.Step) || o.Step == engine.Open && len(o.Ends) == 0 {
+		return fmt.Errorf("step: no such step %q", model.Clip(string(o.Step)))
+	}
+	if gate := time.Duration(o.GateNanos); gate < 0 || gate > maxGateWait {
+		return fmt.Errorf("gate_ns: want 0 to %v, not %v", maxGateWait, gate)
+	}
+	if window := time.Duration(o.WindowNanos); window < 0 || window > maxIdle {
+		return fmt.Errorf("window_ns: want 0 to %v, not %v", maxIdle, window)
+	}
+	if len(o.Ends) > maxEnds {
+		return fmt.Errorf("ends: want at most %d, not %d", maxEnds, len(o.Ends))
+	}
+	for n, e := range o.Ends {
+		if most := max(len(e.Ports), len(e.Dead), len(e.Sent)); most > model.MaxStreams {
+			return fmt.Errorf("ends[%d]: want at most %d streams, not %d", n, model.MaxStreams, most)
 		}
 	}
-	return o.sessionOrder.check()
+	return checkFlows(o.Flows)
 }
 
-// armAnswer says what part of the time that receivers took to read is no round trip.
-type armAnswer struct {
+// doAnswer is what make and do answer.
+type doAnswer struct {
+	Ends map[int]endLearned `json:"ends,omitempty"`
+	// HeldNanos is what of the time until the answer is no round trip.
 	HeldNanos int64 `json:"held_ns,omitempty"`
 }
 
-// startOrder lets senders and probers go after a wait.
-type startOrder struct {
-	sessionOrder
-	WaitNanos int64 `json:"wait_ns"`
+// endLearned is what an end answers to a step: see engine.Learned.
+type endLearned struct {
+	Ports    []uint16       `json:"ports,omitempty"`
+	Met      *meetingAnswer `json:"met,omitempty"`
+	Sent     []uint64       `json:"sent,omitempty"`
+	Unsent   uint64         `json:"unsent,omitempty"`
+	Received uint64         `json:"received,omitempty"`
 }
 
-func (o startOrder) check() error {
-	if wait := time.Duration(o.WaitNanos); wait < 0 || wait > maxGateWait {
-		return fmt.Errorf("start: a wait of %v; want 0 to %v", wait, maxGateWait)
-	}
-	return o.sessionOrder.check()
-}
-
-// drainOrder tells receivers what their senders attempted.
-type drainOrder struct {
-	sessionOrder
-	Attempted map[int][]uint64 `json:"attempted"`        // by end, of each stream
-	Unsent    map[int]uint64   `json:"unsent,omitempty"` // by end: of all those, what never left the sender
-}
-
-// observeOrder has the host's counters read: at the start, with an idle window before, or
-// at the end, once they stand still.
-type observeOrder struct {
-	sessionOrder
-	Moment    model.Moment `json:"moment,omitempty"`
-	IdleNanos int64        `json:"idle_ns,omitempty"`
-	Lost      bool         `json:"lost,omitempty"` // packets are missing
-	// For a watcher: each trial has an observation of its own; 0 ends the last one.
-	Trial uint16         `json:"trial,omitempty"`
-	Drops model.DropMode `json:"drops,omitempty"`
-	// MeasuredNanos is the longest that the measured part takes.
-	MeasuredNanos int64         `json:"measured_ns,omitempty"`
-	Flows         []watchedFlow `json:"flows,omitempty"` // that begin to be watched
-}
-
-// watchedFlow names the ports of a flow's streams on one side of a router, or without them the tag of the packets by
-// which its ends find each other.
+// watchedFlow names the ports of a flow's streams on one side of a router; before its ends have met there are none.
 type watchedFlow struct {
 	Flow         string        `json:"flow"`
 	Packets      uint64        `json:"packets,omitempty"` // of the whole flow, 0 if unknown
@@ -186,21 +195,11 @@ type watchedFlow struct {
 	Tag          uint16        `json:"tag,omitempty"`
 }
 
-func (o observeOrder) check() error {
-	moments := []model.Moment{"", model.MomentIdle, model.MomentStart, model.MomentMeasure, model.MomentEnd}
-	switch {
-	case !slices.Contains(moments, o.Moment):
-		return errors.New("moment: want idle, start, measure or end")
-	case o.IdleNanos < 0 || o.IdleNanos > maxIdle.Nanoseconds():
-		return fmt.Errorf("idle_ns: want 0 to %v", maxIdle)
-	case o.MeasuredNanos < 0:
-		return errors.New("measured_ns: want 0 or more")
-	case o.Trial >= engine.WarmupBit:
-		return fmt.Errorf("trial: want 0 to %d, not %d", engine.WarmupBit-1, o.Trial)
-	case len(o.Flows) > maxWatched:
-		return fmt.Errorf("flows: want at most %d, not %d", maxWatched, len(o.Flows))
+func checkFlows(flows []watchedFlow) error {
+	if len(flows) > maxWatched {
+		return fmt.Errorf("flows: want at most %d, not %d", maxWatched, len(flows))
 	}
-	for i, f := range o.Flows {
+	for i, f := range flows {
 		switch {
 		case f.Flow == "" || model.Clip(f.Flow) != f.Flow:
 			return fmt.Errorf("flows[%d]: want a short name", i)
@@ -210,51 +209,54 @@ func (o observeOrder) check() error {
 			return fmt.Errorf("flows[%d]: no payload of %d B", i, f.PayloadBytes)
 		}
 	}
-	if err := checkDrops(o.Drops); err != nil {
-		return err
-	}
-	return o.sessionOrder.check()
+	return nil
+}
+
+// watched is a flow as one that only watches is told of it.
+func watched(f engine.WatchedFlow) watchedFlow {
+	return watchedFlow{Flow: f.Flow.Name, Packets: f.Flow.Packets, PayloadBytes: f.Flow.PayloadBytes, Tuples: f.Tuples,
+		Alone: f.Alone, Tag: f.Tag}
+}
+
+func (f watchedFlow) flow() engine.WatchedFlow {
+	return engine.WatchedFlow{Flow: model.Flow{Name: f.Flow, Protocol: model.UDP, Packets: f.Packets, PayloadBytes: f.PayloadBytes,
+		Streams: max(len(f.Tuples), 1)}, Tag: f.Tag, Tuples: f.Tuples, Alone: f.Alone}
 }
 
 type stopOrder struct {
 	sessionOrder
 	Why string `json:"why"`
-	// Senders ends the senders alone, and is answered when they have ended: the receivers are drained then.
-	Senders bool `json:"senders,omitempty"`
 }
 
-// reportOrder asks for one part of the report, or of what the watched router is. Final ends
-// whatever still runs; a router is asked what it is after the last trial.
-type reportOrder struct {
+// What an accountOrder asks for.
+const (
+	ofTrial  = "trial"  // the account of its parts
+	ofRouter = "router" // what the watched router is
+	ofRecord = "record" // blocks of the record
+)
+
+// accountOrder asks for one part of an account. Final ends whatever still runs; a router is asked what it is after the last
+// trial then, and the receivers of a record have ended.
+type accountOrder struct {
 	sessionOrder
-	Final bool `json:"final"`
-	Part  int  `json:"part"`
-}
-
-// partAnswer is one part of a JSON object that may be too long for one message.
-type partAnswer struct {
-	Parts int    `json:"parts"`
-	Data  []byte `json:"data"`
-}
-
-// recordOrder fetches blocks of a session's record. What lies before From was
-// received. Final says that its receivers have ended.
-type recordOrder struct {
-	sessionOrder
-	From  uint64 `json:"from"` // byte
+	Of    string `json:"of"`
 	Final bool   `json:"final,omitempty"`
+	Part  int    `json:"part,omitempty"`
+	From  uint64 `json:"from,omitempty"` // of a record: the byte before which all was received
 }
 
-type recordAnswer struct {
-	Data []byte `json:"data,omitempty"` // whole blocks
-	Done bool   `json:"done"`           // no more will come
+// partAnswer is one part of a JSON object that may be too long for one message, or whole blocks of a record.
+type partAnswer struct {
+	Parts int    `json:"parts,omitempty"`
+	Data  []byte `json:"data,omitempty"`
+	Done  bool   `json:"done,omitempty"` // of a record: no more will come
 }
 
 // sessionReport is what an agent has to say of a session; ends that have not
 // ended are missing.
 type sessionReport struct {
 	Ends     map[int]engine.Report `json:"ends,omitempty"`
-	Watch    *Watched              `json:"watch,omitempty"`
+	Load     *engine.Load          `json:"load,omitempty"`
 	Observed *model.Observation    `json:"observed,omitempty"`
 }
 
@@ -264,9 +266,9 @@ func (r *sessionReport) clamp(flows []model.Flow, t model.Timing) {
 		report.Clamp(t)
 		r.Ends[n] = report
 	}
-	if r.Watch != nil {
-		model.Clamp(r.Watch)
-		r.Watch.Series = model.ClampSeries(r.Watch.Series, t.MeasureSeconds+engine.OvertimeSeconds)
+	if r.Load != nil {
+		model.Clamp(r.Load)
+		r.Load.Series = model.ClampSeries(r.Load.Series, t.MeasureSeconds+engine.OvertimeSeconds)
 	}
 	if r.Observed != nil {
 		r.Observed.Clamp(flows)

@@ -39,12 +39,6 @@ func (t *trial) open() error {
 }
 
 func (t *trial) close() {
-	t.mu.Lock()
-	t.left = true
-	t.mu.Unlock()
-	if t.measured != nil {
-		t.measured.Stop()
-	}
 	close(t.over)
 	t.beating.Wait()
 	for _, l := range t.c.links {
@@ -101,7 +95,7 @@ func (t *trial) findLeavers(now time.Time) {
 		go func() {
 			ctx, cancel := context.WithTimeout(p.present, silentAfter)
 			defer cancel()
-			_, err := give[none](ctx, p.member, verbFacts, reportOrder{sessionOrder: p.about()})
+			_, err := give[none](ctx, p.member, verbAccount, accountOrder{sessionOrder: p.about()})
 			why := ""
 			switch {
 			case errors.Is(err, errNobody):

@@ -346,7 +346,7 @@ func TestTwoControllersAndMaxSessions(t *testing.T) {
 	both(refused, time.Minute, "interrupted")
 	testenv.Await(t, "both run", func() bool { return len(w.events("", "run send")) == 4 })
 	_, err := c.RunTrial(t.Context(), upTrial("near3", "far", time.Second), nil)
-	if want := "far (127.0.0.1): prepare: 2 sessions run on that host, and it allows no more (--max-sessions there): try again later"; err == nil || err.Error() != want {
+	if want := "far (127.0.0.1): 2 sessions run on that host, and it allows no more (--max-sessions there): try again later"; err == nil || err.Error() != want {
 		t.Errorf("third: %v\nwant   %s", err, want)
 	}
 	cancel()
@@ -404,13 +404,13 @@ func TestLongReport(t *testing.T) {
 			long[i].Values[k] = float64(1000*i+k) / 7
 		}
 	}
-	cfg.Watch = func() engine.Watch { return &longWatch{long} }
+	measuring(&cfg, engine.Load{Series: long})
 	c := quick(t, agentOn(w, "near"), cfg)
 	out, err := c.RunTrial(t.Context(), upTrial("near", "far", 100*time.Millisecond), nil)
 	if err != nil || out.Cut != "" {
 		t.Fatalf("%v, cut %q", err, out.Cut)
 	}
-	if !reflect.DeepEqual(out.Watch["far"].Series, long) {
+	if !reflect.DeepEqual(out.Load["far"].Series, long) {
 		t.Errorf("series did not arrive whole")
 	}
 }

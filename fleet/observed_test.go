@@ -16,54 +16,60 @@ import (
 	"pelt/model"
 )
 
-// fakeObservation notes on a wire what it is asked for.
-type fakeObservation struct {
-	host string
-	wire *wire
+// fakeWatch notes on a wire what it is asked for.
+type fakeWatch struct {
+	host    string
+	wire    *wire
+	during  func(context.Context, engine.Known) // Go
+	dropped uint64                              // by now, if above 0
 
 	mu     sync.Mutex
-	lost   bool
 	closed int
-	tag    uint16 // of the flow that met last
+	tag    uint16 // of the flow that was named last
 }
 
-func (f *fakeObservation) Meet(flow model.Flow, tag uint16) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.tag = tag
-	f.wire.note(f.host, "meet "+flow.Name)
-	return nil
-}
-func (f *fakeObservation) Track(flow model.Flow, tuples []model.Tuple, alone bool) error {
-	f.wire.note(f.host, fmt.Sprintf("track %s, alone %t", flow.Name, alone))
-	return nil
-}
-func (f *fakeObservation) Snapshot(m model.Moment) { f.wire.note(f.host, "snapshot "+string(m)) }
-func (f *fakeObservation) Settle(_ context.Context, lost bool) {
-	f.wire.note(f.host, "settle")
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.lost = lost
-}
-func (f *fakeObservation) Counts() (model.Observation, error) {
-	return model.Observation{}, errors.ErrUnsupported
+func (f *fakeWatch) Do(ctx context.Context, s engine.Step, k engine.Known) (l engine.Learned, _ error) {
+	what := string(s)
+	for _, flow := range k.Flows {
+		f.mu.Lock()
+		f.tag = flow.Tag
+		f.mu.Unlock()
+		what += fmt.Sprintf(" %s %d alone %t", flow.Flow.Name, len(flow.Tuples), flow.Alone)
+	}
+	if k.Window > 0 {
+		what += fmt.Sprint(" ", k.Window)
+	}
+	f.wire.note(f.host, what)
+	if s == engine.Go && f.during != nil {
+		f.during(ctx, k)
+	}
+	return l, nil
 }
 
-func (f *fakeObservation) Report() model.Observation {
-	f.wire.note(f.host, "report observation")
-	return model.Observation{Boot: f.host, Mode: model.DropsSeq}
+func (f *fakeWatch) Live() (l engine.Live) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dropped > 0 {
+		l.Counts = &model.Observation{Drops: &model.Drops{Flows: []model.FlowDrops{{Flow: "up", Counts: []model.SiteCount{{Packets: f.dropped}}}}}}
+	}
+	return l
 }
-func (f *fakeObservation) Close() error {
+func (f *fakeWatch) Stop() {}
+func (f *fakeWatch) Account() engine.Account {
+	f.wire.note(f.host, "account")
+	return engine.Account{Observed: &model.Observation{Boot: f.host, Mode: model.DropsSeq}}
+}
+func (f *fakeWatch) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed++
 	return nil
 }
 
-// observing gives an agent a fake observation.
-func observing(cfg *AgentConfig, w *wire) *fakeObservation {
-	o := &fakeObservation{host: cfg.ID, wire: w}
-	cfg.Observe = func(uint16, model.DropMode) (engine.EndObservation, error) { return o, nil }
+// observing gives an agent a fake watch.
+func observing(cfg *AgentConfig, w *wire) *fakeWatch {
+	o := &fakeWatch{host: cfg.ID, wire: w}
+	cfg.Watch = func(engine.WatchOrder) []engine.Part { return []engine.Part{o} }
 	return o
 }
 
@@ -79,49 +85,48 @@ func sequence(w *wire, host string, about ...string) (out []string) {
 	return out
 }
 
+// What watches is led through all steps, at the hosts of the ends and between them.
 func TestObservation(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	a, b := agentOn(w, "near"), agentOn(w, "far")
 	near, far := observing(&a, w), observing(&b, w)
-	between := &fakeObservation{host: "router", wire: w}
+	between := &fakeWatch{host: "router", wire: w}
 	c := quick(t, a, b)
 	trial := upTrial("near", "far", 300*time.Millisecond)
 	trial.Timing.WarmupSeconds = 0.1
-	trial.Drops, trial.Idle, trial.Along = model.DropsSeq, 20*time.Millisecond, []engine.Observation{between}
+	trial.Drops, trial.Idle, trial.Along = model.DropsSeq, 20*time.Millisecond, []engine.Part{between}
 	out, err := c.RunTrial(t.Context(), trial, nil)
 	if err != nil || out.Cut != "" {
 		t.Fatalf("%v, cut %q", err, out.Cut)
 	}
-	want := "meet up, snapshot start, snapshot idle, snapshot start, snapshot measure, settle"
-	for _, host := range []string{"near", "far", "router"} {
-		if got := strings.Join(sequence(w, host, "meet", "snapshot", "settle"), ", "); got != want {
+	for host, want := range map[string]string{
+		"near":   "open up 0 alone true, ready up 1 alone true 20ms, go, still",
+		"far":    "open up 0 alone true, ready up 1 alone true 20ms, go, still",
+		"router": "open up 0 alone true, ready up 1 alone true up 1 alone true 20ms, go, still", // it is told both sides
+	} {
+		if got := strings.Join(sequence(w, host, "open", "ready", "go", "still"), ", "); got != want {
 			t.Errorf("%s: got %s\nwant %s", host, got, want)
 		}
 	}
 	if near.tag != far.tag || near.tag != between.tag {
 		t.Errorf("the flow has tags %d, %d and %d", near.tag, far.tag, between.tag)
 	}
-	for host, times := range map[string]int{"near": 1, "far": 1, "router": 2} { // a router is told both sides
-		if got := sequence(w, host, "track"); !slices.Equal(got, slices.Repeat([]string{"track up, alone true"}, times)) {
-			t.Errorf("%s: got %v", host, got)
-		}
-	}
-	if got := strings.Join(sequence(w, "near", "snapshot start", "run send", "settle"), ", "); got != "snapshot start, snapshot start, run send, settle" {
+	if got := strings.Join(sequence(w, "near", "ready", "run send", "ended send", "still"), ", "); got != "ready up 1 alone true 20ms, run send, ended send, still" {
 		t.Errorf("the sender began at the wrong moment: %s", got)
 	}
-	for id, o := range map[string]*fakeObservation{"near": near, "far": far} {
+	for id, o := range map[string]*fakeWatch{"near": near, "far": far} {
 		if out.Observed[id].Boot != id {
 			t.Errorf("%s: got %+v", id, out.Observed[id])
 		}
-		testenv.Await(t, "the observation of "+id+" is closed once", func() bool {
+		testenv.Await(t, "the watch of "+id+" is closed once", func() bool {
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			return o.closed == 1
 		})
 	}
-	if between.closed != 0 || len(sequence(w, "router", "report")) != 0 {
-		t.Error("an observation along the path is the caller's to ask and to close")
+	if between.closed != 0 || len(sequence(w, "router", "account")) != 0 {
+		t.Error("a part along the path is the caller's to ask and to close")
 	}
 }
 
@@ -145,62 +150,33 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// slowObservation takes a while to read its counters when the measured part begins, and a trial is stopped meanwhile.
-type slowObservation struct {
-	fakeObservation
-	stop    func()
-	reading atomic.Bool
-}
-
-func (f *slowObservation) Snapshot(m model.Moment) {
-	if m == model.MomentMeasure {
-		f.reading.Store(true)
-		f.stop()
-		time.Sleep(2 * time.Second)
-		f.reading.Store(false)
-	}
-}
-
-// The caller of a trial closes its observations when the trial returns: none of them may be read then.
-func TestNoObservationIsReadAfterATrial(t *testing.T) {
+// The caller of a trial closes its parts when the trial returns: none of them may be at work then.
+func TestNoPartIsLedAfterATrial(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	a, b := agentOn(w, "near"), agentOn(w, "far")
 	ctx, stop := context.WithCancel(t.Context())
-	o := &slowObservation{fakeObservation: fakeObservation{host: "router", wire: w}, stop: stop}
+	var reading atomic.Bool
+	o := &fakeWatch{host: "router", wire: w, during: func(ctx context.Context, k engine.Known) {
+		engine.Sleep(ctx, k.Gate+50*time.Millisecond)
+		reading.Store(true)
+		stop()
+		<-ctx.Done()
+		time.Sleep(time.Second)
+		reading.Store(false)
+	}}
 	trial := upTrial("near", "far", 300*time.Millisecond)
-	trial.Timing.WarmupSeconds, trial.Along = 0.1, []engine.Observation{o}
+	trial.Along = []engine.Part{o}
 	out, err := quick(t, a, b).RunTrial(ctx, trial, nil)
 	if err != nil || out.Cut == "" {
 		t.Errorf("%v, cut %q; want a trial that was stopped", err, out.Cut)
 	}
-	if o.reading.Load() {
-		t.Error("the trial returned while an observation was read")
+	if reading.Load() {
+		t.Error("the trial returned while a part was at work")
 	}
 }
 
-func TestUnobserved(t *testing.T) {
-	t.Parallel()
-	w := newWire()
-	a, b := agentOn(w, "near"), agentOn(w, "far")
-	b.Observe = func(uint16, model.DropMode) (engine.EndObservation, error) { return nil, errors.New("no rights here") }
-	c := quick(t, a, b)
-	trial := upTrial("near", "far", 100*time.Millisecond)
-	trial.Drops = model.DropsSeq
-	out, err := c.RunTrial(t.Context(), trial, nil)
-	if err != nil || out.Cut != "" {
-		t.Fatalf("%v, cut %q", err, out.Cut)
-	}
-	if _, ok := out.Observed["near"]; ok {
-		t.Errorf("an agent that observes nothing said %+v", out.Observed["near"])
-	}
-	if got := out.Observed["far"]; got.Mode != model.DropsOff || got.Why != "no rights here" {
-		t.Errorf("got %+v", got)
-	}
-}
-
-// TestObservationOfACutTrial ends the far agent in the middle: the near one's
-// account comes all the same, the far one's is missing rather than zero.
+// A host that is cut in the midst tells nothing of itself, rather than zero.
 func TestObservationOfACutTrial(t *testing.T) {
 	t.Parallel()
 	w := newWire()
@@ -218,32 +194,24 @@ func TestObservationOfACutTrial(t *testing.T) {
 	if _, ok := out.Observed["far"]; ok || out.Observed["near"].Boot != "near" {
 		t.Errorf("got %+v", out.Observed)
 	}
-	if got := sequence(w, "near", "snapshot end", "settle"); !slices.Equal(got, []string{"snapshot end"}) {
-		t.Errorf("got %v, want one last look without waiting", got)
+	if got := sequence(w, "near", "still", "account"); !slices.Equal(got, []string{"account"}) {
+		t.Errorf("got %v, want an account without waiting", got)
 	}
-}
-
-// countingObservation has dropped so many packets by now.
-type countingObservation struct {
-	fakeObservation
-	dropped uint64
-}
-
-func (c *countingObservation) Counts() (model.Observation, error) {
-	return model.Observation{Drops: &model.Drops{Flows: []model.FlowDrops{{Flow: "up", Counts: []model.SiteCount{{Packets: c.dropped}}}}}}, nil
 }
 
 // What was dropped so far is told until the counters are read for the last time.
 func TestCountsWhileItRuns(t *testing.T) {
-	source := &countingObservation{dropped: 3}
-	o := observed{live: source.Counts}
+	source := &fakeWatch{dropped: 3}
+	s := &session{watches: []engine.Part{source}}
 	for _, want := range []uint64{3, 7} {
 		source.dropped = want
-		if c := o.liveCounts(); c == nil || c.Drops.Flows[0].Counts[0].Packets != want {
+		if c, _ := s.watched(1); c == nil || c.Drops.Flows[0].Counts[0].Packets != want {
 			t.Errorf("told %+v, want %d packets", c, want)
 		}
 	}
-	if o.settled = true; o.liveCounts() != nil {
-		t.Error("told beside the report")
+	if s.step = slices.Index(engine.Steps, engine.Still); s.step > 0 {
+		if c, _ := s.watched(1); c != nil {
+			t.Error("told beside the report")
+		}
 	}
 }

@@ -13,40 +13,22 @@ import (
 // The verbs of pelt.agent.AGENT.VERB.CLIENT.
 const (
 	verbHello   = "hello"
-	verbPrepare = "prepare"
-	verbConnect = "connect"
-	verbObserve = "observe"
-	verbArm     = "arm"
-	verbStart   = "start"
-	verbDrain   = "drain"
+	verbMake    = "make"
+	verbDo      = "do"
 	verbStop    = "stop"
-	verbRecord  = "record"
-	verbReport  = "report"
-	verbFacts   = "facts"
+	verbAccount = "account"
 	verbRelease = "release"
 )
 
-// order is one verb that agents obey.
-type order struct {
-	ends bool // about ends: an agent that only watches refuses it
-	obey func(a *Agent, ctx context.Context, data []byte) (any, error)
-}
-
 // orders is every verb. An order that is given again, because its connection broke before
 // the answer came, is safe, or is refused.
-var orders = map[string]order{
-	verbHello:   {false, (*Agent).hello},
-	verbPrepare: {false, (*Agent).prepare},
-	verbConnect: {true, bySession(connectTimeout+stepTimeout, (*session).connect)},
-	verbObserve: {false, bySession(observeTimeout+maxIdle, (*session).observe)},
-	verbArm:     {true, bySession(stepTimeout, (*session).arm)},
-	verbStart:   {true, bySession(stepTimeout, (*session).start)},
-	verbDrain:   {true, bySession(model.MaxDrain+stopTimeout, (*session).drain)},
-	verbStop:    {true, bySession(stepTimeout, (*session).stop)},
-	verbRecord:  {true, bySession(recordWait, (*session).fetchRecord)},
-	verbReport:  {false, bySession(2*stopTimeout, (*session).report)},
-	verbFacts:   {false, bySession(stepTimeout, (*session).facts)},
-	verbRelease: {false, bySession(stepTimeout, (*session).release)},
+var orders = map[string]func(a *Agent, ctx context.Context, data []byte) (any, error){
+	verbHello:   (*Agent).hello,
+	verbMake:    (*Agent).make,
+	verbDo:      bySession(model.MaxDrain+openTimeout, (*session).do), // which bounds each step
+	verbStop:    bySession(stepTimeout, (*session).stop),
+	verbAccount: bySession(openTimeout, (*session).account),
+	verbRelease: bySession(stepTimeout, (*session).release),
 }
 
 // none answers orders that have nothing to tell.
@@ -102,14 +84,11 @@ func bySession[Q ofSession, A any](within time.Duration, obey func(*session, con
 
 // obey works on one order.
 func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error) {
-	switch o, known := orders[verb]; {
-	case !known:
+	obey, known := orders[verb]
+	if !known {
 		return nil, fmt.Errorf("unknown verb %q", model.Clip(verb))
-	case o.ends && a.cfg.Router != nil:
-		return nil, errOnlyWatches
-	default:
-		return o.obey(a, ctx, data)
 	}
+	return obey(a, ctx, data)
 }
 
 var errOnlyWatches = refuse("this pelt serve only observes (--observe-only): it sends and receives nothing")
@@ -119,9 +98,9 @@ func (a *Agent) hello(_ context.Context, inbox []byte) (any, error) {
 	return a.info(a.client(strings.TrimPrefix(string(inbox), inboxPrefix))), nil
 }
 
-// prepare opens the ends of a session and, for the first of them, the session.
-func (a *Agent) prepare(ctx context.Context, data []byte) (any, error) {
-	p, err := read[prepareOrder](a, data)
+// make opens a session and makes its parts.
+func (a *Agent) make(ctx context.Context, data []byte) (any, error) {
+	p, err := read[makeOrder](a, data)
 	if err == nil && !asksAbout(ctx, p.Session) {
 		err = errNoSession
 	}
@@ -139,7 +118,7 @@ func (a *Agent) prepare(ctx context.Context, data []byte) (any, error) {
 		a.tellRefusal(p.Session, err)
 		return nil, err
 	}
-	return s.prepare(ctx, p.Ends)
+	return s.make(ctx, p)
 }
 
 // tellRefusal tells the user of pelt serve that an order was refused, at most once a second.

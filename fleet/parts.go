@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"pelt/engine"
 	"pelt/model"
 )
 
@@ -49,22 +50,22 @@ func (s *session) part(n int, tell func() (any, error)) (partAnswer, error) {
 }
 
 // fetch gets all parts of an answer, while its bytes fit into room. Texts of facts keep their line breaks.
-func fetch[A any](ctx context.Context, m member, verb string, order reportOrder, room *atomic.Int64) (A, error) {
+func fetch[A any](ctx context.Context, m member, order accountOrder, room *atomic.Int64) (A, error) {
 	var zero A
 	var data []byte
 	for parts := 1; order.Part < parts; order.Part++ {
-		a, err := give[partAnswer](ctx, m, verb, order)
+		a, err := give[partAnswer](ctx, m, verbAccount, order)
 		if err != nil {
 			return zero, err
 		}
 		if parts = a.Parts; parts > maxParts || len(a.Data) > partBytes || room.Add(-int64(len(a.Data))) < 0 {
-			return zero, fmt.Errorf("%s: %s: too long", m.name, verb)
+			return zero, fmt.Errorf("%s: %s: too long", m.name, verbAccount)
 		}
 		data = append(data, a.Data...)
 	}
-	told, err := decodeLines[A](data, verb == verbFacts)
+	told, err := decodeLines[A](data, order.Of == ofRouter)
 	if err != nil {
-		return zero, fmt.Errorf("%s: %s: %w", m.name, verb, err)
+		return zero, fmt.Errorf("%s: %s: %w", m.name, verbAccount, err)
 	}
 	return told, nil
 }
@@ -87,8 +88,8 @@ func (r *sessionReport) shrink(limit int) {
 	withoutCores := func(list []model.Series) []model.Series {
 		return slices.DeleteFunc(slices.Clone(list), func(s model.Series) bool { return s.Core != nil })
 	}
-	if r.Watch != nil {
-		r.Watch = &Watched{CPU: r.Watch.CPU, Series: withoutCores(r.Watch.Series)}
+	if r.Load != nil {
+		r.Load = &engine.Load{CPU: r.Load.CPU, Series: withoutCores(r.Load.Series)}
 	}
 	if o := r.Observed; o != nil && o.Router != nil {
 		o.Series, o.Router.Gaps = withoutCores(o.Series), append(o.Router.Gaps, said)

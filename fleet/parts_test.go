@@ -41,7 +41,7 @@ func TestReportOfManyCores(t *testing.T) {
 		"a router": {sessionReport{Observed: &model.Observation{Router: &model.RouterWatch{}, Series: coresFor(10_000, 32)}}, 32, 1, func(r sessionReport) []string { return r.Observed.Router.Gaps }},
 	} {
 		load := coresFor(10_000, c.cores)
-		c.report.Watch = &Watched{Series: load}
+		c.report.Load = &engine.Load{Series: load}
 		c.report.Ends = map[int]engine.Report{1: {Receive: &engine.ReceiveReport{}}}
 		c.report.shrink(limit)
 		data, err := json.Marshal(c.report)
@@ -52,7 +52,7 @@ func TestReportOfManyCores(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if n := len(told.Watch.Series); n != c.kept || told.Watch.Series[0].Core != nil {
+		if n := len(told.Load.Series); n != c.kept || told.Load.Series[0].Core != nil {
 			t.Errorf("%s: %d series, want %d", name, n, c.kept)
 		}
 		if said := strings.Contains(strings.Join(c.words(told), ""), "found no room"); said != (c.kept == 1) {
@@ -74,7 +74,7 @@ func TestReportsShareTheirRoom(t *testing.T) {
 				return err
 			}
 			tr.room = room
-			got, err := tr.reports(run, tr.parties, true)
+			got, err := tr.reports(run, tr.parties)
 			if len(got) != want || (err == nil) != (want == 2) {
 				t.Errorf("room for %d B: %d reports came, want %d; %v", room, len(got), want, err)
 			}

@@ -38,12 +38,12 @@ func TestDecodedTexts(t *testing.T) {
 			}
 		}
 	}
-	order, err := decode[prepareOrder]([]byte(`{"session":"\u001b","ends":[{"order":{"peer":"fe80::1%\u001b[2J"}}]}`))
+	order, err := decode[makeOrder]([]byte(`{"session":"\u001b","ends":[{"order":{"peer":"fe80::1%\u001b[2J"}}]}`))
 	if err != nil || order.Ends[0].Order.Peer.Zone() != "�[2J" || order.Session != "�" {
 		t.Errorf("%+v: %v", order, err)
 	}
 	for _, text := range []string{`{"\u001b":1}`, "{\x1b", `{"ends":[{"order":{"peer":"\u001b[2J"}}]}`} {
-		if _, err := decode[prepareOrder]([]byte(text)); err == nil || strings.ContainsFunc(err.Error(), unicode.IsControl) {
+		if _, err := decode[makeOrder]([]byte(text)); err == nil || strings.ContainsFunc(err.Error(), unicode.IsControl) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

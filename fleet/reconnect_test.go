@@ -84,7 +84,7 @@ func TestCutTrialWaitsForHosts(t *testing.T) {
 			close(path.back)
 		}
 	})
-	if want := "near: flow up: send: no answer"; err != nil || out.Cut != want || told != want {
+	if want := "near: flow up: no answer"; err != nil || out.Cut != want || told != want {
 		t.Fatalf("%v, cut %q, told %q; want %q", err, out.Cut, told, want)
 	}
 	if f := out.Flows[0]; f.Receive == nil || f.Receive.Receive.Tally.Late != f.Send.Send.Accepted {

@@ -35,34 +35,29 @@ func (s *session) tapped(o engine.Order) engine.Order {
 	if o.Record == nil {
 		return o
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.recording == nil && !s.closed { // one of an order is refused without a maker
+	if s.recording == nil { // one of an order is refused without a maker
 		s.recording = s.agent.cfg.Recording()
 	}
-	if rec := s.recording; rec != nil {
-		o.Tap = func(m engine.Meter) engine.Meter { return rec.Tap(o, m) }
-	}
+	rec := s.recording
+	o.Tap = func(m engine.Meter) engine.Meter { return rec.Tap(o, m) }
 	return o
 }
 
-func (s *session) recordingOf() engine.Recording {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.recording
-}
-
 // fetchRecord answers with what of the record is there.
-func (s *session) fetchRecord(ctx context.Context, o recordOrder) (recordAnswer, error) {
-	rec := s.recordingOf()
+func (s *session) fetchRecord(ctx context.Context, o accountOrder) (partAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, recordWait)
+	defer cancel()
+	s.mu.Lock()
+	rec := s.recording
+	s.mu.Unlock()
 	if rec == nil {
-		return recordAnswer{}, errors.New("record: nothing is recorded in this session")
+		return partAnswer{}, errors.New("record: nothing is recorded in this session")
 	}
 	if o.Final {
 		rec.Finish()
 	}
 	data, done := rec.Blocks(ctx, o.From, partBytes)
-	return recordAnswer{data, done}, nil
+	return partAnswer{Data: data, Done: done}, nil
 }
 
 // records are fetched side by side.
@@ -137,7 +132,8 @@ func (r *records) fetchFrom(t *trial, p *party) error {
 		default:
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
-		a, err := give[recordAnswer](ctx, p.member, verbRecord, recordOrder{p.about(), from, final})
+		a, err := give[partAnswer](ctx, p.member, verbAccount,
+			accountOrder{sessionOrder: p.about(), Of: ofRecord, Final: final, From: from})
 		cancel()
 		late := final && len(a.Data) == 0 && time.Since(moved) > stalled
 		switch {

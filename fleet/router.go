@@ -18,29 +18,20 @@ import (
 type Router interface {
 	// Facts are what it is, with its texts of before the first trial.
 	Facts() model.RouterFacts
-	// Begin watches one trial, whose measured part takes so long at most; drops says how
-	// closely its kernel is watched, "" for its processors alone. What it cannot do stands
-	// in the watch's report.
-	Begin(trial uint16, drops model.DropMode, measured time.Duration) RouterWatch
+	// Begin makes what watches it during one trial; Drops "" is for its processors alone. What it cannot do stands in the
+	// account, which is of a kernel and has the Router's. The cores that it tells live are none where it tells later.
+	Begin(engine.WatchOrder) engine.Part
 	// Finish returns all facts, with the texts of after the last trial.
 	Finish(ctx context.Context) model.RouterFacts
 	Close() error
-}
-
-// RouterWatch observes a router during one trial.
-type RouterWatch interface {
-	engine.Observation
-	// Cores is the busy share of each core between the newest two samples; none where it is told later.
-	Cores() map[int]float64
 }
 
 // routerNode is what a router is called on the path.
 const routerNode = "router"
 
 const (
-	routerWindow      = time.Minute      // for so long a router and its controller need not hear each other
-	routerOpenTimeout = 45 * time.Second // a slow router tells what it is
-	momentTimeout     = 3 * time.Second  // what comes later tells of another moment
+	routerWindow  = time.Minute     // for so long a router and its controller need not hear each other
+	momentTimeout = 3 * time.Second // what comes later tells of another moment
 )
 
 // farRouter is a Router that runs pelt serve itself: the agent there is in a session without
@@ -73,10 +64,10 @@ func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_
 			err = errors.Join(err, r.Close())
 		}
 	}()
-	limit, cancel := context.WithTimeout(ctx, routerOpenTimeout)
+	limit, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	r.beats.Go(func() { r.beat(life) })
-	if _, err := give[portsAnswer](limit, agent, verbPrepare, prepareOrder{sessionOrder: r.about}); err != nil {
+	if _, err := give[doAnswer](limit, agent, verbMake, makeOrder{sessionOrder: r.about}); err != nil {
 		return nil, err
 	}
 	if r.facts, err = r.ask(limit, false); err != nil {
@@ -102,9 +93,10 @@ func (r *farRouter) limit(ctx context.Context, within time.Duration) (context.Co
 
 // ask fetches the facts.
 func (r *farRouter) ask(ctx context.Context, final bool) (model.RouterFacts, error) {
-	ctx, cancel := r.limit(ctx, routerOpenTimeout)
+	ctx, cancel := r.limit(ctx, openTimeout)
 	defer cancel()
-	f, err := fetch[model.RouterFacts](ctx, r.agent, verbFacts, reportOrder{sessionOrder: r.about, Final: final}, roomFor(reportBytes))
+	f, err := fetch[model.RouterFacts](ctx, r.agent, accountOrder{sessionOrder: r.about, Of: ofRouter, Final: final},
+		roomFor(reportBytes))
 	f.Clamp()
 	f.Node, f.Source = routerNode, r.source
 	return f, err
@@ -151,83 +143,74 @@ func (r *farRouter) Close() error {
 	return r.c.Close()
 }
 
-// Begin watches one trial. The next one, or the end of the session, ends the watch.
-func (r *farRouter) Begin(trial uint16, drops model.DropMode, measured time.Duration) RouterWatch {
-	w := &farWatch{router: r, measured: measured, order: observeOrder{sessionOrder: r.about, Trial: trial,
-		Drops: drops, MeasuredNanos: measured.Nanoseconds()}}
-	w.observe(context.Background(), "begin", momentTimeout, w.order)
-	w.failed = w.fault
-	return w
-}
+// Begin makes what watches one trial.
+func (r *farRouter) Begin(o engine.WatchOrder) engine.Part { return &farWatch{router: r, order: o} }
 
-// farWatch is a trial's watch on such a router.
+// farWatch is a trial's watch on such a router. All is in its account, and the next trial's ends it.
 type farWatch struct {
-	router   *farRouter
-	order    observeOrder // what all of the trial have in common
-	measured time.Duration
-	failed   error // the watch could not begin
+	engine.Passive
+	router *farRouter
+	order  engine.WatchOrder
 
 	mu    sync.Mutex
+	begun bool // the router knows of the trial
 	flows []model.Flow
 	fault error // the first order that failed
+	told  *model.Observation
 }
 
-// observe gives one order, if the watch has begun.
-func (w *farWatch) observe(ctx context.Context, what string, within time.Duration, q observeOrder) {
-	if w.failed != nil {
-		return
+// Do gives the router's agent the order for a step.
+func (w *farWatch) Do(ctx context.Context, step engine.Step, k engine.Known) (l engine.Learned, _ error) {
+	verb, within := verbDo, momentTimeout+k.Window
+	var flows []watchedFlow
+	w.mu.Lock()
+	for _, f := range k.Flows {
+		flows = append(flows, watched(f))
+		w.flows = append(w.flows, f.Flow)
+	}
+	begun := w.begun
+	w.mu.Unlock()
+	about := w.router.about
+	var order any = doOrder{sessionOrder: about, Step: step, GateNanos: k.Gate.Nanoseconds(),
+		WindowNanos: k.Window.Nanoseconds(), Lost: k.Lost, Flows: flows}
+	switch step {
+	case engine.Open:
+		verb, begun = verbMake, true
+		order = makeOrder{sessionOrder: about, Drops: w.order.Drops, Watch: &watchedTrial{w.order.Trial, w.order.Timing, flows}}
+	case engine.Still:
+		within += observeTimeout
+	case engine.Ready, engine.Go:
+	default:
+		return l, nil
+	}
+	if !begun {
+		return l, nil
 	}
 	ctx, cancel := w.router.limit(ctx, within)
 	defer cancel()
-	_, err := give[none](ctx, w.router.agent, verbObserve, q)
+	_, err := give[doAnswer](ctx, w.router.agent, verb, order)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.begun = begun && (step != engine.Open || err == nil)
 	if err != nil && w.fault == nil {
-		w.fault = fmt.Errorf("%s: %w", what, err)
+		w.fault = fmt.Errorf("%s: %w", step, err)
 	}
+	return l, nil
 }
 
-// Meet tells the router the tag of the packets by which the ends of a flow find each other. Its failure stands in the report.
-func (w *farWatch) Meet(flow model.Flow, tag uint16) error {
-	w.name(flow, watchedFlow{Flow: flow.Name, Tag: tag})
-	return nil
-}
-
-// Track tells the router one side's ports. Its failure stands in the report.
-func (w *farWatch) Track(flow model.Flow, tuples []model.Tuple, alone bool) error {
-	if flow.Protocol == model.UDP && len(tuples) == flow.Streams {
-		w.name(flow, watchedFlow{Flow: flow.Name, Packets: flow.Packets, PayloadBytes: flow.PayloadBytes, Tuples: tuples,
-			Alone: alone})
-	}
-	return nil
-}
-
-func (w *farWatch) name(flow model.Flow, watched watchedFlow) {
-	w.mu.Lock()
-	w.flows = append(w.flows, flow)
-	w.mu.Unlock()
-	q := w.order
-	q.Flows = []watchedFlow{watched}
-	w.observe(context.Background(), "flow "+flow.Name, momentTimeout, q)
-}
-
-// Snapshot has the router read its counters.
-func (w *farWatch) Snapshot(m model.Moment) {
-	q := w.order
-	q.Moment = m
-	w.observe(context.Background(), string(m), momentTimeout, q)
-}
-
-// Settle has the router wait for its counters to stand still.
-func (w *farWatch) Settle(ctx context.Context, lost bool) {
-	q := w.order
-	q.Moment, q.Lost = model.MomentEnd, lost
-	w.observe(ctx, string(q.Moment), observeTimeout+momentTimeout, q)
-}
-
-// Report fetches what the router's kernel counted, and what its processors did. Its samples
+// Account fetches what the router's kernel counted, and what its processors did. Its samples
 // are kept there until then, so a router that was lost has told none of them.
-func (w *farWatch) Report() model.Observation {
+func (w *farWatch) Account() engine.Account {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.told == nil {
+		o := w.account()
+		w.told = &o
+	}
+	return engine.Account{Observed: w.told}
+}
+
+func (w *farWatch) account() model.Observation {
 	r, err := w.fetch()
 	if err == nil && (r.Observed == nil || r.Observed.Router == nil) {
 		err = errors.New("no account")
@@ -238,8 +221,6 @@ func (w *farWatch) Report() model.Observation {
 			Router: &model.RouterWatch{Node: routerNode, Gaps: []string{"not observed from t=0.0 s: " + err.Error()}}}
 	}
 	o := *r.Observed
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.fault != nil {
 		o.Unread = append(o.Unread, w.fault.Error())
 	}
@@ -251,19 +232,13 @@ func (w *farWatch) Report() model.Observation {
 }
 
 func (w *farWatch) fetch() (sessionReport, error) {
-	if w.failed != nil {
-		return sessionReport{}, w.failed
+	if !w.begun {
+		return sessionReport{}, w.fault
 	}
 	ctx, cancel := w.router.limit(context.Background(), cutTimeout+momentTimeout)
 	defer cancel()
-	r, err := fetch[sessionReport](ctx, w.router.agent, verbReport, reportOrder{sessionOrder: w.router.about, Final: true},
+	r, err := fetch[sessionReport](ctx, w.router.agent, accountOrder{sessionOrder: w.router.about, Of: ofTrial, Final: true},
 		roomFor(reportBytes))
-	r.clamp(w.flows, model.Timing{MeasureSeconds: w.measured.Seconds()})
+	r.clamp(w.flows, w.order.Timing)
 	return r, err
 }
-
-// Cores are in the report.
-func (w *farWatch) Cores() map[int]float64 { return nil }
-
-// Close does nothing: see Begin.
-func (w *farWatch) Close() error { return nil }

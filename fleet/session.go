@@ -16,64 +16,53 @@ import (
 )
 
 const (
+	openTimeout    = 45 * time.Second // a slow router tells what it is
 	connectTimeout = 8 * time.Second  // for the ends to find each other where packets are lost
-	stepTimeout    = 30 * time.Second // a session may idle so long between two orders
+	observeTimeout = 5 * time.Second  // for counters to stand still; some devices tell theirs every 2 s
+	stepTimeout    = 30 * time.Second // for any other step
 	overtime       = 3 * time.Second  // a sender may run so long past its order
 	stopTimeout    = 2 * time.Second  // for the traffic of an end to end once it was stopped
 	closeTimeout   = 5 * time.Second
 )
 
-// steps are the orders that take a session on, and phases where it is before the first of
-// them, and after each.
-var (
-	steps  = []string{verbConnect, verbArm, verbStart}
-	phases = []string{"not connected", "connected", "armed", "running"}
-)
-
-// session is one trial at one agent, or one run at an agent that only watches. Its orders follow in this file as they
-// come: prepare, connect, arm, start (then gate), drain, report, release. What may come in between: stop, or giveUp by the
-// heartbeat.
+// session is one trial at one agent, or one run at an agent that only watches: parts, which the controller's orders lead
+// through the steps of package engine. What may come in between: stop, or giveUp by the heartbeat.
 type session struct {
 	id          string
 	agent       *Agent
 	from        netip.Prefix // whose it is; guarded by the agent's lock
 	first       engine.Order // of its ends, for what all have in common; zero of a watcher
-	drops       model.DropMode
-	live        bool // somebody watches
-	watcher     bool // it has no ends
+	live        bool         // somebody watches
+	watcher     bool         // it has no ends
 	liveness    *liveness
 	probed      time.Time       // when packets of the probe last came; the heartbeat's
 	ctx         context.Context // ends when the session is closed
 	cancel      context.CancelFunc
-	sending     context.Context // ends when no sender is on any more: the trial is cut, or its report asked for
+	sending     context.Context // ends when no sender is on any more: the trial is cut, or its senders were halted
 	sendingOver context.CancelFunc
-	calling     context.Context // ends when no end that calls is left, so that those which listen wait for none
-	callingOver context.CancelFunc
 	wake        chan struct{} // send a heartbeat now
 	work        sync.WaitGroup
 	sub         *nats.Subscription // to the controller's heartbeat
-	observed    observed
 
 	mu        sync.Mutex
-	ends      map[int]*sessionEnd
-	phase     int       // of phases
-	measured  time.Time // when the measured part begins; zero before the gate
+	ends      map[int]*sessionEnd // all that were ordered; never changes
+	watches   []engine.Part       // of the host
+	router    Router              // of a watcher; nil without
+	step      int                 // the last of engine.Steps that was ordered; -1 before
+	measured  time.Time           // when the measured part begins; zero before the gate
 	closed    bool
 	cut       string           // why traffic was stopped; "" if it was not
 	recording engine.Recording // nil if nothing is recorded
-	watch     engine.Watch     // of the host, in the measured part; nil outside
-	watched   *Watched
-	watching  chan struct{} // closed when the watch is over; nil before the gate
-	parts     [][]byte      // of what was asked for last
+	report    *sessionReport   // what watched, once it was asked for
+	parts     [][]byte         // of what was asked for last
 }
 
 // openSession starts the heartbeat; the caller holds the agent's lock.
-func openSession(a *Agent, p prepareOrder) (*session, error) {
-	s := &session{id: p.Session, agent: a, drops: p.Drops, live: p.Live, watcher: len(p.Ends) == 0,
+func openSession(a *Agent, p makeOrder) (*session, error) {
+	s := &session{id: p.Session, agent: a, live: p.Live, watcher: len(p.Ends) == 0, step: -1,
 		wake: make(chan struct{}, 1), ends: map[int]*sessionEnd{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.sending, s.sendingOver = context.WithCancel(s.ctx)
-	s.calling, s.callingOver = context.WithCancel(s.ctx)
 	window := routerWindow
 	if !s.watcher {
 		s.first = p.Ends[0].Order
@@ -84,282 +73,314 @@ func openSession(a *Agent, p prepareOrder) (*session, error) {
 		s.liveness.calm(true, time.Now())
 		context.AfterFunc(s.sending, func() { s.liveness.calm(s.why() == "", time.Now()) })
 	}
-	err := s.reserve(p.Ends)
-	if err == nil {
-		err = s.listen()
+	for _, e := range p.Ends {
+		s.liveness.expect(e.Peer, time.Now(), false)
+		s.ends[e.End] = &sessionEnd{order: e, part: engine.New(a.cfg.Engines[e.Engine], a.cfg.Host, s.tapped(e.Order))}
 	}
-	if err != nil {
+	if err := s.listen(); err != nil {
 		s.cancel()
 		return nil, err
-	}
-	if !s.watcher {
-		s.observed.open(a.cfg.Observe, s.first.Trial, p.Drops)
 	}
 	s.work.Go(s.heartbeat)
 	return s, nil
 }
 
-// length is the time a sender is on.
-func (s *session) length() time.Duration { return s.first.Timing.Warmup() + s.first.Timing.Measure() }
-
 func (s *session) orders() (all []endOrder) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, e := range s.ends {
 		all = append(all, e.order)
 	}
 	return all
 }
 
-// reserve makes room for further ends, before any is opened.
-func (s *session) reserve(ends []endOrder) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch n := len(s.ends) + len(ends); {
-	case s.closed || s.phase > 0 || s.cut != "":
-		return errors.New("the session takes no more ends")
-	case n > maxEnds:
-		return fmt.Errorf("ends: want at most %d, not %d", maxEnds, n)
-	}
-	for _, e := range ends {
-		switch {
-		case s.ends[e.End] != nil:
-			return fmt.Errorf("end %d is prepared already", e.End)
-		case e.Order.Timing != s.first.Timing || e.Order.Trial != s.first.Trial:
-			return errors.New("all ends of a trial have one number and one timing")
-		}
-	}
-	for _, e := range ends {
-		s.liveness.expect(e.Peer, time.Now(), false)
-		s.ends[e.End] = &sessionEnd{order: e}
-	}
-	return nil
-}
-
-// prepare opens what reserve made room for. If one end fails, the whole
-// session is given up: a trial with half its ends is none.
-func (s *session) prepare(ctx context.Context, ends []endOrder) (any, error) {
-	ctx, cancel := context.WithTimeout(ctx, routerOpenTimeout)
+// make opens what watches the host, and then the ends that listen. If one end fails, the whole session is given up: a
+// trial with half its ends is none.
+func (s *session) make(ctx context.Context, p makeOrder) (a doAnswer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	answer := portsAnswer{}
 	if s.watcher {
-		return answer, s.openRouter(ctx)
+		return a, s.watchTrial(ctx, p)
 	}
-	for _, e := range ends {
-		if o := e.Order; o.Traffic() && o.Flow.Protocol == model.UDP {
-			s.observed.meet(o.Flow, o.Tag)
+	var flows []engine.WatchedFlow
+	for _, e := range p.Ends {
+		if o := e.Order; o.Traffic() && o.Flow.Protocol == model.UDP { // TCP's segments have no number to be known by
+			flows = append(flows, engine.WatchedFlow{Flow: o.Flow, Tag: o.Tag, Alone: o.Alone})
 		}
-		end, err := engine.Prepare(ctx, s.agent.cfg.Engines[e.Engine], s.agent.cfg.Host, s.tapped(e.Order))
-		if err == nil {
-			err = s.install(e, end)
-		}
-		if err != nil {
-			err = fmt.Errorf("flow %s: %s: %w", e.Order.Flow.Name, e.Order.Role, err)
-			_ = s.close(err.Error()) // the reason is what the controller needs
-			return nil, err
-		}
-		answer[e.End] = end.Ports()
 	}
-	if now := s.observed.current(); now != nil { // no other moment comes if no flow finds a way
-		now.Snapshot(model.MomentStart)
+	if watch := s.agent.cfg.Watch; watch != nil {
+		s.watch(watch(engine.WatchOrder{Trial: s.first.Trial, Drops: p.Drops, Timing: s.first.Timing}))
 	}
-	return answer, nil
+	if err := s.lead(ctx, engine.Open, engine.Known{Flows: flows}); err != nil {
+		return a, errors.Join(err, s.close(err.Error()))
+	}
+	a, err = s.open(ctx, func(e *sessionEnd) bool { return e.order.Order.Listen }, nil)
+	if err != nil {
+		_ = s.close(err.Error()) // the reason is what the controller needs
+	}
+	return a, err
 }
 
-func (s *session) install(e endOrder, end *engine.End) error {
+// watch has the session lead what watches its host from now on, in place of what did.
+func (s *session) watch(parts []engine.Part) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		_ = end.Close()
+	before := s.watches
+	s.watches = parts
+	if s.report = nil; s.closed {
+		before = append(before, parts...)
+	}
+	s.mu.Unlock()
+	for _, p := range before {
+		_ = p.Close() // the next trial is watched even if this fails
+	}
+}
+
+// watchTrial opens the router that this host is, and begins to watch it during a trial.
+func (s *session) watchTrial(ctx context.Context, p makeOrder) error {
+	if p.Watch == nil {
+		r, err := s.agent.cfg.Router(ctx)
+		if err != nil {
+			return errors.Join(err, s.close(err.Error()))
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.closed {
+			return errors.Join(errClosedMeanwhile, r.Close())
+		}
+		s.router = r
+		return nil
+	}
+	s.mu.Lock()
+	router := s.router
+	s.step = -1
+	s.mu.Unlock()
+	if router == nil {
 		return errClosedMeanwhile
 	}
-	s.ends[e.End].end = end
-	return nil
+	s.watch([]engine.Part{router.Begin(engine.WatchOrder{Trial: p.Watch.Trial, Drops: p.Drops, Timing: p.Watch.Timing})})
+	return s.lead(ctx, engine.Open, engine.Known{Flows: flowsOf(p.Watch.Flows)})
+}
+
+func flowsOf(told []watchedFlow) (all []engine.WatchedFlow) {
+	for _, f := range told {
+		all = append(all, f.flow())
+	}
+	return all
 }
 
 var errClosedMeanwhile = errors.New("the session was closed meanwhile")
 
-// advance takes the session one phase further, unless an order comes out of turn.
-func (s *session) advance(verb string) error {
+// lead takes what watches the host through a step. What one cannot do stands in its account.
+func (s *session) lead(ctx context.Context, step engine.Step, k engine.Known) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.ends {
-		if e.end == nil {
-			return fmt.Errorf("%s: an end is still being opened", verb)
-		}
-	}
-	switch {
-	case s.closed || s.cut != "":
-		return fmt.Errorf("%s: the session has ended", verb)
-	case verb == verbConnect && s.phase == 1: // of the other ends
-		return nil
-	case s.phase != slices.Index(steps, verb):
-		return fmt.Errorf("%s: the session is %s", verb, phases[s.phase])
-	}
-	s.phase++
-	return nil
+	watches := slices.Clone(s.watches)
+	s.mu.Unlock()
+	return each(watches, func(p engine.Part) error { _, err := p.Do(ctx, step, k); return err })
 }
 
-// connect has the ends that call seek their peers, or those that listen wait for them. What became of each stream is
-// in the answer.
-func (s *session) connect(ctx context.Context, o connectOrder) (meetingsAnswer, error) {
-	if o.Over {
-		s.callingOver()
-		return meetingsAnswer{}, nil
-	}
-	if err := s.advance(verbConnect); err != nil {
-		return nil, err
-	}
-	within := connectTimeout
-	if o.Listen { // until it is told that the others are done
-		within += stepTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	if o.Listen {
-		defer context.AfterFunc(s.calling, cancel)()
-	}
+// open opens ends.
+func (s *session) open(ctx context.Context, which func(*sessionEnd) bool, told map[int]endKnown) (doAnswer, error) {
+	return s.each(which, func(e *sessionEnd) (engine.Learned, error) {
+		return e.part.Do(ctx, engine.Open, engine.Known{Ports: told[e.order.End].Ports})
+	})
+}
+
+// each has ends do something at once, and gathers what they learn.
+func (s *session) each(which func(*sessionEnd) bool, do func(*sessionEnd) (engine.Learned, error)) (doAnswer, error) {
 	var mu sync.Mutex
-	answer := meetingsAnswer{}
-	return answer, each(s.opened(), func(e *sessionEnd) error {
-		if e.order.Order.Listen != o.Listen {
-			return nil
-		}
-		var met engine.Meeting
-		err := s.agent.call(e, func() (err error) {
-			met, err = e.end.Connect(ctx)
-			return err
-		})
+	answer := doAnswer{Ends: map[int]endLearned{}}
+	return answer, each(s.taking(which), func(e *sessionEnd) error {
+		l, err := do(e)
 		if err != nil {
-			cancel() // the other ends need not wait
 			return fmt.Errorf("%s: %w", e.name(), err)
 		}
-		if err := s.agent.allowsCallers(s, met); err != nil {
-			s.stopTraffic(err.Error())
-			return err
-		}
-		if o := e.order.Order; o.Traffic() && o.Flow.Protocol == model.UDP { // TCP's segments have no number to be known by
-			s.observed.track(o.Flow, met.Tuples(o.Role), o.Alone)
+		told := endLearned{Ports: l.Ports, Sent: l.Sent.Streams, Unsent: l.Sent.Unsent, Received: l.Received}
+		if l.Met.Streams != nil {
+			met := answerOf(l.Met)
+			told.Met = &met
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		answer[e.order.End] = answerOf(met)
+		answer.Ends[e.order.End] = told
 		return nil
 	})
 }
 
-// arm makes the ends ready for the streams that live, starts receivers and echoes, and waits until the receivers read.
-func (s *session) arm(ctx context.Context, o armOrder) (a armAnswer, err error) {
-	if err := s.advance(verbArm); err != nil {
-		return a, err
+// advance takes the session to a step, unless the order comes out of turn. A trial that is over can still be drained.
+func (s *session) advance(step engine.Step) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, going := slices.Index(engine.Steps, step), slices.Index(engine.Steps, engine.Go)
+	switch {
+	case s.closed || s.cut != "" && n <= going:
+		return fmt.Errorf("%s: the session has ended", step)
+	case n < s.step || n == s.step && n <= going:
+		return fmt.Errorf("%s: the session was told to %s already", step, engine.Steps[s.step])
 	}
-	began := time.Now()
-	err = each(s.opened(), func(e *sessionEnd) error {
-		s.liveness.expect(e.order.Peer, time.Now(), true)
-		return s.settle(e, o.Dead[e.order.End])
-	})
-	if err != nil {
-		return a, err
-	}
-	t := s.first.Timing
-	_ = each(s.opened(engine.Receive, engine.Echo), func(e *sessionEnd) error {
-		s.run(ctx, e, stepTimeout+t.Lead()+s.length()+t.Drain()+t.Patience()+stepTimeout)
-		return nil
-	})
-	return armAnswer{time.Since(began).Nanoseconds()}, nil
-}
-
-// settle makes one end ready, unless it has no streams left.
-func (s *session) settle(e *sessionEnd, dead []int) error {
-	living := make([]bool, e.order.Order.Flow.Streams)
-	lives := false
-	for i := range living {
-		living[i] = !slices.Contains(dead, i)
-		lives = lives || living[i]
-	}
-	if !lives {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		e.dead = true
-		return nil
-	}
-	if err := e.end.Settle(living); err != nil {
-		return fmt.Errorf("%s: %w", e.name(), err)
-	}
+	s.step = n
 	return nil
 }
 
-// start opens the gate after the ordered wait.
-func (s *session) start(_ context.Context, o startOrder) (none, error) {
-	if err := s.advance(verbStart); err != nil {
-		return none{}, err
+// do has the parts of the session carry out a step.
+func (s *session) do(ctx context.Context, o doOrder) (a doAnswer, err error) {
+	if len(o.Flows) > 0 && !s.watcher {
+		return a, errors.New("flows: this host knows those of its ends")
+	}
+	if err := s.advance(o.Step); err != nil {
+		return a, err
+	}
+	began := time.Now()
+	if ctx, cancel := context.WithTimeout(ctx, s.limit(o.Step)); o.Step == engine.Go {
+		cancel()
+		s.begin(time.Duration(o.GateNanos))
+	} else {
+		a, err = s.carryOut(ctx, o)
+		cancel()
+	}
+	a.HeldNanos = time.Since(began).Nanoseconds()
+	return a, err
+}
+
+// limit is how long a step may take.
+func (s *session) limit(step engine.Step) time.Duration {
+	switch step {
+	case engine.Open:
+		return openTimeout
+	case engine.Meet:
+		return connectTimeout
+	case engine.Halt:
+		return stopTimeout
+	case engine.Drain:
+		return s.first.Timing.Drain() + stopTimeout
+	case engine.Still:
+		return observeTimeout
+	}
+	return stepTimeout
+}
+
+// carryOut has the ends and then what watches them carry out a step: the counters are read when the ends are done.
+func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	k := engine.Known{Window: time.Duration(o.WindowNanos), Lost: o.Lost, Flows: flowsOf(o.Flows)}
+	told := func(e *sessionEnd) bool { _, ok := o.Ends[e.order.End]; return ok }
+	living := func(e *sessionEnd) bool { return !e.dead }
+	switch o.Step {
+	case engine.Open:
+		if a, err = s.open(ctx, told, o.Ends); err != nil {
+			_ = s.close(err.Error())
+		}
+		return a, err // what watches the host is open
+	case engine.Meet, engine.Met:
+		a, err = s.each(living, func(e *sessionEnd) (engine.Learned, error) {
+			l, err := s.seek(ctx, e, o)
+			if err != nil {
+				cancel() // the other ends need not wait
+			}
+			return l, err
+		})
+	case engine.Ready:
+		for _, e := range s.taking(living) {
+			s.settle(e, o.Ends[e.order.End].Dead)
+		}
+		a, err = s.each(living, func(e *sessionEnd) (engine.Learned, error) {
+			s.liveness.expect(e.order.Peer, time.Now(), true)
+			return e.part.Do(ctx, o.Step, engine.Known{Living: e.living})
+		})
+		k.Flows = append(k.Flows, s.met()...)
+	case engine.Halt:
+		s.sendingOver()
+		a, err = s.each(living, func(e *sessionEnd) (engine.Learned, error) { return e.part.Do(ctx, o.Step, engine.Known{}) })
+	case engine.Drain:
+		s.sendingOver()
+		a, err = s.each(told, func(e *sessionEnd) (engine.Learned, error) {
+			sent := o.Ends[e.order.End]
+			if streams := e.order.Order.Flow.Streams; len(sent.Sent) != streams {
+				return engine.Learned{}, fmt.Errorf("drain: it has %d streams, not %d", streams, len(sent.Sent))
+			}
+			return e.part.Do(ctx, o.Step, engine.Known{Sent: engine.Sent{Streams: sent.Sent, Unsent: sent.Unsent}})
+		})
+		if err == nil && len(a.Ends) != len(o.Ends) {
+			err = errors.New("drain: it names an end that is no receiver")
+		}
+	}
+	if err == nil {
+		err = s.lead(ctx, o.Step, k)
+	}
+	return a, err
+}
+
+// seek has one end seek its peer, or end its wait for it.
+func (s *session) seek(ctx context.Context, e *sessionEnd, o doOrder) (l engine.Learned, err error) {
+	err = s.agent.call(e, func() (answered bool, err error) {
+		l, err = e.part.Do(ctx, o.Step, engine.Known{Over: o.Over})
+		return slices.ContainsFunc(l.Met.Streams, func(m engine.MetStream) bool { return m.Met }), err
+	})
+	if err != nil || l.Met.Streams == nil {
+		return l, err
+	}
+	s.mu.Lock()
+	e.met = l.Met
+	s.mu.Unlock()
+	if err = s.agent.allowsCallers(s, l.Met); err != nil {
+		s.stopTraffic(err.Error())
+	}
+	return l, err
+}
+
+// settle notes which streams of an end carry packets. Without any it takes no part any more.
+func (s *session) settle(e *sessionEnd, dead []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.living = make([]bool, e.order.Order.Flow.Streams)
+	e.dead = true
+	for i := range e.living {
+		e.living[i] = !slices.Contains(dead, i)
+		e.dead = e.dead && !e.living[i]
+	}
+}
+
+// met are the flows whose ends have met, with the ports of this host's side.
+func (s *session) met() (all []engine.WatchedFlow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.ends {
+		if o := e.order.Order; o.Traffic() && o.Flow.Protocol == model.UDP && !e.dead {
+			all = append(all, engine.WatchedFlow{Flow: o.Flow, Tag: o.Tag, Tuples: e.met.Tuples(o.Role), Alone: o.Alone})
+		}
+	}
+	return all
+}
+
+// begin opens the gate after a while: each part begins then by its own clock.
+func (s *session) begin(gate time.Duration) {
+	sending := s.ctx
+	if !s.watcher {
+		sending = s.sending
+		s.liveness.calm(false, time.Now())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return none{}, errClosedMeanwhile
-	}
-	s.liveness.calm(false, time.Now())
-	watching, wait := make(chan struct{}), time.Duration(o.WaitNanos)
-	s.watching, s.measured = watching, time.Now().Add(wait+s.first.Timing.Lead()+s.first.Timing.Warmup())
-	s.work.Go(func() { // under the lock: close waits for it
-		defer close(watching)
-		s.gate(wait)
-	})
-	return none{}, nil
-}
-
-// gate lets the senders go and watches the host during the measured part.
-func (s *session) gate(wait time.Duration) {
-	if !sleep(s.ctx, wait) {
 		return
 	}
 	t := s.first.Timing
-	for _, e := range s.opened(engine.Probe) {
-		s.run(s.ctx, e, t.Lead()+s.length()+t.Drain()+t.Patience()+stepTimeout)
-	}
-	if !sleep(s.ctx, t.Lead()) {
-		return
-	}
-	for _, e := range s.opened(engine.Send) {
-		s.run(s.ctx, e, s.length()+overtime)
-	}
-	if !sleep(s.ctx, t.Warmup()) || s.why() != "" {
-		return
-	}
-	if t.Warmup() > 0 {
-		if now := s.observed.current(); now != nil {
-			now.Snapshot(model.MomentMeasure)
+	s.measured = time.Now().Add(gate + t.Lead() + t.Warmup())
+	k := engine.Known{Gate: gate}
+	for _, e := range s.ends {
+		if e.dead {
+			continue
 		}
+		s.work.Go(func() { // under the lock: close waits for it
+			_, err := e.part.Do(s.ctx, engine.Go, k)
+			if err != nil && s.ctx.Err() == nil && s.why() == "" {
+				s.stopTraffic(fmt.Sprintf("%s: %v", e.name(), err))
+			}
+			e.ended.Store(true)
+			s.beatSoon()
+		})
 	}
-	if s.agent.cfg.Watch == nil || s.first.Survey {
-		return
-	}
-	w := s.agent.cfg.Watch()
-	s.mu.Lock()
-	s.watch = w
-	s.mu.Unlock()
-	end := time.NewTimer(t.Measure())
-	defer end.Stop()
-	select {
-	case <-end.C:
-	case <-s.sending.Done(): // the senders of a number of packets may end long before the time is over
-	}
-	cpu, series := w.Stop()
-	s.mu.Lock()
-	s.watched, s.watch = &Watched{CPU: cpu, Series: series}, nil
-	s.mu.Unlock()
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
+	for _, p := range s.watches {
+		s.work.Go(func() { _, _ = p.Do(sending, engine.Go, k) }) // what it cannot do stands in its account
 	}
 }
 
@@ -369,45 +390,9 @@ func (s *session) why() string {
 	return s.cut
 }
 
-// drain lets receivers wait for what is on its way: each is told what its sender attempted.
-func (s *session) drain(ctx context.Context, o drainOrder) (receivedAnswer, error) {
-	s.sendingOver()
-	answer := receivedAnswer{}
-	var ends []*sessionEnd
-	for _, e := range s.opened(engine.Receive) {
-		if counts, ok := o.Attempted[e.order.End]; ok {
-			if len(counts) != e.order.Order.Flow.Streams {
-				return answer, fmt.Errorf("drain: end %d has %d streams, not %d",
-					e.order.End, e.order.Order.Flow.Streams, len(counts))
-			}
-			ends = append(ends, e)
-		}
-	}
-	if len(ends) != len(o.Attempted) {
-		return answer, errors.New("drain: names an end that is no receiver")
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.first.Timing.Drain()+stopTimeout)
-	defer cancel()
-	err := each(ends, func(e *sessionEnd) error {
-		sent := engine.Sent{Streams: o.Attempted[e.order.End], Unsent: o.Unsent[e.order.End]}
-		if err := e.end.Drain(ctx, sent); err != nil {
-			return fmt.Errorf("%s: %w", e.name(), err)
-		}
-		return nil
-	})
-	for _, e := range ends {
-		answer[e.order.End] = e.sample().Packets
-	}
-	return answer, err
-}
-
-func (s *session) stop(ctx context.Context, o stopOrder) (none, error) {
-	if !o.Senders {
-		s.stopTraffic(model.Clip(o.Why))
-		return none{}, nil
-	}
-	s.sendingOver()
-	return none{}, each(s.opened(engine.Send), func(e *sessionEnd) error { return e.finish(ctx) })
+func (s *session) stop(_ context.Context, o stopOrder) (none, error) {
+	s.stopTraffic(model.Clip(o.Why))
+	return none{}, nil
 }
 
 // stopTraffic stops all traffic but keeps the account; the first reason stays.
@@ -418,49 +403,78 @@ func (s *session) stopTraffic(why string) {
 	}
 	s.mu.Unlock()
 	s.sendingOver()
-	for _, e := range s.opened() {
-		e.end.Stop()
+	for _, e := range s.ends {
+		e.part.Stop()
 	}
 	s.beatSoon()
 }
 
-// report answers one part. Part 0 makes the report; a final one first ends
-// whatever still runs.
-func (s *session) report(ctx context.Context, o reportOrder) (partAnswer, error) {
-	s.sendingOver()
-	if o.Final && o.Part == 0 {
-		s.finish(ctx)
-	}
-	return s.part(o.Part, func() (any, error) {
-		r := sessionReport{Ends: map[int]engine.Report{}}
-		if o.Final {
-			r.Observed = s.observed.report()
-		}
-		s.mu.Lock()
-		for n, e := range s.ends {
-			if e.end != nil && e.over() {
-				r.Ends[n], _ = e.end.Report() // why it failed has halted the session
+// account answers one part of an account. Part 0 makes it; a final one first ends whatever still runs.
+func (s *session) account(ctx context.Context, o accountOrder) (partAnswer, error) {
+	switch o.Of {
+	case ofRecord:
+		return s.fetchRecord(ctx, o)
+	case ofRouter:
+		return s.part(o.Part, func() (any, error) { return s.facts(ctx, o.Final) })
+	case ofTrial:
+		return s.part(o.Part, func() (any, error) {
+			if o.Final {
+				s.finish(ctx)
 			}
-		}
-		r.Watch = s.watched
-		s.mu.Unlock()
-		r.shrink(reportBytes)
-		return &r, nil
-	})
+			return s.tell(o.Final), nil
+		})
+	}
+	return partAnswer{}, fmt.Errorf("account: there is none of %q", model.Clip(o.Of))
 }
 
-// finish waits for the watch of the measured part and ends all that still runs.
-func (s *session) finish(ctx context.Context) {
-	s.mu.Lock()
-	watching := s.watching
-	s.mu.Unlock()
-	if watching != nil { // it ends now, or with the measured part
-		select {
-		case <-watching:
-		case <-ctx.Done():
+// tell makes the account of all parts; what watches the host tells a final one only.
+func (s *session) tell(final bool) *sessionReport {
+	r := &sessionReport{Ends: map[int]engine.Report{}}
+	for n, e := range s.ends {
+		if a := e.part.Account(); a.End != nil { // why it failed has halted the session
+			r.Ends[n] = *a.End
 		}
 	}
-	_ = each(s.opened(), func(e *sessionEnd) error { return e.finish(ctx) }) // without its report it is seen to be missing
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if final && s.report == nil {
+		s.report = &sessionReport{}
+		for _, p := range s.watches {
+			if a := p.Account(); a.Observed != nil {
+				s.report.Observed = a.Observed
+			} else if a.Load != nil {
+				s.report.Load = a.Load
+			}
+		}
+	}
+	if s.report != nil {
+		r.Observed, r.Load = s.report.Observed, s.report.Load
+	}
+	r.shrink(reportBytes)
+	return r
+}
+
+// facts are what the watched router is.
+func (s *session) facts(ctx context.Context, final bool) (any, error) {
+	s.mu.Lock()
+	r := s.router
+	s.mu.Unlock()
+	switch {
+	case r == nil:
+		return nil, errors.New("no router is watched in this session")
+	case final:
+		return r.Finish(ctx), nil
+	}
+	return r.Facts(), nil
+}
+
+// finish ends all that still runs.
+func (s *session) finish(ctx context.Context) {
+	s.sendingOver()
+	_ = each(s.taking(func(*sessionEnd) bool { return true }), func(e *sessionEnd) error {
+		e.part.Stop()
+		return e.part.Await(ctx) // without its report it is seen to be missing
+	})
 }
 
 func (s *session) isClosed() bool {
@@ -484,13 +498,19 @@ func (s *session) close(why string) error {
 	defer s.agent.forget(s) // last: until then no other client may begin a session here
 	s.cancel()
 	_ = s.sub.Unsubscribe() // fails only if the connection is gone
-	err := each(s.opened(), func(e *sessionEnd) error {
-		e.end.Stop()
-		return e.end.Close()
-	})
-	err = errors.Join(err, s.observed.close())
-	if r := s.recordingOf(); r != nil { // its receivers are closed
-		r.Close()
+	err := each(s.taking(func(*sessionEnd) bool { return true }), func(e *sessionEnd) error { return e.part.Close() })
+	s.mu.Lock()
+	watches, router, recording := s.watches, s.router, s.recording
+	s.router = nil
+	s.mu.Unlock()
+	for _, p := range watches {
+		err = errors.Join(err, p.Close())
+	}
+	if router != nil {
+		err = errors.Join(err, router.Close())
+	}
+	if recording != nil { // its receivers are closed
+		recording.Close()
 	}
 	done := make(chan struct{})
 	go func() { s.work.Wait(); close(done) }()

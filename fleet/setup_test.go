@@ -39,8 +39,8 @@ func TestHostDiesInSetUp(t *testing.T) {
 		name, want string
 		dies       func(a *Agent)
 	}{
-		verbPrepare: {"of a fleet", "b left the hub before the test began", func(a *Agent) { go a.link.close() }},
-		verbConnect: {"of a fleet, and comes back", "b takes no more part in the test", func(a *Agent) {
+		verbMake: {"of a fleet", "b left the hub before the test began", func(a *Agent) { go a.link.close() }},
+		verbDo: {"of a fleet, and comes back", "b takes no more part in the test", func(a *Agent) {
 			_ = each(a.list(), func(s *session) error { return s.close("") })
 		}},
 	} {

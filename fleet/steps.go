@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	prepareTimeout = 15 * time.Second
-	drainTimeout   = 30 * time.Second // an order right after a flood may wait for TCP to recover
-	cutTimeout     = 3 * time.Second  // for what is left of a cut trial
-	gateMargin     = 50 * time.Millisecond
+	makeTimeout  = 15 * time.Second
+	drainTimeout = 30 * time.Second // an order right after a flood may wait for TCP to recover
+	cutTimeout   = 3 * time.Second  // for what is left of a cut trial
+	gateMargin   = 50 * time.Millisecond
 )
 
 // gather asks several agents at once and returns the answers that came. It stops waiting for
@@ -67,19 +67,36 @@ func (t *trial) present() []*party {
 	return slices.DeleteFunc(slices.Clone(t.parties), func(p *party) bool { return p.present.Err() != nil })
 }
 
-// start lets all ends begin: prepare, connect, observe, arm, start. met is false, and nothing begins after connect, if
-// no flow has a stream on which its ends met.
+// do has agents carry out a step, each by an order of its own.
+func (t *trial) do(ctx context.Context, step engine.Step, parties []*party, order func(*party) doOrder) (map[*party]doAnswer, error) {
+	answers, err := command[doAnswer](ctx, parties, verbDo, func(p *party) any {
+		o := order(p)
+		o.sessionOrder, o.Step = p.about(), step
+		return o
+	})
+	for p, a := range answers {
+		p.took.Store(max(p.took.Load()-a.HeldNanos, 0))
+	}
+	return answers, err
+}
+
+// beside has the parts along the path carry out a step. What they cannot do stands in their accounts.
+func (t *trial) beside(ctx context.Context, step engine.Step, k engine.Known) {
+	_ = each(t.order.Along, func(p engine.Part) error { _, err := p.Do(ctx, step, k); return err })
+}
+
+// start takes all parts to the gate. met is false, and nothing begins, if no flow has a stream on which its ends met.
 func (t *trial) start(ctx context.Context) (met bool, err error) {
 	var along sync.WaitGroup
-	along.Go(t.meet)
+	along.Go(func() { t.beside(ctx, engine.Open, engine.Known{Flows: t.watched(false)}) })
 	err = t.prepare(ctx)
 	along.Wait()
 	if err != nil {
 		return false, err
 	}
-	limit, cancel := context.WithTimeout(ctx, connectTimeout+prepareTimeout+t.order.Idle)
+	limit, cancel := context.WithTimeout(ctx, connectTimeout+makeTimeout+t.order.Idle)
 	defer cancel()
-	if err := t.connect(limit); err != nil {
+	if err := t.meet(limit); err != nil {
 		return false, err
 	}
 	for n := range 2 * len(t.order.Flows) {
@@ -88,46 +105,60 @@ func (t *trial) start(ctx context.Context) (met bool, err error) {
 	if !met {
 		return false, nil
 	}
-	t.track()
-	if err := t.observe(limit, model.MomentStart, false); err != nil {
-		return true, err
-	}
 	return true, t.arm(limit)
 }
 
-// connect has all ends seek their peers, and takes down on which streams both have met.
-func (t *trial) connect(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+// prepare makes all parts, and opens those that listen; then those that call, which learn the ports.
+func (t *trial) prepare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*makeTimeout)
 	defer cancel()
-	var met [2]map[*party]meetingsAnswer // of those that call, and that listen
-	sides := [2][]*party{
-		t.having(func(e trialEnd) bool { return !e.Order.Listen }), t.having(func(e trialEnd) bool { return e.Order.Listen })}
-	err := each([]int{0, 1}, func(side int) (err error) {
-		defer func() {
-			if err != nil {
-				cancel()
-			}
-		}()
-		met[side], err = command[meetingsAnswer](ctx, sides[side], verbConnect, func(p *party) any {
-			return connectOrder{sessionOrder: p.about(), Listen: side == 1}
-		})
-		if side == 1 || err != nil || t.called(met[0]) {
-			return err
-		}
-		_, err = command[none](ctx, sides[1], verbConnect, func(p *party) any { // which wait in vain
-			return connectOrder{sessionOrder: p.about(), Listen: true, Over: true}
-		})
-		return err
+	ends := map[*party][]endOrder{}
+	for _, e := range t.ends {
+		ends[e.party] = append(ends[e.party], e.endOrder)
+	}
+	made, err := command[doAnswer](ctx, t.parties, verbMake, func(p *party) any {
+		return makeOrder{sessionOrder: p.about(), Ends: ends[p], Drops: t.order.Drops, Live: t.order.Live}
 	})
 	if err != nil {
 		return err
 	}
-	for n := range t.ends {
-		e, side := &t.ends[n], 0
-		if e.Order.Listen {
-			side = 1
+	for _, p := range t.parties {
+		t.liveness.expect(p.info.ID, time.Now(), true)
+	}
+	calls := func(e trialEnd) bool { return !e.Order.Listen }
+	_, err = t.do(ctx, engine.Open, t.having(calls), func(p *party) doOrder {
+		o := doOrder{Ends: map[int]endKnown{}}
+		for n, e := range t.ends {
+			if e.party == p && calls(e) {
+				o.Ends[n] = endKnown{Ports: made[t.ends[n^1].party].Ends[n^1].Ports}
+			}
 		}
-		if e.met, err = met[side][e.party][n].meeting(e.Order.Flow.Streams); err != nil {
+		return o
+	})
+	return err
+}
+
+// meet has all ends seek their peers, and takes down on which streams both have met.
+func (t *trial) meet(ctx context.Context) error {
+	var answers [2]map[*party]doAnswer
+	for i, step := range []engine.Step{engine.Meet, engine.Met} {
+		over := i == 1 && !t.called(answers[0])
+		var err error
+		if answers[i], err = t.do(ctx, step, t.parties, func(*party) doOrder { return doOrder{Over: over} }); err != nil {
+			return err
+		}
+	}
+	for n := range t.ends {
+		e, step := &t.ends[n], 0
+		if e.Order.Listen {
+			step = 1
+		}
+		met := answers[step][e.party].Ends[n].Met
+		if met == nil {
+			met = &meetingAnswer{}
+		}
+		var err error
+		if e.met, err = met.meeting(e.Order.Flow.Streams); err != nil {
 			return fmt.Errorf("%s: flow %s: %w", e.name, e.Order.Flow.Name, err)
 		}
 	}
@@ -148,10 +179,10 @@ func (t *trial) connect(ctx context.Context) error {
 }
 
 // called reports whether all ends that call have met their peers on all streams.
-func (t *trial) called(met map[*party]meetingsAnswer) bool {
-	for _, ends := range met {
-		for _, m := range ends {
-			if len(m.Unmet) > 0 {
+func (t *trial) called(met map[*party]doAnswer) bool {
+	for _, a := range met {
+		for _, e := range a.Ends {
+			if e.Met != nil && len(e.Met.Unmet) > 0 {
 				return false
 			}
 		}
@@ -168,57 +199,53 @@ func (t *trial) meeting(n int) Meeting {
 	return Meeting{calls.met, listens.met, calls.dead, !calls.lives()}
 }
 
-// arm tells everybody which streams live, and has the receivers read.
-func (t *trial) arm(ctx context.Context) error {
-	dead := map[*party]map[int][]int{}
+// watched are the flows that parts along the path know by their packets: before the ends have met by their tags, then by
+// the ports on both sides, since NAT between the ends may change them.
+func (t *trial) watched(met bool) (all []engine.WatchedFlow) {
 	for n, e := range t.ends {
-		if len(e.dead) == 0 {
+		if !e.Order.Traffic() || e.Order.Flow.Protocol != model.UDP || met && !e.lives() || !met && n%2 > 0 {
 			continue
 		}
-		if dead[e.party] == nil {
-			dead[e.party] = map[int][]int{}
+		f := engine.WatchedFlow{Flow: e.Order.Flow, Tag: e.Order.Tag, Alone: e.Order.Alone}
+		if met {
+			f.Tuples = e.met.Tuples(e.Order.Role)
 		}
-		for i := range e.Order.Flow.Streams {
-			if !e.lives() || slices.Contains(e.dead, i) {
-				dead[e.party][n] = append(dead[e.party][n], i)
-			}
-		}
+		all = append(all, f)
 	}
-	armed, err := command[armAnswer](ctx, t.parties, verbArm, func(p *party) any { return armOrder{p.about(), dead[p]} })
+	return all
+}
+
+// arm tells everybody which streams live, has the receivers read and the counters be read, and opens the gate.
+func (t *trial) arm(ctx context.Context) error {
+	window := min(t.order.Idle, maxIdle)
+	var flows []engine.WatchedFlow
+	if t.order.Drops != "" {
+		flows = t.watched(true)
+	}
+	var along sync.WaitGroup
+	along.Go(func() { t.beside(ctx, engine.Ready, engine.Known{Flows: flows, Window: window}) })
+	_, err := t.do(ctx, engine.Ready, t.parties, func(p *party) doOrder {
+		o := doOrder{Ends: map[int]endKnown{}, WindowNanos: window.Nanoseconds()}
+		for n, e := range t.ends {
+			if e.party != p || len(e.dead) == 0 {
+				continue
+			}
+			dead := e.dead
+			if !e.lives() { // also those of TCP that met
+				dead = nil
+				for i := range e.Order.Flow.Streams {
+					dead = append(dead, i)
+				}
+			}
+			o.Ends[n] = endKnown{Dead: dead}
+		}
+		return o
+	})
+	along.Wait()
 	if err != nil {
 		return err
 	}
-	for p, a := range armed {
-		p.took.Store(max(p.took.Load()-a.HeldNanos, 0))
-	}
 	return t.gate(ctx)
-}
-
-// prepare opens the listening ends, then the dialing ones, which learn the ports.
-func (t *trial) prepare(ctx context.Context) error {
-	for _, listening := range []bool{true, false} {
-		ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
-		defer cancel()
-		ends := map[*party][]endOrder{}
-		for _, e := range t.ends {
-			if e.Order.Listen == listening {
-				ends[e.party] = append(ends[e.party], e.endOrder)
-			}
-		}
-		opened, err := command[portsAnswer](ctx, slices.Collect(maps.Keys(ends)), verbPrepare, func(p *party) any {
-			return prepareOrder{p.about(), ends[p], t.order.Drops, t.order.Live}
-		})
-		if err != nil {
-			return err
-		}
-		for p := range ends {
-			t.liveness.expect(p.info.ID, time.Now(), true)
-			for _, e := range ends[p] {
-				t.ends[e.End^1].Order.Ports = opened[p][e.End] // a listening one needs none
-			}
-		}
-	}
-	return nil
 }
 
 // gate tells everybody to start at the same moment: half a round trip counts
@@ -229,19 +256,19 @@ func (t *trial) gate(ctx context.Context) error {
 		wait = max(wait, time.Duration(p.took.Load())+gateMargin)
 	}
 	wait = min(wait, maxGateWait)
-	warmup := t.order.Timing.Warmup()
-	before := wait + t.order.Timing.Lead() + warmup
 	for _, l := range t.c.links {
 		l.hold(t.order.Timing.Patience())
 	}
-	begun := time.Now().Add(before)
-	t.measured = time.AfterFunc(before, func() { t.measure(warmup > 0) })
+	begun := time.Now().Add(wait + t.order.Timing.Lead() + t.order.Timing.Warmup())
+	running, stop := context.WithCancel(context.Background())
+	t.beating.Go(func() { <-t.over; stop() })
+	t.beating.Go(func() { t.beside(running, engine.Go, engine.Known{Gate: wait}) })
 	took := map[*party]time.Duration{}
 	for _, p := range t.parties {
 		took[p] = time.Duration(p.took.Load())
 	}
-	_, err := command[none](ctx, t.parties, verbStart, func(p *party) any {
-		return startOrder{p.about(), (wait - min(took[p], maxGateWait)/2).Nanoseconds()}
+	_, err := t.do(ctx, engine.Go, t.parties, func(p *party) doOrder {
+		return doOrder{GateNanos: (wait - min(took[p], maxGateWait)/2).Nanoseconds()}
 	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -249,23 +276,6 @@ func (t *trial) gate(ctx context.Context) error {
 		t.liveness.calm(false, time.Now())
 	}
 	return err
-}
-
-// measure tells that the measured part begins. close waits for whom it tells.
-func (t *trial) measure(warmedUp bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.left { // the caller may have closed its observations
-		return
-	}
-	if warmedUp {
-		for _, o := range t.order.Along {
-			t.beating.Go(func() { o.Snapshot(model.MomentMeasure) })
-		}
-	}
-	if t.order.Begun != nil {
-		t.beating.Go(t.order.Begun)
-	}
 }
 
 // awaited is how long the hosts of a trial that was cut are waited for: their accounts are still there when the path is
@@ -288,12 +298,7 @@ func (t *trial) drainCut(ctx context.Context, within time.Duration) {
 			}
 		}
 	}()
-	_, err := command[none](ctx, t.senders(), verbStop, func(p *party) any {
-		return stopOrder{sessionOrder: p.about(), Senders: true}
-	})
-	if err == nil {
-		_ = t.drain(ctx) // what failed is seen in the reports
-	}
+	_ = t.drain(ctx) // what failed is seen in the reports
 }
 
 // senders are the agents that send.
@@ -312,95 +317,62 @@ func (t *trial) having(kind func(trialEnd) bool) []*party {
 	return slices.Collect(maps.Keys(all))
 }
 
-// drain learns what the senders attempted and lets the receivers drain.
+// drain learns what the senders attempted, lets the receivers drain, and then has all counters read for the last time.
 func (t *trial) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout+observeTimeout+t.order.Timing.Drain()+t.order.Timing.Patience())
 	defer cancel()
-	reports, err := t.reports(ctx, t.senders(), false)
+	halted, err := t.do(ctx, engine.Halt, t.senders(), func(*party) doOrder { return doOrder{} })
 	if err != nil {
 		return err
 	}
-	orders, left := map[*party]drainOrder{}, map[int]uint64{}
+	orders, left := map[*party]doOrder{}, map[int]uint64{}
 	for n, e := range t.ends {
 		if e.Order.Role != engine.Send || !e.lives() {
 			continue
 		}
-		report := reports[e.party].Ends[n].Send
-		if report == nil {
+		a := halted[e.party].Ends[n]
+		if len(a.Sent) != e.Order.Flow.Streams {
 			return &cutError{why: fmt.Sprintf("%s: flow %s: the sender did not end in time", e.name, e.Order.Flow.Name)}
 		}
-		sent := engine.Sent{Streams: report.Streams, Unsent: report.Attempted - min(report.Accepted, report.Attempted)}
 		far := t.ends[n^1]
 		if _, ok := orders[far.party]; !ok {
-			orders[far.party] = drainOrder{far.about(), map[int][]uint64{}, map[int]uint64{}}
+			orders[far.party] = doOrder{Ends: map[int]endKnown{}}
 		}
-		orders[far.party].Attempted[n^1], orders[far.party].Unsent[n^1] = sent.Streams, sent.Unsent
-		left[n^1] = sent.Left()
+		orders[far.party].Ends[n^1] = endKnown{Sent: a.Sent, Unsent: a.Unsent}
+		left[n^1] = engine.Sent{Streams: a.Sent, Unsent: a.Unsent}.Left()
 	}
-	receivers := slices.Collect(maps.Keys(orders))
-	drained, err := command[receivedAnswer](ctx, receivers, verbDrain, func(p *party) any { return orders[p] })
+	drained, err := t.do(ctx, engine.Drain, slices.Collect(maps.Keys(orders)), func(p *party) doOrder { return orders[p] })
 	if err != nil {
 		return err
 	}
 	lost := false
 	for n, packets := range left {
-		lost = lost || drained[t.ends[n].party][n] < packets
+		lost = lost || drained[t.ends[n].party].Ends[n].Received < packets
 	}
-	return t.observe(ctx, model.MomentEnd, lost)
+	return t.settle(ctx, lost)
 }
 
-// observe lets the observations along the path read their counters, and all
-// agents if drops are watched.
-func (t *trial) observe(ctx context.Context, m model.Moment, lost bool) error {
-	q := observeOrder{Moment: m, IdleNanos: min(t.order.Idle, maxIdle).Nanoseconds(), Lost: lost}
+// settle has all counters along the path read for the last time.
+func (t *trial) settle(ctx context.Context, lost bool) error {
 	var along sync.WaitGroup
-	for _, o := range t.order.Along {
-		along.Go(func() { readCounters(ctx, o, q) })
-	}
+	along.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, observeTimeout)
+		defer cancel()
+		t.beside(ctx, engine.Still, engine.Known{Lost: lost})
+	})
 	defer along.Wait()
 	if t.order.Drops == "" {
 		return nil
 	}
-	_, err := command[none](ctx, t.parties, verbObserve, func(p *party) any {
-		q := q
-		q.sessionOrder = p.about()
-		return q
-	})
+	_, err := t.do(ctx, engine.Still, t.parties, func(*party) doOrder { return doOrder{Lost: lost} })
 	return err
 }
 
-// meet tells the observations along the path by what packets the ends of each flow will look for each other, and lets
-// them read their counters: no other moment comes if no flow finds a way. What they cannot do stands in their reports.
-func (t *trial) meet() {
-	_ = each(t.order.Along, func(o engine.Observation) error {
-		for n := range t.ends {
-			if e := &t.ends[n].Order; e.Role == engine.Receive && e.Flow.Protocol == model.UDP { // its ports come meanwhile
-				_ = o.Meet(e.Flow, e.Tag)
-			}
-		}
-		o.Snapshot(model.MomentStart)
-		return nil
-	})
-}
-
-// track tells the observations along the path the flows' ports on either side: NAT
-// between the ends may change them. What they cannot do stands in their reports.
-func (t *trial) track() {
-	_ = each(t.order.Along, func(o engine.Observation) error {
-		for _, e := range t.ends {
-			if t.order.Drops != "" && e.Order.Traffic() && e.Order.Flow.Protocol == model.UDP && e.lives() {
-				_ = o.Track(e.Order.Flow, e.met.Tuples(e.Order.Role), e.Order.Alone)
-			}
-		}
-		return nil
-	})
-}
-
 // reports fetches the reports of several agents at once, as far as they come.
-func (t *trial) reports(ctx context.Context, parties []*party, final bool) (map[*party]sessionReport, error) {
+func (t *trial) reports(ctx context.Context, parties []*party) (map[*party]sessionReport, error) {
 	room := roomFor(t.room)
 	return gather(ctx, parties, func(ctx context.Context, p *party) (sessionReport, error) {
-		r, err := fetch[sessionReport](ctx, p.member, verbReport, reportOrder{sessionOrder: p.about(), Final: final}, room)
+		r, err := fetch[sessionReport](ctx, p.member, accountOrder{sessionOrder: p.about(), Of: ofTrial, Final: true}, room)
 		r.clamp(t.flows(), t.order.Timing)
 		return r, err
 	})
@@ -409,7 +381,7 @@ func (t *trial) reports(ctx context.Context, parties []*party, final bool) (map[
 // collect gathers the reports of whoever is reachable. after is what ended the
 // trial early, or nil.
 func (t *trial) collect(ctx, run context.Context, after error) Outcome {
-	out := Outcome{Flows: make([]FlowOutcome, len(t.order.Flows)), Watch: map[string]Watched{},
+	out := Outcome{Flows: make([]FlowOutcome, len(t.order.Flows)), Load: map[string]engine.Load{},
 		Observed: map[string]model.Observation{}}
 	t.mu.Lock()
 	out.Begun = t.begun
@@ -432,7 +404,7 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 	if after == nil { // a host lost only now must not be waited for
 		defer context.AfterFunc(run, cancel)()
 	}
-	reports, err := t.reports(limit, t.present(), true)
+	reports, err := t.reports(limit, t.present())
 	for p, r := range reports {
 		t.enterReport(&out, p, r)
 	}
@@ -457,8 +429,8 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 }
 
 func (t *trial) enterReport(out *Outcome, p *party, r sessionReport) {
-	if r.Watch != nil {
-		out.Watch[p.info.ID] = *r.Watch
+	if r.Load != nil {
+		out.Load[p.info.ID] = *r.Load
 	}
 	if r.Observed != nil {
 		out.Observed[p.info.ID] = *r.Observed

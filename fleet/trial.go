@@ -71,11 +71,9 @@ type trial struct {
 	room     int64 // bytes of all reports
 	samples  chan Progress
 	missed   atomic.Uint64 // samples that found no room
-	measured *time.Timer   // fires when the measured part begins; nil before the gate
 	sent     chan struct{} // closed when no end of sending is left
 
 	mu      sync.Mutex
-	left    bool      // RunTrial returns
 	begun   time.Time // when the measured part began; zero until all are told to start
 	gaps    []Gap
 	sending map[int]bool // ends that the trial waits for
@@ -110,7 +108,7 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 		case err != nil:
 			return err
 		case !met:
-			out = t.collect(ctx, run, t.observe(run, model.MomentEnd, true))
+			out = t.collect(ctx, run, t.settle(run, true))
 			out.Unmet = out.Cut == ""
 			return nil
 		}

@@ -39,17 +39,17 @@ func TestTrialInLab(t *testing.T) {
 	late := heldUp(t)
 	w := newWire()
 	a, b := agentOn(w, "near"), agentOn(w, "far")
-	b.Watch = func() engine.Watch { return fakeWatch{} }
+	measuring(&b, engine.Load{CPU: model.CPU{HostRatio: 0.5}})
 	c := quick(t, a, b)
 	var got []Progress
 	trial := bothTrial("near", "far", 3*time.Second) // samples come once a second
 	trial.Timing.LeadSeconds, trial.Timing.WarmupSeconds = 0.3, 0.1
 	told := make(chan struct{}, maxSamples)
-	trial.Begun = func() {
+	trial.onceMeasured(func() {
 		for range 5 { // heartbeats are taken meanwhile
 			testenv.Receive(t, "a sample while the caller hears that the measured part began", told)
 		}
-	}
+	})
 	out, err := c.RunTrial(t.Context(), trial, func(p Progress) { got = append(got, p); told <- struct{}{} })
 	if err != nil {
 		t.Fatal(err)
@@ -68,8 +68,8 @@ func TestTrialInLab(t *testing.T) {
 	if out.Probe == nil || out.Probe.RoundTrip == nil {
 		t.Errorf("probe report: %+v", out.Probe)
 	}
-	if out.Watch["far"].CPU.HostRatio != 0.5 {
-		t.Errorf("watch: %+v", out.Watch)
+	if out.Load["far"].CPU.HostRatio != 0.5 {
+		t.Errorf("load: %+v", out.Load)
 	}
 	receivers, senders := w.events("", "run receive"), w.events("", "run send")
 	if len(receivers) != 2 || len(senders) != 2 || senders[0].Before(receivers[1]) {
@@ -151,7 +151,7 @@ func TestTrialLive(t *testing.T) {
 			t.Parallel()
 			w := newWire()
 			a, b := agentOn(w, "near"), agentOn(w, "far")
-			a.Watch = func() engine.Watch { return fakeWatch{} }
+			measuring(&a, engine.Load{CPU: model.CPU{HostRatio: 0.5}})
 			b.Watch = a.Watch
 			c := quick(t, a, b)
 			trial := upTrial("near", "far", 2200*time.Millisecond)
@@ -227,10 +227,21 @@ func TestTakeBeat(t *testing.T) {
 	}
 }
 
-type fakeWatch struct{}
+// fakeProcessors have a load, and tell of cores while they are asked.
+type fakeProcessors struct {
+	engine.Passive
+	load engine.Load
+}
 
-func (fakeWatch) Cores() map[int]float64            { return map[int]float64{0: 0.25, 1: 1, maxCores: 1} }
-func (fakeWatch) Stop() (model.CPU, []model.Series) { return model.CPU{HostRatio: 0.5}, nil }
+func (*fakeProcessors) Live() engine.Live {
+	return engine.Live{Cores: map[int]float64{0: 0.25, 1: 1, maxCores: 1}}
+}
+func (p *fakeProcessors) Account() engine.Account { return engine.Account{Load: &p.load} }
+
+// measuring gives an agent fake processors.
+func measuring(cfg *AgentConfig, load engine.Load) {
+	cfg.Watch = func(engine.WatchOrder) []engine.Part { return []engine.Part{&fakeProcessors{load: load}} }
+}
 
 func TestTrialBetweenHosts(t *testing.T) {
 	t.Parallel()
@@ -263,7 +274,7 @@ func TestTrialBetweenHosts(t *testing.T) {
 func TestFirstReasonStays(t *testing.T) {
 	t.Parallel()
 	a := quietAgent(t, newWire(), Limits{})
-	if err := orderOf(t, a, verbPrepare, goodOrder()); err != nil {
+	if err := orderOf(t, a, verbMake, goodOrder()); err != nil {
 		t.Fatal(err)
 	}
 	s := a.find(aSession)
@@ -327,14 +338,14 @@ func TestTrialErrors(t *testing.T) {
 		want   string
 	}{
 		{"refused by the far engine", func(_, far *fakeEngine, _ *Trial) { far.refuse = &engine.Refusal{Why: "no such control here"} },
-			"far: prepare: flow up: receive: no such control here"},
+			"far: flow up: no such control here"},
 		{"no consent", func(near, _ *fakeEngine, _ *Trial) { near.connectErr = errors.New("no answer from 127.0.0.1") },
-			"near: connect: flow up: send: no answer from 127.0.0.1"},
+			"near: flow up: no answer from 127.0.0.1"},
 		{"unknown agent", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].To = "nobody" }, "flow up: no agent nobody on the hub"},
 		{"unknown engine", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Send.Engine = "xdp" }, "flow up: near has no engine xdp; it has udp"},
 		{"bad dialer", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Dialer = "x" }, "flow up: the dialer x is none of its ends"},
 		{"bad payload", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Flow.PayloadBytes = 15 },
-			"far: prepare: ends[0].order.payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
+			"ends[0].order.payload_bytes: a UDP payload is 16 to 65507 B, not 15"}, // whoever is the first to say it
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -344,7 +355,7 @@ func TestTrialErrors(t *testing.T) {
 			c.change(near.Engines["udp"].(*fakeEngine), far.Engines["udp"].(*fakeEngine), &trial)
 			controller := quick(t, near, far)
 			_, err := controller.RunTrial(t.Context(), trial, nil)
-			if err == nil || err.Error() != c.want {
+			if err == nil || !strings.HasSuffix(err.Error(), c.want) {
 				t.Errorf("got error %q\nwant      %q", err, c.want)
 			}
 			var refusal *engine.Refusal
@@ -396,7 +407,7 @@ func TestTrialCut(t *testing.T) {
 		near.Engines["udp"].(*fakeEngine).runErr = errors.New("network is down")
 		c := quick(t, near, agentOn(w, "far"))
 		out, err := c.RunTrial(t.Context(), upTrial("near", "far", 200*time.Millisecond), nil)
-		if want := "near: flow up: send: network is down"; err != nil || out.Cut != want || out.Flows[0].Receive == nil {
+		if want := "near: flow up: network is down"; err != nil || out.Cut != want || out.Flows[0].Receive == nil {
 			t.Errorf("got %+v, %v; want cut %q with the receiver's report", out, err, want)
 		}
 		nothingOpen(t, w)
@@ -485,8 +496,3 @@ func TestNoLeaks(t *testing.T) {
 		t.Logf("%s", buf[:runtime.Stack(buf, true)])
 	}
 }
-
-type longWatch struct{ series []model.Series }
-
-func (w *longWatch) Cores() map[int]float64            { return nil }
-func (w *longWatch) Stop() (model.CPU, []model.Series) { return model.CPU{}, w.series }

@@ -92,7 +92,7 @@ func TestTwoServed(t *testing.T) {
 	}
 	defer c.Close()
 	_, err = c.RunTrial(t.Context(), upTrial("three", "two", time.Second), nil)
-	if want := "sender (127.0.0.1): prepare: that host calls 192.0.2.1 only (--calls there), not 127.0.0.1"; err == nil || err.Error() != want {
+	if want := "sender (127.0.0.1): that host calls 192.0.2.1 only (--calls there), not 127.0.0.1"; err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 	nothingOpen(t, w)

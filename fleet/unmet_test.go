@@ -50,7 +50,7 @@ func TestRefusedEndsConnect(t *testing.T) {
 	trial.Probe = false
 	trial.Flows[1].Dialer = "far" // near's receiver listens
 	_, err := quick(t, near, agentOn(w, "far")).RunTrial(t.Context(), trial, nil)
-	if want := "near: connect: flow up: send: no such interface"; err == nil || err.Error() != want {
+	if want := "near: flow up: no such interface"; err == nil || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)
 	}
 	if why := <-e.waited; !errors.Is(why, context.Canceled) {

@@ -56,31 +56,34 @@ func (d *fakeRouter) Finish(context.Context) model.RouterFacts {
 
 func (d *fakeRouter) Close() error { d.note("close"); return nil }
 
-func (d *fakeRouter) Begin(trial uint16, drops model.DropMode, measured time.Duration) RouterWatch {
-	d.note("begin %d %s %v", trial, drops, measured)
-	return &fakeRouterWatch{d}
+func (d *fakeRouter) Begin(o engine.WatchOrder) engine.Part {
+	d.note("begin %d %s %v", o.Trial, o.Drops, o.Timing.Measure())
+	return &fakeRouterWatch{d: d}
 }
 
-type fakeRouterWatch struct{ d *fakeRouter }
+type fakeRouterWatch struct {
+	engine.Passive
+	d *fakeRouter
+}
 
-func (w *fakeRouterWatch) Meet(f model.Flow, tag uint16) error {
-	w.d.mu.Lock()
-	w.d.tag = tag
-	w.d.mu.Unlock()
-	w.d.note("meet %s", f.Name)
-	return nil
+func (w *fakeRouterWatch) Do(_ context.Context, s engine.Step, k engine.Known) (l engine.Learned, _ error) {
+	what := string(s)
+	for _, f := range k.Flows {
+		w.d.mu.Lock()
+		w.d.tag = f.Tag
+		w.d.mu.Unlock()
+		what += fmt.Sprintf(" %s %v %t", f.Flow.Name, f.Tuples, f.Alone)
+	}
+	if k.Lost {
+		what += " lost"
+	}
+	w.d.note("%s", what)
+	return l, nil
 }
-func (w *fakeRouterWatch) Track(f model.Flow, tuples []model.Tuple, alone bool) error {
-	w.d.note("track %s %v %t", f.Name, tuples, alone)
-	return nil
-}
-func (w *fakeRouterWatch) Snapshot(m model.Moment)             { w.d.note("%s", m) }
-func (w *fakeRouterWatch) Settle(_ context.Context, lost bool) { w.d.note("end lost=%v", lost) }
-func (w *fakeRouterWatch) Close() error                        { w.d.note("ended"); return nil }
-func (w *fakeRouterWatch) Cores() map[int]float64              { return nil }
-func (w *fakeRouterWatch) Report() model.Observation {
-	return model.Observation{Mode: model.DropsSeq, Namespace: 7, Counters: []model.Counter{{Name: "Udp.NoPorts", Whole: 3}},
-		Router: &model.RouterWatch{Node: "x", Samples: 3}, Series: []model.Series{{Metric: "cpu_idle_ratio", StepSeconds: 1, Values: []float64{1, math.NaN()}}}}
+func (w *fakeRouterWatch) Close() error { w.d.note("ended"); return nil }
+func (w *fakeRouterWatch) Account() engine.Account {
+	return engine.Account{Observed: &model.Observation{Mode: model.DropsSeq, Namespace: 7, Counters: []model.Counter{{Name: "Udp.NoPorts", Whole: 3}},
+		Router: &model.RouterWatch{Node: "x", Samples: 3}, Series: []model.Series{{Metric: "cpu_idle_ratio", StepSeconds: 1, Values: []float64{1, math.NaN()}}}}}
 }
 
 // routerOn makes a router with an observer, and a watch there.
@@ -122,12 +125,12 @@ func TestObserverInATrial(t *testing.T) {
 	}
 	trial := upTrial("one", "two", 300*time.Millisecond)
 	trial.Timing.WarmupSeconds, trial.Drops = 0.1, model.DropsSeq
-	watch := r.Begin(trial.Number, trial.Drops, 3*time.Second)
-	trial.Along = []engine.Observation{watch}
+	watch := r.Begin(engine.WatchOrder{Trial: trial.Number, Drops: trial.Drops, Timing: trial.Timing})
+	trial.Along = []engine.Part{watch}
 	if out, err := c.RunTrial(t.Context(), trial, nil); err != nil || out.Cut != "" {
 		t.Fatalf("cut %q, %v", out.Cut, err)
 	}
-	o := watch.Report()
+	o := watch.Account().Observed
 	if o.Mode != model.DropsSeq || o.Namespace != 7 || len(o.Counters) != 1 || len(o.Unread) > 0 {
 		t.Errorf("observed %+v", o)
 	}
@@ -144,8 +147,8 @@ func TestObserverInATrial(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	want := "open; begin 7 seq 3s; meet up; start; track up [{1000 7359}] true; track up [{2000 7359}] true; start; measure; end lost=true; ended; close"
-	got := strings.ReplaceAll(d.noted(), "lost=false", "lost=true") // the fakes lose at will
+	want := "open; begin 7 seq 300ms; open up [] true; ready up [{1000 7359}] true up [{2000 7359}] true; go; still; ended; close"
+	got := strings.ReplaceAll(d.noted(), "still lost", "still") // the fakes lose at will
 	if got != want {
 		t.Errorf("the router was asked\n%s, want\n%s", got, want)
 	}
@@ -191,22 +194,28 @@ func observerLost(t *testing.T, r Router, lose func(), why string) {
 	t.Helper()
 	late := heldUp(t)
 	name := r.(*farRouter).agent.name
-	w := r.Begin(5, model.DropsSeq, time.Second)
-	w.Snapshot(model.MomentStart)
-	w.Snapshot(model.MomentMeasure)
+	begin := func(trial uint16) engine.Part {
+		w := r.Begin(engine.WatchOrder{Trial: trial, Drops: model.DropsSeq, Timing: model.Timing{MeasureSeconds: 1}})
+		_, _ = w.Do(t.Context(), engine.Open, engine.Known{}) // what it cannot do stands in its account
+		return w
+	}
+	w := begin(5)
+	for _, s := range []engine.Step{engine.Ready, engine.Go} {
+		_, _ = w.Do(t.Context(), s, engine.Known{})
+	}
 	lose()
 	begun := time.Now()
-	w.Settle(t.Context(), true)
-	o := w.Report()
+	_, _ = w.Do(t.Context(), engine.Still, engine.Known{Lost: true})
+	o := w.Account().Observed
 	told, series := o.Router, o.Series
 	if o.Mode != model.DropsOff || !strings.Contains(o.Why, why) || len(o.Unread) != 1 {
 		t.Errorf("observed %+v", o)
 	}
-	if len(told.Gaps) != 1 || len(series) != 0 || told.Gaps[0] != "not observed from t=0.0 s: "+name+": report: "+why {
+	if len(told.Gaps) != 1 || len(series) != 0 || told.Gaps[0] != "not observed from t=0.0 s: "+name+": "+why {
 		t.Errorf("watched %+v", told)
 	}
-	next := r.Begin(6, model.DropsSeq, time.Second).Report().Router
-	if len(next.Gaps) != 1 || next.Gaps[0] != "not observed from t=0.0 s: begin: "+name+": observe: "+why {
+	next := begin(6).Account().Observed.Router
+	if len(next.Gaps) != 1 || next.Gaps[0] != "not observed from t=0.0 s: open: "+name+": "+why {
 		t.Errorf("the next trial's gaps: %q", next.Gaps)
 	}
 	if f := r.Finish(t.Context()); f.Cores != 2 || len(f.Untold) != 1 {
@@ -226,12 +235,9 @@ func TestObserverIsNoEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, verb := range []string{verbPrepare, verbConnect, verbArm, verbStart, verbDrain, verbStop, verbRecord} {
-		_, err := a.obey(t.Context(), verb, ends)
-		var refusal *engine.Refusal
-		if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "only observes") {
-			t.Errorf("%s: %v, want a refusal", verb, err)
-		}
+	var refusal *engine.Refusal
+	if _, err := a.obey(t.Context(), verbMake, ends); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "only observes") {
+		t.Errorf("ends: %v, want a refusal", err)
 	}
 	if i := a.info(netip.Addr{}); !i.Observer || len(i.Engines) != 0 {
 		t.Errorf("it introduces itself as %+v", i)
@@ -243,7 +249,7 @@ func TestObserverIsNoEnd(t *testing.T) {
 		t.Error("an observer may have engines")
 	}
 	d.refuse = errors.New("no shell")
-	if _, err := WatchRouter(t.Context(), HubAddress{Local: h}, "", "1.0"); err == nil || !strings.Contains(err.Error(), "router: prepare: no shell") {
+	if _, err := WatchRouter(t.Context(), HubAddress{Local: h}, "", "1.0"); err == nil || !strings.Contains(err.Error(), "router: no shell") {
 		t.Errorf("a router that cannot be watched: %v", err)
 	}
 	if len(a.sessions) != 0 {
@@ -266,40 +272,45 @@ func TestObserverOrders(t *testing.T) {
 	}
 	about := func(n int) sessionOrder { return sessionOrder{aSession[:len(aSession)-1] + fmt.Sprint(n)} }
 	for n := range maxWatchers {
-		if err := obey(verbPrepare, prepareOrder{sessionOrder: about(n)}); err != nil {
+		if err := obey(verbMake, makeOrder{sessionOrder: about(n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := obey(verbObserve, observeOrder{sessionOrder: about(0), Trial: 5, Drops: model.DropsSeq}); err != nil {
+	timing := model.Timing{MeasureSeconds: 1}
+	if err := obey(verbMake, makeOrder{sessionOrder: about(0), Drops: model.DropsSeq, Watch: &watchedTrial{5, timing, nil}}); err != nil {
 		t.Fatal(err)
 	}
 	before := d.noted()
 	ports := []model.Tuple{{From: 1, To: 2}}
-	watch := func(f watchedFlow) observeOrder {
-		return observeOrder{sessionOrder: about(0), Trial: 5, Flows: []watchedFlow{f}}
+	watch := func(f watchedFlow) doOrder {
+		return doOrder{sessionOrder: about(0), Step: engine.Ready, Flows: []watchedFlow{f}}
+	}
+	next := func(n int, trial uint16, timing model.Timing, drops model.DropMode) makeOrder {
+		return makeOrder{sessionOrder: about(n), Drops: drops, Watch: &watchedTrial{trial, timing, nil}}
 	}
 	for _, c := range []struct {
 		verb  string
 		order any
 		want  string
 	}{
-		{verbPrepare, prepareOrder{sessionOrder: sessionOrder{"me"}}, "two names of 32 hex digits"},
-		{verbPrepare, prepareOrder{sessionOrder: about(0)}, "open already"},
-		{verbPrepare, prepareOrder{sessionOrder: about(9)}, "4 runs watch this router"},
-		{verbObserve, observeOrder{sessionOrder: about(9), Trial: 5}, "no such session"},
-		{verbObserve, map[string]any{"session": about(0).Session, "run": "sh"}, "unknown field"},
-		{verbObserve, observeOrder{Trial: 5}, "two names of 32 hex digits"},
-		{verbObserve, observeOrder{sessionOrder: about(0), Trial: 5, Moment: model.MomentStart, IdleNanos: -1}, "idle_ns: want 0 to 2s"},
-		{verbObserve, observeOrder{sessionOrder: about(0), Trial: 5, Moment: model.MomentStart, IdleNanos: 1e10}, "idle_ns: want 0 to 2s"},
-		{verbObserve, observeOrder{sessionOrder: about(0), Trial: 0x8000}, "trial: want 0 to 32767"},
-		{verbObserve, observeOrder{sessionOrder: about(0), Trial: 6, Drops: "all"}, "drops: want seq"},
-		{verbObserve, observeOrder{sessionOrder: about(0), Trial: 5, Moment: "noon"}, "want idle, start, measure or end"},
-		{verbObserve, watch(watchedFlow{Flow: strings.Repeat("x", 256), Tuples: ports}), "want a short name"},
-		{verbObserve, watch(watchedFlow{Flow: "up", Tuples: slices.Repeat(ports, 129)}), "at most 128 streams, not 129"},
-		{verbObserve, watch(watchedFlow{Flow: "up", PayloadBytes: -1, Tuples: ports}), "no payload of -1 B"},
-		{verbReport, reportOrder{sessionOrder: about(0), Part: 1}, "no part 1"},
-		{verbObserve, observeOrder{sessionOrder: about(0), Trial: 6, MeasuredNanos: -1}, "measured_ns: want 0"},
-		{verbFacts, reportOrder{sessionOrder: about(0), Part: -1}, "no part -1"},
+		{verbMake, makeOrder{sessionOrder: sessionOrder{"me"}}, "two names of 32 hex digits"},
+		{verbMake, makeOrder{sessionOrder: about(0)}, "open already"},
+		{verbMake, makeOrder{sessionOrder: about(9)}, "4 runs watch this router"},
+		{verbMake, next(9, 5, timing, ""), "no such session"},
+		{verbMake, next(0, 0, timing, ""), "trial: want 1 to 32767, not 0"},
+		{verbMake, next(0, 0x8000, timing, ""), "trial: want 1 to 32767"},
+		{verbMake, next(0, 6, timing, "all"), "drops: want seq"},
+		{verbMake, next(0, 6, model.Timing{MeasureSeconds: -1}, ""), "timing.measure_s"},
+		{verbDo, doOrder{sessionOrder: about(9), Step: engine.Ready}, "no such session"},
+		{verbDo, map[string]any{"session": about(0).Session, "run": "sh"}, "unknown field"},
+		{verbDo, doOrder{Step: engine.Ready}, "two names of 32 hex digits"},
+		{verbDo, doOrder{sessionOrder: about(0), Step: engine.Ready, WindowNanos: -1}, "window_ns: want 0 to 2s"},
+		{verbDo, doOrder{sessionOrder: about(0), Step: "noon"}, `no such step "noon"`},
+		{verbDo, watch(watchedFlow{Flow: strings.Repeat("x", 256), Tuples: ports}), "want a short name"},
+		{verbDo, watch(watchedFlow{Flow: "up", Tuples: slices.Repeat(ports, 129)}), "at most 128 streams, not 129"},
+		{verbDo, watch(watchedFlow{Flow: "up", PayloadBytes: -1, Tuples: ports}), "no payload of -1 B"},
+		{verbAccount, accountOrder{sessionOrder: about(0), Of: ofTrial, Part: 1}, "no part 1"},
+		{verbAccount, accountOrder{sessionOrder: about(0), Of: ofRouter, Part: -1}, "no part -1"},
 	} {
 		if err := obey(c.verb, c.order); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %+v: %v, want %s", c.verb, c.order, err, c.want)
@@ -312,7 +323,7 @@ func TestObserverOrders(t *testing.T) {
 	if calls := d.noted(); strings.Count(calls, "close") != maxWatchers || strings.Count(calls, "ended") != 1 {
 		t.Errorf("at the end: %s", calls)
 	}
-	if err := obey(verbPrepare, prepareOrder{sessionOrder: about(0)}); err == nil {
+	if err := obey(verbMake, makeOrder{sessionOrder: about(0)}); err == nil {
 		t.Error("it takes a session after its end")
 	}
 }
@@ -322,11 +333,11 @@ func TestObserverLease(t *testing.T) {
 	t.Parallel()
 	d := &fakeRouter{}
 	_, a := observingHub(t, d)
-	data, err := json.Marshal(prepareOrder{sessionOrder: sessionOrder{aSession}})
+	data, err := json.Marshal(makeOrder{sessionOrder: sessionOrder{aSession}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.obey(t.Context(), verbPrepare, data); err != nil {
+	if _, err := a.obey(t.Context(), verbMake, data); err != nil {
 		t.Fatal(err)
 	}
 	l := a.find(aSession).liveness

@@ -38,8 +38,8 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 		wrong := impossible(f.Flow, t.Timing, out.Flows[i])
 		efforts[planFlow(f.Flow.Name)] = efforts[planFlow(f.Flow.Name)].plus(*o.Send.Send)
 		flow, courses := flowResult(f.Flow, familyOf(f), placed.OneClock, t.Timing, o, path.nodes)
-		flow.SenderCPU = hostCPU(flow.SenderCPU, out.Watch[f.From].CPU)
-		flow.ReceiverCPU = hostCPU(flow.ReceiverCPU, out.Watch[f.To].CPU)
+		flow.SenderCPU = hostCPU(flow.SenderCPU, out.Load[f.From].CPU)
+		flow.ReceiverCPU = hostCPU(flow.ReceiverCPU, out.Load[f.To].CPU)
 		lead := t.Timing.LeadSeconds > 0
 		if out.Probe != nil && (flow.Delay == nil || lead) {
 			flow.RoundTrip = out.Probe.RoundTrip
@@ -103,10 +103,10 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 // busiest one's.
 func hostSeries(placed fleet.Trial, out fleet.Outcome) (list []model.Series) {
 	told := map[string]bool{}
-	busiest, node := fleet.Watched{}, ""
+	busiest, node := engine.Load{}, ""
 	for _, f := range placed.Flows {
 		for _, end := range []struct{ node, agent string }{{f.Flow.From, f.From}, {f.Flow.To, f.To}} {
-			w := out.Watch[end.agent]
+			w := out.Load[end.agent]
 			if groupName(end.node) != end.node {
 				if !placed.OneClock && w.CPU.BusiestRatio > busiest.CPU.BusiestRatio {
 					busiest, node = w, end.node

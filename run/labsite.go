@@ -172,7 +172,7 @@ func (s *site) labAgents(p model.Plan, o Options, own, frames bool) (agents []fl
 			})
 		})
 		if e.branch != "" { // the sender's observation covers its kernel
-			agent.Observe = nil
+			agent.Watch = func(o engine.WatchOrder) []engine.Part { return []engine.Part{watchProcessors(o)} }
 		}
 		if frames && len(s.lab.Nodes()) == 2 {
 			if err := makeReady(x, n, n.Interface(), own, coreAcross(n.Interface().Peer)); err != nil &&

@@ -166,10 +166,8 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	}
 	watch := r.site.watch(&placed)
 	defer r.closeWatch(watch)
-	begin, end := timed(ctx, r.site.change, r.doc.Plan.Timed)
-	if len(r.doc.Plan.Timed) > 0 {
-		placed.Begun = begin
-	}
+	timed := &changes{change: r.site.change, asked: r.doc.Plan.Timed, timing: placed.Timing}
+	placed.Along = append(placed.Along, timed)
 	placed.Live, placed.Doubtful = r.Live, r.site.unanswered && !r.met
 	now := newLiveAccount(t, placed, watch, started)
 	now.asked = r.Live || lasting(r.doc.Plan)
@@ -192,7 +190,6 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 		}
 		r.takeSample(now, number, p)
 	})
-	made := end()
 	told := now.untilCut(outcome) // while the links are watched
 	if err != nil {
 		r.records.discard(recorded, err.Error())
@@ -216,7 +213,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	if watch.router != nil {
 		watch.router.addTo(&result)
 	}
-	addMade(&result, made)
+	addMade(&result, timed.made)
 	findChanges(&result)
 	r.records.finish(recorded, placed, outcome, &result)
 	result.Started = started.UTC().Truncate(time.Millisecond)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"pelt/engine"
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/observe"
@@ -30,13 +31,12 @@ func openOwn(kernel *observe.Observer) func(context.Context) (fleet.Router, erro
 	}
 }
 
-// Begin watches one trial.
-func (d device) Begin(trial uint16, drops model.DropMode, measured time.Duration) fleet.RouterWatch {
-	w := &deviceWatch{Watch: d.Router.Begin(trial), measured: measured}
-	if d.kernel != nil && drops != "" {
-		var err error
-		if w.kernel, err = d.kernel.Begin(trial, drops); err != nil {
-			w.why = err.Error()
+// Begin makes what watches one trial.
+func (d device) Begin(o engine.WatchOrder) engine.Part {
+	w := &deviceWatch{shell: d.Router.Begin(o.Trial), timing: o.Timing}
+	if d.kernel != nil && o.Drops != "" {
+		if w.kernel = watchKernel(d.kernel, o); w.kernel.Observation == nil {
+			w.why, w.kernel = w.kernel.account.Why, nil
 		}
 	}
 	return w
@@ -44,86 +44,91 @@ func (d device) Begin(trial uint16, drops model.DropMode, measured time.Duration
 
 // deviceWatch watches a device during one trial.
 type deviceWatch struct {
-	*dut.Watch
-	kernel *observe.Observation // nil: not watched
-	why    string               // the kernel is not watched though it was to be
+	engine.Passive
+	shell  *dut.Watch
+	timing model.Timing
+	kernel *kernelWatch // nil: not watched
+	why    string       // the kernel is not watched though it was to be
 
-	mu       sync.Mutex
-	begun    time.Time     // of the measured part
-	measured time.Duration // its length, the longest until it is over
+	mu      sync.Mutex
+	begun   time.Time     // of the measured part
+	length  time.Duration // of it, once it is over
+	account *model.Observation
 }
 
-// both reads the kernel at once while the shell takes its time.
-func (w *deviceWatch) both(shell func(), kernel func(*observe.Observation)) {
-	var all sync.WaitGroup
-	all.Go(shell)
+// Do reads the kernel at once while the shell takes its time.
+func (w *deviceWatch) Do(ctx context.Context, s engine.Step, k engine.Known) (l engine.Learned, _ error) {
+	var kernel sync.WaitGroup
 	if w.kernel != nil {
-		kernel(w.kernel)
+		kernel.Go(func() { _, _ = w.kernel.Do(ctx, s, k) })
 	}
-	all.Wait()
+	readCounters(ctx, shellMoments{w}, w.timing, s, k)
+	if s == engine.Ready && w.timing.Warmup() == 0 { // the measured part begins with the trial
+		shellMoments{w}.Snapshot(model.MomentMeasure)
+	}
+	kernel.Wait()
+	return l, nil
 }
 
-// Meet says that the ends of a flow are about to look for each other.
-func (w *deviceWatch) Meet(flow model.Flow, tag uint16) error {
-	if w.kernel == nil {
-		return nil
-	}
-	return w.kernel.Meet(flow, tag)
-}
+// shellMoments reads a device through its shell.
+type shellMoments struct{ *deviceWatch }
 
-// Track names the ports of a flow's streams on one side of the router.
-func (w *deviceWatch) Track(flow model.Flow, tuples []model.Tuple, alone bool) error {
-	if w.kernel == nil {
-		return nil
-	}
-	return w.kernel.Track(flow, tuples, alone)
-}
-
-// Snapshot reads what the router tells at a moment.
-func (w *deviceWatch) Snapshot(m model.Moment) {
+func (w shellMoments) Snapshot(m model.Moment) {
 	if m == model.MomentMeasure {
 		w.mu.Lock()
 		w.begun = time.Now()
 		w.mu.Unlock()
 	}
-	w.both(func() { w.Watch.Snapshot(m) }, func(k *observe.Observation) { k.Snapshot(m) })
+	w.shell.Snapshot(m)
 }
 
 // Settle waits until the counters that are told stand still: the kernel's, if it is watched.
-func (w *deviceWatch) Settle(ctx context.Context, lost bool) {
-	w.length()
+func (w shellMoments) Settle(ctx context.Context, lost bool) {
+	w.measured()
 	if w.kernel == nil {
-		w.Watch.Settle(ctx, lost)
+		w.shell.Settle(ctx, lost)
 		return
 	}
-	w.both(func() { w.Watch.Snapshot(model.MomentEnd) }, func(k *observe.Observation) { k.Settle(ctx, lost) })
+	w.shell.Snapshot(model.MomentEnd)
 }
 
-// length is how long the measured part was: senders may end before its time.
-func (w *deviceWatch) length() time.Duration {
+// measured is how long the measured part was: senders may end before its time.
+func (w *deviceWatch) measured() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.begun.IsZero() {
-		w.measured = min(w.measured, time.Since(w.begun))
+	if w.length == 0 {
+		if w.length = w.timing.Measure(); !w.begun.IsZero() {
+			w.length = min(w.length, time.Since(w.begun))
+		}
 	}
-	return w.measured
+	return w.length
 }
 
-// Report is the account of the kernel, or else of the shell, and that of the processors.
-func (w *deviceWatch) Report() (o model.Observation) {
-	if w.kernel != nil {
-		o = w.kernel.Report()
-	} else if o = w.Watch.Report(); w.why != "" {
-		o.Why = w.why
+// Live is how busy the cores are, by the newest samples.
+func (w *deviceWatch) Live() engine.Live { return engine.Live{Cores: w.shell.Cores()} }
+
+// Account is that of the kernel, or else of the shell, and that of the processors.
+func (w *deviceWatch) Account() engine.Account {
+	length := w.measured()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.account == nil {
+		var o model.Observation
+		if w.kernel != nil {
+			o = *w.kernel.Account().Observed
+		} else if o = w.shell.Report(); w.why != "" {
+			o.Why = w.why
+		}
+		watched, series := w.shell.Watched(length)
+		o.Router, o.Series = &watched, series
+		w.account = &o
 	}
-	watched, series := w.Watched(w.length())
-	o.Router, o.Series = &watched, series
-	return o
+	return engine.Account{Observed: w.account}
 }
 
 // Close ends both watches.
 func (w *deviceWatch) Close() error {
-	err := w.Watch.Close()
+	err := w.shell.Close()
 	if w.kernel != nil {
 		err = errors.Join(err, w.kernel.Close())
 	}

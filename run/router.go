@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"pelt/engine"
 	"pelt/fleet"
 	"pelt/lab"
 	"pelt/model"
@@ -104,13 +105,12 @@ func (s *site) routerFacts() *model.RouterFacts {
 	return &f
 }
 
-// routerWatch is the watch over one trial. It is led through the trial's moments
-// like the observations along the path.
+// routerWatch is the watch over one trial, with what this process knows of a router of its own lab.
 type routerWatch struct {
-	fleet.RouterWatch
+	engine.Part
 	router *router
 	flows  []fleet.PlacedFlow
-	cold   bool               // without a warm-up: the measured part begins with the trial
+	timing model.Timing
 	before *lab.RouterAccount // of a lab's
 	told   model.Observation  // once the trial is over
 
@@ -119,8 +119,8 @@ type routerWatch struct {
 }
 
 func (r *router) begin(t *fleet.Trial) *routerWatch {
-	return &routerWatch{RouterWatch: r.Begin(t.Number, t.Drops, t.Timing.Measure()), router: r, flows: t.Flows,
-		before: r.account(), cold: t.Timing.WarmupSeconds == 0}
+	part := r.Begin(engine.WatchOrder{Trial: t.Number, Drops: t.Drops, Timing: t.Timing})
+	return &routerWatch{Part: part, router: r, flows: t.Flows, before: r.account(), timing: t.Timing}
 }
 
 // tell adds what the router told of its counters.
@@ -132,17 +132,21 @@ func (w *routerWatch) tell(one *seen) {
 	}
 }
 
-// Snapshot reads what the router tells at a moment.
-func (w *routerWatch) Snapshot(m model.Moment) {
-	if m == model.MomentMeasure {
-		w.mu.Lock()
-		w.threads = w.router.threadTimes()
-		w.mu.Unlock()
+// Do leads the watch, and reads the router's threads when the measured part begins.
+func (w *routerWatch) Do(ctx context.Context, s engine.Step, k engine.Known) (engine.Learned, error) {
+	var threads sync.WaitGroup
+	if s == engine.Go {
+		threads.Go(func() {
+			if !engine.Sleep(ctx, untilMeasured(k, w.timing)) {
+				return
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.threads = w.router.threadTimes()
+		})
 	}
-	w.RouterWatch.Snapshot(m)
-	if w.cold && m == model.MomentStart {
-		w.Snapshot(model.MomentMeasure)
-	}
+	defer threads.Wait()
+	return w.Part.Do(ctx, s, k)
 }
 
 // addTo tells in a result what the router did in the measured part.

@@ -188,7 +188,6 @@ func endAgent(config fleet.AgentConfig, listen netip.AddrPort, workers *udp.Work
 	u, t := udp.New(udp.Config{Listen: listen, Workers: workers}), tcp.New(tcp.Config{Listen: listen, Loaded: listen.Port() != 0})
 	x := xdp.New(u)
 	config.Engines = map[string]engine.Engine{u.Name(): u, t.Name(): t, x.Name(): x}
-	config.Watch = func() engine.Watch { return observe.StartWatch() }
 	config.Facts = func() model.Host {
 		h := observe.Facts()
 		describe(&h)
@@ -199,12 +198,12 @@ func endAgent(config fleet.AgentConfig, listen netip.AddrPort, workers *udp.Work
 		describe(&h)
 		return h.Interface
 	}}
-	config.Observe = func(trial uint16, mode model.DropMode) (engine.EndObservation, error) {
-		w, err := o.Begin(trial, mode)
-		if err != nil {
-			return nil, err
+	config.Watch = func(order engine.WatchOrder) []engine.Part {
+		parts := []engine.Part{watchProcessors(order)}
+		if order.Drops != "" {
+			parts = append(parts, watchKernel(o, order))
 		}
-		return w, nil
+		return parts
 	}
 	return config, x, func() error { return errors.Join(x.Close(), u.Close()) }
 }

@@ -162,7 +162,7 @@ func (r *runner) takeSample(s *liveAccount, number int, p fleet.Progress) {
 		return
 	}
 	if w := s.watch.router; w != nil && !r.site.local {
-		if busy := w.Cores(); len(busy) > 0 {
+		if busy := w.Live().Cores; len(busy) > 0 {
 			r.event(Event{Cores: &Cores{number, deviceNode, s.latest, busy}})
 		}
 	}

@@ -2,43 +2,40 @@ package run
 
 import (
 	"context"
-	"sync"
 	"time"
 
+	"pelt/engine"
 	"pelt/model"
 )
 
-// timed prepares a plan's changes during a trial. begin is called when its measured part
-// begins; end waits for a change under way, and returns all that were made.
-func timed(ctx context.Context, change func(model.TimedChange) error, changes []model.TimedChange) (
-	begin func(), end func() []model.MadeChange) {
-	ctx, cancel := context.WithCancel(ctx)
-	var done sync.WaitGroup
-	var made []model.MadeChange
-	begin = func() {
-		begun := time.Now()
-		done.Go(func() {
-			for _, c := range changes {
-				select {
-				case <-time.After(time.Until(begun.Add(time.Duration(c.AtSeconds * 1e9)))):
-				case <-ctx.Done():
-					return
-				}
-				from := time.Now()
-				m := model.MadeChange{Words: c.Words()}
-				if err := change(c); err != nil {
-					m.Failure = err.Error()
-				}
-				m.AtS, m.TookS = time.Since(begun).Seconds(), time.Since(from).Seconds()
-				made = append(made, m)
-			}
-		})
+// changes are those that a plan makes of the path while packets are measured.
+type changes struct {
+	engine.Passive
+	change func(model.TimedChange) error
+	asked  []model.TimedChange
+	timing model.Timing
+	made   []model.MadeChange // once the trial is over
+}
+
+// Do makes each at its time, and ends after the one under way.
+func (c *changes) Do(ctx context.Context, s engine.Step, k engine.Known) (l engine.Learned, _ error) {
+	if s != engine.Go || !engine.Sleep(ctx, untilMeasured(k, c.timing)) {
+		return l, nil
 	}
-	return begin, func() []model.MadeChange {
-		cancel()
-		done.Wait()
-		return made
+	begun := time.Now()
+	for _, one := range c.asked {
+		if !engine.Sleep(ctx, time.Until(begun.Add(time.Duration(one.AtSeconds*1e9)))) {
+			break
+		}
+		from := time.Now()
+		m := model.MadeChange{Words: one.Words()}
+		if err := c.change(one); err != nil {
+			m.Failure = err.Error()
+		}
+		m.AtS, m.TookS = time.Since(begun).Seconds(), time.Since(from).Seconds()
+		c.made = append(c.made, m)
 	}
+	return l, nil
 }
 
 // addMade adds to a result the changes that were made during the trial.

@@ -18,7 +18,7 @@ func honest() (model.Trial, fleet.Trial, fleet.Outcome) {
 	f := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64, Streams: 1}
 	t := model.Trial{Flows: []model.Flow{f}, Timing: model.Timing{WarmupSeconds: 0.5, MeasureSeconds: 1, DrainSeconds: 1}}
 	placed := fleet.Trial{Timing: t.Timing, Flows: []fleet.PlacedFlow{{Flow: f, Send: fleet.Choice{Engine: "udp"}, Receive: fleet.Choice{Engine: "udp"}, From: "a", To: "b"}}}
-	out := fleet.Outcome{Watch: map[string]fleet.Watched{"b": {CPU: model.CPU{HostRatio: 0.5},
+	out := fleet.Outcome{Load: map[string]engine.Load{"b": {CPU: model.CPU{HostRatio: 0.5},
 		Series: []model.Series{{Metric: "cpu_idle_ratio", StepSeconds: 1, Values: []float64{0.5}}}}},
 		Flows: []fleet.FlowOutcome{{
 			Send: &engine.Report{Send: &engine.SendReport{Planned: 1000, Attempted: 1000, Accepted: 1000,

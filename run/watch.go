@@ -14,7 +14,6 @@ import (
 	"pelt/lab/userlink"
 	"pelt/ledger"
 	"pelt/model"
-	"pelt/observe"
 )
 
 // path is what was observed of a path in one trial.
@@ -35,16 +34,15 @@ type seen struct {
 // watch observes the path during one trial, beside what each agent observes of its own host.
 type watch struct {
 	site    *site
-	mode    model.DropMode               // "" for TCP, which tells its own losses: only links count then
-	kernels map[int]*observe.Observation // by number of the node
-	failed  map[int]string               // why, likewise
-	links   *linkWatch                   // nil: none is emulated
-	router  *routerWatch                 // nil: none
+	mode    model.DropMode       // "" for TCP, which tells its own losses: only links count then
+	kernels map[int]*kernelWatch // by number of the node
+	links   *linkWatch           // nil: none is emulated
+	router  *routerWatch         // nil: none
 }
 
 // watch begins to watch the path during a trial.
 func (s *site) watch(t *fleet.Trial) *watch {
-	w := &watch{site: s, mode: t.Drops, kernels: map[int]*observe.Observation{}, failed: map[int]string{}}
+	w := &watch{site: s, mode: t.Drops, kernels: map[int]*kernelWatch{}}
 	if s.router != nil && len(t.Flows) > 0 { // a trial of commands has no moments
 		w.router = s.router.begin(t)
 		t.Along = append(t.Along, w.router)
@@ -57,12 +55,9 @@ func (s *site) watch(t *fleet.Trial) *watch {
 		if n.kernel == nil || t.Drops == "" {
 			continue
 		}
-		if o, err := n.kernel.Begin(t.Number, model.DropsOff); err != nil {
-			w.failed[i] = err.Error()
-		} else {
-			w.kernels[i] = o
-			t.Along = append(t.Along, o)
-		}
+		k := watchKernel(n.kernel, engine.WatchOrder{Trial: t.Number, Drops: model.DropsOff, Timing: t.Timing})
+		w.kernels[i] = k
+		t.Along = append(t.Along, k)
 	}
 	return w
 }
@@ -85,7 +80,7 @@ func (w *watch) Close() error {
 // collect returns what was observed. It is called once, before Close.
 func (w *watch) collect(out fleet.Outcome) (p path) {
 	if w.router != nil {
-		w.router.told = w.router.Report()
+		w.router.told = *w.router.Account().Observed
 	}
 	if w.links != nil {
 		_ = w.links.Close()
@@ -97,15 +92,16 @@ func (w *watch) collect(out fleet.Outcome) (p path) {
 	}
 	for i, n := range w.site.nodes {
 		one := n.seen()
-		one.Why = w.failed[i]
-		switch {
-		case w.kernels[i] != nil:
-			one.Observation = ofKernel(w.kernels[i].Report(), out)
+		switch k := w.kernels[i]; {
+		case k != nil && k.Observation == nil:
+			one.Why = k.account.Why
+		case k != nil:
+			one.Observation = ofKernel(*k.Account().Observed, out)
 		case n.link > 0:
 			one.Observation, one.Why = w.links.observation(n.link)
 		case n.router:
 			w.router.tell(&one)
-		case one.Why == "":
+		default:
 			one.Observation, one.Why = w.byAgent(n, out)
 		}
 		p.nodes = append(p.nodes, one)
@@ -161,10 +157,11 @@ func (w *watch) lossSoFar(f model.Flow, counts map[string]model.Observation) (al
 // linkWatch observes the emulated links of a lab during one trial, and learns from it which
 // packets belong to which flow.
 type linkWatch struct {
-	watch    *lab.LinkWatch // nil: it has ended
-	accounts []lab.LinkAccount
-	err      error   // why accounts are missing
-	carries  [2]bool // by way of a link: what the flows measure passes it
+	engine.Passive                // links count from the begin of a trial to its end, and results and observation tell
+	watch          *lab.LinkWatch // nil: it has ended
+	accounts       []lab.LinkAccount
+	err            error   // why accounts are missing
+	carries        [2]bool // by way of a link: what the flows measure passes it
 
 	mu      sync.Mutex
 	streams map[model.Tuple]stream
@@ -208,23 +205,17 @@ func Identify(payload []byte) (trial uint16, sequence uint64, warmup, ok bool) {
 	return h.Trial &^ engine.WarmupBit, h.Sequence, h.Trial&engine.WarmupBit != 0, ok
 }
 
-// Meet does nothing: links know test packets only.
-func (w *linkWatch) Meet(model.Flow, uint16) error { return nil }
-
-// Track names the streams of a flow.
-func (w *linkWatch) Track(flow model.Flow, tuples []model.Tuple, _ bool) error {
+// Do learns which streams are of which flow.
+func (w *linkWatch) Do(_ context.Context, _ engine.Step, k engine.Known) (l engine.Learned, _ error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i, t := range tuples {
-		w.streams[t] = stream{flow.Name, i, len(tuples)}
+	for _, f := range k.Flows {
+		for i, t := range f.Tuples {
+			w.streams[t] = stream{f.Flow.Name, i, len(f.Tuples)}
+		}
 	}
-	return nil
+	return l, nil
 }
-
-// Links count from the begin of a trial to its end, whatever the moment.
-func (w *linkWatch) Snapshot(model.Moment)        {}
-func (w *linkWatch) Settle(context.Context, bool) {}
-func (w *linkWatch) Report() model.Observation    { return model.Observation{} }
 
 // Close ends the watch and reads the accounts; it may be called again.
 func (w *linkWatch) Close() error {
@@ -232,7 +223,7 @@ func (w *linkWatch) Close() error {
 		w.accounts, w.err = w.watch.Collect()
 		w.watch = nil
 	}
-	return nil // results and observation tell
+	return nil
 }
 
 // account returns that of a link, by its number.

@@ -116,7 +116,7 @@ func TestWatchThatNeverMeasured(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		out, _ = w.Watched(300 * time.Millisecond)
 		gaps(t, out.Gaps, "the measured part of 300ms held 1 of the samples taken every 1s")
-		if err := errors.Join(w.Track(model.Flow{}, nil, true), w.Close(), r.Close()); err != nil {
+		if err := errors.Join(w.Close(), r.Close()); err != nil {
 			t.Error(err)
 		}
 	})

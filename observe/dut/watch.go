@@ -15,8 +15,7 @@ import (
 // another moment. A router at its limit may take long; the trial must not.
 const patience = 2 * time.Second
 
-// Watch samples a router during one trial. It satisfies engine.Observation; its
-// methods may be called concurrently.
+// Watch samples a router during one trial. Its methods may be called concurrently.
 type Watch struct {
 	r      *Router
 	life   context.Context // ends with the watch
@@ -162,12 +161,6 @@ func (w *Watch) answered(session *session, name model.Moment, a reply) error {
 
 // uptimeStep is more than the step of /proc/uptime.
 const uptimeStep = 0.05
-
-// Meet does nothing: the router's counters tell.
-func (w *Watch) Meet(model.Flow, uint16) error { return nil }
-
-// Track does nothing: no flow ends on a router.
-func (w *Watch) Track(model.Flow, []model.Tuple, bool) error { return nil }
 
 // Snapshot samples the router. It waits for the answer, but at the begin of the
 // measured part, when packets are under way already and the answer finds its place

@@ -12,11 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pelt/engine"
 	"pelt/model"
 )
-
-var _ engine.Observation = (*Watch)(nil)
 
 // trial runs one trial of 10 s after a warm-up of 2.04 s; during is called when the
 // measured part begins, in a goroutine of its own.

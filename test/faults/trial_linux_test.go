@@ -120,11 +120,11 @@ func (t *trial) connect() {
 		Key: bytes.Repeat([]byte{7}, engine.KeyBytes), OneClock: true, CPU: -1}
 	end := func(host engine.Host) *engine.End {
 		e := udp.New(udp.Config{})
-		made, err := engine.Prepare(t.Context(), e, host, order)
-		if err != nil {
+		made := engine.New(e, host, order)
+		t.Cleanup(func() { _, _ = made.Close(), e.Close() })
+		if err := made.Open(t.Context(), order.Ports); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _, _ = made.Close(), e.Close() })
 		return made
 	}
 	if t.stall {

@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// Do carries out a step of the trial: see Part.
+func (e *End) Do(ctx context.Context, s Step, k Known) (l Learned, err error) {
+	switch s {
+	case Open:
+		if err = e.Open(ctx, k.Ports); err == nil {
+			l.Ports = e.Ports()
+		}
+	case Meet:
+		if !e.order.Listen {
+			l.Met, err = e.Connect(ctx)
+			return l, err
+		}
+		e.awaitCalls()
+	case Met:
+		l.Met, err = e.endOfCalls(ctx, k.Over)
+	case Ready:
+		if err = e.Settle(k.Living); err == nil && e.listens() {
+			err = e.Start(ctx)
+		}
+	case Go:
+		err = e.carry(ctx, k.Gate)
+	case Halt:
+		if e.order.Role == Send {
+			l.Sent, err = e.halt(ctx)
+		}
+	case Drain:
+		err = e.Drain(ctx, k.Sent)
+		l.Received = e.Snapshot().Packets
+	}
+	return l, err
+}
+
+// listens reports whether the end takes packets, so that it must read before anybody sends.
+func (e *End) listens() bool { return e.order.Role == Receive || e.order.Role == Echo }
+
+// awaitCalls begins to wait for the peer, on an end that listens.
+func (e *End) awaitCalls() {
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.called.end != nil || e.closed || e.stopped() {
+		cancel()
+		return
+	}
+	e.called = wait{end: cancel, over: over}
+	go func() {
+		defer close(over)
+		e.called.met, e.called.err = e.Connect(ctx)
+	}()
+}
+
+// endOfCalls ends the wait for the peer if it calls no more, and else when it has met on all streams.
+func (e *End) endOfCalls(ctx context.Context, over bool) (Meeting, error) {
+	e.mu.Lock()
+	w := e.called
+	e.mu.Unlock()
+	if w.end == nil {
+		return Meeting{}, nil // it called
+	}
+	defer w.end()
+	if over {
+		w.end()
+	}
+	select {
+	case <-w.over:
+		return e.called.met, e.called.err
+	case <-ctx.Done():
+		return Meeting{}, ctx.Err()
+	}
+}
+
+// Bounds of what an end does, whatever anybody says.
+const (
+	overtime = 3 * time.Second  // of a sender
+	idleMost = 30 * time.Second // of another one, beside what its timing says
+)
+
+// carry has the end send from the gate on, or goes on with what receives already, until it is over. It returns why traffic
+// failed.
+func (e *End) carry(ctx context.Context, gate time.Duration) error {
+	t := e.order.Timing
+	length := t.Warmup() + t.Measure()
+	limit := length + overtime
+	if e.order.Role == Send {
+		gate += t.Lead()
+	} else {
+		limit = gate + t.Lead() + length + t.Drain() + t.Patience() + idleMost
+	}
+	if !e.listens() {
+		if !e.sleep(ctx, gate) {
+			return nil
+		}
+		if err := e.Start(ctx); err != nil {
+			return err
+		}
+	}
+	defer time.AfterFunc(limit, e.Stop).Stop()
+	select {
+	case <-e.done:
+		_, err := e.Report()
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// sleep waits for a while. It returns false at once if the end is not to begin.
+func (e *End) sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return !e.stopped()
+	case <-e.stopping:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// halt ends a sender and tells what it attempted; nothing of one that never began.
+func (e *End) halt(ctx context.Context) (Sent, error) {
+	e.Stop()
+	if err := e.Await(ctx); err != nil {
+		return Sent{}, err
+	}
+	r, _ := e.Report()
+	if r.Send == nil {
+		return Sent{}, nil
+	}
+	return Sent{Streams: r.Send.Streams, Unsent: r.Send.Attempted - min(r.Send.Accepted, r.Send.Attempted)}, nil
+}
+
+// Await returns when traffic that began is over, or with the error of ctx.
+func (e *End) Await(ctx context.Context) error {
+	e.mu.Lock()
+	begun := e.state == running || e.state == ended
+	e.mu.Unlock()
+	if !begun {
+		return nil
+	}
+	select {
+	case <-e.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Live is how far the end has come.
+func (e *End) Live() Live { return Live{Snapshot: e.Snapshot()} }
+
+// Account is what the end measured, once its traffic has ended.
+func (e *End) Account() Account {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	select {
+	case <-e.done:
+	default:
+		return Account{}
+	}
+	if e.state != ended {
+		return Account{}
+	}
+	r := e.report
+	return Account{End: &r}
+}
+
+var _ Part = (*End)(nil)

@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"pelt/model"
+)
+
+// Part is one thing that takes part in a trial at one host: an end of a flow, the watch over a kernel, over processors or
+// over a router, an emulated link, changes of the path. All are led through the same steps, in their order.
+// Its methods may be called concurrently, but for one step after the other.
+type Part interface {
+	// Do carries out a step and returns when it is over, or when ctx is. One that means nothing to a part does nothing.
+	// That of Go may run for as long as the trial.
+	Do(ctx context.Context, s Step, k Known) (Learned, error)
+	// Live is how far the part has come. It never blocks for long.
+	Live() Live
+	// Stop ends traffic early, and what runs beside it; the account stays.
+	Stop()
+	// Account is what the part measured, once it is over; always the same.
+	Account() Account
+	// Close stops the part and frees everything. It may be called at any time and more than once.
+	Close() error
+}
+
+// Passive is a Part that does nothing. Those embed it that have not all of what a Part has.
+type Passive struct{}
+
+// Do, Live, Stop, Account and Close do nothing.
+func (Passive) Do(context.Context, Step, Known) (l Learned, err error) { return l, nil }
+func (Passive) Live() (l Live)                                         { return l }
+func (Passive) Stop()                                                  {}
+func (Passive) Account() (a Account)                                   { return a }
+func (Passive) Close() error                                           { return nil }
+
+// Sleep waits for a while, and reports whether ctx did not end before.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Step is one of those that a trial consists of.
+type Step string
+
+// The steps in their order.
+const (
+	Open  Step = "open"  // sockets and programs: what watches is ready, and listening ends have Ports
+	Meet  Step = "meet"  // the ends that call seek their peers, and those that listen begin to wait
+	Met   Step = "met"   // those that listen are done
+	Ready Step = "ready" // ends can carry packets on their living streams; then counters are read around a window without traffic
+	Go    Step = "go"    // lead, warm-up and measured part, by the part's own clock
+	Halt  Step = "halt"  // senders send no more, and say what they attempted
+	Drain Step = "drain" // receivers wait for what is on its way
+	Still Step = "still" // counters stand still, and are read for the last time
+)
+
+// Steps are all of them, in their order.
+var Steps = []Step{Open, Meet, Met, Ready, Go, Halt, Drain, Still}
+
+// Known is what a part is told at a step.
+type Known struct {
+	Ports  []uint16      // Open of an end that calls: the peer's port of each stream
+	Over   bool          // Met of an end that listens: those that call have given up some streams
+	Living []bool        // Ready of an end: the streams on which both ends have met; one at least
+	Window time.Duration // Ready of what watches: without traffic
+	Gate   time.Duration // Go: how long until all begin at once
+	Sent   Sent          // Drain of a receiver
+	Lost   bool          // Still: packets are missing, so it is worth waiting for devices that tell their figures seldom
+	Flows  []WatchedFlow // Open and Ready of what watches
+}
+
+// WatchedFlow is a flow as what watches a host knows it.
+type WatchedFlow struct {
+	Flow   model.Flow
+	Tag    uint16        // of the packets by which its ends find each other, and of the flow
+	Tuples []model.Tuple // of its streams on one side of the path; none before the ends have met
+	Alone  bool          // as that of its Order
+}
+
+// Learned is what a part answers to a step.
+type Learned struct {
+	Ports    []uint16 // Open of an end: as Transport.Ports
+	Met      Meeting  // Meet of an end that calls, Met of one that listens
+	Sent     Sent     // Halt of a sender
+	Received uint64   // Drain of a receiver: distinct packets
+}
+
+// Live is how far a part has come.
+type Live struct {
+	Snapshot                    // of an end
+	Counts   *model.Observation // what a kernel has dropped by now, without sequences and without counters; nil: not told
+	Cores    map[int]float64    // the busy share of each core since this was asked for last
+}
+
+// Account is what a part measured; what is nil the part does not measure, or has not.
+type Account struct {
+	End      *Report
+	Observed *model.Observation
+	Load     *Load
+}
+
+// Load is what a host's processors did during the measured part.
+type Load struct {
+	CPU    model.CPU
+	Series []model.Series // once a second; At is empty
+}
+
+// WatchOrder is what those that watch a host must know of a trial.
+type WatchOrder struct {
+	Trial  uint16
+	Drops  model.DropMode // how closely to watch the kernel; "" for not at all
+	Timing model.Timing
+}
+
+// Recording takes down, packet by packet, what receivers of one session see. Its
+// methods may be called concurrently.
+type Recording interface {
+	// Tap puts the record of a receiver around its meter.
+	Tap(o Order, m Meter) Meter
+	// Finish hands over what is left: the receivers have ended. It does not wait.
+	Finish()
+	// Blocks returns whole blocks of the record from the given byte on, at most a
+	// number of bytes, and forgets what lies before. It waits a moment for some, or
+	// until ctx ends. done says that no more will come; a recording that needs
+	// nobody to fetch its blocks says so at once.
+	Blocks(ctx context.Context, from uint64, most int) (blocks []byte, done bool)
+	// Close frees everything.
+	Close()
+}
