@@ -180,6 +180,9 @@ func Account(r table.Row) []Finding {
 		if more > 0 {
 			line = line.number("lost_packets", "more", more)
 		}
+		if rule := ruleOf(l); rule != nil {
+			words["table"], words["chain"] = rule[2], rule[3]
+		}
 		if strings.Contains(words["place"], l.Cause) || l.Cause == model.CauseElimination {
 			words["cause"] = ""
 		}

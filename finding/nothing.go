@@ -168,7 +168,7 @@ func (b blocked) told(others bool) []Finding {
 			f = f.word("answer", p.icmp.What)
 		}
 		if rule := ruleOf(l); rule != nil {
-			f = f.word("family", rule[1]).word("table", rule[2]).word("chain", rule[3])
+			f = f.word("tool", rule[0]).word("family", rule[1]).word("table", rule[2]).word("chain", rule[3])
 			if ports := b.ports(); len(ports) == 1 && way == "nothing." {
 				f = f.word("number", ports[0])
 			}
@@ -219,12 +219,18 @@ func firewall(l *model.Line) bool {
 	return l.Cause == "NETFILTER_DROP" || l.Layer == model.LayerSendCall && (l.Cause == "EPERM" || l.Cause == "EACCES")
 }
 
-// ruleOf reads family, table and chain of the rule that counted packets of a line: nft.inet.filter.input.5.packets, or
-// nft.inet.filter.mine.input.5.packets of a chain that is not named as its hook.
+// ruleOf reads tool, family, table and chain of the rule that counted packets of a line: nft.inet.filter.input.5.packets,
+// nft.inet.filter.mine.input.5.packets of a chain that is not named as its hook, or iptables.filter.FORWARD.forward.5.packets,
+// which has no family.
 func ruleOf(l *model.Line) []string {
 	for _, e := range l.Evidence {
-		if parts := strings.Split(e.Counter, "."); len(parts) >= 6 && parts[0] == "nft" && e.Delta >= l.Packets {
+		parts := strings.Split(e.Counter, ".")
+		switch {
+		case e.Delta < l.Packets || len(parts) < 6:
+		case parts[0] == "nft":
 			return parts
+		case parts[0] == "iptables" || parts[0] == "ip6tables":
+			return slices.Insert(parts, 1, "")
 		}
 	}
 	return nil

@@ -59,6 +59,8 @@ func nothingExamples(*testing.T) []example {
 	wire := lineAt(model.LayerNetwork, "", model.CauseElimination)
 	refused := lineAt(model.LayerNetwork, "10.0.1.1", model.CauseICMP+"port unreachable")
 	atRouter := lineAt(model.LayerNetwork, "10.0.1.1", "NETFILTER_DROP")
+	older := lineAt(model.LayerNetwork, "router", "NETFILTER_DROP")
+	older[0].Evidence[0] = model.Evidence{Counter: "iptables.filter.zone_wan.forward.2.packets", Delta: 9}
 	mesh := func(d *model.Document) {
 		d.Plan.Command, d.Plan.Target, d.Results[0].Cell = "mesh", "fleet:", model.Cell{"pair": model.Word("a" + model.PairSeparator + "b")}
 	}
@@ -84,6 +86,7 @@ func nothingExamples(*testing.T) []example {
 		"firewall of the far host":           meetingOf(0, 0, filtered, nil),
 		"firewall of the far host, its rule": meetingOf(0, 0, ruled, nil),
 		"firewall of a router":               meetingOf(0, 0, atRouter, nil),
+		"firewall of an older router":        meetingOf(0, 0, older, nil),
 		"a router refuses":                   meetingOf(0, 0, refused, nil),
 		"a few of them in a known place":     meetingOf(0, 0, few, nil),
 		"vanished":                           meetingOf(0, 0, wire, nil),

@@ -358,8 +358,8 @@ var sentences = map[string]string{
 	"explain.cell":    `no trial of run {run} has this setting; pelt explain without --cell lists the settings`,
 	"explain.of":      `Trial {trial}[: {cell}][ (lost most of {of} trials)]`,
 	"explain.invalid": `Trial {trial} is {state}: {why}.`,
-	"explain.line": `{lost_packets} packet{lost_packets /s}: {place}[ ({cause})]. {sure}.[ Dropped by the kernel's ` +
-		`{function}.][ Interface {interface}.][ Sequences {sequences}[ and {lost_packets:more} more].]`,
+	"explain.line": `{lost_packets} packet{lost_packets /s}: {place}[ ({cause}[: table {table}, chain {chain}])]. {sure}.[ ` +
+		`Dropped by the kernel's {function}.][ Interface {interface}.][ Sequences {sequences}[ and {lost_packets:more} more].]`,
 	"explain.help": `Would help there: {knob} of {host} from {present} to {value}. {why}.[ Note: {note}.]`,
 	"explain.pacing": `{planned_packets:missed} of {planned_packets} planned packets were not sent[ ({why})]. They ` +
 		`are no losses.`,
@@ -501,7 +501,8 @@ var commands = map[string]string{
 	"soak.resume": `pelt run --resume {run argument}`,
 	"soak.page":   `pelt report {run argument} --html soak.html`,
 
-	"nothing.let": `[nft insert rule {family argument} {table argument} {chain argument} udp dport {number argument} accept]`,
+	"nothing.let": `[nft insert rule {family argument} {table argument} {chain argument} udp dport {number argument} accept|` +
+		`{tool argument} -t {table argument} -I {chain argument} -p udp --dport {number argument} -j ACCEPT]`,
 
 	// Advice.
 	"advice.see":   `pelt tune advise {run argument}`,

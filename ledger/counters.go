@@ -63,7 +63,7 @@ type table struct {
 	inputs  map[string]reading            // interface -> clsact or ingress
 	nic     map[string]reading            // interface -> what its driver calls a full ring, the largest
 	xdp     map[string]reading            // interface -> dropped by XDP
-	rules   reading                       // nft rules that drop
+	rules   reading                       // rules of the packet filter that drop
 	outputs reading                       // ... on the way out
 }
 
@@ -124,7 +124,7 @@ func newTable(counters []model.Counter, whole bool) table {
 			case !t.nic[dev].known || r.whole > t.nic[dev].whole:
 				t.nic[dev] = r
 			}
-		case "nft":
+		case "nft", "iptables", "ip6tables":
 			if !strings.HasSuffix(rest, ".packets") {
 				continue
 			}

@@ -18,8 +18,8 @@ func (b *book) verdictsBehind(c *claim) (list []model.Evidence) {
 }
 
 // effects is what each fault moved beside the counter that names it when it was made on
-// purpose, on Linux 6.18: by layer and causes, of which none fit all, at the receiver and at
-// the sender. A counter speaks for a line if it moved as often; with ? also if it moved less
+// purpose, on Linux 6.18: by layer and causes, of which none fit all, at the receiver, or a line's
+// own host between the ends, and at the sender. A counter speaks for a line if it moved as often; with ? also if it moved less
 // often. With ! it is on every kernel and device, and speaks against the line if it did not.
 var effects = [...]struct{ layer, causes, receiver, sender string }{
 	{model.LayerSendCall, "EAGAIN EWOULDBLOCK", "", "Udp.SndbufErrors Ip.OutDiscards"},
@@ -30,6 +30,7 @@ var effects = [...]struct{ layer, causes, receiver, sender string }{
 	{model.LayerSenderDevice, "", "", "tx_dropped tx_errors"},
 	{model.LayerSenderDevice, "NEIGH_QUEUEFULL NEIGH_FAILED NEIGH_DEAD NEIGH_CREATEFAIL NEIGH_HH_FILLFAIL", "",
 		"neighbour.unresolved_discards"},
+	{model.LayerNetwork, "NETFILTER_DROP", "nft-forward", ""},
 	{model.LayerReceiverRing, "", "rx_missed_errors rx_dropped softnet.time_squeeze?", ""},
 	{model.LayerReceiverRing, model.CauseRingFull, "", "tx_dropped Ip.OutDiscards Udp.SndbufErrors"},
 	{model.LayerReceiverXDP, "", "xdp", ""},
@@ -62,10 +63,14 @@ func (b *book) support(l model.Line) (list []model.Evidence) {
 		if e.layer != l.Layer || len(causes) > 0 && !slices.Contains(causes, l.Cause) {
 			continue
 		}
+		host := b.path.receiver
+		if l.Layer == model.LayerNetwork {
+			host = b.path.named(l.Host)
+		}
 		for _, end := range []struct {
 			v        *view
 			counters string
-		}{{b.path.receiver, e.receiver}, {b.path.sender, e.sender}} {
+		}{{host, e.receiver}, {b.path.sender, e.sender}} {
 			if end.v == nil || end.v.Observation == nil {
 				continue
 			}
@@ -120,6 +125,8 @@ func (b *book) counted(v *view, name string) reading {
 		return t.outputs
 	case name == "nft-input":
 		return t.rules
+	case name == "nft-forward":
+		return t.rules.add(t.outputs)
 	case name == "xdp":
 		return t.xdpDrops(v.In)
 	case name == "ip-gap":

@@ -230,7 +230,7 @@ func (b *book) counter(at int, layer, host, cause string, r reading, covers func
 		return
 	}
 	c := claim{order: at, layer: layer, host: host, cause: cause, confidence: Bounded, covers: covers, factor: 1, hole: b.holes,
-		sure: r.measure, upper: r.whole, evidence: r.evidence(host, "primary")}
+		sure: max(r.measure, minus(r.whole, b.warmupLost)), upper: r.whole, evidence: r.evidence(host, "primary")}
 	idle := count(math.Ceil(r.idleHz * b.in.DurationS))
 	c.sure = minus(c.sure, idle)
 	switch {

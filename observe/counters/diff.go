@@ -46,7 +46,8 @@ type values struct {
 // moved, and those that a check needs even if they stood still, ordered by
 // name. A Counter's Host stays empty.
 //
-// idle and measure may be zero: IdleHz is then 0, and Measure is Whole. Without
+// idle and measure may be zero: IdleHz is then 0, and Measure is Whole; Measure is 0
+// of a counter that only measure lacks. Without
 // start or end there is nothing to tell, and the result is empty. A counter that
 // was there at one of start and end only, or that went back, has Reset set and
 // tells nothing else. It takes no notice of which Reader took the snapshots.
@@ -119,6 +120,8 @@ func (m *merged) counter(measured bool, idleSeconds float64) (c model.Counter, o
 			rest, good2 := m.advance(v.at[atMeasure], v.at[atEnd])
 			// The sum rather than the whole: more than one wrap shows.
 			whole, during, good = warmup+rest, rest, good1 && good2
+		} else if measured { // the ledger knows how much the warm-up lost
+			during = 0
 		}
 		c.Whole += whole
 		c.Measure += during

@@ -41,6 +41,8 @@ func TestDiff(t *testing.T) {
 			[]model.Counter{counter(wide, 14, 120, 106, 100, 2, false)}},
 		{"two moments", none, moment(2, at(wide, 0, 14)), none, moment(9, at(wide, 0, 120)),
 			[]model.Counter{counter(wide, 14, 120, 106, 106, 0, false)}},
+		{"not read when the warm-up was over", none, moment(2, at(wide, 0, 14)), moment(3), moment(9, at(wide, 0, 120)),
+			[]model.Counter{counter(wide, 14, 120, 106, 0, 0, false)}},
 		{"stood still, needed", none, moment(2, at(wide, 0, 14)), none, moment(9, at(wide, 0, 14)),
 			[]model.Counter{counter(wide, 14, 14, 0, 0, 0, false)}},
 		{"stood still", none, moment(2, at(quiet, 0, 14)), none, moment(9, at(quiet, 0, 14)), nil},

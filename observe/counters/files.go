@@ -73,6 +73,7 @@ func (m Machine) Parse(taken time.Time, texts map[string]string) Snapshot {
 		}
 	}
 	s.parseQueues(texts[RouterQueues])
+	s.parseRules(texts[RouterRules])
 	return s
 }
 

@@ -2,15 +2,19 @@ package counters
 
 import (
 	"fmt"
+	"maps"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
+	"pelt/internal/testenv"
 )
 
 var countAndDrop = []expr.Any{&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop}}
@@ -45,6 +49,97 @@ func TestRules(t *testing.T) {
 	_, b = w.moved(t, func() { w.send(t, receiverPort) })
 	if b["nft.inet.filter.hook1.input.5.packets"] != some || b["nft.inet.filter.user_chain.4.packets"] != 0 {
 		t.Errorf("moved: %v", b)
+	}
+}
+
+// rulesToRead has rules of each kind. Those that a counter speaks for have 7 packets.
+const rulesToRead = `
+table inet fw4 {
+ chain handle_reject {
+  meta l4proto tcp reject with tcp reset comment "!fw4: Reject TCP traffic"
+  reject comment "!fw4: Reject any other traffic"
+ }
+ chain reject_to_wan {
+  oifname "wan" counter packets 7 bytes 9 jump handle_reject comment "!fw4: reject wan traffic"
+ }
+ chain counts_itself {
+  counter packets 7 bytes 1 reject
+ }
+ set addresses {
+  type ipv4_addr
+  elements = { 1.2.3.4, 1.2.3.5 }
+ }
+ chain forward {
+  type filter hook forward priority filter; policy drop;
+  ct state vmap { established : accept, related : accept }
+  ip daddr 10.0.0.1 udp dport 7359 counter packets 7 bytes 9 drop comment "counter packets 5 bytes 5 # handle 3"
+  counter packets 1 bytes 9 udp dport 5 drop
+  udp dport 6 counter packets 7 bytes 9 log prefix "a drop" level warn drop
+  udp dport 6 counter packets 7 bytes 9 log prefix "b" flags tcp sequence,options drop
+  udp dport 6 counter packets 1 bytes 9 limit rate 10/second drop
+  limit rate 10/second counter packets 7 bytes 9 reject with icmpx type port-unreachable
+  tcp dport vmap { 22 : drop }
+  jump reject_to_wan
+  counter packets 1 bytes 9 jump counts_itself
+  counter packets 1 bytes 9
+  jump handle_reject
+ }
+ chain my.chain {
+  counter packets 7 bytes 9 reject
+ }
+}
+table ip6 t {
+ chain output {
+  type filter hook output priority 5; policy accept;
+  counter packets 1 bytes 1 goto more
+  counter packets 1 bytes 1 jump last
+ }
+ chain more {
+  counter packets 1 bytes 1 accept
+  drop
+ }
+ chain last {
+  drop
+  udp dport 5 drop
+ }
+}
+`
+
+// What nft prints on a router is read as what netlink tells of this host.
+func TestRulesAsText(t *testing.T) {
+	testenv.Tool(t, "nft")
+	n := netbed.Namespace(t)
+	nft := func(input string, args ...string) string {
+		var out strings.Builder
+		c := exec.Command("nft", args...)
+		c.Stdin, c.Stdout, c.Stderr = strings.NewReader(input), &out, &out
+		n.Must(c.Start)
+		if err := c.Wait(); err != nil {
+			t.Fatalf("nft: %v\n%s", err, &out)
+		}
+		return out.String()
+	}
+	nft(rulesToRead, "-f", "-")
+	text := nft("", "-a", "-t", "list", "ruleset")
+	told := Machine{}.Parse(time.Unix(1, 0), map[string]string{RouterRules: text})
+	r, err := Open(n.Do)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := map[string]uint64{}, map[string]uint64{}
+	for _, one := range told.readings {
+		got[one.name] = one.value
+	}
+	for _, one := range r.Read().readings {
+		if strings.HasPrefix(one.name, "nft.") {
+			want[one.name] = one.value
+			if one.value != 7 {
+				t.Errorf("%s is %d", one.name, one.value)
+			}
+		}
+	}
+	if !maps.Equal(got, want) || len(want) != 7 {
+		t.Errorf("the text says %v\nnetlink %v\n%s", got, want, text)
 	}
 }
 

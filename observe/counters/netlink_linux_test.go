@@ -193,34 +193,38 @@ func TestParseRule(t *testing.T) {
 	drop, accept := verdictExpression(0, ""), verdictExpression(1, "")
 	match := expression("cmp", attr(1, be32(1)))
 	number := expression("immediate", attr(1, be32(1)), attr(2, attr(1, be32(0)))) // into a register that is no verdict
+	jump := func(kind int32) []byte { return verdictExpression(kind, "user") }
+	here := chainKey{"inet", "filter", "input"}
 	for _, c := range []struct {
 		name        string
 		expressions [][]byte
-		loses       bool
-		targets     []string
+		want        rule // but for its chain and number
 	}{
-		{"counter drop", [][]byte{match, counterExpression(5), drop}, true, nil},
-		{"counter reject", [][]byte{match, counterExpression(5), expression("reject", attr(1, be32(0)))}, true, nil},
-		{"counter log drop", [][]byte{counterExpression(5), expression("log"), drop}, true, nil},
-		{"iptables-nft's REJECT", [][]byte{counterExpression(5), expression("target", attr(1, str("REJECT")))}, true, nil},
-		{"iptables-nft's LOG", [][]byte{counterExpression(5), expression("target", attr(1, str("LOG")))}, false, nil},
-		{"drop with an errno", [][]byte{counterExpression(5), verdictExpression(13<<16, "")}, true, nil},
-		{"counter accept", [][]byte{counterExpression(5), accept}, false, nil},
-		{"drop without a counter", [][]byte{match, drop}, false, nil},
-		{"counter before the match", [][]byte{counterExpression(5), match, drop}, false, nil},
-		{"counter, limit, drop", [][]byte{counterExpression(5), expression("limit"), drop}, false, nil},
-		{"counter and a number", [][]byte{counterExpression(5), number}, false, nil},
-		{"jump", [][]byte{match, counterExpression(5), verdictExpression(-3, "user")}, false, []string{"user"}},
-		{"goto", [][]byte{verdictExpression(-4, "user")}, false, []string{"user"}},
-		{"return", [][]byte{counterExpression(5), verdictExpression(-5, "")}, false, nil},
-		{"nothing", nil, false, nil},
+		{"counter drop", [][]byte{match, counterExpression(5), drop}, rule{counted: true, packets: 5, refuses: true}},
+		{"counter reject", [][]byte{match, counterExpression(5), expression("reject", attr(1, be32(0)))},
+			rule{counted: true, packets: 5, refuses: true}},
+		{"counter log drop", [][]byte{counterExpression(5), expression("log"), drop},
+			rule{counted: true, packets: 5, refuses: true, always: true}},
+		{"iptables-nft's REJECT", [][]byte{counterExpression(5), expression("target", attr(1, str("REJECT")))},
+			rule{counted: true, packets: 5, refuses: true, always: true}},
+		{"iptables-nft's LOG", [][]byte{counterExpression(5), expression("target", attr(1, str("LOG")))},
+			rule{counted: true, packets: 5, always: true}},
+		{"drop with an errno", [][]byte{counterExpression(5), verdictExpression(13<<16, "")},
+			rule{counted: true, packets: 5, refuses: true, always: true}},
+		{"counter accept", [][]byte{counterExpression(5), accept}, rule{counted: true, packets: 5, always: true}},
+		{"drop without a counter", [][]byte{match, drop}, rule{refuses: true}},
+		{"counter before the match", [][]byte{counterExpression(5), match, drop}, rule{packets: 5, refuses: true}},
+		{"counter, limit, drop", [][]byte{counterExpression(5), expression("limit"), drop}, rule{packets: 5, refuses: true}},
+		{"counter and a number", [][]byte{counterExpression(5), number}, rule{counted: true, packets: 5, always: true}},
+		{"jump", [][]byte{match, counterExpression(5), jump(-3)}, rule{counted: true, packets: 5, jumps: "user"}},
+		{"goto", [][]byte{jump(-4)}, rule{always: true, jumps: "user"}},
+		{"return", [][]byte{counterExpression(5), verdictExpression(-5, "")}, rule{counted: true, packets: 5, always: true}},
+		{"nothing", nil, rule{always: true}},
 	} {
 		r, err := decodeRule(ruleMessage(1, "input", 9, c.expressions...))
-		if err != nil || r.loses != c.loses || !slices.Equal(r.targets, c.targets) || r.chainKey != (chainKey{1, "filter", "input"}) || r.handle != 9 {
-			t.Errorf("%s: %+v, want loses %v, jumps to %v", c.name, r, c.loses, c.targets)
-		}
-		if c.loses && r.packets != 5 {
-			t.Errorf("%s: %d packets, want 5", c.name, r.packets)
+		c.want.chainKey, c.want.number = here, 9
+		if err != nil || r != c.want {
+			t.Errorf("%s: %+v, %v; want %+v", c.name, r, err, c.want)
 		}
 	}
 }
@@ -236,12 +240,12 @@ func TestParseChain(t *testing.T) {
 		b    []byte
 		want chain
 	}{
-		{chainMessage(1, "in", hooked(1), policy), chain{chainKey{1, "filter", "in"}, "input", true, true, 3}},
-		{chainMessage(2, "OUTPUT", hooked(3), attr(5, be32(1))), chain{chainKey{2, "filter", "OUTPUT"}, "output", false, false, 0}},
-		{chainMessage(5, "x", hooked(1)), chain{chainKey{5, "filter", "x"}, "egress", false, false, 0}},
-		{chainMessage(3, "x", hooked(1)), chain{chainKey{3, "filter", "x"}, "output", false, false, 0}},
-		{chainMessage(7, "x", hooked(77)), chain{chainKey{7, "filter", "x"}, "", false, false, 0}},
-		{chainMessage(10, "user"), chain{chainKey{10, "filter", "user"}, "", false, false, 0}},
+		{chainMessage(1, "in", hooked(1), policy), chain{chainKey{"inet", "filter", "in"}, "input", true, true, 3}},
+		{chainMessage(2, "OUTPUT", hooked(3), attr(5, be32(1))), chain{chainKey{"ip", "filter", "OUTPUT"}, "output", false, false, 0}},
+		{chainMessage(5, "x", hooked(1)), chain{chainKey{"netdev", "filter", "x"}, "egress", false, false, 0}},
+		{chainMessage(3, "x", hooked(1)), chain{chainKey{"arp", "filter", "x"}, "output", false, false, 0}},
+		{chainMessage(7, "x", hooked(77)), chain{chainKey{"bridge", "filter", "x"}, "", false, false, 0}},
+		{chainMessage(10, "user"), chain{chainKey{"ip6", "filter", "user"}, "", false, false, 0}},
 	} {
 		if got, err := decodeChain(c.b); err != nil || got != c.want {
 			t.Errorf("got %+v, %v; want %+v", got, err, c.want)
@@ -250,12 +254,12 @@ func TestParseChain(t *testing.T) {
 }
 
 func TestRuleNames(t *testing.T) {
-	key := func(name string) chainKey { return chainKey{1, "filter", name} }
+	key := func(name string) chainKey { return chainKey{"inet", "filter", name} }
 	chains := []chain{{chainKey: key("input"), hook: "input"}, {chainKey: key("OUT"), hook: "output"}, {chainKey: key("alone")}}
 	rules := []rule{
-		{chainKey: key("input"), targets: []string{"a", "both"}}, {chainKey: key("a"), targets: []string{"b"}},
-		{chainKey: key("b"), targets: []string{"a"}}, // the kernel refuses loops; whoever answers in its place may not
-		{chainKey: key("OUT"), targets: []string{"both"}},
+		{chainKey: key("input"), jumps: "a"}, {chainKey: key("input"), jumps: "both"}, {chainKey: key("a"), jumps: "b"},
+		{chainKey: key("b"), jumps: "a"}, // the kernel refuses loops; whoever answers in its place may not
+		{chainKey: key("OUT"), jumps: "both"},
 	}
 	got := hooks(chains, rules)
 	want := map[chainKey]string{key("input"): "input", key("OUT"): "output", key("a"): "input", key("b"): "input", key("both"): ""}
@@ -270,8 +274,9 @@ func TestRuleNames(t *testing.T) {
 		{key("OUT"), "output", "nft.inet.filter.OUT.output.5.packets"},
 		{key("my.chain"), "", "nft.inet.filter.my_chain.5.packets"},
 		{key("output"), "input", "nft.inet.filter.named_output.input.5.packets"},
-		{chainKey{2, "input", "x"}, "forward", "nft.ip.named_input.x.forward.5.packets"},
-		{chainKey{99, "t", "x"}, "", "nft.family99.t.x.5.packets"},
+		{chainKey{"ip", "input", "x"}, "forward", "nft.ip.named_input.x.forward.5.packets"},
+		{chainKey{"ip6tables", "filter", "FORWARD"}, "forward", "ip6tables.filter.FORWARD.forward.5.packets"},
+		{chainKey{"family99", "t", "x"}, "", "nft.family99.t.x.5.packets"},
 	} {
 		if got := ruleName(c.key, c.hook, "5"); got != c.want {
 			t.Errorf("%v at %s is %s, want %s", c.key, c.hook, got, c.want)

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
@@ -34,27 +32,6 @@ const (
 	verdictMask = 0xff // the rest may hold an errno
 )
 
-type chainKey struct {
-	family       uint8
-	table, chain string
-}
-
-type chain struct {
-	chainKey
-	hook    string // it hangs on; "" if it is only jumped to
-	drops   bool   // its policy
-	counted bool   // the policy has a counter
-	packets uint64 // that met the policy
-}
-
-type rule struct {
-	chainKey
-	handle  uint64
-	loses   bool     // it drops or rejects exactly the packets that it counts
-	packets uint64   // counted
-	targets []string // chains it jumps to
-}
-
 var families = map[uint8]string{1: "inet", 2: "ip", 3: "arp", 5: "netdev", 7: "bridge", 10: "ip6"}
 
 func family(number uint8) string {
@@ -63,9 +40,6 @@ func family(number uint8) string {
 	}
 	return fmt.Sprintf("family%d", number)
 }
-
-// hookNames are the hooks of most families in the order of their numbers.
-var hookNames = []string{"prerouting", "input", "forward", "output", "postrouting", "ingress"}
 
 // hook names the hook by its number, which depends on the family.
 func hook(family uint8, number uint64) string {
@@ -90,12 +64,12 @@ func decodeChain(b []byte) (chain, error) {
 	}
 	hooked, counters := a.nested(unix.NFTA_CHAIN_HOOK), a.nested(unix.NFTA_CHAIN_COUNTERS)
 	c := chain{
-		chainKey: chainKey{b[0], a.text(unix.NFTA_CHAIN_TABLE), a.text(unix.NFTA_CHAIN_NAME)},
+		chainKey: chainKey{family(b[0]), a.text(unix.NFTA_CHAIN_TABLE), a.text(unix.NFTA_CHAIN_NAME)},
 		drops:    a.has(unix.NFTA_CHAIN_POLICY) && a.number(unix.NFTA_CHAIN_POLICY) == verdictDrop,
 		counted:  counters.has(unix.NFTA_COUNTER_PACKETS), packets: counters.number(unix.NFTA_COUNTER_PACKETS),
 	}
 	if hooked.has(unix.NFTA_HOOK_HOOKNUM) {
-		c.hook = hook(c.family, hooked.number(unix.NFTA_HOOK_HOOKNUM))
+		c.hook = hook(b[0], hooked.number(unix.NFTA_HOOK_HOOKNUM))
 	}
 	if a.of.err == nil && (c.table == "" || c.chain == "") {
 		return c, errors.New("a chain has no name")
@@ -110,105 +84,48 @@ func decodeRule(b []byte) (rule, error) {
 		return rule{}, a.of.err
 	}
 	r := rule{
-		chainKey: chainKey{b[0], a.text(unix.NFTA_RULE_TABLE), a.text(unix.NFTA_RULE_CHAIN)},
-		handle:   a.number(unix.NFTA_RULE_HANDLE),
+		chainKey: chainKey{family(b[0]), a.text(unix.NFTA_RULE_TABLE), a.text(unix.NFTA_RULE_CHAIN)},
+		number:   a.number(unix.NFTA_RULE_HANDLE), always: true,
 	}
-	counted := false
 	for _, expression := range a.nested(unix.NFTA_RULE_EXPRESSIONS).list {
-		counted = r.addExpression(a.of.attributes(expression.Data), counted)
+		r.addExpression(a.of.attributes(expression.Data))
 	}
-	if a.of.err == nil && (r.table == "" || r.chain == "" || r.handle == 0) {
+	if a.of.err == nil && (r.table == "" || r.chain == "" || r.number == 0) {
 		return r, errors.New("a rule has no handle")
 	}
 	return r, a.of.err
 }
 
 // addExpression takes in one of a rule's expressions, which run in order until one does not match: a counter tells
-// what the verdict let go only if all between them matches always. counted says that a counter came before, and
-// since then nothing that might not match.
-func (r *rule) addExpression(a attributes, counted bool) bool {
+// what the verdict let go only if all between them matches always.
+func (r *rule) addExpression(a attributes) {
 	body := a.nested(unix.NFTA_EXPR_DATA)
 	switch a.text(unix.NFTA_EXPR_NAME) {
 	case "counter":
-		r.packets = body.number(unix.NFTA_COUNTER_PACKETS)
-		return body.has(unix.NFTA_COUNTER_PACKETS)
+		r.packets, r.counted = body.number(unix.NFTA_COUNTER_PACKETS), body.has(unix.NFTA_COUNTER_PACKETS)
+		return
 	case "immediate":
 		verdict := body.nested(unix.NFTA_IMMEDIATE_DATA).nested(unix.NFTA_DATA_VERDICT)
 		code := int32(verdict.number(unix.NFTA_VERDICT_CODE))
 		switch {
 		case body.number(unix.NFTA_IMMEDIATE_DREG) != unix.NFT_REG_VERDICT || !verdict.has(unix.NFTA_VERDICT_CODE):
 		case code == unix.NFT_JUMP || code == unix.NFT_GOTO:
-			r.targets = append(r.targets, verdict.text(unix.NFTA_VERDICT_CHAIN))
+			r.jumps = verdict.text(unix.NFTA_VERDICT_CHAIN)
 		case code >= 0 && code&verdictMask == verdictDrop: // negative ones are nf_tables' own
-			r.loses = r.loses || counted
+			r.refuses = true
 		}
-		return counted
+		return
 	case "reject":
-		r.loses = r.loses || counted
-		return counted
+		r.refuses = true
+		return
 	case "target": // iptables-nft
 		name := body.text(unix.NFTA_TARGET_NAME)
-		r.loses = r.loses || counted && (name == "REJECT" || name == "DROP")
-		return counted
+		r.refuses = r.refuses || name == "REJECT" || name == "DROP"
+		return
 	case "log":
-		return counted
+		return
 	}
-	return false
-}
-
-// hooks finds the one hook from which each chain is reached, through jumps that
-// stand in rules; those from verdict maps are not looked up. A chain reached from
-// several hooks, or none, has "".
-func hooks(chains []chain, rules []rule) map[chainKey]string {
-	found := map[chainKey]string{}
-	next := map[chainKey][]chainKey{}
-	for _, r := range rules {
-		for _, target := range r.targets {
-			next[r.chainKey] = append(next[r.chainKey], chainKey{r.family, r.table, target})
-		}
-	}
-	for _, base := range chains {
-		if base.hook == "" {
-			continue
-		}
-		seen := map[chainKey]bool{base.chainKey: true}
-		for queue := []chainKey{base.chainKey}; len(queue) > 0; queue = queue[1:] {
-			c := queue[0]
-			if was, other := found[c]; other && was != base.hook {
-				found[c] = ""
-			} else {
-				found[c] = base.hook
-			}
-			for _, target := range next[c] {
-				if !seen[target] {
-					seen[target] = true
-					queue = append(queue, target)
-				}
-			}
-		}
-	}
-	return found
-}
-
-// ruleName is the name of a rule's counter; last is its handle or policy.
-func ruleName(k chainKey, hook, last string) string {
-	place := plainName(k.chain)
-	switch {
-	case hook == k.chain:
-		place = hook
-	case hook != "":
-		place += "." + hook
-	}
-	return fmt.Sprintf("nft.%s.%s.%s.%s.packets", family(k.family), plainName(k.table), place, last)
-}
-
-// plainName makes a name that a user chose one component, and one that cannot be
-// taken for a hook's.
-func plainName(name string) string {
-	if slices.Contains(hookNames, name) {
-		return "named_" + name
-	}
-	return strings.ReplaceAll(name, ".", "_")
+	r.counted, r.always = false, false
 }
 
 // loaded reports whether a module is in the kernel; when in doubt it says yes.
@@ -264,21 +181,7 @@ func (s *Snapshot) askRules(c *netlink.Conn) error {
 	if err != nil {
 		return err
 	}
-	from := hooks(chains, rules)
-	add := func(k chainKey, last string, packets uint64) {
-		name := ruleName(k, from[k], last)
-		s.add(series{name: name, scope: namespaceScope, unit: skbUnit, bits: 64, role: primary | loss}, 0, packets)
-	}
-	for _, r := range rules {
-		if r.loses {
-			add(r.chainKey, decimal(r.handle), r.packets)
-		}
-	}
-	for _, c := range chains {
-		if c.hook != "" && c.drops && c.counted {
-			add(c.chainKey, "policy", c.packets)
-		}
-	}
+	s.addRules(chains, rules)
 	return nil
 }
 

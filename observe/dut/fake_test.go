@@ -25,7 +25,7 @@ type fake struct {
 	slow    func(since time.Duration) time.Duration  // how long its answer takes to what is asked so long after it was made; nil is at once
 	part    map[string]string                        // files that stand for what it would say
 	facts   string                                   // sections with @@ for the marker
-	queues  string                                   // as tc tells them
+	moment  map[string]string                        // momentTexts
 	system  string                                   // as uname -s has it
 	rest    float64                                  // its uptime from which no packet passes
 	twice   bool                                     // it says all twice
@@ -136,7 +136,9 @@ func (f *fake) answer(requests <-chan string, out io.Writer, ended <-chan struct
 		case askFacts:
 			body = strings.ReplaceAll(f.facts, "@@", mark)
 		case askMoment:
-			body += divider + "\n" + f.queues
+			for _, text := range momentTexts {
+				body += divider + "\n" + f.moment[text.name]
+			}
 		}
 		f.mu.Unlock()
 		select {

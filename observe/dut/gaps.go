@@ -95,14 +95,16 @@ func (c cost) ratio() float64 { return c.ticks / counters.TickHz / c.seconds }
 const costSpan = 5
 
 // limitCost adds what passed between two samples of one connection to the cost, and asks less often if the watch
-// costs too much. mu is held.
-func (r *Router) limitCost(from, to sample) {
+// costs too much, but for what a moment costs, which comes no less often then. mu is held.
+func (r *Router) limitCost(from *reading, to sample) {
 	if !from.spentKnown || !to.spentKnown || to.spent < from.spent || to.up <= from.up {
 		return
 	}
 	ticks, seconds := float64(to.spent-from.spent), to.up-from.up
 	r.cost.add(ticks, seconds)
-	r.recent.add(ticks, seconds)
+	if !from.moment {
+		r.recent.add(ticks, seconds)
+	}
 	if r.recent.seconds < max(costSpan, 3*r.period.Seconds()) {
 		return
 	}

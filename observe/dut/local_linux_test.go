@@ -13,9 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"pelt/internal/netns"
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+
+	"pelt/internal/netbed"
 	"pelt/internal/testenv"
 	"pelt/model"
+	"pelt/observe/counters"
 )
 
 // holder makes this program hold a local shell until it is killed.
@@ -41,16 +45,13 @@ func TestMain(m *testing.M) {
 var shells = [][]string{{"sh"}, {"busybox", "ash"}, {"bash"}}
 
 func TestLocalRouter(t *testing.T) {
-	testenv.Root(t)
-	ns, err := netns.New()
+	testenv.Tool(t, "nft")
+	ns := netbed.Namespace(t)
+	inode, err := counters.Namespace(ns.Do)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ns.Close()
-	inode, err := ns.Inode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ns.Rule(nftables.ChainHookForward, &expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop})
 	for _, shell := range shells {
 		t.Run(strings.Join(shell, " "), func(t *testing.T) {
 			testenv.Tool(t, shell[0])
@@ -73,6 +74,9 @@ func TestLocalRouter(t *testing.T) {
 			o := w.Report()
 			if c := counter(o, "Ip.ForwDatagrams"); o.Namespace != inode || o.Boot == "" || len(o.Unread) > 0 || len(r.machine.hardware) > 0 || c.Name == "" || c.Whole != 0 {
 				t.Errorf("%+v", o)
+			}
+			if c := counter(o, "nft.inet.fault.hook2.forward.2.packets"); c.Name == "" || c.Reset {
+				t.Errorf("no counter of the firewall's rule: %+v", o.Counters)
 			}
 			if err := errors.Join(w.Close(), r.Close()); err != nil {
 				t.Error(err)

@@ -3,6 +3,8 @@ package dut
 import (
 	"fmt"
 	"strings"
+
+	"pelt/observe/counters"
 )
 
 const linuxSystem = "Linux" // as uname -s has it
@@ -18,12 +20,21 @@ const (
 const (
 	askSystem = "uname -s"
 	askSample = "sample"
-	askMoment = "moment" // the sample of a moment, with the queues
+	askMoment = "moment" // the sample of a moment, with what no file tells of
 	askFacts  = "facts"
 )
 
-// setup has a function for each request: one process, cat, prints all files of a sample, told apart by the divider, and
-// for a moment one more the queues, which no file tells of;
+// momentTexts are told at each moment of a trial beside the files of a sample, divided like those. A rule set may be
+// long: its end is left out, and the lines of that are counted; at the begin of the measured part, when the router is
+// busy, it is not asked for. iptables-save would list what nft has listed, and load a module where none is.
+var momentTexts = [...]struct{ name, command string }{
+	{counters.RouterQueues, `has tc && tc -s qdisc show | head -n 1000`},
+	{counters.RouterRules, `[ "$1" = measure ] || { has nft && nft -a -t list ruleset; } | some ||
+if [ -e /proc/net/ip_tables_names ] || grep -q '^nf_tables ' /proc/modules
+then { has iptables-save && iptables-save -c; has ip6tables-save && ip6tables-save -c; } | some; fi`},
+}
+
+// setup has a function for each request: one process, cat, prints all files of a sample, told apart by the divider;
 // questions are told apart by the marker.
 func (m marker) setup() string {
 	var b strings.Builder
@@ -33,13 +44,17 @@ cd /
 clocks=$(echo /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq)
 zones=$(echo /sys/class/thermal/thermal_zone*/temp)
 %s() { cat %s; }
-%s() { %s; cat %s; has tc && tc -s qdisc show | head -n 1000; }
+some() { awk 'NR <= 1000 { print substr($0, 1, 400) } END { if (NR > 1000) print "cut " NR - 1000; exit !NR }'; }
 section() { echo; echo '%s S '"$1"; }
 has() { command -v "$1" >/dev/null; }
 %s() {
-`, askSample, strings.Join(samplePaths, " "+divideBy+" "), askMoment, askSample, divideBy, m, askFacts)
+`, askSample, strings.Join(samplePaths, " "+divideBy+" "), m, askFacts)
 	for _, q := range questions {
 		fmt.Fprintf(&b, "section '%s'; { %s; } | head -n %d\n", q.name, q.command, q.lines)
+	}
+	fmt.Fprintf(&b, "}\n%s() {\n%s\n", askMoment, askSample)
+	for _, text := range momentTexts {
+		fmt.Fprintf(&b, "cat %s\n%s\n", divideBy, text.command)
 	}
 	return b.String() + "}\n"
 }

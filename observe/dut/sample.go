@@ -59,15 +59,16 @@ func parseSample(body string) (s sample, err error) {
 			texts[len(texts)-1] += line
 		}
 	}
-	if n := len(texts) - len(samplePaths); n != 0 && n != 1 {
+	more := texts[min(len(samplePaths), len(texts)):]
+	if len(texts) < len(samplePaths) || len(more) != 0 && len(more) != len(momentTexts) {
 		return s, errForm
 	}
 	s = sample{texts: map[string]string{}, clockHz: math.NaN(), temperatureC: math.NaN()}
 	for i, path := range samplePaths {
 		s.texts[path] = texts[i]
 	}
-	if len(texts) > len(samplePaths) {
-		s.texts[counters.RouterQueues] = texts[len(samplePaths)]
+	for i, text := range more {
+		s.texts[momentTexts[i].name] = text
 	}
 	uptime := s.texts[uptimePath]
 	if s.up, err = strconv.ParseFloat(firstWord(uptime), 64); err != nil || !(s.up >= 0 && s.up < 1e10) {

@@ -84,8 +84,9 @@ func TestParseSample(t *testing.T) {
 	}{
 		{"only what is needed", written(map[string]string{"/proc/uptime": "1.00 2.00\n", "/proc/stat": oneCore}), ""},
 		{"nothing", "", "not the parts"},
-		{"the queues behind", written(nil) + "Linux\nqdisc\n", "uptime"},
-		{"one part too many", written(nil) + "Linux\nLinux\n", "not the parts"},
+		{"a moment's texts behind", written(nil) + strings.Repeat("Linux\nqdisc\n", len(momentTexts)), "uptime"},
+		{"one of them is missing", written(nil) + strings.Repeat("Linux\n", len(momentTexts)-1), "not the parts"},
+		{"one part too many", written(nil) + strings.Repeat("Linux\n", len(momentTexts)+1), "not the parts"},
 		{"empty parts", written(nil), "uptime"},
 		{"uptime not a time", written(map[string]string{"/proc/uptime": "NaN\n", "/proc/stat": oneCore}), "uptime"},
 		{"uptime negative", written(map[string]string{"/proc/uptime": "-1\n", "/proc/stat": oneCore}), "uptime"},

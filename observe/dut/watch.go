@@ -41,6 +41,7 @@ type reading struct {
 	session    *session
 	boots      int
 	period     time.Duration
+	moment     bool
 }
 
 // maxReadings bounds the samples of a trial: a day and a half, at one a second.
@@ -104,7 +105,7 @@ func (w *Watch) sample(ctx context.Context, name model.Moment) {
 	err := errors.New("the connection was closed")
 	what := askSample
 	if name != "" {
-		what = askMoment
+		what = askMoment + " " + string(name)
 	}
 	if session != nil {
 		a, err = session.exchange(ctx, what, deadAfter)
@@ -143,7 +144,7 @@ func (w *Watch) answered(session *session, name model.Moment, a reply) error {
 	}
 	r.boot, r.up = s.boot, s.up
 	if n := len(w.readings); n > 0 && w.readings[n-1].session == session && !restarted {
-		r.limitCost(w.readings[n-1].sample, s)
+		r.limitCost(&w.readings[n-1], s)
 	}
 	if name != "" || a.came.Sub(w.snapshots.At("").Taken) >= counters.WidenEvery {
 		machine := counters.Machine{LongBits: longBits(r.machine.machine), Hardware: r.machine.hardware}
@@ -155,7 +156,7 @@ func (w *Watch) answered(session *session, name model.Moment, a reply) error {
 		r.outage(fmt.Sprintf("only the first %d samples of a trial are kept", maxReadings))
 		return nil
 	}
-	w.readings = append(w.readings, reading{s, a.sent, a.came, session, r.boots, r.period})
+	w.readings = append(w.readings, reading{s, a.sent, a.came, session, r.boots, r.period, name != ""})
 	return nil
 }
 

@@ -1,0 +1,131 @@
+package counters
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Families of chains that a tool older than nft tells of.
+const (
+	iptables  = "iptables"
+	ip6tables = "ip6tables"
+)
+
+type chainKey struct {
+	family       string // inet, ip, ...; or iptables, ip6tables
+	table, chain string
+}
+
+// sibling is another chain of the table.
+func (k chainKey) sibling(name string) chainKey { return chainKey{k.family, k.table, name} }
+
+type chain struct {
+	chainKey
+	hook    string // it hangs on; "" if it is only jumped to
+	drops   bool   // its policy
+	counted bool   // the policy has a counter
+	packets uint64 // that met the policy
+}
+
+type rule struct {
+	chainKey
+	number  uint64 // its handle; of iptables, its place in the chain
+	counted bool   // a counter tells exactly the packets that meet its verdict
+	packets uint64 // counted
+	refuses bool   // it drops or rejects
+	always  bool   // it matches all packets
+	jumps   string // chain to which its verdict sends them
+}
+
+// addRules adds the counters of rules that drop, and of chains whose policy does.
+func (s *Snapshot) addRules(chains []chain, rules []rule) {
+	from, closed := hooks(chains, rules), closedChains(rules)
+	add := func(k chainKey, last string, packets uint64) {
+		name := ruleName(k, from[k], last)
+		s.add(series{name: name, scope: namespaceScope, unit: skbUnit, bits: 64, role: primary | loss}, 0, packets)
+	}
+	for _, r := range rules {
+		if r.counted && (r.refuses || closed[r.sibling(r.jumps)]) {
+			add(r.chainKey, decimal(r.number), r.packets)
+		}
+	}
+	for _, c := range chains {
+		if c.hook != "" && c.drops && c.counted {
+			add(c.chainKey, "policy", c.packets)
+		}
+	}
+}
+
+// closedChains are those that let nothing through and count nothing, as OpenWrt's handle_reject: whatever jumps there
+// is lost, and the rule that jumps counts it.
+func closedChains(rules []rule) map[chainKey]bool {
+	open, closed := map[chainKey]bool{}, map[chainKey]bool{}
+	for _, r := range rules {
+		open[r.chainKey] = open[r.chainKey] || !r.refuses || r.counted
+		closed[r.chainKey] = r.always && !open[r.chainKey] // of the last rule
+	}
+	return closed
+}
+
+// hookNames are the hooks of most families in the order of their numbers.
+var hookNames = []string{"prerouting", "input", "forward", "output", "postrouting", "ingress"}
+
+// hooks finds the one hook from which each chain is reached, through jumps that
+// stand in rules; those from verdict maps are not looked up. A chain reached from
+// several hooks, or none, has "".
+func hooks(chains []chain, rules []rule) map[chainKey]string {
+	found := map[chainKey]string{}
+	next := map[chainKey][]chainKey{}
+	for _, r := range rules {
+		if r.jumps != "" {
+			next[r.chainKey] = append(next[r.chainKey], r.sibling(r.jumps))
+		}
+	}
+	for _, base := range chains {
+		if base.hook == "" {
+			continue
+		}
+		seen := map[chainKey]bool{base.chainKey: true}
+		for queue := []chainKey{base.chainKey}; len(queue) > 0; queue = queue[1:] {
+			c := queue[0]
+			if was, other := found[c]; other && was != base.hook {
+				found[c] = ""
+			} else {
+				found[c] = base.hook
+			}
+			for _, target := range next[c] {
+				if !seen[target] {
+					seen[target] = true
+					queue = append(queue, target)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// ruleName is the name of a rule's counter; last is its handle or policy.
+func ruleName(k chainKey, hook, last string) string {
+	place := plainName(k.chain)
+	switch {
+	case hook == k.chain:
+		place = hook
+	case hook != "":
+		place += "." + hook
+	}
+	tool := "nft." + k.family
+	if k.family == iptables || k.family == ip6tables {
+		tool = k.family
+	}
+	return fmt.Sprintf("%s.%s.%s.%s.packets", tool, plainName(k.table), place, last)
+}
+
+// plainName makes a name that a user chose one component, and one that cannot be
+// taken for a hook's.
+func plainName(name string) string {
+	if slices.Contains(hookNames, name) {
+		return "named_" + name
+	}
+	return strings.ReplaceAll(name, ".", "_")
+}
