@@ -161,6 +161,9 @@ func (r *reader) value(v any) {
 
 var libraryError = regexp.MustCompile(`(?s)^yaml: (?:line ([0-9]+): )?(.*?(?:'(.*)' referenced)?)$`)
 
+// parserError matches what the library's parser misses, not its scanner: their lines count from 0.
+var parserError = regexp.MustCompile(`^did not find expected (<|'|key|node)`)
+
 // syntax is an error of the YAML library about b.
 func (r *reader) syntax(err error, b []byte) error {
 	m := libraryError.FindStringSubmatch(err.Error())
@@ -168,6 +171,9 @@ func (r *reader) syntax(err error, b []byte) error {
 		return r.wrong(0, "not YAML: %v", err)
 	}
 	line, _ := strconv.Atoi(m[1])
+	if lines := bytes.Count(bytes.TrimSuffix(b, []byte{'\n'}), []byte{'\n'}) + 1; line > 0 && parserError.MatchString(m[2]) {
+		line = min(line+1, lines)
+	}
 	if line == 0 && !strings.Contains(m[2], "control characters") { // whose place it never says
 		line = 1
 	}
