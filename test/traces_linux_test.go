@@ -25,7 +25,10 @@ import (
 // takeTraces reads all that a killed pelt might leave, in namespaces, on the machine and as files.
 func takeTraces(t *testing.T, dirs ...string) (traces []string) {
 	t.Helper()
-	traces = testenv.Traces(slices.Concat(testenv.HostTraces, testenv.MachineTraces)...)
+	traces, err := testenv.Traces(slices.Concat(testenv.HostTraces, testenv.MachineTraces)...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, d := range dirs {
 		for _, f := range files(t, d) {
 			traces = append(traces, "file "+f)

@@ -10,8 +10,15 @@ import (
 	"pelt/internal/testenv"
 )
 
-// machine reads what programs may leave behind in a guest, but namespaces, which their processes hold.
-func machine() []string { return testenv.Traces("process", "link", "mount", "program") }
+// machine reads what programs may leave behind in a guest, but namespaces, which their processes hold. What cannot be read
+// fails the command that ran.
+func machine() []string {
+	all, err := testenv.Traces("process", "link", "mount", "program")
+	if err != nil {
+		return []string{fmt.Sprint(time.Now(), ": ", err)} // new each time
+	}
+	return all
+}
 
 // settle lists what is there now and was not before, and ends the processes
 // among it. The kernel takes devices and BPF programs away after their last
