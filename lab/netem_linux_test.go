@@ -13,11 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/lab/impair"
 )
 
 // The tests here compare the emulated link with the kernel's netem. Guests of test/kernels, whose kernels have it, build
-// them by the tag guest; another machine with netem and tc can: go test -tags guest -run Netem ./lab
+// them by the tag guest; another machine with netem and tc can: PELT_CLOCK=1 go test -tags guest -run Netem ./lab
 
 // byNetem sends over plain cables, with a router between that does what the words of tc say to what leaves it for the
 // receiver. Frames come to it singly.
@@ -39,19 +40,30 @@ func byNetem(t *testing.T, words string, p probe) []arrival {
 	return through(t, l, p)
 }
 
-// TestNetemConforms asks the same of what an emulated link and netem let through.
-func TestNetemConforms(t *testing.T) {
+// TestClockNetemConforms asks the same of what an emulated link and netem let through. A machine that stands still harms
+// either, so both are measured again; a link that is wrong is so each time.
+func TestClockNetemConforms(t *testing.T) {
+	testenv.Clock(t)
 	for _, c := range conformances {
 		p := c.sent(2000, quick)
-		for by, list := range map[string][]arrival{"pelt": through(t, openLab(t, "direct", "sender:mtu=1200,"+c.link), p), "netem": byNetem(t, c.netem, p)} {
-			if said := c.look(list, p.count); said != "" {
-				t.Errorf("%s by %s: %s", c.link, by, said)
+		for try := 1; ; try++ {
+			link := c.look(through(t, openLab(t, "direct", "sender:mtu=1200,"+c.link), p), p.count)
+			netem := c.look(byNetem(t, c.netem, p), p.count)
+			if link == "" && netem == "" {
+				break
 			}
+			if try == 3 {
+				t.Errorf("%s: by pelt: %s; by netem: %s", c.link, link, netem)
+				break
+			}
+			t.Logf("%s: by pelt: %s; by netem: %s; measured again", c.link, link, netem)
 		}
 	}
 }
 
-func TestNetemDelay(t *testing.T) {
+// TestClockNetemDelay compares how the delays of an emulated link and of netem are distributed.
+func TestClockNetemDelay(t *testing.T) {
+	testenv.Clock(t)
 	var table strings.Builder
 	shape, err := impair.Distribution("paretonormal")
 	must(t, err)

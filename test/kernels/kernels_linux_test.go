@@ -29,7 +29,7 @@ var suites = []suite{
 	{"engine/xdp", 180, "", "6.1"},
 	{"lab/fastpath", 60, "", "6.1"},
 	{"test/kernels/testdata/whole", 600, "", "6.1"},
-	{"lab", 180, "^TestNetem", "6.12"}, // which the host's kernel may not have
+	{"lab", 180, "^TestClockNetem", "6.12"}, // which the host's kernel may not have
 }
 
 type suite struct {
