@@ -21,6 +21,8 @@ func TestFaults(t *testing.T) {
 	t.Cleanup(func() { _ = kernel.Close() })
 	var right, not [modes]int
 	var c *chain
+	next := makeAhead(t)
+	defer next.stop()
 	var lacks []string
 	for _, r := range table {
 		if r.needs != nil {
@@ -33,9 +35,15 @@ func TestFaults(t *testing.T) {
 			}
 		}
 		if c == nil || c.bridged != r.bridged {
-			c = newChain(t, r.bridged)
+			if c = <-next.made[r.bridged]; c == nil {
+				t.FailNow()
+			}
 		}
 		t.Run(r.name, func(t *testing.T) {
+			if r.before != nil {
+				next.making.Lock()
+				t.Cleanup(next.making.Unlock)
+			}
 			c.works(t, r)
 			on := c
 			c = nil

@@ -38,6 +38,42 @@ type chain struct {
 	group string
 }
 
+// ahead makes the next chain of each kind while rows run.
+type ahead struct {
+	made    map[bool]chan *chain // by bridged; closed if one failed
+	making  sync.Mutex           // a row that holds it has the process for itself
+	stopped chan struct{}
+	all     sync.WaitGroup
+}
+
+func makeAhead(t *testing.T) *ahead {
+	a := &ahead{made: map[bool]chan *chain{false: make(chan *chain), true: make(chan *chain)}, stopped: make(chan struct{})}
+	for bridged, made := range a.made {
+		a.all.Go(func() {
+			defer close(made)
+			for {
+				select {
+				case made <- a.chain(t, bridged):
+				case <-a.stopped:
+					return
+				}
+			}
+		})
+	}
+	return a
+}
+
+func (a *ahead) chain(t *testing.T, bridged bool) *chain {
+	a.making.Lock()
+	defer a.making.Unlock()
+	return newChain(t, bridged)
+}
+
+func (a *ahead) stop() {
+	close(a.stopped)
+	a.all.Wait()
+}
+
 func newChain(t testing.TB, bridged bool) *chain {
 	c := &chain{TB: t, bridged: bridged}
 	if bridged {
@@ -223,10 +259,12 @@ func (t *trial) run(fault func()) (accounts [modes]model.FlowResult) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var settled sync.WaitGroup
 	for _, w := range t.watched {
-		w.Settle(t.Context(), true)
+		settled.Go(func() { w.Settle(t.Context(), true) })
 	}
-	t.router.Snapshot(model.MomentEnd)
+	settled.Go(func() { t.router.Snapshot(model.MomentEnd) })
+	settled.Wait()
 	t.awaitShell(model.MomentEnd)
 	var seen [4]model.Observation
 	for i, w := range t.watched {
