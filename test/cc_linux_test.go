@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -72,50 +71,5 @@ func TestClockControlAgreesWithIperf3(t *testing.T) {
 	const slowStart = 1.03
 	if slices.Min(ours) > slowStart*slices.Max(theirs) || slices.Max(ours) < slices.Min(theirs) {
 		t.Errorf("pelt %.4g and iperf3 %.4g are not of one kind", ours, theirs)
-	}
-}
-
-// Between hosts, whose clocks differ, the sender's TCP says when all has arrived; which
-// controls the far side lacks is said before the first trial.
-func TestControlsBetweenHosts(t *testing.T) {
-	t.Parallel()
-	h := newHosts(t)
-	h.otherClock = true
-	s := h.serve(t)
-	s.line[0] = "cc"
-	path := filepath.Join(h.work, "cc.json")
-	for _, c := range []struct {
-		flags, by string
-	}{
-		{"--control cubic,reno --bytes 20MB --repeats 2", model.ByAcknowledged},
-		{"--control reno --bytes 20MB --repeats 2 --http --streams 2 --direction down", model.ByAnswer},
-		{"--control cubic+reno --time 1s --stagger 300ms --repeats 2", ""},
-	} {
-		out, err := h.run(s, append(strings.Fields(c.flags), "--json", path)...)
-		if err != nil {
-			t.Fatalf("%s: %v\n%s\nserver: %s", c.flags, err, out, s.Err)
-		}
-		doc := document(t, path, "")
-		for _, r := range doc.Results {
-			f := r.Flows[0]
-			done := f.TCP.Completion
-			switch {
-			case f.GoodputBPS < 1e6 || f.TCP.Control == "" || f.Delay != nil:
-				t.Errorf("%s: %+v", c.flags, f)
-			case c.by == "" && (done != nil || len(f.TCP.PerStream) != 2 || f.TCP.PerStream[1].Control != "reno" || f.TCP.PerStream[1].StartSeconds < 0.29 || f.TCP.PerStream[1].ReceivedBytes == 0):
-				t.Errorf("%s: completion %+v, streams %+v", c.flags, done, f.TCP.PerStream)
-			case c.by != "" && (done == nil || !done.Done || done.By != c.by || f.TCP.ReceivedBytes != 20e6):
-				t.Errorf("%s: completion %+v, %d B", c.flags, done, f.TCP.ReceivedBytes)
-			}
-		}
-		for _, host := range doc.Host {
-			if host.TCPSettings["congestion_control"] == "" {
-				t.Errorf("%s: the settings of %s are missing", c.flags, host.Node)
-			}
-		}
-	}
-	out, err := h.run(s, "--control", "nonesuch", "--direction", "down", "--json", path)
-	if peltproc.ExitCode(err) != 1 || !strings.Contains(out, `before the first trial: `) || !strings.Contains(out, `congestion control "nonesuch" is not in this kernel`) {
-		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -79,6 +79,20 @@ func document(t *testing.T, path, clock string) model.Document {
 	return d
 }
 
+// decoded reads a run document of any kind: one of ends that never met has no figures.
+func decoded(t *testing.T, path string) model.Document {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := model.DecodeDocument(text, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 func readDocument(path, clock string) (d model.Document, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -49,7 +49,7 @@ func TestFleetHubDies(t *testing.T) {
 // part, partitions, and controllers that want one host at a time.
 func TestFleetDeaths(t *testing.T) {
 	t.Parallel()
-	f := onFleet(t, 3)
+	f := onFleet(t, 2)
 	p := f.control("mesh", mesh+"1s")
 	again := func(name string) {
 		f.agents[name].Kill()

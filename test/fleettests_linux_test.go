@@ -6,36 +6,65 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
 
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
 
-// TestFleetPaths: each test of a path runs between hosts of a fleet.
+// TestFleetPaths: each test of a path runs between hosts of a fleet. What the owner of a host allows holds, and whoever asks
+// for more or comes with a wrong name or code is told in one line. A host that lets nothing in from one other is named, and
+// all else is measured.
 func TestFleetPaths(t *testing.T) {
 	t.Parallel()
-	f := onFleet(t, 4)
-	for _, c := range []struct{ line, hosts string }{
-		{"curve fleet:h1..h2 --payload 64 --rate 1kpps --time 200ms --warmup 50ms --repeats 1", "h1 h2"},
-		{"ndr fleet:h2..h3 --payload 64 --rate 2kpps --time 250ms --warmup 50ms", "h2 h3"},
-		{"sweep fleet:h1,h2,h3,h4 --from h1 --receivers all --payload 512,1472 --interval 5ms,9ms --count 40 --repeats 1", "h1 h2 h3 h4"},
-		{"cc fleet:h3..h4 --control cubic,reno --time 250ms --warmup 50ms --repeats 1", "h3 h4"},
-		{"soak fleet:h4..h1 --payload 64 --rate 1kpps --time 2s", "h4 h1"},
+	f := newFleet(t, 4)
+	f.begin()
+	f.startJoin("h1")
+	f.startJoin("h2", "--max-rate", "10kpps", "--max-time", "3s")
+	f.startJoin("h3", "--calls", "10.90.1.4")
+	f.startJoin("h4")
+	for _, name := range f.names {
+		f.agents[name].Await("joined as " + name)
+	}
+	const short = " --drops off --payload 64 --time 200ms --warmup 50ms --repeats 1"
+	for _, c := range []struct {
+		line, hosts string
+		wrong       []string
+	}{
+		{"curve fleet:h1..h2 --rate 10kpps" + short, "h1 h2", nil},
+		{"ndr fleet:h3..h4 --drops off --payload 64 --rate 2kpps --time 250ms --warmup 50ms", "h3 h4", nil},
+		{"sweep fleet:h1,h2,h3,h4 --drops off --from h1 --receivers all --payload 512 --interval 5ms,9ms --count 40 --repeats 1", "h1 h2 h3 h4", nil},
+		{"cc fleet:h3..h4 --control cubic,reno --time 250ms --warmup 50ms --repeats 1", "h3 h4", nil},
+		{"soak fleet:h4..h1 --drops off --payload 64 --rate 1kpps --time 2s", "h4 h1", nil},
+		{"curve fleet:h1..h2 --rate 11kpps" + short, "", []string{"h2", "11.0 kpps", "that host allows 10.0 kpps (--max-rate there)"}},
+		{"curve fleet:h1..h2 --rate 1kpps --payload 64 --time 4s", "", []string{"h2", "that host allows 3 s (--max-time there)"}},
+		{"curve fleet:h3..h1 --rate 1kpps" + short, "", []string{"h3", "that host calls 10.90.1.4 only (--calls there), not 10.90.1.1"}},
+		{"hosts --code lion-99-teal-lion-99-teal", "", []string{"wrong code: pelt hub printed the right one there"}},
 	} {
 		name, _, _ := strings.Cut(c.line, " ")
-		p := f.control(name, c.line+" --json -")
+		p := f.control(name, c.line+map[bool]string{true: " --json -"}[c.wrong == nil])
+		if c.wrong != nil {
+			code, said := p.Code(), p.Err.String()
+			if code != 1 || strings.Count("\n"+said, "\npelt: ") != 1 || slices.ContainsFunc(c.wrong, func(w string) bool { return !strings.Contains(said, w) }) {
+				t.Errorf("pelt %s: exit code %d, want 1 and one line with %q\n%s", c.line, code, c.wrong, said)
+			}
+			continue
+		}
 		d := f.ends(p)
 		if len(d.Results) == 0 || !d.Complete {
-			f.t.Errorf("%s: %d results, complete: %v\n%s", name, len(d.Results), d.Complete, p.Err)
+			t.Errorf("%s: %d results, complete: %v\n%s", name, len(d.Results), d.Complete, p.Err)
 		}
 		for _, r := range d.Results {
 			for _, x := range r.Flows {
 				if x.Received == 0 {
-					f.t.Errorf("%s: %v %s: nothing arrived (%s)", name, r.Cell, x.Name, r.Why)
+					t.Errorf("%s: %v %s: nothing arrived (%s)", name, r.Cell, x.Name, r.Why)
 				}
 			}
 		}
@@ -43,11 +72,48 @@ func TestFleetPaths(t *testing.T) {
 		for _, h := range d.Host {
 			hosts = append(hosts, h.Name)
 			if h.Address != "10.90.1."+h.Name[1:] {
-				f.t.Errorf("%s: host %s is at %s", name, h.Name, h.Address)
+				t.Errorf("%s: host %s is at %s", name, h.Name, h.Address)
 			}
 		}
 		if got := strings.Join(hosts, " "); got != c.hosts {
-			f.t.Errorf("%s: the hosts are %s, want %s", name, got, c.hosts)
+			t.Errorf("%s: the hosts are %s, want %s", name, got, c.hosts)
+		}
+	}
+	p := f.on(f.hosts["h1"], "joins").Start("join", "10.90.0.1", "--name", "h1", "--port", "7400")
+	code, said := p.Code(), p.Err.String()
+	if want := "a host named h1 is on the hub already: choose another --name"; code != 1 || strings.Count(said, "\n") != 1 || !strings.Contains(said, want) {
+		t.Errorf("exit code %d, want 1 with one line and %q:\n%s", code, want, said)
+	}
+
+	from := netip.MustParseAddr("10.90.1.1").As4()
+	f.hosts["h4"].Rule(nftables.ChainHookInput, with(with(dataPackets, &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 12, Len: 4},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: from[:]}), dropped)...)
+	for _, c := range []struct {
+		line, want  string
+		dead, alive int
+	}{
+		{"mesh fleet:h1,h2,h4 --rate 1kpps --time 300ms --warmup 100ms",
+			`Nothing came through from h1 to h4: its firewall dropped all \d+ packets to UDP port 7359\.`, 2, 4},
+		{"sweep fleet:h1,h2,h4 --from h1 --receivers all --payload 512 --interval 5ms --count 40 --repeats 1",
+			`Nothing came through to h4: its firewall dropped all \d+ packets to UDP port 7359\. The figures are those of the other receiver\.`, 1, 1},
+	} {
+		p := f.control("cut", c.line+" --json "+f.file("cut.json"))
+		code, words := p.Code(), strings.Join(strings.Fields(p.Out.String()), " ")
+		if code != 3 || !regexp.MustCompile(c.want).MatchString(words) || !strings.Contains(words, "Let UDP port 7359 through on h4.") {
+			t.Errorf("%s: exit code %d; want 3 and %q\n%s", c.line, code, c.want, p)
+		}
+		dead, alive := 0, 0
+		d := decoded(t, f.file("cut.json"))
+		for _, r := range d.Results {
+			for _, x := range r.Flows {
+				dead += len(x.DeadStreams)
+				if x.Received > 0 {
+					alive++
+				}
+			}
+		}
+		if dead != c.dead || alive < c.alive || !d.Complete {
+			t.Errorf("%s: %d dead streams and %d flows that carry packets, complete: %v; want %d and %d", c.line, dead, alive, d.Complete, c.dead, c.alive)
 		}
 	}
 }
@@ -70,11 +136,11 @@ func (f *fleet) behindNAT(outside, inside string, names ...string) {
 
 // TestFleetNAT: a host behind a NAT is measured with hosts that are not, and with those behind the same one.
 //
-//	h1, h2 ── switch ──┬── NAT 10.90.2.1 ── n1, n2
-//	                   └── NAT 10.90.2.2 ── x1
+//	h1 ── switch ──┬── NAT 10.90.2.1 ── n1, n2
+//	               └── NAT 10.90.2.2 ── x1
 func TestFleetNAT(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, 2)
+	f := newFleet(t, 1)
 	f.behindNAT("10.90.2.1", "10.91.1.", "n1", "n2")
 	f.behindNAT("10.90.2.2", "10.91.2.", "x1")
 	f.begin()
@@ -86,7 +152,7 @@ func TestFleetNAT(t *testing.T) {
 	if said := f.agents["h1"].Out.String(); strings.Contains(said, "NAT") {
 		t.Errorf("h1 says\n%s", said)
 	}
-	d := f.ends(f.control("mesh", "mesh fleet:h1,h2,n1,n2,x1 --rate 1kpps --time 300ms --warmup 100ms --json -"))
+	d := f.ends(f.control("mesh", "mesh fleet:h1,n1,n2,x1 --drops off --rate 1kpps --time 300ms --warmup 100ms --json -"))
 	apart := unmeasured(d)
 	for name, why := range apart {
 		a, b, _ := strings.Cut(name, model.PairSeparator)
@@ -100,80 +166,6 @@ func TestFleetNAT(t *testing.T) {
 		t.Errorf("unmeasured are %v; want x1 with n1 and n2", apart)
 	}
 	f.whole(d, apart)
-}
-
-// TestFleetLimits: what an owner of a host allows holds, and whoever asks for more or comes with a wrong name or code is
-// told in one line.
-func TestFleetLimits(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, 4)
-	f.begin()
-	f.startJoin("h1")
-	f.startJoin("h2", "--max-rate", "10kpps")
-	f.startJoin("h3", "--calls", "10.90.1.4", "--max-time", "1s")
-	f.startJoin("h4")
-	for _, name := range f.names {
-		f.agents[name].Await("joined as " + name)
-	}
-	const short = " --payload 64 --time 200ms --warmup 50ms --repeats 1"
-	for _, c := range []struct {
-		line string
-		code int
-		want []string
-	}{
-		{"curve fleet:h1..h2 --rate 10kpps" + short, 0, nil},
-		{"curve fleet:h1..h2 --rate 11kpps" + short, 1, []string{"h2", "11.0 kpps", "that host allows 10.0 kpps (--max-rate there)"}},
-		{"curve fleet:h1..h3 --rate 1kpps --payload 64 --time 2s", 1, []string{"h3", "that host allows 1 s (--max-time there)"}},
-		{"curve fleet:h3..h4 --rate 1kpps" + short, 0, nil},
-		{"curve fleet:h3..h1 --rate 1kpps" + short, 1, []string{"h3", "that host calls 10.90.1.4 only (--calls there), not 10.90.1.1"}},
-		{"mesh fleet:h1,h9", 1, []string{"no host named h9 is on the hub: pelt hosts shows who is there"}},
-		{"mesh fleet:h1,h/9", 2, []string{"h/9"}},
-		{"mesh fleet:h1", 2, []string{"a mesh has two hosts at least"}},
-		{"mesh fleet:h1,h1", 2, []string{"h1 stands twice"}},
-		{"curve fleet:h1..h1", 2, []string{"h1"}},
-		{"sweep fleet:h1,h2 --payload 64 --interval 1ms", 2, []string{"--from: say which host sends to the others"}},
-		{"hosts --code lion-99-teal-lion-99-teal", 1, []string{"wrong code: pelt hub printed the right one there"}},
-	} {
-		p := f.control("limits", c.line)
-		code, said := p.Code(), p.Err.String()
-		if code == invalid && c.code == 0 {
-			code = 0 // the machine was busy
-		}
-		if code != c.code {
-			t.Errorf("pelt %s: exit code %d, want %d\n%s", c.line, code, c.code, said)
-			continue
-		}
-		if wrong := strings.Count("\n"+said, "\npelt: "); c.code != 0 && wrong != 1 {
-			t.Errorf("pelt %s: %d lines say what is wrong, want one:\n%s", c.line, wrong, said)
-		}
-		for _, w := range c.want {
-			if !strings.Contains(said, w) {
-				t.Errorf("pelt %s: no %q in\n%s", c.line, w, said)
-			}
-		}
-	}
-	for _, c := range []struct {
-		line string
-		code int
-		want string
-	}{
-		{"10.90.0.1 --name h1 --port 7400", 1, "a host named h1 is on the hub already: choose another --name"},
-		{"10.90.0.1 --name h/5 --port 7400", 2, `--name: want up to 64 letters, digits, - and _, not "h/5"`},
-		{"10.90.0.1 --name h5 --port 7400 --code lion-99-teal-lion-99-teal", 1, "wrong code: pelt hub printed the right one there"},
-		{"10.90.0.1:7399 --name h5 --port 7400", 1, "connection refused: is `pelt hub` running there"},
-		{"10.90.0.1 --name h5 --port 7400 --max-rate much", 2, "--max-rate: want packets as 100kpps"},
-		{"10.90.0.1 --name h5 --port 7400 --calls nobody", 2, "--calls: "},
-		{"--name h5 --port 7400", 2, "want the HUB to join, or --nats"},
-		{"--nats nats://10.90.0.1:4222 --name h5 --port 7400", 1, "no NATS server answers there"},
-		{"--nats nats://10.90.0.1:4222 --creds nowhere --name h5 --port 7400", 1, "--creds: "},
-	} {
-		p := f.on(f.hosts["h1"], "joins").Start(append([]string{"join"}, strings.Fields(c.line)...)...)
-		code := p.Code()
-		if said := p.Err.String(); code != c.code || strings.Count(said, "\n") != 1 || !strings.Contains(said, c.want) {
-			t.Errorf("pelt join %s: exit code %d, want %d with one line and %q:\n%s", c.line, code, c.code, c.want, said)
-		}
-	}
-	f.whole(f.ends(f.control("mesh", mesh+"300ms")), nil) // which none of them disturbed
 }
 
 // TestFleetUnit: systemd takes the unit that pelt join prints, which has no code in it.

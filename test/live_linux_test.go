@@ -102,6 +102,7 @@ func (x *terminal) shows(t *testing.T, p *exec.Cmd, report io.Writer, before uni
 // A lab of a usual user is the work of a child, which draws the screen.
 func TestLiveScreenOfKilledChild(t *testing.T) {
 	testenv.Root(t) // to become a usual user
+	t.Parallel()
 	if err := os.Chmod(filepath.Dir(peltproc.Binary), 0o711); err != nil {
 		t.Fatal(err)
 	}
@@ -126,6 +127,7 @@ func TestLiveScreenOfKilledChild(t *testing.T) {
 
 // Whatever ends the screen, the terminal is as it was, and the report follows.
 func TestLiveScreen(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		seconds string
 		end     func(*terminal, *os.Process)

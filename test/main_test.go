@@ -26,21 +26,25 @@ var columns = [2]string{"COLUMNS", "100"}
 const invalid = 4
 
 func TestMain(m *testing.M) {
-	// Tests here wait half of their time, so more of them than there are cores run side by side.
+	// Tests here wait most of their time, so more of them than there are cores run side by side.
 	flag.Parse()
 	asked := false
 	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
 	if !asked {
-		_ = flag.Set("test.parallel", "4")
+		_ = flag.Set("test.parallel", "6")
 	}
 	_ = os.Setenv(columns[0], columns[1])
 	os.Exit(peltproc.Main(m))
 }
 
-func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	runScripts(t, "testdata/script")
+}
 
 func TestLabScripts(t *testing.T) {
 	testenv.Root(t)
+	t.Parallel()
 	runScripts(t, "testdata/lab")
 }
 

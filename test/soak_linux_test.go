@@ -46,20 +46,20 @@ func TestSoakTimedChange(t *testing.T) {
 	testenv.Tool(t, "sh", "uname") // to watch the router
 	t.Parallel()                   // 1000 packets a second
 	work := t.TempDir()
-	line := "soak lab:router --rate 1kpps --burst 100 --payload 500 --time 7s --warmup 100ms --link-receiver rate=100mbit --at 3s:link-receiver=rate=2mbit --json soak.json"
+	line := "soak lab:router --rate 1kpps --burst 100 --payload 500 --time 5s --warmup 100ms --link-receiver rate=100mbit --at 2s:link-receiver=rate=2mbit --json soak.json"
 	if out, err := (peltproc.Host{T: t, Dir: work, Data: t.TempDir()}).Run(strings.Fields(line)...); orInvalid(err) != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	r := document(t, filepath.Join(work, "soak.json"), "").Results[0]
-	if len(r.Made) != 1 || r.Made[0].Failure != "" || math.Abs(r.Made[0].AtS-3) > 0.5 {
-		t.Errorf("made %+v; want one at 3 s", r.Made)
+	if len(r.Made) != 1 || r.Made[0].Failure != "" || math.Abs(r.Made[0].AtS-2) > 0.5 {
+		t.Errorf("made %+v; want one at 2 s", r.Made)
 	}
 	for _, s := range r.Series {
 		if s.Metric != "lost_pps" || s.Layer != model.LayerNetwork || s.At != "router" {
 			continue
 		}
 		for second, v := range s.Values {
-			if lost := second >= 4; lost && v < 300 || second < 3 && v != 0 { // 2 Mbit/s are 461 of 1000 frames of 542 B
+			if lost := second >= 3; lost && v < 300 || second < 2 && v != 0 { // 2 Mbit/s are 461 of 1000 frames of 542 B
 				t.Errorf("second %d: %.0f lost at the router", second, v)
 			}
 		}

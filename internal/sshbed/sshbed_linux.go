@@ -35,11 +35,12 @@ const (
 
 // Server is an sshd.
 type Server struct {
+	Path   string // a PATH whose ssh knows the hosts
 	daemon *exec.Cmd
 	log    peltproc.Buffer
 }
 
-// Start starts a server, by start in a namespace of the test's, and puts an ssh into PATH that knows the hosts.
+// Start starts a server, by start in a namespace of the test's.
 func Start(t testing.TB, at netip.AddrPort, start func(*exec.Cmd) error, hosts ...Host) *Server {
 	t.Helper()
 	testenv.Root(t) // to log in as root
@@ -97,11 +98,10 @@ func Start(t testing.TB, at netip.AddrPort, start func(*exec.Cmd) error, hosts .
 		t.Fatal(err)
 	}
 	write("bin/ssh", fmt.Sprintf("#!/bin/sh\nexec %s -F %s \"$@\"\n", client, file("config")), 0o700)
-	t.Setenv("PATH", file("bin")+":"+os.Getenv("PATH"))
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // where sshd keeps its unprivileged part
 		t.Fatal(err)
 	}
-	s := &Server{daemon: exec.Command(daemon, "-D", "-e", "-f", file("sshd_config"))}
+	s := &Server{Path: file("bin") + ":" + os.Getenv("PATH"), daemon: exec.Command(daemon, "-D", "-e", "-f", file("sshd_config"))}
 	s.daemon.Stderr, s.daemon.SysProcAttr, s.daemon.WaitDelay = &s.log, &syscall.SysProcAttr{Setpgid: true}, testenv.Patience
 	if err := start(s.daemon); err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func startServer(t *testing.T) *sshbed.Server {
 		t.Fatal(err)
 	}
 	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
-	return sshbed.Start(t, at, (*exec.Cmd).Start,
+	s := sshbed.Start(t, at, (*exec.Cmd).Start,
 		sshbed.Host{Name: "ash", Command: "busybox ash"},
 		sshbed.Host{Name: "false", Command: "/bin/false"},
 		sshbed.Host{Name: "menu", Command: `echo "Main menu"; echo "1) status"; read x; echo "no such choice"; exit 3`},
@@ -41,6 +41,8 @@ func startServer(t *testing.T) *sshbed.Server {
 		sshbed.Host{Name: "unknown", Command: own, Known: sshbed.Unknown},
 		sshbed.Host{Name: "changed", Command: own, Known: sshbed.Changed},
 		sshbed.Host{Name: "refused", Command: own, Port: uint16(port + 1)})
+	t.Setenv("PATH", s.Path)
+	return s
 }
 
 // The server's end goes away in the middle of a trial. What a whole trial tells is the matter of package test.
