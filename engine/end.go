@@ -101,7 +101,7 @@ type End struct {
 	stopping chan struct{}  // closed by Stop
 	reading  chan struct{}  // closed once a receiver or an echo reads every stream
 	done     chan struct{}  // closed in state ended
-	called   wait           // for the peer, of an end that listens
+	called   *wait          // for the peer, of an end that listens; nil before
 }
 
 // wait is a listening end's for its peer.
@@ -360,7 +360,7 @@ func (e *End) Stop() {
 	if e.transport != nil {
 		e.transport.Stop()
 	}
-	if e.called.end != nil {
+	if e.called != nil {
 		e.called.end()
 	}
 }

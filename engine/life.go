@@ -42,18 +42,17 @@ func (e *End) listens() bool { return e.order.Role == Receive || e.order.Role ==
 
 // awaitCalls begins to wait for the peer, on an end that listens.
 func (e *End) awaitCalls() {
-	ctx, cancel := context.WithCancel(context.Background())
-	over := make(chan struct{})
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.called.end != nil || e.closed || e.stopped() {
-		cancel()
+	if e.called != nil || e.closed || e.stopped() {
 		return
 	}
-	e.called = wait{end: cancel, over: over}
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &wait{end: cancel, over: make(chan struct{})}
+	e.called = w
 	go func() {
-		defer close(over)
-		e.called.met, e.called.err = e.Connect(ctx)
+		defer close(w.over)
+		w.met, w.err = e.Connect(ctx)
 	}()
 }
 
@@ -62,7 +61,7 @@ func (e *End) endOfCalls(ctx context.Context, over bool) (Meeting, error) {
 	e.mu.Lock()
 	w := e.called
 	e.mu.Unlock()
-	if w.end == nil {
+	if w == nil {
 		return Meeting{}, nil // it called
 	}
 	defer w.end()
@@ -71,7 +70,7 @@ func (e *End) endOfCalls(ctx context.Context, over bool) (Meeting, error) {
 	}
 	select {
 	case <-w.over:
-		return e.called.met, e.called.err
+		return w.met, w.err
 	case <-ctx.Done():
 		return Meeting{}, ctx.Err()
 	}
