@@ -76,6 +76,14 @@ func TestNothingThrough(t *testing.T) {
 			client.Rule(nftables.ChainHookInput, with(dataAnswers, dropped)...)
 		}, want: "No answer came back from 10.77.1.2: it received # packets on UDP port 7359 and answered, but this host's own firewall dropped all # answers.",
 			next: "Let the answers of 10.77.1.2 through on this host: they come from UDP port 7359."},
+		{name: "the client's firewall refuses the answers", fault: func(client, _, _ *netbed.Node) {
+			client.Rule(nftables.ChainHookInput, with(dataAnswers, refused)...)
+		}, want: "No answer came back from 10.77.1.2: it received # packets on UDP port 7359 and answered, but this host's own firewall dropped all # answers.",
+			next: "Let the answers of 10.77.1.2 through on this host: they come from UDP port 7359."},
+		{name: "the client's firewall refuses the answers, counters only", args: "--drops off", fault: func(client, _, _ *netbed.Node) {
+			client.Rule(nftables.ChainHookInput, with(dataAnswers, refused)...)
+		}, want: `No answer came back from 10.77.1.2: it received # packets on UDP port 7359 and answered, but 10.77.0.1 answers "port unreachable" to the answers.`,
+			next: "Let the answers of 10.77.1.2 through on 10.77.0.1: they come from UDP port 7359."},
 		{name: "odd source ports die", args: "--streams 8 --source-port 40000 --repeats 1", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(with(dataPackets, udpPort(0, 1, 1)...), dropped)...)
 		}, want: "4 of 8 streams get nothing through (from UDP ports 40001, 40003, 40005 and 40007): 10.77.0.2's firewall drops them. " +

@@ -22,6 +22,10 @@ const (
 	repeatUnheard = 600 * time.Millisecond
 	readWait      = 10 * time.Millisecond // how long a read waits before its caller looks up
 
+	// A thread that looks up later than onTime was held up. Such times do not count as a peer's silence, up to mostLate.
+	onTime   = 3 * readWait
+	mostLate = 4 * time.Second
+
 	// alone is how long the first stream calls before the others do: a stranger gets few packets.
 	alone = 700 * time.Millisecond
 )
@@ -71,6 +75,7 @@ func (e *Sockets) awaitCallers(ctx context.Context) (m engine.Meeting) {
 		one.Heard, one.Sent = c.Counts()
 		m.Streams = append(m.Streams, one)
 	}
+	m.ICMP = e.listening.icmpErrors()
 	return m
 }
 
@@ -120,8 +125,9 @@ type call struct {
 	dialer  *engine.ConsentDialer
 	account engine.MetStream
 
-	refusals  int       // how often it was said that no packet gets through
-	refusedAt time.Time // when it was said the second time
+	late      time.Duration // that this thread was held up: the peer may have been, too
+	refusals  int           // how often it was said that no packet gets through
+	refusedAt time.Time     // when it was said the second time
 }
 
 // run returns when the listener is ready, or when the stream is given up.
@@ -130,8 +136,10 @@ func (c *call) run(ctx context.Context) {
 	w.watchICMP(true)
 	defer w.watchICMP(false)
 	sent, again := time.Time{}, time.Duration(0)
-	for ctx.Err() == nil && !e.stop.isSet() {
+	for before := time.Now(); ctx.Err() == nil && !e.stop.isSet(); {
 		now := time.Now()
+		c.late += max(now.Sub(before)-onTime, 0)
+		before = now
 		if c.stream == 0 && (c.heard.Load() != nil || c.refusals > 1 || now.Sub(c.begin) >= alone) {
 			c.release()
 		}
@@ -172,7 +180,7 @@ func (c *call) isOver(now time.Time) bool {
 	if at := c.heard.Load(); at != nil {
 		since = *at
 	}
-	return c.dialer.Heard == 0 && (now.Sub(since) >= c.unheard || c.refusals > 1 && now.Sub(c.refusedAt) >= c.refused)
+	return c.dialer.Heard == 0 && (now.Sub(since)-min(c.late, mostLate) >= c.unheard || c.refusals > 1 && now.Sub(c.refusedAt) >= c.refused)
 }
 
 // ask sends what the listener is to answer.

@@ -86,6 +86,42 @@ func testBackOff(t *testing.T, name string, doubtful, survey bool, want []time.D
 	}
 }
 
+// held is a socket of a host that stands still: nothing comes of its first read, which takes long.
+type held struct {
+	*deaf
+	stands time.Duration
+	peer   *engine.ConsentListener
+	answer []byte
+}
+
+func (s *held) write(b []byte) error {
+	if m, ok := s.peer.Answer(b, s.remote()); ok && s.stands == 0 {
+		s.answer = m[:]
+	}
+	return nil
+}
+
+func (s *held) read(wait time.Duration) (datagram, error) {
+	time.Sleep(wait + s.stands)
+	s.stands = 0
+	b := s.answer
+	s.answer = nil
+	return datagram{head: b, bytes: len(b), nanos: 1}, nil
+}
+
+// A host that stood still does not take that for its peer's silence, if it was not for too long.
+func TestCallOfAHeldHost(t *testing.T) {
+	for stands, met := range map[time.Duration]bool{0: true, 3 * time.Second: true, 6 * time.Second: true, 7 * time.Second: false} {
+		synctest.Test(t, func(t *testing.T) {
+			e, s := deafSockets(t, engine.Send)
+			e.sockets[0] = &held{deaf: s, stands: stands, peer: engine.NewConsentListener(e.order.StreamKey(0))}
+			if m, err := e.Connect(t.Context()); err != nil || m.Streams[0].Met != met {
+				t.Errorf("stood still for %v: %+v, %v", stands, m, err)
+			}
+		})
+	}
+}
+
 // Who is not answered for 30 s ends, or falls silent. Neither is an error: other streams go on, and TCP may go on beside
 // probes.
 func TestSilenceEnds(t *testing.T) {

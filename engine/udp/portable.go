@@ -11,6 +11,7 @@ import (
 
 	"pelt/engine"
 	"pelt/internal/icmp"
+	"pelt/model"
 )
 
 // portable is the socketMaker for every system: each stream has a port of its own and
@@ -101,6 +102,9 @@ func (l *portableListening) open(living []int) (list []socket, err error) {
 	l.sockets = nil
 	return list, err
 }
+
+// icmpErrors knows of none: the system does not tell.
+func (l *portableListening) icmpErrors() []model.ICMPErrors { return nil }
 
 // refused knows of none: an answer that does not leave is one that is lost.
 func (l *portableListening) refused(int) map[string]uint64 { return nil }

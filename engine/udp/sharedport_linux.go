@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/icmp"
+	"pelt/model"
 )
 
 // sharedPort makes the sockets of Linux: all listening ends of an engine share one port.
@@ -32,6 +34,8 @@ type sharedPort struct {
 	ends map[flowID][]*listeningEnd
 	host engine.Host
 	conn *net.UDPConn
+	raw  syscall.RawConn // of conn
+	icmp *errorQueue     // likewise
 	port uint16
 	done chan struct{} // closed when nobody reads conn any more
 }
@@ -70,6 +74,7 @@ type listeningEnd struct {
 	follower *follower        // nil: none
 	locals   []netip.AddrPort // where each dialer reaches this host; under the port's lock, as what follows
 	failed   []map[string]uint64
+	icmp     icmpCounts // errors that came back for answers
 	once     sync.Once
 }
 
@@ -109,6 +114,8 @@ func (e *listeningEnd) refused(stream int) map[string]uint64 {
 	defer e.shared.mu.Unlock()
 	return maps.Clone(e.failed[stream])
 }
+
+func (e *listeningEnd) icmpErrors() []model.ICMPErrors { return e.icmp.list() }
 
 func (e *listeningEnd) open(living []int) ([]socket, error) {
 	streams := e.streams()
@@ -169,26 +176,44 @@ func (p *sharedPort) open(host engine.Host) error {
 		return fmt.Errorf("listen on UDP port %d: %w", p.wanted.Port(), err)
 	}
 	port := conn.LocalAddr().(*net.UDPAddr).AddrPort().Port()
-	if err := sharePort(conn); err != nil {
+	if p.raw, err = sharePort(conn); err != nil {
 		return errors.Join(fmt.Errorf("share UDP port %d: %w", port, err), conn.Close())
 	}
+	p.icmp = &errorQueue{messages: newMessages(batchICMP, headBytes)}
 	p.host, p.conn, p.port, p.done, p.ends = host, conn, port, make(chan struct{}), map[flowID][]*listeningEnd{}
 	go p.serve(conn, p.done)
 	return nil
 }
 
-// sharePort sets SO_REUSEPORT. It is set after bind: a socket that has it before would share the port, unnoticed,
-// with another program of the same user.
-func sharePort(conn *net.UDPConn) error {
+// sharePort sets SO_REUSEPORT, and has ICMP errors gathered. SO_REUSEPORT is set after bind: a socket that has it before
+// would share the port, unnoticed, with another program of the same user.
+func sharePort(conn *net.UDPConn) (syscall.RawConn, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var set error
 	err = raw.Control(func(fd uintptr) {
 		set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+		icmp.Gather(int(fd), false, true)
+		icmp.Gather(int(fd), true, true)
 	})
-	return errors.Join(err, set)
+	return raw, errors.Join(err, set)
+}
+
+// hearICMP counts the ICMP errors that came back for answers of the ends. The port is locked.
+func (p *sharedPort) hearICMP() (any bool) {
+	_ = p.raw.Control(func(fd uintptr) { // fails if the port is closed
+		p.icmp.fd = fd
+		p.icmp.drainWith(func(e icmp.Error, answer []byte) {
+			any = true
+			k, _ := engine.ConsentOf(answer)
+			for _, end := range p.ends[flowID{k.Trial, k.Tag}] {
+				end.icmp.note(e)
+			}
+		})
+	})
+	return any
 }
 
 func (p *sharedPort) serve(conn *net.UDPConn, done chan<- struct{}) {
@@ -199,8 +224,11 @@ func (p *sharedPort) serve(conn *net.UDPConn, done chan<- struct{}) {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil {
-			continue // such as an ICMP error; callers repeat
+		if err != nil { // such as an ICMP error
+			p.mu.Lock()
+			p.hearICMP()
+			p.mu.Unlock()
+			continue
 		}
 		p.answer(b[:n], netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), calledAddress(control[:nc]))
 	}
@@ -253,8 +281,11 @@ func (p *sharedPort) reply(e *listeningEnd, stream int, reply engine.ConsentMess
 		}
 	}
 	e.locals[stream] = netip.AddrPortFrom(at, p.port)
-	// The dialer asks again for a lost one.
-	if _, _, err := p.conn.WriteMsgUDPAddrPort(reply[:], control, from); err != nil {
+	_, _, err := p.conn.WriteMsgUDPAddrPort(reply[:], control, from)
+	if err != nil && p.hearICMP() { // it was that of an answer before
+		_, _, err = p.conn.WriteMsgUDPAddrPort(reply[:], control, from)
+	}
+	if err != nil { // the dialer asks again
 		if e.failed[stream] == nil {
 			e.failed[stream] = map[string]uint64{}
 		}

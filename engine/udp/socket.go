@@ -26,6 +26,8 @@ type listening interface {
 	streams() []engine.Stream
 	// open opens a socket for each of these that lives, and leaves nil for the others; its caller closes them. Called once.
 	open(living []int) ([]socket, error)
+	// icmpErrors lists the ICMP errors that came back for answers.
+	icmpErrors() []model.ICMPErrors
 	// refused counts the answers of a stream that the system did not send, by the errors' names.
 	refused(stream int) map[string]uint64
 	close() error
