@@ -113,7 +113,7 @@ func testNoConsent(t *testing.T, maker Maker) {
 		{"an echo", func(b []byte) []byte { return b }},
 		{"nonsense", func([]byte) []byte { return bytes.Repeat([]byte{0}, engine.ConsentBytes) }},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		row(t, c.name, func(t *testing.T) {
 			b := maker(t, Want{})
 			var most, all atomic.Int64
 			port := b.listen(t, func(m []byte) []byte {
@@ -149,7 +149,7 @@ func testNoConsent(t *testing.T, maker Maker) {
 // A stream that nobody answers has not met. It carries nothing and has no slots; the others are sent as ever.
 func testDeadStream(t *testing.T, maker Maker) {
 	for name, role := range map[string]engine.Role{"the dialing end sends": engine.Send, "the dialing end receives": engine.Receive} {
-		t.Run(name, func(t *testing.T) {
+		row(t, name, func(t *testing.T) {
 			b := maker(t, Want{})
 			b.Role, b.Flow.Streams = role, 3
 			b.some()
@@ -256,7 +256,7 @@ func zeros(n int) []byte { return make([]byte, n) }
 // lost and from what the sender was too late for.
 func testLostConsent(t *testing.T, maker Maker) {
 	for name, role := range map[string]engine.Role{"the dialing end sends": engine.Send, "the dialing end receives": engine.Receive} {
-		t.Run(name, func(t *testing.T) {
+		row(t, name, func(t *testing.T) {
 			var ahead atomic.Int64
 			began := time.Now()
 			b := maker(t, Want{Relay: true, Clock: func() int64 { return int64(time.Since(began)) + ahead.Load() }})
@@ -291,7 +291,7 @@ func testLostConsent(t *testing.T, maker Maker) {
 		})
 	}
 	for name, rate := range map[string]unit.Rate{"all streams, paced": unit.PacketRate(2000), "all streams, flood": {}} {
-		t.Run(name, func(t *testing.T) {
+		row(t, name, func(t *testing.T) {
 			var ahead atomic.Int64
 			began := time.Now()
 			b := maker(t, Want{Clock: func() int64 { return int64(time.Since(began)) + ahead.Load() }})

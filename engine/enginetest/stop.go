@@ -21,7 +21,7 @@ func testStop(t *testing.T, maker Maker, datagrams bool) {
 			t.Errorf("stopped, Connect ended with %v", err)
 		}
 	}
-	t.Run("before it connects", func(t *testing.T) {
+	row(t, "before it connects", func(t *testing.T) {
 		b := maker(t, Want{})
 		p := b.Prepare(t)
 		for _, e := range []*End{p.Dialer, p.Listener} {
@@ -29,7 +29,7 @@ func testStop(t *testing.T, maker Maker, datagrams bool) {
 			failed(t, e)
 		}
 	})
-	t.Run("while it connects", func(t *testing.T) {
+	row(t, "while it connects", func(t *testing.T) {
 		b := maker(t, Want{})
 		mute := b.listen(t, nil)
 		_, p, err := b.toward(t, mute)
@@ -41,7 +41,7 @@ func testStop(t *testing.T, maker Maker, datagrams bool) {
 			failed(t, e)
 		}
 	})
-	t.Run("before it starts", func(t *testing.T) {
+	row(t, "before it starts", func(t *testing.T) {
 		b := maker(t, Want{})
 		b.Timing.MeasureSeconds = 600
 		p := b.Prepare(t).Connect()
@@ -50,7 +50,7 @@ func testStop(t *testing.T, maker Maker, datagrams bool) {
 		p.Start().Stop()
 	})
 	for name, rate := range map[string]unit.Rate{"slow": unit.IntervalRate(10 * time.Minute), "paced": unit.PacketRate(2000), "fast": unit.PacketRate(50_000)} {
-		t.Run(name, func(t *testing.T) {
+		row(t, name, func(t *testing.T) {
 			b := maker(t, Want{})
 			b.Flow.Rate, b.Timing.WarmupSeconds, b.Timing.MeasureSeconds = rate, 0, 3600
 			p := b.Prepare(t).Connect().Start()

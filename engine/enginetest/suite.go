@@ -29,33 +29,35 @@ type Bed struct {
 // Maker makes a bed.
 type Maker func(t testing.TB, w Want) Bed
 
-// Run tests one transport, by trials that wait for each other's packets side by side.
+// Run tests one transport. Its trials wait for each other's packets, so they go on side by side; testenv.Main looks for
+// what they leave behind.
 func Run(t *testing.T, maker Maker) {
-	testenv.LeakCheck(t)
-	part := func(name string, test func(t *testing.T)) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t)
-		})
-	}
 	datagrams := maker(t, Want{}).Flow.Protocol != model.TCP
-	part("account", func(t *testing.T) { testAccount(t, maker, datagrams) })
-	part("flood", func(t *testing.T) { testFlood(t, maker) })
-	part("both directions at once", func(t *testing.T) { testBothDirections(t, maker, datagrams) })
-	part("stop", func(t *testing.T) { testStop(t, maker, datagrams) })
-	part("stop races", func(t *testing.T) { testStopRaces(t, maker) })
-	part("another key", func(t *testing.T) { testAnotherKey(t, maker) })
-	part("no consent", func(t *testing.T) { testNoConsent(t, maker) })
-	part("same numbers", func(t *testing.T) { testSameNumbers(t, maker) })
-	part("strangers", func(t *testing.T) { testStrangers(t, maker, datagrams) })
+	row(t, "account", func(t *testing.T) { testAccount(t, maker, datagrams) })
+	row(t, "flood", func(t *testing.T) { testFlood(t, maker) })
+	row(t, "both directions at once", func(t *testing.T) { testBothDirections(t, maker, datagrams) })
+	row(t, "stop", func(t *testing.T) { testStop(t, maker, datagrams) })
+	row(t, "stop races", func(t *testing.T) { testStopRaces(t, maker) })
+	row(t, "another key", func(t *testing.T) { testAnotherKey(t, maker) })
+	row(t, "no consent", func(t *testing.T) { testNoConsent(t, maker) })
+	row(t, "same numbers", func(t *testing.T) { testSameNumbers(t, maker) })
+	row(t, "strangers", func(t *testing.T) { testStrangers(t, maker, datagrams) })
 	if datagrams {
-		part("warm-up", func(t *testing.T) { testWarmup(t, maker) })
-		part("sent is not told", func(t *testing.T) { testSentIsNotTold(t, maker) })
-		part("dead stream", func(t *testing.T) { testDeadStream(t, maker) })
-		part("relay", func(t *testing.T) { testRelay(t, maker) })
-		part("another address", func(t *testing.T) { testAnotherAddress(t, maker) })
-		part("consent is lost", func(t *testing.T) { testLostConsent(t, maker) })
+		row(t, "warm-up", func(t *testing.T) { testWarmup(t, maker) })
+		row(t, "sent is not told", func(t *testing.T) { testSentIsNotTold(t, maker) })
+		row(t, "dead stream", func(t *testing.T) { testDeadStream(t, maker) })
+		row(t, "relay", func(t *testing.T) { testRelay(t, maker) })
+		row(t, "another address", func(t *testing.T) { testAnotherAddress(t, maker) })
+		row(t, "consent is lost", func(t *testing.T) { testLostConsent(t, maker) })
 	}
+}
+
+// row runs a test beside others.
+func row(t *testing.T, name string, test func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		test(t)
+	})
 }
 
 // some has the trial last until both ends have counted some packets.
@@ -91,7 +93,7 @@ func testAccount(t *testing.T, maker Maker, datagrams bool) {
 		{"no warm-up", func(r *Trial) { r.Timing.WarmupSeconds = 0 }, Want{}},
 		{"a fixed time", func(r *Trial) { r.Timing.MeasureSeconds, r.During = 0.25, nil }, Want{}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		row(t, c.name, func(t *testing.T) {
 			b := maker(t, c.want)
 			b.some()
 			c.set(&b.Trial)
@@ -170,7 +172,7 @@ func testBothDirections(t *testing.T, maker Maker, datagrams bool) {
 // What a path loses, repeats and swaps is what the account says.
 func testRelay(t *testing.T, maker Maker) {
 	for name, role := range map[string]engine.Role{"the dialing end sends": engine.Send, "the dialing end receives": engine.Receive} {
-		t.Run(name, func(t *testing.T) {
+		row(t, name, func(t *testing.T) {
 			b := maker(t, Want{Relay: true})
 			b.Role, b.Flow.Streams = role, 2
 			b.some()

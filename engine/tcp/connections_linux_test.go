@@ -150,6 +150,7 @@ func TestConnectionsKept(t *testing.T) {
 		{"dropped", "drop", "ETIMEDOUT"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			ns := netbed.Namespace(t)
 			p := newPair(t, ns, "127.0.0.1", false, connections(model.ConnectionKeep, 2), timing(50*time.Millisecond, time.Minute, time.Second))
 			p.Connect()

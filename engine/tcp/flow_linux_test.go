@@ -25,6 +25,7 @@ import (
 
 // Both ends' sockets are in the namespace and nowhere else.
 func TestFlow(t *testing.T) {
+	t.Parallel()
 	n := netbed.Namespace(t)
 	for _, address := range []string{"127.0.0.1", "::1"} {
 		p := newPair(t, n, address, address == "::1", flow(8, 128<<10, true), timing(100*time.Millisecond, time.Hour, time.Second))
@@ -112,6 +113,7 @@ func (p *pair) near(what string, got, want, tolerance float64) {
 
 // TCP may join writes that wait, but never splits one.
 func TestSmallWritesAreNotSplit(t *testing.T) {
+	t.Parallel()
 	for _, rate := range []unit.Rate{unit.PacketRate(2000), {}} {
 		f := flow(1, 64, false)
 		f.Rate = rate
@@ -130,6 +132,7 @@ func TestSmallWritesAreNotSplit(t *testing.T) {
 }
 
 func TestBytesWithoutSegmentCounters(t *testing.T) {
+	t.Parallel()
 	p := newPair(t, netbed.Namespace(t), "127.0.0.1", false, flow(2, 1000, true), timing(20*time.Millisecond, time.Hour, time.Second))
 	p.some()
 	p.Connect()

@@ -13,10 +13,13 @@ import (
 	"pelt/unit"
 )
 
+func TestMain(m *testing.M) { testenv.Main(m) }
+
 // The suite of all transports, over loopback.
 func TestTransport(t *testing.T) {
 	for name, bulk := range map[string]bool{"bulk": true, "writes": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			enginetest.Run(t, func(t testing.TB, w enginetest.Want) enginetest.Bed {
 				b := enginetest.Bed{Trial: enginetest.New(model.TCP)}
 				b.Timing.DrainSeconds = 1 // a sender that is stopped does not end its streams: a quarter passes
@@ -70,7 +73,6 @@ func timing(warmup, measure, drain time.Duration) model.Timing {
 // newPair prepares both ends; the sender listens if senderListens, else the receiver.
 func newPair(t *testing.T, host engine.Host, address string, senderListens bool, f model.Flow, timing model.Timing) *pair {
 	t.Helper()
-	testenv.LeakCheck(t)
 	r := enginetest.New(model.TCP)
 	r.Flow, r.Timing, r.Peer = f, timing, netip.MustParseAddr(address)
 	if senderListens {

@@ -145,6 +145,7 @@ func checkReadings(t *testing.T, f model.Flow, s engine.SendReport, took float64
 
 // A transfer that the time cuts says how far it came, and is no error.
 func TestTransferCutByTime(t *testing.T) {
+	t.Parallel()
 	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, transferOf(2, model.MaxBytes, nil), timing(0, 300*time.Millisecond, time.Second))
 	p.Connect()
 	s, r := p.play()
@@ -181,6 +182,7 @@ func TestClockStreamsBeginOneAfterTheOther(t *testing.T) {
 }
 
 func TestStopEndsTransfers(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(*model.Flow){
 		"plain": nil, "HTTP": func(f *model.Flow) { f.HTTP = true }, "before its turn": func(f *model.Flow) { f.StaggerSeconds = 60 },
 	} {
@@ -201,6 +203,7 @@ func TestStopEndsTransfers(t *testing.T) {
 // Streams that begin one after the other are timed from the first request to the last
 // answer.
 func TestAnswersOneAfterTheOther(t *testing.T) {
+	t.Parallel()
 	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, transferOf(2, 1000, func(f *model.Flow) { f.HTTP, f.StaggerSeconds = true, 0.5 }), timing(0, time.Minute, time.Second))
 	p.Connect()
 	if _, r := p.play(); r.TCP.Completion == nil || r.TCP.Completion.Seconds < 0.3 {

@@ -23,6 +23,7 @@ import (
 
 // A port that answers no SYN: both ends say on which streams they have not met, and the dialing one how many SYNs left.
 func TestNoAnswer(t *testing.T) {
+	t.Parallel()
 	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, flow(2, 64, false), timing(0, time.Minute, 0))
 	o := p.sender.Order
 	o.Ports = []uint16{mute(t), mute(t)}

@@ -18,7 +18,7 @@ func TestProbeTimesRoundTrips(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, r trial) {
 		r.Role = engine.Probe
-		r.Timing, r.Flow.Rate = model.Timing{LeadSeconds: 1, MeasureSeconds: 60}, unit.PacketRate(100)
+		r.Timing, r.Flow.Rate = model.Timing{LeadSeconds: 0.3, MeasureSeconds: 60}, unit.PacketRate(100)
 		dialer, listener := r.connected(t)
 		dialer.Pulse(41, false)
 		listener.Pulse(42, false)
@@ -38,7 +38,7 @@ func TestProbeTimesRoundTrips(t *testing.T) {
 			t.Fatalf("probe %+v, want 8 to %d answered", got, most)
 		}
 		f := got.Facts
-		if f.Answered != got.RoundTrip.Count || f.Sent != f.Answered || f.IdleNS <= 0 || f.Up == nil || f.Down == nil ||
+		if f.Answered != got.RoundTrip.Count || f.Sent < f.Answered || f.Sent > most || f.IdleNS <= 0 || f.Up == nil || f.Down == nil ||
 			f.Up.Count != f.Answered || f.Up.P50+f.Down.P50 > got.RoundTrip.Max {
 			t.Errorf("%d sent, %d answered, idle %v, up %+v, down %+v", f.Sent, f.Answered, f.IdleNS, f.Up, f.Down)
 		}

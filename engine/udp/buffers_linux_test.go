@@ -56,6 +56,7 @@ func TestBuffersAsAsked(t *testing.T) {
 
 // Linux grants even sizes only, which is not less than was asked for.
 func TestOddBuffers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		plain bool
 		want  int
@@ -89,6 +90,7 @@ func (meek) Do(f func() error) error {
 
 // A buffer is short from net.core.rmem_max on, of which the kernel accounts twice as much.
 func TestShortBuffers(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("/proc/sys/net/core/rmem_max")
 	if err != nil {
 		t.Skipf("this namespace does not tell its limit: %v", err)

@@ -4,6 +4,7 @@ import "testing"
 
 // An end that is told that its packets get nowhere gives up sooner, and says who told it.
 func TestClosedPort(t *testing.T) {
+	t.Parallel()
 	r := newTrial()
 	dialer, listener := r.prepare(t)
 	if err := listener.Close(); err != nil { // with its port

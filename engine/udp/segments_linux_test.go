@@ -43,6 +43,7 @@ func TestSegments(t *testing.T) {
 		{"joined, sent singly", near, far, farFour, 64, 1, unit.PacketRate(20_000), engine.Send, 1, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			r := newTrial()
 			r.Near.Host, r.Far.Host, r.Peer, r.Role = c.near, c.far, c.peer, c.dialer
 			r.Flow.PayloadBytes, r.Flow.Segments, r.Flow.Rate, r.Flow.Joined = c.payload, c.segments, c.rate, c.joined
@@ -50,6 +51,8 @@ func TestSegments(t *testing.T) {
 			if c.rate == (unit.Rate{}) {
 				r.Timing.WarmupSeconds = 0
 				r.sends(10_000)
+			} else {
+				r.sends(500)
 			}
 			send, receive := r.Play(t)
 			enginetest.Balance(t, r.Order, send, receive)

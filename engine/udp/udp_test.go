@@ -7,8 +7,11 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/enginetest"
+	"pelt/internal/testenv"
 	"pelt/unit"
 )
+
+func TestMain(m *testing.M) { testenv.Main(m) }
 
 // trial is one flow between two hosts, ready to be played.
 type trial struct {
@@ -130,6 +133,7 @@ var variants = []struct {
 func both(t *testing.T, f func(t *testing.T, r trial)) {
 	for _, c := range variants {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			r := newTrial()
 			r.plain = c.plain
 			if c.workers {
@@ -145,6 +149,7 @@ func both(t *testing.T, f func(t *testing.T, r trial)) {
 func TestTransport(t *testing.T) {
 	for _, c := range variants {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			enginetest.Run(t, func(t testing.TB, w enginetest.Want) enginetest.Bed {
 				r := newTrial()
 				b := enginetest.Bed{Trial: r.Trial, Middle: enginetest.Here{}, At: r.Peer}
@@ -167,6 +172,7 @@ func TestPayloads(t *testing.T) {
 	for payload, rate := range map[int]uint64{16: 2000, 65507: 100} {
 		both(t, func(t *testing.T, r trial) {
 			r.Flow.PayloadBytes, r.Flow.Rate = payload, unit.PacketRate(rate)
+			r.sends(20)
 			send, receive := r.Play(t)
 			r.Undisturbed(t, send, receive)
 			if send.Send.BurstMax > 1 {

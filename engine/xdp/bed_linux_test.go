@@ -13,8 +13,11 @@ import (
 	"pelt/engine/enginetest"
 	"pelt/engine/udp"
 	"pelt/internal/netbed"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
+
+func TestMain(m *testing.M) { testenv.Main(m) }
 
 // bed is netbed's cable with the engines of each end's host.
 type bed struct {

@@ -67,6 +67,7 @@ func (b *bed) frame(from, to netip.AddrPort, h engine.Header, payload int) []byt
 
 // What an honest sender does not send: repeated, overtaken, damaged, foreign.
 func TestOddPackets(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	var ends [2]netip.AddrPort
 	var sender *enginetest.End
@@ -118,6 +119,7 @@ func TestOddPackets(t *testing.T) {
 
 // Everything else that comes through the interface goes on as before.
 func TestOthersGoOn(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	var l net.Listener
 	b.far.Must(func() (err error) { l, err = net.Listen("tcp", "10.77.0.2:0"); return err })
@@ -161,6 +163,7 @@ func TestOthersGoOn(t *testing.T) {
 
 // An interface that another's program holds is left alone, and said so.
 func TestTakenInterface(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	other := New(nil)
 	defer other.Close()
@@ -180,6 +183,7 @@ func TestTakenInterface(t *testing.T) {
 
 // Packets that come past the program, here as fragments, are noticed.
 func TestStrays(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	var ends [2]netip.AddrPort
 	c := trial{engines: [2]string{"udp", "xdp"}, packets: 50, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000)}}
@@ -212,6 +216,7 @@ func TestStrays(t *testing.T) {
 
 // The program is gone with the engine, and so is whatever it was attached with.
 func TestNothingStays(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	if _, err := b.run(t, trial{measure: 100 * time.Millisecond, flow: model.Flow{Rate: unit.PacketRate(1000)}}); err != nil {
 		t.Fatal(err)
@@ -240,6 +245,7 @@ func TestNothingStays(t *testing.T) {
 // What cannot be carried with frames says so in one line. What a receiver wants of its sockets
 // leaves the sender its frames: they find the cable ready.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	for _, c := range []struct {
 		name    string
@@ -291,6 +297,7 @@ func TestOneRuleOfLeaps(t *testing.T) {
 // Packets that somebody forges change nothing of a flow, unless as many agree as a leap
 // takes: then it goes on there, as it does after a pause of the path.
 func TestForgedLeap(t *testing.T) {
+	t.Parallel()
 	const far = 1 << 20 // in the windows
 	b := newBed(t)
 	for _, kind := range []string{"udp", "xdp"} {

@@ -73,6 +73,7 @@ func TestClockFlood(t *testing.T) {
 
 // The other end of the cable is not ready: said before anything is sent, or left to sockets.
 func TestCableNotReady(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	c := trial{engines: [2]string{"xdp", "udp"}, packets: 50, flow: model.Flow{Rate: mustRate(t, "1kpps")}}
 	if _, err := b.run(t, c); err == nil {
@@ -109,6 +110,7 @@ func TestUnsentByCause(t *testing.T) {
 
 // A stop is not forgotten when the sockets take over after it.
 func TestStopBeforeFallback(t *testing.T) {
+	t.Parallel()
 	c := trial{engines: [2]string{"xdp", "udp"}, measure: time.Hour, fallback: true, flow: model.Flow{Rate: mustRate(t, "1kpps")}}
 	c.connected = func(p *enginetest.Pair) { p.Sender.Stop() }
 	out, err := newBed(t).run(t, c)

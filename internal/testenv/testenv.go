@@ -4,6 +4,7 @@ package testenv
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -70,23 +71,54 @@ func FreePort() (port int, err error) {
 	return 0, errors.New("no two neighbouring ports are free")
 }
 
+// Main runs a package whose tests wait for most of their time: more of them at once than there are cores. It fails if
+// descriptors or goroutines are left at the end.
+func Main(m *testing.M) {
+	const atOnce = "12"
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
+	if !asked {
+		_ = flag.Set("test.parallel", atOnce)
+	}
+	left := leaks()
+	code := m.Run()
+	if text := left(); text != "" && code == 0 {
+		fmt.Println("FAIL:", text)
+		code = 1
+	}
+	os.Exit(code)
+}
+
 // LeakCheck fails the test if descriptors or goroutines are left at its end.
 func LeakCheck(t testing.TB) {
 	t.Helper()
+	left := leaks()
+	t.Cleanup(func() {
+		if text := left(); text != "" {
+			t.Fatal(text)
+		}
+	})
+}
+
+// leaks counts descriptors and goroutines, and returns a function that waits until there are no more than now. It says
+// which there are if they stay.
+func leaks() (left func() string) {
 	// The first socket brings the runtime's own descriptors, which stay.
 	if l, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
 		l.Close()
 	}
 	goroutines, files := runtime.NumGoroutine(), OpenFiles()
-	t.Cleanup(func() {
+	return func() string {
 		for over := time.Now().Add(Patience); runtime.NumGoroutine() > goroutines || OpenFiles() > files; time.Sleep(time.Millisecond) {
 			if time.Now().After(over) {
 				b := make([]byte, 1<<16)
-				t.Fatalf("%d files and %d goroutines before, %d and %d after:\n%s", files, goroutines, OpenFiles(), runtime.NumGoroutine(),
-					b[:runtime.Stack(b, true)])
+				return fmt.Sprintf("%d files and %d goroutines before, %d and %d after:\n%s", files, goroutines, OpenFiles(),
+					runtime.NumGoroutine(), b[:runtime.Stack(b, true)])
 			}
 		}
-	})
+		return ""
+	}
 }
 
 // OpenFiles counts descriptors; 0 where the system does not tell.
