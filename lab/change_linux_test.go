@@ -55,7 +55,7 @@ func arrives(t *testing.T, l *Lab, p probe, after string, least, most int) {
 // sender ── user space ── receiver
 func TestSetTakesEffect(t *testing.T) {
 	l := openLab(t, "direct", "delay=1ms,seed=3")
-	p := probe{count: 200, bytes: 200, interval: 50 * time.Microsecond, wait: 500 * time.Millisecond}
+	p := probe{count: 200, bytes: 200, interval: 50 * time.Microsecond, wait: 100 * time.Millisecond}
 	for _, step := range []struct {
 		set  string
 		want int
@@ -104,7 +104,7 @@ func TestSetDrawsAnew(t *testing.T) {
 // sender ── hidden relay with tbf ── receiver
 func TestSetChangesTBF(t *testing.T) {
 	l := openLab(t, "direct", "rate=5mbit,queue=20")
-	p := probe{count: 150, bytes: 1000, frame: 1042 * 8 * time.Second / 5e6, wait: 300 * time.Millisecond}
+	p := probe{count: 150, bytes: 1000, frame: 1042 * 8 * time.Second / 5e6, wait: 100 * time.Millisecond}
 	for _, step := range []struct {
 		set         string
 		least, most int
@@ -144,7 +144,7 @@ func TestHeldLinks(t *testing.T) {
 	if e := l.Emulated(); len(e) != 1 || e[0].Ends != [2]string{"sender", "receiver"} {
 		t.Fatalf("its emulated links are %+v", e)
 	}
-	p := probe{count: 500, bytes: 200, interval: 20 * time.Microsecond, wait: 500 * time.Millisecond}
+	p := probe{count: 500, bytes: 200, interval: 20 * time.Microsecond, wait: 100 * time.Millisecond}
 	t.Run("unwatched", func(t *testing.T) { through(t, l, p) })
 	watch, err := l.WatchLinks(probeTrial, nil)
 	must(t, err)
@@ -207,7 +207,7 @@ func words(t *testing.T, name string) (list []string) {
 
 // A seed that is set draws as that of a lab made with it, however often it changes.
 func TestSetSeed(t *testing.T) {
-	p := probe{count: 200, interval: quick, bytes: 64, wait: 500 * time.Millisecond}
+	p := probe{count: 200, interval: quick, bytes: 64, wait: 100 * time.Millisecond}
 	draws := func(l *Lab) []int { return fates(through(t, l, p), p.count) }
 	made := draws(openLab(t, "direct", "sender:mtu=1200,loss=20%,seed=7"))
 	l := openLab(t, "direct", "sender:mtu=1200,loss=20%,seed=5")

@@ -46,13 +46,13 @@ func TestClockRate(t *testing.T) {
 // What does not fit the queue is lost at the link, packet for packet; the
 // sender is neither told nor slowed down, on whichever kind of hop the queue is.
 //
-//	sender ==10 Mbit/s, 1000 packets==> [middle] ----- receiver
+//	sender ==25 Mbit/s, 1000 packets==> [middle] ----- receiver
 func TestQueueOverflows(t *testing.T) {
 	for _, c := range []struct{ topology, link string }{
-		{"direct", "sender:rate=10mbit,queue=1000,toward=receiver"},
-		{"switch", "receiver:rate=10mbit,queue=1000,toward=receiver"},
-		{"router", "sender:rate=10mbit,queue=1MB,toward=receiver"},
-		{"router", "receiver:rate=10mbit,queue=1000,toward=receiver"},
+		{"direct", "sender:rate=25mbit,queue=1000,toward=receiver"},
+		{"switch", "receiver:rate=25mbit,queue=1000,toward=receiver"},
+		{"router", "sender:rate=25mbit,queue=1MB,toward=receiver"},
+		{"router", "receiver:rate=25mbit,queue=1000,toward=receiver"},
 	} {
 		t.Run(c.topology+"/"+c.link, func(t *testing.T) {
 			l := openLab(t, c.topology, c.link)
@@ -72,7 +72,7 @@ func TestQueueOverflows(t *testing.T) {
 				t.Errorf("sent %d, received %d; shaper %+v", f.sent, f.received, *did)
 			}
 			// The queue held its 1000 packets, and what came later met a full one.
-			if most := 1000 + f.took.Seconds()*10e6/8000 + 100; f.received < 1000 || float64(f.received) > most || *did.QueueFull == 0 {
+			if most := 1000 + f.took.Seconds()*25e6/8000 + 100; f.received < 1000 || float64(f.received) > most || *did.QueueFull == 0 {
 				t.Errorf("sent %d in %v, received %d: want 1000 to %.0f received and the rest lost", f.sent, f.took, f.received, most)
 			}
 		})

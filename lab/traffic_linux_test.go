@@ -150,7 +150,7 @@ func floodFor(t *testing.T, from, to *Node, family, payload int, d time.Duration
 		f.sent, sendErr = flood(ctx, out, payload)
 		f.took = time.Since(began)
 	})
-	packets, pps, err := count(in, max(d/2, 300*time.Millisecond))
+	packets, pps, err := count(in, max(d/2, 200*time.Millisecond))
 	wait.Wait()
 	must(t, errors.Join(err, sendErr))
 	f.received, f.pps = packets, pps
