@@ -283,19 +283,6 @@ func TestTrialsCostTheSame(t *testing.T) {
 	}
 }
 
-func BenchmarkTrial(b *testing.B) {
-	for _, trials := range []int{100, 10000} {
-		grid, search := long(b, trials)
-		for name, d := range map[string]Design{"grid": grid, "search": search} {
-			b.Run(fmt.Sprintf("%s/after%d", name, trials), func(b *testing.B) {
-				for b.Loop() {
-					one(b, d, limited(250e3, 1e6))
-				}
-			})
-		}
-	}
-}
-
 // That nothing came through is an answer: such a trial is not made again, as an invalid one is.
 func TestNothingThroughNotMadeAgain(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -427,17 +427,3 @@ func TestChangesOfAnything(t *testing.T) {
 		}
 	})
 }
-
-// BenchmarkChangesOfADay searches 20 series of a day.
-func BenchmarkChangesOfADay(b *testing.B) {
-	r := rand.New(rand.NewPCG(24, 20))
-	var day model.Result
-	for i := range 20 {
-		k := noiseKinds()[i%len(noiseKinds())]
-		day.Series = append(day.Series, trialOf(k.metric, drawn(86400, k.start(r))).Series[0])
-		day.Series[i].Flow = fmt.Sprint(i)
-	}
-	for b.Loop() {
-		Changes(day)
-	}
-}

@@ -75,16 +75,6 @@ func TestClampByName(t *testing.T) {
 	}
 }
 
-func BenchmarkClampObservation(b *testing.B) {
-	o := Observation{Counters: make([]Counter, 500)}
-	for i := range o.Counters {
-		o.Counters[i] = Counter{Name: "TcpExt.IPReversePathFilter", Scope: "namespace", Unit: "datagram", Whole: 9, IdleHz: 1}
-	}
-	for b.Loop() {
-		o.Clamp(nil)
-	}
-}
-
 func TestClampSeries(t *testing.T) {
 	var all []Series
 	for range 10_000 {

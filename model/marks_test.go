@@ -203,23 +203,3 @@ func FuzzMarks(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkMarksRead(b *testing.B) {
-	var w MarksWriter
-	const runs = 1_000_000
-	for i := range uint64(runs) {
-		w.Add(3*i, 1, uint16(i%5))
-	}
-	m := w.Marks()
-	for b.Loop() {
-		if list := 0; true {
-			for range m.Stretches() {
-				list++
-			}
-			if list != runs {
-				b.Fatal(list)
-			}
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/runs, "ns/stretch")
-}

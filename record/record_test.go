@@ -329,28 +329,3 @@ func FuzzPackets(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkEncode(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 2))
-	list := steady(2048, 25000, func() int64 { return int64(r.ExpFloat64() * 200) })
-	var e Encoder
-	var out []byte
-	for b.Loop() {
-		out = e.Append(out[:0], Packets{List: list})
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(list)), "ns/packet")
-	b.ReportMetric(float64(len(out))/float64(len(list)), "B/packet")
-}
-
-func BenchmarkDecode(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 2))
-	list := steady(2048, 25000, func() int64 { return int64(r.ExpFloat64() * 200) })
-	block := new(Encoder).Append(nil, Packets{List: list})
-	var d Decoder
-	for b.Loop() {
-		if _, _, _, err := d.Split(block); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(list)), "ns/packet")
-}

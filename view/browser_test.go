@@ -11,13 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"pelt/internal/testenv"
-	"pelt/model"
 	"pelt/render"
 	"pelt/test/browser"
-	"pelt/test/sample"
 	"pelt/view"
 )
 
@@ -109,26 +105,6 @@ func htmlFile(t testing.TB, p view.Page) string {
 		t.Fatal(err)
 	}
 	return (&url.URL{Scheme: "file", Path: path}).String()
-}
-
-// BenchmarkOpen prints how long Chromium takes to open large pages. Readers wait at most 2 s for
-// a soak of a day and 1 s for a sweep of 200 settings.
-func BenchmarkOpen(b *testing.B) {
-	settings := sample.Sweep()
-	settings.Results = slices.DeleteFunc(settings.Results, func(r model.Result) bool {
-		return r.Cell["payload_bytes"].Number > 256*20
-	})
-	for name, d := range map[string]*model.Document{"soak-24h": day(), "sweep-200": &settings} {
-		b.Run(name, func(b *testing.B) {
-			tab, page, ms := browser.Start(b), htmlFile(b, view.Run(d)), 0.0
-			for b.Loop() {
-				tab.Do(chromedp.Navigate(page))
-				tab.Paint()
-				ms += browser.Evaluate[facts](tab, pageFacts).Load
-			}
-			b.ReportMetric(ms/float64(b.N), "ms/open")
-		})
-	}
 }
 
 // check rejects what no page may have.

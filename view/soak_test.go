@@ -1,11 +1,9 @@
 package view_test
 
 import (
-	"bytes"
 	"testing"
 
 	"pelt/model"
-	"pelt/render"
 	"pelt/test/sample"
 	"pelt/view"
 )
@@ -53,20 +51,5 @@ func TestSeriesOfNoCore(t *testing.T) {
 	d.Results[0].Series = append(d.Results[0].Series, model.Series{Metric: "idle_ratio", At: "router", StepSeconds: 1, Values: []float64{1}})
 	if page := view.Run(&d); page.Verdict == "" {
 		t.Error("no verdict")
-	}
-}
-
-// BenchmarkSoakOfADay makes the page of a day and renders all of it.
-func BenchmarkSoakOfADay(b *testing.B) {
-	d := day()
-	for b.Loop() {
-		page := view.Run(d)
-		var out bytes.Buffer
-		if err := render.HTML(&out, page); err != nil {
-			b.Fatal(err)
-		}
-		if err := render.Text(&out, page, render.Terminal{All: true}); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -120,10 +120,3 @@ func TestSumOverTheWrap(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
-
-func BenchmarkParse(b *testing.B) {
-	info, bbr := make([]byte, 280), make([]byte, BBRBytes)
-	for b.Loop() {
-		Parse(info, bbr)
-	}
-}

@@ -48,27 +48,6 @@ func TestLossRatio(t *testing.T) {
 	}
 }
 
-func BenchmarkOffer(b *testing.B) {
-	loss := Loss{Ratio: 0.01}
-	for _, c := range []struct {
-		name string
-		s    Settings
-	}{
-		{"usual", Settings{Rate: 1e9, Delay: 10 * time.Millisecond, Loss: loss}},
-		{"jitter", Settings{Rate: 1e9, Delay: 10 * time.Millisecond, Jitter: time.Millisecond, Shape: shaped("normal"), Loss: loss}},
-		{"everything", Settings{Rate: 1e9, QueuePackets: 100, Delay: 10 * time.Millisecond, Jitter: time.Millisecond, Shape: shaped("normal"), Correlation: 0.5,
-			Duplicate: 0.01, Corrupt: 0.01, Reorder: 0.01, Loss: loss}},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			l, now := New(c.s), int64(0)
-			for b.Loop() {
-				l.Offer(now, 1500)
-				now += 12_500 // 96 % of the rate
-			}
-		})
-	}
-}
-
 // Waiting is how many frames and bytes wait for the bottleneck at a time.
 func (l *Link) Waiting(now int64) (frames, bytes int) {
 	l.now = max(l.now, now)

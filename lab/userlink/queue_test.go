@@ -37,21 +37,3 @@ func TestQueue(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkQueue(b *testing.B) {
-	var q queue[[]byte]
-	x := uint64(1)
-	random := func() int64 {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		return int64(x % 1e9)
-	}
-	for range 100_000 {
-		q.push(random(), nil)
-	}
-	for b.Loop() {
-		at, item := q.pop()
-		q.push(at+random(), item)
-	}
-}

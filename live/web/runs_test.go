@@ -3,10 +3,7 @@ package web
 import (
 	"errors"
 	"html"
-	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -157,31 +154,6 @@ func TestComparisonIsTheOne(t *testing.T) {
 	}
 	if n := strings.Count(w.Body.String(), `class="wide"`); n < 2 {
 		t.Errorf("%d charts; want the intervals and the runs' main chart", n)
-	}
-}
-
-// Ten thousand runs are listed in well under a second.
-func BenchmarkList(b *testing.B) {
-	st, dir := storeOf(b)
-	id := keep(b, st, sample.Single())
-	text, err := os.ReadFile(filepath.Join(dir, "runs", id+".jsonl"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	const letters = "0123456789abcdefghjkmnpqrstvwxyz"
-	for i := range 10_000 {
-		name := "20250101-0000-" + string([]byte{letters[i>>10], letters[i>>5&31], letters[i&31]}) + ".jsonl"
-		if err := os.WriteFile(filepath.Join(dir, "runs", name), text, 0o600); err != nil {
-			b.Fatal(err)
-		}
-	}
-	s := New(Options{Store: st})
-	defer s.Close()
-	for b.Loop() {
-		s.runs.read = time.Time{}
-		if w := ask(s, "GET", "/?q=lab", nil, nil); w.Code != http.StatusOK {
-			b.Fatal(w.Code)
-		}
 	}
 }
 

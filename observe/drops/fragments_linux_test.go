@@ -40,7 +40,7 @@ func laterFragment(six bool) []expr.Any {
 // A later fragment has no UDP header. Its datagram is known by the first one,
 // and what reassembly makes of the rest is no verdict of its own.
 func TestLaterFragment(t *testing.T) {
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name          string
 		six           bool
 		sender, early bool // dropped at the sender; the verdict is read before reassembly fails
@@ -48,11 +48,13 @@ func TestLaterFragment(t *testing.T) {
 	}{{"at the receiver", false, false, false, 0}, {"over IPv6", true, false, true, 0}, {"at the sender", false, true, false, 0},
 		{"from another port", false, false, false, 1}} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // reassembly takes a second to fail
+			trial := testTrial + 1 + uint16(i)
 			b, from, to := pair(t, c.six, wide)
 			b.Receiver.Sysctl("net/ipv4/ipfrag_time", "1")
 			b.Receiver.Sysctl("net/ipv6/ip6frag_time", "1")
 			m := machine(t)
-			k := track(t, m, testTrial, "up", TrackOptions{Fragments: true, Alone: c.moved > 0},
+			k := track(t, m, trial, "up", TrackOptions{Fragments: true, Alone: c.moved > 0},
 				model.Tuple{From: from.Port ^ c.moved, To: testPort})
 			if k.Why() != "" {
 				t.Fatal(k.Why())
@@ -65,18 +67,18 @@ func TestLaterFragment(t *testing.T) {
 			} else {
 				b.Receiver.Rule(nftables.ChainHookPrerouting, laterFragment(c.six)...)
 			}
-			send(t, from, testTrial, 0, n, 4000)
+			send(t, from, trial, 0, n, 4000)
 			got := map[uint64]int{}
-			drain(t, to, testTrial, got)
+			drain(t, to, trial, got)
 			reason := "NETFILTER_DROP"
 			if c.sender {
 				reason = "TC_EGRESS"
 			}
 			if c.early {
-				sameAs(t, verdicts(t, collect(t, m, testTrial), "up", 0), got, n, reason)
+				sameAs(t, verdicts(t, collect(t, m, trial), "up", 0), got, n, reason)
 			}
 			time.Sleep(1300 * time.Millisecond) // reassembly fails after 1 s
-			d := collect(t, m, testTrial)
+			d := collect(t, m, trial)
 			sameAs(t, verdicts(t, d, "up", 0), got, n, reason)
 			if sum := total(d, "up"); sum.Fragments < n/2 {
 				t.Errorf("%+v; want at least %d fragments", sum, n/2)
@@ -96,8 +98,7 @@ func TestUnfollowedFragment(t *testing.T) {
 	got := map[uint64]int{}
 	drain(t, to, testTrial, got)
 	awaitVerdicts(t, uint64(100-len(got)))
-	d := collect(t, m, testTrial)
-	sameAs(t, verdicts(t, d, "up", 0), got, 100, "FRAG_REASM_TIMEOUT|NOT_SPECIFIED")
+	sameAs(t, verdicts(t, collect(t, m, testTrial), "up", 0), got, 100, "FRAG_REASM_TIMEOUT|NOT_SPECIFIED")
 }
 
 // Each track whose fragments are not followed says so, and the next one tries anew.
