@@ -245,7 +245,8 @@ func TestUnknownControlIsRefused(t *testing.T) {
 // A pinned thread ends with its stream: no other goroutine inherits its core.
 func TestPinnedThreads(t *testing.T) {
 	cores := affinity(t)
-	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, flow(2, 64<<10, true), timing(0, 100*time.Millisecond, time.Second))
+	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, flow(2, 64<<10, true), timing(0, time.Hour, time.Second))
+	p.some()
 	p.sender.t.order.CPU, p.receiver.t.order.CPU = 0, 1
 	p.Connect()
 	p.play()
