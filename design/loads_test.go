@@ -266,66 +266,6 @@ func (c *compared) add(t *testing.T, q Question, d *simulated, row [6]float64) {
 	c.aboveUs, c.aboveReference = append(c.aboveUs, secondsIn(seen)-least), append(c.aboveReference, reference-least)
 }
 
-// What a search does where there is little to find.
-func TestSearchEnds(t *testing.T) {
-	flood := func(load, loss float64) Observation {
-		return Observation{Load: load, Seconds: 1, Loss: loss, Flood: true}
-	}
-	for _, c := range []struct {
-		name         string
-		goal         string
-		path         path
-		lower, upper float64 // at most a width off; NaN: none
-		limit        Limit
-		seconds      float64 // at most
-	}{
-		{"every trial loses", "quick", func(load, s float64, f bool) Observation {
-			return Observation{Load: max(load, 1e6*float64(boolInt(f))), Seconds: s, Loss: 0.001, Flood: f}
-		}, math.NaN(), 1000, PathLimit, 7},
-		{"nothing arrives", "csit", func(load, s float64, f bool) Observation {
-			return Observation{Load: max(load, 1e6*float64(boolInt(f))), Seconds: s, Loss: 1, Flood: f}
-		}, math.NaN(), 1000, PathLimit, 13},
-		{"nothing is sent", "csit", func(load, s float64, f bool) Observation { return flood(0, 0) }, math.NaN(), math.NaN(), FloodLimit, 1},
-		{"less than the least load is sent", "csit", func(load, s float64, f bool) Observation { return flood(999.5, 0) },
-			math.NaN(), math.NaN(), FloodLimit, 1},
-		{"the sender limits", "quick", func(load, s float64, f bool) Observation {
-			if f {
-				return flood(1e6, 0)
-			}
-			return Observation{Load: load, Seconds: s, Unsent: load > 900e3}
-		}, 900e3, 900e3, SenderLimit, 12},
-		{"the ends limit", "quick", func(load, s float64, f bool) Observation {
-			if f {
-				return flood(1e6, 0.5)
-			}
-			loss := max(0, 1-600e3/load)
-			return Observation{Load: load, Seconds: s, Loss: loss, EndLoss: loss}
-		}, 600e3, 600e3, EndLimit, 12},
-		{"few packets", "quick", func(load, s float64, f bool) Observation {
-			if f {
-				return flood(1010, 0.004)
-			}
-			return Observation{Load: load, Seconds: s, Loss: max(0, 1-1006.5/load)}
-		}, 1006, 1007, PathLimit, 8},
-	} {
-		q := Question{Goals: goalsOf(t, c.goal), MinLoad: 1000}
-		seen, ended := runSearch(q, c.path, 200)
-		got := q.bounds(q.Goals[0], seen)
-		near := func(a, b float64) bool { return same(a, b) || math.Abs(a-b) <= q.Goals[0].WidthRatio*b }
-		if !ended || !near(got.Lower, c.lower) || !near(got.Upper, c.upper) || got.Limit != c.limit || secondsIn(seen) > c.seconds {
-			t.Errorf("%s: ended %v after %d trials, %.1f s, with %+v, want %v to %v, limit %d, %.1f s\n%v", c.name, ended, len(seen),
-				secondsIn(seen), got, c.lower, c.upper, c.limit, c.seconds, seen)
-		}
-	}
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // A search ends whatever a device does, tries only what it may, finds bounds that its trials prove, and goes on from any
 // point of it as it would have gone on uncut.
 func TestSearchProperties(t *testing.T) {

@@ -191,7 +191,9 @@ func TestTruesize(t *testing.T) {
 		r := newTrial()
 		r.Near.Host, r.Far.Host, r.Peer = near, far, farFour
 		r.Flow.PayloadBytes, r.Flow.Rate, r.Flow.Burst = payload, unit.PacketRate(20_000), 64
-		send, receive := r.Play(t)
+		long := r
+		long.sends(10_000)
+		send, receive := long.Play(t)
 		// The same datagrams again, with nobody reading.
 		dialer, listener := r.connected(t)
 		if err := listener.t.OpenStreams(); err != nil {
@@ -205,7 +207,7 @@ func TestTruesize(t *testing.T) {
 		came := far.Received() - before
 		if want := float64(m.queued) / float64(came); !ok || want < float64(payload) {
 			t.Fatalf("%d B are queued of %d packets", m.queued, came)
-		} else if got := float64(receive.Receive.TruesizeBytes); got < 0.9*want || got > 1.1*want {
+		} else if got := float64(receive.Receive.TruesizeBytes); got < 0.8*want || got > 1.4*want { // of a median of looks at a busy host
 			t.Errorf("%d B: truesize %v, want %v (%d packets)", payload, got, want, send.Send.Accepted)
 		}
 		listener.Close()
