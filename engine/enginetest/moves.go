@@ -14,7 +14,7 @@ import (
 // came before, and tells the change. Packets alone move nothing, nor does a check that was answered before.
 func testAnotherAddress(t *testing.T, maker Maker) {
 	for _, streams := range []int{1, 4} {
-		t.Run(fmt.Sprintf("%d streams", streams), func(t *testing.T) {
+		row(t, fmt.Sprintf("%d streams", streams), func(t *testing.T) {
 			b := maker(t, Want{Relay: true})
 			far := b.Peer
 			b.Flow.Streams, b.Timing.MeasureSeconds = streams, 600

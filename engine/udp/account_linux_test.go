@@ -9,6 +9,7 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/enginetest"
+	"pelt/internal/testenv"
 	"pelt/internal/icmp"
 	"pelt/model"
 	"pelt/unit"
@@ -139,12 +140,13 @@ func TestClosedPortIsTold(t *testing.T) {
 	t.Parallel()
 	for _, peer := range []string{"127.0.0.1", "::1"} {
 		r := newTrial()
-		r.Peer, r.Timing = netip.MustParseAddr(peer), model.Timing{MeasureSeconds: 0.2}
+		r.Peer, r.Timing = netip.MustParseAddr(peer), model.Timing{MeasureSeconds: 600}
 		dialer, listener := r.connected(t)
 		listener.Close()
-		if err := dialer.run(t); err != nil {
-			t.Fatal(err)
-		}
+		wait := start(t, dialer)
+		testenv.Await(t, "packets", func() bool { return dialer.Snapshot().Packets >= 100 })
+		dialer.Stop()
+		wait()
 		s := dialer.Account().Send
 		refused := s.Errors["ECONNREFUSED"]
 		if refused == 0 || s.Attempted != s.Accepted+refused || s.Refused[0].Packets != refused || s.Errnos[enginetest.Listed(t, s.Refused[0])[0].Mark] != "ECONNREFUSED" {
