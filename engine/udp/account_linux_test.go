@@ -9,8 +9,8 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/enginetest"
-	"pelt/internal/testenv"
 	"pelt/internal/icmp"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/unit"
 )
