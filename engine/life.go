@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -127,8 +128,8 @@ func (e *End) sleep(ctx context.Context, d time.Duration) bool {
 // halt ends a sender and tells what it attempted; nothing of one that never began.
 func (e *End) halt(ctx context.Context) (Sent, error) {
 	e.Stop()
-	if err := e.Await(ctx); err != nil {
-		return Sent{}, err
+	if e.Await(ctx) != nil {
+		return Sent{}, errors.New("the sender did not end in time")
 	}
 	r, _ := e.Report()
 	if r.Send == nil {

@@ -161,11 +161,12 @@ const maxCountedSites = 64
 // how busy the cores were in the last second.
 func (s *session) watched(at float64) (counts *model.Observation, cores map[int]float64) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.step >= slices.Index(engine.Steps, engine.Still) {
+	over := s.step >= slices.Index(engine.Steps, engine.Still)
+	s.mu.Unlock()
+	if over {
 		return nil, nil
 	}
-	for _, p := range s.watches {
+	for _, p := range s.watching() {
 		l := p.Live()
 		if l.Counts != nil {
 			if counts = l.Counts; counts.Drops != nil && len(counts.Drops.Sites) > maxCountedSites {

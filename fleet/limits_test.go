@@ -200,6 +200,37 @@ func TestCallerFromAnotherNetwork(t *testing.T) {
 	}
 }
 
+// A call that was answered costs its host nothing, whatever steps follow.
+func TestAnsweredCall(t *testing.T) {
+	t.Parallel()
+	for _, barred := range []bool{false, true} {
+		w := newWire()
+		if barred {
+			w.barred = map[string][]int{"up": {0}}
+		}
+		a := servedAgent(t, w, home)
+		p := goodOrder()
+		o := &p.Ends[0].Order
+		o.Role, o.Listen, o.Peer = engine.Send, false, netip.MustParseAddr(home)
+		ports := map[int]endKnown{1: {Ports: []uint16{9}}}
+		if err := orderOf(t, a, verbMake, p); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []engine.Step{engine.Open, engine.Meet, engine.Met} {
+			if err := orderOf(t, a, verbDo, doOrder{sessionOrder: p.sessionOrder, Step: step, Ends: ports}); err != nil {
+				t.Errorf("%s: %v", step, err)
+			}
+		}
+		if a.mu.Lock(); a.calls.used > 0 != barred {
+			t.Errorf("barred %t: it counts %v vain calls", barred, a.calls.used)
+		}
+		a.mu.Unlock()
+		if err := orderOf(t, a, verbRelease, p.sessionOrder); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // What serve tells a client in its introduction is what it holds it to.
 func TestHelloTellsLimits(t *testing.T) {
 	t.Parallel()

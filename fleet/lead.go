@@ -1,0 +1,308 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// make opens what watches the host, and then the ends that listen. If one end fails, the whole session is given up: a
+// trial with half its ends is none.
+func (s *session) make(ctx context.Context, p makeOrder) (a doAnswer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	if s.watcher {
+		return a, s.watchTrial(ctx, p)
+	}
+	var flows []engine.WatchedFlow
+	for _, e := range p.Ends {
+		if o := e.Order; o.Traffic() && o.Flow.Protocol == model.UDP { // TCP's segments have no number to be known by
+			flows = append(flows, engine.WatchedFlow{Flow: o.Flow, Tag: o.Tag, Alone: o.Alone})
+		}
+	}
+	if watch := s.agent.cfg.Watch; watch != nil {
+		s.watch(watch(engine.WatchOrder{Trial: s.first.Trial, Drops: p.Drops, Timing: s.first.Timing}))
+	}
+	if err := s.lead(ctx, engine.Open, engine.Known{Flows: flows}); err != nil {
+		return a, errors.Join(err, s.close(err.Error()))
+	}
+	a, err = s.open(ctx, func(e *sessionEnd) bool { return e.order.Order.Listen }, nil)
+	if err != nil {
+		_ = s.close(err.Error()) // the reason is what the controller needs
+	}
+	return a, err
+}
+
+// watch has the session lead what watches its host from now on, in place of what did.
+func (s *session) watch(parts []engine.Part) {
+	s.mu.Lock()
+	before := s.watches
+	s.watches = parts
+	if s.closed {
+		before = append(before, parts...)
+	}
+	s.mu.Unlock()
+	for _, p := range before {
+		_ = p.Close() // the next trial is watched even if this fails
+	}
+}
+
+// watchTrial opens the router that this host is, and begins to watch it during a trial.
+func (s *session) watchTrial(ctx context.Context, p makeOrder) error {
+	if p.Watch == nil {
+		r, err := s.agent.cfg.Router(ctx)
+		if err != nil {
+			return errors.Join(err, s.close(err.Error()))
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.closed {
+			return errors.Join(errClosedMeanwhile, r.Close())
+		}
+		s.router = r
+		return nil
+	}
+	s.mu.Lock()
+	router := s.router
+	s.step = -1
+	s.mu.Unlock()
+	if router == nil {
+		return errClosedMeanwhile
+	}
+	s.watch([]engine.Part{router.Begin(engine.WatchOrder{Trial: p.Watch.Trial, Drops: p.Drops, Timing: p.Watch.Timing})})
+	return s.lead(ctx, engine.Open, engine.Known{Flows: flowsOf(p.Watch.Flows)})
+}
+
+func flowsOf(told []watchedFlow) (all []engine.WatchedFlow) {
+	for _, f := range told {
+		all = append(all, f.flow())
+	}
+	return all
+}
+
+var errClosedMeanwhile = errors.New("the session was closed meanwhile")
+
+// watching is what watches the host.
+func (s *session) watching() []engine.Part {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.watches)
+}
+
+// lead takes what watches the host through a step. What one cannot do stands in its account.
+func (s *session) lead(ctx context.Context, step engine.Step, k engine.Known) error {
+	return each(s.watching(), func(p engine.Part) error { _, err := p.Do(ctx, step, k); return err })
+}
+
+// open opens ends.
+func (s *session) open(ctx context.Context, which func(*sessionEnd) bool, told map[int]endKnown) (doAnswer, error) {
+	return s.each(which, func(e *sessionEnd) (engine.Learned, error) {
+		return e.part.Do(ctx, engine.Open, engine.Known{Ports: told[e.order.End].Ports})
+	})
+}
+
+// each has ends do something at once, and gathers what they learn.
+func (s *session) each(which func(*sessionEnd) bool, do func(*sessionEnd) (engine.Learned, error)) (doAnswer, error) {
+	var mu sync.Mutex
+	answer := doAnswer{Ends: map[int]endLearned{}}
+	return answer, each(s.taking(which), func(e *sessionEnd) error {
+		l, err := do(e)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.name(), err)
+		}
+		told := endLearned{Ports: l.Ports, Sent: l.Sent.Streams, Unsent: l.Sent.Unsent, Received: l.Received}
+		if l.Met.Streams != nil {
+			met := answerOf(l.Met)
+			told.Met = &met
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		answer.Ends[e.order.End] = told
+		return nil
+	})
+}
+
+// advance takes the session to a step, unless the order comes out of turn. A trial that is over can still be drained.
+func (s *session) advance(step engine.Step) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, going := slices.Index(engine.Steps, step), slices.Index(engine.Steps, engine.Go)
+	switch {
+	case s.closed || s.cut != "" && n <= going:
+		return fmt.Errorf("%s: the session has ended", step)
+	case n < s.step || n == s.step && n <= going:
+		return fmt.Errorf("%s: the session was told to %s already", step, engine.Steps[s.step])
+	}
+	s.step = n
+	return nil
+}
+
+// do has the parts of the session carry out a step.
+func (s *session) do(ctx context.Context, o doOrder) (a doAnswer, err error) {
+	if len(o.Flows) > 0 && !s.watcher {
+		return a, errors.New("flows: this host knows those of its ends")
+	}
+	if err := s.advance(o.Step); err != nil {
+		return a, err
+	}
+	began := time.Now()
+	if ctx, cancel := context.WithTimeout(ctx, s.limit(o.Step)); o.Step == engine.Go {
+		cancel()
+		s.begin(time.Duration(o.GateNanos))
+	} else {
+		a, err = s.carryOut(ctx, o)
+		cancel()
+	}
+	a.HeldNanos = time.Since(began).Nanoseconds()
+	return a, err
+}
+
+// limit is how long a step may take.
+func (s *session) limit(step engine.Step) time.Duration {
+	switch step {
+	case engine.Open:
+		return openTimeout
+	case engine.Meet:
+		return connectTimeout
+	case engine.Drain:
+		return s.first.Timing.Drain() + stopTimeout
+	case engine.Still:
+		return observeTimeout
+	}
+	return stepTimeout
+}
+
+// carryOut has the ends and then what watches them carry out a step: the counters are read when the ends are done.
+func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	k := engine.Known{Window: time.Duration(o.WindowNanos), Lost: o.Lost, Flows: flowsOf(o.Flows)}
+	told := func(e *sessionEnd) bool { _, ok := o.Ends[e.order.End]; return ok }
+	living := func(e *sessionEnd) bool { return !e.dead }
+	switch o.Step {
+	case engine.Open:
+		if a, err = s.open(ctx, told, o.Ends); err != nil {
+			_ = s.close(err.Error())
+		}
+		return a, err // what watches the host is open
+	case engine.Meet, engine.Met:
+		seeking := func(e *sessionEnd) bool { return o.Step == engine.Meet || e.order.Order.Listen }
+		a, err = s.each(seeking, func(e *sessionEnd) (engine.Learned, error) {
+			l, err := s.seek(ctx, e, o)
+			if err != nil {
+				cancel() // the other ends need not wait
+			}
+			return l, err
+		})
+	case engine.Ready:
+		for _, e := range s.taking(living) {
+			s.settle(e, o.Ends[e.order.End].Dead)
+		}
+		a, err = s.each(living, func(e *sessionEnd) (engine.Learned, error) {
+			s.liveness.expect(e.order.Peer, time.Now(), true)
+			return e.part.Do(ctx, o.Step, engine.Known{Living: e.living})
+		})
+		k.Flows = append(k.Flows, s.met()...)
+	case engine.Halt:
+		s.sendingOver()
+		a, err = s.each(living, func(e *sessionEnd) (engine.Learned, error) { return e.part.Do(ctx, o.Step, engine.Known{}) })
+	case engine.Drain:
+		s.sendingOver()
+		a, err = s.each(told, func(e *sessionEnd) (engine.Learned, error) {
+			sent := o.Ends[e.order.End]
+			if streams := e.order.Order.Flow.Streams; len(sent.Sent) != streams {
+				return engine.Learned{}, fmt.Errorf("drain: it has %d streams, not %d", streams, len(sent.Sent))
+			}
+			return e.part.Do(ctx, o.Step, engine.Known{Sent: engine.Sent{Streams: sent.Sent, Unsent: sent.Unsent}})
+		})
+		if err == nil && len(a.Ends) != len(o.Ends) {
+			err = errors.New("drain: it names an end that is no receiver")
+		}
+	}
+	if err == nil {
+		err = s.lead(ctx, o.Step, k)
+	}
+	return a, err
+}
+
+// seek has one end seek its peer, or end its wait for it.
+func (s *session) seek(ctx context.Context, e *sessionEnd, o doOrder) (l engine.Learned, err error) {
+	err = s.agent.call(e, func() (answered bool, err error) {
+		l, err = e.part.Do(ctx, o.Step, engine.Known{Over: o.Over})
+		return slices.ContainsFunc(l.Met.Streams, func(m engine.MetStream) bool { return m.Met }), err
+	})
+	if err != nil || l.Met.Streams == nil {
+		return l, err
+	}
+	s.mu.Lock()
+	e.met = l.Met
+	s.mu.Unlock()
+	if err = s.agent.allowsCallers(s, l.Met); err != nil {
+		s.stopTraffic(err.Error())
+	}
+	return l, err
+}
+
+// settle notes which streams of an end carry packets. Without any it takes no part any more.
+func (s *session) settle(e *sessionEnd, dead []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.living = make([]bool, e.order.Order.Flow.Streams)
+	e.dead = true
+	for i := range e.living {
+		e.living[i] = !slices.Contains(dead, i)
+		e.dead = e.dead && !e.living[i]
+	}
+}
+
+// met are the flows whose ends have met, with the ports of this host's side.
+func (s *session) met() (all []engine.WatchedFlow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.ends {
+		if o := e.order.Order; o.Traffic() && o.Flow.Protocol == model.UDP && !e.dead {
+			all = append(all, engine.WatchedFlow{Flow: o.Flow, Tag: o.Tag, Tuples: e.met.Tuples(o.Role), Alone: o.Alone})
+		}
+	}
+	return all
+}
+
+// begin opens the gate after a while: each part begins then by its own clock.
+func (s *session) begin(gate time.Duration) {
+	sending := s.ctx
+	if !s.watcher {
+		sending = s.sending
+		s.liveness.calm(false, time.Now())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	t := s.first.Timing
+	s.measured = time.Now().Add(gate + t.Lead() + t.Warmup())
+	k := engine.Known{Gate: gate}
+	for _, e := range s.ends {
+		if e.dead {
+			continue
+		}
+		s.work.Go(func() { // under the lock: close waits for it
+			_, err := e.part.Do(s.ctx, engine.Go, k)
+			if err != nil && s.ctx.Err() == nil && s.why() == "" {
+				s.stopTraffic(fmt.Sprintf("%s: %v", e.name(), err))
+			}
+			e.ended.Store(true)
+			s.beatSoon()
+		})
+	}
+	for _, p := range s.watches {
+		s.work.Go(func() { _, _ = p.Do(sending, engine.Go, k) }) // what it cannot do stands in its account
+	}
+}
