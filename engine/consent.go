@@ -32,7 +32,7 @@ import (
 // that nobody off the path knows, and a peer that is gone gets a few packets a minute.
 //
 //	sender   -> receiver  ask      when it was sent, and an id
-//	receiver -> sender    agree    the same
+//	receiver -> sender    agree    the same, to where the newest ask of the stream came from
 //
 //	magic u16 | trial u16 | tag u16 | kind u8 | stream u8 | dialer's nonce 16 B | listener's nonce 16 B | MAC 16 B
 const (

@@ -116,7 +116,8 @@ func TestAccounts(t *testing.T) {
 			"network@router/TTL_EXPIRED=20(bounded) lost=100 rest=10"},
 		{"a NAT gave the flow other ports: the watch does not know of which stream the packets were", func(in *Input) {
 			in.Nodes[0].Observation = nil
-			in.Nodes[1].Observation.Drops = verdicts(marks(0, 20, 0), []model.Site{filter}, model.SiteCount{Site: 0, Packets: 60, Unreadable: 40})
+			in.Nodes[1].Observation.Drops = verdicts(marks(0, 20, 0), []model.Site{filter},
+				model.SiteCount{Site: 0, Packets: 60, Unreadable: 40})
 		}, "receiver-filter@receiver/NETFILTER_DROP=60(exact-count)[20, 0 over] lost=100 rest=40"},
 		{"two processes on one kernel: only one could learn the interface and the address, in two sites of its own", func(in *Input) {
 			oneKernel(in)

@@ -169,7 +169,7 @@ type Silence struct {
 	AfterS  float64 `json:"after_s"` // without an answer
 }
 
-// Move says that a stream came to its receiver from another address from some time on: a NAT on the path gave it a new one.
+// Move says from when on a stream came to its receiver from another address: a NAT on the path gave it a new one.
 type Move struct {
 	Stream int            `json:"stream"`
 	From   netip.AddrPort `json:"from"`

@@ -317,7 +317,8 @@ func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
 	r.Lost = r.Attempted - r.Received
 	r.JitterNS, r.Delay = t.JitterNanos, t.Delay
 	for _, m := range in.Moved {
-		r.Moved = append(r.Moved, model.Move{Stream: m.Stream, From: m.From, To: m.To, AtS: max(float64(m.Nanos-t.FirstNanos), 0) / 1e9})
+		at := max(float64(m.Nanos-t.FirstNanos), 0) / 1e9
+		r.Moved = append(r.Moved, model.Move{Stream: m.Stream, From: m.From, To: m.To, AtS: at})
 	}
 	// A queue on the path may deliver for longer than the sender sent; the
 	// rate is over whichever took longer. Between the first and the last there is

@@ -44,7 +44,9 @@ func testAnotherAddress(t *testing.T, maker Maker) {
 				y.look(func(s []relayed) { s[moved].holds = false })
 				on("an answer there", 20, 1)
 				received := p.Receiver.Snapshot().Packets
-				testenv.Await(t, "packets that count", func() bool { return p.Receiver.Snapshot().Packets >= received+100 })
+				testenv.Await(t, "packets that count", func() bool {
+					return p.Receiver.Snapshot().Packets >= received+100
+				})
 				stranger := b.replay(t, netip.AddrPortFrom(far, p.Listener.Ports()[moved]), check)
 				on("an answer to a later check", 20, 2)
 				stranger.SetReadDeadline(time.Now().Add(time.Millisecond))
@@ -58,11 +60,13 @@ func testAnotherAddress(t *testing.T, maker Maker) {
 			got := receive.Receive
 			missing := got.Missing[moved].Packets + got.Missing[moved].Unlisted
 			if len(got.Moved) != 1 || got.Unmoved < 20 || got.Unmoved > missing {
-				t.Errorf("moves %v, %d before them, missing %d of %d", got.Moved, got.Unmoved, missing, send.Send.Streams[moved])
+				t.Errorf("moves %v, %d before them, missing %d of %d", got.Moved, got.Unmoved, missing,
+					send.Send.Streams[moved])
 			}
 			for _, m := range got.Moved {
-				if m.Stream != moved || m.To != to || m.From.Addr() != to.Addr() || m.From == to || m.Nanos < got.Tally.FirstNanos || m.Nanos > got.Tally.LastNanos {
-					t.Errorf("%+v: want stream %d at %v, from %d ns to %d ns", m, moved, to, got.Tally.FirstNanos, got.Tally.LastNanos)
+				first, last := got.Tally.FirstNanos, got.Tally.LastNanos
+				if m.Stream != moved || m.To != to || m.From.Addr() != to.Addr() || m.From == to || m.Nanos < first || m.Nanos > last {
+					t.Errorf("%+v: want stream %d at %v, from %d ns to %d ns", m, moved, to, first, last)
 				}
 			}
 			for i := range moved {

@@ -22,7 +22,7 @@ const (
 	repeatUnheard = 600 * time.Millisecond
 	readWait      = 10 * time.Millisecond // how long a read waits before its caller looks up
 
-	// A thread that looks up later than onTime was held up. Such times do not count as a peer's silence, up to mostLate.
+	// A thread that looks up later than onTime was held up. Such times, up to mostLate, do not count as a peer's silence.
 	onTime   = 3 * readWait
 	mostLate = 4 * time.Second
 
@@ -180,7 +180,8 @@ func (c *call) isOver(now time.Time) bool {
 	if at := c.heard.Load(); at != nil {
 		since = *at
 	}
-	return c.dialer.Heard == 0 && (now.Sub(since)-min(c.late, mostLate) >= c.unheard || c.refusals > 1 && now.Sub(c.refusedAt) >= c.refused)
+	silent := now.Sub(since) - min(c.late, mostLate)
+	return c.dialer.Heard == 0 && (silent >= c.unheard || c.refusals > 1 && now.Sub(c.refusedAt) >= c.refused)
 }
 
 // ask sends what the listener is to answer.

@@ -29,7 +29,8 @@ func (portable) dial(host engine.Host, s settings, stream int, peer netip.AddrPo
 	return w, nil
 }
 
-func (p portable) listen(host engine.Host, s settings, consents []*engine.ConsentListener, f *follower) (listening, error) {
+func (p portable) listen(host engine.Host, s settings, consents []*engine.ConsentListener, f *follower) (
+	listening, error) {
 	l := &portableListening{consents: consents, follower: f, over: make(chan struct{})}
 	for _, c := range consents {
 		w, err := openPortable(host, s, engine.ListenText(netip.AddrPortFrom(p.address, 0)))

@@ -21,7 +21,7 @@ import (
 )
 
 // sharedPort makes the sockets of Linux: all listening ends of an engine share one port.
-// Its own socket takes the consent messages. A stream's socket is bound to the same port
+// Its own socket takes the consent messages, and what comes from a stream's new address. A stream's socket is bound to the same port
 // and connected to the peer; it takes the flow, because the kernel prefers a connected socket.
 // What reaches it in the moment between bind and connect is another's, and is answered by
 // no one; its sender repeats it.
@@ -78,7 +78,8 @@ type listeningEnd struct {
 	once     sync.Once
 }
 
-func (p *sharedPort) listen(host engine.Host, s settings, consents []*engine.ConsentListener, f *follower) (listening, error) {
+func (p *sharedPort) listen(host engine.Host, s settings, consents []*engine.ConsentListener, f *follower) (
+	listening, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -185,8 +186,8 @@ func (p *sharedPort) open(host engine.Host) error {
 	return nil
 }
 
-// sharePort sets SO_REUSEPORT, and has ICMP errors gathered. SO_REUSEPORT is set after bind: a socket that has it before
-// would share the port, unnoticed, with another program of the same user.
+// sharePort sets SO_REUSEPORT, and has ICMP errors gathered. SO_REUSEPORT is set after bind: a socket that has it
+// before would share the port, unnoticed, with another program of the same user.
 func sharePort(conn *net.UDPConn) (syscall.RawConn, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -153,7 +153,8 @@ func (p *port) admit(r *receiver, streams []engine.Stream) string {
 		w := &window{words: p.bits[first : first+words], gone: model.MarksWriter{Limit: o.ListBytes() / len(streams)}}
 		clear(w.words)
 		p.ins[slot] = receiveIn{
-			Length: networkOrder(uint16(udpBytes + o.Flow.PayloadBytes)), Trial: o.Trial, Flow: uint32(r.flow), Skip: skip(o.Flow.Rate, o.Flow.PayloadBytes), OneClock: oneClock, Words: uint32(first), Mask: uint64(words)*64 - 1, Top: w.top(),
+			Length: networkOrder(uint16(udpBytes + o.Flow.PayloadBytes)), Trial: o.Trial,
+			Flow: uint32(r.flow), Skip: skip(o.Flow.Rate, o.Flow.PayloadBytes), OneClock: oneClock, Words: uint32(first), Mask: uint64(words)*64 - 1, Top: w.top(),
 		}
 		p.ins[slot].name(a)
 		p.used[slot] = true
