@@ -16,6 +16,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/google/nftables"
+
 	"pelt/internal/netbed"
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
@@ -321,6 +323,20 @@ func TestFarHostDies(t *testing.T) {
 		if n.HasProgram("eth0") {
 			t.Errorf("%s still has an XDP program", n.Name)
 		}
+	}
+}
+
+// TestFarHostDiesInMeeting: kill -9 of the server while the two ends seek each other in vain is told as what it is.
+func TestFarHostDiesInMeeting(t *testing.T) {
+	t.Parallel()
+	h := newHosts(t)
+	h.far.Rule(nftables.ChainHookInput, with(udpPort(0, 0, 0), dropped)...)
+	s := h.serve(t)
+	near := h.at(h.near).Start(append(s.line, strings.Fields("--payload 64 --rate 1kpps --time 1s --repeats 1")...)...)
+	s.Await("trial started: up")
+	s.Kill()
+	if code := near.Code(); code != 1 || !strings.Contains(near.Err.String(), "the connection to the far host was lost") {
+		t.Errorf("exit code %d, want 1; stderr:\n%s", code, near.Err)
 	}
 }
 
