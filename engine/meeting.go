@@ -22,7 +22,7 @@ type MetStream struct {
 // Tuples lists the ports of an end's streams in the direction of its flow; those of a stream that has not met are 0.
 func (m Meeting) Tuples(r Role) (list []model.Tuple) {
 	for _, s := range m.Streams {
-		t := model.Tuple{From: s.Local.Port(), To: s.Remote.Port()}
+		t := model.Tuple{From: s.Local.Port(), To: s.Remote.Port(), Peer: s.Remote.Addr()}
 		if r == Receive || r == Echo {
 			t.From, t.To = t.To, t.From
 		}

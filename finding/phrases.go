@@ -26,6 +26,7 @@ var wordings = [...]wording{
 	{model.LayerSendCall, "ENETUNREACH", "no route at %h"},
 	{model.LayerSendCall, "EHOSTUNREACH", "no route at %h"},
 	{model.LayerSendCall, "IP_OUTNOROUTES", "no route at %h"},
+	{model.LayerSendCall, model.CauseRouteRefused, "route is a blackhole, or prohibited, at %h"},
 	{model.LayerSendCall, "NETFILTER_DROP", "netfilter rule at %h"},
 	{model.LayerSendCall, model.CauseConnectionsFull, "connection table at %h full"},
 	{model.LayerSendCall, "", "refused by %h's kernel"},

@@ -155,6 +155,39 @@ func TestAccounts(t *testing.T) {
 			add(r, 50, "qdisc.wan.tbf.1:.drops")
 			add(r, 10, "dev.lan.rx_missed_errors")
 		}, "network@router/IP_GAP=40(bounded) network@router/QDISC_DROP=50(bounded) network@router/rx-missed=10(bounded) lost=100 rest=0"},
+		{"a router whose route refuses the flow: what no counter tells was lost there", func(in *Input) {
+			r := router(in)
+			add(r, 1000, "Ip.InReceives")
+			add(r, 900, "Ip.ForwDatagrams")
+			add(r, 0, "Ip.InDelivers")
+			r.Observation.Routes = []model.Route{{Flow: "down", Kind: model.RouteUsable}, {Flow: "up", Kind: model.RouteProhibit}}
+		}, "network@router/ROUTE_REFUSED=100(bounded) lost=100 rest=0"},
+		{"the route of another flow says nothing", func(in *Input) {
+			r := router(in)
+			add(r, 1000, "Ip.InReceives")
+			add(r, 900, "Ip.ForwDatagrams")
+			add(r, 0, "Ip.InDelivers")
+			r.Observation.Routes = []model.Route{{Flow: "down", Kind: model.RouteProhibit}}
+		}, "network@router/IP_GAP=100(bounded) lost=100 rest=0"},
+		{"a router's tunnel, which its other interface does not count", func(in *Input) {
+			r := router(in)
+			add(r, 60, "dev.tun0.tx_dropped")
+			add(r, 40, "dev.other.tx_dropped")
+			r.Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "tun0"}}
+		}, "network@router/tx-dropped=60(bounded) lost=100 rest=40"},
+		{"a router's interface without a carrier", func(in *Input) {
+			r := router(in)
+			add(r, 100, "dev.wan.tx_dropped")
+			r.Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "wan", NoCarrier: true}}
+		}, "network@router/NO_CARRIER=100(bounded) lost=100 rest=0"},
+		{"errors of send() that a route gives", func(in *Input) {
+			in.SendErrors, in.Accepted = map[string]uint64{"EINVAL": 70, "EPERM": 30}, 900
+			in.Nodes[0].Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteBlackhole}}
+		}, "send-call@sender/EPERM=30(exact-count) send-call@sender/ROUTE_REFUSED=70(exact-count) lost=100 rest=0"},
+		{"the same errors without such a route", func(in *Input) {
+			in.SendErrors, in.Accepted = map[string]uint64{"EINVAL": 100}, 900
+			in.Nodes[0].Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable}}
+		}, "send-call@sender/EINVAL=100(exact-count) lost=100 rest=0"},
 		{"Linux 6.18 counts as forwarded what the forward hook drops", func(in *Input) {
 			r := router(in)
 			add(r, 1000, "Ip.InReceives Ip.ForwDatagrams")

@@ -175,7 +175,11 @@ func (b *book) internetClaims(v *view) {
 		uncounted := []string{"NETFILTER_DROP", model.CauseFilterQueue, model.CauseConnectionsFull, model.CauseNoPortLeft,
 			model.CauseRouteRefused, "IP_LOCALNET", "XFRM_POLICY", "NOT_SPECIFIED"}
 		filter, ip := b.behind(v, stageFilter), b.behind(v, stageIP)
-		b.node(byNamespace, v, stageIP, model.CauseIPGap, gap.less(errors, fails), func(c *claim) bool {
+		cause = model.CauseIPGap
+		if passes && v.route.Refuses() {
+			cause = model.CauseRouteRefused
+		}
+		b.node(byNamespace, v, stageIP, cause, gap.less(errors, fails), func(c *claim) bool {
 			return c.host == v.Name && (c.layer == filter || c.layer == ip) && slices.Contains(uncounted, c.cause)
 		})
 	}
@@ -248,7 +252,7 @@ func (b *book) outputClaims(v *view, side Side) {
 	b.deviceClaims(v, layer(stageDevice))
 	// Of the whole kernel: the first namespace's file counts for all. A meeting has so few packets that those of others
 	// would hide them, and control has found the neighbour.
-	if missed := t.field("neighbour", "unresolved_discards"); v == b.first(v.kernel) && b.in.Way == "" {
+	if missed := t.field("neighbour", "unresolved_discards"); v == b.seeker(v.kernel) && b.in.Way == "" {
 		b.counter(byHost, layer(stageNeighbour), host, "NEIGH_QUEUEFULL", missed, nil)
 	}
 }
@@ -257,15 +261,22 @@ func (b *book) outputClaims(v *view, side Side) {
 // what the far half's backlog or ring had no room for.
 func (b *book) deviceClaims(v *view, layer string) {
 	t := &v.table
-	sent := t.device(v.Out, "tx_dropped").add(t.device(v.Out, "tx_errors"))
+	out, cause := v.Out, model.CauseTransmit
+	if i := v.route.Interface; i != "" && len(out) > 0 && !slices.Contains(out, i) { // a tunnel, say
+		out = append(slices.Clip(out), i)
+	}
+	if v.route.NoCarrier {
+		cause = model.CauseNoCarrier
+	}
+	sent := t.device(out, "tx_dropped").add(t.device(out, "tx_errors"))
 	next := b.path.next(v)
 	if next == nil {
-		b.counter(byTransmit, layer, v.Name, model.CauseTransmit, sent, of(layer))
+		b.counter(byTransmit, layer, v.Name, cause, sent, of(layer))
 		return
 	}
 	behind := func(c *claim) bool {
 		return b.at(next, stageBacklog)(c) && c.cause == "CPU_BACKLOG" || b.at(next, stageRing)(c) && c.cause == model.CauseRingFull ||
-			c.layer == layer && c.host == v.Name && (c.cause == model.CauseTransmit || b.unsent(c))
+			c.layer == layer && c.host == v.Name && (c.cause == cause || b.unsent(c))
 	}
 	// A full ring is told to whoever sends, a missing carrier is not.
 	told := minus(t.field("Ip", "OutDiscards").whole, plus(plus(t.queues(v.Out).whole, b.classifier(v).whole), b.backlog(next).whole))
@@ -277,7 +288,7 @@ func (b *book) deviceClaims(v *view, layer string) {
 		b.counter(byTransmit, b.behind(next, stageRing), next.Name, model.CauseRingFull, sent, behind)
 		return
 	}
-	b.counter(byTransmit, layer, v.Name, model.CauseTransmit, sent, behind)
+	b.counter(byTransmit, layer, v.Name, cause, sent, behind)
 }
 
 // unsent reports whether a claim is about frames that the sender's device did not take: the
@@ -299,6 +310,16 @@ func (b *book) classifier(v *view) reading {
 		return reading{} // counted as its input's
 	}
 	return r
+}
+
+// seeker is the node of a kernel whose next hop does not answer; where none is known, the first.
+func (b *book) seeker(k int) *view {
+	for _, v := range b.path.kernels[k].nodes {
+		if v.route.NoAnswer {
+			return v
+		}
+	}
+	return b.first(k)
 }
 
 // first is the first node of a kernel in travel order.

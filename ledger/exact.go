@@ -144,7 +144,7 @@ func (b *book) errnoClaims() {
 		if f.exact == 0 {
 			continue
 		}
-		c := told(bySequence, model.LayerSendCall, b.in.Sender, name, "send errors "+name).of(f.exact)
+		c := told(bySequence, model.LayerSendCall, b.in.Sender, b.refusal(name), "send errors "+name).of(f.exact)
 		c.confidence, c.spans, c.steps, c.verdicts = ExactSeq, f.spans, f.steps, f.verdicts
 		if j.refusedBroken || !b.trusted() {
 			c.confidence = Bounded
@@ -167,9 +167,18 @@ func (b *book) errnoClaims() {
 			}
 		}
 		if n > 0 {
-			b.enter(told(bySender, model.LayerSendCall, b.in.Sender, name, "send errors "+name).ofSocket(n))
+			b.enter(told(bySender, model.LayerSendCall, b.in.Sender, b.refusal(name), "send errors "+name).ofSocket(n))
 		}
 	}
+}
+
+// refusal is the cause of an errno of send(): some a route that refuses gives (net/ipv4/fib_semantics.c, fib_props).
+func (b *book) refusal(errno string) string {
+	refuses := b.path.sender != nil && b.path.sender.route.Refuses()
+	if refuses && (errno == "EINVAL" || errno == "EACCES" || errno == "EHOSTUNREACH") {
+		return model.CauseRouteRefused
+	}
+	return errno
 }
 
 // enter enters a claim by an errno of send().

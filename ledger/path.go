@@ -13,7 +13,8 @@ type view struct {
 	place   int // in travel order
 	kernel  int // index of path.kernels; -1: not observed
 	watched bool
-	table   table // of its counters
+	table   table       // of its counters
+	route   model.Route // of the flow; its Kind is "" if it is not known
 }
 
 // kernel is one kernel on the path: nodes that share one share its verdicts.
@@ -89,6 +90,11 @@ func newPath(in Input) *path {
 			continue
 		}
 		v.table = newTable(o.Counters, in.Way != "")
+		for _, r := range o.Routes {
+			if r.Flow == in.Flow && in.Way != model.WayAnswers {
+				v.route = r
+			}
+		}
 		k, known := boots[o.Boot]
 		if !known || o.Boot == "" {
 			k = len(p.kernels)

@@ -96,7 +96,11 @@ func (b *book) gaps() (all []gap, whole bool) {
 						inside.whole, inside.measure = minus(inside.whole, c.taken), minus(inside.measure, c.taken)
 					}
 				}
-				all = append(all, gap{model.LayerNetwork, v.Name, model.CauseInside, inside})
+				cause := model.CauseInside
+				if v.route.NoAnswer { // the neighbour tables' counters are the first namespace's
+					cause = "NEIGH_FAILED"
+				}
+				all = append(all, gap{model.LayerNetwork, v.Name, cause, inside})
 			}
 		}
 		last, from = t.device(v.Out, "tx_packets"), v

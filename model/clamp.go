@@ -15,7 +15,7 @@ import (
 // bounds limit texts and lists by their JSON name where another limit than the usual one makes sense: letters of each
 // text, and entries of a list.
 var bounds = map[string]struct{ letters, entries int }{
-	"counters": {entries: 16384}, "knobs": {entries: 1024},
+	"counters": {entries: 16384}, "routes": {entries: 64}, "knobs": {entries: 1024},
 	"sites": {entries: maxSites}, "counts": {entries: maxSites},
 	"unread": {entries: 64}, "gaps": {maxLine, 64},
 	"offload": {maxLine, 256}, "tuning": {maxLine, 256}, "untold": {maxLine, 256},

@@ -1,11 +1,17 @@
 package model
 
-import "pelt/unit"
+import (
+	"net/netip"
+
+	"pelt/unit"
+)
 
 // Tuple names the two UDP ports of one stream as one host sees them; NAT on the path may change them.
 type Tuple struct {
 	From uint16 `json:"from"` // the flow's sender
 	To   uint16 `json:"to"`   // the flow's receiver
+	// Peer is the other end's address as an end's own host sees it; it is not sent.
+	Peer netip.Addr `json:"-"`
 }
 
 // DropMode says how a host watches the packets its kernel drops.
@@ -40,6 +46,7 @@ type Observation struct {
 	Knobs     []HostSetting `json:"knobs,omitempty"`
 	Interface string        `json:"interface,omitempty"` // that carries the test; "" unknown
 	Queues    []Queue       `json:"queues,omitempty"`    // at the outputs of the namespace's interfaces
+	Routes    []Route       `json:"routes,omitempty"`    // of flows, when the trial was over
 	IdleS     float64       `json:"idle_s"`              // length of the idle window; 0 without one
 	Unread    []string      `json:"unread,omitempty"`    // what could not be read, one line each
 	Unsettled bool          `json:"unsettled,omitempty"` // the counters still moved when the wait for them was over
@@ -127,6 +134,29 @@ func (q Queue) String() string {
 func (q Queue) Counter(name string) string {
 	return "qdisc." + q.Interface + "." + q.Kind + "." + q.Handle + "." + name
 }
+
+// Route is the route that a host has for a flow's packets.
+type Route struct {
+	Flow      string    `json:"flow"`
+	Kind      RouteKind `json:"kind"`
+	Interface string    `json:"interface,omitempty"`
+	NoCarrier bool      `json:"no_carrier,omitempty"` // of the interface
+	NoAnswer  bool      `json:"no_answer,omitempty"`  // the next hop answers no neighbour lookup
+}
+
+// RouteKind says what a route does with packets.
+type RouteKind string
+
+// The kinds of routes.
+const (
+	RouteUsable      RouteKind = "usable"
+	RouteBlackhole   RouteKind = "blackhole"
+	RouteProhibit    RouteKind = "prohibit"
+	RouteUnreachable RouteKind = "unreachable"
+)
+
+// Refuses reports whether packets of the route are dropped.
+func (r Route) Refuses() bool { return r.Kind != "" && r.Kind != RouteUsable }
 
 // HostSetting is a setting of a host that advice may change.
 type HostSetting struct {

@@ -91,6 +91,8 @@ type Flow struct {
 	SendBuffer      int          `json:"send_buffer_bytes,omitempty"`    // UDP: SO_SNDBUF; 0: chosen
 	ReceiveBuffer   int          `json:"receive_buffer_bytes,omitempty"` // UDP: SO_RCVBUF; 0: chosen
 	Joined          bool         `json:"joined,omitempty"`               // UDP: UDP_GRO at the receiver
+	// Address is where To listens, if a run knows. It is no part of a plan.
+	Address netip.Addr `json:"-"`
 }
 
 // EngineAuto takes sockets for what they carry, and frames beyond.

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +47,7 @@ type Observation struct {
 	tracks    []*drops.Track
 	untracked bool // a flow could not be tracked
 	iface     string
+	to        map[string]netip.Addr // where the packets of flows go
 }
 
 // Namespace is the inode of the host's network namespace; 0 if it cannot be had.
@@ -62,7 +66,7 @@ func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error
 	if err != nil {
 		return nil, fmt.Errorf("read the counters: %w", err)
 	}
-	w := &Observation{trial: trial, mode: mode, observer: o, reader: reader}
+	w := &Observation{trial: trial, mode: mode, observer: o, reader: reader, to: map[string]netip.Addr{}}
 	if o.Interface != nil {
 		w.iface = o.Interface()
 	}
@@ -95,6 +99,9 @@ func (w *Observation) Meet(flow model.Flow, tag uint16) error {
 	return w.add(track, err)
 }
 
+// maxRoutes bounds the flows whose routes are looked up.
+const maxRoutes = 16
+
 // add keeps a track. Without one of them no verdict would mean that nobody saw a drop.
 func (w *Observation) add(track *drops.Track, err error) error {
 	if err != nil {
@@ -109,6 +116,13 @@ func (w *Observation) add(track *drops.Track, err error) error {
 func (w *Observation) Track(flow model.Flow, tuples []model.Tuple, alone bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	to := flow.Address
+	if !to.IsValid() && len(tuples) > 0 {
+		to = tuples[0].Peer
+	}
+	if to.IsValid() && len(w.to) < maxRoutes {
+		w.to[flow.Name] = to
+	}
 	if w.machine == nil {
 		return nil
 	}
@@ -213,6 +227,11 @@ func (w *Observation) Report() model.Observation {
 		Mode: w.mode, Why: w.why, Unsettled: w.unsettled, Boot: kernelIdentity(), Namespace: w.reader.Namespace(),
 		Knobs: counters.Knobs(w.observer.Do, w.iface), Interface: w.iface,
 		Queues: counters.Queues(w.snapshots.At(model.MomentMeasure), w.snapshots.At(model.MomentEnd)),
+	}
+	for _, flow := range slices.Sorted(maps.Keys(w.to)) {
+		route := counters.RouteTo(w.observer.Do, w.to[flow])
+		route.Flow = flow
+		r.Routes = append(r.Routes, route)
 	}
 	w.snapshots.Describe(&r)
 	if w.untracked { // no verdict would mean that nobody saw it dropped

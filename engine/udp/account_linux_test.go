@@ -242,10 +242,10 @@ func TestTuples(t *testing.T) {
 			}
 			for i := range mine {
 				near, far := dialer.Ports()[i], listener.Ports()[i]
-				want := model.Tuple{From: near, To: far}
+				want := model.Tuple{From: near, To: far, Peer: c.peer}
 				own, other := theirs[i].From, theirs[i].To
 				if c.dialer == engine.Receive {
-					want = model.Tuple{From: far, To: near}
+					want = model.Tuple{From: far, To: near, Peer: c.peer}
 					own, other = other, own
 				}
 				if mine[i] != want {

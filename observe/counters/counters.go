@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pelt/model"
 )
 
 // Snapshot is what the counters of one namespace showed at one moment. The zero
@@ -21,7 +23,11 @@ type Snapshot struct {
 	readings []reading
 	links    map[int]link // by interface index
 	queues   []qdisc      // at the outputs of interfaces
+	route    model.Route  // of a router
 }
+
+// Route is the route of the flow that a router was asked for; Kind is "" if it is not known.
+func (s Snapshot) Route() model.Route { return s.route }
 
 // Machine is what must be known of a machine to read its counters.
 type Machine struct {

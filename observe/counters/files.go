@@ -3,10 +3,14 @@ package counters
 import (
 	"fmt"
 	"hash/fnv"
+	"net/netip"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"pelt/model"
 )
 
 type file struct {
@@ -74,8 +78,43 @@ func (m Machine) Parse(taken time.Time, texts map[string]string) Snapshot {
 	}
 	s.parseQueues(texts[RouterQueues])
 	s.parseRules(texts[RouterRules])
+	s.route = parseRoute(texts[RouterRoute])
 	return s
 }
+
+// RouterRoute is the name of the text with the route to an address: what ip route get says, even if it fails; the lines of
+// ip neigh that say FAILED or INCOMPLETE; and the names of the interfaces that ip link says have NO-CARRIER.
+const RouterRoute = "route"
+
+// parseRoute reads such a text; an unknown route has no Kind.
+func parseRoute(text string) (r model.Route) {
+	hop := ""
+	for line := range strings.Lines(text) {
+		words := append(strings.Fields(line), "", "", "")
+		value := func(name string) string { return words[min(slices.Index(words, name)+1, len(words)-1)] }
+		switch first, _ := netip.ParseAddr(words[0]); {
+		case strings.Contains(line, "Invalid argument") || words[0] == "blackhole":
+			r.Kind = model.RouteBlackhole
+		case strings.Contains(line, "Permission denied") || words[0] == "prohibit":
+			r.Kind = model.RouteProhibit
+		case strings.Contains(line, "No route to host") || words[0] == "unreachable":
+			r.Kind = model.RouteUnreachable
+		case r.Kind == "" && first.IsValid() && slices.Contains(words, "dev"):
+			r.Kind, r.Interface, hop = model.RouteUsable, value("dev"), words[0]
+			if slices.Contains(words, "via") {
+				hop = value("via")
+			}
+		case words[0] == hop && value("dev") == r.Interface && slices.ContainsFunc(words, unanswered):
+			r.NoAnswer = true
+		case strings.Contains(words[2], "NO-CARRIER"):
+			name, _, _ := strings.Cut(strings.TrimSuffix(words[1], ":"), "@")
+			r.NoCarrier = r.NoCarrier || name == r.Interface
+		}
+	}
+	return r
+}
+
+func unanswered(state string) bool { return state == "FAILED" || state == "INCOMPLETE" }
 
 // parseQueues adds the queues at an interface's root and ingress, which tc tells in lines of the form
 //

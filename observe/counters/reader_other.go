@@ -5,6 +5,7 @@ package counters
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"pelt/model"
 )
@@ -28,3 +29,6 @@ func Namespace(func(func() error) error) (uint64, error) { return 0, errors.ErrU
 
 // Knobs returns nothing.
 func Knobs(func(func() error) error, string) []model.HostSetting { return nil }
+
+// RouteTo returns an unknown route.
+func RouteTo(func(func() error) error, netip.Addr) model.Route { return model.Route{} }

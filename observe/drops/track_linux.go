@@ -5,6 +5,7 @@ package drops
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -226,6 +227,7 @@ func meetingKey(number uint16, way string, tag uint16) bpfMeetingKey {
 // and, for packets whose payload is out of reach, without it.
 func (m *Machine) addPorts(number uint16, t *trial, f *flow, tuples []model.Tuple) error {
 	for i, p := range tuples {
+		p.Peer = netip.Addr{}                       // ports are what packets are known by
 		if f.tuples[i][p] || p == (model.Tuple{}) { // it is known, or carries nothing
 			continue
 		}

@@ -32,6 +32,8 @@ var momentTexts = [...]struct{ name, command string }{
 	{counters.RouterRules, `[ "$1" = measure ] || { has nft && nft -a -t list ruleset; } | some ||
 if [ -e /proc/net/ip_tables_names ] || grep -q '^nf_tables ' /proc/modules
 then { has iptables-save && iptables-save -c; has ip6tables-save && ip6tables-save -c; } | some; fi`},
+	{counters.RouterRoute, `[ "$1" = end ] && [ "$2" ] && { ip route get "$2" 2>&1; ip neigh show | grep -E 'FAILED|INCOMPLETE'
+ip link show | grep NO-CARRIER; } | some`},
 }
 
 // setup has a function for each request: one process, cat, prints all files of a sample, told apart by the divider;

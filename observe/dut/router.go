@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -27,7 +28,9 @@ type Router struct {
 	kept         chan struct{} // closed when reconnect has returned
 
 	mu      sync.Mutex
-	session *session // nil while there is no connection; see current
+	flow    string     // whose route the router is asked for
+	to      netip.Addr // where it goes; invalid: not known
+	session *session   // nil while there is no connection; see current
 	period  time.Duration
 	boot    string // of the last sample
 	up      float64
@@ -88,6 +91,13 @@ func (r *Router) open(ctx context.Context) error {
 	r.period, r.stop, r.kept = r.asked, stop, make(chan struct{})
 	go r.reconnect(life, s)
 	return nil
+}
+
+// Toward says where a flow goes: at the end of each trial the router is asked for its route.
+func (r *Router) Toward(flow string, to netip.Addr) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flow, r.to = flow, to
 }
 
 // facts asks all questions. With an error comes what was answered. /sys of a lab's node shows another host's devices.

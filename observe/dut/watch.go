@@ -100,12 +100,16 @@ func (w *Watch) sample(ctx context.Context, name model.Moment) {
 	r.mu.Lock()
 	session := r.current()
 	w.asked = time.Now()
+	to := r.to
 	r.mu.Unlock()
 	var a reply
 	err := errors.New("the connection was closed")
 	what := askSample
 	if name != "" {
 		what = askMoment + " " + string(name)
+		if to.IsValid() {
+			what += " " + to.Unmap().WithZone("").String()
+		}
 	}
 	if session != nil {
 		a, err = session.exchange(ctx, what, deadAfter)
@@ -238,6 +242,10 @@ func (w *Watch) Report() (o model.Observation) {
 		Mode: model.DropsOff, Why: "a router under test is watched by its counters",
 		Boot: r.boot, Namespace: r.machine.namespace, Unsettled: w.unsettled,
 		Queues: counters.Queues(w.snapshots.At(model.MomentMeasure), w.snapshots.At(model.MomentEnd)),
+	}
+	if route := w.snapshots.At(model.MomentEnd).Route(); route.Kind != "" {
+		route.Flow = r.flow
+		o.Routes = []model.Route{route}
 	}
 	for _, m := range []model.Moment{model.MomentIdle, model.MomentStart, model.MomentMeasure, model.MomentEnd} {
 		if why, missed := w.missed[m]; missed {

@@ -196,6 +196,8 @@ func (t *trial) meet() {
 	if err := cmp.Or(err, <-heard); err != nil {
 		t.Fatal(err)
 	}
+	t.flow.Address = t.chain.receiver.IP(t.six)
+	t.shell.Toward(t.flow.Name, t.flow.Address)
 	for _, w := range t.watched {
 		if err := w.Track(t.flow, met.Tuples(engine.Send), true); err != nil {
 			t.Fatal(err)
