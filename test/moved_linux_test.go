@@ -21,6 +21,7 @@ const xdpPass = 2
 // TestNATGivesOtherPorts changes the ports of a router's NAT in mid-run and empties its table of connections. The
 // receiver follows every stream to its new port: what came before is lost and accounted for, and the change is told.
 func TestNATGivesOtherPorts(t *testing.T) {
+	t.Parallel()
 	const after, ports = ` another source port after [\d.]+ m?s: `, `40\d+ became 51\d+`
 	const lost = `; \d+ packets were lost meanwhile\.`
 	for _, c := range []struct{ name, args, want string }{
@@ -51,15 +52,7 @@ func TestNATGivesOtherPorts(t *testing.T) {
 			router.ForgetConnections()
 			code := p.Code()
 			t.Logf("exit code %d\n%s", code, p)
-			written, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			doc, err := model.DecodeDocument(written, file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f := doc.Results[0].Flows[0]
+			f := decoded(t, file).Results[0].Flows[0]
 			if f.Lost == 0 && len(f.Moved) == 0 { // a receiver that did not follow would have lost packets
 				t.Skip("the flow kept its ports: the router's change came too late for it")
 			}

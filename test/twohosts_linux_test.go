@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"pelt/internal/netbed"
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
+	"pelt/model"
 )
 
 // routed are four machines: a router that hides the LAN and the third host behind its own address on the WAN, where nobody
@@ -50,134 +52,88 @@ func (r routed) serve(n *netbed.Node, code string, args ...string) *peltproc.Pro
 
 var firstLine = regexp.MustCompile(`(.)\n`) // it says where it listens
 
-// plan writes one for two hosts.
-func (r routed) plan(t *testing.T, near, flows, factors string, seconds float64) string {
+// plan writes the plan of a curve to the far host, from a near one that is not the commanding host. changes are
+// old and new texts.
+func (r routed) plan(t *testing.T, near, flags string, changes ...string) (path string) {
 	t.Helper()
-	path := filepath.Join(r.work, "plan.yaml")
-	text := fmt.Sprintf(`format: pelt/plan/2
-command: curve
-target: "10.77.1.2"
-near: %q
-flows:
-%sfactors:
-%sset: {repeats: 1, seed: 1, ordered: true, warmup_s: 0.1, measure_s: %g, drain_s: 1, engine: "udp:xdp", payload_bytes: 64}
-`, near, flows, factors, seconds)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	text, err := r.run(r.third, append(strings.Fields("curve 10.77.1.2 --print-plan"), strings.Fields(flags)...)...)
+	path = filepath.Join(t.TempDir(), "plan.yaml")
+	if err := cmp.Or(err, os.WriteFile(path, fmt.Appendf(nil, "%snear: %q\n", strings.NewReplacer(changes...).Replace(text), near), 0o600)); err != nil {
+		t.Fatalf("%v\n%s", err, text)
 	}
 	return path
 }
 
-// flowLines are a plan's flow of UDP, from sockets into an XDP program, or of TCP.
-func flowLines(name, protocol string) string {
-	from, to := "sender", "receiver"
-	if name == "down" {
-		from, to = to, from
-	}
-	rate := "5kpps"
-	if protocol == "tcp" {
-		rate = "1kpps"
-	}
-	return fmt.Sprintf("- {name: %s, from: %s, to: %s, set: {protocol: %s, rate_pps: %s, burst: 1000, streams: 2}}\n", name, from, to, protocol, rate)
-}
-
-const bothSizes = "- knob: payload_bytes\n  levels: [64, 1200]\n"
-
-// TestTwoHostsAndARouter: two hosts with NAT between them, commanded from a third
-// one and from the one in the LAN.
+// TestTwoHostsAndARouter: two hosts with NAT between them, commanded from a third one and from the one in the LAN. At the
+// end the third one is unplugged, and the two that it commands stop. Package fleet kills each of them.
 func TestTwoHostsAndARouter(t *testing.T) {
 	t.Parallel()
 	r := newRouted(t)
 	near := r.serve(r.near, lanCode, "--calls", "10.77.1.0/24")
 	far := r.serve(r.far, wanCode)
-	for _, c := range []struct {
-		name           string
-		from           *netbed.Node
-		near, protocol string
-		engine         string // that must take part
-	}{
-		{"udp from a third host", r.third, "10.77.0.2", "udp", "xdp"},
-		{"tcp from the LAN", r.near, "127.0.0.1", "tcp", "tcp"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			path := filepath.Join(r.work, "out.json")
-			plan := r.plan(t, c.near, flowLines("up", c.protocol)+flowLines("down", c.protocol), bothSizes, 0.4)
-			if out, err := r.run(c.from, "run", plan, "--code", lanCode+","+wanCode, "--json", path); err != nil {
-				t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.Err, far.Err)
-			}
-			d := document(t, path, "one-clock")
-			for i, want := range []struct{ node, address string }{{"sender", "10.77.0.2"}, {"receiver", "10.77.1.2"}} {
-				if h := d.Host[i]; h.Node != want.node || !strings.HasPrefix(h.Address, want.address) {
-					t.Errorf("host %d is %v at %v, want the %s at %s", i, h.Node, h.Address, want.node, want.address)
-				}
-			}
-			if len(d.Results) != 2 {
-				t.Fatalf("%d results, want 2", len(d.Results))
-			}
-			for _, x := range d.Results {
-				if len(x.Flows) != 2 || !strings.Contains(x.Engine, c.engine) {
-					t.Errorf("cell %v: %s (%s), %d flows, by %s (%s)", x.Cell, x.State, x.Why, len(x.Flows), x.Engine, x.EngineReason)
-				}
-				for _, f := range x.Flows {
-					if n := f.Received; n == 0 {
-						t.Errorf("cell %v flow %s: %d packets arrived", x.Cell, f.Name, n)
-					}
-				}
-			}
-		})
+	const short, paced = " --time 300ms --warmup 100ms --repeats 1", "--rate 5kpps --burst 1000 --streams 2 --direction both --engine udp:xdp --payload "
+	path := filepath.Join(r.work, "out.json")
+	measured := func(from *netbed.Node, line string) model.Document {
+		t.Helper()
+		args := append(strings.Fields(line), "--code", lanCode+","+wanCode, "--json", path)
+		if out, err := r.run(from, args...); err != nil {
+			t.Fatalf("%s: %v\n%s\nnear: %s\nfar: %s", line, err, out, near.Err, far.Err)
+		}
+		return document(t, path, "one-clock")
 	}
-	t.Run("pelt router", func(t *testing.T) {
-		path := filepath.Join(r.work, "out.json")
-		flags := "--proto udp --frame 64 --direction up --rate 500pps --idle-rate 0 --time 300ms --warmup 100ms --repeats 1 --json " + path
-		args := append([]string{"router", "10.77.0.2..10.77.1.2", "--code", lanCode + "," + wanCode}, strings.Fields(flags)...)
-		if out, err := r.run(r.third, args...); err != nil {
-			t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.Err, far.Err)
-		}
-		d := document(t, path, "one-clock")
-		if x := d.Results[0]; len(d.Results) != 1 || x.Flows[0].Received == 0 || !strings.HasPrefix(d.Host[0].Address, "10.77.0.2") {
-			t.Errorf("%d results, %d packets arrived from %v", len(d.Results), x.Flows[0].Received, d.Host[0].Address)
-		}
-	})
-	t.Run("connections until the router takes no more", func(t *testing.T) {
-		const most = 200
-		inside(t, r.router, fmt.Sprintf(`nft 'table ip few { chain f { type filter hook forward priority 0; iifname "to-near" tcp dport 7359 ct state new ct count over %d reject with tcp reset; }; }'`, most))
-		path := filepath.Join(r.work, "out.json")
-		flow := "- {name: up, from: sender, to: receiver, set: {protocol: tcp, rate_pps: max, streams: 1}}\n"
-		plan := r.plan(t, "10.77.0.2", flow, "- knob: connections\n  levels: [keep]\n", 5)
-		if out, err := r.run(r.third, "run", plan, "--code", lanCode+","+wanCode, "--json", path); err != nil {
-			t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.Err, far.Err)
-		}
-		d := document(t, path, "one-clock")
-		c := d.Results[0].Flows[0].Connections
-		// The stream's own connection counts for the router, too.
-		if c == nil || c.OpenMax != most-1 || c.Failed["ECONNREFUSED"] == 0 || !strings.Contains(c.Ended, "ECONNREFUSED") {
-			t.Errorf("%+v, want %d open at most, because the router refused one", c, most-1)
-		}
-		inside(t, r.router, "nft delete table ip few")
-	})
-	t.Run("refused", func(t *testing.T) {
-		plan := r.plan(t, "10.77.0.2", flowLines("up", "udp"), bothSizes, 0.4)
-		for _, c := range []struct{ name, code, want string }{
-			{"one code for two", lanCode, "10.77.1.2:7358: wrong code"},
-			{"codes the wrong way round", wanCode + "," + lanCode, "10.77.0.2:7358: wrong code"},
-			{"three codes", "a,b,c", "--code: want one code for both hosts, or two as NEAR,FAR"},
-		} {
-			out, err := at(r.third, r.work).Run("run", plan, "--code", c.code)
-			if err == nil || !strings.Contains(out, c.want) || strings.Count(out, "\n") != 1 {
-				t.Errorf("%s: %v, want one line with %q:\n%s", c.name, err, c.want, out)
+	for _, c := range []struct {
+		from         *netbed.Node
+		line, engine string // that must take part
+		flows        int    // of all trials
+	}{
+		{r.third, "run " + r.plan(t, "10.77.0.2", paced+"64,1200"+short), "xdp", 4},
+		{r.near, "run " + r.plan(t, "127.0.0.1", "--proto tcp --payload 64,1200 --rate 1kpps --direction both"+short), "tcp", 4},
+		{r.third, "router 10.77.0.2..10.77.1.2 --proto udp --frame 64 --direction up --rate 500pps --idle-rate 0" + short, "udp", 1},
+	} {
+		d := measured(c.from, c.line)
+		for i, want := range []struct{ node, address string }{{"sender", "10.77.0.2"}, {"receiver", "10.77.1.2"}} {
+			if h := d.Host[i]; h.Node != want.node || !strings.HasPrefix(h.Address, want.address) {
+				t.Errorf("%s: host %d is %v at %v, want the %s at %s", c.line, i, h.Node, h.Address, want.node, want.address)
 			}
 		}
-	})
-}
+		flows := 0
+		for _, x := range d.Results {
+			if !strings.Contains(x.Engine, c.engine) {
+				t.Errorf("%s: cell %v: %s (%s), by %s (%s)", c.line, x.Cell, x.State, x.Why, x.Engine, x.EngineReason)
+			}
+			for _, f := range x.Flows {
+				if flows++; f.Received == 0 {
+					t.Errorf("%s: cell %v flow %s: nothing arrived", c.line, x.Cell, f.Name)
+				}
+			}
+		}
+		if flows != c.flows {
+			t.Errorf("%s: %d flows in %d trials, want %d", c.line, flows, len(d.Results), c.flows)
+		}
+	}
 
-// TestThirdHostUnplugged: the two hosts that it commands stop. Package fleet kills each of them.
-func TestThirdHostUnplugged(t *testing.T) {
-	t.Parallel()
-	r := newRouted(t)
-	r.serve(r.near, lanCode, "--calls", "10.77.1.2")
-	r.serve(r.far, wanCode)
-	plan := r.plan(t, "10.77.0.2", flowLines("up", "udp")+flowLines("down", "udp"), "- knob: payload_bytes\n  levels: [64]\n", 60)
-	run := at(r.third, r.work).Start("run", plan, "--code", lanCode+","+wanCode)
+	// Connections until the router takes no more. The stream's own connection counts for the router, too.
+	const most = 200
+	inside(t, r.router, fmt.Sprintf(`nft 'table ip few { chain f { type filter hook forward priority 0; iifname "to-near" tcp dport 7359 ct state new ct count over %d reject with tcp reset; }; }'`, most))
+	plan := r.plan(t, "10.77.0.2", "--proto tcp --payload 64 --time 5s --warmup 100ms --repeats 1", "payload_bytes\n  levels:\n  - 64", "connections\n  levels:\n  - keep")
+	c := measured(r.third, "run "+plan).Results[0].Flows[0].Connections
+	if c == nil || c.OpenMax != most-1 || c.Failed["ECONNREFUSED"] == 0 || !strings.Contains(c.Ended, "ECONNREFUSED") {
+		t.Errorf("%+v, want %d open at most, because the router refused one", c, most-1)
+	}
+	inside(t, r.router, "nft delete table ip few")
+
+	for _, c := range []struct{ name, code, want string }{
+		{"one code for two", lanCode, "10.77.1.2:7358: wrong code"},
+		{"codes the wrong way round", wanCode + "," + lanCode, "10.77.0.2:7358: wrong code"},
+		{"three codes", "a,b,c", "--code: want one code for both hosts, or two as NEAR,FAR"},
+	} {
+		out, err := at(r.third, r.work).Run("run", plan, "--code", c.code)
+		if err == nil || !strings.Contains(out, c.want) || strings.Count(out, "\n") != 1 {
+			t.Errorf("%s: %v, want one line with %q:\n%s", c.name, err, c.want, out)
+		}
+	}
+
+	run := at(r.third, r.work).Start("run", r.plan(t, "10.77.0.2", paced+"64 --time 60s"), "--code", lanCode+","+wanCode)
 	waitPackets(t, r.far.Received, 1000)
 	waitPackets(t, r.near.Received, 1000)
 	r.third.Down("eth0")
