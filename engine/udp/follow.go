@@ -82,6 +82,11 @@ func (f *follower) take(stream int, b []byte, from netip.AddrPort) (ok bool) {
 	if s.socket == nil || number <= s.newest && !original || from.Addr().Is4() != s.peer.Addr().Is4() {
 		return true
 	}
+	if from == s.peer { // it waited to be read while the stream moved
+		s.newest = max(s.newest, number)
+		_ = s.socket.try(answer[:])
+		return true
+	}
 	if f.tell != nil {
 		f.tell(stream, from)
 	}

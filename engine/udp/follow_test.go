@@ -33,7 +33,7 @@ func TestFollower(t *testing.T) {
 	k := engine.NewConsentKeeper(o, clock.Now())
 	defer k.Close()
 	var checks [][]byte
-	for range 5 {
+	for range 6 {
 		m := k.Ask(0, clock.Now())
 		checks = append(checks, m[:])
 	}
@@ -73,6 +73,7 @@ func TestFollower(t *testing.T) {
 		{"the fourth comes", func() { f.take(0, checks[3], nat) }, nat, 3, 1, 4},
 		{"the copy comes again", func() { f.take(0, checks[3], thief) }, nat, 3, 1, 4},
 		{"the fifth comes from home", func() { f.take(0, checks[4], home) }, home, 4, 2, 4},
+		{"the sixth waited to be read meanwhile", func() { f.take(0, checks[5], home) }, home, 5, 2, 4},
 	} {
 		c.do()
 		moves, late := f.report()

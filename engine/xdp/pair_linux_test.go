@@ -57,20 +57,6 @@ func TestClockEveryShape(t *testing.T) {
 	}
 }
 
-func TestClockFlood(t *testing.T) {
-	testenv.Clock(t)
-	b := newBed(t)
-	out, err := b.run(t, trial{measure: time.Second, warmup: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lost := out.balanced(t)
-	if unsent := out.unsent(); lost != unsent {
-		t.Errorf("%d lost, %d not taken by the device", lost, unsent)
-	}
-	t.Logf("%d attempted, %d lost", out.send.Send.Attempted, lost)
-}
-
 // The other end of the cable is not ready: said before anything is sent, or left to sockets.
 func TestCableNotReady(t *testing.T) {
 	t.Parallel()

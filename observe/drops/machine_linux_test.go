@@ -25,33 +25,9 @@ import (
 	"pelt/model"
 )
 
-// Three faults at once on one path, and each packet has the right one's name.
+// Three faults at once on one path, and each packet has the right one's name, while send calls elsewhere drop packets on the
+// same processors: soft interrupts come while the program runs.
 func TestThreeFaults(t *testing.T) {
-	threeFaults(t, nil)
-}
-
-// The same while send calls elsewhere drop packets on the same processors: soft
-// interrupts come while the program runs.
-func TestInterrupted(t *testing.T) {
-	threeFaults(t, func(b *netbed.Bed) (stop func()) {
-		h := netbed.Namespace(t)
-		h.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
-		s := h.Open(false, netbed.Connected(netip.MustParseAddrPort("127.0.0.1:9")))
-		var done atomic.Bool
-		var busy sync.WaitGroup
-		for range runtime.NumCPU() {
-			busy.Go(func() {
-				for p := make([]byte, 64); !done.Load(); {
-					header(p, testTrial+1, 0)
-					_, _ = unix.Write(s.FD, p) // refused by the rule
-				}
-			})
-		}
-		return func() { done.Store(true); busy.Wait() }
-	})
-}
-
-func threeFaults(t *testing.T, beside func(*netbed.Bed) (stop func())) {
 	b, from, to := pair(t, false, slowReader...)
 	// The queue must be full, however slow the sender is beside others: it takes an
 	// eighth of what can be sent, of 106 B each.
@@ -68,10 +44,7 @@ func threeFaults(t *testing.T, beside func(*netbed.Bed) (stop func())) {
 		t.Fatal(err)
 	}
 	track(t, m, testTrial, "up", TrackOptions{Packets: 20_000}, model.Tuple{From: from.Port, To: testPort})
-	stop := func() {}
-	if beside != nil {
-		stop = beside(b)
-	}
+	stop := drops(t)
 	send(t, from, testTrial, 0, 20_000, 64)
 	stop()
 	b.Sender.AwaitSent("va")
@@ -100,6 +73,24 @@ func threeFaults(t *testing.T, beside func(*netbed.Bed) (stop func())) {
 	if missed > 70 {
 		t.Errorf("%d runs of the program were missed", missed)
 	}
+}
+
+// drops keeps each processor busy with packets that a rule of another host refuses, until it is stopped.
+func drops(t *testing.T) (stop func()) {
+	h := netbed.Namespace(t)
+	h.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
+	s := h.Open(false, netbed.Connected(netip.MustParseAddrPort("127.0.0.1:9")))
+	var done atomic.Bool
+	var busy sync.WaitGroup
+	for range runtime.NumCPU() {
+		busy.Go(func() {
+			for p := make([]byte, 64); !done.Load(); {
+				header(p, testTrial+1, 0)
+				_, _ = unix.Write(s.FD, p)
+			}
+		})
+	}
+	return func() { done.Store(true); busy.Wait() }
 }
 
 // Without rights there is one line, and nothing is left behind.
