@@ -243,7 +243,7 @@ func (c *Controller) Close() error {
 	return nil
 }
 
-// give gives one order; the error names the host and the step.
+// give gives one order; the error names the host.
 func give[A any](ctx context.Context, m member, verb string, q any) (answer A, err error) {
 	data, err := json.Marshal(q)
 	if err == nil {
@@ -251,6 +251,9 @@ func give[A any](ctx context.Context, m member, verb string, q any) (answer A, e
 	}
 	if err == nil {
 		answer, err = decode[A](data)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("it did not answer in time: look whether that host is busy, then try again%w", silent{err})
 	}
 	if err != nil {
 		return answer, &HostError{m.info.ID, m.name, err}

@@ -25,7 +25,7 @@ var errMute = errors.New("it ended the connection")
 
 // errLost is wrapped by the error of an order that could not be given because
 // the connection to the hub is gone.
-var errLost = errors.New("connection lost")
+var errLost = errors.New("the control connection was lost: look whether pelt still runs there, and try again")
 
 // ErrTaken is wrapped by the error of a trial whose hosts take part in the test of another controller.
 var ErrTaken = errors.New("that host takes part in another test")
@@ -70,7 +70,7 @@ func (e *versionError) Error() string {
 func natsError(doing string, err error) error {
 	switch {
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrConnectionReconnecting):
-		return fmt.Errorf("%s: %w: try again", doing, errLost)
+		return errLost
 	case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: no answer in time: try again", doing)
 	case errors.Is(err, nats.ErrMaxPayload):

@@ -165,7 +165,7 @@ func TestObserverLost(t *testing.T) {
 		t.Parallel()
 		d := &fakeRouter{}
 		r, h := routerOn(t, d)
-		observerLost(t, r, func() { h.Close() }, "connection lost")
+		observerLost(t, r, func() { h.Close() }, errLost.Error())
 		if calls := d.noted(); !strings.HasSuffix(calls, "ended; close") {
 			t.Errorf("the router's side was left open: %s", calls)
 		}

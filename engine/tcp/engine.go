@@ -42,7 +42,7 @@ func (*Engine) Name() string { return string(model.TCP) }
 // Open opens one end. See engine.Engine.
 func (g *Engine) Open(ctx context.Context, host engine.Host, order engine.Order) (engine.Transport, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("prepare tcp: %w", err)
+		return nil, err
 	}
 	if err := check(order); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (g *Engine) Open(ctx context.Context, host engine.Host, order engine.Order)
 		return tryOptions(order)
 	}
 	if err := host.Do(try); err != nil {
-		return nil, fmt.Errorf("prepare tcp: %w", err)
+		return nil, err
 	}
 	e := g.newEnd(host, order)
 	if order.Flow.Connections != "" && order.Role == engine.Send {

@@ -61,7 +61,7 @@ func (e *Engine) Sockets(host engine.Host, o engine.Order) (*Sockets, error) {
 	}
 	stop, err := newStopSignal()
 	if err != nil {
-		return nil, fmt.Errorf("prepare udp: %w", err)
+		return nil, err
 	}
 	s := &Sockets{
 		engine: e, order: o, settings: settingsOf(o, e.clock), stop: stop, tokens: make([]engine.ConsentToken, o.Flow.Streams),
