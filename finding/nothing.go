@@ -92,14 +92,12 @@ func deadReceivers(r table.Row) (dead []string) {
 		streams[s.Stream/max(r.Flow.Streams, 1)]++
 	}
 	for i, to := range r.Flow.Receivers {
-		switch name := to.Node; {
+		switch {
 		case streams[i] == 0:
 		case streams[i] < r.Flow.Streams:
 			return nil
-		case strings.HasPrefix(r.Doc.Plan.Target, model.FleetTarget):
-			dead = append(dead, strings.TrimPrefix(name, model.Receiver+"-"))
 		default:
-			dead = append(dead, name)
+			dead = append(dead, table.HostName(r, to.Node))
 		}
 	}
 	return dead

@@ -61,12 +61,14 @@ func Rankings(rows []table.Row) []Ranking {
 func newRanking(under table.Group, settings []table.Group) Ranking {
 	m := table.MetricOf("goodput_bps")
 	ranked := table.Rank(m, settings)
+	slices.SortStableFunc(ranked, func(a, b table.Group) int { return cmp.Compare(deadEnds(a), deadEnds(b)) })
 	effects := table.CompareBest(m, ranked)
 	c := Ranking{Under: under}
 	var good, others []int
 	for i, g := range ranked {
 		near := middle(g, m.Name) >= (1-m.Resolution)*middle(ranked[0], m.Name)
-		if i == 0 || effects[i].Verdict == table.Tied || effects[i].Verdict == table.TooFew && near {
+		alike := effects[i].Verdict == table.Tied || effects[i].Verdict == table.TooFew && near
+		if i == 0 || alike && deadEnds(g) == deadEnds(ranked[0]) {
 			good = append(good, i)
 		} else {
 			others = append(others, i)
@@ -80,6 +82,16 @@ func newRanking(under table.Group, settings []table.Group) Ranking {
 		c.Settings, c.Effects = append(c.Settings, ranked[i]), append(c.Effects, effects[i])
 	}
 	return c
+}
+
+// deadEnds is 1 if a receiver of a star got nothing, whatever the others got: such a setting is not the best.
+func deadEnds(g table.Group) int {
+	if slices.ContainsFunc(g.Rows, func(r table.Row) bool {
+		return len(r.Flow.Receivers) > 0 && len(r.Flow.DeadStreams) > 0
+	}) {
+		return 1
+	}
+	return 0
 }
 
 // Headlines are the rankings that a verdict tells of: the first, and the one that gets least through.
@@ -125,6 +137,9 @@ func (c Ranking) answer(rankings int) Finding {
 		figure("goodput_bps", "best", best).median("loss_ratio", "best", best).median("send_bps", "best", best).
 		number("others_count", "", others).number("tied_count", "", float64(c.Tied-1)).
 		number("resolution_ratio", "", table.MetricOf("goodput_bps").Resolution)
+	if last := c.Settings[len(c.Settings)-1]; deadEnds(last) > deadEnds(best) {
+		f = f.word("missed", nameOf(last))
+	}
 	proven := !slices.ContainsFunc(c.Effects[:c.Tied], func(e table.Effect) bool { return e.Verdict == table.TooFew })
 	switch {
 	case !(middle(best, "goodput_bps") > 0):

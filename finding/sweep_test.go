@@ -121,6 +121,14 @@ func sweepExamples(*testing.T) []example {
 				r.State = model.Invalid
 			}
 		}),
+		"a receiver of the fastest setting gets nothing": func(s *star) {
+			sizes([]int{256, 1472}, 9)(s)
+			trial(func(_ int, r *model.Result) {
+				if f := &r.Flows[0]; f.PayloadBytes == 1472 {
+					f.DeadStreams = []model.DeadStream{{Stream: 0, Asked: 8}}
+				}
+			})(s)
+		},
 		"one setting": sizes([]int{1472}, 5),
 		"one is best": sizes([]int{256, 1472}, 9),
 		"whole only":  func(s *star) { s.payloads = []int{256, 512} },

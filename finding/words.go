@@ -138,8 +138,10 @@ var sentences = map[string]string{
 		`{target} --dut ssh://USER@ROUTER watches a router, too.]`,
 
 	// Sweeps of settings.
-	"sweep.best":  sweepBest + ` {others_count The other setting is/All # other settings are} slower.`,
-	"sweep.first": sweepBest + ` No other setting comes within {resolution_ratio} of it.`,
+	"sweep.best": sweepBest + ` {others_count The other setting is/All # other settings are} slower` +
+		`[{missed ?}, or does not reach all receivers].`,
+	"sweep.first": sweepBest + ` No other setting[{missed ?} that reaches all receivers] comes within ` +
+		`{resolution_ratio} of it.`,
 	"sweep.tied": sweepBest + ` {tied_count # other setting is/# other settings are} tied with it (within ` +
 		`{resolution_ratio}); of these it sends least.`,
 	"sweep.near": sweepBest + ` {tied_count # other setting comes/# other settings come} within ` +

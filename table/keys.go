@@ -118,8 +118,7 @@ var keys = []Key{
 	{"host", "Host", unit.Word, lineHost, "", ""},
 	{"confidence", "Known from", unit.Word, of(lineOf, func(l *model.Line) Level { return word(l.Confidence) }), "",
 		""},
-	{"receiver", "Receiver", unit.Word, of(func(r Row) *model.ReceiverShare { return r.Receiver },
-		func(s *model.ReceiverShare) Level { return word(s.Node) }), "", ""},
+	{"receiver", "Receiver", unit.Word, receiverName, "", ""},
 	{"core", "Core", unit.Count, of(coreOf, coreNumber), "core %", ""},
 	{"goal_loss_ratio", "Goal", unit.Ratio, of(searchOf, func(s *Search) Level {
 		return Level{model.Number(s.Goal.LossRatio), true}
@@ -185,11 +184,22 @@ func lineHost(r Row) Level {
 	return word(HostName(r, r.Line.Host))
 }
 
-// HostName is the name of a node of a row's trial: in a mesh the host's own, also in "another namespace of sender".
+// receiverName is what people call a receiver of a star.
+func receiverName(r Row) Level {
+	if r.Receiver == nil {
+		return Level{}
+	}
+	return word(HostName(r, r.Receiver.Node))
+}
+
+// HostName is the name of a node of a row's trial: of a fleet the host's own, also in "another namespace of sender".
 func HostName(r Row, node string) string {
 	sender, receiver, ok := hostsOf(r)
 	at := strings.LastIndexByte(node, ' ') + 1
+	name, star := strings.CutPrefix(node[at:], model.Receiver+"-")
 	switch {
+	case star && strings.HasPrefix(r.Doc.Plan.Target, model.FleetTarget):
+		return node[:at] + name
 	case ok && node[at:] == model.Sender:
 		return node[:at] + sender
 	case ok && node[at:] == model.Receiver:
