@@ -171,8 +171,9 @@ func (r *reader) syntax(err error, b []byte) error {
 		return r.wrong(0, "not YAML: %v", err)
 	}
 	line, _ := strconv.Atoi(m[1])
-	if lines := bytes.Count(bytes.TrimSuffix(b, []byte{'\n'}), []byte{'\n'}) + 1; line > 0 && parserError.MatchString(m[2]) {
-		line = min(line+1, lines)
+	if line > 0 && parserError.MatchString(m[2]) {
+		last := bytes.Count(bytes.TrimSuffix(b, []byte{'\n'}), []byte{'\n'}) + 1
+		line = min(line+1, last)
 	}
 	if line == 0 && !strings.Contains(m[2], "control characters") { // whose place it never says
 		line = 1

@@ -40,19 +40,24 @@ func TestFleetPaths(t *testing.T) {
 	}{
 		{"curve fleet:h1..h2 --rate 10kpps" + short, "h1 h2", nil},
 		{"ndr fleet:h3..h4 --drops off --payload 64 --rate 2kpps --time 250ms --warmup 50ms", "h3 h4", nil},
-		{"sweep fleet:h1,h2,h3,h4 --drops off --from h1 --receivers all --payload 512 --interval 5ms,9ms --count 40 --repeats 1", "h1 h2 h3 h4", nil},
+		{"sweep fleet:h1,h2,h3,h4 --drops off --from h1 --receivers all --payload 512 --interval 5ms,9ms --count 40 --repeats 1",
+			"h1 h2 h3 h4", nil},
 		{"cc fleet:h3..h4 --control cubic,reno --time 250ms --warmup 50ms --repeats 1", "h3 h4", nil},
 		{"soak fleet:h4..h1 --drops off --payload 64 --rate 1kpps --time 2s", "h4 h1", nil},
-		{"curve fleet:h1..h2 --rate 11kpps" + short, "", []string{"h2", "11.0 kpps", "that host allows 10.0 kpps (--max-rate there)"}},
-		{"curve fleet:h1..h2 --rate 1kpps --payload 64 --time 4s", "", []string{"h2", "that host allows 3 s (--max-time there)"}},
-		{"curve fleet:h3..h1 --rate 1kpps" + short, "", []string{"h3", "that host calls 10.90.1.4 only (--calls there), not 10.90.1.1"}},
+		{"curve fleet:h1..h2 --rate 11kpps" + short, "",
+			[]string{"h2", "11.0 kpps", "that host allows 10.0 kpps (--max-rate there)"}},
+		{"curve fleet:h1..h2 --rate 1kpps --payload 64 --time 4s", "",
+			[]string{"h2", "that host allows 3 s (--max-time there)"}},
+		{"curve fleet:h3..h1 --rate 1kpps" + short, "",
+			[]string{"h3", "that host calls 10.90.1.4 only (--calls there), not 10.90.1.1"}},
 		{"hosts --code lion-99-teal-lion-99-teal", "", []string{"wrong code: pelt hub printed the right one there"}},
 	} {
 		name, _, _ := strings.Cut(c.line, " ")
 		p := f.control(name, c.line+map[bool]string{true: " --json -"}[c.wrong == nil])
 		if c.wrong != nil {
 			code, said := p.Code(), p.Err.String()
-			if code != 1 || strings.Count("\n"+said, "\npelt: ") != 1 || slices.ContainsFunc(c.wrong, func(w string) bool { return !strings.Contains(said, w) }) {
+			lacks := slices.ContainsFunc(c.wrong, func(w string) bool { return !strings.Contains(said, w) })
+			if code != 1 || strings.Count("\n"+said, "\npelt: ") != 1 || lacks {
 				t.Errorf("pelt %s: exit code %d, want 1 and one line with %q\n%s", c.line, code, c.wrong, said)
 			}
 			continue
@@ -81,12 +86,14 @@ func TestFleetPaths(t *testing.T) {
 	}
 	p := f.on(f.hosts["h1"], "joins").Start("join", "10.90.0.1", "--name", "h1", "--port", "7400")
 	code, said := p.Code(), p.Err.String()
-	if want := "a host named h1 is on the hub already: choose another --name"; code != 1 || strings.Count(said, "\n") != 1 || !strings.Contains(said, want) {
+	const want = "a host named h1 is on the hub already: choose another --name"
+	if code != 1 || strings.Count(said, "\n") != 1 || !strings.Contains(said, want) {
 		t.Errorf("exit code %d, want 1 with one line and %q:\n%s", code, want, said)
 	}
 
 	from := netip.MustParseAddr("10.90.1.1").As4()
-	f.hosts["h4"].Rule(nftables.ChainHookInput, with(with(dataPackets, &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 12, Len: 4},
+	f.hosts["h4"].Rule(nftables.ChainHookInput, with(with(dataPackets,
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 12, Len: 4},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: from[:]}), dropped)...)
 	for _, c := range []struct {
 		line, want  string
@@ -95,11 +102,13 @@ func TestFleetPaths(t *testing.T) {
 		{"mesh fleet:h1,h2,h4 --rate 1kpps --time 300ms --warmup 100ms",
 			`Nothing came through from h1 to h4: its firewall dropped all \d+ packets to UDP port 7359\.`, 2, 4},
 		{"sweep fleet:h1,h2,h4 --from h1 --receivers all --payload 512 --interval 5ms --count 40 --repeats 1",
-			`Nothing came through to h4: its firewall dropped all \d+ packets to UDP port 7359\. The figures are those of the other receiver\.`, 1, 1},
+			`Nothing came through to h4: its firewall dropped all \d+ packets to UDP port 7359\. ` +
+				`The figures are those of the other receiver\.`, 1, 1},
 	} {
 		p := f.control("cut", c.line+" --json "+f.file("cut.json"))
 		code, words := p.Code(), strings.Join(strings.Fields(p.Out.String()), " ")
-		if code != 3 || !regexp.MustCompile(c.want).MatchString(words) || !strings.Contains(words, "Let UDP port 7359 through on h4.") {
+		named := regexp.MustCompile(c.want).MatchString(words) && strings.Contains(words, "Let UDP port 7359 through on h4.")
+		if code != 3 || !named {
 			t.Errorf("%s: exit code %d; want 3 and %q\n%s", c.line, code, c.want, p)
 		}
 		dead, alive := 0, 0
@@ -113,7 +122,8 @@ func TestFleetPaths(t *testing.T) {
 			}
 		}
 		if dead != c.dead || alive < c.alive || !d.Complete {
-			t.Errorf("%s: %d dead streams and %d flows that carry packets, complete: %v; want %d and %d", c.line, dead, alive, d.Complete, c.dead, c.alive)
+			t.Errorf("%s: %d dead streams and %d flows that carry packets, complete: %v; want %d and %d",
+				c.line, dead, alive, d.Complete, c.dead, c.alive)
 		}
 	}
 }

@@ -18,8 +18,10 @@ func TestLedgerBetweenHosts(t *testing.T) {
 	h := newHosts(t)
 	s := h.serve(t)
 	inside(t, h.near, "tc qdisc add dev eth0 root tbf rate 12mbit burst 2kb limit 3000")
-	inside(t, h.far, "nft 'table ip t { chain c { type filter hook input priority 0; udp dport 7359 meta length 92 numgen random mod 27 0 counter drop; }; }'")
-	d := h.measured(t, s, "", "--payload 64 --rate 20kpps --burst 400 --time 2s --warmup 0s --drops seq --receive-buffer 4608")
+	inside(t, h.far, "nft 'table ip t { chain c { type filter hook input priority 0; "+
+		"udp dport 7359 meta length 92 numgen random mod 27 0 counter drop; }; }'")
+	d := h.measured(t, s, "", "--payload 64 --rate 20kpps --burst 400 --time 2s --warmup 0s "+
+		"--drops seq --receive-buffer 4608")
 	if r := d.Results[0]; r.Engine != "udp" || r.EngineReason != "udp sockets: the asked rate needs no frames" {
 		t.Errorf("carried by %s: %s", r.Engine, r.EngineReason)
 	}

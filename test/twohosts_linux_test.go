@@ -58,7 +58,8 @@ func (r routed) plan(t *testing.T, near, flags string, changes ...string) (path 
 	t.Helper()
 	text, err := r.run(r.third, append(strings.Fields("curve 10.77.1.2 --print-plan"), strings.Fields(flags)...)...)
 	path = filepath.Join(t.TempDir(), "plan.yaml")
-	if err := cmp.Or(err, os.WriteFile(path, fmt.Appendf(nil, "%snear: %q\n", strings.NewReplacer(changes...).Replace(text), near), 0o600)); err != nil {
+	text = strings.NewReplacer(changes...).Replace(text)
+	if err := cmp.Or(err, os.WriteFile(path, fmt.Appendf(nil, "%snear: %q\n", text, near), 0o600)); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	return path
@@ -71,7 +72,10 @@ func TestTwoHostsAndARouter(t *testing.T) {
 	r := newRouted(t)
 	near := r.serve(r.near, lanCode, "--calls", "10.77.1.0/24")
 	far := r.serve(r.far, wanCode)
-	const short, paced = " --time 300ms --warmup 100ms --repeats 1", "--rate 5kpps --burst 1000 --streams 2 --direction both --engine udp:xdp --payload "
+	const short = " --time 300ms --warmup 100ms --repeats 1"
+	const paced = "--rate 5kpps --burst 1000 --streams 2 --direction both --engine udp:xdp --payload "
+	const tcp = "--proto tcp --payload 64,1200 --rate 1kpps --direction both"
+	const router = "router 10.77.0.2..10.77.1.2 --proto udp --frame 64 --direction up --rate 500pps --idle-rate 0"
 	path := filepath.Join(r.work, "out.json")
 	measured := func(from *netbed.Node, line string) model.Document {
 		t.Helper()
@@ -87,8 +91,8 @@ func TestTwoHostsAndARouter(t *testing.T) {
 		flows        int    // of all trials
 	}{
 		{r.third, "run " + r.plan(t, "10.77.0.2", paced+"64,1200"+short), "xdp", 4},
-		{r.near, "run " + r.plan(t, "127.0.0.1", "--proto tcp --payload 64,1200 --rate 1kpps --direction both"+short), "tcp", 4},
-		{r.third, "router 10.77.0.2..10.77.1.2 --proto udp --frame 64 --direction up --rate 500pps --idle-rate 0" + short, "udp", 1},
+		{r.near, "run " + r.plan(t, "127.0.0.1", tcp+short), "tcp", 4},
+		{r.third, router + short, "udp", 1},
 	} {
 		d := measured(c.from, c.line)
 		for i, want := range []struct{ node, address string }{{"sender", "10.77.0.2"}, {"receiver", "10.77.1.2"}} {
@@ -114,8 +118,10 @@ func TestTwoHostsAndARouter(t *testing.T) {
 
 	// Connections until the router takes no more. The stream's own connection counts for the router, too.
 	const most = 200
-	inside(t, r.router, fmt.Sprintf(`nft 'table ip few { chain f { type filter hook forward priority 0; iifname "to-near" tcp dport 7359 ct state new ct count over %d reject with tcp reset; }; }'`, most))
-	plan := r.plan(t, "10.77.0.2", "--proto tcp --payload 64 --time 5s --warmup 100ms --repeats 1", "payload_bytes\n  levels:\n  - 64", "connections\n  levels:\n  - keep")
+	inside(t, r.router, fmt.Sprintf(`nft 'table ip few { chain f { type filter hook forward priority 0; `+
+		`iifname "to-near" tcp dport 7359 ct state new ct count over %d reject with tcp reset; }; }'`, most))
+	plan := r.plan(t, "10.77.0.2", "--proto tcp --payload 64 --time 5s --warmup 100ms --repeats 1",
+		"payload_bytes\n  levels:\n  - 64", "connections\n  levels:\n  - keep")
 	c := measured(r.third, "run "+plan).Results[0].Flows[0].Connections
 	if c == nil || c.OpenMax != most-1 || c.Failed["ECONNREFUSED"] == 0 || !strings.Contains(c.Ended, "ECONNREFUSED") {
 		t.Errorf("%+v, want %d open at most, because the router refused one", c, most-1)

@@ -47,7 +47,8 @@ type ahead struct {
 }
 
 func makeAhead(t *testing.T) *ahead {
-	a := &ahead{made: map[bool]chan *chain{false: make(chan *chain), true: make(chan *chain)}, stopped: make(chan struct{})}
+	made := map[bool]chan *chain{false: make(chan *chain), true: make(chan *chain)}
+	a := &ahead{made: made, stopped: make(chan struct{})}
 	for bridged, made := range a.made {
 		a.all.Go(func() {
 			defer close(made)
