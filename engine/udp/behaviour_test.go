@@ -18,7 +18,7 @@ func TestProbeTimesRoundTrips(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, r trial) {
 		r.Role = engine.Probe
-		r.Timing, r.Flow.Rate = model.Timing{LeadSeconds: 0.3, MeasureSeconds: 60}, unit.PacketRate(100)
+		r.Timing, r.Flow.Rate = model.Timing{LeadSeconds: 1, MeasureSeconds: 60}, unit.PacketRate(100)
 		dialer, listener := r.connected(t)
 		dialer.Pulse(41, false)
 		listener.Pulse(42, false)

@@ -74,7 +74,7 @@ func FreePort() (port int, err error) {
 // Main runs a package whose tests wait for most of their time: more of them at once than there are cores. It fails if
 // descriptors or goroutines are left at the end.
 func Main(m *testing.M) {
-	const atOnce = "8"
+	const atOnce = "6"
 	flag.Parse()
 	asked := false
 	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
