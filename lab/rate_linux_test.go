@@ -72,7 +72,8 @@ func TestQueueOverflows(t *testing.T) {
 				t.Errorf("sent %d, received %d; shaper %+v", f.sent, f.received, *did)
 			}
 			// The queue held its 1000 packets, and what came later met a full one.
-			if most := 1000 + f.took.Seconds()*25e6/8000 + 100; f.received < 1000 || float64(f.received) > most || *did.QueueFull == 0 {
+			most := 1000 + f.took.Seconds()*25e6/8000 + 100
+			if f.received < 1000 || float64(f.received) > most || *did.QueueFull == 0 {
 				t.Errorf("sent %d in %v, received %d: want 1000 to %.0f received and the rest lost", f.sent, f.took, f.received, most)
 			}
 		})

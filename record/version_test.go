@@ -11,8 +11,8 @@ import (
 	"pelt/test/golden"
 )
 
-// A file that was once written stays readable: testdata/version2.rec is never written anew. It has a block of every kind, and
-// packets of steady, reordered, batched and wild flows. Below stands what was written.
+// A file that was once written stays readable: testdata/version2.rec is never written anew. It has a block of every
+// kind, and packets of steady, reordered, batched and wild flows. What was written stands in version2.txt.
 func TestVersion2(t *testing.T) {
 	file, err := os.ReadFile("testdata/version2.rec")
 	if err != nil {

@@ -87,7 +87,8 @@ func (r *Trial) Undisturbed(t testing.TB, send, receive engine.Report) {
 	if d := got.Tally.Delay; d == nil || d.Count != got.Tally.Received || d.Out != 0 || d.P50 <= 0 {
 		t.Errorf("delay %+v of %d packets", d, got.Tally.Received)
 	}
-	if between := s.Attempted - uint64(active(s.Streams)); between > 0 && (s.Gap == nil || s.Gap.Count+s.Gap.Out != between) {
+	between := s.Attempted - uint64(active(s.Streams))
+	if between > 0 && (s.Gap == nil || s.Gap.Count+s.Gap.Out != between) {
 		t.Errorf("gaps %+v of %d packets in streams of %v", s.Gap, s.Attempted, s.Streams)
 	}
 }

@@ -209,7 +209,7 @@ func TestTruesize(t *testing.T) {
 		came := far.Received() - before
 		if want := float64(m.queued) / float64(came); !ok || want < float64(payload) {
 			t.Fatalf("%d B are queued of %d packets", m.queued, came)
-		} else if got := float64(receive.Receive.TruesizeBytes); got < 0.8*want || got > 1.4*want { // of a median of looks at a busy host
+		} else if got := float64(receive.Receive.TruesizeBytes); got < 0.8*want || got > 1.4*want { // the median of a few looks
 			t.Errorf("%d B: truesize %v, want %v (%d packets)", payload, got, want, send.Send.Accepted)
 		}
 		listener.Close()

@@ -38,8 +38,8 @@ func TestProbeTimesRoundTrips(t *testing.T) {
 			t.Fatalf("probe %+v, want 8 to %d answered", got, most)
 		}
 		f := got.Facts
-		if f.Answered != got.RoundTrip.Count || f.Sent < f.Answered || f.Sent > most || f.IdleNS <= 0 || f.Up == nil || f.Down == nil ||
-			f.Up.Count != f.Answered || f.Up.P50+f.Down.P50 > got.RoundTrip.Max {
+		if f.Answered != got.RoundTrip.Count || f.Sent < f.Answered || f.Sent > most || f.IdleNS <= 0 ||
+			f.Up == nil || f.Down == nil || f.Up.Count != f.Answered || f.Up.P50+f.Down.P50 > got.RoundTrip.Max {
 			t.Errorf("%d sent, %d answered, idle %v, up %+v, down %+v", f.Sent, f.Answered, f.IdleNS, f.Up, f.Down)
 		}
 	})

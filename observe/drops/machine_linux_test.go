@@ -25,8 +25,8 @@ import (
 	"pelt/model"
 )
 
-// Three faults at once on one path, and each packet has the right one's name, while send calls elsewhere drop packets on the
-// same processors: soft interrupts come while the program runs.
+// Three faults at once on one path, and each packet has the right one's name, while send calls elsewhere drop packets
+// on the same processors: soft interrupts come while the program runs.
 func TestThreeFaults(t *testing.T) {
 	b, from, to := pair(t, false, slowReader...)
 	// The queue must be full, however slow the sender is beside others: it takes an
