@@ -30,8 +30,9 @@ type Router interface {
 const routerNode = "router"
 
 const (
-	routerWindow  = time.Minute     // for so long a router and its controller need not hear each other
-	momentTimeout = 3 * time.Second // what comes later tells of another moment
+	routerWindow  = time.Minute      // for so long a router and its controller need not hear each other
+	momentTimeout = 3 * time.Second  // what comes later tells of another moment
+	setUpTimeout  = 10 * time.Second // before packets are sent: a busy router loads its programs, and reads its counters
 )
 
 // farRouter is a Router that runs pelt serve itself: the agent there is in a session without
@@ -161,7 +162,7 @@ type farWatch struct {
 
 // Do gives the router's agent the order for a step.
 func (w *farWatch) Do(ctx context.Context, step engine.Step, k engine.Known) (l engine.Learned, _ error) {
-	verb, within := verbDo, momentTimeout+k.Window
+	verb, within := verbDo, momentTimeout
 	var flows []watchedFlow
 	w.mu.Lock()
 	for _, f := range k.Flows {
@@ -175,11 +176,13 @@ func (w *farWatch) Do(ctx context.Context, step engine.Step, k engine.Known) (l 
 		WindowNanos: k.Window.Nanoseconds(), Lost: k.Lost, Flows: flows}
 	switch step {
 	case engine.Open:
-		verb, begun = verbMake, true
+		verb, within, begun = verbMake, setUpTimeout, true
 		order = makeOrder{sessionOrder: about, Drops: w.order.Drops, Watch: &watchedTrial{w.order.Trial, w.order.Timing, flows}}
 	case engine.Still:
 		within += observeTimeout
-	case engine.Ready, engine.Go:
+	case engine.Ready:
+		within = setUpTimeout + k.Window
+	case engine.Go:
 	default:
 		return l, nil
 	}
