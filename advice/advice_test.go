@@ -70,8 +70,8 @@ func asked(t testing.TB, question string) (model.Line, Context) {
 	return l, c
 }
 
-// TestAdvice: each line of the file is a loss, what is known of its flow, and settings of its host. Below stands what is
-// advised, why, and with which command. Once that is done, the same value is not proposed again.
+// TestAdvice: each line of the file is a loss, what is known of its flow, and settings of its host. Below stands what
+// is advised, why, and with which command. Once that is done, the same value is not proposed again.
 func TestAdvice(t *testing.T) {
 	proposed := map[string]bool{}
 	golden.Table(t, "testdata/advice.txt", func(question string) string {
@@ -87,7 +87,8 @@ func TestAdvice(t *testing.T) {
 			if s.Why == "" || s.Host != line.Host {
 				t.Errorf("%+v lacks a reason or host", s)
 			}
-			if proposed := s.Value != ""; (s.Command == "") == proposed || (s.Undo == "") == proposed || s.Command == "" && s.Note == "" {
+			if proposed := s.Value != ""; (s.Command == "") == proposed || (s.Undo == "") == proposed ||
+				s.Command == "" && s.Note == "" {
 				t.Errorf("%+v says nothing to do, or has a command without a value", s)
 			}
 		}
@@ -133,18 +134,28 @@ func words(t rapid.TB, command string) []string {
 // Whatever a host says of itself: no advice without a loss that something
 // confirms, nothing below the present, and commands that a shell takes as meant.
 func TestAdviceOfAnyHost(t *testing.T) {
-	names := []string{"net.core.rmem_max", "net.core.wmem_max", "net.core.netdev_max_backlog", "net.core.netdev_budget", "net.ipv4.udp_mem", "page_size_bytes",
+	names := []string{"net.core.rmem_max", "net.core.wmem_max", "net.core.netdev_max_backlog",
+		"net.core.netdev_budget", "net.ipv4.udp_mem", "page_size_bytes",
 		"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_count", "net.ipv4.conf.all.rp_filter", "cpu.governor"}
-	perDevice := []string{".txqueuelen", ".rx_ring", ".rx_ring_max", ".channels_combined", ".channels_combined_max", ".threaded", ".qdisc", ".qdisc_limit_packets"}
+	perDevice := []string{".txqueuelen", ".rx_ring", ".rx_ring_max", ".channels_combined", ".channels_combined_max",
+		".threaded", ".qdisc", ".qdisc_limit_packets"}
 	commands := map[string]int{}
 	testenv.Tool(t, "sh")
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.Custom(func(t *rapid.T) string { return strconv.FormatUint(rapid.Uint64().Draw(t, "n"), 10) })
-		value := rapid.OneOf(number, rapid.Just("1"), rapid.Just("1000"), rapid.Just("1000"), rapid.Just("10 20 30"), rapid.SampledFrom([]string{"fq", "pfifo", "pfifo_fast"}), rapid.Map(rapid.Uint64Range(0, 5000), func(n uint64) string { return strconv.FormatUint(n, 10) }), rapid.String(),
-			rapid.SampledFrom([]string{"1 2 3", "fq", "mq", "pfifo", "pfifo_fast", "$(reboot)", "1'; reboot; '", "-1", "0x10", "1e9", "", "1\n2", "9 8 7", "1 1 1 1"}))
-		dev := rapid.OneOf(rapid.SampledFrom([]string{"eth0", "eth0", "eth0", "eth0.10", "eth0.10", "a;b", "$(x)", "-G", "a b", "a'b", "..", "../x", "`x`", "é"}), rapid.String()).Draw(t, "device")
-		c := Context{RatePPS: rapid.OneOf(rapid.Float64Range(1e3, 1e7), rapid.Float64Range(1e5, 1e7), rapid.Float64(), rapid.Just(math.NaN()), rapid.Just(math.Inf(1))).Draw(t, "rate"),
-			Streams: rapid.IntRange(-3, 200).Draw(t, "streams"), PayloadBytes: rapid.OneOf(rapid.IntRange(16, 1472), rapid.Int()).Draw(t, "payload"), BufferBytes: rapid.OneOf(rapid.IntRange(0, 1<<24), rapid.Int()).Draw(t, "buffer"),
+		value := rapid.OneOf(number, rapid.Just("1"), rapid.Just("1000"), rapid.Just("1000"), rapid.Just("10 20 30"),
+			rapid.SampledFrom([]string{"fq", "pfifo", "pfifo_fast"}),
+			rapid.Map(rapid.Uint64Range(0, 5000), func(n uint64) string { return strconv.FormatUint(n, 10) }),
+			rapid.String(),
+			rapid.SampledFrom([]string{"1 2 3", "fq", "mq", "pfifo", "pfifo_fast", "$(reboot)", "1'; reboot; '", "-1",
+				"0x10", "1e9", "", "1\n2", "9 8 7", "1 1 1 1"}))
+		dev := rapid.OneOf(rapid.SampledFrom([]string{"eth0", "eth0", "eth0", "eth0.10", "eth0.10", "a;b", "$(x)",
+			"-G", "a b", "a'b", "..", "../x", "`x`", "é"}), rapid.String()).Draw(t, "device")
+		c := Context{RatePPS: rapid.OneOf(rapid.Float64Range(1e3, 1e7), rapid.Float64Range(1e5, 1e7), rapid.Float64(),
+			rapid.Just(math.NaN()), rapid.Just(math.Inf(1))).Draw(t, "rate"),
+			Streams: rapid.IntRange(-3, 200).Draw(t, "streams"), PayloadBytes: rapid.OneOf(rapid.IntRange(16, 1472),
+				rapid.Int()).Draw(t, "payload"),
+			BufferBytes:   rapid.OneOf(rapid.IntRange(0, 1<<24), rapid.Int()).Draw(t, "buffer"),
 			TruesizeBytes: rapid.OneOf(rapid.Just(0), rapid.Int()).Draw(t, "truesize")}
 		for _, n := range names {
 			c.Knobs = append(c.Knobs, model.HostSetting{Name: n, Value: value.Draw(t, n)})
@@ -152,20 +163,30 @@ func TestAdviceOfAnyHost(t *testing.T) {
 		for _, n := range append([]string{}, perDevice...) {
 			c.Knobs = append(c.Knobs, model.HostSetting{Name: dev + n, Value: value.Draw(t, n)})
 		}
-		c.Knobs = append(c.Knobs, model.HostSetting{Name: "net.ipv4.conf." + dev + ".rp_filter", Value: value.Draw(t, "rp")}, model.HostSetting{Name: "net.ipv4.neigh." + dev + ".unres_qlen_bytes", Value: value.Draw(t, "neigh")})
-		place := rapid.SampledFrom([][2]string{{"receiver-buffer", "SOCKET_RCVBUFF"}, {"receiver-memory", "PROTO_MEM"}, {"receiver-backlog", "CPU_BACKLOG"}, {"network", "CPU_BACKLOG"},
-			{"receiver-ring", "rx-missed"}, {"receiver-ring", "ring-full"}, {"sender-qdisc", "ENOBUFS"}, {"network", "QDISC_DROP"}, {"send-call", "EAGAIN"},
-			{"sender-device", "NEIGH_QUEUEFULL"}, {"receiver-ip", "IP_RPFILTER"}, {"receiver-filter", "NETFILTER_DROP"}, {"application", "late"}}).Draw(t, "place")
-		line := model.Line{Layer: place[0], Host: "h", Interface: dev, Packets: rapid.Uint64Range(0, 3).Draw(t, "packets"), Cause: place[1],
-			Evidence: []model.Evidence{{Counter: rapid.SampledFrom([]string{"conntrack.drop", "softnet.time_squeeze", "x"}).Draw(t, "counter"), Role: rapid.SampledFrom([]string{"primary", "confirms", "primary", "contradicts"}).Draw(t, "role"), Delta: rapid.Uint64Range(0, 2).Draw(t, "delta")}}}
+		c.Knobs = append(c.Knobs, model.HostSetting{Name: "net.ipv4.conf." + dev + ".rp_filter",
+			Value: value.Draw(t, "rp")}, model.HostSetting{Name: "net.ipv4.neigh." + dev + ".unres_qlen_bytes",
+			Value: value.Draw(t, "neigh")})
+		place := rapid.SampledFrom([][2]string{{"receiver-buffer", "SOCKET_RCVBUFF"},
+			{"receiver-memory", "PROTO_MEM"}, {"receiver-backlog", "CPU_BACKLOG"}, {"network", "CPU_BACKLOG"},
+			{"receiver-ring", "rx-missed"}, {"receiver-ring", "ring-full"}, {"sender-qdisc", "ENOBUFS"}, {"network",
+				"QDISC_DROP"}, {"send-call", "EAGAIN"},
+			{"sender-device", "NEIGH_QUEUEFULL"}, {"receiver-ip", "IP_RPFILTER"}, {"receiver-filter",
+				"NETFILTER_DROP"}, {"application", "late"}}).Draw(t, "place")
+		line := model.Line{Layer: place[0], Host: "h", Interface: dev,
+			Packets: rapid.Uint64Range(0, 3).Draw(t, "packets"), Cause: place[1],
+			Evidence: []model.Evidence{{Counter: rapid.SampledFrom([]string{"conntrack.drop", "softnet.time_squeeze",
+				"x"}).Draw(t, "counter"), Role: rapid.SampledFrom([]string{"primary", "confirms", "primary",
+				"contradicts"}).Draw(t, "role"), Delta: rapid.Uint64Range(0, 2).Draw(t, "delta")}}}
 		list := For(line, c)
-		if len(list) > 0 && (line.Packets == 0 || line.Evidence[0].Delta == 0 || line.Evidence[0].Role == "contradicts") {
+		if len(list) > 0 && (line.Packets == 0 || line.Evidence[0].Delta == 0 ||
+			line.Evidence[0].Role == "contradicts") {
 			t.Fatalf("advice without a loss that moved something: %+v", list)
 		}
 		for _, a := range list {
 			if !a.Proposes() {
 				if len(list) > 1 || a.Value+a.Command+a.Undo != "" || a.Note == "" {
-					t.Fatalf("%+v: beside a proposal, or with a value of its own, or without a way out, in %+v", a, list)
+					t.Fatalf("%+v: beside a proposal, or with a value of its own, or without a way out, in %+v", a,
+						list)
 				}
 				continue
 			}
@@ -198,7 +219,8 @@ func TestAdviceOfAnyHost(t *testing.T) {
 				}
 				verb, _, _ := strings.Cut(command, " ")
 				commands[verb]++
-				if w := words(t, command); !strings.HasSuffix(w[len(w)-1], value) && !strings.HasPrefix(command, "echo ") {
+				if w := words(t, command); !strings.HasSuffix(w[len(w)-1], value) &&
+					!strings.HasPrefix(command, "echo ") {
 					t.Fatalf("%q is %q to a shell, want %q last", command, w, value)
 				}
 			}

@@ -76,7 +76,8 @@ func Collect(doc model.Document, ask Ask) []model.Advised {
 			continue
 		}
 		for _, f := range r.Flows {
-			counted := map[int]bool{} // attempted packets are the flow's, of which several lines may call for one setting
+			// attempted packets are the flow's, of which several lines may call for one setting
+			counted := map[int]bool{}
 			for _, line := range f.Ledger.Lines {
 				for _, a := range ask.ofLine(doc, f, line, slices.Contains(here, line.Host)) {
 					i := slices.IndexFunc(list, func(o model.Advised) bool {

@@ -11,8 +11,10 @@ import (
 // ran is a run between far (sender) and near (receiver) in which one line lost packets.
 func ran(change func(*model.Document, *model.Line)) model.Document {
 	line := lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped")
-	line.Advice = []model.Advice{{Knob: "net.core.netdev_max_backlog", Host: "receiver", Present: "500", Value: "2000", Why: "then", Command: "sysctl"}}
-	doc := model.Document{ID: "r", Host: []model.Host{{Node: "sender", Name: "far", Boot: "f"}, {Node: "receiver", Name: "near", Boot: "n"}}}
+	line.Advice = []model.Advice{{Knob: "net.core.netdev_max_backlog", Host: "receiver", Present: "500",
+		Value: "2000", Why: "then", Command: "sysctl"}}
+	doc := model.Document{ID: "r", Host: []model.Host{{Node: "sender", Name: "far", Boot: "f"},
+		{Node: "receiver", Name: "near", Boot: "n"}}}
 	if change != nil {
 		change(&doc, &line)
 	}
@@ -34,27 +36,54 @@ func TestCollect(t *testing.T) {
 		ask  Ask
 		want string
 	}{
-		"this host, as it is now": {ran(nil), Ask{This: near, Knobs: now, CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 1000 -> 2000 here apply 200 of 2000"},
-		"it cannot be set":        {ran(nil), Ask{This: near, Knobs: now, CanApply: none, HostWide: all}, "receiver net.core.netdev_max_backlog 1000 -> 2000 here 200 of 2000"},
-		"after it was set":        {ran(nil), Ask{This: near, Knobs: knobs("net.core.netdev_max_backlog=2000"), CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 2000 ->  here limit 200 of 2000"},
-		"another rate":            {ran(nil), Ask{This: near, Knobs: now, RatePPS: 1e6, CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 1000 -> 10000 here apply 200 of 2000"},
-		"another host":            {ran(nil), Ask{This: far, Knobs: now, CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 500 -> 2000 200 of 2000"},
-		"another host and rate":   {ran(nil), Ask{This: far, RatePPS: 1e6}, "receiver net.core.netdev_max_backlog 500 -> 10000 200 of 2000"},
-		"of the other role":       {ran(nil), Ask{This: near, Knobs: now, Role: "sender"}, ""},
-		"of its role":             {ran(nil), Ask{This: far, Role: "receiver", Device: "eth9"}, "receiver net.core.netdev_max_backlog 500 -> 2000 200 of 2000"},
-		"of another interface": {ran(func(_ *model.Document, l *model.Line) { l.Advice[0].Knob = "eth1.rx_ring"; l.Cause = "odd" }),
+		"this host, as it is now": {ran(nil), Ask{This: near, Knobs: now, CanApply: all, HostWide: all},
+			"receiver net.core.netdev_max_backlog 1000 -> 2000 here apply 200 of 2000"},
+		"it cannot be set": {ran(nil), Ask{This: near, Knobs: now, CanApply: none, HostWide: all},
+			"receiver net.core.netdev_max_backlog 1000 -> 2000 here 200 of 2000"},
+		"after it was set": {ran(nil),
+			Ask{This: near, Knobs: knobs("net.core.netdev_max_backlog=2000"), CanApply: all, HostWide: all},
+			"receiver net.core.netdev_max_backlog 2000 ->  here limit 200 of 2000"},
+		"another rate": {ran(nil), Ask{This: near, Knobs: now, RatePPS: 1e6, CanApply: all, HostWide: all},
+			"receiver net.core.netdev_max_backlog 1000 -> 10000 here apply 200 of 2000"},
+		"another host": {ran(nil), Ask{This: far, Knobs: now, CanApply: all, HostWide: all},
+			"receiver net.core.netdev_max_backlog 500 -> 2000 200 of 2000"},
+		"another host and rate": {ran(nil), Ask{This: far, RatePPS: 1e6},
+			"receiver net.core.netdev_max_backlog 500 -> 10000 200 of 2000"},
+		"of the other role": {ran(nil), Ask{This: near, Knobs: now, Role: "sender"}, ""},
+		"of its role": {ran(nil), Ask{This: far, Role: "receiver", Device: "eth9"},
+			"receiver net.core.netdev_max_backlog 500 -> 2000 200 of 2000"},
+		"of another interface": {ran(func(_ *model.Document,
+			l *model.Line) {
+			l.Advice[0].Knob = "eth1.rx_ring"
+			l.Cause = "odd"
+		}),
 			Ask{This: far, Device: "eth9"}, ""},
-		"what only the run knows": {ran(func(_ *model.Document, l *model.Line) { l.Advice[0].Knob = "eth1.rx_ring"; l.Cause = "odd" }),
+		"what only the run knows": {ran(func(_ *model.Document,
+			l *model.Line) {
+			l.Advice[0].Knob = "eth1.rx_ring"
+			l.Cause = "odd"
+		}),
 			Ask{This: far, RatePPS: 1}, "receiver eth1.rx_ring 500 -> 2000 200 of 2000"},
-		"after a restart, by its name": {ran(nil), Ask{This: model.Host{Name: "near", Boot: "later"}, Knobs: now, CanApply: all}, "receiver net.core.netdev_max_backlog 1000 -> 2000 here apply 200 of 2000"},
-		"a lab's node: what is the host's": {ran(func(d *model.Document, _ *model.Line) { d.Lab = &model.LabFacts{Nodes: []string{"sender", "receiver"}} }),
-			Ask{This: near, Knobs: now, CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 1000 -> 2000 here apply 200 of 2000"},
-		"a lab's node: what is its own": {ran(func(d *model.Document, _ *model.Line) { d.Lab = &model.LabFacts{Nodes: []string{"sender", "receiver"}} }),
-			Ask{This: near, Knobs: now, CanApply: all, HostWide: none}, "receiver net.core.netdev_max_backlog 500 -> 2000 here 200 of 2000"},
+		"after a restart, by its name": {ran(nil),
+			Ask{This: model.Host{Name: "near", Boot: "later"}, Knobs: now, CanApply: all},
+			"receiver net.core.netdev_max_backlog 1000 -> 2000 here apply 200 of 2000"},
+		"a lab's node: what is the host's": {ran(func(d *model.Document,
+			_ *model.Line) {
+			d.Lab = &model.LabFacts{Nodes: []string{"sender", "receiver"}}
+		}),
+			Ask{This: near, Knobs: now, CanApply: all,
+				HostWide: all}, "receiver net.core.netdev_max_backlog 1000 -> 2000 here apply 200 of 2000"},
+		"a lab's node: what is its own": {ran(func(d *model.Document,
+			_ *model.Line) {
+			d.Lab = &model.LabFacts{Nodes: []string{"sender", "receiver"}}
+		}),
+			Ask{This: near, Knobs: now, CanApply: all,
+				HostWide: none}, "receiver net.core.netdev_max_backlog 500 -> 2000 here 200 of 2000"},
 		"another host's queue, of which the run knows more": {ran(func(_ *model.Document, l *model.Line) {
 			l.Layer, l.Cause, l.Advice[0].Knob = "sender-qdisc", "QDISC_DROP", "eth0.txqueuelen"
 		}), Ask{This: far}, "receiver eth0.txqueuelen 500 -> 2000 200 of 2000"},
-		"another host's memory, in pages of a size that only the run knows": {ran(func(_ *model.Document, l *model.Line) {
+		"another host's memory, in pages of a size that only the run knows": {ran(func(_ *model.Document,
+			l *model.Line) {
 			l.Layer, l.Cause, l.Advice[0].Knob, l.Advice[0].Present = "receiver-memory", "PROTO_MEM", "net.ipv4.udp_mem", "500 600 700"
 		}), Ask{This: far}, "receiver net.ipv4.udp_mem 500 600 700 -> 2000 200 of 2000"},
 		"a lab's node: its own interface, whose other settings are gone": {ran(func(d *model.Document, l *model.Line) {
@@ -62,10 +91,12 @@ func TestCollect(t *testing.T) {
 			l.Layer, l.Cause, l.Advice[0].Knob = "receiver-ring", "FULL_RING", "eth0.threaded"
 		}), Ask{This: near, Knobs: now, CanApply: all, HostWide: none}, "receiver eth0.threaded 500 -> 2000 here 200 of 2000"},
 		"of many receivers": {ran(func(_ *model.Document, l *model.Line) { l.Evidence = nil }),
-			Ask{This: near, Knobs: now, CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 500 -> 2000 here apply 200 of 2000"},
+			Ask{This: near, Knobs: now, CanApply: all,
+				HostWide: all}, "receiver net.core.netdev_max_backlog 500 -> 2000 here apply 200 of 2000"},
 		"of many receivers, after it was set": {ran(func(_ *model.Document, l *model.Line) { l.Evidence = nil }),
 			Ask{This: near, Knobs: knobs("net.core.netdev_max_backlog=2000"), CanApply: all, HostWide: all}, ""},
-		"no counter moved": {ran(func(_ *model.Document, l *model.Line) { l.Evidence = nil; l.Advice = nil }), Ask{This: near, Knobs: now, CanApply: all}, ""},
+		"no counter moved": {ran(func(_ *model.Document, l *model.Line) { l.Evidence = nil; l.Advice = nil }),
+			Ask{This: near, Knobs: now, CanApply: all}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var list []string
@@ -82,7 +113,8 @@ func TestCollect(t *testing.T) {
 				if c.doc.Lab != nil && !a.Apply && a.Command+a.Undo != "" {
 					t.Errorf("a lab's node is not this host: %q", a.Command+a.Undo)
 				}
-				list = append(list, strings.Join(append(words, fmt.Sprint(a.Packets), "of", fmt.Sprint(a.Attempted)), " "))
+				list = append(list, strings.Join(append(words, fmt.Sprint(a.Packets), "of", fmt.Sprint(a.Attempted)),
+					" "))
 			}
 			if got := strings.Join(list, "; "); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
@@ -99,7 +131,9 @@ func TestCollectMerges(t *testing.T) {
 	if len(got) != 1 || got[0].Value != "4000" || got[0].Packets != 100 {
 		t.Errorf("got %+v", got)
 	}
-	if got := Collect(doc, Ask{This: model.Host{Boot: "n"}, Knobs: knobs("net.core.netdev_max_backlog=1000")}); len(got) != 1 || got[0].Value != "4000" || got[0].Packets != 200 {
+	if got := Collect(doc, Ask{This: model.Host{Boot: "n"},
+		Knobs: knobs("net.core.netdev_max_backlog=1000")}); len(got) != 1 || got[0].Value != "4000" ||
+		got[0].Packets != 200 {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -107,7 +107,8 @@ func (r *row) advise(q *question) (a model.Advice, ok bool) {
 	}
 	numbers, ok := parseAll(a.Present)
 	most, bounded := q.number(a.Knob + "_max")
-	if !ok || r.ofCard && !bounded || len(numbers) > 1 && !strings.HasPrefix(r.knob, "net.") { // only a sysctl has several
+	// only a sysctl has several
+	if !ok || r.ofCard && !bounded || len(numbers) > 1 && !strings.HasPrefix(r.knob, "net.") {
 		return a, false
 	}
 	value, formula := r.want(q, numbers[0])
@@ -285,7 +286,8 @@ func burstBytes(q *question, _ uint64) (uint64, string) {
 		return 0, ""
 	}
 	size, source := q.truesize()
-	return ceil(q.RatePPS * stallS * float64(size)), fmt.Sprintf("%s x %s x %d B (%s)", q.rate(1), stall(), size, source)
+	return ceil(q.RatePPS * stallS * float64(size)), fmt.Sprintf("%s x %s x %d B (%s)", q.rate(1), stall(), size,
+		source)
 }
 
 // ring is the next power of two above the packets of one queue that come between an interrupt and the poll.
@@ -337,5 +339,6 @@ func connections(q *question, present uint64) (uint64, string) {
 	if float64(used) < 0.9*float64(present) || present > math.MaxInt32 {
 		return 0, ""
 	}
-	return 2 * present, fmt.Sprintf("%s of %s connections tracked: twice as many", unit.FormatCount(used), unit.FormatCount(present))
+	return 2 * present, fmt.Sprintf("%s of %s connections tracked: twice as many", unit.FormatCount(used),
+		unit.FormatCount(present))
 }

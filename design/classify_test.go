@@ -10,9 +10,9 @@ import (
 
 func times(n int, o Observation) []Observation { return slices.Repeat([]Observation{o}, n) }
 
-// The example of RFC 9971 appendix C: four goals, and six points of a search at 1 Mpps. The appendix calls the load a lower
-// bound for the last goal at points 5 and 6. Its own exceed ratios there, 42.857 % and 27.273 %, are above the 20 % of the
-// goal, so by appendix A, which decides, the load is still an upper bound.
+// The example of RFC 9971 appendix C: four goals, and six points of a search at 1 Mpps. The appendix calls the load a
+// lower bound for the last goal at points 5 and 6. Its own exceed ratios there, 42.857 % and 27.273 %, are above the
+// 20 % of the goal, so by appendix A, which decides, the load is still an upper bound.
 func TestAppendixC(t *testing.T) {
 	at := func(seconds, loss float64) Observation { return Observation{Load: 1e6, Seconds: seconds, Loss: loss} }
 	added := [][]Observation{times(59, at(1, 0)), times(1, at(1, 0.01)), times(59, at(1, 0.01)), times(1, at(1, 0)),
@@ -38,8 +38,10 @@ func TestAppendixC(t *testing.T) {
 				t.Errorf("%s, point %d: class %d, want %d", c.goal.Name, i+1, got, want)
 			}
 		}
-		if got, quantile := throughput(c.goal, 1e6, seen); c.loss >= 0 && (seen[quantile].Loss != c.loss || got != 1e6*(1-c.loss)) {
-			t.Errorf("%s: throughput %v, of a trial that lost %v, want %v", c.goal.Name, got, seen[quantile].Loss, c.loss)
+		if got, quantile := throughput(c.goal, 1e6, seen); c.loss >= 0 &&
+			(seen[quantile].Loss != c.loss || got != 1e6*(1-c.loss)) {
+			t.Errorf("%s: throughput %v, of a trial that lost %v, want %v", c.goal.Name, got, seen[quantile].Loss,
+				c.loss)
 		}
 	}
 }
@@ -77,17 +79,22 @@ func TestBounds(t *testing.T) {
 		{"no lower bound", []Observation{flood, bad(1000, 0)}, none, 1000, PathLimit, false},
 		{"unsent once", []Observation{flood, good(995), unsent(1000)}, 995, none, FloodLimit, false},
 		{"unsent twice", []Observation{flood, good(995), unsent(1000), unsent(1000)}, 995, 1000, SenderLimit, false},
-		{"unsent, but also sent", []Observation{flood, unsent(995), good(995), bad(1000, 0)}, 995, 1000, PathLimit, true},
+		{"unsent, but also sent", []Observation{flood, unsent(995), good(995), bad(1000, 0)}, 995, 1000, PathLimit,
+			true},
 		{"all that is sent", []Observation{flood, good(2000)}, 2000, none, FloodLimit, false},
 		{"unsent, and lost by the path", []Observation{flood, good(995), lateAnd(1000, 0)}, 995, 1000, PathLimit, true},
-		{"unsent, and lost by the ends", []Observation{flood, good(995), lateAnd(1000, 0.1)}, 995, none, FloodLimit, false},
-		{"invalid, and lost by the path", []Observation{flood, good(995), invalid(1000), invalid(1000)}, 995, 1000, SenderLimit, false},
+		{"unsent, and lost by the ends", []Observation{flood, good(995), lateAnd(1000, 0.1)}, 995, none, FloodLimit,
+			false},
+		{"invalid, and lost by the path", []Observation{flood, good(995), invalid(1000), invalid(1000)}, 995, 1000,
+			SenderLimit, false},
 		{"loss inversion", []Observation{flood, good(1200), bad(1000, 0), good(995)}, 995, 1000, PathLimit, true},
-		{"a trial that ended early", []Observation{flood, {Load: 995, Seconds: 0.998}, bad(1000, 0)}, 995, 1000, PathLimit, true},
+		{"a trial that ended early", []Observation{flood, {Load: 995, Seconds: 0.998}, bad(1000, 0)}, 995, 1000,
+			PathLimit, true},
 	} {
 		got := Question{}.bounds(goal, c.seen)
 		if !same(got.Lower, c.lower) || !same(got.Upper, c.upper) || got.Limit != c.limit || got.Regular != c.regular {
-			t.Errorf("%s: got %+v, want %v, %v, limit %d, regular %v", c.name, got, c.lower, c.upper, c.limit, c.regular)
+			t.Errorf("%s: got %+v, want %v, %v, limit %d, regular %v", c.name, got, c.lower, c.upper, c.limit,
+				c.regular)
 		}
 	}
 }

@@ -34,7 +34,8 @@ func New(p model.Plan) (Design, error) {
 	cells := p.Cells()
 	for _, c := range cells {
 		if _, err := p.Trial(c, 0); err != nil {
-			return nil, &model.FieldError{Field: "factors", Want: fmt.Sprintf("the combination %s cannot run: %v", c.Key(), err)}
+			return nil, &model.FieldError{Field: "factors",
+				Want: fmt.Sprintf("the combination %s cannot run: %v", c.Key(), err)}
 		}
 	}
 	g := newGrid(p.Design, cells, &index{map[string]try{}, map[string]bool{}})

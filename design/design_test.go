@@ -146,7 +146,8 @@ func drawPlan(t *rapid.T) model.Plan {
 		factors = append(factors, numbers(knob, levels...))
 	}
 	return planOf(factors, model.Design{
-		Repeats: rapid.IntRange(1, 4).Draw(t, "repeats"), Seed: rapid.Uint64().Draw(t, "seed"), Ordered: rapid.Bool().Draw(t, "ordered"),
+		Repeats: rapid.IntRange(1, 4).Draw(t, "repeats"), Seed: rapid.Uint64().Draw(t,
+			"seed"), Ordered: rapid.Bool().Draw(t, "ordered"),
 	})
 }
 
@@ -179,7 +180,8 @@ func TestGridProperties(t *testing.T) {
 		}
 		done = append(done, model.Result{Cell: model.Cell{"payload_bytes": model.Number(1)}, State: model.Valid})
 		stored := slices.Clone(done)
-		rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "shuffle"), 0)).Shuffle(len(stored), func(i, j int) { stored[i], stored[j] = stored[j], stored[i] })
+		rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "shuffle"), 0)).Shuffle(len(stored),
+			func(i, j int) { stored[i], stored[j] = stored[j], stored[i] })
 		after, _ := walk(told(t, p, stored), -1)
 		if got := append(before, after...); !slices.Equal(got, uncut) {
 			t.Fatalf("cut after %d:\n got %q\nwant %q", cut, got, uncut)
@@ -223,7 +225,8 @@ func TestTrialsThatRun(t *testing.T) {
 			t.Errorf("trial %d, beside %d, has the number %d", n, len(running), number)
 		}
 		d.Begin(cell, repeat)
-		if running = append(running, model.Result{Cell: cell, Repeat: repeat, State: model.Valid}); n%4 == 3 { // they end together
+		// they end together
+		if running = append(running, model.Result{Cell: cell, Repeat: repeat, State: model.Valid}); n%4 == 3 {
 			for i := range running {
 				d.Add(&running[len(running)-1-i])
 			}

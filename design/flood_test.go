@@ -16,13 +16,15 @@ func TestFlood(t *testing.T) {
 		done []model.Result
 		want int // place; -1 for none
 	}{
-		"none":                {nil, -1},
-		"cut":                 {[]model.Result{flood(model.Aborted, 0, 9)}, -1},
-		"nothing was sent":    {[]model.Result{flood(model.Invalid, 0, 0)}, -1},
-		"of another cell":     {[]model.Result{{Cell: model.Cell{}, State: model.Valid, Flows: []model.FlowResult{{Attempted: 9}}}}, -1},
+		"none":             {nil, -1},
+		"cut":              {[]model.Result{flood(model.Aborted, 0, 9)}, -1},
+		"nothing was sent": {[]model.Result{flood(model.Invalid, 0, 0)}, -1},
+		"of another cell": {[]model.Result{{Cell: model.Cell{}, State: model.Valid,
+			Flows: []model.FlowResult{{Attempted: 9}}}}, -1},
 		"invalid":             {[]model.Result{flood(model.Invalid, 0, 9), flood(model.Invalid, 0, 9)}, 0},
 		"valid after invalid": {[]model.Result{flood(model.Invalid, 0, 9), flood(model.Valid, 0, 9)}, 1},
-		"of its own repeat":   {[]model.Result{flood(model.Valid, 0, 9), flood(model.Valid, 1, 9), flood(model.Valid, 2, 9)}, 1},
+		"of its own repeat": {[]model.Result{flood(model.Valid, 0, 9), flood(model.Valid, 1, 9),
+			flood(model.Valid, 2, 9)}, 1},
 	} {
 		s := told(t, searchPlan(3, 64), c.done).(*search)
 		got := floodOf(s.floods[cell.Key()], 2)

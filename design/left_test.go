@@ -34,7 +34,8 @@ func TestLeftOfASearch(t *testing.T) {
 		}
 		last = rest
 	}
-	if first := Left(p, told(t, p, nil)).Seconds; last.Trials != 0 || last.Seconds != 0 || first < took/2 || first > 2*took {
+	if first := Left(p, told(t, p, nil)).Seconds; last.Trials != 0 || last.Seconds != 0 || first < took/2 ||
+		first > 2*took {
 		t.Errorf("at the end %+v is left; at first %g s were, and it took %g s", last, first, took)
 	}
 }

@@ -126,7 +126,8 @@ func (d *simulated) try(load, seconds float64, flood bool) Observation {
 	return Observation{Load: load, Seconds: seconds, Loss: lost / max(sent, 1), Flood: flood}
 }
 
-// leastSeconds is how many seconds the classification of RFC 9971 takes at the bounds that were found, if nothing else is tried.
+// leastSeconds is how many seconds the classification of RFC 9971 takes at the bounds that were found, if nothing else
+// is tried.
 func leastSeconds(goals []model.Goal, found []Bounds, d *simulated) float64 {
 	var seen []Observation
 	undecidedAt := func(load float64) (g model.Goal, yes bool) {
@@ -240,8 +241,8 @@ func TestAgainstMLRsearch(t *testing.T) {
 	}
 }
 
-// add runs a search on a device. row are the numbers of the reference: the seed, its seconds, its lower bounds of the first and
-// the last goal, and these bounds with other noise and other loads on the way.
+// add runs a search on a device. row are the numbers of the reference: the seed, its seconds, its lower bounds of the
+// first and the last goal, and these bounds with other noise and other loads on the way.
 func (c *compared) add(t *testing.T, q Question, d *simulated, row [6]float64) {
 	seed, reference, lower, again := int(row[0]), row[1], row[2:4], row[4:6]
 	seen, ended := runSearch(q, d.try, 1000)
@@ -262,16 +263,18 @@ func (c *compared) add(t *testing.T, q Question, d *simulated, row [6]float64) {
 	}
 	least := leastSeconds(q.Goals, found, newSimulated(d.kind, seed, 2))
 	c.agree, c.self = c.agree+agree, c.self+self
-	c.seconds, c.reference, c.floor = append(c.seconds, secondsIn(seen)), append(c.reference, reference), append(c.floor, least)
+	c.seconds, c.reference, c.floor = append(c.seconds, secondsIn(seen)), append(c.reference,
+		reference), append(c.floor, least)
 	c.aboveUs, c.aboveReference = append(c.aboveUs, secondsIn(seen)-least), append(c.aboveReference, reference-least)
 }
 
-// A search ends whatever a device does, tries only what it may, finds bounds that its trials prove, and goes on from any
-// point of it as it would have gone on uncut.
+// A search ends whatever a device does, tries only what it may, finds bounds that its trials prove, and goes on from
+// any point of it as it would have gone on uncut.
 func TestSearchProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var goals []model.Goal
-		for _, name := range rapid.SampledFrom([][]string{{"quick"}, {"csit"}, {"rfc2544"}, {"quick", "csit"}, {"csit", "csit"}}).Draw(t, "goals") {
+		for _, name := range rapid.SampledFrom([][]string{{"quick"}, {"csit"}, {"rfc2544"}, {"quick", "csit"},
+			{"csit", "csit"}}).Draw(t, "goals") {
 			g, _ := model.NamedGoal(name)
 			if len(goals) > 0 {
 				g.LossRatio = 0.005
@@ -286,7 +289,8 @@ func TestSearchProperties(t *testing.T) {
 		}
 		most := math.Floor(seen[0].Load)
 		for i, o := range seen {
-			if (i == 0) != o.Flood || i > 0 && (o.Load != math.Floor(o.Load) || o.Load < q.MinLoad || o.Load > most || !(o.Seconds > 0)) {
+			if (i == 0) != o.Flood || i > 0 &&
+				(o.Load != math.Floor(o.Load) || o.Load < q.MinLoad || o.Load > most || !(o.Seconds > 0)) {
 				t.Fatalf("trial %d: %+v", i, o)
 			}
 		}

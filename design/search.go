@@ -8,8 +8,8 @@ import (
 	"pelt/model"
 )
 
-// search looks for the rates that meet goals: first every flood of its grid, then a search for each cell of it, then the
-// loads that follow the search. It replays each search from the results, so a cut run goes on as it was.
+// search looks for the rates that meet goals: first every flood of its grid, then a search for each cell of it, then
+// the loads that follow the search. It replays each search from the results, so a cut run goes on as it was.
 type search struct {
 	*grid
 	model.Search
@@ -157,7 +157,8 @@ func (r *replayed) add(t *model.Result, flood bool) {
 // repeat or the last before it. An invalid flood counts if there is no valid one: it still shows the sender's rate.
 func floodOf(trials []*model.Result, number int) (flood *model.Result) {
 	for _, r := range trials {
-		sent := len(r.Flows) > 0 && !slices.ContainsFunc(r.Flows, func(f model.FlowResult) bool { return f.Attempted == 0 })
+		sent := len(r.Flows) > 0 && !slices.ContainsFunc(r.Flows,
+			func(f model.FlowResult) bool { return f.Attempted == 0 })
 		if sent && (flood == nil || r.State == model.Valid && (flood.State != model.Valid || r.Repeat <= number-1)) {
 			flood = r
 		}
@@ -176,12 +177,12 @@ const (
 	grownJitter  = 4
 )
 
-// An invalid trial is made again for as long as it lasted, as stored searches were, unless that is off the time that was
-// asked by more than this share.
+// An invalid trial is made again for as long as it lasted, as stored searches were, unless that is off the time that
+// was asked by more than this share.
 const mostOff = 0.1
 
-// observe is a trial as its search sees it. What a queue of the sender's own host held back is lost to its host; what is
-// left in a queue that grew is lost to the path: a longer trial would fill it.
+// observe is a trial as its search sees it. What a queue of the sender's own host held back is lost to its host; what
+// is left in a queue that grew is lost to the path: a longer trial would fill it.
 func observe(t *model.Result, flood bool) Observation {
 	invalid := t.State != model.Valid
 	o := Observation{Load: t.Cell["rate_pps"].Number, Unsent: invalid, Invalid: invalid, Flood: flood}

@@ -34,7 +34,8 @@ func flowOf(sent, received float64) model.FlowResult {
 }
 
 func searchPlan(searches int, payloads ...float64) model.Plan {
-	p := planOf([]model.Factor{numbers("payload_bytes", payloads...), {Knob: "direction", Levels: []model.Value{model.Word("up")}}},
+	p := planOf([]model.Factor{numbers("payload_bytes", payloads...),
+		{Knob: "direction", Levels: []model.Value{model.Word("up")}}},
 		model.Design{Repeats: 1, Seed: 3})
 	quick, _ := model.NamedGoal("quick")
 	p.Design.Search = &model.Search{Goals: []model.Goal{quick}, MinPPS: 1000, Searches: searches}
@@ -67,7 +68,8 @@ func measured(t *testing.T, p model.Plan, path device, done []model.Result, tria
 	return done
 }
 
-// A run that was cut goes on with the trials that the uncut one has, whatever the order in which its results are stored.
+// A run that was cut goes on with the trials that the uncut one has, whatever the order in which its results are
+// stored.
 func TestSearchGoesOnWhereItWasCut(t *testing.T) {
 	p, path := searchPlan(2, 64), limited(250e3, 1e6)
 	whole := measured(t, p, path, nil, -1)
@@ -78,7 +80,8 @@ func TestSearchGoesOnWhereItWasCut(t *testing.T) {
 		got := measured(t, p, path, stored, 1)
 		next := got[len(got)-1]
 		if !next.Cell.Equal(whole[cut].Cell) || next.Repeat != whole[cut].Repeat {
-			t.Fatalf("cut after %d: went on with %s #%d, want %s #%d", cut, next.Cell.Key(), next.Repeat, whole[cut].Cell.Key(), whole[cut].Repeat)
+			t.Fatalf("cut after %d: went on with %s #%d, want %s #%d", cut, next.Cell.Key(), next.Repeat,
+				whole[cut].Cell.Key(), whole[cut].Repeat)
 		}
 	}
 	if n := len(Answers(p, whole)); n != 2 {
@@ -128,7 +131,8 @@ func TestSearches(t *testing.T) {
 			f.Ledger.Lines = []model.Line{{Layer: model.LayerReceiverBuffer, Packets: f.Lost}}
 			return f
 		}, nil},
-		{"a sender that is too slow", above(200e3, limited(400e3, 1e6), func(f *model.FlowResult) { *f = model.FlowResult{} }), nil},
+		{"a sender that is too slow", above(200e3, limited(400e3, 1e6),
+			func(f *model.FlowResult) { *f = model.FlowResult{} }), nil},
 		{"a sender that is late", above(200e3, limited(400e3, 1e6), held(model.PacingLate)), nil},
 		{"a sender's own queue", above(200e3, limited(400e3, 1e6), held(model.PacingBackpressure)), nil},
 		{"a queue that grows", func(pps float64) model.FlowResult {
@@ -144,15 +148,20 @@ func TestSearches(t *testing.T) {
 		{"384 ms", limited(250e3, 1e6), long(0.384)},
 		{"up to a rate that the path carries", limited(2e6, 300001), upTo(300e3, 0.5, 1, 1.5)},
 		{"up to a rate that it does not carry", limited(150e3, 300001), upTo(300e3, 0.5, 1, 1.5)},
-		{"up to a rate that the sender does not send", func(pps float64) model.FlowResult { return limited(1e6, 250e3)(min(pps, 250e3)) }, upTo(300e3, 0.5, 1, 1.5)},
+		{"up to a rate that the sender does not send",
+			func(pps float64) model.FlowResult { return limited(1e6, 250e3)(min(pps, 250e3)) },
+			upTo(300e3, 0.5, 1, 1.5)},
 		{"loads", limited(250e3, 1e6), func(p *model.Plan) { p.Design.Search.Loads = []float64{0, 0.5, 1} }},
-		{"loads of a slow path, idle at 1 % of it at most", limited(3000, 1e6), func(p *model.Plan) { p.Design.Search.Loads = []float64{0, 0.5, 1} }},
+		{"loads of a slow path, idle at 1 % of it at most", limited(3000, 1e6),
+			func(p *model.Plan) { p.Design.Search.Loads = []float64{0, 0.5, 1} }},
 		// Only floods of UDP are searched; what a plan paces or sends by TCP has no rate to look for.
 		{"beside other trials", limited(250e3, 1e6), func(p *model.Plan) {
-			udp := model.Cell{"protocol": model.Word("udp"), "direction": model.Word("up"), "frame_bytes": model.Number(64)}
+			udp := model.Cell{"protocol": model.Word("udp"), "direction": model.Word("up"),
+				"frame_bytes": model.Number(64)}
 			paced := maps.Clone(udp)
 			paced["rate_pps"] = model.Number(1000)
-			p.Factors, p.Design.Cells = nil, []model.Cell{udp, {"protocol": model.Word("tcp"), "direction": model.Word("up")}, paced}
+			p.Factors, p.Design.Cells = nil, []model.Cell{udp,
+				{"protocol": model.Word("tcp"), "direction": model.Word("up")}, paced}
 		}},
 	} {
 		p := searchPlan(1, 64)
@@ -163,10 +172,12 @@ func TestSearches(t *testing.T) {
 		done := measured(t, p, c.path, nil, -1)
 		for _, r := range done {
 			f := r.Flows[0]
-			fmt.Fprintf(&out, "\t%s #%d: %.4g s at %.6g pps, lost %.3g\n", r.Cell.Key(), r.Repeat, f.DurationS, f.SendPPS, f.LossRatio)
+			fmt.Fprintf(&out, "\t%s #%d: %.4g s at %.6g pps, lost %.3g\n", r.Cell.Key(), r.Repeat, f.DurationS,
+				f.SendPPS, f.LossRatio)
 		}
 		for _, a := range Answers(p, done) {
-			fmt.Fprintf(&out, "\tanswer: %.6g pps, holds at %.6g, fails at %.6g, limit %d, regular %v, done %v, %d trials\n",
+			fmt.Fprintf(&out,
+				"\tanswer: %.6g pps, holds at %.6g, fails at %.6g, limit %d, regular %v, done %v, %d trials\n",
 				a.Throughput, a.Lower, a.Upper, a.Limit, a.Regular, a.Done, len(a.Trials))
 		}
 	}
@@ -188,7 +199,8 @@ func TestInvalidTrialMadeAgain(t *testing.T) {
 func TestJitterIsNoQueue(t *testing.T) {
 	f := flowOf(200e3, 200e3)
 	f.ReceivePPS = 200e3 * (1 - 0.018) // the last packet came 18 ms late
-	r := model.Result{State: model.Valid, Cell: model.Cell{"rate_pps": model.Number(200e3)}, Flows: []model.FlowResult{f}}
+	r := model.Result{State: model.Valid, Cell: model.Cell{"rate_pps": model.Number(200e3)},
+		Flows: []model.FlowResult{f}}
 	if o := observe(&r, false); o.Loss == 0 {
 		t.Error("a queue that grew for 18 ms lost nothing")
 	}

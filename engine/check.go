@@ -43,13 +43,14 @@ func (o Order) Check() error {
 		return fmt.Errorf("order.survey: is for a prober and its echo")
 	case !o.Traffic() && (o.Listen != (o.Role == Echo) || o.Flow.Streams != 1 || o.Flow.Protocol != model.UDP ||
 		!paced || o.Flow.Profile != nil || pps > maxProbePPS || o.Flow.PayloadBytes > maxProbeBytes):
-		return fmt.Errorf("order.role: a probe is one dialed UDP stream of at most %d pps and %d B", maxProbePPS, maxProbeBytes)
+		return fmt.Errorf("order.role: a probe is one dialed UDP stream of at most %d pps and %d B", maxProbePPS,
+			maxProbeBytes)
 	}
 	return o.checkPeer()
 }
 
-// ListBytes is the most bytes that the lists of missing or refused sequences of all streams may take. Where every second
-// packet is listed, a list takes 1.5 B a packet; of a peer that leaps, further ones are only counted.
+// ListBytes is the most bytes that the lists of missing or refused sequences of all streams may take. Where every
+// second packet is listed, a list takes 1.5 B a packet; of a peer that leaps, further ones are only counted.
 func (o Order) ListBytes() int {
 	bytes := float64(cmp.Or(o.MostListed, model.MaxMarksBytes))
 	if pps, paced := o.Flow.PeakPPS(); paced {

@@ -14,7 +14,8 @@ var oneField = regexp.MustCompile(`^order\.[a-z_.]+: [^\n]+$`)
 func TestOrderCheck(t *testing.T) {
 	good := func() Order {
 		return Order{
-			Flow:   model.Flow{Name: "up", Protocol: model.UDP, From: "sender", To: "receiver", PayloadBytes: 64, Streams: 1},
+			Flow: model.Flow{Name: "up", Protocol: model.UDP, From: "sender", To: "receiver", PayloadBytes: 64,
+				Streams: 1},
 			Timing: model.Timing{MeasureSeconds: 1}, Role: Send, Peer: netip.MustParseAddr("127.0.0.1"), Ports: []uint16{9},
 			Trial: 1, Key: make([]byte, KeyBytes), CPU: -1,
 		}
@@ -32,11 +33,15 @@ func TestOrderCheck(t *testing.T) {
 		{"no streams", func(o *Order) { o.Flow.Streams = 0 }},
 		{"too many streams", func(o *Order) { o.Flow.Streams = 129 }},
 		{"no peer", func(o *Order) { o.Peer = netip.Addr{} }},
-		{"source of IPv6, peer of IPv4", func(o *Order) { o.Flow.SourceAddresses = []netip.Addr{netip.IPv6Loopback()} }},
+		{"source of IPv6, peer of IPv4",
+			func(o *Order) { o.Flow.SourceAddresses = []netip.Addr{netip.IPv6Loopback()} }},
 		{"source of IPv4, peer of IPv6", func(o *Order) {
 			o.Peer, o.Flow.SourceAddresses = netip.IPv6Loopback(), []netip.Addr{o.Peer}
 		}},
-		{"source ports beyond 65535", func(o *Order) { o.Flow.SourcePort, o.Flow.Streams, o.Ports = 65535, 2, []uint16{1, 2} }},
+		{"source ports beyond 65535", func(o *Order) {
+			o.Flow.SourcePort, o.Flow.Streams, o.Ports = 65535, 2,
+				[]uint16{1, 2}
+		}},
 		{"small payload", func(o *Order) { o.Flow.PayloadBytes = 15 }},
 		{"large payload", func(o *Order) { o.Flow.PayloadBytes = 65508 }},
 		{"no write", func(o *Order) { tcp(o); o.Flow.PayloadBytes = 0 }},

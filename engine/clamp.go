@@ -27,7 +27,8 @@ func (r *Report) Clamp(t model.Timing) {
 		r.Engine = ""
 	}
 	if n := len(r.Warnings); n > maxWarnings {
-		r.Warnings = append(atMost(r.Warnings, maxWarnings), fmt.Sprintf("%d more warnings are left out", n-maxWarnings))
+		r.Warnings = append(atMost(r.Warnings, maxWarnings),
+			fmt.Sprintf("%d more warnings are left out", n-maxWarnings))
 	}
 	r.Disturbed = slices.DeleteFunc(atMost(r.Disturbed, model.MaxStreams), func(d model.Reason) bool {
 		return !slices.Contains([]string{model.HostSlept, model.InterfaceGone, model.InterfaceMTU}, d.Code)

@@ -20,17 +20,22 @@ func TestClamp(t *testing.T) {
 		wild[fmt.Sprint("Z", i)] = 1
 	}
 	texts := slices.Repeat([]string{strings.Repeat("x", 1<<10)}, 1000)
-	r := Report{Engine: "rm", Why: strings.Repeat("x", 1<<10), Warnings: slices.Clone(texts), CPU: model.CPU{ThreadRatio: math.NaN(), HostRatio: 7},
-		Send: &SendReport{Streams: []uint64{5}, Errnos: texts, Errors: maps.Clone(wild), Unsent: wild, PerStep: long, Connections: &model.ConnectionFacts{
-			PerSecond: long, OpenMax: 1 << 60, Ended: strings.Repeat("x", 1<<20),
-			Failed: map[string]uint64{strings.Repeat("y", 1<<20): 1, "ETIMEDOUT": 2}, SetUp: &model.Percentiles{P50: 2, P90: 1},
-		}},
+	r := Report{Engine: "rm", Why: strings.Repeat("x", 1<<10), Warnings: slices.Clone(texts),
+		CPU: model.CPU{ThreadRatio: math.NaN(), HostRatio: 7},
+		Send: &SendReport{Streams: []uint64{5}, Errnos: texts, Errors: maps.Clone(wild), Unsent: wild, PerStep: long,
+			Connections: &model.ConnectionFacts{
+				PerSecond: long, OpenMax: 1 << 60, Ended: strings.Repeat("x", 1<<20),
+				Failed: map[string]uint64{strings.Repeat("y", 1<<20): 1,
+					"ETIMEDOUT": 2}, SetUp: &model.Percentiles{P50: 2, P90: 1},
+			}},
 		Receive: &ReceiveReport{Missing: make([]model.Marks, 1000), Tally: model.Tally{PerStep: long, StepBytes: long}},
-		Probe: &ProbeReport{RoundTrip: &model.Percentiles{Min: -5}, Facts: &model.ProbeFacts{Sent: 1 << 60, Answered: 1 << 61,
-			IdleNS: math.Inf(1), Up: &model.Percentiles{P50: 2, P90: 1}, Down: &model.Percentiles{P50: math.NaN()}}},
+		Probe: &ProbeReport{RoundTrip: &model.Percentiles{Min: -5},
+			Facts: &model.ProbeFacts{Sent: 1 << 60, Answered: 1 << 61,
+				IdleNS: math.Inf(1), Up: &model.Percentiles{P50: 2, P90: 1}, Down: &model.Percentiles{P50: math.NaN()}}},
 	}
 	r.Clamp(timing)
-	if r.Engine != "" || len(r.Why) > 255 || r.CPU.ThreadRatio != 0 || r.CPU.HostRatio != 1 || r.Probe.RoundTrip != nil {
+	if r.Engine != "" || len(r.Why) > 255 || r.CPU.ThreadRatio != 0 || r.CPU.HostRatio != 1 ||
+		r.Probe.RoundTrip != nil {
 		t.Errorf("what stays: engine %q, %d letters, %+v, %+v", r.Engine, len(r.Why), r.CPU, r.Probe)
 	}
 	if n := max(len(r.Send.PerStep), len(r.Receive.Tally.PerStep), len(r.Receive.Tally.StepBytes)); n > 100 {
@@ -42,10 +47,12 @@ func TestClamp(t *testing.T) {
 	if f := r.Probe.Facts; f.Sent > 10_000 || f.Answered > f.Sent || f.IdleNS != 0 || f.Up != nil || f.Down != nil {
 		t.Errorf("of a wild probe stays %+v", f)
 	}
-	if n := len(r.Warnings); n != maxWarnings+1 || len(r.Warnings[0]) > 255 || r.Warnings[n-1] != "936 more warnings are left out" {
+	if n := len(r.Warnings); n != maxWarnings+1 || len(r.Warnings[0]) > 255 ||
+		r.Warnings[n-1] != "936 more warnings are left out" {
 		t.Errorf("of many warnings stay %d: %.300q", n, r.Warnings[n-1])
 	}
-	if s := r.Send; len(s.Errors) != maxErrnos || len(s.Unsent) != maxErrnos || s.Errors["ETIMEDOUT"] != 2 || len(s.Errnos[0]) > 255 {
+	if s := r.Send; len(s.Errors) != maxErrnos || len(s.Unsent) != maxErrnos || s.Errors["ETIMEDOUT"] != 2 ||
+		len(s.Errnos[0]) > 255 {
 		t.Errorf("of wild errors stay %d, %d, names of %d letters", len(s.Errors), len(s.Unsent), len(s.Errnos[0]))
 	}
 	c := r.Send.Connections

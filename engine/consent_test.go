@@ -83,8 +83,8 @@ func TestConsentReflectsLittle(t *testing.T) {
 	})
 }
 
-// Who knows the key but forges the victim's source address does not hear what the listener answers to it, and must not get
-// consent in the victim's name.
+// Who knows the key but forges the victim's source address does not hear what the listener answers to it, and must not
+// get consent in the victim's name.
 func TestNobodyConsentsForAnother(t *testing.T) {
 	victim := netip.MustParseAddrPort("198.51.100.1:9")
 	l, attacker := NewConsentListener(testKey()), NewConsentDialer(testKey())
@@ -111,7 +111,8 @@ func TestConsentRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		from StreamKey
-	}{{"another key", other}, {"another trial", otherTrial}, {"another tag", otherTag}, {"another stream", otherStream}} {
+	}{{"another key", other}, {"another trial", otherTrial}, {"another tag", otherTag}, {"another stream",
+		otherStream}} {
 		if _, ok := NewConsentListener(l).Answer(NewConsentDialer(c.from).text(), testCaller); ok {
 			t.Errorf("%s: a hello was answered", c.name)
 		}

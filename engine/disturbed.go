@@ -74,7 +74,8 @@ func (d *disturbances) close() {
 func (d *disturbances) all() model.Reasons {
 	list := d.changed()
 	if slept := d.asleep() - d.slept; slept > dozing {
-		list = append(list, model.Reason{Code: model.HostSlept, Numbers: map[string]float64{"slept_s": slept.Seconds()}})
+		list = append(list, model.Reason{Code: model.HostSlept,
+			Numbers: map[string]float64{"slept_s": slept.Seconds()}})
 	}
 	return list
 }

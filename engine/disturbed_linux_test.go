@@ -11,7 +11,8 @@ func (here) Do(f func() error) error { return f() }
 
 // The interface of a stream is found by its address; another index is none.
 func TestLinkOfStream(t *testing.T) {
-	d := watchHost(here{}, []Stream{{Local: netip.MustParseAddrPort("127.0.0.1:7")}, {Local: netip.MustParseAddrPort("[::1]:7")}})
+	d := watchHost(here{}, []Stream{{Local: netip.MustParseAddrPort("127.0.0.1:7")},
+		{Local: netip.MustParseAddrPort("[::1]:7")}})
 	defer d.close()
 	if len(d.links) != 1 || d.links[0].name != "lo" || d.links[0].index != 1 || d.links[0].mtu == 0 {
 		t.Errorf("links %+v, want lo", d.links)

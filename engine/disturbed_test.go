@@ -73,9 +73,11 @@ func TestDisturbances(t *testing.T) {
 
 // A report of another host says no more of disturbances than there can be.
 func TestDisturbancesAreClamped(t *testing.T) {
-	r := Report{Disturbed: model.Reasons{{Code: model.Interrupted}, {Code: model.HostSlept, Text: "x", Flow: "y", Numbers: map[string]float64{"slept_s": 2}}}}
+	r := Report{Disturbed: model.Reasons{{Code: model.Interrupted},
+		{Code: model.HostSlept, Text: "x", Flow: "y", Numbers: map[string]float64{"slept_s": 2}}}}
 	r.Clamp(model.Timing{})
-	if len(r.Disturbed) != 1 || r.Disturbed[0].Code != model.HostSlept || r.Disturbed[0].Text != "" || r.Disturbed[0].Flow != "" {
+	if len(r.Disturbed) != 1 || r.Disturbed[0].Code != model.HostSlept || r.Disturbed[0].Text != "" ||
+		r.Disturbed[0].Flow != "" {
 		t.Errorf("got %+v", r.Disturbed)
 	}
 }

@@ -52,20 +52,21 @@ const (
 
 // Order is everything one end needs to know for one flow of one trial.
 type Order struct {
-	Flow     model.Flow   `json:"flow"`
-	Timing   model.Timing `json:"timing"`
-	Role     Role         `json:"role"`
-	Listen   bool         `json:"listen"` // this end waits for the other's consent handshake; else it dials
-	Peer     netip.Addr   `json:"peer"`   // dialing end: address of the listening host
-	Ports    []uint16     `json:"-"`      // dialing end: the listener's port of each stream, once End.Open knows them
-	Trial    uint16       `json:"trial"`  // measured packets carry Trial, warm-up packets Trial^WarmupBit; never has WarmupBit set
-	Tag      uint16       `json:"tag"`    // tells this flow from others of the same trial on a shared listening port
-	Key      []byte       `json:"key"`    // 32 B shared by the two ends of this flow only, for the consent handshake
-	OneClock bool         `json:"one_clock"`
+	Flow   model.Flow   `json:"flow"`
+	Timing model.Timing `json:"timing"`
+	Role   Role         `json:"role"`
+	Listen bool         `json:"listen"` // this end waits for the other's consent handshake; else it dials
+	Peer   netip.Addr   `json:"peer"`   // dialing end: address of the listening host
+	Ports  []uint16     `json:"-"`      // dialing end: the listener's port of each stream, once End.Open knows them
+	// measured packets carry Trial, warm-up packets Trial^WarmupBit; never has WarmupBit set
+	Trial    uint16 `json:"trial"`
+	Tag      uint16 `json:"tag"` // tells this flow from others of the same trial on a shared listening port
+	Key      []byte `json:"key"` // 32 B shared by the two ends of this flow only, for the consent handshake
+	OneClock bool   `json:"one_clock"`
 	// Alone says that no other flow of the trial is of UDP: a test packet is of this flow whatever its ports.
 	Alone bool `json:"alone,omitempty"`
-	// MostListed bounds ListBytes, 0 for no more than they are bounded anyway. Whoever obeys the order sets it, by how many
-	// ends share its memory.
+	// MostListed bounds ListBytes, 0 for no more than they are bounded anyway. Whoever obeys the order sets it, by how
+	// many ends share its memory.
 	MostListed int `json:"-"`
 	CPU        int `json:"cpu"` // first core to pin threads to; -1 leaves them free
 	// Fallback lets an engine that cannot carry out the order here give it to
@@ -123,24 +124,33 @@ type SendReport struct {
 	GapCounts     []model.Bucket     `json:"gap_counts,omitempty"`
 	Asked         *AskedSends        `json:"asked,omitempty"` // of a flow with a profile
 	BurstMax      int                `json:"burst_max"`
-	Late          uint64             `json:"late,omitempty"`         // slots given up because the sender came too late
-	Held          uint64             `json:"held,omitempty"`         // slots given up while the socket or the interface took no packet
-	Silent        int                `json:"silent,omitempty"`       // streams that it ended, as the receiver had not answered for ConsentLasts
-	SlotsSilent   uint64             `json:"slots_silent,omitempty"` // slots that these had left
-	HeldNanos     int64              `json:"held_ns,omitempty"`      // time a thread waited for the socket to take packets: the longest of the streams
-	BufferBytes   int                `json:"buffer_bytes,omitempty"` // send buffer granted to each socket; 0 unknown
-	Lateness      *model.Percentiles `json:"lateness,omitempty"`     // of each packet against its own due time, ns; paced flows only
-	LateTime      *LateTime          `json:"late_time,omitempty"`    // set when Late is above 0 and the system tells
-	Hopeless      bool               `json:"hopeless,omitempty"`     // gave up, because this host's kernel refuses every packet of the order
-	Errors        map[string]uint64  `json:"errors,omitempty"`       // errno name -> packets not accepted
-	Refused       []model.Marks      `json:"refused,omitempty"`      // by stream: the sequences not accepted; a mark is an index of Errnos
-	Errnos        []string           `json:"errnos,omitempty"`
-	Retried       uint64             `json:"retried,omitempty"` // packets offered again, because a batch call hid the answer to the first offer
-	WarmupSent    uint64             `json:"warmup_sent"`       // attempted in the warm-up
-	PerStep       []uint64           `json:"per_step"`
-	BeginNanos    int64              `json:"begin_ns,omitempty"` // TCP: of this host's monotonic clock: when the first stream began
-	Series        []model.Series     `json:"series,omitempty"`   // TCP: its own account over time; flow and node are left out
-	TCP           *model.TCPFacts    `json:"tcp,omitempty"`
+	Late          uint64             `json:"late,omitempty"` // slots given up because the sender came too late
+	// slots given up while the socket or the interface took no packet
+	Held uint64 `json:"held,omitempty"`
+	// streams that it ended, as the receiver had not answered for ConsentLasts
+	Silent      int    `json:"silent,omitempty"`
+	SlotsSilent uint64 `json:"slots_silent,omitempty"` // slots that these had left
+	// time a thread waited for the socket to take packets: the longest of the streams
+	HeldNanos   int64 `json:"held_ns,omitempty"`
+	BufferBytes int   `json:"buffer_bytes,omitempty"` // send buffer granted to each socket; 0 unknown
+	// of each packet against its own due time, ns; paced flows only
+	Lateness *model.Percentiles `json:"lateness,omitempty"`
+	LateTime *LateTime          `json:"late_time,omitempty"` // set when Late is above 0 and the system tells
+	// gave up, because this host's kernel refuses every packet of the order
+	Hopeless bool              `json:"hopeless,omitempty"`
+	Errors   map[string]uint64 `json:"errors,omitempty"` // errno name -> packets not accepted
+	// by stream: the sequences not accepted; a mark is an index of Errnos
+	Refused []model.Marks `json:"refused,omitempty"`
+	Errnos  []string      `json:"errnos,omitempty"`
+	// packets offered again, because a batch call hid the answer to the first offer
+	Retried    uint64   `json:"retried,omitempty"`
+	WarmupSent uint64   `json:"warmup_sent"` // attempted in the warm-up
+	PerStep    []uint64 `json:"per_step"`
+	// TCP: of this host's monotonic clock: when the first stream began
+	BeginNanos int64 `json:"begin_ns,omitempty"`
+	// TCP: its own account over time; flow and node are left out
+	Series []model.Series  `json:"series,omitempty"`
+	TCP    *model.TCPFacts `json:"tcp,omitempty"`
 	// Connections are set in place of TCP where they are what the flow is made of.
 	Connections *model.ConnectionFacts `json:"connections,omitempty"`
 	// Unsent counts packets handed to the interface past the sockets that it did
@@ -165,18 +175,23 @@ type AskedSends struct {
 
 // ReceiveReport is a receiver's account of the measured part.
 type ReceiveReport struct {
-	Tally          model.Tally     `json:"tally"`
-	SocketDrops    uint64          `json:"socket_drops"`             // SO_MEMINFO drops of the flow's sockets during the measured part
-	SocketKnown    bool            `json:"socket_known"`             // the kernel gave that figure
-	BufferBytes    int             `json:"buffer_bytes"`             // receive buffer granted to each socket
-	Unread         uint64          `json:"unread"`                   // left in the sockets at the end
-	Missing        []model.Marks   `json:"missing,omitempty"`        // by stream: the sequences that were attempted and did not come; marks are 0
-	MissingKnown   bool            `json:"missing_known"`            // Missing is what it says: the end was told what was attempted
-	WarmupReceived uint64          `json:"warmup_received"`          // distinct or not
-	TruesizeBytes  int             `json:"truesize_bytes,omitempty"` // of one queued datagram, as the kernel accounts it; 0 not seen
-	TCP            *model.TCPFacts `json:"tcp,omitempty"`
-	Moved          []Move          `json:"moved,omitempty"`
-	Unmoved        uint64          `json:"unmoved,omitempty"` // came from a new address before it was known for the stream's
+	Tally model.Tally `json:"tally"`
+	// SO_MEMINFO drops of the flow's sockets during the measured part
+	SocketDrops uint64 `json:"socket_drops"`
+	SocketKnown bool   `json:"socket_known"` // the kernel gave that figure
+	BufferBytes int    `json:"buffer_bytes"` // receive buffer granted to each socket
+	Unread      uint64 `json:"unread"`       // left in the sockets at the end
+	// by stream: the sequences that were attempted and did not come; marks are 0
+	Missing []model.Marks `json:"missing,omitempty"`
+	// Missing is what it says: the end was told what was attempted
+	MissingKnown   bool   `json:"missing_known"`
+	WarmupReceived uint64 `json:"warmup_received"` // distinct or not
+	// of one queued datagram, as the kernel accounts it; 0 not seen
+	TruesizeBytes int             `json:"truesize_bytes,omitempty"`
+	TCP           *model.TCPFacts `json:"tcp,omitempty"`
+	Moved         []Move          `json:"moved,omitempty"`
+	// came from a new address before it was known for the stream's
+	Unmoved uint64 `json:"unmoved,omitempty"`
 	// Of a receiver that takes packets off the interface:
 	Taken   uint64 `json:"taken,omitempty"`   // all of the flow, the warm-up and what did not count included
 	Broken  uint64 `json:"broken,omitempty"`  // with a wrong checksum

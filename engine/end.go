@@ -139,8 +139,8 @@ func NewEnd(o Order, t Transport) *End {
 	return e
 }
 
-// Open opens the sockets. A listening end is ready for its peer when Open returns; ports are the peer's, of one that calls.
-// Errors: *Refusal when the order can never run here, else what the system said.
+// Open opens the sockets. A listening end is ready for its peer when Open returns; ports are the peer's, of one that
+// calls. Errors: *Refusal when the order can never run here, else what the system said.
 func (e *End) Open(ctx context.Context, ports []uint16) error {
 	if err := e.advance("open", made, opening); err != nil {
 		return err

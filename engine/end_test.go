@@ -91,7 +91,8 @@ func TestDrain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake()
 				f.heard = c.heard
-				e := NewEnd(Order{Role: Receive, Flow: model.Flow{Protocol: c.protocol}, Timing: model.Timing{DrainSeconds: c.drain.Seconds()}}, f)
+				e := NewEnd(Order{Role: Receive, Flow: model.Flow{Protocol: c.protocol},
+					Timing: model.Timing{DrainSeconds: c.drain.Seconds()}}, f)
 				if err := connect(e); err != nil {
 					t.Fatal(err)
 				}
@@ -112,7 +113,8 @@ func TestDrain(t *testing.T) {
 					t.Errorf("took %v, want %v", d, c.want)
 				}
 				r, err := e.Report()
-				if cut := strings.Contains(strings.Join(r.Warnings, ""), "packets still came"); err != nil || cut != c.cut || r.Receive.Unread != c.sent-c.unsent {
+				if cut := strings.Contains(strings.Join(r.Warnings, ""), "packets still came"); err != nil ||
+					cut != c.cut || r.Receive.Unread != c.sent-c.unsent {
 					t.Errorf("%+v, %v; want no stop, cut %v, and what the drain was told", r, err, c.cut)
 				}
 				if err := errors.Join(e.Close(), e.Close()); err != nil || f.stops != 1 || f.closed != 1 {
@@ -150,14 +152,22 @@ func TestEndStates(t *testing.T) {
 		steps   []step
 		failure error
 	}{
-		{"out of turn", Send, nil, []step{{run, "not connected"}, {connect, ""}, {connect, "is ready"}, {drain, "no running receiver"}, {run, ""}, {run, "is running"}, {stop, ""}}, nil},
+		{"out of turn", Send, nil, []step{{run, "not connected"}, {connect, ""}, {connect, "is ready"},
+			{drain, "no running receiver"}, {run, ""}, {run, "is running"}, {stop, ""}}, nil},
 		{"stopped before it is started", Send, nil, []step{{connect, ""}, {stop, ""}, {run, ""}}, nil},
-		{"drained and stopped", Receive, nil, []step{{drain, "no running receiver"}, {connect, ""}, {run, ""}, {drain, ""}, {stop, ""}, {drain, ""}}, nil},
-		{"no consent", Receive, func(f *fake) { f.refused = failure }, []step{{connect, failure.Error()}, {run, "still connecting"}}, nil},
+		{"drained and stopped", Receive, nil,
+			[]step{{drain, "no running receiver"}, {connect, ""}, {run, ""}, {drain, ""}, {stop, ""}, {drain, ""}},
+			nil},
+		{"no consent", Receive, func(f *fake) { f.refused = failure },
+			[]step{{connect, failure.Error()}, {run, "still connecting"}}, nil},
 		{"traffic fails", Send, func(f *fake) { f.failure = failure }, []step{{connect, ""}, {run, ""}}, failure},
-		{"stopped while it connects", Send, func(f *fake) { f.consent = nil }, []step{{func(e *End) error { time.AfterFunc(time.Hour, e.Stop); return connect(e) }, "canceled"}}, nil},
-		{"closed while it connects", Send, func(f *fake) { f.consent = nil }, []step{{func(e *End) error { time.AfterFunc(time.Hour, func() { e.Close() }); return connect(e) }, "canceled"}}, nil},
-		{"not ready", Send, nil, []step{{func(e *End) error { return e.Settle(nil) }, "not connected"}, {meet, ""}, {run, "is connected"}}, nil},
+		{"stopped while it connects", Send, func(f *fake) { f.consent = nil },
+			[]step{{func(e *End) error { time.AfterFunc(time.Hour, e.Stop); return connect(e) }, "canceled"}}, nil},
+		{"closed while it connects", Send, func(f *fake) { f.consent = nil },
+			[]step{{func(e *End) error { time.AfterFunc(time.Hour, func() { e.Close() }); return connect(e) },
+				"canceled"}}, nil},
+		{"not ready", Send, nil, []step{{func(e *End) error { return e.Settle(nil) }, "not connected"}, {meet, ""},
+			{run, "is connected"}}, nil},
 		{"closed", Send, nil, []step{{(*End).Close, ""}, {connect, "closed"}, {run, "closed"}}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -168,7 +178,8 @@ func TestEndStates(t *testing.T) {
 				}
 				e := NewEnd(Order{Role: c.role}, f)
 				for i, s := range c.steps {
-					if err := s.call(e); (err == nil) != (s.err == "") || err != nil && !strings.Contains(err.Error(), s.err) {
+					if err := s.call(e); (err == nil) != (s.err == "") || err != nil &&
+						!strings.Contains(err.Error(), s.err) {
 						t.Errorf("step %d: %v, want %q", i, err, s.err)
 					}
 				}

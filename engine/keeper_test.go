@@ -33,7 +33,8 @@ func newKeeping(t testing.TB, streams int) *keeping {
 
 // for so long, each check goes to answer, and what that returns is heard after a delay. It tells when
 // each stream lost its consent, 0 if it did not.
-func (k *keeping) run(length, delay time.Duration, answer func(stream int, check []byte) []byte) (lost []time.Duration) {
+func (k *keeping) run(length, delay time.Duration,
+	answer func(stream int, check []byte) []byte) (lost []time.Duration) {
 	lost = make([]time.Duration, len(k.streams))
 	for end := k.now + int64(length); k.now < end; {
 		for i := range k.streams {

@@ -83,8 +83,8 @@ const (
 	idleMost = 30 * time.Second // of another one, beside what its timing says
 )
 
-// carry has the end send from the gate on, or goes on with what receives already, until it is over. It returns why traffic
-// failed.
+// carry has the end send from the gate on, or goes on with what receives already, until it is over. It returns why
+// traffic failed.
 func (e *End) carry(ctx context.Context, gate time.Duration) error {
 	t := e.order.Timing
 	length := t.Warmup() + t.Measure()

@@ -7,9 +7,9 @@ import (
 	"pelt/model"
 )
 
-// Part is one thing that takes part in a trial at one host: an end of a flow, the watch over a kernel, over processors or
-// over a router, an emulated link, changes of the path. All are led through the same steps, in their order.
-// Its methods may be called concurrently, but for one step after the other.
+// Part is one thing that takes part in a trial at one host: an end of a flow, the watch over a kernel, over processors
+// or over a router, an emulated link, changes of the path. All are led through the same steps, in their order. Its
+// methods may be called concurrently, but for one step after the other.
 type Part interface {
 	// Do carries out a step and returns when it is over, or when ctx is. One that means nothing to a part does nothing.
 	// That of Go may run for as long as the trial.
@@ -51,10 +51,11 @@ type Step string
 
 // The steps in their order.
 const (
-	Open  Step = "open"  // sockets and programs: what watches is ready, and listening ends have Ports
-	Meet  Step = "meet"  // the ends that call seek their peers, and those that listen begin to wait
-	Met   Step = "met"   // those that listen are done
-	Ready Step = "ready" // ends can carry packets on their living streams; then counters are read around a window without traffic
+	Open Step = "open" // sockets and programs: what watches is ready, and listening ends have Ports
+	Meet Step = "meet" // the ends that call seek their peers, and those that listen begin to wait
+	Met  Step = "met"  // those that listen are done
+	// ends can carry packets on their living streams; then counters are read around a window without traffic
+	Ready Step = "ready"
 	Go    Step = "go"    // lead, warm-up and measured part, by the part's own clock
 	Halt  Step = "halt"  // senders send no more, and say what they attempted
 	Drain Step = "drain" // receivers wait for what is on its way
@@ -72,8 +73,9 @@ type Known struct {
 	Window time.Duration // Ready of what watches: without traffic
 	Gate   time.Duration // Go: how long until all begin at once
 	Sent   Sent          // Drain of a receiver
-	Lost   bool          // Still: packets are missing, so it is worth waiting for devices that tell their figures seldom
-	Flows  []WatchedFlow // Open and Ready of what watches
+	// Still: packets are missing, so it is worth waiting for devices that tell their figures seldom
+	Lost  bool
+	Flows []WatchedFlow // Open and Ready of what watches
 }
 
 // WatchedFlow is a flow as what watches a host knows it.
@@ -94,9 +96,10 @@ type Learned struct {
 
 // Live is how far a part has come.
 type Live struct {
-	Snapshot                    // of an end
-	Counts   *model.Observation // what a kernel has dropped by now, without sequences and without counters; nil: not told
-	Cores    map[int]float64    // the busy share of each core since this was asked for last
+	Snapshot // of an end
+	// what a kernel has dropped by now, without sequences and without counters; nil: not told
+	Counts *model.Observation
+	Cores  map[int]float64 // the busy share of each core since this was asked for last
 }
 
 // Account is what a part measured; what is nil the part does not measure, or has not.

@@ -42,8 +42,8 @@ func (o Order) Schedules() (list Schedules) {
 	return list
 }
 
-// Phases returns the two phases of one stream. Packets of a group leave together. gap is told the times that the schedule of
-// the measured part has between its slots; it may be nil.
+// Phases returns the two phases of one stream. Packets of a group leave together. gap is told the times that the
+// schedule of the measured part has between its slots; it may be nil.
 func (o Order) Phases(s Schedules, stream, group int, gap func(nanos int64)) (list [2]Phase) {
 	f := o.Flow
 	pps, _ := f.Rate.PPS(f.PayloadBytes)
@@ -57,7 +57,8 @@ func (o Order) Phases(s Schedules, stream, group int, gap func(nanos int64)) (li
 			continue
 		}
 		p.Paced = true
-		of := pace.Stream{Number: stream, Streams: f.Streams, Length: p.Length, Slots: s[i].Slots, PPS: pps / float64(f.Streams),
+		of := pace.Stream{Number: stream, Streams: f.Streams, Length: p.Length, Slots: s[i].Slots,
+			PPS:   pps / float64(f.Streams),
 			Group: group, Burst: f.Burst}
 		if i == 1 {
 			of.Gap = gap

@@ -64,7 +64,8 @@ func holders(wanted map[netip.Addr]bool) (indexes []int) {
 		attributes, _ := syscall.ParseNetlinkRouteAttr(m)
 		for _, a := range attributes { // IFA_ADDRESS of a point-to-point interface is the peer's
 			held, _ := netip.AddrFromSlice(a.Value)
-			if (a.Attr.Type == unix.IFA_LOCAL || a.Attr.Type == unix.IFA_ADDRESS) && wanted[held] && !slices.Contains(indexes, index) {
+			if (a.Attr.Type == unix.IFA_LOCAL || a.Attr.Type == unix.IFA_ADDRESS) && wanted[held] &&
+				!slices.Contains(indexes, index) {
 				indexes = append(indexes, index)
 			}
 		}

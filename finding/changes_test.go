@@ -214,7 +214,8 @@ func steps(i int, from ...float64) float64 {
 func changesTold(found []model.Change) string {
 	var out strings.Builder
 	for _, c := range found {
-		fmt.Fprintf(&out, "\t%s of %s: %.4g s (%.4g-%.4g) to %.4g s, %.3g to %.3g", c.Kind, c.Metric, c.StartS, c.StartLowS, c.StartHighS, c.EndS, c.Before, c.After)
+		fmt.Fprintf(&out, "\t%s of %s: %.4g s (%.4g-%.4g) to %.4g s, %.3g to %.3g", c.Kind, c.Metric, c.StartS,
+			c.StartLowS, c.StartHighS, c.EndS, c.Before, c.After)
 		if c.Count > 0 {
 			fmt.Fprintf(&out, ", %d times, %.4g packets", c.Count, c.Packets)
 		}
@@ -230,8 +231,8 @@ func changesTold(found []model.Change) string {
 	return out.String()
 }
 
-// TestChanges: what is found in made series, with two kinds of noise each, stands in a golden file beside the names that
-// tell the truth.
+// TestChanges: what is found in made series, with two kinds of noise each, stands in a golden file beside the names
+// that tell the truth.
 func TestChanges(t *testing.T) {
 	var out strings.Builder
 	rate := func(ratio float64, from ...float64) func(r *rand.Rand) drawer {
@@ -284,10 +285,14 @@ func TestChanges(t *testing.T) {
 			}
 			return 200e3 * (1 + 0.01*r.NormFloat64())
 		})},
-		{"one second of loss", "lost_pps", 600, shaped(func(i int, r *rand.Rand) float64 { return steps(i, 0, 300, 500, 301, 0) })},
-		{"too few lost to tell", "lost_pps", 600, shaped(func(i int, r *rand.Rand) float64 { return steps(i, 0, 300, 5, 301, 0) })},
-		{"a burst in noise", "lost_pps", 600, shaped(func(i int, r *rand.Rand) float64 { return poisson(steps(i, 20, 300, 3000, 302, 20), r) })},
-		{"a burst beside a shift", "lost_pps", 600, shaped(func(i int, r *rand.Rand) float64 { return poisson(steps(i, 20, 300, 9000, 301, 400), r) })},
+		{"one second of loss", "lost_pps", 600,
+			shaped(func(i int, r *rand.Rand) float64 { return steps(i, 0, 300, 500, 301, 0) })},
+		{"too few lost to tell", "lost_pps", 600,
+			shaped(func(i int, r *rand.Rand) float64 { return steps(i, 0, 300, 5, 301, 0) })},
+		{"a burst in noise", "lost_pps", 600,
+			shaped(func(i int, r *rand.Rand) float64 { return poisson(steps(i, 20, 300, 3000, 302, 20), r) })},
+		{"a burst beside a shift", "lost_pps", 600,
+			shaped(func(i int, r *rand.Rand) float64 { return poisson(steps(i, 20, 300, 9000, 301, 400), r) })},
 		{"bursts", "lost_pps", 600, shaped(func(i int, r *rand.Rand) float64 {
 			return poisson(steps(i%30, 2, 7, 442, 8, 2), r)
 		})},
@@ -298,7 +303,8 @@ func TestChanges(t *testing.T) {
 		}
 	}
 	for _, m := range movedTrials() {
-		fmt.Fprintf(&out, "%s:\n%s", m.name, changesTold(slices.DeleteFunc(Changes(m.trial), func(c model.Change) bool { return c.Metric != m.of })))
+		fmt.Fprintf(&out, "%s:\n%s", m.name, changesTold(slices.DeleteFunc(Changes(m.trial),
+			func(c model.Change) bool { return c.Metric != m.of })))
 	}
 	golden.File(t, "testdata/changes.txt", out.String())
 }
@@ -323,7 +329,8 @@ func movedTrials() (out []moved) {
 			{"lost_pps", "network", -1, 0, 110e3, 80, 300}, {"lost_pps", "receiver-buffer", -1, 0, 40e3, 80, 300},
 			{"dropped_pps", "network", -1, 0, 105e3, 81, 300}, // its clock is a second off
 		},
-		"a fall at 80 s with its own sender": {{"send_pps", "", -1, 262e3, 148e3, 80, 300}, {"cpu_idle_ratio", "", 0, 0.5, 0.01, 80, 0.01}},
+		"a fall at 80 s with its own sender": {{"send_pps", "", -1, 262e3, 148e3, 80, 300},
+			{"cpu_idle_ratio", "", 0, 0.5, 0.01, 80, 0.01}},
 		"a fall at 80 s, and what moved at another time, the other way, or too little": {
 			{"cpu_softirq_ratio", "", 0, 0.4, 0.99, 120, 0.01}, {"cpu_softirq_ratio", "", 1, 0.4, 0.99, 60, 0.01},
 			{"lost_pps", "network", -1, 9e3, 2e3, 80, 300}, {"cpu_busy_ratio", "", -1, 0.40, 0.45, 80, 0.01},
@@ -332,7 +339,8 @@ func movedTrials() (out []moved) {
 		"a fall at 80 s with noise": slices.Repeat([]series{{"cpu_softirq_ratio", "", 0, 0.5, 0.5, 80, 0.3}}, 40),
 	} {
 		r := rand.New(rand.NewPCG(0, 6))
-		res := trialOf("receive_pps", drawn(200, func(i int) float64 { return steps(i, 262e3, 80, 148e3) * (1 + 0.01*r.NormFloat64()) }))
+		res := trialOf("receive_pps", drawn(200,
+			func(i int) float64 { return steps(i, 262e3, 80, 148e3) * (1 + 0.01*r.NormFloat64()) }))
 		for _, s := range all {
 			one := model.Series{Metric: s.metric, At: "router", Layer: s.layer, StepSeconds: 1}
 			if s.core >= 0 {
@@ -341,7 +349,10 @@ func movedTrials() (out []moved) {
 			if s.metric == "lost_pps" || s.metric == "send_pps" {
 				one.Flow = "up"
 			}
-			one.Values = drawn(200, func(i int) float64 { return max(0, steps(i, s.before, s.when, s.after)+s.scatter*r.NormFloat64()) })
+			one.Values = drawn(200, func(i int) float64 {
+				return max(0,
+					steps(i, s.before, s.when, s.after)+s.scatter*r.NormFloat64())
+			})
 			res.Series = append(res.Series, one)
 		}
 		out = append(out, moved{name, "receive_pps", res})
@@ -355,9 +366,12 @@ func movedTrials() (out []moved) {
 	}
 	res := trialOf("lost_pps", drawn(600, stalls(2, 400, 0)))
 	res.Series = append(res.Series,
-		model.Series{Metric: "dropped_pps", At: "router", Layer: "network", StepSeconds: 1, Values: drawn(600, stalls(0, 390, 1))},
-		model.Series{Metric: "dropped_pps", At: "receiver", StepSeconds: 1, Values: drawn(600, func(int) float64 { return poisson(3, r) })},
-		model.Series{Metric: "cpu_softirq_ratio", At: "router", Core: &core, StepSeconds: 1, Values: drawn(600, stalls(0.2, 1, 0))})
+		model.Series{Metric: "dropped_pps", At: "router", Layer: "network", StepSeconds: 1,
+			Values: drawn(600, stalls(0, 390, 1))},
+		model.Series{Metric: "dropped_pps", At: "receiver", StepSeconds: 1,
+			Values: drawn(600, func(int) float64 { return poisson(3, r) })},
+		model.Series{Metric: "cpu_softirq_ratio", At: "router", Core: &core, StepSeconds: 1,
+			Values: drawn(600, stalls(0.2, 1, 0))})
 	out = append(out, moved{"losses every 30 s", "lost_pps", res})
 
 	// A shift at 400 s in a series with holes, and movers of other begins and steps.
@@ -371,8 +385,9 @@ func movedTrials() (out []moved) {
 	res.Series = append(res.Series,
 		model.Series{Metric: "cpu_softirq_ratio", At: "router", Core: &core0, StartSeconds: -2.5, StepSeconds: 2.5,
 			Values: drawn(250, func(i int) float64 { return min(1, steps(i, 0.4, 161, 0.99)+0.01*r.NormFloat64()) })},
-		model.Series{Metric: "lost_pps", Flow: "up", At: "sender", Layer: "network", StartSeconds: 0.25, StepSeconds: 0.5,
-			Values: drawn(1200, func(i int) float64 { return poisson(steps(i, 0, 800, 114e3), r) })})
+		model.Series{Metric: "lost_pps", Flow: "up", At: "sender", Layer: "network", StartSeconds: 0.25,
+			StepSeconds: 0.5,
+			Values:      drawn(1200, func(i int) float64 { return poisson(steps(i, 0, 800, 114e3), r) })})
 	out = append(out, moved{"a fall at 400 s in a series with holes", "receive_pps", res})
 	slices.SortFunc(out, func(a, b moved) int { return cmp.Compare(a.name, b.name) })
 	return out

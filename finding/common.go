@@ -12,7 +12,8 @@ import (
 )
 
 func Common() []Rule {
-	return []Rule{Unusable, Unexplained, Held, Silent, Moves, Beyond, Disorder, LeftOut, Accounts, Watching, Command, Engines, Links, PathMTU, Profiles,
+	return []Rule{Unusable, Unexplained, Held, Silent, Moves, Beyond, Disorder, LeftOut, Accounts, Watching, Command,
+		Engines, Links, PathMTU, Profiles,
 		Recorded, Lab}
 }
 
@@ -35,7 +36,8 @@ func Unusable(rows []table.Row) []Finding {
 		if r.Flow.Unheard != nil {
 			unheard += float64(r.Flow.Unheard.Packets)
 		}
-		if f := r.Flow; table.Measured(f) && f.Planned > 0 && f.SendPPS > 0 { // the time of an outage is none of sending
+		// the time of an outage is none of sending
+		if f := r.Flow; table.Measured(f) && f.Planned > 0 && f.SendPPS > 0 {
 			sent, planned = sent+float64(f.Attempted), planned+float64(f.Planned)
 			seconds += float64(f.Attempted) / f.SendPPS
 		}
@@ -48,7 +50,8 @@ func Unusable(rows []table.Row) []Finding {
 		f = say("none.slow", Answer).number("send_pps", "asked", planned/seconds).
 			number("send_pps", "best", sent/seconds).word("rate", below(sent/seconds))
 	}
-	found := slices.ContainsFunc(table.Searches(rows), func(r table.Row) bool { return !math.IsNaN(r.Search.Throughput) })
+	found := slices.ContainsFunc(table.Searches(rows),
+		func(r table.Row) bool { return !math.IsNaN(r.Search.Throughput) })
 	if found { // searches have an answer, and only the floods that they began with have none
 		f = say("none.floods", Doubt).word("why", rows[0].Trial.Why.String())
 	}

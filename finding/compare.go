@@ -190,7 +190,8 @@ func (c Comparison) byRuns(q Question) (Comparison, []table.Key, error) {
 	return c, append(keys, table.KeyOf("goal_loss_ratio"), table.KeyOf("flow")), nil
 }
 
-// comparedRows are the rows of a run's trials; of its searches those with what was found, without the figures of a trial.
+// comparedRows are the rows of a run's trials; of its searches those with what was found, without the figures of a
+// trial.
 func comparedRows(d *model.Document) []table.Row {
 	rows := table.Unsearched(table.Rows(d))
 	for _, r := range table.Searches(rows) {
@@ -267,7 +268,8 @@ func (c *Comparison) nothing() error {
 		}
 	}
 	for _, p := range c.Places {
-		if p.Sides[0].Rows != nil && slices.ContainsFunc(p.Sides[1:], func(g table.Group) bool { return g.Rows != nil }) {
+		if p.Sides[0].Rows != nil && slices.ContainsFunc(p.Sides[1:],
+			func(g table.Group) bool { return g.Rows != nil }) {
 			return refuse(false, "compare.unmeasured")
 		}
 	}

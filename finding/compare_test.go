@@ -51,7 +51,8 @@ func variants(keep func(*model.Result) bool) *model.Document {
 
 func compareLevels(t rapid.TB, d *model.Document, base string, asked ...string) Comparison {
 	t.Helper()
-	c, err := Compare(Question{Docs: []*model.Document{d}, Base: base, Metrics: defaultMetrics(), Limits: limits(t, asked...)})
+	c, err := Compare(Question{Docs: []*model.Document{d}, Base: base, Metrics: defaultMetrics(),
+		Limits: limits(t, asked...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,13 +73,15 @@ func compareExamples(t *testing.T) (out []example) {
 		{"worse", all, ""},
 		{"better", all, "log"},
 		{"tied", func(r *model.Result) bool {
-			return r.Cell["frame_bytes"] == model.Number(1518) && r.Cell["variant"].Text != "log" && r.Cell["variant"].Text != "fast"
+			return r.Cell["frame_bytes"] == model.Number(1518) && r.Cell["variant"].Text != "log" &&
+				r.Cell["variant"].Text != "fast"
 		}, ""},
 		{"twice", func(r *model.Result) bool { return r.Repeat < 2 }, ""},
 		{"once", func(r *model.Result) bool { return r.Repeat < 1 }, ""},
 		{"mixed", func(r *model.Result) bool {
 			if r.Cell["variant"].Text == "log" && r.Router != nil {
-				r.Router.CPU = &model.CPUSplit{Core: -1, Idle: 0.99 - 0.001*float64(r.Repeat), Softirq: 0.01 + 0.001*float64(r.Repeat)}
+				r.Router.CPU = &model.CPUSplit{Core: -1, Idle: 0.99 - 0.001*float64(r.Repeat),
+					Softirq: 0.01 + 0.001*float64(r.Repeat)}
 			}
 			return true
 		}, ""},
@@ -107,7 +110,8 @@ func compareExamples(t *testing.T) (out []example) {
 
 	// A setting of a lab's node is told, but no command for it: eth0 there is not the host's.
 	d := sample.Ledger()
-	setting := model.Advised{Advice: model.Advice{Knob: "eth0.txqueuelen", Host: "sender", Present: "1", Value: "2", Command: "ip link set dev eth0"}, Here: true}
+	setting := model.Advised{Advice: model.Advice{Knob: "eth0.txqueuelen", Host: "sender", Present: "1", Value: "2",
+		Command: "ip link set dev eth0"}, Here: true}
 	return append(out, example{"advice in a lab", Advise(&d, []model.Advised{setting})})
 }
 
@@ -121,7 +125,8 @@ func TestCompareRefusals(t *testing.T) {
 	for i := range empty.Results {
 		empty.Results[i].State = model.Invalid
 	}
-	if _, err := Compare(Question{Docs: []*model.Document{&d}, Key: "direction"}); !strings.Contains(err.Error(), "it varies") || strings.Count(err.Error(), "direction") > 1 {
+	if _, err := Compare(Question{Docs: []*model.Document{&d}, Key: "direction"}); !strings.Contains(err.Error(),
+		"it varies") || strings.Count(err.Error(), "direction") > 1 {
 		t.Errorf("a direction is offered, and refused: %v", err)
 	}
 	single, routers := sample.Single(), sample.Routers()
@@ -132,13 +137,14 @@ func TestCompareRefusals(t *testing.T) {
 		q   Question
 		ask bool
 	}{
-		"compare.ask":        {Question{Docs: []*model.Document{&single}}, true},
-		"compare.setting":    {Question{Docs: []*model.Document{&d}, Key: "colour"}, true},
-		"compare.level":      {Question{Docs: []*model.Document{&d}, Base: "none"}, true},
-		"compare.twice":      {Question{Docs: []*model.Document{&d, &d}}, true},
-		"compare.silent":     {Question{Docs: []*model.Document{&d, &other}}, true},
-		"compare.unusable":   {Question{Docs: []*model.Document{&empty}}, false},
-		"compare.apart":      {Question{Docs: []*model.Document{&routers[0], &routers[1]}, Metrics: defaultMetrics()}, false},
+		"compare.ask":      {Question{Docs: []*model.Document{&single}}, true},
+		"compare.setting":  {Question{Docs: []*model.Document{&d}, Key: "colour"}, true},
+		"compare.level":    {Question{Docs: []*model.Document{&d}, Base: "none"}, true},
+		"compare.twice":    {Question{Docs: []*model.Document{&d, &d}}, true},
+		"compare.silent":   {Question{Docs: []*model.Document{&d, &other}}, true},
+		"compare.unusable": {Question{Docs: []*model.Document{&empty}}, false},
+		"compare.apart": {Question{Docs: []*model.Document{&routers[0], &routers[1]}, Metrics: defaultMetrics()},
+			false},
 		"compare.unmeasured": {Question{Docs: []*model.Document{&d}, Metrics: table.Named("set_up_p50_ns")}, false},
 	} {
 		_, err := Compare(c.q)
@@ -155,7 +161,8 @@ func TestCompareUnlikeMetrics(t *testing.T) {
 	b.ID = "b"
 	for i := range a.Results {
 		for j := range a.Results[i].Flows {
-			a.Results[i].Flows[j].Delay, b.Results[i].Flows[j].RoundTrip = nil, &model.Percentiles{Count: 9, P50: 1e6, P99: 2e6}
+			a.Results[i].Flows[j].Delay, b.Results[i].Flows[j].RoundTrip = nil, &model.Percentiles{Count: 9, P50: 1e6,
+				P99: 2e6}
 		}
 	}
 	_, err := Compare(Question{Docs: []*model.Document{a, b}, Metrics: table.Named("delay")})
@@ -166,7 +173,8 @@ func TestCompareUnlikeMetrics(t *testing.T) {
 
 // What is tied is no difference, however sure it is.
 func TestCompareFamily(t *testing.T) {
-	c := Comparison{Sides: []Side{{Doc: &model.Document{}}}, Effects: []Effect{{Effect: table.Effect{P: 0.01, Verdict: table.Tied}}}}
+	c := Comparison{Sides: []Side{{Doc: &model.Document{}}},
+		Effects: []Effect{{Effect: table.Effect{P: 0.01, Verdict: table.Tied}}}}
 	if got := c.Findings()[0].Text(); !strings.HasPrefix(got, "0 of 1 comparisons differ") {
 		t.Error(got)
 	}
@@ -174,7 +182,8 @@ func TestCompareFamily(t *testing.T) {
 
 func TestInterval(t *testing.T) {
 	inf := math.Inf(1)
-	for want, e := range map[string]table.Effect{"-50 % to +20 %": {Low: -0.5, High: 0.2}, "-50 % or more": {Low: -0.5, High: inf}} {
+	for want, e := range map[string]table.Effect{"-50 % to +20 %": {Low: -0.5, High: 0.2},
+		"-50 % or more": {Low: -0.5, High: inf}} {
 		if got := (Effect{Effect: e}).interval(); got != want {
 			t.Errorf("%q; want %q", got, want)
 		}
@@ -186,7 +195,8 @@ func plainOnly(r *model.Result) bool { return r.Cell["variant"].Text == "plain" 
 // Each setting and version that differs between two runs is told, and nothing of two runs that are alike.
 func TestWhatDiffers(t *testing.T) {
 	a, b := variants(plainOnly), variants(plainOnly)
-	a.Plan.Links = []model.Link{{Rate: 1e9}, {Node: "receiver", Toward: "receiver", Rate: 1e9}, {Node: "receiver", Toward: "router", Rate: 1e9}}
+	a.Plan.Links = []model.Link{{Rate: 1e9}, {Node: "receiver", Toward: "receiver", Rate: 1e9},
+		{Node: "receiver", Toward: "router", Rate: 1e9}}
 	b.Plan.Links = slices.Clone(a.Plan.Links)
 	a.Plan.Target, b.Plan.Target, b.ID = "192.168.2.5", "192.168.2.5", "b"
 	a.Plan.Variants = []model.Variant{{Name: "plain", Command: "a"}}
@@ -236,7 +246,8 @@ func TestJudge(t *testing.T) {
 			}
 			return true
 		}, table.NotMeasured},
-		"too few":       {"loss > 95%", func(r *model.Result) bool { return !large(r) || r.Repeat < 2 }, table.NotMeasured},
+		"too few": {"loss > 95%", func(r *model.Result) bool { return !large(r) || r.Repeat < 2 },
+			table.NotMeasured},
 		"never planned": {"loss > 95%", func(r *model.Result) bool { return !large(r) }, table.Passed},
 	} {
 		if got := compareLevels(t, variants(c.keep), "", c.limit); got.Outcome() != c.want {
@@ -269,7 +280,8 @@ func TestCompareAnyDocuments(t *testing.T) {
 					t.Fatalf("%s: %s", f.Code, f.Text())
 				}
 			}
-			if text, err := json.Marshal(model.Finite(c.Document(model.Tool{}))); err != nil || strings.Contains(string(text), "null") {
+			if text, err := json.Marshal(model.Finite(c.Document(model.Tool{}))); err != nil ||
+				strings.Contains(string(text), "null") {
 				t.Fatalf("%v: %s", err, text)
 			}
 		}

@@ -64,7 +64,8 @@ func (c race) doc() *model.Document {
 				f.TCP.ReceivedBytes = uint64(bps * took / 8)
 				f.TCP.Completion = &model.Completion{Bytes: uint64(c.bytes), Done: !cut, Seconds: took}
 			}
-			r := model.Result{Cell: model.Cell{"control": model.Word(x.control), "link.loss_ratio": model.Number(x.loss)},
+			r := model.Result{Cell: model.Cell{"control": model.Word(x.control),
+				"link.loss_ratio": model.Number(x.loss)},
 				Repeat: repeat, State: model.Valid, Flows: []model.FlowResult{f},
 				Links: []model.LinkResult{{From: model.Sender, To: model.Receiver, AskedRatio: x.loss}}}
 			if len(d.Results) < c.invalid {
@@ -90,7 +91,10 @@ func controlExamples(*testing.T) []example {
 	}
 	change := func(c func(*model.Document)) race { return race{of: duel, repeats: 3, change: c} }
 	streams := func(of []transfer, streams ...model.TCPStream) race {
-		return race{of: of, repeats: 3, change: edit(func(f *model.FlowResult) { f.Streams, f.TCP.PerStream = 2, streams })}
+		return race{of: of, repeats: 3, change: edit(func(f *model.FlowResult) {
+			f.Streams, f.TCP.PerStream = 2,
+				streams
+		})}
 	}
 	lossy := func(loss float64, cubic, bbr float64) []transfer {
 		return []transfer{{"cubic", 0, 90, 0}, {"bbr", 0, 90, 0}, {"cubic", loss, cubic, 0}, {"bbr", loss, bbr, 0}}
@@ -99,7 +103,8 @@ func controlExamples(*testing.T) []example {
 		"goodput under two losses": {of: apart, repeats: 5},
 		"completion":               {of: duel, repeats: 3, bytes: 9e6},
 		"two repeats":              {of: duel, repeats: 2},
-		"noise":                    {of: duel, repeats: 3, noise: func(i int) float64 { return []float64{1, 60, 0.2, 0.5}[i%4] }},
+		"noise": {of: duel, repeats: 3,
+			noise: func(i int) float64 { return []float64{1, 60, 0.2, 0.5}[i%4] }},
 		"one of them alone":        {of: []transfer{{"bbr", 0, 90, 0}, {"bbr", 0.01, 70, 0}}, repeats: 3},
 		"a slow one":               {of: []transfer{{"cubic", 0, 90, 0}, {"reno", 0, 45, 0}}, repeats: 4},
 		"tied, where both ran":     {of: lossy(0.01, 90, 0)[:3], repeats: 12},
@@ -108,16 +113,19 @@ func controlExamples(*testing.T) []example {
 		"nothing":                  {of: []transfer{{"cubic", 0, 0, 0}, {"bbr", 0, 45, 0}}, repeats: 4},
 		"no valid trial":           {of: duel, repeats: 2, invalid: 4},
 		"cut":                      {of: duel, repeats: 3, bytes: 9e6, most: 10},
-		"both cut":                 {of: []transfer{{"cubic", 0, 1, 0}, {"bbr", 0, 2, 0}}, repeats: 4, bytes: 9e6, most: 10},
-		"receive buffers":          change(edit(func(f *model.FlowResult) { f.TCP.RwndLimitedS = 4 })),
-		"send buffers":             change(edit(func(f *model.FlowResult) { f.TCP.SndbufLimitedS = 4 })),
-		"link":                     change(func(d *model.Document) { d.Plan.Links = []model.Link{{Rate: 95e6}} }),
-		"another control":          change(edit(func(f *model.FlowResult) { f.TCP.Control = "vegas" })),
+		"both cut": {of: []transfer{{"cubic", 0, 1, 0}, {"bbr", 0, 2, 0}}, repeats: 4, bytes: 9e6,
+			most: 10},
+		"receive buffers": change(edit(func(f *model.FlowResult) { f.TCP.RwndLimitedS = 4 })),
+		"send buffers":    change(edit(func(f *model.FlowResult) { f.TCP.SndbufLimitedS = 4 })),
+		"link":            change(func(d *model.Document) { d.Plan.Links = []model.Link{{Rate: 95e6}} }),
+		"another control": change(edit(func(f *model.FlowResult) { f.TCP.Control = "vegas" })),
 		"remembered": change(func(d *model.Document) {
 			d.Host = []model.Host{{Node: model.Sender, TCPSettings: map[string]string{"no_metrics_save": "0"}}}
 		}),
-		"shares": streams([]transfer{{"cubic+bbr", 0, 90, 0}}, model.TCPStream{Control: "cubic", GoodputBPS: 2}, model.TCPStream{Control: "bbr", GoodputBPS: 8}),
-		"unfair": streams(duel[:1], model.TCPStream{Control: "cubic", GoodputBPS: 2}, model.TCPStream{Control: "cubic", GoodputBPS: 8}),
+		"shares": streams([]transfer{{"cubic+bbr", 0, 90, 0}}, model.TCPStream{Control: "cubic", GoodputBPS: 2},
+			model.TCPStream{Control: "bbr", GoodputBPS: 8}),
+		"unfair": streams(duel[:1], model.TCPStream{Control: "cubic", GoodputBPS: 2},
+			model.TCPStream{Control: "cubic", GoodputBPS: 8}),
 	}
 	docs := map[string]*model.Document{}
 	for name, run := range runs {
@@ -126,7 +134,8 @@ func controlExamples(*testing.T) []example {
 	out := examplesOf(docs, append([]Rule{Control, ControlStreams, ControlDoubts}, Common()...)...)
 	for _, run := range []race{{of: apart, repeats: 1}, {of: apart, repeats: 5}, {of: duel[:1], repeats: 1}} {
 		d := run.doc()
-		out = append(out, example{fmt.Sprintf("before %d repeats of %d", run.repeats, len(run.of)), BeforeControls(&d.Plan)})
+		out = append(out, example{fmt.Sprintf("before %d repeats of %d", run.repeats, len(run.of)),
+			BeforeControls(&d.Plan)})
 	}
 	return out
 }

@@ -55,9 +55,11 @@ func curve(name string, sizes []table.Group) []Finding {
 		f.Code = "curve.tcp"
 		return []Finding{f.worstOf(sizes, wide)}
 	}
-	if most := largest(sizes, "attempted_packets"); rateAsked(sizes[0]) && middle(most, "attempted_packets") < fewPackets {
+	if most := largest(sizes, "attempted_packets"); rateAsked(sizes[0]) &&
+		middle(most, "attempted_packets") < fewPackets {
 		f.Code = "curve.few"
-		return []Finding{f.median("attempted_packets", "", most).median("lost_packets", "", most).median("duration_s", "", most)}
+		return []Finding{f.median("attempted_packets", "", most).median("lost_packets", "", most).median("duration_s",
+			"", most)}
 	}
 	if rateAsked(sizes[0]) {
 		worst := largest(sizes, "loss_ratio")
@@ -103,7 +105,8 @@ const fewPackets = 10
 
 // heldBack are the sizes that an end of the path held back, and which end held back most of them.
 func heldBack(sizes []table.Group) (who string, names []string) {
-	ends := map[string]string{bySender: "sender", byQuiet: "sender's interface", byQueue: "sender's queue", byReceiver: "receiver"}
+	ends := map[string]string{bySender: "sender", byQuiet: "sender's interface", byQueue: "sender's queue",
+		byReceiver: "receiver"}
 	held := map[string][]string{}
 	for _, g := range sizes {
 		if end := ends[limitOf(g)]; end != "" {

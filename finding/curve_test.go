@@ -32,8 +32,9 @@ func (p made) doc() *model.Document {
 	if p.noise == nil {
 		p.noise = func(int) float64 { return 1 }
 	}
-	d := &model.Document{ID: "abc", Plan: model.Plan{Command: "curve", Target: "192.0.2.7", Design: model.Design{Repeats: p.repeats},
-		Flows: []model.Flow{{Name: "up", Protocol: p.protocol, Rate: p.rate}}}}
+	d := &model.Document{ID: "abc", Plan: model.Plan{Command: "curve", Target: "192.0.2.7",
+		Design: model.Design{Repeats: p.repeats},
+		Flows:  []model.Flow{{Name: "up", Protocol: p.protocol, Rate: p.rate}}}}
 	for repeat := range p.repeats {
 		for _, size := range p.sizes {
 			f := model.FlowResult{Name: "up", Protocol: p.protocol, PayloadBytes: size,
@@ -94,44 +95,52 @@ func curveExamples(*testing.T) []example {
 		return func(p *made) { p.sizes, p.protocol = sizes, model.TCP }
 	}
 	few := func(packets uint64) *model.Document { // a packet in a second of 0.1 pps is no 1 pps
-		return edited(run(300e3, 1e9, 300e3, "", func(p *made) { p.sizes, p.rate = []int{64}, unit.PacketRate(1) }), func(f *model.FlowResult) {
-			f.Planned, f.Attempted, f.Received, f.Lost, f.LossRatio, f.Ledger = packets, packets, packets, 0, 0, model.Ledger{}
-		})
+		return edited(run(300e3, 1e9, 300e3, "", func(p *made) { p.sizes, p.rate = []int{64}, unit.PacketRate(1) }),
+			func(f *model.FlowResult) {
+				f.Planned, f.Attempted, f.Received, f.Lost, f.LossRatio, f.Ledger = packets, packets, packets, 0, 0, model.Ledger{}
+			})
 	}
 	cut := run(1e6, 1e9, 25.7e3, "", func(p *made) { p.sizes, p.repeats, p.rate = []int{64}, 1, unit.PacketRate(30e3) })
-	cut.Results[0].State, cut.Results[0].Why = model.Aborted, model.Reasons{{Code: model.TrialCut, Text: "flow up lost much"}}
+	cut.Results[0].State, cut.Results[0].Why = model.Aborted, model.Reasons{{Code: model.TrialCut,
+		Text: "flow up lost much"}}
 	on, at := model.LayerNetwork, model.LayerReceiverBuffer
 	return examplesOf(map[string]*model.Document{
-		"both limits":                    run(340e3, 1e9, 1.4e6, on, func(p *made) { p.noise = jitter }),
-		"packets only, once":             run(50e3, 1e9, 1.4e6, on, func(p *made) { p.repeats = 1 }),
-		"bits only":                      run(2e6, 50e6, 1.4e6, on),
-		"the sender":                     run(2e6, 100e9, 400e3, ""),
-		"the receiver":                   run(300e3, 100e9, 1e6, at),
-		"one size":                       run(340e3, 1e9, 1e6, on, func(p *made) { p.sizes = []int{64} }),
-		"two sizes":                      run(340e3, 500e6, 1e6, on, func(p *made) { p.sizes = []int{64, 1472} }),
-		"the sender, of small sizes":     run(2e6, 1e9, 400e3, on),
-		"a rate that is kept":            run(300e3, 1e9, 1e6, "", func(p *made) { p.rate = unit.PacketRate(10e3) }),
-		"a rate that is not":             run(300e3, 50e6, 1e6, on, func(p *made) { p.rate = unit.PacketRate(10e3) }),
-		"TCP, alike":                     run(8e3, 1e9, 1e6, "", tcp(1000)),
-		"TCP, alike whatever the writes": run(1e6, 1e9, 1e6, "", tcp(64, 1460), func(p *made) { p.goodput, p.noise = 95e6, jitter }),
-		"TCP, slow small writes":         run(8e3, 1e9, 1e6, "", tcp(64, 1000)),
-		"nothing arrives":                run(0, 1e9, 1e6, on),
-		"some trials invalid":            run(8e3, 1e9, 1e6, on, tcp(64, 1000), func(p *made) { p.invalid = 4 }),
-		"the sender was too slow":        run(1e6, 1e9, 25.7e3, "", func(p *made) { p.repeats, p.rate, p.invalid = 2, unit.PacketRate(30e3), 12 }),
-		"nothing ran":                    run(1e6, 1e9, 1e6, "", func(p *made) { p.repeats, p.invalid = 1, 6 }),
-		"a trial that was cut":           cut,
-		"nine packets":                   few(9),
-		"ten packets":                    few(10),
-		"held by the sender's queue": edited(run(300e3, 1e9, 25_700, "", func(p *made) { p.sizes, p.rate = []int{200}, unit.PacketRate(30e3) }),
+		"both limits":                run(340e3, 1e9, 1.4e6, on, func(p *made) { p.noise = jitter }),
+		"packets only, once":         run(50e3, 1e9, 1.4e6, on, func(p *made) { p.repeats = 1 }),
+		"bits only":                  run(2e6, 50e6, 1.4e6, on),
+		"the sender":                 run(2e6, 100e9, 400e3, ""),
+		"the receiver":               run(300e3, 100e9, 1e6, at),
+		"one size":                   run(340e3, 1e9, 1e6, on, func(p *made) { p.sizes = []int{64} }),
+		"two sizes":                  run(340e3, 500e6, 1e6, on, func(p *made) { p.sizes = []int{64, 1472} }),
+		"the sender, of small sizes": run(2e6, 1e9, 400e3, on),
+		"a rate that is kept":        run(300e3, 1e9, 1e6, "", func(p *made) { p.rate = unit.PacketRate(10e3) }),
+		"a rate that is not":         run(300e3, 50e6, 1e6, on, func(p *made) { p.rate = unit.PacketRate(10e3) }),
+		"TCP, alike":                 run(8e3, 1e9, 1e6, "", tcp(1000)),
+		"TCP, alike whatever the writes": run(1e6, 1e9, 1e6, "", tcp(64, 1460),
+			func(p *made) { p.goodput, p.noise = 95e6, jitter }),
+		"TCP, slow small writes": run(8e3, 1e9, 1e6, "", tcp(64, 1000)),
+		"nothing arrives":        run(0, 1e9, 1e6, on),
+		"some trials invalid":    run(8e3, 1e9, 1e6, on, tcp(64, 1000), func(p *made) { p.invalid = 4 }),
+		"the sender was too slow": run(1e6, 1e9, 25.7e3, "",
+			func(p *made) { p.repeats, p.rate, p.invalid = 2, unit.PacketRate(30e3), 12 }),
+		"nothing ran":          run(1e6, 1e9, 1e6, "", func(p *made) { p.repeats, p.invalid = 1, 6 }),
+		"a trial that was cut": cut,
+		"nine packets":         few(9),
+		"ten packets":          few(10),
+		"held by the sender's queue": edited(run(300e3, 1e9, 25_700, "",
+			func(p *made) { p.sizes, p.rate = []int{200}, unit.PacketRate(30e3) }),
 			func(f *model.FlowResult) {
 				f.SenderCPU.ThreadRatio = 0.5
 				f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingBackpressure, Host: "sender", Packets: 4300,
 					Queue: &model.Queue{Kind: "tbf", Interface: "eth0", RateBPS: 50e6}}}
 			}),
-		"silent receivers": edited(run(300e3, 1e9, 400e3, "", func(p *made) { p.sizes = []int{200} }), func(f *model.FlowResult) {
-			f.Silent = []model.Silence{{Node: "receiver-49", Streams: 1, Of: 1, AfterS: 30}, {Node: "h3", Streams: 1, Of: 1, AfterS: 30},
-				{Node: "receiver", Streams: 2, Of: 8, AfterS: 30}, {Node: "receiver-7", Streams: 1, Of: 1, AfterS: 30}, {Node: "receiver-8", Streams: 1, Of: 1, AfterS: 30}}
-		}),
+		"silent receivers": edited(run(300e3, 1e9, 400e3, "", func(p *made) { p.sizes = []int{200} }),
+			func(f *model.FlowResult) {
+				f.Silent = []model.Silence{{Node: "receiver-49", Streams: 1, Of: 1, AfterS: 30},
+					{Node: "h3", Streams: 1, Of: 1, AfterS: 30},
+					{Node: "receiver", Streams: 2, Of: 8, AfterS: 30}, {Node: "receiver-7", Streams: 1, Of: 1,
+						AfterS: 30}, {Node: "receiver-8", Streams: 1, Of: 1, AfterS: 30}}
+			}),
 	}, append([]Rule{Curve, Repeats("goodput_bps", 3), Silent}, Common()...)...)
 }
 

@@ -62,11 +62,17 @@ func placeName(g table.Group) string {
 func middle(g table.Group, metric string) float64 { return g.Stat(table.MetricOf(metric)).Median }
 
 func largest(groups []table.Group, metric string) table.Group {
-	return slices.MaxFunc(groups, func(a, b table.Group) int { return cmp.Compare(middle(a, metric), middle(b, metric)) })
+	return slices.MaxFunc(groups, func(a, b table.Group) int {
+		return cmp.Compare(middle(a, metric),
+			middle(b, metric))
+	})
 }
 
 func smallest(groups []table.Group, metric string) table.Group {
-	return slices.MinFunc(groups, func(a, b table.Group) int { return cmp.Compare(middle(a, metric), middle(b, metric)) })
+	return slices.MinFunc(groups, func(a, b table.Group) int {
+		return cmp.Compare(middle(a, metric),
+			middle(b, metric))
+	})
 }
 
 // against compares each group with its base, all in one family. A base has the zero Effect;

@@ -73,7 +73,8 @@ func joinTrials(chain []*model.Result) model.Result {
 	return sum
 }
 
-// lossesOfNone are the losses by the second of flows that lost nothing: such trials have none, and others of the chain do.
+// lossesOfNone are the losses by the second of flows that lost nothing: such trials have none, and others of the chain
+// do.
 func lossesOfNone(chain []*model.Result, r *model.Result) (out []model.Series) {
 	for _, f := range r.Flows {
 		lost := func(s model.Series) bool { return s.Metric == "lost_pps" && s.Flow == f.Name && s.Layer == "" }

@@ -116,7 +116,8 @@ func (c Comparison) Document(tool model.Tool) CompareDocument {
 	for _, s := range c.Sides {
 		valid, invalid, aborted := table.Group{Rows: s.Rows}.Trials()
 		started := s.Doc.Started.UTC().Format(model.TimeLayout)
-		out.Sides = append(out.Sides, SideEntry{s.Name, s.Doc.ID, started, s.Doc.Plan.Command, s.Doc.Plan.Target, valid, invalid + aborted})
+		out.Sides = append(out.Sides, SideEntry{s.Name, s.Doc.ID, started, s.Doc.Plan.Command, s.Doc.Plan.Target,
+			valid, invalid + aborted})
 	}
 	for _, e := range c.Effects {
 		out.Effects = append(out.Effects, c.effect(e).Stored(true))

@@ -95,7 +95,8 @@ func unsteady(rows []table.Row, idle float64) []Finding {
 		word("way", wayOf(worst)).number(tripKey, "before", before).number(tripKey, "idle", idle)}
 }
 
-// mostLoad doubts that a load filled the path's queue where the sender, or the plan, did not let the greatest load be sent.
+// mostLoad doubts that a load filled the path's queue where the sender, or the plan, did not let the greatest load be
+// sent.
 func mostLoad(rows []table.Row, full []table.Group) []Finding {
 	search := rows[0].Doc.Plan.Design.Search
 	if search == nil || len(search.Loads) == 0 {

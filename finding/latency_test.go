@@ -125,11 +125,13 @@ func TestCompareLoads(t *testing.T) {
 		}
 		d.Results = d.Results[len(d.Results)/4:]
 	}
-	c, err := Compare(Question{Docs: []*model.Document{&a, &b}, Metrics: []*table.Metric{table.MetricOf("round_trip_p50_ns")}})
+	c, err := Compare(Question{Docs: []*model.Document{&a, &b},
+		Metrics: []*table.Metric{table.MetricOf("round_trip_p50_ns")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(c.Places); n != 4*8 || len(c.Effects) != n || c.Effects[0].Verdict != table.WorseThan { // both has two flows
+	// both has two flows
+	if n := len(c.Places); n != 4*8 || len(c.Effects) != n || c.Effects[0].Verdict != table.WorseThan {
 		t.Errorf("%d places, %d effects: want each flow at each load", n, len(c.Effects))
 	}
 }

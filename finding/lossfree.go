@@ -86,12 +86,14 @@ func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
 func limitOnce(out, next []Finding) []Finding {
 	for i, f := range out {
 		link, ok := f.Number("link_bps", "")
-		if same, also := next[0].Number("link_bps", ""); f.Code == "free.link" && next[0].Code == f.Code && ok && also && link == same {
+		if same, also := next[0].Number("link_bps", ""); f.Code == "free.link" && next[0].Code == f.Code && ok &&
+			also && link == same {
 			out[i] = f.word("below", "yes")
 		}
 	}
 	return slices.DeleteFunc(out, func(f Finding) bool {
-		return f.isLimit() && slices.ContainsFunc(next, func(n Finding) bool { return n.isLimit() && n.Text() == f.Text() })
+		return f.isLimit() && slices.ContainsFunc(next,
+			func(n Finding) bool { return n.isLimit() && n.Text() == f.Text() })
 	})
 }
 

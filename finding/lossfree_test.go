@@ -28,8 +28,10 @@ func searchedTimes(t *testing.T, times int, carry func(pps float64, f *model.Flo
 	t.Helper()
 	quick, _ := model.NamedGoal("quick")
 	d := &model.Document{ID: "abc", Plan: model.Plan{Format: model.PlanFormat, Command: "ndr", Target: "192.0.2.7",
-		Flows:  []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 18, Streams: 1}},
-		Design: model.Design{Repeats: 1, Search: &model.Search{Goals: []model.Goal{quick}, MinPPS: 1000, Searches: times}},
+		Flows: []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver,
+			PayloadBytes: 18, Streams: 1}},
+		Design: model.Design{Repeats: 1, Search: &model.Search{Goals: []model.Goal{quick}, MinPPS: 1000,
+			Searches: times}},
 		Timing: model.Timing{MeasureSeconds: 1}, Engine: "auto"}}
 	choose, err := design.New(d.Plan)
 	if err != nil {
@@ -40,7 +42,8 @@ func searchedTimes(t *testing.T, times int, carry func(pps float64, f *model.Flo
 		if !more {
 			return d
 		}
-		f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 18, FrameBytes: 64,
+		f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver,
+			PayloadBytes: 18, FrameBytes: 64,
 			Streams: 1, DurationS: max(cell["measure_s"].Number, 0.1)}
 		sent := cell["rate_pps"].Number
 		if sent == 0 {
@@ -55,7 +58,8 @@ func searchedTimes(t *testing.T, times int, carry func(pps float64, f *model.Flo
 		if sent > f.SendPPS {
 			state = model.Invalid
 		}
-		d.Results = append(d.Results, model.Result{Cell: cell, Repeat: repeat, State: state, Flows: []model.FlowResult{f}})
+		d.Results = append(d.Results, model.Result{Cell: cell, Repeat: repeat, State: state,
+			Flows: []model.FlowResult{f}})
 		choose.Add(&d.Results[len(d.Results)-1])
 	}
 }
@@ -86,7 +90,8 @@ func lossFreeExamples(t *testing.T) (out []example) {
 	held := func(q *model.Queue) func(float64, *model.FlowResult) {
 		return flood(func(f *model.FlowResult) {
 			f.SenderCPU.ThreadRatio = 0.2
-			f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingBackpressure, Host: model.Sender, HeldS: 0.7, Queue: q}}
+			f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingBackpressure, Host: model.Sender, HeldS: 0.7,
+				Queue: q}}
 		})
 	}
 	above := func(pps float64) func(float64, *model.FlowResult) { // trials above a rate are invalid
@@ -115,7 +120,8 @@ func lossFreeExamples(t *testing.T) (out []example) {
 			down := d.Plan.Flows[0]
 			down.Name, down.From, down.To = "down", down.To, down.From
 			d.Plan.Flows = append(d.Plan.Flows, down)
-			d.Plan.Factors = []model.Factor{{Knob: "direction", Levels: []model.Value{model.Word("up"), model.Word("down")}}}
+			d.Plan.Factors = []model.Factor{{Knob: "direction",
+				Levels: []model.Value{model.Word("up"), model.Word("down")}}}
 			for _, r := range d.Results {
 				r.Cell, r.Flows = maps.Clone(r.Cell), slices.Clone(r.Flows)
 				r.Flows[0].Name = "down"
@@ -171,26 +177,30 @@ func lossFreeExamples(t *testing.T) (out []example) {
 		{"another queue", held(&model.Queue{Kind: "htb", Interface: "eth0"}), nil},
 		{"a late sender", func(pps float64, f *model.FlowResult) {
 			if f.Planned = f.Attempted; pps > 200e3 {
-				f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingLate, Host: model.Sender, Packets: f.Planned / 50}}
+				f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingLate, Host: model.Sender,
+					Packets: f.Planned / 50}}
 			}
 		}, nil},
 		{"both directions", all, both(nil)},
 		{"both directions on one link", all, both([]model.Host{{Node: model.Receiver, LinkSpeedBits: 7e8}})},
 		{"trials above went wrong", above(200e3), behind},
 		{"all trials went wrong", above(0), behind},
-		{"no higher rate was asked", over(2e6, model.LayerNetwork), func(d *model.Document) { d.Plan.Flows[0].Rate = unit.PacketRate(1e6) }},
+		{"no higher rate was asked", over(2e6, model.LayerNetwork),
+			func(d *model.Document) { d.Plan.Flows[0].Rate = unit.PacketRate(1e6) }},
 	} {
 		d := searchedTimes(t, 1, c.carry)
 		if c.change != nil {
 			c.change(d)
 		}
 		rows := table.Rows(d)
-		out = append(out, example{fmt.Sprintf("%s (in a table: %s)", c.name, SearchLimit(table.Searches(rows)[0])), All(rows, LossFree)})
+		out = append(out, example{fmt.Sprintf("%s (in a table: %s)", c.name, SearchLimit(table.Searches(rows)[0])),
+			All(rows, LossFree)})
 	}
 	return out
 }
 
-// Each reason why trials above a rate were invalid is told, and only what the sender did wrong as what could not be sent.
+// Each reason why trials above a rate were invalid is told, and only what the sender did wrong as what could not be
+// sent.
 func TestReasonsThatEndASearch(t *testing.T) {
 	source, err := os.ReadFile("../model/reason.go")
 	if err != nil {
@@ -214,7 +224,8 @@ func TestReasonsThatEndASearch(t *testing.T) {
 			}
 			text, why := sentencesOf(All(table.Rows(d), LossFree), Answer), model.Reason{Code: code[1]}.String()
 			sender := strings.HasPrefix(code[1], "sender-") || code[1] == model.InterfaceRefused
-			if why == "" || !strings.Contains(text, ": "+why+".") || sender != strings.Contains(text, " could not be sent: ") {
+			if why == "" || !strings.Contains(text, ": "+why+".") ||
+				sender != strings.Contains(text, " could not be sent: ") {
 				t.Errorf("%s: said %q with the reason %q", code[1], text, why)
 			}
 		}
@@ -241,7 +252,8 @@ func TestFailingTrialIsOpened(t *testing.T) {
 	fails, r := table.Searches(table.Rows(d))[0].Search.Upper, d.Results[n-1]
 	first := slices.IndexFunc(d.Results, func(r model.Result) bool { return r.Cell["rate_pps"].Number == fails })
 	if r.Cell["rate_pps"].Number != fails || r.Flows[0].Lost == 0 || d.Results[first].Flows[0].Lost > 0 {
-		t.Errorf("trial %d at %.0f pps lost %d; %.0f pps fails, and its first trial, %d, lost %d", n, r.Cell["rate_pps"].Number,
+		t.Errorf("trial %d at %.0f pps lost %d; %.0f pps fails, and its first trial, %d, lost %d", n,
+			r.Cell["rate_pps"].Number,
 			r.Flows[0].Lost, fails, first+1, d.Results[first].Flows[0].Lost)
 	}
 }
@@ -293,7 +305,8 @@ func TestUnexplainedLosses(t *testing.T) {
 		rows := searchedDoc(t, func(_ float64, f *model.FlowResult) {
 			f.Lost = f.Attempted / 2
 			f.Ledger.Unattributed = f.Lost * unknown / 10000
-			f.Ledger.Lines = []model.Line{{Layer: model.LayerNetwork, Host: "router", Cause: "ring-full", Packets: f.Lost - f.Ledger.Unattributed}}
+			f.Ledger.Lines = []model.Line{{Layer: model.LayerNetwork, Host: "router", Cause: "ring-full",
+				Packets: f.Lost - f.Ledger.Unattributed}}
 		})
 		rows = only(rows, func(r table.Row) bool { return r.Flow.Attempted >= 1e5 })
 		found := Unexplained(rows)

@@ -36,7 +36,8 @@ func always(string, int) string { return "" }
 // meshTexts are the findings of a mesh, without the answer and what is of every mesh.
 func meshTexts(d *model.Document) (out []string) {
 	for _, f := range Mesh(table.Rows(d)) {
-		if !slices.Contains([]string{"mesh.lost", "mesh.fine", "mesh.whole", "mesh.once", "mesh.rounds", "mesh.page"}, f.Code) {
+		if !slices.Contains([]string{"mesh.lost", "mesh.fine", "mesh.whole", "mesh.once", "mesh.rounds", "mesh.page"},
+			f.Code) {
 			out = append(out, f.Text())
 		}
 	}
@@ -51,16 +52,21 @@ func TestMeshFaults(t *testing.T) {
 		d := sample.MeshOf(meshHosts(12), 1, func(from, to string, _ int, sent uint64) sample.Lost {
 			switch {
 			case to == "h3":
-				return sample.Lost{Packets: someOf(r, sent, 0.3), Layer: model.LayerReceiverFilter, Host: to, Cause: "NETFILTER_DROP"}
+				return sample.Lost{Packets: someOf(r, sent, 0.3), Layer: model.LayerReceiverFilter, Host: to,
+					Cause: "NETFILTER_DROP"}
 			case to == "h7":
-				return sample.Lost{Packets: someOf(r, sent, 0.01+0.02*r.Float64()), Layer: model.LayerReceiverBuffer, Host: to, Cause: "SOCKET_RCVBUFF"}
+				return sample.Lost{Packets: someOf(r, sent, 0.01+0.02*r.Float64()), Layer: model.LayerReceiverBuffer,
+					Host: to, Cause: "SOCKET_RCVBUFF"}
 			case from == "h10" && to == "h2":
-				return sample.Lost{Packets: someOf(r, sent, 0.01), Layer: model.LayerNetwork, Cause: model.CauseElimination}
+				return sample.Lost{Packets: someOf(r, sent, 0.01), Layer: model.LayerNetwork,
+					Cause: model.CauseElimination}
 			}
-			return sample.Lost{Packets: someOf(r, sent, noise), Layer: model.LayerNetwork, Cause: model.CauseElimination}
+			return sample.Lost{Packets: someOf(r, sent, noise), Layer: model.LayerNetwork,
+				Cause: model.CauseElimination}
 		}, always)
 		got := meshTexts(&d)
-		want := []string{"11 of 11 hosts lose packets to h3", "netfilter rule at h3", "11 of 11 hosts lose packets to h7",
+		want := []string{"11 of 11 hosts lose packets to h3", "netfilter rule at h3",
+			"11 of 11 hosts lose packets to h7",
 			"h7 socket buffer full", "h10 to h2 loses", "the way back is fine"}
 		for _, w := range want {
 			if !strings.Contains(strings.Join(got, "\n"), w) {

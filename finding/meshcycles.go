@@ -214,7 +214,8 @@ func together(shifts []shift, ways []way, metric string) (out []Finding) {
 		var before, after []float64
 		var rows []table.Row
 		for _, x := range which {
-			before, after, rows = append(before, max(0, x.before)), append(after, max(0, x.after)), append(rows, x.Rows...)
+			before, after, rows = append(before, max(0, x.before)), append(after, max(0, x.after)), append(rows,
+				x.Rows...)
 		}
 		f := say("mesh.change", Fact).word("since", cycleBegin(rows, which[0].cycle)).word("metric", metric).
 			number(metric, "before", medianOf(before)).number(metric, "after", medianOf(after)).

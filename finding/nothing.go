@@ -62,12 +62,14 @@ func blockedOf(rows []table.Row) (list []blocked) {
 		whole, dead := !table.Measured(r.Flow), deadReceivers(r)
 		i := slices.IndexFunc(list, func(b blocked) bool {
 			first := b.rows[0]
-			return b.whole == whole && slices.Equal(b.dead, dead) && first.Flow.Meeting.From == m.From && first.Flow.Meeting.To == m.To && first.Flow.Protocol == r.Flow.Protocol &&
+			return b.whole == whole && slices.Equal(b.dead, dead) && first.Flow.Meeting.From == m.From &&
+				first.Flow.Meeting.To == m.To && first.Flow.Protocol == r.Flow.Protocol &&
 				first.Trial.Cell["pair"] == r.Trial.Cell["pair"] && (whole || first.Flow.Name == r.Flow.Name)
 		})
 		if i < 0 {
 			i = len(list)
-			list, lines = append(list, blocked{whole: whole, dead: dead}), append(lines, map[string]*model.Line{}, map[string]*model.Line{})
+			list, lines = append(list, blocked{whole: whole, dead: dead}), append(lines, map[string]*model.Line{},
+				map[string]*model.Line{})
 		}
 		b := &list[i]
 		b.rows = append(b.rows, r)
@@ -146,7 +148,8 @@ func (b blocked) told(others bool) []Finding {
 		kind = "unseen"
 	case p.received > 0:
 		kind = "few"
-		f = f.number("packets_count", "back", float64(b.back.received)).number("packets_count", "answers", float64(b.back.attempted))
+		f = f.number("packets_count", "back", float64(b.back.received)).number("packets_count", "answers",
+			float64(b.back.attempted))
 	case l == nil:
 	case l.Cause == model.CauseElimination:
 		kind = "vanished"
@@ -198,7 +201,8 @@ func (b blocked) told(others bool) []Finding {
 	}
 	next.Words, next.Numbers = f.Words, f.Numbers
 	if left := len(b.rows[0].Flow.Receivers) - len(b.dead); !b.whole && len(b.dead) > 0 {
-		return []Finding{f, say("nothing.rest", Answer).number("receivers_count", "", float64(left)), next, nextOf("explain", b.rows[0].Doc)}
+		return []Finding{f, say("nothing.rest", Answer).number("receivers_count", "", float64(left)), next,
+			nextOf("explain", b.rows[0].Doc)}
 	}
 	if kind == "place" && next.Code == "nothing.between" {
 		return []Finding{f, nextOf("explain", b.rows[0].Doc)}
@@ -217,9 +221,9 @@ func firewall(l *model.Line) bool {
 	return l.Cause == "NETFILTER_DROP" || l.Layer == model.LayerSendCall && (l.Cause == "EPERM" || l.Cause == "EACCES")
 }
 
-// ruleOf reads tool, family, table and chain of the rule that counted packets of a line: nft.inet.filter.input.5.packets,
-// nft.inet.filter.mine.input.5.packets of a chain that is not named as its hook, or iptables.filter.FORWARD.forward.5.packets,
-// which has no family.
+// ruleOf reads tool, family, table and chain of the rule that counted packets of a line:
+// nft.inet.filter.input.5.packets, nft.inet.filter.mine.input.5.packets of a chain that is not named as its hook, or
+// iptables.filter.FORWARD.forward.5.packets, which has no family.
 func ruleOf(l *model.Line) []string {
 	for _, e := range l.Evidence {
 		parts := strings.Split(e.Counter, ".")
@@ -305,7 +309,10 @@ func streamsOf(r table.Row) int { return r.Flow.Streams * max(len(r.Flow.Receive
 
 // streams tells of a flow some of whose streams carry packets.
 func (b blocked) streams(why Finding) Finding {
-	r := slices.MaxFunc(b.rows, func(x, y table.Row) int { return cmp.Compare(len(x.Flow.DeadStreams), len(y.Flow.DeadStreams)) })
+	r := slices.MaxFunc(b.rows, func(x, y table.Row) int {
+		return cmp.Compare(len(x.Flow.DeadStreams),
+			len(y.Flow.DeadStreams))
+	})
 	all := streamsOf(r)
 	var from, to []string
 	for _, s := range r.Flow.DeadStreams {
@@ -341,9 +348,11 @@ func Meeting(r table.Row) (ways []table.Row) {
 		if way.Attempted == 0 {
 			continue
 		}
-		f := model.FlowResult{Name: r.Flow.Name + ": " + way.name, Protocol: model.UDP, // which counts packets, as is done here of TCP, too
+		// which counts packets, as is done here of TCP, too
+		f := model.FlowResult{Name: r.Flow.Name + ": " + way.name, Protocol: model.UDP,
 			From: way.from, To: way.to,
-			Streams: r.Flow.Streams, Attempted: way.Attempted, Received: min(way.Received, way.Attempted), SendErrors: way.SendErrors, Ledger: way.Ledger}
+			Streams: r.Flow.Streams, Attempted: way.Attempted, Received: min(way.Received,
+				way.Attempted), SendErrors: way.SendErrors, Ledger: way.Ledger}
 		f.Lost = f.Attempted - f.Received
 		one := r
 		one.Flow = &f

@@ -9,16 +9,21 @@ import (
 	"pelt/table"
 )
 
-// meetingOf is a trial between two hosts whose streams found no way: of each nine packets were sent, and so many arrived
-// there and back.
+// meetingOf is a trial between two hosts whose streams found no way: of each nine packets were sent, and so many
+// arrived there and back.
 func meetingOf(heard, back uint64, asks, answers []model.Line, edit ...func(d *model.Document)) *model.Document {
-	f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64, Streams: 1,
-		DeadStreams: []model.DeadStream{{FromPort: 40000, ToPort: 7359, Asked: 9, AsksHeard: heard, Answered: heard, AnswersHeard: back}}}
+	f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64,
+		Streams: 1,
+		DeadStreams: []model.DeadStream{{FromPort: 40000, ToPort: 7359, Asked: 9, AsksHeard: heard, Answered: heard,
+			AnswersHeard: back}}}
 	f.Meeting = &model.Meeting{From: model.Sender, To: model.Receiver,
-		Asks:    model.Passage{Attempted: 9, Received: heard, Ledger: model.Ledger{Lost: 9 - heard, Lines: asks}},
-		Answers: model.Passage{Attempted: heard, Received: back, Ledger: model.Ledger{Lost: heard - back, Lines: answers}}}
-	d := &model.Document{ID: "abc", Plan: model.Plan{Command: "curve", Target: "10.0.2.2", Flows: []model.Flow{{Name: "up"}}},
-		Host: []model.Host{{Node: model.Sender, Name: "desk"}, {Node: model.Receiver, Name: "nas", Address: "10.0.2.2"}},
+		Asks: model.Passage{Attempted: 9, Received: heard, Ledger: model.Ledger{Lost: 9 - heard, Lines: asks}},
+		Answers: model.Passage{Attempted: heard, Received: back,
+			Ledger: model.Ledger{Lost: heard - back, Lines: answers}}}
+	d := &model.Document{ID: "abc", Plan: model.Plan{Command: "curve", Target: "10.0.2.2",
+		Flows: []model.Flow{{Name: "up"}}},
+		Host: []model.Host{{Node: model.Sender, Name: "desk"},
+			{Node: model.Receiver, Name: "nas", Address: "10.0.2.2"}},
 		Results: []model.Result{{Cell: model.Cell{"payload_bytes": model.Number(64)}, State: model.Invalid,
 			Why: model.Reasons{{Code: model.NothingThrough}}, Flows: []model.FlowResult{f}}}}
 	for _, e := range edit {
@@ -29,7 +34,8 @@ func meetingOf(heard, back uint64, asks, answers []model.Line, edit ...func(d *m
 
 // lineAt is a line of nine packets.
 func lineAt(layer, host, cause string) []model.Line {
-	return []model.Line{{Layer: layer, Host: host, Cause: cause, Packets: 9, Confidence: "exact-count", Evidence: []model.Evidence{{}}}}
+	return []model.Line{{Layer: layer, Host: host, Cause: cause, Packets: 9, Confidence: "exact-count",
+		Evidence: []model.Evidence{{}}}}
 }
 
 // someStreams makes four of eight streams dead, and the others measured.
@@ -62,7 +68,8 @@ func nothingExamples(*testing.T) []example {
 	older := lineAt(model.LayerNetwork, "router", "NETFILTER_DROP")
 	older[0].Evidence[0] = model.Evidence{Counter: "iptables.filter.zone_wan.forward.2.packets", Delta: 9}
 	mesh := func(d *model.Document) {
-		d.Plan.Command, d.Plan.Target, d.Results[0].Cell = "mesh", "fleet:", model.Cell{"pair": model.Word("a" + model.PairSeparator + "b")}
+		d.Plan.Command, d.Plan.Target, d.Results[0].Cell = "mesh", "fleet:", model.Cell{"pair": model.Word("a" +
+			model.PairSeparator + "b")}
 	}
 	star := func(target string, dead ...int) func(*model.Document) {
 		return func(d *model.Document) {
@@ -72,9 +79,11 @@ func nothingExamples(*testing.T) []example {
 			f.Streams, f.To, f.Meeting.To, f.DeadStreams = 1, "receivers", "receivers", nil
 			d.Host[1].Node = "receivers"
 			for i, name := range []string{"a", "b", "c"} {
-				f.Receivers = append(f.Receivers, model.ReceiverShare{Node: "receiver-" + name, Attempted: 500, Received: 500, GoodputBPS: 256e3})
+				f.Receivers = append(f.Receivers,
+					model.ReceiverShare{Node: "receiver-" + name, Attempted: 500, Received: 500, GoodputBPS: 256e3})
 				if slices.Contains(dead, i) {
-					f.DeadStreams = append(f.DeadStreams, model.DeadStream{Stream: i, FromPort: 40000, ToPort: 7359, Asked: 9})
+					f.DeadStreams = append(f.DeadStreams,
+						model.DeadStream{Stream: i, FromPort: 40000, ToPort: 7359, Asked: 9})
 				}
 			}
 		}
@@ -91,15 +100,20 @@ func nothingExamples(*testing.T) []example {
 		"a few of them in a known place":     meetingOf(0, 0, few, nil),
 		"vanished":                           meetingOf(0, 0, wire, nil),
 		"nobody knows":                       meetingOf(0, 0, nil, nil),
-		"reverse path filter":                meetingOf(0, 0, lineAt(model.LayerReceiverIP, model.Receiver, "IP_RPFILTER"), nil),
-		"no route":                           meetingOf(0, 0, lineAt(model.LayerSendCall, model.Sender, "ENETUNREACH"), nil),
-		"forbidden here":                     meetingOf(0, 0, lineAt(model.LayerSendCall, model.Sender, "EPERM"), nil),
-		"answers, firewall of this host":     meetingOf(9, 0, nil, lineAt(model.LayerReceiverFilter, model.Sender, "NETFILTER_DROP")),
-		"answers, forbidden there":           meetingOf(9, 0, nil, lineAt(model.LayerSendCall, model.Receiver, "EPERM")),
-		"answers, vanished":                  meetingOf(9, 0, nil, wire),
-		"answers, nobody knows":              meetingOf(9, 0, nil, nil),
-		"answers, refused":                   meetingOf(9, 0, nil, refused),
-		"answers, reverse path filter":       meetingOf(9, 0, nil, lineAt(model.LayerReceiverIP, model.Sender, "IP_RPFILTER")),
+		"reverse path filter": meetingOf(0, 0,
+			lineAt(model.LayerReceiverIP, model.Receiver, "IP_RPFILTER"), nil),
+		"no route": meetingOf(0, 0,
+			lineAt(model.LayerSendCall, model.Sender, "ENETUNREACH"), nil),
+		"forbidden here": meetingOf(0, 0, lineAt(model.LayerSendCall, model.Sender, "EPERM"), nil),
+		"answers, firewall of this host": meetingOf(9, 0, nil,
+			lineAt(model.LayerReceiverFilter, model.Sender, "NETFILTER_DROP")),
+		"answers, forbidden there": meetingOf(9, 0, nil,
+			lineAt(model.LayerSendCall, model.Receiver, "EPERM")),
+		"answers, vanished":     meetingOf(9, 0, nil, wire),
+		"answers, nobody knows": meetingOf(9, 0, nil, nil),
+		"answers, refused":      meetingOf(9, 0, nil, refused),
+		"answers, reverse path filter": meetingOf(9, 0, nil,
+			lineAt(model.LayerReceiverIP, model.Sender, "IP_RPFILTER")),
 		"a few":                              meetingOf(3, 1, nil, nil),
 		"some streams, firewall of a router": meetingOf(0, 0, atRouter, nil, someStreams),
 		"some streams, nobody knows":         meetingOf(0, 0, nil, nil, someStreams),
@@ -109,7 +123,8 @@ func nothingExamples(*testing.T) []example {
 		}),
 		"some streams, the answers": meetingOf(9, 0, nil, atRouter, someStreams),
 		"a pair of a mesh":          meetingOf(0, 0, filtered, nil, mesh),
-		"a lab":                     meetingOf(0, 0, filtered, nil, func(d *model.Document) { d.Plan.Target, d.Lab = "lab:router", &model.LabFacts{} }),
+		"a lab": meetingOf(0, 0, filtered, nil,
+			func(d *model.Document) { d.Plan.Target, d.Lab = "lab:router", &model.LabFacts{} }),
 		"TCP": meetingOf(0, 0, nil, nil, func(d *model.Document) {
 			f := &d.Results[0].Flows[0]
 			f.Protocol, f.DeadStreams[0].Asked, f.Meeting.Asks = model.TCP, 0, model.Passage{}

@@ -81,7 +81,8 @@ var wordings = [...]wording{
 	{model.LayerReceiverBacklog, "", "CPU backlog at %h full"},
 	{model.LayerReceiverFilter, model.CauseConnectionsFull, "connection table at %h full"},
 	{model.LayerReceiverFilter, model.CauseNoPortLeft, "no free translated port at %h"},
-	{model.LayerReceiverFilter, model.CauseFilterQueue, "filter queue for a program full, or without a listener, at %h"},
+	{model.LayerReceiverFilter, model.CauseFilterQueue,
+		"filter queue for a program full, or without a listener, at %h"},
 	{model.LayerReceiverFilter, "", "netfilter rule at %h"},
 	{model.LayerReceiverIP, model.CauseIPGap, "dropped by the filter or by IP at %h; no counter tells which"},
 	{model.LayerReceiverIP, "OTHERHOST", "addressed to another host's card, seen at %h"},
@@ -125,7 +126,8 @@ func phrase(layer, cause, host string) string {
 	}
 	for _, w := range wordings {
 		if w.layer == layer && fits(w.cause, cause) {
-			return strings.NewReplacer("at %h", at+who, "%h", who, "%r", strings.TrimPrefix(who, "the ")).Replace(w.text)
+			return strings.NewReplacer("at %h", at+who, "%h", who, "%r",
+				strings.TrimPrefix(who, "the ")).Replace(w.text)
 		}
 	}
 	return strings.TrimSpace(layer + " " + at + who)

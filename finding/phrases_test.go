@@ -13,7 +13,8 @@ func TestPhrase(t *testing.T) {
 		{"receiver-buffer", "SOCKET_RCVBUFF", "box 7", "box 7 socket buffer full"},
 		{"receiver-filter", "NETFILTER_DROP", "receiver", "netfilter rule at the receiver"},
 		{"network", "NETFILTER_DROP", "router", "netfilter rule at router"},
-		{"network", "NETFILTER_DROP", "another namespace of sender", "netfilter rule in another namespace of the sender"},
+		{"network", "NETFILTER_DROP", "another namespace of sender",
+			"netfilter rule in another namespace of the sender"},
 		{"network", "NETFILTER_DROP", "10.0.1.1", "netfilter rule at 10.0.1.1"},
 		{"network", "wire/DUT (by elimination)", "", "between the hosts (by elimination)"},
 		{"network", "inside (by elimination)", "router", "somewhere in router (by elimination)"},
@@ -46,7 +47,8 @@ func TestEveryLayerHasAPhrase(t *testing.T) {
 		if cause == "" {
 			cause = "BRAND_NEW"
 		}
-		if got := phrase(w.layer, cause, ""); got != strings.NewReplacer("%h", "an unknown node", "%r", "an unknown node").Replace(w.text) {
+		if got := phrase(w.layer, cause, ""); got != strings.NewReplacer("%h", "an unknown node", "%r",
+			"an unknown node").Replace(w.text) {
 			t.Errorf("row %d, %s %s, is hidden: %q speaks", i, w.layer, w.cause, got)
 		}
 	}

@@ -57,13 +57,14 @@ func RouterTrialKeys(rows []table.Row) []table.Key {
 }
 
 // trialWayKey is the way of a trial through the router.
-var trialWayKey = table.Key{Name: wayKey.Name, Label: wayKey.Label, Unit: wayKey.Unit, Of: func(r table.Row) table.Level {
-	l := wayKey.Of(r)
-	if r.Trial.Cell["direction"].Text == "both" {
-		l.Value = model.Value{Number: 3, Text: "both ways"}
-	}
-	return l
-}}
+var trialWayKey = table.Key{Name: wayKey.Name, Label: wayKey.Label, Unit: wayKey.Unit,
+	Of: func(r table.Row) table.Level {
+		l := wayKey.Of(r)
+		if r.Trial.Cell["direction"].Text == "both" {
+			l.Value = model.Value{Number: 3, Text: "both ways"}
+		}
+		return l
+	}}
 
 // wayKey is the way of a flow through the router. Of two flows at once each has its own.
 var wayKey = table.Key{Name: "direction", Label: "Direction", Unit: unit.Word, Of: func(r table.Row) table.Level {

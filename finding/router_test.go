@@ -88,10 +88,11 @@ func busyCores(w *model.RouterWatch, softirq float64) {
 func routerExamples(*testing.T) []example {
 	docs := map[string]*model.Document{}
 	one := func(name string, lab bool, frame int, pps, loss float64, fill func(r *model.Result)) *model.Document {
-		docs[name] = bench{cells: []model.Cell{benchCell(frame, "up")}, lab: lab, fill: func(x model.Cell, r *model.Result) {
-			r.Flows = []model.FlowResult{udpFlow(x, pps, loss)}
-			fill(r)
-		}}.doc()
+		docs[name] = bench{cells: []model.Cell{benchCell(frame, "up")}, lab: lab,
+			fill: func(x model.Cell, r *model.Result) {
+				r.Flows = []model.FlowResult{udpFlow(x, pps, loss)}
+				fill(r)
+			}}.doc()
 		return docs[name]
 	}
 	busy := func(softirq float64) func(r *model.Result) {
@@ -114,7 +115,8 @@ func routerExamples(*testing.T) []example {
 		r.Flows[0].SenderCPU.ThreadRatio = .99
 	})
 	one("the receiver", false, 64, 300e3, .2, func(r *model.Result) {
-		r.Flows[0].Ledger.Lines[0] = model.Line{Layer: model.LayerReceiverBuffer, Host: model.Receiver, Packets: r.Flows[0].Lost}
+		r.Flows[0].Ledger.Lines[0] = model.Line{Layer: model.LayerReceiverBuffer, Host: model.Receiver,
+			Packets: r.Flows[0].Lost}
 	})
 	one("not watched", false, 64, 300e3, .2, func(*model.Result) {})
 	// A sender that its own queue held back does not show that the router carries the asked rate.
@@ -137,7 +139,8 @@ func routerExamples(*testing.T) []example {
 			f = udpFlow(c, 1000, 0)
 			f.RoundTrip = &model.Percentiles{Count: 9, P50: 3e5, P99: 5e5}
 		case c["protocol"].Text == "tcp":
-			f = model.FlowResult{Name: "up", Protocol: model.TCP, GoodputBPS: 938e6 * n, DurationS: 3, Attempted: 1000, TCP: &model.TCPFacts{}}
+			f = model.FlowResult{Name: "up", Protocol: model.TCP, GoodputBPS: 938e6 * n, DurationS: 3,
+				Attempted: 1000, TCP: &model.TCPFacts{}}
 		}
 		r.Flows = []model.FlowResult{f}
 		busyCores(r.Router, 1)
@@ -146,7 +149,8 @@ func routerExamples(*testing.T) []example {
 	rate["connections"] = model.Word(model.ConnectionRate)
 	docs["connections alone"] = bench{cells: []model.Cell{rate}, fill: func(c model.Cell, r *model.Result) {
 		r.Flows = []model.FlowResult{{Name: "up", Protocol: model.TCP, ReceivePPS: 12e3, DurationS: 3, Attempted: 36e3,
-			TCP: &model.TCPFacts{}, Connections: &model.ConnectionFacts{Mode: model.ConnectionRate, SetUp: &model.Percentiles{Count: 9, P50: 2e5}}}}
+			TCP: &model.TCPFacts{}, Connections: &model.ConnectionFacts{Mode: model.ConnectionRate,
+				SetUp: &model.Percentiles{Count: 9, P50: 2e5}}}}
 		most, now := uint64(16384), uint64(16000)
 		r.Router.Connections, r.Router.ConnectionsMax = &now, &most
 	}}.doc()

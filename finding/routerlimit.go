@@ -33,7 +33,8 @@ func whereOf(groups, all []table.Group) string {
 		return out
 	}
 	text := span(names(groups, TrafficKey))
-	if some, every := names(groups, table.KeyOf("variant")), names(all, table.KeyOf("variant")); len(some) < len(every) {
+	if some, every := names(groups, table.KeyOf("variant")), names(all,
+		table.KeyOf("variant")); len(some) < len(every) {
 		text += " (" + joined(some) + ")"
 	}
 	return text

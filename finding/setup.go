@@ -201,8 +201,8 @@ func Watching(rows []table.Row) []Finding {
 	return out
 }
 
-// TooLossy are the settings that lost more than a share of their packets, or that TCP sent again, and those with streams
-// that carry nothing.
+// TooLossy are the settings that lost more than a share of their packets, or that TCP sent again, and those with
+// streams that carry nothing.
 func TooLossy(rows []table.Row, most float64) []Finding {
 	rows = Usable(rows)
 	if len(rows) == 0 {
@@ -216,7 +216,8 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 		}
 		for _, r := range g.Rows {
 			if dead := len(r.Flow.DeadStreams); dead > 0 {
-				out = append(out, say("loss.dead", Answer, g).word("where", placeName(g)).number("streams_count", "dead", float64(dead)).
+				out = append(out, say("loss.dead", Answer, g).word("where", placeName(g)).number("streams_count",
+					"dead", float64(dead)).
 					number("streams_count", "", float64(streamsOf(r))))
 				break
 			}
@@ -366,5 +367,6 @@ func Recorded(rows []table.Row) []Finding {
 		return nil
 	}
 	return []Finding{say("recorded", SetUp).word("files", strings.Join(files, ", ")).
-		number("packets_count", "", packets).number("packet_index", "", bytes/max(packets, 1)).number("dropped_count", "", dropped)}
+		number("packets_count", "", packets).number("packet_index", "", bytes/max(packets, 1)).number("dropped_count",
+		"", dropped)}
 }

@@ -22,7 +22,8 @@ func TestMadeLoss(t *testing.T) {
 	d := model.Document{Results: []model.Result{
 		trial(model.Valid, of("sender", "router", 1000, 40, 0.05), of("router", "receiver", 960, 0, 0)),
 		trial(model.Valid, of("sender", "router", 1000, 58, 0.05), of("router", "sender", 500, 26, 0.05)),
-		trial(model.Valid, of("sender", "router", 1000, 11, 0.01), model.LinkResult{From: "router", To: "sender", AskedRatio: 0.01}),
+		trial(model.Valid, of("sender", "router", 1000, 11, 0.01),
+			model.LinkResult{From: "router", To: "sender", AskedRatio: 0.01}),
 		trial(model.Invalid, of("sender", "router", 1000, 700, 0.05)), changed,
 	}}
 	var got []string
@@ -49,7 +50,8 @@ func TestMoves(t *testing.T) {
 	port := model.Move{From: at("10.0.0.1:40000"), To: at("10.0.0.1:51123"), AtS: 3.2}
 	address := model.Move{Stream: 2, From: at("10.0.0.1:40000"), To: at("[fd77::1]:40000"), AtS: 3.2}
 	again := model.Move{From: at("10.0.0.1:51123"), To: at("10.0.0.1:9"), AtS: 5}
-	d := model.Document{Results: []model.Result{flow(1, 150, port), flow(4, 0), flow(4, 0, address), flow(4, 1, port, again),
+	d := model.Document{Results: []model.Result{flow(1, 150, port), flow(4, 0), flow(4, 0, address),
+		flow(4, 1, port, again),
 		flow(1, 0, again), flow(1, 0, again)}}
 	var got []string
 	for _, f := range Moves(table.Rows(&d)) {

@@ -118,7 +118,8 @@ func soakFlow(r table.Row, name string) []Finding {
 	silent := r.Flow.Unheard
 	switch {
 	case silent != nil:
-		u := say("soak.unheard", Answer, whole).word("flow", name).number("unheard_packets", "", float64(silent.Packets))
+		u := say("soak.unheard", Answer, whole).word("flow", name).number("unheard_packets", "",
+			float64(silent.Packets))
 		if len(r.Trial.Outages) == 0 || r.Trial.Why.Has(model.NoPath) {
 			u = u.number("at_s", "from", silent.FromS)
 		}
@@ -354,7 +355,8 @@ func restName(r table.Row, causes []LossCause) string {
 	var names []string
 	for _, l := range r.Flow.Ledger.Lines {
 		name := phrase(l.Layer, l.Cause, l.Host)
-		if l.Packets > 0 && !slices.ContainsFunc(causes, func(c LossCause) bool { return c.Name == name }) && !slices.Contains(names, name) {
+		if l.Packets > 0 && !slices.ContainsFunc(causes, func(c LossCause) bool { return c.Name == name }) &&
+			!slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -164,7 +164,8 @@ func soakExamples(*testing.T) (out []example) {
 			shiftAt(200, 400))},
 		{"several steps before", soakOf(drawn(600, func(i int) float64 { return steps(i, 100, 200, 1600, 400, 10000) }),
 			shiftAt(200, 400))},
-		{"several steps after", soakOf(drawn(600, func(i int) float64 { return steps(i, 10000, 200, 1600, 400, 100) }), asTCP,
+		{"several steps after", soakOf(drawn(600,
+			func(i int) float64 { return steps(i, 10000, 200, 1600, 400, 100) }), asTCP,
 			shiftAt(200, 400))},
 		{"a planned change", soakOf(losing(12, 8, 12, 10000), made(8.02, "link-receiver=rate=50mbit"))},
 		{"a change of no loss", soakOf(slices.Repeat([]float64{400}, 600), shiftAt(300))},
@@ -173,12 +174,14 @@ func soakExamples(*testing.T) (out []example) {
 		{"cut", soakOf(lostIn(650, nil), state(model.Aborted))},
 		{"an outage", outage(soakOf(lostIn(100, nil)), soakOf(losing(100, 0, 50, 400)).Results[0])},
 		{"an outage that hides nothing", outage(soakOf(lostIn(100, nil)), soakOf(lostIn(100, nil)).Results[0])},
-		{"an outage in which packets were sent", outage(soakOf(lostIn(100, nil), unheard), soakOf(lostIn(100, nil)).Results[0])},
+		{"an outage in which packets were sent",
+			outage(soakOf(lostIn(100, nil), unheard), soakOf(lostIn(100, nil)).Results[0])},
 		{"an outage without end", outage(soakOf(lostIn(100, nil), unheard), model.Result{State: model.Aborted,
 			Why: model.Reasons{{Code: model.NoPath}}})},
-		{"an outage and a slow sender", outage(soakOf(lostIn(100, nil)), soakOf(lostIn(100, nil), func(r *model.Result) {
-			r.State, r.Flows[0].Planned = model.Invalid, 8e6
-		}).Results[0])},
+		{"an outage and a slow sender", outage(soakOf(lostIn(100, nil)),
+			soakOf(lostIn(100, nil), func(r *model.Result) {
+				r.State, r.Flows[0].Planned = model.Invalid, 8e6
+			}).Results[0])},
 		{"cut in silence", soakOf(lostIn(100, nil), unheard, state(model.Aborted))},
 		{"a slow sender", behind},
 		{"both ways", both},
@@ -201,13 +204,15 @@ func TestJoinedSeries(t *testing.T) {
 	d.Results[0].Series = slices.DeleteFunc(d.Results[0].Series, isLoss) // as a trial that lost nothing has it
 	r := SoakRows(d)[0]
 	s := table.FlowSeries(r, "lost_pps")
-	if len(s.Values) != 170 || s.Values[99] != 0 || !math.IsNaN(s.Values[100]) || !math.IsNaN(s.Values[119]) || s.Values[120] != 400 {
+	if len(s.Values) != 170 || s.Values[99] != 0 || !math.IsNaN(s.Values[100]) || !math.IsNaN(s.Values[119]) ||
+		s.Values[120] != 400 {
 		t.Errorf("%d values: %v", len(s.Values), s.Values)
 	}
 	if c := r.Trial.Changes; len(c) != 1 || c[0].StartS != 123 {
 		t.Errorf("changes %+v", c)
 	}
-	if got := r.Flow.ReceivePPS * 170; math.Abs(got-float64(r.Flow.Received)) > 1 || r.Flow.SendPPS != 40e3 || r.Flow.DurationS != 170 {
+	if got := r.Flow.ReceivePPS * 170; math.Abs(got-float64(r.Flow.Received)) > 1 || r.Flow.SendPPS != 40e3 ||
+		r.Flow.DurationS != 170 {
 		t.Errorf("%v pps received, %v sent in %v s", r.Flow.ReceivePPS, r.Flow.SendPPS, r.Flow.DurationS)
 	}
 }

@@ -38,7 +38,8 @@ func (s star) with(change func(*star)) star {
 func (s star) doc() *model.Document {
 	d := &model.Document{ID: "abc", Plan: model.Plan{Command: "sweep", Target: "lab:star", Receivers: s.receivers,
 		Design: model.Design{Repeats: s.repeats}, Flows: []model.Flow{{Name: "up", Protocol: model.UDP}},
-		Links: []model.Link{{Node: model.Receiver, Toward: model.Receiver, Rate: unit.BitRate(s.rate), LossRatio: s.loss}}},
+		Links: []model.Link{{Node: model.Receiver, Toward: model.Receiver, Rate: unit.BitRate(s.rate),
+			LossRatio: s.loss}}},
 		Host: []model.Host{{Node: model.Sender, MTUBytes: 1500}}}
 	size, gap := model.Factor{Knob: "payload_bytes"}, model.Factor{Knob: "interval_ns"}
 	for _, p := range s.payloads {
@@ -55,8 +56,9 @@ func (s star) doc() *model.Document {
 		for _, p := range s.payloads {
 			for _, ms := range s.intervals {
 				noise := 1 + s.noise*(2*s.random(len(d.Results))-1)
-				r := model.Result{Repeat: repeat, State: model.Valid, Engine: "udp", Flows: []model.FlowResult{s.flow(p, ms, noise)},
-					Cell: model.Cell{"payload_bytes": model.Number(float64(p)), "interval_ns": model.Number(ms * 1e6)}}
+				r := model.Result{Repeat: repeat, State: model.Valid, Engine: "udp",
+					Flows: []model.FlowResult{s.flow(p, ms, noise)},
+					Cell:  model.Cell{"payload_bytes": model.Number(float64(p)), "interval_ns": model.Number(ms * 1e6)}}
 				if s.change != nil {
 					s.change(len(d.Results), &r)
 				}
@@ -75,8 +77,10 @@ func (s star) flow(payload int, ms, noise float64) model.FlowResult {
 	if ms > 0 {
 		sent = float64(s.receivers*payload*8) / ms * 1e3
 	}
-	f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: payload,
-		FrameBytes: model.FrameBytes(model.UDP, 4, payload), Streams: 1, Attempted: uint64(1000 * s.receivers), SendGoodputBPS: sent}
+	f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver,
+		PayloadBytes: payload,
+		FrameBytes: model.FrameBytes(model.UDP, 4,
+			payload), Streams: 1, Attempted: uint64(1000 * s.receivers), SendGoodputBPS: sent}
 	if n > 1 {
 		f.Fragments = n
 	}
@@ -88,7 +92,8 @@ func (s star) flow(payload int, ms, noise float64) model.FlowResult {
 	f.DurationS = float64(f.Attempted) / f.SendPPS
 	f.Ledger.Lost = f.Lost
 	if f.Lost > 0 {
-		f.Ledger.Lines = []model.Line{{Layer: model.LayerNetwork, Host: "links to receivers", Cause: model.CauseLinkLoss, Packets: f.Lost}}
+		f.Ledger.Lines = []model.Line{{Layer: model.LayerNetwork, Host: "links to receivers",
+			Cause: model.CauseLinkLoss, Packets: f.Lost}}
 	}
 	for i := range s.receivers {
 		f.Receivers = append(f.Receivers, model.ReceiverShare{Node: fmt.Sprintf("receiver-%d", i+1), Attempted: 1000,
@@ -107,9 +112,11 @@ func sweepExamples(*testing.T) []example {
 	command.Arguments = []string{"sweep", "lab:star", "--variant", "a 'b' $c", "\x1b[2J"}
 	zeros := usual.with(sizes([]int{1472}, 5)).doc() // repeats of which most are 0 have no spread that is a share
 	zeros.Results[0].Flows[0].GoodputBPS, zeros.Results[1].Flows[0].GoodputBPS = 0, 0
-	docs := map[string]*model.Document{"repeats of zero": zeros, "typed": command, "conditions": conditionsDoc(1e6), "two conditions": conditionsDoc(3e6), "waste": wasteDoc()}
+	docs := map[string]*model.Document{"repeats of zero": zeros, "typed": command, "conditions": conditionsDoc(1e6),
+		"two conditions": conditionsDoc(3e6), "waste": wasteDoc()}
 	for name, change := range map[string]func(*star){
-		"usual": func(*star) {}, // 9 ms offer 114 Mbit/s of 1280 B, of which 95 % fill the links; 12 ms of 1472 B do not
+		// 9 ms offer 114 Mbit/s of 1280 B, of which 95 % fill the links; 12 ms of 1472 B do not
+		"usual": func(*star) {},
 		"once":  func(s *star) { s.repeats = 1 },
 		"some trials invalid": trial(func(i int, r *model.Result) {
 			if r.Repeat > 0 || i == 0 {
@@ -156,8 +163,8 @@ func sweepExamples(*testing.T) []example {
 	return examplesOf(docs, Sweep, Repeats("goodput_bps", 3), Beyond, Command)
 }
 
-// conditionsDoc has settings under two conditions: nobody chooses what a path is like, so settings of different paths are
-// not compared.
+// conditionsDoc has settings under two conditions: nobody chooses what a path is like, so settings of different paths
+// are not compared.
 func conditionsDoc(rate float64) *model.Document {
 	lossy, clean := usualStar(), usualStar()
 	lossy.intervals, clean.intervals, clean.loss, clean.rate = []float64{5, 9, 12}, []float64{5, 9, 12}, 0, rate
@@ -180,7 +187,8 @@ func wasteDoc() *model.Document {
 		for repeat := range 3 {
 			d.Results = append(d.Results, model.Result{Repeat: repeat, State: model.Valid,
 				Cell: model.Cell{"link.loss_ratio": model.Number(x.loss), "payload_bytes": model.Number(x.payload)},
-				Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, PayloadBytes: int(x.payload), Attempted: 1000,
+				Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, PayloadBytes: int(x.payload),
+					Attempted: 1000,
 					DurationS: 1, GoodputBPS: x.goodput, SendGoodputBPS: x.sent}}})
 		}
 	}
@@ -189,7 +197,10 @@ func wasteDoc() *model.Document {
 
 // TestTooLossy: a setting that lost more than the limit is named, and one that lost as much is not.
 func TestTooLossy(t *testing.T) {
-	rows := table.Rows(usualStar().with(func(s *star) { s.payloads, s.intervals = []int{1472, 2000}, []float64{5} }).doc())
+	rows := table.Rows(usualStar().with(func(s *star) {
+		s.payloads, s.intervals = []int{1472, 2000},
+			[]float64{5}
+	}).doc())
 	for most, want := range map[float64]string{
 		0.05: "2000 B, every 5 ms, up: 9.8 % lost, more than 5 %", 0.2: "",
 	} {

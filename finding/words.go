@@ -84,10 +84,12 @@ var sentences = map[string]string{
 	// Searches for the highest rate without loss, or with little.
 	"free.found": freeOf + freeBounds + freeFlood + `[ The link of {link_bps} carries no more.]` +
 		`[ The first losses[ ({flow})] are: {first}.| Above that {queue}.]`,
-	"free.link":  freeOf + `[{below ?}|; the link of {link_bps}[ to each of {receivers_count} receivers] carries no more].`,
+	"free.link": freeOf +
+		`[{below ?}|; the link of {link_bps}[ to each of {receivers_count} receivers] carries no more].`,
 	"free.least": freeAtLeast,
 	"free.asked": freeAtLeast + ` No higher rate was tried (--rate).`,
-	"free.end": freeAtLeast + ` Above that the sender's or the receiver's host loses packets[ ({first})], and the path ` +
+	"free.end": freeAtLeast +
+		` Above that the sender's or the receiver's host loses packets[ ({first})], and the path ` +
 		`still meets the goal.`,
 	"free.none": `[{way}: no|No] rate [with at most {loss_ratio:goal} loss|without loss] was found[ {where}][: even ` +
 		`{holds_pps:least} loses {loss_ratio:least}|: even at {holds_pps:queue} a queue grows|: rates below ` +
@@ -109,7 +111,8 @@ var sentences = map[string]string{
 		`loss; rates that hold and fail are at most {width_ratio} apart.`,
 
 	// Flows of which no packet came through, where the packets that open their way were lost, or the answers to them.
-	"nothing.filter": nothingTo + `: {whose} firewall[ (table {table}, chain {chain})] dropped ` + nothingAll + `[, and answered ` +
+	"nothing.filter": nothingTo + `: {whose} firewall[ (table {table}, chain {chain})] dropped ` + nothingAll +
+		`[, and answered ` +
 		`"{answer}"].`,
 	"nothing.place": nothingTo + `: ` + nothingAll + ` were lost: {place}.`,
 	"nothing.refused": nothingTo + `: {who} answers "{answer}" to packets to {port}, so a firewall or router there ` +
@@ -119,17 +122,21 @@ var sentences = map[string]string{
 	"nothing.vanished": nothingTo + `: ` + nothingAll + ` left {from}, and none reached {to}.`,
 	"nothing.unknown": nothingTo + `: {from} sent {packets_count # packet/# packets} to {port}, and pelt on {to} got ` +
 		`none. Where they were lost is not known.`,
-	"nothing.few": nothingTo + `: [{packets_count:heard}] of the packets to {port} arrived, and {packets_count:back} of ` +
+	"nothing.few": nothingTo +
+		`: [{packets_count:heard}] of the packets to {port} arrived, and {packets_count:back} of ` +
 		`{packets_count:answers} answers came back. That is too few to begin.`,
-	"nothing.rest":          `The figures are those of the other {receivers_count receiver/# receivers}.`,
-	"nothing.more":          `Nor did anything come through between {pairs_count # more pair/# more pairs} of hosts.`,
-	"nothing.unseen":        nothingTo + ` over {port}.`,
-	"nothing.back-filter":   nothingBack + `{whose} firewall[ (table {table}, chain {chain})] dropped ` + nothingReply + `.`,
+	"nothing.rest":   `The figures are those of the other {receivers_count receiver/# receivers}.`,
+	"nothing.more":   `Nor did anything come through between {pairs_count # more pair/# more pairs} of hosts.`,
+	"nothing.unseen": nothingTo + ` over {port}.`,
+	"nothing.back-filter": nothingBack + `{whose} firewall[ (table {table}, chain {chain})] dropped ` +
+		nothingReply + `.`,
 	"nothing.back-place":    nothingBack + nothingReply + ` were lost: {place}.`,
 	"nothing.back-refused":  nothingBack + `{who} answers "{answer}" to the answers.`,
 	"nothing.back-vanished": nothingBack + nothingReply + ` were lost on the way: none reached {from}.`,
-	"nothing.back-unknown":  nothingBack + `none of {packets_count} answers came back. Where they were lost is not known.`,
-	"nothing.streams":       nothingSome + `[: {whose} firewall drops [{one ?}it|them]|: {who} answers "{answer}"|: {place}]` + nothingOther,
+	"nothing.back-unknown": nothingBack +
+		`none of {packets_count} answers came back. Where they were lost is not known.`,
+	"nothing.streams": nothingSome +
+		`[: {whose} firewall drops [{one ?}it|them]|: {who} answers "{answer}"|: {place}]` + nothingOther,
 	"nothing.back-streams": nothingSome + `[: {whose} firewall drops the answers|: {who} answers "{answer}" to the ` +
 		`answers|: the answers were lost, {place}]` + nothingOther,
 	"nothing.let":      `Let {port} through on {who}[{number ?}:|.]`,
@@ -170,8 +177,9 @@ var sentences = map[string]string{
 	"cc.tied":    `{who} and {base} are statistically tied[ with {where}].`,
 	"cc.noise": `{who} and {base} cannot be told apart[ with {where}]: repeats of one control differ more than the ` +
 		`two do.`,
-	"cc.alone": `{who} [{completion_s:best ?}takes |carries ]` + ccBest + `[ with {where}][, and [{base} ]{completion_s:worst}[ with {worst}]][, and [{base} ]{goodput_bps:worst}[ with {worst}]].`,
-	"cc.none":  `No trial says which congestion control it used.`,
+	"cc.alone": `{who} [{completion_s:best ?}takes |carries ]` + ccBest +
+		`[ with {where}][, and [{base} ]{completion_s:worst}[ with {worst}]][, and [{base} ]{goodput_bps:worst}[ with {worst}]].`,
+	"cc.none": `No trial says which congestion control it used.`,
 	"cc.queue": `Small packets waited up to {queueing_p95_ns:most} in queues beside {who}[ and ` +
 		`{queueing_p95_ns:least} beside {base}][ with {where}] (95 % of them).`,
 	"cc.share": `Side by side {who} takes {control_share_ratio:most} of the goodput and {base} ` +
@@ -280,7 +288,8 @@ var sentences = map[string]string{
 		`second, at {at_s:first moment}.`,
 	"soak.from":  `[{flow}: ]From {at_s:from moment} on[ ({made})], ` + soakWorst + `; before that ` + soakRest,
 	"soak.until": `[{flow}: ]Until {at_s:to moment}, ` + soakWorst + `; after that ` + soakRest,
-	"soak.between": `[{flow}: ]From {at_s:from moment} to {at_s:to moment}[ ({made})], ` + soakWorst + `; at other times ` +
+	"soak.between": `[{flow}: ]From {at_s:from moment} to {at_s:to moment}[ ({made})], ` + soakWorst +
+		`; at other times ` +
 		soakRest,
 	"soak.tcp": `[{flow}: ]TCP carried {goodput_bps} for {duration_s moment}[ and sent {retransmit_ratio} of its data ` +
 		`again].`,
@@ -466,7 +475,8 @@ var sentences = map[string]string{
 	"setup.link":           `Emulated link {link}.`,
 	"setup.loss": `Loss of the emulated link {way}: asked {loss_ratio:asked}, made {loss_ratio:made fine} of ` +
 		`{frames_count} frames.`,
-	"setup.mtu": mtuOf + `{path_mtu_bytes}, [{told ?}as an ICMP message said|{tried ?}found by trying: larger packets ` +
+	"setup.mtu": mtuOf +
+		`{path_mtu_bytes}, [{told ?}as an ICMP message said|{tried ?}found by trying: larger packets ` +
 		`vanish|all that the route takes].` + mtuWhole,
 	"setup.mtu-least":   mtuOf + `at least {path_mtu_bytes} ({why}).` + mtuWhole,
 	"setup.mtu-unknown": mtuOf + `unknown[ ({why})].`,

@@ -15,7 +15,8 @@ import (
 
 // families are the parts of the list of findings. All other codes belong to every run.
 var families = []struct{ title, codes string }{
-	{"Every run", `^`}, {"Size curves", `^curve\.`}, {"Sweeps", `^sweep\.`}, {"Congestion controls", `^cc\.`}, {"Routers", `^router\.`}, {"Latency", `^latency\.`},
+	{"Every run", `^`}, {"Size curves", `^curve\.`}, {"Sweeps", `^sweep\.`}, {"Congestion controls",
+		`^cc\.`}, {"Routers", `^router\.`}, {"Latency", `^latency\.`},
 	{"Meshes", `^mesh\.`}, {"Soaks and changes", `^(soak|change|cause)\.`}, {"Comparisons", `^(compare|asked)\.`},
 	{"", `^(advice|drops|explain|record|sure|made)\.`}, // in no run document
 }

@@ -159,7 +159,8 @@ func TestGoneClients(t *testing.T) {
 		defer h.admission.mu.Unlock()
 		return h.admission.clients[who.client] != nil
 	})
-	if _, _, err := greet(dialFrom(t, "127.0.0.9", h), knowsCode, []byte(testCode), who.client, testenv.Patience); err == nil {
+	if _, _, err := greet(dialFrom(t, "127.0.0.9", h), knowsCode, []byte(testCode), who.client,
+		testenv.Patience); err == nil {
 		t.Error("another client took the name of one that is connected")
 	}
 	again := dialFrom(t, "127.0.0.9", h)

@@ -112,9 +112,9 @@ type Trial struct {
 	Live  bool           // somebody watches, and is told how busy cores are
 	Drops model.DropMode // how closely agents watch their kernels; "" for not at all, their counters neither
 	Idle  time.Duration  // window before the trial in which the path is idle, for the rate of foreign traffic
-	// Along are parts at no agent: what watches nodes between the ends, links, and changes of the path. They are led through
-	// the trial's steps, and told the ports of the flows as both ends see them if agents watch their kernels; whoever gave
-	// them asks for their accounts and closes them.
+	// Along are parts at no agent: what watches nodes between the ends, links, and changes of the path. They are led
+	// through the trial's steps, and told the ports of the flows as both ends see them if agents watch their kernels;
+	// whoever gave them asks for their accounts and closes them.
 	Along []engine.Part
 	// Record takes blocks of the record as a receiver on another host made them, of one
 	// agent in their order, of several at once. An error ends that agent's record.

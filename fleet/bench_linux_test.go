@@ -41,7 +41,8 @@ func (f *crowd) note(what string) {
 }
 
 // What a hub carries, by the number of its agents. Hub, controller and agents are in this process and share its cores.
-// back-lost counts agents that gave up for good when the hub was started again. A round is over-s longer than its trials.
+// back-lost counts agents that gave up for good when the hub was started again. A round is over-s longer than its
+// trials.
 func BenchmarkFleet(b *testing.B) {
 	sizes := []int{10, 30, 100, 300, 1000}
 	if testing.Short() {

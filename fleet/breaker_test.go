@@ -16,18 +16,22 @@ func TestBreaker(t *testing.T) {
 		seconds []second
 		breaks  int // the second in which it does, from 1; 0: never
 	}{
-		"no loss":             {[]second{{1000, 1000, 1000}, {1000, 1000, 1000}, {1000, 1000, 1000}, {1000, 1000, 1000}}, 0},
-		"a fifth":             {[]second{{1000, 800, 1000}, {1000, 800, 1000}, {1000, 800, 1000}, {1000, 800, 1000}}, 0},
-		"more than a fifth":   {[]second{{1000, 799, 1000}, {1000, 799, 1000}, {1000, 799, 1000}}, 3},
-		"not in succession":   {[]second{{1000, 0, 0}, {1000, 0, 0}, {1000, 990, 1000}, {1000, 0, 0}, {1000, 0, 0}}, 0},
-		"nothing comes":       {[]second{{1000, 1000, 1000}, {1000, 0, 0}, {1000, 0, 0}, {1000, 0, 0}}, 4},
-		"nothing ever came":   {[]second{{1000, 0, 0}, {1000, 0, 0}, {1000, 0, 0}}, 3},
-		"nothing is sent":     {[]second{{1000, 1000, 1000}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, 0},
-		"few packets":         {[]second{{50, 0, 0}, {50, 0, 0}, {50, 0, 0}, {50, 0, 0}}, 0},
-		"long round trip":     {[]second{{1000, 0, 0}, {1000, 600, 600}, {1000, 1000, 1000}, {1000, 1000, 1000}}, 0},
-		"reach is not told":   {[]second{{1000, 300, 0}, {1000, 300, 0}, {1000, 300, 0}, {1000, 300, 0}}, 0},
-		"a pause between":     {[]second{{1000, 500, 1000}, {0, 0, 0}, {1000, 500, 1000}, {0, 0, 0}, {1000, 500, 1000}}, 5},
-		"late ones come back": {[]second{{1000, 500, 1000}, {1000, 1500, 1000}, {1000, 500, 1000}, {1000, 500, 1000}}, 0},
+		"no loss": {[]second{{1000, 1000, 1000}, {1000, 1000, 1000}, {1000, 1000, 1000},
+			{1000, 1000, 1000}}, 0},
+		"a fifth": {[]second{{1000, 800, 1000}, {1000, 800, 1000}, {1000, 800, 1000}, {1000, 800, 1000}},
+			0},
+		"more than a fifth": {[]second{{1000, 799, 1000}, {1000, 799, 1000}, {1000, 799, 1000}}, 3},
+		"not in succession": {[]second{{1000, 0, 0}, {1000, 0, 0}, {1000, 990, 1000}, {1000, 0, 0}, {1000, 0, 0}}, 0},
+		"nothing comes":     {[]second{{1000, 1000, 1000}, {1000, 0, 0}, {1000, 0, 0}, {1000, 0, 0}}, 4},
+		"nothing ever came": {[]second{{1000, 0, 0}, {1000, 0, 0}, {1000, 0, 0}}, 3},
+		"nothing is sent":   {[]second{{1000, 1000, 1000}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, 0},
+		"few packets":       {[]second{{50, 0, 0}, {50, 0, 0}, {50, 0, 0}, {50, 0, 0}}, 0},
+		"long round trip":   {[]second{{1000, 0, 0}, {1000, 600, 600}, {1000, 1000, 1000}, {1000, 1000, 1000}}, 0},
+		"reach is not told": {[]second{{1000, 300, 0}, {1000, 300, 0}, {1000, 300, 0}, {1000, 300, 0}}, 0},
+		"a pause between": {[]second{{1000, 500, 1000}, {0, 0, 0}, {1000, 500, 1000}, {0, 0, 0},
+			{1000, 500, 1000}}, 5},
+		"late ones come back": {[]second{{1000, 500, 1000}, {1000, 1500, 1000}, {1000, 500, 1000}, {1000, 500, 1000}},
+			0},
 	} {
 		var b breaker
 		var packets, reach uint64
@@ -56,7 +60,8 @@ func TestBreakerCutsTrial(t *testing.T) {
 	trial := upTrial("near", "far", time.Minute)
 	trial.Flows[0].Listen, trial.Flows[0].Breaker = netip.MustParseAddr(away), true
 	out, err := quick(t, agentOn(w, "near"), agentOn(w, "far")).RunTrial(t.Context(), trial, nil)
-	if want := "flow up lost over 20 % of its packets in each of 3 seconds"; err != nil || !strings.HasPrefix(out.Cut, want) {
+	if want := "flow up lost over 20 % of its packets in each of 3 seconds"; err != nil ||
+		!strings.HasPrefix(out.Cut, want) {
 		t.Errorf("cut %q, %v; want %q", out.Cut, err, want)
 	}
 	if out.Flows[0].Send == nil {
@@ -74,7 +79,8 @@ func TestWhoHasBreaker(t *testing.T) {
 		asked    bool
 		protocol model.Protocol
 		want     int
-	}{"other network": {away, true, model.UDP, 1}, "own network": {home, true, model.UDP, 0}, "rate search": {away, false, model.UDP, 0},
+	}{"other network": {away, true, model.UDP, 1}, "own network": {home, true, model.UDP, 0}, "rate search": {away,
+		false, model.UDP, 0},
 		"tcp": {away, true, model.TCP, 0}} {
 		trial := upTrial("near", "far", time.Second)
 		trial.Flows[0].Listen, trial.Flows[0].Breaker = netip.MustParseAddr(f.listen), f.asked

@@ -117,7 +117,8 @@ func TestBystander(t *testing.T) {
 				}
 				return err
 			}
-			order := engine.Order{Timing: model.Timing{MeasureSeconds: 5}, Role: engine.Send, Trial: 7, Key: make([]byte, engine.KeyBytes), CPU: -1, Peer: netip.MustParseAddr("127.0.0.3")}
+			order := engine.Order{Timing: model.Timing{MeasureSeconds: 5}, Role: engine.Send, Trial: 7,
+				Key: make([]byte, engine.KeyBytes), CPU: -1, Peer: netip.MustParseAddr("127.0.0.3")}
 			p, ports := makeOrder{sessionOrder: sessionOrder{session}}, map[int]endKnown{}
 			for i, f := range []model.Flow{
 				{Name: "flood", Protocol: model.UDP, PayloadBytes: 64, Streams: 8},
@@ -161,11 +162,13 @@ func TestBystander(t *testing.T) {
 			if err := <-connected; err == nil {
 				t.Error("connect: the bystander consented")
 			}
-			if err := give(t.Context(), verbRelease, sessionOrder{session}); err != nil && !strings.Contains(err.Error(), "no such session") {
+			if err := give(t.Context(), verbRelease, sessionOrder{session}); err != nil &&
+				!strings.Contains(err.Error(), "no such session") {
 				t.Error(err)
 			}
 			const helloBytes, perSecond, perOther = 56, 10, 2
-			most := int(time.Since(began).Seconds()*(perSecond+7*perOther) + 2) // of the first stream, and of the others
+			// of the first stream, and of the others
+			most := int(time.Since(began).Seconds()*(perSecond+7*perOther) + 2)
 			testenv.Await(t, "the calls end", func() bool { by.mu.Lock(); defer by.mu.Unlock(); return by.open == 0 })
 			by.mu.Lock()
 			defer by.mu.Unlock()

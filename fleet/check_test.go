@@ -25,7 +25,8 @@ const aSession = "0123456789abcdef0123456789abcdef.0123456789abcdef0123456789abc
 func goodOrder() makeOrder {
 	trial := upTrial("near", "far", time.Second)
 	return makeOrder{sessionOrder: sessionOrder{aSession}, Ends: []endOrder{{
-		End: 1, Engine: "udp", Peer: "near", Order: engine.Order{Flow: trial.Flows[0].Flow, Timing: trial.Timing, Role: engine.Receive,
+		End: 1, Engine: "udp", Peer: "near", Order: engine.Order{Flow: trial.Flows[0].Flow, Timing: trial.Timing,
+			Role:   engine.Receive,
 			Listen: true, Trial: 7, Key: make([]byte, 32), CPU: -1},
 	}}}
 }
@@ -47,19 +48,26 @@ func TestPrepareChecks(t *testing.T) {
 		change func(*makeOrder, *engine.Order)
 		want   string
 	}{
-		{"session", func(p *makeOrder, _ *engine.Order) { p.Session = "x.y" }, "session: want two names of 32 hex digits"},
+		{"session", func(p *makeOrder, _ *engine.Order) { p.Session = "x.y" },
+			"session: want two names of 32 hex digits"},
 		{"wild session", func(p *makeOrder, _ *engine.Order) { p.Session = "*.>" }, "session: want two names"},
 		{"no ends", func(p *makeOrder, _ *engine.Order) { p.Ends = nil }, "ends: want at least one"},
-		{"many ends", func(p *makeOrder, _ *engine.Order) { p.Ends = make([]endOrder, 301) }, "ends: want at most 300, not 301"},
-		{"same end twice", func(p *makeOrder, _ *engine.Order) { p.Ends = append(p.Ends, p.Ends[0]) }, "ends[1].end: 1 is out of range or stands twice"},
-		{"peer is itself", func(p *makeOrder, _ *engine.Order) { p.Ends[0].Peer = "far" }, "ends[0].peer: want the name of another agent"},
-		{"wild peer", func(p *makeOrder, _ *engine.Order) { p.Ends[0].Peer = ">" }, "ends[0].peer: want the name of another agent"},
+		{"many ends", func(p *makeOrder, _ *engine.Order) { p.Ends = make([]endOrder, 301) },
+			"ends: want at most 300, not 301"},
+		{"same end twice", func(p *makeOrder, _ *engine.Order) { p.Ends = append(p.Ends, p.Ends[0]) },
+			"ends[1].end: 1 is out of range or stands twice"},
+		{"peer is itself", func(p *makeOrder, _ *engine.Order) { p.Ends[0].Peer = "far" },
+			"ends[0].peer: want the name of another agent"},
+		{"wild peer", func(p *makeOrder, _ *engine.Order) { p.Ends[0].Peer = ">" },
+			"ends[0].peer: want the name of another agent"},
 		{"engine", func(p *makeOrder, _ *engine.Order) { p.Ends[0].Engine = "xdp" }, `engine "xdp": that host has udp`},
-		{"payload 15", func(_ *makeOrder, o *engine.Order) { o.Flow.PayloadBytes = 15 }, "payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
+		{"payload 15", func(_ *makeOrder, o *engine.Order) { o.Flow.PayloadBytes = 15 },
+			"payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
 		{"payload huge", func(_ *makeOrder, o *engine.Order) { o.Flow.PayloadBytes = 65508 }, "not 65508"},
 		{"streams", func(_ *makeOrder, o *engine.Order) { o.Flow.Streams = 129 }, "streams: want 1 to 128, not 129"},
 		{"no streams", func(_ *makeOrder, o *engine.Order) { o.Flow.Streams = 0 }, "streams: want 1 to 128, not 0"},
-		{"time 0", func(_ *makeOrder, o *engine.Order) { o.Timing.MeasureSeconds = 0 }, "order.measure_s: want 10 ms to 7 d, not 0 s"},
+		{"time 0", func(_ *makeOrder, o *engine.Order) { o.Timing.MeasureSeconds = 0 },
+			"order.measure_s: want 10 ms to 7 d, not 0 s"},
 		{"time 1e300", func(_ *makeOrder, o *engine.Order) { o.Timing.MeasureSeconds = 1e300 }, "order.measure_s"},
 		{"negative drain", func(_ *makeOrder, o *engine.Order) { o.Timing.DrainSeconds = -1 }, "order.drain_s"},
 		{"trial 0", func(_ *makeOrder, o *engine.Order) { o.Trial = 0 }, "order.trial: want 1 to 32767, not 0"},
@@ -84,10 +92,16 @@ func TestPrepareChecks(t *testing.T) {
 		}, "3666 MB of that host's memory"},
 		{"record", func(_ *makeOrder, o *engine.Order) { o.Record = &model.RecordID{} }, "that host records nothing"},
 		{"role", func(_ *makeOrder, o *engine.Order) { o.Role = "root" }, `order.role: unknown role "root"`},
-		{"a long name", func(_ *makeOrder, o *engine.Order) { o.Flow.Name = strings.Repeat("x", 256) }, "flows: want a short name"},
-		{"listening with a peer", func(_ *makeOrder, o *engine.Order) { o.Peer = netip.MustParseAddr("10.0.0.1") }, "a listening end has no peer address"},
-		{"dialing nobody", func(_ *makeOrder, o *engine.Order) { o.Listen = false }, "order.peer: want the address of one host"},
-		{"dialing a group", func(_ *makeOrder, o *engine.Order) { o.Listen, o.Peer = false, netip.MustParseAddr("224.0.0.1") }, "order.peer: want the address of one host"},
+		{"a long name", func(_ *makeOrder, o *engine.Order) { o.Flow.Name = strings.Repeat("x", 256) },
+			"flows: want a short name"},
+		{"listening with a peer", func(_ *makeOrder, o *engine.Order) { o.Peer = netip.MustParseAddr("10.0.0.1") },
+			"a listening end has no peer address"},
+		{"dialing nobody", func(_ *makeOrder, o *engine.Order) { o.Listen = false },
+			"order.peer: want the address of one host"},
+		{"dialing a group", func(_ *makeOrder, o *engine.Order) {
+			o.Listen, o.Peer = false,
+				netip.MustParseAddr("224.0.0.1")
+		}, "order.peer: want the address of one host"},
 		{"dialing everybody", func(_ *makeOrder, o *engine.Order) {
 			o.Listen, o.Peer = false, netip.MustParseAddr("::ffff:255.255.255.255")
 		}, "order.peer: want the address of one host"},
@@ -98,9 +112,14 @@ func TestPrepareChecks(t *testing.T) {
 			o.Listen, o.Peer = false, netip.MustParseAddr("10.0.0.1")
 			o.Flow.SourceAddresses = []netip.Addr{netip.MustParseAddr("fd00::1")}
 		}, "order.flow.source_addresses: fd00::1 and the peer 10.0.0.1 are of two IP versions"},
-		{"record of a sender", func(_ *makeOrder, o *engine.Order) { o.Role, o.Record = engine.Send, &model.RecordID{} }, "order.record: is for a receiver of UDP"},
-		{"flood as survey", func(_ *makeOrder, o *engine.Order) { o.Survey = true }, "order.survey: is for a prober and its echo"},
-		{"flood as echo", func(_ *makeOrder, o *engine.Order) { o.Role, o.Flow.Rate = engine.Echo, unit.Rate{} }, "order.role: a probe is one dialed UDP stream"},
+		{"record of a sender", func(_ *makeOrder, o *engine.Order) {
+			o.Role, o.Record = engine.Send,
+				&model.RecordID{}
+		}, "order.record: is for a receiver of UDP"},
+		{"flood as survey", func(_ *makeOrder, o *engine.Order) { o.Survey = true },
+			"order.survey: is for a prober and its echo"},
+		{"flood as echo", func(_ *makeOrder, o *engine.Order) { o.Role, o.Flow.Rate = engine.Echo, unit.Rate{} },
+			"order.role: a probe is one dialed UDP stream"},
 	} {
 		p := goodOrder()
 		c.change(&p, func() *engine.Order {
@@ -167,8 +186,10 @@ func TestServedAgent(t *testing.T) {
 		err = prepare("0", func(o *engine.Order) {
 			o.Listen, o.Peer = false, netip.MustParseAddr(c.peer)
 		})
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\x1b") || w.prepared.Load() != 0 {
-			t.Errorf("with --calls %q told to call %s: %v, %d ends opened; want %q", c.calls, c.peer, err, w.prepared.Load(), c.want)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\x1b") ||
+			w.prepared.Load() != 0 {
+			t.Errorf("with --calls %q told to call %s: %v, %d ends opened; want %q", c.calls, c.peer, err,
+				w.prepared.Load(), c.want)
 		}
 	}
 	a.cfg.Calls = nil
@@ -178,7 +199,8 @@ func TestServedAgent(t *testing.T) {
 		{"1", "the flows ask for 2.00 kpps together; that host allows 1.50 kpps"}, // another session of the same host
 		{"2", ""},
 	} {
-		if err := prepare(c.client, same); (err == nil) != (c.want == "") || err != nil && !strings.Contains(squeeze(err.Error()), squeeze(c.want)) {
+		if err := prepare(c.client, same); (err == nil) != (c.want == "") || err != nil &&
+			!strings.Contains(squeeze(err.Error()), squeeze(c.want)) {
 			t.Errorf("client %s: %v, want %q", c.client, err, c.want)
 		}
 	}
@@ -208,7 +230,8 @@ func TestOrdersOutOfTurn(t *testing.T) {
 		{verbDo, session + `,"step":"ready"}`, "flow up: settle: the end is not connected"},
 		{verbDo, session + `,"step":"meet"}`, "meet: the session was told to ready already"},
 		{verbDo, session + `,"step":"drain","ends":{"1":{"sent":[5,6]}}}`, "flow up: drain: it has 1 streams, not 2"},
-		{verbDo, session + `,"step":"drain","ends":{"1":{"sent":[5]}}}`, "flow up: drain: the end is no running receiver"},
+		{verbDo, session + `,"step":"drain","ends":{"1":{"sent":[5]}}}`,
+			"flow up: drain: the end is no running receiver"},
 		{verbDo, session + `,"step":"drain","ends":{"2":{"sent":[5]}}}`, "drain: it names an end that is no receiver"},
 		{verbAccount, session + `}`, `account: there is none of ""`},
 		{verbAccount, session + `,"of":"router"}`, "no router is watched in this session"},
@@ -239,11 +262,15 @@ func TestLimits(t *testing.T) {
 	}{
 		{"none", Limits{}, "max", 2, ""},
 		{"exactly the packet rate", Limits{MaxRatePPS: 3000}, "1.5kpps", 2, ""},
-		{"packet rate of two flows", Limits{MaxRatePPS: 3000}, "1.6kpps", 2, "the flows ask for 3.20 kpps together; that host allows 3.00 kpps (--max-rate there), so give --rate 1.5kpps"},
-		{"bit rate", Limits{MaxRateBPS: 1e6}, "2mbit", 1, "the flows ask for 2.00 Mbit/s together; that host allows 1.00 Mbit/s (--max-rate there), so give --rate 1mbit"},
+		{"packet rate of two flows", Limits{MaxRatePPS: 3000}, "1.6kpps", 2,
+			"the flows ask for 3.20 kpps together; that host allows 3.00 kpps (--max-rate there), so give --rate 1.5kpps"},
+		{"bit rate", Limits{MaxRateBPS: 1e6}, "2mbit", 1,
+			"the flows ask for 2.00 Mbit/s together; that host allows 1.00 Mbit/s (--max-rate there), so give --rate 1mbit"},
 		{"exactly the bit rate", Limits{MaxRateBPS: 2e6}, "2mbit", 1, ""},
-		{"unpaced", Limits{MaxRatePPS: 3000}, "max", 1, "flow up asks for rate max; that host allows 3.00 kpps (--max-rate there), so give --rate 3kpps"},
-		{"time", Limits{MaxTimeSeconds: 1}, "max", 1, "the trial takes 1.50 s with its warm-up; that host allows 1.00 s (--max-time there)"},
+		{"unpaced", Limits{MaxRatePPS: 3000}, "max", 1,
+			"flow up asks for rate max; that host allows 3.00 kpps (--max-rate there), so give --rate 3kpps"},
+		{"time", Limits{MaxTimeSeconds: 1}, "max", 1,
+			"the trial takes 1.50 s with its warm-up; that host allows 1.00 s (--max-time there)"},
 	} {
 		rate, err := unit.ParseRate(c.rate)
 		if err != nil {
@@ -258,7 +285,8 @@ func TestLimits(t *testing.T) {
 		}
 		err = c.limits.check(ends)
 		var refusal *engine.Refusal
-		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &refusal) || squeeze(err.Error()) != squeeze(c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(!errors.As(err, &refusal) || squeeze(err.Error()) != squeeze(c.want)) {
 			t.Errorf("%s:\ngot  %v\nwant %s", c.name, err, c.want)
 		}
 	}
@@ -272,7 +300,8 @@ func TestLimitsOfProfiles(t *testing.T) {
 		pps  uint64
 		max  float64 // that is just granted
 	}{
-		{"poisson", 2000, 2000}, {"on=10ms,off=90ms", 2000, 2000}, {"ramp=5kpps..1kpps", 0, 5000}, {"ramp=1kpps..5kpps", 0, 5000},
+		{"poisson", 2000, 2000}, {"on=10ms,off=90ms", 2000, 2000}, {"ramp=5kpps..1kpps", 0,
+			5000}, {"ramp=1kpps..5kpps", 0, 5000},
 	} {
 		p, rate, err := model.ParseProfile(c.text)
 		if err != nil {
@@ -302,9 +331,12 @@ func FuzzOrders(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, verb := range append(slices.Sorted(maps.Keys(orders)), "", ">") {
-		for _, data := range []string{string(good), "", "null", "[]", "{}", `{"session":1e999}`, `{"session":"` + aSession + `","part":1e40}`,
-			`{"session":"` + aSession + `","unknown":true}`, `{"session":"` + aSession + `"}{}`, `{"protocol":1,"version":"x"}`,
-			strings.Repeat(`{"a":`, 20000), strings.Replace(string(good), `"payload_bytes":64`, `"payload_bytes":6e99`, 1)} {
+		for _, data := range []string{string(good), "", "null", "[]", "{}", `{"session":1e999}`,
+			`{"session":"` + aSession + `","part":1e40}`,
+			`{"session":"` + aSession + `","unknown":true}`, `{"session":"` + aSession +
+				`"}{}`, `{"protocol":1,"version":"x"}`,
+			strings.Repeat(`{"a":`, 20000), strings.Replace(string(good), `"payload_bytes":64`,
+				`"payload_bytes":6e99`, 1)} {
 			f.Add(verb, []byte(data))
 		}
 	}
@@ -325,7 +357,8 @@ func FuzzOrders(f *testing.F) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, s := range []string{`{"number":1,"ended":[1],"samples":[{"end":1}]}`, `{"number":-1}`, `{"Number":1}`, `{"number":1} x`, "null", ""} {
+	for _, s := range []string{`{"number":1,"ended":[1],"samples":[{"end":1}]}`, `{"number":-1}`, `{"Number":1}`,
+		`{"number":1} x`, "null", ""} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -416,7 +449,8 @@ func TestLiveness(t *testing.T) {
 		}
 		for i, h := range agents {
 			if who, _, silent := h.silent(now); !silent || who != controllerName {
-				t.Fatalf("%v after the controller's end agent %d takes %q for silent (%v)", now.Sub(died), i, who, silent)
+				t.Fatalf("%v after the controller's end agent %d takes %q for silent (%v)", now.Sub(died), i, who,
+					silent)
 			}
 		}
 	})
@@ -461,7 +495,8 @@ func TestCalm(t *testing.T) {
 // A trial waits for the reports of its hosts longer than for hosts whose senders are on.
 func TestCalmOnceSendersEnded(t *testing.T) {
 	t.Parallel()
-	tr, err := quick(t, agentOn(newWire(), "near"), agentOn(newWire(), "far")).place(upTrial("near", "far", time.Second))
+	tr, err := quick(t, agentOn(newWire(), "near"),
+		agentOn(newWire(), "far")).place(upTrial("near", "far", time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -494,7 +529,8 @@ func TestParseCalls(t *testing.T) {
 			t.Errorf("%q: %v, %v; want %q", c.text, listPrefixes(got), err, c.want)
 		}
 	}
-	for _, text := range []string{",", "any", "router.lan", "10.0.0.0/33", "::ffff:1.2.3.0/120", "fe80::1%eth0", "10.0.0.1 10.0.0.2"} {
+	for _, text := range []string{",", "any", "router.lan", "10.0.0.0/33", "::ffff:1.2.3.0/120", "fe80::1%eth0",
+		"10.0.0.1 10.0.0.2"} {
 		if got, err := ParseCalls(text); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q is read as %v, %v; want one line of error", text, got, err)
 		}
@@ -509,9 +545,13 @@ func TestForgiven(t *testing.T) {
 		least, most time.Duration   // of silence before it is too long
 	}{
 		{"even", []time.Duration{beatEvery}, silentAfter, silentAfter + beatEvery},
-		{"uneven", []time.Duration{beatEvery + 100*time.Millisecond, beatEvery - 100*time.Millisecond}, silentAfter, silentAfter + beatEvery + 100*time.Millisecond},
-		{"stands still once", append([]time.Duration{time.Second, 10 * time.Millisecond}, slices.Repeat([]time.Duration{beatEvery}, 20)...), silentAfter + 500*time.Millisecond, silentAfter + time.Second},
-		{"slow", []time.Duration{2 * beatEvery}, silentAfter + 1500*time.Millisecond, silentAfter + 2*time.Second + beatEvery},
+		{"uneven", []time.Duration{beatEvery + 100*time.Millisecond, beatEvery - 100*time.Millisecond}, silentAfter,
+			silentAfter + beatEvery + 100*time.Millisecond},
+		{"stands still once", append([]time.Duration{time.Second, 10 * time.Millisecond},
+			slices.Repeat([]time.Duration{beatEvery}, 20)...), silentAfter + 500*time.Millisecond,
+			silentAfter + time.Second},
+		{"slow", []time.Duration{2 * beatEvery}, silentAfter + 1500*time.Millisecond,
+			silentAfter + 2*time.Second + beatEvery},
 	} {
 		begun := time.Now()
 		h, now := newLiveness(begun, 0), begun

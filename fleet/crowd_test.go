@@ -61,7 +61,8 @@ func TestBrokenHandshake(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw.Close()
-	if got, want := testenv.Receive(t, "what is said of it", told), "a connection from 127.0.0.9 ended before it proved the code"; got != want {
+	if got, want := testenv.Receive(t, "what is said of it",
+		told), "a connection from 127.0.0.9 ended before it proved the code"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -123,11 +123,13 @@ func (l *link) admitted(asked context.Context, code []byte, addresses []netip.Ad
 	for _, addr := range addresses {
 		each = append(each, failed[addr].Error())
 	}
-	return attempt{}, fmt.Errorf("none of that host's %d addresses can be used: %s", len(each), strings.Join(each, "; "))
+	return attempt{}, fmt.Errorf("none of that host's %d addresses can be used: %s", len(each),
+		strings.Join(each, "; "))
 }
 
 // attempt connects to one address and does the handshake. It writes to opened as soon as there is a TCP connection.
-func (l *link) attempt(ctx context.Context, addr netip.AddrPort, code []byte, small bool, opened chan<- struct{}) attempt {
+func (l *link) attempt(ctx context.Context, addr netip.AddrPort, code []byte, small bool,
+	opened chan<- struct{}) attempt {
 	a := attempt{addr: addr, small: small}
 	var said icmp.Error
 	if a.raw, said, a.err = l.connectTCP(ctx, addr, dialTimeout, small); a.err != nil {

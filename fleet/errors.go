@@ -69,7 +69,8 @@ func (e *versionError) Error() string {
 // natsError says in words of this program why something failed that was done over NATS.
 func natsError(doing string, err error) error {
 	switch {
-	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrConnectionReconnecting):
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected), errors.Is(err,
+		nats.ErrConnectionReconnecting):
 		return errLost
 	case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: no answer in time: try again", doing)

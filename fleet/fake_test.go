@@ -129,7 +129,8 @@ func (e *fakeEngine) Open(_ context.Context, host engine.Host, o engine.Order) (
 		return nil, e.refuse
 	}
 	e.wire.opened.Add(1)
-	return &fakeEnd{engine: e, order: o, pair: e.wire.pair(o.Key), stop: make(chan struct{})}, host.Do(func() error { return nil })
+	return &fakeEnd{engine: e, order: o, pair: e.wire.pair(o.Key),
+		stop: make(chan struct{})}, host.Do(func() error { return nil })
 }
 
 type fakeEnd struct {
@@ -321,7 +322,8 @@ func upTrial(from, to string, measure time.Duration) Trial {
 	}
 	return Trial{Number: 7, Timing: model.Timing{MeasureSeconds: measure.Seconds(), DrainSeconds: 0.2},
 		Flows: []PlacedFlow{{
-			Flow: model.Flow{Name: "up", Protocol: model.UDP, From: "sender", To: "receiver", PayloadBytes: 64, Rate: rate, Streams: 1},
+			Flow: model.Flow{Name: "up", Protocol: model.UDP, From: "sender", To: "receiver", PayloadBytes: 64,
+				Rate: rate, Streams: 1},
 			Send: Choice{Engine: "udp"}, Receive: Choice{Engine: "udp"}, From: from, To: to, Dialer: from, Listen: netip.MustParseAddr("127.0.0.1"), CPU: -1,
 		}}}
 }
@@ -410,8 +412,8 @@ func (s *served) text() string {
 
 var addresses atomic.Uint32
 
-// ownAddress is one of loopback that no other server of the tests has. Clients of a server that ends and starts again must
-// not find another test's at its port meanwhile.
+// ownAddress is one of loopback that no other server of the tests has. Clients of a server that ends and starts again
+// must not find another test's at its port meanwhile.
 func ownAddress() netip.AddrPort {
 	n := addresses.Add(1)
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 1, byte(n >> 8), byte(n)}), 0)

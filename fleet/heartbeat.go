@@ -157,8 +157,8 @@ func (s *session) samples(at float64) (all []sample) {
 // maxCountedSites bounds the places that one heartbeat tells of.
 const maxCountedSites = 64
 
-// watched is what the kernel has dropped by now, until its counters are read for the last time, and for somebody who watches
-// how busy the cores were in the last second.
+// watched is what the kernel has dropped by now, until its counters are read for the last time, and for somebody who
+// watches how busy the cores were in the last second.
 func (s *session) watched(at float64) (counts *model.Observation, cores map[int]float64) {
 	s.mu.Lock()
 	over := s.step >= slices.Index(engine.Steps, engine.Still)

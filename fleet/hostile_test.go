@@ -54,7 +54,8 @@ func TestHeavyMessages(t *testing.T) {
 		text := c.begin + strings.Repeat(c.element+",", length/(len(c.element)+1)) + c.element + c.end
 		var err error
 		took := allocated(func() { err = c.read(text) })
-		if took > 80*length || c.want == nil && err != nil || c.want != nil && (err == nil || err.Error() != "message: "+c.want.Error()) {
+		if took > 80*length || c.want == nil && err != nil || c.want != nil &&
+			(err == nil || err.Error() != "message: "+c.want.Error()) {
 			t.Errorf("%s%s,... of %d B took %d B: %v, want %v", c.begin, c.element, len(text), took, err, c.want)
 		}
 	}
@@ -63,15 +64,18 @@ func TestHeavyMessages(t *testing.T) {
 // TestFullMessages: the largest that are meant are let through.
 func TestFullMessages(t *testing.T) {
 	observe := doOrder{sessionOrder: sessionOrder{aSession}, Ends: map[int]endKnown{}}
-	report := sessionReport{Ends: map[int]engine.Report{}, Observed: &model.Observation{Counters: make([]model.Counter, 16384)}}
+	report := sessionReport{Ends: map[int]engine.Report{},
+		Observed: &model.Observation{Counters: make([]model.Counter, 16384)}}
 	answer := doAnswer{Ends: map[int]endLearned{}}
 	for i := range maxEnds {
 		tuples := make([]model.Tuple, 60)
 		observe.Flows = append(observe.Flows, watchedFlow{Flow: "f", Tuples: tuples})
 		observe.Ends[i] = endKnown{Sent: make([]uint64, 60)}
-		answer.Ends[i] = endLearned{Met: &meetingAnswer{Ports: tuples, Sent: make([]uint64, 60), Heard: make([]uint64, 60)}}
-		report.Ends[i] = engine.Report{Send: &engine.SendReport{Streams: make([]uint64, model.MaxStreams), Refused: make([]model.Marks, model.MaxStreams),
-			TCP: &model.TCPFacts{PerStream: make([]model.TCPStream, model.MaxStreams)}}}
+		answer.Ends[i] = endLearned{Met: &meetingAnswer{Ports: tuples, Sent: make([]uint64, 60),
+			Heard: make([]uint64, 60)}}
+		report.Ends[i] = engine.Report{Send: &engine.SendReport{Streams: make([]uint64, model.MaxStreams),
+			Refused: make([]model.Marks, model.MaxStreams),
+			TCP:     &model.TCPFacts{PerStream: make([]model.TCPStream, model.MaxStreams)}}}
 	}
 	for _, err := range []error{again(observe), again(report), again(answer)} {
 		if err != nil {
@@ -139,16 +143,19 @@ func TestNamedFlows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for trial := range uint16(2) {
-		begin := makeOrder{sessionOrder: q.sessionOrder, Watch: &watchedTrial{trial + 1, goodOrder().Ends[0].Order.Timing, q.Flows}}
+		begin := makeOrder{sessionOrder: q.sessionOrder,
+			Watch: &watchedTrial{trial + 1, goodOrder().Ends[0].Order.Timing, q.Flows}}
 		if err := errors.Join(orderOf(t, watcher, verbMake, begin), orderOf(t, watcher, verbDo, q)); err != nil {
 			t.Fatal(err)
 		}
-		if err := orderOf(t, watcher, verbDo, q); err == nil || !strings.Contains(err.Error(), "told to ready already") {
+		if err := orderOf(t, watcher, verbDo, q); err == nil ||
+			!strings.Contains(err.Error(), "told to ready already") {
 			t.Errorf("flows of the same trial again: %v", err)
 		}
 	}
 	q.Flows = append(q.Flows, q.Flows[0])
-	if err := orderOf(t, watcher, verbDo, q); err == nil || !strings.HasPrefix(err.Error(), "flows: want at most 600, not 601") {
+	if err := orderOf(t, watcher, verbDo, q); err == nil ||
+		!strings.HasPrefix(err.Error(), "flows: want at most 600, not 601") {
 		t.Errorf("beyond the flows of a trial: %v", err)
 	}
 }
@@ -244,7 +251,8 @@ func TestHostileServer(t *testing.T) {
 		if _, _, err := h.admission.greet(c, netip.MustParseAddr("127.0.0.1")); err != nil {
 			return
 		}
-		fmt.Fprint(c, "INFO {\"server_id\":\"x\",\"version\":\"2.15.2\",\"proto\":1,\"headers\":true,\"max_payload\":1048576}\r\n")
+		fmt.Fprint(c,
+			"INFO {\"server_id\":\"x\",\"version\":\"2.15.2\",\"proto\":1,\"headers\":true,\"max_payload\":1048576}\r\n")
 		for in := bufio.NewScanner(c); in.Scan(); {
 			if in.Text() == "PING" {
 				fmt.Fprint(c, "PONG\r\nMSG x 1 9223372036854775807\r\nabc")
@@ -274,7 +282,8 @@ func TestLongTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, err := (&Controller{}).decodeHello(hello, "")
-	if err != nil || max(len(info.Version), len(info.Engines[0]), len(info.Host.Kernel), len(info.Host.Notes["x"])) > 255 {
+	if err != nil || max(len(info.Version), len(info.Engines[0]), len(info.Host.Kernel),
+		len(info.Host.Notes["x"])) > 255 {
 		t.Errorf("%v, %.300s", err, info.Version)
 	}
 }

@@ -214,7 +214,8 @@ func TestClientsAreApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := dial(t, s.addr, agentOn(w, "near"))
-	if out, err := c.RunTrial(t.Context(), upTrial("near", "far", 100*time.Millisecond), nil); err != nil || out.Cut != "" {
+	if out, err := c.RunTrial(t.Context(), upTrial("near", "far", 100*time.Millisecond), nil); err != nil ||
+		out.Cut != "" {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	if err := spy.nc.Flush(); err != nil {
@@ -253,10 +254,14 @@ func TestDialErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, greeting, want string
 	}{
-		{"silent", "", "it takes connections, but says nothing for 5s: `pelt serve` is stopped or hangs there (start it again), or another program listens (is the port right?)"},
-		{"full", "closes", "it ended the connection without a word: it may have too many from this address (try again in a few seconds), or it is not `pelt serve` (is the port right?)"},
-		{"ssh", "SSH-2.0-OpenSSH_9\r\n", "what listens there is not this version of `pelt serve` (it says \"SSH-2\"): is the port right?"},
-		{"NATS", "INFO {\"server_name\":\"other\"}\r\n", "what listens there is not this version of `pelt serve` (it says \"INFO \"): is the port right?"},
+		{"silent", "",
+			"it takes connections, but says nothing for 5s: `pelt serve` is stopped or hangs there (start it again), or another program listens (is the port right?)"},
+		{"full", "closes",
+			"it ended the connection without a word: it may have too many from this address (try again in a few seconds), or it is not `pelt serve` (is the port right?)"},
+		{"ssh", "SSH-2.0-OpenSSH_9\r\n",
+			"what listens there is not this version of `pelt serve` (it says \"SSH-2\"): is the port right?"},
+		{"NATS", "INFO {\"server_name\":\"other\"}\r\n",
+			"what listens there is not this version of `pelt serve` (it says \"INFO \"): is the port right?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -275,19 +280,23 @@ func TestDialErrors(t *testing.T) {
 		addr := l.Addr().(*net.TCPAddr).AddrPort()
 		l.Close()
 		_, err = dialWith(t, addr, "a-10-b", agentOn(newWire(), "near"))
-		if want := addr.String() + ": connection refused: is `pelt serve` running there, on that port?"; err == nil || err.Error() != want {
+		if want := addr.String() + ": connection refused: is `pelt serve` running there, on that port?"; err == nil ||
+			err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	})
 	t.Run("source address", func(t *testing.T) {
-		_, err := NewController(t.Context(), "1.0", HubAddress{Addr: netip.MustParseAddrPort("127.0.0.1:9"), From: netip.MustParseAddr("192.0.2.1")})
-		if want := "192.0.2.1 is no address of this host: want one for --source-address that it has"; err == nil || err.Error() != want {
+		_, err := NewController(t.Context(), "1.0",
+			HubAddress{Addr: netip.MustParseAddrPort("127.0.0.1:9"), From: netip.MustParseAddr("192.0.2.1")})
+		if want := "192.0.2.1 is no address of this host: want one for --source-address that it has"; err == nil ||
+			err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	})
 	t.Run("no such interface", func(t *testing.T) {
 		_, err := Resolve(t.Context(), "fe80::1%nosuch", 0)
-		if want := "fe80::1%nosuch: this host has no interface nosuch: want one of its own after the %"; err == nil || err.Error() != want {
+		if want := "fe80::1%nosuch: this host has no interface nosuch: want one of its own after the %"; err == nil ||
+			err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	})

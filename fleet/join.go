@@ -119,7 +119,8 @@ func (l *link) dialNATS(hub HubAddress) (*link, error) {
 	case errors.Is(err, nats.ErrNoServers):
 		return nil, errors.New("--nats: no NATS server answers there")
 	case err != nil:
-		return nil, fmt.Errorf("--nats: these servers refuse the connection: they say %.200q", strings.TrimPrefix(err.Error(), "nats: "))
+		return nil, fmt.Errorf("--nats: these servers refuse the connection: they say %.200q",
+			strings.TrimPrefix(err.Error(), "nats: "))
 	}
 	l.use(nc)
 	return l, nil

@@ -124,7 +124,8 @@ func TestFleet(t *testing.T) {
 			}
 			asked := time.Now()
 			if _, err := NewFleetController(t.Context(), "1.0", hub, "h-1", "gone"); err == nil ||
-				err.Error() != "no host named gone is on the hub: pelt hosts shows who is there" || time.Since(asked) > testenv.Patience {
+				err.Error() != "no host named gone is on the hub: pelt hosts shows who is there" ||
+				time.Since(asked) > testenv.Patience {
 				t.Errorf("a host that is not there, after %v: %v", time.Since(asked), err)
 			}
 			var round sync.WaitGroup
@@ -203,7 +204,8 @@ func TestFleetTaken(t *testing.T) {
 	testenv.Receive(t, "the first controller's trial", begun)
 	refused()
 	running.Wait()
-	if out, err := second.RunTrial(t.Context(), upTrial("c", "b", 100*time.Millisecond), nil); err != nil || out.Cut != "" {
+	if out, err := second.RunTrial(t.Context(), upTrial("c", "b", 100*time.Millisecond), nil); err != nil ||
+		out.Cut != "" {
 		t.Errorf("once it is over: %v, cut: %q", err, out.Cut)
 	}
 }
@@ -242,7 +244,8 @@ func TestFleetOthersSession(t *testing.T) {
 	}
 	defer spy.close()
 	heard := make(chan string, 1000)
-	if _, err := spy.subscribe(sessionSubject("*.*", controllerName), func(m *nats.Msg) { heard <- m.Subject }); err != nil {
+	if _, err := spy.subscribe(sessionSubject("*.*", controllerName),
+		func(m *nats.Msg) { heard <- m.Subject }); err != nil {
 		t.Fatal(err)
 	}
 	first, other := commander(t, hub, "a", "b"), commander(t, hub, "a", "b")
@@ -363,7 +366,8 @@ func TestHubForServe(t *testing.T) {
 		err  error
 		want string
 	}{
-		{asServe, "127.0.0.1: a `pelt hub` listens there, which is no end of a test: name its hosts as fleet:FROM..TO, and give --hub " + hub.Addr.String()},
+		{asServe,
+			"127.0.0.1: a `pelt hub` listens there, which is no end of a test: name its hosts as fleet:FROM..TO, and give --hub " + hub.Addr.String()},
 		{asHub, fmt.Sprintf(serves, s.addr, s.addr)},
 		{hosts, fmt.Sprintf(serves, s.addr, s.addr)},
 		{mesh, fmt.Sprintf(serves, s.addr, s.addr)},
@@ -411,8 +415,8 @@ func TestFleetHubRestarts(t *testing.T) {
 	h = again
 }
 
-// A host that nobody reaches stops by itself, as does who was measured with it. Others go on, and it is measured when it
-// is back.
+// A host that nobody reaches stops by itself, as does who was measured with it. Others go on, and it is measured when
+// it is back.
 func TestFleetPartition(t *testing.T) {
 	t.Parallel()
 	late := heldUp(t)
@@ -483,7 +487,8 @@ func TestFleetCodeChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	if err := testenv.Receive(t, "its end, with a code that is wrong", ended); err == nil || !strings.Contains(err.Error(), "has another code now") {
+	if err := testenv.Receive(t, "its end, with a code that is wrong", ended); err == nil ||
+		!strings.Contains(err.Error(), "has another code now") {
 		t.Errorf("it ended with: %v", err)
 	}
 }
@@ -494,7 +499,8 @@ func TestFleetServersRefuse(t *testing.T) {
 	at := HubAddress{NATS: newCluster(t).address.NATS}
 	_, err := NewFleetController(t.Context(), "1.0", at)
 	for _, err := range []error{err, Join(t.Context(), at, agentOn(newWire(), "a"), nil)} {
-		if err == nil || err.Error() != "--nats: these servers do not let this user in: want the credentials of one of theirs (--creds FILE)" {
+		if err == nil ||
+			err.Error() != "--nats: these servers do not let this user in: want the credentials of one of theirs (--creds FILE)" {
 			t.Errorf("got %v", err)
 		}
 	}

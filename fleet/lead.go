@@ -76,7 +76,8 @@ func (s *session) watchTrial(ctx context.Context, p makeOrder) error {
 	if router == nil {
 		return errClosedMeanwhile
 	}
-	s.watch([]engine.Part{router.Begin(engine.WatchOrder{Trial: p.Watch.Trial, Drops: p.Drops, Timing: p.Watch.Timing})})
+	s.watch([]engine.Part{router.Begin(engine.WatchOrder{Trial: p.Watch.Trial, Drops: p.Drops,
+		Timing: p.Watch.Timing})})
 	return s.lead(ctx, engine.Open, engine.Known{Flows: flowsOf(p.Watch.Flows)})
 }
 
@@ -212,7 +213,10 @@ func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err erro
 		k.Flows = append(k.Flows, s.met()...)
 	case engine.Halt:
 		s.sendingOver()
-		a, err = s.each(living, func(e *sessionEnd) (engine.Learned, error) { return e.part.Do(ctx, o.Step, engine.Known{}) })
+		a, err = s.each(living, func(e *sessionEnd) (engine.Learned,
+			error) {
+			return e.part.Do(ctx, o.Step, engine.Known{})
+		})
 	case engine.Drain:
 		s.sendingOver()
 		a, err = s.each(told, func(e *sessionEnd) (engine.Learned, error) {
@@ -268,7 +272,8 @@ func (s *session) met() (all []engine.WatchedFlow) {
 	defer s.mu.Unlock()
 	for _, e := range s.ends {
 		if o := e.order.Order; o.Traffic() && o.Flow.Protocol == model.UDP && !e.dead {
-			all = append(all, engine.WatchedFlow{Flow: o.Flow, Tag: o.Tag, Tuples: e.met.Tuples(o.Role), Alone: o.Alone})
+			all = append(all, engine.WatchedFlow{Flow: o.Flow, Tag: o.Tag, Tuples: e.met.Tuples(o.Role),
+				Alone: o.Alone})
 		}
 	}
 	return all

@@ -61,16 +61,21 @@ func TestOverLimitOrders(t *testing.T) {
 		change func(*makeOrder)
 		want   string // "" if granted
 	}{
-		"flood":          {away, rate("max"), "flow up asks for rate max; that host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
-		"flood at home":  {home, rate("max"), ""},
-		"bits":           {away, rate("101mbit"), "the flows ask for 101 Mbit/s together; that host allows 100 Mbit/s to other networks (--max-rate there)"},
-		"as allowed":     {away, rate("100mbit"), ""},
-		"call out":       {home, call(away), "flow up asks for rate max; that host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
+		"flood": {away, rate("max"),
+			"flow up asks for rate max; that host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
+		"flood at home": {home, rate("max"), ""},
+		"bits": {away, rate("101mbit"),
+			"the flows ask for 101 Mbit/s together; that host allows 100 Mbit/s to other networks (--max-rate there)"},
+		"as allowed": {away, rate("100mbit"), ""},
+		"call out": {home, call(away),
+			"flow up asks for rate max; that host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
 		"call at home":   {home, call(home), ""},
 		"from out":       {away, call(home), "flow up asks for rate max"},
 		"unknown client": {"", rate("1kpps"), "session: is of no client that is connected here"},
-		"long":           {home, timing(0, 3601), "the trial takes 1 h 1 s with its warm-up; that host allows 1 h (--max-time there)"},
-		"long warm-up":   {home, timing(600, 3001), "the trial takes 1 h 1 s with its warm-up; that host allows 1 h (--max-time there)"},
+		"long": {home, timing(0, 3601),
+			"the trial takes 1 h 1 s with its warm-up; that host allows 1 h (--max-time there)"},
+		"long warm-up": {home, timing(600, 3001),
+			"the trial takes 1 h 1 s with its warm-up; that host allows 1 h (--max-time there)"},
 		"longest":        {home, timing(1, 3599), ""},
 		"mapped address": {"::ffff:" + away, rate("max"), "flow up asks for rate max"},
 		"home, mapped":   {"::ffff:" + home, rate("max"), ""},
@@ -102,8 +107,9 @@ func TestOverLimitOrders(t *testing.T) {
 		}, "its sessions would take 181 MB of that host's memory, and it allows 100 MB: try again later"},
 		"text of TCP": {home, func(p *makeOrder) {
 			call(home)(p)
-			p.Ends[0].Order.Flow = model.Flow{Name: "up", Protocol: model.TCP, From: "a", To: "b", PayloadBytes: 1 << 20,
-				Streams: 1, Bulk: true}
+			p.Ends[0].Order.Flow = model.Flow{Name: "up", Protocol: model.TCP, From: "a", To: "b",
+				PayloadBytes: 1 << 20,
+				Streams:      1, Bulk: true}
 			ends(p, 80)
 		}, "its sessions would take 105 MB of that host's memory, and it allows 100 MB: try again later"},
 		"buffers": {home, func(p *makeOrder) { p.Ends[0].Order.Flow.ReceiveBuffer = 1 << 27 },
@@ -132,10 +138,13 @@ func TestOverLimitOrders(t *testing.T) {
 			c.change(&p)
 			a.cfg.Engines["tcp"] = a.cfg.Engines["udp"]
 			err := orderOf(t, a, verbMake, p)
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(squeeze(err.Error()), squeeze(c.want)) || strings.Contains(err.Error(), "\n")) {
+			if c.want == "" && err != nil || c.want != "" &&
+				(err == nil || !strings.HasPrefix(squeeze(err.Error()), squeeze(c.want)) ||
+					strings.Contains(err.Error(), "\n")) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
-			if n := w.prepared.Load(); (n == 0) != (c.want != "" || !p.Ends[0].Order.Listen) { // one that calls is opened later
+			// one that calls is opened later
+			if n := w.prepared.Load(); (n == 0) != (c.want != "" || !p.Ends[0].Order.Listen) {
 				t.Errorf("%d ends were opened", n)
 			}
 		})
@@ -144,7 +153,8 @@ func TestOverLimitOrders(t *testing.T) {
 
 // servedAgent has the limits of a pelt serve without flags, and one client.
 func servedAgent(t *testing.T, w *wire, client string) *Agent {
-	a := quietAgent(t, w, Limits{MaxRateBPS: 100e6, MaxTimeSeconds: 3600, OwnFree: true, MemoryBytes: 100e6, MaxStreams: 182})
+	a := quietAgent(t, w, Limits{MaxRateBPS: 100e6, MaxTimeSeconds: 3600, OwnFree: true, MemoryBytes: 100e6,
+		MaxStreams: 182})
 	a.cfg.Calls = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
 	a.cfg.clientOf = func(string) netip.AddrPort {
 		from, _ := netip.ParseAddr(client)
@@ -167,7 +177,8 @@ func orderOf(t *testing.T, a *Agent, verb string, q any) error {
 // calls, and gets nothing by going on.
 func TestCallerFromAnotherNetwork(t *testing.T) {
 	t.Parallel()
-	for peer, want := range map[string]string{home: "", away: "that host allows 100 Mbit/s to other networks (--max-rate there)"} {
+	for peer, want := range map[string]string{home: "",
+		away: "that host allows 100 Mbit/s to other networks (--max-rate there)"} {
 		w := newWire()
 		a := servedAgent(t, w, home)
 		e := a.cfg.Engines["udp"].(*fakeEngine)
@@ -183,11 +194,13 @@ func TestCallerFromAnotherNetwork(t *testing.T) {
 		}
 		err := orderOf(t, a, verbDo, doOrder{sessionOrder: p.sessionOrder, Step: engine.Met})
 		var refusal *engine.Refusal
-		if want == "" && err != nil || want != "" && (!errors.As(err, &refusal) || !strings.Contains(squeeze(err.Error()), want)) {
+		if want == "" && err != nil || want != "" &&
+			(!errors.As(err, &refusal) || !strings.Contains(squeeze(err.Error()), want)) {
 			t.Errorf("called from %s: %v, want %q", peer, err, want)
 		}
 		for _, step := range []engine.Step{engine.Ready, engine.Go} {
-			if err := orderOf(t, a, verbDo, doOrder{sessionOrder: p.sessionOrder, Step: step}); (err == nil) != (want == "") {
+			if err := orderOf(t, a, verbDo, doOrder{sessionOrder: p.sessionOrder,
+				Step: step}); (err == nil) != (want == "") {
 				t.Errorf("called from %s: %s: %v", peer, step, err)
 			}
 		}
@@ -217,7 +230,8 @@ func TestAnsweredCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, step := range []engine.Step{engine.Open, engine.Meet, engine.Met} {
-			if err := orderOf(t, a, verbDo, doOrder{sessionOrder: p.sessionOrder, Step: step, Ends: ports}); err != nil {
+			if err := orderOf(t, a, verbDo, doOrder{sessionOrder: p.sessionOrder, Step: step,
+				Ends: ports}); err != nil {
 				t.Errorf("%s: %v", step, err)
 			}
 		}
@@ -237,7 +251,8 @@ func TestHelloTellsLimits(t *testing.T) {
 	for client, want := range map[string]float64{home: 0, away: 100e6, "": 100e6} {
 		a := servedAgent(t, newWire(), client)
 		got, err := a.hello(t.Context(), []byte(inboxPrefix+"0123.4"))
-		if info, ok := got.(AgentInfo); err != nil || !ok || info.Limits.MaxRateBPS != want || info.Limits.MaxTimeSeconds != 3600 ||
+		if info, ok := got.(AgentInfo); err != nil || !ok || info.Limits.MaxRateBPS != want ||
+			info.Limits.MaxTimeSeconds != 3600 ||
 			info.Limits.Trials() != a.cfg.Limits.Trials() { // as its owner is told
 
 			t.Errorf("%q: %+v, %v", client, got, err)
@@ -276,7 +291,8 @@ func TestVainCalls(t *testing.T) {
 		if err := call(false); err != nil {
 			t.Errorf("%v later: %v", vainAgain, err)
 		}
-		if err := a.call(&sessionEnd{order: endOrder{Order: engine.Order{Listen: true}}}, func() (bool, error) { return false, nil }); err != nil {
+		if err := a.call(&sessionEnd{order: endOrder{Order: engine.Order{Listen: true}}},
+			func() (bool, error) { return false, nil }); err != nil {
 			t.Errorf("an end that listens: %v", err)
 		}
 	})
@@ -289,8 +305,10 @@ func TestFleetCalls(t *testing.T) {
 		"127.0.0.1": away + " " + home + " 2001:db8::1 127.0.0.1 ::1",
 		"fe80::1":   away + " " + home + " 2001:db8::1 169.254.169.254 fe80::2%eth0",
 	} {
-		a := &Agent{alone: true, cfg: AgentConfig{clientOf: func(string) netip.AddrPort { return addrPort(netip.MustParseAddr(hub), 1) }}}
-		for to := range strings.FieldsSeq(away + " " + home + " 2001:db8::1 127.0.0.1 ::1 169.254.169.254 fe80::2%eth0 0.0.0.0 :: 224.0.0.1 255.255.255.255 ::ffff:127.0.0.1") {
+		a := &Agent{alone: true,
+			cfg: AgentConfig{clientOf: func(string) netip.AddrPort { return addrPort(netip.MustParseAddr(hub), 1) }}}
+		for to := range strings.FieldsSeq(away + " " + home +
+			" 2001:db8::1 127.0.0.1 ::1 169.254.169.254 fe80::2%eth0 0.0.0.0 :: 224.0.0.1 255.255.255.255 ::ffff:127.0.0.1") {
 			may := slices.Contains(strings.Fields(want), strings.TrimPrefix(to, "::ffff:"))
 			if err := a.mayCall(netip.MustParseAddr(to)); (err == nil) != may {
 				t.Errorf("the hub is at %s: %s: %v", hub, to, err)

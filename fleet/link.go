@@ -59,7 +59,8 @@ const (
 
 func newLink() *link {
 	l := &link{client: randomHex(), far: "the far host",
-		lost: make(chan struct{}), quit: make(chan struct{}), outbox: make(chan *nats.Msg, outboxMost), again: make(chan struct{}),
+		lost: make(chan struct{}), quit: make(chan struct{}), outbox: make(chan *nats.Msg,
+			outboxMost), again: make(chan struct{}),
 		told: func(bool) {}}
 	l.stop = sync.OnceFunc(func() { close(l.lost) })
 	return l
@@ -113,7 +114,8 @@ func (l *link) use(nc *nats.Conn) {
 
 // post sends a beat some time soon, or drops it: the next one says the same.
 func (l *link) post(subject string, data []byte) {
-	if len(l.outbox) >= outboxSize*int(max(1, l.sessions.Load())) { // older ones would delay those that tell something new
+	// older ones would delay those that tell something new
+	if len(l.outbox) >= outboxSize*int(max(1, l.sessions.Load())) {
 		l.dropped.Add(1)
 		return
 	}

@@ -67,7 +67,8 @@ func (a meetingAnswer) meeting(streams int) (m engine.Meeting, err error) {
 	}
 	port := func(n uint16) netip.AddrPort { return netip.AddrPortFrom(netip.Addr{}, n) }
 	for i, p := range a.Ports {
-		s := engine.MetStream{Stream: engine.Stream{Local: port(p.From), Remote: port(p.To)}, Met: !slices.Contains(a.Unmet, i),
+		s := engine.MetStream{Stream: engine.Stream{Local: port(p.From), Remote: port(p.To)},
+			Met:  !slices.Contains(a.Unmet, i),
 			Sent: min(a.Sent[i], mostMeetingPackets), Heard: min(a.Heard[i], mostMeetingPackets)}
 		left := s.Sent
 		for _, name := range slices.Sorted(maps.Keys(a.Errors[i])) {

@@ -50,15 +50,16 @@ func (o sessionOrder) check() error {
 	return nil
 }
 
-// makeOrder opens a session, and makes the parts of a trial there: its ends, of which those that listen are open then, and
-// what watches the host. A session of one that only watches has no ends; it is there for a whole run, with one trial
-// after the other.
+// makeOrder opens a session, and makes the parts of a trial there: its ends, of which those that listen are open then,
+// and what watches the host. A session of one that only watches has no ends; it is there for a whole run, with one
+// trial after the other.
 type makeOrder struct {
 	sessionOrder
 	Ends  []endOrder     `json:"ends,omitempty"`
 	Drops model.DropMode `json:"drops,omitempty"` // how closely to watch the kernel; "" for not at all
-	Live  bool           `json:"live,omitempty"`  // somebody watches: tell how busy cores are, and what the kernel drops
-	Watch *watchedTrial  `json:"watch,omitempty"` // of one that only watches; nil before the first trial
+	// somebody watches: tell how busy cores are, and what the kernel drops
+	Live  bool          `json:"live,omitempty"`
+	Watch *watchedTrial `json:"watch,omitempty"` // of one that only watches; nil before the first trial
 }
 
 // watchedTrial is a trial as one that only watches knows it.
@@ -139,8 +140,9 @@ type doOrder struct {
 
 // endKnown is what an end is told at a step.
 type endKnown struct {
-	Ports  []uint16 `json:"ports,omitempty"`  // open: of an end that calls
-	Dead   []int    `json:"dead,omitempty"`   // ready: the streams that carry nothing; of all of them it takes no part any more
+	Ports []uint16 `json:"ports,omitempty"` // open: of an end that calls
+	// ready: the streams that carry nothing; of all of them it takes no part any more
+	Dead   []int    `json:"dead,omitempty"`
 	Sent   []uint64 `json:"sent,omitempty"`   // drain: what the sender attempted, by stream
 	Unsent uint64   `json:"unsent,omitempty"` // of all those, what never left the sender
 }
@@ -204,7 +206,8 @@ func checkFlows(flows []watchedFlow) error {
 		case f.Flow == "" || model.Clip(f.Flow) != f.Flow:
 			return fmt.Errorf("flows[%d]: want a short name", i)
 		case len(f.Tuples) > model.MaxStreams:
-			return fmt.Errorf("flows[%d]: want the ports of at most %d streams, not %d", i, model.MaxStreams, len(f.Tuples))
+			return fmt.Errorf("flows[%d]: want the ports of at most %d streams, not %d", i, model.MaxStreams,
+				len(f.Tuples))
 		case f.PayloadBytes < 0 || f.PayloadBytes > 1<<16:
 			return fmt.Errorf("flows[%d]: no payload of %d B", i, f.PayloadBytes)
 		}
@@ -219,8 +222,9 @@ func watched(f engine.WatchedFlow) watchedFlow {
 }
 
 func (f watchedFlow) flow() engine.WatchedFlow {
-	return engine.WatchedFlow{Flow: model.Flow{Name: f.Flow, Protocol: model.UDP, Packets: f.Packets, PayloadBytes: f.PayloadBytes,
-		Streams: max(len(f.Tuples), 1)}, Tag: f.Tag, Tuples: f.Tuples, Alone: f.Alone}
+	return engine.WatchedFlow{Flow: model.Flow{Name: f.Flow, Protocol: model.UDP, Packets: f.Packets,
+		PayloadBytes: f.PayloadBytes,
+		Streams:      max(len(f.Tuples), 1)}, Tag: f.Tag, Tuples: f.Tuples, Alone: f.Alone}
 }
 
 type stopOrder struct {
@@ -235,8 +239,8 @@ const (
 	ofRecord = "record" // blocks of the record
 )
 
-// accountOrder asks for one part of an account. Final ends whatever still runs; a router is asked what it is after the last
-// trial then, and the receivers of a record have ended.
+// accountOrder asks for one part of an account. Final ends whatever still runs; a router is asked what it is after the
+// last trial then, and the receivers of a record have ended.
 type accountOrder struct {
 	sessionOrder
 	Of    string `json:"of"`
@@ -328,7 +332,8 @@ func encodeReply(body any, err error) []byte {
 	}
 	if err != nil {
 		var refusal *engine.Refusal
-		r = reply{Fault: cmp.Or(err.Error(), "it failed"), Refusal: errors.As(err, &refusal), Taken: errors.Is(err, ErrTaken)}
+		r = reply{Fault: cmp.Or(err.Error(), "it failed"), Refusal: errors.As(err, &refusal),
+			Taken: errors.Is(err, ErrTaken)}
 	}
 	data, _ := json.Marshal(r) // strings and a valid RawMessage always marshal
 	return data

@@ -161,7 +161,8 @@ func (t *trial) takeBeat(p *party, b beat) {
 			t.mu.Unlock()
 		}
 	}
-	if clampCores(b.Cores); t.order.Live && len(b.Cores) > 0 && t.within(b.AtS) && (!t.order.OneClock || p == t.parties[0]) {
+	if clampCores(b.Cores); t.order.Live && len(b.Cores) > 0 && t.within(b.AtS) &&
+		(!t.order.OneClock || p == t.parties[0]) {
 		t.sample(Progress{Agent: p.info.ID, Cores: b.Cores, AtS: b.AtS})
 	}
 	if b.Counts != nil {
@@ -190,7 +191,8 @@ func (t *trial) takeSample(p *party, s sample) bool {
 		return false
 	}
 	t.sample(Progress{Flow: e.Order.Flow.Name, Role: e.Order.Role, Agent: p.info.ID,
-		Packets: s.Packets, Bytes: s.Bytes, Reach: s.Reach, AtS: s.AtS, Silent: min(max(s.Silent, 0), e.Order.Flow.Streams)})
+		Packets: s.Packets, Bytes: s.Bytes, Reach: s.Reach, AtS: s.AtS, Silent: min(max(s.Silent, 0),
+			e.Order.Flow.Streams)})
 	return true
 }
 
@@ -210,7 +212,8 @@ func (t *trial) sample(p Progress) {
 
 // wait returns when the senders have ended, and passes samples on until then.
 func (t *trial) wait(ctx context.Context, progress func(Progress)) error {
-	overdue := time.NewTimer(t.order.Timing.Lead() + t.order.Timing.Warmup() + t.order.Timing.Measure() + overtime + 2*time.Second)
+	overdue := time.NewTimer(t.order.Timing.Lead() + t.order.Timing.Warmup() + t.order.Timing.Measure() + overtime +
+		2*time.Second)
 	defer overdue.Stop()
 	for ended := false; ; {
 		select {

@@ -141,7 +141,8 @@ var controls = map[string]control{
 
 // cutWith runs a trial and takes the cable away in the middle. Both sides stop in time, and
 // the account of the other side alone is kept.
-func (c control) cutWith(t *testing.T, take func(*wire, *cable), least time.Duration) (*Controller, Outcome, time.Duration) {
+func (c control) cutWith(t *testing.T, take func(*wire, *cable), least time.Duration) (*Controller, Outcome,
+	time.Duration) {
 	t.Helper()
 	late := heldUp(t)
 	w := newWire()
@@ -172,7 +173,8 @@ func TestCablePulled(t *testing.T) {
 			t.Parallel()
 			pull := func(w *wire, path *cable) { path.out.Store(true); w.cut.Store(true) }
 			_, out, returned := c.cutWith(t, pull, time.Second)
-			if !strings.Contains(out.Cut, "(127.0.0.1) has not answered for 2.5s") && !strings.Contains(out.Cut, " has not been heard") {
+			if !strings.Contains(out.Cut, "(127.0.0.1) has not answered for 2.5s") &&
+				!strings.Contains(out.Cut, " has not been heard") {
 				t.Errorf("cut: %q", out.Cut)
 			}
 			if returned > 3250*time.Millisecond {
@@ -353,7 +355,8 @@ func TestTwoControllersAndMaxSessions(t *testing.T) {
 	wg.Wait()
 	both(t.Context(), time.Second, "")
 	wg.Wait()
-	if out, err := c.RunTrial(t.Context(), upTrial("near3", "far", 50*time.Millisecond), nil); err != nil || out.Cut != "" {
+	if out, err := c.RunTrial(t.Context(), upTrial("near3", "far", 50*time.Millisecond), nil); err != nil ||
+		out.Cut != "" {
 		t.Errorf("afterwards: %+v, %v", out, err)
 	}
 	if s.count("refused") != 1 {
@@ -373,7 +376,8 @@ func TestOtherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	newer := fmt.Sprintf(`{"body":{"id":"x","node":"receiver","version":"9.1","protocol":%d,"news":true}}`, protocolVersion+1)
+	newer := fmt.Sprintf(`{"body":{"id":"x","node":"receiver","version":"9.1","protocol":%d,"news":true}}`,
+		protocolVersion+1)
 	if _, err := l.subscribe(helloSubject, func(m *nats.Msg) { m.Respond([]byte(newer)) }); err != nil {
 		t.Fatal(err)
 	}
@@ -381,7 +385,8 @@ func TestOtherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = NewController(t.Context(), "1.0", HubAddress{Addr: h.Addr(), Code: testCode})
-	want := fmt.Sprintf("127.0.0.1 runs pelt 9.1 (protocol %d), this is pelt 1.0 (protocol %d): upgrade pelt here", protocolVersion+1, protocolVersion)
+	want := fmt.Sprintf("127.0.0.1 runs pelt 9.1 (protocol %d), this is pelt 1.0 (protocol %d): upgrade pelt here",
+		protocolVersion+1, protocolVersion)
 	var version *versionError
 	if !errors.As(err, &version) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)

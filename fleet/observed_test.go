@@ -50,7 +50,8 @@ func (f *fakeWatch) Live() (l engine.Live) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.dropped > 0 {
-		l.Counts = &model.Observation{Drops: &model.Drops{Flows: []model.FlowDrops{{Flow: "up", Counts: []model.SiteCount{{Packets: f.dropped}}}}}}
+		l.Counts = &model.Observation{Drops: &model.Drops{Flows: []model.FlowDrops{{Flow: "up",
+			Counts: []model.SiteCount{{Packets: f.dropped}}}}}}
 	}
 	return l
 }
@@ -101,9 +102,10 @@ func TestObservation(t *testing.T) {
 		t.Fatalf("%v, cut %q", err, out.Cut)
 	}
 	for host, want := range map[string]string{
-		"near":   "open up 0 alone true, ready up 1 alone true 20ms, go, still",
-		"far":    "open up 0 alone true, ready up 1 alone true 20ms, go, still",
-		"router": "open up 0 alone true, ready up 1 alone true up 1 alone true 20ms, go, still", // it is told both sides
+		"near": "open up 0 alone true, ready up 1 alone true 20ms, go, still",
+		"far":  "open up 0 alone true, ready up 1 alone true 20ms, go, still",
+		// it is told both sides
+		"router": "open up 0 alone true, ready up 1 alone true up 1 alone true 20ms, go, still",
 	} {
 		if got := strings.Join(sequence(w, host, "open", "ready", "go", "still"), ", "); got != want {
 			t.Errorf("%s: got %s\nwant %s", host, got, want)
@@ -112,7 +114,8 @@ func TestObservation(t *testing.T) {
 	if near.tag != far.tag || near.tag != between.tag {
 		t.Errorf("the flow has tags %d, %d and %d", near.tag, far.tag, between.tag)
 	}
-	if got := strings.Join(sequence(w, "near", "ready", "run send", "ended send", "still"), ", "); got != "ready up 1 alone true 20ms, run send, ended send, still" {
+	if got := strings.Join(sequence(w, "near", "ready", "run send", "ended send", "still"),
+		", "); got != "ready up 1 alone true 20ms, run send, ended send, still" {
 		t.Errorf("the sender began at the wrong moment: %s", got)
 	}
 	for id, o := range map[string]*fakeWatch{"near": near, "far": far} {

@@ -38,7 +38,8 @@ func TestReportOfManyCores(t *testing.T) {
 	}{
 		"too many": {sessionReport{}, 32, 1, func(r sessionReport) []string { return r.Ends[1].Warnings }},
 		"few":      {sessionReport{}, 3, 7, func(r sessionReport) []string { return r.Ends[1].Warnings }},
-		"a router": {sessionReport{Observed: &model.Observation{Router: &model.RouterWatch{}, Series: coresFor(10_000, 32)}}, 32, 1, func(r sessionReport) []string { return r.Observed.Router.Gaps }},
+		"a router": {sessionReport{Observed: &model.Observation{Router: &model.RouterWatch{},
+			Series: coresFor(10_000, 32)}}, 32, 1, func(r sessionReport) []string { return r.Observed.Router.Gaps }},
 	} {
 		load := coresFor(10_000, c.cores)
 		c.report.Load = &engine.Load{Series: load}
@@ -92,13 +93,15 @@ func TestLongLists(t *testing.T) {
 		return model.Marks{Data: make([]byte, bytes), Packets: packets, Unlisted: 1}
 	}
 	r := sessionReport{
-		Ends:     map[int]engine.Report{1: {Receive: &engine.ReceiveReport{Missing: []model.Marks{marks(listBytes, 100), marks(10, 5)}}}},
+		Ends: map[int]engine.Report{1: {Receive: &engine.ReceiveReport{Missing: []model.Marks{marks(listBytes,
+			100), marks(10, 5)}}}},
 		Observed: &model.Observation{Drops: &model.Drops{Flows: []model.FlowDrops{{Streams: []model.Marks{marks(listBytes/2, 7)}}}}},
 	}
 	r.shrink(reportBytes)
 	missing := r.Ends[1].Receive.Missing
 	if missing[0].Packets != 0 || missing[0].Unlisted != 101 || len(missing[0].Data) != 0 {
-		t.Errorf("the longest list stayed: %d B, %d packets, %d unlisted", len(missing[0].Data), missing[0].Packets, missing[0].Unlisted)
+		t.Errorf("the longest list stayed: %d B, %d packets, %d unlisted", len(missing[0].Data), missing[0].Packets,
+			missing[0].Unlisted)
 	}
 	if missing[1].Packets != 5 || r.Observed.Drops.Flows[0].Streams[0].Packets != 7 {
 		t.Error("a list that fits is gone")

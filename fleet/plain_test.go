@@ -21,14 +21,16 @@ func TestDecodedTexts(t *testing.T) {
 		{"\xff", "�"},
 	} {
 		text := `"` + c.in + `"`
-		r, err := decode[sessionReport]([]byte(`{"ends":{"1":{"why":` + text + `,"warnings":[` + text + `],"disturbed":[{"code":` + text + `}],` +
+		r, err := decode[sessionReport]([]byte(`{"ends":{"1":{"why":` + text + `,"warnings":[` + text +
+			`],"disturbed":[{"code":` + text + `}],` +
 			`"send":{"errors":{` + text + `:1},"tcp":{"control":` + text + `},"series":[{"metric":` + text + `}]}}},` +
 			`"observed":{"mode":` + text + `,"drops":{"sites":[{"reason":` + text + `}]}}}`))
 		if err != nil {
 			t.Fatalf("%q: %v", c.in, err)
 		}
 		e := r.Ends[1]
-		list := []string{e.Why, e.Warnings[0], e.Disturbed[0].Code, e.Send.TCP.Control, e.Send.Series[0].Metric, string(r.Observed.Mode), r.Observed.Drops.Sites[0].Reason}
+		list := []string{e.Why, e.Warnings[0], e.Disturbed[0].Code, e.Send.TCP.Control, e.Send.Series[0].Metric,
+			string(r.Observed.Mode), r.Observed.Drops.Sites[0].Reason}
 		for name := range e.Send.Errors {
 			list = append(list, name)
 		}
@@ -43,7 +45,8 @@ func TestDecodedTexts(t *testing.T) {
 		t.Errorf("%+v: %v", order, err)
 	}
 	for _, text := range []string{`{"\u001b":1}`, "{\x1b", `{"ends":[{"order":{"peer":"\u001b[2J"}}]}`} {
-		if _, err := decode[makeOrder]([]byte(text)); err == nil || strings.ContainsFunc(err.Error(), unicode.IsControl) {
+		if _, err := decode[makeOrder]([]byte(text)); err == nil ||
+			strings.ContainsFunc(err.Error(), unicode.IsControl) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -68,7 +71,8 @@ func TestHostileWords(t *testing.T) {
 		}
 	}
 	_, err := c.RunTrial(t.Context(), bothTrial("near", "far", 50*1e6), nil)
-	if err == nil || strings.ContainsFunc(err.Error(), unicode.IsControl) || !strings.Contains(err.Error(), "hello world") {
+	if err == nil || strings.ContainsFunc(err.Error(), unicode.IsControl) ||
+		!strings.Contains(err.Error(), "hello world") {
 		t.Errorf("got %q", err)
 	}
 }

@@ -37,7 +37,8 @@ func (l *link) reconnecting() []nats.Option {
 	}
 }
 
-// redialDelay is the wait before another try. The hosts of a fleet, which lose their hub together, come back one by one.
+// redialDelay is the wait before another try. The hosts of a fleet, which lose their hub together, come back one by
+// one.
 func (l *link) redialDelay(tries int) time.Duration {
 	if !l.stays {
 		return redialEvery

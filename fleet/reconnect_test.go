@@ -57,7 +57,8 @@ func TestReconnect(t *testing.T) {
 				t.Fatalf("gaps %+v; want one, of far", out.Gaps)
 			}
 			// The last beat before it may have been one earlier, and late.
-			if g := out.Gaps[0]; g.From < -beatEvery-8*late() || g.From > 2*time.Second || g.To-g.From < outage-time.Second || g.To-g.From > outage+5*time.Second {
+			if g := out.Gaps[0]; g.From < -beatEvery-8*late() || g.From > 2*time.Second ||
+				g.To-g.From < outage-time.Second || g.To-g.From > outage+5*time.Second {
 				t.Errorf("gap from %v to %v; it lasted %v", g.From, g.To, outage)
 			}
 			nothingOpen(t, w)
@@ -103,11 +104,13 @@ func TestReconnectWindowAfterTheEnd(t *testing.T) {
 	trial.Timing.PatienceSeconds = 60
 	whenSending(w, 1, func() { path.out.Store(true); path.reset() })
 	out, err := ctl.RunTrial(t.Context(), trial, nil)
-	if err != nil || !strings.HasSuffix(out.Cut, "has not answered for 8s") || out.Flows[0].Send == nil || out.Flows[0].Receive != nil {
+	if err != nil || !strings.HasSuffix(out.Cut, "has not answered for 8s") || out.Flows[0].Send == nil ||
+		out.Flows[0].Receive != nil {
 		t.Errorf("%+v, %v", out, err)
 	}
 	now := time.Now()
-	for measured, want := range map[time.Duration]time.Duration{10 * time.Second: 8 * time.Second, 5 * time.Minute: 30 * time.Second, time.Hour: time.Minute} {
+	for measured, want := range map[time.Duration]time.Duration{10 * time.Second: 8 * time.Second,
+		5 * time.Minute: 30 * time.Second, time.Hour: time.Minute} {
 		l := newLiveness(now, time.Minute)
 		if l.shorten(measured, now); l.after != want {
 			t.Errorf("after %v its hosts are waited for %v, want %v", measured, l.after, want)

@@ -150,7 +150,8 @@ func (r *records) fetchFrom(t *trial, p *party) error {
 		case late && !a.Done:
 			return errors.New("the rest did not come")
 		case from+uint64(len(a.Data)) > most && paced:
-			return fmt.Errorf("it is longer than %.1f MB, which the packets of the trial cannot fill", float64(most)/1e6)
+			return fmt.Errorf("it is longer than %.1f MB, which the packets of the trial cannot fill",
+				float64(most)/1e6)
 		case from+uint64(len(a.Data)) > most:
 			return fmt.Errorf("it reached the limit of %.1f MB for a flow without a rate; a flow with --rate has more",
 				float64(most)/1e6)

@@ -120,7 +120,8 @@ func TestRecordIsBounded(t *testing.T) {
 		if err != nil || out.Cut != "" || out.Flows[0].Receive == nil {
 			t.Fatalf("%v: %v, cut %q, %+v", c.rate, err, out.Cut, out.Flows)
 		}
-		if want := "the record of far is not whole: " + c.why; len(out.Warnings) != 1 || out.Warnings[0] != want || came > c.most {
+		if want := "the record of far is not whole: " + c.why; len(out.Warnings) != 1 || out.Warnings[0] != want ||
+			came > c.most {
 			t.Errorf("%v: %d B came, warnings %q; want %q", c.rate, came, out.Warnings, want)
 		}
 	}
@@ -138,7 +139,8 @@ func TestRefusedBlocksEndTheRecordOnly(t *testing.T) {
 	if err != nil || out.Cut != "" || out.Flows[0].Receive == nil {
 		t.Fatalf("%v, cut %q, %+v", err, out.Cut, out.Flows)
 	}
-	if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "the record of far is not whole: a block is damaged") {
+	if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0],
+		"the record of far is not whole: a block is damaged") {
 		t.Errorf("warnings %q", out.Warnings)
 	}
 }

@@ -31,7 +31,8 @@ func TestResolve(t *testing.T) {
 		after              time.Duration
 	}{
 		{"an address", "::ffff:10.0.0.1", "", 0, 0, "10.0.0.1", 0},
-		{"turns", "x", "fd00::1 fd00::2 10.0.0.1 10.0.0.2 10.0.0.3", 0, 0, "fd00::1 10.0.0.1 fd00::2 10.0.0.2 10.0.0.3", 0},
+		{"turns", "x", "fd00::1 fd00::2 10.0.0.1 10.0.0.2 10.0.0.3", 0, 0,
+			"fd00::1 10.0.0.1 fd00::2 10.0.0.2 10.0.0.3", 0},
 		{"one family", "x", "fd00::1 10.0.0.1 10.0.0.2", 4, 0, "10.0.0.1 10.0.0.2", 0},
 		{"not of the family", "x", "10.0.0.1", 6, 0, "x: no such host with an IPv6 address", 0},
 		{"many", "x", "10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4 10.0.0.5 10.0.0.6 10.0.0.7 10.0.0.8 10.0.0.9", 0, 0,
@@ -85,7 +86,8 @@ func TestAddressesInTurn(t *testing.T) {
 		{"refused first", testCode, []netip.AddrPort{refused, good}, ""},
 		{"refused last", testCode, []netip.AddrPort{good, refused}, ""},
 		{"silent first", testCode, []netip.AddrPort{silent, refused, good}, ""},
-		{"wrong code", "otter-11-blue", []netip.AddrPort{refused, good}, good.String() + ": wrong code: pelt serve printed the right one there; it changes with each start"},
+		{"wrong code", "otter-11-blue", []netip.AddrPort{refused, good},
+			good.String() + ": wrong code: pelt serve printed the right one there; it changes with each start"},
 		{"none", testCode, []netip.AddrPort{refused, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.24"), port)},
 			strings.ReplaceAll("none of that host's 2 addresses can be used: 127.0.0.22:P: connection refused: is `pelt serve` running there, on that port?; "+
 				"127.0.0.24:P: connection refused: is `pelt serve` running there, on that port?", ":P:", strings.TrimPrefix(good.String(), "127.0.0.21")+":")},
@@ -96,7 +98,8 @@ func TestAddressesInTurn(t *testing.T) {
 			if err == nil {
 				defer l.close()
 			}
-			if err != nil && err.Error() != c.want || err == nil && (c.want != "" || l.addr != good || l.remote() != good) {
+			if err != nil && err.Error() != c.want || err == nil &&
+				(c.want != "" || l.addr != good || l.remote() != good) {
 				t.Errorf("got  %+v, %v\nwant %s", l, err, c.want)
 			}
 		})

@@ -18,8 +18,9 @@ import (
 type Router interface {
 	// Facts are what it is, with its texts of before the first trial.
 	Facts() model.RouterFacts
-	// Begin makes what watches it during one trial; Drops "" is for its processors alone. What it cannot do stands in the
-	// account, which is of a kernel and has the Router's. The cores that it tells live are none where it tells later.
+	// Begin makes what watches it during one trial; Drops "" is for its processors alone. What it cannot do stands in
+	// the account, which is of a kernel and has the Router's. The cores that it tells live are none where it tells
+	// later.
 	Begin(engine.WatchOrder) engine.Part
 	// Finish returns all facts, with the texts of after the last trial.
 	Finish(ctx context.Context) model.RouterFacts
@@ -30,9 +31,10 @@ type Router interface {
 const routerNode = "router"
 
 const (
-	routerWindow  = time.Minute      // for so long a router and its controller need not hear each other
-	momentTimeout = 3 * time.Second  // what comes later tells of another moment
-	setUpTimeout  = 10 * time.Second // before packets are sent: a busy router loads its programs, and reads its counters
+	routerWindow  = time.Minute     // for so long a router and its controller need not hear each other
+	momentTimeout = 3 * time.Second // what comes later tells of another moment
+	// before packets are sent: a busy router loads its programs, and reads its counters
+	setUpTimeout = 10 * time.Second
 )
 
 // farRouter is a Router that runs pelt serve itself: the agent there is in a session without
@@ -78,8 +80,8 @@ func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_
 	return r, nil
 }
 
-// limit bounds an order. A connection that broke is waited for by one order, or the run would wait for the router at each
-// of its steps.
+// limit bounds an order. A connection that broke is waited for by one order, or the run would wait for the router at
+// each of its steps.
 func (r *farRouter) limit(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
 	switch nc := r.agent.link.nc; {
 	case nc.IsConnected(), nc.IsClosed(): // the latter says so at once
@@ -177,7 +179,8 @@ func (w *farWatch) Do(ctx context.Context, step engine.Step, k engine.Known) (l 
 	switch step {
 	case engine.Open:
 		verb, within, begun = verbMake, setUpTimeout, true
-		order = makeOrder{sessionOrder: about, Drops: w.order.Drops, Watch: &watchedTrial{w.order.Trial, w.order.Timing, flows}}
+		order = makeOrder{sessionOrder: about, Drops: w.order.Drops,
+			Watch: &watchedTrial{w.order.Trial, w.order.Timing, flows}}
 	case engine.Still:
 		within += observeTimeout
 	case engine.Ready:
@@ -240,7 +243,8 @@ func (w *farWatch) fetch() (sessionReport, error) {
 	}
 	ctx, cancel := w.router.limit(context.Background(), cutTimeout+momentTimeout)
 	defer cancel()
-	r, err := fetch[sessionReport](ctx, w.router.agent, accountOrder{sessionOrder: w.router.about, Of: ofTrial, Final: true},
+	r, err := fetch[sessionReport](ctx, w.router.agent,
+		accountOrder{sessionOrder: w.router.about, Of: ofTrial, Final: true},
 		roomFor(reportBytes))
 	r.clamp(w.flows, w.order.Timing)
 	return r, err

@@ -24,8 +24,8 @@ const (
 	closeTimeout   = 5 * time.Second
 )
 
-// session is one trial at one agent, or one run at an agent that only watches: parts, which the controller's orders lead
-// through the steps of package engine. What may come in between: stop, or giveUp by the heartbeat.
+// session is one trial at one agent, or one run at an agent that only watches: parts, which the controller's orders
+// lead through the steps of package engine. What may come in between: stop, or giveUp by the heartbeat.
 type session struct {
 	id          string
 	agent       *Agent

@@ -18,7 +18,8 @@ func TestHostDiesInSetUp(t *testing.T) {
 		trial.Timing.PatienceSeconds = 60
 		began := time.Now()
 		_, err := c.RunTrial(t.Context(), trial, nil)
-		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), want) || took > 5*time.Second+8*late() {
+		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), want) ||
+			took > 5*time.Second+8*late() {
 			t.Errorf("after %v: %v, want %s", took, err, want)
 		}
 		if of := (&HostError{}); errors.As(err, &of) && of.Host != to {

@@ -68,7 +68,8 @@ func (t *trial) present() []*party {
 }
 
 // do has agents carry out a step, each by an order of its own.
-func (t *trial) do(ctx context.Context, step engine.Step, parties []*party, order func(*party) doOrder) (map[*party]doAnswer, error) {
+func (t *trial) do(ctx context.Context, step engine.Step, parties []*party,
+	order func(*party) doOrder) (map[*party]doAnswer, error) {
 	answers, err := command[doAnswer](ctx, parties, verbDo, func(p *party) any {
 		o := order(p)
 		o.sessionOrder, o.Step = p.about(), step
@@ -144,7 +145,8 @@ func (t *trial) meet(ctx context.Context) error {
 	for i, step := range []engine.Step{engine.Meet, engine.Met} {
 		over := i == 1 && !t.called(answers[0])
 		var err error
-		if answers[i], err = t.do(ctx, step, t.parties, func(*party) doOrder { return doOrder{Over: over} }); err != nil {
+		if answers[i], err = t.do(ctx, step, t.parties,
+			func(*party) doOrder { return doOrder{Over: over} }); err != nil {
 			return err
 		}
 	}
@@ -199,8 +201,8 @@ func (t *trial) meeting(n int) Meeting {
 	return Meeting{calls.met, listens.met, calls.dead, !calls.lives()}
 }
 
-// watched are the flows that parts along the path know by their packets: before the ends have met by their tags, then by
-// the ports on both sides, since NAT between the ends may change them.
+// watched are the flows that parts along the path know by their packets: before the ends have met by their tags, then
+// by the ports on both sides, since NAT between the ends may change them.
 func (t *trial) watched(met bool) (all []engine.WatchedFlow) {
 	for n, e := range t.ends {
 		if !e.Order.Traffic() || e.Order.Flow.Protocol != model.UDP || met && !e.lives() || !met && n%2 > 0 {
@@ -319,7 +321,8 @@ func (t *trial) having(kind func(trialEnd) bool) []*party {
 
 // drain learns what the senders attempted, lets the receivers drain, and then has all counters read for the last time.
 func (t *trial) drain(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, drainTimeout+observeTimeout+t.order.Timing.Drain()+t.order.Timing.Patience())
+	ctx, cancel := context.WithTimeout(ctx,
+		drainTimeout+observeTimeout+t.order.Timing.Drain()+t.order.Timing.Patience())
 	defer cancel()
 	halted, err := t.do(ctx, engine.Halt, t.senders(), func(*party) doOrder { return doOrder{} })
 	if err != nil {
@@ -341,7 +344,8 @@ func (t *trial) drain(ctx context.Context) error {
 		orders[far.party].Ends[n^1] = endKnown{Sent: a.Sent, Unsent: a.Unsent}
 		left[n^1] = engine.Sent{Streams: a.Sent, Unsent: a.Unsent}.Left()
 	}
-	drained, err := t.do(ctx, engine.Drain, slices.Collect(maps.Keys(orders)), func(p *party) doOrder { return orders[p] })
+	drained, err := t.do(ctx, engine.Drain, slices.Collect(maps.Keys(orders)),
+		func(p *party) doOrder { return orders[p] })
 	if err != nil {
 		return err
 	}
@@ -372,7 +376,8 @@ func (t *trial) settle(ctx context.Context, lost bool) error {
 func (t *trial) reports(ctx context.Context, parties []*party) (map[*party]sessionReport, error) {
 	room := roomFor(t.room)
 	return gather(ctx, parties, func(ctx context.Context, p *party) (sessionReport, error) {
-		r, err := fetch[sessionReport](ctx, p.member, accountOrder{sessionOrder: p.about(), Of: ofTrial, Final: true}, room)
+		r, err := fetch[sessionReport](ctx, p.member, accountOrder{sessionOrder: p.about(), Of: ofTrial, Final: true},
+			room)
 		r.clamp(t.flows(), t.order.Timing)
 		return r, err
 	})

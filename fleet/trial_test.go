@@ -62,7 +62,8 @@ func TestTrialInLab(t *testing.T) {
 			t.Fatalf("flow %d: an end has no report: %+v", i, f)
 		}
 		if f.Receive.Receive.Tally.Late != f.Send.Send.Accepted {
-			t.Errorf("flow %d: receiver was told that %d packets left, sender says %d", i, f.Receive.Receive.Tally.Late, f.Send.Send.Accepted)
+			t.Errorf("flow %d: receiver was told that %d packets left, sender says %d", i,
+				f.Receive.Receive.Tally.Late, f.Send.Send.Accepted)
 		}
 	}
 	if out.Probe == nil || out.Probe.RoundTrip == nil {
@@ -78,7 +79,8 @@ func TestTrialInLab(t *testing.T) {
 	// Both at one host: the other host may begin earlier.
 	probers, beside := w.events("", "run probe"), w.events("near", "run send")
 	if len(probers) != 1 || len(beside) != 1 || beside[0].Sub(probers[0]) < 250*time.Millisecond-8*late() {
-		t.Errorf("probers began at %v, the sender beside at %v: want a lead of 0.3 s, less what a prober wakes late", probers, beside)
+		t.Errorf("probers began at %v, the sender beside at %v: want a lead of 0.3 s, less what a prober wakes late",
+			probers, beside)
 	}
 	if gap := senders[1].Sub(senders[0]); gap > 250*time.Millisecond+8*late() {
 		t.Errorf("senders began %v apart", gap)
@@ -143,8 +145,8 @@ func TestStoppedBeforeItReads(t *testing.T) {
 	nothingOpen(t, w)
 }
 
-// Once a second ends tell what they count, and somebody who watches is told of the cores: of those of each host, or of the
-// first one's where all hosts are one.
+// Once a second ends tell what they count, and somebody who watches is told of the cores: of those of each host, or of
+// the first one's where all hosts are one.
 func TestTrialLive(t *testing.T) {
 	for _, oneClock := range []bool{false, true} {
 		t.Run(fmt.Sprintf("one clock %v", oneClock), func(t *testing.T) {
@@ -292,7 +294,8 @@ func TestProbesHaveTheSourceAddress(t *testing.T) {
 	w := newWire()
 	c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
 	order := upTrial("near", "far", time.Second)
-	order.Flows[0].Flow.SourceAddresses = []netip.Addr{netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("127.0.0.3")}
+	order.Flows[0].Flow.SourceAddresses = []netip.Addr{netip.MustParseAddr("127.0.0.2"),
+		netip.MustParseAddr("127.0.0.3")}
 	order.Probe = true
 	tr, err := c.place(order)
 	if err != nil {
@@ -315,7 +318,8 @@ func TestSurvey(t *testing.T) {
 	trial.Survey = true
 	begun := time.Now()
 	out, err := c.RunTrial(t.Context(), trial, nil)
-	if err != nil || out.Cut != "" || out.Flows[0].Send == nil || out.Flows[0].Send.Probe == nil || out.Flows[0].Send.Probe.Out.Bytes != 1400 || out.Flows[0].Send.Probe.Back.Bytes != 1500 {
+	if err != nil || out.Cut != "" || out.Flows[0].Send == nil || out.Flows[0].Send.Probe == nil ||
+		out.Flows[0].Send.Probe.Out.Bytes != 1400 || out.Flows[0].Send.Probe.Back.Bytes != 1500 {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	if took := time.Since(begun); took > testenv.Patience {
@@ -337,13 +341,19 @@ func TestTrialErrors(t *testing.T) {
 		change func(near, far *fakeEngine, trial *Trial)
 		want   string
 	}{
-		{"refused by the far engine", func(_, far *fakeEngine, _ *Trial) { far.refuse = &engine.Refusal{Why: "no such control here"} },
+		{"refused by the far engine", func(_, far *fakeEngine,
+			_ *Trial) {
+			far.refuse = &engine.Refusal{Why: "no such control here"}
+		},
 			"far: flow up: no such control here"},
 		{"no consent", func(near, _ *fakeEngine, _ *Trial) { near.connectErr = errors.New("no answer from 127.0.0.1") },
 			"near: flow up: no answer from 127.0.0.1"},
-		{"unknown agent", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].To = "nobody" }, "flow up: no agent nobody on the hub"},
-		{"unknown engine", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Send.Engine = "xdp" }, "flow up: near has no engine xdp; it has udp"},
-		{"bad dialer", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Dialer = "x" }, "flow up: the dialer x is none of its ends"},
+		{"unknown agent", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].To = "nobody" },
+			"flow up: no agent nobody on the hub"},
+		{"unknown engine", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Send.Engine = "xdp" },
+			"flow up: near has no engine xdp; it has udp"},
+		{"bad dialer", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Dialer = "x" },
+			"flow up: the dialer x is none of its ends"},
 		{"bad payload", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Flow.PayloadBytes = 15 },
 			"ends[0].order.payload_bytes: a UDP payload is 16 to 65507 B, not 15"}, // whoever is the first to say it
 	} {
@@ -385,7 +395,8 @@ func TestTrialCut(t *testing.T) {
 			t.Fatalf("got %+v, %v; want both ends' partial reports", out, err)
 		}
 		if left := out.Flows[0].Send.Send.Accepted; out.Flows[0].Receive.Receive.Tally.Late != left {
-			t.Errorf("%d packets left, and the receiver was drained of %d", left, out.Flows[0].Receive.Receive.Tally.Late)
+			t.Errorf("%d packets left, and the receiver was drained of %d", left,
+				out.Flows[0].Receive.Receive.Tally.Late)
 		}
 		nothingOpen(t, w)
 	})
@@ -423,7 +434,8 @@ func TestTrialCut(t *testing.T) {
 		if err != nil || out.Flows[0].Send == nil {
 			t.Errorf("got %+v, %v; want the agent to stop its sender", out, err)
 		}
-		if on := w.events("near", "ended send")[0].Sub(w.events("near", "run send")[0]); on > 100*time.Millisecond+overtime+time.Second+8*late() {
+		if on := w.events("near", "ended send")[0].Sub(w.events("near",
+			"run send")[0]); on > 100*time.Millisecond+overtime+time.Second+8*late() {
 			t.Errorf("the sender was on for %v", on)
 		}
 		nothingOpen(t, w)
@@ -436,7 +448,8 @@ func TestTrialCut(t *testing.T) {
 		c := dial(t, s.addr, agentOn(w, "near"))
 		var began time.Time
 		stop := sync.OnceFunc(func() { began = time.Now(); go s.stop() })
-		out, err := c.RunTrial(t.Context(), upTrial("near", "far", time.Minute), func(Progress) { stop() }) // all have begun
+		// all have begun
+		out, err := c.RunTrial(t.Context(), upTrial("near", "far", time.Minute), func(Progress) { stop() })
 		if err != nil || !strings.Contains(out.Cut, "pelt serve was stopped there") || out.Flows[0].Send == nil {
 			t.Errorf("got %+v, %v", out, err)
 		}
@@ -454,7 +467,8 @@ func TestNoLeaks(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan netip.AddrPort, 1), make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, ServeConfig{HubConfig: HubConfig{Code: "a-10-b"}, Agent: agentOn(w, "far"), Ready: func(at netip.AddrPort) { ready <- at }})
+		ended <- Serve(ctx, ServeConfig{HubConfig: HubConfig{Code: "a-10-b"}, Agent: agentOn(w, "far"),
+			Ready: func(at netip.AddrPort) { ready <- at }})
 	}()
 	addr := <-ready
 	if !addr.IsValid() || addr.Port() == 0 {

@@ -80,7 +80,8 @@ func TestTwoServed(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := both(near, lan, far, lan); !errors.Is(err, errWrongCode) || !strings.Contains(err.Error(), far.addr.String()) {
+	if _, err := both(near, lan, far, lan); !errors.Is(err, errWrongCode) ||
+		!strings.Contains(err.Error(), far.addr.String()) {
 		t.Errorf("the near host's code for the far one: %v, want %v, and where", err, errWrongCode)
 	}
 	if _, err := both(near, lan, near, lan); err == nil || !strings.Contains(err.Error(), "the same pelt serve") {
@@ -92,7 +93,8 @@ func TestTwoServed(t *testing.T) {
 	}
 	defer c.Close()
 	_, err = c.RunTrial(t.Context(), upTrial("three", "two", time.Second), nil)
-	if want := "sender (127.0.0.1): that host calls 192.0.2.1 only (--calls there), not 127.0.0.1"; err == nil || err.Error() != want {
+	if want := "sender (127.0.0.1): that host calls 192.0.2.1 only (--calls there), not 127.0.0.1"; err == nil ||
+		err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 	nothingOpen(t, w)
@@ -110,7 +112,8 @@ func twoServed(t *testing.T, w *wire, hear bool) (*Controller, []*cable) {
 			c.Agent.Calls, _ = ParseCalls("127.0.0.1")
 		})
 		cables = append(cables, newCable(t, s.addr))
-		at = append(at, HubAddress{Addr: cables[i].addr, Code: testCode, Node: []string{model.Sender, model.Receiver}[i]})
+		at = append(at, HubAddress{Addr: cables[i].addr, Code: testCode,
+			Node: []string{model.Sender, model.Receiver}[i]})
 	}
 	c, err := NewController(t.Context(), "1.0", at...)
 	if err != nil {
@@ -159,7 +162,8 @@ func TestNumbersMadeUp(t *testing.T) {
 	}
 	tr.cancel = func(error) {}
 	passed := make(chan string, 9)
-	if _, err := c.links[0].subscribe(sessionSubject(c.links[0].client+"."+tr.name, ">"), func(m *nats.Msg) { passed <- string(m.Data) }); err != nil {
+	if _, err := c.links[0].subscribe(sessionSubject(c.links[0].client+"."+tr.name, ">"),
+		func(m *nats.Msg) { passed <- string(m.Data) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.links[0].nc.Flush(); err != nil {

@@ -71,9 +71,11 @@ func TestUnmetStreams(t *testing.T) {
 		"a stream of one flow": {map[string][]int{"up": {1}},
 			[]string{"down receive [true true]", "down send [true true]", "probe echo [true]", "probe probe [true]",
 				"up receive [true false]", "up send [true false]"}, 4},
-		"a flow and the probe": {map[string][]int{"up": {0, 1}, "probe": {0}}, []string{"down receive [true true]", "down send [true true]"}, 2},
-		"a stream of a TCP flow": {map[string][]int{"tcp": {1}}, []string{"down receive [true true]", "down send [true true]",
-			"probe echo [true]", "probe probe [true]"}, 2},
+		"a flow and the probe": {map[string][]int{"up": {0, 1}, "probe": {0}},
+			[]string{"down receive [true true]", "down send [true true]"}, 2},
+		"a stream of a TCP flow": {map[string][]int{"tcp": {1}},
+			[]string{"down receive [true true]", "down send [true true]",
+				"probe echo [true]", "probe probe [true]"}, 2},
 		"all flows": {map[string][]int{"up": {0, 1}, "down": {0, 1}}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +96,9 @@ func TestUnmetStreams(t *testing.T) {
 			for i, f := range out.Flows {
 				dead := c.barred[trial.Flows[i].Flow.Name]
 				m := f.Meeting
-				if !slices.Equal(m.Dead, dead) || m.None != (len(dead) == 2 || len(dead) > 0 && trial.Flows[i].Flow.Protocol == model.TCP) || (f.Send == nil) != (m.None || c.ran == 0) ||
+				if !slices.Equal(m.Dead, dead) ||
+					m.None != (len(dead) == 2 || len(dead) > 0 && trial.Flows[i].Flow.Protocol == model.TCP) ||
+					(f.Send == nil) != (m.None || c.ran == 0) ||
 					(f.Receive == nil) != (f.Send == nil) {
 					t.Errorf("flow %s: dead %v, want %v; %+v", trial.Flows[i].Flow.Name, m.Dead, dead, f)
 				}
@@ -105,7 +109,8 @@ func TestUnmetStreams(t *testing.T) {
 				}
 			}
 			slices.Sort(w.settled)
-			if ran := len(w.events("", "run send")) + len(w.events("", "run receive")); ran != c.ran || !slices.Equal(w.settled, c.settled) {
+			if ran := len(w.events("", "run send")) + len(w.events("", "run receive")); ran != c.ran ||
+				!slices.Equal(w.settled, c.settled) {
 				t.Errorf("%d ends ran, want %d; settled %q, want %q", ran, c.ran, w.settled, c.settled)
 			}
 			nothingOpen(t, w)
@@ -119,7 +124,8 @@ func TestLossy(t *testing.T) {
 		asked, asksHeard, answersHeard uint64
 		want                           bool
 	}{{8, 0, 0, false}, {8, 8, 0, false}, {8, 3, 0, true}, {8, 8, 1, true}, {0, 0, 0, false}} {
-		m := Meeting{Dead: []int{1}, Asks: engine.Meeting{Streams: make([]engine.MetStream, 2)}, Answers: engine.Meeting{Streams: make([]engine.MetStream, 2)}}
+		m := Meeting{Dead: []int{1}, Asks: engine.Meeting{Streams: make([]engine.MetStream, 2)},
+			Answers: engine.Meeting{Streams: make([]engine.MetStream, 2)}}
 		m.Asks.Streams[1] = engine.MetStream{Sent: c.asked, Heard: c.answersHeard}
 		m.Answers.Streams[1] = engine.MetStream{Heard: c.asksHeard}
 		if m.Lossy() != c.want {

@@ -82,8 +82,11 @@ func (w *fakeRouterWatch) Do(_ context.Context, s engine.Step, k engine.Known) (
 }
 func (w *fakeRouterWatch) Close() error { w.d.note("ended"); return nil }
 func (w *fakeRouterWatch) Account() engine.Account {
-	return engine.Account{Observed: &model.Observation{Mode: model.DropsSeq, Namespace: 7, Counters: []model.Counter{{Name: "Udp.NoPorts", Whole: 3}},
-		Router: &model.RouterWatch{Node: "x", Samples: 3}, Series: []model.Series{{Metric: "cpu_idle_ratio", StepSeconds: 1, Values: []float64{1, math.NaN()}}}}}
+	return engine.Account{Observed: &model.Observation{Mode: model.DropsSeq, Namespace: 7,
+		Counters: []model.Counter{{Name: "Udp.NoPorts", Whole: 3}},
+		Router: &model.RouterWatch{Node: "x",
+			Samples: 3}, Series: []model.Series{{Metric: "cpu_idle_ratio", StepSeconds: 1,
+			Values: []float64{1, math.NaN()}}}}}
 }
 
 // routerOn makes a router with an observer, and a watch there.
@@ -120,7 +123,8 @@ func TestObserverInATrial(t *testing.T) {
 	c := two(t, near, far)
 	d := &fakeRouter{}
 	r, _ := routerOn(t, d)
-	if f := r.Facts(); f.Node != "router" || f.Source != "pelt://r" || f.Kernel != "6.1�[31m" || f.Cores != 2 || f.Before[0].Text != "one\ntwo�" {
+	if f := r.Facts(); f.Node != "router" || f.Source != "pelt://r" || f.Kernel != "6.1�[31m" || f.Cores != 2 ||
+		f.Before[0].Text != "one\ntwo�" {
 		t.Errorf("facts %+v", f)
 	}
 	trial := upTrial("one", "two", 300*time.Millisecond)
@@ -135,7 +139,8 @@ func TestObserverInATrial(t *testing.T) {
 		t.Errorf("observed %+v", o)
 	}
 	told, series := o.Router, o.Series
-	if told.Node != "router" || told.Samples != 3 || len(told.Gaps) > 0 || len(series) != 1 || series[0].At != "router" || !math.IsNaN(series[0].Values[1]) {
+	if told.Node != "router" || told.Samples != 3 || len(told.Gaps) > 0 || len(series) != 1 ||
+		series[0].At != "router" || !math.IsNaN(series[0].Values[1]) {
 		t.Errorf("watched %+v, %+v", told, series)
 	}
 	if err := watch.Close(); err != nil {
@@ -157,8 +162,8 @@ func TestObserverInATrial(t *testing.T) {
 	}
 }
 
-// TestObserverLost: a router that goes leaves a gap, and is waited for once. Its connection is closed with the hub, or is
-// made anew in vain.
+// TestObserverLost: a router that goes leaves a gap, and is waited for once. Its connection is closed with the hub, or
+// is made anew in vain.
 func TestObserverLost(t *testing.T) {
 	t.Parallel()
 	t.Run("closed", func(t *testing.T) {
@@ -182,7 +187,8 @@ func TestObserverLost(t *testing.T) {
 		}
 		observerLost(t, r, func() {
 			path.cancel()
-			testenv.Await(t, "the end of the connection", func() bool { return !r.(*farRouter).agent.link.nc.IsConnected() })
+			testenv.Await(t, "the end of the connection",
+				func() bool { return !r.(*farRouter).agent.link.nc.IsConnected() })
 		}, "no answer in time")
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -236,20 +242,23 @@ func TestObserverIsNoEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refusal *engine.Refusal
-	if _, err := a.obey(t.Context(), verbMake, ends); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "only observes") {
+	if _, err := a.obey(t.Context(), verbMake, ends); !errors.As(err, &refusal) ||
+		!strings.Contains(err.Error(), "only observes") {
 		t.Errorf("ends: %v, want a refusal", err)
 	}
 	if i := a.info(netip.Addr{}); !i.Observer || len(i.Engines) != 0 {
 		t.Errorf("it introduces itself as %+v", i)
 	}
-	if _, err := NewController(t.Context(), "1.0", HubAddress{Local: h}); err == nil || !strings.Contains(err.Error(), "no end of a test") {
+	if _, err := NewController(t.Context(), "1.0", HubAddress{Local: h}); err == nil ||
+		!strings.Contains(err.Error(), "no end of a test") {
 		t.Errorf("as an end of tests: %v", err)
 	}
 	if _, err := newAgent(AgentConfig{Router: d.open, Engines: agentOn(newWire(), "x").Engines}); err == nil {
 		t.Error("an observer may have engines")
 	}
 	d.refuse = errors.New("no shell")
-	if _, err := WatchRouter(t.Context(), HubAddress{Local: h}, "", "1.0"); err == nil || !strings.Contains(err.Error(), "router: no shell") {
+	if _, err := WatchRouter(t.Context(), HubAddress{Local: h}, "", "1.0"); err == nil ||
+		!strings.Contains(err.Error(), "router: no shell") {
 		t.Errorf("a router that cannot be watched: %v", err)
 	}
 	if len(a.sessions) != 0 {
@@ -277,7 +286,8 @@ func TestObserverOrders(t *testing.T) {
 		}
 	}
 	timing := model.Timing{MeasureSeconds: 1}
-	if err := obey(verbMake, makeOrder{sessionOrder: about(0), Drops: model.DropsSeq, Watch: &watchedTrial{5, timing, nil}}); err != nil {
+	if err := obey(verbMake, makeOrder{sessionOrder: about(0), Drops: model.DropsSeq,
+		Watch: &watchedTrial{5, timing, nil}}); err != nil {
 		t.Fatal(err)
 	}
 	before := d.noted()
@@ -344,5 +354,6 @@ func TestObserverLease(t *testing.T) {
 	l.mu.Lock()
 	l.after = 50 * time.Millisecond
 	l.mu.Unlock()
-	testenv.Await(t, "the session is closed", func() bool { return d.noted() == "open; close" && a.find(aSession) == nil })
+	testenv.Await(t, "the session is closed",
+		func() bool { return d.noted() == "open; close" && a.find(aSession) == nil })
 }

@@ -21,7 +21,8 @@ func refusal(e icmp.Error, to netip.AddrPort) string {
 	case e.What == icmp.TimeExceeded:
 		return fmt.Sprintf("the packets go round in a circle at the router %v: check the routes on the way", e.From)
 	}
-	return fmt.Sprintf("a firewall or router at %v refuses the connection (%s): let TCP port %d through there", e.From, e.What, to.Port())
+	return fmt.Sprintf("a firewall or router at %v refuses the connection (%s): let TCP port %d through there",
+		e.From, e.What, to.Port())
 }
 
 // isOwn reports whether this host has an address.

@@ -16,7 +16,8 @@ import (
 	"pelt/internal/icmp"
 )
 
-// smallSegment is the most that a segment carries where large packets may not pass: what every IPv4 host takes (RFC 9293).
+// smallSegment is the most that a segment carries where large packets may not pass: what every IPv4 host takes (RFC
+// 9293).
 const smallSegment = 536
 
 // smallSegments has a socket send and take only small segments. Where a system lacks the option, large ones stay.
@@ -63,7 +64,8 @@ func noWay(ctx context.Context, to netip.AddrPort, from netip.Addr, said icmp.Er
 	case silent:
 		return fmt.Sprintf("that host does not answer on %s: it is down, or has another address", name)
 	case said.From.IsValid() && !isOwn(to.Addr()):
-		return fmt.Sprintf("this host's own firewall refuses the connection (%s): let TCP port %d out", said.What, to.Port())
+		return fmt.Sprintf("this host's own firewall refuses the connection (%s): let TCP port %d out", said.What,
+			to.Port())
 	}
 	return ""
 }
@@ -100,9 +102,11 @@ func noRoute(to netip.Addr) string {
 		family, what = netlink.FAMILY_V6, "IPv6"
 	}
 	if len(down) > 0 {
-		return fmt.Sprintf("this host has no route there, and its interface %s is down: ip link set %s up", strings.Join(down, ", "), down[0])
+		return fmt.Sprintf("this host has no route there, and its interface %s is down: ip link set %s up",
+			strings.Join(down, ", "), down[0])
 	}
-	if routes, err := netlink.RouteListFiltered(family, &netlink.Route{}, netlink.RT_FILTER_DST); err == nil && len(routes) == 0 {
+	if routes, err := netlink.RouteListFiltered(family, &netlink.Route{}, netlink.RT_FILTER_DST); err == nil &&
+		len(routes) == 0 {
 		return fmt.Sprintf("this host has no default route of %s, nor one to that address: add one (ip route add default via GATEWAY)", what)
 	}
 	return "this host has no route there: see `ip route`"

@@ -30,10 +30,14 @@ func TestNoWay(t *testing.T) {
 		want     string
 	}{
 		{"refused", server, nil, "connection refused: is `pelt serve` running there, on that port?"},
-		{"no such host", "10.77.1.9", nil, "the router 10.77.0.2 cannot reach that host: it is down, has another address, or a rule there refuses it"},
-		{"no such host, IPv6", "fd77:0:0:1::9", nil, "the router fd77::2 cannot reach that host: it is down, has another address, or a rule there refuses it"},
-		{"no such neighbour", "10.77.0.9", nil, "that host does not answer on eth0: it is down, or has another address"},
-		{"no such neighbour, IPv6", "fd77::9", nil, "that host does not answer on eth0: it is down, or has another address"},
+		{"no such host", "10.77.1.9", nil,
+			"the router 10.77.0.2 cannot reach that host: it is down, has another address, or a rule there refuses it"},
+		{"no such host, IPv6", "fd77:0:0:1::9", nil,
+			"the router fd77::2 cannot reach that host: it is down, has another address, or a rule there refuses it"},
+		{"no such neighbour", "10.77.0.9", nil,
+			"that host does not answer on eth0: it is down, or has another address"},
+		{"no such neighbour, IPv6", "fd77::9", nil,
+			"that host does not answer on eth0: it is down, or has another address"},
 		{"wrong gateway", server, func(client, _, _ *netbed.Node) {
 			client.Must(func() error { return netlink.RouteDel(defaultRoute) })
 			client.Route(netip.MustParsePrefix("0.0.0.0/0"), netip.MustParseAddr("10.77.0.99"))
@@ -50,7 +54,8 @@ func TestNoWay(t *testing.T) {
 		{"route of this host", server, func(client, _, _ *netbed.Node) {
 			client.Refuse(netip.MustParseAddr(server), unix.RTN_UNREACHABLE)
 		}, "a route of this host refuses that address: see `ip route get 10.77.1.2`"},
-		{"no route at the router", "192.0.2.1", nil, "the router 10.77.0.2 has no route to that host: check the address, and the routes there"},
+		{"no route at the router", "192.0.2.1", nil,
+			"the router 10.77.0.2 has no route to that host: check the address, and the routes there"},
 		{"prohibit", server, func(_, router, _ *netbed.Node) {
 			router.Refuse(netip.MustParseAddr(server), unix.RTN_PROHIBIT)
 		}, "a firewall or router at 10.77.0.2 refuses the connection (administratively prohibited): let TCP port 9 through there"},

@@ -166,7 +166,8 @@ func Down(ctx context.Context, name string) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("take down lab %s: the holder, process %d, is still there: %w", name, c.pid, errors.Join(ctx.Err(), err))
+		return fmt.Errorf("take down lab %s: the holder, process %d, is still there: %w", name, c.pid,
+			errors.Join(ctx.Err(), err))
 	}
 	return nil
 }

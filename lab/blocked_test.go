@@ -35,5 +35,6 @@ func must(t testing.TB, err error) {
 
 // refused reports whether an error is that of a request that cannot be fulfilled, and says in one line what is wanted.
 func refused(err error, want string) bool {
-	return errors.As(err, new(*UsageError)) && strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "\n")
+	return errors.As(err, new(*UsageError)) && strings.Contains(err.Error(), want) &&
+		!strings.Contains(err.Error(), "\n")
 }

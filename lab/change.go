@@ -25,7 +25,8 @@ type SetOptions struct {
 // changed returns the plans of the links of an open lab after some changes, and which
 // directions the changes speak of. The plans that are given stay as they are; made are
 // those that the links were made by. The error is a *UsageError.
-func changed(t topologySpec, made, plans []linkPlan, changes []model.Link) (next []linkPlan, reached [][2]bool, err error) {
+func changed(t topologySpec, made, plans []linkPlan, changes []model.Link) (next []linkPlan, reached [][2]bool,
+	err error) {
 	next, reached = slices.Clone(plans), make([][2]bool, len(plans))
 	for _, c := range changes {
 		where := model.Link{Node: c.Node, Toward: c.Toward}
@@ -53,7 +54,8 @@ func changed(t topologySpec, made, plans []linkPlan, changes []model.Link) (next
 		case !any:
 			return nil, nil, linkError(where, "no link there leads to %s", c.Toward)
 		case !shaped && (c.QueuePackets|c.QueueBytes|c.OverheadBytes) != 0:
-			return nil, nil, linkError(where, "a queue or an overhead needs a rate on the same link; without one nothing queues")
+			return nil, nil, linkError(where,
+				"a queue or an overhead needs a rate on the same link; without one nothing queues")
 		}
 	}
 	for i := range next {

@@ -66,10 +66,12 @@ func TestSetTakesEffect(t *testing.T) {
 		}
 		arrives(t, l, p, step.set, step.want, step.want)
 	}
-	if list, err := l.SetLinks([]model.Link{change(t, "", "loss=5%")}, SetOptions{Dry: true}); err != nil || len(list) != 2 {
+	if list, err := l.SetLinks([]model.Link{change(t, "", "loss=5%")}, SetOptions{Dry: true}); err != nil ||
+		len(list) != 2 {
 		t.Errorf("a dry change: %+v, %v", list, err)
 	}
-	if _, err := l.SetLinks([]model.Link{change(t, "", "delay=9ms"), change(t, "", "jitter=10ms")}, SetOptions{}); err == nil {
+	if _, err := l.SetLinks([]model.Link{change(t, "", "delay=9ms"), change(t, "", "jitter=10ms")},
+		SetOptions{}); err == nil {
 		t.Error("a jitter beyond the delay was taken")
 	}
 	ways, err := l.Links()
@@ -78,10 +80,12 @@ func TestSetTakesEffect(t *testing.T) {
 	}
 	w := ways[0]
 	if w.Settings.Words() != "delay=2ms,seed=3" || w.Backend != model.BackendUser || w.Seed != 3 ||
-		*w.Done.Lost < uint64(p.count) || *w.Done.Lost > uint64(p.count)+foreign || *w.Done.Passed < 2*uint64(p.count) || w.Done.LateNS.Max == 0 {
+		*w.Done.Lost < uint64(p.count) || *w.Done.Lost > uint64(p.count)+foreign ||
+		*w.Done.Passed < 2*uint64(p.count) || w.Done.LateNS.Max == 0 {
 		t.Errorf("after it all: %+v, %+v", w, w.Done)
 	}
-	if told := l.Facts().Backends[0]; !strings.Contains(told, "delay=2ms,seed=3 (in user space)") || strings.Contains(told, "loss") {
+	if told := l.Facts().Backends[0]; !strings.Contains(told, "delay=2ms,seed=3 (in user space)") ||
+		strings.Contains(told, "loss") {
 		t.Errorf("the report would say %q", told)
 	}
 }
@@ -124,7 +128,8 @@ func TestSetChangesTBF(t *testing.T) {
 		t.Errorf("the report would say %q", told)
 	}
 	ways, err := l.Links()
-	if err != nil || ways[0].Backend != ByTBF || ways[0].Done == nil || *ways[0].Done.QueueFull == 0 || ways[0].Done.Lost != nil {
+	if err != nil || ways[0].Backend != ByTBF || ways[0].Done == nil || *ways[0].Done.QueueFull == 0 ||
+		ways[0].Done.Lost != nil {
 		t.Errorf("%+v, %v", ways, err)
 	}
 }
@@ -168,7 +173,8 @@ func TestHeldLinks(t *testing.T) {
 		t.Errorf("%d verdicts on %d lost", len(accounts[0].Verdicts), n)
 	}
 	frames, lost := uint64(p.count), uint64(len(accounts[0].Verdicts))
-	if r := accounts[0].Results[0]; r.Lost == nil || r.Frames < frames || r.Frames > frames+foreign || *r.Lost < lost || *r.Lost > lost+foreign || r.AskedRatio != 0.2 {
+	if r := accounts[0].Results[0]; r.Lost == nil || r.Frames < frames || r.Frames > frames+foreign ||
+		*r.Lost < lost || *r.Lost > lost+foreign || r.AskedRatio != 0.2 {
 		t.Errorf("its account is %+v", r)
 	}
 	if _, err := watch.Collect(); err == nil {
@@ -177,7 +183,8 @@ func TestHeldLinks(t *testing.T) {
 	setLinks(t, l, SetOptions{}, "", "delay=3ms")
 	setLinks(t, l, SetOptions{Temporary: true}, "", "loss=1%")
 	setLinks(t, l, SetOptions{Temporary: true}, "receiver", "loss=2%,toward=receiver")
-	if _, err := l.SetLinks([]model.Link{change(t, "", "jitter=9ms")}, SetOptions{}); !errors.As(err, new(*UsageError)) {
+	if _, err := l.SetLinks([]model.Link{change(t, "", "jitter=9ms")}, SetOptions{}); !errors.As(err,
+		new(*UsageError)) {
 		t.Errorf("nonsense: %v", err)
 	}
 	if got := words(t, "far"); !slices.Equal(got, []string{"delay=3ms,loss=2%,seed=5", "delay=3ms,loss=1%,seed=5"}) {

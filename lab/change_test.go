@@ -25,12 +25,14 @@ func TestChanged(t *testing.T) {
 	must(t, err)
 	plans, err := planLinks(spec, []model.Link{l})
 	must(t, err)
-	next, reached, err := changed(spec, plans, plans, []model.Link{change(t, "", "loss=0"), change(t, "receiver", "delay=9ms,toward=receiver")})
+	next, reached, err := changed(spec, plans, plans,
+		[]model.Link{change(t, "", "loss=0"), change(t, "receiver", "delay=9ms,toward=receiver")})
 	must(t, err)
 	if want := [][2]bool{{true, true}, {true, true}}; !reflect.DeepEqual(reached, want) {
 		t.Errorf("reached %v, want %v", reached, want)
 	}
-	for i, want := range []string{"rate=1mbit,delay=5ms", "rate=1mbit,delay=5ms", "rate=1mbit,delay=9ms", "rate=1mbit,delay=5ms"} {
+	for i, want := range []string{"rate=1mbit,delay=5ms", "rate=1mbit,delay=5ms", "rate=1mbit,delay=9ms",
+		"rate=1mbit,delay=5ms"} {
 		if got := next[i/2].toward[i%2].Words(); got != want {
 			t.Errorf("%s: %s, want %s", spec.wayName(i/2, i%2), got, want)
 		}
@@ -41,7 +43,8 @@ func TestChanged(t *testing.T) {
 }
 
 func TestVerdictsBetweenProcesses(t *testing.T) {
-	list := verdicts{{From: 1, To: 9, Sequence: 7 << 40, Cause: userlink.Damaged, Warmup: true}, {From: 2, To: 9, Sequence: 8}}
+	list := verdicts{{From: 1, To: 9, Sequence: 7 << 40, Cause: userlink.Damaged, Warmup: true},
+		{From: 2, To: 9, Sequence: 8}}
 	text, err := json.Marshal(LinkAccount{Verdicts: list, Unlisted: 3})
 	must(t, err)
 	var got LinkAccount

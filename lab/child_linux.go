@@ -122,8 +122,10 @@ func userNamespaceCommand(args, env []string) *exec.Cmd {
 // not, why and what to change. It tries, with a program that does nothing.
 func InUserNamespace() (ok bool, why string) {
 	for _, s := range []struct{ path, bad, why string }{
-		{"user/max_user_namespaces", "0", "user namespaces are off; sysctl -w user.max_user_namespaces=10000 allows them"},
-		{"kernel/unprivileged_userns_clone", "0", "unprivileged user namespaces are off; sysctl -w kernel.unprivileged_userns_clone=1 allows them"},
+		{"user/max_user_namespaces", "0",
+			"user namespaces are off; sysctl -w user.max_user_namespaces=10000 allows them"},
+		{"kernel/unprivileged_userns_clone", "0",
+			"unprivileged user namespaces are off; sysctl -w kernel.unprivileged_userns_clone=1 allows them"},
 	} {
 		if readSetting(s.path) == s.bad && os.Geteuid() != 0 {
 			return false, s.why

@@ -222,7 +222,8 @@ func TestHeldLab(t *testing.T) {
 		t.Error(err)
 	}
 	list, err := List()
-	if err != nil || len(list) != 1 || list[0].Name != "home" || list[0].Topology != "nat" || list[0].PID != pid || list[0].Error != "" {
+	if err != nil || len(list) != 1 || list[0].Name != "home" || list[0].Topology != "nat" || list[0].PID != pid ||
+		list[0].Error != "" {
 		t.Errorf("List: %+v, %v; want home, nat, process %d", list, err, pid)
 	}
 	_, err = StartHolder(t.Context(), nil, childEnviron("hold", "home", "direct")...)
@@ -250,10 +251,12 @@ func killHolder(t *testing.T, pid int) {
 
 func TestHolderThatSaysNothing(t *testing.T) {
 	watchHost(t)
-	if _, err := StartHolder(t.Context(), nil, childEnviron("mute")...); err == nil || !strings.Contains(err.Error(), "without a word") {
+	if _, err := StartHolder(t.Context(), nil, childEnviron("mute")...); err == nil ||
+		!strings.Contains(err.Error(), "without a word") {
 		t.Errorf("StartHolder: %v", err)
 	}
-	if _, err := StartHolder(t.Context(), nil, childEnviron("hold", "Bad", "router")...); !errors.As(err, new(*UsageError)) {
+	if _, err := StartHolder(t.Context(), nil, childEnviron("hold", "Bad", "router")...); !errors.As(err,
+		new(*UsageError)) {
 		t.Errorf("StartHolder with a bad name: %v", err)
 	}
 }
@@ -336,7 +339,8 @@ func TestExecPassesSignals(t *testing.T) {
 	}
 	signal.Ignore(unix.SIGHUP) // as nohup does
 	defer signal.Reset(unix.SIGHUP)
-	if code := (peltproc.Host{T: t}).Launch(child("exec", "r1", "receiver", "sh", "-c", "kill -HUP $$; exit 5")).Code(); code != 5 {
+	if code := (peltproc.Host{T: t}).Launch(child("exec", "r1", "receiver", "sh", "-c",
+		"kill -HUP $$; exit 5")).Code(); code != 5 {
 		t.Errorf("exit code %d under nohup, want 5", code)
 	}
 }
@@ -402,7 +406,8 @@ func TestUnprivileged(t *testing.T) {
 	cmd := child("unprivileged")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState.ExitCode() != 7 || !strings.Contains(string(out), "labs made inside") || !strings.Contains(string(out), "CAP_SYS_ADMIN") {
+	if cmd.ProcessState.ExitCode() != 7 || !strings.Contains(string(out), "labs made inside") ||
+		!strings.Contains(string(out), "CAP_SYS_ADMIN") {
 		t.Errorf("unprivileged: %v, exit %d, want 7\n%s", err, cmd.ProcessState.ExitCode(), out)
 	}
 }

@@ -196,18 +196,19 @@ var conformances = []conformance{
 	{"loss=10%,delay=2ms", "loss 10% delay 2ms", probe{bytes: 64}, func(list []arrival, count int) string {
 		return share("lost", number(lostOf(list, count)), count, 0.1)
 	}},
-	{"loss=ge:14%/56%/100%/0", "loss gemodel 14% 56% 100% 0%", probe{bytes: 64}, func(list []arrival, count int) string {
-		lost, after, both := lostOf(list, count), 0, 0
-		for i := 1; i < count; i++ {
-			if lost[i-1] {
-				after++
-				if lost[i] {
-					both++
+	{"loss=ge:14%/56%/100%/0", "loss gemodel 14% 56% 100% 0%", probe{bytes: 64},
+		func(list []arrival, count int) string {
+			lost, after, both := lostOf(list, count), 0, 0
+			for i := 1; i < count; i++ {
+				if lost[i-1] {
+					after++
+					if lost[i] {
+						both++
+					}
 				}
 			}
-		}
-		return share("lost after a loss", both, after, 1-0.56)
-	}},
+			return share("lost after a loss", both, after, 1-0.56)
+		}},
 	{"loss=10%", "loss 10%", probe{bytes: 1000, segments: 40}, func(list []arrival, count int) string {
 		lost := lostOf(list, count)
 		for i := 0; i < count; i += 40 {
@@ -240,17 +241,19 @@ var conformances = []conformance{
 		return share("were not taken", count-len(list), count, 0.2*(1-6.0/242))
 	}},
 	// At once, and the queue of 1000 holds all.
-	{"rate=2mbit,delay=20ms", "rate 2mbit delay 20ms", probe{bytes: 1000, count: 60}, func(list []arrival, count int) string {
-		const took = 4_168_000 // ns that 1042 B of frame take
-		slices.SortFunc(list, func(a, b arrival) int { return cmp.Compare(a.received, b.received) })
-		if len(list) != count {
-			return fmt.Sprintf("%d of %d came", len(list), count)
-		}
-		if gap := (list[count-1].received - list[0].received) / int64(count-1); gap < took*97/100 || gap > took*103/100 {
-			return fmt.Sprintf("they came every %d ns, want %d", gap, took)
-		}
-		return ""
-	}},
+	{"rate=2mbit,delay=20ms", "rate 2mbit delay 20ms", probe{bytes: 1000, count: 60},
+		func(list []arrival, count int) string {
+			const took = 4_168_000 // ns that 1042 B of frame take
+			slices.SortFunc(list, func(a, b arrival) int { return cmp.Compare(a.received, b.received) })
+			if len(list) != count {
+				return fmt.Sprintf("%d of %d came", len(list), count)
+			}
+			if gap := (list[count-1].received - list[0].received) / int64(count-1); gap < took*97/100 ||
+				gap > took*103/100 {
+				return fmt.Sprintf("they came every %d ns, want %d", gap, took)
+			}
+			return ""
+		}},
 }
 
 // sent is what is sent: so many in turn, or what must be sent at once.
@@ -263,7 +266,8 @@ func (c conformance) sent(count int, interval time.Duration) probe {
 	return p
 }
 
-// TestClockLinkConforms measures once more if a link did otherwise and its own account says that the machine stood still.
+// TestClockLinkConforms measures once more if a link did otherwise and its own account says that the machine stood
+// still.
 func TestClockLinkConforms(t *testing.T) {
 	testenv.Clock(t)
 	const still = 5e6 // ns

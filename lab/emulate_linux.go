@@ -21,7 +21,8 @@ const tapQueue = 10_000
 func (b *builder) emulate(k *Link, ports [2]port) error {
 	if b.lab.pool == nil {
 		threads := min(runtime.NumCPU(), 2*len(b.spec.links))
-		if b.spec.many() { // the sender over so many links has more to do than one of these threads, and needs a core, too
+		// the sender over so many links has more to do than one of these threads, and needs a core, too
+		if b.spec.many() {
 			threads = max(runtime.NumCPU()/2, 1)
 		}
 		pool, err := userlink.NewPool(threads, linkMemory())
@@ -36,7 +37,8 @@ func (b *builder) emulate(k *Link, ports [2]port) error {
 		ends[d] = userlink.End{Do: k.ways[d].node.Do, Name: k.ways[d].iface}
 	}
 	var err error
-	if k.cable, err = b.lab.pool.Open(ends[0], ends[1], [2]impair.Settings{k.ways[0].settings, k.ways[1].settings}); err != nil {
+	if k.cable, err = b.lab.pool.Open(ends[0], ends[1],
+		[2]impair.Settings{k.ways[0].settings, k.ways[1].settings}); err != nil {
 		return missing("TAP interfaces, so no link can be emulated", "CONFIG_TUN, module tun", err)
 	}
 	for d := range ports {
@@ -94,7 +96,8 @@ func (b *builder) plug(e vethEnd, mtu int) error {
 // gets the kernel's default, which would have a say before the link.
 func (s *space) bare(link netlink.Link) error {
 	return s.rt.QdiscReplace(&netlink.GenericQdisc{
-		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Parent: netlink.HANDLE_ROOT}, QdiscType: "noqueue"})
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index,
+			Parent: netlink.HANDLE_ROOT}, QdiscType: "noqueue"})
 }
 
 // overrun is how many frames this process was too slow to take from the interface since

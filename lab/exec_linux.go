@@ -85,7 +85,8 @@ func enterForGood(ns *netns.Handle) error {
 	if err == nil {
 		err = unix.Mount("sysfs", "/sys", "sysfs", 0, "")
 	}
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EBUSY) {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENODEV) ||
+		errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EBUSY) {
 		return nil // the program still runs, with the host's /sys
 	}
 	return err

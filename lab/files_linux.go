@@ -27,7 +27,8 @@ func sendFiles(conn *net.UnixConn, files []*os.File) error {
 	return nil
 }
 
-// fileReader reads a connection and keeps the files that come with what it reads. They are closed on exec, as net asks for.
+// fileReader reads a connection and keeps the files that come with what it reads. They are closed on exec, as net asks
+// for.
 type fileReader struct {
 	conn  *net.UnixConn
 	files *[]*os.File
@@ -49,7 +50,8 @@ func (r *fileReader) Read(p []byte) (int, error) {
 		}
 	}
 	if flags&unix.MSG_CTRUNC != 0 {
-		err = errors.Join(err, errors.New("this process may not open as many files as the lab has namespaces; raise the limit (ulimit -n)"))
+		err = errors.Join(err,
+			errors.New("this process may not open as many files as the lab has namespaces; raise the limit (ulimit -n)"))
 	}
 	return n, err
 }

@@ -45,15 +45,18 @@ func addFilter(family nftables.TableFamily, c routerSetup) error {
 	}
 	flush := func() error {
 		if err := conn.Flush(); err != nil {
-			return missing("nftables filter", "CONFIG_NF_TABLES_INET, CONFIG_NF_TABLES_BRIDGE, CONFIG_NFT_LOG", fmt.Errorf("add rules: %w", err))
+			return missing("nftables filter", "CONFIG_NF_TABLES_INET, CONFIG_NF_TABLES_BRIDGE, CONFIG_NFT_LOG",
+				fmt.Errorf("add rules: %w", err))
 		}
 		return nil
 	}
 	if c.log {
-		conn.AddRule(&nftables.Rule{Table: table, Chain: chain("log", *nftables.ChainPriorityFilter+10), Exprs: []expr.Any{
-			&expr.Counter{},
-			&expr.Log{Key: 1<<unix.NFTA_LOG_GROUP | 1<<unix.NFTA_LOG_SNAPLEN | 1<<unix.NFTA_LOG_QTHRESHOLD, Group: logGroup, Snaplen: logBytes, QThreshold: 1},
-		}})
+		conn.AddRule(&nftables.Rule{Table: table, Chain: chain("log", *nftables.ChainPriorityFilter+10),
+			Exprs: []expr.Any{
+				&expr.Counter{},
+				&expr.Log{Key: 1<<unix.NFTA_LOG_GROUP | 1<<unix.NFTA_LOG_SNAPLEN | 1<<unix.NFTA_LOG_QTHRESHOLD,
+					Group: logGroup, Snaplen: logBytes, QThreshold: 1},
+			}})
 	}
 	if c.rules == 0 {
 		return flush()

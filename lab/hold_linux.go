@@ -98,7 +98,10 @@ func peer(conn *net.UnixConn) (cred *unix.Ucred, err error) {
 	if err != nil {
 		return nil, err
 	}
-	control := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	control := raw.Control(func(fd uintptr) {
+		cred,
+			err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
 	return cred, errors.Join(control, err)
 }
 
@@ -112,7 +115,8 @@ func (h *holder) serve(conn *net.UnixConn) {
 		if in.Decode(&r) != nil {
 			return
 		}
-		if conn.SetWriteDeadline(time.Now().Add(replyTime)) != nil { // a client that does not read would hold up the end of the lab
+		// a client that does not read would hold up the end of the lab
+		if conn.SetWriteDeadline(time.Now().Add(replyTime)) != nil {
 			return
 		}
 		answer := replyOf(s.answer(r))
@@ -139,7 +143,8 @@ func (s *session) answer(r request) (any, error) {
 	defer h.mu.RUnlock()
 	switch {
 	case r.Format != holderFormat:
-		return nil, fmt.Errorf("format %.40q: this lab is held by a pelt that speaks %s; use the same version", r.Format, holderFormat)
+		return nil, fmt.Errorf("format %.40q: this lab is held by a pelt that speaks %s; use the same version",
+			r.Format, holderFormat)
 	case h.closed:
 		return nil, errors.New("the lab is going down")
 	}

@@ -46,7 +46,8 @@ func InUserNamespace() (bool, string)                     { return false, unsupp
 func RunInUserNamespace([]string, ...string) (int, error) { return 0, unsupported() }
 
 func Probe() []Capability {
-	return []Capability{{Name: "network-namespace", Reason: unsupported().Error(), Remedy: "run labs on Linux, or in a Linux virtual machine"}}
+	return []Capability{{Name: "network-namespace", Reason: unsupported().Error(),
+		Remedy: "run labs on Linux, or in a Linux virtual machine"}}
 }
 
 func (l *Lab) RestartDraws(uint64) {}

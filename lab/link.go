@@ -104,7 +104,10 @@ func (l *Lab) sentences() []string {
 	for _, k := range l.links {
 		for direction := range 2 {
 			one := told{k.number, direction, l.describe(k, direction), 0}
-			same := func(o told) bool { return k.number > 0 && o.link > 0 && o.direction == direction && o.text == one.text }
+			same := func(o told) bool {
+				return k.number > 0 && o.link > 0 && o.direction == direction &&
+					o.text == one.text
+			}
 			if i := slices.IndexFunc(all, same); i >= 0 && l.spec.many() {
 				all[i].more++
 			} else if one.text != "" {
@@ -133,7 +136,8 @@ func settingsOf(l model.Link) impair.Settings {
 		Duplicate: l.DuplicateRatio, Corrupt: l.CorruptRatio, Reorder: l.ReorderRatio, Seed: l.Seed,
 	}
 	if v := l.LossStates; l.LossModel == model.GilbertElliott {
-		set.Loss = impair.Loss{Model: impair.GilbertElliott, Ratio: l.LossRatio, P: v[0], R: v[1], Bad: v[2], Good: v[3]}
+		set.Loss = impair.Loss{Model: impair.GilbertElliott, Ratio: l.LossRatio, P: v[0], R: v[1], Bad: v[2],
+			Good: v[3]}
 	}
 	if l.Rate > 0 {
 		set.Overhead, set.MinFrame, set.QueuePackets = l.OverheadBytes, etherLeast, l.QueuePackets

@@ -142,7 +142,8 @@ func (b *builder) equip(p port, mtu int) error {
 			continue
 		}
 		// To the kernel all of a local route's addresses are its own.
-		route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(blocks[i]), Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: unix.RT_SCOPE_HOST}
+		route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(blocks[i]), Type: unix.RTN_LOCAL,
+			Table: unix.RT_TABLE_LOCAL, Scope: unix.RT_SCOPE_HOST}
 		if err := s.rt.RouteAdd(route); err != nil {
 			return fmt.Errorf("give %s the addresses %v: %w", iface.Name, blocks[i], err)
 		}
@@ -186,7 +187,8 @@ func (b *builder) introduce(p port, ports []port) error {
 				continue
 			}
 			peer := theirs[i].Addr().AsSlice()
-			if err := s.rt.NeighSet(&netlink.Neigh{LinkIndex: link.Attrs().Index, State: netlink.NUD_PERMANENT, IP: peer, HardwareAddr: q.mac()}); err != nil {
+			if err := s.rt.NeighSet(&netlink.Neigh{LinkIndex: link.Attrs().Index, State: netlink.NUD_PERMANENT,
+				IP: peer, HardwareAddr: q.mac()}); err != nil {
 				return fmt.Errorf("introduce %v: %w", theirs[i].Addr(), err)
 			}
 			var behind []netip.Prefix
@@ -234,7 +236,8 @@ func (b *builder) announce(p port, link netlink.Link) error {
 		if q.link != p.link || q.host == 0 {
 			continue
 		}
-		err := b.spaces[p.node].rt.NeighSet(&netlink.Neigh{LinkIndex: link.Attrs().Index, Family: unix.AF_BRIDGE, Flags: netlink.NTF_MASTER,
+		err := b.spaces[p.node].rt.NeighSet(&netlink.Neigh{LinkIndex: link.Attrs().Index, Family: unix.AF_BRIDGE,
+			Flags: netlink.NTF_MASTER,
 			State: netlink.NUD_NOARP, HardwareAddr: q.mac()})
 		if err != nil {
 			return fmt.Errorf("tell the switch of %s: %w", b.spec.nodes[q.node].name, err)

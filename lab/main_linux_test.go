@@ -78,8 +78,8 @@ func inodes(t *testing.T, l *Lab) map[uint64]bool {
 	return set
 }
 
-// ours tells whether a file of /proc/PID is of this test or of what it started, whose environment says so. The kernel gives
-// the numbers of namespaces that are gone to others, so a process of another test may have one.
+// ours tells whether a file of /proc/PID is of this test or of what it started, whose environment says so. The kernel
+// gives the numbers of namespaces that are gone to others, so a process of another test may have one.
 func ours(file string) bool {
 	environ, err := os.ReadFile(filepath.Join("/proc", strings.Split(file, "/")[2], "environ"))
 	return err == nil && bytes.Contains(environ, []byte(ownEnv+"="+os.Getenv(ownEnv)+"\x00"))

@@ -126,7 +126,8 @@ func setFeature(iface string, command, data uint32) error {
 		_    [16]byte
 	}{data: unsafe.Pointer(&value)}
 	copy(request.name[:unix.IFNAMSIZ-1], iface)
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL,
+		uintptr(unsafe.Pointer(&request))); errno != 0 {
 		return errno
 	}
 	return nil

@@ -28,7 +28,8 @@ func addMasquerade(inside string) error {
 		Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource})
 	fwd := c.AddChain(&nftables.Chain{Table: table, Name: "forward", Type: nftables.ChainTypeFilter,
 		Hooknum: nftables.ChainHookForward, Priority: nftables.ChainPriorityFilter, Policy: &drop})
-	c.AddRule(&nftables.Rule{Table: table, Chain: post, Exprs: byInterface(expr.MetaKeyOIFNAME, expr.CmpOpNeq, inside, &expr.Masq{})})
+	c.AddRule(&nftables.Rule{Table: table, Chain: post,
+		Exprs: byInterface(expr.MetaKeyOIFNAME, expr.CmpOpNeq, inside, &expr.Masq{})})
 	known := binary.NativeEndian.AppendUint32(nil, expr.CtStateBitESTABLISHED|expr.CtStateBitRELATED)
 	c.AddRule(&nftables.Rule{Table: table, Chain: fwd, Exprs: []expr.Any{
 		&expr.Ct{Key: expr.CtKeySTATE, Register: 1},
@@ -37,9 +38,11 @@ func addMasquerade(inside string) error {
 		&expr.Verdict{Kind: expr.VerdictAccept},
 	}})
 	accept := &expr.Verdict{Kind: expr.VerdictAccept}
-	c.AddRule(&nftables.Rule{Table: table, Chain: fwd, Exprs: byInterface(expr.MetaKeyIIFNAME, expr.CmpOpEq, inside, accept)})
+	c.AddRule(&nftables.Rule{Table: table, Chain: fwd,
+		Exprs: byInterface(expr.MetaKeyIIFNAME, expr.CmpOpEq, inside, accept)})
 	if err := c.Flush(); err != nil {
-		return missing("nftables masquerade", "CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ", fmt.Errorf("add masquerade: %w", err))
+		return missing("nftables masquerade", "CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ",
+			fmt.Errorf("add masquerade: %w", err))
 	}
 	return nil
 }

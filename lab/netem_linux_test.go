@@ -17,8 +17,9 @@ import (
 	"pelt/lab/impair"
 )
 
-// The tests here compare the emulated link with the kernel's netem. Guests of test/kernels, whose kernels have it, build
-// them by the tag guest; another machine with netem and tc can: PELT_CLOCK=1 go test -tags guest -run Netem ./lab
+// The tests here compare the emulated link with the kernel's netem. Guests of test/kernels, whose kernels have it,
+// build them by the tag guest; another machine with netem and tc can: PELT_CLOCK=1 go test -tags guest -run Netem
+// ./lab
 
 // byNetem sends over plain cables, with a router between that does what the words of tc say to what leaves it for the
 // receiver. Frames come to it singly.
@@ -40,8 +41,8 @@ func byNetem(t *testing.T, words string, p probe) []arrival {
 	return through(t, l, p)
 }
 
-// TestClockNetemConforms asks the same of what an emulated link and netem let through. A machine that stands still harms
-// either, so both are measured again; a link that is wrong is so each time.
+// TestClockNetemConforms asks the same of what an emulated link and netem let through. A machine that stands still
+// harms either, so both are measured again; a link that is wrong is so each time.
 func TestClockNetemConforms(t *testing.T) {
 	testenv.Clock(t)
 	for _, c := range conformances {
@@ -78,7 +79,8 @@ func TestClockNetemDelay(t *testing.T) {
 		"delay=150ms,jitter=100ms":                           "delay 150ms 100ms",
 		"delay=150ms,jitter=100ms,distribution=paretonormal": "delay 150ms 100ms distribution paretonormal",
 	} {
-		if said := apart(through(t, openLab(t, "direct", "sender:mtu=1200,"+link), p), byNetem(t, netem, p)); said != "" {
+		if said := apart(through(t, openLab(t, "direct", "sender:mtu=1200,"+link), p),
+			byNetem(t, netem, p)); said != "" {
 			t.Errorf("%s: %s", link, said)
 		}
 	}

@@ -30,10 +30,12 @@ func Open(ctx context.Context, topology string, links []model.Link) (*Lab, error
 		return nil, err
 	}
 	b := &builder{spec: t, ipv6: kernelHasIPv6()}
-	b.lab = &Lab{spec: t, seed: rand.Uint64()>>11 | 1, facts: model.LabFacts{Topology: t.name, Nodes: t.nodeNames()}} // JSON's numbers hold that seed
+	// JSON's numbers hold that seed
+	b.lab = &Lab{spec: t, seed: rand.Uint64()>>11 | 1, facts: model.LabFacts{Topology: t.name, Nodes: t.nodeNames()}}
 	for i, p := range plans {
 		from, to := t.ends(i, 0)
-		b.lab.links = append(b.lab.links, &Link{Ends: [2]string{from, to}, number: i, made: p, plan: p, emulated: p.emulated()})
+		b.lab.links = append(b.lab.links, &Link{Ends: [2]string{from, to}, number: i, made: p, plan: p,
+			emulated: p.emulated()})
 	}
 	err = b.build(ctx)
 	for _, s := range b.spaces {
@@ -141,7 +143,8 @@ func (e vethEnd) ready() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if state := link.Attrs().OperState; state != netlink.OperUp && (state != netlink.OperUnknown || link.Type() != "tuntap") {
+	if state := link.Attrs().OperState; state != netlink.OperUp &&
+		(state != netlink.OperUnknown || link.Type() != "tuntap") {
 		return false, nil
 	}
 	if !e.addr6.IsValid() {
@@ -224,7 +227,8 @@ func (b *builder) prepareNode(s *space, n nodeSpec) error {
 		settings = append(settings, [2]string{"net/ipv6/conf/all/forwarding", forwarding})
 	}
 	if n.role == end && len(b.lab.Emulated()) > 0 {
-		settings = append(settings, [][2]string{{"net/ipv4/tcp_rmem", tcpBuffers}, {"net/ipv4/tcp_wmem", tcpBuffers}}...)
+		settings = append(settings, [][2]string{{"net/ipv4/tcp_rmem", tcpBuffers},
+			{"net/ipv4/tcp_wmem", tcpBuffers}}...)
 	}
 	if b.ipv6 && n.role == end { // IPv6 binds to no address of a local route else
 		settings = append(settings, [2]string{"net/ipv6/ip_nonlocal_bind", "1"})
@@ -302,7 +306,8 @@ func explain(doing string, err error) error {
 
 // missing recognises what the kernel answers when it lacks a facility.
 func missing(facility, config string, err error) error {
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPROTONOSUPPORT) {
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) ||
+		errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPROTONOSUPPORT) {
 		return kernelLacks(facility, config, err)
 	}
 	return err

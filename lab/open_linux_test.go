@@ -24,7 +24,8 @@ import (
 // fast:    sender -- [router -- receiver
 func TestTopologies(t *testing.T) {
 	for _, top := range chains() {
-		for _, links := range [][]string{nil, {"rate=50mbit,queue=20", "sender:mtu=1300"}, {"rate=10mbit,toward=sender"}} {
+		for _, links := range [][]string{nil, {"rate=50mbit,queue=20", "sender:mtu=1300"},
+			{"rate=10mbit,toward=sender"}} {
 			t.Run(top+"/"+strings.Join(links, ";"), func(t *testing.T) {
 				l := openLab(t, top, links...)
 				sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
@@ -100,13 +101,15 @@ func hidesItsInside(t *testing.T, l *Lab) {
 			_, sent = conn.Write([]byte("knock"))
 			return nil
 		}))
-		if unknown := errors.Is(sent, unix.ENETUNREACH); unknown != (to == sender.Addr(4)) { // outside nobody knows the inside
+		// outside nobody knows the inside
+		if unknown := errors.Is(sent, unix.ENETUNREACH); unknown != (to == sender.Addr(4)) {
 			t.Errorf("knocking at %v: %v", to, sent)
 		}
 	}
 	// With a route to the inside, the firewall is what is left.
 	must(t, receiver.Do(func() error {
-		return exec.Command("ip", "route", "add", "198.18.0.0/16", "via", router.Interfaces()[1].Addr4.Addr().String()).Run()
+		return exec.Command("ip", "route", "add", "198.18.0.0/16", "via",
+			router.Interfaces()[1].Addr4.Addr().String()).Run()
 	}))
 	knock := dial(t, receiver, netip.AddrPortFrom(sender.Addr(4), local(inside).Port()))
 	if _, err := knock.Write([]byte("knock")); err != nil {
@@ -135,7 +138,8 @@ func TestProbe(t *testing.T) {
 	watchHost(t)
 	for _, c := range Probe() {
 		t.Logf("%+v", c)
-		needed := slices.Contains([]string{"network-namespace", "veth", "bridge", "relay", "tbf", "masquerade", "fast-path"}, c.Name)
+		needed := slices.Contains([]string{"network-namespace", "veth", "bridge", "relay", "tbf", "masquerade",
+			"fast-path"}, c.Name)
 		if needed && !c.OK || c.OK != (c.Reason == "") || c.OK != (c.Remedy == "") {
 			t.Errorf("%+v", c)
 		}
@@ -187,7 +191,8 @@ func TestInterfaceSettings(t *testing.T) {
 	before := setting("receiver")
 	receiver := node(t, l, "receiver")
 	must(t, receiver.JoinPackets(receiver.Interface().Name))
-	if got := []string{before, setting("receiver"), setting("sender")}; !slices.Equal(got, []string{"off", "on", "off"}) {
+	if got := []string{before, setting("receiver"), setting("sender")}; !slices.Equal(got,
+		[]string{"off", "on", "off"}) {
 		t.Errorf("receiving offload of the receiver before and after, and of the sender: %q", got)
 	}
 	if err := receiver.JoinPackets("none"); err == nil || !strings.Contains(err.Error(), "none of receiver") {

@@ -9,8 +9,8 @@ import (
 	"pelt/unit"
 )
 
-// expectRate wants a flood to come out at the link's rate. Over the time of a flood the bucket's burst and the last frames
-// are up to 1 % of all.
+// expectRate wants a flood to come out at the link's rate. Over the time of a flood the bucket's burst and the last
+// frames are up to 1 % of all.
 func expectRate(t *testing.T, want unit.BitRate, frameBytes int, f flooded) {
 	t.Helper()
 	ratio := f.pps * float64(frameBytes) * 8 / float64(want)
@@ -38,7 +38,8 @@ func TestClockRate(t *testing.T) {
 	} {
 		t.Run(c.topology+"/"+c.link, func(t *testing.T) {
 			l := openLab(t, c.topology, c.link)
-			expectRate(t, c.rate, c.frame, floodFor(t, node(t, l, "sender"), node(t, l, "receiver"), 4, c.payload, c.time))
+			expectRate(t, c.rate, c.frame, floodFor(t, node(t, l, "sender"), node(t, l, "receiver"), 4, c.payload,
+				c.time))
 		})
 	}
 }
@@ -68,13 +69,15 @@ func TestQueueOverflows(t *testing.T) {
 			lost := f.sent - f.received
 			// A node's own IPv6 multicast report may be among the shaper's packets.
 			const own = 8
-			if more := int(did.Frames) - f.sent; more < -missed || more > own || int(*did.QueueFull)-lost > own || *did.Passed+*did.QueueFull != did.Frames {
+			if more := int(did.Frames) - f.sent; more < -missed || more > own || int(*did.QueueFull)-lost > own ||
+				*did.Passed+*did.QueueFull != did.Frames {
 				t.Errorf("sent %d, received %d; shaper %+v", f.sent, f.received, *did)
 			}
 			// The queue held its 1000 packets, and what came later met a full one.
 			most := 1000 + f.took.Seconds()*25e6/8000 + 100
 			if f.received < 1000 || float64(f.received) > most || *did.QueueFull == 0 {
-				t.Errorf("sent %d in %v, received %d: want 1000 to %.0f received and the rest lost", f.sent, f.took, f.received, most)
+				t.Errorf("sent %d in %v, received %d: want 1000 to %.0f received and the rest lost", f.sent, f.took,
+					f.received, most)
 			}
 		})
 	}

@@ -213,7 +213,8 @@ func (b *builder) openFast() error {
 			return kernelLacks("fast path", fastConfig, err)
 		}
 		if errors.Is(err, unix.EPERM) {
-			return lacksRights("load the fast path of lab "+b.spec.name, "CAP_BPF and CAP_NET_ADMIN, not in a user namespace", "run it with sudo", unix.EPERM)
+			return lacksRights("load the fast path of lab "+b.spec.name,
+				"CAP_BPF and CAP_NET_ADMIN, not in a user namespace", "run it with sudo", unix.EPERM)
 		}
 		if err != nil {
 			return err
@@ -238,7 +239,8 @@ func takeRedirected(name string) error {
 
 // readTimeouts reads those of the calling thread's namespace.
 func readTimeouts() (t fastpath.Timeouts, err error) {
-	for name, to := range map[string]*time.Duration{"udp_timeout": &t.UDP, "udp_timeout_stream": &t.UDPStream, "tcp_timeout_established": &t.TCP} {
+	for name, to := range map[string]*time.Duration{"udp_timeout": &t.UDP, "udp_timeout_stream": &t.UDPStream,
+		"tcp_timeout_established": &t.TCP} {
 		text, err := os.ReadFile("/proc/sys/net/netfilter/nf_conntrack_" + name)
 		if err != nil {
 			return t, err

@@ -59,7 +59,8 @@ func TestSetRouter(t *testing.T) {
 			}
 			words := []string{"rules=250", "log", "rules=3+log", "", "log+rules=1", "plain"}
 			if topology == "fast" {
-				words = append([]string{"plain", "fast", "rules=250"}, append(words, "rules=2+log+fast", "log", "fast")...)
+				words = append([]string{"plain", "fast", "rules=250"},
+					append(words, "rules=2+log+fast", "log", "fast")...)
 			}
 			plain := ruleset(t, middle)
 			for _, w := range words {
@@ -70,7 +71,8 @@ func TestSetRouter(t *testing.T) {
 				must(t, err)
 				rules := ruleset(t, middle)
 				logs := strings.Count(rules, "log group 7 snaplen 96 queue-threshold 1")
-				if n := strings.Count(rules, `iifname "none-`); n != c.rules || (logs == 1) != c.log || (rules == plain) != (c.rules == 0 && !c.log) {
+				if n := strings.Count(rules, `iifname "none-`); n != c.rules || (logs == 1) != c.log ||
+					(rules == plain) != (c.rules == 0 && !c.log) {
 					t.Errorf("%q: %d rules, %d log:\n%s", w, n, logs, rules)
 				}
 				for _, family := range []int{4, 6} {
@@ -166,7 +168,8 @@ func TestRouterLogs(t *testing.T) {
 				log := l.router.log
 				setRouter(t, l, "plain")
 				text := string(log.Kept())
-				for _, way := range [][2]string{{"IN=to-sender OUT=to-receiver", sender.Addr(family).String()}, {"IN=to-receiver OUT=to-sender", receiver.Addr(family).String()}} {
+				for _, way := range [][2]string{{"IN=to-sender OUT=to-receiver", sender.Addr(family).String()},
+					{"IN=to-receiver OUT=to-sender", receiver.Addr(family).String()}} {
 					want := fmt.Sprintf("%s SRC=%s DST=", way[0], way[1])
 					if n := strings.Count(text, want); n != count {
 						t.Errorf("%d lines have %q, want %d; they begin\n%.400s", n, want, count, text)
@@ -304,8 +307,10 @@ func TestFastPathCarriesTCP(t *testing.T) {
 			_ = errors.Join(near.Close(), far.Close())
 			now, _ := fastCounts(t, l)
 			least := uint64(2 * len(data) / 1500)
-			if !bytes.Equal(got[0], data) || !bytes.Equal(got[1], data) || errors.Join(errs[:]...) != nil || now-carried < least {
-				t.Errorf("IPv%d, %q: %d and %d B came, %v; %d frames were carried, want %d", family, links, len(got[0]), len(got[1]), errs, now-carried, least)
+			if !bytes.Equal(got[0], data) || !bytes.Equal(got[1], data) || errors.Join(errs[:]...) != nil ||
+				now-carried < least {
+				t.Errorf("IPv%d, %q: %d and %d B came, %v; %d frames were carried, want %d", family, links,
+					len(got[0]), len(got[1]), errs, now-carried, least)
 			}
 		}
 		for _, c := range accountOf(t, l).Fast {

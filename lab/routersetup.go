@@ -73,7 +73,8 @@ func (t topologySpec) parseRouter(text string) (c routerSetup, err error) {
 			if t.fast {
 				want = "rules=N, log and fast"
 			}
-			return routerSetup{}, &UsageError{fmt.Sprintf("router %.80q: %s; want plain, or %s joined by +", text, why, want)}
+			return routerSetup{}, &UsageError{fmt.Sprintf("router %.80q: %s; want plain, or %s joined by +", text,
+				why, want)}
 		}
 		seen = append(seen, name)
 	}

@@ -101,7 +101,9 @@ func (p linkPlan) check(t topologySpec, link int, emulated bool) error {
 			why = fmt.Sprintf("a queue of %d B has no room for a frame of %d B; want at least that, or a number of packets", l.QueueBytes, frame)
 		case l.Rate > 0 && frameTime(frame, l.Rate) > longestFrame:
 			why = fmt.Sprintf("at %v a frame of %d B takes %v; want at least %v, or a smaller mtu", l.Rate, frame,
-				frameTime(frame, l.Rate).Round(100*time.Millisecond), unit.BitRate(math.Ceil(float64(frame)*8/longestFrame.Seconds()/100)*100))
+				frameTime(frame,
+					l.Rate).Round(100*time.Millisecond),
+				unit.BitRate(math.Ceil(float64(frame)*8/longestFrame.Seconds()/100)*100))
 		case emulated:
 			why = settingsOf(l).Check()
 		}
@@ -131,7 +133,8 @@ func eachDirection(t topologySpec, l model.Link, f func(link, direction int)) {
 
 func checkLink(t topologySpec, l model.Link) error {
 	for i, name := range []string{l.Node, l.Toward} {
-		if name != "" && t.index(name) < 0 && (i > 0 || !slices.ContainsFunc(t.links, func(k linkSpec) bool { return t.isLink(k, name) })) {
+		if name != "" && t.index(name) < 0 &&
+			(i > 0 || !slices.ContainsFunc(t.links, func(k linkSpec) bool { return t.isLink(k, name) })) {
 			return linkError(l, "lab %s has no node %q; there are %s", t.name, name, listed(t.nodeNames()))
 		}
 	}
@@ -191,7 +194,8 @@ func tbfOf(l model.Link, mtu int) tbfPlan {
 	case l.QueueBytes > 0:
 		p.limitBytes = uint32(l.QueueBytes)
 	default:
-		p.limitBytes = uint32(min(max(bytesIn(queueTime), queueLeastFrames*frame), max(queueMostBytes, queueLeastFrames*frame)))
+		p.limitBytes = uint32(min(max(bytesIn(queueTime), queueLeastFrames*frame),
+			max(queueMostBytes, queueLeastFrames*frame)))
 	}
 	return p
 }

@@ -16,13 +16,15 @@ func TestNothingIsShapedOnAnEnd(t *testing.T) {
 			for direction := range 2 {
 				from := spec.nodes[spec.from(link, direction)]
 				// What a fast path carries passes by the router's queueing disciplines.
-				if want := !spec.fast && (from.role == forward || from.role == nat); spec.atRouter(link, direction) != want {
+				if want := !spec.fast && (from.role == forward || from.role == nat); spec.atRouter(link,
+					direction) != want {
 					t.Errorf("%s, from %s: shaped there is %v", spec.name, from.name, !want)
 				}
 			}
 		}
 	}
-	if !(linkPlan{toward: [2]model.Link{{Rate: 1e6}}}).shaped(0) || (linkPlan{}).shaped(0) || (linkPlan{user: true, toward: [2]model.Link{{Rate: 1e6}}}).shaped(0) {
+	if !(linkPlan{toward: [2]model.Link{{Rate: 1e6}}}).shaped(0) || (linkPlan{}).shaped(0) ||
+		(linkPlan{user: true, toward: [2]model.Link{{Rate: 1e6}}}).shaped(0) {
 		t.Error("tbf keeps a rate, and no other")
 	}
 }
@@ -32,7 +34,8 @@ func TestAddresses(t *testing.T) {
 	for _, spec := range topologySpecs() {
 		for _, p := range spec.ports() {
 			if p.host > 0 {
-				lines[spec.name] = append(lines[spec.name], fmt.Sprint(spec.nodes[p.node].name, " ", p.prefixes()[0], " ", p.prefixes()[1]))
+				lines[spec.name] = append(lines[spec.name],
+					fmt.Sprint(spec.nodes[p.node].name, " ", p.prefixes()[0], " ", p.prefixes()[1]))
 			}
 		}
 	}

@@ -28,7 +28,8 @@ func (s *space) setTBF(name string, p tbfPlan, flags int) error {
 		return err
 	}
 	if err := s.setQdisc(link, flags, tbfHandle, netlink.HANDLE_ROOT, "tbf", p.options()); err != nil {
-		return missing("tbf, so no rate can be shaped", "CONFIG_NET_SCH_TBF, module sch_tbf", fmt.Errorf("set tbf of %s: %w", name, err))
+		return missing("tbf, so no rate can be shaped", "CONFIG_NET_SCH_TBF, module sch_tbf",
+			fmt.Errorf("set tbf of %s: %w", name, err))
 	}
 	// tbf hands its limit to whatever fifo it has, in that fifo's own unit
 	// (fifo_set_limit, net/sched/sch_fifo.c), so the queue is told its own.
@@ -101,13 +102,15 @@ func (s *space) cloneTo(from, to netlink.Link) error {
 	mirror := netlink.NewMirredAction(to.Attrs().Index)
 	mirror.MirredAction = netlink.TCA_EGRESS_MIRROR
 	mirror.Attrs().Action = netlink.TC_ACT_STOLEN
-	attrs := netlink.FilterAttrs{LinkIndex: from.Attrs().Index, Parent: netlink.MakeHandle(0xffff, 0), Priority: 1, Protocol: unix.ETH_P_ALL}
+	attrs := netlink.FilterAttrs{LinkIndex: from.Attrs().Index, Parent: netlink.MakeHandle(0xffff, 0), Priority: 1,
+		Protocol: unix.ETH_P_ALL}
 	err := s.rt.FilterAdd(&netlink.U32{FilterAttrs: attrs, Actions: []netlink.Action{mirror}})
 	if err != nil {
 		err = s.rt.FilterAdd(&netlink.MatchAll{FilterAttrs: attrs, Actions: []netlink.Action{mirror}})
 	}
 	if err != nil {
-		return missing("mirred action with u32 or matchall", "CONFIG_NET_ACT_MIRRED, CONFIG_NET_CLS_U32", fmt.Errorf("add mirror: %w", err))
+		return missing("mirred action with u32 or matchall", "CONFIG_NET_ACT_MIRRED, CONFIG_NET_CLS_U32",
+			fmt.Errorf("add mirror: %w", err))
 	}
 	return nil
 }
@@ -140,5 +143,6 @@ func (l *Lab) readTBF(k *Link, d int) (*model.LinkResult, error) {
 				Frames: passed + full + uint64(st.Queue.Qlen), Passed: &passed, QueueFull: &full}, nil
 		}
 	}
-	return nil, fmt.Errorf("read what shapes %s to %s: %w", k.Ends[d], k.Ends[1-d], cmp.Or(err, fmt.Errorf("no tbf on %s", at.Iface)))
+	return nil, fmt.Errorf("read what shapes %s to %s: %w", k.Ends[d], k.Ends[1-d],
+		cmp.Or(err, fmt.Errorf("no tbf on %s", at.Iface)))
 }

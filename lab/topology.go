@@ -60,7 +60,8 @@ const (
 )
 
 func star(receivers int) topologySpec {
-	t := topologySpec{name: fmt.Sprintf("%s:%d", Star, receivers), nodes: []nodeSpec{{"sender", end}, {"switch", bridge}}, links: []linkSpec{{0, 1}}}
+	t := topologySpec{name: fmt.Sprintf("%s:%d", Star, receivers),
+		nodes: []nodeSpec{{"sender", end}, {"switch", bridge}}, links: []linkSpec{{0, 1}}}
 	for i := range receivers {
 		t.nodes = append(t.nodes, nodeSpec{fmt.Sprintf("%s%d", oneOfMany, i+1), end})
 		t.links = append(t.links, linkSpec{1, 2 + i})
@@ -127,7 +128,8 @@ func findTopology(name string) (topologySpec, error) {
 	}
 	i := slices.Index(Topologies(), name)
 	if i < 0 {
-		return topologySpec{}, &UsageError{fmt.Sprintf("lab %q: no such topology; there are %s", name, strings.Join(Topologies(), ", "))}
+		return topologySpec{}, &UsageError{fmt.Sprintf("lab %q: no such topology; there are %s", name,
+			strings.Join(Topologies(), ", "))}
 	}
 	return topologySpecs()[i], nil
 }

@@ -16,7 +16,8 @@ type LinkAccount struct {
 	Results  [2]model.LinkResult `json:"results"`         // in the order of Link.Ends, and back
 	Unlisted uint64              `json:"unlisted"`        // verdicts for which there was no room
 	Doubt    string              `json:"doubt,omitempty"` // why the results are not complete
-	Verdicts verdicts            `json:"verdicts"`        // in the order in which they fell, one direction after the other
+	// in the order in which they fell, one direction after the other
+	Verdicts verdicts `json:"verdicts"`
 }
 
 // verdicts pass between processes as base64 of their fields, big endian.
@@ -71,7 +72,8 @@ func (l *Lab) WatchLinks(trial uint16, identify userlink.Identify) (*LinkWatch, 
 			return nil, fmt.Errorf("watch link %s-%s: %w", k.Ends[0], k.Ends[1], err)
 		}
 		l.mu.Lock()
-		x.links = append(x.links, linkWatch{k, [2]model.LinkResult{k.result(0), k.result(1)}, before, k.cable.Watch(trial, identify)})
+		x.links = append(x.links, linkWatch{k, [2]model.LinkResult{k.result(0), k.result(1)}, before,
+			k.cable.Watch(trial, identify)})
 		l.mu.Unlock()
 	}
 	return x, nil

@@ -44,15 +44,16 @@ func planned(topology string, texts []string) (string, error) {
 	for i, p := range plans {
 		for direction, way := range p.toward {
 			if words := way.Words(); words != "" || p.mtu != 1500 {
-				fmt.Fprintln(&out, strings.TrimSpace(fmt.Sprintf("%s: mtu %d %s", spec.wayName(i, direction), p.mtu, words)))
+				fmt.Fprintln(&out, strings.TrimSpace(fmt.Sprintf("%s: mtu %d %s", spec.wayName(i, direction), p.mtu,
+					words)))
 			}
 		}
 	}
 	return out.String(), err
 }
 
-// TestWords: each line of the file is what a user says of a lab: its links, a change of them, its router, its name. Below
-// stands what comes of it, or the one line of what is wrong.
+// TestWords: each line of the file is what a user says of a lab: its links, a change of them, its router, its name.
+// Below stands what comes of it, or the one line of what is wrong.
 func TestWords(t *testing.T) {
 	golden.Table(t, "testdata/words.txt", func(question string) (answer string) {
 		words := strings.Fields(question)

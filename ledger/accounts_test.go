@@ -84,10 +84,12 @@ func TestAccounts(t *testing.T) {
 	}{
 		{"a watched receiver: its namespace is flooded by another generator, and nothing becomes that generator's loss", func(in *Input) {
 			in.SocketKnown, in.SocketDrops = true, 60
-			in.Nodes[1].Observation.Drops = verdicts(marks(0, 60, 0), []model.Site{buffer}, model.SiteCount{Site: 0, Packets: 60})
+			in.Nodes[1].Observation.Drops = verdicts(marks(0, 60, 0), []model.Site{buffer},
+				model.SiteCount{Site: 0, Packets: 60})
 			in.Nodes[0].Observation, in.Nodes[0].Why = nil, "its agent died"
-			add(&in.Nodes[1], 5000, "Udp.RcvbufErrors Udp.InErrors Udp.NoPorts Ip.InReceives softnet.dropped dev.eth0.rx_dropped "+
-				"qdisc.eth0.clsact.ffff:.drops nft.inet.filter.input.5.packets")
+			add(&in.Nodes[1], 5000,
+				"Udp.RcvbufErrors Udp.InErrors Udp.NoPorts Ip.InReceives softnet.dropped dev.eth0.rx_dropped "+
+					"qdisc.eth0.clsact.ffff:.drops nft.inet.filter.input.5.packets")
 		}, "receiver-buffer@receiver/SOCKET_RCVBUFF=60(exact-seq) lost=100 rest=40"},
 		{"without a watch the lines are bounded by what moved, and say how much of it was others'", func(in *Input) {
 			unwatched(in)
@@ -96,13 +98,15 @@ func TestAccounts(t *testing.T) {
 			add(&in.Nodes[1], 90, "Udp.NoPorts")
 			in.Nodes[1].Observation.Counters[2].IdleHz = 70 // of them, in the one second
 		}, "receiver-udp@receiver/NO_SOCKET=40(bounded)[90, 50 over] receiver-buffer@receiver/SOCKET_RCVBUFF=60(exact-count) lost=100 rest=0"},
-		{"a full connection table and no free port are told from a rule by what connection tracking counted", func(in *Input) {
-			in.Nodes[0].Observation = nil
-			hook := filter
-			hook.Function = "nf_hook_slow"
-			in.Nodes[1].Observation.Drops = verdicts(marks(0, 60, 0), []model.Site{hook}, model.SiteCount{Site: 0, Packets: 60})
-			add(&in.Nodes[1], 60, "conntrack.drop")
-		}, "receiver-filter@receiver/CONNTRACK_FULL=60(exact-seq) lost=100 rest=40"},
+		{"a full connection table and no free port are told from a rule by what connection tracking counted",
+			func(in *Input) {
+				in.Nodes[0].Observation = nil
+				hook := filter
+				hook.Function = "nf_hook_slow"
+				in.Nodes[1].Observation.Drops = verdicts(marks(0, 60, 0), []model.Site{hook},
+					model.SiteCount{Site: 0, Packets: 60})
+				add(&in.Nodes[1], 60, "conntrack.drop")
+			}, "receiver-filter@receiver/CONNTRACK_FULL=60(exact-seq) lost=100 rest=40"},
 		{"the same at a router without a watch, whose time to live and MTU lost others", func(in *Input) {
 			r := router(in)
 			add(r, 90, "Ip.InReceives")
@@ -119,16 +123,20 @@ func TestAccounts(t *testing.T) {
 			in.Nodes[1].Observation.Drops = verdicts(marks(0, 20, 0), []model.Site{filter},
 				model.SiteCount{Site: 0, Packets: 60, Unreadable: 40})
 		}, "receiver-filter@receiver/NETFILTER_DROP=60(exact-count)[20, 0 over] lost=100 rest=40"},
-		{"two processes on one kernel: only one could learn the interface and the address, in two sites of its own", func(in *Input) {
-			oneKernel(in)
-			known := model.Site{Reason: "IP_RPFILTER", Function: "ip_rcv", Namespace: 3, Interface: "lan", Received: true, Address: "10.0.1.1"}
-			other, unknown := known, known
-			other.Address, unknown.Interface, unknown.Address = "10.0.1.9", "", ""
-			in.Nodes[0].Observation.Mode, in.Nodes[1].Observation.Mode = model.DropsCount, model.DropsCount
-			in.Nodes[0].Observation.Drops = verdicts(model.Marks{}, []model.Site{unknown}, model.SiteCount{Site: 0, Packets: 80})
-			in.Nodes[1].Observation.Drops = verdicts(model.Marks{}, []model.Site{known, other}, model.SiteCount{Site: 0, Packets: 30},
-				model.SiteCount{Site: 1, Packets: 60})
-		}, "network@10.0.1.1/IP_RPFILTER=90(exact-count) lost=100 rest=10"},
+		{"two processes on one kernel: only one could learn the interface and the address, in two sites of its own",
+			func(in *Input) {
+				oneKernel(in)
+				known := model.Site{Reason: "IP_RPFILTER", Function: "ip_rcv", Namespace: 3, Interface: "lan",
+					Received: true, Address: "10.0.1.1"}
+				other, unknown := known, known
+				other.Address, unknown.Interface, unknown.Address = "10.0.1.9", "", ""
+				in.Nodes[0].Observation.Mode, in.Nodes[1].Observation.Mode = model.DropsCount, model.DropsCount
+				in.Nodes[0].Observation.Drops = verdicts(model.Marks{}, []model.Site{unknown},
+					model.SiteCount{Site: 0, Packets: 80})
+				in.Nodes[1].Observation.Drops = verdicts(model.Marks{}, []model.Site{known, other},
+					model.SiteCount{Site: 0, Packets: 30},
+					model.SiteCount{Site: 1, Packets: 60})
+			}, "network@10.0.1.1/IP_RPFILTER=90(exact-count) lost=100 rest=10"},
 		{"sockets that do not tell their own drops", func(in *Input) {
 			unwatched(in)
 			in.SocketKnown = false
@@ -160,7 +168,8 @@ func TestAccounts(t *testing.T) {
 			add(r, 1000, "Ip.InReceives")
 			add(r, 900, "Ip.ForwDatagrams")
 			add(r, 0, "Ip.InDelivers")
-			r.Observation.Routes = []model.Route{{Flow: "down", Kind: model.RouteUsable}, {Flow: "up", Kind: model.RouteProhibit}}
+			r.Observation.Routes = []model.Route{{Flow: "down", Kind: model.RouteUsable},
+				{Flow: "up", Kind: model.RouteProhibit}}
 		}, "network@router/ROUTE_REFUSED=100(bounded) lost=100 rest=0"},
 		{"the route of another flow says nothing", func(in *Input) {
 			r := router(in)
@@ -178,7 +187,8 @@ func TestAccounts(t *testing.T) {
 		{"a router's interface without a carrier", func(in *Input) {
 			r := router(in)
 			add(r, 100, "dev.wan.tx_dropped")
-			r.Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "wan", NoCarrier: true}}
+			r.Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "wan",
+				NoCarrier: true}}
 		}, "network@router/NO_CARRIER=100(bounded) lost=100 rest=0"},
 		{"errors of send() that a route gives", func(in *Input) {
 			in.SendErrors, in.Accepted = map[string]uint64{"EINVAL": 70, "EPERM": 30}, 900
@@ -197,8 +207,10 @@ func TestAccounts(t *testing.T) {
 		}, "network@router/IP_GAP=100(bounded) lost=100 rest=0"},
 
 		// What is left between two observed ends is put to the wire by the devices' difference.
-		{"devices agree", func(in *Input) { unwatched(in); devices(in, 1000, 900) }, elimination + "=100(bounded) lost=100 rest=0"},
-		{"devices saw part", func(in *Input) { unwatched(in); devices(in, 1000, 940) }, elimination + "=60(inferred) lost=100 rest=40"},
+		{"devices agree", func(in *Input) { unwatched(in); devices(in, 1000, 900) },
+			elimination + "=100(bounded) lost=100 rest=0"},
+		{"devices saw part", func(in *Input) { unwatched(in); devices(in, 1000, 940) },
+			elimination + "=60(inferred) lost=100 rest=40"},
 		{"it arrived at the device", func(in *Input) { unwatched(in); devices(in, 1000, 1000) }, "lost=100 rest=100"},
 		{"both watched, devices not read", func(*Input) {}, elimination + "=100(inferred) lost=100 rest=0"},
 		{"both watched, it arrived", func(in *Input) { devices(in, 1000, 1000) }, "lost=100 rest=100"},
@@ -209,16 +221,18 @@ func TestAccounts(t *testing.T) {
 			in.Nodes[1].Observation.Namespace = 1
 		}, "lost=100 rest=100"},
 
-		// A kernel under load may not run the watch for a few packets: a counter that agrees with all the others' verdicts
-		// stands in, and the line is as sure as that.
+		// A kernel under load may not run the watch for a few packets: a counter that agrees with all the others'
+		// verdicts stands in, and the line is as sure as that.
 		{"three of a hundred without a verdict", func(in *Input) {
 			in.Nodes[0].Observation = nil
-			in.Nodes[1].Observation.Drops = verdicts(marks(0, 97, 0), []model.Site{filter}, model.SiteCount{Site: 0, Packets: 97})
+			in.Nodes[1].Observation.Drops = verdicts(marks(0, 97, 0), []model.Site{filter},
+				model.SiteCount{Site: 0, Packets: 97})
 			add(&in.Nodes[1], 100, "nft.inet.filter.input.5.packets")
 		}, "receiver-filter@receiver/NETFILTER_DROP=100(bounded)[97, 0 over] lost=100 rest=0"},
 		{"the same, and others' packets, too", func(in *Input) {
 			in.Nodes[0].Observation = nil
-			in.Nodes[1].Observation.Drops = verdicts(marks(0, 97, 0), []model.Site{filter}, model.SiteCount{Site: 0, Packets: 97})
+			in.Nodes[1].Observation.Drops = verdicts(marks(0, 97, 0), []model.Site{filter},
+				model.SiteCount{Site: 0, Packets: 97})
 			add(&in.Nodes[1], 400, "nft.inet.filter.input.5.packets")
 		}, "receiver-filter@receiver/NETFILTER_DROP=97(exact-seq) lost=100 rest=3"},
 
@@ -234,19 +248,21 @@ func TestAccounts(t *testing.T) {
 			in.Nodes[1].Observation.Drops = verdicts(model.Marks{}, []model.Site{of2(buffer), queue},
 				model.SiteCount{Site: 0, Packets: 60}, model.SiteCount{Site: 1, Packets: 20})
 		}, "sender-qdisc@sender/QDISC_DROP=20(exact-count) receiver-buffer@receiver/SOCKET_RCVBUFF=60(exact-count) lost=100 rest=20"},
-		{"copies: verdicts about packets that arrived; of two accounts of one kernel the larger counts", func(in *Input) {
-			oneKernel(in)
-			in.Nodes[0].Observation.Drops = verdicts(marks(0, 100, 0, 200, 10, 0), []model.Site{of2(buffer)})
-			in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0, 200, 10, 0, 300, 5, 0), []model.Site{of2(buffer)})
-		}, "receiver-buffer@receiver/SOCKET_RCVBUFF=100(exact-seq) lost=100 rest=0"},
+		{"copies: verdicts about packets that arrived; of two accounts of one kernel the larger counts",
+			func(in *Input) {
+				oneKernel(in)
+				in.Nodes[0].Observation.Drops = verdicts(marks(0, 100, 0, 200, 10, 0), []model.Site{of2(buffer)})
+				in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0, 200, 10, 0, 300, 5, 0), []model.Site{of2(buffer)})
+			}, "receiver-buffer@receiver/SOCKET_RCVBUFF=100(exact-seq) lost=100 rest=0"},
 		{"a list of missing sequences that ended early leaves the rest to counts", func(in *Input) {
 			in.Missing[0] = marks(0, 40, 0)
 			in.Missing[0].Unlisted = 60
-			in.Nodes[1].Observation.Drops = verdicts(marks(0, 40, 0, 40, 60, 1, 200, 10, 1), []model.Site{buffer, filter})
+			in.Nodes[1].Observation.Drops = verdicts(marks(0, 40, 0, 40, 60, 1, 200, 10, 1),
+				[]model.Site{buffer, filter})
 		}, "receiver-filter@receiver/NETFILTER_DROP=60(exact-count) receiver-buffer@receiver/SOCKET_RCVBUFF=40(exact-seq) lost=100 rest=0"},
 
-		// The timeout of the reassembly follows from a fragment dropped elsewhere. By sequence the fragment's verdict is the
-		// datagram's; a watch that only counts knows how many fragments it was.
+		// The timeout of the reassembly follows from a fragment dropped elsewhere. By sequence the fragment's verdict
+		// is the datagram's; a watch that only counts knows how many fragments it was.
 		{"fragments by sequence", func(in *Input) {
 			in.Fragments = 3
 			in.Nodes[1].Observation.Drops = verdicts(marks(0, 60, 1, 60, 40, 0), []model.Site{pieces, backed},

@@ -24,9 +24,13 @@ func drawCounters(t *rapid.T) []model.Counter {
 	count := rapid.OneOf(rapid.Uint64Range(0, 100), rapid.Uint64())
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.Counter {
 		c := model.Counter{
-			Name: rapid.SampledFrom(counterNames).Draw(t, "name"), Scope: rapid.SampledFrom([]string{"namespace", "device", "host", "socket", "?"}).Draw(t, "scope"),
-			Unit: rapid.SampledFrom([]string{"skb", "frame", "datagram", "fragment", "event", ""}).Draw(t, "unit"), Before: count.Draw(t, "before"), After: count.Draw(t, "after"),
-			Whole: count.Draw(t, "whole"), Measure: count.Draw(t, "measure"), IdleHz: rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, math.MaxFloat64)).Draw(t, "idle"),
+			Name: rapid.SampledFrom(counterNames).Draw(t,
+				"name"), Scope: rapid.SampledFrom([]string{"namespace", "device", "host", "socket", "?"}).Draw(t,
+				"scope"),
+			Unit: rapid.SampledFrom([]string{"skb", "frame", "datagram", "fragment", "event", ""}).Draw(t,
+				"unit"), Before: count.Draw(t, "before"), After: count.Draw(t, "after"),
+			Whole: count.Draw(t, "whole"), Measure: count.Draw(t, "measure"), IdleHz: rapid.OneOf(rapid.Just(0.0),
+				rapid.Float64Range(0, math.MaxFloat64)).Draw(t, "idle"),
 			Reset: rapid.Bool().Draw(t, "reset"),
 		}
 		c.Measure = min(c.Measure, c.Whole) // see Observation.Clamp
@@ -37,7 +41,8 @@ func drawCounters(t *rapid.T) []model.Counter {
 var drawMarks = rapid.Custom(func(t *rapid.T) model.Marks {
 	var w model.MarksWriter
 	for range rapid.IntRange(0, 12).Draw(t, "runs") {
-		w.Add(rapid.Uint64Range(0, 120).Draw(t, "from"), rapid.Uint64Range(0, 9).Draw(t, "count"), rapid.Uint16Range(0, 7).Draw(t, "mark"))
+		w.Add(rapid.Uint64Range(0, 120).Draw(t, "from"), rapid.Uint64Range(0, 9).Draw(t, "count"),
+			rapid.Uint16Range(0, 7).Draw(t, "mark"))
 	}
 	m := w.Marks()
 	if rapid.IntRange(0, 5).Draw(t, "lie") == 0 {
@@ -54,9 +59,11 @@ var drawMarks = rapid.Custom(func(t *rapid.T) model.Marks {
 
 func drawDrops(t *rapid.T) *model.Drops {
 	count := rapid.OneOf(rapid.Uint64Range(0, 60), rapid.Uint64())
-	d := &model.Drops{Unreadable: count.Draw(t, "unreadable"), Overwritten: rapid.Uint64Range(0, 3).Draw(t, "overwritten"), SitesLost: rapid.Uint64Range(0, 1).Draw(t, "lost")}
+	d := &model.Drops{Unreadable: count.Draw(t, "unreadable"),
+		Overwritten: rapid.Uint64Range(0, 3).Draw(t, "overwritten"), SitesLost: rapid.Uint64Range(0, 1).Draw(t, "lost")}
 	d.Sites = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.Site {
-		s := rapid.SampledFrom(append([]model.Site{{Reason: "FRAG_REASM_TIMEOUT", Namespace: 2, Received: true}, {Reason: "NEW", Namespace: 0}}, drawnSites...)).Draw(t, "site")
+		s := rapid.SampledFrom(append([]model.Site{{Reason: "FRAG_REASM_TIMEOUT", Namespace: 2, Received: true},
+			{Reason: "NEW", Namespace: 0}}, drawnSites...)).Draw(t, "site")
 		s.Namespace = rapid.Uint64Range(0, 4).Draw(t, "namespace")
 		return s
 	}), 0, 7).Draw(t, "sites")
@@ -65,8 +72,9 @@ func drawDrops(t *rapid.T) *model.Drops {
 			Way:     rapid.SampledFrom([]string{"", model.WayAsks}).Draw(t, "way"),
 			Streams: rapid.SliceOfN(drawMarks, 0, 3).Draw(t, "streams"),
 			Counts: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.SiteCount {
-				return model.SiteCount{Site: rapid.IntRange(-1, 8).Draw(t, "site"), Packets: count.Draw(t, "packets"), Unreadable: count.Draw(t, "unreadable"),
-					Warmup: count.Draw(t, "warmup"), Fragments: count.Draw(t, "fragments")}
+				return model.SiteCount{Site: rapid.IntRange(-1, 8).Draw(t, "site"), Packets: count.Draw(t, "packets"),
+					Unreadable: count.Draw(t, "unreadable"),
+					Warmup:     count.Draw(t, "warmup"), Fragments: count.Draw(t, "fragments")}
 			}), 0, 9).Draw(t, "counts")})
 	}
 	return d
@@ -77,31 +85,40 @@ func drawInput(t *rapid.T) Input {
 	count := rapid.OneOf(rapid.Uint64Range(0, 200), rapid.Uint64())
 	errnos := []string{"EAGAIN", "ENOBUFS", "EPERM", "EMSGSIZE", "?"}
 	in := Input{
-		Sender: "sender", Receiver: "receiver", Flow: "up", Way: rapid.SampledFrom([]string{"", model.WayAsks}).Draw(t, "asked way"),
+		Sender: "sender", Receiver: "receiver", Flow: "up", Way: rapid.SampledFrom([]string{"",
+			model.WayAsks}).Draw(t, "asked way"),
 		ICMP: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.ICMPErrors {
 			return model.ICMPErrors{From: "10.0.1.1", What: "port unreachable", Packets: count.Draw(t, "ICMP errors")}
 		}), 0, 2).Draw(t, "ICMP"),
 		Planned: count.Draw(t, "planned"), Attempted: count.Draw(t, "attempted"), Accepted: count.Draw(t, "accepted"),
 		SendErrors: rapid.MapOfN(rapid.SampledFrom(errnos), count, 0, 4).Draw(t, "errors"),
 		Streams:    rapid.SliceOfN(rapid.Uint64Range(0, 150), 0, 3).Draw(t, "streams"),
-		Refused:    rapid.SliceOfN(drawMarks, 0, 3).Draw(t, "refused"), Errnos: rapid.SliceOfN(rapid.SampledFrom(errnos), 0, 4).Draw(t, "errnos"),
+		Refused: rapid.SliceOfN(drawMarks, 0, 3).Draw(t,
+			"refused"), Errnos: rapid.SliceOfN(rapid.SampledFrom(errnos), 0, 4).Draw(t, "errnos"),
 		Retried: count.Draw(t, "retried"), Segments: rapid.IntRange(-1, 64).Draw(t, "segments"),
 		WarmupSent: count.Draw(t, "warm-up"), WarmupReceived: count.Draw(t, "warm"),
 		Received: count.Draw(t, "received"), Late: count.Draw(t, "late"), WrongLength: count.Draw(t, "length"),
-		SocketDrops: count.Draw(t, "drops"), SocketKnown: rapid.Bool().Draw(t, "known"), Unread: count.Draw(t, "unread"),
+		SocketDrops: count.Draw(t, "drops"), SocketKnown: rapid.Bool().Draw(t, "known"), Unread: count.Draw(t,
+			"unread"),
 		Missing: rapid.SliceOfN(drawMarks, 0, 3).Draw(t, "missing"), MissingKnown: rapid.Bool().Draw(t, "listed"),
 		PastSockets: rapid.Bool().Draw(t, "past sockets"), Cable: rapid.Bool().Draw(t, "cable"),
-		Unsent:   rapid.MapOfN(rapid.SampledFrom([]string{model.CauseRingFull, model.CauseNotRedirected, "ENXIO", ""}), count, 0, 3).Draw(t, "unsent"),
+		Unsent: rapid.MapOfN(rapid.SampledFrom([]string{model.CauseRingFull, model.CauseNotRedirected, "ENXIO",
+			""}), count, 0, 3).Draw(t, "unsent"),
 		TakenOff: count.Draw(t, "taken off"), Broken: count.Draw(t, "broken"), Overrun: count.Draw(t, "overrun"),
-		SlotsLate: count.Draw(t, "slots late"), SlotsHeld: count.Draw(t, "slots held"), SendBuffer: rapid.IntRange(0, 1<<20).Draw(t, "send buffer"),
-		Fragments: rapid.IntRange(-1, 45).Draw(t, "fragments"), DurationS: rapid.Float64Range(0, 1e12).Draw(t, "seconds"),
+		SlotsLate: count.Draw(t, "slots late"), SlotsHeld: count.Draw(t, "slots held"), SendBuffer: rapid.IntRange(0,
+			1<<20).Draw(t, "send buffer"),
+		Fragments: rapid.IntRange(-1, 45).Draw(t, "fragments"), DurationS: rapid.Float64Range(0, 1e12).Draw(t,
+			"seconds"),
 	}
-	for _, name := range rapid.SampledFrom([][]string{{"sender", "receiver"}, {"sender", "router", "receiver"}, {"receiver"}, {}, {"x", "x"}}).Draw(t, "nodes") {
+	for _, name := range rapid.SampledFrom([][]string{{"sender", "receiver"}, {"sender", "router", "receiver"},
+		{"receiver"}, {}, {"x", "x"}}).Draw(t, "nodes") {
 		n := Node{Name: name, Why: "not there"}
 		if rapid.IntRange(0, 3).Draw(t, "observed") > 0 {
 			n.Observation = &model.Observation{
-				Boot: rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "boot"), Namespace: rapid.Uint64Range(0, 3).Draw(t, "namespace"),
-				Mode:     rapid.SampledFrom([]model.DropMode{model.DropsSeq, model.DropsCount, model.DropsOff, ""}).Draw(t, "mode"),
+				Boot: rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "boot"), Namespace: rapid.Uint64Range(0,
+					3).Draw(t, "namespace"),
+				Mode: rapid.SampledFrom([]model.DropMode{model.DropsSeq, model.DropsCount, model.DropsOff,
+					""}).Draw(t, "mode"),
 				Counters: drawCounters(t), Unsettled: rapid.Bool().Draw(t, "unsettled"),
 			}
 			if rapid.Bool().Draw(t, "watched") {

@@ -49,18 +49,23 @@ func (b *book) endChecks(c *checks, lines []model.Line) {
 	for _, l := range lines {
 		named += l.Packets
 	}
-	c.law("balance", named+b.remaining == b.lost, "%v lost = %v in named lines + %v unattributed", b.lost, named, b.remaining)
+	c.law("balance", named+b.remaining == b.lost, "%v lost = %v in named lines + %v unattributed", b.lost, named,
+		b.remaining)
 	if in.PastSockets {
-		c.law("attempted", in.Attempted == plus(in.Accepted, plus(refused, unsent)), "%v attempted = %v sent by the device + %v that it did not take", in.Attempted, in.Accepted, unsent)
+		c.law("attempted", in.Attempted == plus(in.Accepted, plus(refused, unsent)),
+			"%v attempted = %v sent by the device + %v that it did not take", in.Attempted, in.Accepted, unsent)
 	} else {
-		c.law("attempted", in.Attempted == plus(in.Accepted, refused), "%v attempted = %v accepted + %v refused by the kernel", in.Attempted, in.Accepted, refused)
+		c.law("attempted", in.Attempted == plus(in.Accepted, refused),
+			"%v attempted = %v accepted + %v refused by the kernel", in.Attempted, in.Accepted, refused)
 	}
 	c.law("received", in.Received <= in.Attempted, "%v received, at most the %v attempted", in.Received, in.Attempted)
 	givenUp := plus(plus(in.SlotsLate, in.SlotsHeld), in.SlotsQuiet)
 	c.law("planned", plus(in.Attempted, givenUp) <= in.Planned || in.Planned == 0,
 		"%v attempted + %v given up, at most the %v planned", in.Attempted, givenUp, in.Planned)
 	if in.MissingKnown {
-		c.law("missing", plus(b.join.missing, b.join.unlisted) == b.lost, "%v sequences listed as missing + %v without room in the list = %v lost", b.join.missing, b.join.unlisted, b.lost)
+		c.law("missing", plus(b.join.missing, b.join.unlisted) == b.lost,
+			"%v sequences listed as missing + %v without room in the list = %v lost", b.join.missing, b.join.unlisted,
+			b.lost)
 	}
 	if in.SocketKnown {
 		b.socketCheck(c)
@@ -72,7 +77,9 @@ func (b *book) socketCheck(c *checks) {
 	in, v := b.in, b.path.receiver
 	if v == nil || !v.watched {
 		if in.SocketDrops > b.lost {
-			c.law("socket", true, "%v dropped by the receiver's sockets, %v more than were lost: other packets were sent to them", in.SocketDrops, in.SocketDrops-b.lost)
+			c.law("socket", true,
+				"%v dropped by the receiver's sockets, %v more than were lost: other packets were sent to them",
+				in.SocketDrops, in.SocketDrops-b.lost)
 			return
 		}
 		c.law("socket", true, "%v dropped by the receiver's sockets, at most the %v lost", in.SocketDrops, b.lost)
@@ -86,11 +93,14 @@ func (b *book) socketCheck(c *checks) {
 	}
 	held := in.SocketDrops >= seen && in.SocketDrops <= plus(seen, spare)
 	if !held && in.SocketDrops > seen {
-		c.law("socket", true, "%v dropped by the receiver's sockets = %v verdicts about them, with %v not of this flow", in.SocketDrops, seen, in.SocketDrops-seen)
+		c.law("socket", true,
+			"%v dropped by the receiver's sockets = %v verdicts about them, with %v not of this flow", in.SocketDrops,
+			seen, in.SocketDrops-seen)
 		return
 	}
 	// A packet of the warm-up that waits when the count begins is told as part of either.
-	c.law("socket", held || seen-in.SocketDrops <= spare, "%v dropped by the receiver's sockets = %v verdicts about them", in.SocketDrops, seen)
+	c.law("socket", held || seen-in.SocketDrops <= spare,
+		"%v dropped by the receiver's sockets = %v verdicts about them", in.SocketDrops, seen)
 }
 
 // listChecks tell what is wrong with lists, and what the watch could not say.
@@ -108,7 +118,9 @@ func (b *book) listChecks(c *checks) {
 		c.law("refused", false, "%v packets arrived that the sender's kernel had refused", j.refusedArrived)
 	}
 	if b.in.Retried > 0 {
-		c.law("again", true, "%v packets were offered to the sender's kernel again, because a batch call hid the first answer", b.in.Retried)
+		c.law("again", true,
+			"%v packets were offered to the sender's kernel again, because a batch call hid the first answer",
+			b.in.Retried)
 	}
 	if b.copies > 0 {
 		c.law("copies", true, "%v verdicts were about copies of packets that arrived, and count for nothing", b.copies)
@@ -118,7 +130,8 @@ func (b *book) listChecks(c *checks) {
 			c.law("lists", false, "%v verdicts from %v name no place", l.bogus, l.from)
 		}
 		if d := l.drops; d.Overwritten > 0 || d.SitesLost > 0 || d.Unreadable > 0 {
-			c.law("watch", true, "the watch on %v could not tell all: %v packets could not be told by stream and sequence, %v verdicts were overwritten, %v drops found no room for their place",
+			c.law("watch", true,
+				"the watch on %v could not tell all: %v packets could not be told by stream and sequence, %v verdicts were overwritten, %v drops found no room for their place",
 				l.from, d.Unreadable, d.Overwritten, d.SitesLost)
 		}
 	}
@@ -176,10 +189,12 @@ func (b *book) sentCheck(c *checks, v *view) {
 	ours := plus(b.in.Attempted, b.in.WarmupSent)
 	const law = "%v accepted of %v attempted, and %v in the warm-up: Udp.OutDatagrams %v + SndbufErrors %v"
 	if told > ours {
-		c.law("accepted", true, law+", with %v others'", b.in.Accepted, b.in.Attempted, b.in.WarmupSent, out.whole, errors.whole, told-ours)
+		c.law("accepted", true, law+", with %v others'", b.in.Accepted, b.in.Attempted, b.in.WarmupSent, out.whole,
+			errors.whole, told-ours)
 		return
 	}
-	c.law("accepted", told >= b.in.Accepted, law, b.in.Accepted, b.in.Attempted, b.in.WarmupSent, out.whole, errors.whole)
+	c.law("accepted", told >= b.in.Accepted, law, b.in.Accepted, b.in.Attempted, b.in.WarmupSent, out.whole,
+		errors.whole)
 }
 
 // foreign is what others may add to a counter, by its rate while the path was idle.
@@ -201,11 +216,14 @@ func (b *book) wireCheck(c *checks, s, r *view) {
 	ours := plus(b.in.Attempted, b.in.WarmupSent)
 	switch {
 	case came <= out.whole:
-		c.law("wire", true, "%v tx_packets at %v ≥ %v rx_packets + %v missed at %v", out.whole, s.Name, in.whole, missed.whole, r.Name)
+		c.law("wire", true, "%v tx_packets at %v ≥ %v rx_packets + %v missed at %v", out.whole, s.Name, in.whole,
+			missed.whole, r.Name)
 	case came > ours || came-out.whole <= b.foreign(out, in):
-		c.law("wire", true, "not checkable: %v tx_packets at %v < %v rx_packets + %v missed at %v, with %v foreign", out.whole, s.Name, in.whole, missed.whole, r.Name, came-out.whole)
+		c.law("wire", true, "not checkable: %v tx_packets at %v < %v rx_packets + %v missed at %v, with %v foreign",
+			out.whole, s.Name, in.whole, missed.whole, r.Name, came-out.whole)
 	default:
-		c.law("wire", false, "%v tx_packets at %v ≥ %v rx_packets + %v missed at %v", out.whole, s.Name, in.whole, missed.whole, r.Name)
+		c.law("wire", false, "%v tx_packets at %v ≥ %v rx_packets + %v missed at %v", out.whole, s.Name, in.whole,
+			missed.whole, r.Name)
 	}
 }
 
@@ -221,7 +239,8 @@ func (b *book) filterCheck(c *checks, v *view) {
 	}
 	t := &v.table
 	errors := t.field("TcpExt", "IPReversePathFilter").whole
-	for _, f := range []string{"InHdrErrors", "InAddrErrors", "InNoRoutes", "InUnknownProtos", "InTruncatedPkts", "InDiscards", "ReasmFails"} {
+	for _, f := range []string{"InHdrErrors", "InAddrErrors", "InNoRoutes", "InUnknownProtos", "InTruncatedPkts",
+		"InDiscards", "ReasmFails"} {
 		errors = plus(errors, t.field("Ip", f).whole)
 	}
 	var verdicts uint64
@@ -242,7 +261,8 @@ func (b *book) filterCheck(c *checks, v *view) {
 	case gap.whole > told && gap.whole-told <= t.field("Ip", "InMcastPkts").whole:
 		c.law("filter", true, name+", with %v multicast for others", gap.whole, verdicts, errors, gap.whole-told)
 	case told > gap.whole && told-gap.whole <= t.field("Ip", "ReasmTimeout").whole:
-		c.law("filter", true, name+", %v of them given up for fragments that came before", gap.whole, verdicts, errors, told-gap.whole)
+		c.law("filter", true, name+", %v of them given up for fragments that came before", gap.whole, verdicts,
+			errors, told-gap.whole)
 	case max(gap.whole, told)-min(gap.whole, told) <= readingApart:
 		c.law("filter", true, name+", but for what passed between the readings of the two", gap.whole, verdicts, errors)
 	default:
@@ -260,6 +280,7 @@ func (b *book) udpCheck(c *checks, v *view) {
 	}
 	errors, ports := t.field("Udp", "InErrors"), t.field("Udp", "NoPorts")
 	told := plus(plus(read.whole, errors.whole), plus(ports.whole, t.field("Udp", "IgnoredMulti").whole))
-	c.law("udp", told <= in.whole, "%v Ip.InDelivers = %v Udp.InDatagrams + %v InErrors + %v NoPorts, with %v left unread or of other protocols",
+	c.law("udp", told <= in.whole,
+		"%v Ip.InDelivers = %v Udp.InDatagrams + %v InErrors + %v NoPorts, with %v left unread or of other protocols",
 		in.whole, read.whole, errors.whole, ports.whole, minus(in.whole, told))
 }

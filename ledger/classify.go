@@ -77,8 +77,10 @@ var (
 var rules = [...]rule{
 	{match(`^PACKET_SOCK_ERROR$`), nil, stageNone, ""},
 	{queuePurge, socketCloser, stageApplication, model.CauseUnread},
-	{queuePurge, match(`^(sk_stream_kill_queues|(__)?tcp_(close|disconnect|write_queue_purge|rtx_queue_purge))`), stageApplication, model.CauseUnread},
-	{queuePurge, match(`^(neigh_(invalidate|destroy|flush_dev)|arp_\w+)$`), stageNeighbour, "NEIGH_FAILED"}, // what waited for an answer
+	{queuePurge, match(`^(sk_stream_kill_queues|(__)?tcp_(close|disconnect|write_queue_purge|rtx_queue_purge))`),
+		stageApplication, model.CauseUnread},
+	// what waited for an answer
+	{queuePurge, match(`^(neigh_(invalidate|destroy|flush_dev)|arp_\w+)$`), stageNeighbour, "NEIGH_FAILED"},
 	{queuePurge, match(`^(__)?skb_queue_purge`), stagePurge, ""},
 	{match(`^SOCKET_CLOSE$`), nil, stageApplication, model.CauseUnread},
 
@@ -94,28 +96,34 @@ var rules = [...]rule{
 	{match(`^(QDISC_|CAKE_|FQ_|DUALPI2_|QUEUE_PURGE$)`), nil, stageQdisc, ""},
 	{match(`^((\w+_)?(OVERLIMIT|CONGESTED|MAXFLOWS|FLOOD_PROTECTION|BAND_LIMIT|HORIZON_LIMIT|FLOW_LIMIT|L4S_STEP_NON_ECN)|GENERIC)$`), nil, stageQdisc, ""},
 	{match(`^NEIGH_`), nil, stageNeighbour, ""},
-	{match(`^(IP_OUTNOROUTES|IPV6DISABLED|SECURITY_HOOK|BPF_CGROUP_EGRESS|XFRM_POLICY|PKT_TOO_BIG)$`), nil, stageOutput, ""},
+	{match(`^(IP_OUTNOROUTES|IPV6DISABLED|SECURITY_HOOK|BPF_CGROUP_EGRESS|XFRM_POLICY|PKT_TOO_BIG)$`), nil,
+		stageOutput, ""},
 	{match(`^(FULL_RING)$`), nil, stageRing, ""},
-	{match(`^(DEV_READY|DEV_HDR|NOMEM|HDR_TRUNC|SKB_GSO_SEG|SKB_CSUM|SKB_UCOPY_FAULT|TAP_\w+|PFMEMALLOC)$`), nil, stageDevice, ""},
+	{match(`^(DEV_READY|DEV_HDR|NOMEM|HDR_TRUNC|SKB_GSO_SEG|SKB_CSUM|SKB_UCOPY_FAULT|TAP_\w+|PFMEMALLOC)$`), nil,
+		stageDevice, ""},
 	{match(`^(OTHERHOST|UNHANDLED_PROTO|BRIDGE_\w+|NO_TX_TARGET|MAC_\w+|LOCAL_MAC|ARP_\w+|VXLAN_\w+|IP_TUNNEL_ECN|TUNNEL_TXINFO|UNICAST_IN_L2_MULTICAST|OVS_\w+|OPENVSWITCH\w*|RX_DROP\w*|MAC80211\w*)$`), nil, stageLink, ""},
 	{match(`^(IP_|IPV6_|DUP_FRAG$|FRAG_|ICMP_|PKT_TOO_SMALL$)`), nil, stageIP, ""},
 
 	// The kernel gave no reason: the function speaks.
 	{unspecified, match(`^(veth_xmit|veth_xdp_rx|veth_forward_skb)$`), stageRing, model.CauseRingFull},
 	{unspecified, match(`xdp`), stageXDP, "XDP"},
-	{unspecified, match(`^(enqueue_to_backlog|netif_rx|__netif_rx|flush_backlog|process_backlog|dev_cpu_dead)`), stageBacklog, "CPU_BACKLOG"},
+	{unspecified, match(`^(enqueue_to_backlog|netif_rx|__netif_rx|flush_backlog|process_backlog|dev_cpu_dead)`),
+		stageBacklog, "CPU_BACKLOG"},
 	{unspecified, match(`^__udp_enqueue_schedule_skb|^sk_rmem_schedule|^__sk_mem`), stageMemory, "PROTO_MEM"},
 	{unspecified, match(`^(__)?udp(v6)?_queue_rcv|^sock_queue_rcv`), stageBuffer, "SOCKET_RCVBUFF"},
 	{unspecified, match(`^_*first_packet_length|^udp(v6)?_recvmsg`), stageUDP, "UDP_CSUM"}, // they drop nothing else
 	{unspecified, match(`^(__)?(udp|udp4|udp6|udpv6)_|^__skb_recv_udp`), stageUDP, ""},
 	{unspecified, match(`neigh|^arp_|^ndisc_`), stageNeighbour, ""},
-	{unspecified, match(`^(ip_defrag|ipv6_frag_rcv)$`), stageIP, model.CauseFragmentMemory}, // found no room for one that began
+	// found no room for one that began
+	{unspecified, match(`^(ip_defrag|ipv6_frag_rcv)$`), stageIP, model.CauseFragmentMemory},
 	{unspecified, match(`defrag|frag|^ip_expire|^ip6_expire|reasm`), stageIP, model.CauseReassembly},
 	{unspecified, match(`^(sch_handle_ingress|tcf_|tc_run|tcx_run|cls_|act_)`), stageClassifier, ""},
 	{unspecified, match(`codel\w*_dequeue`), stageQdisc, "QDISC_CONGESTED"}, // before Linux 6.14
 	// What a bridge hands to a port, or a device to its peer, has passed all but the test of its length.
-	{unspecified, match(`^(br_nf_dev_queue_xmit|br_dev_queue_push_xmit|__dev_forward_skb2?)$`), stageLink, "PKT_TOO_BIG"},
-	{unspecified, match(`qdisc|dev_queue_xmit|_enqueue$|_dequeue$|fifo|tbf|codel|netem|cake|^fq_|^htb_|^sch_`), stageQdisc, ""},
+	{unspecified, match(`^(br_nf_dev_queue_xmit|br_dev_queue_push_xmit|__dev_forward_skb2?)$`), stageLink,
+		"PKT_TOO_BIG"},
+	{unspecified, match(`qdisc|dev_queue_xmit|_enqueue$|_dequeue$|fifo|tbf|codel|netem|cake|^fq_|^htb_|^sch_`),
+		stageQdisc, ""},
 	{unspecified, match(`^(__)?nf_queue$`), stageFilter, model.CauseFilterQueue},
 	{unspecified, match(`^(nf_|nft_|ipt_|ip6t_|ebt_|xt_|br_nf)`), stageFilter, ""},
 	{unspecified, match(`^(br_|vlan_|macvlan_|ovs_|vxlan_|bond_|__?netif_receive|ieee80211_)`), stageLink, ""},
@@ -148,7 +156,8 @@ func classify(reason, function string, side Side, received bool) (at stage, laye
 
 func find(reason, function string) (at stage, cause string) {
 	for _, r := range rules {
-		if (r.reason == nil || r.reason.MatchString(reason)) && (r.function == nil || r.function.MatchString(function)) {
+		if (r.reason == nil || r.reason.MatchString(reason)) &&
+			(r.function == nil || r.function.MatchString(function)) {
 			if r.cause != "" {
 				return r.stage, r.cause
 			}

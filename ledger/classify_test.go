@@ -18,7 +18,8 @@ func TestClassify(t *testing.T) {
 	sides := []struct {
 		name string
 		side Side
-	}{{"sender", SideSender}, {"receiver", SideReceiver}, {"both in one namespace", SideBoth}, {"on the way", SideOther}, {"unknown", SideUnknown}}
+	}{{"sender", SideSender}, {"receiver", SideReceiver}, {"both in one namespace", SideBoth}, {"on the way",
+		SideOther}, {"unknown", SideUnknown}}
 	golden.Table(t, "testdata/verdicts.txt", func(question string) string {
 		reason, function, _ := strings.Cut(question, " ")
 		var out strings.Builder
@@ -38,7 +39,8 @@ func TestClassify(t *testing.T) {
 func TestClassifyAnyNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		reason, function := rapid.String().Draw(t, "reason"), rapid.String().Draw(t, "function")
-		layer, cause := Classify(reason, function, Side(rapid.IntRange(-1, 9).Draw(t, "side")), rapid.Bool().Draw(t, "received"))
+		layer, cause := Classify(reason, function, Side(rapid.IntRange(-1, 9).Draw(t, "side")),
+			rapid.Bool().Draw(t, "received"))
 		if layer != "" && layerPlace(layer) < 0 || cause == "" || layer == "" && reason != "PACKET_SOCK_ERROR" {
 			t.Fatalf("Classify(%q, %q) = %q, %q", reason, function, layer, cause)
 		}

@@ -65,7 +65,8 @@ func (b *book) at(v *view, where stage) func(*claim) bool {
 func (b *book) cardClaims(v *view) {
 	t := &v.table
 	b.node(byDevice, v, stageRing, model.CauseRingMissed, t.ring(v.In))
-	damaged := t.device(v.In, "rx_crc_errors").add(t.device(v.In, "rx_frame_errors")).add(t.device(v.In, "rx_length_errors"))
+	damaged := t.device(v.In, "rx_crc_errors").add(t.device(v.In, "rx_frame_errors")).add(t.device(v.In,
+		"rx_length_errors"))
 	b.counter(byDevice, model.LayerNetwork, v.Name, model.CauseDamaged, damaged, nil)
 	xdp := of(b.behind(v, stageXDP), "XDP")
 	for _, c := range b.claims {
@@ -136,7 +137,8 @@ func (b *book) internetClaims(v *view) {
 	// A wrong checksum counts as a wrong header, too: net/ipv4/ip_input.c ip_rcv_core.
 	header := t.field("Ip", "InHdrErrors").less(t.field("Ip", "InCsumErrors"))
 	cause := "IP_INHDR"
-	for _, answered := range []string{"OutTimeExcds", "OutRateLimitHost", "OutRateLimitGlobal"} { // as a bad header is not
+	// as a bad header is not
+	for _, answered := range []string{"OutTimeExcds", "OutRateLimitHost", "OutRateLimitGlobal"} {
 		if passes && t.field("Icmp", answered).whole > 0 {
 			cause = model.CauseTTL
 		}
@@ -166,13 +168,15 @@ func (b *book) internetClaims(v *view) {
 	if b.in.Fragments > 1 { // it follows from a fragment that was dropped before
 		at = byDifference
 		lost = append(lost, func(c *claim) bool {
-			return c.order < byDifference && c.order > bySequence && layerPlace(c.layer) < layerPlace(model.LayerReceiverIP)
+			return c.order < byDifference && c.order > bySequence &&
+				layerPlace(c.layer) < layerPlace(model.LayerReceiverIP)
 		})
 		fails.unit = "datagram"
 	}
 	b.node(at, v, stageIP, cause, fails, lost...)
 	if gap, ok := b.ipGap(v); ok {
-		uncounted := []string{"NETFILTER_DROP", model.CauseFilterQueue, model.CauseConnectionsFull, model.CauseNoPortLeft,
+		uncounted := []string{"NETFILTER_DROP", model.CauseFilterQueue, model.CauseConnectionsFull,
+			model.CauseNoPortLeft,
 			model.CauseRouteRefused, "IP_LOCALNET", "XFRM_POLICY", "NOT_SPECIFIED"}
 		filter, ip := b.behind(v, stageFilter), b.behind(v, stageIP)
 		cause = model.CauseIPGap
@@ -275,11 +279,13 @@ func (b *book) deviceClaims(v *view, layer string) {
 		return
 	}
 	behind := func(c *claim) bool {
-		return b.at(next, stageBacklog)(c) && c.cause == "CPU_BACKLOG" || b.at(next, stageRing)(c) && c.cause == model.CauseRingFull ||
+		return b.at(next, stageBacklog)(c) && c.cause == "CPU_BACKLOG" || b.at(next, stageRing)(c) &&
+			c.cause == model.CauseRingFull ||
 			c.layer == layer && c.host == v.Name && (c.cause == cause || b.unsent(c))
 	}
 	// A full ring is told to whoever sends, a missing carrier is not.
-	told := minus(t.field("Ip", "OutDiscards").whole, plus(plus(t.queues(v.Out).whole, b.classifier(v).whole), b.backlog(next).whole))
+	told := minus(t.field("Ip", "OutDiscards").whole,
+		plus(plus(t.queues(v.Out).whole, b.classifier(v).whole), b.backlog(next).whole))
 	for _, n := range b.in.SendErrors {
 		told = minus(told, n)
 	}

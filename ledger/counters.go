@@ -20,7 +20,8 @@ type reading struct {
 }
 
 func (r reading) evidence(host, role string) model.Evidence {
-	return model.Evidence{Counter: r.name, Host: host, Scope: r.scope, Unit: r.unit, Role: role, Before: r.before, After: r.after, Delta: r.whole}
+	return model.Evidence{Counter: r.name, Host: host, Scope: r.scope, Unit: r.unit, Role: role, Before: r.before,
+		After: r.after, Delta: r.whole}
 }
 
 // add sums like counters; the name is that of the one that moved most.
@@ -194,7 +195,8 @@ func (t *table) ring(interfaces []string) reading {
 	for _, dev := range t.names(interfaces) {
 		one := t.devices["rx_missed_errors"][dev]
 		if one.whole == 0 {
-			for _, o := range []reading{t.devices["rx_fifo_errors"][dev], t.devices["rx_over_errors"][dev], t.nic[dev]} {
+			for _, o := range []reading{t.devices["rx_fifo_errors"][dev], t.devices["rx_over_errors"][dev],
+				t.nic[dev]} {
 				if o.known && o.whole > one.whole {
 					one = o
 				}
@@ -211,7 +213,8 @@ func (t *table) names(interfaces []string) []string {
 		return interfaces
 	}
 	var all []string
-	for _, of := range []map[string]reading{t.devices["rx_missed_errors"], t.devices["rx_fifo_errors"], t.devices["rx_over_errors"], t.nic} {
+	for _, of := range []map[string]reading{t.devices["rx_missed_errors"], t.devices["rx_fifo_errors"],
+		t.devices["rx_over_errors"], t.nic} {
 		for dev := range of {
 			all = append(all, dev)
 		}

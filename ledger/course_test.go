@@ -26,7 +26,8 @@ func TestOffset(t *testing.T) {
 		"a stream without packets": {[]uint64{10}, []uint64{10, 0}, 1, 0, 5, nil},
 		"no steps":                 {nil, []uint64{10}, 0, 0, 5, nil},
 	} {
-		if got := newClock(Input{PerStep: c.perStep, Streams: c.streams}).count(nil, c.stream, c.from, c.n); !slices.Equal(got, c.want) {
+		if got := newClock(Input{PerStep: c.perStep, Streams: c.streams}).count(nil, c.stream, c.from,
+			c.n); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
@@ -38,8 +39,10 @@ func TestCoursesOfAFullList(t *testing.T) {
 	missing.Add(3, 1, 0)
 	list := missing.Marks()
 	list.Unlisted = 1
-	_, courses := BalanceOverTime(Input{Sender: "a", Receiver: "b", Flow: "up", Planned: 20, Attempted: 20, Accepted: 20, Streams: []uint64{20},
-		Received: 18, Missing: []model.Marks{list}, MissingKnown: true, PerStep: []uint64{10, 10}, Nodes: []Node{{Name: "a"}, {Name: "b"}}})
+	_, courses := BalanceOverTime(Input{Sender: "a", Receiver: "b", Flow: "up", Planned: 20, Attempted: 20,
+		Accepted: 20, Streams: []uint64{20},
+		Received: 18, Missing: []model.Marks{list}, MissingKnown: true, PerStep: []uint64{10,
+			10}, Nodes: []Node{{Name: "a"}, {Name: "b"}}})
 	if courses != nil {
 		t.Errorf("%v", courses)
 	}
@@ -72,7 +75,8 @@ func TestCourses(t *testing.T) {
 				}
 			}
 		}
-		account, courses := BalanceOverTime(Input{Sender: "a", Receiver: "b", Flow: "up", Planned: attempted, Attempted: attempted, Accepted: attempted - errno,
+		account, courses := BalanceOverTime(Input{Sender: "a", Receiver: "b", Flow: "up", Planned: attempted,
+			Attempted: attempted, Accepted: attempted - errno,
 			SendErrors: map[string]uint64{"EPERM": errno}, Errnos: []string{"EPERM"}, Refused: []model.Marks{refused.Marks()}, Streams: []uint64{attempted},
 			Received: attempted - lost, Missing: []model.Marks{missing.Marks()}, MissingKnown: true, PerStep: steps, Nodes: []Node{{Name: "a"}, {Name: "b"}}})
 		if lost == 0 {
@@ -94,7 +98,8 @@ func TestCourses(t *testing.T) {
 		}
 		for _, l := range account.Lines {
 			if l.Confidence == ExactSeq && of[l.Layer+l.Host+l.Cause] != l.Packets {
-				t.Fatalf("line %s %s has %d packets, %d in its steps", l.Layer, l.Cause, l.Packets, of[l.Layer+l.Host+l.Cause])
+				t.Fatalf("line %s %s has %d packets, %d in its steps", l.Layer, l.Cause, l.Packets,
+					of[l.Layer+l.Host+l.Cause])
 			}
 		}
 	})

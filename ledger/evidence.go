@@ -12,15 +12,16 @@ import (
 func (b *book) verdictsBehind(c *claim) (list []model.Evidence) {
 	for _, i := range slices.Sorted(maps.Keys(c.verdicts)) {
 		s := b.path.sites[i]
-		list = append(list, model.Evidence{Counter: "verdict " + s.text(), Host: s.host, Scope: "packet", Unit: "datagram", Role: "confirms", Delta: c.verdicts[i]})
+		list = append(list, model.Evidence{Counter: "verdict " + s.text(), Host: s.host, Scope: "packet",
+			Unit: "datagram", Role: "confirms", Delta: c.verdicts[i]})
 	}
 	return list
 }
 
 // effects is what each fault moved beside the counter that names it when it was made on
 // purpose, on Linux 6.18: by layer and causes, of which none fit all, at the receiver, or a line's
-// own host between the ends, and at the sender. A counter speaks for a line if it moved as often; with ? also if it moved less
-// often. With ! it is on every kernel and device, and speaks against the line if it did not.
+// own host between the ends, and at the sender. A counter speaks for a line if it moved as often; with ? also if it
+// moved less often. With ! it is on every kernel and device, and speaks against the line if it did not.
 var effects = [...]struct{ layer, causes, receiver, sender string }{
 	{model.LayerSendCall, "EAGAIN EWOULDBLOCK", "", "Udp.SndbufErrors Ip.OutDiscards"},
 	{model.LayerSendCall, "EPERM EACCES NETFILTER_DROP", "", "Ip.OutDiscards nft-output"},
@@ -133,7 +134,8 @@ func (b *book) counted(v *view, name string) reading {
 		gap, _ := b.ipGap(v)
 		return gap
 	case name == "socket":
-		return reading{name: "SO_MEMINFO drops", scope: "socket", unit: "datagram", whole: b.in.SocketDrops, known: b.in.SocketKnown}
+		return reading{name: "SO_MEMINFO drops", scope: "socket", unit: "datagram", whole: b.in.SocketDrops,
+			known: b.in.SocketKnown}
 	case ofNamespace:
 		return t.field(family, field)
 	case strings.HasPrefix(name, "tx_"):

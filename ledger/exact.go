@@ -129,7 +129,8 @@ func (s *site) text() string {
 func (b *book) errnoClaims() {
 	j := b.join
 	for _, cause := range slices.Sorted(maps.Keys(b.in.Unsent)) {
-		c := told(bySender, model.LayerSenderDevice, b.in.Sender, cause, "frames not taken: "+cause).of(b.in.Unsent[cause])
+		c := told(bySender, model.LayerSenderDevice, b.in.Sender, cause,
+			"frames not taken: "+cause).of(b.in.Unsent[cause])
 		if b.in.Cable && cause == model.CauseRingFull && b.path.sender != nil {
 			if next := b.path.next(b.path.sender); next != nil { // it has no time to take more
 				c.layer, c.host = b.behind(next, stageRing), next.Name
@@ -263,8 +264,10 @@ func (b *book) refusers(v *view) []refuser {
 			all = append(all, refuser{s.layer, s.host, s.cause, b.unlisted(s), true, s})
 		}
 	}
-	all = append(all, refuser{model.LayerSenderQdisc, b.in.Sender, "", free(v.table.queues(v.Out), model.LayerSenderQdisc), true, nil},
-		refuser{model.LayerSenderQdisc, b.in.Sender, "TC_EGRESS", free(b.classifier(v), model.LayerSenderQdisc), false, nil})
+	all = append(all, refuser{model.LayerSenderQdisc, b.in.Sender, "",
+		free(v.table.queues(v.Out), model.LayerSenderQdisc), true, nil},
+		refuser{model.LayerSenderQdisc, b.in.Sender, "TC_EGRESS", free(b.classifier(v), model.LayerSenderQdisc),
+			false, nil})
 	device := v.table.device(v.Out, "tx_dropped").add(v.table.device(v.Out, "tx_errors"))
 	if next := b.path.next(v); next != nil {
 		layer := b.behind(next, stageBacklog)
@@ -274,7 +277,8 @@ func (b *book) refusers(v *view) []refuser {
 		layer = b.behind(next, stageRing)
 		return append(all, refuser{layer, next.Name, model.CauseRingFull, free(device, layer), false, nil})
 	}
-	return append(all, refuser{model.LayerSenderDevice, b.in.Sender, "", free(device, model.LayerSenderDevice), false, nil})
+	return append(all, refuser{model.LayerSenderDevice, b.in.Sender, "", free(device, model.LayerSenderDevice), false,
+		nil})
 }
 
 // behind returns the layer of a stage on the way into a node.
@@ -339,7 +343,8 @@ func (b *book) socketClaims() {
 		parts[0].counted = u("RcvbufErrors")
 		rest := minus(u("InErrors"), plus(plus(u("RcvbufErrors"), u("InCsumErrors")), u("MemErrors")))
 		parts = append(parts, part{model.LayerReceiverUDP, "SOCKET_FILTER", rest},
-			part{model.LayerReceiverUDP, "UDP_CSUM", u("InCsumErrors")}, part{model.LayerReceiverMemory, "PROTO_MEM", drops})
+			part{model.LayerReceiverUDP, "UDP_CSUM", u("InCsumErrors")}, part{model.LayerReceiverMemory, "PROTO_MEM",
+				drops})
 	}
 	left := minus(drops, b.path.socketVerdicts())
 	for _, p := range parts {
@@ -367,7 +372,8 @@ func (s *site) onSocket() bool {
 		return true
 	case model.LayerReceiverUDP:
 		// A checksum found wrong before the socket is known counts on none.
-		return s.cause == "SOCKET_FILTER" || s.cause == "UDP_CSUM" && s.Function != "__udp4_lib_rcv" && s.Function != "__udp6_lib_rcv"
+		return s.cause == "SOCKET_FILTER" || s.cause == "UDP_CSUM" && s.Function != "__udp4_lib_rcv" &&
+			s.Function != "__udp6_lib_rcv"
 	}
 	return false
 }

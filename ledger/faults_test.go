@@ -130,7 +130,8 @@ func (f fault) input(watch bool) Input {
 		in.Unread = faultLost
 	}
 	node := func(namespace uint64, moved, zero string) *model.Observation {
-		return &model.Observation{Boot: "one", Namespace: namespace, Mode: model.DropsOff, Counters: append(counters(zero, 0), counters(moved, faultLost)...)}
+		return &model.Observation{Boot: "one", Namespace: namespace, Mode: model.DropsOff,
+			Counters: append(counters(zero, 0), counters(moved, faultLost)...)}
 	}
 	snd := node(1, f.snd, "softnet.dropped")
 	rcv := node(2, f.rcv, "softnet.dropped Udp.NoPorts Udp.InErrors")
@@ -139,12 +140,15 @@ func (f fault) input(watch bool) Input {
 	if watch && f.reason != "" {
 		namespaces := map[string]uint64{"snd": 1, "rcv": 2, "mid": 3}
 		d := &model.Drops{
-			Sites: []model.Site{{Reason: f.reason, Function: f.function, Namespace: namespaces[f.at], Interface: "veth7", Received: f.received}},
-			Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(50, faultLost, 0)}, Counts: []model.SiteCount{{Site: 0, Packets: faultLost}}}},
+			Sites: []model.Site{{Reason: f.reason, Function: f.function, Namespace: namespaces[f.at],
+				Interface: "veth7", Received: f.received}},
+			Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(50, faultLost, 0)},
+				Counts: []model.SiteCount{{Site: 0, Packets: faultLost}}}},
 		}
 		snd.Mode, rcv.Mode, snd.Drops, rcv.Drops = model.DropsSeq, model.DropsSeq, d, d
 	}
-	in.Nodes = []Node{{Name: "sender", Observation: snd, Out: []string{"eth0"}}, {Name: "receiver", Observation: rcv, In: []string{"eth1"}}}
+	in.Nodes = []Node{{Name: "sender", Observation: snd, Out: []string{"eth0"}},
+		{Name: "receiver", Observation: rcv, In: []string{"eth1"}}}
 	return in
 }
 
@@ -154,7 +158,8 @@ func (f fault) sent() []model.Counter {
 	if f.errno != "" || strings.Contains(f.snd, "SndbufErrors") {
 		udp -= faultLost
 	}
-	if layer, _, _ := strings.Cut(f.on, "/"); layerPlace(layer) < layerPlace(model.LayerNetwork) || strings.Contains(f.snd, "tx_dropped") || strings.Contains(f.snd, "tx_packets") {
+	if layer, _, _ := strings.Cut(f.on, "/"); layerPlace(layer) < layerPlace(model.LayerNetwork) ||
+		strings.Contains(f.snd, "tx_dropped") || strings.Contains(f.snd, "tx_packets") {
 		device -= faultLost
 	}
 	return append(counters("Udp.OutDatagrams", udp), counters("dev.eth0.tx_packets", device)...)
@@ -174,7 +179,8 @@ func (f fault) came() (list []model.Counter) {
 	if strings.Contains(f.rcv, "rx_otherhost") {
 		ip -= faultLost
 	}
-	for name, n := range map[string]uint64{"dev.eth1.rx_packets": device, "Ip.InReceives": ip, "Ip.InDelivers": udp, "Udp.InDatagrams": faultSent - faultLost} {
+	for name, n := range map[string]uint64{"dev.eth1.rx_packets": device, "Ip.InReceives": ip, "Ip.InDelivers": udp,
+		"Udp.InDatagrams": faultSent - faultLost} {
 		list = append(list, counters(name, n)...)
 	}
 	return list
@@ -216,13 +222,17 @@ func TestEveryFaultIsNamed(t *testing.T) {
 					t.Fatalf("got %s, want one line %s", words(l), want)
 				}
 				line := l.Lines[0]
-				if exact := line.Confidence == ExactSeq; watch && (!exact || len(line.Sequences) != 1 || line.Sequences[0] != (model.Span{From: 50, Count: faultLost})) {
+				if exact := line.Confidence == ExactSeq; watch &&
+					(!exact || len(line.Sequences) != 1 ||
+						line.Sequences[0] != (model.Span{From: 50, Count: faultLost})) {
 					t.Errorf("got %+v, want exact-seq with its sequences", line)
 				}
-				if watch && f.reason != "" && f.errno != "EPERM" && (line.Function != f.function || line.Interface != "veth7") {
+				if watch && f.reason != "" && f.errno != "EPERM" &&
+					(line.Function != f.function || line.Interface != "veth7") {
 					t.Errorf("got function %q at %q, want %q", line.Function, line.Interface, f.function)
 				}
-				host := map[string]string{"send": "sender", "rece": "receiver", "appl": "receiver", "netw": "another namespace"}[line.Layer[:4]]
+				host := map[string]string{"send": "sender", "rece": "receiver", "appl": "receiver",
+					"netw": "another namespace"}[line.Layer[:4]]
 				if line.Cause == model.CauseElimination {
 					host = "" // somewhere between
 				}
@@ -246,7 +256,8 @@ func TestEveryFaultIsNamed(t *testing.T) {
 
 // The matrix at its fullest: five faults at once, on packets of their own.
 func TestFaultsTogether(t *testing.T) {
-	together := []string{"tiny SO_RCVBUF", "nft input drop with a counter", "tbf full, without IP_RECVERR", "tc ingress", "closed port"}
+	together := []string{"tiny SO_RCVBUF", "nft input drop with a counter", "tbf full, without IP_RECVERR",
+		"tc ingress", "closed port"}
 	const lost = faultLost * 5
 	for _, watch := range []bool{true, false} {
 		in := faults[together[0]].input(watch)
@@ -254,7 +265,8 @@ func TestFaultsTogether(t *testing.T) {
 		in.Missing = []model.Marks{marks(0, lost, 0)}
 		in.SocketDrops = faultLost
 		snd, rcv := in.Nodes[0].Observation, in.Nodes[1].Observation
-		snd.Counters = append(counters("softnet.dropped", 0), counters("Udp.OutDatagrams dev.eth0.tx_packets", faultSent-faultLost)...)
+		snd.Counters = append(counters("softnet.dropped", 0),
+			counters("Udp.OutDatagrams dev.eth0.tx_packets", faultSent-faultLost)...)
 		// 500 arrive, and each fault lets its packets come up to where it is.
 		rcv.Counters = append(counters("softnet.dropped Ip.InAddrErrors", 0), counters("dev.eth1.rx_packets", 900)...)
 		rcv.Counters = append(rcv.Counters, counters("Ip.InReceives", 800)...)
@@ -268,7 +280,8 @@ func TestFaultsTogether(t *testing.T) {
 			want[f.on] = faultLost
 			snd.Counters = append(snd.Counters, counters(f.snd, faultLost)...)
 			rcv.Counters = append(rcv.Counters, counters(f.rcv, faultLost)...)
-			d.Sites = append(d.Sites, model.Site{Reason: f.reason, Function: f.function, Namespace: map[string]uint64{"snd": 1, "rcv": 2}[f.at], Received: f.received})
+			d.Sites = append(d.Sites, model.Site{Reason: f.reason, Function: f.function,
+				Namespace: map[string]uint64{"snd": 1, "rcv": 2}[f.at], Received: f.received})
 			d.Flows[0].Counts = append(d.Flows[0].Counts, model.SiteCount{Site: i, Packets: faultLost})
 			w.Add(uint64(i*faultLost), faultLost, uint16(i))
 		}

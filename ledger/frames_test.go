@@ -19,11 +19,16 @@ func TestFramesOnTheirWay(t *testing.T) {
 		cause      string // of what the device did not take
 		want       string
 	}{
-		"a card":                     {false, false, 0, 0, model.CauseRingFull, "sender-device@sender/ring-full=40(exact-count) lost=40 rest=0"},
-		"a cable to the next node":   {true, true, 0, 0, model.CauseRingFull, "receiver-ring@receiver/ring-full=40(exact-count) lost=40 rest=0"},
-		"a cable out of sight":       {true, false, 0, 0, model.CauseRingFull, "sender-device@sender/ring-full=40(exact-count) lost=40 rest=0"},
-		"beside another XDP program": {false, false, 5, 0, model.CauseRingFull, "sender-device@sender/ring-full=40(exact-count) receiver-xdp@receiver/XDP=5(bounded) lost=45 rest=0"},
-		"a cable that takes none":    {true, true, 0, 5, "ENXIO", "sender-device@sender/ENXIO=40(exact-count) lost=45 rest=5"},
+		"a card": {false, false, 0, 0, model.CauseRingFull,
+			"sender-device@sender/ring-full=40(exact-count) lost=40 rest=0"},
+		"a cable to the next node": {true, true, 0, 0, model.CauseRingFull,
+			"receiver-ring@receiver/ring-full=40(exact-count) lost=40 rest=0"},
+		"a cable out of sight": {true, false, 0, 0, model.CauseRingFull,
+			"sender-device@sender/ring-full=40(exact-count) lost=40 rest=0"},
+		"beside another XDP program": {false, false, 5, 0, model.CauseRingFull,
+			"sender-device@sender/ring-full=40(exact-count) receiver-xdp@receiver/XDP=5(bounded) lost=45 rest=0"},
+		"a cable that takes none": {true, true, 0, 5, "ENXIO",
+			"sender-device@sender/ENXIO=40(exact-count) lost=45 rest=5"},
 	} {
 		boot := "two"
 		if c.one {
@@ -35,11 +40,15 @@ func TestFramesOnTheirWay(t *testing.T) {
 			PastSockets: true, Cable: c.cable, Unsent: map[string]uint64{c.cause: 40},
 			Received: received, TakenOff: 60 - c.foreign, SocketKnown: true,
 			Nodes: []Node{
-				{Name: "sender", Out: []string{"eth0"}, Observation: &model.Observation{Boot: "one", Namespace: 1, Mode: model.DropsOff,
-					Counters: []model.Counter{counter("dev.eth0.tx_packets", "skb", 60), counter("dev.eth0.tx_dropped", "skb", 40)}}},
-				{Name: "receiver", In: []string{"eth0"}, Observation: &model.Observation{Boot: boot, Namespace: 2, Mode: model.DropsOff,
-					Counters: []model.Counter{counter("dev.eth0.rx_packets", "skb", 60), counter("ethtool.eth0.rx_queue_0_xdp_drops", "skb", 60),
-						counter("Ip.InReceives", "skb", 0)}}},
+				{Name: "sender", Out: []string{"eth0"},
+					Observation: &model.Observation{Boot: "one", Namespace: 1, Mode: model.DropsOff,
+						Counters: []model.Counter{counter("dev.eth0.tx_packets", "skb", 60),
+							counter("dev.eth0.tx_dropped", "skb", 40)}}},
+				{Name: "receiver", In: []string{"eth0"},
+					Observation: &model.Observation{Boot: boot, Namespace: 2, Mode: model.DropsOff,
+						Counters: []model.Counter{counter("dev.eth0.rx_packets", "skb", 60),
+							counter("ethtool.eth0.rx_queue_0_xdp_drops", "skb", 60),
+							counter("Ip.InReceives", "skb", 0)}}},
 			},
 		}
 		if got := words(Balance(in)); got != c.want {

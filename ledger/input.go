@@ -34,14 +34,16 @@ type Input struct {
 
 	WarmupSent, WarmupReceived uint64
 
-	Received     uint64 // distinct sequences
-	Late         uint64 // arrived after the account was closed
-	WrongLength  uint64 // arrived with another length than ordered
-	SocketDrops  uint64 // that the receiving sockets dropped; meaningless unless SocketKnown
-	SocketKnown  bool
-	Unread       uint64        // left in the sockets at the end
-	Unmoved      uint64        // came from a stream's new address before it was known for that
-	TakenOff     uint64        // that the receiving end took off the device before the kernel's own path, the warm-up and whatever did not count included; 0: none
+	Received    uint64 // distinct sequences
+	Late        uint64 // arrived after the account was closed
+	WrongLength uint64 // arrived with another length than ordered
+	SocketDrops uint64 // that the receiving sockets dropped; meaningless unless SocketKnown
+	SocketKnown bool
+	Unread      uint64 // left in the sockets at the end
+	Unmoved     uint64 // came from a stream's new address before it was known for that
+	// that the receiving end took off the device before the kernel's own path, the warm-up and whatever did not count
+	// included; 0: none
+	TakenOff     uint64
 	Broken       uint64        // of them, with a wrong checksum
 	Overrun      uint64        // of them, too far ahead to be accounted for
 	Missing      []model.Marks // by stream; meaningless unless MissingKnown

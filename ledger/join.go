@@ -25,7 +25,8 @@ type found struct {
 
 func (f *found) add(stream int, from, n uint64) {
 	f.exact += n
-	if last := len(f.spans) - 1; last >= 0 && f.spans[last].Stream == stream && f.spans[last].From+f.spans[last].Count == from {
+	if last := len(f.spans) - 1; last >= 0 && f.spans[last].Stream == stream &&
+		f.spans[last].From+f.spans[last].Count == from {
 		f.spans[last].Count += n
 	} else if len(f.spans) < maxSpans {
 		f.spans = append(f.spans, model.Span{Stream: stream, From: from, Count: n})
@@ -96,7 +97,8 @@ type source struct {
 }
 
 func (p *path) join(in Input) *join {
-	j := &join{path: p, clock: newClock(in), errnos: in.Errnos, byErrno: make([]found, len(in.Errnos)), bySite: make([]found, len(p.sites)),
+	j := &join{path: p, clock: newClock(in), errnos: in.Errnos, byErrno: make([]found, len(in.Errnos)),
+		bySite:      make([]found, len(p.sites)),
 		listedErrno: make([]uint64, len(in.Errnos)), sites: make([]uint64, len(p.sites))}
 	streams := max(len(in.Missing), len(in.Refused), len(in.Streams))
 	for _, l := range p.lists {
@@ -105,9 +107,11 @@ func (p *path) join(in Input) *join {
 		}
 	}
 	streams = min(streams, model.MaxStreams)
-	if in.MissingKnown && len(in.Missing) != len(in.Streams) && len(in.Streams) > 0 || len(in.Missing) > model.MaxStreams {
+	if in.MissingKnown && len(in.Missing) != len(in.Streams) && len(in.Streams) > 0 ||
+		len(in.Missing) > model.MaxStreams {
 		j.missingBroken = true
-		j.trouble = append(j.trouble, fmt.Sprintf("missing sequences of %d streams; there are %d", len(in.Missing), len(in.Streams)))
+		j.trouble = append(j.trouble, fmt.Sprintf("missing sequences of %d streams; there are %d", len(in.Missing),
+			len(in.Streams)))
 	}
 	for s := range streams {
 		j.stream(in, s)
@@ -143,7 +147,9 @@ func (j *join) stream(in Input, s int) {
 			}
 			if stretch.From >= attempted || stretch.Count > attempted-stretch.From {
 				if !j.missingBroken {
-					j.trouble = append(j.trouble, fmt.Sprintf("stream %d: sequence %d is missing, but only %d were attempted", s, stretch.From+stretch.Count-1, attempted))
+					j.trouble = append(j.trouble,
+						fmt.Sprintf("stream %d: sequence %d is missing, but only %d were attempted", s,
+							stretch.From+stretch.Count-1, attempted))
 				}
 				j.missingBroken = true
 				if stretch.From >= attempted {

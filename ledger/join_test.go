@@ -43,7 +43,8 @@ func TestExactLinesMatchEverySequence(t *testing.T) {
 		const attempted = 60
 		errnos := []string{"EPERM", "ENOBUFS"}
 		streams := rapid.IntRange(1, 3).Draw(t, "streams")
-		in := Input{Sender: "sender", Receiver: "receiver", Flow: "up", MissingKnown: true, Errnos: errnos, SendErrors: map[string]uint64{}, Segments: 1, DurationS: 1}
+		in := Input{Sender: "sender", Receiver: "receiver", Flow: "up", MissingKnown: true, Errnos: errnos,
+			SendErrors: map[string]uint64{}, Segments: 1, DurationS: 1}
 		var drops [2]*model.Drops
 		for i := range drops {
 			drops[i] = &model.Drops{Sites: slices.Clone(drawnSites), Flows: []model.FlowDrops{{Flow: "up"}}}
@@ -74,7 +75,8 @@ func TestExactLinesMatchEverySequence(t *testing.T) {
 					if !ok || drawnSites[mark].Reason == "PACKET_SOCK_ERROR" {
 						continue
 					}
-					layer, _ := Classify(drawnSites[mark].Reason, drawnSites[mark].Function, sideOf(drawnSites[mark].Namespace), drawnSites[mark].Received)
+					layer, _ := Classify(drawnSites[mark].Reason, drawnSites[mark].Function,
+						sideOf(drawnSites[mark].Namespace), drawnSites[mark].Received)
 					if r := layerPlace(layer); r > best {
 						best, site = r, int(mark)
 					}
@@ -94,7 +96,9 @@ func TestExactLinesMatchEverySequence(t *testing.T) {
 		}
 		in.Accepted = in.Attempted - in.SendErrors["EPERM"] - in.SendErrors["ENOBUFS"]
 		for i, name := range []string{"sender", "receiver"} {
-			in.Nodes = append(in.Nodes, Node{Name: name, Observation: &model.Observation{Boot: "one", Namespace: uint64(i + 1), Mode: model.DropsSeq, Drops: drops[i]}})
+			in.Nodes = append(in.Nodes, Node{Name: name,
+				Observation: &model.Observation{Boot: "one", Namespace: uint64(i + 1), Mode: model.DropsSeq,
+					Drops: drops[i]}})
 		}
 		l := Balance(in)
 		agree(t, in, l)
@@ -127,10 +131,13 @@ func sideOf(namespace uint64) Side {
 
 // twoHosts is a trial between two kernels that lost the first n of 1000 packets.
 func twoHosts(n uint64) Input {
-	in := Input{Sender: "sender", Receiver: "receiver", Flow: "up", Attempted: 1000, Accepted: 1000, Received: 1000 - n, Streams: []uint64{1000},
+	in := Input{Sender: "sender", Receiver: "receiver", Flow: "up", Attempted: 1000, Accepted: 1000,
+		Received: 1000 - n, Streams: []uint64{1000},
 		Missing: []model.Marks{marks(0, n, 0)}, MissingKnown: true, DurationS: 1}
 	for i, name := range []string{"sender", "receiver"} {
-		in.Nodes = append(in.Nodes, Node{Name: name, Observation: &model.Observation{Boot: fmt.Sprint(i), Namespace: 1, Mode: model.DropsSeq, Drops: &model.Drops{}}})
+		in.Nodes = append(in.Nodes, Node{Name: name,
+			Observation: &model.Observation{Boot: fmt.Sprint(i), Namespace: 1, Mode: model.DropsSeq,
+				Drops: &model.Drops{}}})
 	}
 	return in
 }
@@ -147,9 +154,12 @@ func TestListsThatLie(t *testing.T) {
 		change func(*Input)
 		want   string
 	}{
-		"verdicts cut short":          {func(in *Input) { in.Nodes[1].Observation.Drops = verdicts(cut) }, "!lists"},
-		"verdicts that boast":         {func(in *Input) { in.Nodes[1].Observation.Drops = verdicts(boast) }, "!lists"},
-		"verdicts that name no place": {func(in *Input) { in.Nodes[1].Observation.Drops = verdicts(marks(0, 50, 0, 50, 50, 9)) }, "!lists"},
+		"verdicts cut short":  {func(in *Input) { in.Nodes[1].Observation.Drops = verdicts(cut) }, "!lists"},
+		"verdicts that boast": {func(in *Input) { in.Nodes[1].Observation.Drops = verdicts(boast) }, "!lists"},
+		"verdicts that name no place": {func(in *Input) {
+			in.Nodes[1].Observation.Drops = verdicts(marks(0, 50, 0, 50,
+				50, 9))
+		}, "!lists"},
 		"missing cut short": {func(in *Input) {
 			in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0))
 			in.Missing[0].Data = in.Missing[0].Data[:1]
@@ -160,7 +170,8 @@ func TestListsThatLie(t *testing.T) {
 		}, "!missing !lists"},
 		"negative site": {func(in *Input) {
 			in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0))
-			in.Nodes[1].Observation.Drops.Flows[0].Counts = []model.SiteCount{{Site: -1, Packets: 1 << 63}, {Site: 7, Packets: 1 << 63}}
+			in.Nodes[1].Observation.Drops.Flows[0].Counts = []model.SiteCount{{Site: -1, Packets: 1 << 63},
+				{Site: 7, Packets: 1 << 63}}
 		}, "!lists"},
 		"refused but arrived": {func(in *Input) {
 			in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0))
@@ -196,7 +207,8 @@ func TestVeryManyPlaces(t *testing.T) {
 	in := twoHosts(100)
 	d := &model.Drops{Flows: []model.FlowDrops{{Flow: "up"}}}
 	for i := range 4096 { // as many as an account may name
-		d.Sites = append(d.Sites, model.Site{Reason: "FRAG_REASM_TIMEOUT", Offset: uint64(i), Namespace: 1, Received: true})
+		d.Sites = append(d.Sites, model.Site{Reason: "FRAG_REASM_TIMEOUT", Offset: uint64(i), Namespace: 1,
+			Received: true})
 		d.Flows[0].Counts = append(d.Flows[0].Counts, model.SiteCount{Site: i, Packets: 1, Fragments: 1})
 	}
 	in.Fragments, in.Nodes[1].Observation.Drops, in.Nodes[1].Observation.Mode = 2, d, model.DropsCount

@@ -122,7 +122,8 @@ func Balance(in Input) model.Ledger {
 // known in which step they had been sent: of all that were lost first, then of each
 // line in its order. Without Input.PerStep, or where nothing was lost, it says nothing.
 func BalanceOverTime(in Input) (model.Ledger, []Course) {
-	b := &book{in: in, path: newPath(in), lost: minus(in.Attempted, in.Received), warmupLost: minus(in.WarmupSent, in.WarmupReceived)}
+	b := &book{in: in, path: newPath(in), lost: minus(in.Attempted, in.Received),
+		warmupLost: minus(in.WarmupSent, in.WarmupReceived)}
 	b.remaining = b.lost
 	b.join = b.path.join(in)
 	b.copies = b.join.close()
@@ -145,7 +146,8 @@ func BalanceOverTime(in Input) (model.Ledger, []Course) {
 	b.weigh()
 	b.eliminate(gaps)
 	lines := b.lines()
-	account := model.Ledger{Lost: b.lost, Unattributed: b.remaining, Lines: lines, Checks: b.checks(lines), Pacing: b.pacing()}
+	account := model.Ledger{Lost: b.lost, Unattributed: b.remaining, Lines: lines, Checks: b.checks(lines),
+		Pacing: b.pacing()}
 	return account, b.courses(lines)
 }
 
@@ -184,7 +186,8 @@ func (b *book) weigh() {
 		if c.evidence.Scope == "socket" || c.evidence.Scope == "packet" {
 			ours = plus(c.taken, b.covered(c)) // these count the measured part only
 		}
-		if b.in.Fragments > 1 && (c.evidence.Unit == "fragment" || c.evidence.Scope == "device" || c.evidence.Scope == "host") {
+		if b.in.Fragments > 1 && (c.evidence.Unit == "fragment" || c.evidence.Scope == "device" ||
+			c.evidence.Scope == "host") {
 			ours = times(ours, b.in.Fragments) // these count each piece of a datagram
 		}
 		c.evidence.Excess = minus(times(c.evidence.Delta, c.factor), ours) / uint64(max(c.factor, 1))
@@ -229,7 +232,8 @@ func (b *book) counter(at int, layer, host, cause string, r reading, covers func
 	if r.whole == 0 {
 		return
 	}
-	c := claim{order: at, layer: layer, host: host, cause: cause, confidence: Bounded, covers: covers, factor: 1, hole: b.holes,
+	c := claim{order: at, layer: layer, host: host, cause: cause, confidence: Bounded, covers: covers, factor: 1,
+		hole: b.holes,
 		sure: max(r.measure, minus(r.whole, b.warmupLost)), upper: r.whole, evidence: r.evidence(host, "primary")}
 	idle := count(math.Ceil(r.idleHz * b.in.DurationS))
 	c.sure = minus(c.sure, idle)
@@ -264,7 +268,8 @@ func (b *book) lines() []model.Line {
 		if !known {
 			i = len(lines)
 			places[k] = i
-			lines = append(lines, model.Line{Layer: c.layer, Host: c.host, Cause: c.cause, Confidence: c.confidence, Evidence: []model.Evidence{}})
+			lines = append(lines, model.Line{Layer: c.layer, Host: c.host, Cause: c.cause, Confidence: c.confidence,
+				Evidence: []model.Evidence{}})
 			biggest, spans = append(biggest, 0), append(spans, nil)
 		}
 		l := &lines[i]
@@ -282,7 +287,8 @@ func (b *book) lines() []model.Line {
 		lines[i].Evidence = append(lines[i].Evidence, b.support(lines[i])...)
 	}
 	slices.SortStableFunc(lines, func(x, y model.Line) int {
-		return cmp.Or(cmp.Compare(layerPlace(x.Layer), layerPlace(y.Layer)), cmp.Compare(b.place(x.Host), b.place(y.Host)),
+		return cmp.Or(cmp.Compare(layerPlace(x.Layer), layerPlace(y.Layer)),
+			cmp.Compare(b.place(x.Host), b.place(y.Host)),
 			cmp.Compare(x.Host, y.Host), cmp.Compare(x.Cause, y.Cause))
 	})
 	return lines

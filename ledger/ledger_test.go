@@ -52,31 +52,39 @@ func TestBalanceOfTheEndsAlone(t *testing.T) {
 			Input{Planned: 100, Attempted: 100, Accepted: 100, Received: 90, SocketKnown: true},
 			"lost=10 rest=10"},
 		"each kind": {
-			Input{Planned: 120, Attempted: 100, Accepted: 95, SendErrors: map[string]uint64{"ENOBUFS": 3, "EAGAIN": 2}, Received: 60,
+			Input{Planned: 120, Attempted: 100, Accepted: 95,
+				SendErrors: map[string]uint64{"ENOBUFS": 3, "EAGAIN": 2}, Received: 60,
 				SocketDrops: 10, SocketKnown: true, Late: 4, Unread: 5, WrongLength: 6},
 			"send-call@a/EAGAIN=2(exact-count) sender-qdisc@a/ENOBUFS=3(inferred) receiver-buffer@b/SOCKET_RCVBUFF=10(exact-count) " +
 				"application@b/late=4(exact-count) application@b/unread=5(exact-count) application@b/wrong-length=6(exact-count) lost=40 rest=10"},
 		"frames past the sockets": {
-			Input{Planned: 100, Attempted: 100, Accepted: 90, PastSockets: true, Unsent: map[string]uint64{model.CauseRingFull: 7, "ENXIO": 3},
+			Input{Planned: 100, Attempted: 100, Accepted: 90, PastSockets: true,
+				Unsent:   map[string]uint64{model.CauseRingFull: 7, "ENXIO": 3},
 				Received: 85, SocketKnown: true, TakenOff: 90, Broken: 2, Overrun: 1},
 			"sender-device@a/ENXIO=3(exact-count) sender-device@a/ring-full=7(exact-count) receiver-udp@b/UDP_CSUM=2(exact-count) " +
 				"application@b/overrun=1(exact-count) lost=15 rest=2"},
 		"frames that are in no account": {
-			Input{Planned: 100, Attempted: 100, Accepted: 95, PastSockets: true, Unsent: map[string]uint64{model.CauseRingFull: 7}, Received: 90},
+			Input{Planned: 100, Attempted: 100, Accepted: 95, PastSockets: true,
+				Unsent: map[string]uint64{model.CauseRingFull: 7}, Received: 90},
 			"sender-device@a/ring-full=7(exact-count) lost=10 rest=3 !attempted"},
 		"refused by sequence": {
-			Input{Planned: 100, Attempted: 100, Accepted: 95, SendErrors: map[string]uint64{"EPERM": 5}, Received: 90, Streams: []uint64{100},
-				Errnos: []string{"EPERM"}, Refused: []model.Marks{marks(10, 5, 0)}, Missing: []model.Marks{marks(10, 10, 0)}, MissingKnown: true},
+			Input{Planned: 100, Attempted: 100, Accepted: 95, SendErrors: map[string]uint64{"EPERM": 5}, Received: 90,
+				Streams: []uint64{100},
+				Errnos:  []string{"EPERM"}, Refused: []model.Marks{marks(10, 5, 0)}, Missing: []model.Marks{marks(10,
+					10, 0)}, MissingKnown: true},
 			"send-call@a/EPERM=5(exact-seq) lost=10 rest=5"},
 		"the list of the refused had no room": {
-			Input{Planned: 100, Attempted: 100, Accepted: 92, SendErrors: map[string]uint64{"EPERM": 8}, Received: 90, Streams: []uint64{100},
-				Errnos: []string{"EPERM"}, Refused: []model.Marks{marks(10, 5, 0)}, Missing: []model.Marks{marks(10, 10, 0)}, MissingKnown: true},
+			Input{Planned: 100, Attempted: 100, Accepted: 92, SendErrors: map[string]uint64{"EPERM": 8}, Received: 90,
+				Streams: []uint64{100},
+				Errnos:  []string{"EPERM"}, Refused: []model.Marks{marks(10, 5, 0)}, Missing: []model.Marks{marks(10,
+					10, 0)}, MissingKnown: true},
 			"send-call@a/EPERM=8(exact-count)[5, 0 over] lost=10 rest=2"},
 		"socket counts more than was lost": {
 			Input{Planned: 100, Attempted: 100, Accepted: 100, Received: 93, SocketDrops: 50, SocketKnown: true},
 			"receiver-buffer@b/SOCKET_RCVBUFF=7(bounded)[50, 43 over] lost=7 rest=0"},
 		"what the end saw goes before a count": {
-			Input{Planned: 100, Attempted: 100, Accepted: 100, Received: 90, SocketDrops: 8, SocketKnown: true, Late: 4},
+			Input{Planned: 100, Attempted: 100, Accepted: 100, Received: 90, SocketDrops: 8, SocketKnown: true,
+				Late: 4},
 			"receiver-buffer@b/SOCKET_RCVBUFF=6(bounded)[8, 2 over] application@b/late=4(exact-count) lost=10 rest=0"},
 		"from a new address that was not known yet": {
 			Input{Planned: 100, Attempted: 100, Accepted: 100, Received: 90, Unmoved: 8},
@@ -93,8 +101,10 @@ func TestBalanceOfTheEndsAlone(t *testing.T) {
 		"unpaced has no plan": {
 			Input{Attempted: 10, Accepted: 10, Received: 10}, "lost=0 rest=0"},
 		"list says more than was lost": {
-			Input{Attempted: 100, Accepted: 92, SendErrors: map[string]uint64{"EPERM": 8}, Received: 95, Streams: []uint64{100},
-				Errnos: []string{"EPERM"}, Refused: []model.Marks{marks(0, 8, 0)}, Missing: []model.Marks{marks(0, 8, 0)}, MissingKnown: true},
+			Input{Attempted: 100, Accepted: 92, SendErrors: map[string]uint64{"EPERM": 8}, Received: 95,
+				Streams: []uint64{100},
+				Errnos:  []string{"EPERM"}, Refused: []model.Marks{marks(0, 8, 0)}, Missing: []model.Marks{marks(0, 8,
+					0)}, MissingKnown: true},
 			"send-call@a/EPERM=5(bounded)[8, 0 over] lost=5 rest=0 !missing"},
 		"missing beyond what was attempted": {
 			Input{Attempted: 100, Accepted: 100, Received: 90, Streams: []uint64{100},
@@ -125,7 +135,8 @@ func agree(t rapid.TB, in Input, l model.Ledger) {
 			t.Fatalf("%s is out of travel order in %s", x.Layer, words(l))
 		}
 		last = at
-		if surest(x.Confidence) < 0 || len(x.Evidence) == 0 || x.Evidence[0].Role != "primary" || len(x.Sequences) > maxSpans {
+		if surest(x.Confidence) < 0 || len(x.Evidence) == 0 || x.Evidence[0].Role != "primary" ||
+			len(x.Sequences) > maxSpans {
 			t.Fatalf("line %+v lacks confidence or evidence", x)
 		}
 		for _, e := range x.Evidence {

@@ -10,7 +10,8 @@ import (
 func TestMeetings(t *testing.T) {
 	forbidden := func(in *Input, way string, n uint64) { // at the receiver, by verdict
 		in.Nodes[1].Observation.Drops = &model.Drops{Sites: []model.Site{filter}, Flows: []model.FlowDrops{
-			{Flow: "up", Counts: []model.SiteCount{{Packets: 90}}}, {Flow: "up", Way: way, Counts: []model.SiteCount{{Packets: n}}}}}
+			{Flow: "up", Counts: []model.SiteCount{{Packets: 90}}}, {Flow: "up", Way: way,
+				Counts: []model.SiteCount{{Packets: n}}}}}
 	}
 	refused := model.ICMPErrors{From: "10.0.1.1", What: "port unreachable", Packets: 2}
 	for _, c := range []struct {
@@ -20,7 +21,8 @@ func TestMeetings(t *testing.T) {
 	}{
 		{"a verdict is about the packets of its way", func(in *Input) { forbidden(in, model.WayAsks, 9) },
 			"receiver-filter@receiver/NETFILTER_DROP=9(exact-count) lost=9 rest=0"},
-		{"verdicts about the answers or the test packets are not about what was asked", func(in *Input) { forbidden(in, model.WayAnswers, 9) },
+		{"verdicts about the answers or the test packets are not about what was asked",
+			func(in *Input) { forbidden(in, model.WayAnswers, 9) },
 			"network@/wire/DUT (by elimination)=9(inferred) lost=9 rest=0"},
 		{"two of them arrived", func(in *Input) {
 			in.Received = 2
@@ -36,7 +38,8 @@ func TestMeetings(t *testing.T) {
 			in.SendErrors = map[string]uint64{"EPERM": 9}
 			in.Accepted = 0
 		}, "send-call@sender/EPERM=9(exact-count) lost=9 rest=0"},
-		{"a few ICMP errors stand for all that nobody else saw", func(in *Input) { in.ICMP = []model.ICMPErrors{refused} },
+		{"a few ICMP errors stand for all that nobody else saw",
+			func(in *Input) { in.ICMP = []model.ICMPErrors{refused} },
 			"network@10.0.1.1/icmp: port unreachable=9(bounded)[2, 0 over] lost=9 rest=0"},
 		{"what a kernel saw itself goes before ICMP errors", func(in *Input) {
 			forbidden(in, model.WayAsks, 9)

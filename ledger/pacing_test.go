@@ -9,7 +9,8 @@ import (
 func TestPacingLines(t *testing.T) {
 	tbf := model.Queue{Interface: "eth0", Kind: "tbf", Handle: "1:", RateBPS: 50e6}
 	counter := func(name string, measure uint64) model.Counter {
-		return model.Counter{Name: tbf.Counter(name), Scope: "device", Unit: "event", Whole: measure + 1, Measure: measure}
+		return model.Counter{Name: tbf.Counter(name), Scope: "device", Unit: "event", Whole: measure + 1,
+			Measure: measure}
 	}
 	observed := func(iface string, q []model.Queue, c ...model.Counter) *model.Observation {
 		return &model.Observation{Interface: iface, Queues: q, Counters: c}
@@ -36,7 +37,8 @@ func TestPacingLines(t *testing.T) {
 		{"the interface is not known", observed("", []model.Queue{waiting}), nil, unnamed},
 		{"nobody watched", nil, nil, unnamed},
 	} {
-		in := Input{Sender: "sender", Receiver: "receiver", Planned: 100, Attempted: 70, Received: 70, Accepted: 70, SlotsLate: 10, SlotsHeld: 20, SendBuffer: 212992,
+		in := Input{Sender: "sender", Receiver: "receiver", Planned: 100, Attempted: 70, Received: 70, Accepted: 70,
+			SlotsLate: 10, SlotsHeld: 20, SendBuffer: 212992,
 			Nodes: []Node{{Name: "sender", Observation: c.seen, Out: c.out}, {Name: "receiver"}}}
 		account := Balance(in)
 		if len(account.Pacing) != 2 || account.Pacing[0].Cause != model.PacingLate || account.Pacing[0].Packets != 10 ||
@@ -52,8 +54,10 @@ func TestPacingLines(t *testing.T) {
 			in.HeldS = held
 			account := Balance(in)
 			if len(account.Pacing) != lines || lines > 0 &&
-				(account.Pacing[0].Packets != 0 || account.Pacing[0].HeldS != held || account.Pacing[0].String() != c.want) {
-				t.Errorf("%s: a flood that waited %v of 10 s has %v, want %d lines of %q", c.name, held, account.Pacing, lines, c.want)
+				(account.Pacing[0].Packets != 0 || account.Pacing[0].HeldS != held ||
+					account.Pacing[0].String() != c.want) {
+				t.Errorf("%s: a flood that waited %v of 10 s has %v, want %d lines of %q", c.name, held,
+					account.Pacing, lines, c.want)
 			}
 		}
 	}

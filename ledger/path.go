@@ -217,7 +217,8 @@ func (p *path) describe(s *site) {
 	if s.layer == model.LayerNetwork && side != SideOther {
 		s.rank += len(order) // past this end, on the way
 	}
-	s.refuses = s.at == stageQdisc || s.at == stageClassifier || s.at == stageBacklog || s.at == stageRing || s.at == stageDevice
+	s.refuses = s.at == stageQdisc || s.at == stageClassifier || s.at == stageBacklog || s.at == stageRing ||
+		s.at == stageDevice
 	if v := p.named(s.host); v != nil && v.Observation != nil {
 		s.explain(v)
 	}
@@ -234,7 +235,8 @@ func (s *site) explain(v *view) {
 		if len(out) == 0 {
 			out = []string{s.Interface}
 		}
-		if lost := t.device(out, "tx_dropped"); lost.whole/2 > t.field("Ip", "OutDiscards").whole && t.queues(out).whole == 0 {
+		if lost := t.device(out, "tx_dropped"); lost.whole/2 > t.field("Ip", "OutDiscards").whole &&
+			t.queues(out).whole == 0 {
 			s.cause = model.CauseNoCarrier
 			if s.layer == model.LayerSenderQdisc {
 				s.layer = model.LayerSenderDevice
@@ -262,7 +264,8 @@ func (p *path) named(host string) *view {
 	return nil
 }
 
-// locate returns the node and the side that a site's namespace belongs to. One that is no node is called by its address.
+// locate returns the node and the side that a site's namespace belongs to. One that is no node is called by its
+// address.
 func (p *path) locate(s *site) (place int, name string, side Side) {
 	nodes, namespace := p.kernels[s.kernel].nodes, s.Namespace
 	var of []*view

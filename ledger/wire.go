@@ -47,7 +47,8 @@ func (b *book) eliminate(gaps []*claim) {
 		ours := plus(c.taken, b.warmupLost)
 		c.evidence.Excess = minus(c.upper, ours) / uint64(c.factor)
 		// Two devices that agree with what is missing to a thousandth.
-		if c.taken > 0 && minus(c.upper, ours) <= c.taken/1000 && b.remaining <= c.taken/1000 && c.factor == 1 && b.in.Fragments <= 1 {
+		if c.taken > 0 && minus(c.upper, ours) <= c.taken/1000 && b.remaining <= c.taken/1000 && c.factor == 1 &&
+			b.in.Fragments <= 1 {
 			c.confidence = Bounded
 		}
 	}
@@ -58,8 +59,9 @@ func (b *book) eliminate(gaps []*claim) {
 	if _, whole := b.gaps(); whole && b.quiet() {
 		return // the devices say that it came
 	}
-	c := b.add(claim{order: byElimination, layer: model.LayerNetwork, cause: model.CauseElimination, confidence: Inferred,
-		sure: b.remaining, upper: b.remaining, evidence: model.Evidence{
+	c := b.add(claim{order: byElimination, layer: model.LayerNetwork, cause: model.CauseElimination,
+		confidence: Inferred,
+		sure:       b.remaining, upper: b.remaining, evidence: model.Evidence{
 			Counter: "no verdict on either end", Scope: "packet", Unit: "datagram", Delta: b.remaining}})
 	c.taken, b.remaining = b.remaining, 0
 }
@@ -78,8 +80,10 @@ func (b *book) gaps() (all []gap, whole bool) {
 		if v != b.path.sender {
 			in := t.device(v.In, "rx_packets")
 			if from != nil && last.known && in.known {
-				lost := t.ring(v.In).add(t.device(v.In, "rx_crc_errors")).add(t.device(v.In, "rx_frame_errors")).add(t.device(v.In, "rx_length_errors"))
-				all = append(all, gap{model.LayerNetwork, "", model.CauseElimination, between(last, in, "tx_packets - rx_packets").less(lost)})
+				lost := t.ring(v.In).add(t.device(v.In, "rx_crc_errors")).add(t.device(v.In,
+					"rx_frame_errors")).add(t.device(v.In, "rx_length_errors"))
+				all = append(all, gap{model.LayerNetwork, "", model.CauseElimination,
+					between(last, in, "tx_packets - rx_packets").less(lost)})
 			} else {
 				whole = false
 			}
@@ -92,7 +96,8 @@ func (b *book) gaps() (all []gap, whole bool) {
 			if out := t.device(v.Out, "tx_packets"); in.known && out.known {
 				inside := between(in, out, "rx_packets - tx_packets")
 				for _, c := range b.claims {
-					if c.layer == model.LayerNetwork && c.host == v.Name && c.cause != model.CauseDamaged && c.cause != model.CauseRingMissed {
+					if c.layer == model.LayerNetwork && c.host == v.Name && c.cause != model.CauseDamaged &&
+						c.cause != model.CauseRingMissed {
 						inside.whole, inside.measure = minus(inside.whole, c.taken), minus(inside.measure, c.taken)
 					}
 				}
@@ -111,7 +116,10 @@ func (b *book) gaps() (all []gap, whole bool) {
 // merged adds up the links between nodes: one line tells of them all.
 func merged(all []gap) (out []gap) {
 	for _, g := range all {
-		i := slices.IndexFunc(out, func(o gap) bool { return o.layer == g.layer && o.host == g.host && o.cause == g.cause })
+		i := slices.IndexFunc(out, func(o gap) bool {
+			return o.layer == g.layer && o.host == g.host &&
+				o.cause == g.cause
+		})
 		if i < 0 {
 			out = append(out, g)
 			continue

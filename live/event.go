@@ -12,14 +12,15 @@ import (
 
 // Event is one thing that happened in a run. Beside ID and Time exactly one field is set.
 type Event struct {
-	ID       uint64           `json:"id"` // from 1, without gaps
-	Time     time.Time        `json:"time"`
-	Started  *Started         `json:"started,omitempty"`  // the run; the first event
-	Next     *Next            `json:"next,omitempty"`     // a trial begins
-	Sample   *Sample          `json:"sample,omitempty"`   // of the trial that runs
-	Account  *Account         `json:"account,omitempty"`  // of the trial that runs, by now
-	Trial    *Trial           `json:"trial,omitempty"`    // a trial has ended
-	Findings *[]model.Finding `json:"findings,omitempty"` // what all trials so far show, in place of what was said before
+	ID      uint64    `json:"id"` // from 1, without gaps
+	Time    time.Time `json:"time"`
+	Started *Started  `json:"started,omitempty"` // the run; the first event
+	Next    *Next     `json:"next,omitempty"`    // a trial begins
+	Sample  *Sample   `json:"sample,omitempty"`  // of the trial that runs
+	Account *Account  `json:"account,omitempty"` // of the trial that runs, by now
+	Trial   *Trial    `json:"trial,omitempty"`   // a trial has ended
+	// what all trials so far show, in place of what was said before
+	Findings *[]model.Finding `json:"findings,omitempty"`
 	Note     string           `json:"note,omitempty"`
 	Done     *Done            `json:"done,omitempty"` // the last event
 }

@@ -91,7 +91,8 @@ func (f *Feed) begin(d *model.Document) {
 	if d.Lab != nil {
 		started.Nodes, ends = d.Lab.Nodes, []string{view.Way(d.Lab.Nodes)}
 	}
-	started.Text = fmt.Sprintf("%s %s: %s", started.Command, strings.TrimSuffix(view.TargetOf(d), ":"), strings.Join(ends, ", "))
+	started.Text = fmt.Sprintf("%s %s: %s", started.Command, strings.TrimSuffix(view.TargetOf(d), ":"),
+		strings.Join(ends, ", "))
 	f.left = leftOf(d)
 	if text := f.left.text(d.Plan); text != "" {
 		started.Text += "; " + text

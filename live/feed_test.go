@@ -38,12 +38,15 @@ func feed(doc *model.Document, err error, all ...run.Event) []Event {
 // begun are the events of a trial's begin.
 func begun(r model.Result, number int) run.Event {
 	flow := model.Flow{Name: "up", Protocol: model.UDP, From: "sender", To: "receiver", PayloadBytes: 64, Streams: 1}
-	return run.Event{Started: &run.TrialStarted{Number: number, Total: 6, Trial: model.Trial{Cell: r.Cell, Repeat: r.Repeat,
-		Flows: []model.Flow{flow}, Timing: model.Timing{WarmupSeconds: 0.5, MeasureSeconds: 10}}, Flows: []model.Flow{flow}}}
+	return run.Event{Started: &run.TrialStarted{Number: number, Total: 6,
+		Trial: model.Trial{Cell: r.Cell, Repeat: r.Repeat,
+			Flows: []model.Flow{flow}, Timing: model.Timing{WarmupSeconds: 0.5,
+				MeasureSeconds: 10}}, Flows: []model.Flow{flow}}}
 }
 
 func counted(number int, role engine.Role, atS float64, packets uint64) run.Event {
-	return run.Event{Progress: &run.TrialProgress{Number: number, Sample: fleet.Progress{Flow: "up", Role: role, Packets: packets, AtS: atS}}}
+	return run.Event{Progress: &run.TrialProgress{Number: number,
+		Sample: fleet.Progress{Flow: "up", Role: role, Packets: packets, AtS: atS}}}
 }
 
 func TestFeedRates(t *testing.T) {
@@ -64,7 +67,8 @@ func TestFeedRates(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %s %s%s %v %v", s.Metric, s.Flow, s.At, core, s.AtS, s.Value))
 		}
 	}
-	want := []string{"send_pps up sender 0.5 1000", "send_pps up sender 1 2000", "receive_pps up receiver 1 900", "receive_pps up receiver 1.25 400",
+	want := []string{"send_pps up sender 0.5 1000", "send_pps up sender 1 2000", "receive_pps up receiver 1 900",
+		"receive_pps up receiver 1.25 400",
 		"cpu_busy_ratio  machine core 0 1 0.5", "cpu_busy_ratio  machine core 1 1 1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
@@ -79,7 +83,8 @@ func TestFeedEnds(t *testing.T) {
 		{Name: "up/2", Protocol: model.TCP, From: "sender", To: "receiver-2"}}
 	all := []run.Event{{Document: &doc}, started}
 	for atS := range 2 {
-		for _, p := range []fleet.Progress{{Flow: "up/1", Role: engine.Receive, Packets: 10}, {Flow: "up/2", Role: engine.Send, Packets: 990, Bytes: 1000},
+		for _, p := range []fleet.Progress{{Flow: "up/1", Role: engine.Receive, Packets: 10},
+			{Flow: "up/2", Role: engine.Send, Packets: 990, Bytes: 1000},
 			{Flow: "up/2", Role: engine.Receive, Packets: 24, Bytes: 1000}} {
 			p.AtS, p.Packets, p.Bytes = float64(atS), p.Packets*uint64(atS), p.Bytes*uint64(atS)
 			all = append(all, run.Event{Progress: &run.TrialProgress{Number: 1, Sample: p}})
@@ -204,21 +209,27 @@ func TestFeed(t *testing.T) {
 		want   []string
 	}{
 		{"a trial that runs again counts once", nil, func(doc *model.Document) []run.Event {
-			return []run.Event{{Document: doc}, begun(first, 1), account(1), account(2), {Done: &again}, begun(first, 1), {Done: &first},
+			return []run.Event{{Document: doc}, begun(first, 1), account(1), account(2), {Done: &again},
+				begun(first, 1), {Done: &first},
 				{Note: "a note"}, begun(second, 2), {Done: &second}}
-		}, nil, []string{"started " + id, "note noted before", "next 1/6", "account 3", "trial 1/6 invalid", "findings", "next 1/6",
+		}, nil, []string{"started " +
+			id, "note noted before", "next 1/6", "account 3", "trial 1/6 invalid", "findings", "next 1/6",
 			"trial 1/6 valid", "findings", "note a note", "next 2/6", "trial 2/6 valid", "findings", "done true "}},
 		{"a run goes on", []model.Result{second}, func(doc *model.Document) []run.Event {
 			return []run.Event{{Document: doc}, begun(first, 2), {Done: &first}}
-		}, nil, []string{"started " + id, "note noted before", "findings", "next 2/6", "trial 2/6 valid", "findings", "done true "}},
+		}, nil, []string{"started " +
+			id, "note noted before", "findings", "next 2/6", "trial 2/6 valid", "findings", "done true "}},
 		{"a cut run", nil, func(doc *model.Document) []run.Event {
 			return []run.Event{{Note: "early"}, {Document: doc}, begun(first, 1), {Done: &aborted}}
-		}, fmt.Errorf("trial cut: %w", context.Canceled), []string{"note early", "started " + id, "note noted before", "next 1/6",
+		}, fmt.Errorf("trial cut: %w", context.Canceled), []string{"note early", "started " +
+			id, "note noted before", "next 1/6",
 			"trial 1/6 aborted", "findings", "done false stopped"}},
 		{"a path that does not come back", nil, func(doc *model.Document) []run.Event {
 			return []run.Event{{Document: doc}, begun(second, 1), {Done: &aborted}, {Done: &never}}
-		}, errors.New("no path"), []string{"started " + id, "note noted before", "next 1/6", "trial 1/6 aborted", "findings", "findings", "done false no path"}},
-		{"a run that did not begin", nil, func(*model.Document) []run.Event { return nil }, errors.New("no route"), []string{"done false no route"}},
+		}, errors.New("no path"), []string{"started " +
+			id, "note noted before", "next 1/6", "trial 1/6 aborted", "findings", "findings", "done false no path"}},
+		{"a run that did not begin", nil, func(*model.Document) []run.Event { return nil }, errors.New("no route"),
+			[]string{"done false no route"}},
 	} {
 		doc := whole
 		doc.Results = slices.Clone(c.before)

@@ -171,7 +171,8 @@ func (f *flow) silent(side int, newest time.Time) (list []*part, since time.Dura
 // longestName is how many columns of a node's name a line of progress has.
 const longestName = 24
 
-// status tells what a flow sends and what arrives, in parts of which the first matters most; nothing before both are known.
+// status tells what a flow sends and what arrives, in parts of which the first matters most; nothing before both are
+// known.
 func (n *Now) status(f *flow, at time.Time) []string {
 	at = f.newest(at, n.Next)
 	name, sent, received := plain.Cut(plain.Text(f.name), longestName), f.told(sends, at), f.told(receives, at)

@@ -20,9 +20,11 @@ func star(receivers int, name string) (n *Now, at time.Time) {
 		e.ID, e.Time = n.Last+1, at
 		n.Take(e)
 	}
-	next := Next{Number: 3, Trials: 12, MeasuredSeconds: 6, LeftSeconds: 20, Setting: strings.Repeat("a long setting ", 9)}
+	next := Next{Number: 3, Trials: 12, MeasuredSeconds: 6, LeftSeconds: 20,
+		Setting: strings.Repeat("a long setting ", 9)}
 	for i := 1; i <= receivers; i++ {
-		next.Flows = append(next.Flows, Ends{fmt.Sprintf("up/%d", i), model.UDP, model.Sender, fmt.Sprintf("receiver-%s%d", name, i)})
+		next.Flows = append(next.Flows, Ends{fmt.Sprintf("up/%d", i), model.UDP, model.Sender,
+			fmt.Sprintf("receiver-%s%d", name, i)})
 	}
 	take(Event{Next: &next})
 	at = at.Add(2 * time.Second)
@@ -36,7 +38,8 @@ func star(receivers int, name string) (n *Now, at time.Time) {
 		account.Flows = append(account.Flows, model.FlowSoFar{Name: f.Name, Protocol: model.UDP, From: f.From, To: f.To,
 			Attempted: 200, Received: 150, Lines: []model.Line{line(model.LayerReceiverBuffer, f.To, "SOCKET_RCVBUFF"),
 				line(model.LayerNetwork, "link switch-"+f.To, model.CauseLinkQueue),
-				line(model.LayerNetwork, "link switch-"+f.To, "link-loss"), line(model.LayerSenderQdisc, model.Sender, "QDISC_DROP")}})
+				line(model.LayerNetwork, "link switch-"+f.To, "link-loss"), line(model.LayerSenderQdisc, model.Sender,
+					"QDISC_DROP")}})
 	}
 	take(Event{Account: &account})
 	return n, at
@@ -45,7 +48,8 @@ func star(receivers int, name string) (n *Now, at time.Time) {
 func TestStarIsSummed(t *testing.T) {
 	n, at := star(100, "")
 	got := fitting(n.Status(at), 1000)
-	for _, want := range []string{"3/12  2 of 6 s", "up to 100 receivers: 10.0 kpps sent, 5.05 kpps received  (least 1 pps: receiver-1)",
+	for _, want := range []string{"3/12  2 of 6 s",
+		"up to 100 receivers: 10.0 kpps sent, 5.05 kpps received  (least 1 pps: receiver-1)",
 		"20 000 sent, lost: ", "and 2 more causes"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q has no %q", got, want)
@@ -104,8 +108,9 @@ func TestLog(t *testing.T) {
 }
 
 func TestElapsed(t *testing.T) {
-	for want, next := range map[string]Next{"3 of 6 s": {WarmupSeconds: 1, MeasuredSeconds: 5}, "0 of 0.35 s": {WarmupSeconds: 0.1, MeasuredSeconds: 0.25},
-		"2 of 2 s": {MeasuredSeconds: 2}, "3 s": {MeasuredSeconds: 60, UntilSent: true}} {
+	for want, next := range map[string]Next{"3 of 6 s": {WarmupSeconds: 1, MeasuredSeconds: 5},
+		"0 of 0.35 s": {WarmupSeconds: 0.1, MeasuredSeconds: 0.25},
+		"2 of 2 s":    {MeasuredSeconds: 2}, "3 s": {MeasuredSeconds: 60, UntilSent: true}} {
 		n := Now{Next: &next, Began: time.Unix(0, 0)}
 		if got := n.Elapsed(time.Unix(3, 0)); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -125,20 +130,28 @@ func TestNotHeard(t *testing.T) {
 		without string
 	}{
 		{"both heard", []Ends{up}, nil, 8, "up: 100 pps sent, 100 pps received", "not heard"},
-		{"2 s are no silence", []Ends{up}, map[string]int{"receive_pps up": 6}, 8, "up: 100 pps sent, 100 pps received", "not heard"},
-		{"the receiver", []Ends{up}, map[string]int{"receive_pps up": 4}, 8, "up: 100 pps sent, receiver not heard for 4 s", "pps received"},
-		{"from the begin on", []Ends{up}, map[string]int{"receive_pps up": 0}, 5, "up: 100 pps sent, receiver not heard for 4 s", "pps received"},
-		{"both", []Ends{up}, map[string]int{"receive_pps up": 4, "send_pps up": 4}, 8, "up: sender not heard for 4 s, receiver not heard for 4 s", "pps"},
-		{"after the end", []Ends{up}, map[string]int{"receive_pps up": 20, "send_pps up": 20}, 25, "100 pps received", "not heard"},
-		{"after the end, one a second before", []Ends{up}, map[string]int{"receive_pps up": 18, "send_pps up": 19}, 22, "100 pps received", "not heard"},
-		{"all is sent", []Ends{up}, map[string]int{"receive_pps up": 4, "send_pps up": 4}, 9, "1/2  9 s  up: 100 pps sent", "not heard"},
+		{"2 s are no silence", []Ends{up}, map[string]int{"receive_pps up": 6}, 8,
+			"up: 100 pps sent, 100 pps received", "not heard"},
+		{"the receiver", []Ends{up}, map[string]int{"receive_pps up": 4}, 8,
+			"up: 100 pps sent, receiver not heard for 4 s", "pps received"},
+		{"from the begin on", []Ends{up}, map[string]int{"receive_pps up": 0}, 5,
+			"up: 100 pps sent, receiver not heard for 4 s", "pps received"},
+		{"both", []Ends{up}, map[string]int{"receive_pps up": 4, "send_pps up": 4}, 8,
+			"up: sender not heard for 4 s, receiver not heard for 4 s", "pps"},
+		{"after the end", []Ends{up}, map[string]int{"receive_pps up": 20, "send_pps up": 20}, 25, "100 pps received",
+			"not heard"},
+		{"after the end, one a second before", []Ends{up}, map[string]int{"receive_pps up": 18, "send_pps up": 19},
+			22, "100 pps received", "not heard"},
+		{"all is sent", []Ends{up}, map[string]int{"receive_pps up": 4, "send_pps up": 4}, 9,
+			"1/2  9 s  up: 100 pps sent", "not heard"},
 		{"one of two", []Ends{{"up/1", model.UDP, "sender", "receiver-a"}, {"up/2", model.UDP, "sender", "receiver-b"}},
 			map[string]int{"receive_pps up/2": 4}, 8,
 			"up to 2 receivers: 200 pps sent, 100 pps received  (1 not heard for 4 s: receiver-b)  (least 100 pps: receiver-a)", "least 0"},
 		{"all of two", []Ends{{"up/1", model.UDP, "sender", "receiver-a"}, {"up/2", model.UDP, "sender", "receiver-b"}},
 			map[string]int{"receive_pps up/1": 5, "receive_pps up/2": 4}, 9,
 			"up to 2 receivers: 200 pps sent, receivers not heard for 4 s", "least"},
-		{"from many", []Ends{{"down/1", model.TCP, "receiver-a", "sender"}, {"down/2", model.TCP, "receiver-b", "sender"}}, nil, 8,
+		{"from many", []Ends{{"down/1", model.TCP, "receiver-a", "sender"},
+			{"down/2", model.TCP, "receiver-b", "sender"}}, nil, 8,
 			"down from 2 receivers: 200 bit/s sent, 200 bit/s received  (least 100 bit/s: receiver-a)", "pps"},
 	} {
 		begin := time.Unix(1000, 0)
@@ -192,11 +205,13 @@ func TestRedraws(t *testing.T) {
 			(&Plain{W: out, Redraw: true, Width: 80}).Read(past, r)
 			close(done)
 		}()
-		stream.Publish(Event{Next: &Next{Number: 1, Trials: 1, MeasuredSeconds: 20, Flows: []Ends{{"up", model.UDP, "sender", "receiver"}}}})
+		stream.Publish(Event{Next: &Next{Number: 1, Trials: 1, MeasuredSeconds: 20,
+			Flows: []Ends{{"up", model.UDP, "sender", "receiver"}}}})
 		for i := range 1000 { // five seconds
 			time.Sleep(5 * time.Millisecond)
 			for _, metric := range []string{"send_pps", "receive_pps"} {
-				stream.Publish(Event{Sample: &Sample{Metric: metric, Flow: "up", AtS: float64(i) / 200, Value: float64(i)}})
+				stream.Publish(Event{Sample: &Sample{Metric: metric, Flow: "up", AtS: float64(i) / 200,
+					Value: float64(i)}})
 			}
 		}
 		synctest.Wait()
@@ -206,7 +221,8 @@ func TestRedraws(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
 		drawn := out.all()
-		if last := drawn[len(drawn)-1]; !strings.Contains(last, "sender not heard for 4 s, receiver not heard for 4 s") {
+		if last := drawn[len(drawn)-1]; !strings.Contains(last,
+			"sender not heard for 4 s, receiver not heard for 4 s") {
 			t.Errorf("after 4 s of silence: %q", last)
 		}
 		for _, metric := range []string{"send_pps", "receive_pps"} {

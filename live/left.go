@@ -20,7 +20,8 @@ type left struct {
 	beside float64       // seconds that each needs besides
 }
 
-// usualBeside is how many seconds a trial needs besides sending, before one has ended: its ends meet, packets arrive late.
+// usualBeside is how many seconds a trial needs besides sending, before one has ended: its ends meet, packets arrive
+// late.
 const usualBeside = 1
 
 // Estimate says how long a plan takes, in words and in seconds, and how many trials it makes.

@@ -21,7 +21,8 @@ func WriteLines(w io.Writer, past []Event, r *Reader) error {
 		}
 	}
 	if r.Slow() {
-		return fmt.Errorf("write events: the reader of the lines fell behind by %d events; no more were written", mostBehind)
+		return fmt.Errorf("write events: the reader of the lines fell behind by %d events; no more were written",
+			mostBehind)
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ func TestSeriesAreMeansOfSeconds(t *testing.T) {
 	for trial := 1; trial <= 2; trial++ {
 		take(Event{Next: &Next{Number: trial}})
 		for i := range 25 { // ten a second
-			take(Event{Sample: &Sample{Metric: "send_pps", Flow: "up", AtS: 0.1 + float64(i)/10, Value: float64(trial * (i / 10))}})
+			take(Event{Sample: &Sample{Metric: "send_pps", Flow: "up", AtS: 0.1 + float64(i)/10,
+				Value: float64(trial * (i / 10))}})
 		}
 	}
 	x := n.Series[0]

@@ -47,7 +47,8 @@ func (p *Plain) Read(past []Event, r *Reader) {
 			}
 			p.draw("")
 			if r.Slow() {
-				p.line("", "this terminal fell behind; the run goes on, and nothing more of it is shown here until it ends")
+				p.line("",
+					"this terminal fell behind; the run goes on, and nothing more of it is shown here until it ends")
 			}
 			return
 		case at := <-tick.C:

@@ -13,10 +13,12 @@ func TestLossesByNow(t *testing.T) {
 		"1 000 sent, none lost": {Attempted: 1000, Received: 1000},
 		"1 000 sent, lost: 300 receiver socket buffer full, 100 not yet read": {Attempted: 1000, Received: 600,
 			Lines: []model.Line{line}},
-		"1 000 sent, lost: 200 receiver socket buffer full": {Attempted: 1000, Received: 800, Lines: []model.Line{line}},
+		"1 000 sent, lost: 200 receiver socket buffer full": {Attempted: 1000, Received: 800,
+			Lines: []model.Line{line}},
 	} {
 		f.Name, f.Protocol, f.From, f.To = "up", model.UDP, "sender", "receiver"
-		n := &Now{Started: Started{Nodes: []string{"sender", "receiver"}}, Account: &Account{Flows: []model.FlowSoFar{f}}}
+		n := &Now{Started: Started{Nodes: []string{"sender", "receiver"}},
+			Account: &Account{Flows: []model.FlowSoFar{f}}}
 		if got := n.Losses(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -28,8 +30,10 @@ func TestNews(t *testing.T) {
 	var out strings.Builder
 	p := Plain{W: &out}
 	loses := model.Finding{Code: "change", Text: "Since noon a loses 2 %.", Words: map[string]string{"since": "noon"}}
-	gone := model.Finding{Code: "gone", Text: "b is gone.", Words: map[string]string{"since": "noon", "why": "no answer"}}
-	still := model.Finding{Code: "gone", Text: "b is still gone.", Words: map[string]string{"since": "noon", "why": "no route"}}
+	gone := model.Finding{Code: "gone", Text: "b is gone.",
+		Words: map[string]string{"since": "noon", "why": "no answer"}}
+	still := model.Finding{Code: "gone", Text: "b is still gone.",
+		Words: map[string]string{"since": "noon", "why": "no route"}}
 	more := loses
 	more.Text = "Since noon a loses 3 %."
 	for i, found := range [][]model.Finding{{{Text: "an answer"}}, {loses}, {more, gone}, {more, still}} {

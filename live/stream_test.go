@@ -48,7 +48,8 @@ func TestStreamForgets(t *testing.T) {
 	}
 	past, r := s.Read()
 	r.Close()
-	if len(past) != keptEvents+3 || past[0].ID != 1 || past[1].ID != 5 || past[2].ID != 6 || past[keptEvents+2].ID != s.last {
+	if len(past) != keptEvents+3 || past[0].ID != 1 || past[1].ID != 5 || past[2].ID != 6 ||
+		past[keptEvents+2].ID != s.last {
 		t.Errorf("%d events, the first %+v, the last %d of %d", len(past), past[:3], past[len(past)-1].ID, s.last)
 	}
 	s.Publish(Event{Trial: &Trial{Number: 2}})

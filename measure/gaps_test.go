@@ -73,7 +73,8 @@ func TestGapDistanceIsALowerBound(t *testing.T) {
 func FuzzGapDistance(f *testing.F) {
 	f.Add(int64(1), uint64(3), int64(-7), uint64(math.MaxUint64))
 	f.Fuzz(func(t *testing.T, a int64, n uint64, b int64, m uint64) {
-		d, _ := GapDistance([]model.Bucket{{UpToNanos: a, Count: n}, {UpToNanos: b, Count: m}}, []model.Bucket{{UpToNanos: b, Count: n}})
+		d, _ := GapDistance([]model.Bucket{{UpToNanos: a, Count: n}, {UpToNanos: b, Count: m}},
+			[]model.Bucket{{UpToNanos: b, Count: n}})
 		if !(d >= 0 && d <= 1+1e-9) {
 			t.Errorf("distance %v", d)
 		}

@@ -56,7 +56,8 @@ func TestBuckets(t *testing.T) {
 	h.Record(0, 0, 1)
 	h.Record(0, 4, 2)
 	h.Record(0, 11, 3)
-	want := []model.Bucket{{UpToNanos: 0, Count: 0}, {UpToNanos: 1, Count: 1}, {UpToNanos: 2}, {UpToNanos: 3}, {UpToNanos: 4, Count: 2},
+	want := []model.Bucket{{UpToNanos: 0, Count: 0}, {UpToNanos: 1, Count: 1}, {UpToNanos: 2}, {UpToNanos: 3},
+		{UpToNanos: 4, Count: 2},
 		{UpToNanos: 5}, {UpToNanos: 6}, {UpToNanos: 8}, {UpToNanos: 10}, {UpToNanos: 13, Count: 3}}
 	if got := h.Buckets(); !slices.Equal(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)

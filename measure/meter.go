@@ -94,7 +94,8 @@ func newAt(first int64, streams, payloadBytes int, stepNanos int64, oneClock boo
 		span /= 2
 	}
 	for i := range m.streams {
-		s := &stream{window: newWindow(span>>chunkBits, first, max(listBytes/streams, 1)), next: first, near: math.MaxInt64,
+		s := &stream{window: newWindow(span>>chunkBits, first, max(listBytes/streams, 1)), next: first,
+			near:       math.MaxInt64,
 			firstNanos: math.MaxInt64, lastNanos: math.MinInt64}
 		if oneClock {
 			s.delay = newDurations()

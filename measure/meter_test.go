@@ -100,17 +100,22 @@ func TestMeterAgainstMaps(t *testing.T) {
 		const payload = 64
 		from := rapid.SampledFrom([]int64{0, 1, 1<<48 - 50, 1<<48 - 70000, 5<<48 - 3}).Draw(t, "from")
 		meter := newAt(from, 1, payload, second, true, model.MaxMarksBytes)
-		want := naive{payload: payload, span: allWindows, from: from, seen: map[int64]bool{}, steps: map[int64]uint64{}, highest: from - 1}
+		want := naive{payload: payload, span: allWindows, from: from, seen: map[int64]bool{},
+			steps: map[int64]uint64{}, highest: from - 1}
 		at, recv := from, int64(5*second)
 		n := rapid.IntRange(1, 400).Draw(t, "n")
 		var batch []model.Arrival
 		for range n {
-			step := rapid.SampledFrom([]int64{1, 1, 1, 1, 2, 5, 0, -1, -3, MostStep - 1, MostStep, 65536, -65536, 1 << 20, -1 << 20, 1 << 24, -1 << 24, 1 << 25}).Draw(t, "step")
+			step := rapid.SampledFrom([]int64{1, 1, 1, 1, 2, 5, 0, -1, -3, MostStep - 1, MostStep, 65536, -65536,
+				1 << 20, -1 << 20, 1 << 24, -1 << 24, 1 << 25}).Draw(t, "step")
 			at = max(at+step, from-2)
-			recv += rapid.Int64Range(-200, 1_500_000).Draw(t, "gap") * rapid.SampledFrom([]int64{1, 1, 1, 1000}).Draw(t, "times")
-			send := recv - rapid.SampledFrom([]int64{-2000, -5, 0, 700, 12_000, 3_000_000, 61 * second}).Draw(t, "delay")
+			recv += rapid.Int64Range(-200, 1_500_000).Draw(t,
+				"gap") * rapid.SampledFrom([]int64{1, 1, 1, 1000}).Draw(t, "times")
+			send := recv - rapid.SampledFrom([]int64{-2000, -5, 0, 700, 12_000, 3_000_000, 61 * second}).Draw(t,
+				"delay")
 			bytes := rapid.SampledFrom([]int{payload, payload, payload, payload, 63}).Draw(t, "bytes")
-			batch = append(batch, model.Arrival{Sequence: uint64(at) & (1<<48 - 1), SendNanos: uint64(send) & (1<<48 - 1), ReceiveNanos: recv, Bytes: bytes})
+			batch = append(batch, model.Arrival{Sequence: uint64(at) & (1<<48 - 1),
+				SendNanos: uint64(send) & (1<<48 - 1), ReceiveNanos: recv, Bytes: bytes})
 			want.observe(seen{at, send, recv, bytes})
 			if rapid.Bool().Draw(t, "flush") {
 				meter.Observe(0, batch)
@@ -122,7 +127,8 @@ func TestMeterAgainstMaps(t *testing.T) {
 			t.Fatalf("Received() = %d, %d; want %d", p, b, want.received)
 		}
 		got := meter.Tally()
-		if got.Received != want.received || got.Duplicates != want.dup || got.Reordered != want.reord || got.Late != want.late || got.WrongLength != want.wrong ||
+		if got.Received != want.received || got.Duplicates != want.dup || got.Reordered != want.reord ||
+			got.Late != want.late || got.WrongLength != want.wrong ||
 			got.Strangers != uint64(len(want.ahead)) {
 			t.Fatalf("tally %+v\nwant %+v", got, want)
 		}
@@ -171,7 +177,8 @@ func TestTallyOfStreams(t *testing.T) {
 	}
 	got := m.Tally()
 	const received = 2 * (Agreeing + 1)
-	if got.Received != received || got.Reordered != 2 || got.Duplicates != 2 || got.Late != 2 || got.WrongLength != 2 || got.Bytes != 16*received || got.Delay != nil {
+	if got.Received != received || got.Reordered != 2 || got.Duplicates != 2 || got.Late != 2 ||
+		got.WrongLength != 2 || got.Bytes != 16*received || got.Delay != nil {
 		t.Errorf("two streams with one packet of each kind: %+v", got)
 	}
 }
@@ -180,7 +187,8 @@ func TestJitterOfEvenFlowIsZero(t *testing.T) {
 	m := New(1, 16, second, true, model.MaxMarksBytes)
 	m.Observe(0, arrivals(0, 1, 2, 3))
 	got := m.Tally()
-	if got.JitterNanos != 0 || got.Delay == nil || got.Delay.Min != 500 || got.Delay.Max != 500 || got.Delay.P50 != 500 {
+	if got.JitterNanos != 0 || got.Delay == nil || got.Delay.Min != 500 || got.Delay.Max != 500 ||
+		got.Delay.P50 != 500 {
 		t.Errorf("got jitter %v, delay %+v; want 0 and 500 ns", got.JitterNanos, got.Delay)
 	}
 }
@@ -210,7 +218,8 @@ func TestStreamsBesideEachOther(t *testing.T) {
 
 func TestSeriesIsBounded(t *testing.T) {
 	m := New(1, 16, 1, false, model.MaxMarksBytes)
-	m.Observe(0, []model.Arrival{{Sequence: 0, Bytes: 16}, {Sequence: 1, Bytes: 16, ReceiveNanos: math.MaxInt64}, {Sequence: 2, Bytes: 16, ReceiveNanos: 3}})
+	m.Observe(0, []model.Arrival{{Sequence: 0, Bytes: 16}, {Sequence: 1, Bytes: 16, ReceiveNanos: math.MaxInt64},
+		{Sequence: 2, Bytes: 16, ReceiveNanos: 3}})
 	got := m.Tally()
 	if len(got.PerStep) != maxSteps || total(got.PerStep) != 3 || got.PerStep[maxSteps-1] != 1 {
 		t.Errorf("%d steps holding %d, want %d holding 3", len(got.PerStep), total(got.PerStep), maxSteps)
@@ -245,7 +254,8 @@ func BenchmarkObserve(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for i := range batch {
-					batch[i] = model.Arrival{Sequence: seq, SendNanos: seq * 1000, ReceiveNanos: int64(seq*1000 + 4000 + seq*7919%8000), Bytes: 64}
+					batch[i] = model.Arrival{Sequence: seq, SendNanos: seq * 1000,
+						ReceiveNanos: int64(seq*1000 + 4000 + seq*7919%8000), Bytes: 64}
 					seq++
 				}
 				m.Observe(0, batch)
@@ -282,7 +292,8 @@ func TestStrangers(t *testing.T) {
 		{"one", []uint64{far}, 200, model.Tally{Received: 200, Strangers: 1}},
 		{"one fewer than a leap", leap(far)[1:], 200, model.Tally{Received: 200, Strangers: Agreeing - 1}},
 		{"as many steps", steps(Agreeing - 1), 200, model.Tally{Received: 200 + Agreeing - 1, Reordered: 100}},
-		{"a leap that the sender made, too short to tell", leap(far)[1:], far + Agreeing, model.Tally{Received: 200 + Agreeing - 1}},
+		{"a leap that the sender made, too short to tell", leap(far)[1:], far + Agreeing,
+			model.Tally{Received: 200 + Agreeing - 1}},
 		{"a leap", leap(far), far + Agreeing, model.Tally{Received: 100 + Agreeing, Late: 100}},
 	} {
 		m := New(1, 16, second, false, model.MaxMarksBytes)
@@ -291,7 +302,8 @@ func TestStrangers(t *testing.T) {
 		m.Observe(0, arrivals(sequences(100, 200)...))
 		missing := m.Missing(0, c.attempted)
 		got := m.Tally()
-		if got.Received != c.want.Received || got.Reordered != c.want.Reordered || got.Late != c.want.Late || got.Strangers != c.want.Strangers {
+		if got.Received != c.want.Received || got.Reordered != c.want.Reordered || got.Late != c.want.Late ||
+			got.Strangers != c.want.Strangers {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 		if c.attempted == 200 && missing.Packets != 0 {

@@ -30,7 +30,8 @@ func TestMissingAgainstSet(t *testing.T) {
 		seen, highest := map[int64]bool{}, from-1
 		at := from
 		for range rapid.IntRange(0, 120).Draw(t, "n") {
-			step := rapid.SampledFrom([]int64{1, 1, 1, 1, 2, 63, 64, 65, 0, -1, -3, 65536, -65536, 1 << 20, -1 << 20, 1<<24 - 1<<16, 1 << 24, -1 << 24, 1 << 25, 1<<40 + 7}).Draw(t, "step")
+			step := rapid.SampledFrom([]int64{1, 1, 1, 1, 2, 63, 64, 65, 0, -1, -3, 65536, -65536, 1 << 20, -1 << 20,
+				1<<24 - 1<<16, 1 << 24, -1 << 24, 1 << 25, 1<<40 + 7}).Draw(t, "step")
 			at = max(at+step, from-2)
 			run := rapid.SampledFrom([]int64{1, 1, 1, 2, 70, 65536}).Draw(t, "run")
 			if step >= MostStep {
@@ -52,7 +53,8 @@ func TestMissingAgainstSet(t *testing.T) {
 		received := uint64(highest + 1 - from)
 		attempted := rapid.SampledFrom([]uint64{
 			0, 1, received / 2, received, received + 1, received + 1<<17,
-			received - min(received, allWindows), received - min(received, allWindows+5), 1 << 48, 1<<48 + 1, math.MaxUint64,
+			received - min(received, allWindows), received - min(received,
+				allWindows+5), 1 << 48, 1<<48 + 1, math.MaxUint64,
 		}).Draw(t, "attempted")
 		for range 2 { // asking changes nothing
 			got := meter.Missing(0, attempted)

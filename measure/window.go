@@ -24,7 +24,8 @@ type window struct {
 // newWindow spans a number of chunks, a power of two, and lists what is missing
 // in as many bytes.
 func newWindow(chunks int, first int64, listBytes int) window {
-	return window{ring: make([]*chunk, chunks), mask: int64(chunks - 1), top: first >> chunkBits, from: first, gone: model.MarksWriter{Limit: listBytes}}
+	return window{ring: make([]*chunk, chunks), mask: int64(chunks - 1), top: first >> chunkBits, from: first,
+		gone: model.MarksWriter{Limit: listBytes}}
 }
 
 type mark uint8

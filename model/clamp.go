@@ -35,9 +35,9 @@ const (
 // Clip cuts a text of another host to the longest that a report shows.
 func Clip(text string) string { return text[:min(len(text), maxTextLength)] }
 
-// Clamp limits all that v, a pointer, points to and that another host told, which may run another's program: texts, lists
-// and tables in length, and figures to the range of the unit that their JSON names end in. Percentiles that cannot be
-// those of a distribution go. What makes a trial invalid if it cannot be, a run judges itself: it stays.
+// Clamp limits all that v, a pointer, points to and that another host told, which may run another's program: texts,
+// lists and tables in length, and figures to the range of the unit that their JSON names end in. Percentiles that
+// cannot be those of a distribution go. What makes a trial invalid if it cannot be, a run judges itself: it stays.
 func Clamp(v any) { walk(reflect.ValueOf(v).Elem(), "", clampOne) }
 
 func clampOne(v reflect.Value, name string) {
@@ -171,7 +171,8 @@ func jsonNames(t reflect.Type) []string {
 	for i := range names {
 		f := t.Field(i)
 		kind := f.Type.Kind()
-		if unsigned := kind >= reflect.Uint && kind <= reflect.Uintptr; kind != reflect.Bool && !unsigned && (f.IsExported() || f.Anonymous) {
+		if unsigned := kind >= reflect.Uint && kind <= reflect.Uintptr; kind != reflect.Bool && !unsigned &&
+			(f.IsExported() || f.Anonymous) {
 			tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			names[i] = cmp.Or(tag, f.Name)
 		}

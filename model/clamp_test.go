@@ -12,13 +12,16 @@ func TestClampObservation(t *testing.T) {
 	long := strings.Repeat("x", maxTextLength+1)
 	o := Observation{Mode: "all", Why: long, IdleS: math.Inf(1), Unread: make([]string, 1000),
 		Counters: []Counter{{Name: "Udp.InErrors", Whole: 3, Measure: 9, IdleHz: math.NaN()}, {Name: long}, {}},
-		Drops: &Drops{Flows: []FlowDrops{{Flow: "up", Streams: make([]Marks, 1)}, {Flow: "up", Streams: make([]Marks, 2)}, {Flow: "other"},
+		Drops: &Drops{Flows: []FlowDrops{{Flow: "up", Streams: make([]Marks, 1)},
+			{Flow: "up", Streams: make([]Marks, 2)}, {Flow: "other"},
 			{Flow: "up", Way: "back"}, {Flow: "up", Way: WayAsks, Streams: make([]Marks, 1)}}}}
 	o.Clamp([]Flow{{Name: "up", Streams: 1}})
-	if o.Mode != DropsOff || len(o.Why) != maxTextLength || o.IdleS != 0 || len(o.Unread) != 64 || len(o.Drops.Flows) != 1 {
+	if o.Mode != DropsOff || len(o.Why) != maxTextLength || o.IdleS != 0 || len(o.Unread) != 64 ||
+		len(o.Drops.Flows) != 1 {
 		t.Errorf("what stays: %+v", o)
 	}
-	if len(o.Counters) != 2 || len(o.Counters[1].Name) != maxTextLength || o.Counters[0].Measure != 3 || o.Counters[0].IdleHz != 0 {
+	if len(o.Counters) != 2 || len(o.Counters[1].Name) != maxTextLength || o.Counters[0].Measure != 3 ||
+		o.Counters[0].IdleHz != 0 {
 		t.Errorf("counters %+v", o.Counters)
 	}
 	o.Drops = &Drops{Sites: make([]Site, maxSites+1)}
@@ -56,10 +59,12 @@ func TestClampByName(t *testing.T) {
 		Delay  *Percentiles           `json:"round_trip_ns"`
 		Gap    *Percentiles           `json:"gap"`
 		Core   *int                   `json:"core"`
-	}{&share, []float64{math.NaN(), math.Inf(1), 1e300, -1, 5}, map[string]*Completion{strings.Repeat("k", 256): nil, "k": {By: strings.Repeat("x", 256), Seconds: -1}},
+	}{&share, []float64{math.NaN(), math.Inf(1), 1e300, -1, 5}, map[string]*Completion{strings.Repeat("k", 256): nil,
+		"k": {By: strings.Repeat("x", 256), Seconds: -1}},
 		map[int]CPUSplit{1: {User: 3, Core: -1}}, &Percentiles{P50: 2, P90: 1}, &Percentiles{Min: -5}, &core}
 	Clamp(&v)
-	if share != 1 || core != -3 || len(v.Each) != 1 || v.Each["k"].Seconds != 0 || len(v.Each["k"].By) != 255 || v.Rank[1].User != 1 || v.Rank[1].Core != -1 ||
+	if share != 1 || core != -3 || len(v.Each) != 1 || v.Each["k"].Seconds != 0 || len(v.Each["k"].By) != 255 ||
+		v.Rank[1].User != 1 || v.Rank[1].Core != -1 ||
 		v.Delay != nil || v.Gap.Min != -5 {
 		t.Errorf("%v %v %+v %+v %v %v", share, core, v.Each["k"], v.Rank, v.Delay, v.Gap)
 	}
@@ -78,7 +83,8 @@ func TestClampByName(t *testing.T) {
 func TestClampSeries(t *testing.T) {
 	var all []Series
 	for range 10_000 {
-		all = append(all, Series{Metric: "x", StepSeconds: 1, Values: make([]float64, 100)}, Series{Metric: "y", StepSeconds: -1, Values: []float64{1}})
+		all = append(all, Series{Metric: "x", StepSeconds: 1, Values: make([]float64, 100)},
+			Series{Metric: "y", StepSeconds: -1, Values: []float64{1}})
 	}
 	n := 0
 	for _, s := range ClampSeries(all, 15) {

@@ -18,7 +18,8 @@ func (f Flow) checkConnections() error {
 	case f.From != Sender:
 		return wrong(at, "are opened by the sender; want a flow from there, not from the %s", clip(f.From))
 	case f.Bulk || f.SourcePort != 0:
-		return wrong(at, "carry one small message each, from ports of the system's choice; want neither bulk nor source_port")
+		return wrong(at,
+			"carry one small message each, from ports of the system's choice; want neither bulk nor source_port")
 	}
 	return nil
 }

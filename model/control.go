@@ -53,7 +53,8 @@ func (f Flow) StreamBytes(stream int) uint64 {
 func (f Flow) checkTransfer() error {
 	for _, name := range f.Controls() {
 		if name == "" || len(name) > 15 { // TCP_CA_NAME_MAX, include/net/tcp.h
-			return wrong("control", "%q is not the name of a congestion control, or several joined by +", clip(f.Control))
+			return wrong("control", "%q is not the name of a congestion control, or several joined by +",
+				clip(f.Control))
 		}
 	}
 	own := f.Bytes > 0 || f.HTTP || f.StaggerSeconds != 0 || f.InfoSeconds != 0

@@ -6,7 +6,8 @@ import (
 )
 
 func TestFlowsOfTransfers(t *testing.T) {
-	good := Flow{Name: "up", Protocol: TCP, From: Sender, To: Receiver, PayloadBytes: 1000, Streams: 3, Bulk: true, Bytes: 8, Control: "cubic+bbr", StaggerSeconds: 2}
+	good := Flow{Name: "up", Protocol: TCP, From: Sender, To: Receiver, PayloadBytes: 1000, Streams: 3, Bulk: true,
+		Bytes: 8, Control: "cubic+bbr", StaggerSeconds: 2}
 	if err := good.check(); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,8 @@ func TestTrialsThatFailed(t *testing.T) {
 		failed int
 	}{{1, SenderCoreFull, 2}, {1.5, SenderCoreFull, 1}, {1.5, HostSlept, 2}} { // a sender need not keep more than the path carries
 		load := d
-		load.Results = append(slices.Clone(d.Results), Result{Cell: Cell{"load_ratio": Number(c.share)}, State: Invalid, Why: Reasons{{Code: c.why}}})
+		load.Results = append(slices.Clone(d.Results),
+			Result{Cell: Cell{"load_ratio": Number(c.share)}, State: Invalid, Why: Reasons{{Code: c.why}}})
 		if failed, _ := load.Failed(); failed != c.failed {
 			t.Errorf("a load of %v, %s: %d failed, want %d", c.share, c.why, failed, c.failed)
 		}

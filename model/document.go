@@ -38,7 +38,8 @@ func DecodeDocument(b []byte, name string) (Document, error) {
 		return Document{}, fmt.Errorf("%w; want a run, as --json writes it", err)
 	}
 	if head.Format != RunFormat {
-		return Document{}, fmt.Errorf("%s: format: is %q; want %q, as --json writes it", name, clip(head.Format), RunFormat)
+		return Document{}, fmt.Errorf("%s: format: is %q; want %q, as --json writes it", name, clip(head.Format),
+			RunFormat)
 	}
 	var d Document
 	if err := DecodeJSON(b, name, &d); err != nil {

@@ -20,7 +20,8 @@ func sampleDocument() Document {
 				Delay: &Percentiles{P50: math.Inf(1)}}},
 			Series: []Series{{Metric: "receive_pps", Core: &core, StepSeconds: 1, Values: []float64{1, math.NaN(), 3}}},
 		}},
-		Findings: []Finding{{Code: "verdict", Text: "a < b & c", Numbers: []FindingNumber{{Metric: "a_pps", Value: 1}, {Metric: "b_pps", Value: math.Inf(-1)}}}},
+		Findings: []Finding{{Code: "verdict", Text: "a < b & c",
+			Numbers: []FindingNumber{{Metric: "a_pps", Value: 1}, {Metric: "b_pps", Value: math.Inf(-1)}}}},
 	}
 }
 
@@ -75,19 +76,28 @@ func TestDocumentRoundTrip(t *testing.T) {
 
 func TestDecodeDocumentRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":          {"", "f.json:1: the JSON value is cut short; want a run, as --json writes it"},
-		"cut":            {"{\"format\":\n\"pelt/run/1\",", "f.json:2: the JSON value is cut short; want a run, as --json writes it"},
-		"not json":       {"hello", "f.json:1: not JSON: invalid character 'h' looking for beginning of value; want a run, as --json writes it"},
-		"other format":   {`{"format":"pelt/run/9"}`, `f.json: format: is "pelt/run/9"; want "pelt/run/1", as --json writes it`},
-		"no format":      {`{}`, `f.json: format: is ""; want "pelt/run/1", as --json writes it`},
-		"a list":         {`[]`, "f.json:1: top level: want an object, not a JSON array; want a run, as --json writes it"},
-		"trailing":       {`{"format":"pelt/run/1"}` + "\n{}", "f.json:2: more text after the end of the JSON value; want a run, as --json writes it"},
-		"wrong type":     {"{\"format\":\"pelt/run/1\",\n\"host\":[{\"cores\":\"x\"}]}", "f.json:2: host.cores: want a whole number, not a JSON string"},
-		"wrong setting":  {"{\"format\":\"pelt/run/1\",\n\"plan\":{\"set\":{\"warmup_s\":\"x\"}}}", `f.json:2: warmup_s: want a number, not "x"`},
-		"bad state":      {`{"format":"pelt/run/1","results":[{"state":"ok"}]}`, `f.json: results[0].state: want valid, invalid or aborted, not "ok"`},
-		"impossible":     {`{"format":"pelt/run/1","results":[{"state":"valid","flows":[{"protocol":"udp","received_packets":1}]}]}`, "f.json: results[0].flows[0].received_packets: 1 is more than the 0 attempted"},
-		"bad rate":       {`{"format":"pelt/run/1","plan":{"flows":[{"set":{"rate_pps":"5"}}]}}`, ""},
-		"other plan":     {`{"format":"pelt/run/1","plan":{"format":"pelt/plan/1"}}`, `f.json:1: format: is "pelt/plan/1"; this pelt reads pelt/plan/2, as --print-plan writes it`},
+		"empty": {"", "f.json:1: the JSON value is cut short; want a run, as --json writes it"},
+		"cut": {"{\"format\":\n\"pelt/run/1\",",
+			"f.json:2: the JSON value is cut short; want a run, as --json writes it"},
+		"not json": {"hello",
+			"f.json:1: not JSON: invalid character 'h' looking for beginning of value; want a run, as --json writes it"},
+		"other format": {`{"format":"pelt/run/9"}`,
+			`f.json: format: is "pelt/run/9"; want "pelt/run/1", as --json writes it`},
+		"no format": {`{}`, `f.json: format: is ""; want "pelt/run/1", as --json writes it`},
+		"a list": {`[]`,
+			"f.json:1: top level: want an object, not a JSON array; want a run, as --json writes it"},
+		"trailing": {`{"format":"pelt/run/1"}` + "\n{}",
+			"f.json:2: more text after the end of the JSON value; want a run, as --json writes it"},
+		"wrong type": {"{\"format\":\"pelt/run/1\",\n\"host\":[{\"cores\":\"x\"}]}",
+			"f.json:2: host.cores: want a whole number, not a JSON string"},
+		"wrong setting": {"{\"format\":\"pelt/run/1\",\n\"plan\":{\"set\":{\"warmup_s\":\"x\"}}}",
+			`f.json:2: warmup_s: want a number, not "x"`},
+		"bad state": {`{"format":"pelt/run/1","results":[{"state":"ok"}]}`,
+			`f.json: results[0].state: want valid, invalid or aborted, not "ok"`},
+		"impossible": {`{"format":"pelt/run/1","results":[{"state":"valid","flows":[{"protocol":"udp","received_packets":1}]}]}`, "f.json: results[0].flows[0].received_packets: 1 is more than the 0 attempted"},
+		"bad rate":   {`{"format":"pelt/run/1","plan":{"flows":[{"set":{"rate_pps":"5"}}]}}`, ""},
+		"other plan": {`{"format":"pelt/run/1","plan":{"format":"pelt/plan/1"}}`,
+			`f.json:1: format: is "pelt/plan/1"; this pelt reads pelt/plan/2, as --print-plan writes it`},
 		"negative count": {`{"format":"pelt/run/1","results":[{"flows":[{"lost_packets":-1}]}]}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,8 @@ func TestLinkOver(t *testing.T) {
 		t.Errorf("zeros over %+v: %+v", bad, got)
 	}
 	over := Link{LossRatio: 0.1, QueueBytes: 9, Distribution: "normal", MTU: 900, Node: "x"}
-	before := Link{LossModel: GilbertElliott, LossStates: [4]float64{0.1}, QueuePackets: 5, Distribution: "pareto", Rate: 1000}
+	before := Link{LossModel: GilbertElliott, LossStates: [4]float64{0.1}, QueuePackets: 5, Distribution: "pareto",
+		Rate: 1000}
 	if got := over.Over(before); got != (Link{LossRatio: 0.1, QueueBytes: 9, Distribution: "normal", Rate: 1000}) {
 		t.Errorf("over %+v: %+v", before, got)
 	}

@@ -29,17 +29,20 @@ func TestMarksKeepWhatWasAdded(t *testing.T) {
 		add, want []Stretch
 		unlisted  uint64
 	}{
-		"nothing":             {},
-		"one":                 {add: []Stretch{{5, 1, 0}}, want: []Stretch{{5, 1, 0}}},
-		"none of it":          {add: []Stretch{{5, 0, 0}}},
-		"neighbours join":     {add: []Stretch{{0, 3, 1}, {3, 2, 1}}, want: []Stretch{{0, 5, 1}}},
-		"another mark":        {add: []Stretch{{0, 3, 1}, {3, 2, 2}}, want: []Stretch{{0, 3, 1}, {3, 2, 2}}},
-		"the last sequence":   {add: []Stretch{{1<<48 - 2, 1, 65535}}, want: []Stretch{{1<<48 - 2, 1, 65535}}},
-		"twice":               {add: []Stretch{{7, 2, 0}, {7, 2, 0}}, want: []Stretch{{7, 2, 0}}, unlisted: 2},
-		"backwards":           {add: []Stretch{{9, 2, 0}, {3, 2, 0}, {20, 1, 0}}, want: []Stretch{{9, 2, 0}, {20, 1, 0}}, unlisted: 2},
-		"overlaps":            {add: []Stretch{{9, 5, 0}, {11, 9, 1}}, want: []Stretch{{9, 5, 0}}, unlisted: 9},
-		"overlaps backwards":  {add: []Stretch{{9, 5, 0}, {8, 1, 1}, {14, 1, 0}}, want: []Stretch{{9, 5, 0}, {14, 1, 0}}, unlisted: 1},
-		"a gap of everything": {add: []Stretch{{0, 1, 0}, {1 << 47, 1 << 46, 3}}, want: []Stretch{{0, 1, 0}, {1 << 47, 1 << 46, 3}}},
+		"nothing":           {},
+		"one":               {add: []Stretch{{5, 1, 0}}, want: []Stretch{{5, 1, 0}}},
+		"none of it":        {add: []Stretch{{5, 0, 0}}},
+		"neighbours join":   {add: []Stretch{{0, 3, 1}, {3, 2, 1}}, want: []Stretch{{0, 5, 1}}},
+		"another mark":      {add: []Stretch{{0, 3, 1}, {3, 2, 2}}, want: []Stretch{{0, 3, 1}, {3, 2, 2}}},
+		"the last sequence": {add: []Stretch{{1<<48 - 2, 1, 65535}}, want: []Stretch{{1<<48 - 2, 1, 65535}}},
+		"twice":             {add: []Stretch{{7, 2, 0}, {7, 2, 0}}, want: []Stretch{{7, 2, 0}}, unlisted: 2},
+		"backwards": {add: []Stretch{{9, 2, 0}, {3, 2, 0}, {20, 1, 0}},
+			want: []Stretch{{9, 2, 0}, {20, 1, 0}}, unlisted: 2},
+		"overlaps": {add: []Stretch{{9, 5, 0}, {11, 9, 1}}, want: []Stretch{{9, 5, 0}}, unlisted: 9},
+		"overlaps backwards": {add: []Stretch{{9, 5, 0}, {8, 1, 1}, {14, 1, 0}},
+			want: []Stretch{{9, 5, 0}, {14, 1, 0}}, unlisted: 1},
+		"a gap of everything": {add: []Stretch{{0, 1, 0}, {1 << 47, 1 << 46, 3}},
+			want: []Stretch{{0, 1, 0}, {1 << 47, 1 << 46, 3}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w MarksWriter
@@ -49,7 +52,8 @@ func TestMarksKeepWhatWasAdded(t *testing.T) {
 			m := w.Marks()
 			got, err := read(m)
 			if err != nil || !slices.Equal(got, c.want) || m.Unlisted != c.unlisted {
-				t.Errorf("added %v: got %v, %v, %d unlisted; want %v, %d", c.add, got, err, m.Unlisted, c.want, c.unlisted)
+				t.Errorf("added %v: got %v, %v, %d unlisted; want %v, %d", c.add, got, err, m.Unlisted, c.want,
+					c.unlisted)
 			}
 		})
 	}
@@ -58,7 +62,8 @@ func TestMarksKeepWhatWasAdded(t *testing.T) {
 // Any ascending marks come back as they were, through JSON too.
 func TestMarksRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := rapid.MapOf(rapid.OneOf(rapid.Uint64Range(0, 300), rapid.Uint64Range(0, 1<<48-2)), rapid.Uint16()).Draw(t, "marks")
+		want := rapid.MapOf(rapid.OneOf(rapid.Uint64Range(0, 300), rapid.Uint64Range(0, 1<<48-2)),
+			rapid.Uint16()).Draw(t, "marks")
 		keys := make([]uint64, 0, len(want))
 		for k := range want {
 			keys = append(keys, k)
@@ -138,11 +143,12 @@ func TestMarksThatLie(t *testing.T) {
 		m    Marks
 		want string
 	}{
-		"not compressed":    {Marks{Data: []byte("hello"), Packets: 1}, "marks: flate"},
-		"cut short":         {Marks{Data: compressed(1, 0, 0, 5)[:4], Packets: 1}, "marks: "},
-		"half a stretch":    {Marks{Data: compressed(1, 0), Packets: 1}, "marks: cut short"},
-		"number too long":   {Marks{Data: deflated(bytes.Repeat([]byte{0xff}, 11)), Packets: 1}, "marks: cut short"},
-		"beyond the last":   {Marks{Data: compressed(1<<48, 0, 0), Packets: 1}, "marks: 281474976710656, 0, 0 after sequence 0"},
+		"not compressed":  {Marks{Data: []byte("hello"), Packets: 1}, "marks: flate"},
+		"cut short":       {Marks{Data: compressed(1, 0, 0, 5)[:4], Packets: 1}, "marks: "},
+		"half a stretch":  {Marks{Data: compressed(1, 0), Packets: 1}, "marks: cut short"},
+		"number too long": {Marks{Data: deflated(bytes.Repeat([]byte{0xff}, 11)), Packets: 1}, "marks: cut short"},
+		"beyond the last": {Marks{Data: compressed(1<<48, 0, 0), Packets: 1},
+			"marks: 281474976710656, 0, 0 after sequence 0"},
 		"together beyond":   {Marks{Data: compressed(1<<47, 1<<47, 0), Packets: 1 << 47}, "after sequence 0"},
 		"wraps around":      {Marks{Data: compressed(1<<64-1, 1<<64-1, 0), Packets: 1}, "marks: "},
 		"mark too large":    {Marks{Data: compressed(0, 0, 65536), Packets: 1}, "marks: 0, 0, 65536"},

@@ -1,8 +1,8 @@
 package model
 
-// Meeting accounts for the packets by which the ends of a flow find each other before its first test packet: each stream
-// asks the end that listens, over its own 5-tuple, and is answered twice. The ends exchange four packets a stream where
-// nothing is lost.
+// Meeting accounts for the packets by which the ends of a flow find each other before its first test packet: each
+// stream asks the end that listens, over its own 5-tuple, and is answered twice. The ends exchange four packets a
+// stream where nothing is lost.
 type Meeting struct {
 	From    string  `json:"from"` // node that asks
 	To      string  `json:"to"`   // node that answers
@@ -16,8 +16,9 @@ type Passage struct {
 	Received   uint64            `json:"received_packets"`
 	SendErrors map[string]uint64 `json:"send_errors,omitempty"` // errno name -> packets; they are attempted
 	ICMP       []ICMPErrors      `json:"icmp_errors,omitempty"` // that came back to the host which sent the packets
-	Resets     uint64            `json:"tcp_resets,omitempty"`  // likewise; from the peer, or from a firewall in its name
-	Ledger     Ledger            `json:"ledger"`                // where the others ended: attempted = received + lost
+	// likewise; from the peer, or from a firewall in its name
+	Resets uint64 `json:"tcp_resets,omitempty"`
+	Ledger Ledger `json:"ledger"` // where the others ended: attempted = received + lost
 }
 
 // ICMPErrors are ICMP errors of one kind from one address.

@@ -70,7 +70,8 @@ type Drops struct {
 	Sites []Site      `json:"sites,omitempty"`
 	Flows []FlowDrops `json:"flows,omitempty"`
 	// What the watch itself could not account for.
-	Unreadable  uint64 `json:"unreadable,omitempty"`  // of the trial, but with no sequence in reach, or of a stream that is not known
+	// of the trial, but with no sequence in reach, or of a stream that is not known
+	Unreadable  uint64 `json:"unreadable,omitempty"`
 	Overwritten uint64 `json:"overwritten,omitempty"` // verdicts lost, because the list's window had moved on
 	SitesLost   uint64 `json:"sites_lost,omitempty"`  // packets whose site found no room in the table
 	Missed      uint64 `json:"missed,omitempty"`      // drops while the program ran there already: it does not nest

@@ -17,10 +17,11 @@ const (
 // PacingLine is one cause for packets that were planned and not attempted, or for a flood that had to wait: then no
 // packets.
 type PacingLine struct {
-	Cause       string     `json:"cause"`
-	Host        string     `json:"host"`
-	Packets     uint64     `json:"packets"`
-	HeldS       float64    `json:"held_s,omitempty"`            // backpressure: the sender waited so long for its socket
+	Cause   string `json:"cause"`
+	Host    string `json:"host"`
+	Packets uint64 `json:"packets"`
+	// backpressure: the sender waited so long for its socket
+	HeldS       float64    `json:"held_s,omitempty"`
 	Queue       *Queue     `json:"queue,omitempty"`             // backpressure: the discipline that moved
 	BufferBytes int        `json:"send_buffer_bytes,omitempty"` // backpressure without one; 0: unknown
 	Evidence    []Evidence `json:"evidence,omitempty"`

@@ -6,10 +6,12 @@ import (
 )
 
 func TestWholePayload(t *testing.T) {
-	for _, c := range [][3]int{{4, 1500, 1472}, {6, 1500, 1452}, {0, 1400, 1372}, {4, 68, 40}, {4, 28, 0}, {4, 0, 0}, {6, 47, 0}, {4, -1, 0}, {4, 65535, 65507}, {6, 65535, 65487}, {6, 1 << 20, MaxUDPPayload}} {
+	for _, c := range [][3]int{{4, 1500, 1472}, {6, 1500, 1452}, {0, 1400, 1372}, {4, 68, 40}, {4, 28, 0}, {4, 0, 0},
+		{6, 47, 0}, {4, -1, 0}, {4, 65535, 65507}, {6, 65535, 65487}, {6, 1 << 20, MaxUDPPayload}} {
 		if got := WholePayload(c[0], c[1]); got != c[2] {
 			t.Errorf("IPv%d over %d B: %d B, want %d", c[0], c[1], got, c[2])
-		} else if got > 0 && c[1] < 65536 && (Fragments(c[0], got, c[1]) != 1 || got < MaxUDPPayload && Fragments(c[0], got+1, c[1]) == 1 && c[1] > 80) {
+		} else if got > 0 && c[1] < 65536 && (Fragments(c[0], got, c[1]) != 1 || got < MaxUDPPayload &&
+			Fragments(c[0], got+1, c[1]) == 1 && c[1] > 80) {
 			t.Errorf("IPv%d over %d B: %d B is not the largest whole payload", c[0], c[1], got)
 		}
 	}
@@ -20,7 +22,8 @@ func TestPathMTULevel(t *testing.T) {
 	p := samplePlan(func(*Plan) {})
 	word := func(levels ...Value) Plan {
 		q := p
-		q.Factors = []Factor{{Knob: "payload_bytes", Levels: levels}, {Knob: "streams", Levels: []Value{Number(1), Number(2)}}}
+		q.Factors = []Factor{{Knob: "payload_bytes", Levels: levels},
+			{Knob: "streams", Levels: []Value{Number(1), Number(2)}}}
 		return q
 	}
 	mtu := Word(PathMTULevel)

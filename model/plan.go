@@ -76,21 +76,23 @@ type Flow struct {
 	Family       int       `json:"family,omitempty"`        // 4 or 6; 0 means whichever the target has
 	DSCP         int       `json:"dscp,omitempty"`          // 0..63
 	DontFragment bool      `json:"dont_fragment,omitempty"` // UDP: set DF
-	SourcePort   int       `json:"source_port,omitempty"`   // first of Streams consecutive local ports; 0 means ephemeral
+	// first of Streams consecutive local ports; 0 means ephemeral
+	SourcePort int `json:"source_port,omitempty"`
 	// SourceAddresses are local addresses of the end that calls, which its streams
 	// take in turn; none leaves the choice to the system.
 	SourceAddresses []netip.Addr `json:"source_addresses,omitempty"`
-	Connections     string       `json:"connections,omitempty"`          // TCP: many; rate or keep
-	Bulk            bool         `json:"bulk,omitempty"`                 // TCP: large writes with Nagle; else TCP_NODELAY
-	Control         string       `json:"control,omitempty"`              // TCP: name, or several joined by +
-	Bytes           uint64       `json:"bytes,omitempty"`                // TCP in bulk: of all streams; 0: no end
-	InfoSeconds     float64      `json:"info_s,omitempty"`               // TCP in bulk: between readings
-	HTTP            bool         `json:"http,omitempty"`                 // TCP: the bytes are an HTTP answer
-	StaggerSeconds  float64      `json:"stagger_s,omitempty"`            // TCP: from one stream's begin to the next
-	Segments        int          `json:"segments,omitempty"`             // UDP: packets of one buffer
-	SendBuffer      int          `json:"send_buffer_bytes,omitempty"`    // UDP: SO_SNDBUF; 0: chosen
-	ReceiveBuffer   int          `json:"receive_buffer_bytes,omitempty"` // UDP: SO_RCVBUF; 0: chosen
-	Joined          bool         `json:"joined,omitempty"`               // UDP: UDP_GRO at the receiver
+	Connections     string       `json:"connections,omitempty"` // TCP: many; rate or keep
+	// TCP: large writes with Nagle; else TCP_NODELAY
+	Bulk           bool    `json:"bulk,omitempty"`
+	Control        string  `json:"control,omitempty"`              // TCP: name, or several joined by +
+	Bytes          uint64  `json:"bytes,omitempty"`                // TCP in bulk: of all streams; 0: no end
+	InfoSeconds    float64 `json:"info_s,omitempty"`               // TCP in bulk: between readings
+	HTTP           bool    `json:"http,omitempty"`                 // TCP: the bytes are an HTTP answer
+	StaggerSeconds float64 `json:"stagger_s,omitempty"`            // TCP: from one stream's begin to the next
+	Segments       int     `json:"segments,omitempty"`             // UDP: packets of one buffer
+	SendBuffer     int     `json:"send_buffer_bytes,omitempty"`    // UDP: SO_SNDBUF; 0: chosen
+	ReceiveBuffer  int     `json:"receive_buffer_bytes,omitempty"` // UDP: SO_RCVBUF; 0: chosen
+	Joined         bool    `json:"joined,omitempty"`               // UDP: UDP_GRO at the receiver
 	// Address is where To listens, if a run knows. It is no part of a plan.
 	Address netip.Addr `json:"-"`
 }
@@ -135,7 +137,8 @@ type Design struct {
 
 // Timing is the clock of every trial, in seconds.
 type Timing struct {
-	LeadSeconds    float64 `json:"lead_s,omitempty"`  // before it all: only the probe is sent; 0: no probe where none is needed
+	// before it all: only the probe is sent; 0: no probe where none is needed
+	LeadSeconds    float64 `json:"lead_s,omitempty"`
 	WarmupSeconds  float64 `json:"warmup_s"`          // sent, not counted
 	MeasureSeconds float64 `json:"measure_s"`         // counted
 	DrainSeconds   float64 `json:"drain_s"`           // longest wait for packets still on their way

@@ -12,7 +12,8 @@ func TestTrial(t *testing.T) {
 		down.Name, down.From, down.To = "down", Receiver, Sender
 		p.Flows = append(p.Flows, down)
 	})
-	both := Cell{"payload_bytes": Number(200), "direction": Word("both"), "streams": Number(3), "rate_pps": Number(1.5e6)}
+	both := Cell{"payload_bytes": Number(200), "direction": Word("both"), "streams": Number(3),
+		"rate_pps": Number(1.5e6)}
 	trial, err := p.Trial(both, 4)
 	if err != nil {
 		t.Fatal(err)
@@ -26,13 +27,15 @@ func TestTrial(t *testing.T) {
 		t.Errorf("trial: %+v", trial)
 	}
 	down, err := p.Trial(Cell{"direction": Word("down"), "frame_bytes": Number(64), "interval_ns": Number(5e6)}, 0)
-	if err != nil || len(down.Flows) != 1 || down.Flows[0].Name != "down" || down.Flows[0].PayloadBytes != 18 || down.Flows[0].Rate.String() != "every 5ms" {
+	if err != nil || len(down.Flows) != 1 || down.Flows[0].Name != "down" || down.Flows[0].PayloadBytes != 18 ||
+		down.Flows[0].Rate.String() != "every 5ms" {
 		t.Errorf("down: %+v, %v", down, err)
 	}
 	if p.Flows[0].PayloadBytes != 64 || len(p.Flows) != 2 {
 		t.Errorf("Trial changed its plan: %+v", p.Flows)
 	}
-	for _, c := range []Cell{{"colour": Number(1)}, {"streams": Number(129)}, {"payload_bytes": Word("big")}, {"streams": Number(1e300)}} {
+	for _, c := range []Cell{{"colour": Number(1)}, {"streams": Number(129)}, {"payload_bytes": Word("big")},
+		{"streams": Number(1e300)}} {
 		if _, err := p.Trial(c, 0); err == nil {
 			t.Errorf("Trial(%v): no error", c)
 		}
@@ -44,7 +47,8 @@ func TestCellKey(t *testing.T) {
 	if got, want := c.Key(), "direction=up payload_bytes=64 rate_pps=1000000 streams=2"; got != want {
 		t.Errorf("Key() = %q, want %q", got, want)
 	}
-	if !c.Equal(Cell{"rate_pps": Number(1e6), "direction": Word("up"), "payload_bytes": Number(64), "streams": Number(2)}) || c.Equal(Cell{}) {
+	if !c.Equal(Cell{"rate_pps": Number(1e6), "direction": Word("up"), "payload_bytes": Number(64),
+		"streams": Number(2)}) || c.Equal(Cell{}) {
 		t.Error("Equal is wrong")
 	}
 }
@@ -55,7 +59,8 @@ func TestFrameBytes(t *testing.T) {
 		family, payload int
 		want            int
 	}{
-		{UDP, 4, 16, 64}, {UDP, 4, 18, 64}, {UDP, 4, 19, 65}, {UDP, 0, 1472, 1518}, {UDP, 4, 1472, 1518}, {UDP, 6, 1452, 1518}, {UDP, 6, 16, 82},
+		{UDP, 4, 16, 64}, {UDP, 4, 18, 64}, {UDP, 4, 19, 65}, {UDP, 0, 1472, 1518}, {UDP, 4, 1472, 1518}, {UDP, 6,
+			1452, 1518}, {UDP, 6, 16, 82},
 		{TCP, 4, 1448, 1518}, {TCP, 6, 1428, 1518}, {TCP, 4, 1, 71},
 	} {
 		if got := FrameBytes(c.protocol, c.family, c.payload); got != c.want {
@@ -73,8 +78,10 @@ func TestFrameBytes(t *testing.T) {
 
 func TestFragments(t *testing.T) {
 	for _, c := range []struct{ family, payload, mtu, want int }{
-		{4, 1472, 1500, 1}, {4, 1473, 1500, 2}, {4, 2952, 1500, 2}, {4, 2953, 1500, 3}, {4, 6400, 1500, 5}, {4, 65507, 1500, 45}, {4, 65507, 65535, 1},
-		{0, 1473, 1500, 2}, {6, 1452, 1500, 1}, {6, 1453, 1500, 2}, {6, 2888, 1500, 2}, {6, 2889, 1500, 3}, {4, 1472, 0, 1}, {4, 100, 68, 3}, {4, 100, 20, 1},
+		{4, 1472, 1500, 1}, {4, 1473, 1500, 2}, {4, 2952, 1500, 2}, {4, 2953, 1500, 3}, {4, 6400, 1500, 5}, {4, 65507,
+			1500, 45}, {4, 65507, 65535, 1},
+		{0, 1473, 1500, 2}, {6, 1452, 1500, 1}, {6, 1453, 1500, 2}, {6, 2888, 1500, 2}, {6, 2889, 1500, 3}, {4, 1472,
+			0, 1}, {4, 100, 68, 3}, {4, 100, 20, 1},
 	} {
 		if got := Fragments(c.family, c.payload, c.mtu); got != c.want {
 			t.Errorf("Fragments(%d, %d, %d) = %d, want %d", c.family, c.payload, c.mtu, got, c.want)
@@ -87,15 +94,18 @@ func TestHostPort(t *testing.T) {
 		host string
 		port uint16
 	}{
-		"192.168.1.5": {"192.168.1.5", 0}, "192.168.1.5:7358": {"192.168.1.5", 7358}, "nas": {"nas", 0}, "nas.local:80": {"nas.local", 80},
-		"::1": {"::1", 0}, "[::1]": {"::1", 0}, "[::1]:80": {"::1", 80}, "fe80::1%eth0": {"fe80::1%eth0", 0}, "[fe80::1%eth0]:65535": {"fe80::1%eth0", 65535},
+		"192.168.1.5": {"192.168.1.5", 0}, "192.168.1.5:7358": {"192.168.1.5", 7358}, "nas": {"nas",
+			0}, "nas.local:80": {"nas.local", 80},
+		"::1": {"::1", 0}, "[::1]": {"::1", 0}, "[::1]:80": {"::1", 80}, "fe80::1%eth0": {"fe80::1%eth0",
+			0}, "[fe80::1%eth0]:65535": {"fe80::1%eth0", 65535},
 	} {
 		host, port, err := HostPort(target)
 		if err != nil || host != want.host || port != want.port {
 			t.Errorf("HostPort(%q) = %q, %d, %v; want %q, %d", target, host, port, err, want.host, want.port)
 		}
 	}
-	for _, target := range []string{"", ":80", "nas:", "nas:0", "nas:65536", "nas:+80", "nas:080", "nas:80:90", "nas:x", "1.2.3.4:0", "]::1[", "[::1", "[1.2.3.4]", "[nas]:80", "user@nas", "a/b", "a b", "a\nb"} {
+	for _, target := range []string{"", ":80", "nas:", "nas:0", "nas:65536", "nas:+80", "nas:080", "nas:80:90",
+		"nas:x", "1.2.3.4:0", "]::1[", "[::1", "[1.2.3.4]", "[nas]:80", "user@nas", "a/b", "a b", "a\nb"} {
 		if host, port, err := HostPort(target); err == nil {
 			t.Errorf("HostPort(%q) = %q, %d; want an error", target, host, port)
 		}

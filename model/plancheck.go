@@ -202,7 +202,8 @@ func (p Plan) checkFactor(at string, f Factor) error {
 		// A level is possible if a trial made with it passes all checks.
 		t, err := p.Trial(Cell{f.Knob: v}, 0)
 		if err == nil && t.Receivers > p.Receivers {
-			err = fmt.Errorf("a star of %d has not %d receivers: the plan's receivers are the most", p.Receivers, t.Receivers)
+			err = fmt.Errorf("a star of %d has not %d receivers: the plan's receivers are the most", p.Receivers,
+				t.Receivers)
 		}
 		if err != nil {
 			return wrong(fmt.Sprintf("%s.levels[%d]", at, j), "%v", err)
@@ -221,7 +222,8 @@ func (f Flow) check() error {
 	case f.From == "" || f.To == "" || f.From == f.To || !printable(f.From) || !printable(f.To):
 		return wrong("flows", "want two different ends, not %q to %q", clip(f.From), clip(f.To))
 	case f.Protocol == UDP && (f.PayloadBytes < MinUDPPayload || f.PayloadBytes > MaxUDPPayload):
-		return wrong("payload_bytes", "a UDP payload is %d to %d B, not %d", MinUDPPayload, MaxUDPPayload, f.PayloadBytes)
+		return wrong("payload_bytes", "a UDP payload is %d to %d B, not %d", MinUDPPayload, MaxUDPPayload,
+			f.PayloadBytes)
 	case f.Protocol == TCP && (f.PayloadBytes < 1 || f.PayloadBytes > MaxTCPWrite):
 		return wrong("payload_bytes", "a TCP write is 1 to %d B, not %d", MaxTCPWrite, f.PayloadBytes)
 	case f.Packets > 0 && f.Packets < uint64(f.Streams):
@@ -244,7 +246,8 @@ func (f Flow) check() error {
 func (f Flow) checkAddresses() error {
 	const at = "source_addresses"
 	if len(f.SourceAddresses) > f.Streams {
-		return wrong(at, "%d streams cannot have %d addresses: want at most one a stream", f.Streams, len(f.SourceAddresses))
+		return wrong(at, "%d streams cannot have %d addresses: want at most one a stream", f.Streams,
+			len(f.SourceAddresses))
 	}
 	for i, a := range f.SourceAddresses {
 		switch {

@@ -40,8 +40,9 @@ type settings map[string]json.RawMessage
 
 // MarshalJSON writes the plan as a file holds it.
 func (p Plan) MarshalJSON() ([]byte, error) {
-	file := planFile{Format: p.Format, Command: p.Command, Target: p.Target, Near: p.Near, Hosts: p.Hosts, Links: p.Links,
-		Set: settingsOf(p.field), Factors: p.Factors, Cells: p.Design.Cells, Search: p.Design.Search,
+	file := planFile{Format: p.Format, Command: p.Command, Target: p.Target, Near: p.Near, Hosts: p.Hosts,
+		Links: p.Links,
+		Set:   settingsOf(p.field), Factors: p.Factors, Cells: p.Design.Cells, Search: p.Design.Search,
 		Variants: p.Variants, Timed: p.Timed}
 	file.Flows = make([]flowFile, len(p.Flows))
 	for i, f := range p.Flows {
@@ -52,7 +53,8 @@ func (p Plan) MarshalJSON() ([]byte, error) {
 			continue
 		}
 		text := file.Flows[0].Set[k.Name]
-		if slices.ContainsFunc(file.Flows, func(f flowFile) bool { return !bytes.Equal(f.Set[k.Name], text) }) || text == nil {
+		if slices.ContainsFunc(file.Flows, func(f flowFile) bool { return !bytes.Equal(f.Set[k.Name], text) }) ||
+			text == nil {
 			continue
 		}
 		file.Set[k.Name] = text
@@ -185,8 +187,9 @@ func ReadPlan(b []byte) (p Plan, err error) {
 
 // fill makes the plan that the file describes.
 func (f planFile) fill(p *Plan, stored bool) error {
-	*p = Plan{Format: f.Format, Command: f.Command, Target: f.Target, Near: f.Near, Hosts: f.Hosts, Links: f.Links, Factors: f.Factors,
-		Design: Design{Cells: f.Cells, Search: f.Search}, Variants: f.Variants, Timed: f.Timed}
+	*p = Plan{Format: f.Format, Command: f.Command, Target: f.Target, Near: f.Near, Hosts: f.Hosts, Links: f.Links,
+		Factors: f.Factors,
+		Design:  Design{Cells: f.Cells, Search: f.Search}, Variants: f.Variants, Timed: f.Timed}
 	if err := f.Set.fill(p.field, stored); err != nil {
 		return err
 	}

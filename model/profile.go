@@ -69,7 +69,8 @@ const profileWant = "want poisson, burst=PACKETS, on=TIME,off=TIME[,random], ram
 // A ramp also says the flow's rate; of others rate is the zero one.
 func ParseProfile(text string) (p Profile, rate unit.Rate, err error) {
 	wrong := func(want string, args ...any) (Profile, unit.Rate, error) {
-		return Profile{}, unit.Rate{}, &unit.SyntaxError{Kind: "profile", Text: clip(text), Want: fmt.Sprintf(want, args...)}
+		return Profile{}, unit.Rate{}, &unit.SyntaxError{Kind: "profile", Text: clip(text),
+			Want: fmt.Sprintf(want, args...)}
 	}
 	var words []string
 	for _, w := range strings.Split(strings.ToLower(text), ",") {

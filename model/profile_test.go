@@ -18,7 +18,8 @@ func mustRate(text string) unit.Rate {
 }
 
 func FuzzParseProfile(f *testing.F) {
-	for _, text := range []string{"poisson", "burst=64", "on=10ms,off=90ms,random", "ramp=10kpps..100kpps", "on=,off=", "ramp=1/3mbit..9pps"} {
+	for _, text := range []string{"poisson", "burst=64", "on=10ms,off=90ms,random", "ramp=10kpps..100kpps",
+		"on=,off=", "ramp=1/3mbit..9pps"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -28,19 +29,22 @@ func FuzzParseProfile(f *testing.F) {
 		}
 		again, other, err := ParseProfile(p.Words(rate))
 		if err != nil || !reflect.DeepEqual(again, p) || other != rate {
-			t.Errorf("%q is %+v at %v, and says itself %q: %+v at %v, %v", text, p, rate, p.Words(rate), again, other, err)
+			t.Errorf("%q is %+v at %v, and says itself %q: %+v at %v, %v", text, p, rate, p.Words(rate), again, other,
+				err)
 		}
 	})
 }
 
 func udpFlow(rate string, p *Profile) Flow {
-	return Flow{Name: "up", Protocol: UDP, From: Sender, To: Receiver, PayloadBytes: 64, Rate: mustRate(rate), Streams: 1, Profile: p}
+	return Flow{Name: "up", Protocol: UDP, From: Sender, To: Receiver, PayloadBytes: 64, Rate: mustRate(rate),
+		Streams: 1, Profile: p}
 }
 
 // What is random has a seed in every trial: the same for all cells of a repeat,
 // another for each repeat and flow, and the plan's own if it says one.
 func TestTrialsHaveSeeds(t *testing.T) {
-	p := Plan{Flows: []Flow{udpFlow("40kpps", &Profile{Kind: Poisson}), udpFlow("40kpps", &Profile{Kind: Poisson})}, Timing: Timing{MeasureSeconds: 1}, Design: Design{Seed: 9}}
+	p := Plan{Flows: []Flow{udpFlow("40kpps", &Profile{Kind: Poisson}), udpFlow("40kpps", &Profile{Kind: Poisson})},
+		Timing: Timing{MeasureSeconds: 1}, Design: Design{Seed: 9}}
 	p.Flows[1].Name = "down"
 	seeds := map[uint64]string{}
 	for repeat := range 3 {
@@ -104,7 +108,8 @@ func TestTraceText(t *testing.T) {
 	for i := range int64(300_000) {
 		long = append(long, (i*i*7919)%1_000_003)
 	}
-	for name, gaps := range map[string][]int64{"one": {5}, "some": {0, 1, 127, 128, 25_000, 1 << 40}, "even ones": slices.Repeat([]int64{25_000}, MaxTracePackets)} {
+	for name, gaps := range map[string][]int64{"one": {5}, "some": {0, 1, 127, 128, 25_000, 1 << 40},
+		"even ones": slices.Repeat([]int64{25_000}, MaxTracePackets)} {
 		text, err := TraceText(gaps)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -114,7 +119,8 @@ func TestTraceText(t *testing.T) {
 			t.Errorf("%s: %d gaps read back of %d, %v", name, len(back), len(gaps), err)
 		}
 	}
-	for name, gaps := range map[string][]int64{"none": {}, "no time": {0, 0}, "backwards": {5, -1}, "long pause": {1 << 47}, "too many": slices.Repeat([]int64{1}, MaxTracePackets+1), "too different": long} {
+	for name, gaps := range map[string][]int64{"none": {}, "no time": {0, 0}, "backwards": {5, -1},
+		"long pause": {1 << 47}, "too many": slices.Repeat([]int64{1}, MaxTracePackets+1), "too different": long} {
 		if text, err := TraceText(gaps); err == nil {
 			t.Errorf("%s: %d strings", name, len(text))
 		}
@@ -124,7 +130,8 @@ func TestTraceText(t *testing.T) {
 func TestTraceToManyReceivers(t *testing.T) {
 	f := udpFlow("1kpps", &Profile{Kind: TraceProfile, Trace: []string{strings.Repeat("A", 50_000)}})
 	for receivers, right := range map[int]bool{0: true, 16: true, 17: false} {
-		if err := (Plan{Target: "lab:other", Receivers: receivers, Flows: []Flow{f}}).checkTraces(); (err == nil) != right {
+		if err := (Plan{Target: "lab:other", Receivers: receivers,
+			Flows: []Flow{f}}).checkTraces(); (err == nil) != right {
 			t.Errorf("%d receivers: %v", receivers, err)
 		}
 	}

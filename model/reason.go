@@ -58,8 +58,9 @@ type reasonWording struct {
 }
 
 var reasonWordings = [...]reasonWording{
-	{SenderStarved, Invalid, "the sender was starved of CPU (its thread ran {run_ratio} of the time that it was late): " +
-		"it kept {kept_pps} of {asked_pps}"},
+	{SenderStarved, Invalid,
+		"the sender was starved of CPU (its thread ran {run_ratio} of the time that it was late): " +
+			"it kept {kept_pps} of {asked_pps}"},
 	{SenderStolen, Invalid, "the hypervisor took the sender's CPU for {steal_ratio} of the time that it was late: " +
 		"it kept {kept_pps} of {asked_pps}"},
 	{SenderCoreFull, Invalid, "the sender's core was full: it kept {kept_pps} of {asked_pps}"},

@@ -7,17 +7,23 @@ import (
 
 func TestReasonWords(t *testing.T) {
 	late := func(flow string, kept float64) Reason {
-		return Reason{Code: SenderStarved, Flow: flow, Numbers: map[string]float64{"run_ratio": 0.3, "kept_pps": kept, "asked_pps": 30e3}}
+		return Reason{Code: SenderStarved, Flow: flow,
+			Numbers: map[string]float64{"run_ratio": 0.3, "kept_pps": kept, "asked_pps": 30e3}}
 	}
 	for name, c := range map[string]struct {
 		list Reasons
 		want string
 	}{
-		"none":           {nil, ""},
-		"one":            {Reasons{late("up", 25.7e3)}, "the sender was starved of CPU (its thread ran 30 % of the time that it was late): it kept 25.7 kpps of 30.0 kpps"},
-		"of one flow":    {Reasons{{Code: NothingSent, Flow: "up"}, {Code: AccountMissing, Flow: "up"}}, "nothing was sent; the account of one end is missing"},
-		"of two flows":   {Reasons{{Code: NothingSent, Flow: "up"}, {Code: NothingSent, Flow: "down"}}, "flow up: nothing was sent; flow down: nothing was sent"},
-		"many":           {Reasons{{Code: NothingSent}, {Code: NothingSent}, {Code: NothingSent}, {Code: NothingSent}, {Code: NothingSent}, {Code: Interrupted}}, "nothing was sent; nothing was sent; nothing was sent; and 2 more of the kind; interrupted"},
+		"none": {nil, ""},
+		"one": {Reasons{late("up", 25.7e3)},
+			"the sender was starved of CPU (its thread ran 30 % of the time that it was late): it kept 25.7 kpps of 30.0 kpps"},
+		"of one flow": {Reasons{{Code: NothingSent, Flow: "up"}, {Code: AccountMissing, Flow: "up"}},
+			"nothing was sent; the account of one end is missing"},
+		"of two flows": {Reasons{{Code: NothingSent, Flow: "up"}, {Code: NothingSent, Flow: "down"}},
+			"flow up: nothing was sent; flow down: nothing was sent"},
+		"many": {Reasons{{Code: NothingSent}, {Code: NothingSent}, {Code: NothingSent}, {Code: NothingSent},
+			{Code: NothingSent}, {Code: Interrupted}},
+			"nothing was sent; nothing was sent; nothing was sent; and 2 more of the kind; interrupted"},
 		"a code to come": {Reasons{{Code: "sender-asleep"}}, "sender-asleep"},
 	} {
 		if got := c.list.String(); got != c.want {

@@ -42,23 +42,24 @@ type LabFacts struct {
 
 // Host is the environment of one end. An empty string or nil means unknown here.
 type Host struct {
-	Node           string            `json:"node"` // name on the path: sender, receiver, router, ...
-	Name           string            `json:"name"` // host name
-	OS             string            `json:"os"`   // GOOS/GOARCH
-	Kernel         string            `json:"kernel,omitempty"`
-	CPU            string            `json:"cpu,omitempty"`
-	Cores          int               `json:"cores"`
-	MemoryBytes    uint64            `json:"memory_bytes,omitempty"`
-	Version        string            `json:"version"`        // of pelt there
-	Boot           string            `json:"boot,omitempty"` // the same for hosts that read one monotonic clock
-	ClockSource    string            `json:"clock_source,omitempty"`
-	Governor       string            `json:"governor,omitempty"`
-	Interface      string            `json:"interface,omitempty"` // that carries the test
-	Driver         string            `json:"driver,omitempty"`
-	LinkSpeedBits  uint64            `json:"link_speed_bps,omitempty"`
-	MTUBytes       int               `json:"mtu_bytes,omitempty"`
-	Address        string            `json:"address,omitempty"`
-	OtherAddresses []string          `json:"other_addresses,omitempty"`          // that the target's name had, too; Address was reached first
+	Node          string `json:"node"` // name on the path: sender, receiver, router, ...
+	Name          string `json:"name"` // host name
+	OS            string `json:"os"`   // GOOS/GOARCH
+	Kernel        string `json:"kernel,omitempty"`
+	CPU           string `json:"cpu,omitempty"`
+	Cores         int    `json:"cores"`
+	MemoryBytes   uint64 `json:"memory_bytes,omitempty"`
+	Version       string `json:"version"`        // of pelt there
+	Boot          string `json:"boot,omitempty"` // the same for hosts that read one monotonic clock
+	ClockSource   string `json:"clock_source,omitempty"`
+	Governor      string `json:"governor,omitempty"`
+	Interface     string `json:"interface,omitempty"` // that carries the test
+	Driver        string `json:"driver,omitempty"`
+	LinkSpeedBits uint64 `json:"link_speed_bps,omitempty"`
+	MTUBytes      int    `json:"mtu_bytes,omitempty"`
+	Address       string `json:"address,omitempty"`
+	// that the target's name had, too; Address was reached first
+	OtherAddresses []string          `json:"other_addresses,omitempty"`
 	ReceiveBufferB int               `json:"receive_buffer_max_bytes,omitempty"` // net.core.rmem_max
 	SendBufferB    int               `json:"send_buffer_max_bytes,omitempty"`    // net.core.wmem_max
 	Privileged     bool              `json:"privileged"`                         // may administer its network
@@ -88,13 +89,15 @@ type Result struct {
 	Series       []Series     `json:"series"`
 	Changes      []Change     `json:"changes,omitempty"`  // of the series
 	Observed     []Observed   `json:"observed,omitempty"` // each node, in travel order
-	Counters     []Counter    `json:"counters,omitempty"` // of all nodes: those that moved, and those that a check needs
-	Links        []LinkResult `json:"links,omitempty"`    // of a lab's emulated links
-	Router       *RouterWatch `json:"router,omitempty"`   // of a run that watches one
-	Gaps         []ControlGap `json:"control_gaps,omitempty"`
-	Made         []MadeChange `json:"timed_changes,omitempty"` // of the plan's, those that came to pass
-	Outages      []Outage     `json:"outages,omitempty"`       // the one before this trial, which measures the rest of the one before
-	Warnings     []string     `json:"warnings,omitempty"`      // doubts of the two ends about this trial
+	// of all nodes: those that moved, and those that a check needs
+	Counters []Counter    `json:"counters,omitempty"`
+	Links    []LinkResult `json:"links,omitempty"`  // of a lab's emulated links
+	Router   *RouterWatch `json:"router,omitempty"` // of a run that watches one
+	Gaps     []ControlGap `json:"control_gaps,omitempty"`
+	Made     []MadeChange `json:"timed_changes,omitempty"` // of the plan's, those that came to pass
+	// the one before this trial, which measures the rest of the one before
+	Outages  []Outage `json:"outages,omitempty"`
+	Warnings []string `json:"warnings,omitempty"` // doubts of the two ends about this trial
 }
 
 // ControlGap is a time in which a trial went on without a word from some of its hosts.

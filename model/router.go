@@ -45,7 +45,8 @@ func (p Plan) checkRouter() error {
 	remote := strings.HasPrefix(p.DUT, "ssh://") || strings.HasPrefix(p.DUT, AgentDUT)
 	odd := inLab != (p.DUT == LabDUT) || !inLab && !remote || !printable(p.DUT) || strings.Contains(p.DUT, " ")
 	if p.DUT != "" && odd {
-		return wrong("dut", "want ssh://[USER@]HOST[:PORT] or pelt://HOST[:PORT] beside hosts, and lab in a lab, not %q",
+		return wrong("dut",
+			"want ssh://[USER@]HOST[:PORT] or pelt://HOST[:PORT] beside hosts, and lab in a lab, not %q",
 			clip(p.DUT))
 	}
 	if p.Near != "" {

@@ -58,7 +58,8 @@ func (c Cell) Searching() bool { _, timed := c["measure_s"]; return timed }
 // says that the sender cannot overload the path, and is no failure.
 func (r Result) Unkept() bool {
 	other := func(w Reason) bool {
-		return !slices.Contains([]string{SenderStarved, SenderStolen, SenderCoreFull, SenderTimerLate, SenderLate}, w.Code)
+		return !slices.Contains([]string{SenderStarved, SenderStolen, SenderCoreFull, SenderTimerLate, SenderLate},
+			w.Code)
 	}
 	return r.State == Invalid && r.Cell["load_ratio"].Number > 1 && !slices.ContainsFunc(r.Why, other)
 }
@@ -85,7 +86,10 @@ func (p Plan) checkSearch() error {
 		return wrong("search.loads", "want at most %d, not %d", mostLoads, len(s.Loads))
 	case slices.ContainsFunc(s.Loads, func(x float64) bool { return !(x >= 0 && x <= 2) }):
 		return wrong("search.loads", "want shares of 0 to 2")
-	case slices.ContainsFunc(p.Flows, func(f Flow) bool { return f.Protocol != UDP || f.Profile != nil || f.Packets > 0 }):
+	case slices.ContainsFunc(p.Flows, func(f Flow) bool {
+		return f.Protocol != UDP || f.Profile != nil ||
+			f.Packets > 0
+	}):
 		return wrong("search", "wants flows of UDP without a profile or a number of packets")
 	}
 	return nil

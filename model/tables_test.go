@@ -43,7 +43,8 @@ var plans = map[string]func() Plan{
 	"curve": func() Plan { return samplePlan(nil) },
 	"transfer": func() Plan {
 		return samplePlan(func(p *Plan) {
-			p.Flows[0] = Flow{Name: "up", Protocol: TCP, From: Sender, To: Receiver, PayloadBytes: 1000, Streams: 3, Bulk: true, Bytes: 8,
+			p.Flows[0] = Flow{Name: "up", Protocol: TCP, From: Sender, To: Receiver, PayloadBytes: 1000, Streams: 3,
+				Bulk: true, Bytes: 8,
 				Control: "cubic+bbr", StaggerSeconds: 2}
 			p.Factors, p.Timing.WarmupSeconds, p.Timing.MeasureSeconds = nil, 0, 10
 		})
@@ -57,7 +58,8 @@ var plans = map[string]func() Plan{
 		return samplePlan(func(p *Plan) {
 			p.Command, p.Target, p.Receivers = "sweep", "lab:star", 5
 			p.Factors = []Factor{{"link-receiver-3.delay_s", []Value{Number(0), Number(0.0125)}},
-				{"link.loss_ratio", []Value{Number(0), Number(0.05), Word("ge:1%/10%/70%/0.1%")}}, {"link.rate_bps", []Value{Number(1e6)}},
+				{"link.loss_ratio", []Value{Number(0), Number(0.05), Word("ge:1%/10%/70%/0.1%")}}, {"link.rate_bps",
+					[]Value{Number(1e6)}},
 				{"receivers", []Value{Number(1), Number(5)}}}
 		})
 	},
@@ -66,7 +68,8 @@ var plans = map[string]func() Plan{
 // wrongField is the form of an error about a plan: the field, and one line that says what would be right.
 var wrongField = regexp.MustCompile(`^[a-z][a-z0-9_.\[\]-]*: [^\n]{5,900}[^.\n]$`)
 
-// TestPlans: each line of the file changes a plan, as a JSON merge patch. Below stands what is wrong with it, or its last trial.
+// TestPlans: each line of the file changes a plan, as a JSON merge patch. Below stands what is wrong with it, or its
+// last trial.
 func TestPlans(t *testing.T) {
 	golden.Table(t, "testdata/plans.txt", func(question string) string {
 		name, patch, _ := strings.Cut(question, " ")
@@ -118,18 +121,27 @@ func TestPlans(t *testing.T) {
 func TestNoNumbers(t *testing.T) {
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		for name, change := range map[string]func(*Plan){
-			"links[0].delay_s: want 0 s to 1 min":         func(p *Plan) { p.Links = []Link{{DelaySeconds: v}} },
-			"measure_s: want 10 ms to 7 d":                func(p *Plan) { p.Timing.MeasureSeconds = v },
-			"max_loss_ratio: want 0 % to 100 %":           func(p *Plan) { p.Limits.MaxLossRatio = &v },
-			"factors[0].levels[0]: want a whole number":   func(p *Plan) { p.Factors = []Factor{{"streams", []Value{Number(v)}}} },
-			"factors[0].levels[0]: want a whole number, ": func(p *Plan) { p.Factors = []Factor{{"payload_bytes", []Value{Number(v)}}} },
+			"links[0].delay_s: want 0 s to 1 min": func(p *Plan) { p.Links = []Link{{DelaySeconds: v}} },
+			"measure_s: want 10 ms to 7 d":        func(p *Plan) { p.Timing.MeasureSeconds = v },
+			"max_loss_ratio: want 0 % to 100 %":   func(p *Plan) { p.Limits.MaxLossRatio = &v },
+			"factors[0].levels[0]: want a whole number": func(p *Plan) {
+				p.Factors = []Factor{{"streams",
+					[]Value{Number(v)}}}
+			},
+			"factors[0].levels[0]: want a whole number, ": func(p *Plan) {
+				p.Factors = []Factor{{"payload_bytes",
+					[]Value{Number(v)}}}
+			},
 		} {
 			if err := samplePlan(change).Check(); err == nil || !strings.HasPrefix(err.Error(), name) {
 				t.Errorf("%v: %v, want %s", v, err, name)
 			}
 		}
 	}
-	if err := samplePlan(func(p *Plan) { p.Flows[0].SourcePort, p.Flows[0].Streams = math.MaxInt, 2 }).Check(); err == nil {
+	if err := samplePlan(func(p *Plan) {
+		p.Flows[0].SourcePort, p.Flows[0].Streams = math.MaxInt,
+			2
+	}).Check(); err == nil {
 		t.Error("a port beyond all numbers is taken")
 	}
 }
@@ -147,7 +159,8 @@ func TestLinks(t *testing.T) {
 			l, factors, err = ParseLink("a", text)
 		}
 		if err != nil {
-			if wrong := (*unit.SyntaxError)(nil); !errors.As(err, &wrong) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 500 {
+			if wrong := (*unit.SyntaxError)(nil); !errors.As(err, &wrong) || strings.Contains(err.Error(), "\n") ||
+				len(err.Error()) > 500 {
 				t.Errorf("%s: an error of another form: %v", question, err)
 			}
 			return err.Error()
@@ -182,19 +195,22 @@ func TestProfiles(t *testing.T) {
 	golden.Table(t, "testdata/profiles.txt", func(question string) string {
 		p, rate, err := ParseProfile(strings.Trim(question, `"`))
 		if err != nil {
-			if wrong := (*unit.SyntaxError)(nil); !errors.As(err, &wrong) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 700 {
+			if wrong := (*unit.SyntaxError)(nil); !errors.As(err, &wrong) || strings.Contains(err.Error(), "\n") ||
+				len(err.Error()) > 700 {
 				t.Errorf("%s: an error of another form: %v", question, err)
 			}
 			return err.Error()
 		}
-		if again, other, err := ParseProfile(p.Words(rate)); err != nil || !reflect.DeepEqual(again, p) || other != rate {
+		if again, other, err := ParseProfile(p.Words(rate)); err != nil || !reflect.DeepEqual(again, p) ||
+			other != rate {
 			t.Errorf("%q says itself %q, which is %+v, %v", question, p.Words(rate), again, err)
 		}
 		words := p.Words(rate)
 		if rate.IsMax() {
 			rate = unit.PacketRate(40e3)
 		}
-		f := Flow{Name: "up", Protocol: UDP, From: Sender, To: Receiver, PayloadBytes: 64, Rate: rate, Streams: 1, Profile: &p}
+		f := Flow{Name: "up", Protocol: UDP, From: Sender, To: Receiver, PayloadBytes: 64, Rate: rate, Streams: 1,
+			Profile: &p}
 		peak, _ := f.PeakPPS()
 		mean, _ := f.MeanPPS()
 		f.Packets = 10_000 // a trial of a number of packets is as long as they take
@@ -202,14 +218,16 @@ func TestProfiles(t *testing.T) {
 		if err != nil {
 			return words + ": " + err.Error()
 		}
-		return fmt.Sprintf("%s: peak %.6g pps, mean %.6g pps, %.4g s for 10 000 packets", words, peak, mean, trial.Timing.MeasureSeconds)
+		return fmt.Sprintf("%s: peak %.6g pps, mean %.6g pps, %.4g s for 10 000 packets", words, peak, mean,
+			trial.Timing.MeasureSeconds)
 	})
 }
 
 // Whatever number or word a knob with a flag can have, it prints as a text that it reads as the same value.
 func TestKnobsReadWhatTheyPrint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := rapid.SampledFrom(slices.DeleteFunc(slices.Clone(Knobs()), func(k Knob) bool { return k.Flag == "" })).Draw(t, "knob")
+		k := rapid.SampledFrom(slices.DeleteFunc(slices.Clone(Knobs()),
+			func(k Knob) bool { return k.Flag == "" })).Draw(t, "knob")
 		v := Number(rapid.Float64Range(k.Low, max(k.High, k.Low+1)).Draw(t, "number"))
 		v.Number = math.Round(v.Number*1e6) / 1e6
 		if k.Unit != unit.Ratio && k.Unit != unit.Seconds {
@@ -222,7 +240,8 @@ func TestKnobsReadWhatTheyPrint(t *testing.T) {
 			return
 		}
 		back, err := k.Parse(k.Print(v))
-		if err != nil || len(back) != 1 || back[0].Text != v.Text || math.Abs(back[0].Number-v.Number) > 1e-9*v.Number+0.51e-9 {
+		if err != nil || len(back) != 1 || back[0].Text != v.Text ||
+			math.Abs(back[0].Number-v.Number) > 1e-9*v.Number+0.51e-9 {
 			t.Fatalf("%s: %v is printed %q, which is read as %v, %v", k.Name, v, k.Print(v), back, err)
 		}
 	})

@@ -36,7 +36,8 @@ func FleetHosts(target string) (hosts []string, path bool, err error) {
 	}
 	for i, h := range hosts {
 		if !IsHostName(h) {
-			return nil, path, wrong("target", "%q is no host of a fleet; want fleet:FROM..TO, fleet:A,B,C or fleet: for all", clip(h))
+			return nil, path, wrong("target",
+				"%q is no host of a fleet; want fleet:FROM..TO, fleet:A,B,C or fleet: for all", clip(h))
 		}
 		if slices.Contains(hosts[:i], h) {
 			return nil, path, wrong("target", "%s stands twice", h)

@@ -84,7 +84,8 @@ func (p Plan) checkTimed() error {
 		at := fmt.Sprintf("timed[%d]", i)
 		switch {
 		case !(c.AtSeconds >= before && c.AtSeconds < p.Timing.MeasureSeconds):
-			return wrong(at+".at_s", "want times in order, within the %v of a trial, not %vs", p.Timing.Measure(), c.AtSeconds)
+			return wrong(at+".at_s", "want times in order, within the %v of a trial, not %vs", p.Timing.Measure(),
+				c.AtSeconds)
 		case (c.Router == "") == (c.Link == nil):
 			return wrong(at, "want a router or a link that changes")
 		case c.Router != "" && !printable(c.Router):

@@ -156,18 +156,22 @@ var checks = []check{
 		// setsockopt(SO_RCVBUF) grants twice what is asked (net/core/sock.c).
 		packets := 2 * s.ReceiveBufferB / smallTruesize
 		hold := time.Duration(float64(packets) / socketPPS * float64(time.Second)).Round(100 * time.Microsecond)
-		return fmt.Sprintf("net.core.rmem_max %d B: %d small datagrams, %v at %s", s.ReceiveBufferB, packets, hold, unit.FormatPPS(socketPPS)),
-			unless(s.ReceiveBufferB >= wantReceiveMax, "a receiver that waits longer than that for its turn loses datagrams in its own buffer")
+		return fmt.Sprintf("net.core.rmem_max %d B: %d small datagrams, %v at %s", s.ReceiveBufferB, packets, hold,
+				unit.FormatPPS(socketPPS)),
+			unless(s.ReceiveBufferB >= wantReceiveMax,
+				"a receiver that waits longer than that for its turn loses datagrams in its own buffer")
 	}, fmt.Sprintf("sudo sysctl -w net.core.rmem_max=%d", wantReceiveMax)},
 	{"sockets", "send buffer", false, func(s survey) (string, string) {
 		return fmt.Sprintf("net.core.wmem_max %d B", s.SendBufferB),
-			unless(s.SendBufferB >= wantSendMax, "smaller than the kernel's default: the sender waits for its own queue")
+			unless(s.SendBufferB >= wantSendMax,
+				"smaller than the kernel's default: the sender waits for its own queue")
 	}, fmt.Sprintf("sudo sysctl -w net.core.wmem_max=%d", wantSendMax)},
 
 	{"clock", "clock source", false, func(s survey) (string, string) {
 		slow := slices.Contains([]string{"hpet", "acpi_pm", "jiffies", "refined-jiffies"}, s.ClockSource)
 		return cmp.Or(s.ClockSource, "not told"),
-			unless(!slow, s.ClockSource+" is read through a slow device, and every packet reads the clock; available: "+s.otherClocks)
+			unless(!slow,
+				s.ClockSource+" is read through a slow device, and every packet reads the clock; available: "+s.otherClocks)
 	}, "find out why the kernel left tsc (dmesg | grep -i tsc)"},
 	{"clock", "reading the clock", true, func(s survey) (string, string) {
 		return fmt.Sprintf("%d ns a reading", s.clockCost.Nanoseconds()),
@@ -176,12 +180,15 @@ var checks = []check{
 	{"clock", "waking from sleep", true, func(s survey) (string, string) {
 		// Beyond the asked sleep's own length a sender that sleeps between packets misses
 		// whole deadlines at a few thousand packets a second.
-		return fmt.Sprintf("%v late (p50), %v (p99), of %v asked", s.sleepP50.Round(time.Microsecond), s.sleepP99.Round(time.Microsecond), probeSleep),
-			unless(s.sleepP50 < probeSleep, "paced senders wake late and must burn processor time to keep their schedule")
+		return fmt.Sprintf("%v late (p50), %v (p99), of %v asked", s.sleepP50.Round(time.Microsecond),
+				s.sleepP99.Round(time.Microsecond), probeSleep),
+			unless(s.sleepP50 < probeSleep,
+				"paced senders wake late and must burn processor time to keep their schedule")
 	}, "use a kernel with high-resolution timers (CONFIG_HIGH_RES_TIMERS) on a machine that is not overloaded"},
 
 	{"processor", "frequency governor", false, func(s survey) (string, string) {
-		return cmp.Or(s.Governor, "none: hypervisor or firmware decides"), unless(s.Governor == "performance" || s.Governor == "",
+		return cmp.Or(s.Governor, "none: hypervisor or firmware decides"), unless(s.Governor == "performance" ||
+			s.Governor == "",
 			"the clock rate follows the load, so the first packets of a trial meet a slower machine")
 	}, "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"},
 	{"processor", "cores", true, func(s survey) (string, string) {
@@ -189,7 +196,8 @@ var checks = []check{
 		if s.Notes["virtual"] != "" {
 			detail += ", virtual: the hypervisor may take them away"
 		}
-		return detail, unless(s.Cores >= 2, "in a lab sender and receiver share the one core, so the figures are of both together")
+		return detail, unless(s.Cores >= 2,
+			"in a lab sender and receiver share the one core, so the figures are of both together")
 	}, "measure between two machines"},
 	{"processor", "other work", false, func(s survey) (string, string) {
 		if !s.busyKnown {

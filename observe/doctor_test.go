@@ -12,7 +12,8 @@ func healthy() survey {
 	return survey{
 		os: "linux", version: liveFrames, admin: true, btf: true, clockCost: 30 * time.Nanosecond, busyKnown: true,
 		sleepP50: 55 * time.Microsecond, sleepP99: 90 * time.Microsecond,
-		Host: model.Host{Kernel: "6.18.44", ReceiveBufferB: 4 << 20, SendBufferB: 4 << 20, ClockSource: "tsc", Governor: "performance", Cores: 8},
+		Host: model.Host{Kernel: "6.18.44", ReceiveBufferB: 4 << 20, SendBufferB: 4 << 20, ClockSource: "tsc",
+			Governor: "performance", Cores: 8},
 	}
 }
 
@@ -26,17 +27,28 @@ func TestDiagnose(t *testing.T) {
 	}{
 		{"healthy", func(s *survey) {}, "", "", ""},
 		{"user namespace is enough", func(s *survey) { s.admin = false }, "", "", ""},
-		{"no rights at all", func(s *survey) { s.admin, s.userNamespace = false, "make a user namespace: operation not permitted" }, "tier", "not permitted", "let users make namespaces"},
-		{"old kernel", func(s *survey) { s.version = 5<<16 | 17<<8 | 255 }, "kernel for XDP live frames", "5.18", "newer kernel"},
+		{"no rights at all", func(s *survey) {
+			s.admin, s.userNamespace = false,
+				"make a user namespace: operation not permitted"
+		}, "tier", "not permitted", "let users make namespaces"},
+		{"old kernel", func(s *survey) { s.version = 5<<16 | 17<<8 | 255 }, "kernel for XDP live frames", "5.18",
+			"newer kernel"},
 		{"kernel not told", func(s *survey) { s.version = 0 }, "kernel for XDP live frames", "5.18", "newer kernel"},
-		{"no BTF", func(s *survey) { s.btf = false }, "kernel type information (BTF)", "btf/vmlinux", "CONFIG_DEBUG_INFO_BTF"},
+		{"no BTF", func(s *survey) { s.btf = false }, "kernel type information (BTF)", "btf/vmlinux",
+			"CONFIG_DEBUG_INFO_BTF"},
 		{"no BPF", func(s *survey) { s.bpf = "load a BPF program: needs CAP_BPF" }, "BPF programs", "CAP_BPF", "root"},
-		{"drops not watched", func(s *survey) { s.drops = "BTF is missing" }, "verdicts on lost packets", "BTF is missing", "root"},
-		{"default buffer", func(s *survey) { s.ReceiveBufferB = 212992 }, "receive buffer", "loses datagrams", "net.core.rmem_max=4194304"},
-		{"small send buffer", func(s *survey) { s.SendBufferB = 65536 }, "send buffer", "default", "net.core.wmem_max=212992"},
-		{"slow clock", func(s *survey) { s.ClockSource, s.otherClocks = "hpet", "tsc hpet" }, "clock source", "slow device, and every packet reads the clock; available: tsc hpet", "dmesg"},
-		{"clock by system call", func(s *survey) { s.clockCost = time.Microsecond }, "reading the clock", "packet", "clock source"},
-		{"coarse timers", func(s *survey) { s.sleepP50 = 4 * time.Millisecond }, "waking from sleep", "late", "CONFIG_HIGH_RES_TIMERS"},
+		{"drops not watched", func(s *survey) { s.drops = "BTF is missing" }, "verdicts on lost packets",
+			"BTF is missing", "root"},
+		{"default buffer", func(s *survey) { s.ReceiveBufferB = 212992 }, "receive buffer", "loses datagrams",
+			"net.core.rmem_max=4194304"},
+		{"small send buffer", func(s *survey) { s.SendBufferB = 65536 }, "send buffer", "default",
+			"net.core.wmem_max=212992"},
+		{"slow clock", func(s *survey) { s.ClockSource, s.otherClocks = "hpet", "tsc hpet" }, "clock source",
+			"slow device, and every packet reads the clock; available: tsc hpet", "dmesg"},
+		{"clock by system call", func(s *survey) { s.clockCost = time.Microsecond }, "reading the clock", "packet",
+			"clock source"},
+		{"coarse timers", func(s *survey) { s.sleepP50 = 4 * time.Millisecond }, "waking from sleep", "late",
+			"CONFIG_HIGH_RES_TIMERS"},
 		{"powersave", func(s *survey) { s.Governor = "powersave" }, "frequency governor", "clock rate", "performance"},
 		{"one core", func(s *survey) { s.Cores = 1 }, "cores", "share", "two machines"},
 		{"busy host", func(s *survey) { s.busy = .7 }, "other work", "other programs", "top"},
@@ -54,8 +66,10 @@ func TestDiagnose(t *testing.T) {
 				if got.OK && got.Reason != "" {
 					t.Errorf("check %q is OK and has the reason %q", got.Name, got.Reason)
 				}
-				if !got.OK && (!strings.Contains(got.Reason, c.reason) || !strings.Contains(got.Remedy, c.remedy) || got.Remedy == "") {
-					t.Errorf("check %q: reason %q, remedy %q; want %q and %q in them", got.Name, got.Reason, got.Remedy, c.reason, c.remedy)
+				if !got.OK && (!strings.Contains(got.Reason, c.reason) || !strings.Contains(got.Remedy, c.remedy) ||
+					got.Remedy == "") {
+					t.Errorf("check %q: reason %q, remedy %q; want %q and %q in them", got.Name, got.Reason,
+						got.Remedy, c.reason, c.remedy)
 				}
 			}
 		})

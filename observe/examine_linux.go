@@ -69,7 +69,8 @@ func tryXDP() error {
 	case errors.Is(err, unix.ENOSYS):
 		return fmt.Errorf("load a BPF program: the kernel has no bpf system call: %w", unix.ENOSYS)
 	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("load a BPF program: needs CAP_BPF and CAP_NET_ADMIN, or a sandbox forbids it: %w", unix.EPERM)
+		return fmt.Errorf("load a BPF program: needs CAP_BPF and CAP_NET_ADMIN, or a sandbox forbids it: %w",
+			unix.EPERM)
 	}
 	return fmt.Errorf("load a BPF program: %w", err)
 }

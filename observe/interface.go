@@ -11,9 +11,10 @@ import (
 
 // Interface is the network interface that carries a test. Zero fields are unknown.
 type Interface struct {
-	Name      string
-	Driver    string
-	SpeedBits uint64 // bit/s, as the driver says; 0 for what has no speed of its own (loopback, veth, tun) and a link that is down
+	Name   string
+	Driver string
+	// bit/s, as the driver says; 0 for what has no speed of its own (loopback, veth, tun) and a link that is down
+	SpeedBits uint64
 	MTUBytes  int
 	Address   netip.Addr // local address used toward the peer
 }

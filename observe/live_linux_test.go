@@ -15,12 +15,14 @@ import (
 
 func TestFacts(t *testing.T) {
 	h := Facts()
-	for name, got := range map[string]string{"name": h.Name, "kernel": h.Kernel, "boot": h.Boot, "clock source": h.ClockSource} {
+	for name, got := range map[string]string{"name": h.Name, "kernel": h.Kernel, "boot": h.Boot,
+		"clock source": h.ClockSource} {
 		if got == "" || strings.ContainsAny(got, "\n\x00") {
 			t.Errorf("%s is %q", name, got)
 		}
 	}
-	if h.OS != runtime.GOOS+"/"+runtime.GOARCH || h.Cores < 1 || h.MemoryBytes < 1<<20 || h.ReceiveBufferB <= 0 || h.SendBufferB <= 0 {
+	if h.OS != runtime.GOOS+"/"+runtime.GOARCH || h.Cores < 1 || h.MemoryBytes < 1<<20 || h.ReceiveBufferB <= 0 ||
+		h.SendBufferB <= 0 {
 		t.Errorf("odd facts: %+v", h)
 	}
 	if h.Privileged != (os.Geteuid() == 0) {

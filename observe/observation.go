@@ -126,8 +126,9 @@ func (w *Observation) Track(flow model.Flow, tuples []model.Tuple, alone bool) e
 	if w.machine == nil {
 		return nil
 	}
-	options := drops.TrackOptions{Mode: w.mode, Packets: sequences(flow), Fragments: flow.PayloadBytes > w.wholePayload(),
-		Alone: alone}
+	options := drops.TrackOptions{Mode: w.mode, Packets: sequences(flow),
+		Fragments: flow.PayloadBytes > w.wholePayload(),
+		Alone:     alone}
 	track, err := w.machine.Track(w.trial, flow.Name, tuples, options)
 	if err := w.add(track, err); err != nil {
 		return err

@@ -94,7 +94,8 @@ func TestReportSaysWhatAnyReadingLacks(t *testing.T) {
 	}
 	defer w.Close()
 	for i, m := range []model.Moment{model.MomentStart, model.MomentMeasure, model.MomentEnd} {
-		w.snapshots.Take(m, counters.Snapshot{Taken: time.Now(), Unread: []string{"always", []string{"at first", "between", "at last"}[i]}})
+		w.snapshots.Take(m, counters.Snapshot{Taken: time.Now(),
+			Unread: []string{"always", []string{"at first", "between", "at last"}[i]}})
 	}
 	if got := w.Report().Unread; !slices.Equal(got, []string{"always", "at first", "between", "at last"}) {
 		t.Errorf("unread: %q", got)

@@ -44,7 +44,8 @@ func TestWatchSteps(t *testing.T) {
 				}
 				cpu, series := w.Stop()
 				want := model.CPU{HostRatio: .5, SoftirqRatio: .125, BusiestRatio: 1}
-				if !near(cpu.HostRatio, want.HostRatio) || !near(cpu.SoftirqRatio, want.SoftirqRatio) || cpu.BusiestRatio != 1 {
+				if !near(cpu.HostRatio, want.HostRatio) || !near(cpu.SoftirqRatio, want.SoftirqRatio) ||
+					cpu.BusiestRatio != 1 {
 					t.Errorf("after %v got %+v, want %+v", c.span, cpu, want)
 				}
 				checkSeries(t, series, c.values)
@@ -73,7 +74,8 @@ func checkSeries(t *testing.T, series []model.Series, values int) {
 			core = *s.Core
 		}
 		if s.Metric != want.metric || core != want.core || s.StepSeconds != 1 || len(s.Values) != values {
-			t.Errorf("series %d is %s of core %d, %d values; want %s of core %d, %d values", i, s.Metric, core, len(s.Values), want.metric, want.core, values)
+			t.Errorf("series %d is %s of core %d, %d values; want %s of core %d, %d values", i, s.Metric, core,
+				len(s.Values), want.metric, want.core, values)
 		}
 		for _, v := range s.Values {
 			if !near(v, want.value) {

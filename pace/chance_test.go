@@ -53,7 +53,8 @@ func TestPoissonGaps(t *testing.T) {
 				return 1 - math.Exp(-x)*(1+x+x*x/2+x*x*x/6)
 			}
 			if d := distance(four, erlang); d > critical(n/4)+1/of.mean {
-				t.Errorf("%s seed %d: four gaps are %.5f from their distribution, want below %.5f", of.rate, seed, d, critical(n/4))
+				t.Errorf("%s seed %d: four gaps are %.5f from their distribution, want below %.5f", of.rate, seed, d,
+					critical(n/4))
 			}
 		}
 	}
@@ -118,7 +119,8 @@ var sink int64
 func BenchmarkDue(b *testing.B) {
 	mean := schedule(b, "1Mpps")
 	for name, s := range map[string]Schedule{
-		"even": Even(mean), "poisson": Poisson(mean, 1), "random on-off": RandomOnOff(mean, ms, ms, 1), "ramp": Ramp(mean, schedule(b, "2Mpps"), 1000_000*ms),
+		"even": Even(mean), "poisson": Poisson(mean, 1), "random on-off": RandomOnOff(mean, ms, ms,
+			1), "ramp": Ramp(mean, schedule(b, "2Mpps"), 1000_000*ms),
 		"burst": Burst(mean, 64), "trace": Trace(mean, []int64{1, 1000, 17, 0, 40_000}),
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -43,20 +43,35 @@ func TestSchedules(t *testing.T) {
 		due      map[uint64]int64
 		slots    map[int64]uint64
 	}{
-		{"even", Even(at("333333pps")), map[uint64]int64{0: 0, 1: 3000, 333_333: 1000 * ms, 666_667: 2000*ms + 3000}, map[int64]uint64{1000 * ms: 333_333}},
-		{"burst", Burst(at("1kpps"), 4), map[uint64]int64{0: 0, 3: 0, 4: 4 * ms, 7: 4 * ms, 8: 8 * ms}, map[int64]uint64{0: 0, 1: 4, 4 * ms: 4, 4*ms + 1: 8}},
+		{"even", Even(at("333333pps")), map[uint64]int64{0: 0, 1: 3000, 333_333: 1000 * ms, 666_667: 2000*ms + 3000},
+			map[int64]uint64{1000 * ms: 333_333}},
+		{"burst", Burst(at("1kpps"), 4), map[uint64]int64{0: 0, 3: 0, 4: 4 * ms, 7: 4 * ms, 8: 8 * ms},
+			map[int64]uint64{0: 0, 1: 4, 4 * ms: 4, 4*ms + 1: 8}},
 		{"burst of one", Burst(at("1kpps"), 1), map[uint64]int64{0: 0, 7: 7 * ms}, map[int64]uint64{1000 * ms: 1000}},
-		{"on and off", OnOff(at("1kpps"), 10*ms, 90*ms), map[uint64]int64{0: 0, 9: 9 * ms, 10: 100 * ms, 25: 205 * ms}, map[int64]uint64{10 * ms: 10, 100 * ms: 10, 100*ms + 1: 11, 1000 * ms: 100}},
-		{"on for less than a gap", OnOff(at("100pps"), 4*ms, 6*ms), map[uint64]int64{0: 0, 1: 22 * ms, 2: 50 * ms}, map[int64]uint64{22 * ms: 1, 22*ms + 1: 2, 1000 * ms: 40}},
-		{"never off", OnOff(at("1kpps"), 10*ms, 0), map[uint64]int64{0: 0, 15: 15 * ms}, map[int64]uint64{1000 * ms: 1000}},
+		{"on and off", OnOff(at("1kpps"), 10*ms, 90*ms),
+			map[uint64]int64{0: 0, 9: 9 * ms, 10: 100 * ms, 25: 205 * ms},
+			map[int64]uint64{10 * ms: 10, 100 * ms: 10, 100*ms + 1: 11, 1000 * ms: 100}},
+		{"on for less than a gap", OnOff(at("100pps"), 4*ms, 6*ms), map[uint64]int64{0: 0, 1: 22 * ms, 2: 50 * ms},
+			map[int64]uint64{22 * ms: 1, 22*ms + 1: 2, 1000 * ms: 40}},
+		{"never off", OnOff(at("1kpps"), 10*ms, 0), map[uint64]int64{0: 0, 15: 15 * ms},
+			map[int64]uint64{1000 * ms: 1000}},
 		{"off for ever", OnOff(at("1pps"), 1000*ms, century), map[uint64]int64{100_000: Never}, nil},
-		{"off for ever at random", RandomOnOff(at("1pps"), 1000*ms, century, 1), map[uint64]int64{0: 0, 100_000: Never}, nil},
-		{"ramp up", Ramp(at("10kpps"), at("100kpps"), 2000*ms), map[uint64]int64{32_500: 1000 * ms, 110_100: 2001 * ms}, map[int64]uint64{0: 0, 1000 * ms: 32500, 2000 * ms: 110000, 2001 * ms: 110100}},
-		{"ramp down", Ramp(at("100kpps"), at("10kpps"), 2000*ms), nil, map[int64]uint64{0: 0, 1000 * ms: 77500, 2000 * ms: 110000, 2001 * ms: 110010}},
-		{"level ramp", Ramp(at("1kpps"), at("1kpps"), 100*ms), map[uint64]int64{5: 5 * ms, 250: 250 * ms}, map[int64]uint64{100 * ms: 100, 1000 * ms: 1000}},
-		{"trace", Trace(at("1kpps"), []int64{0, 3 * ms, 0, 1 * ms}), map[uint64]int64{0: 0, 1: 0, 2: 3 * ms, 3: 3 * ms, 4: 4 * ms, 6: 7 * ms}, map[int64]uint64{1: 2, 3 * ms: 2, 3*ms + 1: 4, 4 * ms: 4, 1000 * ms: 1000}},
-		{"trace at half its rate", Trace(at("500pps"), []int64{0, 3 * ms, 0, 1 * ms}), map[uint64]int64{1: 0, 2: 6 * ms, 4: 8 * ms}, map[int64]uint64{1000 * ms: 500}},
-		{"trace of one gap", Trace(at("3pps"), []int64{7}), map[uint64]int64{0: 0, 1: 333333333, 3: 1000 * ms}, map[int64]uint64{1000 * ms: 3}},
+		{"off for ever at random", RandomOnOff(at("1pps"), 1000*ms, century, 1),
+			map[uint64]int64{0: 0, 100_000: Never}, nil},
+		{"ramp up", Ramp(at("10kpps"), at("100kpps"), 2000*ms),
+			map[uint64]int64{32_500: 1000 * ms, 110_100: 2001 * ms},
+			map[int64]uint64{0: 0, 1000 * ms: 32500, 2000 * ms: 110000, 2001 * ms: 110100}},
+		{"ramp down", Ramp(at("100kpps"), at("10kpps"), 2000*ms), nil,
+			map[int64]uint64{0: 0, 1000 * ms: 77500, 2000 * ms: 110000, 2001 * ms: 110010}},
+		{"level ramp", Ramp(at("1kpps"), at("1kpps"), 100*ms), map[uint64]int64{5: 5 * ms, 250: 250 * ms},
+			map[int64]uint64{100 * ms: 100, 1000 * ms: 1000}},
+		{"trace", Trace(at("1kpps"), []int64{0, 3 * ms, 0, 1 * ms}),
+			map[uint64]int64{0: 0, 1: 0, 2: 3 * ms, 3: 3 * ms, 4: 4 * ms, 6: 7 * ms},
+			map[int64]uint64{1: 2, 3 * ms: 2, 3*ms + 1: 4, 4 * ms: 4, 1000 * ms: 1000}},
+		{"trace at half its rate", Trace(at("500pps"), []int64{0, 3 * ms, 0, 1 * ms}),
+			map[uint64]int64{1: 0, 2: 6 * ms, 4: 8 * ms}, map[int64]uint64{1000 * ms: 500}},
+		{"trace of one gap", Trace(at("3pps"), []int64{7}), map[uint64]int64{0: 0, 1: 333333333, 3: 1000 * ms},
+			map[int64]uint64{1000 * ms: 3}},
 	} {
 		for n, want := range c.due {
 			if got := c.schedule.due(n); math.Abs(float64(got-want)) > 1 {
@@ -74,12 +89,14 @@ func TestSchedules(t *testing.T) {
 // drawSchedule is any profile at rates and lengths of any magnitude.
 func drawSchedule(t *rapid.T) Schedule {
 	rate := func(label string) unit.Schedule {
-		return schedule(t, rapid.SampledFrom([]string{"40kpps", "1Mpps", "3pps", "333333pps", "every 5ms", "95mbit", "1Gpps", "1/3mbit", "1/7pps"}).Draw(t, label))
+		return schedule(t, rapid.SampledFrom([]string{"40kpps", "1Mpps", "3pps", "333333pps", "every 5ms", "95mbit",
+			"1Gpps", "1/3mbit", "1/7pps"}).Draw(t, label))
 	}
 	mean, seed := rate("rate"), rapid.Uint64().Draw(t, "seed")
 	gap := int64(1e9/mean.PPS()) + 1
 	length := func(label string) int64 {
-		return min(gap*rapid.SampledFrom([]int64{3, 1, 100, 20000}).Draw(t, label)/rapid.Int64Range(1, 7).Draw(t, label+" part")+1, math.MaxInt64/4_000_000)
+		return min(gap*rapid.SampledFrom([]int64{3, 1, 100, 20000}).Draw(t, label)/rapid.Int64Range(1, 7).Draw(t,
+			label+" part")+1, math.MaxInt64/4_000_000)
 	}
 	switch rapid.IntRange(0, 6).Draw(t, "kind") {
 	case 0:
@@ -115,7 +132,8 @@ func TestStreamsShareTheSlots(t *testing.T) {
 		for n := range uint64(rapid.SampledFrom([]int{10, 1000, 5000}).Draw(t, "slots")) {
 			at := flow()
 			if got := streams[n%step](); got != at || at < last || at == Never {
-				t.Fatalf("slot %d is due at %d for its stream, at %d for the flow, the one before at %d", n, got, at, last)
+				t.Fatalf("slot %d is due at %d for its stream, at %d for the flow, the one before at %d", n, got, at,
+					last)
 			}
 			last = at
 			if n%977 == 0 {
@@ -190,8 +208,10 @@ func TestSeedsMakeSchedules(t *testing.T) {
 func TestNothingIsAllocatedPerPacket(t *testing.T) {
 	mean := schedule(t, "1Mpps")
 	for name, s := range map[string]Schedule{
-		"poisson": Poisson(mean, 1), "random on and off": RandomOnOff(mean, ms/100, ms/100, 1), "on and off": OnOff(mean, ms, ms),
-		"ramp": Ramp(mean, schedule(t, "2Mpps"), 1000*ms), "burst": Burst(mean, 64), "trace": Trace(mean, []int64{1, 1000, 17, 0, 40_000}),
+		"poisson": Poisson(mean, 1), "random on and off": RandomOnOff(mean, ms/100, ms/100,
+			1), "on and off": OnOff(mean, ms, ms),
+		"ramp": Ramp(mean, schedule(t, "2Mpps"), 1000*ms), "burst": Burst(mean, 64), "trace": Trace(mean,
+			[]int64{1, 1000, 17, 0, 40_000}),
 	} {
 		p := New(s, Stream{Length: Never, Slots: math.MaxUint64, PPS: 1e6})
 		step := func() {

@@ -13,7 +13,8 @@ import (
 // anyNumber is a number of any magnitude. Rapid's ranges keep near their lower ends,
 // and its samples near the first: that is where the interesting ones stand.
 func anyNumber(t *rapid.T, label string, max int64) int64 {
-	scale := rapid.SampledFrom([]int64{1_000_003, 50_021, 1_000_000_007, 997, 40_000_003, 17, 1}).Draw(t, label+" scale")
+	scale := rapid.SampledFrom([]int64{1_000_003, 50_021, 1_000_000_007, 997, 40_000_003, 17, 1}).Draw(t,
+		label+" scale")
 	times := rapid.SampledFrom([]int64{7, 3, 19, 1, 11, 2, 0}).Draw(t, label)
 	return min(times*scale+rapid.Int64Range(0, 20).Draw(t, label+" more"), max)
 }
@@ -26,7 +27,8 @@ func drawRate(t *rapid.T) unit.Schedule {
 	case 1:
 		rate = unit.IntervalRate(time.Duration(max(anyNumber(t, "interval", 10_000_000_000), 1)))
 	default:
-		r, err := unit.ParseRate(rapid.SampledFrom([]string{"95mbit", "33.3kpps", "1/3mbit", "9999999bit", "1.5Mpps"}).Draw(t, "text"))
+		r, err := unit.ParseRate(rapid.SampledFrom([]string{"95mbit", "33.3kpps", "1/3mbit", "9999999bit",
+			"1.5Mpps"}).Draw(t, "text"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +107,8 @@ func walk(t *rapid.T, p *Pacer, due []int64, phase int64) {
 			continue
 		}
 		if last := due[p.next-1]; last > now || p.Due(first) != due[first] || p.Due(p.next-1) != last {
-			t.Fatalf("at %d sent slots due at %d to %d, which says %d to %d", now, due[first], last, p.Due(first), p.Due(p.next-1))
+			t.Fatalf("at %d sent slots due at %d to %d, which says %d to %d", now, due[first], last, p.Due(first),
+				p.Due(p.next-1))
 		}
 		if p.burst > 0 && n > p.burst {
 			t.Fatalf("%d packets, burst %d", n, p.burst)
@@ -140,14 +143,16 @@ func TestPunctualSenderForfeitsNothing(t *testing.T) {
 		phase := min(100*ms, s.due(20_000))
 		streams := rapid.SampledFrom([]int{3, 1, 8}).Draw(t, "streams")
 		for i := range streams {
-			p := New(s, Stream{Number: i, Streams: streams, Length: phase, Slots: math.MaxUint64, PPS: 1000, Burst: rapid.SampledFrom([]int{0, 64}).Draw(t, "burst")})
+			p := New(s, Stream{Number: i, Streams: streams, Length: phase, Slots: math.MaxUint64, PPS: 1000,
+				Burst: rapid.SampledFrom([]int{0, 64}).Draw(t, "burst")})
 			var sent uint64
 			for at, ok := p.Next(); ok; at, ok = p.Next() {
 				n, _ := p.Take(at)
 				sent += n
 			}
 			late, held := p.GivenUp()
-			if planned := p.Planned(phase); late+held > 0 && p.burst == 0 && p.patience > phase || sent+late+held != planned {
+			if planned := p.Planned(phase); late+held > 0 && p.burst == 0 && p.patience > phase ||
+				sent+late+held != planned {
 				t.Fatalf("sent %d of %d, late %d, held %d", sent, planned, late, held)
 			}
 		}
@@ -208,7 +213,8 @@ func TestStall(t *testing.T) {
 			sent, most = sent+n, max(most, n)
 		}
 		late, held := p.GivenUp()
-		if planned := p.Planned(2000 * ms); late != c.missed || held != 0 || sent+late != planned || planned != s.Count(2000*ms) {
+		if planned := p.Planned(2000 * ms); late != c.missed || held != 0 || sent+late != planned ||
+			planned != s.Count(2000*ms) {
 			t.Errorf("%s: late %d, held %d, sent %d of %d; want %d late", c.name, late, held, sent, planned, c.missed)
 		}
 		gap := int64(1e9 / s.PPS())
@@ -256,7 +262,8 @@ func TestHeld(t *testing.T) {
 		name       string
 		blocked    int64
 		late, held uint64
-	}{{"stalled", 0, 48, 0}, {"held", 15 * ms, 0, 48}, {"mostly stalled", 5 * ms, 48, 0}, {"mostly held", 8 * ms, 0, 48}} {
+	}{{"stalled", 0, 48, 0}, {"held", 15 * ms, 0, 48}, {"mostly stalled", 5 * ms, 48, 0}, {"mostly held", 8 * ms, 0,
+		48}} {
 		s := schedule(t, "8kpps")
 		p := New(Even(s), Stream{Length: 1000 * ms, Slots: math.MaxUint64, PPS: s.PPS()})
 		p.Take(0)

@@ -30,7 +30,8 @@ func (d *draft) buildControl() error {
 		return flagError("control", "want names, as cubic,bbr,reno, or cubic+bbr for two that compete")
 	case d.given("loss") && !inLab:
 		return flagError("loss", "only a lab has links that lose on purpose; want lab:NAME")
-	case d.given("loss") && slices.ContainsFunc(d.links, func(f model.Factor) bool { return f.Knob == "link.loss_ratio" }):
+	case d.given("loss") && slices.ContainsFunc(d.links,
+		func(f model.Factor) bool { return f.Knob == "link.loss_ratio" }):
 		return flagError("loss", "stands beside --link loss; want one of them")
 	case d.given("http") && !d.given("bytes"):
 		return flagError("http", "an answer has a length; want --bytes")

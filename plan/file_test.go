@@ -29,8 +29,8 @@ func basis(t testing.TB, preset Preset) string {
 // wrongFile is the form of an error about a plan's file: the file, the line if it is known, and one line of words.
 var wrongFile = regexp.MustCompile(`^f\.yaml(:[0-9]+)?: [^\n]{5,380}$`)
 
-// TestFiles: each line of the file says what to put in place of what in a printed plan of curve, or of ndr. Below stands
-// what that changes, or what is wrong with it.
+// TestFiles: each line of the file says what to put in place of what in a printed plan of curve, or of ndr. Below
+// stands what that changes, or what is wrong with it.
 func TestFiles(t *testing.T) {
 	texts := map[string]string{"curve": basis(t, Curve), "ndr": basis(t, Ndr)}
 	golden.Table(t, "testdata/files.txt", func(question string) string {
@@ -81,19 +81,23 @@ func TestNoPlans(t *testing.T) {
 		"deep flow":          {strings.Repeat("[", 5000), "f.yaml:1: not YAML: "},
 		"deep flow in lines": {strings.Repeat("[\n", 5000), "f.yaml:5000: not YAML: "},
 		"deep blocks":        {strings.Repeat("a: - ", 1) + strings.Repeat("- ", 5000), "f.yaml:1: not YAML: "},
-		"deep maps":          {strings.Repeat("{a: ", 5000) + strings.Repeat("}", 5000), "f.yaml:1: is nested deeper than any plan"},
-		"deeper maps":        {strings.Repeat("{a: ", 50_000), "f.yaml:1: not YAML: exceeded max depth"},
-		"many lines":         {"a:\n" + strings.Repeat("-\n", 400_000), "f.yaml:2: want plain values, not"},
-		"many keys":          {"{" + strings.Repeat("a: b, c: d,\n", 80_000), "f.yaml:80000: not YAML: "},
-		"the same key":       {strings.Repeat("a: b\n", 200_000), "f.yaml:2: a stands twice"},
-		"aliases":            {"a: &a [b]\nc: [" + strings.Repeat("*a, ", 200_000) + "]", "f.yaml:1: want plain values, not \"&a\""},
-		"two documents":      {base + "---\n" + base, "f.yaml:36: a second document starts here; want one plan a file"},
+		"deep maps": {strings.Repeat("{a: ", 5000) + strings.Repeat("}", 5000),
+			"f.yaml:1: is nested deeper than any plan"},
+		"deeper maps":  {strings.Repeat("{a: ", 50_000), "f.yaml:1: not YAML: exceeded max depth"},
+		"many lines":   {"a:\n" + strings.Repeat("-\n", 400_000), "f.yaml:2: want plain values, not"},
+		"many keys":    {"{" + strings.Repeat("a: b, c: d,\n", 80_000), "f.yaml:80000: not YAML: "},
+		"the same key": {strings.Repeat("a: b\n", 200_000), "f.yaml:2: a stands twice"},
+		"aliases": {"a: &a [b]\nc: [" + strings.Repeat("*a, ", 200_000) + "]",
+			"f.yaml:1: want plain values, not \"&a\""},
+		"two documents": {base + "---\n" + base, "f.yaml:36: a second document starts here; want one plan a file"},
 	} {
-		if _, err := Parse([]byte(c.text), "f.yaml"); err == nil || !strings.HasPrefix(err.Error(), c.want) || !wrongFile.MatchString(err.Error()) {
+		if _, err := Parse([]byte(c.text), "f.yaml"); err == nil || !strings.HasPrefix(err.Error(), c.want) ||
+			!wrongFile.MatchString(err.Error()) {
 			t.Errorf("%s: got %v\nwant %s", name, err, c.want)
 		}
 	}
-	for name, text := range map[string]string{"marker": "---\n" + base, "windows": strings.ReplaceAll(base, "\n", "\r\n"), "final marker": base + "...\n"} {
+	for name, text := range map[string]string{"marker": "---\n" + base,
+		"windows": strings.ReplaceAll(base, "\n", "\r\n"), "final marker": base + "...\n"} {
 		p, err := Parse([]byte(text), "f.yaml")
 		if want, _ := Parse([]byte(base), "f.yaml"); err != nil || !reflect.DeepEqual(p, want) {
 			t.Errorf("%s: %v", name, err)
@@ -105,9 +109,11 @@ func TestNoPlans(t *testing.T) {
 // or what is wrong with it.
 func TestReadTrace(t *testing.T) {
 	golden.Texts(t, "testdata/traces.txt", func(kind, text string) string {
-		p, rate, err := readTrace(strings.NewReader(strings.ReplaceAll(text, "LONG", strings.Repeat("1", 100_000))), "t.csv", kind == "gaps")
+		p, rate, err := readTrace(strings.NewReader(strings.ReplaceAll(text, "LONG", strings.Repeat("1", 100_000))),
+			"t.csv", kind == "gaps")
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), "t.csv:") || strings.ContainsRune(err.Error(), '\n') || len(err.Error()) > 300 {
+			if !strings.HasPrefix(err.Error(), "t.csv:") || strings.ContainsRune(err.Error(), '\n') ||
+				len(err.Error()) > 300 {
 				t.Errorf("%s %q: an error of another form: %v", kind, text, err)
 			}
 			return err.Error()
@@ -135,8 +141,10 @@ func FuzzReadTrace(f *testing.F) {
 		if err != nil {
 			return
 		}
-		flow := model.Flow{Name: "up", Protocol: model.UDP, From: "a", To: "b", PayloadBytes: 64, Rate: rate, Streams: 1, Profile: &p}
-		if _, err := (model.Plan{Flows: []model.Flow{flow}, Timing: model.Timing{MeasureSeconds: 1}}).Trial(nil, 0); err != nil {
+		flow := model.Flow{Name: "up", Protocol: model.UDP, From: "a", To: "b", PayloadBytes: 64, Rate: rate,
+			Streams: 1, Profile: &p}
+		if _, err := (model.Plan{Flows: []model.Flow{flow}, Timing: model.Timing{MeasureSeconds: 1}}).Trial(nil,
+			0); err != nil {
 			t.Errorf("%q makes %v of %q, which cannot be run: %v", text, rate, p.Trace, err)
 		}
 	})

@@ -11,8 +11,8 @@ import (
 	"pelt/unit"
 )
 
-// Ndr searches the highest rate without loss (RFC 9971). A flood of 1 s comes first, which shows what the sender offers.
-// Its frames are the smallest, one in the middle and the largest of RFC 2544 section 9.1.
+// Ndr searches the highest rate without loss (RFC 9971). A flood of 1 s comes first, which shows what the sender
+// offers. Its frames are the smallest, one in the middle and the largest of RFC 2544 section 9.1.
 var Ndr = Preset{
 	Command: ndrCommand,
 	Knobs: "payload frame rate direction streams time warmup max-loss goal strict searches repeats family dscp df " +

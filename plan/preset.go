@@ -299,7 +299,8 @@ func (d *draft) withFlag(err error) error {
 		if strings.HasPrefix(field, fmt.Sprintf("factors[%d]", i)) {
 			field = factor.Knob
 			if _, setting, link := model.SplitLinkKnob(field); link {
-				return &model.FieldError{Field: "--" + strings.TrimSuffix(field, "."+setting), Want: setting + ": " + want}
+				return &model.FieldError{Field: "--" + strings.TrimSuffix(field, "."+setting),
+					Want: setting + ": " + want}
 			}
 		}
 	}

@@ -27,14 +27,16 @@ func planOf(command string) (model.Plan, error) {
 	if words[0] == "router" {
 		near, target = RouterPath(target)
 	}
-	presets := map[string]Preset{"curve": Curve, "ndr": Ndr, "router": Router, "latency": Latency, "sweep": Sweep, "soak": Soak,
+	presets := map[string]Preset{"curve": Curve, "ndr": Ndr, "router": Router, "latency": Latency, "sweep": Sweep,
+		"soak": Soak,
 		"mesh": Mesh, "cc": Control}
-	s := Settings{Target: strings.ReplaceAll(target, "_", " "), Near: near, Flags: map[string][]string{}, Open: func(path string) (io.ReadCloser, error) {
-		if text, ok := traces[path]; ok {
-			return io.NopCloser(strings.NewReader(text)), nil
-		}
-		return nil, fs.ErrNotExist
-	}}
+	s := Settings{Target: strings.ReplaceAll(target, "_", " "), Near: near, Flags: map[string][]string{},
+		Open: func(path string) (io.ReadCloser, error) {
+			if text, ok := traces[path]; ok {
+				return io.NopCloser(strings.NewReader(text)), nil
+			}
+			return nil, fs.ErrNotExist
+		}}
 	for _, word := range words[2:] {
 		switch flag, value, _ := strings.Cut(word, "="); flag {
 		case "held":
@@ -70,7 +72,8 @@ func printed(t testing.TB, p model.Plan) string {
 	short := cells.ReplaceAllString(comments.ReplaceAllString(string(text), ""), "")
 	var out strings.Builder
 	out.WriteString(plainList.ReplaceAllStringFunc(short, func(list string) string {
-		return ": " + strings.Join(strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(":- \n", r) }), " ") + "\n"
+		return ": " + strings.Join(strings.FieldsFunc(list,
+			func(r rune) bool { return strings.ContainsRune(":- \n", r) }), " ") + "\n"
 	}))
 	fmt.Fprintf(&out, "%d trials\n", d.Total())
 	for n := 0; n < 15; n++ {
@@ -84,7 +87,8 @@ func printed(t testing.TB, p model.Plan) string {
 		}
 		fmt.Fprintf(&out, "%s: %.4g s", cell.Key(), trial.Timing.MeasureSeconds+trial.Timing.LeadSeconds)
 		for _, f := range trial.Flows {
-			fmt.Fprint(&out, "; ", strings.TrimSpace(fmt.Sprintf("%s %s %d B %s %s", f.Name, f.Protocol, f.PayloadBytes, f.Rate, f.Connections)))
+			fmt.Fprint(&out, "; ", strings.TrimSpace(fmt.Sprintf("%s %s %d B %s %s", f.Name, f.Protocol,
+				f.PayloadBytes, f.Rate, f.Connections)))
 		}
 		out.WriteString("\n")
 		if p.Design.Search != nil {

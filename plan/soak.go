@@ -8,7 +8,8 @@ import (
 	"pelt/model"
 )
 
-// Soak is a long run at one rate. By default it takes a small part of any path, 1.6 Mbit/s; in a lab that of a field report.
+// Soak is a long run at one rate. By default it takes a small part of any path, 1.6 Mbit/s; in a lab that of a field
+// report.
 var Soak = Preset{
 	Command: "soak",
 	Knobs: "payload frame rate interval profile direction streams time warmup max-loss family dscp df drops burst " +

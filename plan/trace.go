@@ -77,7 +77,8 @@ func appendTime(list []int64, line string, gaps bool) ([]int64, error) {
 func parseSeconds(text string) (nanos int64, ok bool) {
 	whole, part, _ := strings.Cut(text, ".")
 	nanos, err := strconv.ParseInt(whole+(part + "000000000")[:9], 10, 64)
-	return nanos, err == nil && nanos <= math.MaxInt64/2 && nanos >= -math.MaxInt64/2 && strings.Trim(part, "0123456789") == "" && text != "."
+	return nanos, err == nil && nanos <= math.MaxInt64/2 && nanos >= -math.MaxInt64/2 &&
+		strings.Trim(part, "0123456789") == "" && text != "."
 }
 
 func gapsBetween(times []int64) (list []int64, err error) {

@@ -159,7 +159,8 @@ func context(k kind, body []byte) (Block, error) {
 		for i := range b.Flows {
 			f := &b.Flows[i]
 			plain(&f.Name, &f.From, &f.To, &f.FromHost, &f.ToHost)
-			if f.Streams < 1 || f.Streams > model.MaxStreams || f.PayloadBytes < 0 || f.PayloadBytes > 1<<16 || seen[f.Flow] {
+			if f.Streams < 1 || f.Streams > model.MaxStreams || f.PayloadBytes < 0 || f.PayloadBytes > 1<<16 ||
+				seen[f.Flow] {
 				return nil, fmt.Errorf("flow %d of trial %d is none", f.Flow, b.Trial)
 			}
 			seen[f.Flow] = true

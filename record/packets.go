@@ -139,7 +139,8 @@ type Decoder struct {
 func (k *Decoder) packets(body []byte) (Packets, error) {
 	d := numbers{in: body}
 	p := Packets{
-		Trial: uint32(d.uvarint("trial", 1<<32-1)), Flow: uint16(d.uvarint("flow", 1<<16-1)), Stream: uint16(d.uvarint("stream", 1<<16-1)),
+		Trial: uint32(d.uvarint("trial", 1<<32-1)), Flow: uint16(d.uvarint("flow",
+			1<<16-1)), Stream: uint16(d.uvarint("stream", 1<<16-1)),
 		Dropped: d.uvarint("dropped", 1<<63),
 	}
 	n := int(d.uvarint("packets", MaxPackets))
@@ -153,7 +154,8 @@ func (k *Decoder) packets(body []byte) (Packets, error) {
 	}
 	if k.zstd == nil {
 		var err error
-		k.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxColumns), zstd.WithDecoderLowmem(true))
+		k.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxColumns),
+			zstd.WithDecoderLowmem(true))
 		if err != nil {
 			panic(err) // the options are constants
 		}

@@ -21,17 +21,20 @@ import (
 // drawPackets makes packets of any kind: steady, in batches, with losses, wild.
 func drawPackets(t *rapid.T) Packets {
 	p := Packets{
-		Trial: rapid.Uint32().Draw(t, "trial"), Flow: rapid.Uint16().Draw(t, "flow"), Stream: rapid.Uint16().Draw(t, "stream"),
+		Trial: rapid.Uint32().Draw(t, "trial"), Flow: rapid.Uint16().Draw(t, "flow"), Stream: rapid.Uint16().Draw(t,
+			"stream"),
 		Dropped: rapid.Uint64Max(1<<40).Draw(t, "dropped"),
 	}
 	n := rapid.IntRange(1, 300).Draw(t, "n")
 	wild := rapid.IntRange(0, 3).Draw(t, "wild") == 0
-	x := Packet{rapid.Uint64Max(mask48).Draw(t, "sequence"), rapid.Uint64Max(mask48).Draw(t, "send"), rapid.Int64().Draw(t, "receive")}
+	x := Packet{rapid.Uint64Max(mask48).Draw(t, "sequence"), rapid.Uint64Max(mask48).Draw(t, "send"),
+		rapid.Int64().Draw(t, "receive")}
 	gap := rapid.Uint64Max(1<<rapid.UintRange(0, 44).Draw(t, "size")).Draw(t, "gap")
 	for range n {
 		p.List = append(p.List, x)
 		if wild {
-			x = Packet{rapid.Uint64Max(mask48).Draw(t, "sequence"), rapid.Uint64Max(mask48).Draw(t, "send"), rapid.Int64().Draw(t, "receive")}
+			x = Packet{rapid.Uint64Max(mask48).Draw(t, "sequence"), rapid.Uint64Max(mask48).Draw(t, "send"),
+				rapid.Int64().Draw(t, "receive")}
 			continue
 		}
 		step := rapid.SampledFrom([]uint64{1, 1, 1, 1, 2, 0, 7, mask48}).Draw(t, "step")
@@ -90,12 +93,15 @@ func TestSteadyFlowIsSmall(t *testing.T) {
 // sample is a small file with a block of every kind.
 func sample(t testing.TB) (file []byte, blocks []Block) {
 	blocks = []Block{
-		&Header{Format: Format, Run: "r", Started: time.Unix(1700000000, 0).UTC(), Target: "lab:direct", ResolutionNS: 1},
-		&Trial{Trial: 1, Cell: model.Cell{"payload_bytes": model.Number(64)}, Flows: []Flow{{Name: "up", From: "sender", To: "receiver", Streams: 1, PayloadBytes: 64, OneClock: true}}},
+		&Header{Format: Format, Run: "r", Started: time.Unix(1700000000, 0).UTC(), Target: "lab:direct",
+			ResolutionNS: 1},
+		&Trial{Trial: 1, Cell: model.Cell{"payload_bytes": model.Number(64)},
+			Flows: []Flow{{Name: "up", From: "sender", To: "receiver", Streams: 1, PayloadBytes: 64, OneClock: true}}},
 		&Packets{Trial: 1, List: []Packet{{0, 10, 20}, {1, 20, 31}, {5, 60, 72}}},
 		&Packets{Trial: 1, Dropped: 3, List: []Packet{{4, 50, 73}, {5, 60, 74}}},
 		&Stream{Trial: 1, Packets: 5, Dropped: 3},
-		&Closed{Trial: 1, State: model.Valid, Flows: []ClosedFlow{{Attempted: []uint64{9}, Received: 4, Duplicates: 1}}},
+		&Closed{Trial: 1, State: model.Valid,
+			Flows: []ClosedFlow{{Attempted: []uint64{9}, Received: 4, Duplicates: 1}}},
 		&Void{Trial: 1, Why: "tried again"},
 		&End{Packets: 5, Dropped: 3, Complete: true},
 	}
@@ -215,7 +221,8 @@ func TestUnreadable(t *testing.T) {
 // What is wrong is told in a line that a terminal shows, however long it is in the file.
 func TestErrorsAreShort(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
-	for _, body := range []string{`{"format":"pelt/record/` + long + `"}`, `{"started":"` + long + `"}`, `{"format":"` + long + `"}`} {
+	for _, body := range []string{`{"format":"pelt/record/` + long + `"}`, `{"started":"` + long + `"}`,
+		`{"format":"` + long + `"}`} {
 		_, err := NewReader(bytes.NewReader(appendBlock([]byte(magic), kindHeader, []byte(body))))
 		if err == nil || len(err.Error()) > 400 || strings.ContainsRune(err.Error(), '\n') {
 			t.Errorf("%.40s: %.1000v", body, err)
@@ -233,7 +240,8 @@ func TestUnknownBlocksArePassedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := readAll(append(appendBlock(head, '?', []byte("of later")), end...)); !errors.Is(err, io.EOF) || len(got) != 2 {
+	if got, err := readAll(append(appendBlock(head, '?', []byte("of later")), end...)); !errors.Is(err, io.EOF) ||
+		len(got) != 2 {
 		t.Errorf("read %d blocks, %v; want header and end", len(got), err)
 	}
 	if _, err := readAll(append(slices.Clone(file), end...)); errors.Is(err, io.EOF) {

@@ -53,7 +53,8 @@ func TestTextColor(t *testing.T) {
 func TestSVGGolden(t *testing.T) {
 	points := func(figures ...float64) (out []view.Point) {
 		for i, v := range figures {
-			out = append(out, view.Point{X: float64(i), Y: v, Low: v - 1, High: v + 1, Name: fmt.Sprintf("point %d", i)})
+			out = append(out, view.Point{X: float64(i), Y: v, Low: v - 1, High: v + 1,
+				Name: fmt.Sprintf("point %d", i)})
 		}
 		return out
 	}
@@ -76,7 +77,8 @@ func TestSVGGolden(t *testing.T) {
 		"times": view.Times{Title: "Times",
 			Lanes: []view.Lane{{Label: "Received", Unit: unit.PPS,
 				Traces: []view.Trace{{Name: "received", Step: 1, Values: []float64{5e4, 5e4, math.NaN(), 2e4}}}}},
-			Changes: []view.Change{{At: 3, Text: "limited", Tone: view.Bad}}, Gaps: []view.Gap{{From: 2, To: 3, Text: "away"}}},
+			Changes: []view.Change{{At: 3, Text: "limited", Tone: view.Bad}}, Gaps: []view.Gap{{From: 2, To: 3,
+				Text: "away"}}},
 		"path": view.Path{Title: "Path", Nodes: []string{"sender", "receiver"}, Sent: 1000, Received: 900,
 			Losses: []view.Loss{{Link: true, Packets: 100, Text: "queue full"}}},
 	}

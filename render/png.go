@@ -78,7 +78,8 @@ func outline(s draw.Shape) []float64 {
 		x, y, w, h := s.At[0], s.At[1], s.At[2], s.At[3]
 		r := min(s.Radius, w/2, h/2)
 		var at []float64
-		for i, corner := range [][2]float64{{x + w - r, y + h - r}, {x + r, y + h - r}, {x + r, y + r}, {x + w - r, y + r}} {
+		for i, corner := range [][2]float64{{x + w - r, y + h - r}, {x + r, y + h - r}, {x + r, y + r},
+			{x + w - r, y + r}} {
 			at = append(at, arc(corner[0], corner[1], r, float64(i)*math.Pi/2, math.Pi/2, 6)...)
 		}
 		return at

@@ -14,9 +14,11 @@ import (
 
 // TestNarrowKeepsTheAnswer: the first words behind the keys are narrowed, not left out.
 func TestNarrowKeepsTheAnswer(t *testing.T) {
-	table := view.Table{Columns: []view.Column{{Label: "Setting", Unit: unit.Word, Key: true}, {Label: "Lost", Unit: unit.Ratio},
+	table := view.Table{Columns: []view.Column{{Label: "Setting", Unit: unit.Word, Key: true},
+		{Label: "Lost", Unit: unit.Ratio},
 		{Label: "Mostly", Unit: unit.Word}, {Label: "Trials", Unit: unit.Word}},
-		Rows: [][]view.Cell{{{Text: "1472 B, every 2 ms"}, {Text: "12.5 %"}, {Text: "receiver socket buffer full"}, {Text: "1, 5, 9"}}}}
+		Rows: [][]view.Cell{{{Text: "1472 B, every 2 ms"}, {Text: "12.5 %"}, {Text: "receiver socket buffer full"},
+			{Text: "1, 5, 9"}}}}
 	for width, want := range map[int]string{
 		100: "1472 B, every 2 ms  12.5 %  receiver socket buffer full  1, 5, 9",
 		45:  "1472 B, every 2 ms  12.5 %  receiver socket…", 40: "1472 B, every…    12.5 %  receiver…", 20: "1472 B, every 2 ms",

@@ -137,7 +137,8 @@ func (t *texter) fitLast(table view.Table, cells [][]string, widths []int) {
 // keys, too: most often that column says what the table is for.
 func (t *texter) fitAnswer(table view.Table, widths []int) {
 	keys := keysOf(table)
-	at := keys + slices.IndexFunc(table.Columns[keys:], func(c view.Column) bool { return c.Unit == unit.Word && !c.Detail })
+	at := keys + slices.IndexFunc(table.Columns[keys:],
+		func(c view.Column) bool { return c.Unit == unit.Word && !c.Detail })
 	if at < keys {
 		return
 	}

@@ -205,8 +205,9 @@ func endWarnings(placed fleet.Trial, out fleet.Outcome) []string {
 			list = append(list, groupName(node)+": "+w)
 		}
 		if in := r.Receive; in != nil && in.Tally.Strangers > 0 {
-			list = append(list, fmt.Sprintf("%s: %d packets came with sequence numbers far from all others, and count as foreign: "+
-				"somebody else sends into the flow, or packets are changed on the way", groupName(node), in.Tally.Strangers))
+			list = append(list,
+				fmt.Sprintf("%s: %d packets came with sequence numbers far from all others, and count as foreign: "+
+					"somebody else sends into the flow, or packets are changed on the way", groupName(node), in.Tally.Strangers))
 		}
 	}
 	for i, o := range out.Flows {
@@ -214,8 +215,9 @@ func endWarnings(placed fleet.Trial, out fleet.Outcome) []string {
 			continue
 		}
 		if in := o.Receive.Receive; in.Strays+in.Tally.Received+in.WarmupReceived == 0 {
-			list = append(list, fmt.Sprintf("%s: no XDP frame arrived at the %s; the path may still carry what sockets send: try --engine udp",
-				planFlow(placed.Flows[i].Flow.Name), groupName(placed.Flows[i].To)))
+			list = append(list,
+				fmt.Sprintf("%s: no XDP frame arrived at the %s; the path may still carry what sockets send: try --engine udp",
+					planFlow(placed.Flows[i].Flow.Name), groupName(placed.Flows[i].To)))
 		}
 	}
 	slices.Sort(list)

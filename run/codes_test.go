@@ -13,22 +13,25 @@ func TestCodesOfHosts(t *testing.T) {
 		want            hostCodes
 		fault           string
 	}{
-		"one host":             {"a-code", "", "", hostCodes{far: "a-code"}, ""},
-		"none":                 {"", "", "", hostCodes{}, ""},
-		"two for one":          {"a,b", "", "ssh://r", hostCodes{}, "want one code"},
-		"near and far":         {"a, b", "n", "ssh://r", hostCodes{near: "a", far: "b"}, ""},
-		"the near asks none":   {",b", "n", "", hostCodes{far: "b"}, ""},
-		"words":                {"Tiger 42 Amber, otter-17-slate", "n", "", hostCodes{near: "Tiger 42 Amber", far: "otter-17-slate"}, ""},
+		"one host":           {"a-code", "", "", hostCodes{far: "a-code"}, ""},
+		"none":               {"", "", "", hostCodes{}, ""},
+		"two for one":        {"a,b", "", "ssh://r", hostCodes{}, "want one code"},
+		"near and far":       {"a, b", "n", "ssh://r", hostCodes{near: "a", far: "b"}, ""},
+		"the near asks none": {",b", "n", "", hostCodes{far: "b"}, ""},
+		"words": {"Tiger 42 Amber, otter-17-slate", "n", "",
+			hostCodes{near: "Tiger 42 Amber", far: "otter-17-slate"}, ""},
 		"three for two":        {"a,b,c", "n", "", hostCodes{}, "one code for both hosts, or two as NEAR,FAR"},
 		"one for all":          {"a", "n", "pelt://r", hostCodes{"a", "a", "a"}, ""},
 		"far and router":       {"a,b", "", "pelt://r", hostCodes{far: "a", router: "b"}, ""},
 		"near, far and router": {"a,b,c", "n", "pelt://r", hostCodes{"a", "b", "c"}, ""},
-		"one too few":          {"a,b", "n", "pelt://r", hostCodes{}, "one code for all hosts, or three as NEAR,FAR,ROUTER"},
-		"one too many":         {"a,b,c", "", "pelt://r", hostCodes{}, "one code for both hosts, or two as FAR,ROUTER"},
+		"one too few": {"a,b", "n", "pelt://r", hostCodes{},
+			"one code for all hosts, or three as NEAR,FAR,ROUTER"},
+		"one too many": {"a,b,c", "", "pelt://r", hostCodes{}, "one code for both hosts, or two as FAR,ROUTER"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := codesOf(c.text, model.Plan{Near: c.near, DUT: c.dut})
-			if (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) || err == nil && got != c.want {
+			if (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) ||
+				err == nil && got != c.want {
 				t.Errorf("codes %+v, %v; want %+v, %q", got, err, c.want, c.fault)
 			}
 		})

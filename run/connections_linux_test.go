@@ -27,8 +27,10 @@ func TestConnections(t *testing.T) {
 		r := doc.Results[i]
 		f := r.Flows[0]
 		c := f.Connections
-		if r.State != model.Valid || c == nil || c.Mode != mode || c.Established < 20 || f.Received != c.Established || f.Lost != f.Attempted-f.Received {
-			t.Fatalf("%s: %s (%s), %d attempted, %d received, %d lost, %+v", mode, r.State, r.Why, f.Attempted, f.Received, f.Lost, c)
+		if r.State != model.Valid || c == nil || c.Mode != mode || c.Established < 20 ||
+			f.Received != c.Established || f.Lost != f.Attempted-f.Received {
+			t.Fatalf("%s: %s (%s), %d attempted, %d received, %d lost, %+v", mode, r.State, r.Why, f.Attempted,
+				f.Received, f.Lost, c)
 		}
 		if mode == model.ConnectionKeep && (c.OpenMax != c.Established || c.Established > 1000) {
 			t.Errorf("%d open of %d established, want all, and 1000 at most: 1000 a second", c.OpenMax, c.Established)
@@ -43,7 +45,8 @@ func TestConnections(t *testing.T) {
 }
 
 func TestConnectionsAreChecked(t *testing.T) {
-	good := model.Flow{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver, PayloadBytes: model.ConnectionMessageBytes, Streams: 1, Connections: model.ConnectionRate}
+	good := model.Flow{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver,
+		PayloadBytes: model.ConnectionMessageBytes, Streams: 1, Connections: model.ConnectionRate}
 	for _, c := range []struct {
 		name   string
 		change func(*model.Flow)

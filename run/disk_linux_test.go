@@ -48,7 +48,8 @@ func fillAndFree(t *testing.T, dir, elsewhere string) error {
 	if err != nil {
 		return err
 	}
-	doc := model.Document{Started: time.Now().UTC().Truncate(time.Millisecond), Plan: smallPlan(t), Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{}}
+	doc := model.Document{Started: time.Now().UTC().Truncate(time.Millisecond), Plan: smallPlan(t),
+		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{}}
 	log, err := s.Create(doc)
 	if err != nil {
 		return err
@@ -61,7 +62,8 @@ func fillAndFree(t *testing.T, dir, elsewhere string) error {
 		}
 	}}, site: &site{}, doc: &doc, log: log}
 	trial := func() { // as long as a real one
-		r.keep(model.Result{State: model.Aborted, Why: model.Reasons{{Code: model.TrialCut, Text: strings.Repeat("x", 10<<10)}}})
+		r.keep(model.Result{State: model.Aborted,
+			Why: model.Reasons{{Code: model.TrialCut, Text: strings.Repeat("x", 10<<10)}}})
 	}
 	said := func(what string, want ...string) {
 		matches := func(note, part string) bool { return strings.Contains(note, part) }
@@ -95,7 +97,8 @@ func fillAndFree(t *testing.T, dir, elsewhere string) error {
 	said("full at the end", "finished trials wait", "all of it is in "+files[0])
 	whole, err := s.Load(files[0])
 	if err != nil || len(whole.Results) != 5 || doc.ID != "" {
-		t.Errorf("%v: %d trials are in %s, want 5; the run is called %q, want no name", err, len(whole.Results), files[0], doc.ID)
+		t.Errorf("%v: %d trials are in %s, want 5; the run is called %q, want no name", err, len(whole.Results),
+			files[0], doc.ID)
 	}
 	return nil
 }

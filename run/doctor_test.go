@@ -24,15 +24,20 @@ func TestInterfaceChecks(t *testing.T) {
 		ok   bool
 		says string
 	}{
-		{true, "does not say"}, {false, "another XDP program"}, {true, "sends XDP frames, receives XDP frames in its driver"},
+		{true, "does not say"}, {false, "another XDP program"}, {true,
+			"sends XDP frames, receives XDP frames in its driver"},
 		{true, "at the cable's other end"}, {false, "ndo_xdp_xmit"}, {true, "once a program is attached"},
 	} {
 		c := got[i]
-		if text := c.Detail + c.Reason; c.OK != want.ok || !strings.Contains(text, want.says) || !c.OK && (c.Reason == "" || c.Remedy == "") {
+		if text := c.Detail + c.Reason; c.OK != want.ok || !strings.Contains(text, want.says) || !c.OK &&
+			(c.Reason == "" || c.Remedy == "") {
 			t.Errorf("%+v, want %+v", c, want)
 		}
 	}
-	none := interfaceChecks(func() ([]xdp.Interface, error) { return nil, errors.New("list the interfaces: no netlink") })
+	none := interfaceChecks(func() ([]xdp.Interface, error) {
+		return nil,
+			errors.New("list the interfaces: no netlink")
+	})
 	if len(none) != 1 || none[0].OK || !strings.Contains(none[0].Reason, "no netlink") {
 		t.Errorf("%+v", none)
 	}

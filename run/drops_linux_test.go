@@ -59,8 +59,10 @@ func TestDropsNamesAClosedPort(t *testing.T) {
 			t.Fatalf("interval %d: %d packets in %+v; want %d of one flow", i, got.Packets, got.Drops, n)
 		}
 		x := got.Drops[0]
-		if x.Layer != model.LayerReceiverUDP || x.Reason != "NO_SOCKET" || x.Namespace == "" || x.Interface != "lo" || x.Protocol != "udp" ||
-			x.From != from.LocalAddr().String() || x.To != to.String() || x.Function == "" || !x.Received || x.Ordinary || x.Packets != uint64(n) || !(x.PPS > 0) {
+		if x.Layer != model.LayerReceiverUDP || x.Reason != "NO_SOCKET" || x.Namespace == "" || x.Interface != "lo" ||
+			x.Protocol != "udp" ||
+			x.From != from.LocalAddr().String() || x.To != to.String() || x.Function == "" || !x.Received ||
+			x.Ordinary || x.Packets != uint64(n) || !(x.PPS > 0) {
 			t.Errorf("interval %d: %+v", i, x)
 		}
 	}

@@ -21,7 +21,8 @@ func TestParseSpaces(t *testing.T) {
 }
 
 func TestOrdinary(t *testing.T) {
-	for reason, want := range map[string]bool{"TCP_OLD_DATA": true, "PACKET_SOCK_ERROR": true, "SOCKET_RCVBUFF": false, "TCP_OFO_QUEUE_PRUNE": false, "NO_SOCKET": false, "": false, "OTHERHOST": false} {
+	for reason, want := range map[string]bool{"TCP_OLD_DATA": true, "PACKET_SOCK_ERROR": true,
+		"SOCKET_RCVBUFF": false, "TCP_OFO_QUEUE_PRUNE": false, "NO_SOCKET": false, "": false, "OTHERHOST": false} {
 		if got := ordinary.MatchString(reason); got != want {
 			t.Errorf("ordinary %q = %v; want %v", reason, got, want)
 		}

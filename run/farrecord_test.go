@@ -41,7 +41,8 @@ func feed(m engine.Meter, from, n int) {
 		k := uint64(from + i)
 		noise := k * 0x9e3779b97f4a7c15 // random enough for large blocks
 		noise = (noise ^ noise>>29) * 0xbf58476d1ce4e5b9 >> 40
-		batch[i] = model.Arrival{Sequence: k, SendNanos: k*1000 + noise, ReceiveNanos: int64(k*1000 + noise*7%0xffffff), Bytes: 64}
+		batch[i] = model.Arrival{Sequence: k, SendNanos: k*1000 + noise,
+			ReceiveNanos: int64(k*1000 + noise*7%0xffffff), Bytes: 64}
 	}
 	m.Observe(0, batch)
 }
@@ -109,7 +110,8 @@ func TestFarRecord(t *testing.T) {
 			}
 			p, ended, dropped := fetched(t, all)
 			if p != ended || ended+dropped != packets || dropped == 0 {
-				t.Errorf("%d packets, %d recorded + %d left out; want %d in all, and some left out", p, ended, dropped, packets)
+				t.Errorf("%d packets, %d recorded + %d left out; want %d in all, and some left out", p, ended,
+					dropped, packets)
 			}
 			if n, _ := m.Received(); n != packets {
 				t.Errorf("the measurement has %d packets of %d", n, packets)
@@ -157,14 +159,16 @@ func TestRecordThatIsNotFetched(t *testing.T) {
 	}
 	placed := fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: p.Flows[0], Record: &model.RecordID{Trial: 1}}}}
 	out := fleet.Outcome{Flows: []fleet.FlowOutcome{{
-		Send:    &engine.Report{Send: &engine.SendReport{Streams: make([]uint64, 1<<20)}}, // which no block of the file would hold
+		// which no block of the file would hold
+		Send:    &engine.Report{Send: &engine.SendReport{Streams: make([]uint64, 1<<20)}},
 		Receive: &engine.Report{Receive: &engine.ReceiveReport{Tally: model.Tally{Received: 5, Duplicates: 1}}},
 	}}}
 	result := model.Result{Flows: []model.FlowResult{{Name: "up", Received: 5, Duplicates: 1}}}
 	r.finish(1, placed, out, &result)
 	f := result.Flows[0]
 	if f.Record.Packets != 2 || f.Record.Dropped != 4 || !f.Ledger.Checks[0].Held || len(result.Warnings) != 1 {
-		t.Errorf("record %+v, check %+v, warnings %q; want 4 of 6 packets left out", *f.Record, f.Ledger.Checks[0], result.Warnings)
+		t.Errorf("record %+v, check %+v, warnings %q; want 4 of 6 packets left out", *f.Record, f.Ledger.Checks[0],
+			result.Warnings)
 	}
 	if err := r.close(true); err != nil {
 		t.Fatal(err)

@@ -67,7 +67,8 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 }
 
 // commandTwo takes command of two far hosts: one sends, the other receives.
-func (s *site) commandTwo(ctx context.Context, at string, far netip.AddrPort, more []netip.Addr, codes hostCodes, o Options) error {
+func (s *site) commandTwo(ctx context.Context, at string, far netip.AddrPort, more []netip.Addr, codes hostCodes,
+	o Options) error {
 	near, others, err := controlAddresses(ctx, at, 0) // control may be of another IP version than data
 	if err != nil {
 		return err
@@ -82,7 +83,8 @@ func (s *site) commandTwo(ctx context.Context, at string, far netip.AddrPort, mo
 }
 
 // controlAddresses resolves the control address of a pelt serve. A name may have more addresses, at the same port.
-func controlAddresses(ctx context.Context, text string, family int) (first netip.AddrPort, more []netip.Addr, err error) {
+func controlAddresses(ctx context.Context, text string, family int) (first netip.AddrPort, more []netip.Addr,
+	err error) {
 	host, port, err := model.HostPort(text)
 	if err != nil {
 		return first, nil, err
@@ -144,8 +146,8 @@ func codesOf(text string, p model.Plan) (codes hostCodes, err error) {
 // commandLimit is how long a command may take to set a router up.
 const commandLimit = 2 * time.Minute
 
-// setVariants has apply set up the router under test: before each trial as its variant says, and after the last trial as
-// the first variant says.
+// setVariants has apply set up the router under test: before each trial as its variant says, and after the last trial
+// as the first variant says.
 func (s *site) setVariants(variants []model.Variant, apply func(context.Context, model.Variant) error) {
 	if len(variants) == 0 {
 		return

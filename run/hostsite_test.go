@@ -37,7 +37,8 @@ func TestRouterIsLeftAlone(t *testing.T) {
 	}{{nil, ""}, {[]string{"a"}, "a"}, {[]string{"a", "b"}, "aba"}} {
 		file := filepath.Join(t.TempDir(), "commands")
 		s := &site{}
-		s.setVariants([]model.Variant{{Name: "a", Command: "printf a >>" + file}, {Name: "b", Command: "printf b >>" + file}}, setByHost)
+		s.setVariants([]model.Variant{{Name: "a", Command: "printf a >>" + file},
+			{Name: "b", Command: "printf b >>" + file}}, setByHost)
 		for _, variant := range c.trials {
 			if err := s.set[0](t.Context(), model.Trial{Variant: variant}); err != nil {
 				t.Fatal(err)
@@ -52,9 +53,11 @@ func TestRouterIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestFamilyOfFrames: the size of a header is that of the addresses that are called, of the sender's where the receiver calls.
+// TestFamilyOfFrames: the size of a header is that of the addresses that are called, of the sender's where the
+// receiver calls.
 func TestFamilyOfFrames(t *testing.T) {
-	plan := model.Plan{Flows: []model.Flow{{Name: "up"}}, Factors: []model.Factor{{Knob: "frame_bytes", Levels: []model.Value{model.Number(128)}}}}
+	plan := model.Plan{Flows: []model.Flow{{Name: "up"}},
+		Factors: []model.Factor{{Knob: "frame_bytes", Levels: []model.Value{model.Number(128)}}}}
 	for _, c := range []struct {
 		calls, listens string
 		want           int
@@ -75,19 +78,23 @@ func TestFamilyOfFrames(t *testing.T) {
 // TestImpossibleConnections: a report of another host may say anything.
 func TestImpossibleConnections(t *testing.T) {
 	timing := model.Timing{MeasureSeconds: 1}
-	flow := model.Flow{Name: "up", Protocol: model.TCP, Streams: 1, PayloadBytes: model.ConnectionMessageBytes, Connections: model.ConnectionRate}
+	flow := model.Flow{Name: "up", Protocol: model.TCP, Streams: 1, PayloadBytes: model.ConnectionMessageBytes,
+		Connections: model.ConnectionRate}
 	outcome := func(change func(*model.ConnectionFacts)) fleet.FlowOutcome {
 		c := &model.ConnectionFacts{Mode: model.ConnectionRate, Established: 9, PerSecond: []uint64{9}}
 		change(c)
 		return fleet.FlowOutcome{
-			Send:    &engine.Report{Send: &engine.SendReport{Attempted: 10, Accepted: 10, Streams: []uint64{10}, DurationNanos: 1e9, Connections: c}},
+			Send: &engine.Report{Send: &engine.SendReport{Attempted: 10, Accepted: 10, Streams: []uint64{10},
+				DurationNanos: 1e9, Connections: c}},
 			Receive: &engine.Report{Receive: &engine.ReceiveReport{}},
 		}
 	}
 	if why := impossible(flow, timing, outcome(func(*model.ConnectionFacts) {})); why != nil {
 		t.Errorf("a good account: %s", why)
 	}
-	if why := impossible(flow, timing, outcome(func(c *model.ConnectionFacts) { c.Established = 11 })); len(why) != 1 || why[0].Name != "sender connections" {
+	if why := impossible(flow, timing,
+		outcome(func(c *model.ConnectionFacts) { c.Established = 11 })); len(why) != 1 ||
+		why[0].Name != "sender connections" {
 		t.Errorf("more established than attempted: %v", why)
 	}
 	none := outcome(func(*model.ConnectionFacts) {})

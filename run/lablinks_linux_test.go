@@ -25,7 +25,8 @@ func TestSetLabRouter(t *testing.T) {
 		{model.Variant{Name: "rules=3"}, "rules=3", ""},
 		{model.Variant{Name: "quiet", Command: "ip link show to-receiver"}, lab.Plain, ""},
 		{model.Variant{Name: "rules=nothing"}, lab.Plain, "no number of rules"},
-		{model.Variant{Name: "bad", Command: "echo no luck; exit 3"}, lab.Plain, `its command failed (exit status 3): echo no luck; exit 3: "no luck"`},
+		{model.Variant{Name: "bad", Command: "echo no luck; exit 3"}, lab.Plain,
+			`its command failed (exit status 3): echo no luck; exit 3: "no luck"`},
 	} {
 		err := setLabRouter(t.Context(), l, c.variant)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -11,7 +11,8 @@ import (
 func sweepOver(factors ...model.Factor) model.Plan {
 	return model.Plan{
 		Format: model.PlanFormat, Command: "sweep", Target: "lab:router", Engine: "auto",
-		Flows:   []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64, Streams: 1}},
+		Flows: []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver,
+			PayloadBytes: 64, Streams: 1}},
 		Design:  model.Design{Repeats: 1},
 		Timing:  model.Timing{MeasureSeconds: 1},
 		Factors: factors,
@@ -35,12 +36,16 @@ func TestLinksForFactors(t *testing.T) {
 		groups   int
 		emulated string // links, comma separated, that must be in user space
 	}{
-		"no link factors":   {nil, []model.Factor{levels("payload_bytes", 64, 128)}, 0, ""},
-		"loss from nothing": {[]model.Link{{Rate: 1e7}}, []model.Factor{levels("link-receiver.loss_ratio", 0, 0.01), levels("payload_bytes", 64, 128)}, 2, "router-receiver"},
-		"rates only":        {nil, []model.Factor{levels("link.rate_bps", 1e6, 1e7)}, 2, ""},
-		"a rate or none":    {nil, []model.Factor{levels("link-sender.rate_bps", 0, 1e7)}, 2, "sender-router"},
-		"a queue for rates": {[]model.Link{{QueuePackets: 20}}, []model.Factor{levels("link.rate_bps", 1e6, 1e7), levels("link.queue_packets", 5, 10)}, 4, ""},
-		"two of one":        {nil, []model.Factor{levels("link.delay_s", 0.01, 0.02), levels("link-receiver.delay_s", 0, 0.03)}, 4, "sender-router,router-receiver"},
+		"no link factors": {nil, []model.Factor{levels("payload_bytes", 64, 128)}, 0, ""},
+		"loss from nothing": {[]model.Link{{Rate: 1e7}},
+			[]model.Factor{levels("link-receiver.loss_ratio", 0, 0.01), levels("payload_bytes", 64, 128)}, 2,
+			"router-receiver"},
+		"rates only":     {nil, []model.Factor{levels("link.rate_bps", 1e6, 1e7)}, 2, ""},
+		"a rate or none": {nil, []model.Factor{levels("link-sender.rate_bps", 0, 1e7)}, 2, "sender-router"},
+		"a queue for rates": {[]model.Link{{QueuePackets: 20}},
+			[]model.Factor{levels("link.rate_bps", 1e6, 1e7), levels("link.queue_packets", 5, 10)}, 4, ""},
+		"two of one": {nil, []model.Factor{levels("link.delay_s", 0.01, 0.02),
+			levels("link-receiver.delay_s", 0, 0.03)}, 4, "sender-router,router-receiver"},
 		"delay of the user": {slow, []model.Factor{levels("link-receiver.loss_ratio", 0, 0.01)}, 2, "router-receiver"},
 	} {
 		p := sweepOver(c.factors...)
@@ -135,7 +140,8 @@ func TestSomeReceivers(t *testing.T) {
 		p.nodes = append(p.nodes, node{name: name, branch: name, end: true})
 	}
 	for n, want := range map[int]int{0: 3, 1: 1, 2: 2, 3: 3, 9: 3} {
-		if got := p.perReceiver(model.Flow{Name: "up", From: "sender", To: "receiver"}, n); len(got) != want || got[0].To != "receiver-1" {
+		if got := p.perReceiver(model.Flow{Name: "up", From: "sender", To: "receiver"}, n); len(got) != want ||
+			got[0].To != "receiver-1" {
 			t.Errorf("of %d: %v, want %d", n, got, want)
 		}
 	}

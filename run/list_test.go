@@ -10,7 +10,8 @@ import (
 
 func TestRunFilter(t *testing.T) {
 	at := time.Date(2026, 11, 21, 7, 41, 0, 0, time.UTC)
-	stored := store.Summary{ID: "20261121-0741-k3f", Started: at, Command: "curve", Target: "192.168.1.5:7359", State: store.Complete, Headline: &model.Finding{Code: "packets limit"},
+	stored := store.Summary{ID: "20261121-0741-k3f", Started: at, Command: "curve", Target: "192.168.1.5:7359",
+		State: store.Complete, Headline: &model.Finding{Code: "packets limit"},
 		Label: store.Label{Name: "the Old switch", Tags: []string{"lan"}}}
 	for _, c := range []struct {
 		name   string

@@ -137,8 +137,9 @@ func (r *runner) untilMet(ctx context.Context, trial func() (model.Result, error
 		result, err = trial()
 	}
 	if err == nil && again > 0 {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("its ends did not find each other at first; it was tried again %s",
-			[...]string{"once", "twice"}[again-1]))
+		result.Warnings = append(result.Warnings,
+			fmt.Sprintf("its ends did not find each other at first; it was tried again %s",
+				[...]string{"once", "twice"}[again-1]))
 	}
 	return result, err
 }
@@ -175,7 +176,8 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	outcome, err := r.site.controller.RunTrial(ctx, placed, func(p fleet.Progress) {
 		if p.Silent > silent[p.Flow] {
 			silent[p.Flow] = p.Silent
-			f := placed.Flows[slices.IndexFunc(placed.Flows, func(f fleet.PlacedFlow) bool { return f.Flow.Name == p.Flow })].Flow
+			f := placed.Flows[slices.IndexFunc(placed.Flows,
+				func(f fleet.PlacedFlow) bool { return f.Flow.Name == p.Flow })].Flow
 			r.event(Event{Note: finding.Silence(silence(f.To, p.Silent, f.Streams)).Text()})
 		}
 		switch {

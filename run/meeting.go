@@ -30,8 +30,10 @@ func addMeeting(r *model.FlowResult, f fleet.PlacedFlow, m fleet.Meeting, nodes 
 		Answers: passage(answers, model.WayAnswers, m.Answers, m.Asks, nodes)}
 	for _, i := range m.Dead {
 		calls, listens := m.Asks.Streams[i], m.Answers.Streams[i]
-		r.DeadStreams = append(r.DeadStreams, model.DeadStream{Stream: i, FromPort: calls.Local.Port(), ToPort: calls.Remote.Port(),
-			Asked: calls.Sent, AsksHeard: min(listens.Heard, calls.Sent), Answered: listens.Sent, AnswersHeard: min(calls.Heard, listens.Sent)})
+		r.DeadStreams = append(r.DeadStreams,
+			model.DeadStream{Stream: i, FromPort: calls.Local.Port(), ToPort: calls.Remote.Port(),
+				Asked: calls.Sent, AsksHeard: min(listens.Heard,
+					calls.Sent), Answered: listens.Sent, AnswersHeard: min(calls.Heard, listens.Sent)})
 	}
 }
 
@@ -49,7 +51,8 @@ func passage(f model.Flow, way string, from, to engine.Meeting, nodes []seen) mo
 	}
 	p.Ledger = ledger.Balance(ledger.Input{Sender: f.From, Receiver: f.To, Flow: f.Name, Way: way,
 		ICMP: from.ICMP, Resets: from.Resets,
-		Planned: p.Attempted, Attempted: p.Attempted, Accepted: p.Attempted - min(refused, p.Attempted), SendErrors: p.SendErrors, Received: p.Received,
+		Planned: p.Attempted, Attempted: p.Attempted, Accepted: p.Attempted - min(refused,
+			p.Attempted), SendErrors: p.SendErrors, Received: p.Received,
 		Nodes: nodesOf(f, nodes)})
 	return p
 }

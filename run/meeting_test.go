@@ -19,7 +19,8 @@ import (
 func metBy(local, remote uint16, counts ...[2]uint64) (m engine.Meeting) {
 	for i, c := range counts {
 		at := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.Addr{}, port) }
-		m.Streams = append(m.Streams, engine.MetStream{Stream: engine.Stream{Local: at(local + uint16(i)), Remote: at(remote)}, Sent: c[0], Heard: c[1]})
+		m.Streams = append(m.Streams, engine.MetStream{Stream: engine.Stream{Local: at(local + uint16(i)),
+			Remote: at(remote)}, Sent: c[0], Heard: c[1]})
 	}
 	return m
 }
@@ -29,15 +30,18 @@ func sought(names ...string) (model.Trial, fleet.Trial, fleet.Outcome) {
 	timing := model.Timing{MeasureSeconds: 1}
 	trial, placed, out := model.Trial{Timing: timing}, fleet.Trial{Timing: timing}, fleet.Outcome{}
 	for _, name := range names {
-		f := model.Flow{Name: name, Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64, Streams: 2, Rate: unit.PacketRate(1000)}
+		f := model.Flow{Name: name, Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64,
+			Streams: 2, Rate: unit.PacketRate(1000)}
 		from, to := "a", "b"
 		if name == "down" {
 			f.From, f.To, from, to = f.To, f.From, to, from
 		}
 		trial.Flows = append(trial.Flows, f)
-		placed.Flows = append(placed.Flows, fleet.PlacedFlow{Flow: f, From: from, To: to, Dialer: "a", Send: fleet.Choice{Engine: "udp"}, Receive: fleet.Choice{Engine: "udp"}})
+		placed.Flows = append(placed.Flows, fleet.PlacedFlow{Flow: f, From: from, To: to, Dialer: "a",
+			Send: fleet.Choice{Engine: "udp"}, Receive: fleet.Choice{Engine: "udp"}})
 		out.Flows = append(out.Flows, fleet.FlowOutcome{Meeting: fleet.Meeting{Dead: []int{0, 1}, None: true,
-			Asks: metBy(40000, 7359, [2]uint64{8, 0}, [2]uint64{7, 0}), Answers: metBy(7359, 40000, [2]uint64{2, 2}, [2]uint64{0, 0})}})
+			Asks: metBy(40000, 7359, [2]uint64{8, 0}, [2]uint64{7, 0}), Answers: metBy(7359, 40000, [2]uint64{2, 2},
+				[2]uint64{0, 0})}})
 	}
 	return trial, placed, out
 }
@@ -45,11 +49,13 @@ func sought(names ...string) (model.Trial, fleet.Trial, fleet.Outcome) {
 // watched are two hosts; the receiver's kernel dropped so many of each way's packets, and its filter counted nine.
 func watched(flow string, asks, answers uint64) path {
 	site := model.Site{Reason: "NETFILTER_DROP", Namespace: 1, Received: true}
-	o := &model.Observation{Boot: "b", Namespace: 1, Mode: model.DropsSeq, Drops: &model.Drops{Sites: []model.Site{site}, Flows: []model.FlowDrops{
-		{Flow: flow, Way: model.WayAsks, Counts: []model.SiteCount{{Packets: asks}}},
-		{Flow: flow, Way: model.WayAnswers, Counts: []model.SiteCount{{Packets: answers}}}}}}
+	o := &model.Observation{Boot: "b", Namespace: 1, Mode: model.DropsSeq,
+		Drops: &model.Drops{Sites: []model.Site{site}, Flows: []model.FlowDrops{
+			{Flow: flow, Way: model.WayAsks, Counts: []model.SiteCount{{Packets: asks}}},
+			{Flow: flow, Way: model.WayAnswers, Counts: []model.SiteCount{{Packets: answers}}}}}}
 	sender := &model.Observation{Boot: "a", Namespace: 1, Mode: model.DropsOff}
-	return path{nodes: []seen{{Node: ledger.Node{Name: model.Sender, Observation: sender}}, {Node: ledger.Node{Name: model.Receiver, Observation: o}}}}
+	return path{nodes: []seen{{Node: ledger.Node{Name: model.Sender, Observation: sender}},
+		{Node: ledger.Node{Name: model.Receiver, Observation: o}}}}
 }
 
 // A trial in which nothing came through is invalid for that, and accounts for the packets that opened the way: from the
@@ -60,14 +66,17 @@ func TestNothingThrough(t *testing.T) {
 		out.Unmet = true
 		r := account(trial, placed, out, watched(name, 13, 0))
 		f := r.Flows[0]
-		if r.State != model.Invalid || !r.Why.Has(model.NothingThrough) || len(r.Why) != 1 || r.Engine != "udp" || f.Attempted+f.Planned != 0 {
+		if r.State != model.Invalid || !r.Why.Has(model.NothingThrough) || len(r.Why) != 1 || r.Engine != "udp" ||
+			f.Attempted+f.Planned != 0 {
 			t.Fatalf("%s: %s, %+v, engine %q, %+v", name, r.State, r.Why, r.Engine, f)
 		}
 		m := f.Meeting
-		if m.From != model.Sender || m.To != model.Receiver || m.Asks.Attempted != 15 || m.Asks.Received != 2 || m.Answers.Attempted != 2 || m.Answers.Received != 0 {
+		if m.From != model.Sender || m.To != model.Receiver || m.Asks.Attempted != 15 || m.Asks.Received != 2 ||
+			m.Answers.Attempted != 2 || m.Answers.Received != 0 {
 			t.Errorf("%s: the meeting is %+v", name, m)
 		}
-		if l := m.Asks.Ledger; len(l.Lines) != 1 || l.Lines[0].Packets != 13 || l.Lines[0].Layer != model.LayerReceiverFilter || l.Unattributed != 0 {
+		if l := m.Asks.Ledger; len(l.Lines) != 1 || l.Lines[0].Packets != 13 ||
+			l.Lines[0].Layer != model.LayerReceiverFilter || l.Unattributed != 0 {
 			t.Errorf("%s: the packets from the sender ended at %+v", name, l)
 		}
 		want := model.DeadStream{Stream: 0, FromPort: 40000, ToPort: 7359, Asked: 8, AsksHeard: 2, Answered: 2}
@@ -80,14 +89,18 @@ func TestNothingThrough(t *testing.T) {
 // A flow without a way beside another one that has it does not spoil the trial. What counters say is then of both.
 func TestOneFlowUnmet(t *testing.T) {
 	trial, placed, out := sought("up", "down")
-	sent := engine.SendReport{Planned: 1000, Attempted: 1000, Accepted: 1000, Streams: []uint64{1000, 0}, DurationNanos: 1e9}
+	sent := engine.SendReport{Planned: 1000, Attempted: 1000, Accepted: 1000, Streams: []uint64{1000, 0},
+		DurationNanos: 1e9}
 	in := engine.ReceiveReport{}
 	in.Tally.Received, in.Tally.Bytes, in.Tally.LastNanos = 1000, 64000, 1e9
-	out.Flows[0] = fleet.FlowOutcome{Send: &engine.Report{Send: &sent}, Receive: &engine.Report{Receive: &in}, Meeting: fleet.Meeting{Dead: []int{1},
-		Asks: metBy(40000, 7359, [2]uint64{2, 2}, [2]uint64{8, 0}), Answers: metBy(7359, 40000, [2]uint64{2, 2}, [2]uint64{0, 0})}}
+	out.Flows[0] = fleet.FlowOutcome{Send: &engine.Report{Send: &sent}, Receive: &engine.Report{Receive: &in},
+		Meeting: fleet.Meeting{Dead: []int{1},
+			Asks: metBy(40000, 7359, [2]uint64{2, 2}, [2]uint64{8, 0}), Answers: metBy(7359, 40000, [2]uint64{2, 2},
+				[2]uint64{0, 0})}}
 	nodes := watched("down", 0, 0)
 	nodes.nodes[1].Observation.Mode, nodes.nodes[1].Observation.Drops = model.DropsOff, nil
-	nodes.nodes[1].Observation.Counters = []model.Counter{{Name: "nft.inet.filter.input.5.packets", Unit: "skb", Whole: 100, Measure: 100}}
+	nodes.nodes[1].Observation.Counters = []model.Counter{{Name: "nft.inet.filter.input.5.packets", Unit: "skb",
+		Whole: 100, Measure: 100}}
 	r := account(trial, placed, out, nodes)
 	up, down := r.Flows[0], r.Flows[1]
 	if r.State != model.Valid || up.Received != 1000 || len(up.DeadStreams) != 1 || up.DeadStreams[0].Stream != 1 {
@@ -109,7 +122,8 @@ func TestStarUnmet(t *testing.T) {
 	out.Unmet = true
 	r := account(trial, placed, out, path{})
 	f := r.Flows[0]
-	if len(r.Flows) != 1 || f.Meeting == nil || f.Meeting.To != manyReceivers || f.Meeting.Asks.Attempted != 30 || !r.Why.Has(model.NothingThrough) {
+	if len(r.Flows) != 1 || f.Meeting == nil || f.Meeting.To != manyReceivers || f.Meeting.Asks.Attempted != 30 ||
+		!r.Why.Has(model.NothingThrough) {
 		t.Fatalf("%+v, %+v", r.Why, f)
 	}
 	var streams []int
@@ -188,7 +202,8 @@ func TestUntilMet(t *testing.T) {
 			return x, err
 		})
 		cancel()
-		if warned := strings.Join(result.Warnings, "; "); tries != c.tries || notes != tries-1 || warned != c.warned || (err != nil) != (c.failing > 0) {
+		if warned := strings.Join(result.Warnings, "; "); tries != c.tries || notes != tries-1 ||
+			warned != c.warned || (err != nil) != (c.failing > 0) {
 			t.Errorf("%s: %d tries, %d notes, %q, %v", c.name, tries, notes, warned, err)
 		}
 	}

@@ -13,10 +13,11 @@ import (
 // TestSlim: a pair that lost packets keeps its evidence, one that lost none keeps what did not hold.
 func TestSlim(t *testing.T) {
 	for _, lost := range []uint64{0, 3} {
-		r := model.Result{Series: make([]model.Series, 2), Counters: make([]model.Counter, 2), Flows: []model.FlowResult{{
-			Lost: lost, GapCounts: make([]model.Bucket, 3),
-			Ledger: model.Ledger{Checks: []model.Check{{Name: "balance", Held: true}, {Name: "received"}}},
-		}}}
+		r := model.Result{Series: make([]model.Series, 2), Counters: make([]model.Counter, 2),
+			Flows: []model.FlowResult{{
+				Lost: lost, GapCounts: make([]model.Bucket, 3),
+				Ledger: model.Ledger{Checks: []model.Check{{Name: "balance", Held: true}, {Name: "received"}}},
+			}}}
 		slim(&r)
 		counters, checks := 0, 1
 		if lost > 0 {

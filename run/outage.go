@@ -24,7 +24,8 @@ func (r *runner) goOn(ctx context.Context, d design.Design, t model.Trial, numbe
 	first := r.begun
 	until := first.Add(t.Timing.Measure())
 	for cut.State == model.Aborted {
-		if t.Timing.PatienceSeconds == 0 || r.final || len(r.doc.Plan.Timed) > 0 || cut.Why.Has(model.NoPath) || ctx.Err() != nil {
+		if t.Timing.PatienceSeconds == 0 || r.final || len(r.doc.Plan.Timed) > 0 || cut.Why.Has(model.NoPath) ||
+			ctx.Err() != nil {
 			return cut, fmt.Errorf("trial cut: %s", cut.Why)
 		}
 		from := r.begun.Add(heardFor(cut))

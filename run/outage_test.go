@@ -33,7 +33,8 @@ func TestSoakGoesOn(t *testing.T) {
 			serveAt(t, p.Target)
 		}
 	}})
-	if err != nil || !doc.Complete || len(doc.Results) != 2 || len(doc.Results[1].Outages) != 1 || doc.Results[1].Why.Has(model.NoPath) {
+	if err != nil || !doc.Complete || len(doc.Results) != 2 || len(doc.Results[1].Outages) != 1 ||
+		doc.Results[1].Why.Has(model.NoPath) {
 		t.Fatalf("%v, complete %v, %+v; want two trials, and what was between them", err, doc.Complete, doc.Results)
 	}
 	first, second := doc.Results[0], doc.Results[1]
@@ -64,7 +65,8 @@ func TestSoakWithoutPath(t *testing.T) {
 			stop()
 		}
 	}})
-	if err == nil || len(doc.Results) != 2 || !doc.Results[1].Why.Has(model.NoPath) || len(doc.Results[1].Outages) != 1 {
+	if err == nil || len(doc.Results) != 2 || !doc.Results[1].Why.Has(model.NoPath) ||
+		len(doc.Results[1].Outages) != 1 {
 		t.Fatalf("%v, results %+v; want a second one that had no path", err, doc.Results)
 	}
 }
@@ -77,10 +79,13 @@ func TestHeardFor(t *testing.T) {
 		r    model.Result
 		want float64
 	}{
-		"nothing":  {model.Result{}, 0},
-		"silence":  {model.Result{Flows: []model.FlowResult{{Name: "up", DurationS: 5}}, Series: []model.Series{series("up", 9, 0, 9, 0, 0)}}, 3},
-		"unheard":  {model.Result{Flows: []model.FlowResult{{Name: "up", DurationS: 1.1, Unheard: &model.Unheard{}}}, Series: []model.Series{series("up")}}, 1.1},
-		"two ways": {model.Result{Flows: []model.FlowResult{{Name: "up", DurationS: 5}, {Name: "down", DurationS: 5}}, Series: []model.Series{series("up", 9, 9), series("down", 9, 0)}}, 1},
+		"nothing": {model.Result{}, 0},
+		"silence": {model.Result{Flows: []model.FlowResult{{Name: "up", DurationS: 5}},
+			Series: []model.Series{series("up", 9, 0, 9, 0, 0)}}, 3},
+		"unheard": {model.Result{Flows: []model.FlowResult{{Name: "up", DurationS: 1.1, Unheard: &model.Unheard{}}},
+			Series: []model.Series{series("up")}}, 1.1},
+		"two ways": {model.Result{Flows: []model.FlowResult{{Name: "up", DurationS: 5}, {Name: "down", DurationS: 5}},
+			Series: []model.Series{series("up", 9, 9), series("down", 9, 0)}}, 1},
 	} {
 		if got := heardFor(c.r).Seconds(); got != c.want {
 			t.Errorf("%s: heard for %v s, want %v", name, got, c.want)
@@ -95,7 +100,8 @@ func serveAt(t *testing.T, target string) (stop func()) {
 	at := netip.MustParseAddrPort(target)
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, ServeOptions{EndOptions: EndOptions{Version: "test", Listen: at.Addr(), Events: func(string) {}},
+		ended <- Serve(ctx, ServeOptions{EndOptions: EndOptions{Version: "test", Listen: at.Addr(),
+			Events: func(string) {}},
 			Port: int(at.Port()), Code: "tiger-42-amber", Ready: func() { close(ready) }})
 	}()
 	select {

@@ -14,17 +14,23 @@ func TestPacing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flow := model.Flow{Rate: unit.PacketRate(1000), Profile: &model.Profile{Kind: model.TraceProfile, File: "a.csv", Trace: trace}}
-	asked := &engine.AskedSends{Gap: &model.Percentiles{Count: 4, P50: 1e6}, GapCounts: []model.Bucket{{UpToNanos: 1_000_000, Count: 4}}}
+	flow := model.Flow{Rate: unit.PacketRate(1000),
+		Profile: &model.Profile{Kind: model.TraceProfile, File: "a.csv", Trace: trace}}
+	asked := &engine.AskedSends{Gap: &model.Percentiles{Count: 4, P50: 1e6},
+		GapCounts: []model.Bucket{{UpToNanos: 1_000_000, Count: 4}}}
 	var r model.FlowResult
-	addPacing(&r, flow, engine.SendReport{Planned: 5, Asked: asked, GapCounts: []model.Bucket{{UpToNanos: 1_000_000, Count: 3}, {UpToNanos: 1_250_000}, {UpToNanos: 1_600_000, Count: 1}}})
+	addPacing(&r, flow, engine.SendReport{Planned: 5, Asked: asked,
+		GapCounts: []model.Bucket{{UpToNanos: 1_000_000, Count: 3}, {UpToNanos: 1_250_000},
+			{UpToNanos: 1_600_000, Count: 1}}})
 	p := r.Pacing
-	if p == nil || p.Profile != "trace=a.csv" || p.Rounds != 2.5 || p.Distance == nil || *p.Distance != 0.25 || p.AskedGap.P50 != 1e6 {
+	if p == nil || p.Profile != "trace=a.csv" || p.Rounds != 2.5 || p.Distance == nil || *p.Distance != 0.25 ||
+		p.AskedGap.P50 != 1e6 {
 		t.Fatalf("pacing %+v", p)
 	}
 	r.Name, r.SendLate = "up", &model.Percentiles{Max: 2e8}
 	said := strings.Join(profileWarnings(r), "\n")
-	if !strings.Contains(said, "flow up: 25 % or more of the gaps differ from the profile") || !strings.Contains(said, "paused for 0.1 s") {
+	if !strings.Contains(said, "flow up: 25 % or more of the gaps differ from the profile") ||
+		!strings.Contains(said, "paused for 0.1 s") {
 		t.Errorf("said %q", said)
 	}
 	near := 0.05

@@ -20,7 +20,8 @@ func TestLeast(t *testing.T) {
 		out, back int
 	}{{"receiver-1", 1500, 1500}, {"receiver-2", 1400, 1300}, {"receiver-3", 0, 1500}} {
 		trial.Flows = append(trial.Flows, fleet.PlacedFlow{Flow: model.Flow{From: model.Sender, To: n.to}})
-		p := &engine.ProbeReport{Out: &model.PathMTU{Bytes: n.out, Probes: 2, Found: model.MTUTold}, Back: &model.PathMTU{Bytes: n.back, Probes: 5, Found: model.MTUSearch}}
+		p := &engine.ProbeReport{Out: &model.PathMTU{Bytes: n.out, Probes: 2, Found: model.MTUTold},
+			Back: &model.PathMTU{Bytes: n.back, Probes: 5, Found: model.MTUSearch}}
 		if n.out == 0 {
 			p.Out.Found, p.Out.Why = "", "no probe was answered"
 		}
@@ -35,11 +36,16 @@ func TestLeast(t *testing.T) {
 		asked []int
 		want  model.PathMTU
 	}{
-		{"one", up, []int{0}, model.PathMTU{Flow: "up", From: "sender", To: "receiver-1", Family: 4, Bytes: 1500, PayloadBytes: 1472, Found: model.MTUTold, Probes: 2}},
-		{"least", up, []int{0, 1}, model.PathMTU{Flow: "up", From: "sender", To: "receiver-2", Family: 4, Bytes: 1400, PayloadBytes: 1372, Found: model.MTUTold, Probes: 4}},
-		{"back", down, []int{0, 1, 2}, model.PathMTU{Flow: "down", From: "receiver-2", To: "sender", Family: 6, Bytes: 1300, PayloadBytes: 1252, Found: model.MTUSearch, Probes: 15}},
-		{"unknown", up, []int{0, 2, 1}, model.PathMTU{Flow: "up", From: "sender", To: "receiver-3", Family: 4, Probes: 2, Why: "no probe was answered"}},
-		{"lost", up, []int{3}, model.PathMTU{Flow: "up", From: "sender", To: "receiver", Family: 4, Why: "the survey was cut"}},
+		{"one", up, []int{0}, model.PathMTU{Flow: "up", From: "sender", To: "receiver-1", Family: 4, Bytes: 1500,
+			PayloadBytes: 1472, Found: model.MTUTold, Probes: 2}},
+		{"least", up, []int{0, 1}, model.PathMTU{Flow: "up", From: "sender", To: "receiver-2", Family: 4, Bytes: 1400,
+			PayloadBytes: 1372, Found: model.MTUTold, Probes: 4}},
+		{"back", down, []int{0, 1, 2}, model.PathMTU{Flow: "down", From: "receiver-2", To: "sender", Family: 6,
+			Bytes: 1300, PayloadBytes: 1252, Found: model.MTUSearch, Probes: 15}},
+		{"unknown", up, []int{0, 2, 1}, model.PathMTU{Flow: "up", From: "sender", To: "receiver-3", Family: 4,
+			Probes: 2, Why: "no probe was answered"}},
+		{"lost", up, []int{3}, model.PathMTU{Flow: "up", From: "sender", To: "receiver", Family: 4,
+			Why: "the survey was cut"}},
 	} {
 		if got := leastMTU(c.flow, trial, c.asked, out, ""); got != c.want {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", c.name, got, c.want)
@@ -55,9 +61,11 @@ func TestWholePayload(t *testing.T) {
 	known := twoEnds()
 	known.nodes[0].agent.Host.MTUBytes, known.nodes[1].agent.Host.MTUBytes = 1500, 1400
 	unknown := twoEnds()
-	up, down := model.PathMTU{Flow: "up", Family: 4, Bytes: 1500, PayloadBytes: 1472}, model.PathMTU{Flow: "down", Family: 4, Bytes: 1400, PayloadBytes: 1372}
+	up, down := model.PathMTU{Flow: "up", Family: 4, Bytes: 1500, PayloadBytes: 1472}, model.PathMTU{Flow: "down",
+		Family: 4, Bytes: 1400, PayloadBytes: 1372}
 	silent := model.PathMTU{Flow: "up", Family: 4, Why: "no probe was answered"}
-	bound := model.PathMTU{Flow: "up", Family: 4, Bytes: 1200, PayloadBytes: 1172, AtLeast: true, Why: "the search was not over after 1s"}
+	bound := model.PathMTU{Flow: "up", Family: 4, Bytes: 1200, PayloadBytes: 1172, AtLeast: true,
+		Why: "the search was not over after 1s"}
 	for _, c := range []struct {
 		name    string
 		path    *site
@@ -68,15 +76,18 @@ func TestWholePayload(t *testing.T) {
 		{"one", known, []model.PathMTU{up}, 1472, ""},
 		{"the least of two", known, []model.PathMTU{up, down}, 1372, ""},
 		{"a bound", known, []model.PathMTU{bound}, 1172, "the search was not over after 1s"},
-		{"by the interfaces", known, []model.PathMTU{silent}, 1372, "path MTU unknown: no probe was answered; payload mtu is 1372 B, by the interfaces"},
+		{"by the interfaces", known, []model.PathMTU{silent}, 1372,
+			"path MTU unknown: no probe was answered; payload mtu is 1372 B, by the interfaces"},
 	} {
 		payload, said, err := c.path.wholePayload(c.mtus)
-		if err != nil || payload != c.payload || (c.said == "") != (len(said) == 0) || !strings.Contains(strings.Join(said, ";"), c.said) {
+		if err != nil || payload != c.payload || (c.said == "") != (len(said) == 0) ||
+			!strings.Contains(strings.Join(said, ";"), c.said) {
 			t.Errorf("%s: %d, %q, %v; want %d, %q", c.name, payload, said, err, c.payload, c.said)
 		}
 	}
 	var field *model.FieldError
-	if _, _, err := unknown.wholePayload([]model.PathMTU{silent}); !errors.As(err, &field) || !strings.Contains(err.Error(), "no probe was answered; give the size as a number") {
+	if _, _, err := unknown.wholePayload([]model.PathMTU{silent}); !errors.As(err, &field) ||
+		!strings.Contains(err.Error(), "no probe was answered; give the size as a number") {
 		t.Errorf("with nothing known: %v", err)
 	}
 }

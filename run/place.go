@@ -33,7 +33,8 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 				"the path has a sender and a receiver, not %s and %s", f.From, f.To)
 		}
 		carried := f
-		if _, loaded := t.Cell["load_ratio"]; loaded || t.Cell.Searching() { // one engine at all rates of a search, that of its flood
+		// one engine at all rates of a search, that of its flood
+		if _, loaded := t.Cell["load_ratio"]; loaded || t.Cell.Searching() {
 			carried.Rate = s.floods
 		}
 		send, receive, why := carriersOf(s.engine, carried, s.noFrames(f, from, to))

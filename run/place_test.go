@@ -80,13 +80,18 @@ func TestNoFrames(t *testing.T) {
 	}{
 		{"nothing against them", &site{}, flow(nil), able, able, ""},
 		{"the path", &site{noXDP: "a star's flows are many"}, flow(nil), able, able, "a star's flows are many"},
-		{"fragments", &site{mtus: []model.PathMTU{{Flow: "up", Family: 4, Bytes: 1400, PayloadBytes: 1372}}}, flow(nil), able, able, "packets of 1500 B need fragments: the path MTU is 1400 B"},
-		{"a number of packets", &site{}, flow(func(f *model.Flow) { f.Packets = 9 }), able, able, "frames are sent for a time, not by number"},
-		{"a profile", &site{}, flow(func(f *model.Flow) { f.Profile = &model.Profile{} }), able, able, "frames leave at even gaps: a profile needs sockets"},
+		{"fragments", &site{mtus: []model.PathMTU{{Flow: "up", Family: 4, Bytes: 1400, PayloadBytes: 1372}}},
+			flow(nil), able, able, "packets of 1500 B need fragments: the path MTU is 1400 B"},
+		{"a number of packets", &site{}, flow(func(f *model.Flow) { f.Packets = 9 }), able, able,
+			"frames are sent for a time, not by number"},
+		{"a profile", &site{}, flow(func(f *model.Flow) { f.Profile = &model.Profile{} }), able, able,
+			"frames leave at even gaps: a profile needs sockets"},
 		{"no engine at the receiver", &site{}, flow(nil), able, without, "pelt offers no xdp engine at the receiver"},
-		{"no rights at the sender", &site{}, flow(nil), ordinary, able, "pelt has no rights for XDP programs at the sender"},
+		{"no rights at the sender", &site{}, flow(nil), ordinary, able,
+			"pelt has no rights for XDP programs at the sender"},
 		{"into a socket that joins", &site{}, joined, able, without, ""},
-		{"into a socket, without rights at the sender", &site{}, joined, ordinary, able, "pelt has no rights for XDP programs at the sender"},
+		{"into a socket, without rights at the sender", &site{}, joined, ordinary, able,
+			"pelt has no rights for XDP programs at the sender"},
 	} {
 		if got := c.path.noFrames(c.flow, c.from, c.to); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -122,7 +127,8 @@ func TestBreakers(t *testing.T) {
 		}
 		placed, _, err := way.place(trial)
 		if err != nil || placed.Flows[0].Breaker != c.want {
-			t.Errorf("pelt %s %s: breaker %v, %v; want %v", c.preset.Command, c.flags, placed.Flows[0].Breaker, err, c.want)
+			t.Errorf("pelt %s %s: breaker %v, %v; want %v", c.preset.Command, c.flags, placed.Flows[0].Breaker, err,
+				c.want)
 		}
 		lab := *way
 		lab.local = true

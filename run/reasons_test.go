@@ -12,9 +12,10 @@ import (
 
 // flowThat is a second of a flow at 1 kpps that gave up slots.
 func flowThat(late, held uint64) model.FlowResult {
-	return model.FlowResult{Name: "up", Planned: 1000, Attempted: 1000 - late - held, DurationS: 1, Ledger: model.Ledger{Pacing: []model.PacingLine{
-		{Cause: model.PacingLate, Packets: late}, {Cause: model.PacingBackpressure, Packets: held},
-	}}}
+	return model.FlowResult{Name: "up", Planned: 1000, Attempted: 1000 - late - held, DurationS: 1,
+		Ledger: model.Ledger{Pacing: []model.PacingLine{
+			{Cause: model.PacingLate, Packets: late}, {Cause: model.PacingBackpressure, Packets: held},
+		}}}
 }
 
 func TestShortfall(t *testing.T) {
@@ -47,8 +48,10 @@ func TestShortfall(t *testing.T) {
 		{"held back for half", flowThat(0, 500), effort{}, paced, ""},
 		{"held back, and late for five percent", flowThat(50, 500), effort{}, paced, ""},
 		{"sent nothing", model.FlowResult{Planned: 1000, DurationS: 1}, effort{}, paced, model.NothingSent},
-		{"tcp sent nothing", model.FlowResult{DurationS: 1, TCP: &model.TCPFacts{}}, effort{}, model.Flow{Protocol: model.TCP}, model.NothingSent},
-		{"tcp where no segments are counted", model.FlowResult{DurationS: 1, TCP: &model.TCPFacts{SentBytes: 1e6}}, effort{},
+		{"tcp sent nothing", model.FlowResult{DurationS: 1, TCP: &model.TCPFacts{}}, effort{},
+			model.Flow{Protocol: model.TCP}, model.NothingSent},
+		{"tcp where no segments are counted", model.FlowResult{DurationS: 1, TCP: &model.TCPFacts{SentBytes: 1e6}},
+			effort{},
 			model.Flow{Protocol: model.TCP}, ""},
 		{"unpaced", flowThat(0, 0), effort{}, unpaced, ""},
 		{"stalled", stalled, effort{}, unpaced, model.SenderStalled},
@@ -75,13 +78,20 @@ func TestLateCause(t *testing.T) {
 		want string
 	}{
 		{"the system does not tell", engine.LateTime{}, model.CPU{HostRatio: 1}, model.SenderLate},
-		{"ready without a core", engine.LateTime{Nanos: 1000, RunNanos: 300, WaitNanos: 600}, model.CPU{HostRatio: 1}, model.SenderStarved},
-		{"on its core", engine.LateTime{Nanos: 1000, RunNanos: 800, WaitNanos: 100}, model.CPU{HostRatio: 1}, model.SenderCoreFull},
-		{"asleep past its time", engine.LateTime{Nanos: 1000, RunNanos: 200, WaitNanos: 100}, model.CPU{HostRatio: 0.1}, model.SenderTimerLate},
-		{"stolen while on its core", engine.LateTime{Nanos: 4e8, RunNanos: 4e8}, model.CPU{HostRatio: 0.7, StealRatio: 0.2}, model.SenderStolen},
-		{"stolen, and counted as sleep", engine.LateTime{Nanos: 5e8, RunNanos: 1e8}, model.CPU{HostRatio: 0.7, StealRatio: 0.2}, model.SenderStolen},
-		{"little was stolen", engine.LateTime{Nanos: 2e9, RunNanos: 19e8}, model.CPU{HostRatio: 0.9, StealRatio: 0.1}, model.SenderCoreFull},
-		{"more than there was", engine.LateTime{Nanos: 10, RunNanos: 1e18, WaitNanos: 1e18}, model.CPU{}, model.SenderCoreFull},
+		{"ready without a core", engine.LateTime{Nanos: 1000, RunNanos: 300, WaitNanos: 600}, model.CPU{HostRatio: 1},
+			model.SenderStarved},
+		{"on its core", engine.LateTime{Nanos: 1000, RunNanos: 800, WaitNanos: 100}, model.CPU{HostRatio: 1},
+			model.SenderCoreFull},
+		{"asleep past its time", engine.LateTime{Nanos: 1000, RunNanos: 200, WaitNanos: 100},
+			model.CPU{HostRatio: 0.1}, model.SenderTimerLate},
+		{"stolen while on its core", engine.LateTime{Nanos: 4e8, RunNanos: 4e8},
+			model.CPU{HostRatio: 0.7, StealRatio: 0.2}, model.SenderStolen},
+		{"stolen, and counted as sleep", engine.LateTime{Nanos: 5e8, RunNanos: 1e8},
+			model.CPU{HostRatio: 0.7, StealRatio: 0.2}, model.SenderStolen},
+		{"little was stolen", engine.LateTime{Nanos: 2e9, RunNanos: 19e8}, model.CPU{HostRatio: 0.9, StealRatio: 0.1},
+			model.SenderCoreFull},
+		{"more than there was", engine.LateTime{Nanos: 10, RunNanos: 1e18, WaitNanos: 1e18}, model.CPU{},
+			model.SenderCoreFull},
 	} {
 		got, numbers := lateCause(c.time, c.cpu, 2)
 		if got != c.want {
@@ -102,11 +112,17 @@ func TestEffort(t *testing.T) {
 		of   []engine.SendReport
 		want effort
 	}{
-		{"two of a star's", []engine.SendReport{{LateTime: late}, {}, {LateTime: late}}, effort{late: engine.LateTime{Nanos: 20, RunNanos: 8, WaitNanos: 10}}},
-		{"a card that took fewer", []engine.SendReport{{Attempted: 9, Unsent: map[string]uint64{model.CauseRingFull: 3, "ENXIO": 2}}}, effort{refused: 5}},
-		{"the other end of a cable was full", []engine.SendReport{{Attempted: 9, Cable: true, Unsent: map[string]uint64{model.CauseRingFull: 3, "ENXIO": 2}}}, effort{refused: 2}},
-		{"more than it attempted", []engine.SendReport{{Attempted: 9, Unsent: map[string]uint64{"ENXIO": 1 << 63}}}, effort{refused: 9}},
-		{"negative times", []engine.SendReport{{LateTime: &engine.LateTime{Nanos: -1, RunNanos: -1, WaitNanos: -1}}}, effort{}},
+		{"two of a star's", []engine.SendReport{{LateTime: late}, {}, {LateTime: late}},
+			effort{late: engine.LateTime{Nanos: 20, RunNanos: 8, WaitNanos: 10}}},
+		{"a card that took fewer", []engine.SendReport{{Attempted: 9,
+			Unsent: map[string]uint64{model.CauseRingFull: 3, "ENXIO": 2}}}, effort{refused: 5}},
+		{"the other end of a cable was full",
+			[]engine.SendReport{{Attempted: 9, Cable: true,
+				Unsent: map[string]uint64{model.CauseRingFull: 3, "ENXIO": 2}}}, effort{refused: 2}},
+		{"more than it attempted", []engine.SendReport{{Attempted: 9, Unsent: map[string]uint64{"ENXIO": 1 << 63}}},
+			effort{refused: 9}},
+		{"negative times", []engine.SendReport{{LateTime: &engine.LateTime{Nanos: -1, RunNanos: -1, WaitNanos: -1}}},
+			effort{}},
 	} {
 		var got effort
 		for _, s := range c.of {
@@ -134,7 +150,8 @@ func TestLinkDoubt(t *testing.T) {
 	} {
 		c.link.From, c.link.To = "sender", "router"
 		got := linkDoubts([]model.LinkResult{c.link})
-		if (len(got) == 1) != c.doubt || c.doubt && (got[0].Code != model.LinkBehind || got[0].Link != "sender to router") {
+		if (len(got) == 1) != c.doubt || c.doubt &&
+			(got[0].Code != model.LinkBehind || got[0].Link != "sender to router") {
 			t.Errorf("%s: %+v, want a doubt: %v", c.name, got, c.doubt)
 		}
 	}
@@ -179,7 +196,8 @@ func TestDoubtsOfWays(t *testing.T) {
 
 func TestCutReasons(t *testing.T) {
 	hopeless := func(errno string) []fleet.FlowOutcome {
-		return []fleet.FlowOutcome{{}, {Send: &engine.Report{PathMTU: 1300, Send: &engine.SendReport{Hopeless: true, Errors: map[string]uint64{errno: 64, "EAGAIN": 1}}}}}
+		return []fleet.FlowOutcome{{}, {Send: &engine.Report{PathMTU: 1300,
+			Send: &engine.SendReport{Hopeless: true, Errors: map[string]uint64{errno: 64, "EAGAIN": 1}}}}}
 	}
 	for _, c := range []struct {
 		name string
@@ -187,7 +205,8 @@ func TestCutReasons(t *testing.T) {
 		want string
 	}{
 		{"not cut", fleet.Outcome{}, ""},
-		{"a host was lost", fleet.Outcome{Cut: "the receiver was lost", Flows: []fleet.FlowOutcome{{}}}, model.TrialCut},
+		{"a host was lost", fleet.Outcome{Cut: "the receiver was lost", Flows: []fleet.FlowOutcome{{}}},
+			model.TrialCut},
 		{"too long", fleet.Outcome{Cut: "no", Flows: hopeless("EMSGSIZE")}, model.PacketTooBig},
 		{"forbidden", fleet.Outcome{Cut: "no", Flows: hopeless("EPERM")}, model.SendRefused},
 	} {
@@ -212,11 +231,14 @@ func TestDisturbedTrials(t *testing.T) {
 		want             model.State
 		why              string
 	}{
-		{"slept", model.Reasons{{Code: model.HostSlept, Numbers: map[string]float64{"slept_s": 3.2}}}, nil, 0, "", model.Invalid,
+		{"slept", model.Reasons{{Code: model.HostSlept, Numbers: map[string]float64{"slept_s": 3.2}}}, nil, 0, "",
+			model.Invalid,
 			"the host of the sender slept for 3.20 s"},
-		{"slept and cut", nil, model.Reasons{{Code: model.HostSlept, Numbers: map[string]float64{"slept_s": 3.2}}}, 0, "lost", model.Aborted,
+		{"slept and cut", nil, model.Reasons{{Code: model.HostSlept, Numbers: map[string]float64{"slept_s": 3.2}}}, 0,
+			"lost", model.Aborted,
 			"the host of the receiver slept for 3.20 s; lost"},
-		{"both interfaces went", model.Reasons{{Code: model.InterfaceGone, Name: "va"}}, model.Reasons{{Code: model.InterfaceGone, Name: "vb"}}, 0,
+		{"both interfaces went", model.Reasons{{Code: model.InterfaceGone, Name: "va"}},
+			model.Reasons{{Code: model.InterfaceGone, Name: "vb"}}, 0,
 			"the connection was lost", model.Invalid, "the interface va of the sender went away; the interface vb of the receiver went away"},
 		{"foreign packets", nil, nil, 3, "", model.Valid, ""},
 	} {
@@ -228,7 +250,8 @@ func TestDisturbedTrials(t *testing.T) {
 		if r.State != c.want || r.Why.String() != c.why {
 			t.Errorf("%s: %s, %q; want %s, %q", c.name, r.State, r.Why, c.want, c.why)
 		}
-		if told := strings.Contains(strings.Join(r.Warnings, "\n"), "3 packets came with sequence numbers far from"); told != (c.strangers > 0) {
+		if told := strings.Contains(strings.Join(r.Warnings, "\n"),
+			"3 packets came with sequence numbers far from"); told != (c.strangers > 0) {
 			t.Errorf("%s: warnings %q", c.name, r.Warnings)
 		}
 	}
@@ -252,9 +275,11 @@ func TestLateAndHeldSenders(t *testing.T) {
 		r := account(trial, placed, out, path{})
 		f := r.Flows[0]
 		if r.State != c.want || f.Lost != 10 || len(f.Ledger.Pacing) != 1 || f.Ledger.Pacing[0].Packets != 600 {
-			t.Errorf("%s: %s %v, %d lost, pacing %+v; want %s and 10 lost", c.name, r.State, r.Why, f.Lost, f.Ledger.Pacing, c.want)
+			t.Errorf("%s: %s %v, %d lost, pacing %+v; want %s and 10 lost", c.name, r.State, r.Why, f.Lost,
+				f.Ledger.Pacing, c.want)
 		}
-		if c.want == model.Invalid && (len(r.Why) != 1 || r.Why[0].Code != model.SenderStarved || r.Why[0].Numbers["asked_pps"] != 1600) {
+		if c.want == model.Invalid && (len(r.Why) != 1 || r.Why[0].Code != model.SenderStarved ||
+			r.Why[0].Numbers["asked_pps"] != 1600) {
 			t.Errorf("%s: %+v, want %s", c.name, r.Why, model.SenderStarved)
 		}
 	}

@@ -27,7 +27,8 @@ func TestRecordBearsOutTheTrials(t *testing.T) {
 	p.Flows[0].Streams, p.Flows[0].PayloadBytes = 2, 64
 	p.Flows[0].Rate = rate
 	p.Timing = model.Timing{WarmupSeconds: 0.05, MeasureSeconds: 0.5, DrainSeconds: 0.5}
-	p.Links = []model.Link{{Node: model.Receiver, LossRatio: 0.05, DuplicateRatio: 0.03, ReorderRatio: 0.1, DelaySeconds: 0.002, Seed: 3}}
+	p.Links = []model.Link{{Node: model.Receiver, LossRatio: 0.05, DuplicateRatio: 0.03, ReorderRatio: 0.1,
+		DelaySeconds: 0.002, Seed: 3}}
 	path := filepath.Join(t.TempDir(), "lab.rec")
 	doc, err := Execute(t.Context(), p, Options{Version: "test", Record: path})
 	if err != nil {
@@ -49,7 +50,8 @@ func TestRecordBearsOutTheTrials(t *testing.T) {
 	for i, result := range doc.Results {
 		own, got := result.Flows[0], d.Trials[i].Of[0]
 		if own.Received == 0 || own.Lost == 0 || own.Duplicates == 0 || own.Reordered == 0 {
-			t.Errorf("trial %d: %d received, %d lost, %d duplicates, %d reordered: want some of each", i, own.Received, own.Lost, own.Duplicates, own.Reordered)
+			t.Errorf("trial %d: %d received, %d lost, %d duplicates, %d reordered: want some of each", i,
+				own.Received, own.Lost, own.Duplicates, own.Reordered)
 		}
 		if got.Received != own.Received || got.Lost != own.Lost || got.Duplicates != own.Duplicates ||
 			got.Late != own.Late || got.Attempted != own.Attempted {
@@ -72,7 +74,8 @@ func TestNothingToRecord(t *testing.T) {
 		p.Flows[i].Protocol = model.TCP
 	}
 	path := filepath.Join(t.TempDir(), "none.rec")
-	if _, err := Execute(t.Context(), p, Options{Version: "test", Record: path}); err == nil || !strings.Contains(err.Error(), "--record") {
+	if _, err := Execute(t.Context(), p, Options{Version: "test", Record: path}); err == nil ||
+		!strings.Contains(err.Error(), "--record") {
 		t.Errorf("a record of TCP: %v", err)
 	}
 	if _, err := os.Stat(path); err == nil {

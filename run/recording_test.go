@@ -16,7 +16,8 @@ import (
 
 // The record of a trial whose far host died does not call lost what nobody was left to tell of.
 func TestRecordWithoutTheReceiversReport(t *testing.T) {
-	flow := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 512, Streams: 1}
+	flow := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 512,
+		Streams: 1}
 	r, err := newRecording(filepath.Join(t.TempDir(), "out.rec"), model.Plan{Flows: []model.Flow{flow}})
 	if err != nil {
 		t.Fatal(err)
@@ -40,8 +41,10 @@ func TestRecordWithoutTheReceiversReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.append(tap.Piece{Trial: trial, Packets: recorded, Block: block})
-	result := model.Result{State: model.Aborted, Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, Attempted: told, Received: told}}}
-	out := fleet.Outcome{Flows: []fleet.FlowOutcome{{Send: &engine.Report{Send: &engine.SendReport{Attempted: sent, Streams: []uint64{sent}}}}}}
+	result := model.Result{State: model.Aborted,
+		Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, Attempted: told, Received: told}}}
+	out := fleet.Outcome{Flows: []fleet.FlowOutcome{{Send: &engine.Report{Send: &engine.SendReport{Attempted: sent,
+		Streams: []uint64{sent}}}}}}
 	r.finish(trial, placed, out, &result)
 	f := result.Flows[0]
 	if f.Record == nil || f.Record.Packets != recorded || f.Record.Dropped != told-recorded {

@@ -10,15 +10,18 @@ import (
 )
 
 func TestAddAccount(t *testing.T) {
-	before := lab.RouterAccount{Setup: "log", Logged: 100, Lines: 90, Missed: 10, Fast: []fastpath.Count{{Reason: "carried", Frames: 5}, {Reason: "first", Frames: 1}}}
-	after := lab.RouterAccount{Setup: "log", Logged: 1100, Lines: 840, Missed: 260, Fast: []fastpath.Count{{Reason: "carried", Frames: 5}, {Reason: "first", Frames: 3}}}
+	before := lab.RouterAccount{Setup: "log", Logged: 100, Lines: 90, Missed: 10,
+		Fast: []fastpath.Count{{Reason: "carried", Frames: 5}, {Reason: "first", Frames: 1}}}
+	after := lab.RouterAccount{Setup: "log", Logged: 1100, Lines: 840, Missed: 260,
+		Fast: []fastpath.Count{{Reason: "carried", Frames: 5}, {Reason: "first", Frames: 3}}}
 	var r model.Result
 	addAccount(&r, "router", &before, &after)
 	got := map[string]uint64{}
 	for _, c := range r.Counters {
 		got[c.Host+" "+c.Name] = c.Whole
 	}
-	want := map[string]uint64{"router log.packets": 1000, "router log.lines": 750, "router log.missed": 250, "router fastpath.first": 2}
+	want := map[string]uint64{"router log.packets": 1000, "router log.lines": 750, "router log.missed": 250,
+		"router fastpath.first": 2}
 	if len(got) != len(want) {
 		t.Errorf("counters %v, want %v", got, want)
 	}

@@ -40,7 +40,8 @@ func busiestPort(counters []model.Counter, kind string) string {
 	best, next := model.Counter{}, uint64(portPackets/portDominance)
 	for _, c := range counters {
 		switch {
-		case !strings.HasPrefix(c.Name, "dev.") || !strings.HasSuffix(c.Name, kind) || c.Reset || c.Name == "dev.lo"+kind:
+		case !strings.HasPrefix(c.Name, "dev.") || !strings.HasSuffix(c.Name, kind) || c.Reset ||
+			c.Name == "dev.lo"+kind:
 		case c.Whole > best.Whole:
 			best, next = c, max(next, best.Whole)
 		default:

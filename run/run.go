@@ -19,10 +19,12 @@ import (
 // Options are what a run needs beside its plan.
 type Options struct {
 	Version   string
-	Arguments []string     // of the command that made the run, without codes; stored with it
-	Hub       Hub          // of a fleet
-	Code      string       // of the hub, of the far host's pelt serve, or of both hosts' as NEAR,FAR where the plan has a near one; never stored
-	Store     *store.Store // nil keeps nothing
+	Arguments []string // of the command that made the run, without codes; stored with it
+	Hub       Hub      // of a fleet
+	// of the hub, of the far host's pelt serve, or of both hosts' as NEAR,FAR where the plan has a near one; never
+	// stored
+	Code  string
+	Store *store.Store // nil keeps nothing
 	// Record is the file that every packet a receiver of UDP sees is taken down in; "" for none.
 	Record string
 	Events func(Event) // called by one goroutine at a time; nil for none

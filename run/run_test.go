@@ -65,7 +65,8 @@ func TestExecuteStoresEveryTrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	if started != 4 || done != 4 || len(doc.Results) != 4 || !doc.Complete {
-		t.Errorf("%d started, %d done, %d results, complete %v; want 4, 4, 4, true", started, done, len(doc.Results), doc.Complete)
+		t.Errorf("%d started, %d done, %d results, complete %v; want 4, 4, 4, true", started, done, len(doc.Results),
+			doc.Complete)
 	}
 	kept, err := Load(s, doc.ID)
 	if err != nil {
@@ -74,7 +75,8 @@ func TestExecuteStoresEveryTrial(t *testing.T) {
 	if len(kept.Results) != 4 {
 		t.Errorf("the store holds %d results; want 4", len(kept.Results))
 	}
-	if list, err := s.List(); err != nil || len(list) != 1 || list[0].Headline == nil || list[0].Headline.Code != doc.Findings[0].Code {
+	if list, err := s.List(); err != nil || len(list) != 1 || list[0].Headline == nil ||
+		list[0].Headline.Code != doc.Findings[0].Code {
 		t.Errorf("it lists %+v, %v; want the headline %+v", list, err, doc.Findings[0])
 	}
 }
@@ -121,7 +123,8 @@ func TestInterruptedRunKeepsAndGoesOn(t *testing.T) {
 	}
 	again, err := Resume(t.Context(), "last", Options{Version: "test", Store: s})
 	if err != nil || len(again.Results) != len(all.Results) {
-		t.Errorf("resuming a complete run gave %d results, %v; want %d and nil", len(again.Results), err, len(all.Results))
+		t.Errorf("resuming a complete run gave %d results, %v; want %d and nil", len(again.Results), err,
+			len(all.Results))
 	}
 }
 
@@ -144,7 +147,8 @@ func TestRefusesWhatTheHostsDoNotAllow(t *testing.T) {
 		settings, say string
 	}{
 		{plan.Curve, "direction=up,down rate=1kpps", ""},
-		{plan.Latency, "", "so give --rate 500pps"}, {plan.Latency, "rate=1kpps", "so give --rate 500pps"}, {plan.Latency, "rate=500pps", ""},
+		{plan.Latency, "", "so give --rate 500pps"}, {plan.Latency, "rate=1kpps",
+			"so give --rate 500pps"}, {plan.Latency, "rate=500pps", ""},
 		{plan.Ndr, "", "so give --rate 1kpps"}, {plan.Ndr, "rate=1kpps", ""},
 	} {
 		p, err := c.preset.Of("192.0.2.1", strings.Fields(c.settings)...)
@@ -174,7 +178,8 @@ func TestSeriesKeepsWholeSteps(t *testing.T) {
 		{"half a second", 0.5, []float64{20}, 0.5},
 		{"a hair short of three", 2.995, []float64{10, 20, 5}, 1},
 	} {
-		got := flowSeries(model.Flow{Name: "up"}, model.Timing{MeasureSeconds: 1}, c.seconds, fleet.FlowOutcome{Send: report})
+		got := flowSeries(model.Flow{Name: "up"}, model.Timing{MeasureSeconds: 1}, c.seconds,
+			fleet.FlowOutcome{Send: report})
 		if len(got) != 1 || !slices.Equal(got[0].Values, c.want) || got[0].StepSeconds != c.step {
 			t.Errorf("%s: got %+v, want %v in steps of %v s", c.name, got, c.want, c.step)
 		}
@@ -183,10 +188,13 @@ func TestSeriesKeepsWholeSteps(t *testing.T) {
 
 // A path that dies delivers nothing from then on; its receiver's series does not end there.
 func TestSeriesOfADeadPath(t *testing.T) {
-	report := &engine.Report{Receive: &engine.ReceiveReport{Tally: model.Tally{PerStep: []uint64{10, 10}, StepBytes: []uint64{640, 640}}}}
+	report := &engine.Report{Receive: &engine.ReceiveReport{Tally: model.Tally{PerStep: []uint64{10, 10},
+		StepBytes: []uint64{640, 640}}}}
 	sender := &engine.Report{Send: &engine.SendReport{PerStep: []uint64{10, 10, 10, 10}}}
-	want := map[string][]float64{"send_pps": {10, 10, 10, 10}, "receive_pps": {10, 10, 0, 0}, "goodput_bps": {5120, 5120, 0, 0}}
-	for _, s := range flowSeries(model.Flow{Name: "up", Protocol: model.UDP}, model.Timing{MeasureSeconds: 4}, 4, fleet.FlowOutcome{Send: sender, Receive: report}) {
+	want := map[string][]float64{"send_pps": {10, 10, 10, 10}, "receive_pps": {10, 10, 0, 0},
+		"goodput_bps": {5120, 5120, 0, 0}}
+	for _, s := range flowSeries(model.Flow{Name: "up", Protocol: model.UDP}, model.Timing{MeasureSeconds: 4}, 4,
+		fleet.FlowOutcome{Send: sender, Receive: report}) {
 		if !slices.Equal(s.Values, want[s.Metric]) {
 			t.Errorf("%s: %v, want %v", s.Metric, s.Values, want[s.Metric])
 		}

@@ -70,7 +70,8 @@ func Join(ctx context.Context, o JoinOptions) error {
 	}
 	reached := o.Hub.reached(ctx, hub)
 	if a := cmp.Or(o.Address, reached); a.Is6() && a.IsLinkLocalUnicast() {
-		return refuse("address", "want one at which other hosts can call this one; %v is link-local, so only one link knows it", a)
+		return refuse("address",
+			"want one at which other hosts can call this one; %v is link-local, so only one link knows it", a)
 	}
 	kernel := &observe.Kernel{}
 	agent, free, err := o.agent(o.Name, o.Port, kernel, reaching(reached))

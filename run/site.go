@@ -23,15 +23,17 @@ import (
 // set. openLoopback, openLab, openHosts and openFleet make one; no method asks which of them did.
 type site struct {
 	controller *fleet.Controller
-	dialHubs   func(context.Context) (*fleet.Controller, error) // connects to the hubs, also anew; nil: they connect by themselves
-	nodes      []node                                           // in travel order from the sender
-	router     *router                                          // under test; nil: none is watched
-	set        []func(context.Context, model.Trial) error       // make links and router what a trial asks
-	change     func(model.TimedChange) error                    // during a trial; nil: nothing can change
-	urgent     []func(on bool)                                  // set the real-time priority of a node's receive thread
-	restore    func() error                                     // sets the router up again after the last trial; nil: nothing is left of it
-	closers    []func() error
-	pairs      *pairs // of a mesh, whose trials are each of one of them; nil: of all nodes
+	// connects to the hubs, also anew; nil: they connect by themselves
+	dialHubs func(context.Context) (*fleet.Controller, error)
+	nodes    []node                                     // in travel order from the sender
+	router   *router                                    // under test; nil: none is watched
+	set      []func(context.Context, model.Trial) error // make links and router what a trial asks
+	change   func(model.TimedChange) error              // during a trial; nil: nothing can change
+	urgent   []func(on bool)                            // set the real-time priority of a node's receive thread
+	// sets the router up again after the last trial; nil: nothing is left of it
+	restore func() error
+	closers []func() error
+	pairs   *pairs // of a mesh, whose trials are each of one of them; nil: of all nodes
 
 	lab      *lab.Lab // nil without nodes between the ends that this process or another one made
 	facts    *model.LabFacts
@@ -185,7 +187,8 @@ func (s *site) reconnect(ctx context.Context) error {
 // of itself. listen is where the ends are reached. workers is nil for ends whose streams have threads of their own.
 func endAgent(config fleet.AgentConfig, listen netip.AddrPort, workers *udp.Workers, kernel *observe.Kernel,
 	describe func(*model.Host)) (_ fleet.AgentConfig, frames *xdp.Engine, free func() error) {
-	u, t := udp.New(udp.Config{Listen: listen, Workers: workers}), tcp.New(tcp.Config{Listen: listen, Loaded: listen.Port() != 0})
+	u, t := udp.New(udp.Config{Listen: listen, Workers: workers}), tcp.New(tcp.Config{Listen: listen,
+		Loaded: listen.Port() != 0})
 	x := xdp.New(u)
 	config.Engines = map[string]engine.Engine{u.Name(): u, t.Name(): t, x.Name(): x}
 	config.Facts = func() model.Host {

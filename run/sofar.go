@@ -213,13 +213,18 @@ func useCheckpoint(r *model.Result, out fleet.Outcome, known model.Result) {
 		if !missing(out.Flows[i]) {
 			continue
 		}
-		at := slices.IndexFunc(known.Flows, func(k model.FlowResult) bool { return k.Name == f.Name && k.Attempted > 0 })
+		at := slices.IndexFunc(known.Flows, func(k model.FlowResult) bool {
+			return k.Name == f.Name &&
+				k.Attempted > 0
+		})
 		var told model.FlowResult
 		if at >= 0 {
 			told = known.Flows[at]
 		} else if f.Protocol == model.UDP && s != nil && s.Send != nil { // the sender alone knows nothing of losses
-			told = model.FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
-				FrameBytes: f.FrameBytes, Streams: f.Streams, Ledger: model.Ledger{Lines: []model.Line{}, Checks: []model.Check{}}}
+			told = model.FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To,
+				PayloadBytes: f.PayloadBytes,
+				FrameBytes:   f.FrameBytes, Streams: f.Streams, Ledger: model.Ledger{Lines: []model.Line{},
+					Checks: []model.Check{}}}
 		} else {
 			continue
 		}
@@ -258,7 +263,8 @@ func leaveOutUnknown(r *model.Result, out fleet.Outcome, known model.Result) {
 	unknown := func(flow string) bool { return !told[flow] && told[planFlow(flow)] }
 	for _, f := range r.Flows {
 		if unknown(f.Name) {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("flow %s: the account of one end is missing; it is left out", flowTo(f)))
+			r.Warnings = append(r.Warnings, fmt.Sprintf("flow %s: the account of one end is missing; it is left out",
+				flowTo(f)))
 		}
 	}
 	r.Flows = slices.DeleteFunc(r.Flows, func(f model.FlowResult) bool { return unknown(f.Name) })

@@ -46,7 +46,8 @@ func alike(a, b float64) bool { return math.Abs(a-b) < 1e-6 || math.IsNaN(a) && 
 
 func TestSoFar(t *testing.T) {
 	_, _, s := watchedFlow()
-	if s.sender(-0.5, 0) || s.receiver(-0.4, 0, 0) || s.sender(0.1, 100) || !s.sender(1.1, 1100) || s.receiver(1.05, 1040, 1050) || !s.sender(2.1, 2100) {
+	if s.sender(-0.5, 0) || s.receiver(-0.4, 0, 0) || s.sender(0.1, 100) || !s.sender(1.1, 1100) ||
+		s.receiver(1.05, 1040, 1050) || !s.sender(2.1, 2100) {
 		t.Error("not told once a second from the first on")
 	}
 	s.receiver(2.05, 2035, 2050)
@@ -55,18 +56,22 @@ func TestSoFar(t *testing.T) {
 	}
 	s.receiver(5.05, 5020, 5050) // nothing was heard for two seconds
 	s.sender(5.1, 5100)
-	s.take(fleet.Progress{Agent: "r", Counts: &model.Observation{Boot: "x", Namespace: 7, Mode: model.DropsSeq, Drops: &model.Drops{
-		Sites: []model.Site{{Reason: "SOCKET_RCVBUFF", Function: "udp_queue_rcv_one_skb", Namespace: 7, Received: true}},
-		Flows: []model.FlowDrops{{Flow: "up", Counts: []model.SiteCount{{Site: 0, Packets: 20}}}},
-	}}})
+	s.take(fleet.Progress{Agent: "r", Counts: &model.Observation{Boot: "x", Namespace: 7, Mode: model.DropsSeq,
+		Drops: &model.Drops{
+			Sites: []model.Site{{Reason: "SOCKET_RCVBUFF", Function: "udp_queue_rcv_one_skb", Namespace: 7,
+				Received: true}},
+			Flows: []model.FlowDrops{{Flow: "up", Counts: []model.SiteCount{{Site: 0, Packets: 20}}}},
+		}}})
 	c := s.checkpoint(s.latest, 1)
 	f := c.Flows[0]
-	if c.ElapsedS != 5.1 || f.Attempted != 5050 || f.Received != 5020 || f.Lost() != 30 || len(f.Lines) != 1 || f.Lines[0].Packets != 20 ||
+	if c.ElapsedS != 5.1 || f.Attempted != 5050 || f.Received != 5020 || f.Lost() != 30 || len(f.Lines) != 1 ||
+		f.Lines[0].Packets != 20 ||
 		f.Lines[0].Layer != model.LayerReceiverBuffer {
 		t.Errorf("%+v", c)
 	}
 	nan := math.NaN()
-	if got := c.Series[1]; got.Metric != "receive_pps" || got.StartSeconds != 1 || !slices.EqualFunc(got.Values, []float64{995, nan, nan, 995}, alike) {
+	if got := c.Series[1]; got.Metric != "receive_pps" || got.StartSeconds != 1 ||
+		!slices.EqualFunc(got.Values, []float64{995, nan, nan, 995}, alike) {
 		t.Errorf("%+v", got)
 	}
 	// A path that lets nothing through any more.
@@ -91,7 +96,8 @@ func TestLasting(t *testing.T) {
 		measure, patience float64
 		want              bool
 	}{{600, 60, true}, {600, 0, true}, {2, 0, false}, {2, 5, true}} {
-		if got := lasting(model.Plan{Timing: model.Timing{MeasureSeconds: c.measure, PatienceSeconds: c.patience}}); got != c.want {
+		if got := lasting(model.Plan{Timing: model.Timing{MeasureSeconds: c.measure,
+			PatienceSeconds: c.patience}}); got != c.want {
 			t.Errorf("%v s with patience %v s: %t", c.measure, c.patience, got)
 		}
 	}
@@ -152,7 +158,8 @@ func TestCutWithoutReport(t *testing.T) {
 		Streams: []uint64{160_000}, DurationNanos: 160e9, PerStep: perStep}}
 	out := fleet.Outcome{Cut: "receiver has not answered for 1m0s", Flows: []fleet.FlowOutcome{{Send: sender}}}
 	r := account(trial, placed, out, path{told: s.untilCut(out)})
-	if f := r.Flows[0]; r.State != model.Aborted || f.Attempted != 100_000 || f.Received != 99_990 || f.Lost != 10 || f.Ledger.Unattributed != 10 || f.DurationS != 100 {
+	if f := r.Flows[0]; r.State != model.Aborted || f.Attempted != 100_000 || f.Received != 99_990 || f.Lost != 10 ||
+		f.Ledger.Unattributed != 10 || f.DurationS != 100 {
 		t.Errorf("%+v", f)
 	}
 	values := map[string]int{}
@@ -183,10 +190,12 @@ func TestUnfinished(t *testing.T) {
 	line := model.Line{Layer: model.LayerReceiverBuffer, Cause: "SOCKET_RCVBUFF", Packets: 50}
 	r := model.Unfinished([]model.Checkpoint{
 		{ElapsedS: 2, Flows: []model.FlowSoFar{{Name: "up", Attempted: 10, Received: 10}}, Series: series(0, 5, 5)},
-		{ElapsedS: 4, Flows: []model.FlowSoFar{{Name: "up", PayloadBytes: 100, Attempted: 100, Received: 60, Lines: []model.Line{line}}}, Series: series(2, 6, math.NaN())},
+		{ElapsedS: 4, Flows: []model.FlowSoFar{{Name: "up", PayloadBytes: 100, Attempted: 100, Received: 60,
+			Lines: []model.Line{line}}}, Series: series(2, 6, math.NaN())},
 	})
 	f := r.Flows[0]
-	if r.State != model.Aborted || f.Lost != 40 || f.Ledger.Lines[0].Packets != 40 || f.Ledger.Unattributed != 0 || f.SendPPS != 25 || len(r.Series) != 1 || len(r.Series[0].Values) != 4 {
+	if r.State != model.Aborted || f.Lost != 40 || f.Ledger.Lines[0].Packets != 40 || f.Ledger.Unattributed != 0 ||
+		f.SendPPS != 25 || len(r.Series) != 1 || len(r.Series[0].Values) != 4 {
 		t.Errorf("%+v", r)
 	}
 	if err := r.Check(); err != nil {
@@ -200,11 +209,13 @@ func TestReceiverGoneAtOnce(t *testing.T) {
 	sent := &engine.Report{Send: &engine.SendReport{Attempted: 6000, Planned: 6000, DurationNanos: 6e9}}
 	out := fleet.Outcome{Flows: []fleet.FlowOutcome{{Send: sent}}, Cut: "receiver has not answered for 10s"}
 	r := account(trial, placed, out, path{})
-	if f := r.Flows[0]; f.Attempted != 0 || f.Lost != 0 || f.Unheard == nil || *f.Unheard != (model.Unheard{Packets: 6000}) {
+	if f := r.Flows[0]; f.Attempted != 0 || f.Lost != 0 || f.Unheard == nil ||
+		*f.Unheard != (model.Unheard{Packets: 6000}) {
 		t.Errorf("%+v", f)
 	}
 	s.sender(1.1, 1100)
-	if f := account(trial, placed, out, path{told: s.untilCut(out)}).Flows[0]; f.Lost != 0 || f.Unheard == nil || f.Unheard.Packets != 6000 {
+	if f := account(trial, placed, out, path{told: s.untilCut(out)}).Flows[0]; f.Lost != 0 || f.Unheard == nil ||
+		f.Unheard.Packets != 6000 {
 		t.Errorf("%+v", f)
 	}
 }

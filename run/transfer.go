@@ -19,9 +19,11 @@ func oneReceiver(p model.Plan, receivers int) error {
 	case receivers == 0:
 		return nil
 	case p.Design.Search != nil:
-		return refuse("target", "a star has many receivers, and a search is of a path to one; want another, as lab:direct")
+		return refuse("target",
+			"a star has many receivers, and a search is of a path to one; want another, as lab:direct")
 	case tcp:
-		return refuse("target", "a star has many receivers, and TCP is measured to one; want another path, as lab:direct")
+		return refuse("target",
+			"a star has many receivers, and TCP is measured to one; want another path, as lab:direct")
 	}
 	return nil
 }

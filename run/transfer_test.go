@@ -33,12 +33,14 @@ func TestTransfersGoToOneReceiver(t *testing.T) {
 	for _, c := range []struct {
 		settings []string
 		wrong    string
-	}{{nil, ""}, {[]string{"proto=tcp"}, "TCP is measured to one"}, {[]string{"loss-free=true"}, "a search is of a path to one"}} {
+	}{{nil, ""}, {[]string{"proto=tcp"}, "TCP is measured to one"}, {[]string{"loss-free=true"},
+		"a search is of a path to one"}} {
 		curve, err := plan.Curve.Of("lab:star", c.settings...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := oneReceiver(curve, 10); (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+		if err := oneReceiver(curve, 10); (err != nil) != (c.wrong != "") || err != nil &&
+			!strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("curve %v over a star: %v", c.settings, err)
 		}
 	}
@@ -59,13 +61,20 @@ func TestCompletion(t *testing.T) {
 		in             engine.ReceiveReport
 		want           *model.Completion
 	}{
-		"one clock":            {false, true, acknowledged, read, &model.Completion{Bytes: 1000, Done: true, Seconds: 1.5, By: model.ByRead}},
-		"two clocks":           {false, false, acknowledged, read, acknowledged},
-		"not all read":         {false, true, acknowledged, engine.ReceiveReport{Tally: model.Tally{Bytes: 999, LastNanos: 2.5e9}}, acknowledged},
-		"an answer":            {true, false, acknowledged, answered(model.Completion{Bytes: 1000, Done: true, Seconds: 1, By: model.ByAnswer}), &model.Completion{Bytes: 1000, Done: true, Seconds: 1, By: model.ByAnswer}},
-		"an answer of a liar":  {true, false, acknowledged, answered(model.Completion{Bytes: 7, Done: true, Seconds: 1, By: "\x1b[2J"}), &model.Completion{Bytes: 1000, Done: true, Seconds: 1, By: model.ByAnswer}},
-		"an answer cut":        {true, false, acknowledged, answered(model.Completion{}), acknowledged},
-		"a sender that lies":   {false, false, &model.Completion{Bytes: 7, Done: true, Seconds: 2, By: "\x1b[2J"}, read, acknowledged},
+		"one clock": {false, true, acknowledged, read,
+			&model.Completion{Bytes: 1000, Done: true, Seconds: 1.5, By: model.ByRead}},
+		"two clocks": {false, false, acknowledged, read, acknowledged},
+		"not all read": {false, true, acknowledged,
+			engine.ReceiveReport{Tally: model.Tally{Bytes: 999, LastNanos: 2.5e9}}, acknowledged},
+		"an answer": {true, false, acknowledged,
+			answered(model.Completion{Bytes: 1000, Done: true, Seconds: 1, By: model.ByAnswer}),
+			&model.Completion{Bytes: 1000, Done: true, Seconds: 1, By: model.ByAnswer}},
+		"an answer of a liar": {true, false, acknowledged,
+			answered(model.Completion{Bytes: 7, Done: true, Seconds: 1, By: "\x1b[2J"}),
+			&model.Completion{Bytes: 1000, Done: true, Seconds: 1, By: model.ByAnswer}},
+		"an answer cut": {true, false, acknowledged, answered(model.Completion{}), acknowledged},
+		"a sender that lies": {false, false, &model.Completion{Bytes: 7, Done: true, Seconds: 2, By: "\x1b[2J"},
+			read, acknowledged},
 		"a sender that is not": {false, false, nil, read, nil},
 	} {
 		got := completion(model.Flow{Bytes: 1000, HTTP: c.http}, c.oneClock, sent(c.sent), c.in)
@@ -83,7 +92,8 @@ func TestReceiverOfMoreThanATransfer(t *testing.T) {
 		t.Error(why)
 	}
 	f.Bytes--
-	if why := impossible(f, placed.Timing, out.Flows[0]); len(why) != 1 || why[0].Name != "receiver bytes" || why[0].Numbers["received_bytes"] != 63360 {
+	if why := impossible(f, placed.Timing, out.Flows[0]); len(why) != 1 || why[0].Name != "receiver bytes" ||
+		why[0].Numbers["received_bytes"] != 63360 {
 		t.Error(why)
 	}
 }
@@ -102,7 +112,8 @@ func TestSeriesOfSenders(t *testing.T) {
 	}}
 	(&engine.Report{Send: &sent}).Clamp(timing)
 	got := tcpSeries(model.Flow{Name: "up", From: model.Sender, Streams: 2}, timing, sent)
-	if len(got) != 1 || !slices.Equal(got[0].Values, values[2:]) || got[0].StartSeconds < 0.049 || got[0].StartSeconds > 0.051 || got[0].At != model.Sender {
+	if len(got) != 1 || !slices.Equal(got[0].Values, values[2:]) || got[0].StartSeconds < 0.049 ||
+		got[0].StartSeconds > 0.051 || got[0].At != model.Sender {
 		t.Errorf("%+v", got)
 	}
 }
@@ -112,7 +123,8 @@ func TestSlowestWay(t *testing.T) {
 	way := func(from, to string, rate unit.BitRate) lab.LinkWay {
 		return lab.LinkWay{From: from, To: to, Settings: model.Link{Rate: rate}}
 	}
-	ways := []lab.LinkWay{way("sender", "router", 50e6), way("router", "sender", 1e6), way("router", "receiver", 20e6), way("receiver", "router", 0)}
+	ways := []lab.LinkWay{way("sender", "router", 50e6), way("router", "sender", 1e6),
+		way("router", "receiver", 20e6), way("receiver", "router", 0)}
 	nodes := []string{"sender", "router", "receiver"}
 	if least := slowestWays(ways, nodes); least != [2]float64{20e6, 1e6} {
 		t.Errorf("%v bit/s up and down, want 20e6 and 1e6", least)

@@ -184,8 +184,8 @@ func watchLinks(l *lab.Lab, t *fleet.Trial) *linkWatch {
 	return w
 }
 
-// waysOf says which ways of a lab's links carry what the flows measure: those of the order of Link.Ends, and those back.
-// Nothing of a UDP flow is measured on its way back. A trial without flows is one of commands.
+// waysOf says which ways of a lab's links carry what the flows measure: those of the order of Link.Ends, and those
+// back. Nothing of a UDP flow is measured on its way back. A trial without flows is one of commands.
 func waysOf(flows []fleet.PlacedFlow) (carries [2]bool) {
 	for _, f := range flows {
 		up := f.Flow.From == model.Sender

@@ -12,7 +12,8 @@ func TestCheckpoints(t *testing.T) {
 	s := open(t)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	told := func(try int, n uint64) model.Checkpoint {
-		return model.Checkpoint{Cell: model.Cell{"payload_bytes": model.Number(64)}, Started: at.Add(time.Duration(try) * time.Minute), ElapsedS: float64(n),
+		return model.Checkpoint{Cell: model.Cell{"payload_bytes": model.Number(64)},
+			Started: at.Add(time.Duration(try) * time.Minute), ElapsedS: float64(n),
 			Flows:  []model.FlowSoFar{{Name: "up", Protocol: model.UDP, Attempted: n, Received: n}},
 			Series: []model.Series{{Metric: "send_pps", Flow: "up", StepSeconds: 1, Values: []float64{1}}}}
 	}
@@ -71,7 +72,8 @@ func TestReadable(t *testing.T) {
 		want   bool
 	}{
 		{0, 100, maxFile, true}, {0, maxLine, maxFile, true}, {0, maxLine + 1, maxFile, false},
-		{maxFile / 2, 100, maxFile / 2, false}, {maxFile / 2, maxLine, maxFile, true}, {maxFile - 10, 11, maxFile, false},
+		{maxFile / 2, 100, maxFile / 2, false}, {maxFile / 2, maxLine, maxFile, true}, {maxFile - 10, 11, maxFile,
+			false},
 	} {
 		if err := readable(c.length, c.line, c.most); (err == nil) != c.want {
 			t.Errorf("%d bytes behind %d of %d: %v", c.line, c.length, c.most, err)

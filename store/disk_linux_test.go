@@ -90,7 +90,8 @@ func TestDiskFull(t *testing.T) {
 		load := func(what string, results int) model.Document {
 			doc, err := s.Load("last")
 			if err != nil || len(doc.Results) != results || len(doc.Warnings) != 0 {
-				t.Errorf("%s: %v, %d results, warnings %q; want %d and no warning", what, err, len(doc.Results), doc.Warnings, results)
+				t.Errorf("%s: %v, %d results, warnings %q; want %d and no warning", what, err, len(doc.Results),
+					doc.Warnings, results)
 			}
 			return doc
 		}
@@ -107,8 +108,9 @@ func TestDiskFull(t *testing.T) {
 		check("the first trial", r.Append(sized(0, 10)))
 		release := fill(t, dir)
 		full("a trial on a full disk", r.Append(sized(1, 20<<10))) // of which a part may fit
-		full("a checkpoint", r.Checkpoint(model.Checkpoint{Cell: model.Cell{"payload_bytes": model.Number(64)}, Repeat: 2,
-			Flows: []model.FlowSoFar{{Name: strings.Repeat("x", 20<<10)}}}))
+		full("a checkpoint", r.Checkpoint(model.Checkpoint{Cell: model.Cell{"payload_bytes": model.Number(64)},
+			Repeat: 2,
+			Flows:  []model.FlowSoFar{{Name: strings.Repeat("x", 20<<10)}}}))
 		load("while the disk is full", 1)
 		if _, err := s.Create(document()); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("Create on a full disk: %v, want ENOSPC", err)

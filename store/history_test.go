@@ -61,13 +61,15 @@ func (h *history) step(t *testing.T, words []string) (err error) {
 		}
 	case "end":
 		code := strings.Replace(words[2], "LONG", strings.Repeat("<", 2*maxHeadline), 1)
-		err = run.End(model.Document{Complete: true, Results: make([]model.Result, h.adds[words[1]]), Findings: []model.Finding{{Code: code}}})
+		err = run.End(model.Document{Complete: true, Results: make([]model.Result, h.adds[words[1]]),
+			Findings: []model.Finding{{Code: code}}})
 	case "close":
 		err = run.Close()
 	case "load":
 		var d model.Document
 		if d, err = h.s.Load(h.ref(words[1])); err == nil {
-			fmt.Fprintf(&h.out, "loaded %s with %d results, %d findings, complete %v, %q\n", d.ID, len(d.Results), len(d.Findings), d.Complete, d.Warnings)
+			fmt.Fprintf(&h.out, "loaded %s with %d results, %d findings, complete %v, %q\n", d.ID, len(d.Results),
+				len(d.Findings), d.Complete, d.Warnings)
 		}
 	case "remove":
 		var refs, removed []string
@@ -81,17 +83,20 @@ func (h *history) step(t *testing.T, words []string) (err error) {
 		for _, w := range words[3:] {
 			l.Tags = append(l.Tags, strings.ReplaceAll(w, "~", " "))
 		}
-		l.Name = strings.NewReplacer("LONG", strings.Repeat("𝄞", mostName), "NEWLINE", "\n", "ESCAPE", "\x1b", "BYTE", "\xff", "NONE", "").Replace(l.Name)
+		l.Name = strings.NewReplacer("LONG", strings.Repeat("𝄞", mostName), "NEWLINE", "\n", "ESCAPE", "\x1b", "BYTE",
+			"\xff", "NONE", "").Replace(l.Name)
 		err = h.s.SetLabel(h.ref(words[1]), l)
 	case "write":
-		err = os.WriteFile(h.s.file(h.runs[words[1]]), []byte(strings.ReplaceAll(strings.Join(words[2:], " "), `\n`, "\n")), 0o600)
+		err = os.WriteFile(h.s.file(h.runs[words[1]]),
+			[]byte(strings.ReplaceAll(strings.Join(words[2:], " "), `\n`, "\n")), 0o600)
 	case "cut":
 		n, _ := strconv.Atoi(words[2])
 		err = os.Truncate(h.s.file(h.runs[words[1]]), int64(n))
 	case "damage": // one letter of the header
 		var b []byte
 		if b, err = os.ReadFile(h.s.file(h.runs[words[1]])); err == nil {
-			err = os.WriteFile(h.s.file(h.runs[words[1]]), []byte(strings.Replace(string(b), "curve", "curse", 1)), 0o600)
+			err = os.WriteFile(h.s.file(h.runs[words[1]]), []byte(strings.Replace(string(b), "curve", "curse", 1)),
+				0o600)
 		}
 	case "file":
 		err = os.WriteFile(filepath.Join(h.s.runs(), h.ref(words[1])), []byte("x"), 0o600)
@@ -101,7 +106,8 @@ func (h *history) step(t *testing.T, words []string) (err error) {
 	return err
 }
 
-// TestHistories: each line of the file is a history of a store, step by step. Below stand errors, and the list of runs at the end.
+// TestHistories: each line of the file is a history of a store, step by step. Below stand errors, and the list of runs
+// at the end.
 func TestHistories(t *testing.T) {
 	golden.Table(t, "testdata/histories.txt", func(question string) string {
 		h := &history{s: open(t), runs: map[string]string{}, open: map[string]*Run{}, adds: map[string]int{}}
@@ -110,7 +116,8 @@ func TestHistories(t *testing.T) {
 				if text := err.Error(); strings.Contains(text, "\n") || len(text) > 600 {
 					t.Errorf("%s: an error of another form: %s", step, text)
 				}
-				for name, kind := range map[string]error{"not found": ErrNotFound, "busy": ErrBusy, "ambiguous": ErrAmbiguous, "closed": os.ErrClosed} {
+				for name, kind := range map[string]error{"not found": ErrNotFound, "busy": ErrBusy,
+					"ambiguous": ErrAmbiguous, "closed": os.ErrClosed} {
 					if errors.Is(err, kind) {
 						fmt.Fprintf(&h.out, "(%s) ", name)
 					}

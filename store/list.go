@@ -44,7 +44,8 @@ const (
 )
 
 func summaryOf(d model.Document, l Label) Summary {
-	sum := Summary{Label: l, ID: d.ID, Started: d.Started, Command: d.Plan.Command, Target: d.Plan.Target, State: Cut, Trials: new(int)}
+	sum := Summary{Label: l, ID: d.ID, Started: d.Started, Command: d.Plan.Command, Target: d.Plan.Target, State: Cut,
+		Trials: new(int)}
 	if d.Complete {
 		sum.State = Complete
 	}

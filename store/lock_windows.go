@@ -23,7 +23,8 @@ func openLocked(path string, flag int) (*os.File, error) {
 	if flag&os.O_CREATE != 0 {
 		how = syscall.CREATE_NEW
 	}
-	h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, syscall.FILE_SHARE_READ|shareDelete, nil, how, syscall.FILE_ATTRIBUTE_NORMAL, 0)
+	h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE,
+		syscall.FILE_SHARE_READ|shareDelete, nil, how, syscall.FILE_ATTRIBUTE_NORMAL, 0)
 	if errors.Is(err, errSharing) {
 		return nil, ErrBusy
 	}

@@ -19,10 +19,10 @@ import (
 
 // logFormat is the format of a stored run: JSON lines, each of which ends with the CRC-32C of what stands before
 // it: {..., "crc32c": "8 hex digits"}. The first line is the header {"format", "id", "started", "tool", "arguments",
-// "plan", "host", "lab"}. Then comes a line {"result": ...} for each finished trial, and {"checkpoint": ...} while a long
-// one runs. When a session with the run ends of itself, it writes {"end": ...} and {"summary": ...}, which pelt
-// list reads; a name or tags that a user gives it come with one more summary, and with one after each later
-// line. Results after the last end are of a session that was cut.
+// "plan", "host", "lab"}. Then comes a line {"result": ...} for each finished trial, and {"checkpoint": ...} while a
+// long one runs. When a session with the run ends of itself, it writes {"end": ...} and {"summary": ...}, which pelt
+// list reads; a name or tags that a user gives it come with one more summary, and with one after each later line.
+// Results after the last end are of a session that was cut.
 const (
 	logFormat  = "pelt/runlog/2"
 	logFormats = "pelt/runlog/" // how the name of any version begins
@@ -110,7 +110,8 @@ type tail struct {
 // readLog reads a whole stored run. What a dead writer left half written, and lines that are
 // damaged, become warnings of the document.
 func readLog(r io.Reader, name string) (model.Document, tail, error) {
-	d := model.Document{Format: model.RunFormat, Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{}}
+	d := model.Document{Format: model.RunFormat, Results: []model.Result{}, Findings: []model.Finding{},
+		Warnings: []string{}}
 	var t tail
 	var open trials
 	var damaged []string
@@ -164,10 +165,12 @@ func readLog(r io.Reader, name string) (model.Document, tail, error) {
 	}
 	if len(damaged) > 0 {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("%d of the stored run's lines are damaged and left out (%s); "+
-			"pelt run --resume measures again what is missing", len(damaged), strings.Join(damaged[:min(len(damaged), 3)], "; ")))
+			"pelt run --resume measures again what is missing", len(damaged), strings.Join(damaged[:min(len(damaged),
+			3)], "; ")))
 	}
 	if t.cut > 0 {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("the stored run was cut while it was written; its last %d bytes are dropped", t.cut))
+		d.Warnings = append(d.Warnings,
+			fmt.Sprintf("the stored run was cut while it was written; its last %d bytes are dropped", t.cut))
 	}
 	return d, t, nil
 }

@@ -38,7 +38,8 @@ func (s *Store) Create(doc model.Document) (*Run, error) {
 		return nil, fmt.Errorf("store run: %w", err)
 	}
 	r := &Run{id: id, header: doc, file: &outfile.Lines{File: f}}
-	line, err := encodeLine(model.Finite(header{logFormat, id, doc.Started, doc.Tool, doc.Arguments, doc.Plan, doc.Host, doc.Lab,
+	line, err := encodeLine(model.Finite(header{logFormat, id, doc.Started, doc.Tool, doc.Arguments, doc.Plan,
+		doc.Host, doc.Lab,
 		doc.PathMTU, doc.Router}))
 	if err == nil {
 		err = r.file.Append(line)

@@ -142,7 +142,8 @@ func (s *Store) Find(ref string) (string, error) {
 	}
 	if ref == "last" {
 		for _, id := range slices.Backward(all) {
-			if info, err := os.Stat(s.file(id)); err == nil && info.Size() > 0 { // else its writer was cut before the header
+			// else its writer was cut before the header
+			if info, err := os.Stat(s.file(id)); err == nil && info.Size() > 0 {
 				return id, nil
 			}
 		}
@@ -160,7 +161,8 @@ func (s *Store) Find(ref string) (string, error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", fmt.Errorf("run %q: %w (%s, %s, %d in all); type more of it", ref, ErrAmbiguous, found[0], found[1], len(found))
+	return "", fmt.Errorf("run %q: %w (%s, %s, %d in all); type more of it", ref, ErrAmbiguous, found[0], found[1],
+		len(found))
 }
 
 // Load reads the run that ref means: an id, a prefix of one, last, or the path

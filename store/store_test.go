@@ -20,15 +20,20 @@ import (
 
 func document() model.Document {
 	return model.Document{
-		Format: model.RunFormat, Started: time.Date(2026, 11, 21, 7, 41, 12, 0, time.UTC), Tool: model.Tool{Version: "1"}, Arguments: []string{"curve", "lab:router"},
+		Format: model.RunFormat, Started: time.Date(2026, 11, 21, 7, 41, 12, 0,
+			time.UTC), Tool: model.Tool{Version: "1"}, Arguments: []string{"curve", "lab:router"},
 		Plan: model.Plan{
 			Format: model.PlanFormat, Command: "curve", Target: "lab:router", Engine: "auto",
-			Flows:   []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64, Streams: 1}},
-			Factors: []model.Factor{{Knob: "payload_bytes", Levels: []model.Value{model.Number(64), model.Number(128)}}},
-			Design:  model.Design{Repeats: 3}, Timing: model.Timing{MeasureSeconds: 1},
+			Flows: []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver,
+				PayloadBytes: 64, Streams: 1}},
+			Factors: []model.Factor{{Knob: "payload_bytes",
+				Levels: []model.Value{model.Number(64), model.Number(128)}}},
+			Design: model.Design{Repeats: 3}, Timing: model.Timing{MeasureSeconds: 1},
 		},
-		Host: []model.Host{{Node: model.Sender, Name: "a<b"}}, Lab: &model.LabFacts{Topology: "router", Nodes: []string{"sender"}, Backends: []string{}},
-		PathMTU: []model.PathMTU{{Flow: "up", From: model.Sender, To: model.Receiver, Family: 4, Bytes: 1400, PayloadBytes: 1372, Found: model.MTUTold, Probes: 3}},
+		Host: []model.Host{{Node: model.Sender, Name: "a<b"}}, Lab: &model.LabFacts{Topology: "router",
+			Nodes: []string{"sender"}, Backends: []string{}},
+		PathMTU: []model.PathMTU{{Flow: "up", From: model.Sender, To: model.Receiver, Family: 4, Bytes: 1400,
+			PayloadBytes: 1372, Found: model.MTUTold, Probes: 3}},
 		Router:  &model.RouterFacts{Node: "router", Source: "ssh://root@192.168.1.1", Model: "a model"},
 		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{},
 	}
@@ -37,13 +42,15 @@ func document() model.Document {
 func result(payload, repeat int) model.Result {
 	return model.Result{
 		Cell: model.Cell{"payload_bytes": model.Number(float64(payload))}, Repeat: repeat, State: model.Valid, Engine: "udp",
-		Started: time.Date(2026, 11, 21, 7, 42, repeat, 0, time.UTC), Why: model.Reasons{}, Flows: []model.FlowResult{}, Series: []model.Series{},
+		Started: time.Date(2026, 11, 21, 7, 42, repeat, 0,
+			time.UTC), Why: model.Reasons{}, Flows: []model.FlowResult{}, Series: []model.Series{},
 	}
 }
 
 func open(t testing.TB) *Store {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "pelt-store-") // in memory where that is: a run waits for its disk at each step
+	// in memory where that is: a run waits for its disk at each step
+	dir, err := os.MkdirTemp("/dev/shm", "pelt-store-")
 	if err != nil {
 		dir = t.TempDir()
 	}
@@ -64,7 +71,8 @@ func stored(t *testing.T, s *Store, verdicts ...string) string {
 	}
 	errs := []error{r.Append(result(64, 0)), r.Append(result(128, 0))}
 	for _, v := range verdicts {
-		errs = append(errs, r.End(model.Document{Complete: true, Results: make([]model.Result, 2), Findings: []model.Finding{{Code: v, Numbers: []model.FindingNumber{}}}}))
+		errs = append(errs, r.End(model.Document{Complete: true, Results: make([]model.Result, 2),
+			Findings: []model.Finding{{Code: v, Numbers: []model.FindingNumber{}}}}))
 	}
 	if err := errors.Join(append(errs, r.Close())...); err != nil {
 		t.Fatal(err)
@@ -107,7 +115,8 @@ func TestRunRoundTrip(t *testing.T) {
 func TestIDs(t *testing.T) {
 	base := time.Date(2026, 11, 21, 7, 41, 0, 0, time.UTC)
 	var ids []string
-	for _, d := range []time.Duration{0, 2 * time.Millisecond, time.Second, 59*time.Second + 999*time.Millisecond, time.Minute, time.Hour} {
+	for _, d := range []time.Duration{0, 2 * time.Millisecond, time.Second, 59*time.Second + 999*time.Millisecond,
+		time.Minute, time.Hour} {
 		ids = append(ids, idAt(base.Add(d), 0))
 	}
 	if ids[0] != "20261121-0741-000" || !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != len(ids) {
@@ -116,7 +125,8 @@ func TestIDs(t *testing.T) {
 	if got := idAt(base.Add(59999*time.Millisecond), 40); got != "20261121-0742-017" {
 		t.Errorf("an id past the minute's last: got %q, want 20261121-0742-017", got)
 	}
-	for id, want := range map[string]bool{"20261121-0741-k3f": true, "20261121-0741-k3l": false, "20261321-0741-k3f": false, "x": false, "../../etc-passwd0": false, "": false} {
+	for id, want := range map[string]bool{"20261121-0741-k3f": true, "20261121-0741-k3l": false,
+		"20261321-0741-k3f": false, "x": false, "../../etc-passwd0": false, "": false} {
 		if validID(id) != want {
 			t.Errorf("validID(%q) = %v", id, !want)
 		}
@@ -162,8 +172,10 @@ func TestCutAnywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, err := s.Load(id)
-		if err != nil || len(again.Results) != len(doc.Results)+1 || again.Complete || len(again.Findings) != 0 || len(again.Warnings) != 0 {
-			t.Fatalf("cut at %d, resumed: %v, %d results, want %d and no end\n%+v", cut, err, len(again.Results), len(doc.Results)+1, again)
+		if err != nil || len(again.Results) != len(doc.Results)+1 || again.Complete || len(again.Findings) != 0 ||
+			len(again.Warnings) != 0 {
+			t.Fatalf("cut at %d, resumed: %v, %d results, want %d and no end\n%+v", cut, err, len(again.Results),
+				len(doc.Results)+1, again)
 		}
 	}
 }
@@ -217,7 +229,8 @@ func TestDamagedByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	if doc, err := s.Load(id); err != nil || len(doc.Results) != 2 || len(doc.Warnings) != 1 {
-		t.Errorf("after the missing trial was made again: %v, %d results, warnings %q", err, len(doc.Results), doc.Warnings)
+		t.Errorf("after the missing trial was made again: %v, %d results, warnings %q", err, len(doc.Results),
+			doc.Warnings)
 	}
 }
 
@@ -235,8 +248,10 @@ func TestForeignLine(t *testing.T) {
 		want string
 	}{
 		{map[string]int{"x": 1}, "line 2: want a result, a checkpoint, an end or a summary"},
-		{map[string]any{"result": map[string]string{"repeat": "x"}}, "line 2: result.repeat: want int, not a JSON string"},
-		{map[string]any{"result": map[string]string{"state": "x"}}, `line 2: result.state: want valid, invalid or aborted, not "x"`},
+		{map[string]any{"result": map[string]string{"repeat": "x"}},
+			"line 2: result.repeat: want int, not a JSON string"},
+		{map[string]any{"result": map[string]string{"state": "x"}},
+			`line 2: result.state: want valid, invalid or aborted, not "x"`},
 		{map[string]any{"checkpoint": map[string]string{}}, "line 2: checkpoint.flows: there are none"},
 	} {
 		line, err := encodeLine(c.line)
@@ -343,8 +358,10 @@ func TestVersion1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Results) != 2 || d.Plan.Format != model.PlanFormat || d.Plan.Timing.MeasureSeconds != 1 || len(d.Plan.Factors[0].Levels) != 2 ||
-		d.Plan.Flows[0].PayloadBytes != 64 || d.Results[1].Why.String() != "nothing was sent" || d.Findings[0].Text == "" {
+	if len(d.Results) != 2 || d.Plan.Format != model.PlanFormat || d.Plan.Timing.MeasureSeconds != 1 ||
+		len(d.Plan.Factors[0].Levels) != 2 ||
+		d.Plan.Flows[0].PayloadBytes != 64 || d.Results[1].Why.String() != "nothing was sent" ||
+		d.Findings[0].Text == "" {
 		t.Errorf("read as %+v", d)
 	}
 }
@@ -368,7 +385,8 @@ func FuzzReadLog(f *testing.F) {
 		if err != nil || rest.cut != 0 || len(again.Results) != len(doc.Results) {
 			t.Fatalf("without its cut tail: %v, %+v, %d results of %d", err, rest, len(again.Results), len(doc.Results))
 		}
-		if line, err := encodeLine(model.Finite(record{Result: &model.Result{State: model.Valid}})); err != nil || !json.Valid(line) || whole(line) != nil || bytes.Count(line, []byte{'\n'}) != 1 {
+		if line, err := encodeLine(model.Finite(record{Result: &model.Result{State: model.Valid}})); err != nil ||
+			!json.Valid(line) || whole(line) != nil || bytes.Count(line, []byte{'\n'}) != 1 {
 			t.Fatalf("a line is %q, %v", line, err)
 		}
 	})

@@ -85,7 +85,8 @@ func TestFalseAlarms(t *testing.T) {
 		for _, k := range []int{1, 8} {
 			for _, n := range []int{2, 3, 5} {
 				for _, slow := range []bool{false, true} {
-					rarely(t, 500, fmt.Sprintf("%s, %d comparisons, %d repeats, slow repeats %v", noise.name, k, n, slow), func() bool {
+					rarely(t, 500, fmt.Sprintf("%s, %d comparisons, %d repeats, slow repeats %v", noise.name, k, n,
+						slow), func() bool {
 						pairs := against(r, noise.draw, k, n, 1)
 						if slow {
 							slowly(r, pairs)
@@ -104,7 +105,10 @@ func TestFalseAlarms(t *testing.T) {
 					for range 9 {
 						cells = append(cells, draws(r, noise.draw, n, 1))
 					}
-					slices.SortFunc(cells, func(a, b Sample) int { return cmp.Compare(median(b.Values), median(a.Values)) })
+					slices.SortFunc(cells, func(a, b Sample) int {
+						return cmp.Compare(median(b.Values),
+							median(a.Values))
+					})
 					var pairs []Pair
 					for _, c := range cells[1:] {
 						pairs = append(pairs, Pair{A: c, B: cells[0]})
@@ -131,7 +135,10 @@ func TestFalseAlarms(t *testing.T) {
 		}
 		return ratio
 	}
-	rarely(t, 1000, "rare losses", func() bool { return apart(Family(MetricOf("loss_ratio"), against(r, lose, 1, 5, 1), 1)[0]) })
+	rarely(t, 1000, "rare losses", func() bool {
+		return apart(Family(MetricOf("loss_ratio"),
+			against(r, lose, 1, 5, 1), 1)[0])
+	})
 }
 
 // TestPower counts how often a difference of 15 % is found.
@@ -163,8 +170,8 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// TestFalseTies counts how often any of several settings is called tied although each differs by a little more than what
-// matters, and how often one that does not differ is.
+// TestFalseTies counts how often any of several settings is called tied although each differs by a little more than
+// what matters, and how often one that does not differ is.
 func TestFalseTies(t *testing.T) {
 	const runs = 600
 	r, m := rand.New(rand.NewPCG(9, 10)), MetricOf("goodput_bps")
@@ -202,7 +209,8 @@ func TestEffects(t *testing.T) {
 		needed       bool
 	}{
 		{"a third less", "goodput_bps", []float64{200, 201, 199}, []float64{300, 301, 299}, WorseThan, -1.0 / 3, false},
-		{"less delay is better", "delay_p50_ns", []float64{200, 201, 199}, []float64{300, 301, 299}, BetterThan, -1.0 / 3, false},
+		{"less delay is better", "delay_p50_ns", []float64{200, 201, 199}, []float64{300, 301, 299}, BetterThan,
+			-1.0 / 3, false},
 		{"neither is better", "send_pps", []float64{200, 201, 199}, []float64{300, 301, 299}, Differs, -1.0 / 3, false},
 		{"the same", "goodput_bps", []float64{300, 300.1, 299.9}, []float64{300, 300, 300}, Tied, 0, false},
 		{"once each", "goodput_bps", []float64{200}, []float64{300}, TooFew, -1.0 / 3, true},
@@ -211,13 +219,15 @@ func TestEffects(t *testing.T) {
 		{"nothing measured", "goodput_bps", nil, []float64{300, 301, 299}, TooFew, math.NaN(), true},
 		{"no loss on both", "loss_ratio", []float64{0, 0, 0}, []float64{0, 0, 0}, Tied, 0, false},
 		{"loss from 0", "loss_ratio", []float64{0.02, 0.021, 0.019}, []float64{0, 0, 0}, WorseThan, 0.02, false},
-		{"a loss that does not matter", "loss_ratio", []float64{0.0001, 0.0001, 0.0002}, []float64{0, 0, 0}, Tied, 0.0001, false},
+		{"a loss that does not matter", "loss_ratio", []float64{0.0001, 0.0001, 0.0002}, []float64{0, 0, 0}, Tied,
+			0.0001, false},
 		{"jitter from 0", "jitter_ns", []float64{500, 510, 490}, []float64{0, 0, 0}, WorseThan, inf, false},
 		{"jitter to 0", "jitter_ns", []float64{0, 0, 0}, []float64{500, 510, 490}, BetterThan, -1, false},
 		{"no jitter on both", "jitter_ns", []float64{0, 0, 0}, []float64{0, 0, 0}, Tied, 0, false},
 	} {
 		e := Family(MetricOf(c.metric), []Pair{{A: Sample{Values: c.a}, B: Sample{Values: c.b}}}, 1)[0]
-		same := e.Change == c.change || math.Abs(e.Change-c.change) < 1e-9 || math.IsNaN(c.change) && math.IsNaN(e.Change)
+		same := e.Change == c.change || math.Abs(e.Change-c.change) < 1e-9 || math.IsNaN(c.change) &&
+			math.IsNaN(e.Change)
 		if e.Verdict != c.verdict || !same || e.Needed > 0 != c.needed {
 			t.Errorf("%s: %v against %v: %+v; want %s, a change of %g", c.name, c.a, c.b, e, c.verdict, c.change)
 		}
@@ -267,7 +277,8 @@ func TestStudent(t *testing.T) {
 		chance float64
 		free   int
 		want   float64
-	}{{0.975, 1, 12.706}, {0.975, 2, 4.303}, {0.995, 2, 9.925}, {0.975, 9, 2.262}, {0.9995, 9, 4.781}, {0.975, 120, 1.980}} {
+	}{{0.975, 1, 12.706}, {0.975, 2, 4.303}, {0.995, 2, 9.925}, {0.975, 9, 2.262}, {0.9995, 9, 4.781}, {0.975, 120,
+		1.980}} {
 		if got := StudentQuantile(c.chance, c.free); math.Abs(got-c.want) > 6e-4 {
 			t.Errorf("StudentQuantile(%g, %d) = %.4f; want %.3f", c.chance, c.free, got, c.want)
 		}

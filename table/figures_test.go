@@ -39,13 +39,16 @@ func TestFigures(t *testing.T) {
 	add := func(name string, rows []Row) { fmt.Fprintf(&out, "%s:\n%s", name, figures(rows)) }
 	nan := math.NaN()
 
-	// The work of a router is that of its processors; in a lab, whose processors all nodes share, that of its own threads.
+	// The work of a router is that of its processors; in a lab, whose processors all nodes share, that of its own
+	// threads.
 	cores := []model.CPUSplit{{Core: 0, Idle: 0.2, IOWait: 0.1}, {Core: 1, Idle: 0.9}}
 	busy := model.RouterWatch{Node: "router", CPU: &model.CPUSplit{Core: -1, Idle: 0.55, IOWait: 0.05}, Cores: cores}
-	idle := model.RouterWatch{Node: "router", CPU: &model.CPUSplit{Core: -1, Idle: 0.995}, Cores: cores} // its clock ticks are too coarse
+	// its clock ticks are too coarse
+	idle := model.RouterWatch{Node: "router", CPU: &model.CPUSplit{Core: -1, Idle: 0.995}, Cores: cores}
 	little := 0.01
 	inLab := model.RouterWatch{Node: "router", CPU: busy.CPU, Cores: cores, ThreadRatio: &little}
-	threads := []model.Series{{Metric: "cpu_thread_ratio", At: "router", StepSeconds: 1, Values: []float64{0.4, nan, 0.6}}}
+	threads := []model.Series{{Metric: "cpu_thread_ratio", At: "router", StepSeconds: 1,
+		Values: []float64{0.4, nan, 0.6}}}
 	both := []model.FlowResult{
 		{Name: "up", Protocol: model.UDP, Attempted: 1, ReceivePPS: 60e3, GoodputBPS: 30e6},
 		{Name: "down", Protocol: model.UDP, Attempted: 1, ReceivePPS: 40e3, GoodputBPS: 10e6},
@@ -64,26 +67,34 @@ func TestFigures(t *testing.T) {
 		{"a lab's router whose cores poll while they are idle", &model.LabFacts{KeptAwake: true}, &inLab, nil},
 		{"a lab's router without threads", &model.LabFacts{}, &busy, nil},
 	} {
-		d := &model.Document{Lab: c.lab, Results: []model.Result{{State: model.Valid, Router: c.watch, Series: c.series, Flows: both}}}
+		d := &model.Document{Lab: c.lab, Results: []model.Result{{State: model.Valid, Router: c.watch,
+			Series: c.series, Flows: both}}}
 		add(c.name, Rows(d))
 		if s := By(Rows(d))[0].Stat(MetricOf("router_packet_ns")); s.N > 1 {
 			t.Errorf("%s: a figure of one trial counts %d times", c.name, s.N)
 		}
 	}
-	add("a router's cores are those of its own account", Cores(Rows(&model.Document{Results: []model.Result{{State: model.Valid,
-		Flows: make([]model.FlowResult, 2), Router: &model.RouterWatch{Node: "router", Cores: []model.CPUSplit{{Core: 0, Idle: 0.25, Softirq: 0.75}}}}}})))
+	add("a router's cores are those of its own account",
+		Cores(Rows(&model.Document{Results: []model.Result{{State: model.Valid,
+			Flows: make([]model.FlowResult, 2), Router: &model.RouterWatch{Node: "router",
+				Cores: []model.CPUSplit{{Core: 0, Idle: 0.25, Softirq: 0.75}}}}}})))
 
 	transfer := func(c *model.Completion) model.FlowResult {
-		return model.FlowResult{Protocol: model.TCP, DurationS: 10, GoodputBPS: 7, LossRatio: 0.5, ReceivePPS: 9, Attempted: 100,
-			TCP: &model.TCPFacts{Writes: 20, ReceivedBytes: 500, SegmentsOut: 100, Retransmits: 2, BusyS: 4, RwndLimitedS: 1, SndbufLimitedS: 1, Completion: c}}
+		return model.FlowResult{Protocol: model.TCP, DurationS: 10, GoodputBPS: 7, LossRatio: 0.5, ReceivePPS: 9,
+			Attempted: 100,
+			TCP: &model.TCPFacts{Writes: 20, ReceivedBytes: 500, SegmentsOut: 100, Retransmits: 2, BusyS: 4,
+				RwndLimitedS: 1, SndbufLimitedS: 1, Completion: c}}
 	}
-	add("transfers: none, one that was done over its own time, one that was cut and took at least its time", Rows(&model.Document{
-		Results: []model.Result{{State: model.Valid, Flows: []model.FlowResult{transfer(nil), transfer(&model.Completion{Bytes: 1000, Done: true, Seconds: 2}),
-			transfer(&model.Completion{Bytes: 1000, Seconds: 8})}}}}))
+	add("transfers: none, one that was done over its own time, one that was cut and took at least its time",
+		Rows(&model.Document{
+			Results: []model.Result{{State: model.Valid,
+				Flows: []model.FlowResult{transfer(nil), transfer(&model.Completion{Bytes: 1000, Done: true, Seconds: 2}),
+					transfer(&model.Completion{Bytes: 1000, Seconds: 8})}}}}))
 
 	// Queueing is above the shortest round trip on the same path, whichever control met it.
 	trip := func(control string, delay float64, state model.State, least, p95 float64) model.Result {
-		return model.Result{State: state, Cell: model.Cell{"control": model.Word(control), "link.delay_s": model.Number(delay)},
+		return model.Result{State: state, Cell: model.Cell{"control": model.Word(control),
+			"link.delay_s": model.Number(delay)},
 			Flows: []model.FlowResult{{Name: control, Protocol: model.TCP, TCP: &model.TCPFacts{Writes: 1},
 				RoundTrip: &model.Percentiles{Count: 9, Min: least, P95: p95}}}}
 	}
@@ -97,8 +108,10 @@ func TestFigures(t *testing.T) {
 	}
 	cause := series("lost_pps", 0, 0, 0, 50)
 	cause.Layer = "network"
-	soak := &model.Document{Results: []model.Result{{State: model.Valid, Made: []model.MadeChange{{AtS: 2}, {AtS: 1, Failure: "no"}},
-		Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, Attempted: 400, PayloadBytes: 100, SenderCPU: model.CPU{ThreadRatio: 1}}},
+	soak := &model.Document{Results: []model.Result{{State: model.Valid,
+		Made: []model.MadeChange{{AtS: 2}, {AtS: 1, Failure: "no"}},
+		Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, Attempted: 400, PayloadBytes: 100,
+			SenderCPU: model.CPU{ThreadRatio: 1}}},
 		Series: []model.Series{series("send_pps", 100, 100, 100, 100), series("receive_pps", 100, 100, nan, 50),
 			series("lost_pps", 0, 0, 50, 50), cause}}}}
 	windows := Windows(Rows(soak)[0], ChangeCuts(&soak.Results[0]))
@@ -106,9 +119,12 @@ func TestFigures(t *testing.T) {
 		add("a soak's window "+g.Name(), g.Rows)
 	}
 
-	star := model.FlowResult{Name: "up", Protocol: model.UDP, PayloadBytes: 100, DurationS: 1, Attempted: 300, Received: 250, Lost: 50,
-		SendPPS: 300, ReceivePPS: 250, GoodputBPS: 200e3, Receivers: []model.ReceiverShare{{Node: "receiver-1", Attempted: 100, Received: 100, GoodputBPS: 80e3},
-			{Node: "receiver-2", Attempted: 100, Received: 50, GoodputBPS: 40e3}, {Node: "receiver-10", Attempted: 100, Received: 100, GoodputBPS: 80e3}}}
+	star := model.FlowResult{Name: "up", Protocol: model.UDP, PayloadBytes: 100, DurationS: 1, Attempted: 300,
+		Received: 250, Lost: 50,
+		SendPPS: 300, ReceivePPS: 250, GoodputBPS: 200e3, Receivers: []model.ReceiverShare{{Node: "receiver-1",
+			Attempted: 100, Received: 100, GoodputBPS: 80e3},
+			{Node: "receiver-2", Attempted: 100, Received: 50, GoodputBPS: 40e3}, {Node: "receiver-10",
+				Attempted: 100, Received: 100, GoodputBPS: 80e3}}}
 	stars := Rows(&model.Document{Results: []model.Result{{State: model.Valid, Flows: []model.FlowResult{star}}}})
 	add("a star", stars)
 	for _, g := range By(Receivers(stars), KeyOf("receiver")) {
@@ -116,7 +132,8 @@ func TestFigures(t *testing.T) {
 	}
 
 	mix := &model.FlowResult{Name: "up", Protocol: model.TCP, Streams: 2, GoodputBPS: 100, DurationS: 1,
-		TCP: &model.TCPFacts{Writes: 1, PerStream: []model.TCPStream{{Control: "cubic", GoodputBPS: 22}, {Control: "bbr", GoodputBPS: 70}, {Control: "bbr", GoodputBPS: 8}}}}
+		TCP: &model.TCPFacts{Writes: 1, PerStream: []model.TCPStream{{Control: "cubic", GoodputBPS: 22},
+			{Control: "bbr", GoodputBPS: 70}, {Control: "bbr", GoodputBPS: 8}}}}
 	mixed := Row{Doc: &model.Document{}, Trial: &model.Result{State: model.Valid}, Flow: mix}
 	for _, g := range By(Mixes([]Row{mixed}), KeyOf("control_part")) {
 		add("a mix's "+g.Name(), g.Rows)
@@ -133,7 +150,8 @@ func TestFigures(t *testing.T) {
 		if i == 3 {
 			f.RoundTrip = nil
 		}
-		add(fmt.Sprintf("thin flow %d", i+1), []Row{{Doc: &model.Document{}, Trial: &model.Result{State: model.Valid}, Flow: &f}})
+		add(fmt.Sprintf("thin flow %d", i+1),
+			[]Row{{Doc: &model.Document{}, Trial: &model.Result{State: model.Valid}, Flow: &f}})
 	}
 	golden.File(t, "testdata/figures.txt", out.String())
 }
@@ -146,8 +164,10 @@ func TestParts(t *testing.T) {
 		first   float64
 		parts   int
 	}{{10, 12, 1, 10}, {100, 12, 10, 10}, {86400, 12, 7200, 12}, {86401, 12, 10800, 9}} {
-		d := &model.Document{Results: []model.Result{{State: model.Valid, Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP}},
-			Series: []model.Series{{Metric: "send_pps", Flow: "up", StepSeconds: c.seconds / 2, Values: []float64{1, 1}}}}}}
+		d := &model.Document{Results: []model.Result{{State: model.Valid,
+			Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP}},
+			Series: []model.Series{{Metric: "send_pps", Flow: "up", StepSeconds: c.seconds / 2,
+				Values: []float64{1, 1}}}}}}
 		if cuts := Parts(Rows(d)[0], c.most); cuts[0] != c.first || len(cuts)+1 != c.parts {
 			t.Errorf("%g s in at most %d parts: cuts %v", c.seconds, c.most, cuts)
 		}
@@ -196,7 +216,8 @@ func TestTrials(t *testing.T) {
 		t.Fatalf("groups %+v", groups)
 	}
 	valid, invalid, aborted := groups[0].Trials()
-	if s := groups[0].Stat(MetricOf("goodput_bps")); valid != 1 || invalid != 1 || aborted != 1 || s.N != 1 || s.Median != 5 {
+	if s := groups[0].Stat(MetricOf("goodput_bps")); valid != 1 || invalid != 1 || aborted != 1 || s.N != 1 ||
+		s.Median != 5 {
 		t.Errorf("%d valid, %d invalid, %d aborted, %+v; want 1 of each and one figure", valid, invalid, aborted, s)
 	}
 }

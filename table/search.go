@@ -39,8 +39,8 @@ func Searches(rows []Row) []Row {
 	return out
 }
 
-// OfTrial returns what a search saw in a trial, and whether it decided that the trial's rate holds or fails; ok is false
-// if the trial is not the search's.
+// OfTrial returns what a search saw in a trial, and whether it decided that the trial's rate holds or fails; ok is
+// false if the trial is not the search's.
 func (s *Search) OfTrial(t *model.Result) (seen design.Observation, holds, fails, ok bool) {
 	for i, x := range s.Trials {
 		if i > 0 && x.Repeat == t.Repeat && x.Cell.Equal(t.Cell) {

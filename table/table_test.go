@@ -190,8 +190,9 @@ func TestMetrics(t *testing.T) {
 // TestHostOfMesh: a mesh's nodes have the names of its hosts, wherever these stand in a node's name.
 func TestHostOfMesh(t *testing.T) {
 	r := Row{Trial: &model.Result{Cell: model.Cell{"pair": model.Word("a..b")}}}
-	for node, want := range map[string]string{"sender": "a", "receiver": "b", "another namespace of receiver": "another namespace of b",
-		"link sender-router": "link sender-router", "": ""} {
+	for node, want := range map[string]string{"sender": "a", "receiver": "b",
+		"another namespace of receiver": "another namespace of b",
+		"link sender-router":            "link sender-router", "": ""} {
 		if got := HostName(r, node); got != want {
 			t.Errorf("%q is called %q, want %q", node, got, want)
 		}
@@ -202,7 +203,8 @@ func TestHostOfMesh(t *testing.T) {
 func TestReceiverNames(t *testing.T) {
 	for target, want := range map[string]string{"fleet:a..b,c": "b", "lab:star": "receiver-b"} {
 		flow := model.FlowResult{Receivers: []model.ReceiverShare{{Node: "receiver-b"}}}
-		d := &model.Document{Plan: model.Plan{Target: target}, Results: []model.Result{{Flows: []model.FlowResult{flow}}}}
+		d := &model.Document{Plan: model.Plan{Target: target},
+			Results: []model.Result{{Flows: []model.FlowResult{flow}}}}
 		if got := receiverName(Receivers(Rows(d))[0]).Text; got != want {
 			t.Errorf("%s: %q, want %q", target, got, want)
 		}

@@ -20,7 +20,8 @@ func iperf3(t *testing.T, at peltproc.Host, lab string) float64 {
 	server := at.Start("lab", "exec", lab, "receiver", "--", "iperf3", "-s", "-1", "-p", "5302")
 	defer func() { _ = server.Wait() }()
 	for began := time.Now(); ; {
-		p := at.Start("lab", "exec", lab, "sender", "--", "iperf3", "-J", "-c", "198.18.0.2", "-p", "5302", "-C", "reno", "-t", "2")
+		p := at.Start("lab", "exec", lab, "sender", "--", "iperf3", "-J", "-c", "198.18.0.2", "-p", "5302", "-C",
+			"reno", "-t", "2")
 		err := p.Wait()
 		var report struct {
 			End struct {

@@ -12,8 +12,8 @@ import (
 	"pelt/model"
 )
 
-// The names below are what scripts of users rely on. They are typed here by hand and not taken from package model: a renamed
-// field must fail a test.
+// The names below are what scripts of users rely on. They are typed here by hand and not taken from package model: a
+// renamed field must fail a test.
 const (
 	namesOfRuns = `format id started tool.version plan host.node results.cell results.repeat results.state results.why results.engine
 		results.engine_reason? results.series.metric results.series.at results.series.start_s results.series.step_s
@@ -29,8 +29,8 @@ const (
 	oneClock   = `delay_ns.min delay_ns.p50 delay_ns.p90 delay_ns.p99 delay_ns.p999 delay_ns.max`
 )
 
-// lacks returns the first of the names that a JSON value does not have in each of its lists' elements, "" if it has all. A name
-// with ? may be missing.
+// lacks returns the first of the names that a JSON value does not have in each of its lists' elements, "" if it has
+// all. A name with ? may be missing.
 func lacks(v any, names string) string {
 	for _, name := range strings.Fields(names) {
 		if !hasName(v, strings.Split(name, ".")) {
@@ -116,14 +116,16 @@ func readDocument(path, clock string) (d model.Document, err error) {
 	if name := lacks(all, namesOfRuns); name != "" {
 		return d, fmt.Errorf("%s has no %s", path, name)
 	}
-	if d.Format != "pelt/run/1" || d.Started.IsZero() || d.Tool.Version == "" || len(d.Host) < 2 || len(d.Results) == 0 || len(d.Findings) == 0 {
+	if d.Format != "pelt/run/1" || d.Started.IsZero() || d.Tool.Version == "" || len(d.Host) < 2 ||
+		len(d.Results) == 0 || len(d.Findings) == 0 {
 		return d, fmt.Errorf("%s: head is not whole: format %q, started %v, version %q, %d hosts, %d results, %d findings", path,
 			d.Format, d.Started, d.Tool.Version, len(d.Host), len(d.Results), len(d.Findings))
 	}
 	for i, r := range d.Results {
 		going := r.Why.Has(model.StillOpen) // stored while it ran: not all is known yet
 		if (r.State == "valid") != (len(r.Why) == 0) || len(r.Flows) == 0 || r.Engine == "" && !going {
-			return d, fmt.Errorf("results[%d]: state %q with the reasons %v, %d flows by engine %q", i, r.State, r.Why, len(r.Flows), r.Engine)
+			return d, fmt.Errorf("results[%d]: state %q with the reasons %v, %d flows by engine %q", i, r.State,
+				r.Why, len(r.Flows), r.Engine)
 		}
 		for k, f := range r.Flows {
 			if err := checkFlow(f, raw.Results[i].Flows[k], clock, going); err != nil {

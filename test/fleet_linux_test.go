@@ -45,7 +45,8 @@ func onFleet(t *testing.T, hosts int) *fleet {
 
 func newFleet(t *testing.T, hosts int) *fleet {
 	t.Helper()
-	f := &fleet{t: t, work: t.TempDir(), hub: netbed.Namespace(t), hosts: map[string]*netbed.Node{}, agents: map[string]*peltproc.Process{}}
+	f := &fleet{t: t, work: t.TempDir(), hub: netbed.Namespace(t), hosts: map[string]*netbed.Node{},
+		agents: map[string]*peltproc.Process{}}
 	if err := os.Mkdir(f.file("temporary"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,8 @@ func (f *fleet) addHost(name string, at *netbed.Node, address string) {
 
 // on is where programs run in a node, with a data folder under a name.
 func (f *fleet) on(n *netbed.Node, name string) peltproc.Host {
-	return peltproc.Host{T: f.t, In: n, Dir: f.work, Data: f.file("data", name), Env: []string{"PELT_CODE=" + fleetCode, "TMPDIR=" + f.file("temporary")}}
+	return peltproc.Host{T: f.t, In: n, Dir: f.work, Data: f.file("data", name),
+		Env: []string{"PELT_CODE=" + fleetCode, "TMPDIR=" + f.file("temporary")}}
 }
 
 // serve starts the hub, again if it was killed.
@@ -128,7 +130,8 @@ func told(t *testing.T, p *peltproc.Process) (d model.Document) {
 		}
 		for _, f := range r.Flows {
 			if f.Attempted != f.Received+f.Lost || f.Ledger.Lost != f.Lost {
-				t.Errorf("%v %s: attempted %d, received %d, lost %d, in the ledger %d", r.Cell, f.Name, f.Attempted, f.Received, f.Lost, f.Ledger.Lost)
+				t.Errorf("%v %s: attempted %d, received %d, lost %d, in the ledger %d", r.Cell, f.Name, f.Attempted,
+					f.Received, f.Lost, f.Ledger.Lost)
 			}
 		}
 	}
@@ -170,7 +173,8 @@ func (f *fleet) whole(d model.Document, missing map[string]string) {
 				r = last[b+model.PairSeparator+a]
 			}
 			_, expected := missing[name]
-			if !expected && (r.Why.Has(model.PairUnmeasured) || len(r.Flows) != 2 || r.Flows[0].Received == 0 || r.Flows[1].Received == 0) {
+			if !expected && (r.Why.Has(model.PairUnmeasured) || len(r.Flows) != 2 || r.Flows[0].Received == 0 ||
+				r.Flows[1].Received == 0) {
 				f.t.Errorf("%s: %s (%s), %d flows", name, r.State, r.Why, len(r.Flows))
 			}
 		}
@@ -230,8 +234,8 @@ func (f *fleet) untilSilent(names ...string) {
 	}
 }
 
-// nothingLeft finds out that no namespace of the fleet has a process, no host a program at an interface, and that no file
-// is left but what runs are stored in.
+// nothingLeft finds out that no namespace of the fleet has a process, no host a program at an interface, and that no
+// file is left but what runs are stored in.
 func (f *fleet) nothingLeft() {
 	f.t.Helper()
 	for _, pid := range f.hub.Processes() {

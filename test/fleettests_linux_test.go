@@ -19,9 +19,9 @@ import (
 	"pelt/model"
 )
 
-// TestFleetPaths: each test of a path runs between hosts of a fleet. What the owner of a host allows holds, and whoever asks
-// for more or comes with a wrong name or code is told in one line. A host that lets nothing in from one other is named, and
-// all else is measured.
+// TestFleetPaths: each test of a path runs between hosts of a fleet. What the owner of a host allows holds, and
+// whoever asks for more or comes with a wrong name or code is told in one line. A host that lets nothing in from one
+// other is named, and all else is measured.
 func TestFleetPaths(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 4)
@@ -107,7 +107,8 @@ func TestFleetPaths(t *testing.T) {
 	} {
 		p := f.control("cut", c.line+" --json "+f.file("cut.json"))
 		code, words := p.Code(), strings.Join(strings.Fields(p.Out.String()), " ")
-		named := regexp.MustCompile(c.want).MatchString(words) && strings.Contains(words, "Let UDP port 7359 through on h4.")
+		named := regexp.MustCompile(c.want).MatchString(words) &&
+			strings.Contains(words, "Let UDP port 7359 through on h4.")
 		if code != 3 || !named {
 			t.Errorf("%s: exit code %d; want 3 and %q\n%s", c.line, code, c.want, p)
 		}
@@ -155,14 +156,16 @@ func TestFleetNAT(t *testing.T) {
 	f.behindNAT("10.90.2.2", "10.91.2.", "x1")
 	f.begin()
 	f.joinAll()
-	if said := f.agents["n1"].Out.String(); !strings.Contains(said, "10.91.1.2 behind a NAT that shows it as 10.90.2.1") ||
+	if said := f.agents["n1"].Out.String(); !strings.Contains(said,
+		"10.91.1.2 behind a NAT that shows it as 10.90.2.1") ||
 		!strings.Contains(said, "Two hosts behind NATs of their own cannot be measured with each other.") {
 		t.Errorf("n1 says\n%s", said)
 	}
 	if said := f.agents["h1"].Out.String(); strings.Contains(said, "NAT") {
 		t.Errorf("h1 says\n%s", said)
 	}
-	d := f.ends(f.control("mesh", "mesh fleet:h1,n1,n2,x1 --drops off --rate 1kpps --time 300ms --warmup 100ms --json -"))
+	d := f.ends(f.control("mesh",
+		"mesh fleet:h1,n1,n2,x1 --drops off --rate 1kpps --time 300ms --warmup 100ms --json -"))
 	apart := unmeasured(d)
 	for name, why := range apart {
 		a, b, _ := strings.Cut(name, model.PairSeparator)
@@ -187,27 +190,32 @@ func TestFleetUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	unit := filepath.Join(dir, "pelt-join.service")
-	args := []string{"join", "hub.example", "--code-file", code, "--name", "fra-1", "--max-rate", "200mbit", "--print-unit"}
+	args := []string{"join", "hub.example", "--code-file", code, "--name", "fra-1", "--max-rate", "200mbit",
+		"--print-unit"}
 	text, err := exec.Command(peltproc.Binary, args...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `ExecStart=` + peltproc.Binary + ` join hub.example --code-file "` + code + `" --name fra-1 --max-rate 200mbit` + "\n"
+	want := `ExecStart=` + peltproc.Binary + ` join hub.example --code-file "` + code +
+		`" --name fra-1 --max-rate 200mbit` + "\n"
 	if !strings.Contains(string(text), want) {
 		t.Errorf("no %q in\n%s", want, text)
 	}
 	// What the shell knows, a service does not.
 	wrong := exec.Command(peltproc.Binary, "join", "--name", "fra-1", "--print-unit")
 	wrong.Env = append(os.Environ(), "PELT_HUB=hub.example", "PELT_CODE="+fleetCode)
-	if out, err := wrong.CombinedOutput(); wrong.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "--code-file") {
+	if out, err := wrong.CombinedOutput(); wrong.ProcessState.ExitCode() != 2 ||
+		!strings.Contains(string(out), "--code-file") {
 		t.Errorf("with variables in place of arguments: %v\n%s", err, out)
 	}
 	both := append(slices.Clone(args), "--code", fleetCode)
-	if out, err := exec.Command(peltproc.Binary, both...).CombinedOutput(); err == nil || strings.Contains(string(out), fleetCode) {
+	if out, err := exec.Command(peltproc.Binary, both...).CombinedOutput(); err == nil ||
+		strings.Contains(string(out), fleetCode) {
 		t.Errorf("with the code as an argument: %v\n%s", err, out)
 	}
 	nats := exec.Command(peltproc.Binary, "join", "--nats", "nats://192.0.2.1", "--code", fleetCode, "--print-unit")
-	if out, err := nats.CombinedOutput(); nats.ProcessState.ExitCode() != 2 || strings.Contains(string(out), fleetCode) {
+	if out, err := nats.CombinedOutput(); nats.ProcessState.ExitCode() != 2 ||
+		strings.Contains(string(out), fleetCode) {
 		t.Errorf("with a code that servers of one's own need not: %v\n%s", err, out)
 	}
 	testenv.Tool(t, "systemd-analyze")

@@ -116,7 +116,8 @@ func status(t *testing.T, pid int, name string) string {
 	return strings.TrimSpace(value)
 }
 
-// measured runs the line with more flags, one repeat of each trial, and returns the document, in which each flow arrived.
+// measured runs the line with more flags, one repeat of each trial, and returns the document, in which each flow
+// arrived.
 func (h hosts) measured(t *testing.T, s *server, clock, flags string) model.Document {
 	t.Helper()
 	path := filepath.Join(h.work, "out.json")
@@ -134,9 +135,9 @@ func (h hosts) measured(t *testing.T, s *server, clock, flags string) model.Docu
 	return d
 }
 
-// TestTwoHosts is the README's way: serve there, paste its line here. Networks are made of more than plain cables and IPv4:
-// a VLAN's interface has its test with the XDP engine's, for not all kernels have it. A link-local target is reached through
-// its interface, by control, data and the search of the path MTU, from the address that is asked for.
+// TestTwoHosts is the README's way: serve there, paste its line here. Networks are made of more than plain cables and
+// IPv4: a VLAN's interface has its test with the XDP engine's, for not all kernels have it. A link-local target is
+// reached through its interface, by control, data and the search of the path MTU, from the address that is asked for.
 func TestTwoHosts(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
@@ -155,7 +156,8 @@ func TestTwoHosts(t *testing.T) {
 	pid := s.Cmd.Process.Pid
 	const used = 0xc401803400 // what internal/privilege keeps
 	effective := status(t, pid, "CapEff")
-	if rights, err := strconv.ParseUint(effective, 16, 64); err != nil || rights&^used != 0 || status(t, pid, "NoNewPrivs") != "1" {
+	if rights, err := strconv.ParseUint(effective, 16, 64); err != nil || rights&^used != 0 ||
+		status(t, pid, "NoNewPrivs") != "1" {
 		t.Errorf("the server keeps the rights %s of root, more than tests use: %v", effective, err)
 	}
 	const plain, local, jumbo, queues = "10.77.0.2", "[fe80::77:2%eth0]:7358", "10.77.2.2", "10.77.3.2"
@@ -166,7 +168,8 @@ func TestTwoHosts(t *testing.T) {
 		mtu                    int
 	}{
 		{plain, "--payload 64", "", 1500}, // at full rate
-		{plain, "--drops off --payload 64 --streams 2 --rate 10kpps --burst 2000 --direction up,down,both", "udp", 1500},
+		{plain, "--drops off --payload 64 --streams 2 --rate 10kpps --burst 2000 --direction up,down,both", "udp",
+			1500},
 		{plain, "--drops off --payload 1460 --proto tcp --direction both", "tcp", 1500},
 		{local, paced + fromLocal + "--payload 64 --engine udp", "udp", 1500},
 		{local, paced + fromLocal + "--payload 64 --engine xdp", "xdp", 1500},
@@ -217,7 +220,8 @@ func TestServeWithoutXDP(t *testing.T) {
 	h.far.Bridge("br0")
 	h.far.Master("eth0", "br0")
 	h.far.Link("eth0", func(l netlink.Link) error {
-		return netlink.AddrDel(l, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 77, 0, 2), Mask: net.CIDRMask(24, 32)}})
+		return netlink.AddrDel(l, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 77, 0, 2),
+			Mask: net.CIDRMask(24, 32)}})
 	})
 	h.far.Give("br0", netip.MustParsePrefix("10.77.0.2/24"))
 	const why = "br0 there is a real interface, whose XDP needs pelt serve --xdp"
@@ -296,8 +300,8 @@ func TestTwoClocks(t *testing.T) {
 	}
 }
 
-// TestFarHostDies: kill -9 of the server ends the near side's sending, and what was measured is kept. Package fleet pulls
-// the cable.
+// TestFarHostDies: kill -9 of the server ends the near side's sending, and what was measured is kept. Package fleet
+// pulls the cable.
 func TestFarHostDies(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
@@ -313,7 +317,8 @@ func TestFarHostDies(t *testing.T) {
 	start := time.Now()
 	err := near.Wait()
 	if took := time.Since(start); peltproc.ExitCode(err) != 1 || took > testenv.Patience {
-		t.Errorf("near side ended with %v, want exit code 1, after %v, want 3 s and a little; stderr:\n%s", err, took, near.Err)
+		t.Errorf("near side ended with %v, want exit code 1, after %v, want 3 s and a little; stderr:\n%s", err, took,
+			near.Err)
 	}
 	d, err := readDocument(path, "")
 	if err != nil {
@@ -346,7 +351,8 @@ func TestFarHostDiesInMeeting(t *testing.T) {
 	near := h.at(h.near).Start(append(s.line, strings.Fields("--payload 64 --rate 1kpps --time 1s --repeats 1")...)...)
 	s.Await("trial started: up")
 	s.Kill()
-	if code := near.Code(); code != 1 || !strings.Contains(near.Err.String(), "the connection to the far host was lost") {
+	if code := near.Code(); code != 1 || !strings.Contains(near.Err.String(),
+		"the connection to the far host was lost") {
 		t.Errorf("exit code %d, want 1; stderr:\n%s", code, near.Err)
 	}
 }
@@ -359,7 +365,8 @@ func TestNearHostDies(t *testing.T) {
 	flags := "--drops off --engine xdp --payload 64 --rate 5kpps --direction down --time 60s --warmup 0s --repeats 1"
 	near := h.at(h.near).Start(append(s.line, strings.Fields(flags)...)...)
 	waitPackets(t, h.near.Received, 1000)
-	testenv.Await(t, "a sender of frames that takes half of a core", func() bool { return busy(t, s.Cmd.Process.Pid) > 0.5 })
+	testenv.Await(t, "a sender of frames that takes half of a core",
+		func() bool { return busy(t, s.Cmd.Process.Pid) > 0.5 })
 	near.Kill()
 	// Frames find no program at the other end any more and go nowhere: who
 	// still makes them is known by the time it takes.

@@ -10,10 +10,11 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "draw docs/architecture.md's picture and write the golden reports of pages anew")
+var update = flag.Bool("update", false,
+	"draw docs/architecture.md's picture and write the golden reports of pages anew")
 
-// TestHouse: the picture of docs/architecture.md has a room for each package of this module and an arrow for each import,
-// except those that others imply.
+// TestHouse: the picture of docs/architecture.md has a room for each package of this module and an arrow for each
+// import, except those that others imply.
 func TestHouse(t *testing.T) {
 	const path, begin, end = "../docs/architecture.md", "```mermaid\n", "```\n"
 	imports := map[string]map[string]bool{}
@@ -54,7 +55,8 @@ func TestHouse(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if !found || want != string(text) {
-		t.Errorf("%s does not show the imports; run go test ./test -run House -update. It would be\n%s", path, picture.String())
+		t.Errorf("%s does not show the imports; run go test ./test -run House -update. It would be\n%s", path,
+			picture.String())
 	}
 }
 

@@ -18,36 +18,38 @@ import (
 // layers lists which packages of this module each package may import. A
 // package that is missing here fails the test: decide its place first.
 var layers = map[string][]string{
-	"unit":                 {},
-	"pace":                 {"unit"},
-	"model":                {"pace", "unit"},
-	"plan":                 {"model", "unit"},
-	"design":               {"model", "unit"},
-	"measure":              {"model", "unit"},
-	"ledger":               {"model", "unit"},
-	"advice":               {"model", "unit"},
-	"record":               {"model", "unit"},
-	"record/tap":           {"model", "unit", "record"},
-	"record/disk":          {"internal/outfile"},
-	"record/contents":      {"model", "unit", "measure", "record"},
-	"record/export":        {"model", "unit", "record"},
-	"table":                {"design", "model", "unit"},
-	"finding":              {"design", "model", "table", "unit"},
-	"view":                 {"finding", "model", "record/contents", "table", "unit"},
-	"render":               {"unit", "view", "render/draw", "render/plain"},
-	"render/draw":          {"unit", "view", "render/plain"},
-	"render/plain":         {},
-	"engine":               {"engine/tcpinfo", "model", "pace", "unit"},
-	"engine/tcpinfo":       {"model"},
-	"engine/enginetest":    {"engine", "internal/testenv", "model", "unit"},
-	"engine/udp":           {"engine", "measure", "model", "pace", "unit", "internal/icmp", "internal/kernelclock"},
-	"engine/tcp":           {"engine", "engine/tcpinfo", "measure", "model", "pace", "unit", "internal/icmp"},
-	"engine/xdp":           {"engine", "engine/udp", "measure", "model", "pace", "unit", "internal/kernelclock", "internal/kerneltypes"},
-	"observe":              {"model", "unit", "internal/nic", "observe/counters", "observe/drops"},
-	"observe/counters":     {"model", "unit", "internal/netns", "internal/nic"},
-	"observe/drops":        {"model", "unit", "internal/kernelclock", "internal/kerneltypes", "internal/netns"},
-	"observe/dut":          {"model", "unit", "observe/counters"},
-	"lab":                  {"model", "unit", "internal/netns", "internal/spare", "lab/fastpath", "lab/impair", "lab/routerlog", "lab/userlink"},
+	"unit":              {},
+	"pace":              {"unit"},
+	"model":             {"pace", "unit"},
+	"plan":              {"model", "unit"},
+	"design":            {"model", "unit"},
+	"measure":           {"model", "unit"},
+	"ledger":            {"model", "unit"},
+	"advice":            {"model", "unit"},
+	"record":            {"model", "unit"},
+	"record/tap":        {"model", "unit", "record"},
+	"record/disk":       {"internal/outfile"},
+	"record/contents":   {"model", "unit", "measure", "record"},
+	"record/export":     {"model", "unit", "record"},
+	"table":             {"design", "model", "unit"},
+	"finding":           {"design", "model", "table", "unit"},
+	"view":              {"finding", "model", "record/contents", "table", "unit"},
+	"render":            {"unit", "view", "render/draw", "render/plain"},
+	"render/draw":       {"unit", "view", "render/plain"},
+	"render/plain":      {},
+	"engine":            {"engine/tcpinfo", "model", "pace", "unit"},
+	"engine/tcpinfo":    {"model"},
+	"engine/enginetest": {"engine", "internal/testenv", "model", "unit"},
+	"engine/udp":        {"engine", "measure", "model", "pace", "unit", "internal/icmp", "internal/kernelclock"},
+	"engine/tcp":        {"engine", "engine/tcpinfo", "measure", "model", "pace", "unit", "internal/icmp"},
+	"engine/xdp": {"engine", "engine/udp", "measure", "model", "pace", "unit", "internal/kernelclock",
+		"internal/kerneltypes"},
+	"observe":          {"model", "unit", "internal/nic", "observe/counters", "observe/drops"},
+	"observe/counters": {"model", "unit", "internal/netns", "internal/nic"},
+	"observe/drops":    {"model", "unit", "internal/kernelclock", "internal/kerneltypes", "internal/netns"},
+	"observe/dut":      {"model", "unit", "observe/counters"},
+	"lab": {"model", "unit", "internal/netns", "internal/spare", "lab/fastpath", "lab/impair",
+		"lab/routerlog", "lab/userlink"},
 	"lab/fastpath":         {"internal/kerneltypes"},
 	"lab/routerlog":        {},
 	"lab/userlink":         {"lab/impair"},
@@ -68,13 +70,17 @@ var layers = map[string][]string{
 	"internal/privilege":   {},
 	"internal/sshbed":      {"internal/peltproc", "internal/testenv"},
 	"internal/testenv":     {"internal/netns"},
-	"run": {"finding", "table", "view", "advice", "design", "engine", "engine/tcp", "engine/udp", "engine/xdp", "fleet", "internal/awake", "internal/spare", "lab", "lab/impair", "lab/userlink", "ledger", "measure", "model",
+	"run": {"finding", "table", "view", "advice", "design", "engine", "engine/tcp", "engine/udp", "engine/xdp",
+		"fleet", "internal/awake", "internal/spare", "lab", "lab/impair", "lab/userlink", "ledger", "measure", "model",
 		"observe", "observe/drops", "observe/dut", "record", "record/disk", "record/tap", "store", "unit"},
-	"live":               {"design", "engine", "finding", "model", "render/plain", "run", "table", "unit", "view"},
-	"live/screen":        {"live", "model", "render", "render/plain", "table", "unit"},
-	"live/web":           {"finding", "live", "model", "plan", "render", "render/plain", "run", "store", "table", "unit", "view"},
-	"tune":               {"internal/nic", "internal/outfile"},
-	"cmd/pelt":           {"advice", "engine", "finding", "fleet", "internal/outfile", "internal/privilege", "lab", "live", "live/screen", "live/web", "model", "plan", "record", "record/contents", "record/export", "render", "render/draw", "render/plain", "run", "store", "table", "tune", "unit", "view"},
+	"live":        {"design", "engine", "finding", "model", "render/plain", "run", "table", "unit", "view"},
+	"live/screen": {"live", "model", "render", "render/plain", "table", "unit"},
+	"live/web": {"finding", "live", "model", "plan", "render", "render/plain", "run", "store", "table",
+		"unit", "view"},
+	"tune": {"internal/nic", "internal/outfile"},
+	"cmd/pelt": {"advice", "engine", "finding", "fleet", "internal/outfile", "internal/privilege", "lab",
+		"live", "live/screen", "live/web", "model", "plan", "record", "record/contents", "record/export", "render",
+		"render/draw", "render/plain", "run", "store", "table", "tune", "unit", "view"},
 	"test":               {},
 	"test/browser":       {"internal/testenv"},
 	"test/faults":        {},
@@ -86,14 +92,16 @@ var layers = map[string][]string{
 }
 
 // helpers lists the packages beside ./test that only tests import.
-var helpers = []string{"engine/enginetest", "internal/netbed", "internal/peltproc", "internal/sshbed", "internal/testenv"}
+var helpers = []string{"engine/enginetest", "internal/netbed", "internal/peltproc", "internal/sshbed",
+	"internal/testenv"}
 
 // shared lists third-party modules that more than one package may import.
 var shared = []string{
 	"golang.org/x/sys",               // the system call layer
 	"github.com/cilium/ebpf",         // each C source has its loader beside it, which the library's tool writes
 	"github.com/vishvananda/netlink", // the lab makes links, the xdp engine looks up which one to take
-	"github.com/mdlayher/netlink",    // messages of the packet filter: its rules' counters, and packets that the lab's router logs
+	// messages of the packet filter: its rules' counters, and packets that the lab's router logs
+	"github.com/mdlayher/netlink",
 }
 
 type listed struct {

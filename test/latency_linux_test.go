@@ -35,7 +35,8 @@ flows: [{name: up, from: sender, to: receiver}]
 	if p == nil || p.Up == nil || p.Down == nil {
 		t.Fatalf("probe %+v", p)
 	}
-	if math.Abs(p.Up.P50-full) > 0.1*full || p.Down.P50 > 0.1*full || p.Sent < 20 || p.Answered == 0 || p.Answered > p.Sent {
+	if math.Abs(p.Up.P50-full) > 0.1*full || p.Down.P50 > 0.1*full || p.Sent < 20 || p.Answered == 0 ||
+		p.Answered > p.Sent {
 		t.Errorf("%d of %d answered, idle %.1f ms, up %.1f ms, down %.1f ms; want %.1f up", p.Answered, p.Sent,
 			p.IdleNS/1e6, p.Up.P50/1e6, p.Down.P50/1e6, full/1e6)
 	}

@@ -40,7 +40,8 @@ func TestLedgerBetweenHosts(t *testing.T) {
 				missed += e.Delta
 			}
 		}
-		if l.Confidence != "exact-seq" && (seen == 0 || seen >= l.Packets || l.Packets-seen > min(hidden, l.Packets/3)) {
+		if l.Confidence != "exact-seq" && (seen == 0 || seen >= l.Packets ||
+			l.Packets-seen > min(hidden, l.Packets/3)) {
 			t.Errorf("not by sequence, and no counter stands in for few of them: %+v", l)
 		}
 	}

@@ -32,7 +32,8 @@ func TestInterfaceChanges(t *testing.T) {
 			s := h.serve(t)
 			path := filepath.Join(h.work, "out.json")
 			flags := "--drops off --payload 64 --rate 4kpps --burst 1000 --warmup 0s --json " + path
-			near := h.at(h.near).Start(append(append(s.line, strings.Fields(flags)...), "--engine", c.engine, "--time", c.seconds, "--repeats", c.repeats)...)
+			near := h.at(h.near).Start(append(append(s.line, strings.Fields(flags)...), "--engine", c.engine,
+				"--time", c.seconds, "--repeats", c.repeats)...)
 			if c.repeats != "1" {
 				near.Await("64 B: sent")
 			}
@@ -44,10 +45,12 @@ func TestInterfaceChanges(t *testing.T) {
 			}
 			d := decoded(t, path) // a lost end has no figures
 			x := d.Results[len(d.Results)-1]
-			if x.State != model.Invalid || len(x.Why) == 0 || x.Why[0].Code != c.want.Code || x.Why[0].Node != c.want.Node || x.Why[0].Name != "eth0" {
+			if x.State != model.Invalid || len(x.Why) == 0 || x.Why[0].Code != c.want.Code ||
+				x.Why[0].Node != c.want.Node || x.Why[0].Name != "eth0" {
 				t.Errorf("%s: %+v, want %+v", x.State, x.Why, c.want)
 			}
-			if n := len(d.Results); c.repeats != "1" && (n < 2 || n == 20 || d.Results[0].Flows[0].Received == 0 || d.Complete) {
+			if n := len(d.Results); c.repeats != "1" &&
+				(n < 2 || n == 20 || d.Results[0].Flows[0].Received == 0 || d.Complete) {
 				t.Errorf("%d results, complete: %v; want the first trial's, too", n, d.Complete)
 			}
 		})

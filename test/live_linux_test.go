@@ -143,7 +143,8 @@ func TestLiveScreen(t *testing.T) {
 			x := newTerminal(t)
 			before := x.modes(t)
 			var report bytes.Buffer
-			p := exec.Command(peltproc.Binary, "soak", "lab:loopback", "--rate", "1kpps", "--time", c.seconds, "--no-store", "--live")
+			p := exec.Command(peltproc.Binary, "soak", "lab:loopback", "--rate", "1kpps", "--time", c.seconds,
+				"--no-store", "--live")
 			x.shows(t, p, &report, before)
 			c.end(x, p.Process)
 			if code := peltproc.ExitCode(orInvalid(p.Wait())); code != c.code {

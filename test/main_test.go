@@ -48,15 +48,16 @@ func TestLabScripts(t *testing.T) {
 	runScripts(t, "testdata/lab")
 }
 
-// TestClockScripts are those that want valid trials: a schedule that is kept, a ring of 256 frames that is read in time,
-// an emulated link that is never late.
+// TestClockScripts are those that want valid trials: a schedule that is kept, a ring of 256 frames that is read in
+// time, an emulated link that is never late.
 func TestClockScripts(t *testing.T) {
 	testenv.Clock(t)
 	testenv.Root(t)
 	runScripts(t, "testdata/clock")
 }
 
-// runScripts runs each script of a directory. The first line of one may name the programs that it needs: "# needs ip sh".
+// runScripts runs each script of a directory. The first line of one may name the programs that it needs: "# needs ip
+// sh".
 func runScripts(t *testing.T, dir string) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
 	if err != nil || len(files) == 0 {
@@ -130,14 +131,15 @@ func waitPort(addr string) error {
 const tries = 5
 
 // machines are the reasons of the machine's making. Any other one is pelt's own fault, or that of the path.
-var machines = []string{model.SenderStarved, model.SenderStolen, model.SenderTimerLate, model.LinkBehind, model.HostBusy,
+var machines = []string{model.SenderStarved, model.SenderStolen, model.SenderTimerLate, model.LinkBehind,
+	model.HostBusy,
 	model.TCPWindow} // a receiver without a core reads late
 
 // measuring are the commands that keep their run.
 var measuring = []string{"curve", "sweep", "cc"}
 
-// valid ARG... runs pelt until all trials are valid and sent all that was planned, but no further than a trial that anything
-// but the machine spoilt.
+// valid ARG... runs pelt until all trials are valid and sent all that was planned, but no further than a trial that
+// anything but the machine spoilt.
 func scriptValid(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: valid ARG...")
@@ -156,7 +158,8 @@ func scriptValid(ts *testscript.TestScript, neg bool, args []string) {
 		late := false // a valid trial may have missed a few of its packets
 		for _, r := range doc.Results {
 			for _, f := range r.Flows {
-				late = late || slices.ContainsFunc(f.Ledger.Pacing, func(l model.PacingLine) bool { return l.Cause == model.PacingLate })
+				late = late || slices.ContainsFunc(f.Ledger.Pacing,
+					func(l model.PacingLine) bool { return l.Cause == model.PacingLate })
 			}
 			for _, why := range r.Why {
 				if r.State == model.Invalid && !slices.Contains(machines, why.Code) {
@@ -172,8 +175,8 @@ func scriptValid(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// measure ARG... runs pelt, which must have measured. Whether the trials are valid is a matter of the clock: the scripts of
-// TestClockScripts want it and say valid.
+// measure ARG... runs pelt, which must have measured. Whether the trials are valid is a matter of the clock: the
+// scripts of TestClockScripts want it and say valid.
 func scriptMeasure(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: measure ARG...")

@@ -73,8 +73,10 @@ func TestNATGivesOtherPorts(t *testing.T) {
 					early = l.Packets
 				}
 			}
-			if early == 0 || sum+f.Ledger.Unattributed != f.Lost || f.Received < f.Attempted/2 || len(f.Moved) != f.Streams {
-				t.Errorf("%d of %d received, %d from a new address, %d of %d lost accounted for, moves %v", f.Received, f.Attempted,
+			if early == 0 || sum+f.Ledger.Unattributed != f.Lost || f.Received < f.Attempted/2 ||
+				len(f.Moved) != f.Streams {
+				t.Errorf("%d of %d received, %d from a new address, %d of %d lost accounted for, moves %v",
+					f.Received, f.Attempted,
 					early, sum+f.Ledger.Unattributed, f.Lost, f.Moved)
 			}
 		})

@@ -10,13 +10,14 @@ import (
 	"pelt/internal/testenv"
 )
 
-// TestClockNdr finds the rate of a link at two frame sizes, up to three times: where the machine stood still for a moment,
-// a search finds that moment. Package design has the searches of other paths.
+// TestClockNdr finds the rate of a link at two frame sizes, up to three times: where the machine stood still for a
+// moment, a search finds that moment. Package design has the searches of other paths.
 func TestClockNdr(t *testing.T) {
 	testenv.Clock(t)
 	for try := 1; ; try++ {
 		work, wrong := t.TempDir(), ""
-		pelt(t, work, "ndr", "lab:router", "--link-receiver", "rate=200mbit", "--frame", "512,1518", "--direction", "up", "--json", "ndr.json", "--no-store")
+		pelt(t, work, "ndr", "lab:router", "--link-receiver", "rate=200mbit", "--frame", "512,1518", "--direction",
+			"up", "--json", "ndr.json", "--no-store")
 		d := document(t, filepath.Join(work, "ndr.json"), "")
 		found := design.Answers(d.Plan, d.Results)
 		for _, a := range found {

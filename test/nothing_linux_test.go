@@ -33,7 +33,8 @@ func portOf(protocol byte, at uint32, mask, port uint16) []expr.Any {
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{protocol}},
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: at, Len: 2},
-		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 2, Mask: binaryutil.BigEndian.PutUint16(mask), Xor: make([]byte, 2)},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 2, Mask: binaryutil.BigEndian.PutUint16(mask),
+			Xor: make([]byte, 2)},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(port)},
 	}
 }
@@ -53,8 +54,8 @@ func with(match []expr.Any, more ...expr.Any) []expr.Any {
 	return append(match[:len(match):len(match)], more...)
 }
 
-// TestNothingThrough breaks the path between client and server from the start, while control goes on. Whoever runs a test
-// is told who stops its packets and what to do, and everything later speaks of that run.
+// TestNothingThrough breaks the path between client and server from the start, while control goes on. Whoever runs a
+// test is told who stops its packets and what to do, and everything later speaks of that run.
 func TestNothingThrough(t *testing.T) {
 	testenv.Tool(t, "setpriv", "sleep")
 	t.Parallel()
@@ -80,14 +81,16 @@ func TestNothingThrough(t *testing.T) {
 			client.Rule(nftables.ChainHookInput, with(dataAnswers, refused)...)
 		}, want: "No answer came back from 10.77.1.2: it received # packets on UDP port 7359 and answered, but this host's own firewall dropped all # answers.",
 			next: "Let the answers of 10.77.1.2 through on this host: they come from UDP port 7359."},
-		{name: "the client's firewall refuses the answers, counters only", args: "--drops off", fault: func(client, _, _ *netbed.Node) {
-			client.Rule(nftables.ChainHookInput, with(dataAnswers, refused)...)
-		}, want: `No answer came back from 10.77.1.2: it received # packets on UDP port 7359 and answered, but 10.77.0.1 answers "port unreachable" to the answers.`,
+		{name: "the client's firewall refuses the answers, counters only", args: "--drops off",
+			fault: func(client, _, _ *netbed.Node) {
+				client.Rule(nftables.ChainHookInput, with(dataAnswers, refused)...)
+			}, want: `No answer came back from 10.77.1.2: it received # packets on UDP port 7359 and answered, but 10.77.0.1 answers "port unreachable" to the answers.`,
 			next: "Let the answers of 10.77.1.2 through on 10.77.0.1: they come from UDP port 7359."},
-		{name: "odd source ports die", args: "--streams 8 --source-port 40000 --repeats 1", fault: func(_, router, _ *netbed.Node) {
-			router.Rule(nftables.ChainHookForward, with(with(dataPackets, udpPort(0, 1, 1)...), dropped)...)
-		}, want: "4 of 8 streams get nothing through (from UDP ports 40001, 40003, 40005 and 40007): 10.77.0.2's firewall drops them. " +
-			"The path chooses by port; the figures are those of the other 4.", next: "Let UDP port 7359 through on 10.77.0.2.", some: true},
+		{name: "odd source ports die", args: "--streams 8 --source-port 40000 --repeats 1",
+			fault: func(_, router, _ *netbed.Node) {
+				router.Rule(nftables.ChainHookForward, with(with(dataPackets, udpPort(0, 1, 1)...), dropped)...)
+			}, want: "4 of 8 streams get nothing through (from UDP ports 40001, 40003, 40005 and 40007): 10.77.0.2's firewall drops them. " +
+				"The path chooses by port; the figures are those of the other 4.", next: "Let UDP port 7359 through on 10.77.0.2.", some: true},
 		{name: "the server's firewall refuses TCP", args: "--proto tcp", fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(portOf(unix.IPPROTO_TCP, 2, 0xffff, dataPort), reset)...)
 		}, want: "Nothing came through to 10.77.1.2: a TCP reset refuses TCP port 7359. pelt listens there, so a firewall sent it, there or on the way.",
@@ -108,9 +111,10 @@ func TestNothingThrough(t *testing.T) {
 			router.Rule(nftables.ChainHookForward, with(dataAnswers, dropped)...)
 		}, want: "No answer came back from 10.77.1.2: it received # packets on UDP port 7359 and answered, but 10.77.1.1's firewall dropped all # answers.",
 			next: "Let the answers of 10.77.1.2 through on 10.77.1.1: they come from UDP port 7359."},
-		{name: "the server's firewall drops, counters only", args: "--drops off", fault: func(_, _, server *netbed.Node) {
-			server.Rule(nftables.ChainHookInput, with(dataPackets, &expr.Counter{}, dropped)...)
-		}, want: "Nothing came through to 10.77.1.2: its firewall (table fault, chain hook1) dropped all # packets to UDP port 7359.",
+		{name: "the server's firewall drops, counters only", args: "--drops off",
+			fault: func(_, _, server *netbed.Node) {
+				server.Rule(nftables.ChainHookInput, with(dataPackets, &expr.Counter{}, dropped)...)
+			}, want: "Nothing came through to 10.77.1.2: its firewall (table fault, chain hook1) dropped all # packets to UDP port 7359.",
 			next: "Let UDP port 7359 through on 10.77.1.2: nft insert rule inet fault hook1 udp dport 7359 accept"},
 		{name: "the router drops, counters only", args: "--drops off", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(dataPackets, dropped)...)
@@ -148,7 +152,8 @@ func TestNothingThrough(t *testing.T) {
 			if c.six {
 				target = "[" + target + "]"
 			}
-			p := near.Start(append([]string{"curve", target, "--payload", "64", "--rate", "1kpps", "--time", "1s", "--json", file}, strings.Fields(c.args)...)...)
+			p := near.Start(append([]string{"curve", target, "--payload", "64", "--rate", "1kpps", "--time", "1s",
+				"--json", file}, strings.Fields(c.args)...)...)
 			code := p.Code()
 			t.Logf("exit code %d\n%s", code, p)
 			report, err := near.Run("report", "--all")
@@ -177,8 +182,8 @@ func TestNothingThrough(t *testing.T) {
 	}
 }
 
-// TestFirewallOverSSH has rules with a counter drop packets at a router that is watched over ssh: all from the start, or
-// some of a trial. Its firewall is named whether or not the ends' kernels see drops.
+// TestFirewallOverSSH has rules with a counter drop packets at a router that is watched over ssh: all from the start,
+// or some of a trial. Its firewall is named whether or not the ends' kernels see drops.
 func TestFirewallOverSSH(t *testing.T) {
 	t.Parallel()
 	nodes, work := netbed.Chain(t, "client", "router", "server"), t.TempDir()
@@ -188,7 +193,8 @@ func TestFirewallOverSSH(t *testing.T) {
 	near := at(client, work)
 	near.Env = []string{"COLUMNS=80", "PELT_CODE=tiger-42-amber", "PATH=" + path}
 	trial := func(t *testing.T, drops string, code int, want ...string) {
-		p := near.Start("soak", "10.77.1.2", "--dut", "ssh://router", "--payload", "200", "--rate", "1kpps", "--time", "1s",
+		p := near.Start("soak", "10.77.1.2", "--dut", "ssh://router", "--payload", "200", "--rate", "1kpps", "--time",
+			"1s",
 			"--drops", drops, "--json", "run.json")
 		if got := p.Code(); got != code && got != invalid {
 			t.Errorf("exit code %d, want %d\n%s", got, code, p)
@@ -212,7 +218,8 @@ func TestFirewallOverSSH(t *testing.T) {
 	for _, drops := range []string{"seq", "off"} {
 		t.Run(drops, func(t *testing.T) {
 			undo := router.Rule(nftables.ChainHookForward, with(dataPackets, &expr.Counter{}, dropped)...)
-			trial(t, drops, 3, `Nothing came through to 10\.77\.1\.2: router's firewall \(table fault, chain hook2\) dropped all \d+ packets`,
+			trial(t, drops, 3,
+				`Nothing came through to 10\.77\.1\.2: router's firewall \(table fault, chain hook2\) dropped all \d+ packets`,
 				`Let UDP port 7359 through on router: nft insert rule inet fault hook2 udp dport 7359 accept`)
 			undo()
 			undo = router.Rule(nftables.ChainHookForward, with(with(dataPackets, long...), &expr.Counter{}, dropped)...)
@@ -247,7 +254,8 @@ func balances(t *testing.T, doc model.Document) {
 // blackhole has a router throw away what goes to the data port.
 func blackhole(n *netbed.Node) {
 	n.Must(func() error {
-		if err := netlink.RouteAdd(&netlink.Route{Type: unix.RTN_BLACKHOLE, Table: 100, Dst: &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}}); err != nil {
+		if err := netlink.RouteAdd(&netlink.Route{Type: unix.RTN_BLACKHOLE, Table: 100,
+			Dst: &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}}); err != nil {
 			return err
 		}
 		rule := netlink.NewRule()
@@ -264,9 +272,11 @@ func TestClockNothingThrough(t *testing.T) {
 		client, router, server := nodes[0], nodes[1], nodes[2]
 		far := at(server, work).Start("serve", "--code", "tiger-42-amber")
 		far.Await("pelt curve")
-		router.Rule(nftables.ChainHookForward, with(dataPackets, map[string]expr.Any{"drops": dropped, "refuses": refused}[what])...)
+		router.Rule(nftables.ChainHookForward,
+			with(dataPackets, map[string]expr.Any{"drops": dropped, "refuses": refused}[what])...)
 		began := time.Now()
-		p := at(client, work).Start("curve", "10.77.1.2", "--code", "tiger-42-amber", "--payload", "64", "--rate", "1kpps")
+		p := at(client, work).Start("curve", "10.77.1.2", "--code", "tiger-42-amber", "--payload", "64", "--rate",
+			"1kpps")
 		code, took := p.Code(), time.Since(began)
 		t.Logf("a router that %s: %v", what, took)
 		if code != 3 || took > limit {

@@ -17,7 +17,8 @@ import (
 // session is a block of a page with commands, or with one command and a golden report.
 var session = regexp.MustCompile("(?ms)^```console(?: golden=([a-z-]+))?\n(.*?)^```$")
 
-// TestPages: a session of README and docs that shows a report shows a golden one. Its command is checked in package main.
+// TestPages: a session of README and docs that shows a report shows a golden one. Its command is checked in package
+// main.
 func TestPages(t *testing.T) {
 	for path, page := range sessionPages(t) {
 		for _, m := range session.FindAllStringSubmatch(string(page), -1) {
@@ -93,7 +94,8 @@ func runSession(t *testing.T, lab, text string) {
 		command = regexp.MustCompile(`\br1\b`).ReplaceAllString(command, lab)
 		c := exec.Command("sh", "-c", command)
 		c.Env = append(os.Environ(), "PATH="+filepath.Dir(peltproc.Binary)+":"+os.Getenv("PATH"))
-		p := peltproc.Host{T: t, Dir: dir, Data: filepath.Join(dir, "data"), Env: []string{"PELT_STATE=" + filepath.Join(dir, "state")}}.Launch(c)
+		p := peltproc.Host{T: t, Dir: dir, Data: filepath.Join(dir, "data"),
+			Env: []string{"PELT_STATE=" + filepath.Join(dir, "state")}}.Launch(c)
 		if err := orInvalid(p.Wait()); err != nil {
 			t.Fatalf("%s: %v\n%s", command, err, p)
 		}

@@ -50,7 +50,8 @@ func TestClockBackpressure(t *testing.T) {
 		}
 	}
 	if r.State != "valid" || f.Ledger.Lost != 0 || f.Attempted != f.Received {
-		t.Errorf("%s %v: %d attempted, %d received, %d lost; want a valid trial without loss", r.State, r.Why, f.Attempted, f.Received, f.Ledger.Lost)
+		t.Errorf("%s %v: %d attempted, %d received, %d lost; want a valid trial without loss", r.State, r.Why,
+			f.Attempted, f.Received, f.Ledger.Lost)
 	}
 	// 20 Mbit/s are 10.3 kpps of 242 B: a seventh of the schedule is held back.
 	if share := float64(held) / float64(f.Planned); share < 0.1 || share > 0.2 {
@@ -66,12 +67,14 @@ func TestClockLinkBehind(t *testing.T) {
 	testenv.Clock(t)
 	testenv.Root(t)
 	path := filepath.Join(t.TempDir(), "out.json")
-	out, err := peltproc.Host{T: t, Data: t.TempDir()}.Run(strings.Fields("curve lab:direct --link-receiver delay=5ms --engine udp --payload 64 --rate max --streams 4 --time 1s --warmup 200ms --repeats 1 --json " + path)...)
+	out, err := peltproc.Host{T: t,
+		Data: t.TempDir()}.Run(strings.Fields("curve lab:direct --link-receiver delay=5ms --engine udp --payload 64 --rate max --streams 4 --time 1s --warmup 200ms --repeats 1 --json " + path)...)
 	if peltproc.ExitCode(err) != invalid {
 		t.Fatalf("%v, want exit code 4\n%s", err, out)
 	}
 	d := document(t, path, "")
-	if r := d.Results[0]; r.State != "invalid" || len(r.Why) != 1 || r.Why[0].Code != "link-behind" || r.Why[0].Link != "sender to receiver" {
+	if r := d.Results[0]; r.State != "invalid" || len(r.Why) != 1 || r.Why[0].Code != "link-behind" ||
+		r.Why[0].Link != "sender to receiver" {
 		t.Errorf("%s %v, want link-behind alone", r.State, r.Why)
 	}
 }
@@ -84,7 +87,8 @@ func TestClockOneReason(t *testing.T) {
 		hog                bool // three programs take turns with the near host's process on its one core
 		want               string
 	}{
-		{"starved of its core", "taskset -c 0", "--engine udp --payload 64 --rate 20kpps --time 2s", true, "sender-starved"},
+		{"starved of its core", "taskset -c 0", "--engine udp --payload 64 --rate 20kpps --time 2s", true,
+			"sender-starved"},
 		{"more than a core sends", "", "--engine udp --payload 64 --rate 2mpps --time 1s", false, "sender-core-full"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

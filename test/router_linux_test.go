@@ -13,8 +13,8 @@ import (
 	"pelt/model"
 )
 
-// serveSSH lets ssh reach the router under that name, where PATH is as returned. What it gives is a BusyBox ash that finds
-// BusyBox's commands only.
+// serveSSH lets ssh reach the router under that name, where PATH is as returned. What it gives is a BusyBox ash that
+// finds BusyBox's commands only.
 func serveSSH(t *testing.T, router *netbed.Node, address string) (path string) {
 	t.Helper()
 	testenv.Tool(t, "busybox")
@@ -38,13 +38,15 @@ func TestRouterOverSSH(t *testing.T) {
 	near := at(r.near, r.work)
 	near.Env = []string{"PATH=" + serveSSH(t, r.router, "10.77.0.1")}
 	s := r.serve(r.far, wanCode)
-	out, err := near.Run(strings.Fields("router 10.77.1.2 --code " + wanCode + " --dut ssh://router --proto udp --frame 64 " +
+	out, err := near.Run(strings.Fields("router 10.77.1.2 --code " + wanCode +
+		" --dut ssh://router --proto udp --frame 64 " +
 		"--rate 20kpps --direction up --time 5s --warmup 200ms --repeats 1 --idle-rate 0 --json out.json")...)
 	if orInvalid(err) != nil {
 		t.Fatalf("%v\n%s\nserver: %s", err, out, s.Err)
 	}
 	d := document(t, filepath.Join(r.work, "out.json"), "")
-	if d.Router == nil || d.Router.Kernel == "" || d.Router.Cores == 0 || len(d.Router.Before) == 0 || len(d.Router.After) == 0 {
+	if d.Router == nil || d.Router.Kernel == "" || d.Router.Cores == 0 || len(d.Router.Before) == 0 ||
+		len(d.Router.After) == 0 {
 		t.Fatalf("the router's own words are missing: %+v", d.Router)
 	}
 	for _, x := range d.Results {

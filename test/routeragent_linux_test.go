@@ -62,13 +62,15 @@ func TestRouterAgent(t *testing.T) {
 	codes := wanCode + "," + routerCode
 	t.Run("exact drops", func(t *testing.T) {
 		before := count()
-		out, err := r.without(r.near).Run("router", "10.77.1.2", "--code", codes, "--dut", agentFlag, "--proto", "udp", "--frame", "246", "--rate", "500pps",
+		out, err := r.without(r.near).Run("router", "10.77.1.2", "--code", codes, "--dut", agentFlag, "--proto",
+			"udp", "--frame", "246", "--rate", "500pps",
 			"--idle-rate", "0", "--direction", "both", "--time", "1200ms", "--warmup", "0s", "--repeats", "1", "--json", "agent.json")
 		if orInvalid(err) != nil {
 			t.Fatalf("%v\n%s\nfar: %s\nrouter: %s", err, out, far.Err, observer.Err)
 		}
 		d := document(t, filepath.Join(r.work, "agent.json"), "")
-		if d.Router == nil || d.Router.Source != agentFlag || d.Router.Kernel == "" || len(d.Router.Before) == 0 || len(d.Router.After) == 0 ||
+		if d.Router == nil || d.Router.Source != agentFlag || d.Router.Kernel == "" || len(d.Router.Before) == 0 ||
+			len(d.Router.After) == 0 ||
 			!strings.Contains(d.Router.Before[0].Text, "\n") {
 			t.Errorf("the router's own words are missing: %+v", d.Router)
 		}
@@ -85,7 +87,8 @@ func TestRouterAgent(t *testing.T) {
 				t.Fatalf("%s: %d lost, ledger %+v", f.Name, f.Lost, f.Ledger)
 			}
 			l := f.Ledger.Lines[0]
-			if l.Layer != model.LayerNetwork || l.Host != "router" || l.Cause != "NETFILTER_DROP" || l.Confidence != "exact-seq" || l.Packets+f.Ledger.Unattributed != f.Lost {
+			if l.Layer != model.LayerNetwork || l.Host != "router" || l.Cause != "NETFILTER_DROP" ||
+				l.Confidence != "exact-seq" || l.Packets+f.Ledger.Unattributed != f.Lost {
 				t.Errorf("%s: %d lost, line %+v", f.Name, f.Lost, l)
 			}
 			dropped += f.Lost
@@ -98,9 +101,12 @@ func TestRouterAgent(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		"an observer as an end": {[]string{"10.77.0.1", "--code", routerCode}, `pelt: 10\.77\.0\.1: that pelt serve only observes`},
-		"an end as an observer": {[]string{"10.77.1.2", "--code", wanCode, "--dut", "pelt://10.77.1.2"}, `pelt: 10\.77\.1\.2: that pelt serve is an end of tests`},
-		"two codes for three":   {[]string{"10.77.0.2..10.77.1.2", "--code", codes, "--dut", agentFlag}, `pelt: --code: want one code for all hosts, or three as NEAR,FAR,ROUTER`},
+		"an observer as an end": {[]string{"10.77.0.1", "--code", routerCode},
+			`pelt: 10\.77\.0\.1: that pelt serve only observes`},
+		"an end as an observer": {[]string{"10.77.1.2", "--code", wanCode, "--dut", "pelt://10.77.1.2"},
+			`pelt: 10\.77\.1\.2: that pelt serve is an end of tests`},
+		"two codes for three": {[]string{"10.77.0.2..10.77.1.2", "--code", codes, "--dut", agentFlag},
+			`pelt: --code: want one code for all hosts, or three as NEAR,FAR,ROUTER`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := at(r.near, r.work).Run(append([]string{"router"}, c.flags...)...)
@@ -111,7 +117,9 @@ func TestRouterAgent(t *testing.T) {
 	}
 	t.Run("lost under the command of a third host", func(t *testing.T) {
 		r.serve(r.near, lanCode, "--calls", "10.77.1.2")
-		c := at(r.third, r.work).Start("router", "10.77.0.2..10.77.1.2", "--code", lanCode+","+codes, "--dut", agentFlag, "--proto", "tcp", "--direction", "up", "--time", "3s", "--warmup", "0s", "--repeats", "1", "--json", "cut.json")
+		c := at(r.third, r.work).Start("router", "10.77.0.2..10.77.1.2", "--code", lanCode+","+codes, "--dut",
+			agentFlag, "--proto", "tcp", "--direction", "up", "--time", "3s", "--warmup", "0s", "--repeats", "1",
+			"--json", "cut.json")
 		c.Await("router 10.77.1.2")
 		time.Sleep(500 * time.Millisecond) // into the measured part
 		observer.Kill()
@@ -120,10 +128,15 @@ func TestRouterAgent(t *testing.T) {
 		}
 		d := document(t, filepath.Join(r.work, "cut.json"), "")
 		x := d.Results[0]
-		if x.State == model.Aborted || x.Flows[0].GoodputBPS == 0 || x.Router == nil || !strings.HasPrefix(fmt.Sprint(x.Router.Gaps), "[not observed from t=") {
-			t.Errorf("%s (%s) at %v bit/s, watched as %+v: the bench did not go on", x.State, x.Why, x.Flows[0].GoodputBPS, x.Router)
+		if x.State == model.Aborted || x.Flows[0].GoodputBPS == 0 || x.Router == nil ||
+			!strings.HasPrefix(fmt.Sprint(x.Router.Gaps), "[not observed from t=") {
+			t.Errorf("%s (%s) at %v bit/s, watched as %+v: the bench did not go on", x.State, x.Why,
+				x.Flows[0].GoodputBPS, x.Router)
 		}
-		if !slices.ContainsFunc(d.Findings, func(f model.Finding) bool { return strings.Contains(f.Text, "not observed from t=") }) {
+		if !slices.ContainsFunc(d.Findings, func(f model.Finding) bool {
+			return strings.Contains(f.Text,
+				"not observed from t=")
+		}) {
 			t.Errorf("no finding says it: %+v", d.Findings)
 		}
 	})

@@ -33,7 +33,8 @@ func TestSoakKilled(t *testing.T) {
 	}
 	for i, r := range d.Results {
 		f := r.Flows[0]
-		if f.Attempted < 400 || f.LossRatio < 0.05 || f.LossRatio > 0.17 || len(f.Ledger.Lines) == 0 || f.Ledger.Lines[0].Cause != model.CauseLinkLoss {
+		if f.Attempted < 400 || f.LossRatio < 0.05 || f.LossRatio > 0.17 || len(f.Ledger.Lines) == 0 ||
+			f.Ledger.Lines[0].Cause != model.CauseLinkLoss {
 			t.Errorf("result %d: %d attempted, loss %.3f: %+v", i, f.Attempted, f.LossRatio, f.Ledger)
 		}
 	}
@@ -47,7 +48,8 @@ func TestSoakTimedChange(t *testing.T) {
 	t.Parallel()                   // 1000 packets a second
 	work := t.TempDir()
 	line := "soak lab:router --rate 1kpps --burst 100 --payload 500 --time 5s --warmup 100ms --link-receiver rate=100mbit --at 2s:link-receiver=rate=2mbit --json soak.json"
-	if out, err := (peltproc.Host{T: t, Dir: work, Data: t.TempDir()}).Run(strings.Fields(line)...); orInvalid(err) != nil {
+	if out, err := (peltproc.Host{T: t, Dir: work,
+		Data: t.TempDir()}).Run(strings.Fields(line)...); orInvalid(err) != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	r := document(t, filepath.Join(work, "soak.json"), "").Results[0]
@@ -59,7 +61,8 @@ func TestSoakTimedChange(t *testing.T) {
 			continue
 		}
 		for second, v := range s.Values {
-			if lost := second >= 3; lost && v < 300 || second < 2 && v != 0 { // 2 Mbit/s are 461 of 1000 frames of 542 B
+			// 2 Mbit/s are 461 of 1000 frames of 542 B
+			if lost := second >= 3; lost && v < 300 || second < 2 && v != 0 {
 				t.Errorf("second %d: %.0f lost at the router", second, v)
 			}
 		}

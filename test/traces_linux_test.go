@@ -131,11 +131,13 @@ func TestClockKilledAnywhereLeavesNothing(t *testing.T) {
 		}
 		at := time.Duration(rand.Int64N(int64(life[n])))
 		v.run(t, work, &at)
-		left := slices.DeleteFunc(waitFor(before, func() []string { return takeTraces(t, work, "/run", "/dev/shm") }), func(s string) bool {
-			return wholeFile(t, s, work) // what was asked for may be there
-		})
+		left := slices.DeleteFunc(waitFor(before, func() []string { return takeTraces(t, work, "/run", "/dev/shm") }),
+			func(s string) bool {
+				return wholeFile(t, s, work) // what was asked for may be there
+			})
 		if len(left) > 0 {
-			t.Fatalf("kill %d, pelt %s after %v of %v: this was left:\n%s", i, v.args, at, life[n], strings.Join(left, "\n"))
+			t.Fatalf("kill %d, pelt %s after %v of %v: this was left:\n%s", i, v.args, at, life[n],
+				strings.Join(left, "\n"))
 		}
 		pelt(t, work, "list")
 	}
@@ -213,7 +215,8 @@ func alone(t *testing.T) bool {
 	const inside = "PELT_TEST_ALONE"
 	if os.Getenv(inside) != "" {
 		// Files of others that come and go in memory are no traces of the killed.
-		for _, m := range []struct{ kind, at string }{{"proc", "/proc"}, {"sysfs", "/sys"}, {"tmpfs", "/run"}, {"tmpfs", "/dev/shm"}} {
+		for _, m := range []struct{ kind, at string }{{"proc", "/proc"}, {"sysfs", "/sys"}, {"tmpfs", "/run"},
+			{"tmpfs", "/dev/shm"}} {
 			if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
 				t.Fatalf("mount %s: %v", m.at, err)
 			}
@@ -243,7 +246,8 @@ func alone(t *testing.T) bool {
 // waitFor gives the kernel a moment: it frees namespaces behind the process's back.
 func waitFor(before []string, take func() []string) (left []string) {
 	for range 40 {
-		if left = testenv.Left(before, take()); !slices.ContainsFunc(left, func(s string) bool { return !strings.HasPrefix(s, "file ") }) {
+		if left = testenv.Left(before, take()); !slices.ContainsFunc(left,
+			func(s string) bool { return !strings.HasPrefix(s, "file ") }) {
 			return left
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -255,7 +259,8 @@ func waitFor(before []string, take func() []string) (left []string) {
 func wholeFile(t *testing.T, trace, work string) bool {
 	t.Helper()
 	path, isFile := strings.CutPrefix(trace, "file ")
-	if isFile && (strings.HasPrefix(path, data(work)+"/") || strings.HasPrefix(path, filepath.Join(work, "state")+"/")) {
+	if isFile && (strings.HasPrefix(path, data(work)+"/") ||
+		strings.HasPrefix(path, filepath.Join(work, "state")+"/")) {
 		return true
 	}
 	if !isFile || filepath.Dir(path) != work {

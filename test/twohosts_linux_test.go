@@ -18,8 +18,8 @@ import (
 	"pelt/model"
 )
 
-// routed are four machines: a router that hides the LAN and the third host behind its own address on the WAN, where nobody
-// knows a way back.
+// routed are four machines: a router that hides the LAN and the third host behind its own address on the WAN, where
+// nobody knows a way back.
 //
 //	near 10.77.0.2 ── 10.77.0.1 router 10.77.1.1 ── 10.77.1.2 far
 //	third 10.77.2.2 ── 10.77.2.1 ┘ (masquerades to the WAN)
@@ -65,8 +65,8 @@ func (r routed) plan(t *testing.T, near, flags string, changes ...string) (path 
 	return path
 }
 
-// TestTwoHostsAndARouter: two hosts with NAT between them, commanded from a third one and from the one in the LAN. At the
-// end the third one is unplugged, and the two that it commands stop. Package fleet kills each of them.
+// TestTwoHostsAndARouter: two hosts with NAT between them, commanded from a third one and from the one in the LAN. At
+// the end the third one is unplugged, and the two that it commands stop. Package fleet kills each of them.
 func TestTwoHostsAndARouter(t *testing.T) {
 	t.Parallel()
 	r := newRouted(t)
@@ -97,7 +97,8 @@ func TestTwoHostsAndARouter(t *testing.T) {
 		d := measured(c.from, c.line)
 		for i, want := range []struct{ node, address string }{{"sender", "10.77.0.2"}, {"receiver", "10.77.1.2"}} {
 			if h := d.Host[i]; h.Node != want.node || !strings.HasPrefix(h.Address, want.address) {
-				t.Errorf("%s: host %d is %v at %v, want the %s at %s", c.line, i, h.Node, h.Address, want.node, want.address)
+				t.Errorf("%s: host %d is %v at %v, want the %s at %s", c.line, i, h.Node, h.Address, want.node,
+					want.address)
 			}
 		}
 		flows := 0
@@ -139,7 +140,8 @@ func TestTwoHostsAndARouter(t *testing.T) {
 		}
 	}
 
-	run := at(r.third, r.work).Start("run", r.plan(t, "10.77.0.2", paced+"64 --time 60s"), "--code", lanCode+","+wanCode)
+	run := at(r.third, r.work).Start("run", r.plan(t, "10.77.0.2", paced+"64 --time 60s"), "--code",
+		lanCode+","+wanCode)
 	waitPackets(t, r.far.Received, 1000)
 	waitPackets(t, r.near.Received, 1000)
 	r.third.Down("eth0")

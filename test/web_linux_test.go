@@ -24,17 +24,21 @@ func pages(t *testing.T, args ...string) (p *peltproc.Process, address string) {
 	return p, p.Match(regexp.MustCompile(`(?m)^(http://.*)$`))
 }
 
-// A test is started from the form, watched, stopped, and found in the list of runs; another one does not outlive the server.
+// A test is started from the form, watched, stopped, and found in the list of runs; another one does not outlive the
+// server.
 func TestNightlyWebStartsTests(t *testing.T) {
 	testenv.Nightly(t)
 	testenv.Root(t)
 	server, address := pages(t, "web")
 	tab := browser.Start(t)
-	form := []chromedp.Action[chromedp.Void]{chromedp.SendKeys("#target", "lab:direct"), chromedp.SendKeys("#rate", "5kpps"),
-		chromedp.SendKeys("#payload", "64,128,512"), chromedp.SendKeys("#time", "2s"), chromedp.SendKeys("#repeats", "50"),
+	form := []chromedp.Action[chromedp.Void]{chromedp.SendKeys("#target", "lab:direct"),
+		chromedp.SendKeys("#rate", "5kpps"),
+		chromedp.SendKeys("#payload", "64,128,512"), chromedp.SendKeys("#time", "2s"), chromedp.SendKeys("#repeats",
+			"50"),
 		chromedp.Click("form button")}
 	tab.Open(address)
-	tab.Do(append([]chromedp.Action[chromedp.Void]{chromedp.Click(`a[href="/new"]`), chromedp.WaitVisible("#target")}, form...)...)
+	tab.Do(append([]chromedp.Action[chromedp.Void]{chromedp.Click(`a[href="/new"]`), chromedp.WaitVisible("#target")},
+		form...)...)
 	tab.Until(`document.querySelectorAll("#trials li").length > 0 && document.querySelectorAll(".plot canvas").length === 2`)
 	tab.Until(`document.querySelector("#report table") !== null`) // the run's own page
 	tab.Press("#stop button")

@@ -41,9 +41,9 @@ func dies(t *rapid.T, root string, nth int, f func(*Tuner) error) {
 	}
 }
 
-// Whatever is applied, killed, reverted and changed by others in turn: at last Revert with force leaves each value as it
-// was when no change of pelt's stood there, or as others left it before pelt changed it again; without others a plain
-// Revert does.
+// Whatever is applied, killed, reverted and changed by others in turn: at last Revert with force leaves each value as
+// it was when no change of pelt's stood there, or as others left it before pelt changed it again; without others a
+// plain Revert does.
 func TestAnyHistoryCanBeUndone(t *testing.T) {
 	values := map[string][]string{ // a file, its knob, and values
 		"proc/sys/net/core/rmem_max":                {"net.core.rmem_max", "1", "2", "3"},
@@ -135,7 +135,8 @@ func TestCutJournal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if list, _, err := readJournal(bytes.NewReader(all)); err != nil || !slices.EqualFunc(list, cut.steps, func(a, b Step) bool { return a.Place == b.Place }) {
+			if list, _, err := readJournal(bytes.NewReader(all)); err != nil ||
+				!slices.EqualFunc(list, cut.steps, func(a, b Step) bool { return a.Place == b.Place }) {
 				t.Fatalf("cut after %d B, and a line more: %+v, %v", n, list, err)
 			}
 		}
@@ -146,8 +147,10 @@ func FuzzJournal(f *testing.F) {
 	head := `{"format":"` + JournalFormat + `"}` + "\n"
 	one := `{"knob":"net.core.rmem_max","place":{"kind":"sysctl","at":"net.core.rmem_max"},"old":"1","before":"1","new":"2"}` + "\n"
 	f.Add([]byte(head + one + strings.Replace(one, `"new"`, `"undone":true,"new"`, 1)))
-	f.Add([]byte(head + strings.Replace(one, `"kind":"sysctl","at":"net.core.rmem_max"`, `"kind":"file","at":"etc/shadow"`, 1)))
-	f.Add([]byte(head + `{"knob":"v0.channels_rx","place":{"kind":"driver","at":"v0 channels_rx"},"queues":[{"place":{"kind":"sysfs","at":"../etc"}}]}` + "\n"))
+	f.Add([]byte(head + strings.Replace(one, `"kind":"sysctl","at":"net.core.rmem_max"`,
+		`"kind":"file","at":"etc/shadow"`, 1)))
+	f.Add([]byte(head +
+		`{"knob":"v0.channels_rx","place":{"kind":"driver","at":"v0 channels_rx"},"queues":[{"place":{"kind":"sysfs","at":"../etc"}}]}` + "\n"))
 	f.Add([]byte(`{"format":"pelt/tune/9"}` + "\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, _, err := readJournal(strings.NewReader(string(b)))
@@ -159,7 +162,9 @@ func FuzzJournal(f *testing.F) {
 		}
 		h := newHost("/nowhere")
 		for _, s := range list {
-			if p := h.path(s.Place); s.Place.Kind != atDriver && (!strings.HasPrefix(p, "/nowhere/") || strings.Contains(p, "..") && !strings.Contains(s.Place.At, "..")) {
+			if p := h.path(s.Place); s.Place.Kind != atDriver &&
+				(!strings.HasPrefix(p, "/nowhere/") || strings.Contains(p, "..") &&
+					!strings.Contains(s.Place.At, "..")) {
 				t.Errorf("the journal leads to %s", p)
 			}
 		}

@@ -23,7 +23,8 @@ import (
 type host struct {
 	root    string // "/"; a test has a tree of files there
 	drivers func() (*nic.Conn, error)
-	own     func(dev string) int // the number of an interface in this process's namespace, 0 if there is none of that name
+	// the number of an interface in this process's namespace, 0 if there is none of that name
+	own func(dev string) int
 	// onWrite, if set, is called before and after each write: a test dies there, or lets the write fail.
 	onWrite func(p Place, after bool) error
 }

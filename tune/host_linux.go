@@ -39,7 +39,8 @@ func lockFile(f *os.File) error {
 func rights() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
-	if err := unix.Capget(&header, &data[0]); err != nil || data[0].Effective&(1<<unix.CAP_NET_ADMIN) == 0 || os.Geteuid() != 0 || inUserNamespace() {
+	if err := unix.Capget(&header, &data[0]); err != nil || data[0].Effective&(1<<unix.CAP_NET_ADMIN) == 0 ||
+		os.Geteuid() != 0 || inUserNamespace() {
 		return ErrRights
 	}
 	return nil

@@ -78,7 +78,8 @@ func checkHeader(line []byte) error {
 		return err
 	}
 	if header.Format != JournalFormat {
-		return fmt.Errorf("want format %q, not %.40q: revert with the version of pelt that wrote it", JournalFormat, header.Format)
+		return fmt.Errorf("want format %q, not %.40q: revert with the version of pelt that wrote it", JournalFormat,
+			header.Format)
 	}
 	return nil
 }

@@ -74,7 +74,8 @@ func inWorld(t *testing.T, f func(*testing.T)) {
 func TestSomebodyElsesQueue(t *testing.T) {
 	inWorld(t, func(t *testing.T) {
 		root := newWorld(t)
-		first, second := Place{atSysfs, "class/net/v0/queues/rx-0/rps_cpus"}, Place{atSysfs, "class/net/v0/queues/rx-1/rps_cpus"}
+		first, second := Place{atSysfs, "class/net/v0/queues/rx-0/rps_cpus"}, Place{atSysfs,
+			"class/net/v0/queues/rx-1/rps_cpus"}
 		u := openWorld(t, root)
 		defer u.Close()
 		if _, err := u.Apply(changes(t, "v0.channels_rx=1", "v0.txqueuelen=99999999999"), ""); err == nil {
@@ -94,7 +95,8 @@ func TestSomebodyElsesQueue(t *testing.T) {
 				t.Fatal(err)
 			}
 			done, err := u.Revert(force)
-			if err != nil || len(done) != 1 || strings.Contains(done[0].Text, "somebody changed /sys/"+first.At+" to") == force {
+			if err != nil || len(done) != 1 ||
+				strings.Contains(done[0].Text, "somebody changed /sys/"+first.At+" to") == force {
 				t.Errorf("force %v: %+v, %v", force, done, err)
 			}
 			for p, want := range map[Place]string{first: want, second: "1"} {
@@ -225,7 +227,8 @@ func work(t *testing.T, root string) {
 		return nil
 	}
 	for _, list := range [][]string{
-		{"net.core.rmem_max=4194304", "net.core.netdev_max_backlog=5000", "net.ipv4.conf.v0.rp_filter=2", "net.ipv4.neigh.v0.unres_qlen_bytes=400000", "v0.txqueuelen=5000"},
+		{"net.core.rmem_max=4194304", "net.core.netdev_max_backlog=5000", "net.ipv4.conf.v0.rp_filter=2",
+			"net.ipv4.neigh.v0.unres_qlen_bytes=400000", "v0.txqueuelen=5000"},
 		{"net.core.rmem_max=8388608", "v0.channels_rx=1", "net.ipv4.conf.v0.rp_filter=1"},
 	} {
 		if _, err := u.Apply(changes(t, list...), ""); err != nil {
@@ -325,7 +328,8 @@ func whole(t *testing.T, root string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		walk(at, "/statistics", "/byte_queue_limits/inflight", "/byte_queue_limits/stall", "/power/", "/tx_timeout", "carrier_")
+		walk(at, "/statistics", "/byte_queue_limits/inflight", "/byte_queue_limits/stall", "/power/", "/tx_timeout",
+			"carrier_")
 		for _, s := range c.Settings(dev) {
 			all["driver "+dev+" "+s.Name] = s.Value
 		}

@@ -18,7 +18,8 @@ const (
 
 // Knob is a setting that can be changed and taken back.
 type Knob struct {
-	Name    string `json:"name"` // DEV stands for an interface; in a sysctl's name its dots are slashes, as for sysctl(8)
+	// DEV stands for an interface; in a sysctl's name its dots are slashes, as for sysctl(8)
+	Name    string `json:"name"`
 	Scope   Scope  `json:"scope"`
 	Want    string `json:"want"`              // what a value looks like
 	Touches string `json:"touches,omitempty"` // what else it touches
@@ -54,7 +55,8 @@ func Knobs() []Knob {
 		sysctl("net.core.rmem_max", ScopeHost, aNumber, "every program of this host may ask for as much"),
 		sysctl("net.core.wmem_max", ScopeHost, aNumber, "every program of this host may ask for as much"),
 		sysctl("net.ipv4.udp_mem", ScopeHost, triple, "all UDP sockets of this host together"),
-		sysctl("net.core.netdev_max_backlog", ScopeHost, aNumber, "all namespaces and cores; a fuller backlog delays packets"),
+		sysctl("net.core.netdev_max_backlog", ScopeHost, aNumber,
+			"all namespaces and cores; a fuller backlog delays packets"),
 		sysctl("net.core.netdev_budget", ScopeHost, aNumber, "takes time from programs on the cores that receive"),
 		sysctl("net.netfilter.nf_conntrack_max", ScopeHost, aNumber, "kernel memory for each connection"),
 		sysctl("net.ipv4.conf.DEV.rp_filter", ScopeDevice, aNumber, "accepts more forged source addresses"),

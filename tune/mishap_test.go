@@ -17,7 +17,8 @@ func TestRefusedInPart(t *testing.T) {
 			return errors.New("invalid argument")
 		}
 		_, err := u.Apply(changes(t, "net.ipv4.udp_mem=1 2 99999999999"), "")
-		if err == nil || !strings.Contains(err.Error(), "the kernel refuses") || strings.Contains(err.Error(), "somebody") {
+		if err == nil || !strings.Contains(err.Error(), "the kernel refuses") ||
+			strings.Contains(err.Error(), "somebody") {
 			t.Errorf("apply says %v", err)
 		}
 		if left := u.Show(); len(left) > 0 {
@@ -63,7 +64,8 @@ func TestFullJournal(t *testing.T) {
 	before := snapshot(t, root)
 	with(t, root, func(u *Tuner) {
 		u.journal.lines = maxJournalLines - 1
-		if _, err := u.Apply(changes(t, "net.core.rmem_max=1"), ""); err == nil || !strings.Contains(err.Error(), "pelt tune revert") {
+		if _, err := u.Apply(changes(t, "net.core.rmem_max=1"), ""); err == nil ||
+			!strings.Contains(err.Error(), "pelt tune revert") {
 			t.Errorf("apply says %v", err)
 		}
 	})

@@ -56,7 +56,8 @@ func (p Place) within(pattern Place) bool {
 func (s Step) check() error {
 	k, dev, err := find(s.Knob)
 	if err != nil {
-		return fmt.Errorf("changes %.40q, which this pelt does not: revert with the version of pelt that applied it", s.Knob)
+		return fmt.Errorf("changes %.40q, which this pelt does not: revert with the version of pelt that applied it",
+			s.Knob)
 	}
 	if !s.Place.within(k.place(dev)) {
 		return fmt.Errorf("%s %q is no place of %s", s.Place.Kind, s.Place.At, s.Knob)

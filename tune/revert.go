@@ -44,7 +44,9 @@ func (t *Tuner) undo(s Step, force bool) (Done, error) {
 		case err != nil:
 			return d, fmt.Errorf("%s: %w", s.Place, err)
 		case t.renamed(s) != "":
-			return end(Kept, "the interface is called %s now, with these settings; revert it when it is called %s again", t.renamed(s), dev)
+			return end(Kept,
+				"the interface is called %s now, with these settings; revert it when it is called %s again",
+				t.renamed(s), dev)
 		case now == 0:
 			return end(Gone, "the interface is gone, and its settings with it")
 		case now != s.Index && !t.restarted(s):
@@ -73,7 +75,8 @@ func (t *Tuner) undo(s Step, force bool) (Done, error) {
 			return end(Gone, "this host has started again since, with %s; it stays so", words(now))
 		}
 		if !s.leaves(now) && !force {
-			return end(Kept, "somebody changed it to %s since; it stays so (--force restores %s)", words(now), words(s.Old))
+			return end(Kept, "somebody changed it to %s since; it stays so (--force restores %s)", words(now),
+				words(s.Old))
 		}
 		if err := t.restore(s.Place, s.Old); err != nil {
 			return d, err
@@ -165,7 +168,8 @@ const (
 // Show tells what the journal holds and what stands there now, the oldest first.
 func (t *Tuner) Show() (list []Setting) {
 	for _, s := range t.journal.steps {
-		x := Setting{Time: s.Time.Format("2006-01-02T15:04:05Z07:00"), Run: s.Run, Knob: s.Knob, Place: s.Place.String(), Old: s.Old, New: s.New}
+		x := Setting{Time: s.Time.Format("2006-01-02T15:04:05Z07:00"), Run: s.Run, Knob: s.Knob,
+			Place: s.Place.String(), Old: s.Old, New: s.New}
 		x.Now, x.State = t.stateOf(s)
 		list = append(list, x)
 	}

@@ -17,9 +17,9 @@ var everything = []string{
 	"eth0.txqueuelen=5000", "cpu.governor=performance",
 }
 
-// TestHistories: each line of the file is a history of a small host, step by step. Below stands what each step says, and
-// what stands there at the end: settings that the journal still holds, and files that differ from the beginning. A ~
-// stands for a blank.
+// TestHistories: each line of the file is a history of a small host, step by step. Below stands what each step says,
+// and what stands there at the end: settings that the journal still holds, and files that differ from the beginning. A
+// ~ stands for a blank.
 func TestHistories(t *testing.T) {
 	golden.Table(t, "testdata/histories.txt", func(question string) string {
 		root, boot := newTree(t), "before"
@@ -75,7 +75,8 @@ func TestHistories(t *testing.T) {
 		with(t, root, func(u *Tuner) {
 			u.boot = boot
 			for _, s := range u.Show() {
-				fmt.Fprintf(&out, "held: %s %s: %q, was %q, now %q: %s\n", s.Knob, s.Place, s.New, s.Old, s.Now, s.State)
+				fmt.Fprintf(&out, "held: %s %s: %q, was %q, now %q: %s\n", s.Knob, s.Place, s.New, s.Old, s.Now,
+					s.State)
 			}
 		})
 		now := snapshot(t, root)
@@ -105,7 +106,8 @@ func TestClamped(t *testing.T) {
 			return nil
 		}
 		const want = "/sys/class/net/eth0/tx_queue_len: asked for 5000, the kernel made it 4096; nothing is changed"
-		if _, err := u.Apply(changes(t, "net.core.rmem_max=1000", "eth0.txqueuelen=5000"), ""); err == nil || err.Error() != want {
+		if _, err := u.Apply(changes(t, "net.core.rmem_max=1000", "eth0.txqueuelen=5000"), ""); err == nil ||
+			err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 		if d := differences(before, snapshot(t, root)); len(d) > 0 || !slices.Equal(u.Show(), shown) {
@@ -148,10 +150,14 @@ func TestNoRoomForTheJournal(t *testing.T) {
 func TestForeignJournal(t *testing.T) {
 	head := `{"format":"` + JournalFormat + `"}` + "\n"
 	for journal, want := range map[string]string{
-		`{"format":"pelt/tune-journal/1"}` + "\n" + `{"made":1}` + "\n":                                                     "revert with the version of pelt that wrote it",
-		head + `{"knob":"persist","place":{"kind":"file","at":"etc/passwd"}}` + "\n":                                        "revert with the version of pelt that applied it",
-		head + `{"knob":"net.core.rmem_max","place":{"kind":"sysctl","at":"kernel.core_pattern"}}` + "\n":                   "is no place of net.core.rmem_max",
-		head + `{"knob":"cpu.governor","place":{"kind":"sysfs","at":"devices/system/cpu/cpu0/../scaling_governor"}}` + "\n": "is no place of cpu.governor",
+		`{"format":"pelt/tune-journal/1"}` + "\n" + `{"made":1}` +
+			"\n": "revert with the version of pelt that wrote it",
+		head + `{"knob":"persist","place":{"kind":"file","at":"etc/passwd"}}` +
+			"\n": "revert with the version of pelt that applied it",
+		head + `{"knob":"net.core.rmem_max","place":{"kind":"sysctl","at":"kernel.core_pattern"}}` +
+			"\n": "is no place of net.core.rmem_max",
+		head + `{"knob":"cpu.governor","place":{"kind":"sysfs","at":"devices/system/cpu/cpu0/../scaling_governor"}}` +
+			"\n": "is no place of cpu.governor",
 	} {
 		if _, _, err := readJournal(strings.NewReader(journal)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is read with %v", journal, err)

@@ -142,11 +142,13 @@ func (t *Tuner) plan(changes []Change, run string) (steps []Step, done []Done, e
 				return nil, nil, fmt.Errorf("%s cannot be read: %w", c.Knob, missing(k, err))
 			}
 			if p.same(now, c.Value) {
-				done = append(done, Done{c.Knob, p.String(), now, c.Value, Already, fmt.Sprintf("%s is %s already", p, words(now))})
+				done = append(done, Done{c.Knob, p.String(), now, c.Value, Already,
+					fmt.Sprintf("%s is %s already", p, words(now))})
 				continue
 			}
-			s := Step{Knob: c.Knob, Place: p, Old: now, Before: now, New: c.Value, Index: index, Queues: t.queueSettings(k, dev),
-				Time: t.now().UTC(), Run: run, Boot: t.boot, Namespace: space}
+			s := Step{Knob: c.Knob, Place: p, Old: now, Before: now, New: c.Value, Index: index,
+				Queues: t.queueSettings(k, dev),
+				Time:   t.now().UTC(), Run: run, Boot: t.boot, Namespace: space}
 			for _, o := range t.journal.steps { // what stood before the first change is to come back
 				if o.Place == p && o.Namespace == space && o.Boot == t.boot && o.Index == index && o.leaves(now) {
 					s.Old, s.Queues = o.Old, o.Queues

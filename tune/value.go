@@ -24,7 +24,8 @@ var (
 	triple  = value{"three whole numbers that do not fall", func(s string) bool {
 		f := strings.Fields(s)
 		wrong := func(x string) bool { return !decimalText.MatchString(x) }
-		return len(f) == 3 && !slices.ContainsFunc(f, wrong) && parsed(f[0]) <= parsed(f[1]) && parsed(f[1]) <= parsed(f[2])
+		return len(f) == 3 && !slices.ContainsFunc(f, wrong) && parsed(f[0]) <= parsed(f[1]) &&
+			parsed(f[1]) <= parsed(f[2])
 	}}
 )
 

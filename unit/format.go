@@ -149,7 +149,8 @@ func FormatNamed(metric string, v float64) (text string, ok bool) {
 // Bare is a printed value without its unit where another one after it has the same, or
 // where it is 0: "262" before "148 kpps".
 func Bare(value, next string) string {
-	if a, b := strings.Fields(value), strings.Fields(next); len(a) == 2 && len(b) == 2 && (a[1] == b[1] || a[0] == "0") {
+	if a, b := strings.Fields(value), strings.Fields(next); len(a) == 2 && len(b) == 2 &&
+		(a[1] == b[1] || a[0] == "0") {
 		return a[0]
 	}
 	return value

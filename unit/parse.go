@@ -79,7 +79,8 @@ func ParseAddresses(text string) ([]netip.Addr, error) {
 		low, err := netip.ParseAddr(from)
 		high, err2 := netip.ParseAddr(to)
 		if err != nil || err2 != nil || low.Is4() != high.Is4() || low.Zone() != high.Zone() || high.Less(low) {
-			return nil, &SyntaxError{"addresses", text, "want addresses as 192.0.2.1,192.0.2.7 or a range as 192.0.2.1..192.0.2.8"}
+			return nil, &SyntaxError{"addresses", text,
+				"want addresses as 192.0.2.1,192.0.2.7 or a range as 192.0.2.1..192.0.2.8"}
 		}
 		for a := low; ; a = a.Next() {
 			if len(list) >= MaxListLength {

@@ -163,7 +163,8 @@ func ParseRate(text string) (Rate, error) {
 		limit = 10e12
 	}
 	if value.Cmp(new(big.Rat).SetInt64(limit)) > 0 {
-		return Rate{}, &SyntaxError{"rate", text, "is beyond what can be asked: at most 1Gpps or 10000gbit; for no pacing use max"}
+		return Rate{}, &SyntaxError{"rate", text,
+			"is beyond what can be asked: at most 1Gpps or 10000gbit; for no pacing use max"}
 	}
 	if value.Cmp(big.NewRat(1, 86400)) < 0 {
 		return Rate{}, &SyntaxError{"rate", text, "is less than a packet a day"}

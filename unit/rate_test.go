@@ -99,7 +99,8 @@ func TestScheduleIsExact(t *testing.T) {
 				t.Errorf("%s at %d B: %d packets due in %d h, want %d", c.rate, c.payload, got, hours, c.want)
 			}
 			if due := s.Due(c.want); due < elapsed || due > elapsed+int64(s.Nanos/s.Packets)+1 {
-				t.Errorf("%s at %d B: packet %d is due at %d ns, want just after %d", c.rate, c.payload, c.want, due, elapsed)
+				t.Errorf("%s at %d B: packet %d is due at %d ns, want just after %d", c.rate, c.payload, c.want, due,
+					elapsed)
 			}
 		})
 	}
@@ -111,7 +112,8 @@ func TestScheduleEdges(t *testing.T) {
 		t.Errorf("Due past the clock: %d, want the largest int64", s.Due(4))
 	}
 	if s.Count(-1) != 0 || s.Count(0) != 0 || s.Count(1) != 1 {
-		t.Errorf("Count(-1, 0, 1) = %d, %d, %d; want 0, 0, 1: packet 0 is due at once", s.Count(-1), s.Count(0), s.Count(1))
+		t.Errorf("Count(-1, 0, 1) = %d, %d, %d; want 0, 0, 1: packet 0 is due at once", s.Count(-1), s.Count(0),
+			s.Count(1))
 	}
 	if got := (Schedule{Packets: 1 << 62, Nanos: 1}).Count(math.MaxInt64); got != math.MaxUint64 {
 		t.Errorf("Count past 64 bits = %d, want the largest", got)
@@ -122,7 +124,8 @@ func TestScheduleEdges(t *testing.T) {
 }
 
 func FuzzParseRate(f *testing.F) {
-	for _, text := range []string{"max", "150kpps", "1.5Mpps", "95mbit", "every 5ms", "1/3pps", "12345678901234567/12345678901234567890kpps", "1e9pps"} {
+	for _, text := range []string{"max", "150kpps", "1.5Mpps", "95mbit", "every 5ms", "1/3pps",
+		"12345678901234567/12345678901234567890kpps", "1e9pps"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

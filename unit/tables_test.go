@@ -34,7 +34,11 @@ func TestTexts(t *testing.T) {
 				return "", err
 			}
 			pps, _ := r.PPS(1000)
-			return again(r.String(), func(s string) bool { back, err := ParseRate(s); return err == nil && back == r }) +
+			return again(r.String(), func(s string) bool {
+				back, err := ParseRate(s)
+				return err == nil &&
+					back == r
+			}) +
 				fmt.Sprintf(", %.12g pps of 1000 B", pps), nil
 		},
 		"bit-rate": func(text string) (string, error) {
@@ -42,19 +46,28 @@ func TestTexts(t *testing.T) {
 			if err != nil {
 				return "", err
 			}
-			return again(r.String(), func(s string) bool { back, err := ParseBitRate(s); return err == nil && back == r }), nil
+			return again(r.String(), func(s string) bool {
+				back, err := ParseBitRate(s)
+				return err == nil &&
+					back == r
+			}), nil
 		},
 		"duration": func(text string) (string, error) {
 			d, err := ParseDuration(text)
 			if err != nil {
 				return "", err
 			}
-			return again(Duration(d), func(s string) bool { back, err := ParseDuration(s); return err == nil && back == d }) +
+			return again(Duration(d), func(s string) bool {
+				back, err := ParseDuration(s)
+				return err == nil &&
+					back == d
+			}) +
 				", " + FormatDuration(d), nil
 		},
 		"bytes": func(text string) (string, error) {
 			n, err := ParseBytes(text)
-			return again(strconv.FormatInt(n, 10), func(s string) bool { back, err := ParseBytes(s); return err == nil && back == n }), err
+			return again(strconv.FormatInt(n, 10),
+				func(s string) bool { back, err := ParseBytes(s); return err == nil && back == n }), err
 		},
 		"ratio": func(text string) (string, error) {
 			v, err := ParseRatio(text)
@@ -71,7 +84,8 @@ func TestTexts(t *testing.T) {
 		if err == nil {
 			return got
 		}
-		if wrong := (*SyntaxError)(nil); !errors.As(err, &wrong) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 300 {
+		if wrong := (*SyntaxError)(nil); !errors.As(err, &wrong) || strings.Contains(err.Error(), "\n") ||
+			len(err.Error()) > 300 {
 			t.Errorf("%s: an error of another form: %v", question, err)
 		}
 		return err.Error()
@@ -115,10 +129,12 @@ func TestNumbers(t *testing.T) {
 		}
 		return strings.Join(out, "\n")
 	})
-	if got := FormatCount(math.MaxUint64); len(strings.FieldsFunc(got, func(r rune) bool { return r < '0' || r > '9' })) != 7 {
+	if got := FormatCount(math.MaxUint64); len(strings.FieldsFunc(got,
+		func(r rune) bool { return r < '0' || r > '9' })) != 7 {
 		t.Errorf("the greatest count is %q", got)
 	}
-	if got := FormatNanos(90e9) + FormatSize(1472) + FormatDuration(126*time.Hour) + FormatPPS(math.NaN()); got != "90.0 s1472 B126 h–" {
+	if got := FormatNanos(90e9) + FormatSize(1472) + FormatDuration(126*time.Hour) +
+		FormatPPS(math.NaN()); got != "90.0 s1472 B126 h–" {
 		t.Error(got)
 	}
 }

@@ -54,14 +54,16 @@ var curve = Kind{
 func curveTiles(found []finding.Finding) Tiles {
 	answer, limit := first(found, "curve."), first(found, "limit.")
 	of := ""
-	curves := slices.DeleteFunc(finding.Of(found, finding.Answer), func(f finding.Finding) bool { return !strings.HasPrefix(f.Code, "curve.") })
+	curves := slices.DeleteFunc(finding.Of(found, finding.Answer),
+		func(f finding.Finding) bool { return !strings.HasPrefix(f.Code, "curve.") })
 	if len(curves) > 1 {
 		of = answer.W("path")
 	}
 	if answer.Code == "curve.tcp" {
 		out := Tiles{tile("Carries", answer, "goodput_bps", "best", of)}
 		if answer.Has("goodput_bps", "worst") {
-			out = append(out, tile("With small writes", answer, "goodput_bps", "worst", answer.N("payload_bytes", "worst")+" each"))
+			out = append(out, tile("With small writes", answer, "goodput_bps", "worst",
+				answer.N("payload_bytes", "worst")+" each"))
 		}
 		return out
 	}

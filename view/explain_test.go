@@ -49,15 +49,18 @@ func explain(t rapid.TB, d *model.Document, ask finding.Ask) view.Page {
 
 func advicePages() map[string]view.Page {
 	advised := func(knob, command string, apply bool) model.Advised {
-		return model.Advised{Advice: model.Advice{Knob: knob, Host: "receiver", Present: "1000", Value: "3000", Command: command,
-			Undo: "undo " + knob, Why: "softnet.dropped moved by 100"}, Here: true, Apply: apply, Layer: model.LayerReceiverBacklog,
+		return model.Advised{Advice: model.Advice{Knob: knob, Host: "receiver", Present: "1000", Value: "3000",
+			Command: command,
+			Undo: "undo " +
+				knob, Why: "softnet.dropped moved by 100"}, Here: true, Apply: apply, Layer: model.LayerReceiverBacklog,
 			Packets: 100, Attempted: 900}
 	}
 	list := []model.Advised{advised("net.core.netdev_max_backlog", "sysctl -w net.core.netdev_max_backlog=3000", true),
 		advised("eth0.txqueuelen", "ip link set dev eth0 txqueuelen 3000", false),
 		advised("socket.receive_buffer", "pelt curve HOST --receive-buffer 3000", false)}
 	lab, hosts := sample.Ledger(), sample.Unwatched()
-	return map[string]view.Page{"advice-lab": view.Advice(&lab, list), "advice-hosts": view.Advice(&hosts, list), // only between hosts is eth0 one of a host
+	// only between hosts is eth0 one of a host
+	return map[string]view.Page{"advice-lab": view.Advice(&lab, list), "advice-hosts": view.Advice(&hosts, list),
 		"advice-none": view.Advice(&lab, list[1:2])}
 }
 

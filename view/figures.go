@@ -19,7 +19,8 @@ import (
 func Figures(d *model.Document) Table {
 	rows := table.Rows(d)
 	keys := append(table.Settings(rows), table.KeyOf("repeat"), table.KeyOf("state"), table.KeyOf("engine"))
-	for _, name := range []string{"flow", "protocol", "payload_bytes", "frame_bytes", "streams", "receivers", "from", "to"} {
+	for _, name := range []string{"flow", "protocol", "payload_bytes", "frame_bytes", "streams", "receivers", "from",
+		"to"} {
 		if name == "from" && !slices.ContainsFunc(keys, func(k table.Key) bool { return k.Name == "pair" }) {
 			break
 		}

@@ -68,8 +68,8 @@ func TrialLine(d *model.Document, trial *model.Result) string {
 	return text + ")"
 }
 
-// learnt is what searches know of the rate of a trial by now, and what the trial lost: "fails, lost 0.2 % in 1 s". So far
-// is what this trial says, and more are needed.
+// learnt is what searches know of the rate of a trial by now, and what the trial lost: "fails, lost 0.2 % in 1 s". So
+// far is what this trial says, and more are needed.
 func learnt(rows, searches []table.Row) string {
 	trial := rows[0].Trial
 	var words, verdicts []string // what is known, and of which goal
@@ -130,7 +130,8 @@ func trialName(rows []table.Row) string {
 func Setting(t model.Trial) string {
 	var flows []model.FlowResult
 	for _, f := range t.Flows {
-		flows = append(flows, model.FlowResult{Name: f.Name, Protocol: f.Protocol, PayloadBytes: f.PayloadBytes, Streams: f.Streams,
+		flows = append(flows, model.FlowResult{Name: f.Name, Protocol: f.Protocol, PayloadBytes: f.PayloadBytes,
+			Streams:    f.Streams,
 			FrameBytes: model.FrameBytes(f.Protocol, f.Family, f.PayloadBytes)})
 	}
 	return trialName(table.Rows(&model.Document{Results: []model.Result{{Cell: t.Cell, Flows: flows}}}))

@@ -142,7 +142,8 @@ func meshHosts(ways []table.Group) Table {
 	column := func(key, name, label string) []column {
 		middle := bare(metricColumns("loss_ratio"))[0].cell
 		return cells(name, label, func(g table.Group, row int) Cell {
-			its := slices.DeleteFunc(slices.Clone(ways), func(w table.Group) bool { return w.Level(key).Text != g.Name() })
+			its := slices.DeleteFunc(slices.Clone(ways),
+				func(w table.Group) bool { return w.Level(key).Text != g.Name() })
 			return middle(table.Group{Rows: table.RowsOf(summed(its))}, row)
 		})
 	}
@@ -170,7 +171,8 @@ func meshTimes(ways []table.Group, delay string) Times {
 	}
 	times := Lane{Label: table.MetricOf(delay).Label, Unit: unit.Nanos}
 	if delay == "round_trip_p50_ns" {
-		ways = slices.DeleteFunc(slices.Clone(ways), func(g table.Group) bool { return g.Rows[0].Flow.From == model.Receiver })
+		ways = slices.DeleteFunc(slices.Clone(ways),
+			func(g table.Group) bool { return g.Rows[0].Flow.From == model.Receiver })
 	}
 	for _, g := range mostChanged(ways, delay) {
 		times.add(wayName(g), Plain, finding.MeshSeries(g, delay))
@@ -199,7 +201,8 @@ func mostChanged(ways []table.Group, metric string) []table.Group {
 
 // meshParts tells of the cycles in a few parts of the time.
 func meshParts(rows []table.Row) Table {
-	t := listing("Over time", "window Time", "cycles_count Cycles", "pairs_count Pairs that lose", "loss_ratio Worst loss",
+	t := listing("Over time", "window Time", "cycles_count Cycles", "pairs_count Pairs that lose",
+		"loss_ratio Worst loss",
 		"worst Worst pair")
 	t.Columns[0].Key = true
 	cycles := table.By(rows, table.KeyOf("repeat"))

@@ -23,7 +23,8 @@ var ndr = Kind{
 	},
 }
 
-// floodsOrHeld are the rows of the floods that searches began with, or where none is usable those of the rates that hold.
+// floodsOrHeld are the rows of the floods that searches began with, or where none is usable those of the rates that
+// hold.
 func floodsOrHeld(d *model.Document) (rows []table.Row) {
 	floods := table.Unsearched(table.Rows(d))
 	if len(finding.Usable(floods)) == 0 {

@@ -31,7 +31,8 @@ func deadStreams(r table.Row) []Section {
 	}
 	for _, s := range r.Flow.DeadStreams {
 		heard, answered, back := float64(s.AsksHeard), float64(s.Answered), float64(s.AnswersHeard)
-		t.add(fmt.Sprint(s.Stream+1), fmt.Sprint(s.FromPort), fmt.Sprint(s.ToPort), float64(s.Asked), heard, answered, back)
+		t.add(fmt.Sprint(s.Stream+1), fmt.Sprint(s.FromPort), fmt.Sprint(s.ToPort), float64(s.Asked), heard, answered,
+			back)
 	}
 	if r.Flow.Streams < 2 {
 		return nil

@@ -23,7 +23,9 @@ import (
 // pages are the documents whose pages are golden files.
 var pages = []sample.Named{
 	{Name: "router", Doc: sample.Router()}, {Name: "single", Doc: sample.Single()}, {Name: "both", Doc: sample.Both()},
-	{Name: "tcp", Doc: sample.TCP()}, {Name: "loss", Doc: sample.Loss()}, {Name: "invalid", Doc: sample.Invalid()}, {Name: "nothing", Doc: sample.Nothing()}, {Name: "deadstreams", Doc: sample.DeadStreams()},
+	{Name: "tcp", Doc: sample.TCP()}, {Name: "loss", Doc: sample.Loss()}, {Name: "invalid",
+		Doc: sample.Invalid()}, {Name: "nothing", Doc: sample.Nothing()},
+	{Name: "deadstreams", Doc: sample.DeadStreams()},
 	{Name: "aborted", Doc: sample.Aborted()}, {Name: "roundtrip", Doc: sample.RoundTrip()},
 
 	// Sweeps of settings.
@@ -34,7 +36,8 @@ var pages = []sample.Named{
 
 	// Congestion controls.
 	{Name: "cc", Doc: sample.Controls()}, {Name: "ccmix", Doc: sample.ControlMix()},
-	{Name: "cchostile", Doc: sample.ControlHostile()}, {Name: "ccfew", Doc: fewControls(2)}, {Name: "ccwhole", Doc: wholeControls(4)},
+	{Name: "cchostile", Doc: sample.ControlHostile()}, {Name: "ccfew", Doc: fewControls(2)}, {Name: "ccwhole",
+		Doc: wholeControls(4)},
 
 	{Name: "latency", Doc: sample.Latency()},
 	{Name: "mesh", Doc: sample.Mesh()}, {Name: "mesh-cycles", Doc: sample.MeshCycles()},
@@ -45,7 +48,8 @@ var pages = []sample.Named{
 	{Name: "benchvariants", Doc: sample.Variants()},
 
 	// Soaks.
-	{Name: "soak", Doc: sample.Soak()}, {Name: "soak-long", Doc: sample.LongSoak()}, {Name: "soak-cut", Doc: sample.CutSoak()},
+	{Name: "soak", Doc: sample.Soak()}, {Name: "soak-long", Doc: sample.LongSoak()}, {Name: "soak-cut",
+		Doc: sample.CutSoak()},
 	{Name: "soak-hostile", Doc: sample.SoakHostile()},
 
 	// Searches for rates without loss.
@@ -90,7 +94,8 @@ func fewControls(repeats int) model.Document {
 // wholeControls is one of two losses of which no transfer was cut.
 func wholeControls(repeats int) model.Document {
 	d := fewControls(repeats)
-	d.Results = slices.DeleteFunc(d.Results, func(r model.Result) bool { return r.Cell["link.loss_ratio"].Number > 0.05 })
+	d.Results = slices.DeleteFunc(d.Results,
+		func(r model.Result) bool { return r.Cell["link.loss_ratio"].Number > 0.05 })
 	return d
 }
 
@@ -102,7 +107,8 @@ func asKind(d model.Document, command string) model.Document {
 	return d
 }
 
-// TestPages compares the short form and the whole of each page with its golden file, and its pictures with their outlines.
+// TestPages compares the short form and the whole of each page with its golden file, and its pictures with their
+// outlines.
 func TestPages(t *testing.T) {
 	all := allPages(t)
 	var pictures strings.Builder
@@ -110,13 +116,15 @@ func TestPages(t *testing.T) {
 		t.Run(name, func(t *testing.T) { goldenPage(t, name, all[name]) })
 		fmt.Fprintf(&pictures, "%s:\n%s", name, outlines(all[name].Sections))
 	}
-	// Runs of one kind share a chart with a series each; runs of two kinds have charts of their own, and a sentence why.
+	// Runs of one kind share a chart with a series each; runs of two kinds have charts of their own, and a sentence
+	// why.
 	for _, runs := range [][]string{{"router", "router"}, {"router", "router", "sweep"}} {
 		var of []view.Page
 		for _, run := range runs {
 			of = append(of, all[run])
 		}
-		fmt.Fprintf(&pictures, "%v:\n%s", runs, outlines(view.Overlay(of, []string{"before", "after", "then"}[:len(of)])))
+		fmt.Fprintf(&pictures, "%v:\n%s", runs,
+			outlines(view.Overlay(of, []string{"before", "after", "then"}[:len(of)])))
 	}
 	golden.File(t, "testdata/pictures.txt", pictures.String())
 }
@@ -143,7 +151,8 @@ func allPages(t *testing.T) map[string]view.Page {
 	return all
 }
 
-// documents are runs with what is rare: many hosts, nothing timed, a flood that was not valid, a bench with a part of its trials.
+// documents are runs with what is rare: many hosts, nothing timed, a flood that was not valid, a bench with a part of
+// its trials.
 func documents() map[string]model.Document {
 	untimed := bigMesh(3)
 	for i := range untimed.Results {
@@ -190,7 +199,8 @@ func outlines(sections []view.Section) string {
 				say("tile %s: %s (%s)", tile.Label, tile.Value, tile.Note)
 			}
 		case view.Chart:
-			say("chart %d %s: %s against %s %s%s; marks %v", s.Kind, s.Title, s.Y.Label, s.X.Label, first(s.X.Categories), first(s.Y.Categories), s.Marks)
+			say("chart %d %s: %s against %s %s%s; marks %v", s.Kind, s.Title, s.Y.Label, s.X.Label,
+				first(s.X.Categories), first(s.Y.Categories), s.Marks)
 			for _, x := range s.Series {
 				if n := len(x.Points); n > 0 {
 					say("\t%s: %d points, %q to %q", x.Name, n, x.Points[0].Name, x.Points[n-1].Name)
@@ -200,11 +210,13 @@ func outlines(sections []view.Section) string {
 			say("times %s: changes %v, gaps %v", s.Title, s.Changes, s.Gaps)
 			for _, lane := range s.Lanes {
 				for _, x := range lane.Traces {
-					say("\t%s, %s: %d values, %.4g to %.4g", lane.Label, x.Name, len(x.Values), x.Values[0], x.Values[len(x.Values)-1])
+					say("\t%s, %s: %d values, %.4g to %.4g", lane.Label, x.Name, len(x.Values), x.Values[0],
+						x.Values[len(x.Values)-1])
 				}
 			}
 		case view.Path:
-			say("path %s of %s, %v: %d sent, %d received, losses %v", s.Title, s.Flow, s.Nodes, s.Sent, s.Received, s.Losses)
+			say("path %s of %s, %v: %d sent, %d received, losses %v", s.Title, s.Flow, s.Nodes, s.Sent, s.Received,
+				s.Losses)
 		}
 	}
 	return out.String()
@@ -259,7 +271,8 @@ func text(t *testing.T, page view.Page, all bool) string {
 // goldenPage compares a page with its golden file: the short form and the whole.
 func goldenPage(t *testing.T, name string, p view.Page) {
 	t.Helper()
-	golden.File(t, filepath.Join("testdata", name+".txt"), text(t, p, false)+strings.Repeat("=", 80)+"\n"+text(t, p, true))
+	golden.File(t, filepath.Join("testdata", name+".txt"),
+		text(t, p, false)+strings.Repeat("=", 80)+"\n"+text(t, p, true))
 }
 
 // TestSetting: the line of progress names the setting of a trial before it has figures.

@@ -72,7 +72,9 @@ func TestGoldenPagesReadWell(t *testing.T) {
 				return
 			}
 			chart, _ := page.Sections[1].(view.Chart)
-			if _, times := page.Sections[1].(view.Times); len(tiles) > 4 || !chart.Hero && !times && name != "bench-idle" { // nothing to draw
+			// nothing to draw
+			if _, times := page.Sections[1].(view.Times); len(tiles) > 4 || !chart.Hero && !times &&
+				name != "bench-idle" {
 				t.Errorf("%d tiles, then %T", len(tiles), page.Sections[1])
 			}
 		})
@@ -177,7 +179,8 @@ func checkBars(t rapid.TB, page view.Page) {
 					}
 				}
 			}
-			if got := unit.Ratio.Format(sum); sum > 0 && !lost[got] && !lost[unit.Ratio.Format(sum+1e-12)] && !lost[unit.Ratio.Format(sum-1e-12)] {
+			if got := unit.Ratio.Format(sum); sum > 0 && !lost[got] && !lost[unit.Ratio.Format(sum+1e-12)] &&
+				!lost[unit.Ratio.Format(sum-1e-12)] {
 				t.Errorf("the bar of %q shows %s, which no table has", name, got)
 			}
 		}

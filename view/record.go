@@ -22,7 +22,8 @@ func Record(d contents.Document) Page {
 }
 
 // ofFlows lists what each flow of each trial of a record has; add makes a row of what follows trial and flow.
-func ofFlows(d contents.Document, title string, columns []string, row func(t contents.Trial, i int, add func(...any))) Table {
+func ofFlows(d contents.Document, title string, columns []string,
+	row func(t contents.Trial, i int, add func(...any))) Table {
 	out := listing(title, append([]string{"trial Trial", "flow Flow"}, columns...)...)
 	out.Columns[0].Key, out.Columns[1].Key = true, true
 	for _, t := range d.Trials {

@@ -22,9 +22,11 @@ func TestRecord(t *testing.T) {
 	}{
 		"cut": {contents.Figures{Lost: 2, Losses: []contents.Run{{From: 1, Count: 2}}}, "", false,
 			[]string{"not kept: cut at byte 9", "2 (at least)", "cut\n", "0           0  1  "}},
-		"not kept": {contents.Figures{AttemptedKnown: true}, "again", true, []string{"not kept: whole, 9 B", "not kept\n"}},
+		"not kept": {contents.Figures{AttemptedKnown: true}, "again", true,
+			[]string{"not kept: whole, 9 B", "not kept\n"}},
 	} {
-		d := contents.Document{Whole: c.whole, Bytes: 9, Trials: []contents.Trial{{Void: c.void, Of: []contents.Figures{c.of}}}}
+		d := contents.Document{Whole: c.whole, Bytes: 9,
+			Trials: []contents.Trial{{Void: c.void, Of: []contents.Figures{c.of}}}}
 		d.Trials[0].Flows = []record.Flow{flow}
 		if !c.whole {
 			d.Cut = "cut at byte 9: its end is missing"

@@ -15,7 +15,8 @@ import (
 // router is a bench of a router: what it carries of each traffic, and what that costs it.
 var router = Kind{
 	Title: "Router bench",
-	Rules: []finding.Rule{finding.Router, finding.RouterLossFree, finding.RouterWatch, finding.Repeats("goodput_bps", 3)},
+	Rules: []finding.Rule{finding.Router, finding.RouterLossFree, finding.RouterWatch,
+		finding.Repeats("goodput_bps", 3)},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		keys, loaded := finding.RouterKeys(rows), finding.RouterLoaded(rows)
 		all, full := table.By(rows, keys...), table.By(loaded, keys...)
@@ -131,7 +132,8 @@ func trafficTable(full []table.Group, keys []table.Key) Table {
 	}
 	t := rowsOf(title, full, keyColumns(keys...), metricColumns("receive_pps", "goodput_bps"),
 		bare(metricColumns("loss_ratio")),
-		effects, cells("limit", "Limited by", func(g table.Group, _ int) Cell { return Cell{Text: finding.LimitedBy(g)} }),
+		effects, cells("limit", "Limited by",
+			func(g table.Group, _ int) Cell { return Cell{Text: finding.LimitedBy(g)} }),
 		details(metricColumns("link_ratio", "retransmit_ratio",
 			"sender_cpu_thread_ratio", "receiver_cpu_thread_ratio")))
 	for _, g := range full {

@@ -48,7 +48,8 @@ func day() *model.Document {
 // A document from outside may have an idle_ratio that is no core's.
 func TestSeriesOfNoCore(t *testing.T) {
 	d := sample.LongSoak()
-	d.Results[0].Series = append(d.Results[0].Series, model.Series{Metric: "idle_ratio", At: "router", StepSeconds: 1, Values: []float64{1}})
+	d.Results[0].Series = append(d.Results[0].Series,
+		model.Series{Metric: "idle_ratio", At: "router", StepSeconds: 1, Values: []float64{1}})
 	if page := view.Run(&d); page.Verdict == "" {
 		t.Error("no verdict")
 	}

@@ -74,7 +74,8 @@ func (f *commonFlags) consentTo(c *cobra.Command, addr netip.Addr, said string) 
 	return agreed(c, f.yes, said+" is a public address, and a test floods every network between; all must be yours")
 }
 
-// Whoever types a range or several lists may not see how many trials they make. So many, and so long, are asked for again.
+// Whoever types a range or several lists may not see how many trials they make. So many, and so long, are asked for
+// again.
 const (
 	manyTrials = 100
 	longRun    = time.Hour

@@ -36,7 +36,8 @@ func TestAskCode(t *testing.T) {
 	}
 	shown := make([]byte, 1000)
 	n, err := screen.Read(shown)
-	if shown = shown[:n]; err != nil || !bytes.Contains(shown, []byte("Code")) || bytes.Contains(shown, []byte("tiger")) {
+	if shown = shown[:n]; err != nil || !bytes.Contains(shown, []byte("Code")) ||
+		bytes.Contains(shown, []byte("tiger")) {
 		t.Errorf("on the screen: %q, %v", shown, err)
 	}
 }

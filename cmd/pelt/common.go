@@ -36,14 +36,17 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 	s.StringVar(&f.record, "record", "", "write each packet of a UDP receiver to `FILE`")
 	s.StringVar(&f.lines, "json-lines", "", "write each event of the run as a line of JSON to `FILE`, or -")
 	f.hub.register(s)
-	s.StringVar(&f.hub.code, "code", "", "`CODE` that pelt serve or hub printed; of several hosts NEAR,FAR,ROUTER (or $PELT_CODE)")
+	s.StringVar(&f.hub.code, "code", "",
+		"`CODE` that pelt serve or hub printed; of several hosts NEAR,FAR,ROUTER (or $PELT_CODE)")
 	s.StringVar(&f.hub.codeFile, "code-file", "", "read the code from `FILE`")
 	s.BoolVar(&f.yes, "yes", false, "do not ask before a test of a public address, or of hours in many trials")
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML, send nothing")
 	s.BoolVar(&f.live, "live", false, "show the test as a full screen in the terminal; q leaves it, s stops the test")
-	s.DurationVar(&f.progress, "progress", 0, "`TIME` between lines of progress (default: one live line; without terminal none)")
+	s.DurationVar(&f.progress, "progress", 0,
+		"`TIME` between lines of progress (default: one live line; without terminal none)")
 	s.BoolVar(&f.noStore, "no-store", false, "do not keep this run")
-	s.BoolVar(&f.web, "web", false, "show the test in a browser, too: prints an address of this host, which lasts as long as the test")
+	s.BoolVar(&f.web, "web", false,
+		"show the test in a browser, too: prints an address of this host, which lasts as long as the test")
 }
 
 // codeOf is the code that a user gave, kept out of help texts and of every file; "" if none.
@@ -78,7 +81,8 @@ func toldCode(code, file string) (prefix, note string) {
 // seenCode warns of a code in the arguments of a command that goes on for long.
 func seenCode(c *cobra.Command, inArguments bool) {
 	if inArguments {
-		fmt.Fprintln(c.ErrOrStderr(), "pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it")
+		fmt.Fprintln(c.ErrOrStderr(),
+			"pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it")
 	}
 }
 
@@ -171,7 +175,8 @@ func stoppable(c *cobra.Command) (stop func()) {
 }
 
 func (f *commonFlags) options(s *screen, st *store.Store) run.Options {
-	return run.Options{Version: version(), Arguments: keptArguments(os.Args[1:]), Code: f.hub.code, Hub: f.hub.Hub, Store: st,
+	return run.Options{Version: version(), Arguments: keptArguments(os.Args[1:]), Code: f.hub.code, Hub: f.hub.Hub,
+		Store:  st,
 		Record: f.record, Events: s.Take, Live: s.full || f.web || f.lines != ""}
 }
 

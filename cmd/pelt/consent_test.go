@@ -25,7 +25,8 @@ func TestConsentToNames(t *testing.T) {
 	defer null.Close()
 	os.Stdin = null
 	resolve = func(_ context.Context, host string, family int) ([]netip.Addr, error) {
-		a, ok := map[string]string{"far.example 0": "93.184.215.14", "far.example 6": "fd00::1", "home.example 0": "192.168.7.1", "group.example 0": "239.1.2.3"}[fmt.Sprint(host, " ", family)]
+		a, ok := map[string]string{"far.example 0": "93.184.215.14", "far.example 6": "fd00::1",
+			"home.example 0": "192.168.7.1", "group.example 0": "239.1.2.3"}[fmt.Sprint(host, " ", family)]
 		if !ok {
 			return nil, errors.New("no such host")
 		}
@@ -51,7 +52,8 @@ func TestConsentToNames(t *testing.T) {
 		cmd := newRun()
 		cmd.SetContext(t.Context())
 		err := f.consents(cmd, model.Plan{Target: c.target, Near: c.near, Flows: []model.Flow{{Family: c.family}}})
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !isUsage(err)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want) || !isUsage(err)) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -72,7 +74,8 @@ func TestBeside(t *testing.T) {
 // Codes and passwords are neither stored nor shown; where lines of events went says nothing of a run.
 func TestKeptArguments(t *testing.T) {
 	args := strings.Fields("curve nas --json-lines - --code tiger-42-amber --code=otter-17-blue --nats tls://me:otter@a.example --nats=otter@b.example --time 1s --json-lines=a.jsonl")
-	if got := strings.Join(keptArguments(args), " "); got != "curve nas --code CODE --code=CODE --nats URLS --nats=URLS --time 1s" {
+	if got := strings.Join(keptArguments(args),
+		" "); got != "curve nas --code CODE --code=CODE --nats URLS --nats=URLS --time 1s" {
 		t.Error(got)
 	}
 	if args[5] != "tiger-42-amber" {

@@ -35,7 +35,8 @@ namespace or the loopback interface, and says which.`,
 				return err
 			}
 			if err != nil {
-				fmt.Fprintf(c.ErrOrStderr(), "no lab here (%v): this demo shows the loopback interface and no router\n", err)
+				fmt.Fprintf(c.ErrOrStderr(),
+					"no lab here (%v): this demo shows the loopback interface and no router\n", err)
 				p.Target, p.Links = "lab:"+run.Loopback, nil
 			}
 			return f.execute(c, p)

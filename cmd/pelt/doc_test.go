@@ -81,7 +81,8 @@ func sharedFlags(root *cobra.Command) (every, several *pflag.FlagSet) {
 		switch {
 		case inTests[key] >= len(testPaths)-1: // the one that has it not says so
 			every.AddFlag(f)
-		case inAll[key] > 1 && (several.Lookup(f.Name) == nil || inAll[key] > inAll[f.Name+"\n"+several.Lookup(f.Name).Usage]):
+		case inAll[key] > 1 && (several.Lookup(f.Name) == nil ||
+			inAll[key] > inAll[f.Name+"\n"+several.Lookup(f.Name).Usage]):
 			several = without(several, f.Name)
 			several.AddFlag(f)
 		}
@@ -168,7 +169,8 @@ func TestHelpEndsWithAnExample(t *testing.T) {
 
 func TestNodeLinkArgs(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{"curve lab:nat --link-receiver rate=1mbit --time 1s", "curve lab:nat --node-link receiver:rate=1mbit --time 1s"},
+		{"curve lab:nat --link-receiver rate=1mbit --time 1s",
+			"curve lab:nat --node-link receiver:rate=1mbit --time 1s"},
 		{"curve lab:nat --link-router=rate=1mbit", "curve lab:nat --node-link router:rate=1mbit"},
 		{"curve lab:nat --link rate=1mbit", "curve lab:nat --link rate=1mbit"},
 		{"lab exec r1 receiver -- x --link-y z", "lab exec r1 receiver -- x --link-y z"},

@@ -18,12 +18,16 @@ func lossyRun(t *testing.T) string {
 	t.Helper()
 	doc := model.Document{Plan: model.Plan{Command: "curve", Target: "lab:direct"}, Complete: true}
 	for i, payload := range []float64{64, 1472} {
-		f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: int(payload), Attempted: 1000, Accepted: 1000, Received: 1000}
+		f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver,
+			PayloadBytes: int(payload), Attempted: 1000, Accepted: 1000, Received: 1000}
 		if i == 0 {
 			f.Received, f.Lost = 969, 31
-			f.Ledger = model.Ledger{Lost: 31, Lines: []model.Line{{Layer: model.LayerReceiverBuffer, Host: model.Receiver, Cause: "SOCKET_RCVBUFF", Packets: 31, Confidence: "exact-seq"}}}
+			f.Ledger = model.Ledger{Lost: 31,
+				Lines: []model.Line{{Layer: model.LayerReceiverBuffer, Host: model.Receiver, Cause: "SOCKET_RCVBUFF",
+					Packets: 31, Confidence: "exact-seq"}}}
 		}
-		doc.Results = append(doc.Results, model.Result{Cell: model.Cell{"payload_bytes": model.Number(payload), "direction": model.Word("up")}, State: model.Valid, Flows: []model.FlowResult{f}})
+		doc.Results = append(doc.Results, model.Result{Cell: model.Cell{"payload_bytes": model.Number(payload),
+			"direction": model.Word("up")}, State: model.Valid, Flows: []model.FlowResult{f}})
 	}
 	b, err := model.EncodeDocument(doc)
 	if err != nil {
@@ -69,7 +73,8 @@ func TestCommandLines(t *testing.T) {
 func TestParseCells(t *testing.T) {
 	doc := model.Document{Results: []model.Result{{Cell: model.Cell{"payload_bytes": model.Number(64),
 		"profile": model.Word("on=10ms,off=5ms,random")}}}}
-	for _, texts := range [][]string{{"profile=on=10ms,off=5ms,random,payload=64"}, {"payload=64", "profile=on=10ms,off=5ms,random"}} {
+	for _, texts := range [][]string{{"profile=on=10ms,off=5ms,random,payload=64"},
+		{"payload=64", "profile=on=10ms,off=5ms,random"}} {
 		if got, err := parseCells(doc, texts); err != nil || !maps.Equal(got, doc.Results[0].Cell) {
 			t.Errorf("--cell %q: %v, %v", texts, got, err)
 		}
@@ -97,9 +102,12 @@ func TestParseLevel(t *testing.T) {
 	for _, c := range []struct {
 		knob, text, want, wrong string
 	}{
-		{"payload_bytes", "64", "64", ""}, {"rate_pps", "150kpps", "150000", ""}, {"rate_pps", "150000", "150000", ""}, {"rate_pps", "max", "max", ""},
-		{"rate_pps", "95mbit", "", "packets per second"}, {"rate_pps", "fast", "", "want"}, {"interval_ns", "5ms", "5000000", ""}, {"link.loss_ratio", "0.1%", "0.001", ""},
-		{"direction", "both", "both", ""}, {"payload_bytes", "NaN", "", "want whole bytes"}, {"interval_ns", "soon", "", "soon"},
+		{"payload_bytes", "64", "64", ""}, {"rate_pps", "150kpps", "150000", ""}, {"rate_pps", "150000", "150000",
+			""}, {"rate_pps", "max", "max", ""},
+		{"rate_pps", "95mbit", "", "packets per second"}, {"rate_pps", "fast", "", "want"}, {"interval_ns", "5ms",
+			"5000000", ""}, {"link.loss_ratio", "0.1%", "0.001", ""},
+		{"direction", "both", "both", ""}, {"payload_bytes", "NaN", "", "want whole bytes"}, {"interval_ns", "soon",
+			"", "soon"},
 	} {
 		got, err := parseLevel(c.knob, c.text)
 		if err != nil {

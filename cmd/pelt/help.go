@@ -154,7 +154,8 @@ func usage(c *cobra.Command, all bool) string {
 	for i, set := range groups {
 		fmt.Fprintf(&b, "\n%s:\n%s", titles[i], set.FlagUsagesWrapped(helpWidth()))
 	}
-	fmt.Fprintf(&b, "\n%s lists all %d flags. -t -b -l -P -R -u -i mean what they mean in iperf3.\n", helpAllFlag, shown)
+	fmt.Fprintf(&b, "\n%s lists all %d flags. -t -b -l -P -R -u -i mean what they mean in iperf3.\n", helpAllFlag,
+		shown)
 	return b.String()
 }
 

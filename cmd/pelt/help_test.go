@@ -41,7 +41,8 @@ func TestIperfFlags(t *testing.T) {
 func TestHelpFits(t *testing.T) {
 	for _, command := range []string{"curve", "sweep", "router", "cc", "soak"} {
 		var few, all bytes.Buffer
-		if execute([]string{command, "--help"}, &few, &few) != exitOK || execute([]string{command, "--help-all"}, &all, &all) != exitOK {
+		if execute([]string{command, "--help"}, &few, &few) != exitOK ||
+			execute([]string{command, "--help-all"}, &all, &all) != exitOK {
 			t.Fatalf("%s: %s", command, few.String())
 		}
 		if n := strings.Count(few.String(), "\n      --"); n < 8 || n > mostFlags {

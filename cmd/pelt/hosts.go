@@ -63,5 +63,6 @@ func hostColumns(h fleet.AgentInfo) []string {
 	if h.Host.Privileged {
 		root = "yes"
 	}
-	return []string{h.ID, address, strings.Join(h.Engines, ","), root, h.Host.Kernel, h.Host.ClockSource, h.Version, h.Limits.Trials()}
+	return []string{h.ID, address, strings.Join(h.Engines, ","), root, h.Host.Kernel, h.Host.ClockSource, h.Version,
+		h.Limits.Trials()}
 }

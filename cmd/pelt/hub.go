@@ -62,7 +62,8 @@ and receives no test packets.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&listen, "listen", "", "`ADDRESS`, ADDRESS:PORT or :PORT to listen on, PORT as in --port (default: every address)")
+	f.StringVar(&listen, "listen", "",
+		"`ADDRESS`, ADDRESS:PORT or :PORT to listen on, PORT as in --port (default: every address)")
 	f.IntVar(&port, "port", fleet.DefaultPort, "control `PORT`")
 	f.StringVar(&code, "code", "", "use this `CODE`, not the hub's own (or $PELT_CODE)")
 	f.StringVar(&codeFile, "code-file", "", "read the code from `FILE`")

@@ -47,7 +47,8 @@ func TestHubInvitation(t *testing.T) {
 		listen string
 		port   int
 		want   string
-	}{{"", 7358, "pelt hosts\n"}, {"", 7400, "pelt hosts --hub 127.0.0.1:7400\n"}, {"10.1.2.3", 7358, "pelt hosts --hub 10.1.2.3\n"},
+	}{{"", 7358, "pelt hosts\n"}, {"", 7400, "pelt hosts --hub 127.0.0.1:7400\n"}, {"10.1.2.3", 7358,
+		"pelt hosts --hub 10.1.2.3\n"},
 		{"10.1.2.3", 7358, "\n    PELT_CODE='tiger 42' pelt join 10.1.2.3 --name NAME\n"}} {
 		at, _ := netip.ParseAddr(c.listen)
 		if got := hubInvitation(at, c.port, "PELT_CODE='tiger 42' ", ""); !strings.Contains(got, c.want) {

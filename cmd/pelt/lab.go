@@ -64,14 +64,16 @@ func newLabUp() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := lab.StartHolder(c.Context(), []string{"lab", "hold", name, topology, string(text)}); err != nil {
+			if _, err := lab.StartHolder(c.Context(),
+				[]string{"lab", "hold", name, topology, string(text)}); err != nil {
 				return err
 			}
 			test, node := "pelt curve lab:"+name+"; ", "receiver"
 			if args[0] == lab.Star {
 				test, node = "", "receiver-1"
 			}
-			fmt.Fprintf(c.OutOrStdout(), "lab %s is up: %spelt lab exec %s %s -- COMMAND; pelt lab down %s\n", name, test, name, node, name)
+			fmt.Fprintf(c.OutOrStdout(), "lab %s is up: %spelt lab exec %s %s -- COMMAND; pelt lab down %s\n", name,
+				test, name, node, name)
 			return nil
 		},
 	}

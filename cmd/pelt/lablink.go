@@ -113,9 +113,11 @@ func showLinks(c *cobra.Command, name string, l *lab.Lab, asJSON jsonFlag) error
 		for _, one := range ways {
 			s := one.Settings
 			s.Seed = one.Seed
-			rows = append(rows, append([]string{one.From + " to " + one.To, one.Backend, settingsText(s)}, done(one.Done)...))
+			rows = append(rows, append([]string{one.From + " to " + one.To, one.Backend, settingsText(s)},
+				done(one.Done)...))
 		}
-		return printColumns(w, "DIRECTION\tBY\tSETTINGS\tFRAMES\tLOST\tQUEUE FULL\tDOUBLED\tDAMAGED\tOVERRUN\tLATE p50\tp99", rows)
+		return printColumns(w,
+			"DIRECTION\tBY\tSETTINGS\tFRAMES\tLOST\tQUEUE FULL\tDOUBLED\tDAMAGED\tOVERRUN\tLATE p50\tp99", rows)
 	})
 }
 

@@ -102,7 +102,8 @@ func fitRuns(heads []string, rows [][]string, width int) ([]string, [][]string) 
 			row[i] = plain.Cut(row[i], mostTarget)
 		}
 	}
-	if name := slices.Index(heads, "NAME"); !slices.ContainsFunc(rows, func(row []string) bool { return row[name] != "" }) {
+	if name := slices.Index(heads, "NAME"); !slices.ContainsFunc(rows,
+		func(row []string) bool { return row[name] != "" }) {
 		leave("NAME")
 	}
 	for _, name := range []string{"STARTED", "TRIALS", "STATE", "TARGET", "COMMAND"} {

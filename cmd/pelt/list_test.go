@@ -12,8 +12,10 @@ import (
 func TestListFits(t *testing.T) {
 	heads := []string{"RUN", "STARTED", "COMMAND", "TARGET", "TRIALS", "STATE", "NAME", "RESULT"}
 	rows := [][]string{
-		{"20261127-0741-k3f", "2026-11-27 07:41", "curve", "lab:router", "14", "complete", "", strings.Repeat("412 kpps at 64 B, ", 9)},
-		{"20261127-0742-abc", "2026-11-27 07:42", "soak", strings.Repeat("2001:db8::", 9), "1", "cut", "", "None lost."},
+		{"20261127-0741-k3f", "2026-11-27 07:41", "curve", "lab:router", "14", "complete", "",
+			strings.Repeat("412 kpps at 64 B, ", 9)},
+		{"20261127-0742-abc", "2026-11-27 07:42", "soak", strings.Repeat("2001:db8::", 9), "1", "cut", "",
+			"None lost."},
 	}
 	for width, want := range map[int]string{
 		200: "RUN STARTED COMMAND TARGET TRIALS STATE RESULT", 100: "RUN COMMAND TARGET STATE RESULT", 80: "RUN COMMAND RESULT", 40: "RUN RESULT",
@@ -56,7 +58,8 @@ func TestParseSince(t *testing.T) {
 		"9999999999999d":       "error",
 	} {
 		got, err := parseSince(text, now)
-		if said := got.Format(time.RFC3339); err == nil && said != want || (err != nil) != (want == "error") || err != nil && !isUsage(err) {
+		if said := got.Format(time.RFC3339); err == nil && said != want || (err != nil) != (want == "error") ||
+			err != nil && !isUsage(err) {
 			t.Errorf("parseSince(%q) = %s, %v; want %s", text, said, err, want)
 		}
 	}

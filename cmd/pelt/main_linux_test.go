@@ -35,7 +35,8 @@ func TestHangUp(t *testing.T) {
 	code := make(chan int)
 	go func() {
 		defer out.Close()
-		code <- execute([]string{"hub", "--listen", "127.0.0.1", "--port", port, "--code", "tiger-42-amber"}, out, io.Discard)
+		code <- execute([]string{"hub", "--listen", "127.0.0.1", "--port", port, "--code", "tiger-42-amber"}, out,
+			io.Discard)
 	}()
 	if _, err := said.Read(make([]byte, 4096)); err != nil {
 		t.Fatal(err)
@@ -66,7 +67,8 @@ func TestLabListTellsWhy(t *testing.T) {
 		}
 	}()
 	var out, wrong bytes.Buffer
-	if code := execute([]string{"lab", "list"}, &out, &wrong); code != exitOK || !strings.Contains(out.String(), name) ||
+	if code := execute([]string{"lab", "list"}, &out, &wrong); code != exitOK ||
+		!strings.Contains(out.String(), name) ||
 		!strings.Contains(wrong.String(), "pelt: lab "+name+": ask the holder of lab "+name) {
 		t.Errorf("code %d\n%s\n%s", code, out.String(), wrong.String())
 	}
@@ -75,7 +77,8 @@ func TestLabListTellsWhy(t *testing.T) {
 	code := execute([]string{"lab", "list", "--json", "-"}, &out, &wrong)
 	err = json.Unmarshal(out.Bytes(), &list)
 	i := slices.IndexFunc(list, func(l lab.Info) bool { return l.Name == name })
-	if code != exitOK || err != nil || i < 0 || list[i].Error == "" || !strings.Contains(out.String(), `"topology": ""`) {
+	if code != exitOK || err != nil || i < 0 || list[i].Error == "" ||
+		!strings.Contains(out.String(), `"topology": ""`) {
 		t.Errorf("code %d, %v\n%s", code, err, out.String())
 	}
 }

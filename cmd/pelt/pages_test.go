@@ -78,7 +78,8 @@ func checkCommand(line string) error {
 		return err
 	}
 	asksHub := strings.Contains(line, " fleet:") && !strings.Contains(line, model.PairSeparator)
-	if !asksHub && c.Flags().Lookup("print-plan") != nil && c.Name() != "run" && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && !strings.Contains(line, " HOST") {
+	if !asksHub && c.Flags().Lookup("print-plan") != nil && c.Name() != "run" && len(rest) > 0 &&
+		!strings.HasPrefix(rest[0], "-") && !strings.Contains(line, " HOST") {
 		root.SetArgs(append(args, "--print-plan"))
 		return root.Execute()
 	}

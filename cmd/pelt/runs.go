@@ -84,7 +84,10 @@ func resumeRun(c *cobra.Command, ref string, f *commonFlags) error {
 	if f.printOut {
 		return printPlan(c, doc.Plan)
 	}
-	return f.carryOut(c, doc.Plan, st, func(o run.Options) (model.Document, error) { return run.Resume(c.Context(), id, o) })
+	return f.carryOut(c, doc.Plan, st, func(o run.Options) (model.Document,
+		error) {
+		return run.Resume(c.Context(), id, o)
+	})
 }
 
 func loadRun(ref string) (model.Document, error) {

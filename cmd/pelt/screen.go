@@ -22,8 +22,8 @@ type screen struct {
 	full    bool  // begins as a full screen
 }
 
-// newScreen writes a line for each trial, and one live line on a terminal, or one as often as was asked. A full screen takes
-// their place where one is asked for and can be had, until its user leaves it; stop ends the run.
+// newScreen writes a line for each trial, and one live line on a terminal, or one as often as was asked. A full screen
+// takes their place where one is asked for and can be had, until its user leaves it; stop ends the run.
 func (f *commonFlags) newScreen(c *cobra.Command, stop func()) *screen {
 	every, full := f.progress, f.live
 	s := &screen{Feed: live.Feed{Stream: &live.Stream{}}}
@@ -37,14 +37,16 @@ func (f *commonFlags) newScreen(c *cobra.Command, stop func()) *screen {
 	lines.Redraw = onTerminal && every == 0
 	if full && (!onTerminal || !isTerminal(os.Stdin)) {
 		full = false
-		s.Before = append(s.Before, "--live: standard input and standard error are no terminal, so lines tell of the test")
+		s.Before = append(s.Before,
+			"--live: standard input and standard error are no terminal, so lines tell of the test")
 	}
 	if s.full = full; !full {
 		s.read(lines.Read)
 		return s
 	}
 	s.read(func(past []live.Event, r *live.Reader) {
-		err := fullscreen.Screen{In: os.Stdin, Out: out, Color: colour, Stop: stop}.Show(c.Context(), &lines.Now, past, r)
+		err := fullscreen.Screen{In: os.Stdin, Out: out, Color: colour, Stop: stop}.Show(c.Context(), &lines.Now,
+			past, r)
 		f.live = lines.Now.Done != nil // the next run of this command is shown likewise
 		lines.GoOn(err)
 		lines.Read(nil, r)

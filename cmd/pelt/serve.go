@@ -98,10 +98,12 @@ type endFlags struct {
 
 // register adds the flags. calls is what --calls is without the flag.
 func (e *endFlags) register(f *pflag.FlagSet, calls string) {
-	f.StringVar(&e.listen, "listen", "", "`ADDRESS`, ADDRESS:PORT or :PORT to listen on, PORT as in --port (default: every address)")
+	f.StringVar(&e.listen, "listen", "",
+		"`ADDRESS`, ADDRESS:PORT or :PORT to listen on, PORT as in --port (default: every address)")
 	f.StringVar(&e.calls, "calls", "", "`ADDRESSES` or networks that this host may call (default: "+calls+")")
 	f.BoolVar(&e.withXDP, "xdp", false, "allow XDP programs on real interfaces, too")
-	f.StringVar(&e.maxRate, "max-rate", "", "most `RATE` of all tests of a client host together, or none (default: 100mbit; no limit to private addresses and own subnets)")
+	f.StringVar(&e.maxRate, "max-rate", "",
+		"most `RATE` of all tests of a client host together, or none (default: 100mbit; no limit to private addresses and own subnets)")
 	f.StringVar(&e.maxTime, "max-time", defaultTime, "longest `TIME` of a trial, or none")
 }
 

@@ -16,12 +16,14 @@ func TestInvitation(t *testing.T) {
 		memory             float64
 		want, allowed      string
 	}{
-		{"192.0.2.7", "", "1h", 4.2e9, " --rate 100mbit\n", "16 clients, 4.2 GB of memory, trials of 1 h, 100 Mbit/s (any rate to private addresses and its own subnets)"},
+		{"192.0.2.7", "", "1h", 4.2e9, " --rate 100mbit\n",
+			"16 clients, 4.2 GB of memory, trials of 1 h, 100 Mbit/s (any rate to private addresses and its own subnets)"},
 		{"10.1.2.3", "", "1h", 17e6, "\n", "16 clients, 17 MB of memory"},
 		{"10.1.2.3", "100 kpps", "5s", 0, " --rate 100kpps\n", " trials of 5 s, 100 kpps\n"},
 		{"192.0.2.7", "none", "none", 0, "\n", " trials of any length, any rate\n"},
 	} {
-		s := run.ServeOptions{EndOptions: run.EndOptions{Listen: netip.MustParseAddr(c.listen)}, Port: 7358, Code: "tiger-42-amber"}
+		s := run.ServeOptions{EndOptions: run.EndOptions{Listen: netip.MustParseAddr(c.listen)}, Port: 7358,
+			Code: "tiger-42-amber"}
 		var err error
 		if s.Limits, err = serveLimits(c.rate, c.time, 16); err != nil {
 			t.Fatal(err)
@@ -35,15 +37,18 @@ func TestInvitation(t *testing.T) {
 			t.Errorf("--max-rate %q: it prints %q, want %q in it", c.rate, got, c.allowed)
 		}
 	}
-	for observe, want := range map[bool]string{false: "\n    PELT_CODE='two words' pelt curve 10.1.2.3\n", true: ": PELT_CODE=FAR,'two words'\n"} {
-		s := run.ServeOptions{EndOptions: run.EndOptions{Listen: netip.MustParseAddr("10.1.2.3")}, Port: 7358, Observe: observe}
+	for observe, want := range map[bool]string{false: "\n    PELT_CODE='two words' pelt curve 10.1.2.3\n",
+		true: ": PELT_CODE=FAR,'two words'\n"} {
+		s := run.ServeOptions{EndOptions: run.EndOptions{Listen: netip.MustParseAddr("10.1.2.3")}, Port: 7358,
+			Observe: observe}
 		code, note := toldCode("two words", "")
 		if got := invitation(s, code, note); !strings.Contains(got, want) || strings.Contains(got, "--code") {
 			t.Errorf("a code with a space: %q, want %q", got, want)
 		}
 	}
 	code, note := toldCode("tiger-42-amber", "/etc/code") // standard output is no terminal
-	if got := invitation(run.ServeOptions{Port: 7358}, code, note); strings.Contains(got, "tiger") || !strings.Contains(got, "stands in /etc/code") {
+	if got := invitation(run.ServeOptions{Port: 7358}, code, note); strings.Contains(got, "tiger") ||
+		!strings.Contains(got, "stands in /etc/code") {
 		t.Errorf("a code of a file, for a journal: %q", got)
 	}
 }

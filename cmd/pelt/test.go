@@ -30,7 +30,8 @@ type test struct {
 // newTest makes a command that runs the plan of a preset. Of a router or soak, TARGET may be NEAR..FAR.
 func newTest(text testText) *cobra.Command {
 	t := test{preset: text.preset}
-	c := &cobra.Command{Use: text.use, Short: text.short, Long: text.long, Example: text.example, Args: cobra.ExactArgs(1)}
+	c := &cobra.Command{Use: text.use, Short: text.short, Long: text.long, Example: text.example,
+		Args: cobra.ExactArgs(1)}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		made, err := t.plan(c.Context(), args[0])
 		if err != nil {

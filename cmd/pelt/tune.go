@@ -101,7 +101,10 @@ RUN is an id or its beginning, last (default), or a file.`,
 			if err != nil {
 				return err
 			}
-			return asJSON.print(c, l, func(io.Writer) error { return printPage(c, view.Advice(&doc, l.Advice), true, "") })
+			return asJSON.print(c, l, func(io.Writer) error {
+				return printPage(c, view.Advice(&doc, l.Advice), true,
+					"")
+			})
 		},
 	}
 	f.register(c.Flags())

@@ -74,7 +74,8 @@ Settings end at the next boot.`,
 }
 
 // changes are what a run advises for this host, with the run's id and with their words.
-func (f *adviceFlags) changes(c *cobra.Command, ref string) (list []tune.Change, ofRun string, told []string, err error) {
+func (f *adviceFlags) changes(c *cobra.Command, ref string) (list []tune.Change, ofRun string, told []string,
+	err error) {
 	_, l, err := f.list(ref)
 	if err != nil {
 		return nil, "", nil, err
@@ -168,7 +169,8 @@ exit code 1.`,
 			}
 			err = errors.Join(err, tellDone(c, done, asJSON))
 			if err == nil && kept > 0 {
-				err = fmt.Errorf("%d of %d values were not restored; --force restores what somebody else changed", kept, len(done))
+				err = fmt.Errorf("%d of %d values were not restored; --force restores what somebody else changed",
+					kept, len(done))
 			}
 			return err
 		},

@@ -43,7 +43,8 @@ func newTuneShow() *cobra.Command {
 				}
 				var rows [][]string
 				for _, s := range list {
-					rows = append(rows, []string{s.Time, orDash(s.Run), s.Place, brief(s.Old), brief(s.New), brief(s.Now),
+					rows = append(rows, []string{s.Time, orDash(s.Run), s.Place, brief(s.Old), brief(s.New),
+						brief(s.Now),
 						strings.ReplaceAll(s.State, "-", " ")})
 				}
 				return printColumns(w, "TIME\tRUN\tSETTING\tBEFORE\tSET TO\tNOW\tSTATE", rows)

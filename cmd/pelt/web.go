@@ -53,12 +53,14 @@ It listens on this host only. From another host: ssh -L 7360:127.0.0.1:7360 HOST
 				return fmt.Errorf("find the program to start tests with: %w", err)
 			}
 			o := web.Options{Store: st, Offers: offers(), Program: program}
-			return web.Serve(c.Context(), netip.AddrPortFrom(at, uint16(port)), o, func(text string) { fmt.Fprintln(c.OutOrStdout(), text) })
+			return web.Serve(c.Context(), netip.AddrPortFrom(at, uint16(port)), o,
+				func(text string) { fmt.Fprintln(c.OutOrStdout(), text) })
 		},
 	}
 	f := c.Flags()
 	f.IntVar(&port, "port", web.DefaultPort, "`PORT` to listen on, or the next that is free")
-	f.StringVar(&listen, "listen", "", "`ADDRESS`, ADDRESS:PORT or :PORT of this host alone to listen on, PORT as in --port (default 127.0.0.1)")
+	f.StringVar(&listen, "listen", "",
+		"`ADDRESS`, ADDRESS:PORT or :PORT of this host alone to listen on, PORT as in --port (default 127.0.0.1)")
 	return c
 }
 

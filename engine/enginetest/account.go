@@ -33,7 +33,8 @@ func Balance(t testing.TB, o engine.Order, send, receive engine.Report) {
 		equal("bytes received", got.Tally.Bytes, got.Tally.Received*uint64(o.Flow.PayloadBytes))
 	}
 	if s.Attempted+s.Late+s.Held+s.SlotsSilent > s.Planned || len(s.Streams) != o.Flow.Streams {
-		t.Errorf("planned %d; attempted %d, late %d, held %d, left when silent %d, in %d streams", s.Planned, s.Attempted, s.Late, s.Held,
+		t.Errorf("planned %d; attempted %d, late %d, held %d, left when silent %d, in %d streams", s.Planned,
+			s.Attempted, s.Late, s.Held,
 			s.SlotsSilent, len(s.Streams))
 	}
 	if s.Refused != nil {
@@ -66,7 +67,8 @@ func (r *Trial) Undisturbed(t testing.TB, send, receive engine.Report) {
 		t.Errorf("attempted %d, accepted %d (errors %v, not taken %v), received %d (drops %d, unread %d); the backlog dropped %d",
 			s.Attempted, s.Accepted, s.Errors, s.Unsent, got.Tally.Received, got.SocketDrops, got.Unread, r.Backlog)
 	}
-	if n := got.Tally.Duplicates + got.Tally.Late + got.Tally.WrongLength + got.SocketDrops + got.Unread + got.Broken + got.Strays + got.Overrun; n != 0 {
+	if n := got.Tally.Duplicates + got.Tally.Late + got.Tally.WrongLength + got.SocketDrops + got.Unread +
+		got.Broken + got.Strays + got.Overrun; n != 0 {
 		t.Errorf("nothing disturbs this path: %+v", got)
 	}
 	// A sender that the kernel moves to another core may overtake itself: each core has a backlog of its own.
@@ -78,7 +80,8 @@ func (r *Trial) Undisturbed(t testing.TB, send, receive engine.Report) {
 	}
 	schedule, _ := r.Flow.Rate.Schedule(r.Flow.PayloadBytes)
 	whole := r.Timing.Measure().Nanoseconds()
-	if most := schedule.Count(min(whole, s.DurationNanos)); s.Planned > most+1 || s.DurationNanos >= whole && s.Planned != most {
+	if most := schedule.Count(min(whole, s.DurationNanos)); s.Planned > most+1 || s.DurationNanos >= whole &&
+		s.Planned != most {
 		t.Errorf("planned %d in %d ns of %d, want %d", s.Planned, s.DurationNanos, whole, most)
 	}
 	if s.Attempted == 0 || got.Tally.Received == 0 {
@@ -93,8 +96,8 @@ func (r *Trial) Undisturbed(t testing.TB, send, receive engine.Report) {
 	}
 }
 
-// Dropped checks that a flood whose sockets overflowed, and which had no warm-up, lost just what they dropped. They drop
-// checks of the consent, too, of which a stream gets 64 a second at most.
+// Dropped checks that a flood whose sockets overflowed, and which had no warm-up, lost just what they dropped. They
+// drop checks of the consent, too, of which a stream gets 64 a second at most.
 func (r *Trial) Dropped(t testing.TB, send, receive engine.Report) {
 	t.Helper()
 	s, got := send.Send, receive.Receive

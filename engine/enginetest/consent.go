@@ -148,7 +148,8 @@ func testNoConsent(t *testing.T, maker Maker) {
 
 // A stream that nobody answers has not met. It carries nothing and has no slots; the others are sent as ever.
 func testDeadStream(t *testing.T, maker Maker) {
-	for name, role := range map[string]engine.Role{"the dialing end sends": engine.Send, "the dialing end receives": engine.Receive} {
+	for name, role := range map[string]engine.Role{"the dialing end sends": engine.Send,
+		"the dialing end receives": engine.Receive} {
 		row(t, name, func(t *testing.T) {
 			b := maker(t, Want{})
 			b.Role, b.Flow.Streams = role, 3
@@ -163,7 +164,8 @@ func testDeadStream(t *testing.T, maker Maker) {
 			for i := range 3 {
 				asks, answers := p.Dialer.Met.Streams[i], p.Listener.Met.Streams[i]
 				dead := i == 1
-				if asks.Met == dead || answers.Met == dead || asks.Local.Port() == 0 || dead && (asks.Sent < 2 || asks.Heard+answers.Heard+answers.Sent > 0) ||
+				if asks.Met == dead || answers.Met == dead || asks.Local.Port() == 0 || dead &&
+					(asks.Sent < 2 || asks.Heard+answers.Heard+answers.Sent > 0) ||
 					!dead && (asks.Sent < 2 || asks.Heard < 2 || answers.Heard < 2 || answers.Sent < 2) {
 					t.Errorf("stream %d: asks %+v, answers %+v", i, asks, answers)
 				}
@@ -172,7 +174,8 @@ func testDeadStream(t *testing.T, maker Maker) {
 			b.Undisturbed(t, send, receive)
 			s := send.Send
 			schedule, _ := b.Flow.Rate.Schedule(b.Flow.PayloadBytes)
-			if most := schedule.Count(s.DurationNanos)*2/3 + 3; s.Streams[1] != 0 || s.Streams[0] == 0 || s.Streams[2] == 0 || s.Planned > most || s.Silent > 0 {
+			if most := schedule.Count(s.DurationNanos)*2/3 + 3; s.Streams[1] != 0 || s.Streams[0] == 0 ||
+				s.Streams[2] == 0 || s.Planned > most || s.Silent > 0 {
 				t.Errorf("streams %v, planned %d of %d at most, silent %d", s.Streams, s.Planned, most, s.Silent)
 			}
 			if got := receive.Receive; len(got.Missing) != 3 || got.Missing[1].Packets+got.Missing[1].Unlisted > 0 {
@@ -208,16 +211,22 @@ func testStrangers(t *testing.T, maker Maker, datagrams bool) {
 	var conns []net.Conn
 	call := func() net.Conn {
 		var conn net.Conn
-		if err := b.Near.Host.Do(func() (err error) { conn, err = net.Dial(string(b.Flow.Protocol), at); return err }); err != nil {
+		if err := b.Near.Host.Do(func() (err error) {
+			conn,
+				err = net.Dial(string(b.Flow.Protocol), at)
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { conn.Close() })
 		return conn
 	}
-	wrong := engine.NewConsentDialer(engine.StreamKey{Trial: b.Order.Trial, Tag: b.Tag, Key: bytes.Repeat([]byte{1}, engine.KeyBytes)}).Message()
+	wrong := engine.NewConsentDialer(engine.StreamKey{Trial: b.Order.Trial, Tag: b.Tag,
+		Key: bytes.Repeat([]byte{1}, engine.KeyBytes)}).Message()
 	packet := zeros(b.Flow.PayloadBytes)
 	pester = func() {
-		for _, text := range [][]byte{wrong[:], {0x9e}, zeros(1400), bytes.Repeat([]byte{0x9e, 0x18}, engine.ConsentBytes/2), wrong[:30]} {
+		for _, text := range [][]byte{wrong[:], {0x9e}, zeros(1400),
+			bytes.Repeat([]byte{0x9e, 0x18}, engine.ConsentBytes/2), wrong[:30]} {
 			conn := call()
 			conn.Write(text) // a TCP peer may have hung up
 			if c, ok := conn.(*net.TCPConn); ok {
@@ -255,7 +264,8 @@ func zeros(n int) []byte { return make([]byte, n) }
 // A stream whose receiver no longer consents ends, and the others go on. What it had left is told apart from what is
 // lost and from what the sender was too late for.
 func testLostConsent(t *testing.T, maker Maker) {
-	for name, role := range map[string]engine.Role{"the dialing end sends": engine.Send, "the dialing end receives": engine.Receive} {
+	for name, role := range map[string]engine.Role{"the dialing end sends": engine.Send,
+		"the dialing end receives": engine.Receive} {
 		row(t, name, func(t *testing.T) {
 			var ahead atomic.Int64
 			began := time.Now()
@@ -269,7 +279,8 @@ func testLostConsent(t *testing.T, maker Maker) {
 					ahead.Add(int64(10 * time.Second))
 					testenv.Await(t, "an answer of each stream", func() bool {
 						now := y.answers()
-						return now[0] > before[0] && now[1] > before[1] && now[2] > before[2] || p.Sender.Snapshot().Silent > 0
+						return now[0] > before[0] && now[1] > before[1] && now[2] > before[2] ||
+							p.Sender.Snapshot().Silent > 0
 					})
 				}
 				if lasted := time.Duration(ahead.Load()) + time.Since(began); lasted < engine.ConsentLasts {
@@ -286,11 +297,13 @@ func testLostConsent(t *testing.T, maker Maker) {
 			y.check(t, &b.Trial, send, receive)
 			s := send.Send
 			if s.Silent != 1 || s.SlotsSilent < 20 { // the others' 200 packets took the time of 50 of its own at least
-				t.Errorf("silent %d, streams %v, planned %d, %d of them left", s.Silent, s.Streams, s.Planned, s.SlotsSilent)
+				t.Errorf("silent %d, streams %v, planned %d, %d of them left", s.Silent, s.Streams, s.Planned,
+					s.SlotsSilent)
 			}
 		})
 	}
-	for name, rate := range map[string]unit.Rate{"all streams, paced": unit.PacketRate(2000), "all streams, flood": {}} {
+	for name, rate := range map[string]unit.Rate{"all streams, paced": unit.PacketRate(2000),
+		"all streams, flood": {}} {
 		row(t, name, func(t *testing.T) {
 			var ahead atomic.Int64
 			began := time.Now()

@@ -65,7 +65,8 @@ func testAnotherAddress(t *testing.T, maker Maker) {
 			}
 			for _, m := range got.Moved {
 				first, last := got.Tally.FirstNanos, got.Tally.LastNanos
-				if m.Stream != moved || m.To != to || m.From.Addr() != to.Addr() || m.From == to || m.Nanos < first || m.Nanos > last {
+				if m.Stream != moved || m.To != to || m.From.Addr() != to.Addr() || m.From == to || m.Nanos < first ||
+					m.Nanos > last {
 					t.Errorf("%+v: want stream %d at %v, from %d ns to %d ns", m, moved, to, first, last)
 				}
 			}

@@ -213,7 +213,8 @@ func (y *relay) check(t testing.TB, r *Trial, send, receive engine.Report) {
 		within("missing of what was passed on", lost, 0)
 		within("duplicates", got.Tally.Duplicates, duplicates)
 		within("out of order", got.Tally.Reordered, reordered)
-		if y.changes && (duplicates == 0 || reordered == 0 || got.Tally.Late+got.Tally.WrongLength+got.Tally.Strangers != 0) {
+		if y.changes && (duplicates == 0 || reordered == 0 ||
+			got.Tally.Late+got.Tally.WrongLength+got.Tally.Strangers != 0) {
 			t.Errorf("repeated %d, swapped %d: %+v", duplicates, reordered, got.Tally)
 		}
 	})

@@ -49,7 +49,8 @@ func testStop(t *testing.T, maker Maker, datagrams bool) {
 		p.Receiver.Stop()
 		p.Start().Stop()
 	})
-	for name, rate := range map[string]unit.Rate{"slow": unit.IntervalRate(10 * time.Minute), "paced": unit.PacketRate(2000), "fast": unit.PacketRate(50_000)} {
+	for name, rate := range map[string]unit.Rate{"slow": unit.IntervalRate(10 * time.Minute),
+		"paced": unit.PacketRate(2000), "fast": unit.PacketRate(50_000)} {
 		row(t, name, func(t *testing.T) {
 			b := maker(t, Want{})
 			b.Flow.Rate, b.Timing.WarmupSeconds, b.Timing.MeasureSeconds = rate, 0, 3600
@@ -61,7 +62,8 @@ func testStop(t *testing.T, maker Maker, datagrams bool) {
 			s := send.Send
 			schedule, _ := rate.Schedule(b.Flow.PayloadBytes)
 			if most := schedule.Count(s.DurationNanos) + 1; datagrams && (s.Attempted == 0 || s.Planned > most) {
-				t.Errorf("planned %d, attempted %d in %d ns: want %d at most", s.Planned, s.Attempted, s.DurationNanos, most)
+				t.Errorf("planned %d, attempted %d in %d ns: want %d at most", s.Planned, s.Attempted,
+					s.DurationNanos, most)
 			}
 			if receive.Receive.MissingKnown {
 				t.Error("nobody told the receiver what was sent, and it knows what is missing")

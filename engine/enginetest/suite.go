@@ -75,8 +75,10 @@ func (r *Trial) judge(t testing.TB, datagrams bool, send, receive engine.Report)
 		return
 	}
 	Balance(t, r.Order, send, receive)
-	if send.Send.Accepted != send.Send.Attempted || r.During != nil && (send.Send.TCP.SentBytes == 0 || receive.Receive.Tally.Bytes == 0) {
-		t.Errorf("attempted %d, accepted %d, %d B sent, %d B received", send.Send.Attempted, send.Send.Accepted, send.Send.TCP.SentBytes,
+	if send.Send.Accepted != send.Send.Attempted || r.During != nil &&
+		(send.Send.TCP.SentBytes == 0 || receive.Receive.Tally.Bytes == 0) {
+		t.Errorf("attempted %d, accepted %d, %d B sent, %d B received", send.Send.Attempted, send.Send.Accepted,
+			send.Send.TCP.SentBytes,
 			receive.Receive.Tally.Bytes)
 	}
 }
@@ -108,7 +110,8 @@ func testFlood(t *testing.T, maker Maker) {
 	b := maker(t, Want{})
 	b.Flow.Rate, b.Flow.Streams, b.Timing.WarmupSeconds, b.Timing.MeasureSeconds = unit.Rate{}, 2, 0, 600
 	b.During = func(p *Pair) {
-		testenv.Await(t, "packets of the flood", func() bool { return p.Receiver.Snapshot().Packets >= 100 && p.Sender.Snapshot().Packets >= 1000 })
+		testenv.Await(t, "packets of the flood",
+			func() bool { return p.Receiver.Snapshot().Packets >= 100 && p.Sender.Snapshot().Packets >= 1000 })
 		p.Sender.Stop()
 	}
 	send, receive := b.Play(t)
@@ -130,8 +133,10 @@ func testWarmup(t *testing.T, maker Maker) {
 	testenv.Await(t, "the receiver to hear", func() bool { return p.Receiver.Snapshot().Heard > 10 })
 	p.Stop()
 	send, receive := p.Sender.Account().Send, p.Receiver.Account().Receive
-	if send.Attempted+receive.Tally.Received+receive.Unread > 0 || receive.WarmupReceived == 0 || send.WarmupSent < receive.WarmupReceived {
-		t.Errorf("attempted %d and received %d in the warm-up: %d of %d", send.Attempted, receive.Tally.Received, receive.WarmupReceived, send.WarmupSent)
+	if send.Attempted+receive.Tally.Received+receive.Unread > 0 || receive.WarmupReceived == 0 ||
+		send.WarmupSent < receive.WarmupReceived {
+		t.Errorf("attempted %d and received %d in the warm-up: %d of %d", send.Attempted, receive.Tally.Received,
+			receive.WarmupReceived, send.WarmupSent)
 	}
 }
 
@@ -141,7 +146,8 @@ func testSentIsNotTold(t *testing.T, maker Maker) {
 		b := maker(t, Want{})
 		b.Flow.Streams, b.Timing.DrainSeconds = 2, 0
 		p := b.Prepare(t).Connect()
-		if err := errors.Join(p.Receiver.Start(t.Context()), p.Receiver.Drain(t.Context(), engine.Sent{Streams: attempted})); err != nil {
+		if err := errors.Join(p.Receiver.Start(t.Context()),
+			p.Receiver.Drain(t.Context(), engine.Sent{Streams: attempted})); err != nil {
 			t.Fatal(err)
 		}
 		if got := p.Receiver.Account().Receive; got.MissingKnown || got.Missing != nil {
@@ -171,7 +177,8 @@ func testBothDirections(t *testing.T, maker Maker, datagrams bool) {
 
 // What a path loses, repeats and swaps is what the account says.
 func testRelay(t *testing.T, maker Maker) {
-	for name, role := range map[string]engine.Role{"the dialing end sends": engine.Send, "the dialing end receives": engine.Receive} {
+	for name, role := range map[string]engine.Role{"the dialing end sends": engine.Send,
+		"the dialing end receives": engine.Receive} {
 		row(t, name, func(t *testing.T) {
 			b := maker(t, Want{Relay: true})
 			b.Role, b.Flow.Streams = role, 2

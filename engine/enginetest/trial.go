@@ -37,12 +37,14 @@ type Side struct {
 type Trial struct {
 	// Order is that of both ends: Role is what the dialing end does, Peer where the listening end is reached.
 	engine.Order
-	Near, Far   Side                          // the dialing end is near
-	BetweenThem func(*Pair)                   // called once both ends have consented
-	During      func(*Pair)                   // called once both ends run
-	Through     func(ports []uint16) []uint16 // puts something between the ends: where the listener's streams are reached then
-	Taken       func() uint64                 // packets that this took so far
-	Backlog     uint64                        // packets that this machine's backlogs dropped meanwhile: all programs and namespaces share them
+	Near, Far   Side        // the dialing end is near
+	BetweenThem func(*Pair) // called once both ends have consented
+	During      func(*Pair) // called once both ends run
+	// puts something between the ends: where the listener's streams are reached then
+	Through func(ports []uint16) []uint16
+	Taken   func() uint64 // packets that this took so far
+	// packets that this machine's backlogs dropped meanwhile: all programs and namespaces share them
+	Backlog uint64
 }
 
 // New is a paced flow of a quarter of a second from near to far over loopback.

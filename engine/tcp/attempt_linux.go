@@ -43,7 +43,8 @@ func (c *connector) expire(now time.Time) {
 		case k.state == connecting:
 			c.fail(k, "ETIMEDOUT", fmt.Sprintf("no answer to a SYN within %v (ETIMEDOUT)", answerTime))
 		case k.state == asking:
-			c.fail(k, "no answer", fmt.Sprintf("a connection was set up, and the receiver did not answer on it within %v", answerTime))
+			c.fail(k, "no answer",
+				fmt.Sprintf("a connection was set up, and the receiver did not answer on it within %v", answerTime))
 		default: // it counts, only its end did not come
 			c.abort(k)
 		}
@@ -65,7 +66,8 @@ func (c *connector) abort(k *attempt) {
 }
 
 func reset(fd int) {
-	_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) // without it the end takes longer
+	// without it the end takes longer
+	_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 	unix.Close(fd)
 }
 
@@ -159,8 +161,8 @@ func (c *connector) ask(k *attempt, now time.Time) bool {
 	return true
 }
 
-// setUpTime is how long a handshake took: the round trip of the SYN by the kernel, which does not wait for this program, or
-// the time here if the SYN had to be repeated.
+// setUpTime is how long a handshake took: the round trip of the SYN by the kernel, which does not wait for this
+// program, or the time here if the SYN had to be repeated.
 func setUpTime(fd int, here time.Duration) time.Duration {
 	var b [tcpinfo.Bytes]byte
 	i, _ := tcpinfo.Parse(b[:option(fd, unix.TCP_INFO, b[:])], nil)

@@ -22,7 +22,8 @@ import (
 )
 
 func connections(mode string, streams int) model.Flow {
-	return model.Flow{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver, PayloadBytes: model.ConnectionMessageBytes, Streams: streams, Connections: mode}
+	return model.Flow{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver,
+		PayloadBytes: model.ConnectionMessageBytes, Streams: streams, Connections: mode}
 }
 
 func TestClockConnectionRate(t *testing.T) {
@@ -42,7 +43,8 @@ func TestClockConnectionRate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := connections(model.ConnectionRate, 2)
 			c.change(&f)
-			p := newPair(t, netbed.Namespace(t), c.address, false, f, timing(100*time.Millisecond, 400*time.Millisecond, time.Second))
+			p := newPair(t, netbed.Namespace(t), c.address, false, f,
+				timing(100*time.Millisecond, 400*time.Millisecond, time.Second))
 			p.Connect()
 			s, r := p.play()
 			if share := p.sender.Account().CPU.ThreadRatio; share <= 0.001 || share > 1.05 {
@@ -63,10 +65,12 @@ func TestClockConnectionRate(t *testing.T) {
 				sum += n
 			}
 			if sum != x.Established || s.Streams[0] == 0 || s.Streams[1] == 0 {
-				t.Errorf("each second %v, streams %v; want a sum of %d from both", x.PerSecond, s.Streams, x.Established)
+				t.Errorf("each second %v, streams %v; want a sum of %d from both", x.PerSecond, s.Streams,
+					x.Established)
 			}
 			// The two ends cut by clocks of their own, see doc.go.
-			if n := float64(r.Tally.Received); p.shift < 20*time.Millisecond && (n < 0.8*float64(x.Established) || n > 1.2*float64(x.Established)) {
+			if n := float64(r.Tally.Received); p.shift < 20*time.Millisecond &&
+				(n < 0.8*float64(x.Established) || n > 1.2*float64(x.Established)) {
 				t.Errorf("the receiver took %v of %d, %v later", n, x.Established, p.shift)
 			}
 			if r.Tally.Bytes != r.Tally.Received*engine.ConsentBytes {
@@ -127,7 +131,11 @@ func TestLateAttemptOfTheWarmup(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.poll = poll
-	if err := e.host.Do(func() error { c.start(o.begun.Add(warmup+time.Millisecond), maxUnderWay); return nil }); err != nil {
+	if err := e.host.Do(func() error {
+		c.start(o.begun.Add(warmup+time.Millisecond),
+			maxUnderWay)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if begun, counted := len(c.calls), o.attempted[0].Load(); begun != 21 || counted != 1 {
@@ -152,10 +160,12 @@ func TestConnectionsKept(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			ns := netbed.Namespace(t)
-			p := newPair(t, ns, "127.0.0.1", false, connections(model.ConnectionKeep, 2), timing(50*time.Millisecond, time.Minute, time.Second))
+			p := newPair(t, ns, "127.0.0.1", false, connections(model.ConnectionKeep, 2),
+				timing(50*time.Millisecond, time.Minute, time.Second))
 			p.Connect()
 			if err := ns.Do(func() error {
-				out, err := exec.Command("nft", "table ip t { chain c { type filter hook output priority 0; tcp flags & (syn|ack) == syn ct state new limit rate over 1/day burst 300 packets "+c.rule+"; }; }").CombinedOutput()
+				out, err := exec.Command("nft",
+					"table ip t { chain c { type filter hook output priority 0; tcp flags & (syn|ack) == syn ct state new limit rate over 1/day burst 300 packets "+c.rule+"; }; }").CombinedOutput()
 				if err != nil {
 					t.Logf("nft: %s", out)
 				}
@@ -170,11 +180,15 @@ func TestConnectionsKept(t *testing.T) {
 				t.Errorf("ended after %v", took)
 			}
 			// The rule's bucket holds some packets more or less.
-			if x.Established < most-1 || x.Established > most+1 || x.OpenMax != x.Established || r.Tally.Received != x.Established {
-				t.Errorf("%d established, %d open at most, %d taken; want %d", x.Established, x.OpenMax, r.Tally.Received, most)
+			if x.Established < most-1 || x.Established > most+1 || x.OpenMax != x.Established ||
+				r.Tally.Received != x.Established {
+				t.Errorf("%d established, %d open at most, %d taken; want %d", x.Established, x.OpenMax,
+					r.Tally.Received, most)
 			}
-			if x.Failed[c.errno] == 0 || !strings.Contains(x.Ended, c.errno) || x.HostLimit || s.Attempted != x.Established+sumOf(x.Failed) {
-				t.Errorf("failed %v of %d attempts, ended because %q (this host's limit: %v)", x.Failed, s.Attempted, x.Ended, x.HostLimit)
+			if x.Failed[c.errno] == 0 || !strings.Contains(x.Ended, c.errno) || x.HostLimit ||
+				s.Attempted != x.Established+sumOf(x.Failed) {
+				t.Errorf("failed %v of %d attempts, ended because %q (this host's limit: %v)", x.Failed, s.Attempted,
+					x.Ended, x.HostLimit)
 			}
 			p.Close()
 		})
@@ -199,7 +213,8 @@ func TestConnectionsOfTheHost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := newPair(t, netbed.Namespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
+		p := newPair(t, netbed.Namespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1),
+			timing(0, 20*time.Second, time.Second))
 		p.Connect()
 		few := unix.Rlimit{Cur: uint64(len(open)) + spareFiles + 200, Max: old.Max}
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
@@ -210,14 +225,16 @@ func TestConnectionsOfTheHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := s.Connections
-		if x.OpenMax < 80 || x.OpenMax > 100 || !x.HostLimit || !strings.Contains(x.Ended, "ulimit -n") || len(x.Failed) != 0 {
+		if x.OpenMax < 80 || x.OpenMax > 100 || !x.HostLimit || !strings.Contains(x.Ended, "ulimit -n") ||
+			len(x.Failed) != 0 {
 			t.Errorf("%+v, want some 100 open at most, by this host's limit", x)
 		}
 		p.Close()
 	})
 	t.Run("ports", func(t *testing.T) {
 		ns := netbed.Namespace(t)
-		p := newPair(t, ns, "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
+		p := newPair(t, ns, "127.0.0.1", false, connections(model.ConnectionKeep, 1),
+			timing(0, 20*time.Second, time.Second))
 		p.Connect()
 		if err := ns.Do(func() error {
 			return os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("40000 40099"), 0)
@@ -226,7 +243,8 @@ func TestConnectionsOfTheHost(t *testing.T) {
 		}
 		s, _ := p.play()
 		x := s.Connections
-		if x.OpenMax < 90 || x.OpenMax > 100 || !x.HostLimit || x.Failed["EADDRNOTAVAIL"] == 0 || !strings.Contains(x.Ended, "more source addresses") {
+		if x.OpenMax < 90 || x.OpenMax > 100 || !x.HostLimit || x.Failed["EADDRNOTAVAIL"] == 0 ||
+			!strings.Contains(x.Ended, "more source addresses") {
 			t.Errorf("%+v, want some 100 open at most, by this host's ports", x)
 		}
 		p.Close()
@@ -235,22 +253,26 @@ func TestConnectionsOfTheHost(t *testing.T) {
 
 // TestReceiverIsFull: the receiver's own limit is told as such.
 func TestReceiverIsFull(t *testing.T) {
-	p := newPair(t, netbed.Namespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
+	p := newPair(t, netbed.Namespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1),
+		timing(0, 20*time.Second, time.Second))
 	p.receiver.t.most = 70
 	p.Connect()
 	s, r := p.play()
-	if x := s.Connections; x.OpenMax != 70 || x.Failed["closed"]+x.Failed["ECONNRESET"]+x.Failed["under way"] == 0 || x.HostLimit || r.Tally.Received != 70 {
+	if x := s.Connections; x.OpenMax != 70 || x.Failed["closed"]+x.Failed["ECONNRESET"]+x.Failed["under way"] == 0 ||
+		x.HostLimit || r.Tally.Received != 70 {
 		t.Errorf("%+v, %d taken, want 70", x, r.Tally.Received)
 	}
 	w := strings.Join(p.receiver.Account().Warnings, " ")
-	if !strings.Contains(w, "were turned away here, not by the path: this host may open") || strings.Contains(w, "strange") {
+	if !strings.Contains(w, "were turned away here, not by the path: this host may open") ||
+		strings.Contains(w, "strange") {
 		t.Errorf("the receiver warns: %s", w)
 	}
 }
 
 // TestConnectionsBroken: those that somebody else ends while they are kept are told.
 func TestConnectionsBroken(t *testing.T) {
-	p := newPair(t, netbed.Namespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, time.Minute, time.Second))
+	p := newPair(t, netbed.Namespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1),
+		timing(0, time.Minute, time.Second))
 	p.Connect()
 	p.start(p.sender)
 	e := p.receiver.t
@@ -271,12 +293,14 @@ func TestConnectionsBroken(t *testing.T) {
 // TestConnectionsNeedConsent: before both ends have consented nobody's connection is
 // counted, nor one that another key has signed.
 func TestConnectionsNeedConsent(t *testing.T) {
-	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, time.Second, time.Second))
+	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, connections(model.ConnectionKeep, 1),
+		timing(0, time.Second, time.Second))
 	present := func(trial uint16, stream uint8, key []byte) (answer int) {
 		t.Helper()
 		c := call(t, p.receiver.Ports()[0])
 		defer c.Close()
-		hello := engine.NewConsentDialer(engine.StreamKey{Trial: trial, Tag: p.sender.Order.Tag, Stream: stream, Key: key}).Message()
+		hello := engine.NewConsentDialer(engine.StreamKey{Trial: trial, Tag: p.sender.Order.Tag, Stream: stream,
+			Key: key}).Message()
 		if _, err := c.Write(hello[:]); err != nil {
 			t.Fatal(err)
 		}

@@ -205,8 +205,8 @@ func (e *end) adopt(number int, conn *net.TCPConn) (*stream, error) {
 	return s, nil
 }
 
-// unanswered is how long the first stream calls where nothing answers: the third of its SYNs, or the fourth, leaves at 3 s.
-// What is there is asked for longer.
+// unanswered is how long the first stream calls where nothing answers: the third of its SYNs, or the fourth, leaves at
+// 3 s. What is there is asked for longer.
 const unanswered = 3600 * time.Millisecond
 
 // errUnmet is of a stream whose SYNs nobody answered, or somebody refused.
@@ -229,7 +229,10 @@ func (u errUnmet) count(met *engine.Meeting, stream int) {
 		if u.tried.From.IsValid() {
 			one.From = u.tried.From.String()
 		}
-		i := slices.IndexFunc(met.ICMP, func(e model.ICMPErrors) bool { return e.From == one.From && e.What == one.What })
+		i := slices.IndexFunc(met.ICMP, func(e model.ICMPErrors) bool {
+			return e.From == one.From &&
+				e.What == one.What
+		})
 		if i < 0 {
 			i, met.ICMP = len(met.ICMP), append(met.ICMP, one)
 		}
@@ -346,7 +349,8 @@ func (e *end) prove(ctx context.Context, conn *net.TCPConn, i int) error {
 			"that host, or loses what follows the first packets")
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err,
+		syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return fmt.Errorf("the peer does not consent to this flow: %w", err)
 	}
 	return err

@@ -25,7 +25,8 @@ func TestFlow(t *testing.T) {
 	t.Parallel()
 	n := netbed.Namespace(t)
 	for _, address := range []string{"127.0.0.1", "::1"} {
-		p := newPair(t, n, address, address == "::1", flow(8, 128<<10, true), timing(100*time.Millisecond, time.Hour, time.Second))
+		p := newPair(t, n, address, address == "::1", flow(8, 128<<10, true),
+			timing(100*time.Millisecond, time.Hour, time.Second))
 		p.some()
 		p.Connect()
 		s, r := p.play()
@@ -43,22 +44,25 @@ func checkBulk(t *testing.T, s engine.SendReport, r engine.ReceiveReport) {
 	}
 }
 
-// Bulk data runs fast and both ends agree. At a rate that the path carries with ease each small write is a segment, and the
-// schedule is met to the write.
+// Bulk data runs fast and both ends agree. At a rate that the path carries with ease each small write is a segment,
+// and the schedule is met to the write.
 func TestClockFlows(t *testing.T) {
 	testenv.Clock(t)
 	paced := flow(2, 64, false)
 	paced.Rate, paced.Burst = unit.PacketRate(2000), 1000 // a machine that was busy elsewhere makes up for it
 	for name, f := range map[string]model.Flow{
-		"bulk": flow(1, 128<<10, true), "bulk, eight streams": flow(8, 128<<10, true), "paced writes": paced, "writes": flow(1, 64, false),
+		"bulk": flow(1, 128<<10, true), "bulk, eight streams": flow(8, 128<<10,
+			true), "paced writes": paced, "writes": flow(1, 64, false),
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, s, r := calm(func() *pair {
-				return newPair(t, enginetest.Here{}, "127.0.0.1", false, f, timing(100*time.Millisecond, 500*time.Millisecond, time.Second))
+				return newPair(t, enginetest.Here{}, "127.0.0.1", false, f,
+					timing(100*time.Millisecond, 500*time.Millisecond, time.Second))
 			})
 			seconds := float64(s.DurationNanos) / 1e9
 			rate := float64(r.Tally.Bytes*8) / seconds
-			t.Logf("%s, %d segments out, %d in, planned %d, %d writes, %d retransmits, burst %d", unit.FormatBits(rate), s.Attempted,
+			t.Logf("%s, %d segments out, %d in, planned %d, %d writes, %d retransmits, burst %d",
+				unit.FormatBits(rate), s.Attempted,
 				r.Tally.Received, s.Planned, s.TCP.Writes, s.TCP.Retransmits, s.BurstMax)
 			p.near("seconds", seconds, 0.5, .05)
 			// The two windows shift by milliseconds.
@@ -73,7 +77,8 @@ func TestClockFlows(t *testing.T) {
 			case f.Rate.IsMax():
 				p.near("bytes sent against writes", float64(s.TCP.SentBytes), float64(s.TCP.Writes*64), .15)
 			default:
-				for what, n := range map[string]uint64{"writes": s.TCP.Writes, "segments": s.Attempted, "planned": s.Planned,
+				for what, n := range map[string]uint64{"writes": s.TCP.Writes, "segments": s.Attempted,
+					"planned":     s.Planned,
 					"segments in": r.Tally.Received, "writes' bytes in": r.Tally.Bytes / 64} {
 					p.near(what, float64(n), 1000, .02)
 				}
@@ -116,7 +121,8 @@ func TestSmallWritesAreNotSplit(t *testing.T) {
 
 func TestBytesWithoutSegmentCounters(t *testing.T) {
 	t.Parallel()
-	p := newPair(t, netbed.Namespace(t), "127.0.0.1", false, flow(2, 1000, true), timing(20*time.Millisecond, time.Hour, time.Second))
+	p := newPair(t, netbed.Namespace(t), "127.0.0.1", false, flow(2, 1000, true),
+		timing(20*time.Millisecond, time.Hour, time.Second))
 	p.some()
 	p.Connect()
 	for _, e := range []testEnd{p.sender, p.receiver} {
@@ -126,7 +132,8 @@ func TestBytesWithoutSegmentCounters(t *testing.T) {
 	}
 	s, r := p.play()
 	if s.Attempted != 0 || s.TCP.SentBytes == 0 || r.Tally.Bytes == 0 {
-		t.Errorf("%d segments and %d B left, %d B came; want 0 segments, and bytes", s.Attempted, s.TCP.SentBytes, r.Tally.Bytes)
+		t.Errorf("%d segments and %d B left, %d B came; want 0 segments, and bytes", s.Attempted, s.TCP.SentBytes,
+			r.Tally.Bytes)
 	}
 }
 
@@ -142,7 +149,8 @@ func TestOptions(t *testing.T) {
 			p.Connect()
 			s, _ := p.play()
 			if s.TCP.Control != "reno" {
-				t.Errorf("round %d, sender listens %v: congestion control is %q, want reno", round, senderListens, s.TCP.Control)
+				t.Errorf("round %d, sender listens %v: congestion control is %q, want reno", round, senderListens,
+					s.TCP.Control)
 			}
 			dialing := p.sender
 			if senderListens {
@@ -213,11 +221,13 @@ func TestUnknownControlIsRefused(t *testing.T) {
 		for _, listens := range []bool{false, true} {
 			f := flow(2, 64, false)
 			f.Control = name
-			o := engine.Order{Flow: f, Timing: timing(0, time.Second, 0), Role: engine.Send, Listen: listens, Key: make([]byte, engine.KeyBytes)}
+			o := engine.Order{Flow: f, Timing: timing(0, time.Second, 0), Role: engine.Send, Listen: listens,
+				Key: make([]byte, engine.KeyBytes)}
 			o.Peer, o.Ports = mustAddr("127.0.0.1"), []uint16{1, 2}
 			_, err := prepare(t, New(Config{}), enginetest.Here{}, o)
 			var refusal *engine.Refusal
-			if !errors.As(err, &refusal) || !strings.Contains(refusal.Why, `congestion control "teleport" is not in this kernel; there is `) ||
+			if !errors.As(err, &refusal) || !strings.Contains(refusal.Why,
+				`congestion control "teleport" is not in this kernel; there is `) ||
 				!strings.Contains(refusal.Why, "cubic") || !strings.Contains(refusal.Why, "modprobe tcp_teleport") {
 				t.Errorf("%s, listening %v: error %v, want a refusal that names teleport, what there is, and its module", name, listens, err)
 			}

@@ -14,7 +14,8 @@ import (
 // TestKeptTogether: all ends of an engine keep no more connections than one may.
 func TestKeptTogether(t *testing.T) {
 	g := New(Config{})
-	o := engine.Order{Flow: connections(model.ConnectionKeep, 1), Timing: timing(0, time.Second, 0), Role: engine.Receive, Listen: true,
+	o := engine.Order{Flow: connections(model.ConnectionKeep, 1), Timing: timing(0, time.Second, 0),
+		Role: engine.Receive, Listen: true,
 		Key: make([]byte, engine.KeyBytes)}
 	one, other := g.newEnd(enginetest.Here{}, o), g.newEnd(enginetest.Here{}, o)
 	one.most, other.most = 3, 3
@@ -33,7 +34,8 @@ func TestKeptTogether(t *testing.T) {
 	sender := g.newEnd(enginetest.Here{}, o)
 	opener := newOpener(sender)
 	opener.most, opener.why = 3, "full"
-	if c := (&connector{o: opener}); c.begin(time.Now(), true) || opener.ended != "full" || opener.underWay.Load() != 0 {
+	if c := (&connector{o: opener}); c.begin(time.Now(), true) || opener.ended != "full" ||
+		opener.underWay.Load() != 0 {
 		t.Errorf("beside what receivers keep one more is opened; ended: %q", opener.ended)
 	}
 	one.Close()

@@ -28,7 +28,8 @@ func beginAnswer(s *stream, share uint64) error {
 	if _, err := http.ReadRequest(bufio.NewReader(io.LimitReader(s.conn, headerMost))); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(s.conn, "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\nConnection: close\r\n\r\n", share)
+	_, err := fmt.Fprintf(s.conn,
+		"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\nConnection: close\r\n\r\n", share)
 	return err
 }
 

@@ -51,8 +51,9 @@ type opener struct {
 }
 
 func newOpener(e *end) *opener {
-	o := &opener{e: e, keep: e.order.Flow.Connections == model.ConnectionKeep, attempted: make([]count, e.order.Flow.Streams),
-		perStep: make([]count, len(e.stepSegments)), sentStep: make([]count, len(e.stepSegments)),
+	o := &opener{e: e, keep: e.order.Flow.Connections == model.ConnectionKeep,
+		attempted: make([]count, e.order.Flow.Streams),
+		perStep:   make([]count, len(e.stepSegments)), sentStep: make([]count, len(e.stepSegments)),
 		failed: map[string]uint64{}, enough: make(chan struct{}), setUp: measure.NewHistogram(e.order.Flow.Streams)}
 	return o
 }
@@ -155,7 +156,8 @@ func (o *opener) report(span span) *engine.SendReport {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	c := &model.ConnectionFacts{Mode: o.e.order.Flow.Connections, Established: o.established.Load(), PerSecond: load(o.perStep), Failed: o.failed,
+	c := &model.ConnectionFacts{Mode: o.e.order.Flow.Connections, Established: o.established.Load(),
+		PerSecond: load(o.perStep), Failed: o.failed,
 		OpenMax: uint64(o.openMax.Load()), Broken: o.broken.Load(), Ended: o.ended, HostLimit: o.host}
 	c.SetUp = o.setUp.Percentiles()
 	r.Connections = c

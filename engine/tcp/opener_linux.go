@@ -173,7 +173,9 @@ func (c *connector) begin(now time.Time, counts bool) bool {
 		return c.refuse(err, counts)
 	}
 	k := &attempt{fd: fd, counts: counts, begun: now}
-	if err := unix.EpollCtl(c.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(fd)}); err != nil {
+	if err := unix.EpollCtl(c.poll, unix.EPOLL_CTL_ADD, fd,
+		&unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET,
+			Fd: int32(fd)}); err != nil {
 		unix.Close(fd)
 		return c.refuse(err, counts)
 	}

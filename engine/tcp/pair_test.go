@@ -44,8 +44,9 @@ type pair struct {
 	t                *testing.T
 	sender, receiver testEnd
 	trial            *enginetest.Trial
-	late             bool          // an end warned that this machine kept it waiting, or did not see its first byte at once
-	shift            time.Duration // of the receiver's measured part against the sender's
+	// an end warned that this machine kept it waiting, or did not see its first byte at once
+	late  bool
+	shift time.Duration // of the receiver's measured part against the sender's
 }
 
 // testEnd is an end and the connections it runs over.
@@ -63,24 +64,29 @@ func prepare(t testing.TB, g *Engine, host engine.Host, o engine.Order) (testEnd
 }
 
 func flow(streams, payload int, bulk bool) model.Flow {
-	return model.Flow{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver, PayloadBytes: payload, Streams: streams, Bulk: bulk}
+	return model.Flow{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver, PayloadBytes: payload,
+		Streams: streams, Bulk: bulk}
 }
 
 func timing(warmup, measure, drain time.Duration) model.Timing {
-	return model.Timing{WarmupSeconds: warmup.Seconds(), MeasureSeconds: measure.Seconds(), DrainSeconds: drain.Seconds()}
+	return model.Timing{WarmupSeconds: warmup.Seconds(), MeasureSeconds: measure.Seconds(),
+		DrainSeconds: drain.Seconds()}
 }
 
 // newPair prepares both ends; the sender listens if senderListens, else the receiver.
-func newPair(t *testing.T, host engine.Host, address string, senderListens bool, f model.Flow, timing model.Timing) *pair {
+func newPair(t *testing.T, host engine.Host, address string, senderListens bool, f model.Flow,
+	timing model.Timing) *pair {
 	t.Helper()
 	r := enginetest.New(model.TCP)
 	r.Flow, r.Timing, r.Peer = f, timing, netip.MustParseAddr(address)
 	if senderListens {
 		r.Role = engine.Receive
 	}
-	r.Near, r.Far = enginetest.Side{Host: host, Engine: New(Config{})}, enginetest.Side{Host: host, Engine: New(Config{})}
+	r.Near, r.Far = enginetest.Side{Host: host, Engine: New(Config{})}, enginetest.Side{Host: host,
+		Engine: New(Config{})}
 	p := r.Prepare(t)
-	return &pair{Pair: p, t: t, trial: &r, sender: testEnd{p.Sender, p.Sender.Transport.(*end)}, receiver: testEnd{p.Receiver, p.Receiver.Transport.(*end)}}
+	return &pair{Pair: p, t: t, trial: &r, sender: testEnd{p.Sender, p.Sender.Transport.(*end)},
+		receiver: testEnd{p.Receiver, p.Receiver.Transport.(*end)}}
 }
 
 // some has the trial last until both ends have counted some data.

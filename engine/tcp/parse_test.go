@@ -64,7 +64,8 @@ func TestRetransmitsOverTheWrap(t *testing.T) {
 	}
 	r := &readings{e: &end{streams: []*stream{{}}}, rows: [][]tcpinfo.Info{row}}
 	for _, s := range r.series() {
-		if s.Metric == model.SeriesRetransmits && !slices.Equal(s.Values, []float64{1 << 30, 2 << 30, 3 << 30, 1<<32 + 5}) {
+		if s.Metric == model.SeriesRetransmits &&
+			!slices.Equal(s.Values, []float64{1 << 30, 2 << 30, 3 << 30, 1<<32 + 5}) {
 			t.Errorf("got %v", s.Values)
 		}
 	}

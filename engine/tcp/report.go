@@ -201,7 +201,8 @@ func (e *end) doubts() (list []string) {
 		add("this system does not count TCP segments (Linux 4.6 and later does); packet figures are 0, figures in bytes are right")
 	}
 	if late := e.span.latest; late > max(lateReading, e.order.Timing.Measure()/100) {
-		add("the counters were read up to %v late: this host was too busy, totals of the two ends differ", late.Round(time.Millisecond))
+		add("the counters were read up to %v late: this host was too busy, totals of the two ends differ",
+			late.Round(time.Millisecond))
 	}
 	due := uint64(0)
 	if e.paced() && e.order.Role == engine.Send && e.opener == nil {

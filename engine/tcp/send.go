@@ -124,7 +124,8 @@ func (e *end) writePaced(s *stream) error {
 
 // writeSlots makes the writes of one part of a trial, which begins at a time after the origin;
 // whole is false if it was stopped or the stream broke.
-func (e *end) writeSlots(s *stream, timer *time.Timer, start int64, p *pace.Pacer, measured bool) (whole bool, err error) {
+func (e *end) writeSlots(s *stream, timer *time.Timer, start int64, p *pace.Pacer, measured bool) (whole bool,
+	err error) {
 	origin := e.clock.Began.Add(time.Duration(e.origin.Load() + start))
 	for at, ok := p.Next(); ok; at, ok = p.Next() {
 		if !e.waitExactly(timer, origin.Add(time.Duration(at))) {

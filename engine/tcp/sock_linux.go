@@ -145,8 +145,8 @@ func controlInUse(raw syscall.RawConn) (name string) {
 	return name
 }
 
-// readInfo reads TCP_INFO, and of a connection that is under BBR's control TCP_CC_INFO; ok is false if the kernel does not
-// tell. x/sys's own call knows neither the length the kernel filled nor the newest fields.
+// readInfo reads TCP_INFO, and of a connection that is under BBR's control TCP_CC_INFO; ok is false if the kernel does
+// not tell. x/sys's own call knows neither the length the kernel filled nor the newest fields.
 func readInfo(raw syscall.RawConn, bbr bool) (i tcpinfo.Info, ok bool) {
 	control(raw, func(fd int) error {
 		var b [tcpinfo.Bytes]byte

@@ -52,7 +52,8 @@ func TestStopWhileWriteBlocks(t *testing.T) {
 	}
 	p.stop(p.sender)
 	if r := p.sender.Account(); r.Send.Attempted == 0 || r.Send.TCP.SentBytes == 0 {
-		t.Errorf("after Stop: %d segments, %d bytes; what was measured must stay", r.Send.Attempted, r.Send.TCP.SentBytes)
+		t.Errorf("after Stop: %d segments, %d bytes; what was measured must stay", r.Send.Attempted,
+			r.Send.TCP.SentBytes)
 	}
 }
 
@@ -69,7 +70,8 @@ func TestStopEndsTheSchedule(t *testing.T) {
 	r := p.sender.Account()
 	held := p.sender.t.streams[0].heldBack.Load()
 	if r.Send.TCP.Writes+held > wanted/2 || r.Send.Attempted > 0 && r.Send.Planned > wanted/2 {
-		t.Errorf("of %d writes: made %d, held back %d, planned %d segments of %d; warned %q", wanted, r.Send.TCP.Writes, held, r.Send.Planned,
+		t.Errorf("of %d writes: made %d, held back %d, planned %d segments of %d; warned %q", wanted,
+			r.Send.TCP.Writes, held, r.Send.Planned,
 			r.Send.Attempted, r.Warnings)
 	}
 }
@@ -111,7 +113,8 @@ func TestSenderDies(t *testing.T) {
 
 // An end whose accepted connection could not be used does not connect without it.
 func TestUnusableConnection(t *testing.T) {
-	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, time.Second), Role: engine.Send, Key: make([]byte, engine.KeyBytes), Listen: true}
+	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, time.Second), Role: engine.Send,
+		Key: make([]byte, engine.KeyBytes), Listen: true}
 	broken := New(Config{}).newEnd(enginetest.Here{}, o)
 	broken.listener = &listener{}
 	broken.failed = errors.New("no such option")
@@ -134,7 +137,8 @@ func TestNoStreamAfterClose(t *testing.T) {
 	}
 	defer conn.Close()
 	for _, closed := range []bool{true, false} {
-		e := &end{order: engine.Order{Flow: flow(1, 64, false)}, streams: make([]*stream, 1), ready: make(chan struct{}), closed: closed}
+		e := &end{order: engine.Order{Flow: flow(1, 64, false)}, streams: make([]*stream, 1),
+			ready: make(chan struct{}), closed: closed}
 		if taken := e.take(0, conn.(*net.TCPConn)); taken == closed {
 			t.Errorf("closed %v: taken %v", closed, taken)
 		}

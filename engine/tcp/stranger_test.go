@@ -53,7 +53,8 @@ func TestPortInUse(t *testing.T) {
 	}
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
-	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Receive, Listen: true, Key: make([]byte, engine.KeyBytes)}
+	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Receive, Listen: true,
+		Key: make([]byte, engine.KeyBytes)}
 	_, err = prepare(t, New(Config{Listen: netip.AddrPortFrom(netip.Addr{}, uint16(port))}), enginetest.Here{}, o)
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(port)) || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("listening on a busy port: %v, want its number and that it is in use", err)
@@ -65,7 +66,8 @@ func TestPortInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if err := e.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("local port %d is in use", port)) {
+	if err := e.Connect(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), fmt.Sprintf("local port %d is in use", port)) {
 		t.Errorf("dialing from a busy port: %v", err)
 	}
 }
@@ -81,7 +83,8 @@ func TestOrdersThatCannotRun(t *testing.T) {
 	}{
 		{"UDP", func(o *engine.Order) { o.Flow.Protocol = model.UDP }},
 		{"probe", func(o *engine.Order) { o.Role = engine.Probe }},
-		{"connections that the listening end opens", func(o *engine.Order) { o.Listen, o.Flow.Connections = true, model.ConnectionRate }},
+		{"connections that the listening end opens",
+			func(o *engine.Order) { o.Listen, o.Flow.Connections = true, model.ConnectionRate }},
 	} {
 		o := good
 		c.change(&o)

@@ -11,7 +11,8 @@ import (
 // begin waits for the turn of a stream; false: the trial is over first.
 func (e *end) begin(s *stream) bool {
 	origin := e.clock.Began.Add(time.Duration(e.origin.Load()))
-	if late := time.Duration(e.order.Flow.StaggerSeconds * float64(s.number) * 1e9); late > 0 && !e.wait(origin.Add(late)) {
+	if late := time.Duration(e.order.Flow.StaggerSeconds * float64(s.number) * 1e9); late > 0 &&
+		!e.wait(origin.Add(late)) {
 		return false
 	}
 	s.begun = time.Since(origin)
@@ -84,7 +85,8 @@ func (e *end) completion(span span) *model.Completion {
 	if e.order.Flow.Bytes == 0 {
 		return nil
 	}
-	c := &model.Completion{Bytes: e.order.Flow.Bytes, Done: e.transferred(), By: model.ByAcknowledged, Seconds: span.ended.Seconds()}
+	c := &model.Completion{Bytes: e.order.Flow.Bytes, Done: e.transferred(), By: model.ByAcknowledged,
+		Seconds: span.ended.Seconds()}
 	if c.Done {
 		last := int64(0)
 		for _, s := range e.streams {
@@ -108,7 +110,8 @@ func (e *end) answered() *model.Completion {
 		}
 		first, last = min(first, s.asked), max(last, s.answered)
 	}
-	return &model.Completion{Bytes: e.order.Flow.Bytes, Done: true, By: model.ByAnswer, Seconds: (last - first).Seconds()}
+	return &model.Completion{Bytes: e.order.Flow.Bytes, Done: true, By: model.ByAnswer,
+		Seconds: (last - first).Seconds()}
 }
 
 // perStream are the figures of each of several streams that transfer in bulk.

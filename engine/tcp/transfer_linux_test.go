@@ -82,14 +82,16 @@ func endedLate(s engine.SendReport) float64 {
 func checkTransfer(t *testing.T, f model.Flow, s engine.SendReport, r engine.ReceiveReport, took float64) {
 	t.Helper()
 	done := s.TCP.Completion
-	if done == nil || !done.Done || done.Bytes != f.Bytes || done.By != model.ByAcknowledged || !(done.Seconds > 0 && done.Seconds <= took) {
+	if done == nil || !done.Done || done.Bytes != f.Bytes || done.By != model.ByAcknowledged ||
+		!(done.Seconds > 0 && done.Seconds <= took) {
 		t.Fatalf("completion %+v of %d B in a run of %.3g s", done, f.Bytes, took)
 	}
 	if r.Tally.Bytes != f.Bytes {
 		t.Errorf("read %d B, want %d", r.Tally.Bytes, f.Bytes)
 	}
 	if late := endedLate(s); late < -0.1 || late > took {
-		t.Errorf("measured %.3g s, done after %.3g s, in a run of %.3g s", float64(s.DurationNanos)/1e9, done.Seconds, took)
+		t.Errorf("measured %.3g s, done after %.3g s, in a run of %.3g s", float64(s.DurationNanos)/1e9, done.Seconds,
+			took)
 	}
 	// One clock: the last byte was read after the first was written. The kernel may
 	// acknowledge it before that.
@@ -146,7 +148,8 @@ func checkReadings(t *testing.T, f model.Flow, s engine.SendReport, took float64
 // A transfer that the time cuts says how far it came, and is no error.
 func TestTransferCutByTime(t *testing.T) {
 	t.Parallel()
-	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, transferOf(2, model.MaxBytes, nil), timing(0, 300*time.Millisecond, time.Second))
+	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, transferOf(2, model.MaxBytes, nil),
+		timing(0, 300*time.Millisecond, time.Second))
 	p.Connect()
 	s, r := p.play()
 	c := s.TCP.Completion
@@ -187,7 +190,8 @@ func TestStopEndsTransfers(t *testing.T) {
 		"plain": nil, "HTTP": func(f *model.Flow) { f.HTTP = true }, "before its turn": func(f *model.Flow) { f.StaggerSeconds = 60 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPair(t, enginetest.Here{}, "127.0.0.1", false, transferOf(2, model.MaxBytes, change), timing(0, time.Minute, time.Second))
+			p := newPair(t, enginetest.Here{}, "127.0.0.1", false, transferOf(2, model.MaxBytes, change),
+				timing(0, time.Minute, time.Second))
 			p.Connect()
 			p.start(p.receiver, p.sender)
 			time.Sleep(100 * time.Millisecond)
@@ -228,7 +232,9 @@ func halfPair(t *testing.T, role engine.Role, f model.Flow) (*end, net.Conn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { own.Close(); other.Close() })
-	e := New(Config{}).newEnd(enginetest.Here{}, engine.Order{Flow: f, Timing: timing(0, time.Minute, time.Second), Role: role, Key: make([]byte, engine.KeyBytes), CPU: -1})
+	e := New(Config{}).newEnd(enginetest.Here{},
+		engine.Order{Flow: f, Timing: timing(0, time.Minute, time.Second), Role: role,
+			Key: make([]byte, engine.KeyBytes), CPU: -1})
 	e.take(0, own.(*net.TCPConn))
 	return e, other
 }
@@ -251,7 +257,8 @@ func TestUnaskedAnswerIsNotDone(t *testing.T) {
 func TestAnswersOfOthersAreRefused(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\nContent-Length: "
 	for answer, want := range map[string]string{
-		"HTTP/1.1 302 Found\r\nLocation: http://pelt/\r\nContent-Length: 0\r\n\r\n" + ok + "4\r\n\r\nhere": "status 302",
+		"HTTP/1.1 302 Found\r\nLocation: http://pelt/\r\nContent-Length: 0\r\n\r\n" + ok +
+			"4\r\n\r\nhere": "status 302",
 		ok + "5\r\n\r\nthere": "is of 5 B; want 4",
 		ok + "0\r\n\r\n":      "is of 0 B; want 4",
 		"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhere": "is of -1 B; want 4",
@@ -268,7 +275,8 @@ func TestAnswersOfOthersAreRefused(t *testing.T) {
 			_ = other.(*net.TCPConn).CloseWrite()
 		}()
 		err := e.askHTTP(e.streams[0], make([]byte, 100))
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || (e.answered() != nil) != (want == "") {
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) ||
+			(e.answered() != nil) != (want == "") {
 			t.Errorf("%q: %v, completion %+v; want %q", answer, err, e.answered(), want)
 		}
 	}
@@ -276,7 +284,9 @@ func TestAnswersOfOthersAreRefused(t *testing.T) {
 
 // What streams did before the measured part is not in their goodput.
 func TestGoodputOfStreamsLeavesOutTheWarmup(t *testing.T) {
-	e := New(Config{}).newEnd(enginetest.Here{}, engine.Order{Flow: transferOf(2, 0, nil), Timing: timing(2*time.Second, 2*time.Second, 0), Role: engine.Send, Key: make([]byte, engine.KeyBytes)})
+	e := New(Config{}).newEnd(enginetest.Here{},
+		engine.Order{Flow: transferOf(2, 0, nil), Timing: timing(2*time.Second, 2*time.Second, 0), Role: engine.Send,
+			Key: make([]byte, engine.KeyBytes)})
 	e.streams = []*stream{{}, {number: 1}}
 	e.watching = &readings{e: e, step: time.Second, rows: make([][]tcpinfo.Info, 2)}
 	for _, acked := range []uint64{0, 10, 20, 1020, 2020} {
@@ -293,7 +303,8 @@ func TestGoodputOfStreamsLeavesOutTheWarmup(t *testing.T) {
 func TestFirstReadingIsLate(t *testing.T) {
 	e, _ := halfPair(t, engine.Send, transferOf(1, 1000, nil))
 	r := &readings{e: e, step: time.Millisecond, rows: make([][]tcpinfo.Info, 1)}
-	if n := r.catchUp(0, 3*time.Millisecond); n != 3 || len(r.rows[0]) != 3 || r.rows[0][0].Figure[tcpinfo.Window] == 0 || r.missed != 3 {
+	if n := r.catchUp(0, 3*time.Millisecond); n != 3 || len(r.rows[0]) != 3 ||
+		r.rows[0][0].Figure[tcpinfo.Window] == 0 || r.missed != 3 {
 		t.Errorf("%d readings, %d missed: %+v", n, r.missed, r.rows[0])
 	}
 }

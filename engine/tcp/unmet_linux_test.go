@@ -119,9 +119,10 @@ func TestRefused(t *testing.T) {
 		"a router resets":        {fault: atRouter(resets, 0), resets: 1},
 		"a router refuses":       {fault: noRoute, icmp: "host unreachable from 10.77.0.2"},
 		"a router refuses, IPv6": {six: true, fault: noRoute, icmp: "network unreachable from fd77::2"},
-		"the server's firewall": {icmp: "administratively prohibited from 10.77.1.2", fault: func(_, _, s *netbed.Node) {
-			reject(s, nftables.ChainHookInput, message, 0)
-		}},
+		"the server's firewall": {icmp: "administratively prohibited from 10.77.1.2",
+			fault: func(_, _, s *netbed.Node) {
+				reject(s, nftables.ChainHookInput, message, 0)
+			}},
 		"this host's route": {errno: "EACCES", fault: func(c, _, s *netbed.Node) {
 			c.Refuse(s.IP(false), unix.RTN_PROHIBIT)
 		}},
@@ -155,7 +156,8 @@ func TestRefused(t *testing.T) {
 				said += e.What + " from " + e.From
 			}
 			refused := m.Streams[c.met] // its SYN may leave again before a busy host hears the answer
-			if said != c.icmp || m.Resets != c.resets || m.Streams[0].Met != (c.met > 0) || refused.Met || refused.Sent < 1 || refused.Sent > 2 ||
+			if said != c.icmp || m.Resets != c.resets || m.Streams[0].Met != (c.met > 0) || refused.Met ||
+				refused.Sent < 1 || refused.Sent > 2 ||
 				len(refused.Errors) != len(c.errno)/6 || c.errno != "" && refused.Errors[c.errno] != 1 {
 				t.Errorf("%+v", m)
 			}

@@ -86,8 +86,8 @@ type Info struct {
 	bytes  int // that the kernel filled
 }
 
-// Parse reads as much of struct tcp_info as the kernel gave, and struct tcp_bbr_info, nil for none. ok is false if not even
-// the first release's fields are there.
+// Parse reads as much of struct tcp_info as the kernel gave, and struct tcp_bbr_info, nil for none. ok is false if not
+// even the first release's fields are there.
 func Parse(b, bbr []byte) (i Info, ok bool) {
 	if i.bytes = len(b); !i.Knows(Retransmits) {
 		return Info{}, false

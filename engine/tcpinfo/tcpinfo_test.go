@@ -23,7 +23,8 @@ func filled(n int, figures map[int]uint64) []byte {
 
 // The layout of include/uapi/linux/tcp.h, by the lengths that releases fill.
 func TestParseByRelease(t *testing.T) {
-	b := filled(256, map[int]uint64{MSS: 1448, RTT: 250, Retransmits: 3, SegmentsIn: 5, SegmentsOut: 7, BytesSent: 1 << 40, BytesResent: 99})
+	b := filled(256, map[int]uint64{MSS: 1448, RTT: 250, Retransmits: 3, SegmentsIn: 5, SegmentsOut: 7,
+		BytesSent: 1 << 40, BytesResent: 99})
 	for _, c := range []struct {
 		name                string
 		length              int
@@ -56,15 +57,18 @@ func TestParseCongestionControl(t *testing.T) {
 		sacked: 3, Lost: 2, resending: 1, Window: 42, MinRTT: 40000, Pacing: 1e6, Delivery: 2e6, Acked: 1 << 33, Busy: 5, RwndLimited: 6, SndbufLimited: 7}
 	told[Inflight] = 10 // tcpi_unacked
 	b := filled(256, told)
-	bbr := filled(BBRBytes, map[int]uint64{BBRBandwidth: 7, bbrBandwidthHigh: 1, BBRPacingGain: 256, BBRWindowGain: 576})
-	want := map[string]float64{"tcp_cwnd_segments": 42, "tcp_inflight_segments": 6, "tcp_lost_segments": 2, "tcp_retransmits": 0, "tcp_rtt_ns": 0,
+	bbr := filled(BBRBytes, map[int]uint64{BBRBandwidth: 7, bbrBandwidthHigh: 1, BBRPacingGain: 256,
+		BBRWindowGain: 576})
+	want := map[string]float64{"tcp_cwnd_segments": 42, "tcp_inflight_segments": 6, "tcp_lost_segments": 2,
+		"tcp_retransmits": 0, "tcp_rtt_ns": 0,
 		"tcp_min_rtt_ns": 40e6, "tcp_delivery_bps": 16e6, "tcp_app_limited_ratio": 1, "tcp_pacing_bps": 8e6, "tcp_acked_bytes": 1 << 33,
 		"tcp_busy_s": 5e-6, "tcp_rwnd_limited_s": 6e-6, "tcp_sndbuf_limited_s": 7e-6,
 		"tcp_bbr_bw_bps": (1<<32 + 7) * 8, "tcp_bbr_pacing_gain": 1, "tcp_bbr_cwnd_gain": 2.25}
 	i, _ := Parse(b, bbr)
 	for f := range Figures {
 		metric := Metric(f)
-		if wanted, known := want[metric]; known != (metric != "") || Scaled(f, i.Figure[f]) != wanted && known || IsMetric(metric) != known {
+		if wanted, known := want[metric]; known != (metric != "") || Scaled(f, i.Figure[f]) != wanted && known ||
+			IsMetric(metric) != known {
 			t.Errorf("%q: %v, want %v", metric, Scaled(f, i.Figure[f]), wanted)
 		}
 		delete(want, metric)
@@ -73,7 +77,8 @@ func TestParseCongestionControl(t *testing.T) {
 		t.Errorf("not told: %v", want)
 	}
 	for length := range len(b) { // of whatever release
-		if cut, _ := Parse(b[:length], bbr[:16]); cut.Figure[Window] > 42 || cut.Figure[Delivery] > 2e6 || cut.Figure[BBRBandwidth] != 0 {
+		if cut, _ := Parse(b[:length], bbr[:16]); cut.Figure[Window] > 42 || cut.Figure[Delivery] > 2e6 ||
+			cut.Figure[BBRBandwidth] != 0 {
 			t.Errorf("%d B: %v", length, cut)
 		}
 	}
@@ -90,12 +95,14 @@ func TestOffsets(t *testing.T) {
 		binary.NativeEndian.PutUint32(b[4*at:], uint32(4*at))
 	}
 	i, _ := Parse(b, nil)
-	for f, at := range map[int]uint64{MSS: 16, Lost: 32, RTT: 68, Window: 80, Retransmits: 100, MinRTT: 148, SegmentsIn: 152, SegmentsOut: 156, Inflight: 24 + 36 - 28 - 32} {
+	for f, at := range map[int]uint64{MSS: 16, Lost: 32, RTT: 68, Window: 80, Retransmits: 100, MinRTT: 148,
+		SegmentsIn: 152, SegmentsOut: 156, Inflight: 24 + 36 - 28 - 32} {
 		if i.Figure[f] != at {
 			t.Errorf("figure %d is read at %d, want %d", f, i.Figure[f], at)
 		}
 	}
-	for f, at := range map[int]int{Pacing: 104, Acked: 120, Delivery: 160, Busy: 168, RwndLimited: 176, SndbufLimited: 184, BytesSent: 200, BytesResent: 208} {
+	for f, at := range map[int]int{Pacing: 104, Acked: 120, Delivery: 160, Busy: 168, RwndLimited: 176,
+		SndbufLimited: 184, BytesSent: 200, BytesResent: 208} {
 		if i.Figure[f] != binary.NativeEndian.Uint64(b[at:]) {
 			t.Errorf("figure %d is not read at %d", f, at)
 		}
@@ -103,7 +110,8 @@ func TestOffsets(t *testing.T) {
 }
 
 func TestFirstBit(t *testing.T) {
-	if little, big := firstBit(binary.LittleEndian.Uint16([]byte{0, 1})), firstBit(binary.BigEndian.Uint16([]byte{0, 1})); little != 1 || big != 0x80 {
+	if little, big := firstBit(binary.LittleEndian.Uint16([]byte{0, 1})), firstBit(binary.BigEndian.Uint16([]byte{0,
+		1})); little != 1 || big != 0x80 {
 		t.Errorf("%#x and %#x", little, big)
 	}
 }

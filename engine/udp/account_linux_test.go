@@ -22,13 +22,15 @@ func (r *trial) runSame(t testing.TB) (send, receive engine.Report) {
 	enginetest.Balance(t, r.Order, send, receive)
 	unexplained := 0
 	for i := range send.Send.Refused {
-		refused, missing := enginetest.Sequences(t, send.Send.Refused[i]), enginetest.Sequences(t, receive.Receive.Missing[i])
+		refused, missing := enginetest.Sequences(t, send.Send.Refused[i]), enginetest.Sequences(t,
+			receive.Receive.Missing[i])
 		if len(refused) == 0 {
 			t.Errorf("stream %d: nothing was refused", i)
 		}
 		for n := range refused {
 			if !missing[n] {
-				t.Fatalf("stream %d: sequence %d was refused and came (%d refused, %d missing, %d offered again)", i, n, len(refused), len(missing), send.Send.Retried)
+				t.Fatalf("stream %d: sequence %d was refused and came (%d refused, %d missing, %d offered again)", i,
+					n, len(refused), len(missing), send.Send.Retried)
 			}
 		}
 		unexplained += len(missing) - len(refused)
@@ -53,7 +55,8 @@ func TestFullQueueIsTold(t *testing.T) {
 		limit     uint32
 	}{
 		{"paced", farFour, unit.PacketRate(5000), func(*trial) {}, 2_500_000, 6000},
-		{"small packets now and then", farFour, unit.Rate{}, func(r *trial) { r.Flow.PayloadBytes, r.Flow.SendBuffer = 64, 1<<20 }, 1_250_000, 30_000},
+		{"small packets now and then", farFour, unit.Rate{},
+			func(r *trial) { r.Flow.PayloadBytes, r.Flow.SendBuffer = 64, 1<<20 }, 1_250_000, 30_000},
 		{"IPv6, streams", farSix, unit.Rate{}, func(r *trial) { r.Flow.Streams = 3 }, 2_500_000, 6000},
 		{"dialer receives", farFour, unit.Rate{}, func(r *trial) { r.Role = engine.Receive }, 2_500_000, 6000},
 	} {
@@ -76,7 +79,8 @@ func TestFullQueueIsTold(t *testing.T) {
 			if s.Hopeless || s.Errors["ENOBUFS"] == 0 || len(s.Errors) != 1 || s.Retried > s.Attempted/2 {
 				t.Errorf("hopeless %v, errors %v, %d of %d offered again", s.Hopeless, s.Errors, s.Retried, s.Attempted)
 			}
-			if w := receive.Receive.WarmupReceived; w > s.WarmupSent || s.WarmupSent > 1000 && (w == 0 || w == s.WarmupSent) {
+			if w := receive.Receive.WarmupReceived; w > s.WarmupSent || s.WarmupSent > 1000 &&
+				(w == 0 || w == s.WarmupSent) {
 				t.Errorf("of the warm-up %d were sent, %d came", s.WarmupSent, w)
 			}
 		})
@@ -91,7 +95,8 @@ func TestForbiddenPacketsAreTold(t *testing.T) {
 		r.Near.Host, r.Far.Host, r.Peer = near, far, farFour
 		r.Flow.Streams = 2
 		r.sends(1000)
-		rules(near, "table inet t { chain c { type filter hook output priority 0; udp length 72 numgen random mod 100 < 30 drop; }; }")
+		rules(near,
+			"table inet t { chain c { type filter hook output priority 0; udp length 72 numgen random mod 100 < 30 drop; }; }")
 		send, _ := r.runSame(t)
 		if s := send.Send; s.Errors["EPERM"] == 0 {
 			t.Errorf("errors %v, want EPERM", s.Errors)
@@ -116,14 +121,16 @@ func TestICMPIsToldAndCostsNothing(t *testing.T) {
 			r := newTrial()
 			r.Near.Host, r.Far.Host, r.Peer = near, far, c.peer
 			r.sends(500)
-			rules(far, "table inet t { chain c { type filter hook input priority 0; udp length 72 numgen inc mod 10 < 1 reject with "+c.reject+"; }; }")
+			rules(far,
+				"table inet t { chain c { type filter hook input priority 0; udp length 72 numgen inc mod 10 < 1 reject with "+c.reject+"; }; }")
 			send, receive := r.Play(t)
 			enginetest.Balance(t, r.Order, send, receive)
 			s := send.Send
 			if s.Accepted+s.Errors["ENOBUFS"] != s.Attempted { // a busy host fills the queue of the cable's far end
 				t.Errorf("errors %v: ICMP errors for others cost packets of ours", s.Errors)
 			}
-			if text := strings.Join(send.Warnings, "; "); !strings.HasSuffix(text, " ICMP "+c.want) || strings.Contains(text, ";") {
+			if text := strings.Join(send.Warnings, "; "); !strings.HasSuffix(text, " ICMP "+c.want) ||
+				strings.Contains(text, ";") {
 				t.Errorf("warnings %q, want %q", text, c.want)
 			}
 			lost := s.Accepted - receive.Receive.Tally.Received
@@ -149,8 +156,10 @@ func TestClosedPortIsTold(t *testing.T) {
 		wait()
 		s := dialer.Account().Send
 		refused := s.Errors["ECONNREFUSED"]
-		if refused == 0 || s.Attempted != s.Accepted+refused || s.Refused[0].Packets != refused || s.Errnos[enginetest.Listed(t, s.Refused[0])[0].Mark] != "ECONNREFUSED" {
-			t.Errorf("attempted %d, accepted %d, errors %v, %d listed with %v", s.Attempted, s.Accepted, s.Errors, s.Refused[0].Packets, s.Errnos)
+		if refused == 0 || s.Attempted != s.Accepted+refused || s.Refused[0].Packets != refused ||
+			s.Errnos[enginetest.Listed(t, s.Refused[0])[0].Mark] != "ECONNREFUSED" {
+			t.Errorf("attempted %d, accepted %d, errors %v, %d listed with %v", s.Attempted, s.Accepted, s.Errors,
+				s.Refused[0].Packets, s.Errnos)
 		}
 		for _, x := range enginetest.Listed(t, s.Refused[0]) {
 			if x.From == 0 {
@@ -220,7 +229,8 @@ func TestTruesize(t *testing.T) {
 func TestTuples(t *testing.T) {
 	t.Parallel()
 	near, far := linked(t)
-	rules(near, "table ip t { chain c { type nat hook postrouting priority 100; ip protocol udp masquerade to :21000-21100; }; }")
+	rules(near,
+		"table ip t { chain c { type nat hook postrouting priority 100; ip protocol udp masquerade to :21000-21100; }; }")
 	for _, c := range []struct {
 		name   string
 		peer   netip.Addr

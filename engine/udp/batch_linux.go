@@ -47,7 +47,8 @@ func (m *messages) read(fd uintptr, flags uintptr) (int, unix.Errno) {
 		m.msgs[i].SetControllen(controlRoom)
 	}
 	m.used = 0
-	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&m.msgs[0])), uintptr(len(m.msgs)), unix.MSG_DONTWAIT|flags, 0, 0)
+	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&m.msgs[0])), uintptr(len(m.msgs)),
+		unix.MSG_DONTWAIT|flags, 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -73,7 +74,8 @@ type batchOut struct {
 func newBatchOut(k *linuxSocket, payloadBytes, batch, segments int) *batchOut {
 	buffers := batch / segments
 	o := &batchOut{
-		errorQueue: newErrorQueue(k.fd, k.six), bytes: layOut(payloadBytes, batch), segments: segments, payload: payloadBytes,
+		errorQueue: newErrorQueue(k.fd, k.six), bytes: layOut(payloadBytes,
+			batch), segments: segments, payload: payloadBytes,
 		vector: make([]unix.Iovec, buffers), msgs: make([]mmsghdr, buffers),
 	}
 	if segments > 1 {
@@ -99,7 +101,8 @@ func (o *batchOut) icmpErrors(tell func(icmp.Error)) { o.drain(tell) }
 func (o *batchOut) send(from, to int) (int, error) {
 	if o.segments == 1 && to-from == 1 {
 		// A tenth faster than a batch of one.
-		_, _, errno := unix.Syscall6(unix.SYS_SENDTO, o.fd, uintptr(unsafe.Pointer(&o.bytes[from][0])), uintptr(o.payload), unix.MSG_DONTWAIT, 0, 0)
+		_, _, errno := unix.Syscall6(unix.SYS_SENDTO, o.fd, uintptr(unsafe.Pointer(&o.bytes[from][0])),
+			uintptr(o.payload), unix.MSG_DONTWAIT, 0, 0)
 		if errno != 0 {
 			return 0, errno
 		}
@@ -110,7 +113,8 @@ func (o *batchOut) send(from, to int) (int, error) {
 		o.vector[last].SetLen(o.payload * short)
 		defer o.vector[last].SetLen(o.payload * o.segments)
 	}
-	n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, o.fd, uintptr(unsafe.Pointer(&o.msgs[first])), uintptr(last-first+1), unix.MSG_DONTWAIT, 0, 0)
+	n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, o.fd, uintptr(unsafe.Pointer(&o.msgs[first])),
+		uintptr(last-first+1), unix.MSG_DONTWAIT, 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -125,7 +129,8 @@ const roomWait = 20 * time.Millisecond
 
 func (o *batchOut) room(w *waiter) {
 	t := unix.NsecToTimespec(int64(roomWait))
-	unix.Ppoll([]unix.PollFd{{Fd: int32(o.fd), Events: unix.POLLOUT}, w.poll[0]}, &t, nil) // an error only shortens the wait
+	// an error only shortens the wait
+	unix.Ppoll([]unix.PollFd{{Fd: int32(o.fd), Events: unix.POLLOUT}, w.poll[0]}, &t, nil)
 }
 
 // segmentControl is the control message that cuts a buffer into datagrams. It
@@ -295,7 +300,8 @@ func nextControl(b []byte) (c controlMessage, rest []byte, ok bool) {
 	if size < unix.SizeofCmsghdr || size > len(b) {
 		return c, nil, false
 	}
-	c = controlMessage{binary.NativeEndian.Uint32(b[levelAt:]), binary.NativeEndian.Uint32(b[typeAt:]), b[unix.SizeofCmsghdr:size]}
+	c = controlMessage{binary.NativeEndian.Uint32(b[levelAt:]), binary.NativeEndian.Uint32(b[typeAt:]),
+		b[unix.SizeofCmsghdr:size]}
 	return c, b[min((size+wordBytes-1)&^(wordBytes-1), len(b)):], true
 }
 
@@ -317,7 +323,8 @@ func readControl(b []byte) (r received) {
 		case (c.kind == unix.SO_TIMESTAMPNS_NEW || c.kind == unix.SO_TIMESTAMPNS) && len(c.data) >= 16:
 			r.wall = int64(binary.NativeEndian.Uint64(c.data))*1e9 + int64(binary.NativeEndian.Uint64(c.data[8:]))
 		case c.kind == unix.SO_TIMESTAMPNS && len(c.data) >= 8:
-			r.wall = int64(int32(binary.NativeEndian.Uint32(c.data)))*1e9 + int64(binary.NativeEndian.Uint32(c.data[4:]))
+			r.wall = int64(int32(binary.NativeEndian.Uint32(c.data)))*1e9 +
+				int64(binary.NativeEndian.Uint32(c.data[4:]))
 		}
 	}
 	return r
@@ -330,5 +337,6 @@ func memoryOf(fd int) (socketMemory, bool) {
 	size := uint32(unsafe.Sizeof(info))
 	_, _, errno := unix.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
 		uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
-	return socketMemory{queued: info[skMeminfoRmemAlloc], dropped: info[skMeminfoDrops]}, errno == 0 && size > 4*skMeminfoDrops
+	return socketMemory{queued: info[skMeminfoRmemAlloc], dropped: info[skMeminfoDrops]}, errno == 0 &&
+		size > 4*skMeminfoDrops
 }

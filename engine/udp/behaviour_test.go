@@ -126,7 +126,8 @@ func TestStopInABlockedBurst(t *testing.T) {
 				box.onCall = func() { <-time.After(time.Millisecond) }
 			}
 			schedule, _ := r.Flow.Rate.Schedule(64)
-			p := pace.New(pace.Even(schedule), pace.Stream{Length: length, Slots: math.MaxUint64, PPS: schedule.PPS(), Burst: model.MaxBurst})
+			p := pace.New(pace.Even(schedule),
+				pace.Stream{Length: length, Slots: math.MaxUint64, PPS: schedule.PPS(), Burst: model.MaxBurst})
 			w.phases[1] = engine.Phase{Pacer: p, Length: length, Paced: true}
 			if err := w.sendAlone(w.clock.Now() - int64(70*time.Millisecond)); err != nil {
 				t.Fatal(err)
@@ -153,7 +154,8 @@ func TestBatchOf(t *testing.T) {
 // What is not whole, or not of this flow, is no message; all else comes back as it was.
 func FuzzProbe(f *testing.F) {
 	ours, other := &Sockets{tokens: make([]engine.ConsentToken, 1)}, &Sockets{tokens: []engine.ConsentToken{{1}}}
-	for _, p := range []probe{{kind: kindNote, number: 3, size: 1400, value: 1500}, {kind: kindReply, number: 3, at: -7}} {
+	for _, p := range []probe{{kind: kindNote, number: 3, size: 1400, value: 1500},
+		{kind: kindReply, number: 3, at: -7}} {
 		b := make([]byte, p.bytes())
 		ours.putProbe(b, p)
 		f.Add(b)
@@ -193,7 +195,8 @@ func TestDropAccount(t *testing.T) {
 		{"first measured ones", 0, []uint32{0, 5}, 8, 3, 8, 3, false, nil},
 		{"both sides of the start", 0, []uint32{5}, 9, 2, 19, 12, false, nil},
 		{"nothing of the warm-up came", 4, nil, 6, 2, 10, 6, false, nil},
-		{"no warm-up", 4, nil, 96, 2, 100, 96, true, nil}, // the kernel may put packets in the queue after it has counted later ones
+		// the kernel may put packets in the queue after it has counted later ones
+		{"no warm-up", 4, nil, 96, 2, 100, 96, true, nil},
 		{"over the wrap", 1<<32 - 2, []uint32{1<<32 - 1}, 1, 1, 3, 3, false, nil},
 		{"wraps often", 5, nil, 5, 0, 9, 3<<32 + 4, false, []uint32{
 			1 << 30, 2 << 30, 3 << 30, 2, 0, 1 << 30, 1<<30 - 7, 2 << 30, 3 << 30, 2, 1 << 30, 2 << 30, 3 << 30, 1<<32 - 8}},

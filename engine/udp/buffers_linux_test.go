@@ -24,7 +24,8 @@ func TestBuffersAsAsked(t *testing.T) {
 		e.t.Account(&r, engine.Sent{})
 		return r
 	}
-	if n, err := unix.GetsockoptInt(dialer.t.sockets[0].(*linuxSocket).fd, unix.SOL_SOCKET, unix.SO_SNDBUF); n != 40000 {
+	if n, err := unix.GetsockoptInt(dialer.t.sockets[0].(*linuxSocket).fd, unix.SOL_SOCKET,
+		unix.SO_SNDBUF); n != 40000 {
 		t.Errorf("send buffer %d B, %v", n, err)
 	}
 	if err := listener.t.OpenStreams(); err != nil {
@@ -64,8 +65,10 @@ func TestOddBuffers(t *testing.T) {
 		r := newTrial()
 		r.plain, r.Flow.SendBuffer, r.Flow.ReceiveBuffer = c.plain, 50_001, 100_001
 		send, receive := r.Play(t)
-		if n := receive.Receive.BufferBytes; n != c.want || strings.Contains(strings.Join(append(send.Warnings, receive.Warnings...), "; "), "granted") {
-			t.Errorf("portable %v: a receive buffer of %d B, want %d; warnings %q and %q", c.plain, n, c.want, send.Warnings, receive.Warnings)
+		if n := receive.Receive.BufferBytes; n != c.want ||
+			strings.Contains(strings.Join(append(send.Warnings, receive.Warnings...), "; "), "granted") {
+			t.Errorf("portable %v: a receive buffer of %d B, want %d; warnings %q and %q", c.plain, n, c.want,
+				send.Warnings, receive.Warnings)
 		}
 	}
 }
@@ -110,7 +113,8 @@ func TestShortBuffers(t *testing.T) {
 		}
 		_, receive := r.Play(t)
 		granted := min(room, 2*limit)
-		told := strings.Contains(strings.Join(receive.Warnings, "; "), fmt.Sprintf("a receive buffer of %d of %d B", granted, room))
+		told := strings.Contains(strings.Join(receive.Warnings, "; "),
+			fmt.Sprintf("a receive buffer of %d of %d B", granted, room))
 		if n := receive.Receive.BufferBytes; n != granted || told != (granted < room) {
 			t.Errorf("asked for %d B: granted %d, want %d; warnings %q", room, n, granted, receive.Warnings)
 		}

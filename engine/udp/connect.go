@@ -22,7 +22,8 @@ const (
 	repeatUnheard = 600 * time.Millisecond
 	readWait      = 10 * time.Millisecond // how long a read waits before its caller looks up
 
-	// A thread that looks up later than onTime was held up. Such times, up to mostLate, do not count as a peer's silence.
+	// A thread that looks up later than onTime was held up. Such times, up to mostLate, do not count as a peer's
+	// silence.
 	onTime   = 3 * readWait
 	mostLate = 4 * time.Second
 
@@ -84,7 +85,8 @@ func (e *Sockets) callAll(ctx context.Context) (m engine.Meeting) {
 	list := make([]*call, len(e.sockets))
 	var wg sync.WaitGroup
 	for i := range list {
-		c := &call{calls: all, end: e, stream: i, patience: patienceOf(e.order), dialer: engine.NewConsentDialer(e.order.StreamKey(i))}
+		c := &call{calls: all, end: e, stream: i, patience: patienceOf(e.order),
+			dialer: engine.NewConsentDialer(e.order.StreamKey(i))}
 		list[i] = c
 		wg.Go(func() {
 			if i > 0 {

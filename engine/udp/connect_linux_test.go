@@ -15,7 +15,8 @@ func TestClosedPort(t *testing.T) {
 		t.Fatalf("%+v, %v", met, err)
 	}
 	s, said := met.Streams[0], met.ICMP[0]
-	if s.Met || s.Heard > 0 || s.Sent < 2 || s.Sent > 6 || said.From != r.Peer.String() || said.What != "port unreachable" || said.Packets != s.Sent {
+	if s.Met || s.Heard > 0 || s.Sent < 2 || s.Sent > 6 || said.From != r.Peer.String() ||
+		said.What != "port unreachable" || said.Packets != s.Sent {
 		t.Errorf("stream %+v, ICMP %+v", s, said)
 	}
 }

@@ -52,10 +52,12 @@ func deafSockets(t *testing.T, role engine.Role) (*Sockets, *deaf) {
 	}
 	t.Cleanup(stop.close)
 	r := newTrial()
-	o := engine.Order{Flow: r.Flow, Timing: model.Timing{MeasureSeconds: 60}, Role: role, Trial: r.Order.Trial, Tag: r.Tag,
+	o := engine.Order{Flow: r.Flow, Timing: model.Timing{MeasureSeconds: 60}, Role: role, Trial: r.Order.Trial,
+		Tag: r.Tag,
 		Key: r.Key, Peer: r.Peer, Ports: []uint16{9}}
 	s := &deaf{begun: time.Now()}
-	return &Sockets{engine: &Engine{}, order: o, settings: settingsOf(o, engine.NewClock()), stop: stop, sockets: []socket{s}, living: []int{0},
+	return &Sockets{engine: &Engine{}, order: o, settings: settingsOf(o, engine.NewClock()), stop: stop,
+		sockets: []socket{s}, living: []int{0},
 		tokens: make([]engine.ConsentToken, 1), silent: make([]atomic.Bool, 1), now: engine.NewClock().Now}, s
 }
 
@@ -81,7 +83,10 @@ func testBackOff(t *testing.T, name string, doubtful, survey bool, want []time.D
 		t.Errorf("%s: nobody answered: %+v, %v", name, one, err)
 	}
 	near := func(took, want time.Duration) bool { return (took - want).Abs() <= 5*readWait }
-	if !slices.EqualFunc(s.sent, want, func(sent, ms time.Duration) bool { return near(sent, ms*time.Millisecond) }) || !near(time.Since(s.begun), takes) {
+	if !slices.EqualFunc(s.sent, want, func(sent, ms time.Duration) bool {
+		return near(sent,
+			ms*time.Millisecond)
+	}) || !near(time.Since(s.begun), takes) {
 		t.Errorf("%s: sent after %v, want %v ms; it took %v, want %v", name, s.sent, want, time.Since(s.begun), takes)
 	}
 }
@@ -123,8 +128,8 @@ func TestCallOfAHeldHost(t *testing.T) {
 	}
 }
 
-// Who is not answered for 30 s ends, or falls silent. Neither is an error: other streams go on, and TCP may go on beside
-// probes.
+// Who is not answered for 30 s ends, or falls silent. Neither is an error: other streams go on, and TCP may go on
+// beside probes.
 func TestSilenceEnds(t *testing.T) {
 	for role, run := range map[engine.Role]func(e *Sockets) error{
 		engine.Send: func(e *Sockets) error {
@@ -141,7 +146,8 @@ func TestSilenceEnds(t *testing.T) {
 			err := p.run(nil)
 			var r engine.Report
 			if p.account(&r, engine.Sent{}); len(r.Warnings) != 1 || p.count().Heard <= late {
-				t.Errorf("a prober that was not answered warns %q, and heard %d signs in 35 s, %d in 40 s", r.Warnings, late, p.count().Heard)
+				t.Errorf("a prober that was not answered warns %q, and heard %d signs in 35 s, %d in 40 s",
+					r.Warnings, late, p.count().Heard)
 			}
 			return err
 		},
@@ -150,14 +156,16 @@ func TestSilenceEnds(t *testing.T) {
 			return (&echo{end: e}).run(func() {})
 		},
 	} {
-		for _, takes := range []time.Duration{0, 3 * time.Millisecond} { // a slow host makes checks slower than they are due
+		// a slow host makes checks slower than they are due
+		for _, takes := range []time.Duration{0, 3 * time.Millisecond} {
 			synctest.Test(t, func(t *testing.T) {
 				e, s := deafSockets(t, role)
 				s.takes = takes
 				if err := run(e); err != nil {
 					t.Errorf("%s: ended with %v", role, err)
 				}
-				if last := s.sent[len(s.sent)-1]; last < engine.ConsentLasts*9/10 || last > engine.ConsentLasts+100*time.Millisecond {
+				if last := s.sent[len(s.sent)-1]; last < engine.ConsentLasts*9/10 ||
+					last > engine.ConsentLasts+100*time.Millisecond {
 					t.Errorf("%s: sent until %v", role, last)
 				}
 			})
@@ -181,7 +189,8 @@ func TestEchoBesideFlood(t *testing.T) {
 			t.Error(err)
 		}
 		last, want := s.sent[len(s.sent)-1], ends+engine.ConsentLasts
-		if n := len(s.sent); last < want-time.Second || last > want || n < 4*int(last.Seconds()) || n > 6*int(last.Seconds()) {
+		if n := len(s.sent); last < want-time.Second || last > want || n < 4*int(last.Seconds()) ||
+			n > 6*int(last.Seconds()) {
 			t.Errorf("%d signs, the last after %v; want 5 a second, until %v", n, last, want)
 		}
 	})

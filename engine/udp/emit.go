@@ -15,7 +15,8 @@ import (
 // where the socket has no room, or after a row of refusals.
 func (w *sendStream) emit(n int, now int64) (after int64, room bool, err error) {
 	for i := range n {
-		engine.PutHeader(w.bytes[i], engine.Header{Trial: w.trial, Sequence: w.sequence + uint64(i), SendNanos: uint64(now)})
+		engine.PutHeader(w.bytes[i], engine.Header{Trial: w.trial, Sequence: w.sequence + uint64(i),
+			SendNanos: uint64(now)})
 	}
 	untried := 0
 	for from := 0; from < n; {
@@ -121,7 +122,8 @@ func (w *sendStream) countRefused(n int, err error, now int64) error {
 	e := w.sender.end
 	if w.refusals.hopeless(err, now) {
 		w.gaveUp = true
-		return fmt.Errorf("send %d B to %v: every packet is refused: %w%s", e.settings.flow.PayloadBytes, e.order.Peer, err, remedy(err, w.socket.pathMTU(), w.segments))
+		return fmt.Errorf("send %d B to %v: every packet is refused: %w%s", e.settings.flow.PayloadBytes,
+			e.order.Peer, err, remedy(err, w.socket.pathMTU(), w.segments))
 	}
 	return nil
 }

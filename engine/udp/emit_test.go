@@ -28,7 +28,8 @@ type moody struct {
 	calls    int
 }
 
-var moods = []string{"", "", "", "", "ENOBUFS", "ENOBUFS", "EPERM", "EAGAIN", "EHOSTUNREACH", "ECONNREFUSED", "EHOSTUNREACH of its own"}
+var moods = []string{"", "", "", "", "ENOBUFS", "ENOBUFS", "EPERM", "EAGAIN", "EHOSTUNREACH", "ECONNREFUSED",
+	"EHOSTUNREACH of its own"}
 
 func (m *moody) packets() [][]byte { return m.bytes }
 
@@ -70,10 +71,12 @@ func (m *moody) send(from, to int) (int, error) {
 			err = syscall.EAGAIN
 		case "EHOSTUNREACH": // only who asked is told
 			err = syscall.EHOSTUNREACH
-			m.pending = append(m.pending, icmp.Error{Errno: syscall.EHOSTUNREACH, What: "host unreachable", From: from4})
+			m.pending = append(m.pending, icmp.Error{Errno: syscall.EHOSTUNREACH, What: "host unreachable",
+				From: from4})
 		case "ECONNREFUSED":
 			err = syscall.ECONNREFUSED
-			m.pending = append(m.pending, icmp.Error{Errno: syscall.ECONNREFUSED, What: "port unreachable", From: from4})
+			m.pending = append(m.pending, icmp.Error{Errno: syscall.ECONNREFUSED, What: "port unreachable",
+				From: from4})
 		default:
 			err = syscall.EHOSTUNREACH
 		}
@@ -111,7 +114,8 @@ func TestEveryPacketHasItsAnswer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newSender(e).streams[0]
 		w.segments = rapid.SampledFrom([]int{1, 1, 4}).Draw(t, "segments")
-		m := &moody{t: t, bytes: layOut(64, 16), segments: w.segments, taken: map[uint64]int{}, answers: map[uint64]string{}, offers: map[uint64]int{}}
+		m := &moody{t: t, bytes: layOut(64, 16), segments: w.segments, taken: map[uint64]int{},
+			answers: map[uint64]string{}, offers: map[uint64]int{}}
 		w.out, w.bytes, w.socket, w.clock, w.waiter, w.measured = m, m.bytes, e.sockets[0], e.settings.clock, newWaiter(e.stop, e.settings.clock), true
 		w.trial = e.order.Trial
 		for range rapid.IntRange(1, 20).Draw(t, "batches") {
@@ -131,7 +135,8 @@ func TestEveryPacketHasItsAnswer(t *testing.T) {
 		}
 		attempted := w.attempted.Load()
 		if attempted != w.sequence || w.accepted+uint64(len(refused)) != attempted || len(m.taken) != int(w.accepted) {
-			t.Fatalf("attempted %d, accepted %d, %d refused; the kernel took %d", attempted, w.accepted, len(refused), len(m.taken))
+			t.Fatalf("attempted %d, accepted %d, %d refused; the kernel took %d", attempted, w.accepted, len(refused),
+				len(m.taken))
 		}
 		var again uint64
 		for n := range attempted {
@@ -182,8 +187,10 @@ func TestFaultsOfOthers(t *testing.T) {
 		if _, _, err := w.emit(1, w.clock.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if box.calls != c.calls || w.attempted.Load() != 1 || w.accepted != 0 || !slices.Equal(w.sender.errnos, []string{engine.ErrnoName(c.errno)}) {
-			t.Errorf("%v: tried %d times, attempted %d, accepted %d, errors %v", c.errno, box.calls, w.attempted.Load(), w.accepted, w.sender.errnos)
+		if box.calls != c.calls || w.attempted.Load() != 1 || w.accepted != 0 ||
+			!slices.Equal(w.sender.errnos, []string{engine.ErrnoName(c.errno)}) {
+			t.Errorf("%v: tried %d times, attempted %d, accepted %d, errors %v", c.errno, box.calls,
+				w.attempted.Load(), w.accepted, w.sender.errnos)
 		}
 	}
 }
@@ -229,7 +236,8 @@ func TestICMPCountsAreBounded(t *testing.T) {
 		b.note(icmp.Error{What: "port unreachable", From: netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})})
 	}
 	b.note(icmp.Error{What: "port unreachable", From: netip.AddrFrom4([4]byte{10, 0, 0, 0})})
-	want := []string{"984 ICMP errors from others", "2 ICMP port unreachable from 10.0.0.0", "1 ICMP port unreachable from 10.0.0.1", "14 other ICMP errors"}
+	want := []string{"984 ICMP errors from others", "2 ICMP port unreachable from 10.0.0.0",
+		"1 ICMP port unreachable from 10.0.0.1", "14 other ICMP errors"}
 	if got := b.warnings(); len(b.counts) != maxICMP+1 || !slices.Equal(got, want) {
 		t.Errorf("%d counts, warnings %q\nwant %q", len(b.counts), got, want)
 	}

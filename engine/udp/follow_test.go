@@ -78,7 +78,8 @@ func TestFollower(t *testing.T) {
 		c.do()
 		moves, late := f.report()
 		if s.peer != c.peer || s.answers != c.answers || len(moves) != c.moves || late != c.late {
-			t.Errorf("%s: at %v with %d answers, moves %v, %d late; want %+v", c.what, s.peer, s.answers, moves, late, c)
+			t.Errorf("%s: at %v with %d answers, moves %v, %d late; want %+v", c.what, s.peer, s.answers, moves, late,
+				c)
 		}
 	}
 }

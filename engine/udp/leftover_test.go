@@ -33,7 +33,8 @@ func packetOf(trial uint16, sequence uint64) datagram {
 func TestSweepEnds(t *testing.T) {
 	r := newTrial()
 	_, listener := r.connected(t)
-	for name, trial := range map[string]uint16{"measured": r.Order.Trial, "warm-up": r.Order.Trial ^ engine.WarmupBit, "foreign": 99} {
+	for name, trial := range map[string]uint16{"measured": r.Order.Trial, "warm-up": r.Order.Trial ^ engine.WarmupBit,
+		"foreign": 99} {
 		w := listener.t.role.(*receiver).streams[0]
 		in := &spring{batch: []datagram{packetOf(trial, 1), packetOf(trial, 2)}}
 		w.in, w.unread = in, 0
@@ -74,7 +75,8 @@ func TestSurveyReadsWhatWaits(t *testing.T) {
 	}
 	shelf := &shelf{left: []datagram{
 		{head: make([]byte, 3), bytes: 3, nanos: 1}, // somebody else's
-		answer(probe{kind: kindNote, number: 1, size: 1280, value: 1500}), answer(probe{kind: kindNote, number: 1, size: 1500, value: 1500}),
+		answer(probe{kind: kindNote, number: 1, size: 1280, value: 1500}), answer(probe{kind: kindNote, number: 1,
+			size: 1500, value: 1500}),
 	}}
 	e.sockets = []socket{shelf}
 	x := &surveyor{end: e, trip: time.Millisecond}

@@ -22,8 +22,9 @@ type search struct {
 }
 
 const (
-	maxProbes  = 3 // MAX_PROBES, RFC 8899 section 5.1.2
-	topProbes  = 8 // of the largest that may pass: of a hundred ways that lose 10 % of their probes one would lose 3 each tenth time
+	maxProbes = 3 // MAX_PROBES, RFC 8899 section 5.1.2
+	// of the largest that may pass: of a hundred ways that lose 10 % of their probes one would lose 3 each tenth time
+	topProbes  = 8
 	roundSizes = 8 // of one round
 	leastSix   = 1280
 	baseFour   = 1200 // BASE_PLPMTU, RFC 8899 section 5.1.2
@@ -32,7 +33,8 @@ const (
 // commonMTUs are what links and tunnels have: Ethernet and jumbo frames, PPPoE,
 // mobile carriers, WireGuard, IPsec, GRE, the least of IPv6, and the old ones of
 // RFC 1191 section 7.1.
-var commonMTUs = [...]int{9000, 4352, 1500, 1492, 1480, 1476, 1472, 1460, 1450, 1440, 1430, 1420, 1400, 1380, 1360, 1340, 1300, 1280, 1006, 576}
+var commonMTUs = [...]int{9000, 4352, 1500, 1492, 1480, 1476, 1472, 1460, 1450, 1440, 1430, 1420, 1400, 1380, 1360,
+	1340, 1300, 1280, 1006, 576}
 
 func newSearch(six bool) *search { return &search{six: six, tries: map[int]int{}} }
 
@@ -115,7 +117,8 @@ func (s *search) mostTries(size int) int {
 // done says that there is nothing left to find out.
 func (s *search) done() bool {
 	wall := s.wall()
-	return s.top > 0 && (s.gaveUp() || s.low > 0 && s.low+1 == wall && (wall > s.limit || s.tries[wall] >= s.mostTries(wall)))
+	return s.top > 0 && (s.gaveUp() || s.low > 0 && s.low+1 == wall &&
+		(wall > s.limit || s.tries[wall] >= s.mostTries(wall)))
 }
 
 // next lists the sizes of the next round, the smallest first; none if done, or

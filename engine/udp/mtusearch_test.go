@@ -58,7 +58,8 @@ func TestSearch(t *testing.T) {
 		{"jumbo", wayOf{top: 9000, mtu: 9000, rounds: 1, probes: 2}, model.MTUOfRoute},
 		{"loopback", wayOf{top: 65536, mtu: 65536, rounds: 1, probes: 2}, model.MTUOfRoute},
 		{"a router says it", wayOf{top: 1500, mtu: 1400, says: true, rounds: 2, probes: 3}, model.MTUTold},
-		{"a router says it, IPv6", wayOf{six: true, top: 1500, mtu: 1280, says: true, rounds: 2, probes: 3}, model.MTUTold},
+		{"a router says it, IPv6", wayOf{six: true, top: 1500, mtu: 1280, says: true, rounds: 2, probes: 3},
+			model.MTUTold},
 		{"a router says little", wayOf{top: 1500, mtu: 296, says: true, rounds: 3, probes: 6}, model.MTUTold},
 		{"a router says the least", wayOf{top: 1500, mtu: 68, says: true, rounds: 3, probes: 6}, model.MTUTold},
 		{"black hole at a common size", wayOf{top: 1500, mtu: 1420, rounds: 6, probes: 30}, model.MTUSearch},
@@ -69,7 +70,8 @@ func TestSearch(t *testing.T) {
 		{"one byte less than the route", wayOf{top: 1500, mtu: 1499, rounds: 7, probes: 40}, model.MTUSearch},
 		{"losses", wayOf{top: 1500, mtu: 1500, loss: 0.05, rounds: 10, probes: 60}, model.MTUOfRoute},
 		{"heavy losses", wayOf{top: 1500, mtu: 1500, loss: 0.1, rounds: 14, probes: 80}, model.MTUOfRoute},
-		{"losses and a word", wayOf{top: 1500, mtu: 1400, says: true, loss: 0.05, rounds: 12, probes: 60}, model.MTUTold},
+		{"losses and a word", wayOf{top: 1500, mtu: 1400, says: true, loss: 0.05, rounds: 12, probes: 60},
+			model.MTUTold},
 		{"losses in a black hole", wayOf{top: 1500, mtu: 1400, loss: 0.02, rounds: 14, probes: 80}, model.MTUSearch},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -78,13 +80,15 @@ func TestSearch(t *testing.T) {
 				got := s.result(false)
 				if got.Bytes != min(c.way.mtu, 65535) || got.Found != c.found {
 					// Three lost in a row look like a wall: with loss p that is p^3 of the walls met below the top.
-					if c.way.loss > 0 && (c.way.loss < 0.1 || got.Bytes < 1499) && got.Bytes > 0 && got.Bytes < c.way.mtu && seed > 0 {
+					if c.way.loss > 0 && (c.way.loss < 0.1 || got.Bytes < 1499) && got.Bytes > 0 &&
+						got.Bytes < c.way.mtu && seed > 0 {
 						continue
 					}
 					t.Fatalf("seed %d: found %d by %s, want %d by %s", seed, got.Bytes, got.Found, c.way.mtu, c.found)
 				}
 				if rounds > c.way.rounds || got.Probes > c.way.probes {
-					t.Fatalf("seed %d: %d rounds and %d probes, want at most %d and %d", seed, rounds, got.Probes, c.way.rounds, c.way.probes)
+					t.Fatalf("seed %d: %d rounds and %d probes, want at most %d and %d", seed, rounds, got.Probes,
+						c.way.rounds, c.way.probes)
 				}
 				if c.way.loss == 0 {
 					break

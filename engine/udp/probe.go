@@ -307,7 +307,8 @@ type mtuSender struct {
 }
 
 func newMTUSender(e *Sockets) *mtuSender {
-	s := &mtuSender{end: e, socket: e.sockets[0], six: e.sockets[0].remote().Addr().Is6(), room: make([]byte, model.MaxUDPPayload)}
+	s := &mtuSender{end: e, socket: e.sockets[0], six: e.sockets[0].remote().Addr().Is6(),
+		room: make([]byte, model.MaxUDPPayload)}
 	engine.Fill(s.room)
 	s.fragments = s.socket.forbidFragments()
 	return s
@@ -334,7 +335,8 @@ func (s *mtuSender) send(p probe, packet int) error {
 }
 
 func (s *mtuSender) note(round, size uint32) {
-	_ = s.send(probe{kind: kindNote, number: round, size: size, value: uint64(s.mtu())}, 0) // a lost one is a probe without an answer
+	// a lost one is a probe without an answer
+	_ = s.send(probe{kind: kindNote, number: round, size: size, value: uint64(s.mtu())}, 0)
 }
 
 // hasSize reports whether a datagram is as long as the IP packet that its message names: it came whole.

@@ -16,8 +16,10 @@ func TestProfilesAreSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	profiles := []model.Profile{
-		{Kind: model.Poisson, Seed: 3}, {Kind: model.Burst, BurstPackets: 32}, {Kind: model.OnOff, OnSeconds: 0.02, OffSeconds: 0.03},
-		{Kind: model.OnOff, OnSeconds: 0.02, OffSeconds: 0.03, Random: true, Seed: 3}, {Kind: model.Ramp, From: unit.PacketRate(200)}, {Kind: model.TraceProfile, Trace: trace},
+		{Kind: model.Poisson, Seed: 3}, {Kind: model.Burst, BurstPackets: 32}, {Kind: model.OnOff, OnSeconds: 0.02,
+			OffSeconds: 0.03},
+		{Kind: model.OnOff, OnSeconds: 0.02, OffSeconds: 0.03, Random: true, Seed: 3}, {Kind: model.Ramp,
+			From: unit.PacketRate(200)}, {Kind: model.TraceProfile, Trace: trace},
 	}
 	for i, p := range profiles {
 		t.Run(p.Kind, func(t *testing.T) {
@@ -43,7 +45,8 @@ func TestProfilesAreSent(t *testing.T) {
 			if s.Planned != want || s.Attempted > want || s.Attempted+s.Late+s.Held == 0 {
 				t.Errorf("planned %d and attempted %d, want %d", s.Planned, s.Attempted, want)
 			}
-			if s.Asked == nil || s.Asked.Gap == nil || s.Asked.Gap.Count != want-uint64(r.Flow.Streams) || len(s.Asked.GapCounts) == 0 ||
+			if s.Asked == nil || s.Asked.Gap == nil || s.Asked.Gap.Count != want-uint64(r.Flow.Streams) ||
+				len(s.Asked.GapCounts) == 0 ||
 				s.Attempted > 0 && (s.Lateness == nil || s.Lateness.Count+s.Lateness.Out != s.Attempted) {
 				t.Errorf("asked: %+v", s.Asked)
 			}

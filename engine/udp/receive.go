@@ -51,7 +51,8 @@ type thread struct{ at, used int64 }
 
 func newReceiver(e *Sockets) *receiver {
 	f := e.order.Flow
-	r := &receiver{end: e, meter: measure.New(f.Streams, f.PayloadBytes, engine.StepNanos, e.order.OneClock, e.order.ListBytes())}
+	r := &receiver{end: e, meter: measure.New(f.Streams, f.PayloadBytes, engine.StepNanos, e.order.OneClock,
+		e.order.ListBytes())}
 	if e.order.Tap != nil {
 		r.meter = e.order.Tap(r.meter)
 	}
@@ -168,7 +169,8 @@ func (w *receiveStream) sort(got []datagram) {
 				w.drops.begin(d.dropped, h.Sequence)
 			}
 			w.ours++
-			w.batch = append(w.batch, model.Arrival{Sequence: h.Sequence, SendNanos: h.SendNanos, ReceiveNanos: d.nanos, Bytes: d.bytes})
+			w.batch = append(w.batch, model.Arrival{Sequence: h.Sequence, SendNanos: h.SendNanos,
+				ReceiveNanos: d.nanos, Bytes: d.bytes})
 		case ok && h.Trial == e.order.Trial^engine.WarmupBit:
 			w.ours++
 			w.warmup++
@@ -298,7 +300,9 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 		}
 	}
 	if asked := r.streams[0].asked; rec.BufferBytes > 0 && rec.BufferBytes < asked {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the system granted a receive buffer of %d of %d B: raise net.core.rmem_max", rec.BufferBytes, asked))
+		out.Warnings = append(out.Warnings,
+			fmt.Sprintf("the system granted a receive buffer of %d of %d B: raise net.core.rmem_max", rec.BufferBytes,
+				asked))
 	}
 	rec.Moved, rec.Unmoved = r.end.Moves()
 	out.Receive = rec

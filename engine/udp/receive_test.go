@@ -8,7 +8,8 @@ import (
 	"pelt/unit"
 )
 
-// A receiver lists every second packet of what was ordered, and of a peer that leaps no more than the order is charged for.
+// A receiver lists every second packet of what was ordered, and of a peer that leaps no more than the order is charged
+// for.
 func TestListsTakeWhatTheOrderIsChargedFor(t *testing.T) {
 	for streams, leap := range map[int]uint64{1: 2, 3: 2, 128: 2, 2: 2000} {
 		o := engine.Order{Role: engine.Receive, Timing: model.Timing{MeasureSeconds: 10},
@@ -25,7 +26,8 @@ func TestListsTakeWhatTheOrderIsChargedFor(t *testing.T) {
 			}
 			m := r.meter.Missing(i, attempted)
 			if leap == 2 && (m.Unlisted > 0 || m.Packets != each/2) {
-				t.Fatalf("stream %d of %d: %d of %d lost packets are listed, %d are not", i, streams, m.Packets, each/2, m.Unlisted)
+				t.Fatalf("stream %d of %d: %d of %d lost packets are listed, %d are not", i, streams, m.Packets,
+					each/2, m.Unlisted)
 			}
 			for s := range m.Stretches() {
 				if bytes += 3; s.Count > 128 {
@@ -34,7 +36,8 @@ func TestListsTakeWhatTheOrderIsChargedFor(t *testing.T) {
 			}
 		}
 		if bytes > o.ListBytes() {
-			t.Errorf("%d streams, every %dth packet: the lists take %d B, %d are charged", streams, leap, bytes, o.ListBytes())
+			t.Errorf("%d streams, every %dth packet: the lists take %d B, %d are charged", streams, leap, bytes,
+				o.ListBytes())
 		}
 	}
 }

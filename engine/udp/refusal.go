@@ -46,7 +46,8 @@ func (r *refusals) hopeless(err error, now int64) bool {
 	if r.patient && r.taken {
 		return r.row >= hopelessRow && lasted > r.passing
 	}
-	if errors.Is(err, syscall.EMSGSIZE) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EINVAL) {
+	if errors.Is(err, syscall.EMSGSIZE) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) ||
+		errors.Is(err, syscall.EINVAL) {
 		return r.row >= hopelessRow || r.row >= hopelessFew && lasted > hopelessNanos
 	}
 	return r.row >= hopelessRow && lasted > max(r.passing, passingNanos)

@@ -37,8 +37,10 @@ func TestSegments(t *testing.T) {
 		{"longest", near, far, farFour, 1472, 44, unit.PacketRate(4000), engine.Send, 44, false},
 		{"listener sends", near, far, farFour, 64, 16, unit.PacketRate(20_000), engine.Receive, 16, false},
 		{"as fast as it goes", near, far, farFour, 1000, 10, unit.Rate{}, engine.Send, 60, false},
-		{"joined over loopback", lo, lo, netip.MustParseAddr("127.0.0.1"), 200, 7, unit.PacketRate(20_000), engine.Send, 7, true},
-		{"joined over a veth, IPv6, longest", near, far, farSix, 1000, 60, unit.PacketRate(20_000), engine.Send, 60, true},
+		{"joined over loopback", lo, lo, netip.MustParseAddr("127.0.0.1"), 200, 7, unit.PacketRate(20_000),
+			engine.Send, 7, true},
+		{"joined over a veth, IPv6, longest", near, far, farSix, 1000, 60, unit.PacketRate(20_000), engine.Send, 60,
+			true},
 		{"joined, smallest", near, far, farFour, 16, 64, unit.PacketRate(20_000), engine.Send, 64, true},
 		{"joined, sent singly", near, far, farFour, 64, 1, unit.PacketRate(20_000), engine.Send, 1, true},
 	} {
@@ -62,11 +64,14 @@ func TestSegments(t *testing.T) {
 			}
 			if c.rate != (unit.Rate{}) {
 				r.Undisturbed(t, send, receive)
-				if rec.WarmupReceived > s.WarmupSent || s.WarmupSent-rec.WarmupReceived > r.Backlog || rec.SocketKnown == c.joined {
-					t.Errorf("warm-up %d of %d; the sockets' count is said to be known: %v", rec.WarmupReceived, s.WarmupSent, rec.SocketKnown)
+				if rec.WarmupReceived > s.WarmupSent || s.WarmupSent-rec.WarmupReceived > r.Backlog ||
+					rec.SocketKnown == c.joined {
+					t.Errorf("warm-up %d of %d; the sockets' count is said to be known: %v", rec.WarmupReceived,
+						s.WarmupSent, rec.SocketKnown)
 				}
 			} else if lost := s.Attempted - rec.Tally.Received; lost > rec.SocketDrops+r.Backlog || s.Attempted < 100 {
-				t.Errorf("of %d packets %d are lost, the socket dropped %d, the backlog %d", s.Attempted, lost, rec.SocketDrops, r.Backlog)
+				t.Errorf("of %d packets %d are lost, the socket dropped %d, the backlog %d", s.Attempted, lost,
+					rec.SocketDrops, r.Backlog)
 			}
 			if g := s.Gap; s.Attempted > 1 && (g == nil || g.Count != s.Attempted-1) {
 				t.Errorf("gaps %+v of %d packets", g, s.Attempted)
@@ -79,7 +84,8 @@ func TestSegments(t *testing.T) {
 func TestRefusedSegmentsAreListed(t *testing.T) {
 	t.Parallel()
 	near, far := linked(t)
-	rules(near, "table inet t { chain c { type filter hook output priority 0; udp length 648 numgen inc mod 3 < 1 drop; }; }")
+	rules(near,
+		"table inet t { chain c { type filter hook output priority 0; udp length 648 numgen inc mod 3 < 1 drop; }; }")
 	r := newTrial()
 	r.Near.Host, r.Far.Host, r.Peer = near, far, farFour
 	r.Flow.Segments, r.Flow.Rate = 10, unit.PacketRate(20_000)
@@ -91,7 +97,8 @@ func TestRefusedSegmentsAreListed(t *testing.T) {
 			t.Errorf("%+v is not whole buffers", x)
 		}
 	}
-	if lost := s.Attempted - s.Accepted; lost < s.Attempted/3-20 || lost > s.Attempted/3+20 || s.Errors["EPERM"] != lost {
+	if lost := s.Attempted - s.Accepted; lost < s.Attempted/3-20 || lost > s.Attempted/3+20 ||
+		s.Errors["EPERM"] != lost {
 		t.Errorf("%d of %d refused: %v", lost, s.Attempted, s.Errors)
 	}
 }
@@ -129,7 +136,8 @@ func TestSegmentsBeyondTheMTU(t *testing.T) {
 	r.Flow.PayloadBytes, r.Flow.Segments, r.Timing.MeasureSeconds = 1400, 4, 10
 	dialer, _ := r.connected(t)
 	err := dialer.run(t)
-	if s := dialer.Account().Send; err == nil || !s.Hopeless || !strings.Contains(err.Error(), "IP packets of 1400 B, and what is cut from a buffer of 4 packets") {
+	if s := dialer.Account().Send; err == nil || !s.Hopeless ||
+		!strings.Contains(err.Error(), "IP packets of 1400 B, and what is cut from a buffer of 4 packets") {
 		t.Errorf("1400 B in segments over an MTU of 1400 gave %v, %+v", err, s.Errors)
 	}
 }
@@ -137,9 +145,11 @@ func TestSegmentsBeyondTheMTU(t *testing.T) {
 func TestSegmentsAreRefusedWhereUnknown(t *testing.T) {
 	r := newTrial()
 	r.plain, r.Flow.Segments = true, 2
-	order := engine.Order{Flow: r.Flow, Role: engine.Send, Peer: r.Peer, Ports: []uint16{9}, Trial: 1, Key: r.Key, CPU: -1}
+	order := engine.Order{Flow: r.Flow, Role: engine.Send, Peer: r.Peer, Ports: []uint16{9}, Trial: 1, Key: r.Key,
+		CPU: -1}
 	var refusal *engine.Refusal
-	if _, err := prepare(t, testEngine(t, Config{}, true), enginetest.Here{}, order); !errors.As(err, &refusal) || !strings.Contains(refusal.Why, "one buffer") {
+	if _, err := prepare(t, testEngine(t, Config{}, true), enginetest.Here{}, order); !errors.As(err, &refusal) ||
+		!strings.Contains(refusal.Why, "one buffer") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	order.Role, order.Listen = engine.Receive, true // it receives them like any other

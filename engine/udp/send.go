@@ -156,8 +156,10 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 			r.Warnings = append(r.Warnings, w.warning)
 		}
 	}
-	if granted, asked := s.streams[0].granted, s.streams[0].asked; granted > 0 && granted < asked && s.end.settings.flow.SendBuffer > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the system granted a send buffer of %d of %d B: raise net.core.wmem_max", granted, asked))
+	if granted, asked := s.streams[0].granted, s.streams[0].asked; granted > 0 && granted < asked &&
+		s.end.settings.flow.SendBuffer > 0 {
+		r.Warnings = append(r.Warnings,
+			fmt.Sprintf("the system granted a send buffer of %d of %d B: raise net.core.wmem_max", granted, asked))
 	}
 	for _, w := range s.streams {
 		if !w.silent {

@@ -21,10 +21,9 @@ import (
 )
 
 // sharedPort makes the sockets of Linux: all listening ends of an engine share one port.
-// Its own socket takes the consent messages, and what comes from a stream's new address. A stream's socket is bound to the same port
-// and connected to the peer; it takes the flow, because the kernel prefers a connected socket.
-// What reaches it in the moment between bind and connect is another's, and is answered by
-// no one; its sender repeats it.
+// Its own socket takes the consent messages, and what comes from a stream's new address. A stream's socket is bound to
+// the same port and connected to the peer; it takes the flow, because the kernel prefers a connected socket. What
+// reaches it in the moment between bind and connect is another's, and is answered by no one; its sender repeats it.
 type sharedPort struct {
 	wanted netip.AddrPort
 
@@ -171,7 +170,8 @@ func (p *sharedPort) open(host engine.Host) error {
 		return err
 	})
 	if errors.Is(err, unix.EADDRINUSE) {
-		return fmt.Errorf("listen on UDP port %d: another program uses it; choose another port: %w", p.wanted.Port(), unix.EADDRINUSE)
+		return fmt.Errorf("listen on UDP port %d: another program uses it; choose another port: %w", p.wanted.Port(),
+			unix.EADDRINUSE)
 	}
 	if err != nil {
 		return fmt.Errorf("listen on UDP port %d: %w", p.wanted.Port(), err)
@@ -268,7 +268,8 @@ func (p *sharedPort) answer(text []byte, from netip.AddrPort, at netip.Addr) {
 }
 
 // reply sends an answer of an end from an address of this host.
-func (p *sharedPort) reply(e *listeningEnd, stream int, reply engine.ConsentMessage, from netip.AddrPort, at netip.Addr) {
+func (p *sharedPort) reply(e *listeningEnd, stream int, reply engine.ConsentMessage, from netip.AddrPort,
+	at netip.Addr) {
 	control := trafficClass(e.settings.flow.DSCP, from.Addr().Is4())
 	switch {
 	case !at.IsValid() || at.Is4() != from.Addr().Is4():

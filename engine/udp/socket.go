@@ -24,7 +24,8 @@ type listening interface {
 	ports() []uint16
 	// streams lists the 5-tuples by which the dialers came last.
 	streams() []engine.Stream
-	// open opens a socket for each of these that lives, and leaves nil for the others; its caller closes them. Called once.
+	// open opens a socket for each of these that lives, and leaves nil for the others; its caller closes them. Called
+	// once.
 	open(living []int) ([]socket, error)
 	// icmpErrors lists the ICMP errors that came back for answers.
 	icmpErrors() []model.ICMPErrors
@@ -53,7 +54,8 @@ type socket interface {
 	newInbox(b *stopSignal) inbox
 	pathMTU() int           // 0 unknown
 	forbidFragments() error // here and on the way, from now on; an error where the system cannot
-	// bufferBytes returns the size of the buffer that the flow fills, as the system accounts it; granted is 0 if unknown.
+	// bufferBytes returns the size of the buffer that the flow fills, as the system accounts it; granted is 0 if
+	// unknown.
 	bufferBytes() (granted, asked int)
 	close() error
 }

@@ -22,12 +22,15 @@ import (
 func TestRefusingRoute(t *testing.T) {
 	t.Parallel()
 	near, _ := linked(t)
-	for kind, want := range map[int]string{unix.RTN_BLACKHOLE: "invalid argument", unix.RTN_PROHIBIT: "permission denied", unix.RTN_UNREACHABLE: "no route to host"} {
+	for kind, want := range map[int]string{unix.RTN_BLACKHOLE: "invalid argument",
+		unix.RTN_PROHIBIT: "permission denied", unix.RTN_UNREACHABLE: "no route to host"} {
 		undo := near.Refuse(farFour, kind)
 		r := newTrial()
-		_, err := testEngine(t, Config{}, false).Open(t.Context(), near, engine.Order{Flow: r.Flow, Role: engine.Send, Trial: r.Order.Trial, Tag: r.Tag,
-			Key: r.Key, Peer: farFour, Ports: []uint16{9}})
-		if want = fmt.Sprintf("a route of this host refuses UDP to %v:9 (%s): see `ip rule` and `ip route get %v`", farFour, want, farFour); err == nil || err.Error() != want {
+		_, err := testEngine(t, Config{}, false).Open(t.Context(), near,
+			engine.Order{Flow: r.Flow, Role: engine.Send, Trial: r.Order.Trial, Tag: r.Tag,
+				Key: r.Key, Peer: farFour, Ports: []uint16{9}})
+		if want = fmt.Sprintf("a route of this host refuses UDP to %v:9 (%s): see `ip rule` and `ip route get %v`",
+			farFour, want, farFour); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 		undo()
@@ -120,9 +123,11 @@ func TestProbeHasTheSourceAddress(t *testing.T) {
 // A host that was told to listen at one address listens at no other, wherever it runs.
 func TestListensAtItsAddressOnly(t *testing.T) {
 	at, host := netip.MustParseAddr("127.0.0.3"), loopback(t, 65536)
-	for name, maker := range map[string]socketMaker{"native": newSocketMaker(netip.AddrPortFrom(at, 0)), "portable": portable{at}} {
+	for name, maker := range map[string]socketMaker{"native": newSocketMaker(netip.AddrPortFrom(at, 0)),
+		"portable": portable{at}} {
 		r := newTrial()
-		r.Near.Host, r.Far.Host, r.Peer, r.Far.Engine = host, host, at, &Engine{clock: engine.NewClock(), socketMaker: maker}
+		r.Near.Host, r.Far.Host, r.Peer, r.Far.Engine = host, host, at, &Engine{clock: engine.NewClock(),
+			socketMaker: maker}
 		_, listener := r.connected(t)
 		if err := host.Do(func() error {
 			other, err := net.ListenPacket("udp4", fmt.Sprintf("127.0.0.4:%d", listener.Ports()[0]))
@@ -166,8 +171,10 @@ func TestSharedPort(t *testing.T) {
 	}
 	other := New(Config{Listen: netip.AddrPortFrom(netip.Addr{}, 5001)})
 	defer other.Close()
-	order := engine.Order{Flow: newTrial().Flow, Role: engine.Receive, Listen: true, Trial: 9, Key: newTrial().Key, CPU: -1}
-	if _, err := prepare(t, other, host, order); !errors.Is(err, unix.EADDRINUSE) || !strings.Contains(err.Error(), "5001") {
+	order := engine.Order{Flow: newTrial().Flow, Role: engine.Receive, Listen: true, Trial: 9, Key: newTrial().Key,
+		CPU: -1}
+	if _, err := prepare(t, other, host, order); !errors.Is(err, unix.EADDRINUSE) ||
+		!strings.Contains(err.Error(), "5001") {
 		t.Errorf("a second engine on the port: %v", err)
 	}
 	for _, e := range ends {

@@ -70,7 +70,8 @@ func (x *surveyor) search(b *stopSignal) (late bool) {
 		if x.unable != "" {
 			ahead = nil
 		}
-		asking := x.back.top == 0 && x.farUnable == "" && len(x.sentAt) < maxProbes // what the far kernel takes is not known yet
+		// what the far kernel takes is not known yet
+		asking := x.back.top == 0 && x.farUnable == "" && len(x.sentAt) < maxProbes
 		if len(ahead) == 0 && len(behind) == 0 && !asking {
 			return false
 		}
@@ -96,7 +97,8 @@ func (x *surveyor) ask(ahead, behind []int) {
 	round := uint32(len(x.sentAt))
 	for _, n := range ahead {
 		x.out.sent++
-		if x.send(probe{kind: kindWhole, number: round, size: uint32(n)}, n) != nil { // beyond the interface's MTU, or the kernel has been told
+		// beyond the interface's MTU, or the kernel has been told
+		if x.send(probe{kind: kindWhole, number: round, size: uint32(n)}, n) != nil {
 			x.out.start(x.socket.pathMTU())
 		}
 	}

@@ -56,7 +56,8 @@ func TestSurvey(t *testing.T) {
 		foundOut  model.MTUFound
 		foundBack model.MTUFound
 	}{
-		{"whole", func(*testing.T, *netbed.Node, *netbed.Node, *netbed.Node) {}, 1500, 1500, model.MTUOfRoute, model.MTUOfRoute},
+		{"whole", func(*testing.T, *netbed.Node, *netbed.Node, *netbed.Node) {}, 1500, 1500, model.MTUOfRoute,
+			model.MTUOfRoute},
 		{"router says it", func(t *testing.T, _, mid, far *netbed.Node) {
 			mid.MTU("to-far", 1400)
 			far.MTU("eth0", 1400)
@@ -66,7 +67,8 @@ func TestSurvey(t *testing.T) {
 			near.MTU("eth0", 1380)
 		}, 1380, 1380, model.MTUOfRoute, model.MTUTold},
 		{"black hole on the way back", func(t *testing.T, _, mid, _ *netbed.Node) {
-			rules(mid, "table inet t { chain f { type filter hook forward priority 0; iifname to-far meta length > 1433 drop; }; }")
+			rules(mid,
+				"table inet t { chain f { type filter hook forward priority 0; iifname to-far meta length > 1433 drop; }; }")
 		}, 1500, 1433, model.MTUOfRoute, model.MTUSearch},
 		{"black hole both ways", func(t *testing.T, _, mid, _ *netbed.Node) {
 			rules(mid, "table inet t { chain f { type filter hook forward priority 0; meta length > 1373 drop; }; }")
@@ -86,9 +88,11 @@ func TestSurvey(t *testing.T) {
 					bytes int
 					found model.MTUFound
 				}{{"out", out, c.out, c.foundOut}, {"back", back, c.back, c.foundBack}} {
-					// A host that answers late has lost the probe: a search then ends lower. TestSearch wants the last byte.
+					// A host that answers late has lost the probe: a search then ends lower. TestSearch wants the last
+					// byte.
 					late := x.found == model.MTUSearch && x.got.Bytes >= 1280 && x.got.Bytes < x.bytes
-					if x.got.Bytes != x.bytes && !late || x.got.Found != x.found || x.got.AtLeast || x.got.Family != family || x.got.Why != "" || x.got.Probes > 60 {
+					if x.got.Bytes != x.bytes && !late || x.got.Found != x.found || x.got.AtLeast ||
+						x.got.Family != family || x.got.Why != "" || x.got.Probes > 60 {
 						t.Errorf("%s: %+v, want %d by %s", x.way, x.got, x.bytes, x.found)
 					}
 				}
@@ -114,7 +118,8 @@ func TestSurveyWhereNothingPasses(t *testing.T) {
 	}
 	took := time.Since(begun)
 	p := dialer.Account().Probe
-	if p.Out.Bytes != 0 || !strings.Contains(p.Out.Why, "no probe was answered") || p.Back.Bytes != 0 || p.Back.Why == "" || took > testenv.Patience {
+	if p.Out.Bytes != 0 || !strings.Contains(p.Out.Why, "no probe was answered") || p.Back.Bytes != 0 ||
+		p.Back.Why == "" || took > testenv.Patience {
 		t.Errorf("%v: out %+v, back %+v", took, p.Out, p.Back)
 	}
 }
@@ -124,7 +129,8 @@ func TestSurveyWithoutMeans(t *testing.T) {
 	r := newTrial()
 	r.plain, r.Survey = true, true
 	out, back, _ := r.survey(t)
-	if out.Bytes != 0 || back.Bytes != 0 || !strings.Contains(out.Why, "cannot forbid") || !strings.Contains(back.Why, "cannot forbid") {
+	if out.Bytes != 0 || back.Bytes != 0 || !strings.Contains(out.Why, "cannot forbid") ||
+		!strings.Contains(back.Why, "cannot forbid") {
 		t.Errorf("out %+v, back %+v", out, back)
 	}
 }

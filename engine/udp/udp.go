@@ -64,7 +64,8 @@ func (e *Engine) Sockets(host engine.Host, o engine.Order) (*Sockets, error) {
 		return nil, err
 	}
 	s := &Sockets{
-		engine: e, order: o, settings: settingsOf(o, e.clock), stop: stop, tokens: make([]engine.ConsentToken, o.Flow.Streams),
+		engine: e, order: o, settings: settingsOf(o, e.clock), stop: stop, tokens: make([]engine.ConsentToken,
+			o.Flow.Streams),
 		silent: make([]atomic.Bool, o.Flow.Streams), now: e.config.ConsentClock,
 	}
 	if s.now == nil {
@@ -151,7 +152,8 @@ func openError(peer netip.AddrPort, err error) error {
 	if errors.As(err, &call) && call.Syscall == "connect" {
 		for _, refused := range []error{syscall.EINVAL, syscall.EACCES, syscall.EHOSTUNREACH, syscall.ENETUNREACH} {
 			if errors.Is(err, refused) {
-				return fmt.Errorf("a route of this host refuses UDP to %v (%w): see `ip rule` and `ip route get %v`", peer, call.Err, peer.Addr())
+				return fmt.Errorf("a route of this host refuses UDP to %v (%w): see `ip rule` and `ip route get %v`",
+					peer, call.Err, peer.Addr())
 			}
 		}
 	}

@@ -120,7 +120,8 @@ func (r *trial) Play(t testing.TB) (send, receive engine.Report) {
 // sends has the trial last until each stream has attempted so many packets.
 func (r *trial) sends(packets uint64) {
 	r.Until(func(p *enginetest.Pair) bool {
-		return !slices.ContainsFunc(ofSockets(p.Sender).t.role.(*sender).streams, func(w *sendStream) bool { return w.attempted.Load() < packets })
+		return !slices.ContainsFunc(ofSockets(p.Sender).t.role.(*sender).streams,
+			func(w *sendStream) bool { return w.attempted.Load() < packets })
 	})
 }
 
@@ -138,7 +139,8 @@ func both(t *testing.T, f func(t *testing.T, r trial)) {
 			r.plain = c.plain
 			if c.workers {
 				workers := NewWorkers()
-				r.Near.Engine, r.Far.Engine = testEngine(t, Config{Workers: workers}, false), testEngine(t, Config{Workers: workers}, false)
+				r.Near.Engine, r.Far.Engine = testEngine(t, Config{Workers: workers}, false), testEngine(t,
+					Config{Workers: workers}, false)
 			}
 			f(t, r)
 		})

@@ -36,7 +36,8 @@ const (
 	// pollInterval is how long a worker does not look for stop signals and new streams.
 	pollInterval = time.Millisecond
 	// gatherInterval is how long a receiving worker lets packets gather: the kernel
-	// wakes nobody for each of them, and they have their time from the kernel. The smallest usual receive buffer holds 100 000 a second meanwhile.
+	// wakes nobody for each of them, and they have their time from the kernel. The smallest usual receive buffer holds
+	// 100 000 a second meanwhile.
 	gatherInterval = 2 * time.Millisecond
 )
 

@@ -11,7 +11,8 @@ import (
 
 // Engine makes ends on one host. It lives as long as the host's agent.
 type Engine struct {
-	// CablesOnly keeps programs off every interface but virtual cables: a card's driver may take the link down for them.
+	// CablesOnly keeps programs off every interface but virtual cables: a card's driver may take the link down for
+	// them.
 	CablesOnly bool
 
 	sockets *udp.Engine

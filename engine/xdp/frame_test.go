@@ -16,7 +16,8 @@ import (
 // Whatever the program adds, the checksums that it makes are right.
 func TestChecksums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := shape{payloadBytes: rapid.IntRange(16, 1472).Draw(t, "payload"), dscp: rapid.IntRange(0, 63).Draw(t, "dscp"), dontFragment: rapid.Bool().Draw(t, "df")}
+		s := shape{payloadBytes: rapid.IntRange(16, 1472).Draw(t, "payload"),
+			dscp: rapid.IntRange(0, 63).Draw(t, "dscp"), dontFragment: rapid.Bool().Draw(t, "df")}
 		size := 4
 		if rapid.Bool().Draw(t, "six") {
 			size = 16
@@ -27,17 +28,20 @@ func TestChecksums(t *testing.T) {
 		}
 		s.from = netip.AddrPortFrom(address("from"), rapid.Uint16().Draw(t, "from port"))
 		s.to = netip.AddrPortFrom(address("to"), rapid.Uint16().Draw(t, "to port"))
-		h := engine.Header{Trial: rapid.Uint16().Draw(t, "trial"), Sequence: rapid.Uint64Max(1<<48-1).Draw(t, "sequence"), SendNanos: rapid.Uint64Max(1<<48-1).Draw(t, "time")}
+		h := engine.Header{Trial: rapid.Uint16().Draw(t, "trial"),
+			Sequence: rapid.Uint64Max(1<<48-1).Draw(t, "sequence"), SendNanos: rapid.Uint64Max(1<<48-1).Draw(t, "time")}
 
 		b := s.layOut()
 		sum := s.udpSum(b)
 		udp := b[s.headerBytes()-udpBytes : s.headerBytes()+s.payloadBytes]
 		engine.PutHeader(udp[udpBytes:], h)
-		for _, w := range []uint64{uint64(h.Trial), h.Sequence, h.Sequence >> 16, h.Sequence >> 32, h.SendNanos, h.SendNanos >> 16, h.SendNanos >> 32} {
+		for _, w := range []uint64{uint64(h.Trial), h.Sequence, h.Sequence >> 16, h.Sequence >> 32, h.SendNanos,
+			h.SendNanos >> 16, h.SendNanos >> 32} {
 			sum += uint32(w & 0xffff)
 		}
 		binary.BigEndian.PutUint16(udp[6:], ^uint16(fold(sum)))
-		pseudo := slices.Concat(s.from.Addr().AsSlice(), s.to.Addr().AsSlice(), []byte{0, protocolUDP, byte(len(udp) >> 8), byte(len(udp))})
+		pseudo := slices.Concat(s.from.Addr().AsSlice(), s.to.Addr().AsSlice(),
+			[]byte{0, protocolUDP, byte(len(udp) >> 8), byte(len(udp))})
 		if got := fold(sum16(pseudo) + sum16(udp)); got != 0xffff {
 			t.Fatalf("the datagram sums up to %#x with its checksum", got)
 		}

@@ -102,7 +102,8 @@ func newSet(spec *ebpf.CollectionSpec) (*ebpf.Collection, memory, error) {
 		return set, m, errors.New("the program has no global variables")
 	}
 	page := unix.Getpagesize()
-	if m.bytes, err = unix.Mmap(of.FD(), 0, (int(of.ValueSize())+page-1)/page*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+	if m.bytes, err = unix.Mmap(of.FD(), 0, (int(of.ValueSize())+page-1)/page*page, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_SHARED); err != nil {
 		return set, m, fmt.Errorf("share the program's memory: %w", err)
 	}
 	return set, m, nil

@@ -60,7 +60,8 @@ func (b *bed) frame(from, to netip.AddrPort, h engine.Header, payload int) []byt
 	f := s.layOut()
 	udp := f[s.headerBytes()-udpBytes : s.headerBytes()+payload]
 	engine.PutHeader(udp[udpBytes:], h)
-	pseudo := append(append(from.Addr().AsSlice(), to.Addr().AsSlice()...), 0, protocolUDP, byte(len(udp)>>8), byte(len(udp)))
+	pseudo := append(append(from.Addr().AsSlice(), to.Addr().AsSlice()...), 0, protocolUDP, byte(len(udp)>>8),
+		byte(len(udp)))
 	binary.BigEndian.PutUint16(udp[6:], ^uint16(fold(sum16(pseudo)+sum16(udp))))
 	return f
 }
@@ -72,7 +73,8 @@ func TestOddPackets(t *testing.T) {
 	var ends [2]netip.AddrPort
 	var sender *enginetest.End
 	var before, after uint64 // packets of the flow's own by when the odd ones came
-	c := trial{engines: [2]string{"udp", "xdp"}, packets: 50, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(200)}}
+	c := trial{engines: [2]string{"udp", "xdp"}, packets: 50,
+		flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(200)}}
 	c.connected = func(p *enginetest.Pair) {
 		sender = p.Sender
 		streams := p.Sender.Met.Streams
@@ -86,14 +88,16 @@ func TestOddPackets(t *testing.T) {
 		}
 		damaged := packet(1_001)
 		damaged[len(damaged)-1] ^= 1
-		stranger := b.frame(netip.AddrPortFrom(ends[0].Addr(), ends[0].Port()^1), ends[1], engine.Header{Trial: 77, Sequence: 4}, 64)
+		stranger := b.frame(netip.AddrPortFrom(ends[0].Addr(), ends[0].Port()^1), ends[1],
+			engine.Header{Trial: 77, Sequence: 4}, 64)
 		otherTrial := b.frame(ends[0], ends[1], engine.Header{Trial: 78, Sequence: 5}, 64)
 		long := b.frame(ends[0], ends[1], engine.Header{Trial: 77, Sequence: 6, SendNanos: now()}, 65)
 		fragment := packet(7)
 		fragment[ethernetBytes+6] |= 0x20 // more fragments
 		ahead := packet(1 << 40)
 		before = sender.Snapshot().Packets
-		b.inject(packet(0), packet(0), packet(1_003), packet(1_000), packet(1_002), damaged, stranger, otherTrial, long, fragment, ahead)
+		b.inject(packet(0), packet(0), packet(1_003), packet(1_000), packet(1_002), damaged, stranger, otherTrial,
+			long, fragment, ahead)
 		after = sender.Snapshot().Packets
 	}
 	out, err := b.run(t, c)
@@ -155,7 +159,8 @@ func TestOthersGoOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d answers of 9000 B beside %d packets, the slowest after %v", answers, out.receive.Receive.Tally.Received, slowest)
+	t.Logf("%d answers of 9000 B beside %d packets, the slowest after %v", answers,
+		out.receive.Receive.Tally.Received, slowest)
 	if lost, unsent := out.balanced(t), out.unsent(); lost != unsent {
 		t.Errorf("%d lost, %d not taken by the device", lost, unsent)
 	}
@@ -176,7 +181,8 @@ func TestTakenInterface(t *testing.T) {
 	}
 	c.fallback = true
 	out, err := b.run(t, c)
-	if err != nil || out.receive.Engine != "udp" || out.receive.Why != "vb has an XDP program already" || out.receive.Receive.Tally.Received != out.send.Send.Attempted {
+	if err != nil || out.receive.Engine != "udp" || out.receive.Why != "vb has an XDP program already" ||
+		out.receive.Receive.Tally.Received != out.send.Send.Attempted {
 		t.Errorf("with sockets allowed: %v, %+v", err, out.receive)
 	}
 }
@@ -186,7 +192,8 @@ func TestStrays(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	var ends [2]netip.AddrPort
-	c := trial{engines: [2]string{"udp", "xdp"}, packets: 50, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000)}}
+	c := trial{engines: [2]string{"udp", "xdp"}, packets: 50,
+		flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000)}}
 	c.connected = func(p *enginetest.Pair) {
 		streams := p.Sender.Met.Streams
 		ends = [2]netip.AddrPort{streams[0].Local, streams[0].Remote}
@@ -218,7 +225,8 @@ func TestStrays(t *testing.T) {
 func TestNothingStays(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	if _, err := b.run(t, trial{measure: 100 * time.Millisecond, flow: model.Flow{Rate: unit.PacketRate(1000)}}); err != nil {
+	if _, err := b.run(t, trial{measure: 100 * time.Millisecond,
+		flow: model.Flow{Rate: unit.PacketRate(1000)}}); err != nil {
 		t.Fatal(err)
 	}
 	attached := func() (now bool) {
@@ -253,12 +261,18 @@ func TestRefusals(t *testing.T) {
 		want    string
 		engines [2]string // of sender and receiver, where sockets are allowed
 	}{
-		{"segments", model.Flow{PayloadBytes: 64, Segments: 4}, "segments of a buffer need sockets", [2]string{"udp", "udp"}},
-		{"sender's buffer", model.Flow{PayloadBytes: 64, SendBuffer: 65536}, "the size of a socket's buffer was asked for", [2]string{"udp", "xdp"}},
+		{"segments", model.Flow{PayloadBytes: 64, Segments: 4}, "segments of a buffer need sockets",
+			[2]string{"udp", "udp"}},
+		{"sender's buffer", model.Flow{PayloadBytes: 64, SendBuffer: 65536},
+			"the size of a socket's buffer was asked for", [2]string{"udp", "xdp"}},
 		{"page", model.Flow{PayloadBytes: 4000}, "one memory page", [2]string{"udp", "udp"}},
-		{"MTU", model.Flow{PayloadBytes: 1473}, "need fragments: the MTU of va is 1500 B|come as fragments: the MTU of vb is 1500 B", [2]string{"udp", "udp"}},
-		{"receiver's buffer", model.Flow{PayloadBytes: 64, ReceiveBuffer: 1 << 20}, "the size of a socket's buffer was asked for", [2]string{"xdp", "udp"}},
-		{"joined", model.Flow{PayloadBytes: 64, Joined: true}, "packets joined for a socket were asked for", [2]string{"xdp", "udp"}},
+		{"MTU", model.Flow{PayloadBytes: 1473},
+			"need fragments: the MTU of va is 1500 B|come as fragments: the MTU of vb is 1500 B",
+			[2]string{"udp", "udp"}},
+		{"receiver's buffer", model.Flow{PayloadBytes: 64, ReceiveBuffer: 1 << 20},
+			"the size of a socket's buffer was asked for", [2]string{"xdp", "udp"}},
+		{"joined", model.Flow{PayloadBytes: 64, Joined: true}, "packets joined for a socket were asked for",
+			[2]string{"xdp", "udp"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.flow.Rate = unit.PacketRate(1000)
@@ -274,7 +288,8 @@ func TestRefusals(t *testing.T) {
 			if c.engines[0] == "xdp" {
 				refused = out.receive
 			}
-			if got := [2]string{out.send.Engine, out.receive.Engine}; got != c.engines || !matches(c.want, refused.Why) {
+			if got := [2]string{out.send.Engine, out.receive.Engine}; got != c.engines ||
+				!matches(c.want, refused.Why) {
 				t.Errorf("with sockets allowed: %v because %q; want %v", got, refused.Why, c.engines)
 			}
 			if lost := out.send.Send.Attempted - out.receive.Receive.Tally.Received; lost != out.receive.Receive.Unread {
@@ -302,11 +317,13 @@ func TestForgedLeap(t *testing.T) {
 	b := newBed(t)
 	for _, kind := range []string{"udp", "xdp"} {
 		for _, c := range []struct{ foreign, received, strangers uint64 }{
-			{1, 0, 1}, {measure.Agreeing - 1, 0, measure.Agreeing - 1}, {measure.Agreeing + 10, measure.Agreeing + 10, 0}} {
+			{1, 0, 1}, {measure.Agreeing - 1, 0, measure.Agreeing - 1}, {measure.Agreeing + 10, measure.Agreeing + 10,
+				0}} {
 			t.Run(fmt.Sprintf("%s, %d", kind, c.foreign), func(t *testing.T) {
 				var sender *enginetest.End
 				var from, to netip.AddrPort
-				run := trial{engines: [2]string{"udp", kind}, packets: 60, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(2000)}}
+				run := trial{engines: [2]string{"udp", kind}, packets: 60,
+					flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(2000)}}
 				run.connected = func(p *enginetest.Pair) {
 					streams := p.Sender.Met.Streams
 					sender, from, to = p.Sender, streams[0].Local, streams[0].Remote
@@ -315,7 +332,10 @@ func TestForgedLeap(t *testing.T) {
 					testenv.Await(t, "packets", func() bool { return sender.Snapshot().Packets >= 10 })
 					var frames [][]byte
 					for n := range c.foreign {
-						frames = append(frames, b.frame(from, to, engine.Header{Trial: 77, Sequence: far + n, SendNanos: kernelclock.Now() & (1<<48 - 1)}, 64))
+						frames = append(frames,
+							b.frame(from, to,
+								engine.Header{Trial: 77, Sequence: far + n, SendNanos: kernelclock.Now() & (1<<48 - 1)},
+								64))
 					}
 					b.inject(frames...)
 				}
@@ -324,7 +344,8 @@ func TestForgedLeap(t *testing.T) {
 					t.Fatal(err)
 				}
 				r, sent := out.receive.Receive.Tally, out.send.Send.Attempted
-				if r.Received != sent+c.received || r.Strangers != c.strangers || r.Late != 0 || c.received == 0 && r.Reordered != 0 {
+				if r.Received != sent+c.received || r.Strangers != c.strangers || r.Late != 0 || c.received == 0 &&
+					r.Reordered != 0 {
 					t.Errorf("of %d sent and %d forged: %+v", sent, c.foreign, r)
 				}
 			})

@@ -63,7 +63,8 @@ func TestPacersAgree(t *testing.T) {
 		fmt.Fprintf(&in, "begin %d %d %d %d %d\n", whole, rest, parts, patience, least)
 		now, next := int64(0), uint64(0)
 		for range rapid.IntRange(1, 300).Draw(t, "looks") {
-			now += rapid.SampledFrom([]int64{1000, 10, 7000, 60_000, 3_000_000, 12_000_000, 2_000_000_000}).Draw(t, "later")
+			now += rapid.SampledFrom([]int64{1000, 10, 7000, 60_000, 3_000_000, 12_000_000, 2_000_000_000}).Draw(t,
+				"later")
 			fmt.Fprintln(&in, now)
 			n, first := p.Take(now)
 			fmt.Fprintln(&want, first-next, min(n, 1))

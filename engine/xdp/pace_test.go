@@ -38,7 +38,8 @@ func mustRate(t interface {
 
 // A profile is for sockets; the frames of one can be received.
 func TestProfilesWantSockets(t *testing.T) {
-	f := model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000), Streams: 1, Profile: &model.Profile{Kind: model.Poisson, Seed: 1}}
+	f := model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000), Streams: 1,
+		Profile: &model.Profile{Kind: model.Poisson, Seed: 1}}
 	if why := Unfit(engine.Send, f); why == "" {
 		t.Error("a sender of frames takes a profile")
 	}

@@ -46,8 +46,10 @@ func TestClockEveryShape(t *testing.T) {
 						}
 					}
 				}
-				out, err := b.run(t, trial{engines: engines, connected: fromAll, warmup: warmup, measure: 100 * time.Millisecond, six: c.six,
-					flow: model.Flow{PayloadBytes: c.payload, Streams: c.streams, DSCP: c.dscp, SourceAddresses: c.from, Rate: mustRate(t, "20kpps")}})
+				out, err := b.run(t, trial{engines: engines, connected: fromAll, warmup: warmup,
+					measure: 100 * time.Millisecond, six: c.six,
+					flow: model.Flow{PayloadBytes: c.payload, Streams: c.streams, DSCP: c.dscp,
+						SourceAddresses: c.from, Rate: mustRate(t, "20kpps")}})
 				if err != nil {
 					t.Fatalf("%v: %v", engines, err)
 				}
@@ -70,7 +72,8 @@ func TestCableNotReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.send.Engine != "udp" || out.send.Why == "" || out.send.Send.Attempted == 0 || out.send.Send.Attempted != out.receive.Receive.Tally.Received {
+	if out.send.Engine != "udp" || out.send.Why == "" || out.send.Send.Attempted == 0 ||
+		out.send.Send.Attempted != out.receive.Receive.Tally.Received {
 		t.Errorf("got %+v", out.send)
 	}
 }
@@ -82,8 +85,10 @@ func TestUnsentByCause(t *testing.T) {
 		want  map[string]uint64
 	}{
 		{"none", sendWorker{}, map[string]uint64{}},
-		{"an error of the warm-up, then a full ring", sendWorker{LastError: uint64(unix.ENETDOWN), Refused: 7}, map[string]uint64{model.CauseRingFull: 7}},
-		{"both", sendWorker{LastError: uint64(unix.ENETDOWN), Refused: 7, Failed: 2}, map[string]uint64{model.CauseRingFull: 7, "ENETDOWN": 2}},
+		{"an error of the warm-up, then a full ring", sendWorker{LastError: uint64(unix.ENETDOWN), Refused: 7},
+			map[string]uint64{model.CauseRingFull: 7}},
+		{"both", sendWorker{LastError: uint64(unix.ENETDOWN), Refused: 7, Failed: 2},
+			map[string]uint64{model.CauseRingFull: 7, "ENETDOWN": 2}},
 		{"no errno", sendWorker{Failed: 2}, map[string]uint64{model.CauseNotRedirected: 2}},
 	} {
 		got := map[string]uint64{}
@@ -97,7 +102,8 @@ func TestUnsentByCause(t *testing.T) {
 // A stop is not forgotten when the sockets take over after it.
 func TestStopBeforeFallback(t *testing.T) {
 	t.Parallel()
-	c := trial{engines: [2]string{"xdp", "udp"}, measure: time.Hour, fallback: true, flow: model.Flow{Rate: mustRate(t, "1kpps")}}
+	c := trial{engines: [2]string{"xdp", "udp"}, measure: time.Hour, fallback: true,
+		flow: model.Flow{Rate: mustRate(t, "1kpps")}}
 	c.connected = func(p *enginetest.Pair) { p.Sender.Stop() }
 	out, err := newBed(t).run(t, c)
 	if err != nil || out.send.Engine != "udp" {

@@ -131,7 +131,8 @@ func (p *port) admit(r *receiver, streams []engine.Stream) string {
 		}
 	}
 	if r.flow < 0 || len(free) < len(streams) {
-		return fmt.Sprintf("%s takes %d flows and %d streams at a time", p.route.name, int(sendLimitsFLOWS), int(sendLimitsINS))
+		return fmt.Sprintf("%s takes %d flows and %d streams at a time", p.route.name, int(sendLimitsFLOWS),
+			int(sendLimitsINS))
 	}
 	if err := p.clear(r.flow); err != nil {
 		return err.Error()
@@ -154,7 +155,9 @@ func (p *port) admit(r *receiver, streams []engine.Stream) string {
 		clear(w.words)
 		p.ins[slot] = receiveIn{
 			Length: networkOrder(uint16(udpBytes + o.Flow.PayloadBytes)), Trial: o.Trial,
-			Flow: uint32(r.flow), Skip: skip(o.Flow.Rate, o.Flow.PayloadBytes), OneClock: oneClock, Words: uint32(first), Mask: uint64(words)*64 - 1, Top: w.top(),
+			Flow: uint32(r.flow), Skip: skip(o.Flow.Rate,
+				o.Flow.PayloadBytes), OneClock: oneClock, Words: uint32(first), Mask: uint64(words)*64 - 1,
+			Top: w.top(),
 		}
 		p.ins[slot].name(a)
 		p.used[slot] = true
@@ -243,7 +246,8 @@ func (p *port) delays(flow int) (*model.Percentiles, error) {
 	}
 	h := measure.NewHistogram(1)
 	for i := range all {
-		durations{all[i].Out, all[i].Least, all[i].Most, all[i].Bin[:]}.record(func(nanos, n int64) { h.Record(0, nanos, n) })
+		durations{all[i].Out, all[i].Least, all[i].Most,
+			all[i].Bin[:]}.record(func(nanos, n int64) { h.Record(0, nanos, n) })
 	}
 	return h.Percentiles(), nil
 }

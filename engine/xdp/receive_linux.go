@@ -187,7 +187,8 @@ func (r *receiver) count() (n engine.Snapshot) {
 
 // taken counts all packets of a stream.
 func taken(in *receiveIn) uint64 {
-	return load(&in.Fresh) + load(&in.Again) + load(&in.Late) + load(&in.Beyond) + load(&in.Size) + load(&in.Checksum) + load(&in.Warmup) + uint64(load32(&in.Strangers))
+	return load(&in.Fresh) + load(&in.Again) + load(&in.Late) + load(&in.Beyond) + load(&in.Size) +
+		load(&in.Checksum) + load(&in.Warmup) + uint64(load32(&in.Strangers))
 }
 
 func (r *receiver) mode() string {
@@ -259,7 +260,8 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 	rec.Strays = r.strays
 	rec.Moved, rec.Unmoved = r.end.Moves()
 	if moves > 0 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("streams changed the receive queue %d times: their counts may be off where two processors counted at once", moves))
+		out.Warnings = append(out.Warnings,
+			fmt.Sprintf("streams changed the receive queue %d times: their counts may be off where two processors counted at once", moves))
 	}
 	out.Receive = rec
 }

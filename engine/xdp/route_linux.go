@@ -109,7 +109,8 @@ func oneRoute(streams []engine.Stream, target bool) (w route, why string, err er
 		case err != nil || why != "":
 			return route{}, why, err
 		case len(seen) > 0 && next != w:
-			return route{}, fmt.Sprintf("streams go different ways: from %v out of %s, from %v another", streams[0].Local.Addr(), w.name, p.from), nil
+			return route{}, fmt.Sprintf("streams go different ways: from %v out of %s, from %v another",
+				streams[0].Local.Addr(), w.name, p.from), nil
 		}
 		w, seen[p] = next, true
 	}
@@ -213,7 +214,8 @@ func Interfaces() ([]Interface, error) {
 			continue
 		}
 		f, known := abilities(a.Index)
-		i := Interface{Name: a.Name, Known: known, Native: f&netdevXDPActBasic != 0, Sends: f&netdevXDPActNDOXmit != 0, Cable: l.Type() == veth}
+		i := Interface{Name: a.Name, Known: known, Native: f&netdevXDPActBasic != 0,
+			Sends: f&netdevXDPActNDOXmit != 0, Cable: l.Type() == veth}
 		i.Taken = a.Xdp != nil && a.Xdp.Attached
 		list = append(list, i)
 	}

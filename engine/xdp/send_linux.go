@@ -84,7 +84,8 @@ func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error
 		}
 	}
 	if need := forms[0].headerBytes() - ethernetBytes + f.PayloadBytes; need > s.route.mtu {
-		return nil, fmt.Sprintf("packets of %d B need fragments: the MTU of %s is %d B", need, s.route.name, s.route.mtu), nil
+		return nil, fmt.Sprintf("packets of %d B need fragments: the MTU of %s is %d B", need, s.route.name,
+			s.route.mtu), nil
 	}
 	if s.route.kind != veth {
 		// Another's program does as well, and where none can be attached ready finds out.
@@ -159,7 +160,8 @@ func (s *sender) load(form shape) error {
 		s.workers = append(s.workers, w)
 		w.state, w.outs = &variable[sendWorker](w.memory, sendVarSelf)[0], variable[sendOut](w.memory, sendVarOuts)
 		for _, name := range []string{sendProgTransmitted, sendProgUnredirected} {
-			hook, err := link.AttachTracing(link.TracingOptions{Program: set.Programs[name], AttachType: ebpf.AttachTraceRawTp})
+			hook, err := link.AttachTracing(link.TracingOptions{Program: set.Programs[name],
+				AttachType: ebpf.AttachTraceRawTp})
 			if err != nil {
 				return fmt.Errorf("attach to the tracepoints of redirected frames: %w", err)
 			}
@@ -187,7 +189,8 @@ func (s *sender) ready() (string, error) {
 			}
 		}
 		if !takes {
-			why = s.route.name + " does not send XDP frames: its driver cannot (no ndo_xdp_xmit), or the other end of a virtual cable is not ready for them" + why
+			why = s.route.name +
+				" does not send XDP frames: its driver cannot (no ndo_xdp_xmit), or the other end of a virtual cable is not ready for them" + why
 		}
 		return nil
 	})
@@ -214,7 +217,8 @@ func (s *sender) tryFrame() (takes bool, errno string, err error) {
 		return false, ": BPF_PROG_RUN says " + unix.ErrnoName(e), nil
 	}
 	if e != 0 && e != unix.EINTR {
-		return false, "", fmt.Errorf("send an XDP frame out of %s (BPF_PROG_RUN in live mode, Linux 5.18): %w", s.route.name, e)
+		return false, "", fmt.Errorf("send an XDP frame out of %s (BPF_PROG_RUN in live mode, Linux 5.18): %w",
+			s.route.name, e)
 	}
 	return lost == 0, errno, nil
 }
@@ -264,7 +268,8 @@ func (s *sender) mode() string {
 }
 
 func (s *sender) account(r *engine.Report, _ engine.Sent) {
-	out := &engine.SendReport{Errors: map[string]uint64{}, Unsent: map[string]uint64{}, Cable: s.route.kind == veth, PerStep: slices.Clone(s.steps.counts)}
+	out := &engine.SendReport{Errors: map[string]uint64{}, Unsent: map[string]uint64{}, Cable: s.route.kind == veth,
+		PerStep: slices.Clone(s.steps.counts)}
 	n := len(s.workers)
 	for i := range s.streams {
 		attempted := uint64(0)
@@ -323,7 +328,8 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 		if out.Late > 0 {
 			lost := s.schedule.Due(out.Late)
 			waited = min(waited, lost)
-			out.LateTime = &engine.LateTime{Nanos: lost, WaitNanos: waited, RunNanos: lost - waited} // its thread never sleeps
+			// its thread never sleeps
+			out.LateTime = &engine.LateTime{Nanos: lost, WaitNanos: waited, RunNanos: lost - waited}
 		}
 	}
 	gaps := s.histogram(sendVarGaps)

@@ -27,7 +27,8 @@ func TestVLAN(t *testing.T) {
 			}
 			attrs := netlink.NewLinkAttrs()
 			attrs.Name, attrs.ParentIndex = name+".7", below.Attrs().Index
-			if err := netlink.LinkAdd(&netlink.Vlan{LinkAttrs: attrs, VlanId: 7, VlanProtocol: netlink.VLAN_PROTOCOL_8021Q}); err != nil {
+			if err := netlink.LinkAdd(&netlink.Vlan{LinkAttrs: attrs, VlanId: 7,
+				VlanProtocol: netlink.VLAN_PROTOCOL_8021Q}); err != nil {
 				return err
 			}
 			link, err := netlink.LinkByName(attrs.Name)
@@ -38,7 +39,9 @@ func TestVLAN(t *testing.T) {
 		})
 		h.Give(name+".7", netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, 7, byte(i + 1)}), 24))
 	}
-	c := trial{measure: 100 * time.Millisecond, flow: model.Flow{PayloadBytes: 1472, Streams: 2, Rate: mustRate(t, "10kpps")}, peer: netip.MustParseAddr("10.77.7.2")}
+	c := trial{measure: 100 * time.Millisecond,
+		flow: model.Flow{PayloadBytes: 1472, Streams: 2, Rate: mustRate(t, "10kpps")},
+		peer: netip.MustParseAddr("10.77.7.2")}
 	for _, engines := range [][2]string{{"udp", "udp"}, {"udp", "xdp"}, {"xdp", "udp"}, {"xdp", "xdp"}} {
 		c.engines, c.fallback = engines, false
 		if engines[0] == "xdp" {
@@ -51,8 +54,10 @@ func TestVLAN(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v", engines, err)
 		}
-		if out.send.Engine == "xdp" || out.send.Send.Attempted == 0 || out.receive.Receive.Tally.Received != out.send.Send.Attempted {
-			t.Errorf("%v: by %s (%s), %d sent, %+v", engines, out.send.Engine, out.send.Why, out.send.Send.Attempted, out.receive.Receive)
+		if out.send.Engine == "xdp" || out.send.Send.Attempted == 0 ||
+			out.receive.Receive.Tally.Received != out.send.Send.Attempted {
+			t.Errorf("%v: by %s (%s), %d sent, %+v", engines, out.send.Engine, out.send.Why, out.send.Send.Attempted,
+				out.receive.Receive)
 		}
 	}
 }

@@ -233,7 +233,8 @@ func (s *sender) work(i int) error {
 	for load32(&state.Stop) == 0 && load32(&state.Phase) != uint32(sendPhaseOVER) {
 		_, _, errno := unix.Syscall(unix.SYS_BPF, bpfProgRun, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
 		if errno != 0 && errno != unix.EINTR {
-			return fmt.Errorf("send XDP frames out of %s (BPF_PROG_RUN in live mode, Linux 5.18): %w", s.route.name, errno)
+			return fmt.Errorf("send XDP frames out of %s (BPF_PROG_RUN in live mode, Linux 5.18): %w", s.route.name,
+				errno)
 		}
 	}
 	runtime.KeepAlive(s.frame)

@@ -57,7 +57,8 @@ func TestDraftVectors(t *testing.T) {
 
 // Shares of low order must end the run; of others that are no usual numbers the product is known.
 func TestLowOrderPoints(t *testing.T) {
-	key, err := ecdh.X25519().NewPrivateKey(unhex(t, "af46e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449aff"))
+	key, err := ecdh.X25519().NewPrivateKey(unhex(t,
+		"af46e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449aff"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +69,17 @@ func TestLowOrderPoints(t *testing.T) {
 		{"e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800", ""},
 		{"5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157", ""},
 		{"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", ""},
-		{"daffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff", "d8e2c776bbacd510d09fd9278b7edcd25fc5ae9adfba3b6e040e8d3b71b21806"},
+		{"daffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+			"d8e2c776bbacd510d09fd9278b7edcd25fc5ae9adfba3b6e040e8d3b71b21806"},
 		{"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", ""},
-		{"dbffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff", "c85c655ebe8be44ba9c0ffde69f2fe10194458d137f09bbff725ce58803cdb38"},
-		{"d9ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff", "db64dafa9b8fdd136914e61461935fe92aa372cb056314e1231bc4ec12417456"},
-		{"cdeb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b880", "e062dcd5376d58297be2618c7498f55baa07d7e03184e8aada20bca28888bf7a"},
-		{"4c9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f11d7", "993c6ad11c4c29da9a56f7691fd0ff8d732e49de6250b6c2e80003ff4629a175"},
+		{"dbffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+			"c85c655ebe8be44ba9c0ffde69f2fe10194458d137f09bbff725ce58803cdb38"},
+		{"d9ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+			"db64dafa9b8fdd136914e61461935fe92aa372cb056314e1231bc4ec12417456"},
+		{"cdeb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b880",
+			"e062dcd5376d58297be2618c7498f55baa07d7e03184e8aada20bca28888bf7a"},
+		{"4c9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f11d7",
+			"993c6ad11c4c29da9a56f7691fd0ff8d732e49de6250b6c2e80003ff4629a175"},
 	} {
 		run := &Run{scalar: key, Share: make([]byte, ShareBytes)}
 		_, err := run.Key(unhex(t, c.share), true)
@@ -106,7 +112,8 @@ func TestCodesAndChannelsMustAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ka.Proves(kb.Tag()) != c.agree || kb.Proves(ka.Tag()) != c.agree || bytes.Equal(ka.Derive("x"), kb.Derive("x")) != c.agree {
+		if ka.Proves(kb.Tag()) != c.agree || kb.Proves(ka.Tag()) != c.agree ||
+			bytes.Equal(ka.Derive("x"), kb.Derive("x")) != c.agree {
 			t.Errorf("%s: they agree %v, want %v", c.name, !c.agree, c.agree)
 		}
 		if bytes.Equal(ka.Derive("x"), ka.Derive("y")) {

@@ -70,7 +70,8 @@ var names = map[[2]byte]string{
 
 // The same names for ICMPv6 (RFC 4443).
 var names6 = map[[2]byte]string{
-	{1, 0}: NetworkUnreachable, {1, 1}: "administratively prohibited", {1, 3}: HostUnreachable, {1, 4}: "port unreachable",
+	{1, 0}: NetworkUnreachable, {1, 1}: "administratively prohibited", {1, 3}: HostUnreachable, {1,
+		4}: "port unreachable",
 	{1, 5}: "source address prohibited", {1, 6}: "route rejected", {2, 0}: "packet too big",
 	{3, 0}: TimeExceeded, {3, 1}: "reassembly time exceeded", {4, 0}: "parameter problem",
 }
@@ -97,7 +98,8 @@ func Dial(ctx context.Context, d net.Dialer, to netip.AddrPort) (net.Conn, Attem
 	}
 	var a Attempt
 	control := make([]byte, 512)
-	if _, n, _, _, err := unix.Recvmsg(fd, make([]byte, 128), control, unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT); err == nil {
+	if _, n, _, _, err := unix.Recvmsg(fd, make([]byte, 128), control,
+		unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT); err == nil {
 		a.Error, _ = Read(control[:n])
 	}
 	if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {

@@ -73,7 +73,8 @@ func (n *Node) TBF(name string, parent uint32, bytesPerSecond uint64, limit uint
 	}
 	return n.Qdisc(name, &netlink.Tbf{
 		QdiscAttrs: netlink.QdiscAttrs{Handle: handle, Parent: parent},
-		Rate:       bytesPerSecond, Limit: limit, Buffer: 2000 * uint32(1e9/64/bytesPerSecond), // psched ticks are 64 ns
+		// psched ticks are 64 ns
+		Rate: bytesPerSecond, Limit: limit, Buffer: 2000 * uint32(1e9/64/bytesPerSecond),
 	})
 }
 
@@ -149,7 +150,8 @@ func (n *Node) keep(name string) (restore func()) {
 	}
 }
 
-// Refuse adds a route to an address that takes no packets: kind is unix.RTN_BLACKHOLE, _PROHIBIT, _UNREACHABLE or _THROW.
+// Refuse adds a route to an address that takes no packets: kind is unix.RTN_BLACKHOLE, _PROHIBIT, _UNREACHABLE or
+// _THROW.
 func (n *Node) Refuse(to netip.Addr, kind int) (undo func()) {
 	n.T.Helper()
 	r := &netlink.Route{Dst: ipNet(netip.PrefixFrom(to, to.BitLen())), Type: kind}
@@ -186,7 +188,8 @@ func ToSources(least netip.AddrPort, most uint16) []expr.Any {
 		&expr.Immediate{Register: 1, Data: least.Addr().AsSlice()},
 		&expr.Immediate{Register: 2, Data: binaryutil.BigEndian.PutUint16(least.Port())},
 		&expr.Immediate{Register: 3, Data: binaryutil.BigEndian.PutUint16(most)},
-		&expr.NAT{Type: expr.NATTypeSourceNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1, RegAddrMax: 1, RegProtoMin: 2, RegProtoMax: 3,
+		&expr.NAT{Type: expr.NATTypeSourceNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1, RegAddrMax: 1,
+			RegProtoMin: 2, RegProtoMax: 3,
 			Specified: true},
 	}
 }
@@ -255,7 +258,8 @@ func (n *Node) FragmentShot(name string) (undo func()) {
 
 func (n *Node) filter(name string, parent uint32, p *ebpf.Program) (undo func()) {
 	n.T.Helper()
-	undo = n.Qdisc(name, &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}})
+	undo = n.Qdisc(name, &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{Handle: netlink.MakeHandle(0xffff, 0),
+		Parent: netlink.HANDLE_CLSACT}})
 	n.Link(name, func(l netlink.Link) error {
 		return netlink.FilterAdd(&netlink.BpfFilter{FilterAttrs: netlink.FilterAttrs{LinkIndex: l.Attrs().Index,
 			Parent: parent, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 1}, Fd: p.FD(), Name: "shot", DirectAction: true})

@@ -58,7 +58,8 @@ func TestNetworks(t *testing.T) {
 	star := Star(t, "router", "h1", "h2", "h3")
 	bridged := Switch(t, "switch", "h1", "h2", "h3")
 	for name, nodes := range map[string][]*Node{
-		"two": Chain(t, "a", "b"), "three": Chain(t, "client", "router", "server"), "five": Chain(t, "a", "b", "c", "d", "e"),
+		"two": Chain(t, "a", "b"), "three": Chain(t, "client", "router", "server"), "five": Chain(t, "a", "b", "c",
+			"d", "e"),
 		"star": star, "bridge": bridged[1:],
 	} {
 		for _, six := range []bool{false, true} {
@@ -117,7 +118,8 @@ func TestFaults(t *testing.T) {
 			return router.Rule(nftables.ChainHookForward, &expr.Verdict{Kind: expr.VerdictDrop})
 		}},
 		{"no forwarding", func(six bool) func() {
-			return router.Sysctl(map[bool]string{false: "net/ipv4/ip_forward", true: "net/ipv6/conf/all/forwarding"}[six], "0")
+			return router.Sysctl(map[bool]string{false: "net/ipv4/ip_forward",
+				true: "net/ipv6/conf/all/forwarding"}[six], "0")
 		}},
 		{"cable", func(bool) func() { return server.Down("eth0") }},
 		{"router's cable", func(bool) func() { return router.Down("to-server") }},

@@ -64,7 +64,8 @@ func Cable(a *Node, from string, b *Node, to string, queues int) {
 	a.Must(func() error {
 		attributes := netlink.NewLinkAttrs()
 		attributes.Name, attributes.NumTxQueues, attributes.NumRxQueues = from, queues, queues
-		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: attributes, PeerName: to, PeerNamespace: netlink.NsFd(int(b.File().Fd()))})
+		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: attributes, PeerName: to,
+			PeerNamespace: netlink.NsFd(int(b.File().Fd()))})
 	})
 }
 

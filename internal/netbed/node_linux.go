@@ -231,7 +231,8 @@ func (n *Node) Route(to netip.Prefix, via netip.Addr) {
 func (n *Node) Neighbour(name string, a netip.Addr, at net.HardwareAddr) {
 	n.T.Helper()
 	n.Link(name, func(l netlink.Link) error {
-		return netlink.NeighSet(&netlink.Neigh{LinkIndex: l.Attrs().Index, State: unix.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: at})
+		return netlink.NeighSet(&netlink.Neigh{LinkIndex: l.Attrs().Index, State: unix.NUD_PERMANENT, IP: a.AsSlice(),
+			HardwareAddr: at})
 	})
 }
 

@@ -11,7 +11,8 @@ const maxProcesses = 4096
 
 // places are where namespaces are found: the calling thread's; those that ip netns and container runtimes mount on a
 // file; what this process holds; and those of other processes.
-var places = []string{"/proc/thread-self/ns/net", "/run/netns/*", "/run/docker/netns/*", "/proc/self/fd/*", "/proc/[0-9]*/ns/net"}
+var places = []string{"/proc/thread-self/ns/net", "/run/netns/*", "/run/docker/netns/*", "/proc/self/fd/*",
+	"/proc/[0-9]*/ns/net"}
 
 // Find holds those of the namespaces with these inodes that it comes across. Whoever calls it closes them.
 func Find(inodes map[uint64]bool) map[uint64]*Handle {

@@ -123,8 +123,10 @@ func (f field) setting(v values) (s Setting, has bool) {
 
 // fields is the one table of what a driver may let be set: what package advice proposes.
 var fields = []field{
-	{"rx_ring", true, func(v *values) *uint32 { return &v.ring.RxPending }, func(v *values) *uint32 { return &v.ring.RxMaxPending }},
+	{"rx_ring", true, func(v *values) *uint32 { return &v.ring.RxPending },
+		func(v *values) *uint32 { return &v.ring.RxMaxPending }},
 	{"channels_combined", false, func(v *values) *uint32 { return &v.channels.CombinedCount },
 		func(v *values) *uint32 { return &v.channels.MaxCombined }},
-	{"channels_rx", false, func(v *values) *uint32 { return &v.channels.RxCount }, func(v *values) *uint32 { return &v.channels.MaxRx }},
+	{"channels_rx", false, func(v *values) *uint32 { return &v.channels.RxCount },
+		func(v *values) *uint32 { return &v.channels.MaxRx }},
 }

@@ -143,7 +143,8 @@ func SyncDir(dir string) error {
 		return nil // a directory that may not be read keeps its files all the same
 	}
 	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) { // Windows
+	// Windows
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
 		err = nil
 	}
 	return errors.Join(err, d.Close())

@@ -13,10 +13,12 @@ import (
 
 // kept are the capabilities that an end of tests uses: ports below 1024, sockets' buffers, links and XDP, the kernel's
 // packet drops and the names of its functions, and the priority of threads.
-var kept = []uint{unix.CAP_NET_BIND_SERVICE, unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_SYS_NICE, unix.CAP_SYS_RESOURCE,
+var kept = []uint{unix.CAP_NET_BIND_SERVICE, unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_SYS_NICE,
+	unix.CAP_SYS_RESOURCE,
 	unix.CAP_SYSLOG, unix.CAP_PERFMON, unix.CAP_BPF}
 
-// Drop gives up all other capabilities of root, for this process and those that it starts. Without root it does nothing.
+// Drop gives up all other capabilities of root, for this process and those that it starts. Without root it does
+// nothing.
 func Drop() error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -43,7 +45,8 @@ func Drop() error {
 		have[c/32].Permitted |= bit & had[c/32].Permitted
 		have[c/32].Effective |= bit & had[c/32].Effective
 	}
-	return errors.Join(allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0), // else what root starts has all again
+	// else what root starts has all again
+	return errors.Join(allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0),
 		allThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&have[0])), 0))
 }
 

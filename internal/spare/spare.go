@@ -20,7 +20,8 @@ func memory(root string, least, most float64) float64 {
 			left = number(f[1]) * 1024
 		}
 	}
-	left = min(left, leftInGroups(root, "memory", "memory.max", "memory.current", "memory.limit_in_bytes", "memory.usage_in_bytes"))
+	left = min(left, leftInGroups(root, "memory", "memory.max", "memory.current", "memory.limit_in_bytes",
+		"memory.usage_in_bytes"))
 	if math.IsInf(left, 1) {
 		return 0
 	}

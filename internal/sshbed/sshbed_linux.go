@@ -84,8 +84,9 @@ func Start(t testing.TB, at netip.AddrPort, start func(*exec.Cmd) error, hosts .
 	config.WriteString("Host *\n IdentitiesOnly yes\n IdentityAgent none\n GlobalKnownHostsFile none\n")
 	write("allowed", allowed.String(), 0o600)
 	write("config", config.String(), 0o600)
-	write("sshd_config", fmt.Sprintf("ListenAddress %s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\nUsePAM no\n"+
-		"PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n", at, file("host"), file("allowed")), 0o600)
+	write("sshd_config",
+		fmt.Sprintf("ListenAddress %s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\nUsePAM no\n"+
+			"PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n", at, file("host"), file("allowed")), 0o600)
 	client, err := exec.LookPath("ssh")
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +102,8 @@ func Start(t testing.TB, at netip.AddrPort, start func(*exec.Cmd) error, hosts .
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // where sshd keeps its unprivileged part
 		t.Fatal(err)
 	}
-	s := &Server{Path: file("bin") + ":" + os.Getenv("PATH"), daemon: exec.Command(daemon, "-D", "-e", "-f", file("sshd_config"))}
+	s := &Server{Path: file("bin") + ":" + os.Getenv("PATH"),
+		daemon: exec.Command(daemon, "-D", "-e", "-f", file("sshd_config"))}
 	s.daemon.Stderr, s.daemon.SysProcAttr, s.daemon.WaitDelay = &s.log, &syscall.SysProcAttr{Setpgid: true}, testenv.Patience
 	if err := start(s.daemon); err != nil {
 		t.Fatal(err)

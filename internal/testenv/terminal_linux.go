@@ -37,7 +37,8 @@ func Terminal(t testing.TB) (user, program *os.File) {
 			if err := unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0); err != nil {
 				return err
 			}
-			fd, _, errno := unix.Syscall(unix.SYS_IOCTL, user.Fd(), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+			fd, _, errno := unix.Syscall(unix.SYS_IOCTL, user.Fd(), unix.TIOCGPTPEER,
+				unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
 			if errno != 0 {
 				return errno
 			}

@@ -53,8 +53,8 @@ func Receive[V any](t testing.TB, what string, from <-chan V) V {
 	}
 }
 
-// FreePort finds a TCP port that is free together with the one above it, as for control and data. Another process may take
-// it before it is used.
+// FreePort finds a TCP port that is free together with the one above it, as for control and data. Another process may
+// take it before it is used.
 func FreePort() (port int, err error) {
 	for range 100 {
 		l, err := net.Listen("tcp", ":0")
@@ -110,10 +110,12 @@ func leaks() (left func() string) {
 	}
 	goroutines, files := runtime.NumGoroutine(), OpenFiles()
 	return func() string {
-		for over := time.Now().Add(Patience); runtime.NumGoroutine() > goroutines || OpenFiles() > files; time.Sleep(time.Millisecond) {
+		for over := time.Now().Add(Patience); runtime.NumGoroutine() > goroutines ||
+			OpenFiles() > files; time.Sleep(time.Millisecond) {
 			if time.Now().After(over) {
 				b := make([]byte, 1<<16)
-				return fmt.Sprintf("%d files and %d goroutines before, %d and %d after:\n%s", files, goroutines, OpenFiles(),
+				return fmt.Sprintf("%d files and %d goroutines before, %d and %d after:\n%s", files, goroutines,
+					OpenFiles(),
 					runtime.NumGoroutine(), b[:runtime.Stack(b, true)])
 			}
 		}
@@ -154,8 +156,9 @@ func Root(t testing.TB) {
 	}
 }
 
-// Clock is for a test whose verdict depends on the clock: of delays, rates, pacing below a millisecond, floods that must
-// lose nothing, guests under emulation. Such a test runs alone on its machine, so that .ci/run runs it by its name.
+// Clock is for a test whose verdict depends on the clock: of delays, rates, pacing below a millisecond, floods that
+// must lose nothing, guests under emulation. Such a test runs alone on its machine, so that .ci/run runs it by its
+// name.
 func Clock(t *testing.T) {
 	t.Helper()
 	if !strings.HasPrefix(t.Name(), "TestClock") {
@@ -166,7 +169,8 @@ func Clock(t *testing.T) {
 	}
 }
 
-// Nightly is for a test that a person starts by .ci/nightly: it floods, kills or repeats for minutes, or drives a browser.
+// Nightly is for a test that a person starts by .ci/nightly: it floods, kills or repeats for minutes, or drives a
+// browser.
 func Nightly(t *testing.T) {
 	t.Helper()
 	if !strings.HasPrefix(t.Name(), "TestNightly") {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HostTraces are the kinds of what programs may leave in the namespaces of the caller, MachineTraces those of what they may
-// leave on the whole machine.
+// HostTraces are the kinds of what programs may leave in the namespaces of the caller, MachineTraces those of what
+// they may leave on the whole machine.
 var (
 	HostTraces    = []string{"link", "address", "route", "qdisc", "rule", "sysctl", "mount"}
 	MachineTraces = []string{"process", "namespace", "program"}
@@ -33,7 +33,8 @@ var traces = map[string]func() ([]string, error){
 		for _, pattern := range []string{"core/*", "ipv4/*", "ipv6/*", "ipv[46]/conf/*/*", "ipv[46]/neigh/lo/*"} {
 			files, _ := filepath.Glob("/proc/sys/net/" + pattern)
 			for _, file := range files {
-				if b, err := os.ReadFile(file); err == nil && !strings.HasSuffix(file, "_secret") { // which may come about by itself
+				// which may come about by itself
+				if b, err := os.ReadFile(file); err == nil && !strings.HasSuffix(file, "_secret") {
 					list = append(list, file+"="+string(bytes.TrimSpace(b)))
 				}
 			}
@@ -67,7 +68,8 @@ var traces = map[string]func() ([]string, error){
 	// BPF programs.
 	"program": func() (list []string, err error) {
 		for attr := (struct{ start, next, flags uint32 }{}); ; attr.start = attr.next {
-			_, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_GET_NEXT_ID, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+			_, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_GET_NEXT_ID, uintptr(unsafe.Pointer(&attr)),
+				unsafe.Sizeof(attr))
 			switch errno {
 			case 0:
 			case unix.ENOENT:
@@ -90,8 +92,8 @@ func printed(argv ...string) func() ([]string, error) {
 	}
 }
 
-// Traces reads all there is of some kinds, each as "kind what". A kind that cannot be read is an error: it would look the
-// same before and after.
+// Traces reads all there is of some kinds, each as "kind what". A kind that cannot be read is an error: it would look
+// the same before and after.
 func Traces(kinds ...string) (all []string, err error) {
 	for _, kind := range kinds {
 		list, err := traces[kind]()

@@ -107,7 +107,8 @@ func (r *router) cable(name string, number byte, four, six string, mtu int, neig
 		check(netlink.AddrAdd(link, a))
 	}
 	for _, text := range neighbours {
-		check(netlink.NeighSet(&netlink.Neigh{LinkIndex: index, State: netlink.NUD_PERMANENT, IP: net.ParseIP(text), HardwareAddr: far[:]}))
+		check(netlink.NeighSet(&netlink.Neigh{LinkIndex: index, State: netlink.NUD_PERMANENT, IP: net.ParseIP(text),
+			HardwareAddr: far[:]}))
 	}
 	return index
 }
@@ -124,8 +125,10 @@ func (r *router) track(inside, server, outside netip.AddrPort, tcpState uint8) {
 	if tcpState != 0 {
 		protocol, f.ProtoInfo = protocolTCP, &netlink.ProtoInfoTCP{State: tcpState}
 	}
-	f.Forward = netlink.IPTuple{Protocol: protocol, SrcIP: ip(inside), DstIP: ip(server), SrcPort: inside.Port(), DstPort: server.Port()}
-	f.Reverse = netlink.IPTuple{Protocol: protocol, SrcIP: ip(server), DstIP: ip(outside), SrcPort: server.Port(), DstPort: outside.Port()}
+	f.Forward = netlink.IPTuple{Protocol: protocol, SrcIP: ip(inside), DstIP: ip(server), SrcPort: inside.Port(),
+		DstPort: server.Port()}
+	f.Reverse = netlink.IPTuple{Protocol: protocol, SrcIP: ip(server), DstIP: ip(outside), SrcPort: server.Port(),
+		DstPort: outside.Port()}
 	r.do(func() error {
 		return netlink.ConntrackCreate(netlink.ConntrackTable, netlink.InetFamily(f.FamilyType), f)
 	})
@@ -158,7 +161,8 @@ const (
 func (r *router) run(p *ebpf.Program, index int, frame []byte) (verdict uint32, out []byte) {
 	r.t.Helper()
 	r.do(func() (err error) {
-		o := &ebpf.RunOptions{Data: frame, DataOut: make([]byte, len(frame)+256), Context: context{DataEnd: uint32(len(frame)), IngressIfindex: uint32(index)}}
+		o := &ebpf.RunOptions{Data: frame, DataOut: make([]byte, len(frame)+256),
+			Context: context{DataEnd: uint32(len(frame)), IngressIfindex: uint32(index)}}
 		verdict, err = p.Run(o)
 		out = o.DataOut
 		return err
@@ -240,12 +244,14 @@ func TestCarries(t *testing.T) {
 					f := out.frame()
 					binary.BigEndian.PutUint16(payload, binary.BigEndian.Uint16(f[len(f)-4:]))
 				}
-				for index, way := range map[int]func(netip.AddrPort, netip.AddrPort, netip.AddrPort, bool, []byte) (packet, packet){r.lan: r.up, r.wan: r.down} {
+				for index, way := range map[int]func(netip.AddrPort, netip.AddrPort, netip.AddrPort, bool,
+					[]byte) (packet, packet){r.lan: r.up, r.wan: r.down} {
 					in, out := way(c.inside, c.server, c.outside, c.tcp, payload)
 					in.unsummed, out.unsummed = c.unsummed, c.unsummed
 					verdict, got, reason := r.counted(r.path.objects.Carry, index, in.frame())
 					if verdict != xdpRedirect || reason != Carried || !bytes.Equal(got, out.frame()) {
-						t.Fatalf("%d B of payload from %v to %v: verdict %d, %s,\n%x, want\n%x", i, in.from, in.to, verdict, reason, got, out.frame())
+						t.Fatalf("%d B of payload from %v to %v: verdict %d, %s,\n%x, want\n%x", i, in.from, in.to,
+							verdict, reason, got, out.frame())
 					}
 				}
 			}
@@ -302,11 +308,14 @@ func TestLeavesToTheKernel(t *testing.T) {
 		{"a connection's end", "opening", change(tcp, func(p *packet) { p.flags = 0x11 })},
 		{"a connection's reset", "opening", change(tcp, func(p *packet) { p.flags = 4 })},
 		{"a connection that ends", "unsettled", change(tcp, func(p *packet) { p.from = closing })},
-		{"a flow nobody knows", "unknown", change(udp, func(p *packet) { p.from = netip.AddrPortFrom(inside4.Addr(), 9) })},
-		{"a flow nobody knows, IPv6", "unknown", change(udp6, func(p *packet) { p.to = netip.AddrPortFrom(server6.Addr(), 9) })},
+		{"a flow nobody knows", "unknown", change(udp,
+			func(p *packet) { p.from = netip.AddrPortFrom(inside4.Addr(), 9) })},
+		{"a flow nobody knows, IPv6", "unknown",
+			change(udp6, func(p *packet) { p.to = netip.AddrPortFrom(server6.Addr(), 9) })},
 		{"no neighbour", "no-route", change(udp, func(p *packet) { p.from, p.to = lost, nowhere })},
 		{"longer than the way's MTU", "too-long", change(udp, func(p *packet) { p.payload = make([]byte, wanMTU) })},
-		{"longer than the way's MTU, IPv6", "too-long", change(udp6, func(p *packet) { p.payload = make([]byte, wanMTU) })},
+		{"longer than the way's MTU, IPv6", "too-long",
+			change(udp6, func(p *packet) { p.payload = make([]byte, wanMTU) })},
 		{"a checksum left to hardware", "unsummed", edit(udp, func(b []byte) {
 			pseudo := append(append([]byte{}, b[26:34]...), 0, protocolUDP, 0, 26)
 			binary.BigEndian.PutUint16(b[40:], sum16(pseudo))
@@ -326,13 +335,15 @@ func TestLeavesToTheKernel(t *testing.T) {
 			}
 		})
 	}
-	if verdict, out, reason := r.counted(r.path.objects.Pass, r.lan, udp.frame()); verdict != xdpPass || reason != "off" || !bytes.Equal(out, udp.frame()) {
+	if verdict, out, reason := r.counted(r.path.objects.Pass, r.lan, udp.frame()); verdict != xdpPass ||
+		reason != "off" || !bytes.Equal(out, udp.frame()) {
 		t.Errorf("turned off: verdict %d, %q", verdict, reason)
 	}
 	// An inside address that comes from the outside would go back where it came from.
 	spoofed := udp
 	spoofed.target = r.addresses[r.wan][0]
-	if verdict, _, reason := r.counted(r.path.objects.Carry, r.wan, spoofed.frame()); verdict != xdpPass || reason != "no-route" {
+	if verdict, _, reason := r.counted(r.path.objects.Carry, r.wan, spoofed.frame()); verdict != xdpPass ||
+		reason != "no-route" {
 		t.Errorf("spoofed: verdict %d, %q, want no-route", verdict, reason)
 	}
 }

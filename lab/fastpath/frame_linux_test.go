@@ -64,7 +64,8 @@ func (p packet) frame() []byte {
 		frame = append(frame, 0x86, 0xdd, 0x60, 0, 0, 0, byte(len(segment)>>8), byte(len(segment)), p.protocol(), hops)
 		return append(append(frame, addresses...), segment...)
 	}
-	header := append([]byte{0x45, 0, byte((20 + len(segment)) >> 8), byte(20 + len(segment)), 0x12, 0x34, 0x40, 0, hops, p.protocol(), 0, 0}, addresses...)
+	header := append([]byte{0x45, 0, byte((20 + len(segment)) >> 8), byte(20 + len(segment)), 0x12, 0x34, 0x40, 0,
+		hops, p.protocol(), 0, 0}, addresses...)
 	be.PutUint16(header[10:], ^sum16(header))
 	return append(append(append(frame, 0x08, 0x00), header...), segment...)
 }

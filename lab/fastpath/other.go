@@ -11,7 +11,8 @@ import (
 type Path struct{}
 
 func unsupported() error {
-	return fmt.Errorf("there is a fast path on Linux on amd64 and arm64 only, not on %s/%s: %w", runtime.GOOS, runtime.GOARCH, errors.ErrUnsupported)
+	return fmt.Errorf("there is a fast path on Linux on amd64 and arm64 only, not on %s/%s: %w", runtime.GOOS,
+		runtime.GOARCH, errors.ErrUnsupported)
 }
 
 func Load([2]Port, Timeouts) (*Path, error) { return nil, unsupported() }

@@ -63,7 +63,8 @@ func TestBottleneck(t *testing.T) {
 				if at.Cmp(last) > 0 {
 					last.Set(at)
 				}
-				took := new(big.Rat).SetFrac(big.NewInt(int64(size+s.Overhead)*8*1e9), new(big.Int).SetUint64(uint64(s.Rate)))
+				took := new(big.Rat).SetFrac(big.NewInt(int64(size+s.Overhead)*8*1e9),
+					new(big.Int).SetUint64(uint64(s.Rate)))
 				last.Add(last, took)
 				queue = append(queue, frame{new(big.Rat).Set(last), size})
 				up := new(big.Int).Add(last.Num(), last.Denom())

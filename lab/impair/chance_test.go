@@ -24,7 +24,8 @@ func TestChances(t *testing.T) {
 	}
 }
 
-// A Gilbert chain that loses all in the bad state loses 10 %, with a correlation of 25 % between one frame and the next.
+// A Gilbert chain that loses all in the bad state loses 10 %, with a correlation of 25 % between one frame and the
+// next.
 func TestGilbert(t *testing.T) {
 	hits := lost(offers(t, Settings{Loss: Loss{Model: GilbertElliott, P: 0.075, R: 0.675, Bad: 1}, Seed: 5}, 300_000))
 	wantChain(t, "gilbert", hits, 0.1, 0.25)
@@ -87,20 +88,22 @@ func TestStreamsAreIndependent(t *testing.T) {
 		{"corrupt off: copies and times stay", func(s *Settings) { s.Corrupt = 0 }, func(a, b Fate) bool {
 			return a.Copies == b.Copies && a.Copy[0].At == b.Copy[0].At && a.Copy[1].At == b.Copy[1].At
 		}},
-		{"reorder off: copies, bits and the delays of others stay", func(s *Settings) { s.Reorder = 0 }, func(a, b Fate) bool {
-			if a.Copies != b.Copies {
-				return false
-			}
-			for k := range a.Copies {
-				if a.Copy[k].Flip != b.Copy[k].Flip || a.Copy[k].At != b.Copy[k].At && a.Copy[k].At > b.Copy[k].At {
+		{"reorder off: copies, bits and the delays of others stay", func(s *Settings) { s.Reorder = 0 },
+			func(a, b Fate) bool {
+				if a.Copies != b.Copies {
 					return false
 				}
-			}
-			return true
-		}},
-		{"jitter off: copies and bits stay", func(s *Settings) { s.Jitter, s.Correlation = 0, 0 }, func(a, b Fate) bool {
-			return a.Copies == b.Copies && a.Copy[0].Flip == b.Copy[0].Flip && a.Copy[1].Flip == b.Copy[1].Flip
-		}},
+				for k := range a.Copies {
+					if a.Copy[k].Flip != b.Copy[k].Flip || a.Copy[k].At != b.Copy[k].At && a.Copy[k].At > b.Copy[k].At {
+						return false
+					}
+				}
+				return true
+			}},
+		{"jitter off: copies and bits stay", func(s *Settings) { s.Jitter, s.Correlation = 0, 0 },
+			func(a, b Fate) bool {
+				return a.Copies == b.Copies && a.Copy[0].Flip == b.Copy[0].Flip && a.Copy[1].Flip == b.Copy[1].Flip
+			}},
 	} {
 		s := all
 		c.off(&s)
@@ -120,9 +123,12 @@ func TestStreamsAreIndependent(t *testing.T) {
 	series := map[string][]float64{}
 	for _, seed := range []uint64{0, 1, 2} {
 		series[fmt.Sprint("loss ", seed)] = numbers(lost(offers(t, Settings{Loss: Loss{Ratio: 0.25}, Seed: seed}, n)))
-		series[fmt.Sprint("duplicate ", seed)] = numbers(flags(offers(t, Settings{Duplicate: 0.25, Seed: seed}, n), func(f Fate) bool { return f.Copies == 2 }))
-		series[fmt.Sprint("corrupt ", seed)] = numbers(flags(offers(t, Settings{Corrupt: 0.25, Seed: seed}, n), func(f Fate) bool { return f.Copy[0].Flip >= 0 }))
-		series[fmt.Sprint("reorder ", seed)] = numbers(reordered(offers(t, Settings{Delay: 1, Reorder: 0.25, Seed: seed}, n)))
+		series[fmt.Sprint("duplicate ", seed)] = numbers(flags(offers(t, Settings{Duplicate: 0.25, Seed: seed}, n),
+			func(f Fate) bool { return f.Copies == 2 }))
+		series[fmt.Sprint("corrupt ", seed)] = numbers(flags(offers(t, Settings{Corrupt: 0.25, Seed: seed}, n),
+			func(f Fate) bool { return f.Copy[0].Flip >= 0 }))
+		series[fmt.Sprint("reorder ", seed)] = numbers(reordered(offers(t,
+			Settings{Delay: 1, Reorder: 0.25, Seed: seed}, n)))
 		series[fmt.Sprint("delay ", seed)] = floats(delays(offers(t, Settings{Delay: 1e6, Jitter: 1e6, Seed: seed}, n)))
 	}
 	for a, x := range series {

@@ -20,16 +20,19 @@ func TestCheck(t *testing.T) {
 		want string // of the line
 	}{
 		{"nothing", Settings{}, ""},
-		{"everything", Settings{Rate: 1e6, Overhead: 24, MinFrame: 60, QueuePackets: 10, QueueBytes: 60, Delay: ms, Jitter: ms,
+		{"everything", Settings{Rate: 1e6, Overhead: 24, MinFrame: 60, QueuePackets: 10, QueueBytes: 60, Delay: ms,
+			Jitter:      ms,
 			Correlation: 0.5, Shape: shaped("normal"), Loss: Loss{Ratio: 1}, Duplicate: 1, Corrupt: 1,
 			Reorder: 1, Seed: 1}, ""},
 		{"gilbert-elliott", Settings{Loss: ge}, ""},
 		{"least frame without rate", Settings{MinFrame: 60}, ""},
 
-		{"correlation of 1", Settings{Delay: ms, Jitter: ms, Correlation: 1}, "a delay correlation of 100 % never changes: want less"},
+		{"correlation of 1", Settings{Delay: ms, Jitter: ms, Correlation: 1},
+			"a delay correlation of 100 % never changes: want less"},
 		{"correlation without jitter", Settings{Delay: ms, Correlation: 0.5}, "a correlation of delays needs a jitter"},
 
-		{"jitter over delay", Settings{Delay: ms, Jitter: 2 * ms}, "jitter 2ms is more than the delay of 1ms, and frames cannot leave before they came: want at most that"},
+		{"jitter over delay", Settings{Delay: ms, Jitter: 2 * ms},
+			"jitter 2ms is more than the delay of 1ms, and frames cannot leave before they came: want at most that"},
 		{"jitter without delay", Settings{Jitter: ms}, "jitter needs a delay"},
 		{"shape without jitter", Settings{Delay: ms, Shape: shaped("normal")}, "a distribution needs a jitter"},
 		{"reorder without delay", Settings{Reorder: 0.1}, "reorder needs a delay"},
@@ -37,9 +40,11 @@ func TestCheck(t *testing.T) {
 		{"queue without rate", Settings{QueuePackets: 10}, "queue needs a rate: without one nothing waits"},
 		{"queue of bytes without rate", Settings{QueueBytes: 10}, "queue needs a rate: without one nothing waits"},
 		{"overhead without rate", Settings{Overhead: 24}, "overhead needs a rate"},
-		{"small queue", Settings{Rate: 1e6, QueueBytes: 59, MinFrame: 60}, "a queue of 59 B holds no frame: want at least 60 B"},
+		{"small queue", Settings{Rate: 1e6, QueueBytes: 59, MinFrame: 60},
+			"a queue of 59 B holds no frame: want at least 60 B"},
 
-		{"ratio and model", Settings{Loss: Loss{Model: GilbertElliott, Ratio: 0.1, P: 0.01}}, "two loss models: want a loss ratio or gilbert-elliott"},
+		{"ratio and model", Settings{Loss: Loss{Model: GilbertElliott, Ratio: 0.1, P: 0.01}},
+			"two loss models: want a loss ratio or gilbert-elliott"},
 		{"no numbers", Settings{Loss: Loss{Model: GilbertElliott}}, "loss model gilbert-elliott has no numbers"},
 	} {
 		got := c.s.Check()
@@ -73,7 +78,8 @@ func drawSettings(t *rapid.T) Settings {
 	}
 	if s.Jitter > 0 {
 		s.Correlation = rapid.SampledFrom([]float64{0, 0.7}).Draw(t, "correlation")
-		s.Shape = rapid.SampledFrom([]*Table{nil, shaped("pareto"), {Name: "one", Values: []int16{-8192}}}).Draw(t, "shape")
+		s.Shape = rapid.SampledFrom([]*Table{nil, shaped("pareto"), {Name: "one", Values: []int16{-8192}}}).Draw(t,
+			"shape")
 	}
 	if l := &s.Loss; rapid.Bool().Draw(t, "states") {
 		l.Model = GilbertElliott
@@ -102,7 +108,8 @@ func TestFatesHoldTogether(t *testing.T) {
 			if again := b.Offer(now, bytes); f != again {
 				t.Fatalf("the same seed gave %+v and %+v", f, again)
 			}
-			if f.Copies < 0 || f.Copies > 2 || (f.Copies > 0) != (f.Cause == Passes) || f.Copies == 2 && s.Duplicate == 0 {
+			if f.Copies < 0 || f.Copies > 2 || (f.Copies > 0) != (f.Cause == Passes) || f.Copies == 2 &&
+				s.Duplicate == 0 {
 				t.Fatalf("got %+v", f)
 			}
 			for k, c := range f.Copy {
@@ -117,7 +124,8 @@ func TestFatesHoldTogether(t *testing.T) {
 				}
 			}
 			frames, held := a.Waiting(now)
-			if frames < 0 || held < 0 || s.QueuePackets > 0 && frames > s.QueuePackets || s.QueueBytes > 0 && held > s.QueueBytes {
+			if frames < 0 || held < 0 || s.QueuePackets > 0 && frames > s.QueuePackets || s.QueueBytes > 0 &&
+				held > s.QueueBytes {
 				t.Fatalf("%d frames and %d B wait", frames, held)
 			}
 			if got, _ := b.Waiting(now); got != frames {

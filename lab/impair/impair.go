@@ -31,10 +31,11 @@ type Settings struct {
 	QueueBytes   int
 
 	// The line behind the bottleneck.
-	Delay       time.Duration
-	Jitter      time.Duration // uniform: largest deviation; else the distribution's scale, the standard deviation of Normal
-	Correlation float64       // of a frame's delay with that of the one before, 0..1
-	Shape       *Table        // of the jitter; nil is uniform
+	Delay time.Duration
+	// uniform: largest deviation; else the distribution's scale, the standard deviation of Normal
+	Jitter      time.Duration
+	Correlation float64 // of a frame's delay with that of the one before, 0..1
+	Shape       *Table  // of the jitter; nil is uniform
 
 	Loss      Loss
 	Duplicate float64 // ratio

@@ -29,7 +29,8 @@ func TestExactDelayDistributions(t *testing.T) {
 			if c > 0.5 {
 				n = 10_000 // of 880 000
 			}
-			s := Settings{Delay: 50 * time.Millisecond, Jitter: 10 * time.Millisecond, Shape: shape, Correlation: c, Seed: 21}
+			s := Settings{Delay: 50 * time.Millisecond, Jitter: 10 * time.Millisecond, Shape: shape, Correlation: c,
+				Seed: 21}
 			// Of correlated delays every so manieth only, which the test takes for free draws.
 			step := 1
 			for k := c; k > 1e-4; k *= c {
@@ -78,7 +79,8 @@ func TestDelayCorrelation(t *testing.T) {
 	const n = 200_000
 	for _, shape := range []*Table{nil, shaped("normal"), shaped("paretonormal")} {
 		for _, c := range []float64{0, 0.25, 0.5, 0.75, 0.95} {
-			s := Settings{Delay: 50 * time.Millisecond, Jitter: 10 * time.Millisecond, Shape: shape, Correlation: c, Seed: 8}
+			s := Settings{Delay: 50 * time.Millisecond, Jitter: 10 * time.Millisecond, Shape: shape, Correlation: c,
+				Seed: 8}
 			what, d := fmt.Sprintf("%s with a correlation of %g", shapeName(shape), c), delays(offers(t, s, n))
 			ranks, under := make([]float64, n), shapeUnder(s)
 			for i, v := range d {

@@ -87,7 +87,8 @@ func binomialTail(n, k int, p float64) float64 {
 func wantShare(t *testing.T, what string, hits, of int, p float64) {
 	t.Helper()
 	if tail := binomialTail(of, hits, p); tail < alpha/2 {
-		t.Errorf("%s: %d of %d (%.4g), want %.4g: chance of that %.2g", what, hits, of, float64(hits)/float64(of), p, tail)
+		t.Errorf("%s: %d of %d (%.4g), want %.4g: chance of that %.2g", what, hits, of, float64(hits)/float64(of), p,
+			tail)
 	}
 }
 

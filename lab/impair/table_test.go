@@ -8,7 +8,8 @@ import (
 )
 
 func TestDistributions(t *testing.T) {
-	for name, sum := range map[string]uint32{ // CRC-32 of the values as tc sends them, equal to that of the file of iproute2 6.1
+	// CRC-32 of the values as tc sends them, equal to that of the file of iproute2 6.1
+	for name, sum := range map[string]uint32{
 		"normal": 0x70565c65, "pareto": 0xeefaaa26, "paretonormal": 0x7bf1f4e1,
 	} {
 		d, err := Distribution(name)
@@ -20,13 +21,15 @@ func TestDistributions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := crc32.ChecksumIEEE(b.Bytes()); got != sum || len(d.Values) != 4096 || d.Name != name {
-			t.Errorf("%s: %d values named %s with checksum %#x, want 4096 with %#x", name, len(d.Values), d.Name, got, sum)
+			t.Errorf("%s: %d values named %s with checksum %#x, want 4096 with %#x", name, len(d.Values), d.Name, got,
+				sum)
 		}
 	}
 	if d, err := Distribution("uniform"); d != nil || err != nil {
 		t.Errorf("uniform: %v, %v", d, err)
 	}
-	if _, err := Distribution("cauchy"); err == nil || err.Error() != `unknown distribution "cauchy": there are uniform, normal, pareto, paretonormal` {
+	if _, err := Distribution("cauchy"); err == nil ||
+		err.Error() != `unknown distribution "cauchy": there are uniform, normal, pareto, paretonormal` {
 		t.Errorf("cauchy: %v", err)
 	}
 }

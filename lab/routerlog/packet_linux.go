@@ -81,7 +81,8 @@ func (p logged) appendLine(b []byte, at time.Time) []byte {
 	word := binary.BigEndian.Uint16
 	switch h := p.payload; {
 	case p.kind == kindIPv4 && len(h) >= 20:
-		b = fmt.Appendf(b, " SRC=%v DST=%v LEN=%d TOS=%d TTL=%d ID=%d", netip.AddrFrom4([4]byte(h[12:])), netip.AddrFrom4([4]byte(h[16:])),
+		b = fmt.Appendf(b, " SRC=%v DST=%v LEN=%d TOS=%d TTL=%d ID=%d", netip.AddrFrom4([4]byte(h[12:])),
+			netip.AddrFrom4([4]byte(h[16:])),
 			word(h[2:]), h[1], h[8], word(h[4:]))
 		if h[6]&0x40 != 0 {
 			b = append(b, " DF"...)
@@ -92,7 +93,8 @@ func (p logged) appendLine(b []byte, at time.Time) []byte {
 		}
 		b = appendTransport(b, h[9], segment)
 	case p.kind == kindIPv6 && len(h) >= 40:
-		b = fmt.Appendf(b, " SRC=%v DST=%v LEN=%d HOPLIMIT=%d", netip.AddrFrom16([16]byte(h[8:])), netip.AddrFrom16([16]byte(h[24:])), word(h[4:]), h[7])
+		b = fmt.Appendf(b, " SRC=%v DST=%v LEN=%d HOPLIMIT=%d", netip.AddrFrom16([16]byte(h[8:])),
+			netip.AddrFrom16([16]byte(h[24:])), word(h[4:]), h[7])
 		b = appendTransport(b, h[6], h[40:])
 	default:
 		b = fmt.Appendf(b, " MACPROTO=%x", p.kind)

@@ -18,14 +18,18 @@ func TestLine(t *testing.T) {
 		name, hex, want string
 		kind            uint16
 	}{
-		{"UDP, IPv4", four, "IN=a OUT=b SRC=198.18.0.1 DST=198.19.0.2 LEN=46 TOS=0 TTL=63 ID=4660 DF PROTO=UDP SPT=5000 DPT=53", kindIPv4},
-		{"a later fragment", "4500002e12342001 3f110000 c6120001 c6130002 1388 0035", "IN=a OUT=b SRC=198.18.0.1 DST=198.19.0.2 LEN=46 TOS=0 TTL=63 ID=4660 PROTO=UDP", kindIPv4},
+		{"UDP, IPv4", four,
+			"IN=a OUT=b SRC=198.18.0.1 DST=198.19.0.2 LEN=46 TOS=0 TTL=63 ID=4660 DF PROTO=UDP SPT=5000 DPT=53",
+			kindIPv4},
+		{"a later fragment", "4500002e12342001 3f110000 c6120001 c6130002 1388 0035",
+			"IN=a OUT=b SRC=198.18.0.1 DST=198.19.0.2 LEN=46 TOS=0 TTL=63 ID=4660 PROTO=UDP", kindIPv4},
 		{"TCP, IPv6", "60000000 0020 06 40 20010002000000000000000000000001 20010002000000010000000000000002 1388 01bb",
 			"IN=a OUT=b SRC=2001:2::1 DST=2001:2:0:1::2 LEN=32 HOPLIMIT=64 PROTO=TCP SPT=5000 DPT=443", kindIPv6},
 		{"ICMPv6", "60000000 0020 3a 40 20010002000000000000000000000001 20010002000000010000000000000002 1388 01bb",
 			"IN=a OUT=b SRC=2001:2::1 DST=2001:2:0:1::2 LEN=32 HOPLIMIT=64 PROTO=58", kindIPv6},
 		{"cut short", four[:16], "IN=a OUT=b MACPROTO=800", kindIPv4},
-		{"an IPv4 header longer than what is there", "4f00002e12344000 3f110000 c6120001 c6130002 1388", "IN=a OUT=b SRC=198.18.0.1 DST=198.19.0.2 LEN=46 TOS=0 TTL=63 ID=4660 DF PROTO=UDP", kindIPv4},
+		{"an IPv4 header longer than what is there", "4f00002e12344000 3f110000 c6120001 c6130002 1388",
+			"IN=a OUT=b SRC=198.18.0.1 DST=198.19.0.2 LEN=46 TOS=0 TTL=63 ID=4660 DF PROTO=UDP", kindIPv4},
 		{"ARP", "0001", "IN=a OUT=b MACPROTO=806", 0x806},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -75,7 +79,8 @@ func TestParsePacket(t *testing.T) {
 			e.Uint32(attrPortOut, 2)
 			e.Uint32(attrOut, 3)
 		}), "[one two 0  0]"},
-		{"an attribute that is cut", attributes(t, func(e *netlink.AttributeEncoder) { e.Uint8(attrIn, 1) }), "[  0  0]"},
+		{"an attribute that is cut", attributes(t, func(e *netlink.AttributeEncoder) { e.Uint8(attrIn, 1) }),
+			"[  0  0]"},
 		{"half", routed[:len(routed)-4], "[one two 800  9]"},
 		{"nothing", nil, "[  0  0]"},
 	} {
@@ -92,7 +97,8 @@ func TestCountsMissed(t *testing.T) {
 	for _, number := range []uint32{2, 3, 4, 10} {
 		l.write(logged{in: "lan", number: number, numbered: true}, time.Time{})
 	}
-	if got, want := l.Counts(), (Counts{Lines: 4, Missed: 7}); got != want || strings.Count(string(l.kept), "IN=lan OUT=") != 4 {
+	if got, want := l.Counts(), (Counts{Lines: 4, Missed: 7}); got != want ||
+		strings.Count(string(l.kept), "IN=lan OUT=") != 4 {
 		t.Errorf("%+v, want %+v; %q", got, want, l.kept)
 	}
 }

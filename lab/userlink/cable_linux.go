@@ -87,7 +87,8 @@ func (p *Pool) Open(a, b End, toward [2]impair.Settings) (*Cable, error) {
 	p.next++ // so that what goes one way over many cables is parted, too
 	for i := range c.ways {
 		one := p.pumps[(p.next+i)%len(p.pumps)]
-		c.ways[i] = &way{in: c.fds[i], out: c.fds[1-i], pump: one, link: impair.New(toward[i]), least: leastDelay(toward[i])}
+		c.ways[i] = &way{in: c.fds[i], out: c.fds[1-i], pump: one, link: impair.New(toward[i]),
+			least: leastDelay(toward[i])}
 	}
 	p.cables = append(p.cables, c)
 	for _, w := range c.ways {

@@ -59,7 +59,8 @@ func parse(buf []byte) packet {
 	case (p.gsoType == gsoTCP4 || p.gsoType == gsoTCP6) && p.checkAt+tcpLeastBytes <= len(f):
 		p.headers = p.checkAt + int(f[p.checkAt+12]>>4)*4
 	}
-	if p.headers == 0 || p.headers >= len(f) || p.gsoType != gsoUDP && p.headers < p.checkAt+tcpLeastBytes || p.network() == 0 {
+	if p.headers == 0 || p.headers >= len(f) || p.gsoType != gsoUDP && p.headers < p.checkAt+tcpLeastBytes ||
+		p.network() == 0 {
 		p.headers = 0
 	}
 	return p

@@ -185,7 +185,8 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestDissect(t *testing.T) {
-	udp4 := append([]byte{12: 8, 13: 0}, append([]byte{0x45, 0, 0, 40, 0x12, 0x34, 0x20, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2}, 0x04, 0xd2, 0x16, 0x2e, 0, 20, 0, 0, 'p', 'e')...)
+	udp4 := append([]byte{12: 8, 13: 0}, append([]byte{0x45, 0, 0, 40, 0x12, 0x34, 0x20, 0, 64, 17, 0, 0, 10, 0, 0, 1,
+		10, 0, 0, 2}, 0x04, 0xd2, 0x16, 0x2e, 0, 20, 0, 0, 'p', 'e')...)
 	later4 := bytes.Clone(udp4)
 	later4[20], later4[21] = 0, 0xb9
 	for name, c := range map[string]struct {
@@ -202,7 +203,8 @@ func TestDissect(t *testing.T) {
 		d, ok := dissect(c.frame)
 		got := fmt.Sprint(ok)
 		if ok {
-			got += fmt.Sprintf(" offset %d more %v ports %x payload %s id %x", d.offset, d.more, d.ports, hexOf(d.payload), d.key.id)
+			got += fmt.Sprintf(" offset %d more %v ports %x payload %s id %x", d.offset, d.more, d.ports,
+				hexOf(d.payload), d.key.id)
 		}
 		if got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)

@@ -73,7 +73,8 @@ func newPump(memory *budget) (*pump, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pump{waiter: w, born: time.Now(), orders: make(chan func(), 16), ended: make(chan struct{}), scratch: make([]byte, longest), budget: memory}
+	p := &pump{waiter: w, born: time.Now(), orders: make(chan func(), 16), ended: make(chan struct{}),
+		scratch: make([]byte, longest), budget: memory}
 	go p.run()
 	return p, nil
 }

@@ -60,7 +60,8 @@ func TestDrainForgetsWhatIsGone(t *testing.T) {
 	}
 	defer waiter.close()
 	w := &way{in: ends[1]} // as of a TAP without its interface: ready, and read says no
-	p := &pump{waiter: waiter, born: time.Now(), scratch: make([]byte, longest), budget: newBudget(1 << 30), ways: []*way{w}}
+	p := &pump{waiter: waiter, born: time.Now(), scratch: make([]byte, longest), budget: newBudget(1 << 30),
+		ways: []*way{w}}
 	if err := waiter.add(w.in, 0); err != nil || len(waiter.wait(0)) != 1 {
 		t.Fatalf("it is not ready at first: %v", err)
 	}
@@ -108,7 +109,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	held := pumps[0].held + pumps[1].held
 	if held > 8*grant || held < 6*grant || w.counts.Refused != uint64(2*frames-held/size) {
-		t.Errorf("%d B are held of a budget of %d, %d frames of %d were refused", held, 8*grant, w.counts.Refused, 2*frames)
+		t.Errorf("%d B are held of a budget of %d, %d frames of %d were refused", held, 8*grant, w.counts.Refused,
+			2*frames)
 	}
 	for _, p := range pumps {
 		p.release(1)

@@ -98,9 +98,11 @@ func (w *waiter) wait(nanos int64) []unix.EpollEvent {
 	switch {
 	case w.old:
 	case nanos == 0: // too short to let others have the thread's place
-		n, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(w.epoll), uintptr(unsafe.Pointer(&w.events[0])), uintptr(len(w.events)), uintptr(at), 0, 0)
+		n, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(w.epoll), uintptr(unsafe.Pointer(&w.events[0])),
+			uintptr(len(w.events)), uintptr(at), 0, 0)
 	default:
-		n, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(w.epoll), uintptr(unsafe.Pointer(&w.events[0])), uintptr(len(w.events)), uintptr(at), 0, 0)
+		n, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(w.epoll), uintptr(unsafe.Pointer(&w.events[0])),
+			uintptr(len(w.events)), uintptr(at), 0, 0)
 	}
 	w.old = w.old || errno == unix.ENOSYS
 	if w.old {
@@ -109,7 +111,8 @@ func (w *waiter) wait(nanos int64) []unix.EpollEvent {
 			t := unix.NsecToTimespec(nanos)
 			until = &t
 		}
-		_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(w.epoll), Events: unix.POLLIN}}, until, nil) // what is ready comes next
+		// what is ready comes next
+		_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(w.epoll), Events: unix.POLLIN}}, until, nil)
 		k, err := unix.EpollWait(w.epoll, w.events, 0)
 		if err != nil {
 			return nil

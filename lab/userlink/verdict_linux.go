@@ -145,7 +145,8 @@ func (w *way) judge(k *packet, i int, cause Cause) {
 		case !one.room(w.pump.budget):
 			one.unlisted++
 		default:
-			one.verdicts = append(one.verdicts, Verdict{From: id.from, To: id.to, Sequence: id.sequence, Cause: cause, Warmup: id.warmup})
+			one.verdicts = append(one.verdicts,
+				Verdict{From: id.from, To: id.to, Sequence: id.sequence, Cause: cause, Warmup: id.warmup})
 		}
 	}
 }

@@ -296,7 +296,8 @@ func (p Page) cores(n *live.Now) (lines []string) {
 
 const coreMetric = "cpu_busy_ratio"
 
-// host draws the cores of a host in a line: each with its figure, or where they have no room the busiest with its figure.
+// host draws the cores of a host in a line: each with its figure, or where they have no room the busiest with its
+// figure.
 func (p Page) host(name string, cores []live.Series) string {
 	const label, each = 10, 12
 	line := fmt.Sprintf("%-*s", label, plain.Cut(plain.Text(name), label-1))

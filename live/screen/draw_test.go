@@ -45,7 +45,8 @@ func started(nodes ...string) live.Event {
 func lossy(flow string, nodes ...string) []live.Event {
 	first, last := nodes[0], nodes[len(nodes)-1]
 	next := func(number int) live.Event {
-		return live.Event{Next: &live.Next{Number: number, Trials: 12, Setting: "64 B, 100 kpps", MeasuredSeconds: 60, LeftSeconds: 700}}
+		return live.Event{Next: &live.Next{Number: number, Trials: 12, Setting: "64 B, 100 kpps", MeasuredSeconds: 60,
+			LeftSeconds: 700}}
 	}
 	trial := func(number int, state model.State, text string) live.Event {
 		return live.Event{Trial: &live.Trial{Number: number, Trials: 12, State: state, Text: text}}
@@ -55,15 +56,18 @@ func lossy(flow string, nodes ...string) []live.Event {
 		{Findings: &[]model.Finding{{Level: "answer", Text: "512 B, 30 kpps gets 123 Mbit/s through and loses 0 %."},
 			{Level: "doubt", Text: "It is early."}, {Level: "answer", Text: "No other setting was measured."}}},
 		{Note: "the link at sender was measured first"}, next(2),
-		trial(2, model.Invalid, "64 B, 30 kpps: sent 29.0 kpps (invalid: the sender was starved of CPU: its thread ran 30 % of the time)"),
+		trial(2, model.Invalid,
+			"64 B, 30 kpps: sent 29.0 kpps (invalid: the sender was starved of CPU: its thread ran 30 % of the time)"),
 		next(3)}
 	for i := range 40 {
 		events = append(events, rate("send_pps", flow, 100e3), rate("receive_pps", flow, 90e3-float64(i%7)*5e3))
 	}
-	return append(events, live.Event{Account: &live.Account{ElapsedS: 40, Flows: []model.FlowSoFar{{Name: flow, Protocol: model.UDP,
-		From: first, To: last, PayloadBytes: 64, FrameBytes: 110, Streams: 1, Attempted: 4_000_000, Received: 3_400_000,
-		Lines: []model.Line{{Layer: model.LayerReceiverBuffer, Host: last, Cause: "SOCKET_RCVBUFF", Packets: 500_000},
-			{Layer: model.LayerNetwork, Host: "link " + first + "-" + nodes[1], Cause: model.CauseLinkQueue, Packets: 90_000}}}}}})
+	return append(events, live.Event{Account: &live.Account{ElapsedS: 40,
+		Flows: []model.FlowSoFar{{Name: flow, Protocol: model.UDP,
+			From: first, To: last, PayloadBytes: 64, FrameBytes: 110, Streams: 1, Attempted: 4_000_000, Received: 3_400_000,
+			Lines: []model.Line{{Layer: model.LayerReceiverBuffer, Host: last, Cause: "SOCKET_RCVBUFF", Packets: 500_000},
+				{Layer: model.LayerNetwork, Host: "link " + first + "-" + nodes[1], Cause: model.CauseLinkQueue,
+					Packets: 90_000}}}}}})
 }
 
 func manyCores(hosts, cores int) (events []live.Event) {
@@ -80,20 +84,25 @@ var screens = map[string][]live.Event{
 	"started": {started("sender", "receiver")},
 	"lossy":   append(lossy("up", "sender", "router", "receiver"), manyCores(1, 4)...),
 	"cores":   append(lossy("up", "sender", "router", "receiver"), manyCores(3, 16)...),
-	"between": append(lossy("up", "sender", "receiver"), live.Event{Trial: &live.Trial{Number: 3, State: model.Valid, Text: "done"}}),
-	"over":    {started("sender", "receiver"), {Done: &live.Done{}}},
+	"between": append(lossy("up", "sender", "receiver"),
+		live.Event{Trial: &live.Trial{Number: 3, State: model.Valid, Text: "done"}}),
+	"over": {started("sender", "receiver"), {Done: &live.Done{}}},
 	"flows": append(append(lossy("up", "a", "b"), rate("send_pps", "down", 1), rate("receive_pps", "down", 0)),
 		rate("send_pps", "a third flow of a long name", 5)),
-	"names": append(lossy(strings.Repeat("日本", 60), strings.Repeat("é", 90), "b\x1b[2J", "c\nd", strings.Repeat("long ", 40)),
-		live.Event{Note: strings.Repeat("x", 500)}, live.Event{Started: &live.Started{Command: strings.Repeat("c", 90), Target: "\x1b[31m"}}),
-	"unknown": {started("sender", "receiver"), {Next: &live.Next{Number: 3, LeftSeconds: 100}}, rate("receive_pps", "up", 0)},
+	"names": append(lossy(strings.Repeat("日本", 60), strings.Repeat("é", 90), "b\x1b[2J", "c\nd",
+		strings.Repeat("long ", 40)),
+		live.Event{Note: strings.Repeat("x", 500)}, live.Event{Started: &live.Started{Command: strings.Repeat("c",
+			90), Target: "\x1b[31m"}}),
+	"unknown": {started("sender", "receiver"), {Next: &live.Next{Number: 3, LeftSeconds: 100}},
+		rate("receive_pps", "up", 0)},
 }
 
 func TestEveryLineFits(t *testing.T) {
 	for name, events := range screens {
 		n, at := run(events...)
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}, {60, 15}, {20, 5}, {1, 1}, {2, 200}, {300, 3}} {
-			for _, page := range []Page{{size[0], size[1], false, false}, {size[0], size[1], true, false}, {size[0], size[1], true, true}} {
+			for _, page := range []Page{{size[0], size[1], false, false}, {size[0], size[1], true, false},
+				{size[0], size[1], true, true}} {
 				lines := Draw(n, at, page)
 				if len(lines) != size[1] {
 					t.Errorf("%s %+v: %d lines", name, page, len(lines))
@@ -115,9 +124,11 @@ func TestScreens(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		page Page
-	}{{"nothing", Page{Width: 80, Height: 24}}, {"lossy", Page{Width: 80, Height: 24}}, {"lossy", Page{Width: 60, Height: 15}},
+	}{{"nothing", Page{Width: 80, Height: 24}}, {"lossy", Page{Width: 80, Height: 24}}, {"lossy",
+		Page{Width: 60, Height: 15}},
 		{"lossy", Page{Width: 120, Height: 40, Color: true}}, {"cores", Page{Width: 120, Height: 40}},
-		{"cores", Page{Width: 200, Height: 60}}, {"flows", Page{Width: 80, Height: 24}}, {"lossy", Page{Width: 80, Height: 24, Keys: true}}} {
+		{"cores", Page{Width: 200, Height: 60}}, {"flows", Page{Width: 80, Height: 24}}, {"lossy",
+			Page{Width: 80, Height: 24, Keys: true}}} {
 		n, at := run(screens[c.name]...)
 		name := fmt.Sprintf("%s-%dx%d", c.name, c.page.Width, c.page.Height)
 		if c.page.Keys {

@@ -43,7 +43,8 @@ func TestKeys(t *testing.T) {
 		if left != c.left || stopped != c.stop || !strings.Contains(content, c.shows) {
 			t.Errorf("%s: left %v, stopped %v, shows %q", tea.KeyPressMsg(c.key), left, stopped, content)
 		}
-		if content, _ = press(v, tea.Key{Code: '?', Text: "?"}); c.key.Code == '?' && !strings.Contains(content, "So far") {
+		if content, _ = press(v, tea.Key{Code: '?', Text: "?"}); c.key.Code == '?' &&
+			!strings.Contains(content, "So far") {
 			t.Errorf("? twice shows %q", content)
 		}
 	}

@@ -20,7 +20,8 @@ import (
 // samples publishes a moment of a trial.
 func samples(stream *live.Stream, at float64, send, receive float64) {
 	stream.Publish(live.Event{Sample: &live.Sample{Metric: "send_pps", Flow: "up", At: "sender", AtS: at, Value: send}})
-	stream.Publish(live.Event{Sample: &live.Sample{Metric: "receive_pps", Flow: "up", At: "receiver", AtS: at, Value: receive}})
+	stream.Publish(live.Event{Sample: &live.Sample{Metric: "receive_pps", Flow: "up", At: "receiver", AtS: at,
+		Value: receive}})
 }
 
 // busy publishes a run with losses.
@@ -29,19 +30,22 @@ func busy(stream *live.Stream) {
 	stream.Publish(live.Event{Trial: &live.Trial{Number: 1, Trials: 14, Text: "18 B  12 kpps sent, 11 kpps received"}})
 	stream.Publish(live.Event{Findings: &[]model.Finding{{Level: "answer", Text: "Carries 11 kpps at 18 B."}}})
 	stream.Publish(live.Event{Note: "the link at sender was measured first"})
-	stream.Publish(live.Event{Next: &live.Next{Number: 2, Trials: 14, Setting: "64 B", WarmupSeconds: 1, MeasuredSeconds: 30}})
+	stream.Publish(live.Event{Next: &live.Next{Number: 2, Trials: 14, Setting: "64 B", WarmupSeconds: 1,
+		MeasuredSeconds: 30}})
 	line := model.Line{Layer: model.LayerReceiverBuffer, Host: "receiver", Cause: "SOCKET_RCVBUFF"}
 	for i := range 200 {
 		at := float64(i) / 10
 		samples(stream, at, 100_000, 100_000-float64(i*i))
 		line.Packets += uint64(i * i / 10)
 		n := uint64(10_000 * (i + 1))
-		stream.Publish(live.Event{Account: &live.Account{ElapsedS: at, Flows: []model.FlowSoFar{{Name: "up", Protocol: model.UDP,
-			From: "sender", To: "receiver", Attempted: n,
-			Received: n - line.Packets, Lines: []model.Line{line}}}}})
+		stream.Publish(live.Event{Account: &live.Account{ElapsedS: at,
+			Flows: []model.FlowSoFar{{Name: "up", Protocol: model.UDP,
+				From: "sender", To: "receiver", Attempted: n,
+				Received: n - line.Packets, Lines: []model.Line{line}}}}})
 	}
 	for core := range 4 {
-		stream.Publish(live.Event{Sample: &live.Sample{Metric: "cpu_busy_ratio", At: "receiver", Core: &core, AtS: 20, Value: 0.31 * float64(core)}})
+		stream.Publish(live.Event{Sample: &live.Sample{Metric: "cpu_busy_ratio", At: "receiver", Core: &core, AtS: 20,
+			Value: 0.31 * float64(core)}})
 	}
 }
 
@@ -54,7 +58,8 @@ func TestNightlyLivePage(t *testing.T) {
 	tab.Open(h.URL + "/test/" + test.ID + "?token=" + s.Token)
 	tab.Until(`document.querySelectorAll(".plot canvas").length === 2`)
 	text := browser.Evaluate[string](tab, `document.body.innerText`)
-	for _, want := range []string{"Carries 11 kpps at 18 B.", "2/14", "up: 100 kpps sent, 60.4 kpps received", "receiver socket buffer full",
+	for _, want := range []string{"Carries 11 kpps at 18 B.", "2/14", "up: 100 kpps sent, 60.4 kpps received",
+		"receiver socket buffer full",
 		"receiver core 3 93 %", "the link at sender was measured first", "1 18 B 12 kpps sent, 11 kpps received"} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("the page does not say %q:\n%s", want, text)
@@ -68,7 +73,8 @@ func TestNightlyLivePage(t *testing.T) {
 	tab.Until(`document.getElementById("status").textContent.includes("98.0 kpps") && document.getElementById("problem").textContent === ""`)
 	stream.Publish(live.Event{Done: &live.Done{}})
 	tab.Until(`document.getElementById("stop").hidden && document.getElementById("status").textContent === "The test has ended"`)
-	if list := tab.Problems(); len(list) > 0 && !strings.Contains(fmt.Sprint(list), "ERR_INCOMPLETE_CHUNKED_ENCODING") || len(list) > 1 {
+	if list := tab.Problems(); len(list) > 0 &&
+		!strings.Contains(fmt.Sprint(list), "ERR_INCOMPLETE_CHUNKED_ENCODING") || len(list) > 1 {
 		t.Errorf("the browser complained: %q", list)
 	}
 	if n := browser.Evaluate[int](tab, `document.querySelectorAll("#trials li").length`); n != 1 {
@@ -159,7 +165,8 @@ func TestNightlyGrowingReport(t *testing.T) {
 	}
 	tab.Run(`document.activeElement.blur() === undefined`)
 	tab.Until(`!` + report + `.firstElementChild.old`)
-	if !browser.Evaluate[bool](tab, report+`.querySelector("details").open && !!`+report+`.querySelector("th[aria-sort]")`) {
+	if !browser.Evaluate[bool](tab,
+		report+`.querySelector("details").open && !!`+report+`.querySelector("th[aria-sort]")`) {
 		t.Error("the report that has grown is closed, or does not sort")
 	}
 	hide(tab, true)
@@ -177,7 +184,8 @@ func TestNightlyGrowingReport(t *testing.T) {
 
 // checkFigures: the page prints figures as package unit does.
 func checkFigures(t *testing.T, tab *browser.Tab) {
-	for _, v := range []float64{0, 0.004, 0.0123, 0.5, 1, 1.005, 2.5, 9.99, 9.995, 12.25, 12.35, 99.94, 99.95, 100.5, 101.5, 999.4, 999.5, 1234, 122_500,
+	for _, v := range []float64{0, 0.004, 0.0123, 0.5, 1, 1.005, 2.5, 9.99, 9.995, 12.25, 12.35, 99.94, 99.95, 100.5,
+		101.5, 999.4, 999.5, 1234, 122_500,
 		262_000, 14_880_952, 2e9, 5e12, 0.00001234, -3.25} {
 		if got, want := browser.Evaluate[string](tab, fmt.Sprintf("pps(%v)", v)), unit.FormatPPS(v); got != want {
 			t.Errorf("%v is printed as %q, want %q", v, got, want)
@@ -199,7 +207,8 @@ func checkFigures(t *testing.T, tab *browser.Tab) {
 
 func TestNightlyFormPage(t *testing.T) {
 	testenv.Nightly(t)
-	s := serverOf(t, Options{Offers: offersOf(plan.Curve, plan.Ndr, plan.Latency, plan.Sweep, plan.Soak, plan.Router, plan.Control)})
+	s := serverOf(t, Options{Offers: offersOf(plan.Curve, plan.Ndr, plan.Latency, plan.Sweep, plan.Soak, plan.Router,
+		plan.Control)})
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
 	tab := browser.Start(t)

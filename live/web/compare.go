@@ -49,7 +49,8 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		}
 		others := slices.Delete(slices.Clone(ids), i, i+1)
 		docs, pages = append(docs, &doc), append(pages, view.Run(&doc))
-		sides = append(sides, compared{sum, names[i], "/compare?" + url.Values{"run": append([]string{id}, others...)}.Encode()})
+		sides = append(sides, compared{sum, names[i],
+			"/compare?" + url.Values{"run": append([]string{id}, others...)}.Encode()})
 	}
 	metrics, err := finding.Metrics(finding.DefaultMetrics)
 	if err != nil {

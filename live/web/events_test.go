@@ -77,7 +77,8 @@ func TestEvents(t *testing.T) {
 	s, test, h := watched(t, stream)
 	stream.Publish(live.Event{Started: &live.Started{Run: "r"}})
 	stream.Publish(live.Event{Next: &live.Next{Number: 1, Trials: 3, MeasuredSeconds: 2}})
-	stream.Publish(live.Event{Account: &live.Account{Flows: []model.FlowSoFar{{Name: "up", Protocol: model.UDP, From: "a", To: "b", Attempted: 9, Received: 7}}}})
+	stream.Publish(live.Event{Account: &live.Account{Flows: []model.FlowSoFar{{Name: "up", Protocol: model.UDP,
+		From: "a", To: "b", Attempted: 9, Received: 7}}}})
 	whole, resumed, confused := open(t, s, h, test, ""), open(t, s, h, test, "2"), open(t, s, h, test, "77")
 	stream.Publish(live.Event{Trial: &live.Trial{Number: 1, Text: "64 B"}})
 	stream.Publish(live.Event{Findings: &[]model.Finding{{Level: "answer", Text: "All is lost."}}})
@@ -104,9 +105,12 @@ func TestStarIsSummed(t *testing.T) {
 	next := live.Next{Number: 1, Trials: 1, MeasuredSeconds: 9}
 	account := live.Account{}
 	for i := range 100 {
-		one := live.Ends{Name: fmt.Sprintf("up/%d", i+1), Protocol: model.UDP, From: "sender", To: fmt.Sprintf("receiver-%d", i+1)}
+		one := live.Ends{Name: fmt.Sprintf("up/%d", i+1), Protocol: model.UDP, From: "sender",
+			To: fmt.Sprintf("receiver-%d", i+1)}
 		next.Flows = append(next.Flows, one)
-		account.Flows = append(account.Flows, model.FlowSoFar{Name: one.Name, Protocol: one.Protocol, From: one.From, To: one.To, Attempted: 10, Received: 9})
+		account.Flows = append(account.Flows,
+			model.FlowSoFar{Name: one.Name, Protocol: one.Protocol, From: one.From, To: one.To, Attempted: 10,
+				Received: 9})
 	}
 	stream.Publish(live.Event{Next: &next})
 	for _, metric := range []string{"send_pps", "receive_pps"} {

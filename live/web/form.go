@@ -115,7 +115,8 @@ func (s *Server) ask(form url.Values) (a asked, err error) {
 			case !open:
 				err = fmt.Errorf("--%s: is for the terminal: pages give no flags that read files or run programs", key)
 			default:
-				a.flags[key] = append(a.flags[key], strings.FieldsFunc(text, func(r rune) bool { return r == '\r' || r == '\n' })...)
+				a.flags[key] = append(a.flags[key],
+					strings.FieldsFunc(text, func(r rune) bool { return r == '\r' || r == '\n' })...)
 			}
 		}
 	}

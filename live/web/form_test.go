@@ -11,10 +11,11 @@ import (
 
 func offersOf(presets ...plan.Preset) (list []Offer) {
 	for _, p := range presets {
-		list = append(list, Offer{Preset: p, About: "About " + p.Command, Make: func(target string, flags map[string][]string) error {
-			_, err := p.Plan(plan.Settings{Target: target, Flags: flags})
-			return err
-		}})
+		list = append(list, Offer{Preset: p, About: "About " + p.Command,
+			Make: func(target string, flags map[string][]string) error {
+				_, err := p.Plan(plan.Settings{Target: target, Flags: flags})
+				return err
+			}})
 	}
 	return list
 }
@@ -23,15 +24,21 @@ func TestForm(t *testing.T) {
 	s := serverOf(t, Options{Offers: offersOf(plan.Curve, plan.Control, plan.Router, plan.Soak)})
 	for _, c := range []struct{ form, command, problem string }{
 		{"test=curve&target=lab:direct", "pelt curve lab:direct", ""},
-		{"test=curve&target=nas&rate=10kpps&payload=64,100&code=otter-17-blue&yes=yes", "pelt curve nas --payload=64,100 --rate=10kpps --yes", ""},
+		{"test=curve&target=nas&rate=10kpps&payload=64,100&code=otter-17-blue&yes=yes",
+			"pelt curve nas --payload=64,100 --rate=10kpps --yes", ""},
 		{"test=curve&target=nas&payload=0", "pelt curve nas --payload=0", "--payload: want 1B to 1048576B, not 0"},
 		{"test=curve&target=", "pelt curve", "target: give a host or a lab, as lab:direct"},
 		{"test=curve&target=--json", "pelt curve --json", "target: give a host or a lab, as lab:direct"},
-		{"test=curve&target=nas&json=/etc/passwd", "pelt curve nas", "--json: is for the terminal: pages give no flags that read files or run programs"},
-		{"test=curve&target=nas&profile=trace=/etc/passwd", "pelt curve nas", "--profile: is for the terminal: pages give no flags that read files or run programs"},
-		{"test=router&target=a..b&variant=x=reboot", "pelt router a..b --variant=x=reboot", "--variant: a command is for the terminal: pages run none"},
-		{"test=router&target=lab:router&variant=x=reboot", "pelt router lab:router --variant=x=reboot", "--variant: a command is for the terminal: pages run none"},
-		{"test=router&target=lab:router&variant=plain%0d%0arules=100", "pelt router lab:router --variant=plain --variant=rules=100", ""},
+		{"test=curve&target=nas&json=/etc/passwd", "pelt curve nas",
+			"--json: is for the terminal: pages give no flags that read files or run programs"},
+		{"test=curve&target=nas&profile=trace=/etc/passwd", "pelt curve nas",
+			"--profile: is for the terminal: pages give no flags that read files or run programs"},
+		{"test=router&target=a..b&variant=x=reboot", "pelt router a..b --variant=x=reboot",
+			"--variant: a command is for the terminal: pages run none"},
+		{"test=router&target=lab:router&variant=x=reboot", "pelt router lab:router --variant=x=reboot",
+			"--variant: a command is for the terminal: pages run none"},
+		{"test=router&target=lab:router&variant=plain%0d%0arules=100",
+			"pelt router lab:router --variant=plain --variant=rules=100", ""},
 		{"test=tune&target=nas", "pelt", `test: there is no "tune"`},
 	} {
 		form, err := url.ParseQuery(c.form)
@@ -39,7 +46,8 @@ func TestForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		a, err := s.ask(form)
-		if got := finding.CommandLine(a.args()); got != c.command && a.offer.Command != "" || problem(err) != c.problem {
+		if got := finding.CommandLine(a.args()); got != c.command && a.offer.Command != "" ||
+			problem(err) != c.problem {
 			t.Errorf("%s:\n%s\n%q, want\n%s\n%q", c.form, got, problem(err), c.command, c.problem)
 		}
 	}
@@ -69,11 +77,13 @@ func TestWrongForm(t *testing.T) {
 // TestHints: the form shows no help of the command line, and knows which tests take a field.
 func TestHints(t *testing.T) {
 	s := serverOf(t, Options{})
-	want := map[string]string{"control": "tcp", "receivers": "star", "link": "lab", "loss": "lab", "gro": "udp", "payload": "", "variant": "lab"}
+	want := map[string]string{"control": "tcp", "receivers": "star", "link": "lab", "loss": "lab", "gro": "udp",
+		"payload": "", "variant": "lab"}
 	for _, o := range offersOf(plan.Curve, plan.Ndr, plan.Latency, plan.Sweep, plan.Router, plan.Control, plan.Soak) {
 		common, more := s.fields(o, url.Values{})
 		for _, f := range append(common, more...) {
-			if strings.Contains(strings.ReplaceAll(f.Help, "pelt serve --observe-only", ""), "--") || strings.Contains(f.Help, "exit code") || strings.HasPrefix(f.Help, "lab:") && f.For != "" {
+			if strings.Contains(strings.ReplaceAll(f.Help, "pelt serve --observe-only", ""), "--") ||
+				strings.Contains(f.Help, "exit code") || strings.HasPrefix(f.Help, "lab:") && f.For != "" {
 				t.Errorf("%s, %s: %q is for the command line", o.Command, f.Flag, f.Help)
 			}
 			if who, known := want[f.Flag]; known && f.For != who {

@@ -39,7 +39,8 @@ func TestPortInUse(t *testing.T) {
 	defer l.Close()
 	taken := l.Addr().(*net.TCPAddr).AddrPort()
 	said := serve(t, taken, Options{})
-	if got, want := <-said, fmt.Sprintf("another program has port %d; this is on ", taken.Port()); !strings.HasPrefix(got, want) {
+	if got, want := <-said, fmt.Sprintf("another program has port %d; this is on ",
+		taken.Port()); !strings.HasPrefix(got, want) {
 		t.Errorf("said %q, want %q", got, want)
 	}
 	answer, err := http.Get(<-said)

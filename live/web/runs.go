@@ -278,7 +278,8 @@ func (s *Server) withRun(next func(http.ResponseWriter, *http.Request, *model.Do
 // showRun shows the report of a run, and what can be done with it.
 func (s *Server) showRun(w http.ResponseWriter, _ *http.Request, d *model.Document) {
 	sum, _ := s.runs.find(d.ID)
-	f := frame{Title: Called(sum), Here: "/", Scripts: []string{"page.js"}, Body: template.HTML(render.Main(view.Run(d)))}
+	f := frame{Title: Called(sum), Here: "/", Scripts: []string{"page.js"},
+		Body: template.HTML(render.Main(view.Run(d)))}
 	if sum.State == store.Running {
 		f.Scripts = append(f.Scripts, "grow.js")
 		f.Body = `<div data-growing="` + template.HTML(template.HTMLEscapeString(d.ID)) + `">` + f.Body + `</div>`
@@ -292,9 +293,15 @@ var files = map[string]struct {
 	kind  string
 	write func(io.Writer, *model.Document) error
 }{
-	".html": {"text/html; charset=utf-8", func(w io.Writer, d *model.Document) error { return render.HTML(w, view.Run(d)) }},
+	".html": {"text/html; charset=utf-8", func(w io.Writer, d *model.Document) error {
+		return render.HTML(w,
+			view.Run(d))
+	}},
 	".json": {"application/json", func(w io.Writer, d *model.Document) error { return run.WriteDocument(w, *d) }},
-	".csv":  {"text/csv; charset=utf-8", func(w io.Writer, d *model.Document) error { return render.CSV(w, view.Figures(d)) }},
+	".csv": {"text/csv; charset=utf-8", func(w io.Writer, d *model.Document) error {
+		return render.CSV(w,
+			view.Figures(d))
+	}},
 }
 
 func (s *Server) download(w http.ResponseWriter, r *http.Request, d *model.Document) {

@@ -43,14 +43,16 @@ func TestNightlyRunsInBrowser(t *testing.T) {
 	// The first chosen is the baseline, though it stands below the other.
 	tab.Run(`location.href = "/"`)
 	tab.Until(`document.readyState === "complete" && document.querySelector("#tray") !== null && rows.children.length === 3`)
-	tab.Run(`document.querySelector('input[value="` + a + `"]').click(); document.querySelector('input[value="` + b + `"]').click()`)
+	tab.Run(`document.querySelector('input[value="` + a + `"]').click(); document.querySelector('input[value="` + b +
+		`"]').click()`)
 	tab.Until(`tray.textContent.includes("(baseline), 2.")`)
 	tab.Run(`document.querySelector(".tray button").click()`)
 	tab.Until(`location.search === "?run=` + a + `&run=` + b + `" && document.querySelectorAll("figure").length > 1`)
 	tab.Look("compare")
 
 	tab.Run(`location.href = "/run/` + b + `"`)
-	tab.Until(`document.readyState === "complete" && location.pathname.endsWith("` + b + `") && document.querySelector(".tools") !== null`)
+	tab.Until(`document.readyState === "complete" && location.pathname.endsWith("` + b +
+		`") && document.querySelector(".tools") !== null`)
 	tab.Run(`document.querySelector('form[action="/delete"] button').click()`)
 	tab.Until(`location.pathname === "/" && rows.children.length === 2 && removals.textContent.includes("Undo")`)
 	tab.Look("undo")

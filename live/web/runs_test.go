@@ -87,7 +87,8 @@ func TestRunPages(t *testing.T) {
 	} {
 		w := ask(s, c.method, c.path, c.form, nil)
 		body := w.Body.String()
-		if w.Code != c.status || !strings.Contains(body, c.want) || c.without != "" && strings.Contains(body, c.without) {
+		if w.Code != c.status || !strings.Contains(body, c.want) || c.without != "" &&
+			strings.Contains(body, c.without) {
 			t.Errorf("%s: %d, want %d with %q and without %q:\n%s", c.name, w.Code, c.status, c.want, c.without, body)
 		}
 	}
@@ -114,7 +115,8 @@ func TestRemove(t *testing.T) {
 		}
 	}
 	body := ask(s, "GET", "/", nil, nil).Body.String()
-	if strings.Contains(body, a) || !strings.Contains(body, "/run/"+b) || !strings.Contains(body, "another pelt is writing") {
+	if strings.Contains(body, a) || !strings.Contains(body, "/run/"+b) ||
+		!strings.Contains(body, "another pelt is writing") {
 		t.Errorf("the list is\n%s", body)
 	}
 	s.runs.keep(b)
@@ -163,8 +165,10 @@ func TestProgressOfARun(t *testing.T) {
 		state  string
 		trials *int
 		want   string
-	}{{store.Complete, trials(1), "1 trial"}, {store.Complete, trials(14), "14 trials"}, {store.Running, trials(2), "2 trials"},
-		{store.Cut, nil, ""}, {store.Cut, trials(0), "cut in the first trial"}, {store.Cut, trials(3), "cut after 3 trials"}} {
+	}{{store.Complete, trials(1), "1 trial"}, {store.Complete, trials(14), "14 trials"}, {store.Running, trials(2),
+		"2 trials"},
+		{store.Cut, nil, ""}, {store.Cut, trials(0), "cut in the first trial"}, {store.Cut, trials(3),
+			"cut after 3 trials"}} {
 		if got := (listed{Summary: store.Summary{State: c.state, Trials: c.trials}}).Progress(); got != c.want {
 			t.Errorf("%s: %q, want %q", c.state, got, c.want)
 		}
@@ -180,7 +184,8 @@ func TestSizeReadsOneRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	for id, want := range map[string]string{keep(t, st, sample.Single()): `"running":false`, log.ID(): `"running":true`} {
+	for id, want := range map[string]string{keep(t, st, sample.Single()): `"running":false`,
+		log.ID(): `"running":true`} {
 		if body := ask(s, "GET", "/run/"+id+"/size", nil, nil).Body.String(); !strings.Contains(body, want) {
 			t.Errorf("run %s: %s, want %s", id, body, want)
 		}

@@ -81,8 +81,9 @@ func TestChecks(t *testing.T) {
 		if w.Code != c.want {
 			t.Errorf("%s: %d, want %d: %s", c.name, w.Code, c.want, w.Body)
 		}
-		for name, want := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff",
-			"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"} {
+		for name, want := range map[string]string{"Content-Security-Policy": policy,
+			"X-Content-Type-Options": "nosniff",
+			"Referrer-Policy":        "no-referrer", "Cache-Control": "no-store"} {
 			if got := w.Header().Get(name); got != want {
 				t.Errorf("%s: %s: %q, want %q", c.name, name, got, want)
 			}

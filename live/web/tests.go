@@ -105,7 +105,8 @@ func (t *tests) start(args []string, code string, form url.Values) (*Test, error
 	}
 	for _, other := range t.list {
 		if !other.Over() {
-			return nil, fmt.Errorf("%s runs already; stop it or wait: two tests at once would measure each other", other.Line)
+			return nil, fmt.Errorf("%s runs already; stop it or wait: two tests at once would measure each other",
+				other.Line)
 		}
 	}
 	c := &child{cmd: exec.Command(t.program, append(slices.Clone(args), "--json-lines", "-")...), patience: t.stopTime,
@@ -113,7 +114,8 @@ func (t *tests) start(args []string, code string, form url.Values) (*Test, error
 	if c.cmd.Env = os.Environ(); code != "" {
 		c.cmd.Env = append(c.cmd.Env, "PELT_CODE="+code)
 	}
-	one := &Test{Line: finding.CommandLine(args), Stream: c.stream, Stop: sync.OnceFunc(func() { close(c.stopped) }), form: form,
+	one := &Test{Line: finding.CommandLine(args), Stream: c.stream, Stop: sync.OnceFunc(func() { close(c.stopped) }),
+		form: form,
 		over: c.over}
 	begun := make(chan error)
 	go c.run(begun)
@@ -176,7 +178,8 @@ func (c *child) run(begun chan<- error) {
 	why := ""
 	switch {
 	case c.killed:
-		why = fmt.Sprintf("it did not end within %v of the stop, and was killed; what it had measured is kept", c.patience)
+		why = fmt.Sprintf("it did not end within %v of the stop, and was killed; what it had measured is kept",
+			c.patience)
 	case err != nil:
 		why = err.Error()
 	case last == nil:

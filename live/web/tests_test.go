@@ -37,7 +37,8 @@ func fakeChild(command string) int {
 		fmt.Println("no events")
 		return 0
 	}
-	_ = enc.Encode(live.Event{ID: 1, Started: &live.Started{Run: "r", Text: fmt.Sprint(os.Args[1:], os.Getenv("PELT_CODE"))}})
+	_ = enc.Encode(live.Event{ID: 1, Started: &live.Started{Run: "r",
+		Text: fmt.Sprint(os.Args[1:], os.Getenv("PELT_CODE"))}})
 	switch command {
 	case "wait":
 		<-interrupts
@@ -96,7 +97,8 @@ func TestChild(t *testing.T) {
 		}
 		r.Close()
 		if command == "wait" || command == "deaf" {
-			if _, err := list.start([]string{"finish"}, "", nil); err == nil || !strings.Contains(err.Error(), "pelt "+command+" lab:direct runs already") {
+			if _, err := list.start([]string{"finish"}, "", nil); err == nil ||
+				!strings.Contains(err.Error(), "pelt "+command+" lab:direct runs already") {
 				t.Errorf("a second test beside the first: %v", err)
 			}
 			one.Stop()
@@ -107,7 +109,8 @@ func TestChild(t *testing.T) {
 		if done := events[len(events)-1].Done; done == nil || done.Error != want {
 			t.Errorf("%s ended with %+v, want %q", command, done, want)
 		}
-		if e := events[0]; e.Started != nil && e.Started.Text != fmt.Sprintf("[%s lab:direct --json-lines -]otter-17", command) {
+		if e := events[0]; e.Started != nil &&
+			e.Started.Text != fmt.Sprintf("[%s lab:direct --json-lines -]otter-17", command) {
 			t.Errorf("%s was called so: %s", command, e.Started.Text)
 		}
 	}
@@ -135,7 +138,8 @@ func TestEndOfServerStopsTest(t *testing.T) {
 }
 
 func TestCommandLine(t *testing.T) {
-	if got, want := finding.CommandLine([]string{"cc", "lab:direct", "--loss=0,1%", "--at=it's"}), `pelt cc lab:direct --loss=0,1% '--at=it'\''s'`; got != want {
+	if got, want := finding.CommandLine([]string{"cc", "lab:direct", "--loss=0,1%",
+		"--at=it's"}), `pelt cc lab:direct --loss=0,1% '--at=it'\''s'`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

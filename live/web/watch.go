@@ -59,7 +59,8 @@ func (s *Server) withTest(next func(http.ResponseWriter, *http.Request, *Test)) 
 			next(w, r, t)
 			return
 		}
-		s.fail(w, http.StatusNotFound, "This test is no longer known here. If it was kept, it stands in the list of runs.")
+		s.fail(w, http.StatusNotFound,
+			"This test is no longer known here. If it was kept, it stands in the list of runs.")
 	}
 }
 

@@ -42,7 +42,8 @@ func newWire(t testing.TB, queues int) *wire {
 func (w *wire) settle(t testing.TB) (sender, receiver Snapshot) {
 	t.Helper()
 	for r, s := range map[*Reader]*Snapshot{w.sender: &sender, w.receiver: &receiver} {
-		if !Settle(context.Background(), 10*time.Millisecond, false, func() (Snapshot, bool) { *s = r.Read(); return *s, true }) {
+		if !Settle(context.Background(), 10*time.Millisecond, false,
+			func() (Snapshot, bool) { *s = r.Read(); return *s, true }) {
 			t.Fatal("the namespace never stood still")
 		}
 		if len(s.Unread) > 0 {
@@ -119,7 +120,8 @@ func sum(s Snapshot, name string) (n uint64, there bool) {
 // An AF_INET6 socket that takes IPv4 stands in /proc/net/udp6, its packets in Udp.
 func TestReceiveBufferOfASocketForBoth(t *testing.T) {
 	w := newWire(t, 1)
-	in := w.Receiver.Open(true, netbed.With(unix.SOL_SOCKET, unix.SO_RCVBUF, 4096), netbed.Bound(netip.AddrPortFrom(netip.IPv6Unspecified(), testPort)))
+	in := w.Receiver.Open(true, netbed.With(unix.SOL_SOCKET, unix.SO_RCVBUF, 4096),
+		netbed.Bound(netip.AddrPortFrom(netip.IPv6Unspecified(), testPort)))
 	received := uint64(0)
 	_, b := w.moved(t, func() {
 		w.send(t, receiverPort)
@@ -127,7 +129,8 @@ func TestReceiveBufferOfASocketForBoth(t *testing.T) {
 		received = drain(t, in)
 	})
 	lost := some - received
-	if received == 0 || lost == 0 || b["Udp.InDatagrams"] != received || b["Udp.RcvbufErrors"] != lost || b["udp6.9077.drops"] != lost {
+	if received == 0 || lost == 0 || b["Udp.InDatagrams"] != received || b["Udp.RcvbufErrors"] != lost ||
+		b["udp6.9077.drops"] != lost {
 		t.Errorf("%d of %d received: %v", received, some, b)
 	}
 }
@@ -145,8 +148,12 @@ func TestQueueUnderMQ(t *testing.T) {
 	}
 	w.Receiver.Open(false, netbed.Bound(receiverPort)) // else it answers
 	refused := uint64(0)
-	a, _ := w.moved(t, func() { refused = w.send(t, receiverPort, netbed.With(unix.SOL_IP, unix.IP_RECVERR, 1))[unix.ENOBUFS] })
-	if refused == 0 || a["qdisc.va.mq.1:.drops"] != refused || a["Ip.OutDiscards"] != refused || a["Udp.OutDatagrams"] != some-refused {
+	a, _ := w.moved(t, func() {
+		refused = w.send(t, receiverPort,
+			netbed.With(unix.SOL_IP, unix.IP_RECVERR, 1))[unix.ENOBUFS]
+	})
+	if refused == 0 || a["qdisc.va.mq.1:.drops"] != refused || a["Ip.OutDiscards"] != refused ||
+		a["Udp.OutDatagrams"] != some-refused {
 		t.Errorf("%d refused: %v", refused, a)
 	}
 	for name, n := range a {

@@ -152,7 +152,8 @@ func (s *Snapshot) addLink(l link) {
 		if e.software {
 			unit = skbUnit
 		}
-		s.add(series{name: "dev." + l.name + "." + e.name, scope: deviceScope, unit: unit, role: e.role, link: l.index}, 0, l.stats[at])
+		s.add(series{name: "dev." + l.name + "." + e.name, scope: deviceScope, unit: unit, role: e.role,
+			link: l.index}, 0, l.stats[at])
 	}
 }
 
@@ -174,7 +175,8 @@ func (s *Snapshot) addQdisc(q qdisc) {
 		{"requeues", eventUnit, 0, q.requeues}, {"qlen", skbUnit, gauge, q.queued},
 	} {
 		name := "qdisc." + l.name + "." + q.name() + "." + e.name
-		s.add(series{name: name, scope: deviceScope, unit: e.unit, bits: 32, role: e.role, link: l.index}, 0, uint64(e.value))
+		s.add(series{name: name, scope: deviceScope, unit: e.unit, bits: 32, role: e.role, link: l.index}, 0,
+			uint64(e.value))
 	}
 }
 

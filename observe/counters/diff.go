@@ -185,7 +185,8 @@ func (s *Snapshots) Take(m model.Moment, now Snapshot) {
 	}
 	for i := range now.readings {
 		r := &now.readings[i]
-		if from, known := before[key{r.name, part{r.link, r.part}}]; known && r.bits == 32 && r.role&gauge == 0 && r.value>>32 == 0 {
+		if from, known := before[key{r.name, part{r.link, r.part}}]; known && r.bits == 32 && r.role&gauge == 0 &&
+			r.value>>32 == 0 {
 			r.value, _ = unit.Widen(from, uint32(r.value))
 		}
 	}

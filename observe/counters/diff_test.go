@@ -13,7 +13,8 @@ import (
 
 // moment makes a snapshot taken at a second of the trial.
 func moment(second int, readings ...reading) Snapshot {
-	return Snapshot{Taken: time.Unix(int64(second), 0), readings: readings, links: map[int]link{7: {index: 7, name: "eth0", up: true}}}
+	return Snapshot{Taken: time.Unix(int64(second), 0), readings: readings,
+		links: map[int]link{7: {index: 7, name: "eth0", up: true}}}
 }
 
 func at(s *series, part, value uint64) reading { return reading{*s, part, value} }
@@ -21,23 +22,28 @@ func at(s *series, part, value uint64) reading { return reading{*s, part, value}
 func TestDiff(t *testing.T) {
 	wide := &series{name: "Udp.InErrors", scope: namespaceScope, unit: skbUnit, bits: 64, role: primary | loss}
 	quiet := &series{name: "IpExt.InTruncatedPkts", scope: namespaceScope, unit: skbUnit, bits: 64, role: loss}
-	narrow := &series{name: "qdisc.eth0.tbf.1:.drops", scope: deviceScope, unit: skbUnit, bits: 32, role: primary | loss, link: 7}
+	narrow := &series{name: "qdisc.eth0.tbf.1:.drops", scope: deviceScope, unit: skbUnit, bits: 32,
+		role: primary | loss, link: 7}
 	softnet := &series{name: "softnet.dropped", scope: hostScope, unit: skbUnit, bits: 32, role: primary | loss}
 	socket := &series{name: "udp.9.drops", scope: socketScope, unit: skbUnit, bits: 32, fresh: true, role: loss}
-	device := &series{name: "dev.eth0.rx_packets", scope: deviceScope, unit: skbUnit, bits: 64, role: primary | packets, link: 7}
-	anew := &series{name: "dev.eth0.rx_packets", scope: deviceScope, unit: skbUnit, bits: 64, role: primary | packets, link: 8}
+	device := &series{name: "dev.eth0.rx_packets", scope: deviceScope, unit: skbUnit, bits: 64,
+		role: primary | packets, link: 7}
+	anew := &series{name: "dev.eth0.rx_packets", scope: deviceScope, unit: skbUnit, bits: 64, role: primary | packets,
+		link: 8}
 	level := &series{name: "qdisc.eth0.tbf.1:.qlen", bits: 32, role: gauge}
 	segments := &series{name: "Tcp.InSegs", bits: 64, role: hidden}
 	none := Snapshot{}
 	counter := func(s *series, before, after, whole, measure uint64, idle float64, reset bool) model.Counter {
-		return model.Counter{Name: s.name, Scope: s.scope, Unit: s.unit, Before: before, After: after, Whole: whole, Measure: measure, IdleHz: idle, Reset: reset}
+		return model.Counter{Name: s.name, Scope: s.scope, Unit: s.unit, Before: before, After: after, Whole: whole,
+			Measure: measure, IdleHz: idle, Reset: reset}
 	}
 	for _, c := range []struct {
 		name                      string
 		idle, start, measure, end Snapshot
 		want                      []model.Counter
 	}{
-		{"four moments", moment(0, at(wide, 0, 10)), moment(2, at(wide, 0, 14)), moment(3, at(wide, 0, 20)), moment(9, at(wide, 0, 120)),
+		{"four moments", moment(0, at(wide, 0, 10)), moment(2, at(wide, 0, 14)), moment(3, at(wide, 0, 20)),
+			moment(9, at(wide, 0, 120)),
 			[]model.Counter{counter(wide, 14, 120, 106, 100, 2, false)}},
 		{"two moments", none, moment(2, at(wide, 0, 14)), none, moment(9, at(wide, 0, 120)),
 			[]model.Counter{counter(wide, 14, 120, 106, 106, 0, false)}},
@@ -48,28 +54,39 @@ func TestDiff(t *testing.T) {
 		{"stood still", none, moment(2, at(quiet, 0, 14)), none, moment(9, at(quiet, 0, 14)), nil},
 		{"no start", none, none, none, moment(9, at(wide, 0, 14)), nil},
 		{"no end", none, moment(9, at(wide, 0, 14)), none, none, nil},
-		{"went back", none, moment(2, at(wide, 0, 14)), none, moment(9, at(wide, 0, 3)), []model.Counter{counter(wide, 14, 3, 0, 0, 0, true)}},
-		{"went back and on again", none, moment(2, at(wide, 0, 14)), moment(3, at(wide, 0, 1)), moment(9, at(wide, 0, 20)),
+		{"went back", none, moment(2, at(wide, 0, 14)), none, moment(9, at(wide, 0, 3)),
+			[]model.Counter{counter(wide, 14, 3, 0, 0, 0, true)}},
+		{"went back and on again", none, moment(2, at(wide, 0, 14)), moment(3, at(wide, 0, 1)),
+			moment(9, at(wide, 0, 20)),
 			[]model.Counter{counter(wide, 14, 20, 0, 0, 0, true)}},
-		{"wraps at 32 bits", none, moment(2, at(narrow, 0, 0xfffffff0)), moment(3, at(narrow, 0, 0xfffffff8)), moment(9, at(narrow, 0, 8)),
+		{"wraps at 32 bits", none, moment(2, at(narrow, 0, 0xfffffff0)), moment(3, at(narrow, 0, 0xfffffff8)),
+			moment(9, at(narrow, 0, 8)),
 			[]model.Counter{counter(narrow, 0xfffffff0, 0x100000008, 0x18, 0x10, 0, false)}},
-		{"made anew, not wrapped", none, moment(2, at(narrow, 0, 500)), none, moment(9, at(narrow, 0, 3)), []model.Counter{counter(narrow, 500, 3, 0, 0, 0, true)}},
-		{"each processor wraps alone", none, moment(2, at(softnet, 0, 0xffffffff), at(softnet, 1, 5)), none, moment(9, at(softnet, 0, 1), at(softnet, 1, 6)),
+		{"made anew, not wrapped", none, moment(2, at(narrow, 0, 500)), none, moment(9, at(narrow, 0, 3)),
+			[]model.Counter{counter(narrow, 500, 3, 0, 0, 0, true)}},
+		{"each processor wraps alone", none, moment(2, at(softnet, 0, 0xffffffff), at(softnet, 1, 5)), none,
+			moment(9, at(softnet, 0, 1), at(softnet, 1, 6)),
 			[]model.Counter{counter(softnet, 0x100000004, 0x100000007, 3, 3, 0, false)}},
-		{"a processor went away", none, moment(2, at(softnet, 0, 3), at(softnet, 1, 5)), none, moment(9, at(softnet, 0, 4)),
+		{"a processor went away", none, moment(2, at(softnet, 0, 3), at(softnet, 1, 5)), none,
+			moment(9, at(softnet, 0, 4)),
 			[]model.Counter{counter(softnet, 8, 4, 0, 0, 0, true)}},
-		{"a socket came", moment(0), moment(2), moment(3), moment(9, at(socket, 77, 12)), []model.Counter{counter(socket, 0, 12, 12, 12, 0, false)}},
-		{"a socket came in the warm-up", moment(0), moment(2), moment(3, at(socket, 77, 2)), moment(9, at(socket, 77, 12)),
+		{"a socket came", moment(0), moment(2), moment(3), moment(9, at(socket, 77, 12)),
+			[]model.Counter{counter(socket, 0, 12, 12, 12, 0, false)}},
+		{"a socket came in the warm-up", moment(0), moment(2), moment(3, at(socket, 77, 2)),
+			moment(9, at(socket, 77, 12)),
 			[]model.Counter{counter(socket, 0, 12, 12, 10, 0, false)}},
-		{"a socket went", none, moment(2, at(socket, 77, 2)), none, moment(9), []model.Counter{counter(socket, 2, 0, 0, 0, 0, true)}},
-		{"an interface came", none, moment(2), none, moment(9, at(device, 0, 12)), []model.Counter{counter(device, 0, 12, 0, 0, 0, true)}},
+		{"a socket went", none, moment(2, at(socket, 77, 2)), none, moment(9),
+			[]model.Counter{counter(socket, 2, 0, 0, 0, 0, true)}},
+		{"an interface came", none, moment(2), none, moment(9, at(device, 0, 12)),
+			[]model.Counter{counter(device, 0, 12, 0, 0, 0, true)}},
 		{"an interface came and counted nothing", none, moment(2), none, moment(9, at(device, 0, 0)), nil},
 		{"an interface of the same name", none, moment(2, at(device, 0, 12)), none, moment(9, at(anew, 0, 90)),
 			[]model.Counter{counter(device, 12, 90, 0, 0, 0, true)}},
 		{"only while idle", moment(0, at(device, 0, 12)), moment(2), none, moment(9), nil},
 		{"new after the idle window", moment(0), moment(2, at(device, 0, 3)), none, moment(9, at(device, 0, 5)),
 			[]model.Counter{counter(device, 3, 5, 2, 2, 0, false)}},
-		{"levels and what only Moving needs", none, moment(2, at(level, 0, 1), at(segments, 0, 1)), none, moment(9, at(level, 0, 9), at(segments, 0, 9)), nil},
+		{"levels and what only Moving needs", none, moment(2, at(level, 0, 1), at(segments, 0, 1)), none,
+			moment(9, at(level, 0, 9), at(segments, 0, 9)), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := Diff(c.idle, c.start, c.measure, c.end, 2)
@@ -91,9 +108,11 @@ func TestLongTrialsWrapOften(t *testing.T) {
 		all.Take(m, moment(int(n)+1, at(drops, 0, uint64(uint32(7+n*step))), at(drops, 1, 3), at(level, 0, 5)))
 	}
 	var o model.Observation
-	if !all.Describe(&o) || len(o.Counters) != 1 || o.Counters[0].Whole != steps*step || o.Counters[0].Measure != (steps-5)*step ||
+	if !all.Describe(&o) || len(o.Counters) != 1 || o.Counters[0].Whole != steps*step ||
+		o.Counters[0].Measure != (steps-5)*step ||
 		o.Counters[0].Reset {
-		t.Errorf("got %+v, want %d, of them %d in the measured part", o.Counters, uint64(steps*step), uint64((steps-5)*step))
+		t.Errorf("got %+v, want %d, of them %d in the measured part", o.Counters, uint64(steps*step),
+			uint64((steps-5)*step))
 	}
 	all.Take(model.MomentEnd, moment(99, at(drops, 0, (7+steps*step)%(1<<32)-9), at(drops, 1, 3)))
 	if o = (model.Observation{}); !all.Describe(&o) || !o.Counters[0].Reset {
@@ -113,7 +132,8 @@ func TestBeginReadTwice(t *testing.T) {
 		}
 		all.Take(model.MomentEnd, moment(9, at(drops, 0, 50)))
 		var o model.Observation
-		if !all.Describe(&o) || len(o.Counters) != 1 || o.Counters[0].Whole != want || twice != (o.IdleS == 2 && o.Counters[0].IdleHz == 1) {
+		if !all.Describe(&o) || len(o.Counters) != 1 || o.Counters[0].Whole != want ||
+			twice != (o.IdleS == 2 && o.Counters[0].IdleHz == 1) {
 			t.Errorf("read twice %v: %+v, idle for %v s", twice, o.Counters, o.IdleS)
 		}
 	}
@@ -187,7 +207,8 @@ func TestWrapsAreUndone(t *testing.T) {
 			t.Fatalf("%d counters", len(got))
 		}
 		c := got[0]
-		if c.Reset || c.Whole != want[0] || c.Measure != want[1] || c.IdleHz != float64(truth[atStart])/4 || c.After-c.Before != c.Whole {
+		if c.Reset || c.Whole != want[0] || c.Measure != want[1] || c.IdleHz != float64(truth[atStart])/4 ||
+			c.After-c.Before != c.Whole {
 			t.Fatalf("got %+v, want whole %d, measure %d, idle %d/4", c, want[0], want[1], truth[atStart])
 		}
 	})
@@ -210,7 +231,9 @@ func TestDiffOfAnything(t *testing.T) {
 			if rapid.Bool().Draw(t, "taken") {
 				shots[m] = moment(m + 1)
 				for range rapid.IntRange(0, 8).Draw(t, "readings") {
-					shots[m].readings = append(shots[m].readings, at(rapid.SampledFrom(all).Draw(t, "series"), rapid.Uint64Max(2).Draw(t, "part"), rapid.Uint64().Draw(t, "value")))
+					shots[m].readings = append(shots[m].readings,
+						at(rapid.SampledFrom(all).Draw(t, "series"), rapid.Uint64Max(2).Draw(t, "part"),
+							rapid.Uint64().Draw(t, "value")))
 				}
 			}
 		}
@@ -244,8 +267,10 @@ func TestMoving(t *testing.T) {
 		{"a loss", []reading{at(drops, 0, 3)}, []reading{at(drops, 0, 4)}, true},
 		{"a datagram", []reading{at(datagram, 0, 3)}, []reading{at(datagram, 0, 4)}, true},
 		{"a packet", []reading{at(received, 0, 3)}, []reading{at(received, 0, 4)}, true},
-		{"TCP's packets", []reading{at(received, 0, 3), at(segments, 0, 5)}, []reading{at(received, 0, 13), at(segments, 0, 15)}, false},
-		{"more than TCP's", []reading{at(received, 0, 3), at(segments, 0, 5)}, []reading{at(received, 0, 103), at(segments, 0, 15)}, true},
+		{"TCP's packets", []reading{at(received, 0, 3), at(segments, 0, 5)},
+			[]reading{at(received, 0, 13), at(segments, 0, 15)}, false},
+		{"more than TCP's", []reading{at(received, 0, 3), at(segments, 0, 5)},
+			[]reading{at(received, 0, 103), at(segments, 0, 15)}, true},
 		{"what always moves", []reading{at(squeeze, 0, 3)}, []reading{at(squeeze, 0, 9)}, false},
 		{"a queue fills", []reading{at(queue, 0, 3)}, []reading{at(queue, 0, 9)}, true},
 		{"a queue empties", []reading{at(queue, 0, 9)}, []reading{at(queue, 0, 3)}, true},
@@ -264,7 +289,8 @@ func TestMoving(t *testing.T) {
 func TestSettling(t *testing.T) {
 	s := Snapshot{links: map[int]link{}}
 	for i, l := range []link{
-		{name: "lo", loopback: true, up: true}, {name: "v0", kind: "veth", up: true}, {name: "eth0", driver: "virtio_net", up: true},
+		{name: "lo", loopback: true, up: true}, {name: "v0", kind: "veth", up: true}, {name: "eth0",
+			driver: "virtio_net", up: true},
 		{name: "tun0", kind: "tun", up: true}, {name: "br0", kind: "bridge", up: true},
 	} {
 		s.links[i] = l

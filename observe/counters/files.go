@@ -34,7 +34,10 @@ var files = []file{
 	{"net/softnet_stat", local | router, addSoftnet},
 	{"net/dev", router, addDev},
 	{"net/snmp", local | router, func(s *Snapshot, text string) error { return parsePairs(text, s.addNamed) }},
-	{"net/snmp6", local | router | optional, func(s *Snapshot, text string) error { return parseSNMP6(text, s.addNamed) }},
+	{"net/snmp6", local | router | optional, func(s *Snapshot, text string) error {
+		return parseSNMP6(text,
+			s.addNamed)
+	}},
 	{"net/netstat", local | router, func(s *Snapshot, text string) error { return parsePairs(text, s.addNamed) }},
 	{"net/udp", local, addSockets("udp")},
 	{"net/udp6", local | optional, addSockets("udp6")},
@@ -82,8 +85,8 @@ func (m Machine) Parse(taken time.Time, texts map[string]string) Snapshot {
 	return s
 }
 
-// RouterRoute is the name of the text with the route to an address: what ip route get says, even if it fails; the lines of
-// ip neigh that say FAILED or INCOMPLETE; and the names of the interfaces that ip link says have NO-CARRIER.
+// RouterRoute is the name of the text with the route to an address: what ip route get says, even if it fails; the
+// lines of ip neigh that say FAILED or INCOMPLETE; and the names of the interfaces that ip link says have NO-CARRIER.
 const RouterRoute = "route"
 
 // parseRoute reads such a text; an unknown route has no Kind.

@@ -58,8 +58,10 @@ func shown(t *testing.T, m Machine, from, to map[string]string) (moved map[strin
 
 func TestParseAnotherMachinesFiles(t *testing.T) {
 	before, after := routerTexts(1000, 0xfffffffe), routerTexts(3500, 2)
-	after["/proc/net/snmp"] = strings.ReplaceAll(after["/proc/net/snmp"], "4294967295", "4") // Udp.InErrors wraps at 32 bits
-	after["/proc/net/dev"] = strings.NewReplacer("4294967295 4294967290", "0 10", "30    0    2", "30    0    6").Replace(devRouter)
+	// Udp.InErrors wraps at 32 bits
+	after["/proc/net/snmp"] = strings.ReplaceAll(after["/proc/net/snmp"], "4294967295", "4")
+	after["/proc/net/dev"] = strings.NewReplacer("4294967295 4294967290", "0 10", "30    0    2",
+		"30    0    6").Replace(devRouter)
 	after["/proc/net/stat/nf_conntrack"] = strings.Replace(conntrackStat, "00000003", "00000009", 1)
 	moved, reset := shown(t, mips, before, after)
 	want := map[string]uint64{
@@ -73,7 +75,8 @@ func TestParseAnotherMachinesFiles(t *testing.T) {
 	// On a machine of 64 bits the same is a counter made anew.
 	wide := Machine{64, mips.Hardware}
 	moved, reset = shown(t, wide, before, after)
-	if _, there := moved["Udp.InErrors"]; there || !slices.Equal(reset, []string{"Udp.InErrors", "dev.eth0.rx_packets"}) {
+	if _, there := moved["Udp.InErrors"]; there ||
+		!slices.Equal(reset, []string{"Udp.InErrors", "dev.eth0.rx_packets"}) {
 		t.Errorf("64 bits: moved %v, reset %v", moved, reset)
 	}
 
@@ -84,7 +87,9 @@ func TestParseAnotherMachinesFiles(t *testing.T) {
 	if !reflect.DeepEqual(mips.Parse(time.Unix(1, 0), nil).Unread, []string(nil)) {
 		t.Error("files that are not there are faults")
 	}
-	if got := mips.Parse(time.Unix(1, 0), map[string]string{"/proc/net/softnet_stat": "cat: no\n"}).Unread; len(got) != 1 || !strings.HasPrefix(got[0], "softnet_stat: ") {
+	if got := mips.Parse(time.Unix(1, 0),
+		map[string]string{"/proc/net/softnet_stat": "cat: no\n"}).Unread; len(got) != 1 ||
+		!strings.HasPrefix(got[0], "softnet_stat: ") {
 		t.Errorf("unread %q", got)
 	}
 }
@@ -107,13 +112,15 @@ COMMIT
 COMMIT
 cut 7
 `
-	from, to := map[string]string{RouterRules: fmt.Sprintf(text, 1, 2, 3)}, map[string]string{RouterRules: fmt.Sprintf(text, 11, 22, 33)}
+	from, to := map[string]string{RouterRules: fmt.Sprintf(text, 1, 2,
+		3)}, map[string]string{RouterRules: fmt.Sprintf(text, 11, 22, 33)}
 	a, b := mips.Parse(time.Unix(1, 0), from), mips.Parse(time.Unix(2, 0), to)
 	moved := map[string]uint64{}
 	for _, c := range Diff(Snapshot{}, a, Snapshot{}, b, 0) {
 		moved[c.Name] = c.Whole
 	}
-	want := map[string]uint64{"iptables.filter.FORWARD.forward.policy.packets": 10, "iptables.filter.zone.forward.2.packets": 20,
+	want := map[string]uint64{"iptables.filter.FORWARD.forward.policy.packets": 10,
+		"iptables.filter.zone.forward.2.packets":        20,
 		"ip6tables.raw.PREROUTING.prerouting.1.packets": 30}
 	if !maps.Equal(moved, want) || !slices.Equal(b.Unread, []string{"the firewall's last 7 lines were not read"}) {
 		t.Errorf("moved %v, want %v; unread %q", moved, want, b.Unread)
@@ -132,10 +139,14 @@ func TestParseRoute(t *testing.T) {
 		"blackhole fd00::2 from :: dev lo table main error -22\n": {Kind: model.RouteBlackhole},
 		"":                    {},
 		"sh: ip: not found\n": {},
-		"10.0.1.2 dev wan src 10.0.1.1 uid 0 \n    cache \n" + neighbours + links:          {Kind: model.RouteUsable, Interface: "wan"},
-		"10.0.2.2 via 10.0.1.9 dev wan  src 10.0.1.1 \n" + neighbours + links:              {Kind: model.RouteUsable, Interface: "wan", NoAnswer: true},
-		"10.0.1.2 dev lan src 10.0.1.1 linkdown \n" + neighbours + links:                   {Kind: model.RouteUsable, Interface: "lan", NoAnswer: true, NoCarrier: true},
-		"fd00::2 from :: via fe80::1 dev wan proto ra metric 1 pref medium\n" + neighbours: {Kind: model.RouteUsable, Interface: "wan", NoAnswer: true},
+		"10.0.1.2 dev wan src 10.0.1.1 uid 0 \n    cache \n" + neighbours + links: {Kind: model.RouteUsable,
+			Interface: "wan"},
+		"10.0.2.2 via 10.0.1.9 dev wan  src 10.0.1.1 \n" + neighbours + links: {Kind: model.RouteUsable,
+			Interface: "wan", NoAnswer: true},
+		"10.0.1.2 dev lan src 10.0.1.1 linkdown \n" + neighbours + links: {Kind: model.RouteUsable,
+			Interface: "lan", NoAnswer: true, NoCarrier: true},
+		"fd00::2 from :: via fe80::1 dev wan proto ra metric 1 pref medium\n" + neighbours: {Kind: model.RouteUsable,
+			Interface: "wan", NoAnswer: true},
 		"1.1.1.1\ndev\n": {},
 	} {
 		if got := mips.Parse(time.Unix(1, 0), map[string]string{RouterRoute: text}).Route(); got != want {
@@ -144,7 +155,8 @@ func TestParseRoute(t *testing.T) {
 	}
 }
 
-// The queues at an interface's root and its ingress are read from what tc prints; those below the root count the same packets.
+// The queues at an interface's root and its ingress are read from what tc prints; those below the root count the same
+// packets.
 func TestParseQueues(t *testing.T) {
 	const tc = `qdisc noqueue 0: dev lo root refcnt 2
  Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
@@ -162,10 +174,12 @@ qdisc tbf 8002: dev gone root refcnt 2 rate 50Kbit burst 1500b lat 400ms
 qdisc
 `
 	at := func(dropped int) map[string]string {
-		return map[string]string{"/proc/net/dev": devRouter, RouterQueues: fmt.Sprintf(tc, dropped, 2*dropped, dropped, 3*dropped)}
+		return map[string]string{"/proc/net/dev": devRouter,
+			RouterQueues: fmt.Sprintf(tc, dropped, 2*dropped, dropped, 3*dropped)}
 	}
 	moved, reset := shown(t, mips, at(1), at(11))
-	want := map[string]uint64{"qdisc.lan1.htb.1:.drops": 10, "qdisc.lan1.htb.1:.overlimits": 20, "qdisc.wan.clsact.ffff:.drops": 30}
+	want := map[string]uint64{"qdisc.lan1.htb.1:.drops": 10, "qdisc.lan1.htb.1:.overlimits": 20,
+		"qdisc.wan.clsact.ffff:.drops": 30}
 	if !maps.Equal(moved, want) || reset != nil {
 		t.Errorf("moved %v, reset %v\nwant  %v", moved, reset, want)
 	}
@@ -193,7 +207,8 @@ func TestInterfacesThatComeAndGo(t *testing.T) {
 
 // Each file is read by its parser, whatever stands in it.
 func FuzzFiles(f *testing.F) {
-	for _, text := range []string{devRouter, "eth0:1: 1 2\n", snmpNow, snmpOld, "Ip: A\nIp: 1 2\n", "Ip6InReceives \t7\nUdp6RcvbufErrors \t3\n",
+	for _, text := range []string{devRouter, "eth0:1: 1 2\n", snmpNow, snmpOld, "Ip: A\nIp: 1 2\n",
+		"Ip6InReceives \t7\nUdp6RcvbufErrors \t3\n",
 		softnetLine(1, 2, 3, 0, 0, 0, 0, 0, 0, 10, 11, 12, 0, 14, 15), conntrackStat, udpFile, udp6File} {
 		f.Add(text)
 	}
@@ -205,7 +220,8 @@ func FuzzFiles(f *testing.F) {
 				t.Errorf("%s: error of several lines: %v", one.path, err)
 			}
 		}
-		if most := (strings.Count(text, "\n") + 1) * len(files) * max(len(linkCounters), strings.Count(text, " ")+1); len(s.readings) > most {
+		if most := (strings.Count(text, "\n") + 1) * len(files) * max(len(linkCounters),
+			strings.Count(text, " ")+1); len(s.readings) > most {
 			t.Errorf("%d readings of %q", len(s.readings), text)
 		}
 		for _, r := range s.readings {

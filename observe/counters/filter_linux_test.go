@@ -20,7 +20,8 @@ import (
 var countAndDrop = []expr.Any{&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop}}
 
 // udpOnly matches UDP, so that the rule has something to match.
-var udpOnly = []expr.Any{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1}, &expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_UDP}}}
+var udpOnly = []expr.Any{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+	&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_UDP}}}
 
 // A rule of a chain that another one jumps to; then another rule while the Reader is open, and one gone. A rule that
 // counts and drops nothing is not read.
@@ -30,7 +31,8 @@ func TestRules(t *testing.T) {
 	w.Receiver.NFT(func(c *nftables.Conn) {
 		input = netbed.HookChain(c, "filter", nftables.ChainHookInput)
 		user := c.AddChain(&nftables.Chain{Name: "user.chain", Table: input.Table})
-		c.AddRule(&nftables.Rule{Table: input.Table, Chain: input, Exprs: []expr.Any{&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictJump, Chain: "user.chain"}}})
+		c.AddRule(&nftables.Rule{Table: input.Table, Chain: input,
+			Exprs: []expr.Any{&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictJump, Chain: "user.chain"}}})
 		c.AddRule(&nftables.Rule{Table: input.Table, Chain: user, Exprs: slices.Concat(udpOnly, countAndDrop)})
 	})
 	_, b := w.moved(t, func() { w.send(t, receiverPort) })
@@ -148,7 +150,8 @@ func TestConntrackBothWays(t *testing.T) {
 	w := newWire(t, 1)
 	w.Receiver.NFT(func(c *nftables.Conn) { // tracks connections, and finds packets it cannot place
 		chain := netbed.HookChain(c, "track", nftables.ChainHookInput)
-		c.AddRule(&nftables.Rule{Table: chain.Table, Chain: chain, Exprs: []expr.Any{&expr.Ct{Key: expr.CtKeySTATE, Register: 1}}})
+		c.AddRule(&nftables.Rule{Table: chain.Table, Chain: chain,
+			Exprs: []expr.Any{&expr.Ct{Key: expr.CtKeySTATE, Register: 1}}})
 	})
 	w.Receiver.Sysctl("net/netfilter/nf_conntrack_checksum", "1")
 	for range some {

@@ -34,7 +34,8 @@ func TestReadHere(t *testing.T) {
 	for _, x := range s.readings {
 		names[x.name]++
 	}
-	for name, parts := range map[string]int{"Ip.InReceives": 1, "Udp.RcvbufErrors": 1, "TcpExt.IPReversePathFilter": 1, "softnet.dropped": runtime.NumCPU(), "dev.lo.rx_packets": 1} {
+	for name, parts := range map[string]int{"Ip.InReceives": 1, "Udp.RcvbufErrors": 1,
+		"TcpExt.IPReversePathFilter": 1, "softnet.dropped": runtime.NumCPU(), "dev.lo.rx_packets": 1} {
 		if names[name] != parts {
 			t.Errorf("%s was read in %d parts, want %d", name, names[name], parts)
 		}
@@ -43,7 +44,8 @@ func TestReadHere(t *testing.T) {
 		t.Errorf("unread by root: %v", s.Unread)
 	}
 	want, err := Namespace(testenv.Here)
-	if link, _ := os.Readlink("/proc/self/ns/net"); err != nil || r.Namespace() != want || link != fmt.Sprintf("net:[%d]", want) {
+	if link, _ := os.Readlink("/proc/self/ns/net"); err != nil || r.Namespace() != want ||
+		link != fmt.Sprintf("net:[%d]", want) {
 		t.Errorf("namespace %d and %d, %v; the link says %s", r.Namespace(), want, err, link)
 	}
 }
@@ -57,7 +59,8 @@ func TestOpenFails(t *testing.T) {
 	if _, err := Namespace(func(func() error) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("Namespace: %v", err)
 	}
-	if k := Knobs(func(func() error) error { return broken }, "eth0"); slices.ContainsFunc(k, func(k model.HostSetting) bool { return strings.HasPrefix(k.Name, "eth0") }) {
+	if k := Knobs(func(func() error) error { return broken }, "eth0"); slices.ContainsFunc(k,
+		func(k model.HostSetting) bool { return strings.HasPrefix(k.Name, "eth0") }) {
 		t.Errorf("knobs of no namespace: %v", k)
 	}
 }
@@ -77,7 +80,8 @@ func TestThreadsReadTheirOwn(t *testing.T) {
 		reader         *Reader
 		sent, lost     uint64
 		device, absent string
-	}{{w.sender, some, 0, "dev.va.rx_packets", "dev.vb.rx_packets"}, {w.receiver, 0, some, "dev.vb.rx_packets", "dev.va.rx_packets"}} {
+	}{{w.sender, some, 0, "dev.va.rx_packets", "dev.vb.rx_packets"}, {w.receiver, 0, some, "dev.vb.rx_packets",
+		"dev.va.rx_packets"}} {
 		for range 8 {
 			wait.Go(func() {
 				for range 20 {
@@ -87,7 +91,8 @@ func TestThreadsReadTheirOwn(t *testing.T) {
 					_, own := sum(s, c.device)
 					_, other := sum(s, c.absent)
 					if sent != c.sent || lost != c.lost || !own || other {
-						t.Errorf("%d sent, %d without a port, %s: %v, %s: %v", sent, lost, c.device, own, c.absent, other)
+						t.Errorf("%d sent, %d without a port, %s: %v, %s: %v", sent, lost, c.device, own, c.absent,
+							other)
 					}
 					runtime.Gosched()
 					s = outside.Read()
@@ -134,7 +139,10 @@ func TestInterfaceMadeAnew(t *testing.T) {
 // Without rights, what is out of reach is said once each and the rest is read.
 func TestWithoutRights(t *testing.T) {
 	w := newWire(t, 1)
-	w.Receiver.NFT(func(c *nftables.Conn) { c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "any"}) })
+	w.Receiver.NFT(func(c *nftables.Conn) {
+		c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4,
+			Name: "any"})
+	})
 	nobody := func(f func() error) error {
 		return w.Receiver.Do(func() error {
 			header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -156,7 +164,8 @@ func TestWithoutRights(t *testing.T) {
 	}
 	for range 2 {
 		s := r.Read()
-		if len(s.Unread) != 1 || !strings.HasPrefix(s.Unread[0], "nft rules: ") || !strings.Contains(s.Unread[0], "not permitted") {
+		if len(s.Unread) != 1 || !strings.HasPrefix(s.Unread[0], "nft rules: ") ||
+			!strings.Contains(s.Unread[0], "not permitted") {
 			t.Errorf("unread: %q, want one line about nft rules", s.Unread)
 		}
 		if _, there := sum(s, "dev.vb.rx_dropped"); !there {

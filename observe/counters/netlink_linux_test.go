@@ -48,7 +48,8 @@ func linkMessage(fields int) []byte {
 func TestParseLink(t *testing.T) {
 	for _, fields := range []int{23, 24, 25, 27} { // of Linux 4.5, 4.6, 5.19, and one to come
 		l, err := decodeLink(linkMessage(fields))
-		if err != nil || l.index != 7 || l.name != "eth0.100" || l.kind != "vlan" || !l.up || l.loopback || l.txQueue != 1000 || l.xdp != "native 17" {
+		if err != nil || l.index != 7 || l.name != "eth0.100" || l.kind != "vlan" || !l.up || l.loopback ||
+			l.txQueue != 1000 || l.xdp != "native 17" {
 			t.Fatalf("%d fields: %+v", fields, l)
 		}
 		s := Snapshot{links: map[int]link{}}
@@ -57,7 +58,8 @@ func TestParseLink(t *testing.T) {
 		for _, r := range s.readings {
 			got[r.name] = r.value
 		}
-		want := map[string]uint64{"rx_packets": 0, "tx_packets": 1, "rx_errors": 4, "rx_dropped": 6, "tx_dropped": 7, "rx_fifo_errors": 14,
+		want := map[string]uint64{"rx_packets": 0, "tx_packets": 1, "rx_errors": 4, "rx_dropped": 6, "tx_dropped": 7,
+			"rx_fifo_errors":   14,
 			"rx_missed_errors": 15, "rx_nohandler": 23, "rx_otherhost_dropped": 24}
 		for name, v := range want {
 			n, there := got["dev.eth0.100."+name]
@@ -72,7 +74,8 @@ func TestParseLink(t *testing.T) {
 }
 
 // qdiscMessage writes an RTM_NEWQDISC.
-func qdiscMessage(link, handle, parent uint32, kind string, options []byte, qlen, drops, requeues, overlimits uint32) []byte {
+func qdiscMessage(link, handle, parent uint32, kind string, options []byte, qlen, drops, requeues,
+	overlimits uint32) []byte {
 	return join(u32(0, link, handle, parent, 0), attr(1, str(kind)), attr(2, options),
 		attr(7, join(attr(1, make([]byte, 12)), attr(3, u32(qlen, 99, drops, requeues, overlimits)))))
 }
@@ -85,19 +88,24 @@ func TestParseQdisc(t *testing.T) {
 		want qdisc
 	}{
 		{"tbf", qdiscMessage(7, 0x10000, rootHandle, "tbf", tbf, 1, 2, 3, 4),
-			qdisc{link: 7, handle: 0x10000, parent: rootHandle, kind: "tbf", queued: 1, drops: 2, requeues: 3, overlimits: 4}},
-		{"tbf with a rate", qdiscMessage(7, 0x10000, rootHandle, "tbf", attr(1, join(u32(0, 0, 6250000), make([]byte, 12), u32(3000, 0, 0))), 0, 0, 0, 0),
+			qdisc{link: 7, handle: 0x10000, parent: rootHandle, kind: "tbf", queued: 1, drops: 2, requeues: 3,
+				overlimits: 4}},
+		{"tbf with a rate", qdiscMessage(7, 0x10000, rootHandle, "tbf",
+			attr(1, join(u32(0, 0, 6250000), make([]byte, 12), u32(3000, 0, 0))), 0, 0, 0, 0),
 			qdisc{link: 7, handle: 0x10000, parent: rootHandle, kind: "tbf", rate: 6250000}},
 		{"tbf above 34 Gbit/s", qdiscMessage(7, 0x10000, rootHandle, "tbf",
-			join(attr(1, join(u32(0, 0, 0xffffffff), make([]byte, 12), u32(3000, 0, 0))), attr(4, u32(5_000_000_000&0xffffffff, 5_000_000_000>>32))), 0, 0, 0, 0),
+			join(attr(1, join(u32(0, 0, 0xffffffff), make([]byte, 12), u32(3000, 0, 0))),
+				attr(4, u32(5_000_000_000&0xffffffff, 5_000_000_000>>32))), 0, 0, 0, 0),
 			qdisc{link: 7, handle: 0x10000, parent: rootHandle, kind: "tbf", rate: 5e9}},
-		{"netem with a rate", qdiscMessage(7, 0, rootHandle, "netem", join(u32(0, 1000, 0, 0, 0, 0), attr(6, u32(125000, 0, 0, 0))), 0, 0, 0, 0),
+		{"netem with a rate", qdiscMessage(7, 0, rootHandle, "netem",
+			join(u32(0, 1000, 0, 0, 0, 0), attr(6, u32(125000, 0, 0, 0))), 0, 0, 0, 0),
 			qdisc{link: 7, parent: rootHandle, kind: "netem", limitPackets: 1000, rate: 125000}},
 		{"cake", qdiscMessage(7, 0, rootHandle, "cake", attr(2, u32(125000, 0)), 0, 0, 0, 0),
 			qdisc{link: 7, parent: rootHandle, kind: "cake", rate: 125000}},
 		{"pfifo", qdiscMessage(7, 0x80010000, 0x10001, "pfifo", u32(100), 0, 5, 0, 0),
 			qdisc{link: 7, handle: 0x80010000, parent: 0x10001, kind: "pfifo", drops: 5, limitPackets: 100}},
-		{"fq_codel", qdiscMessage(7, 0, rootHandle, "fq_codel", join(attr(1, u32(5000)), attr(2, u32(10240))), 0, 0, 0, 0),
+		{"fq_codel", qdiscMessage(7, 0, rootHandle, "fq_codel", join(attr(1, u32(5000)), attr(2, u32(10240))), 0, 0,
+			0, 0),
 			qdisc{link: 7, parent: rootHandle, kind: "fq_codel", limitPackets: 10240}},
 		{"fq", qdiscMessage(7, 0, rootHandle, "fq", join(attr(1, u32(10000)), attr(2, u32(100))), 0, 0, 0, 0),
 			qdisc{link: 7, parent: rootHandle, kind: "fq", limitPackets: 10000, limitFlow: 100}},
@@ -134,7 +142,8 @@ func TestQueues(t *testing.T) {
 	if got := Queues(at(other), at(tbf)); len(got) != 1 || got[0].QueuedPackets != 0 {
 		t.Errorf("got %+v, want none queued: the queue was made anew", got)
 	}
-	if got := Queues(Snapshot{}, at(qdisc{link: 7, handle: 0xffff0000, parent: ingressHandle, kind: "clsact"}, qdisc{link: 7, parent: rootHandle, kind: "noqueue"})); got != nil {
+	if got := Queues(Snapshot{}, at(qdisc{link: 7, handle: 0xffff0000, parent: ingressHandle, kind: "clsact"},
+		qdisc{link: 7, parent: rootHandle, kind: "noqueue"})); got != nil {
 		t.Errorf("got %+v, want no queue: one is at the input, the other is none", got)
 	}
 }
@@ -152,11 +161,13 @@ func TestQdiscsAreCountedOnce(t *testing.T) {
 		want []uint32
 	}{
 		{"mq sums its children up", []qdisc{root("mq", 0, 30), child(1, 10), child(2, 20)}, []uint32{30}},
-		{"one that does not", []qdisc{root("taprio", 0x10000, 0), child(0x10001, 10), child(0x10002, 20)}, []uint32{30}},
+		{"one that does not", []qdisc{root("taprio", 0x10000, 0), child(0x10001, 10), child(0x10002, 20)},
+			[]uint32{30}},
 		{"tbf counts what its child refuses", []qdisc{root("tbf", 0x10000, 10), child(0x10001, 10)}, []uint32{10}},
 		{"sums wrap", []qdisc{root("taprio", 0x10000, 0), child(0x10001, 0xffffffff), child(0x10002, 3)}, []uint32{2}},
 		{"another device's", []qdisc{root("tbf", 0x10000, 1), {link: 8, parent: 0x10001, drops: 5}}, []uint32{1}},
-		{"ingress beside the root", []qdisc{root("tbf", 0x10000, 1), {link: 7, kind: "clsact", handle: 0xffff0000, parent: ingressHandle, drops: 5}}, []uint32{1, 5}},
+		{"ingress beside the root", []qdisc{root("tbf", 0x10000, 1),
+			{link: 7, kind: "clsact", handle: 0xffff0000, parent: ingressHandle, drops: 5}}, []uint32{1, 5}},
 	} {
 		var got []uint32
 		for _, q := range tops(c.all) {
@@ -186,7 +197,8 @@ func verdictExpression(code int32, chain string) []byte {
 }
 
 func ruleMessage(family uint8, chain string, handle uint64, expressions ...[]byte) []byte {
-	return join([]byte{family, 0, 0, 0}, attr(1, str("filter")), attr(2, str(chain)), attr(3, be64(handle)), attr(4, join(expressions...)))
+	return join([]byte{family, 0, 0, 0}, attr(1, str("filter")), attr(2, str(chain)), attr(3, be64(handle)),
+		attr(4, join(expressions...)))
 }
 
 func TestParseRule(t *testing.T) {
@@ -214,11 +226,13 @@ func TestParseRule(t *testing.T) {
 		{"counter accept", [][]byte{counterExpression(5), accept}, rule{counted: true, packets: 5, always: true}},
 		{"drop without a counter", [][]byte{match, drop}, rule{refuses: true}},
 		{"counter before the match", [][]byte{counterExpression(5), match, drop}, rule{packets: 5, refuses: true}},
-		{"counter, limit, drop", [][]byte{counterExpression(5), expression("limit"), drop}, rule{packets: 5, refuses: true}},
+		{"counter, limit, drop", [][]byte{counterExpression(5), expression("limit"), drop},
+			rule{packets: 5, refuses: true}},
 		{"counter and a number", [][]byte{counterExpression(5), number}, rule{counted: true, packets: 5, always: true}},
 		{"jump", [][]byte{match, counterExpression(5), jump(-3)}, rule{counted: true, packets: 5, jumps: "user"}},
 		{"goto", [][]byte{jump(-4)}, rule{always: true, jumps: "user"}},
-		{"return", [][]byte{counterExpression(5), verdictExpression(-5, "")}, rule{counted: true, packets: 5, always: true}},
+		{"return", [][]byte{counterExpression(5), verdictExpression(-5, "")},
+			rule{counted: true, packets: 5, always: true}},
 		{"nothing", nil, rule{always: true}},
 	} {
 		r, err := decodeRule(ruleMessage(1, "input", 9, c.expressions...))
@@ -241,7 +255,8 @@ func TestParseChain(t *testing.T) {
 		want chain
 	}{
 		{chainMessage(1, "in", hooked(1), policy), chain{chainKey{"inet", "filter", "in"}, "input", true, true, 3}},
-		{chainMessage(2, "OUTPUT", hooked(3), attr(5, be32(1))), chain{chainKey{"ip", "filter", "OUTPUT"}, "output", false, false, 0}},
+		{chainMessage(2, "OUTPUT", hooked(3), attr(5, be32(1))),
+			chain{chainKey{"ip", "filter", "OUTPUT"}, "output", false, false, 0}},
 		{chainMessage(5, "x", hooked(1)), chain{chainKey{"netdev", "filter", "x"}, "egress", false, false, 0}},
 		{chainMessage(3, "x", hooked(1)), chain{chainKey{"arp", "filter", "x"}, "output", false, false, 0}},
 		{chainMessage(7, "x", hooked(77)), chain{chainKey{"bridge", "filter", "x"}, "", false, false, 0}},
@@ -255,14 +270,16 @@ func TestParseChain(t *testing.T) {
 
 func TestRuleNames(t *testing.T) {
 	key := func(name string) chainKey { return chainKey{"inet", "filter", name} }
-	chains := []chain{{chainKey: key("input"), hook: "input"}, {chainKey: key("OUT"), hook: "output"}, {chainKey: key("alone")}}
+	chains := []chain{{chainKey: key("input"), hook: "input"}, {chainKey: key("OUT"), hook: "output"},
+		{chainKey: key("alone")}}
 	rules := []rule{
 		{chainKey: key("input"), jumps: "a"}, {chainKey: key("input"), jumps: "both"}, {chainKey: key("a"), jumps: "b"},
 		{chainKey: key("b"), jumps: "a"}, // the kernel refuses loops; whoever answers in its place may not
 		{chainKey: key("OUT"), jumps: "both"},
 	}
 	got := hooks(chains, rules)
-	want := map[chainKey]string{key("input"): "input", key("OUT"): "output", key("a"): "input", key("b"): "input", key("both"): ""}
+	want := map[chainKey]string{key("input"): "input", key("OUT"): "output", key("a"): "input", key("b"): "input",
+		key("both"): ""}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("hooks %v, want %v", got, want)
 	}
@@ -288,24 +305,30 @@ func TestDriverNames(t *testing.T) {
 	for _, c := range []struct {
 		driver, names, want string
 	}{
-		{"virtio_net", "rx_packets rx_drops rx0_packets rx0_drops rx0_xdp_drops rx_xdp_drops tx_xdp_tx_drops tx0_xdp_tx_drops rx0_kicks", "rx_drops rx_xdp_drops tx_xdp_tx_drops"},
-		{"virtio_net before totals", "rx_queue_0_packets rx_queue_0_drops rx_queue_1_drops rx_queue_0_xdp_drops", "rx_queue_0_drops rx_queue_1_drops rx_queue_0_xdp_drops"},
+		{"virtio_net",
+			"rx_packets rx_drops rx0_packets rx0_drops rx0_xdp_drops rx_xdp_drops tx_xdp_tx_drops tx0_xdp_tx_drops rx0_kicks", "rx_drops rx_xdp_drops tx_xdp_tx_drops"},
+		{"virtio_net before totals", "rx_queue_0_packets rx_queue_0_drops rx_queue_1_drops rx_queue_0_xdp_drops",
+			"rx_queue_0_drops rx_queue_1_drops rx_queue_0_xdp_drops"},
 		{"veth", "peer_ifindex rx_queue_0_xdp_packets rx_queue_0_xdp_drops rx_queue_0_xdp_redirect rx_queue_0_drops rx_queue_0_xdp_tx_errors",
 			"rx_queue_0_xdp_drops rx_queue_0_drops rx_queue_0_xdp_tx_errors"},
-		{"ixgbe", "rx_missed_errors rx_no_dma_resources rx_csum_offload_errors alloc_rx_page_failed alloc_rx_buff_failed fcoe_noddp rx_queue_0_packets rx_no_buffer_count",
+		{"ixgbe",
+			"rx_missed_errors rx_no_dma_resources rx_csum_offload_errors alloc_rx_page_failed alloc_rx_buff_failed fcoe_noddp rx_queue_0_packets rx_no_buffer_count",
 			"rx_missed_errors rx_no_dma_resources alloc_rx_page_failed alloc_rx_buff_failed rx_no_buffer_count"},
-		{"i40e", "port.rx_dropped port.tx_dropped_link_down rx_dropped veb.rx_discards port.rx_bytes", "port.rx_dropped port.tx_dropped_link_down rx_dropped veb.rx_discards"},
+		{"i40e", "port.rx_dropped port.tx_dropped_link_down rx_dropped veb.rx_discards port.rx_bytes",
+			"port.rx_dropped port.tx_dropped_link_down rx_dropped veb.rx_discards"},
 		{"mlx5", "rx_out_of_buffer rx_discards_phy rx_xdp_drop rx_vport_unicast_packets rx_steer_missed_packets tx_pause_ctrl_phy rx0_xdp_drop ch0_poll",
 			"rx_out_of_buffer rx_discards_phy rx_xdp_drop rx_steer_missed_packets"},
 		{"bnxt", "[0]: rx_discards [1]: rx_discards [0]: rx_ucast_packets", "[0]: rx_discards|[1]: rx_discards"},
-		{"ena", "rx_overruns queue_0_rx_refil_partial queue_0_rx_page_alloc_fail tx_drops rx_drops", "rx_overruns queue_0_rx_page_alloc_fail tx_drops rx_drops"},
+		{"ena", "rx_overruns queue_0_rx_refil_partial queue_0_rx_page_alloc_fail tx_drops rx_drops",
+			"rx_overruns queue_0_rx_page_alloc_fail tx_drops rx_drops"},
 		{"sfc", "rx_nodesc_drops rx_overflow rx_filter_drops rx_pause", "rx_nodesc_drops rx_overflow"},
 		{"none", "", ""},
 	} {
 		names := strings.Fields(c.names)
 		want := strings.Fields(c.want)
 		if c.driver == "bnxt" {
-			names, want = []string{"[0]: rx_discards", "[1]: rx_discards", "[0]: rx_ucast_packets"}, strings.Split(c.want, "|")
+			names, want = []string{"[0]: rx_discards", "[1]: rx_discards",
+				"[0]: rx_ucast_packets"}, strings.Split(c.want, "|")
 		}
 		if got := driverLosses(names); !slices.Equal(got, want) {
 			t.Errorf("%s:\ngot  %q\nwant %q", c.driver, got, want)
@@ -319,7 +342,8 @@ func FuzzMessages(f *testing.F) {
 		linkMessage(25), qdiscMessage(7, 0x10000, rootHandle, "tbf", attr(1, make([]byte, 36)), 1, 2, 3, 4),
 		qdiscMessage(7, 0, rootHandle, "fq_codel", attr(2, u32(10240)), 0, 0, 0, 0),
 		ruleMessage(1, "input", 9, counterExpression(5), verdictExpression(0, "")),
-		chainMessage(1, "in", attr(4, attr(1, be32(1))), attr(5, be32(0))), join([]byte{0, 0, 0, 1}, attr(10, be32(3)), attr(9, be32(2))),
+		chainMessage(1, "in", attr(4, attr(1, be32(1))), attr(5, be32(0))), join([]byte{0, 0, 0, 1},
+			attr(10, be32(3)), attr(9, be32(2))),
 	} {
 		f.Add(b)
 	}
@@ -368,7 +392,8 @@ func FuzzDriverNames(f *testing.F) {
 }
 
 func TestKnobNames(t *testing.T) {
-	if got := sysctlPath(sysctlName("net.ipv4.conf.IF.rp_filter", "eth0.100")); got != "/proc/sys/net/ipv4/conf/eth0.100/rp_filter" {
+	if got := sysctlPath(sysctlName("net.ipv4.conf.IF.rp_filter",
+		"eth0.100")); got != "/proc/sys/net/ipv4/conf/eth0.100/rp_filter" {
 		t.Errorf("path %s", got)
 	}
 	for _, c := range []struct {

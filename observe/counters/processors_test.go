@@ -23,8 +23,11 @@ func TestTicksSince(t *testing.T) {
 		want model.CPUSplit
 		ok   bool
 	}{
-		{"all kinds", Ticks{110, 20, 60, 1050, 505, 10, 28, 3}, model.CPUSplit{Core: 2, User: .1, Nice: .1, System: .1, Idle: .5, IOWait: .05, IRQ: .05, Softirq: .08, Steal: .02}, true},
-		{"iowait went back", Ticks{100, 10, 50, 1075, 400, 5, 45, 1}, model.CPUSplit{Core: 2, Idle: .75, Softirq: .25}, true},
+		{"all kinds", Ticks{110, 20, 60, 1050, 505, 10, 28, 3},
+			model.CPUSplit{Core: 2, User: .1, Nice: .1, System: .1, Idle: .5, IOWait: .05, IRQ: .05, Softirq: .08,
+				Steal: .02}, true},
+		{"iowait went back", Ticks{100, 10, 50, 1075, 400, 5, 45, 1},
+			model.CPUSplit{Core: 2, Idle: .75, Softirq: .25}, true},
 		{"idle went back a little", Ticks{100, 10, 50, 999, 500, 5, 45, 1}, model.CPUSplit{Core: 2, Softirq: 1}, true},
 		{"idle began anew", Ticks{100, 10, 50, 70, 500, 5, 45, 1}, model.CPUSplit{}, false},
 		{"nothing passed", from, model.CPUSplit{}, false},

@@ -30,7 +30,10 @@ func TestParse(t *testing.T) {
 		case "stat":
 			err = parseStat(text, func(column string, row, v uint64) { tell("%s of row %d %d", column, row, v) })
 		case "sockets":
-			err = parseSockets(text, func(port uint16, inode, drops uint64) { tell("port %d, inode %d: %d", port, inode, drops) })
+			err = parseSockets(text, func(port uint16, inode, drops uint64) {
+				tell("port %d, inode %d: %d", port,
+					inode, drops)
+			})
 		case "dev":
 			err = parseDev(text, func(name string, values []uint64) { tell("%s %d", name, values) })
 		case "processors":
@@ -104,7 +107,8 @@ func TestConntrackColumns(t *testing.T) {
 	for _, r := range s.readings {
 		got[r.name] += r.value
 	}
-	want := map[string]uint64{"conntrack.invalid": 1, "conntrack.insert_failed": 2, "conntrack.drop": 3, "conntrack.early_drop": 4, "conntrack.error": 5, "conntrack.chaintoolong": 6}
+	want := map[string]uint64{"conntrack.invalid": 1, "conntrack.insert_failed": 2, "conntrack.drop": 3,
+		"conntrack.early_drop": 4, "conntrack.error": 5, "conntrack.chaintoolong": 6}
 	if !maps.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}

@@ -15,7 +15,8 @@ var refusals = map[unix.Errno]model.RouteKind{
 	unix.EINVAL: model.RouteBlackhole, unix.EACCES: model.RouteProhibit, unix.EHOSTUNREACH: model.RouteUnreachable,
 }
 
-// RouteTo returns the route to an address from the namespace that do runs functions in; its Kind is "" if it is not known.
+// RouteTo returns the route to an address from the namespace that do runs functions in; its Kind is "" if it is not
+// known.
 func RouteTo(do func(func() error) error, to netip.Addr) (r model.Route) {
 	_ = do(func() error { // what cannot be read stays unknown
 		routes, err := netlink.RouteGet(to.Unmap().AsSlice())

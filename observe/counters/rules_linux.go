@@ -149,7 +149,8 @@ func exists(path string) bool {
 // so it is asked only where it is. Some kernels have no file of connection tracking's statistics.
 func (r *Reader) readFilter(s *Snapshot) {
 	r.tables = r.tables || loaded("nf_tables")
-	tracking := exists("/proc/sys/net/netfilter/nf_conntrack_count") && !exists("/proc/thread-self/net/stat/nf_conntrack")
+	tracking := exists("/proc/sys/net/netfilter/nf_conntrack_count") &&
+		!exists("/proc/thread-self/net/stat/nf_conntrack")
 	if !r.tables && !tracking {
 		return
 	}

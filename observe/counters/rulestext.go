@@ -64,7 +64,8 @@ func (s *Snapshot) parseRules(text string) {
 			}
 			chains = append(chains, c)
 		} else if m := tablesRule.FindStringSubmatch(line); m != nil {
-			r := rule{chainKey: at.sibling(m[2]), counted: true, refuses: m[4] == "DROP" || m[4] == "REJECT", jumps: m[4]}
+			r := rule{chainKey: at.sibling(m[2]), counted: true, refuses: m[4] == "DROP" || m[4] == "REJECT",
+				jumps: m[4]}
 			r.packets, _ = strconv.ParseUint(m[1], 10, 64)
 			numbers[r.chainKey]++
 			r.number = numbers[r.chainKey]

@@ -11,7 +11,8 @@ const settlePatience = time.Second
 // Settle reads until two readings, so far apart, agree, and reports whether they did. read is false if there is no new
 // reading. lost says that packets are missing: only then may the late figures of devices matter, of the named
 // interfaces or of all.
-func Settle(ctx context.Context, apart time.Duration, lost bool, read func() (Snapshot, bool), interfaces ...string) bool {
+func Settle(ctx context.Context, apart time.Duration, lost bool, read func() (Snapshot, bool),
+	interfaces ...string) bool {
 	last, ok := read()
 	if !ok {
 		return true // there is nothing to wait for

@@ -83,7 +83,8 @@ func waiting(t testing.TB) bool {
 func drain(t testing.TB, s netbed.Socket, trial uint16, got map[uint64]int) {
 	t.Helper()
 	const waits = 4 // of a silence: a machine that stands still ends one early
-	if err := unix.SetsockoptTimeval(s.FD, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 50_000 / waits}); err != nil {
+	if err := unix.SetsockoptTimeval(s.FD, unix.SOL_SOCKET, unix.SO_RCVTIMEO,
+		&unix.Timeval{Usec: 50_000 / waits}); err != nil {
 		t.Fatal(err)
 	}
 	b := make([]byte, 65536)

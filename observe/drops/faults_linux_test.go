@@ -48,14 +48,19 @@ func TestSites(t *testing.T) {
 		iface                  string
 		received               bool
 	}{
-		{name: "receive buffer", options: slowReader, reason: "SOCKET_RCVBUFF", function: ".*udp.*", iface: "vb", received: true},
-		{name: "input filter", options: []netbed.Option{wide}, before: func(b *netbed.Bed) { b.Receiver.DropFourth(nftables.ChainHookInput) },
+		{name: "receive buffer", options: slowReader, reason: "SOCKET_RCVBUFF", function: ".*udp.*", iface: "vb",
+			received: true},
+		{name: "input filter", options: []netbed.Option{wide},
+			before: func(b *netbed.Bed) { b.Receiver.DropFourth(nftables.ChainHookInput) },
 			reason: "NETFILTER_DROP", function: "nft_do_chain|nf_hook_slow", iface: "vb", received: true},
-		{name: "output filter", options: []netbed.Option{wide}, before: func(b *netbed.Bed) { b.Sender.DropFourth(nftables.ChainHookOutput) },
+		{name: "output filter", options: []netbed.Option{wide},
+			before: func(b *netbed.Bed) { b.Sender.DropFourth(nftables.ChainHookOutput) },
 			reason: "NETFILTER_DROP", function: "nft_do_chain|nf_hook_slow", sender: true},
-		{name: "tc egress", options: []netbed.Option{wide}, before: func(b *netbed.Bed) { b.Sender.Shot("va", netlink.HANDLE_MIN_EGRESS) },
+		{name: "tc egress", options: []netbed.Option{wide},
+			before: func(b *netbed.Bed) { b.Sender.Shot("va", netlink.HANDLE_MIN_EGRESS) },
 			reason: "TC_EGRESS", function: "__dev_queue_xmit|sch_handle_egress", sender: true, iface: "va"},
-		{name: "XDP in veth", options: []netbed.Option{wide}, before: func(b *netbed.Bed) { b.Receiver.XDP("vb", 1, nl.XDP_FLAGS_DRV_MODE) },
+		{name: "XDP in veth", options: []netbed.Option{wide},
+			before: func(b *netbed.Bed) { b.Receiver.XDP("vb", 1, nl.XDP_FLAGS_DRV_MODE) },
 			reason: "NOT_SPECIFIED|XDP", function: "veth_xdp_rcv.*", iface: "vb"},
 	} {
 		for _, six := range []bool{false, true} {
@@ -78,10 +83,12 @@ func TestSites(t *testing.T) {
 					want.Namespace = b.Sender.ID()
 				}
 				for q, s := range said {
-					if c.name == "receive buffer" && s.Namespace == 0 && !m.kernel.rxSock { // the kernel may keep it to itself
+					// the kernel may keep it to itself
+					if c.name == "receive buffer" && s.Namespace == 0 && !m.kernel.rxSock {
 						want.Namespace, want.Interface = 0, ""
 					}
-					if s.Namespace != want.Namespace || s.Interface != want.Interface || s.Received != want.Received || !matches(c.function, s.Function) {
+					if s.Namespace != want.Namespace || s.Interface != want.Interface ||
+						s.Received != want.Received || !matches(c.function, s.Function) {
 						t.Fatalf("sequence %d: %+v, want %+v in %s", q, s, want, c.function)
 					}
 				}
@@ -102,7 +109,8 @@ func TestCloseUnread(t *testing.T) {
 	track(t, machine(t), testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
 	send(t, from, testTrial, 0, 1000, 64)
 	last, same := -1, 0
-	testenv.Await(t, "1000 packets in the queue", func() bool { // their memory is that of 1000 equal buffers, and stays so
+	// their memory is that of 1000 equal buffers, and stays so
+	testenv.Await(t, "1000 packets in the queue", func() bool {
 		now := held(t, unread)
 		if now != last {
 			last, same = now, 0
@@ -115,7 +123,8 @@ func TestCloseUnread(t *testing.T) {
 	said := verdicts(t, collect(t, machine(t), testTrial), "up", 0)
 	sameAs(t, said, map[uint64]int{}, 1000, "NOT_SPECIFIED|SOCKET_CLOSE")
 	for _, s := range said {
-		if s.Namespace != 0 || s.Interface != "" || !s.Received || !matches(".*udp.*destruct.*|inet_sock_destruct", s.Function) {
+		if s.Namespace != 0 || s.Interface != "" || !s.Received ||
+			!matches(".*udp.*destruct.*|inet_sock_destruct", s.Function) {
 			t.Fatalf("%+v", s)
 		}
 	}

@@ -45,7 +45,8 @@ func TestLaterFragment(t *testing.T) {
 		six           bool
 		sender, early bool // dropped at the sender; the verdict is read before reassembly fails
 		moved         uint16
-	}{{"at the receiver", false, false, false, 0}, {"over IPv6", true, false, true, 0}, {"at the sender", false, true, false, 0},
+	}{{"at the receiver", false, false, false, 0}, {"over IPv6", true, false, true, 0}, {"at the sender", false, true,
+		false, 0},
 		{"from another port", false, false, false, 1}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // reassembly takes a second to fail
@@ -110,7 +111,8 @@ func TestFollowingFails(t *testing.T) {
 		if !whole {
 			m.objects.Received = other // of another kind: it cannot be attached
 		}
-		k := track(t, m, uint16(trial), "up", TrackOptions{Fragments: true}, model.Tuple{From: uint16(trial + 1), To: testPort})
+		k := track(t, m, uint16(trial), "up", TrackOptions{Fragments: true},
+			model.Tuple{From: uint16(trial + 1), To: testPort})
 		if why := k.Why(); strings.Contains(why, "fragments are not followed") == whole || whole && why != "" {
 			t.Errorf("track %d: %q", trial, why)
 		}

@@ -12,8 +12,8 @@ import (
 	"pelt/internal/netns"
 )
 
-// locate finds out, of the sites that came since, what their interfaces are called, and by which address their hosts are
-// known: see address. What cannot be entered keeps what the program saw.
+// locate finds out, of the sites that came since, what their interfaces are called, and by which address their hosts
+// are known: see address. What cannot be entered keeps what the program saw.
 func (n *names) locate() {
 	type space struct{ cookie, inode uint64 }
 	unknown := map[space][]uint32{}
@@ -79,7 +79,8 @@ func currentCookie() (uint64, error) {
 }
 
 // facing returns the address of the calling thread's namespace that faced the packets: that of the interface where they
-// came in, else that of the interface where they were, else the first; rather of their own family. The zero value is none.
+// came in, else that of the interface where they were, else the first; rather of their own family. The zero value is
+// none.
 func (p place) facing() (first netip.Addr) {
 	var lists [][]net.Addr
 	for _, index := range []uint32{p.key.From, p.key.Iface} {

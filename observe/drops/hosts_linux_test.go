@@ -13,8 +13,8 @@ import (
 	"pelt/internal/netbed"
 )
 
-// A host is known by the address that faced the packets, wherever it dropped them. Another namespace that has got the inode
-// of one that is gone is not taken for it.
+// A host is known by the address that faced the packets, wherever it dropped them. Another namespace that has got the
+// inode of one that is gone is not taken for it.
 func TestAddressOfAHost(t *testing.T) {
 	m := machine(t)
 	for _, six := range []bool{false, true} {
@@ -24,7 +24,8 @@ func TestAddressOfAHost(t *testing.T) {
 		if six {
 			facing = map[*netbed.Node]string{client: "fd77::2", server: "fd77:0:0:1::1"}
 		}
-		for _, hook := range []*nftables.ChainHook{nftables.ChainHookPrerouting, nftables.ChainHookForward, nftables.ChainHookPostrouting} {
+		for _, hook := range []*nftables.ChainHook{nftables.ChainHookPrerouting, nftables.ChainHookForward,
+			nftables.ChainHookPostrouting} {
 			undo := router.Rule(hook, &expr.Verdict{Kind: expr.VerdictDrop})
 			for from, to := range map[*netbed.Node]*netbed.Node{client: server, server: client} {
 				k, err := m.Meet(testTrial, "up", 1)

@@ -134,7 +134,8 @@ func (k *kernel) load(objects any, change func(*ebpf.CollectionSpec) error) erro
 		taps[i].Begin, taps[i].End = t.begin, t.end
 	}
 	v := spec.Variables
-	err = errors.Join(change(spec), v["has_rx_sk"].Set(k.rxSock), v["tap_reason"].Set(k.reasons.value("PACKET_SOCK_ERROR")), v["taps"].Set(taps))
+	err = errors.Join(change(spec), v["has_rx_sk"].Set(k.rxSock),
+		v["tap_reason"].Set(k.reasons.value("PACKET_SOCK_ERROR")), v["taps"].Set(taps))
 	if err != nil {
 		return refuse("watch drops: "+err.Error(), err)
 	}

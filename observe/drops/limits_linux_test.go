@@ -41,7 +41,9 @@ func TestSitesFull(t *testing.T) {
 func TestTap(t *testing.T) {
 	b, from, to := pair(t, false, wide)
 	b.Sender.Must(func() error {
-		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(binary.NativeEndian.Uint16([]byte{0, 3}))) // ETH_P_ALL
+		// ETH_P_ALL
+		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC,
+			int(binary.NativeEndian.Uint16([]byte{0, 3})))
 		if err != nil {
 			return err
 		}
@@ -85,9 +87,13 @@ func TestRefusals(t *testing.T) {
 	one := []model.Tuple{{From: 1, To: 2}}
 	track(t, m, testTrial, "up", TrackOptions{}, one...)
 	for name, f := range map[string]func() error{
-		"warm-up bit":   func() error { _, err := m.Track(0x8000, "up", one, TrackOptions{}); return err },
-		"no streams":    func() error { _, err := m.Track(1, "up", nil, TrackOptions{}); return err },
-		"other number":  func() error { _, err := m.Track(testTrial, "up", append(one, one...), TrackOptions{}); return err },
+		"warm-up bit": func() error { _, err := m.Track(0x8000, "up", one, TrackOptions{}); return err },
+		"no streams":  func() error { _, err := m.Track(1, "up", nil, TrackOptions{}); return err },
+		"other number": func() error {
+			_, err := m.Track(testTrial, "up", append(one, one...),
+				TrackOptions{})
+			return err
+		},
 		"same ports":    func() error { _, err := m.Track(testTrial, "down", one, TrackOptions{}); return err },
 		"ports twice":   func() error { _, err := m.Track(2, "up", append(one, one...), TrackOptions{}); return err },
 		"no such mode":  func() error { _, err := m.Track(3, "up", one, TrackOptions{Mode: "all"}); return err },
@@ -121,7 +127,8 @@ func TestFlowsGiveBackTheirStreams(t *testing.T) {
 		return n
 	}
 	before := taken()
-	k, err := m.Track(testTrial, "up", []model.Tuple{{From: 20000, To: testPort}, {From: 20001, To: testPort}}, TrackOptions{})
+	k, err := m.Track(testTrial, "up", []model.Tuple{{From: 20000, To: testPort}, {From: 20001, To: testPort}},
+		TrackOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,8 @@ func Watch(ports []uint16) (*Live, error) {
 	copy(wanted[:], ports)
 	m, err := openMachine(1, func(spec *ebpf.CollectionSpec) error {
 		v := spec.Variables
-		return errors.Join(v["live_view"].Set(true), v["live_ports"].Set(uint32(len(ports))), v["live_port"].Set(wanted))
+		return errors.Join(v["live_view"].Set(true), v["live_ports"].Set(uint32(len(ports))),
+			v["live_port"].Set(wanted))
 	})
 	if err != nil {
 		return nil, err
@@ -83,9 +84,11 @@ func (l *Live) Read() (a LiveAccount, err error) {
 
 // IANA protocol numbers and ethertypes that have a name here.
 var (
-	protocols = map[uint16]string{1: "icmp", 2: "igmp", 6: "tcp", 17: "udp", 41: "ip6-in-ip", 47: "gre", 50: "esp", 51: "ah", 58: "icmp6",
+	protocols = map[uint16]string{1: "icmp", 2: "igmp", 6: "tcp", 17: "udp", 41: "ip6-in-ip", 47: "gre", 50: "esp",
+		51: "ah", 58: "icmp6",
 		89: "ospf", 132: "sctp", 136: "udplite"}
-	ethertypes = map[uint16]string{0x0800: "ip4", 0x0806: "arp", 0x86dd: "ip6", 0x88cc: "lldp", 0x888e: "eapol", 0x8100: "vlan"}
+	ethertypes = map[uint16]string{0x0800: "ip4", 0x0806: "arp", 0x86dd: "ip6", 0x88cc: "lldp", 0x888e: "eapol",
+		0x8100: "vlan"}
 )
 
 func liveDrop(k bpfLiveKey, n bpfLiveCount) LiveDrop {

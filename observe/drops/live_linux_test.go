@@ -123,12 +123,14 @@ func TestLive(t *testing.T) {
 			}
 			a := read(t, l, b.Receiver)
 			for _, d := range a.Drops {
-				if d.From == netip.AddrPortFrom(netbed.Address(c.six, 1), from) && d.To == to && d.Protocol == c.protocol && d.ICMP == c.icmp {
+				if d.From == netip.AddrPortFrom(netbed.Address(c.six, 1), from) && d.To == to &&
+					d.Protocol == c.protocol && d.ICMP == c.icmp {
 					s := d.Site
 					if d.Packets < c.packets || d.Packets > c.packets && c.protocol != "tcp" { // which tries again
 						t.Errorf("%d packets; want %d", d.Packets, c.packets)
 					}
-					if s.Reason != "NETFILTER_DROP" || s.Interface != "vb" || s.Namespace != b.Receiver.ID() || !s.Received || d.Bytes == 0 {
+					if s.Reason != "NETFILTER_DROP" || s.Interface != "vb" || s.Namespace != b.Receiver.ID() ||
+						!s.Received || d.Bytes == 0 {
 						t.Errorf("%+v", d)
 					}
 					return
@@ -190,7 +192,8 @@ func TestLiveFull(t *testing.T) {
 		if i%500 == 0 { // a slow host's backlog of 1000 would be full
 			testenv.Await(t, "the packets to come", func() bool { return came(b.Receiver) >= before+uint64(i) })
 		}
-		if err := unix.Sendto(s.FD, []byte("x"), 0, netbed.Sockaddr(netip.AddrPortFrom(netbed.Address(false, 2), uint16(20_000+i)))); err != nil {
+		if err := unix.Sendto(s.FD, []byte("x"), 0,
+			netbed.Sockaddr(netip.AddrPortFrom(netbed.Address(false, 2), uint16(20_000+i)))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -206,7 +209,8 @@ func TestLiveFull(t *testing.T) {
 		}
 	}
 	if sum != flows || rest < flows-uint64(bpfLimitsLIVE_FLOWS) || rest > flows/2 || a.Lost != 0 {
-		t.Errorf("%d packets, %d of them without a flow, %d lost; want %d and at least %d", sum, rest, a.Lost, flows, flows-uint64(bpfLimitsLIVE_FLOWS))
+		t.Errorf("%d packets, %d of them without a flow, %d lost; want %d and at least %d", sum, rest, a.Lost, flows,
+			flows-uint64(bpfLimitsLIVE_FLOWS))
 	}
 }
 

@@ -139,13 +139,14 @@ func (m *Machine) Why() string {
 	defer m.mu.Unlock()
 	why := m.names.why()
 	if !m.kernel.far {
-		why = join(why, "payload outside of a packet's linear part (UDP_SEGMENT) is out of reach before Linux 6.12: such packets are counted, but not told by sequence")
+		why = join(why,
+			"payload outside of a packet's linear part (UDP_SEGMENT) is out of reach before Linux 6.12: such packets are counted, but not told by sequence")
 	}
 	return why
 }
 
-// NearlyFull reports that the table of sites is half full: those of namespaces that are long gone fill it. It is not emptied,
-// so another machine is to take this one's place.
+// NearlyFull reports that the table of sites is half full: those of namespaces that are long gone fill it. It is not
+// emptied, so another machine is to take this one's place.
 func (m *Machine) NearlyFull() bool {
 	var next uint32
 	return m.objects.NextSite.Get(&next) != nil || next >= uint32(bpfLimitsSITES)/2

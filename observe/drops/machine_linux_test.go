@@ -112,7 +112,8 @@ func TestDenied(t *testing.T) {
 	}()
 	err := <-result
 	var e *Error
-	if !errors.As(err, &e) || !strings.Contains(e.Error(), "run as root") || strings.Contains(e.Error(), "\n") || !errors.Is(err, unix.EPERM) {
+	if !errors.As(err, &e) || !strings.Contains(e.Error(), "run as root") || strings.Contains(e.Error(), "\n") ||
+		!errors.Is(err, unix.EPERM) {
 		t.Errorf("%+v", err)
 	}
 }
@@ -133,7 +134,8 @@ func TestRefusedProgram(t *testing.T) {
 		return nil
 	})
 	var e *Error
-	if !errors.As(err, &e) || !strings.Contains(e.Error(), "R5 !read_ok") || strings.Contains(e.Error(), "\n") || !strings.Contains(fmt.Sprintf("%+v", e), "\n") {
+	if !errors.As(err, &e) || !strings.Contains(e.Error(), "R5 !read_ok") || strings.Contains(e.Error(), "\n") ||
+		!strings.Contains(fmt.Sprintf("%+v", e), "\n") {
 		t.Errorf("%v\n%+v", err, err)
 	}
 }

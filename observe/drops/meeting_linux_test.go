@@ -25,8 +25,8 @@ func meetingPacket(trial, tag uint16, kind byte) []byte {
 	return b
 }
 
-// What the ends of a flow ask and answer before the first test packet is counted by its tag from any port. The checks of a
-// flow that runs, and what is of others, are not.
+// What the ends of a flow ask and answer before the first test packet is counted by its tag from any port. The checks
+// of a flow that runs, and what is of others, are not.
 func TestMeeting(t *testing.T) {
 	b, _, _ := pair(t, false, wide)
 	m := machine(t)
@@ -59,7 +59,8 @@ func TestMeeting(t *testing.T) {
 	}
 	d := collect(t, m, testTrial)
 	for _, f := range d.Flows {
-		if f.Flow != "up" || len(f.Counts) != 1 || d.Sites[f.Counts[0].Site].Reason != "NETFILTER_DROP" || len(f.Streams) > 0 {
+		if f.Flow != "up" || len(f.Counts) != 1 || d.Sites[f.Counts[0].Site].Reason != "NETFILTER_DROP" ||
+			len(f.Streams) > 0 {
 			t.Errorf("%+v of %+v; want one site of dropping by netfilter", f, d.Sites)
 			continue
 		}

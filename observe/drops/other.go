@@ -40,7 +40,8 @@ type (
 )
 
 func unsupported() *Error {
-	return refuse("drops can be watched on Linux on amd64 and arm64 only, not on "+runtime.GOOS+"/"+runtime.GOARCH, errors.ErrUnsupported)
+	return refuse("drops can be watched on Linux on amd64 and arm64 only, not on "+runtime.GOOS+"/"+runtime.GOARCH,
+		errors.ErrUnsupported)
 }
 
 // Open fails.

@@ -13,8 +13,10 @@ import (
 )
 
 func TestSubsystemReason(t *testing.T) {
-	r := reasons{names: map[uint32]string{2: "NOT_SPECIFIED", 3<<16 | 2: "QDISC_DROP_OVERLIMIT"}, subsystems: map[uint32]string{0: "CORE", 3: "QDISC"}}
-	for v, want := range map[uint32]string{2: "NOT_SPECIFIED", 3<<16 | 2: "QDISC_DROP_OVERLIMIT", 3<<16 | 9: "QDISC:9", 9: "9", 7<<16 | 1: "458753"} {
+	r := reasons{names: map[uint32]string{2: "NOT_SPECIFIED", 3<<16 | 2: "QDISC_DROP_OVERLIMIT"},
+		subsystems: map[uint32]string{0: "CORE", 3: "QDISC"}}
+	for v, want := range map[uint32]string{2: "NOT_SPECIFIED", 3<<16 | 2: "QDISC_DROP_OVERLIMIT",
+		3<<16 | 9: "QDISC:9", 9: "9", 7<<16 | 1: "458753"} {
 		if got := r.name(v); got != want {
 			t.Errorf("name(%#x) = %q; want %q", v, got, want)
 		}
@@ -35,7 +37,8 @@ ffffffffc0202000 t bpf_prog_6deef7357e7b4530_dropped	[bpf]
 `
 
 func TestResolve(t *testing.T) {
-	at := []uint64{0xffffffffc0201234, 0xffffffff81000010, 0xffffffff8100003f, 0xffffffff81000090, 0xffffffff80000000, 0xffffffff88000000, 0, math.MaxUint64}
+	at := []uint64{0xffffffffc0201234, 0xffffffff81000010, 0xffffffff8100003f, 0xffffffff81000090, 0xffffffff80000000,
+		0xffffffff88000000, 0, math.MaxUint64}
 	got, hidden, err := findFunctions(strings.NewReader(symbols), at)
 	want := map[uint64]symbol{
 		at[0]: {"module_one", 0x234}, at[1]: {"do_one", 0}, at[2]: {"do_one", 0x2f}, at[3]: {"do_two", 0x50},
@@ -48,7 +51,8 @@ func TestResolve(t *testing.T) {
 		t.Errorf("addresses that are all 0 are not taken for hidden ones: %v, %v", got, err)
 	}
 	taps := findTaps(strings.NewReader(symbols), []string{"do_one", "alias", "module_one"})
-	if want := []tap{{0xffffffff81000010, 0xffffffff81000040}, {0xffffffff81000040, 0xffffffff90000000}, {0xffffffffc0201000, 0xffffffffc0202000}}; !slices.Equal(taps, want) {
+	if want := []tap{{0xffffffff81000010, 0xffffffff81000040}, {0xffffffff81000040, 0xffffffff90000000},
+		{0xffffffffc0201000, 0xffffffffc0202000}}; !slices.Equal(taps, want) {
 		t.Errorf("functions lie at %x, want %x", taps, want)
 	}
 }
@@ -65,7 +69,8 @@ func FuzzResolve(f *testing.F) {
 			return
 		}
 		starts := map[string][]uint64{}
-		_ = functions(strings.NewReader(text), func(a uint64, name []byte) { starts[string(name)] = append(starts[string(name)], a) })
+		_ = functions(strings.NewReader(text),
+			func(a uint64, name []byte) { starts[string(name)] = append(starts[string(name)], a) })
 		for a, s := range found {
 			if !slices.Contains(starts[s.Function], a-s.Offset) || s.Offset > a {
 				t.Errorf("%x in %+v, which begins at %x", a, s, starts[s.Function])
@@ -159,7 +164,8 @@ func TestVerdictsCountTheirMemory(t *testing.T) {
 		}
 		took := heap() - before
 		if s.refused > 0 || took > int64(s.bytes)*5/4 {
-			t.Errorf("%d pages of %d verdicts take %d B, and %d B are counted; %d refused", c.pages, c.verdicts, took, s.bytes, s.refused)
+			t.Errorf("%d pages of %d verdicts take %d B, and %d B are counted; %d refused", c.pages, c.verdicts, took,
+				s.bytes, s.refused)
 		}
 	}
 }
@@ -227,7 +233,8 @@ func TestSpace(t *testing.T) {
 
 func TestError(t *testing.T) {
 	e := refuse("one line", fmt.Errorf("a\nb"))
-	if brief, all := fmt.Sprintf("%v|%s", e, e.Error()), fmt.Sprintf("%+v", e); brief != "one line|one line" || all != "one line\na\nb" {
+	if brief, all := fmt.Sprintf("%v|%s", e, e.Error()), fmt.Sprintf("%+v", e); brief != "one line|one line" ||
+		all != "one line\na\nb" {
 		t.Errorf("%q, %q", brief, all)
 	}
 }

@@ -45,7 +45,8 @@ func sameAs(t *testing.T, said map[uint64]model.Site, got map[uint64]int, n uint
 			unseen++
 		} else if got[q] > 0 && named {
 			missed, _ := machine(t).Missed()
-			t.Fatalf("sequence %d: arrived %d times, verdict %v %+v; the program missed %d", q, got[q], named, site, missed)
+			t.Fatalf("sequence %d: arrived %d times, verdict %v %+v; the program missed %d", q, got[q], named, site,
+				missed)
 		}
 		if named && !matches(reason, site.Reason) {
 			t.Fatalf("sequence %d: %+v; want %s", q, site, reason)
@@ -136,7 +137,8 @@ func TestSegments(t *testing.T) {
 		name   string
 		six    bool
 		linear bool
-	}{{"not linear", false, false}, {"not linear over IPv6", true, false}, {"linear", false, true}, {"linear over IPv6", true, true}} {
+	}{{"not linear", false, false}, {"not linear over IPv6", true, false}, {"linear", false,
+		true}, {"linear over IPv6", true, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			b, from, to := pair(t, c.six, wide)
 			m := machine(t)
@@ -168,7 +170,8 @@ func TestSegments(t *testing.T) {
 			if sum.Packets != buffers/2*k {
 				t.Errorf("%d datagrams dropped; want %d", sum.Packets, buffers/2*k)
 			}
-			if !m.kernel.far && sum.Unreadable > 0 { // before Linux 6.12; at first all super-packets kept their payload apart
+			// before Linux 6.12; at first all super-packets kept their payload apart
+			if !m.kernel.far && sum.Unreadable > 0 {
 				if sum.Unreadable != sum.Packets || d.Unreadable != sum.Packets || m.Why() == "" {
 					t.Errorf("%+v, %q; want all of them unreadable, and told", d, m.Why())
 				}
@@ -209,7 +212,8 @@ func TestTwoViews(t *testing.T) {
 	if err := near.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if again := collect(t, m, testTrial); len(again.Flows) != 1 || !bytes.Equal(again.Flows[0].Streams[0].Data, d.Flows[0].Streams[0].Data) {
+	if again := collect(t, m, testTrial); len(again.Flows) != 1 ||
+		!bytes.Equal(again.Flows[0].Streams[0].Data, d.Flows[0].Streams[0].Data) {
 		t.Error("the second end does not get the first one's account")
 	}
 	if err := far.Close(); err != nil {
@@ -231,8 +235,10 @@ func TestOtherPorts(t *testing.T) {
 		counted  bool
 		segments bool
 		verdicts int
-	}{{"one stream", [2]bool{true, true}, 1, true, false, n}, {"one stream, segments", [2]bool{true, true}, 1, true, true, n},
-		{"two streams", [2]bool{true, true}, 2, true, false, 0}, {"beside other flows", [2]bool{}, 1, false, false, 0}} {
+	}{{"one stream", [2]bool{true, true}, 1, true, false, n}, {"one stream, segments", [2]bool{true, true}, 1, true,
+		true, n},
+		{"two streams", [2]bool{true, true}, 2, true, false, 0}, {"beside other flows", [2]bool{}, 1, false, false,
+			0}} {
 		t.Run(c.name, func(t *testing.T) {
 			b, from, _ := pair(t, false, wide)
 			b.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
@@ -276,7 +282,8 @@ func TestOtherPorts(t *testing.T) {
 				}
 			}
 			var v bpfStream
-			if err := m.objects.Streams.Lookup(bpfStreamKey{Trial: testTrial}, &v); !errors.Is(err, ebpf.ErrKeyNotExist) {
+			if err := m.objects.Streams.Lookup(bpfStreamKey{Trial: testTrial}, &v); !errors.Is(err,
+				ebpf.ErrKeyNotExist) {
 				t.Errorf("after the trial its number is known: %v, %+v", err, v)
 			}
 		})
@@ -353,7 +360,8 @@ func TestWindow(t *testing.T) {
 	}
 	// A machine that stood still for long may have lost some, and then says so.
 	if wrong > 0 || d.Overwritten > n/10 || unseen < d.Overwritten || uint64(len(said))+unseen != n/4 {
-		t.Fatalf("%d verdicts of packets that came, %d of others, %d unseen, %d overwritten", wrong, len(said), unseen, d.Overwritten)
+		t.Fatalf("%d verdicts of packets that came, %d of others, %d unseen, %d overwritten", wrong, len(said),
+			unseen, d.Overwritten)
 	}
 	named(t, n/4, unseen-d.Overwritten)
 }
@@ -421,7 +429,8 @@ func TestOverwritten(t *testing.T) {
 	d := collect(t, m, testTrial)
 	said := verdicts(t, d, "up", 0)
 	if d.Overwritten == 0 || uint64(len(said))+d.Overwritten != n || total(d, "up").Packets != n {
-		t.Errorf("%d verdicts and %d overwritten of %d; %d counted", len(said), d.Overwritten, n, total(d, "up").Packets)
+		t.Errorf("%d verdicts and %d overwritten of %d; %d counted", len(said), d.Overwritten, n,
+			total(d, "up").Packets)
 	}
 	for q := range said {
 		if q >= n {

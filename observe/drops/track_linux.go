@@ -116,14 +116,16 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 			continue
 		}
 		if len(f.streams) != streams {
-			return nil, false, fmt.Errorf("track drops of flow %q: %d streams; its other end has %d", name, streams, len(f.streams))
+			return nil, false, fmt.Errorf("track drops of flow %q: %d streams; its other end has %d", name, streams,
+				len(f.streams))
 		}
 		return f, false, nil
 	}
 	if o.Mode == "" {
 		o.Mode = model.DropsSeq
 	}
-	f = &flow{name: name, mode: o.Mode, streams: make([]*stream, streams), tuples: make([]map[model.Tuple]bool, streams)}
+	f = &flow{name: name, mode: o.Mode, streams: make([]*stream, streams),
+		tuples: make([]map[model.Tuple]bool, streams)}
 	if o.Mode != model.DropsSeq && o.Mode != model.DropsCount {
 		return nil, false, fmt.Errorf("track drops of flow %q: no mode %q; want seq or count", name, o.Mode)
 	}
@@ -140,7 +142,8 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 		s := &stream{bits: countOnly, packets: o.Packets}
 		if s.slot, ok = m.slots.take(); !ok {
 			m.forget(0, f)
-			return nil, false, fmt.Errorf("track drops of flow %q: %d streams are tracked already", name, bpfLimitsSTREAMS)
+			return nil, false, fmt.Errorf("track drops of flow %q: %d streams are tracked already", name,
+				bpfLimitsSTREAMS)
 		}
 		f.streams[i], f.tuples[i] = s, map[model.Tuple]bool{}
 		m.newest[2*s.slot], m.newest[2*s.slot+1] = 0, kernelclock.Now()
@@ -160,7 +163,8 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 func (m *Machine) number(f *flow) error {
 	var ok bool
 	if f.id, ok = m.flows.take(); !ok {
-		return fmt.Errorf("track drops of flow %q: %d flows and ways of meetings are tracked already", f.name, bpfLimitsFLOWS-1)
+		return fmt.Errorf("track drops of flow %q: %d flows and ways of meetings are tracked already", f.name,
+			bpfLimitsFLOWS-1)
 	}
 	if err := m.objects.Rests.Put(f.id, bpfRest{}); err != nil {
 		m.flows.give(f.id)
@@ -169,8 +173,8 @@ func (m *Machine) number(f *flow) error {
 	return nil
 }
 
-// Meet watches the packets by which the ends of a flow meet, whatever their ports, by the tag that they carry. It counts
-// them for each way.
+// Meet watches the packets by which the ends of a flow meet, whatever their ports, by the tag that they carry. It
+// counts them for each way.
 func (m *Machine) Meet(number uint16, name string, tag uint16) (*Track, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -234,7 +238,8 @@ func (m *Machine) addPorts(number uint16, t *trial, f *flow, tuples []model.Tupl
 		for _, other := range append(slices.Clip(t.flows), f) {
 			for j, seen := range other.tuples {
 				if seen[p] && (other != f || i != j) {
-					return fmt.Errorf("track drops of flow %q: ports %d to %d are those of flow %q, too", f.name, p.From, p.To, other.name)
+					return fmt.Errorf("track drops of flow %q: ports %d to %d are those of flow %q, too", f.name,
+						p.From, p.To, other.name)
 				}
 			}
 		}

@@ -61,14 +61,16 @@ func TestLearn(t *testing.T) {
 	if !l.hardware["wan"] || l.hardware["br-lan"] || l.namespace != 4026531840 || longBits(l.machine) != 32 {
 		t.Errorf("%+v", l)
 	}
-	for machine, bits := range map[string]int{"": 64, "x86_64": 64, "aarch64": 64, "mips": 32, "mipsel": 32, "armv7l": 32, "mips64": 64, "i686": 32, "riscv64": 64} {
+	for machine, bits := range map[string]int{"": 64, "x86_64": 64, "aarch64": 64, "mips": 32, "mipsel": 32,
+		"armv7l": 32, "mips64": 64, "i686": 32, "riscv64": 64} {
 		if longBits(machine) != bits {
 			t.Errorf("%s has %d bits, want %d", machine, longBits(machine), bits)
 		}
 	}
 
 	// A router that answers nothing is unknown, and no more.
-	if f := learn(map[string]string{}, first).facts; f.Offload != nil || f.Tuning != nil || f.Before != nil || f.System != "linux" || len(f.Untold) < 5 {
+	if f := learn(map[string]string{}, first).facts; f.Offload != nil || f.Tuning != nil || f.Before != nil ||
+		f.System != "linux" || len(f.Untold) < 5 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -80,12 +82,17 @@ func TestOffload(t *testing.T) {
 		want []string
 	}{
 		{"nothing told", nil, nil},
-		{"no flowtable", map[string]string{"nft list flowtables": "# nft answers"}, []string{"real: nft has no flowtable, so it offloads no flow"}},
-		{"in software", map[string]string{"nft list flowtables": "# nft answers\ntable ip x {\n flowtable f {\n  devices = { a }\n }\n flowtable g {\n }\n}"},
-			[]string{"real: nft's flowtable f takes flows of a past the rules in software", "real: nft's flowtable g takes flows of no device past the rules in software"}},
+		{"no flowtable", map[string]string{"nft list flowtables": "# nft answers"},
+			[]string{"real: nft has no flowtable, so it offloads no flow"}},
+		{"in software",
+			map[string]string{"nft list flowtables": "# nft answers\ntable ip x {\n flowtable f {\n  devices = { a }\n }\n flowtable g {\n }\n}"},
+			[]string{"real: nft's flowtable f takes flows of a past the rules in software",
+				"real: nft's flowtable g takes flows of no device past the rules in software"}},
 		{"flows", map[string]string{"conntrack flags": "software 3\nhardware 0"},
 			[]string{"real: 3 tracked connections were offloaded in software when it was asked"}},
-		{"an XDP program", map[string]string{"ip link, xdp": "3: wan@if2: <UP> mtu 1500 xdp qdisc noqueue\n    prog/xdp id 7"}, []string{"real: an XDP program sees the packets that wan@if2 receives before the kernel's own path does"}},
+		{"an XDP program",
+			map[string]string{"ip link, xdp": "3: wan@if2: <UP> mtu 1500 xdp qdisc noqueue\n    prog/xdp id 7"},
+			[]string{"real: an XDP program sees the packets that wan@if2 receives before the kernel's own path does"}},
 		{"uci of another system", map[string]string{"uci": "a=b"}, nil},
 	} {
 		if got := offload(c.told); !slices.Equal(got, c.want) {

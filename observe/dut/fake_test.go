@@ -19,10 +19,11 @@ type fake struct {
 	t    *testing.T
 	born time.Time
 
-	mu      sync.Mutex
-	boot    string
-	booted  time.Time                                // its uptime counts from here
-	slow    func(since time.Duration) time.Duration  // how long its answer takes to what is asked so long after it was made; nil is at once
+	mu     sync.Mutex
+	boot   string
+	booted time.Time // its uptime counts from here
+	// how long its answer takes to what is asked so long after it was made; nil is at once
+	slow    func(since time.Duration) time.Duration
 	part    map[string]string                        // files that stand for what it would say
 	facts   string                                   // sections with @@ for the marker
 	moment  map[string]string                        // momentTexts
@@ -45,7 +46,8 @@ type fake struct {
 
 func newFake(t *testing.T) *fake {
 	now := time.Now()
-	return &fake{t: t, born: now, booted: now.Add(-1000 * time.Second), boot: "boot-1", system: "Linux", rest: 1013.3, part: map[string]string{},
+	return &fake{t: t, born: now, booted: now.Add(-1000 * time.Second), boot: "boot-1", system: "Linux", rest: 1013.3,
+		part: map[string]string{},
 		busy: func(up float64) (float64, float64) { return 75 * up, 25 * up }}
 }
 

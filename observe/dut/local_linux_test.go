@@ -56,7 +56,8 @@ func TestLocalRouter(t *testing.T) {
 		t.Run(strings.Join(shell, " "), func(t *testing.T) {
 			testenv.Tool(t, shell[0])
 			start := local(ns.Do, true, shell[0], shell[1:]...)
-			r := &Router{node: "router", source: "the lab", start: start, asked: 50 * time.Millisecond, maxCost: usualCost}
+			r := &Router{node: "router", source: "the lab", start: start, asked: 50 * time.Millisecond,
+				maxCost: usualCost}
 			if err := r.open(context.Background()); err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +73,8 @@ func TestLocalRouter(t *testing.T) {
 			}
 			w.Snapshot(model.MomentEnd)
 			o := w.Report()
-			if c := counter(o, "Ip.ForwDatagrams"); o.Namespace != inode || o.Boot == "" || len(o.Unread) > 0 || len(r.machine.hardware) > 0 || c.Name == "" || c.Whole != 0 {
+			if c := counter(o, "Ip.ForwDatagrams"); o.Namespace != inode || o.Boot == "" || len(o.Unread) > 0 ||
+				len(r.machine.hardware) > 0 || c.Name == "" || c.Whole != 0 {
 				t.Errorf("%+v", o)
 			}
 			if c := counter(o, "nft.inet.fault.hook2.forward.2.packets"); c.Name == "" || c.Reset {

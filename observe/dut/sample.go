@@ -28,9 +28,9 @@ type sample struct {
 
 var errForm = errors.New("its answer has not the parts that were asked for")
 
-// samplePaths are what a sample consists of, in the order in which the router prints them; the shell makes paths of what
-// begins with $. What must belong together comes first. A file that is missing is empty. Neither /proc/interrupts nor
-// the table of connections is among them: reading those costs too much.
+// samplePaths are what a sample consists of, in the order in which the router prints them; the shell makes paths of
+// what begins with $. What must belong together comes first. A file that is missing is empty. Neither /proc/interrupts
+// nor the table of connections is among them: reading those costs too much.
 var samplePaths = slices.Concat([]string{uptimePath, statPath}, counters.RouterFiles(), []string{
 	connectionsPath, connectionsMaxPath, clockPaths, zonePaths, bootPath, shellPath, parentPath,
 })
@@ -90,9 +90,9 @@ func parseSample(body string) (s sample, err error) {
 		}
 	}
 	s.boot = clean(s.texts[bootPath], 64)
-	// The watch costs the router's cores what the shell and its children take, and the ssh server's process that carries
-	// the connection, which is the shell's parent; in a lab there is none. What the kernel does in interrupts for the
-	// connection's packets is in nobody's account.
+	// The watch costs the router's cores what the shell and its children take, and the ssh server's process that
+	// carries the connection, which is the shell's parent; in a lab there is none. What the kernel does in interrupts
+	// for the connection's packets is in nobody's account.
 	s.spent, s.spentKnown = spentBy(s.texts[shellPath], nil, true)
 	server, _ := spentBy(s.texts[parentPath], []string{"sshd", "dropbear"}, false)
 	s.spent += server

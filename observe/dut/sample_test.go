@@ -42,13 +42,15 @@ func TestParseCaptures(t *testing.T) {
 		what      string
 		got, want any
 	}{
-		{"up", s.up, 1547.23}, {"all", s.All, counters.Ticks{86358, 0, 56798, 147557, 808, 0, 5399, 3723}}, {"cores", len(s.Cores), 2},
+		{"up", s.up, 1547.23}, {"all", s.All, counters.Ticks{86358, 0, 56798, 147557, 808, 0, 5399, 3723}}, {"cores",
+			len(s.Cores), 2},
 		{"core 1", s.Cores[1], counters.Ticks{43887, 0, 28544, 72741, 643, 0, 2569, 1870}},
 		{"backlog", fmt.Sprint(s.backlog), "[{0 0 3} {1 0 7}]"},
 		{"connections", *s.connections, uint64(17)}, {"most", *s.connectionsMax, uint64(262144)},
 		{"clock", math.IsNaN(s.clockHz), true}, {"temperature", math.IsNaN(s.temperatureC), true},
 		{"boot", s.boot, "10e30a67-3c44-48de-a218-cd1ce55d2919"},
-		{"spent: the shell's 3+4 and its children's 20+10; its parent is no ssh server", s.spent, uint64(37)}, {"known", s.spentKnown, true},
+		{"spent: the shell's 3+4 and its children's 20+10; its parent is no ssh server", s.spent,
+			uint64(37)}, {"known", s.spentKnown, true},
 	} {
 		if c.got != c.want {
 			t.Errorf("Linux 6.18: %s is %v, want %v", c.what, c.got, c.want)
@@ -62,7 +64,8 @@ func TestParseCaptures(t *testing.T) {
 		what      string
 		got, want any
 	}{
-		{"up", s.up, 86412.07}, {"cores", len(s.Cores), 3}, {"core 3", s.Cores[3], counters.Ticks{100, 0, 200, 8000000, 0, 0, 300}},
+		{"up", s.up, 86412.07}, {"cores", len(s.Cores), 3}, {"core 3", s.Cores[3],
+			counters.Ticks{100, 0, 200, 8000000, 0, 0, 300}},
 		{"backlog by order", fmt.Sprint(s.backlog), "[{0 4294967295 1} {1 0 2} {2 5 0}]"},
 		{"no connection tracking", s.connections == nil && s.connectionsMax == nil, true},
 		{"slowest clock", s.clockHz, 448e6}, {"hottest", s.temperatureC, 71.5},
@@ -90,9 +93,12 @@ func TestParseSample(t *testing.T) {
 		{"empty parts", written(nil), "uptime"},
 		{"uptime not a time", written(map[string]string{"/proc/uptime": "NaN\n", "/proc/stat": oneCore}), "uptime"},
 		{"uptime negative", written(map[string]string{"/proc/uptime": "-1\n", "/proc/stat": oneCore}), "uptime"},
-		{"uptime hexadecimal", written(map[string]string{"/proc/uptime": "0x1p999\n", "/proc/stat": oneCore}), "uptime"},
-		{"no processors", written(map[string]string{"/proc/uptime": "1\n", "/proc/stat": "intr 1\n"}), "does not tell of the processors"},
-		{"carriage returns", strings.ReplaceAll(written(map[string]string{"/proc/uptime": "1 2\n", "/proc/stat": oneCore}), "\n", "\r\n"), ""},
+		{"uptime hexadecimal", written(map[string]string{"/proc/uptime": "0x1p999\n", "/proc/stat": oneCore}),
+			"uptime"},
+		{"no processors", written(map[string]string{"/proc/uptime": "1\n", "/proc/stat": "intr 1\n"}),
+			"does not tell of the processors"},
+		{"carriage returns", strings.ReplaceAll(written(map[string]string{"/proc/uptime": "1 2\n",
+			"/proc/stat": oneCore}), "\n", "\r\n"), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := parseSample(c.body)
@@ -104,7 +110,8 @@ func TestParseSample(t *testing.T) {
 // FuzzSample also holds what a sample is used for.
 func FuzzSample(f *testing.F) {
 	f.Add(capture(f, "linux-6.18.txt"), capture(f, "openwrt-mips.txt"))
-	f.Add(written(map[string]string{"/proc/uptime": "1 2\n", "/proc/stat": oneCore, "/proc/$$/stat": "1 (a (b) c) R 1 2"}), "\x00\xff Linux\n")
+	f.Add(written(map[string]string{"/proc/uptime": "1 2\n", "/proc/stat": oneCore,
+		"/proc/$$/stat": "1 (a (b) c) R 1 2"}), "\x00\xff Linux\n")
 	f.Fuzz(func(t *testing.T, one, two string) {
 		a, err1 := parseSample(one)
 		b, err2 := parseSample(two)
@@ -117,7 +124,8 @@ func FuzzSample(f *testing.F) {
 			return
 		}
 		if s, ok := b.All.Since(a.All, -1); ok {
-			if sum := s.User + s.System + s.Nice + s.Idle + s.IOWait + s.IRQ + s.Softirq + s.Steal; math.Abs(sum-1) > 1e-6 || s.Busy() < 0 {
+			if sum := s.User + s.System + s.Nice + s.Idle + s.IOWait + s.IRQ + s.Softirq +
+				s.Steal; math.Abs(sum-1) > 1e-6 || s.Busy() < 0 {
 				t.Errorf("%+v adds up to %v", s, sum)
 			}
 		}
@@ -146,11 +154,14 @@ func TestBacklog(t *testing.T) {
 		dropped, squeezed uint64
 		ok                bool
 	}{
-		"it moved":       {rows([3]uint32{0, 1, 2}, [3]uint32{1, 3, 4}), rows([3]uint32{0, 2, 2}, [3]uint32{1, 6, 5}), 4, 1, true},
-		"it wrapped":     {rows([3]uint32{0, 0xfffffffe, 2}), rows([3]uint32{0, 3, 2}), 5, 0, true},
-		"it went back":   {rows([3]uint32{0, 1000, 2}), rows([3]uint32{0, 3, 2}), 0, 0, false},
-		"a core went":    {rows([3]uint32{0, 1, 2}, [3]uint32{1, 9, 4}, [3]uint32{2, 5, 4}), rows([3]uint32{0, 1, 2}, [3]uint32{1, 5, 4}), 0, 0, false},
-		"another core":   {rows([3]uint32{0, 1, 2}, [3]uint32{2, 3, 4}), rows([3]uint32{0, 1, 2}, [3]uint32{1, 3, 4}), 0, 0, false},
+		"it moved": {rows([3]uint32{0, 1, 2}, [3]uint32{1, 3, 4}), rows([3]uint32{0, 2, 2}, [3]uint32{1, 6, 5}),
+			4, 1, true},
+		"it wrapped":   {rows([3]uint32{0, 0xfffffffe, 2}), rows([3]uint32{0, 3, 2}), 5, 0, true},
+		"it went back": {rows([3]uint32{0, 1000, 2}), rows([3]uint32{0, 3, 2}), 0, 0, false},
+		"a core went": {rows([3]uint32{0, 1, 2}, [3]uint32{1, 9, 4}, [3]uint32{2, 5, 4}),
+			rows([3]uint32{0, 1, 2}, [3]uint32{1, 5, 4}), 0, 0, false},
+		"another core": {rows([3]uint32{0, 1, 2}, [3]uint32{2, 3, 4}), rows([3]uint32{0, 1, 2}, [3]uint32{1, 3, 4}),
+			0, 0, false},
 		"it is not told": {nil, nil, 0, 0, false},
 	} {
 		d, s, ok := backlog(&reading{sample: sample{backlog: c.a}}, &reading{sample: sample{backlog: c.b}})

@@ -119,7 +119,8 @@ func connect(ctx context.Context, start Start) (*session, error) {
 	late, cancel := context.WithTimeout(ctx, shell.Patience)
 	defer cancel()
 	stop := context.AfterFunc(late, shell.Kill)
-	go func() { _, _ = io.WriteString(shell.In, s.mark.request(0, askSystem)) }() // its output tells if it does not take it
+	// its output tells if it does not take it
+	go func() { _, _ = io.WriteString(shell.In, s.mark.request(0, askSystem)) }()
 	answer, said, err := s.mark.answer(s.out, 0)
 	system := strings.TrimSpace(answer)
 	if err == nil && system == linuxSystem {

@@ -49,7 +49,8 @@ func startServer(t *testing.T) *sshbed.Server {
 func TestServerHangsUp(t *testing.T) {
 	s := startServer(t)
 	ctx := context.Background()
-	r := &Router{node: "router", source: "ssh://ash", start: target(t, "ssh://ash"), asked: 250 * time.Millisecond, maxCost: 1}
+	r := &Router{node: "router", source: "ssh://ash", start: target(t, "ssh://ash"), asked: 250 * time.Millisecond,
+		maxCost: 1}
 	if err := r.open(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,8 @@ func TestSSHThatGivesNoWatch(t *testing.T) {
 				_ = r.Close()
 				t.Fatal("it is watched")
 			}
-			if got := err.Error(); !strings.HasPrefix(got, "watch the router ssh://"+c.name+": ") || !strings.Contains(got, c.want) || strings.ContainsAny(got, "\r\n") {
+			if got := err.Error(); !strings.HasPrefix(got, "watch the router ssh://"+c.name+": ") ||
+				!strings.Contains(got, c.want) || strings.ContainsAny(got, "\r\n") {
 				t.Errorf("%q, want one line with %q", got, c.want)
 			}
 		})

@@ -58,7 +58,8 @@ func check[T comparable](t *testing.T, input string, got, want T, err error, fau
 	if got != want {
 		t.Errorf("%q: got %+v, want %+v", input, got, want)
 	}
-	if (err == nil) != (fault == "") || err != nil && (!strings.Contains(err.Error(), fault) || strings.Contains(err.Error(), "\n")) {
+	if (err == nil) != (fault == "") || err != nil &&
+		(!strings.Contains(err.Error(), fault) || strings.Contains(err.Error(), "\n")) {
 		t.Errorf("%q: error %v, want one line with %q", input, err, fault)
 	}
 }
@@ -66,14 +67,16 @@ func check[T comparable](t *testing.T, input string, got, want T, err error, fau
 func TestArguments(t *testing.T) {
 	got := Target{User: "root", Host: "::1", Port: 2222}.arguments(true)
 	for _, want := range [][]string{
-		{"-T", "-x", "-a"}, {"-o", "BatchMode=yes"}, {"-o", "ClearAllForwardings=yes"}, {"-o", "ServerAliveInterval=10"},
+		{"-T", "-x", "-a"}, {"-o", "BatchMode=yes"}, {"-o", "ClearAllForwardings=yes"}, {"-o",
+			"ServerAliveInterval=10"},
 		{"-l", "root", "-p", "2222", "--", "::1", "exec /bin/sh"},
 	} {
 		if !strings.Contains(strings.Join(got, "\x00")+"\x00", strings.Join(want, "\x00")+"\x00") {
 			t.Errorf("%q lacks %q", got, want)
 		}
 	}
-	if got := (Target{Host: "a"}).arguments(false); slices.Contains(got, "BatchMode=yes") || slices.Contains(got, "-l") {
+	if got := (Target{Host: "a"}).arguments(false); slices.Contains(got, "BatchMode=yes") ||
+		slices.Contains(got, "-l") {
 		t.Errorf("%q: want a person asked, and nothing the user's configuration decides", got)
 	}
 }

@@ -87,17 +87,20 @@ func TestWatch(t *testing.T) {
 					" Sent 1 bytes 1 pkt (dropped 3, overlimits 0 requeues 0)\n"}
 			},
 			check: func(t *testing.T, f *fake, w model.RouterWatch, series map[string][]float64, o model.Observation) {
-				if w.Samples != 11 || len(w.Cores) != 1 || !near(w.Cores[0].Idle, 0.25) || w.PeriodS != 1 || w.CostRatio == nil || *w.CostRatio != 0 {
+				if w.Samples != 11 || len(w.Cores) != 1 || !near(w.Cores[0].Idle, 0.25) || w.PeriodS != 1 ||
+					w.CostRatio == nil || *w.CostRatio != 0 {
 					t.Errorf("%+v", w)
 				}
-				if w.Connections != nil || w.ClockHz != nil || w.TemperatureC != nil || w.SoftnetDropped != nil || series["clock_hz"] != nil || series["softnet_dropped_pps"] != nil {
+				if w.Connections != nil || w.ClockHz != nil || w.TemperatureC != nil || w.SoftnetDropped != nil ||
+					series["clock_hz"] != nil || series["softnet_dropped_pps"] != nil {
 					t.Error("what the router does not tell is told")
 				}
 				if q := counter(o, "qdisc.eth0.tbf.1:.drops"); q.After != 3 || len(o.Queues) != 1 {
 					t.Errorf("queues %+v, %+v", q, o.Queues)
 				}
 				c := counter(o, "dev.eth0.rx_packets")
-				if math.Abs(float64(c.Whole)-12300) > 11 || math.Abs(float64(c.Measure)-10260) > 2 || o.Unsettled || !near(o.IdleS, 1) || o.Mode != model.DropsOff || o.Boot != "boot-1" || len(o.Unread) > 0 {
+				if math.Abs(float64(c.Whole)-12300) > 11 || math.Abs(float64(c.Measure)-10260) > 2 || o.Unsettled ||
+					!near(o.IdleS, 1) || o.Mode != model.DropsOff || o.Boot != "boot-1" || len(o.Unread) > 0 {
 					t.Errorf("%+v\n%+v", c, o)
 				}
 			},
@@ -105,7 +108,10 @@ func TestWatch(t *testing.T) {
 		{
 			name: "a load that goes in the middle", softirq: 0.45,
 			setup: func(f *fake) {
-				f.busy = func(up float64) (float64, float64) { return 90 * min(up, 1008.04), 100*up - 90*min(up, 1008.04) }
+				f.busy = func(up float64) (float64, float64) {
+					return 90 * min(up, 1008.04),
+						100*up - 90*min(up, 1008.04)
+				}
 			},
 			check: func(t *testing.T, _ *fake, _ model.RouterWatch, series map[string][]float64, _ model.Observation) {
 				for i, want := range []float64{.9, .9, .9, .9, .9, 0, 0, 0, 0, 0} {
@@ -133,10 +139,12 @@ func TestWatch(t *testing.T) {
 				})
 			},
 			check: func(t *testing.T, f *fake, w model.RouterWatch, series map[string][]float64, o model.Observation) {
-				if *w.Connections != 900 || *w.ConnectionsMax != 1024 || *w.ClockHz != 600e6 || *w.TemperatureC != 91 || *w.SoftnetDropped != 5 || *w.SoftnetSqueezed != 2 {
+				if *w.Connections != 900 || *w.ConnectionsMax != 1024 || *w.ClockHz != 600e6 ||
+					*w.TemperatureC != 91 || *w.SoftnetDropped != 5 || *w.SoftnetSqueezed != 2 {
 					t.Errorf("%+v", w)
 				}
-				if s := series["softnet_dropped_pps"]; s[4] < 4.9 || s[4] > 5.1 || s[3] != 0 || series["conntrack_entries"][9] != 900 {
+				if s := series["softnet_dropped_pps"]; s[4] < 4.9 || s[4] > 5.1 || s[3] != 0 ||
+					series["conntrack_entries"][9] != 900 {
 					t.Errorf("%v", series)
 				}
 				if c := counter(o, "softnet.dropped"); c.Whole != 5 || c.Measure != 5 || c.Reset {
@@ -180,7 +188,8 @@ func TestWatch(t *testing.T) {
 				if w.Samples != 1 || w.CPU != nil || len(w.Cores) > 0 || len(o.Counters) > 0 {
 					t.Errorf("%+v\n%+v", w, o)
 				}
-				if got := strings.Join(o.Unread, "\n"); !strings.Contains(got, "end: the router did not answer within 2s") || !strings.Contains(got, "no counters") {
+				if got := strings.Join(o.Unread, "\n"); !strings.Contains(got,
+					"end: the router did not answer within 2s") || !strings.Contains(got, "no counters") {
 					t.Error(got)
 				}
 			},
@@ -202,7 +211,8 @@ func TestWatch(t *testing.T) {
 			setup: func(f *fake) { f.twice = true },
 		},
 		{
-			name: "the connection is cut, refused once, and comes back", softirq: 0.75, unseen: []int{3, 4, 5, 6, 7, 8, 9},
+			name: "the connection is cut, refused once, and comes back", softirq: 0.75, unseen: []int{3, 4, 5, 6, 7,
+				8, 9},
 			during: func(f *fake) {
 				time.Sleep(3200 * time.Millisecond)
 				f.set(func() { f.refuse = errRefused })
@@ -212,7 +222,8 @@ func TestWatch(t *testing.T) {
 			},
 			gaps: []string{"not observed from t=3.0 s: the connection was closed: Connection to fake closed by remote host; then ssh: connect to host fake port 22: Connection refused"},
 			check: func(t *testing.T, f *fake, w model.RouterWatch, _ map[string][]float64, o model.Observation) {
-				if f.starts != 2 || w.Samples != 4 || !strings.Contains(strings.Join(o.Unread, "\n"), "end: the connection was closed") {
+				if f.starts != 2 || w.Samples != 4 ||
+					!strings.Contains(strings.Join(o.Unread, "\n"), "end: the connection was closed") {
 					t.Errorf("%d starts, %+v, %+v", f.starts, w, o)
 				}
 			},
@@ -237,9 +248,11 @@ func TestWatch(t *testing.T) {
 				f.set(func() { f.booted, f.boot = time.Now(), "boot-2" })
 				f.cut("")
 			},
-			gaps: []string{"not observed from t=2.0 s to t=8.0 s", "the router restarted between t=2.0 s and t=8.0 s, its uptime went from 1005.0 s to 5.9 s"},
+			gaps: []string{"not observed from t=2.0 s to t=8.0 s",
+				"the router restarted between t=2.0 s and t=8.0 s, its uptime went from 1005.0 s to 5.9 s"},
 			check: func(t *testing.T, _ *fake, w model.RouterWatch, _ map[string][]float64, o model.Observation) {
-				if len(o.Counters) > 0 || !strings.Contains(strings.Join(o.Unread, "\n"), "the router restarted") || len(w.Cores) > 0 || w.SoftnetDropped != nil {
+				if len(o.Counters) > 0 || !strings.Contains(strings.Join(o.Unread, "\n"), "the router restarted") ||
+					len(w.Cores) > 0 || w.SoftnetDropped != nil {
 					t.Errorf("%+v\n%+v", w, o)
 				}
 			},
@@ -264,7 +277,8 @@ func TestWatch(t *testing.T) {
 		{
 			name: "too costly", softirq: 0.75,
 			setup: func(f *fake) { f.cost = 0.05 },
-			gaps:  []string{"from t=5.0 s sampled only every 2s: the watch took 5.0 % of a core, above 2.0 %"}, // moments do not count
+			// moments do not count
+			gaps: []string{"from t=5.0 s sampled only every 2s: the watch took 5.0 % of a core, above 2.0 %"},
 			check: func(t *testing.T, f *fake, w model.RouterWatch, series map[string][]float64, _ model.Observation) {
 				if math.Abs(*w.CostRatio-0.05) > 1e-3 || w.PeriodS != 2 || len(series["cpu_busy_ratio"]) != 10 {
 					t.Errorf("%+v", w)
@@ -344,8 +358,10 @@ func TestSettleAsksSeldom(t *testing.T) {
 		least     time.Duration
 	}{
 		{"still", func(*fake) {}, false, 2, false, stillFor},
-		{"still, and figures of a card may be late", func(f *fake) { f.facts = "@@ S devices\n/sys/class/net/eth0/device\n" }, true, 2, false, 2 * time.Second},
-		{"a card's late figures of no interest", func(f *fake) { f.facts = "@@ S devices\n/sys/class/net/eth0/device\n" }, false, 2, false, stillFor},
+		{"still, and figures of a card may be late",
+			func(f *fake) { f.facts = "@@ S devices\n/sys/class/net/eth0/device\n" }, true, 2, false, 2 * time.Second},
+		{"a card's late figures of no interest",
+			func(f *fake) { f.facts = "@@ S devices\n/sys/class/net/eth0/device\n" }, false, 2, false, stillFor},
 		{"never still", func(f *fake) { f.rest = math.Inf(1) }, false, 8, true, time.Second},
 		{"no answer", func(f *fake) {
 			f.slow = func(since time.Duration) time.Duration { return time.Duration(since/time.Millisecond) * time.Hour }
@@ -365,7 +381,8 @@ func TestSettleAsksSeldom(t *testing.T) {
 				f.mu.Lock()
 				asks := len(f.asked) - before
 				f.mu.Unlock()
-				if asks < 1 || asks > c.asks || w.Report().Unsettled != c.unsettled || took < c.least || took > c.least+time.Second {
+				if asks < 1 || asks > c.asks || w.Report().Unsettled != c.unsettled || took < c.least ||
+					took > c.least+time.Second {
 					t.Errorf("%d requests in %v, unsettled %v", asks, took, w.Report().Unsettled)
 				}
 				if err := errors.Join(w.Close(), r.Close()); err != nil {

@@ -13,7 +13,8 @@ import (
 
 func file(t *testing.T, blocks ...record.Block) *record.Reader {
 	t.Helper()
-	head := &record.Header{Format: record.Format, Run: "r1", Started: time.Unix(1700000000, 0), Target: "lab:direct", ResolutionNS: 1}
+	head := &record.Header{Format: record.Format, Run: "r1", Started: time.Unix(1700000000, 0), Target: "lab:direct",
+		ResolutionNS: 1}
 	var b []byte
 	for _, x := range append([]record.Block{head}, blocks...) {
 		var err error
@@ -37,14 +38,16 @@ func trial(streams int) *record.Trial {
 func came(sequences ...uint64) *record.Packets {
 	p := &record.Packets{Trial: 1}
 	for i, s := range sequences {
-		p.List = append(p.List, record.Packet{Sequence: s, SendNanos: 1_000_000 + s*10_000, ReceiveNanos: 1_000_000 + int64(i+1)*10_000})
+		p.List = append(p.List, record.Packet{Sequence: s, SendNanos: 1_000_000 + s*10_000,
+			ReceiveNanos: 1_000_000 + int64(i+1)*10_000})
 	}
 	return p
 }
 
 func TestFigures(t *testing.T) {
 	closed := &record.Closed{Trial: 1, State: model.Valid, Flows: []record.ClosedFlow{{Attempted: []uint64{12}}}}
-	d, err := Read(file(t, trial(1), came(0, 1, 2, 5, 3, 4, 4, 9), &record.Stream{Trial: 1, Packets: 8}, closed, &record.End{Packets: 8}))
+	d, err := Read(file(t, trial(1), came(0, 1, 2, 5, 3, 4, 4, 9), &record.Stream{Trial: 1, Packets: 8}, closed,
+		&record.End{Packets: 8}))
 	if err != nil || !d.Whole || len(d.Trials) != 1 {
 		t.Fatalf("%+v, %v", d, err)
 	}
@@ -71,28 +74,35 @@ func TestWhatIsNotKnown(t *testing.T) {
 				t.Errorf("%+v", d)
 			}
 		}},
-		{"left out of the record", []record.Block{trial(1), &record.Packets{Trial: 1, Dropped: 3, List: came(4).List}, &record.Stream{Trial: 1, Packets: 1, Dropped: 5},
-			&record.Closed{Trial: 1, Flows: []record.ClosedFlow{{Attempted: []uint64{6}, Received: 6, Recorded: 1, Dropped: 5}}}, &record.End{}}, func(t *testing.T, d Document) {
+		{"left out of the record", []record.Block{trial(1), &record.Packets{Trial: 1, Dropped: 3, List: came(4).List},
+			&record.Stream{Trial: 1, Packets: 1, Dropped: 5},
+			&record.Closed{Trial: 1, Flows: []record.ClosedFlow{{Attempted: []uint64{6}, Received: 6, Recorded: 1,
+				Dropped: 5}}}, &record.End{}}, func(t *testing.T, d Document) {
 			if g := d.Trials[0].Of[0]; g.Dropped != 5 || g.Lost != 5 || g.Received != 1 {
 				t.Errorf("%+v", g)
 			}
 		}},
-		{"not kept", []record.Block{trial(1), came(0), &record.Void{Trial: 1, Why: "again"}, &record.End{}}, func(t *testing.T, d Document) {
-			if d.Trials[0].Void != "again" || len(d.Trials[0].Of) != 1 {
-				t.Errorf("%+v", d.Trials[0])
-			}
-		}},
-		{"of no trial, flow or stream", []record.Block{came(0), trial(1), &record.Packets{Trial: 1, Flow: 9, List: came(0).List}, &record.Packets{Trial: 1, Stream: 7, List: came(0).List},
+		{"not kept", []record.Block{trial(1), came(0), &record.Void{Trial: 1, Why: "again"}, &record.End{}},
+			func(t *testing.T, d Document) {
+				if d.Trials[0].Void != "again" || len(d.Trials[0].Of) != 1 {
+					t.Errorf("%+v", d.Trials[0])
+				}
+			}},
+		{"of no trial, flow or stream", []record.Block{came(0), trial(1),
+			&record.Packets{Trial: 1, Flow: 9, List: came(0).List},
+			&record.Packets{Trial: 1, Stream: 7, List: came(0).List},
 			&record.Void{Trial: 8}, &record.Closed{Trial: 8}, &record.End{}}, func(t *testing.T, d Document) {
 			if g := d.Trials[0].Of[0]; g.Received != 0 || g.Packets != 1 || g.DurationS != 0 {
 				t.Errorf("%+v", g)
 			}
 		}},
-		{"nothing came", []record.Block{trial(128), &record.Closed{Trial: 1, Flows: []record.ClosedFlow{{Attempted: make([]uint64, 128)}}}, &record.End{}}, func(t *testing.T, d Document) {
-			if g := d.Trials[0].Of[0]; g.Lost != 0 || g.LossRuns != 0 || !g.AttemptedKnown {
-				t.Errorf("%+v", g)
-			}
-		}},
+		{"nothing came", []record.Block{trial(128),
+			&record.Closed{Trial: 1, Flows: []record.ClosedFlow{{Attempted: make([]uint64, 128)}}}, &record.End{}},
+			func(t *testing.T, d Document) {
+				if g := d.Trials[0].Of[0]; g.Lost != 0 || g.LossRuns != 0 || !g.AttemptedKnown {
+					t.Errorf("%+v", g)
+				}
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, err := Read(file(t, c.blocks...))
@@ -156,7 +166,8 @@ func TestTrialsShareTheListsOfLosses(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, last := d.Trials[0].Of[0], d.Trials[59].Of[0]
-	if first.Lost != 2 || first.LossRuns != 2 || first.Unlisted != 0 || last.Lost != 2 || last.LossRuns+last.Unlisted != 2 || last.Unlisted == 0 {
+	if first.Lost != 2 || first.LossRuns != 2 || first.Unlisted != 0 || last.Lost != 2 ||
+		last.LossRuns+last.Unlisted != 2 || last.Unlisted == 0 {
 		t.Errorf("figures %+v and %+v", first, last)
 	}
 }

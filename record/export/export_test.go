@@ -19,14 +19,19 @@ func small(t *testing.T) []byte {
 	t.Helper()
 	var file []byte
 	for _, b := range []record.Block{
-		&record.Header{Format: record.Format, Run: "r1", Started: time.Unix(1700000000, 0), Tool: model.Tool{Version: "test"}, Target: "lab:direct", ResolutionNS: 1},
+		&record.Header{Format: record.Format, Run: "r1", Started: time.Unix(1700000000, 0),
+			Tool: model.Tool{Version: "test"}, Target: "lab:direct", ResolutionNS: 1},
 		&record.Trial{Trial: 1, Wire: 77, Started: time.Unix(1700000001, 0), Flows: []record.Flow{
-			{Flow: 0, Name: "up", From: "sender", To: "receiver", PayloadBytes: 64, Streams: 2, OneClock: true, Family: 4},
+			{Flow: 0, Name: "up", From: "sender", To: "receiver", PayloadBytes: 64, Streams: 2, OneClock: true,
+				Family: 4},
 			{Flow: 1, Name: `=down, "back"`, From: "receiver", To: "sender", PayloadBytes: 1200, Streams: 1, Family: 6},
 		}},
-		&record.Packets{Trial: 1, List: []record.Packet{{Sequence: 0, SendNanos: 1000, ReceiveNanos: 5000}, {Sequence: 1, SendNanos: 2000, ReceiveNanos: 6100}, {Sequence: 9, SendNanos: 9000, ReceiveNanos: 13_000}}},
-		&record.Packets{Trial: 1, Stream: 1, List: []record.Packet{{Sequence: 4, SendNanos: 1<<48 - 1, ReceiveNanos: 1<<48 + 7000}}},
-		&record.Packets{Trial: 1, Flow: 1, List: []record.Packet{{Sequence: 1<<48 - 1, SendNanos: 5, ReceiveNanos: -3}, {Sequence: 0, SendNanos: 6, ReceiveNanos: 2}}},
+		&record.Packets{Trial: 1, List: []record.Packet{{Sequence: 0, SendNanos: 1000, ReceiveNanos: 5000},
+			{Sequence: 1, SendNanos: 2000, ReceiveNanos: 6100}, {Sequence: 9, SendNanos: 9000, ReceiveNanos: 13_000}}},
+		&record.Packets{Trial: 1, Stream: 1, List: []record.Packet{{Sequence: 4, SendNanos: 1<<48 - 1,
+			ReceiveNanos: 1<<48 + 7000}}},
+		&record.Packets{Trial: 1, Flow: 1, List: []record.Packet{{Sequence: 1<<48 - 1, SendNanos: 5,
+			ReceiveNanos: -3}, {Sequence: 0, SendNanos: 6, ReceiveNanos: 2}}},
 		&record.Packets{Trial: 1, Flow: 5, List: []record.Packet{{}}}, // of no flow
 		&record.Closed{Trial: 1},
 		&record.End{},
@@ -53,7 +58,8 @@ func TestFiles(t *testing.T) {
 		if err := write(&got, source(t, small(t))); err != nil {
 			t.Fatal(err)
 		}
-		golden.File(t, filepath.Join("testdata", name), got.String()) // written anew, read them with the programs they are for
+		// written anew, read them with the programs they are for
+		golden.File(t, filepath.Join("testdata", name), got.String())
 		broken(t, name, write)
 	}
 }

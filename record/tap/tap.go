@@ -206,7 +206,8 @@ func (r *Recorder) work() {
 			}
 			s, c, id := h.of, h.chunk, h.of.tap.id
 			if c == nil {
-				ends := &record.Stream{Trial: id.Trial, Flow: id.Flow, Stream: s.number, Packets: s.written, Dropped: s.dropped}
+				ends := &record.Stream{Trial: id.Trial, Flow: id.Flow, Stream: s.number, Packets: s.written,
+					Dropped: s.dropped}
 				if b, err := record.Append(nil, ends); err == nil { // numbers always marshal
 					r.sink(Piece{Trial: id.Trial, Flow: id.Flow, Ends: ends, Block: b})
 				}

@@ -62,7 +62,8 @@ func arrivals(from, n int) []model.Arrival {
 	batch := make([]model.Arrival, n)
 	for i := range batch {
 		k := from + i
-		batch[i] = model.Arrival{Sequence: uint64(k), SendNanos: uint64(k) * 1000, ReceiveNanos: int64(k)*1000 + 300, Bytes: payload}
+		batch[i] = model.Arrival{Sequence: uint64(k), SendNanos: uint64(k) * 1000, ReceiveNanos: int64(k)*1000 + 300,
+			Bytes: payload}
 	}
 	return batch
 }
@@ -140,7 +141,8 @@ func TestWhatFindsNoBufferIsCounted(t *testing.T) {
 	r.End(7)
 	end := k.ends[0]
 	if end.Packets+end.Dropped != packets+chunkPackets || end.Dropped == 0 {
-		t.Errorf("%d recorded + %d dropped, want %d in all and some dropped", end.Packets, end.Dropped, packets+chunkPackets)
+		t.Errorf("%d recorded + %d dropped, want %d in all and some dropped", end.Packets, end.Dropped,
+			packets+chunkPackets)
 	}
 	if got := uint64(len(k.list[0])); got != end.Packets {
 		t.Errorf("%d packets in blocks, %d said at the end", got, end.Packets)

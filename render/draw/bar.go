@@ -91,7 +91,8 @@ func (g *barChart) lying(x scale) {
 	for i, pieces := range g.pieces {
 		y := middle(i)
 		for _, b := range pieces {
-			g.box(x.at(b.from), y-thick/2, max(x.at(b.to)-x.at(b.from), 1), thick, Shape{Radius: 2, Fill: b.ink, Tip: b.tip})
+			g.box(x.at(b.from), y-thick/2, max(x.at(b.to)-x.at(b.from), 1), thick,
+				Shape{Radius: 2, Fill: b.ink, Tip: b.tip})
 		}
 		if len(pieces) > 0 {
 			g.print(x.at(g.totals[i])+6, y+4, label{text: g.Y.Unit.Format(g.totals[i]), size: small, ink: Text})

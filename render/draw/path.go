@@ -162,7 +162,8 @@ func upright(p *Picture, v view.Path, places []place) {
 			high += 2
 		}
 		name, text := plain.Text(v.Nodes[i/2]), Count(v, i/2)
-		p.add(Shape{Form: Box, At: []float64{1, y, p.Width - 2, head + high}, Fill: Panel, Stroke: Rule, Width: 1, Radius: 8})
+		p.add(Shape{Form: Box, At: []float64{1, y, p.Width - 2, head + high}, Fill: Panel, Stroke: Rule, Width: 1,
+			Radius: 8})
 		p.print(p.Width-12, y+23, label{text: text, size: small, ink: Soft, anchor: End})
 		p.print(12, y+23, label{text: fit(name, normal, (p.Width-36-textWidth(text, small))/boldness), size: normal,
 			ink: Text, bold: true})

@@ -25,7 +25,8 @@ func TestTicks(t *testing.T) {
 		want string
 	}{
 		{"rates from zero", fromZero(view.Axis{Unit: unit.PPS}, extent{3e3, 412e3}, 4), "0 | 200 kpps | 400 kpps"},
-		{"losses reach 100 %", fromZero(view.Axis{Unit: unit.Ratio}, extent{0, 0.02}, 4), "0 % | 25 % | 50 % | 75 % | 100 %"},
+		{"losses reach 100 %", fromZero(view.Axis{Unit: unit.Ratio}, extent{0, 0.02}, 4),
+			"0 % | 25 % | 50 % | 75 % | 100 %"},
 		{"more than one core", fromZero(view.Axis{Unit: unit.Ratio}, extent{0, 2.4}, 4), "0 % | 100 % | 200 %"},
 		{"hours", span(view.Axis{Unit: unit.Seconds}, extent{0, 86400}, 8),
 			"0 | 3 h | 6 h | 9 h | 12 h | 15 h | 18 h | 21 h | 24 h"},
@@ -96,7 +97,8 @@ func TestRows(t *testing.T) {
 
 // TestShade: the greatest figure is the darkest, but nothing is dark where all are zero.
 func TestShade(t *testing.T) {
-	for _, c := range []struct{ v, low, high, want float64 }{{0, 0, 0, faint}, {3, 3, 3, strong}, {0, 0, 4, faint}, {4, 0, 4, strong}} {
+	for _, c := range []struct{ v, low, high, want float64 }{{0, 0, 0, faint}, {3, 3, 3, strong}, {0, 0, 4, faint},
+		{4, 0, 4, strong}} {
 		if got := shade(c.v, view.Axis{}, extent{c.low, c.high}, true); got != c.want {
 			t.Errorf("%v of %v to %v: %v, want %v", c.v, c.low, c.high, got, c.want)
 		}

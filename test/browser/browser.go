@@ -161,7 +161,8 @@ var windows = []Window{{"wide", 1280, "light"}, {"dark", 1280, "dark"}, {"narrow
 func (b *Tab) EachWindow(name string, check func(Window)) {
 	b.t.Helper()
 	for _, w := range windows {
-		scheme := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: w.Scheme}}}
+		scheme := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+			Value: w.Scheme}}}
 		if _, err := chromedp.Call(b, emulation.SetEmulatedMedia, scheme); err != nil {
 			b.t.Fatal(err)
 		}

@@ -153,12 +153,14 @@ func noRoute(c *chain, n *netbed.Node, name string) (undo func()) {
 // unknown has a neighbour that nobody answers for.
 func unknown(c *chain, n *netbed.Node, name string, beyond *netbed.Node, there string) (undo func()) {
 	family := map[bool]string{false: "ipv4", true: "ipv6"}[c.six]
-	for key, value := range map[string]string{"mcast_solicit": "1", "retrans_time_ms": "100", "unres_qlen_bytes": "2000"} {
+	for key, value := range map[string]string{"mcast_solicit": "1", "retrans_time_ms": "100",
+		"unres_qlen_bytes": "2000"} {
 		n.Sysctl("net/"+family+"/neigh/"+name+"/"+key, value)
 	}
 	beyond.Link(there, netlink.LinkSetARPOff)
 	n.Link(name, func(l netlink.Link) error {
-		all, err := netlink.NeighList(l.Attrs().Index, map[bool]int{false: netlink.FAMILY_V4, true: netlink.FAMILY_V6}[c.six])
+		all, err := netlink.NeighList(l.Attrs().Index,
+			map[bool]int{false: netlink.FAMILY_V4, true: netlink.FAMILY_V6}[c.six])
 		if err != nil {
 			return err
 		}
@@ -344,7 +346,8 @@ func forgotten(c *chain) (undo func()) {
 	})
 	hardware := c.receiver.Hardware(their)
 	c.router.Link(toReceiver, func(l netlink.Link) error {
-		return netlink.NeighDel(&netlink.Neigh{LinkIndex: l.Attrs().Index, Family: unix.AF_BRIDGE, Flags: netlink.NTF_MASTER,
+		return netlink.NeighDel(&netlink.Neigh{LinkIndex: l.Attrs().Index, Family: unix.AF_BRIDGE,
+			Flags:        netlink.NTF_MASTER,
 			HardwareAddr: hardware})
 	})
 	return nil

@@ -88,7 +88,8 @@ var table = []row{
 	{name: "sender: htb and pfifo", want: queueOfSender,
 		make: func(c *chain) func() { return htb(c.sender, their, 6_250, pfifo()) }},
 	{name: "sender: tbf, segments",
-		want: answers{"sender-qdisc/(QDISC_DROP|SKB_GSO_SEG)" + unread, "sender-qdisc/ENOBUFS", "sender-qdisc/(QDISC_DROP|SKB_GSO_SEG)"},
+		want: answers{"sender-qdisc/(QDISC_DROP|SKB_GSO_SEG)" + unread, "sender-qdisc/ENOBUFS",
+			"sender-qdisc/(QDISC_DROP|SKB_GSO_SEG)"},
 		flow: func(f *model.Flow) { f.Segments, f.PayloadBytes = 10, 100 },
 		make: func(c *chain) func() { return c.sender.TBF(their, netlink.HANDLE_ROOT, 6_250, 3000) }},
 	{name: "sender: group of processes", needs: cgroup2, want: each("send-call/EPERM"), before: grouped,
@@ -245,7 +246,8 @@ var table = []row{
 	{name: "bridge: no port leads there", bridged: true, want: answers{"network/NO_TX_TARGET", inside, inside},
 		guests: wrong{verdicts: "network/NOT_SPECIFIED"},
 		make:   forgotten},
-	{name: "bridge: VLAN of no port", bridged: true, needs: vlanFilter, want: answers{"network/VLAN_FILTER", inside, inside},
+	{name: "bridge: VLAN of no port", bridged: true, needs: vlanFilter,
+		want:  answers{"network/VLAN_FILTER", inside, inside},
 		today: wrong{verdicts: "network/NOT_SPECIFIED"},
 		make:  noVLAN},
 	{name: "bridge: filter", bridged: true, want: each(filter),
@@ -268,8 +270,9 @@ var table = []row{
 		want: answers{"receiver-tc/TC_INGRESS", "receiver-tc/between-device-and-ip", "receiver-tc/TC_INGRESS"},
 		make: func(c *chain) func() { return tcx(c.receiver, their) }},
 	{name: "receiver: VXLAN of another network", needs: device(vxlan(7, netip.Addr{})),
-		want:  each("receiver-ip/VXLAN_VNI_NOT_FOUND"),
-		today: never("unattributed", "unattributed", `network/wire/DUT \(by elimination\)|unattributed`), // a packet of neighbours decides
+		want: each("receiver-ip/VXLAN_VNI_NOT_FOUND"),
+		// a packet of neighbours decides
+		today: never("unattributed", "unattributed", `network/wire/DUT \(by elimination\)|unattributed`),
 		make:  otherNetwork},
 	{name: "receiver: prerouting filter", want: each("receiver-filter/NETFILTER_DROP"),
 		make: func(c *chain) func() { return c.receiver.DropFourth(prerouting) }},
@@ -304,7 +307,8 @@ var table = []row{
 	{name: "receiver: group of processes", needs: cgroup2, want: each("receiver-udp/SOCKET_FILTER"), before: grouped,
 		make: func(c *chain) func() { return forbidden(c, ebpf.AttachCGroupInetIngress) }},
 	{name: "receiver: memory for UDP", needs: guest, stall: true, want: each("receiver-memory/PROTO_MEM"),
-		flow: func(f *model.Flow) { f.Packets, f.ReceiveBuffer = 8000, 64<<20 }, // each processor may take 1 MiB uncounted
+		// each processor may take 1 MiB uncounted
+		flow: func(f *model.Flow) { f.Packets, f.ReceiveBuffer = 8000, 64<<20 },
 		make: func(c *chain) func() { machine(c, "net/ipv4/udp_mem", "0 0 0"); return nil }},
 	{name: "receiver: memory for fragments", flow: fragmented, want: each("receiver-ip/FRAG_MEMORY"),
 		make: func(c *chain) func() { return noRoomForFragments(c.receiver) }},

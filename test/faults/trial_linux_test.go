@@ -446,7 +446,8 @@ func text(f model.FlowResult) string {
 	for _, l := range f.Ledger.Lines {
 		text += fmt.Sprintf("  %s/%s@%s %d %s %s\n", l.Layer, l.Cause, l.Host, l.Packets, l.Confidence, l.Function)
 		for _, e := range l.Evidence {
-			text += fmt.Sprintf("      %s %s %s %d, excess %d, %s\n", e.Host, e.Counter, e.Unit, e.Delta, e.Excess, e.Role)
+			text += fmt.Sprintf("      %s %s %s %d, excess %d, %s\n", e.Host, e.Counter, e.Unit, e.Delta, e.Excess,
+				e.Role)
 		}
 	}
 	for _, c := range f.Ledger.Checks {

@@ -60,7 +60,8 @@ func findKernel(series string) (kernel, error) {
 
 // newest picks the package with the highest version of a series; "" if none is.
 func newest(series string, names []string) string {
-	// linux-image-6.1.0-56-cloud-amd64, linux-image-6.12.117+deb12-cloud-amd64; not linux-image-6.12-cloud-amd64, a pointer to one.
+	// linux-image-6.1.0-56-cloud-amd64, linux-image-6.12.117+deb12-cloud-amd64; not linux-image-6.12-cloud-amd64, a
+	// pointer to one.
 	of := regexp.MustCompile(`^linux-image-` + regexp.QuoteMeta(series) + `\.([0-9]+)([-+.~a-z0-9]*)-cloud-amd64$`)
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !of.MatchString(n) })
 	if len(names) == 0 {

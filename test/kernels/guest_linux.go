@@ -69,8 +69,10 @@ func (g *guest) run() error {
 
 // mounts are what a usual system has, in order.
 var mounts = []struct{ kind, at string }{
-	{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}, {"tmpfs", "/tmp"}, {"tmpfs", "/run"}, {"tmpfs", "/dev/shm"},
-	{"bpf", "/sys/fs/bpf"}, {"cgroup2", "/sys/fs/cgroup"}, {"tracefs", "/sys/kernel/tracing"}, {"debugfs", "/sys/kernel/debug"},
+	{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}, {"tmpfs", "/tmp"}, {"tmpfs", "/run"}, {"tmpfs",
+		"/dev/shm"},
+	{"bpf", "/sys/fs/bpf"}, {"cgroup2", "/sys/fs/cgroup"}, {"tracefs", "/sys/kernel/tracing"}, {"debugfs",
+		"/sys/kernel/debug"},
 }
 
 func (g *guest) mount() {

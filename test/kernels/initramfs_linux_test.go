@@ -117,8 +117,10 @@ func (fsys initramfs) writeTo(file io.Writer) error {
 	inode := 0
 	entry := func(name string, mode int, content []byte) {
 		inode++
-		// magic, inode, mode, uid, gid, links, mtime, size, major, minor, rmajor, rminor, length of name with its NUL, checksum
-		fmt.Fprintf(w, "070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x", inode, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name)+1, 0)
+		// magic, inode, mode, uid, gid, links, mtime, size, major, minor, rmajor, rminor, length of name with its NUL,
+		// checksum
+		fmt.Fprintf(w, "070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x", inode, mode, 0, 0, 1, 0,
+			len(content), 0, 0, 0, 0, len(name)+1, 0)
 		w.WriteString(name + "\x00")
 		pad(w, 110+len(name)+1)
 		w.Write(content)

@@ -52,7 +52,8 @@ var modules = []string{
 var programs = []string{"ip", "tc", "nft", "bridge", "ethtool", "iperf3", "sh", "busybox"}
 
 var (
-	guestRun   = flag.String("guest.run", "", "run only these tests of the guest's programs, as -run does, and show what they print")
+	guestRun = flag.String("guest.run", "",
+		"run only these tests of the guest's programs, as -run does, and show what they print")
 	guestSuite = flag.String("guest.suite", "", "run only the packages that match")
 )
 
@@ -69,7 +70,8 @@ func need(t *testing.T) {
 
 func TestNightlyKernels(t *testing.T) {
 	need(t)
-	suites = slices.DeleteFunc(suites, func(s suite) bool { return !regexp.MustCompile(*guestSuite).MatchString(s.pkg) })
+	suites = slices.DeleteFunc(suites,
+		func(s suite) bool { return !regexp.MustCompile(*guestSuite).MatchString(s.pkg) })
 	dir := t.TempDir()
 	for _, b := range [][]string{
 		{"build", "-o", filepath.Join(dir, "init"), "./guest"},
@@ -156,7 +158,8 @@ func testGuest(t *testing.T, series, built string) {
 		s, err = bootFor(dir, k.image, initrd)
 		s.commands = append(before.commands[:ended:ended], s.commands...)
 	}
-	t.Logf("Linux %s: up %.1f s after its start, %.1f s in all, %s", s.up.Release, s.up.UptimeS, s.seconds, strings.Join(s.up.Settings, " "))
+	t.Logf("Linux %s: up %.1f s after its start, %.1f s in all, %s", s.up.Release, s.up.UptimeS, s.seconds,
+		strings.Join(s.up.Settings, " "))
 	if err != nil {
 		t.Errorf("%v\nits log ends:\n%s", err, tail(s.console, 4000))
 	}
@@ -202,10 +205,11 @@ func pack(file string, k kernel, built string, list []Command) error {
 		return err
 	}
 	fsys := initramfs{
-		"/etc/hosts":     []byte("127.0.0.1 localhost\n::1 localhost\n"),
-		"/etc/passwd":    []byte("root:x:0:0:root:/root:/bin/sh\n"),
-		"/etc/group":     []byte("root:x:0:\n"),
-		"/etc/protocols": []byte("ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\nipv6-icmp 58 IPv6-ICMP\n"), // nft reads names there
+		"/etc/hosts":  []byte("127.0.0.1 localhost\n::1 localhost\n"),
+		"/etc/passwd": []byte("root:x:0:0:root:/root:/bin/sh\n"),
+		"/etc/group":  []byte("root:x:0:\n"),
+		// nft reads names there
+		"/etc/protocols": []byte("ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\nipv6-icmp 58 IPv6-ICMP\n"),
 		"/root/.keep":    nil,
 	}
 	if err := fsys.addOrder(loaded, list); err != nil {
@@ -259,7 +263,8 @@ func checkSuite(t *testing.T, d done, release string) {
 		t.Logf("%.1f s in %s", slow.seconds, slow.name)
 	}
 	if len(all.tests) == 0 || d.exit.Code != 0 && !t.Failed() {
-		t.Errorf("%d tests, exit code %d %s; it printed last:\n%s", len(all.tests), d.exit.Code, d.exit.Why, tail(string(d.output), 4000))
+		t.Errorf("%d tests, exit code %d %s; it printed last:\n%s", len(all.tests), d.exit.Code, d.exit.Why,
+			tail(string(d.output), 4000))
 	}
 	for _, left := range d.exit.Left {
 		t.Errorf("left behind: %s", left)
@@ -276,7 +281,8 @@ func checkDoctor(t *testing.T, d done) {
 			t.Logf("doctor: %s", strings.TrimSpace(line))
 		}
 	}
-	for _, want := range []string{"network-namespace", "veth", "bridge", "tbf", "masquerade", "tun", "kernel type information (BTF)", "BPF programs"} {
+	for _, want := range []string{"network-namespace", "veth", "bridge", "tbf", "masquerade", "tun",
+		"kernel type information (BTF)", "BPF programs"} {
 		if !strings.Contains(string(d.output), "  yes  "+want) {
 			t.Errorf("doctor does not say yes to %s:\n%s", want, d.output)
 		}

@@ -10,8 +10,8 @@ import (
 	"pelt/internal/testenv"
 )
 
-// machine reads what programs may leave behind in a guest, but namespaces, which their processes hold. What cannot be read
-// fails the command that ran.
+// machine reads what programs may leave behind in a guest, but namespaces, which their processes hold. What cannot be
+// read fails the command that ran.
 func machine() []string {
 	all, err := testenv.Traces("process", "link", "mount", "program")
 	if err != nil {

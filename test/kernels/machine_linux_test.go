@@ -44,10 +44,12 @@ var errSilent = errors.New("the guest fell silent")
 func bootFor(dir, image, initrd string) (s session, err error) {
 	console := filepath.Join(dir, "console.log")
 	// Software only (TCG): that runs everywhere, and a bug of an accelerator is not ours. A thread for each processor:
-	// with one for both, they take turns of up to 0.1 s, and threads of the highest priority stood still for 0.1 to 0.9 s,
-	// where with two it is 0.02 s. The time stamp counters agree, but the kernel cannot know and would fall back to a clock
+	// with one for both, they take turns of up to 0.1 s, and threads of the highest priority stood still for 0.1 to
+	// 0.9 s, where with two it is 0.02 s. The time stamp counters agree, but the kernel cannot know and would fall
+	// back to a clock
 	// 10 times as slow: tsc=reliable.
-	cmd := exec.Command("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "512",
+	cmd := exec.Command("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp",
+		"2", "-m", "512",
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-serial", "file:"+console, "-serial", "stdio", // COM1 the kernel's, COM2 the records
 		"-kernel", image, "-initrd", initrd,
@@ -178,11 +180,14 @@ func TestStood(t *testing.T) {
 		{"[ 1.0] debugging on\n", errSilent, true},
 		{"[ 1.0] debugging on\n", cut, false},
 		{"[ 9.1] rcu: INFO: rcu_preempt self-detected stall on CPU\n[ 9.2] watchdog: BUG: soft lockup - CPU#1 stuck for 45s!\n[ 9.3] Kernel panic - not syncing: softlockup: hung tasks\n", cut, true},
-		{"[ 9.0] BUG: kernel NULL pointer dereference\n[ 9.2] watchdog: BUG: soft lockup - CPU#1 stuck for 45s!\n", cut, false},
+		{"[ 9.0] BUG: kernel NULL pointer dereference\n[ 9.2] watchdog: BUG: soft lockup - CPU#1 stuck for 45s!\n",
+			cut, false},
 		{"[ 9.0] WARNING: CPU: 0 PID: 1 at net/core/dev.c\n", errSilent, false},
 		{"[ 9.1] int3: 0000 [#1] PREEMPT SMP NOPTI\n[ 9.2] Kernel panic - not syncing: Fatal exception in interrupt\n", cut, true},
-		{"[ 9.1] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI\n[ 9.2] Kernel panic - not syncing: Fatal exception\n", cut, true},
-		{"[ 9.0] WARNING: CPU: 0 PID: 1 at net/core/dev.c\n[ 9.1] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI\n", cut, false},
+		{"[ 9.1] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI\n[ 9.2] Kernel panic - not syncing: Fatal exception\n", cut,
+			true},
+		{"[ 9.0] WARNING: CPU: 0 PID: 1 at net/core/dev.c\n[ 9.1] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI\n", cut,
+			false},
 		{"[ 9.0] general protection fault: 0000 [#1] PREEMPT SMP\n[ 9.1] int3: 0000 [#2] PREEMPT SMP\n[ 9.2] Kernel panic - not syncing: Fatal exception\n", cut, false},
 	} {
 		if got := (session{console: c.console}).stood(c.err); got != c.want {
@@ -201,13 +206,15 @@ func TestFollow(t *testing.T) {
 	if err != nil || end != nil {
 		t.Errorf("end %v, error %v; want neither: the guest died", end, err)
 	}
-	if s.up.Release != "6.1.0" || len(s.commands) != 2 || string(s.commands[0].output) != "hello" || s.commands[0].exit.Code != 3 {
+	if s.up.Release != "6.1.0" || len(s.commands) != 2 || string(s.commands[0].output) != "hello" ||
+		s.commands[0].exit.Code != 3 {
 		t.Errorf("got %+v", s)
 	}
 	if why := s.commands[1].exit.Why; why != "never ended" {
 		t.Errorf("the command that was running: %q, want: never ended", why)
 	}
-	if _, err := s.follow(bufio.NewReader(strings.NewReader("Segmentation fault\n")), func(time.Duration) {}); err == nil {
+	if _, err := s.follow(bufio.NewReader(strings.NewReader("Segmentation fault\n")),
+		func(time.Duration) {}); err == nil {
 		t.Error("a line that is no record: no error")
 	}
 }

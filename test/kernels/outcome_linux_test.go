@@ -69,7 +69,8 @@ func (o *outcome) find(name string) *outcome {
 // silent reports whether the test printed nothing of its own.
 func (o *outcome) silent() bool {
 	for line := range strings.Lines(o.output) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "=== ") &&
+			!strings.HasPrefix(line, "--- ") {
 			return false
 		}
 	}
@@ -92,11 +93,13 @@ func (o *outcome) judge(release string) (wrong, untested string) {
 			return "skipped, and does not say which Linux it needs:\n" + text, ""
 		}
 		if !older(release, need[1], need[2]) {
-			return fmt.Sprintf("skipped, though Linux %s is not older than %s.%s:\n%s", release, need[1], need[2], text), ""
+			return fmt.Sprintf("skipped, though Linux %s is not older than %s.%s:\n%s", release, need[1], need[2],
+				text), ""
 		}
 		return "", text
 	case "fail":
-		if o.silent() && slices.ContainsFunc(o.tests, func(t *outcome) bool { return t.action != "pass" && t.action != "skip" }) {
+		if o.silent() && slices.ContainsFunc(o.tests,
+			func(t *outcome) bool { return t.action != "pass" && t.action != "skip" }) {
 			return "", "" // only because of its subtests
 		}
 		return "failed:\n" + text, ""

@@ -48,7 +48,8 @@ func Any(t *rapid.T) model.Document {
 	var results []model.Result
 	for repeat := range repeats {
 		for _, cell := range kept {
-			of := slices.DeleteFunc(slices.Clone(d.Results), func(q model.Result) bool { return fmt.Sprint(q.Cell) != cell })
+			of := slices.DeleteFunc(slices.Clone(d.Results),
+				func(q model.Result) bool { return fmt.Sprint(q.Cell) != cell })
 			again := of[repeat%len(of)]
 			again.Repeat, again.Flows = repeat, slices.Clone(again.Flows)
 			for i := range again.Flows {
@@ -143,8 +144,10 @@ func Odd(t *rapid.T) model.Document {
 		}
 		for j := range r.Flows {
 			f := &r.Flows[j]
-			f.GoodputBPS, f.ReceivePPS, f.LossRatio = odd.Draw(t, "goodput"), odd.Draw(t, "received"), odd.Draw(t, "loss")
-			f.SendPPS, f.DurationS, f.SenderCPU.ThreadRatio = odd.Draw(t, "sent"), odd.Draw(t, "seconds"), odd.Draw(t, "thread")
+			f.GoodputBPS, f.ReceivePPS, f.LossRatio = odd.Draw(t, "goodput"), odd.Draw(t, "received"), odd.Draw(t,
+				"loss")
+			f.SendPPS, f.DurationS, f.SenderCPU.ThreadRatio = odd.Draw(t, "sent"), odd.Draw(t, "seconds"), odd.Draw(t,
+				"thread")
 		}
 		r.Series = slices.Clone(r.Series)
 		for j := range r.Series {
@@ -153,10 +156,14 @@ func Odd(t *rapid.T) model.Document {
 				s.Values[rapid.IntRange(0, len(s.Values)-1).Draw(t, "at")] = sampled.Draw(t, "value")
 			}
 		}
-		r.Made = append(slices.Clone(r.Made), model.MadeChange{AtS: odd.Draw(t, "made"), Words: rapid.SampledFrom([]string{"link=loss=1%", "?"}).Draw(t, "words")})
-		r.Gaps = append(slices.Clone(r.Gaps), model.ControlGap{StartS: odd.Draw(t, "gap"), DurationS: odd.Draw(t, "for")})
-		r.Changes = append(slices.Clone(r.Changes), model.Change{Kind: model.ChangeShift, Metric: "lost_pps", Flow: "up", StartS: odd.Draw(t, "change"),
-			EndS: odd.Draw(t, "end"), After: odd.Draw(t, "after")})
+		r.Made = append(slices.Clone(r.Made),
+			model.MadeChange{AtS: odd.Draw(t, "made"),
+				Words: rapid.SampledFrom([]string{"link=loss=1%", "?"}).Draw(t, "words")})
+		r.Gaps = append(slices.Clone(r.Gaps),
+			model.ControlGap{StartS: odd.Draw(t, "gap"), DurationS: odd.Draw(t, "for")})
+		r.Changes = append(slices.Clone(r.Changes),
+			model.Change{Kind: model.ChangeShift, Metric: "lost_pps", Flow: "up", StartS: odd.Draw(t, "change"),
+				EndS: odd.Draw(t, "end"), After: odd.Draw(t, "after")})
 	}
 	return d
 }

@@ -28,7 +28,8 @@ func Bench() model.Document {
 		tcp: map[string]float64{"plain up": 612e6, "plain down": 571e6, "log up": 88e6, "log down": 83e6}}
 	d := base("192.168.1.20:7358", []int{18}, 2, 10)
 	d.Plan.DUT = "ssh://root@192.168.1.1"
-	d.Plan.Variants = []model.Variant{{Name: "plain", Command: "ssh root@192.168.1.1 nft flush chain inet fw4 bench"}, {Name: "log", Command: "ssh root@192.168.1.1 nft add rule inet fw4 bench log"}}
+	d.Plan.Variants = []model.Variant{{Name: "plain", Command: "ssh root@192.168.1.1 nft flush chain inet fw4 bench"},
+		{Name: "log", Command: "ssh root@192.168.1.1 nft add rule inet fw4 bench log"}}
 	d.Router = openWrt()
 	var cells []model.Cell
 	for _, v := range []string{"plain", "log"} {
@@ -43,7 +44,8 @@ func Bench() model.Document {
 	r.run(&d, cells)
 	lost, never, unfit := &d.Results[len(cells)+14], &d.Results[20], &d.Results[6]
 	blind(lost, 6, 9, "not observed from t=6.0 s to t=9.0 s: no answer within 2 s")
-	blind(never, 0, 10, "not observed from t=0.0 s: the connection was closed: Connection to 192.168.1.1 closed by remote host.")
+	blind(never, 0, 10,
+		"not observed from t=0.0 s: the connection was closed: Connection to 192.168.1.1 closed by remote host.")
 	never.Router.CPU, never.Router.Cores, never.Router.Samples, never.Router.CostRatio = nil, nil, 0, nil
 	unfit.State, unfit.Why = model.Invalid, lateSender("down", model.SenderStarved, 97e3, 140e3)
 	d.Warnings = []string{"router: 2 of 46 trials saw it for a part of their time only, or not at all"}
@@ -56,7 +58,8 @@ func BenchLab() model.Document {
 		pps: map[string]float64{"up": 412e3, "down": 398e3}, tcp: map[string]float64{"up": 7.9e9, "down": 7.6e9}}
 	d := base("lab:nat", []int{18}, 3, 5)
 	d.Lab = &model.LabFacts{Topology: "nat", Nodes: []string{"sender", "router", "receiver"}}
-	d.Router = &model.RouterFacts{Node: "router", Source: "lab:nat", System: "linux", Kernel: "6.12.9", CPU: "AMD EPYC 7763", Cores: 2, MemoryBytes: 4 << 30,
+	d.Router = &model.RouterFacts{Node: "router", Source: "lab:nat", System: "linux", Kernel: "6.12.9",
+		CPU: "AMD EPYC 7763", Cores: 2, MemoryBytes: 4 << 30,
 		Offload: []string{"There is no flowtable: each packet takes the whole way through the kernel."}}
 	var cells []model.Cell
 	for _, frame := range []int{64, 512, 1518, 0} {
@@ -71,13 +74,17 @@ func BenchLab() model.Document {
 func openWrt() *model.RouterFacts {
 	top := "Mem: 61340K used, 187412K free, 1204K shrd, 0K buff, 17240K cached\nCPU:   0% usr   0% sys   0% nic  98% idle   0% io   0% irq   1% sirq\nLoad average: 0.04 0.03 0.00 1/71 4242\n  PID  PPID USER     STAT   VSZ %VSZ %CPU COMMAND\n 4240  4239 root     R     1316   1%   0% top -b -n1\n 1381     1 root     S     3420   1%   0% /usr/sbin/hostapd -s -g\n"
 	busy := "Mem: 62112K used, 186640K free, 1204K shrd, 0K buff, 17260K cached\nCPU:   1% usr   2% sys   0% nic  66% idle   0% io   0% irq  29% sirq\nLoad average: 1.31 0.84 0.40 2/73 5120\n"
-	return &model.RouterFacts{Node: "router", Source: "ssh://root@192.168.1.1", System: "openwrt", Model: "Xiaomi Mi Router 3G", Firmware: "OpenWrt 23.05.5 r24106-10cc5fcd00", Kernel: "5.15.167",
+	return &model.RouterFacts{Node: "router", Source: "ssh://root@192.168.1.1", System: "openwrt",
+		Model: "Xiaomi Mi Router 3G", Firmware: "OpenWrt 23.05.5 r24106-10cc5fcd00", Kernel: "5.15.167",
 		CPU: "MIPS 1004Kc V2.15", Cores: 4, MemoryBytes: 250 << 20,
-		Offload: []string{"Flow offloading is configured off, in software and in hardware.", "No flowtable is loaded: each packet takes the whole way through the kernel."},
-		Tuning:  []string{"packet_steering: 0", "eth0 rx queues: 1, rps_cpus 0", "qdisc eth0: fq_codel"},
-		Before:  []model.Text{{Name: "top -b -n1", Text: top}, {Name: "/proc/interrupts", Text: "           CPU0       CPU1       CPU2       CPU3\n 22:          0    9120417          0          0  MIPS GIC  10  1e100000.ethernet\n"}},
-		After:   []model.Text{{Name: "top -b -n1", Text: busy}},
-		Untold:  []string{"temperature: no /sys/class/thermal/thermal_zone0/temp"}}
+		Offload: []string{"Flow offloading is configured off, in software and in hardware.",
+			"No flowtable is loaded: each packet takes the whole way through the kernel."},
+		Tuning: []string{"packet_steering: 0", "eth0 rx queues: 1, rps_cpus 0", "qdisc eth0: fq_codel"},
+		Before: []model.Text{{Name: "top -b -n1", Text: top},
+			{Name: "/proc/interrupts",
+				Text: "           CPU0       CPU1       CPU2       CPU3\n 22:          0    9120417          0          0  MIPS GIC  10  1e100000.ethernet\n"}},
+		After:  []model.Text{{Name: "top -b -n1", Text: busy}},
+		Untold: []string{"temperature: no /sys/class/thermal/thermal_zone0/temp"}}
 }
 
 func benchCell(frame int, direction, variant string) model.Cell {
@@ -100,7 +107,8 @@ func latencyCell(variant string) model.Cell {
 // run fills a document with every cell's trials.
 func (r router) run(d *model.Document, cells []model.Cell) {
 	d.Plan.Command, d.Plan.Factors = "router", nil
-	d.Plan.Flows = append(d.Plan.Flows, model.Flow{Name: "down", Protocol: model.UDP, From: model.Receiver, To: model.Sender, PayloadBytes: 18, Streams: 1})
+	d.Plan.Flows = append(d.Plan.Flows, model.Flow{Name: "down", Protocol: model.UDP, From: model.Receiver,
+		To: model.Sender, PayloadBytes: 18, Streams: 1})
 	d.Plan.Design.Cells = cells
 	for repeat := range d.Plan.Design.Repeats {
 		for i, c := range cells {
@@ -173,7 +181,8 @@ func (r router) flow(way string, frame, payload int, sent, got, delay float64) m
 	bytes := uint64(got * float64(r.seconds*1448))
 	f.Protocol, f.PayloadBytes, f.FrameBytes, f.SendGap, f.Planned = model.TCP, 128<<10, 1518, nil, 0
 	f.RoundTrip, f.Delay = quantiles(uint64(100*r.seconds), 4.1e6), nil
-	f.TCP = &model.TCPFacts{Writes: bytes / (128 << 10), SentBytes: bytes, ReceivedBytes: bytes, SegmentsOut: f.Attempted, SegmentsIn: f.Received,
+	f.TCP = &model.TCPFacts{Writes: bytes / (128 << 10), SentBytes: bytes, ReceivedBytes: bytes,
+		SegmentsOut: f.Attempted, SegmentsIn: f.Received,
 		Retransmits: uint64(13 * r.seconds), SegmentSizeBytes: 1448, Control: "cubic", RTTNanos: 4.1e6}
 	f.Lost = f.TCP.Retransmits
 	f.Received = f.Attempted - f.Lost
@@ -194,7 +203,8 @@ func (r router) watch(out *model.Result, load float64, logs bool, seed int) {
 		}
 	}
 	hot := 61.0 + 14*load
-	out.Router = &model.RouterWatch{Node: "router", Samples: r.seconds + 1, PeriodS: 1, CostRatio: &cost, SoftnetDropped: &dropped, Connections: &conn, ConnectionsMax: &most, TemperatureC: &hot}
+	out.Router = &model.RouterWatch{Node: "router", Samples: r.seconds + 1, PeriodS: 1, CostRatio: &cost,
+		SoftnetDropped: &dropped, Connections: &conn, ConnectionsMax: &most, TemperatureC: &hot}
 	if !r.lab {
 		out.Router.TemperatureC = nil
 		clock := 880e6
@@ -219,7 +229,8 @@ func (r router) watch(out *model.Result, load float64, logs bool, seed int) {
 		out.Router.Cores = append(out.Router.Cores, mean)
 		addSplit(&all, mean, 1/float64(r.cores))
 		for _, p := range parts(&mean) {
-			out.Series = append(out.Series, model.Series{Metric: p.metric, At: "router", Core: &out.Router.Cores[core].Core, StepSeconds: 1, Values: values[p.metric]})
+			out.Series = append(out.Series, model.Series{Metric: p.metric, At: "router",
+				Core: &out.Router.Cores[core].Core, StepSeconds: 1, Values: values[p.metric]})
 		}
 	}
 	out.Router.CPU = &all
@@ -229,7 +240,8 @@ func (r router) watch(out *model.Result, load float64, logs bool, seed int) {
 		own = append(own, 0.55*load*(1+0.02*noise(seed+i)))
 	}
 	if r.lab {
-		out.Series = append(out.Series, model.Series{Metric: "cpu_thread_ratio", At: "router", StepSeconds: 1, Values: own})
+		out.Series = append(out.Series, model.Series{Metric: "cpu_thread_ratio", At: "router", StepSeconds: 1,
+			Values: own})
 	}
 	out.Series = append(out.Series, model.Series{Metric: "cpu_busy_ratio", At: "router", StepSeconds: 1, Values: busy})
 }
@@ -258,8 +270,10 @@ type part struct {
 }
 
 func parts(s *model.CPUSplit) []part {
-	return []part{{"cpu_user_ratio", &s.User}, {"cpu_system_ratio", &s.System}, {"cpu_nice_ratio", &s.Nice}, {"cpu_idle_ratio", &s.Idle},
-		{"cpu_iowait_ratio", &s.IOWait}, {"cpu_irq_ratio", &s.IRQ}, {"cpu_softirq_ratio", &s.Softirq}, {"cpu_steal_ratio", &s.Steal}}
+	return []part{{"cpu_user_ratio", &s.User}, {"cpu_system_ratio", &s.System}, {"cpu_nice_ratio", &s.Nice},
+		{"cpu_idle_ratio", &s.Idle},
+		{"cpu_iowait_ratio", &s.IOWait}, {"cpu_irq_ratio", &s.IRQ}, {"cpu_softirq_ratio",
+			&s.Softirq}, {"cpu_steal_ratio", &s.Steal}}
 }
 
 func addSplit(to *model.CPUSplit, s model.CPUSplit, weight float64) {

@@ -13,7 +13,8 @@ func Variants() model.Document { return variants("20261121-100000-7f3a", "lab:na
 
 // Routers are two runs of another router each, 35 minutes apart.
 func Routers() []model.Document {
-	a, b := variants("20261121-100000-7f3a", "192.168.2.5", 0, 5), variants("20261121-103500-55b1", "192.168.3.5", 35*time.Minute, 5)
+	a, b := variants("20261121-100000-7f3a", "192.168.2.5", 0, 5), variants("20261121-103500-55b1", "192.168.3.5",
+		35*time.Minute, 5)
 	for i, d := range []*model.Document{&a, &b} {
 		var kept []model.Result
 		for _, r := range d.Results {
@@ -28,7 +29,8 @@ func Routers() []model.Document {
 			delete(c, "variant")
 		}
 		d.Plan.DUT = []string{"ssh://root@192.168.1.1", "ssh://root@192.168.8.1"}[i]
-		d.Router.Source, d.Router.Model, d.Router.Firmware = d.Plan.DUT, []string{"Xiaomi Mi Router 4A", "TP-Link WR841N"}[i], []string{"OpenWrt 23.05.5", "OpenWrt 19.07.10"}[i]
+		d.Router.Source, d.Router.Model, d.Router.Firmware = d.Plan.DUT, []string{"Xiaomi Mi Router 4A",
+			"TP-Link WR841N"}[i], []string{"OpenWrt 23.05.5", "OpenWrt 19.07.10"}[i]
 	}
 	return []model.Document{a, b}
 }
@@ -37,7 +39,8 @@ func variants(id, target string, later time.Duration, repeats int) model.Documen
 	d := base(target, []int{18}, repeats, 3)
 	d.ID, d.Started, d.Plan.Command = id, start().Add(later), "router"
 	d.Plan.Factors = nil
-	d.Router = &model.RouterFacts{Node: "router", Source: "the lab", System: "linux", Kernel: "6.12.9", CPU: "MIPS 24Kc", Cores: 2, MemoryBytes: 128 << 20, Offload: []string{"flow offload: configured, and not real"}}
+	d.Router = &model.RouterFacts{Node: "router", Source: "the lab", System: "linux", Kernel: "6.12.9",
+		CPU: "MIPS 24Kc", Cores: 2, MemoryBytes: 128 << 20, Offload: []string{"flow offload: configured, and not real"}}
 	// What each variant carries at most, in packets and bits a second, and what a packet takes of the processors.
 	kinds := []struct {
 		name           string
@@ -53,7 +56,8 @@ func variants(id, target string, later time.Duration, repeats int) model.Documen
 				{"protocol": model.Word("udp"), "frame_bytes": model.Number(1518), "direction": model.Word("up")},
 				{"protocol": model.Word("udp"), "frame_bytes": model.Number(64), "direction": model.Word("both")},
 				{"protocol": model.Word("tcp"), "direction": model.Word("down")},
-				{"protocol": model.Word("udp"), "frame_bytes": model.Number(64), "rate_pps": model.Number(1000), "direction": model.Word("up")},
+				{"protocol": model.Word("udp"), "frame_bytes": model.Number(64), "rate_pps": model.Number(1000),
+					"direction": model.Word("up")},
 			} {
 				c["variant"] = model.Word(k.name)
 				if repeat == 0 {
@@ -62,7 +66,8 @@ func variants(id, target string, later time.Duration, repeats int) model.Documen
 				n := func(salt int) float64 { return 1 + 0.012*noise(repeat*101+i*17+j*7+salt+int(later.Minutes())) }
 				most := k.pps * n(1)
 				one := func(name string, frame int, share float64) model.FlowResult {
-					f := udp(name, frame-46, min(1.6e6, 1.02*carried(frame-46, 1e9, 1e9))*share, carried(frame-46, most, 0.995e9*(1+0.0002*noise(repeat*3+i)))*share, 3, 180e3*k.per*n(3))
+					f := udp(name, frame-46, min(1.6e6, 1.02*carried(frame-46, 1e9, 1e9))*share,
+						carried(frame-46, most, 0.995e9*(1+0.0002*noise(repeat*3+i)))*share, 3, 180e3*k.per*n(3))
 					f.FrameBytes = frame
 					return f
 				}
@@ -88,7 +93,8 @@ func variants(id, target string, later time.Duration, repeats int) model.Documen
 				r := result(int(c["frame_bytes"].Number), repeat, flows...)
 				r.Cell, r.Started = c, d.Started.Add(time.Duration(len(d.Results))*4*time.Second)
 				busy = min(0.995, busy*n(2))
-				r.Router = &model.RouterWatch{Node: "router", Samples: 3, PeriodS: 1, CPU: &model.CPUSplit{Core: -1, Softirq: busy * 0.88, System: busy * 0.12, Idle: 1 - busy}}
+				r.Router = &model.RouterWatch{Node: "router", Samples: 3, PeriodS: 1,
+					CPU: &model.CPUSplit{Core: -1, Softirq: busy * 0.88, System: busy * 0.12, Idle: 1 - busy}}
 				d.Results = append(d.Results, r)
 			}
 		}

@@ -10,9 +10,11 @@ import (
 func Latency() model.Document {
 	d := base("198.51.100.7", []int{1472}, 1, 2)
 	d.Plan.Command = "latency"
-	d.Plan.Flows = append(d.Plan.Flows, model.Flow{Name: "down", Protocol: model.UDP, From: model.Receiver, To: model.Sender,
+	d.Plan.Flows = append(d.Plan.Flows, model.Flow{Name: "down", Protocol: model.UDP, From: model.Receiver,
+		To:           model.Sender,
 		PayloadBytes: 1472, Streams: 1})
-	d.Plan.Factors = []model.Factor{{Knob: "direction", Levels: []model.Value{model.Word("up"), model.Word("down"), model.Word("both")}}}
+	d.Plan.Factors = []model.Factor{{Knob: "direction",
+		Levels: []model.Value{model.Word("up"), model.Word("down"), model.Word("both")}}}
 	goal, _ := model.NamedGoal("quick")
 	shares := []float64{0, 0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.5}
 	d.Plan.Design.Search = &model.Search{Goals: []model.Goal{goal}, MinPPS: 1000, Loads: shares}

@@ -23,37 +23,49 @@ func moved(host, name string, what [3]string, before, delta, excess uint64) mode
 func kinds(attempted uint64) []kind {
 	n := func(share float64) uint64 { return uint64(share * float64(attempted)) }
 	return []kind{
-		{model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF", Confidence: "exact-seq", Function: "udp_queue_rcv_one_skb", Interface: "r0",
+		{model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF", Confidence: "exact-seq",
+			Function: "udp_queue_rcv_one_skb", Interface: "r0",
 			Evidence: []model.Evidence{
-				moved("receiver", "kfree_skb SOCKET_RCVBUFF", [3]string{"packet", "datagram", "primary"}, 0, n(0.026), 0),
+				moved("receiver", "kfree_skb SOCKET_RCVBUFF", [3]string{"packet", "datagram", "primary"}, 0, n(0.026),
+					0),
 				moved("receiver", "SO_MEMINFO drops", [3]string{"socket", "datagram", "confirms"}, 0, n(0.026), 0),
-				moved("receiver", "Udp.RcvbufErrors", [3]string{"namespace", "datagram", "confirms"}, 1204, n(0.026), 0),
+				moved("receiver", "Udp.RcvbufErrors", [3]string{"namespace", "datagram", "confirms"}, 1204, n(0.026),
+					0),
 			},
 			Advice: []model.Advice{{Knob: "net.core.rmem_max", Host: "receiver", Present: "212992", Value: "4194304",
 				Why:     "SO_MEMINFO drops moved: 150 kpps × 25 ms × 832 B of memory for each packet = 3.1 MB, rounded up",
 				Command: "sysctl -w net.core.rmem_max=4194304", Undo: "sysctl -w net.core.rmem_max=212992", Note: "holds for every socket of this host"}},
 		}, 0.026},
-		{model.Line{Layer: "receiver-filter", Host: "receiver", Cause: "NETFILTER_DROP", Confidence: "exact-seq", Function: "nft_do_chain", Interface: "r0",
+		{model.Line{Layer: "receiver-filter", Host: "receiver", Cause: "NETFILTER_DROP", Confidence: "exact-seq",
+			Function: "nft_do_chain", Interface: "r0",
 			Evidence: []model.Evidence{
-				moved("receiver", "kfree_skb NETFILTER_DROP", [3]string{"packet", "datagram", "primary"}, 0, n(0.005), 0),
-				moved("receiver", "nft.inet.filter.input.5.packets", [3]string{"namespace", "skb", "confirms"}, 77, n(0.005), 0),
+				moved("receiver", "kfree_skb NETFILTER_DROP", [3]string{"packet", "datagram", "primary"}, 0, n(0.005),
+					0),
+				moved("receiver", "nft.inet.filter.input.5.packets", [3]string{"namespace", "skb", "confirms"}, 77,
+					n(0.005), 0),
 			}}, 0.005},
-		{model.Line{Layer: "network", Host: "router", Cause: "queue of the link to receiver full", Confidence: "bounded", Interface: "x1",
-			Evidence: []model.Evidence{moved("router", "qdisc.x1.tbf.1:.drops", [3]string{"device", "skb", "primary"}, 10, n(0.012)+310, 310)}}, 0.012},
+		{model.Line{Layer: "network", Host: "router", Cause: "queue of the link to receiver full",
+			Confidence: "bounded", Interface: "x1",
+			Evidence: []model.Evidence{moved("router", "qdisc.x1.tbf.1:.drops", [3]string{"device", "skb", "primary"},
+				10, n(0.012)+310, 310)}}, 0.012},
 		{model.Line{Layer: "sender-qdisc", Host: "sender", Cause: "ENOBUFS", Confidence: "exact-seq", Interface: "s0",
 			Evidence: []model.Evidence{
 				moved("sender", "send errors ENOBUFS", [3]string{"packet", "datagram", "primary"}, 0, n(0.009), 0),
 				moved("sender", "Udp.SndbufErrors", [3]string{"namespace", "datagram", "confirms"}, 0, n(0.009), 0),
 			}}, 0.009},
-		{model.Line{Layer: "receiver-backlog", Host: "receiver", Cause: "CPU_BACKLOG", Confidence: "bounded", Function: "enqueue_to_backlog", Interface: "r0",
-			Evidence: []model.Evidence{moved("receiver", "softnet.dropped", [3]string{"host", "skb", "primary"}, 4_294_960_000, n(0.004), 0)},
-			Advice: []model.Advice{{Knob: "net.core.netdev_max_backlog", Host: "receiver", Present: "1000", Value: "3000", Why: "softnet.dropped moved: 150 kpps × 20 ms on one core",
+		{model.Line{Layer: "receiver-backlog", Host: "receiver", Cause: "CPU_BACKLOG", Confidence: "bounded",
+			Function: "enqueue_to_backlog", Interface: "r0",
+			Evidence: []model.Evidence{moved("receiver", "softnet.dropped", [3]string{"host", "skb", "primary"},
+				4_294_960_000, n(0.004), 0)},
+			Advice: []model.Advice{{Knob: "net.core.netdev_max_backlog", Host: "receiver", Present: "1000",
+				Value: "3000", Why: "softnet.dropped moved: 150 kpps × 20 ms on one core",
 				Command: "sysctl -w net.core.netdev_max_backlog=3000", Undo: "sysctl -w net.core.netdev_max_backlog=1000", Note: "holds for the whole machine, other namespaces too"}},
 		}, 0.004},
 		{model.Line{Layer: "network", Cause: model.CauseElimination, Confidence: "inferred",
 			Evidence: []model.Evidence{
 				moved("sender", "dev.s0.tx_packets", [3]string{"device", "frame", "primary"}, 100, attempted, 0),
-				moved("receiver", "dev.r0.rx_packets", [3]string{"device", "frame", "primary"}, 90, attempted-n(0.0021), 0),
+				moved("receiver", "dev.r0.rx_packets", [3]string{"device", "frame", "primary"}, 90,
+					attempted-n(0.0021), 0),
 			}}, 0.0021},
 	}
 }
@@ -87,9 +99,13 @@ func lose(f *model.FlowResult, rest float64, all ...kind) {
 	}
 	n := unit.FormatCount
 	l.Checks = []model.Check{
-		{Name: "attempted", Held: true, Text: fmt.Sprintf("%s attempted = %s accepted + 0 refused by the kernel", n(f.Attempted), n(f.Attempted))},
-		{Name: "sum", Held: true, Text: fmt.Sprintf("%s lost = %s named + %s unattributed", n(f.Lost), n(f.Lost-l.Unattributed), n(l.Unattributed))},
-		{Name: "deliver", Held: len(all) < 6, Text: fmt.Sprintf("%s came to the receiver's IP layer, %s went on to UDP", n(f.Attempted), n(f.Attempted-17))},
+		{Name: "attempted", Held: true, Text: fmt.Sprintf("%s attempted = %s accepted + 0 refused by the kernel",
+			n(f.Attempted), n(f.Attempted))},
+		{Name: "sum", Held: true, Text: fmt.Sprintf("%s lost = %s named + %s unattributed", n(f.Lost),
+			n(f.Lost-l.Unattributed), n(l.Unattributed))},
+		{Name: "deliver", Held: len(all) < 6,
+			Text: fmt.Sprintf("%s came to the receiver's IP layer, %s went on to UDP", n(f.Attempted),
+				n(f.Attempted-17))},
 	}
 	f.Ledger = l
 }
@@ -98,7 +114,8 @@ func lose(f *model.FlowResult, rest float64, all ...kind) {
 func Ledger() model.Document {
 	sizes := []int{64, 256, 512, 1472}
 	d := base("lab:router", sizes, 2, 2)
-	d.Lab = &model.LabFacts{Topology: "router", Nodes: []string{"sender", "router", "receiver"}, Backends: []string{"router to receiver: tbf of the kernel on veth x1, 200 Mbit/s"}}
+	d.Lab = &model.LabFacts{Topology: "router", Nodes: []string{"sender", "router", "receiver"},
+		Backends: []string{"router to receiver: tbf of the kernel on veth x1, 200 Mbit/s"}}
 	d.Plan.Flows[0].Rate = unit.PacketRate(150e3)
 	for repeat := range 2 {
 		for i, p := range sizes {
@@ -115,8 +132,11 @@ func Ledger() model.Document {
 				lose(&f, 0)
 			}
 			r := result(p, repeat, f)
-			r.Observed = []model.Observed{{Node: "sender", Mode: model.DropsSeq, IdleS: 0.3}, {Node: "router", Mode: model.DropsSeq, IdleS: 0.3}, {Node: "receiver", Mode: model.DropsSeq, IdleS: 0.3}}
-			r.Counters = []model.Counter{{Host: "receiver", Name: "Udp.RcvbufErrors", Scope: "namespace", Unit: "datagram", Before: 1204, After: 1204 + 7800, Whole: 7800, Measure: 7800}}
+			r.Observed = []model.Observed{{Node: "sender", Mode: model.DropsSeq, IdleS: 0.3},
+				{Node: "router", Mode: model.DropsSeq, IdleS: 0.3},
+				{Node: "receiver", Mode: model.DropsSeq, IdleS: 0.3}}
+			r.Counters = []model.Counter{{Host: "receiver", Name: "Udp.RcvbufErrors", Scope: "namespace",
+				Unit: "datagram", Before: 1204, After: 1204 + 7800, Whole: 7800, Measure: 7800}}
 			d.Results = append(d.Results, r)
 		}
 	}
@@ -127,7 +147,8 @@ func Ledger() model.Document {
 // causes than a picture names, and large numbers.
 func Chain() model.Document {
 	d := base("lab:chain", []int{64}, 1, 2)
-	d.Lab = &model.LabFacts{Topology: "chain", Nodes: []string{"sender", "edge-of-the-building", "core1", "core2", "core3", "receiver"}}
+	d.Lab = &model.LabFacts{Topology: "chain",
+		Nodes: []string{"sender", "edge-of-the-building", "core1", "core2", "core3", "receiver"}}
 	f := udp("up", 64, 1.9e9, 1.9e9, 2, 90e3)
 	k := kinds(f.Attempted)
 	k[2].line.Host, k[2].share = "core3", 0.31
@@ -136,11 +157,13 @@ func Chain() model.Document {
 	layers := []string{model.LayerReceiverIP, model.LayerReceiverUDP, model.LayerReceiverUDP, model.LayerReceiverMemory}
 	all := []kind{k[3], k[2], k[5], k[4], k[1]}
 	for i, r := range reasons {
-		all = append(all, kind{model.Line{Layer: layers[i], Host: "receiver", Cause: r, Confidence: "exact-count"}, 0.05 / float64(i*i+1)})
+		all = append(all, kind{model.Line{Layer: layers[i], Host: "receiver", Cause: r, Confidence: "exact-count"},
+			0.05 / float64(i*i+1)})
 	}
 	lose(&f, 0.11, append(all, k[0])...)
 	r := result(64, 0, f)
-	r.Observed = []model.Observed{{Node: "sender", Mode: model.DropsCount}, {Node: "edge-of-the-building"}, {Node: "core1", Mode: model.DropsOff}, {Node: "receiver", Mode: model.DropsSeq, Overwritten: 3, Missed: 7}}
+	r.Observed = []model.Observed{{Node: "sender", Mode: model.DropsCount}, {Node: "edge-of-the-building"},
+		{Node: "core1", Mode: model.DropsOff}, {Node: "receiver", Mode: model.DropsSeq, Overwritten: 3, Missed: 7}}
 	d.Results = append(d.Results, r)
 	return d
 }
@@ -158,7 +181,9 @@ func Unwatched() model.Document {
 		}
 		r := result(p, 0, f)
 		r.Observed = []model.Observed{
-			{Node: "sender", Mode: model.DropsOff, Why: "BPF is not permitted to uid 1000; run pelt as root, or give it CAP_BPF and CAP_PERFMON", Unread: []string{"nft rules: operation not permitted"}},
+			{Node: "sender", Mode: model.DropsOff,
+				Why:    "BPF is not permitted to uid 1000; run pelt as root, or give it CAP_BPF and CAP_PERFMON",
+				Unread: []string{"nft rules: operation not permitted"}},
 			{Node: "receiver", Why: "its agent went away during the trial"},
 		}
 		d.Results = append(d.Results, r)

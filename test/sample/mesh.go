@@ -97,8 +97,10 @@ func MeshOf(hosts []string, cycles int, lose func(from, to string, cycle int, se
 			r.State, r.Why = model.Invalid, model.Reasons{{Code: model.PairUnmeasured, Text: text}}
 		} else {
 			a, b, _ := model.PairHosts(pair.Text)
-			trip := (2 + 11*math.Abs(float64(slices.Index(hosts, a)-slices.Index(hosts, b)))) * 1e6 * (1 + 0.02*noise(n))
-			r.Flows = []model.FlowResult{meshFlow("up", trip, func(sent uint64) Lost { return lose(a, b, cycle, sent) }, a, b),
+			trip := (2 + 11*math.Abs(float64(slices.Index(hosts, a)-slices.Index(hosts, b)))) * 1e6 * (1 +
+				0.02*noise(n))
+			r.Flows = []model.FlowResult{meshFlow("up", trip,
+				func(sent uint64) Lost { return lose(a, b, cycle, sent) }, a, b),
 				meshFlow("down", trip, func(sent uint64) Lost { return lose(b, a, cycle, sent) }, a, b)}
 		}
 		d.Results = append(d.Results, r)

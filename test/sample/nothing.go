@@ -9,11 +9,15 @@ import (
 func Nothing() model.Document {
 	d := base("10.0.0.2", []int{64}, 3, 2)
 	d.Plan.Flows[0].Rate = unit.PacketRate(1000)
-	f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64, FrameBytes: 110, Streams: 1}
-	dead(&f, 1, 1, model.Line{Layer: model.LayerReceiverFilter, Host: model.Receiver, Cause: "NETFILTER_DROP", Packets: 9, Confidence: "exact-count",
+	f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64,
+		FrameBytes: 110, Streams: 1}
+	dead(&f, 1, 1, model.Line{Layer: model.LayerReceiverFilter, Host: model.Receiver, Cause: "NETFILTER_DROP",
+		Packets: 9, Confidence: "exact-count",
 		Function: "nft_do_chain", Evidence: []model.Evidence{
-			{Counter: "packets dropped by NETFILTER_DROP @ nft_do_chain+0x4a", Host: model.Receiver, Scope: "packet", Unit: "datagram", Role: "primary", Delta: 9},
-			{Counter: "nft.inet.filter.input.5.packets", Host: model.Receiver, Scope: "namespace", Unit: "skb", Role: "confirms", Before: 3, After: 12, Delta: 9}}})
+			{Counter: "packets dropped by NETFILTER_DROP @ nft_do_chain+0x4a", Host: model.Receiver, Scope: "packet",
+				Unit: "datagram", Role: "primary", Delta: 9},
+			{Counter: "nft.inet.filter.input.5.packets", Host: model.Receiver, Scope: "namespace", Unit: "skb",
+				Role: "confirms", Before: 3, After: 12, Delta: 9}}})
 	r := result(64, 0, f)
 	r.State, r.Why = model.Invalid, model.Reasons{{Code: model.NothingThrough}}
 	d.Results, d.Complete = append(d.Results, r), false
@@ -26,11 +30,14 @@ func DeadStreams() model.Document {
 	d.Plan.Flows[0].Rate, d.Plan.Flows[0].Streams = unit.PacketRate(500), 8
 	f := udp("up", 64, 500, 500, 2, 70e3)
 	f.Streams = 8
-	dead(&f, 2, 4, model.Line{Layer: model.LayerNetwork, Host: "10.0.0.1", Cause: "NETFILTER_DROP", Packets: 36, Confidence: "exact-count",
-		Evidence: []model.Evidence{{Counter: "packets dropped by NETFILTER_DROP @ nft_do_chain+0x4a", Host: model.Sender, Scope: "packet", Unit: "datagram",
+	dead(&f, 2, 4, model.Line{Layer: model.LayerNetwork, Host: "10.0.0.1", Cause: "NETFILTER_DROP", Packets: 36,
+		Confidence: "exact-count",
+		Evidence: []model.Evidence{{Counter: "packets dropped by NETFILTER_DROP @ nft_do_chain+0x4a",
+			Host: model.Sender, Scope: "packet", Unit: "datagram",
 			Role: "primary", Delta: 36}}})
 	f.Meeting.Asks.Attempted, f.Meeting.Asks.Received = f.Meeting.Asks.Attempted+8, 8
-	f.Meeting.Answers = model.Passage{Attempted: 8, Received: 8, Ledger: model.Ledger{Lines: []model.Line{}, Checks: []model.Check{}}}
+	f.Meeting.Answers = model.Passage{Attempted: 8, Received: 8,
+		Ledger: model.Ledger{Lines: []model.Line{}, Checks: []model.Check{}}}
 	d.Results = append(d.Results, result(64, 0, f))
 	return d
 }
@@ -39,9 +46,11 @@ func DeadStreams() model.Document {
 func dead(f *model.FlowResult, every, streams int, where model.Line) {
 	n := uint64(9 * streams)
 	f.Meeting = &model.Meeting{From: model.Sender, To: model.Receiver,
-		Asks:    model.Passage{Attempted: n, Ledger: model.Ledger{Lost: n, Lines: []model.Line{where}, Checks: []model.Check{}}},
+		Asks: model.Passage{Attempted: n, Ledger: model.Ledger{Lost: n, Lines: []model.Line{where},
+			Checks: []model.Check{}}},
 		Answers: model.Passage{Ledger: model.Ledger{Lines: []model.Line{}, Checks: []model.Check{}}}}
 	for i := range streams {
-		f.DeadStreams = append(f.DeadStreams, model.DeadStream{Stream: every * i, FromPort: uint16(40001 + every*i), ToPort: 7359, Asked: 9})
+		f.DeadStreams = append(f.DeadStreams,
+			model.DeadStream{Stream: every * i, FromPort: uint16(40001 + every*i), ToPort: 7359, Asked: 9})
 	}
 }

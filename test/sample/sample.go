@@ -22,8 +22,15 @@ type Named struct {
 func All() []Named {
 	return []Named{
 		{"router", Router()}, {"single", Single()}, {"both", Both()}, {"tcp", TCP()}, {"loss", Loss()},
-		{"invalid", Invalid()}, {"nothing", Nothing()}, {"deadstreams", DeadStreams()}, {"aborted", Aborted()}, {"roundtrip", RoundTrip()},
-		{"streams", Streams()}, {"ledger", Ledger()}, {"unwatched", Unwatched()}, {"chain", Chain()}, {"rates", Rates()}, {"paced", Paced()}, {"sweep", SmallSweep()}, {"bench", Bench()}, {"benchlab", BenchLab()}, {"benchhostile", BenchHostile()}, {"cc", Controls()}, {"ccmix", ControlMix()}, {"cchostile", ControlHostile()}, {"soak", Soak()}, {"soaklong", LongSoak()}, {"soakcut", CutSoak()}, {"soakhostile", SoakHostile()}, {"latency", Latency()}, {"mesh", Mesh()}, {"meshcycles", MeshCycles()}, {"search", Search()}, {"searchrandom", RandomLoss()}, {"nasty", Nasty()}, {"numbers", Numbers()}, {"empty", Empty()}, {"zero", model.Document{}},
+		{"invalid", Invalid()}, {"nothing", Nothing()}, {"deadstreams", DeadStreams()}, {"aborted",
+			Aborted()}, {"roundtrip", RoundTrip()},
+		{"streams", Streams()}, {"ledger", Ledger()}, {"unwatched", Unwatched()}, {"chain", Chain()}, {"rates",
+			Rates()}, {"paced", Paced()}, {"sweep", SmallSweep()}, {"bench", Bench()}, {"benchlab", BenchLab()},
+		{"benchhostile", BenchHostile()}, {"cc", Controls()}, {"ccmix", ControlMix()},
+		{"cchostile", ControlHostile()}, {"soak", Soak()}, {"soaklong", LongSoak()}, {"soakcut", CutSoak()},
+		{"soakhostile", SoakHostile()}, {"latency", Latency()}, {"mesh", Mesh()}, {"meshcycles", MeshCycles()},
+		{"search", Search()}, {"searchrandom", RandomLoss()}, {"nasty", Nasty()}, {"numbers", Numbers()},
+		{"empty", Empty()}, {"zero", model.Document{}},
 	}
 }
 
@@ -43,16 +50,19 @@ func base(target string, payloads []int, repeats int, measure float64) model.Doc
 		Format: model.RunFormat, ID: "20261114-183000-7f3a", Started: start(), Tool: model.Tool{Version: "0.1.0"},
 		Plan: model.Plan{
 			Format: model.PlanFormat, Command: "curve", Target: target, Engine: "auto",
-			Flows:   []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: payloads[0], Streams: 1}},
+			Flows: []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver,
+				PayloadBytes: payloads[0], Streams: 1}},
 			Factors: []model.Factor{{Knob: "payload_bytes", Levels: levels}},
 			Design:  model.Design{Repeats: repeats, Seed: 1},
 			Timing:  model.Timing{WarmupSeconds: 0.5, MeasureSeconds: measure, DrainSeconds: 1},
 		},
 		Host: []model.Host{
-			{Node: model.Sender, Name: "desk", OS: "linux/amd64", Kernel: "6.12.9", CPU: "AMD Ryzen 5 5600", Cores: 12, MemoryBytes: 32 << 30, Version: "0.1.0",
+			{Node: model.Sender, Name: "desk", OS: "linux/amd64", Kernel: "6.12.9", CPU: "AMD Ryzen 5 5600",
+				Cores: 12, MemoryBytes: 32 << 30, Version: "0.1.0",
 				ClockSource: "tsc", Governor: "schedutil", Interface: "enp5s0", Driver: "r8169", LinkSpeedBits: 1e9, MTUBytes: 1500, Address: "192.168.1.20",
 				ReceiveBufferB: 212992, SendBufferB: 212992, Privileged: true},
-			{Node: model.Receiver, Name: "nas", OS: "linux/arm64", Kernel: "6.6.51", CPU: "Cortex-A76", Cores: 4, MemoryBytes: 8 << 30, Version: "0.1.0",
+			{Node: model.Receiver, Name: "nas", OS: "linux/arm64", Kernel: "6.6.51", CPU: "Cortex-A76", Cores: 4,
+				MemoryBytes: 8 << 30, Version: "0.1.0",
 				ClockSource: "arch_sys_counter", Interface: "eth0", Driver: "macb", LinkSpeedBits: 1e9, MTUBytes: 1500, Address: "192.168.2.5",
 				ReceiveBufferB: 212992, SendBufferB: 212992},
 		},
@@ -67,10 +77,14 @@ func udp(name string, payload int, sent, received, seconds, delayNanos float64) 
 		Name: name, Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: payload,
 		FrameBytes: model.FrameBytes(model.UDP, 4, payload), Streams: 1, DurationS: seconds,
 		Planned: attempted, Attempted: attempted, Accepted: attempted, Received: got, Lost: attempted - got,
-		SendPPS: sent, ReceivePPS: min(sent, received), SendGoodputBPS: sent * float64(payload) * 8, GoodputBPS: min(sent, received) * float64(payload) * 8,
-		JitterNS: delayNanos / 9, BurstMax: 32,
-		SendGap:   quantiles(attempted, 1e9/max(sent, 1)),
-		SenderCPU: model.CPU{ThreadRatio: 0.97, HostRatio: 0.11, SoftirqRatio: 0.02, BusiestRatio: 0.98}, ReceiverCPU: model.CPU{ThreadRatio: 0.55, HostRatio: 0.31, SoftirqRatio: 0.18, BusiestRatio: 0.83},
+		SendPPS: sent, ReceivePPS: min(sent,
+			received), SendGoodputBPS: sent * float64(payload) * 8,
+		GoodputBPS: min(sent, received) * float64(payload) * 8,
+		JitterNS:   delayNanos / 9, BurstMax: 32,
+		SendGap: quantiles(attempted, 1e9/max(sent, 1)),
+		SenderCPU: model.CPU{ThreadRatio: 0.97, HostRatio: 0.11, SoftirqRatio: 0.02,
+			BusiestRatio: 0.98}, ReceiverCPU: model.CPU{ThreadRatio: 0.55, HostRatio: 0.31, SoftirqRatio: 0.18,
+			BusiestRatio: 0.83},
 		Ledger: model.Ledger{Lost: attempted - got, Unattributed: attempted - got, Lines: []model.Line{},
 			Checks: []model.Check{{Name: "balance", Held: true, Text: "attempted = received + lost"}}},
 	}
@@ -90,15 +104,17 @@ func udp(name string, payload int, sent, received, seconds, delayNanos float64) 
 }
 
 func quantiles(n uint64, mid float64) *model.Percentiles {
-	return &model.Percentiles{Count: n, Min: mid * 0.4, P50: mid, P90: mid * 1.6, P99: mid * 3.1, P999: mid * 6.4, Max: mid * 20, Mean: mid * 1.2}
+	return &model.Percentiles{Count: n, Min: mid * 0.4, P50: mid, P90: mid * 1.6, P99: mid * 3.1, P999: mid * 6.4,
+		Max: mid * 20, Mean: mid * 1.2}
 }
 
 // line adds one named loss to the flow's ledger.
 func line(f *model.FlowResult, layer, host, cause string, share float64, confidence string) {
 	n := min(uint64(share*float64(f.Lost)), f.Ledger.Unattributed)
 	f.Ledger.Unattributed -= n
-	f.Ledger.Lines = append(f.Ledger.Lines, model.Line{Layer: layer, Host: host, Cause: cause, Packets: n, Confidence: confidence,
-		Evidence: []model.Evidence{{Counter: cause, Scope: "socket", Unit: "datagram", Delta: n}}})
+	f.Ledger.Lines = append(f.Ledger.Lines, model.Line{Layer: layer, Host: host, Cause: cause, Packets: n,
+		Confidence: confidence,
+		Evidence:   []model.Evidence{{Counter: cause, Scope: "socket", Unit: "datagram", Delta: n}}})
 }
 
 func result(payload, repeat int, flows ...model.FlowResult) model.Result {
@@ -168,9 +184,11 @@ func Single() model.Document {
 		r.Series[2].Values[i] *= 0.38
 		r.Series[3].Values[i] = 0.24 + 0.01*noise(i)
 	}
-	r.Changes = []model.Change{{Kind: model.ChangeShift, Metric: "receive_pps", Flow: "up", At: "receiver", StartS: 80, StartLowS: 79, StartHighS: 81, EndS: 120,
+	r.Changes = []model.Change{{Kind: model.ChangeShift, Metric: "receive_pps", Flow: "up", At: "receiver",
+		StartS: 80, StartLowS: 79, StartHighS: 81, EndS: 120,
 		Before: 262e3, After: 100e3, Size: -162e3, PValue: 1e-9, Tested: 3, AlarmHours: 24,
-		Causes: []model.Mover{{Metric: "cpu_softirq_ratio", At: "receiver", StartS: 80, Before: 0.6, After: 0.24, Fit: 0.36}}}}
+		Causes: []model.Mover{{Metric: "cpu_softirq_ratio", At: "receiver", StartS: 80, Before: 0.6, After: 0.24,
+			Fit: 0.36}}}}
 	d.Results = append(d.Results, r)
 	return d
 }
@@ -178,7 +196,8 @@ func Single() model.Document {
 // Both is both directions at once.
 func Both() model.Document {
 	d := base("lab:router", []int{64, 512, 1472}, 2, 2)
-	d.Plan.Flows = append(d.Plan.Flows, model.Flow{Name: "down", Protocol: model.UDP, From: model.Receiver, To: model.Sender, PayloadBytes: 64, Streams: 1})
+	d.Plan.Flows = append(d.Plan.Flows, model.Flow{Name: "down", Protocol: model.UDP, From: model.Receiver,
+		To: model.Sender, PayloadBytes: 64, Streams: 1})
 	d.Plan.Links = []model.Link{{Rate: unit.BitRate(1e9), OverheadBytes: 24},
 		{Node: "receiver", Toward: "receiver", Rate: unit.BitRate(2e8), QueuePackets: 100, OverheadBytes: 24}}
 	d.Plan.Factors = append(d.Plan.Factors, model.Factor{Knob: "direction", Levels: []model.Value{model.Word("both")}})
@@ -212,7 +231,8 @@ func TCP() model.Document {
 			f.Received = f.Attempted - f.Lost
 			f.LossRatio = float64(f.Lost) / float64(f.Attempted)
 			f.Ledger.Lost, f.Ledger.Unattributed = f.Lost, f.Lost
-			f.TCP = &model.TCPFacts{Writes: uint64(writes * 10), SentBytes: bytes, ReceivedBytes: bytes, SegmentsOut: f.Attempted, SegmentsIn: f.Received,
+			f.TCP = &model.TCPFacts{Writes: uint64(writes * 10), SentBytes: bytes, ReceivedBytes: bytes,
+				SegmentsOut: f.Attempted, SegmentsIn: f.Received,
 				Retransmits: f.Lost, SegmentSizeBytes: 1448, Control: "cubic", RTTNanos: 1.4e6}
 			f.RoundTrip = quantiles(100, 1.4e6)
 			r := result(p, repeat, f)
@@ -262,7 +282,8 @@ func Aborted() model.Document {
 	cut := result(512, 0, udp("up", 512, 150e3, 149e3, 0.7, 70e3))
 	cut.State, cut.Why = model.Aborted, model.Reasons{{Code: model.TrialCut, Text: "interrupted"}}
 	gone := result(1472, 0)
-	gone.State, gone.Why = model.Aborted, model.Reasons{{Code: model.TrialCut, Text: "the receiver's control connection went away"}}
+	gone.State, gone.Why = model.Aborted, model.Reasons{{Code: model.TrialCut,
+		Text: "the receiver's control connection went away"}}
 	d.Results = append(d.Results, cut, gone)
 	d.Warnings = []string{"the run was cut: 1 of 3 trials finished; go on with: pelt run --resume 20261114-183000-7f3a"}
 	return d
@@ -282,7 +303,8 @@ func RoundTrip() model.Document {
 // Streams varies the number of streams beside the size.
 func Streams() model.Document {
 	d := base("lab:switch", []int{64, 512, 1472}, 1, 2)
-	d.Plan.Factors = append(d.Plan.Factors, model.Factor{Knob: "streams", Levels: []model.Value{model.Number(1), model.Number(4)}})
+	d.Plan.Factors = append(d.Plan.Factors, model.Factor{Knob: "streams",
+		Levels: []model.Value{model.Number(1), model.Number(4)}})
 	for _, n := range []int{1, 4} {
 		for _, p := range []int{64, 512, 1472} {
 			f := udp("up", p, 300e3*math.Sqrt(float64(n)), carried(p, 260e3*math.Sqrt(float64(n)), 2e9), 2, 70e3)
@@ -298,7 +320,8 @@ func Streams() model.Document {
 // Rates varies the offered rate at one size.
 func Rates() model.Document {
 	d := base("lab:switch", []int{64}, 1, 2)
-	d.Plan.Factors = []model.Factor{{Knob: "rate_pps", Levels: []model.Value{model.Number(1e4), model.Number(1e5), model.Number(2e5), model.Number(4e5)}}}
+	d.Plan.Factors = []model.Factor{{Knob: "rate_pps",
+		Levels: []model.Value{model.Number(1e4), model.Number(1e5), model.Number(2e5), model.Number(4e5)}}}
 	for _, rate := range []float64{1e4, 1e5, 2e5, 4e5} {
 		r := result(64, 0, udp("up", 64, rate, min(rate, 230e3), 2, 70e3))
 		r.Cell = model.Cell{"rate_pps": model.Number(rate)}

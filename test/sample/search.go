@@ -60,7 +60,8 @@ func searched(d model.Document, carry func(model.Trial) model.FlowResult) model.
 // RandomLoss is a search where 0.1 % is lost at every rate.
 func RandomLoss() model.Document {
 	d := Search()
-	d.Results, d.Plan.Factors = []model.Result{}, []model.Factor{{Knob: "payload_bytes", Levels: []model.Value{model.Number(466)}}}
+	d.Results, d.Plan.Factors = []model.Result{}, []model.Factor{{Knob: "payload_bytes",
+		Levels: []model.Value{model.Number(466)}}}
 	d.Plan.Design.Search.Goals = d.Plan.Design.Search.Goals[:1]
 	return searched(d, func(t model.Trial) model.FlowResult {
 		f := t.Flows[0]

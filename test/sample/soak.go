@@ -57,7 +57,8 @@ func spill(r *model.Result, where model.Line, from, to int, pps func(i int) floa
 	}
 	where.Packets, where.Confidence, where.Evidence = n, "exact-seq", []model.Evidence{}
 	f.Ledger.Lines = append(f.Ledger.Lines, where)
-	r.Series = append(r.Series, model.Series{Metric: "lost_pps", Flow: "up", At: where.Host, Layer: where.Layer, Cause: where.Cause, StepSeconds: 1, Values: values})
+	r.Series = append(r.Series, model.Series{Metric: "lost_pps", Flow: "up", At: where.Host, Layer: where.Layer,
+		Cause: where.Cause, StepSeconds: 1, Values: values})
 }
 
 // Soak is ten minutes in which the lab's router was slowed down after 200 s; a burst of
@@ -65,8 +66,10 @@ func spill(r *model.Result, where model.Line, from, to int, pps func(i int) floa
 func Soak() model.Document {
 	d, r := soaking(600)
 	d.Plan.Timed = []model.TimedChange{{AtSeconds: 200, Link: &model.Link{Node: model.Receiver, Rate: 150e6}}}
-	spill(r, model.Line{Layer: "network", Host: "router", Cause: "QDISC_DROP"}, 200, 600, func(i int) float64 { return 7000 + 300*noise(i) })
-	spill(r, model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF"}, 430, 432, func(int) float64 { return 12000 })
+	spill(r, model.Line{Layer: "network", Host: "router", Cause: "QDISC_DROP"}, 200, 600,
+		func(i int) float64 { return 7000 + 300*noise(i) })
+	spill(r, model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF"}, 430, 432,
+		func(int) float64 { return 12000 })
 	spill(r, model.Line{}, 555, 556, func(int) float64 { return 900 })
 	for i := 510; i < 514; i++ {
 		for _, s := range r.Series[1:3] {
@@ -76,10 +79,15 @@ func Soak() model.Document {
 	r.Made = []model.MadeChange{{AtS: 200.02, TookS: 0.02, Words: "link-receiver=rate=150mbit"}}
 	r.Gaps = []model.ControlGap{{Nodes: []string{"receiver"}, StartS: 300.4, DurationS: 24.6}}
 	r.Changes = []model.Change{
-		{Kind: model.ChangeShift, Metric: "receive_pps", Flow: "up", At: "receiver", StartS: 200, StartLowS: 199, StartHighS: 201, EndS: 600, Before: 40e3, After: 33e3, Size: -7e3, PValue: 1e-9, Tested: 5, AlarmHours: 24,
-			Causes: []model.Mover{{Metric: "lost_pps", Flow: "up", At: "router", Layer: "network", Cause: "QDISC_DROP", StartS: 200, After: 7e3, Fit: 0.98}}},
-		{Kind: model.ChangeShift, Metric: "lost_pps", Flow: "up", At: "sender", StartS: 200, StartLowS: 199, StartHighS: 201, EndS: 600, After: 7e3, Size: 7e3, PValue: 1e-9, Tested: 5, AlarmHours: 24},
-		{Kind: model.ChangeBurst, Metric: "lost_pps", Flow: "up", At: "sender", StartS: 430, StartLowS: 430, StartHighS: 430, EndS: 432, Before: 7e3, After: 19e3, Size: 12e3, Count: 1, Packets: 24e3, PValue: 1e-6, Tested: 5, AlarmHours: 24},
+		{Kind: model.ChangeShift, Metric: "receive_pps", Flow: "up", At: "receiver", StartS: 200, StartLowS: 199,
+			StartHighS: 201, EndS: 600, Before: 40e3, After: 33e3, Size: -7e3, PValue: 1e-9, Tested: 5, AlarmHours: 24,
+			Causes: []model.Mover{{Metric: "lost_pps", Flow: "up", At: "router", Layer: "network",
+				Cause: "QDISC_DROP", StartS: 200, After: 7e3, Fit: 0.98}}},
+		{Kind: model.ChangeShift, Metric: "lost_pps", Flow: "up", At: "sender", StartS: 200, StartLowS: 199,
+			StartHighS: 201, EndS: 600, After: 7e3, Size: 7e3, PValue: 1e-9, Tested: 5, AlarmHours: 24},
+		{Kind: model.ChangeBurst, Metric: "lost_pps", Flow: "up", At: "sender", StartS: 430, StartLowS: 430,
+			StartHighS: 430, EndS: 432, Before: 7e3, After: 19e3, Size: 12e3, Count: 1, Packets: 24e3, PValue: 1e-6,
+			Tested: 5, AlarmHours: 24},
 	}
 	return d
 }
@@ -87,7 +95,8 @@ func Soak() model.Document {
 // LongSoak is two hours and a half with one second of loss in them.
 func LongSoak() model.Document {
 	d, r := soaking(9000)
-	spill(r, model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF"}, 4321, 4322, func(int) float64 { return 31000 })
+	spill(r, model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF"}, 4321, 4322,
+		func(int) float64 { return 31000 })
 	return d
 }
 
@@ -105,9 +114,12 @@ func CutSoak() model.Document {
 	}
 	d.Results = []model.Result{model.Unfinished([]model.Checkpoint{{
 		Cell: model.Cell{"payload_bytes": model.Number(512)}, Started: start(), ElapsedS: 250,
-		Flows: []model.FlowSoFar{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 512, FrameBytes: 558, Streams: 1,
-			Attempted: 10e6, Received: 10e6 - 312, Lines: []model.Line{{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF", Packets: 300, Confidence: "bounded"}}}},
-		Series: []model.Series{{Metric: "send_pps", Flow: "up", At: model.Sender, StepSeconds: 1, Values: one}, {Metric: "receive_pps", Flow: "up", At: model.Receiver, StepSeconds: 1, Values: got}},
+		Flows: []model.FlowSoFar{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver,
+			PayloadBytes: 512, FrameBytes: 558, Streams: 1,
+			Attempted: 10e6, Received: 10e6 - 312, Lines: []model.Line{{Layer: "receiver-buffer", Host: "receiver",
+				Cause: "SOCKET_RCVBUFF", Packets: 300, Confidence: "bounded"}}}},
+		Series: []model.Series{{Metric: "send_pps", Flow: "up", At: model.Sender, StepSeconds: 1, Values: one},
+			{Metric: "receive_pps", Flow: "up", At: model.Receiver, StepSeconds: 1, Values: got}},
 	}})}
 	return d
 }
@@ -122,11 +134,15 @@ func SoakHostile() model.Document {
 		r.Made = append(r.Made, model.MadeChange{AtS: float64(i), Words: evil})
 		r.Changes = append(r.Changes, model.Change{Kind: evil, Metric: evil, At: evil, StartS: float64(15 * i)})
 	}
-	r.Made = append(r.Made, model.MadeChange{AtS: nan}, model.MadeChange{AtS: inf}, model.MadeChange{AtS: -5, Failure: evil})
-	r.Changes = append(r.Changes, model.Change{Kind: model.ChangeShift, StartS: nan, Before: inf, After: nan}, model.Change{Kind: model.ChangeBurst, Metric: "x_ratio", Packets: inf, StartS: 3, Count: -1})
-	r.Gaps = []model.ControlGap{{StartS: nan, DurationS: nan}, {StartS: -inf, DurationS: inf}, {StartS: 599, DurationS: inf, Nodes: []string{evil}}}
+	r.Made = append(r.Made, model.MadeChange{AtS: nan}, model.MadeChange{AtS: inf},
+		model.MadeChange{AtS: -5, Failure: evil})
+	r.Changes = append(r.Changes, model.Change{Kind: model.ChangeShift, StartS: nan, Before: inf, After: nan},
+		model.Change{Kind: model.ChangeBurst, Metric: "x_ratio", Packets: inf, StartS: 3, Count: -1})
+	r.Gaps = []model.ControlGap{{StartS: nan, DurationS: nan}, {StartS: -inf, DurationS: inf},
+		{StartS: 599, DurationS: inf, Nodes: []string{evil}}}
 	r.Series[0].Values[3], r.Series[1].Values[4], r.Series[2].Values[5] = inf, -inf, -1e300
-	r.Series = append(r.Series, model.Series{Metric: "lost_pps", Flow: "up", StepSeconds: inf, Values: []float64{1}}, model.Series{Metric: "lost_pps", Flow: "up", StartSeconds: nan, StepSeconds: 1, Values: []float64{1}},
+	r.Series = append(r.Series, model.Series{Metric: "lost_pps", Flow: "up", StepSeconds: inf, Values: []float64{1}},
+		model.Series{Metric: "lost_pps", Flow: "up", StartSeconds: nan, StepSeconds: 1, Values: []float64{1}},
 		model.Series{Metric: "lost_pps", Flow: "up", Layer: "x", StepSeconds: 1e-300, Values: []float64{1e308, 1e308}})
 	return d
 }

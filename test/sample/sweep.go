@@ -25,7 +25,8 @@ func Sweep() model.Document { return sweep(sweepSizes(), 10, 100, 3) }
 // cut: some cells are not valid, and some have no trial.
 func SmallSweep() model.Document {
 	d := sweep([]int{512, 1472, 4096}, 3, 4, 2)
-	d.Plan.Factors = append(d.Plan.Factors, model.Factor{Knob: "receive_buffer_bytes", Levels: []model.Value{model.Number(16384), model.Number(212992)}})
+	d.Plan.Factors = append(d.Plan.Factors, model.Factor{Knob: "receive_buffer_bytes",
+		Levels: []model.Value{model.Number(16384), model.Number(212992)}})
 	var results []model.Result
 	for i, r := range d.Results {
 		for j, buffer := range []float64{16384, 212992} {
@@ -47,8 +48,10 @@ func SmallSweep() model.Document {
 		}
 	}
 	cut := results[len(results)-1]
-	cut.Cell = model.Cell{"payload_bytes": model.Number(512), "interval_ns": model.Number(2e6), "receive_buffer_bytes": model.Number(16384)}
-	cut.State, cut.Why, cut.Flows, cut.Repeat = model.Aborted, model.Reasons{{Code: model.TrialCut, Text: "interrupted"}}, []model.FlowResult{}, 1
+	cut.Cell = model.Cell{"payload_bytes": model.Number(512), "interval_ns": model.Number(2e6),
+		"receive_buffer_bytes": model.Number(16384)}
+	cut.State, cut.Why, cut.Flows, cut.Repeat = model.Aborted, model.Reasons{{Code: model.TrialCut,
+		Text: "interrupted"}}, []model.FlowResult{}, 1
 	d.Results = append(results, cut)
 	d.Complete = false
 	return d
@@ -59,13 +62,16 @@ func SmallSweep() model.Document {
 func ConditionSweep() model.Document {
 	d := sweep([]int{512, 1472, 4096}, 3, 4, 3)
 	const knob = "link-receiver.loss_ratio"
-	d.Plan.Factors = append(d.Plan.Factors, model.Factor{Knob: knob, Levels: []model.Value{model.Number(0), model.Number(0.05)}})
+	d.Plan.Factors = append(d.Plan.Factors, model.Factor{Knob: knob,
+		Levels: []model.Value{model.Number(0), model.Number(0.05)}})
 	var clean []model.Result
 	for i, r := range d.Results {
 		d.Results[i].Cell[knob] = model.Number(0.05)
-		r.Cell = model.Cell{knob: model.Number(0), "payload_bytes": r.Cell["payload_bytes"], "interval_ns": r.Cell["interval_ns"]}
+		r.Cell = model.Cell{knob: model.Number(0), "payload_bytes": r.Cell["payload_bytes"],
+			"interval_ns": r.Cell["interval_ns"]}
 		f := r.Flows[0]
-		f.Received, f.Lost, f.LossRatio, f.Receivers = f.Attempted, 0, 0, append([]model.ReceiverShare{}, f.Receivers...)
+		f.Received, f.Lost, f.LossRatio, f.Receivers = f.Attempted, 0, 0, append([]model.ReceiverShare{},
+			f.Receivers...)
 		f.Ledger.Lost, f.Ledger.Unattributed, f.Ledger.Lines = 0, 0, nil
 		faster := math.Pow(0.95, float64(-max(1, f.Fragments)+1))
 		f.GoodputBPS, f.ReceivePPS = f.GoodputBPS*faster, f.ReceivePPS*faster
@@ -88,7 +94,8 @@ func sweep(sizes []int, intervals, receivers, repeats int) model.Document {
 	d.Plan.Command, d.Plan.Receivers = "sweep", receivers
 	d.Plan.Flows[0].Packets, d.Plan.Flows[0].To = 1000, "receivers"
 	d.Plan.Factors = append(d.Plan.Factors, model.Factor{Knob: "interval_ns", Levels: levels})
-	d.Plan.Links = []model.Link{{Node: "receiver", Rate: 1e6, DelaySeconds: 0.04, JitterSeconds: 0.01, Correlation: 0.25, Distribution: "normal", LossRatio: 0.05}}
+	d.Plan.Links = []model.Link{{Node: "receiver", Rate: 1e6, DelaySeconds: 0.04, JitterSeconds: 0.01,
+		Correlation: 0.25, Distribution: "normal", LossRatio: 0.05}}
 	d.Lab = &model.LabFacts{Topology: "star", Nodes: []string{"sender", "hub", "receivers"},
 		Backends: []string{fmt.Sprintf("hub to each of %d receivers: user space, 1 Mbit/s, 40 ms, jitter 10 ms, loss 5 %%", receivers)}}
 	d.Host[1].Node, d.Host[1].Name = "receivers", "lab"
@@ -110,12 +117,14 @@ func sweep(sizes []int, intervals, receivers, repeats int) model.Document {
 func toMany(payload, intervalMillis, receivers, seed int) model.FlowResult {
 	const link, loss, packets = 1e6, 0.05, 1000
 	fragments := float64(max(1, model.Fragments(4, payload, 1500)))
-	each := min(3739, 3.8e9/8/float64(receivers)/(float64(payload)+42*fragments)) // packets a second that the sender manages
+	// packets a second that the sender manages
+	each := min(3739, 3.8e9/8/float64(receivers)/(float64(payload)+42*fragments))
 	if intervalMillis > 0 {
 		each = min(each, 1000/float64(intervalMillis))
 	}
 	arrive := math.Pow(1-loss, fragments)
-	most := link / 8 / (float64(payload) + 42*fragments) / (1 - loss) * arrive // datagrams a second that the link lets through whole
+	// datagrams a second that the link lets through whole
+	most := link / 8 / (float64(payload) + 42*fragments) / (1 - loss) * arrive
 	f := udp("up", payload, each*float64(receivers), each*float64(receivers)*arrive, packets/each, 0)
 	f.To, f.FrameBytes = "receivers", model.FrameBytes(model.UDP, 4, payload)
 	f.Planned, f.Attempted, f.Accepted, f.Received = 0, 0, 0, 0
@@ -123,7 +132,8 @@ func toMany(payload, intervalMillis, receivers, seed int) model.FlowResult {
 	for i := range receivers {
 		got := uint64(math.Round(packets * (arrive + 0.012*noise(seed*7+i))))
 		pps := min(each*arrive, most) * (1 - 0.012*math.Abs(noise(seed+i*3)))
-		share := model.ReceiverShare{Node: fmt.Sprintf("receiver%d", i+1), Attempted: packets, Received: got, GoodputBPS: pps * float64(payload) * 8}
+		share := model.ReceiverShare{Node: fmt.Sprintf("receiver%d", i+1), Attempted: packets, Received: got,
+			GoodputBPS: pps * float64(payload) * 8}
 		f.Receivers = append(f.Receivers, share)
 		f.Attempted += share.Attempted
 		f.Received += share.Received
@@ -140,11 +150,13 @@ func toMany(payload, intervalMillis, receivers, seed int) model.FlowResult {
 	for _, q := range []struct {
 		to *float64
 		at float64
-	}{{&f.Delay.P50, 1}, {&f.Delay.P90, 1.8}, {&f.Delay.P99, 1.98}, {&f.Delay.P999, 1.998}, {&f.Delay.Max, 2}, {&f.Delay.Mean, 1}} {
+	}{{&f.Delay.P50, 1}, {&f.Delay.P90, 1.8}, {&f.Delay.P99, 1.98}, {&f.Delay.P999, 1.998}, {&f.Delay.Max,
+		2}, {&f.Delay.Mean, 1}} {
 		*q.to = (0.04+wait*q.at)*1e9 + (q.at-1)*23e6
 	}
 	f.JitterNS = 10e6
-	f.Ledger = model.Ledger{Lost: f.Lost, Unattributed: f.Lost, Lines: []model.Line{}, Checks: []model.Check{{Name: "balance", Held: true, Text: "attempted = received + lost"}}}
+	f.Ledger = model.Ledger{Lost: f.Lost, Unattributed: f.Lost, Lines: []model.Line{},
+		Checks: []model.Check{{Name: "balance", Held: true, Text: "attempted = received + lost"}}}
 	cause := model.CauseLinkLoss
 	if fragments > 1 {
 		cause = model.CauseLinkFragment

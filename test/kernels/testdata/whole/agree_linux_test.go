@@ -1,5 +1,5 @@
-// Package whole runs the pelt that a user builds where there is what only guests have: netem, with which pelt's emulated
-// link must agree, and a clock that may be set. Only package kernels builds it.
+// Package whole runs the pelt that a user builds where there is what only guests have: netem, with which pelt's
+// emulated link must agree, and a clock that may be set. Only package kernels builds it.
 package whole
 
 import (
@@ -61,8 +61,9 @@ func pelt(t *testing.T, args string) string {
 // receive window grows too slowly there, which is neither link's doing.
 func compare(t *testing.T, target string, round int) (doc model.Document) {
 	t.Helper()
-	out := pelt(t, fmt.Sprintf("cc %s --control cubic,bbr --no-store --seed %d --warmup 1s --time %.0fms --repeats %d --json -",
-		target, 1+round, 1000**seconds, *repeats))
+	out := pelt(t,
+		fmt.Sprintf("cc %s --control cubic,bbr --no-store --seed %d --warmup 1s --time %.0fms --repeats %d --json -",
+			target, 1+round, 1000**seconds, *repeats))
 	if err := json.Unmarshal([]byte(out), &doc); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,8 @@ func TestControlsAgreeWithNetem(t *testing.T) {
 			all[control] = v
 			t.Logf("%s: netem %.3g Mbit/s, pelt %.3g Mbit/s", control, v[0], v[1])
 			if slices.Min(v[0]) > slices.Max(v[1]) || slices.Min(v[1]) > slices.Max(v[0]) {
-				apart[control] = fmt.Sprintf("over netem %.3g Mbit/s, over pelt's link %.3g: they do not meet", v[0], v[1])
+				apart[control] = fmt.Sprintf("over netem %.3g Mbit/s, over pelt's link %.3g: they do not meet", v[0],
+					v[1])
 			}
 		}
 		if len(apart) == 0 {

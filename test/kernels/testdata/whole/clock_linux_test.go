@@ -59,8 +59,10 @@ func TestTimeIsSet(t *testing.T) {
 			t.Errorf("cycle %d is %s: %v", r.Repeat, r.State, r.Why)
 		}
 		for _, f := range r.Flows {
-			if f.Attempted < 190 || f.Lost != 0 || f.Duplicates != 0 || f.Delay == nil || f.Delay.Min < 0 || f.Delay.Max > 1e9 {
-				t.Errorf("cycle %d, %s: %d of %d lost, %d twice, delay %+v", r.Repeat, f.Name, f.Lost, f.Attempted, f.Duplicates, f.Delay)
+			if f.Attempted < 190 || f.Lost != 0 || f.Duplicates != 0 || f.Delay == nil || f.Delay.Min < 0 ||
+				f.Delay.Max > 1e9 {
+				t.Errorf("cycle %d, %s: %d of %d lost, %d twice, delay %+v", r.Repeat, f.Name, f.Lost, f.Attempted,
+					f.Duplicates, f.Delay)
 			}
 		}
 	}
