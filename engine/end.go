@@ -101,11 +101,11 @@ type End struct {
 	stopping chan struct{}  // closed by Stop
 	reading  chan struct{}  // closed once a receiver or an echo reads every stream
 	done     chan struct{}  // closed in state ended
-	called   *wait          // for the peer, of an end that listens; nil before
+	called   *peerWait      // for the peer, of an end that listens; nil before
 }
 
-// wait is a listening end's for its peer.
-type wait struct {
+// peerWait is a listening end's for its peer.
+type peerWait struct {
 	end  context.CancelFunc // ends it
 	over chan struct{}      // closed when it is over
 	met  Meeting
@@ -232,7 +232,7 @@ func (e *End) Start(ctx context.Context) error {
 		return err
 	}
 	go e.run()
-	if e.order.Role == Receive || e.order.Role == Echo {
+	if e.readsFirst() {
 		select {
 		case <-e.reading:
 		case <-e.done:

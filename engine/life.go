@@ -22,7 +22,7 @@ func (e *End) Do(ctx context.Context, s Step, k Known) (l Learned, err error) {
 	case Met:
 		l.Met, err = e.endOfCalls(ctx, k.Over)
 	case Ready:
-		if err = e.Settle(k.Living); err == nil && e.listens() {
+		if err = e.Settle(k.Living); err == nil && e.readsFirst() {
 			err = e.Start(ctx)
 		}
 	case Go:
@@ -38,8 +38,8 @@ func (e *End) Do(ctx context.Context, s Step, k Known) (l Learned, err error) {
 	return l, err
 }
 
-// listens reports whether the end takes packets, so that it must read before anybody sends.
-func (e *End) listens() bool { return e.order.Role == Receive || e.order.Role == Echo }
+// readsFirst reports whether the end takes packets, so that it must read before anybody sends.
+func (e *End) readsFirst() bool { return e.order.Role == Receive || e.order.Role == Echo }
 
 // awaitCalls begins to wait for the peer, on an end that listens.
 func (e *End) awaitCalls() {
@@ -49,7 +49,7 @@ func (e *End) awaitCalls() {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &wait{end: cancel, over: make(chan struct{})}
+	w := &peerWait{end: cancel, over: make(chan struct{})}
 	e.called = w
 	go func() {
 		defer close(w.over)
@@ -57,13 +57,13 @@ func (e *End) awaitCalls() {
 	}()
 }
 
-// endOfCalls ends the wait for the peer if it calls no more, and else when it has met on all streams.
+// endOfCalls ends the wait for the peer at once if over is set, and else waits until every stream has met.
 func (e *End) endOfCalls(ctx context.Context, over bool) (Meeting, error) {
 	e.mu.Lock()
 	w := e.called
 	e.mu.Unlock()
 	if w == nil {
-		return Meeting{}, nil // it called
+		return Meeting{}, nil // it never began to wait
 	}
 	defer w.end()
 	if over {
@@ -79,12 +79,12 @@ func (e *End) endOfCalls(ctx context.Context, over bool) (Meeting, error) {
 
 // Bounds of what an end does, whatever anybody says.
 const (
-	overtime = 3 * time.Second  // of a sender
-	idleMost = 30 * time.Second // of another one, beside what its timing says
+	overtime  = 3 * time.Second  // of a sender
+	mostExtra = 30 * time.Second // of other ends: so long past their timing
 )
 
-// carry has the end send from the gate on, or goes on with what receives already, until it is over. It returns why
-// traffic failed.
+// carry runs the traffic: a probe starts at the gate, a sender a lead later, and what receives reads already. It returns
+// why traffic failed, nil of an end that never began.
 func (e *End) carry(ctx context.Context, gate time.Duration) error {
 	t := e.order.Timing
 	length := t.Warmup() + t.Measure()
@@ -92,9 +92,9 @@ func (e *End) carry(ctx context.Context, gate time.Duration) error {
 	if e.order.Role == Send {
 		gate += t.Lead()
 	} else {
-		limit = gate + t.Lead() + length + t.Drain() + t.Patience() + idleMost
+		limit = gate + t.Lead() + length + t.Drain() + t.Patience() + mostExtra
 	}
-	if !e.listens() {
+	if !e.readsFirst() {
 		if !e.sleep(ctx, gate) {
 			return nil
 		}

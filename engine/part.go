@@ -16,21 +16,18 @@ type Part interface {
 	Do(ctx context.Context, s Step, k Known) (Learned, error)
 	// Live is how far the part has come. It never blocks for long.
 	Live() Live
-	// Stop ends traffic early, and what runs beside it; the account stays.
-	Stop()
 	// Account is what the part measured, once it is over; always the same.
 	Account() Account
 	// Close stops the part and frees everything. It may be called at any time and more than once.
 	Close() error
 }
 
-// Passive is a Part that does nothing. Those embed it that have not all of what a Part has.
+// Passive is a Part that does nothing. Embed it to write only the methods that are needed.
 type Passive struct{}
 
-// Do, Live, Stop, Account and Close do nothing.
+// Do, Live, Account and Close do nothing.
 func (Passive) Do(context.Context, Step, Known) (l Learned, err error) { return l, nil }
 func (Passive) Live() (l Live)                                         { return l }
-func (Passive) Stop()                                                  {}
 func (Passive) Account() (a Account)                                   { return a }
 func (Passive) Close() error                                           { return nil }
 
@@ -46,7 +43,7 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Step is one of those that a trial consists of.
+// Step is one step of a trial.
 type Step string
 
 // The steps in their order.
@@ -77,6 +74,9 @@ type Known struct {
 	Lost  bool
 	Flows []WatchedFlow // Open and Ready of what watches
 }
+
+// UntilMeasured is how long it is from the order to go to the measured part.
+func (k Known) UntilMeasured(t model.Timing) time.Duration { return k.Gate + t.Lead() + t.Warmup() }
 
 // WatchedFlow is a flow as what watches a host knows it.
 type WatchedFlow struct {
@@ -120,20 +120,4 @@ type WatchOrder struct {
 	Trial  uint16
 	Drops  model.DropMode // how closely to watch the kernel; "" for not at all
 	Timing model.Timing
-}
-
-// Recording takes down, packet by packet, what receivers of one session see. Its
-// methods may be called concurrently.
-type Recording interface {
-	// Tap puts the record of a receiver around its meter.
-	Tap(o Order, m Meter) Meter
-	// Finish hands over what is left: the receivers have ended. It does not wait.
-	Finish()
-	// Blocks returns whole blocks of the record from the given byte on, at most a
-	// number of bytes, and forgets what lies before. It waits a moment for some, or
-	// until ctx ends. done says that no more will come; a recording that needs
-	// nobody to fetch its blocks says so at once.
-	Blocks(ctx context.Context, from uint64, most int) (blocks []byte, done bool)
-	// Close frees everything.
-	Close()
 }

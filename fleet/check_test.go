@@ -232,7 +232,7 @@ func TestOrdersOutOfTurn(t *testing.T) {
 		{verbDo, session + `,"step":"drain","ends":{"1":{"sent":[5,6]}}}`, "flow up: drain: it has 1 streams, not 2"},
 		{verbDo, session + `,"step":"drain","ends":{"1":{"sent":[5]}}}`,
 			"flow up: drain: the end is no running receiver"},
-		{verbDo, session + `,"step":"drain","ends":{"2":{"sent":[5]}}}`, "drain: it names an end that is no receiver"},
+		{verbDo, session + `,"step":"drain","ends":{"2":{"sent":[5]}}}`, "drain: it names an end that this session does not have"},
 		{verbAccount, session + `}`, `account: there is none of ""`},
 		{verbAccount, session + `,"of":"router"}`, "no router is watched in this session"},
 		{verbAccount, session + `,"of":"record"}`, "record: nothing is recorded in this session"},

@@ -129,7 +129,7 @@ func (s *session) sendBeat(alive []string, at *float64) {
 	if at != nil {
 		b.Samples, b.AtS = s.samples(*at), *at
 		if s.first.Timing.PatienceSeconds > 0 || s.live { // its account is asked for while it runs
-			b.Counts, b.Cores = s.watched(*at)
+			b.Counts, b.Cores = s.liveFigures(*at)
 		}
 	}
 	b.Cut = s.why() // after the ends: one that failed is told with the reason
@@ -157,16 +157,16 @@ func (s *session) samples(at float64) (all []sample) {
 // maxCountedSites bounds the places that one heartbeat tells of.
 const maxCountedSites = 64
 
-// watched is what the kernel has dropped by now, until its counters are read for the last time, and for somebody who
+// liveFigures are what the kernel has dropped by now, until its counters are read for the last time, and for somebody who
 // watches how busy the cores were in the last second.
-func (s *session) watched(at float64) (counts *model.Observation, cores map[int]float64) {
+func (s *session) liveFigures(at float64) (counts *model.Observation, cores map[int]float64) {
 	s.mu.Lock()
 	over := s.step >= slices.Index(engine.Steps, engine.Still)
 	s.mu.Unlock()
 	if over {
 		return nil, nil
 	}
-	for _, p := range s.watching() {
+	for _, p := range s.watchParts() {
 		l := p.Live()
 		if l.Counts != nil {
 			if counts = l.Counts; counts.Drops != nil && len(counts.Drops.Sites) > maxCountedSites {

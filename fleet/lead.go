@@ -12,7 +12,8 @@ import (
 	"pelt/model"
 )
 
-// make opens what watches the host, and then the ends that listen. If one end fails, the whole session is given up: a
+// make opens what watches the host, and then the ends that listen; one that only watches opens its router, or begins the
+// next trial. If one end fails, the whole session is given up: a
 // trial with half its ends is none.
 func (s *session) make(ctx context.Context, p makeOrder) (a doAnswer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
@@ -28,11 +29,9 @@ func (s *session) make(ctx context.Context, p makeOrder) (a doAnswer, err error)
 		}
 	}
 	if watch := s.agent.cfg.Watch; watch != nil {
-		s.watch(watch(engine.WatchOrder{Trial: s.first.Trial, Drops: p.Drops, Timing: s.first.Timing}))
+		s.setWatches(watch(engine.WatchOrder{Trial: s.first.Trial, Drops: p.Drops, Timing: s.first.Timing}))
 	}
-	if err := s.lead(ctx, engine.Open, engine.Known{Flows: flows}); err != nil {
-		return a, errors.Join(err, s.close(err.Error()))
-	}
+	s.stepWatches(ctx, engine.Open, engine.Known{Flows: flows})
 	a, err = s.open(ctx, func(e *sessionEnd) bool { return e.order.Order.Listen }, nil)
 	if err != nil {
 		_ = s.close(err.Error()) // the reason is what the controller needs
@@ -40,8 +39,8 @@ func (s *session) make(ctx context.Context, p makeOrder) (a doAnswer, err error)
 	return a, err
 }
 
-// watch has the session lead what watches its host from now on, in place of what did.
-func (s *session) watch(parts []engine.Part) {
+// setWatches has the session lead what watches its host from now on, in place of what did.
+func (s *session) setWatches(parts []engine.Part) {
 	s.mu.Lock()
 	before := s.watches
 	s.watches = parts
@@ -76,9 +75,10 @@ func (s *session) watchTrial(ctx context.Context, p makeOrder) error {
 	if router == nil {
 		return errClosedMeanwhile
 	}
-	s.watch([]engine.Part{router.Begin(engine.WatchOrder{Trial: p.Watch.Trial, Drops: p.Drops,
+	s.setWatches([]engine.Part{router.Begin(engine.WatchOrder{Trial: p.Watch.Trial, Drops: p.Drops,
 		Timing: p.Watch.Timing})})
-	return s.lead(ctx, engine.Open, engine.Known{Flows: flowsOf(p.Watch.Flows)})
+	s.stepWatches(ctx, engine.Open, engine.Known{Flows: flowsOf(p.Watch.Flows)})
+	return nil
 }
 
 func flowsOf(told []watchedFlow) (all []engine.WatchedFlow) {
@@ -90,27 +90,27 @@ func flowsOf(told []watchedFlow) (all []engine.WatchedFlow) {
 
 var errClosedMeanwhile = errors.New("the session was closed meanwhile")
 
-// watching is what watches the host.
-func (s *session) watching() []engine.Part {
+// watchParts are what watches the host.
+func (s *session) watchParts() []engine.Part {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.watches)
 }
 
-// lead takes what watches the host through a step. What one cannot do stands in its account.
-func (s *session) lead(ctx context.Context, step engine.Step, k engine.Known) error {
-	return each(s.watching(), func(p engine.Part) error { _, err := p.Do(ctx, step, k); return err })
+// stepWatches takes what watches the host through a step. What one cannot do stands in its account.
+func (s *session) stepWatches(ctx context.Context, step engine.Step, k engine.Known) {
+	_ = each(s.watchParts(), func(p engine.Part) error { _, err := p.Do(ctx, step, k); return err })
 }
 
 // open opens ends.
 func (s *session) open(ctx context.Context, which func(*sessionEnd) bool, told map[int]endKnown) (doAnswer, error) {
-	return s.each(which, func(e *sessionEnd) (engine.Learned, error) {
+	return s.eachEnd(which, func(e *sessionEnd) (engine.Learned, error) {
 		return e.part.Do(ctx, engine.Open, engine.Known{Ports: told[e.order.End].Ports})
 	})
 }
 
-// each has ends do something at once, and gathers what they learn.
-func (s *session) each(which func(*sessionEnd) bool, do func(*sessionEnd) (engine.Learned, error)) (doAnswer, error) {
+// eachEnd has ends do something at once, and gathers what they learn.
+func (s *session) eachEnd(which func(*sessionEnd) bool, do func(*sessionEnd) (engine.Learned, error)) (doAnswer, error) {
 	var mu sync.Mutex
 	answer := doAnswer{Ends: map[int]endLearned{}}
 	return answer, each(s.taking(which), func(e *sessionEnd) error {
@@ -154,12 +154,12 @@ func (s *session) do(ctx context.Context, o doOrder) (a doAnswer, err error) {
 		return a, err
 	}
 	began := time.Now()
-	if ctx, cancel := context.WithTimeout(ctx, s.limit(o.Step)); o.Step == engine.Go {
-		cancel()
-		s.begin(time.Duration(o.GateNanos))
+	if o.Step == engine.Go {
+		s.startParts(time.Duration(o.GateNanos))
 	} else {
+		ctx, cancel := context.WithTimeout(ctx, s.limit(o.Step))
+		defer cancel()
 		a, err = s.carryOut(ctx, o)
-		cancel()
 	}
 	a.HeldNanos = time.Since(began).Nanoseconds()
 	return a, err
@@ -195,8 +195,8 @@ func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err erro
 		return a, err // what watches the host is open
 	case engine.Meet, engine.Met:
 		seeking := func(e *sessionEnd) bool { return o.Step == engine.Meet || e.order.Order.Listen }
-		a, err = s.each(seeking, func(e *sessionEnd) (engine.Learned, error) {
-			l, err := s.seek(ctx, e, o)
+		a, err = s.eachEnd(seeking, func(e *sessionEnd) (engine.Learned, error) {
+			l, err := s.meetPeer(ctx, e, o)
 			if err != nil {
 				cancel() // the other ends need not wait
 			}
@@ -204,22 +204,22 @@ func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err erro
 		})
 	case engine.Ready:
 		for _, e := range s.taking(living) {
-			s.settle(e, o.Ends[e.order.End].Dead)
+			s.noteLiving(e, o.Ends[e.order.End].Dead)
 		}
-		a, err = s.each(living, func(e *sessionEnd) (engine.Learned, error) {
+		a, err = s.eachEnd(living, func(e *sessionEnd) (engine.Learned, error) {
 			s.liveness.expect(e.order.Peer, time.Now(), true)
 			return e.part.Do(ctx, o.Step, engine.Known{Living: e.living})
 		})
-		k.Flows = append(k.Flows, s.met()...)
+		k.Flows = append(k.Flows, s.metFlows()...)
 	case engine.Halt:
 		s.sendingOver()
-		a, err = s.each(living, func(e *sessionEnd) (engine.Learned,
+		a, err = s.eachEnd(living, func(e *sessionEnd) (engine.Learned,
 			error) {
 			return e.part.Do(ctx, o.Step, engine.Known{})
 		})
 	case engine.Drain:
 		s.sendingOver()
-		a, err = s.each(told, func(e *sessionEnd) (engine.Learned, error) {
+		a, err = s.eachEnd(told, func(e *sessionEnd) (engine.Learned, error) {
 			sent := o.Ends[e.order.End]
 			if streams := e.order.Order.Flow.Streams; len(sent.Sent) != streams {
 				return engine.Learned{}, fmt.Errorf("drain: it has %d streams, not %d", streams, len(sent.Sent))
@@ -227,17 +227,17 @@ func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err erro
 			return e.part.Do(ctx, o.Step, engine.Known{Sent: engine.Sent{Streams: sent.Sent, Unsent: sent.Unsent}})
 		})
 		if err == nil && len(a.Ends) != len(o.Ends) {
-			err = errors.New("drain: it names an end that is no receiver")
+			err = errors.New("drain: it names an end that this session does not have")
 		}
 	}
 	if err == nil {
-		err = s.lead(ctx, o.Step, k)
+		s.stepWatches(ctx, o.Step, k)
 	}
 	return a, err
 }
 
-// seek has one end seek its peer, or end its wait for it.
-func (s *session) seek(ctx context.Context, e *sessionEnd, o doOrder) (l engine.Learned, err error) {
+// meetPeer has one end seek its peer, or end its wait for it.
+func (s *session) meetPeer(ctx context.Context, e *sessionEnd, o doOrder) (l engine.Learned, err error) {
 	err = s.agent.call(e, func() (answered bool, err error) {
 		l, err = e.part.Do(ctx, o.Step, engine.Known{Over: o.Over})
 		return slices.ContainsFunc(l.Met.Streams, func(m engine.MetStream) bool { return m.Met }), err
@@ -254,8 +254,8 @@ func (s *session) seek(ctx context.Context, e *sessionEnd, o doOrder) (l engine.
 	return l, err
 }
 
-// settle notes which streams of an end carry packets. Without any it takes no part any more.
-func (s *session) settle(e *sessionEnd, dead []int) {
+// noteLiving notes which streams of an end carry packets. Without any it takes no part any more.
+func (s *session) noteLiving(e *sessionEnd, dead []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.living = make([]bool, e.order.Order.Flow.Streams)
@@ -266,8 +266,8 @@ func (s *session) settle(e *sessionEnd, dead []int) {
 	}
 }
 
-// met are the flows whose ends have met, with the ports of this host's side.
-func (s *session) met() (all []engine.WatchedFlow) {
+// metFlows are the flows whose ends have met, with the ports of this host's side.
+func (s *session) metFlows() (all []engine.WatchedFlow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.ends {
@@ -279,8 +279,8 @@ func (s *session) met() (all []engine.WatchedFlow) {
 	return all
 }
 
-// begin opens the gate after a while: each part begins then by its own clock.
-func (s *session) begin(gate time.Duration) {
+// startParts starts every part; each waits for the gate by its own clock.
+func (s *session) startParts(gate time.Duration) {
 	sending := s.ctx
 	if !s.watcher {
 		sending = s.sending

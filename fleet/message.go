@@ -215,8 +215,8 @@ func checkFlows(flows []watchedFlow) error {
 	return nil
 }
 
-// watched is a flow as one that only watches is told of it.
-func watched(f engine.WatchedFlow) watchedFlow {
+// toWire is a flow as one that only watches is told of it.
+func toWire(f engine.WatchedFlow) watchedFlow {
 	return watchedFlow{Flow: f.Flow.Name, Packets: f.Flow.Packets, PayloadBytes: f.Flow.PayloadBytes, Tuples: f.Tuples,
 		Alone: f.Alone, Tag: f.Tag}
 }

@@ -55,7 +55,6 @@ func (f *fakeWatch) Live() (l engine.Live) {
 	}
 	return l
 }
-func (f *fakeWatch) Stop() {}
 func (f *fakeWatch) Account() engine.Account {
 	f.wire.note(f.host, "account")
 	return engine.Account{Observed: &model.Observation{Boot: f.host, Mode: model.DropsSeq}}
@@ -208,12 +207,12 @@ func TestCountsWhileItRuns(t *testing.T) {
 	s := &session{watches: []engine.Part{source}}
 	for _, want := range []uint64{3, 7} {
 		source.dropped = want
-		if c, _ := s.watched(1); c == nil || c.Drops.Flows[0].Counts[0].Packets != want {
+		if c, _ := s.liveFigures(1); c == nil || c.Drops.Flows[0].Counts[0].Packets != want {
 			t.Errorf("told %+v, want %d packets", c, want)
 		}
 	}
 	if s.step = slices.Index(engine.Steps, engine.Still); s.step > 0 {
-		if c, _ := s.watched(1); c != nil {
+		if c, _ := s.liveFigures(1); c != nil {
 			t.Error("told beside the report")
 		}
 	}

@@ -80,8 +80,7 @@ func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_
 	return r, nil
 }
 
-// limit bounds an order. A connection that broke is waited for by one order, or the run would wait for the router at
-// each of its steps.
+// limit bounds an order. After a break one order waits for the router; later ones fail at once until it is back.
 func (r *farRouter) limit(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
 	switch nc := r.agent.link.nc; {
 	case nc.IsConnected(), nc.IsClosed(): // the latter says so at once
@@ -149,7 +148,7 @@ func (r *farRouter) Close() error {
 // Begin makes what watches one trial.
 func (r *farRouter) Begin(o engine.WatchOrder) engine.Part { return &farWatch{router: r, order: o} }
 
-// farWatch is a trial's watch on such a router. All is in its account, and the next trial's ends it.
+// farWatch is a trial's watch on such a router. It needs no Close: the far agent ends it when the next trial is made.
 type farWatch struct {
 	engine.Passive
 	router *farRouter
@@ -168,7 +167,7 @@ func (w *farWatch) Do(ctx context.Context, step engine.Step, k engine.Known) (l 
 	var flows []watchedFlow
 	w.mu.Lock()
 	for _, f := range k.Flows {
-		flows = append(flows, watched(f))
+		flows = append(flows, toWire(f))
 		w.flows = append(w.flows, f.Flow)
 	}
 	begun := w.begun
@@ -197,7 +196,7 @@ func (w *farWatch) Do(ctx context.Context, step engine.Step, k engine.Known) (l 
 	_, err := give[doAnswer](ctx, w.router.agent, verb, order)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.begun = begun && (step != engine.Open || err == nil)
+	w.begun = step != engine.Open || err == nil
 	if err != nil && w.fault == nil {
 		w.fault = fmt.Errorf("%s: %w", step, err)
 	}

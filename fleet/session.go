@@ -142,7 +142,7 @@ func (s *session) tell(final bool) *sessionReport {
 		}
 	}
 	if final {
-		for _, p := range s.watching() {
+		for _, p := range s.watchParts() {
 			if a := p.Account(); a.Observed != nil {
 				r.Observed = a.Observed
 			} else if a.Load != nil {

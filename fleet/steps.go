@@ -59,9 +59,6 @@ func command[A any](ctx context.Context, parties []*party, verb string, order fu
 	})
 }
 
-// sessionOnly makes an order that names the session and nothing else.
-func sessionOnly(p *party) any { return p.about() }
-
 // present are the agents that have not been given up.
 func (t *trial) present() []*party {
 	return slices.DeleteFunc(slices.Clone(t.parties), func(p *party) bool { return p.present.Err() != nil })
@@ -81,15 +78,15 @@ func (t *trial) do(ctx context.Context, step engine.Step, parties []*party,
 	return answers, err
 }
 
-// beside has the parts along the path carry out a step. What they cannot do stands in their accounts.
-func (t *trial) beside(ctx context.Context, step engine.Step, k engine.Known) {
+// stepAlong has the parts along the path carry out a step. What they cannot do stands in their accounts.
+func (t *trial) stepAlong(ctx context.Context, step engine.Step, k engine.Known) {
 	_ = each(t.order.Along, func(p engine.Part) error { _, err := p.Do(ctx, step, k); return err })
 }
 
 // start takes all parts to the gate. met is false, and nothing begins, if no flow has a stream on which its ends met.
 func (t *trial) start(ctx context.Context) (met bool, err error) {
 	var along sync.WaitGroup
-	along.Go(func() { t.beside(ctx, engine.Open, engine.Known{Flows: t.watched(false)}) })
+	along.Go(func() { t.stepAlong(ctx, engine.Open, engine.Known{Flows: t.flowsToWatch(false)}) })
 	err = t.prepare(ctx)
 	along.Wait()
 	if err != nil {
@@ -106,7 +103,7 @@ func (t *trial) start(ctx context.Context) (met bool, err error) {
 	if !met {
 		return false, nil
 	}
-	return true, t.arm(limit)
+	return true, t.readyAndGo(limit)
 }
 
 // prepare makes all parts, and opens those that listen; then those that call, which learn the ports.
@@ -143,7 +140,7 @@ func (t *trial) prepare(ctx context.Context) error {
 func (t *trial) meet(ctx context.Context) error {
 	var answers [2]map[*party]doAnswer
 	for i, step := range []engine.Step{engine.Meet, engine.Met} {
-		over := i == 1 && !t.called(answers[0])
+		over := i == 1 && !allMet(answers[0])
 		var err error
 		if answers[i], err = t.do(ctx, step, t.parties,
 			func(*party) doOrder { return doOrder{Over: over} }); err != nil {
@@ -180,8 +177,8 @@ func (t *trial) meet(ctx context.Context) error {
 	return nil
 }
 
-// called reports whether all ends that call have met their peers on all streams.
-func (t *trial) called(met map[*party]doAnswer) bool {
+// allMet reports whether all ends that call have met their peers on all streams.
+func allMet(met map[*party]doAnswer) bool {
 	for _, a := range met {
 		for _, e := range a.Ends {
 			if e.Met != nil && len(e.Met.Unmet) > 0 {
@@ -201,9 +198,9 @@ func (t *trial) meeting(n int) Meeting {
 	return Meeting{calls.met, listens.met, calls.dead, !calls.lives()}
 }
 
-// watched are the flows that parts along the path know by their packets: before the ends have met by their tags, then
+// flowsToWatch are the flows that parts along the path know by their packets: before the ends have met by their tags, then
 // by the ports on both sides, since NAT between the ends may change them.
-func (t *trial) watched(met bool) (all []engine.WatchedFlow) {
+func (t *trial) flowsToWatch(met bool) (all []engine.WatchedFlow) {
 	for n, e := range t.ends {
 		if !e.Order.Traffic() || e.Order.Flow.Protocol != model.UDP || met && !e.lives() || !met && n%2 > 0 {
 			continue
@@ -217,15 +214,15 @@ func (t *trial) watched(met bool) (all []engine.WatchedFlow) {
 	return all
 }
 
-// arm tells everybody which streams live, has the receivers read and the counters be read, and opens the gate.
-func (t *trial) arm(ctx context.Context) error {
+// readyAndGo tells everybody which streams live, has the receivers read and the counters be read, and opens the gate.
+func (t *trial) readyAndGo(ctx context.Context) error {
 	window := min(t.order.Idle, maxIdle)
 	var flows []engine.WatchedFlow
 	if t.order.Drops != "" {
-		flows = t.watched(true)
+		flows = t.flowsToWatch(true)
 	}
 	var along sync.WaitGroup
-	along.Go(func() { t.beside(ctx, engine.Ready, engine.Known{Flows: flows, Window: window}) })
+	along.Go(func() { t.stepAlong(ctx, engine.Ready, engine.Known{Flows: flows, Window: window}) })
 	_, err := t.do(ctx, engine.Ready, t.parties, func(p *party) doOrder {
 		o := doOrder{Ends: map[int]endKnown{}, WindowNanos: window.Nanoseconds()}
 		for n, e := range t.ends {
@@ -253,9 +250,10 @@ func (t *trial) arm(ctx context.Context) error {
 // gate tells everybody to start at the same moment: half a round trip counts
 // for the way there. The answers are in before traffic can drown them.
 func (t *trial) gate(ctx context.Context) error {
-	wait := gateMargin
+	wait, took := gateMargin, map[*party]time.Duration{} // the next order overwrites it
 	for _, p := range t.parties {
-		wait = max(wait, time.Duration(p.took.Load())+gateMargin)
+		took[p] = time.Duration(p.took.Load())
+		wait = max(wait, took[p]+gateMargin)
 	}
 	wait = min(wait, maxGateWait)
 	for _, l := range t.c.links {
@@ -264,11 +262,7 @@ func (t *trial) gate(ctx context.Context) error {
 	begun := time.Now().Add(wait + t.order.Timing.Lead() + t.order.Timing.Warmup())
 	running, stop := context.WithCancel(context.Background())
 	t.beating.Go(func() { <-t.over; stop() })
-	t.beating.Go(func() { t.beside(running, engine.Go, engine.Known{Gate: wait}) })
-	took := map[*party]time.Duration{}
-	for _, p := range t.parties {
-		took[p] = time.Duration(p.took.Load())
-	}
+	t.beating.Go(func() { t.stepAlong(running, engine.Go, engine.Known{Gate: wait}) })
 	_, err := t.do(ctx, engine.Go, t.parties, func(p *party) doOrder {
 		return doOrder{GateNanos: (wait - min(took[p], maxGateWait)/2).Nanoseconds()}
 	})
@@ -281,7 +275,7 @@ func (t *trial) gate(ctx context.Context) error {
 }
 
 // awaited is how long the hosts of a trial that was cut are waited for: their accounts are still there when the path is
-// back within the reconnect window.
+// back within the reconnect window, at most until the measured part would have ended.
 func (t *trial) awaited() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -335,7 +329,7 @@ func (t *trial) drain(ctx context.Context) error {
 		}
 		a := halted[e.party].Ends[n]
 		if len(a.Sent) != e.Order.Flow.Streams {
-			return &cutError{why: fmt.Sprintf("%s: flow %s: the sender did not end in time", e.name, e.Order.Flow.Name)}
+			return &cutError{why: fmt.Sprintf("%s: flow %s: the sender did not say what it sent", e.name, e.Order.Flow.Name)}
 		}
 		far := t.ends[n^1]
 		if _, ok := orders[far.party]; !ok {
@@ -353,16 +347,16 @@ func (t *trial) drain(ctx context.Context) error {
 	for n, packets := range left {
 		lost = lost || drained[t.ends[n].party].Ends[n].Received < packets
 	}
-	return t.settle(ctx, lost)
+	return t.readLast(ctx, lost)
 }
 
-// settle has all counters along the path read for the last time.
-func (t *trial) settle(ctx context.Context, lost bool) error {
+// readLast has all counters along the path read for the last time.
+func (t *trial) readLast(ctx context.Context, lost bool) error {
 	var along sync.WaitGroup
 	along.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 		defer cancel()
-		t.beside(ctx, engine.Still, engine.Known{Lost: lost})
+		t.stepAlong(ctx, engine.Still, engine.Known{Lost: lost})
 	})
 	defer along.Wait()
 	if t.order.Drops == "" {
@@ -468,7 +462,9 @@ func (t *trial) stop(why string) {
 }
 
 // release lets every agent close the session. One that does not answer misses the beats.
-func (t *trial) release() { t.tell(cutTimeout+closeTimeout, verbRelease, sessionOnly) }
+func (t *trial) release() {
+	t.tell(cutTimeout+closeTimeout, verbRelease, func(p *party) any { return p.about() })
+}
 
 // tell gives an order to every agent that is left. Nothing can be done about its errors.
 func (t *trial) tell(within time.Duration, verb string, order func(*party) any) {

@@ -108,7 +108,7 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 		case err != nil:
 			return err
 		case !met:
-			out = t.collect(ctx, run, t.settle(run, true))
+			out = t.collect(ctx, run, t.readLast(run, true))
 			out.Unmet = out.Cut == ""
 			return nil
 		}

@@ -74,7 +74,7 @@ func openLoopback(ctx context.Context, p model.Plan, o Options) (*site, error) {
 func (s *site) agentHere(name string, host engine.Host, o Options, workers *udp.Workers,
 	describe func(*model.Host)) (fleet.AgentConfig, *xdp.Engine) {
 	config := fleet.AgentConfig{Node: name, Host: host, Version: o.Version, Recording: o.records.agent()}
-	config, frames, free := endAgent(config, netip.AddrPort{}, workers, s.watchKernel(), describe)
+	config, frames, free := endAgent(config, netip.AddrPort{}, workers, s.kernelOfThisMachine(), describe)
 	s.onClose(free)
 	return config, frames
 }

@@ -215,7 +215,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	if watch.router != nil {
 		watch.router.addTo(&result)
 	}
-	addMade(&result, timed.made)
+	setMade(&result, timed.made)
 	findChanges(&result)
 	r.records.finish(recorded, placed, outcome, &result)
 	result.Started = started.UTC().Truncate(time.Millisecond)

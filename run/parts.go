@@ -3,17 +3,11 @@ package run
 import (
 	"context"
 	"sync"
-	"time"
 
 	"pelt/engine"
 	"pelt/model"
 	"pelt/observe"
 )
-
-// untilMeasured is how long it is from an order to go to the measured part.
-func untilMeasured(k engine.Known, t model.Timing) time.Duration {
-	return k.Gate + t.Lead() + t.Warmup()
-}
 
 // counters are read at the moments of a trial.
 type counters interface {
@@ -33,7 +27,7 @@ func readCounters(ctx context.Context, c counters, t model.Timing, s engine.Step
 		}
 		c.Snapshot(model.MomentStart)
 	case engine.Go:
-		if t.Warmup() > 0 && engine.Sleep(ctx, untilMeasured(k, t)) {
+		if t.Warmup() > 0 && engine.Sleep(ctx, k.UntilMeasured(t)) {
 			c.Snapshot(model.MomentMeasure)
 		}
 	case engine.Still:
@@ -48,7 +42,7 @@ type kernelWatch struct {
 	*observe.Observation // nil: it cannot be observed
 
 	mu      sync.Mutex
-	settled bool // the counters were read for the last time
+	ending  bool // the last reading of the counters has begun
 	account *model.Observation
 }
 
@@ -68,7 +62,7 @@ func (w *kernelWatch) Do(ctx context.Context, s engine.Step, k engine.Known) (l 
 	}
 	if s == engine.Still {
 		w.mu.Lock()
-		w.settled = true
+		w.ending = true
 		w.mu.Unlock()
 	}
 	for _, f := range k.Flows {
@@ -86,7 +80,7 @@ func (w *kernelWatch) Do(ctx context.Context, s engine.Step, k engine.Known) (l 
 func (w *kernelWatch) Live() (l engine.Live) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.Observation == nil || w.settled {
+	if w.Observation == nil || w.ending {
 		return l
 	}
 	if o, err := w.Counts(); err == nil {
@@ -100,7 +94,7 @@ func (w *kernelWatch) Account() engine.Account {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.account == nil {
-		if !w.settled { // the trial was cut
+		if !w.ending { // the trial was cut
 			w.Snapshot(model.MomentEnd)
 		}
 		o := w.Report()
@@ -146,7 +140,7 @@ func (w *processorWatch) Do(ctx context.Context, s engine.Step, k engine.Known) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(w.ctx, cancel)()
-	if !engine.Sleep(ctx, untilMeasured(k, w.timing)) {
+	if !engine.Sleep(ctx, k.UntilMeasured(w.timing)) {
 		return l, nil
 	}
 	watch := observe.StartWatch()
@@ -170,9 +164,6 @@ func (w *processorWatch) Live() (l engine.Live) {
 	}
 	return l
 }
-
-// Stop ends the watch early.
-func (w *processorWatch) Stop() { w.stop() }
 
 // Account is what the processors did.
 func (w *processorWatch) Account() engine.Account {

@@ -137,7 +137,7 @@ func (w *routerWatch) Do(ctx context.Context, s engine.Step, k engine.Known) (en
 	var threads sync.WaitGroup
 	if s == engine.Go {
 		threads.Go(func() {
-			if !engine.Sleep(ctx, untilMeasured(k, w.timing)) {
+			if !engine.Sleep(ctx, k.UntilMeasured(w.timing)) {
 				return
 			}
 			w.mu.Lock()

@@ -221,8 +221,8 @@ func reaching(a netip.Addr) func(*model.Host) {
 	}
 }
 
-// watchKernel returns the one watch over this machine's drops.
-func (s *site) watchKernel() *observe.Kernel {
+// kernelOfThisMachine returns the one watch over this machine's drops.
+func (s *site) kernelOfThisMachine() *observe.Kernel {
 	if s.kernel == nil {
 		s.kernel = &observe.Kernel{}
 		s.onClose(s.kernel.Close)

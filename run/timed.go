@@ -19,7 +19,7 @@ type changes struct {
 
 // Do makes each at its time, and ends after the one under way.
 func (c *changes) Do(ctx context.Context, s engine.Step, k engine.Known) (l engine.Learned, _ error) {
-	if s != engine.Go || !engine.Sleep(ctx, untilMeasured(k, c.timing)) {
+	if s != engine.Go || !engine.Sleep(ctx, k.UntilMeasured(c.timing)) {
 		return l, nil
 	}
 	begun := time.Now()
@@ -38,8 +38,8 @@ func (c *changes) Do(ctx context.Context, s engine.Step, k engine.Known) (l engi
 	return l, nil
 }
 
-// addMade adds to a result the changes that were made during the trial.
-func addMade(r *model.Result, made []model.MadeChange) {
+// setMade records the changes that were made during the trial. A failed one makes a valid trial invalid.
+func setMade(r *model.Result, made []model.MadeChange) {
 	r.Made = made
 	for _, m := range made {
 		if m.Failure == "" {

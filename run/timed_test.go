@@ -16,7 +16,7 @@ func TestFailedChangeIsTold(t *testing.T) {
 			r.Why = model.Reasons{{Code: model.HostBusy}}
 		}
 		others := len(r.Why)
-		addMade(&r, made)
+		setMade(&r, made)
 		if r.State != want || len(r.Why) != others+1 || !r.Why.Has(model.ChangeFailed) || len(r.Made) != 2 {
 			t.Errorf("a %s trial became %s: %v", state, r.State, r.Why)
 		}

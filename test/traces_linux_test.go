@@ -91,7 +91,7 @@ var victims = []victim{
 	{args: "soak lab:direct --rate 5kpps --payload 64 --time 1s --html out.html"},
 	{args: "router lab:nat --frame 64 --direction up" + brief},
 	{args: "cc lab:direct --control cubic,reno --loss 1% --time 250ms --repeats 1 --json out.json"},
-	{args: "run --resume last"},
+	{args: "run --resume last", beside: "curve lab:direct --payload 64 --rate 1kpps" + brief}, // of a lab that is there
 	{args: clientHost + " --rate 20kpps" + brief, beside: servingHost},
 	{args: "lab up nat --name held", after: "lab down held"},
 	{args: "curve lab:held --payload 64" + brief, beside: "lab up nat --name held", after: "lab down held"},

@@ -2,6 +2,7 @@ package udp
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 
 	"pelt/engine"
@@ -93,15 +94,13 @@ func (f *follower) take(stream int, b []byte, from netip.AddrPort) (ok bool) {
 	if s.socket.follow(from) != nil {
 		return true
 	}
-	last := len(f.moves) - 1
-	switch {
-	case !original:
+	if original { // the move was a copy's
+		f.moves = slices.DeleteFunc(f.moves, func(m engine.Move) bool { return m.Stream == stream && m.To == s.peer })
+	} else {
 		s.before, s.newest = s.peer, number
 		if len(f.moves) < engine.MostMoves {
 			f.moves = append(f.moves, engine.Move{Stream: stream, From: s.peer, To: from, Nanos: f.clock.Now()})
 		}
-	case last >= 0 && f.moves[last].Stream == stream:
-		f.moves = f.moves[:last]
 	}
 	s.peer = from
 	f.late += f.early[from]
