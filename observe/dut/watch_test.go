@@ -21,9 +21,9 @@ import (
 func trial(r *Router, during func()) (model.RouterWatch, map[string][]float64, model.Observation) {
 	w := r.Begin(1)
 	w.Snapshot(model.MomentIdle)
-	time.Sleep(time.Second)
+	time.Sleep(980 * time.Millisecond) // no moment is together with a periodic sample, which may be first or second
 	w.Snapshot(model.MomentStart)
-	time.Sleep(2*time.Second + 40*time.Millisecond) // not with a periodic sample
+	time.Sleep(2*time.Second + 60*time.Millisecond)
 	w.Snapshot(model.MomentMeasure)
 	if during != nil {
 		go during()
@@ -99,8 +99,8 @@ func TestWatch(t *testing.T) {
 					t.Errorf("queues %+v, %+v", q, o.Queues)
 				}
 				c := counter(o, "dev.eth0.rx_packets")
-				if math.Abs(float64(c.Whole)-12300) > 11 || math.Abs(float64(c.Measure)-10260) > 2 || o.Unsettled ||
-					!near(o.IdleS, 1) || o.Mode != model.DropsOff || o.Boot != "boot-1" || len(o.Unread) > 0 {
+				if math.Abs(float64(c.Whole)-12320) > 11 || math.Abs(float64(c.Measure)-10260) > 2 || o.Unsettled ||
+					!near(o.IdleS, 0.98) || o.Mode != model.DropsOff || o.Boot != "boot-1" || len(o.Unread) > 0 {
 					t.Errorf("%+v\n%+v", c, o)
 				}
 			},
