@@ -101,12 +101,12 @@ func TestObservation(t *testing.T) {
 		t.Fatalf("%v, cut %q", err, out.Cut)
 	}
 	for host, want := range map[string]string{
-		"near": "open up 0 alone true, ready up 1 alone true 20ms, go, still",
+		"near": "open up 0 alone true, ready up 1 alone true 20ms, go, halt, still",
 		"far":  "open up 0 alone true, ready up 1 alone true 20ms, go, still",
 		// it is told both sides
-		"router": "open up 0 alone true, ready up 1 alone true up 1 alone true 20ms, go, still",
+		"router": "open up 0 alone true, ready up 1 alone true up 1 alone true 20ms, go, halt, still",
 	} {
-		if got := strings.Join(sequence(w, host, "open", "ready", "go", "still"), ", "); got != want {
+		if got := strings.Join(sequence(w, host, "open", "ready", "go", "halt", "still"), ", "); got != want {
 			t.Errorf("%s: got %s\nwant %s", host, got, want)
 		}
 	}

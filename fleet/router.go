@@ -184,7 +184,7 @@ func (w *farWatch) Do(ctx context.Context, step engine.Step, k engine.Known) (l 
 		within += observeTimeout
 	case engine.Ready:
 		within = setUpTimeout + k.Window
-	case engine.Go:
+	case engine.Go, engine.Halt:
 	default:
 		return l, nil
 	}

@@ -318,6 +318,9 @@ func (t *trial) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx,
 		drainTimeout+observeTimeout+t.order.Timing.Drain()+t.order.Timing.Patience())
 	defer cancel()
+	var along sync.WaitGroup
+	along.Go(func() { t.stepAlong(ctx, engine.Halt, engine.Known{}) })
+	defer along.Wait()
 	halted, err := t.do(ctx, engine.Halt, t.senders(), func(*party) doOrder { return doOrder{} })
 	if err != nil {
 		return err
@@ -347,6 +350,7 @@ func (t *trial) drain(ctx context.Context) error {
 	for n, packets := range left {
 		lost = lost || drained[t.ends[n].party].Ends[n].Received < packets
 	}
+	along.Wait()
 	return t.readLast(ctx, lost)
 }
 

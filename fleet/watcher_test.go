@@ -152,7 +152,7 @@ func TestObserverInATrial(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	want := "open; begin 7 seq 300ms; open up [] true; ready up [{1000 7359 invalid IP}] true up [{2000 7359 invalid IP}] true; go; still; ended; close"
+	want := "open; begin 7 seq 300ms; open up [] true; ready up [{1000 7359 invalid IP}] true up [{2000 7359 invalid IP}] true; go; halt; still; ended; close"
 	got := strings.ReplaceAll(d.noted(), "still lost", "still") // the fakes lose at will
 	if got != want {
 		t.Errorf("the router was asked\n%s, want\n%s", got, want)

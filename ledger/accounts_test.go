@@ -190,6 +190,20 @@ func TestAccounts(t *testing.T) {
 			r.Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "wan",
 				NoCarrier: true}}
 		}, "network@router/NO_CARRIER=100(bounded) lost=100 rest=0"},
+		{"neighbours that one of several hosts of a machine sought in vain: nobody knows which", func(in *Input) {
+			unwatched(in)
+			oneKernel(in)
+			add(&in.Nodes[0], 100, "arp_cache.unresolved_discards")
+			add(&in.Nodes[1], 100, "arp_cache.unresolved_discards")
+		}, "lost=100 rest=100"},
+		{"... unless the next hop of one is known to be silent", func(in *Input) {
+			router(in)
+			for i := range in.Nodes {
+				in.Nodes[i].Observation.Boot, in.Nodes[i].Observation.Namespace = "one", uint64(i+1)
+				add(&in.Nodes[i], 100, "arp_cache.unresolved_discards")
+			}
+			in.Nodes[1].Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, NoAnswer: true}}
+		}, "network@router/NEIGH_QUEUEFULL=100(bounded) lost=100 rest=0"},
 		{"errors of send() that a route gives", func(in *Input) {
 			in.SendErrors, in.Accepted = map[string]uint64{"EINVAL": 70, "EPERM": 30}, 900
 			in.Nodes[0].Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteBlackhole}}

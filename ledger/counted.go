@@ -318,14 +318,18 @@ func (b *book) classifier(v *view) reading {
 	return r
 }
 
-// seeker is the node of a kernel whose next hop does not answer; where none is known, the first.
+// seeker is the node of a kernel whose next hop does not answer: if none is known, the only one, and nil of several.
 func (b *book) seeker(k int) *view {
-	for _, v := range b.path.kernels[k].nodes {
+	nodes := b.path.kernels[k].nodes
+	for _, v := range nodes {
 		if v.route.NoAnswer {
 			return v
 		}
 	}
-	return b.first(k)
+	if len(nodes) > 1 {
+		return nil
+	}
+	return nodes[0]
 }
 
 // first is the first node of a kernel in travel order.

@@ -19,6 +19,7 @@ type fault struct {
 	errno            string // that send() returned, with IP_RECVERR
 	socket           bool   // SO_MEMINFO drops moved
 	unread           bool
+	silent           bool   // the sender's next hop answers no lookup
 	on, off          string // layer/cause by the watch, and without it: the same if it is "", none if it is -
 }
 
@@ -73,7 +74,7 @@ var faults = map[string]fault{
 	"first fragment only": {reason: "FRAG_REASM_TIMEOUT", function: "ip_expire", at: "rcv", received: true,
 		rcv: "Ip.ReasmTimeout Ip.ReasmFails", on: "receiver-ip/FRAG_REASM_TIMEOUT"},
 	"unresolved neighbour": {reason: "NEIGH_QUEUEFULL", function: "__neigh_event_send", at: "snd",
-		snd: "arp_cache.unresolved_discards", on: "sender-device/NEIGH_QUEUEFULL"},
+		snd: "arp_cache.unresolved_discards", silent: true, on: "sender-device/NEIGH_QUEUEFULL"},
 	"neighbour failed": {reason: "NEIGH_FAILED", function: "neigh_invalidate", at: "snd",
 		on: "sender-device/NEIGH_FAILED", off: "-"},
 	"no carrier": {reason: "QDISC_DROP", function: "__dev_queue_xmit", at: "snd",
@@ -134,6 +135,7 @@ func (f fault) input(watch bool) Input {
 			Counters: append(counters(zero, 0), counters(moved, faultLost)...)}
 	}
 	snd := node(1, f.snd, "softnet.dropped")
+	snd.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "eth0", NoAnswer: f.silent}}
 	rcv := node(2, f.rcv, "softnet.dropped Udp.NoPorts Udp.InErrors")
 	snd.Counters = append(snd.Counters, f.sent()...)
 	rcv.Counters = append(rcv.Counters, f.came()...)

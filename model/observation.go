@@ -136,7 +136,8 @@ func (q Queue) Counter(name string) string {
 	return "qdisc." + q.Interface + "." + q.Kind + "." + q.Handle + "." + name
 }
 
-// Route is the route that a host has for a flow's packets.
+// Route is the route that a host has for a flow's packets. Where that leads into a tunnel, the way to the tunnel's far
+// end is meant, too.
 type Route struct {
 	Flow      string    `json:"flow"`
 	Kind      RouteKind `json:"kind"`
@@ -158,6 +159,9 @@ const (
 
 // Refuses reports whether packets of the route are dropped.
 func (r Route) Refuses() bool { return r.Kind != "" && r.Kind != RouteUsable }
+
+// Fails reports whether no packet gets further by the route.
+func (r Route) Fails() bool { return r.Refuses() || r.NoCarrier || r.NoAnswer }
 
 // HostSetting is a setting of a host that advice may change.
 type HostSetting struct {

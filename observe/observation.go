@@ -48,6 +48,7 @@ type Observation struct {
 	untracked bool // a flow could not be tracked
 	iface     string
 	to        map[string]netip.Addr // where the packets of flows go
+	routes    map[string]model.Route
 }
 
 // Namespace is the inode of the host's network namespace; 0 if it cannot be had.
@@ -66,7 +67,8 @@ func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error
 	if err != nil {
 		return nil, fmt.Errorf("read the counters: %w", err)
 	}
-	w := &Observation{trial: trial, mode: mode, observer: o, reader: reader, to: map[string]netip.Addr{}}
+	w := &Observation{trial: trial, mode: mode, observer: o, reader: reader, to: map[string]netip.Addr{},
+		routes: map[string]model.Route{}}
 	if o.Interface != nil {
 		w.iface = o.Interface()
 	}
@@ -220,19 +222,35 @@ func (w *Observation) Settle(ctx context.Context, lost bool) {
 	w.unsettled = !settled
 }
 
+// Halt is to be called when all packets are sent: what a kernel knows of a next hop that does not answer, it may forget
+// soon after.
+func (w *Observation) Halt(context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.readRoutes()
+}
+
+// readRoutes reads the routes of the flows. mu is held.
+func (w *Observation) readRoutes() {
+	for flow, to := range w.to {
+		route := counters.RouteTo(w.observer.Do, to)
+		route.Flow = flow
+		w.routes[flow] = counters.Surer(w.routes[flow], route)
+	}
+}
+
 // Report returns the account.
 func (w *Observation) Report() model.Observation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.readRoutes()
 	r := model.Observation{
 		Mode: w.mode, Why: w.why, Unsettled: w.unsettled, Boot: kernelIdentity(), Namespace: w.reader.Namespace(),
 		Knobs: counters.Knobs(w.observer.Do, w.iface), Interface: w.iface,
 		Queues: counters.Queues(w.snapshots.At(model.MomentMeasure), w.snapshots.At(model.MomentEnd)),
 	}
-	for _, flow := range slices.Sorted(maps.Keys(w.to)) {
-		route := counters.RouteTo(w.observer.Do, w.to[flow])
-		route.Flow = flow
-		r.Routes = append(r.Routes, route)
+	for _, flow := range slices.Sorted(maps.Keys(w.routes)) {
+		r.Routes = append(r.Routes, w.routes[flow])
 	}
 	w.snapshots.Describe(&r)
 	if w.untracked { // no verdict would mean that nobody saw it dropped

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
+
+	"pelt/internal/netbed"
 	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/observe/counters"
@@ -125,6 +128,35 @@ func TestCountersAreReadBetween(t *testing.T) {
 	}
 	if err := w.Close(); err != nil || w.between.Stop() {
 		t.Errorf("close: %v; or it reads on", err)
+	}
+}
+
+// What a kernel forgets of a silent next hop after the last packet is still told.
+func TestSilentNextHopIsRemembered(t *testing.T) {
+	ends := netbed.Chain(t, "sender", "receiver")
+	sender, receiver := ends[0], ends[1]
+	to := receiver.IP(false)
+	w, err := (&Observer{Do: sender.Do}).Begin(1, model.DropsOff)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := w.Track(model.Flow{Name: "up", Address: to}, nil, true); err != nil {
+		t.Fatal(err)
+	}
+	set := func(change func(*netlink.Neigh) error, state int) {
+		sender.Link("eth0", func(l netlink.Link) error {
+			n := netlink.Neigh{LinkIndex: l.Attrs().Index, IP: to.AsSlice(), State: state}
+			return change(&n)
+		})
+	}
+	set(netlink.NeighSet, netlink.NUD_FAILED)
+	w.Halt(t.Context())
+	set(netlink.NeighDel, 0)
+	routes := w.Report().Routes
+	want := model.Route{Flow: "up", Kind: model.RouteUsable, Interface: "eth0", NoAnswer: true}
+	if len(routes) != 1 || routes[0] != want {
+		t.Errorf("got %+v, want %+v", routes, want)
 	}
 }
 

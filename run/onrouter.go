@@ -82,6 +82,13 @@ func (w shellMoments) Snapshot(m model.Moment) {
 	w.shell.Snapshot(m)
 }
 
+// Halt reads the route, unless the kernel's watch does.
+func (w shellMoments) Halt(ctx context.Context) {
+	if w.kernel == nil {
+		w.shell.Halt(ctx)
+	}
+}
+
 // Settle waits until the counters that are told stand still: the kernel's, if it is watched.
 func (w shellMoments) Settle(ctx context.Context, lost bool) {
 	w.measured()

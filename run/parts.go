@@ -12,6 +12,7 @@ import (
 // counters are read at the moments of a trial.
 type counters interface {
 	Snapshot(model.Moment)
+	Halt(ctx context.Context)
 	Settle(ctx context.Context, lost bool)
 }
 
@@ -30,6 +31,8 @@ func readCounters(ctx context.Context, c counters, t model.Timing, s engine.Step
 		if t.Warmup() > 0 && engine.Sleep(ctx, k.UntilMeasured(t)) {
 			c.Snapshot(model.MomentMeasure)
 		}
+	case engine.Halt:
+		c.Halt(ctx)
 	case engine.Still:
 		c.Settle(ctx, k.Lost)
 	}

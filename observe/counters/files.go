@@ -81,16 +81,25 @@ func (m Machine) Parse(taken time.Time, texts map[string]string) Snapshot {
 	}
 	s.parseQueues(texts[RouterQueues])
 	s.parseRules(texts[RouterRules])
-	s.route = parseRoute(texts[RouterRoute])
+	s.route = ParseRoute(texts[RouterRoute])
 	return s
+}
+
+// Surer is, of two readings of a route, the one that tells why packets get no further; else the later one, if it tells
+// anything.
+func Surer(earlier, later model.Route) model.Route {
+	if later.Kind == "" || earlier.Fails() && !later.Fails() {
+		return earlier
+	}
+	return later
 }
 
 // RouterRoute is the name of the text with the route to an address: what ip route get says, even if it fails; the
 // lines of ip neigh that say FAILED or INCOMPLETE; and the names of the interfaces that ip link says have NO-CARRIER.
 const RouterRoute = "route"
 
-// parseRoute reads such a text; an unknown route has no Kind.
-func parseRoute(text string) (r model.Route) {
+// ParseRoute reads such a text; an unknown route has no Kind.
+func ParseRoute(text string) (r model.Route) {
 	hop := ""
 	for line := range strings.Lines(text) {
 		words := append(strings.Fields(line), "", "", "")

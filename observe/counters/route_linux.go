@@ -1,7 +1,9 @@
 package counters
 
 import (
+	"cmp"
 	"errors"
+	"net"
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
@@ -15,43 +17,63 @@ var refusals = map[unix.Errno]model.RouteKind{
 	unix.EINVAL: model.RouteBlackhole, unix.EACCES: model.RouteProhibit, unix.EHOSTUNREACH: model.RouteUnreachable,
 }
 
+// maxTunnels is how many tunnels, one inside another, a route is followed through.
+const maxTunnels = 4
+
 // RouteTo returns the route to an address from the namespace that do runs functions in; its Kind is "" if it is not
 // known.
 func RouteTo(do func(func() error) error, to netip.Addr) (r model.Route) {
 	_ = do(func() error { // what cannot be read stays unknown
-		routes, err := netlink.RouteGet(to.Unmap().AsSlice())
-		var errno unix.Errno
-		switch {
-		case errors.As(err, &errno):
-			r.Kind = refusals[errno]
-			return nil
-		case err != nil || len(routes) == 0:
-			return err
-		}
-		switch route := routes[0]; route.Type { // IPv6 tells of such a route in a route
-		case unix.RTN_BLACKHOLE:
-			r.Kind = model.RouteBlackhole
-		case unix.RTN_PROHIBIT:
-			r.Kind = model.RouteProhibit
-		case unix.RTN_UNREACHABLE:
-			r.Kind = model.RouteUnreachable
-		default:
-			r.Kind = model.RouteUsable
-			return addHop(&r, route, to)
+		for range maxTunnels {
+			kind, route, err := lookUp(to)
+			if r.Kind == "" {
+				r.Kind = kind
+			}
+			if err != nil || kind != model.RouteUsable {
+				return err
+			}
+			if to, err = addHop(&r, route, to); err != nil || !to.IsValid() {
+				return err
+			}
 		}
 		return nil
 	})
 	return r
 }
 
-// addHop adds the route's interface and what is wrong with the way to its next hop.
-func addHop(r *model.Route, route netlink.Route, to netip.Addr) error {
+// lookUp asks the kernel for a route. The kind is "" if it tells none, the route is that of a usable one.
+func lookUp(to netip.Addr) (kind model.RouteKind, route netlink.Route, err error) {
+	routes, err := netlink.RouteGet(to.Unmap().AsSlice())
+	var errno unix.Errno
+	switch {
+	case errors.As(err, &errno):
+		return refusals[errno], route, nil
+	case err != nil || len(routes) == 0:
+		return "", route, err
+	}
+	switch route = routes[0]; route.Type { // IPv6 tells of such a route in a route
+	case unix.RTN_BLACKHOLE:
+		kind = model.RouteBlackhole
+	case unix.RTN_PROHIBIT:
+		kind = model.RouteProhibit
+	case unix.RTN_UNREACHABLE:
+		kind = model.RouteUnreachable
+	default:
+		kind = model.RouteUsable
+	}
+	return kind, route, nil
+}
+
+// addHop adds the route's interface, if none is known yet, and what is wrong with the way to its next hop. far is the
+// other end of the tunnel that the interface is; it is invalid of another interface.
+func addHop(r *model.Route, route netlink.Route, to netip.Addr) (far netip.Addr, err error) {
 	l, err := netlink.LinkByIndex(route.LinkIndex)
 	if err != nil {
-		return err
+		return far, err
 	}
-	r.Interface = l.Attrs().Name
-	r.NoCarrier = l.Attrs().RawFlags&unix.IFF_UP != 0 && l.Attrs().RawFlags&unix.IFF_LOWER_UP == 0
+	r.Interface = cmp.Or(r.Interface, l.Attrs().Name)
+	up, carrier := l.Attrs().RawFlags&unix.IFF_UP != 0, l.Attrs().RawFlags&unix.IFF_LOWER_UP != 0
+	r.NoCarrier = r.NoCarrier || up && !carrier
 	hop, family := route.Gw, netlink.FAMILY_V4
 	if hop == nil {
 		hop = to.Unmap().AsSlice()
@@ -61,9 +83,34 @@ func addHop(r *model.Route, route netlink.Route, to netip.Addr) error {
 	}
 	all, err := netlink.NeighList(route.LinkIndex, family)
 	for _, n := range all {
-		if n.IP.Equal(hop) {
-			r.NoAnswer = n.State&(unix.NUD_FAILED|unix.NUD_INCOMPLETE) != 0
-		}
+		failed := n.State&(unix.NUD_FAILED|unix.NUD_INCOMPLETE) != 0
+		r.NoAnswer = r.NoAnswer || failed && n.IP.Equal(hop)
 	}
-	return err
+	return farEnd(l), err
+}
+
+// farEnd is where a tunnel sends all its packets; invalid if the interface is none, or has several far ends.
+func farEnd(l netlink.Link) netip.Addr {
+	var ip net.IP
+	switch t := l.(type) {
+	case *netlink.Vxlan:
+		ip = t.Group
+	case *netlink.Geneve:
+		ip = t.Remote
+	case *netlink.Gretun:
+		ip = t.Remote
+	case *netlink.Gretap:
+		ip = t.Remote
+	case *netlink.Iptun:
+		ip = t.Remote
+	case *netlink.Ip6tnl:
+		ip = t.Remote
+	case *netlink.Sittun:
+		ip = t.Remote
+	}
+	far, _ := netip.AddrFromSlice(ip)
+	if far.IsUnspecified() || far.IsMulticast() {
+		return netip.Addr{}
+	}
+	return far.Unmap()
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
+	"github.com/vishvananda/netlink"
 
 	"pelt/internal/netbed"
 	"pelt/internal/testenv"
@@ -84,6 +85,37 @@ func TestLocalRouter(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// What a router forgets of a silent next hop after the last packet is still told.
+func TestSilentNextHopIsRemembered(t *testing.T) {
+	testenv.Tool(t, "ip")
+	all := netbed.Chain(t, "sender", "router", "receiver")
+	at, to := all[1], all[2].IP(false)
+	set := func(change func(*netlink.Neigh) error, state int) {
+		at.Link("to-receiver", func(l netlink.Link) error {
+			n := netlink.Neigh{LinkIndex: l.Attrs().Index, IP: to.AsSlice(), State: state}
+			return change(&n)
+		})
+	}
+	r, err := Open(t.Context(), "router", "the lab", Local(at.Do))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Toward("up", to)
+	w := r.Begin(1)
+	set(netlink.NeighSet, netlink.NUD_FAILED)
+	w.Halt(t.Context())
+	set(netlink.NeighDel, 0)
+	w.Snapshot(model.MomentEnd)
+	routes := w.Report().Routes
+	want := model.Route{Flow: "up", Kind: model.RouteUsable, Interface: "to-receiver", NoAnswer: true}
+	if len(routes) != 1 || routes[0] != want {
+		t.Errorf("got %+v, want %+v", routes, want)
+	}
+	if err := errors.Join(w.Close(), r.Close()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -21,6 +21,7 @@ const (
 	askSystem = "uname -s"
 	askSample = "sample"
 	askMoment = "moment" // the sample of a moment, with what no file tells of
+	askRoute  = "route"  // to an address
 	askFacts  = "facts"
 )
 
@@ -32,9 +33,12 @@ var momentTexts = [...]struct{ name, command string }{
 	{counters.RouterRules, `[ "$1" = measure ] || { has nft && nft -a -t list ruleset; } | some ||
 if [ -e /proc/net/ip_tables_names ] || grep -q '^nf_tables ' /proc/modules
 then { has iptables-save && iptables-save -c; has ip6tables-save && ip6tables-save -c; } | some; fi`},
-	{counters.RouterRoute, `[ "$1" = end ] && [ "$2" ] && { ip route get "$2" 2>&1; ip neigh show | grep -E 'FAILED|INCOMPLETE'
-ip link show | grep NO-CARRIER; } | some`},
+	{counters.RouterRoute, `[ "$1" = end ] && [ "$2" ] && ` + askRoute + ` "$2"`},
 }
+
+// routeCommand tells the route to $1, as counters.RouterRoute has it.
+const routeCommand = `{ ip route get "$1" 2>&1; ip neigh show | grep -E 'FAILED|INCOMPLETE'
+ip link show | grep NO-CARRIER; } | some`
 
 // setup has a function for each request: one process, cat, prints all files of a sample, told apart by the divider;
 // questions are told apart by the marker.
@@ -54,7 +58,7 @@ has() { command -v "$1" >/dev/null; }
 	for _, q := range questions {
 		fmt.Fprintf(&b, "section '%s'; { %s; } | head -n %d\n", q.name, q.command, q.lines)
 	}
-	fmt.Fprintf(&b, "}\n%s() {\n%s\n", askMoment, askSample)
+	fmt.Fprintf(&b, "}\n%s() {\n%s\n}\n%s() {\n%s\n", askRoute, routeCommand, askMoment, askSample)
 	for _, text := range momentTexts {
 		fmt.Fprintf(&b, "cat %s\n%s\n", divideBy, text.command)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -26,10 +27,11 @@ type Watch struct {
 	snapshots counters.Snapshots
 	missed    map[model.Moment]string // why a moment that was asked for has no snapshot
 	readings  []reading
-	begun     time.Time // from which the periodic samples are counted
-	asked     time.Time // when the last sample was asked for
-	measure   time.Time // zero until the measured part begins
-	ended     bool      // nothing is asked for any more but moments
+	begun     time.Time   // from which the periodic samples are counted
+	asked     time.Time   // when the last sample was asked for
+	measure   time.Time   // zero until the measured part begins
+	halted    model.Route // of the flow, when all was sent
+	ended     bool        // nothing is asked for any more but moments
 	unsettled bool
 }
 
@@ -108,7 +110,7 @@ func (w *Watch) sample(ctx context.Context, name model.Moment) {
 	if name != "" {
 		what = askMoment + " " + string(name)
 		if to.IsValid() {
-			what += " " + to.Unmap().WithZone("").String()
+			what += " " + plain(to)
 		}
 	}
 	if session != nil {
@@ -192,6 +194,29 @@ func (w *Watch) Snapshot(name model.Moment) {
 	}
 }
 
+// Halt asks for the flow's route when all packets are sent: what a kernel knows of a next hop that does not answer, it
+// may forget soon after.
+func (w *Watch) Halt(ctx context.Context) {
+	w.r.mu.Lock()
+	session, to := w.r.current(), w.r.to
+	w.r.mu.Unlock()
+	if session == nil || !to.IsValid() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	a, err := session.exchange(ctx, askRoute+" "+plain(to), deadAfter)
+	if err != nil {
+		return // the end tells
+	}
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	w.halted = counters.ParseRoute(a.body)
+}
+
+// plain is an address as a request has it.
+func plain(a netip.Addr) string { return a.Unmap().WithZone("").String() }
+
 // stillFor is seldom: each answer costs the router something.
 const stillFor = 200 * time.Millisecond
 
@@ -243,7 +268,7 @@ func (w *Watch) Report() (o model.Observation) {
 		Boot: r.boot, Namespace: r.machine.namespace, Unsettled: w.unsettled,
 		Queues: counters.Queues(w.snapshots.At(model.MomentMeasure), w.snapshots.At(model.MomentEnd)),
 	}
-	if route := w.snapshots.At(model.MomentEnd).Route(); route.Kind != "" {
+	if route := counters.Surer(w.halted, w.snapshots.At(model.MomentEnd).Route()); route.Kind != "" {
 		route.Flow = r.flow
 		o.Routes = []model.Route{route}
 	}

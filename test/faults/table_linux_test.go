@@ -53,9 +53,7 @@ const (
 	inside = `network/inside \(by elimination\)`
 )
 
-// unanswered is open where the failed neighbour is forgotten again before the trial is over.
-var unanswered = answers{"network/NEIGH_(QUEUEFULL|FAILED)", "(network|sender-device)/NEIGH_(QUEUEFULL|FAILED)",
-	"network/NEIGH_FAILED|" + inside}
+const unanswered = "NEIGH_(QUEUEFULL|FAILED)"
 
 // martian is the reason of a source that cannot be; kernels before 6.13 give none.
 const martian = "receiver-ip/(IP_LOCALNET|NOT_SPECIFIED)"
@@ -105,9 +103,9 @@ var table = []row{
 	{name: "sender: no carrier", want: each("sender-device/NO_CARRIER"),
 		guests: wrong{verdicts: "sender-qdisc/QDISC_DROP", counted: "unattributed", overSSH: "sender-qdisc/QDISC_DROP"},
 		make:   func(c *chain) func() { return noCarrier(c.sender, their, c.router, toSender) }},
-	{name: "sender: neighbour does not answer", want: each("sender-device/NEIGH_(QUEUEFULL|FAILED)"),
+	{name: "sender: neighbour does not answer", want: each("sender-device/" + unanswered),
 		make: func(c *chain) func() { return unknown(c, c.sender, their, c.router, toSender) }},
-	{name: "sender: neighbour does not answer, IPv6", six: true, want: each("sender-device/NEIGH_(QUEUEFULL|FAILED)"),
+	{name: "sender: neighbour does not answer, IPv6", six: true, want: each("sender-device/" + unanswered),
 		make: func(c *chain) func() { return unknown(c, c.sender, their, c.router, toSender) }},
 
 	{name: "router: wrong link address", want: each("network/OTHERHOST"),
@@ -153,8 +151,8 @@ var table = []row{
 		today: never("network/QDISC_DROP", inside, inside),
 		make:  func(c *chain) func() { return into(c, c.router, bond()) }},
 	{name: "router: VXLAN, nobody at the other end", needs: device(vxlan(7, netip.Addr{})),
-		want:  each("network/NEIGH_(QUEUEFULL|FAILED)"),
-		today: never(`network/inside \(by elimination\) by a counter`, "sender-device/NEIGH_QUEUEFULL", inside),
+		want:  each("network/" + unanswered),
+		today: wrong{verdicts: "network/NEIGH_FAILED by a counter", overSSH: inside},
 		make: func(c *chain) func() {
 			into(c, c.router, vxlan(7, netip.MustParseAddr("10.77.1.9")))
 			return unknown(c, c.router, toReceiver, c.receiver, their)
@@ -226,9 +224,9 @@ var table = []row{
 		}},
 	{name: "router: tc egress", want: each("network/TC_EGRESS"),
 		make: func(c *chain) func() { return c.router.Shot(toReceiver, netlink.HANDLE_MIN_EGRESS) }},
-	{name: "router: neighbour does not answer", want: unanswered,
+	{name: "router: neighbour does not answer", want: each("network/" + unanswered),
 		make: func(c *chain) func() { return unknown(c, c.router, toReceiver, c.receiver, their) }},
-	{name: "router: neighbour does not answer, IPv6", six: true, want: unanswered,
+	{name: "router: neighbour does not answer, IPv6", six: true, want: each("network/" + unanswered),
 		make: func(c *chain) func() { return unknown(c, c.router, toReceiver, c.receiver, their) }},
 	{name: "router: no carrier", want: each("network/NO_CARRIER"),
 		guests: wrong{verdicts: "network/QDISC_DROP", counted: inside, overSSH: inside},

@@ -250,6 +250,10 @@ func (t *trial) run(fault func()) (accounts [modes]model.FlowResult) {
 		t.Fatal(err)
 	}
 	<-t.sender.Done()
+	for _, w := range t.watched {
+		w.Halt(t.Context())
+	}
+	t.router.Halt(t.Context())
 	sent, err := t.sender.Report()
 	if err != nil && !sent.Send.Hopeless {
 		t.Fatal(err)
