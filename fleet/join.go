@@ -190,8 +190,8 @@ func (e nameTakenError) Error() string {
 	return fmt.Sprintf("a host named %s is on the hub already: choose another --name", string(e))
 }
 
-// Time for the agents of a fleet to answer: since the last answer at least, without any or of those that are named, and
-// for all.
+// Time for the agents of a fleet to answer: since the last answer, or since the hub said that one is not there; since
+// the last answer of those that are named, or without any; and for all.
 const (
 	helloQuiet = 700 * time.Millisecond
 	helloFirst = 5 * time.Second
@@ -222,8 +222,8 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 	ctx, cancel := context.WithTimeout(asked, helloMost)
 	defer cancel()
 	answers := make(chan *nats.Msg, maxConnections)
-	inbox := l.nc.NewInbox()
-	sub, err := l.subscribe(inbox, func(m *nats.Msg) {
+	inbox := l.nc.NewInbox() + "."
+	sub, err := l.subscribe(inbox+"*", func(m *nats.Msg) {
 		if len(m.Data) <= mostHello {
 			select {
 			case answers <- m:
@@ -231,28 +231,40 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 			}
 		}
 	})
-	if err == nil {
-		err = l.nc.PublishRequest(helloSubject, inbox, nil)
-	}
 	if err != nil {
-		return natsError("asking the hub who is there", err)
+		return err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is gone
-	missing := map[string]bool{}
+	missing, absent := map[string]bool{}, map[string]bool{}
 	for _, name := range names {
 		missing[name] = true
 	}
+	all, heard, unreachable := len(names) == 0, false, false
+	ask := func() { // if it fails, nobody answers
+		if all && !heard || len(absent) > 0 { // those of other versions know this subject alone
+			_ = l.nc.PublishRequest(helloSubject, inbox+"=", nil) // no name
+		}
+		for name := range missing {
+			_ = l.nc.PublishRequest(orderSubject(name, verbHello, l.client), inbox+name, nil)
+		}
+	}
+	ask()
 	quiet, began := time.NewTimer(helloFirst), time.Now()
-	again, heard, unreachable := time.NewTicker(askAgain), false, false
+	again := time.NewTicker(askAgain)
 	defer again.Stop()
-	for len(names) == 0 || len(missing) > 0 {
+	for all || len(missing) > 0 {
 		select {
 		case m := <-answers:
-			if len(m.Data) == 0 { // the server knows of no agent
+			if len(m.Data) == 0 { // the server knows of no such agent
+				if name := strings.TrimPrefix(m.Subject, inbox); missing[name] && !absent[name] {
+					absent[name] = true
+					ask()
+					quiet.Reset(helloQuiet)
+				}
 				continue
 			}
 			heard = true
-			if len(names) == 0 { // where the slowest so far took long, another one may take twice as long
+			if all { // where the slowest so far took long, another one may take twice as long
 				quiet.Reset(max(helloQuiet, 2*time.Since(began)))
 			}
 			body, err := open(m.Data)
@@ -266,18 +278,19 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 			case !info.Address.IsValid(): // as of a pelt serve
 				unreachable = true
 				c.leaveOut(info.ID + " told no address at which other hosts call it")
-			case len(names) == 0:
+			case all:
 				c.enter(l, info)
 			case missing[info.ID]:
 				c.enter(l, info)
 				delete(missing, info.ID)
-				quiet.Reset(helloFirst)
+				delete(absent, info.ID)
+				if len(absent) == 0 {
+					quiet.Reset(helloFirst)
+				}
 			}
 			continue
 		case <-again.C:
-			if len(names) > 0 || !heard {
-				_ = l.nc.PublishRequest(helloSubject, inbox, nil) // if it fails, nobody answers
-			}
+			ask()
 			continue
 		case <-quiet.C:
 		case <-ctx.Done():
@@ -288,7 +301,7 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 		return noHubError(l.remote())
 	}
 	for _, name := range names {
-		if missing[name] {
+		if absent[name] || len(absent) == 0 && missing[name] {
 			why := ": pelt hosts shows who is there"
 			if unfit := c.Unfit(); len(unfit) > 0 {
 				why = ", but " + strings.Join(unfit, ", and ")
