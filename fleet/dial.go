@@ -33,7 +33,7 @@ func (l *link) dial(ctx context.Context, code []byte, addresses ...netip.AddrPor
 	}
 	l.client, l.addr, l.raw, l.seen = in.who.client, in.addr, in.raw, in.who.seen
 	dialer := &redialer{attempt: in, link: l}
-	if l.stays {
+	if l.fleet {
 		dialer.code = code
 	}
 	opts := append(l.options(), l.reconnecting()...)
@@ -180,7 +180,7 @@ func greet(raw net.Conn, knows byte, code []byte, client string, idle time.Durat
 
 // program is what shall listen where a link is dialed.
 func (l *link) program() string {
-	if l.stays {
+	if l.fleet {
 		return "pelt hub"
 	}
 	return "pelt serve"
@@ -227,9 +227,9 @@ func (l *link) greetError(ctx context.Context, a attempt, err error) error {
 	case errors.Is(err, errNoCode):
 		return fmt.Errorf("%v: it wants a code, and none was given: "+
 			"put the words that %s printed there into $PELT_CODE, or a file for --code-file%w", addr, l.program(), silent{errWrongCode})
-	case errors.Is(err, errWrongCode) && l.stays:
+	case errors.Is(err, errWrongCode) && l.fleet:
 		return fmt.Errorf("%v: %w: pelt hub printed the right one there; a pelt serve is no hub", addr, errWrongCode)
-	case errors.Is(err, nats.ErrAuthorization) && l.stays:
+	case errors.Is(err, nats.ErrAuthorization) && l.fleet:
 		return noHubError(addr)
 	case errors.Is(err, errWrongCode):
 		return fmt.Errorf("%v: %w: pelt serve printed the right one there; "+
@@ -264,13 +264,12 @@ func noHubError(addr netip.AddrPort) error {
 		"or test with that host alone: pelt curve %s", addr, withoutUsualPort(addr))
 }
 
-// redialer gives NATS its connections: first the one that is admitted already, later new ones, but only while the
-// link is held.
+// redialer gives NATS its connections: first the one that is admitted already, later new ones.
 type redialer struct {
 	attempt // the first
 	link    *link
 	used    bool   // the first connection is handed out
-	code    []byte // of a link that stays: a hub that was started again knows no secret
+	code    []byte // of a fleet: a hub that was started again knows no secret
 
 	mu sync.Mutex // guards who, which is without a secret once the hub did not know it
 }
@@ -291,15 +290,12 @@ func (d *redialer) Dial(string, string) (net.Conn, error) {
 		d.used = true
 		return &incoming{Conn: d.conn}, nil
 	}
-	if _, held := d.link.reconnection(); !held {
-		return nil, errLost
-	}
 	c, err := d.redial()
 	if errors.Is(err, errWrongCode) && d.dropSecret() {
 		c, err = d.redial()
 	}
 	if errors.Is(err, errWrongCode) { // the hub was started again, and knows nothing of what was begun there
-		d.link.refused.Store(d.link.stays)
+		d.link.refused.Store(d.link.fleet)
 		go d.link.nc.Close() // calls back, so not from here
 	}
 	return c, err
@@ -310,7 +306,7 @@ func (d *redialer) Dial(string, string) (net.Conn, error) {
 func (d *redialer) dropSecret() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	had := d.who.secret != nil && d.link.stays
+	had := d.who.secret != nil && d.link.fleet
 	if had {
 		d.who.secret = nil
 	}
@@ -323,7 +319,7 @@ func (d *redialer) redial() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	again, _ := d.link.reconnection()
+	again := d.link.reconnection()
 	d.mu.Lock()
 	knows, word, client := knowsSecret, d.who.secret, d.who.client
 	if word == nil {

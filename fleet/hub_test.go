@@ -108,9 +108,8 @@ func TestBackAmongGuesses(t *testing.T) {
 	for range sourceGuesses {
 		_, _ = dialHub(t.Context(), s.addr, []byte("tiger-42-umber"))
 	}
-	in.hold(time.Second)
-	renewed, _ := in.reconnection()
-	in.forceReconnect()
+	renewed := in.reconnection()
+	in.forceReconnect(time.Now())
 	testenv.Receive(t, "the client to come back", renewed)
 }
 

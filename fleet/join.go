@@ -86,10 +86,10 @@ func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(Agent
 	return err
 }
 
-// dialFleet connects to a hub of many hosts by a link that stays. agent is whose it is, "" for a controller's.
+// dialFleet connects to a hub of many hosts. agent is whose it is, "" for a controller's.
 func dialFleet(ctx context.Context, hub HubAddress, agent string) (*link, error) {
 	l := newLink()
-	l.agent, l.stays, l.far, l.from = agent, true, "the hub", hub.From
+	l.agent, l.fleet, l.far, l.from = agent, true, "the hub", hub.From
 	if hub.NATS != "" {
 		return l.dialNATS(hub)
 	}

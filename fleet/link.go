@@ -13,9 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// link is one connection to a hub. A trial that lost its control connection is
-// over, unless it has a reconnect window: for so long it is made anew. A fleet's link is made
-// anew whenever it breaks: its trials end when nothing has been heard for too long.
+// link is one connection to a hub. One to another host is made anew whenever it breaks, for as long as it is not closed;
+// trials end by themselves when their link is away for too long.
 //
 // Beats go through an outbox of their own, because a starved TCP connection
 // makes NATS's Publish block, and the goroutine that beats is the one that
@@ -31,24 +30,21 @@ type link struct {
 	dropped  atomic.Uint64 // beats the outbox had no room for
 	sessions atomic.Int32  // that beat over it
 	closing  atomic.Bool
-	refused  atomic.Bool // a link that stays came back with a code that the hub does not know any more
+	refused  atomic.Bool // that of a fleet came back with a code that the hub does not know any more
 	stop     func()
 	posting  sync.WaitGroup
-	stays    bool           // it is made anew for as long as it is not closed
-	seen     netip.Addr     // where the hub sees it come from; invalid if it does not tell
-	from     netip.Addr     // see HubAddress
-	addr     netip.AddrPort // that admitted it; invalid in process
-	listener listener
+	fleet    bool                 // the hub is one of many hosts
+	seen     netip.Addr           // where the hub sees it come from; invalid if it does not tell
+	from     netip.Addr           // see HubAddress
+	addr     netip.AddrPort       // that admitted it; invalid in process
 	told     func(connected bool) // is told when the connection broke, and when it is back
 
-	mu      sync.Mutex
-	raw     net.Conn      // nil in process
-	window  time.Duration // for reconnecting; 0: it ends with its connection
-	again   chan struct{} // closed when it is connected again
-	overdue *time.Timer   // ends it, while it is not connected
-	heard   time.Time     // when something came over it last
-	silent  time.Time     // since when nothing has come; zero if it was not long
-	tried   time.Time     // when it was made anew last
+	mu    sync.Mutex
+	raw   net.Conn      // nil in process
+	again chan struct{} // closed when it is connected again
+	broke time.Time     // since when it is not connected; zero while it is
+	heard time.Time     // when something came over it last
+	tried time.Time     // when it was made anew last
 }
 
 // How many beats may wait: of each session, and of all. Sessions that begin together beat together.
@@ -59,9 +55,8 @@ const (
 
 func newLink() *link {
 	l := &link{client: randomHex(), far: "the far host",
-		lost: make(chan struct{}), quit: make(chan struct{}), outbox: make(chan *nats.Msg,
-			outboxMost), again: make(chan struct{}),
-		told: func(bool) {}}
+		lost: make(chan struct{}), quit: make(chan struct{}), outbox: make(chan *nats.Msg, outboxMost),
+		again: make(chan struct{}), told: func(bool) {}}
 	l.stop = sync.OnceFunc(func() { close(l.lost) })
 	return l
 }
@@ -82,7 +77,7 @@ func (l *link) options() []nats.Option {
 		nats.ClosedHandler(func(*nats.Conn) { l.stop() }),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // the default prints
 	}
-	if l.stays { // nothing else finds out that it broke
+	if l.fleet { // nothing else finds out that it broke
 		opts = append(opts, nats.PingInterval(stayPing), nats.NoEcho())
 	}
 	return opts
@@ -146,12 +141,12 @@ func (l *link) ask(ctx context.Context, subject string, data []byte) ([]byte, er
 		err error
 	}
 	for {
-		again, held := l.reconnection()
+		again := l.reconnection()
 		try, cancel := context.WithCancel(ctx)
 		answered := make(chan result, 1)
 		go func() {
 			m, err := l.nc.RequestMsgWithContext(try, &nats.Msg{Subject: subject, Data: data})
-			if held && (errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrDisconnected)) {
+			if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrDisconnected) {
 				return // the client gives up what it waits for when a connection breaks
 			}
 			answered <- result{m, err}
@@ -174,8 +169,6 @@ func (l *link) ask(ctx context.Context, subject string, data []byte) ([]byte, er
 			return r.msg.Data, nil
 		case errors.Is(r.err, nats.ErrNoResponders):
 			return nil, errNobody
-		case errors.Is(r.err, nats.ErrConnectionClosed):
-			return nil, errLost
 		case errors.Is(r.err, errLost), errors.Is(r.err, context.Canceled), errors.Is(r.err, context.DeadlineExceeded):
 			return nil, r.err
 		}

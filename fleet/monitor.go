@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"pelt/engine"
 )
 
@@ -18,9 +20,12 @@ func (t *trial) open() error {
 		t.liveness.expect(p.info.ID, time.Now(), false)
 	}
 	for _, l := range t.c.links {
-		err := l.listen(t.name, func(agent string, data []byte) {
-			p := t.party(agent)
-			if b, err := decode[beat](data); err == nil && p != nil && p.link == l {
+		sub, err := l.subscribe(sessionSubject(l.client+"."+t.name, "*"), func(m *nats.Msg) {
+			p := t.party(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:])
+			if p == nil || p.link != l {
+				return
+			}
+			if b, err := decode[beat](m.Data); err == nil {
 				l.noteHeard(time.Now())
 				t.takeBeat(p, b)
 			}
@@ -29,10 +34,8 @@ func (t *trial) open() error {
 			t.unsubscribe()
 			return fmt.Errorf("%s: %w", l.far, err)
 		}
-	}
-	for _, l := range t.c.links {
-		l.hold(min(t.order.Timing.Patience(), silentAfter)) // nothing is measured yet that would be lost
-		t.beating.Go(func() { t.guard(l) })
+		l.sessions.Add(1)
+		t.subs = append(t.subs, sub)
 	}
 	t.beating.Go(t.heartbeat)
 	return nil
@@ -41,15 +44,13 @@ func (t *trial) open() error {
 func (t *trial) close() {
 	close(t.over)
 	t.beating.Wait()
-	for _, l := range t.c.links {
-		l.hold(0)
-	}
 	t.unsubscribe()
 }
 
 func (t *trial) unsubscribe() {
-	for _, l := range t.c.links {
-		_ = l.listen(t.name, nil)
+	for i, sub := range t.subs {
+		t.c.links[i].sessions.Add(-1)
+		_ = sub.Unsubscribe() // fails only if the connection is gone
 	}
 }
 
@@ -67,6 +68,7 @@ func (t *trial) heartbeat() {
 			return
 		}
 		now := time.Now()
+		t.findLost(now)
 		t.findGaps(now)
 		t.findLeavers(now)
 		if !t.liveness.tick(now) {
@@ -111,16 +113,17 @@ func (t *trial) findLeavers(now time.Time) {
 	}
 }
 
-// guard cuts the trial when the connection to a hub is gone.
-func (t *trial) guard(l *link) {
-	select {
-	case <-l.lost:
-	case <-t.over:
-		return
+// findLost cuts the trial when a hub is away for longer than a silence, or than the reconnect window once it is measured.
+func (t *trial) findLost(now time.Time) {
+	t.mu.Lock()
+	most := silentAfter
+	if !t.begun.IsZero() {
+		most = max(most, t.order.Timing.Patience())
 	}
-	t.cancel(&cutError{why: "the connection to " + l.far + " was lost"})
-	for _, p := range t.parties {
-		if p.link == l {
+	t.mu.Unlock()
+	for _, p := range t.present() {
+		if p.link.away(now) >= most {
+			t.cancel(&cutError{why: "the connection to " + p.link.far + " was lost", host: p.info.ID})
 			t.giveUp(p)
 		}
 	}
@@ -258,26 +261,31 @@ type Gap struct {
 	From, To time.Duration // since the measured part began; below 0 in the warm-up
 }
 
-// findGaps notes connections over which nothing comes, and has them made anew.
+// findGaps notes connections over which nothing comes, and has them made anew, where a trial has a reconnect window.
 // Until the trial runs it does nothing: the orders before are given once, and a host
 // that works on one for long may say nothing meanwhile.
 func (t *trial) findGaps(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.begun.IsZero() {
+	if t.begun.IsZero() || t.order.Timing.PatienceSeconds == 0 {
 		return
 	}
 	for _, l := range t.c.links {
-		from, to, over := l.gap(now)
-		if !over {
-			continue
-		}
-		g := Gap{From: from.Sub(t.begun), To: to.Sub(t.begun)}
-		for _, p := range t.parties {
-			if p.link == l {
-				g.Nodes = append(g.Nodes, p.info.Node)
+		heard, long := l.silence(now)
+		since, silent := t.silent[l]
+		switch {
+		case long:
+			t.silent[l] = heard
+			l.forceReconnect(now)
+		case silent:
+			delete(t.silent, l)
+			g := Gap{From: since.Sub(t.begun), To: heard.Sub(t.begun)}
+			for _, p := range t.parties {
+				if p.link == l {
+					g.Nodes = append(g.Nodes, p.info.Node)
+				}
 			}
+			t.gaps = append(t.gaps, g)
 		}
-		t.gaps = append(t.gaps, g)
 	}
 }

@@ -141,8 +141,7 @@ var controls = map[string]control{
 
 // cutWith runs a trial and takes the cable away in the middle. Both sides stop in time, and
 // the account of the other side alone is kept.
-func (c control) cutWith(t *testing.T, take func(*wire, *cable), least time.Duration) (*Controller, Outcome,
-	time.Duration) {
+func (c control) cutWith(t *testing.T, take func(*wire, *cable)) (*Controller, Outcome, time.Duration) {
 	t.Helper()
 	late := heldUp(t)
 	w := newWire()
@@ -157,7 +156,7 @@ func (c control) cutWith(t *testing.T, take func(*wire, *cable), least time.Dura
 	}
 	for _, host := range []string{c.near, c.far} {
 		testenv.Await(t, host+" stops", func() bool { return len(w.events(host, "ended send")) == 1 })
-		if d := w.events(host, "ended send")[0].Sub(at); d > stopLimit(late) || d < least {
+		if d := w.events(host, "ended send")[0].Sub(at); d > stopLimit(late) || d < time.Second {
 			t.Errorf("the sender of %s stopped after %v", host, d)
 		}
 	}
@@ -165,42 +164,31 @@ func (c control) cutWith(t *testing.T, take func(*wire, *cable), least time.Dura
 	return ctl, out, returned
 }
 
-// TestCablePulled: nobody is told.
-func TestCablePulled(t *testing.T) {
+// TestControlLost: nobody is told, or both ends see the connection close, which the next trial is told at once.
+func TestControlLost(t *testing.T) {
 	t.Parallel()
 	for name, c := range controls {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			pull := func(w *wire, path *cable) { path.out.Store(true); w.cut.Store(true) }
-			_, out, returned := c.cutWith(t, pull, time.Second)
-			if !strings.Contains(out.Cut, "(127.0.0.1) has not answered for 2.5s") &&
-				!strings.Contains(out.Cut, " has not been heard") {
-				t.Errorf("cut: %q", out.Cut)
-			}
-			if returned > 3250*time.Millisecond {
-				t.Errorf("RunTrial returned after %v", returned)
-			}
-		})
-	}
-}
-
-// TestConnectionCut: both ends see the connection close.
-func TestConnectionCut(t *testing.T) {
-	t.Parallel()
-	for name, c := range controls {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ctl, out, returned := c.cutWith(t, func(_ *wire, path *cable) { path.cancel() }, 0)
-			if want := " was lost"; !strings.HasSuffix(out.Cut, want) {
-				t.Errorf("cut %q, want %q", out.Cut, want)
-			}
-			if returned > time.Second {
-				t.Errorf("RunTrial returned after %v, want at once", returned)
-			}
-			if _, err := ctl.RunTrial(t.Context(), upTrial(c.near, c.far, time.Second), nil); !errors.Is(err, errLost) {
-				t.Errorf("a trial after that: %v, want %v", err, errLost)
-			}
-		})
+		for how, take := range map[string]func(*cable){"pulled": func(path *cable) { path.out.Store(true) },
+			"closed": func(path *cable) { path.cancel() }} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				t.Parallel()
+				ctl, out, returned := c.cutWith(t, func(w *wire, path *cable) { take(path); w.cut.Store(true) })
+				if closed := strings.HasSuffix(out.Cut, " was lost"); !strings.Contains(out.Cut, "has not answered for 2.5s") &&
+					!strings.Contains(out.Cut, " has not been heard") && !(closed && how == "closed") {
+					t.Errorf("cut: %q", out.Cut)
+				}
+				if returned > 3250*time.Millisecond {
+					t.Errorf("RunTrial returned after %v", returned)
+				}
+				if how == "pulled" {
+					return
+				}
+				if _, err := ctl.RunTrial(t.Context(), upTrial(c.near, c.far, time.Second), nil); err == nil ||
+					!strings.HasSuffix(err.Error(), " was lost") {
+					t.Errorf("a trial after that: %v", err)
+				}
+			})
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -28,82 +29,59 @@ func (l *link) noteHeard(now time.Time) {
 	l.heard = now
 }
 
-// reconnecting are the options of a link that may be held.
+// reconnecting are the options of a link to another host.
 func (l *link) reconnecting() []nats.Option {
 	return []nats.Option{
 		nats.MaxReconnects(-1), nats.CustomReconnectDelay(l.redialDelay),
-		nats.DisconnectErrHandler(func(nc *nats.Conn, _ error) { l.onDisconnect(nc) }),
-		nats.ReconnectHandler(func(*nats.Conn) { l.onReconnect() }),
+		nats.DisconnectErrHandler(func(*nats.Conn, error) { l.setConnected(false) }),
+		nats.ReconnectHandler(func(*nats.Conn) { l.setConnected(true) }),
 	}
 }
 
-// redialDelay is the wait before another try. The hosts of a fleet, which lose their hub together, come back one by
+// redialDelay is the wait before another try. The agents of a fleet, which lose their hub together, come back one by
 // one.
 func (l *link) redialDelay(tries int) time.Duration {
-	if !l.stays {
+	if l.agent == "" {
 		return redialEvery
 	}
 	longest := min(redialEvery<<min(tries, 8), redialAtMost)
 	return redialEvery + rand.N(longest)
 }
 
-// hold sets for how long a broken link is redialed; 0 ends that. A link that stays is redialed anyway: for it, a
-// window only makes gaps count.
-func (l *link) hold(window time.Duration) {
+// reconnection returns a channel that is closed at the next connection of the link.
+func (l *link) reconnection() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.raw == nil && !l.stays { // it does not leave the process
+	return l.again
+}
+
+// setConnected notes that the connection broke, or is back.
+func (l *link) setConnected(connected bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing.Load() {
 		return
 	}
-	l.window, l.heard, l.silent = window, time.Now(), time.Time{}
-	if window == 0 && l.overdue != nil {
-		l.overdue.Reset(0)
+	l.broke = time.Now()
+	if connected {
+		l.broke = time.Time{}
+		close(l.again)
+		l.again = make(chan struct{})
 	}
+	l.told(connected)
 }
 
-// reconnection returns a channel that is closed at the next connection of the link. held is false if a broken link is
-// not redialed.
-func (l *link) reconnection() (again <-chan struct{}, held bool) {
+// away is for how long the link has not been connected; for ever if it is lost.
+func (l *link) away(now time.Time) time.Duration {
+	if l.nc.IsClosed() {
+		return math.MaxInt64
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.again, l.window > 0 || l.stays
-}
-
-func (l *link) onDisconnect(nc *nats.Conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.closing.Load(), l.window == 0 && !l.stays:
-		go nc.Close() // calls back, so not from here
-		return
-	case l.stays:
-		l.told(false)
-		return
+	if l.broke.IsZero() {
+		return 0
 	}
-	if l.overdue == nil {
-		l.overdue = time.AfterFunc(l.window, nc.Close)
-	}
-}
-
-func (l *link) onReconnect() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.overdue != nil {
-		l.overdue.Stop()
-		l.overdue = nil
-	}
-	close(l.again)
-	l.again = make(chan struct{})
-	if l.stays {
-		l.told(true)
-	}
-}
-
-// forceReconnect gives up the connection, because nothing comes over it, and dials anew.
-func (l *link) forceReconnect() {
-	if l.nc.IsConnected() {
-		_ = l.nc.ForceReconnect() // fails only if it is closed
-	}
+	return now.Sub(l.broke)
 }
 
 // socket returns the link's.
@@ -120,29 +98,24 @@ func (l *link) replace(now net.Conn, seen netip.Addr) {
 	l.raw, l.seen = now, seen
 }
 
-// quiet reports whether nothing has come for gapAfter over a link that is held.
-func (l *link) quiet(now time.Time) bool {
+// silence is since when nothing has come over the link, if that is long.
+func (l *link) silence(now time.Time) (since time.Time, long bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.window > 0 && now.Sub(l.heard) >= gapAfter
+	return l.heard, now.Sub(l.heard) >= gapAfter
 }
 
-// gap has a link that is held made anew while nothing comes over it, and tells when such a
-// time is over.
-func (l *link) gap(now time.Time) (from, to time.Time, over bool) {
+// forceReconnect gives up the connection, because nothing comes over it, and dials anew.
+func (l *link) forceReconnect(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.window == 0:
-	case now.Sub(l.heard) >= gapAfter: // as quiet has it
-		l.silent = l.heard
-		if now.Sub(l.tried) >= gapAfter {
-			l.tried = now
-			go l.forceReconnect() // may wait for a writer
-		}
-	case !l.silent.IsZero():
-		from, to, over = l.silent, l.heard, true
-		l.silent = time.Time{}
+	if now.Sub(l.tried) < gapAfter {
+		return
 	}
-	return from, to, over
+	l.tried = now
+	go func() { // the client's lock may be held by a writer, or by one that waits for the link's
+		if l.nc.Opts.AllowReconnect && l.nc.IsConnected() {
+			_ = l.nc.ForceReconnect() // fails only if it is closed
+		}
+	}()
 }

@@ -31,7 +31,7 @@ type Router interface {
 const routerNode = "router"
 
 const (
-	routerWindow  = time.Minute     // for so long a router and its controller need not hear each other
+	routerWindow  = time.Minute     // for so long a router need not hear its controller
 	momentTimeout = 3 * time.Second // what comes later tells of another moment
 	// before packets are sent: a busy router loads its programs, and reads its counters
 	setUpTimeout = 10 * time.Second
@@ -76,7 +76,6 @@ func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_
 	if r.facts, err = r.ask(limit, false); err != nil {
 		return nil, err
 	}
-	agent.link.hold(routerWindow)
 	return r, nil
 }
 

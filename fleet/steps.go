@@ -256,9 +256,6 @@ func (t *trial) gate(ctx context.Context) error {
 		wait = max(wait, took[p]+gateMargin)
 	}
 	wait = min(wait, maxGateWait)
-	for _, l := range t.c.links {
-		l.hold(t.order.Timing.Patience())
-	}
 	begun := time.Now().Add(wait + t.order.Timing.Lead() + t.order.Timing.Warmup())
 	running, stop := context.WithCancel(context.Background())
 	t.beating.Go(func() { <-t.over; stop() })
@@ -289,7 +286,7 @@ func (t *trial) drainCut(ctx context.Context, within time.Duration) {
 	defer cancel()
 	defer func() {
 		for _, p := range t.parties {
-			if ctx.Err() != nil && p.link.quiet(time.Now()) {
+			if _, long := p.link.silence(time.Now()); ctx.Err() != nil && long {
 				t.giveUp(p)
 			}
 		}
@@ -421,9 +418,10 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 		}
 	}
 	warn(t.missed.Load(), " progress samples were dropped, because they were not taken in time")
-	for _, l := range t.c.links {
+	for i, l := range t.c.links {
 		warn(l.dropped.Swap(0), " heartbeats did not leave, because the control connection was stuck")
-		warn(l.listener.overrun(), " heartbeats were dropped, because this process had no time for them")
+		overrun, _ := t.subs[i].Dropped() // fails if the connection is gone, and the trial is cut then
+		warn(uint64(max(overrun, 0)), " heartbeats were dropped, because this process had no time for them")
 	}
 	if err != nil && out.Cut == "" {
 		out.Cut = cmp.Or(ctxCut(run), err).Error()

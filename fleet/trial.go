@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"pelt/engine"
 	"pelt/model"
 	"pelt/unit"
@@ -68,7 +70,8 @@ type trial struct {
 	cancel   context.CancelCauseFunc
 	over     chan struct{} // closed to end the heartbeats
 	beating  sync.WaitGroup
-	room     int64 // bytes of all reports
+	subs     []*nats.Subscription // to the agents' heartbeats, by link
+	room     int64                // bytes of all reports
 	samples  chan Progress
 	missed   atomic.Uint64 // samples that found no room
 	sent     chan struct{} // closed when no end of sending is left
@@ -76,7 +79,8 @@ type trial struct {
 	mu      sync.Mutex
 	begun   time.Time // when the measured part began; zero until all are told to start
 	gaps    []Gap
-	sending map[int]bool // ends that the trial waits for
+	silent  map[*link]time.Time // since when nothing has come over it; only of those on which that is long
+	sending map[int]bool        // ends that the trial waits for
 	// breakers are those of flows that have one, by number.
 	breakers map[int]*breaker
 }
@@ -171,7 +175,7 @@ func (c *Controller) place(order Trial) (*trial, error) {
 	}
 	t := &trial{c: c, order: order, name: randomHex(), liveness: newLiveness(time.Now(), order.Timing.Patience()),
 		room: trialBytes, over: make(chan struct{}), samples: make(chan Progress, maxSamples),
-		sending: map[int]bool{}, sent: make(chan struct{}), breakers: map[int]*breaker{}}
+		sending: map[int]bool{}, sent: make(chan struct{}), breakers: map[int]*breaker{}, silent: map[*link]time.Time{}}
 	var tag [2]byte
 	_, _ = rand.Read(tag[:]) // never fails
 	t.tag = binary.BigEndian.Uint16(tag[:])
