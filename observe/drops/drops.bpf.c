@@ -308,12 +308,15 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 	struct test_header h = {};
 	struct stream_key key;
 	struct tally by = {};
-	__u32 payload, type, n, part;
+	__u32 payload, type, n, part, inner;
 	int read;
 
 	if (is_tap(ctx[1], ctx[2]))
 		return leave(EXIT_TAP);
 	if (!find_ip(skb, &k.w))
+		return leave(EXIT_NOT_IP);
+	inner = carried(skb, &k.w);
+	if (unlikely(inner) && !unwrap(skb, &k.w, inner))
 		return leave(EXIT_NOT_IP);
 	if (k.w.protocol != PROTO_UDP)
 		return leave(EXIT_NOT_UDP);

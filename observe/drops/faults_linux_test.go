@@ -100,6 +100,40 @@ func TestSites(t *testing.T) {
 	}
 }
 
+// A packet is known inside of that of a tunnel, also where another machine made that. Neither end of these is here.
+func TestPacketsInTunnels(t *testing.T) {
+	const n = 1000
+	const from = 20000
+	in := map[string]func(inner []byte) []byte{
+		"NO_SOCKET": func(inner []byte) []byte { // VXLAN
+			return netbed.Datagram(from, 4789, 0, append(make([]byte, 8+14), inner...))
+		},
+		"IP_NOPROTO": func(inner []byte) []byte { // IP in IP
+			outer := netbed.Datagram(0, 0, 0, nil)[:20]
+			outer[9] = unix.IPPROTO_IPIP
+			return append(outer, inner...)
+		},
+	}
+	for reason, tunnel := range in {
+		t.Run(reason, func(t *testing.T) {
+			b := netbed.New(t, 1, false)
+			track(t, machine(t), testTrial, "up", TrackOptions{}, model.Tuple{From: from, To: testPort})
+			for q := range uint64(n) {
+				payload := make([]byte, 64)
+				header(payload, testTrial, q)
+				b.Sender.SendRaw(tunnel(netbed.Datagram(from, testPort, 0, payload)))
+			}
+			said := verdicts(t, collect(t, machine(t), testTrial), "up", 0)
+			sameAs(t, said, map[uint64]int{}, n, reason)
+			for _, s := range said {
+				if s.Namespace != b.Receiver.ID() || s.Interface != "vb" {
+					t.Fatalf("%+v", s)
+				}
+			}
+		})
+	}
+}
+
 // What a socket holds when it is closed was lost in no namespace.
 func TestCloseUnread(t *testing.T) {
 	b := netbed.New(t, 1, false)

@@ -68,6 +68,7 @@ struct sk_buff {
 	int skb_iif;
 	__be16 protocol;
 	__u16 network_header;
+	__u16 inner_network_header;
 	unsigned int tail; /* an offset from head, as on every 64-bit kernel */
 	unsigned int end;
 	unsigned char *head;
@@ -89,8 +90,9 @@ struct skb_shared_info {
 #define GSO_UDP_L4 (1 << 17)
 
 /* IANA */
-enum { PROTO_HOP = 0, PROTO_ICMP = 1, PROTO_TCP = 6, PROTO_UDP = 17, PROTO_ROUTING = 43, PROTO_FRAGMENT = 44,
+enum { PROTO_HOP = 0, PROTO_ICMP = 1, PROTO_IP4 = 4, PROTO_TCP = 6, PROTO_UDP = 17, PROTO_IP6 = 41, PROTO_ROUTING = 43, PROTO_FRAGMENT = 44,
 	PROTO_AH = 51, PROTO_ICMP6 = 58, PROTO_OPTIONS = 60 };
+enum { PORT_VXLAN = 4789 };
 enum { ETHER_IP4 = 0x0800, ETHER_ARP = 0x0806, ETHER_IP6 = 0x86dd };
 
 #define be16(x) __builtin_bswap16(x)

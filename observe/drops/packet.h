@@ -135,6 +135,42 @@ static __always_inline bool find_ip(struct sk_buff *skb, struct where *w)
 	return skb->network_header != w->data && ip_at(skb, w, w->data);
 }
 
+/* carried returns where the packet lies that a tunnel's packet carries; 0 if it is no tunnel's. The kernel that made the
+ * tunnel's packet remembers it. */
+static __always_inline __u32 carried(struct sk_buff *skb, struct where *w)
+{
+	__u32 skip = w->l4 - w->ip, ports = 0;
+
+	if (w->later)
+		return 0;
+	if (skb->inner_network_header > w->l4)
+		return skb->inner_network_header;
+	if (w->protocol == PROTO_IP4 || w->protocol == PROTO_IP6)
+		return w->l4;
+	if (w->protocol != PROTO_UDP)
+		return 0;
+	if (likely(skip == 20))
+		ports = be32(w->b[5]);
+	else if (skip == 40)
+		ports = be32(w->b[10]);
+	return unlikely((__u16)ports == PORT_VXLAN) ? w->l4 + 8 + 8 + 14 : 0; /* headers of UDP, VXLAN and Ethernet */
+}
+
+/* unwrap fills in w anew, for the packet at off. */
+static __noinline bool unwrap(struct sk_buff *skb, struct where *w, __u32 off)
+{
+	w->ip = off;
+	if (off + 20 > w->tail || bpf_probe_read_kernel(w->b, sizeof(w->b), (void *)(w->head + off)))
+		return false;
+	switch (be32(w->b[0]) >> 28) {
+	case 4:
+		return ip4(w);
+	case 6:
+		return off + 40 <= w->tail && ip6(skb, w);
+	}
+	return false;
+}
+
 /* udp_header reads both headers. 1: both; 0: of a packet whose payload is out of
  * reach, the ports only; -1: nothing. */
 static __always_inline int udp_header(struct sk_buff *skb, struct where *w, struct test_header *h)
