@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -116,7 +117,7 @@ func TestFilesAreClosed(t *testing.T) {
 			if got := fmt.Sprint(err); err == nil && test.want != "" || !strings.Contains(got, test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
-			must(t, out.SetReadDeadline(time.Now().Add(5*time.Second)))
+			must(t, out.SetReadDeadline(time.Now().Add(testenv.Patience)))
 			if _, err := out.Read(make([]byte, 1)); err != io.EOF {
 				t.Errorf("files are still open: %v", err)
 			}

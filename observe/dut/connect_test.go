@@ -134,6 +134,10 @@ func TestDeadConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		r := f.open(time.Second)
+		r.start = func(ctx context.Context) (*Shell, error) {
+			time.Sleep(300 * time.Millisecond) // else it is there at the moment of a periodic sample
+			return f.start(ctx)
+		}
 		f.set(func() {
 			f.slow = func(time.Duration) time.Duration {
 				if f.starts == 1 {
