@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"pelt/model"
 )
 
 // What an OpenWrt router of the 5.15 series writes: a DSA switch with its trunk
@@ -124,34 +122,6 @@ cut 7
 		"ip6tables.raw.PREROUTING.prerouting.1.packets": 30}
 	if !maps.Equal(moved, want) || !slices.Equal(b.Unread, []string{"the firewall's last 7 lines were not read"}) {
 		t.Errorf("moved %v, want %v; unread %q", moved, want, b.Unread)
-	}
-}
-
-// What iproute2 and BusyBox say of a route, and of what lies at its end.
-func TestParseRoute(t *testing.T) {
-	const neighbours = "10.0.1.9 dev wan  FAILED\n10.0.1.2 dev lan INCOMPLETE\nfe80::1 dev wan router INCOMPLETE\n"
-	const links = "3: lan@if2: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 qdisc noqueue state DOWN mode DEFAULT\n"
-	for text, want := range map[string]model.Route{
-		"RTNETLINK answers: Invalid argument\n":                   {Kind: model.RouteBlackhole},
-		"ip: RTNETLINK answers: Permission denied\n":              {Kind: model.RouteProhibit},
-		"RTNETLINK answers: No route to host\n":                   {Kind: model.RouteUnreachable},
-		"RTNETLINK answers: Network is unreachable\n":             {},
-		"blackhole fd00::2 from :: dev lo table main error -22\n": {Kind: model.RouteBlackhole},
-		"":                    {},
-		"sh: ip: not found\n": {},
-		"10.0.1.2 dev wan src 10.0.1.1 uid 0 \n    cache \n" + neighbours + links: {Kind: model.RouteUsable,
-			Interface: "wan"},
-		"10.0.2.2 via 10.0.1.9 dev wan  src 10.0.1.1 \n" + neighbours + links: {Kind: model.RouteUsable,
-			Interface: "wan", NoAnswer: true},
-		"10.0.1.2 dev lan src 10.0.1.1 linkdown \n" + neighbours + links: {Kind: model.RouteUsable,
-			Interface: "lan", NoAnswer: true, NoCarrier: true},
-		"fd00::2 from :: via fe80::1 dev wan proto ra metric 1 pref medium\n" + neighbours: {Kind: model.RouteUsable,
-			Interface: "wan", NoAnswer: true},
-		"1.1.1.1\ndev\n": {},
-	} {
-		if got := mips.Parse(time.Unix(1, 0), map[string]string{RouterRoute: text}).Route(); got != want {
-			t.Errorf("%q is %+v, want %+v", text, got, want)
-		}
 	}
 }
 

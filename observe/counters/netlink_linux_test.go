@@ -3,12 +3,13 @@ package counters
 import (
 	"bytes"
 	"encoding/binary"
-	"reflect"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"pelt/model"
+	"pelt/test/golden"
 )
 
 // attr writes a netlink attribute; join nests several.
@@ -80,48 +81,33 @@ func qdiscMessage(link, handle, parent uint32, kind string, options []byte, qlen
 		attr(7, join(attr(1, make([]byte, 12)), attr(3, u32(qlen, 99, drops, requeues, overlimits)))))
 }
 
-func TestParseQdisc(t *testing.T) {
-	tbf := attr(1, join(make([]byte, 24), u32(3000, 0, 0)))
-	for _, c := range []struct {
-		name string
-		b    []byte
-		want qdisc
-	}{
-		{"tbf", qdiscMessage(7, 0x10000, rootHandle, "tbf", tbf, 1, 2, 3, 4),
-			qdisc{link: 7, handle: 0x10000, parent: rootHandle, kind: "tbf", queued: 1, drops: 2, requeues: 3,
-				overlimits: 4}},
-		{"tbf with a rate", qdiscMessage(7, 0x10000, rootHandle, "tbf",
-			attr(1, join(u32(0, 0, 6250000), make([]byte, 12), u32(3000, 0, 0))), 0, 0, 0, 0),
-			qdisc{link: 7, handle: 0x10000, parent: rootHandle, kind: "tbf", rate: 6250000}},
-		{"tbf above 34 Gbit/s", qdiscMessage(7, 0x10000, rootHandle, "tbf",
-			join(attr(1, join(u32(0, 0, 0xffffffff), make([]byte, 12), u32(3000, 0, 0))),
-				attr(4, u32(5_000_000_000&0xffffffff, 5_000_000_000>>32))), 0, 0, 0, 0),
-			qdisc{link: 7, handle: 0x10000, parent: rootHandle, kind: "tbf", rate: 5e9}},
-		{"netem with a rate", qdiscMessage(7, 0, rootHandle, "netem",
+// TestQdiscs: what is read of each message stands in the golden file.
+func TestQdiscs(t *testing.T) {
+	tbf := func(rate uint32, more ...[]byte) []byte {
+		return join(attr(1, join(u32(0, 0, rate), make([]byte, 12), u32(3000, 0, 0))), join(more...))
+	}
+	var out strings.Builder
+	for _, b := range [][]byte{
+		qdiscMessage(7, 0x10000, rootHandle, "tbf", tbf(0), 1, 2, 3, 4),
+		qdiscMessage(7, 0x10000, rootHandle, "tbf", tbf(6250000), 0, 0, 0, 0),
+		qdiscMessage(7, 0x10000, rootHandle, "tbf", // above 34 Gbit/s
+			tbf(0xffffffff, attr(4, u32(5_000_000_000&0xffffffff, 5_000_000_000>>32))), 0, 0, 0, 0),
+		qdiscMessage(7, 0x80010000, rootHandle, "netem",
 			join(u32(0, 1000, 0, 0, 0, 0), attr(6, u32(125000, 0, 0, 0))), 0, 0, 0, 0),
-			qdisc{link: 7, parent: rootHandle, kind: "netem", limitPackets: 1000, rate: 125000}},
-		{"cake", qdiscMessage(7, 0, rootHandle, "cake", attr(2, u32(125000, 0)), 0, 0, 0, 0),
-			qdisc{link: 7, parent: rootHandle, kind: "cake", rate: 125000}},
-		{"pfifo", qdiscMessage(7, 0x80010000, 0x10001, "pfifo", u32(100), 0, 5, 0, 0),
-			qdisc{link: 7, handle: 0x80010000, parent: 0x10001, kind: "pfifo", drops: 5, limitPackets: 100}},
-		{"fq_codel", qdiscMessage(7, 0, rootHandle, "fq_codel", join(attr(1, u32(5000)), attr(2, u32(10240))), 0, 0,
-			0, 0),
-			qdisc{link: 7, parent: rootHandle, kind: "fq_codel", limitPackets: 10240}},
-		{"fq", qdiscMessage(7, 0, rootHandle, "fq", join(attr(1, u32(10000)), attr(2, u32(100))), 0, 0, 0, 0),
-			qdisc{link: 7, parent: rootHandle, kind: "fq", limitPackets: 10000, limitFlow: 100}},
-		{"netem", qdiscMessage(7, 0, rootHandle, "netem", u32(5000, 1000), 0, 0, 0, 0),
-			qdisc{link: 7, parent: rootHandle, kind: "netem", limitPackets: 1000}},
-		{"clsact, without parameters", qdiscMessage(7, 0xffff0000, ingressHandle, "clsact", nil, 0, 8, 0, 0),
-			qdisc{link: 7, handle: 0xffff0000, parent: ingressHandle, kind: "clsact", drops: 8}},
+		qdiscMessage(7, 0, rootHandle, "cake", attr(2, u32(125000, 0)), 0, 0, 0, 0),
+		qdiscMessage(7, 0x80010000, 0x10001, "pfifo", u32(100), 0, 5, 0, 0),
+		qdiscMessage(7, 0, rootHandle, "fq_codel", join(attr(1, u32(5000)), attr(2, u32(10240))), 0, 0, 0, 0),
+		qdiscMessage(7, 0, rootHandle, "fq", join(attr(1, u32(10000)), attr(2, u32(100))), 0, 0, 0, 0),
+		qdiscMessage(7, 0, rootHandle, "netem", u32(5000, 1000), 0, 0, 0, 0),
+		qdiscMessage(7, 0xffff0000, ingressHandle, "clsact", nil, 0, 8, 0, 0),
 	} {
-		got, err := decodeQdisc(c.b)
-		if err != nil || got != c.want {
-			t.Errorf("%s: got %+v, %v; want %+v", c.name, got, err, c.want)
+		q, err := decodeQdisc(b)
+		if err != nil {
+			t.Error(err)
 		}
+		fmt.Fprintf(&out, "%s %+v\n", q.name(), q)
 	}
-	if q := (qdisc{kind: "tbf", handle: 0x80010000}); q.name() != "tbf.8001:" {
-		t.Errorf("named %s", q.name())
-	}
+	golden.File(t, "testdata/qdiscs.txt", out.String())
 }
 
 func TestQueues(t *testing.T) {
@@ -201,139 +187,64 @@ func ruleMessage(family uint8, chain string, handle uint64, expressions ...[]byt
 		attr(4, join(expressions...)))
 }
 
-func TestParseRule(t *testing.T) {
-	drop, accept := verdictExpression(0, ""), verdictExpression(1, "")
-	match := expression("cmp", attr(1, be32(1)))
-	number := expression("immediate", attr(1, be32(1)), attr(2, attr(1, be32(0)))) // into a register that is no verdict
-	jump := func(kind int32) []byte { return verdictExpression(kind, "user") }
-	here := chainKey{"inet", "filter", "input"}
-	for _, c := range []struct {
-		name        string
-		expressions [][]byte
-		want        rule // but for its chain and number
-	}{
-		{"counter drop", [][]byte{match, counterExpression(5), drop}, rule{counted: true, packets: 5, refuses: true}},
-		{"counter reject", [][]byte{match, counterExpression(5), expression("reject", attr(1, be32(0)))},
-			rule{counted: true, packets: 5, refuses: true}},
-		{"counter log drop", [][]byte{counterExpression(5), expression("log"), drop},
-			rule{counted: true, packets: 5, refuses: true, always: true}},
-		{"iptables-nft's REJECT", [][]byte{counterExpression(5), expression("target", attr(1, str("REJECT")))},
-			rule{counted: true, packets: 5, refuses: true, always: true}},
-		{"iptables-nft's LOG", [][]byte{counterExpression(5), expression("target", attr(1, str("LOG")))},
-			rule{counted: true, packets: 5, always: true}},
-		{"drop with an errno", [][]byte{counterExpression(5), verdictExpression(13<<16, "")},
-			rule{counted: true, packets: 5, refuses: true, always: true}},
-		{"counter accept", [][]byte{counterExpression(5), accept}, rule{counted: true, packets: 5, always: true}},
-		{"drop without a counter", [][]byte{match, drop}, rule{refuses: true}},
-		{"counter before the match", [][]byte{counterExpression(5), match, drop}, rule{packets: 5, refuses: true}},
-		{"counter, limit, drop", [][]byte{counterExpression(5), expression("limit"), drop},
-			rule{packets: 5, refuses: true}},
-		{"counter and a number", [][]byte{counterExpression(5), number}, rule{counted: true, packets: 5, always: true}},
-		{"jump", [][]byte{match, counterExpression(5), jump(-3)}, rule{counted: true, packets: 5, jumps: "user"}},
-		{"goto", [][]byte{jump(-4)}, rule{always: true, jumps: "user"}},
-		{"return", [][]byte{counterExpression(5), verdictExpression(-5, "")},
-			rule{counted: true, packets: 5, always: true}},
-		{"nothing", nil, rule{always: true}},
-	} {
-		r, err := decodeRule(ruleMessage(1, "input", 9, c.expressions...))
-		c.want.chainKey, c.want.number = here, 9
-		if err != nil || r != c.want {
-			t.Errorf("%s: %+v, %v; want %+v", c.name, r, err, c.want)
-		}
-	}
-}
-
 func chainMessage(family uint8, name string, parts ...[]byte) []byte {
 	return join([]byte{family, 0, 0, 0}, attr(1, str("filter")), attr(3, str(name)), join(parts...))
 }
 
-func TestParseChain(t *testing.T) {
+// TestRulesAndChains: what is read of each message stands in the golden file.
+func TestRulesAndChains(t *testing.T) {
+	var out strings.Builder
+	tell := func(decoded any, err error) {
+		if fmt.Fprintf(&out, "%+v\n", decoded); err != nil {
+			t.Error(err)
+		}
+	}
+	drop, accept := verdictExpression(0, ""), verdictExpression(1, "")
+	match, counter := expression("cmp", attr(1, be32(1))), counterExpression(5)
+	number := expression("immediate", attr(1, be32(1)), attr(2, attr(1, be32(0)))) // into a register that is no verdict
+	target := func(name string) []byte { return expression("target", attr(1, str(name))) }
+	for _, c := range []struct {
+		name        string
+		expressions [][]byte
+	}{
+		{"counter drop", [][]byte{match, counter, drop}},
+		{"counter reject", [][]byte{match, counter, expression("reject", attr(1, be32(0)))}},
+		{"counter log drop", [][]byte{counter, expression("log"), drop}},
+		{"iptables-nft's REJECT", [][]byte{counter, target("REJECT")}},
+		{"iptables-nft's LOG", [][]byte{counter, target("LOG")}},
+		{"drop with an errno", [][]byte{counter, verdictExpression(13<<16, "")}},
+		{"counter accept", [][]byte{counter, accept}},
+		{"drop without a counter", [][]byte{match, drop}},
+		{"counter before the match", [][]byte{counter, match, drop}},
+		{"counter, limit, drop", [][]byte{counter, expression("limit"), drop}},
+		{"counter and a number", [][]byte{counter, number}},
+		{"jump", [][]byte{match, counter, verdictExpression(-3, "user")}},
+		{"goto", [][]byte{verdictExpression(-4, "user")}},
+		{"return", [][]byte{counter, verdictExpression(-5, "")}},
+		{"nothing", nil},
+	} {
+		fmt.Fprintf(&out, "%s: ", c.name)
+		tell(decodeRule(ruleMessage(1, "input", 9, c.expressions...)))
+	}
 	hooked := func(n uint32) []byte { return attr(4, join(attr(1, be32(n)), attr(2, be32(0)))) }
 	policy := join(attr(5, be32(0)), attr(8, join(attr(1, be64(10)), attr(2, be64(3)))))
-	for _, c := range []struct {
-		b    []byte
-		want chain
-	}{
-		{chainMessage(1, "in", hooked(1), policy), chain{chainKey{"inet", "filter", "in"}, "input", true, true, 3}},
-		{chainMessage(2, "OUTPUT", hooked(3), attr(5, be32(1))),
-			chain{chainKey{"ip", "filter", "OUTPUT"}, "output", false, false, 0}},
-		{chainMessage(5, "x", hooked(1)), chain{chainKey{"netdev", "filter", "x"}, "egress", false, false, 0}},
-		{chainMessage(3, "x", hooked(1)), chain{chainKey{"arp", "filter", "x"}, "output", false, false, 0}},
-		{chainMessage(7, "x", hooked(77)), chain{chainKey{"bridge", "filter", "x"}, "", false, false, 0}},
-		{chainMessage(10, "user"), chain{chainKey{"ip6", "filter", "user"}, "", false, false, 0}},
+	for _, b := range [][]byte{
+		chainMessage(1, "in", hooked(1), policy), chainMessage(2, "OUTPUT", hooked(3), attr(5, be32(1))),
+		chainMessage(5, "x", hooked(1)), chainMessage(3, "x", hooked(1)), chainMessage(7, "x", hooked(77)),
+		chainMessage(10, "user"),
 	} {
-		if got, err := decodeChain(c.b); err != nil || got != c.want {
-			t.Errorf("got %+v, %v; want %+v", got, err, c.want)
-		}
+		tell(decodeChain(b))
 	}
-}
-
-func TestRuleNames(t *testing.T) {
 	key := func(name string) chainKey { return chainKey{"inet", "filter", name} }
-	chains := []chain{{chainKey: key("input"), hook: "input"}, {chainKey: key("OUT"), hook: "output"},
-		{chainKey: key("alone")}}
-	rules := []rule{
-		{chainKey: key("input"), jumps: "a"}, {chainKey: key("input"), jumps: "both"}, {chainKey: key("a"), jumps: "b"},
-		{chainKey: key("b"), jumps: "a"}, // the kernel refuses loops; whoever answers in its place may not
-		{chainKey: key("OUT"), jumps: "both"},
-	}
-	got := hooks(chains, rules)
-	want := map[chainKey]string{key("input"): "input", key("OUT"): "output", key("a"): "input", key("b"): "input",
-		key("both"): ""}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("hooks %v, want %v", got, want)
-	}
-	for _, c := range []struct {
-		key        chainKey
-		hook, want string
-	}{
-		{key("input"), "input", "nft.inet.filter.input.5.packets"},
-		{key("OUT"), "output", "nft.inet.filter.OUT.output.5.packets"},
-		{key("my.chain"), "", "nft.inet.filter.my_chain.5.packets"},
-		{key("output"), "input", "nft.inet.filter.named_output.input.5.packets"},
-		{chainKey{"ip", "input", "x"}, "forward", "nft.ip.named_input.x.forward.5.packets"},
-		{chainKey{"ip6tables", "filter", "FORWARD"}, "forward", "ip6tables.filter.FORWARD.forward.5.packets"},
-		{chainKey{"family99", "t", "x"}, "", "nft.family99.t.x.5.packets"},
-	} {
-		if got := ruleName(c.key, c.hook, "5"); got != c.want {
-			t.Errorf("%v at %s is %s, want %s", c.key, c.hook, got, c.want)
-		}
-	}
-}
-
-func TestDriverNames(t *testing.T) {
-	for _, c := range []struct {
-		driver, names, want string
-	}{
-		{"virtio_net",
-			"rx_packets rx_drops rx0_packets rx0_drops rx0_xdp_drops rx_xdp_drops tx_xdp_tx_drops tx0_xdp_tx_drops rx0_kicks", "rx_drops rx_xdp_drops tx_xdp_tx_drops"},
-		{"virtio_net before totals", "rx_queue_0_packets rx_queue_0_drops rx_queue_1_drops rx_queue_0_xdp_drops",
-			"rx_queue_0_drops rx_queue_1_drops rx_queue_0_xdp_drops"},
-		{"veth", "peer_ifindex rx_queue_0_xdp_packets rx_queue_0_xdp_drops rx_queue_0_xdp_redirect rx_queue_0_drops rx_queue_0_xdp_tx_errors",
-			"rx_queue_0_xdp_drops rx_queue_0_drops rx_queue_0_xdp_tx_errors"},
-		{"ixgbe",
-			"rx_missed_errors rx_no_dma_resources rx_csum_offload_errors alloc_rx_page_failed alloc_rx_buff_failed fcoe_noddp rx_queue_0_packets rx_no_buffer_count",
-			"rx_missed_errors rx_no_dma_resources alloc_rx_page_failed alloc_rx_buff_failed rx_no_buffer_count"},
-		{"i40e", "port.rx_dropped port.tx_dropped_link_down rx_dropped veb.rx_discards port.rx_bytes",
-			"port.rx_dropped port.tx_dropped_link_down rx_dropped veb.rx_discards"},
-		{"mlx5", "rx_out_of_buffer rx_discards_phy rx_xdp_drop rx_vport_unicast_packets rx_steer_missed_packets tx_pause_ctrl_phy rx0_xdp_drop ch0_poll",
-			"rx_out_of_buffer rx_discards_phy rx_xdp_drop rx_steer_missed_packets"},
-		{"bnxt", "[0]: rx_discards [1]: rx_discards [0]: rx_ucast_packets", "[0]: rx_discards|[1]: rx_discards"},
-		{"ena", "rx_overruns queue_0_rx_refil_partial queue_0_rx_page_alloc_fail tx_drops rx_drops",
-			"rx_overruns queue_0_rx_page_alloc_fail tx_drops rx_drops"},
-		{"sfc", "rx_nodesc_drops rx_overflow rx_filter_drops rx_pause", "rx_nodesc_drops rx_overflow"},
-		{"none", "", ""},
-	} {
-		names := strings.Fields(c.names)
-		want := strings.Fields(c.want)
-		if c.driver == "bnxt" {
-			names, want = []string{"[0]: rx_discards", "[1]: rx_discards",
-				"[0]: rx_ucast_packets"}, strings.Split(c.want, "|")
-		}
-		if got := driverLosses(names); !slices.Equal(got, want) {
-			t.Errorf("%s:\ngot  %q\nwant %q", c.driver, got, want)
-		}
-	}
+	from := hooks(
+		[]chain{{chainKey: key("input"), hook: "input"}, {chainKey: key("OUT"), hook: "output"}, {chainKey: key("alone")}},
+		[]rule{
+			{chainKey: key("input"), jumps: "a"}, {chainKey: key("input"), jumps: "both"},
+			{chainKey: key("a"), jumps: "b"}, {chainKey: key("OUT"), jumps: "both"},
+			{chainKey: key("b"), jumps: "a"}, // the kernel refuses loops; whoever answers in its place may not
+		})
+	fmt.Fprintf(&out, "chains and the hooks that they are reached from: %v\n", from)
+	golden.File(t, "testdata/rules.txt", out.String())
 }
 
 // Whatever the kernel may answer, each decoder takes it or refuses it.

@@ -2,9 +2,10 @@ package counters
 
 import (
 	"fmt"
-	"maps"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"pelt/test/golden"
 )
@@ -30,10 +31,8 @@ func TestParse(t *testing.T) {
 		case "stat":
 			err = parseStat(text, func(column string, row, v uint64) { tell("%s of row %d %d", column, row, v) })
 		case "sockets":
-			err = parseSockets(text, func(port uint16, inode, drops uint64) {
-				tell("port %d, inode %d: %d", port,
-					inode, drops)
-			})
+			err = parseSockets(text,
+				func(port uint16, inode, drops uint64) { tell("port %d, inode %d: %d", port, inode, drops) })
 		case "dev":
 			err = parseDev(text, func(name string, values []uint64) { tell("%s %d", name, values) })
 		case "processors":
@@ -41,6 +40,29 @@ func TestParse(t *testing.T) {
 			if p, err = ParseProcessors(text); err == nil {
 				tell("all %d, cores %v", p.All, p.Cores)
 			}
+		case "since": // the ticks of a core, and later ones
+			var ticks [2]Ticks
+			for i, list := range strings.Split(text, "; ") {
+				for j, word := range strings.Fields(list) {
+					ticks[i][j], _ = strconv.ParseUint(word, 10, 64)
+				}
+			}
+			s, ok := ticks[1].Since(ticks[0], 2)
+			tell("core %d: %.4f, told %v", s.Core,
+				[]float64{s.User, s.Nice, s.System, s.Idle, s.IOWait, s.IRQ, s.Softirq, s.Steal}, ok)
+		case "conntrack":
+			var s Snapshot
+			err = addConntrack(&s, text)
+			for _, r := range s.readings {
+				tell("%s %d", r.name, r.value)
+			}
+		case "route":
+			tell("%+v", mips.Parse(time.Unix(1, 0), map[string]string{RouterRoute: text}).Route())
+		case "driver": // names of counters
+			tell("%q", driverLosses(strings.Split(text, ", ")))
+		case "rule": // family, table, chain, hook
+			words := append(strings.Fields(text), "")
+			tell(ruleName(chainKey{words[0], words[1], words[2]}, words[3], "5"))
 		case "cpuinfo":
 			model, part, virtual := ParseCPUInfo(text)
 			tell("%q, part %q, virtual %v", model, part, virtual)
@@ -92,24 +114,4 @@ func softnetLine(columns ...uint32) string {
 		words[i] = fmt.Sprintf("%08x", c)
 	}
 	return strings.Join(words, " ") + "\n"
-}
-
-// The columns of the file have names of their own for some counters.
-func TestConntrackColumns(t *testing.T) {
-	const text = `entries  clashres found new invalid ignore delete chainlength insert insert_failed drop early_drop icmp_error  expect_new expect_create expect_delete search_restart
-00000005  0000000d 00000000 00000000 00000001 00000000 00000000 00000006 00000000 00000002 00000003 00000004 00000005  00000000 00000000 00000000 00000000
-`
-	var s Snapshot
-	if err := addConntrack(&s, text); err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]uint64{}
-	for _, r := range s.readings {
-		got[r.name] += r.value
-	}
-	want := map[string]uint64{"conntrack.invalid": 1, "conntrack.insert_failed": 2, "conntrack.drop": 3,
-		"conntrack.early_drop": 4, "conntrack.error": 5, "conntrack.chaintoolong": 6}
-	if !maps.Equal(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
-	}
 }
