@@ -40,6 +40,8 @@ func TestTexts(t *testing.T) {
 				}
 				answer = again
 			}
+		case "bits": // of a machine, as uname -m calls it
+			answer = fmt.Sprint(longBits(text))
 		case "cpuinfo":
 			answer = learn(map[string]string{"cpuinfo": text}, sample{}).facts.CPU
 		default:
