@@ -3,7 +3,9 @@ package ledger
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"pelt/model"
@@ -23,92 +25,35 @@ type fault struct {
 	on, off          string // layer/cause by the watch, and without it: the same if it is "", none if it is -
 }
 
-var faults = map[string]fault{
-	"tiny SO_RCVBUF": {reason: "SOCKET_RCVBUFF", function: "udp_queue_rcv_one_skb", at: "rcv", received: true,
-		rcv: "Udp.RcvbufErrors Udp.InErrors", socket: true, on: "receiver-buffer/SOCKET_RCVBUFF"},
-	"memcg socket limit": {reason: "PROTO_MEM", function: "__udp_enqueue_schedule_skb", at: "rcv", received: true,
-		rcv: "!Udp.RcvbufErrors !Udp.InErrors", socket: true, on: "receiver-memory/PROTO_MEM"},
-	"closed port": {reason: "NO_SOCKET", function: "__udp4_lib_rcv", at: "rcv", received: true, rcv: "Udp.NoPorts",
-		on: "receiver-udp/NO_SOCKET"},
-	"bad checksum, 64 B": {reason: "UDP_CSUM", function: "__udp4_lib_rcv", at: "rcv", received: true,
-		rcv: "Udp.InCsumErrors Udp.InErrors", on: "receiver-udp/UDP_CSUM"},
-	"bad checksum, 300 B": {reason: "UDP_CSUM", function: "udp_recvmsg", rcv: "Udp.InCsumErrors Udp.InErrors",
-		received: true, socket: true, on: "receiver-udp/UDP_CSUM"},
-	"socket filter": {reason: "SOCKET_FILTER", function: "udp_queue_rcv_one_skb", at: "rcv", received: true,
-		rcv: "Udp.InErrors !Udp.RcvbufErrors", socket: true, on: "receiver-udp/SOCKET_FILTER"},
-	"close with unread": {reason: "NOT_SPECIFIED", function: "udp_destruct_common", at: "rcv", received: true,
-		unread: true, on: "application/unread"},
-	"nft input drop": {reason: "NETFILTER_DROP", function: "nft_do_chain", at: "rcv", received: true,
-		on: "receiver-filter/NETFILTER_DROP", off: "receiver-ip/IP_GAP"},
-	"nft input drop with a counter": {reason: "NETFILTER_DROP", function: "nft_do_chain", at: "rcv", received: true,
-		rcv: "nft.inet.filter.input.5.packets", on: "receiver-filter/NETFILTER_DROP"},
-	"nft output drop": {reason: "NETFILTER_DROP", function: "nft_do_chain", at: "snd",
-		snd: "Ip.OutDiscards Ip.OutRequests", errno: "EPERM", on: "send-call/EPERM"},
-	"tbf full": {reason: "QDISC_DROP", function: "__dev_queue_xmit", at: "snd",
-		snd: "qdisc.eth0.tbf.1:.drops Ip.OutDiscards Udp.SndbufErrors", errno: "ENOBUFS", on: "sender-qdisc/QDISC_DROP",
-		off: "sender-qdisc/ENOBUFS"},
-	"tbf full, without IP_RECVERR": {reason: "QDISC_DROP", function: "__dev_queue_xmit", at: "snd",
-		snd: "qdisc.eth0.tbf.1:.drops Ip.OutDiscards Udp.SndbufErrors", on: "sender-qdisc/QDISC_DROP"},
-	"tc egress": {reason: "TC_EGRESS", function: "__dev_queue_xmit", at: "snd",
-		snd: "qdisc.eth0.clsact.ffff:.drops Ip.OutDiscards Udp.SndbufErrors", errno: "ENOBUFS",
-		on: "sender-qdisc/TC_EGRESS"},
-	"tc egress, without IP_RECVERR": {reason: "TC_EGRESS", function: "__dev_queue_xmit", at: "snd",
-		snd: "qdisc.eth0.clsact.ffff:.drops Ip.OutDiscards Udp.SndbufErrors", on: "sender-qdisc/TC_EGRESS"},
-	"tc ingress": {reason: "TC_INGRESS", function: "__netif_receive_skb_core.constprop.0", at: "rcv", received: true,
-		rcv: "qdisc.eth1.clsact.ffff:.drops", on: "receiver-tc/TC_INGRESS"},
-	"tcx ingress": {reason: "TC_INGRESS", function: "__netif_receive_skb_core.constprop.0", at: "rcv", received: true,
-		on: "receiver-tc/TC_INGRESS", off: "receiver-tc/between-device-and-ip"},
-	"XDP generic": {reason: "NOT_SPECIFIED", function: "do_xdp_generic", at: "rcv", on: "receiver-xdp/XDP",
-		off: "receiver-tc/between-device-and-ip"},
-	"XDP native": {reason: "NOT_SPECIFIED", function: "veth_xdp_rcv_skb", at: "rcv",
-		rcv: "ethtool.eth1.rx_queue_0_xdp_drops", on: "receiver-xdp/XDP"},
-	"small send buffer":  {snd: "Udp.SndbufErrors Ip.OutDiscards", errno: "EAGAIN", on: "send-call/EAGAIN"},
-	"DF beyond the MTU":  {errno: "EMSGSIZE", on: "send-call/EMSGSIZE"},
-	"pending ICMP error": {snd: "Ip.OutDiscards", errno: "ECONNREFUSED", on: "send-call/ECONNREFUSED"},
-	"wrong link address": {reason: "OTHERHOST", function: "ip_rcv_core", at: "rcv", received: true,
-		rcv: "dev.eth1.rx_otherhost_dropped", on: "receiver-ip/OTHERHOST"},
-	"not a local address": {reason: "IP_INADDRERRORS", function: "ip_error", at: "rcv", received: true,
-		rcv: "Ip.InAddrErrors", on: "receiver-ip/IP_INADDRERRORS"},
-	"rp_filter": {reason: "IP_RPFILTER", function: "ip_rcv_finish_core", at: "rcv", received: true,
-		rcv: "TcpExt.IPReversePathFilter", on: "receiver-ip/IP_RPFILTER"},
-	"first fragment only": {reason: "FRAG_REASM_TIMEOUT", function: "ip_expire", at: "rcv", received: true,
-		rcv: "Ip.ReasmTimeout Ip.ReasmFails", on: "receiver-ip/FRAG_REASM_TIMEOUT"},
-	"unresolved neighbour": {reason: "NEIGH_QUEUEFULL", function: "__neigh_event_send", at: "snd",
-		snd: "arp_cache.unresolved_discards", silent: true, on: "sender-device/NEIGH_QUEUEFULL"},
-	"neighbour failed": {reason: "NEIGH_FAILED", function: "neigh_invalidate", at: "snd",
-		on: "sender-device/NEIGH_FAILED", off: "-"},
-	"no carrier": {reason: "QDISC_DROP", function: "__dev_queue_xmit", at: "snd",
-		snd: "dev.eth0.tx_dropped !Ip.OutDiscards", on: "sender-device/NO_CARRIER", off: "sender-device/tx-dropped"},
-	"backlog of a veth": {reason: "CPU_BACKLOG", function: "enqueue_to_backlog", at: "rcv",
-		snd: "Ip.OutDiscards Udp.SndbufErrors dev.eth0.tx_dropped softnet.dropped",
-		rcv: "dev.eth1.rx_dropped softnet.dropped", errno: "ENOBUFS", on: "receiver-backlog/CPU_BACKLOG"},
-	"backlog of a veth, without IP_RECVERR": {reason: "CPU_BACKLOG", function: "enqueue_to_backlog", at: "rcv",
-		snd: "Ip.OutDiscards Udp.SndbufErrors dev.eth0.tx_dropped softnet.dropped",
-		rcv: "dev.eth1.rx_dropped softnet.dropped", on: "receiver-backlog/CPU_BACKLOG"},
-	"backlog behind a qdisc": {reason: "CPU_BACKLOG", function: "enqueue_to_backlog", at: "rcv",
-		snd: "dev.eth0.tx_dropped softnet.dropped", rcv: "dev.eth1.rx_dropped softnet.dropped",
-		on: "receiver-backlog/CPU_BACKLOG"},
-	"backlog in NAPI mode": {reason: "CPU_BACKLOG", function: "enqueue_to_backlog", at: "rcv",
-		snd: "softnet.dropped dev.eth0.tx_packets", rcv: "dev.eth1.rx_dropped dev.eth1.rx_packets softnet.dropped",
-		on: "receiver-backlog/CPU_BACKLOG"},
-	"veth ring": {reason: "NOT_SPECIFIED", function: "veth_xmit", at: "rcv",
-		snd: "dev.eth0.tx_dropped Ip.OutDiscards Udp.SndbufErrors", rcv: "!dev.eth1.rx_dropped !softnet.dropped",
-		errno: "ENOBUFS", on: "receiver-ring/ring-full"},
-	"veth ring, without IP_RECVERR": {reason: "NOT_SPECIFIED", function: "veth_xmit", at: "rcv",
-		snd: "dev.eth0.tx_dropped Ip.OutDiscards Udp.SndbufErrors", rcv: "!dev.eth1.rx_dropped !softnet.dropped",
-		on: "receiver-ring/ring-full"},
-	"veth ring behind a qdisc": {reason: "QDISC_DROP", function: "__dev_queue_xmit", at: "snd",
-		snd: "qdisc.eth0.tbf.1:.drops Ip.OutDiscards Udp.SndbufErrors", errno: "ENOBUFS", on: "sender-qdisc/QDISC_DROP",
-		off: "sender-qdisc/ENOBUFS"},
-	"bridge port disabled": {reason: "BRIDGE_INGRESS_STP_STATE", function: "br_handle_frame", at: "mid", received: true,
-		on: "network/BRIDGE_INGRESS_STP_STATE", off: "network/wire/DUT (by elimination)"},
-	"bridge, unknown unicast, one port": {reason: "NO_TX_TARGET", function: "br_handle_frame_finish", at: "mid",
-		received: true, on: "network/NO_TX_TARGET", off: "network/wire/DUT (by elimination)"},
-	"nft bridge drop": {reason: "NETFILTER_DROP", function: "nft_do_chain", at: "mid", received: true,
-		on: "network/NETFILTER_DROP", off: "network/wire/DUT (by elimination)"},
-	"tun without a reader": {reason: "FULL_RING", function: "tun_net_xmit", at: "mid", received: true,
-		on: "network/FULL_RING", off: "network/wire/DUT (by elimination)"},
-}
+// faults reads the table, a row each line: a name, and words for the fields.
+var faults = sync.OnceValue(func() map[string]fault {
+	text, err := os.ReadFile("testdata/faults.txt")
+	if err != nil {
+		panic(err)
+	}
+	all := map[string]fault{}
+	for line := range strings.Lines(string(text)) {
+		name, words, ok := strings.Cut(line, ": ")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		var f fault
+		strs := map[string]*string{"reason": &f.reason, "function": &f.function, "at": &f.at, "snd": &f.snd,
+			"rcv": &f.rcv, "errno": &f.errno, "on": &f.on, "off": &f.off}
+		flags := map[string]*bool{"received": &f.received, "socket": &f.socket, "unread": &f.unread,
+			"silent": &f.silent}
+		for _, word := range strings.Fields(words) {
+			key, value, text := strings.Cut(word, "=")
+			if text {
+				*strs[key] = strings.NewReplacer(",", " ", "~", " ").Replace(value)
+			} else {
+				*flags[key] = true
+			}
+		}
+		all[name] = f
+	}
+	return all
+})
 
 const faultLost, faultSent = 100, 1000
 
@@ -208,7 +153,7 @@ func counters(names string, n uint64) (list []model.Counter) {
 }
 
 func TestEveryFaultIsNamed(t *testing.T) {
-	for name, f := range faults {
+	for name, f := range faults() {
 		for watch, want := range map[bool]string{true: f.on, false: cmp.Or(f.off, f.on)} {
 			t.Run(fmt.Sprintf("%s, watched %v", name, watch), func(t *testing.T) {
 				in := f.input(watch)
@@ -262,7 +207,7 @@ func TestFaultsTogether(t *testing.T) {
 		"tc ingress", "closed port"}
 	const lost = faultLost * 5
 	for _, watch := range []bool{true, false} {
-		in := faults[together[0]].input(watch)
+		in := faults()[together[0]].input(watch)
 		in.Received = faultSent - lost
 		in.Missing = []model.Marks{marks(0, lost, 0)}
 		in.SocketDrops = faultLost
@@ -278,7 +223,7 @@ func TestFaultsTogether(t *testing.T) {
 		var w model.MarksWriter
 		want := map[string]uint64{}
 		for i, name := range together {
-			f := faults[name]
+			f := faults()[name]
 			want[f.on] = faultLost
 			snd.Counters = append(snd.Counters, counters(f.snd, faultLost)...)
 			rcv.Counters = append(rcv.Counters, counters(f.rcv, faultLost)...)

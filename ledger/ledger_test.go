@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pelt/model"
+	"pelt/test/golden"
 )
 
 // words is a ledger as text: lines, rest, and broken checks.
@@ -39,85 +41,50 @@ func marks(triples ...uint64) model.Marks {
 	return w.Marks()
 }
 
+// TestBalanceOfTheEndsAlone: what the ends' own counts come to stands in the golden file.
 func TestBalanceOfTheEndsAlone(t *testing.T) {
-	for name, c := range map[string]struct {
-		in   Input
-		want string
-	}{
-		"nothing": {Input{}, "lost=0 rest=0"},
-		"all arrive": {
-			Input{Planned: 100, Attempted: 100, Accepted: 100, Received: 100, SocketKnown: true},
-			"lost=0 rest=0"},
-		"on the way": {
-			Input{Planned: 100, Attempted: 100, Accepted: 100, Received: 90, SocketKnown: true},
-			"lost=10 rest=10"},
-		"each kind": {
-			Input{Planned: 120, Attempted: 100, Accepted: 95,
-				SendErrors: map[string]uint64{"ENOBUFS": 3, "EAGAIN": 2}, Received: 60,
-				SocketDrops: 10, SocketKnown: true, Late: 4, Unread: 5, WrongLength: 6},
-			"send-call@a/EAGAIN=2(exact-count) sender-qdisc@a/ENOBUFS=3(inferred) receiver-buffer@b/SOCKET_RCVBUFF=10(exact-count) " +
-				"application@b/late=4(exact-count) application@b/unread=5(exact-count) application@b/wrong-length=6(exact-count) lost=40 rest=10"},
-		"frames past the sockets": {
-			Input{Planned: 100, Attempted: 100, Accepted: 90, PastSockets: true,
-				Unsent:   map[string]uint64{model.CauseRingFull: 7, "ENXIO": 3},
-				Received: 85, SocketKnown: true, TakenOff: 90, Broken: 2, Overrun: 1},
-			"sender-device@a/ENXIO=3(exact-count) sender-device@a/ring-full=7(exact-count) receiver-udp@b/UDP_CSUM=2(exact-count) " +
-				"application@b/overrun=1(exact-count) lost=15 rest=2"},
-		"frames that are in no account": {
-			Input{Planned: 100, Attempted: 100, Accepted: 95, PastSockets: true,
-				Unsent: map[string]uint64{model.CauseRingFull: 7}, Received: 90},
-			"sender-device@a/ring-full=7(exact-count) lost=10 rest=3 !attempted"},
-		"refused by sequence": {
-			Input{Planned: 100, Attempted: 100, Accepted: 95, SendErrors: map[string]uint64{"EPERM": 5}, Received: 90,
-				Streams: []uint64{100},
-				Errnos:  []string{"EPERM"}, Refused: []model.Marks{marks(10, 5, 0)}, Missing: []model.Marks{marks(10,
-					10, 0)}, MissingKnown: true},
-			"send-call@a/EPERM=5(exact-seq) lost=10 rest=5"},
-		"the list of the refused had no room": {
-			Input{Planned: 100, Attempted: 100, Accepted: 92, SendErrors: map[string]uint64{"EPERM": 8}, Received: 90,
-				Streams: []uint64{100},
-				Errnos:  []string{"EPERM"}, Refused: []model.Marks{marks(10, 5, 0)}, Missing: []model.Marks{marks(10,
-					10, 0)}, MissingKnown: true},
-			"send-call@a/EPERM=8(exact-count)[5, 0 over] lost=10 rest=2"},
-		"socket counts more than was lost": {
-			Input{Planned: 100, Attempted: 100, Accepted: 100, Received: 93, SocketDrops: 50, SocketKnown: true},
-			"receiver-buffer@b/SOCKET_RCVBUFF=7(bounded)[50, 43 over] lost=7 rest=0"},
-		"what the end saw goes before a count": {
-			Input{Planned: 100, Attempted: 100, Accepted: 100, Received: 90, SocketDrops: 8, SocketKnown: true,
-				Late: 4},
-			"receiver-buffer@b/SOCKET_RCVBUFF=6(bounded)[8, 2 over] application@b/late=4(exact-count) lost=10 rest=0"},
-		"from a new address that was not known yet": {
-			Input{Planned: 100, Attempted: 100, Accepted: 100, Received: 90, Unmoved: 8},
-			"application@b/new-address=8(exact-count) lost=10 rest=2"},
-		"socket counter unknown": {
-			Input{Planned: 100, Attempted: 100, Accepted: 100, Received: 90, SocketDrops: 8},
-			"lost=10 rest=10"},
-		"more received than sent": {
-			Input{Planned: 10, Attempted: 10, Accepted: 10, Received: 12, Late: 1},
-			"lost=0 rest=0 !received"},
-		"accounts that contradict": {
-			Input{Planned: 5, Attempted: 10, Accepted: 7, SendErrors: map[string]uint64{"EPERM": 1}, Received: 10},
-			"lost=0 rest=0 !attempted !planned"},
-		"unpaced has no plan": {
-			Input{Attempted: 10, Accepted: 10, Received: 10}, "lost=0 rest=0"},
-		"list says more than was lost": {
-			Input{Attempted: 100, Accepted: 92, SendErrors: map[string]uint64{"EPERM": 8}, Received: 95,
-				Streams: []uint64{100},
-				Errnos:  []string{"EPERM"}, Refused: []model.Marks{marks(0, 8, 0)}, Missing: []model.Marks{marks(0, 8,
-					0)}, MissingKnown: true},
-			"send-call@a/EPERM=5(bounded)[8, 0 over] lost=5 rest=0 !missing"},
-		"missing beyond what was attempted": {
-			Input{Attempted: 100, Accepted: 100, Received: 90, Streams: []uint64{100},
-				Missing: []model.Marks{marks(95, 10, 0)}, MissingKnown: true},
-			"lost=10 rest=10 !missing !lists"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c.in.Sender, c.in.Receiver = "a", "b"
-			if got := words(Balance(c.in)); got != c.want {
-				t.Errorf("Balance(%+v)\n got %s\nwant %s", c.in, got, c.want)
-			}
-		})
+	eperm := func(n uint64) map[string]uint64 { return map[string]uint64{"EPERM": n} }
+	list := func(from, n uint64) []model.Marks { return []model.Marks{marks(from, n, 0)} }
+	all, errnos := []uint64{100}, []string{"EPERM"}
+	inputs := map[string]Input{
+		"nothing":    {},
+		"all arrive": {Planned: 100, Attempted: 100, Accepted: 100, Received: 100, SocketKnown: true},
+		"on the way": {Planned: 100, Attempted: 100, Accepted: 100, Received: 90, SocketKnown: true},
+		"each kind": {Planned: 120, Attempted: 100, Accepted: 95, SendErrors: map[string]uint64{"ENOBUFS": 3, "EAGAIN": 2},
+			Received: 60, SocketDrops: 10, SocketKnown: true, Late: 4, Unread: 5, WrongLength: 6},
+		"frames past the sockets": {Planned: 100, Attempted: 100, Accepted: 90, PastSockets: true,
+			Unsent:   map[string]uint64{model.CauseRingFull: 7, "ENXIO": 3},
+			Received: 85, SocketKnown: true, TakenOff: 90, Broken: 2, Overrun: 1},
+		"frames that are in no account": {Planned: 100, Attempted: 100, Accepted: 95, PastSockets: true,
+			Unsent: map[string]uint64{model.CauseRingFull: 7}, Received: 90},
+		"refused by sequence": {Planned: 100, Attempted: 100, Accepted: 95, SendErrors: eperm(5), Received: 90,
+			Streams: all, Errnos: errnos, Refused: list(10, 5), Missing: list(10, 10), MissingKnown: true},
+		"the list of the refused had no room": {Planned: 100, Attempted: 100, Accepted: 92, SendErrors: eperm(8),
+			Received: 90, Streams: all, Errnos: errnos, Refused: list(10, 5), Missing: list(10, 10), MissingKnown: true},
+		"socket counts more than was lost": {Planned: 100, Attempted: 100, Accepted: 100, Received: 93,
+			SocketDrops: 50, SocketKnown: true},
+		"what the end saw goes before a count": {Planned: 100, Attempted: 100, Accepted: 100, Received: 90,
+			SocketDrops: 8, SocketKnown: true, Late: 4},
+		"from a new address that was not known yet": {Planned: 100, Attempted: 100, Accepted: 100, Received: 90,
+			Unmoved: 8},
+		"socket counter unknown":   {Planned: 100, Attempted: 100, Accepted: 100, Received: 90, SocketDrops: 8},
+		"more received than sent":  {Planned: 10, Attempted: 10, Accepted: 10, Received: 12, Late: 1},
+		"accounts that contradict": {Planned: 5, Attempted: 10, Accepted: 7, SendErrors: eperm(1), Received: 10},
+		"unpaced has no plan":      {Attempted: 10, Accepted: 10, Received: 10},
+		"list says more than was lost": {Attempted: 100, Accepted: 92, SendErrors: eperm(8), Received: 95, Streams: all,
+			Errnos: errnos, Refused: list(0, 8), Missing: list(0, 8), MissingKnown: true},
+		"missing beyond what was attempted": {Attempted: 100, Accepted: 100, Received: 90, Streams: all,
+			Missing: list(95, 10), MissingKnown: true},
 	}
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		in := inputs[name]
+		in.Sender, in.Receiver = "a", "b"
+		l := Balance(in)
+		agree(t, in, l)
+		fmt.Fprintf(&out, "%s:\n\t%s\n", name, words(l))
+	}
+	golden.File(t, "testdata/ends.txt", out.String())
 }
 
 // agree fails unless the account balances and is in order.
