@@ -3,6 +3,7 @@ package engine
 import (
 	"net/netip"
 	"regexp"
+	"strings"
 	"testing"
 
 	"pelt/model"
@@ -28,7 +29,16 @@ func TestOrderCheck(t *testing.T) {
 		name   string
 		change func(*Order)
 	}{
-		{"key", func(o *Order) { o.Key = nil }},
+		{"key", func(o *Order) { o.Key = o.Key[1:] }},
+		{"core", func(o *Order) { o.CPU = -2 }},
+		{"long name", func(o *Order) { o.Flow.Name = strings.Repeat("x", 256) }},
+		{"listens to a peer", func(o *Order) { o.Listen = true }},
+		{"a group", func(o *Order) { o.Peer = netip.MustParseAddr("224.0.0.1") }},
+		{"everybody", func(o *Order) { o.Peer = netip.MustParseAddr("::ffff:255.255.255.255") }},
+		{"peer of another family", func(o *Order) { o.Flow.Family = 6 }},
+		{"record of a sender", func(o *Order) { o.Record = &model.RecordID{} }},
+		{"flood as survey", func(o *Order) { o.Survey = true }},
+		{"negative drain", func(o *Order) { o.Timing.DrainSeconds = -1 }},
 		{"trial number", func(o *Order) { o.Trial = WarmupBit }},
 		{"no streams", func(o *Order) { o.Flow.Streams = 0 }},
 		{"too many streams", func(o *Order) { o.Flow.Streams = 129 }},
@@ -38,10 +48,7 @@ func TestOrderCheck(t *testing.T) {
 		{"source of IPv4, peer of IPv6", func(o *Order) {
 			o.Peer, o.Flow.SourceAddresses = netip.IPv6Loopback(), []netip.Addr{o.Peer}
 		}},
-		{"source ports beyond 65535", func(o *Order) {
-			o.Flow.SourcePort, o.Flow.Streams, o.Ports = 65535, 2,
-				[]uint16{1, 2}
-		}},
+		{"source ports beyond 65535", func(o *Order) { o.Flow.SourcePort, o.Flow.Streams, o.Ports = 65535, 2, []uint16{1, 2} }},
 		{"small payload", func(o *Order) { o.Flow.PayloadBytes = 15 }},
 		{"large payload", func(o *Order) { o.Flow.PayloadBytes = 65508 }},
 		{"no write", func(o *Order) { tcp(o); o.Flow.PayloadBytes = 0 }},

@@ -121,10 +121,8 @@ func (a *Agent) info(client netip.Addr) AgentInfo {
 func (a *Agent) serve(l *link) error {
 	a.link = l
 	// Its subject is the same for all versions and names no client; a hello of whomever counts as the same client's.
-	if _, err := l.subscribe(helloSubject, func(m *nats.Msg) {
-		a.respond(m, "", verbHello,
-			[]byte(m.Reply))
-	}); err != nil {
+	byAll := func(m *nats.Msg) { a.respond(m, "", verbHello, []byte(m.Reply)) }
+	if _, err := l.subscribe(helloSubject, byAll); err != nil {
 		return err
 	}
 	byVerb := func(m *nats.Msg) {

@@ -31,6 +31,15 @@ func goodOrder() makeOrder {
 	}}}
 }
 
+// manyEnds gives an order as many ends like its first.
+func manyEnds(p *makeOrder, count int) {
+	for len(p.Ends) < count {
+		next := p.Ends[0]
+		next.End += len(p.Ends)
+		p.Ends = append(p.Ends, next)
+	}
+}
+
 // quietAgent is on a hub of its own and counts what its engine was asked.
 func quietAgent(t testing.TB, w *wire, limits Limits) *Agent {
 	t.Helper()
@@ -63,74 +72,19 @@ func TestPrepareChecks(t *testing.T) {
 		{"engine", func(p *makeOrder, _ *engine.Order) { p.Ends[0].Engine = "xdp" }, `engine "xdp": that host has udp`},
 		{"payload 15", func(_ *makeOrder, o *engine.Order) { o.Flow.PayloadBytes = 15 },
 			"payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
-		{"payload huge", func(_ *makeOrder, o *engine.Order) { o.Flow.PayloadBytes = 65508 }, "not 65508"},
-		{"streams", func(_ *makeOrder, o *engine.Order) { o.Flow.Streams = 129 }, "streams: want 1 to 128, not 129"},
-		{"no streams", func(_ *makeOrder, o *engine.Order) { o.Flow.Streams = 0 }, "streams: want 1 to 128, not 0"},
-		{"time 0", func(_ *makeOrder, o *engine.Order) { o.Timing.MeasureSeconds = 0 },
-			"order.measure_s: want 10 ms to 7 d, not 0 s"},
-		{"time 1e300", func(_ *makeOrder, o *engine.Order) { o.Timing.MeasureSeconds = 1e300 }, "order.measure_s"},
-		{"negative drain", func(_ *makeOrder, o *engine.Order) { o.Timing.DrainSeconds = -1 }, "order.drain_s"},
-		{"trial 0", func(_ *makeOrder, o *engine.Order) { o.Trial = 0 }, "order.trial: want 1 to 32767, not 0"},
-		{"trial with warm-up bit", func(_ *makeOrder, o *engine.Order) { o.Trial = 0x8001 }, "order.trial"},
-		{"short key", func(_ *makeOrder, o *engine.Order) { o.Key = o.Key[:31] }, "order.key: want 32 bytes, not 31"},
-		{"cpu", func(_ *makeOrder, o *engine.Order) { o.CPU = -2 }, "order.cpu"},
 		{"readers", func(p *makeOrder, o *engine.Order) {
 			o.Role, o.Flow.Protocol, o.Flow.Bulk, o.Flow.Rate, o.Flow.InfoSeconds = engine.Send, model.TCP, true, unit.Rate{}, 0.05
-			for len(p.Ends) < 26 {
-				next := p.Ends[0]
-				next.End += len(p.Ends)
-				p.Ends = append(p.Ends, next)
-			}
+			manyEnds(p, 26)
 		}, "MB of that host's memory, and it allows 537 MB: try again later"},
 		{"long trials", func(p *makeOrder, o *engine.Order) {
 			o.Timing.MeasureSeconds = model.MaxMeasure.Seconds()
-			for len(p.Ends) < maxEnds-1 {
-				next := p.Ends[0]
-				next.End += len(p.Ends)
-				p.Ends = append(p.Ends, next)
-			}
+			manyEnds(p, maxEnds-1)
 		}, "3666 MB of that host's memory"},
 		{"record", func(_ *makeOrder, o *engine.Order) { o.Record = &model.RecordID{} }, "that host records nothing"},
-		{"role", func(_ *makeOrder, o *engine.Order) { o.Role = "root" }, `order.role: unknown role "root"`},
-		{"a long name", func(_ *makeOrder, o *engine.Order) { o.Flow.Name = strings.Repeat("x", 256) },
-			"flows: want a short name"},
-		{"listening with a peer", func(_ *makeOrder, o *engine.Order) { o.Peer = netip.MustParseAddr("10.0.0.1") },
-			"a listening end has no peer address"},
-		{"dialing nobody", func(_ *makeOrder, o *engine.Order) { o.Listen = false },
-			"order.peer: want the address of one host"},
-		{"dialing a group", func(_ *makeOrder, o *engine.Order) {
-			o.Listen, o.Peer = false,
-				netip.MustParseAddr("224.0.0.1")
-		}, "order.peer: want the address of one host"},
-		{"dialing everybody", func(_ *makeOrder, o *engine.Order) {
-			o.Listen, o.Peer = false, netip.MustParseAddr("::ffff:255.255.255.255")
-		}, "order.peer: want the address of one host"},
-		{"wrong family", func(_ *makeOrder, o *engine.Order) {
-			o.Listen, o.Peer, o.Flow.Family = false, netip.MustParseAddr("10.0.0.1"), 6
-		}, "order.peer: 10.0.0.1 is not of family 6"},
-		{"source of another family", func(_ *makeOrder, o *engine.Order) {
-			o.Listen, o.Peer = false, netip.MustParseAddr("10.0.0.1")
-			o.Flow.SourceAddresses = []netip.Addr{netip.MustParseAddr("fd00::1")}
-		}, "order.flow.source_addresses: fd00::1 and the peer 10.0.0.1 are of two IP versions"},
-		{"record of a sender", func(_ *makeOrder, o *engine.Order) {
-			o.Role, o.Record = engine.Send,
-				&model.RecordID{}
-		}, "order.record: is for a receiver of UDP"},
-		{"flood as survey", func(_ *makeOrder, o *engine.Order) { o.Survey = true },
-			"order.survey: is for a prober and its echo"},
-		{"flood as echo", func(_ *makeOrder, o *engine.Order) { o.Role, o.Flow.Rate = engine.Echo, unit.Rate{} },
-			"order.role: a probe is one dialed UDP stream"},
 	} {
 		p := goodOrder()
-		c.change(&p, func() *engine.Order {
-			return &p.Ends[0].Order
-		}())
-		data, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = open(a.answer(t.Context(), verbMake, data))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
+		c.change(&p, &p.Ends[0].Order)
+		if err := orderOf(t, a, verbMake, p); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
 		}
 	}
@@ -156,22 +110,11 @@ func TestServedAgent(t *testing.T) {
 		p.Session = client + aSession[1:]
 		p.Ends[0].Order.Flow.Rate = unit.PacketRate(1000)
 		change(&p.Ends[0].Order)
-		data, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = open(a.answer(t.Context(), verbMake, data))
-		return err
+		return orderOf(t, a, verbMake, p)
 	}
 	same := func(*engine.Order) {}
-	err := prepare("0", func(o *engine.Order) {
-		o.Listen, o.Peer = false, netip.MustParseAddr("10.0.0.1")
-	})
-	if err == nil || !strings.Contains(err.Error(), "that host only listens") || w.prepared.Load() != 0 {
-		t.Errorf("told to dial: %v, %d ends opened", err, w.prepared.Load())
-	}
 	for _, c := range []struct{ calls, peer, want string }{
-		{"", "10.0.0.1", "start pelt serve there with --calls 10.0.0.1"},
+		{"", "10.0.0.1", "that host only listens, it calls nobody; to let it be the sender's side, start pelt serve there with --calls 10.0.0.1"},
 		{"10.0.0.2", "10.0.0.1", "that host calls 10.0.0.2 only (--calls there), not 10.0.0.1"},
 		{"10.1.0.0/16, 2001:db8::1", "10.0.0.1", "that host calls 10.1.0.0/16, 2001:db8::1 only"},
 		{"10.0.0.0/8", "::ffff:11.0.0.1", "not 11.0.0.1"},
@@ -227,6 +170,7 @@ func TestOrdersOutOfTurn(t *testing.T) {
 		{verbDo, session + `,"step":"dance"}`, `step: no such step "dance"`},
 		{verbDo, session + `,"step":"go","gate_ns":-1}`, "gate_ns: want 0 to 10s, not -1ns"},
 		{verbDo, session + `,"step":"ready","window_ns":10000000000}`, "window_ns: want 0 to 2s, not 10s"},
+		{verbDo, session + `,"step":"ready","flows":[{"flow":"f"}]}`, "flows: this host knows those of its ends"},
 		{verbDo, session + `,"step":"ready"}`, "flow up: settle: the end is not connected"},
 		{verbDo, session + `,"step":"meet"}`, "meet: the session was told to ready already"},
 		{verbDo, session + `,"step":"drain","ends":{"1":{"sent":[5,6]}}}`, "flow up: drain: it has 1 streams, not 2"},
@@ -251,71 +195,49 @@ func TestOrdersOutOfTurn(t *testing.T) {
 	nothingOpen(t, w)
 }
 
+// What a host grants of rates and times. A profile counts with its busiest second.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name   string
-		limits Limits
-		rate   string
-		flows  int
-		want   string // "" if granted
+	for name, c := range map[string]struct {
+		limits  Limits
+		profile string // or rate
+		flows   int
+		want    string // "" if granted
 	}{
-		{"none", Limits{}, "max", 2, ""},
-		{"exactly the packet rate", Limits{MaxRatePPS: 3000}, "1.5kpps", 2, ""},
-		{"packet rate of two flows", Limits{MaxRatePPS: 3000}, "1.6kpps", 2,
+		"none":                    {Limits{}, "max", 2, ""},
+		"exactly the packet rate": {Limits{MaxRatePPS: 3000}, "1.5kpps", 2, ""},
+		"packet rate of two flows": {Limits{MaxRatePPS: 3000}, "1.6kpps", 2,
 			"the flows ask for 3.20 kpps together; that host allows 3.00 kpps (--max-rate there), so give --rate 1.5kpps"},
-		{"bit rate", Limits{MaxRateBPS: 1e6}, "2mbit", 1,
+		"bit rate": {Limits{MaxRateBPS: 1e6}, "2mbit", 1,
 			"the flows ask for 2.00 Mbit/s together; that host allows 1.00 Mbit/s (--max-rate there), so give --rate 1mbit"},
-		{"exactly the bit rate", Limits{MaxRateBPS: 2e6}, "2mbit", 1, ""},
-		{"unpaced", Limits{MaxRatePPS: 3000}, "max", 1,
+		"exactly the bit rate": {Limits{MaxRateBPS: 2e6}, "2mbit", 1, ""},
+		"unpaced": {Limits{MaxRatePPS: 3000}, "max", 1,
 			"flow up asks for rate max; that host allows 3.00 kpps (--max-rate there), so give --rate 3kpps"},
-		{"time", Limits{MaxTimeSeconds: 1}, "max", 1,
+		"time": {Limits{MaxTimeSeconds: 1}, "max", 1,
 			"the trial takes 1.50 s with its warm-up; that host allows 1.00 s (--max-time there)"},
+		"poisson":       {Limits{MaxRatePPS: 2000}, "poisson", 1, ""},
+		"more poisson":  {Limits{MaxRatePPS: 1999}, "poisson", 1, "the flows ask for 2 kpps together"},
+		"bursts":        {Limits{MaxRatePPS: 2000}, "on=10ms,off=90ms", 1, ""},
+		"more bursts":   {Limits{MaxRatePPS: 1999}, "on=10ms,off=90ms", 1, "the flows ask for 2 kpps together"},
+		"a ramp":        {Limits{MaxRatePPS: 5000}, "ramp=5kpps..1kpps", 1, ""},
+		"a higher ramp": {Limits{MaxRatePPS: 4999}, "ramp=1kpps..5kpps", 1, "the flows ask for 5 kpps together"},
 	} {
-		rate, err := unit.ParseRate(c.rate)
-		if err != nil {
-			t.Fatal(err)
+		f := model.Flow{Name: "up", PayloadBytes: 64}
+		var err error
+		if f.Rate, err = unit.ParseRate(c.profile); err != nil {
+			var p model.Profile
+			if p, f.Rate, err = model.ParseProfile(c.profile); err != nil {
+				t.Fatal(err)
+			}
+			if f.Profile = &p; f.Rate == (unit.Rate{}) {
+				f.Rate = unit.PacketRate(2000)
+			}
 		}
-		var ends []endOrder
-		for range c.flows {
-			e := goodOrder().Ends[0]
-			e.Order.Flow.Rate = rate
-			e.Order.Timing = model.Timing{WarmupSeconds: 0.5, MeasureSeconds: 1}
-			ends = append(ends, e)
-		}
-		err = c.limits.check(ends)
+		err = c.limits.Admit(slices.Repeat([]model.Flow{f}, c.flows), model.Timing{WarmupSeconds: 0.5, MeasureSeconds: 1})
 		var refusal *engine.Refusal
-		if c.want == "" && err != nil || c.want != "" &&
-			(!errors.As(err, &refusal) || squeeze(err.Error()) != squeeze(c.want)) {
-			t.Errorf("%s:\ngot  %v\nwant %s", c.name, err, c.want)
-		}
-	}
-}
-
-// A profile counts with its busiest second.
-func TestLimitsOfProfiles(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		text string
-		pps  uint64
-		max  float64 // that is just granted
-	}{
-		{"poisson", 2000, 2000}, {"on=10ms,off=90ms", 2000, 2000}, {"ramp=5kpps..1kpps", 0,
-			5000}, {"ramp=1kpps..5kpps", 0, 5000},
-	} {
-		p, rate, err := model.ParseProfile(c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.pps > 0 {
-			rate = unit.PacketRate(c.pps)
-		}
-		flows := []model.Flow{{Name: "up", PayloadBytes: 64, Rate: rate, Profile: &p}}
-		if err := (Limits{MaxRatePPS: c.max}).Admit(flows, model.Timing{MeasureSeconds: 1}); err != nil {
-			t.Errorf("%s: %v", c.text, err)
-		}
-		if err := (Limits{MaxRatePPS: c.max - 1}).Admit(flows, model.Timing{MeasureSeconds: 1}); err == nil {
-			t.Errorf("%s: was granted below its busiest second", c.text)
+		if (err == nil) != (c.want == "") ||
+			err != nil && (!errors.As(err, &refusal) || !strings.HasPrefix(squeeze(err.Error()), squeeze(c.want))) {
+			t.Errorf("%s:\ngot  %v\nwant %s", name, err, c.want)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 			"and give --hub %s", where, withoutUsualPort(l.addr))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: it let this host in, and did not tell what it can do: %w: try again", where, err)
+		return fmt.Errorf("%s: it let this host in, and did not tell what it can do: %w", where, err)
 	}
 	info, err := c.decodeHello(answer, where)
 	if err != nil {
@@ -133,23 +133,6 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 
 // mostHello is the longest introduction that is read, in bytes.
 const mostHello = 64 << 10
-
-// clip cuts the texts that are shown of a host.
-func (i *AgentInfo) clip() {
-	h := &i.Host
-	for _, text := range []*string{&i.Node, &i.Version, &h.Node, &h.Name, &h.OS, &h.Kernel, &h.CPU, &h.Version, &h.Boot,
-		&h.ClockSource, &h.Governor, &h.Interface, &h.Driver, &h.Address} {
-		*text = model.Clip(*text)
-	}
-	for n, name := range i.Engines {
-		i.Engines[n] = model.Clip(name)
-	}
-	for _, texts := range []map[string]string{h.Notes, h.TCPSettings} {
-		for name, text := range texts {
-			texts[name] = model.Clip(text)
-		}
-	}
-}
 
 // withoutUsualPort is an address as a user types it.
 func withoutUsualPort(at netip.AddrPort) string {
@@ -177,7 +160,7 @@ func (c *Controller) decodeHello(answer []byte, where string) (AgentInfo, error)
 			HereProtocol: protocolVersion, ThereProtocol: who.Protocol}
 	}
 	info, err := decode[AgentInfo](answer[:min(len(answer), mostHello)])
-	info.clip()
+	model.Clamp(&info)
 	if err == nil && !model.IsHostName(info.ID) {
 		err = fmt.Errorf("no agent can be called %.70q", info.ID)
 	}
@@ -251,9 +234,6 @@ func give[A any](ctx context.Context, m member, verb string, q any) (answer A, e
 	}
 	if err == nil {
 		answer, err = decode[A](data)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("it did not answer in time: look whether that host is busy, then try again%w", silent{err})
 	}
 	if err != nil {
 		return answer, &HostError{m.info.ID, m.name, err}

@@ -27,6 +27,9 @@ var errMute = errors.New("it ended the connection")
 // the connection to the hub is gone.
 var errLost = errors.New("the control connection was lost: look whether pelt still runs there, and try again")
 
+// errLate is of an order that was not answered within its time.
+var errLate = errors.New("no answer in time: look whether that host is busy, then try again")
+
 // ErrTaken is wrapped by the error of a trial whose hosts take part in the test of another controller.
 var ErrTaken = errors.New("that host takes part in another test")
 
@@ -69,8 +72,8 @@ func (e *versionError) Error() string {
 // natsError says in words of this program why something failed that was done over NATS.
 func natsError(doing string, err error) error {
 	switch {
-	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected), errors.Is(err,
-		nats.ErrConnectionReconnecting):
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected),
+		errors.Is(err, nats.ErrConnectionReconnecting):
 		return errLost
 	case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: no answer in time: try again", doing)

@@ -123,43 +123,6 @@ func TestBusyForOthers(t *testing.T) {
 	}
 }
 
-// TestNamedFlows: only a watcher is told of flows, and of no more than a trial has.
-func TestNamedFlows(t *testing.T) {
-	t.Parallel()
-	w := newWire()
-	a := quietAgent(t, w, Limits{})
-	if err := orderOf(t, a, verbMake, goodOrder()); err != nil {
-		t.Fatal(err)
-	}
-	q := doOrder{sessionOrder: sessionOrder{aSession}, Step: engine.Ready}
-	for range maxWatched {
-		q.Flows = append(q.Flows, watchedFlow{Flow: "f", Tuples: make([]model.Tuple, 1)})
-	}
-	if err := orderOf(t, a, verbDo, q); err == nil || err.Error() != "flows: this host knows those of its ends" {
-		t.Errorf("a host with ends: %v", err)
-	}
-	_, watcher := observingHub(t, &fakeRouter{})
-	if err := orderOf(t, watcher, verbMake, makeOrder{sessionOrder: q.sessionOrder}); err != nil {
-		t.Fatal(err)
-	}
-	for trial := range uint16(2) {
-		begin := makeOrder{sessionOrder: q.sessionOrder,
-			Watch: &watchedTrial{trial + 1, goodOrder().Ends[0].Order.Timing, q.Flows}}
-		if err := errors.Join(orderOf(t, watcher, verbMake, begin), orderOf(t, watcher, verbDo, q)); err != nil {
-			t.Fatal(err)
-		}
-		if err := orderOf(t, watcher, verbDo, q); err == nil ||
-			!strings.Contains(err.Error(), "told to ready already") {
-			t.Errorf("flows of the same trial again: %v", err)
-		}
-	}
-	q.Flows = append(q.Flows, q.Flows[0])
-	if err := orderOf(t, watcher, verbDo, q); err == nil ||
-		!strings.HasPrefix(err.Error(), "flows: want at most 600, not 601") {
-		t.Errorf("beyond the flows of a trial: %v", err)
-	}
-}
-
 // TestRefusalsAreTold: orders of one moment are one short line for whoever serves.
 func TestRefusalsAreTold(t *testing.T) {
 	a := quietAgent(t, newWire(), Limits{})

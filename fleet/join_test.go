@@ -384,43 +384,6 @@ func TestHubForServe(t *testing.T) {
 	}
 }
 
-// A hub that restarts ends the trial that runs, and everybody comes back by himself.
-func TestFleetHubRestarts(t *testing.T) {
-	t.Parallel()
-	w := newWire()
-	start := func(at string) *Hub {
-		h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort(at), Code: testCode, Joins: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return h
-	}
-	h := start(ownAddress().String())
-	hub := HubAddress{Addr: h.Addr(), Code: testCode}
-	joinAs(t, hub, agentOn(w, "a"))
-	joinAs(t, hub, agentOn(w, "b"))
-	c := commander(t, hub)
-	order := bothTrial("a", "b", time.Minute)
-	order.onceMeasured(func() { go h.Close() })
-	began := time.Now()
-	out, err := c.RunTrial(t.Context(), order, nil)
-	if err != nil || out.Cut == "" {
-		t.Errorf("without its hub the trial went on: %v", err)
-	}
-	if took := time.Since(began); took > testenv.Patience {
-		t.Errorf("the trial ended after %v", took)
-	}
-	again := start(hub.Addr.String())
-	defer again.Close()
-	testenv.Await(t, "a trial after the restart", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		out, err = c.RunTrial(ctx, bothTrial("a", "b", 100*time.Millisecond), nil)
-		return err == nil && out.Cut == ""
-	})
-	h = again
-}
-
 // A host that nobody reaches stops by itself, as does who was measured with it. Others go on, and it is measured when
 // it is back.
 func TestFleetPartition(t *testing.T) {

@@ -13,8 +13,7 @@ import (
 )
 
 // make opens what watches the host, and then the ends that listen; one that only watches opens its router, or begins the
-// next trial. If one end fails, the whole session is given up: a
-// trial with half its ends is none.
+// next trial. If one end fails, the whole session is given up: a trial with half its ends is none.
 func (s *session) make(ctx context.Context, p makeOrder) (a doAnswer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -213,8 +212,7 @@ func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err erro
 		k.Flows = append(k.Flows, s.metFlows()...)
 	case engine.Halt:
 		s.sendingOver()
-		a, err = s.eachEnd(living, func(e *sessionEnd) (engine.Learned,
-			error) {
+		a, err = s.eachEnd(living, func(e *sessionEnd) (engine.Learned, error) {
 			return e.part.Do(ctx, o.Step, engine.Known{})
 		})
 	case engine.Drain:

@@ -61,8 +61,8 @@ func (a *Agent) mayCall(peer netip.Addr) error {
 	to = to.WithZone("") // which may be any text
 	if len(a.cfg.Calls) == 0 && a.alone {
 		hub := a.client("")
-		if to.IsGlobalUnicast() || to.IsLoopback() && hub.IsLoopback() || to.IsLinkLocalUnicast() &&
-			hub.IsLinkLocalUnicast() {
+		if to.IsGlobalUnicast() || to.IsLoopback() && hub.IsLoopback() ||
+			to.IsLinkLocalUnicast() && hub.IsLinkLocalUnicast() {
 			return nil
 		}
 		return refuse("that host does not call %v, which is no address of another host (--calls there allows it)", to)

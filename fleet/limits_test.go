@@ -38,17 +38,11 @@ func TestOverLimitOrders(t *testing.T) {
 			o.Listen, o.Role, o.Peer, o.Ports = false, engine.Send, netip.MustParseAddr(peer), []uint16{9}
 		}
 	}
-	ends := func(p *makeOrder, count int) {
-		for len(p.Ends) < count {
-			p.Ends = append(p.Ends, p.Ends[0])
-			p.Ends[len(p.Ends)-1].End = 2 * len(p.Ends)
-		}
-	}
 	probes := func(count int) func(*makeOrder) {
 		return func(p *makeOrder) {
 			o := &p.Ends[0].Order
 			o.Role, o.Flow.PayloadBytes, o.Flow.Rate = engine.Echo, probeBytes, unit.IntervalRate(timedInterval)
-			ends(p, count)
+			manyEnds(p, count)
 		}
 	}
 	timing := func(warmup, measure float64) func(*makeOrder) {
@@ -84,16 +78,16 @@ func TestOverLimitOrders(t *testing.T) {
 				Streams: 1, Bulk: true}
 		}, "flow up asks for rate max"},
 		"memory": {home, func(p *makeOrder) {
-			ends(p, 3)
+			manyEnds(p, 3)
 			for i := range p.Ends {
 				p.Ends[i].Order.Flow.Streams = 128
 			}
 		}, "its sessions would take 151 MB of that host's memory, and it allows 100 MB: try again later"},
-		"lists": {home, func(p *makeOrder) { rate("max")(p); ends(p, 16) },
+		"lists": {home, func(p *makeOrder) { rate("max")(p); manyEnds(p, 16) },
 			"its sessions would take 105 MB of that host's memory, and it allows 100 MB: try again later"},
 		"delays": {home, func(p *makeOrder) {
 			p.Ends[0].Order.Flow.Streams, p.Ends[0].Order.OneClock = 128, true
-			ends(p, 2)
+			manyEnds(p, 2)
 		}, "its sessions would take 158 MB of that host's memory, and it allows 100 MB: try again later"},
 		"histograms": {home, func(p *makeOrder) {
 			call(home)(p)
@@ -103,19 +97,19 @@ func TestOverLimitOrders(t *testing.T) {
 			for i := range o.Ports {
 				o.Ports[i] = 9
 			}
-			ends(p, 2)
+			manyEnds(p, 2)
 		}, "its sessions would take 181 MB of that host's memory, and it allows 100 MB: try again later"},
 		"text of TCP": {home, func(p *makeOrder) {
 			call(home)(p)
 			p.Ends[0].Order.Flow = model.Flow{Name: "up", Protocol: model.TCP, From: "a", To: "b",
 				PayloadBytes: 1 << 20,
 				Streams:      1, Bulk: true}
-			ends(p, 80)
+			manyEnds(p, 80)
 		}, "its sessions would take 105 MB of that host's memory, and it allows 100 MB: try again later"},
 		"buffers": {home, func(p *makeOrder) { p.Ends[0].Order.Flow.ReceiveBuffer = 1 << 27 },
 			"its sessions would take 136 MB of that host's memory, and it allows 100 MB: try again later"},
 		"streams": {home, func(p *makeOrder) {
-			ends(p, 3)
+			manyEnds(p, 3)
 			for i := range p.Ends {
 				p.Ends[i].Order.Flow.Streams = 60 + i
 			}

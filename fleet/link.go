@@ -128,7 +128,7 @@ func (l *link) request(ctx context.Context, subject string, data []byte) (json.R
 	case err == nil:
 		return open(answer)
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, errors.New("no answer in time")
+		return nil, errLate
 	}
 	return nil, err
 }

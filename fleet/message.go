@@ -222,9 +222,9 @@ func toWire(f engine.WatchedFlow) watchedFlow {
 }
 
 func (f watchedFlow) flow() engine.WatchedFlow {
-	return engine.WatchedFlow{Flow: model.Flow{Name: f.Flow, Protocol: model.UDP, Packets: f.Packets,
-		PayloadBytes: f.PayloadBytes,
-		Streams:      max(len(f.Tuples), 1)}, Tag: f.Tag, Tuples: f.Tuples, Alone: f.Alone}
+	flow := model.Flow{Name: f.Flow, Protocol: model.UDP, Packets: f.Packets, PayloadBytes: f.PayloadBytes,
+		Streams: max(len(f.Tuples), 1)}
+	return engine.WatchedFlow{Flow: flow, Tag: f.Tag, Tuples: f.Tuples, Alone: f.Alone}
 }
 
 type stopOrder struct {

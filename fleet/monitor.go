@@ -193,9 +193,8 @@ func (t *trial) takeSample(p *party, s sample) bool {
 	if e == nil || !t.within(s.AtS) {
 		return false
 	}
-	t.sample(Progress{Flow: e.Order.Flow.Name, Role: e.Order.Role, Agent: p.info.ID,
-		Packets: s.Packets, Bytes: s.Bytes, Reach: s.Reach, AtS: s.AtS, Silent: min(max(s.Silent, 0),
-			e.Order.Flow.Streams)})
+	t.sample(Progress{Flow: e.Order.Flow.Name, Role: e.Order.Role, Agent: p.info.ID, Packets: s.Packets, Bytes: s.Bytes,
+		Reach: s.Reach, AtS: s.AtS, Silent: min(max(s.Silent, 0), e.Order.Flow.Streams)})
 	return true
 }
 

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -12,8 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats.go"
 
 	"pelt/engine"
 	"pelt/internal/testenv"
@@ -352,31 +349,13 @@ func TestTwoControllersAndMaxSessions(t *testing.T) {
 	}
 }
 
+// A host of another version is told apart from rubbish, whatever else it says.
 func TestOtherVersion(t *testing.T) {
-	t.Parallel()
-	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Code: testCode})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	l, err := h.connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.close()
-	newer := fmt.Sprintf(`{"body":{"id":"x","node":"receiver","version":"9.1","protocol":%d,"news":true}}`,
-		protocolVersion+1)
-	if _, err := l.subscribe(helloSubject, func(m *nats.Msg) { m.Respond([]byte(newer)) }); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	_, err = NewController(t.Context(), "1.0", HubAddress{Addr: h.Addr(), Code: testCode})
+	newer := fmt.Sprintf(`{"id":"x","node":"receiver","version":"9.1","protocol":%d,"news":true}`, protocolVersion+1)
+	_, err := (&Controller{version: "1.0"}).decodeHello([]byte(newer), "127.0.0.1")
 	want := fmt.Sprintf("127.0.0.1 runs pelt 9.1 (protocol %d), this is pelt 1.0 (protocol %d): upgrade pelt here",
 		protocolVersion+1, protocolVersion)
-	var version *versionError
-	if !errors.As(err, &version) || err.Error() != want {
+	if !Refuses(err) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 	old := &versionError{Host: "receiver", Here: "2.0", There: "1.0", HereProtocol: 2, ThereProtocol: 1}

@@ -56,31 +56,6 @@ func TestDecodedTexts(t *testing.T) {
 	}
 }
 
-// TestHostileWords: what the far host says of itself cannot steer the terminal.
-func TestHostileWords(t *testing.T) {
-	t.Parallel()
-	w := newWire()
-	s := serve(t, w, func(c *ServeConfig) {
-		c.Agent.Version = "1.0\x1b]0;owned\a"
-		c.Agent.Engines["udp"].(*fakeEngine).connectErr = errorText("\x1b[2Jhello\nworld")
-	})
-	c := dial(t, s.addr, agentOn(w, "near"))
-	for _, a := range c.Agents() {
-		if strings.ContainsFunc(a.Version, unicode.IsControl) {
-			t.Errorf("version %q", a.Version)
-		}
-	}
-	_, err := c.RunTrial(t.Context(), bothTrial("near", "far", 50*1e6), nil)
-	if err == nil || strings.ContainsFunc(err.Error(), unicode.IsControl) ||
-		!strings.Contains(err.Error(), "hello world") {
-		t.Errorf("got %q", err)
-	}
-}
-
-type errorText string
-
-func (e errorText) Error() string { return string(e) }
-
 // FuzzDecodedText: a text comes out printable, and as it was if it was printable.
 func FuzzDecodedText(f *testing.F) {
 	for _, s := range []string{`a`, `\u001b`, `\ud800\u0041`, `\udb40\udc41`, `\ud83d\ude00`, "\x7f", `\\`, "\xff"} {

@@ -142,8 +142,8 @@ func (t *trial) meet(ctx context.Context) error {
 	for i, step := range []engine.Step{engine.Meet, engine.Met} {
 		over := i == 1 && !allMet(answers[0])
 		var err error
-		if answers[i], err = t.do(ctx, step, t.parties,
-			func(*party) doOrder { return doOrder{Over: over} }); err != nil {
+		answers[i], err = t.do(ctx, step, t.parties, func(*party) doOrder { return doOrder{Over: over} })
+		if err != nil {
 			return err
 		}
 	}

@@ -189,7 +189,7 @@ func TestObserverLost(t *testing.T) {
 			path.cancel()
 			testenv.Await(t, "the end of the connection",
 				func() bool { return !r.(*farRouter).agent.link.nc.IsConnected() })
-		}, "no answer in time")
+		}, errLate.Error())
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
@@ -292,8 +292,8 @@ func TestObserverOrders(t *testing.T) {
 	}
 	before := d.noted()
 	ports := []model.Tuple{{From: 1, To: 2}}
-	watch := func(f watchedFlow) doOrder {
-		return doOrder{sessionOrder: about(0), Step: engine.Ready, Flows: []watchedFlow{f}}
+	watch := func(flows ...watchedFlow) doOrder {
+		return doOrder{sessionOrder: about(0), Step: engine.Ready, Flows: flows}
 	}
 	next := func(n int, trial uint16, timing model.Timing, drops model.DropMode) makeOrder {
 		return makeOrder{sessionOrder: about(n), Drops: drops, Watch: &watchedTrial{trial, timing, nil}}
@@ -319,6 +319,7 @@ func TestObserverOrders(t *testing.T) {
 		{verbDo, watch(watchedFlow{Flow: strings.Repeat("x", 256), Tuples: ports}), "want a short name"},
 		{verbDo, watch(watchedFlow{Flow: "up", Tuples: slices.Repeat(ports, 129)}), "at most 128 streams, not 129"},
 		{verbDo, watch(watchedFlow{Flow: "up", PayloadBytes: -1, Tuples: ports}), "no payload of -1 B"},
+		{verbDo, watch(slices.Repeat([]watchedFlow{{Flow: "f"}}, maxWatched+1)...), "flows: want at most 600, not 601"},
 		{verbAccount, accountOrder{sessionOrder: about(0), Of: ofTrial, Part: 1}, "no part 1"},
 		{verbAccount, accountOrder{sessionOrder: about(0), Of: ofRouter, Part: -1}, "no part -1"},
 	} {
