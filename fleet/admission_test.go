@@ -123,10 +123,12 @@ func hubAt(t *testing.T, change func(*HubConfig)) *Hub {
 	return h
 }
 
-// dialFrom connects from another loopback address.
-func dialFrom(t *testing.T, from string, h *Hub) net.Conn {
+// guesserAt is an address of loopback that no other client comes from.
+const guesserAt = "127.0.0.9"
+
+func dialGuesser(t *testing.T, h *Hub) net.Conn {
 	t.Helper()
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 3 * time.Second}
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(guesserAt)}, Timeout: 3 * time.Second}
 	c, err := d.Dial("tcp", h.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +152,7 @@ func (b busyPath) Write(p []byte) (int, error) {
 func TestGoneClients(t *testing.T) {
 	t.Parallel()
 	h := hubAt(t, nil)
-	_, who, err := greet(dialFrom(t, "127.0.0.9", h), knowsCode, []byte(testCode), randomHex(), testenv.Patience)
+	_, who, err := greet(dialGuesser(t, h), knowsCode, []byte(testCode), randomHex(), testenv.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,11 +161,11 @@ func TestGoneClients(t *testing.T) {
 		defer h.admission.mu.Unlock()
 		return h.admission.clients[who.client] != nil
 	})
-	if _, _, err := greet(dialFrom(t, "127.0.0.9", h), knowsCode, []byte(testCode), who.client,
+	if _, _, err := greet(dialGuesser(t, h), knowsCode, []byte(testCode), who.client,
 		testenv.Patience); err == nil {
 		t.Error("another client took the name of one that is connected")
 	}
-	again := dialFrom(t, "127.0.0.9", h)
+	again := dialGuesser(t, h)
 	writes := 0
 	busy := busyPath{again, func() { // the client's tag is its last write
 		if writes++; writes == 4 {
@@ -178,7 +180,7 @@ func TestGoneClients(t *testing.T) {
 		return len(h.admission.clients)+len(h.admission.tokens)+len(h.admission.waiting) == 0
 	}
 	testenv.Await(t, "nothing is left of them", gone)
-	last := dialFrom(t, "127.0.0.9", h)
+	last := dialGuesser(t, h)
 	if _, _, err := greet(last, knowsSecret, who.secret, who.client, testenv.Patience); err != nil {
 		t.Errorf("with the secret: %v", err)
 	}

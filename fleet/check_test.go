@@ -278,26 +278,6 @@ func FuzzOrders(f *testing.F) {
 	})
 }
 
-func FuzzDecode(f *testing.F) {
-	for _, s := range []string{`{"number":1,"ended":[1],"samples":[{"end":1}]}`, `{"number":-1}`, `{"Number":1}`,
-		`{"number":1} x`, "null", ""} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		b, err := decode[beat](data)
-		if err != nil {
-			return
-		}
-		again, err := json.Marshal(b)
-		if err != nil {
-			t.Fatalf("%q: %v", data, err)
-		}
-		if _, err := decode[beat](again); err != nil {
-			t.Errorf("%q read as %+v, not read again: %v", data, b, err)
-		}
-	})
-}
-
 func TestCode(t *testing.T) {
 	seen := map[string]bool{}
 	for text := range strings.SplitSeq(words, "\n\n") {

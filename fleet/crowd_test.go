@@ -48,7 +48,7 @@ func TestBrokenHandshake(t *testing.T) {
 	t.Parallel()
 	told := make(chan string, 1)
 	h := hubAt(t, func(c *HubConfig) { c.Events = func(text string) { told <- text } })
-	raw := dialFrom(t, "127.0.0.9", h)
+	raw := dialGuesser(t, h)
 	c := tls.Client(raw, clientTLS())
 	if err := c.Handshake(); err != nil {
 		t.Fatal(err)

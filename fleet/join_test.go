@@ -20,32 +20,30 @@ import (
 	"pelt/test/servers"
 )
 
-// joinAs has an agent join a hub until the test ends, or stop is called.
-func joinAs(t testing.TB, hub HubAddress, cfg AgentConfig) (info AgentInfo, stop func() error) {
+// joinAs has an agent join a hub until the test ends.
+func joinAs(t testing.TB, hub HubAddress, cfg AgentConfig) (info AgentInfo) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan AgentInfo, 1), make(chan error, 1)
-	go func() { ended <- Join(ctx, hub, cfg, func(i AgentInfo) { ready <- i }) }()
-	stop = sync.OnceValue(func() error { cancel(); return <-ended })
-	t.Cleanup(func() { _ = stop() })
+	go func() { ended <- Join(ctx, hub, cfg, func(i AgentInfo) { ready <- i }); close(ended) }()
+	t.Cleanup(func() { cancel(); <-ended })
 	select {
 	case info = <-ready:
 	case err := <-ended:
-		ended <- nil
 		t.Fatalf("joining as %s: %v", cfg.ID, err)
 	}
-	return info, stop
+	return info
 }
 
 // hubs are the two ways to reach a fleet, for tests that shall hold with each.
 var hubs = map[string]func(testing.TB) HubAddress{
-	"hub":     func(t testing.TB) HubAddress { return openHub(t, "127.0.0.1:0") },
+	"hub":     openHub,
 	"cluster": func(t testing.TB) HubAddress { return newCluster(t).address },
 }
 
-func openHub(t testing.TB, at string) HubAddress {
+func openHub(t testing.TB) HubAddress {
 	t.Helper()
-	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort(at), Code: testCode, Joins: true})
+	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Code: testCode, Joins: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +107,7 @@ func TestFleet(t *testing.T) {
 			t.Parallel()
 			hub, w := open(t), newWire()
 			for i := range 6 {
-				info, _ := joinAs(t, hub, agentOn(w, fmt.Sprint("h-", i)))
+				info := joinAs(t, hub, agentOn(w, fmt.Sprint("h-", i)))
 				if info.Address != netip.MustParseAddr("127.0.0.1") || info.BehindNAT() {
 					t.Errorf("address %v, seen at %v", info.Address, info.Seen)
 				}
@@ -151,7 +149,7 @@ func TestFleet(t *testing.T) {
 // A host that has the name of another one leaves, however late that answers, and says meanwhile that it may.
 func TestFleetNameTakenLate(t *testing.T) {
 	t.Parallel()
-	hub := openHub(t, "127.0.0.1:0")
+	hub := openHub(t)
 	other, err := dialFleet(t.Context(), hub, "a")
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +176,7 @@ func TestFleetNameTakenLate(t *testing.T) {
 // A host takes part in the tests of one controller at a time, until the ends of its trial are closed.
 func TestFleetTaken(t *testing.T) {
 	t.Parallel()
-	hub, w := openHub(t, "127.0.0.1:0"), newWire()
+	hub, w := openHub(t), newWire()
 	shared := agentOn(w, "b")
 	for _, c := range []AgentConfig{agentOn(w, "a"), shared, agentOn(w, "c")} {
 		joinAs(t, hub, c)
@@ -203,16 +201,13 @@ func TestFleetTaken(t *testing.T) {
 	testenv.Receive(t, "the first controller's trial", begun)
 	refused()
 	running.Wait()
-	if out, err := second.RunTrial(t.Context(), upTrial("c", "b", 100*time.Millisecond), nil); err != nil ||
-		out.Cut != "" {
-		t.Errorf("once it is over: %v, cut: %q", err, out.Cut)
-	}
+	measured(t, second, upTrial("c", "b", 100*time.Millisecond), nil)
 }
 
 // A host of another version is named, once, however often it is asked. One that the hub does not know is not waited for.
 func TestFleetUnfit(t *testing.T) {
 	t.Parallel()
-	hub, w := openHub(t, "127.0.0.1:0"), newWire()
+	hub, w := openHub(t), newWire()
 	joinAs(t, hub, agentOn(w, "a"))
 	old, err := dialFleet(t.Context(), hub, "old")
 	if err != nil {
@@ -241,7 +236,7 @@ func TestFleetUnfit(t *testing.T) {
 // Whoever learns the name of another client's session has no orders for it.
 func TestFleetOthersSession(t *testing.T) {
 	t.Parallel()
-	hub, w := openHub(t, "127.0.0.1:0"), newWire()
+	hub, w := openHub(t), newWire()
 	joinAs(t, hub, agentOn(w, "a"))
 	joinAs(t, hub, agentOn(w, "b"))
 	spy, err := dialFleet(t.Context(), hub, "spy") // an agent hears controllers
@@ -339,7 +334,7 @@ func TestFleetRoles(t *testing.T) {
 	if err := Join(t.Context(), HubAddress{Addr: s.addr, Code: testCode}, agentOn(w, "x"), nil); err == nil {
 		t.Error("pelt serve let an agent join")
 	}
-	hub := openHub(t, "127.0.0.1:0")
+	hub := openHub(t)
 	if l, err := dialFleet(t.Context(), hub, controllerName); err == nil {
 		l.close()
 		t.Error("a host joined under the controller's name")
@@ -361,7 +356,7 @@ func TestFleetRoles(t *testing.T) {
 func TestHubForServe(t *testing.T) {
 	t.Parallel()
 	w := newWire()
-	hub, s := openHub(t, "127.0.0.1:0"), serve(t, w, nil)
+	hub, s := openHub(t), serve(t, w, nil)
 	_, asServe := NewController(t.Context(), "1.0", hub)
 	at := HubAddress{Addr: s.addr, Code: testCode}
 	_, asHub := dialFleet(t.Context(), at, "b")
@@ -389,7 +384,7 @@ func TestHubForServe(t *testing.T) {
 func TestFleetPartition(t *testing.T) {
 	t.Parallel()
 	late := heldUp(t)
-	hub := openHub(t, "127.0.0.1:0")
+	hub := openHub(t)
 	path := newCable(t, hub.Addr)
 	touched, other := newWire(), newWire()
 	joinAs(t, hub, agentOn(touched, "a"))

@@ -123,28 +123,30 @@ type control struct {
 
 var controls = map[string]control{
 	"one hub": {"near", "far", 1, func(t *testing.T, w *wire) (*Controller, *cable) {
-		path := newCable(t, serve(t, w, nil).addr)
-		return dial(t, path.addr, agentOn(w, "near")), path
+		path := newCable(t, serve(t, w, func(c *ServeConfig) { c.Agent = hearing(c.Agent) }).addr)
+		return dial(t, path.addr, hearing(agentOn(w, "near"))), path
 	}},
 	"two hubs, the sender's": {"one", "two", 0, func(t *testing.T, w *wire) (*Controller, *cable) {
-		c, cables := twoServed(t, w, false)
+		c, cables := twoServed(t, w)
 		return c, cables[0]
 	}},
 	"two hubs, the receiver's": {"one", "two", 1, func(t *testing.T, w *wire) (*Controller, *cable) {
-		c, cables := twoServed(t, w, false)
+		c, cables := twoServed(t, w)
 		return c, cables[1]
 	}},
 }
 
-// cutWith runs a trial and takes the cable away in the middle. Both sides stop in time, and
+// cutWith runs a trial and takes the cable and the test's own path away in the middle. Both sides stop in time, and
 // the account of the other side alone is kept.
-func (c control) cutWith(t *testing.T, take func(*wire, *cable)) (*Controller, Outcome, time.Duration) {
+func (c control) cutWith(t *testing.T, probe bool, take func(*cable)) (*Controller, Outcome, time.Duration) {
 	t.Helper()
 	late := heldUp(t)
 	w := newWire()
 	ctl, path := c.dial(t, w)
-	taken := whenSending(w, 2, func() { take(w, path) })
-	out, err := ctl.RunTrial(t.Context(), bothTrial(c.near, c.far, time.Minute), nil)
+	taken := whenSending(w, 2, func() { take(path); w.cut.Store(true) })
+	trial := bothTrial(c.near, c.far, time.Minute)
+	trial.Probe = probe
+	out, err := ctl.RunTrial(t.Context(), trial, nil)
 	at := <-taken
 	returned := time.Since(at) - 8*late()
 	lost, kept := out.Flows[c.side], out.Flows[1-c.side]
@@ -161,7 +163,8 @@ func (c control) cutWith(t *testing.T, take func(*wire, *cable)) (*Controller, O
 	return ctl, out, returned
 }
 
-// TestControlLost: nobody is told, or both ends see the connection close, which the next trial is told at once.
+// TestControlLost: nobody is told, also not by a probe, or both ends see the connection close, which the next trial is
+// told at once.
 func TestControlLost(t *testing.T) {
 	t.Parallel()
 	for name, c := range controls {
@@ -169,7 +172,7 @@ func TestControlLost(t *testing.T) {
 			"closed": func(path *cable) { path.cancel() }} {
 			t.Run(name+" "+how, func(t *testing.T) {
 				t.Parallel()
-				ctl, out, returned := c.cutWith(t, func(w *wire, path *cable) { take(path); w.cut.Store(true) })
+				ctl, out, returned := c.cutWith(t, how == "closed", take)
 				if closed := strings.HasSuffix(out.Cut, " was lost"); !strings.Contains(out.Cut, "has not answered for 2.5s") &&
 					!strings.Contains(out.Cut, " has not been heard") && !(closed && how == "closed") {
 					t.Errorf("cut: %q", out.Cut)
@@ -220,52 +223,6 @@ func TestControlStarved(t *testing.T) {
 	}
 }
 
-// TestFloodIsSignOfLife: a flood that leaves no room for control and probe
-// tells by itself that its sender lives, and a pulled cable is found out anyway.
-func TestFloodIsSignOfLife(t *testing.T) {
-	t.Parallel()
-	late := heldUp(t)
-	for _, pulled := range []bool{false, true} {
-		t.Run(map[bool]string{false: "starved", true: "pulled"}[pulled], func(t *testing.T) {
-			t.Parallel()
-			hearing := func(w *wire, id string) AgentConfig {
-				a := agentOn(w, id)
-				a.Engines["udp"].(*fakeEngine).hears = true
-				return a
-			}
-			w := newWire()
-			s := serve(t, w, func(c *ServeConfig) { c.Agent = hearing(w, "far") })
-			path := newCable(t, s.addr)
-			c := dial(t, path.addr, hearing(w, "near"))
-			done := whenSending(w, 2, func() {
-				path.out.Store(true)
-				w.cut.Store(pulled)
-				if !pulled {
-					time.Sleep(4500 * time.Millisecond)
-					path.out.Store(false)
-					close(path.back)
-				}
-			})
-			trial := bothTrial("near", "far", 4500*time.Millisecond)
-			trial.Probe = false
-			if pulled {
-				trial.Timing.MeasureSeconds = 60
-			}
-			out, err := c.RunTrial(t.Context(), trial, nil)
-			at := <-done
-			if err != nil || (out.Cut != "") != pulled {
-				t.Fatalf("%+v, %v", out, err)
-			}
-			testenv.Await(t, "both senders stop", func() bool { return len(w.events("", "ended send")) == 2 })
-			for _, e := range w.events("", "ended send") {
-				if d := e.Sub(at); pulled && d > stopLimit(late) {
-					t.Errorf("a sender stopped after %v", d)
-				}
-			}
-		})
-	}
-}
-
 // TestAgentsDoNotKeepEachOtherAlive takes away only the controller: both agents, their
 // flows and their probe go on; on one hub their beats, too.
 func TestAgentsDoNotKeepEachOtherAlive(t *testing.T) {
@@ -278,11 +235,7 @@ func TestAgentsDoNotKeepEachOtherAlive(t *testing.T) {
 			t.Parallel()
 			late := heldUp(t)
 			w := newWire()
-			near, far := agentOn(w, "near"), agentOn(w, "far")
-			for _, a := range []AgentConfig{near, far} {
-				a.Engines["udp"].(*fakeEngine).hears = true
-			}
-			tr, err := command(t, near, far).place(bothTrial("near", "far", time.Minute))
+			tr, err := command(t, hearing(agentOn(w, "near")), hearing(agentOn(w, "far"))).place(bothTrial("near", "far", time.Minute))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -340,10 +293,7 @@ func TestTwoControllersAndMaxSessions(t *testing.T) {
 	wg.Wait()
 	both(t.Context(), time.Second, "")
 	wg.Wait()
-	if out, err := c.RunTrial(t.Context(), upTrial("near3", "far", 50*time.Millisecond), nil); err != nil ||
-		out.Cut != "" {
-		t.Errorf("afterwards: %+v, %v", out, err)
-	}
+	measured(t, c, upTrial("near3", "far", 50*time.Millisecond), nil)
 	if s.count("refused") != 1 {
 		t.Errorf("events:\n%s", s.text())
 	}
@@ -378,10 +328,7 @@ func TestLongReport(t *testing.T) {
 	}
 	measuring(&cfg, engine.Load{Series: long})
 	c := quick(t, agentOn(w, "near"), cfg)
-	out, err := c.RunTrial(t.Context(), upTrial("near", "far", 100*time.Millisecond), nil)
-	if err != nil || out.Cut != "" {
-		t.Fatalf("%v, cut %q", err, out.Cut)
-	}
+	out := measured(t, c, upTrial("near", "far", 100*time.Millisecond), nil)
 	if !reflect.DeepEqual(out.Load["far"].Series, long) {
 		t.Errorf("series did not arrive whole")
 	}

@@ -96,10 +96,7 @@ func TestObservation(t *testing.T) {
 	trial := upTrial("near", "far", 300*time.Millisecond)
 	trial.Timing.WarmupSeconds = 0.1
 	trial.Drops, trial.Idle, trial.Along = model.DropsSeq, 20*time.Millisecond, []engine.Part{between}
-	out, err := c.RunTrial(t.Context(), trial, nil)
-	if err != nil || out.Cut != "" {
-		t.Fatalf("%v, cut %q", err, out.Cut)
-	}
+	out := measured(t, c, trial, nil)
 	for host, want := range map[string]string{
 		"near": "open up 0 alone true, ready up 1 alone true 20ms, go, halt, still",
 		"far":  "open up 0 alone true, ready up 1 alone true 20ms, go, still",

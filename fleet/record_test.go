@@ -74,9 +74,8 @@ func TestRecordIsFetchedWhole(t *testing.T) {
 		}
 		return nil
 	}
-	out, err := c.RunTrial(t.Context(), trial, nil)
-	if err != nil || out.Cut != "" || len(out.Warnings) > 0 {
-		t.Fatalf("%v, cut %q, warnings %q", err, out.Cut, out.Warnings)
+	if out := measured(t, c, trial, nil); len(out.Warnings) > 0 {
+		t.Error(out.Warnings)
 	}
 	if next != 1000 {
 		t.Errorf("%d blocks came, want 1000", next)
@@ -116,9 +115,9 @@ func TestRecordIsBounded(t *testing.T) {
 			came += len(blocks)
 			return nil
 		}
-		out, err := quick(t, a, b).RunTrial(t.Context(), trial, nil)
-		if err != nil || out.Cut != "" || out.Flows[0].Receive == nil {
-			t.Fatalf("%v: %v, cut %q, %+v", c.rate, err, out.Cut, out.Flows)
+		out := measured(t, quick(t, a, b), trial, nil)
+		if out.Flows[0].Receive == nil {
+			t.Errorf("%v: %+v", c.rate, out.Flows)
 		}
 		if want := "the record of far is not whole: " + c.why; len(out.Warnings) != 1 || out.Warnings[0] != want ||
 			came > c.most {
@@ -135,9 +134,9 @@ func TestRefusedBlocksEndTheRecordOnly(t *testing.T) {
 	c := quick(t, a, b)
 	trial := recordTrial()
 	trial.Record = func(string, []byte) error { return errors.New("a block is damaged") }
-	out, err := c.RunTrial(t.Context(), trial, nil)
-	if err != nil || out.Cut != "" || out.Flows[0].Receive == nil {
-		t.Fatalf("%v, cut %q, %+v", err, out.Cut, out.Flows)
+	out := measured(t, c, trial, nil)
+	if out.Flows[0].Receive == nil {
+		t.Errorf("%+v", out.Flows)
 	}
 	if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0],
 		"the record of far is not whole: a block is damaged") {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"pelt/engine"
@@ -45,7 +44,6 @@ type farRouter struct {
 	about  sessionOrder
 	facts  model.RouterFacts
 	source string
-	gone   atomic.Bool        // it was waited for since its connection broke
 	stop   context.CancelFunc // ends the heartbeat
 	beats  sync.WaitGroup
 }
@@ -79,15 +77,11 @@ func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_
 	return r, nil
 }
 
-// limit bounds an order. After a break one order waits for the router; later ones fail at once until it is back.
+// limit bounds an order. A router that is away is waited for, but once.
 func (r *farRouter) limit(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
-	switch nc := r.agent.link.nc; {
-	case nc.IsConnected(), nc.IsClosed(): // the latter says so at once
-		r.gone.Store(false)
-	case r.gone.Swap(true):
-		within = 0
-	default:
-		within = min(within, momentTimeout)
+	l := r.agent.link
+	if away := l.away(time.Now()); away > 0 && !l.nc.IsClosed() { // which says so at once
+		within = min(within, max(momentTimeout-away, 0))
 	}
 	return context.WithTimeout(ctx, within)
 }

@@ -47,7 +47,7 @@ func TestHostDiesInSetUp(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w, hub := newWire(), openHub(t, "127.0.0.1:0")
+			w, hub := newWire(), openHub(t)
 			joinAs(t, hub, agentOn(w, "a"))
 			b, err := newAgent(agentOn(w, "b"))
 			if err != nil {

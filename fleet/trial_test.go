@@ -29,6 +29,16 @@ func quick(t *testing.T, configs ...AgentConfig) *Controller {
 	return c
 }
 
+// measured runs a trial, which is not to be cut.
+func measured(t *testing.T, c *Controller, order Trial, progress func(Progress)) Outcome {
+	t.Helper()
+	out, err := c.RunTrial(t.Context(), order, progress)
+	if err != nil || out.Cut != "" {
+		t.Fatalf("%v, cut %q", err, out.Cut)
+	}
+	return out
+}
+
 func nothingOpen(t *testing.T, w *wire) {
 	t.Helper()
 	testenv.Await(t, "all ends closed", func() bool { return w.opened.Load() == w.closed.Load() })
@@ -50,13 +60,7 @@ func TestTrialInLab(t *testing.T) {
 			testenv.Receive(t, "a sample while the caller hears that the measured part began", told)
 		}
 	})
-	out, err := c.RunTrial(t.Context(), trial, func(p Progress) { got = append(got, p); told <- struct{}{} })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out.Cut != "" {
-		t.Errorf("cut: %s", out.Cut)
-	}
+	out := measured(t, c, trial, func(p Progress) { got = append(got, p); told <- struct{}{} })
 	for i, f := range out.Flows {
 		if f.Send == nil || f.Receive == nil {
 			t.Fatalf("flow %d: an end has no report: %+v", i, f)
@@ -160,7 +164,7 @@ func TestTrialLive(t *testing.T) {
 			trial.Live, trial.OneClock = true, oneClock
 			samples, cores := 0, map[string][]map[int]float64{}
 			last := map[engine.Role]float64{}
-			out, err := c.RunTrial(t.Context(), trial, func(p Progress) {
+			out := measured(t, c, trial, func(p Progress) {
 				switch {
 				case p.Cores != nil:
 					cores[p.Agent] = append(cores[p.Agent], p.Cores)
@@ -171,8 +175,8 @@ func TestTrialLive(t *testing.T) {
 					last[p.Role] = p.AtS
 				}
 			})
-			if err != nil || out.Cut != "" || len(out.Warnings) > 0 {
-				t.Fatalf("%v, %+v", err, out)
+			if len(out.Warnings) > 0 {
+				t.Error(out.Warnings)
 			}
 			if samples < 2 || samples > 2*4 { // of two ends; a busy machine takes fewer
 				t.Errorf("%d samples of 2.2 s", samples)
@@ -253,12 +257,17 @@ func TestTrialBetweenHosts(t *testing.T) {
 	if a := c.Agents(); len(a) != 2 || a[0].ID != "near" || a[1].ID != "far" {
 		t.Fatalf("agents: %+v", a)
 	}
+	subscriptions := 0
 	for n := range 2 {
 		trial := bothTrial("near", "far", 100*time.Millisecond)
 		trial.Number = uint16(n + 1)
-		out, err := c.RunTrial(t.Context(), trial, nil)
-		if err != nil || out.Cut != "" || out.Flows[0].Receive == nil || out.Flows[1].Send == nil {
-			t.Fatalf("trial %d: %+v, %v", n, out, err)
+		if out := measured(t, c, trial, nil); out.Flows[0].Receive == nil || out.Flows[1].Send == nil {
+			t.Fatalf("trial %d: %+v", n, out)
+		}
+		if now := c.links[1].nc.NumSubscriptions(); n > 0 && now != subscriptions {
+			t.Errorf("%d subscriptions are left, %d were before", now, subscriptions)
+		} else {
+			subscriptions = now
 		}
 	}
 	nothingOpen(t, w)
@@ -317,10 +326,9 @@ func TestSurvey(t *testing.T) {
 	trial := upTrial("near", "far", time.Minute)
 	trial.Survey = true
 	begun := time.Now()
-	out, err := c.RunTrial(t.Context(), trial, nil)
-	if err != nil || out.Cut != "" || out.Flows[0].Send == nil || out.Flows[0].Send.Probe == nil ||
-		out.Flows[0].Send.Probe.Out.Bytes != 1400 || out.Flows[0].Send.Probe.Back.Bytes != 1500 {
-		t.Fatalf("%+v, %v", out, err)
+	out := measured(t, c, trial, nil)
+	if s := out.Flows[0].Send; s == nil || s.Probe == nil || s.Probe.Out.Bytes != 1400 || s.Probe.Back.Bytes != 1500 {
+		t.Fatalf("%+v", out)
 	}
 	if took := time.Since(begun); took > testenv.Patience {
 		t.Errorf("took %v: it waited for its time to pass", took)

@@ -19,6 +19,12 @@ func farHost(w *wire, id string) AgentConfig {
 	return a
 }
 
+// hearing has an agent's ends tell what has come.
+func hearing(a AgentConfig) AgentConfig {
+	a.Engines["udp"].(*fakeEngine).hears = true
+	return a
+}
+
 // two serves an agent each on two hubs that do not listen.
 func two(t *testing.T, near, far AgentConfig) *Controller {
 	t.Helper()
@@ -63,10 +69,7 @@ func TestTwoServed(t *testing.T) {
 	trial := bothTrial("one", "two", 3500*time.Millisecond)
 	trial.Probe = false
 	seen := map[string]bool{}
-	out, err := c.RunTrial(t.Context(), trial, func(p Progress) { seen[p.Agent+" "+string(p.Role)] = p.Packets > 0 })
-	if err != nil || out.Cut != "" {
-		t.Fatalf("cut %q, %v", out.Cut, err)
-	}
+	out := measured(t, c, trial, func(p Progress) { seen[p.Agent+" "+string(p.Role)] = p.Packets > 0 })
 	for i, f := range out.Flows {
 		if f.Send == nil || f.Receive == nil || f.Receive.Receive.Tally.Late != f.Send.Send.Accepted {
 			t.Errorf("flow %d: %+v, want both ends' accounts, the receiver told what left the sender", i, f)
@@ -101,14 +104,13 @@ func TestTwoServed(t *testing.T) {
 }
 
 // twoServed commands two served hosts, each through a cable.
-func twoServed(t *testing.T, w *wire, hear bool) (*Controller, []*cable) {
+func twoServed(t *testing.T, w *wire) (*Controller, []*cable) {
 	t.Helper()
 	var cables []*cable
 	var at []HubAddress
 	for i, id := range []string{"one", "two"} {
 		s := serve(t, w, func(c *ServeConfig) {
-			c.Agent = farHost(w, id)
-			c.Agent.Engines["udp"].(*fakeEngine).hears = hear
+			c.Agent = hearing(farHost(w, id))
 			c.Agent.Calls, _ = ParseCalls("127.0.0.1")
 		})
 		cables = append(cables, newCable(t, s.addr))
@@ -133,7 +135,7 @@ func TestNearVouches(t *testing.T) {
 		t.Run("starved "+side, func(t *testing.T) {
 			t.Parallel()
 			w := newWire()
-			c, cables := twoServed(t, w, true)
+			c, cables := twoServed(t, w)
 			whenSending(w, 2, func() {
 				cables[starved].out.Store(true)
 				time.Sleep(length)

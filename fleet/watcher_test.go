@@ -131,9 +131,7 @@ func TestObserverInATrial(t *testing.T) {
 	trial.Timing.WarmupSeconds, trial.Drops = 0.1, model.DropsSeq
 	watch := r.Begin(engine.WatchOrder{Trial: trial.Number, Drops: trial.Drops, Timing: trial.Timing})
 	trial.Along = []engine.Part{watch}
-	if out, err := c.RunTrial(t.Context(), trial, nil); err != nil || out.Cut != "" {
-		t.Fatalf("cut %q, %v", out.Cut, err)
-	}
+	measured(t, c, trial, nil)
 	o := watch.Account().Observed
 	if o.Mode != model.DropsSeq || o.Namespace != 7 || len(o.Counters) != 1 || len(o.Unread) > 0 {
 		t.Errorf("observed %+v", o)
@@ -330,8 +328,12 @@ func TestObserverOrders(t *testing.T) {
 	if after := d.noted(); after != before {
 		t.Errorf("the router was asked: %s", strings.TrimPrefix(after, before))
 	}
+	ready := doOrder{sessionOrder: about(0), Step: engine.Ready}
+	if err := errors.Join(obey(verbDo, ready), obey(verbMake, next(0, 6, timing, "")), obey(verbDo, ready)); err != nil {
+		t.Errorf("a trial and the next: %v", err)
+	}
 	a.shutdown("the test ends")
-	if calls := d.noted(); strings.Count(calls, "close") != maxWatchers || strings.Count(calls, "ended") != 1 {
+	if calls := d.noted(); strings.Count(calls, "close") != maxWatchers || strings.Count(calls, "ended") != 2 {
 		t.Errorf("at the end: %s", calls)
 	}
 	if err := obey(verbMake, makeOrder{sessionOrder: about(0)}); err == nil {
