@@ -58,7 +58,7 @@ func TestSoakWithoutPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: 3, DrainSeconds: 0.5, PatienceSeconds: 3}
+	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: 15, DrainSeconds: 0.5, PatienceSeconds: 3}
 	stop := serveAt(t, p.Target)
 	doc, err := Execute(t.Context(), p, Options{Version: "test", Code: "tiger-42-amber", Events: func(e Event) {
 		if e.Progress != nil {

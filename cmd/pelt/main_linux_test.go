@@ -13,18 +13,27 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"pelt/internal/testenv"
 	"pelt/lab"
 )
 
+// hearing makes SIGHUP end commands only, not the test, and returns what sends it.
+func hearing(t *testing.T) (hangUp func()) {
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(heard) })
+	return func() {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A command whose terminal is gone ends as at Ctrl-C.
 func TestHangUp(t *testing.T) {
 	t.Setenv("PELT_DATA", t.TempDir())
-	heard := make(chan os.Signal, 1)
-	signal.Notify(heard, syscall.SIGHUP) // or the test would end instead
-	defer signal.Stop(heard)
+	hangUp := hearing(t)
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -41,9 +50,7 @@ func TestHangUp(t *testing.T) {
 	if _, err := said.Read(make([]byte, 4096)); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	hangUp()
 	if got := testenv.Receive(t, "the end by SIGHUP", code); got != exitOK {
 		t.Errorf("code %d", got)
 	}
@@ -87,23 +94,16 @@ func TestLabListTellsWhy(t *testing.T) {
 func TestDropsFileGrows(t *testing.T) {
 	testenv.Root(t)
 	file := filepath.Join(t.TempDir(), "drops.json")
-	code := make(chan int, 1)
-	var wrong bytes.Buffer
-	go func() {
-		code <- execute([]string{"drops", "--json", file, "--interval", "100ms", "--time", "3s"}, io.Discard, &wrong)
-	}()
-	grew := false
-	for {
-		select {
-		case got := <-code:
-			text, _ := os.ReadFile(file)
-			if got != exitOK || !grew || !strings.Contains(string(text), `"sum":true`) {
-				t.Errorf("code %d, grew %v\n%s\n%s", got, grew, wrong.String(), text)
-			}
-			return
-		case <-time.After(10 * time.Millisecond):
-			text, _ := os.ReadFile(file)
-			grew = grew || strings.Contains(string(text), "\n") && !strings.Contains(string(text), `"sum":true`)
-		}
+	text := func() string { b, _ := os.ReadFile(file); return string(b) }
+	code, wrong := make(chan int, 1), &bytes.Buffer{}
+	hangUp := hearing(t)
+	go func() { code <- execute([]string{"drops", "--json", file, "--interval", "100ms"}, io.Discard, wrong) }()
+	testenv.Await(t, "two intervals in the file", func() bool { return strings.Count(text(), "\n") >= 2 })
+	if strings.Contains(text(), `"sum":true`) {
+		t.Errorf("the watch goes on, and the file says\n%s", text())
+	}
+	hangUp()
+	if got := testenv.Receive(t, "the end by SIGHUP", code); got != exitOK || !strings.Contains(text(), `"sum":true`) {
+		t.Errorf("code %d\n%s\n%s", got, wrong, text())
 	}
 }

@@ -71,9 +71,10 @@ func (r *Trial) Undisturbed(t testing.TB, send, receive engine.Report) {
 		got.Broken + got.Strays + got.Overrun; n != 0 {
 		t.Errorf("nothing disturbs this path: %+v", got)
 	}
-	// A sender that the kernel moves to another core may overtake itself: each core has a backlog of its own.
-	if most := 1 + s.Attempted/100; got.Tally.Reordered > most {
-		t.Errorf("%d of %d packets out of order; want at most %d", got.Tally.Reordered, s.Attempted, most)
+	// A sender that the kernel moves to another core may overtake itself: each core has a backlog of its own. How many
+	// packets of a path are out of order is what testRelay knows.
+	if got.Tally.Reordered > s.Attempted/2 {
+		t.Errorf("%d of %d packets out of order", got.Tally.Reordered, s.Attempted)
 	}
 	if got.WarmupReceived > s.WarmupSent || s.WarmupSent > 0 && r.Timing.WarmupSeconds == 0 {
 		t.Errorf("of the warm-up %d were sent, %d came", s.WarmupSent, got.WarmupReceived)

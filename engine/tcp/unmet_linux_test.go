@@ -32,8 +32,8 @@ func TestNoAnswer(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		end  testEnd
-		sent []uint64
-	}{"caller": {caller, []uint64{1, 0}}, "listener": {p.receiver, []uint64{0, 0}}} { // the second stream waits for the first
+		sent []bool
+	}{"caller": {caller, []bool{true, false}}, "listener": {p.receiver, []bool{false, false}}} { // one after the other
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		met, err := c.end.End.End.Connect(ctx)
@@ -41,8 +41,8 @@ func TestNoAnswer(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", name, met, err)
 		}
 		for i, s := range met.Streams {
-			if s.Met || s.Sent != c.sent[i] || name == "caller" && s.Remote.Port() != o.Ports[i] {
-				t.Errorf("%s: stream %d: %+v, want %d sent", name, i, s, c.sent[i])
+			if s.Met || s.Sent > 0 != c.sent[i] || name == "caller" && s.Remote.Port() != o.Ports[i] {
+				t.Errorf("%s: stream %d: %+v, want some sent: %v", name, i, s, c.sent[i])
 			}
 		}
 	}

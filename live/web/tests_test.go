@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pelt/finding"
+	"pelt/internal/testenv"
 	"pelt/live"
 )
 
@@ -43,7 +44,7 @@ func fakeChild(command string) int {
 	case "wait":
 		<-interrupts
 	case "deaf":
-		time.Sleep(time.Minute)
+		time.Sleep(time.Hour)
 	case "crash":
 		os.Stderr.WriteString("panic: oh")
 		return 2
@@ -78,7 +79,6 @@ func all(t *Test) (list []live.Event) {
 
 func TestChild(t *testing.T) {
 	list := fakeTests(t)
-	list.stopTime = 2 * time.Second
 	for command, want := range map[string]string{
 		"finish": "",
 		"wait":   "",
@@ -87,6 +87,9 @@ func TestChild(t *testing.T) {
 		"crash":  "panic: oh",
 		"noise":  "its events cannot be read: invalid character 'o' in literal null (expecting 'u')",
 	} {
+		if list.stopTime = testenv.Patience; command == "deaf" {
+			list.stopTime = 2 * time.Second
+		}
 		one, err := list.start([]string{command, "lab:direct"}, "otter-17", nil)
 		if err != nil {
 			t.Fatal(err)
