@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"pelt/engine"
-	"pelt/fleet"
 	"pelt/model"
 )
 
@@ -72,34 +70,5 @@ func TestFamilyOfFrames(t *testing.T) {
 		if got := s.withFamilies(plan)[0].Family; got != c.want {
 			t.Errorf("%+v: IPv%d", c, got)
 		}
-	}
-}
-
-// TestImpossibleConnections: a report of another host may say anything.
-func TestImpossibleConnections(t *testing.T) {
-	timing := model.Timing{MeasureSeconds: 1}
-	flow := model.Flow{Name: "up", Protocol: model.TCP, Streams: 1, PayloadBytes: model.ConnectionMessageBytes,
-		Connections: model.ConnectionRate}
-	outcome := func(change func(*model.ConnectionFacts)) fleet.FlowOutcome {
-		c := &model.ConnectionFacts{Mode: model.ConnectionRate, Established: 9, PerSecond: []uint64{9}}
-		change(c)
-		return fleet.FlowOutcome{
-			Send: &engine.Report{Send: &engine.SendReport{Attempted: 10, Accepted: 10, Streams: []uint64{10},
-				DurationNanos: 1e9, Connections: c}},
-			Receive: &engine.Report{Receive: &engine.ReceiveReport{}},
-		}
-	}
-	if why := impossible(flow, timing, outcome(func(*model.ConnectionFacts) {})); why != nil {
-		t.Errorf("a good account: %s", why)
-	}
-	if why := impossible(flow, timing,
-		outcome(func(c *model.ConnectionFacts) { c.Established = 11 })); len(why) != 1 ||
-		why[0].Name != "sender connections" {
-		t.Errorf("more established than attempted: %v", why)
-	}
-	none := outcome(func(*model.ConnectionFacts) {})
-	none.Send.Send.Connections = nil
-	if why := impossible(flow, timing, none); len(why) != 1 || why[0].Name != "sender kind" {
-		t.Errorf("no account of connections: %v", why)
 	}
 }

@@ -3,12 +3,8 @@ package run
 import (
 	"context"
 	"errors"
-	"net/netip"
-	"slices"
-	"strings"
 	"testing"
 
-	"pelt/engine"
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/plan"
@@ -125,86 +121,6 @@ func TestInterruptedRunKeepsAndGoesOn(t *testing.T) {
 	if err != nil || len(again.Results) != len(all.Results) {
 		t.Errorf("resuming a complete run gave %d results, %v; want %d and nil", len(again.Results), err,
 			len(all.Results))
-	}
-}
-
-func TestRefusesWhatTheHostsDoNotAllow(t *testing.T) {
-	p := smallPlan(t)
-	way := twoEnds()
-	for i := range way.nodes {
-		way.nodes[i].agent.Engines = []string{"udp"}
-		way.nodes[i].address = func(int) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, 1}) }
-	}
-	limits := &way.nodes[1].agent.Limits
-	limits.MaxRatePPS = 1000
-	var refusal *engine.Refusal
-	if err := way.check(t.Context(), p); !errors.As(err, &refusal) {
-		t.Errorf("a max rate against --max-rate gave %v, want a refusal", err)
-	}
-	// What one trial sends counts: up and down in turn are no more than each.
-	for _, c := range []struct {
-		preset        plan.Preset
-		settings, say string
-	}{
-		{plan.Curve, "direction=up,down rate=1kpps", ""},
-		{plan.Latency, "", "so give --rate 500pps"}, {plan.Latency, "rate=1kpps",
-			"so give --rate 500pps"}, {plan.Latency, "rate=500pps", ""},
-		{plan.Ndr, "", "so give --rate 1kpps"}, {plan.Ndr, "rate=1kpps", ""},
-	} {
-		p, err := c.preset.Of("192.0.2.1", strings.Fields(c.settings)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = way.check(t.Context(), p)
-		if (err == nil) != (c.say == "") || err != nil && !strings.HasSuffix(err.Error(), c.say) {
-			t.Errorf("%s %s: %v, want %q", c.preset.Command, c.settings, err, c.say)
-		}
-	}
-	*limits = fleet.Limits{}
-	if err := way.check(t.Context(), p); err != nil {
-		t.Errorf("without limits: %v", err)
-	}
-}
-
-func TestSeriesKeepsWholeSteps(t *testing.T) {
-	report := &engine.Report{Send: &engine.SendReport{PerStep: []uint64{10, 20, 5}}}
-	for _, c := range []struct {
-		name    string
-		seconds float64
-		want    []float64
-		step    float64
-	}{
-		{"two and a half seconds", 2.5, []float64{10, 20}, 1},
-		{"half a second", 0.5, []float64{20}, 0.5},
-		{"a hair short of three", 2.995, []float64{10, 20, 5}, 1},
-	} {
-		got := flowSeries(model.Flow{Name: "up"}, model.Timing{MeasureSeconds: 1}, c.seconds,
-			fleet.FlowOutcome{Send: report})
-		if len(got) != 1 || !slices.Equal(got[0].Values, c.want) || got[0].StepSeconds != c.step {
-			t.Errorf("%s: got %+v, want %v in steps of %v s", c.name, got, c.want, c.step)
-		}
-	}
-}
-
-// A path that dies delivers nothing from then on; its receiver's series does not end there.
-func TestSeriesOfADeadPath(t *testing.T) {
-	report := &engine.Report{Receive: &engine.ReceiveReport{Tally: model.Tally{PerStep: []uint64{10, 10},
-		StepBytes: []uint64{640, 640}}}}
-	sender := &engine.Report{Send: &engine.SendReport{PerStep: []uint64{10, 10, 10, 10}}}
-	want := map[string][]float64{"send_pps": {10, 10, 10, 10}, "receive_pps": {10, 10, 0, 0},
-		"goodput_bps": {5120, 5120, 0, 0}}
-	for _, s := range flowSeries(model.Flow{Name: "up", Protocol: model.UDP}, model.Timing{MeasureSeconds: 4}, 4,
-		fleet.FlowOutcome{Send: sender, Receive: report}) {
-		if !slices.Equal(s.Values, want[s.Metric]) {
-			t.Errorf("%s: %v, want %v", s.Metric, s.Values, want[s.Metric])
-		}
-		delete(want, s.Metric)
-	}
-	if len(want) > 0 {
-		t.Errorf("no series of %v", want)
-	}
-	if n := len(report.Receive.Tally.PerStep); n != 2 {
-		t.Errorf("the tally has %d steps now", n)
 	}
 }
 

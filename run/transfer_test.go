@@ -1,11 +1,9 @@
 package run
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
-	"pelt/engine"
 	"pelt/lab"
 	"pelt/model"
 	"pelt/plan"
@@ -43,78 +41,6 @@ func TestTransfersGoToOneReceiver(t *testing.T) {
 			!strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("curve %v over a star: %v", c.settings, err)
 		}
-	}
-}
-
-func TestCompletion(t *testing.T) {
-	sent := func(c *model.Completion) engine.SendReport {
-		return engine.SendReport{BeginNanos: 1e9, TCP: &model.TCPFacts{Completion: c}}
-	}
-	acknowledged := &model.Completion{Bytes: 1000, Done: true, Seconds: 2, By: model.ByAcknowledged}
-	read := engine.ReceiveReport{Tally: model.Tally{Bytes: 1000, LastNanos: 2.5e9}}
-	answered := func(c model.Completion) engine.ReceiveReport {
-		return engine.ReceiveReport{TCP: &model.TCPFacts{Completion: &c}}
-	}
-	for name, c := range map[string]struct {
-		http, oneClock bool
-		sent           *model.Completion
-		in             engine.ReceiveReport
-		want           *model.Completion
-	}{
-		"one clock": {false, true, acknowledged, read,
-			&model.Completion{Bytes: 1000, Done: true, Seconds: 1.5, By: model.ByRead}},
-		"two clocks": {false, false, acknowledged, read, acknowledged},
-		"not all read": {false, true, acknowledged,
-			engine.ReceiveReport{Tally: model.Tally{Bytes: 999, LastNanos: 2.5e9}}, acknowledged},
-		"an answer": {true, false, acknowledged,
-			answered(model.Completion{Bytes: 1000, Done: true, Seconds: 1, By: model.ByAnswer}),
-			&model.Completion{Bytes: 1000, Done: true, Seconds: 1, By: model.ByAnswer}},
-		"an answer of a liar": {true, false, acknowledged,
-			answered(model.Completion{Bytes: 7, Done: true, Seconds: 1, By: "\x1b[2J"}),
-			&model.Completion{Bytes: 1000, Done: true, Seconds: 1, By: model.ByAnswer}},
-		"an answer cut": {true, false, acknowledged, answered(model.Completion{}), acknowledged},
-		"a sender that lies": {false, false, &model.Completion{Bytes: 7, Done: true, Seconds: 2, By: "\x1b[2J"},
-			read, acknowledged},
-		"a sender that is not": {false, false, nil, read, nil},
-	} {
-		got := completion(model.Flow{Bytes: 1000, HTTP: c.http}, c.oneClock, sent(c.sent), c.in)
-		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
-	}
-}
-
-func TestReceiverOfMoreThanATransfer(t *testing.T) {
-	_, placed, out := honest()
-	f := placed.Flows[0].Flow
-	f.Protocol, f.Bytes = model.TCP, 990*64
-	if why := impossible(f, placed.Timing, out.Flows[0]); why != nil {
-		t.Error(why)
-	}
-	f.Bytes--
-	if why := impossible(f, placed.Timing, out.Flows[0]); len(why) != 1 || why[0].Name != "receiver bytes" ||
-		why[0].Numbers["received_bytes"] != 63360 {
-		t.Error(why)
-	}
-}
-
-// A sender's series begin with the measured part, and have names that pelt gives.
-func TestSeriesOfSenders(t *testing.T) {
-	values := []float64{0, 1, 2, 3, 4, 5}
-	one, many := 0, model.MaxStreams
-	timing := model.Timing{WarmupSeconds: 0.15, MeasureSeconds: 1}
-	sent := engine.SendReport{Series: []model.Series{
-		{Metric: model.SeriesAcked, StepSeconds: 0.1, Values: values, StartSeconds: 0.9, At: "\x1b", Stream: &one},
-		{Metric: model.SeriesAcked, StepSeconds: 0.1, Values: values, Stream: &many},
-		{Metric: "tcp_\x1b[2J", StepSeconds: 0.1, Values: values},
-		{Metric: model.SeriesRTT, StepSeconds: 1e-9, Values: values},
-		{Metric: model.SeriesRTT, StepSeconds: 0.1, Values: values[:1]},
-	}}
-	(&engine.Report{Send: &sent}).Clamp(timing)
-	got := tcpSeries(model.Flow{Name: "up", From: model.Sender, Streams: 2}, timing, sent)
-	if len(got) != 1 || !slices.Equal(got[0].Values, values[2:]) || got[0].StartSeconds < 0.049 ||
-		got[0].StartSeconds > 0.051 || got[0].At != model.Sender {
-		t.Errorf("%+v", got)
 	}
 }
 

@@ -3,7 +3,6 @@ package run
 import (
 	"encoding/json"
 	"math"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -32,50 +31,6 @@ func honest() (model.Trial, fleet.Trial, fleet.Outcome) {
 					FirstNanos: 5e9, LastNanos: 6e9, PerStep: []uint64{990}, StepBytes: []uint64{990 * 64}}}},
 		}}}
 	return t, placed, out
-}
-
-// madeReports are those of a trial's ends.
-type madeReports struct {
-	out  *fleet.Outcome
-	sent *engine.SendReport
-	in   *engine.ReceiveReport
-}
-
-func TestHostileReports(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		change func(*madeReports)
-		want   string // of why; "" is valid
-	}{
-		{"honest", func(*madeReports) {}, ""},
-		{"no receiver", func(o *madeReports) { o.out.Flows[0].Receive = nil }, "account of one end is missing"},
-		{"another role's", func(o *madeReports) { o.out.Flows[0].Receive.Receive = nil }, "is missing"},
-		{"negative time", func(o *madeReports) { o.sent.DurationNanos = -1 }, "(sender duration)"},
-		{"endless time", func(o *madeReports) { o.sent.DurationNanos = math.MaxInt64 }, "(sender duration)"},
-		{"accepted more", func(o *madeReports) { o.sent.Accepted = 1001 }, "(sender sum)"},
-		{"streams overflow", func(o *madeReports) { o.sent.Streams = []uint64{math.MaxUint64, 1001} }, "(sender sum)"},
-		{"received more", func(o *madeReports) { o.in.Tally.Received, o.in.Tally.Bytes = 1001, 1001*64 },
-			"(receiver sum)"},
-		{"bytes of others", func(o *madeReports) { o.in.Tally.Bytes = math.MaxUint64 }, "(receiver sum)"},
-		{"gave up more than was planned", func(o *madeReports) { o.sent.Late, o.sent.Held = 600, 600 },
-			"(sender schedule)"},
-		{"left more than was planned", func(o *madeReports) { o.sent.SlotsSilent = 1001 }, "(sender schedule)"},
-		{"from end to begin", func(o *madeReports) {
-			o.in.Tally.FirstNanos, o.in.Tally.LastNanos = math.MaxInt64,
-				math.MinInt64
-		}, "(receiver duration)"},
-		{"negative delay", func(o *madeReports) { o.in.Tally.Delay = &model.Percentiles{Min: -5} },
-			"(order of percentiles)"},
-		{"negative jitter", func(o *madeReports) { o.in.Tally.JitterNanos = -1 }, "(order of percentiles)"},
-		{"a frame past the program", func(o *madeReports) { o.in.Strays = 1 }, "past its XDP program"},
-	} {
-		trial, placed, out := honest()
-		c.change(&madeReports{&out, out.Flows[0].Send.Send, out.Flows[0].Receive.Receive})
-		r := account(trial, placed, out, path{})
-		if (r.State == model.Valid) != (c.want == "") || !strings.Contains(r.Why.String(), c.want) {
-			t.Errorf("%s: %s, %q, want %q", c.name, r.State, r.Why, c.want)
-		}
-	}
 }
 
 // Whatever numbers the other end reports, the result is finite and balances.
@@ -112,35 +67,4 @@ func TestAnyReportGivesAResult(t *testing.T) {
 			t.Fatalf("%+v", f)
 		}
 	})
-}
-
-// A path that carried a burst and then stalled is not as fast as the burst.
-func TestStalledTCPIsSlow(t *testing.T) {
-	trial, placed, out := honest()
-	placed.Flows[0].Flow.Protocol = model.TCP
-	out.Flows[0].Receive.Receive.Tally = model.Tally{Received: 100, Bytes: 125_000, FirstNanos: 5e9,
-		LastNanos: 5e9 + 1e8}
-	if f := account(trial, placed, out, path{}).Flows[0]; f.GoodputBPS != 1e6 || f.ReceivePPS != 100 {
-		t.Errorf("%v bit/s, %v pps; want 1e6, 100", f.GoodputBPS, f.ReceivePPS)
-	}
-}
-
-// Frames of which none arrives may be the path's fault or XDP's: the flag that tells is named.
-func TestNoFrameArrived(t *testing.T) {
-	for name, change := range map[string]func(*fleet.FlowOutcome){
-		"none":                 func(*fleet.FlowOutcome) {},
-		"in the warm-up":       func(o *fleet.FlowOutcome) { o.Receive.Receive.WarmupReceived = 1 },
-		"of sockets none":      func(o *fleet.FlowOutcome) { o.Send.Engine = "udp" },
-		"the sender sent none": func(o *fleet.FlowOutcome) { o.Send.Send.Accepted = 0 },
-	} {
-		_, placed, out := honest()
-		o := &out.Flows[0]
-		o.Send.Engine, o.Receive.Receive.Tally = "xdp", model.Tally{}
-		change(o)
-		list := strings.Join(endWarnings(placed, out), "\n")
-		if told := strings.Contains(list,
-			"up: no XDP frame arrived at the b; the path may still carry what sockets send: try --engine udp"); told != (name == "none") {
-			t.Errorf("%s: %q", name, list)
-		}
-	}
 }
