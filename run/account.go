@@ -217,7 +217,7 @@ func endWarnings(placed fleet.Trial, out fleet.Outcome) []string {
 		if in := o.Receive.Receive; in.Strays+in.Tally.Received+in.WarmupReceived == 0 {
 			list = append(list,
 				fmt.Sprintf("%s: no XDP frame arrived at the %s; the path may still carry what sockets send: try --engine udp",
-					planFlow(placed.Flows[i].Flow.Name), groupName(placed.Flows[i].To)))
+					planFlow(placed.Flows[i].Flow.Name), groupName(placed.Flows[i].Flow.To)))
 		}
 	}
 	slices.Sort(list)
