@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -68,42 +67,5 @@ func TestBeside(t *testing.T) {
 	}
 	if got := besides(errors.Join(context.Canceled)); len(got) != 0 {
 		t.Errorf("an interruption alone: %v", got)
-	}
-}
-
-// Codes and passwords are neither stored nor shown; where lines of events went says nothing of a run.
-func TestKeptArguments(t *testing.T) {
-	args := strings.Fields("curve nas --json-lines - --code tiger-42-amber --code=otter-17-blue --nats tls://me:otter@a.example --nats=otter@b.example --time 1s --json-lines=a.jsonl")
-	if got := strings.Join(keptArguments(args),
-		" "); got != "curve nas --code CODE --code=CODE --nats URLS --nats=URLS --time 1s" {
-		t.Error(got)
-	}
-	if args[5] != "tiger-42-amber" {
-		t.Error("the arguments themselves are changed")
-	}
-}
-
-func TestLongRuns(t *testing.T) {
-	for _, c := range []struct{ command, want string }{
-		{"curve lab:direct", ""},
-		{"curve lab:direct --payload 16..1472/1", "about 4 h 10 min: 4371 trials"},
-		{"curve lab:direct --payload 16..1472/1 --time 10ms --warmup 10ms --repeats 1", ""},
-		{"soak 192.0.2.1 --time 24h", ""},
-		{"sweep lab:direct --payload 64,1472 --rate 1kpps,10kpps --repeats 3", ""},
-		{"sweep lab:direct --payload 16..1472/8 --rate 10pps,100pps", "about"},
-	} {
-		words := strings.Fields(c.command)
-		i := slices.IndexFunc(tests, func(x testText) bool { return x.preset.Command == words[0] })
-		flags := map[string][]string{}
-		for k := 2; k < len(words); k += 2 {
-			flags[strings.TrimPrefix(words[k], "--")] = []string{words[k+1]}
-		}
-		p, err := planOf(tests[i].preset, words[1], flags, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := long(p); (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
-			t.Errorf("%s: %q, want %q", c.command, got, c.want)
-		}
 	}
 }

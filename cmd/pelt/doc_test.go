@@ -167,21 +167,6 @@ func TestHelpEndsWithAnExample(t *testing.T) {
 	})
 }
 
-func TestNodeLinkArgs(t *testing.T) {
-	for _, c := range []struct{ in, want string }{
-		{"curve lab:nat --link-receiver rate=1mbit --time 1s",
-			"curve lab:nat --node-link receiver:rate=1mbit --time 1s"},
-		{"curve lab:nat --link-router=rate=1mbit", "curve lab:nat --node-link router:rate=1mbit"},
-		{"curve lab:nat --link rate=1mbit", "curve lab:nat --link rate=1mbit"},
-		{"lab exec r1 receiver -- x --link-y z", "lab exec r1 receiver -- x --link-y z"},
-		{"curve lab:nat --link-sender", "curve lab:nat --node-link sender:"},
-	} {
-		if got := strings.Join(nodeLinkArgs(strings.Fields(c.in)), " "); got != c.want {
-			t.Errorf("%q became %q, want %q", c.in, got, c.want)
-		}
-	}
-}
-
 // TestEnded: a child that could not be run is an error, never exit code 0.
 func TestEnded(t *testing.T) {
 	for _, c := range []struct {

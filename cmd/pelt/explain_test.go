@@ -97,27 +97,3 @@ func TestExplainOutputs(t *testing.T) {
 		t.Errorf("no picture in %s: %v", page, err)
 	}
 }
-
-func TestParseLevel(t *testing.T) {
-	for _, c := range []struct {
-		knob, text, want, wrong string
-	}{
-		{"payload_bytes", "64", "64", ""}, {"rate_pps", "150kpps", "150000", ""}, {"rate_pps", "150000", "150000",
-			""}, {"rate_pps", "max", "max", ""},
-		{"rate_pps", "95mbit", "", "packets per second"}, {"rate_pps", "fast", "", "want"}, {"interval_ns", "5ms",
-			"5000000", ""}, {"link.loss_ratio", "0.1%", "0.001", ""},
-		{"direction", "both", "both", ""}, {"payload_bytes", "NaN", "", "want whole bytes"}, {"interval_ns", "soon",
-			"", "soon"},
-	} {
-		got, err := parseLevel(c.knob, c.text)
-		if err != nil {
-			if c.wrong == "" || !strings.Contains(err.Error(), c.wrong) {
-				t.Errorf("parseLevel(%s, %s): %v; want %q", c.knob, c.text, err, c.wrong)
-			}
-			continue
-		}
-		if c.wrong != "" || got.String() != c.want {
-			t.Errorf("parseLevel(%s, %s) = %v; want %s %q", c.knob, c.text, got, c.want, c.wrong)
-		}
-	}
-}

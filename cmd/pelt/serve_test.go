@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -50,37 +49,5 @@ func TestInvitation(t *testing.T) {
 	if got := invitation(run.ServeOptions{Port: 7358}, code, note); strings.Contains(got, "tiger") ||
 		!strings.Contains(got, "stands in /etc/code") {
 		t.Errorf("a code of a file, for a journal: %q", got)
-	}
-}
-
-func TestListenAddress(t *testing.T) {
-	for _, c := range []struct{ flags, want, wrong string }{
-		{"", "invalid IP 7358", ""},
-		{"--listen 127.0.0.1", "127.0.0.1 7358", ""},
-		{"--listen 127.0.0.1 --port 80", "127.0.0.1 80", ""},
-		{"--listen 127.0.0.1:17360", "127.0.0.1 17360", ""},
-		{"--listen :17360", "invalid IP 17360", ""},
-		{"--listen :17360 --port 17360", "invalid IP 17360", ""},
-		{"--listen ::1", "::1 7358", ""},
-		{"--listen [fe80::1%eth0]:80", "fe80::1%eth0 80", ""},
-		{"--listen :17360 --port 80", "", "--port: 80 is not the port in --listen :17360; give one of them"},
-		{"--listen elsewhere", "", "--listen: want ADDRESS, ADDRESS:PORT or :PORT"},
-		{"--listen host:80", "", "--listen: want ADDRESS, ADDRESS:PORT or :PORT"},
-		{"--listen 127.0.0.1:65536", "", "--listen: want ADDRESS, ADDRESS:PORT or :PORT"},
-	} {
-		serve := newServe()
-		if err := serve.ParseFlags(strings.Fields(c.flags)); err != nil {
-			t.Fatal(err)
-		}
-		port, _ := serve.Flags().GetInt("port")
-		text, _ := serve.Flags().GetString("listen")
-		got, err := listenAddress(serve, text, &port)
-		if c.wrong != "" {
-			if err == nil || !strings.Contains(err.Error(), c.wrong) {
-				t.Errorf("%s: %v, want %s", c.flags, err, c.wrong)
-			}
-		} else if said := fmt.Sprint(got, port); err != nil || said != c.want {
-			t.Errorf("%s: %s (%v), want %s", c.flags, said, err, c.want)
-		}
 	}
 }

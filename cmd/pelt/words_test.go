@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pelt/test/golden"
+)
+
+// TestWords: each line of the file begins with the name of a function, and is the words that it reads. Below stands
+// what it makes of them.
+func TestWords(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.FixedZone("CET", 3600))
+	golden.Table(t, "testdata/words.txt", func(question string) string {
+		what, text, _ := strings.Cut(question, " ")
+		words := strings.Fields(text)
+		said := func(got any, err error) string {
+			if err != nil {
+				return fmt.Sprintf("error (usage: %v): %v", isUsage(err), err)
+			}
+			return fmt.Sprint(got)
+		}
+		switch what {
+		case "parseSince":
+			at, err := parseSince(text, now)
+			return said(at.Format(time.RFC3339), err)
+		case "parseLevel":
+			return said(parseLevel(words[0], words[1]))
+		case "nodeLinkArgs":
+			return strings.Join(nodeLinkArgs(words), " ")
+		case "keptArguments":
+			kept := strings.Join(keptArguments(words), " ")
+			if strings.Join(words, " ") != text {
+				t.Errorf("the arguments themselves became %q", words)
+			}
+			return kept
+		case "listenAddress":
+			c := newServe()
+			if err := c.ParseFlags(words); err != nil {
+				return said("", err)
+			}
+			port, _ := c.Flags().GetInt("port")
+			listen, _ := c.Flags().GetString("listen")
+			at, err := listenAddress(c, listen, &port)
+			return said(fmt.Sprint(at, port), err)
+		case "given", "long":
+			c, rest, err := newRoot(io.Discard, io.Discard).Find(words)
+			if err == nil {
+				err = c.ParseFlags(rest)
+			}
+			flags := given(c.Flags())
+			if what == "given" || err != nil {
+				var list []string
+				for _, name := range slices.Sorted(maps.Keys(flags)) {
+					list = append(list, name+"="+strings.Join(flags[name], ","))
+				}
+				return said(strings.Join(list, " "), err)
+			}
+			i := slices.IndexFunc(tests, func(x testText) bool { return x.preset.Command == c.Name() })
+			p, err := planOf(tests[i].preset, c.Flags().Arg(0), flags, nil)
+			return said(long(p), err)
+		}
+		t.Fatalf("unknown: %s", question)
+		return ""
+	})
+}
