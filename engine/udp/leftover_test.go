@@ -75,16 +75,18 @@ func TestSurveyReadsWhatWaits(t *testing.T) {
 	}
 	shelf := &shelf{left: []datagram{
 		{head: make([]byte, 3), bytes: 3, nanos: 1}, // somebody else's
-		answer(probe{kind: kindNote, number: 1, size: 1280, value: 1500}), answer(probe{kind: kindNote, number: 1,
-			size: 1500, value: 1500}),
+		answer(probe{kind: kindNote, number: 1, size: 1280, value: 1500}),
+		answer(probe{kind: kindNote, number: 1, size: 1500, value: 1500}),
 	}}
 	e.sockets = []socket{shelf}
 	x := &surveyor{end: e, trip: time.Millisecond}
 	x.prepare()
-	x.out.start(1500)
+	x.out.routeMTU(1500)
+	x.out.waiting, x.back.waiting = []int{1280, 1500, 1400}, []int{1300}
 	x.sentAt = []time.Time{time.Now().Add(-time.Hour)}
-	ahead, behind := x.gather(stop, []int{1280, 1500, 1400}, []int{1300})
-	if len(ahead) != 1 || ahead[0] != 1400 || len(behind) != 1 {
-		t.Errorf("nobody answered %v and %v, want 1400 and 1300 only", ahead, behind)
+	x.gather(stop)
+	if x.out.low != 1500 || len(x.out.waiting) != 0 || len(x.back.waiting) != 1 {
+		t.Errorf("%d B passed, and %v and %v are awaited; want 1500 B, none and 1300", x.out.low, x.out.waiting,
+			x.back.waiting)
 	}
 }

@@ -6,19 +6,18 @@ import (
 	"pelt/model"
 )
 
-// search finds the largest IP packet that passes in one direction: the search
-// of RFC 8899 (DPLPMTUD) in a second instead of minutes, and so by rounds of
-// several sizes at once. A size that is answered passes. One that is not may
-// have been lost like any other packet: the least of those is tried again until
-// maxProbes of it are gone.
+// search finds the largest IP packet that passes in one direction: the search of RFC 8899 (DPLPMTUD) in a second
+// instead of minutes, and so by rounds of several sizes at once. A size that is answered passes. One that is not may
+// have been lost like any other packet: the least of those is tried again until maxProbes of it are gone.
 type search struct {
-	six   bool
-	top   int // MAX_PLPMTU: what the route takes, bytes; 0 not known yet
-	low   int // PLPMTU: the largest that was answered; 0 none yet
-	limit int // the largest that may pass: top, or what a packet-too-big message said
-	told  bool
-	tries map[int]int // unanswered probes of a size
-	sent  int
+	six     bool
+	unable  string // why nothing can be searched, "" if it can
+	top     int    // MAX_PLPMTU: what the route takes, bytes; 0 not known yet
+	low     int    // PLPMTU: the largest that was answered; 0 none yet
+	limit   int    // the largest that may pass: top, or what a packet-too-big message said
+	waiting []int  // sizes of this round that may still be answered
+	tries   map[int]int
+	sent    int
 }
 
 const (
@@ -30,11 +29,10 @@ const (
 	baseFour   = 1200 // BASE_PLPMTU, RFC 8899 section 5.1.2
 )
 
-// commonMTUs are what links and tunnels have: Ethernet and jumbo frames, PPPoE,
-// mobile carriers, WireGuard, IPsec, GRE, the least of IPv6, and the old ones of
-// RFC 1191 section 7.1.
-var commonMTUs = [...]int{9000, 4352, 1500, 1492, 1480, 1476, 1472, 1460, 1450, 1440, 1430, 1420, 1400, 1380, 1360,
-	1340, 1300, 1280, 1006, 576}
+// commonMTUs are what links and tunnels have: the old ones of RFC 1191 section 7.1, the least of IPv6, GRE, IPsec,
+// WireGuard, mobile carriers, PPPoE, Ethernet and jumbo frames.
+var commonMTUs = [...]int{576, 1006, 1280, 1300, 1340, 1360, 1380, 1400, 1420, 1430, 1440, 1450, 1460, 1472, 1476, 1480,
+	1492, 1500, 4352, 9000}
 
 func newSearch(six bool) *search { return &search{six: six, tries: map[int]int{}} }
 
@@ -53,159 +51,124 @@ func overheadOf(six bool) int {
 	return 28
 }
 
-// start tells what the sending end's kernel takes for its route to be; later
-// calls with less are packet-too-big messages that it got.
-func (s *search) start(top int) {
+// routeMTU notes what the sending end's kernel takes for the MTU of its route. Later calls with less are
+// packet-too-big messages that the kernel got. A message that contradicts an answer is ignored.
+func (s *search) routeMTU(mtu int) {
 	if s.top == 0 {
-		top = min(top, 65535)
-		s.top, s.limit = top, top
-		return
+		s.top = min(mtu, 65535)
+		s.limit = s.top
+	} else if mtu < s.limit && mtu >= s.low && mtu >= s.least() {
+		s.limit = mtu
 	}
-	s.tooBig(top)
+	s.waiting = slices.DeleteFunc(s.waiting, func(n int) bool { return n > s.limit })
 }
 
-// tooBig notes a packet-too-big message: packets above mtu do not pass. A message that contradicts an answer is
-// ignored.
-func (s *search) tooBig(mtu int) {
-	if mtu < s.limit && mtu >= s.low && mtu >= s.least() {
-		s.limit, s.told = mtu, true
-	}
-}
+func (s *search) told() bool { return s.limit < s.top }
 
+// passed notes an answer, after which none of a smaller packet is awaited.
 func (s *search) passed(size int) {
 	if size > s.low && size <= s.top {
 		s.low = size
 	}
 	if s.low > s.limit { // the message was wrong
-		s.limit, s.told = s.top, false
+		s.limit = s.top
 	}
+	s.waiting = slices.DeleteFunc(s.waiting, func(n int) bool { return n <= s.low })
 }
 
-// silent notes the probes of a round that nobody answered. A size below one that was answered is not counted: that
-// probe was lost by chance.
-func (s *search) silent(sizes []int) {
-	for _, n := range sizes {
-		if n > s.low {
-			s.tries[n]++
-		}
+// next begins a round.
+func (s *search) next() []int {
+	for _, n := range s.waiting {
+		s.tries[n]++
 	}
+	s.waiting = s.sizes()
+	s.sent += len(s.waiting)
+	return slices.Clone(s.waiting)
 }
 
-// wall returns the size that the search tries to stay below: the smallest one above low that was tried in vain, or
-// the first beyond the limit.
-func (s *search) wall() int {
-	wall := s.limit + 1
-	for n := range s.tries {
-		if n > s.low && n < wall {
+// sizes lists the packets of the next round, the smallest first; none if nothing is left to find out, or if the route
+// is not known yet.
+func (s *search) sizes() []int {
+	if s.top == 0 || s.unable != "" {
+		return nil
+	}
+	low, wall := max(s.low, s.least()-1), s.limit+1
+	for n := range s.tries { // the search tries to stay below the smallest one that was tried in vain
+		if n > low && n < wall {
 			wall = n
 		}
 	}
-	return wall
-}
-
-// gaveUp says that not even the smallest packet is answered.
-func (s *search) gaveUp() bool { return s.low == 0 && s.tries[s.least()] >= maxProbes }
-
-// mostTries returns how many probes of a size are sent before the size counts as too large.
-func (s *search) mostTries(size int) int {
-	if size == s.limit {
-		return topProbes
+	most := maxProbes
+	if wall == s.limit {
+		most = topProbes
 	}
-	return maxProbes
-}
-
-// done says that there is nothing left to find out.
-func (s *search) done() bool {
-	wall := s.wall()
-	return s.top > 0 && (s.gaveUp() || s.low > 0 && s.low+1 == wall &&
-		(wall > s.limit || s.tries[wall] >= s.mostTries(wall)))
-}
-
-// next lists the sizes of the next round, the smallest first; none if done, or
-// if the route is not known yet.
-func (s *search) next() []int {
-	if s.top == 0 || s.done() {
-		return nil
-	}
-	wall := s.wall()
 	var sizes []int
 	switch {
-	case s.low == 0 && len(s.tries) == 0: // the first round: mostly it is the last
-		sizes = []int{s.base(), s.limit}
-	case s.low+1 == wall:
-		return slices.Repeat([]int{wall}, s.mostTries(wall)-s.tries[wall])
-	case s.told && s.tries[s.limit] == 0:
-		sizes = []int{s.limit}
-		if s.low == 0 {
-			sizes = append(sizes, s.base(), s.least())
+	case low+1 == wall && wall > s.limit:
+		return nil
+	case low+1 == wall:
+		return slices.Repeat([]int{wall}, max(0, most-s.tries[wall]))
+	case s.tries[s.limit] == 0: // mostly the first round, and the last
+		if sizes = append(sizes, s.limit); s.low == 0 {
+			sizes = append(sizes, min(s.base(), s.limit))
 		}
 	default:
-		sizes = s.ladder(s.low, wall)
-		if s.low == 0 {
-			sizes = append(sizes, s.least())
-		}
+		sizes = between(low, wall)
 		if wall <= s.limit && s.tries[wall] < maxProbes {
 			sizes = append(sizes, wall)
 		}
+	}
+	if s.low == 0 && (len(s.tries) > 0 || s.told()) {
+		sizes = append(sizes, s.least())
 	}
 	slices.Sort(sizes)
 	return slices.Compact(sizes)
 }
 
 func (s *search) base() int {
-	base := baseFour
 	if s.six {
-		base = leastSix
+		return leastSix
 	}
-	return min(base, s.limit)
+	return baseFour
 }
 
-// ladder parts what lies between two sizes: at common ones as long as there are
-// any, then evenly.
-func (s *search) ladder(low, wall int) []int {
-	low = max(low, s.least()-1)
-	var sizes []int
+// between parts what lies between two sizes: at common ones as long as there are any, then evenly.
+func between(low, wall int) (sizes []int) {
+	var all []int
 	for _, n := range commonMTUs {
-		if n > low && n < wall && s.tries[n] == 0 {
-			sizes = append(sizes, n)
+		if n > low && n < wall {
+			all = append(all, n)
 		}
 	}
-	if len(sizes) > 0 {
-		for len(sizes) > roundSizes { // every other: the ends of the list matter less than its spread
-			kept := sizes[:0]
-			for i, n := range sizes {
-				if i%2 == 0 {
-					kept = append(kept, n)
-				}
-			}
-			sizes = kept
+	if len(all) == 0 {
+		for n := low + 1; n < wall; n++ {
+			all = append(all, n)
 		}
-		return sizes
 	}
-	room := wall - low - 1
-	steps := min(room, roundSizes)
-	for i := range steps {
-		sizes = append(sizes, low+(i+1)*(room+1)/(steps+1))
+	step := (len(all) + roundSizes - 1) / roundSizes
+	for i := step / 2; i < len(all); i += step {
+		sizes = append(sizes, all[i])
 	}
 	return sizes
 }
 
-// result is what was found; late says that the time was up before all was.
-func (s *search) result(late bool) *model.PathMTU {
+// done says that there is nothing left to find out.
+func (s *search) done() bool { return s.top > 0 && len(s.sizes()) == 0 }
+
+// result is what was found.
+func (s *search) result() *model.PathMTU {
 	r := &model.PathMTU{Family: 4, Bytes: s.low, Probes: s.sent}
 	if s.six {
 		r.Family = 6
 	}
 	switch {
 	case s.low == 0:
-		return r
 	case s.low == s.top:
 		r.Found = model.MTUOfRoute
-	case s.told && s.low == s.limit:
+	case s.low == s.limit:
 		r.Found = model.MTUTold
 	default:
-		r.Found = model.MTUSearch
-		r.AtLeast = late && !s.done()
+		r.Found, r.AtLeast = model.MTUSearch, !s.done()
 	}
 	return r
 }

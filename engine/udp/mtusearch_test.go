@@ -2,7 +2,10 @@ package udp
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"pelt/model"
 )
@@ -18,30 +21,19 @@ type wayOf struct {
 }
 
 // walk plays the search against the way.
-func (w wayOf) walk(seed uint64) (*search, int) {
+func (w wayOf) walk(seed uint64) (s *search, rounds int) {
 	r := rand.New(rand.NewPCG(seed, 1))
-	s := newSearch(w.six)
-	s.start(w.top)
-	rounds := 0
-	for sizes := s.next(); len(sizes) > 0; sizes = s.next() {
-		if rounds++; rounds > 100 {
-			break
-		}
-		var silent []int
-		says := false
+	s = newSearch(w.six)
+	s.routeMTU(w.top)
+	for sizes := s.next(); len(sizes) > 0 && rounds < 100; sizes = s.next() {
+		rounds++
 		for _, n := range sizes {
-			s.sent++
-			switch {
-			case !w.dead && n <= w.mtu && r.Float64() >= w.loss:
+			if !w.dead && n <= w.mtu && r.Float64() >= w.loss {
 				s.passed(n)
-			default:
-				silent = append(silent, n)
-				says = says || n > w.mtu && w.says
 			}
 		}
-		s.silent(silent)
-		if says {
-			s.tooBig(w.mtu)
+		if w.says && slices.Max(sizes) > w.mtu {
+			s.routeMTU(w.mtu)
 		}
 	}
 	return s, rounds
@@ -77,7 +69,7 @@ func TestSearch(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range uint64(200) {
 				s, rounds := c.way.walk(seed)
-				got := s.result(false)
+				got := s.result()
 				if got.Bytes != min(c.way.mtu, 65535) || got.Found != c.found {
 					// Three lost in a row look like a wall: with loss p that is p^3 of the walls met below the top.
 					if c.way.loss > 0 && (c.way.loss < 0.1 || got.Bytes < 1499) && got.Bytes > 0 &&
@@ -98,47 +90,39 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestSearchNeverLies: whatever is lost or said, what is found did pass, and
-// every search ends.
+// TestSearchNeverLies: whatever is lost or said, what is found did pass, and every search ends.
 func TestSearchNeverLies(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 7))
-	for i := range uint64(3000) {
-		w := wayOf{six: i%2 == 1, loss: r.Float64() * 0.9, says: r.IntN(2) == 0}
-		w.top = 1280 + r.IntN(60000)
-		w.mtu = 1280 + r.IntN(w.top-1279)
-		if !w.six && r.IntN(2) == 0 {
-			w.top = 68 + r.IntN(2000)
-			w.mtu = 68 + r.IntN(w.top-67)
-		}
-		s, rounds := w.walk(i)
-		if got := s.result(false); got.Bytes > w.mtu || rounds > 100 || got.AtLeast {
+	rapid.Check(t, func(t *rapid.T) {
+		w := wayOf{six: rapid.Bool().Draw(t, "six"), says: rapid.Bool().Draw(t, "a router says it"),
+			loss: rapid.Float64Range(0, 0.9).Draw(t, "loss"), dead: rapid.IntRange(0, 9).Draw(t, "dead") == 0}
+		least := newSearch(w.six).least()
+		w.top = rapid.IntRange(least, 65535).Draw(t, "route")
+		w.mtu = rapid.IntRange(least, w.top).Draw(t, "path")
+		s, rounds := w.walk(rapid.Uint64().Draw(t, "losses"))
+		got := s.result()
+		if got.Bytes > w.mtu || rounds >= 100 || got.AtLeast || !s.done() || w.dead != (got.Bytes == 0) && w.loss < 0.1 {
 			t.Fatalf("%+v: found %+v in %d rounds", w, got, rounds)
 		}
-	}
+		if w.loss == 0 && !w.dead && got.Bytes != w.mtu {
+			t.Fatalf("%+v: found %+v", w, got)
+		}
+	})
 }
 
-func TestSearchOfADeadPath(t *testing.T) {
-	s, rounds := wayOf{top: 1500, mtu: 1500, dead: true}.walk(1)
-	if got := s.result(false); got.Bytes != 0 || got.Found != "" || rounds > 5 {
-		t.Errorf("found %+v in %d rounds, want nothing", got, rounds)
-	}
-}
-
-// TestSearchCut: with the time up, what has passed is a bound.
+// TestSearchCut: with the time up, what has passed is a bound. Messages that contradict an answer, or say nonsense, are
+// nobody's.
 func TestSearchCut(t *testing.T) {
 	s := newSearch(false)
-	s.start(1500)
-	if s.result(true).Bytes != 0 {
+	s.routeMTU(1500)
+	if s.next(); s.result().Bytes != 0 {
 		t.Error("nothing was answered, and something was found")
 	}
 	s.passed(1200)
-	s.silent([]int{1500})
-	if got := s.result(true); got.Bytes != 1200 || !got.AtLeast || got.Found != model.MTUSearch {
+	if got := s.result(); got.Bytes != 1200 || !got.AtLeast || got.Found != model.MTUSearch {
 		t.Errorf("found %+v, want at least 1200", got)
 	}
-	// Messages that contradict an answer, or say nonsense, are nobody's.
 	for _, mtu := range []int{1100, 0, -5, 67, 1600} {
-		if s.tooBig(mtu); s.limit != 1500 {
+		if s.routeMTU(mtu); s.limit != 1500 {
 			t.Errorf("packet too big of %d made the limit %d", mtu, s.limit)
 		}
 	}
@@ -147,23 +131,19 @@ func TestSearchCut(t *testing.T) {
 // A message that a later answer refutes ends nothing and is not told of.
 func TestRefutedMessage(t *testing.T) {
 	s := newSearch(false)
-	s.start(9000)
-	s.tooBig(1400)
-	if s.passed(1500); s.told || s.done() {
-		t.Fatalf("told %v, done %v after an answer of 1500 B to a message of 1400 B", s.told, s.done())
+	s.routeMTU(9000)
+	s.routeMTU(1400)
+	if s.passed(1500); s.told() || s.done() {
+		t.Fatalf("told %v, done %v after an answer of 1500 B to a message of 1400 B", s.told(), s.done())
 	}
 	for sizes := s.next(); len(sizes) > 0; sizes = s.next() {
-		var silent []int
 		for _, n := range sizes {
 			if n <= 2000 {
 				s.passed(n)
-			} else {
-				silent = append(silent, n)
 			}
 		}
-		s.silent(silent)
 	}
-	if s.low != 2000 || s.told {
-		t.Errorf("found %d B, told %v; want 2000 B that no message named", s.low, s.told)
+	if s.low != 2000 || s.told() {
+		t.Errorf("found %d B, told %v; want 2000 B that no message named", s.low, s.told())
 	}
 }
