@@ -298,6 +298,8 @@ func setField(field any, v Value) (err error) {
 		*to = v.Number != 0
 	case *string:
 		*to = v.Text
+	case linkLoss:
+		err = to.set(v)
 	}
 	return err
 }
@@ -332,6 +334,8 @@ func getField(field any) (v Value, set bool) {
 		v = onOff(*from)
 	case *string:
 		v = Word(*from)
+	case linkLoss:
+		v = from.value()
 	}
 	return v, v != Value{}
 }

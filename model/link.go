@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pelt/unit"
@@ -42,24 +43,38 @@ const (
 // GilbertElliott is the loss model with two states; the other one is a plain share.
 const GilbertElliott = "gilbert-elliott"
 
-// lossForm is how --link says the ratios of GilbertElliott, lossWord the word before them.
+// lossForm is how --link says the ratios of GilbertElliott, lossWord what begins it.
 const (
-	lossWord = "ge"
+	lossWord = "ge:"
 	lossForm = "ge:P/R/BAD/GOOD"
 )
 
-func (l *Link) setLossModel(value string) error {
-	word, rest, _ := strings.Cut(value, ":")
-	if word != lossWord {
-		return fmt.Errorf("%q: want a share as 1%%, or %s", value, lossForm)
+// linkLoss is the loss of a link as one setting: a share, or a word with the ratios of GilbertElliott.
+type linkLoss struct{ *Link }
+
+func (l linkLoss) value() Value {
+	if l.LossModel != GilbertElliott {
+		return Number(l.LossRatio)
 	}
-	parts := strings.Split(rest, "/")
-	if len(parts) != len(l.LossStates) {
-		return fmt.Errorf("%q: want %s, each a share", value, lossForm)
+	var words []string
+	for _, ratio := range l.LossStates {
+		words = append(words, strconv.FormatFloat(ratio, 'f', -1, 64))
+	}
+	return Word(lossWord + strings.Join(words, "/"))
+}
+
+func (l linkLoss) set(v Value) (err error) {
+	l.LossRatio, l.LossModel, l.LossStates = v.Number, "", [4]float64{}
+	if v.Text == "" {
+		return nil
+	}
+	ratios, ok := strings.CutPrefix(v.Text, lossWord)
+	parts := strings.Split(ratios, "/")
+	if !ok || len(parts) != len(l.LossStates) {
+		return fmt.Errorf("%q: want a share as 1%%, or %s, each a share", v.Text, lossForm)
 	}
 	l.LossModel = GilbertElliott
 	for i, p := range parts {
-		var err error
 		if l.LossStates[i], err = unit.ParseRatio(p); err != nil {
 			return err
 		}
@@ -97,6 +112,8 @@ func (l Link) check(at string) error {
 		return wrong(at+".backend", "it holds for both directions; give it without toward")
 	case !slices.Contains([]string{"", "random", GilbertElliott}, l.LossModel):
 		return wrong(at+".loss_model", "want random or gilbert-elliott, not %q", l.LossModel)
+	case l.LossModel == GilbertElliott && l.LossRatio != 0:
+		return wrong(at+".loss_ratio", "gilbert-elliott has its own ratios; want loss_states alone")
 	}
 	return nil
 }

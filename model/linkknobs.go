@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"pelt/unit"
@@ -29,7 +28,7 @@ var linkKnobs = []Knob{
 	share("correlation_ratio", "correlation", func(l *Link) any { return &l.Correlation }),
 	{Name: "distribution", Flag: "distribution", Kind: Names, Varies: true,
 		on: func(l *Link) any { return &l.Distribution }},
-	share("loss_ratio", "loss", func(l *Link) any { return &l.LossRatio }),
+	share("loss_ratio", "loss", func(l *Link) any { return linkLoss{l} }),
 	share("duplicate_ratio", "duplicate", func(l *Link) any { return &l.DuplicateRatio }),
 	share("reorder_ratio", "reorder", func(l *Link) any { return &l.ReorderRatio }),
 	share("corrupt_ratio", "corrupt", func(l *Link) any { return &l.CorruptRatio }),
@@ -202,9 +201,6 @@ func (l *Link) set(k Knob, v Value) error {
 	if err := k.check(v); err != nil {
 		return err
 	}
-	if k.Flag == "loss" && v.Text != "" {
-		return l.setLossModel(v.Text)
-	}
 	err := setField(k.on(l), v)
 	if k.Flag == "seed" && (err != nil || l.Seed == 0) {
 		err = errors.New("want a whole number, at least 1; without one a seed is drawn")
@@ -218,9 +214,6 @@ func (l *Link) clear(key string) {
 		if k.Flag == key {
 			_ = setField(k.on(l), Value{}) // nothing always fits
 		}
-	}
-	if key == "loss" {
-		l.LossModel, l.LossStates = "", [4]float64{}
 	}
 }
 
@@ -239,16 +232,13 @@ func (l Link) Over(earlier Link) Link {
 		}
 		v, _ := getField(k.on(&l))
 		_ = setField(k.on(&earlier), v) // it was read from such a field
-		if k.Flag == "loss" {
-			earlier.LossModel, earlier.LossStates = l.LossModel, l.LossStates
-		}
 	}
 	return earlier
 }
 
 func (l Link) has(k Knob) bool {
 	_, set := getField(k.on(&l))
-	return set || k.Flag == "loss" && l.lossText() != ""
+	return set
 }
 
 // Words are the link as --link reads it, "" if it leaves packets alone. Of a
@@ -256,13 +246,8 @@ func (l Link) has(k Knob) bool {
 func (l Link) Words() string {
 	var words []string
 	for _, k := range linkKnobs {
-		v, set := getField(k.on(&l))
-		text := k.Print(v)
-		if k.Flag == "loss" && l.LossModel != "" {
-			text, set = l.lossText(), l.lossText() != ""
-		}
-		if set {
-			words = append(words, k.Flag+"="+text)
+		if v, set := getField(k.on(&l)); set {
+			words = append(words, k.Flag+"="+k.Print(v))
 		}
 	}
 	if l.Zero != "" {
@@ -271,19 +256,4 @@ func (l Link) Words() string {
 		}
 	}
 	return strings.Join(words, ",")
-}
-
-// lossText is the loss as --link reads it, "" for none.
-func (l Link) lossText() string {
-	if l.LossModel != GilbertElliott {
-		if l.LossRatio == 0 {
-			return ""
-		}
-		return Number(l.LossRatio).String()
-	}
-	var words []string
-	for _, ratio := range l.LossStates {
-		words = append(words, strconv.FormatFloat(ratio, 'f', -1, 64))
-	}
-	return lossWord + ":" + strings.Join(words, "/")
 }
