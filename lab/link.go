@@ -136,8 +136,7 @@ func settingsOf(l model.Link) impair.Settings {
 		Duplicate: l.DuplicateRatio, Corrupt: l.CorruptRatio, Reorder: l.ReorderRatio, Seed: l.Seed,
 	}
 	if v := l.LossStates; l.LossModel == model.GilbertElliott {
-		set.Loss = impair.Loss{Model: impair.GilbertElliott, Ratio: l.LossRatio, P: v[0], R: v[1], Bad: v[2],
-			Good: v[3]}
+		set.Loss = impair.Loss{P: v[0], R: v[1], Bad: v[2], Good: v[3]}
 	}
 	if l.Rate > 0 {
 		set.Overhead, set.MinFrame, set.QueuePackets = l.OverheadBytes, etherLeast, l.QueuePackets

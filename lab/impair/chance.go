@@ -44,7 +44,7 @@ type losses struct {
 // newLosses starts every model in its stationary distribution, so that the
 // first frame is lost as often as any.
 func newLosses(l Loss, source rand.PCG) losses {
-	if l.Model != GilbertElliott {
+	if !l.hasStates() {
 		return losses{random: newCoin(l.Ratio, source)}
 	}
 	d := losses{states: true, source: source, bounds: [4]uint64{below(l.P), below(l.R), below(l.Bad), below(l.Good)}}

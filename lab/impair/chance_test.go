@@ -27,7 +27,7 @@ func TestChances(t *testing.T) {
 // A Gilbert chain that loses all in the bad state loses 10 %, with a correlation of 25 % between one frame and the
 // next.
 func TestGilbert(t *testing.T) {
-	hits := lost(offers(t, Settings{Loss: Loss{Model: GilbertElliott, P: 0.075, R: 0.675, Bad: 1}, Seed: 5}, 300_000))
+	hits := lost(offers(t, Settings{Loss: Loss{P: 0.075, R: 0.675, Bad: 1}, Seed: 5}, 300_000))
 	wantChain(t, "gilbert", hits, 0.1, 0.25)
 }
 
@@ -55,7 +55,7 @@ func wantChain(t *testing.T, what string, hits []bool, ratio, correlation float6
 
 // The first frame of many links is lost as often as any: no chain has to warm up.
 func TestStartsAtRest(t *testing.T) {
-	l := Loss{Model: GilbertElliott, P: 0.01, R: 0.02, Bad: 0.8, Good: 0.01}
+	l := Loss{P: 0.01, R: 0.02, Bad: 0.8, Good: 0.01}
 	const links = 100_000
 	hits := 0
 	for seed := range uint64(links) {

@@ -5,7 +5,6 @@ import "fmt"
 // Check says in one line which settings do not go together, "" if all do. That each number is
 // in its own range is for those to check who take it in: see model.Link.
 func (s Settings) Check() string {
-	l := s.Loss
 	switch {
 	case s.Rate == 0 && (s.QueuePackets > 0 || s.QueueBytes > 0):
 		return "queue needs a rate: without one nothing waits"
@@ -16,7 +15,8 @@ func (s Settings) Check() string {
 	case s.Jitter > 0 && s.Delay == 0:
 		return "jitter needs a delay that it can vary, as delay=20ms,jitter=5ms"
 	case s.Jitter > s.Delay:
-		return fmt.Sprintf("jitter %v is more than the delay of %v, and frames cannot leave before they came: want at most that", s.Jitter, s.Delay)
+		return fmt.Sprintf("jitter %v is more than the delay of %v, and frames cannot leave before they came: "+
+			"want at most that", s.Jitter, s.Delay)
 	case s.Jitter == 0 && s.Shape != nil:
 		return "a distribution needs a jitter that it can shape, as delay=20ms,jitter=5ms"
 	case s.Jitter == 0 && s.Correlation != 0:
@@ -25,10 +25,8 @@ func (s Settings) Check() string {
 		return "a delay correlation of 100 % never changes: want less"
 	case s.Reorder > 0 && s.Delay == 0:
 		return "reorder needs a delay: a reordered frame overtakes by not waiting"
-	case l.Model != Random && l.Ratio > 0:
-		return fmt.Sprintf("two loss models: want a loss ratio or %s", l.Model)
-	case l.Model != Random && l.P+l.R+l.Bad+l.Good == 0:
-		return fmt.Sprintf("loss model %s has no numbers", l.Model)
+	case s.Loss.hasStates() && s.Loss.Ratio > 0:
+		return "two loss models: want a loss ratio or states"
 	}
 	return ""
 }

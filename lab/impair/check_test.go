@@ -13,7 +13,7 @@ import (
 const ms = time.Millisecond
 
 func TestCheck(t *testing.T) {
-	ge := Loss{Model: GilbertElliott, P: 0.01, R: 0.1, Bad: 0.7}
+	ge := Loss{P: 0.01, R: 0.1, Bad: 0.7}
 	for _, c := range []struct {
 		name string
 		s    Settings
@@ -43,9 +43,8 @@ func TestCheck(t *testing.T) {
 		{"small queue", Settings{Rate: 1e6, QueueBytes: 59, MinFrame: 60},
 			"a queue of 59 B holds no frame: want at least 60 B"},
 
-		{"ratio and model", Settings{Loss: Loss{Model: GilbertElliott, Ratio: 0.1, P: 0.01}},
-			"two loss models: want a loss ratio or gilbert-elliott"},
-		{"no numbers", Settings{Loss: Loss{Model: GilbertElliott}}, "loss model gilbert-elliott has no numbers"},
+		{"ratio and model", Settings{Loss: Loss{Ratio: 0.1, P: 0.01}},
+			"two loss models: want a loss ratio or states"},
 	} {
 		got := c.s.Check()
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Contains(got, "\n") {
@@ -82,7 +81,6 @@ func drawSettings(t *rapid.T) Settings {
 			"shape")
 	}
 	if l := &s.Loss; rapid.Bool().Draw(t, "states") {
-		l.Model = GilbertElliott
 		l.P, l.R, l.Bad, l.Good = ratio.Draw(t, "p"), ratio.Draw(t, "r"), ratio.Draw(t, "bad"), ratio.Draw(t, "good")
 	} else {
 		l.Ratio = ratio.Draw(t, "loss")

@@ -45,25 +45,17 @@ type Settings struct {
 	Seed uint64
 }
 
-// LossModel says how losses follow each other.
-type LossModel string
-
-// The models.
-const (
-	Random         LossModel = ""                // Ratio
-	GilbertElliott LossModel = "gilbert-elliott" // two states
-)
-
 // Loss is that of frames before the bottleneck.
 type Loss struct {
-	Model LossModel
-	Ratio float64 // of Random
+	Ratio float64 // without memory
 
-	// GilbertElliott, per frame: to the bad state, back to the good one, and the
-	// losses in the bad and in the good state (tc says p, r, 1-h, 1-k). A frame is
-	// lost by the state that it finds; the next one meets the new state.
+	// Gilbert and Elliott's two states in place of it, per frame: to the bad state, back to the good one, and the
+	// losses in the bad and in the good state (tc says p, r, 1-h, 1-k). A frame is lost by the state that it finds;
+	// the next one meets the new state.
 	P, R, Bad, Good float64
 }
+
+func (l Loss) hasStates() bool { return l.P+l.R+l.Bad+l.Good > 0 }
 
 // Cause is why a frame did not pass.
 type Cause int

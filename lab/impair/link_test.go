@@ -35,11 +35,11 @@ func TestLossRatio(t *testing.T) {
 	}{
 		{"none", Settings{}, 0},
 		{"plain", Settings{Loss: Loss{Ratio: 0.1}}, 0.1},
-		{"gilbert-elliott that never moves", Settings{Loss: Loss{Model: GilbertElliott, Bad: 1, Good: 0.2}}, 0.2},
-		{"gilbert-elliott that stays bad", Settings{Loss: Loss{Model: GilbertElliott, P: 0.1, Bad: 0.9, Good: 0.2}},
+		{"gilbert-elliott that never moves", Settings{Loss: Loss{Bad: 1, Good: 0.2}}, 0.2},
+		{"gilbert-elliott that stays bad", Settings{Loss: Loss{P: 0.1, Bad: 0.9, Good: 0.2}},
 			0.9},
 		{"gilbert-elliott, of which netem of Linux 6.1 lost 5.3 to 6.7 %",
-			Settings{Loss: Loss{Model: GilbertElliott, P: 0.01, R: 0.1, Bad: 0.7, Good: 0.001}}, 7.1 / 110},
+			Settings{Loss: Loss{P: 0.01, R: 0.1, Bad: 0.7, Good: 0.001}}, 7.1 / 110},
 	} {
 		if got := c.s.LossRatio(); math.Abs(got-c.want) > 5e-6 {
 			t.Errorf("%s: got %.7f, want %.7f", c.name, got, c.want)

@@ -4,14 +4,14 @@ package impair
 // Duplicates and the queue are not in it.
 func (s Settings) LossRatio() float64 {
 	l := s.Loss
-	if l.Model != GilbertElliott {
+	if !l.hasStates() {
 		return l.Ratio
 	}
 	bad := l.shareBad()
 	return bad*l.Bad + (1-bad)*l.Good
 }
 
-// shareBad is how often the bad state of GilbertElliott is met. A link that
+// shareBad is how often the bad state is met. A link that
 // never moves is a good one.
 func (l Loss) shareBad() float64 {
 	if l.P == 0 {
