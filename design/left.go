@@ -38,21 +38,15 @@ func Left(p model.Plan, d Design) (r Rest) {
 	s.Next() // which passes the searches that are over
 	begun := s.at
 	if s.now != nil {
-		s.addRest(p, &r, s.replay(s.now))
 		begun++
+		s.addRest(p, &r, s.replay(s.now))
 	}
-	if s.from < s.grid.Total() { // the floods that searches begin with are not all known
-		s.whole = nil
+	if left := s.times()*len(s.searched) - begun; left > 0 { // all that follow take about as long as the next one
+		var next Rest
+		s.addRest(p, &next, s.replay(s.beginAt(begun)))
+		r.Trials, r.Seconds = r.Trials+left*next.Trials, r.Seconds+float64(left)*next.Seconds
+		r.Open = r.Open || next.Open
 	}
-	if s.whole == nil {
-		s.whole = make([]Rest, s.times()*len(s.searched)+1)
-		for at := len(s.whole) - 2; at >= begun; at-- {
-			s.whole[at] = s.whole[at+1]
-			s.addRest(p, &s.whole[at], s.replay(s.beginAt(at)))
-		}
-	}
-	later := s.whole[min(begun, len(s.whole)-1)]
-	r.Trials, r.Seconds, r.Open = r.Trials+later.Trials, r.Seconds+later.Seconds, r.Open || later.Open
 	return r
 }
 
@@ -101,8 +95,7 @@ func (s *search) addRest(p model.Plan, r *Rest, one replayed) {
 		one.seen = append(one.seen, o)
 		r.Trials, r.Seconds = r.Trials+1, r.Seconds+seconds+p.Timing.WarmupSeconds
 	}
-	loads := s.loads(one)
-	if len(loads) > 0 {
+	if loads := s.loads(one); len(loads) > 0 {
 		r.add(p, newGrid(s.design, loads, s.index))
 	}
 }

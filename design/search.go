@@ -20,8 +20,6 @@ type search struct {
 	at    int       // this search is under way: those before have no trial left
 	now   *replayed // the search under way; nil: not yet replayed
 	asked string    // the trial that Next returned last
-
-	whole []Rest // of all searches from each place on, as long as none of these has begun
 }
 
 // flood is a cell of the grid that a search begins with.
@@ -60,7 +58,7 @@ func (s *search) Total() int { return 0 }
 func (s *search) Add(r *model.Result) {
 	s.grid.Add(r)
 	if s.asked == "" || s.asked != r.Cell.TrialName(r.Repeat) { // it may be of a search that was replayed without it
-		s.at, s.now, s.whole = 0, nil, nil
+		s.at, s.now = 0, nil
 	}
 	if !r.Cell.Searching() && r.State != model.Aborted {
 		s.floods[r.Cell.Key()] = append(s.floods[r.Cell.Key()], r)
