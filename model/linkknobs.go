@@ -122,7 +122,7 @@ func parseLink(node, text string, change bool) (Link, []Factor, error) {
 		if !known {
 			return refuse("unknown key %q; keys are %s", w.Key, strings.Join(linkKeys(anyKnob), ", "))
 		}
-		if change && (w.Value == Nothing || w.Value == "0" && k.Kind != Names) {
+		if change && (w.Value == Nothing || w.Value == "0") {
 			l.Zero = strings.TrimPrefix(l.Zero+","+w.Key, ",")
 			continue
 		}

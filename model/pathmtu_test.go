@@ -1,8 +1,12 @@
 package model
 
 import (
+	"cmp"
+	"reflect"
 	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestWholePayload(t *testing.T) {
@@ -17,44 +21,31 @@ func TestWholePayload(t *testing.T) {
 	}
 }
 
-// TestPathMTULevel: the word is possible wherever a payload is, and its number stands there once.
+// TestPathMTULevel: the word is possible wherever a payload is, and its number stands there once, in its place.
 func TestPathMTULevel(t *testing.T) {
-	p := samplePlan(func(*Plan) {})
-	word := func(levels ...Value) Plan {
-		q := p
-		q.Factors = []Factor{{Knob: "payload_bytes", Levels: levels},
-			{Knob: "streams", Levels: []Value{Number(1), Number(2)}}}
-		return q
-	}
-	mtu := Word(PathMTULevel)
-	for _, c := range []struct {
-		name   string
-		levels []Value
-		want   []Value
-		twice  bool
-	}{
-		{"alone", []Value{mtu}, []Value{Number(1372)}, false},
-		{"among others", []Value{Number(64), mtu, Number(512)}, []Value{Number(64), Number(1372), Number(512)}, false},
-		{"named before", []Value{Number(1372), mtu}, []Value{Number(1372)}, true},
-		{"named after", []Value{mtu, Number(64), Number(1372)}, []Value{Number(1372), Number(64)}, true},
-		{"not asked", []Value{Number(64)}, []Value{Number(64)}, false},
-	} {
-		q := word(c.levels...)
-		if err := q.Check(); err != nil {
-			t.Errorf("%s: %v", c.name, err)
+	rapid.Check(t, func(t *rapid.T) {
+		mtu, number := Word(PathMTULevel), Number(1372)
+		levels := rapid.SliceOfNDistinct(rapid.SampledFrom([]Value{mtu, number, Number(64), Number(512), Number(1472)}),
+			1, 5, rapid.ID).Draw(t, "levels")
+		streams := Factor{Knob: "streams", Levels: []Value{Number(1), Number(2)}}
+		p := samplePlan(func(p *Plan) { p.Factors = []Factor{{payloadKnob, slices.Clone(levels)}, streams} })
+		asks := slices.Contains(levels, mtu)
+		got, twice := p.WithPayload(1372)
+		var want []Value
+		for _, v := range levels {
+			if v == mtu {
+				v = number
+			}
+			if !slices.Contains(want, v) {
+				want = append(want, v)
+			}
 		}
-		if q.AsksPathMTU() != slices.Contains(c.levels, mtu) {
-			t.Errorf("%s: asks %v", c.name, q.AsksPathMTU())
+		if err := cmp.Or(p.Check(), got.Check()); err != nil || p.AsksPathMTU() != asks || got.AsksPathMTU() {
+			t.Fatalf("%v: asks %v, %v", levels, p.AsksPathMTU(), err)
 		}
-		got, twice := q.WithPayload(1372)
-		if !slices.Equal(got.Factors[0].Levels, c.want) || twice != c.twice || len(got.Factors[1].Levels) != 2 {
-			t.Errorf("%s: %v, %v; want %v, %v", c.name, got.Factors, twice, c.want, c.twice)
+		if !slices.Equal(got.Factors[0].Levels, want) || twice != (asks && slices.Contains(levels, number)) ||
+			!reflect.DeepEqual(got.Factors[1], streams) || !slices.Equal(p.Factors[0].Levels, levels) {
+			t.Fatalf("%v became %v, twice %v; want %v", levels, got.Factors, twice, want)
 		}
-		if !slices.Equal(q.Factors[0].Levels, c.levels) {
-			t.Errorf("%s: the plan before was changed", c.name)
-		}
-		if err := got.Check(); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
-	}
+	})
 }

@@ -223,21 +223,28 @@ func TestProfiles(t *testing.T) {
 	})
 }
 
-// Whatever number or word a knob with a flag can have, it prints as a text that it reads as the same value.
+// Whatever a knob that a user can type can have, it prints as a text that it reads as the same value.
 func TestKnobsReadWhatTheyPrint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := rapid.SampledFrom(slices.DeleteFunc(slices.Clone(Knobs()),
-			func(k Knob) bool { return k.Flag == "" })).Draw(t, "knob")
-		v := Number(rapid.Float64Range(k.Low, max(k.High, k.Low+1)).Draw(t, "number"))
+		typed := slices.DeleteFunc(slices.Concat(knobs, linkKnobs), func(k Knob) bool { return k.Flag == "" })
+		k := rapid.SampledFrom(typed).Draw(t, "knob")
+		v := Number(rapid.Float64Range(k.Low, max(k.High, k.Low)).Draw(t, "number"))
 		v.Number = math.Round(v.Number*1e6) / 1e6
-		if k.Unit != unit.Ratio && k.Unit != unit.Seconds {
+		switch {
+		case k.Kind == Switch:
+			v = onOff(v.Number > 0)
+		case k.Kind > Names || k.Kind == Names && len(k.Words) == 0:
+			v = Word(rapid.StringMatching("[a-z+=%.0-9]{1,9}").Draw(t, "text"))
+		case k.Kind == Names || len(k.Words) > 0 && rapid.Bool().Draw(t, "a word"):
+			v = Word(rapid.SampledFrom(k.Words).Draw(t, "word"))
+		case k.Unit != unit.Ratio && k.Unit != unit.Seconds:
 			v.Number = math.Round(v.Number)
 		}
-		if len(k.Words) > 0 && rapid.Bool().Draw(t, "a word") {
-			v = Word(rapid.SampledFrom(k.Words).Draw(t, "word"))
-		}
-		if k.Kind > Names || k.check(v) != nil || k.Unit == unit.PPS && v.Number == 0 {
+		if k.Unit == unit.PPS && v.Number == 0 { // which stands for max
 			return
+		}
+		if err := k.check(v); err != nil {
+			t.Fatalf("%s refuses %v: %v", k.Name, v, err)
 		}
 		back, err := k.Parse(k.Print(v))
 		if err != nil || len(back) != 1 || back[0].Text != v.Text ||

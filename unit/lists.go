@@ -73,14 +73,17 @@ func readBitRate(word string) (*big.Rat, error) {
 	return new(big.Rat).SetInt64(int64(b)), err
 }
 
-func readRatio(word string) (*big.Rat, error) {
-	if _, err := ParseRatio(word); err != nil {
-		return nil, err
+func readRatio(text string) (*big.Rat, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	v, ok := decimal(strings.TrimSpace(number))
+	if !ok {
+		return nil, &SyntaxError{"ratio", text, "want a share as 0.1% or 0.001"}
 	}
-	number, percent := strings.CutSuffix(strings.TrimSpace(word), "%")
-	v, _ := decimal(strings.TrimSpace(number)) // as ParseRatio found
 	if percent {
 		v.Quo(v, big.NewRat(100, 1))
+	}
+	if v.Cmp(big.NewRat(1, 1)) > 0 {
+		return nil, &SyntaxError{"ratio", text, "must lie between 0 and 100%"}
 	}
 	return v, nil
 }

@@ -97,18 +97,10 @@ func ParseAddresses(text string) ([]netip.Addr, error) {
 
 // ParseRatio reads "0.1%" or "0.001" into a ratio 0..1.
 func ParseRatio(text string) (float64, error) {
-	t := strings.TrimSpace(text)
-	number, percent := strings.CutSuffix(t, "%")
-	v, ok := decimal(strings.TrimSpace(number))
-	if !ok {
-		return 0, &SyntaxError{"ratio", text, "want a share as 0.1% or 0.001"}
+	v, err := readRatio(text)
+	if err != nil {
+		return 0, err
 	}
 	f, _ := v.Float64()
-	if percent {
-		f /= 100
-	}
-	if f > 1 {
-		return 0, &SyntaxError{"ratio", text, "must lie between 0 and 100%"}
-	}
 	return f, nil
 }

@@ -17,6 +17,7 @@ type wayOf struct {
 	says           bool // a router says packet too big
 	loss           float64
 	dead           bool
+	deaf           int // packets of the largest size that are lost at first
 	rounds, probes int // at most, for what the test wants
 }
 
@@ -27,8 +28,13 @@ func (w wayOf) walk(seed uint64) (s *search, rounds int) {
 	s.routeMTU(w.top)
 	for sizes := s.next(); len(sizes) > 0 && rounds < 100; sizes = s.next() {
 		rounds++
+		r.Shuffle(len(sizes), func(i, j int) { sizes[i], sizes[j] = sizes[j], sizes[i] })
 		for _, n := range sizes {
-			if !w.dead && n <= w.mtu && r.Float64() >= w.loss {
+			lost := w.dead || n > w.mtu || r.Float64() < w.loss
+			if n == w.mtu && w.deaf > 0 {
+				lost, w.deaf = true, w.deaf-1
+			}
+			if !lost {
 				s.passed(n)
 			}
 		}
@@ -60,6 +66,7 @@ func TestSearch(t *testing.T) {
 		{"black hole below the base", wayOf{top: 1500, mtu: 700, rounds: 9, probes: 50}, model.MTUSearch},
 		{"black hole before jumbo frames", wayOf{top: 9000, mtu: 1500, rounds: 8, probes: 50}, model.MTUSearch},
 		{"one byte less than the route", wayOf{top: 1500, mtu: 1499, rounds: 7, probes: 40}, model.MTUSearch},
+		{"the first seven lost", wayOf{top: 1500, mtu: 1500, deaf: 7, rounds: 9, probes: 60}, model.MTUOfRoute},
 		{"losses", wayOf{top: 1500, mtu: 1500, loss: 0.05, rounds: 10, probes: 60}, model.MTUOfRoute},
 		{"heavy losses", wayOf{top: 1500, mtu: 1500, loss: 0.1, rounds: 14, probes: 80}, model.MTUOfRoute},
 		{"losses and a word", wayOf{top: 1500, mtu: 1400, says: true, loss: 0.05, rounds: 12, probes: 60},
