@@ -98,11 +98,11 @@ func (p linkPlan) check(t topologySpec, link int, emulated bool) error {
 		why := ""
 		switch {
 		case l.Rate > 0 && l.QueueBytes > 0 && l.QueueBytes < frame:
-			why = fmt.Sprintf("a queue of %d B has no room for a frame of %d B; want at least that, or a number of packets", l.QueueBytes, frame)
+			why = fmt.Sprintf("a queue of %d B has no room for a frame of %d B; want at least that, or a number of packets",
+				l.QueueBytes, frame)
 		case l.Rate > 0 && frameTime(frame, l.Rate) > longestFrame:
 			why = fmt.Sprintf("at %v a frame of %d B takes %v; want at least %v, or a smaller mtu", l.Rate, frame,
-				frameTime(frame,
-					l.Rate).Round(100*time.Millisecond),
+				frameTime(frame, l.Rate).Round(100*time.Millisecond),
 				unit.BitRate(math.Ceil(float64(frame)*8/longestFrame.Seconds()/100)*100))
 		case emulated:
 			why = settingsOf(l).Check()

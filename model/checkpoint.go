@@ -62,7 +62,8 @@ func Unfinished(list []Checkpoint) Result {
 		}
 		if s := last.ElapsedS; s > 0 {
 			one.SendPPS, one.ReceivePPS = float64(one.Attempted)/s, float64(one.Received)/s
-			one.SendGoodputBPS, one.GoodputBPS = one.SendPPS*float64(8*f.PayloadBytes), one.ReceivePPS*float64(8*f.PayloadBytes)
+			bits := float64(8 * f.PayloadBytes)
+			one.SendGoodputBPS, one.GoodputBPS = one.SendPPS*bits, one.ReceivePPS*bits
 		}
 		r.Flows = append(r.Flows, one)
 	}

@@ -27,8 +27,7 @@ func TestUnfinishedKeepsTime(t *testing.T) {
 			want = []float64{4, 4, nan, nan, 3, 3}
 		}
 		if !slices.EqualFunc(s.Values, want, func(a, b float64) bool {
-			return a == b || math.IsNaN(a) &&
-				math.IsNaN(b)
+			return a == b || math.IsNaN(a) && math.IsNaN(b)
 		}) {
 			t.Errorf("%s: %v, want %v", s.Metric, s.Values, want)
 		}

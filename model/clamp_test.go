@@ -64,8 +64,7 @@ func TestClampByName(t *testing.T) {
 		map[int]CPUSplit{1: {User: 3, Core: -1}}, &Percentiles{P50: 2, P90: 1}, &Percentiles{Min: -5}, &core}
 	Clamp(&v)
 	if share != 1 || core != -3 || len(v.Each) != 1 || v.Each["k"].Seconds != 0 || len(v.Each["k"].By) != 255 ||
-		v.Rank[1].User != 1 || v.Rank[1].Core != -1 ||
-		v.Delay != nil || v.Gap.Min != -5 {
+		v.Rank[1].User != 1 || v.Rank[1].Core != -1 || v.Delay != nil || v.Gap.Min != -5 {
 		t.Errorf("%v %v %+v %+v %v %v", share, core, v.Each["k"], v.Rank, v.Delay, v.Gap)
 	}
 	if w := v.Values; !math.IsNaN(w[0]) || w[1] != 0 || w[2] != maxFigure || w[3] != 0 || w[4] != 5 {

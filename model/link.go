@@ -122,6 +122,5 @@ func (l Link) check(at string) error {
 // queue: what the kernel's tbf cannot. Who does it is no part of that.
 func (l Link) Impaired() bool {
 	return l != Link{Node: l.Node, Toward: l.Toward, Rate: l.Rate, QueuePackets: l.QueuePackets,
-		QueueBytes: l.QueueBytes,
-		MTU:        l.MTU, OverheadBytes: l.OverheadBytes, Backend: l.Backend, Zero: l.Zero}
+		QueueBytes: l.QueueBytes, MTU: l.MTU, OverheadBytes: l.OverheadBytes, Backend: l.Backend, Zero: l.Zero}
 }

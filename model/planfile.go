@@ -41,10 +41,8 @@ type settings map[string]json.RawMessage
 // MarshalJSON writes the plan as a file holds it.
 func (p Plan) MarshalJSON() ([]byte, error) {
 	file := planFile{Format: p.Format, Command: p.Command, Target: p.Target, Near: p.Near, Hosts: p.Hosts,
-		Links: p.Links,
-		Set:   settingsOf(p.field), Factors: p.Factors, Cells: p.Design.Cells, Search: p.Design.Search,
-		Variants: p.Variants, Timed: p.Timed}
-	file.Flows = make([]flowFile, len(p.Flows))
+		Links: p.Links, Set: settingsOf(p.field), Flows: make([]flowFile, len(p.Flows)), Factors: p.Factors,
+		Cells: p.Design.Cells, Search: p.Design.Search, Variants: p.Variants, Timed: p.Timed}
 	for i, f := range p.Flows {
 		file.Flows[i] = flowFile{f.Name, f.From, f.To, settingsOf(f.field), f.Profile}
 	}
@@ -188,8 +186,7 @@ func ReadPlan(b []byte) (p Plan, err error) {
 // fill makes the plan that the file describes.
 func (f planFile) fill(p *Plan, stored bool) error {
 	*p = Plan{Format: f.Format, Command: f.Command, Target: f.Target, Near: f.Near, Hosts: f.Hosts, Links: f.Links,
-		Factors: f.Factors,
-		Design:  Design{Cells: f.Cells, Search: f.Search}, Variants: f.Variants, Timed: f.Timed}
+		Factors: f.Factors, Design: Design{Cells: f.Cells, Search: f.Search}, Variants: f.Variants, Timed: f.Timed}
 	if err := f.Set.fill(p.field, stored); err != nil {
 		return err
 	}

@@ -110,8 +110,8 @@ func ParseProfile(text string) (p Profile, rate unit.Rate, err error) {
 			}
 			d, err := unit.ParseDuration(value)
 			if times[key] == nil || err != nil || d < MinOnTime || d > MaxOnTime {
-				return wrong("want a time on and a time off, as on=10ms,off=90ms, of %v to %v, and random for exponential ones",
-					MinOnTime, MaxOnTime)
+				return wrong("want a time on and a time off, as on=10ms,off=90ms, of %v to %v, and random for "+
+					"exponential ones", MinOnTime, MaxOnTime)
 			}
 			*times[key] = d.Seconds()
 			delete(times, key)

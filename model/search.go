@@ -87,8 +87,7 @@ func (p Plan) checkSearch() error {
 	case slices.ContainsFunc(s.Loads, func(x float64) bool { return !(x >= 0 && x <= 2) }):
 		return wrong("search.loads", "want shares of 0 to 2")
 	case slices.ContainsFunc(p.Flows, func(f Flow) bool {
-		return f.Protocol != UDP || f.Profile != nil ||
-			f.Packets > 0
+		return f.Protocol != UDP || f.Profile != nil || f.Packets > 0
 	}):
 		return wrong("search", "wants flows of UDP without a profile or a number of packets")
 	}

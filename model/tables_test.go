@@ -44,8 +44,7 @@ var plans = map[string]func() Plan{
 	"transfer": func() Plan {
 		return samplePlan(func(p *Plan) {
 			p.Flows[0] = Flow{Name: "up", Protocol: TCP, From: Sender, To: Receiver, PayloadBytes: 1000, Streams: 3,
-				Bulk: true, Bytes: 8,
-				Control: "cubic+bbr", StaggerSeconds: 2}
+				Bulk: true, Bytes: 8, Control: "cubic+bbr", StaggerSeconds: 2}
 			p.Factors, p.Timing.WarmupSeconds, p.Timing.MeasureSeconds = nil, 0, 10
 		})
 	},
@@ -58,9 +57,8 @@ var plans = map[string]func() Plan{
 		return samplePlan(func(p *Plan) {
 			p.Command, p.Target, p.Receivers = "sweep", "lab:star", 5
 			p.Factors = []Factor{{"link-receiver-3.delay_s", []Value{Number(0), Number(0.0125)}},
-				{"link.loss_ratio", []Value{Number(0), Number(0.05), Word("ge:1%/10%/70%/0.1%")}}, {"link.rate_bps",
-					[]Value{Number(1e6)}},
-				{"receivers", []Value{Number(1), Number(5)}}}
+				{"link.loss_ratio", []Value{Number(0), Number(0.05), Word("ge:1%/10%/70%/0.1%")}},
+				{"link.rate_bps", []Value{Number(1e6)}}, {"receivers", []Value{Number(1), Number(5)}}}
 		})
 	},
 }
@@ -125,12 +123,10 @@ func TestNoNumbers(t *testing.T) {
 			"measure_s: want 10 ms to 7 d":        func(p *Plan) { p.Timing.MeasureSeconds = v },
 			"max_loss_ratio: want 0 % to 100 %":   func(p *Plan) { p.Limits.MaxLossRatio = &v },
 			"factors[0].levels[0]: want a whole number": func(p *Plan) {
-				p.Factors = []Factor{{"streams",
-					[]Value{Number(v)}}}
+				p.Factors = []Factor{{"streams", []Value{Number(v)}}}
 			},
 			"factors[0].levels[0]: want a whole number, ": func(p *Plan) {
-				p.Factors = []Factor{{"payload_bytes",
-					[]Value{Number(v)}}}
+				p.Factors = []Factor{{"payload_bytes", []Value{Number(v)}}}
 			},
 		} {
 			if err := samplePlan(change).Check(); err == nil || !strings.HasPrefix(err.Error(), name) {
@@ -138,10 +134,8 @@ func TestNoNumbers(t *testing.T) {
 			}
 		}
 	}
-	if err := samplePlan(func(p *Plan) {
-		p.Flows[0].SourcePort, p.Flows[0].Streams = math.MaxInt,
-			2
-	}).Check(); err == nil {
+	port := samplePlan(func(p *Plan) { p.Flows[0].SourcePort, p.Flows[0].Streams = math.MaxInt, 2 })
+	if port.Check() == nil {
 		t.Error("a port beyond all numbers is taken")
 	}
 }

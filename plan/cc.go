@@ -14,8 +14,7 @@ const controlRepeats = 10
 // Control is a comparison of congestion controls.
 var Control = Preset{
 	Command: "cc",
-	Knobs: "control loss bytes http time warmup repeats streams stagger direction family " +
-		"dscp seed",
+	Knobs:   "control loss bytes http time warmup repeats streams stagger direction family dscp seed",
 	Defaults: defaults(map[string]string{"control": "cubic,bbr", "repeats": fmt.Sprint(controlRepeats), "proto": "tcp",
 		"bulk": "true", "payload": "131072", "warmup": "0", "time": "10s", "streams": ""}),
 	Factors: "loss! link control!",

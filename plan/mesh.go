@@ -127,8 +127,7 @@ func (d *draft) cycles() error {
 		return flagError("for", "want more than one --every of %s", unit.FormatDuration(seconds(p.EverySeconds)))
 	case n > float64(most):
 		return flagError("every", "%.0f cycles of %d pairs are more than pelt keeps; want --every %s or --for %s", n,
-			pairs,
-			unit.Duration(seconds(math.Ceil(d.number("for")/float64(most)))),
+			pairs, unit.Duration(seconds(math.Ceil(d.number("for")/float64(most)))),
 			unit.Duration(seconds(p.EverySeconds*float64(most)).Truncate(time.Hour)))
 	}
 	p.Design.Repeats = int(n)

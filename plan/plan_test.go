@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,40 +14,49 @@ import (
 	"pelt/unit"
 )
 
+// drawPlan is a plan with any settings, which may not go together.
 func drawPlan(t *rapid.T) model.Plan {
 	word := rapid.StringMatching(`[a-z0-9:.\-]{1,12}`)
-	awkward := rapid.SampledFrom([]string{"up", "null", "~", "true", "1", "1.5", "0x10", "yes", "- a", "a: b", "#", "a #b", "'", `"`, "é", " a ", "&x", "*x", "!t", "|", ">", "%", "@", "`", "{", "[", "1e3", ".inf", "2026-11-21", "---"})
-	ratio := rapid.Float64Range(0, 1)
-	p := model.Plan{
-		Format: model.PlanFormat, Command: rapid.OneOf(word, awkward).Draw(t, "command"), Target: "lab:" + word.Draw(t, "target"),
-		Design: model.Design{Repeats: rapid.IntRange(1, 10).Draw(t, "repeats"), Seed: rapid.Uint64().Draw(t, "seed"), Ordered: rapid.Bool().Draw(t, "ordered")},
-		Timing: model.Timing{WarmupSeconds: ratio.Draw(t, "warm-up"), MeasureSeconds: rapid.Float64Range(0.01, 600000).Draw(t, "measure"), DrainSeconds: ratio.Draw(t, "drain")},
-		Engine: rapid.SampledFrom([]string{"auto", "udp", "xdp"}).Draw(t, "engine"),
+	name := rapid.OneOf(word, rapid.SampledFrom([]string{"up", "null", "~", "true", "1", "1.5", "0x10", "yes", "- a",
+		"a: b", "#", "a #b", "'", `"`, "é", " a ", "&x", "*x", "!t", "|", ">", "%", "@", "`", "{", "[", "1e3", ".inf",
+		"2026-11-21", "---"}))
+	p := model.Plan{Format: model.PlanFormat, Command: name.Draw(t, "command"), Target: "lab:" + word.Draw(t, "target"),
+		Engine: "auto", Design: model.Design{Repeats: 3}, Timing: model.Timing{MeasureSeconds: 1}}
+	for _, way := range []string{"up", "down"}[:rapid.IntRange(1, 2).Draw(t, "flows")] {
+		p.Flows = append(p.Flows, model.Flow{Name: way, Protocol: model.UDP, PayloadBytes: 64, Streams: 1,
+			From: name.Draw(t, "from") + "1", To: model.Receiver})
 	}
-	for i := range rapid.IntRange(1, 2).Draw(t, "flows") {
-		rate := unit.Rate{}
-		if rapid.Bool().Draw(t, "paced") {
-			rate = unit.PacketRate(rapid.Uint64Range(1, 1e9).Draw(t, "rate"))
+	value := func(k model.Knob) model.Value {
+		switch {
+		case k.Kind == model.Numbers && k.Unit == unit.PPS:
+			return model.Number(rapid.Float64Range(0.001, 1e9).Draw(t, k.Name))
+		case k.Kind == model.Numbers && (k.Unit == unit.Seconds || k.Unit == unit.Ratio):
+			return model.Number(rapid.Float64Range(k.Low, k.High).Draw(t, k.Name))
+		case k.Kind == model.Numbers:
+			return model.Number(math.Trunc(rapid.Float64Range(k.Low, k.High).Draw(t, k.Name)))
+		case k.Kind == model.Switch:
+			return model.Number(float64(rapid.IntRange(0, 1).Draw(t, k.Name)))
 		}
-		p.Flows = append(p.Flows, model.Flow{
-			Name: []string{"up", "down"}[i], Protocol: model.UDP, From: rapid.OneOf(word, awkward).Draw(t, "from") + "1", To: model.Receiver,
-			PayloadBytes: rapid.IntRange(16, 65507).Draw(t, "payload"), Rate: rate, Streams: rapid.IntRange(1, 128).Draw(t, "streams"),
-			Family: rapid.SampledFrom([]int{0, 4, 6}).Draw(t, "family"), DontFragment: rapid.Bool().Draw(t, "df"),
-		})
+		words := map[string][]string{"profile": {"poisson", "burst=64", "on=10ms,off=90ms,random", "ramp=1kpps..2kpps"},
+			"seed": {"1", "18446744073709551615"}, "source_addresses": {"192.0.2.1", "fd00::1"}, "control": {"bbr"}}
+		return model.Word(rapid.SampledFrom(append(slices.Clone(k.Words), words[k.Name]...)).Draw(t, k.Name))
 	}
-	if rapid.Bool().Draw(t, "linked") {
-		p.Links = []model.Link{{Node: rapid.OneOf(word, awkward).Draw(t, "node"), Rate: unit.BitRate(rapid.Uint64Range(1000, 10e12).Draw(t, "bit rate")), DelaySeconds: ratio.Draw(t, "delay"),
-			LossRatio: ratio.Draw(t, "loss"), Seed: rapid.Uint64().Draw(t, "link seed")}}
-	}
-	if rapid.Bool().Draw(t, "factored") {
-		p.Factors = []model.Factor{
-			{Knob: "rate_pps", Levels: []model.Value{model.Word("max"), model.Number(rapid.Float64Range(0.001, 1e9).Draw(t, "level"))}},
-			{Knob: "payload_bytes", Levels: []model.Value{model.Number(float64(rapid.IntRange(16, 65507).Draw(t, "size")))}},
+	settings := slices.DeleteFunc(slices.Clone(model.Knobs()), func(k model.Knob) bool {
+		return k.Name == "" || slices.Contains([]string{"variant", "pair", "dut", "at_s", "link.loss_ratio"}, k.Name)
+	})
+	for range rapid.IntRange(0, 4).Draw(t, "settings") {
+		k := rapid.SampledFrom(settings).Draw(t, "setting")
+		if v := value(k); p.Set(k.Name, v) == nil && k.Varies && rapid.Bool().Draw(t, "a factor") {
+			p.Factors = append(p.Factors, model.Factor{Knob: k.Name, Levels: []model.Value{v}})
 		}
 	}
-	if rapid.Bool().Draw(t, "limited") {
-		r := ratio.Draw(t, "limit")
-		p.Limits.MaxLossRatio = &r
+	for range rapid.IntRange(0, 2).Draw(t, "links") {
+		l, factors, err := model.ParseLink(name.Draw(t, "node"), rapid.SampledFrom([]string{"rate=95500kbit,queue=64KiB",
+			"delay=0ms,20ms,jitter=1ms", "loss=ge:1%/10%/70%/0.1%,seed=18446744073709551615", "mtu=1400,loss=0"}).Draw(t, "link"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Links, p.Factors = append(p.Links, l), append(p.Factors, factors...)
 	}
 	return p
 }
@@ -111,7 +121,8 @@ func TestDemo(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(basis(f, Curve)))
-	for _, text := range []string{"a: &x [1]\nb: *x", "? a\n: b", "- - - 1", "{a: {b: [1, {c: d}]}}", "a: |\n  x\n y", "!!binary x", "%YAML 1.2\n---\na: b", "a: 'b", "<<: *a", "\ufeffa: b", "? |\n  a\n: b"} {
+	for _, text := range []string{"a: &x [1]\nb: *x", "? a\n: b", "- - - 1", "{a: {b: [1, {c: d}]}}", "a: |\n  x\n y",
+		"!!binary x", "%YAML 1.2\n---\na: b", "a: 'b", "<<: *a", "\ufeffa: b", "? |\n  a\n: b"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -66,7 +66,8 @@ func appendTime(list []int64, line string, gaps bool) ([]int64, error) {
 	case len(list) > model.MaxTracePackets:
 		return nil, model.ErrTraceLong
 	case !gaps && len(list) > 0 && nanos < list[len(list)-1]:
-		return nil, fmt.Errorf("%s is before the time above it; if these are the times between packets, say gaps=FILE", text)
+		return nil, fmt.Errorf("%s is before the time above it; if these are the times between packets, say gaps=FILE",
+			text)
 	case gaps && nanos < 0:
 		return nil, fmt.Errorf("%s is less than no time", text)
 	}

@@ -70,9 +70,8 @@ func linkFactors(p model.Plan) (groups [][]model.Link, names []string, err error
 		}
 		for _, l := range t.Links {
 			if l.LossRatio == 1 || l.CorruptRatio == 1 {
-				return nil, nil, refuse("factors",
-					"the combination %s lets no packet through, nor the two ends' consent before a test; want less than 100 %%",
-					c.Key())
+				return nil, nil, refuse("factors", "the combination %s lets no packet through, nor the two ends' "+
+					"consent before a test; want less than 100 %%", c.Key())
 			}
 		}
 		groups = append(groups, t.Links)
@@ -159,8 +158,8 @@ func canChange(l *lab.Lab, groups [][]model.Link, timed []model.TimedChange) err
 	}
 	for _, c := range timed {
 		if c.Router != "" {
-			return refuse("--at",
-				"a lab that another process holds keeps its router as it is; want a lab that is made for the run, as lab:router")
+			return refuse("--at", "a lab that another process holds keeps its router as it is; want a lab that is "+
+				"made for the run, as lab:router")
 		}
 	}
 	if err := dry(linkChanges(timed)); err != nil {

@@ -43,8 +43,7 @@ func (s *site) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathM
 	}
 	settled, twice := plan.WithPayload(payload)
 	if twice {
-		said = append(said, fmt.Sprintf("payload mtu is %d B here, which the list of payloads holds already",
-			payload))
+		said = append(said, fmt.Sprintf("payload mtu is %d B here, which the list of payloads holds already", payload))
 	}
 	*plan = settled
 	if err := plan.Check(); err != nil {
