@@ -70,6 +70,27 @@ func router(in *Input) *Node {
 	return &in.Nodes[1]
 }
 
+// throughBridge has a router take in 1000 packets and let 900 through. settings are told of it.
+func throughBridge(in *Input, settings ...string) *Node {
+	r := router(in)
+	in.Nodes[0].Out, in.Nodes[2].In = []string{"eth0"}, []string{"eth0"}
+	add(&in.Nodes[0], 1000, "dev.eth0.tx_packets")
+	add(r, 1000, "dev.lan.rx_packets")
+	add(r, 900, "dev.wan.tx_packets")
+	add(&in.Nodes[2], 900, "dev.eth0.rx_packets")
+	for _, s := range settings {
+		r.Observation.Knobs = append(r.Observation.Knobs, model.HostSetting{Name: s, Value: "on"})
+	}
+	return r
+}
+
+// throughIP is throughBridge by IP, which has seen so many of the packets.
+func throughIP(in *Input, seen uint64, settings ...string) {
+	r := throughBridge(in, settings...)
+	add(r, seen, "Ip.InReceives")
+	r.Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "wan"}}
+}
+
 // TestAccounts: two hosts tell of 100 lost packets; what the account makes of it stands in the golden file.
 func TestAccounts(t *testing.T) {
 	ofEach := []string{"balance", "attempted", "received", "planned", "missing"} // checks
@@ -184,6 +205,44 @@ func TestAccounts(t *testing.T) {
 			add(r, 100, "dev.wan.tx_dropped")
 			r.Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "wan",
 				NoCarrier: true}}
+		}},
+		{"a connection table that is full at the sender", func(in *Input) {
+			in.SendErrors, in.Accepted = map[string]uint64{"EPERM": 100}, 900
+			add(&in.Nodes[0], 110, "conntrack.drop")
+			add(&in.Nodes[0], 10, "conntrack.insert_failed")
+		}},
+		{"a rule at the sender, beside a few connections of others", func(in *Input) {
+			in.SendErrors, in.Accepted = map[string]uint64{"EPERM": 100}, 900
+			add(&in.Nodes[0], 50, "conntrack.drop")
+		}},
+		{"WireGuard without a peer at the sender", func(in *Input) {
+			in.SendErrors, in.Accepted = map[string]uint64{"ENOKEY": 100}, 900
+			in.Nodes[0].Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Device: "wireguard"}}
+		}},
+		{"WireGuard without a peer at a router", func(in *Input) {
+			r := router(in)
+			add(r, 100, "dev.wg0.tx_errors")
+			r.Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "wg0",
+				Device: "wireguard"}}
+		}},
+		{"WireGuard whose queue is full", func(in *Input) {
+			r := router(in)
+			add(r, 100, "dev.wg0.tx_dropped")
+			r.Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "wg0",
+				Device: "wireguard"}}
+		}},
+		{"what came to a router's devices and not to its IP", func(in *Input) { throughIP(in, 900, "") }},
+		{"... where a program sits", func(in *Input) { throughIP(in, 900, "lan.xdp") }},
+		{"... and comes out again all the same, as a flow table has it", func(in *Input) { throughIP(in, 200, "") }},
+		{"ports of a bridge that are isolated", func(in *Input) {
+			throughBridge(in, "lan.bridge_isolated", "wan.bridge_isolated")
+		}},
+		{"one port alone is isolated from none", func(in *Input) { throughBridge(in, "lan.bridge_isolated") }},
+		{"a port of a bridge that does not forward", func(in *Input) { throughBridge(in, "wan.bridge_state") }},
+		{"fragments that a router's queue dropped: its devices count them, too", func(in *Input) {
+			throughBridge(in)
+			in.Fragments = 3
+			add(&in.Nodes[1], 100, "qdisc.wan.tbf.1:.drops")
 		}},
 		{"neighbours that one of several hosts of a machine sought in vain: nobody knows which", func(in *Input) {
 			unwatched(in)

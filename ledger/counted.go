@@ -261,6 +261,10 @@ func (b *book) outputClaims(v *view, side Side) {
 	}
 }
 
+// wireguard is what model.Route.Device calls such a tunnel. An error there is a packet that no peer's addresses allow,
+// or whose peer's address is not known.
+const wireguard = "wireguard"
+
 // deviceClaims place what a device failed to send. A virtual pair counts there
 // what the far half's backlog or ring had no room for.
 func (b *book) deviceClaims(v *view, layer string) {
@@ -269,10 +273,14 @@ func (b *book) deviceClaims(v *view, layer string) {
 	if i := v.route.Interface; i != "" && len(out) > 0 && !slices.Contains(out, i) { // a tunnel, say
 		out = append(slices.Clip(out), i)
 	}
-	if v.route.NoCarrier {
+	refused, full := t.device(out, "tx_errors"), t.device(out, "tx_dropped")
+	switch {
+	case v.route.NoCarrier:
 		cause = model.CauseNoCarrier
+	case v.route.Device == wireguard && refused.whole > full.whole: // a full queue is no error there
+		cause = model.CauseNoPeer
 	}
-	sent := t.device(out, "tx_dropped").add(t.device(out, "tx_errors"))
+	sent := full.add(refused)
 	next := b.path.next(v)
 	if next == nil {
 		b.counter(byTransmit, layer, v.Name, cause, sent, of(layer))

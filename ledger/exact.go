@@ -173,11 +173,26 @@ func (b *book) errnoClaims() {
 	}
 }
 
-// refusal is the cause of an errno of send(): some a route that refuses gives (net/ipv4/fib_semantics.c, fib_props).
+// refusal is the cause of an errno of send(): some a route that refuses gives (net/ipv4/fib_semantics.c, fib_props),
+// some connection tracking, and some WireGuard.
 func (b *book) refusal(errno string) string {
-	refuses := b.path.sender != nil && b.path.sender.route.Refuses()
-	if refuses && (errno == "EINVAL" || errno == "EACCES" || errno == "EHOSTUNREACH") {
-		return model.CauseRouteRefused
+	v := b.path.sender
+	if v == nil {
+		return errno
+	}
+	switch errno {
+	case "EINVAL", "EACCES", "EHOSTUNREACH":
+		if v.route.Refuses() {
+			return model.CauseRouteRefused
+		}
+	case "EPERM":
+		if cause := v.table.untracked(b.in.SendErrors[errno]); cause != "" {
+			return cause
+		}
+	case "ENOKEY", "EDESTADDRREQ":
+		if v.route.Device == wireguard {
+			return model.CauseNoPeer
+		}
 	}
 	return errno
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"pelt/model"
 )
@@ -243,15 +244,53 @@ func (s *site) explain(v *view) {
 			}
 		}
 	case s.at == stageFilter && s.Function == "nf_hook_slow": // a rule of nft drops in a function of its own
-		half := s.packets / 2
-		inserts := t.field("conntrack", "insert_failed")
-		switch full := t.field("conntrack", "drop").less(inserts); {
-		case full.whole > half:
-			s.cause = model.CauseConnectionsFull
-		case inserts.whole > half:
-			s.cause = model.CauseNoPortLeft
+		if cause := t.untracked(s.packets); cause != "" {
+			s.cause = cause
+		}
+	case s.at == stageLink && s.cause == "NOT_SPECIFIED" && strings.HasPrefix(s.Function, "br_"):
+		if cause := v.portFault(); cause != "" {
+			s.cause = cause
 		}
 	}
+}
+
+// untracked is why connection tracking dropped packets, if its counters say that it was most of so many; else "".
+func (t *table) untracked(packets uint64) string {
+	inserts := t.field("conntrack", "insert_failed")
+	switch full := t.field("conntrack", "drop").less(inserts); {
+	case full.whole > packets/2:
+		return model.CauseConnectionsFull
+	case inserts.whole > packets/2:
+		return model.CauseNoPortLeft
+	}
+	return ""
+}
+
+// setting is one of an interface of the node; "" if it is not known.
+func (v *view) setting(iface, name string) string {
+	for _, k := range v.Observation.Knobs {
+		if k.Name == iface+"."+name {
+			return k.Value
+		}
+	}
+	return ""
+}
+
+// have reports whether all of the interfaces, one at least, have a setting.
+func (v *view) have(interfaces []string, name string) bool {
+	without := func(i string) bool { return v.setting(i, name) == "" }
+	return len(interfaces) > 0 && !slices.ContainsFunc(interfaces, without)
+}
+
+// portFault is what keeps packets from passing the node's bridge; "" if nothing is known to.
+func (v *view) portFault() string {
+	switch {
+	case v.have(v.In, "bridge_isolated") && v.have(v.Out, "bridge_isolated"):
+		return model.CauseIsolated
+	case v.have(v.In, "bridge_state") || v.have(v.Out, "bridge_state"): // told of ports that do not forward
+		return "BRIDGE_INGRESS_STP_STATE"
+	}
+	return ""
 }
 
 // named returns the node with a name; nil without.

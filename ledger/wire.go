@@ -1,8 +1,8 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 
 	"pelt/model"
 )
@@ -94,23 +94,41 @@ func (b *book) gaps() (all []gap, whole bool) {
 				return merged(all), whole
 			}
 			if out := t.device(v.Out, "tx_packets"); in.known && out.known {
-				inside := between(in, out, "rx_packets - tx_packets")
-				for _, c := range b.claims {
-					if c.layer == model.LayerNetwork && c.host == v.Name && c.cause != model.CauseDamaged &&
-						c.cause != model.CauseRingMissed {
-						inside.whole, inside.measure = minus(inside.whole, c.taken), minus(inside.measure, c.taken)
-					}
-				}
-				cause := model.CauseInside
-				if v.route.NoAnswer { // the neighbour tables' counters are the first namespace's
-					cause = "NEIGH_FAILED"
-				}
-				all = append(all, gap{model.LayerNetwork, v.Name, cause, inside})
+				all = append(all, b.inside(v, between(in, out, "rx_packets - tx_packets"))...)
 			}
 		}
 		last, from = t.device(v.Out, "tx_packets"), v
 	}
 	return merged(all), false
+}
+
+// inside is what a node between the ends took in and did not send, split by what is known of the way through it.
+func (b *book) inside(v *view, lost reading) (all []gap) {
+	for _, c := range b.claims {
+		if c.layer != model.LayerNetwork || c.host != v.Name || c.cause == model.CauseDamaged ||
+			c.cause == model.CauseRingMissed {
+			continue
+		}
+		n := c.taken
+		if b.in.Fragments > 1 { // devices count each, too
+			n = max(n, minus(c.evidence.Delta, b.covered(c)))
+		}
+		lost.whole, lost.measure = minus(lost.whole, n), minus(lost.measure, n)
+	}
+	if slices.Contains(v.Out, v.route.Interface) { // a bridge has no route by its port
+		both := slices.Concat(v.In, v.Out)
+		before, ok := b.beforeIP(v, v.table.device(both, "rx_packets"))
+		if ok && before.counted.whole <= plus(lost.whole, lost.whole/8) { // more pass IP by, as in a flow table
+			before.counted = before.counted.capped(lost)
+			all = append(all, before)
+			lost = lost.less(before.counted)
+		}
+	}
+	cause := cmp.Or(v.portFault(), model.CauseInside)
+	if v.route.NoAnswer { // the neighbour tables' counters are the first namespace's
+		cause = "NEIGH_FAILED"
+	}
+	return append(all, gap{model.LayerNetwork, v.Name, cause, lost})
 }
 
 // merged adds up the links between nodes: one line tells of them all.
@@ -135,7 +153,7 @@ func between(first, second reading, name string) reading {
 	return r
 }
 
-// beforeIP is what came in through the receiver's device but not to IP: an XDP
+// beforeIP is what came in through a node's devices but not to IP: an XDP
 // program in the kernel's generic hook and tcx count nowhere. Where a program
 // watches the drops it would have said so.
 func (b *book) beforeIP(v *view, in reading) (g gap, ok bool) {
@@ -151,12 +169,10 @@ func (b *book) beforeIP(v *view, in reading) (g gap, ok bool) {
 	if r.whole < b.remaining/2 {
 		return gap{}, false // ARP and merged TCP segments make a few
 	}
-	for _, k := range v.Observation.Knobs {
-		if strings.HasSuffix(k.Name, ".xdp") { // a program sits there
-			return gap{model.LayerReceiverXDP, v.Name, "XDP", r}, true
-		}
+	if v.have(v.In, "xdp") { // a program sits there
+		return gap{b.behind(v, stageXDP), v.Name, "XDP", r}, true
 	}
-	return gap{model.LayerReceiverTC, v.Name, model.CauseBeforeIP, r}, true
+	return gap{b.behind(v, stageTC), v.Name, model.CauseBeforeIP, r}, true
 }
 
 // oneKernel reports whether one kernel saw the whole path.

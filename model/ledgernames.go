@@ -61,4 +61,7 @@ const (
 	CauseConnectionsFull = "CONNTRACK_FULL"
 	CauseNoPortLeft      = "CONNTRACK_INSERT" // none for the translated address
 	CauseFragmentMemory  = "FRAG_MEMORY"
+	CauseNoPeer          = "TUNNEL_NO_PEER"  // WireGuard has none for the address, or does not know where that is
+	CauseVLANFilter      = "VLAN_FILTER"     // the bridge's port is not in the packet's VLAN
+	CauseIsolated        = "BRIDGE_ISOLATED" // the ports that packets should pass are kept from each other
 )

@@ -142,6 +142,7 @@ type Route struct {
 	Flow      string    `json:"flow"`
 	Kind      RouteKind `json:"kind"`
 	Interface string    `json:"interface,omitempty"`
+	Device    string    `json:"device,omitempty"`     // kind of the interface, as ip link calls it
 	NoCarrier bool      `json:"no_carrier,omitempty"` // of the interface
 	NoAnswer  bool      `json:"no_answer,omitempty"`  // the next hop answers no neighbour lookup
 }

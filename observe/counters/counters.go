@@ -27,7 +27,42 @@ type Snapshot struct {
 }
 
 // Route is the route of the flow that a router was asked for; Kind is "" if it is not known.
-func (s Snapshot) Route() model.Route { return s.route }
+func (s Snapshot) Route() model.Route {
+	r := s.route
+	for l := range maps.Values(s.links) {
+		if l.name != r.Interface {
+			continue
+		}
+		r.NoCarrier = r.NoCarrier || l.silent
+		if l.kind != unknownKind {
+			r.Device = l.kind
+		}
+	}
+	return r
+}
+
+// settings are what is set at interfaces and keeps packets from passing.
+func (s Snapshot) settings() (list []model.HostSetting) {
+	add := func(l link, name, value string) {
+		list = append(list, model.HostSetting{Name: l.name + "." + name, Value: value})
+	}
+	for _, i := range slices.Sorted(maps.Keys(s.links)) {
+		l := s.links[i]
+		if l.xdp != "" {
+			add(l, "xdp", l.xdp)
+		}
+		if l.port != "" && l.port != portForwards {
+			add(l, "bridge_state", l.port)
+		}
+		if l.isolated {
+			add(l, "bridge_isolated", "on")
+		}
+	}
+	return list
+}
+
+// portForwards is the state of a bridge's port that packets pass.
+const portForwards = "forwarding"
 
 // Machine is what must be known of a machine to read its counters.
 type Machine struct {
@@ -53,6 +88,9 @@ func (s Snapshot) Settling(interfaces ...string) time.Duration {
 	return 0
 }
 
+// unknownKind is that of an interface of another machine, which has no device behind it.
+const unknownKind = "unknown"
+
 type link struct {
 	index    int
 	name     string
@@ -63,6 +101,9 @@ type link struct {
 	txQueue  uint32
 	address  string   // as it came
 	xdp      string   // mode and number of an attached XDP program
+	silent   bool     // it is up and has no carrier
+	port     string   // of a bridge: its state, as ip link calls it; "" of no port
+	isolated bool     // as a port of a bridge
 	stats    []uint64 // fields as in linkCounters
 	columns  bool     // stats are the columns of /proc/net/dev instead
 }

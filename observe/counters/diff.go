@@ -210,8 +210,8 @@ func (s *Snapshots) At(m model.Moment) Snapshot {
 // Moments are those that were taken.
 func (s *Snapshots) Moments() iter.Seq[model.Moment] { return maps.Keys(s.taken) }
 
-// Describe adds what the counters did over the trial, and what any reading lacked. It reports whether the snapshots
-// of its begin and its end are there.
+// Describe adds what the counters did over the trial, what is set at interfaces, and what any reading lacked. It
+// reports whether the snapshots of its begin and its end are there.
 func (s *Snapshots) Describe(o *model.Observation) bool {
 	idle, start := s.At(model.MomentIdle), s.At(model.MomentStart)
 	measure, end := s.At(model.MomentMeasure), s.At(model.MomentEnd)
@@ -219,6 +219,12 @@ func (s *Snapshots) Describe(o *model.Observation) bool {
 		o.IdleS = start.Taken.Sub(idle.Taken).Seconds()
 	}
 	o.Counters = Diff(idle, start, measure, end, o.IdleS)
+	for _, setting := range end.settings() {
+		known := func(k model.HostSetting) bool { return k.Name == setting.Name }
+		if !slices.ContainsFunc(o.Knobs, known) {
+			o.Knobs = append(o.Knobs, setting)
+		}
+	}
 	for _, snapshot := range []Snapshot{start, measure, end} {
 		for _, line := range snapshot.Unread {
 			if !slices.Contains(o.Unread, line) {

@@ -1,8 +1,10 @@
 package counters
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net/netip"
 	"path"
 	"slices"
@@ -79,6 +81,7 @@ func (m Machine) Parse(taken time.Time, texts map[string]string) Snapshot {
 			}
 		}
 	}
+	s.parseLinks(texts[RouterLinks])
 	s.parseQueues(texts[RouterQueues])
 	s.parseRules(texts[RouterRules])
 	s.route = ParseRoute(texts[RouterRoute])
@@ -94,39 +97,106 @@ func Surer(earlier, later model.Route) model.Route {
 	return later
 }
 
-// RouterRoute is the name of the text with the route to an address: what ip route get says, even if it fails; the
-// lines of ip neigh that say FAILED or INCOMPLETE; and the names of the interfaces that ip link says have NO-CARRIER.
+// RouterRoute is the name of the text with the route to an address: what ip route get says, even if it fails, of the
+// address and then of the far end of the tunnel that the route leads into; and the lines of ip neigh that say FAILED or
+// INCOMPLETE.
 const RouterRoute = "route"
 
 // ParseRoute reads such a text; an unknown route has no Kind.
 func ParseRoute(text string) (r model.Route) {
-	hop := ""
+	hops := map[[2]string]bool{} // interface and address
 	for line := range strings.Lines(text) {
 		words := append(strings.Fields(line), "", "", "")
 		value := func(name string) string { return words[min(slices.Index(words, name)+1, len(words)-1)] }
 		switch first, _ := netip.ParseAddr(words[0]); {
 		case strings.Contains(line, "Invalid argument") || words[0] == "blackhole":
-			r.Kind = model.RouteBlackhole
+			r.Kind = cmp.Or(r.Kind, model.RouteBlackhole)
 		case strings.Contains(line, "Permission denied") || words[0] == "prohibit":
-			r.Kind = model.RouteProhibit
+			r.Kind = cmp.Or(r.Kind, model.RouteProhibit)
 		case strings.Contains(line, "No route to host") || words[0] == "unreachable":
-			r.Kind = model.RouteUnreachable
-		case r.Kind == "" && first.IsValid() && slices.Contains(words, "dev"):
-			r.Kind, r.Interface, hop = model.RouteUsable, value("dev"), words[0]
+			r.Kind = cmp.Or(r.Kind, model.RouteUnreachable)
+		case slices.ContainsFunc(words, unanswered):
+			r.NoAnswer = r.NoAnswer || hops[[2]string{value("dev"), words[0]}]
+		case first.IsValid() && slices.Contains(words, "dev"):
+			r.Kind, r.Interface = cmp.Or(r.Kind, model.RouteUsable), cmp.Or(r.Interface, value("dev"))
+			hop := words[0]
 			if slices.Contains(words, "via") {
 				hop = value("via")
 			}
-		case words[0] == hop && value("dev") == r.Interface && slices.ContainsFunc(words, unanswered):
-			r.NoAnswer = true
-		case strings.Contains(words[2], "NO-CARRIER"):
-			name, _, _ := strings.Cut(strings.TrimSuffix(words[1], ":"), "@")
-			r.NoCarrier = r.NoCarrier || name == r.Interface
+			hops[[2]string{value("dev"), hop}] = true
 		}
 	}
 	return r
 }
 
 func unanswered(state string) bool { return state == "FAILED" || state == "INCOMPLETE" }
+
+// RouterLinks is the command whose output Parse reads beside the files, "" where it was not run.
+const RouterLinks = "ip -d -s -s link"
+
+// parseLinks adds to the interfaces of /proc/net/dev what ip tells of them in lines of the form
+//
+//	4: lan1@eth0: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 xdpgeneric/id:7 qdisc noqueue ...
+//	    bridge_slave state disabled priority 32 ... isolated on ...
+//	    RX errors: length    crc   frame    fifo overrun otherhost
+//	                    0      0       0       0       0       312
+//
+// A kind stands in the line of its options, as a link's address does.
+func (s *Snapshot) parseLinks(text string) {
+	var l link
+	column := -1 // of otherhost in the next line
+	known, fresh := false, false
+	keep := func() {
+		if known {
+			s.links[l.index] = l
+		}
+	}
+	for line := range strings.Lines(text) {
+		words := append(strings.Fields(line), "", "", "")
+		switch {
+		case line[0] != ' ':
+			keep()
+			name, _, _ := strings.Cut(strings.TrimSuffix(words[1], ":"), "@")
+			l, known = s.linkNamed(name)
+			l.silent = strings.Contains(words[2], "NO-CARRIER")
+			for _, w := range words {
+				if mode, is := strings.CutPrefix(w, "xdp"); is {
+					mode, _, _ = strings.Cut(mode, "/")
+					l.xdp = cmp.Or(mode, "native")
+				}
+			}
+		case words[0] == "bridge_slave":
+			l.port = words[slices.Index(words, "state")+1]
+			i := slices.Index(words, "isolated")
+			l.isolated = i > 0 && words[i+1] == "on"
+		case words[0] == "wireguard":
+			l.kind = words[0]
+		case words[0] == "RX" && words[1] == "errors:":
+			column, fresh = slices.Index(words, "otherhost")-2, true
+		case fresh:
+			fresh = false
+			n, ok := uint64(0), true
+			if column >= 0 {
+				n, ok = number(words[min(column, len(words)-1)])
+			}
+			if known && ok {
+				name := "dev." + l.name + ".rx_otherhost_dropped"
+				s.add(series{name: name, scope: deviceScope, unit: skbUnit, bits: 64, role: loss, link: l.index}, 0, n)
+			}
+		}
+	}
+	keep()
+}
+
+// linkNamed returns the interface with a name.
+func (s *Snapshot) linkNamed(name string) (l link, ok bool) {
+	for one := range maps.Values(s.links) {
+		if one.name == name {
+			return one, true
+		}
+	}
+	return l, false
+}
 
 // parseQueues adds the queues at an interface's root and ingress, which tc tells in lines of the form
 //
@@ -179,7 +249,7 @@ func addDev(s *Snapshot, text string) error {
 	return parseDev(text, func(name string, values []uint64) {
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(name))
-		l := link{index: int(h.Sum32()>>1) + 1, name: name, kind: "unknown", stats: values, columns: true}
+		l := link{index: int(h.Sum32()>>1) + 1, name: name, kind: unknownKind, stats: values, columns: true}
 		l.loopback = name == "lo"
 		if s.machine.Hardware[name] {
 			l.kind = "" // what has a device behind it

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pelt/model"
 )
 
 // What an OpenWrt router of the 5.15 series writes: a DSA switch with its trunk
@@ -122,6 +124,66 @@ cut 7
 		"ip6tables.raw.PREROUTING.prerouting.1.packets": 30}
 	if !maps.Equal(moved, want) || !slices.Equal(b.Unread, []string{"the firewall's last 7 lines were not read"}) {
 		t.Errorf("moved %v, want %v; unread %q", moved, want, b.Unread)
+	}
+}
+
+// Of two readings the later one counts, unless only the earlier one tells why packets get no further.
+func TestSurer(t *testing.T) {
+	usable := model.Route{Kind: model.RouteUsable}
+	blackhole := model.Route{Kind: model.RouteBlackhole}
+	silent, gone := usable, usable
+	silent.NoAnswer, gone.NoCarrier = true, true
+	for _, c := range []struct{ earlier, later, want model.Route }{
+		{silent, usable, silent}, {usable, silent, silent}, {silent, gone, gone}, {silent, model.Route{}, silent},
+		{model.Route{}, usable, usable}, {blackhole, usable, blackhole},
+	} {
+		if got := Surer(c.earlier, c.later); got != c.want {
+			t.Errorf("%+v, then %+v: got %+v", c.earlier, c.later, got)
+		}
+	}
+}
+
+// What is set at a router's interfaces is told where it keeps packets from passing.
+func TestParseLinks(t *testing.T) {
+	const text = `1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN mode DEFAULT
+    link/loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00 promiscuity 0
+2: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 xdpgeneric/id:17 qdisc noqueue state UP mode DEFAULT
+    link/ether 7e:a4:ea:c6:43:59 brd ff:ff:ff:ff:ff:ff promiscuity 0  allmulti 0 minmtu 68 maxmtu 65535
+    RX:  bytes packets errors dropped  missed   mcast
+             9       9      9       9       9       9
+    RX errors:  length    crc   frame    fifo overrun otherhost
+                     1      2       3       4       5       312
+3: lan1@eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 xdp qdisc noqueue master br-lan state UP mode DEFAULT
+    bridge_slave state disabled priority 32 cost 2 hairpin off locked off isolated on locked off
+    RX errors:  length    crc   frame    fifo overrun
+                     1      2       3       4       5
+4: wan: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP mode DEFAULT group default qlen 1000
+    bridge_slave state forwarding priority 32 isolated off
+9: nonesuch: <UP> mtu 1500 xdp qdisc noqueue
+`
+	before := strings.NewReplacer(" otherhost", "", "       312", "").Replace(text)
+	var all Snapshots
+	for m, text := range map[model.Moment]string{model.MomentStart: before, model.MomentEnd: text} {
+		all.Take(m, mips.Parse(time.Unix(int64(len(m)), 0),
+			map[string]string{RouterLinks: text, "/proc/net/dev": devRouter}))
+	}
+	o := model.Observation{Knobs: []model.HostSetting{{Name: "eth0.xdp", Value: "known"}}}
+	if !all.Describe(&o) {
+		t.Fatal("not described")
+	}
+	want := []model.HostSetting{{Name: "eth0.xdp", Value: "known"}, {Name: "lan1.xdp", Value: "native"},
+		{Name: "lan1.bridge_state", Value: "disabled"}, {Name: "lan1.bridge_isolated", Value: "on"}}
+	if !slices.Equal(o.Knobs, want) {
+		t.Errorf("settings are %+v, want %+v", o.Knobs, want)
+	}
+	moved := map[string]uint64{}
+	for _, c := range o.Counters {
+		if strings.HasSuffix(c.Name, "otherhost_dropped") {
+			moved[c.Name] = c.Whole
+		}
+	}
+	if !maps.Equal(moved, map[string]uint64{"dev.eth0.rx_otherhost_dropped": 312}) {
+		t.Errorf("moved: %v", moved)
 	}
 }
 

@@ -170,7 +170,12 @@ func decodeLink(b []byte) (link, error) {
 		index: int(int32(native32(b, 4))), up: flags&unix.IFF_UP != 0, loopback: flags&unix.IFF_LOOPBACK != 0,
 		name: a.text(unix.IFLA_IFNAME), kind: a.nested(unix.IFLA_LINKINFO).text(unix.IFLA_INFO_KIND),
 		address: string(a.data(unix.IFLA_ADDRESS)), txQueue: uint32(a.number(unix.IFLA_TXQLEN)),
-		xdp: xdpProgram(a.nested(unix.IFLA_XDP)),
+		xdp: xdpProgram(a.nested(unix.IFLA_XDP)), silent: flags&unix.IFF_UP != 0 && flags&unix.IFF_LOWER_UP == 0,
+	}
+	if info := a.nested(unix.IFLA_LINKINFO); info.text(unix.IFLA_INFO_SLAVE_KIND) == "bridge" {
+		port := info.nested(unix.IFLA_INFO_SLAVE_DATA)
+		l.port = portStates[min(int(port.number(unix.IFLA_BRPORT_STATE)), len(portStates)-1)]
+		l.isolated = port.number(unix.IFLA_BRPORT_ISOLATED) != 0
 	}
 	fields := a.data(unix.IFLA_STATS64)
 	for i := range min(len(fields)/8, len(linkCounters)) {
@@ -181,6 +186,9 @@ func decodeLink(b []byte) (link, error) {
 	}
 	return l, a.of.err
 }
+
+// portStates are those of a bridge's port (include/uapi/linux/if_bridge.h).
+var portStates = []string{"disabled", "listening", "learning", portForwards, "blocking"}
 
 // xdpProgram is which program an interface has, as "native 17".
 func xdpProgram(a attributes) string {

@@ -69,6 +69,17 @@ func TestParseLink(t *testing.T) {
 			}
 		}
 	}
+	port := func(state byte) []byte {
+		const nested = 0x8000
+		return join(linkMessage(23), attr(18|nested, join(attr(4, str("bridge")),
+			attr(5|nested, join(attr(1, []byte{state}), attr(33, []byte{1}))))))
+	}
+	for state, want := range []string{"disabled", "listening", "learning", "forwarding", "blocking"} {
+		message := bytes.Replace(port(byte(state)), attr(18|0x8000, attr(1, str("vlan"))), nil, 1)
+		if l, err := decodeLink(message); err != nil || l.port != want || !l.isolated || !l.silent {
+			t.Errorf("state %d: %+v, %v", state, l, err)
+		}
+	}
 	if _, err := decodeLink(u32(0, 7, 1, 0)); err == nil {
 		t.Error("a link without a name was taken")
 	}

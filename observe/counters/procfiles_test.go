@@ -56,8 +56,10 @@ func TestParse(t *testing.T) {
 			for _, r := range s.readings {
 				tell("%s %d", r.name, r.value)
 			}
-		case "route":
-			tell("%+v", mips.Parse(time.Unix(1, 0), map[string]string{RouterRoute: text}).Route())
+		case "route": // and, behind a line that says so, its links
+			route, links, _ := strings.Cut(text, "links:\n")
+			texts := map[string]string{RouterRoute: route, RouterLinks: links, "/proc/net/dev": devRouter}
+			tell("%+v", mips.Parse(time.Unix(1, 0), texts).Route())
 		case "driver": // names of counters
 			tell("%q", driverLosses(strings.Split(text, ", ")))
 		case "rule": // family, table, chain, hook

@@ -1,7 +1,6 @@
 package counters
 
 import (
-	"cmp"
 	"errors"
 	"net"
 	"net/netip"
@@ -71,7 +70,9 @@ func addHop(r *model.Route, route netlink.Route, to netip.Addr) (far netip.Addr,
 	if err != nil {
 		return far, err
 	}
-	r.Interface = cmp.Or(r.Interface, l.Attrs().Name)
+	if r.Interface == "" {
+		r.Interface, r.Device = l.Attrs().Name, l.Type()
+	}
 	up, carrier := l.Attrs().RawFlags&unix.IFF_UP != 0, l.Attrs().RawFlags&unix.IFF_LOWER_UP != 0
 	r.NoCarrier = r.NoCarrier || up && !carrier
 	hop, family := route.Gw, netlink.FAMILY_V4

@@ -29,6 +29,8 @@ const (
 // long: its end is left out, and the lines of that are counted; at the begin of the measured part, when the router is
 // busy, it is not asked for. iptables-save would list what nft has listed, and load a module where none is.
 var momentTexts = [...]struct{ name, command string }{
+	{counters.RouterLinks, `[ "$1" = measure ] ||
+{ ip -d -s -s link show || ip link show; } | awk 'NR <= 2000 { print substr($0, 1, 800) }'`},
 	{counters.RouterQueues, `has tc && tc -s qdisc show | head -n 1000`},
 	{counters.RouterRules, `[ "$1" = measure ] || { has nft && nft -a -t list ruleset; } | some ||
 if [ -e /proc/net/ip_tables_names ] || grep -q '^nf_tables ' /proc/modules
@@ -37,8 +39,11 @@ then { has iptables-save && iptables-save -c; has ip6tables-save && ip6tables-sa
 }
 
 // routeCommand tells the route to $1, as counters.RouterRoute has it.
-const routeCommand = `{ ip route get "$1" 2>&1; ip neigh show | grep -E 'FAILED|INCOMPLETE'
-ip link show | grep NO-CARRIER; } | some`
+const routeCommand = `{ to=$1; for i in 1 2 3 4
+do route=$(ip route get "$to" 2>&1); echo "$route"; dev=${route##* dev }
+link=$(ip -d link show dev "${dev%% *}"); to=${link##* remote }; to=${to%% *}
+case $link in *" remote "*);; *) break;; esac
+done; ip neigh show | grep -E 'FAILED|INCOMPLETE'; } | some`
 
 // setup has a function for each request: one process, cat, prints all files of a sample, told apart by the divider;
 // questions are told apart by the marker.
