@@ -5,34 +5,15 @@ import (
 	"testing"
 
 	"pelt/model"
+	"pelt/test/golden"
 )
 
+// TestPhrase: each line of the file is a layer, a cause and a host of lost packets. Below stands what they are called.
 func TestPhrase(t *testing.T) {
-	for _, c := range []struct{ layer, cause, host, want string }{
-		{"receiver-buffer", "SOCKET_RCVBUFF", "receiver", "receiver socket buffer full"},
-		{"receiver-buffer", "SOCKET_RCVBUFF", "box 7", "box 7 socket buffer full"},
-		{"receiver-filter", "NETFILTER_DROP", "receiver", "netfilter rule at the receiver"},
-		{"network", "NETFILTER_DROP", "router", "netfilter rule at router"},
-		{"network", "NETFILTER_DROP", "another namespace of sender",
-			"netfilter rule in another namespace of the sender"},
-		{"network", "NETFILTER_DROP", "10.0.1.1", "netfilter rule at 10.0.1.1"},
-		{"network", "wire/DUT (by elimination)", "", "between the hosts (by elimination)"},
-		{"network", "inside (by elimination)", "router", "somewhere in router (by elimination)"},
-		{"network", "NEW", "", "on the way at an unknown node"},
-		{"network", "queue of the link to b full", "a", "queue on the way at a full"},
-		{"send-call", "EMSGSIZE", "sender", "too long for the path's MTU"},
-		{"send-call", "EIO", "sender", "refused by the sender's kernel"},
-		{"sender-qdisc", "ENOBUFS", "sender", "queue of the sender full"},
-		{"sender-device", "NEIGH_FAILED", "sender", "no answer to the sender's neighbour lookup"},
-		{"application", "unread", "receiver", "never read by the program at the receiver"},
-		{"receiver-ip", "%h", "receiver", "IP layer of the receiver"},
-		{"receiver-ip", "NEW", "%r", "IP layer of %r"},
-		{"brand-new", "X", "a", "brand-new at a"},
-	} {
-		if got := phrase(c.layer, c.cause, c.host); got != c.want {
-			t.Errorf("Phrase(%q, %q, %q) = %q, want %q", c.layer, c.cause, c.host, got, c.want)
-		}
-	}
+	golden.Table(t, "testdata/phrases.txt", func(question string) string {
+		of := strings.Split(question, " | ")
+		return phrase(of[0], of[1], of[2])
+	})
 }
 
 // Every layer has words of its own for causes nobody foresaw, and every row can speak.

@@ -3,11 +3,9 @@ package finding
 import (
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"pelt/model"
-	"pelt/table"
 	"pelt/unit"
 )
 
@@ -193,22 +191,4 @@ func wasteDoc() *model.Document {
 		}
 	}
 	return d
-}
-
-// TestTooLossy: a setting that lost more than the limit is named, and one that lost as much is not.
-func TestTooLossy(t *testing.T) {
-	rows := table.Rows(usualStar().with(func(s *star) {
-		s.payloads, s.intervals = []int{1472, 2000},
-			[]float64{5}
-	}).doc())
-	for most, want := range map[float64]string{
-		0.05: "2000 B, every 5 ms, up: 9.8 % lost, more than 5 %", 0.2: "",
-	} {
-		if got := strings.Join(texts(TooLossy(rows, most)), "; "); got != want {
-			t.Errorf("more than %g: %q; want %q", most, got, want)
-		}
-	}
-	if got := texts(TooLossy(nil, 0)); len(got) != 1 {
-		t.Errorf("without rows: %q", got)
-	}
 }
