@@ -1,11 +1,13 @@
 package advice
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
 
 	"pelt/model"
+	"pelt/test/golden"
 )
 
 // ran is a run between far (sender) and near (receiver) in which one line lost packets.
@@ -26,101 +28,68 @@ func ran(change func(*model.Document, *model.Line)) model.Document {
 	return doc
 }
 
+// TestCollect: what is advised after each run, of which host, and whether it can be applied here, stands in the golden
+// file: a knob, what it is and what it should be, and the packets that it is about.
 func TestCollect(t *testing.T) {
 	near, far := model.Host{Name: "near", Boot: "n"}, model.Host{Name: "elsewhere", Boot: "x"}
-	now := knobs("net.core.netdev_max_backlog=1000")
+	now, set := knobs("net.core.netdev_max_backlog=1000"), knobs("net.core.netdev_max_backlog=2000")
 	all := func(string) bool { return true }
 	none := func(string) bool { return false }
-	for name, c := range map[string]struct {
-		doc  model.Document
-		ask  Ask
-		want string
-	}{
-		"this host, as it is now": {ran(nil), Ask{This: near, Knobs: now, CanApply: all, HostWide: all},
-			"receiver net.core.netdev_max_backlog 1000 -> 2000 here apply 200 of 2000"},
-		"it cannot be set": {ran(nil), Ask{This: near, Knobs: now, CanApply: none, HostWide: all},
-			"receiver net.core.netdev_max_backlog 1000 -> 2000 here 200 of 2000"},
-		"after it was set": {ran(nil),
-			Ask{This: near, Knobs: knobs("net.core.netdev_max_backlog=2000"), CanApply: all, HostWide: all},
-			"receiver net.core.netdev_max_backlog 2000 ->  here limit 200 of 2000"},
-		"another rate": {ran(nil), Ask{This: near, Knobs: now, RatePPS: 1e6, CanApply: all, HostWide: all},
-			"receiver net.core.netdev_max_backlog 1000 -> 10000 here apply 200 of 2000"},
-		"another host": {ran(nil), Ask{This: far, Knobs: now, CanApply: all, HostWide: all},
-			"receiver net.core.netdev_max_backlog 500 -> 2000 200 of 2000"},
-		"another host and rate": {ran(nil), Ask{This: far, RatePPS: 1e6},
-			"receiver net.core.netdev_max_backlog 500 -> 10000 200 of 2000"},
-		"of the other role": {ran(nil), Ask{This: near, Knobs: now, Role: "sender"}, ""},
-		"of its role": {ran(nil), Ask{This: far, Role: "receiver", Device: "eth9"},
-			"receiver net.core.netdev_max_backlog 500 -> 2000 200 of 2000"},
-		"of another interface": {ran(func(_ *model.Document,
-			l *model.Line) {
-			l.Advice[0].Knob = "eth1.rx_ring"
-			l.Cause = "odd"
-		}),
-			Ask{This: far, Device: "eth9"}, ""},
-		"what only the run knows": {ran(func(_ *model.Document,
-			l *model.Line) {
-			l.Advice[0].Knob = "eth1.rx_ring"
-			l.Cause = "odd"
-		}),
-			Ask{This: far, RatePPS: 1}, "receiver eth1.rx_ring 500 -> 2000 200 of 2000"},
-		"after a restart, by its name": {ran(nil),
-			Ask{This: model.Host{Name: "near", Boot: "later"}, Knobs: now, CanApply: all},
-			"receiver net.core.netdev_max_backlog 1000 -> 2000 here apply 200 of 2000"},
-		"a lab's node: what is the host's": {ran(func(d *model.Document,
-			_ *model.Line) {
-			d.Lab = &model.LabFacts{Nodes: []string{"sender", "receiver"}}
-		}),
-			Ask{This: near, Knobs: now, CanApply: all,
-				HostWide: all}, "receiver net.core.netdev_max_backlog 1000 -> 2000 here apply 200 of 2000"},
-		"a lab's node: what is its own": {ran(func(d *model.Document,
-			_ *model.Line) {
-			d.Lab = &model.LabFacts{Nodes: []string{"sender", "receiver"}}
-		}),
-			Ask{This: near, Knobs: now, CanApply: all,
-				HostWide: none}, "receiver net.core.netdev_max_backlog 500 -> 2000 here 200 of 2000"},
-		"another host's queue, of which the run knows more": {ran(func(_ *model.Document, l *model.Line) {
-			l.Layer, l.Cause, l.Advice[0].Knob = "sender-qdisc", "QDISC_DROP", "eth0.txqueuelen"
-		}), Ask{This: far}, "receiver eth0.txqueuelen 500 -> 2000 200 of 2000"},
-		"another host's memory, in pages of a size that only the run knows": {ran(func(_ *model.Document,
-			l *model.Line) {
-			l.Layer, l.Cause, l.Advice[0].Knob, l.Advice[0].Present = "receiver-memory", "PROTO_MEM", "net.ipv4.udp_mem", "500 600 700"
-		}), Ask{This: far}, "receiver net.ipv4.udp_mem 500 600 700 -> 2000 200 of 2000"},
-		"a lab's node: its own interface, whose other settings are gone": {ran(func(d *model.Document, l *model.Line) {
-			d.Lab = &model.LabFacts{Nodes: []string{"sender", "receiver"}}
-			l.Layer, l.Cause, l.Advice[0].Knob = "receiver-ring", "FULL_RING", "eth0.threaded"
-		}), Ask{This: near, Knobs: now, CanApply: all, HostWide: none}, "receiver eth0.threaded 500 -> 2000 here 200 of 2000"},
-		"of many receivers": {ran(func(_ *model.Document, l *model.Line) { l.Evidence = nil }),
-			Ask{This: near, Knobs: now, CanApply: all,
-				HostWide: all}, "receiver net.core.netdev_max_backlog 500 -> 2000 here apply 200 of 2000"},
-		"of many receivers, after it was set": {ran(func(_ *model.Document, l *model.Line) { l.Evidence = nil }),
-			Ask{This: near, Knobs: knobs("net.core.netdev_max_backlog=2000"), CanApply: all, HostWide: all}, ""},
-		"no counter moved": {ran(func(_ *model.Document, l *model.Line) { l.Evidence = nil; l.Advice = nil }),
-			Ask{This: near, Knobs: now, CanApply: all}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var list []string
-			for _, a := range Collect(c.doc, c.ask) {
-				words := []string{a.Host, a.Knob, a.Present, "->", a.Value}
-				for _, flag := range []struct {
-					word string
-					is   bool
-				}{{"here", a.Here}, {"apply", a.Apply}, {"limit", !a.Proposes()}} {
-					if flag.is {
-						words = append(words, flag.word)
-					}
-				}
-				if c.doc.Lab != nil && !a.Apply && a.Command+a.Undo != "" {
-					t.Errorf("a lab's node is not this host: %q", a.Command+a.Undo)
-				}
-				list = append(list, strings.Join(append(words, fmt.Sprint(a.Packets), "of", fmt.Sprint(a.Attempted)),
-					" "))
-			}
-			if got := strings.Join(list, "; "); got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
-		})
+	of := func(layer, cause, knob string) func(*model.Document, *model.Line) {
+		return func(_ *model.Document, l *model.Line) {
+			l.Layer, l.Cause, l.Advice[0].Knob = cmp.Or(layer, l.Layer), cause, knob
+		}
 	}
+	inLab := func(more func(*model.Document, *model.Line)) func(*model.Document, *model.Line) {
+		return func(d *model.Document, l *model.Line) {
+			if d.Lab = (&model.LabFacts{Nodes: []string{"sender", "receiver"}}); more != nil {
+				more(d, l)
+			}
+		}
+	}
+	unproven := func(_ *model.Document, l *model.Line) { l.Evidence = nil }
+	var out strings.Builder
+	for _, c := range []struct {
+		name   string
+		change func(*model.Document, *model.Line)
+		ask    Ask
+	}{
+		{"this host, as it is now", nil, Ask{This: near, Knobs: now, CanApply: all, HostWide: all}},
+		{"it cannot be set", nil, Ask{This: near, Knobs: now, CanApply: none, HostWide: all}},
+		{"after it was set", nil, Ask{This: near, Knobs: set, CanApply: all, HostWide: all}},
+		{"another rate", nil, Ask{This: near, Knobs: now, RatePPS: 1e6, CanApply: all, HostWide: all}},
+		{"another host", nil, Ask{This: far, Knobs: now, CanApply: all, HostWide: all}},
+		{"another host and rate", nil, Ask{This: far, RatePPS: 1e6}},
+		{"of the other role", nil, Ask{This: near, Knobs: now, Role: "sender"}},
+		{"of its role", nil, Ask{This: far, Role: "receiver", Device: "eth9"}},
+		{"of another interface", of("", "odd", "eth1.rx_ring"), Ask{This: far, Device: "eth9"}},
+		{"what only the run knows", of("", "odd", "eth1.rx_ring"), Ask{This: far, RatePPS: 1}},
+		{"after a restart, by its name", nil,
+			Ask{This: model.Host{Name: "near", Boot: "later"}, Knobs: now, CanApply: all}},
+		{"a lab's node: what is the host's", inLab(nil), Ask{This: near, Knobs: now, CanApply: all, HostWide: all}},
+		{"a lab's node: what is its own", inLab(nil), Ask{This: near, Knobs: now, CanApply: all, HostWide: none}},
+		{"another host's queue, of which the run knows more", of("sender-qdisc", "QDISC_DROP", "eth0.txqueuelen"),
+			Ask{This: far}},
+		{"another host's memory, in pages of a size that only the run knows",
+			func(d *model.Document, l *model.Line) {
+				of("receiver-memory", "PROTO_MEM", "net.ipv4.udp_mem")(d, l)
+				l.Advice[0].Present = "500 600 700"
+			}, Ask{This: far}},
+		{"a lab's node: its own interface, whose other settings are gone",
+			inLab(of("receiver-ring", "FULL_RING", "eth0.threaded")),
+			Ask{This: near, Knobs: now, CanApply: all, HostWide: none}},
+		{"of many receivers", unproven, Ask{This: near, Knobs: now, CanApply: all, HostWide: all}},
+		{"of many receivers, after it was set", unproven, Ask{This: near, Knobs: set, CanApply: all, HostWide: all}},
+		{"no counter moved", func(_ *model.Document, l *model.Line) { l.Evidence, l.Advice = nil, nil },
+			Ask{This: near, Knobs: now, CanApply: all}},
+	} {
+		fmt.Fprintf(&out, "%s:\n", c.name)
+		for _, a := range Collect(ran(c.change), c.ask) {
+			fmt.Fprintf(&out, "\t%s %s: %s -> %s, %d of %d packets; here %v, apply %v, a limit %v [%s] [%s]\n", a.Host,
+				a.Knob, a.Present, a.Value, a.Packets, a.Attempted, a.Here, a.Apply, !a.Proposes(), a.Command, a.Undo)
+		}
+	}
+	golden.File(t, "testdata/collected.txt", out.String())
 }
 
 // The largest of several values is meant, and what is not the limit for one trial is not told beside it.
