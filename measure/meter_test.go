@@ -245,26 +245,6 @@ func TestObserveDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func BenchmarkObserve(b *testing.B) {
-	for _, oneClock := range []bool{false, true} {
-		b.Run(map[bool]string{false: "counts", true: "delay"}[oneClock], func(b *testing.B) {
-			m := New(1, 64, second, oneClock, model.MaxMarksBytes)
-			batch := make([]model.Arrival, 64)
-			var seq uint64
-			b.ReportAllocs()
-			for b.Loop() {
-				for i := range batch {
-					batch[i] = model.Arrival{Sequence: seq, SendNanos: seq * 1000,
-						ReceiveNanos: int64(seq*1000 + 4000 + seq*7919%8000), Bytes: 64}
-					seq++
-				}
-				m.Observe(0, batch)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/packet")
-		})
-	}
-}
-
 // What came tells how much was sent: what is missing below it is lost, what is on its
 // way is not.
 func TestReach(t *testing.T) {

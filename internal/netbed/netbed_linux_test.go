@@ -54,26 +54,6 @@ func (p *path) arrives(what string) netip.Addr {
 	return netip.AddrFrom16(from.(*unix.SockaddrInet6).Addr)
 }
 
-func TestNetworks(t *testing.T) {
-	star := Star(t, "router", "h1", "h2", "h3")
-	bridged := Switch(t, "switch", "h1", "h2", "h3")
-	for name, nodes := range map[string][]*Node{
-		"two": Chain(t, "a", "b"), "three": Chain(t, "client", "router", "server"), "five": Chain(t, "a", "b", "c",
-			"d", "e"),
-		"star": star, "bridge": bridged[1:],
-	} {
-		for _, six := range []bool{false, true} {
-			for i, from := range nodes {
-				for _, to := range nodes[i+1:] {
-					for _, p := range []*path{newPath(from, to, six), newPath(to, from, six)} {
-						p.arrives(name)
-					}
-				}
-			}
-		}
-	}
-}
-
 // configured is what a node's interfaces have: addresses, routes, neighbours.
 func configured(n *Node) (all []string) {
 	n.Must(func() error {
