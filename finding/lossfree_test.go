@@ -196,7 +196,13 @@ func lossFreeExamples(t *testing.T) (out []example) {
 		out = append(out, example{fmt.Sprintf("%s (in a table: %s)", c.name, SearchLimit(table.Searches(rows)[0])),
 			All(rows, LossFree)})
 	}
-	return out
+	// Rates that are carried and fail are never printed alike, and bounds further apart than asked are a doubt.
+	alike := table.Searches(searchedDoc(t, over(15e3, model.LayerNetwork)))
+	alike[0].Search.Throughput, alike[0].Search.Upper = 15.26e3, 15.34e3
+	apart := table.Searches(searchedDoc(t, over(250e3, model.LayerNetwork)))
+	apart[0].Search.Regular = false
+	return append(out, example{"bounds that look alike", lossFree(table.By(alike)[0], true)},
+		example{"bounds too far apart", lossFree(table.By(apart)[0], true)})
 }
 
 // Each reason why trials above a rate were invalid is told, and only what the sender did wrong as what could not be
@@ -258,16 +264,6 @@ func TestFailingTrialIsOpened(t *testing.T) {
 	}
 }
 
-// Rates that are carried and fail are never printed alike.
-func TestBoundsDiffer(t *testing.T) {
-	searches := table.Searches(searchedDoc(t, over(15e3, model.LayerNetwork)))
-	searches[0].Search.Throughput, searches[0].Search.Upper = 15.26e3, 15.34e3
-	text := lossFree(table.By(searches)[0], false)[0].Text()
-	if !strings.Contains(text, "up to 15.3 kpps (fails just above)") {
-		t.Error(text)
-	}
-}
-
 // Searches of two runs are compared by the rates that they found, beside the floods.
 func TestCompareSearches(t *testing.T) {
 	noisy := func(limit float64) func(float64, *model.FlowResult) {
@@ -283,19 +279,6 @@ func TestCompareSearches(t *testing.T) {
 	}
 	if len(c.Effects) != 1 || c.Effects[0].Verdict != table.WorseThan || math.Abs(c.Effects[0].Change+0.2) > 0.03 {
 		t.Errorf("effects %+v; want one, about 20 %% worse", c.Effects)
-	}
-}
-
-// A search that ends with bounds further apart than its goal asks is marked.
-func TestIrregularSearch(t *testing.T) {
-	searches := table.Searches(searchedDoc(t, over(250e3, model.LayerNetwork)))
-	doubts := func() []Finding { return Of(lossFree(table.By(searches)[0], true), Doubt) }
-	if d := doubts(); len(d) != 0 {
-		t.Errorf("a regular search has the doubts %v", d)
-	}
-	searches[0].Search.Regular = false
-	if d := doubts(); len(d) != 1 || !strings.Contains(d[0].Text(), "more than 1 % apart") {
-		t.Errorf("an irregular search has the doubts %v", d)
 	}
 }
 

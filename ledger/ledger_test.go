@@ -80,11 +80,22 @@ func TestBalanceOfTheEndsAlone(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(inputs)) {
 		in := inputs[name]
 		in.Sender, in.Receiver = "a", "b"
-		l := Balance(in)
-		agree(t, in, l)
-		fmt.Fprintf(&out, "%s:\n\t%s\n", name, words(l))
+		tell(t, &out, name, in)
 	}
 	golden.File(t, "testdata/ends.txt", out.String())
+}
+
+// tell writes what comes of an input: the account, and checks but those that each account has, unless they do not hold.
+func tell(t *testing.T, out *strings.Builder, name string, in Input) {
+	t.Helper()
+	l := Balance(in)
+	agree(t, in, l)
+	fmt.Fprintf(out, "%s:\n\t%s\n", name, words(l))
+	for _, check := range l.Checks {
+		if !check.Held || !slices.Contains([]string{"balance", "attempted", "received", "planned", "missing"}, check.Name) {
+			fmt.Fprintf(out, "\t%s, held %v: %s\n", check.Name, check.Held, check.Text)
+		}
+	}
 }
 
 // agree fails unless the account balances and is in order.
