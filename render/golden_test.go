@@ -104,6 +104,11 @@ func TestCSVGolden(t *testing.T) {
 	if err := CSV(&b, table); err != nil {
 		t.Fatal(err)
 	}
+	// No word is a formula for a spreadsheet, and a negative number stays one.
+	words := slices.Values([][]string{{"=1+1", "+x", "-x", "@x", "-1.5", "x=1", ""}})
+	if err := Records(&b, words); err != nil {
+		t.Fatal(err)
+	}
 	golden.File(t, "testdata/table.csv", b.String())
 }
 

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"reflect"
 	"slices"
 	"strings"
@@ -67,16 +66,5 @@ func TestBlocks(t *testing.T) {
 	long := view.Table{Rows: make([][]view.Cell, 410), Lead: 5}
 	if n := len((&texter{Terminal: Terminal{All: true}}).shownRows(long, mostRows)); n != mostRows-1 {
 		t.Errorf("%d of 410 rows are shown", n)
-	}
-}
-
-// TestNoFormula: no word in a CSV file is a formula for a spreadsheet; a negative number stays one.
-func TestNoFormula(t *testing.T) {
-	var b bytes.Buffer
-	if err := Records(&b, slices.Values([][]string{{"=1+1", "+x", "-x", "@x", "-1.5", "x=1", ""}})); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := b.String(), "'=1+1,'+x,'-x,'@x,-1.5,x=1,\r\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
