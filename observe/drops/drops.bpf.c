@@ -96,18 +96,6 @@ static __always_inline void unlisted(struct stream *s, __u64 sites, __u64 overwr
 	add(&r->overwritten, overwritten);
 }
 
-/* piece says that the packet is a fragment, or about to become several. The first
- * verdict about one of them is the cause of the loss; what becomes of the others,
- * such as failed reassembly, only follows from it. */
-static __always_inline __u32 piece(struct sk_buff *skb, struct where *w)
-{
-	struct net_device *dev = skb->dev;
-
-	if (w->first || w->later)
-		return SITE_PIECE;
-	return !skb->skb_iif && is_kernel(dev) && w->end - w->ip > dev->mtu ? SITE_PIECE : 0;
-}
-
 /* reached says whether a stream can have come to a sequence: what a link damages may claim
  * any, and the verdicts after it could not be read any more. Half of what the reader
  * can tell apart is always believed; beyond it a stream makes a packet in 64 ns at most. */
@@ -152,7 +140,7 @@ static __always_inline void judge(struct stream *s, __u64 sequence, __u32 site, 
 		*at = 1;
 }
 
-static __always_inline int tally_up(struct stream *s, __u32 site, struct tally *by, enum exit_reason why)
+static __noinline int tally_up(struct stream *s, __u32 site, struct tally *by, enum exit_reason why)
 {
 	struct tally_key k = {s->flow, site};
 	struct tally *t = bpf_map_lookup_elem(&tallies, &k);
@@ -171,6 +159,44 @@ static __always_inline int tally_up(struct stream *s, __u32 site, struct tally *
 	add(&t->warmup, by->warmup);
 	add(&t->fragments, by->fragments);
 	return leave(why);
+}
+
+/* The datagrams that a packet carries. */
+struct datagrams {
+	__u64 info;    /* of the packet: struct skb_shared_info */
+	__u32 bytes;   /* from the IP header on */
+	__u32 payload; /* from behind the UDP header on */
+	__u32 mtu;     /* of the device that it leaves by; ~0: of none */
+	__u32 first;   /* as in struct where */
+	__u32 step;    /* they are so far apart; 0: it is one */
+	__u32 count;
+	__u32 piece;   /* SITE_PIECE, or 0 */
+	__u32 unused;
+};
+
+/* count_datagrams fills in the rest. A piece is a fragment, or about to become several. The first verdict about one of
+ * them is the cause of the loss; what becomes of the others, such as failed reassembly, only follows from it. */
+__noinline int count_datagrams(struct datagrams *d)
+{
+	struct skb_shared_info *info;
+	__u32 type = 0;
+	__u16 size = 0;
+
+	if (!d)
+		return 0;
+	info = (void *)d->info;
+	bpf_core_read(&size, sizeof(size), &info->gso_size);
+	d->piece = !size && (d->first || d->bytes > d->mtu) ? SITE_PIECE : 0;
+	d->step = 0;
+	d->count = 1;
+	if (likely(!size))
+		return 0;
+	bpf_core_read(&type, sizeof(type), &info->gso_type);
+	if (type & GSO_UDP_L4 && d->payload > size) {
+		d->step = size;
+		d->count = (d->payload + size - 1) / size;
+	}
+	return 0;
 }
 
 /* A walk over the datagrams of a super-packet. */
@@ -235,61 +261,64 @@ static __always_inline struct stream *stream_of(struct stream_key *k)
 	return s || k->by_port ? s : bpf_map_lookup_elem(&streams, &alone);
 }
 
-static __always_inline void hold(struct where *w, struct test_header *h)
+/* These two have a stack of their own, of which a program has 512 B in all. */
+static __noinline int hold(struct where *w, struct test_header *h)
 {
 	struct held_key k = held_key(w);
 	struct held v = {.stream = stream_key(h), .sequence = sequence_of(h), .warmup = be32(h->magic_trial) & WARMUP_BIT};
 
-	bpf_map_update_elem(&held, &k, &v, BPF_ANY);
+	return bpf_map_update_elem(&held, &k, &v, BPF_ANY);
+}
+
+static __noinline struct held *held_of(struct where *w)
+{
+	struct held_key k = held_key(w);
+
+	return bpf_map_lookup_elem(&held, &k);
 }
 
 /* later handles the drop of a fragment that has no header of its own. */
-static __always_inline int later(__u64 *ctx, struct sk_buff *skb, struct where *w)
+static __always_inline int later(__u64 *ctx, struct walk *k)
 {
-	struct tally by = {.fragments = 1};
-	struct held_key k;
 	struct held *v;
-	struct stream *s;
-	__u32 site;
 
 	if (!fragments_wanted)
 		return leave(EXIT_FRAGMENT);
-	k = held_key(w);
-	v = bpf_map_lookup_elem(&held, &k);
+	v = held_of(&k->w);
 	if (!v)
 		return leave(EXIT_FRAGMENT);
-	s = stream_of(&v->stream);
-	if (!s)
+	k->stream = stream_of(&v->stream);
+	if (!k->stream)
 		return leave(EXIT_STRANGER);
-	site = site_of(ctx, skb, SITE_PIECE);
-	if (!site) {
-		unlisted(s, 1, 0);
+	k->site = site_of(ctx, k->skb, k->skb->dev, SITE_PIECE);
+	if (!k->site) {
+		unlisted(k->stream, 1, 0);
 		return leave(EXIT_REST);
 	}
-	if (!v->warmup && s->bits < ANY_STREAM)
-		judge(s, v->sequence, site, true);
-	return tally_up(s, site, &by, EXIT_NOTED);
+	if (!v->warmup && k->stream->bits < ANY_STREAM)
+		judge(k->stream, v->sequence, k->site, true);
+	k->sum.fragments = 1;
+	return tally_up(k->stream, k->site, &k->sum, EXIT_NOTED);
 }
 
 /* of_meeting handles the drop of a UDP packet that is no test packet. */
-static __noinline int of_meeting(__u64 *ctx, struct sk_buff *skb, struct test_header *h)
+static __always_inline int of_meeting(__u64 *ctx, struct walk *k, struct test_header *h)
 {
-	__u32 what = be32(h->sequence_high), kind = what >> 8 & 0xff, site;
+	__u32 what = be32(h->sequence_high), kind = what >> 8 & 0xff;
 	struct meeting_key key = {.trial = be32(h->magic_trial), .tag = what >> 16, .asks = kind & 1};
-	struct tally by = {.packets = 1};
-	struct stream *s;
 
 	if (be32(h->magic_trial) >> 16 != MEETING_MAGIC || kind - 1 >= MEETING_KINDS)
 		return leave(EXIT_FOREIGN);
-	s = bpf_map_lookup_elem(&meetings, &key);
-	if (!s)
+	k->stream = bpf_map_lookup_elem(&meetings, &key);
+	if (!k->stream)
 		return leave(EXIT_STRANGER);
-	site = site_of(ctx, skb, 0);
-	if (!site) {
-		unlisted(s, 1, 0);
+	k->site = site_of(ctx, k->skb, k->skb->dev, 0);
+	if (!k->site) {
+		unlisted(k->stream, 1, 0);
 		return leave(EXIT_REST);
 	}
-	return tally_up(s, site, &by, EXIT_NOTED);
+	k->sum.packets = 1;
+	return tally_up(k->stream, k->site, &k->sum, EXIT_NOTED);
 }
 
 static __always_inline bool is_tap(__u64 location, __u32 reason)
@@ -306,9 +335,10 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 {
 	struct walk k = {.skb = skb};
 	struct test_header h = {};
+	struct datagrams d;
+	struct net_device *dev;
 	struct stream_key key;
-	struct tally by = {};
-	__u32 payload, type, n, part, inner;
+	__u32 inner;
 	int read;
 
 	if (is_tap(ctx[1], ctx[2]))
@@ -321,7 +351,7 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 	if (k.w.protocol != PROTO_UDP)
 		return leave(EXIT_NOT_UDP);
 	if (k.w.later)
-		return later(ctx, skb, &k.w);
+		return later(ctx, &k);
 	k.at = k.w.l4 + 8;
 	if (k.at + HEADER_BYTES > k.w.end)
 		return leave(EXIT_SHORT);
@@ -329,7 +359,7 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 	if (read < 0)
 		return leave(EXIT_OUT_OF_SIGHT);
 	if (read && be32(h.magic_trial) >> 16 != MAGIC)
-		return of_meeting(ctx, skb, &h);
+		return of_meeting(ctx, &k, &h);
 	key = stream_key(&h);
 	if (!read)
 		key.by_port = 1;
@@ -337,39 +367,37 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 	k.stream = stream_of(&key);
 	if (!k.stream)
 		return leave(read ? EXIT_STRANGER : EXIT_FOREIGN);
-	k.step = segment_bytes(skb, &k.w, &type);
-	part = k.step ? 0 : piece(skb, &k.w);
-	k.site = site_of(ctx, skb, part);
-	payload = k.w.end - k.at;
-	if (unlikely(type & GSO_UDP_L4 && k.step && payload > k.step)) {
-		n = (payload + k.step - 1) / k.step;
-	} else {
-		k.step = 0;
-		n = 1;
-	}
+	dev = skb->dev;
+	d = (struct datagrams){.info = k.w.head + skb->end, .bytes = k.w.end - k.w.ip, .payload = k.w.end - k.at,
+		.first = k.w.first, .mtu = ~0};
+	if (!skb->skb_iif && is_kernel(dev))
+		d.mtu = dev->mtu;
+	count_datagrams(&d);
+	k.step = d.step;
+	k.site = site_of(ctx, skb, dev, d.piece);
 	if (unlikely(!k.site)) {
-		unlisted(k.stream, n, 0);
+		unlisted(k.stream, d.count, 0);
 		return leave(EXIT_REST);
 	}
 	if (unlikely(!read)) {
-		by.packets = by.unreadable = n;
-		return tally_up(k.stream, k.site, &by, EXIT_UNREADABLE);
+		k.sum.packets = k.sum.unreadable = d.count;
+		return tally_up(k.stream, k.site, &k.sum, EXIT_UNREADABLE);
 	}
 	if (unlikely(k.step)) {
-		bpf_loop(n, segment, &k, 0);
+		bpf_loop(1 << 16, segment, &k, 0);
 		return tally_up(k.stream, k.site, &k.sum, EXIT_NOTED);
 	}
 	if (k.w.first && fragments_wanted)
 		hold(&k.w, &h);
 	if (be32(h.magic_trial) & WARMUP_BIT) {
-		by.warmup = 1;
+		k.sum.warmup = 1;
 	} else {
-		by.packets = 1;
-		by.unreadable = k.stream->bits == ANY_STREAM;
+		k.sum.packets = 1;
+		k.sum.unreadable = k.stream->bits == ANY_STREAM;
 		if (k.stream->bits < ANY_STREAM)
-			judge(k.stream, sequence_of(&h), k.site, part);
+			judge(k.stream, sequence_of(&h), k.site, d.piece);
 	}
-	return tally_up(k.stream, k.site, &by, EXIT_NOTED);
+	return tally_up(k.stream, k.site, &k.sum, EXIT_NOTED);
 }
 
 static __always_inline int drop(__u64 *ctx, struct sk_buff *skb)
@@ -382,11 +410,16 @@ static __always_inline int drop(__u64 *ctx, struct sk_buff *skb)
  * but on old kernels of arm64, which run soft interrupts on the stack of a task. */
 static __always_inline __u32 on_interrupt(__u64 *ctx)
 {
+	__s64 above;
 	__u32 at;
 
 	/* Its lower half: the verifier lets no whole pointer be reckoned with. */
 	asm volatile("r0 = %1; w0 = w0; %0 = r0" : "=r"(at) : "r"(ctx) : "r0");
-	return at - (__u32)(__u64)bpf_get_current_task_btf()->stack >= STACK_SIZE;
+	above = at - (__u32)(__u64)bpf_get_current_task_btf()->stack;
+	/* Without a branch: the verifier would check twice all that follows. */
+	above = STACK_SIZE - 1 - above;
+	asm volatile("" : "+r"(above));
+	return (__u64)above >> 63;
 }
 
 SEC("tp_btf/kfree_skb")
@@ -398,8 +431,7 @@ int dropped(__u64 *ctx)
 
 	if (!c)
 		return 0;
-	if (!upper)
-		c->done[1] = 0;
+	c->done[1] &= 0 - (__u64)upper;
 	drop(ctx, skb);
 	c->done[upper & 1] = (__u64)skb;
 	return 0;
@@ -422,8 +454,7 @@ int nested(__u64 *ctx)
 		return 0;
 	done = c->done[upper & 1] == (__u64)skb;
 	c->done[upper & 1] = 0;
-	if (!upper)
-		c->done[1] = 0;
+	c->done[1] &= 0 - (__u64)upper;
 	if (done)
 		return 0;
 	__sync_fetch_and_add(&c->nested, 1);

@@ -105,11 +105,14 @@ func TestUnfollowedFragment(t *testing.T) {
 // Each track whose fragments are not followed says so, and the next one tries anew.
 func TestFollowingFails(t *testing.T) {
 	m := machineOf(t, 1<<16)
-	received, other := m.objects.Received, netbed.Program(t, ebpf.XDP, 2)
+	if err := m.follow.load(&m.kernel, &m.objects); err != nil {
+		t.Fatal(err)
+	}
+	received, other := m.follow.programs.Received, netbed.Program(t, ebpf.XDP, 2)
 	for trial, whole := range []bool{false, false, true, true} {
-		m.objects.Received = received
+		m.follow.programs.Received = received
 		if !whole {
-			m.objects.Received = other // of another kind: it cannot be attached
+			m.follow.programs.Received = other // of another kind: it cannot be attached
 		}
 		k := track(t, m, uint16(trial), "up", TrackOptions{Fragments: true},
 			model.Tuple{From: uint16(trial + 1), To: testPort})

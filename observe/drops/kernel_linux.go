@@ -125,6 +125,17 @@ func kernelTaps() []tap {
 // load loads what the objects name, once change has made the specification fit. The program that reads payload
 // anywhere in a packet is tried first; older kernels refuse it.
 func (k *kernel) load(objects any, change func(*ebpf.CollectionSpec) error) error {
+	k.far = true
+	err := k.loadBeside(nil, objects, change)
+	if err != nil && !errors.Is(err, unix.EPERM) {
+		k.far = false
+		err = k.loadBeside(nil, objects, change)
+	}
+	return err
+}
+
+// loadBeside loads more objects, which share those maps by name that are there already.
+func (k *kernel) loadBeside(maps map[string]*ebpf.Map, objects any, change func(*ebpf.CollectionSpec) error) error {
 	spec, err := loadBpf()
 	if err != nil {
 		return refuse("watch drops: the program is broken: "+err.Error(), err)
@@ -134,24 +145,16 @@ func (k *kernel) load(objects any, change func(*ebpf.CollectionSpec) error) erro
 		taps[i].Begin, taps[i].End = t.begin, t.end
 	}
 	v := spec.Variables
-	err = errors.Join(change(spec), v["has_rx_sk"].Set(k.rxSock),
+	err = errors.Join(change(spec), v["has_rx_sk"].Set(k.rxSock), v["use_dynptr"].Set(k.far),
 		v["tap_reason"].Set(k.reasons.value("PACKET_SOCK_ERROR")), v["taps"].Set(taps))
 	if err != nil {
 		return refuse("watch drops: "+err.Error(), err)
 	}
-	for _, dynptr := range []bool{true, false} {
-		if err := v["use_dynptr"].Set(dynptr); err != nil {
-			return refuse("watch drops: "+err.Error(), err)
-		}
-		err = spec.LoadAndAssign(objects, &ebpf.CollectionOptions{Cache: kerneltypes.Cache()})
-		if k.far = dynptr; err == nil {
-			return nil
-		}
-		if errors.Is(err, unix.EPERM) {
-			break
-		}
+	err = spec.LoadAndAssign(objects, &ebpf.CollectionOptions{Cache: kerneltypes.Cache(), MapReplacements: maps})
+	if err != nil {
+		return explain("load the BPF program", err)
 	}
-	return explain("load the BPF program", err)
+	return nil
 }
 
 // attach attaches tracing programs, one after the other. An error has detached them again.

@@ -86,7 +86,7 @@ static __always_inline int live(__u64 *ctx, struct sk_buff *skb)
 	}
 	if (!wanted_port(k.from_port, k.to_port) || (k.protocol != PROTO_UDP && k.protocol != PROTO_TCP && live_ports))
 		return leave(EXIT_LIVE_OTHER);
-	k.site = site_of(ctx, skb, 0);
+	k.site = site_of(ctx, skb, skb->dev, 0);
 	if (!k.site)
 		return leave(EXIT_LIVE_LOST);
 	c = bpf_map_lookup_elem(&live_flows, &k);

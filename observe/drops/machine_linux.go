@@ -41,8 +41,6 @@ type Machine struct {
 type objects struct {
 	Program   *ebpf.Program  `ebpf:"dropped"`
 	Nested    *ebpf.Program  `ebpf:"nested"`
-	Queued    *ebpf.Program  `ebpf:"queued"`
-	Received  *ebpf.Program  `ebpf:"received"`
 	Streams   *ebpf.Map      `ebpf:"streams"`
 	Meetings  *ebpf.Map      `ebpf:"meetings"`
 	Tallies   *ebpf.Map      `ebpf:"tallies"`
@@ -181,7 +179,7 @@ func (m *Machine) Close() error {
 	defer m.mu.Unlock()
 	o := m.objects
 	err := errors.Join(detach(m.hooks), m.follow.close(), unmap(m.cells), unmap(m.dirty), unmap(m.newest), detach(nil,
-		o.Program, o.Nested, o.Queued, o.Received, o.Streams, o.Meetings, o.Tallies, o.Rests, o.Verdicts, o.Dirty, o.Newest, o.Held,
+		o.Program, o.Nested, o.Streams, o.Meetings, o.Tallies, o.Rests, o.Verdicts, o.Dirty, o.Newest, o.Held,
 		o.Sites, o.Exits, o.LiveFlows, o.LiveRest))
 	m.cells, m.dirty, m.newest = nil, nil, nil
 	return err

@@ -20,6 +20,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/kerneltypes"
 	"pelt/internal/netbed"
 	"pelt/internal/testenv"
 	"pelt/model"
@@ -137,6 +138,40 @@ func TestRefusedProgram(t *testing.T) {
 	if !errors.As(err, &e) || !strings.Contains(e.Error(), "R5 !read_ok") || strings.Contains(e.Error(), "\n") ||
 		!strings.Contains(fmt.Sprintf("%+v", e), "\n") {
 		t.Errorf("%v\n%+v", err, err)
+	}
+}
+
+// The kernel checks the programs anew in each process that watches drops: by this many steps, of some 5 µs.
+func TestVerifierSteps(t *testing.T) {
+	testenv.Root(t)
+	for _, live := range []bool{false, true} {
+		k, err := examineKernel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var o struct{}
+		var spec *ebpf.CollectionSpec
+		err = k.load(&o, func(s *ebpf.CollectionSpec) error {
+			spec = s
+			return s.Variables["live_view"].Set(live)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: kerneltypes.Cache(),
+			Programs: ebpf.ProgramOptions{LogLevel: ebpf.LogLevelStats}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, p := range set.Programs {
+			_, after, _ := strings.Cut(p.VerifierLog, "processed ")
+			steps := 0
+			if _, err := fmt.Sscan(after, &steps); err != nil || steps > 12_000 {
+				t.Errorf("%s, live %v: %d steps, %v", name, live, steps, err)
+			}
+			t.Logf("%s, live %v: %d steps", name, live, steps)
+		}
+		set.Close()
 	}
 }
 

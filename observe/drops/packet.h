@@ -19,8 +19,9 @@ struct where {
 	__u32 id;       /* of a fragment */
 	__u32 family;   /* 4 or 6 */
 	__u32 protocol; /* IP protocol */
-	bool later;     /* a fragment without a transport header */
-	bool first;     /* a fragment with one */
+	__u32 later;    /* 1: a fragment without a transport header */
+	__u32 first;    /* 1: a fragment with one */
+	__be32 x[2];    /* of an extension header of IPv6 */
 	__u32 b[16];    /* from ip on; what lies beyond tail means nothing */
 };
 
@@ -62,43 +63,56 @@ static __always_inline bool ip4(struct where *w)
 	w->family = 4;
 	w->protocol = be32(w->b[2]) >> 16 & 0xff;
 	w->l4 = w->ip + ((be32(w->b[0]) >> 24 & 15) << 2);
-	w->later = frag & 0x1fff;
+	w->later = !!(frag & 0x1fff);
 	w->first = !w->later && (frag & 0x2000);
 	w->id = frag >> 16;
 	return w->l4 >= w->ip + 20;
 }
 
-/* The header and up to four extension headers, RFC 8200 section 4. */
+/* ip6_extension takes in an extension header, RFC 8200 section 4. The verifier checks a global function once, and knows
+ * nothing of what it wrote: in line, each round of the walk would double what there is to check of the rest. */
+__noinline int ip6_extension(struct where *w)
+{
+	__u32 word, now;
+
+	if (!w)
+		return 0;
+	word = be32(w->x[0]);
+	now = w->protocol;
+	w->protocol = word >> 24;
+	if (now == PROTO_FRAGMENT) {
+		w->later = !!(word & 0xfff8);
+		w->first = !w->later && (word & 1);
+		w->id = be32(w->x[1]);
+		w->l4 += 8;
+	} else {
+		__u32 units = word >> 16 & 0xff;
+		w->l4 += now == PROTO_AH ? (units + 2) << 2 : (units + 1) << 3;
+	}
+	return 0;
+}
+
+static __always_inline bool is_extension(__u32 protocol)
+{
+	return protocol == PROTO_HOP || protocol == PROTO_ROUTING || protocol == PROTO_OPTIONS ||
+	       protocol == PROTO_FRAGMENT || protocol == PROTO_AH;
+}
+
+/* The header and up to four extension headers. */
 static __noinline bool ip6(struct sk_buff *skb, struct where *w)
 {
-	__u32 next = be32(w->b[1]) >> 8 & 0xff;
-	__be32 x[2];
-
 	w->family = 6;
+	w->protocol = be32(w->b[1]) >> 8 & 0xff;
 	w->l4 = w->ip + 40;
-	w->later = w->first = false;
+	w->id = w->later = w->first = 0;
+#pragma unroll /* Linux 6.1 takes not every loop */
 	for (int i = 0; i < 4; i++) {
-		if (likely(next == PROTO_UDP || next == PROTO_TCP || next == PROTO_ICMP6))
+		if (likely(!is_extension(w->protocol)) || w->later)
 			break;
-		if (next != PROTO_HOP && next != PROTO_ROUTING && next != PROTO_OPTIONS && next != PROTO_FRAGMENT && next != PROTO_AH)
-			break;
-		if (!read_at(skb, w, w->l4, x, sizeof(x)))
+		if (!read_at(skb, w, w->l4, w->x, sizeof(w->x)))
 			return false;
-		__u32 word = be32(x[0]), now = next;
-		next = word >> 24;
-		if (now == PROTO_FRAGMENT) {
-			w->later = word & 0xfff8;
-			w->first = !w->later && (word & 1);
-			w->id = be32(x[1]);
-			w->l4 += 8;
-			if (w->later)
-				break;
-		} else {
-			__u32 units = word >> 16 & 0xff;
-			w->l4 += now == PROTO_AH ? (units + 2) << 2 : (units + 1) << 3;
-		}
+		ip6_extension(w);
 	}
-	w->protocol = next;
 	return true;
 }
 
@@ -123,6 +137,15 @@ static __always_inline void outline(struct sk_buff *skb, struct where *w)
 	w->data = (__u64)skb->data - w->head;
 	w->tail = skb->tail;
 	w->end = w->data + skb->len;
+	w->id = w->x[0] = w->x[1] = 0; /* all of it is written, for forget */
+}
+
+/* forget does nothing. The verifier checks a global function by itself, once, and believes that it may have written
+ * anything into w: what follows is checked once, and not for each way in which w can have been filled in. */
+__noinline int forget(struct where *w)
+{
+	asm volatile("" : : "r"(w) : "memory");
+	return 0;
 }
 
 /* find_ip fills in all of w. The network header is not set before a received
@@ -130,9 +153,10 @@ static __always_inline void outline(struct sk_buff *skb, struct where *w)
 static __always_inline bool find_ip(struct sk_buff *skb, struct where *w)
 {
 	outline(skb, w);
-	if (ip_at(skb, w, skb->network_header))
-		return true;
-	return skb->network_header != w->data && ip_at(skb, w, w->data);
+	if (!ip_at(skb, w, skb->network_header) && (skb->network_header == w->data || !ip_at(skb, w, w->data)))
+		return false;
+	forget(w);
+	return true;
 }
 
 /* carried returns where the packet lies that a tunnel's packet carries; 0 if it is no tunnel's. The kernel that made the
@@ -159,16 +183,16 @@ static __always_inline __u32 carried(struct sk_buff *skb, struct where *w)
 /* unwrap fills in w anew, for the packet at off. */
 static __noinline bool unwrap(struct sk_buff *skb, struct where *w, __u32 off)
 {
+	__u32 version;
+	bool found;
+
 	w->ip = off;
 	if (off + 20 > w->tail || bpf_probe_read_kernel(w->b, sizeof(w->b), (void *)(w->head + off)))
 		return false;
-	switch (be32(w->b[0]) >> 28) {
-	case 4:
-		return ip4(w);
-	case 6:
-		return off + 40 <= w->tail && ip6(skb, w);
-	}
-	return false;
+	version = be32(w->b[0]) >> 28;
+	found = version == 4 ? ip4(w) : version == 6 && off + 40 <= w->tail && ip6(skb, w);
+	forget(w);
+	return found;
 }
 
 /* udp_header reads both headers. 1: both; 0: of a packet whose payload is out of

@@ -50,12 +50,11 @@ static __always_inline void socket_space(struct site_key *k, __u32 *space, struc
 	}
 }
 
-/* device returns skb->dev if that is what stands there: UDP keeps other things
- * in the field, and so do reassembly and the queues. A namespace whose own
- * loopback device leads back to it is one. */
-static __always_inline struct net_device *device(struct sk_buff *skb)
+/* space_of returns the namespace of a device; 0 if what stands in skb->dev is none: UDP keeps other things in the
+ * field, and so do reassembly and the queues. A namespace whose own loopback device leads back to it is one. */
+static __always_inline struct net *space_of(struct net_device *dev)
 {
-	struct net_device *dev = skb->dev;
+	struct net_device *loopback;
 	struct net *net;
 
 	if (!is_kernel(dev))
@@ -63,26 +62,25 @@ static __always_inline struct net_device *device(struct sk_buff *skb)
 	net = dev->nd_net.net;
 	if (!is_kernel(net))
 		return 0;
-	struct net_device *loopback = net->loopback_dev;
+	loopback = net->loopback_dev;
 	if (!is_kernel(loopback) || (__u64)loopback->nd_net.net != (__u64)net)
 		return 0;
-	return dev;
+	return net;
 }
 
-/* place fills in where the packet is dropped, with the inode of the namespace, and returns its device if it has
- * one. Of a packet that was in a UDP socket's queue nothing may lead to a namespace. */
-static __always_inline struct net_device *place(__u64 *ctx, struct sk_buff *skb, struct site_key *k, __u32 *space)
+/* place fills in where the packet is dropped, with the inode of the namespace, and returns whether it has a device. Of
+ * a packet that was in a UDP socket's queue nothing may lead to a namespace. */
+static __always_inline bool place(__u64 *ctx, struct sk_buff *skb, struct net_device *dev, struct site_key *k, __u32 *space)
 {
-	struct net_device *dev;
+	struct net *net = space_of(dev);
 	struct sock *sk = 0;
 
 	k->location = ctx[1];
 	k->reason = ctx[2];
-	dev = device(skb);
 	k->iface = k->from = skb->skb_iif;
 	if (skb->protocol == be16(ETHER_IP6))
 		k->flags |= SITE_IP6;
-	if (dev)
+	if (net)
 		k->iface = dev->ifindex;
 	if (has_rx_sk) {
 		/* 6.11 to 6.13 take the pointer for good even if it is NULL: read it safely */
@@ -90,15 +88,15 @@ static __always_inline struct net_device *place(__u64 *ctx, struct sk_buff *skb,
 		if (rx)
 			socket_space(k, space, rx);
 	}
-	if (!k->cookie && dev) {
-		*space = dev->nd_net.net->ns.inum;
-		k->cookie = dev->nd_net.net->net_cookie;
+	if (!k->cookie && net) {
+		*space = net->ns.inum;
+		k->cookie = net->net_cookie;
 	}
 	if (!k->cookie) {
 		bpf_core_read(&sk, sizeof(sk), &skb->sk);
 		socket_space(k, space, sk);
 	}
-	return dev;
+	return net;
 }
 
 /* site_id returns the id of the place, 0 if the table is full. */
@@ -120,13 +118,15 @@ static __always_inline __u32 site_id(struct site_key *k, __u32 space, struct net
 	return s ? s->id : 0;
 }
 
-static __always_inline __u32 site_of(__u64 *ctx, struct sk_buff *skb, __u32 flags)
+/* site_of returns the id of the place where a packet is dropped, 0 if the table is full; dev is skb->dev, for whose
+ * reading the verifier takes long. */
+static __noinline __u32 site_of(__u64 *ctx, struct sk_buff *skb, struct net_device *dev, __u32 flags)
 {
 	struct site_key k = {.flags = flags};
 	__u32 space = 0;
-	struct net_device *dev = place(ctx, skb, &k, &space);
+	bool has_device = place(ctx, skb, dev, &k, &space);
 
-	return site_id(&k, space, dev);
+	return site_id(&k, space, has_device ? dev : 0);
 }
 
 #endif

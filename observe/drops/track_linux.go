@@ -87,7 +87,7 @@ func (m *Machine) Track(number uint16, name string, tuples []model.Tuple, o Trac
 	}
 	if o.Fragments && !f.follow {
 		f.follow = true
-		if err := m.follow.want(&m.objects); err != nil {
+		if err := m.follow.want(&m.kernel, &m.objects); err != nil {
 			f.why = join(f.why, "later fragments are not followed: "+err.Error())
 		}
 	}
