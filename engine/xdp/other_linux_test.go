@@ -8,15 +8,19 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
 	"pelt/engine/enginetest"
 	"pelt/internal/kernelclock"
+	"pelt/internal/kerneltypes"
 	"pelt/internal/testenv"
 	"pelt/measure"
 	"pelt/model"
@@ -72,6 +76,7 @@ func TestOddPackets(t *testing.T) {
 	b := newBed(t)
 	var ends [2]netip.AddrPort
 	var sender *enginetest.End
+	const sizes = 40         // of packets that have another size than the flow's
 	var before, after uint64 // packets of the flow's own by when the odd ones came
 	c := trial{engines: [2]string{"udp", "xdp"}, packets: 50,
 		flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(200)}}
@@ -99,6 +104,13 @@ func TestOddPackets(t *testing.T) {
 		b.inject(packet(0), packet(0), packet(1_003), packet(1_000), packet(1_002), damaged, stranger, otherTrial,
 			long, fragment, ahead)
 		after = sender.Snapshot().Packets
+		for size := 18; size < 18+sizes; size++ { // without padding; each number of odd bytes behind the words
+			whole := b.frame(ends[0], ends[1], engine.Header{Trial: 77, Sequence: 8, SendNanos: now()}, size)
+			last, inside := slices.Clone(whole), slices.Clone(whole)
+			last[len(last)-1] ^= 1
+			inside[len(inside)-1-size%16] ^= 1
+			b.inject(whole, last, inside)
+		}
 	}
 	out, err := b.run(t, c)
 	if err != nil {
@@ -107,7 +119,7 @@ func TestOddPackets(t *testing.T) {
 	r := out.receive.Receive
 	got := []uint64{r.Tally.Received, r.Tally.Duplicates, r.Broken, r.Tally.WrongLength, r.Tally.Strangers}
 	// Its own and 1000, 1002, 1003; 0 twice more; 2^40.
-	want := []uint64{out.send.Send.Attempted + 3, 2, 1, 1, 1}
+	want := []uint64{out.send.Send.Attempted + 3, 2, 1 + 2*sizes, 1 + sizes, 1}
 	for i, name := range []string{"received", "duplicates", "broken", "wrong length", "strangers"} {
 		if got[i] != want[i] {
 			t.Errorf("%s: %d, want %d", name, got[i], want[i])
@@ -350,5 +362,30 @@ func TestForgedLeap(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The kernel checks the programs anew at each end: by this many steps, of some 2 µs.
+func TestVerifierSteps(t *testing.T) {
+	testenv.Root(t)
+	for _, load := range []func() (*ebpf.CollectionSpec, error){loadSend, loadReceive} {
+		spec, err := load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: kerneltypes.Cache(),
+			Programs: ebpf.ProgramOptions{LogLevel: ebpf.LogLevelStats}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, p := range set.Programs {
+			_, after, _ := strings.Cut(p.VerifierLog, "processed ")
+			steps := 0
+			if _, err := fmt.Sscan(after, &steps); err != nil || steps > 30_000 {
+				t.Errorf("%s: %d steps, %v", name, steps, err)
+			}
+			t.Logf("%s: %d steps", name, steps)
+		}
+		set.Close()
 	}
 }
