@@ -161,6 +161,14 @@ func (s *session) explain(said string, err error) error {
 	return noShell(cmp.Or(said, lastLine(complaint)), "it ended with "+s.shell.Status())
 }
 
+// momentPatience is how long an answer about a moment may take.
+func (s *session) momentPatience() time.Duration {
+	if s == nil {
+		return patience
+	}
+	return cmp.Or(s.shell.MomentPatience, patience)
+}
+
 // exchange asks, once no other answer is owed, and waits. If the answer does not come in time the connection is
 // closed; then, and if it ends by itself, what came of the answer is returned with the error. After the end of ctx
 // the answer is owed still.

@@ -30,6 +30,8 @@ type Shell struct {
 	// Patience is how long its first answer may take: a person may have to type a
 	// password.
 	Patience time.Duration
+	// MomentPatience is how long an answer about a moment may take; 0 is the usual time.
+	MomentPatience time.Duration
 	// HostDevices says that /sys shows another host's network interfaces.
 	HostDevices bool
 }

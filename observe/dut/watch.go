@@ -113,7 +113,13 @@ func (w *Watch) sample(ctx context.Context, name model.Moment) {
 			what += " " + plain(to)
 		}
 	}
+	within := session.momentPatience()
 	if session != nil {
+		if name != "" {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, within)
+			defer cancel()
+		}
 		a, err = session.exchange(ctx, what, deadAfter)
 	}
 	r.mu.Lock()
@@ -126,7 +132,7 @@ func (w *Watch) sample(ctx context.Context, name model.Moment) {
 	case errors.Is(err, errLong):
 		r.outage(err.Error())
 	case ctx.Err() != nil:
-		err = fmt.Errorf("the router did not answer within %v", patience)
+		err = fmt.Errorf("the router did not answer within %v", within)
 	}
 	if err != nil && name != "" {
 		w.missed[name] = err.Error()
@@ -185,9 +191,7 @@ func (w *Watch) Snapshot(name model.Moment) {
 	asked := make(chan struct{})
 	w.asking.Go(func() {
 		defer close(asked)
-		ctx, cancel := context.WithTimeout(w.life, patience)
-		defer cancel()
-		w.sample(ctx, name)
+		w.sample(w.life, name)
 	})
 	if name != model.MomentMeasure {
 		<-asked
@@ -203,7 +207,7 @@ func (w *Watch) Halt(ctx context.Context) {
 	if session == nil || !to.IsValid() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, session.momentPatience())
 	defer cancel()
 	a, err := session.exchange(ctx, askRoute+" "+plain(to), deadAfter)
 	if err != nil {
