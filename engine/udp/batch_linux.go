@@ -174,6 +174,7 @@ type batchInbox struct {
 	size   truesize
 	// What is read next came after notBefore: the socket was found empty then.
 	notBefore, lastTake int64
+	emptied             bool // by the last read
 }
 
 func newBatchInbox(fd, batch int, joined bool, b *stopSignal, c engine.Clock) *batchInbox {
@@ -212,7 +213,7 @@ func (in *batchInbox) take() (int, error) {
 	in.out = in.out[:0]
 	if in.waiter != nil && !in.joined && in.size.due(in.lastTake) {
 		if m, ok := memoryOf(int(in.fd)); ok {
-			in.size.look(in.clock.Now(), m.queued)
+			in.size.look(in.clock.Now(), m.queued, in.emptied)
 		}
 	}
 	n, errno := in.read(in.fd, unix.MSG_TRUNC)
@@ -253,7 +254,7 @@ func appendParts(out []datagram, whole datagram, b []byte, segment int) []datagr
 
 // found notes how many datagrams the socket held at a time.
 func (in *batchInbox) found(n int, now int64) {
-	if n < len(in.msgs) {
+	if in.emptied = n < len(in.msgs); in.emptied {
 		in.notBefore = in.lastTake // a time surely before the socket was empty
 	}
 	in.lastTake = now
