@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"pelt/model"
 )
@@ -21,8 +24,9 @@ type Controller struct {
 	version string
 
 	mu      sync.Mutex
-	members []member // the sender's side first
-	unfit   []string // see Unfit
+	members []member          // the sender's side first
+	unfit   []string          // see Unfit
+	trials  map[string]*trial // that run, by SESSION
 }
 
 // member is an agent as the controller reaches it.
@@ -68,7 +72,7 @@ func (h HubAddress) addresses() []netip.AddrPort {
 // the near one calls the far one, so whoever serves that must have allowed it, see
 // [ServeConfig]. Errors are one line that says what was found there and what to do.
 func NewController(ctx context.Context, version string, hubs ...HubAddress) (*Controller, error) {
-	c := &Controller{version: version}
+	c := &Controller{version: version, trials: map[string]*trial{}}
 	for _, hub := range hubs {
 		join := c.joinFar
 		if hub.Local != nil {
@@ -87,13 +91,43 @@ func (c *Controller) joinHere(_ context.Context, hub HubAddress) error {
 		return err
 	}
 	l.far = "the " + cmp.Or(hub.Node, "other end")
-	c.links = append(c.links, l)
+	if err := c.command(l); err != nil {
+		return err
+	}
 	for _, a := range hub.Local.joined() {
 		if err := c.meet(l, a.info(netip.Addr{}), hub.Node, ""); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// command has the controller hear the agents of a hub. Many trials run beside each other, and a hub bounds
+// subscriptions, so there is one for all.
+func (c *Controller) command(l *link) (err error) {
+	c.links = append(c.links, l)
+	l.beats, err = l.subscribe("pelt.session."+l.client+".*.*", func(m *nats.Msg) {
+		words := strings.Split(m.Subject, ".")
+		c.mu.Lock()
+		t := c.trials[words[3]]
+		c.mu.Unlock()
+		if t != nil {
+			t.hear(l, words[4], m.Data)
+		}
+	})
+	return err
+}
+
+// lead has a trial hear its agents, or hear them no more.
+func (c *Controller) lead(t *trial, on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if delete(c.trials, t.name); on {
+		c.trials[t.name] = t
+	}
+	for _, l := range c.links {
+		l.sessions.Store(int32(len(c.trials)))
+	}
 }
 
 const helloTimeout = 5 * time.Second
@@ -112,7 +146,9 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 	if hub.Node != "" {
 		l.far = fmt.Sprintf("the %s (%s)", hub.Node, where)
 	}
-	c.links = append(c.links, l)
+	if err := c.command(l); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
 	answer, err := l.request(ctx, helloSubject, nil)

@@ -206,8 +206,11 @@ func NewFleetController(ctx context.Context, version string, hub HubAddress, nam
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{version: version, links: []*link{l}}
-	if err := c.meetFleet(ctx, l, names); err != nil {
+	c := &Controller{version: version, trials: map[string]*trial{}}
+	if err = c.command(l); err == nil {
+		err = c.meetFleet(ctx, l, names)
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil

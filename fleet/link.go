@@ -27,8 +27,10 @@ type link struct {
 	lost     chan struct{} // closed when the connection is gone
 	quit     chan struct{} // closed when it is no longer needed
 	outbox   chan *nats.Msg
-	dropped  atomic.Uint64 // beats the outbox had no room for
-	sessions atomic.Int32  // that beat over it
+	dropped  atomic.Uint64      // beats the outbox had no room for
+	beats    *nats.Subscription // of a controller: to the heartbeats of agents
+	missed   atomic.Uint64      // of these, as told last
+	sessions atomic.Int32       // that beat over it
 	closing  atomic.Bool
 	refused  atomic.Bool // that of a fleet came back with a code that the hub does not know any more
 	stop     func()

@@ -8,49 +8,34 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"pelt/engine"
 )
 
 // open begins to send and to hear heartbeats.
-func (t *trial) open() error {
+func (t *trial) open() {
 	t.liveness.calm(true, time.Now())
 	for _, p := range t.parties {
 		t.liveness.expect(p.info.ID, time.Now(), false)
 	}
-	for _, l := range t.c.links {
-		sub, err := l.subscribe(sessionSubject(l.client+"."+t.name, "*"), func(m *nats.Msg) {
-			p := t.party(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:])
-			if p == nil || p.link != l {
-				return
-			}
-			if b, err := decode[beat](m.Data); err == nil {
-				l.noteHeard(time.Now())
-				t.takeBeat(p, b)
-			}
-		})
-		if err != nil {
-			t.unsubscribe()
-			return fmt.Errorf("%s: %w", l.far, err)
-		}
-		l.sessions.Add(1)
-		t.subs = append(t.subs, sub)
-	}
+	t.c.lead(t, true)
 	t.beating.Go(t.heartbeat)
-	return nil
 }
 
 func (t *trial) close() {
 	close(t.over)
 	t.beating.Wait()
-	t.unsubscribe()
+	t.c.lead(t, false)
 }
 
-func (t *trial) unsubscribe() {
-	for i, sub := range t.subs {
-		t.c.links[i].sessions.Add(-1)
-		_ = sub.Unsubscribe() // fails only if the connection is gone
+// hear takes a message of an agent about the trial.
+func (t *trial) hear(l *link, agent string, data []byte) {
+	p := t.party(agent)
+	if p == nil || p.link != l {
+		return
+	}
+	if b, err := decode[beat](data); err == nil {
+		l.noteHeard(time.Now())
+		t.takeBeat(p, b)
 	}
 }
 

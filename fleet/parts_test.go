@@ -70,7 +70,7 @@ func TestReportsShareTheirRoom(t *testing.T) {
 	w := newWire()
 	c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
 	for room, want := range map[int64]int{4: 2, 3: 1, 1: 0} { // each is {}
-		err := c.lead(t.Context(), upTrial("near", "far", time.Second), func(run context.Context, tr *trial) error {
+		err := c.run(t.Context(), upTrial("near", "far", time.Second), func(run context.Context, tr *trial) error {
 			if err := tr.prepare(run); err != nil {
 				return err
 			}

@@ -418,10 +418,11 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 		}
 	}
 	warn(t.missed.Load(), " progress samples were dropped, because they were not taken in time")
-	for i, l := range t.c.links {
+	for _, l := range t.c.links {
 		warn(l.dropped.Swap(0), " heartbeats did not leave, because the control connection was stuck")
-		overrun, _ := t.subs[i].Dropped() // fails if the connection is gone, and the trial is cut then
-		warn(uint64(max(overrun, 0)), " heartbeats were dropped, because this process had no time for them")
+		if now, err := l.beats.Dropped(); err == nil { // else the connection is gone, and the trial is cut
+			warn(uint64(now)-l.missed.Swap(uint64(now)), " heartbeats were dropped, because this process had no time for them")
+		}
 	}
 	if err != nil && out.Cut == "" {
 		out.Cut = cmp.Or(ctxCut(run), err).Error()

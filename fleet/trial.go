@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"pelt/engine"
 	"pelt/model"
 	"pelt/unit"
@@ -70,8 +68,7 @@ type trial struct {
 	cancel   context.CancelCauseFunc
 	over     chan struct{} // closed to end the heartbeats
 	beating  sync.WaitGroup
-	subs     []*nats.Subscription // to the agents' heartbeats, by link
-	room     int64                // bytes of all reports
+	room     int64 // bytes of all reports
 	samples  chan Progress
 	missed   atomic.Uint64 // samples that found no room
 	sent     chan struct{} // closed when no end of sending is left
@@ -107,7 +104,7 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 	if progress == nil {
 		progress = func(Progress) {}
 	}
-	err = c.lead(ctx, order, func(run context.Context, t *trial) error {
+	err = c.run(ctx, order, func(run context.Context, t *trial) error {
 		switch met, err := t.start(run); {
 		case err != nil:
 			return err
@@ -138,11 +135,11 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 // Rehearse has every end of a trial made and freed again, without a connection
 // between them: it finds out what a host would refuse. Its errors are those of RunTrial.
 func (c *Controller) Rehearse(ctx context.Context, order Trial) error {
-	return c.lead(ctx, order, func(run context.Context, t *trial) error { return t.prepare(run) })
+	return c.run(ctx, order, func(run context.Context, t *trial) error { return t.prepare(run) })
 }
 
-// lead places a trial and beats for it while f runs; then every agent closes its session.
-func (c *Controller) lead(ctx context.Context, order Trial, f func(run context.Context, t *trial) error) error {
+// run places a trial and beats for it while f runs; then every agent closes its session.
+func (c *Controller) run(ctx context.Context, order Trial, f func(run context.Context, t *trial) error) error {
 	t, err := c.place(order)
 	if err != nil {
 		return err
@@ -150,9 +147,7 @@ func (c *Controller) lead(ctx context.Context, order Trial, f func(run context.C
 	run, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	t.cancel = cancel
-	if err := t.open(); err != nil {
-		return err
-	}
+	t.open()
 	defer t.close()
 	defer t.release()
 	if err = f(run, t); err == nil {
