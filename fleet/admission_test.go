@@ -38,7 +38,7 @@ func TestGuard(t *testing.T) {
 		{"a /48", "2001:db8::1 2001:db8:0:1::2 2001:db8:0:2::3", sourceGuesses, 1},
 		{"many addresses", "10.0.0.1 10.0.0.2 192.0.2.3 192.0.2.4 192.0.2.5 2001:db8::6", allGuesses, 2},
 	} {
-		g := newGuard()
+		g := &guard{sources: map[netip.Prefix]*allowance{}}
 		if n := many(g, now, list(c.addresses)); n != c.most {
 			t.Errorf("%s: %d guesses, want %d", c.name, n, c.most)
 		}
@@ -50,7 +50,7 @@ func TestGuard(t *testing.T) {
 	for i := range crowd {
 		crowd[i] = netip.AddrFrom4([4]byte{198, 18, byte(i >> 8), byte(i)})
 	}
-	g := newGuard()
+	g := &guard{sources: map[netip.Prefix]*allowance{}}
 	for hour := range 3 {
 		now = now.Add(time.Hour)
 		if n := many(g, now, crowd); n != allGuesses {
@@ -79,7 +79,7 @@ func TestPlaces(t *testing.T) {
 	d := &admission{waiting: map[*connection]bool{}, clients: map[string]*connection{}, tokens: map[string]string{}}
 	enter := func(from string) (*connection, bool) {
 		conn, _ := net.Pipe()
-		v := &connection{conn: conn, addr: addrPort(netip.MustParseAddr(from), 4000)}
+		v := &connection{conn: conn, addr: netip.AddrPortFrom(netip.MustParseAddr(from), 4000)}
 		return v, d.reserve(v)
 	}
 	first, _ := enter("192.0.2.1")

@@ -107,7 +107,8 @@ func (a *Agent) engineNames() []string { return slices.Sorted(maps.Keys(a.cfg.En
 // info introduces the agent to a client, which is invalid if it is not known.
 func (a *Agent) info(client netip.Addr) AgentInfo {
 	i := AgentInfo{ID: a.cfg.ID, Node: a.cfg.Node, Version: a.cfg.Version, Protocol: protocolVersion,
-		Engines: a.engineNames(), Limits: a.cfg.Limits.toward(client), Observer: a.cfg.Router != nil, Address: a.cfg.Address}
+		Engines: a.engineNames(), Limits: a.cfg.Limits.toward(client), Observer: a.cfg.Router != nil,
+		Address: a.cfg.Address}
 	if a.alone && !i.Address.IsValid() {
 		i.Address, i.Seen = a.link.addresses()
 	}

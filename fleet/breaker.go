@@ -46,9 +46,8 @@ func (t *trial) watchLoss(s sample) {
 	case s.End%2 == 0:
 		b.sent = max(b.sent, s.Packets)
 	case b.period(s.Packets, s.Reach):
-		t.cancel(&cutError{final: b.silent < breakPeriods,
-			why: fmt.Sprintf("flow %s lost over 20 %% of its packets in each of %d seconds, and other "+
-				"networks carry it, so it was stopped (RFC 8084): ask for a lower --rate", t.order.Flows[s.End/2].Flow.Name,
-				breakPeriods)})
+		why := fmt.Sprintf("flow %s lost over 20 %% of its packets in each of %d seconds, and other networks "+
+			"carry it, so it was stopped (RFC 8084): ask for a lower --rate", t.order.Flows[s.End/2].Flow.Name, breakPeriods)
+		t.cancel(&cutError{final: b.silent < breakPeriods, why: why})
 	}
 }

@@ -103,7 +103,7 @@ func TestServedAgent(t *testing.T) {
 		if from[session[0]] == "" {
 			return netip.AddrPort{}
 		}
-		return addrPort(netip.MustParseAddr(from[session[0]]), 4000)
+		return netip.AddrPortFrom(netip.MustParseAddr(from[session[0]]), 4000)
 	}
 	prepare := func(client string, change func(*engine.Order)) error {
 		p := goodOrder()

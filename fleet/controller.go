@@ -153,8 +153,8 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 	defer cancel()
 	answer, err := l.request(ctx, helloSubject, nil)
 	if errors.Is(err, errNobody) {
-		return fmt.Errorf("%s: a `pelt hub` listens there, which is no end of a test: name its hosts as fleet:FROM..TO, "+
-			"and give --hub %s", where, withoutUsualPort(l.addr))
+		return fmt.Errorf("%s: a `pelt hub` listens there, which is no end of a test: "+
+			"name its hosts as fleet:FROM..TO, and give --hub %s", where, withoutUsualPort(l.addr))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: it let this host in, and did not tell what it can do: %w", where, err)
@@ -192,7 +192,7 @@ func (c *Controller) decodeHello(answer []byte, where string) (AgentInfo, error)
 		}
 	}
 	if understood && who.Protocol > 0 && who.Protocol != protocolVersion {
-		return AgentInfo{}, &versionError{Host: where, Here: c.version, There: plainText(who.Version),
+		return AgentInfo{}, &versionError{Host: where, Here: c.version, There: model.PrintableText(who.Version),
 			HereProtocol: protocolVersion, ThereProtocol: who.Protocol}
 	}
 	info, err := decode[AgentInfo](answer[:min(len(answer), mostHello)])

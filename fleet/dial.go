@@ -205,11 +205,11 @@ func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error, sa
 	case isErrno(err, syscall.EHOSTUNREACH, 10065), isErrno(err, syscall.ENETUNREACH, 10051):
 		return fmt.Errorf("%v: this host finds no way there: check the address and this host's network", addr)
 	case isErrno(err, syscall.EPERM, 10013), isErrno(err, syscall.EACCES, 10013):
-		return fmt.Errorf("%v: this host's own firewall or policy refuses the connection: let it open TCP port %d there",
-			addr, addr.Port())
+		return fmt.Errorf("%v: this host's own firewall or policy refuses the connection: "+
+			"let it open TCP port %d there", addr, addr.Port())
 	case late:
-		return fmt.Errorf("%v: no answer within %v: that host is down, or a firewall there or on the way lets no TCP port %d in",
-			addr, dialTimeout, addr.Port())
+		return fmt.Errorf("%v: no answer within %v: that host is down, or a firewall there or on the way "+
+			"lets no TCP port %d in", addr, dialTimeout, addr.Port())
 	}
 	return fmt.Errorf("%v: connecting: %w", addr, err)
 }
@@ -225,8 +225,8 @@ func (l *link) greetError(ctx context.Context, a attempt, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errNoCode):
-		return fmt.Errorf("%v: it wants a code, and none was given: "+
-			"put the words that %s printed there into $PELT_CODE, or a file for --code-file%w", addr, l.program(), silent{errWrongCode})
+		return fmt.Errorf("%v: it wants a code, and none was given: put the words that %s printed there "+
+			"into $PELT_CODE, or a file for --code-file%w", addr, l.program(), silent{errWrongCode})
 	case errors.Is(err, errWrongCode) && l.fleet:
 		return fmt.Errorf("%v: %w: pelt hub printed the right one there; a pelt serve is no hub", addr, errWrongCode)
 	case errors.Is(err, nats.ErrAuthorization) && l.fleet:
@@ -247,11 +247,11 @@ func (l *link) greetError(ctx context.Context, a attempt, err error) error {
 	case strings.Contains(text, errForeign.Error()): // NATS does not wrap it
 		return fmt.Errorf("%v: %w: is the port right?", addr, errForeign)
 	case lost(a.raw):
-		return fmt.Errorf("%v: it took the connection, but the path loses so many packets that pelt cannot talk to it: "+
-			"try again, or mend the path first", addr)
+		return fmt.Errorf("%v: it took the connection, but the path loses so many packets "+
+			"that pelt cannot talk to it: try again, or mend the path first", addr)
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, nats.ErrTimeout):
-		return fmt.Errorf("%v: it takes connections, but says nothing for %v: `%s` is stopped or hangs there (start it again), "+
-			"or another program listens (is the port right?)", addr, greetTimeout, l.program())
+		return fmt.Errorf("%v: it takes connections, but says nothing for %v: `%s` is stopped or hangs there "+
+			"(start it again), or another program listens (is the port right?)", addr, greetTimeout, l.program())
 	case errors.Is(err, io.EOF), isErrno(err, syscall.ECONNRESET, 10054):
 		return fmt.Errorf("%v: %s there ended the connection: it may be overloaded, or wrong codes came from "+
 			"this address: try again later", addr, l.program())

@@ -482,5 +482,3 @@ func hubWith(t testing.TB, agents ...AgentConfig) *Hub {
 	}
 	return h
 }
-
-func addrPort(a netip.Addr, port uint16) netip.AddrPort { return netip.AddrPortFrom(a, port) }

@@ -32,8 +32,6 @@ const (
 	sourceAgain   = time.Minute
 )
 
-func newGuard() *guard { return &guard{sources: map[netip.Prefix]*allowance{}} }
-
 // available reports whether one more use is allowed, of so many at most. It gives one use back for each time `again`
 // that passed.
 func (a *allowance) available(most int, again time.Duration, now time.Time) bool {
@@ -65,11 +63,18 @@ func ownNetwork(a netip.Addr) bool {
 	if Private(a) {
 		return true
 	}
+	return slices.ContainsFunc(ownPrefixes(), func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
+}
+
+// ownPrefixes are this host's addresses, with their networks.
+func ownPrefixes() (all []netip.Prefix) {
 	list, _ := net.InterfaceAddrs() // what is not known is not own
-	return slices.ContainsFunc(list, func(one net.Addr) bool {
-		n, ok := one.(*net.IPNet)
-		return ok && a.IsValid() && n.Contains(a.Unmap().AsSlice())
-	})
+	for _, one := range list {
+		if p, err := netip.ParsePrefix(one.String()); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // begin takes a guess for a handshake; nil: there is none left. The total is asked first, so that a source that is

@@ -150,16 +150,10 @@ func newHandshake(c net.Conn, first, next time.Duration) *handshake {
 func (h *handshake) Read(b []byte) (int, error) {
 	n, err := h.Conn.Read(b)
 	if n > 0 && !h.end.IsZero() {
-		_ = h.Conn.SetDeadline(earlier(time.Now().Add(h.idle), h.end))
+		now := time.Now()
+		_ = h.Conn.SetDeadline(now.Add(min(h.idle, h.end.Sub(now))))
 	}
 	return n, err
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // over has the connection last.

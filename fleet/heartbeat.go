@@ -157,8 +157,8 @@ func (s *session) samples(at float64) (all []sample) {
 // maxCountedSites bounds the places that one heartbeat tells of.
 const maxCountedSites = 64
 
-// liveFigures are what the kernel has dropped by now, until its counters are read for the last time, and for somebody who
-// watches how busy the cores were in the last second.
+// liveFigures are what the kernel has dropped by now, until its counters are read for the last time, and how busy the
+// cores were in the last second, for somebody who watches.
 func (s *session) liveFigures(at float64) (counts *model.Observation, cores map[int]float64) {
 	s.mu.Lock()
 	over := s.step >= slices.Index(engine.Steps, engine.Still)

@@ -55,8 +55,9 @@ type Hub struct {
 // StartHub starts a hub; the caller closes it. Nothing from outside the process reaches it without the code.
 func StartHub(cfg HubConfig) (*Hub, error) {
 	h := &Hub{admission: &admission{
-		guard: newGuard(), events: cfg.Events, joins: cfg.Joins, work: make(chan struct{}, 2),
-		secrets: []byte(randomHex()), tokens: map[string]string{}, waiting: map[*connection]bool{}, clients: map[string]*connection{},
+		guard: &guard{sources: map[netip.Prefix]*allowance{}}, events: cfg.Events, joins: cfg.Joins,
+		work: make(chan struct{}, 2), secrets: []byte(randomHex()), tokens: map[string]string{},
+		waiting: map[*connection]bool{}, clients: map[string]*connection{},
 	}}
 	if h.admission.events == nil {
 		h.admission.events = func(string) {}

@@ -45,8 +45,8 @@ func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(Agent
 			err = nameTakenError(a.cfg.ID)
 		case <-ctx.Done():
 		case <-time.After(nameWait): // the connection that has the name may be dead
-			tell(fmt.Sprintf("another host named %s may be on the hub, and has not answered for %v: this one leaves if it does",
-				a.cfg.ID, nameWait))
+			tell(fmt.Sprintf("another host named %s may be on the hub, and has not answered for %v: "+
+				"this one leaves if it does", a.cfg.ID, nameWait))
 		}
 	}
 	if err == nil {

@@ -12,8 +12,8 @@ import (
 	"pelt/model"
 )
 
-// make opens what watches the host, and then the ends that listen; one that only watches opens its router, or begins the
-// next trial. If one end fails, the whole session is given up: a trial with half its ends is none.
+// make opens what watches the host, and then the ends that listen; one that only watches opens its router, or begins
+// the next trial. If one end fails, the whole session is given up: a trial with half its ends is none.
 func (s *session) make(ctx context.Context, p makeOrder) (a doAnswer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -109,7 +109,8 @@ func (s *session) open(ctx context.Context, which func(*sessionEnd) bool, told m
 }
 
 // eachEnd has ends do something at once, and gathers what they learn.
-func (s *session) eachEnd(which func(*sessionEnd) bool, do func(*sessionEnd) (engine.Learned, error)) (doAnswer, error) {
+func (s *session) eachEnd(which func(*sessionEnd) bool,
+	do func(*sessionEnd) (engine.Learned, error)) (doAnswer, error) {
 	var mu sync.Mutex
 	answer := doAnswer{Ends: map[int]endLearned{}}
 	return answer, each(s.taking(which), func(e *sessionEnd) error {

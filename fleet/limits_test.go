@@ -176,7 +176,7 @@ func TestCallerFromAnotherNetwork(t *testing.T) {
 		w := newWire()
 		a := servedAgent(t, w, home)
 		e := a.cfg.Engines["udp"].(*fakeEngine)
-		e.streams = []engine.Stream{{Remote: addrPort(netip.MustParseAddr("::ffff:"+peer), 9)}}
+		e.streams = []engine.Stream{{Remote: netip.AddrPortFrom(netip.MustParseAddr("::ffff:"+peer), 9)}}
 		p := goodOrder()
 		p.Ends[0].Order.Flow.Rate = unit.Rate{}
 		if err := orderOf(t, a, verbMake, p); err != nil {
@@ -300,7 +300,7 @@ func TestFleetCalls(t *testing.T) {
 		"fe80::1":   away + " " + home + " 2001:db8::1 169.254.169.254 fe80::2%eth0",
 	} {
 		a := &Agent{alone: true,
-			cfg: AgentConfig{clientOf: func(string) netip.AddrPort { return addrPort(netip.MustParseAddr(hub), 1) }}}
+			cfg: AgentConfig{clientOf: func(string) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr(hub), 1) }}}
 		for to := range strings.FieldsSeq(away + " " + home +
 			" 2001:db8::1 127.0.0.1 ::1 169.254.169.254 fe80::2%eth0 0.0.0.0 :: 224.0.0.1 255.255.255.255 ::ffff:127.0.0.1") {
 			may := slices.Contains(strings.Fields(want), strings.TrimPrefix(to, "::ffff:"))

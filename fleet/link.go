@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// link is one connection to a hub. One to another host is made anew whenever it breaks, for as long as it is not closed;
-// trials end by themselves when their link is away for too long.
+// link is one connection to a hub. One to another host is made anew whenever it breaks, until it is closed. Trials end
+// by themselves when their link is away for too long.
 //
 // Beats go through an outbox of their own, because a starved TCP connection
 // makes NATS's Publish block, and the goroutine that beats is the one that

@@ -359,9 +359,6 @@ const mostFault = 1000
 
 func clipFault(text string) string { return strings.ToValidUTF8(text[:min(len(text), mostFault)], "") }
 
-// plainText is a text of another host as it can be shown.
-func plainText(s string) string { return model.PrintableText(s) }
-
 // decode reads exactly one JSON object with known fields of the right types. Everything
 // that comes from another process passes through it, and then through its type's check
 // or clamp; nothing after that checks again. Texts lose what cannot be printed.
@@ -379,7 +376,7 @@ func decodeLines[T any](data []byte, lines bool) (T, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&v); err != nil {
-		return zero, fmt.Errorf("message: %s", plainText(err.Error()))
+		return zero, fmt.Errorf("message: %s", model.PrintableText(err.Error()))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return zero, errors.New("message: more than one JSON object")

@@ -98,7 +98,7 @@ func (t *trial) findLeavers(now time.Time) {
 	}
 }
 
-// findLost cuts the trial when a hub is away for longer than a silence, or than the reconnect window once it is measured.
+// findLost cuts the trial when a hub is away for longer than a silence, or the reconnect window once it is measured.
 func (t *trial) findLost(now time.Time) {
 	t.mu.Lock()
 	most := silentAfter

@@ -198,7 +198,7 @@ func (t *trial) meeting(n int) Meeting {
 	return Meeting{calls.met, listens.met, calls.dead, !calls.lives()}
 }
 
-// flowsToWatch are the flows that parts along the path know by their packets: before the ends have met by their tags, then
+// flowsToWatch are the flows that parts along the path know by their packets: by tags before the ends have met, then
 // by the ports on both sides, since NAT between the ends may change them.
 func (t *trial) flowsToWatch(met bool) (all []engine.WatchedFlow) {
 	for n, e := range t.ends {
@@ -294,11 +294,6 @@ func (t *trial) drainCut(ctx context.Context, within time.Duration) {
 	_ = t.drain(ctx) // what failed is seen in the reports
 }
 
-// senders are the agents that send.
-func (t *trial) senders() []*party {
-	return t.having(func(e trialEnd) bool { return e.Order.Role == engine.Send && e.lives() })
-}
-
 // having are the agents that have ends of a kind.
 func (t *trial) having(kind func(trialEnd) bool) []*party {
 	all := map[*party]bool{}
@@ -318,18 +313,20 @@ func (t *trial) drain(ctx context.Context) error {
 	var along sync.WaitGroup
 	along.Go(func() { t.stepAlong(ctx, engine.Halt, engine.Known{}) })
 	defer along.Wait()
-	halted, err := t.do(ctx, engine.Halt, t.senders(), func(*party) doOrder { return doOrder{} })
+	sends := func(e trialEnd) bool { return e.Order.Role == engine.Send && e.lives() }
+	halted, err := t.do(ctx, engine.Halt, t.having(sends), func(*party) doOrder { return doOrder{} })
 	if err != nil {
 		return err
 	}
 	orders, left := map[*party]doOrder{}, map[int]uint64{}
 	for n, e := range t.ends {
-		if e.Order.Role != engine.Send || !e.lives() {
+		if !sends(e) {
 			continue
 		}
 		a := halted[e.party].Ends[n]
 		if len(a.Sent) != e.Order.Flow.Streams {
-			return &cutError{why: fmt.Sprintf("%s: flow %s: the sender did not say what it sent", e.name, e.Order.Flow.Name)}
+			why := fmt.Sprintf("%s: flow %s: the sender did not say what it sent", e.name, e.Order.Flow.Name)
+			return &cutError{why: why}
 		}
 		far := t.ends[n^1]
 		if _, ok := orders[far.party]; !ok {
@@ -421,7 +418,8 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 	for _, l := range t.c.links {
 		warn(l.dropped.Swap(0), " heartbeats did not leave, because the control connection was stuck")
 		if now, err := l.beats.Dropped(); err == nil { // else the connection is gone, and the trial is cut
-			warn(uint64(now)-l.missed.Swap(uint64(now)), " heartbeats were dropped, because this process had no time for them")
+			warn(uint64(now)-l.missed.Swap(uint64(now)),
+				" heartbeats were dropped, because this process had no time for them")
 		}
 	}
 	if err != nil && out.Cut == "" {

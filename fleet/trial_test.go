@@ -99,54 +99,38 @@ func TestTrialInLab(t *testing.T) {
 	nothingOpen(t, w)
 }
 
-// A sender that is let go before the receiver reads loses what its buffers do not hold.
+// A sender that is let go before the receiver reads loses what its buffers do not hold. A receiver that never reads does
+// not hold up the end of a trial.
 func TestSendersWaitForReaders(t *testing.T) {
 	t.Parallel()
-	w := newWire()
-	far := agentOn(w, "far")
-	reading := make(chan struct{})
-	far.Engines["udp"].(*fakeEngine).reading = reading
-	c := quick(t, agentOn(w, "near"), far)
-	done := make(chan error, 1)
-	go func() {
-		out, err := c.RunTrial(t.Context(), upTrial("near", "far", 100*time.Millisecond), nil)
-		if err == nil && out.Cut != "" {
-			err = errors.New(out.Cut)
+	for _, reads := range []bool{true, false} {
+		w, reading := newWire(), make(chan struct{})
+		far := agentOn(w, "far")
+		far.Engines["udp"].(*fakeEngine).reading = reading
+		c := quick(t, agentOn(w, "near"), far)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := make(chan string, 1)
+		go func() {
+			out, err := c.RunTrial(ctx, upTrial("near", "far", 100*time.Millisecond), nil)
+			done <- fmt.Sprint(out.Cut, err)
+		}()
+		testenv.Await(t, "the receiver runs", func() bool { return len(w.events("far", "run receive")) == 1 })
+		time.Sleep(4 * gateMargin)
+		if n := len(w.events("near", "run send")); n != 0 {
+			t.Errorf("%d senders run while the receiver does not read", n)
 		}
-		done <- err
-	}()
-	testenv.Await(t, "the receiver runs", func() bool { return len(w.events("far", "run receive")) == 1 })
-	time.Sleep(4 * gateMargin)
-	if n := len(w.events("near", "run send")); n != 0 {
-		t.Errorf("%d senders run while the receiver does not read", n)
+		if reads {
+			close(reading)
+		} else {
+			cancel()
+		}
+		how := testenv.Receive(t, "the end of the trial", done)
+		if ran := len(w.events("near", "run send")); reads && (how != "<nil>" || ran != 1) || !reads && ran != 0 {
+			t.Errorf("reads %v: %s, %d senders ran", reads, how, ran)
+		}
+		nothingOpen(t, w)
 	}
-	close(reading)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	if n := len(w.events("near", "run send")); n != 1 {
-		t.Errorf("%d senders ran in the end, want 1", n)
-	}
-	nothingOpen(t, w)
-}
-
-// One that never reads does not hold up the end of a trial.
-func TestStoppedBeforeItReads(t *testing.T) {
-	t.Parallel()
-	w := newWire()
-	far := agentOn(w, "far")
-	far.Engines["udp"].(*fakeEngine).reading = make(chan struct{})
-	c := quick(t, agentOn(w, "near"), far)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		_, err := c.RunTrial(ctx, upTrial("near", "far", 100*time.Millisecond), nil)
-		done <- err
-	}()
-	testenv.Await(t, "the receiver runs", func() bool { return len(w.events("far", "run receive")) == 1 })
-	cancel()
-	testenv.Receive(t, "the end of the trial", done)
-	nothingOpen(t, w)
 }
 
 // Once a second ends tell what they count, and somebody who watches is told of the cores: of those of each host, or of
@@ -483,7 +467,7 @@ func TestNoLeaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := addrPort(local[0], addr.Port())
+	to := netip.AddrPortFrom(local[0], addr.Port())
 	for range 3 {
 		h, err := StartHub(HubConfig{DontListen: true})
 		if err != nil {

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 
@@ -17,7 +16,8 @@ func refusal(e icmp.Error, to netip.AddrPort) string {
 	case e.What == icmp.NetworkUnreachable:
 		return fmt.Sprintf("the router %v has no route to that host: check the address, and the routes there", e.From)
 	case e.What == icmp.HostUnreachable:
-		return fmt.Sprintf("the router %v cannot reach that host: it is down, has another address, or a rule there refuses it", e.From)
+		return fmt.Sprintf("the router %v cannot reach that host: it is down, has another address, "+
+			"or a rule there refuses it", e.From)
 	case e.What == icmp.TimeExceeded:
 		return fmt.Sprintf("the packets go round in a circle at the router %v: check the routes on the way", e.From)
 	}
@@ -27,9 +27,5 @@ func refusal(e icmp.Error, to netip.AddrPort) string {
 
 // isOwn reports whether this host has an address.
 func isOwn(a netip.Addr) bool {
-	list, _ := net.InterfaceAddrs() // what is not known is not own
-	return slices.ContainsFunc(list, func(one net.Addr) bool {
-		p, err := netip.ParsePrefix(one.String())
-		return err == nil && p.Addr() == a.WithZone("")
-	})
+	return slices.ContainsFunc(ownPrefixes(), func(p netip.Prefix) bool { return p.Addr() == a.WithZone("") })
 }

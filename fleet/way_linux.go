@@ -60,7 +60,8 @@ func noWay(ctx context.Context, to netip.AddrPort, from netip.Addr, said icmp.Er
 	}
 	switch silent := isSilent(ctx, route.LinkIndex, hop); {
 	case silent && gateway:
-		return fmt.Sprintf("the gateway %v does not answer on %s: check the gateway's address in this host's routes, and whether it is up", hop, name)
+		return fmt.Sprintf("the gateway %v does not answer on %s: check the gateway's address in this host's routes, "+
+			"and whether it is up", hop, name)
 	case silent:
 		return fmt.Sprintf("that host does not answer on %s: it is down, or has another address", name)
 	case said.From.IsValid() && !isOwn(to.Addr()):
@@ -107,7 +108,8 @@ func noRoute(to netip.Addr) string {
 	}
 	if routes, err := netlink.RouteListFiltered(family, &netlink.Route{}, netlink.RT_FILTER_DST); err == nil &&
 		len(routes) == 0 {
-		return fmt.Sprintf("this host has no default route of %s, nor one to that address: add one (ip route add default via GATEWAY)", what)
+		return fmt.Sprintf("this host has no default route of %s, nor one to that address: "+
+			"add one (ip route add default via GATEWAY)", what)
 	}
 	return "this host has no route there: see `ip route`"
 }

@@ -47,7 +47,8 @@ func (light) UnmarshalJSON([]byte) error { return nil }
 func isLight(t reflect.Type) bool {
 	own := reflect.PointerTo(t)
 	switch {
-	case own.Implements(reflect.TypeFor[json.Unmarshaler]()), own.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+	case own.Implements(reflect.TypeFor[json.Unmarshaler]()),
+		own.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return true
 	case t.Kind() == reflect.Slice: // of numbers
 		return t.Elem().Kind() < reflect.Array
