@@ -332,6 +332,9 @@ func TestObserverOrders(t *testing.T) {
 	if err := errors.Join(obey(verbDo, ready), obey(verbMake, next(0, 6, timing, "")), obey(verbDo, ready)); err != nil {
 		t.Errorf("a trial and the next: %v", err)
 	}
+	if err := obey(verbDo, ready); err == nil || !strings.Contains(err.Error(), "told to ready already") {
+		t.Errorf("a step again: %v", err)
+	}
 	a.shutdown("the test ends")
 	if calls := d.noted(); strings.Count(calls, "close") != maxWatchers || strings.Count(calls, "ended") != 2 {
 		t.Errorf("at the end: %s", calls)
