@@ -107,6 +107,16 @@ func (d *draft) words(flag string) (list []string) {
 	return list
 }
 
+// checkWords refuses a word that the knob of a flag cannot be, and says what is wanted.
+func (d *draft) checkWords(flag, want string) error {
+	for _, w := range d.words(flag) {
+		if !slices.Contains(knobOf(flag).Words, w) {
+			return flagError(flag, "want %s, not %q", want, w)
+		}
+	}
+	return nil
+}
+
 // Default is what a flag is without its value, in words for help.
 func (p Preset) Default(flag string) string {
 	if lab := p.InLab[flag]; lab != "" {
@@ -215,10 +225,8 @@ func (d *draft) start() error {
 	}
 	p.Timing.DrainSeconds = 3 // longer than the queue of any sensible path
 	ways := d.words("direction")
-	for _, way := range ways {
-		if !slices.Contains(knobOf("direction").Words, way) {
-			return flagError("direction", "want up, down or both, or a list of them, not %q", way)
-		}
+	if err := d.checkWords("direction", "up, down or both, or a list of them"); err != nil {
+		return err
 	}
 	protocol := model.Protocol(d.word("proto"))
 	if protocol == "" {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,18 +22,11 @@ var Router = Preset{
 }
 
 func (d *draft) buildRouter() error {
-	protocols := d.words("proto")
-	for _, p := range protocols {
-		if !slices.Contains(knobOf("proto").Words, p) {
-			return flagError("proto", "want udp, tcp or udp,tcp, not %q", p)
-		}
+	err := cmp.Or(d.checkWords("proto", "udp, tcp or udp,tcp"), d.checkWords("connections", "rate, keep or rate,keep"))
+	if err != nil {
+		return err
 	}
-	for _, c := range d.words("connections") {
-		if !slices.Contains(knobOf("connections").Words, c) {
-			return flagError("connections", "want rate, keep or rate,keep, not %q", c)
-		}
-	}
-	directions := d.words("direction")
+	protocols, directions := d.words("proto"), d.words("direction")
 	if !slices.Contains(protocols, string(model.UDP)) && d.given("frame", "rate") {
 		return flagError("frame, --rate", "are for --proto udp: TCP makes its own segments")
 	}
@@ -44,10 +38,7 @@ func (d *draft) buildRouter() error {
 		return err
 	}
 	d.values["proto"] = []model.Value{model.Word(string(model.UDP))} // the cells say which
-	if err := d.start(); err != nil {
-		return err
-	}
-	if err := d.addLossFree(); err != nil {
+	if err := cmp.Or(d.start(), d.addLossFree()); err != nil {
 		return err
 	}
 	p := &d.plan
@@ -90,12 +81,7 @@ func (d *draft) idlePPS() (float64, error) {
 
 // smallest returns the smallest frame of the plan, in bytes.
 func (d *draft) smallest() float64 {
-	frames := d.values["frame"]
-	least := frames[0].Number
-	for _, f := range frames {
-		least = min(least, f.Number)
-	}
-	return least
+	return slices.MinFunc(d.values["frame"], func(a, b model.Value) int { return cmp.Compare(a.Number, b.Number) }).Number
 }
 
 // routerCells are the trials of one repeat: what the user reads first stands first.
