@@ -11,12 +11,12 @@ import (
 // have been lost like any other packet: the least of those is tried again until maxProbes of it are gone.
 type search struct {
 	six     bool
-	unable  string // why nothing can be searched, "" if it can
-	top     int    // MAX_PLPMTU: what the route takes, bytes; 0 not known yet
-	low     int    // PLPMTU: the largest that was answered; 0 none yet
-	limit   int    // the largest that may pass: top, or what a packet-too-big message said
-	waiting []int  // sizes of this round that may still be answered
-	tries   map[int]int
+	unable  string      // why nothing can be searched, "" if it can
+	top     int         // MAX_PLPMTU: what the route takes, bytes; 0 not known yet
+	low     int         // PLPMTU: the largest that was answered; 0 none yet
+	limit   int         // the largest that may pass: top, or what a packet-too-big message said
+	waiting []int       // sizes of this round that may still be answered
+	tries   map[int]int // probes of a size that were not answered
 	sent    int
 }
 
@@ -76,11 +76,16 @@ func (s *search) passed(size int) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(n int) bool { return n <= s.low })
 }
 
-// next begins a round.
-func (s *search) next() []int {
+// silent ends a round: what is still awaited was not answered.
+func (s *search) silent() {
 	for _, n := range s.waiting {
 		s.tries[n]++
 	}
+	s.waiting = nil
+}
+
+// next begins a round.
+func (s *search) next() []int {
 	s.waiting = s.sizes()
 	s.sent += len(s.waiting)
 	return slices.Clone(s.waiting)
@@ -104,7 +109,7 @@ func (s *search) sizes() []int {
 	}
 	var sizes []int
 	switch {
-	case low+1 == wall && wall > s.limit:
+	case wall > s.limit && low+1 == wall:
 		return nil
 	case low+1 == wall:
 		return slices.Repeat([]int{wall}, max(0, most-s.tries[wall]))

@@ -41,6 +41,7 @@ func (w wayOf) walk(seed uint64) (s *search, rounds int) {
 		if w.says && slices.Max(sizes) > w.mtu {
 			s.routeMTU(w.mtu)
 		}
+		s.silent()
 	}
 	return s, rounds
 }
@@ -123,6 +124,7 @@ func TestSearchCut(t *testing.T) {
 		t.Error("nothing was answered, and something was found")
 	}
 	s.passed(1200)
+	s.silent()
 	if got := s.result(); got.Bytes != 1200 || !got.AtLeast || got.Found != model.MTUSearch {
 		t.Errorf("found %+v, want at least 1200", got)
 	}
@@ -130,6 +132,22 @@ func TestSearchCut(t *testing.T) {
 		if s.routeMTU(mtu); s.limit != 1500 {
 			t.Errorf("packet too big of %d made the limit %d", mtu, s.limit)
 		}
+	}
+}
+
+// A search that its last round ended has found all, however late that round was over.
+func TestSearchEndsWithItsLastRound(t *testing.T) {
+	s := newSearch(false)
+	s.routeMTU(1500)
+	s.passed(1499)
+	for range 2 { // once, and then as often as the largest is tried
+		if s.next(); s.done() {
+			t.Fatal("over before its last round")
+		}
+		s.silent()
+	}
+	if got := s.result(); got.Bytes != 1499 || got.AtLeast || got.Probes != topProbes {
+		t.Errorf("found %+v", got)
 	}
 }
 
@@ -147,6 +165,7 @@ func TestRefutedMessage(t *testing.T) {
 				s.passed(n)
 			}
 		}
+		s.silent()
 	}
 	if s.low != 2000 || s.told() {
 		t.Errorf("found %d B, told %v; want 2000 B that no message named", s.low, s.told())

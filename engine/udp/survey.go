@@ -71,6 +71,8 @@ func (x *surveyor) search(b *stopSignal) {
 		}
 		x.ask(ahead, behind)
 		x.gather(b)
+		x.out.silent()
+		x.back.silent()
 		patience = max(surveyTime, min(surveyOver*x.trip, surveyMost))
 	}
 }
