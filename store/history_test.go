@@ -1,13 +1,17 @@
 package store
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"pelt/model"
 	"pelt/test/golden"
@@ -36,6 +40,16 @@ func (h *history) ref(word string) string {
 		return id[:n]
 	}
 	return id
+}
+
+// change writes a run's file anew.
+func (h *history) change(name string, to func([]byte) []byte) error {
+	path := h.s.file(h.runs[name])
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, to(b), 0o600)
 }
 
 // step carries out one step of a history.
@@ -93,10 +107,22 @@ func (h *history) step(t *testing.T, words []string) (err error) {
 		n, _ := strconv.Atoi(words[2])
 		err = os.Truncate(h.s.file(h.runs[words[1]]), int64(n))
 	case "damage": // one letter of the header
+		err = h.change(words[1], func(b []byte) []byte { return bytes.Replace(b, []byte("curve"), []byte("curse"), 1) })
+	case "zeros": // what a power cut leaves on file systems that grow a file before its data
+		err = h.change(words[1], func(b []byte) []byte { return append(b, make([]byte, 4096)...) })
+	case "line": // behind the header
+		var line []byte
+		if line, err = encodeLine(json.RawMessage(words[2])); err == nil {
+			err = h.change(words[1], func(b []byte) []byte {
+				header, rest, _ := bytes.Cut(b, []byte{'\n'})
+				return slices.Concat(header, []byte{'\n'}, line, rest)
+			})
+		}
+	case "copy":
+		h.runs[words[2]] = idAt(document().Started.Add(time.Hour), 0)
 		var b []byte
 		if b, err = os.ReadFile(h.s.file(h.runs[words[1]])); err == nil {
-			err = os.WriteFile(h.s.file(h.runs[words[1]]), []byte(strings.Replace(string(b), "curve", "curse", 1)),
-				0o600)
+			err = os.WriteFile(h.s.file(h.runs[words[2]]), b, 0o600)
 		}
 	case "file":
 		err = os.WriteFile(filepath.Join(h.s.runs(), h.ref(words[1])), []byte("x"), 0o600)

@@ -180,23 +180,6 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-func TestTornTail(t *testing.T) {
-	s := open(t)
-	id := stored(t, s)
-	whole, err := os.ReadFile(s.file(id))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// What a power cut leaves on file systems that grow a file before its data.
-	if err := os.WriteFile(s.file(id), append(whole, make([]byte, 4096)...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	doc, err := s.Load("last")
-	if err != nil || len(doc.Results) != 2 || len(doc.Warnings) != 1 {
-		t.Errorf("zeros at the end: %v, %d results, warnings %q", err, len(doc.Results), doc.Warnings)
-	}
-}
-
 // Whatever becomes of one byte, all other lines are read, and a doubt says which line is not.
 func TestDamagedByte(t *testing.T) {
 	s := open(t)
@@ -231,40 +214,6 @@ func TestDamagedByte(t *testing.T) {
 	if doc, err := s.Load(id); err != nil || len(doc.Results) != 2 || len(doc.Warnings) != 1 {
 		t.Errorf("after the missing trial was made again: %v, %d results, warnings %q", err, len(doc.Results),
 			doc.Warnings)
-	}
-}
-
-// A line that is whole and says nothing that pelt knows is left out as well.
-func TestForeignLine(t *testing.T) {
-	s := open(t)
-	id := stored(t, s, "done")
-	whole, err := os.ReadFile(s.file(id))
-	if err != nil {
-		t.Fatal(err)
-	}
-	header, rest, _ := bytes.Cut(whole, []byte{'\n'})
-	for _, c := range []struct {
-		line any
-		want string
-	}{
-		{map[string]int{"x": 1}, "line 2: want a result, a checkpoint, an end or a summary"},
-		{map[string]any{"result": map[string]string{"repeat": "x"}},
-			"line 2: result.repeat: want int, not a JSON string"},
-		{map[string]any{"result": map[string]string{"state": "x"}},
-			`line 2: result.state: want valid, invalid or aborted, not "x"`},
-		{map[string]any{"checkpoint": map[string]string{}}, "line 2: checkpoint.flows: there are none"},
-	} {
-		line, err := encodeLine(c.line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(s.file(id), slices.Concat(header, []byte{'\n'}, line, rest), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		doc, err := s.Load(id)
-		if err != nil || len(doc.Results) != 2 || len(doc.Warnings) != 1 || !strings.Contains(doc.Warnings[0], c.want) {
-			t.Errorf("%s: %v, %d results, warnings %q; want %q", line, err, len(doc.Results), doc.Warnings, c.want)
-		}
 	}
 }
 
@@ -324,27 +273,6 @@ func TestKilledWriter(t *testing.T) {
 	r, doc, err := s.Resume(id)
 	if err != nil || len(doc.Results) != 2 {
 		t.Fatalf("Resume after kill -9: %v, %d results", err, len(doc.Results))
-	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// A file that was copied is a run of its own.
-func TestCopiedRun(t *testing.T) {
-	s := open(t)
-	b, err := os.ReadFile(s.file(stored(t, s)))
-	id := idAt(document().Started.Add(time.Hour), 0)
-	if err := errors.Join(err, os.WriteFile(s.file(id), b, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	loaded, err := s.Load(id)
-	if err != nil || loaded.ID != id {
-		t.Errorf("loaded as %q, %v; want %q", loaded.ID, err, id)
-	}
-	r, resumed, err := s.Resume(id)
-	if err != nil || resumed.ID != id {
-		t.Fatalf("resumed as %q, %v; want %q", resumed.ID, err, id)
 	}
 	if err := r.Close(); err != nil {
 		t.Error(err)
