@@ -46,8 +46,9 @@ func open(t *testing.T, s *Server, h *httptest.Server, test *Test, after string)
 	return answer
 }
 
-// messages reads what comes until the answer ends.
-func messages(t *testing.T, answer *http.Response) (ids []uint64, last now, rest string) {
+// messages reads what comes until the answer ends: the events and their numbers, how the test stands at last, and all
+// lines but data.
+func messages(t *testing.T, answer *http.Response) (events []shown, ids []uint64, last now, rest string) {
 	t.Helper()
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(nil, 8<<20)
@@ -62,11 +63,11 @@ func messages(t *testing.T, answer *http.Response) (ids []uint64, last now, rest
 			t.Fatal(err)
 		}
 		for _, e := range m.Events {
-			ids = append(ids, e.ID)
+			events, ids = append(events, e), append(ids, e.ID)
 		}
 		last = m.Now
 	}
-	return ids, last, rest
+	return events, ids, last, rest
 }
 
 func TestEvents(t *testing.T) {
@@ -80,13 +81,13 @@ func TestEvents(t *testing.T) {
 	stream.Publish(live.Event{Trial: &live.Trial{Number: 1, Text: "64 B"}})
 	stream.Publish(live.Event{Findings: &[]model.Finding{{Level: "answer", Text: "All is lost."}}})
 	stream.Publish(live.Event{Done: &live.Done{Run: "r"}})
-	ids, last, rest := messages(t, whole)
+	_, ids, last, rest := messages(t, whole)
 	if fmt.Sprint(ids) != "[1 2 3 4 5 6]" || last.Verdict != "All is lost." || last.Status != nil ||
 		last.Losses != "9 sent, lost: 2 not yet read" || !strings.Contains(rest, "id: 6\n") {
 		t.Errorf("from the beginning: %v, then %+v, and %q", ids, last, rest)
 	}
 	for name, answer := range map[string]*http.Response{"[3 4 5 6]": resumed, "[1 2 3 4 5 6]": confused} {
-		if ids, again, _ := messages(t, answer); fmt.Sprint(ids) != name || fmt.Sprint(again) != fmt.Sprint(last) {
+		if _, ids, again, _ := messages(t, answer); fmt.Sprint(ids) != name || fmt.Sprint(again) != fmt.Sprint(last) {
 			t.Errorf("got %v, want %s; then %+v", ids, name, again)
 		}
 	}
@@ -118,20 +119,13 @@ func TestStarIsSummed(t *testing.T) {
 	stream.Publish(live.Event{Account: &account})
 	stream.Publish(live.Event{Done: &live.Done{}})
 	var got []string
-	lines := bufio.NewScanner(open(t, s, h, test, "").Body)
-	lines.Buffer(nil, 8<<20)
-	for lines.Scan() {
-		var m message
-		if data, ok := strings.CutPrefix(lines.Text(), "data: "); !ok || json.Unmarshal([]byte(data), &m) != nil {
-			continue
+	events, _, _, _ := messages(t, open(t, s, h, test, ""))
+	for _, e := range events {
+		if e.Sample != nil {
+			got = append(got, fmt.Sprint(e.Sample.Metric, " ", e.Sample.Flow, " ", e.Sample.Value))
 		}
-		for _, e := range m.Events {
-			if e.Sample != nil {
-				got = append(got, fmt.Sprint(e.Sample.Metric, " ", e.Sample.Flow, " ", e.Sample.Value))
-			}
-			if e.Account != nil {
-				got = append(got, fmt.Sprint(len(e.Account.Flows), " ", e.Lost))
-			}
+		if e.Account != nil {
+			got = append(got, fmt.Sprint(len(e.Account.Flows), " ", e.Lost))
 		}
 	}
 	if want := []string{"send_pps up 500", "receive_pps up 500", "1 map[up:100]"}; !slices.Equal(got, want) {
@@ -153,7 +147,7 @@ func TestEndOfServerTellsLast(t *testing.T) {
 	stream.Publish(live.Event{Started: &live.Started{}})
 	stream.Publish(live.Event{Done: &live.Done{}})
 	cancel()
-	if ids, _, _ := messages(t, answer); fmt.Sprint(ids) != "[1 2]" {
+	if _, ids, _, _ := messages(t, answer); fmt.Sprint(ids) != "[1 2]" {
 		t.Errorf("the page got %v, want 1 and 2", ids)
 	}
 }
@@ -170,7 +164,7 @@ func TestEventsAreJoined(t *testing.T) {
 		}
 		stream.Publish(live.Event{Done: &live.Done{}})
 	}()
-	ids, _, rest := messages(t, answer)
+	_, ids, _, rest := messages(t, answer)
 	// One tick may have waited for a server that stood still, one comes at once.
 	if n, most := strings.Count(rest, "id: "), int(time.Since(began)/messageEvery)+2; len(ids) != 61 || n > most {
 		t.Errorf("%d events in %d messages, want 61 in %d at most", len(ids), n, most)
@@ -222,12 +216,12 @@ func TestSlowBrowser(t *testing.T) {
 		}
 	}
 	stream.Publish(live.Event{Done: &live.Done{}})
-	first, _, rest := messages(t, slow)
+	_, first, _, rest := messages(t, slow)
 	if !strings.Contains(rest, "event: slow") || len(first) == 0 || len(first) > events {
 		t.Fatalf("the slow browser got %d events, then %q", len(first), rest[max(0, len(rest)-200):])
 	}
 	last := first[len(first)-1]
-	again, _, _ := messages(t, open(t, s, h, test, fmt.Sprint(last)))
+	_, again, _, _ := messages(t, open(t, s, h, test, fmt.Sprint(last)))
 	if again[0] != last+1 || !slices.IsSorted(again) || again[len(again)-1] != events+1 {
 		t.Errorf("after %d it got %d to %d", last, again[0], again[len(again)-1])
 	}
