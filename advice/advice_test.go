@@ -158,7 +158,8 @@ func checkCommands(t rapid.TB, a model.Advice) {
 func TestAdviceOfAnyHost(t *testing.T) {
 	names := []string{"net.core.rmem_max", "net.core.wmem_max", "net.core.netdev_max_backlog",
 		"net.core.netdev_budget", "net.ipv4.udp_mem", "page_size_bytes",
-		"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_count", "net.ipv4.conf.all.rp_filter", "cpu.governor"}
+		"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_count", "net.ipv4.conf.all.rp_filter",
+		"cpu.governor"}
 	perDevice := []string{".txqueuelen", ".rx_ring", ".rx_ring_max", ".channels_combined", ".channels_combined_max",
 		".threaded", ".qdisc", ".qdisc_limit_packets"}
 	testenv.Tool(t, "sh")

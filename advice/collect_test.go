@@ -22,7 +22,8 @@ func ran(change func(*model.Document, *model.Line)) model.Document {
 	}
 	for i := range 2 {
 		doc.Results = append(doc.Results, model.Result{State: model.Valid, Repeat: i, Flows: []model.FlowResult{{
-			Name: "up", From: "sender", To: "receiver", SendPPS: 200e3, Streams: 1, PayloadBytes: 64, Attempted: 1000, Ledger: model.Ledger{Lines: []model.Line{line}}}}})
+			Name: "up", From: "sender", To: "receiver", SendPPS: 200e3, Streams: 1, PayloadBytes: 64, Attempted: 1000,
+			Ledger: model.Ledger{Lines: []model.Line{line}}}}})
 	}
 	doc.Results = append(doc.Results, model.Result{State: model.Invalid, Flows: doc.Results[0].Flows})
 	return doc
@@ -109,7 +110,8 @@ func TestCollectMerges(t *testing.T) {
 
 func TestDeviceOf(t *testing.T) {
 	for knob, want := range map[string]string{
-		"eth0.rx_ring": "eth0", "eth0.100.txqueuelen": "eth0.100", "net.core.rmem_max": "", "socket.receive_buffer": "", "cpu.governor": "",
+		"eth0.rx_ring": "eth0", "eth0.100.txqueuelen": "eth0.100",
+		"net.core.rmem_max": "", "socket.receive_buffer": "", "cpu.governor": "",
 		"net.ipv4.conf.eth0/100.rp_filter": "eth0.100", "net.ipv4.neigh.eth1.unres_qlen_bytes": "eth1", "x": "",
 	} {
 		if got := deviceOf(knob); got != want {

@@ -42,8 +42,8 @@ func someStreams(d *model.Document) {
 	r := &d.Results[0]
 	r.State, r.Why = model.Valid, nil
 	f := &r.Flows[0]
-	f.Streams, f.Attempted, f.Received, f.SendPPS, f.ReceivePPS, f.GoodputBPS, f.DurationS = 8, 1000, 1000, 1000, 1000, 512e3, 1
-	f.Planned = 1000
+	f.Streams, f.Planned, f.Attempted, f.Received, f.DurationS = 8, 1000, 1000, 1000, 1
+	f.SendPPS, f.ReceivePPS, f.GoodputBPS = 1000, 1000, 512e3
 	dead := f.DeadStreams[0]
 	f.DeadStreams = nil
 	for i := range 4 {

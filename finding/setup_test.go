@@ -26,7 +26,7 @@ func setupExamples(*testing.T) []example {
 		trial(model.Invalid, of("sender", "router", 1000, 700, 0.05)), changed,
 	}}
 
-	// A change of a flow's source address is told once a trial, with how many streams it met and what was lost meanwhile.
+	// A change of a flow's source address is told once a trial, with its streams and what was lost meanwhile.
 	at := func(text string) netip.AddrPort { return netip.MustParseAddrPort(text) }
 	flow := func(streams int, lost uint64, moves ...model.Move) model.Result {
 		f := model.FlowResult{Name: "up", Streams: streams, Moved: moves}
@@ -42,7 +42,9 @@ func setupExamples(*testing.T) []example {
 		flow(4, 1, port, again), flow(1, 0, again), flow(1, 0, again)}}
 
 	dead := table.Rows(meetingOf(0, 0, nil, nil, someStreams))
-	usual := table.Rows(usualStar().with(func(s *star) { s.payloads, s.intervals = []int{1472, 2000}, []float64{5} }).doc())
+	short := usualStar()
+	short.payloads, short.intervals = []int{1472, 2000}, []float64{5}
+	usual := table.Rows(short.doc())
 	return []example{
 		{"losses that links made", madeLoss(table.Rows(&lossy))}, {"moves", Moves(table.Rows(&moved))},
 		{"streams that carry nothing would have lost what they would have carried", TooLossy(dead, 0.01)},

@@ -96,7 +96,7 @@ func TestAccounts(t *testing.T) {
 		name   string
 		change func(in *Input)
 	}{
-		{"a watched receiver: its namespace is flooded by another generator, and nothing becomes that generator's loss", func(in *Input) {
+		{"a watched receiver: another generator floods its namespace, and nothing becomes its loss", func(in *Input) {
 			in.SocketKnown, in.SocketDrops = true, 60
 			in.Nodes[1].Observation.Drops = verdicts(marks(0, 60, 0), []model.Site{buffer},
 				model.SiteCount{Site: 0, Packets: 60})
@@ -314,8 +314,9 @@ func TestAccounts(t *testing.T) {
 		{"copies: verdicts about packets that arrived; of two accounts of one kernel the larger counts",
 			func(in *Input) {
 				oneKernel(in)
-				in.Nodes[0].Observation.Drops = verdicts(marks(0, 100, 0, 200, 10, 0), []model.Site{of2(buffer)})
-				in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0, 200, 10, 0, 300, 5, 0), []model.Site{of2(buffer)})
+				sites := []model.Site{of2(buffer)}
+				in.Nodes[0].Observation.Drops = verdicts(marks(0, 100, 0, 200, 10, 0), sites)
+				in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0, 200, 10, 0, 300, 5, 0), sites)
 			}},
 		{"a list of missing sequences that ended early leaves the rest to counts", func(in *Input) {
 			in.Missing[0] = marks(0, 40, 0)

@@ -60,9 +60,9 @@ const faultLost, faultSent = 100, 1000
 // input is a trial between two namespaces of one machine with that fault.
 func (f fault) input(watch bool) Input {
 	in := Input{
-		Sender: "sender", Receiver: "receiver", Flow: "up", Planned: faultSent, Attempted: faultSent, Accepted: faultSent,
-		Streams: []uint64{faultSent}, Received: faultSent - faultLost, MissingKnown: true, Missing: []model.Marks{marks(50, faultLost, 0)},
-		SocketKnown: true, DurationS: 1, Fragments: 1,
+		Sender: "sender", Receiver: "receiver", Flow: "up", Planned: faultSent, Attempted: faultSent,
+		Accepted: faultSent, Streams: []uint64{faultSent}, Received: faultSent - faultLost, MissingKnown: true,
+		Missing: []model.Marks{marks(50, faultLost, 0)}, SocketKnown: true, DurationS: 1, Fragments: 1,
 	}
 	if f.errno != "" {
 		in.SendErrors = map[string]uint64{f.errno: faultLost}

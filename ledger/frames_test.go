@@ -34,8 +34,8 @@ func TestFramesOnTheirWay(t *testing.T) {
 		}
 		received := 60 - c.foreign - c.elsewhere
 		in := Input{
-			Sender: "sender", Receiver: "receiver", Flow: "up", Planned: 100, Attempted: 100, Accepted: 60, DurationS: 1,
-			PastSockets: true, Cable: c.cable, Unsent: map[string]uint64{c.cause: 40},
+			Sender: "sender", Receiver: "receiver", Flow: "up", Planned: 100, Attempted: 100, Accepted: 60,
+			DurationS: 1, PastSockets: true, Cable: c.cable, Unsent: map[string]uint64{c.cause: 40},
 			Received: received, TakenOff: 60 - c.foreign, SocketKnown: true,
 			Nodes: []Node{
 				{Name: "sender", Out: []string{"eth0"},

@@ -50,8 +50,8 @@ func TestBalanceOfTheEndsAlone(t *testing.T) {
 		"nothing":    {},
 		"all arrive": {Planned: 100, Attempted: 100, Accepted: 100, Received: 100, SocketKnown: true},
 		"on the way": {Planned: 100, Attempted: 100, Accepted: 100, Received: 90, SocketKnown: true},
-		"each kind": {Planned: 120, Attempted: 100, Accepted: 95, SendErrors: map[string]uint64{"ENOBUFS": 3, "EAGAIN": 2},
-			Received: 60, SocketDrops: 10, SocketKnown: true, Late: 4, Unread: 5, WrongLength: 6},
+		"each kind": {Planned: 120, Attempted: 100, Accepted: 95,
+			SendErrors: map[string]uint64{"ENOBUFS": 3, "EAGAIN": 2}, Received: 60, SocketDrops: 10, SocketKnown: true, Late: 4, Unread: 5, WrongLength: 6},
 		"frames past the sockets": {Planned: 100, Attempted: 100, Accepted: 90, PastSockets: true,
 			Unsent:   map[string]uint64{model.CauseRingFull: 7, "ENXIO": 3},
 			Received: 85, SocketKnown: true, TakenOff: 90, Broken: 2, Overrun: 1},
@@ -60,7 +60,8 @@ func TestBalanceOfTheEndsAlone(t *testing.T) {
 		"refused by sequence": {Planned: 100, Attempted: 100, Accepted: 95, SendErrors: eperm(5), Received: 90,
 			Streams: all, Errnos: errnos, Refused: list(10, 5), Missing: list(10, 10), MissingKnown: true},
 		"the list of the refused had no room": {Planned: 100, Attempted: 100, Accepted: 92, SendErrors: eperm(8),
-			Received: 90, Streams: all, Errnos: errnos, Refused: list(10, 5), Missing: list(10, 10), MissingKnown: true},
+			Received: 90, Streams: all, Errnos: errnos, Refused: list(10, 5), Missing: list(10, 10),
+			MissingKnown: true},
 		"socket counts more than was lost": {Planned: 100, Attempted: 100, Accepted: 100, Received: 93,
 			SocketDrops: 50, SocketKnown: true},
 		"what the end saw goes before a count": {Planned: 100, Attempted: 100, Accepted: 100, Received: 90,
@@ -91,8 +92,9 @@ func tell(t *testing.T, out *strings.Builder, name string, in Input) {
 	l := Balance(in)
 	agree(t, in, l)
 	fmt.Fprintf(out, "%s:\n\t%s\n", name, words(l))
+	ofEach := []string{"balance", "attempted", "received", "planned", "missing"}
 	for _, check := range l.Checks {
-		if !check.Held || !slices.Contains([]string{"balance", "attempted", "received", "planned", "missing"}, check.Name) {
+		if !check.Held || !slices.Contains(ofEach, check.Name) {
 			fmt.Fprintf(out, "\t%s, held %v: %s\n", check.Name, check.Held, check.Text)
 		}
 	}

@@ -57,8 +57,8 @@ func takes(s Settings) (does bool) {
 	return true
 }
 
-// Whatever passes Check gives fates that hold together, and the same ones again. New takes nothing else. What Check says
-// stands in the golden file of package lab.
+// Whatever passes Check gives fates that hold together, and the same ones again. New takes nothing else. What Check
+// says stands in the golden file of package lab.
 func TestFatesHoldTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSettings(t)

@@ -3,13 +3,13 @@ package counters
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pelt/model"
+	"pelt/test/golden"
 )
 
 // What an OpenWrt router of the 5.15 series writes: a DSA switch with its trunk
@@ -37,66 +37,60 @@ func routerTexts(forwarded, nets uint32) map[string]string {
 // mips is a router with a word of 32 bits.
 var mips = Machine{32, map[string]bool{"eth0": true, "lan1": true, "wan": true}}
 
-// shown is what moved from one reading of a router to the next.
-func shown(t *testing.T, m Machine, from, to map[string]string) (moved map[string]uint64, reset []string) {
-	t.Helper()
-	at := time.Unix(1000, 0)
-	a, b := m.Parse(at, from), m.Parse(at.Add(time.Second), to)
-	if all := slices.Concat(a.Unread, b.Unread); len(all) > 0 {
-		t.Errorf("unread: %q", all)
-	}
-	moved = map[string]uint64{}
-	for _, c := range Diff(Snapshot{}, a, Snapshot{}, b, 0) {
-		if c.Reset {
-			reset = append(reset, c.Name)
-		} else if c.Whole > 0 {
-			moved[c.Name] = c.Whole
+// TestRouters: what moved from one reading of a router to the next, and what was made anew, stands in the golden file.
+func TestRouters(t *testing.T) {
+	var out strings.Builder
+	tell := func(name string, m Machine, from, to map[string]string) {
+		a, b := m.Parse(time.Unix(1000, 0), from), m.Parse(time.Unix(1001, 0), to)
+		moved, reset := map[string]uint64{}, []string(nil)
+		for _, c := range Diff(Snapshot{}, a, Snapshot{}, b, 0) {
+			if c.Reset {
+				reset = append(reset, c.Name)
+			} else if c.Whole > 0 {
+				moved[c.Name] = c.Whole
+			}
+		}
+		fmt.Fprintf(&out, "%s:\n\tmoved %v\n\tanew %v\n\tunread %q %q\n", name, moved, reset, a.Unread, b.Unread)
+		for _, q := range Queues(b, b) {
+			fmt.Fprintf(&out, "\t%s holds %d packets\n", q, q.QueuedPackets)
 		}
 	}
-	return moved, reset
-}
-
-func TestParseAnotherMachinesFiles(t *testing.T) {
 	before, after := routerTexts(1000, 0xfffffffe), routerTexts(3500, 2)
 	// Udp.InErrors wraps at 32 bits
 	after["/proc/net/snmp"] = strings.ReplaceAll(after["/proc/net/snmp"], "4294967295", "4")
 	after["/proc/net/dev"] = strings.NewReplacer("4294967295 4294967290", "0 10", "30    0    2",
 		"30    0    6").Replace(devRouter)
 	after["/proc/net/stat/nf_conntrack"] = strings.Replace(conntrackStat, "00000003", "00000009", 1)
-	moved, reset := shown(t, mips, before, after)
-	want := map[string]uint64{
-		"Ip.InReceives": 2500, "Ip.ForwDatagrams": 2500, "Udp.InErrors": 5, "softnet.dropped": 4,
-		"dev.eth0.rx_packets": 16, "dev.lan1.tx_dropped": 4, "conntrack.drop": 6,
-	}
-	if !maps.Equal(moved, want) || reset != nil {
-		t.Errorf("moved %v, reset %v\nwant  %v", moved, reset, want)
-	}
-
-	// On a machine of 64 bits the same is a counter made anew.
 	wide := Machine{64, mips.Hardware}
-	moved, reset = shown(t, wide, before, after)
-	if _, there := moved["Udp.InErrors"]; there ||
-		!slices.Equal(reset, []string{"Udp.InErrors", "dev.eth0.rx_packets"}) {
-		t.Errorf("64 bits: moved %v, reset %v", moved, reset)
-	}
+	tell("32 bits", mips, before, after)
+	tell("64 bits, where the same is a counter made anew", wide, before, after)
+	tell("no files", mips, nil, nil)
+	tell("a fault", mips, nil, map[string]string{"/proc/net/softnet_stat": "cat: no\n"})
 
-	s := wide.Parse(time.Unix(1, 0), before)
-	if s.Settling("eth0") == 0 || s.Settling("br-lan.7") != 0 || s.Settling("lo") != 0 {
-		t.Error("what has a device behind it is not told from what has none")
+	// The queues at an interface's root and its ingress are read; those below the root count the same packets.
+	const tc = `qdisc noqueue 0: dev lo root refcnt 2
+ Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+qdisc htb 1: dev lan1 root refcnt 2 r2q 10 default 0x1 direct_packets_stat 0 direct_qlen 1000
+ Sent 4200 bytes 100 pkt (dropped %d, overlimits %d requeues 2)
+ backlog 15Kb 7p requeues 2
+qdisc pfifo 8001: dev lan1 parent 1:1 limit 20p
+ Sent 4200 bytes 100 pkt (dropped %d, overlimits 0 requeues 0)
+ backlog 15Kb 7p requeues 0
+qdisc clsact ffff: dev wan parent ffff:fff1
+ Sent 0 bytes 0 pkt (dropped %d, overlimits 0 requeues 0)
+qdisc tbf 8002: dev gone root refcnt 2 rate 50Kbit burst 1500b lat 400ms
+ Sent 0 bytes 0 pkt (dropped 5, overlimits 0 requeues 0)
+qdisc
+`
+	queues := func(dropped int) map[string]string {
+		return map[string]string{"/proc/net/dev": devRouter,
+			RouterQueues: fmt.Sprintf(tc, dropped, 2*dropped, dropped, 3*dropped)}
 	}
-	if !reflect.DeepEqual(mips.Parse(time.Unix(1, 0), nil).Unread, []string(nil)) {
-		t.Error("files that are not there are faults")
-	}
-	if got := mips.Parse(time.Unix(1, 0),
-		map[string]string{"/proc/net/softnet_stat": "cat: no\n"}).Unread; len(got) != 1 ||
-		!strings.HasPrefix(got[0], "softnet_stat: ") {
-		t.Errorf("unread %q", got)
-	}
-}
+	tell("queues", mips, queues(1), queues(11))
 
-// Older routers have iptables, whose rules and policies all count.
-func TestParseOlderFirewalls(t *testing.T) {
-	const text = `# Generated by iptables-save v1.8.7 on Thu Nov 26 10:00:00 2026
+	// Older routers have iptables, whose rules and policies all count.
+	const rules = `# Generated by iptables-save v1.8.7 on Thu Nov 26 10:00:00 2026
 *filter
 :INPUT ACCEPT [5:500]
 :FORWARD DROP [%d:500]
@@ -112,18 +106,15 @@ COMMIT
 COMMIT
 cut 7
 `
-	from, to := map[string]string{RouterRules: fmt.Sprintf(text, 1, 2,
-		3)}, map[string]string{RouterRules: fmt.Sprintf(text, 11, 22, 33)}
-	a, b := mips.Parse(time.Unix(1, 0), from), mips.Parse(time.Unix(2, 0), to)
-	moved := map[string]uint64{}
-	for _, c := range Diff(Snapshot{}, a, Snapshot{}, b, 0) {
-		moved[c.Name] = c.Whole
+	firewall := func(a, b, c int) map[string]string {
+		return map[string]string{RouterRules: fmt.Sprintf(rules, a, b, c)}
 	}
-	want := map[string]uint64{"iptables.filter.FORWARD.forward.policy.packets": 10,
-		"iptables.filter.zone.forward.2.packets":        20,
-		"ip6tables.raw.PREROUTING.prerouting.1.packets": 30}
-	if !maps.Equal(moved, want) || !slices.Equal(b.Unread, []string{"the firewall's last 7 lines were not read"}) {
-		t.Errorf("moved %v, want %v; unread %q", moved, want, b.Unread)
+	tell("an older firewall", mips, firewall(1, 2, 3), firewall(11, 22, 33))
+	golden.File(t, "testdata/routers.txt", out.String())
+
+	if s := wide.Parse(time.Unix(1, 0), before); s.Settling("eth0") == 0 || s.Settling("br-lan.7") != 0 ||
+		s.Settling("lo") != 0 {
+		t.Error("what has a device behind it is not told from what has none")
 	}
 }
 
@@ -184,40 +175,6 @@ func TestParseLinks(t *testing.T) {
 	}
 	if !maps.Equal(moved, map[string]uint64{"dev.eth0.rx_otherhost_dropped": 312}) {
 		t.Errorf("moved: %v", moved)
-	}
-}
-
-// The queues at an interface's root and its ingress are read from what tc prints; those below the root count the same
-// packets.
-func TestParseQueues(t *testing.T) {
-	const tc = `qdisc noqueue 0: dev lo root refcnt 2
- Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
- backlog 0b 0p requeues 0
-qdisc htb 1: dev lan1 root refcnt 2 r2q 10 default 0x1 direct_packets_stat 0 direct_qlen 1000
- Sent 4200 bytes 100 pkt (dropped %d, overlimits %d requeues 2)
- backlog 15Kb 7p requeues 2
-qdisc pfifo 8001: dev lan1 parent 1:1 limit 20p
- Sent 4200 bytes 100 pkt (dropped %d, overlimits 0 requeues 0)
- backlog 15Kb 7p requeues 0
-qdisc clsact ffff: dev wan parent ffff:fff1
- Sent 0 bytes 0 pkt (dropped %d, overlimits 0 requeues 0)
-qdisc tbf 8002: dev gone root refcnt 2 rate 50Kbit burst 1500b lat 400ms
- Sent 0 bytes 0 pkt (dropped 5, overlimits 0 requeues 0)
-qdisc
-`
-	at := func(dropped int) map[string]string {
-		return map[string]string{"/proc/net/dev": devRouter,
-			RouterQueues: fmt.Sprintf(tc, dropped, 2*dropped, dropped, 3*dropped)}
-	}
-	moved, reset := shown(t, mips, at(1), at(11))
-	want := map[string]uint64{"qdisc.lan1.htb.1:.drops": 10, "qdisc.lan1.htb.1:.overlimits": 20,
-		"qdisc.wan.clsact.ffff:.drops": 30}
-	if !maps.Equal(moved, want) || reset != nil {
-		t.Errorf("moved %v, reset %v\nwant  %v", moved, reset, want)
-	}
-	s := mips.Parse(time.Unix(1, 0), at(1))
-	if q := Queues(s, s); len(q) != 1 || q[0].Interface != "lan1" || q[0].QueuedPackets != 7 {
-		t.Errorf("queues %+v", q)
 	}
 }
 

@@ -248,7 +248,8 @@ func TestRulesAndChains(t *testing.T) {
 	}
 	key := func(name string) chainKey { return chainKey{"inet", "filter", name} }
 	from := hooks(
-		[]chain{{chainKey: key("input"), hook: "input"}, {chainKey: key("OUT"), hook: "output"}, {chainKey: key("alone")}},
+		[]chain{{chainKey: key("input"), hook: "input"}, {chainKey: key("OUT"), hook: "output"},
+			{chainKey: key("alone")}},
 		[]rule{
 			{chainKey: key("input"), jumps: "a"}, {chainKey: key("input"), jumps: "both"},
 			{chainKey: key("a"), jumps: "b"}, {chainKey: key("OUT"), jumps: "both"},

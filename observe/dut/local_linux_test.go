@@ -83,7 +83,8 @@ func TestLocalRouter(t *testing.T) {
 			moment(model.MomentEnd)
 			o := w.Report()
 			o.Unread = slices.DeleteFunc(o.Unread, func(line string) bool {
-				return strings.HasPrefix(line, string(model.MomentMeasure)) || strings.Contains(line, "hold the warm-up")
+				return strings.HasPrefix(line, string(model.MomentMeasure)) ||
+					strings.Contains(line, "hold the warm-up")
 			})
 			if c := counter(o, "Ip.ForwDatagrams"); o.Namespace != inode || o.Boot == "" || len(o.Unread) > 0 ||
 				len(r.machine.hardware) > 0 || c.Name == "" || c.Whole != 0 {
