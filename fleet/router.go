@@ -80,8 +80,8 @@ func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_
 // limit bounds an order. A router that is away is waited for, but once.
 func (r *farRouter) limit(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
 	l := r.agent.link
-	if away := l.away(time.Now()); away > 0 && !l.nc.IsClosed() { // which says so at once
-		within = min(within, max(momentTimeout-away, 0))
+	if !l.nc.IsConnected() && !l.nc.IsClosed() { // which says so at once; the link may not know yet that it broke
+		within = min(within, max(momentTimeout-l.away(time.Now()), 0))
 	}
 	return context.WithTimeout(ctx, within)
 }
