@@ -231,6 +231,20 @@ func TestAccounts(t *testing.T) {
 		{"what came to a router's devices and not to its IP", func(in *Input) { throughIP(in, 900, "") }},
 		{"... where a program sits", func(in *Input) { throughIP(in, 900, "lan.xdp") }},
 		{"... and comes out again all the same, as a flow table has it", func(in *Input) { throughIP(in, 200, "") }},
+		{"a router's interface without a carrier, where nothing counts", func(in *Input) {
+			r := throughBridge(in)
+			r.Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "bond0",
+				NoCarrier: true}}
+		}},
+		{"the same at the sender", func(in *Input) {
+			unwatched(in)
+			devices(in, 900, 900)
+			in.Nodes[0].Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, NoCarrier: true}}
+		}},
+		{"the same, which a watch calls a queue's drop", func(in *Input) {
+			in.Nodes[0].Observation.Drops = verdicts(marks(0, 100, 0), []model.Site{queue})
+			in.Nodes[0].Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, NoCarrier: true}}
+		}},
 		{"ports of a bridge that are isolated", func(in *Input) {
 			throughBridge(in, "lan.bridge_isolated", "wan.bridge_isolated")
 		}},

@@ -236,8 +236,9 @@ func (s *site) explain(v *view) {
 		if len(out) == 0 {
 			out = []string{s.Interface}
 		}
-		if lost := t.device(out, "tx_dropped"); lost.whole/2 > t.field("Ip", "OutDiscards").whole &&
-			t.queues(out).whole == 0 {
+		lost := t.device(out, "tx_dropped") // as not all kernels count
+		silent := v.route.NoCarrier || lost.whole/2 > t.field("Ip", "OutDiscards").whole
+		if silent && t.queues(out).whole == 0 {
 			s.cause = model.CauseNoCarrier
 			if s.layer == model.LayerSenderQdisc {
 				s.layer = model.LayerSenderDevice

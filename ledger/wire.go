@@ -98,6 +98,11 @@ func (b *book) gaps() (all []gap, whole bool) {
 			}
 		}
 		last, from = t.device(v.Out, "tx_packets"), v
+		if v == b.path.sender && v.route.NoCarrier && last.known {
+			given := reading{unit: "skb", whole: plus(b.in.Accepted, b.in.WarmupSent), measure: b.in.Accepted, known: true}
+			all = append(all, gap{model.LayerSenderDevice, v.Name, model.CauseNoCarrier,
+				between(given, last, "accepted - tx_packets")})
+		}
 	}
 	return merged(all), false
 }
@@ -125,7 +130,10 @@ func (b *book) inside(v *view, lost reading) (all []gap) {
 		}
 	}
 	cause := cmp.Or(v.portFault(), model.CauseInside)
-	if v.route.NoAnswer { // the neighbour tables' counters are the first namespace's
+	switch {
+	case v.route.NoCarrier: // not all kernels count what they drop then
+		cause = model.CauseNoCarrier
+	case v.route.NoAnswer: // the neighbour tables' counters are the first namespace's
 		cause = "NEIGH_FAILED"
 	}
 	return append(all, gap{model.LayerNetwork, v.Name, cause, lost})
