@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"pelt/model"
 	"pelt/render/plain"
+	"pelt/test/golden"
 )
 
 // star folds the begin of a trial with so many receivers, and a sample of each end: receiver i gets i packets a second.
@@ -118,50 +120,43 @@ func TestElapsed(t *testing.T) {
 	}
 }
 
-// TestNotHeard: an end whose samples stop is not shown by its last figures, until nobody measures any more.
-func TestNotHeard(t *testing.T) {
-	up := Ends{"up", model.UDP, model.Sender, model.Receiver}
-	for _, c := range []struct {
-		name    string // "all is sent": the trial ends then
-		flows   []Ends
-		silent  map[string]int // metric and flow: its last sample, in s
-		at      float64
-		want    string
-		without string
-	}{
-		{"both heard", []Ends{up}, nil, 8, "up: 100 pps sent, 100 pps received", "not heard"},
-		{"2 s are no silence", []Ends{up}, map[string]int{"receive_pps up": 6}, 8,
-			"up: 100 pps sent, 100 pps received", "not heard"},
-		{"the receiver", []Ends{up}, map[string]int{"receive_pps up": 4}, 8,
-			"up: 100 pps sent, receiver not heard for 4 s", "pps received"},
-		{"from the begin on", []Ends{up}, map[string]int{"receive_pps up": 0}, 5,
-			"up: 100 pps sent, receiver not heard for 4 s", "pps received"},
-		{"both", []Ends{up}, map[string]int{"receive_pps up": 4, "send_pps up": 4}, 8,
-			"up: sender not heard for 4 s, receiver not heard for 4 s", "pps"},
-		{"after the end", []Ends{up}, map[string]int{"receive_pps up": 20, "send_pps up": 20}, 25, "100 pps received",
-			"not heard"},
-		{"after the end, one a second before", []Ends{up}, map[string]int{"receive_pps up": 18, "send_pps up": 19},
-			22, "100 pps received", "not heard"},
-		{"all is sent", []Ends{up}, map[string]int{"receive_pps up": 4, "send_pps up": 4}, 9,
-			"1/2  9 s  up: 100 pps sent", "not heard"},
-		{"one of two", []Ends{{"up/1", model.UDP, "sender", "receiver-a"}, {"up/2", model.UDP, "sender", "receiver-b"}},
-			map[string]int{"receive_pps up/2": 4}, 8,
-			"up to 2 receivers: 200 pps sent, 100 pps received  (1 not heard for 4 s: receiver-b)  (least 100 pps: receiver-a)", "least 0"},
-		{"all of two", []Ends{{"up/1", model.UDP, "sender", "receiver-a"}, {"up/2", model.UDP, "sender", "receiver-b"}},
-			map[string]int{"receive_pps up/1": 5, "receive_pps up/2": 4}, 9,
-			"up to 2 receivers: 200 pps sent, receivers not heard for 4 s", "least"},
-		{"from many", []Ends{{"down/1", model.TCP, "receiver-a", "sender"},
-			{"down/2", model.TCP, "receiver-b", "sender"}}, nil, 8,
-			"down from 2 receivers: 200 bit/s sent, 200 bit/s received  (least 100 bit/s: receiver-a)", "pps"},
-	} {
+// TestStatus: each line of the file is a trial of 20 s: the second at which it is looked at, its flows, and since which
+// second something is not heard any more. Below stands its line of progress. An end whose samples stop is not shown by
+// its last figures, until nobody measures any more.
+func TestStatus(t *testing.T) {
+	golden.Table(t, "testdata/status.txt", func(question string) string {
+		words := strings.Fields(question)
+		seconds, err := strconv.Atoi(words[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, last := Next{Number: 1, Trials: 2, MeasuredSeconds: 20}, map[string]int{}
+		for _, word := range words[1:] {
+			name, value, silent := strings.Cut(word, "=")
+			way, number, many := strings.Cut(name, "/")
+			f := Ends{name, model.UDP, model.Sender, model.Receiver}
+			if many {
+				f.To = "receiver-" + number
+			}
+			if way == "down" {
+				f.From, f.To, f.Protocol = f.To, f.From, model.TCP
+			}
+			switch {
+			case silent:
+				last[name], _ = strconv.Atoi(value)
+			case name == "until-sent":
+				next.UntilSent = true
+			default:
+				next.Flows = append(next.Flows, f)
+			}
+		}
 		begin := time.Unix(1000, 0)
 		n := &Now{}
-		n.Take(Event{ID: 1, Time: begin, Next: &Next{Number: 1, Trials: 2, MeasuredSeconds: 20, Flows: c.flows,
-			UntilSent: c.name == "all is sent"}})
-		for second := 1; second <= int(c.at); second++ {
-			for _, f := range c.flows {
+		n.Take(Event{ID: 1, Time: begin, Next: &next})
+		for second := 1; second <= seconds; second++ {
+			for _, f := range next.Flows {
 				for _, metric := range []string{"send_pps", "receive_pps"} {
-					if last, stops := c.silent[metric+" "+f.Name]; stops && second > last {
+					if end, stops := last[metric+":"+f.Name]; stops && second > end {
 						continue
 					}
 					n.Take(Event{ID: n.Last + 1, Time: begin.Add(time.Duration(second) * time.Second),
@@ -169,11 +164,8 @@ func TestNotHeard(t *testing.T) {
 				}
 			}
 		}
-		got := fitting(n.Status(begin.Add(time.Duration(c.at*float64(time.Second)))), mostLine)
-		if !strings.Contains(got, c.want) || strings.Contains(got, c.without) {
-			t.Errorf("%s: %q, want %q and no %q", c.name, got, c.want, c.without)
-		}
-	}
+		return fitting(n.Status(begin.Add(time.Duration(seconds)*time.Second)), mostLine)
+	})
 }
 
 // writes keeps what is written at once. It is safe for concurrent use.
