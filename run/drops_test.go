@@ -19,12 +19,3 @@ func TestParseSpaces(t *testing.T) {
 		t.Errorf("parseSpaces = %v; want %v", got, want)
 	}
 }
-
-func TestOrdinary(t *testing.T) {
-	for reason, want := range map[string]bool{"TCP_OLD_DATA": true, "PACKET_SOCK_ERROR": true,
-		"SOCKET_RCVBUFF": false, "TCP_OFO_QUEUE_PRUNE": false, "NO_SOCKET": false, "": false, "OTHERHOST": false} {
-		if got := ordinary.MatchString(reason); got != want {
-			t.Errorf("ordinary %q = %v; want %v", reason, got, want)
-		}
-	}
-}

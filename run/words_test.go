@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/fleet"
 	"pelt/lab"
 	"pelt/model"
 	"pelt/store"
@@ -45,12 +46,41 @@ func TestWords(t *testing.T) {
 		case "since":
 			since, err := time.Parse(time.RFC3339Nano, text)
 			return said(Filter{Since: since}.Matches(stored), err)
+		case "ordinary":
+			return said(ordinary.MatchString(text), nil)
+		case "learn":
+			return said(learned(t, words[0], words[1]), nil)
 		case "linksToOpen":
 			return said(toOpen(t, text))
 		}
 		t.Fatalf("unknown: %s", question)
 		return ""
 	})
+}
+
+// learned is between which ports of a router flows go, up or down, by what its counters did; ! is behind one that went
+// back. What was learned stays.
+func learned(t *testing.T, ways, counters string) ports {
+	var counts map[string]uint64
+	if err := json.Unmarshal([]byte(counters), &counts); err != nil {
+		t.Fatalf("%s: %v", counters, err)
+	}
+	seen := &model.Observation{}
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		own, reset := strings.CutSuffix(name, "!")
+		seen.Counters = append(seen.Counters, model.Counter{Name: "dev." + own, Whole: counts[name], Reset: reset})
+	}
+	up, down := model.Flow{From: model.Sender, To: model.Receiver}, model.Flow{From: model.Receiver, To: model.Sender}
+	flows := map[string][]fleet.PlacedFlow{"up": {{Flow: up}}, "down": {{Flow: down}}, "both": {{Flow: up}, {Flow: down}}}
+	var p ports
+	p.learn(flows[ways], seen)
+	first := p
+	for _, later := range flows {
+		if p.learn(later, seen); first != (ports{}) && p != first {
+			t.Errorf("%s %s: %+v, and later %+v", ways, counters, first, p)
+		}
+	}
+	return first
 }
 
 // toOpen tells with which links a lab is opened for a plan over its router, and which of these can lose packets: only
