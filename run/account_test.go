@@ -73,9 +73,9 @@ func inWords(r model.Result) string {
 		out.WriteString("\n")
 	}
 	for _, f := range r.Flows {
-		fmt.Fprintf(&out, "%s: %d planned, %d attempted, %d received, %d lost, %d unattributed in %.4g s: %.4g pps, %.4g bit/s",
-			f.Name, f.Planned, f.Attempted, f.Received, f.Lost, f.Ledger.Unattributed, f.DurationS, f.ReceivePPS,
-			f.GoodputBPS)
+		fmt.Fprintf(&out, "%s: %d planned, %d attempted, %d received, %d lost, %d unattributed", f.Name, f.Planned,
+			f.Attempted, f.Received, f.Lost, f.Ledger.Unattributed)
+		fmt.Fprintf(&out, " in %.4g s: %.4g pps, %.4g bit/s", f.DurationS, f.ReceivePPS, f.GoodputBPS)
 		for _, l := range f.Ledger.Pacing {
 			fmt.Fprintf(&out, ", %d %s", l.Packets, l.Cause)
 		}

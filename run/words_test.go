@@ -71,7 +71,8 @@ func learned(t *testing.T, ways, counters string) ports {
 		seen.Counters = append(seen.Counters, model.Counter{Name: "dev." + own, Whole: counts[name], Reset: reset})
 	}
 	up, down := model.Flow{From: model.Sender, To: model.Receiver}, model.Flow{From: model.Receiver, To: model.Sender}
-	flows := map[string][]fleet.PlacedFlow{"up": {{Flow: up}}, "down": {{Flow: down}}, "both": {{Flow: up}, {Flow: down}}}
+	flows := map[string][]fleet.PlacedFlow{"up": {{Flow: up}}, "down": {{Flow: down}},
+		"both": {{Flow: up}, {Flow: down}}}
 	var p ports
 	p.learn(flows[ways], seen)
 	first := p

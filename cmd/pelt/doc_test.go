@@ -126,7 +126,8 @@ func writeHelp(w io.Writer, c *cobra.Command, every, several *pflag.FlagSet) {
 			return
 		}
 		shared := cmp.Or(every.Lookup(f.Name), several.Lookup(f.Name)) // whose defaults are those of pelt curve
-		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0s" && (shared == nil || shared.DefValue != f.DefValue) {
+		none := f.DefValue == "" || f.DefValue == "false" || f.DefValue == "0s"
+		if !none && (shared == nil || shared.DefValue != f.DefValue) {
 			defaults = append(defaults, "--"+f.Name+" "+f.DefValue)
 		}
 	})

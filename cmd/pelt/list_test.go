@@ -17,7 +17,8 @@ func TestListFits(t *testing.T) {
 			"None lost."},
 	}
 	for width, want := range map[int]string{
-		200: "RUN STARTED COMMAND TARGET TRIALS STATE RESULT", 100: "RUN COMMAND TARGET STATE RESULT", 80: "RUN COMMAND RESULT", 40: "RUN RESULT",
+		200: "RUN STARTED COMMAND TARGET TRIALS STATE RESULT", 100: "RUN COMMAND TARGET STATE RESULT",
+		80: "RUN COMMAND RESULT", 40: "RUN RESULT",
 	} {
 		got, fitted := fitRuns(heads, rows, width)
 		var out strings.Builder
