@@ -49,6 +49,7 @@ func curve(name string, sizes []table.Group) []Finding {
 	f.Words = map[string]string{"path": name, "fast": fast.Name(), "wide": wide.Name()}
 	if !(middle(wide, "goodput_bps") > 0) {
 		f.Code, f.Words["sizes"] = "curve.nothing", everyOf(sizes)
+		f.Words["places"], _ = placesOf(table.RowsOf(sizes))
 		return []Finding{f}
 	}
 	if sizes[0].Rows[0].Flow.Protocol == model.TCP {

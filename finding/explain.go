@@ -67,11 +67,9 @@ func (a Ask) Trials(d *model.Document) ([]int, error) {
 	return worst, nil
 }
 
-// Ledgers are the UDP flows of each setting: of its valid trials, or of all where none is valid.
+// Ledgers are the accounted flows of each setting: of its valid trials, or of all where none is valid.
 func Ledgers(d *model.Document, a Ask) []table.Group {
-	rows := only(table.Rows(d), func(r table.Row) bool {
-		return r.Flow.Protocol == model.UDP && r.Flow.Attempted > 0 && a.picks(r)
-	})
+	rows := table.Accounted(only(table.Rows(d), func(r table.Row) bool { return r.Flow.Attempted > 0 && a.picks(r) }))
 	out := table.By(rows, table.Varying(table.Rows(d), append(table.Settings(rows), table.KeyOf("flow"))...)...)
 	for i, g := range out {
 		if valid := Usable(g.Rows); len(valid) > 0 {
@@ -85,13 +83,15 @@ func Explain(d *model.Document, a Ask) []Finding {
 	rows := only(table.Rows(d), a.picks)
 	udp := only(rows, func(r table.Row) bool { return r.Flow.Protocol == model.UDP })
 	tcp := len(Usable(rows)) > len(Usable(udp))
-	out := []Finding{Lost(udp)}
+	out := []Finding{Lost(table.Accounted(rows))}
 	blocked := only(Nothing(rows), func(f Finding) bool { return f.Code != "explain" })
 	switch {
 	case NothingThrough(rows):
 		out = nil
 	case len(rows) == 0:
 		out[0] = say("explain.nothing", Answer)
+	case len(udp) == 0 && len(table.Accounted(rows)) > 0:
+		out = append(out, linkLosses(rows)...)
 	case len(udp) == 0:
 		out = append([]Finding{say("explain.tcp", Answer)}, linkLosses(rows)...)
 	case tcp:
@@ -127,6 +127,9 @@ func Lost(rows []table.Row) Finding {
 	case lost == 0:
 		f.Code = "explain.whole"
 		return f
+	}
+	if rows[0].Flow.Protocol == model.TCP {
+		f.Code = "explain.again"
 	}
 	places, unknown := placesOf(AsValid(rows))
 	if f = f.word("places", places); unknown > 0.5 {

@@ -25,6 +25,7 @@ type passage struct {
 	attempted, received uint64
 	line                *model.Line       // where most of the others ended; nil if nobody knows
 	icmp                *model.ICMPErrors // that came back for them; nil if none did
+	reset               bool              // by TCP
 }
 
 func (p passage) lost() uint64 { return p.attempted - min(p.attempted, p.received) }
@@ -118,6 +119,7 @@ func (p *passage) add(m model.Passage, sent, received uint64, lines map[string]*
 	if p.icmp == nil && len(m.ICMP) > 0 {
 		p.icmp = &m.ICMP[0]
 	}
+	p.reset = p.reset || m.Resets > 0
 	p.line = nil
 	for _, key := range slices.Sorted(maps.Keys(lines)) {
 		if l := lines[key]; 2*l.Packets >= p.lost() && (p.line == nil || l.Packets > p.line.Packets) {
@@ -167,11 +169,13 @@ func (b blocked) told(others bool) []Finding {
 		f = f.word("whose", b.whose(host)).word("who", b.name(host))
 		if p.icmp != nil {
 			f = f.word("answer", p.icmp.What)
+		} else if p.reset {
+			f = f.word("answer", "TCP reset")
 		}
 		if rule := ruleOf(l); rule != nil {
 			f = f.word("tool", rule[0]).word("family", rule[1]).word("table", rule[2]).word("chain", rule[3])
 			if ports := b.ports(); len(ports) == 1 && way == "nothing." {
-				f = f.word("number", ports[0])
+				f = f.word("number", ports[0]).word("protocol", string(b.rows[0].Flow.Protocol))
 			}
 		}
 	default:

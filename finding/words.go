@@ -78,7 +78,7 @@ var sentences = map[string]string{
 		`{goodput_bps:best}. That is less than was asked.`,
 	"curve.few": `{path}: {attempted_packets # packet was/# packets were} sent in a trial of {duration_s}, and {lost_packets} ` +
 		`lost. That is too few to tell a rate: want a longer --time.`,
-	"curve.nothing": `{path} carries nothing: nothing arrived at {sizes}.`,
+	"curve.nothing": `{path} carries nothing: nothing arrived at {sizes}[. Lost: {places}].`,
 	"curve.free":    `Loss-free up to {receive_pps:free}, at {where}.`,
 
 	// Searches for the highest rate without loss, or with little.
@@ -362,7 +362,9 @@ var sentences = map[string]string{
 		`these have no known cause[; {places}]|Of these, {places}].`,
 	"explain.whole":   `Nothing was lost of {attempted_packets} packets.`,
 	"explain.nothing": `Nothing was sent, so nothing was lost.`,
-	"explain.tcp":     `TCP sent lost segments again; it does not tell where each was lost.`,
+	"explain.again": `TCP sent {loss_ratio} of its segments again: {lost_packets} of {attempted_packets}. ` +
+		`[{unknown_ratio} of these have no known cause[; {places}]|Of these, {places}].`,
+	"explain.tcp": `TCP sent lost segments again; it does not tell where each was lost.`,
 	"explain.frames": `Emulated link {from} to {to}: of {frames_count} frames {frames_count:lost} were lost as ` +
 		`asked, and {frames_count:full} found its queue full.`,
 	"explain.trial":   `the run has trials 1 to {trials}, not {trial}`,
@@ -513,8 +515,8 @@ var commands = map[string]string{
 	"soak.resume": `pelt run --resume {run argument}`,
 	"soak.page":   `pelt report {run argument} --html soak.html`,
 
-	"nothing.let": `[nft insert rule {family argument} {table argument} {chain argument} udp dport {number argument} accept|` +
-		`{tool argument} -t {table argument} -I {chain argument} -p udp --dport {number argument} -j ACCEPT]`,
+	"nothing.let": `[nft insert rule {family argument} {table argument} {chain argument} {protocol argument} dport {number argument} accept|` +
+		`{tool argument} -t {table argument} -I {chain argument} -p {protocol argument} --dport {number argument} -j ACCEPT]`,
 
 	// Advice.
 	"advice.see":   `pelt tune advise {run argument}`,

@@ -10,6 +10,7 @@ import (
 // sessionEnd is one end of a flow and how far it has come.
 type sessionEnd struct {
 	order  endOrder
+	port   uint16 // where connections of TCP are awaited; guarded by the session
 	part   *engine.End
 	met    engine.Meeting // guarded by the session, as all that follows but ended and heard
 	living []bool         // of its streams; nil before it is known

@@ -479,12 +479,15 @@ func TestFleetServerDies(t *testing.T) {
 	}
 	c := commander(t, own.address)
 	var round sync.WaitGroup
+	var measured atomic.Int32
 	for i := range 3 {
 		round.Go(func() {
 			order := bothTrial(fmt.Sprint("h-", i), fmt.Sprint("h-", 5-i), 3*time.Second)
-			if i == 0 {
-				order.onceMeasured(func() { time.AfterFunc(time.Second, own.servers[0].Shutdown) })
-			}
+			order.onceMeasured(func() {
+				if measured.Add(1) == 3 { // a pair that begins meanwhile would miss its peer
+					time.AfterFunc(time.Second, own.servers[0].Shutdown)
+				}
+			})
 			out, err := c.RunTrial(t.Context(), order, nil)
 			if err != nil || out.Cut != "" {
 				t.Errorf("pair %d: %v, cut: %q", i, err, out.Cut)

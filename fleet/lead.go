@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -23,7 +24,7 @@ func (s *session) make(ctx context.Context, p makeOrder) (a doAnswer, err error)
 	}
 	var flows []engine.WatchedFlow
 	for _, e := range p.Ends {
-		if o := e.Order; o.Traffic() && o.Flow.Protocol == model.UDP { // TCP's segments have no number to be known by
+		if o := e.Order; o.Traffic() && o.Flow.Protocol == model.UDP {
 			flows = append(flows, engine.WatchedFlow{Flow: o.Flow, Tag: o.Tag, Alone: o.Alone})
 		}
 	}
@@ -104,7 +105,17 @@ func (s *session) stepWatches(ctx context.Context, step engine.Step, k engine.Kn
 // open opens ends.
 func (s *session) open(ctx context.Context, which func(*sessionEnd) bool, told map[int]endKnown) (doAnswer, error) {
 	return s.eachEnd(which, func(e *sessionEnd) (engine.Learned, error) {
-		return e.part.Do(ctx, engine.Open, engine.Known{Ports: told[e.order.End].Ports})
+		ports := told[e.order.End].Ports
+		l, err := e.part.Do(ctx, engine.Open, engine.Known{Ports: ports})
+		if e.order.Order.Listen {
+			ports = l.Ports
+		}
+		if len(ports) > 0 {
+			s.mu.Lock()
+			e.port = ports[0]
+			s.mu.Unlock()
+		}
+		return l, err
 	})
 }
 
@@ -194,6 +205,7 @@ func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err erro
 		}
 		return a, err // what watches the host is open
 	case engine.Meet, engine.Met:
+		s.stepWatches(ctx, o.Step, engine.Known{Flows: s.awaitedFlows()})
 		seeking := func(e *sessionEnd) bool { return o.Step == engine.Meet || e.order.Order.Listen }
 		a, err = s.eachEnd(seeking, func(e *sessionEnd) (engine.Learned, error) {
 			l, err := s.meetPeer(ctx, e, o)
@@ -265,12 +277,31 @@ func (s *session) noteLiving(e *sessionEnd, dead []int) {
 	}
 }
 
+// awaitedFlows are those of TCP, whose ends find each other by the port where connections are awaited.
+func (s *session) awaitedFlows() (all []engine.WatchedFlow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.ends {
+		if o := e.order.Order; trackable(o) && o.Flow.Protocol == model.TCP {
+			f := engine.WatchedFlow{Flow: o.Flow, Tag: o.Tag, Awaited: netip.AddrPortFrom(netip.Addr{}, e.port)}
+			if !o.Listen {
+				f.Awaited = netip.AddrPortFrom(o.Peer, e.port)
+			}
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// trackable reports whether the packets of an end can be known by their ports: not those of connections by the thousand.
+func trackable(o engine.Order) bool { return o.Traffic() && o.Flow.Connections == "" }
+
 // metFlows are the flows whose ends have met, with the ports of this host's side.
 func (s *session) metFlows() (all []engine.WatchedFlow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.ends {
-		if o := e.order.Order; o.Traffic() && o.Flow.Protocol == model.UDP && !e.dead {
+		if o := e.order.Order; trackable(o) && !e.dead {
 			all = append(all, engine.WatchedFlow{Flow: o.Flow, Tag: o.Tag, Tuples: e.met.Tuples(o.Role),
 				Alone: o.Alone})
 		}

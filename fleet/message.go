@@ -195,6 +195,7 @@ type watchedFlow struct {
 	Tuples       []model.Tuple `json:"tuples,omitempty"`
 	Alone        bool          `json:"alone,omitempty"` // as that of an engine.Order
 	Tag          uint16        `json:"tag,omitempty"`
+	TCP          bool          `json:"tcp,omitempty"`
 }
 
 func checkFlows(flows []watchedFlow) error {
@@ -218,12 +219,15 @@ func checkFlows(flows []watchedFlow) error {
 // toWire is a flow as one that only watches is told of it.
 func toWire(f engine.WatchedFlow) watchedFlow {
 	return watchedFlow{Flow: f.Flow.Name, Packets: f.Flow.Packets, PayloadBytes: f.Flow.PayloadBytes, Tuples: f.Tuples,
-		Alone: f.Alone, Tag: f.Tag}
+		Alone: f.Alone, Tag: f.Tag, TCP: f.Flow.Protocol == model.TCP}
 }
 
 func (f watchedFlow) flow() engine.WatchedFlow {
 	flow := model.Flow{Name: f.Flow, Protocol: model.UDP, Packets: f.Packets, PayloadBytes: f.PayloadBytes,
 		Streams: max(len(f.Tuples), 1)}
+	if f.TCP {
+		flow.Protocol = model.TCP
+	}
 	return engine.WatchedFlow{Flow: flow, Tag: f.Tag, Tuples: f.Tuples, Alone: f.Alone}
 }
 

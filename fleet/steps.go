@@ -202,7 +202,7 @@ func (t *trial) meeting(n int) Meeting {
 // by the ports on both sides, since NAT between the ends may change them.
 func (t *trial) flowsToWatch(met bool) (all []engine.WatchedFlow) {
 	for n, e := range t.ends {
-		if !e.Order.Traffic() || e.Order.Flow.Protocol != model.UDP || met && !e.lives() || !met && n%2 > 0 {
+		if !trackable(e.Order) || met && !e.lives() || !met && (n%2 > 0 || e.Order.Flow.Protocol != model.UDP) {
 			continue
 		}
 		f := engine.WatchedFlow{Flow: e.Order.Flow, Tag: e.Order.Tag, Alone: e.Order.Alone}

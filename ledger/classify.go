@@ -40,7 +40,7 @@ const (
 	stagePurge                    // a queue was thrown away, the socket's or the device's
 	stageApplication              // the socket was closed on it
 	stageKernel                   // nothing known but that it was the kernel
-	stageNone                     // a tap's copy: no loss
+	stageNone                     // a tap's copy, a segment that TCP has already: no loss
 )
 
 // rule maps drop reasons and functions to a stage. Names only: numbers of the
@@ -76,6 +76,10 @@ var (
 // decides.
 var rules = [...]rule{
 	{match(`^PACKET_SOCK_ERROR$`), nil, stageNone, ""},
+	// what TCP has already, or wants no longer
+	{match(`^TCP_(OLD_DATA|OLD_ACK|OLD_SEQUENCE|TOO_OLD_ACK|OFOMERGE|FLAGS|RESET|CLOSE|ABORT_ON_(CLOSE|DATA|LINGER))$`), nil,
+		stageNone, ""},
+	{unspecified, match(`^tcp_v[46]_rcv$`), stageNone, ""}, // a call that came again and is answered already
 	{queuePurge, socketCloser, stageApplication, model.CauseUnread},
 	{queuePurge, match(`^(sk_stream_kill_queues|(__)?tcp_(close|disconnect|write_queue_purge|rtx_queue_purge))`),
 		stageApplication, model.CauseUnread},
@@ -84,7 +88,7 @@ var rules = [...]rule{
 	{queuePurge, match(`^(__)?skb_queue_purge`), stagePurge, ""},
 	{match(`^SOCKET_CLOSE$`), nil, stageApplication, model.CauseUnread},
 
-	{match(`^SOCKET_(RCVBUFF|BACKLOG)$`), nil, stageBuffer, ""},
+	{match(`^(SOCKET_(RCVBUFF|BACKLOG)|TCP_(ZEROWINDOW|OVERWINDOW|OFO_DROP|OFO_QUEUE_PRUNE|RCVQ\w*))$`), nil, stageBuffer, ""},
 	{match(`^PROTO_MEM$`), nil, stageMemory, ""},
 	{match(`^(NO_SOCKET|UDP_CSUM|SOCKET_FILTER|PSP_\w+)$`), nil, stageUDP, ""},
 	{match(`^NETFILTER_DROP$`), nil, stageFilter, ""},

@@ -30,7 +30,7 @@ func (b *book) nodeClaims(v *view) {
 		b.inputClaims(v)
 		b.internetClaims(v)
 	}
-	if side == SideReceiver {
+	if side == SideReceiver && !b.in.TCP {
 		b.udpClaims(v)
 	}
 	if side != SideReceiver || b.path.shared() {

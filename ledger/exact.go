@@ -39,6 +39,9 @@ func (b *book) verdictClaims() {
 		b.add(base.of(j.bySite[i].soft))
 
 		rest := base.of(b.unlisted(s))
+		if b.in.TCP {
+			rest.upper = plus(rest.sure, s.warmup) // what was dropped shortly before the measured part is sent again in it
+		}
 		rest.evidence.Counter = "packets dropped by " + s.text()
 		switch { // of the same packets, others may have told
 		case waited(s):

@@ -11,6 +11,9 @@ type Input struct {
 	Way    string
 	ICMP   []model.ICMPErrors // that came back to the sender
 	Resets uint64             // likewise, of TCP
+	// TCP says that the packets are its segments with data: lost is what was sent again, more than what was dropped
+	// if some came late or an acknowledgement was lost.
+	TCP bool
 
 	Planned    uint64
 	SlotsLate  uint64  // of them, given up because the sender came too late

@@ -139,15 +139,23 @@ func BalanceOverTime(in Input) (model.Ledger, []Course) {
 	})
 	sure, upper := func(c *claim) uint64 { return c.sure }, func(c *claim) uint64 { return c.upper }
 	b.take(b.claims, sure)
-	gaps := b.gapClaims()
+	var gaps []*claim
+	if !in.TCP { // devices count several segments as one
+		gaps = b.gapClaims()
+	}
 	b.take(gaps, sure)
 	b.take(b.claims, upper)
 	b.take(gaps, upper)
 	b.weigh()
-	b.eliminate(gaps)
+	if !in.TCP {
+		b.eliminate(gaps)
+	}
 	lines := b.lines()
-	account := model.Ledger{Lost: b.lost, Unattributed: b.remaining, Lines: lines, Checks: b.checks(lines),
+	account := model.Ledger{Lost: b.lost, Unattributed: b.remaining, Lines: lines, Checks: []model.Check{},
 		Pacing: b.pacing()}
+	if !in.TCP {
+		account.Checks = b.checks(lines)
+	}
 	return account, b.courses(lines)
 }
 

@@ -143,7 +143,7 @@ func (p *path) addList(in Input, k int, v *view) {
 	if slices.ContainsFunc(p.kernels[k].lists, func(other *list) bool { return sameList(l, other) }) {
 		return // two ends of one process
 	}
-	l.listed = o.Mode != model.DropsCount && in.Way == ""
+	l.listed = o.Mode != model.DropsCount && in.Way == "" && !in.TCP
 	p.kernels[k].lists = append(p.kernels[k].lists, l)
 	p.lists = append(p.lists, l)
 	for _, s := range o.Drops.Sites {

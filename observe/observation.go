@@ -90,15 +90,18 @@ func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error
 	return w, nil
 }
 
-// Meet watches the packets by which the ends of a flow find each other.
-func (w *Observation) Meet(flow model.Flow, tag uint16) error {
+// Meet watches the packets by which the ends of a flow find each other: by the tag that they carry, of TCP by where
+// connections are awaited.
+func (w *Observation) Meet(flow model.Flow, tag uint16, awaited netip.AddrPort) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.machine == nil {
 		return nil
 	}
-	track, err := w.machine.Meet(w.trial, flow.Name, tag)
-	return w.add(track, err)
+	if flow.Protocol == model.TCP {
+		return w.add(w.machine.MeetTCP(w.trial, flow.Name, awaited.Port(), awaited.Addr()))
+	}
+	return w.add(w.machine.Meet(w.trial, flow.Name, tag))
 }
 
 // maxRoutes bounds the flows whose routes are looked up.
@@ -128,14 +131,16 @@ func (w *Observation) Track(flow model.Flow, tuples []model.Tuple, alone bool) e
 	if w.machine == nil {
 		return nil
 	}
-	options := drops.TrackOptions{Mode: w.mode, Packets: sequences(flow),
-		Fragments: flow.PayloadBytes > w.wholePayload(),
-		Alone:     alone}
+	options := drops.TrackOptions{TCP: flow.Protocol == model.TCP, Mode: w.mode}
+	if !options.TCP {
+		options.Packets, options.Alone = sequences(flow), alone
+		options.Fragments = flow.PayloadBytes > w.wholePayload()
+	}
 	track, err := w.machine.Track(w.trial, flow.Name, tuples, options)
 	if err := w.add(track, err); err != nil {
 		return err
 	}
-	if track.Mode() != model.DropsSeq {
+	if !options.TCP && track.Mode() != model.DropsSeq {
 		w.mode = model.DropsCount // the rest of the account is read so, too
 	}
 	w.why = cmp.Or(w.why, track.Why())
@@ -190,6 +195,14 @@ func (w *Observation) Snapshot(m model.Moment) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.snapshots.Take(m, w.reader.Read())
+	if m != model.MomentMeasure {
+		return
+	}
+	for _, t := range w.tracks {
+		if err := t.BeginMeasured(); err != nil {
+			w.why = cmp.Or(w.why, "the warm-up's drops of TCP count as well: "+err.Error())
+		}
+	}
 }
 
 // readBetween reads the counters once more, until the trial's end was read.

@@ -267,7 +267,7 @@ func flowResult(f model.Flow, family int, oneClock bool, timing model.Timing, o 
 	if f.Connections != "" {
 		addConnections(&r, send, receive)
 	} else if f.Protocol == model.TCP {
-		addTCP(&r, f, oneClock, send, receive)
+		addTCP(&r, f, oneClock, send, receive, nodes)
 	} else {
 		addReceive(&r, receive)
 		r.ReceiveBufferBytes, r.TruesizeBytes = max(receive.BufferBytes, 0), max(receive.TruesizeBytes, 0)
@@ -356,7 +356,7 @@ func balance(r model.FlowResult, f model.Flow, sent engine.Report, in engine.Rec
 	})
 }
 
-func addTCP(r *model.FlowResult, f model.Flow, oneClock bool, sent engine.SendReport, in engine.ReceiveReport) {
+func addTCP(r *model.FlowResult, f model.Flow, oneClock bool, sent engine.SendReport, in engine.ReceiveReport, nodes []seen) {
 	facts := model.TCPFacts{}
 	if sent.TCP != nil {
 		facts = *sent.TCP
@@ -372,7 +372,9 @@ func addTCP(r *model.FlowResult, f model.Flow, oneClock bool, sent engine.SendRe
 	r.TCP = &facts
 	r.Lost = min(facts.Retransmits, r.Attempted)
 	r.Received = r.Attempted - r.Lost
-	r.Ledger = model.Ledger{Lost: r.Lost, Unattributed: r.Lost, Lines: []model.Line{}, Checks: []model.Check{}}
+	r.Ledger = ledger.Balance(ledger.Input{TCP: true, Sender: r.From, Receiver: r.To, Flow: r.Name,
+		Planned: r.Attempted, Attempted: r.Attempted, Accepted: r.Attempted, Received: r.Received,
+		DurationS: r.DurationS, Nodes: nodesOf(f, nodes)})
 	// The rate is over the whole time: a path that stalls carries nothing meanwhile.
 	seconds := max(r.DurationS, float64(in.Tally.LastNanos-in.Tally.FirstNanos)/1e9)
 	if c := facts.Completion; c != nil && c.Done && c.Seconds > 0 {

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -105,10 +104,6 @@ func (d *Drops) read(sum bool) (model.LiveDrops, error) {
 	return out, nil
 }
 
-// ordinary are reasons for which healthy hosts drop packets all the time: copies
-// for taps, and segments that TCP has already or no longer wants.
-var ordinary = regexp.MustCompile(`^(PACKET_SOCK_ERROR|TCP_(OLD_DATA|OLD_ACK|OLD_SEQUENCE|TOO_OLD_ACK|OFOMERGE|FLAGS|RESET|CLOSE|ABORT_ON_CLOSE|ABORT_ON_DATA|ABORT_ON_LINGER))$`)
-
 // noPacket is the protocol of messages between programs of one host (netlink), which no
 // network carries.
 const noPacket = "ether-0x0000"
@@ -119,7 +114,7 @@ func (d *Drops) describe(k dropKey) model.LiveDrop {
 		Layer: layer, Reason: cause, Function: k.site.Function, Interface: k.site.Interface,
 		Namespace: d.space(k.site.Namespace), Received: k.site.Received,
 		Protocol: k.protocol, Rest: k.rest, From: endpoint(k.from), To: endpoint(k.to),
-		Ordinary: layer == "" || ordinary.MatchString(k.site.Reason) || k.protocol == noPacket || k.neighbours(),
+		Ordinary: layer == "" || k.protocol == noPacket || k.neighbours(),
 	}
 	if k.protocol == "icmp" || k.protocol == "icmp6" {
 		kind, code := int(k.icmp>>8), int(k.icmp&0xff)

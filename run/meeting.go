@@ -25,6 +25,9 @@ func addMeeting(r *model.FlowResult, f fleet.PlacedFlow, m fleet.Meeting, nodes 
 	if !counters {
 		nodes = withoutCounters(nodes)
 	}
+	if f.Flow.Protocol == model.TCP {
+		m.Asks, m.Answers = withSeenAnswers(m, seenDropped(f.Flow.Name, model.WayAnswers, nodes))
+	}
 	r.Meeting = &model.Meeting{From: asks.From, To: asks.To,
 		Asks:    passage(asks, model.WayAsks, m.Asks, m.Answers, nodes),
 		Answers: passage(answers, model.WayAnswers, m.Answers, m.Asks, nodes)}
@@ -35,6 +38,40 @@ func addMeeting(r *model.FlowResult, f fleet.PlacedFlow, m fleet.Meeting, nodes 
 				Asked: calls.Sent, AsksHeard: min(listens.Heard,
 					calls.Sent), Answered: listens.Sent, AnswersHeard: min(calls.Heard, listens.Sent)})
 	}
+}
+
+// withSeenAnswers adds to what the ends of a flow of TCP know that its kernel answered: each answer that was seen dropped
+// is one to a call that had arrived.
+func withSeenAnswers(m fleet.Meeting, seen uint64) (asks, answers engine.Meeting) {
+	answers = m.Answers
+	answers.Streams = slices.Clone(answers.Streams)
+	for _, i := range m.Dead {
+		s := &answers.Streams[i]
+		if n := min(seen, m.Asks.Streams[i].Sent); n > s.Sent {
+			s.Sent, s.Heard = n, m.Asks.Streams[i].Sent
+			seen -= n
+		}
+	}
+	return m.Asks, answers
+}
+
+// seenDropped is how many packets of a meeting a kernel was seen to drop, on one way.
+func seenDropped(flow, way string, nodes []seen) (most uint64) {
+	for _, n := range nodes {
+		if n.Observation == nil || n.Observation.Drops == nil {
+			continue
+		}
+		for _, f := range n.Observation.Drops.Flows {
+			sum := uint64(0)
+			for _, c := range f.Counts {
+				sum += c.Packets
+			}
+			if f.Flow == flow && f.Way == way {
+				most = max(most, sum)
+			}
+		}
+	}
+	return most
 }
 
 // passage accounts for what one end of a flow sent the other.

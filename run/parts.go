@@ -70,7 +70,7 @@ func (w *kernelWatch) Do(ctx context.Context, s engine.Step, k engine.Known) (l 
 	}
 	for _, f := range k.Flows {
 		if f.Tuples == nil {
-			_ = w.Meet(f.Flow, f.Tag)
+			_ = w.Meet(f.Flow, f.Tag, f.Awaited)
 		} else {
 			_ = w.Track(f.Flow, f.Tuples, f.Alone)
 		}

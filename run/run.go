@@ -210,15 +210,19 @@ func (o Options) event(e Event) {
 	}
 }
 
-// drops is how the hosts watch their kernels' drops in a trial: not for TCP, which counts
-// its own losses.
-func (r *runner) drops(t model.Trial) model.DropMode {
+// drops is how the hosts watch their kernels' drops in a trial: segments of TCP bear no sequence, and connections by
+// the thousand are not watched.
+func (r *runner) drops(t model.Trial) (mode model.DropMode) {
+	asked := cmp.Or(r.doc.Plan.Drops, model.DropsSeq)
 	for _, f := range t.Flows {
-		if f.Protocol == model.UDP {
-			return cmp.Or(r.doc.Plan.Drops, model.DropsSeq)
+		switch {
+		case f.Protocol == model.UDP || asked == model.DropsOff && f.Connections == "":
+			return asked
+		case f.Connections == "":
+			mode = model.DropsCount
 		}
 	}
-	return ""
+	return mode
 }
 
 // trialWarnings lists each warning of the trials once, with the number of trials.

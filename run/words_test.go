@@ -46,8 +46,6 @@ func TestWords(t *testing.T) {
 		case "since":
 			since, err := time.Parse(time.RFC3339Nano, text)
 			return said(Filter{Since: since}.Matches(stored), err)
-		case "ordinary":
-			return said(ordinary.MatchString(text), nil)
 		case "learn":
 			return said(learned(t, words[0], words[1]), nil)
 		case "linksToOpen":

@@ -100,12 +100,26 @@ func shortestTrips(d *model.Document) map[string]float64 {
 	return out
 }
 
-// Lines makes a row of each line of the ledgers of UDP flows, and one of what is unattributed.
-func Lines(rows []Row) (out []Row) {
-	for _, r := range rows {
-		if r.Flow == nil || r.Flow.Protocol != model.UDP {
-			continue
+// Accounted are the rows whose packets' ends are told: those of UDP flows, or without any those of TCP flows some of
+// whose segments have a known place where they were dropped.
+func Accounted(rows []Row) (out []Row) {
+	of := func(accounted func(*model.FlowResult) bool) (out []Row) {
+		for _, r := range rows {
+			if r.Flow != nil && accounted(r.Flow) {
+				out = append(out, r)
+			}
 		}
+		return out
+	}
+	if out = of(func(f *model.FlowResult) bool { return f.Protocol == model.UDP }); out != nil {
+		return out
+	}
+	return of(func(f *model.FlowResult) bool { return len(f.Ledger.Lines) > 0 })
+}
+
+// Lines makes a row of each line of the ledgers of accounted flows, and one of what is unattributed.
+func Lines(rows []Row) (out []Row) {
+	for _, r := range Accounted(rows) {
 		lines := slices.Clone(r.Flow.Ledger.Lines)
 		if n := r.Flow.Ledger.Unattributed; n > 0 {
 			lines = append(lines, model.Line{Layer: Unattributed, Packets: n})

@@ -1,7 +1,10 @@
 package test
 
 import (
+	"cmp"
+	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,6 +53,9 @@ var (
 	refused     = &expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_PORT_UNREACH}
 )
 
+// calls matches segments of TCP to a port.
+func calls(port uint16) []expr.Any { return portOf(unix.IPPROTO_TCP, 2, 0xffff, port) }
+
 func with(match []expr.Any, more ...expr.Any) []expr.Any {
 	return append(match[:len(match):len(match)], more...)
 }
@@ -68,6 +74,7 @@ func TestNothingThrough(t *testing.T) {
 		next  string // what to do first
 		some  bool   // of the streams carry packets
 		user  bool   // an ordinary one runs both programs
+		port  uint16 // of TCP: every watch on this kernel sees who calls it, in whichever namespace
 	}{
 		{name: "the server's firewall drops", fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(dataPackets, &expr.Counter{}, dropped)...)
@@ -91,18 +98,26 @@ func TestNothingThrough(t *testing.T) {
 				router.Rule(nftables.ChainHookForward, with(with(dataPackets, udpPort(0, 1, 1)...), dropped)...)
 			}, want: "4 of 8 streams get nothing through (from UDP ports 40001, 40003, 40005 and 40007): 10.77.0.2's firewall drops them. " +
 				"The path chooses by port; the figures are those of the other 4.", next: "Let UDP port 7359 through on 10.77.0.2.", some: true},
-		{name: "the server's firewall refuses TCP", args: "--proto tcp", fault: func(_, _, server *netbed.Node) {
-			server.Rule(nftables.ChainHookInput, with(portOf(unix.IPPROTO_TCP, 2, 0xffff, dataPort), reset)...)
-		}, want: "Nothing came through to 10.77.1.2: a TCP reset refuses TCP port 7359. pelt listens there, so a firewall sent it, there or on the way.",
-			next: "Look for a firewall or a missing port forward for TCP port 7359 between this host and 10.77.1.2."},
-		{name: "the router refuses TCP by a reset", args: "--proto tcp", fault: func(_, router, _ *netbed.Node) {
-			router.Rule(nftables.ChainHookForward, with(portOf(unix.IPPROTO_TCP, 2, 0xffff, dataPort), reset)...)
-		}, want: "Nothing came through to 10.77.1.2: a TCP reset refuses TCP port 7359. pelt listens there, so a firewall sent it, there or on the way.",
-			next: "Look for a firewall or a missing port forward for TCP port 7359 between this host and 10.77.1.2."},
-		{name: "the router refuses TCP", args: "--proto tcp --drops off", fault: func(_, router, _ *netbed.Node) {
-			router.Rule(nftables.ChainHookForward, with(portOf(unix.IPPROTO_TCP, 2, 0xffff, dataPort), refused)...)
-		}, want: `Nothing came through to 10.77.1.2: 10.77.0.2 answers "port unreachable" to packets to TCP port 7359, so a firewall or router there refuses them.`,
-			next: "Let TCP port 7359 through on 10.77.0.2."},
+		{name: "the server's firewall refuses TCP", port: 7401, args: "--proto tcp", fault: func(_, _, server *netbed.Node) {
+			server.Rule(nftables.ChainHookInput, with(calls(7401), reset)...)
+		}, want: `Nothing came through to 10.77.1.2: its firewall dropped the only packet to TCP port 7401, and answered "TCP reset".`,
+			next: "Let TCP port 7401 through on 10.77.1.2."},
+		{name: "the server's firewall drops TCP", port: 7403, args: "--proto tcp", fault: func(_, _, server *netbed.Node) {
+			server.Rule(nftables.ChainHookInput, with(calls(7403), &expr.Counter{}, dropped)...)
+		}, want: "Nothing came through to 10.77.1.2: its firewall (table fault, chain hook1) dropped all # packets to TCP port 7403.",
+			next: "Let TCP port 7403 through on 10.77.1.2: nft insert rule inet fault hook1 tcp dport 7403 accept"},
+		{name: "the router drops the answers of TCP", port: 7405, args: "--proto tcp", fault: func(_, router, _ *netbed.Node) {
+			router.Rule(nftables.ChainHookForward, with(portOf(unix.IPPROTO_TCP, 0, 0xffff, 7405), dropped)...)
+		}, want: "No answer came back from 10.77.1.2: it received # packets on TCP port 7405 and answered, but 10.77.1.1's firewall dropped all # answers.",
+			next: "Let the answers of 10.77.1.2 through on 10.77.1.1: they come from TCP port 7405."},
+		{name: "the router refuses TCP by a reset", port: 7407, args: "--proto tcp --drops off", fault: func(_, router, _ *netbed.Node) {
+			router.Rule(nftables.ChainHookForward, with(calls(7407), reset)...)
+		}, want: "Nothing came through to 10.77.1.2: a TCP reset refuses TCP port 7407. pelt listens there, so a firewall sent it, there or on the way.",
+			next: "Look for a firewall or a missing port forward for TCP port 7407 between this host and 10.77.1.2."},
+		{name: "the router refuses TCP", port: 7409, args: "--proto tcp --drops off", fault: func(_, router, _ *netbed.Node) {
+			router.Rule(nftables.ChainHookForward, with(calls(7409), refused)...)
+		}, want: `Nothing came through to 10.77.1.2: 10.77.0.2 answers "port unreachable" to packets to TCP port 7409, so a firewall or router there refuses them.`,
+			next: "Let TCP port 7409 through on 10.77.0.2."},
 		{name: "the router refuses, IPv6", six: true, fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(dataPackets, refused)...)
 		}, want: `Nothing came through to fd77:0:0:1::2: fd77::2's firewall dropped all # packets to UDP port 7359, and answered "port unreachable".`,
@@ -145,13 +160,11 @@ func TestNothingThrough(t *testing.T) {
 				near.Ahead = strings.Fields("setpriv --reuid 65534 --regid 65534 --clear-groups")
 				far.Ahead = near.Ahead
 			}
-			far.Start("serve", "--code", "tiger-42-amber").Await("pelt curve")
+			port := cmp.Or(c.port, dataPort) - 1
+			far.Start("serve", "--code", "tiger-42-amber", "--port", fmt.Sprint(port)).Await("pelt curve")
 			c.fault(client, router, server)
 			near.Env = []string{"COLUMNS=80", "PELT_CODE=tiger-42-amber"}
-			target, file := server.IP(c.six).String(), filepath.Join(work, "run.json")
-			if c.six {
-				target = "[" + target + "]"
-			}
+			target, file := netip.AddrPortFrom(server.IP(c.six), port).String(), filepath.Join(work, "run.json")
 			p := near.Start(append([]string{"curve", target, "--payload", "64", "--rate", "1kpps", "--time", "1s",
 				"--json", file}, strings.Fields(c.args)...)...)
 			code := p.Code()

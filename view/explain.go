@@ -85,7 +85,7 @@ func trialOf(trial *model.Result, rows []table.Row, number, of int) []Section {
 		out = append(out, Text{f.Text()})
 	}
 	for _, r := range finding.AsValid(rows) {
-		if r.Flow.Protocol == model.UDP && r.Flow.Attempted > 0 {
+		if r.Flow.Attempted > 0 && len(table.Accounted([]table.Row{r})) > 0 {
 			out = append(out, flowOf(r)...)
 		}
 		for _, way := range finding.Meeting(r) {
@@ -102,7 +102,7 @@ func trialOf(trial *model.Result, rows []table.Row, number, of int) []Section {
 // flowOf is the account of one flow of one trial.
 func flowOf(r table.Row) []Section {
 	g := table.Group{Rows: []table.Row{r}}
-	out := []Section{pathOf(g), ledgerOf("Every packet, "+r.Flow.Name, g)}
+	out := []Section{pathOf(g), ledgerOf(everyPacket(g)+", "+r.Flow.Name, g)}
 	for _, f := range finding.Account(r) {
 		out = append(out, Text{f.Text()})
 	}

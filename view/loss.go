@@ -26,18 +26,26 @@ func Paths(d *model.Document) (out []Path) {
 }
 
 func ledgers(rows []table.Row) []Section {
-	return eachFlow(rows, func(g table.Group, of string) Section { return ledgerOf("Every packet"+of, g) })
+	return eachFlow(rows, func(g table.Group, of string) Section { return ledgerOf(everyPacket(g)+of, g) })
 }
 
-// eachFlow makes a section of each flow of UDP; of is its name behind a title, if there are several.
+// everyPacket names the account of a flow.
+func everyPacket(g table.Group) string {
+	if g.Rows[0].Flow.Protocol == model.TCP {
+		return "Every segment"
+	}
+	return "Every packet"
+}
+
+// eachFlow makes a section of each accounted flow; of is its name behind a title, if there are several.
 func eachFlow(rows []table.Row, section func(g table.Group, of string) Section) (out []Section) {
-	flows := table.By(rows, table.KeyOf("flow"))
+	flows := table.By(table.Accounted(rows), table.KeyOf("flow"))
 	for _, g := range flows {
 		of := ""
 		if len(flows) > 1 {
 			of = ", " + g.Name()
 		}
-		if g.Sum("attempted_packets") > 0 && g.Rows[0].Flow.Protocol == model.UDP {
+		if g.Sum("attempted_packets") > 0 {
 			out = append(out, section(g, of))
 		}
 	}
@@ -110,7 +118,11 @@ func ledgerOf(title string, g table.Group) Table {
 	add := func(cause string, packets float64, tone Tone, confidence, evidence string) {
 		t.add(cause, Cell{Value: packets, Tone: tone}, Cell{Value: packets / sent, Tone: tone}, confidence, evidence)
 	}
-	add("Attempted", sent, Plain, "", "")
+	attempted, unknown, received := "Attempted", "Unattributed", "Received"
+	if g.Rows[0].Flow.Protocol == model.TCP {
+		attempted, unknown, received = "Sent", "Sent again, not known to be lost", "Sent once"
+	}
+	add(attempted, sent, Plain, "", "")
 	for _, l := range finding.Losses(g.Rows) {
 		if l.Layer == table.Unattributed {
 			unattributed = l.Packets
@@ -133,7 +145,7 @@ func ledgerOf(title string, g table.Group) Table {
 	if unattributed > 0 {
 		tone = Bad
 	}
-	add("Unattributed", unattributed, tone, "", "")
-	add("Received", g.Sum("received_packets"), Plain, "", "")
+	add(unknown, unattributed, tone, "", "")
+	add(received, g.Sum("received_packets"), Plain, "", "")
 	return t
 }

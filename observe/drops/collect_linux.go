@@ -106,9 +106,9 @@ func (c *collection) flow(f *flow, sums map[bpfTallyKey]bpfTally, sequences bool
 			n = &model.SiteCount{Site: i}
 			by[i] = n
 		}
-		n.Packets += v.Packets
+		n.Packets += v.Packets - f.warmup[id]
 		n.Unreadable += v.Unreadable
-		n.Warmup += v.Warmup
+		n.Warmup += v.Warmup + f.warmup[id]
 		n.Fragments += v.Fragments
 	}
 	for _, n := range by {

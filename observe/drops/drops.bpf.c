@@ -12,6 +12,7 @@ char _license[] SEC("license") = "GPL"; /* the tracing helpers ask for it */
 const enum limits *limits_type __attribute__((unused));
 const enum exit_reason *exit_reason_type __attribute__((unused));
 const enum site_flags *site_flags_type __attribute__((unused));
+const enum by_port *by_port_type __attribute__((unused));
 
 /* Set by the loader, by name: the numbers differ between kernels. 0: this kernel has none. */
 const volatile __u32 tap_reason;      /* PACKET_SOCK_ERROR */
@@ -321,6 +322,56 @@ static __always_inline int of_meeting(__u64 *ctx, struct walk *k, struct test_he
 	return tally_up(k->stream, k->site, &k->sum, EXIT_NOTED);
 }
 
+/* of_connection handles the drop of TCP: segments with data of a connection that is tracked, and whatever else comes
+ * from or to a port where connections are awaited. */
+static __noinline int of_connection(__u64 *ctx, struct walk *k)
+{
+	struct stream_key key = {.by_port = BY_TCP_PORTS};
+	struct meeting_key call = {.by_port = BY_TCP_PORTS};
+	struct where *w = &k->w;
+	__u32 length, header, step, type;
+	struct stream *s;
+	__be32 h[4];
+	bool four = w->family == 4;
+
+	if (w->later)
+		return leave(EXIT_FRAGMENT);
+	if (!read_at(k->skb, w, w->l4, h, sizeof(h)))
+		return leave(EXIT_OUT_OF_SIGHT);
+	key.from = be32(h[0]) >> 16;
+	key.to = be32(h[0]);
+	header = be32(h[3]) >> 28 << 2;
+	if (ip_end(w) < w->l4 + header)
+		return leave(EXIT_SHORT);
+	length = ip_end(w) - w->l4 - header;
+	k->sum.packets = 1;
+	s = length ? bpf_map_lookup_elem(&streams, &key) : 0;
+	if (s) {
+		step = segment_bytes(k->skb, w, &type);
+		if (step)
+			k->sum.packets = (length + step - 1) / step;
+	} else {
+		call.tag = key.to;
+		call.asks = 1;
+		s = bpf_map_lookup_elem(&meetings, &call);
+	}
+	if (!s) {
+		call.tag = key.from;
+		call.asks = 0;
+		s = bpf_map_lookup_elem(&meetings, &call);
+	}
+	if (!s)
+		return leave(EXIT_STRANGER);
+	if (s->base && s->base != folded(w, four ? 3 : 2) && s->base != folded(w, four ? 4 : 6))
+		return leave(EXIT_STRANGER); /* between other hosts, in another namespace */
+	k->site = site_of(ctx, k->skb, k->skb->dev, 0);
+	if (!k->site) {
+		unlisted(s, k->sum.packets, 0);
+		return leave(EXIT_REST);
+	}
+	return tally_up(s, k->site, &k->sum, EXIT_NOTED);
+}
+
 static __always_inline bool is_tap(__u64 location, __u32 reason)
 {
 	if (tap_reason)
@@ -348,8 +399,10 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 	inner = carried(skb, &k.w);
 	if (unlikely(inner) && !unwrap(skb, &k.w, inner))
 		return leave(EXIT_NOT_IP);
+	if (k.w.protocol == PROTO_TCP)
+		return of_connection(ctx, &k);
 	if (k.w.protocol != PROTO_UDP)
-		return leave(EXIT_NOT_UDP);
+		return leave(EXIT_OTHER_PROTOCOL);
 	if (k.w.later)
 		return later(ctx, &k);
 	k.at = k.w.l4 + 8;
@@ -362,7 +415,7 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 		return of_meeting(ctx, &k, &h);
 	key = stream_key(&h);
 	if (!read)
-		key.by_port = 1;
+		key.by_port = BY_UDP_PORTS;
 	k.trial = key.trial;
 	k.stream = stream_of(&key);
 	if (!k.stream)

@@ -26,6 +26,8 @@ type TrackOptions struct {
 	Alone bool
 	// Mode is model.DropsSeq or model.DropsCount; "" takes model.DropsSeq.
 	Mode model.DropMode
+	// TCP says that the flow's packets are TCP's, known by their ports alone: segments with data are counted.
+	TCP bool
 }
 
 // Error is why drops can't be watched here, and what would help, in one line. With %+v it

@@ -13,6 +13,13 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type bpfByPort uint32
+
+const (
+	bpfByPortBY_UDP_PORTS bpfByPort = 1
+	bpfByPortBY_TCP_PORTS bpfByPort = 2
+)
+
 type bpfCounts struct {
 	_      structs.HostLayout
 	Exit   [16]uint64
@@ -23,23 +30,23 @@ type bpfCounts struct {
 type bpfExitReason uint32
 
 const (
-	bpfExitReasonEXIT_NOTED        bpfExitReason = 0
-	bpfExitReasonEXIT_TAP          bpfExitReason = 1
-	bpfExitReasonEXIT_NOT_IP       bpfExitReason = 2
-	bpfExitReasonEXIT_NOT_UDP      bpfExitReason = 3
-	bpfExitReasonEXIT_FRAGMENT     bpfExitReason = 4
-	bpfExitReasonEXIT_OUT_OF_SIGHT bpfExitReason = 5
-	bpfExitReasonEXIT_SHORT        bpfExitReason = 6
-	bpfExitReasonEXIT_FOREIGN      bpfExitReason = 7
-	bpfExitReasonEXIT_STRANGER     bpfExitReason = 8
-	bpfExitReasonEXIT_UNREADABLE   bpfExitReason = 9
-	bpfExitReasonEXIT_REST         bpfExitReason = 10
-	bpfExitReasonEXIT_REMEMBERED   bpfExitReason = 11
-	bpfExitReasonEXIT_LIVE         bpfExitReason = 12
-	bpfExitReasonEXIT_LIVE_REST    bpfExitReason = 13
-	bpfExitReasonEXIT_LIVE_LOST    bpfExitReason = 14
-	bpfExitReasonEXIT_LIVE_OTHER   bpfExitReason = 15
-	bpfExitReasonEXITS             bpfExitReason = 16
+	bpfExitReasonEXIT_NOTED          bpfExitReason = 0
+	bpfExitReasonEXIT_TAP            bpfExitReason = 1
+	bpfExitReasonEXIT_NOT_IP         bpfExitReason = 2
+	bpfExitReasonEXIT_OTHER_PROTOCOL bpfExitReason = 3
+	bpfExitReasonEXIT_FRAGMENT       bpfExitReason = 4
+	bpfExitReasonEXIT_OUT_OF_SIGHT   bpfExitReason = 5
+	bpfExitReasonEXIT_SHORT          bpfExitReason = 6
+	bpfExitReasonEXIT_FOREIGN        bpfExitReason = 7
+	bpfExitReasonEXIT_STRANGER       bpfExitReason = 8
+	bpfExitReasonEXIT_UNREADABLE     bpfExitReason = 9
+	bpfExitReasonEXIT_REST           bpfExitReason = 10
+	bpfExitReasonEXIT_REMEMBERED     bpfExitReason = 11
+	bpfExitReasonEXIT_LIVE           bpfExitReason = 12
+	bpfExitReasonEXIT_LIVE_REST      bpfExitReason = 13
+	bpfExitReasonEXIT_LIVE_LOST      bpfExitReason = 14
+	bpfExitReasonEXIT_LIVE_OTHER     bpfExitReason = 15
+	bpfExitReasonEXITS               bpfExitReason = 16
 )
 
 type bpfHeld struct {
@@ -92,10 +99,11 @@ type bpfLiveKey struct {
 }
 
 type bpfMeetingKey struct {
-	_     structs.HostLayout
-	Trial uint16
-	Tag   uint16
-	Asks  uint32
+	_      structs.HostLayout
+	Trial  uint16
+	Tag    uint16
+	ByPort uint16
+	Asks   uint16
 }
 
 type bpfNewest struct {
@@ -195,6 +203,7 @@ const (
 	bpfProgNested         = "nested"
 	bpfProgQueued         = "queued"
 	bpfProgReceived       = "received"
+	bpfVarByPortType      = "by_port_type"
 	bpfVarExitReasonType  = "exit_reason_type"
 	bpfVarFragmentsWanted = "fragments_wanted"
 	bpfVarHasRxSk         = "has_rx_sk"
@@ -279,6 +288,7 @@ type bpfMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfVariableSpecs struct {
+	ByPortType      *ebpf.VariableSpec `ebpf:"by_port_type"`
 	ExitReasonType  *ebpf.VariableSpec `ebpf:"exit_reason_type"`
 	FragmentsWanted *ebpf.VariableSpec `ebpf:"fragments_wanted"`
 	HasRxSk         *ebpf.VariableSpec `ebpf:"has_rx_sk"`
@@ -348,6 +358,7 @@ func (m *bpfMaps) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfVariables struct {
+	ByPortType      *ebpf.Variable `ebpf:"by_port_type"`
 	ExitReasonType  *ebpf.Variable `ebpf:"exit_reason_type"`
 	FragmentsWanted *ebpf.Variable `ebpf:"fragments_wanted"`
 	HasRxSk         *ebpf.Variable `ebpf:"has_rx_sk"`

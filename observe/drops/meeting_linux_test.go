@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/cilium/ebpf"
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
@@ -23,6 +24,15 @@ func meetingPacket(trial, tag uint16, kind byte) []byte {
 	binary.BigEndian.PutUint16(b[4:], tag)
 	b[6] = kind
 	return b
+}
+
+// entriesOf counts what a table of streams holds.
+func entriesOf[Key any](table *ebpf.Map) (n int) {
+	var k Key
+	var v bpfStream
+	for entries := table.Iterate(); entries.Next(&k, &v); n++ {
+	}
+	return n
 }
 
 // What the ends of a flow ask and answer before the first test packet is counted by its tag from any port. The checks
@@ -75,11 +85,7 @@ func TestMeeting(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	var n int
-	entries := m.objects.Meetings.Iterate()
-	for k, v := (bpfMeetingKey{}), (bpfStream{}); entries.Next(&k, &v); n++ {
-	}
-	if n != 0 {
+	if n := entriesOf[bpfMeetingKey](m.objects.Meetings); n != 0 {
 		t.Errorf("%d ways of meetings are known after the trial", n)
 	}
 	defer meet().Close()

@@ -4,6 +4,7 @@ package drops
 
 import (
 	"errors"
+	"net/netip"
 	"runtime"
 
 	"pelt/model"
@@ -21,6 +22,7 @@ type (
 	machine interface {
 		Track(uint16, string, []model.Tuple, TrackOptions) (*Track, error)
 		Meet(uint16, string, uint16) (*Track, error)
+		MeetTCP(uint16, string, uint16, netip.Addr) (*Track, error)
 		Collect(uint16, bool) (model.Drops, error)
 		Missed() (uint64, error)
 		NearlyFull() bool
@@ -29,6 +31,7 @@ type (
 	}
 	track interface {
 		Mode() model.DropMode
+		BeginMeasured() error
 		Why() string
 		Close() error
 	}

@@ -148,6 +148,20 @@ __noinline int forget(struct where *w)
 	return 0;
 }
 
+/* folded makes one word of an address, of which at is the first word in w->b. */
+static __always_inline __u32 folded(struct where *w, int at)
+{
+	return w->family == 4 ? w->b[at] : w->b[at] ^ w->b[at + 1] ^ w->b[at + 2] ^ w->b[at + 3];
+}
+
+/* ip_end is the end of the packet as IP has it: a short frame is padded. Super-packets may be longer than it can say. */
+static __always_inline __u32 ip_end(struct where *w)
+{
+	__u32 length = w->family == 4 ? be32(w->b[0]) & 0xffff : (be32(w->b[1]) >> 16) + 40;
+
+	return length > 40 && w->ip + length < w->end ? w->ip + length : w->end;
+}
+
 /* find_ip fills in all of w. The network header is not set before a received
  * packet reaches the stack; then data points to it. */
 static __always_inline bool find_ip(struct sk_buff *skb, struct where *w)

@@ -25,12 +25,12 @@ enum exit_reason {
 	EXIT_NOTED,       /* a test packet of a tracked stream */
 	EXIT_TAP,         /* a sniffer's copy */
 	EXIT_NOT_IP,      /* no IPv4 or IPv6 header found */
-	EXIT_NOT_UDP,     /* */
+	EXIT_OTHER_PROTOCOL, /* neither UDP nor TCP */
 	EXIT_FRAGMENT,    /* a later fragment of a datagram that is not known as ours */
-	EXIT_OUT_OF_SIGHT, /* UDP, but its header is out of reach */
-	EXIT_SHORT,       /* UDP, but too short for a test packet */
+	EXIT_OUT_OF_SIGHT, /* UDP or TCP, but its header is out of reach */
+	EXIT_SHORT,       /* UDP, but too short for a test packet, or TCP without its header */
 	EXIT_FOREIGN,     /* UDP, but no test packet */
-	EXIT_STRANGER,    /* a test packet of a stream, or a packet of a meeting, that is not tracked here */
+	EXIT_STRANGER,    /* a test packet of a stream, a packet of a meeting, or TCP, that is not tracked here */
 	EXIT_UNREADABLE,  /* of a tracked stream by its ports; its payload is out of reach */
 	EXIT_REST,        /* noted, but without a site or a tally: see struct rest */
 	EXIT_REMEMBERED,  /* a first fragment was remembered */
@@ -47,20 +47,27 @@ struct stream_key {
 	__u16 trial;   /* without the warm-up bit; 0 when by ports only */
 	__u16 from;    /* source port */
 	__u16 to;      /* destination port */
-	__u16 by_port; /* 1: for packets whose trial can't be read */
+	__u16 by_port; /* enum by_port, without a trial; 0: by the trial */
 };
 
-/* The packets by which the ends of a flow meet, whatever their ports: NAT may change them on the way. */
+enum by_port {
+	BY_UDP_PORTS = 1, /* for packets whose trial can't be read */
+	BY_TCP_PORTS = 2,
+};
+
+/* The packets by which the ends of a flow meet, whatever their ports: NAT may change them on the way. Those of TCP are
+ * known by the port where connections are awaited. */
 struct meeting_key {
-	__u16 trial;
-	__u16 tag;
-	__u32 asks; /* 1: of the end that dials; 0: of the one that answers */
+	__u16 trial;   /* of UDP */
+	__u16 tag;     /* the port of TCP */
+	__u16 by_port; /* 0 of UDP, BY_TCP_PORTS */
+	__u16 asks;    /* 1: of the end that dials; 0: of the one that answers */
 };
 
 struct stream {
 	__u32 flow; /* of the tallies */
 	__u32 slot; /* of newest */
-	__u32 base; /* first cell */
+	__u32 base; /* first cell; of TCP the address of one of its ends, folded, 0 if none is known */
 	__u32 bits; /* log2 of the cells, or COUNT_ONLY or ANY_STREAM */
 };
 

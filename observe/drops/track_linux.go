@@ -3,6 +3,8 @@
 package drops
 
 import (
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -17,6 +19,8 @@ import (
 
 const (
 	countOnly  = uint32(bpfLimitsCOUNT_ONLY)
+	byUDPPorts = uint16(bpfByPortBY_UDP_PORTS)
+	byTCPPorts = uint16(bpfByPortBY_TCP_PORTS)
 	warmupBit  = 0x8000
 	maxStreams = int(bpfLimitsSTREAMS) / 2
 	// settled is how long a run of the program may still use what it looked up
@@ -39,8 +43,10 @@ type flow struct {
 	streams []*stream
 	tuples  []map[model.Tuple]bool // by stream: the views of it
 	follow  bool
-	alone   bool     // the trial names it
-	tags    []uint16 // of a way of a meeting
+	alone   bool // the trial names it
+	tcp     bool
+	warmup  map[uint32]uint64 // of TCP, by site: segments dropped before the measured part
+	meeting []bpfMeetingKey   // of a way of a meeting
 }
 
 // Track is one view of one flow's streams, or of its meeting. It must be closed.
@@ -121,10 +127,11 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 		}
 		return f, false, nil
 	}
-	if o.Mode == "" {
-		o.Mode = model.DropsSeq
+	o.Mode = cmp.Or(o.Mode, model.DropsSeq)
+	if o.TCP {
+		o.Mode = model.DropsCount
 	}
-	f = &flow{name: name, mode: o.Mode, streams: make([]*stream, streams),
+	f = &flow{name: name, mode: o.Mode, tcp: o.TCP, streams: make([]*stream, streams),
 		tuples: make([]map[model.Tuple]bool, streams)}
 	if o.Mode != model.DropsSeq && o.Mode != model.DropsCount {
 		return nil, false, fmt.Errorf("track drops of flow %q: no mode %q; want seq or count", name, o.Mode)
@@ -176,6 +183,25 @@ func (m *Machine) number(f *flow) error {
 // Meet watches the packets by which the ends of a flow meet, whatever their ports, by the tag that they carry. It
 // counts them for each way.
 func (m *Machine) Meet(number uint16, name string, tag uint16) (*Track, error) {
+	return m.meet(number, name, bpfMeetingKey{Trial: number, Tag: tag}, 0)
+}
+
+// MeetTCP watches what passes from and to the port where a flow of TCP awaits its connections, but for the data of
+// connections that are tracked. A port that another trial watches stays that one's.
+// Peer is the address where, as the host that calls knows it; invalid on the host that is called.
+func (m *Machine) MeetTCP(number uint16, name string, port uint16, peer netip.Addr) (*Track, error) {
+	return m.meet(number, name, bpfMeetingKey{Tag: port, ByPort: byTCPPorts}, folded(peer))
+}
+
+// folded is an address as the program compares it.
+func folded(a netip.Addr) (word uint32) {
+	for bytes := a.Unmap().AsSlice(); len(bytes) > 0; bytes = bytes[4:] {
+		word ^= binary.NativeEndian.Uint32(bytes)
+	}
+	return word
+}
+
+func (m *Machine) meet(number uint16, name string, key bpfMeetingKey, peer uint32) (*Track, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -186,8 +212,9 @@ func (m *Machine) Meet(number uint16, name string, tag uint16) (*Track, error) {
 	if t == nil {
 		t = &trial{}
 	}
-	for _, way := range []string{model.WayAsks, model.WayAnswers} {
-		if err := m.meetOneWay(number, t, name, way, tag); err != nil {
+	for i, way := range []string{model.WayAnswers, model.WayAsks} {
+		key.Asks = uint16(i)
+		if err := m.meetOneWay(t, name, way, key, peer); err != nil {
 			if t.tracks == 0 {
 				m.forgetAll(number, t)
 			}
@@ -199,7 +226,7 @@ func (m *Machine) Meet(number uint16, name string, tag uint16) (*Track, error) {
 	return &Track{machine: m, trial: number, flow: &flow{mode: model.DropsCount}}, nil
 }
 
-func (m *Machine) meetOneWay(number uint16, t *trial, name, way string, tag uint16) error {
+func (m *Machine) meetOneWay(t *trial, name, way string, key bpfMeetingKey, peer uint32) error {
 	i := slices.IndexFunc(t.flows, func(f *flow) bool { return f.name == name && f.way == way })
 	if i < 0 {
 		f := &flow{name: name, way: way, mode: model.DropsCount}
@@ -209,35 +236,30 @@ func (m *Machine) meetOneWay(number uint16, t *trial, name, way string, tag uint
 		i, t.flows = len(t.flows), append(t.flows, f)
 	}
 	f := t.flows[i]
-	if slices.Contains(f.tags, tag) {
+	if slices.Contains(f.meeting, key) {
 		return nil
 	}
-	if err := m.objects.Meetings.Put(meetingKey(number, way, tag), bpfStream{Flow: f.id, Bits: countOnly}); err != nil {
+	err := m.objects.Meetings.Update(key, bpfStream{Flow: f.id, Base: peer, Bits: countOnly}, ebpf.UpdateNoExist)
+	if err == nil {
+		f.meeting = append(f.meeting, key)
+	} else if !errors.Is(err, ebpf.ErrKeyExist) {
 		return fmt.Errorf("track the meeting of flow %q: %w", name, err)
 	}
-	f.tags = append(f.tags, tag)
 	return nil
-}
-
-func meetingKey(number uint16, way string, tag uint16) bpfMeetingKey {
-	k := bpfMeetingKey{Trial: number, Tag: tag}
-	if way == model.WayAsks {
-		k.Asks = 1
-	}
-	return k
 }
 
 // addPorts makes the program know the streams by these ports, both with their trial
 // and, for packets whose payload is out of reach, without it.
 func (m *Machine) addPorts(number uint16, t *trial, f *flow, tuples []model.Tuple) error {
 	for i, p := range tuples {
+		peer := folded(p.Peer)
 		p.Peer = netip.Addr{}                       // ports are what packets are known by
 		if f.tuples[i][p] || p == (model.Tuple{}) { // it is known, or carries nothing
 			continue
 		}
 		for _, other := range append(slices.Clip(t.flows), f) {
 			for j, seen := range other.tuples {
-				if seen[p] && (other != f || i != j) {
+				if seen[p] && other.tcp == f.tcp && (other != f || i != j) {
 					return fmt.Errorf("track drops of flow %q: ports %d to %d are those of flow %q, too", f.name,
 						p.From, p.To, other.name)
 				}
@@ -245,7 +267,10 @@ func (m *Machine) addPorts(number uint16, t *trial, f *flow, tuples []model.Tupl
 		}
 		s := f.streams[i]
 		v := bpfStream{Flow: f.id, Slot: s.slot, Base: s.base, Bits: s.bits}
-		for _, k := range keys(number, p) {
+		if f.tcp {
+			v.Base = peer
+		}
+		for _, k := range f.keys(number, p) {
 			if err := m.objects.Streams.Put(k, v); err != nil {
 				return fmt.Errorf("track drops of flow %q: %w", f.name, err)
 			}
@@ -268,8 +293,30 @@ func (m *Machine) addAlone(number uint16, f *flow) error {
 	return m.objects.Streams.Put(bpfStreamKey{Trial: number}, v)
 }
 
-func keys(number uint16, p model.Tuple) [2]bpfStreamKey {
-	return [2]bpfStreamKey{{Trial: number, From: p.From, To: p.To}, {From: p.From, To: p.To, ByPort: 1}}
+// keys are those of a stream in the program's table.
+func (f *flow) keys(number uint16, p model.Tuple) []bpfStreamKey {
+	if f.tcp {
+		return []bpfStreamKey{{From: p.From, To: p.To, ByPort: byTCPPorts}}
+	}
+	return []bpfStreamKey{{Trial: number, From: p.From, To: p.To}, {From: p.From, To: p.To, ByPort: byUDPPorts}}
+}
+
+// BeginMeasured takes what was dropped so far of a flow of TCP for its warm-up's: its segments do not say which they are.
+func (t *Track) BeginMeasured() error {
+	m := t.machine
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t.closed || m.closed || !t.flow.tcp {
+		return nil
+	}
+	sums, err := m.tallies()
+	t.flow.warmup = map[uint32]uint64{}
+	for k, n := range sums {
+		if k.Flow == t.flow.id {
+			t.flow.warmup[k.Site] = n.Packets
+		}
+	}
+	return err
 }
 
 // Mode is what the track came to: seq, or count if Why says so.
@@ -320,9 +367,9 @@ func (m *Machine) forget(number uint16, f *flow) error {
 			continue
 		}
 		for p := range f.tuples[i] {
-			for _, k := range keys(number, p) {
+			for _, k := range f.keys(number, p) {
 				var v bpfStream
-				if k.ByPort == 1 && m.objects.Streams.Lookup(k, &v) == nil && v.Slot != s.slot {
+				if k.ByPort != 0 && m.objects.Streams.Lookup(k, &v) == nil && v.Slot != s.slot {
 					continue // a later trial took over the ports
 				}
 				errs = append(errs, present(m.objects.Streams.Delete(k)))
@@ -334,8 +381,8 @@ func (m *Machine) forget(number uint16, f *flow) error {
 	if f.alone {
 		errs = append(errs, present(m.objects.Streams.Delete(bpfStreamKey{Trial: number})))
 	}
-	for _, tag := range f.tags {
-		errs = append(errs, present(m.objects.Meetings.Delete(meetingKey(number, f.way, tag))))
+	for _, k := range f.meeting {
+		errs = append(errs, present(m.objects.Meetings.Delete(k)))
 	}
 	if f.follow {
 		f.follow = false

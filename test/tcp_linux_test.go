@@ -1,0 +1,81 @@
+package test
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+
+	"pelt/internal/netbed"
+)
+
+// TestTCPLosses breaks a path for what follows the first packets of a connection. What TCP sent again is put to the
+// place where it was dropped.
+func TestTCPLosses(t *testing.T) {
+	t.Parallel()
+	long := []expr.Any{ // than a segment that opens a connection
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 2, Len: 2},
+		&expr.Cmp{Op: expr.CmpOpGt, Register: 1, Data: binaryutil.BigEndian.PutUint16(500)},
+	}
+	for _, c := range []struct {
+		name  string
+		fault func(router *netbed.Node)
+		all   bool   // nothing arrives
+		port  uint16 // every watch on this kernel sees its segments
+		want  string
+	}{
+		{"a router is silent about its MTU", func(router *netbed.Node) {
+			router.MTU("to-server", 1400)
+			router.Rule(nftables.ChainHookOutput, &expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+				&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_ICMP}}, dropped)
+		}, true, 7421, `TCP sent 100 % of its segments again: # of #. Of these, 100 % too long for the next link's MTU at 10.77.0.2.`},
+		{"a router drops some of the data", func(router *netbed.Node) {
+			router.Rule(nftables.ChainHookForward, with(with(calls(7423), long...),
+				&expr.Numgen{Register: 1, Modulus: 50, Type: unix.NFT_NG_INCREMENTAL},
+				&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.NativeEndian.PutUint32(0)}, dropped)...)
+		}, false, 7423, `# packets: netfilter rule at 10.77.0.2 (NETFILTER_DROP).`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			nodes, work := netbed.Chain(t, "client", "router", "server"), t.TempDir()
+			at(nodes[1], work).Launch(exec.Command("sleep", "300")) // by whose namespace it is known as a host
+			at(nodes[2], work).Start("serve", "--code", "tiger-42-amber", "--port", fmt.Sprint(c.port-1)).Await("pelt curve")
+			c.fault(nodes[1])
+			near, file := at(nodes[0], work), filepath.Join(work, "run.json")
+			near.Env = []string{"COLUMNS=80", "PELT_CODE=tiger-42-amber"}
+			out, err := near.Run(strings.Fields(fmt.Sprintf("curve 10.77.1.2:%d --proto tcp --payload 1460 --repeats 1 "+
+				"--time 1s --warmup 500ms --json %s", c.port-1, file))...)
+			if orInvalid(err) != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			account, err := near.Run("explain", "--all")
+			if err != nil {
+				t.Error(err)
+			}
+			want := regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(c.want), "#", `[\d ]+`))
+			if !want.MatchString(strings.Join(strings.Fields(account), " ")) {
+				t.Errorf("want %s in\n%s\n%s", want, out, account)
+			}
+			r := document(t, file, "").Results[0]
+			f := r.Flows[0]
+			sum := f.Ledger.Unattributed
+			for _, l := range f.Ledger.Lines {
+				sum += l.Packets
+				if l.Confidence != "exact-count" && l.Confidence != "bounded" {
+					t.Errorf("%+v is not by count", l)
+				}
+			}
+			if sum != f.Lost || f.Lost != f.TCP.Retransmits || c.all != (f.GoodputBPS == 0) ||
+				f.Ledger.Unattributed > f.Lost/2 {
+				t.Errorf("%d sent again, %d lost, %+v; watched %+v", f.TCP.Retransmits, f.Lost, f.Ledger, r.Observed)
+			}
+		})
+	}
+}
