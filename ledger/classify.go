@@ -130,8 +130,9 @@ var rules = [...]rule{
 		stageQdisc, ""},
 	{unspecified, match(`^(__)?nf_queue$`), stageFilter, model.CauseFilterQueue},
 	{unspecified, match(`^(nf_|nft_|ipt_|ip6t_|ebt_|xt_|br_nf)`), stageFilter, ""},
-	{unspecified, match(`^(br_|vlan_|macvlan_|ovs_|vxlan_|bond_|__?netif_receive|ieee80211_)`), stageLink, ""},
 	{unspecified, match(`allowed_ingress$`), stageLink, model.CauseVLANFilter},
+	{unspecified, match(`^br_flood$`), stageLink, "NO_TX_TARGET"}, // before Linux 6.14
+	{unspecified, match(`^(br_|vlan_|macvlan_|ovs_|vxlan_|bond_|__?netif_receive|ieee80211_)`), stageLink, ""},
 	{unspecified, match(`^wg_xmit$`), stageDevice, model.CauseNoPeer},
 	{unspecified, match(`xmit|^tun_|^tap_|virtnet|_poll$|_clean_(rx|tx)`), stageDevice, ""},
 	{unspecified, match(`^(ip_|ip6_|ipv6_|__ip|inet_|icmp)`), stageIP, ""},
