@@ -71,7 +71,7 @@ func TestCutTrialWaitsForHosts(t *testing.T) {
 	near := agentOn(w, "near")
 	near.Engines["udp"].(*fakeEngine).runErr = errors.New("no answer")
 	ctl := dial(t, path.addr, near)
-	trial := upTrial("near", "far", 4*time.Second)
+	trial := upTrial("near", "far", 12*time.Second) // for so long the far host is waited for
 	trial.Timing.PatienceSeconds = 20
 	whenSending(w, 1, func() { path.out.Store(true); path.reset() })
 	told := ""
