@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -362,4 +363,15 @@ func TestObserverLease(t *testing.T) {
 	l.mu.Unlock()
 	testenv.Await(t, "the session is closed",
 		func() bool { return d.noted() == "open; close" && a.find(aSession) == nil })
+}
+
+// A host that only watches is told of a flow what it knows its packets by.
+func TestFlowsForWatchers(t *testing.T) {
+	for _, protocol := range []model.Protocol{model.UDP, model.TCP} {
+		f := engine.WatchedFlow{Flow: model.Flow{Name: "up", Protocol: protocol, Packets: 5, PayloadBytes: 64, Streams: 2},
+			Tag: 3, Tuples: []model.Tuple{{From: 1, To: 2}, {From: 3, To: 2}}, Alone: true}
+		if got := toWire(f).flow(); !reflect.DeepEqual(got, f) {
+			t.Errorf("%+v, want %+v", got, f)
+		}
+	}
 }
