@@ -322,34 +322,23 @@ static __always_inline int of_meeting(__u64 *ctx, struct walk *k, struct test_he
 	return tally_up(k->stream, k->site, &k->sum, EXIT_NOTED);
 }
 
-/* of_connection handles the drop of TCP: segments with data of a connection that is tracked, and whatever else comes
- * from or to a port where connections are awaited. */
-static __noinline int of_connection(__u64 *ctx, struct walk *k)
+/* connection_of finds what a segment of TCP counts for: its connection, if it has data and that is tracked, else the port
+ * where connections are awaited. h are the first words of its header. */
+static __noinline struct stream *connection_of(struct walk *k, __be32 *h, __u32 data)
 {
-	struct stream_key key = {.by_port = BY_TCP_PORTS};
+	struct stream_key key = {.from = be32(h[0]) >> 16, .to = be32(h[0]), .by_port = BY_TCP_PORTS};
 	struct meeting_key call = {.by_port = BY_TCP_PORTS};
 	struct where *w = &k->w;
-	__u32 length, header, step, type;
-	struct stream *s;
-	__be32 h[4];
 	bool four = w->family == 4;
+	struct stream *s;
+	__u32 step, type;
 
-	if (w->later)
-		return leave(EXIT_FRAGMENT);
-	if (!read_at(k->skb, w, w->l4, h, sizeof(h)))
-		return leave(EXIT_OUT_OF_SIGHT);
-	key.from = be32(h[0]) >> 16;
-	key.to = be32(h[0]);
-	header = be32(h[3]) >> 28 << 2;
-	if (ip_end(w) < w->l4 + header)
-		return leave(EXIT_SHORT);
-	length = ip_end(w) - w->l4 - header;
 	k->sum.packets = 1;
-	s = length ? bpf_map_lookup_elem(&streams, &key) : 0;
+	s = data ? bpf_map_lookup_elem(&streams, &key) : 0;
 	if (s) {
 		step = segment_bytes(k->skb, w, &type);
 		if (step)
-			k->sum.packets = (length + step - 1) / step;
+			k->sum.packets = (data + step - 1) / step;
 	} else {
 		call.tag = key.to;
 		call.asks = 1;
@@ -360,16 +349,32 @@ static __noinline int of_connection(__u64 *ctx, struct walk *k)
 		call.asks = 0;
 		s = bpf_map_lookup_elem(&meetings, &call);
 	}
-	if (!s)
+	if (s && s->base && s->base != folded(w, four ? 3 : 2) && s->base != folded(w, four ? 4 : 6))
+		return 0; /* between other hosts, in another namespace */
+	return s;
+}
+
+/* of_connection handles the drop of TCP. */
+static __always_inline int of_connection(__u64 *ctx, struct walk *k, __be32 *h)
+{
+	__u32 header;
+
+	if (k->w.later)
+		return leave(EXIT_FRAGMENT);
+	if (!read_at(k->skb, &k->w, k->w.l4, h, 4 * sizeof(*h)))
+		return leave(EXIT_OUT_OF_SIGHT);
+	header = be32(h[3]) >> 28 << 2;
+	if (ip_end(&k->w) < k->w.l4 + header)
+		return leave(EXIT_SHORT);
+	k->stream = connection_of(k, h, ip_end(&k->w) - k->w.l4 - header);
+	if (!k->stream)
 		return leave(EXIT_STRANGER);
-	if (s->base && s->base != folded(w, four ? 3 : 2) && s->base != folded(w, four ? 4 : 6))
-		return leave(EXIT_STRANGER); /* between other hosts, in another namespace */
 	k->site = site_of(ctx, k->skb, k->skb->dev, 0);
 	if (!k->site) {
-		unlisted(s, k->sum.packets, 0);
+		unlisted(k->stream, k->sum.packets, 0);
 		return leave(EXIT_REST);
 	}
-	return tally_up(s, k->site, &k->sum, EXIT_NOTED);
+	return tally_up(k->stream, k->site, &k->sum, EXIT_NOTED);
 }
 
 static __always_inline bool is_tap(__u64 location, __u32 reason)
@@ -400,7 +405,7 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 	if (unlikely(inner) && !unwrap(skb, &k.w, inner))
 		return leave(EXIT_NOT_IP);
 	if (k.w.protocol == PROTO_TCP)
-		return of_connection(ctx, &k);
+		return of_connection(ctx, &k, (__be32 *)&h);
 	if (k.w.protocol != PROTO_UDP)
 		return leave(EXIT_OTHER_PROTOCOL);
 	if (k.w.later)
