@@ -149,7 +149,9 @@ func TestVerifierSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var o struct{}
+		var o struct { // by which the kernel says whether it takes the program that reads anywhere
+			Program *ebpf.Program `ebpf:"dropped"`
+		}
 		var spec *ebpf.CollectionSpec
 		err = k.load(&o, func(s *ebpf.CollectionSpec) error {
 			spec = s
@@ -158,6 +160,7 @@ func TestVerifierSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		_ = o.Program.Close()
 		set, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: kerneltypes.Cache(),
 			Programs: ebpf.ProgramOptions{LogLevel: ebpf.LogLevelStats}})
 		if err != nil {

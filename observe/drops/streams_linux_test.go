@@ -245,7 +245,7 @@ func TestOtherPorts(t *testing.T) {
 			b.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
 			m := machine(t)
 			if c.segments && !m.kernel.far {
-				t.Skip("before Linux 6.12 the number of such packets is out of reach")
+				t.Skip("the number of such packets needs Linux 6.12: before it is out of reach")
 			}
 			var tuples [2][]model.Tuple // as both ends see them
 			for i := range c.streams {
