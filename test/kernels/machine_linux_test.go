@@ -39,17 +39,16 @@ const patience = time.Minute
 
 var errSilent = errors.New("the guest fell silent")
 
-// bootFor starts QEMU with two processors and 512 MiB, and follows the guest to its
+// bootFor starts QEMU with two processors and 1 GiB, and follows the guest to its
 // end. The error is errSilent if neither a record came in time nor the end.
 func bootFor(dir, image, initrd string) (s session, err error) {
 	console := filepath.Join(dir, "console.log")
 	// Software only (TCG): that runs everywhere, and a bug of an accelerator is not ours. A thread for each processor:
 	// with one for both, they take turns of up to 0.1 s, and threads of the highest priority stood still for 0.1 to
 	// 0.9 s, where with two it is 0.02 s. The time stamp counters agree, but the kernel cannot know and would fall
-	// back to a clock
-	// 10 times as slow: tsc=reliable.
-	cmd := exec.Command("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp",
-		"2", "-m", "512",
+	// back to a clock 10 times as slow: tsc=reliable. Tests of a transport side by side need more than 512 MiB.
+	cmd := exec.Command("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
+		"-smp", "2", "-m", "1024",
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-serial", "file:"+console, "-serial", "stdio", // COM1 the kernel's, COM2 the records
 		"-kernel", image, "-initrd", initrd,
