@@ -59,7 +59,8 @@ func (a Ask) Trials(d *model.Document) ([]int, error) {
 			worst = append(worst, n)
 		}
 	}
-	for _, r := range FirstBlocked(only(table.Rows(d), a.picks)) {
+	rows := only(table.Rows(d), a.picks)
+	for _, r := range slices.Concat(FirstBlocked(rows), FirstStuck(rows)) {
 		if n := r.TrialNumber(); !slices.Contains(worst, n) {
 			worst = append(worst, n)
 		}
@@ -163,7 +164,7 @@ func sequences(l *model.Line, streams bool) (first string, more float64) {
 			text += fmt.Sprintf("–%d", s.From+s.Count-1)
 		}
 		if streams {
-			text = fmt.Sprintf("%d:%s", s.Stream, text)
+			text = fmt.Sprintf("%d:%s", s.Stream+1, text)
 		}
 		words, told = append(words, text), told+s.Count
 	}

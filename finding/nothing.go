@@ -39,17 +39,64 @@ func Nothing(rows []table.Row) (out []Finding) {
 	if more := len(all) - mostPlaces; more > 0 {
 		out = append(out, say("nothing.more", Answer).number("pairs_count", "", float64(more)))
 	}
+	usable, stuck := Usable(rows), stuckOf(rows)
+	for _, g := range stuck[:min(len(stuck), mostPlaces)] {
+		out = append(out, stuckTCP(g, len(usable) > len(table.RowsOf(stuck)))...)
+	}
 	return out
 }
 
-// NothingThrough reports whether no packet came through in any trial, and that is why none is usable.
+// NothingThrough reports whether no packet came through in any trial.
 func NothingThrough(rows []table.Row) bool {
-	return len(Usable(rows)) == 0 && Blocked(rows)
+	usable := len(Usable(rows))
+	return usable == 0 && Blocked(rows) || usable > 0 && usable == len(table.RowsOf(stuckOf(rows)))
 }
 
 // Blocked reports whether nothing came through for a whole flow, or to a receiver of a star.
 func Blocked(rows []table.Row) bool {
-	return slices.ContainsFunc(blockedOf(rows), func(b blocked) bool { return b.whole || len(b.dead) > 0 })
+	whole := func(b blocked) bool { return b.whole || len(b.dead) > 0 }
+	return slices.ContainsFunc(blockedOf(rows), whole) || len(stuckOf(rows)) > 0
+}
+
+// stuckOf are the flows of TCP whose connections open and then carry nothing, as where segments are too long for the
+// path and small packets are not: by settings, and with each congestion control of them.
+func stuckOf(rows []table.Row) []table.Group {
+	tcp := only(Usable(rows), func(r table.Row) bool { return r.Flow.TCP != nil && r.Flow.Connections == nil })
+	carriesNothing := func(r table.Row) bool { return r.Flow.TCP.ReceivedBytes == 0 && r.Flow.GoodputBPS == 0 }
+	return only(table.By(tcp, append(table.Settings(tcp, "control"), table.KeyOf("flow"))...), func(g table.Group) bool {
+		return len(only(g.Rows, carriesNothing)) == len(g.Rows)
+	})
+}
+
+// stuckTCP tells of one of them, and of its setting if others carry data.
+func stuckTCP(g table.Group, others bool) []Finding {
+	r := g.Rows[0]
+	b := blocked{rows: g.Rows}
+	f := say("nothing.tcp", Answer).word("to", b.name(r.Flow.To))
+	if r.Flow.Streams == 1 {
+		f = f.word("one", "1")
+	}
+	if _, pair := r.Trial.Cell["pair"]; pair || r.Flow.From == model.Receiver {
+		f = f.word("source", b.name(r.Flow.From))
+	} else if others {
+		f = f.word("where", b.where())
+	}
+	places, unknown := placesOf(g.Rows)
+	if places != "" && unknown <= 0.5 {
+		return []Finding{f.word("places", places), nextOf("explain", r.Doc)}
+	}
+	if routerUnwatched(r.Doc) {
+		return []Finding{f, say("nothing.mtu", Next).word("target", r.Doc.Plan.Target)}
+	}
+	return []Finding{f}
+}
+
+// FirstStuck are the rows of flows of TCP that carry nothing, of each group the first.
+func FirstStuck(rows []table.Row) (out []table.Row) {
+	for _, g := range stuckOf(rows) {
+		out = append(out, g.Rows[0])
+	}
+	return out
 }
 
 // blockedOf groups the flows with such streams by their hosts: flows of both directions open their way from one host.
@@ -69,8 +116,8 @@ func blockedOf(rows []table.Row) (list []blocked) {
 		})
 		if i < 0 {
 			i = len(list)
-			list, lines = append(list, blocked{whole: whole, dead: dead}), append(lines, map[string]*model.Line{},
-				map[string]*model.Line{})
+			list = append(list, blocked{whole: whole, dead: dead})
+			lines = append(lines, map[string]*model.Line{}, map[string]*model.Line{})
 		}
 		b := &list[i]
 		b.rows = append(b.rows, r)
@@ -187,7 +234,7 @@ func (b blocked) told(others bool) []Finding {
 	switch {
 	case next.Code == "nothing.let" && way == "nothing.back-":
 		next.Code = "nothing.let-back"
-	case next.Code == "nothing.between" && b.routerUnwatched():
+	case next.Code == "nothing.between" && routerUnwatched(b.rows[0].Doc):
 		f = f.word("target", b.rows[0].Doc.Plan.Target)
 	}
 	f.Code = way + kind
@@ -215,8 +262,7 @@ func (b blocked) told(others bool) []Finding {
 }
 
 // routerUnwatched reports whether a soak between the same hosts may watch a router as well.
-func (b blocked) routerUnwatched() bool {
-	d := b.rows[0].Doc
+func routerUnwatched(d *model.Document) bool {
 	return d.Router == nil && d.Lab == nil && d.Plan.Near == "" && !strings.HasPrefix(d.Plan.Target, model.FleetTarget)
 }
 
@@ -314,8 +360,7 @@ func streamsOf(r table.Row) int { return r.Flow.Streams * max(len(r.Flow.Receive
 // streams tells of a flow some of whose streams carry packets.
 func (b blocked) streams(why Finding) Finding {
 	r := slices.MaxFunc(b.rows, func(x, y table.Row) int {
-		return cmp.Compare(len(x.Flow.DeadStreams),
-			len(y.Flow.DeadStreams))
+		return cmp.Compare(len(x.Flow.DeadStreams), len(y.Flow.DeadStreams))
 	})
 	all := streamsOf(r)
 	var from, to []string
@@ -353,10 +398,9 @@ func Meeting(r table.Row) (ways []table.Row) {
 			continue
 		}
 		// which counts packets, as is done here of TCP, too
-		f := model.FlowResult{Name: r.Flow.Name + ": " + way.name, Protocol: model.UDP,
-			From: way.from, To: way.to,
-			Streams: r.Flow.Streams, Attempted: way.Attempted, Received: min(way.Received,
-				way.Attempted), SendErrors: way.SendErrors, Ledger: way.Ledger}
+		f := model.FlowResult{Name: r.Flow.Name + ": " + way.name, Protocol: model.UDP, From: way.from, To: way.to,
+			Streams: r.Flow.Streams, Attempted: way.Attempted, Received: min(way.Received, way.Attempted),
+			SendErrors: way.SendErrors, Ledger: way.Ledger}
 		f.Lost = f.Attempted - f.Received
 		one := r
 		one.Flow = &f

@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -55,6 +56,34 @@ func someStreams(d *model.Document) {
 	}
 }
 
+// stuck is a flow of TCP whose connections open and then carry nothing.
+func stuck(lines []model.Line, edit ...func(d *model.Document)) *model.Document {
+	return meetingOf(0, 0, nil, nil, append([]func(d *model.Document){func(d *model.Document) {
+		r := &d.Results[0]
+		r.State, r.Why = model.Valid, nil
+		r.Flows[0] = model.FlowResult{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver,
+			PayloadBytes: 64, Streams: 1, Attempted: 9, Lost: 9, TCP: &model.TCPFacts{Writes: 3, SentBytes: 5000,
+				SegmentsOut: 9, Retransmits: 9}, Ledger: model.Ledger{Lost: 9, Lines: lines}}
+		if len(lines) == 0 {
+			r.Flows[0].Ledger.Unattributed = 9
+		}
+	}}, edit...)...)
+}
+
+// again adds a trial to the one of a document.
+func again(edit func(r *model.Result, f *model.FlowResult)) func(d *model.Document) {
+	return func(d *model.Document) {
+		r := d.Results[0]
+		f, facts := r.Flows[0], *r.Flows[0].TCP
+		r.Cell, f.TCP = maps.Clone(r.Cell), &facts
+		edit(&r, &f)
+		r.Flows = []model.FlowResult{f}
+		d.Results = append(d.Results, r)
+	}
+}
+
+func carries(_ *model.Result, f *model.FlowResult) { f.GoodputBPS, f.TCP.ReceivedBytes = 1e6, 1e6 }
+
 func nothingExamples(*testing.T) []example {
 	filtered := lineAt(model.LayerReceiverFilter, model.Receiver, "NETFILTER_DROP")
 	ruled := lineAt(model.LayerReceiverFilter, model.Receiver, "NETFILTER_DROP")
@@ -87,8 +116,29 @@ func nothingExamples(*testing.T) []example {
 			}
 		}
 	}
+	long := lineAt(model.LayerNetwork, "10.0.1.1", "PKT_TOO_BIG")
 	atReceivers := lineAt(model.LayerReceiverFilter, "receivers", "NETFILTER_DROP")
 	return examplesOf(map[string]*model.Document{
+		"TCP opens, and carries nothing": stuck(long),
+		"TCP opens, and carries nothing, both ways": stuck(long, func(d *model.Document) {
+			down := d.Results[0].Flows[0]
+			down.Name, down.From, down.To = "down", down.To, down.From
+			d.Results[0].Flows = append(d.Results[0].Flows, down)
+		}),
+		"TCP opens, and carries nothing: nobody knows why": stuck(nil, func(d *model.Document) {
+			d.Results[0].Flows[0].Streams = 4
+		}),
+		"TCP carries nothing in one size": stuck(long, again(func(r *model.Result, f *model.FlowResult) {
+			r.Cell["payload_bytes"], f.PayloadBytes = model.Number(1460), 1460
+			carries(r, f)
+		})),
+		"TCP carries nothing in one of two repeats": stuck(long, again(carries)),
+		"TCP carries nothing with one congestion control": stuck(long, func(d *model.Document) {
+			d.Results[0].Cell["control"] = model.Word("reno")
+		}, again(func(r *model.Result, f *model.FlowResult) {
+			r.Cell["control"] = model.Word("bbr")
+			carries(r, f)
+		})),
 		"a receiver of a star":               meetingOf(0, 0, atReceivers, nil, star("fleet:a,b,c,d", 1)),
 		"two receivers of a star":            meetingOf(0, 0, atReceivers, nil, star("lab:star", 0, 2)),
 		"firewall of the far host":           meetingOf(0, 0, filtered, nil),
@@ -152,5 +202,18 @@ func TestNothingThrough(t *testing.T) {
 	}
 	if NothingThrough(table.Rows(meetingOf(0, 0, nil, nil, someStreams))) {
 		t.Error("a run with streams that carry packets carries nothing")
+	}
+	if rows := table.Rows(stuck(nil)); !NothingThrough(rows) || !Blocked(rows) {
+		t.Error("a run of TCP that opens and carries nothing is not told")
+	}
+	longer := again(func(r *model.Result, f *model.FlowResult) {
+		r.Cell["payload_bytes"], f.PayloadBytes = model.Number(1460), 1460
+		carries(r, f)
+	})
+	if rows := table.Rows(stuck(nil, longer)); NothingThrough(rows) || !Blocked(rows) {
+		t.Error("a run of TCP that carries nothing at one size is not told")
+	}
+	if rows := table.Rows(stuck(nil, again(carries))); NothingThrough(rows) || Blocked(rows) {
+		t.Error("a run of TCP that carries nothing in one repeat is told")
 	}
 }

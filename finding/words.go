@@ -125,6 +125,9 @@ var sentences = map[string]string{
 	"nothing.few": nothingTo +
 		`: [{packets_count:heard}] of the packets to {port} arrived, and {packets_count:back} of ` +
 		`{packets_count:answers} answers came back. That is too few to begin.`,
+	"nothing.tcp": nothingTo + `: [{one ?}the TCP connection opens|the TCP connections open], but no data arrives` +
+		`[. Lost: {places}|. Where it is lost is not known].`,
+	"nothing.mtu":    `Long packets may be too long for the path. See which sizes get through:`,
 	"nothing.rest":   `The figures are those of the other {receivers_count receiver/# receivers}.`,
 	"nothing.more":   `Nor did anything come through between {pairs_count # more pair/# more pairs} of hosts.`,
 	"nothing.unseen": nothingTo + ` over {port}.`,
@@ -517,6 +520,8 @@ var commands = map[string]string{
 
 	"nothing.let": `[nft insert rule {family argument} {table argument} {chain argument} {protocol argument} dport {number argument} accept|` +
 		`{tool argument} -t {table argument} -I {chain argument} -p {protocol argument} --dport {number argument} -j ACCEPT]`,
+
+	"nothing.mtu": `pelt curve {target argument} --payload 64,576,1200,1400`,
 
 	// Advice.
 	"advice.see":   `pelt tune advise {run argument}`,

@@ -18,13 +18,14 @@ var curve = Kind{
 		sizes := table.By(rows, keys...)
 		threads := details(metricColumns("sender_cpu_thread_ratio", "receiver_cpu_thread_ratio"))
 		if rows[0].Flow.Protocol == model.TCP {
-			return []Section{
+			out := []Section{
 				curveTiles(found),
 				hero(lines("Goodput by size of the writes", rows, others, size, "goodput_bps")),
 				rowsOf("By size of the writes", sizes, keyColumns(keys...),
 					metricColumns("goodput_bps", "connections_per_s", "retransmit_ratio", "round_trip_p50_ns",
 						"round_trip_p99_ns", "set_up_p50_ns"), threads),
 			}
+			return slices.Concat(out, paths(rows), ledgers(rows))
 		}
 		packets := hero(lines("Packets received by payload", rows, others, size, "receive_pps", "send_pps"))
 		searches := table.Searches(rows)

@@ -85,7 +85,8 @@ func trialOf(trial *model.Result, rows []table.Row, number, of int) []Section {
 		out = append(out, Text{f.Text()})
 	}
 	for _, r := range finding.AsValid(rows) {
-		if r.Flow.Attempted > 0 && len(table.Accounted([]table.Row{r})) > 0 {
+		one := []table.Row{r}
+		if r.Flow.Attempted > 0 && (len(table.Accounted(one)) > 0 || len(finding.FirstStuck(one)) > 0) {
 			out = append(out, flowOf(r)...)
 		}
 		for _, way := range finding.Meeting(r) {

@@ -7,9 +7,14 @@ import (
 	"pelt/table"
 )
 
-// nothing accounts for the packets that open the way of a flow, and the answers to them, where streams carry nothing.
+// nothing accounts for the packets that open the way of a flow, and the answers to them, where streams carry nothing, and
+// for the segments of flows of TCP that carry nothing although their connections open.
 func nothing(rows []table.Row) (out []Section) {
-	for _, r := range rows {
+	for _, r := range finding.FirstStuck(rows) {
+		g := table.Group{Rows: []table.Row{r}}
+		out = append(out, pathOf(g), ledgerOf(everyPacket(g)+", "+r.Flow.Name, g))
+	}
+	for _, r := range finding.FirstBlocked(rows) {
 		for _, way := range finding.Meeting(r) {
 			if way.Flow.Lost == 0 {
 				continue

@@ -23,8 +23,9 @@ import (
 // pages are the documents whose pages are golden files.
 var pages = []sample.Named{
 	{Name: "router", Doc: sample.Router()}, {Name: "single", Doc: sample.Single()}, {Name: "both", Doc: sample.Both()},
-	{Name: "tcp", Doc: sample.TCP()}, {Name: "loss", Doc: sample.Loss()}, {Name: "invalid",
-		Doc: sample.Invalid()}, {Name: "nothing", Doc: sample.Nothing()},
+	{Name: "tcp", Doc: sample.TCP()}, {Name: "loss", Doc: sample.Loss()}, {Name: "invalid", Doc: sample.Invalid()},
+	{Name: "tcp-losses", Doc: losing(sample.TCP())},
+	{Name: "nothing", Doc: sample.Nothing()}, {Name: "nothing-tcp", Doc: sample.StuckTCP()},
 	{Name: "deadstreams", Doc: sample.DeadStreams()},
 	{Name: "aborted", Doc: sample.Aborted()}, {Name: "roundtrip", Doc: sample.RoundTrip()},
 
@@ -96,6 +97,18 @@ func wholeControls(repeats int) model.Document {
 	d := fewControls(repeats)
 	d.Results = slices.DeleteFunc(d.Results,
 		func(r model.Result) bool { return r.Cell["link.loss_ratio"].Number > 0.05 })
+	return d
+}
+
+// losing is a run whose flows have a known place for half of what they lost.
+func losing(d model.Document) model.Document {
+	for i := range d.Results {
+		l := &d.Results[i].Flows[0].Ledger
+		n := l.Lost / 2
+		l.Unattributed -= n
+		l.Lines = append(l.Lines, model.Line{Layer: model.LayerNetwork, Host: "10.0.0.1", Cause: "QDISC_DROP", Packets: n,
+			Confidence: "bounded", Evidence: []model.Evidence{{Counter: "eth1.qdisc.drops", Delta: n}}})
+	}
 	return d
 }
 

@@ -42,6 +42,26 @@ func DeadStreams() model.Document {
 	return d
 }
 
+// StuckTCP opens its connections and carries nothing: its segments are too long for a link on the way.
+func StuckTCP() model.Document {
+	d := base("10.0.0.2", []int{1460}, 1, 2)
+	d.Plan.Flows[0].Protocol = model.TCP
+	f := udp("up", 1460, 4, 0, 2, 0)
+	f.Protocol, f.FrameBytes, f.SendGap, f.Delay = model.TCP, model.FrameBytes(model.TCP, 4, 1460), nil, nil
+	f.Planned, f.Attempted, f.Received, f.Lost, f.LossRatio = 4, 4, 0, 4, 1
+	f.GoodputBPS, f.ReceivePPS = 0, 0
+	f.TCP = &model.TCPFacts{Writes: 9, SentBytes: 13140, SegmentsOut: 4, Retransmits: 4, SegmentSizeBytes: 1448,
+		Control: "cubic"}
+	f.Ledger = model.Ledger{Lost: 4, Checks: []model.Check{}, Lines: []model.Line{{Layer: model.LayerNetwork,
+		Host: "10.0.0.1", Cause: "PKT_TOO_BIG", Packets: 4, Confidence: "exact-count", Function: "ip_forward",
+		Evidence: []model.Evidence{{Counter: "packets dropped by PKT_TOO_BIG @ ip_forward+0x2f9", Host: model.Sender,
+			Scope: "packet", Unit: "segment", Role: "primary", Delta: 4}}}}}
+	r := result(1460, 0, f)
+	r.Engine, r.EngineReason = "tcp", ""
+	d.Results = append(d.Results, r)
+	return d
+}
+
 // dead makes every so many streams of a flow carry nothing: nine packets of each were lost in one place.
 func dead(f *model.FlowResult, every, streams int, where model.Line) {
 	n := uint64(9 * streams)
