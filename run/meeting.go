@@ -3,6 +3,7 @@ package run
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"pelt/engine"
 	"pelt/fleet"
@@ -26,52 +27,72 @@ func addMeeting(r *model.FlowResult, f fleet.PlacedFlow, m fleet.Meeting, nodes 
 		nodes = withoutCounters(nodes)
 	}
 	if f.Flow.Protocol == model.TCP {
-		m.Asks, m.Answers = withSeenAnswers(m, seenDropped(f.Flow.Name, model.WayAnswers, nodes))
+		m.Answers = withSeenAnswers(m, f.Flow.Name, nodes)
 	}
 	r.Meeting = &model.Meeting{From: asks.From, To: asks.To,
 		Asks:    passage(asks, model.WayAsks, m.Asks, m.Answers, nodes),
 		Answers: passage(answers, model.WayAnswers, m.Answers, m.Asks, nodes)}
 	for _, i := range m.Dead {
 		calls, listens := m.Asks.Streams[i], m.Answers.Streams[i]
-		r.DeadStreams = append(r.DeadStreams,
-			model.DeadStream{Stream: i, FromPort: calls.Local.Port(), ToPort: calls.Remote.Port(),
-				Asked: calls.Sent, AsksHeard: min(listens.Heard,
-					calls.Sent), Answered: listens.Sent, AnswersHeard: min(calls.Heard, listens.Sent)})
+		r.DeadStreams = append(r.DeadStreams, model.DeadStream{
+			Stream: i, FromPort: calls.Local.Port(), ToPort: calls.Remote.Port(),
+			Asked: calls.Sent, AsksHeard: min(listens.Heard, calls.Sent),
+			Answered: listens.Sent, AnswersHeard: min(calls.Heard, listens.Sent)})
 	}
 }
 
 // withSeenAnswers adds to what the ends of a flow of TCP know that its kernel answered: each answer that was seen dropped
-// is one to a call that had arrived.
-func withSeenAnswers(m fleet.Meeting, seen uint64) (asks, answers engine.Meeting) {
+// is one to a call that had arrived. Calls that were seen dropped had not.
+func withSeenAnswers(m fleet.Meeting, flow string, nodes []seen) (answers engine.Meeting) {
 	answers = m.Answers
 	answers.Streams = slices.Clone(answers.Streams)
+	seen, dropped := seenDropped(flow, model.WayAnswers, nodes), seenDropped(flow, model.WayAsks, nodes)
+	answered := map[int]bool{}
 	for _, i := range m.Dead {
 		s := &answers.Streams[i]
 		if n := min(seen, m.Asks.Streams[i].Sent); n > s.Sent {
-			s.Sent, s.Heard = n, m.Asks.Streams[i].Sent
+			s.Sent, answered[i] = n, true
 			seen -= n
+		} else {
+			dropped -= min(dropped, m.Asks.Streams[i].Sent)
 		}
 	}
-	return m.Asks, answers
+	for _, i := range m.Dead {
+		if sent := m.Asks.Streams[i].Sent; answered[i] {
+			n := min(dropped, sent-1)
+			answers.Streams[i].Heard = sent - n
+			dropped -= n
+		}
+	}
+	return answers
 }
 
-// seenDropped is how many packets of a meeting a kernel was seen to drop, on one way.
-func seenDropped(flow, way string, nodes []seen) (most uint64) {
+// seenDropped is how many packets of a meeting kernels were seen to drop, on one way. Hosts on one kernel see the same.
+func seenDropped(flow, way string, nodes []seen) (sum uint64) {
+	most := map[string]uint64{} // by kernel
 	for _, n := range nodes {
 		if n.Observation == nil || n.Observation.Drops == nil {
 			continue
 		}
 		for _, f := range n.Observation.Drops.Flows {
-			sum := uint64(0)
+			here, sites := uint64(0), n.Observation.Drops.Sites
 			for _, c := range f.Counts {
-				sum += c.Packets
+				// A call that TCP itself drops had arrived: it drops those that it has answered before.
+				known := c.Site >= 0 && c.Site < len(sites)
+				if way == model.WayAsks && known && strings.HasPrefix(sites[c.Site].Function, "tcp_") {
+					continue
+				}
+				here += c.Packets
 			}
 			if f.Flow == flow && f.Way == way {
-				most = max(most, sum)
+				most[n.Observation.Boot] = max(most[n.Observation.Boot], here)
 			}
 		}
 	}
-	return most
+	for _, n := range most {
+		sum += n
+	}
+	return sum
 }
 
 // passage accounts for what one end of a flow sent the other.
@@ -86,11 +107,10 @@ func passage(f model.Flow, way string, from, to engine.Meeting, nodes []seen) mo
 			refused += s.Errors[name]
 		}
 	}
-	p.Ledger = ledger.Balance(ledger.Input{Sender: f.From, Receiver: f.To, Flow: f.Name, Way: way,
-		ICMP: from.ICMP, Resets: from.Resets,
-		Planned: p.Attempted, Attempted: p.Attempted, Accepted: p.Attempted - min(refused,
-			p.Attempted), SendErrors: p.SendErrors, Received: p.Received,
-		Nodes: nodesOf(f, nodes)})
+	p.Ledger = ledger.Balance(ledger.Input{
+		Sender: f.From, Receiver: f.To, Flow: f.Name, Way: way, ICMP: from.ICMP, Resets: from.Resets,
+		Planned: p.Attempted, Attempted: p.Attempted, Accepted: p.Attempted - min(refused, p.Attempted),
+		SendErrors: p.SendErrors, Received: p.Received, Nodes: nodesOf(f, nodes)})
 	return p
 }
 

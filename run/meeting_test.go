@@ -86,6 +86,40 @@ func TestNothingThrough(t *testing.T) {
 	}
 }
 
+// Calls of TCP that were seen dropped had not arrived, even if answers to others were dropped, too.
+func TestCallsDroppedAreNotReceived(t *testing.T) {
+	for _, c := range []struct {
+		calls          []uint64 // of each stream
+		asks, answers  uint64   // seen dropped
+		heard, replied uint64
+	}{
+		{[]uint64{8}, 0, 0, 0, 0},
+		{[]uint64{8}, 0, 5, 8, 5},
+		{[]uint64{8}, 3, 5, 5, 5},
+		{[]uint64{8}, 8, 5, 1, 5}, // other programs' calls
+		{[]uint64{8, 8}, 11, 5, 5, 5},
+		{[]uint64{8, 8}, 2, 14, 14, 14},
+	} {
+		trial, placed, out := sought("up")
+		placed.Flows[0].Flow.Protocol, placed.Flows[0].Flow.Streams = model.TCP, len(c.calls)
+		m := &out.Flows[0].Meeting
+		m.Dead, m.Asks, m.Answers, out.Unmet = nil, engine.Meeting{}, engine.Meeting{}, true
+		for i, n := range c.calls {
+			m.Dead = append(m.Dead, i)
+			m.Asks.Streams = append(m.Asks.Streams, metBy(40000, 7359, [2]uint64{n, 0}).Streams...)
+			m.Answers.Streams = append(m.Answers.Streams, metBy(7359, 40000, [2]uint64{0, 0}).Streams...)
+		}
+		path := watched("up", c.asks, c.answers)
+		drops := path.nodes[1].Observation.Drops
+		drops.Sites = append(drops.Sites, model.Site{Reason: "NOT_SPECIFIED", Function: "tcp_v4_rcv", Namespace: 1})
+		drops.Flows[0].Counts = append(drops.Flows[0].Counts, model.SiteCount{Site: 1, Packets: 3}) // answered before
+		got := account(trial, placed, out, path).Flows[0].Meeting
+		if got.Asks.Received != c.heard || got.Answers.Attempted != c.replied || got.Answers.Received != 0 {
+			t.Errorf("%+v: %d calls arrived, %d were answered", c, got.Asks.Received, got.Answers.Attempted)
+		}
+	}
+}
+
 // A flow without a way beside another one that has it does not spoil the trial. What counters say is then of both.
 func TestOneFlowUnmet(t *testing.T) {
 	trial, placed, out := sought("up", "down")
