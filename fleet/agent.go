@@ -294,7 +294,7 @@ func flowText(ends []endOrder) string {
 	case ends[0].Order.Survey:
 		return "path MTU"
 	}
-	return "probe only"
+	return "round trips only"
 }
 
 func (a *Agent) forget(s *session) {

@@ -275,7 +275,7 @@ func (l Limits) check(ends []endOrder) error {
 		}
 	}
 	if probes > maxProbes && l.MaxRatePPS+l.MaxRateBPS > 0 {
-		return refuse("the probes ask for %s together; that host allows %s",
+		return refuse("the packets that time round trips are %s together; that host allows %s",
 			unit.FormatPPS(probes), unit.FormatPPS(maxProbes))
 	}
 	return l.Admit(flows, ends[0].Order.Timing)

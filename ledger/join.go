@@ -141,14 +141,14 @@ func (j *join) stream(in Input, s int) {
 		for stretch, err := range m.Stretches() {
 			if err != nil {
 				j.missingBroken = true
-				j.trouble = append(j.trouble, fmt.Sprintf("missing sequences of stream %d: %v", s, err))
+				j.trouble = append(j.trouble, fmt.Sprintf("missing sequences of stream %d: %v", s+1, err))
 				rest = minus(m.Packets, seen)
 				break
 			}
 			if stretch.From >= attempted || stretch.Count > attempted-stretch.From {
 				if !j.missingBroken {
 					j.trouble = append(j.trouble,
-						fmt.Sprintf("stream %d: sequence %d is missing, but only %d were attempted", s,
+						fmt.Sprintf("stream %d: sequence %d is missing, but only %d were attempted", s+1,
 							stretch.From+stretch.Count-1, attempted))
 				}
 				j.missingBroken = true
@@ -173,11 +173,11 @@ func (j *join) stream(in Input, s int) {
 		}
 		if o.list < 0 {
 			j.refusedBroken = true
-			j.trouble = append(j.trouble, fmt.Sprintf("refused sequences of stream %d: %v", s, o.cursor.err))
+			j.trouble = append(j.trouble, fmt.Sprintf("refused sequences of stream %d: %v", s+1, o.cursor.err))
 		} else {
 			l := j.path.lists[o.list]
 			l.broken = o.cursor.err.Error()
-			j.trouble = append(j.trouble, fmt.Sprintf("verdicts from %s about stream %d: %v", l.from, s, o.cursor.err))
+			j.trouble = append(j.trouble, fmt.Sprintf("verdicts from %s about stream %d: %v", l.from, s+1, o.cursor.err))
 		}
 	}
 }

@@ -243,10 +243,14 @@ func (k Knob) boundText(n float64) string {
 	switch {
 	case math.IsNaN(n) || math.IsInf(n, 0) || n < 0:
 		return Number(n).String()
-	case k.Unit == unit.Seconds:
+	case k.Unit == unit.Seconds && n*1e9 < math.MaxInt64:
 		return unit.FormatDuration(seconds(n))
-	case k.Unit == unit.Nanos:
+	case k.Unit == unit.Seconds: // more than a time.Duration holds
+		return Number(n).String() + " s"
+	case k.Unit == unit.Nanos && n < math.MaxInt64:
 		return unit.FormatDuration(time.Duration(n))
+	case k.Unit == unit.Nanos:
+		return Number(n).String() + " ns"
 	case k.Unit == unit.Ratio:
 		return unit.FormatRatio(n)
 	}

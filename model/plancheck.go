@@ -158,7 +158,7 @@ func (p Plan) checkCells() error {
 		return wrong("factors", "a plan has factors or cells, not both")
 	}
 	if n := len(p.Design.Cells); n > MaxTrials/p.Design.Repeats {
-		return wrong("cells", "want 1 to %d trials in all, not %d cells", MaxTrials, n)
+		return wrong("cells", "want 1 to %d trials in all, not %d combinations", MaxTrials, n)
 	}
 	seen := map[string]bool{}
 	for i, c := range p.Design.Cells {

@@ -119,7 +119,7 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (_ *site
 		return nil, err
 	}
 	if blocked := l.Blocked(); blocked != "" {
-		return nil, refuse("links", "%s, the two ends' consent before a test as well; want less than 100 %%", blocked)
+		return nil, refuse("links", "%s; want less than 100 %%, or no test can begin", blocked)
 	}
 	kept := s.facts.KeptAwake
 	*s.facts = l.Facts()

@@ -121,7 +121,7 @@ func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 		var err error
 		switch out, err = s.controller.RunTrial(ctx, trial, nil); {
 		case errors.Is(err, context.DeadlineExceeded):
-			why = fmt.Sprintf("the two hosts did not meet within %v", surveyPatience)
+			why = fmt.Sprintf("the two hosts did not find each other within %v", surveyPatience)
 		case err != nil:
 			why = err.Error()
 		default:

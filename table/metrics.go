@@ -51,7 +51,7 @@ var metrics = slices.Concat(
 		define("queueing_p95_ns", "Queueing, 95 %", Lower, queueing),
 		define("round_trip_increase_ns", "Round trip increase", Lower, whole(increase)),
 		define("round_trips_per_minute", "Round trips a minute", Higher, whole(perMinute)),
-		define("probe_loss_ratio", "Probes lost", Lower, probed(func(p *model.ProbeFacts) float64 {
+		define("probe_loss_ratio", "Thin flow lost", Lower, probed(func(p *model.ProbeFacts) float64 {
 			return 1 - float64(p.Answered)/float64(p.Sent)
 		})).within(tenthPoint),
 		define("probe_jitter_ns", "Jitter of round trips", Lower, probed(func(p *model.ProbeFacts) float64 {

@@ -12,7 +12,7 @@ import (
 // a process that died in Apply or Revert. ErrNothing says that the journal holds nothing.
 func (t *Tuner) Revert(force bool) (done []Done, err error) {
 	if len(t.journal.steps) == 0 {
-		return nil, errors.Join(ErrNothing, t.journal.endIfEmpty())
+		return nil, oneLine(errors.Join(ErrNothing, t.journal.endIfEmpty()))
 	}
 	var errs []error
 	for _, s := range slices.Backward(slices.Clone(t.journal.steps)) {
@@ -26,7 +26,7 @@ func (t *Tuner) Revert(force bool) (done []Done, err error) {
 		}
 		errs = append(errs, err)
 	}
-	return done, errors.Join(append(errs, t.journal.endIfEmpty())...)
+	return done, oneLine(errors.Join(append(errs, t.journal.endIfEmpty())...))
 }
 
 // undo restores one value.

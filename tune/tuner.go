@@ -106,14 +106,14 @@ func (t *Tuner) Apply(changes []Change, run string) ([]Done, error) {
 	}
 	for i, s := range steps {
 		if err := t.make(s); err != nil {
-			return nil, errors.Join(fmt.Errorf("%w; nothing is changed", err), t.rollBack(steps, former))
+			return nil, t.takeBack(err, steps, former)
 		}
 		steps[i].Made = true
 		done = append(done, Done{s.Knob, s.Place.String(), s.Before, s.New, Changed,
 			fmt.Sprintf("%s: %s -> %s", s.Place, words(s.Before), words(s.New))})
 	}
 	if err := t.journal.add(steps...); err != nil {
-		return nil, errors.Join(err, t.rollBack(steps, former))
+		return nil, t.takeBack(err, steps, former)
 	}
 	return done, nil
 }
@@ -208,6 +208,28 @@ func (t *Tuner) make(s Step) error {
 	}
 	return nil
 }
+
+// takeBack takes back what was made of steps, and returns why that had to be, with what became of it.
+func (t *Tuner) takeBack(why error, steps, former []Step) error {
+	if err := t.rollBack(steps, former); err != nil {
+		return fmt.Errorf("%w; and of what was changed before, not all could be restored (pelt tune show lists it): %w", why,
+			oneLine(err))
+	}
+	return fmt.Errorf("%w; nothing is changed", why)
+}
+
+// oneLine returns errors that are joined with a text of one line.
+func oneLine(err error) error {
+	if err == nil {
+		return nil
+	}
+	return lines{err}
+}
+
+type lines struct{ error }
+
+func (l lines) Error() string { return strings.ReplaceAll(l.error.Error(), "\n", "; ") }
+func (l lines) Unwrap() error { return l.error }
 
 // rollBack takes back what was made of steps, one of them perhaps in part, and makes the journal what it was.
 func (t *Tuner) rollBack(steps, former []Step) error {

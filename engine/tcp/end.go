@@ -173,7 +173,7 @@ func (e *end) take(number int, conn *net.TCPConn) bool {
 		return false
 	}
 	if err != nil {
-		e.failed = fmt.Errorf("stream %d: %w", number, err)
+		e.failed = fmt.Errorf("connection %d: %w", number+1, err)
 		close(e.ready)
 		return false
 	}
@@ -349,9 +349,9 @@ func (e *end) prove(ctx context.Context, conn *net.TCPConn, i int) error {
 			"that host, or loses what follows the first packets")
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err,
-		syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return fmt.Errorf("the peer does not consent to this flow: %w", err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
+		errors.Is(err, syscall.EPIPE):
+		return fmt.Errorf("the other end closed the connection before the test: something else may listen on that port: %w", err)
 	}
 	return err
 }

@@ -194,7 +194,7 @@ func (e *end) doubts() (list []string) {
 		made += s.made.Load()
 		if s.ended != nil {
 			_, text := streamError(s.ended)
-			add("stream %d ended early: %s", i, text)
+			add("connection %d ended early: %s", i+1, text)
 		}
 	}
 	if s := e.streams[0]; e.order.Flow.Connections == "" && (!s.known || !s.last.Knows(tcpinfo.SegmentsOut)) {

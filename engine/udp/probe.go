@@ -211,8 +211,8 @@ func (p *prober) count() engine.Snapshot {
 func (p *prober) account(r *engine.Report, _ engine.Sent) {
 	r.Probe = p.times.report()
 	if p.silent { // traffic has its own consent, or, as TCP, may outlive the probes
-		r.Warnings = append(r.Warnings, fmt.Sprintf("round trips were timed for a part of the test: "+
-			"no probe was answered for %v", engine.ConsentLasts))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("round trips were not timed to the end of the test: "+
+			"no packet of theirs was answered for %v", engine.ConsentLasts))
 	}
 }
 

@@ -158,7 +158,7 @@ func (x *surveyor) result(s *search) *model.PathMTU {
 	case s.unable != "":
 		r.Why = s.unable
 	case s.low == 0 && x.end.pulse.count.Load() == 0:
-		r.Why = fmt.Sprintf("no probe was answered within %v", x.took)
+		r.Why = fmt.Sprintf("none of its packets was answered within %v", x.took)
 	case s.low == 0:
 		r.Why = "no packet of any size came through that may not be fragmented"
 	case r.AtLeast:

@@ -118,7 +118,7 @@ func TestSurveyWhereNothingPasses(t *testing.T) {
 	}
 	took := time.Since(begun)
 	p := dialer.Account().Probe
-	if p.Out.Bytes != 0 || !strings.Contains(p.Out.Why, "no probe was answered") || p.Back.Bytes != 0 ||
+	if p.Out.Bytes != 0 || !strings.Contains(p.Out.Why, "none of its packets was answered") || p.Back.Bytes != 0 ||
 		p.Back.Why == "" || took > testenv.Patience {
 		t.Errorf("%v: out %+v, back %+v", took, p.Out, p.Back)
 	}

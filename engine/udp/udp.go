@@ -264,7 +264,7 @@ func (e *Sockets) eachOnThread(f func(i int, warning string) error) error {
 			runtime.LockOSThread() // never unlocked: the thread ends with its timer slack and pinning
 			warning := ""
 			if err := ownThread(e.order.Core(e.living[i])); err != nil {
-				warning = fmt.Sprintf("the thread of stream %d could not be set up: %v", i, err)
+				warning = fmt.Sprintf("the thread of stream %d could not be set up: %v", i+1, err)
 			}
 			if errs[i] = f(i, warning); errs[i] != nil {
 				e.stop.set()

@@ -170,7 +170,7 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 func (m *Machine) number(f *flow) error {
 	var ok bool
 	if f.id, ok = m.flows.take(); !ok {
-		return fmt.Errorf("track drops of flow %q: %d flows and ways of meetings are tracked already", f.name,
+		return fmt.Errorf("track drops of flow %q: %d flows are tracked already", f.name,
 			bpfLimitsFLOWS-1)
 	}
 	if err := m.objects.Rests.Put(f.id, bpfRest{}); err != nil {
@@ -243,7 +243,7 @@ func (m *Machine) meetOneWay(t *trial, name, way string, key bpfMeetingKey, peer
 	if err == nil {
 		f.meeting = append(f.meeting, key)
 	} else if !errors.Is(err, ebpf.ErrKeyExist) {
-		return fmt.Errorf("track the meeting of flow %q: %w", name, err)
+		return fmt.Errorf("track the first packets of flow %q: %w", name, err)
 	}
 	return nil
 }
