@@ -179,6 +179,15 @@ const (
 // was asked by more than this share.
 const mostOff = 0.1
 
+// Waiting is the share of the packets that arrived of which a queue on the path let none out while the sender sent.
+// It is above 0 also by chance: a packet may wait anywhere.
+func Waiting(f *model.FlowResult) float64 {
+	if kept := f.SendPPS * (1 - f.LossRatio); kept > 0 {
+		return max(1-f.ReceivePPS/kept, 0)
+	}
+	return 0
+}
+
 // observe is a trial as its search sees it. What a queue of the sender's own host held back is lost to its host; what
 // is left in a queue that grew is lost to the path: a longer trial would fill it.
 func observe(t *model.Result, flood bool) Observation {
@@ -190,9 +199,8 @@ func observe(t *model.Result, flood bool) Observation {
 		o.Seconds = max(o.Seconds, f.DurationS)
 		intended, lost = intended+float64(f.Attempted), lost+float64(f.Lost)
 		sent = min(sent, f.SendPPS)
-		kept := f.SendPPS * (1 - f.LossRatio)
 		grown := max(grownSeconds, grownRatio*f.DurationS, grownJitter*f.JitterNS/1e9)
-		if left := 1 - f.ReceivePPS/kept; !flood && kept > 0 && left*f.DurationS > grown {
+		if left := Waiting(&f); !flood && left*f.DurationS > grown {
 			lost += left * float64(f.Attempted-f.Lost)
 		}
 		for _, l := range f.Ledger.Lines {

@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -65,16 +66,21 @@ func curve(name string, sizes []table.Group) []Finding {
 	if rateAsked(sizes[0]) {
 		worst := largest(sizes, "loss_ratio")
 		f.Code, f.Words["sizes"] = "curve.kept", everyOf(sizes)
+		behind := slices.MaxFunc(sizes, func(a, b table.Group) int { return cmp.Compare(grown(a), grown(b)) })
 		if middle(worst, "loss_ratio") >= lossless {
 			f.Code, f.Words["worst"] = "curve.short", worst.Name()
-			f = f.median("loss_ratio", "worst", worst)
+			limit, of := limitOf(fast), fast
+			if limit == byOffer || limit == byGrown {
+				limit, of = limitByLosses(worst), worst
+			}
+			return []Finding{f.median("loss_ratio", "worst", worst), limitedBy(limit, of)}
+		} else if grown(behind) > 0 {
+			f.Code, f.Words["grown"] = "curve.grown", behind.Name()
+			return []Finding{grew(f, behind), limitedBy(byGrown, behind)}
 		} else if len(Held(table.RowsOf(sizes))) > 0 {
 			f.Code = "curve.held"
 		} else if limitOf(fast) == byDead {
 			f.Code = "curve.living"
-		}
-		if f.Code == "curve.short" {
-			return []Finding{f, limitedBy(limitOf(fast), fast)}
 		}
 		return append([]Finding{f, limitedBy(limitOf(fast), fast)}, keptWhole(sizes, fast)...)
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"pelt/model"
 	"pelt/unit"
@@ -100,6 +101,13 @@ func curveExamples(*testing.T) []example {
 				f.Planned, f.Attempted, f.Received, f.Lost, f.LossRatio, f.Ledger = packets, packets, packets, 0, 0, model.Ledger{}
 			})
 	}
+	waiting := func(median time.Duration) *model.Document { // all of 2 s came out in 4 s
+		return edited(run(300e3, 1e9, 300e3, "", func(p *made) { p.sizes, p.rate = []int{200}, unit.PacketRate(1000) }),
+			func(f *model.FlowResult) {
+				f.DurationS, f.Attempted, f.Received, f.ReceivePPS = 2, 2000, 2000, 501
+				f.Delay = &model.Percentiles{Count: 2000, Min: 1e6, P50: 1e6 + float64(median), Max: 1.44e9}
+			})
+	}
 	cut := run(1e6, 1e9, 25.7e3, "", func(p *made) { p.sizes, p.repeats, p.rate = []int{64}, 1, unit.PacketRate(30e3) })
 	cut.Results[0].State, cut.Results[0].Why = model.Aborted, model.Reasons{{Code: model.TrialCut,
 		Text: "flow up lost much"}}
@@ -134,6 +142,8 @@ func curveExamples(*testing.T) []example {
 				f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingBackpressure, Host: "sender", Packets: 4300,
 					Queue: &model.Queue{Kind: "tbf", Interface: "eth0", RateBPS: 50e6}}}
 			}),
+		"a queue that grows":      waiting(700 * time.Millisecond),
+		"a pause of the receiver": waiting(time.Millisecond),
 		"silent receivers": edited(run(300e3, 1e9, 400e3, "", func(p *made) { p.sizes = []int{200} }),
 			func(f *model.FlowResult) {
 				f.Silent = []model.Silence{{Node: "receiver-49", Streams: 1, Of: 1, AfterS: 30},

@@ -69,7 +69,7 @@ func Latency(rows []table.Row) []Finding {
 	out = append(out, mostLoad(rows, full)...)
 	if middle(worst, "loss_ratio") >= lossless {
 		limit := limitOf(worst)
-		if limit == byOffer { // a load above the limit was asked for
+		if limit == byOffer || limit == byGrown { // a load above the limit was asked for
 			limit = limitByLosses(worst)
 		}
 		out = append(out, limitedBy(limit, worst))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"pelt/design"
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
@@ -28,6 +29,7 @@ const (
 	byUnsent   = "unsent"   // of a search: trials at a higher rate are invalid, by the sender's fault
 	byLate     = "late"     // of a search: the sender missed a part of its schedule
 	byInvalid  = "invalid"  // of a search: trials at a higher rate are invalid, not by the sender's fault
+	byGrown    = "grown"    // a queue on the path grew for as long as the sender sent
 	byDead     = "dead"     // streams that get nothing through: a part of the asked rate was not sent
 	byUnknown  = "unknown"
 )
@@ -75,10 +77,62 @@ func limitBeside(g table.Group, asked bool) string {
 		return byQueue
 	case asked && slices.ContainsFunc(g.Rows, func(r table.Row) bool { return len(r.Flow.DeadStreams) > 0 }):
 		return byDead
+	case asked && grown(g) > 0:
+		return byGrown
 	case asked:
 		return byOffer
 	}
 	return limitByLosses(g)
+}
+
+// A queue on the path has grown if this share of the packets was in it when the sender stopped, and the last of them
+// came out that much later. Tests of less time than that cannot tell it from a pause of a host.
+const (
+	grownShare   = 0.1
+	grownSeconds = 0.2
+)
+
+// grownIn returns the share of a flow's packets that were in a queue on the path when the sender stopped: more went in
+// than came out, and a longer test loses packets. It returns 0 if no queue grew. A host that paused once delays few.
+func grownIn(r table.Row) float64 {
+	f, left := r.Flow, design.Waiting(r.Flow)
+	over := f.DurationS * left / (1 - left)
+	if f.Protocol != model.UDP || len(r.Trial.Outages) > 0 || left < grownShare || !(over >= grownSeconds) ||
+		f.Delay != nil && f.Delay.P50-f.Delay.Min < over*1e9/4 {
+		return 0
+	}
+	return left
+}
+
+// grown is the middle of these shares over the valid trials of a group.
+func grown(g table.Group) float64 {
+	var shares []float64
+	for _, r := range Usable(g.Rows) {
+		shares = append(shares, grownIn(r))
+	}
+	if len(shares) == 0 {
+		return 0
+	}
+	return table.Summary(shares).Median
+}
+
+// Grown tells of asked rates of which a part was in a queue on the path when the sender stopped.
+func Grown(rows []table.Row) []Finding {
+	var out []Finding
+	for _, g := range bySetting(Usable(rows)) {
+		if g.Rows[0].Doc.Plan.Design.Search == nil && rateAsked(g) && grown(g) > 0 {
+			out = append(out, grew(say("path.grown", Doubt, g), g).word("where", at(g)))
+		}
+	}
+	if len(out) > 1 { // the worst is enough
+		out = []Finding{slices.MaxFunc(out, func(a, b Finding) int { return cmp.Compare(grown(a.Groups[0]), grown(b.Groups[0])) })}
+	}
+	return out
+}
+
+// grew adds what went into such a queue and what came out.
+func grew(f Finding, g table.Group) Finding {
+	return f.median("send_pps", "grown", g).median("receive_pps", "grown", g).median("delay_max_ns", "grown", g)
 }
 
 // linkFull reports whether as much UDP arrived as the slowest link lets through.
@@ -244,7 +298,7 @@ func rateAsked(g table.Group) bool {
 var limitNames = map[string]string{byLink: "the link", byRouter: "the router", bySender: "the sender",
 	byQuiet: "the sender's interface", byReceiver: "the receiver", byPath: "the path", byQueue: "the sender's queue",
 	byOffer: "the asked rate", byUnsent: "the sender", byLate: "the sender", byBuffers: "TCP buffers", byFarEnd: "the receiver", byControl: "the congestion control",
-	byDead: "dead streams", byUnknown: "not known", byInvalid: "not known"}
+	byDead: "dead streams", byGrown: growing, byUnknown: "not known", byInvalid: "not known"}
 
 func LimitName(f Finding) string {
 	return cmp.Or(f.Words["holder"], limitNames[strings.TrimPrefix(f.Code, "limit.")])

@@ -225,7 +225,7 @@ func (c Ranking) waste(best table.Group) []Finding {
 func (c Ranking) limits() []Finding {
 	most := c.Settings[c.Tied-1]
 	limit := limitOf(most)
-	if limit == byOffer && middle(most, "loss_ratio") >= overload && chanceOf(most) < byChance {
+	if (limit == byOffer || limit == byGrown) && middle(most, "loss_ratio") >= overload && chanceOf(most) < byChance {
 		limit = limitByLosses(most)
 	}
 	return []Finding{limitedBy(limit, most)}

@@ -72,6 +72,8 @@ var sentences = map[string]string{
 	"curve.kept":   `{path} carries the asked rate at {sizes}, up to {receive_pps:best} and {goodput_bps:best}.`,
 	"curve.living": `These carry what was asked of them at {sizes}, up to {receive_pps:best} and {goodput_bps:best}.`,
 	"curve.short":  `{path} does not carry the asked rate: up to {loss_ratio:worst} is lost, at {worst}.`,
+	"curve.grown": `{path} does not carry the asked rate at {grown}: {send_pps:grown} went in and {receive_pps:grown} came ` +
+		`out. The rest waited in a queue on the way[, up to {delay_max_ns:grown}].`,
 	"curve.tcp": `{path} carries {goodput_bps:best range} of TCP[, and {goodput_bps:worst} with writes of ` +
 		`{payload_bytes:worst}].`,
 	"curve.held": `{path} carries all that the sender's host let out, up to {receive_pps:best} and ` +
@@ -440,6 +442,7 @@ var sentences = map[string]string{
 		`path may carry more.`,
 	"limit.path":    `The path was the limit[ for {where}]: most of the lost packets were lost on the way.`,
 	"limit.offer":   `The asked rate was the limit[ for {where}]: no more was sent.`,
+	"limit.grown":   `The path was the limit[ for {where}]: a queue on the way grew as long as the sender sent.`,
 	"limit.dead":    `Streams that get nothing through were the limit[ for {where}].`,
 	"limit.unsent":  `[{fails_pps}|A higher rate] could not be sent: {why}.`,
 	"limit.late":    `The sender was the limit: it missed {late_ratio} of its schedule of {fails_pps}.`,
@@ -472,12 +475,14 @@ var sentences = map[string]string{
 		`[; {lost_packets:moved # packet was/# packets were} lost meanwhile].`,
 	"path.moved-more":      `The path changed a source port in {trials_count # more trial/# more trials}.`,
 	"receiver.silent-more": `The test stopped sending to {receivers_count # more receiver/# more receivers}.`,
-	"path.twice":           `Packets arrived twice: {duplicate_ratio:worst}{where}.`,
-	"path.disorder":        `Packets arrived out of order: {reordered_ratio:worst}{where}.`,
-	"ledger.broken":        `Counters contradict each other in {flows_count} flow{flows_count /s}, first: {where}.`,
-	"setup.command":        `Command: {command}`,
-	"setup.engine":         `Engine {engine}[ for {sizes}][: {why}].`,
-	"setup.link":           `Emulated link {link}.`,
+	"path.grown": `More went in than came out{where}: {send_pps:grown} and {receive_pps:grown}. The rest waited in a queue on ` +
+		`the way[, up to {delay_max_ns:grown}]; a longer test loses packets there.`,
+	"path.twice":    `Packets arrived twice: {duplicate_ratio:worst}{where}.`,
+	"path.disorder": `Packets arrived out of order: {reordered_ratio:worst}{where}.`,
+	"ledger.broken": `Counters contradict each other in {flows_count} flow{flows_count /s}, first: {where}.`,
+	"setup.command": `Command: {command}`,
+	"setup.engine":  `Engine {engine}[ for {sizes}][: {why}].`,
+	"setup.link":    `Emulated link {link}.`,
 	"setup.loss": `Loss of the emulated link {way}: asked {loss_ratio:asked}, made {loss_ratio:made fine} of ` +
 		`{frames_count} frames.`,
 	"setup.mtu": mtuOf +

@@ -17,7 +17,7 @@ import (
 var soak = Kind{
 	Title: "Soak",
 	Rows:  finding.SoakRows,
-	Rules: []finding.Rule{finding.Soak},
+	Rules: []finding.Rule{finding.Soak, finding.Grown},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		rows = finding.SoakTrial(rows)
 		times := timesOf(rows, found)
