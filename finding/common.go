@@ -12,7 +12,7 @@ import (
 )
 
 func Common() []Rule {
-	return []Rule{Unusable, Unexplained, Held, Silent, Moves, Beyond, Disorder, LeftOut, Accounts, Watching, Command,
+	return []Rule{Unusable, Unexplained, Held, Silent, Uneven, Moves, Beyond, Disorder, LeftOut, Accounts, Watching, Command,
 		Engines, Links, PathMTU, Profiles,
 		Recorded, Lab}
 }

@@ -108,6 +108,7 @@ func addFlow(sum *model.Result, f model.FlowResult, at float64) {
 	x.Received, x.Lost, x.Late = x.Received+f.Received, x.Lost+f.Lost, x.Late+f.Late
 	x.Duplicates, x.Reordered = x.Duplicates+f.Duplicates, x.Reordered+f.Reordered
 	x.Delay, x.RoundTrip, x.JitterNS, x.SendGap, x.GapCounts, x.SendLate = nil, nil, 0, nil, nil, nil
+	x.Uneven = nil
 	switch {
 	case x.Unheard == nil:
 		x.Unheard = f.Unheard

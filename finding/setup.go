@@ -317,6 +317,45 @@ func moves(f *model.FlowResult) Finding {
 	return s
 }
 
+// Uneven says that some streams of a flow lost much and the others next to nothing, in the trial in which they lost most.
+func Uneven(rows []table.Row) []Finding {
+	rows = only(rows, func(r table.Row) bool { return r.Flow.Uneven != nil && r.Flow.Uneven.Attempted > 0 })
+	if len(rows) == 0 {
+		return nil
+	}
+	r := slices.MaxFunc(rows, func(a, b table.Row) int { return cmp.Compare(a.Flow.Uneven.Lost, b.Flow.Uneven.Lost) })
+	f, u := r.Flow, r.Flow.Uneven
+	s := say("streams.uneven", Doubt).number("streams_count", "", float64(f.Streams)).
+		number("streams_count", "lossy", float64(len(u.Streams))).
+		number("streams_count", "others", float64(f.Streams-len(u.Streams))).
+		number("loss_ratio", "lossy", float64(u.Lost)/float64(u.Attempted))
+	if f.Lost > u.Lost && f.Attempted > u.Attempted {
+		s = s.number("loss_ratio", "others", float64(f.Lost-u.Lost)/float64(f.Attempted-u.Attempted))
+	}
+	if len(r.Trial.Flows) > 1 {
+		s = s.word("flow", f.Name)
+	}
+	noRoom := uint64(0) // which streams find no room in a queue is chance
+	for _, l := range f.Ledger.Lines {
+		if slices.Contains(roomLayers, l.Layer) || l.Layer == model.LayerNetwork && slices.ContainsFunc(roomCauses,
+			func(begin string) bool { return strings.HasPrefix(l.Cause, begin) }) {
+			noRoom += l.Packets
+		}
+	}
+	if 2*noRoom < f.Lost {
+		s = s.word("chosen", "yes")
+	}
+	return []Finding{s}
+}
+
+// Layers, and beginnings of causes on the way, at which packets are lost for want of room or by chance.
+var (
+	roomLayers = []string{model.LayerSendCall, model.LayerSenderQdisc, model.LayerReceiverRing, model.LayerReceiverBacklog,
+		model.LayerReceiverMemory, model.LayerReceiverBuffer, model.LayerApplication}
+	roomCauses = []string{"QDISC_", "queue of ", "link-", "CPU_BACKLOG", "FULL_RING", model.CauseRingFull,
+		model.CauseRingMissed}
+)
+
 // Silent says to which receivers valid trials stopped sending, because these did not answer.
 func Silent(rows []table.Row) (out []Finding) {
 	told := map[string]bool{}

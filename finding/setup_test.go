@@ -41,12 +41,25 @@ func setupExamples(*testing.T) []example {
 	moved := model.Document{Results: []model.Result{flow(1, 150, port), flow(4, 0), flow(4, 0, address),
 		flow(4, 1, port, again), flow(1, 0, again), flow(1, 0, again)}}
 
+	// Of four streams two lost what a rule, or a full queue, took.
+	uneven := func(others uint64, line model.Line) []table.Row {
+		f := model.FlowResult{Name: "up", Streams: 4, Attempted: 4000, Lost: 600 + others,
+			Uneven: &model.Uneven{Streams: []int{1, 3}, Attempted: 2000, Lost: 600}}
+		line.Packets = f.Lost
+		f.Ledger.Lines = []model.Line{line}
+		return table.Rows(&model.Document{Results: []model.Result{{State: model.Valid, Flows: []model.FlowResult{f}}}})
+	}
+	rule := model.Line{Layer: model.LayerNetwork, Cause: "NETFILTER_DROP", Host: "10.0.1.1"}
+	queue := model.Line{Layer: model.LayerNetwork, Cause: "QDISC_DROP", Host: "10.0.1.1"}
 	dead := table.Rows(meetingOf(0, 0, nil, nil, someStreams))
 	short := usualStar()
 	short.payloads, short.intervals = []int{1472, 2000}, []float64{5}
 	usual := table.Rows(short.doc())
 	return []example{
 		{"losses that links made", madeLoss(table.Rows(&lossy))}, {"moves", Moves(table.Rows(&moved))},
+		{"streams of which a rule drops two", Uneven(uneven(0, rule))},
+		{"streams of which a full queue drops two", Uneven(uneven(4, queue))},
+		{"streams alike", Uneven(usual)},
 		{"streams that carry nothing would have lost what they would have carried", TooLossy(dead, 0.01)},
 		{"more than 5 % lost", TooLossy(usual, 0.05)}, {"not more than 20 % lost", TooLossy(usual, 0.2)},
 		{"without rows", TooLossy(nil, 0)},

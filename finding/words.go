@@ -473,6 +473,8 @@ var sentences = map[string]string{
 	"path.moved": `The path gave [{streams_count:moved ?}{streams_count:moved} of {streams_count} streams|the flow] another ` +
 		`source {what} after {moved_s}: {from} became {to}[{moves_count ?}, the first of {moves_count} changes]` +
 		`[; {lost_packets:moved # packet was/# packets were} lost meanwhile].`,
+	"streams.uneven": `[{flow}: ]{streams_count:lossy} of {streams_count} streams lost {loss_ratio:lossy} of their packets, ` +
+		`and the other {streams_count:others} lost [{loss_ratio:others}|nothing][{chosen ?}: the path chooses by port].`,
 	"path.moved-more":      `The path changed a source port in {trials_count # more trial/# more trials}.`,
 	"receiver.silent-more": `The test stopped sending to {receivers_count # more receiver/# more receivers}.`,
 	"path.grown": `More went in than came out{where}: {send_pps:grown} and {receive_pps:grown}. The rest waited in a queue on ` +

@@ -212,6 +212,7 @@ type FlowResult struct {
 	Meeting     *Meeting     `json:"meeting,omitempty"`
 	DeadStreams []DeadStream `json:"dead_streams,omitempty"` // found no way through; none of their packets is planned
 	Moved       []Move       `json:"moved,omitempty"`
+	Uneven      *Uneven      `json:"uneven_streams,omitempty"` // UDP: some streams lost much, the others next to nothing
 
 	LossRatio      float64 `json:"loss_ratio"`
 	SendPPS        float64 `json:"send_pps"`
@@ -242,6 +243,13 @@ type FlowResult struct {
 	ReceiverCPU CPU `json:"receiver_cpu"`
 
 	Ledger Ledger `json:"ledger"`
+}
+
+// Uneven are streams of a flow that lost much, beside others that lost next to nothing.
+type Uneven struct {
+	Streams   []int  `json:"streams"`
+	Attempted uint64 `json:"attempted_packets"`
+	Lost      uint64 `json:"lost_packets"`
 }
 
 // Unheard is what was sent after the receiver was heard last, in a trial for which it has no report. Nobody knows what

@@ -273,6 +273,7 @@ func flowResult(f model.Flow, family int, oneClock bool, timing model.Timing, o 
 		r.ReceiveBufferBytes, r.TruesizeBytes = max(receive.BufferBytes, 0), max(receive.TruesizeBytes, 0)
 		r.Ledger, courses = balance(r, f, *o.Send, receive, nodes)
 		advise(&r, f, receive, nodes)
+		r.Uneven = uneven(send.Streams, receive)
 	}
 	if r.Attempted > 0 {
 		r.LossRatio = float64(r.Lost) / float64(r.Attempted)
@@ -354,6 +355,40 @@ func balance(r model.FlowResult, f model.Flow, sent engine.Report, in engine.Rec
 		Fragments: r.Fragments, DurationS: r.DurationS, BufferBytes: in.BufferBytes, TruesizeBytes: in.TruesizeBytes,
 		Nodes: nodesOf(f, nodes),
 	})
+}
+
+// Streams are uneven if each of some lost so many packets, such a share of its own, and this many times the share of
+// any other: neither chance nor a burst does that.
+const (
+	unevenPackets = 50
+	unevenShare   = 0.02
+	unevenTimes   = 8
+)
+
+// uneven finds the streams that lost far more than the others; nil if there are none.
+func uneven(attempted []uint64, in engine.ReceiveReport) *model.Uneven {
+	if !in.MissingKnown || len(in.Missing) != len(attempted) {
+		return nil
+	}
+	lost := func(i int) uint64 { return min(in.Missing[i].Packets, attempted[i]) }
+	share := func(i int) float64 { return float64(lost(i)) / float64(max(attempted[i], 1)) }
+	var streams []int
+	for i := range attempted {
+		streams = append(streams, i)
+	}
+	slices.SortStableFunc(streams, func(a, b int) int { return cmp.Compare(share(b), share(a)) })
+	for n := len(streams) - 1; n > 0; n-- {
+		least := streams[n-1]
+		if lost(least) < unevenPackets || share(least) < max(unevenShare, unevenTimes*share(streams[n])) {
+			continue
+		}
+		u := model.Uneven{Streams: slices.Sorted(slices.Values(streams[:n]))}
+		for _, i := range u.Streams {
+			u.Attempted, u.Lost = u.Attempted+attempted[i], u.Lost+lost(i)
+		}
+		return &u
+	}
+	return nil
 }
 
 func addTCP(r *model.FlowResult, f model.Flow, oneClock bool, sent engine.SendReport, in engine.ReceiveReport, nodes []seen) {

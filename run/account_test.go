@@ -76,6 +76,9 @@ func inWords(r model.Result) string {
 		fmt.Fprintf(&out, "%s: %d planned, %d attempted, %d received, %d lost, %d unattributed", f.Name, f.Planned,
 			f.Attempted, f.Received, f.Lost, f.Ledger.Unattributed)
 		fmt.Fprintf(&out, " in %.4g s: %.4g pps, %.4g bit/s", f.DurationS, f.ReceivePPS, f.GoodputBPS)
+		if u := f.Uneven; u != nil {
+			fmt.Fprintf(&out, ", %d of %d by streams %v", u.Lost, u.Attempted, u.Streams)
+		}
 		for _, l := range f.Ledger.Pacing {
 			fmt.Fprintf(&out, ", %d %s", l.Packets, l.Cause)
 		}

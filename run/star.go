@@ -161,7 +161,7 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 		sum.Unheard = cmp.Or(u, sum.Unheard)
 	}
 	sum.Name, sum.From, sum.To = planFlow(sum.Name), groupName(sum.From), groupName(sum.To)
-	sum.GapCounts, sum.RoundTrip, sum.SendErrors, sum.Probe = nil, nil, nil, nil
+	sum.GapCounts, sum.RoundTrip, sum.SendErrors, sum.Probe, sum.Uneven = nil, nil, nil, nil, nil
 	sum.JitterNS, sum.ReceivePPS, sum.GoodputBPS = 0, 0, 0
 	for _, f := range list {
 		sum.JitterNS += f.JitterNS / float64(len(list))
