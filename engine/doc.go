@@ -185,7 +185,8 @@ type ReceiveReport struct {
 	Missing []model.Marks `json:"missing,omitempty"`
 	// Missing is what it says: the end was told what was attempted
 	MissingKnown   bool   `json:"missing_known"`
-	WarmupReceived uint64 `json:"warmup_received"` // distinct or not
+	StillCame      bool   `json:"still_came,omitempty"` // packets still came when the drain time was over
+	WarmupReceived uint64 `json:"warmup_received"`      // distinct or not
 	// of one queued datagram, as the kernel accounts it; 0 not seen
 	TruesizeBytes int             `json:"truesize_bytes,omitempty"`
 	TCP           *model.TCPFacts `json:"tcp,omitempty"`

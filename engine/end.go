@@ -252,9 +252,12 @@ func (e *End) run() {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("packets still came when the drain time of %v was over: "+
 			"those left in a queue on the path count as lost; a longer drain counts them", e.order.Timing.Drain()))
 	}
-	sent := e.sent
+	sent, cut := e.sent, e.cut
 	e.mu.Unlock()
 	e.transport.Account(&r, sent)
+	if r.Receive != nil {
+		r.Receive.StillCame = cut
+	}
 	e.mu.Lock()
 	e.report, e.failure = r, err
 	e.mu.Unlock()

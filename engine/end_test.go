@@ -114,7 +114,7 @@ func TestDrain(t *testing.T) {
 				}
 				r, err := e.Report()
 				if cut := strings.Contains(strings.Join(r.Warnings, ""), "packets still came"); err != nil ||
-					cut != c.cut || r.Receive.Unread != c.sent-c.unsent {
+					cut != c.cut || r.Receive.StillCame != c.cut || r.Receive.Unread != c.sent-c.unsent {
 					t.Errorf("%+v, %v; want no stop, cut %v, and what the drain was told", r, err, c.cut)
 				}
 				if err := errors.Join(e.Close(), e.Close()); err != nil || f.stops != 1 || f.closed != 1 {

@@ -234,6 +234,9 @@ func Watched(o model.Observed) Finding {
 func confidence(l *model.Line) Finding {
 	f := say("sure."+l.Confidence, Fact).word("sure", l.Confidence)
 	foreign := func(e model.Evidence) bool { return e.Excess > 0 }
+	if l.Cause == model.CauseStillQueued {
+		f.Code = "sure.waiting"
+	}
 	if l.Confidence == "bounded" && slices.ContainsFunc(l.Evidence, foreign) {
 		f.Code = "sure.shared"
 	}

@@ -44,6 +44,7 @@ var wordings = [...]wording{
 	{model.LayerNetwork, model.CauseLinkFragment, "a fragment lost on the %h, as asked"},
 	{model.LayerNetwork, model.CauseLinkDamage, "damaged on the %h, as asked"},
 	{model.LayerNetwork, model.CauseLinkQueue, "queue of the %h full"},
+	{model.LayerNetwork, model.CauseStillQueued, "still in a queue on the way when the wait for it ended"},
 	{model.LayerNetwork, model.CauseInside, "somewhere in %h (by elimination)"},
 	{model.LayerNetwork, model.CauseElimination, "between the hosts (by elimination)"},
 	{model.LayerNetwork, model.CauseICMP + "*", "refused by %h"},

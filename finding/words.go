@@ -390,6 +390,7 @@ var sentences = map[string]string{
 	"sure.exact-count": `Exact: only this flow moves the counter`,
 	"sure.bounded":     `About: the counter is of a whole namespace, device or host`,
 	"sure.shared":      `At most: other packets moved the counter, too`,
+	"sure.waiting":     `Likely: packets still came when the wait for them ended, and the newest are missing`,
 	"sure.inferred":    `By elimination: two hosts counted differently`,
 	"sure.other":       `{sure}`,
 	"advice.see":       `See which settings would help:`,

@@ -339,6 +339,24 @@ func TestAccounts(t *testing.T) {
 				[]model.Site{buffer, filter})
 		}},
 
+		// A queue of seconds: the newest packets are in it when the wait for them ends.
+		{"packets still came: of the newest, what nobody saw lost is on its way", func(in *Input) {
+			in.StillCame, in.Missing = true, []model.Marks{marks(100, 20, 0, 920, 80, 0)}
+			in.Nodes[1].Observation.Drops = verdicts(marks(930, 30, 0), []model.Site{queue})
+		}},
+		{"nothing came any more", func(in *Input) { in.Missing = []model.Marks{marks(900, 100, 0)} }},
+		{"packets still came, the newest one, too", func(in *Input) {
+			in.StillCame, in.Missing = true, []model.Marks{marks(899, 100, 0)}
+		}},
+		{"one of two streams is dead, and of the other packets still came", func(in *Input) {
+			in.StillCame, in.Streams = true, []uint64{500, 500}
+			in.Missing = []model.Marks{marks(410, 90, 0), marks(490, 10, 0)}
+		}},
+		{"packets still came, and a counter says what the queue dropped", func(in *Input) {
+			in.StillCame, in.Missing = true, []model.Marks{marks(900, 100, 0)}
+			add(router(in), 30, "qdisc.wan.tbf.8001:.drops")
+		}},
+
 		// The timeout of the reassembly follows from a fragment dropped elsewhere. By sequence the fragment's verdict
 		// is the datagram's; a watch that only counts knows how many fragments it was.
 		{"fragments by sequence", func(in *Input) {

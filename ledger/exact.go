@@ -331,6 +331,12 @@ func (b *book) endClaims() {
 	if in.SocketKnown {
 		b.socketClaims()
 	}
+	if in.StillCame { // a counter may yet say that some of these were lost
+		waiting := b.join.waiting()
+		c := told(byElimination, model.LayerNetwork, "", model.CauseStillQueued, "newest packets missing").of(waiting.exact)
+		c.confidence, c.spans, c.steps = Inferred, waiting.spans, waiting.steps
+		b.add(c)
+	}
 }
 
 // of selects claims of one layer and, if given, of some causes.

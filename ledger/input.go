@@ -51,6 +51,7 @@ type Input struct {
 	Overrun      uint64        // of them, too far ahead to be accounted for
 	Missing      []model.Marks // by stream; meaningless unless MissingKnown
 	MissingKnown bool
+	StillCame    bool // packets still came when the receiver's wait for them was over
 
 	Fragments                  int     // IP packets of one datagram; 0 and 1 mean one
 	DurationS                  float64 // of the measured part

@@ -46,6 +46,10 @@ type join struct {
 	listedErrno []uint64
 	sites       []uint64 // verdict-only sequences by site: no errno told of them
 
+	// Of each stream, the last sequences up to the newest one, if all of them are missing, that nobody saw lost.
+	newest []found
+	inTail bool // the stretch that is read is of these
+
 	missing        uint64 // sequences listed as missing
 	unlisted       uint64 // further ones that the lists had no room for
 	refusedArrived uint64
@@ -122,6 +126,7 @@ func (p *path) join(in Input) *join {
 // stream joins the lists of one stream.
 func (j *join) stream(in Input, s int) {
 	sources := j.open(in, s)
+	j.newest = append(j.newest, found{})
 	defer func() {
 		for _, o := range sources {
 			o.cursor.stop()
@@ -160,7 +165,9 @@ func (j *join) stream(in Input, s int) {
 			seen += stretch.Count
 			end = stretch.From + stretch.Count
 			j.steps = j.clock.count(j.steps, s, stretch.From, stretch.Count)
+			j.inTail = end == attempted
 			j.sweep(s, stretch, sources)
+			j.inTail = false
 		}
 		j.missing = plus(j.missing, seen)
 		j.unlisted = plus(j.unlisted, m.Unlisted)
@@ -292,7 +299,34 @@ func (j *join) name(s int, from, n uint64, errno, verdict int) {
 		if errno < 0 {
 			j.sites[verdict] += n
 		}
+	case j.inTail:
+		f := &j.newest[s]
+		f.add(s, from, n)
+		f.steps = j.clock.count(f.steps, s, from, n)
 	}
+}
+
+// waiting adds up what is missing of the newest packets of all streams. Streams take turns, so a queue holds as many of
+// each: more of one stream is lost.
+func (j *join) waiting() (sum found) {
+	least := uint64(math.MaxUint64)
+	for _, f := range j.newest {
+		least = min(least, f.exact)
+	}
+	for _, f := range j.newest {
+		sum.exact += min(f.exact, least+least/4)
+		if f.exact > least+least/4 {
+			return found{exact: least * uint64(len(j.newest))} // which ones is not known
+		}
+		sum.spans = spansOf(sum.spans, f.spans)
+		for i, n := range f.steps {
+			if sum.steps == nil {
+				sum.steps = make([]uint64, len(f.steps))
+			}
+			sum.steps[i] += n
+		}
+	}
+	return sum
 }
 
 // pass skips what a source says of sequences below to: they arrived.

@@ -41,6 +41,7 @@ const (
 	CauseReassembly    = "reassembly"
 	CauseUnread        = "unread"
 	CauseLate          = "late"
+	CauseStillQueued   = "still-queued" // on its way when the wait for it ended
 	CauseOverrun       = "overrun"
 	CauseLinkLoss      = "link-loss"      // an emulated link lost it as it was told to
 	CauseLinkFragment  = "link-fragment"  // ... of its fragments one or more

@@ -350,7 +350,7 @@ func balance(r model.FlowResult, f model.Flow, sent engine.Report, in engine.Rec
 		WarmupReceived: in.WarmupReceived,
 		Received:       in.Tally.Received, Late: in.Tally.Late, WrongLength: in.Tally.WrongLength,
 		SocketDrops: in.SocketDrops, SocketKnown: in.SocketKnown, Unread: in.Unread, Unmoved: in.Unmoved,
-		Missing: in.Missing, MissingKnown: in.MissingKnown,
+		Missing: in.Missing, MissingKnown: in.MissingKnown, StillCame: in.StillCame,
 		TakenOff: in.Taken, Broken: in.Broken, Overrun: in.Overrun,
 		Fragments: r.Fragments, DurationS: r.DurationS, BufferBytes: in.BufferBytes, TruesizeBytes: in.TruesizeBytes,
 		Nodes: nodesOf(f, nodes),
