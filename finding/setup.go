@@ -255,9 +255,15 @@ func Profiles(rows []table.Row) []Finding {
 			f = f.number("rounds_index", "", p.Rounds)
 		}
 		out = append(out, f)
+		if p.AskedGap != nil && p.AskedGap.Max >= forgets && r.Flow.Protocol == model.UDP {
+			out = append(out, say("profile.pauses", Doubt).number("pause_ns", "", p.AskedGap.Max))
+		}
 	}
 	return out
 }
+
+// forgets is a pause in ns after which a NAT may forget a flow. pelt's checks come every quarter of a second.
+const forgets = 1e9
 
 // Held says which queues of the sender's own host held its flows back: the path begins at
 // the send call, so such a trial is valid.

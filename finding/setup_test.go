@@ -51,12 +51,18 @@ func setupExamples(*testing.T) []example {
 	}
 	rule := model.Line{Layer: model.LayerNetwork, Cause: "NETFILTER_DROP", Host: "10.0.1.1"}
 	queue := model.Line{Layer: model.LayerNetwork, Cause: "QDISC_DROP", Host: "10.0.1.1"}
+	paused := func(seconds float64) []table.Row {
+		f := model.FlowResult{Name: "up", Protocol: model.UDP, Attempted: 2, Received: 2,
+			Pacing: &model.Pacing{Profile: "on=1s,off=8s", AskedGap: &model.Percentiles{Count: 1, Max: seconds * 1e9}}}
+		return table.Rows(&model.Document{Results: []model.Result{{State: model.Valid, Flows: []model.FlowResult{f}}}})
+	}
 	dead := table.Rows(meetingOf(0, 0, nil, nil, someStreams))
 	short := usualStar()
 	short.payloads, short.intervals = []int{1472, 2000}, []float64{5}
 	usual := table.Rows(short.doc())
 	return []example{
 		{"losses that links made", madeLoss(table.Rows(&lossy))}, {"moves", Moves(table.Rows(&moved))},
+		{"pauses in which a NAT forgets", Profiles(paused(8))}, {"shorter ones", Profiles(paused(0.9))},
 		{"streams of which a rule drops two", Uneven(uneven(0, rule))},
 		{"streams of which a full queue drops two", Uneven(uneven(4, queue))},
 		{"streams alike", Uneven(usual)},

@@ -497,6 +497,8 @@ var sentences = map[string]string{
 	"profile": `Profile {profile}[{send_gap_p50_ns ?}[: gaps asked {asked_gap_p50_ns} (median) and ` +
 		`{asked_gap_p99_ns} (99 %), sent {send_gap_p50_ns} and {send_gap_p99_ns}]][; {gap_distance_ratio} of them ` +
 		`off by more than a quarter][; the trace {rounds_index} times over].`,
+	"profile.pauses": `Pauses last up to {pause_ns}. pelt sends small packets meanwhile, so a NAT or firewall that forgets idle ` +
+		`flows does not show.`,
 	"recorded": `Recorded in {files}: {packets_count} packets, {packet_index} B each, {dropped_count} left out.`,
 
 	"record.whole": `[Record of run {run}|Record of a run that is not kept]: whole, {file_bytes}.`,
