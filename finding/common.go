@@ -2,6 +2,7 @@ package finding
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -152,18 +153,23 @@ func Repeats(metric string, enough int) Rule {
 	return func(rows []table.Row) []Finding {
 		rows = Usable(rows)
 		worst, where, fewest, least := spreadOften, "", enough, ""
+		var group table.Group
 		for _, g := range bySetting(rows) {
 			s := g.Stat(table.MetricOf(metric))
 			if s.N > 0 && s.N < fewest {
 				fewest, least = s.N, at(g)
 			}
 			if spread := (s.High - s.Low) / s.Median; s.N > 1 && s.Median > 0 && spread > worst {
-				worst, where = spread, at(g)
+				worst, where, group = spread, at(g), g
 			}
 		}
 		var out []Finding
 		if worst > spreadOften {
-			out = append(out, say("repeats.spread", Doubt).number("spread_ratio", "", worst).word("where", where))
+			spread := say("repeats.spread", Doubt).number("spread_ratio", "", worst).word("where", where)
+			if r, ok := lostBeside(group); ok {
+				spread = spread.number("loss_ratio", "worst", r.Flow.LossRatio).word("trial", fmt.Sprint(r.TrialNumber()))
+			}
+			out = append(out, spread)
 		}
 		if len(rows) == 0 || fewest >= enough {
 			return out

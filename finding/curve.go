@@ -2,6 +2,7 @@ package finding
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -74,6 +75,13 @@ func curve(name string, sizes []table.Group) []Finding {
 				limit, of = limitByLosses(worst), worst
 			}
 			return []Finding{f.median("loss_ratio", "worst", worst), limitedBy(limit, of)}
+		} else if r, ok := lostBeside(table.Group{Rows: table.RowsOf(sizes)}); ok {
+			valid := Usable(table.RowsOf(sizes))
+			kept := only(valid, func(r table.Row) bool { return r.Flow.LossRatio < lossless })
+			f.Code = "curve.mostly"
+			f.Words["places"], _ = placesOf([]table.Row{r})
+			return []Finding{f.number("trials_count", "kept", float64(len(kept))).number("trials_count", "", float64(len(valid))).
+				number("loss_ratio", "worst", r.Flow.LossRatio).word("trial", fmt.Sprint(r.TrialNumber()))}
 		} else if grown(behind) > 0 {
 			f.Code, f.Words["grown"] = "curve.grown", behind.Name()
 			return []Finding{grew(f, behind), limitedBy(byGrown, behind)}
@@ -105,6 +113,18 @@ func curve(name string, sizes []table.Group) []Finding {
 		f = f.number("payload_bytes", "knee", twoDigits(knee, math.Round))
 	}
 	return append([]Finding{f, limitedBy(limitOf(fast), fast)}, keptWhole(sizes, fast)...)
+}
+
+// lostBeside is the valid trial of a group that lost most, if it lost much and others of the same setting nothing.
+func lostBeside(g table.Group) (worst table.Row, ok bool) {
+	for _, one := range bySetting(Usable(g.Rows)) {
+		r := slices.MaxFunc(one.Rows, func(a, b table.Row) int { return cmp.Compare(a.Flow.LossRatio, b.Flow.LossRatio) })
+		kept := slices.ContainsFunc(one.Rows, func(r table.Row) bool { return r.Flow.LossRatio < lossless })
+		if kept && r.Flow.LossRatio >= overload && (!ok || r.Flow.LossRatio > worst.Flow.LossRatio) {
+			worst, ok = r, true
+		}
+	}
+	return worst, ok
 }
 
 // fewPackets of a trial tell nothing of a rate: one packet more or less is a tenth of it.

@@ -95,6 +95,7 @@ func curveExamples(*testing.T) []example {
 	tcp := func(sizes ...int) func(*made) {
 		return func(p *made) { p.sizes, p.protocol = sizes, model.TCP }
 	}
+	on, at := model.LayerNetwork, model.LayerReceiverBuffer
 	few := func(packets uint64) *model.Document { // a packet in a second of 0.1 pps is no 1 pps
 		return edited(run(300e3, 1e9, 300e3, "", func(p *made) { p.sizes, p.rate = []int{64}, unit.PacketRate(1) }),
 			func(f *model.FlowResult) {
@@ -108,10 +109,15 @@ func curveExamples(*testing.T) []example {
 				f.Delay = &model.Percentiles{Count: 2000, Min: 1e6, P50: 1e6 + float64(median), Max: 1.44e9}
 			})
 	}
+	outage := run(300e3, 1e9, 1e6, on, func(p *made) { p.sizes, p.rate = []int{64}, unit.PacketRate(1000) })
+	dead := &outage.Results[1].Flows[0]
+	dead.Received, dead.Lost, dead.LossRatio, dead.ReceivePPS, dead.GoodputBPS = 0, 1000, 1, 0, 0
+	dead.Ledger = model.Ledger{Lost: 1000, Lines: []model.Line{{Layer: on, Cause: "NETFILTER_DROP", Host: "10.0.1.1",
+		Packets: 1000}}}
 	cut := run(1e6, 1e9, 25.7e3, "", func(p *made) { p.sizes, p.repeats, p.rate = []int{64}, 1, unit.PacketRate(30e3) })
 	cut.Results[0].State, cut.Results[0].Why = model.Aborted, model.Reasons{{Code: model.TrialCut,
 		Text: "flow up lost much"}}
-	on, at := model.LayerNetwork, model.LayerReceiverBuffer
+
 	return examplesOf(map[string]*model.Document{
 		"both limits":                run(340e3, 1e9, 1.4e6, on, func(p *made) { p.noise = jitter }),
 		"packets only, once":         run(50e3, 1e9, 1.4e6, on, func(p *made) { p.repeats = 1 }),
@@ -142,8 +148,9 @@ func curveExamples(*testing.T) []example {
 				f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingBackpressure, Host: "sender", Packets: 4300,
 					Queue: &model.Queue{Kind: "tbf", Interface: "eth0", RateBPS: 50e6}}}
 			}),
-		"a queue that grows":      waiting(700 * time.Millisecond),
-		"a pause of the receiver": waiting(time.Millisecond),
+		"a queue that grows":          waiting(700 * time.Millisecond),
+		"a pause of the receiver":     waiting(time.Millisecond),
+		"one trial of three lost all": outage,
 		"silent receivers": edited(run(300e3, 1e9, 400e3, "", func(p *made) { p.sizes = []int{200} }),
 			func(f *model.FlowResult) {
 				f.Silent = []model.Silence{{Node: "receiver-49", Streams: 1, Of: 1, AfterS: 30},

@@ -74,6 +74,8 @@ var sentences = map[string]string{
 	"curve.short":  `{path} does not carry the asked rate: up to {loss_ratio:worst} is lost, at {worst}.`,
 	"curve.grown": `{path} does not carry the asked rate at {grown}: {send_pps:grown} went in and {receive_pps:grown} came ` +
 		`out. The rest waited in a queue on the way[, up to {delay_max_ns:grown}].`,
+	"curve.mostly": `{path} carried the asked rate in {trials_count:kept} of {trials_count} trials. Trial {trial} lost ` +
+		`{loss_ratio:worst}[. Of these, {places}].`,
 	"curve.tcp": `{path} carries {goodput_bps:best range} of TCP[, and {goodput_bps:worst} with writes of ` +
 		`{payload_bytes:worst}].`,
 	"curve.held": `{path} carries all that the sender's host let out, up to {receive_pps:best} and ` +
@@ -460,8 +462,8 @@ var sentences = map[string]string{
 	"repeats.left":  `Only {repeats_count} of {repeats_count:planned} repeats can be used{where}.`,
 	"flood":         `Everything was sent as fast as possible, so the highest rate without loss was not measured.`,
 	"flood.rate":    `Run it again with --rate {rate argument}[ --frame {frame argument}] to measure below the limit.`,
-	"repeats.spread": `Repeats differ by up to {spread_ratio}{where}: something else was busy on the path or its ` +
-		`hosts.`,
+	"repeats.spread": `Repeats differ by up to {spread_ratio}{where}: [trial {trial} lost {loss_ratio:worst}, and others ` +
+		`next to nothing|something else was busy on the path or its hosts].`,
 	"repeats.more": `Run it again with --repeats {repeats_count}[; it takes about {time}].`,
 	"trials.left":  `{left_count} of {trials_count} trials are left out, because they did not run as ordered.`,
 	"lab.cores":    `All nodes of a lab share one machine, so a limit in packets per second may be that machine's.`,
