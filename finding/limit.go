@@ -121,13 +121,15 @@ func Grown(rows []table.Row) []Finding {
 	var out []Finding
 	for _, g := range bySetting(Usable(rows)) {
 		if g.Rows[0].Doc.Plan.Design.Search == nil && rateAsked(g) && grown(g) > 0 {
-			out = append(out, grew(say("path.grown", Doubt, g), g).word("where", at(g)))
+			f := grew(say("path.grown", Doubt, g), g).word("where", at(g))
+			if middle(g, "loss_ratio") < lossless {
+				f = f.word("whole", "yes")
+			}
+			out = append(out, f)
 		}
 	}
-	if len(out) > 1 { // the worst is enough
-		out = []Finding{slices.MaxFunc(out, func(a, b Finding) int { return cmp.Compare(grown(a.Groups[0]), grown(b.Groups[0])) })}
-	}
-	return out
+	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(grown(b.Groups[0]), grown(a.Groups[0])) })
+	return out[:min(len(out), 1)] // the worst is enough
 }
 
 // grew adds what went into such a queue and what came out.

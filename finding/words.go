@@ -481,7 +481,7 @@ var sentences = map[string]string{
 	"path.moved-more":      `The path changed a source port in {trials_count # more trial/# more trials}.`,
 	"receiver.silent-more": `The test stopped sending to {receivers_count # more receiver/# more receivers}.`,
 	"path.grown": `More went in than came out{where}: {send_pps:grown} and {receive_pps:grown}. The rest waited in a queue on ` +
-		`the way[, up to {delay_max_ns:grown}]; a longer test loses packets there.`,
+		`the way[, up to {delay_max_ns:grown}][{whole ?}; a longer test loses packets there].`,
 	"path.twice":    `Packets arrived twice: {duplicate_ratio:worst}{where}.`,
 	"path.disorder": `Packets arrived out of order: {reordered_ratio:worst}{where}.`,
 	"ledger.broken": `Counters contradict each other in {flows_count} flow{flows_count /s}, first: {where}.`,
