@@ -97,7 +97,7 @@ func RouterWatch(rows []table.Row) []Finding {
 		return nil
 	}
 	var out []Finding
-	var gaps []string
+	var gaps []model.RouterGap
 	trials, seen, samples := oneEach(rows), 0, 0.0
 	for _, r := range trials {
 		w := r.Trial.Router
@@ -123,7 +123,17 @@ func RouterWatch(rows []table.Row) []Finding {
 		out = append(out, doubt("router.unseen"))
 	}
 	for _, g := range gaps[:min(len(gaps), mostGaps)] {
-		out = append(out, say("router.gap", Doubt).word("gap", strings.TrimRight(g, ".")))
+		f := say("router.gap."+g.Why, Doubt).word("said", strings.TrimRight(g.Said, "."))
+		if sentences[f.Code] == "" { // of another version
+			f.Code = "router.gap.other"
+		}
+		if g.FromS > 0 || g.ToS > 0 {
+			f = f.number("gap_s", "from", g.FromS)
+		}
+		if g.ToS > 0 {
+			f = f.number("gap_s", "to", g.ToS)
+		}
+		out = append(out, f)
 	}
 	if cost, _ := watched.Number("router_cost_ratio", ""); cost > dear {
 		out = append(out, doubt("router.dear"))
@@ -138,6 +148,21 @@ const (
 	mostGaps = 3    // of the watch that are named; trials have all of them
 	dear     = 0.05 // share of one of the router's cores that a watch should not take
 )
+
+// Told is a fact that a router told of itself.
+func Told(f model.RouterFact) Finding {
+	out := say("router.fact."+f.Code, SetUp)
+	for name, word := range f.Words {
+		out = out.word(name, word)
+	}
+	if f.Later {
+		out = out.word("later", "after the test")
+	}
+	if _, _, whole := out.option(sentences[out.Code]); !whole || sentences[out.Code] == "" {
+		out.Code = "router.fact.other"
+	}
+	return out
+}
 
 func sourceOf(d *model.Document) string {
 	if d.Router != nil && d.Router.Source != "" {

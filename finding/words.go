@@ -10,6 +10,9 @@ const (
 const (
 	routerLarge = `[ and {goodput_bps:large} with {large} frames], {way}.`
 	routerTCP   = `[ TCP carries {goodput_bps:tcp}.]`
+	factLater   = `[{later}: ]`
+	routerGap   = `The router was not watched [from {gap_s:from moment} to {gap_s:to moment}|` +
+		`after {gap_s:from moment}|in all] of a trial`
 )
 
 // Parts of sentences about rates without loss.
@@ -231,7 +234,27 @@ var sentences = map[string]string{
 	"router.variants": `Goodput against {base}, at {where}: {list}.`,
 	"router.unseen": `The router was not watched in {unseen_count} of {trials_count} trials: what its processor did ` +
 		`there is not known.`,
-	"router.gap":  `Router: {gap}.`,
+	"router.fact.setting": factLater + `{name} = {value}`,
+	"router.fact.offload": factLater + `configured: {by} flow offloading is {state} ({name})`,
+	"router.fact.flowtable": factLater + `real: nft's flowtable {name} takes flows of [{devices}|no device] past the ` +
+		`rules in {by}`,
+	"router.fact.no-flowtable": factLater + `real: nft has no flowtable, so it offloads no flow`,
+	"router.fact.xdp": factLater + `real: an XDP program sees the packets that {device} receives before the ` +
+		`kernel's own path does`,
+	"router.fact.connections": factLater + `real: {count} tracked connections were offloaded in {by}`,
+	"router.fact.untold":      factLater + `[{name}|not all: {why}]`,
+	"router.fact.other":       `told by another version of pelt`,
+
+	"router.gap.closed":    routerGap + `: the connection was closed[ ({said})].`,
+	"router.gap.late":      routerGap + `: it did not answer in time.`,
+	"router.gap.garbled":   routerGap + `: its answer was not understood[ ({said})].`,
+	"router.gap.long":      routerGap + `: a trial keeps no more samples.`,
+	"router.gap.other":     routerGap + `.`,
+	"router.gap.restarted": `The router restarted[ between {gap_s:from moment} and {gap_s:to moment}] in a trial.`,
+	"router.gap.unbegun":   `The router was not watched: the measured part did not begin.`,
+	"router.gap.short":     `The measured part was too short to tell what the router's processor did.`,
+	"router.gap.cores":     `The load of the router's single cores over time found no room in its report.`,
+
 	"router.dear": `Watching took {router_cost_ratio} of one of the router's cores: it may carry more unwatched.`,
 	"router.watched": `The router was watched through {source} in {seen_count} of {trials_count} trials, ` +
 		`{samples_count} samples[; watching took {router_cost_ratio} of one of its cores].`,

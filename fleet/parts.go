@@ -92,7 +92,7 @@ func (r *sessionReport) shrink(limit int) {
 		r.Load = &engine.Load{CPU: r.Load.CPU, Series: withoutCores(r.Load.Series)}
 	}
 	if o := r.Observed; o != nil && o.Router != nil {
-		o.Series, o.Router.Gaps = withoutCores(o.Series), append(o.Router.Gaps, said)
+		o.Series, o.Router.Gaps = withoutCores(o.Series), append(o.Router.Gaps, model.RouterGap{Why: model.GapCores})
 	}
 	for n, one := range r.Ends {
 		one.Warnings = append(slices.Clone(one.Warnings), said)

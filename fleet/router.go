@@ -123,7 +123,8 @@ func (r *farRouter) Finish(ctx context.Context) model.RouterFacts {
 	f, err := r.ask(ctx, true)
 	if err != nil {
 		f = r.facts
-		f.Untold = append(f.Untold, "not what it is after the last trial: "+err.Error())
+		f.Told = append(f.Told, model.RouterFact{Code: model.FactUntold, Words: map[string]string{"why": err.Error()},
+			Later: true})
 	}
 	return f
 }
@@ -216,7 +217,8 @@ func (w *farWatch) account() model.Observation {
 	if err != nil {
 		return model.Observation{Mode: model.DropsOff, Why: "its account is missing: " + err.Error(),
 			Unread: []string{"no counters: " + err.Error()},
-			Router: &model.RouterWatch{Node: routerNode, Gaps: []string{"not observed from t=0.0 s: " + err.Error()}}}
+			Router: &model.RouterWatch{Node: routerNode,
+				Gaps: []model.RouterGap{{Why: model.GapClosed, Said: err.Error()}}}}
 	}
 	o := *r.Observed
 	if w.fault != nil {

@@ -216,14 +216,14 @@ func observerLost(t *testing.T, r Router, lose func(), why string) {
 	if o.Mode != model.DropsOff || !strings.Contains(o.Why, why) || len(o.Unread) != 1 {
 		t.Errorf("observed %+v", o)
 	}
-	if len(told.Gaps) != 1 || len(series) != 0 || told.Gaps[0] != "not observed from t=0.0 s: "+name+": "+why {
+	if len(told.Gaps) != 1 || len(series) != 0 || told.Gaps[0].Said != name+": "+why {
 		t.Errorf("watched %+v", told)
 	}
 	next := begin(6).Account().Observed.Router
-	if len(next.Gaps) != 1 || next.Gaps[0] != "not observed from t=0.0 s: open: "+name+": "+why {
-		t.Errorf("the next trial's gaps: %q", next.Gaps)
+	if len(next.Gaps) != 1 || next.Gaps[0].Said != "open: "+name+": "+why {
+		t.Errorf("the next trial's gaps: %+v", next.Gaps)
 	}
-	if f := r.Finish(t.Context()); f.Cores != 2 || len(f.Untold) != 1 {
+	if f := r.Finish(t.Context()); f.Cores != 2 || len(f.Told) != 1 {
 		t.Errorf("at the end %+v", f)
 	}
 	if took := time.Since(begun); took > momentTimeout+time.Second+8*late() {

@@ -18,7 +18,7 @@ var bounds = map[string]struct{ letters, entries int }{
 	"counters": {entries: 16384}, "routes": {entries: 64}, "knobs": {entries: 1024},
 	"sites": {entries: maxSites}, "counts": {entries: maxSites},
 	"unread": {entries: 64}, "gaps": {maxLine, 64},
-	"offload": {maxLine, 256}, "tuning": {maxLine, 256}, "untold": {maxLine, 256},
+	"told":   {entries: 256},
 	"before": {entries: 64}, "after": {entries: 64}, "text": {letters: 64 << 10},
 	"series": {entries: maxSeries}, "cores": {entries: maxSeries}, "values": {entries: maxValues},
 }

@@ -79,21 +79,37 @@ const maxCommand = 4096
 // RouterFacts say what the router under test is, as it told itself before the first
 // trial. An empty field is unknown.
 type RouterFacts struct {
-	Node        string   `json:"node"`             // on the path: router, switch
-	Source      string   `json:"source"`           // how it is watched: ssh://root@192.168.1.1, or the lab
-	System      string   `json:"system,omitempty"` // openwrt, linux
-	Model       string   `json:"model,omitempty"`  // of the board
-	Firmware    string   `json:"firmware,omitempty"`
-	Kernel      string   `json:"kernel,omitempty"`
-	CPU         string   `json:"cpu,omitempty"`
-	Cores       int      `json:"cores,omitempty"`
-	MemoryBytes uint64   `json:"memory_bytes,omitempty"`
-	Offload     []string `json:"offload,omitempty"` // a sentence each: what is configured, and what is real
-	Tuning      []string `json:"tuning,omitempty"`  // queues, packet steering, disciplines: a line each
-	Before      []Text   `json:"before,omitempty"`  // as the router wrote them, before the first trial
-	After       []Text   `json:"after,omitempty"`   // ... and after the last one
-	Untold      []string `json:"untold,omitempty"`  // what could not be read, one line each
+	Node        string       `json:"node"`             // on the path: router, switch
+	Source      string       `json:"source"`           // how it is watched: ssh://root@192.168.1.1, or the lab
+	System      string       `json:"system,omitempty"` // openwrt, linux
+	Model       string       `json:"model,omitempty"`  // of the board
+	Firmware    string       `json:"firmware,omitempty"`
+	Kernel      string       `json:"kernel,omitempty"`
+	CPU         string       `json:"cpu,omitempty"`
+	Cores       int          `json:"cores,omitempty"`
+	MemoryBytes uint64       `json:"memory_bytes,omitempty"`
+	Told        []RouterFact `json:"told,omitempty"`
+	Before      []Text       `json:"before,omitempty"` // as the router wrote them, before the first trial
+	After       []Text       `json:"after,omitempty"`  // ... and after the last one
 }
+
+// RouterFact is one thing that a router told of its forwarding and its tuning, or did not tell.
+type RouterFact struct {
+	Code  string            `json:"code"`
+	Words map[string]string `json:"words,omitempty"`
+	Later bool              `json:"later,omitempty"` // so after the last trial, and not before the first
+}
+
+// Codes of facts, with their words; findings are called so after "router.fact.".
+const (
+	FactSetting     = "setting"      // name, value
+	FactOffload     = "offload"      // configured: by (software, hardware), state (on, off), name
+	FactFlowtable   = "flowtable"    // of nft: name, devices, by
+	FactNoFlowtable = "no-flowtable" // nft answers, and has none
+	FactXDP         = "xdp"          // device, with an XDP program
+	FactConnections = "connections"  // of the tracked ones count are offloaded, by
+	FactUntold      = "untold"       // name of a question, or why no question was answered
+)
 
 type Text struct {
 	Name string `json:"name"` // of the file or the command
@@ -104,7 +120,7 @@ type Text struct {
 type RouterWatch struct {
 	Node    string  `json:"node"`
 	Samples int     `json:"samples"`            // within the measured part
-	PeriodS float64 `json:"period_s,omitempty"` // asked of the router; it backs off if it costs too much
+	PeriodS float64 `json:"period_s,omitempty"` // between two samples
 	// CostRatio is what the watch takes of one of the router's cores, by the
 	// router's own account; nil while it is not known.
 	CostRatio *float64 `json:"cost_ratio,omitempty"`
@@ -123,10 +139,28 @@ type RouterWatch struct {
 	ClockHz      *float64 `json:"clock_hz,omitempty"`      // of the slowest core, mean
 	TemperatureC *float64 `json:"temperature_c,omitempty"` // of the hottest place, highest
 
-	// Gaps say when the router was not watched and why, as "not observed from
-	// t=12.0 s: the connection was closed". They stand whole in the report.
-	Gaps []string `json:"gaps,omitempty"`
+	Gaps []RouterGap `json:"gaps,omitempty"`
 }
+
+// RouterGap is what is missing of a watch, and why.
+type RouterGap struct {
+	Why   string  `json:"why"`
+	FromS float64 `json:"from_s"`         // of the measured part
+	ToS   float64 `json:"to_s,omitempty"` // 0: to its end
+	Said  string  `json:"said,omitempty"` // by ssh or the system
+}
+
+// Why a watch has a gap; findings are called so after "router.gap.".
+const (
+	GapClosed    = "closed"    // the connection was closed
+	GapLate      = "late"      // the router did not answer in time
+	GapGarbled   = "garbled"   // its answer was none
+	GapRestarted = "restarted" // somewhere between
+	GapUnbegun   = "unbegun"   // there was no measured part
+	GapShort     = "short"     // the measured part held too few samples
+	GapLong      = "long"      // ... more samples than are kept
+	GapCores     = "cores"     // the series of single cores found no room in the report
+)
 
 // CPUSplit is how one core, or all, spent a time: ratios 0..1 of it that add up
 // to 1. Names and order are top's. Guests are within User.

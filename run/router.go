@@ -183,7 +183,7 @@ func (r *runner) endRouter() {
 	defer cancel()
 	facts := r.site.router.Finish(ctx)
 	if r.site.router.node != nil { // programs that it has since are of the test
-		facts.Offload = r.doc.Router.Offload
+		facts.Told = r.doc.Router.Told
 	}
 	r.doc.Router = &facts
 }

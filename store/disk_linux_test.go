@@ -125,7 +125,7 @@ func TestDiskFull(t *testing.T) {
 		release = fill(t, dir)
 		done := document()
 		done.Complete, done.Results = true, make([]model.Result, 2)
-		done.Router = &model.RouterFacts{Tuning: []string{strings.Repeat("x", 20<<10)}}
+		done.Router = &model.RouterFacts{Model: strings.Repeat("x", 20<<10)}
 		full("the end", r.End(done))
 		release()
 		check("the end, tried again", r.End(done))

@@ -168,11 +168,20 @@ func routerFacts(f *model.RouterFacts) []Section {
 		add("Memory", fmt.Sprintf("%d MiB", f.MemoryBytes>>20))
 	}
 	add("Watched through", f.Source)
-	add("Tuning", f.Tuning...)
-	add("Not read", f.Untold...)
+	var forwarding []string
+	for _, told := range f.Told {
+		switch text := finding.Told(told).Text(); told.Code {
+		case model.FactSetting:
+			add("Tuning", text)
+		case model.FactUntold:
+			add("Not read", text)
+		default:
+			forwarding = append(forwarding, text)
+		}
+	}
 	out := []Section{t}
-	if len(f.Offload) > 0 {
-		out = append(out, Text{"What the router says of its forwarding: " + strings.Join(f.Offload, " ")})
+	if len(forwarding) > 0 {
+		out = append(out, Text{"What the router says of its forwarding: " + strings.Join(forwarding, "; ") + "."})
 	}
 	for when, texts := range [][]model.Text{f.Before, f.After} {
 		for _, text := range texts {

@@ -3,6 +3,7 @@ package dut
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -78,17 +79,17 @@ func TestFactsThatHang(t *testing.T) {
 			return 0
 		}
 		r := f.open(time.Second)
-		if got := strings.Join(r.Facts().Untold, "\n"); !strings.Contains(got,
-			"the router did not answer within 30s") || f.starts != 2 {
-			t.Errorf("%d starts, untold: %s", f.starts, got)
+		if got := fmt.Sprint(r.Facts().Told); !strings.Contains(got, "the router did not answer within 30s") ||
+			f.starts != 2 {
+			t.Errorf("%d starts, told: %s", f.starts, got)
 		}
 		if w, _, _ := trial(r, nil); w.CPU == nil || len(w.Gaps) > 0 {
 			t.Errorf("%+v", w)
 		}
 		f.cut("gone")
 		synctest.Wait()
-		if got := strings.Join(r.Finish(context.Background()).Untold, "\n"); !strings.Contains(got,
-			"after the last trial: the connection was closed") {
+		if got := fmt.Sprint(r.Finish(context.Background()).Told); !strings.Contains(got,
+			"{untold map[why:the connection was closed] true}") {
 			t.Error(got)
 		}
 		if err := r.Close(); err != nil {
@@ -107,7 +108,7 @@ func TestWatchThatNeverMeasured(t *testing.T) {
 		w := r.Begin(1)
 		w.Snapshot("idle")
 		out, series := w.Watched(time.Second)
-		gaps(t, out.Gaps, "the measured part did not begin")
+		gaps(t, out.Gaps, "unbegun 0 0: ")
 		if out.CPU != nil || series != nil || len(w.Report().Counters) > 0 {
 			t.Errorf("%+v", out)
 		}
@@ -122,7 +123,7 @@ func TestWatchThatNeverMeasured(t *testing.T) {
 		w.Snapshot("measure")
 		time.Sleep(300 * time.Millisecond)
 		out, _ = w.Watched(300 * time.Millisecond)
-		gaps(t, out.Gaps, "the measured part of 300ms held 1 of the samples taken every 1s")
+		gaps(t, out.Gaps, "short 0 0: ")
 		if err := errors.Join(w.Close(), r.Close()); err != nil {
 			t.Error(err)
 		}
@@ -153,7 +154,7 @@ func TestDeadConnection(t *testing.T) {
 		if f.starts != 2 || out.Samples < 25 {
 			t.Errorf("%d starts, %+v", f.starts, out)
 		}
-		gaps(t, out.Gaps, "not observed from t=0.0 s to t=67.0 s: the connection was closed: killed")
+		gaps(t, out.Gaps, "closed 0 67: killed")
 		if err := errors.Join(w.Close(), r.Close()); err != nil {
 			t.Error(err)
 		}

@@ -2,7 +2,7 @@ package dut
 
 import (
 	"cmp"
-	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,13 +20,17 @@ type learned struct {
 	namespace uint64          // inode of the network namespace; 0 unknown
 }
 
-func also(lines, more []string) []string {
-	for _, l := range more {
-		if !slices.Contains(lines, l) {
-			lines = append(slices.Clip(lines), "after the last trial, "+l)
+// also are facts with those that the router told later.
+func also(facts, later []model.RouterFact) []model.RouterFact {
+	facts = slices.Clip(facts)
+	for _, f := range later {
+		same := func(known model.RouterFact) bool { return known.Code == f.Code && maps.Equal(known.Words, f.Words) }
+		if !slices.ContainsFunc(facts, same) {
+			f.Later = true
+			facts = append(facts, f)
 		}
 	}
-	return lines
+	return facts
 }
 
 // learn reads the answers; first is the first sample.
@@ -48,8 +52,12 @@ func learn(told map[string]string, first sample) learned {
 		name, _, _ := strings.Cut(strings.TrimPrefix(path, "/sys/class/net/"), "/")
 		l.hardware[name] = true
 	}
-	f.Offload, f.Tuning = offload(told), tuning(told)
-	f.Before, f.Untold = texts(told), untold(told)
+	f.Before, f.Told = texts(told), facts(told)
+	for _, q := range questions {
+		if q.needed && told[q.name] == "" {
+			f.Told = append(f.Told, fact(model.FactUntold, "name", q.name))
+		}
+	}
 	return l
 }
 
@@ -66,15 +74,6 @@ func texts(told map[string]string) (out []model.Text) {
 	for _, q := range questions {
 		if q.shown && told[q.name] != "" {
 			out = append(out, model.Text{Name: q.name, Text: told[q.name]})
-		}
-	}
-	return out
-}
-
-func untold(told map[string]string) (out []string) {
-	for _, q := range questions {
-		if q.needed && told[q.name] == "" {
-			out = append(out, q.name+": the router told nothing")
 		}
 	}
 	return out
@@ -109,35 +108,52 @@ func armPart(part string) string {
 	return "ARM, part " + part
 }
 
-// offload says what is configured and what is real, a sentence each. What the
-// router does not tell has none.
-func offload(told map[string]string) (out []string) {
-	say := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
+// fact has words by pairs of name and word.
+func fact(code string, words ...string) model.RouterFact {
+	f := model.RouterFact{Code: code, Words: map[string]string{}}
+	for pair := range slices.Chunk(words, 2) {
+		f.Words[pair[0]] = oneLine(pair[1])
+	}
+	return f
+}
+
+// maxFacts bounds what one router tells.
+const maxFacts = 64
+
+// facts are what the router's forwarding and tuning come to, as far as it tells.
+func facts(told map[string]string) []model.RouterFact {
+	out := append(offload(told), tuning(told)...)
+	return out[:min(len(out), maxFacts)]
+}
+
+// offload tells what is configured and what is real.
+func offload(told map[string]string) (out []model.RouterFact) {
+	say := func(code string, words ...string) { out = append(out, fact(code, words...)) }
 	if uci, ok := told["uci"]; ok && told["openwrt"] != "" {
-		for _, k := range []struct{ key, what string }{
-			{"firewall.@defaults[0].flow_offloading", "software flow offloading"},
-			{"firewall.@defaults[0].flow_offloading_hw", "hardware flow offloading"},
+		for _, k := range []struct{ key, by string }{
+			{"firewall.@defaults[0].flow_offloading", "software"},
+			{"firewall.@defaults[0].flow_offloading_hw", "hardware"},
 		} {
 			state := "off"
 			if setting(uci, k.key) == "1" {
 				state = "on"
 			}
-			say("configured: %s is %s (%s)", k.what, state, k.key)
+			say(model.FactOffload, "by", k.by, "state", state, "name", k.key)
 		}
 	}
 	tables := flowtable.FindAllStringSubmatch(told["nft list flowtables"], -1)
 	if told["nft list flowtables"] != "" && len(tables) == 0 {
-		say("real: nft has no flowtable, so it offloads no flow")
+		say(model.FactNoFlowtable)
 	}
 	for _, t := range tables {
-		how, devices := "in software", "no device"
+		by, devices := "software", ""
 		if strings.Contains(t[2], "flags offload") {
-			how = "in hardware, as far as the device can"
+			by = "hardware"
 		}
 		if found := devicesOf.FindStringSubmatch(t[2]); found != nil {
-			devices = oneLine(strings.ReplaceAll(found[1], `"`, ""))
+			devices = strings.ReplaceAll(found[1], `"`, "")
 		}
-		say("real: nft's flowtable %s takes flows of %s past the rules %s", oneLine(t[1]), devices, how)
+		say(model.FactFlowtable, "name", t[1], "devices", devices, "by", by)
 	}
 	for line := range strings.Lines(told["ip link, xdp"]) {
 		f := strings.Fields(line) // 3: wan@if2: <UP> mtu 1500 xdp qdisc noqueue
@@ -145,15 +161,15 @@ func offload(told map[string]string) (out []string) {
 			continue
 		}
 		if device, ok := strings.CutSuffix(f[1], ":"); ok {
-			say("real: an XDP program sees the packets that %s receives before the kernel's own path does", device)
+			say(model.FactXDP, "device", device)
 		}
 	}
-	for _, c := range []struct{ key, how string }{{"software", "in software"}, {"hardware", "in hardware"}} {
+	for _, by := range []string{"software", "hardware"} {
 		for line := range strings.Lines(told["conntrack flags"]) {
-			count, ok := strings.CutPrefix(line, c.key+" ")
+			count, ok := strings.CutPrefix(line, by+" ")
 			n, err := strconv.Atoi(strings.TrimSpace(count))
 			if ok && err == nil && (n > 0 || len(tables) > 0) {
-				say("real: %d tracked connections were offloaded %s when it was asked", n, c.how)
+				say(model.FactConnections, "count", strconv.Itoa(n), "by", by)
 			}
 		}
 	}
@@ -166,40 +182,34 @@ var (
 	devicesOf = regexp.MustCompile(`devices = \{([^{}]*)\}`)
 )
 
-// maxTuning bounds the lines about tuning.
-const maxTuning = 64
-
-// tuning is what steers the load, a line each.
-func tuning(told map[string]string) (out []string) {
+// tuning is what steers the load.
+func tuning(told map[string]string) (out []model.RouterFact) {
+	add := func(name, value string) { out = append(out, fact(model.FactSetting, "name", name, "value", value)) }
 	if v := setting(told["uci"], "network.globals.packet_steering"); v != "" {
-		out = append(out, "packet steering is "+v+" (network.globals.packet_steering)")
+		add("network.globals.packet_steering", v)
 	}
 	governors := strings.Fields(told["governor"])
 	slices.Sort(governors)
 	if all := slices.Compact(governors); len(all) > 0 {
-		out = append(out, "clock governor "+strings.Join(all, ", "))
+		add("cpu.governor", strings.Join(all, ", "))
 	}
 	for line := range strings.Lines(told["steering"]) {
 		path, mask, _ := strings.Cut(strings.TrimSpace(line), ":")
 		where := strings.Split(path, "/") // /sys/class/net/eth0/queues/rx-0/rps_cpus
 		if len(where) == 8 && strings.Trim(mask, "0,") != "" {
-			const format = "%s %s is steered to cores %s (rps_cpus, a mask)"
-			out = append(out, fmt.Sprintf(format, where[4], where[6], mask))
+			add(where[4]+"."+where[6]+".rps_cpus", mask)
 		}
 	}
 	for line := range strings.Lines(told["tc -s qdisc"]) {
 		f := strings.Fields(line) // qdisc fq_codel 0: dev eth0 root ...
 		if len(f) > 5 && f[0] == "qdisc" && f[1] != "noqueue" && f[3] == "dev" && f[5] == "root" {
-			out = append(out, f[1]+" queues on "+f[4])
+			add(f[4]+".qdisc", f[1])
 		}
 	}
 	for line := range strings.Lines(told["sysctl"]) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			out = append(out, "net/"+name+" = "+value)
+			add("net."+strings.ReplaceAll(name, "/", "."), value)
 		}
-	}
-	if left := len(out) - maxTuning; left > 0 {
-		out = append(out[:maxTuning], fmt.Sprintf("and %d lines more", left))
 	}
 	return out
 }

@@ -180,7 +180,7 @@ func (f *fake) sample() string {
 // open opens it with samples so far apart; the test closes it.
 func (f *fake) open(period time.Duration) *Router {
 	f.t.Helper()
-	r := &Router{node: "router", source: "ssh://fake", start: f.start, asked: period, maxCost: usualCost}
+	r := &Router{node: "router", source: "ssh://fake", start: f.start, period: period}
 	if err := r.open(context.Background()); err != nil {
 		f.t.Fatal(err)
 	}

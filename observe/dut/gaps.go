@@ -1,91 +1,71 @@
 package dut
 
 import (
-	"fmt"
 	"time"
 
+	"pelt/model"
 	"pelt/observe/counters"
 )
 
-// event is what kept a router from being watched, or changed how it is.
-type event struct {
-	at   time.Time
-	text string
-	gap  bool // explains a gap; else it is told by itself
+// outage is what kept a router from being watched.
+type outage struct {
+	at        time.Time
+	why, said string // see model.RouterGap
 }
 
-// maxEvents bounds what a connection that keeps failing leaves behind; the oldest are forgotten.
-const maxEvents = 1000
+// maxOutages bounds what a connection that keeps failing leaves behind; the oldest are forgotten.
+const maxOutages = 1000
 
-// outage notes why nothing comes of the router. mu is held.
-func (r *Router) outage(why string) { r.note(event{time.Now(), why, true}) }
-
-func (r *Router) note(e event) {
-	if len(r.events) == maxEvents {
-		r.events = append(r.events[:0], r.events[1:]...)
+// note keeps why nothing comes of the router. mu is held.
+func (r *Router) note(why, said string) {
+	if len(r.outages) == maxOutages {
+		r.outages = append(r.outages[:0], r.outages[1:]...)
 	}
-	r.events = append(r.events, e)
+	r.outages = append(r.outages, outage{time.Now(), why, said})
 }
 
-// gaps says in a line each when the router was not observed in the measured part, and why. mu is held.
-func (w *Watch) gaps(all []timed, measured time.Duration) (lines []string) {
+// gaps are when the router was not observed in the measured part, and when it restarted. mu is held.
+func (w *Watch) gaps(all []timed, measured time.Duration) (list []model.RouterGap) {
 	end := measured.Seconds()
 	from, since := 0.0, w.measure // of what is not observed so far
-	add := func(to float64, until time.Time, period time.Duration) {
-		if to-from <= longestGap(period) || min(to, end)-max(from, 0) <= period.Seconds()/2 {
+	add := func(to float64, until time.Time) {
+		if to-from <= w.r.longestGap() || min(to, end)-max(from, 0) <= w.r.period.Seconds()/2 {
 			return
 		}
-		line := fmt.Sprintf("not observed from t=%.1f s", max(0, from))
-		if to < end {
-			line += fmt.Sprintf(" to t=%.1f s", to)
+		g := w.r.why(since, until)
+		if g.FromS = max(0, from); to < end {
+			g.ToS = to
 		}
-		lines = append(lines, line+": "+w.r.why(since, until))
+		list = append(list, g)
 	}
 	for i, s := range all {
 		if i > 0 || s.t > 0 {
-			add(s.t, s.came, s.period)
+			add(s.t, s.came)
 		}
 		from, since = s.t, s.sent
 	}
-	add(end, time.Now(), w.r.period)
-	return lines
+	add(end, time.Now())
+	for i := 1; i < len(all); i++ {
+		if a, b := all[i-1], all[i]; a.boots != b.boots && b.t > 0 && a.t < end {
+			list = append(list, model.RouterGap{Why: model.GapRestarted, FromS: max(0, a.t), ToS: b.t})
+		}
+	}
+	return list
 }
 
-// why tells what kept the router from being watched in a time. mu is held.
-func (r *Router) why(from, to time.Time) string {
+// why is what first kept the router from being watched in a time. mu is held.
+func (r *Router) why(from, to time.Time) model.RouterGap {
 	_ = r.current() // a loss that nobody noted yet
-	why, last := "", ""
-	for _, e := range r.events {
-		if !e.gap || e.at.Before(from) || e.at.After(to) {
-			continue
-		}
-		if last = e.text; why == "" {
-			why = last
+	for _, o := range r.outages {
+		if !o.at.Before(from) && !o.at.After(to) {
+			return model.RouterGap{Why: o.why, Said: o.said}
 		}
 	}
-	switch {
-	case why == "":
-		return "the router did not answer in time"
-	case last != why:
-		why += "; then " + last
-	}
-	return why
-}
-
-// notes are the events of the measured part that are told by themselves. mu is held.
-func (w *Watch) notes(measured time.Duration) (lines []string) {
-	for _, e := range w.r.events {
-		if at := e.at.Sub(w.measure); !e.gap && at >= 0 && at < measured {
-			lines = append(lines, fmt.Sprintf("from t=%.1f s %s", at.Seconds(), e.text))
-		}
-	}
-	return lines
+	return model.RouterGap{Why: model.GapLate}
 }
 
 // cost is what the watch took of the router's processors, by the router's own account.
 type cost struct{ ticks, seconds float64 }
-
-func (c *cost) add(ticks, seconds float64) { c.ticks, c.seconds = c.ticks+ticks, c.seconds+seconds }
 
 // ratio is the cost as a part of one core.
 func (c cost) ratio() float64 { return c.ticks / counters.TickHz / c.seconds }
@@ -94,25 +74,9 @@ func (c cost) ratio() float64 { return c.ticks / counters.TickHz / c.seconds }
 // processes' figures, each up to a tick wrong, are below 1 % of it.
 const costSpan = 5
 
-// limitCost adds what passed between two samples of one connection to the cost, and asks less often if the watch
-// costs too much, but for what a moment costs, which comes no less often then. mu is held.
-func (r *Router) limitCost(from *reading, to sample) {
-	if !from.spentKnown || !to.spentKnown || to.spent < from.spent || to.up <= from.up {
-		return
-	}
-	ticks, seconds := float64(to.spent-from.spent), to.up-from.up
-	r.cost.add(ticks, seconds)
-	if !from.moment {
-		r.recent.add(ticks, seconds)
-	}
-	if r.recent.seconds < max(costSpan, 3*r.period.Seconds()) {
-		return
-	}
-	ratio := r.recent.ratio()
-	r.recent = cost{}
-	if ratio > r.maxCost && r.period < mostPeriod {
-		r.period = min(2*r.period, mostPeriod)
-		const format = "sampled only every %v: the watch took %.1f %% of a core, above %.1f %%"
-		r.note(event{time.Now(), fmt.Sprintf(format, r.period, 100*ratio, 100*r.maxCost), false})
+// addCost adds what passed between two samples of one connection. mu is held.
+func (r *Router) addCost(from, to sample) {
+	if from.spentKnown && to.spentKnown && to.spent >= from.spent && to.up > from.up {
+		r.cost.ticks, r.cost.seconds = r.cost.ticks+float64(to.spent-from.spent), r.cost.seconds+to.up-from.up
 	}
 }

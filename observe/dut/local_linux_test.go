@@ -58,8 +58,7 @@ func TestLocalRouter(t *testing.T) {
 		t.Run(strings.Join(shell, " "), func(t *testing.T) {
 			testenv.Tool(t, shell[0])
 			start := local(ns.Do, true, shell[0], shell[1:]...)
-			r := &Router{node: "router", source: "the lab", start: start, asked: 50 * time.Millisecond,
-				maxCost: usualCost}
+			r := &Router{node: "router", source: "the lab", start: start, period: 50 * time.Millisecond}
 			if err := r.open(context.Background()); err != nil {
 				t.Fatal(err)
 			}

@@ -2,7 +2,6 @@ package dut
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -11,18 +10,14 @@ import (
 	"pelt/model"
 )
 
-const (
-	usualPeriod = time.Second
-	usualCost   = 0.02             // of one of the router's cores that the watch may take, 0..1
-	mostPeriod  = 32 * time.Second // to which a costly watch backs off
-)
+// usualPeriod is how far apart samples are.
+const usualPeriod = time.Second
 
 // Router is a router under watch. Its methods may be called concurrently.
 type Router struct {
 	node, source string
 	start        Start
-	asked        time.Duration // the period of the series
-	maxCost      float64
+	period       time.Duration
 	machine      learned
 	stop         context.CancelFunc
 	kept         chan struct{} // closed when reconnect has returned
@@ -31,13 +26,11 @@ type Router struct {
 	flow    string     // whose route the router is asked for
 	to      netip.Addr // where it goes; invalid: not known
 	session *session   // nil while there is no connection; see current
-	period  time.Duration
-	boot    string // of the last sample
+	boot    string     // of the last sample
 	up      float64
 	boots   int // how often the router was seen to have restarted
-	events  []event
+	outages []outage
 	cost    cost // over all trials: its unit is too coarse for one
-	recent  cost // since the period was last judged
 	closed  bool
 }
 
@@ -54,7 +47,7 @@ const (
 // watched. ctx bounds the opening only. The error says in one line what is wrong and
 // what would be right. The caller must call Close.
 func Open(ctx context.Context, node, source string, start Start) (*Router, error) {
-	r := &Router{node: node, source: source, start: start, asked: usualPeriod, maxCost: usualCost}
+	r := &Router{node: node, source: source, start: start, period: usualPeriod}
 	if err := r.open(ctx); err != nil {
 		return nil, fmt.Errorf("watch the router %s: %w", source, err)
 	}
@@ -80,7 +73,7 @@ func (r *Router) open(ctx context.Context) error {
 	f := &r.machine.facts
 	f.Node, f.Source = r.node, r.source
 	if err != nil { // one question hung, say; the trials need none of them
-		f.Untold = append(f.Untold, "not all that was asked before the first trial: "+err.Error())
+		f.Told = append(f.Told, fact(model.FactUntold, "why", err.Error()))
 		_ = s.shell.Close() // it is of no use any more
 		if s, err = connect(ctx, r.start); err != nil {
 			return err
@@ -88,7 +81,7 @@ func (r *Router) open(ctx context.Context) error {
 	}
 	r.session, r.boot, r.up = s, first.boot, first.up
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r.period, r.stop, r.kept = r.asked, stop, make(chan struct{})
+	r.stop, r.kept = stop, make(chan struct{})
 	go r.reconnect(life, s)
 	return nil
 }
@@ -132,7 +125,7 @@ func (r *Router) Finish(ctx context.Context) model.RouterFacts {
 	r.mu.Lock()
 	s := r.current()
 	r.mu.Unlock()
-	err := errors.New("the connection was closed")
+	err := errClosed
 	var told map[string]string
 	if s != nil {
 		told, err = s.facts(ctx)
@@ -140,11 +133,11 @@ func (r *Router) Finish(ctx context.Context) model.RouterFacts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := &r.machine.facts
+	later := facts(told)
 	if err != nil {
-		f.Untold = append(f.Untold, "not all that was asked after the last trial: "+err.Error())
+		later = append(later, fact(model.FactUntold, "why", err.Error()))
 	}
-	f.After = texts(told)
-	f.Offload, f.Tuning = also(f.Offload, offload(told)), also(f.Tuning, tuning(told))
+	f.After, f.Told = texts(told), also(f.Told, later)
 	return *f
 }
 
@@ -194,7 +187,7 @@ func (r *Router) reconnect(life context.Context, s *session) {
 func (r *Router) current() *session {
 	if s := r.session; s != nil && s.shell.ends(0) {
 		r.session = nil
-		r.outage(s.why())
+		r.note(model.GapClosed, s.lastWords())
 	}
 	return r.session
 }
@@ -205,7 +198,7 @@ func (r *Router) retry(life context.Context) *session {
 	defer r.mu.Unlock()
 	switch {
 	case err != nil:
-		r.outage(err.Error())
+		r.note(model.GapClosed, err.Error())
 		return nil
 	case r.closed:
 		_ = s.shell.Close()

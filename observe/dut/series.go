@@ -68,19 +68,19 @@ var routerMetrics = []metric{
 	{"temperature_c", func(a, b *reading) float64 { return (a.temperatureC + b.temperatureC) / 2 }},
 }
 
-// longestGap is how far apart two samples of a period may be, in seconds, to tell of the time between.
-func longestGap(period time.Duration) float64 { return 1.5*period.Seconds() + uptimeStep }
+// longestGap is how far apart two samples may be, in seconds, to tell of the time between.
+func (r *Router) longestGap() float64 { return 1.5*r.period.Seconds() + uptimeStep }
 
 // series are of the times that were observed: between samples of one life of the router
-// that are not much further apart than was asked for.
+// that are not much further apart than a period.
 func (w *Watch) series(all []timed, measured time.Duration) (out []model.Series) {
-	step := w.r.asked.Seconds()
+	step := w.r.period.Seconds()
 	n := int(measured.Seconds()/step + 1e-6)
 	add := func(m metric, core *int) {
 		var spans []counters.Span
 		for i := 1; i < len(all); i++ {
 			a, b := all[i-1], all[i]
-			if a.boots == b.boots && b.up > a.up && b.up-a.up <= longestGap(b.period) {
+			if a.boots == b.boots && b.up > a.up && b.up-a.up <= w.r.longestGap() {
 				spans = append(spans, counters.Span{From: a.t, To: b.t, Value: m.value(a.reading, b.reading)})
 			}
 		}

@@ -214,16 +214,18 @@ func (s *session) ask(what string) (r reply, err error) {
 		s.shell.Kill()
 		s.shell.ends(closeGrace)
 	}
-	return r, errors.New(s.why())
+	return r, fmt.Errorf("%w: %s", errClosed, s.lastWords())
 }
 
-// why says in one line why the connection is gone.
-func (s *session) why() string {
-	why := "the connection was closed"
+var errClosed = errors.New("the connection was closed")
+
+// lastWords say why the connection is gone.
+func (s *session) lastWords() string {
 	if last := lastLine(s.shell.Complaint()); last != "" {
-		why += ": " + strings.TrimSuffix(last, ".")
-	} else if s.shell.ends(0) {
-		why += ": the shell ended with " + s.shell.Status()
+		return strings.TrimSuffix(last, ".")
 	}
-	return why
+	if s.shell.ends(0) {
+		return "the shell ended with " + s.shell.Status()
+	}
+	return "it does not end"
 }

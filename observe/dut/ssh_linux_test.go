@@ -49,8 +49,7 @@ func startServer(t *testing.T) *sshbed.Server {
 func TestServerHangsUp(t *testing.T) {
 	s := startServer(t)
 	ctx := context.Background()
-	r := &Router{node: "router", source: "ssh://ash", start: target(t, "ssh://ash"), asked: 250 * time.Millisecond,
-		maxCost: 1}
+	r := &Router{node: "router", source: "ssh://ash", start: target(t, "ssh://ash"), period: 250 * time.Millisecond}
 	if err := r.open(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +68,9 @@ func TestServerHangsUp(t *testing.T) {
 	<-gone
 	w.Snapshot(model.MomentEnd)
 	watched, _ := w.Watched(time.Second)
-	watched.Gaps = slices.DeleteFunc(watched.Gaps, func(line string) bool { // a busy host, before
-		return strings.Contains(line, "the router did not answer in time")
-	})
-	gaps(t, watched.Gaps, "the connection was closed: ") // ssh's words follow, by what it was doing
-	if len(watched.Gaps) > 0 && strings.HasSuffix(watched.Gaps[0], "closed: ") || watched.CPU != nil {
+	late := func(g model.RouterGap) bool { return g.Why == model.GapLate } // a busy host, before
+	list := slices.DeleteFunc(watched.Gaps, late)
+	if len(list) != 1 || list[0].Why != model.GapClosed || list[0].Said == "" || watched.CPU != nil {
 		t.Errorf("%+v", watched)
 	}
 	begun := time.Now()

@@ -35,15 +35,12 @@ type Watch struct {
 	unsettled bool
 }
 
-// reading is a sample, when this host asked for it and had it, and in which life and
-// with which period of the router.
+// reading is a sample, when this host asked for it and had it, and in which life of the router.
 type reading struct {
 	sample
 	sent, came time.Time
 	session    *session
 	boots      int
-	period     time.Duration
-	moment     bool
 }
 
 // maxReadings bounds the samples of a trial: a day and a half, at one a second.
@@ -105,7 +102,7 @@ func (w *Watch) sample(ctx context.Context, name model.Moment) {
 	to := r.to
 	r.mu.Unlock()
 	var a reply
-	err := errors.New("the connection was closed")
+	err := errClosed
 	what := askSample
 	if name != "" {
 		what = askMoment + " " + string(name)
@@ -127,10 +124,10 @@ func (w *Watch) sample(ctx context.Context, name model.Moment) {
 	switch {
 	case err == nil:
 		if err = w.answered(session, name, a); err != nil {
-			r.outage(err.Error())
+			r.note(model.GapGarbled, err.Error())
 		}
 	case errors.Is(err, errLong):
-		r.outage(err.Error())
+		r.note(model.GapGarbled, err.Error())
 	case ctx.Err() != nil:
 		err = fmt.Errorf("the router did not answer within %v", within)
 	}
@@ -156,7 +153,7 @@ func (w *Watch) answered(session *session, name model.Moment, a reply) error {
 	}
 	r.boot, r.up = s.boot, s.up
 	if n := len(w.readings); n > 0 && w.readings[n-1].session == session && !restarted {
-		r.limitCost(&w.readings[n-1], s)
+		r.addCost(w.readings[n-1].sample, s)
 	}
 	if name != "" || a.came.Sub(w.snapshots.At("").Taken) >= counters.WidenEvery {
 		machine := counters.Machine{LongBits: longBits(r.machine.machine), Hardware: r.machine.hardware}
@@ -165,10 +162,10 @@ func (w *Watch) answered(session *session, name model.Moment, a reply) error {
 	}
 	s.texts = nil // the bulk of it
 	if len(w.readings) == maxReadings {
-		r.outage(fmt.Sprintf("only the first %d samples of a trial are kept", maxReadings))
+		r.note(model.GapLong, "")
 		return nil
 	}
-	w.readings = append(w.readings, reading{s, a.sent, a.came, session, r.boots, r.period, name != ""})
+	w.readings = append(w.readings, reading{s, a.sent, a.came, session, r.boots})
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package dut
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -20,7 +19,7 @@ type timed struct {
 
 // Watched returns what the router did during the measured part of the trial, from
 // Snapshot(MomentMeasure) on and so long, with one value of each series for each
-// whole period asked for. What was not observed is NaN in a series, absent in the
+// whole period. What was not observed is NaN in a series, absent in the
 // watch, and said in its Gaps.
 func (w *Watch) Watched(measured time.Duration) (model.RouterWatch, []model.Series) {
 	r := w.r
@@ -31,17 +30,14 @@ func (w *Watch) Watched(measured time.Duration) (model.RouterWatch, []model.Seri
 		out.CostRatio = &ratio
 	}
 	if w.measure.IsZero() {
-		out.Gaps = []string{"not observed: the measured part did not begin"}
+		out.Gaps = []model.RouterGap{{Why: model.GapUnbegun}}
 		return out, nil
 	}
 	all := w.timeline()
 	within := measuredPart(all, measured, r.period)
 	out.Samples = len(within)
-	out.Gaps = append(w.gaps(all, measured), w.notes(measured)...)
-	out.Gaps = append(out.Gaps, restarts(all, measured)...)
-	if len(within) < 2 && len(out.Gaps) == 0 {
-		const format = "the measured part of %v held %d of the samples taken every %v: too few to tell"
-		out.Gaps = append(out.Gaps, fmt.Sprintf(format, measured.Round(time.Millisecond), len(within), r.period))
+	if out.Gaps = w.gaps(all, measured); len(within) < 2 && len(out.Gaps) == 0 {
+		out.Gaps = []model.RouterGap{{Why: model.GapShort}}
 	}
 	summarize(&out, within)
 	return out, w.series(all, measured)
@@ -88,19 +84,6 @@ func measuredPart(all []timed, measured, period time.Duration) []timed {
 		return nil
 	}
 	return all[first : last+1]
-}
-
-// restarts says in a line each when the router began anew.
-func restarts(all []timed, measured time.Duration) (lines []string) {
-	for i := 1; i < len(all); i++ {
-		a, b := all[i-1], all[i]
-		if a.boots != b.boots && b.t > 0 && a.t < measured.Seconds() {
-			const format = "the router restarted between t=%.1f s and t=%.1f s, " +
-				"its uptime went from %.1f s to %.1f s: figures across that are not told"
-			lines = append(lines, fmt.Sprintf(format, max(0, a.t), b.t, a.up, b.up))
-		}
-	}
-	return lines
 }
 
 // summarize fills in the figures of the whole measured part.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 
 	"pelt/model"
 	"pelt/unit"
@@ -43,9 +44,8 @@ func Bench() model.Document {
 	}
 	r.run(&d, cells)
 	lost, never, unfit := &d.Results[len(cells)+14], &d.Results[20], &d.Results[6]
-	blind(lost, 6, 9, "not observed from t=6.0 s to t=9.0 s: no answer within 2 s")
-	blind(never, 0, 10,
-		"not observed from t=0.0 s: the connection was closed: Connection to 192.168.1.1 closed by remote host.")
+	blind(lost, 6, 9, model.RouterGap{Why: model.GapLate, FromS: 6, ToS: 9})
+	blind(never, 0, 10, model.RouterGap{Why: model.GapClosed, Said: "Connection to 192.168.1.1 closed by remote host."})
 	never.Router.CPU, never.Router.Cores, never.Router.Samples, never.Router.CostRatio = nil, nil, 0, nil
 	unfit.State, unfit.Why = model.Invalid, lateSender("down", model.SenderStarved, 97e3, 140e3)
 	d.Warnings = []string{"router: 2 of 46 trials saw it for a part of their time only, or not at all"}
@@ -60,7 +60,7 @@ func BenchLab() model.Document {
 	d.Lab = &model.LabFacts{Topology: "nat", Nodes: []string{"sender", "router", "receiver"}}
 	d.Router = &model.RouterFacts{Node: "router", Source: "lab:nat", System: "linux", Kernel: "6.12.9",
 		CPU: "AMD EPYC 7763", Cores: 2, MemoryBytes: 4 << 30,
-		Offload: []string{"There is no flowtable: each packet takes the whole way through the kernel."}}
+		Told: []model.RouterFact{fact(model.FactNoFlowtable)}}
 	var cells []model.Cell
 	for _, frame := range []int{64, 512, 1518, 0} {
 		for _, direction := range []string{"up", "down", "both"} {
@@ -77,14 +77,24 @@ func openWrt() *model.RouterFacts {
 	return &model.RouterFacts{Node: "router", Source: "ssh://root@192.168.1.1", System: "openwrt",
 		Model: "Xiaomi Mi Router 3G", Firmware: "OpenWrt 23.05.5 r24106-10cc5fcd00", Kernel: "5.15.167",
 		CPU: "MIPS 1004Kc V2.15", Cores: 4, MemoryBytes: 250 << 20,
-		Offload: []string{"Flow offloading is configured off, in software and in hardware.",
-			"No flowtable is loaded: each packet takes the whole way through the kernel."},
-		Tuning: []string{"packet_steering: 0", "eth0 rx queues: 1, rps_cpus 0", "qdisc eth0: fq_codel"},
+		Told: []model.RouterFact{
+			fact(model.FactOffload, "by", "software", "state", "off", "name", "firewall.@defaults[0].flow_offloading"),
+			fact(model.FactNoFlowtable), fact(model.FactSetting, "name", "eth0.qdisc", "value", "fq_codel"),
+			fact(model.FactUntold, "name", "dmesg"),
+		},
 		Before: []model.Text{{Name: "top -b -n1", Text: top},
 			{Name: "/proc/interrupts",
 				Text: "           CPU0       CPU1       CPU2       CPU3\n 22:          0    9120417          0          0  MIPS GIC  10  1e100000.ethernet\n"}},
-		After:  []model.Text{{Name: "top -b -n1", Text: busy}},
-		Untold: []string{"temperature: no /sys/class/thermal/thermal_zone0/temp"}}
+		After: []model.Text{{Name: "top -b -n1", Text: busy}}}
+}
+
+// fact has words by pairs of name and word.
+func fact(code string, words ...string) model.RouterFact {
+	f := model.RouterFact{Code: code, Words: map[string]string{}}
+	for pair := range slices.Chunk(words, 2) {
+		f.Words[pair[0]] = pair[1]
+	}
+	return f
 }
 
 func benchCell(frame int, direction, variant string) model.Cell {
@@ -284,7 +294,7 @@ func addSplit(to *model.CPUSplit, s model.CPUSplit, weight float64) {
 }
 
 // blind takes the seconds from until to out of what was seen of the router.
-func blind(r *model.Result, from, to int, why string) {
+func blind(r *model.Result, from, to int, why model.RouterGap) {
 	for i := range r.Series {
 		if s := &r.Series[i]; s.At == "router" {
 			for j := from; j < min(to, len(s.Values)); j++ {
@@ -303,13 +313,16 @@ func BenchHostile() model.Document {
 	d.Results = d.Results[:24]
 	d.Plan.Variants[0].Name = evil
 	f := d.Router
-	f.Model, f.Firmware, f.Source, f.Offload, f.Untold = evil, evil, evil, []string{evil}, []string{evil}
+	f.Model, f.Firmware, f.Source = evil, evil, evil
+	f.Told = []model.RouterFact{fact(evil), fact(model.FactSetting), fact(model.FactFlowtable, "name", evil),
+		fact(model.FactUntold, "why", evil)}
 	f.Before = []model.Text{{Name: evil, Text: evil + "\n" + evil}}
 	for i := range d.Results {
 		r := &d.Results[i]
 		r.Cell = maps.Clone(r.Cell)
 		r.Cell["variant"] = model.Word(evil)
-		r.Router.Gaps = append(r.Router.Gaps, evil)
+		r.Router.Gaps = append(r.Router.Gaps, model.RouterGap{Why: model.GapClosed, Said: evil},
+			model.RouterGap{Why: evil})
 	}
 	r := d.Results[0].Router
 	nan, huge := math.NaN(), math.Inf(1)

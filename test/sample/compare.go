@@ -40,7 +40,9 @@ func variants(id, target string, later time.Duration, repeats int) model.Documen
 	d.ID, d.Started, d.Plan.Command = id, start().Add(later), "router"
 	d.Plan.Factors = nil
 	d.Router = &model.RouterFacts{Node: "router", Source: "the lab", System: "linux", Kernel: "6.12.9",
-		CPU: "MIPS 24Kc", Cores: 2, MemoryBytes: 128 << 20, Offload: []string{"flow offload: configured, and not real"}}
+		CPU: "MIPS 24Kc", Cores: 2, MemoryBytes: 128 << 20, Told: []model.RouterFact{
+			fact(model.FactOffload, "by", "software", "state", "on", "name", "firewall.@defaults[0].flow_offloading"),
+			fact(model.FactNoFlowtable)}}
 	// What each variant carries at most, in packets and bits a second, and what a packet takes of the processors.
 	kinds := []struct {
 		name           string
