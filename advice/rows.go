@@ -85,7 +85,7 @@ var rows = [...]row{
 		enough: "it is loose already", instead: "this host has no route to the sender's address at all"},
 	// Packets of new connections are dropped when the table is full.
 	{applies: func(q *question) bool {
-		return q.line.Cause == model.CauseConnectionsFull || q.line.Cause == "NETFILTER_DROP" && q.moved("conntrack.")
+		return q.line.Cause == "CONNTRACK_FULL" || q.line.Cause == "NETFILTER_DROP" && q.moved("conntrack.")
 	},
 		knob: "net.netfilter.nf_conntrack_max", want: connections,
 		note: "costs kernel memory for each; or do not track the test's port (nft notrack in a raw prerouting chain)"},

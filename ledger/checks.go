@@ -237,12 +237,7 @@ func (b *book) filterCheck(c *checks, v *view) {
 	if !ok || !v.watched || b.path.shared() {
 		return // without verdicts, the gap is what made the line
 	}
-	t := &v.table
-	errors := t.field("TcpExt", "IPReversePathFilter").whole
-	for _, f := range []string{"InHdrErrors", "InAddrErrors", "InNoRoutes", "InUnknownProtos", "InTruncatedPkts",
-		"InDiscards", "ReasmFails"} {
-		errors = plus(errors, t.field("Ip", f).whole)
-	}
+	t, errors := &v.table, v.ipErrors.whole
 	var verdicts uint64
 	for _, s := range b.path.sites {
 		if s.host == v.Name && s.at == stageFilter && s.layer == model.LayerReceiverFilter {

@@ -14,46 +14,57 @@ func (b *book) nodeClaims(v *view) {
 	if v.Observation == nil {
 		return
 	}
-	side := SideOther
-	switch v {
-	case b.path.receiver:
-		side = SideReceiver
-	case b.path.sender:
-		side = SideSender
+	receives := v == b.path.receiver
+	speaks := [...]bool{goesIn: receives || v != b.path.sender, arrives: receives && !b.in.TCP,
+		goesOut: !receives || b.path.shared()}
+	told := map[string]bool{}
+	for i := range causes {
+		c := &causes[i]
+		n := &c.count
+		if n.names == "" || told[n.names] || !speaks[n.where] || n.when != nil && !n.when(b, v) {
+			continue
+		}
+		told[n.names] = true
+		b.holes = v.watched && !n.beside
+		if n.enter != nil {
+			n.enter(b, v, c)
+			continue
+		}
+		r := b.counters(v, n.names)
+		if n.names != uncountedByIP && (c.at == stageIP || c.at == stageOutput) {
+			v.ipErrors = v.ipErrors.add(r)
+		}
+		var also []func(*claim) bool
+		if n.also != nil {
+			also = append(also, n.also(b, v))
+		}
+		b.node(n.by, v, c, r, also...)
 	}
-	if side != SideSender {
-		b.cardClaims(v)
-	}
-	b.holes = v.watched
-	defer func() { b.holes = false }()
-	if side != SideSender {
-		b.inputClaims(v)
-		b.internetClaims(v)
-	}
-	if side == SideReceiver && !b.in.TCP {
-		b.udpClaims(v)
-	}
-	if side != SideReceiver || b.path.shared() {
-		b.outputClaims(v, side)
-	}
+	b.holes = false
 }
 
-// node enters a counter of a node under the layer of a stage there.
-func (b *book) node(at int, v *view, where stage, cause string, r reading, more ...func(*claim) bool) {
-	layer := b.behind(v, where)
-	same := func(c *claim) bool {
-		if c.layer == layer && c.host == v.Name && c.cause == cause {
-			return true
-		}
-		for _, m := range more {
-			if m(c) {
-				return true
-			}
-		}
-		return false
+// node enters a counter of a node under a row.
+func (b *book) node(at int, v *view, row *Cause, r reading, more ...func(*claim) bool) {
+	layer := b.behind(v, row.at)
+	if row.count.where == goesOut {
+		layer = b.ahead(v, row.at)
 	}
-	b.counter(at, layer, v.Name, cause, r, same)
+	b.counter(at, layer, v.Name, row.Name, r, func(c *claim) bool {
+		return c.host == v.Name && c.layer == layer && c.cause == row.Name ||
+			slices.ContainsFunc(more, func(covers func(*claim) bool) bool { return covers(c) })
+	})
 }
+
+// ahead returns the layer of a stage on the way out of a node.
+func (b *book) ahead(v *view, at stage) string {
+	if b.passes(v) {
+		return model.LayerNetwork
+	}
+	return layers[at].sender
+}
+
+// passes reports whether packets only pass through a node.
+func (b *book) passes(v *view) bool { return v != b.path.sender && v != b.path.receiver }
 
 // at selects claims about a stage at one node.
 func (b *book) at(v *view, where stage) func(*claim) bool {
@@ -61,20 +72,9 @@ func (b *book) at(v *view, where stage) func(*claim) bool {
 	return func(c *claim) bool { return c.layer == layer && c.host == v.Name }
 }
 
-// cardClaims are what a network card counts and no program sees.
-func (b *book) cardClaims(v *view) {
-	t := &v.table
-	b.node(byDevice, v, stageRing, model.CauseRingMissed, t.ring(v.In))
-	damaged := t.device(v.In, "rx_crc_errors").add(t.device(v.In, "rx_frame_errors")).add(t.device(v.In,
-		"rx_length_errors"))
-	b.counter(byDevice, model.LayerNetwork, v.Name, model.CauseDamaged, damaged, nil)
-	xdp := of(b.behind(v, stageXDP), "XDP")
-	for _, c := range b.claims {
-		if v.watched && xdp(c) {
-			return // a virtual card, whose drops the watch sees
-		}
-	}
-	b.node(byDevice, v, stageXDP, "XDP", b.xdpDrops(v))
+// xdpUnseen reports whether no watch saw what the XDP programs of a node drop, as it does at a virtual card.
+func xdpUnseen(b *book, v *view) bool {
+	return !v.watched || !slices.ContainsFunc(b.claims, of(b.behind(v, stageXDP), "XDP"))
 }
 
 // xdpDrops is what XDP programs dropped at a node, but for the packets that the
@@ -85,15 +85,6 @@ func (b *book) xdpDrops(v *view) reading {
 		r.whole, r.measure = minus(r.whole, b.in.TakenOff), minus(r.measure, b.in.TakenOff)
 	}
 	return r
-}
-
-// inputClaims are those of the way from a device to IP.
-func (b *book) inputClaims(v *view) {
-	t := &v.table
-	b.node(byDevice, v, stageTC, "TC_INGRESS", t.classes(v.In))
-	b.node(byDevice, v, stageBacklog, "CPU_BACKLOG", b.backlog(v))
-	b.node(byDevice, v, stageLink, "OTHERHOST", t.device(v.In, "rx_otherhost_dropped"))
-	b.node(byTransmit, v, stageDevice, model.CauseReceive, t.device(v.In, "rx_dropped"), b.at(v, stageBacklog))
 }
 
 // backlog is what the softnet backlog dropped that belongs to a node: the
@@ -109,83 +100,37 @@ func (b *book) backlog(v *view) reading {
 	return r
 }
 
-// ipErrors are IP's own counters of packets it gave up, with the reason that the
-// kernel gives where it tells one.
-var ipErrors = [...]struct{ field, cause string }{
-	{"InAddrErrors", "IP_INADDRERRORS"},
-	{"InNoRoutes", "IP_INNOROUTES"},
-	{"InUnknownProtos", "IP_NOPROTO"},
-	{"InTruncatedPkts", "PKT_TOO_SMALL"},
-	{"InCsumErrors", "IP_CSUM"},
-	{"InDiscards", model.CauseIPDiscard},
+// answersTimeExceeded reports whether a node on the way answered with that ICMP error. A bad header has no answer.
+func answersTimeExceeded(b *book, v *view) bool {
+	return b.passes(v) && slices.ContainsFunc([]string{"OutTimeExcds", "OutRateLimitHost", "OutRateLimitGlobal"},
+		func(name string) bool { return v.table.field("Icmp", name).whole > 0 })
 }
 
-// internetClaims are those of IP and netfilter.
-func (b *book) internetClaims(v *view) {
-	t := &v.table
-	passes, rules := v != b.path.sender && v != b.path.receiver, t.rules
-	if passes {
-		rules = rules.add(t.outputs)
+// unassembled enters datagrams that could not be put together. In a flow of fragments that follows from a fragment
+// that was dropped before.
+func (b *book) unassembled(v *view, c *Cause) {
+	fails := v.table.field("Ip", "ReasmFails")
+	if b.in.Fragments <= 1 {
+		v.ipErrors = v.ipErrors.add(fails)
+		b.node(byNamespace, v, c, fails)
+		return
 	}
-	b.node(byRule, v, stageFilter, "NETFILTER_DROP", rules)
-	inserts := t.field("conntrack", "insert_failed")
-	full := t.field("conntrack", "drop").less(inserts) // counts these, too
-	b.node(byNamespace, v, stageFilter, model.CauseConnectionsFull, full)
-	b.node(byNamespace, v, stageFilter, model.CauseNoPortLeft, inserts)
-	errors := t.field("TcpExt", "IPReversePathFilter")
-	b.node(byNamespace, v, stageIP, "IP_RPFILTER", errors)
-	// A wrong checksum counts as a wrong header, too: net/ipv4/ip_input.c ip_rcv_core.
-	header := t.field("Ip", "InHdrErrors").less(t.field("Ip", "InCsumErrors"))
-	cause := "IP_INHDR"
-	// as a bad header is not
-	for _, answered := range []string{"OutTimeExcds", "OutRateLimitHost", "OutRateLimitGlobal"} {
-		if passes && t.field("Icmp", answered).whole > 0 {
-			cause = model.CauseTTL
-		}
-	}
-	b.node(byNamespace, v, stageIP, cause, header)
-	errors = errors.add(header)
-	for _, e := range ipErrors {
-		one := t.field("Ip", e.field)
-		if cause = e.cause; passes && e.field == "InAddrErrors" {
-			cause = model.CauseForwardingOff
-		}
-		b.node(byNamespace, v, stageIP, cause, one)
-		errors = errors.add(one)
-	}
-	if passes {
-		long := t.field("Ip", "FragFails")
-		b.node(byNamespace, v, stageIP, "PKT_TOO_BIG", long)
-		errors = errors.add(long)
-	}
-	fails := t.field("Ip", "ReasmFails")
-	cause = model.CauseFragmentMemory
-	if t.field("Ip", "ReasmTimeout").whole > 0 {
-		cause = "FRAG_REASM_TIMEOUT"
-	}
-	at := byNamespace
-	var lost []func(*claim) bool
-	if b.in.Fragments > 1 { // it follows from a fragment that was dropped before
-		at = byDifference
-		lost = append(lost, func(c *claim) bool {
-			return c.order < byDifference && c.order > bySequence &&
-				layerPlace(c.layer) < layerPlace(model.LayerReceiverIP)
-		})
-		fails.unit = "datagram"
-	}
-	b.node(at, v, stageIP, cause, fails, lost...)
-	if gap, ok := b.ipGap(v); ok {
-		uncounted := []string{"NETFILTER_DROP", model.CauseFilterQueue, model.CauseConnectionsFull,
-			model.CauseNoPortLeft,
-			model.CauseRouteRefused, "IP_LOCALNET", "XFRM_POLICY", "NOT_SPECIFIED"}
-		filter, ip := b.behind(v, stageFilter), b.behind(v, stageIP)
-		cause = model.CauseIPGap
-		if passes && v.route.Refuses() {
-			cause = model.CauseRouteRefused
-		}
-		b.node(byNamespace, v, stageIP, cause, gap.less(errors, fails), func(c *claim) bool {
-			return c.host == v.Name && (c.layer == filter || c.layer == ip) && slices.Contains(uncounted, c.cause)
-		})
+	fails.unit = "datagram"
+	b.node(byDifference, v, c, fails, func(c *claim) bool {
+		return c.order < byDifference && c.order > bySequence && layerPlace(c.layer) < layerPlace(model.LayerReceiverIP)
+	})
+}
+
+// uncountedByIP is what IP received and neither delivered, forwarded nor counted as an error.
+const uncountedByIP = "uncounted"
+
+// uncounted selects what the filter and IP drop without a counter of IP.
+func uncounted(b *book, v *view) func(*claim) bool {
+	filter, ip := b.behind(v, stageFilter), b.behind(v, stageIP)
+	return func(c *claim) bool {
+		return c.host == v.Name && (c.layer == filter || c.layer == ip) && slices.Contains([]string{"NETFILTER_DROP",
+			"NFQUEUE", "CONNTRACK_FULL", "CONNTRACK_INSERT", "ROUTE_REFUSED", "IP_LOCALNET", "XFRM_POLICY",
+			"NOT_SPECIFIED"}, c.cause)
 	}
 }
 
@@ -213,74 +158,55 @@ func (b *book) ipGap(v *view) (gap reading, ok bool) {
 	return gap, true
 }
 
-// udpClaims are those of UDP; a socket's own count goes before them.
-func (b *book) udpClaims(v *view) {
-	t := &v.table
-	u := func(name string) reading { return t.field("Udp", name) }
-	b.node(byNamespace, v, stageUDP, "NO_SOCKET", u("NoPorts"))
-	b.node(byNamespace, v, stageUDP, "UDP_CSUM", u("InCsumErrors"))
-	rest := u("InErrors").less(u("RcvbufErrors"), u("InCsumErrors"), u("MemErrors"))
-	b.node(byNamespace, v, stageUDP, "SOCKET_FILTER", rest)
-	if !b.in.SocketKnown {
-		b.node(byNamespace, v, stageBuffer, "SOCKET_RCVBUFF", u("RcvbufErrors"))
-		b.node(byNamespace, v, stageMemory, "PROTO_MEM", u("MemErrors"))
+// socketsUnread reports whether the receiving sockets' own counts are not known, which go before those of UDP.
+func socketsUnread(b *book, _ *view) bool { return !b.in.SocketKnown }
+
+// queueDrops is what a node's queues dropped that send() did not tell of.
+func (b *book) queueDrops(v *view) reading {
+	queue := v.table.queues(v.Out)
+	if b.passes(v) {
+		return queue
 	}
+	queue.measure = minus(queue.measure, b.in.Retried) // a second offer was made because the first had been dropped
+	if n := b.in.SendErrors["ENOBUFS"]; n > 0 {        // what it did not tell of is the warm-up's, unless there is more
+		queue.measure = min(queue.measure, minus(queue.whole, b.warmupLost))
+	}
+	return queue
 }
 
-// outputClaims are those of the way out of a node.
-func (b *book) outputClaims(v *view, side Side) {
-	t := &v.table
-	layer := func(at stage) string {
-		if side == SideOther {
-			return model.LayerNetwork
-		}
-		return layers[at].sender
-	}
-	host := v.Name
-	queue := t.queues(v.Out)
-	if side != SideOther { // a second offer was made because the first had been dropped there
-		queue.measure = minus(queue.measure, b.in.Retried)
-		if n := b.in.SendErrors["ENOBUFS"]; n > 0 {
-			// send() tells of a full queue: what it did not tell of is the
-			// warm-up's, unless there is more.
-			queue.measure = min(queue.measure, minus(queue.whole, b.warmupLost))
-		}
-	}
-	b.counter(byDevice, layer(stageQdisc), host, "QDISC_DROP", queue, func(c *claim) bool {
-		return c.host == host && c.layer == layer(stageQdisc) && (c.cause == "ENOBUFS" || c.cause == "QDISC_DROP")
-	})
-	egress := b.classifier(v)
-	b.counter(byDevice, layer(stageQdisc), host, "TC_EGRESS", egress, func(c *claim) bool {
-		return c.host == host && c.layer == layer(stageQdisc) && c.cause == "TC_EGRESS"
-	})
-	b.deviceClaims(v, layer(stageDevice))
-	// Of the whole kernel: the first namespace's file counts for all. A meeting has so few packets that those of others
-	// would hide them, and control has found the neighbour.
-	if missed := t.field("neighbour", "unresolved_discards"); v == b.seeker(v.kernel) && b.in.Way == "" {
-		b.counter(byHost, layer(stageNeighbour), host, "NEIGH_QUEUEFULL", missed, nil)
-	}
+// refusedByQueue selects what send() told of a node's queue.
+func refusedByQueue(b *book, v *view) func(*claim) bool {
+	layer := b.ahead(v, stageQdisc)
+	return func(c *claim) bool { return c.host == v.Name && c.layer == layer && c.cause == "ENOBUFS" }
 }
 
 // wireguard is what model.Route.Device calls such a tunnel. An error there is a packet that no peer's addresses allow,
 // or whose peer's address is not known.
 const wireguard = "wireguard"
 
-// deviceClaims place what a device failed to send. A virtual pair counts there
+// unsent is what a device failed to send.
+const unsent = "unsent(tx_errors,tx_dropped)"
+
+// noPeer reports whether that is for want of a peer: a full queue is no error there.
+func noPeer(b *book, v *view) bool {
+	out := v.routed()
+	return v.route.Device == wireguard &&
+		v.table.device(out, "tx_errors").whole > v.table.device(out, "tx_dropped").whole
+}
+
+// routed lists the node's interfaces toward the receiver, a tunnel of its route with them.
+func (v *view) routed() []string {
+	if i := v.route.Interface; i != "" && len(v.Out) > 0 && !slices.Contains(v.Out, i) {
+		return append(slices.Clip(v.Out), i)
+	}
+	return v.Out
+}
+
+// unsentBy places what a device failed to send. A virtual pair counts there
 // what the far half's backlog or ring had no room for.
-func (b *book) deviceClaims(v *view, layer string) {
-	t := &v.table
-	out, cause := v.Out, model.CauseTransmit
-	if i := v.route.Interface; i != "" && len(out) > 0 && !slices.Contains(out, i) { // a tunnel, say
-		out = append(slices.Clip(out), i)
-	}
-	refused, full := t.device(out, "tx_errors"), t.device(out, "tx_dropped")
-	switch {
-	case v.route.NoCarrier:
-		cause = model.CauseNoCarrier
-	case v.route.Device == wireguard && refused.whole > full.whole: // a full queue is no error there
-		cause = model.CauseNoPeer
-	}
-	sent := full.add(refused)
+func (b *book) unsentBy(v *view, row *Cause) {
+	t, layer, cause := &v.table, b.ahead(v, stageDevice), row.Name
+	sent := t.device(v.routed(), "tx_dropped").add(t.device(v.routed(), "tx_errors"))
 	next := b.path.next(v)
 	if next == nil {
 		b.counter(byTransmit, layer, v.Name, cause, sent, of(layer))
@@ -289,7 +215,7 @@ func (b *book) deviceClaims(v *view, layer string) {
 	behind := func(c *claim) bool {
 		return b.at(next, stageBacklog)(c) && c.cause == "CPU_BACKLOG" || b.at(next, stageRing)(c) &&
 			c.cause == model.CauseRingFull ||
-			c.layer == layer && c.host == v.Name && (c.cause == cause || b.unsent(c))
+			c.layer == layer && c.host == v.Name && (c.cause == cause || b.notTaken(c))
 	}
 	// A full ring is told to whoever sends, a missing carrier is not.
 	told := minus(t.field("Ip", "OutDiscards").whole,
@@ -305,9 +231,9 @@ func (b *book) deviceClaims(v *view, layer string) {
 	b.counter(byTransmit, layer, v.Name, cause, sent, behind)
 }
 
-// unsent reports whether a claim is about frames that the sender's device did not take: the
+// notTaken reports whether a claim is about frames that the sender's device did not take: the
 // device counts them as well.
-func (b *book) unsent(c *claim) bool {
+func (b *book) notTaken(c *claim) bool {
 	_, ok := b.in.Unsent[c.cause]
 	return ok && c.layer == model.LayerSenderDevice && c.host == b.in.Sender
 }

@@ -18,121 +18,102 @@ func (b *book) verdictsBehind(c *claim) (list []model.Evidence) {
 	return list
 }
 
-// effects is what each fault moved beside the counter that names it when it was made on
-// purpose, on Linux 6.18: by layer and causes, of which none fit all, at the receiver, or a line's
-// own host between the ends, and at the sender. A counter speaks for a line if it moved as often; with ? also if it
-// moved less often. With ! it is on every kernel and device, and speaks against the line if it did not.
-var effects = [...]struct{ layer, causes, receiver, sender string }{
-	{model.LayerSendCall, "EAGAIN EWOULDBLOCK", "", "Udp.SndbufErrors Ip.OutDiscards"},
-	{model.LayerSendCall, "EPERM EACCES NETFILTER_DROP", "", "Ip.OutDiscards nft-output"},
-	{model.LayerSendCall, "ENETUNREACH EHOSTUNREACH IP_OUTNOROUTES", "", "Ip.OutNoRoutes"},
-	{model.LayerSenderQdisc, "TC_EGRESS", "", "tc-output"},
-	{model.LayerSenderQdisc, "", "", "qdisc Ip.OutDiscards Udp.SndbufErrors"},
-	{model.LayerSenderDevice, "", "", "tx_dropped tx_errors"},
-	{model.LayerSenderDevice, "NEIGH_QUEUEFULL NEIGH_FAILED NEIGH_DEAD NEIGH_CREATEFAIL NEIGH_HH_FILLFAIL", "",
-		"neighbour.unresolved_discards"},
-	{model.LayerNetwork, "NETFILTER_DROP", "nft-forward", ""},
-	{model.LayerReceiverRing, "", "rx_missed_errors rx_dropped softnet.time_squeeze?", ""},
-	{model.LayerReceiverRing, model.CauseRingFull, "", "tx_dropped Ip.OutDiscards Udp.SndbufErrors"},
-	{model.LayerReceiverXDP, "", "xdp", ""},
-	{model.LayerReceiverTC, "", "tc-input", ""},
-	{model.LayerReceiverBacklog, "", "softnet.dropped! rx_dropped", "tx_dropped Ip.OutDiscards Udp.SndbufErrors"},
-	{model.LayerReceiverFilter, "",
-		"conntrack.drop? conntrack.early_drop? conntrack.insert_failed? nft-input ip-gap", ""},
-	{model.LayerReceiverIP, "IP_INADDRERRORS", "Ip.InAddrErrors!", ""},
-	{model.LayerReceiverIP, "IP_INNOROUTES", "Ip.InNoRoutes!", ""},
-	{model.LayerReceiverIP, "IP_NOPROTO", "Ip.InUnknownProtos!", ""},
-	{model.LayerReceiverIP, "PKT_TOO_SMALL", "Ip.InTruncatedPkts!", ""},
-	{model.LayerReceiverIP, "IP_CSUM", "Ip.InCsumErrors!", ""},
-	{model.LayerReceiverIP, model.CauseIPDiscard, "Ip.InDiscards!", ""},
-	{model.LayerReceiverIP, "IP_INHDR", "Ip.InHdrErrors!", ""},
-	{model.LayerReceiverIP, "IP_RPFILTER", "TcpExt.IPReversePathFilter!", ""},
-	{model.LayerReceiverIP, "OTHERHOST", "rx_otherhost_dropped", ""},
-	{model.LayerReceiverIP, "FRAG_REASM_TIMEOUT " + model.CauseReassembly, "Ip.ReasmTimeout Ip.ReasmFails", ""},
-	{model.LayerReceiverUDP, "NO_SOCKET", "Udp.NoPorts!", ""},
-	{model.LayerReceiverUDP, "UDP_CSUM", "Udp.InCsumErrors! Udp.InErrors!", ""},
-	{model.LayerReceiverUDP, "SOCKET_FILTER", "socket Udp.InErrors!", ""},
-	{model.LayerReceiverMemory, "", "socket Udp.MemErrors", ""},
-	{model.LayerReceiverBuffer, "", "socket Udp.RcvbufErrors! Udp.InErrors!", ""},
-}
-
 // support lists the further counters that moved with a line, or should have.
 // They never make one: a single packet lost in a backlog moves five.
 func (b *book) support(l model.Line) (list []model.Evidence) {
-	for _, e := range effects {
-		causes := strings.Fields(e.causes)
-		if e.layer != l.Layer || len(causes) > 0 && !slices.Contains(causes, l.Cause) {
-			continue
-		}
-		host := b.path.receiver
-		if l.Layer == model.LayerNetwork {
-			host = b.path.named(l.Host)
-		}
-		for _, end := range []struct {
-			v        *view
-			counters string
-		}{{host, e.receiver}, {b.path.sender, e.sender}} {
-			if end.v == nil || end.v.Observation == nil {
-				continue
-			}
-			for _, counter := range strings.Fields(end.counters) {
-				list = b.supportBy(list, l, end.v, counter)
-			}
-		}
+	host := b.path.receiver
+	switch place := layerPlace(l.Layer) - layerPlace(model.LayerNetwork); {
+	case place < 0:
+		host = b.path.sender
+	case place == 0:
+		host = b.path.named(l.Host)
+	}
+	c := Of(l.Layer, l.Cause)
+	list = b.supportBy(list, l, host, c.moves)
+	if host != b.path.sender {
+		list = b.supportBy(list, l, b.path.sender, c.sender)
 	}
 	return list
 }
 
-// supportBy adds one counter of an end.
-func (b *book) supportBy(list []model.Evidence, l model.Line, v *view, counter string) []model.Evidence {
-	name := strings.TrimRight(counter, "!?")
-	r := b.counted(v, name)
-	known := func(e model.Evidence) bool { return e.Counter == r.name && e.Host == v.Name }
-	if !r.known || slices.ContainsFunc(l.Evidence, known) || slices.ContainsFunc(list, known) {
+// supportBy adds counters of a node. A counter speaks for a line if it moved as often; with ? also if it
+// moved less often. With ! it is on every kernel and device, and speaks against the line if it did not.
+func (b *book) supportBy(list []model.Evidence, l model.Line, v *view, counters string) []model.Evidence {
+	if v == nil || v.Observation == nil {
 		return list
 	}
-	e := r.evidence(v.Name, "confirms")
-	most := r.whole
-	if r.unit == "skb" || r.unit == "frame" {
-		most = times(most, b.in.Segments)
+	for counter := range strings.FieldsSeq(counters) {
+		r := b.counted(v, strings.TrimRight(counter, "!?"))
+		known := func(e model.Evidence) bool { return e.Counter == r.name && e.Host == v.Name }
+		if !r.known || slices.ContainsFunc(l.Evidence, known) || slices.ContainsFunc(list, known) {
+			continue
+		}
+		e := r.evidence(v.Name, "confirms")
+		most := r.whole
+		if r.unit == "skb" || r.unit == "frame" {
+			most = times(most, b.in.Segments)
+		}
+		always := strings.HasSuffix(counter, "!")
+		if l.Cause == "UDP_CSUM" && b.in.Broken > 0 {
+			always = false // an XDP program found them before the kernel's UDP could count them
+		}
+		switch {
+		case most >= l.Packets:
+		case always:
+			e.Role = "contradicts"
+		case r.whole == 0 || !strings.HasSuffix(counter, "?"):
+			continue
+		}
+		list = append(list, e)
 	}
-	always := strings.HasSuffix(counter, "!")
-	if l.Cause == "UDP_CSUM" && b.in.Broken > 0 {
-		always = false // an XDP program found them before the kernel's UDP could count them
+	return list
+}
+
+// counters adds up counters of a node; those behind a minus count packets that have other causes.
+func (b *book) counters(v *view, names string) (all reading) {
+	for name := range strings.FieldsSeq(names) {
+		if others, less := strings.CutPrefix(name, "-"); less {
+			all = all.less(b.counted(v, others))
+		} else {
+			all = all.add(b.counted(v, name))
+		}
 	}
-	switch {
-	case most >= l.Packets:
-	case always:
-		e.Role = "contradicts"
-	case r.whole == 0 || !strings.HasSuffix(counter, "?"):
-		return list
-	}
-	return append(list, e)
+	return all
 }
 
 // counted reads a counter of a node by its name: FAMILY.NAME of its namespace, a field of its
-// devices in travel order, or one of those that are put together here.
+// devices in travel order, or one of those that are put together here, of the counters in brackets.
 func (b *book) counted(v *view, name string) reading {
 	t := &v.table
+	name, _, _ = strings.Cut(name, "(")
 	family, field, ofNamespace := strings.Cut(name, ".")
 	switch {
+	case name == "ring":
+		return t.ring(v.In)
+	case name == "backlog":
+		return b.backlog(v)
 	case name == "qdisc":
 		return t.queues(v.Out)
+	case name == "queue":
+		return b.queueDrops(v)
 	case name == "tc-output":
 		return b.classifier(v)
 	case name == "tc-input":
 		return t.classes(v.In)
-	case name == "nft-output":
-		return t.outputs
-	case name == "nft-input":
+	case name == "nft" && v == b.path.receiver:
 		return t.rules
-	case name == "nft-forward":
+	case name == "nft" && v == b.path.sender:
+		return t.outputs
+	case name == "nft":
 		return t.rules.add(t.outputs)
 	case name == "xdp":
-		return t.xdpDrops(v.In)
+		return b.xdpDrops(v)
 	case name == "ip-gap":
 		gap, _ := b.ipGap(v)
 		return gap
+	case name == uncountedByIP:
+		gap, _ := b.ipGap(v)
+		return gap.less(v.ipErrors)
 	case name == "socket":
 		return reading{name: "SO_MEMINFO drops", scope: "socket", unit: "datagram", whole: b.in.SocketDrops,
 			known: b.in.SocketKnown}
@@ -142,4 +123,18 @@ func (b *book) counted(v *view, name string) reading {
 		return t.device(v.Out, name)
 	}
 	return t.device(v.In, name)
+}
+
+// Reads reports whether a row of the table of causes names a counter of a kernel's namespace or device, as in
+// "Udp6.NoPorts" or "rx_dropped".
+func Reads(counter string) bool {
+	if family, name, ok := strings.Cut(counter, "."); ok {
+		counter = families[family] + "." + name
+	}
+	return slices.ContainsFunc(causes[:], func(c Cause) bool {
+		names := strings.FieldsFunc(c.count.names+" "+c.moves+" "+c.sender, func(r rune) bool {
+			return strings.ContainsRune(" (,)-!?", r)
+		})
+		return slices.Contains(names, counter)
+	})
 }

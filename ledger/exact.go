@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"pelt/model"
 )
@@ -176,25 +177,12 @@ func (b *book) errnoClaims() {
 	}
 }
 
-// refusal is the cause of an errno of send(): some a route that refuses gives (net/ipv4/fib_semantics.c, fib_props),
-// some connection tracking, and some WireGuard.
+// refusal is the cause of an errno of send(), which may have several.
 func (b *book) refusal(errno string) string {
-	v := b.path.sender
-	if v == nil {
-		return errno
-	}
-	switch errno {
-	case "EINVAL", "EACCES", "EHOSTUNREACH":
-		if v.route.Refuses() {
-			return model.CauseRouteRefused
-		}
-	case "EPERM":
-		if cause := v.table.untracked(b.in.SendErrors[errno]); cause != "" {
-			return cause
-		}
-	case "ENOKEY", "EDESTADDRREQ":
-		if v.route.Device == wireguard {
-			return model.CauseNoPeer
+	known := facts{host: b.path.sender, errno: errno, packets: b.in.SendErrors[errno]}
+	for i := range causes {
+		if c := &causes[i]; c.when != nil && slices.Contains(strings.Fields(c.errno), errno) && c.when(known) {
+			return c.Name
 		}
 	}
 	return errno
@@ -315,15 +303,15 @@ func (b *book) endClaims() {
 		layer, cause, counter string
 		packets               uint64
 	}{
-		{model.LayerApplication, model.CauseLate, "arrived after the drain", in.Late},
-		{model.LayerApplication, model.CauseWrongLength, "arrived with another length", in.WrongLength},
-		{model.LayerApplication, model.CauseUnread, "left in the socket", in.Unread},
+		{model.LayerApplication, "late", "arrived after the drain", in.Late},
+		{model.LayerApplication, "wrong-length", "arrived with another length", in.WrongLength},
+		{model.LayerApplication, "unread", "left in the socket", in.Unread},
 		{model.LayerApplication, model.CauseNewAddress, "came before the new address was known", in.Unmoved},
-		{model.LayerApplication, model.CauseOverrun, "came too far ahead", in.Overrun},
+		{model.LayerApplication, "overrun", "came too far ahead", in.Overrun},
 		{model.LayerReceiverUDP, "UDP_CSUM", "wrong checksums at the device", in.Broken},
 	} {
 		c := told(byReceiver, own.layer, in.Receiver, own.cause, own.counter).ofSocket(own.packets)
-		if own.cause == model.CauseUnread {
+		if own.cause == "unread" {
 			c.covers = of(own.layer, own.cause)
 		}
 		b.add(c)

@@ -276,7 +276,7 @@ func (j *join) later(a, b int) bool {
 
 // waited reports whether a verdict only says that fragments did not come.
 func waited(s *site) bool {
-	return reassembly.MatchString(s.Reason) || s.cause == model.CauseReassembly
+	return s.cause == "FRAG_REASM_TIMEOUT" || s.cause == "reassembly"
 }
 
 // name assigns missing sequences to the errno or site that lost them.

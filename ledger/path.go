@@ -3,7 +3,6 @@ package ledger
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"pelt/model"
 )
@@ -16,6 +15,8 @@ type view struct {
 	watched bool
 	table   table       // of its counters
 	route   model.Route // of the flow; its Kind is "" if it is not known
+	// what IP counted as given up for one reason or another
+	ipErrors reading
 }
 
 // kernel is one kernel on the path: nodes that share one share its verdicts.
@@ -225,46 +226,59 @@ func (p *path) describe(s *site) {
 	}
 }
 
-// explain lets the counters of the site's host decide what the kernel has one reason for.
+// explain lets what is known of the site's host decide what the kernel has one reason for.
 func (s *site) explain(v *view) {
-	t := &v.table
-	switch {
-	case s.Reason == "QDISC_DROP" && (s.layer == model.LayerSenderQdisc || s.layer == model.LayerNetwork):
-		// A qdisc that drops without counting is the one of a device that is down or
-		// has no carrier: noop, net/sched/sch_generic.c.
-		out := v.Out
-		if len(out) == 0 {
-			out = []string{s.Interface}
-		}
-		lost := t.device(out, "tx_dropped") // as not all kernels count
-		silent := v.route.NoCarrier || lost.whole/2 > t.field("Ip", "OutDiscards").whole
-		if silent && t.queues(out).whole == 0 {
-			s.cause = model.CauseNoCarrier
-			if s.layer == model.LayerSenderQdisc {
-				s.layer = model.LayerSenderDevice
-			}
-		}
-	case s.at == stageFilter && s.Function == "nf_hook_slow": // a rule of nft drops in a function of its own
-		if cause := t.untracked(s.packets); cause != "" {
-			s.cause = cause
-		}
-	case s.at == stageLink && s.cause == "NOT_SPECIFIED" && strings.HasPrefix(s.Function, "br_"):
-		if cause := v.portFault(); cause != "" {
-			s.cause = cause
-		}
+	c, cause := find(s.Reason, s.Function, facts{passing: s.layer == model.LayerNetwork, host: v, device: s.Interface,
+		packets: s.packets})
+	if c.at != s.at && layerPlace(s.layer) < layerPlace(model.LayerNetwork) {
+		s.layer = layers[c.at].sender
 	}
+	s.cause = cause
 }
 
-// untracked is why connection tracking dropped packets, if its counters say that it was most of so many; else "".
-func (t *table) untracked(packets uint64) string {
-	inserts := t.field("conntrack", "insert_failed")
-	switch full := t.field("conntrack", "drop").less(inserts); {
-	case full.whole > packets/2:
-		return model.CauseConnectionsFull
-	case inserts.whole > packets/2:
-		return model.CauseNoPortLeft
+// passes reports whether packets only pass through the host.
+func (f facts) passes() bool { return f.passing }
+
+// refuses reports whether the route is why send() failed, or why a host on the way dropped.
+func (f facts) refuses() bool {
+	return f.errno == "" && f.passing || f.errno != "" && f.host != nil && f.host.route.Refuses()
+}
+
+func (f facts) wireguard() bool {
+	return f.errno == "" || f.host != nil && f.host.route.Device == wireguard
+}
+
+// noCarrier reports whether the output that dropped packets is off.
+func (f facts) noCarrier() bool {
+	if f.host == nil {
+		return false
 	}
-	return ""
+	t, out := &f.host.table, f.host.Out
+	if len(out) == 0 {
+		out = []string{f.device}
+	}
+	lost := t.device(out, "tx_dropped") // as not all kernels count
+	silent := f.host.route.NoCarrier || lost.whole/2 > t.field("Ip", "OutDiscards").whole
+	return silent && t.queues(out).whole == 0
+}
+
+// tableFull and noPort report whether connection tracking's counters say that it dropped most of the packets.
+func (f facts) tableFull() bool {
+	return f.host != nil && f.host.refusedNew().whole > f.packets/2
+}
+
+func (f facts) noPort() bool {
+	return f.host != nil && f.host.table.field("conntrack", "insert_failed").whole > f.packets/2
+}
+
+// refusedNew are new connections that found no room; drop counts those without a port, too.
+func (v *view) refusedNew() reading {
+	return v.table.field("conntrack", "drop").less(v.table.field("conntrack", "insert_failed"))
+}
+
+func (f facts) isolated() bool { return f.host != nil && f.host.portFault() == "BRIDGE_ISOLATED" }
+func (f facts) portShut() bool {
+	return f.host != nil && f.host.portFault() == "BRIDGE_INGRESS_STP_STATE"
 }
 
 // setting is one of an interface of the node; "" if it is not known.
@@ -287,7 +301,7 @@ func (v *view) have(interfaces []string, name string) bool {
 func (v *view) portFault() string {
 	switch {
 	case v.have(v.In, "bridge_isolated") && v.have(v.Out, "bridge_isolated"):
-		return model.CauseIsolated
+		return "BRIDGE_ISOLATED"
 	case v.have(v.In, "bridge_state") || v.have(v.Out, "bridge_state"): // told of ports that do not forward
 		return "BRIDGE_INGRESS_STP_STATE"
 	}

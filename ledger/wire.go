@@ -100,7 +100,7 @@ func (b *book) gaps() (all []gap, whole bool) {
 		last, from = t.device(v.Out, "tx_packets"), v
 		if v == b.path.sender && v.route.NoCarrier && last.known {
 			given := reading{unit: "skb", whole: plus(b.in.Accepted, b.in.WarmupSent), measure: b.in.Accepted, known: true}
-			all = append(all, gap{model.LayerSenderDevice, v.Name, model.CauseNoCarrier,
+			all = append(all, gap{model.LayerSenderDevice, v.Name, "NO_CARRIER",
 				between(given, last, "accepted - tx_packets")})
 		}
 	}
@@ -132,7 +132,7 @@ func (b *book) inside(v *view, lost reading) (all []gap) {
 	cause := cmp.Or(v.portFault(), model.CauseInside)
 	switch {
 	case v.route.NoCarrier: // not all kernels count what they drop then
-		cause = model.CauseNoCarrier
+		cause = "NO_CARRIER"
 	case v.route.NoAnswer: // the neighbour tables' counters are the first namespace's
 		cause = "NEIGH_FAILED"
 	}
@@ -180,7 +180,7 @@ func (b *book) beforeIP(v *view, in reading) (g gap, ok bool) {
 	if v.have(v.In, "xdp") { // a program sits there
 		return gap{b.behind(v, stageXDP), v.Name, "XDP", r}, true
 	}
-	return gap{b.behind(v, stageTC), v.Name, model.CauseBeforeIP, r}, true
+	return gap{b.behind(v, stageTC), v.Name, "between-device-and-ip", r}, true
 }
 
 // oneKernel reports whether one kernel saw the whole path.

@@ -44,7 +44,7 @@ func kinds(attempted uint64) []kind {
 				moved("receiver", "nft.inet.filter.input.5.packets", [3]string{"namespace", "skb", "confirms"}, 77,
 					n(0.005), 0),
 			}}, 0.005},
-		{model.Line{Layer: "network", Host: "router", Cause: "queue of the link to receiver full",
+		{model.Line{Layer: "network", Host: "router", Cause: "QDISC_DROP",
 			Confidence: "bounded", Interface: "x1",
 			Evidence: []model.Evidence{moved("router", "qdisc.x1.tbf.1:.drops", [3]string{"device", "skb", "primary"},
 				10, n(0.012)+310, 310)}}, 0.012},
