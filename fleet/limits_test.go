@@ -114,7 +114,7 @@ func TestOverLimitOrders(t *testing.T) {
 				p.Ends[i].Order.Flow.Streams = 60 + i
 			}
 		}, "its sessions would have 183 streams on that host, and it can carry 182 at once: try again later"},
-		"probes":         {away, probes(11), "the probes ask for 1.1 kpps together; that host allows 1 kpps"},
+		"probes":         {away, probes(11), "the packets that time round trips are 1.1 kpps together; that host allows 1 kpps"},
 		"fewer probes":   {away, probes(10), ""},
 		"probes at home": {home, probes(40), ""},
 		"two flows": {away, func(p *makeOrder) {
