@@ -58,13 +58,11 @@ type Order struct {
 	Listen bool         `json:"listen"` // this end waits for the other's consent handshake; else it dials
 	Peer   netip.Addr   `json:"peer"`   // dialing end: address of the listening host
 	Ports  []uint16     `json:"-"`      // dialing end: the listener's port of each stream, once End.Open knows them
-	// measured packets carry Trial, warm-up packets Trial^WarmupBit; never has WarmupBit set
+	// measured packets carry Trial, warm-up packets Trial^WarmupBit; never has WarmupBit set, and no other flow has it
 	Trial    uint16 `json:"trial"`
 	Tag      uint16 `json:"tag"` // tells this flow from others of the same trial on a shared listening port
 	Key      []byte `json:"key"` // 32 B shared by the two ends of this flow only, for the consent handshake
 	OneClock bool   `json:"one_clock"`
-	// Alone says that no other flow of the trial is of UDP: a test packet is of this flow whatever its ports.
-	Alone bool `json:"alone,omitempty"`
 	// MostListed bounds ListBytes, 0 for no more than they are bounded anyway. Whoever obeys the order sets it, by how
 	// many ends share its memory.
 	MostListed int `json:"-"`

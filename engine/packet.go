@@ -12,6 +12,9 @@ const Magic = 0x9E17
 // WarmupBit marks the trial number of packets that are sent but not counted.
 const WarmupBit = 0x8000
 
+// NumberAfter returns the n-th number after one that packets carry: the flows of a trial have numbers of their own.
+func NumberAfter(number uint16, n int) uint16 { return uint16((int(number)-1+n)%(WarmupBit-1)) + 1 }
+
 const mask48 = 1<<48 - 1
 
 // Header is the test header.

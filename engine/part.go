@@ -82,11 +82,12 @@ func (k Known) UntilMeasured(t model.Timing) time.Duration { return k.Gate + t.L
 // WatchedFlow is a flow as what watches a host knows it.
 type WatchedFlow struct {
 	Flow model.Flow
-	Tag  uint16 // of the packets by which its ends find each other, and of the flow
+	// Number is what the flow's packets carry in place of a trial's number: see Order.Trial.
+	Number uint16
+	Tag    uint16 // of the packets by which its ends find each other, and of the flow
 	// Awaited is where connections of TCP are awaited: the address is invalid at the host that awaits them.
 	Awaited netip.AddrPort
 	Tuples  []model.Tuple // of its streams on one side of the path; none before the ends have met
-	Alone   bool          // as that of its Order
 }
 
 // Learned is what a part answers to a step.

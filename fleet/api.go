@@ -9,7 +9,7 @@ import (
 )
 
 // protocolVersion is what two peers must share to understand each other.
-const protocolVersion = 19
+const protocolVersion = 20
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358
@@ -96,7 +96,9 @@ type PlacedFlow struct {
 
 // Trial is one trial placed on agents.
 type Trial struct {
-	Number   uint16 // 1..0x7fff, different from the trial before
+	// 1..0x7fff, of the first flow's packets; the others, and the probe flow, count on by engine.NumberAfter. No flow of
+	// the trial before has one of them.
+	Number   uint16
 	Flows    []PlacedFlow
 	Timing   model.Timing
 	OneClock bool // all agents read one monotonic clock

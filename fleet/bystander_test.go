@@ -119,7 +119,7 @@ func TestBystander(t *testing.T) {
 			}
 			order := engine.Order{Timing: model.Timing{MeasureSeconds: 5}, Role: engine.Send, Trial: 7,
 				Key: make([]byte, engine.KeyBytes), CPU: -1, Peer: netip.MustParseAddr("127.0.0.3")}
-			p, ports := makeOrder{sessionOrder: sessionOrder{session}}, map[int]endKnown{}
+			p, ports := makeOrder{sessionOrder: sessionOrder{session}, Trial: 7}, map[int]endKnown{}
 			for i, f := range []model.Flow{
 				{Name: "flood", Protocol: model.UDP, PayloadBytes: 64, Streams: 8},
 				{Name: "bulk", Protocol: model.TCP, PayloadBytes: 1000, Streams: 8},

@@ -24,7 +24,7 @@ const aSession = "0123456789abcdef0123456789abcdef.0123456789abcdef0123456789abc
 // goodOrder is a prepare order of one listening receiver.
 func goodOrder() makeOrder {
 	trial := upTrial("near", "far", time.Second)
-	return makeOrder{sessionOrder: sessionOrder{aSession}, Ends: []endOrder{{
+	return makeOrder{sessionOrder: sessionOrder{aSession}, Trial: 7, Ends: []endOrder{{
 		End: 1, Engine: "udp", Peer: "near", Order: engine.Order{Flow: trial.Flows[0].Flow, Timing: trial.Timing,
 			Role:   engine.Receive,
 			Listen: true, Trial: 7, Key: make([]byte, 32), CPU: -1},
@@ -170,7 +170,7 @@ func TestOrdersOutOfTurn(t *testing.T) {
 		{verbDo, session + `,"step":"dance"}`, `step: no such step "dance"`},
 		{verbDo, session + `,"step":"go","gate_ns":-1}`, "gate_ns: want 0 to 10s, not -1ns"},
 		{verbDo, session + `,"step":"ready","window_ns":10000000000}`, "window_ns: want 0 to 2s, not 10s"},
-		{verbDo, session + `,"step":"ready","flows":[{"flow":"f"}]}`, "flows: this host knows those of its ends"},
+		{verbDo, session + `,"step":"ready","flows":[{"flow":"f","number":7}]}`, "flows: this host knows those of its ends"},
 		{verbDo, session + `,"step":"ready"}`, "flow up: settle: the end is not connected"},
 		{verbDo, session + `,"step":"meet"}`, "meet: the session was told to ready already"},
 		{verbDo, session + `,"step":"drain","ends":{"1":{"sent":[5,6]}}}`, "flow up: drain: it has 1 streams, not 2"},

@@ -25,11 +25,11 @@ func (s *session) make(ctx context.Context, p makeOrder) (a doAnswer, err error)
 	var flows []engine.WatchedFlow
 	for _, e := range p.Ends {
 		if o := e.Order; o.Traffic() && o.Flow.Protocol == model.UDP {
-			flows = append(flows, engine.WatchedFlow{Flow: o.Flow, Tag: o.Tag, Alone: o.Alone})
+			flows = append(flows, engine.WatchedFlow{Flow: o.Flow, Number: o.Trial, Tag: o.Tag})
 		}
 	}
 	if watch := s.agent.cfg.Watch; watch != nil {
-		s.setWatches(watch(engine.WatchOrder{Trial: s.first.Trial, Drops: p.Drops, Timing: s.first.Timing}))
+		s.setWatches(watch(engine.WatchOrder{Trial: p.Trial, Drops: p.Drops, Timing: s.first.Timing}))
 	}
 	s.stepWatches(ctx, engine.Open, engine.Known{Flows: flows})
 	a, err = s.open(ctx, func(e *sessionEnd) bool { return e.order.Order.Listen }, nil)
@@ -302,8 +302,7 @@ func (s *session) metFlows() (all []engine.WatchedFlow) {
 	defer s.mu.Unlock()
 	for _, e := range s.ends {
 		if o := e.order.Order; trackable(o) && !e.dead {
-			all = append(all, engine.WatchedFlow{Flow: o.Flow, Tag: o.Tag, Tuples: e.met.Tuples(o.Role),
-				Alone: o.Alone})
+			all = append(all, engine.WatchedFlow{Flow: o.Flow, Number: o.Trial, Tag: o.Tag, Tuples: e.met.Tuples(o.Role)})
 		}
 	}
 	return all

@@ -56,6 +56,7 @@ func (o sessionOrder) check() error {
 type makeOrder struct {
 	sessionOrder
 	Ends  []endOrder     `json:"ends,omitempty"`
+	Trial uint16         `json:"trial,omitempty"` // as Trial.Number, of one with ends
 	Drops model.DropMode `json:"drops,omitempty"` // how closely to watch the kernel; "" for not at all
 	// somebody watches: tell how busy cores are, and what the kernel drops
 	Live  bool          `json:"live,omitempty"`
@@ -100,6 +101,9 @@ func (p makeOrder) check() error {
 	if !slices.Contains([]model.DropMode{"", model.DropsOff, model.DropsCount, model.DropsSeq}, p.Drops) {
 		return errors.New("drops: want seq, count or off")
 	}
+	if len(p.Ends) > 0 && (p.Trial == 0 || p.Trial >= engine.WarmupBit) {
+		return fmt.Errorf("trial: want 1 to %d, not %d", engine.WarmupBit-1, p.Trial)
+	}
 	if p.Watch != nil {
 		if len(p.Ends) > 0 {
 			return errors.New("watch: want no ends beside it")
@@ -115,8 +119,8 @@ func (p makeOrder) check() error {
 			return fmt.Errorf("ends[%d].end: %d is out of range or stands twice", i, e.End)
 		case !model.IsHostName(e.Peer) || e.Peer == controllerName:
 			return fmt.Errorf("ends[%d].peer: want the name of another agent", i)
-		case e.Order.Timing != p.Ends[0].Order.Timing || e.Order.Trial != p.Ends[0].Order.Trial:
-			return fmt.Errorf("ends[%d]: all ends of a trial have one number and one timing", i)
+		case e.Order.Timing != p.Ends[0].Order.Timing:
+			return fmt.Errorf("ends[%d]: all ends of a trial have one timing", i)
 		}
 		if err := e.Order.Check(); err != nil {
 			return fmt.Errorf("ends[%d].%w", i, err)
@@ -193,7 +197,7 @@ type watchedFlow struct {
 	Packets      uint64        `json:"packets,omitempty"` // of the whole flow, 0 if unknown
 	PayloadBytes int           `json:"payload_bytes"`
 	Tuples       []model.Tuple `json:"tuples,omitempty"`
-	Alone        bool          `json:"alone,omitempty"` // as that of an engine.Order
+	Number       uint16        `json:"number"`
 	Tag          uint16        `json:"tag,omitempty"`
 	TCP          bool          `json:"tcp,omitempty"`
 }
@@ -211,6 +215,8 @@ func checkFlows(flows []watchedFlow) error {
 				len(f.Tuples))
 		case f.PayloadBytes < 0 || f.PayloadBytes > 1<<16:
 			return fmt.Errorf("flows[%d]: no payload of %d B", i, f.PayloadBytes)
+		case f.Number == 0 || f.Number >= engine.WarmupBit:
+			return fmt.Errorf("flows[%d]: want a number from 1 to %d, not %d", i, engine.WarmupBit-1, f.Number)
 		}
 	}
 	return nil
@@ -219,7 +225,7 @@ func checkFlows(flows []watchedFlow) error {
 // toWire is a flow as one that only watches is told of it.
 func toWire(f engine.WatchedFlow) watchedFlow {
 	return watchedFlow{Flow: f.Flow.Name, Packets: f.Flow.Packets, PayloadBytes: f.Flow.PayloadBytes, Tuples: f.Tuples,
-		Alone: f.Alone, Tag: f.Tag, TCP: f.Flow.Protocol == model.TCP}
+		Number: f.Number, Tag: f.Tag, TCP: f.Flow.Protocol == model.TCP}
 }
 
 func (f watchedFlow) flow() engine.WatchedFlow {
@@ -228,7 +234,7 @@ func (f watchedFlow) flow() engine.WatchedFlow {
 	if f.TCP {
 		flow.Protocol = model.TCP
 	}
-	return engine.WatchedFlow{Flow: flow, Tag: f.Tag, Tuples: f.Tuples, Alone: f.Alone}
+	return engine.WatchedFlow{Flow: flow, Number: f.Number, Tag: f.Tag, Tuples: f.Tuples}
 }
 
 type stopOrder struct {

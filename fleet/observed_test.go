@@ -34,7 +34,7 @@ func (f *fakeWatch) Do(ctx context.Context, s engine.Step, k engine.Known) (l en
 		f.mu.Lock()
 		f.tag = flow.Tag
 		f.mu.Unlock()
-		what += fmt.Sprintf(" %s %d alone %t", flow.Flow.Name, len(flow.Tuples), flow.Alone)
+		what += fmt.Sprintf(" %s %d number %d", flow.Flow.Name, len(flow.Tuples), flow.Number)
 	}
 	if k.Window > 0 {
 		what += fmt.Sprint(" ", k.Window)
@@ -98,10 +98,10 @@ func TestObservation(t *testing.T) {
 	trial.Drops, trial.Idle, trial.Along = model.DropsSeq, 20*time.Millisecond, []engine.Part{between}
 	out := measured(t, c, trial, nil)
 	for host, want := range map[string]string{
-		"near": "open up 0 alone true, ready up 1 alone true 20ms, go, halt, still",
-		"far":  "open up 0 alone true, ready up 1 alone true 20ms, go, still",
+		"near": "open up 0 number 7, ready up 1 number 7 20ms, go, halt, still",
+		"far":  "open up 0 number 7, ready up 1 number 7 20ms, go, still",
 		// it is told both sides
-		"router": "open up 0 alone true, ready up 1 alone true up 1 alone true 20ms, go, halt, still",
+		"router": "open up 0 number 7, ready up 1 number 7 up 1 number 7 20ms, go, halt, still",
 	} {
 		if got := strings.Join(sequence(w, host, "open", "ready", "go", "halt", "still"), ", "); got != want {
 			t.Errorf("%s: got %s\nwant %s", host, got, want)
@@ -111,7 +111,7 @@ func TestObservation(t *testing.T) {
 		t.Errorf("the flow has tags %d, %d and %d", near.tag, far.tag, between.tag)
 	}
 	if got := strings.Join(sequence(w, "near", "ready", "run send", "ended send", "still"),
-		", "); got != "ready up 1 alone true 20ms, run send, ended send, still" {
+		", "); got != "ready up 1 number 7 20ms, run send, ended send, still" {
 		t.Errorf("the sender began at the wrong moment: %s", got)
 	}
 	for id, o := range map[string]*fakeWatch{"near": near, "far": far} {
@@ -129,22 +129,26 @@ func TestObservation(t *testing.T) {
 	}
 }
 
-// A flow of UDP is alone if the others of the trial are of TCP.
-func TestAlone(t *testing.T) {
+// Each flow has a number of its own: its packets are known by it.
+func TestFlowsHaveNumbers(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
-	for _, other := range []model.Protocol{model.UDP, model.TCP} {
+	for _, first := range []uint16{77, engine.WarmupBit - 2} {
 		trial := bothTrial("near", "far", time.Second)
-		trial.Flows[1].Flow.Protocol, trial.Probe = other, true
+		trial.Number, trial.Probe = first, true
 		placed, err := c.place(trial)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range placed.ends[:2] {
-			if e.Order.Alone != (other == model.TCP) {
-				t.Errorf("beside %s: %s of %s: alone %t", other, e.Order.Role, e.Order.Flow.Name, e.Order.Alone)
-			}
+		var got []uint16
+		for _, e := range placed.ends {
+			got = append(got, e.Order.Trial)
+		}
+		second := first + 1
+		third := second%(engine.WarmupBit-1) + 1
+		if want := []uint16{first, first, second, second, third, third}; !slices.Equal(got, want) {
+			t.Errorf("ends have the numbers %v, want %v", got, want)
 		}
 	}
 }

@@ -115,7 +115,8 @@ func (t *trial) prepare(ctx context.Context) error {
 		ends[e.party] = append(ends[e.party], e.endOrder)
 	}
 	made, err := command[doAnswer](ctx, t.parties, verbMake, func(p *party) any {
-		return makeOrder{sessionOrder: p.about(), Ends: ends[p], Drops: t.order.Drops, Live: t.order.Live}
+		return makeOrder{sessionOrder: p.about(), Ends: ends[p], Trial: t.order.Number, Drops: t.order.Drops,
+			Live: t.order.Live}
 	})
 	if err != nil {
 		return err
@@ -205,7 +206,7 @@ func (t *trial) flowsToWatch(met bool) (all []engine.WatchedFlow) {
 		if !trackable(e.Order) || met && !e.lives() || !met && (n%2 > 0 || e.Order.Flow.Protocol != model.UDP) {
 			continue
 		}
-		f := engine.WatchedFlow{Flow: e.Order.Flow, Tag: e.Order.Tag, Alone: e.Order.Alone}
+		f := engine.WatchedFlow{Flow: e.Order.Flow, Number: e.Order.Trial, Tag: e.Order.Tag}
 		if met {
 			f.Tuples = e.met.Tuples(e.Order.Role)
 		}

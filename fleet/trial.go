@@ -185,10 +185,7 @@ func (c *Controller) place(order Trial) (*trial, error) {
 		if order.Survey {
 			err = t.addProbe(f, f.Flow.Name)
 		} else {
-			others := slices.ContainsFunc(order.Flows, func(o PlacedFlow) bool {
-				return o.Flow.Name != f.Flow.Name && o.Flow.Protocol == model.UDP
-			})
-			send := engine.Order{Flow: f.Flow, Role: engine.Send, CPU: f.CPU, Alone: !others}
+			send := engine.Order{Flow: f.Flow, Role: engine.Send, CPU: f.CPU}
 			receive := send
 			receive.Role, receive.Record = engine.Receive, f.Record
 			if f.CPU >= 0 {
@@ -238,15 +235,16 @@ func (t *trial) pair(f PlacedFlow, from, to engine.Order) error {
 		return err
 	}
 	key := make([]byte, engine.KeyBytes)
-	_, _ = rand.Read(key) // never fails
-	tag := t.tag + uint16(len(t.ends)/2)
+	_, _ = rand.Read(key)    // never fails
+	flows := len(t.ends) / 2 // before this one
+	tag, number := t.tag+uint16(flows), engine.NumberAfter(t.order.Number, flows)
 	for _, e := range []struct {
 		order    engine.Order
 		choice   Choice
 		at, peer *party
 	}{{from, f.Send, near, far}, {to, f.Receive, far, near}} {
 		o := e.order
-		o.Timing, o.Trial, o.Tag, o.Key, o.OneClock = t.order.Timing, t.order.Number, tag, key, t.order.OneClock
+		o.Timing, o.Trial, o.Tag, o.Key, o.OneClock = t.order.Timing, number, tag, key, t.order.OneClock
 		o.Fallback, o.Sockets, o.Doubtful = e.choice.Fallback, e.choice.Sockets, t.order.Doubtful
 		if o.Listen = e.at.info.ID != f.Dialer; !o.Listen {
 			o.Peer = f.Listen

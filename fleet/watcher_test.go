@@ -73,7 +73,7 @@ func (w *fakeRouterWatch) Do(_ context.Context, s engine.Step, k engine.Known) (
 		w.d.mu.Lock()
 		w.d.tag = f.Tag
 		w.d.mu.Unlock()
-		what += fmt.Sprintf(" %s %v %t", f.Flow.Name, f.Tuples, f.Alone)
+		what += fmt.Sprintf(" %s %v %d", f.Flow.Name, f.Tuples, f.Number)
 	}
 	if k.Lost {
 		what += " lost"
@@ -151,7 +151,7 @@ func TestObserverInATrial(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	want := "open; begin 7 seq 300ms; open up [] true; ready up [{1000 7359 invalid IP}] true up [{2000 7359 invalid IP}] true; go; halt; still; ended; close"
+	want := "open; begin 7 seq 300ms; open up [] 7; ready up [{1000 7359 invalid IP}] 7 up [{2000 7359 invalid IP}] 7; go; halt; still; ended; close"
 	got := strings.ReplaceAll(d.noted(), "still lost", "still") // the fakes lose at will
 	if got != want {
 		t.Errorf("the router was asked\n%s, want\n%s", got, want)
@@ -369,7 +369,7 @@ func TestObserverLease(t *testing.T) {
 func TestFlowsForWatchers(t *testing.T) {
 	for _, protocol := range []model.Protocol{model.UDP, model.TCP} {
 		f := engine.WatchedFlow{Flow: model.Flow{Name: "up", Protocol: protocol, Packets: 5, PayloadBytes: 64, Streams: 2},
-			Tag: 3, Tuples: []model.Tuple{{From: 1, To: 2}, {From: 3, To: 2}}, Alone: true}
+			Number: 9, Tag: 3, Tuples: []model.Tuple{{From: 1, To: 2}, {From: 3, To: 2}}}
 		if got := toWire(f).flow(); !reflect.DeepEqual(got, f) {
 			t.Errorf("%+v, want %+v", got, f)
 		}

@@ -151,9 +151,9 @@ func TestHeldLinks(t *testing.T) {
 	}
 	p := probe{count: 500, bytes: 200, interval: 20 * time.Microsecond, wait: 100 * time.Millisecond}
 	t.Run("unwatched", func(t *testing.T) { through(t, l, p) })
-	watch, err := l.WatchLinks(probeTrial, nil)
+	watch, err := l.WatchLinks(probeTrial, 1, nil)
 	must(t, err)
-	if _, err := l.WatchLinks(probeTrial, nil); err == nil {
+	if _, err := l.WatchLinks(probeTrial, 1, nil); err == nil {
 		t.Error("it watches two trials for one client")
 	}
 	var came []arrival

@@ -167,7 +167,7 @@ func (s *session) answer(r request) (any, error) {
 			return nil, errors.New("it watches a trial for this client already")
 		}
 		var err error
-		s.watch, err = h.lab.WatchLinks(r.Trial, h.identify)
+		s.watch, err = h.lab.WatchLinks(r.Trial, r.Flows, h.identify)
 		return nil, err
 	case collect:
 		w := s.watch

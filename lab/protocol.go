@@ -37,6 +37,7 @@ type request struct {
 	Dry       bool         `json:"dry,omitempty"`       // change nothing, find out only
 	Temporary bool         `json:"temporary,omitempty"` // put back once the connection ends
 	Trial     uint16       `json:"trial,omitempty"`
+	Flows     int          `json:"flows,omitempty"`
 }
 
 type reply struct {

@@ -57,13 +57,14 @@ type LinkWatch struct {
 	links []linkWatch // nil if another process holds the lab
 }
 
-// WatchLinks begins to list what the emulated links do to the packets of a trial.
+// WatchLinks begins to list what the emulated links do to the packets of a trial, whose flows have so many numbers from
+// that one on.
 // identify reads them; a process that holds the lab has its own. One process
 // watches one trial of a held lab at a time.
-func (l *Lab) WatchLinks(trial uint16, identify userlink.Identify) (*LinkWatch, error) {
+func (l *Lab) WatchLinks(trial uint16, flows int, identify userlink.Identify) (*LinkWatch, error) {
 	x := &LinkWatch{lab: l}
 	if l.holder != nil {
-		return x, l.holder.ask(request{Do: watch, Trial: trial}, nil)
+		return x, l.holder.ask(request{Do: watch, Trial: trial, Flows: flows}, nil)
 	}
 	for _, k := range l.Emulated() {
 		before, err := k.read()
@@ -73,7 +74,7 @@ func (l *Lab) WatchLinks(trial uint16, identify userlink.Identify) (*LinkWatch, 
 		}
 		l.mu.Lock()
 		x.links = append(x.links, linkWatch{k, [2]model.LinkResult{k.result(0), k.result(1)}, before,
-			k.cable.Watch(trial, identify)})
+			k.cable.Watch(trial, flows, identify)})
 		l.mu.Unlock()
 	}
 	return x, nil

@@ -92,7 +92,7 @@ func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error
 
 // Meet watches the packets by which the ends of a flow find each other: by the tag that they carry, of TCP by where
 // connections are awaited.
-func (w *Observation) Meet(flow model.Flow, tag uint16, awaited netip.AddrPort) error {
+func (w *Observation) Meet(flow model.Flow, number, tag uint16, awaited netip.AddrPort) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.machine == nil {
@@ -101,7 +101,7 @@ func (w *Observation) Meet(flow model.Flow, tag uint16, awaited netip.AddrPort) 
 	if flow.Protocol == model.TCP {
 		return w.add(w.machine.MeetTCP(w.trial, flow.Name, awaited.Port(), awaited.Addr()))
 	}
-	return w.add(w.machine.Meet(w.trial, flow.Name, tag))
+	return w.add(w.machine.Meet(w.trial, flow.Name, number, tag))
 }
 
 // maxRoutes bounds the flows whose routes are looked up.
@@ -117,8 +117,8 @@ func (w *Observation) add(track *drops.Track, err error) error {
 	return nil
 }
 
-// Track names the streams of one flow.
-func (w *Observation) Track(flow model.Flow, tuples []model.Tuple, alone bool) error {
+// Track names the streams of one flow, whose packets carry a number of their own.
+func (w *Observation) Track(flow model.Flow, number uint16, tuples []model.Tuple) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	to := flow.Address
@@ -133,7 +133,7 @@ func (w *Observation) Track(flow model.Flow, tuples []model.Tuple, alone bool) e
 	}
 	options := drops.TrackOptions{TCP: flow.Protocol == model.TCP, Mode: w.mode}
 	if !options.TCP {
-		options.Packets, options.Alone = sequences(flow), alone
+		options.Packets, options.Number = sequences(flow), number
 		options.Fragments = flow.PayloadBytes > w.wholePayload()
 	}
 	track, err := w.machine.Track(w.trial, flow.Name, tuples, options)

@@ -54,10 +54,10 @@ func TestReportSaysWhatATrackCameTo(t *testing.T) {
 	k := watchOf(t, 1024)
 	flow := model.Flow{Name: "up", Protocol: model.UDP, PayloadBytes: 64, Streams: 1}
 	first, second := observationOf(t, k, 101), observationOf(t, k, 102)
-	if err := first.Track(flow, []model.Tuple{{From: 101, To: 7}}, true); err != nil {
+	if err := first.Track(flow, 101, []model.Tuple{{From: 101, To: 7}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Track(flow, []model.Tuple{{From: 102, To: 7}}, true); err != nil {
+	if err := second.Track(flow, 102, []model.Tuple{{From: 102, To: 7}}); err != nil {
 		t.Fatal(err)
 	}
 	if r := first.Report(); r.Mode != model.DropsSeq || r.Why != "" {
@@ -76,10 +76,10 @@ func TestReportSaysThatATrackFailed(t *testing.T) {
 	down.Name = "down"
 	ports := []model.Tuple{{From: 201, To: 7}}
 	both, none := observationOf(t, k, 201), observationOf(t, k, 202)
-	if err := both.Track(up, ports, false); err != nil {
+	if err := both.Track(up, 0, ports); err != nil {
 		t.Fatal(err)
 	}
-	if both.Track(down, ports, false) == nil || none.Track(up, nil, false) == nil {
+	if both.Track(down, 0, ports) == nil || none.Track(up, 0, nil) == nil {
 		t.Fatal("ports of another flow, or none, were taken")
 	}
 	for name, w := range map[string]*Observation{`those of flow "up"`: both, "0 streams": none} {
@@ -141,7 +141,7 @@ func TestSilentNextHopIsRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if err := w.Track(model.Flow{Name: "up", Address: to}, nil, true); err != nil {
+	if err := w.Track(model.Flow{Name: "up", Address: to}, 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	set := func(change func(*netlink.Neigh) error, state int) {

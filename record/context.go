@@ -30,16 +30,17 @@ type Trial struct {
 	Trial    uint32     `json:"trial"` // within the file, from 1
 	Cell     model.Cell `json:"cell"`
 	Repeat   int        `json:"repeat"`
-	Started  time.Time  `json:"started"` // when its ends were prepared
-	Wire     uint16     `json:"wire_trial"`
-	WarmupS  float64    `json:"warmup_s"` // whose packets are not recorded
+	Started  time.Time  `json:"started"`    // when its ends were prepared
+	Wire     uint16     `json:"wire_trial"` // of flows without a number of their own
+	WarmupS  float64    `json:"warmup_s"`   // whose packets are not recorded
 	MeasureS float64    `json:"measure_s"`
 	Flows    []Flow     `json:"flows"`
 }
 
 // Flow is one recorded flow of a trial.
 type Flow struct {
-	Flow         uint16  `json:"flow"` // within the trial
+	Flow         uint16  `json:"flow"`                 // within the trial
+	Wire         uint16  `json:"wire_trial,omitempty"` // that its packets carry
 	Name         string  `json:"name"`
 	From         string  `json:"from"`
 	To           string  `json:"to"`

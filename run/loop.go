@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pelt/design"
+	"pelt/engine"
 	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
@@ -25,7 +26,7 @@ type runner struct {
 	log  *store.Run // nil when nothing is stored
 
 	total    int    // trials of the whole run at most
-	number   uint16 // of the last trial in its packets; 0 before the first
+	number   uint16 // of the next trial's packets; 0 before the first
 	idle     background
 	met      bool      // the ends of a trial have found each other
 	lossy    bool      // the ends of the last trial missed each other by chance: see fleet.Meeting.Lossy
@@ -155,8 +156,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 		return model.Result{}, err
 	}
 	r.site.setUrgent(placed)
-	r.number = r.nextNumber()
-	placed.Number, placed.Drops = r.number, r.drops(t)
+	placed.Number, placed.Drops = r.nextNumber(len(placed.Flows)+1), r.drops(t)
 	if placed.Drops != "" && r.idle == nil {
 		placed.Idle = time.Duration(idleSeconds * float64(time.Second))
 	}
@@ -229,13 +229,15 @@ func (r *runner) closeWatch(w *watch) {
 	}
 }
 
-// nextNumber returns the number that the next trial's packets carry. The first is random, so
-// that nobody off the path can guess it, see engine.Header.
-func (r *runner) nextNumber() uint16 {
+// nextNumber returns the first of so many numbers that the next trial's flows carry in their packets. The first of a run
+// is random, so that nobody off the path can guess it, see engine.Header.
+func (r *runner) nextNumber(flows int) (first uint16) {
 	if r.number == 0 {
-		return uint16(1 + rand.IntN(0x7ffe))
+		r.number = uint16(1 + rand.IntN(engine.WarmupBit-1))
 	}
-	return r.number%0x7ffe + 1
+	first = r.number
+	r.number = engine.NumberAfter(first, flows)
+	return first
 }
 
 // set prepares links and router for a trial.

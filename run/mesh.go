@@ -194,7 +194,7 @@ func (r *runner) tryPair(ctx context.Context, t model.Trial, number int) (model.
 		return model.Result{}, &engine.Refusal{Why: err.Error()}
 	}
 	doc := model.Document{Plan: r.doc.Plan}
-	one := &runner{Options: r.Options, site: s, doc: &doc, total: r.total, number: uint16(1 + rand.IntN(0x7ffe))}
+	one := &runner{Options: r.Options, site: s, doc: &doc, total: r.total}
 	one.Live, one.Events = false, func(e Event) {
 		if e.Note != "" {
 			r.event(Event{Note: t.Cell["pair"].Text + ": " + e.Note})

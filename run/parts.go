@@ -70,9 +70,9 @@ func (w *kernelWatch) Do(ctx context.Context, s engine.Step, k engine.Known) (l 
 	}
 	for _, f := range k.Flows {
 		if f.Tuples == nil {
-			_ = w.Meet(f.Flow, f.Tag, f.Awaited)
+			_ = w.Meet(f.Flow, f.Number, f.Tag, f.Awaited)
 		} else {
-			_ = w.Track(f.Flow, f.Tuples, f.Alone)
+			_ = w.Track(f.Flow, f.Number, f.Tuples)
 		}
 	}
 	readCounters(ctx, w.Observation, w.timing, s, k)

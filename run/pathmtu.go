@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"pelt/engine"
 	"pelt/fleet"
 	"pelt/model"
 )
@@ -89,7 +90,7 @@ func (s *site) wholePayload(mtus []model.PathMTU) (payload int, said []string, e
 // searchMTU makes one survey for each pair of ends, all at once: what goes between two ends
 // in either direction is one.
 func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMTU {
-	trial := fleet.Trial{Number: uint16(1 + rand.IntN(0x7ffe)), Survey: true, OneClock: s.oneClock,
+	trial := fleet.Trial{Number: uint16(1 + rand.IntN(engine.WarmupBit-1)), Survey: true, OneClock: s.oneClock,
 		Timing: model.Timing{MeasureSeconds: surveySeconds}}
 	list := make([]model.PathMTU, len(flows))
 	asked := make([][]int, len(flows)) // the surveys of each in trial

@@ -146,7 +146,7 @@ func (r *recording) begin(t model.Trial, s *site, placed *fleet.Trial, started t
 			pps = 0
 		}
 		context.Flows = append(context.Flows, record.Flow{
-			Flow: uint16(i), Name: f.Flow.Name, From: f.Flow.From, To: f.Flow.To,
+			Flow: uint16(i), Wire: engine.NumberAfter(placed.Number, i), Name: f.Flow.Name, From: f.Flow.From, To: f.Flow.To,
 			FromHost: s.end(f.Flow.From).agent.Host.Name, ToHost: s.end(f.Flow.To).agent.Host.Name,
 			Family: familyOf(*f), PayloadBytes: f.Flow.PayloadBytes, RatePPS: pps, Streams: f.Flow.Streams,
 			OneClock: placed.OneClock,

@@ -180,7 +180,7 @@ func watchLinks(l *lab.Lab, t *fleet.Trial) *linkWatch {
 		identify = func([]byte) (uint16, uint64, bool, bool) { return 0, 0, false, false }
 	}
 	w := &linkWatch{streams: map[model.Tuple]stream{}, carries: waysOf(t.Flows)}
-	w.watch, w.err = l.WatchLinks(t.Number, identify)
+	w.watch, w.err = l.WatchLinks(t.Number, len(t.Flows), identify)
 	return w
 }
 

@@ -13,5 +13,5 @@ func (*Cable) Counts(int) Counts { return Counts{} }
 
 type Watching struct{}
 
-func (*Cable) Watch(uint16, Identify) *Watching                     { return &Watching{} }
+func (*Cable) Watch(uint16, int, Identify) *Watching                { return &Watching{} }
 func (*Watching) Collect() (lists [2][]Verdict, unlisted [2]uint64) { return lists, unlisted }

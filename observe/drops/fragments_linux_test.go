@@ -55,7 +55,7 @@ func TestLaterFragment(t *testing.T) {
 			b.Receiver.Sysctl("net/ipv4/ipfrag_time", "1")
 			b.Receiver.Sysctl("net/ipv6/ip6frag_time", "1")
 			m := machine(t)
-			k := track(t, m, trial, "up", TrackOptions{Fragments: true, Alone: c.moved > 0},
+			k := track(t, m, trial, "up", TrackOptions{Fragments: true, Number: trial},
 				model.Tuple{From: from.Port ^ c.moved, To: testPort})
 			if k.Why() != "" {
 				t.Fatal(k.Why())

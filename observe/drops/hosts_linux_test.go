@@ -28,7 +28,7 @@ func TestAddressOfAHost(t *testing.T) {
 			nftables.ChainHookPostrouting} {
 			undo := router.Rule(hook, &expr.Verdict{Kind: expr.VerdictDrop})
 			for from, to := range map[*netbed.Node]*netbed.Node{client: server, server: client} {
-				k, err := m.Meet(testTrial, "up", 1)
+				k, err := m.Meet(testTrial, "up", testTrial, 1)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -42,7 +42,7 @@ func TestMeeting(t *testing.T) {
 	m := machine(t)
 	const tag = 0xabcd
 	meet := func() *Track {
-		k, err := m.Meet(testTrial, "up", tag)
+		k, err := m.Meet(testTrial, "up", testTrial, tag)
 		if err != nil {
 			t.Fatal(err)
 		}

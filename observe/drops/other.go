@@ -21,7 +21,7 @@ type (
 
 	machine interface {
 		Track(uint16, string, []model.Tuple, TrackOptions) (*Track, error)
-		Meet(uint16, string, uint16) (*Track, error)
+		Meet(uint16, string, uint16, uint16) (*Track, error)
 		MeetTCP(uint16, string, uint16, netip.Addr) (*Track, error)
 		Collect(uint16, bool) (model.Drops, error)
 		Missed() (uint64, error)

@@ -225,21 +225,20 @@ func TestTwoViews(t *testing.T) {
 	}
 }
 
-// A NAT may give a flow other ports at any time. Where it is alone in its trial the number names it: by sequence if it
-// has one stream, else by count.
+// A NAT may give a flow other ports at any time. Its number names it: by sequence if it has one stream, else by count.
 func TestOtherPorts(t *testing.T) {
 	const n = 100
 	for _, c := range []struct {
 		name     string
-		alone    [2]bool // of both ends
+		number   uint16 // 0: the trial's, which other flows have, too
 		streams  int
 		counted  bool
 		segments bool
 		verdicts int
-	}{{"one stream", [2]bool{true, true}, 1, true, false, n}, {"one stream, segments", [2]bool{true, true}, 1, true,
-		true, n},
-		{"two streams", [2]bool{true, true}, 2, true, false, 0}, {"beside other flows", [2]bool{}, 1, false, false,
-			0}} {
+	}{
+		{"one stream", testTrial, 1, true, false, n}, {"one stream, segments", testTrial, 1, true, true, n},
+		{"two streams", testTrial, 2, true, false, 0}, {"without a number of its own", 0, 1, false, false, 0},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, from, _ := pair(t, false, wide)
 			b.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
@@ -254,7 +253,7 @@ func TestOtherPorts(t *testing.T) {
 			}
 			var ends [2]*Track
 			for i := range ends {
-				k, err := m.Track(testTrial, "up", tuples[i], TrackOptions{Alone: c.alone[i]})
+				k, err := m.Track(testTrial, "up", tuples[i], TrackOptions{Number: c.number})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -283,11 +282,29 @@ func TestOtherPorts(t *testing.T) {
 				}
 			}
 			var v bpfStream
-			if err := m.objects.Streams.Lookup(bpfStreamKey{Trial: testTrial}, &v); !errors.Is(err,
-				ebpf.ErrKeyNotExist) {
+			if err := m.objects.Streams.Lookup(bpfStreamKey{Trial: testTrial}, &v); !errors.Is(err, ebpf.ErrKeyNotExist) {
 				t.Errorf("after the trial its number is known: %v, %+v", err, v)
 			}
 		})
+	}
+}
+
+// Two flows of a trial from other ports than those that are known, one dropped more than the other.
+func TestOtherPortsOfTwoFlows(t *testing.T) {
+	b, from, _ := pair(t, false, wide)
+	b.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
+	m := machine(t)
+	track(t, m, testTrial, "up", TrackOptions{Number: testTrial}, model.Tuple{From: 1, To: testPort})
+	track(t, m, testTrial, "down", TrackOptions{Number: testTrial + 1}, model.Tuple{From: testPort, To: 1})
+	send(t, from, testTrial, 0, 20, 64)
+	send(t, from, testTrial+1, 0, 30, 64)
+	send(t, from, testTrial+2, 0, 40, 64) // another trial
+	d := collect(t, m, testTrial)
+	for name, n := range map[string]int{"up": 20, "down": 30} {
+		got, said := total(d, name), verdicts(t, d, name, 0)
+		if want := (model.SiteCount{Packets: uint64(n)}); got != want || len(said) != n {
+			t.Errorf("%s: %+v and %d verdicts; want %+v and as many", name, got, len(said), want)
+		}
 	}
 }
 

@@ -43,7 +43,8 @@ type flow struct {
 	streams []*stream
 	tuples  []map[model.Tuple]bool // by stream: the views of it
 	follow  bool
-	alone   bool // the trial names it
+	number  uint16 // that its packets carry
+	own     bool   // no other flow's do: it names them, whatever their ports
 	tcp     bool
 	warmup  map[uint32]uint64 // of TCP, by site: segments dropped before the measured part
 	meeting []bpfMeetingKey   // of a way of a meeting
@@ -66,8 +67,8 @@ func (m *Machine) Track(number uint16, name string, tuples []model.Tuple, o Trac
 	switch {
 	case m.closed:
 		return nil, errClosed
-	case number&warmupBit != 0:
-		return nil, fmt.Errorf("track drops of trial %d: want a number below %d", number, warmupBit)
+	case (number|o.Number)&warmupBit != 0:
+		return nil, fmt.Errorf("track drops of trial %d: want a number below %d", number|o.Number, warmupBit)
 	case len(tuples) == 0 || len(tuples) > maxStreams:
 		return nil, fmt.Errorf("track drops of flow %q: %d streams; want 1 to %d", name, len(tuples), maxStreams)
 	}
@@ -80,14 +81,17 @@ func (m *Machine) Track(number uint16, name string, tuples []model.Tuple, o Trac
 	if err != nil {
 		return nil, err
 	}
-	if err := m.addPorts(number, t, f, tuples); err != nil {
+	if fresh {
+		f.number = cmp.Or(o.Number, number)
+	}
+	if err := m.addPorts(t, f, tuples); err != nil {
 		if fresh {
-			m.forget(number, f)
+			m.forget(f)
 		}
 		return nil, err
 	}
-	if o.Alone && !f.alone {
-		if err := m.addAlone(number, f); err != nil {
+	if o.Number != 0 && !f.own {
+		if err := m.addNumber(f); err != nil {
 			f.why = join(f.why, "a NAT that changes the flow's ports is not followed: "+err.Error())
 		}
 	}
@@ -148,7 +152,7 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 	for i := range f.streams {
 		s := &stream{bits: countOnly, packets: o.Packets}
 		if s.slot, ok = m.slots.take(); !ok {
-			m.forget(0, f)
+			m.forget(f)
 			return nil, false, fmt.Errorf("track drops of flow %q: %d streams are tracked already", name,
 				bpfLimitsSTREAMS)
 		}
@@ -180,10 +184,11 @@ func (m *Machine) number(f *flow) error {
 	return nil
 }
 
-// Meet watches the packets by which the ends of a flow meet, whatever their ports, by the tag that they carry. It
+// Meet watches the packets by which the ends of a flow meet, whatever their ports, by the number and the tag that they
+// carry. It
 // counts them for each way.
-func (m *Machine) Meet(number uint16, name string, tag uint16) (*Track, error) {
-	return m.meet(number, name, bpfMeetingKey{Trial: number, Tag: tag}, 0)
+func (m *Machine) Meet(trial uint16, name string, number, tag uint16) (*Track, error) {
+	return m.meet(trial, name, bpfMeetingKey{Trial: number, Tag: tag}, 0)
 }
 
 // MeetTCP watches what passes from and to the port where a flow of TCP awaits its connections, but for the data of
@@ -216,7 +221,7 @@ func (m *Machine) meet(number uint16, name string, key bpfMeetingKey, peer uint3
 		key.Asks = uint16(i)
 		if err := m.meetOneWay(t, name, way, key, peer); err != nil {
 			if t.tracks == 0 {
-				m.forgetAll(number, t)
+				m.forgetAll(t)
 			}
 			return nil, err
 		}
@@ -250,7 +255,7 @@ func (m *Machine) meetOneWay(t *trial, name, way string, key bpfMeetingKey, peer
 
 // addPorts makes the program know the streams by these ports, both with their trial
 // and, for packets whose payload is out of reach, without it.
-func (m *Machine) addPorts(number uint16, t *trial, f *flow, tuples []model.Tuple) error {
+func (m *Machine) addPorts(t *trial, f *flow, tuples []model.Tuple) error {
 	for i, p := range tuples {
 		peer := folded(p.Peer)
 		p.Peer = netip.Addr{}                       // ports are what packets are known by
@@ -270,7 +275,7 @@ func (m *Machine) addPorts(number uint16, t *trial, f *flow, tuples []model.Tupl
 		if f.tcp {
 			v.Base = peer
 		}
-		for _, k := range f.keys(number, p) {
+		for _, k := range f.keys(p) {
 			if err := m.objects.Streams.Put(k, v); err != nil {
 				return fmt.Errorf("track drops of flow %q: %w", f.name, err)
 			}
@@ -280,8 +285,8 @@ func (m *Machine) addPorts(number uint16, t *trial, f *flow, tuples []model.Tupl
 	return nil
 }
 
-// addAlone makes the program know the flow by its trial, whatever the ports.
-func (m *Machine) addAlone(number uint16, f *flow) error {
+// addNumber makes the program know the flow by its number, whatever the ports.
+func (m *Machine) addNumber(f *flow) error {
 	v := bpfStream{Flow: f.id, Bits: countOnly}
 	if len(f.streams) == 1 {
 		s := f.streams[0]
@@ -289,16 +294,16 @@ func (m *Machine) addAlone(number uint16, f *flow) error {
 	} else if f.mode == model.DropsSeq {
 		v.Bits = uint32(bpfLimitsANY_STREAM)
 	}
-	f.alone = true
-	return m.objects.Streams.Put(bpfStreamKey{Trial: number}, v)
+	f.own = true
+	return m.objects.Streams.Put(bpfStreamKey{Trial: f.number}, v)
 }
 
 // keys are those of a stream in the program's table.
-func (f *flow) keys(number uint16, p model.Tuple) []bpfStreamKey {
+func (f *flow) keys(p model.Tuple) []bpfStreamKey {
 	if f.tcp {
 		return []bpfStreamKey{{From: p.From, To: p.To, ByPort: byTCPPorts}}
 	}
-	return []bpfStreamKey{{Trial: number, From: p.From, To: p.To}, {From: p.From, To: p.To, ByPort: byUDPPorts}}
+	return []bpfStreamKey{{Trial: f.number, From: p.From, To: p.To}, {From: p.From, To: p.To, ByPort: byUDPPorts}}
 }
 
 // BeginMeasured takes what was dropped so far of a flow of TCP for its warm-up's: its segments do not say which they are.
@@ -344,30 +349,30 @@ func (t *Track) Close() error {
 		return nil
 	}
 	delete(m.trials, t.trial)
-	err := m.forgetAll(t.trial, all)
+	err := m.forgetAll(all)
 	if len(m.trials) == 0 {
 		m.stopReading()
 	}
 	return err
 }
 
-func (m *Machine) forgetAll(number uint16, t *trial) error {
+func (m *Machine) forgetAll(t *trial) error {
 	var errs []error
 	for _, f := range t.flows {
-		errs = append(errs, m.forget(number, f))
+		errs = append(errs, m.forget(f))
 	}
 	return errors.Join(errs...)
 }
 
 // forget takes back all that a flow holds.
-func (m *Machine) forget(number uint16, f *flow) error {
+func (m *Machine) forget(f *flow) error {
 	var errs []error
 	for i, s := range f.streams {
 		if s == nil {
 			continue
 		}
 		for p := range f.tuples[i] {
-			for _, k := range f.keys(number, p) {
+			for _, k := range f.keys(p) {
 				var v bpfStream
 				if k.ByPort != 0 && m.objects.Streams.Lookup(k, &v) == nil && v.Slot != s.slot {
 					continue // a later trial took over the ports
@@ -378,8 +383,8 @@ func (m *Machine) forget(number uint16, f *flow) error {
 		m.pages.give(s)
 		m.slots.give(s.slot)
 	}
-	if f.alone {
-		errs = append(errs, present(m.objects.Streams.Delete(bpfStreamKey{Trial: number})))
+	if f.own {
+		errs = append(errs, present(m.objects.Streams.Delete(bpfStreamKey{Trial: f.number})))
 	}
 	for _, k := range f.meeting {
 		errs = append(errs, present(m.objects.Meetings.Delete(k)))

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -58,7 +59,7 @@ func Pcap(w io.Writer, r *record.Reader, header Header) error {
 		for i := range p.List {
 			x := &p.List[i]
 			n := frame(packet[16:], f, p)
-			header(packet[16+n-testBytes:], t.Wire, x.Sequence, x.SendNanos)
+			header(packet[16+n-testBytes:], cmp.Or(f.Wire, t.Wire), x.Sequence, x.SendNanos)
 			at := t.Started.UnixNano() + x.ReceiveNanos - begins[b]
 			binary.LittleEndian.PutUint32(packet[0:], uint32(at/1e9))
 			binary.LittleEndian.PutUint32(packet[4:], uint32(at%1e9))

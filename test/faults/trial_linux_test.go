@@ -208,7 +208,7 @@ func (t *trial) meet() {
 	t.flow.Address = t.chain.receiver.IP(t.six)
 	t.shell.Toward(t.flow.Name, t.flow.Address)
 	for _, w := range t.watched {
-		if err := w.Track(t.flow, met.Tuples(engine.Send), true); err != nil {
+		if err := w.Track(t.flow, trials, met.Tuples(engine.Send)); err != nil {
 			t.Fatal(err)
 		}
 	}
