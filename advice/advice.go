@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pelt/ledger"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -46,8 +47,9 @@ func For(line model.Line, c Context) []model.Advice {
 		q.RatePPS = 0
 	}
 	var list, without []model.Advice
+	cause := ledger.Of(line.Layer, line.Cause).Name
 	for _, r := range rows {
-		if !r.applies(&q) {
+		if !slices.Contains(strings.Fields(r.causes), cause) || r.when != nil && !r.when(&q) {
 			continue
 		}
 		a, ok := r.advise(&q)
@@ -88,12 +90,6 @@ func (q *question) because() string {
 		}
 	}
 	return unit.FormatCount(q.line.Packets) + " packets"
-}
-
-// cause reports whether the line is of one layer, or of a node between the ends,
-// with one of the causes.
-func (q *question) cause(layer string, causes ...string) bool {
-	return (q.line.Layer == layer || q.line.Layer == model.LayerNetwork) && slices.Contains(causes, q.line.Cause)
 }
 
 // knob reads a setting as its host wrote it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pelt/internal/testenv"
+	"pelt/ledger"
 	"pelt/model"
 	"pelt/test/golden"
 )
@@ -236,4 +238,16 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("parse(%q) = %d", s, n)
 		}
 	})
+}
+
+// Each setting is for causes that the ledger has.
+func TestRowsHaveCauses(t *testing.T) {
+	for _, r := range rows {
+		for name := range strings.FieldsSeq(r.causes) {
+			known := func(layer string) bool { return ledger.Of(layer, name).Name == name }
+			if !slices.ContainsFunc(model.Layers(), known) {
+				t.Errorf("%s is for %s, which is no cause", r.knob, name)
+			}
+		}
+	}
 }

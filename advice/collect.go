@@ -91,7 +91,8 @@ func Collect(doc model.Document, ask Ask) []model.Advised {
 						a.Attempted += f.Attempted
 					}
 					if counted[i] = true; !Larger(a.Value, list[i].Value) {
-						a.Advice, a.Apply, a.Layer, a.Cause = list[i].Advice, list[i].Apply, list[i].Layer, list[i].Cause
+						a.Advice, a.Apply = list[i].Advice, list[i].Apply
+						a.Layer, a.Cause = list[i].Layer, list[i].Cause
 					}
 					list[i] = a
 				}

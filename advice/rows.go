@@ -12,8 +12,9 @@ import (
 
 // row is one setting: for which lines it counts, and what it should be.
 type row struct {
-	applies func(*question) bool
-	knob    string // DEV stands for the line's interface
+	causes string               // rows of the ledger's table of causes, by name
+	when   func(*question) bool // nil: always
+	knob   string               // DEV stands for the line's interface
 	// want returns the least value that is enough, and how it was reckoned; "" if that is not known.
 	want    func(q *question, present uint64) (value uint64, formula string)
 	step    uint64 // a new value is a multiple of it; 0: any
@@ -27,9 +28,10 @@ type row struct {
 const (
 	moreCores = "the processor is: give the receiver a core of its own away from the one that takes the " +
 		"interrupts, or spread the flow over more --streams"
-	moreQueues   = "the core that empties it is: more receive queues (ethtool -L), and --streams to fill them"
-	anyProgram   = "lets every program of this host ask for as much"
-	burstsOnly   = "a longer queue delays, and helps against bursts only: if the link is slower than the flow, ask for less --rate"
+	moreQueues = "the core that empties it is: more receive queues (ethtool -L), and --streams to fill them"
+	anyProgram = "lets every program of this host ask for as much"
+	burstsOnly = "a longer queue delays, and helps against bursts only: " +
+		"if the link is slower than the flow, ask for less --rate"
 	cardChannels = "the link goes down for a moment; helps if there are cores to empty them, " +
 		"and if the card tells the streams apart (ethtool -N DEV rx-flow-hash udp4 sdfn)"
 	waiting       = "helps only if the neighbour answers in that time"
@@ -41,55 +43,55 @@ const (
 // Documentation/admin-guide/sysctl/net.rst, networking/scaling.rst and napi.rst.
 var rows = [...]row{
 	// The kernel accounts twice what SO_RCVBUF asks, and net.core.rmem_max bounds what is asked.
-	{applies: mayAsk, knob: bufferKnob, want: socketBuffer, instead: moreCores,
+	{causes: "SOCKET_RCVBUFF", when: mayAsk, knob: bufferKnob, want: socketBuffer, instead: moreCores,
 		note: "net.core.rmem_max allows it; another program asks with SO_RCVBUF for half, which the kernel doubles; " +
 			"a fuller buffer delays packets"},
-	{applies: mayNotAsk, knob: "net.core.rmem_max", want: half(socketBuffer), step: bufferPortion, instead: moreCores,
-		note: anyProgram + "; a fuller buffer delays packets"},
+	{causes: "SOCKET_RCVBUFF", when: mayNotAsk, knob: "net.core.rmem_max", want: half(socketBuffer),
+		step: bufferPortion, instead: moreCores, note: anyProgram + "; a fuller buffer delays packets"},
 	// udp_mem[0] is the limit that acts, for UDP has no pressure state (kernel commit 69dfccbc1186).
-	{applies: at(model.LayerReceiverMemory), knob: "net.ipv4.udp_mem", want: memoryPages,
+	{causes: "PROTO_MEM", knob: "net.ipv4.udp_mem", want: memoryPages,
 		note:    "holds for all sockets of the kernel; set in the first namespace",
 		instead: "look for a memory limit of the receiver's control group, or other programs' sockets"},
-	{applies: backlogged, knob: "net.core.netdev_max_backlog", want: burst, step: 1000,
-		note: "holds for all namespaces and cores of the host; set in the first namespace. A fuller backlog delays packets",
+	{causes: "CPU_BACKLOG", knob: "net.core.netdev_max_backlog", want: burst, step: 1000,
+		note: "holds for all namespaces and cores of the host; set in the first namespace. " +
+			"A fuller backlog delays packets",
 		instead: "the core that empties it is: fewer rules on the way, or more receive queues (RSS, rps_cpus) and " +
 			"--streams to fill them"},
-	{applies: ringMissed, knob: "DEV.rx_ring", want: ring, ofCard: true, instead: moreQueues,
+	{causes: model.CauseRingMissed, knob: "DEV.rx_ring", want: ring, ofCard: true, instead: moreQueues,
 		note: "the link goes down for a moment; a larger ring costs cache and delay"},
-	{applies: ringMissed, knob: "DEV.channels_combined", want: channels, ofCard: true, note: cardChannels},
-	{applies: func(q *question) bool { return ringMissed(q) && q.of("DEV.channels_combined") == 0 },
+	{causes: model.CauseRingMissed, knob: "DEV.channels_combined", want: channels, ofCard: true, note: cardChannels},
+	{causes: model.CauseRingMissed, when: func(q *question) bool { return q.of("DEV.channels_combined") == 0 },
 		knob: "DEV.channels_rx", want: channels, ofCard: true, note: cardChannels},
 	// Only where the softirq ran out of turns while the ring ran over.
-	{applies: func(q *question) bool { return ringMissed(q) && q.moved("time_squeeze") },
+	{causes: model.CauseRingMissed, when: func(q *question) bool { return q.moved("time_squeeze") },
 		knob: "net.core.netdev_budget", want: budget,
 		note: "holds for the whole host; takes time from programs on the same core"},
-	{applies: ringFull, knob: "DEV.threaded", words: "1 -> 0", want: because(
+	{causes: model.CauseRingFull, when: received, knob: "DEV.threaded", words: "1 -> 0", want: because(
 		"the thread that empties this ring did not keep up; in a softirq it needs no turn of the scheduler")},
 	// An fq bounds what one socket may have in it, and all together (net/sched/sch_fq.c, fq_enqueue).
-	{applies: queuedIn("fq"), knob: "DEV.qdisc_flow_limit_packets", want: burstOfSocket, note: burstsOnly},
-	{applies: queuedIn("fq", "pfifo"), knob: "DEV.qdisc_limit_packets", want: burst, note: burstsOnly},
-	{applies: queuedIn("pfifo_fast"), knob: "DEV.txqueuelen", want: burst, note: burstsOnly},
-	{applies: queuedIn(), knob: "DEV.txqueuelen", want: because("nothing"),
+	{causes: queues, when: queuedIn("fq"), knob: "DEV.qdisc_flow_limit_packets", want: burstOfSocket, note: burstsOnly},
+	{causes: queues, when: queuedIn("fq", "pfifo"), knob: "DEV.qdisc_limit_packets", want: burst, note: burstsOnly},
+	{causes: queues, when: queuedIn("pfifo_fast"), knob: "DEV.txqueuelen", want: burst, note: burstsOnly},
+	{causes: queues, when: queuedIn(), knob: "DEV.txqueuelen", want: because("nothing"),
 		enough:  "the link or its shaper takes fewer packets than the flow offers",
 		instead: "ask for less --rate, or count this loss as the sender's, not the path's"},
 	// It must hold what waits in the queue twice over, or the program hears EAGAIN before the queue is full.
-	{applies: wouldBlock, knob: "net.core.wmem_max", want: half(sendBuffer), step: bufferPortion, note: anyProgram,
+	{causes: "EAGAIN", knob: "net.core.wmem_max", want: half(sendBuffer), step: bufferPortion, note: anyProgram,
 		instead: "the way out is slower than the flow: ask for less --rate"},
-	{applies: unresolved(4), knob: "net.ipv4.neigh.DEV.unres_qlen_bytes", want: burstBytes, step: 4096,
-		note: waiting, instead: noNeighbour},
-	{applies: unresolved(6), knob: "net.ipv6.neigh.DEV.unres_qlen_bytes", want: burstBytes, step: 4096,
-		note: waiting, instead: noNeighbour},
+	{causes: "NEIGH_QUEUEFULL", when: unresolved(4), knob: "net.ipv4.neigh.DEV.unres_qlen_bytes", want: burstBytes,
+		step: 4096, note: waiting, instead: noNeighbour},
+	{causes: "NEIGH_QUEUEFULL", when: unresolved(6), knob: "net.ipv6.neigh.DEV.unres_qlen_bytes", want: burstBytes,
+		step: 4096, note: waiting, instead: noNeighbour},
 	// 2 accepts a source that some other interface leads to.
-	{applies: func(q *question) bool { return q.line.Cause == "IP_RPFILTER" },
-		knob: "net.ipv4.conf.DEV.rp_filter", want: looseFilter, note: "accepts more forged source addresses",
-		enough: "it is loose already", instead: "this host has no route to the sender's address at all"},
+	{causes: "IP_RPFILTER", knob: "net.ipv4.conf.DEV.rp_filter", want: looseFilter,
+		note: "accepts more forged source addresses", enough: "it is loose already",
+		instead: "this host has no route to the sender's address at all"},
 	// Packets of new connections are dropped when the table is full.
-	{applies: func(q *question) bool {
-		return q.line.Cause == "CONNTRACK_FULL" || q.line.Cause == "NETFILTER_DROP" && q.moved("conntrack.")
-	},
+	{causes: "CONNTRACK_FULL NETFILTER_DROP", when: func(q *question) bool { return q.moved("conntrack.") },
 		knob: "net.netfilter.nf_conntrack_max", want: connections,
 		note: "costs kernel memory for each; or do not track the test's port (nft notrack in a raw prerouting chain)"},
-	{applies: emptiedLate, knob: "cpu.governor", words: "powersave ondemand conservative schedutil -> performance",
+	{causes: "SOCKET_RCVBUFF CPU_BACKLOG " + model.CauseRingMissed + " " + model.CauseRingFull,
+		when: received, knob: "cpu.governor", words: "powersave ondemand conservative schedutil -> performance",
 		want: because("what empties this queue ran too late or too slowly, and the cores clock down when they are idle"),
 		note: "costs power and heat"},
 }
@@ -139,45 +141,33 @@ func (r *row) advise(q *question) (a model.Advice, ok bool) {
 	return a, r.instead != ""
 }
 
-func at(layer string) func(*question) bool {
-	return func(q *question) bool { return q.line.Layer == layer }
-}
-
-func backlogged(q *question) bool { return q.cause(model.LayerReceiverBacklog, "CPU_BACKLOG") }
-func ringMissed(q *question) bool { return q.cause(model.LayerReceiverRing, model.CauseRingMissed) }
-func ringFull(q *question) bool   { return q.cause(model.LayerReceiverRing, model.CauseRingFull) }
-func wouldBlock(q *question) bool { return at(model.LayerSendCall)(q) && q.line.Cause == "EAGAIN" }
+// received reports whether the line is of packets that came to its host, not of those that it sent.
+func received(q *question) bool { return q.line.Layer != model.LayerSenderDevice }
 
 // mayAsk reports whether a program would be granted the buffer that its sockets need, or has it.
 func mayAsk(q *question) bool {
-	return at(model.LayerReceiverBuffer)(q) && q.BufferBytes > 0 &&
+	return q.BufferBytes > 0 &&
 		(uint64(q.BufferBytes) >= q.buffer() || 2*q.of("net.core.rmem_max") >= q.buffer())
 }
 
-func mayNotAsk(q *question) bool { return at(model.LayerReceiverBuffer)(q) && !mayAsk(q) }
+func mayNotAsk(q *question) bool { return !mayAsk(q) }
 
 // unresolved reports whether packets of a family waited for a neighbour.
 func unresolved(family int) func(*question) bool {
-	return func(q *question) bool {
-		return strings.HasPrefix(q.line.Cause, "NEIGH_QUEUEFULL") && q.moved("ndisc_cache.") == (family == 6)
-	}
+	return func(q *question) bool { return q.moved("ndisc_cache.") == (family == 6) }
 }
 
-// emptiedLate reports whether the line is of a queue that was emptied too late.
-func emptiedLate(q *question) bool {
-	return at(model.LayerReceiverBuffer)(q) || backlogged(q) || ringMissed(q) || ringFull(q)
-}
+// queues are the causes of a queue that dropped.
+const queues = "QDISC_DROP QDISC_CONGESTED"
 
-// queuedIn reports whether the line is of a queue of one of these kinds, none being any, that was full.
+// queuedIn reports whether the line's queue is of one of these kinds, none being any.
 func queuedIn(kinds ...string) func(*question) bool {
 	return func(q *question) bool {
-		full := at(model.LayerSenderQdisc)(q) && q.line.Cause != "TC_EGRESS" ||
-			at(model.LayerNetwork)(q) && strings.HasPrefix(q.line.Cause, "QDISC_")
 		kind := q.knob(q.device() + ".qdisc")
 		if kind == "mq" && q.knob("net.core.default_qdisc") == "pfifo_fast" {
 			kind = "pfifo_fast" // mq's children take the length over
 		}
-		if !full || q.RatePPS == 0 || kind == "" || strings.HasSuffix(q.line.Cause, "FLOW_LIMIT") && kind != "fq" {
+		if q.RatePPS == 0 || kind == "" || strings.HasSuffix(q.line.Cause, "FLOW_LIMIT") && kind != "fq" {
 			return false // an fq below mq has limits that are not known
 		}
 		return len(kinds) == 0 || slices.Contains(kinds, kind)
@@ -260,7 +250,8 @@ func memoryPages(q *question, _ uint64) (uint64, string) {
 		return 0, "" // a page has 4 KiB, 16 KiB or 64 KiB
 	}
 	need := ceil(1.25 * float64(each) * float64(q.Streams) / float64(page))
-	return need, fmt.Sprintf("1.25 x %d sockets x %s B (%s) / %d B = %s pages, and the first figure is the one that acts",
+	return need, fmt.Sprintf("1.25 x %d sockets x %s B (%s) / %d B = %s pages, "+
+		"and the first figure is the one that acts",
 		q.Streams, unit.FormatCount(each), from, page, unit.FormatCount(need))
 }
 
