@@ -84,7 +84,7 @@ func (s *search) addRest(p model.Plan, r *Rest, one replayed) {
 		limit = b.Lower
 	}
 	for !one.answered {
-		load, seconds, _, more := s.question.nextLoad(one.seen)
+		load, seconds, more := s.question.nextLoad(one.seen)
 		if !more {
 			break
 		}

@@ -30,9 +30,9 @@ const (
 var misses = [...]float64{short: 0.2, full: 0.4}
 
 // nextLoad returns the next trial of a search; ok is false when every goal is answered. The first trial is the flood.
-func (q Question) nextLoad(seen []Observation) (load, seconds float64, flood, ok bool) {
+func (q Question) nextLoad(seen []Observation) (load, seconds float64, ok bool) {
 	if len(seen) == 0 {
-		return 0, floodSeconds, true, true
+		return 0, floodSeconds, true
 	}
 	possible := math.Floor(seen[0].Load) >= q.MinLoad && seen[0].Load < math.MaxInt64
 	for _, g := range q.Goals {
@@ -40,7 +40,7 @@ func (q Question) nextLoad(seen []Observation) (load, seconds float64, flood, ok
 			load, seconds, ok = q.next(g, seen)
 		}
 	}
-	return load, seconds, false, ok
+	return load, seconds, ok
 }
 
 // next returns the next trial for one goal.

@@ -35,11 +35,11 @@ type path func(load, seconds float64, flood bool) Observation
 // runSearch runs a search to its end, or to too many trials.
 func runSearch(q Question, p path, most int) (seen []Observation, ended bool) {
 	for len(seen) < most {
-		load, seconds, flood, more := q.nextLoad(seen)
+		load, seconds, more := q.nextLoad(seen)
 		if !more {
 			return seen, true
 		}
-		seen = append(seen, p(load, seconds, flood))
+		seen = append(seen, p(load, seconds, len(seen) == 0))
 	}
 	return seen, false
 }
@@ -295,7 +295,7 @@ func TestSearchProperties(t *testing.T) {
 			}
 		}
 		cut := rapid.IntRange(1, len(seen)).Draw(t, "cut")
-		load, seconds, _, more := q.nextLoad(slices.Clone(seen[:cut]))
+		load, seconds, more := q.nextLoad(slices.Clone(seen[:cut]))
 		if more != (cut < len(seen)) || more && (load != seen[cut].Load || seconds != seen[cut].Seconds) {
 			t.Fatalf("cut before trial %d: %v for %v s, %v", cut, load, seconds, more)
 		}

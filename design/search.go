@@ -122,7 +122,7 @@ func (s *search) begin(of flood, number int) *replayed {
 // replay goes on with a search as far as the results go.
 func (s *search) replay(r *replayed) replayed {
 	for len(r.seen) > 0 {
-		load, seconds, _, more := s.question.nextLoad(r.seen)
+		load, seconds, more := s.question.nextLoad(r.seen)
 		if !more {
 			whole := *r
 			whole.answered = true

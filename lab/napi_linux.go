@@ -9,11 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unsafe"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/nic"
 )
 
 // OwnThread gives what comes in through one of the node's interfaces a kernel
@@ -105,30 +106,8 @@ func (n *Node) threads(iface string) (ids []int, err error) {
 // the node's interfaces (generic receive offload), which virtual cables do not by
 // themselves.
 func (n *Node) JoinPackets(iface string) error {
-	if err := n.Do(func() error { return setFeature(iface, unix.ETHTOOL_SGRO, 1) }); err != nil {
+	if err := n.Do(func() error { return nic.Change(iface, map[string]bool{"rx-gro": true}) }); err != nil {
 		return fmt.Errorf("let %s of %s join packets: %w", iface, n.Name(), err)
-	}
-	return nil
-}
-
-// setFeature sets what an interface of the calling thread's namespace does, by a
-// command of ethtool's first generation.
-func setFeature(iface string, command, data uint32) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	value := struct{ command, data uint32 }{command, data}
-	request := struct { // struct ifreq, netdevice(7)
-		name [unix.IFNAMSIZ]byte
-		data unsafe.Pointer
-		_    [16]byte
-	}{data: unsafe.Pointer(&value)}
-	copy(request.name[:unix.IFNAMSIZ-1], iface)
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL,
-		uintptr(unsafe.Pointer(&request))); errno != 0 {
-		return errno
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/nic"
 	"pelt/lab/fastpath"
 	"pelt/lab/routerlog"
 )
@@ -175,6 +176,10 @@ func (l *Lab) RouterAccount() (RouterAccount, error) {
 // fastConfig is what a kernel needs for a fast path.
 const fastConfig = "Linux 6.0 or later, CONFIG_NF_CONNTRACK, CONFIG_DEBUG_INFO_BTF"
 
+// redirected is how an interface is that takes frames which a program at the other end of its cable sends: they come
+// in by its NAPI. It sums its packets itself, for the program knows of none that hardware would.
+var redirected = map[string]bool{"rx-gro": true, "tx-checksum-ip-generic": false, "tx-checksum-sctp": false}
+
 // openFast gives the router its fast path, turned on, and makes what is at the
 // other ends of its cables fit for it.
 func (b *builder) openFast() error {
@@ -185,7 +190,7 @@ func (b *builder) openFast() error {
 			if c[1-i].s != s {
 				continue
 			}
-			if err := far.s.ns.Do(func() error { return takeRedirected(far.name) }); err != nil {
+			if err := far.s.ns.Do(func() error { return nic.Change(far.name, redirected) }); err != nil {
 				return fmt.Errorf("make %s take the frames of a fast path: %w", far.name, err)
 			}
 		}
@@ -228,13 +233,6 @@ func (b *builder) openFast() error {
 		b.lab.router.now, n.info.Frames = routerSetup{fast: true}, true
 		return path.Carry(true)
 	})
-}
-
-// takeRedirected makes an interface of the calling thread's namespace take frames
-// that a program at the other end of its cable sends, which come in by its NAPI;
-// and sum its packets itself, for the program knows of none that hardware would.
-func takeRedirected(name string) error {
-	return errors.Join(setFeature(name, unix.ETHTOOL_SGRO, 1), setFeature(name, unix.ETHTOOL_STXCSUM, 0))
 }
 
 // readTimeouts reads those of the calling thread's namespace.

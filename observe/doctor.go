@@ -3,6 +3,7 @@ package observe
 import (
 	"cmp"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -25,26 +26,24 @@ type Check struct {
 // the BPF programs it offers to the kernel are closed at once. Package lab tells whether
 // this process may make labs as it is, and else why it may not in a user namespace.
 func Doctor(admin bool, userNamespace string) []Check {
-	s := examine()
-	s.admin, s.userNamespace = admin, userNamespace
+	s := survey{Host: Facts(), os: runtime.GOOS, admin: admin, userNamespace: userNamespace}
+	examineSystem(&s)
 	return diagnose(s)
 }
 
 // survey is what diagnose judges.
 type survey struct {
 	model.Host
-	os                 string // as runtime.GOOS
-	version            uint32 // as LINUX_VERSION_CODE; 0 unknown
-	admin              bool   // CAP_NET_ADMIN and CAP_SYS_ADMIN
-	userNamespace      string // why none can be made; "" if one can
-	btf                bool
-	bpf                string // why no XDP program loads; "" if it does
-	drops              string // why drops are not watched; "" if they can be
-	otherClocks        string // available_clocksource
-	clockCost          time.Duration
-	sleepP50, sleepP99 time.Duration // overshoot beyond the asked sleep
-	busy               float64       // share of all cores while examined, not by us
-	busyKnown          bool
+	os            string // as runtime.GOOS
+	version       uint32 // as LINUX_VERSION_CODE; 0 unknown
+	admin         bool   // CAP_NET_ADMIN and CAP_SYS_ADMIN
+	userNamespace string // why none can be made; "" if one can
+	btf           bool
+	bpf           string  // why no XDP program loads; "" if it does
+	drops         string  // why drops are not watched; "" if they can be
+	otherClocks   string  // available_clocksource
+	busy          float64 // share of all cores while examined, not by us
+	busyKnown     bool
 }
 
 // The tiers, from most to least that can be done without asking an administrator.
@@ -105,9 +104,6 @@ const (
 	wantSendMax = 212992
 	// liveFrames is the Linux that BPF_F_TEST_XDP_LIVE_FRAMES came with: 5.18.
 	liveFrames = 5<<16 | 18<<8
-	// slowClock lies between a reading in user space (20 to 60 ns) and one that
-	// takes a system call or a device (200 ns to 2 us).
-	slowClock = 200 * time.Nanosecond
 	// quietBusy is where other work visibly takes time from a sender or receiver.
 	quietBusy = 0.2
 )
@@ -156,39 +152,25 @@ var checks = []check{
 		// setsockopt(SO_RCVBUF) grants twice what is asked (net/core/sock.c).
 		packets := 2 * s.ReceiveBufferB / smallTruesize
 		hold := time.Duration(float64(packets) / socketPPS * float64(time.Second)).Round(100 * time.Microsecond)
-		return fmt.Sprintf("net.core.rmem_max %d B: %d small datagrams, %v at %s", s.ReceiveBufferB, packets, hold,
-				unit.FormatPPS(socketPPS)),
-			unless(s.ReceiveBufferB >= wantReceiveMax,
-				"a receiver that waits longer than that for its turn loses datagrams in its own buffer")
+		detail := fmt.Sprintf("net.core.rmem_max %d B: %d small datagrams, %v at %s", s.ReceiveBufferB, packets, hold,
+			unit.FormatPPS(socketPPS))
+		return detail, unless(s.ReceiveBufferB >= wantReceiveMax,
+			"a receiver that waits longer than that for its turn loses datagrams in its own buffer")
 	}, fmt.Sprintf("sudo sysctl -w net.core.rmem_max=%d", wantReceiveMax)},
 	{"sockets", "send buffer", false, func(s survey) (string, string) {
-		return fmt.Sprintf("net.core.wmem_max %d B", s.SendBufferB),
-			unless(s.SendBufferB >= wantSendMax,
-				"smaller than the kernel's default: the sender waits for its own queue")
+		return fmt.Sprintf("net.core.wmem_max %d B", s.SendBufferB), unless(s.SendBufferB >= wantSendMax,
+			"smaller than the kernel's default: the sender waits for its own queue")
 	}, fmt.Sprintf("sudo sysctl -w net.core.wmem_max=%d", wantSendMax)},
 
 	{"clock", "clock source", false, func(s survey) (string, string) {
 		slow := slices.Contains([]string{"hpet", "acpi_pm", "jiffies", "refined-jiffies"}, s.ClockSource)
-		return cmp.Or(s.ClockSource, "not told"),
-			unless(!slow,
-				s.ClockSource+" is read through a slow device, and every packet reads the clock; available: "+s.otherClocks)
+		return cmp.Or(s.ClockSource, "not told"), unless(!slow, s.ClockSource+
+			" is read through a slow device, and every packet reads the clock; available: "+s.otherClocks)
 	}, "find out why the kernel left tsc (dmesg | grep -i tsc)"},
-	{"clock", "reading the clock", true, func(s survey) (string, string) {
-		return fmt.Sprintf("%d ns a reading", s.clockCost.Nanoseconds()),
-			unless(s.clockCost < slowClock, "the time of a packet costs a good part of sending it")
-	}, "choose a clock source that is read without a system call (tsc, kvm-clock, arch_sys_counter)"},
-	{"clock", "waking from sleep", true, func(s survey) (string, string) {
-		// Beyond the asked sleep's own length a sender that sleeps between packets misses
-		// whole deadlines at a few thousand packets a second.
-		return fmt.Sprintf("%v late (p50), %v (p99), of %v asked", s.sleepP50.Round(time.Microsecond),
-				s.sleepP99.Round(time.Microsecond), probeSleep),
-			unless(s.sleepP50 < probeSleep,
-				"paced senders wake late and must burn processor time to keep their schedule")
-	}, "use a kernel with high-resolution timers (CONFIG_HIGH_RES_TIMERS) on a machine that is not overloaded"},
 
 	{"processor", "frequency governor", false, func(s survey) (string, string) {
-		return cmp.Or(s.Governor, "none: hypervisor or firmware decides"), unless(s.Governor == "performance" ||
-			s.Governor == "",
+		steady := s.Governor == "performance" || s.Governor == ""
+		return cmp.Or(s.Governor, "none: hypervisor or firmware decides"), unless(steady,
 			"the clock rate follows the load, so the first packets of a trial meet a slower machine")
 	}, "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"},
 	{"processor", "cores", true, func(s survey) (string, string) {

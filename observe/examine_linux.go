@@ -14,14 +14,6 @@ import (
 	"pelt/model"
 )
 
-// sleepFor sleeps the calling thread itself: time.Sleep would measure Go's
-// scheduler, and the engine's pacing does not use it.
-func sleepFor(d time.Duration) {
-	left := unix.NsecToTimespec(d.Nanoseconds())
-	for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &left, &left) == unix.EINTR {
-	}
-}
-
 // quietSpan is how long other work is watched; /proc/stat counts in 10 ms.
 const quietSpan = 300 * time.Millisecond
 

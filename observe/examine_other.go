@@ -2,10 +2,6 @@
 
 package observe
 
-import "time"
-
-func sleepFor(d time.Duration) { time.Sleep(d) }
-
 func examineSystem(*survey) {}
 
 func mayConfigure() bool { return false }

@@ -48,7 +48,7 @@ var layers = map[string][]string{
 	"observe/counters": {"model", "unit", "internal/netns", "internal/nic"},
 	"observe/drops":    {"model", "unit", "internal/kernelclock", "internal/kerneltypes", "internal/netns"},
 	"observe/dut":      {"model", "unit", "observe/counters"},
-	"lab": {"model", "unit", "internal/netns", "internal/spare", "lab/fastpath", "lab/impair",
+	"lab": {"model", "unit", "internal/netns", "internal/nic", "internal/spare", "lab/fastpath", "lab/impair",
 		"lab/routerlog", "lab/userlink"},
 	"lab/fastpath":         {"internal/kerneltypes"},
 	"lab/routerlog":        {},

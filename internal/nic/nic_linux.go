@@ -94,6 +94,16 @@ func (c *Conn) find(iface, name string) (field, Setting, values, error) {
 	return fields[i], s, v, err
 }
 
+// Change turns features of an interface of the calling thread's namespace on or off. They have ethtool's names.
+func Change(iface string, features map[string]bool) error {
+	c, err := Open()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.h.Change(iface, features)
+}
+
 type values struct {
 	ring     ethtool.Ring
 	channels ethtool.Channels

@@ -20,9 +20,6 @@ type stream struct {
 	newest  uint64 // as the reader last saw it
 }
 
-// pages is how many the stream has.
-func (s *stream) pages() int { return 1 << s.bits / pageCells }
-
 func (a *pagePool) free() (n int) {
 	for _, o := range a.owner {
 		if o == nil {

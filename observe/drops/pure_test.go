@@ -12,6 +12,9 @@ import (
 	"pgregory.net/rapid"
 )
 
+// pages is how many the stream has.
+func (s *stream) pages() int { return 1 << s.bits / pageCells }
+
 func TestSubsystemReason(t *testing.T) {
 	r := reasons{names: map[uint32]string{2: "NOT_SPECIFIED", 3<<16 | 2: "QDISC_DROP_OVERLIMIT"},
 		subsystems: map[uint32]string{0: "CORE", 3: "QDISC"}}
