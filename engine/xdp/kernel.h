@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What of the kernel's interface the programs use (include/uapi/linux/bpf.h). */
+/* What both programs use. */
 #ifndef PELT_XDP_KERNEL_H
 #define PELT_XDP_KERNEL_H
 
 #include "shared.h"
-
-enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6 };
-enum { BPF_F_MMAPABLE = 1 << 10 };
-enum xdp_action { XDP_ABORTED, XDP_DROP, XDP_PASS, XDP_TX, XDP_REDIRECT };
-
-struct xdp_md {
-	__u32 data, data_end, data_meta, ingress_ifindex, rx_queue_index, egress_ifindex;
-};
-
 #include <bpf/bpf_helpers.h>
 
-#define ntohs(x) __builtin_bswap16(x)
-#define htons(x) __builtin_bswap16(x)
 #define MAGIC 0x9e17
 #define WARMUP_BIT 0x8000
 #define SECOND 1000000000ULL

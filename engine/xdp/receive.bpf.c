@@ -21,26 +21,6 @@ struct {
 	__type(value, struct histogram);
 } delays SEC(".maps");
 
-struct ethernet {
-	__u8 to[6], from[6];
-	__be16 kind;
-};
-
-struct ip4 {
-	__u8 version, tos;
-	__be16 length, id, fragment;
-	__u8 ttl, protocol;
-	__be16 check;
-	__be32 from, to;
-};
-
-struct ip6 {
-	__be32 version;
-	__be16 length;
-	__u8 next, hops;
-	__be32 from[4], to[4];
-};
-
 struct udp {
 	__be16 from, to, length, check;
 	__u64 high, low; /* of the test header */

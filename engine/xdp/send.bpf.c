@@ -28,14 +28,6 @@ struct histogram lates; /* of frames against their own due times; paced only */
 /* Up to the end of the UDP header, and of the test header behind it. */
 enum { ETHERNET_BYTES = 14, HEADER4 = 14 + 20 + 8, HEADER6 = 14 + 40 + 8, TEST_HEADER = 16 };
 
-struct ip4 {
-	__u8 version, tos;
-	__be16 length, id, fragment;
-	__u8 ttl, protocol;
-	__be16 check;
-	__be32 from, to;
-};
-
 /* The test header lies as near as it can: at an address that is even, not more. */
 struct udp {
 	__be16 from, to, length, check;

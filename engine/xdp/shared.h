@@ -3,20 +3,7 @@
 #ifndef PELT_XDP_SHARED_H
 #define PELT_XDP_SHARED_H
 
-typedef unsigned char __u8;
-typedef unsigned short __u16;
-typedef unsigned int __u32;
-typedef unsigned long long __u64;
-typedef signed char __s8;
-typedef short __s16;
-typedef int __s32;
-typedef long long __s64;
-typedef __u16 __be16;
-typedef __u32 __be32;
-typedef __u32 __wsum;
-typedef _Bool bool;
-#define true 1
-#define false 0
+#include "../../internal/kerneltypes/xdp.h"
 
 enum limits {
 	WORKERS = 64,  /* of one sending end */

@@ -104,32 +104,10 @@ struct {
 } counts SEC(".maps");
 
 #define SECOND 1000000000ULL
-#define htons(x) __builtin_bswap16(x)
-#define ntohs(x) __builtin_bswap16(x)
 
 enum { IPPROTO_TCP = 6, IPPROTO_UDP = 17 };
 enum { AF_INET = 2, AF_INET6 = 10 };
 enum { FIN = 1, SYN = 2, RST = 4, ACK = 16 };
-
-struct ethernet {
-	__u8 target[6], source[6];
-	__be16 kind;
-};
-
-struct ip4 {
-	__u8 version, tos;
-	__be16 length, id, fragment;
-	__u8 ttl, protocol;
-	__be16 check;
-	__be32 from, to;
-};
-
-struct ip6 {
-	__be32 version;
-	__be16 length;
-	__u8 next, hops;
-	__be32 from[4], to[4];
-};
 
 struct udp {
 	__u32 ports;
@@ -272,8 +250,8 @@ static __always_inline int whole(struct xdp_md *ctx, void *from, __u32 length, v
 
 static __always_inline int send(struct ethernet *eth, struct way *way)
 {
-	__builtin_memcpy(eth->target, way->target, 6);
-	__builtin_memcpy(eth->source, way->source, 6);
+	__builtin_memcpy(eth->to, way->target, 6);
+	__builtin_memcpy(eth->from, way->source, 6);
 	count(CARRIED);
 	return bpf_redirect(way->out, 0);
 }
@@ -455,8 +433,8 @@ int carry(struct xdp_md *ctx)
 		return count(CUT);
 	at = ctx->ingress_ifindex != ports[0].index;
 	own = ports[at].address;
-	if (ports[at].index != ctx->ingress_ifindex || eth->target[0] != own[0] || eth->target[1] != own[1] || eth->target[2] != own[2] ||
-	    eth->target[3] != own[3] || eth->target[4] != own[4] || eth->target[5] != own[5])
+	if (ports[at].index != ctx->ingress_ifindex || eth->to[0] != own[0] || eth->to[1] != own[1] || eth->to[2] != own[2] ||
+	    eth->to[3] != own[3] || eth->to[4] != own[4] || eth->to[5] != own[5])
 		return count(FOREIGN);
 	if (eth->kind == htons(0x0800))
 		return carry4(ctx, eth, end, at);

@@ -4,22 +4,7 @@
 #ifndef PELT_LAB_FASTPATH_H
 #define PELT_LAB_FASTPATH_H
 
-typedef unsigned char __u8;
-typedef unsigned short __u16;
-typedef unsigned int __u32;
-typedef unsigned long long __u64;
-typedef int __s32;
-typedef long long __s64;
-typedef __u16 __be16;
-typedef __u32 __be32;
-typedef __u32 __wsum;
-
-enum { BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_LRU_HASH = 9 };
-enum { XDP_PASS = 2, XDP_REDIRECT = 4 };
-
-struct xdp_md {
-	__u32 data, data_end, data_meta, ingress_ifindex, rx_queue_index, egress_ifindex;
-};
+#include "../../internal/kerneltypes/xdp.h"
 
 struct bpf_sock_tuple {
 	union {
