@@ -10,8 +10,8 @@ import (
 	"pelt/model"
 )
 
-// Meeting is what the two ends of a flow say of how they sought each other. The addresses of their streams have ports
-// alone.
+// Meeting is what the two ends of a flow say of how they sought each other. Of the addresses of their streams the ports
+// are known, and the address that an end sends from.
 type Meeting struct {
 	Asks    engine.Meeting // of the end that calls
 	Answers engine.Meeting // of the end that listens
@@ -30,7 +30,8 @@ func (m Meeting) Lossy() bool {
 
 // meetingAnswer is an end's account of a meeting, in few bytes a stream.
 type meetingAnswer struct {
-	Ports  []model.Tuple             `json:"ports"` // from the local one to the peer's
+	From   netip.Addr                `json:"from,omitzero"` // of an end that calls: its address
+	Ports  []model.Tuple             `json:"ports"`         // from the local one to the peer's
 	Sent   []uint64                  `json:"sent"`
 	Heard  []uint64                  `json:"heard"`
 	Unmet  []int                     `json:"unmet,omitempty"`
@@ -41,6 +42,9 @@ type meetingAnswer struct {
 
 func answerOf(m engine.Meeting) meetingAnswer {
 	a := meetingAnswer{ICMP: m.ICMP, Resets: m.Resets, Errors: map[int]map[string]uint64{}}
+	if len(m.Streams) > 0 && !m.Streams[0].Local.Addr().IsUnspecified() {
+		a.From = m.Streams[0].Local.Addr().WithZone("")
+	}
 	for i, s := range m.Streams {
 		a.Ports = append(a.Ports, model.Tuple{From: s.Local.Port(), To: s.Remote.Port()})
 		a.Sent, a.Heard = append(a.Sent, s.Sent), append(a.Heard, s.Heard)
@@ -65,9 +69,9 @@ func (a meetingAnswer) meeting(streams int) (m engine.Meeting, err error) {
 	if len(a.Ports) != streams || len(a.Sent) != streams || len(a.Heard) != streams {
 		return m, errors.New("connect: it did not tell of all streams")
 	}
-	port := func(n uint16) netip.AddrPort { return netip.AddrPortFrom(netip.Addr{}, n) }
+	at := func(a netip.Addr, port uint16) netip.AddrPort { return netip.AddrPortFrom(a.WithZone(""), port) }
 	for i, p := range a.Ports {
-		s := engine.MetStream{Stream: engine.Stream{Local: port(p.From), Remote: port(p.To)},
+		s := engine.MetStream{Stream: engine.Stream{Local: at(a.From, p.From), Remote: at(netip.Addr{}, p.To)},
 			Met:  !slices.Contains(a.Unmet, i),
 			Sent: min(a.Sent[i], mostMeetingPackets), Heard: min(a.Heard[i], mostMeetingPackets)}
 		left := s.Sent

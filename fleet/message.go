@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/netip"
 	"reflect"
 	"regexp"
 	"slices"
@@ -197,6 +198,7 @@ type watchedFlow struct {
 	Packets      uint64        `json:"packets,omitempty"` // of the whole flow, 0 if unknown
 	PayloadBytes int           `json:"payload_bytes"`
 	Tuples       []model.Tuple `json:"tuples,omitempty"`
+	To           netip.Addr    `json:"to,omitzero"` // where its packets go, as the router may know it
 	Number       uint16        `json:"number"`
 	Tag          uint16        `json:"tag,omitempty"`
 	TCP          bool          `json:"tcp,omitempty"`
@@ -225,11 +227,11 @@ func checkFlows(flows []watchedFlow) error {
 // toWire is a flow as one that only watches is told of it.
 func toWire(f engine.WatchedFlow) watchedFlow {
 	return watchedFlow{Flow: f.Flow.Name, Packets: f.Flow.Packets, PayloadBytes: f.Flow.PayloadBytes, Tuples: f.Tuples,
-		Number: f.Number, Tag: f.Tag, TCP: f.Flow.Protocol == model.TCP}
+		To: f.Flow.Address, Number: f.Number, Tag: f.Tag, TCP: f.Flow.Protocol == model.TCP}
 }
 
 func (f watchedFlow) flow() engine.WatchedFlow {
-	flow := model.Flow{Name: f.Flow, Protocol: model.UDP, Packets: f.Packets, PayloadBytes: f.PayloadBytes,
+	flow := model.Flow{Name: f.Flow, Protocol: model.UDP, Address: f.To, Packets: f.Packets, PayloadBytes: f.PayloadBytes,
 		Streams: max(len(f.Tuples), 1)}
 	if f.TCP {
 		flow.Protocol = model.TCP

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -149,6 +150,41 @@ func TestFlowsHaveNumbers(t *testing.T) {
 		third := second%(engine.WarmupBit-1) + 1
 		if want := []uint16{first, first, second, second, third, third}; !slices.Equal(got, want) {
 			t.Errorf("ends have the numbers %v, want %v", got, want)
+		}
+	}
+}
+
+// What watches along the path is told where a flow goes, also to the host that calls.
+func TestWhereFlowsGo(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
+	trial := bothTrial("near", "far", time.Second)
+	near, far := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.1.2")
+	trial.Flows[0].Flow.Address, trial.Flows[1].Flow.Address = far, netip.Addr{}
+	placed, err := c.place(trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range placed.ends {
+		e := &placed.ends[i]
+		here := far
+		if !e.Order.Listen {
+			here = near
+		}
+		told := answerOf(engine.Meeting{Streams: []engine.MetStream{{Met: true,
+			Stream: engine.Stream{Local: netip.AddrPortFrom(here, 7), Remote: netip.AddrPortFrom(here, 8)}}}})
+		if e.met, err = told.meeting(1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for met, want := range map[bool][]netip.Addr{false: {far, {}}, true: {far, far, near, near}} {
+		var got []netip.Addr
+		for _, f := range placed.flowsToWatch(met) {
+			got = append(got, f.Flow.Address)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("met %v: flows go to %v, want %v", met, got, want)
 		}
 	}
 }

@@ -203,12 +203,15 @@ func (t *trial) meeting(n int) Meeting {
 // by the ports on both sides, since NAT between the ends may change them.
 func (t *trial) flowsToWatch(met bool) (all []engine.WatchedFlow) {
 	for n, e := range t.ends {
-		if !trackable(e.Order) || met && !e.lives() || !met && (n%2 > 0 || e.Order.Flow.Protocol != model.UDP) {
+		if !trackable(e.Order) || met && !e.lives() || !met && n%2 > 0 {
 			continue
 		}
 		f := engine.WatchedFlow{Flow: e.Order.Flow, Number: e.Order.Trial, Tag: e.Order.Tag}
 		if met {
 			f.Tuples = e.met.Tuples(e.Order.Role)
+			if to := t.ends[n|1]; !to.Order.Listen && len(to.met.Streams) > 0 { // the receiver calls: its own address is where packets go
+				f.Flow.Address = to.met.Streams[0].Local.Addr()
+			}
 		}
 		all = append(all, f)
 	}

@@ -368,7 +368,8 @@ func TestObserverLease(t *testing.T) {
 // A host that only watches is told of a flow what it knows its packets by.
 func TestFlowsForWatchers(t *testing.T) {
 	for _, protocol := range []model.Protocol{model.UDP, model.TCP} {
-		f := engine.WatchedFlow{Flow: model.Flow{Name: "up", Protocol: protocol, Packets: 5, PayloadBytes: 64, Streams: 2},
+		f := engine.WatchedFlow{Flow: model.Flow{Name: "up", Protocol: protocol, Address: netip.MustParseAddr("10.0.0.2"),
+			Packets: 5, PayloadBytes: 64, Streams: 2},
 			Number: 9, Tag: 3, Tuples: []model.Tuple{{From: 1, To: 2}, {From: 3, To: 2}}}
 		if got := toWire(f).flow(); !reflect.DeepEqual(got, f) {
 			t.Errorf("%+v, want %+v", got, f)

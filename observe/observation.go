@@ -93,6 +93,7 @@ func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error
 // Meet watches the packets by which the ends of a flow find each other: by the tag that they carry, of TCP by where
 // connections are awaited.
 func (w *Observation) Meet(flow model.Flow, number, tag uint16, awaited netip.AddrPort) error {
+	w.Toward(flow.Name, flow.Address)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.machine == nil {
@@ -117,17 +118,24 @@ func (w *Observation) add(track *drops.Track, err error) error {
 	return nil
 }
 
-// Track names the streams of one flow, whose packets carry a number of their own.
-func (w *Observation) Track(flow model.Flow, number uint16, tuples []model.Tuple) error {
+// Toward says where a flow's packets go: when the trial is over, the host's route there is looked up.
+func (w *Observation) Toward(flow string, to netip.Addr) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if to.IsValid() && len(w.to) < maxRoutes {
+		w.to[flow] = to
+	}
+}
+
+// Track names the streams of one flow, whose packets carry a number of their own.
+func (w *Observation) Track(flow model.Flow, number uint16, tuples []model.Tuple) error {
 	to := flow.Address
 	if !to.IsValid() && len(tuples) > 0 {
 		to = tuples[0].Peer
 	}
-	if to.IsValid() && len(w.to) < maxRoutes {
-		w.to[flow.Name] = to
-	}
+	w.Toward(flow.Name, to)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.machine == nil {
 		return nil
 	}

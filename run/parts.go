@@ -69,9 +69,12 @@ func (w *kernelWatch) Do(ctx context.Context, s engine.Step, k engine.Known) (l 
 		w.mu.Unlock()
 	}
 	for _, f := range k.Flows {
-		if f.Tuples == nil {
+		switch {
+		case f.Tuples == nil && f.Flow.Protocol == model.TCP && f.Awaited.Port() == 0: // nothing to know it by
+			w.Toward(f.Flow.Name, f.Flow.Address)
+		case f.Tuples == nil:
 			_ = w.Meet(f.Flow, f.Number, f.Tag, f.Awaited)
-		} else {
+		default:
 			_ = w.Track(f.Flow, f.Number, f.Tuples)
 		}
 	}

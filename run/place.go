@@ -58,7 +58,6 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 		}
 		if dialer == from.ID {
 			f.Address = listen
-			s.askRoute(f)
 		}
 		placed.Flows = append(placed.Flows, fleet.PlacedFlow{
 			Flow: f, Send: send, Receive: receive, From: from.ID, To: to.ID,
@@ -68,16 +67,6 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 		before[f.From]++
 	}
 	return placed, strings.Join(reasons, "; "), nil
-}
-
-// askRoute has the router, if a shell on it is asked, tell its route for a flow.
-func (s *site) askRoute(f model.Flow) {
-	if s.router == nil {
-		return
-	}
-	if d, ok := s.router.Router.(device); ok {
-		d.Toward(f.Name, f.Address)
-	}
 }
 
 // seeksLoss reports whether losses of a flow are what the test looks for, and so no reason to end it.

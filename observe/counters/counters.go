@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,14 +22,14 @@ type Snapshot struct {
 
 	machine  Machine
 	readings []reading
-	links    map[int]link // by interface index
-	queues   []qdisc      // at the outputs of interfaces
-	route    model.Route  // of a router
+	links    map[int]link               // by interface index
+	queues   []qdisc                    // at the outputs of interfaces
+	routes   map[netip.Addr]model.Route // of a router
 }
 
-// Route is the route of the flow that a router was asked for; Kind is "" if it is not known.
-func (s Snapshot) Route() model.Route {
-	r := s.route
+// Route is the route that a router has to an address; Kind is "" if it is not known.
+func (s Snapshot) Route(to netip.Addr) model.Route {
+	r := s.routes[to]
 	for l := range maps.Values(s.links) {
 		if l.name != r.Interface {
 			continue

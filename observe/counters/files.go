@@ -84,7 +84,7 @@ func (m Machine) Parse(taken time.Time, texts map[string]string) Snapshot {
 	s.parseLinks(texts[RouterLinks])
 	s.parseQueues(texts[RouterQueues])
 	s.parseRules(texts[RouterRules])
-	s.route = ParseRoute(texts[RouterRoute])
+	s.routes = ParseRoutes(texts[RouterRoute])
 	return s
 }
 
@@ -97,15 +97,37 @@ func Surer(earlier, later model.Route) model.Route {
 	return later
 }
 
-// RouterRoute is the name of the text with the route to an address: what ip route get says, even if it fails, of the
-// address and then of the far end of the tunnel that the route leads into; and the lines of ip neigh that say FAILED or
-// INCOMPLETE.
+// RouterRoute is the name of the text with the routes to addresses. Of each there is a line "to ADDRESS", and what ip
+// route get says, even if it fails, of the address and then of the far end of the tunnel that the route leads into. Then
+// come the lines of ip neigh that say FAILED or INCOMPLETE.
 const RouterRoute = "route"
 
-// ParseRoute reads such a text; an unknown route has no Kind.
-func ParseRoute(text string) (r model.Route) {
-	hops := map[[2]string]bool{} // interface and address
+// ParseRoutes reads such a text; an unknown route has no Kind.
+func ParseRoutes(text string) map[netip.Addr]model.Route {
+	lines, silent := map[netip.Addr][]string{}, []string{}
+	var to netip.Addr
 	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 2 && words[0] == "to":
+			to, _ = netip.ParseAddr(words[1])
+		case slices.ContainsFunc(words, unanswered):
+			silent = append(silent, line)
+		default:
+			lines[to] = append(lines[to], line)
+		}
+	}
+	routes := map[netip.Addr]model.Route{}
+	for to, lines := range lines {
+		routes[to] = parseRoute(append(lines, silent...))
+	}
+	return routes
+}
+
+// parseRoute reads the lines about one address, and those of neighbours.
+func parseRoute(lines []string) (r model.Route) {
+	hops := map[[2]string]bool{} // interface and address
+	for _, line := range lines {
 		words := append(strings.Fields(line), "", "", "")
 		value := func(name string) string { return words[min(slices.Index(words, name)+1, len(words)-1)] }
 		switch first, _ := netip.ParseAddr(words[0]); {

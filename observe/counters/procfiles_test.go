@@ -2,6 +2,7 @@ package counters
 
 import (
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 	"testing"
@@ -58,8 +59,9 @@ func TestParse(t *testing.T) {
 			}
 		case "route": // and, behind a line that says so, its links
 			route, links, _ := strings.Cut(text, "links:\n")
-			texts := map[string]string{RouterRoute: route, RouterLinks: links, "/proc/net/dev": devRouter}
-			tell("%+v", mips.Parse(time.Unix(1, 0), texts).Route())
+			to := netip.MustParseAddr("192.0.2.1")
+			texts := map[string]string{RouterRoute: "to 192.0.2.1\n" + route, RouterLinks: links, "/proc/net/dev": devRouter}
+			tell("%+v", mips.Parse(time.Unix(1, 0), texts).Route(to))
 		case "driver": // names of counters
 			tell("%q", driverLosses(strings.Split(text, ", ")))
 		case "rule": // family, table, chain, hook

@@ -21,7 +21,7 @@ const (
 	askSystem = "uname -s"
 	askSample = "sample"
 	askMoment = "moment" // the sample of a moment, with what no file tells of
-	askRoute  = "route"  // to an address
+	askRoute  = "route"  // to addresses
 	askFacts  = "facts"
 )
 
@@ -35,15 +35,15 @@ var momentTexts = [...]struct{ name, command string }{
 	{counters.RouterRules, `[ "$1" = measure ] || { has nft && nft -a -t list ruleset; } | some ||
 if [ -e /proc/net/ip_tables_names ] || grep -q '^nf_tables ' /proc/modules
 then { has iptables-save && iptables-save -c; has ip6tables-save && ip6tables-save -c; } | some; fi`},
-	{counters.RouterRoute, `[ "$1" = end ] && [ "$2" ] && ` + askRoute + ` "$2"`},
+	{counters.RouterRoute, `[ "$1" = end ] && [ "$2" ] && ( shift; ` + askRoute + ` "$@" )`},
 }
 
-// routeCommand tells the route to $1, as counters.RouterRoute has it.
-const routeCommand = `{ to=$1; for i in 1 2 3 4
+// routeCommand tells the routes to its arguments, as counters.RouterRoute has it.
+const routeCommand = `{ for to do echo "to $to"; for i in 1 2 3 4
 do route=$(ip route get "$to" 2>&1); echo "$route"; dev=${route##* dev }
 link=$(ip -d link show dev "${dev%% *}"); to=${link##* remote }; to=${to%% *}
 case $link in *" remote "*);; *) break;; esac
-done; ip neigh show | grep -E 'FAILED|INCOMPLETE'; } | some`
+done; done; ip neigh show | grep -E 'FAILED|INCOMPLETE'; } | some`
 
 // setup has a function for each request: one process, cat, prints all files of a sample, told apart by the divider;
 // questions are told apart by the marker.

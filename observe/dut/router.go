@@ -3,7 +3,6 @@ package dut
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -23,10 +22,8 @@ type Router struct {
 	kept         chan struct{} // closed when reconnect has returned
 
 	mu      sync.Mutex
-	flow    string     // whose route the router is asked for
-	to      netip.Addr // where it goes; invalid: not known
-	session *session   // nil while there is no connection; see current
-	boot    string     // of the last sample
+	session *session // nil while there is no connection; see current
+	boot    string   // of the last sample
 	up      float64
 	boots   int // how often the router was seen to have restarted
 	outages []outage
@@ -84,13 +81,6 @@ func (r *Router) open(ctx context.Context) error {
 	r.stop, r.kept = stop, make(chan struct{})
 	go r.reconnect(life, s)
 	return nil
-}
-
-// Toward says where a flow goes: at the end of each trial the router is asked for its route.
-func (r *Router) Toward(flow string, to netip.Addr) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.flow, r.to = flow, to
 }
 
 // facts asks all questions. With an error comes what was answered. /sys of a lab's node shows another host's devices.

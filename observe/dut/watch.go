@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,11 +28,12 @@ type Watch struct {
 	snapshots counters.Snapshots
 	missed    map[model.Moment]string // why a moment that was asked for has no snapshot
 	readings  []reading
-	begun     time.Time   // from which the periodic samples are counted
-	asked     time.Time   // when the last sample was asked for
-	measure   time.Time   // zero until the measured part begins
-	halted    model.Route // of the flow, when all was sent
-	ended     bool        // nothing is asked for any more but moments
+	begun     time.Time // from which the periodic samples are counted
+	asked     time.Time // when the last sample was asked for
+	measure   time.Time // zero until the measured part begins
+	toward    []destination
+	halted    map[netip.Addr]model.Route // when all was sent
+	ended     bool                       // nothing is asked for any more but moments
 	unsettled bool
 }
 
@@ -41,6 +43,38 @@ type reading struct {
 	sent, came time.Time
 	session    *session
 	boots      int
+}
+
+// destination is where a flow goes.
+type destination struct {
+	flow string
+	to   netip.Addr
+}
+
+// maxToward bounds the flows whose routes a router is asked for.
+const maxToward = 16
+
+// Toward says where a flow goes: at the end of the trial the router is asked for its route. The first word on a flow
+// counts, and those on more flows than a router should be asked for do not.
+func (w *Watch) Toward(flow string, to netip.Addr) {
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	told := func(d destination) bool { return d.flow == flow }
+	if to = plain(to); to.IsValid() && len(w.toward) < maxToward && !slices.ContainsFunc(w.toward, told) {
+		w.toward = append(w.toward, destination{flow, to})
+	}
+}
+
+// destinations are the arguments of a request for routes, each with a blank ahead. mu is held.
+func (w *Watch) destinations() (words string) {
+	told := map[netip.Addr]bool{}
+	for _, d := range w.toward {
+		if !told[d.to] {
+			told[d.to] = true
+			words += " " + d.to.String()
+		}
+	}
+	return words
 }
 
 // maxReadings bounds the samples of a trial: a day and a half, at one a second.
@@ -99,16 +133,13 @@ func (w *Watch) sample(ctx context.Context, name model.Moment) {
 	r.mu.Lock()
 	session := r.current()
 	w.asked = time.Now()
-	to := r.to
+	to := w.destinations()
 	r.mu.Unlock()
 	var a reply
 	err := errClosed
 	what := askSample
 	if name != "" {
-		what = askMoment + " " + string(name)
-		if to.IsValid() {
-			what += " " + plain(to)
-		}
+		what = askMoment + " " + string(name) + to
 	}
 	within := session.momentPatience()
 	if session != nil {
@@ -195,28 +226,28 @@ func (w *Watch) Snapshot(name model.Moment) {
 	}
 }
 
-// Halt asks for the flow's route when all packets are sent: what a kernel knows of a next hop that does not answer, it
+// Halt asks for the flows' routes when all packets are sent: what a kernel knows of a next hop that does not answer, it
 // may forget soon after.
 func (w *Watch) Halt(ctx context.Context) {
 	w.r.mu.Lock()
-	session, to := w.r.current(), w.r.to
+	session, to := w.r.current(), w.destinations()
 	w.r.mu.Unlock()
-	if session == nil || !to.IsValid() {
+	if session == nil || to == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, session.momentPatience())
 	defer cancel()
-	a, err := session.exchange(ctx, askRoute+" "+plain(to), deadAfter)
+	a, err := session.exchange(ctx, askRoute+to, deadAfter)
 	if err != nil {
 		return // the end tells
 	}
 	w.r.mu.Lock()
 	defer w.r.mu.Unlock()
-	w.halted = counters.ParseRoute(a.body)
+	w.halted = counters.ParseRoutes(a.body)
 }
 
 // plain is an address as a request has it.
-func plain(a netip.Addr) string { return a.Unmap().WithZone("").String() }
+func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
 // stillFor is seldom: each answer costs the router something.
 const stillFor = 200 * time.Millisecond
@@ -269,9 +300,11 @@ func (w *Watch) Report() (o model.Observation) {
 		Boot: r.boot, Namespace: r.machine.namespace, Unsettled: w.unsettled,
 		Queues: counters.Queues(w.snapshots.At(model.MomentMeasure), w.snapshots.At(model.MomentEnd)),
 	}
-	if route := counters.Surer(w.halted, w.snapshots.At(model.MomentEnd).Route()); route.Kind != "" {
-		route.Flow = r.flow
-		o.Routes = []model.Route{route}
+	for _, d := range w.toward {
+		route := counters.Surer(w.halted[d.to], w.snapshots.At(model.MomentEnd).Route(d.to))
+		if route.Flow = d.flow; route.Kind != "" {
+			o.Routes = append(o.Routes, route)
+		}
 	}
 	for _, m := range []model.Moment{model.MomentIdle, model.MomentStart, model.MomentMeasure, model.MomentEnd} {
 		if why, missed := w.missed[m]; missed {

@@ -206,7 +206,7 @@ func (t *trial) meet() {
 		t.Fatal(err)
 	}
 	t.flow.Address = t.chain.receiver.IP(t.six)
-	t.shell.Toward(t.flow.Name, t.flow.Address)
+	t.router.Toward(t.flow.Name, t.flow.Address)
 	for _, w := range t.watched {
 		if err := w.Track(t.flow, trials, met.Tuples(engine.Send)); err != nil {
 			t.Fatal(err)
