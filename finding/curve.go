@@ -15,6 +15,7 @@ import (
 // for each curve, which is a flow under one setting of everything but the size.
 func Curve(rows []table.Row) []Finding {
 	var out []Finding
+	refused := refusedSizes(rows)
 	rows = Usable(rows)
 	curves := table.By(rows, CurveKeys(rows)...)
 	for _, c := range curves {
@@ -26,11 +27,45 @@ func Curve(rows []table.Row) []Finding {
 			if f.Level == Fact && len(curves) > 1 {
 				f = f.word("where", strings.Trim(c.Name()+", "+f.Words["where"], ", "))
 			}
+			if len(refused) > 0 && f.Words["sizes"] == everySize {
+				f = f.word("sizes", "every other size")
+			}
 			out = append(out, f)
 		}
 	}
-	return out
+	return append(out, refused...)
 }
+
+// refusedSizes tells of sizes that the sender's kernel refused to send.
+func refusedSizes(rows []table.Row) []Finding {
+	var names []string
+	var f Finding
+	for _, g := range table.By(rows, table.KeyOf("payload_bytes")) {
+		i := slices.IndexFunc(g.Rows, func(r table.Row) bool {
+			return r.Trial.Why.Has(model.PacketTooBig, model.SendRefused)
+		})
+		if i < 0 || len(Usable(g.Rows)) > 0 {
+			continue
+		}
+		why := g.Rows[i].Trial.Why[slices.IndexFunc(g.Rows[i].Trial.Why, func(r model.Reason) bool {
+			return r.Code == model.PacketTooBig || r.Code == model.SendRefused
+		})]
+		names = append(names, g.Name())
+		f = say("curve.refused", Answer).word("errno", why.Name)
+		if why.Code == model.PacketTooBig {
+			f.Code = "curve.unfit"
+			if mtu := why.Numbers["path_mtu_bytes"]; mtu > 0 {
+				f = f.number("path_mtu_bytes", "", mtu)
+			}
+		}
+	}
+	if names == nil || len(Usable(rows)) == 0 { // then the answer is that no trial is usable, and why
+		return nil
+	}
+	return []Finding{f.word("refused", span(names)).number("sizes_count", "", float64(len(names)))}
+}
+
+const everySize = "every size"
 
 func CurveKeys(rows []table.Row) []table.Key {
 	settings := table.Settings(rows, "payload_bytes", "frame_bytes", "direction")
@@ -74,6 +109,7 @@ func curve(name string, sizes []table.Group) []Finding {
 			if limit == byOffer || limit == byGrown {
 				limit, of = limitByLosses(worst), worst
 			}
+			f.Words["places"], _ = placesOf(worst.Rows)
 			return []Finding{f.median("loss_ratio", "worst", worst), limitedBy(limit, of)}
 		} else if r, ok := lostBeside(table.Group{Rows: table.RowsOf(sizes)}); ok {
 			valid := Usable(table.RowsOf(sizes))
@@ -149,7 +185,7 @@ func everyOf(sizes []table.Group) string {
 	if len(sizes) == 1 {
 		return sizes[0].Name()
 	}
-	return "every size"
+	return everySize
 }
 
 // worstOf adds the write size with which TCP is slower, if it is beyond the spread of

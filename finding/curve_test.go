@@ -114,6 +114,12 @@ func curveExamples(*testing.T) []example {
 	dead.Received, dead.Lost, dead.LossRatio, dead.ReceivePPS, dead.GoodputBPS = 0, 1000, 1, 0, 0
 	dead.Ledger = model.Ledger{Lost: 1000, Lines: []model.Line{{Layer: on, Cause: "NETFILTER_DROP", Host: "10.0.1.1",
 		Packets: 1000}}}
+	refuse := func(why model.Reason) *model.Document { // the largest of six sizes
+		d := run(300e3, 1e9, 1e6, "", func(p *made) { p.rate, p.repeats = unit.PacketRate(1000), 1 })
+		d.Results[5].State, d.Results[5].Why = model.Invalid, model.Reasons{why}
+		d.Results[5].Flows = []model.FlowResult{{Name: "up", Protocol: model.UDP, PayloadBytes: 1472}}
+		return d
+	}
 	cut := run(1e6, 1e9, 25.7e3, "", func(p *made) { p.sizes, p.repeats, p.rate = []int{64}, 1, unit.PacketRate(30e3) })
 	cut.Results[0].State, cut.Results[0].Why = model.Aborted, model.Reasons{{Code: model.TrialCut,
 		Text: "flow up lost much"}}
@@ -151,6 +157,9 @@ func curveExamples(*testing.T) []example {
 		"a queue that grows":          waiting(700 * time.Millisecond),
 		"a pause of the receiver":     waiting(time.Millisecond),
 		"one trial of three lost all": outage,
+		"a size that does not fit": refuse(model.Reason{Code: model.PacketTooBig,
+			Numbers: map[string]float64{"path_mtu_bytes": 1400}}),
+		"a size that is refused": refuse(model.Reason{Code: model.SendRefused, Name: "EPERM"}),
 		"silent receivers": edited(run(300e3, 1e9, 400e3, "", func(p *made) { p.sizes = []int{200} }),
 			func(f *model.FlowResult) {
 				f.Silent = []model.Silence{{Node: "receiver-49", Streams: 1, Of: 1, AfterS: 30},

@@ -228,6 +228,9 @@ func sessions(rows []table.Row) []Finding {
 			"set_up_p50_ns"} {
 			f = f.figure(m, "", g)
 		}
+		if n, _ := f.Number("connections_failed", ""); n > 0 {
+			f.Level = Answer
+		}
 		if f.Has("connections_per_s", "") {
 			out = append(out, f)
 		}

@@ -74,7 +74,8 @@ var sentences = map[string]string{
 		`limit, not the path.`,
 	"curve.kept":   `{path} carries the asked rate at {sizes}, up to {receive_pps:best} and {goodput_bps:best}.`,
 	"curve.living": `These carry what was asked of them at {sizes}, up to {receive_pps:best} and {goodput_bps:best}.`,
-	"curve.short":  `{path} does not carry the asked rate: up to {loss_ratio:worst} is lost, at {worst}.`,
+	"curve.short": `{path} does not carry the asked rate: up to {loss_ratio:worst} is lost, at {worst}[. ` +
+		`Of these, {places}].`,
 	"curve.grown": `{path} does not carry the asked rate at {grown}: {send_pps:grown} went in and {receive_pps:grown} came ` +
 		`out. The rest waited in a queue on the way[, up to {delay_max_ns:grown}].`,
 	"curve.mostly": `{path} carried the asked rate in {trials_count:kept} of {trials_count} trials. Trial {trial} lost ` +
@@ -83,6 +84,8 @@ var sentences = map[string]string{
 		`{payload_bytes:worst}].`,
 	"curve.held": `{path} carries all that the sender's host let out, up to {receive_pps:best} and ` +
 		`{goodput_bps:best}. That is less than was asked.`,
+	"curve.unfit":   `{refused} {sizes_count does/do} not fit into one packet of the path[, whose MTU is {path_mtu_bytes}].`,
+	"curve.refused": `The sender's kernel refused every packet of {refused}[ ({errno})].`,
 	"curve.few": `{path}: {attempted_packets # packet was/# packets were} sent in a trial of {duration_s}, and {lost_packets} ` +
 		`lost. That is too few to tell a rate: want a longer --time.`,
 	"curve.nothing": `{path} carries nothing: nothing arrived at {sizes}[. Lost: {places}].`,

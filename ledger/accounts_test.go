@@ -121,6 +121,18 @@ func TestAccounts(t *testing.T) {
 					model.SiteCount{Site: 0, Packets: 60})
 				add(&in.Nodes[1], 60, "conntrack.drop")
 			}},
+		{"at a router of which only drops are seen, iptables and connection tracking drop in one place", func(in *Input) {
+			oneKernel(in)
+			in.Nodes[0].Observation.Drops = verdicts(marks(0, 60, 0), []model.Site{{Reason: "NETFILTER_DROP",
+				Function: "nf_hook_slow", Namespace: 9, Address: "10.0.1.1"}})
+			in.Nodes[1].Observation.Drops = in.Nodes[0].Observation.Drops
+		}},
+		{"at a bridge of which only drops are seen", func(in *Input) {
+			oneKernel(in)
+			in.Nodes[0].Observation.Drops = verdicts(marks(0, 60, 0), []model.Site{{Function: "br_handle_frame_finish",
+				Reason: "NOT_SPECIFIED", Namespace: 9}})
+			in.Nodes[1].Observation.Drops = in.Nodes[0].Observation.Drops
+		}},
 		{"the same at a router without a watch, whose time to live and MTU lost others", func(in *Input) {
 			r := router(in)
 			add(r, 90, "Ip.InReceives")

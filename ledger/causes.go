@@ -118,6 +118,8 @@ var causes = [...]Cause{
 	{Name: "CONNTRACK_INSERT", at: stageFilter, Words: "no free translated port at %h",
 		seen: "NETFILTER_DROP|-@nf_hook_slow", errno: "EPERM", when: facts.noPort,
 		count: counter{by: byNamespace, names: "conntrack.insert_failed"}, moves: filterMoves},
+	{Name: "NETFILTER_HOOK", at: stageFilter, Words: "filter rule, or connection tracking without room, at %h",
+		seen: "NETFILTER_DROP|-@nf_hook_slow", when: facts.unread, moves: filterMoves},
 	// A program should have judged it: nothing listens, or its queue was full.
 	{Name: "NFQUEUE", at: stageFilter, Words: "filter queue for a program full, or without a listener, at %h",
 		seen: "-@(__)?nf_queue", moves: filterMoves},
@@ -138,7 +140,7 @@ var causes = [...]Cause{
 		seen: "IP_INADDRERRORS@ip_error|ip6_forward", when: facts.passes,
 		count: counter{by: byNamespace, names: "Ip.InAddrErrors", when: (*book).passes},
 		moves: "Ip.InAddrErrors!"},
-	{Name: "IP_INADDRERRORS", at: stageIP, Words: "not an address of %h", seen: "IP_INADDRERRORS",
+	{Name: "IP_INADDRERRORS", at: stageIP, Words: "sent to an address that %h does not have (an old NAT entry?)", seen: "IP_INADDRERRORS",
 		count: counter{by: byNamespace, names: "Ip.InAddrErrors"}, moves: "Ip.InAddrErrors!"},
 	{Name: "IP_INNOROUTES", at: stageIP, Words: "no route at %h", seen: "IP_INNOROUTES",
 		count: counter{by: byNamespace, names: "Ip.InNoRoutes"}, moves: "Ip.InNoRoutes!"},
@@ -200,7 +202,7 @@ var causes = [...]Cause{
 			`udp(v6)?_destroy_sock|udp_lib_close|inet6?_release|` +
 			`sk_stream_kill_queues|(__)?tcp_(close|disconnect|write_queue_purge|rtx_queue_purge)).*`},
 	{Name: "late", at: stageApplication, Words: "arrived too late"},
-	{Name: model.CauseNewAddress, at: stageApplication, Words: "came from an address not known yet"},
+	{Name: model.CauseNewAddress, at: stageApplication, Words: "came from a new address or port (a NAT changed) before %h knew it"},
 	{Name: "overrun", at: stageApplication, Words: "came faster than %h could account for"},
 	{Name: "wrong-length", at: stageApplication, Words: "arrived with another length"},
 
@@ -209,8 +211,9 @@ var causes = [...]Cause{
 		moves: "Udp.SndbufErrors Ip.OutDiscards"},
 	{Name: "EPERM", at: stageOutput, Words: "forbidden by a rule at %h", errno: "EPERM EACCES",
 		moves: "Ip.OutDiscards nft"},
-	{Name: "ECONNREFUSED", at: stageOutput, Words: "not sent after an answer that nobody listens",
+	{Name: "ECONNREFUSED", at: stageOutput, Words: `not sent after an ICMP answer "port unreachable"`,
 		errno: "ECONNREFUSED"},
+	{Name: "EINVAL", at: stageOutput, Words: "route is a blackhole at %h", errno: "EINVAL"}, // ROUTE_REFUSED, but gone
 	{Name: "IP_OUTNOROUTES", at: stageOutput, Words: "no route at %h", seen: "IP_OUTNOROUTES",
 		errno: "ENETUNREACH EHOSTUNREACH", moves: "Ip.OutNoRoutes"},
 	{Name: "IPV6DISABLED", at: stageOutput, Words: "IPv6 is off at %h", seen: "IPV6DISABLED"},
@@ -294,6 +297,9 @@ var causes = [...]Cause{
 		when: facts.isolated},
 	{Name: "BRIDGE_INGRESS_STP_STATE", at: stageLink, Words: "bridge port at %h does not forward", seen: "-@br_.*",
 		when: facts.portShut},
+	{Name: "BRIDGE_PORT", at: stageLink,
+		Words: "bridge at %h passes it on to no port (isolated, blocked, or another VLAN)",
+		seen:  "-@br_handle_frame.*|br_forward.*"},
 	{at: stageLink, Words: "link layer of %h",
 		seen: "-@(br_|vlan_|macvlan_|ovs_|vxlan_|bond_|__?netif_receive|ieee80211_).*"},
 	{Name: "DEV_READY", at: stageDevice, Words: "interface of %h is down", seen: "DEV_READY"},

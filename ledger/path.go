@@ -271,6 +271,9 @@ func (f facts) noPort() bool {
 	return f.host != nil && f.host.table.field("conntrack", "insert_failed").whole > f.packets/2
 }
 
+// unread reports whether packets only passed the host, and its counters were not read.
+func (f facts) unread() bool { return f.passing && f.host == nil }
+
 // refusedNew are new connections that found no room; drop counts those without a port, too.
 func (v *view) refusedNew() reading {
 	return v.table.field("conntrack", "drop").less(v.table.field("conntrack", "insert_failed"))
