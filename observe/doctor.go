@@ -104,6 +104,8 @@ const (
 	wantSendMax = 212992
 	// liveFrames is the Linux that BPF_F_TEST_XDP_LIVE_FRAMES came with: 5.18.
 	liveFrames = 5<<16 | 18<<8
+	// dropReasons is the Linux that tells why it drops packets: 5.17.
+	dropReasons = 5<<16 | 17<<8
 	// quietBusy is where other work visibly takes time from a sender or receiver.
 	quietBusy = 0.2
 )
@@ -145,8 +147,11 @@ var checks = []check{
 		if s.drops != "" {
 			return "counters only: losses get a name, with less confidence", s.drops
 		}
+		if s.version != 0 && s.version < dropReasons {
+			return "each lost packet gets the function that dropped it: reasons came with Linux 5.17", ""
+		}
 		return "every lost packet gets a name, by sequence", ""
-	}, "run as root, on Linux 5.17 or later with BTF (CONFIG_DEBUG_INFO_BTF=y)"},
+	}, "run as root, on Linux 5.5 or later with BTF (CONFIG_DEBUG_INFO_BTF=y)"},
 
 	{"sockets", "receive buffer", false, func(s survey) (string, string) {
 		// setsockopt(SO_RCVBUF) grants twice what is asked (net/core/sock.c).

@@ -59,3 +59,16 @@ func TestDiagnose(t *testing.T) {
 	}
 	golden.File(t, "testdata/doctor.txt", out.String())
 }
+
+// Before Linux 5.17 it says that functions stand for reasons.
+func TestReasonsOfDrops(t *testing.T) {
+	for version, want := range map[uint32]bool{0: false, 5<<16 | 10<<8: true, dropReasons: false} {
+		s := healthy()
+		s.version = version
+		for _, c := range diagnose(s) {
+			if c.Topic == "ledger" && (!c.OK || strings.Contains(c.Detail, "function") != want) {
+				t.Errorf("Linux %#x: %+v", version, c)
+			}
+		}
+	}
+}

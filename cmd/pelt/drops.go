@@ -36,7 +36,7 @@ func newDrops() *cobra.Command {
 		Use:   "drops",
 		Short: "Watch what this host drops right now: layer, reason, kernel function, flow",
 		Long: `drops watches the kernel drop packets of any traffic, in every network namespace, until
-Ctrl-C or --time; then it prints totals. It needs root and Linux 5.17 with BTF, and cannot
+Ctrl-C or --time; then it prints totals. It needs root and Linux 5.5 with BTF, and cannot
 see a network card's own drops: see ip -s link.
 
 --json writes an object of format pelt/drops/1 for each interval; the last has "sum": true

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -172,6 +173,33 @@ func track(t testing.TB, m *Machine, trial uint16, flow string, o TrackOptions, 
 		}
 	})
 	return k
+}
+
+// oldFunctions are where packets are dropped for a reason, by which kernels before Linux 5.17 are to be understood.
+var oldFunctions = map[string]string{
+	"SOCKET_RCVBUFF":     `(__)?udp(v6)?_queue_rcv.*`,
+	"SOCKET_CLOSE":       `.*udp.*destruct.*|inet_sock_destruct`,
+	"NETFILTER_DROP":     `nft_do_chain|nf_hook_slow`,
+	"TC_EGRESS":          `__dev_queue_xmit|sch_handle_egress`,
+	"QDISC_DROP":         `__dev_queue_xmit|kfree_skb_list.*`,
+	"NO_SOCKET":          `__udp4_lib_rcv`,
+	"IP_NOPROTO":         `ip_local_deliver_finish|ip_protocol_deliver_rcu`,
+	"FRAG_REASM_TIMEOUT": `ip_expire|inet_frag_.*`,
+	"XDP":                `veth_xdp_rcv.*|veth_poll`,
+}
+
+// running is the kernel that runs the tests, or as which it is watched.
+var running = sync.OnceValues(examineKernel)
+
+// because tells whether a packet was dropped for one of these reasons, with a bar between them.
+func because(s model.Site, reasons string) bool {
+	k, err := running()
+	if err != nil || !k.old {
+		return err == nil && matches(reasons, s.Reason)
+	}
+	return s.Reason == notSpecified && slices.ContainsFunc(strings.Split(reasons, "|"), func(r string) bool {
+		return oldFunctions[r] != "" && matches(oldFunctions[r], s.Function)
+	})
 }
 
 // verdicts lists one stream's verdicts by sequence.

@@ -7,7 +7,8 @@
 // of by sequence. A packet that is delivered costs nothing. What the watch could
 // not account for is counted and told, never left out.
 //
-// It needs Linux 5.17 with type information (BTF) on amd64 or arm64, and the
-// right to load BPF programs; without them Open says so in one line. The
+// It needs Linux 5.5 with type information (BTF) on amd64 or arm64, and the
+// right to load BPF programs; without them Open says so in one line. Before Linux
+// 5.17 there are no reasons: the function that dropped a packet stands for one. The
 // programs are gone with the process.
 package drops

@@ -127,7 +127,13 @@ static __always_inline void judge(struct stream *s, __u64 sequence, __u32 site, 
 		n->at = sequence; /* before the verdict, for whose reading it is needed */
 	verdict = (sequence >> bits & 0xffff) << 16 | site;
 	cell = &p->cell[i & (PAGE_CELLS - 1)];
-	if (first) {
+	if (old_kernel) { /* what the reader takes out in between counts as overwritten, if it was of another sequence */
+		old = *cell;
+		if (!first || !old)
+			*cell = verdict;
+		if (old && old >> 16 != verdict >> 16)
+			unlisted(s, 0, 1);
+	} else if (first) {
 		old = __sync_val_compare_and_swap(cell, 0, verdict);
 		if (old && old >> 16 != verdict >> 16)
 			unlisted(s, 0, 1);
@@ -397,7 +403,7 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 	__u32 inner;
 	int read;
 
-	if (is_tap(ctx[1], ctx[2]))
+	if (is_tap(ctx[1], reason_of(ctx)))
 		return leave(EXIT_TAP);
 	if (!find_ip(skb, &k.w))
 		return leave(EXIT_NOT_IP);
@@ -431,6 +437,8 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 	if (!skb->skb_iif && is_kernel(dev))
 		d.mtu = dev->mtu;
 	count_datagrams(&d);
+	if (old_kernel)
+		anew(&d);
 	k.step = d.step;
 	k.site = site_of(ctx, skb, dev, d.piece);
 	if (unlikely(!k.site)) {
@@ -441,17 +449,17 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 		k.sum.packets = k.sum.unreadable = d.count;
 		return tally_up(k.stream, k.site, &k.sum, EXIT_UNREADABLE);
 	}
-	if (unlikely(k.step)) {
+	if (unlikely(k.step) && !old_kernel) {
 		bpf_loop(1 << 16, segment, &k, 0);
 		return tally_up(k.stream, k.site, &k.sum, EXIT_NOTED);
 	}
 	if (k.w.first && fragments_wanted)
 		hold(&k.w, &h);
 	if (be32(h.magic_trial) & WARMUP_BIT) {
-		k.sum.warmup = 1;
+		k.sum.warmup = d.count;
 	} else {
-		k.sum.packets = 1;
-		k.sum.unreadable = k.stream->bits == ANY_STREAM;
+		k.sum.packets = d.count;
+		k.sum.unreadable = k.stream->bits == ANY_STREAM ? d.count : d.count - 1;
 		if (k.stream->bits < ANY_STREAM)
 			judge(k.stream, sequence_of(&h), k.site, d.piece);
 	}
@@ -468,12 +476,20 @@ static __always_inline int drop(__u64 *ctx, struct sk_buff *skb)
  * but on old kernels of arm64, which run soft interrupts on the stack of a task. */
 static __always_inline __u32 on_interrupt(__u64 *ctx)
 {
+	struct task_struct *task;
+	void *stack = 0;
 	__s64 above;
 	__u32 at;
 
 	/* Its lower half: the verifier lets no whole pointer be reckoned with. */
 	asm volatile("r0 = %1; w0 = w0; %0 = r0" : "=r"(at) : "r"(ctx) : "r0");
-	above = at - (__u32)(__u64)bpf_get_current_task_btf()->stack;
+	if (old_kernel) {
+		task = (void *)bpf_get_current_task();
+		bpf_core_read(&stack, sizeof(stack), &task->stack);
+	} else { /* Linux 5.11 */
+		stack = bpf_get_current_task_btf()->stack;
+	}
+	above = at - (__u32)(__u64)stack;
 	/* Without a branch: the verifier would check twice all that follows. */
 	above = STACK_SIZE - 1 - above;
 	asm volatile("" : "+r"(above));

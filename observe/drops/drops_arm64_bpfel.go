@@ -204,6 +204,7 @@ const (
 	bpfProgQueued         = "queued"
 	bpfProgReceived       = "received"
 	bpfVarByPortType      = "by_port_type"
+	bpfVarClaims          = "claims"
 	bpfVarExitReasonType  = "exit_reason_type"
 	bpfVarFragmentsWanted = "fragments_wanted"
 	bpfVarHasRxSk         = "has_rx_sk"
@@ -212,6 +213,7 @@ const (
 	bpfVarLivePorts       = "live_ports"
 	bpfVarLiveView        = "live_view"
 	bpfVarNextSite        = "next_site"
+	bpfVarOldKernel       = "old_kernel"
 	bpfVarSiteFlagsType   = "site_flags_type"
 	bpfVarTapReason       = "tap_reason"
 	bpfVarTaps            = "taps"
@@ -289,6 +291,7 @@ type bpfMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfVariableSpecs struct {
 	ByPortType      *ebpf.VariableSpec `ebpf:"by_port_type"`
+	Claims          *ebpf.VariableSpec `ebpf:"claims"`
 	ExitReasonType  *ebpf.VariableSpec `ebpf:"exit_reason_type"`
 	FragmentsWanted *ebpf.VariableSpec `ebpf:"fragments_wanted"`
 	HasRxSk         *ebpf.VariableSpec `ebpf:"has_rx_sk"`
@@ -297,6 +300,7 @@ type bpfVariableSpecs struct {
 	LivePorts       *ebpf.VariableSpec `ebpf:"live_ports"`
 	LiveView        *ebpf.VariableSpec `ebpf:"live_view"`
 	NextSite        *ebpf.VariableSpec `ebpf:"next_site"`
+	OldKernel       *ebpf.VariableSpec `ebpf:"old_kernel"`
 	SiteFlagsType   *ebpf.VariableSpec `ebpf:"site_flags_type"`
 	TapReason       *ebpf.VariableSpec `ebpf:"tap_reason"`
 	Taps            *ebpf.VariableSpec `ebpf:"taps"`
@@ -359,6 +363,7 @@ func (m *bpfMaps) Close() error {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfVariables struct {
 	ByPortType      *ebpf.Variable `ebpf:"by_port_type"`
+	Claims          *ebpf.Variable `ebpf:"claims"`
 	ExitReasonType  *ebpf.Variable `ebpf:"exit_reason_type"`
 	FragmentsWanted *ebpf.Variable `ebpf:"fragments_wanted"`
 	HasRxSk         *ebpf.Variable `ebpf:"has_rx_sk"`
@@ -367,6 +372,7 @@ type bpfVariables struct {
 	LivePorts       *ebpf.Variable `ebpf:"live_ports"`
 	LiveView        *ebpf.Variable `ebpf:"live_view"`
 	NextSite        *ebpf.Variable `ebpf:"next_site"`
+	OldKernel       *ebpf.Variable `ebpf:"old_kernel"`
 	SiteFlagsType   *ebpf.Variable `ebpf:"site_flags_type"`
 	TapReason       *ebpf.Variable `ebpf:"tap_reason"`
 	Taps            *ebpf.Variable `ebpf:"taps"`

@@ -15,7 +15,7 @@ import (
 // locate finds out, of the sites that came since, what their interfaces are called, and by which address their hosts
 // are known: see address. What cannot be entered keeps what the program saw.
 func (n *names) locate() {
-	type space struct{ cookie, inode uint64 }
+	type space struct{ cookie, inode uint64 } // both the inode where the program knew no cookie: before Linux 5.17
 	unknown := map[space][]uint32{}
 	inodes := map[uint64]bool{}
 	for id, p := range n.places {
@@ -37,7 +37,7 @@ func (n *names) locate() {
 			continue
 		}
 		_ = inside(h, s.inode, func() error { // as much as it tells
-			if cookie, err := currentCookie(); err != nil || cookie != s.cookie {
+			if cookie, err := currentCookie(); s.cookie != s.inode && (err != nil || cookie != s.cookie) {
 				return errors.Join(err, errors.New("another namespace has got the inode"))
 			}
 			for _, id := range ids {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
@@ -22,6 +23,7 @@ type kernel struct {
 	reasons reasons
 	rxSock  bool  // the tracepoint tells the receiving socket
 	far     bool  // the program loaded last reads payload that is not linear
+	old     bool  // Linux 5.5 to 5.16: only the function tells why a packet was dropped
 	taps    []tap // needed only where no reason marks a sniffer's copies: before Linux 6.9
 }
 
@@ -37,19 +39,25 @@ func examineKernel() (kernel, error) {
 	}
 	arguments, err := tracepointArguments(spec, "kfree_skb")
 	if err != nil {
-		return k, refuse("watch drops: this kernel has no kfree_skb tracepoint", err)
+		return k, refuse("watch drops: needs Linux 5.5; "+release()+" has no tracepoint kfree_skb with types", err)
 	}
 	// Linux 5.17 added the reason, 6.11 the receiving socket.
-	if arguments < 3 {
-		return k, refuse("watch drops: needs Linux 5.17; "+release()+" tells no reasons", nil)
+	k.old = arguments < 3 || asOld != ""
+	k.rxSock = arguments >= 4 && !k.old
+	if k.old {
+		k.reasons = reasons{names: map[uint32]string{0: notSpecified}}
+	} else {
+		k.reasons = readReasons(spec)
 	}
-	k.rxSock = arguments >= 4
-	k.reasons = readReasons(spec)
 	if k.reasons.value("PACKET_SOCK_ERROR") == 0 {
 		k.taps = kernelTaps()
 	}
 	return k, nil
 }
+
+// asOld makes Linux 5.17 and later be watched as older ones are. Tests set it, some when they are built:
+// -ldflags=-X=pelt/observe/drops.asOld=yes
+var asOld string
 
 func tracepointArguments(spec *btf.Spec, name string) (int, error) {
 	var t *btf.Typedef
@@ -125,6 +133,11 @@ func kernelTaps() []tap {
 // load loads what the objects name, once change has made the specification fit. The program that reads payload
 // anywhere in a packet is tried first; older kernels refuse it.
 func (k *kernel) load(objects any, change func(*ebpf.CollectionSpec) error) error {
+	if k.old {
+		// Before Linux 5.11 maps are locked memory. Where it may not be raised, the kernel says what it lacks.
+		_ = unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY})
+		return k.loadBeside(nil, objects, change)
+	}
 	k.far = true
 	err := k.loadBeside(nil, objects, change)
 	if err != nil && !errors.Is(err, unix.EPERM) {
@@ -145,8 +158,13 @@ func (k *kernel) loadBeside(maps map[string]*ebpf.Map, objects any, change func(
 		taps[i].Begin, taps[i].End = t.begin, t.end
 	}
 	v := spec.Variables
+	if k.old {
+		for _, p := range spec.Programs {
+			p.Instructions = plain(p.Instructions)
+		}
+	}
 	err = errors.Join(change(spec), v["has_rx_sk"].Set(k.rxSock), v["use_dynptr"].Set(k.far),
-		v["tap_reason"].Set(k.reasons.value("PACKET_SOCK_ERROR")), v["taps"].Set(taps))
+		v["old_kernel"].Set(k.old), v["tap_reason"].Set(k.reasons.value("PACKET_SOCK_ERROR")), v["taps"].Set(taps))
 	if err != nil {
 		return refuse("watch drops: "+err.Error(), err)
 	}
@@ -155,6 +173,39 @@ func (k *kernel) loadBeside(maps map[string]*ebpf.Map, objects any, change func(
 		return explain("load the BPF program", err)
 	}
 	return nil
+}
+
+// plain takes out what old kernels refuse even where a program never comes: functions for bpf_loop to call (5.13),
+// instructions that fetch (5.12; 5.18 on arm64), and global functions with pointers (5.12), which become static.
+func plain(all asm.Instructions) (kept asm.Instructions) {
+	called := map[string]bool{}
+	for _, i := range all {
+		if i.IsFunctionCall() {
+			called[i.Reference()] = true
+		}
+	}
+	var skip bool
+	for n, i := range all {
+		if f := btf.FuncMetadata(&i); f != nil {
+			skip = n > 0 && !called[f.Name]
+			static := *f
+			static.Linkage = btf.StaticFunc
+			i = btf.WithFuncMetadata(i, &static)
+		}
+		op := i.OpCode
+		switch {
+		case skip:
+			continue
+		case i.IsLoadOfFunctionPointer():
+			i.Src, i.Constant = asm.R0, 0
+			i = i.WithReference("")
+		case op.Class() == asm.StXClass && op.Mode() == asm.AtomicMode && op.AtomicOp() != asm.AddAtomic:
+			i.OpCode, i.Constant = asm.Mov.Reg(i.Dst, i.Src).OpCode, 0
+			i.Offset = 0
+		}
+		kept = append(kept, i)
+	}
+	return kept
 }
 
 // attach attaches tracing programs, one after the other. An error has detached them again.

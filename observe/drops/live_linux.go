@@ -121,7 +121,7 @@ func (k *bpfLiveKey) hasAddress() bool { return k.From != [16]byte{} || k.To != 
 func (l *Live) Why() string {
 	l.machine.mu.Lock()
 	defer l.machine.mu.Unlock()
-	return l.machine.names.why()
+	return l.machine.why()
 }
 
 // Close takes the program out of the kernel. It may be called more than once.

@@ -129,7 +129,7 @@ func TestLive(t *testing.T) {
 					if d.Packets < c.packets || d.Packets > c.packets && c.protocol != "tcp" { // which tries again
 						t.Errorf("%d packets; want %d", d.Packets, c.packets)
 					}
-					if s.Reason != "NETFILTER_DROP" || s.Interface != "vb" || s.Namespace != b.Receiver.ID() ||
+					if !because(s, "NETFILTER_DROP") || s.Interface != "vb" || s.Namespace != b.Receiver.ID() ||
 						!s.Received || d.Bytes == 0 {
 						t.Errorf("%+v", d)
 					}
@@ -200,7 +200,7 @@ func TestLiveFull(t *testing.T) {
 	var sum, rest uint64
 	a := read(t, l, b.Receiver)
 	for _, d := range a.Drops {
-		if d.Site.Reason != "NETFILTER_DROP" {
+		if !because(d.Site, "NETFILTER_DROP") {
 			continue
 		}
 		sum += d.Packets

@@ -135,10 +135,19 @@ func unmap[T uint32 | uint64](s []T) error {
 func (m *Machine) Why() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	why := m.names.why()
+	why := m.why()
 	if !m.kernel.far {
 		why = join(why,
 			"payload outside of a packet's linear part (UDP_SEGMENT) is out of reach before Linux 6.12: such packets are counted, but not told by sequence")
+	}
+	return why
+}
+
+// why is what both kinds of watch say.
+func (m *Machine) why() string {
+	why := m.names.why()
+	if m.kernel.old {
+		why = join(why, "Linux tells reasons of drops since 5.17: here the kernel's function names the cause")
 	}
 	return why
 }

@@ -69,7 +69,7 @@ func TestMeeting(t *testing.T) {
 	}
 	d := collect(t, m, testTrial)
 	for _, f := range d.Flows {
-		if f.Flow != "up" || len(f.Counts) != 1 || d.Sites[f.Counts[0].Site].Reason != "NETFILTER_DROP" ||
+		if f.Flow != "up" || len(f.Counts) != 1 || !because(d.Sites[f.Counts[0].Site], "NETFILTER_DROP") ||
 			len(f.Streams) > 0 {
 			t.Errorf("%+v of %+v; want one site of dropping by netfilter", f, d.Sites)
 			continue

@@ -8,6 +8,7 @@
 
 /* Set by the loader. */
 const volatile bool use_dynptr; /* the kernel lets this kind of program read payload that is not linear (6.12) */
+const volatile bool old_kernel; /* Linux 5.5 to 5.16: no reasons, no bpf_loop, and from 5.11 on only what is marked */
 
 extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags, struct bpf_dynptr *d) __ksym __weak;
 
@@ -55,6 +56,9 @@ static __always_inline bool read_at(struct sk_buff *skb, struct where *w, __u32 
 		return !bpf_probe_read_kernel(to, n, (void *)(w->head + off));
 	return read_far(skb, w, off, to, n);
 }
+
+/* anew makes the verifier of an old kernel forget what it knows of a variable: see forget. */
+#define anew(x) bpf_probe_read_kernel(x, sizeof(*(x)), x)
 
 static __always_inline bool ip4(struct where *w)
 {
@@ -112,6 +116,8 @@ static __noinline bool ip6(struct sk_buff *skb, struct where *w)
 		if (!read_at(skb, w, w->l4, w->x, sizeof(w->x)))
 			return false;
 		ip6_extension(w);
+		if (old_kernel)
+			anew(w);
 	}
 	return true;
 }
@@ -140,12 +146,21 @@ static __always_inline void outline(struct sk_buff *skb, struct where *w)
 	w->id = w->x[0] = w->x[1] = 0; /* all of it is written, for forget */
 }
 
-/* forget does nothing. The verifier checks a global function by itself, once, and believes that it may have written
- * anything into w: what follows is checked once, and not for each way in which w can have been filled in. */
-__noinline int forget(struct where *w)
+__noinline int untouched(struct where *w)
 {
 	asm volatile("" : : "r"(w) : "memory");
 	return 0;
+}
+
+/* forget changes nothing. The verifier checks a global function by itself, once, and believes that it may have written
+ * anything into w: what follows is checked once, and not for each way in which w can have been filled in. Before Linux
+ * 5.12 global functions took no pointers. */
+static __always_inline void forget(struct where *w)
+{
+	if (old_kernel)
+		anew(w);
+	else
+		untouched(w);
 }
 
 /* folded makes one word of an address, of which at is the first word in w->b. */

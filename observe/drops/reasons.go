@@ -11,7 +11,10 @@ type reasons struct {
 	subsystems map[uint32]string // value >> 16
 }
 
-const reasonPrefix = "SKB_DROP_REASON_"
+const (
+	reasonPrefix = "SKB_DROP_REASON_"
+	notSpecified = "NOT_SPECIFIED" // what the kernel calls none
+)
 
 // name returns what the kernel calls a reason.
 func (r reasons) name(value uint32) string {

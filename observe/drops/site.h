@@ -7,6 +7,7 @@
 
 const volatile bool has_rx_sk; /* the tracepoint tells the receiving socket (6.11) */
 __u32 next_site;               /* ids given out */
+__u32 claims[SITES];           /* of each id; two programs may meet at one */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -46,8 +47,16 @@ static __always_inline void socket_space(struct site_key *k, __u32 *space, struc
 		bpf_core_read(&net, sizeof(net), &sk->__sk_common.skc_net.net);
 	if (is_kernel(net)) {
 		bpf_core_read(space, sizeof(*space), &net->ns.inum);
-		bpf_core_read(&k->cookie, sizeof(k->cookie), &net->net_cookie);
+		if (old_kernel)
+			k->cookie = *space;
+		else
+			bpf_core_read(&k->cookie, sizeof(k->cookie), &net->net_cookie);
 	}
+}
+
+static __always_inline __u32 reason_of(__u64 *ctx)
+{
+	return old_kernel ? 0 : ctx[2];
 }
 
 /* space_of returns the namespace of a device; 0 if what stands in skb->dev is none: UDP keeps other things in the
@@ -76,7 +85,7 @@ static __always_inline bool place(__u64 *ctx, struct sk_buff *skb, struct net_de
 	struct sock *sk = 0;
 
 	k->location = ctx[1];
-	k->reason = ctx[2];
+	k->reason = reason_of(ctx);
 	k->iface = k->from = skb->skb_iif;
 	if (skb->protocol == be16(ETHER_IP6))
 		k->flags |= SITE_IP6;
@@ -90,13 +99,31 @@ static __always_inline bool place(__u64 *ctx, struct sk_buff *skb, struct net_de
 	}
 	if (!k->cookie && net) {
 		*space = net->ns.inum;
-		k->cookie = net->net_cookie;
+		k->cookie = old_kernel ? net->ns.inum : net->net_cookie;
 	}
 	if (!k->cookie) {
 		bpf_core_read(&sk, sizeof(sk), &skb->sk);
 		socket_space(k, space, sk);
 	}
 	return net;
+}
+
+/* new_id returns an id that no other program has, 0 if none is left. It is without the fetching instructions that came
+ * with Linux 5.12: who finds its own claim alone was the first. */
+static __always_inline __u32 new_id(void)
+{
+	__u32 at;
+
+	for (int i = 0; i < 8; i++) {
+		at = next_site;
+		if (at >= SITES)
+			return 0;
+		next_site = at + 1;
+		__sync_fetch_and_add(&claims[at & (SITES - 1)], 1);
+		if (*(volatile __u32 *)&claims[at & (SITES - 1)] == 1)
+			return at + 1;
+	}
+	return 0;
 }
 
 /* site_id returns the id of the place, 0 if the table is full. */
@@ -106,9 +133,9 @@ static __always_inline __u32 site_id(struct site_key *k, __u32 space, struct net
 
 	if (likely(s))
 		return s->id;
-	if (next_site >= SITES)
+	made.id = new_id();
+	if (!made.id)
 		return 0;
-	made.id = __sync_fetch_and_add(&next_site, 1) + 1;
 	made.space = space;
 	if (dev)
 		bpf_core_read_str(made.name, sizeof(made.name), &dev->name);

@@ -49,7 +49,7 @@ func sameAs(t *testing.T, said map[uint64]model.Site, got map[uint64]int, n uint
 			t.Fatalf("sequence %d: arrived %d times, verdict %v %+v; the program missed %d", q, got[q], named, site,
 				missed)
 		}
-		if named && !matches(reason, site.Reason) {
+		if named && !because(site, reason) {
 			t.Fatalf("sequence %d: %+v; want %s", q, site, reason)
 		}
 	}
@@ -164,12 +164,29 @@ func TestSegments(t *testing.T) {
 			d := collect(t, m, testTrial)
 			after := exits(t, m)
 			const noted, unreadable = bpfExitReasonEXIT_NOTED, bpfExitReasonEXIT_UNREADABLE
-			if n := after[noted] + after[unreadable] - before[noted] - before[unreadable]; n != buffers/2 {
-				t.Errorf("%d packets dropped; want %d super-packets", n, buffers/2)
-			}
 			sum := total(d, "up")
-			if sum.Packets != buffers/2*k {
-				t.Errorf("%d datagrams dropped; want %d", sum.Packets, buffers/2*k)
+			said := verdicts(t, d, "up", 0)
+			n := after[noted] + after[unreadable] - before[noted] - before[unreadable]
+			if m.kernel.old && n == buffers*k/4 {
+				t.Log("the device takes no super-packets")
+				if sum.Packets != n {
+					t.Errorf("%d datagrams dropped; want %d", sum.Packets, n)
+				}
+			} else if n != buffers/2 || sum.Packets != buffers/2*k {
+				t.Errorf("%d packets of %d datagrams dropped; want %d super-packets of %d", n, sum.Packets, buffers/2,
+					buffers/2*k)
+			}
+			if m.kernel.old { // only the first datagram of a super-packet is read, if it is linear
+				first := len(said) == 0 || !c.linear || len(said) == buffers/2
+				if !first || uint64(len(said))+sum.Unreadable != sum.Packets || m.Why() == "" {
+					t.Errorf("%d verdicts, %+v, %q", len(said), sum, m.Why())
+				}
+				for q := range said {
+					if got[q] > 0 {
+						t.Fatalf("sequence %d has a verdict and arrived", q)
+					}
+				}
+				return
 			}
 			// before Linux 6.12; at first all super-packets kept their payload apart
 			if !m.kernel.far && sum.Unreadable > 0 {
@@ -178,7 +195,7 @@ func TestSegments(t *testing.T) {
 				}
 				return
 			}
-			sameAs(t, verdicts(t, d, "up", 0), got, buffers*k, "NETFILTER_DROP")
+			sameAs(t, said, got, buffers*k, "NETFILTER_DROP")
 			if d.Unreadable != 0 {
 				t.Errorf("%d unreadable", d.Unreadable)
 			}
@@ -474,7 +491,7 @@ func TestWarmup(t *testing.T) {
 		t.Errorf("%+v; want 300 of the warm-up and 50", n)
 	}
 	said := verdicts(t, d, "up", 0)
-	if len(said) != 50 || said[100].Reason != "NETFILTER_DROP" || said[149].Reason == "" {
+	if len(said) != 50 || !because(said[100], "NETFILTER_DROP") || said[149].Reason == "" {
 		t.Errorf("%d verdicts; want 100 to 149", len(said))
 	}
 }

@@ -58,6 +58,9 @@ func findKernel(series string) (kernel, error) {
 	return k, nil
 }
 
+// pastReleases are those of Debian that kept a series which its present ones have not.
+var pastReleases = map[string]string{"5.10": "bullseye"}
+
 // newest picks the package with the highest version of a series; "" if none is.
 func newest(series string, names []string) string {
 	// linux-image-6.1.0-56-cloud-amd64, linux-image-6.12.117+deb12-cloud-amd64; not linux-image-6.12-cloud-amd64, a
@@ -104,6 +107,11 @@ func download(series, dir string) (name string, err error) {
 	if _, err := command(work, "apt-get", append(own, "update")...); err != nil {
 		return "", err
 	}
+	if release := pastReleases[series]; release != "" {
+		if own, err = pastSources(work, own, release); err != nil {
+			return "", err
+		}
+	}
 	list, err := command(work, "apt-cache", append(own, "search", "--names-only", `^linux-image-.*-cloud-amd64$`)...)
 	if err != nil {
 		return "", err
@@ -114,7 +122,7 @@ func download(series, dir string) (name string, err error) {
 		names = append(names, n)
 	}
 	if name = newest(series, names); name == "" {
-		return "", fmt.Errorf("its package sources have no linux-image-%s.*-cloud-amd64; Debian 12's (bookworm, with bookworm-security) do", series)
+		return "", fmt.Errorf("its package sources have no linux-image-%s.*-cloud-amd64; those of Debian 12 do", series)
 	}
 	if _, err := command(work, "apt-get", append(own, "download", name)...); err != nil {
 		return "", err
@@ -132,6 +140,34 @@ func download(series, dir string) (name string, err error) {
 		err = nil // another process was faster
 	}
 	return name, err
+}
+
+// pastSources has apt take packages of a past release from where the system's own come from.
+func pastSources(work string, own []string, release string) ([]string, error) {
+	targets, err := command(work, "apt-get", append(own, "indextargets", "--format", "$(LABEL) $(REPO_URI) $(CODENAME)",
+		"Created-By: Packages")...)
+	if err != nil {
+		return nil, err
+	}
+	var lines strings.Builder
+	for target := range strings.Lines(string(targets)) {
+		f := strings.Fields(target)
+		if len(f) != 3 || f[0] != "Debian" && f[0] != "Debian-Security" {
+			continue
+		}
+		if _, part, _ := strings.Cut(f[2], "-"); part == "" {
+			fmt.Fprintf(&lines, "deb %s %s main\n", f[1], release)
+		} else if part == "security" {
+			fmt.Fprintf(&lines, "deb %s %s-security main\n", f[1], release)
+		}
+	}
+	file := filepath.Join(work, "sources.list")
+	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
+		return nil, err
+	}
+	own = append(own, "-o", "Dir::Etc::sourcelist="+file, "-o", "Dir::Etc::sourceparts=-")
+	_, err = command(work, "apt-get", append(own, "update")...)
+	return own, err
 }
 
 // command runs a program to its end and gives its stdout.

@@ -16,12 +16,12 @@ import (
 	"pelt/internal/testenv"
 )
 
-// series are the kernels that Debian keeps for its stable and its next release.
-var series = []string{"6.1", "6.12"}
+// series are the kernels that Debian keeps for its releases: 5.10 stands for those from 5.5 to 5.16.
+var series = []string{"5.10", "6.1", "6.12"}
 
 // suites are the packages whose tests run in the guest. Their limits are far
 // above what they take, for the machine may be busy. What depends on the kernel most
-// runs under both; the rest under the older one, for the host itself has a new one.
+// runs under all; the rest under 6.1, for the host itself has a new one.
 var suites = []suite{
 	{"observe/drops", 300, "", ""},
 	{"observe/counters", 120, "", "6.1"},
@@ -47,6 +47,9 @@ var modules = []string{
 	"nf_tables", "nft_ct", "nft_nat", "nft_masq", "nft_chain_nat", "nft_numgen", "nft_limit", "nft_reject_inet", "nft_meta_bridge",
 	"nft_queue", "wireguard", "vxlan", "bonding", "xfrm_user", "nf_conntrack_netlink", "tcp_bbr", "udp_diag", "tcp_diag",
 }
+
+// olderModules are what later kernels have in other modules.
+var olderModules = []string{"nft_counter"}
 
 // programs are what tests call to make faults and traffic.
 var programs = []string{"ip", "tc", "nft", "bridge", "ethtool", "iperf3", "sh", "busybox"}
@@ -200,7 +203,13 @@ func pack(file string, k kernel, built string, list []Command) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := tree.load(modules...)
+	wanted := slices.Clone(modules)
+	for _, name := range olderModules {
+		if tree.files[name] != "" {
+			wanted = append(wanted, name)
+		}
+	}
+	loaded, err := tree.load(wanted...)
 	if err != nil {
 		return err
 	}

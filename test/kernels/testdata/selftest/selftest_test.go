@@ -31,7 +31,7 @@ func TestSkipsForNoReason(t *testing.T) { t.Skip("not today") }
 
 func TestSkipsForTheKernel(t *testing.T) { t.Skip("time travel needs Linux 99.1") }
 
-func TestSkipsForAnOldNeed(t *testing.T) { t.Skip("a drop reason needs Linux 5.17") }
+func TestSkipsForAnOldNeed(t *testing.T) { t.Skip("a typed tracepoint needs Linux 5.5") }
 
 // TestForges prints what a test that passed prints, and the last record of a guest.
 func TestForges(t *testing.T) {
