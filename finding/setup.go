@@ -61,8 +61,20 @@ func Links(rows []table.Row) []Finding {
 		return nil
 	}
 	var out []Finding
-	for _, b := range rows[0].Doc.Lab.Backends {
-		out = append(out, say("setup.link", SetUp).word("link", b))
+	lab := rows[0].Doc.Lab
+	for _, l := range lab.Links {
+		f := say("setup.link", SetUp).word("from", l.From).word("to", l.To).word("at", l.At).
+			word("settings", l.Settings.Words())
+		if l.Backend != model.BackendUser {
+			f.Words["kernel"] = l.Backend
+		}
+		if l.More > 0 {
+			f = f.number("links_count", "", float64(l.More))
+		}
+		out = append(out, f)
+	}
+	if len(lab.Varied) > 0 {
+		out = append(out, say("setup.varied", SetUp).word("knobs", strings.Join(lab.Varied, ", ")))
 	}
 	return append(out, madeLoss(rows)...)
 }

@@ -513,7 +513,9 @@ var sentences = map[string]string{
 	"ledger.broken": `Counters contradict each other in {flows_count} flow{flows_count /s}, first: {where}.`,
 	"setup.command": `Command: {command}`,
 	"setup.engine":  `Engine {engine}[ for {sizes}][: {why}].`,
-	"setup.link":    `Emulated link {link}.`,
+	"setup.link": `Emulated link {from} to {to}[ and {links_count} more]: {settings} (` +
+		`[by the kernel's {kernel}[ in {at}| between them]|in user space]).`,
+	"setup.varied": `Set for each trial: {knobs}.`,
 	"setup.loss": `Loss of the emulated link {way}: asked {loss_ratio:asked}, made {loss_ratio:made fine} of ` +
 		`{frames_count} frames.`,
 	"setup.mtu": mtuOf +

@@ -75,7 +75,7 @@ func (l *Lab) become(next map[[2]int]model.Link) (err error) {
 		}
 		before[at] = was
 	}
-	l.facts.Backends = l.sentences()
+	l.facts.Links = l.shapes()
 	return err
 }
 
@@ -119,5 +119,5 @@ func (l *Lab) RestartDraws(seed uint64) {
 			k.cable.Set(d, k.ways[d].settings)
 		}
 	}
-	l.facts.Backends = l.sentences()
+	l.facts.Links = l.shapes()
 }

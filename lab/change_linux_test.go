@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -84,9 +83,8 @@ func TestSetTakesEffect(t *testing.T) {
 		*w.Done.Passed < 2*uint64(p.count) || w.Done.LateNS.Max == 0 {
 		t.Errorf("after it all: %+v, %+v", w, w.Done)
 	}
-	if told := l.Facts().Backends[0]; !strings.Contains(told, "delay=2ms,seed=3 (in user space)") ||
-		strings.Contains(told, "loss") {
-		t.Errorf("the report would say %q", told)
+	if told := l.Facts().Links[0]; told.Settings.Words() != "delay=2ms,seed=3" || told.Backend != model.BackendUser {
+		t.Errorf("the report would say %+v", told)
 	}
 }
 
@@ -124,8 +122,9 @@ func TestSetChangesTBF(t *testing.T) {
 		}
 		arrives(t, l, p, step.set, step.least, step.most)
 	}
-	if told := l.Facts().Backends[0]; !strings.Contains(told, "rate=5mbit,queue=20 (kernel tbf on a hidden wire)") {
-		t.Errorf("the report would say %q", told)
+	if told := l.Facts().Links[0]; told.Settings.Words() != "rate=5mbit,queue=20" || told.Backend != ByTBF ||
+		told.At != "" {
+		t.Errorf("the report would say %+v", told)
 	}
 	ways, err := l.Links()
 	if err != nil || ways[0].Backend != ByTBF || ways[0].Done == nil || *ways[0].Done.QueueFull == 0 ||

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"pelt/lab/impair"
@@ -72,56 +73,35 @@ func (k *Link) backend(direction int) string {
 	return ByCable
 }
 
-// describe says what a direction does in the words of --link, and who does it, for the
-// report; "" for a plain cable.
-func (l *Lab) describe(k *Link, direction int) string {
-	asked, by := k.plan.toward[direction], ""
-	switch k.backend(direction) {
-	case ByCable:
-		return ""
-	case ByTBF:
-		p := tbfOf(asked, k.plan.mtu)
-		asked.QueuePackets, asked.QueueBytes = int(p.limitPackets), int(p.limitBytes)
-		by = "kernel tbf " + l.spec.shaperPlace(k.number, direction)
-	default:
-		asked.Seed, by = k.ways[direction].seed, "in user space"
-		if asked.Rate > 0 && asked.QueueBytes == 0 {
-			asked.QueuePackets = cmp.Or(asked.QueuePackets, usualQueue)
-		}
-	}
-	return asked.Words() + " (" + by + ")"
-}
-
-// sentences say what each direction of each link is now. Receivers of a star whose links do
-// the same have one.
-func (l *Lab) sentences() []string {
-	type told struct {
-		link, direction int
-		text            string
-		more            int // receivers whose links do the same
-	}
-	var all []told
+// shapes lists what the directions of the lab's links are now, but for plain cables.
+func (l *Lab) shapes() (list []model.LabLink) {
 	for _, k := range l.links {
-		for direction := range 2 {
-			one := told{k.number, direction, l.describe(k, direction), 0}
-			same := func(o told) bool {
-				return k.number > 0 && o.link > 0 && o.direction == direction &&
-					o.text == one.text
+		for d := range k.ways {
+			one := model.LabLink{From: k.Ends[d], To: k.Ends[1-d], Backend: k.backend(d), Settings: k.plan.toward[d]}
+			set := &one.Settings
+			switch one.Backend {
+			case ByCable:
+				continue
+			case ByTBF:
+				p := tbfOf(*set, k.plan.mtu)
+				set.QueuePackets, set.QueueBytes = int(p.limitPackets), int(p.limitBytes)
+				one.At = l.spec.shaperPlace(k.number, d)
+			default:
+				if set.Seed = k.ways[d].seed; set.Rate > 0 && set.QueueBytes == 0 {
+					set.QueuePackets = cmp.Or(set.QueuePackets, usualQueue)
+				}
 			}
-			if i := slices.IndexFunc(all, same); i >= 0 && l.spec.many() {
-				all[i].more++
-			} else if one.text != "" {
-				all = append(all, one)
+			same := func(o model.LabLink) bool { // with another receiver of a star
+				beyond := [2]string{o.To, o.From}[d]
+				o.From, o.To, o.More = one.From, one.To, 0
+				return strings.HasPrefix(beyond, oneOfMany) && o == one
+			}
+			if i := slices.IndexFunc(list, same); i >= 0 {
+				list[i].More++
+			} else {
+				list = append(list, one)
 			}
 		}
-	}
-	list := []string{}
-	for _, t := range all {
-		way := l.spec.wayName(t.link, t.direction)
-		if t.more > 0 {
-			way += fmt.Sprintf(" and %d more", t.more)
-		}
-		list = append(list, way+": "+t.text)
 	}
 	return list
 }

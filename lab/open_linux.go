@@ -44,7 +44,7 @@ func Open(ctx context.Context, topology string, links []model.Link) (*Lab, error
 	if err != nil {
 		return nil, errors.Join(explain("open lab "+topology, err), b.lab.Close())
 	}
-	b.lab.facts.Backends = b.lab.sentences()
+	b.lab.facts.Links = b.lab.shapes()
 	return b.lab, nil
 }
 

@@ -237,15 +237,15 @@ func (t topologySpec) relayNames(link int) (toA, toB string) {
 	return name(l.a, l.b), name(l.b, l.a)
 }
 
-// shaperPlace says where a direction is shaped, for the report.
+// shaperPlace is the node that shapes a direction; "" for a hidden one.
 func (t topologySpec) shaperPlace(link, direction int) string {
 	at := t.from(link, direction)
 	if !t.atRouter(link, direction) {
 		if at = t.relayOwner(link); at < 0 {
-			return "on a hidden wire"
+			return ""
 		}
 	}
-	return "in " + t.nodes[at].name
+	return t.nodes[at].name
 }
 
 // Check reports whether Open could understand the request, without making

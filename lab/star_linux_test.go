@@ -26,8 +26,8 @@ func TestStar(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := openLab(t, "star:20", c.links...)
-			if n := len(l.Facts().Backends); n > 6 {
-				t.Errorf("%d sentences about the links", n)
+			if n := len(l.Facts().Links); n > 6 {
+				t.Errorf("%d facts about the links", n)
 			}
 			sender := node(t, l, "sender")
 			for i := range 20 {

@@ -17,7 +17,7 @@ import (
 var bounds = map[string]struct{ letters, entries int }{
 	"counters": {entries: 16384}, "routes": {entries: 64}, "knobs": {entries: 1024},
 	"sites": {entries: maxSites}, "counts": {entries: maxSites},
-	"unread": {entries: 64}, "gaps": {maxLine, 64},
+	"unread": {entries: 64}, "unwatched": {entries: 64},
 	"told":   {entries: 256},
 	"before": {entries: 64}, "after": {entries: 64}, "text": {letters: 64 << 10},
 	"series": {entries: maxSeries}, "cores": {entries: maxSeries}, "values": {entries: maxValues},

@@ -33,11 +33,22 @@ type Tool struct {
 
 // LabFacts says how an emulated path was made.
 type LabFacts struct {
-	Topology string   `json:"topology"`
-	Nodes    []string `json:"nodes"`    // in travel order
-	Backends []string `json:"backends"` // one sentence per shaped link direction: what shapes it, where
+	Topology string    `json:"topology"`
+	Nodes    []string  `json:"nodes"`            // in travel order
+	Links    []LabLink `json:"links,omitempty"`  // directions that do anything to packets
+	Varied   []string  `json:"varied,omitempty"` // knobs of links that are set for each trial
 	// KeptAwake: this machine's processors were kept from sleep, so that nodes and links are on time.
 	KeptAwake bool `json:"kept_awake,omitempty"`
+}
+
+// LabLink is what one direction of a lab's link does.
+type LabLink struct {
+	From     string `json:"from"`
+	To       string `json:"to"`
+	More     int    `json:"more,omitempty"` // receivers of a star whose links do the same
+	Backend  string `json:"backend"`        // user, or tbf
+	At       string `json:"at,omitempty"`   // node that shapes it; "": one for the purpose
+	Settings Link   `json:"settings"`
 }
 
 // Host is the environment of one end. An empty string or nil means unknown here.

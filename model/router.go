@@ -139,7 +139,7 @@ type RouterWatch struct {
 	ClockHz      *float64 `json:"clock_hz,omitempty"`      // of the slowest core, mean
 	TemperatureC *float64 `json:"temperature_c,omitempty"` // of the hottest place, highest
 
-	Gaps []RouterGap `json:"gaps,omitempty"`
+	Gaps []RouterGap `json:"unwatched,omitempty"` // runs of before had sentences in "gaps"
 }
 
 // RouterGap is what is missing of a watch, and why.

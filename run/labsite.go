@@ -52,8 +52,7 @@ func openLoopback(ctx context.Context, p model.Plan, o Options) (*site, error) {
 		}
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
-	s := newLocal(p, o, model.LabFacts{Topology: Loopback, Nodes: []string{model.Sender, model.Receiver},
-		Backends: []string{}})
+	s := newLocal(p, o, model.LabFacts{Topology: Loopback, Nodes: []string{model.Sender, model.Receiver}})
 	s.noXDP = cmp.Or(s.noXDP, "the loopback interface takes no XDP frames")
 	var agents []fleet.AgentConfig
 	for _, name := range s.facts.Nodes {
@@ -123,10 +122,7 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (_ *site
 	}
 	kept := s.facts.KeptAwake
 	*s.facts = l.Facts()
-	s.facts.KeptAwake = kept
-	if len(names) > 0 {
-		s.facts.Backends = append(slices.Clone(s.facts.Backends), "set for each trial: "+strings.Join(names, ", "))
-	}
+	s.facts.KeptAwake, s.facts.Varied = kept, names
 	s.lab, s.nodes = l, labNodes(l, receivers)
 	if err := s.watchRouter(ctx, p, "", o.Version); err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func document() model.Document {
 			Design: model.Design{Repeats: 3}, Timing: model.Timing{MeasureSeconds: 1},
 		},
 		Host: []model.Host{{Node: model.Sender, Name: "a<b"}}, Lab: &model.LabFacts{Topology: "router",
-			Nodes: []string{"sender"}, Backends: []string{}},
+			Nodes: []string{"sender"}},
 		PathMTU: []model.PathMTU{{Flow: "up", From: model.Sender, To: model.Receiver, Family: 4, Bytes: 1400,
 			PayloadBytes: 1372, Found: model.MTUTold, Probes: 3}},
 		Router:  &model.RouterFacts{Node: "router", Source: "ssh://root@192.168.1.1", Model: "a model"},

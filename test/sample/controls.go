@@ -103,7 +103,9 @@ func ccBase(names ...string) model.Document {
 		levels = append(levels, model.Word(n))
 	}
 	d.Plan.Factors = []model.Factor{{Knob: "control", Levels: levels}, {Knob: "link.loss_ratio", Levels: []model.Value{model.Number(0), model.Number(0.01), model.Number(0.1)}}}
-	d.Lab = &model.LabFacts{Topology: "direct", Nodes: []string{"sender", "receiver"}, Backends: []string{"sender to receiver and back: user-space link, 100 Mbit/s, 20 ms, queue of 500 packets, losses drawn for each segment"}}
+	d.Lab = &model.LabFacts{Topology: "direct", Nodes: []string{"sender", "receiver"}, Links: []model.LabLink{
+		{From: "sender", To: "receiver", Backend: model.BackendUser, Settings: model.Link{Rate: 1e8, DelaySeconds: 0.02,
+			QueuePackets: 500, Seed: 7}}}, Varied: []string{"link.loss"}}
 	d.PathMTU = []model.PathMTU{{Flow: "up", Bytes: 1500, PayloadBytes: 1472}}
 	for i := range d.Host {
 		d.Host[i].Notes = map[string]string{"congestion controls": "bbr cubic reno"}

@@ -115,7 +115,8 @@ func Ledger() model.Document {
 	sizes := []int{64, 256, 512, 1472}
 	d := base("lab:router", sizes, 2, 2)
 	d.Lab = &model.LabFacts{Topology: "router", Nodes: []string{"sender", "router", "receiver"},
-		Backends: []string{"router to receiver: tbf of the kernel on veth x1, 200 Mbit/s"}}
+		Links: []model.LabLink{{From: "router", To: "receiver", Backend: "tbf", At: "router",
+			Settings: model.Link{Rate: 2e8}}}}
 	d.Plan.Flows[0].Rate = unit.PacketRate(150e3)
 	for repeat := range 2 {
 		for i, p := range sizes {

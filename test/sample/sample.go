@@ -201,8 +201,9 @@ func Both() model.Document {
 	d.Plan.Links = []model.Link{{Rate: unit.BitRate(1e9), OverheadBytes: 24},
 		{Node: "receiver", Toward: "receiver", Rate: unit.BitRate(2e8), QueuePackets: 100, OverheadBytes: 24}}
 	d.Plan.Factors = append(d.Plan.Factors, model.Factor{Knob: "direction", Levels: []model.Value{model.Word("both")}})
-	d.Lab = &model.LabFacts{Topology: "router", Nodes: []string{"sender", "router", "receiver"}, Backends: []string{
-		"router to receiver: tbf of the kernel on veth r1, 200 Mbit/s", "sender to router: tbf of the kernel on veth s0, 1 Gbit/s"}}
+	d.Lab = &model.LabFacts{Topology: "router", Nodes: []string{"sender", "router", "receiver"}, Links: []model.LabLink{
+		{From: "sender", To: "router", Backend: "tbf", Settings: d.Plan.Links[0]},
+		{From: "router", To: "receiver", Backend: "tbf", At: "router", Settings: d.Plan.Links[1]}}}
 	for repeat := range 2 {
 		for _, p := range []int{64, 512, 1472} {
 			up := udp("up", p, 240e3, carried(p, 210e3+9e3*noise(p+repeat), 2e8), 2, 90e3)
@@ -340,7 +341,8 @@ func Nasty() model.Document {
 		h := &d.Host[i]
 		h.Name, h.Kernel, h.CPU, h.Driver, h.Interface, h.Notes = evil, evil, evil, evil, evil, map[string]string{evil: evil}
 	}
-	d.Lab = &model.LabFacts{Topology: evil, Nodes: []string{evil}, Backends: []string{evil}}
+	d.Lab = &model.LabFacts{Topology: evil, Nodes: []string{evil}, Varied: []string{evil},
+		Links: []model.LabLink{{From: evil, To: evil, Backend: evil, At: evil}}}
 	for i := range d.Results {
 		r := &d.Results[i]
 		r.Why, r.Engine, r.EngineReason = model.Reasons{{Code: evil, Flow: evil, Text: evil}}, evil, evil

@@ -97,7 +97,8 @@ func sweep(sizes []int, intervals, receivers, repeats int) model.Document {
 	d.Plan.Links = []model.Link{{Node: "receiver", Rate: 1e6, DelaySeconds: 0.04, JitterSeconds: 0.01,
 		Correlation: 0.25, Distribution: "normal", LossRatio: 0.05}}
 	d.Lab = &model.LabFacts{Topology: "star", Nodes: []string{"sender", "hub", "receivers"},
-		Backends: []string{fmt.Sprintf("hub to each of %d receivers: user space, 1 Mbit/s, 40 ms, jitter 10 ms, loss 5 %%", receivers)}}
+		Links: []model.LabLink{{From: "hub", To: "receiver-1", More: receivers - 1, Backend: model.BackendUser,
+			Settings: d.Plan.Links[0]}}}
 	d.Host[1].Node, d.Host[1].Name = "receivers", "lab"
 	for repeat := range repeats {
 		for _, p := range sizes {
