@@ -49,15 +49,22 @@ const (
 )
 
 // place is where kernels let go of packets: a reason, and the function where the reason alone does not tell.
-type place struct{ reason, function *regexp.Regexp }
+type place struct {
+	reason, function *regexp.Regexp
+	proven           bool // the row's counter must have moved as well
+}
 
 // places are those that the rows of causes list.
 var places = func() (all [len(causes)][]place) {
 	for i, c := range causes {
+		if c.Name != "" && c.when == nil {
+			all[i] = append(all[i], place{reason: whole(regexp.QuoteMeta(c.Name))})
+		}
 		for text := range strings.FieldsSeq(c.seen) {
 			reason, function, ofFunction := strings.Cut(text, "@")
 			p := place{reason: whole(reason)}
 			if ofFunction {
+				function, p.proven = strings.CutSuffix(function, "!")
 				p.function = whole(function)
 			}
 			all[i] = append(all[i], p)
@@ -97,7 +104,8 @@ func find(reason, function string, known facts) (c *Cause, name string) {
 		c = &causes[i]
 		for _, p := range places[i] {
 			if !p.reason.MatchString(reason) && !(unspecified.MatchString(reason) && p.reason.MatchString("-")) ||
-				p.function != nil && !p.function.MatchString(function) || c.when != nil && !c.when(known) {
+				p.function != nil && !p.function.MatchString(function) || p.proven && !known.moved(c) ||
+				c.when != nil && !c.when(known) {
 				continue
 			}
 			if p.function == nil {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 
 	"pelt/model"
@@ -20,25 +21,25 @@ func (b *book) nodeClaims(v *view) {
 	told := map[string]bool{}
 	for i := range causes {
 		c := &causes[i]
-		n := &c.count
-		if n.names == "" || told[n.names] || !speaks[n.where] || n.when != nil && !n.when(b, v) {
+		n := &c.how
+		if c.counts == "" || told[c.counts] || !speaks[n.where] || n.when != nil && !n.when(b, v) {
 			continue
 		}
-		told[n.names] = true
+		told[c.counts] = true
 		b.holes = v.watched && !n.beside
 		if n.enter != nil {
 			n.enter(b, v, c)
 			continue
 		}
-		r := b.counters(v, n.names)
-		if n.names != uncountedByIP && (c.at == stageIP || c.at == stageOutput) {
+		r := b.counters(v, c.counts)
+		if c.counts != uncountedByIP && (c.at == stageIP || c.at == stageOutput) {
 			v.ipErrors = v.ipErrors.add(r)
 		}
 		var also []func(*claim) bool
 		if n.also != nil {
 			also = append(also, n.also(b, v))
 		}
-		b.node(n.by, v, c, r, also...)
+		b.node(cmp.Or(n.by, byNamespace), v, c, r, also...)
 	}
 	b.holes = false
 }
@@ -46,7 +47,7 @@ func (b *book) nodeClaims(v *view) {
 // node enters a counter of a node under a row.
 func (b *book) node(at int, v *view, row *Cause, r reading, more ...func(*claim) bool) {
 	layer := b.behind(v, row.at)
-	if row.count.where == goesOut {
+	if row.how.where == goesOut {
 		layer = b.ahead(v, row.at)
 	}
 	b.counter(at, layer, v.Name, row.Name, r, func(c *claim) bool {
@@ -121,6 +122,9 @@ func (b *book) unassembled(v *view, c *Cause) {
 	})
 }
 
+// timedOut reports whether reassembly at a node timed out.
+func timedOut(_ *book, v *view) bool { return v.table.field("Ip", "ReasmTimeout").whole > 0 }
+
 // uncountedByIP is what IP received and neither delivered, forwarded nor counted as an error.
 const uncountedByIP = "uncounted"
 
@@ -186,6 +190,8 @@ const wireguard = "wireguard"
 
 // unsent is what a device failed to send.
 const unsent = "unsent(tx_errors,tx_dropped)"
+
+func noCarrier(_ *book, v *view) bool { return v.route.NoCarrier }
 
 // noPeer reports whether that is for want of a peer: a full queue is no error there.
 func noPeer(b *book, v *view) bool {

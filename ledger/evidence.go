@@ -29,7 +29,11 @@ func (b *book) support(l model.Line) (list []model.Evidence) {
 		host = b.path.named(l.Host)
 	}
 	c := Of(l.Layer, l.Cause)
-	list = b.supportBy(list, l, host, c.moves)
+	moves := c.moves
+	if own, _, _ := strings.Cut(c.counts, " "); moves == "" && strings.Contains(own, ".") {
+		moves = own + "!"
+	}
+	list = b.supportBy(list, l, host, moves)
 	if host != b.path.sender {
 		list = b.supportBy(list, l, b.path.sender, c.sender)
 	}
@@ -132,7 +136,7 @@ func Reads(counter string) bool {
 		counter = families[family] + "." + name
 	}
 	return slices.ContainsFunc(causes[:], func(c Cause) bool {
-		names := strings.FieldsFunc(c.count.names+" "+c.moves+" "+c.sender, func(r rune) bool {
+		names := strings.FieldsFunc(c.counts+" "+c.moves+" "+c.sender, func(r rune) bool {
 			return strings.ContainsRune(" (,)-!?", r)
 		})
 		return slices.Contains(names, counter)

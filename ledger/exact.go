@@ -180,8 +180,14 @@ func (b *book) errnoClaims() {
 // refusal is the cause of an errno of send(), which may have several.
 func (b *book) refusal(errno string) string {
 	known := facts{host: b.path.sender, errno: errno, packets: b.in.SendErrors[errno]}
+	if known.host != nil {
+		known.read = func(names string) uint64 { return b.counters(known.host, names).whole }
+	}
 	for i := range causes {
-		if c := &causes[i]; c.when != nil && slices.Contains(strings.Fields(c.errno), errno) && c.when(known) {
+		c := &causes[i]
+		all := strings.Fields(c.errno)
+		if slices.Contains(all, errno+"!") && known.moved(c) ||
+			c.when != nil && slices.Contains(all, errno) && c.when(known) {
 			return c.Name
 		}
 	}
@@ -384,7 +390,7 @@ func (s *site) onSocket() bool {
 		return true
 	case model.LayerReceiverUDP:
 		// A checksum found wrong before the socket is known counts on none.
-		return s.cause == "SOCKET_FILTER" || s.cause == "UDP_CSUM" && s.Function != "__udp4_lib_rcv" &&
+		return slices.Contains([]string{"SOCKET_FILTER", "SECURITY_HOOK", "PFMEMALLOC"}, s.cause) || s.cause == "UDP_CSUM" && s.Function != "__udp4_lib_rcv" &&
 			s.Function != "__udp6_lib_rcv"
 	}
 	return false

@@ -201,6 +201,26 @@ func TestEveryFaultIsNamed(t *testing.T) {
 	}
 }
 
+// Kernels before Linux 5.17 give no reasons: the function and the counters that moved tell.
+func TestFaultsWithoutReasons(t *testing.T) {
+	for name, f := range faults() {
+		if f.reason == "" {
+			continue
+		}
+		in := f.input(true)
+		in.Nodes[0].Observation.Drops.Sites[0].Reason = ""
+		l := Balance(in)
+		agree(t, in, l)
+		want := cmp.Or(map[string]string{ // where no counter tells
+			"bridge, unknown unicast, one port": "network/BRIDGE_PORT",
+			"tun without a reader":              "network/ring-full",
+		}[name], f.on)
+		if got := l.Lines[0].Layer + "/" + l.Lines[0].Cause; len(l.Lines) != 1 || got != want {
+			t.Errorf("%s: got %s, want one line %s", name, words(l), want)
+		}
+	}
+}
+
 // The matrix at its fullest: five faults at once, on packets of their own.
 func TestFaultsTogether(t *testing.T) {
 	together := []string{"tiny SO_RCVBUF", "nft input drop with a counter", "tbf full, without IP_RECVERR",

@@ -123,7 +123,7 @@ func newPath(in Input) *path {
 		}
 	}
 	for _, s := range p.sites {
-		p.describe(s)
+		p.describe(s, in)
 	}
 	return p
 }
@@ -203,38 +203,38 @@ func (p *path) siteOf(k int, m model.Site, listed []int) int {
 	return i
 }
 
-// describe says what a site means.
-func (p *path) describe(s *site) {
+// describe says what a site means. Where the kernel lumps several causes, what is known of the host decides.
+func (p *path) describe(s *site, in Input) {
 	position, name, side := p.locate(s)
 	s.at, s.layer, s.cause = classify(s.Reason, s.Function, side, s.Received)
-	switch s.host = name; {
+	s.host = name
+	end := cmp.Compare(layerPlace(s.layer), layerPlace(model.LayerNetwork))
+	switch {
 	case s.layer == "":
-	case s.layer == model.LayerNetwork:
-	case layerPlace(s.layer) < layerPlace(model.LayerNetwork):
+	case end < 0:
 		s.host, position = p.name(p.sender, "sender"), 0
-	default:
+	case end > 0:
 		s.host, position = p.name(p.receiver, "receiver"), len(p.nodes)-1
+	}
+	if v := p.named(s.host); v != nil && v.Observation != nil {
+		known := facts{passing: end == 0, host: v, device: s.Interface, packets: s.packets}
+		known.read = func(names string) uint64 { return (&book{in: in, path: p}).counters(v, names).whole }
+		c, cause := find(s.Reason, s.Function, known)
+		if s.cause = cause; c.at != s.at && end != 0 {
+			s.at, s.layer = c.at, layerOf(c.at, []Side{SideSender, SideReceiver}[(end+1)/2], end > 0)
+		}
 	}
 	s.rank = 2*position*len(order) + layerPlace(s.layer)
 	if s.layer == model.LayerNetwork && side != SideOther {
 		s.rank += len(order) // past this end, on the way
 	}
-	s.refuses = s.at == stageQdisc || s.at == stageClassifier || s.at == stageBacklog || s.at == stageRing ||
-		s.at == stageDevice
-	if v := p.named(s.host); v != nil && v.Observation != nil {
-		s.explain(v)
-	}
+	s.refuses = slices.Contains([]stage{stageQdisc, stageClassifier, stageBacklog, stageRing, stageDevice}, s.at)
 }
 
-// explain lets what is known of the site's host decide what the kernel has one reason for.
-func (s *site) explain(v *view) {
-	c, cause := find(s.Reason, s.Function, facts{passing: s.layer == model.LayerNetwork, host: v, device: s.Interface,
-		packets: s.packets})
-	if c.at != s.at && layerPlace(s.layer) < layerPlace(model.LayerNetwork) {
-		s.layer = layers[c.at].sender
-	}
-	s.cause = cause
-}
+// moved reports whether the counters of a row say that most of the packets were lost so.
+func (f facts) moved(c *Cause) bool { return f.read != nil && f.read(c.counts) > f.packets/2 }
+
+func (f facts) always() bool { return true }
 
 // passes reports whether packets only pass through the host.
 func (f facts) passes() bool { return f.passing }
@@ -262,22 +262,8 @@ func (f facts) noCarrier() bool {
 	return silent && t.queues(out).whole == 0
 }
 
-// tableFull and noPort report whether connection tracking's counters say that it dropped most of the packets.
-func (f facts) tableFull() bool {
-	return f.host != nil && f.host.refusedNew().whole > f.packets/2
-}
-
-func (f facts) noPort() bool {
-	return f.host != nil && f.host.table.field("conntrack", "insert_failed").whole > f.packets/2
-}
-
 // unread reports whether packets only passed the host, and its counters were not read.
 func (f facts) unread() bool { return f.passing && f.host == nil }
-
-// refusedNew are new connections that found no room; drop counts those without a port, too.
-func (v *view) refusedNew() reading {
-	return v.table.field("conntrack", "drop").less(v.table.field("conntrack", "insert_failed"))
-}
 
 func (f facts) isolated() bool { return f.host != nil && f.host.portFault() == "BRIDGE_ISOLATED" }
 func (f facts) portShut() bool {
