@@ -99,8 +99,7 @@ func noiseKinds() []noiseKind {
 		{"few losses", "lost_pps", each(func(r *rand.Rand) float64 { return poisson(0.02, r) })},
 		{"Poisson", "lost_pps", each(func(r *rand.Rand) float64 { return poisson(3, r) })},
 		{"negative binomial", "lost_pps", each(func(r *rand.Rand) float64 {
-			return poisson(20*r.ExpFloat64(),
-				r)
+			return poisson(20*r.ExpFloat64(), r)
 		})},
 		{"wandering loss", "lost_pps", func(r *rand.Rand) drawer {
 			slow := wander(0.95, r)
@@ -350,8 +349,7 @@ func movedTrials() (out []moved) {
 				one.Flow = "up"
 			}
 			one.Values = drawn(200, func(i int) float64 {
-				return max(0,
-					steps(i, s.before, s.when, s.after)+s.scatter*r.NormFloat64())
+				return max(0, steps(i, s.before, s.when, s.after)+s.scatter*r.NormFloat64())
 			})
 			res.Series = append(res.Series, one)
 		}

@@ -92,8 +92,7 @@ func controlExamples(*testing.T) []example {
 	change := func(c func(*model.Document)) race { return race{of: duel, repeats: 3, change: c} }
 	streams := func(of []transfer, streams ...model.TCPStream) race {
 		return race{of: of, repeats: 3, change: edit(func(f *model.FlowResult) {
-			f.Streams, f.TCP.PerStream = 2,
-				streams
+			f.Streams, f.TCP.PerStream = 2, streams
 		})}
 	}
 	lossy := func(loss float64, cubic, bbr float64) []transfer {

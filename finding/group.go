@@ -63,15 +63,13 @@ func middle(g table.Group, metric string) float64 { return g.Stat(table.MetricOf
 
 func largest(groups []table.Group, metric string) table.Group {
 	return slices.MaxFunc(groups, func(a, b table.Group) int {
-		return cmp.Compare(middle(a, metric),
-			middle(b, metric))
+		return cmp.Compare(middle(a, metric), middle(b, metric))
 	})
 }
 
 func smallest(groups []table.Group, metric string) table.Group {
 	return slices.MinFunc(groups, func(a, b table.Group) int {
-		return cmp.Compare(middle(a, metric),
-			middle(b, metric))
+		return cmp.Compare(middle(a, metric), middle(b, metric))
 	})
 }
 

@@ -99,8 +99,7 @@ func peer(conn *net.UnixConn) (cred *unix.Ucred, err error) {
 		return nil, err
 	}
 	control := raw.Control(func(fd uintptr) {
-		cred,
-			err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	})
 	return cred, errors.Join(control, err)
 }

@@ -28,15 +28,13 @@ func Probe() []Capability {
 		try          func() error
 	}{
 		{"veth", "CONFIG_VETH", func() error {
-			return b.veth(defaultMTU, vethEnd{s: s, name: "a"},
-				vethEnd{s: s, name: "b"})
+			return b.veth(defaultMTU, vethEnd{s: s, name: "a"}, vethEnd{s: s, name: "b"})
 		}},
 		{"bridge", "CONFIG_BRIDGE", func() error { return b.prepareNode(s, nodeSpec{role: bridge}) }},
 		{"relay", "CONFIG_NET_SCH_INGRESS, CONFIG_NET_ACT_MIRRED, CONFIG_NET_CLS_U32",
 			func() error { return s.relay("a", "b") }},
 		{"tbf", "CONFIG_NET_SCH_TBF", func() error {
-			return s.setTBF("a", tbfOf(model.Link{Rate: 1e6}, defaultMTU),
-				newTBF)
+			return s.setTBF("a", tbfOf(model.Link{Rate: 1e6}, defaultMTU), newTBF)
 		}},
 		{"masquerade", "CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ",
 			func() error { return s.ns.Do(func() error { return addMasquerade("a") }) }},

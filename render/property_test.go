@@ -201,8 +201,7 @@ func TestAnyPage(t *testing.T) {
 				t.Errorf("a line of %d columns on a terminal of %d: %q", w, width, line)
 			}
 			if i := strings.IndexFunc(line, func(r rune) bool {
-				return unicode.IsControl(r) ||
-					unicode.Is(unicode.Cf, r)
+				return unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
 			}); i >= 0 {
 				t.Errorf("a control character in %q", line)
 			}

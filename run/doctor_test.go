@@ -35,8 +35,7 @@ func TestInterfaceChecks(t *testing.T) {
 		}
 	}
 	none := interfaceChecks(func() ([]xdp.Interface, error) {
-		return nil,
-			errors.New("list the interfaces: no netlink")
+		return nil, errors.New("list the interfaces: no netlink")
 	})
 	if len(none) != 1 || none[0].OK || !strings.Contains(none[0].Reason, "no netlink") {
 		t.Errorf("%+v", none)

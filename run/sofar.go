@@ -214,8 +214,7 @@ func useCheckpoint(r *model.Result, out fleet.Outcome, known model.Result) {
 			continue
 		}
 		at := slices.IndexFunc(known.Flows, func(k model.FlowResult) bool {
-			return k.Name == f.Name &&
-				k.Attempted > 0
+			return k.Name == f.Name && k.Attempted > 0
 		})
 		var told model.FlowResult
 		if at >= 0 {

@@ -109,8 +109,7 @@ func TestStarLosesReceivers(t *testing.T) {
 		t.Errorf("warnings %q, want %q", r.Warnings, want)
 	}
 	if !slices.ContainsFunc(r.Series, func(x model.Series) bool {
-		return x.Metric == "cpu_idle_ratio" &&
-			x.At == "receiver-b"
+		return x.Metric == "cpu_idle_ratio" && x.At == "receiver-b"
 	}) {
 		t.Errorf("series %+v: not that of the busiest receiver's processors", r.Series)
 	}

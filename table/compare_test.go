@@ -106,8 +106,7 @@ func TestFalseAlarms(t *testing.T) {
 						cells = append(cells, draws(r, noise.draw, n, 1))
 					}
 					slices.SortFunc(cells, func(a, b Sample) int {
-						return cmp.Compare(median(b.Values),
-							median(a.Values))
+						return cmp.Compare(median(b.Values), median(a.Values))
 					})
 					var pairs []Pair
 					for _, c := range cells[1:] {
@@ -136,8 +135,7 @@ func TestFalseAlarms(t *testing.T) {
 		return ratio
 	}
 	rarely(t, 1000, "rare losses", func() bool {
-		return apart(Family(MetricOf("loss_ratio"),
-			against(r, lose, 1, 5, 1), 1)[0])
+		return apart(Family(MetricOf("loss_ratio"), against(r, lose, 1, 5, 1), 1)[0])
 	})
 }
 

@@ -36,10 +36,8 @@ func TestTexts(t *testing.T) {
 			pps, _ := r.PPS(1000)
 			return again(r.String(), func(s string) bool {
 				back, err := ParseRate(s)
-				return err == nil &&
-					back == r
-			}) +
-				fmt.Sprintf(", %.12g pps of 1000 B", pps), nil
+				return err == nil && back == r
+			}) + fmt.Sprintf(", %.12g pps of 1000 B", pps), nil
 		},
 		"bit-rate": func(text string) (string, error) {
 			r, err := ParseBitRate(text)
@@ -48,8 +46,7 @@ func TestTexts(t *testing.T) {
 			}
 			return again(r.String(), func(s string) bool {
 				back, err := ParseBitRate(s)
-				return err == nil &&
-					back == r
+				return err == nil && back == r
 			}), nil
 		},
 		"duration": func(text string) (string, error) {
@@ -59,10 +56,8 @@ func TestTexts(t *testing.T) {
 			}
 			return again(Duration(d), func(s string) bool {
 				back, err := ParseDuration(s)
-				return err == nil &&
-					back == d
-			}) +
-				", " + FormatDuration(d), nil
+				return err == nil && back == d
+			}) + ", " + FormatDuration(d), nil
 		},
 		"bytes": func(text string) (string, error) {
 			n, err := ParseBytes(text)

@@ -212,8 +212,7 @@ func testStrangers(t *testing.T, maker Maker, datagrams bool) {
 	call := func() net.Conn {
 		var conn net.Conn
 		if err := b.Near.Host.Do(func() (err error) {
-			conn,
-				err = net.Dial(string(b.Flow.Protocol), at)
+			conn, err = net.Dial(string(b.Flow.Protocol), at)
 			return err
 		}); err != nil {
 			t.Fatal(err)

@@ -132,8 +132,7 @@ func TestLateAttemptOfTheWarmup(t *testing.T) {
 	}
 	c.poll = poll
 	if err := e.host.Do(func() error {
-		c.start(o.begun.Add(warmup+time.Millisecond),
-			maxUnderWay)
+		c.start(o.begun.Add(warmup+time.Millisecond), maxUnderWay)
 		return nil
 	}); err != nil {
 		t.Fatal(err)

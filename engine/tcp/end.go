@@ -230,8 +230,7 @@ func (u errUnmet) count(met *engine.Meeting, stream int) {
 			one.From = u.tried.From.String()
 		}
 		i := slices.IndexFunc(met.ICMP, func(e model.ICMPErrors) bool {
-			return e.From == one.From &&
-				e.What == one.What
+			return e.From == one.From && e.What == one.What
 		})
 		if i < 0 {
 			i, met.ICMP = len(met.ICMP), append(met.ICMP, one)

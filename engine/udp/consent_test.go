@@ -84,8 +84,7 @@ func testBackOff(t *testing.T, name string, doubtful, survey bool, want []time.D
 	}
 	near := func(took, want time.Duration) bool { return (took - want).Abs() <= 5*readWait }
 	if !slices.EqualFunc(s.sent, want, func(sent, ms time.Duration) bool {
-		return near(sent,
-			ms*time.Millisecond)
+		return near(sent, ms*time.Millisecond)
 	}) || !near(time.Since(s.begun), takes) {
 		t.Errorf("%s: sent after %v, want %v ms; it took %v, want %v", name, s.sent, want, time.Since(s.begun), takes)
 	}

@@ -294,13 +294,11 @@ var files = map[string]struct {
 	write func(io.Writer, *model.Document) error
 }{
 	".html": {"text/html; charset=utf-8", func(w io.Writer, d *model.Document) error {
-		return render.HTML(w,
-			view.Run(d))
+		return render.HTML(w, view.Run(d))
 	}},
 	".json": {"application/json", func(w io.Writer, d *model.Document) error { return run.WriteDocument(w, *d) }},
 	".csv": {"text/csv; charset=utf-8", func(w io.Writer, d *model.Document) error {
-		return render.CSV(w,
-			view.Figures(d))
+		return render.CSV(w, view.Figures(d))
 	}},
 }
 

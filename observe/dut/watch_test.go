@@ -109,8 +109,7 @@ func TestWatch(t *testing.T) {
 			name: "a load that goes in the middle", softirq: 0.45,
 			setup: func(f *fake) {
 				f.busy = func(up float64) (float64, float64) {
-					return 90 * min(up, 1008.04),
-						100*up - 90*min(up, 1008.04)
+					return 90 * min(up, 1008.04), 100*up - 90*min(up, 1008.04)
 				}
 			},
 			check: func(t *testing.T, _ *fake, _ model.RouterWatch, series map[string][]float64, _ model.Observation) {
