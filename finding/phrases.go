@@ -28,5 +28,6 @@ func phrase(layer, cause, host string) string {
 			}
 		}
 	}
-	return strings.NewReplacer("at %h", at+who, "%h", who, "%r", strings.TrimPrefix(who, "the ")).Replace(words)
+	return strings.NewReplacer("at %h", at+who, "%h", who, "%r", strings.TrimPrefix(who, "the "),
+		"%c", cause).Replace(words)
 }

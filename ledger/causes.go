@@ -21,6 +21,9 @@ type Cause struct {
 	// Counters that move as well, at the host of the loss and at the flow's sender: see supportBy. "": its own.
 	moves, sender string
 	rest          string // layers whose causes that no other row knows have these words
+	// What the receiving end saw itself, and how that is called in evidence.
+	end  func(in *Input) uint64
+	told string
 }
 
 // facts are what is known of the host where packets were lost.
@@ -37,9 +40,9 @@ type facts struct {
 type counter struct {
 	by    int // precedence: 0 is byNamespace
 	where way
-	when  func(b *book, v *view) bool              // at which nodes else; nil: at all
-	also  func(b *book, v *view) func(*claim) bool // further claims whose packets moved it
-	enter func(b *book, v *view, c *Cause)         // for what needs more thought
+	when  func(b *book, v *view) bool      // at which nodes else; nil: at all
+	also  string                           // further causes whose packets moved it
+	enter func(b *book, v *view, c *Cause) // for what needs more thought
 	// It counts frames that never became a packet, which no watch of drops sees.
 	beside bool
 }
@@ -61,6 +64,10 @@ const (
 	queueMoves  = "qdisc Ip.OutDiscards Udp.SndbufErrors"
 	unsentMoves = "tx_dropped tx_errors"
 )
+
+// uncounted are causes that no counter of IP counts.
+const uncounted = "NETFILTER_DROP NETFILTER_HOOK NFQUEUE CONNTRACK_FULL CONNTRACK_INSERT ROUTE_REFUSED IP_LOCALNET " +
+	"XFRM_POLICY NOT_SPECIFIED"
 
 // causes is the table, in travel order, the particular before the general. Its verdicts were measured and read on Linux
 // 5.17 to 6.18 (include/net/dropreason-core.h, dropreason-qdisc.h). They are names only: numbers of the kernel's enum
@@ -106,8 +113,7 @@ var causes = [...]Cause{
 		seen: "-@.*allowed_ingress"},
 	{Name: "VXLAN_VNI_NOT_FOUND", at: stageLink, Words: "VXLAN that no device of %h is in"},
 	{Name: "rx-dropped", at: stageDevice, Words: "dropped by %h's network card", counts: "rx_dropped",
-		how:   counter{by: byTransmit, also: func(b *book, v *view) func(*claim) bool { return b.at(v, stageBacklog) }},
-		moves: "rx_missed_errors rx_dropped"},
+		how: counter{by: byTransmit, also: "CPU_BACKLOG"}, moves: "rx_missed_errors rx_dropped"},
 
 	// Packet filter and connection tracking. A rule of nft drops in a function of its own.
 	{Name: "CONNTRACK_FULL", at: stageFilter, Words: "connection table at %h full",
@@ -162,9 +168,7 @@ var causes = [...]Cause{
 		seen:   "-@ip_error|dst_discard(_out)?",
 		errno:  "EINVAL EACCES EHOSTUNREACH", // net/ipv4/fib_semantics.c, fib_props
 		when:   facts.refuses,
-		counts: uncountedByIP, how: counter{also: uncounted, when: func(b *book, v *view) bool {
-			return b.passes(v) && v.route.Refuses()
-		}}},
+		counts: uncountedByIP, how: counter{also: uncounted, when: refuses}},
 	{Name: model.CauseIPGap, at: stageIP, Words: "dropped by the filter or by IP at %h; no counter tells which",
 		counts: uncountedByIP, how: counter{also: uncounted}},
 
@@ -174,7 +178,8 @@ var causes = [...]Cause{
 	{Name: "UDP_CSUM", at: stageUDP, Words: "wrong checksum at %h",
 		seen: "-@_*first_packet_length.*|udp(v6)?_recvmsg.* " + // they drop nothing else
 			"-@__udp[46]_lib_rcv|udp(v6)?_queue_rcv_one_skb!",
-		counts: "Udp.InCsumErrors", how: counter{where: arrives}, moves: "Udp.InCsumErrors! Udp.InErrors!"},
+		counts: "Udp.InCsumErrors", how: counter{where: arrives}, moves: "Udp.InCsumErrors! Udp.InErrors!",
+		told: "wrong checksums at the device", end: func(in *Input) uint64 { return in.Broken }},
 	{Name: "SECURITY_HOOK", at: stageUDP, Words: "security module of %h (SELinux, AppArmor)", when: facts.always,
 		seen: "SECURITY_HOOK@(__)?(udp|sk_filter|tcp).*"},
 	{Name: "PFMEMALLOC", at: stageUDP, Words: "no memory for packets at %h", moves: "TcpExt.PFMemallocDrop"},
@@ -194,12 +199,17 @@ var causes = [...]Cause{
 	{Name: "unread", at: stageApplication, Words: "never read by the program at %h",
 		seen: "SOCKET_CLOSE@.* QUEUE_PURGE|-@(udp(v6)?_destruct|inet6?_sock_destruct|__sk_destruct|sk_destruct|" +
 			"udp(v6)?_destroy_sock|udp_lib_close|inet6?_release|" +
-			"sk_stream_kill_queues|(__)?tcp_(close|disconnect|write_queue_purge|rtx_queue_purge)).*"},
-	{Name: "late", at: stageApplication, Words: "arrived too late"},
+			"sk_stream_kill_queues|(__)?tcp_(close|disconnect|write_queue_purge|rtx_queue_purge)).*",
+		told: "left in the socket", end: func(in *Input) uint64 { return in.Unread }},
+	{Name: "late", at: stageApplication, Words: "arrived too late",
+		told: "arrived after the drain", end: func(in *Input) uint64 { return in.Late }},
+	{Name: "wrong-length", at: stageApplication, Words: "arrived with another length",
+		told: "arrived with another length", end: func(in *Input) uint64 { return in.WrongLength }},
 	{Name: model.CauseNewAddress, at: stageApplication,
-		Words: "came from a new address or port (a NAT changed) before %h knew it"},
-	{Name: "overrun", at: stageApplication, Words: "came faster than %h could account for"},
-	{Name: "wrong-length", at: stageApplication, Words: "arrived with another length"},
+		Words: "came from a new address or port (a NAT changed) before %h knew it",
+		told:  "came before the new address was known", end: func(in *Input) uint64 { return in.Unmoved }},
+	{Name: "overrun", at: stageApplication, Words: "came faster than %h could account for",
+		told: "came too far ahead", end: func(in *Input) uint64 { return in.Overrun }},
 
 	// From the socket to the queue.
 	{Name: "EAGAIN", at: stageOutput, Words: "send buffer full at %h", errno: "EWOULDBLOCK",
@@ -227,7 +237,7 @@ var causes = [...]Cause{
 		rest: model.LayerSenderQdisc, errno: "ENOBUFS",
 		seen: `QDISC_.*|CAKE_.*|FQ_.*|DUALPI2_.*|GENERIC|(\w+_)?(OVERLIMIT|CONGESTED|MAXFLOWS|FLOOD_PROTECTION|` +
 			`BAND_LIMIT|HORIZON_LIMIT|FLOW_LIMIT|L4S_STEP_NON_ECN)`,
-		counts: "queue", how: counter{by: byDevice, where: goesOut, also: refusedByQueue}, moves: queueMoves},
+		counts: "queue", how: counter{by: byDevice, where: goesOut, also: "ENOBUFS"}, moves: queueMoves},
 	{Name: "QDISC_CONGESTED", at: stageQdisc, Words: "queue of %h full", Way: "queue on the way at %h full",
 		seen: `-@.*codel\w*_dequeue.*|drop_func`, moves: queueMoves}, // before Linux 6.14
 	{Name: "TC_EGRESS", at: stageQdisc, Words: "tc program at %h's output", Way: "tc program at %h",
@@ -302,5 +312,6 @@ var causes = [...]Cause{
 	{Name: "TCP_LISTEN_OVERFLOW", at: stageKernel, Words: "queue of new connections at %h full"},
 	{at: stageKernel, Words: "refused by %h's TCP", seen: "TCP_.*"},
 	{at: stageKernel, Words: "no packet of a network, at %h", seen: "UNIX_.*|CAN.*|INVALID_PROTO"},
+	{Name: unknownFunction, at: stageKernel, Words: "dropped by the kernel's %c at %h"},
 	{at: stageKernel, Words: "on the way at %h", rest: model.LayerNetwork, seen: ".*"},
 }

@@ -108,7 +108,10 @@ func find(reason, function string, known facts) (c *Cause, name string) {
 				c.when != nil && !c.when(known) {
 				continue
 			}
-			if p.function == nil {
+			switch {
+			case i == lastResort && function != "" && unspecified.MatchString(reason):
+				return &causes[lastResort-1], function + unknownFunction
+			case p.function == nil:
 				return c, spell(reason)
 			}
 			return c, cmp.Or(c.Name, spell(reason))
@@ -117,13 +120,17 @@ func find(reason, function string, known facts) (c *Cause, name string) {
 	return c, spell(reason)
 }
 
+// unknownFunction ends the cause of a packet of which only the function that dropped it is known.
+const unknownFunction = "()"
+
 func spell(reason string) string { return cmp.Or(reason, "NOT_SPECIFIED") }
 
 // Of returns the row of a line of a ledger: by name, by a reason or errno that means it, or the layer's last resort.
 func Of(layer, cause string) *Cause {
 	named := func(i int) bool {
 		name := causes[i].Name
-		return name != "" && (name == cause || name == model.CauseICMP && strings.HasPrefix(cause, name))
+		return name != "" && (name == cause || name == model.CauseICMP && strings.HasPrefix(cause, name) ||
+			name == unknownFunction && strings.HasSuffix(cause, name))
 	}
 	meant := func(i int) bool {
 		return causes[i].when == nil && (slices.Contains(strings.Fields(causes[i].errno), cause) ||

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"pelt/model"
 )
@@ -35,11 +36,11 @@ func (b *book) nodeClaims(v *view) {
 		if c.counts != uncountedByIP && (c.at == stageIP || c.at == stageOutput) {
 			v.ipErrors = v.ipErrors.add(r)
 		}
-		var also []func(*claim) bool
-		if n.also != nil {
-			also = append(also, n.also(b, v))
-		}
-		b.node(cmp.Or(n.by, byNamespace), v, c, r, also...)
+		layer := b.behind(v, c.at)
+		b.node(cmp.Or(n.by, byNamespace), v, c, r, func(o *claim) bool {
+			return o.host == v.Name && slices.Contains(strings.Fields(n.also), o.cause) &&
+				(o.layer == layer || Of(o.layer, o.cause).Name == o.cause)
+		})
 	}
 	b.holes = false
 }
@@ -128,15 +129,8 @@ func timedOut(_ *book, v *view) bool { return v.table.field("Ip", "ReasmTimeout"
 // uncountedByIP is what IP received and neither delivered, forwarded nor counted as an error.
 const uncountedByIP = "uncounted"
 
-// uncounted selects what the filter and IP drop without a counter of IP.
-func uncounted(b *book, v *view) func(*claim) bool {
-	filter, ip := b.behind(v, stageFilter), b.behind(v, stageIP)
-	return func(c *claim) bool {
-		return c.host == v.Name && (c.layer == filter || c.layer == ip) && slices.Contains([]string{"NETFILTER_DROP",
-			"NFQUEUE", "CONNTRACK_FULL", "CONNTRACK_INSERT", "ROUTE_REFUSED", "IP_LOCALNET", "XFRM_POLICY",
-			"NOT_SPECIFIED"}, c.cause)
-	}
-}
+// refuses reports whether a node on the way has a route that refuses packets.
+func refuses(b *book, v *view) bool { return b.passes(v) && v.route.Refuses() }
 
 // ipGap is what IP received but neither delivered nor forwarded.
 func (b *book) ipGap(v *view) (gap reading, ok bool) {
@@ -176,12 +170,6 @@ func (b *book) queueDrops(v *view) reading {
 		queue.measure = min(queue.measure, minus(queue.whole, b.warmupLost))
 	}
 	return queue
-}
-
-// refusedByQueue selects what send() told of a node's queue.
-func refusedByQueue(b *book, v *view) func(*claim) bool {
-	layer := b.ahead(v, stageQdisc)
-	return func(c *claim) bool { return c.host == v.Name && c.layer == layer && c.cause == "ENOBUFS" }
 }
 
 // wireguard is what model.Route.Device calls such a tunnel. An error there is a packet that no peer's addresses allow,

@@ -305,22 +305,14 @@ func (b *book) behind(v *view, at stage) string {
 // endClaims enters what the receiving end saw itself.
 func (b *book) endClaims() {
 	in := b.in
-	for _, own := range []struct {
-		layer, cause, counter string
-		packets               uint64
-	}{
-		{model.LayerApplication, "late", "arrived after the drain", in.Late},
-		{model.LayerApplication, "wrong-length", "arrived with another length", in.WrongLength},
-		{model.LayerApplication, "unread", "left in the socket", in.Unread},
-		{model.LayerApplication, model.CauseNewAddress, "came before the new address was known", in.Unmoved},
-		{model.LayerApplication, "overrun", "came too far ahead", in.Overrun},
-		{model.LayerReceiverUDP, "UDP_CSUM", "wrong checksums at the device", in.Broken},
-	} {
-		c := told(byReceiver, own.layer, in.Receiver, own.cause, own.counter).ofSocket(own.packets)
-		if own.cause == "unread" {
-			c.covers = of(own.layer, own.cause)
+	for i := range causes {
+		if own := &causes[i]; own.end != nil {
+			c := told(byReceiver, layers[own.at].receiver, in.Receiver, own.Name, own.told).ofSocket(own.end(&in))
+			if own.at == stageApplication {
+				c.covers = of(c.layer, c.cause)
+			}
+			b.add(c)
 		}
-		b.add(c)
 	}
 	if in.SocketKnown {
 		b.socketClaims()

@@ -241,7 +241,7 @@ func (f facts) passes() bool { return f.passing }
 
 // refuses reports whether the route is why send() failed, or why a host on the way dropped.
 func (f facts) refuses() bool {
-	return f.errno == "" && f.passing || f.errno != "" && f.host != nil && f.host.route.Refuses()
+	return f.errno == "" && f.passing || f.host != nil && f.host.route.Refuses()
 }
 
 func (f facts) wireguard() bool {
