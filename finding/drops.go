@@ -25,7 +25,7 @@ func Drops(d model.LiveDrops, filter string, seconds float64, rest uint64) []Fin
 	for _, n := range []struct {
 		code  string
 		count uint64
-	}{{"drops.ordinary", rest}, {"drops.places", d.SitesLost}, {"drops.unseen", d.Unwatched}} {
+	}{{"drops.ordinary", rest}, {"drops.places", d.SitesLost}, {"drops.unsorted", d.Unsorted}, {"drops.unseen", d.Unwatched}} {
 		if n.count > 0 {
 			out = append(out, say(n.code, Doubt).number("drops_count", "", float64(n.count)))
 		}
@@ -38,10 +38,25 @@ func Drops(d model.LiveDrops, filter string, seconds float64, rest uint64) []Fin
 
 func DropLine(d model.LiveDrops, x model.LiveDrop) Finding {
 	f := say("drops.line", Fact).number("drops_pps", "", x.PPS).number("drops_count", "", float64(x.Packets))
-	f.Words = map[string]string{"at": d.At.Local().Format("15:04:05"), "reason": x.Reason,
+	f.Words = map[string]string{"at": d.At.Local().Format("15:04:05"), "why": DropWhy(x), "reason": x.Reason,
 		"layer": cmp.Or(x.Layer, "copy"), "function": cmp.Or(x.Function, "–"),
 		"place": cmp.Or(strings.TrimSpace(x.Namespace+" "+x.Interface), "–"), "flow": DropFlow(x)}
 	return f
+}
+
+// DropWhy says why packets were dropped, in the words of a ledger's line.
+func DropWhy(x model.LiveDrop) string {
+	if x.Rest && x.Function == "" {
+		return "several causes"
+	}
+	why, known := phraseHere(x.Layer, x.Reason)
+	switch {
+	case known:
+		return why
+	case x.Function != "":
+		return "in " + x.Function
+	}
+	return "not told by this kernel"
 }
 
 // DropFlow names the flow of a drop: "udp 10.0.0.1:5201 > 10.0.0.2:41000".

@@ -8,6 +8,18 @@ import (
 	"pelt/model"
 )
 
+// phraseHere says for people why this host dropped packets: as phrase, without the place. known is false if the words
+// would be of the place alone.
+func phraseHere(layer, cause string) (words string, known bool) {
+	words = ledger.Of(layer, cause).Said(layer)
+	known = words != ledger.Of(model.LayerNetwork, "").Said(layer)                  // of which nothing is known
+	if at := strings.Index(words, " ("); at > 0 && strings.HasSuffix(words, "?)") { // a guess
+		words = words[:at]
+	}
+	return strings.NewReplacer("queue on the way at %h", "queue", "queue of %h", "queue", ", at %h", "", " at %h", "",
+		"%r ", "", "%h", "this host").Replace(words), known
+}
+
 // phrase says for people where and why packets were lost: "receiver socket buffer full", "netfilter rule at the
 // receiver". It holds no digits of its own and does not repeat the cause, which may stand behind it in brackets.
 func phrase(layer, cause, host string) string {

@@ -441,10 +441,12 @@ var sentences = map[string]string{
 	"drops.none": `No drops in {watched_s} ([{filter}|no filter])`,
 	"drops.ordinary": `{drops_count} ordinary drops besides (copies for taps, TCP's old segments, neighbour ` +
 		`discovery, messages within the host); --all lists them.`,
-	"drops.places":         `{drops_count} more drops found no room in the table of places.`,
+	"drops.places": `{drops_count} more drops found no room in the table of places.`,
+	"drops.unsorted": `{drops_count} drop{drops_count /s} of flows without room in the table left out: they may be of these ` +
+		`hosts. Fewer flows fit with --port.`,
 	"drops.unseen":         `{drops_count} drop{drops_count /s} not seen: the watch was busy on that processor.`,
 	"drops.why":            `{why}`,
-	"drops.line":           `{at}  {drops_pps}  {drops_count}  {layer} {reason}  {function}  {place}  {flow}`,
+	"drops.line":           `{at}  {drops_pps}  {drops_count}  {why}  {layer} {reason}  {function}  {place}  {flow}`,
 	"asked.passed":         `{limit} held.`,
 	"asked.failed":         `{limit} failed for {side}: {what}.`,
 	"asked.cannot-be-told": `{limit} cannot be told for {side}: {what}.`,

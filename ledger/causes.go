@@ -76,7 +76,7 @@ var causes = [...]Cause{
 	// No losses.
 	{Name: "PACKET_SOCK_ERROR", at: stageNone, Words: "a copy for a capture at %h"},
 	// a call that came again is answered already
-	{at: stageNone, Words: "nothing new to TCP at %h",
+	{at: stageNone, Words: "nothing new to TCP at %h", rest: noLayer,
 		seen: "TCP_(OLD_(DATA|ACK|SEQUENCE)|TOO_OLD_ACK|OFOMERGE|FLAGS|RESET|CLOSE|ABORT_ON_(CLOSE|DATA|LINGER)) " +
 			"-@tcp_v[46]_rcv"},
 

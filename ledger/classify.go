@@ -146,12 +146,15 @@ func Of(layer, cause string) *Cause {
 		}
 	}
 	for i := range causes {
-		if slices.Contains(strings.Fields(causes[i].rest), layer) {
+		if slices.Contains(strings.Fields(causes[i].rest), cmp.Or(layer, noLayer)) {
 			return &causes[i]
 		}
 	}
 	return &causes[lastResort]
 }
+
+// noLayer is how the table writes the layer of what is no loss.
+const noLayer = "-"
 
 // lastResort is the row of what no other row knows.
 const lastResort = len(causes) - 1
@@ -168,7 +171,7 @@ func (c *Cause) Said(layer string) string {
 func (c *Cause) in(layer string) bool {
 	switch c.at {
 	case stageNone:
-		return false
+		return layer == ""
 	case stageTransmit:
 		return layer == model.LayerSenderDevice
 	}

@@ -20,6 +20,7 @@ import (
 // methods are for one goroutine.
 type Drops struct {
 	live   *drops.Live
+	filter DropsFilter
 	begun  time.Time
 	last   time.Time
 	before map[dropKey]tally
@@ -37,15 +38,61 @@ type dropKey struct {
 
 type tally struct{ packets, bytes uint64 }
 
-// WatchDrops begins a watch; ports limits it to TCP and UDP from or to one of
-// them, none watches all traffic. An error is one line; %+v of it tells all.
-func WatchDrops(ports []uint16) (*Drops, error) {
-	live, err := drops.Watch(ports)
+// DropsFilter limits a watch to what fits one of each of its lists; an empty list fits all. The kernel looks at ports.
+// The others are judged here: what is left out takes room in the kernel's table.
+type DropsFilter struct {
+	Ports      []uint16       // TCP and UDP from or to them
+	Hosts      []netip.Prefix // from or to an address in them
+	Interfaces []string       // names, in any namespace
+}
+
+// String is the filter for people; "" without one.
+func (f DropsFilter) String() string {
+	var parts []string
+	for _, one := range []struct {
+		name string
+		list []string
+	}{{"port", texts(f.Ports)}, {"host", texts(f.Hosts)}, {"interface", f.Interfaces}} {
+		if len(one.list) > 0 {
+			parts = append(parts, one.name+" "+strings.Join(one.list, " or "))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func texts[T any](list []T) (out []string) {
+	for _, x := range list {
+		text := fmt.Sprint(x)
+		if p, is := any(x).(netip.Prefix); is && p.IsSingleIP() {
+			text = p.Addr().String()
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// fits reports whether a drop is asked for, and whether that can be known.
+func (f DropsFilter) fits(x drops.LiveDrop) (fits, known bool) {
+	if len(f.Interfaces) > 0 && !slices.Contains(f.Interfaces, x.Site.Interface) {
+		return false, true
+	}
+	if len(f.Hosts) == 0 || x.Rest {
+		return len(f.Hosts) == 0, len(f.Hosts) == 0
+	}
+	return slices.ContainsFunc(f.Hosts, func(p netip.Prefix) bool {
+		return p.Contains(x.From.Addr()) || p.Contains(x.To.Addr())
+	}), true
+}
+
+// WatchDrops begins a watch. An error is one line; %+v of it tells all.
+func WatchDrops(f DropsFilter) (*Drops, error) {
+	live, err := drops.Watch(f.Ports)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
-	return &Drops{live: live, begun: now, last: now, before: map[dropKey]tally{}, spaces: map[uint64]string{}}, nil
+	return &Drops{live: live, filter: f, begun: now, last: now, before: map[dropKey]tally{},
+		spaces: map[uint64]string{}}, nil
 }
 
 // Close ends the watch.
@@ -71,6 +118,12 @@ func (d *Drops) read(sum bool) (model.LiveDrops, error) {
 		SitesLost: account.Lost, Unwatched: account.Missed, Why: d.live.Why()}
 	totals := map[dropKey]tally{}
 	for _, x := range account.Drops {
+		if fits, known := d.filter.fits(x); !known {
+			out.Unsorted += x.Packets
+			continue
+		} else if !fits {
+			continue
+		}
 		x.Site.Offset = 0 // no row tells it: two places of one function are one
 		k := dropKey{x.Site, x.Protocol, x.From, x.To, x.ICMP, x.Rest}
 		t := totals[k]
@@ -114,7 +167,7 @@ func (d *Drops) describe(k dropKey) model.LiveDrop {
 		Layer: layer, Reason: cause, Function: k.site.Function, Interface: k.site.Interface,
 		Namespace: d.space(k.site.Namespace), Received: k.site.Received,
 		Protocol: k.protocol, Rest: k.rest, From: endpoint(k.from), To: endpoint(k.to),
-		Ordinary: layer == "" || k.protocol == noPacket || k.neighbours(),
+		Ordinary: layer == "" || k.protocol == noPacket || k.neighbours() || k.asksForRoute(),
 	}
 	if k.protocol == "icmp" || k.protocol == "icmp6" {
 		kind, code := int(k.icmp>>8), int(k.icmp&0xff)
@@ -128,6 +181,11 @@ func (d *Drops) describe(k dropKey) model.LiveDrop {
 func (k dropKey) neighbours() bool {
 	kind := k.icmp >> 8
 	return k.protocol == "icmp6" && k.to.Addr().IsMulticast() && (kind >= 130 && kind <= 137 || kind == 143)
+}
+
+// asksForRoute reports whether the kernel made the packet itself, to answer who asks for a route (ip route get).
+func (k dropKey) asksForRoute() bool {
+	return k.site.Function == "inet_rtm_getroute" || k.site.Function == "inet6_rtm_getroute"
 }
 
 // endpoint is an address, with its port where there is one.

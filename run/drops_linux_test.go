@@ -2,6 +2,7 @@ package run
 
 import (
 	"net"
+	"net/netip"
 	"testing"
 
 	"pelt/internal/testenv"
@@ -9,10 +10,10 @@ import (
 )
 
 // watch begins a watch of the kernel's drops.
-func watchPort(t *testing.T, ports ...uint16) *Drops {
+func watchBy(t *testing.T, f DropsFilter) *Drops {
 	t.Helper()
 	testenv.Root(t)
-	d, err := WatchDrops(ports)
+	d, err := WatchDrops(f)
 	if err != nil {
 		t.Fatalf("%+v", err)
 	}
@@ -34,7 +35,10 @@ func TestDropsNamesAClosedPort(t *testing.T) {
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d := watchPort(t, uint16(to.Port))
+	port := []uint16{uint16(to.Port)}
+	d := watchBy(t, DropsFilter{Ports: port, Hosts: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Interfaces: []string{"lo"}})
+	others := watchBy(t, DropsFilter{Ports: port, Hosts: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
 	from, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -71,5 +75,8 @@ func TestDropsNamesAClosedPort(t *testing.T) {
 	sum, err := d.Sum()
 	if err != nil || !sum.Sum || sum.Packets != 140 || len(sum.Drops) != 1 || sum.Drops[0].Total != 140 {
 		t.Errorf("sum: %+v, %v; want 140", sum, err)
+	}
+	if sum, err = others.Sum(); err != nil || sum.Packets != 0 || sum.Total != 0 || len(sum.Drops) != 0 {
+		t.Errorf("of another network: %+v, %v; want none", sum, err)
 	}
 }

@@ -15,12 +15,21 @@ type Drops struct {
 	filter  string // "port 5201"; "" is none
 	all     bool   // ordinary drops are listed, not counted
 	known   map[string]model.LiveDrop
+	why     map[model.LiveDrop]string // by layer, reason and function: looking it up takes long
 	seconds float64
 	now     model.LiveDrops
 }
 
 func NewDrops(filter string, all bool) *Drops {
-	return &Drops{filter: filter, all: all, known: map[string]model.LiveDrop{}}
+	return &Drops{filter: filter, all: all, known: map[string]model.LiveDrop{}, why: map[model.LiveDrop]string{}}
+}
+
+func (d *Drops) whyOf(x model.LiveDrop) string {
+	key := model.LiveDrop{Layer: x.Layer, Reason: x.Reason, Function: x.Function, Rest: x.Rest}
+	if _, known := d.why[key]; !known {
+		d.why[key] = finding.DropWhy(key)
+	}
+	return d.why[key]
 }
 
 func (d *Drops) Add(x model.LiveDrops) {
@@ -53,19 +62,16 @@ func (d *Drops) Page() Page {
 	slices.SortFunc(listed, func(a, b model.LiveDrop) int {
 		return cmp.Or(cmp.Compare(b.PPS, a.PPS), cmp.Compare(b.Total, a.Total), cmp.Compare(dropName(a), dropName(b)))
 	})
-	t := listing("Drops", "drops_pps Now", "total_packets Dropped", "reason Reason", "protocol What", "from From",
-		"to To", "layer Layer", "function Function", "interface Interface", "namespace Namespace")
+	t := listing("Drops", "drops_pps Now", "total_packets Dropped", "why Why", "protocol What", "from From", "to To",
+		"reason Reason", "function Function", "interface Interface", "layer Layer", "namespace Namespace")
 	t.Lead = len(listed)
 	for _, x := range listed {
-		reason, now := x.Reason, Cell{Value: x.PPS}
-		if reason == "NOT_SPECIFIED" && x.Function != "" {
-			reason = x.Function
-		}
+		now := Cell{Value: x.PPS}
 		if x.PPS == 0 || d.now.Sum {
 			now = Cell{Value: math.NaN(), Tone: Muted}
 		}
-		t.add(now, x.Total, reason, finding.DropProtocol(x), x.From, x.To, cmp.Or(x.Layer, "copy"), x.Function,
-			x.Interface, x.Namespace)
+		t.add(now, x.Total, d.whyOf(x), finding.DropProtocol(x), x.From, x.To, x.Reason, x.Function, x.Interface,
+			cmp.Or(x.Layer, "copy"), x.Namespace)
 	}
 	p := Page{Title: "Drops", Subject: "this host", Sections: shown(t)}
 	p.say(finding.Drops(d.now, d.filter, d.seconds, ordinary))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"slices"
 	"strconv"
@@ -24,7 +25,8 @@ import (
 )
 
 type dropsFlags struct {
-	ports          []string
+	ports, hosts   []string
+	devices        []string
 	all, verbose   bool
 	json           string
 	time, interval string
@@ -39,17 +41,23 @@ func newDrops() *cobra.Command {
 Ctrl-C or --time; then it prints totals. It needs root and Linux 5.5 with BTF, and cannot
 see a network card's own drops: see ip -s link.
 
+--port, --host and --dev limit what is shown to what fits all three. The kernel looks at
+ports; hosts and interfaces are picked from its table of 16 384 flows, so on a host that
+drops more flows than that give --port as well.
+
 --json writes an object of format pelt/drops/1 for each interval; the last has "sum": true
 and holds the whole watch.
 
 Ctrl-C is exit code 0, or 130 if it cuts --time short.`,
-		Example: "  pelt drops --port 5201 --time 10s",
+		Example: "  pelt drops --port 5201 --time 10s\n  pelt drops --host 10.0.1.2 --dev eth0",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return f.run(c)
 		},
 	}
 	c.Flags().StringSliceVar(&f.ports, "port", nil, "only TCP and UDP of this `PORT`; up to 16: 5201,7359")
+	c.Flags().StringSliceVar(&f.hosts, "host", nil, "only from or to this `ADDRESS` or network; up to 16: 10.0.1.2,10.0.2.0/24")
+	c.Flags().StringSliceVar(&f.devices, "dev", nil, "only what is dropped at this `INTERFACE`; up to 16: eth0,wlan0")
 	c.Flags().BoolVar(&f.all, "all", false, "list also the usual drops of healthy hosts")
 	c.Flags().StringVar(&f.json, "json", "", "write one JSON object an interval to `FILE`, or -")
 	c.Flags().StringVar(&f.time, "time", "", "end after this `TIME`: 10s (default: at Ctrl-C)")
@@ -58,43 +66,77 @@ Ctrl-C is exit code 0, or 130 if it cuts --time short.`,
 	return c
 }
 
-// mostPorts is what one watch can tell apart.
-const mostPorts = 16
+// mostFilters is how many values of each kind a filter has.
+const mostFilters = 16
 
-func (f *dropsFlags) parse() (ports []uint16, length, interval time.Duration, err error) {
+// filter reads the flags that limit the watch.
+func (f *dropsFlags) filter() (x run.DropsFilter, err error) {
 	for _, text := range f.ports {
 		n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 16)
 		if err != nil || n == 0 {
-			return nil, 0, 0, usagef("--port: want 1 to 65535, not %q", text)
+			return x, usagef("--port: want 1 to 65535, not %q", text)
 		}
-		if !slices.Contains(ports, uint16(n)) {
-			ports = append(ports, uint16(n))
+		x.Ports = append(x.Ports, uint16(n))
+	}
+	for _, text := range f.hosts {
+		p, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if a, wrong := netip.ParseAddr(strings.TrimSpace(text)); wrong == nil {
+			a = a.Unmap().WithZone("")
+			p, err = netip.PrefixFrom(a, a.BitLen()), nil
+		}
+		if err != nil {
+			return x, usagef("--host: want an address or a network such as 10.0.2.0/24, not %q", text)
+		}
+		x.Hosts = append(x.Hosts, p.Masked())
+	}
+	for _, text := range f.devices {
+		name := strings.TrimSpace(text)
+		if name == "" || len(name) > 15 || strings.ContainsAny(name, " /") {
+			return x, usagef("--dev: want the name of an interface, not %q", text)
+		}
+		x.Interfaces = append(x.Interfaces, name)
+	}
+	x.Ports, x.Hosts, x.Interfaces = once(x.Ports), once(x.Hosts), once(x.Interfaces)
+	for name, n := range map[string]int{"--port": len(x.Ports), "--host": len(x.Hosts), "--dev": len(x.Interfaces)} {
+		if n > mostFilters {
+			return x, usagef("%s: want at most %d, not %d", name, mostFilters, n)
 		}
 	}
-	if len(ports) > mostPorts {
-		return nil, 0, 0, usagef("--port: want at most %d, not %d", mostPorts, len(ports))
+	return x, nil
+}
+
+// once leaves out what stands in a list already.
+func once[T comparable](list []T) (out []T) {
+	for _, x := range list {
+		if !slices.Contains(out, x) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func (f *dropsFlags) parse() (filter run.DropsFilter, length, interval time.Duration, err error) {
+	if filter, err = f.filter(); err != nil {
+		return filter, 0, 0, err
 	}
 	interval, err = unit.ParseDuration(f.interval)
 	if err != nil || interval < 100*time.Millisecond || interval > time.Hour {
-		return nil, 0, 0, usagef("--interval: want 100ms to 1h, not %q", f.interval)
+		return filter, 0, 0, usagef("--interval: want 100ms to 1h, not %q", f.interval)
 	}
 	if f.time != "" {
 		if length, err = positive(f.time); err != nil {
-			return nil, 0, 0, usagef("--time: %v", err)
+			return filter, 0, 0, usagef("--time: %v", err)
 		}
 	}
-	return ports, length, interval, nil
+	return filter, length, interval, nil
 }
 
 func (f *dropsFlags) run(c *cobra.Command) (err error) {
-	ports, length, interval, err := f.parse()
+	filter, length, interval, err := f.parse()
 	if err != nil {
 		return err
 	}
-	v := &dropsView{all: f.all, out: c.OutOrStdout()}
-	if len(ports) > 0 {
-		v.filter = "port " + strings.Trim(strings.ReplaceAll(fmt.Sprint(ports), " ", ", "), "[]")
-	}
+	v := &dropsView{filter: filter.String(), all: f.all, out: c.OutOrStdout()}
 	v.watch = view.NewDrops(v.filter, f.all)
 	switch file, ok := v.out.(*os.File); f.json {
 	case "":
@@ -107,7 +149,7 @@ func (f *dropsFlags) run(c *cobra.Command) (err error) {
 			return fmt.Errorf("--json: %w", err)
 		}
 	}
-	w, err := run.WatchDrops(ports)
+	w, err := run.WatchDrops(filter)
 	if err != nil {
 		if f.verbose {
 			fmt.Fprintf(c.ErrOrStderr(), "%+v\n", err)
