@@ -165,10 +165,9 @@ var causes = [...]Cause{
 		seen:   "-@ip_defrag|ipv6_frag_rcv", // found no room for one that began
 		counts: "Ip.ReasmFails", how: counter{enter: (*book).unassembled}},
 	{Name: "ROUTE_REFUSED", at: stageIP, Words: "route is a blackhole, or prohibited, at %h",
-		seen:   "-@ip_error|dst_discard(_out)?",
-		errno:  "EINVAL EACCES EHOSTUNREACH", // net/ipv4/fib_semantics.c, fib_props
-		when:   facts.refuses,
-		counts: uncountedByIP, how: counter{also: uncounted, when: refuses}},
+		seen:  "-@ip_error|dst_discard(_out)?",
+		errno: "EINVAL EACCES EHOSTUNREACH", // net/ipv4/fib_semantics.c, fib_props
+		when:  facts.refuses, counts: uncountedByIP, how: counter{also: uncounted, when: refuses}},
 	{Name: model.CauseIPGap, at: stageIP, Words: "dropped by the filter or by IP at %h; no counter tells which",
 		counts: uncountedByIP, how: counter{also: uncounted}},
 
@@ -181,8 +180,9 @@ var causes = [...]Cause{
 		counts: "Udp.InCsumErrors", how: counter{where: arrives}, moves: "Udp.InCsumErrors! Udp.InErrors!",
 		told: "wrong checksums at the device", end: func(in *Input) uint64 { return in.Broken }},
 	{Name: "SECURITY_HOOK", at: stageUDP, Words: "security module of %h (SELinux, AppArmor)", when: facts.always,
-		seen: "SECURITY_HOOK@(__)?(udp|sk_filter|tcp).*"},
-	{Name: "PFMEMALLOC", at: stageUDP, Words: "no memory for packets at %h", moves: "TcpExt.PFMemallocDrop"},
+		seen: "SECURITY_HOOK@(__)?(udp|sk_filter|tcp).*", moves: "socket Udp.InErrors!"},
+	{Name: "PFMEMALLOC", at: stageUDP, Words: "no memory for packets at %h",
+		moves: "socket Udp.InErrors! TcpExt.PFMemallocDrop"},
 	{Name: "SOCKET_FILTER", at: stageUDP, Words: "socket filter at %h", seen: "-@udp(v6)?_queue_rcv_one_skb!",
 		counts: "Udp.InErrors -Udp.RcvbufErrors -Udp.InCsumErrors -Udp.MemErrors", how: counter{where: arrives},
 		moves: "socket Udp.InErrors!"},
@@ -276,8 +276,7 @@ var causes = [...]Cause{
 	{at: stageUDP, Words: "UDP layer of %h", rest: model.LayerReceiverUDP,
 		seen: `PSP_\w+ -@(__)?(udp|udp4|udp6|udpv6)_.*|__skb_recv_udp.*`},
 	{Name: "NEIGH_FAILED", at: stageNeighbour, Words: "no answer to %h's neighbour lookup",
-		seen:  "-@.*neigh.*|arp_.*|ndisc_.*",
-		moves: "neighbour.unresolved_discards"},
+		seen: "-@.*neigh.*|arp_.*|ndisc_.*", moves: "neighbour.unresolved_discards"},
 	{Name: "reassembly", at: stageIP, Words: "fragments never completed at %h",
 		seen: "-@.*(frag|reasm).*", moves: "Ip.ReasmTimeout Ip.ReasmFails"},
 	{at: stageClassifier, Words: "tc program at %h", moves: "tc-input tc-output",

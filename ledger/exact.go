@@ -349,12 +349,12 @@ func (b *book) socketClaims() {
 		}
 	}
 	if v := b.path.receiver; v != nil && v.table.field("Udp", "InDatagrams").known && b.path.socketVerdicts() == 0 {
-		u := func(name string) uint64 { return v.table.field("Udp", name).whole }
-		parts[0].counted = u("RcvbufErrors")
-		rest := minus(u("InErrors"), plus(plus(u("RcvbufErrors"), u("InCsumErrors")), u("MemErrors")))
-		parts = append(parts, part{model.LayerReceiverUDP, "SOCKET_FILTER", rest},
-			part{model.LayerReceiverUDP, "UDP_CSUM", u("InCsumErrors")}, part{model.LayerReceiverMemory, "PROTO_MEM",
-				drops})
+		parts[0].counted = v.table.field("Udp", "RcvbufErrors").whole
+		for _, cause := range []string{"SOCKET_FILTER", "UDP_CSUM"} {
+			counted := b.counters(v, Of(model.LayerReceiverUDP, cause).counts).whole
+			parts = append(parts, part{model.LayerReceiverUDP, cause, counted})
+		}
+		parts = append(parts, part{model.LayerReceiverMemory, "PROTO_MEM", drops})
 	}
 	left := minus(drops, b.path.socketVerdicts())
 	for _, p := range parts {
@@ -377,13 +377,9 @@ func (p *path) socketVerdicts() (n uint64) {
 
 // onSocket reports whether a drop there counts among its socket's own: sk_drops.
 func (s *site) onSocket() bool {
-	switch s.layer {
-	case model.LayerReceiverBuffer, model.LayerReceiverMemory:
-		return true
-	case model.LayerReceiverUDP:
-		// A checksum found wrong before the socket is known counts on none.
-		return slices.Contains([]string{"SOCKET_FILTER", "SECURITY_HOOK", "PFMEMALLOC"}, s.cause) || s.cause == "UDP_CSUM" && s.Function != "__udp4_lib_rcv" &&
-			s.Function != "__udp6_lib_rcv"
+	if s.cause == "UDP_CSUM" { // one found wrong before the socket is known counts on none
+		return s.layer == model.LayerReceiverUDP && s.Function != "__udp4_lib_rcv" && s.Function != "__udp6_lib_rcv"
 	}
-	return false
+	return layerPlace(s.layer) >= layerPlace(model.LayerReceiverUDP) &&
+		slices.Contains(strings.Fields(Of(s.layer, s.cause).moves), "socket")
 }

@@ -80,8 +80,7 @@ func (b *book) gaps() (all []gap, whole bool) {
 		if v != b.path.sender {
 			in := t.device(v.In, "rx_packets")
 			if from != nil && last.known && in.known {
-				lost := t.ring(v.In).add(t.device(v.In, "rx_crc_errors")).add(t.device(v.In,
-					"rx_frame_errors")).add(t.device(v.In, "rx_length_errors"))
+				lost := b.counters(v, "ring rx_crc_errors rx_frame_errors rx_length_errors")
 				all = append(all, gap{model.LayerNetwork, "", model.CauseElimination,
 					between(last, in, "tx_packets - rx_packets").less(lost)})
 			} else {
