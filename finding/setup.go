@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"pelt/ledger"
 	"pelt/model"
 	"pelt/table"
 )
@@ -182,7 +183,7 @@ func Accounts(rows []table.Row) []Finding {
 		for _, c := range r.Flow.Ledger.Checks {
 			if !c.Held {
 				count[c.Name]++
-				where[c.Name] = cmp.Or(where[c.Name], c.Text)
+				where[c.Name] = cmp.Or(where[c.Name], ledger.Law(c))
 			}
 		}
 	}

@@ -1,12 +1,10 @@
 package ledger
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
 	"pelt/model"
-	"pelt/unit"
 )
 
 // checks are the laws that the counts must obey among themselves. One that other
@@ -23,17 +21,19 @@ func (b *book) checks(lines []model.Line) []model.Check {
 
 type checks struct{ all []model.Check }
 
-func (c *checks) law(name string, held bool, format string, args ...any) {
-	for i, a := range args {
-		if n, ok := a.(uint64); ok {
-			args[i] = unit.FormatCount(n)
+// law adds a check, which is named after the law's first word. Its figures are uint64, its words are strings.
+func (c *checks) law(held bool, law string, figures ...any) {
+	name, _, _ := strings.Cut(law, ".")
+	one := model.Check{Name: name, Held: held, Law: law}
+	for _, f := range figures {
+		switch f := f.(type) {
+		case uint64:
+			one.Counts = append(one.Counts, f)
+		case string:
+			one.Words = append(one.Words, f)
 		}
 	}
-	text := fmt.Sprintf(format, args...)
-	if !held {
-		text = "broken: " + text
-	}
-	c.all = append(c.all, model.Check{Name: name, Held: held, Text: text})
+	c.all = append(c.all, one)
 }
 
 // endChecks are those among the figures of the two ends.
@@ -49,23 +49,18 @@ func (b *book) endChecks(c *checks, lines []model.Line) {
 	for _, l := range lines {
 		named += l.Packets
 	}
-	c.law("balance", named+b.remaining == b.lost, "%v lost = %v in named lines + %v unattributed", b.lost, named,
-		b.remaining)
+	c.law(named+b.remaining == b.lost, "balance", b.lost, named, b.remaining)
 	if in.PastSockets {
-		c.law("attempted", in.Attempted == plus(in.Accepted, plus(refused, unsent)),
-			"%v attempted = %v sent by the device + %v that it did not take", in.Attempted, in.Accepted, unsent)
+		c.law(in.Attempted == plus(in.Accepted, plus(refused, unsent)), "attempted.device", in.Attempted, in.Accepted,
+			unsent)
 	} else {
-		c.law("attempted", in.Attempted == plus(in.Accepted, refused),
-			"%v attempted = %v accepted + %v refused by the kernel", in.Attempted, in.Accepted, refused)
+		c.law(in.Attempted == plus(in.Accepted, refused), "attempted", in.Attempted, in.Accepted, refused)
 	}
-	c.law("received", in.Received <= in.Attempted, "%v received, at most the %v attempted", in.Received, in.Attempted)
+	c.law(in.Received <= in.Attempted, "received", in.Received, in.Attempted)
 	givenUp := plus(plus(in.SlotsLate, in.SlotsHeld), in.SlotsQuiet)
-	c.law("planned", plus(in.Attempted, givenUp) <= in.Planned || in.Planned == 0,
-		"%v attempted + %v given up, at most the %v planned", in.Attempted, givenUp, in.Planned)
+	c.law(plus(in.Attempted, givenUp) <= in.Planned || in.Planned == 0, "planned", in.Attempted, givenUp, in.Planned)
 	if in.MissingKnown {
-		c.law("missing", plus(b.join.missing, b.join.unlisted) == b.lost,
-			"%v sequences listed as missing + %v without room in the list = %v lost", b.join.missing, b.join.unlisted,
-			b.lost)
+		c.law(plus(b.join.missing, b.join.unlisted) == b.lost, "missing", b.join.missing, b.join.unlisted, b.lost)
 	}
 	if in.SocketKnown {
 		b.socketCheck(c)
@@ -77,12 +72,10 @@ func (b *book) socketCheck(c *checks) {
 	in, v := b.in, b.path.receiver
 	if v == nil || !v.watched {
 		if in.SocketDrops > b.lost {
-			c.law("socket", true,
-				"%v dropped by the receiver's sockets, %v more than were lost: other packets were sent to them",
-				in.SocketDrops, in.SocketDrops-b.lost)
+			c.law(true, "socket.others", in.SocketDrops, in.SocketDrops-b.lost)
 			return
 		}
-		c.law("socket", true, "%v dropped by the receiver's sockets, at most the %v lost", in.SocketDrops, b.lost)
+		c.law(true, "socket.most", in.SocketDrops, b.lost)
 		return
 	}
 	seen, spare := b.path.socketVerdicts(), uint64(0)
@@ -93,46 +86,39 @@ func (b *book) socketCheck(c *checks) {
 	}
 	held := in.SocketDrops >= seen && in.SocketDrops <= plus(seen, spare)
 	if !held && in.SocketDrops > seen {
-		c.law("socket", true,
-			"%v dropped by the receiver's sockets = %v verdicts about them, with %v not of this flow", in.SocketDrops,
-			seen, in.SocketDrops-seen)
+		c.law(true, "socket.surplus", in.SocketDrops, seen, in.SocketDrops-seen)
 		return
 	}
 	// A packet of the warm-up that waits when the count begins is told as part of either.
-	c.law("socket", held || seen-in.SocketDrops <= spare,
-		"%v dropped by the receiver's sockets = %v verdicts about them", in.SocketDrops, seen)
+	c.law(held || seen-in.SocketDrops <= spare, "socket", in.SocketDrops, seen)
 }
 
 // listChecks tell what is wrong with lists, and what the watch could not say.
 func (b *book) listChecks(c *checks) {
 	j := b.join
 	const most = 8 // a peer may send as many broken lists as there are streams
-	for i, t := range j.trouble {
+	for i, t := range j.trouble.all {
 		if i == most {
-			c.law("lists", false, "%v further lists with faults", uint64(len(j.trouble)-most))
+			c.law(false, "lists.more", uint64(len(j.trouble.all)-most))
 			break
 		}
-		c.law("lists", false, "%v", t)
+		c.all = append(c.all, t)
 	}
 	if j.refusedArrived > 0 {
-		c.law("refused", false, "%v packets arrived that the sender's kernel had refused", j.refusedArrived)
+		c.law(false, "refused", j.refusedArrived)
 	}
 	if b.in.Retried > 0 {
-		c.law("again", true,
-			"%v packets were offered to the sender's kernel again, because a batch call hid the first answer",
-			b.in.Retried)
+		c.law(true, "again", b.in.Retried)
 	}
 	if b.copies > 0 {
-		c.law("copies", true, "%v verdicts were about copies of packets that arrived, and count for nothing", b.copies)
+		c.law(true, "copies", b.copies)
 	}
 	for _, l := range b.path.lists {
 		if l.bogus > 0 {
-			c.law("lists", false, "%v verdicts from %v name no place", l.bogus, l.from)
+			c.law(false, "lists.nowhere", l.bogus, l.from)
 		}
 		if d := l.drops; d.Overwritten > 0 || d.SitesLost > 0 || d.Unreadable > 0 {
-			c.law("watch", true,
-				"the watch on %v could not tell all: %v packets could not be told by stream and sequence, %v verdicts were overwritten, %v drops found no room for their place",
-				l.from, d.Unreadable, d.Overwritten, d.SitesLost)
+			c.law(true, "watch", l.from, d.Unreadable, d.Overwritten, d.SitesLost)
 		}
 	}
 }
@@ -144,18 +130,18 @@ func (b *book) nodeChecks(c *checks) {
 		v    *view
 	}{{b.in.Sender, b.path.sender}, {b.in.Receiver, b.path.receiver}} {
 		if end.v == nil {
-			c.law("observed", true, "%v: not observed", end.name)
+			c.law(true, "observed", end.name)
 		}
 	}
 	for _, v := range b.path.nodes {
 		o := v.Observation
 		switch {
 		case o == nil && v.Why != "":
-			c.law("observed", true, "%v: not observed (%v)", v.Name, v.Why)
+			c.law(true, "observed.why", v.Name, v.Why)
 		case o == nil:
-			c.law("observed", true, "%v: not observed", v.Name)
+			c.law(true, "observed", v.Name)
 		case o.Unsettled:
-			c.law("settled", true, "%v: counters still moved when they were read for the last time", v.Name)
+			c.law(true, "settled", v.Name)
 		}
 	}
 }
@@ -187,14 +173,12 @@ func (b *book) sentCheck(c *checks, v *view) {
 	}
 	told := plus(out.whole, errors.whole)
 	ours := plus(b.in.Attempted, b.in.WarmupSent)
-	const law = "%v accepted of %v attempted, and %v in the warm-up: Udp.OutDatagrams %v + SndbufErrors %v"
 	if told > ours {
-		c.law("accepted", true, law+", with %v others'", b.in.Accepted, b.in.Attempted, b.in.WarmupSent, out.whole,
+		c.law(true, "accepted.others", b.in.Accepted, b.in.Attempted, b.in.WarmupSent, out.whole,
 			errors.whole, told-ours)
 		return
 	}
-	c.law("accepted", told >= b.in.Accepted, law, b.in.Accepted, b.in.Attempted, b.in.WarmupSent, out.whole,
-		errors.whole)
+	c.law(told >= b.in.Accepted, "accepted", b.in.Accepted, b.in.Attempted, b.in.WarmupSent, out.whole, errors.whole)
 }
 
 // foreign is what others may add to a counter, by its rate while the path was idle.
@@ -216,14 +200,11 @@ func (b *book) wireCheck(c *checks, s, r *view) {
 	ours := plus(b.in.Attempted, b.in.WarmupSent)
 	switch {
 	case came <= out.whole:
-		c.law("wire", true, "%v tx_packets at %v ≥ %v rx_packets + %v missed at %v", out.whole, s.Name, in.whole,
-			missed.whole, r.Name)
+		c.law(true, "wire", out.whole, s.Name, in.whole, missed.whole, r.Name)
 	case came > ours || came-out.whole <= b.foreign(out, in):
-		c.law("wire", true, "not checkable: %v tx_packets at %v < %v rx_packets + %v missed at %v, with %v foreign",
-			out.whole, s.Name, in.whole, missed.whole, r.Name, came-out.whole)
+		c.law(true, "wire.open", out.whole, s.Name, in.whole, missed.whole, r.Name, came-out.whole)
 	default:
-		c.law("wire", false, "%v tx_packets at %v ≥ %v rx_packets + %v missed at %v", out.whole, s.Name, in.whole,
-			missed.whole, r.Name)
+		c.law(false, "wire", out.whole, s.Name, in.whole, missed.whole, r.Name)
 	}
 }
 
@@ -244,24 +225,21 @@ func (b *book) filterCheck(c *checks, v *view) {
 			verdicts = plus(verdicts, plus(max(s.packets, s.seen), s.warmup))
 		}
 	}
-	const law = "%v Ip.InReceives - InDelivers = %v NETFILTER_DROP + %v IP errors"
 	told := plus(verdicts, errors)
-	name := strings.Replace(law, "Ip.InReceives - InDelivers", strings.ReplaceAll(gap.name, "%", ""), 1)
 	ours := plus(b.in.Attempted, b.in.WarmupSent)
 	switch {
 	case gap.whole == told:
-		c.law("filter", true, name, gap.whole, verdicts, errors)
+		c.law(true, "filter", gap.name, gap.whole, verdicts, errors)
 	case gap.whole > told && (t.field("Ip", "InReceives").whole > ours || gap.whole-told <= b.foreign(gap)):
-		c.law("filter", true, name+", with %v foreign", gap.whole, verdicts, errors, gap.whole-told)
+		c.law(true, "filter.foreign", gap.name, gap.whole, verdicts, errors, gap.whole-told)
 	case gap.whole > told && gap.whole-told <= t.field("Ip", "InMcastPkts").whole:
-		c.law("filter", true, name+", with %v multicast for others", gap.whole, verdicts, errors, gap.whole-told)
+		c.law(true, "filter.multicast", gap.name, gap.whole, verdicts, errors, gap.whole-told)
 	case told > gap.whole && told-gap.whole <= t.field("Ip", "ReasmTimeout").whole:
-		c.law("filter", true, name+", %v of them given up for fragments that came before", gap.whole, verdicts,
-			errors, told-gap.whole)
+		c.law(true, "filter.late", gap.name, gap.whole, verdicts, errors, told-gap.whole)
 	case max(gap.whole, told)-min(gap.whole, told) <= readingApart:
-		c.law("filter", true, name+", but for what passed between the readings of the two", gap.whole, verdicts, errors)
+		c.law(true, "filter.between", gap.name, gap.whole, verdicts, errors)
 	default:
-		c.law("filter", false, name, gap.whole, verdicts, errors)
+		c.law(false, "filter", gap.name, gap.whole, verdicts, errors)
 	}
 }
 
@@ -275,7 +253,5 @@ func (b *book) udpCheck(c *checks, v *view) {
 	}
 	errors, ports := t.field("Udp", "InErrors"), t.field("Udp", "NoPorts")
 	told := plus(plus(read.whole, errors.whole), plus(ports.whole, t.field("Udp", "IgnoredMulti").whole))
-	c.law("udp", told <= in.whole,
-		"%v Ip.InDelivers = %v Udp.InDatagrams + %v InErrors + %v NoPorts, with %v left unread or of other protocols",
-		in.whole, read.whole, errors.whole, ports.whole, minus(in.whole, told))
+	c.law(told <= in.whole, "udp", in.whole, read.whole, errors.whole, ports.whole, minus(in.whole, told))
 }

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -53,7 +52,7 @@ type join struct {
 	missing        uint64 // sequences listed as missing
 	unlisted       uint64 // further ones that the lists had no room for
 	refusedArrived uint64
-	trouble        []string // what is wrong with the lists, one line each
+	trouble        checks // what is wrong with the lists
 	missingBroken  bool
 	refusedBroken  bool
 }
@@ -114,8 +113,7 @@ func (p *path) join(in Input) *join {
 	if in.MissingKnown && len(in.Missing) != len(in.Streams) && len(in.Streams) > 0 ||
 		len(in.Missing) > model.MaxStreams {
 		j.missingBroken = true
-		j.trouble = append(j.trouble, fmt.Sprintf("missing sequences of %d streams; there are %d", len(in.Missing),
-			len(in.Streams)))
+		j.trouble.law(false, "lists.streams", uint64(len(in.Missing)), uint64(len(in.Streams)))
 	}
 	for s := range streams {
 		j.stream(in, s)
@@ -146,15 +144,13 @@ func (j *join) stream(in Input, s int) {
 		for stretch, err := range m.Stretches() {
 			if err != nil {
 				j.missingBroken = true
-				j.trouble = append(j.trouble, fmt.Sprintf("missing sequences of stream %d: %v", s+1, err))
+				j.trouble.law(false, "lists.missing", uint64(s+1), err.Error())
 				rest = minus(m.Packets, seen)
 				break
 			}
 			if stretch.From >= attempted || stretch.Count > attempted-stretch.From {
 				if !j.missingBroken {
-					j.trouble = append(j.trouble,
-						fmt.Sprintf("stream %d: sequence %d is missing, but only %d were attempted", s+1,
-							stretch.From+stretch.Count-1, attempted))
+					j.trouble.law(false, "lists.beyond", uint64(s+1), stretch.From+stretch.Count-1, attempted)
 				}
 				j.missingBroken = true
 				if stretch.From >= attempted {
@@ -180,11 +176,11 @@ func (j *join) stream(in Input, s int) {
 		}
 		if o.list < 0 {
 			j.refusedBroken = true
-			j.trouble = append(j.trouble, fmt.Sprintf("refused sequences of stream %d: %v", s+1, o.cursor.err))
+			j.trouble.law(false, "lists.refused", uint64(s+1), o.cursor.err.Error())
 		} else {
 			l := j.path.lists[o.list]
 			l.broken = o.cursor.err.Error()
-			j.trouble = append(j.trouble, fmt.Sprintf("verdicts from %s about stream %d: %v", l.from, s+1, o.cursor.err))
+			j.trouble.law(false, "lists.verdicts", uint64(s+1), l.from, l.broken)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func tell(t *testing.T, out *strings.Builder, name string, in Input) {
 	ofEach := []string{"balance", "attempted", "received", "planned", "missing"}
 	for _, check := range l.Checks {
 		if !check.Held || !slices.Contains(ofEach, check.Name) {
-			fmt.Fprintf(out, "\t%s, held %v: %s\n", check.Name, check.Held, check.Text)
+			fmt.Fprintf(out, "\t%s, held %v: %s\n", check.Name, check.Held, Law(check))
 		}
 	}
 }
@@ -103,6 +103,11 @@ func tell(t *testing.T, out *strings.Builder, name string, in Input) {
 // agree fails unless the account balances and is in order.
 func agree(t rapid.TB, in Input, l model.Ledger) {
 	t.Helper()
+	for _, c := range l.Checks {
+		if Law(c) == c.Name {
+			t.Errorf("%+v has no words", c)
+		}
+	}
 	sum := l.Unattributed
 	last := -1
 	for _, x := range l.Lines {

@@ -406,9 +406,11 @@ type Evidence struct {
 }
 
 type Check struct {
-	Name string `json:"name"`
-	Held bool   `json:"held"`
-	Text string `json:"text"`
+	Name   string   `json:"name"`
+	Held   bool     `json:"held"`
+	Law    string   `json:"law,omitempty"`    // how it was checked; package ledger has the words
+	Counts []uint64 `json:"counts,omitempty"` // in the order of the law
+	Words  []string `json:"words,omitempty"`  // hosts and counters, likewise
 }
 
 // Finding is one thing that a run shows, as files keep it. Readers of files get Text; nothing reads it back.

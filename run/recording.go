@@ -15,7 +15,6 @@ import (
 	"pelt/record"
 	"pelt/record/disk"
 	"pelt/record/tap"
-	"pelt/unit"
 )
 
 // recording is the record of a run. Receivers of this process hand their packets to
@@ -271,14 +270,8 @@ func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, 
 // recordCheck compares a flow's record with its account.
 func recordCheck(f model.FlowResult) model.Check {
 	came, told := f.Received+f.Duplicates+f.Late, f.Record.Packets+f.Record.Dropped
-	c := model.Check{Name: "recorded", Held: came == told,
-		Text: fmt.Sprintf("%s received + %s duplicates + %s late = %s recorded + %s left out of the record",
-			unit.FormatCount(f.Received), unit.FormatCount(f.Duplicates), unit.FormatCount(f.Late),
-			unit.FormatCount(f.Record.Packets), unit.FormatCount(f.Record.Dropped))}
-	if !c.Held {
-		c.Text = "broken: " + c.Text
-	}
-	return c
+	return model.Check{Name: "recorded", Held: came == told, Law: "recorded",
+		Counts: []uint64{f.Received, f.Duplicates, f.Late, f.Record.Packets, f.Record.Dropped}}
 }
 
 // close ends the file. Its error says why it is not whole.

@@ -250,7 +250,7 @@ func middle(list []model.FlowResult, which func(model.FlowResult) *model.Percent
 func joinLedgers(list []model.FlowResult) model.Ledger {
 	sum := model.Ledger{Lines: []model.Line{}, Checks: []model.Check{}}
 	var pacing [][]model.PacingLine
-	for i, f := range list {
+	for _, f := range list {
 		sum.Lost, sum.Unattributed = sum.Lost+f.Ledger.Lost, sum.Unattributed+f.Ledger.Unattributed
 		pacing = append(pacing, f.Ledger.Pacing)
 		for _, l := range f.Ledger.Lines {
@@ -269,10 +269,10 @@ func joinLedgers(list []model.FlowResult) model.Ledger {
 			k := slices.IndexFunc(sum.Checks, func(x model.Check) bool { return x.Name == c.Name })
 			if k < 0 {
 				k = len(sum.Checks)
-				sum.Checks = append(sum.Checks, model.Check{Name: c.Name, Held: true, Text: "holds for each receiver"})
+				sum.Checks = append(sum.Checks, model.Check{Name: c.Name, Held: true, Law: "each"})
 			}
 			if !c.Held && sum.Checks[k].Held {
-				sum.Checks[k].Held, sum.Checks[k].Text = false, fmt.Sprintf("receiver %d: %s", i+1, c.Text)
+				sum.Checks[k] = c // the first receiver's that does not hold
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func TestJoinMany(t *testing.T) {
 	line := func(host, cause string, n uint64, confidence string) model.Line {
 		return model.Line{Layer: model.LayerNetwork, Host: host, Cause: cause, Packets: n, Confidence: confidence}
 	}
-	check := func(name string, held bool) model.Check { return model.Check{Name: name, Held: held, Text: name} }
+	check := func(name string, held bool) model.Check { return model.Check{Name: name, Held: held, Law: name} }
 	r := model.Result{
 		Flows: []model.FlowResult{
 			{Name: "up/1", From: "sender", To: "receiver-1", PayloadBytes: 100, DurationS: 1, Planned: 101,

@@ -33,7 +33,7 @@ var layers = map[string][]string{
 	"record/export":     {"model", "unit", "record"},
 	"table":             {"design", "model", "unit"},
 	"finding":           {"design", "ledger", "model", "table", "unit"},
-	"view":              {"finding", "model", "record/contents", "table", "unit"},
+	"view":              {"finding", "ledger", "model", "record/contents", "table", "unit"},
 	"render":            {"unit", "view", "render/draw", "render/plain"},
 	"render/draw":       {"unit", "view", "render/plain"},
 	"render/plain":      {},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pelt/finding"
+	"pelt/ledger"
 	"pelt/model"
 	"pelt/table"
 )
@@ -121,7 +122,7 @@ func flowOf(r table.Row) []Section {
 	}
 	checks := listing("Checks between counters", "state State", "check Check")
 	for _, c := range r.Flow.Ledger.Checks {
-		checks.add(map[bool]string{true: "held", false: "broken"}[c.Held], c.Text)
+		checks.add(map[bool]string{true: "held", false: "broken"}[c.Held], ledger.Law(c))
 	}
 	return append(out, shown(t, checks)...)
 }

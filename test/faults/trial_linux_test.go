@@ -448,7 +448,7 @@ func text(f model.FlowResult) string {
 	}
 	for _, c := range f.Ledger.Checks {
 		if !c.Held {
-			text += fmt.Sprintf("  %s: %s\n", c.Name, c.Text)
+			text += fmt.Sprintf("  %s: %s\n", c.Name, ledger.Law(c))
 		}
 	}
 	return text

@@ -1,8 +1,6 @@
 package sample
 
 import (
-	"fmt"
-
 	"pelt/model"
 	"pelt/unit"
 )
@@ -97,15 +95,12 @@ func lose(f *model.FlowResult, rest float64, all ...kind) {
 		}
 		l.Lines = append(l.Lines, line)
 	}
-	n := unit.FormatCount
 	l.Checks = []model.Check{
-		{Name: "attempted", Held: true, Text: fmt.Sprintf("%s attempted = %s accepted + 0 refused by the kernel",
-			n(f.Attempted), n(f.Attempted))},
-		{Name: "sum", Held: true, Text: fmt.Sprintf("%s lost = %s named + %s unattributed", n(f.Lost),
-			n(f.Lost-l.Unattributed), n(l.Unattributed))},
-		{Name: "deliver", Held: len(all) < 6,
-			Text: fmt.Sprintf("%s came to the receiver's IP layer, %s went on to UDP", n(f.Attempted),
-				n(f.Attempted-17))},
+		{Name: "attempted", Held: true, Law: "attempted", Counts: []uint64{f.Attempted, f.Attempted, 0}},
+		{Name: "balance", Held: true, Law: "balance",
+			Counts: []uint64{f.Lost, f.Lost - l.Unattributed, l.Unattributed}},
+		{Name: "filter", Held: len(all) < 6, Law: "filter", Counts: []uint64{f.Attempted, f.Attempted - 17, 0},
+			Words: []string{"Ip.InReceives - InDelivers"}},
 	}
 	f.Ledger = l
 }

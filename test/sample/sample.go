@@ -86,7 +86,8 @@ func udp(name string, payload int, sent, received, seconds, delayNanos float64) 
 			BusiestRatio: 0.98}, ReceiverCPU: model.CPU{ThreadRatio: 0.55, HostRatio: 0.31, SoftirqRatio: 0.18,
 			BusiestRatio: 0.83},
 		Ledger: model.Ledger{Lost: attempted - got, Unattributed: attempted - got, Lines: []model.Line{},
-			Checks: []model.Check{{Name: "balance", Held: true, Text: "attempted = received + lost"}}},
+			Checks: []model.Check{{Name: "balance", Held: true, Law: "balance",
+				Counts: []uint64{attempted - got, 0, attempted - got}}}},
 	}
 	if attempted > 0 {
 		f.LossRatio = float64(f.Lost) / float64(attempted)

@@ -157,7 +157,7 @@ func toMany(payload, intervalMillis, receivers, seed int) model.FlowResult {
 	}
 	f.JitterNS = 10e6
 	f.Ledger = model.Ledger{Lost: f.Lost, Unattributed: f.Lost, Lines: []model.Line{},
-		Checks: []model.Check{{Name: "balance", Held: true, Text: "attempted = received + lost"}}}
+		Checks: []model.Check{{Name: "balance", Held: true, Law: "balance", Counts: []uint64{f.Lost, f.Lost, 0}}}}
 	cause := model.CauseLinkLoss
 	if fragments > 1 {
 		cause = model.CauseLinkFragment

@@ -1,0 +1,77 @@
+package ledger
+
+import (
+	"strings"
+
+	"pelt/model"
+	"pelt/unit"
+)
+
+// laws are the words of checks. A # is the next count, a @ the next word.
+var laws = map[string]string{
+	"balance":          "# lost = # in named lines + # unattributed",
+	"attempted":        "# attempted = # accepted + # refused by the kernel",
+	"attempted.device": "# attempted = # sent by the device + # that it did not take",
+	"received":         "# received, at most the # attempted",
+	"planned":          "# attempted + # given up, at most the # planned",
+	"missing":          "# sequences listed as missing + # without room in the list = # lost",
+	"socket":           "# dropped by the receiver's sockets = # verdicts about them",
+	"socket.surplus":   "# dropped by the receiver's sockets = # verdicts about them, with # not of this flow",
+	"socket.most":      "# dropped by the receiver's sockets, at most the # lost",
+	"socket.others":    "# dropped by the receiver's sockets, # more than were lost: other packets were sent to them",
+	"lists.streams":    "missing sequences of # streams; there are #",
+	"lists.missing":    "missing sequences of stream #: @",
+	"lists.beyond":     "stream #: sequence # is missing, but only # were attempted",
+	"lists.refused":    "refused sequences of stream #: @",
+	"lists.verdicts":   "verdicts about stream # from @: @",
+	"lists.nowhere":    "# verdicts from @ name no place",
+	"lists.more":       "# further lists with faults",
+	"refused":          "# packets arrived that the sender's kernel had refused",
+	"again":            "# packets were offered to the sender's kernel again, because a batch call hid the first answer",
+	"copies":           "# verdicts were about copies of packets that arrived, and count for nothing",
+	"watch": "the watch on @ could not tell all: # packets could not be told by stream and sequence, # verdicts were " +
+		"overwritten, # drops found no room for their place",
+	"observed":         "@: not observed",
+	"observed.why":     "@: not observed (@)",
+	"settled":          "@: counters still moved when they were read for the last time",
+	"accepted":         acceptedLaw,
+	"accepted.others":  acceptedLaw + ", with # others'",
+	"wire":             "# tx_packets at @ ≥ # rx_packets + # missed at @",
+	"wire.open":        "not checkable: # tx_packets at @ < # rx_packets + # missed at @, with # foreign",
+	"filter":           filterLaw,
+	"filter.foreign":   filterLaw + ", with # foreign",
+	"filter.multicast": filterLaw + ", with # multicast for others",
+	"filter.late":      filterLaw + ", # of them given up for fragments that came before",
+	"filter.between":   filterLaw + ", but for what passed between the readings of the two",
+	"udp": "# Ip.InDelivers = # Udp.InDatagrams + # InErrors + # NoPorts, " +
+		"with # left unread or of other protocols",
+	"recorded": "# received + # duplicates + # late = # recorded + # left out of the record",
+	"each":     "holds for each receiver",
+}
+
+const (
+	acceptedLaw = "# accepted of # attempted, and # in the warm-up: Udp.OutDatagrams # + SndbufErrors #"
+	filterLaw   = "# @ = # NETFILTER_DROP + # IP errors"
+)
+
+// Law says what a check compared. Of a law without words, as that of another version, it gives the name.
+func Law(c model.Check) string {
+	law, counts, words := laws[c.Law], c.Counts, c.Words
+	if strings.Count(law, "#") != len(counts) || strings.Count(law, "@") != len(words) || law == "" {
+		law, words = "@", []string{c.Name}
+	}
+	var text strings.Builder
+	for _, r := range law {
+		switch r {
+		case '#':
+			text.WriteString(unit.FormatCount(counts[0]))
+			counts = counts[1:]
+		case '@':
+			text.WriteString(words[0])
+			words = words[1:]
+		default:
+			text.WriteRune(r)
+		}
+	}
+	return text.String()
+}
