@@ -13,6 +13,7 @@ import (
 const (
 	// OvertimeSeconds is how long a sender may have been on beyond its order: it is stopped after 3.
 	OvertimeSeconds = 15
+	maxICMP         = 64
 	maxErrnos       = 256
 	maxWarnings     = 64
 	maxBars         = 256 // of a distribution of gaps
@@ -50,6 +51,10 @@ func (r *Report) Clamp(t model.Timing) {
 			c.PerSecond, c.OpenMax = atMost(c.PerSecond, steps), min(c.OpenMax, model.MaxConnections)
 		}
 		s.Refused, s.Errnos = atMost(s.Refused, len(s.Streams)), atMost(s.Errnos, maxErrnos)
+		s.ICMP = atMost(s.ICMP, maxICMP)
+		for i, e := range s.ICMP {
+			s.ICMP[i] = model.ICMPErrors{From: model.Clip(e.From), What: model.Clip(e.What), Packets: e.Packets}
+		}
 		s.Silent = min(max(s.Silent, 0), len(s.Streams))
 	}
 	if in := r.Receive; in != nil {

@@ -138,8 +138,9 @@ type SendReport struct {
 	Hopeless bool              `json:"hopeless,omitempty"`
 	Errors   map[string]uint64 `json:"errors,omitempty"` // errno name -> packets not accepted
 	// by stream: the sequences not accepted; a mark is an index of Errnos
-	Refused []model.Marks `json:"refused,omitempty"`
-	Errnos  []string      `json:"errnos,omitempty"`
+	Refused []model.Marks      `json:"refused,omitempty"`
+	Errnos  []string           `json:"errnos,omitempty"`
+	ICMP    []model.ICMPErrors `json:"icmp,omitempty"` // that came back for packets, the warm-up's included
 	// packets offered again, because a batch call hid the answer to the first offer
 	Retried    uint64   `json:"retried,omitempty"`
 	WarmupSent uint64   `json:"warmup_sent"` // attempted in the warm-up

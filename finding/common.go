@@ -13,7 +13,7 @@ import (
 )
 
 func Common() []Rule {
-	return []Rule{Unusable, Unexplained, Held, Silent, Uneven, Moves, Beyond, Disorder, LeftOut, Accounts, Watching, Command,
+	return []Rule{Unusable, Unexplained, Held, Silent, Uneven, Carriers, Moves, Beyond, Disorder, LeftOut, Accounts, Watching, Command,
 		Engines, Links, PathMTU, Profiles,
 		Recorded, Lab}
 }
@@ -100,9 +100,14 @@ func placesOf(rows []table.Row) (places string, unknown float64) {
 	losses := Losses(Usable(rows))
 	var words []string
 	var all float64
-	for _, l := range losses {
-		all += l.Packets
+	for i := range losses { // what reads alike stands once
+		all += losses[i].Packets
+		first := slices.IndexFunc(losses, func(l Loss) bool { return l.Text == losses[i].Text })
+		if first < i {
+			losses[first].Packets, losses[i].Packets = losses[first].Packets+losses[i].Packets, 0
+		}
 	}
+	losses = only(losses, func(l Loss) bool { return l.Packets > 0 })
 	for _, l := range losses {
 		switch share := l.Packets / all; {
 		case l.Layer == table.Unattributed:

@@ -99,7 +99,7 @@ func Explain(d *model.Document, a Ask) []Finding {
 		out = append(out, say("explain.tcp", Fact))
 	}
 	out = append(out, blocked...)
-	for _, f := range All(rows, Unexplained, Grown, Uneven, Moves, LeftOut, Accounts, Watching) {
+	for _, f := range All(rows, Unexplained, Grown, Uneven, Carriers, Moves, LeftOut, Accounts, Watching) {
 		if f.Level == Doubt && !(f.Code == "loss.unknown" && out[0].Has("unknown_ratio", "")) {
 			out = append(out, f) // where packets were lost is the answer
 		}
@@ -234,8 +234,11 @@ func Watched(o model.Observed) Finding {
 func confidence(l *model.Line) Finding {
 	f := say("sure."+l.Confidence, Fact).word("sure", l.Confidence)
 	foreign := func(e model.Evidence) bool { return e.Excess > 0 }
-	if l.Cause == model.CauseStillQueued {
+	switch {
+	case l.Cause == model.CauseStillQueued:
 		f.Code = "sure.waiting"
+	case l.Confidence == "inferred" && strings.HasPrefix(l.Cause, model.CauseICMP):
+		f.Code = "sure.answered"
 	}
 	if l.Confidence == "bounded" && slices.ContainsFunc(l.Evidence, foreign) {
 		f.Code = "sure.shared"

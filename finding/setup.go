@@ -375,6 +375,27 @@ var (
 		model.CauseRingMissed}
 )
 
+// Carriers says which interfaces of the test lost their carrier, or were set down, in trials that lost packets.
+func Carriers(rows []table.Row) (out []Finding) {
+	for _, r := range oneEach(only(rows, func(r table.Row) bool { return r.Flow.Lost > 0 })) {
+		for _, c := range r.Trial.Counters {
+			at := slices.IndexFunc(r.Doc.Host, func(h model.Host) bool {
+				return h.Node == c.Host && h.Interface != "" && c.Name == "dev."+h.Interface+"."+model.CarrierDown
+			})
+			if at < 0 || c.Whole == 0 {
+				continue
+			}
+			host := table.HostName(r, c.Host)
+			if host == model.Sender || host == model.Receiver {
+				host = "the " + host
+			}
+			out = append(out, say("link.down", Doubt).word("interface", r.Doc.Host[at].Interface).word("host", host).
+				number("times_count", "", float64(c.Whole)))
+		}
+	}
+	return out
+}
+
 // Silent says to which receivers valid trials stopped sending, because these did not answer.
 func Silent(rows []table.Row) (out []Finding) {
 	told := map[string]bool{}

@@ -56,12 +56,20 @@ func setupExamples(*testing.T) []example {
 			Pacing: &model.Pacing{Profile: "on=1s,off=8s", AskedGap: &model.Percentiles{Count: 1, Max: seconds * 1e9}}}
 		return table.Rows(&model.Document{Results: []model.Result{{State: model.Valid, Flows: []model.FlowResult{f}}}})
 	}
+	down := func(lost uint64, times uint64) []table.Row {
+		return table.Rows(&model.Document{Host: []model.Host{{Node: model.Sender, Interface: "eth0"}},
+			Results: []model.Result{{State: model.Valid, Flows: []model.FlowResult{{Name: "up", Attempted: 9, Lost: lost}},
+				Counters: []model.Counter{{Name: "dev.eth0.carrier_down", Host: model.Sender, Whole: times},
+					{Name: "dev.eth1.carrier_down", Host: model.Sender, Whole: 7}}}}})
+	}
 	dead := table.Rows(meetingOf(0, 0, nil, nil, someStreams))
 	short := usualStar()
 	short.payloads, short.intervals = []int{1472, 2000}, []float64{5}
 	usual := table.Rows(short.doc())
 	return []example{
 		{"losses that links made", madeLoss(table.Rows(&lossy))}, {"moves", Moves(table.Rows(&moved))},
+		{"a carrier that was lost once", Carriers(down(5, 1))}, {"and more often", Carriers(down(5, 3))},
+		{"one that cost nothing", Carriers(down(0, 1))},
 		{"pauses in which a NAT forgets", Profiles(paused(8))}, {"shorter ones", Profiles(paused(0.9))},
 		{"streams of which a rule drops two", Uneven(uneven(0, rule))},
 		{"streams of which a full queue drops two", Uneven(uneven(4, queue))},

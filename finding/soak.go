@@ -352,19 +352,26 @@ func LossCauses(r table.Row) []LossCause {
 // restName names the packets of which only the second is known: the ledger may know the
 // places of all of them together.
 func restName(r table.Row, causes []LossCause) string {
-	var names []string
+	packets, most := map[string]uint64{}, ""
+	all := r.Flow.Ledger.Unattributed
 	for _, l := range r.Flow.Ledger.Lines {
 		name := phrase(l.Layer, l.Cause, l.Host)
-		if l.Packets > 0 && !slices.ContainsFunc(causes, func(c LossCause) bool { return c.Name == name }) &&
-			!slices.Contains(names, name) {
-			names = append(names, name)
+		if slices.ContainsFunc(causes, func(c LossCause) bool { return c.Name == name }) {
+			continue
+		}
+		packets[name] += l.Packets
+		if all += l.Packets; packets[name] > packets[most] {
+			most = name
 		}
 	}
 	switch {
-	case len(names) == 0:
+	case most == "":
 		return "unexplained"
-	case len(names) == 1 && r.Flow.Ledger.Unattributed == 0:
-		return names[0]
+	case float64(packets[most]) >= namesAll*float64(all):
+		return most
 	}
 	return "other causes"
 }
+
+// namesAll is the share of packets by whose place all of them may be called.
+const namesAll = 0.95

@@ -254,6 +254,8 @@ func TestLossesWithoutASeries(t *testing.T) {
 		{"forwarding is off at router", model.Ledger{Lines: []model.Line{line(model.CauseForwardingOff)}}},
 		{"other causes", model.Ledger{Lines: []model.Line{line(model.CauseForwardingOff), line("NETFILTER_DROP")}}},
 		{"other causes", model.Ledger{Lines: []model.Line{line(model.CauseForwardingOff)}, Unattributed: 1}},
+		{"forwarding is off at router", model.Ledger{Lines: []model.Line{line("NETFILTER_DROP"),
+			{Layer: model.LayerNetwork, Host: "router", Cause: model.CauseForwardingOff, Packets: 190}}}},
 		{"unexplained", model.Ledger{Unattributed: 10}},
 	} {
 		d := soakOf(losing(10, 2, 4, 5), func(r *model.Result) {

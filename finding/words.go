@@ -419,6 +419,7 @@ var sentences = map[string]string{
 	"sure.bounded":     `About: the counter is of a whole namespace, device or host`,
 	"sure.shared":      `At most: other packets moved the counter, too`,
 	"sure.waiting":     `Likely: packets still came when the wait for them ended, and the newest are missing`,
+	"sure.answered":    `Likely: that host answered with ICMP errors, and nobody else saw these packets lost`,
 	"sure.inferred":    `By elimination: two hosts counted differently`,
 	"sure.other":       `{sure}`,
 	"advice.see":       `See which settings would help:`,
@@ -506,6 +507,7 @@ var sentences = map[string]string{
 		`[; {lost_packets:moved # packet was/# packets were} lost meanwhile].`,
 	"streams.uneven": `[{flow}: ]{streams_count:lossy} of {streams_count} streams lost {loss_ratio:lossy} of their packets, ` +
 		`and the other {streams_count:others} lost [{loss_ratio:others}|nothing][{chosen ?}: the path chooses by port].`,
+	"link.down":            `Interface {interface} of {host} lost its carrier, or was set down[{times_count /, # times}] in the test.`,
 	"path.moved-more":      `The path changed a source port in {trials_count # more trial/# more trials}.`,
 	"receiver.silent-more": `The test stopped sending to {receivers_count # more receiver/# more receivers}.`,
 	"path.grown": `More went in than came out{where}: {send_pps:grown} and {receive_pps:grown}. The rest waited in a queue on ` +

@@ -253,6 +253,11 @@ func TestAccounts(t *testing.T) {
 			devices(in, 900, 900)
 			in.Nodes[0].Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, NoCarrier: true}}
 		}},
+		{"the same, where the carrier came back", func(in *Input) {
+			unwatched(in)
+			devices(in, 900, 900)
+			add(&in.Nodes[0], 1, "dev.eth0.carrier_down")
+		}},
 		{"the same, which a watch calls a queue's drop", func(in *Input) {
 			in.Nodes[0].Observation.Drops = verdicts(marks(0, 100, 0), []model.Site{queue})
 			in.Nodes[0].Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, NoCarrier: true}}
@@ -266,6 +271,35 @@ func TestAccounts(t *testing.T) {
 			throughBridge(in)
 			in.Fragments = 3
 			add(&in.Nodes[1], 100, "qdisc.wan.tbf.1:.drops")
+		}},
+		{"fragments that a filter on the way dropped: the others fill the memory of the receiver", func(in *Input) {
+			unwatched(in)
+			devices(in, 3000, 2900)
+			in.Fragments = 3
+			add(&in.Nodes[1], 80, "Ip.ReasmFails")
+		}},
+		{"fragments that all came: another program fills the memory", func(in *Input) {
+			unwatched(in)
+			devices(in, 3000, 3000)
+			in.Fragments = 3
+			add(&in.Nodes[1], 300, "Ip.ReasmFails")
+		}},
+		{"a few packets that IP has not delivered yet are no loss", func(in *Input) {
+			unwatched(in)
+			add(&in.Nodes[1], 1000, "Ip.InReceives")
+			add(&in.Nodes[1], 985, "Ip.InDelivers")
+		}},
+		{"a router answered with errors: what no counter tells was lost there, for two seconds each", func(in *Input) {
+			unwatched(in)
+			devices(in, 1000, 900)
+			in.Attempted, in.DurationS = 1000, 25
+			in.ICMP = []model.ICMPErrors{{From: "10.0.1.1", What: "administratively prohibited", Packets: 1}}
+		}},
+		{"... and a filter of the receiver has lost some of them", func(in *Input) {
+			unwatched(in)
+			in.ICMP = []model.ICMPErrors{{From: "10.0.1.1", What: "time to live exceeded", Packets: 8},
+				{What: "errors from others", Packets: 9}}
+			add(&in.Nodes[1], 40, "nft.inet.filter.mine.input.5.packets")
 		}},
 		{"neighbours that one of several hosts of a machine sought in vain: nobody knows which", func(in *Input) {
 			unwatched(in)

@@ -174,7 +174,7 @@ var causes = [...]Cause{
 	// UDP and its sockets.
 	{Name: "NO_SOCKET", at: stageUDP, Words: "nobody listening at %h", seen: "-@__udp[46]_lib_rcv!",
 		counts: "Udp.NoPorts", how: counter{where: arrives}},
-	{Name: "UDP_CSUM", at: stageUDP, Words: "wrong checksum at %h",
+	{Name: "UDP_CSUM", at: stageUDP, Words: "wrong or missing checksum at %h",
 		seen: "-@_*first_packet_length.*|udp(v6)?_recvmsg.* " + // they drop nothing else
 			"-@__udp[46]_lib_rcv|udp(v6)?_queue_rcv_one_skb!",
 		counts: "Udp.InCsumErrors", how: counter{where: arrives}, moves: "Udp.InCsumErrors! Udp.InErrors!",
@@ -266,6 +266,7 @@ var causes = [...]Cause{
 	{Name: model.CauseStillQueued, at: stageWay, Words: "still in a queue on the way when the wait for it ended"},
 	{Name: model.CauseInside, at: stageWay, Words: "somewhere in %h (by elimination)"},
 	{Name: model.CauseElimination, at: stageWay, Words: "between the hosts (by elimination)"},
+	{Name: model.CauseICMP + "time to live exceeded", at: stageWay, Words: "time to live used up at %h (a loop?)"},
 	{Name: model.CauseICMP, at: stageWay, Words: "refused by %h"},
 	{Name: model.CauseReset, at: stageWay, Words: "refused by a TCP reset"},
 

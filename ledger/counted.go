@@ -36,6 +36,9 @@ func (b *book) nodeClaims(v *view) {
 		if c.counts != uncountedByIP && (c.at == stageIP || c.at == stageOutput) {
 			v.ipErrors = v.ipErrors.add(r)
 		}
+		if c.counts == uncountedByIP && b.in.Way == "" && r.whole < stray {
+			continue
+		}
 		layer := b.behind(v, c.at)
 		b.node(cmp.Or(n.by, byNamespace), v, c, r, func(o *claim) bool {
 			return o.host == v.Name && slices.Contains(strings.Fields(n.also), o.cause) &&
@@ -44,6 +47,10 @@ func (b *book) nodeClaims(v *view) {
 	}
 	b.holes = false
 }
+
+// stray is how many packets IP may receive and not deliver without a loss: some are on their way at a snapshot. The few
+// packets that open the way are counted all the same.
+const stray = 16
 
 // node enters a counter of a node under a row.
 func (b *book) node(at int, v *view, row *Cause, r reading, more ...func(*claim) bool) {
@@ -118,6 +125,14 @@ func (b *book) unassembled(v *view, c *Cause) {
 		return
 	}
 	fails.unit = "datagram"
+	if c.Name == "FRAG_MEMORY" { // which those fill whose other fragments never came
+		gaps, _ := b.gaps()
+		for _, g := range gaps {
+			if g.cause == model.CauseElimination {
+				fails = fails.less(g.counted)
+			}
+		}
+	}
 	b.node(byDifference, v, c, fails, func(c *claim) bool {
 		return c.order < byDifference && c.order > bySequence && layerPlace(c.layer) < layerPlace(model.LayerReceiverIP)
 	})

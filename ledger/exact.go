@@ -72,6 +72,10 @@ func (b *book) verdictClaims() {
 	}
 }
 
+// answerSeconds is for how long an answer may stand for the packets that follow: a host that refuses all answers once
+// a second and destination (Linux: net.ipv4.icmp_ratelimit), unless its limit of all answers is lower.
+const answerSeconds = 2
+
 // answerClaims are what routers and firewalls told the sender by ICMP, or somebody by TCP resets. They tell of a few
 // packets a second only (RFC 1812 section 4.3.2.8), so an answer stands for all that nobody else saw.
 func (b *book) answerClaims() {
@@ -80,11 +84,21 @@ func (b *book) answerClaims() {
 			return
 		}
 		c := told(byAnswer, model.LayerNetwork, host, cause, counter).of(b.lost)
-		c.confidence, c.evidence.Delta = Bounded, n
+		if b.in.Way == "" && !b.in.TCP { // a counter knows better
+			seconds := float64(min(n, 1<<20)) * answerSeconds
+			c = c.of(min(b.lost, uint64(float64(b.in.Attempted)/max(b.in.DurationS, 1)*seconds)))
+			c.order, c.confidence = byElimination, Inferred
+		} else {
+			c.confidence = Bounded
+		}
+		c.evidence.Delta = n
 		c.evidence.Host = b.in.Sender // where they were counted
 		b.add(c)
 	}
 	for _, e := range b.in.ICMP {
+		if e.From == "" && b.in.Way == "" {
+			continue // of too many hosts to tell them apart
+		}
 		answer(e.From, model.CauseICMP+e.What, "ICMP errors", e.Packets)
 	}
 	answer("", model.CauseReset, "TCP resets", b.in.Resets)

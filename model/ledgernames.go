@@ -27,6 +27,9 @@ func Layers() []string {
 	}
 }
 
+// CarrierDown ends the names of counters of how often an interface lost its carrier, or was set down.
+const CarrierDown = "carrier_down"
+
 // Causes that pelt names itself, and that not only the ledger speaks of: its table, ledger/causes.go, has them all.
 const (
 	CauseElimination   = "wire/DUT (by elimination)"

@@ -171,7 +171,7 @@ func cutReasons(placed fleet.Trial, out fleet.Outcome) model.Reasons {
 	if list.Has(model.InterfaceGone, model.InterfaceMTU) { // which ended it
 		return list
 	}
-	refused := refusals(out)
+	refused := refusals(placed, out)
 	if refused == nil {
 		refused = model.Reasons{{Code: model.TrialCut, Text: out.Cut}}
 	}
@@ -179,8 +179,8 @@ func cutReasons(placed fleet.Trial, out fleet.Outcome) model.Reasons {
 }
 
 // refusals are why senders' kernels took no packet.
-func refusals(out fleet.Outcome) (list model.Reasons) {
-	for _, o := range out.Flows {
+func refusals(placed fleet.Trial, out fleet.Outcome) (list model.Reasons) {
+	for i, o := range out.Flows {
 		if o.Send == nil || o.Send.Send == nil || !o.Send.Send.Hopeless {
 			continue
 		}
@@ -191,6 +191,11 @@ func refusals(out fleet.Outcome) (list model.Reasons) {
 			}
 		}
 		one := model.Reason{Code: model.SendRefused, Name: errno, Text: out.Cut}
+		f := placed.Flows[i]
+		if errno == "" && f.Flow.DontFragment && o.Send.PathMTU > 0 && // refused before the measured part
+			model.Fragments(familyOf(f), f.Flow.PayloadBytes, o.Send.PathMTU) > 1 {
+			errno, one.Name = "EMSGSIZE", "EMSGSIZE"
+		}
 		if errno == "EMSGSIZE" {
 			one = model.Reason{Code: model.PacketTooBig, Name: errno}
 			if o.Send.PathMTU > 0 {

@@ -178,6 +178,7 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 		out.PerStep = append(out.PerStep, 0)
 	}
 	r.Warnings = append(r.Warnings, s.icmpErrors.warnings()...)
+	out.ICMP = s.icmpErrors.list()
 	out.Gap, out.GapCounts = s.gaps.Percentiles(), s.gaps.Buckets()
 	if s.late != nil {
 		out.Lateness = s.late.Percentiles()

@@ -103,6 +103,7 @@ type link struct {
 	address  string   // as it came
 	xdp      string   // mode and number of an attached XDP program
 	silent   bool     // it is up and has no carrier
+	downs    *uint32  // how often it lost its carrier, or was set down; nil unknown
 	port     string   // of a bridge: its state, as ip link calls it; "" of no port
 	isolated bool     // as a port of a bridge
 	stats    []uint64 // fields as in linkCounters
@@ -196,6 +197,10 @@ func (s *Snapshot) addLink(l link) {
 		}
 		s.add(series{name: "dev." + l.name + "." + e.name, scope: deviceScope, unit: unit, role: e.role,
 			link: l.index}, 0, l.stats[at])
+	}
+	if l.downs != nil {
+		s.add(series{name: "dev." + l.name + "." + model.CarrierDown, scope: deviceScope, unit: eventUnit, bits: 32,
+			link: l.index}, 0, uint64(*l.downs))
 	}
 }
 

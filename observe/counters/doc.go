@@ -23,6 +23,7 @@
 //	arp_cache.unresolved_discards         /proc/net/stat/arp_cache of the first namespace
 //	udp.5201.drops udp6.5201.drops        /proc/net/udp, the sockets bound to one port
 //	dev.eth0.rx_missed_errors             rtnetlink, IFLA_STATS64; of another machine, /proc/net/dev
+//	dev.eth0.carrier_down                 rtnetlink, IFLA_CARRIER_DOWN_COUNT
 //	qdisc.eth0.tbf.1:.drops               rtnetlink, TCA_STATS2: a device's root and its ingress or clsact
 //	ethtool.eth0.rx_queue_0_xdp_drops     the driver's own; a dot in its name became an underscore
 //	conntrack.insert_failed               ctnetlink or /proc/net/stat/nf_conntrack

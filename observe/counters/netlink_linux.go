@@ -177,6 +177,10 @@ func decodeLink(b []byte) (link, error) {
 		l.port = portStates[min(int(port.number(unix.IFLA_BRPORT_STATE)), len(portStates)-1)]
 		l.isolated = port.number(unix.IFLA_BRPORT_ISOLATED) != 0
 	}
+	if b := a.data(unix.IFLA_CARRIER_DOWN_COUNT); len(b) == 4 {
+		n := native32(b, 0)
+		l.downs = &n
+	}
 	fields := a.data(unix.IFLA_STATS64)
 	for i := range min(len(fields)/8, len(linkCounters)) {
 		l.stats = append(l.stats, binary.NativeEndian.Uint64(fields[8*i:]))

@@ -80,6 +80,13 @@ func TestParseLink(t *testing.T) {
 			t.Errorf("state %d: %+v, %v", state, l, err)
 		}
 	}
+	l, err := decodeLink(join(linkMessage(23), attr(48, u32(3))))
+	s := Snapshot{links: map[int]link{}}
+	s.addLink(l)
+	down := func(r reading) bool { return r.name == "dev.eth0.100."+model.CarrierDown && r.value == 3 }
+	if err != nil || !slices.ContainsFunc(s.readings, down) {
+		t.Errorf("%+v, %v; want one that was down 3 times", s.readings, err)
+	}
 	if _, err := decodeLink(u32(0, 7, 1, 0)); err == nil {
 		t.Error("a link without a name was taken")
 	}
