@@ -85,7 +85,7 @@ func Losses(rows []table.Row) (out []Loss) {
 	for _, g := range table.By(table.Lines(rows), keys...) {
 		l := Loss{g, g.Levels[0].Text, g.Levels[1].Text, g.Levels[2].Text, "unexplained", g.Sum("ended_packets")}
 		if l.Layer != table.Unattributed {
-			l.Text = phrase(l.Layer, l.Cause, l.Host)
+			l.Text = phrase(l.Layer, l.Cause, l.Host) + figuresOf(g.Rows)
 		}
 		if l.Packets > 0 {
 			out = append(out, l)

@@ -179,7 +179,8 @@ func Account(r table.Row) []Finding {
 		l := &f.Ledger.Lines[i]
 		first, more := sequences(l, f.Streams > 1)
 		words := map[string]string{"place": phrase(l.Layer, l.Cause, table.HostName(r, l.Host)), "function": l.Function,
-			"interface": l.Interface, "sequences": first, "cause": l.Cause, "sure": confidence(l).Text()}
+			"interface": l.Interface, "sequences": first, "cause": l.Cause, "sure": confidence(l).Text(),
+			"figures": figures(l)}
 		line := Finding{Code: "explain.line", Words: words}.packets(l.Packets, f.Attempted)
 		if more > 0 {
 			line = line.number("lost_packets", "more", more)

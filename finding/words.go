@@ -404,7 +404,8 @@ var sentences = map[string]string{
 	"explain.cell":    `no trial of run {run} has this setting; pelt explain without --cell lists the settings`,
 	"explain.of":      `Trial {trial}[: {cell}][ (lost most of {of} trials)]`,
 	"explain.invalid": `Trial {trial} is {state}: {why}.`,
-	"explain.line": `{lost_packets} packet{lost_packets /s}: {place}[ ({cause}[: table {table}, chain {chain}])]. {sure}.[ ` +
+	"explain.line": `{lost_packets} packet{lost_packets /s}: {place}[ ({figures}[; {cause}])|` +
+		` ({cause}[: table {table}, chain {chain}])]. {sure}.[ ` +
 		`Dropped by the kernel's {function}.][ Interface {interface}.][ Sequences {sequences}[ and {lost_packets:more} more].]`,
 	"explain.help": `Would help there: {knob} of {host} from {present} to {value}. {why}.[ Note: {note}.]`,
 	"explain.pacing": `{planned_packets:missed} of {planned_packets} planned packets were not sent[ ({why})]. They ` +

@@ -188,6 +188,83 @@ func TestAccounts(t *testing.T) {
 			add(r, 50, "qdisc.wan.tbf.1:.drops")
 			add(r, 10, "dev.lan.rx_missed_errors")
 		}},
+		{"a queue inside of another one at a router, which dropped most packets to have the sender slow down",
+			func(in *Input) {
+				r := router(in)
+				add(r, 100, "qdisc.wan.htb.1:.drops")
+				r.Observation.Queues = []model.Queue{{Interface: "wan", Kind: "htb", Handle: "1:", Dropped: 100},
+					{Interface: "wan", Kind: "pfifo", Handle: "2:", Inside: true, Dropped: 1, LimitPackets: 9},
+					{Interface: "wan", Kind: "fq_codel", Handle: "3:", Inside: true, Dropped: 99, EarlyDropped: 60},
+					{Interface: "other", Kind: "cake", Handle: "4:", Inside: true, Dropped: 999}}
+			}},
+		{"the same as a verdict tells it, whose reason stays", func(in *Input) {
+			full := queue
+			in.Nodes[0].Observation.Drops = verdicts(marks(0, 100, 0), []model.Site{full})
+			in.Nodes[0].Observation.Queues = []model.Queue{{Interface: "eth0", Kind: "fq_codel", Handle: "1:", Dropped: 100,
+				EarlyDropped: 60, LimitPackets: 200}}
+		}},
+		{"packets longer than the bucket of a router's queue", func(in *Input) {
+			r := router(in)
+			in.PacketBytes = 1442
+			add(r, 100, "qdisc.wan.tbf.1:.drops")
+			r.Observation.Queues = []model.Queue{{Interface: "wan", Kind: "tbf", Handle: "1:", Dropped: 100,
+				BurstBytes: 1000, LimitBytes: 8000}}
+		}},
+		{"... of which each fragment fits it", func(in *Input) {
+			r := router(in)
+			in.PacketBytes, in.Fragments = 3042, 3
+			add(r, 100, "qdisc.wan.tbf.1:.drops")
+			r.Observation.Queues = []model.Queue{{Interface: "wan", Kind: "tbf", Handle: "1:", Dropped: 100,
+				BurstBytes: 2000, LimitBytes: 8000}}
+		}},
+		{"a queue that a router's input passes through first", func(in *Input) {
+			r := router(in)
+			add(r, 100, "qdisc.ifb4lan.cake.1:.drops")
+			add(r, 0, "qdisc.lan.ingress.ffff:.drops")
+			r.Observation.Queues = []model.Queue{{Interface: "ifb4lan", Kind: "cake", Handle: "1:", Dropped: 100,
+				EarlyDropped: 100}}
+		}},
+		{"a policer, which other tc programs at the input do not hide", func(in *Input) {
+			r := router(in)
+			add(r, 100, "qdisc.lan.clsact.ffff:.drops")
+			add(r, 60, "police.7.drops")
+			add(r, 3, "police.8.drops")
+			r.Observation.Knobs = []model.HostSetting{{Name: "police.7.rate_bps", Value: "20000000"},
+				{Name: "police.7.burst_bytes", Value: "16384"}, {Name: "police.8.rate_bps", Value: "9"}}
+		}},
+		{"a policer of others beside a tc program", func(in *Input) {
+			r := router(in)
+			add(r, 100, "qdisc.lan.clsact.ffff:.drops")
+			add(r, 40, "police.7.drops")
+		}},
+		{"the filter's queues: one that no program reads, and one that is full", func(in *Input) {
+			r := router(in)
+			add(r, 60, "nfqueue.5.unheard")
+			add(r, 30, "nfqueue.6.queue_dropped")
+			add(r, 10, "nfqueue.6.user_dropped")
+			add(r, 1000, "Ip.InReceives")
+			add(r, 900, "Ip.ForwDatagrams")
+			add(r, 0, "Ip.InDelivers")
+		}},
+		{"a connection table with its numbers", func(in *Input) {
+			r := router(in)
+			add(r, 100, "conntrack.drop")
+			r.Observation.Knobs = []model.HostSetting{{Name: "net.netfilter.nf_conntrack_max", Value: "16384"},
+				{Name: "net.netfilter.nf_conntrack_count", Value: "16383"}}
+		}},
+		{"a neighbour table that is full at a router, and its MTU", func(in *Input) {
+			r := router(in)
+			add(r, 60, "ndisc_cache.table_fulls")
+			add(r, 40, "Ip6.FragFails")
+			r.Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "wan", MTU: 1400}}
+			r.Observation.Knobs = []model.HostSetting{{Name: "net.ipv4.neigh.default.gc_thresh3", Value: "1024"},
+				{Name: "net.ipv6.neigh.default.gc_thresh3", Value: "512"}, {Name: "ndisc_cache.entries", Value: "512"}}
+		}},
+		{"... and at the sender, where send() says that there is no buffer", func(in *Input) {
+			unwatched(in)
+			in.SendErrors, in.Accepted = map[string]uint64{"ENOBUFS": 100}, 900
+			add(&in.Nodes[0], 100, "arp_cache.table_fulls")
+		}},
 		{"a router whose route refuses the flow: what no counter tells was lost there", func(in *Input) {
 			r := router(in)
 			add(r, 1000, "Ip.InReceives")

@@ -66,8 +66,8 @@ const (
 )
 
 // uncounted are causes that no counter of IP counts.
-const uncounted = "NETFILTER_DROP NETFILTER_HOOK NFQUEUE CONNTRACK_FULL CONNTRACK_INSERT ROUTE_REFUSED IP_LOCALNET " +
-	"XFRM_POLICY NOT_SPECIFIED"
+const uncounted = "NETFILTER_DROP NETFILTER_HOOK NFQUEUE NFQUEUE_UNHEARD NFQUEUE_FULL CONNTRACK_FULL " +
+	"CONNTRACK_INSERT ROUTE_REFUSED IP_LOCALNET XFRM_POLICY NOT_SPECIFIED"
 
 // causes is the table, in travel order, the particular before the general. Its verdicts were measured and read on Linux
 // 5.17 to 6.18 (include/net/dropreason-core.h, dropreason-qdisc.h). They are names only: numbers of the kernel's enum
@@ -94,8 +94,10 @@ var causes = [...]Cause{
 		counts: "rx_crc_errors rx_frame_errors rx_length_errors", how: counter{by: byDevice, beside: true}},
 	{Name: "XDP", at: stageXDP, Words: "XDP program at %h", seen: "XDP.* -@.*xdp.*", rest: model.LayerReceiverXDP,
 		counts: "xdp", how: counter{by: byDevice, beside: true, when: xdpUnseen}, moves: "xdp"},
+	{Name: policer, at: stageTC, Words: "policer at %h", seen: "TC_INGRESS@.*! -@__netif_receive_skb_core.*!",
+		counts: "policed-input(tc-input,police)", how: counter{by: byDevice}, moves: "tc-input"},
 	{Name: "TC_INGRESS", at: stageTC, Words: "tc program at %h", seen: "-@__netif_receive_skb_core.*",
-		rest: model.LayerReceiverTC, counts: "tc-input", how: counter{by: byDevice}, moves: "tc-input"},
+		rest: model.LayerReceiverTC, counts: "tc-input", how: counter{by: byDevice, also: policer}, moves: "tc-input"},
 	{Name: "between-device-and-ip", at: stageTC, Words: "between the network card and IP at %h (XDP, tc or a bridge)",
 		moves: "tc-input"},
 	{Name: "CPU_BACKLOG", at: stageBacklog, Words: "CPU backlog at %h full", rest: model.LayerReceiverBacklog,
@@ -123,7 +125,13 @@ var causes = [...]Cause{
 		seen: "NETFILTER_DROP|-@nf_hook_slow!", errno: "EPERM!", counts: "conntrack.insert_failed", moves: filterMoves},
 	{Name: "NETFILTER_HOOK", at: stageFilter, Words: "filter rule, or connection tracking without room, at %h",
 		seen: "NETFILTER_DROP|-@nf_hook_slow", when: facts.unread, moves: filterMoves},
-	// A program should have judged it: nothing listens, or its queue was full.
+	// A program should have judged it.
+	{Name: "NFQUEUE_UNHEARD", at: stageFilter, Words: "no program reads the filter's queue at %h",
+		seen: "-@(__)?nf_queue!", counts: "nfqueue.unheard", how: counter{by: byRule, also: "NFQUEUE"},
+		moves: filterMoves},
+	{Name: "NFQUEUE_FULL", at: stageFilter, Words: "filter queue of a program at %h full",
+		seen: "-@(__)?nf_queue!", counts: "nfqueue.queue_dropped nfqueue.user_dropped",
+		how: counter{by: byRule, also: "NFQUEUE"}, moves: filterMoves},
 	{Name: "NFQUEUE", at: stageFilter, Words: "filter queue for a program full, or without a listener, at %h",
 		seen: "-@(__)?nf_queue", moves: filterMoves},
 	{Name: "NETFILTER_DROP", at: stageFilter, Words: "netfilter rule at %h", rest: model.LayerReceiverFilter,
@@ -233,26 +241,33 @@ var causes = [...]Cause{
 	{Name: "TUNNEL_NO_PEER", at: stageDevice, Words: "WireGuard at %h has no peer for the address", seen: "-@wg_xmit",
 		errno: "ENOKEY EDESTADDRREQ", when: facts.wireguard, counts: unsent,
 		how: counter{by: byTransmit, where: goesOut, when: noPeer, enter: (*book).unsentBy}, moves: unsentMoves},
+	{Name: longPacket, at: stageQdisc, Words: "longer than the bucket of %h's queue",
+		Way: "longer than the bucket of a queue at %h", moves: queueMoves},
+	{Name: "QDISC_CONGESTED", at: stageQdisc, Words: "queue of %h dropped early, to have the program slow down",
+		Way:   "queue on the way at %h asked the sender to slow down",
+		seen:  `(\w+_)?(CONGESTED|L4S_STEP_NON_ECN) -@.*codel\w*_dequeue.*|drop_func`, // the functions before Linux 6.14
+		moves: queueMoves},
 	{Name: "QDISC_DROP", at: stageQdisc, Words: "queue of %h full", Way: "queue on the way at %h full",
 		rest: model.LayerSenderQdisc, errno: "ENOBUFS",
-		seen: `QDISC_.*|CAKE_.*|FQ_.*|DUALPI2_.*|GENERIC|(\w+_)?(OVERLIMIT|CONGESTED|MAXFLOWS|FLOOD_PROTECTION|` +
-			`BAND_LIMIT|HORIZON_LIMIT|FLOW_LIMIT|L4S_STEP_NON_ECN)`,
+		seen: `QDISC_.*|CAKE_.*|FQ_.*|DUALPI2_.*|GENERIC|(\w+_)?(OVERLIMIT|MAXFLOWS|FLOOD_PROTECTION|` +
+			`BAND_LIMIT|HORIZON_LIMIT|FLOW_LIMIT)`,
 		counts: "queue", how: counter{by: byDevice, where: goesOut, also: "ENOBUFS"}, moves: queueMoves},
-	{Name: "QDISC_CONGESTED", at: stageQdisc, Words: "queue of %h full", Way: "queue on the way at %h full",
-		seen: `-@.*codel\w*_dequeue.*|drop_func`, moves: queueMoves}, // before Linux 6.14
+	{Name: policer, at: stageQdisc, Words: "policer at %h",
+		seen: "TC_EGRESS@.*! -@__dev_queue_xmit!", counts: "policed-output(tc-output,police)",
+		how: counter{by: byDevice, where: goesOut}, moves: "tc-output Ip.OutDiscards Udp.SndbufErrors"},
 	{Name: "TC_EGRESS", at: stageQdisc, Words: "tc program at %h's output", Way: "tc program at %h",
-		seen: "-@__dev_queue_xmit!", counts: "tc-output", how: counter{by: byDevice, where: goesOut},
+		seen: "-@__dev_queue_xmit!", counts: "tc-output", how: counter{by: byDevice, where: goesOut, also: policer},
 		moves: "tc-output Ip.OutDiscards Udp.SndbufErrors"},
 	{Name: "RECURSION_LIMIT", at: stageClassifier, Words: "went round in a loop of %h's devices"},
 	{Name: "tx-dropped", at: stageDevice, Words: "dropped by %h's network card", counts: unsent,
 		how: counter{by: byTransmit, where: goesOut, enter: (*book).unsentBy}, moves: unsentMoves},
+	// Of the whole kernel: the first namespace's file counts for all.
 	{Name: "NEIGH_CREATEFAIL", at: stageNeighbour, Words: "neighbour table of %h full",
-		moves: "neighbour.unresolved_discards"},
-	// Of the whole kernel: the first namespace's file counts for all. A meeting has so few packets that those of others
-	// would hide them, and control has found the neighbour.
+		counts: "neighbour.table_fulls", how: counter{by: byHost, where: goesOut, when: ofSeeker},
+		moves: "neighbour.table_fulls neighbour.unresolved_discards"},
 	{Name: "NEIGH_QUEUEFULL", at: stageNeighbour, Words: "no answer to %h's neighbour lookup",
-		seen: "-@__neigh_event_send!", counts: "neighbour.unresolved_discards", how: counter{by: byHost, where: goesOut,
-			when: func(b *book, v *view) bool { return v == b.seeker(v.kernel) && b.in.Way == "" }},
+		seen: "-@__neigh_event_send!", counts: "neighbour.unresolved_discards",
+		how:   counter{by: byHost, where: goesOut, when: ofSeeker},
 		moves: "neighbour.unresolved_discards"},
 	{Name: "NEIGH_FAILED", at: stageNeighbour, Words: "no answer to %h's neighbour lookup",
 		seen:  `NEIGH_.* QUEUE_PURGE|-@neigh_(invalidate|destroy|flush_dev)|arp_\w+`, // what waited for an answer

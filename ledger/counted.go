@@ -176,7 +176,7 @@ func socketsUnread(b *book, _ *view) bool { return !b.in.SocketKnown }
 
 // queueDrops is what a node's queues dropped that send() did not tell of.
 func (b *book) queueDrops(v *view) reading {
-	queue := v.table.queues(v.Out)
+	queue := v.table.queues(v.queuedAt())
 	if b.passes(v) {
 		return queue
 	}

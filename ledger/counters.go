@@ -66,6 +66,8 @@ type table struct {
 	xdp     map[string]reading            // interface -> dropped by XDP
 	rules   reading                       // rules of the packet filter that drop
 	outputs reading                       // ... on the way out
+	// policers are tc actions that drop what is above a rate.
+	policers reading
 }
 
 // Names of a driver's own counters of frames that found no room, and of those
@@ -134,6 +136,13 @@ func newTable(counters []model.Counter, whole bool) table {
 			} else {
 				t.rules = t.rules.add(r)
 			}
+		case "nfqueue": // of a queue's number
+			if last >= 0 {
+				key := kind + rest[last:]
+				t.fields[key] = t.fields[key].add(r)
+			}
+		case "police":
+			t.policers = t.policers.add(r)
 		default:
 			if family, ok := families[kind]; ok {
 				if rest == "OutForwDatagrams" { // as IPv6 calls it

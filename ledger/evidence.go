@@ -98,6 +98,10 @@ func (b *book) counted(v *view, name string) reading {
 		return b.backlog(v)
 	case name == "qdisc":
 		return t.queues(v.Out)
+	case name == "policed-input":
+		return t.policers.capped(t.classes(v.In))
+	case name == "policed-output":
+		return t.policers.capped(b.classifier(v))
 	case name == "queue":
 		return b.queueDrops(v)
 	case name == "tc-output":

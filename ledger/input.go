@@ -54,6 +54,7 @@ type Input struct {
 	StillCame    bool // packets still came when the receiver's wait for them was over
 
 	Fragments                  int     // IP packets of one datagram; 0 and 1 mean one
+	PacketBytes                int     // of each as a queue counts it, with Ethernet's header; 0 unknown
 	DurationS                  float64 // of the measured part
 	BufferBytes, TruesizeBytes int     // of the receiving sockets; 0 unknown
 

@@ -150,6 +150,7 @@ func BalanceOverTime(in Input) (model.Ledger, []Course) {
 	if !in.TCP {
 		b.eliminate(gaps)
 	}
+	b.refine()
 	lines := b.lines()
 	account := model.Ledger{Lost: b.lost, Unattributed: b.remaining, Lines: lines, Checks: []model.Check{},
 		Pacing: b.pacing()}
@@ -293,6 +294,7 @@ func (b *book) lines() []model.Line {
 	for i := range lines {
 		lines[i].Sequences = spans[i]
 		lines[i].Evidence = append(lines[i].Evidence, b.support(lines[i])...)
+		lines[i].Evidence = append(lines[i].Evidence, b.facts(lines[i])...)
 	}
 	slices.SortStableFunc(lines, func(x, y model.Line) int {
 		return cmp.Or(cmp.Compare(layerPlace(x.Layer), layerPlace(y.Layer)),

@@ -18,6 +18,11 @@ func words(l model.Ledger) string {
 	var w []string
 	for _, x := range l.Lines {
 		s := fmt.Sprintf("%s@%s/%s=%d(%s)", x.Layer, x.Host, x.Cause, x.Packets, x.Confidence)
+		for _, e := range x.Evidence {
+			if e.Role == model.RoleFact {
+				s += fmt.Sprintf("[%s %d %s]", e.Counter, e.After, e.Unit)
+			}
+		}
 		if e := x.Evidence[0]; e.Excess > 0 || e.Delta != x.Packets {
 			s += fmt.Sprintf("[%d, %d over]", e.Delta, e.Excess)
 		}

@@ -2,8 +2,9 @@ package model
 
 // Ethernet and IP sizes in bytes.
 const (
-	ethernetBytes = 14 + 4 // header and FCS
-	minFrame      = 64     // RFC 2544 section 9.1, FCS included
+	FCSBytes      = 4
+	ethernetBytes = 14 + FCSBytes // header and FCS
+	minFrame      = 64            // RFC 2544 section 9.1, FCS included
 	ipv4Bytes     = 20
 	ipv6Bytes     = 40
 	udpBytes      = 8

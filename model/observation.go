@@ -112,14 +112,21 @@ type Counter struct {
 	Reset   bool    `json:"reset,omitempty"`   // it went back: its device or rule was made anew, so it tells nothing
 }
 
-// Queue is the queueing discipline at the output of an interface.
+// Queue is a queueing discipline at the output of an interface.
 type Queue struct {
 	Interface string  `json:"interface"`
-	Kind      string  `json:"kind"`   // tbf, fq_codel, ...
-	Handle    string  `json:"handle"` // 1:
+	Kind      string  `json:"kind"`             // tbf, fq_codel, ...
+	Handle    string  `json:"handle"`           // 1:
+	Inside    bool    `json:"inside,omitempty"` // of another one, which may count its drops, too; told if it dropped
 	RateBPS   float64 `json:"rate_bps,omitempty"`
 	// QueuedPackets were in it when the measured part began, or when it ended.
 	QueuedPackets uint64 `json:"queued_packets,omitempty"`
+	LimitPackets  uint64 `json:"limit_packets,omitempty"` // that it holds at most
+	LimitBytes    uint64 `json:"limit_bytes,omitempty"`
+	BurstBytes    uint64 `json:"burst_bytes,omitempty"` // of its bucket: no longer packet ever fits
+	Dropped       uint64 `json:"dropped,omitempty"`     // packets over the trial
+	// EarlyDropped of them were dropped to have their sender slow down, not for want of room.
+	EarlyDropped uint64 `json:"early_dropped,omitempty"`
 }
 
 // String names the queue and its interface: "tbf on eth0, 50 Mbit/s".
@@ -143,6 +150,7 @@ type Route struct {
 	Kind      RouteKind `json:"kind"`
 	Interface string    `json:"interface,omitempty"`
 	Device    string    `json:"device,omitempty"`     // kind of the interface, as ip link calls it
+	MTU       int       `json:"mtu_bytes,omitempty"`  // of the interface; 0 unknown
 	NoCarrier bool      `json:"no_carrier,omitempty"` // of the interface
 	NoAnswer  bool      `json:"no_answer,omitempty"`  // the next hop answers no neighbour lookup
 }
@@ -164,8 +172,9 @@ func (r Route) Refuses() bool { return r.Kind != "" && r.Kind != RouteUsable }
 // Fails reports whether no packet gets further by the route.
 func (r Route) Fails() bool { return r.Refuses() || r.NoCarrier || r.NoAnswer }
 
-// HostSetting is a setting of a host that advice may change.
+// HostSetting is a setting of a host, or a level that it showed: the highest of a trial.
 type HostSetting struct {
-	Name  string `json:"name"`  // net.core.rmem_max, eth0.txqueuelen, eth0.rx_ring, socket.receive_buffer, ...
+	// net.core.rmem_max, eth0.txqueuelen, net.netfilter.nf_conntrack_count, police.1.rate_bps, ...
+	Name  string `json:"name"`
 	Value string `json:"value"` // as the system writes it
 }

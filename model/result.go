@@ -392,17 +392,22 @@ type Advice struct {
 // where it is not the limit.
 func (a Advice) Proposes() bool { return a.Value != "" && a.Value != a.Present }
 
-// Evidence is one counter that supports a line.
+// RoleFact is the role of a setting or a level that decided the cause of a line.
+const RoleFact = "fact"
+
+// Evidence is one counter that supports a line, or one fact.
 type Evidence struct {
 	Counter string `json:"counter"`
 	Host    string `json:"host,omitempty"`
-	Scope   string `json:"scope"`          // packet, socket, namespace, device, host
-	Unit    string `json:"unit"`           // datagram, skb, frame, fragment, event
-	Role    string `json:"role,omitempty"` // primary made the line; confirms or contradicts only supports it
-	Before  uint64 `json:"before,omitempty"`
-	After   uint64 `json:"after,omitempty"`
-	Delta   uint64 `json:"delta"`
-	Excess  uint64 `json:"excess,omitempty"` // counted beyond our own loss: foreign traffic
+	Scope   string `json:"scope"` // packet, socket, namespace, device, host
+	Unit    string `json:"unit"`  // datagram, skb, frame, fragment, event
+	// Role: primary made the line; confirms or contradicts only supports it; a fact is a setting or a level, with its
+	// value as After.
+	Role   string `json:"role,omitempty"`
+	Before uint64 `json:"before,omitempty"`
+	After  uint64 `json:"after,omitempty"`
+	Delta  uint64 `json:"delta"`
+	Excess uint64 `json:"excess,omitempty"` // counted beyond our own loss: foreign traffic
 }
 
 type Check struct {

@@ -268,7 +268,7 @@ func (w *Observation) Report() model.Observation {
 	r := model.Observation{
 		Mode: w.mode, Why: w.why, Unsettled: w.unsettled, Boot: kernelIdentity(), Namespace: w.reader.Namespace(),
 		Knobs: counters.Knobs(w.observer.Do, w.iface), Interface: w.iface,
-		Queues: counters.Queues(w.snapshots.At(model.MomentMeasure), w.snapshots.At(model.MomentEnd)),
+		Queues: w.snapshots.Queues(),
 	}
 	for _, flow := range slices.Sorted(maps.Keys(w.routes)) {
 		r.Routes = append(r.Routes, w.routes[flow])

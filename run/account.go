@@ -352,7 +352,7 @@ func balance(r model.FlowResult, f model.Flow, sent engine.Report, in engine.Rec
 		SocketDrops: in.SocketDrops, SocketKnown: in.SocketKnown, Unread: in.Unread, Unmoved: in.Unmoved,
 		Missing: in.Missing, MissingKnown: in.MissingKnown, StillCame: in.StillCame,
 		TakenOff: in.Taken, Broken: in.Broken, Overrun: in.Overrun,
-		Fragments: r.Fragments, DurationS: r.DurationS, BufferBytes: in.BufferBytes, TruesizeBytes: in.TruesizeBytes,
+		Fragments: r.Fragments, PacketBytes: max(0, r.FrameBytes-model.FCSBytes), DurationS: r.DurationS, BufferBytes: in.BufferBytes, TruesizeBytes: in.TruesizeBytes,
 		Nodes: nodesOf(f, nodes),
 	})
 }

@@ -131,7 +131,7 @@ func ledgerOf(title string, g table.Group) Table {
 		var counters, confidence []string
 		for _, r := range l.Rows {
 			for _, e := range r.Line.Evidence {
-				if r.Valid() && !slices.Contains(counters, e.Counter) {
+				if r.Valid() && e.Role != model.RoleFact && !slices.Contains(counters, e.Counter) {
 					counters = append(counters, e.Counter)
 				}
 			}

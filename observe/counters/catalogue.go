@@ -67,6 +67,7 @@ var catalogue = indexed([]counterRow{
 	{"softnet", skbUnit, loss, "flow_limit"}, // also counted as dropped
 	{"softnet", eventUnit, 0, "time_squeeze received_rps"},
 	{"arp_cache ndisc_cache", skbUnit, primary | loss, "unresolved_discards"},
+	{"arp_cache ndisc_cache", eventUnit, loss, "table_fulls"},
 	{"conntrack", skbUnit, 0, "invalid error chaintoolong"},
 	{"conntrack", skbUnit, loss, "insert_failed drop"},
 	{"conntrack", eventUnit, loss, "early_drop"},

@@ -22,8 +22,12 @@ type Snapshot struct {
 
 	machine  Machine
 	readings []reading
-	links    map[int]link               // by interface index
-	queues   []qdisc                    // at the outputs of interfaces
+	links    map[int]link // by interface index
+	queues   []qdisc      // at the outputs of interfaces
+	inner    []qdisc      // inside of those
+	policers []policer
+	heard    []uint64                   // numbers of the filter's queues that programs read
+	levels   map[string]uint64          // what was in use, or may be, by name
 	routes   map[netip.Addr]model.Route // of a router
 }
 
@@ -34,7 +38,7 @@ func (s Snapshot) Route(to netip.Addr) model.Route {
 		if l.name != r.Interface {
 			continue
 		}
-		r.NoCarrier = r.NoCarrier || l.silent
+		r.NoCarrier, r.MTU = r.NoCarrier || l.silent, l.mtu
 		if l.kind != unknownKind {
 			r.Device = l.kind
 		}
@@ -42,7 +46,7 @@ func (s Snapshot) Route(to netip.Addr) model.Route {
 	return r
 }
 
-// settings are what is set at interfaces and keeps packets from passing.
+// settings are what is set at interfaces and keeps packets from passing, and what limits their rate.
 func (s Snapshot) settings() (list []model.HostSetting) {
 	add := func(l link, name, value string) {
 		list = append(list, model.HostSetting{Name: l.name + "." + name, Value: value})
@@ -58,6 +62,10 @@ func (s Snapshot) settings() (list []model.HostSetting) {
 		if l.isolated {
 			add(l, "bridge_isolated", "on")
 		}
+	}
+	for _, p := range s.policers {
+		list = append(list, model.HostSetting{Name: p.name() + ".rate_bps", Value: decimal(8 * p.rate)},
+			model.HostSetting{Name: p.name() + ".burst_bytes", Value: decimal(p.burst)})
 	}
 	return list
 }
@@ -100,6 +108,7 @@ type link struct {
 	up       bool
 	loopback bool
 	txQueue  uint32
+	mtu      int      // of a router's; 0 unknown
 	address  string   // as it came
 	xdp      string   // mode and number of an attached XDP program
 	silent   bool     // it is up and has no carrier
@@ -218,7 +227,8 @@ func (s *Snapshot) addQdisc(q qdisc) {
 		role       role
 		value      uint32
 	}{
-		{"drops", skbUnit, primary | loss, q.drops}, {"overlimits", eventUnit, 0, q.overlimits},
+		{"drops", skbUnit, primary | loss, q.drops}, {"early_drops", skbUnit, 0, q.early},
+		{"overlimits", eventUnit, 0, q.overlimits},
 		{"requeues", eventUnit, 0, q.requeues}, {"qlen", skbUnit, gauge, q.queued},
 	} {
 		name := "qdisc." + l.name + "." + q.name() + "." + e.name

@@ -219,6 +219,7 @@ func (s *Snapshots) Describe(o *model.Observation) bool {
 		o.IdleS = start.Taken.Sub(idle.Taken).Seconds()
 	}
 	o.Counters = Diff(idle, start, measure, end, o.IdleS)
+	s.describeLevels(o)
 	for _, setting := range end.settings() {
 		known := func(k model.HostSetting) bool { return k.Name == setting.Name }
 		if !slices.ContainsFunc(o.Knobs, known) {
@@ -233,4 +234,23 @@ func (s *Snapshots) Describe(o *model.Observation) bool {
 		}
 	}
 	return !start.Taken.IsZero() && !end.Taken.IsZero()
+}
+
+// describeLevels adds the highest of each level.
+func (s *Snapshots) describeLevels(o *model.Observation) {
+	highest := map[string]uint64{}
+	for m := range s.Moments() {
+		for name, n := range s.At(m).levels {
+			highest[name] = max(highest[name], n)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(highest)) {
+		o.Knobs = slices.DeleteFunc(o.Knobs, func(k model.HostSetting) bool { return k.Name == name })
+		o.Knobs = append(o.Knobs, model.HostSetting{Name: name, Value: decimal(highest[name])})
+	}
+}
+
+// Queues are those of the function of that name, by the trial's snapshots.
+func (s *Snapshots) Queues() []model.Queue {
+	return Queues(s.At(model.MomentStart), s.At(model.MomentMeasure), s.At(model.MomentEnd))
 }

@@ -24,10 +24,11 @@ type file struct {
 type from uint8
 
 const (
-	local    from = 1 << iota // on this host, from disk
-	router                    // on a router, through a shell on it
-	first                     // only the first namespace has it, for all together
-	optional                  // absent where the kernel lacks the protocol or has not loaded the module
+	local     from = 1 << iota // on this host, from disk
+	router                     // on a router, through a shell on it
+	first                      // only the first namespace has it, for all together
+	atMoments                  // on a router, at the moments of a trial only
+	optional                   // absent where the kernel lacks the protocol or has not loaded the module
 )
 
 // files are all kernel files with counters. What netlink tells better on this host is read on routers only; a router
@@ -46,20 +47,33 @@ var files = []file{
 	{"net/stat/nf_conntrack", local | router | optional, addConntrack},
 	{"net/stat/arp_cache", local | first | router, addNeighbours("arp_cache")},
 	{"net/stat/ndisc_cache", local | first | router | optional, addNeighbours("ndisc_cache")},
+	{"sys/net/netfilter/nf_conntrack_count", local | router | optional, addLevel("net.netfilter.nf_conntrack_count")},
+	{"sys/net/netfilter/nf_conntrack_max", local | router | optional, addLevel("net.netfilter.nf_conntrack_max")},
+	{"net/netfilter/nfnetlink_queue", local | atMoments | optional, addFilterQueues},
+	{"sys/net/ipv4/neigh/default/gc_thresh3", atMoments, addLevel("net.ipv4.neigh.default.gc_thresh3")},
+	{"sys/net/ipv6/neigh/default/gc_thresh3", atMoments, addLevel("net.ipv6.neigh.default.gc_thresh3")},
 }
 
 // what is the file's name in a line about it.
 func (f file) what() string { return path.Base(f.path) }
 
 // RouterFiles are the files that Parse reads, in their order.
-func RouterFiles() (list []string) {
+func RouterFiles() []string { return pathsOf(router) }
+
+// MomentFiles are those that Parse reads in RouterMoment.
+func MomentFiles() []string { return pathsOf(atMoments) }
+
+func pathsOf(read from) (list []string) {
 	for _, f := range files {
-		if f.read&router != 0 {
+		if f.read&read != 0 {
 			list = append(list, "/proc/"+f.path)
 		}
 	}
 	return list
 }
+
+// RouterMoment is the name of the text with the lines of MomentFiles, each after the file's name and a colon.
+const RouterMoment = "moment files"
 
 // RouterQueues is the command whose output Parse reads beside the files, "" where it was not run.
 const RouterQueues = "tc -s qdisc"
@@ -74,8 +88,13 @@ const RouterQueues = "tc -s qdisc"
 // the trunk that joins it to the processor have a line, so a packet counts in each.
 func (m Machine) Parse(taken time.Time, texts map[string]string) Snapshot {
 	s := Snapshot{Taken: taken, machine: m, links: map[int]link{}}
+	told := linesByFile(texts[RouterMoment])
 	for _, f := range files {
-		if text := texts["/proc/"+f.path]; f.read&router != 0 && text != "" {
+		text := texts["/proc/"+f.path]
+		if f.read&atMoments != 0 {
+			text = told["/proc/"+f.path]
+		}
+		if f.read&(router|atMoments) != 0 && text != "" {
 			if err := f.parse(&s, text); err != nil {
 				s.lacks(f.what(), err)
 			}
@@ -83,6 +102,7 @@ func (m Machine) Parse(taken time.Time, texts map[string]string) Snapshot {
 	}
 	s.parseLinks(texts[RouterLinks])
 	s.parseQueues(texts[RouterQueues])
+	s.parsePolicers(texts[RouterPolicers])
 	s.parseRules(texts[RouterRules])
 	s.routes = ParseRoutes(texts[RouterRoute])
 	return s
@@ -181,6 +201,9 @@ func (s *Snapshot) parseLinks(text string) {
 			name, _, _ := strings.Cut(strings.TrimSuffix(words[1], ":"), "@")
 			l, known = s.linkNamed(name)
 			l.silent = strings.Contains(words[2], "NO-CARRIER")
+			if words[3] == "mtu" {
+				l.mtu, _ = strconv.Atoi(words[4]) // 0 stands for unknown
+			}
 			for _, w := range words {
 				if mode, is := strings.CutPrefix(w, "xdp"); is {
 					mode, _, _ = strings.Cut(mode, "/")
@@ -220,51 +243,6 @@ func (s *Snapshot) linkNamed(name string) (l link, ok bool) {
 	return l, false
 }
 
-// parseQueues adds the queues at an interface's root and ingress, which tc tells in lines of the form
-//
-//	qdisc tbf 1: dev eth0 root refcnt 2 rate 50Kbit burst 1500b lat 400ms
-//	 Sent 1234 bytes 12 pkt (dropped 3, overlimits 5 requeues 0)
-//	 backlog 0b 0p requeues 0
-func (s *Snapshot) parseQueues(text string) {
-	indices := map[string]int{}
-	for i, l := range s.links {
-		indices[l.name] = i
-	}
-	var q qdisc
-	add := func() {
-		if q.link != 0 && q.top() {
-			s.addQdisc(q)
-		}
-		q = qdisc{}
-	}
-	for line := range strings.Lines(text) {
-		var bytes, packets uint64
-		var backlog string
-		line = strings.TrimSpace(line)
-		switch words := strings.Fields(line); {
-		case len(words) > 5 && words[0] == "qdisc" && words[3] == "dev":
-			add()
-			handle, err := strconv.ParseUint(strings.TrimSuffix(words[2], ":"), 16, 16)
-			if err != nil {
-				continue
-			}
-			q = qdisc{link: indices[words[4]], kind: component(words[1]), handle: uint32(handle) << 16}
-			switch {
-			case words[5] == "root":
-				q.parent = rootHandle
-			case words[5] == "parent" && len(words) > 6 && words[6] == "ffff:fff1":
-				q.parent = ingressHandle
-			}
-		case strings.HasPrefix(line, "Sent "):
-			const form = "Sent %d bytes %d pkt (dropped %d, overlimits %d requeues %d)"
-			_, _ = fmt.Sscanf(line, form, &bytes, &packets, &q.drops, &q.overlimits, &q.requeues) // as far as it is so
-		case strings.HasPrefix(line, "backlog "):
-			_, _ = fmt.Sscanf(line, "backlog %s %dp", &backlog, &q.queued)
-		}
-	}
-	add()
-}
-
 // addDev adds the interfaces of /proc/net/dev. The file gives interfaces no number, so one is made of the
 // name; a link that never carried a packet counts as down.
 func addDev(s *Snapshot, text string) error {
@@ -298,8 +276,65 @@ func addSoftnet(s *Snapshot, text string) error {
 
 func addNeighbours(group string) func(*Snapshot, string) error {
 	return func(s *Snapshot, text string) error {
-		return parseStat(text, func(column string, row, value uint64) { s.addNamed(group, column, row, value) })
+		return parseStat(text, func(column string, row, value uint64) {
+			s.addNamed(group, column, row, value)
+			if column == "entries" { // each processor's row has the same
+				s.setLevel(group+".entries", value)
+			}
+		})
 	}
+}
+
+// addLevel reads a file with one number.
+func addLevel(name string) func(*Snapshot, string) error {
+	return func(s *Snapshot, text string) error {
+		n, ok := number(strings.TrimSpace(text))
+		if !ok {
+			return fmt.Errorf("%.40q is not a number", text)
+		}
+		s.setLevel(name, n)
+		return nil
+	}
+}
+
+func (s *Snapshot) setLevel(name string, n uint64) {
+	if s.levels == nil {
+		s.levels = map[string]uint64{}
+	}
+	s.levels[name] = n
+}
+
+// addFilterQueues reads the queues of packets that programs judge: number, program, length, two settings, dropped for
+// want of room, and dropped as the program's socket was full (net/netfilter/nfnetlink_queue.c, seq_show).
+func addFilterQueues(s *Snapshot, text string) (fault error) {
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		var numbers [7]uint64
+		ok := len(words) >= len(numbers)
+		for i := 0; i < len(numbers) && ok; i++ {
+			numbers[i], ok = number(words[i])
+		}
+		if !ok {
+			fault = cmp.Or(fault, fmt.Errorf("line %.60q does not tell of a queue", line))
+			continue
+		}
+		s.heard = append(s.heard, numbers[0])
+		for i, name := range []string{"queue_dropped", "user_dropped"} {
+			s.add(series{name: fmt.Sprintf("nfqueue.%d.%s", numbers[0], name), scope: namespaceScope, unit: skbUnit,
+				bits: 32, fresh: true, role: loss}, numbers[1], numbers[5+i])
+		}
+	}
+	return fault
+}
+
+// linesByFile tells files apart whose lines each stand after the file's name and a colon.
+func linesByFile(text string) map[string]string {
+	told := map[string]string{}
+	for line := range strings.Lines(text) {
+		path, rest, _ := strings.Cut(line, ":")
+		told[path] += rest
+	}
+	return told
 }
 
 func addConntrack(s *Snapshot, text string) error {

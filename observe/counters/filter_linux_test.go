@@ -3,6 +3,7 @@ package counters
 import (
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -11,10 +12,12 @@ import (
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
 	"pelt/internal/testenv"
+	"pelt/model"
 )
 
 var countAndDrop = []expr.Any{&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop}}
@@ -198,5 +201,81 @@ func TestModulesComeLater(t *testing.T) {
 		if _, there := sum(s, name); !there {
 			t.Errorf("%s was not read", name)
 		}
+	}
+}
+
+// What tc prints on a router of queues and policers is read as what netlink tells of this host.
+func TestQueuesAsText(t *testing.T) {
+	testenv.Tool(t, "tc")
+	n := netbed.Namespace(t)
+	tc := func(args ...string) (string, error) {
+		var out strings.Builder
+		c := exec.Command("tc", args...)
+		c.Stdout, c.Stderr = &out, &out
+		n.Must(c.Start)
+		err := c.Wait()
+		return out.String(), err
+	}
+	names := map[string]bool{}
+	for i, kind := range []string{"tbf rate 20mbit burst 16kb limit 60kb", "tbf rate 50kbit burst 1500 latency 400ms",
+		"tbf rate 1gbit burst 1mb limit 3mb", "pfifo limit 20", "bfifo limit 30000", "fq_codel limit 200",
+		"cake bandwidth 50mbit memlimit 4mb", "sfq limit 100", "fq limit 5000",
+		"red limit 60000 min 15000 max 45000 avpkt 1000 burst 20 bandwidth 10mbit"} {
+		name := fmt.Sprint("d", i)
+		n.Must(func() error {
+			return netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: "peer" + name})
+		})
+		out, err := tc(append([]string{"qdisc", "add", "dev", name, "root", "handle", "1:"}, strings.Fields(kind)...)...)
+		if err != nil {
+			t.Logf("%s: %s", kind, strings.TrimSpace(out)) // not all kernels have all
+			continue
+		}
+		names[name] = true
+	}
+	if len(names) < 5 {
+		t.Errorf("only %d queues were made", len(names))
+	}
+	const police = "filter add dev d0 ingress protocol all matchall action police rate 20mbit burst 16k"
+	policed := false
+	if _, err := tc("qdisc", "add", "dev", "d0", "clsact"); err == nil {
+		_, err = tc(strings.Fields(police)...)
+		policed = err == nil
+	}
+	texts := map[string]string{}
+	var err error
+	for name, command := range map[string]string{RouterQueues: "-s qdisc show",
+		RouterPolicers: "-s actions list action police"} {
+		if texts[name], err = tc(strings.Fields(command)...); err != nil {
+			t.Log(err, texts[name])
+		}
+	}
+	n.Must(func() error {
+		dev, err := os.ReadFile("/proc/thread-self/net/dev")
+		texts["/proc/net/dev"] = string(dev)
+		return err
+	})
+	told := Machine{}.Parse(time.Unix(1, 0), texts)
+	r, err := Open(n.Do)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := r.Read()
+	type plain model.Queue // without its short form
+	near := func(a, b uint64) bool { return max(a, b)-min(a, b) <= max(a, b)/50 }
+	for _, want := range Queues(Snapshot{}, Snapshot{}, here) {
+		ok := !names[want.Interface]
+		for _, got := range Queues(Snapshot{}, Snapshot{}, told) {
+			ok = ok || got.Interface == want.Interface && got.Kind == want.Kind && got.RateBPS == want.RateBPS &&
+				got.LimitPackets == want.LimitPackets && near(got.LimitBytes, want.LimitBytes) &&
+				near(got.BurstBytes, want.BurstBytes)
+		}
+		if !ok {
+			t.Errorf("netlink: %+v\ntext:\n%s", plain(want), texts[RouterQueues])
+		}
+	}
+	if len(here.policers) != len(told.policers) || policed && (len(here.policers) != 1 ||
+		here.policers[0].rate != told.policers[0].rate || here.policers[0].index != told.policers[0].index ||
+		!near(here.policers[0].burst, 16384) || told.policers[0].burst != 16384) {
+		t.Errorf("policers by netlink: %+v, by text: %+v of\n%s", here.policers, told.policers, texts[RouterPolicers])
 	}
 }

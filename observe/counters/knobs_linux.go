@@ -27,6 +27,8 @@ var hostSysctls = []string{
 	"net.ipv4.conf.all.rp_filter",
 	"net.netfilter.nf_conntrack_max",
 	"net.netfilter.nf_conntrack_count",
+	"net.ipv4.neigh.default.gc_thresh3",
+	"net.ipv6.neigh.default.gc_thresh3",
 }
 
 // interfaceSysctls are settings of one interface, IF. The kernel obeys the

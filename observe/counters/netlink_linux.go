@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/mdlayher/netlink"
@@ -210,16 +211,26 @@ func xdpProgram(a attributes) string {
 // decodeQdisc reads a message of type RTM_NEWQDISC.
 func decodeQdisc(b []byte) (qdisc, error) {
 	a := decode(b, 20, binary.NativeEndian) // struct tcmsg
-	s := a.nested(unix.TCA_STATS2).data(3)  // TCA_STATS_QUEUE: struct gnet_stats_queue
+	told := a.nested(unix.TCA_STATS2)
+	s := told.data(3) // TCA_STATS_QUEUE: struct gnet_stats_queue
 	q := qdisc{
 		link: int(int32(native32(b, 4))), handle: native32(b, 8), parent: native32(b, 12), kind: a.text(unix.TCA_KIND),
 		queued: native32(s, 0), drops: native32(s, 8), requeues: native32(s, 12), overlimits: native32(s, 16),
 	}
 	q.decodeOptions(a)
+	q.decodeOwn(a.of, told.data(4)) // TCA_STATS_APP
 	if a.of.err == nil && (q.kind == "" || q.link <= 0) {
 		return q, errors.New("a qdisc has no kind")
 	}
 	return q, a.of.err
+}
+
+// tick is the unit in nanoseconds of the time that a bucket lasts at its rate: include/net/pkt_sched.h, PSCHED_SHIFT.
+const tick = 64
+
+// bucket is how many bytes pass at a rate in so many ticks.
+func bucket(bytesPerSecond uint64, ticks uint32) uint64 {
+	return uint64(math.Round(float64(bytesPerSecond) * float64(ticks) * tick / 1e9))
 }
 
 // decodeOptions reads how much the qdisc holds and the rate that it shapes to, where it says so plainly
@@ -237,7 +248,15 @@ func (q *qdisc) decodeOptions(a attributes) {
 		q.rate = cmp.Or(o.number(8), uint64(native32(o.data(6), 0))) // struct tc_netem_rate
 	case "tbf":
 		o := nested(0)
-		q.rate = cmp.Or(o.number(4), uint64(native32(o.data(1), 8))) // struct tc_tbf_qopt begins with a tc_ratespec
+		parameters := o.data(1) // struct tc_tbf_qopt begins with a tc_ratespec
+		q.rate = cmp.Or(o.number(4), uint64(native32(parameters, 8)))
+		q.limitBytes, q.burst = native32(parameters, 24), bucket(q.rate, native32(parameters, 28))
+	case "bfifo":
+		q.limitBytes = native32(options, 0)
+	case "red":
+		q.limitBytes = native32(nested(0).data(1), 0) // struct tc_red_qopt
+	case "sfq":
+		q.limitPackets = native32(options, 8) // struct tc_sfq_qopt
 	case "cake":
 		q.rate = nested(0).number(2)
 	case "fq":
@@ -249,31 +268,20 @@ func (q *qdisc) decodeOptions(a attributes) {
 	}
 }
 
-// tops keeps what stands directly at a device and counts its children in: mq
-// sums them up itself, most classful ones count what their children refused, and
-// the others show less than their children do. So the larger one is the whole.
-func tops(all []qdisc) (kept []qdisc) {
-	type owner struct {
-		link  int
-		major uint32
+// decodeOwn reads what a kind of qdisc counts beside what all do.
+func (q *qdisc) decodeOwn(m *message, b []byte) {
+	if len(b) == 0 {
+		return
 	}
-	sums := map[owner]qdisc{} // of the children; sums wrap as their parts do
-	for _, q := range all {
-		if !q.top() {
-			o := owner{q.link, q.parent >> 16}
-			sum := sums[o]
-			sum.drops, sum.requeues = sum.drops+q.drops, sum.requeues+q.requeues
-			sum.overlimits, sum.queued = sum.overlimits+q.overlimits, sum.queued+q.queued
-			sums[o] = sum
-		}
+	switch q.kind {
+	case "codel":
+		q.full(native32(b, 20)) // struct tc_codel_xstats
+	case "fq_codel":
+		q.full(native32(b, 8)) // struct tc_fq_codel_xstats
+	case "red":
+		q.early = native32(b, 0) // struct tc_red_xstats
+	case "cake":
+		own := m.attributes(b) // TCA_CAKE_STATS_...
+		q.memory(own.number(4), own.number(3))
 	}
-	for _, q := range all {
-		if q.top() {
-			sum := sums[owner{q.link, q.handle >> 16}]
-			q.drops, q.requeues = max(q.drops, sum.drops), max(q.requeues, sum.requeues)
-			q.overlimits, q.queued = max(q.overlimits, sum.overlimits), max(q.queued, sum.queued)
-			kept = append(kept, q)
-		}
-	}
-	return kept
 }

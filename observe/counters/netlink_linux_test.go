@@ -94,15 +94,15 @@ func TestParseLink(t *testing.T) {
 
 // qdiscMessage writes an RTM_NEWQDISC.
 func qdiscMessage(link, handle, parent uint32, kind string, options []byte, qlen, drops, requeues,
-	overlimits uint32) []byte {
+	overlimits uint32, own ...byte) []byte {
 	return join(u32(0, link, handle, parent, 0), attr(1, str(kind)), attr(2, options),
-		attr(7, join(attr(1, make([]byte, 12)), attr(3, u32(qlen, 99, drops, requeues, overlimits)))))
+		attr(7, join(attr(1, make([]byte, 12)), attr(3, u32(qlen, 99, drops, requeues, overlimits)), attr(4, own))))
 }
 
 // TestQdiscs: what is read of each message stands in the golden file.
 func TestQdiscs(t *testing.T) {
 	tbf := func(rate uint32, more ...[]byte) []byte {
-		return join(attr(1, join(u32(0, 0, rate), make([]byte, 12), u32(3000, 0, 0))), join(more...))
+		return join(attr(1, join(u32(0, 0, rate), make([]byte, 12), u32(3000, 9375, 0))), join(more...))
 	}
 	var out strings.Builder
 	for _, b := range [][]byte{
@@ -118,6 +118,14 @@ func TestQdiscs(t *testing.T) {
 		qdiscMessage(7, 0, rootHandle, "fq", join(attr(1, u32(10000)), attr(2, u32(100))), 0, 0, 0, 0),
 		qdiscMessage(7, 0, rootHandle, "netem", u32(5000, 1000), 0, 0, 0, 0),
 		qdiscMessage(7, 0xffff0000, ingressHandle, "clsact", nil, 0, 8, 0, 0),
+		qdiscMessage(7, 0x20000, 0x10001, "fq_codel", nil, 0, 8, 0, 0, u32(0, 1514, 3, 0, 9)...),
+		qdiscMessage(7, 0x20000, 0x10001, "fq_codel", nil, 0, 8, 0, 0), // a kernel that does not tell
+		qdiscMessage(7, 0x20000, 0x10001, "codel", nil, 0, 8, 0, 0, u32(0, 0, 0, 0, 0, 5)...),
+		qdiscMessage(7, 0x20000, 0x10001, "red", attr(1, u32(3000, 1000, 2000)), 0, 8, 0, 0, u32(6, 2)...),
+		qdiscMessage(7, 0x20000, 0x10001, "sfq", u32(1514, 0, 127), 0, 8, 0, 0),
+		qdiscMessage(7, 0x20000, 0x10001, "bfifo", u32(3000), 0, 8, 0, 0),
+		qdiscMessage(7, 0, rootHandle, "cake", nil, 0, 8, 0, 0, join(attr(3, u32(4<<20)), attr(4, u32(1<<20)))...),
+		qdiscMessage(7, 0, rootHandle, "cake", nil, 0, 8, 0, 0, join(attr(3, u32(4<<20)), attr(4, u32(5<<20)))...),
 	} {
 		q, err := decodeQdisc(b)
 		if err != nil {
@@ -140,15 +148,51 @@ func TestQueues(t *testing.T) {
 	full, other := tbf, tbf
 	full.queued, other.queued, other.handle = 9, 5, 0x20000
 	want := model.Queue{Interface: "eth0", Kind: "tbf", Handle: "1:", RateBPS: 1e6, QueuedPackets: 9}
-	if got := Queues(at(full), at(tbf)); len(got) != 1 || got[0] != want {
+	if got := Queues(Snapshot{}, at(full), at(tbf)); len(got) != 1 || got[0] != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := Queues(at(other), at(tbf)); len(got) != 1 || got[0].QueuedPackets != 0 {
+	if got := Queues(Snapshot{}, at(other), at(tbf)); len(got) != 1 || got[0].QueuedPackets != 0 {
 		t.Errorf("got %+v, want none queued: the queue was made anew", got)
 	}
-	if got := Queues(Snapshot{}, at(qdisc{link: 7, handle: 0xffff0000, parent: ingressHandle, kind: "clsact"},
+	if got := Queues(Snapshot{}, Snapshot{}, at(qdisc{link: 7, handle: 0xffff0000, parent: ingressHandle, kind: "clsact"},
 		qdisc{link: 7, parent: rootHandle, kind: "noqueue"})); got != nil {
 		t.Errorf("got %+v, want no queue: one is at the input, the other is none", got)
+	}
+}
+
+// Of queues inside of another one those are told that dropped packets since the trial began.
+func TestQueuesInside(t *testing.T) {
+	at := func(codel, early uint32) (s Snapshot) {
+		s.links = map[int]link{7: {index: 7, name: "eth0", txQueue: 1000}}
+		s.addQdiscs([]qdisc{{link: 7, handle: 0x10000, parent: rootHandle, kind: "htb", drops: codel},
+			{link: 7, handle: 0x20000, parent: 0x10001, kind: "fq_codel", drops: codel, early: early, limitPackets: 200},
+			{link: 7, handle: 0x30000, parent: 0x10002, kind: "pfifo_fast", drops: 5}})
+		return s
+	}
+	htb := model.Queue{Interface: "eth0", Kind: "htb", Handle: "1:", Dropped: 10, EarlyDropped: 4}
+	codel := model.Queue{Interface: "eth0", Kind: "fq_codel", Handle: "2:", Inside: true, Dropped: 10, EarlyDropped: 4,
+		LimitPackets: 200}
+	if got := Queues(at(100, 3), Snapshot{}, at(110, 7)); !slices.Equal(got, []model.Queue{htb, codel}) {
+		t.Errorf("got %+v", got)
+	}
+	if got := Queues(at(9, 3), Snapshot{}, at(8, 7)); len(got) != 1 || got[0].Dropped != 0 {
+		t.Errorf("got %+v of a queue that was made anew", got)
+	}
+}
+
+// TestPolicers decodes what Linux 6.1 answers where two policers are.
+func TestPolicers(t *testing.T) {
+	police := func(number uint16, index, rate, ticks, drops uint32, more ...byte) []byte {
+		parameters := join(u32(index, 2, 0, ticks, 2000), u32(0, 0, rate), make([]byte, 24))
+		return attr(number, join(attr(1, str("police")), attr(4, join(attr(3, u32(0, 0, drops, 0, 0)))),
+			attr(2, join(attr(1, parameters), more))))
+	}
+	answer := join(u32(0), attr(1, join(police(1, 7, 2_500_000, 102400, 12), attr(2, attr(1, str("mirred"))),
+		police(3, 8, 0xffffffff, 32768, 13, attr(8, u32(5_000_000_000&0xffffffff, 1))...))), attr(3, u32(3)))
+	got, err := decodePolicers(answer)
+	want := []policer{{7, 12, 2_500_000, 16384}, {8, 13, 5_000_000_000, 10_485_760}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 }
 
@@ -236,6 +280,9 @@ func TestRulesAndChains(t *testing.T) {
 		{"counter before the match", [][]byte{counter, match, drop}},
 		{"counter, limit, drop", [][]byte{counter, expression("limit"), drop}},
 		{"counter and a number", [][]byte{counter, number}},
+		{"a program's queue", [][]byte{match, counter, expression("queue", attr(1, []byte{0, 5}))}},
+		{"that may be without a program", [][]byte{counter, expression("queue", attr(1, []byte{0, 5}), attr(3, []byte{0, 1}))}},
+		{"one of two queues", [][]byte{counter, expression("queue", attr(1, []byte{0, 5}), attr(2, []byte{0, 2}))}},
 		{"jump", [][]byte{match, counter, verdictExpression(-3, "user")}},
 		{"goto", [][]byte{verdictExpression(-4, "user")}},
 		{"return", [][]byte{counter, verdictExpression(-5, "")}},

@@ -93,7 +93,9 @@ func (r *Reader) Read() Snapshot {
 // readFile reads a file of the calling thread's namespace. /proc/net is the one of the process, hence thread-self.
 func (r *Reader) readFile(s *Snapshot, f file) {
 	tasks := []string{"thread-self"}
-	if f.read&first != 0 { // net/core/neighbour.c, neigh_table_init
+	if strings.HasPrefix(f.path, "sys/") {
+		tasks = []string{""}
+	} else if f.read&first != 0 { // net/core/neighbour.c, neigh_table_init
 		tasks = append(tasks, "self", "1")
 	}
 	var open *os.File
@@ -149,9 +151,8 @@ func (r *Reader) readDevices(s *Snapshot) {
 	if err != nil {
 		s.lacks("qdiscs", err)
 	}
-	for _, q := range tops(qdiscs) {
-		s.addQdisc(q)
-	}
+	s.addQdiscs(qdiscs)
+	s.askPolicers(routes, qdiscs)
 	for _, l := range links {
 		if drivers != nil && !l.loopback && slices.Contains([]string{"", "veth", "dsa", "netdevsim"}, l.kind) {
 			r.readDriver(s, drivers, l)

@@ -71,7 +71,7 @@ func addHop(r *model.Route, route netlink.Route, to netip.Addr) (far netip.Addr,
 		return far, err
 	}
 	if r.Interface == "" {
-		r.Interface, r.Device = l.Attrs().Name, l.Type()
+		r.Interface, r.Device, r.MTU = l.Attrs().Name, l.Type(), l.Attrs().MTU
 	}
 	up, carrier := l.Attrs().RawFlags&unix.IFF_UP != 0, l.Attrs().RawFlags&unix.IFF_LOWER_UP != 0
 	r.NoCarrier = r.NoCarrier || up && !carrier

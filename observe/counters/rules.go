@@ -36,6 +36,8 @@ type rule struct {
 	refuses bool   // it drops or rejects
 	always  bool   // it matches all packets
 	jumps   string // chain to which its verdict sends them
+	asks    bool   // a program that reads queue is to judge them; without one they are lost
+	queue   uint64
 }
 
 // addRules adds the counters of rules that drop, and of chains whose policy does.
@@ -48,6 +50,10 @@ func (s *Snapshot) addRules(chains []chain, rules []rule) {
 	for _, r := range rules {
 		if r.counted && (r.refuses || closed[r.sibling(r.jumps)]) {
 			add(r.chainKey, decimal(r.number), r.packets)
+		}
+		if r.counted && r.asks && !slices.Contains(s.heard, r.queue) {
+			s.add(series{name: fmt.Sprintf("nfqueue.%d.unheard", r.queue), scope: namespaceScope, unit: skbUnit, bits: 64,
+				role: loss}, r.number, r.packets)
 		}
 	}
 	for _, c := range chains {

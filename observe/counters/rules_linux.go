@@ -118,6 +118,11 @@ func (r *rule) addExpression(a attributes) {
 	case "reject":
 		r.refuses = true
 		return
+	case "queue": // without the flag to pass without a program
+		r.queue = body.number(unix.NFTA_QUEUE_NUM)
+		r.asks = body.has(unix.NFTA_QUEUE_NUM) && body.number(unix.NFTA_QUEUE_TOTAL) <= 1 &&
+			body.number(unix.NFTA_QUEUE_FLAGS)&unix.NFT_QUEUE_FLAG_BYPASS == 0
+		return
 	case "target": // iptables-nft
 		name := body.text(unix.NFTA_TARGET_NAME)
 		r.refuses = r.refuses || name == "REJECT" || name == "DROP"

@@ -20,9 +20,11 @@ var (
 	nftRule     = regexp.MustCompile(`^(.*?)(?:counter packets (\d+) bytes \d+ )?` +
 		`(?:log (?:(?:prefix ".*?"|(?:group|level|snaplen|queue-threshold) \S+|flags .*?) )*?)?` +
 		`(?:drop|reject(?: with [^{}]*)?|xt target "(?:DROP|REJECT)"|(?:jump|goto) (\S+))$`)
+	nftQueue    = regexp.MustCompile(`counter packets (\d+) bytes \d+ queue (?:num|to) (\d+)$`)
 	nftHandle   = regexp.MustCompile(` # handle (\d+)$`)
 	tablesChain = regexp.MustCompile(`^:(\S+) (DROP|ACCEPT|-) \[(\d+):\d+\]$`)
 	tablesRule  = regexp.MustCompile(`^\[(\d+):\d+\] -A (\S+)(.*) -[jg] (\S+)`)
+	tablesQueue = regexp.MustCompile(` -j NFQUEUE --queue-num (\d+)$`)
 )
 
 // parseRules reads the text of a router's firewall; lines of another form tell nothing.
@@ -67,6 +69,10 @@ func (s *Snapshot) parseRules(text string) {
 			r := rule{chainKey: at.sibling(m[2]), counted: true, refuses: m[4] == "DROP" || m[4] == "REJECT",
 				jumps: m[4]}
 			r.packets, _ = strconv.ParseUint(m[1], 10, 64)
+			if q := tablesQueue.FindStringSubmatch(line); q != nil {
+				r.asks = true
+				r.queue, _ = strconv.ParseUint(q[1], 10, 16)
+			}
 			numbers[r.chainKey]++
 			r.number = numbers[r.chainKey]
 			rules = append(rules, r)
@@ -75,6 +81,10 @@ func (s *Snapshot) parseRules(text string) {
 			if m := nftRule.FindStringSubmatch(line); m != nil {
 				r.counted, r.jumps, r.refuses, r.always = m[2] != "", m[3], m[3] == "", m[1] == ""
 				r.packets, _ = strconv.ParseUint(m[2], 10, 64)
+			} else if m := nftQueue.FindStringSubmatch(line); m != nil {
+				r.counted, r.asks = true, true
+				r.packets, _ = strconv.ParseUint(m[1], 10, 64)
+				r.queue, _ = strconv.ParseUint(m[2], 10, 16)
 			}
 			rules = append(rules, r)
 		}

@@ -32,14 +32,14 @@ var errForm = errors.New("its answer has not the parts that were asked for")
 // what begins with $. What must belong together comes first. A file that is missing is empty. Neither /proc/interrupts
 // nor the table of connections is among them: reading those costs too much.
 var samplePaths = slices.Concat([]string{uptimePath, statPath}, counters.RouterFiles(), []string{
-	connectionsPath, connectionsMaxPath, clockPaths, zonePaths, bootPath, shellPath, parentPath,
+	clockPaths, zonePaths, bootPath, shellPath, parentPath,
 })
 
 const (
 	uptimePath         = "/proc/uptime"
 	statPath           = "/proc/stat"
-	softnetPath        = "/proc/net/softnet_stat" // one of counters.RouterFiles
-	connectionsPath    = "/proc/sys/net/netfilter/nf_conntrack_count"
+	softnetPath        = "/proc/net/softnet_stat"                     // one of counters.RouterFiles
+	connectionsPath    = "/proc/sys/net/netfilter/nf_conntrack_count" // likewise, as the next
 	connectionsMaxPath = "/proc/sys/net/netfilter/nf_conntrack_max"
 	clockPaths         = "$clocks"
 	zonePaths          = "$zones"

@@ -298,7 +298,7 @@ func (w *Watch) Report() (o model.Observation) {
 	o = model.Observation{
 		Mode: model.DropsOff, Why: "a router under test is watched by its counters",
 		Boot: r.boot, Namespace: r.machine.namespace, Unsettled: w.unsettled,
-		Queues: counters.Queues(w.snapshots.At(model.MomentMeasure), w.snapshots.At(model.MomentEnd)),
+		Queues: w.snapshots.Queues(),
 	}
 	for _, d := range w.toward {
 		route := counters.Surer(w.halted[d.to], w.snapshots.At(model.MomentEnd).Route(d.to))

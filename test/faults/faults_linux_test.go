@@ -57,6 +57,9 @@ func TestFaults(t *testing.T) {
 				if f.Lost < min(100, f.Attempted/2) {
 					t.Fatalf("only %d packets of %d were lost", f.Lost, f.Attempted)
 				}
+				if told := factsOf(f); r.facts != "" && !matches(r.facts, told) {
+					t.Errorf("%v: the facts are %q, want %s", m, told, r.facts)
+				}
 				got, today := answer(m, f), r.today[m]
 				known := today != "" && matches(today, got) || inGuest() && matches(r.guests[m], got)
 				switch {

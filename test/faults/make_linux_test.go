@@ -158,6 +158,12 @@ func unknown(c *chain, n *netbed.Node, name string, beyond *netbed.Node, there s
 		n.Sysctl("net/"+family+"/neigh/"+name+"/"+key, value)
 	}
 	beyond.Link(there, netlink.LinkSetARPOff)
+	forget(c, n, name)
+	return nil
+}
+
+// forget has a node know no neighbour at an interface.
+func forget(c *chain, n *netbed.Node, name string) {
 	n.Link(name, func(l netlink.Link) error {
 		all, err := netlink.NeighList(l.Attrs().Index,
 			map[bool]int{false: netlink.FAMILY_V4, true: netlink.FAMILY_V6}[c.six])
@@ -173,7 +179,6 @@ func unknown(c *chain, n *netbed.Node, name string, beyond *netbed.Node, there s
 		}
 		return nil
 	})
-	return nil
 }
 
 // misled has a node send to a link address that nobody has.
@@ -272,6 +277,50 @@ func spoil(c *chain) (undo func()) {
 	const payload = 24 // behind UDP's header and the test packet's
 	return both(func() { offload(true) },
 		write(c.router, prerouting, expr.PayloadBaseTransportHeader, payload, 0xaa, 0xbb, 0xcc, 0xdd))
+}
+
+// bucket holds no more than 1000 B.
+func bucket(n *netbed.Node, name string) (undo func()) {
+	return n.Qdisc(name, &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{Handle: netlink.MakeHandle(1, 0),
+		Parent: netlink.HANDLE_ROOT}, Rate: 125_000, Limit: 30_000, Buffer: 125_000}) // of 64 ns each
+}
+
+// policed lets 10 kB a second come in at a device.
+func policed(n *netbed.Node, name string) (undo func()) {
+	police := netlink.NewPoliceAction()
+	police.Rate, police.Burst, police.Mtu = 10_000, 1000, 2000
+	police.ExceedAction = netlink.TC_POLICE_SHOT
+	return atInput(n, name, police)
+}
+
+// atInput has an action meet all that comes in at a device.
+func atInput(n *netbed.Node, name string, action netlink.Action) (undo func()) {
+	undo = n.Qdisc(name, &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{Handle: netlink.MakeHandle(0xffff, 0),
+		Parent: netlink.HANDLE_CLSACT}})
+	n.Link(name, func(l netlink.Link) error {
+		return netlink.FilterAdd(&netlink.U32{Actions: []netlink.Action{action},
+			FilterAttrs: netlink.FilterAttrs{LinkIndex: l.Attrs().Index, Parent: netlink.HANDLE_MIN_INGRESS, Priority: 1,
+				Protocol: unix.ETH_P_ALL}})
+	})
+	return undo
+}
+
+func ifb() netlink.Link { return &netlink.Ifb{LinkAttrs: netlink.LinkAttrs{Name: "ifb0"}} }
+
+// shapedInput has what comes in at a device pass a short queue first.
+func shapedInput(n *netbed.Node, name string) (undo func()) {
+	n.Must(func() error { return netlink.LinkAdd(ifb()) })
+	n.Link("ifb0", netlink.LinkSetUp)
+	n.TBF("ifb0", netlink.HANDLE_ROOT, 6_250, 3000)
+	atInput(n, name, netlink.NewMirredAction(n.Index("ifb0")))
+	return nil
+}
+
+// noNeighbours has a node find no room for a neighbour that it does not know yet.
+func noNeighbours(c *chain, n *netbed.Node, name string) (undo func()) {
+	machine(c, "net/ipv4/neigh/default/gc_thresh3", "0")
+	forget(c, n, name)
+	return nil
 }
 
 // htb gives all that leaves an interface little, in a queue of a kind. With options it is rare among libraries.

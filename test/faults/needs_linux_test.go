@@ -102,3 +102,21 @@ func cgroup2(testing.TB) string {
 	}
 	return ""
 }
+
+func policer(t testing.TB) string {
+	return module("act_police", func() error {
+		lo, err := netlink.LinkByName("lo")
+		if err != nil {
+			return err
+		}
+		clsact := netlink.QdiscAttrs{LinkIndex: lo.Attrs().Index, Handle: netlink.MakeHandle(0xffff, 0),
+			Parent: netlink.HANDLE_CLSACT}
+		if err := netlink.QdiscAdd(&netlink.Clsact{QdiscAttrs: clsact}); err != nil {
+			return err
+		}
+		police := netlink.NewPoliceAction()
+		police.Rate, police.Burst = 10_000, 1000
+		return netlink.FilterAdd(&netlink.U32{Actions: []netlink.Action{police}, FilterAttrs: netlink.FilterAttrs{
+			LinkIndex: lo.Attrs().Index, Parent: netlink.HANDLE_MIN_INGRESS, Priority: 1, Protocol: unix.ETH_P_ALL}})
+	})(t)
+}

@@ -385,6 +385,24 @@ func answer(m mode, f model.FlowResult) string {
 	return strings.Join(names, " + ")
 }
 
+// factsOf are the facts of the line that lost most.
+func factsOf(f model.FlowResult) string {
+	var texts []string
+	most := uint64(0)
+	for _, l := range f.Ledger.Lines {
+		if l.Packets <= most {
+			continue
+		}
+		most, texts = l.Packets, nil
+		for _, e := range l.Evidence {
+			if e.Role == model.RoleFact {
+				texts = append(texts, fmt.Sprintf("%s=%d %s", e.Counter, e.After, e.Unit))
+			}
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
 // hostOf is the host that a line must name.
 func hostOf(l model.Line) string {
 	switch {

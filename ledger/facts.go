@@ -1,0 +1,162 @@
+package ledger
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"pelt/model"
+)
+
+// queuedAt are the interfaces whose queues the flow's packets pass at a node: its outputs and, where its input hands
+// packets to another device to be queued, that one. Only ifb devices are known to be for that.
+func (v *view) queuedAt() []string {
+	out := v.Out
+	if len(out) == 0 || !v.table.classes(v.In).known {
+		return out
+	}
+	for _, q := range v.Observation.Queues {
+		if strings.HasPrefix(q.Interface, "ifb") && !slices.Contains(out, q.Interface) {
+			out = append(slices.Clip(out), q.Interface)
+		}
+	}
+	return out
+}
+
+// dropper is the queue of a node that dropped packets, if iface is not "" at that interface. One inside of another
+// goes before that, which counts the same packets. nil if none is known.
+func (v *view) dropper(iface string) (found *model.Queue) {
+	at := v.queuedAt()
+	switch {
+	case iface != "":
+		at = []string{iface}
+	case len(at) == 0 && v.Observation.Interface != "":
+		at = []string{v.Observation.Interface}
+	}
+	for i := range v.Observation.Queues {
+		q := &v.Observation.Queues[i]
+		if q.Dropped == 0 || len(at) > 0 && !slices.Contains(at, q.Interface) {
+			continue
+		}
+		if found == nil || q.Inside && !found.Inside || q.Inside == found.Inside && q.Dropped > found.Dropped {
+			found = q
+		}
+	}
+	return found
+}
+
+// neverFits reports whether the flow's packets are longer than the bucket of a queue. How long it is, is known to
+// within what passes in a tick of the kernel's.
+func (b *book) neverFits(q *model.Queue) bool {
+	const tick = 64e-9
+	most := float64(q.BurstBytes) + q.RateBPS/8*tick + 1
+	return q.Kind == "tbf" && q.BurstBytes > 0 && b.in.Fragments <= 1 && float64(b.in.PacketBytes) > most
+}
+
+// Causes that more than their rows name.
+const (
+	longPacket = "TBF_BURST"
+	policer    = "POLICER"
+)
+
+// inQueue reports whether a loss of this layer and cause is a queue's.
+func inQueue(layer, cause string) bool {
+	switch layer {
+	case model.LayerSenderQdisc:
+		return !strings.HasPrefix(cause, "TC_") && cause != policer
+	case model.LayerNetwork:
+		return strings.HasPrefix(cause, "QDISC_") || cause == longPacket
+	}
+	return false
+}
+
+// refine gives claims the cause that the facts of their host decide, where the verdict or the counter fits several.
+func (b *book) refine() {
+	for _, c := range b.claims {
+		if v := b.path.named(c.host); c.taken > 0 && v != nil && v.Observation != nil {
+			b.refineBy(v, c)
+		}
+	}
+}
+
+func (b *book) refineBy(v *view, c *claim) {
+	most := func(r reading) bool { return times(r.whole, max(b.in.Segments, 1)) > c.taken/2 }
+	t := &v.table
+	switch {
+	case !inQueue(c.layer, c.cause):
+	default:
+		q := v.dropper(c.iface)
+		byVerdict := c.order < bySocket && c.evidence.Scope == "packet"
+		switch {
+		case q == nil && c.cause == "ENOBUFS" && most(t.field("neighbour", "table_fulls")):
+			c.layer, c.cause = model.LayerSenderDevice, "NEIGH_CREATEFAIL"
+		case q == nil:
+		case (c.cause == "QDISC_DROP" || c.cause == "ENOBUFS") && b.neverFits(q):
+			c.cause = longPacket
+		case (c.cause == "QDISC_DROP" && !byVerdict || c.cause == "NOT_SPECIFIED") && q.EarlyDropped > q.Dropped/2:
+			c.cause = "QDISC_CONGESTED"
+		}
+	}
+}
+
+// ofSeeker reports whether counters of the whole kernel's neighbours speak for a node. A meeting has so few packets
+// that those of others would hide them, and control has found the neighbour.
+func ofSeeker(b *book, v *view) bool { return v == b.seeker(v.kernel) && b.in.Way == "" }
+
+// facts are the settings and levels of a line's host that decided its cause, or that limit it.
+func (b *book) facts(l model.Line) (list []model.Evidence) {
+	v := b.path.named(l.Host)
+	if v == nil || v.Observation == nil {
+		return nil
+	}
+	add := func(name, unit string, value uint64) {
+		list = append(list, model.Evidence{Counter: name, Host: v.Name, Unit: unit, Role: model.RoleFact, After: value})
+	}
+	// level adds what the host tells as a setting, if it does.
+	level := func(name, unit string) {
+		for _, k := range v.Observation.Knobs {
+			if n, err := strconv.ParseUint(k.Value, 10, 64); k.Name == name && err == nil {
+				add(name, unit, n)
+			}
+		}
+	}
+	switch {
+	case l.Cause == "CONNTRACK_FULL":
+		level("net.netfilter.nf_conntrack_count", "connection")
+		level("net.netfilter.nf_conntrack_max", "connection")
+	case l.Cause == "NEIGH_CREATEFAIL":
+		cache, family := "arp_cache", "ipv4"
+		if v.table.field("neighbour", "table_fulls").name == "ndisc_cache.table_fulls" {
+			cache, family = "ndisc_cache", "ipv6"
+		}
+		level(cache+".entries", "neighbour")
+		level("net."+family+".neigh.default.gc_thresh3", "neighbour")
+	case l.Cause == policer:
+		name := strings.TrimSuffix(v.table.policers.name, ".drops")
+		level(name+".rate_bps", "bit/s")
+		level(name+".burst_bytes", "B")
+	case l.Cause == "PKT_TOO_BIG" && v.route.MTU > 0:
+		add("dev."+v.route.Interface+".mtu", "B", uint64(v.route.MTU))
+	case l.Cause == "NFQUEUE_UNHEARD" || l.Cause == "NFQUEUE_FULL":
+		if r := b.counters(v, Of(l.Layer, l.Cause).counts); r.known {
+			add(r.name, "skb", r.whole)
+		}
+	case inQueue(l.Layer, l.Cause):
+		q := v.dropper(l.Interface)
+		switch {
+		case q == nil:
+		case l.Cause == longPacket:
+			add(q.Counter("burst"), "B", q.BurstBytes)
+			add("packet", "B", uint64(b.in.PacketBytes))
+		case l.Cause == "QDISC_CONGESTED" && q.EarlyDropped > 0:
+			add(q.Counter("early_drops"), "skb", q.EarlyDropped)
+		case q.LimitBytes > 0:
+			add(q.Counter("limit"), "B", q.LimitBytes)
+		case q.LimitPackets > 0:
+			add(q.Counter("limit"), "skb", q.LimitPackets)
+		default:
+			add(q.Counter("drops"), "skb", q.Dropped)
+		}
+	}
+	return list
+}
