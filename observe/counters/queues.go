@@ -243,7 +243,7 @@ func (q *qdisc) parseStatistics(line string, words []string) {
 		_, _ = fmt.Sscanf(line, form, &bytes, &packets, &q.drops, &q.overlimits, &q.requeues) // as far as it is so
 	case words[0] == "backlog":
 		_, _ = fmt.Sscanf(strings.TrimSpace(line), "backlog %s %dp", &backlog, &q.queued)
-	case len(words) > 5 && words[0] == "memory" && q.kind == "cake": // memory used: 20Kb of 32Mb
+	case len(words) > 4 && words[0] == "memory" && q.kind == "cake": // memory used: 20Kb of 32Mb
 		used, known := tcNumber(words[2], "b", 1024)
 		limit, limited := tcNumber(words[4], "b", 1024)
 		if known && limited {

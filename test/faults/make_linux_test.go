@@ -158,12 +158,6 @@ func unknown(c *chain, n *netbed.Node, name string, beyond *netbed.Node, there s
 		n.Sysctl("net/"+family+"/neigh/"+name+"/"+key, value)
 	}
 	beyond.Link(there, netlink.LinkSetARPOff)
-	forget(c, n, name)
-	return nil
-}
-
-// forget has a node know no neighbour at an interface.
-func forget(c *chain, n *netbed.Node, name string) {
 	n.Link(name, func(l netlink.Link) error {
 		all, err := netlink.NeighList(l.Attrs().Index,
 			map[bool]int{false: netlink.FAMILY_V4, true: netlink.FAMILY_V6}[c.six])
@@ -179,6 +173,7 @@ func forget(c *chain, n *netbed.Node, name string) {
 		}
 		return nil
 	})
+	return nil
 }
 
 // misled has a node send to a link address that nobody has.
@@ -313,13 +308,6 @@ func shapedInput(n *netbed.Node, name string) (undo func()) {
 	n.Link("ifb0", netlink.LinkSetUp)
 	n.TBF("ifb0", netlink.HANDLE_ROOT, 6_250, 3000)
 	atInput(n, name, netlink.NewMirredAction(n.Index("ifb0")))
-	return nil
-}
-
-// noNeighbours has a node find no room for a neighbour that it does not know yet.
-func noNeighbours(c *chain, n *netbed.Node, name string) (undo func()) {
-	machine(c, "net/ipv4/neigh/default/gc_thresh3", "0")
-	forget(c, n, name)
 	return nil
 }
 

@@ -109,10 +109,6 @@ var table = []row{
 	{name: "sender: neighbour does not answer, IPv6", six: true, want: each("sender-device/" + unanswered),
 		make: func(c *chain) func() { return unknown(c, c.sender, their, c.router, toSender) }},
 
-	{name: "sender: neighbour table full", needs: guest, want: each("sender-device/NEIGH_CREATEFAIL"),
-		facts: `arp_cache\.entries=\d+ neighbour, net\.ipv4\.neigh\.default\.gc_thresh3=0 neighbour`,
-		make:  func(c *chain) func() { return noNeighbours(c, c.sender, their) }},
-
 	{name: "router: wrong link address", want: each("network/OTHERHOST"),
 		make: func(c *chain) func() { return misled(c.sender, their, c.router, toSender) }},
 	{name: "router: XDP, generic", want: each("network/XDP"),
@@ -241,9 +237,6 @@ var table = []row{
 		make: func(c *chain) func() { return unknown(c, c.router, toReceiver, c.receiver, their) }},
 	{name: "router: neighbour does not answer, IPv6", six: true, want: each("network/" + unanswered),
 		make: func(c *chain) func() { return unknown(c, c.router, toReceiver, c.receiver, their) }},
-	{name: "router: neighbour table full", needs: guest, want: each("network/NEIGH_CREATEFAIL"),
-		facts: `arp_cache\.entries=\d+ neighbour, net\.ipv4\.neigh\.default\.gc_thresh3=0 neighbour`,
-		make:  func(c *chain) func() { return noNeighbours(c, c.router, toReceiver) }},
 	{name: "router: no carrier", want: each("network/NO_CARRIER"),
 		make: func(c *chain) func() { return noCarrier(c.router, toReceiver, c.receiver, their) }},
 	{name: "router: device without a reader",
