@@ -112,6 +112,9 @@ func (m Machine) Parse(taken time.Time, texts map[string]string) Snapshot {
 // anything.
 func Surer(earlier, later model.Route) model.Route {
 	if later.Kind == "" || earlier.Fails() && !later.Fails() {
+		if earlier.Interface == later.Interface {
+			earlier.MTU = max(earlier.MTU, later.MTU)
+		}
 		return earlier
 	}
 	return later

@@ -131,8 +131,8 @@ func TestSilentNextHopIsRemembered(t *testing.T) {
 	set(netlink.NeighDel, 0)
 	w.Snapshot(model.MomentEnd)
 	routes := w.Report().Routes
-	want := []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "to-receiver", NoAnswer: true},
-		{Flow: "down", Kind: model.RouteUsable, Interface: "to-sender"}}
+	want := []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "to-receiver", MTU: 1500, NoAnswer: true},
+		{Flow: "down", Kind: model.RouteUsable, Interface: "to-sender", MTU: 1500}}
 	if routes[0].Flow != "up" {
 		slices.Reverse(routes)
 	}
