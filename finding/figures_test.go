@@ -37,7 +37,8 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", c.of.Evidence[1:], got, c.want)
 		}
 	}
-	one, other := table.Row{Line: line(fact("dev.wan.mtu", "B", 1400))}, table.Row{Line: line(fact("dev.wan.mtu", "B", 1300))}
+	one := table.Row{Line: line(fact("dev.wan.mtu", "B", 1400))}
+	other := table.Row{Line: line(fact("dev.wan.mtu", "B", 1300))}
 	for want, rows := range map[string][]table.Row{"": {one, other}, " (1400 B)": {one, one}} {
 		if got := figuresOf(rows); got != want {
 			t.Errorf("of lines: %q, want %q", got, want)
