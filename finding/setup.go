@@ -299,17 +299,45 @@ func Held(rows []table.Row) []Finding {
 	return out
 }
 
-// Moves says that a NAT on the path gave streams another source address or port in mid-run.
+// Moves says that a NAT on the path gave streams another source address or port in mid-run, or may have.
 func Moves(rows []table.Row) (out []Finding) {
 	for _, r := range rows {
 		if len(r.Flow.Moved) > 0 {
 			out = append(out, moves(r.Flow))
+		} else if at := stopped(r); at > 0 {
+			out = append(out, say("path.stopped", Doubt).number("at_s", "", at))
 		}
 	}
 	if more := len(out) - mostPlaces; more > 0 {
 		out = append(out[:mostPlaces], say("path.moved-more", Doubt).number("trials_count", "", float64(more)))
 	}
 	return out
+}
+
+// leastStill is for how many seconds nothing arrives at the end of a trial before that is told.
+const leastStill = 2
+
+// stopped is from when on nothing arrived any more of what was sent to the host that calls, in seconds; 0 if packets came
+// to the end. A sender that was called cannot follow its receiver to another address: a NAT lets in only what answers.
+func stopped(r table.Row) (at float64) {
+	f := r.Flow
+	if f.Protocol != model.UDP || f.From != model.Receiver || f.To != model.Sender || r.Doc.Lab != nil || f.Received == 0 {
+		return 0
+	}
+	for _, s := range r.Trial.Series {
+		if s.Metric != "receive_pps" || s.Flow != f.Name {
+			continue
+		}
+		came := len(s.Values)
+		for came > 0 && s.Values[came-1] == 0 {
+			came--
+		}
+		still := float64(len(s.Values)-came) * s.StepSeconds
+		if came > 0 && still >= leastStill && float64(f.Lost) > f.SendPPS*still/2 { // it was sent to meanwhile
+			return s.StartSeconds + float64(came)*s.StepSeconds
+		}
+	}
+	return 0
 }
 
 func moves(f *model.FlowResult) Finding {

@@ -41,6 +41,18 @@ func setupExamples(*testing.T) []example {
 	moved := model.Document{Results: []model.Result{flow(1, 150, port), flow(4, 0), flow(4, 0, address),
 		flow(4, 1, port, again), flow(1, 0, again), flow(1, 0, again)}}
 
+	// To the host that calls nothing came any more after six of nine seconds, or after eight; or nothing was sent any more.
+	cameTo := func(seconds int, from string, lost uint64) []table.Row {
+		f := model.FlowResult{Name: "down", Protocol: model.UDP, From: from, To: model.Sender, Attempted: 9000,
+			Received: 9000 - lost, Lost: lost, SendPPS: 1000}
+		values := make([]float64, 9)
+		for i := range seconds {
+			values[i] = 1000
+		}
+		return table.Rows(&model.Document{Results: []model.Result{{State: model.Valid, Flows: []model.FlowResult{f},
+			Series: []model.Series{{Metric: "receive_pps", Flow: "down", StepSeconds: 1, Values: values}}}}})
+	}
+
 	// Of four streams two lost what a rule, or a full queue, took.
 	uneven := func(others uint64, line model.Line) []table.Row {
 		f := model.FlowResult{Name: "up", Streams: 4, Attempted: 4000, Lost: 600 + others,
@@ -70,6 +82,10 @@ func setupExamples(*testing.T) []example {
 		{"losses that links made", madeLoss(table.Rows(&lossy))}, {"moves", Moves(table.Rows(&moved))},
 		{"a carrier that was lost once", Carriers(down(5, 1))}, {"and more often", Carriers(down(5, 3))},
 		{"one that cost nothing", Carriers(down(0, 1))},
+		{"nothing arrives at the host that calls", Moves(cameTo(6, model.Receiver, 3000))},
+		{"but for a second", Moves(cameTo(8, model.Receiver, 1000))},
+		{"because nothing is sent", Moves(cameTo(6, model.Receiver, 0))},
+		{"from another host", Moves(cameTo(6, "router", 3000))},
 		{"pauses in which a NAT forgets", Profiles(paused(8))}, {"shorter ones", Profiles(paused(0.9))},
 		{"streams of which a rule drops two", Uneven(uneven(0, rule))},
 		{"streams of which a full queue drops two", Uneven(uneven(4, queue))},
