@@ -335,6 +335,14 @@ func TestAccounts(t *testing.T) {
 			devices(in, 900, 900)
 			add(&in.Nodes[0], 1, "dev.eth0.carrier_down")
 		}},
+		{"... and send() said so of some, which are no full ring at the next host that is known", func(in *Input) {
+			unwatched(in)
+			oneKernel(in)
+			devices(in, 900, 900)
+			in.SendErrors, in.Accepted = map[string]uint64{"ENOBUFS": 60}, 940
+			add(&in.Nodes[0], 1, "dev.eth0.carrier_down")
+			add(&in.Nodes[0], 60, "dev.eth0.tx_dropped Ip.OutDiscards Udp.SndbufErrors")
+		}},
 		{"the same, which a watch calls a queue's drop", func(in *Input) {
 			in.Nodes[0].Observation.Drops = verdicts(marks(0, 100, 0), []model.Site{queue})
 			in.Nodes[0].Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, NoCarrier: true}}

@@ -194,7 +194,12 @@ const wireguard = "wireguard"
 // unsent is what a device failed to send.
 const unsent = "unsent(tx_errors,tx_dropped)"
 
-func noCarrier(_ *book, v *view) bool { return v.route.NoCarrier }
+func noCarrier(_ *book, v *view) bool { return v.down() }
+
+// down reports whether the node's interface toward the receiver has no carrier, or had none for a while.
+func (v *view) down() bool {
+	return v.route.NoCarrier || len(v.Out) > 0 && v.table.device(v.Out, model.CarrierDown).whole > 0
+}
 
 // noPeer reports whether that is for want of a peer: a full queue is no error there.
 func noPeer(b *book, v *view) bool {
@@ -233,7 +238,7 @@ func (b *book) unsentBy(v *view, row *Cause) {
 		told = minus(told, n)
 	}
 	ring := sent.less(b.backlog(next))
-	if told >= ring.whole && ring.whole > 0 {
+	if told >= ring.whole && ring.whole > 0 && !v.down() {
 		b.counter(byTransmit, b.behind(next, stageRing), next.Name, model.CauseRingFull, sent, behind)
 		return
 	}

@@ -295,6 +295,10 @@ func (b *book) refusers(v *view) []refuser {
 		refuser{model.LayerSenderQdisc, b.in.Sender, "TC_EGRESS", free(b.classifier(v), model.LayerSenderQdisc),
 			false, nil})
 	device := v.table.device(v.Out, "tx_dropped").add(v.table.device(v.Out, "tx_errors"))
+	if v.down() {
+		return append(all, refuser{model.LayerSenderDevice, b.in.Sender, "NO_CARRIER", free(device, model.LayerSenderDevice),
+			false, nil})
+	}
 	if next := b.path.next(v); next != nil {
 		layer := b.behind(next, stageBacklog)
 		n := free(b.backlog(next), layer)

@@ -258,7 +258,7 @@ func (f facts) noCarrier() bool {
 		out = []string{f.device}
 	}
 	lost := t.device(out, "tx_dropped") // as not all kernels count
-	silent := f.host.route.NoCarrier || lost.whole/2 > t.field("Ip", "OutDiscards").whole
+	silent := f.host.down() || lost.whole/2 > t.field("Ip", "OutDiscards").whole
 	return silent && t.queues(out).whole == 0
 }
 

@@ -97,8 +97,7 @@ func (b *book) gaps() (all []gap, whole bool) {
 			}
 		}
 		last, from = t.device(v.Out, "tx_packets"), v
-		down := v.route.NoCarrier || t.device(v.Out, model.CarrierDown).whole > 0
-		if v == b.path.sender && down && last.known {
+		if v == b.path.sender && v.down() && last.known {
 			given := reading{unit: "skb", whole: plus(b.in.Accepted, b.in.WarmupSent), measure: b.in.Accepted, known: true}
 			all = append(all, gap{model.LayerSenderDevice, v.Name, "NO_CARRIER",
 				between(given, last, "accepted - tx_packets")})
