@@ -86,7 +86,15 @@ func curve(name string, sizes []table.Group) []Finding {
 	f.Words = map[string]string{"path": name, "fast": fast.Name(), "wide": wide.Name()}
 	if !(middle(wide, "goodput_bps") > 0) {
 		f.Code, f.Words["sizes"] = "curve.nothing", everyOf(sizes)
-		f.Words["places"], _ = placesOf(table.RowsOf(sizes))
+		rows, lost, sent := table.RowsOf(sizes), uint64(0), uint64(0)
+		for _, r := range rows {
+			lost, sent = lost+r.Flow.Lost, sent+r.Flow.Attempted
+		}
+		if lost < sent { // in most trials nothing arrived, but not in all
+			f = f.number("lost_packets", "all", float64(lost))
+			return []Finding{f.number("attempted_packets", "all", float64(sent))}
+		}
+		f.Words["places"], _ = placesOf(rows)
 		return []Finding{f}
 	}
 	if sizes[0].Rows[0].Flow.Protocol == model.TCP {

@@ -114,6 +114,9 @@ func curveExamples(*testing.T) []example {
 	dead.Received, dead.Lost, dead.LossRatio, dead.ReceivePPS, dead.GoodputBPS = 0, 1000, 1, 0, 0
 	dead.Ledger = model.Ledger{Lost: 1000, Lines: []model.Line{{Layer: on, Cause: "NETFILTER_DROP", Host: "10.0.1.1",
 		Packets: 1000}}}
+	rare := run(0, 1e9, 1e6, on, func(p *made) { p.sizes = []int{64} }) // something arrives in one trial of three
+	some := &rare.Results[1].Flows[0]
+	some.Received, some.Lost, some.LossRatio, some.ReceivePPS, some.GoodputBPS = 5, some.Attempted-5, 1, 5, 2560
 	refuse := func(why model.Reason) *model.Document { // the largest of six sizes
 		d := run(300e3, 1e9, 1e6, "", func(p *made) { p.rate, p.repeats = unit.PacketRate(1000), 1 })
 		d.Results[5].State, d.Results[5].Why = model.Invalid, model.Reasons{why}
@@ -140,6 +143,7 @@ func curveExamples(*testing.T) []example {
 			func(p *made) { p.goodput, p.noise = 95e6, jitter }),
 		"TCP, slow small writes": run(8e3, 1e9, 1e6, "", tcp(64, 1000)),
 		"nothing arrives":        run(0, 1e9, 1e6, on),
+		"next to nothing":        rare,
 		"some trials invalid":    run(8e3, 1e9, 1e6, on, tcp(64, 1000), func(p *made) { p.invalid = 4 }),
 		"the sender was too slow": run(1e6, 1e9, 25.7e3, "",
 			func(p *made) { p.repeats, p.rate, p.invalid = 2, unit.PacketRate(30e3), 12 }),

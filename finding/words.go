@@ -88,8 +88,9 @@ var sentences = map[string]string{
 	"curve.refused": `The sender's kernel refused every packet of {refused}[ ({errno})].`,
 	"curve.few": `{path}: {attempted_packets # packet was/# packets were} sent in a trial of {duration_s}, and {lost_packets} ` +
 		`lost. That is too few to tell a rate: want a longer --time.`,
-	"curve.nothing": `{path} carries nothing: nothing arrived at {sizes}[. Lost: {places}].`,
-	"curve.free":    `Loss-free up to {receive_pps:free}, at {where}.`,
+	"curve.nothing": `{path} carries [next to nothing: {lost_packets:all} of {attempted_packets:all} packets were ` +
+		`lost at {sizes}|nothing: nothing arrived at {sizes}][. Lost: {places}].`,
+	"curve.free": `Loss-free up to {receive_pps:free}, at {where}.`,
 
 	// Searches for the highest rate without loss, or with little.
 	"free.found": freeOf + freeBounds + freeFlood + `[ The link of {link_bps} carries no more.]` +
