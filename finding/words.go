@@ -510,9 +510,8 @@ var sentences = map[string]string{
 	"streams.uneven": `[{flow}: ]{streams_count:lossy} of {streams_count} streams lost {loss_ratio:lossy} of their packets, ` +
 		`and the other {streams_count:others} lost [{loss_ratio:others}|nothing][{chosen ?}: the path chooses by port].`,
 	"link.down": `Interface {interface} of {host} lost its carrier, or was set down[{times_count /, # times}] in the test.`,
-	"path.stopped": `Nothing arrived from {at_s moment} on, and packets were sent to the end. A NAT or firewall on the way that ` +
-		`forgets a flow does this: a sender that is called (--direction down) cannot follow to another port. Measure from the ` +
-		`other host, or let the NAT keep UDP longer.`,
+	"path.stopped": `Nothing arrived from {at_s moment} on. A NAT or firewall that forgets a flow does this: a sender that is ` +
+		`called (--direction down) cannot follow to another port.`,
 	"path.moved-more":      `The path changed a source port in {trials_count # more trial/# more trials}.`,
 	"receiver.silent-more": `The test stopped sending to {receivers_count # more receiver/# more receivers}.`,
 	"path.grown": `More went in than came out{where}: {send_pps:grown} and {receive_pps:grown}. The rest waited in a queue on ` +

@@ -26,7 +26,7 @@ func TestNATGivesOtherPorts(t *testing.T) {
 	const lost = `; \d+ packets were lost meanwhile\.`
 	for _, c := range []struct{ name, args, want string }{ // an XDP sender has a core for itself
 		{"to the client", "--engine udp --direction down --time 8s",
-			`Nothing arrived from [\d.]+ s on, and packets were sent to the end\.`},
+			`Nothing arrived from [\d.]+ s on\.`},
 		{"one stream", "--engine udp --time 8s", `The path gave the flow` + after + ports + lost},
 		{"four streams", "--engine udp --streams 4 --time 8s",
 			`The path gave 4 of 4 streams` + after + ports + `, the first of 4 changes` + lost},
@@ -66,7 +66,11 @@ func TestNATGivesOtherPorts(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := regexp.MustCompile(c.want)
-			for _, text := range []string{p.Out.String(), report, account, string(html)} {
+			texts := []string{report, account, string(html)}
+			if !down { // of the other one the short text has no room for all
+				texts = append(texts, p.Out.String())
+			}
+			for _, text := range texts {
 				if !want.MatchString(strings.Join(strings.Fields(text), " ")) {
 					t.Errorf("want %q in\n%.4000s", c.want, text)
 				}
