@@ -25,6 +25,10 @@
 //	dev.eth0.rx_missed_errors             rtnetlink, IFLA_STATS64; of another machine, /proc/net/dev
 //	dev.eth0.carrier_down                 rtnetlink, IFLA_CARRIER_DOWN_COUNT
 //	qdisc.eth0.tbf.1:.drops               rtnetlink, TCA_STATS2: a device's root and its ingress or clsact
+//	qdisc.eth0.cake.1:.early_drops        of them, those for which there was room
+//	police.1.drops                        rtnetlink: a policer of tc, by its index
+//	nfqueue.5.queue_dropped               /proc/net/netfilter/nfnetlink_queue
+//	nfqueue.5.unheard                     packets that rules sent to a queue that no program reads
 //	ethtool.eth0.rx_queue_0_xdp_drops     the driver's own; a dot in its name became an underscore
 //	conntrack.insert_failed               ctnetlink or /proc/net/stat/nf_conntrack
 //	nft.inet.filter.input.5.packets       a rule that drops, by its handle
