@@ -61,13 +61,8 @@ const (
 
 // inQueue reports whether a loss of this layer and cause is a queue's.
 func inQueue(layer, cause string) bool {
-	switch layer {
-	case model.LayerSenderQdisc:
-		return !strings.HasPrefix(cause, "TC_") && cause != policer
-	case model.LayerNetwork:
-		return strings.HasPrefix(cause, "QDISC_") || cause == longPacket
-	}
-	return false
+	row := Of(layer, cause)
+	return row.at == stageQdisc && slices.Contains([]string{longPacket, "QDISC_CONGESTED", "QDISC_DROP"}, row.Name)
 }
 
 // refine gives claims the cause that the facts of their host decide, where the verdict or the counter fits several.
@@ -81,21 +76,19 @@ func (b *book) refine() {
 
 func (b *book) refineBy(v *view, c *claim) {
 	most := func(r reading) bool { return times(r.whole, max(b.in.Segments, 1)) > c.taken/2 }
-	t := &v.table
+	if !inQueue(c.layer, c.cause) {
+		return
+	}
+	q := v.dropper(c.iface)
+	byVerdict := c.order < bySocket && c.evidence.Scope == "packet"
 	switch {
-	case !inQueue(c.layer, c.cause):
-	default:
-		q := v.dropper(c.iface)
-		byVerdict := c.order < bySocket && c.evidence.Scope == "packet"
-		switch {
-		case q == nil && c.cause == "ENOBUFS" && most(t.field("neighbour", "table_fulls")):
-			c.layer, c.cause = model.LayerSenderDevice, "NEIGH_CREATEFAIL"
-		case q == nil:
-		case (c.cause == "QDISC_DROP" || c.cause == "ENOBUFS") && b.neverFits(q):
-			c.cause = longPacket
-		case (c.cause == "QDISC_DROP" && !byVerdict || c.cause == "NOT_SPECIFIED") && q.EarlyDropped > q.Dropped/2:
-			c.cause = "QDISC_CONGESTED"
-		}
+	case q == nil && c.cause == "ENOBUFS" && most(v.table.field("neighbour", "table_fulls")):
+		c.layer, c.cause = model.LayerSenderDevice, "NEIGH_CREATEFAIL"
+	case q == nil:
+	case (c.cause == "QDISC_DROP" || c.cause == "ENOBUFS") && b.neverFits(q):
+		c.cause = longPacket
+	case (c.cause == "QDISC_DROP" && !byVerdict || c.cause == "NOT_SPECIFIED") && q.EarlyDropped > q.Dropped/2:
+		c.cause = "QDISC_CONGESTED"
 	}
 }
 
