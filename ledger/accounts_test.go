@@ -133,6 +133,10 @@ func TestAccounts(t *testing.T) {
 				Reason: "NOT_SPECIFIED", Namespace: 9}})
 			in.Nodes[1].Observation.Drops = in.Nodes[0].Observation.Drops
 		}},
+		{"a card without room counts what no watch of its kernel sees", func(in *Input) {
+			add(&in.Nodes[1], 60, "dev.eth1.rx_missed_errors")
+			in.Nodes[1].Observation.Drops = verdicts(marks(0, 40, 0), []model.Site{buffer})
+		}},
 		{"the same at a router without a watch, whose time to live and MTU lost others", func(in *Input) {
 			r := router(in)
 			add(r, 90, "Ip.InReceives")
