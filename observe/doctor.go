@@ -41,6 +41,7 @@ type survey struct {
 	btf           bool
 	bpf           string  // why no XDP program loads; "" if it does
 	drops         string  // why drops are not watched; "" if they can be
+	noReasons     bool    // the kernel does not tell why it drops packets
 	otherClocks   string  // available_clocksource
 	busy          float64 // share of all cores while examined, not by us
 	busyKnown     bool
@@ -104,8 +105,6 @@ const (
 	wantSendMax = 212992
 	// liveFrames is the Linux that BPF_F_TEST_XDP_LIVE_FRAMES came with: 5.18.
 	liveFrames = 5<<16 | 18<<8
-	// dropReasons is the Linux that tells why it drops packets: 5.17.
-	dropReasons = 5<<16 | 17<<8
 	// quietBusy is where other work visibly takes time from a sender or receiver.
 	quietBusy = 0.2
 )
@@ -147,7 +146,7 @@ var checks = []check{
 		if s.drops != "" {
 			return "counters only: losses get a name, with less confidence", s.drops
 		}
-		if s.version != 0 && s.version < dropReasons {
+		if s.noReasons {
 			return "each lost packet gets the function that dropped it: reasons came with Linux 5.17", ""
 		}
 		return "every lost packet gets a name, by sequence", ""

@@ -24,7 +24,9 @@ func examineSystem(s *survey) {
 	s.version, _ = features.LinuxVersionCode() // 0 stands for unknown
 	s.bpf = reason(tryXDP())
 	var kernel Kernel
-	s.drops = reason(errors.Join(kernel.Ready(), kernel.Close()))
+	err = kernel.Ready()
+	s.noReasons = err == nil && !kernel.Reasons()
+	s.drops = reason(errors.Join(err, kernel.Close()))
 	before, err := readLoad()
 	if err != nil {
 		return

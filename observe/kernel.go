@@ -84,6 +84,13 @@ func (k *Kernel) Ready() error {
 	return nil
 }
 
+// Reasons reports whether the kernel tells the program, which must be in it, why packets are dropped.
+func (k *Kernel) Reasons() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.machine != nil && k.machine.Reasons()
+}
+
 // Close takes the program out of the kernel.
 func (k *Kernel) Close() error {
 	k.mu.Lock()

@@ -143,6 +143,9 @@ func (m *Machine) Why() string {
 	return why
 }
 
+// Reasons reports whether the kernel tells why packets are dropped, as Linux does since 5.17.
+func (m *Machine) Reasons() bool { return !m.kernel.old }
+
 // why is what both kinds of watch say.
 func (m *Machine) why() string {
 	why := m.names.why()

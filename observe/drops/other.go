@@ -26,6 +26,7 @@ type (
 		Collect(uint16, bool) (model.Drops, error)
 		Missed() (uint64, error)
 		NearlyFull() bool
+		Reasons() bool
 		Why() string
 		Close() error
 	}
