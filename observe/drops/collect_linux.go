@@ -32,7 +32,7 @@ func (m *Machine) Collect(number uint16, sequences bool) (model.Drops, error) {
 	if err := m.names.refresh(m.objects.Sites); err != nil {
 		return d, err
 	}
-	m.names.resolve()
+	m.names.resolve(&m.kernel)
 	m.names.locate()
 	c := collection{names: &m.names, index: map[uint32]int{}, sites: map[model.Site]int{}}
 	for _, f := range t.flows {

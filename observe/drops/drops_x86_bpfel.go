@@ -106,6 +106,12 @@ type bpfMeetingKey struct {
 	Asks   uint16
 }
 
+type bpfNaming struct {
+	_       structs.HostLayout
+	Address uint64
+	Symbol  [120]int8
+}
+
 type bpfNewest struct {
 	_    structs.HostLayout
 	At   uint64
@@ -200,6 +206,7 @@ const (
 	bpfMapTallies         = "tallies"
 	bpfMapVerdicts        = "verdicts"
 	bpfProgDropped        = "dropped"
+	bpfProgFunctionOf     = "function_of"
 	bpfProgNested         = "nested"
 	bpfProgQueued         = "queued"
 	bpfProgReceived       = "received"
@@ -262,10 +269,11 @@ type bpfSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfProgramSpecs struct {
-	Dropped  *ebpf.ProgramSpec `ebpf:"dropped"`
-	Nested   *ebpf.ProgramSpec `ebpf:"nested"`
-	Queued   *ebpf.ProgramSpec `ebpf:"queued"`
-	Received *ebpf.ProgramSpec `ebpf:"received"`
+	Dropped    *ebpf.ProgramSpec `ebpf:"dropped"`
+	FunctionOf *ebpf.ProgramSpec `ebpf:"function_of"`
+	Nested     *ebpf.ProgramSpec `ebpf:"nested"`
+	Queued     *ebpf.ProgramSpec `ebpf:"queued"`
+	Received   *ebpf.ProgramSpec `ebpf:"received"`
 }
 
 // bpfMapSpecs contains maps before they are loaded into the kernel.
@@ -383,15 +391,17 @@ type bpfVariables struct {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfPrograms struct {
-	Dropped  *ebpf.Program `ebpf:"dropped"`
-	Nested   *ebpf.Program `ebpf:"nested"`
-	Queued   *ebpf.Program `ebpf:"queued"`
-	Received *ebpf.Program `ebpf:"received"`
+	Dropped    *ebpf.Program `ebpf:"dropped"`
+	FunctionOf *ebpf.Program `ebpf:"function_of"`
+	Nested     *ebpf.Program `ebpf:"nested"`
+	Queued     *ebpf.Program `ebpf:"queued"`
+	Received   *ebpf.Program `ebpf:"received"`
 }
 
 func (p *bpfPrograms) Close() error {
 	return _BpfClose(
 		p.Dropped,
+		p.FunctionOf,
 		p.Nested,
 		p.Queued,
 		p.Received,

@@ -63,7 +63,7 @@ func (l *Live) Read() (a LiveAccount, err error) {
 	if err := m.names.refresh(m.objects.Sites); err != nil {
 		return a, err
 	}
-	m.names.resolve()
+	m.names.resolve(&m.kernel)
 	m.names.locate()
 	if exits[bpfExitReasonEXIT_LIVE_REST] > 0 {
 		for id := range m.names.places {

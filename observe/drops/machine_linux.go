@@ -192,7 +192,7 @@ func (m *Machine) Close() error {
 	o := m.objects
 	err := errors.Join(detach(m.hooks), m.follow.close(), unmap(m.cells), unmap(m.dirty), unmap(m.newest), detach(nil,
 		o.Program, o.Nested, o.Streams, o.Meetings, o.Tallies, o.Rests, o.Verdicts, o.Dirty, o.Newest, o.Held,
-		o.Sites, o.Exits, o.LiveFlows, o.LiveRest))
+		o.Sites, o.Exits, o.LiveFlows, o.LiveRest, m.names.namer.program))
 	m.cells, m.dirty, m.newest = nil, nil, nil
 	return err
 }

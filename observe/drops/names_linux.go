@@ -17,6 +17,7 @@ type names struct {
 	reasons reasons
 	places  map[uint32]place
 	symbols map[uint64]symbol
+	namer   namer
 	hidden  bool // the kernel shows no addresses
 	unread  error
 }
@@ -50,11 +51,42 @@ func (n *names) refresh(sites *ebpf.Map) error {
 	return nil
 }
 
+// namer asks the kernel for the function of an address, with a program that is loaded when it is first needed.
+type namer struct {
+	program *ebpf.Program
+	tried   bool
+}
+
+func (n *namer) name(k *kernel, address uint64) (symbol, bool) {
+	if !n.tried {
+		n.tried = true
+		var o struct {
+			Function *ebpf.Program `ebpf:"function_of"`
+		}
+		if k.loadBeside(nil, &o, func(*ebpf.CollectionSpec) error { return nil }) == nil { // Linux 5.14
+			n.program = o.Function
+		}
+	}
+	if n.program == nil {
+		return symbol{}, false
+	}
+	asked := bpfNaming{Address: address}
+	if _, err := n.program.Run(&ebpf.RunOptions{Context: asked, ContextOut: &asked}); err != nil {
+		return symbol{}, false
+	}
+	return parseSymbol(text(asked.Symbol[:]))
+}
+
 // resolve finds the functions of sites that came since.
-func (n *names) resolve() {
+func (n *names) resolve(k *kernel) {
 	var unknown []uint64
 	for _, p := range n.places {
-		if _, ok := n.symbols[p.key.Location]; !ok {
+		if _, ok := n.symbols[p.key.Location]; ok {
+			continue
+		}
+		if s, ok := n.namer.name(k, p.key.Location); ok {
+			n.symbols[p.key.Location] = s
+		} else {
 			unknown = append(unknown, p.key.Location)
 		}
 	}

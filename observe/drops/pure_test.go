@@ -60,6 +60,22 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// What is no function of the kernel, or cut off, is looked for in its list.
+func TestParseSymbol(t *testing.T) {
+	for text, want := range map[string]symbol{
+		"nft_do_chain+0x3e8/0x5a0 [nf_tables]": {"nft_do_chain", 0x3e8},
+		"udp_rcv.part.0+0x12/0x40":             {"udp_rcv", 0x12},
+		"0xffffffffc0000001":                   {},
+		"a_name_of_many_letters+0x1":           {},
+		"+0x1/0x2":                             {},
+		"":                                     {},
+	} {
+		if got, ok := parseSymbol(text); ok != (want != symbol{}) || ok && got != want {
+			t.Errorf("%q: %v, %v; want %v", text, got, ok, want)
+		}
+	}
+}
+
 // Symbols of the kernel: whatever the text, an address is told in a function
 // that begins at or before it.
 func FuzzResolve(f *testing.F) {

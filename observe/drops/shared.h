@@ -144,6 +144,11 @@ struct tap {
 	__u64 begin, end;
 };
 
+struct naming {
+	__u64 address;
+	char symbol[120]; /* function+0xoffset/0xsize */
+};
+
 struct live_key {
 	__u8 from[16], to[16]; /* IPv4 in the first 4 B */
 	__u32 site;

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // symbol is a place in the kernel's code.
@@ -17,6 +18,15 @@ type symbol struct {
 
 // maxOffset bounds a function: beyond it an address is in no known one.
 const maxOffset = 1 << 20
+
+// parseSymbol reads what the kernel prints of an address that it knows, such as nft_do_chain+0x3e8/0x5a0 [nf_tables].
+func parseSymbol(text string) (symbol, bool) {
+	name, rest, _ := strings.Cut(text, "+0x")
+	offset, _, whole := strings.Cut(rest, "/")
+	at, err := strconv.ParseUint(offset, 16, 64)
+	name, _, _ = strings.Cut(name, ".")
+	return symbol{name, at}, whole && err == nil && name != ""
+}
 
 const kallsyms = "/proc/kallsyms"
 
