@@ -13,8 +13,8 @@ import (
 )
 
 func Common() []Rule {
-	return []Rule{Unusable, Unexplained, Held, Silent, Uneven, Carriers, Moves, Beyond, Disorder, LeftOut, Accounts, Watching, Command,
-		Engines, Links, PathMTU, Profiles,
+	return []Rule{Unusable, Unexplained, Held, Silent, Uneven, Carriers, Moves, Beyond, Disorder, LeftOut, Accounts,
+		Watching, Command, Engines, Links, PathMTU, Profiles,
 		Recorded, Lab}
 }
 
@@ -172,7 +172,8 @@ func Repeats(metric string, enough int) Rule {
 		if worst > spreadOften {
 			spread := say("repeats.spread", Doubt).number("spread_ratio", "", worst).word("where", where)
 			if r, ok := lostBeside(group); ok {
-				spread = spread.number("loss_ratio", "worst", r.Flow.LossRatio).word("trial", fmt.Sprint(r.TrialNumber()))
+				spread = spread.number("loss_ratio", "worst", r.Flow.LossRatio)
+				spread = spread.word("trial", fmt.Sprint(r.TrialNumber()))
 			}
 			out = append(out, spread)
 		}

@@ -124,8 +124,9 @@ func curve(name string, sizes []table.Group) []Finding {
 			kept := only(valid, func(r table.Row) bool { return r.Flow.LossRatio < lossless })
 			f.Code = "curve.mostly"
 			f.Words["places"], _ = placesOf([]table.Row{r})
-			return []Finding{f.number("trials_count", "kept", float64(len(kept))).number("trials_count", "", float64(len(valid))).
-				number("loss_ratio", "worst", r.Flow.LossRatio).word("trial", fmt.Sprint(r.TrialNumber()))}
+			f = f.number("trials_count", "kept", float64(len(kept))).number("trials_count", "", float64(len(valid)))
+			f = f.number("loss_ratio", "worst", r.Flow.LossRatio)
+			return []Finding{f.word("trial", fmt.Sprint(r.TrialNumber()))}
 		} else if grown(behind) > 0 {
 			f.Code, f.Words["grown"] = "curve.grown", behind.Name()
 			return []Finding{grew(f, behind), limitedBy(byGrown, behind)}
@@ -162,7 +163,9 @@ func curve(name string, sizes []table.Group) []Finding {
 // lostBeside is the valid trial of a group that lost most, if it lost much and others of the same setting nothing.
 func lostBeside(g table.Group) (worst table.Row, ok bool) {
 	for _, one := range bySetting(Usable(g.Rows)) {
-		r := slices.MaxFunc(one.Rows, func(a, b table.Row) int { return cmp.Compare(a.Flow.LossRatio, b.Flow.LossRatio) })
+		r := slices.MaxFunc(one.Rows, func(a, b table.Row) int {
+			return cmp.Compare(a.Flow.LossRatio, b.Flow.LossRatio)
+		})
 		kept := slices.ContainsFunc(one.Rows, func(r table.Row) bool { return r.Flow.LossRatio < lossless })
 		if kept && r.Flow.LossRatio >= overload && (!ok || r.Flow.LossRatio > worst.Flow.LossRatio) {
 			worst, ok = r, true

@@ -364,7 +364,7 @@ func moves(f *model.FlowResult) Finding {
 	return s
 }
 
-// Uneven says that some streams of a flow lost much and the others next to nothing, in the trial in which they lost most.
+// Uneven says that some streams of a flow lost much and the others next to nothing, in the trial that lost most so.
 func Uneven(rows []table.Row) []Finding {
 	rows = only(rows, func(r table.Row) bool { return r.Flow.Uneven != nil && r.Flow.Uneven.Attempted > 0 })
 	if len(rows) == 0 {
@@ -397,8 +397,8 @@ func Uneven(rows []table.Row) []Finding {
 
 // Layers, and beginnings of causes on the way, at which packets are lost for want of room or by chance.
 var (
-	roomLayers = []string{model.LayerSendCall, model.LayerSenderQdisc, model.LayerReceiverRing, model.LayerReceiverBacklog,
-		model.LayerReceiverMemory, model.LayerReceiverBuffer, model.LayerApplication}
+	roomLayers = []string{model.LayerSendCall, model.LayerSenderQdisc, model.LayerReceiverRing,
+		model.LayerReceiverBacklog, model.LayerReceiverMemory, model.LayerReceiverBuffer, model.LayerApplication}
 	roomCauses = []string{"QDISC_", "queue of ", "link-", "CPU_BACKLOG", "FULL_RING", model.CauseRingFull,
 		model.CauseRingMissed}
 )

@@ -70,7 +70,8 @@ func setupExamples(*testing.T) []example {
 	}
 	down := func(lost uint64, times uint64) []table.Row {
 		return table.Rows(&model.Document{Host: []model.Host{{Node: model.Sender, Interface: "eth0"}},
-			Results: []model.Result{{State: model.Valid, Flows: []model.FlowResult{{Name: "up", Attempted: 9, Lost: lost}},
+			Results: []model.Result{{State: model.Valid,
+				Flows: []model.FlowResult{{Name: "up", Attempted: 9, Lost: lost}},
 				Counters: []model.Counter{{Name: "dev.eth0.carrier_down", Host: model.Sender, Whole: times},
 					{Name: "dev.eth1.carrier_down", Host: model.Sender, Whole: 7}}}}})
 	}

@@ -76,15 +76,16 @@ var sentences = map[string]string{
 	"curve.living": `These carry what was asked of them at {sizes}, up to {receive_pps:best} and {goodput_bps:best}.`,
 	"curve.short": `{path} does not carry the asked rate: up to {loss_ratio:worst} is lost, at {worst}[. ` +
 		`Of these, {places}].`,
-	"curve.grown": `{path} does not carry the asked rate at {grown}: {send_pps:grown} went in and {receive_pps:grown} came ` +
-		`out. The rest waited in a queue on the way[, up to {delay_max_ns:grown}].`,
-	"curve.mostly": `{path} carried the asked rate in {trials_count:kept} of {trials_count} trials. Trial {trial} lost ` +
-		`{loss_ratio:worst}[. Of these, {places}].`,
+	"curve.grown": `{path} does not carry the asked rate at {grown}: {send_pps:grown} went in and ` +
+		`{receive_pps:grown} came out. The rest waited in a queue on the way[, up to {delay_max_ns:grown}].`,
+	"curve.mostly": `{path} carried the asked rate in {trials_count:kept} of {trials_count} trials. Trial {trial} ` +
+		`lost {loss_ratio:worst}[. Of these, {places}].`,
 	"curve.tcp": `{path} carries {goodput_bps:best range} of TCP[, and {goodput_bps:worst} with writes of ` +
 		`{payload_bytes:worst}].`,
 	"curve.held": `{path} carries all that the sender's host let out, up to {receive_pps:best} and ` +
 		`{goodput_bps:best}. That is less than was asked.`,
-	"curve.unfit":   `{refused} {sizes_count does/do} not fit into one packet of the path[, whose MTU is {path_mtu_bytes}].`,
+	"curve.unfit": `{refused} {sizes_count does/do} not fit into one packet of the path[, whose MTU is ` +
+		`{path_mtu_bytes}].`,
 	"curve.refused": `The sender's kernel refused every packet of {refused}[ ({errno})].`,
 	"curve.few": `{path}: {attempted_packets # packet was/# packets were} sent in a trial of {duration_s}, and {lost_packets} ` +
 		`lost. That is too few to tell a rate: want a longer --time.`,
@@ -493,8 +494,8 @@ var sentences = map[string]string{
 	"repeats.left":  `Only {repeats_count} of {repeats_count:planned} repeats can be used{where}.`,
 	"flood":         `Everything was sent as fast as possible, so the highest rate without loss was not measured.`,
 	"flood.rate":    `Run it again with --rate {rate argument}[ --frame {frame argument}] to measure below the limit.`,
-	"repeats.spread": `Repeats differ by up to {spread_ratio}{where}: [trial {trial} lost {loss_ratio:worst}, and others ` +
-		`next to nothing|something else was busy on the path or its hosts].`,
+	"repeats.spread": `Repeats differ by up to {spread_ratio}{where}: [trial {trial} lost {loss_ratio:worst}, and ` +
+		`others next to nothing|something else was busy on the path or its hosts].`,
 	"repeats.more": `Run it again with --repeats {repeats_count}[; it takes about {time}].`,
 	"trials.left":  `{left_count} of {trials_count} trials are left out, because they did not run as ordered.`,
 	"lab.cores":    `All nodes of a lab share one machine, so a limit in packets per second may be that machine's.`,
@@ -507,15 +508,17 @@ var sentences = map[string]string{
 	"path.moved": `The path gave [{streams_count:moved ?}{streams_count:moved} of {streams_count} streams|the flow] another ` +
 		`source {what} after {moved_s}: {from} became {to}[{moves_count ?}, the first of {moves_count} changes]` +
 		`[; {lost_packets:moved # packet was/# packets were} lost meanwhile].`,
-	"streams.uneven": `[{flow}: ]{streams_count:lossy} of {streams_count} streams lost {loss_ratio:lossy} of their packets, ` +
-		`and the other {streams_count:others} lost [{loss_ratio:others}|nothing][{chosen ?}: the path chooses by port].`,
-	"link.down": `Interface {interface} of {host} lost its carrier, or was set down[{times_count /, # times}] in the test.`,
+	"streams.uneven": `[{flow}: ]{streams_count:lossy} of {streams_count} streams lost {loss_ratio:lossy} of their ` +
+		`packets, and the other {streams_count:others} lost [{loss_ratio:others}|nothing][{chosen ?}: the path ` +
+		`chooses by port].`,
+	"link.down": `Interface {interface} of {host} lost its carrier, or was set down[{times_count /, # times}] ` +
+		`in the test.`,
 	"path.stopped": `Nothing arrived from {at_s moment} on. A NAT or firewall that forgets a flow does this: a sender that is ` +
 		`called (--direction down) cannot follow to another port.`,
 	"path.moved-more":      `The path changed a source port in {trials_count # more trial/# more trials}.`,
 	"receiver.silent-more": `The test stopped sending to {receivers_count # more receiver/# more receivers}.`,
-	"path.grown": `More went in than came out{where}: {send_pps:grown} and {receive_pps:grown}. The rest waited in a queue on ` +
-		`the way[, up to {delay_max_ns:grown}][{whole ?}; a longer test loses packets there].`,
+	"path.grown": `More went in than came out{where}: {send_pps:grown} and {receive_pps:grown}. The rest waited in ` +
+		`a queue on the way[, up to {delay_max_ns:grown}][{whole ?}; a longer test loses packets there].`,
 	"path.twice":    `Packets arrived twice: {duplicate_ratio:worst}{where}.`,
 	"path.disorder": `Packets arrived out of order: {reordered_ratio:worst}{where}.`,
 	"ledger.broken": `Counters contradict each other in {flows_count} flow{flows_count /s}, first: {where}.`,
@@ -535,8 +538,8 @@ var sentences = map[string]string{
 	"profile": `Profile {profile}[{send_gap_p50_ns ?}[: gaps asked {asked_gap_p50_ns} (median) and ` +
 		`{asked_gap_p99_ns} (99 %), sent {send_gap_p50_ns} and {send_gap_p99_ns}]][; {gap_distance_ratio} of them ` +
 		`off by more than a quarter][; the trace {rounds_index} times over].`,
-	"profile.pauses": `Pauses last up to {pause_ns}. pelt sends small packets meanwhile, so a NAT or firewall that forgets idle ` +
-		`flows does not show.`,
+	"profile.pauses": `Pauses last up to {pause_ns}. pelt sends small packets meanwhile, so a NAT or firewall that ` +
+		`forgets idle flows does not show.`,
 	"recorded": `Recorded in {files}: {packets_count} packets, {packet_index} B each, {dropped_count} left out.`,
 
 	"record.whole": `[Record of run {run}|Record of a run that is not kept]: whole, {file_bytes}.`,

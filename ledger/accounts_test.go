@@ -121,7 +121,7 @@ func TestAccounts(t *testing.T) {
 					model.SiteCount{Site: 0, Packets: 60})
 				add(&in.Nodes[1], 60, "conntrack.drop")
 			}},
-		{"at a router of which only drops are seen, iptables and connection tracking drop in one place", func(in *Input) {
+		{"at a router of which only drops are seen, iptables and connection tracking drop alike", func(in *Input) {
 			oneKernel(in)
 			in.Nodes[0].Observation.Drops = verdicts(marks(0, 60, 0), []model.Site{{Reason: "NETFILTER_DROP",
 				Function: "nf_hook_slow", Namespace: 9, Address: "10.0.1.1"}})

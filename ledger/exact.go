@@ -296,8 +296,8 @@ func (b *book) refusers(v *view) []refuser {
 			false, nil})
 	device := v.table.device(v.Out, "tx_dropped").add(v.table.device(v.Out, "tx_errors"))
 	if v.down() {
-		return append(all, refuser{model.LayerSenderDevice, b.in.Sender, "NO_CARRIER", free(device, model.LayerSenderDevice),
-			false, nil})
+		n := free(device, model.LayerSenderDevice)
+		return append(all, refuser{model.LayerSenderDevice, b.in.Sender, "NO_CARRIER", n, false, nil})
 	}
 	if next := b.path.next(v); next != nil {
 		layer := b.behind(next, stageBacklog)
@@ -337,7 +337,8 @@ func (b *book) endClaims() {
 	}
 	if in.StillCame { // a counter may yet say that some of these were lost
 		waiting := b.join.waiting()
-		c := told(byElimination, model.LayerNetwork, "", model.CauseStillQueued, "newest packets missing").of(waiting.exact)
+		c := told(byElimination, model.LayerNetwork, "", model.CauseStillQueued, "newest packets missing")
+		c = c.of(waiting.exact)
 		c.confidence, c.spans, c.steps = Inferred, waiting.spans, waiting.steps
 		b.add(c)
 	}

@@ -223,7 +223,7 @@ type FlowResult struct {
 	Meeting     *Meeting     `json:"meeting,omitempty"`
 	DeadStreams []DeadStream `json:"dead_streams,omitempty"` // found no way through; none of their packets is planned
 	Moved       []Move       `json:"moved,omitempty"`
-	Uneven      *Uneven      `json:"uneven_streams,omitempty"` // UDP: some streams lost much, the others next to nothing
+	Uneven      *Uneven      `json:"uneven_streams,omitempty"` // UDP: some streams lost much, others nothing
 
 	LossRatio      float64 `json:"loss_ratio"`
 	SendPPS        float64 `json:"send_pps"`
