@@ -46,6 +46,7 @@ type admission struct {
 	mu      sync.Mutex
 	tokens  map[string]string      // CLIENT that may come with it; "" is this process
 	waiting map[*connection]bool   // in their handshake
+	room    sync.Cond              // tells, with mu, that one of these has left
 	clients map[string]*connection // after it, by CLIENT
 	closed  bool
 }
@@ -130,17 +131,21 @@ func (d *admission) serve() {
 	}
 }
 
-// reserve takes one of the places for handshakes, few of one source and so many in all; false if there is none.
+// reserve takes one of the places for handshakes, few of one source and so many in all; false if the source has its few.
+// It waits while all are taken: others that a fleet calls with wait in the listener's queue, and are not sent away.
 func (d *admission) reserve(v *connection) bool {
-	source, same := sourceOf(v.addr.Addr()), 0
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for len(d.waiting) >= maxHandshakes && !d.closed {
+		d.room.Wait()
+	}
+	source, same := sourceOf(v.addr.Addr()), 0
 	for other := range d.waiting {
 		if sourceOf(other.addr.Addr()) == source {
 			same++
 		}
 	}
-	if d.closed || same >= maxOfSource || len(d.waiting) >= maxHandshakes {
+	if d.closed || same >= maxOfSource {
 		return false
 	}
 	d.waiting[v] = true
@@ -159,7 +164,7 @@ func (d *admission) end(v *connection) {
 func (d *admission) remove(v *connection) (client bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.waiting, v)
+	d.left(v)
 	delete(d.tokens, v.token)
 	if client = d.clients[v.client] == v; client {
 		delete(d.clients, v.client)
@@ -284,6 +289,12 @@ func (d *admission) secretOf(client string) []byte {
 	return m.Sum(nil)
 }
 
+// left gives the place of a handshake to another. The caller holds mu.
+func (d *admission) left(v *connection) {
+	delete(d.waiting, v)
+	d.room.Signal()
+}
+
 // admit makes a client known, in place of the connection that it may have had.
 func (d *admission) admit(v *connection, client, token string) bool {
 	d.mu.Lock()
@@ -295,7 +306,7 @@ func (d *admission) admit(v *connection, client, token string) bool {
 	if before != nil {
 		_ = before.conn.Close()
 	}
-	delete(d.waiting, v)
+	d.left(v)
 	v.client, v.token = client, token
 	d.clients[client], d.tokens[token] = v, client
 	return true
@@ -343,6 +354,7 @@ func (d *admission) close() {
 	}
 	d.mu.Lock()
 	d.closed = true
+	d.room.Signal()
 	for v := range d.waiting {
 		_ = v.conn.Close()
 	}

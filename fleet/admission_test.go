@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -74,9 +75,12 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// Few handshakes of a source go on at a time, and so many of all. Clients that are in do not count.
-func TestPlaces(t *testing.T) {
+// Few handshakes of a source go on at a time, and so many of all: one more waits. Clients that are in do not count.
+func TestPlaces(t *testing.T) { synctest.Test(t, places) }
+
+func places(t *testing.T) {
 	d := &admission{waiting: map[*connection]bool{}, clients: map[string]*connection{}, tokens: map[string]string{}}
+	d.room.L = &d.mu
 	enter := func(from string) (*connection, bool) {
 		conn, _ := net.Pipe()
 		v := &connection{conn: conn, addr: netip.AddrPortFrom(netip.MustParseAddr(from), 4000)}
@@ -95,16 +99,39 @@ func TestPlaces(t *testing.T) {
 		t.Error("another one does not get the place of one that left")
 	}
 	in, _ := enter("192.0.2.2")
+	last := in
 	if !d.admit(in, "client", "token") || len(d.waiting) != maxOfSource {
 		t.Errorf("a client that is in counts: %d wait", len(d.waiting))
 	}
 	for i := maxOfSource; i < maxHandshakes; i++ {
-		if _, ok := enter(fmt.Sprint("10.0.0.", i/maxOfSource)); !ok {
+		v, ok := enter(fmt.Sprint("10.0.0.", i/maxOfSource))
+		if last = v; !ok {
 			t.Errorf("connection %d is refused", i)
 		}
 	}
-	if _, ok := enter("203.0.113.1"); ok {
-		t.Error("a connection more than there are places")
+	for _, c := range []struct {
+		name string
+		ends func()
+		want bool
+	}{
+		{"one leaves", func() { d.end(last) }, true},
+		{"one is let in", func() { d.admit(last, "another", "token") }, true},
+		{"the hub ends", d.close, false},
+	} {
+		entered := make(chan bool, 1)
+		go func() {
+			v, ok := enter("203.0.113.1")
+			last = v
+			entered <- ok
+		}()
+		synctest.Wait()
+		if len(entered) > 0 {
+			t.Fatal("a connection more than there are places")
+		}
+		c.ends()
+		if got := <-entered; got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
 	}
 }
 

@@ -59,6 +59,7 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 		work: make(chan struct{}, 2), secrets: []byte(randomHex()), tokens: map[string]string{},
 		waiting: map[*connection]bool{}, clients: map[string]*connection{},
 	}}
+	h.admission.room.L = &h.admission.mu
 	if h.admission.events == nil {
 		h.admission.events = func(string) {}
 	}
