@@ -14,6 +14,7 @@ const (
 	// OvertimeSeconds is how long a sender may have been on beyond its order: it is stopped after 3.
 	OvertimeSeconds = 15
 	maxICMP         = 64
+	maxQuoted       = 1024 // of one kind
 	maxErrnos       = 256
 	maxWarnings     = 64
 	maxBars         = 256 // of a distribution of gaps
@@ -53,7 +54,10 @@ func (r *Report) Clamp(t model.Timing) {
 		s.Refused, s.Errnos = atMost(s.Refused, len(s.Streams)), atMost(s.Errnos, maxErrnos)
 		s.ICMP = atMost(s.ICMP, maxICMP)
 		for i, e := range s.ICMP {
-			s.ICMP[i] = model.ICMPErrors{From: model.Clip(e.From), What: model.Clip(e.What), Packets: e.Packets}
+			s.ICMP[i] = model.ICMPErrors{From: model.Clip(e.From), What: model.Clip(e.What), Packets: e.Packets,
+				Of: slices.DeleteFunc(atMost(e.Of, maxQuoted), func(x model.Span) bool {
+					return x.Stream < 0 || x.Stream >= len(s.Streams) || x.Count != 1
+				})}
 		}
 		s.Silent = min(max(s.Silent, 0), len(s.Streams))
 	}

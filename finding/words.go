@@ -422,7 +422,7 @@ var sentences = map[string]string{
 	"sure.bounded":     `About: the counter is of a whole namespace, device or host`,
 	"sure.shared":      `At most: other packets moved the counter, too`,
 	"sure.waiting":     `Likely: packets still came when the wait for them ended, and the newest are missing`,
-	"sure.answered":    `Likely: that host answered with ICMP errors, and nobody else saw these packets lost`,
+	"sure.answered":    `Likely: lost in a row with packets that this host answered with ICMP errors`,
 	"sure.inferred":    `By elimination: two hosts counted differently`,
 	"sure.other":       `{sure}`,
 	"advice.see":       `See which settings would help:`,

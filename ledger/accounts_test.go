@@ -378,16 +378,18 @@ func TestAccounts(t *testing.T) {
 			add(&in.Nodes[1], 1000, "Ip.InReceives")
 			add(&in.Nodes[1], 985, "Ip.InDelivers")
 		}},
-		{"a router answered with errors: what no counter tells was lost there, for two seconds each", func(in *Input) {
+		{"a router answered to a packet: what was lost in a row with it was lost there", func(in *Input) {
 			unwatched(in)
 			devices(in, 1000, 900)
-			in.Attempted, in.DurationS = 1000, 25
-			in.ICMP = []model.ICMPErrors{{From: "10.0.1.1", What: "administratively prohibited", Packets: 1}}
+			in.Missing = []model.Marks{marks(100, 30, 0, 500, 70, 0)}
+			in.ICMP = []model.ICMPErrors{{From: "10.0.1.1", What: "administratively prohibited", Packets: 3,
+				Of: []model.Span{{From: 569, Count: 1}, {From: 570, Count: 1}, {From: 99, Count: 1}}}}
 		}},
 		{"... and a filter of the receiver has lost some of them", func(in *Input) {
 			unwatched(in)
-			in.ICMP = []model.ICMPErrors{{From: "10.0.1.1", What: "time to live exceeded", Packets: 8},
-				{What: "errors from others", Packets: 9}}
+			in.Missing = []model.Marks{marks(400, 100, 0)}
+			in.ICMP = []model.ICMPErrors{{From: "10.0.1.1", What: "time to live exceeded", Packets: 8,
+				Of: []model.Span{{From: 450, Count: 1}}}, {What: "errors from others", Packets: 9}}
 			add(&in.Nodes[1], 40, "nft.inet.filter.mine.input.5.packets")
 		}},
 		{"neighbours that one of several hosts of a machine sought in vain: nobody knows which", func(in *Input) {

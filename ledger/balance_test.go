@@ -88,7 +88,8 @@ func drawInput(t *rapid.T) Input {
 		Sender: "sender", Receiver: "receiver", Flow: "up", Way: rapid.SampledFrom([]string{"",
 			model.WayAsks}).Draw(t, "asked way"),
 		ICMP: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.ICMPErrors {
-			return model.ICMPErrors{From: "10.0.1.1", What: "port unreachable", Packets: count.Draw(t, "ICMP errors")}
+			return model.ICMPErrors{From: "10.0.1.1", What: "port unreachable", Packets: count.Draw(t, "ICMP errors"),
+				Of: []model.Span{{From: count.Draw(t, "quoted"), Count: 1}}}
 		}), 0, 2).Draw(t, "ICMP"),
 		Planned: count.Draw(t, "planned"), Attempted: count.Draw(t, "attempted"), Accepted: count.Draw(t, "accepted"),
 		SendErrors: rapid.MapOfN(rapid.SampledFrom(errnos), count, 0, 4).Draw(t, "errors"),

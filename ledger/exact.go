@@ -72,36 +72,32 @@ func (b *book) verdictClaims() {
 	}
 }
 
-// answerSeconds is for how long an answer may stand for the packets that follow: a host that refuses all answers once
-// a second and destination (Linux: net.ipv4.icmp_ratelimit), unless its limit of all answers is lower.
-const answerSeconds = 2
-
-// answerClaims are what routers and firewalls told the sender by ICMP, or somebody by TCP resets. They tell of a few
-// packets a second only (RFC 1812 section 4.3.2.8), so an answer stands for all that nobody else saw.
+// answerClaims are what routers and firewalls told the sender by ICMP, or somebody by TCP resets. They answer a few
+// packets a second only (RFC 1812 section 4.3.2.8): while the ends meet, an answer stands for all that nobody else saw,
+// and of the test for those that were lost in a row with a packet that it quotes.
 func (b *book) answerClaims() {
-	answer := func(host, cause, counter string, n uint64) {
+	answer := func(host, cause, counter string, n uint64, of *found) {
 		if n == 0 {
 			return
 		}
 		c := told(byAnswer, model.LayerNetwork, host, cause, counter).of(b.lost)
-		if b.in.Way == "" && !b.in.TCP { // a counter knows better
-			seconds := float64(min(n, 1<<20)) * answerSeconds
-			c = c.of(min(b.lost, uint64(float64(b.in.Attempted)/max(b.in.DurationS, 1)*seconds)))
-			c.order, c.confidence = byElimination, Inferred
-		} else {
-			c.confidence = Bounded
+		c.confidence = Bounded
+		if of != nil { // a counter knows better
+			c = c.of(of.exact)
+			c.order, c.confidence, c.spans, c.steps = byElimination, Inferred, of.spans, of.steps
 		}
 		c.evidence.Delta = n
 		c.evidence.Host = b.in.Sender // where they were counted
 		b.add(c)
 	}
-	for _, e := range b.in.ICMP {
-		if e.From == "" && b.in.Way == "" {
-			continue // of too many hosts to tell them apart
+	for i, e := range b.in.ICMP {
+		var of *found
+		if b.in.Way == "" && !b.in.TCP {
+			of = &b.join.byAnswer[i]
 		}
-		answer(e.From, model.CauseICMP+e.What, "ICMP errors", e.Packets)
+		answer(e.From, model.CauseICMP+e.What, "ICMP errors", e.Packets, of)
 	}
-	answer("", model.CauseReset, "TCP resets", b.in.Resets)
+	answer("", model.CauseReset, "TCP resets", b.in.Resets, nil)
 }
 
 // unlisted is how many packets a site dropped of which no list tells the sequence.

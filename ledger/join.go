@@ -49,6 +49,12 @@ type join struct {
 	newest []found
 	inTail bool // the stretch that is read is of these
 
+	// Sequences by kind of ICMP error that nobody saw lost, of stretches in which such an error quoted a packet: hosts
+	// answer a few packets a second only.
+	byAnswer []found
+	quotes   []quote // in order of streams and sequences
+	answered int     // what the stretch that is read was answered with; -1: nothing
+
 	missing        uint64 // sequences listed as missing
 	unlisted       uint64 // further ones that the lists had no room for
 	refusedArrived uint64
@@ -102,7 +108,8 @@ type source struct {
 func (p *path) join(in Input) *join {
 	j := &join{path: p, clock: newClock(in), errnos: in.Errnos, byErrno: make([]found, len(in.Errnos)),
 		bySite:      make([]found, len(p.sites)),
-		listedErrno: make([]uint64, len(in.Errnos)), sites: make([]uint64, len(p.sites))}
+		listedErrno: make([]uint64, len(in.Errnos)), sites: make([]uint64, len(p.sites)),
+		byAnswer: make([]found, len(in.ICMP)), quotes: quotesOf(in.ICMP), answered: -1}
 	streams := max(len(in.Missing), len(in.Refused), len(in.Streams))
 	for _, l := range p.lists {
 		if l.listed {
@@ -119,6 +126,43 @@ func (p *path) join(in Input) *join {
 		j.stream(in, s)
 	}
 	return j
+}
+
+// quote is a packet that an ICMP error tells of.
+type quote struct {
+	stream   int
+	sequence uint64
+	kind     int // index of the errors
+}
+
+func quotesOf(errors []model.ICMPErrors) (all []quote) {
+	for i, e := range errors {
+		for _, x := range e.Of {
+			if e.From != "" { // else of too many hosts to tell them apart
+				all = append(all, quote{x.Stream, x.From, i})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b quote) int {
+		return cmp.Or(cmp.Compare(a.stream, b.stream), cmp.Compare(a.sequence, b.sequence))
+	})
+	return all
+}
+
+// answerOf returns what the first packet of a stretch that an error quotes was answered with; -1: there is none. It is
+// asked for each stretch in its order.
+func (j *join) answerOf(s int, m model.Stretch) (kind int) {
+	kind = -1
+	for ; len(j.quotes) > 0; j.quotes = j.quotes[1:] {
+		q := j.quotes[0]
+		if q.stream > s || q.stream == s && q.sequence >= m.From+m.Count {
+			break
+		}
+		if kind < 0 && q.stream == s && q.sequence >= m.From {
+			kind = q.kind
+		}
+	}
+	return kind
 }
 
 // stream joins the lists of one stream.
@@ -161,9 +205,9 @@ func (j *join) stream(in Input, s int) {
 			seen += stretch.Count
 			end = stretch.From + stretch.Count
 			j.steps = j.clock.count(j.steps, s, stretch.From, stretch.Count)
-			j.inTail = end == attempted
+			j.inTail, j.answered = end == attempted, j.answerOf(s, stretch)
 			j.sweep(s, stretch, sources)
-			j.inTail = false
+			j.inTail, j.answered = false, -1
 		}
 		j.missing = plus(j.missing, seen)
 		j.unlisted = plus(j.unlisted, m.Unlisted)
@@ -295,6 +339,10 @@ func (j *join) name(s int, from, n uint64, errno, verdict int) {
 		if errno < 0 {
 			j.sites[verdict] += n
 		}
+	case j.answered >= 0:
+		f := &j.byAnswer[j.answered]
+		f.add(s, from, n)
+		f.steps = j.clock.count(f.steps, s, from, n)
 	case j.inTail:
 		f := &j.newest[s]
 		f.add(s, from, n)

@@ -26,6 +26,7 @@ type ICMPErrors struct {
 	From    string `json:"from"` // address; whoever knows the ports can forge it
 	What    string `json:"what"` // "port unreachable", by type and code
 	Packets uint64 `json:"packets"`
+	Of      []Span `json:"of,omitempty"` // measured packets that the errors quote, each of one, in no order
 }
 
 // DeadStream is a stream of a flow that found no way through, and so carried nothing.

@@ -96,7 +96,7 @@ func newBatchOut(k *linuxSocket, payloadBytes, batch, segments int) *batchOut {
 
 func (o *batchOut) packets() [][]byte { return o.bytes }
 
-func (o *batchOut) icmpErrors(tell func(icmp.Error)) { o.drain(tell) }
+func (o *batchOut) icmpErrors(tell func(e icmp.Error, of []byte)) { o.drainWith(tell) }
 
 func (o *batchOut) send(from, to int) (int, error) {
 	if o.segments == 1 && to-from == 1 {

@@ -8,6 +8,7 @@ import (
 
 	"pelt/engine"
 	"pelt/internal/icmp"
+	"pelt/model"
 )
 
 // emit offers up to n packets to the kernel, all stamped with the time now, and returns the
@@ -74,13 +75,22 @@ const maxUntried = 8
 // readICMP counts the ICMP errors that came back. It says whether err is one of them:
 // the packet that it was returned for was not tried. A closed port stays a refusal, as for any program.
 func (w *sendStream) readICMP(err error) (ours bool) {
-	w.out.icmpErrors(func(e icmp.Error) {
-		w.sender.icmpErrors.note(e)
+	w.out.icmpErrors(func(e icmp.Error, of []byte) {
+		w.sender.icmpErrors.note(e, w.measuredIn(of)...)
 		if e.Errno != syscall.ECONNREFUSED && err != nil && errors.Is(err, e.Errno) {
 			ours = true
 		}
 	})
 	return ours
+}
+
+// measuredIn tells the measured packet whose payload begins so; nil if it is none.
+func (w *sendStream) measuredIn(payload []byte) []model.Span {
+	h, ok := engine.ParseHeader(payload)
+	if !ok || h.Trial != w.sender.end.order.Trial {
+		return nil
+	}
+	return []model.Span{{Stream: w.stream, From: h.Sequence, Count: 1}}
 }
 
 // countAccepted counts packets that one call gave to the kernel between two times.

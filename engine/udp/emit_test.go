@@ -33,9 +33,9 @@ var moods = []string{"", "", "", "", "ENOBUFS", "ENOBUFS", "EPERM", "EAGAIN", "E
 
 func (m *moody) packets() [][]byte { return m.bytes }
 
-func (m *moody) icmpErrors(tell func(icmp.Error)) {
+func (m *moody) icmpErrors(tell func(icmp.Error, []byte)) {
 	for _, f := range m.pending {
-		tell(f)
+		tell(f, nil)
 	}
 	m.pending = nil
 }
@@ -208,8 +208,8 @@ func (h *haunted) send(int, int) (int, error) {
 	return 0, h.errno
 }
 func (h *haunted) room(*waiter) {}
-func (h *haunted) icmpErrors(tell func(icmp.Error)) {
-	tell(icmp.Error{Errno: h.errno, What: "host unreachable", From: netip.MustParseAddr("192.0.2.1")})
+func (h *haunted) icmpErrors(tell func(icmp.Error, []byte)) {
+	tell(icmp.Error{Errno: h.errno, What: "host unreachable", From: netip.MustParseAddr("192.0.2.1")}, nil)
 }
 
 func TestFullQueueIsNeverHopeless(t *testing.T) {

@@ -16,14 +16,20 @@ import (
 type icmpCounts struct {
 	mu     sync.Mutex
 	counts map[icmp.Error]uint64 // without their errno
+	of     map[icmp.Error][]model.Span
+	quoted int // spans of all
 }
 
 // othersICMP are errors from more addresses than are told apart.
 var othersICMP = icmp.Error{What: "errors from others"}
 
-const maxICMP = 16
+const (
+	maxICMP   = 16
+	maxQuoted = 1024 // packets of which is told that an error quoted them
+)
 
-func (b *icmpCounts) note(e icmp.Error) {
+// note counts one error, and keeps the packets that it quotes.
+func (b *icmpCounts) note(e icmp.Error, of ...model.Span) {
 	e.Errno = 0
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -34,6 +40,13 @@ func (b *icmpCounts) note(e icmp.Error) {
 		e = othersICMP
 	}
 	b.counts[e]++
+	if len(of) > 0 && b.quoted < maxQuoted {
+		if b.of == nil {
+			b.of = map[icmp.Error][]model.Span{}
+		}
+		b.quoted += len(of)
+		b.of[e] = append(b.of[e], of...)
+	}
 }
 
 // frequent lists the kinds, the most frequent first. The counts are locked.
@@ -48,7 +61,7 @@ func (b *icmpCounts) list() (all []model.ICMPErrors) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, k := range b.frequent() {
-		one := model.ICMPErrors{What: k.What, Packets: b.counts[k]}
+		one := model.ICMPErrors{What: k.What, Packets: b.counts[k], Of: b.of[k]}
 		if k.From.IsValid() {
 			one.From = k.From.String()
 		}

@@ -3,6 +3,7 @@ package udp
 import (
 	"golang.org/x/sys/unix"
 
+	"pelt/engine"
 	"pelt/internal/icmp"
 )
 
@@ -22,7 +23,7 @@ type errorQueue struct {
 // room for as ENOBUFS of its send (net/ipv4/ip_output.c ip_send_skb).
 func newErrorQueue(fd int, six bool) *errorQueue {
 	icmp.Gather(fd, six, true)
-	return &errorQueue{newMessages(batchICMP, 1), uintptr(fd)}
+	return &errorQueue{newMessages(batchICMP, engine.HeaderBytes), uintptr(fd)}
 }
 
 // drain tells each ICMP error in the queue.

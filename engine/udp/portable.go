@@ -281,6 +281,8 @@ func (o *portableBox) send(from, to int) (int, error) {
 
 func (o *portableBox) room(*waiter) {} // send waits itself
 
+func (o *portableBox) icmpErrors(func(icmp.Error, []byte)) {}
+
 func (o *portableBox) receive(wait time.Duration) ([]datagram, error) {
 	d, err := o.read(min(wait, portableWait))
 	if err != nil || d.nanos == 0 {

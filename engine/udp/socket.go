@@ -73,8 +73,8 @@ type outbox interface {
 	send(from, to int) (int, error)
 	// room waits for a while, until the socket may take packets again or the end is stopped.
 	room(w *waiter)
-	// icmpErrors hands over the ICMP errors that came back for earlier packets.
-	icmpErrors(tell func(icmp.Error))
+	// icmpErrors hands over the ICMP errors that came back for earlier packets, and how the payload of each begins.
+	icmpErrors(tell func(e icmp.Error, of []byte))
 }
 
 // inbox receives batches.
