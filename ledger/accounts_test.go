@@ -339,6 +339,13 @@ func TestAccounts(t *testing.T) {
 			devices(in, 900, 900)
 			add(&in.Nodes[0], 1, "dev.eth0.carrier_down")
 		}},
+		{"the same of two hosts alone, whose ways are not told", func(in *Input) {
+			unwatched(in)
+			in.Nodes[0].Observation.Interface = "eth0"
+			add(&in.Nodes[0], 900, "dev.eth0.tx_packets")
+			add(&in.Nodes[0], 1, "dev.eth0.carrier_down")
+			add(&in.Nodes[1], 900, "dev.eth0.rx_packets")
+		}},
 		{"... and send() said so of some, which are no full ring at the next host that is known", func(in *Input) {
 			unwatched(in)
 			oneKernel(in)

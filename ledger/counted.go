@@ -198,7 +198,11 @@ func noCarrier(_ *book, v *view) bool { return v.down() }
 
 // down reports whether the node's interface toward the receiver has no carrier, or had none for a while.
 func (v *view) down() bool {
-	return v.route.NoCarrier || len(v.Out) > 0 && v.table.device(v.Out, model.CarrierDown).whole > 0
+	out := v.Out
+	if len(out) == 0 && v.Observation != nil && v.Observation.Interface != "" {
+		out = []string{v.Observation.Interface}
+	}
+	return v.route.NoCarrier || len(out) > 0 && v.table.device(out, model.CarrierDown).whole > 0
 }
 
 // noPeer reports whether that is for want of a peer: a full queue is no error there.
