@@ -22,7 +22,11 @@ func Common() []Rule {
 const tooSlow = 0.01
 
 func NoTrial(d *model.Document) []Finding {
-	return []Finding{say("run.empty", Answer), nextOf("run.resume", d)}
+	f := say("run.empty", Answer)
+	if len(d.Host) == 0 && len(d.Warnings) > 0 { // its hosts were not reached
+		f = f.word("why", d.Warnings[0])
+	}
+	return []Finding{f, nextOf("run.resume", d)}
 }
 
 // Unusable answers a run of which no trial is usable: most often the sender was too

@@ -81,6 +81,9 @@ func Ledgers(d *model.Document, a Ask) []table.Group {
 }
 
 func Explain(d *model.Document, a Ask) []Finding {
+	if len(d.Results) == 0 {
+		return NoTrial(d)
+	}
 	rows := only(table.Rows(d), a.picks)
 	udp := only(rows, func(r table.Row) bool { return r.Flow.Protocol == model.UDP })
 	tcp := len(Usable(rows)) > len(Usable(udp))
@@ -304,6 +307,8 @@ func Advise(d *model.Document, list []model.Advised) []Finding {
 		answer := out[best]
 		answer.Code, answer.Level = strings.Replace(answer.Code, "advice.", "advice.best-", 1), Answer
 		out = append([]Finding{answer}, out...)
+	case len(d.Results) == 0:
+		return NoTrial(d)
 	case Lost(table.Rows(d)).Code == "explain.whole":
 		out = append([]Finding{say("advice.whole", Answer)}, out...)
 	default:

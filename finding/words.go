@@ -545,7 +545,7 @@ var sentences = map[string]string{
 	"record.whole": `[Record of run {run}|Record of a run that is not kept]: whole, {file_bytes}.`,
 	"record.cut":   `[Record of run {run}|Record of a run that is not kept]: {cut}. What is before can be read.`,
 
-	"run.empty":  `No trial was measured.`,
+	"run.empty":  `No trial was measured[: {why}|.]`,
 	"run.resume": `Measure it:`,
 	"none.slow": `No usable result: the sender could not keep {send_pps:asked} (it managed {send_pps:best}). Try ` +
 		`--rate {rate argument}`,

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"pelt/design"
 	"pelt/finding"
 	"pelt/fleet"
+	"pelt/lab"
 	"pelt/model"
 	"pelt/store"
 	"pelt/view"
@@ -91,6 +93,7 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	}
 	s, err := openSite(ctx, p, o)
 	if err != nil {
+		o.keepUnbegun(ctx, p, err)
 		return model.Document{}, err
 	}
 	mtus, said, err := s.survey(ctx, &p)
@@ -101,12 +104,8 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	if err != nil {
 		return model.Document{}, errors.Join(err, s.Close())
 	}
-	doc := model.Document{
-		Format: model.RunFormat, Started: time.Now().UTC().Truncate(time.Millisecond),
-		Tool: model.Tool{Version: o.Version}, Arguments: o.Arguments, Plan: p, Host: hostsOf(p, s.hosts()),
-		Lab: s.facts, Router: s.routerFacts(),
-		PathMTU: mtus, Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{},
-	}
+	doc := newDocument(p, o)
+	doc.Host, doc.Lab, doc.Router, doc.PathMTU = hostsOf(p, s.hosts()), s.facts, s.routerFacts(), mtus
 	r := &runner{Options: o, site: s, doc: &doc}
 	for _, text := range said {
 		r.warn(text)
@@ -120,6 +119,31 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	}
 	err = r.run(ctx) // before doc is read: it is filled there
 	return doc, err
+}
+
+func newDocument(p model.Plan, o Options) model.Document {
+	return model.Document{Format: model.RunFormat, Started: time.Now().UTC().Truncate(time.Millisecond),
+		Tool: model.Tool{Version: o.Version}, Arguments: o.Arguments, Plan: p,
+		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{}}
+}
+
+// keepUnbegun keeps a run whose hosts could not be reached, so that nobody takes the run before it for the last one.
+func (o Options) keepUnbegun(ctx context.Context, p model.Plan, why error) {
+	var asked *lab.UsageError
+	if o.Store == nil || ctx.Err() != nil || errors.As(why, &asked) || strings.HasPrefix(p.Target, "lab:") {
+		return
+	}
+	doc := newDocument(p, o)
+	doc.Host, doc.Warnings = []model.Host{}, []string{why.Error()}
+	log, err := o.Store.Create(doc)
+	if err == nil {
+		doc.ID = log.ID()
+		doc.Findings = view.Stored(&doc, true)
+		err = errors.Join(log.End(doc), log.Close())
+	}
+	if err != nil {
+		o.event(Event{Note: fmt.Sprintf("this run is not stored: %v", err)})
+	}
 }
 
 // Load reads a stored run.
@@ -164,6 +188,12 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 	log, doc, err := o.Store.Resume(ref)
 	if err != nil {
 		return model.Document{}, err
+	}
+	if len(doc.Host) == 0 { // its hosts were not reached: it is to begin yet
+		if err := log.Close(); err != nil {
+			return doc, err
+		}
+		return Execute(ctx, doc.Plan, o)
 	}
 	d, err := design.New(doc.Plan)
 	if err != nil {

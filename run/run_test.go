@@ -3,8 +3,10 @@ package run
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/plan"
@@ -39,6 +41,36 @@ func openStore(t *testing.T) *store.Store {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// A run whose host cannot be reached is the last one, and says why. Going on with it begins it.
+func TestUnbegunRunIsKept(t *testing.T) {
+	s, p := openStore(t), smallPlan(t)
+	p.Target = "127.0.0.1:1" // where nothing listens
+	for n, execute := range []func() (model.Document, error){
+		func() (model.Document, error) {
+			return Execute(t.Context(), p, Options{Store: s, Code: "tiger-42-amber"})
+		},
+		func() (model.Document, error) {
+			return Resume(t.Context(), "last", Options{Store: s, Code: "tiger-42-amber"})
+		},
+	} {
+		_, err := execute()
+		if err == nil {
+			t.Fatal("it reached a host")
+		}
+		doc, loadErr := Load(s, "last")
+		if loadErr != nil {
+			t.Fatal(loadErr)
+		}
+		said := finding.Explain(&doc, finding.Ask{})[0].Text()
+		if want := "No trial was measured: " + err.Error() + "."; said != want && said != strings.TrimSuffix(want, ".") {
+			t.Errorf("it is said %q, want %q", said, want)
+		}
+		if list, err := s.List(); err != nil || len(list) != n+1 {
+			t.Errorf("%d runs, %v; want %d", len(list), err, n+1)
+		}
+	}
 }
 
 // TestExecuteStoresEveryTrial: what Execute returns is what the store holds,

@@ -97,7 +97,9 @@ func Run(d *model.Document) Page {
 	}
 	p.Sections = slices.Concat(p.Sections, nothing(rows), leftOut(rows))
 	p.SetUp = setUp(d, found)
-	p.Doubts = append(p.Doubts, d.Warnings...)
+	if len(d.Results) > 0 { // else its verdict says them
+		p.Doubts = append(p.Doubts, d.Warnings...)
+	}
 	return p
 }
 
