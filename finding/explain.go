@@ -181,9 +181,9 @@ func Account(r table.Row) []Finding {
 	for i := range f.Ledger.Lines {
 		l := &f.Ledger.Lines[i]
 		first, more := sequences(l, f.Streams > 1)
-		words := map[string]string{"place": phrase(l.Layer, l.Cause, table.HostName(r, l.Host)), "function": l.Function,
-			"interface": l.Interface, "sequences": first, "cause": l.Cause, "sure": confidence(l).Text(),
-			"figures": figures(l)}
+		words := map[string]string{"place": phrase(l.Layer, l.Cause, table.HostName(r, l.Host)), "cause": l.Cause,
+			"function": l.Function, "interface": l.Interface, "sequences": first, "figures": figures(l),
+			"sure": confidence(l, f.TCP != nil).Text()}
 		line := Finding{Code: "explain.line", Words: words}.packets(l.Packets, f.Attempted)
 		if more > 0 {
 			line = line.number("lost_packets", "more", more)
@@ -235,7 +235,7 @@ func Watched(o model.Observed) Finding {
 	return f
 }
 
-func confidence(l *model.Line) Finding {
+func confidence(l *model.Line, tcp bool) Finding {
 	f := say("sure."+l.Confidence, Fact).word("sure", l.Confidence)
 	foreign := func(e model.Evidence) bool { return e.Excess > 0 }
 	switch {
@@ -244,8 +244,13 @@ func confidence(l *model.Line) Finding {
 	case l.Confidence == "inferred" && strings.HasPrefix(l.Cause, model.CauseICMP):
 		f.Code = "sure.answered"
 	}
-	if l.Confidence == "bounded" && slices.ContainsFunc(l.Evidence, foreign) {
+	counter := func(e model.Evidence) bool { return e.Role == "primary" && e.Scope != "packet" }
+	switch {
+	case l.Confidence != "bounded":
+	case slices.ContainsFunc(l.Evidence, foreign):
 		f.Code = "sure.shared"
+	case tcp && !slices.ContainsFunc(l.Evidence, counter):
+		f.Code = "sure.dropped"
 	}
 	if sentences[f.Code] == "" {
 		f.Code = "sure.other"

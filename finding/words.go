@@ -421,6 +421,7 @@ var sentences = map[string]string{
 	"sure.exact-count": `Exact: only this flow moves the counter`,
 	"sure.bounded":     `About: the counter is of a whole namespace, device or host`,
 	"sure.shared":      `At most: other packets moved the counter, too`,
+	"sure.dropped":     `About: segments dropped there are counted, not matched with those sent again`,
 	"sure.waiting":     `Likely: packets still came when the wait for them ended, and the newest are missing`,
 	"sure.answered":    `Likely: lost in a row with packets that this host answered with ICMP errors`,
 	"sure.inferred":    `By elimination: two hosts counted differently`,

@@ -60,6 +60,19 @@ func devices(in *Input, sent, received uint64) {
 	add(&in.Nodes[1], received, "dev.eth0.rx_packets")
 }
 
+// connection makes the flow one of TCP, of which places at the receiver dropped segments: in the measured part, and
+// in the warm-up.
+func connection(in *Input, dropped ...[2]uint64) {
+	in.TCP, in.Missing, in.MissingKnown = true, nil, false
+	of := &in.Nodes[1]
+	of.Observation.Mode = model.DropsCount
+	var counts []model.SiteCount
+	for i, n := range dropped {
+		counts = append(counts, model.SiteCount{Site: i, Packets: n[0], Warmup: n[1]})
+	}
+	of.Observation.Drops = verdicts(model.Marks{}, []model.Site{backed, filter, buffer}, counts...)
+}
+
 // router puts one between the ends, which nobody watches.
 func router(in *Input) *Node {
 	unwatched(in)
@@ -204,8 +217,8 @@ func TestAccounts(t *testing.T) {
 		{"the same as a verdict tells it, whose reason stays", func(in *Input) {
 			full := queue
 			in.Nodes[0].Observation.Drops = verdicts(marks(0, 100, 0), []model.Site{full})
-			in.Nodes[0].Observation.Queues = []model.Queue{{Interface: "eth0", Kind: "fq_codel", Handle: "1:", Dropped: 100,
-				EarlyDropped: 60, LimitPackets: 200}}
+			in.Nodes[0].Observation.Queues = []model.Queue{
+				{Interface: "eth0", Kind: "fq_codel", Handle: "1:", Dropped: 100, EarlyDropped: 60, LimitPackets: 200}}
 		}},
 		{"packets longer than the bucket of a router's queue", func(in *Input) {
 			r := router(in)
@@ -529,6 +542,26 @@ func TestAccounts(t *testing.T) {
 				model.SiteCount{Site: 0, Packets: 75}, model.SiteCount{Site: 1, Packets: 10})
 			in.Retried = 5 // and ten were dropped after send() had returned
 			in.Nodes[1].Observation = nil
+		}},
+
+		// What TCP sent again is fewer segments than were dropped, or more.
+		{"TCP: a place that dropped enough for all leaves the others their share", func(in *Input) {
+			connection(in, [2]uint64{120}, [2]uint64{12})
+		}},
+		{"... at least one of each", func(in *Input) { connection(in, [2]uint64{1}, [2]uint64{9000}, [2]uint64{1}) }},
+		{"... and the sum is exact", func(in *Input) { connection(in, [2]uint64{50}, [2]uint64{50}, [2]uint64{50}) }},
+		{"... while there is room", func(in *Input) {
+			in.Received = 998
+			connection(in, [2]uint64{5}, [2]uint64{7}, [2]uint64{6})
+		}},
+		{"TCP: all that was dropped was sent again", func(in *Input) { connection(in, [2]uint64{88}, [2]uint64{12}) }},
+		{"TCP: some of what was sent again was not seen to be lost",
+			func(in *Input) { connection(in, [2]uint64{70}, [2]uint64{12}) }},
+		{"TCP: what was dropped in the warm-up has its share of the rest", func(in *Input) {
+			connection(in, [2]uint64{70, 40}, [2]uint64{20, 10}, [2]uint64{0, 1})
+		}},
+		{"TCP: all that was dropped in the warm-up was sent again, too", func(in *Input) {
+			connection(in, [2]uint64{70, 5}, [2]uint64{20})
 		}},
 	} {
 		in := twoHosts(100)

@@ -91,7 +91,7 @@ func drawInput(t *rapid.T) Input {
 			return model.ICMPErrors{From: "10.0.1.1", What: "port unreachable", Packets: count.Draw(t, "ICMP errors"),
 				Of: []model.Span{{From: count.Draw(t, "quoted"), Count: 1}}}
 		}), 0, 2).Draw(t, "ICMP"),
-		Planned: count.Draw(t, "planned"), Attempted: count.Draw(t, "attempted"), Accepted: count.Draw(t, "accepted"),
+		TCP: rapid.Bool().Draw(t, "TCP"), Planned: count.Draw(t, "planned"), Attempted: count.Draw(t, "attempted"), Accepted: count.Draw(t, "accepted"),
 		SendErrors: rapid.MapOfN(rapid.SampledFrom(errnos), count, 0, 4).Draw(t, "errors"),
 		Streams:    rapid.SliceOfN(rapid.Uint64Range(0, 150), 0, 3).Draw(t, "streams"),
 		Refused: rapid.SliceOfN(drawMarks, 0, 3).Draw(t,
@@ -142,6 +142,34 @@ func TestAnyInputBalances(t *testing.T) {
 		agree(t, in, l)
 		if again := Balance(in); !reflect.DeepEqual(l, again) {
 			t.Fatalf("two accounts of one input:\n%+v\n%+v", l, again)
+		}
+	})
+}
+
+// Of more dropped segments of TCP than were sent again each place has its share.
+func TestPlacesShareWhatTCPSentAgain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		dropped := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) [2]uint64 {
+			return [2]uint64{rapid.Uint64Range(1, 2000).Draw(t, "dropped")}
+		}), 1, 3).Draw(t, "places")
+		in := twoHosts(rapid.Uint64Range(0, 1000).Draw(t, "sent again"))
+		connection(&in, dropped...)
+		l := Balance(in)
+		agree(t, in, l)
+		all, places := uint64(0), uint64(len(dropped))
+		for _, n := range dropped {
+			all += n[0]
+		}
+		if got := min(uint64(len(l.Lines)), l.Lost); got != min(places, l.Lost) || l.Unattributed != minus(l.Lost, all) {
+			t.Fatalf("%d places dropped %d: %s", places, all, words(l))
+		}
+		for _, x := range l.Lines {
+			n := x.Evidence[0].Delta
+			share := float64(n) * min(1, float64(l.Lost)/float64(all))
+			if x.Packets > n || math.Abs(float64(x.Packets)-share) > 2 || x.Evidence[0].Excess > 0 ||
+				(x.Confidence == ExactCount) != (all <= l.Lost) {
+				t.Fatalf("of %d dropped the share is %.1f: %s", n, share, words(l))
+			}
 		}
 	})
 }

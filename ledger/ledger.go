@@ -163,6 +163,9 @@ func BalanceOverTime(in Input) (model.Ledger, []Course) {
 // take gives claims, in their order, what is still lost, up to a limit: first what they are
 // sure of, later what their counters allow at most.
 func (b *book) take(claims []*claim, limit func(*claim) uint64) {
+	if b.in.TCP {
+		b.share(claims, limit)
+	}
 	for _, c := range claims {
 		seen := b.covered(c)
 		n := minus(limit(c), plus(c.taken, seen))
@@ -171,6 +174,34 @@ func (b *book) take(claims []*claim, limit func(*claim) uint64) {
 		}
 		n = min(n, b.remaining)
 		c.taken += n
+		b.remaining -= n
+	}
+}
+
+// share divides what TCP sent again among the places that dropped its segments, if they dropped more: in proportion,
+// and at least one for each while there is room. Nobody knows which of the dropped segments was sent again when.
+func (b *book) share(claims []*claim, limit func(*claim) uint64) {
+	wants := func(c *claim) uint64 { return minus(limit(c), plus(c.taken, b.covered(c))) }
+	var places []*claim
+	all := 0.0 // float64, as the counts of a host that lies may be of any size
+	for _, c := range claims {
+		if n := wants(c); c.order == byVerdict && n > 0 {
+			places, all = append(places, c), all+float64(n)
+		}
+	}
+	if all <= float64(b.remaining) {
+		return
+	}
+	slices.SortStableFunc(places, func(x, y *claim) int { return cmp.Compare(wants(y), wants(x)) })
+	for i, c := range places {
+		want := wants(c)
+		n := count(math.Round(float64(b.remaining) * (float64(want) / all)))
+		n = max(1, min(n, want, minus(b.remaining, uint64(len(places)-1-i))))
+		n = min(n, b.remaining)
+		all -= float64(want)
+		if n > 0 {
+			c.taken, c.confidence = plus(c.taken, n), LessSure(c.confidence, Bounded)
+		}
 		b.remaining -= n
 	}
 }
@@ -198,6 +229,9 @@ func (b *book) weigh() {
 		if b.in.Fragments > 1 && (c.evidence.Unit == "fragment" || c.evidence.Scope == "device" ||
 			c.evidence.Scope == "host") {
 			ours = times(ours, b.in.Fragments) // these count each piece of a datagram
+		}
+		if b.in.TCP && c.order == byVerdict {
+			ours = c.evidence.Delta // nobody else's, though it may be more than was sent again
 		}
 		c.evidence.Excess = minus(times(c.evidence.Delta, c.factor), ours) / uint64(max(c.factor, 1))
 		if c.confidence == ExactCount && (c.evidence.Excess > 0 || c.taken > minus(c.sure, b.covered(c))) {

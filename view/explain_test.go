@@ -32,6 +32,7 @@ func explainPages(t *testing.T) map[string]view.Page {
 		{sample.Named{Name: "explain-soak", Doc: sample.CutSoak()}, finding.Ask{}},
 		{sample.Named{Name: "explain-mesh", Doc: sample.Mesh()}, finding.Ask{}},
 		{sample.Named{Name: "explain-tcp", Doc: sample.TCP()}, finding.Ask{}},
+		{sample.Named{Name: "explain-tcp-losses", Doc: losing(sample.TCP())}, finding.Ask{}},
 		{sample.Named{Name: "explain-nothing-tcp", Doc: sample.StuckTCP()}, finding.Ask{}},
 	} {
 		out[c.Name] = explain(t, &c.Doc, c.ask)

@@ -107,7 +107,8 @@ func losing(d model.Document) model.Document {
 		n := l.Lost / 2
 		l.Unattributed -= n
 		l.Lines = append(l.Lines, model.Line{Layer: model.LayerNetwork, Host: "10.0.0.1", Cause: "QDISC_DROP", Packets: n,
-			Confidence: "bounded", Evidence: []model.Evidence{{Counter: "eth1.qdisc.drops", Delta: n}}})
+			Confidence: "bounded", Evidence: []model.Evidence{{Counter: "packets dropped by QDISC_DROP", Scope: "packet",
+				Role: "primary", Unit: "datagram", Delta: 2 * n}}})
 	}
 	return d
 }
