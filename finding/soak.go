@@ -2,6 +2,7 @@ package finding
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -349,29 +350,29 @@ func LossCauses(r table.Row) []LossCause {
 	return out
 }
 
-// restName names the packets of which only the second is known: the ledger may know the
-// places of all of them together.
+// restName names the packets of which only the second is known: the ledger may know the places of all of them together.
+// It cannot tell which of these were lost in which second.
 func restName(r table.Row, causes []LossCause) string {
-	packets, most := map[string]uint64{}, ""
-	all := r.Flow.Ledger.Unattributed
+	packets := map[string]uint64{}
 	for _, l := range r.Flow.Ledger.Lines {
 		name := phrase(l.Layer, l.Cause, l.Host)
-		if slices.ContainsFunc(causes, func(c LossCause) bool { return c.Name == name }) {
-			continue
-		}
-		packets[name] += l.Packets
-		if all += l.Packets; packets[name] > packets[most] {
-			most = name
+		if !slices.ContainsFunc(causes, func(c LossCause) bool { return c.Name == name }) {
+			packets[name] += l.Packets
 		}
 	}
+	names := slices.SortedFunc(maps.Keys(packets), func(a, b string) int {
+		return cmp.Or(cmp.Compare(packets[b], packets[a]), cmp.Compare(a, b))
+	})
 	switch {
-	case most == "":
+	case len(names) == 0:
 		return "unexplained"
-	case float64(packets[most]) >= namesAll*float64(all):
-		return most
+	case len(names) > mostMaybes:
+		names = append(names[:mostMaybes], "other causes")
+	case r.Flow.Ledger.Unattributed > 0:
+		names = append(names, "unexplained")
 	}
-	return "other causes"
+	return strings.Join(names, ", or ")
 }
 
-// namesAll is the share of packets by whose place all of them may be called.
-const namesAll = 0.95
+// mostMaybes is how many causes are named of which one may have been it.
+const mostMaybes = 2

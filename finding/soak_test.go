@@ -242,7 +242,7 @@ func TestLossCauses(t *testing.T) {
 	})
 }
 
-// What no series tells the place of is called by the only line that is left of the ledger, if it explains all of it.
+// What no series tells the place of is called by the lines that are left of the ledger.
 func TestLossesWithoutASeries(t *testing.T) {
 	line := func(cause string) model.Line {
 		return model.Line{Layer: model.LayerNetwork, Host: "router", Cause: cause, Packets: 10}
@@ -252,10 +252,12 @@ func TestLossesWithoutASeries(t *testing.T) {
 		ledger model.Ledger
 	}{
 		{"forwarding is off at router", model.Ledger{Lines: []model.Line{line(model.CauseForwardingOff)}}},
-		{"other causes", model.Ledger{Lines: []model.Line{line(model.CauseForwardingOff), line("NETFILTER_DROP")}}},
-		{"other causes", model.Ledger{Lines: []model.Line{line(model.CauseForwardingOff)}, Unattributed: 1}},
-		{"forwarding is off at router", model.Ledger{Lines: []model.Line{line("NETFILTER_DROP"),
+		{"forwarding is off at router, or unexplained", model.Ledger{Lines: []model.Line{line(model.CauseForwardingOff)},
+			Unattributed: 1}},
+		{"forwarding is off at router, or netfilter rule at router", model.Ledger{Lines: []model.Line{line("NETFILTER_DROP"),
 			{Layer: model.LayerNetwork, Host: "router", Cause: model.CauseForwardingOff, Packets: 190}}}},
+		{"IP layer of router, or forwarding is off at router, or other causes", model.Ledger{Lines: []model.Line{
+			line(model.CauseForwardingOff), line("ip-discard"), line("NETFILTER_DROP")}}},
 		{"unexplained", model.Ledger{Unattributed: 10}},
 	} {
 		d := soakOf(losing(10, 2, 4, 5), func(r *model.Result) {

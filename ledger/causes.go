@@ -150,7 +150,7 @@ var causes = [...]Cause{
 		seen: "IP_INADDRERRORS@ip_error|ip6_forward -@ip_error|ip6_forward!", when: facts.passes,
 		counts: "Ip.InAddrErrors", how: counter{when: (*book).passes}},
 	{Name: "IP_INADDRERRORS", at: stageIP, seen: "-@ip_error!",
-		Words: "sent to an address that %h does not have (an old NAT entry?)", counts: "Ip.InAddrErrors"},
+		Words: "sent to an address that %h does not have", counts: "Ip.InAddrErrors"},
 	{Name: "IP_INNOROUTES", at: stageIP, Words: "no route at %h", seen: `-@ip_error|ip6_pkt_\w+|ip6_forward!`,
 		counts: "Ip.InNoRoutes"},
 	{Name: "IP_NOPROTO", at: stageIP, Words: "no UDP at %h", counts: "Ip.InUnknownProtos"},

@@ -416,6 +416,7 @@ type Check struct {
 	Law    string   `json:"law,omitempty"`    // how it was checked; package ledger has the words
 	Counts []uint64 `json:"counts,omitempty"` // in the order of the law
 	Words  []string `json:"words,omitempty"`  // hosts and counters, likewise
+	Text   string   `json:"text,omitempty"`   // for readers of files; nothing reads it back
 }
 
 // Finding is one thing that a run shows, as files keep it. Readers of files get Text; nothing reads it back.

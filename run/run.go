@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"pelt/design"
 	"pelt/finding"
 	"pelt/fleet"
-	"pelt/lab"
+	"pelt/ledger"
 	"pelt/model"
 	"pelt/store"
 	"pelt/view"
@@ -129,7 +130,7 @@ func newDocument(p model.Plan, o Options) model.Document {
 
 // keepUnbegun keeps a run whose hosts could not be reached, so that nobody takes the run before it for the last one.
 func (o Options) keepUnbegun(ctx context.Context, p model.Plan, why error) {
-	var asked *lab.UsageError
+	var asked *model.FieldError
 	if o.Store == nil || ctx.Err() != nil || errors.As(why, &asked) || strings.HasPrefix(p.Target, "lab:") {
 		return
 	}
@@ -157,12 +158,37 @@ func Load(s *store.Store, ref string) (model.Document, error) {
 
 // WriteDocument writes a run as --json does: with what it shows, in words.
 func WriteDocument(w io.Writer, doc model.Document) error {
-	doc.Findings = view.Stored(&doc, true)
+	doc.Findings, doc.Results = view.Stored(&doc, true), withLaws(doc.Results)
 	text, err := model.EncodeDocument(doc)
 	if err == nil {
 		_, err = w.Write(text)
 	}
 	return err
+}
+
+// withLaws copies results, with the words of checks.
+func withLaws(results []model.Result) []model.Result {
+	told := func(l *model.Ledger) {
+		l.Checks = slices.Clone(l.Checks)
+		for i := range l.Checks {
+			l.Checks[i].Text = ledger.Law(l.Checks[i])
+		}
+	}
+	results = slices.Clone(results)
+	for i := range results {
+		flows := slices.Clone(results[i].Flows)
+		results[i].Flows = flows
+		for k := range flows {
+			told(&flows[k].Ledger)
+			if m := flows[k].Meeting; m != nil {
+				met := *m
+				flows[k].Meeting = &met
+				told(&met.Asks.Ledger)
+				told(&met.Answers.Ledger)
+			}
+		}
+	}
+	return results
 }
 
 // withChanges finds the changes within trials of a stored run that were cut.
