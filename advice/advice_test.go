@@ -50,6 +50,8 @@ func asked(t testing.TB, question string) (model.Line, Context) {
 		switch name {
 		case "interface":
 			l.Interface, err = text, nil
+		case "function":
+			l.Function, err = text, nil
 		case "packets":
 			l.Packets = uint64(n)
 		case "excess":
@@ -161,7 +163,7 @@ func TestAdviceOfAnyHost(t *testing.T) {
 	names := []string{"net.core.rmem_max", "net.core.wmem_max", "net.core.netdev_max_backlog",
 		"net.core.netdev_budget", "net.ipv4.udp_mem", "page_size_bytes",
 		"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_count", "net.ipv4.conf.all.rp_filter",
-		"cpu.governor"}
+		"net.ipv4.ipfrag_high_thresh", "cpu.governor"}
 	perDevice := []string{".txqueuelen", ".rx_ring", ".rx_ring_max", ".channels_combined", ".channels_combined_max",
 		".threaded", ".qdisc", ".qdisc_limit_packets"}
 	testenv.Tool(t, "sh")
@@ -194,7 +196,7 @@ func TestAdviceOfAnyHost(t *testing.T) {
 			"receiver-memory PROTO_MEM", "receiver-backlog CPU_BACKLOG", "network CPU_BACKLOG",
 			"receiver-ring rx-missed", "receiver-ring ring-full", "sender-qdisc ENOBUFS", "network QDISC_DROP",
 			"send-call EAGAIN", "sender-device NEIGH_QUEUEFULL", "receiver-ip IP_RPFILTER",
-			"receiver-filter NETFILTER_DROP", "application late"}).Draw(t, "place"), " ")
+			"receiver-ip FRAG_MEMORY", "receiver-filter NETFILTER_DROP", "application late"}).Draw(t, "place"), " ")
 		counter := rapid.SampledFrom([]string{"conntrack.drop", "softnet.time_squeeze", "x"}).Draw(t, "counter")
 		role := rapid.SampledFrom([]string{"primary", "confirms", "primary", "contradicts"}).Draw(t, "role")
 		line := model.Line{Layer: layer, Host: "h", Interface: dev, Cause: cause,

@@ -2,6 +2,7 @@ package advice
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -17,6 +18,8 @@ type Ask struct {
 	Knobs    []model.HostSetting // of this host, as they are now
 	CanApply func(string) bool   // a knob that can be set on this host; nil: none
 	HostWide func(string) bool   // ... and holds for all its namespaces; nil: none
+	// Addresses are those of this process's network namespace, where settings are read and set; none: not known.
+	Addresses []netip.Addr
 }
 
 // roleOf is what a node of a line does on a path.
@@ -63,6 +66,16 @@ func Here(doc model.Document, this model.Host) []string {
 		}
 	}
 	return list
+}
+
+// apart reports whether a node of this host has a network namespace that is not this process's: each node of a lab, and
+// one whose address is none of this namespace. Loopback addresses are in each.
+func (ask Ask) apart(doc model.Document, node string) bool {
+	return doc.Lab != nil || len(ask.Addresses) > 0 && slices.ContainsFunc(doc.Host, func(h model.Host) bool {
+		a, err := netip.ParseAddr(h.Address)
+		return err == nil && h.Node == node && h.Boot == ask.This.Boot && !a.IsLoopback() &&
+			!slices.Contains(ask.Addresses, a.Unmap().WithZone(""))
+	})
 }
 
 // Collect gathers the advice of all valid trials of a run, one for each host and knob, the one for the most packets
@@ -113,7 +126,7 @@ func Collect(doc model.Document, ask Ask) []model.Advised {
 
 // ofLine is the wanted advice for one line, without the packets.
 func (ask Ask) ofLine(doc model.Document, f model.FlowResult, line model.Line, ours bool) (list []model.Advised) {
-	role := roleOf(line.Host)
+	role, apart := roleOf(line.Host), ours && ask.apart(doc, line.Host)
 	if ask.Role != "" && ask.Role != role {
 		return nil
 	}
@@ -123,9 +136,13 @@ func (ask Ask) ofLine(doc model.Document, f model.FlowResult, line model.Line, o
 		}
 		a := model.Advised{Advice: s, Role: role, Here: ours, Layer: line.Layer, Cause: line.Cause}
 		a.Apply = ours && a.Proposes() && ask.CanApply != nil && ask.CanApply(a.Knob) &&
-			(doc.Lab == nil || ask.hostWide(a.Knob))
-		if doc.Lab != nil && !a.Apply && a.Knob != bufferKnob {
+			(!apart || ask.hostWide(a.Knob))
+		switch {
+		case doc.Lab != nil && !a.Apply && a.Knob != bufferKnob:
 			a.Command, a.Undo = "", "" // on this host they would change its own interface of that name
+		case doc.Lab == nil && apart && a.Knob != bufferKnob && !ask.hostWide(a.Knob):
+			a.Here = false
+			a.Note = strings.Trim(a.Note+"; to be set in the network namespace of the "+line.Host, "; ")
 		}
 		list = append(list, a)
 	}
@@ -141,27 +158,28 @@ func (ask Ask) of(doc model.Document, f model.FlowResult, line model.Line, ours 
 	if ask.RatePPS > 0 {
 		c.RatePPS = ask.RatePPS
 	}
+	apart := ask.apart(doc, line.Host)
 	for _, a := range line.Advice {
 		if a.Knob == bufferKnob && c.BufferBytes == 0 {
 			if n, ok := parse(a.Present); ok {
 				c.BufferBytes = int(min(n, 1<<31-1))
 			}
 		}
-		if !ours || doc.Lab != nil && !ask.hostWide(a.Knob) {
+		if !ours || apart && !ask.hostWide(a.Knob) {
 			c.Knobs = append(c.Knobs, model.HostSetting{Name: a.Knob, Value: a.Present})
 		}
 	}
 	if ours {
 		for _, k := range ask.Knobs {
-			if doc.Lab == nil || ask.hostWide(k.Name) || k.Name == "page_size_bytes" {
+			if !apart || ask.hostWide(k.Name) || k.Name == "page_size_bytes" {
 				c.Knobs = append(c.Knobs, k)
 			}
 		}
 	}
 	anew := For(line, c)
 	for _, a := range line.Advice {
-		own := doc.Lab != nil && !ask.hostWide(a.Knob) // of a node whose settings are gone
-		joined := len(line.Evidence) == 0              // of many receivers: each had its own, which is not kept
+		own := apart && !ask.hostWide(a.Knob) // of a node whose settings are gone
+		joined := len(line.Evidence) == 0     // of many receivers: each had its own, which is not kept
 		again := slices.ContainsFunc(anew, func(n model.Advice) bool { return n.Knob == a.Knob })
 		if ours && !own && !joined || again {
 			continue

@@ -3,6 +3,7 @@ package advice
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -48,6 +49,10 @@ func TestCollect(t *testing.T) {
 			}
 		}
 	}
+	ends := []netip.Addr{netip.MustParseAddr("192.0.2.1")}
+	at := func(address string) func(*model.Document, *model.Line) {
+		return func(d *model.Document, _ *model.Line) { d.Host[1].Address = address }
+	}
 	unproven := func(_ *model.Document, l *model.Line) { l.Evidence = nil }
 	var out strings.Builder
 	for _, c := range []struct {
@@ -79,6 +84,16 @@ func TestCollect(t *testing.T) {
 		{"a lab's node: its own interface, whose other settings are gone",
 			inLab(of("receiver-ring", "FULL_RING", "eth0.threaded")),
 			Ask{This: near, Knobs: now, CanApply: all, HostWide: none}},
+		{"this host, an address of this namespace", at("192.0.2.1"),
+			Ask{This: near, Addresses: ends, Knobs: now, CanApply: all, HostWide: none}},
+		{"a namespace of this host: what is its own", at("192.0.2.2"),
+			Ask{This: near, Addresses: ends, Knobs: now, CanApply: all, HostWide: none}},
+		{"a namespace of this host: what is the host's", at("192.0.2.2"),
+			Ask{This: near, Addresses: ends, Knobs: now, CanApply: all, HostWide: all}},
+		{"this host, which has another address since it started again", at("192.0.2.2"),
+			Ask{This: model.Host{Name: "near", Boot: "later"}, Addresses: ends, Knobs: now, CanApply: all}},
+		{"this host, over loopback", at("127.0.0.1"),
+			Ask{This: near, Addresses: ends, Knobs: now, CanApply: all, HostWide: none}},
 		{"of many receivers", unproven, Ask{This: near, Knobs: now, CanApply: all, HostWide: all}},
 		{"of many receivers, after it was set", unproven, Ask{This: near, Knobs: set, CanApply: all, HostWide: all}},
 		{"no counter moved", func(_ *model.Document, l *model.Line) { l.Evidence, l.Advice = nil, nil },

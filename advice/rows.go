@@ -35,6 +35,7 @@ const (
 	cardChannels = "the link goes down for a moment; helps if there are cores to empty them, " +
 		"and if the card tells the streams apart (ethtool -N DEV rx-flow-hash udp4 sdfn)"
 	waiting       = "helps only if the neighbour answers in that time"
+	keptMemory    = "costs kernel memory; another program's unfinished fragments may hold it, each for up to 30 s"
 	noNeighbour   = "no neighbour answers: is the next hop there?"
 	bufferPortion = 64 << 10
 )
@@ -82,6 +83,11 @@ var rows = [...]row{
 		step: 4096, note: waiting, instead: noNeighbour},
 	{causes: "NEIGH_QUEUEFULL", when: unresolved(6), knob: "net.ipv6.neigh.DEV.unres_qlen_bytes", want: burstBytes,
 		step: 4096, note: waiting, instead: noNeighbour},
+	// Above it IP begins no datagram until others are whole, or 30 s old (net/ipv4/inet_fragment.c, inet_frag_find).
+	{causes: "FRAG_MEMORY", when: fragments(4), knob: "net.ipv4.ipfrag_high_thresh", want: unfinished,
+		note: keptMemory},
+	{causes: "FRAG_MEMORY", when: fragments(6), knob: "net.ipv6.ip6frag_high_thresh", want: unfinished,
+		note: keptMemory},
 	// 2 accepts a source that some other interface leads to.
 	{causes: "IP_RPFILTER", knob: "net.ipv4.conf.DEV.rp_filter", want: looseFilter,
 		note: "accepts more forged source addresses", enough: "it is loose already",
@@ -155,6 +161,13 @@ func mayNotAsk(q *question) bool { return !mayAsk(q) }
 // unresolved reports whether packets of a family waited for a neighbour.
 func unresolved(family int) func(*question) bool {
 	return func(q *question) bool { return q.moved("ndisc_cache.") == (family == 6) }
+}
+
+// fragments reports whether the packets were fragments of a family.
+func fragments(family int) func(*question) bool {
+	return func(q *question) bool {
+		return (q.moved("Ip6.") || strings.HasPrefix(q.line.Function, "ipv6_")) == (family == 6)
+	}
 }
 
 // queues are the causes of a queue that dropped.
@@ -323,6 +336,25 @@ func looseFilter(q *question, present uint64) (uint64, string) {
 		return present, why
 	}
 	return 2, why
+}
+
+// unfinished holds a datagram of each stream. What other programs leave unfinished is not known: it is to hold twice as
+// much as it did, and no less than where the kernel begins (IPFRAG_HIGH_THRESH in include/net/ip.h, and of IPv6).
+func unfinished(q *question, present uint64) (uint64, string) {
+	const kernels = 4 << 20
+	if present > math.MaxInt32 {
+		return 0, ""
+	}
+	size, source := q.truesize()
+	need := ceil(float64(q.Streams) * float64(size))
+	switch most := max(need, kernels, 2*present); most {
+	case need:
+		return need, fmt.Sprintf("%d streams x a datagram of %d B (%s)", q.Streams, size, source)
+	case kernels:
+		return kernels, fmt.Sprintf("%s B had no room for more fragments: the kernel's own limit",
+			unit.FormatCount(present))
+	}
+	return 2 * present, fmt.Sprintf("%s B had no room for more fragments: twice as many", unit.FormatCount(present))
 }
 
 func connections(q *question, present uint64) (uint64, string) {

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"net"
+	"net/netip"
 	"slices"
 
 	"pelt/engine/xdp"
@@ -81,6 +83,17 @@ func interfaceChecks(list func() ([]xdp.Interface, error)) []observe.Check {
 
 // ThisHost describes this host.
 func ThisHost() model.Host { return observe.Facts() }
+
+// Addresses are those of this process's network namespace.
+func Addresses() (list []netip.Addr) {
+	all, _ := net.InterfaceAddrs() // empty if it fails
+	for _, a := range all {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			list = append(list, p.Addr().Unmap())
+		}
+	}
+	return list
+}
 
 // Settings reads the settings of this host, and of one interface unless it is "".
 func Settings(iface string) []model.HostSetting { return observe.Knobs(iface) }

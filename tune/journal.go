@@ -29,7 +29,7 @@ type Step struct {
 	Time      time.Time `json:"time"`
 	Run       string    `json:"run,omitempty"` // that it follows from
 	Boot      string    `json:"boot,omitempty"`
-	Namespace uint64    `json:"namespace,omitempty"` // network namespace of an interface's setting
+	Namespace uint64    `json:"namespace,omitempty"` // network namespace of a setting that is one's own
 	Made      bool      `json:"made,omitempty"`
 	Undone    bool      `json:"undone,omitempty"`
 }

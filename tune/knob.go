@@ -12,8 +12,9 @@ type Scope string
 
 // The scopes.
 const (
-	ScopeHost   Scope = "host"   // all namespaces
-	ScopeDevice Scope = "device" // one interface
+	ScopeHost      Scope = "host"      // all namespaces
+	ScopeNamespace Scope = "namespace" // one network namespace
+	ScopeDevice    Scope = "device"    // one interface
 )
 
 // Knob is a setting that can be changed and taken back.
@@ -59,6 +60,8 @@ func Knobs() []Knob {
 			"all namespaces and cores; a fuller backlog delays packets"),
 		sysctl("net.core.netdev_budget", ScopeHost, aNumber, "takes time from programs on the cores that receive"),
 		sysctl("net.netfilter.nf_conntrack_max", ScopeHost, aNumber, "kernel memory for each connection"),
+		sysctl("net.ipv4.ipfrag_high_thresh", ScopeNamespace, aNumber, "kernel memory for unfinished fragments"),
+		sysctl("net.ipv6.ip6frag_high_thresh", ScopeNamespace, aNumber, "kernel memory for unfinished fragments"),
 		sysctl("net.ipv4.conf.DEV.rp_filter", ScopeDevice, aNumber, "accepts more forged source addresses"),
 		sysctl("net.ipv4.neigh.DEV.unres_qlen_bytes", ScopeDevice, aNumber, "unres_qlen, which is the same in packets"),
 		sysctl("net.ipv6.neigh.DEV.unres_qlen_bytes", ScopeDevice, aNumber, "unres_qlen, which is the same in packets"),

@@ -18,6 +18,7 @@ var hostFiles = map[string]string{
 	"proc/sys/net/core/rmem_max":                           "212992\n",
 	"proc/sys/net/core/netdev_max_backlog":                 "1000\n",
 	"proc/sys/net/ipv4/udp_mem":                            "47034\t62714\t94068\n",
+	"proc/sys/net/ipv4/ipfrag_high_thresh":                 "65536\n",
 	"proc/sys/net/ipv4/conf/eth0.100/rp_filter":            "1\n",
 	"sys/class/net/eth0/ifindex":                           "2\n",
 	"sys/class/net/eth0/address":                           "02:00:00:00:00:01\n",

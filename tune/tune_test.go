@@ -69,7 +69,7 @@ var befalls = map[string]func(t *testing.T, u *Tuner, root string){
 // ~ stands for a blank.
 func TestHistories(t *testing.T) {
 	golden.Table(t, "testdata/histories.txt", func(question string) string {
-		root, boot, mishap := newTree(t), "before", ""
+		root, boot, space, mishap := newTree(t), "before", uint64(1), ""
 		before := snapshot(t, root)
 		var out strings.Builder
 		for _, step := range strings.Split(question, "; ") {
@@ -79,7 +79,7 @@ func TestHistories(t *testing.T) {
 			}
 			at := func(i int) string { return filepath.Join(root, words[i]) }
 			with(t, root, func(u *Tuner) { // each in a process of its own
-				u.boot = boot
+				u.boot, u.space = boot, space
 				if befalls[mishap] != nil {
 					befalls[mishap](t, u, root)
 				}
@@ -109,6 +109,8 @@ func TestHistories(t *testing.T) {
 					err = os.Rename(at(1), at(2))
 				case "restart":
 					boot = "after"
+				case "enter": // another network namespace
+					_, err = fmt.Sscan(words[1], &space)
 				case "mishap":
 					mishap = words[1]
 				default:
@@ -130,7 +132,7 @@ func TestHistories(t *testing.T) {
 			})
 		}
 		with(t, root, func(u *Tuner) {
-			u.boot = boot
+			u.boot, u.space = boot, space
 			for _, s := range u.Show() {
 				fmt.Fprintf(&out, "held: %s %s: %q, was %q, now %q: %s\n", s.Knob, s.Place, s.New, s.Old, s.Now,
 					s.State)

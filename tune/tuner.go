@@ -130,6 +130,8 @@ func (t *Tuner) plan(changes []Change, run string) (steps []Step, done []Done, e
 			if index, err = t.host.device(dev); err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", c.Knob, err)
 			}
+		}
+		if k.Scope != ScopeHost {
 			space = t.space
 		}
 		places, err := t.host.places(k, dev)

@@ -25,6 +25,8 @@ var hostSysctls = []string{
 	"net.core.default_qdisc",
 	"net.ipv4.udp_mem", // in pages
 	"net.ipv4.conf.all.rp_filter",
+	"net.ipv4.ipfrag_high_thresh",
+	"net.ipv6.ip6frag_high_thresh",
 	"net.netfilter.nf_conntrack_max",
 	"net.netfilter.nf_conntrack_count",
 	"net.ipv4.neigh.default.gc_thresh3",

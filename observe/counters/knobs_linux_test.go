@@ -19,6 +19,7 @@ func TestKnobs(t *testing.T) {
 	w := newWire(t, 2)
 	w.Receiver.Sysctl("net/ipv4/conf/vb/rp_filter", "2")
 	w.Receiver.Sysctl("net/ipv4/neigh/vb/unres_qlen_bytes", "2304")
+	w.Receiver.Sysctl("net/ipv4/ipfrag_high_thresh", "5000000")
 	w.Receiver.Link("vb", func(l netlink.Link) error { return netlink.LinkSetTxQLen(l, 77) })
 	w.Receiver.TBF("vb", netlink.HANDLE_ROOT, 100_000, 3000)
 	testenv.LeakCheck(t)
@@ -31,7 +32,8 @@ func TestKnobs(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"net.ipv4.conf.vb.rp_filter": "2", "net.ipv4.neigh.vb.unres_qlen_bytes": "2304", "vb.txqueuelen": "77", "vb.qdisc": "tbf",
-		"vb.channels_rx": "2", "page_size_bytes": strconv.Itoa(os.Getpagesize()),
+		"vb.channels_rx": "2", "net.ipv4.ipfrag_high_thresh": "5000000",
+		"page_size_bytes": strconv.Itoa(os.Getpagesize()),
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
