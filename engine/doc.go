@@ -134,9 +134,11 @@ type SendReport struct {
 	// of each packet against its own due time, ns; paced flows only
 	Lateness *model.Percentiles `json:"lateness,omitempty"`
 	LateTime *LateTime          `json:"late_time,omitempty"` // set when Late is above 0 and the system tells
-	// gave up, because this host's kernel refuses every packet of the order
-	Hopeless bool              `json:"hopeless,omitempty"`
-	Errors   map[string]uint64 `json:"errors,omitempty"` // errno name -> packets not accepted
+	// gave up, because this host's kernel took no packet of the order
+	Hopeless bool `json:"hopeless,omitempty"`
+	// for which it had taken none then, though it had before; 0: it took none at all
+	HopelessNanos int64             `json:"hopeless_ns,omitempty"`
+	Errors        map[string]uint64 `json:"errors,omitempty"` // errno name -> packets not accepted
 	// by stream: the sequences not accepted; a mark is an index of Errnos
 	Refused []model.Marks      `json:"refused,omitempty"`
 	Errnos  []string           `json:"errnos,omitempty"`

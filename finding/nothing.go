@@ -268,7 +268,7 @@ func routerUnwatched(d *model.Document) bool {
 
 // firewall reports whether packet filter rules lost the packets of a line.
 func firewall(l *model.Line) bool {
-	return l.Cause == "NETFILTER_DROP" || l.Layer == model.LayerSendCall && (l.Cause == "EPERM" || l.Cause == "EACCES")
+	return l.Cause == "NETFILTER_DROP" || l.Layer == model.LayerSendCall && l.Cause == "EPERM"
 }
 
 // ruleOf reads tool, family, table and chain of the rule that counted packets of a line:

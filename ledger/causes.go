@@ -222,7 +222,10 @@ var causes = [...]Cause{
 	// From the socket to the queue.
 	{Name: "EAGAIN", at: stageOutput, Words: "send buffer full at %h", errno: "EWOULDBLOCK",
 		moves: "Udp.SndbufErrors Ip.OutDiscards"},
-	{Name: "EPERM", at: stageOutput, Words: "forbidden by a rule at %h", errno: "EACCES", moves: "Ip.OutDiscards nft"},
+	{Name: "EPERM", at: stageOutput, Words: "forbidden at %h (firewall rule, IPsec policy or control group)",
+		moves: "Ip.OutDiscards nft"},
+	// ROUTE_REFUSED, but gone, as long as no security module answers so
+	{Name: "EACCES", at: stageOutput, Words: "route is prohibited, or forbidden by a security module, at %h"},
 	{Name: "ECONNREFUSED", at: stageOutput, Words: `not sent after an ICMP answer "port unreachable"`},
 	{Name: "EINVAL", at: stageOutput, Words: "route is a blackhole at %h"}, // ROUTE_REFUSED, but gone
 	{Name: "IP_OUTNOROUTES", at: stageOutput, Words: "no route at %h", errno: "ENETUNREACH EHOSTUNREACH",

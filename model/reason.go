@@ -33,6 +33,7 @@ const (
 	ReceiverSilent   = "receiver-silent" // on every stream
 	PacketTooBig     = "packet-too-big"
 	SendRefused      = "send-refused"
+	RefusedSince     = "refused-since" // it took packets before
 	FramesAstray     = "frames-astray"
 	AccountMissing   = "account-missing"
 	AccountWrong     = "account-wrong"
@@ -73,6 +74,8 @@ var reasonWordings = [...]reasonWording{
 	{ReceiverSilent, Aborted, "the {node} did not answer for {silent_s}, so the test stopped sending"},
 	{PacketTooBig, Invalid, "message too long: it does not fit into one packet of the path"},
 	{SendRefused, Invalid, "the sender's kernel refused every packet: {text}"},
+	{RefusedSince, Invalid, "the sender's kernel has taken no packet from {since_s} on ({refused_packets} of " +
+		"{attempted_packets} were refused): {text}"},
 	{FramesAstray, Invalid, "{packets} packets reached the {node} past its XDP program and are not counted; " +
 		"use sockets there (--engine xdp:udp)"},
 	{AccountMissing, Invalid, "the account of one end is missing"},

@@ -178,7 +178,7 @@ func cutReasons(placed fleet.Trial, out fleet.Outcome) model.Reasons {
 	return append(list, refused...)
 }
 
-// refusals are why senders' kernels took no packet.
+// refusals are why senders' kernels took no packet, or none any more.
 func refusals(placed fleet.Trial, out fleet.Outcome) (list model.Reasons) {
 	for i, o := range out.Flows {
 		if o.Send == nil || o.Send.Send == nil || !o.Send.Send.Hopeless {
@@ -201,6 +201,11 @@ func refusals(placed fleet.Trial, out fleet.Outcome) (list model.Reasons) {
 			if o.Send.PathMTU > 0 {
 				one.Numbers = map[string]float64{"path_mtu_bytes": float64(o.Send.PathMTU)}
 			}
+		}
+		if s := o.Send.Send; one.Code == model.SendRefused && s.Accepted > 0 && s.HopelessNanos > 0 {
+			one.Code, one.Numbers = model.RefusedSince, map[string]float64{
+				"since_s":         max(float64(s.DurationNanos)-float64(s.HopelessNanos), 0) / 1e9,
+				"refused_packets": float64(most), "attempted_packets": float64(s.Attempted)}
 		}
 		list = append(list, one)
 	}

@@ -96,7 +96,7 @@ func (w *sendStream) measuredIn(payload []byte) []model.Span {
 // countAccepted counts packets that one call gave to the kernel between two times.
 func (w *sendStream) countAccepted(n int, from, to int64) {
 	w.sequence += uint64(n)
-	w.refusals.row, w.refusals.taken = 0, true
+	w.refusals.take()
 	if !w.measured {
 		return
 	}
@@ -132,8 +132,14 @@ func (w *sendStream) countRefused(n int, err error, now int64) error {
 	e := w.sender.end
 	if w.refusals.hopeless(err, now) {
 		w.gaveUp = true
-		return fmt.Errorf("send %d B to %v: every packet is refused: %w%s", e.settings.flow.PayloadBytes,
-			e.order.Peer, err, remedy(err, w.socket.pathMTU(), w.segments))
+		what := "every packet is refused"
+		if w.refusals.all.taken.Load() {
+			w.hopelessNanos = max(w.refusals.all.lasted(now), 1)
+			what = "no packet is taken any more"
+		}
+		to := w.socket.remote().Addr()
+		return fmt.Errorf("send %d B to %v: %s: %w%s", e.settings.flow.PayloadBytes, to, what, err,
+			remedy(err, to, w.socket.pathMTU(), w.segments))
 	}
 	return nil
 }

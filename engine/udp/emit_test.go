@@ -5,14 +5,18 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"pelt/engine"
 	"pelt/internal/icmp"
 	"pelt/model"
+	"pelt/unit"
 )
 
 // moody is a kernel that refuses at will. Like sendmmsg it tells the error of
@@ -213,7 +217,7 @@ func (h *haunted) icmpErrors(tell func(icmp.Error, []byte)) {
 }
 
 func TestFullQueueIsNeverHopeless(t *testing.T) {
-	var r refusals
+	r := refusals{all: &allRefusals{streams: 1}}
 	for now := int64(0); now < 60e9; now += 1e7 {
 		if r.hopeless(syscall.ENOBUFS, now) || r.row >= hopelessRow {
 			t.Fatalf("gave up, or naps, after %d ns of a full queue", now)
@@ -226,6 +230,157 @@ func TestFullQueueIsNeverHopeless(t *testing.T) {
 	}
 	if r.hopeless(syscall.ENOBUFS, 100) || r.hopeless(syscall.EPERM, 101) {
 		t.Error("a packet that reached a full queue was not forbidden")
+	}
+}
+
+// TestHopeless: a sender gives up soon if nothing was ever taken, else when all streams were refused for long.
+func TestHopeless(t *testing.T) {
+	const step = 10e6 // ns between two refusals of a stream
+	for _, c := range []struct {
+		name            string
+		errno           syscall.Errno
+		taken, others   bool // before; of another stream, all the time
+		patience        time.Duration
+		earliest, until time.Duration // of giving up; 0: never
+	}{
+		{"a rule, from the start", syscall.EPERM, false, false, 0, 500 * time.Millisecond, time.Second},
+		{"a prohibited route, from the start", syscall.EACCES, false, false, 0, 500 * time.Millisecond, time.Second},
+		{"a blackhole, from the start", syscall.EINVAL, false, false, 0, 500 * time.Millisecond, time.Second},
+		{"no route, from the start", syscall.ENETUNREACH, false, false, 0, 2 * time.Second, 2100 * time.Millisecond},
+		{"a rule in mid-run", syscall.EPERM, true, false, 0, 2 * time.Second, 2100 * time.Millisecond},
+		{"a prohibited route in mid-run", syscall.EACCES, true, false, 0, 2 * time.Second, 2100 * time.Millisecond},
+		{"a blackhole in mid-run", syscall.EINVAL, true, false, 0, 2 * time.Second, 2100 * time.Millisecond},
+		{"no route in mid-run", syscall.ENETUNREACH, true, false, 0, 2 * time.Second, 2100 * time.Millisecond},
+		{"too long in mid-run", syscall.EMSGSIZE, true, false, 0, 500 * time.Millisecond, time.Second},
+		{"with patience", syscall.EPERM, true, false, 9 * time.Second, 9 * time.Second, 9100 * time.Millisecond},
+		{"with little patience", syscall.EPERM, true, false, time.Second, 2 * time.Second, 2100 * time.Millisecond},
+		{"one stream of two", syscall.EPERM, true, true, 0, 0, 0},
+		{"one stream of two, never taken", syscall.EPERM, false, true, 0, 0, 0},
+	} {
+		all := &allRefusals{streams: 1}
+		r := refusals{all: all, passing: c.patience.Nanoseconds(), patient: c.patience > 0}
+		if c.others {
+			all.streams = 2
+			(&refusals{all: all}).take()
+		}
+		if c.taken {
+			r.take()
+		}
+		gaveUp := time.Duration(0)
+		for now := int64(1e9); now < 61e9 && gaveUp == 0; now += step {
+			if r.hopeless(c.errno, now) {
+				gaveUp = time.Duration(now - 1e9)
+			}
+		}
+		if gaveUp < c.earliest || gaveUp > c.until {
+			t.Errorf("%s: gave up after %v, want %v to %v", c.name, gaveUp, c.earliest, c.until)
+		}
+	}
+}
+
+// TestStreamsAreHopelessTogether: a stream that ended, or whose packets are taken again, is judged so.
+func TestStreamsAreHopelessTogether(t *testing.T) {
+	all := &allRefusals{streams: 3}
+	list := [3]refusals{{all: all}, {all: all}, {all: all}}
+	for i := range list {
+		list[i].take()
+	}
+	refuse := func(from, to int64, which ...int) (gaveUp bool) {
+		for now := from; now < to; now += 10e6 {
+			for _, i := range which {
+				gaveUp = gaveUp || list[i].hopeless(syscall.EPERM, now)
+			}
+		}
+		return gaveUp
+	}
+	list[2].end(0)
+	if refuse(0, 10e9, 0) || refuse(10e9, 11.9e9, 0, 1) {
+		t.Error("gave up while another stream's packets were taken 2 s ago")
+	}
+	list[1].take()
+	list[1].take()
+	if refuse(12e9, 20e9, 0) || refuse(20e9, 21.9e9, 0, 1) {
+		t.Error("gave up though packets were taken again")
+	}
+	if !refuse(21.9e9, 22.1e9, 0, 1) {
+		t.Error("goes on after 2 s in which no packet of any stream was taken")
+	}
+}
+
+// gated is a kernel that refuses all packets for some time.
+type gated struct {
+	bytes    [][]byte
+	clock    engine.Clock
+	from, to int64
+	errno    syscall.Errno
+}
+
+func (g *gated) packets() [][]byte                   { return g.bytes }
+func (g *gated) room(*waiter)                        {}
+func (g *gated) icmpErrors(func(icmp.Error, []byte)) {}
+func (g *gated) send(from, to int) (int, error) {
+	if now := g.clock.Now(); now >= g.from && now < g.to {
+		return 0, g.errno
+	}
+	return to - from, nil
+}
+
+// TestRefusalInMidRun: what a route or a rule refuses for a while is a loss with its errno, and every packet is offered
+// when it is due. The trial goes on.
+func TestRefusalInMidRun(t *testing.T) {
+	r := newTrial()
+	r.Timing, r.Flow.Rate = model.Timing{MeasureSeconds: 6}, unit.PacketRate(10_000)
+	dialer, _ := r.prepare(t)
+	e := dialer.t
+	e.living = []int{0}
+	for _, c := range []struct {
+		name     string
+		from, to time.Duration
+		gives    string // the error; "": it goes on
+		refused  uint64
+		nanos    time.Duration // without a packet taken
+	}{
+		{"a quarter of a second", time.Second, 1250 * time.Millisecond, "", 2500, 0},
+		{"long", time.Second, 6 * time.Second, "no packet is taken any more: permission denied; a route of this host " +
+			"prohibits it, or a security module forbids it: see `ip rule` and `ip route get 127.0.0.1`",
+			20_002, 2 * time.Second},
+		{"all the time", 0, 6 * time.Second, "every packet is refused: permission denied; a route", 64, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			clock := engine.NewClock()
+			s := newSender(e)
+			w := s.streams[0]
+			begin := clock.Now()
+			box := &gated{bytes: layOut(64, 16), clock: clock, from: begin + c.from.Nanoseconds(),
+				to: begin + c.to.Nanoseconds(), errno: syscall.EACCES}
+			w.out, w.bytes, w.socket, w.clock, w.waiter = box, box.bytes, e.sockets[0], clock, newWaiter(e.stop, clock)
+			w.times, w.phases = &threadTimes{}, e.order.Phases(s.schedules, 0, 1, nil)
+			s.start = begin
+			w.begin(begin)
+			var err error
+			for over := false; !over; {
+				time.Sleep(time.Duration(w.due - clock.Now()))
+				over, err = w.turn(clock.Now())
+			}
+			w.end()
+			var report engine.Report
+			s.account(&report, engine.Sent{})
+			out := report.Send
+			if (err == nil) != (c.gives == "") || err != nil && !strings.Contains(err.Error(), c.gives) {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			if out.Hopeless != (c.gives != "") || out.Errors["EACCES"] != c.refused || out.Refused[0].Packets != c.refused ||
+				out.Accepted+c.refused != out.Attempted || out.Planned != out.Attempted || out.Late != 0 {
+				t.Errorf("%s: hopeless %v, planned %d, attempted %d, accepted %d, %v refused, %d late", c.name,
+					out.Hopeless, out.Planned, out.Attempted, out.Accepted, out.Errors, out.Late)
+			}
+			if !out.Hopeless && out.Attempted != 60_000 {
+				t.Errorf("%s: attempted %d of 60000", c.name, out.Attempted)
+			}
+			if out.HopelessNanos/1e6 != c.nanos.Milliseconds() {
+				t.Errorf("%s: nothing was taken for %v, want %v", c.name, time.Duration(out.HopelessNanos), c.nanos)
+			}
+		})
 	}
 }
 
@@ -250,7 +405,7 @@ func TestErrnosAreBounded(t *testing.T) {
 	w := newSender(dialer.t).streams[0]
 	w.socket, w.measured = dialer.t.sockets[0], true
 	for i := range 3 * maxErrnos {
-		w.refusals = refusals{}
+		w.refusals = refusals{all: &allRefusals{streams: 1}}
 		w.countRefused(1, errors.New(string(rune('a'+i))), 0)
 	}
 	if n := len(w.sender.errnos); n != maxErrnos || w.sender.errnos[n-1] != "other" {

@@ -3,20 +3,30 @@ package udp
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
+	"sync/atomic"
 	"syscall"
 
 	"pelt/engine"
 )
 
-// refusals judges the errors that sending returns.
+// refusals judges the errors that sending a stream returns.
 type refusals struct {
+	all     *allRefusals
 	passing int64 // nanoseconds that an error which may pass may last
 	patient bool  // any error may pass, once something was taken
 	taken   bool
-	row     int   // packets refused since the last one taken
-	since   int64 // when the first of them was
-	single  int   // packets still to be sent one by one
+	row     int // packets refused since the last one taken
+	single  int // packets still to be sent one by one
+}
+
+// allRefusals is what the streams of a sender know together: it is hopeless only if all are refused.
+type allRefusals struct {
+	streams int32
+	refused atomic.Int32 // streams of which no packet was taken since one was refused, or that have ended
+	since   atomic.Int64 // when the last of them became one
+	taken   atomic.Bool  // a packet of any stream, the warm-up's included
 }
 
 const (
@@ -27,31 +37,62 @@ const (
 	hopelessRow   = 64
 	hopelessFew   = 4
 	hopelessNanos = 500_000_000
-	// An error that may pass, such as a missing route, may last longer.
+	// What may pass may last longer: an error such as a missing route, and any but of the length once packets were
+	// taken. It is less than the control connection's 2.5 s, so that the refusal is told and not its silence.
 	passingNanos = 2_000_000_000
 )
 
 // hopeless counts a refusal, and reports whether the sender should give up.
 func (r *refusals) hopeless(err error, now int64) bool {
+	r.single = oneByOne
 	if isQueueFull(err) {
-		r.row, r.single = 0, oneByOne
+		r.endRow()
 		return false
 	}
-	if r.row == 0 {
-		r.since = now
+	if r.row++; r.row == 1 {
+		r.all.since.Store(now)
+		r.all.refused.Add(1)
 	}
-	r.row++
-	r.single = oneByOne
-	lasted := now - r.since
-	if r.patient && r.taken {
-		return r.row >= hopelessRow && lasted > r.passing
+	if r.all.refused.Load() < r.all.streams {
+		return false
 	}
-	if errors.Is(err, syscall.EMSGSIZE) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) ||
-		errors.Is(err, syscall.EINVAL) {
+	lasted, taken := r.all.lasted(now), r.all.taken.Load()
+	lasts := errors.Is(err, syscall.EMSGSIZE) && !(r.patient && taken)
+	for _, errno := range []error{syscall.EPERM, syscall.EACCES, syscall.EINVAL} {
+		lasts = lasts || errors.Is(err, errno) && !taken
+	}
+	if lasts {
 		return r.row >= hopelessRow || r.row >= hopelessFew && lasted > hopelessNanos
 	}
-	return r.row >= hopelessRow && lasted > max(r.passing, passingNanos)
+	return r.row >= hopelessFew && lasted > max(r.passing, passingNanos)
 }
+
+// take notes that a packet was taken.
+func (r *refusals) take() {
+	r.endRow()
+	if !r.taken {
+		r.taken = true
+		r.all.taken.Store(true)
+	}
+}
+
+func (r *refusals) endRow() {
+	if r.row > 0 {
+		r.row = 0
+		r.all.refused.Add(-1)
+	}
+}
+
+// end is called when the stream sends no more: the others are judged without it.
+func (r *refusals) end(now int64) {
+	if r.row == 0 {
+		r.all.since.Store(now)
+		r.all.refused.Add(1)
+	}
+}
+
+// lasted is how long all streams have been refused, once they are.
+func (a *allRefusals) lasted(now int64) int64 { return now - a.since.Load() }
 
 // isQueueFull reports whether a queue of this host had no room for the packet. At full rate that is normal.
 func isQueueFull(err error) bool {
@@ -80,16 +121,22 @@ func causeName(err error) string {
 }
 
 // remedy tells the user what an error means here.
-func remedy(err error, mtu, segments int) string {
+func remedy(err error, to netip.Addr, mtu, segments int) string {
 	switch {
 	case segments > 1 && mtu > 0 && (errors.Is(err, syscall.EMSGSIZE) || errors.Is(err, syscall.EINVAL)):
-		return fmt.Sprintf("; the path takes IP packets of %d B, and what is cut from a buffer of %d packets is not fragmented", mtu, segments)
+		return fmt.Sprintf("; the path takes IP packets of %d B, and what is cut from a buffer of %d packets is not "+
+			"fragmented", mtu, segments)
 	case segments > 1 && errors.Is(err, syscall.EIO): // net/ipv4/udp.c udp_send_skb
 		return "; the device that sends it cannot make the checksums of packets cut from one buffer"
 	case errors.Is(err, syscall.EMSGSIZE) && mtu > 0:
 		return fmt.Sprintf("; the path takes IP packets of %d B and the don't-fragment bit is set", mtu)
 	case errors.Is(err, syscall.EPERM):
-		return "; a packet filter on this host forbids it"
+		return "; a firewall rule, an IPsec policy or a control group of this host forbids it"
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Sprintf("; a route of this host prohibits it, or a security module forbids it: see `ip rule` and "+
+			"`ip route get %v`", to)
+	case errors.Is(err, syscall.EINVAL):
+		return fmt.Sprintf("; a route of this host may be a blackhole: see `ip rule` and `ip route get %v`", to)
 	}
 	return ""
 }

@@ -43,6 +43,7 @@ type sender struct {
 	schedules engine.Schedules
 
 	icmpErrors icmpCounts
+	refusals   allRefusals
 
 	mu     sync.Mutex // guards what follows
 	errnos []string   // names of the errors that packets were refused with
@@ -56,9 +57,10 @@ func newSender(e *Sockets) *sender {
 	if e.order.Flow.Profile != nil {
 		s.asked = measure.NewHistogram(e.order.Flow.Streams)
 	}
+	s.refusals.streams = int32(len(e.living))
 	for _, i := range e.living {
 		s.streams = append(s.streams, &sendStream{
-			sender: s, stream: i, segments: e.settings.flow.Segments,
+			sender: s, stream: i, segments: e.settings.flow.Segments, refusals: refusals{all: &s.refusals},
 			list: model.MarksWriter{Limit: e.order.ListBytes() / e.order.Flow.Streams},
 		})
 	}
@@ -152,6 +154,7 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 		}
 		out.WarmupSent += w.warmupSent
 		out.Hopeless = out.Hopeless || w.gaveUp
+		out.HopelessNanos = max(out.HopelessNanos, w.hopelessNanos)
 		if w.warning != "" {
 			r.Warnings = append(r.Warnings, w.warning)
 		}

@@ -57,9 +57,10 @@ type sendStream struct {
 	cpuKnown          bool
 	threadRatio       float64
 	warning           string
-	granted, asked    int  // bytes of send buffer
-	gaveUp            bool // every packet was refused
-	silent            bool // the receiver's consent was lost
+	granted, asked    int   // bytes of send buffer
+	gaveUp            bool  // as hopeless
+	hopelessNanos     int64 // for which no packet had been taken then; 0: none ever was
+	silent            bool  // the receiver's consent was lost
 	steps             []uint64
 	_                 padding
 }
@@ -67,7 +68,7 @@ type sendStream struct {
 const (
 	// noRoomPause is after how long a stream of a shared thread tries again whose socket had no room, in ns.
 	noRoomPause = 100_000
-	// refusedPause keeps a sender that is only refused from spinning, in ns.
+	// refusedPause keeps a flood that is only refused from spinning, in ns. What is paced is offered when it is due.
 	refusedPause = 1_000_000
 )
 
@@ -283,7 +284,7 @@ func (w *sendStream) emitSome(n int, now int64) (after int64, err error) {
 		return after, err
 	case !room:
 		w.noRoom, w.due = after, after+noRoomPause
-	case w.refusals.row >= hopelessRow:
+	case w.refusals.row >= hopelessRow && !w.Paced:
 		w.due = after + refusedPause
 	}
 	if after >= w.icmpAt {
@@ -295,6 +296,7 @@ func (w *sendStream) emitSome(n int, now int64) (after int64, err error) {
 
 // end closes the stream's account, once no turn is left.
 func (w *sendStream) end() {
+	w.refusals.end(w.now)
 	w.readICMP(nil)
 	if !w.measured {
 		return
