@@ -49,7 +49,9 @@ func Unusable(rows []table.Row) []Finding {
 	}
 	f := say("none", Answer).number("trials_count", "", float64(len(d.Results))).
 		word("why", rows[0].Trial.Why.String())
-	if unheard > 0 {
+	if why := rows[0].Trial.Why; why.Has(model.SendRefused, model.RefusedSince) {
+		// the reason says it: what was refused was not sent
+	} else if unheard > 0 {
 		f = say("none.unheard", Answer).number("unheard_packets", "", unheard)
 	} else if rows[0].Trial.State != model.Aborted && sent > 0 && sent < (1-tooSlow)*planned {
 		f = say("none.slow", Answer).number("send_pps", "asked", planned/seconds).

@@ -126,6 +126,11 @@ func curveExamples(*testing.T) []example {
 	cut := run(1e6, 1e9, 25.7e3, "", func(p *made) { p.sizes, p.repeats, p.rate = []int{64}, 1, unit.PacketRate(30e3) })
 	cut.Results[0].State, cut.Results[0].Why = model.Aborted, model.Reasons{{Code: model.TrialCut,
 		Text: "flow up lost much"}}
+	late := run(1e6, 1e9, 700, "", func(p *made) { p.sizes, p.repeats, p.rate = []int{64}, 1, unit.PacketRate(1000) })
+	late.Results[0].State, late.Results[0].Why = model.Invalid, model.Reasons{{Code: model.RefusedSince, Name: "EACCES",
+		Text: "permission denied", Numbers: map[string]float64{"since_s": 1, "refused_packets": 2003,
+			"attempted_packets": 3000}}}
+	late.Results[0].Flows[0].Unheard = &model.Unheard{FromS: 1.2, Packets: 2003}
 
 	return examplesOf(map[string]*model.Document{
 		"both limits":                run(340e3, 1e9, 1.4e6, on, func(p *made) { p.noise = jitter }),
@@ -163,7 +168,8 @@ func curveExamples(*testing.T) []example {
 		"one trial of three lost all": outage,
 		"a size that does not fit": refuse(model.Reason{Code: model.PacketTooBig,
 			Numbers: map[string]float64{"path_mtu_bytes": 1400}}),
-		"a size that is refused": refuse(model.Reason{Code: model.SendRefused, Name: "EPERM"}),
+		"a size that is refused":               refuse(model.Reason{Code: model.SendRefused, Name: "EPERM"}),
+		"refused in mid-run, receiver unheard": late,
 		"silent receivers": edited(run(300e3, 1e9, 400e3, "", func(p *made) { p.sizes = []int{200} }),
 			func(f *model.FlowResult) {
 				f.Silent = []model.Silence{{Node: "receiver-49", Streams: 1, Of: 1, AfterS: 30},
