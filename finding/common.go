@@ -3,6 +3,7 @@ package finding
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -89,7 +90,7 @@ type Loss struct {
 func Losses(rows []table.Row) (out []Loss) {
 	keys := []table.Key{table.KeyOf("layer"), table.KeyOf("cause"), table.KeyOf("host")}
 	for _, g := range table.By(table.Lines(rows), keys...) {
-		l := Loss{g, g.Levels[0].Text, g.Levels[1].Text, g.Levels[2].Text, "unexplained", g.Sum("ended_packets")}
+		l := Loss{g, g.Levels[0].Text, g.Levels[1].Text, g.Levels[2].Text, maybe(g.Rows), g.Sum("ended_packets")}
 		if l.Layer != table.Unattributed {
 			l.Text = phrase(l.Layer, l.Cause, l.Host) + figuresOf(g.Rows)
 		}
@@ -99,6 +100,31 @@ func Losses(rows []table.Row) (out []Loss) {
 	}
 	slices.SortStableFunc(out, func(a, b Loss) int { return cmp.Compare(b.Packets, a.Packets) })
 	return out
+}
+
+// NoPlace is what is said of losses without a place.
+const NoPlace = "unexplained"
+
+// maybe says where losses of some flows that nobody saw may have been: where counters moved that others move as well.
+func maybe(rows []table.Row) string {
+	packets := map[string]float64{}
+	for _, r := range Usable(rows) {
+		for _, p := range r.Flow.Ledger.Possible {
+			packets[phrase(p.Layer, p.Cause, p.Host)] += float64(p.Most)
+		}
+	}
+	words := slices.SortedFunc(maps.Keys(packets), func(a, b string) int {
+		return cmp.Or(cmp.Compare(packets[b], packets[a]), cmp.Compare(a, b))
+	})
+	switch {
+	case len(words) == 0:
+		return NoPlace
+	case len(words) == 1:
+		return "possibly " + words[0]
+	case len(words) > mostPlaces:
+		words = append(words[:mostPlaces], "others")
+	}
+	return "one of: " + strings.Join(words, "; ") + " (not known which)"
 }
 
 // placesOf says where packets were lost, the most first, and which share of them has no known place.
@@ -116,7 +142,7 @@ func placesOf(rows []table.Row) (places string, unknown float64) {
 	losses = only(losses, func(l Loss) bool { return l.Packets > 0 })
 	for _, l := range losses {
 		switch share := l.Packets / all; {
-		case l.Layer == table.Unattributed:
+		case l.Text == NoPlace:
 			unknown = share
 		case len(words) < mostPlaces:
 			words = append(words, unit.Ratio.Format(share)+" "+l.Text)

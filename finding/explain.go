@@ -203,6 +203,12 @@ func Account(r table.Row) []Finding {
 			out = append(out, Finding{Code: code, Words: adviceWords(a)})
 		}
 	}
+	for _, p := range f.Ledger.Possible {
+		out = append(out, say("explain.possible", Fact).
+			word("place", phrase(p.Layer, p.Cause, table.HostName(r, p.Host))).
+			number("lost_packets", "most", float64(p.Most)).
+			number("unattributed_packets", "", float64(f.Ledger.Unattributed)))
+	}
 	if f.Planned > f.Attempted {
 		var why []string
 		for _, l := range f.Ledger.Pacing {
@@ -246,6 +252,8 @@ func confidence(l *model.Line, tcp bool) Finding {
 	}
 	counter := func(e model.Evidence) bool { return e.Role == "primary" && e.Scope != "packet" }
 	switch {
+	case l.Most > 0:
+		return say("sure.least", Fact).number("lost_packets", "most", float64(l.Most))
 	case l.Confidence != "bounded":
 	case slices.ContainsFunc(l.Evidence, foreign):
 		f.Code = "sure.shared"

@@ -116,12 +116,14 @@ func addFlow(sum *model.Result, f model.FlowResult, at float64) {
 		x.Unheard.Packets += f.Unheard.Packets
 	}
 	x.Ledger.Lost, x.Ledger.Unattributed = x.Ledger.Lost+f.Ledger.Lost, x.Ledger.Unattributed+f.Ledger.Unattributed
+	x.Ledger.Possible = model.JoinPossible(x.Ledger.Possible, f.Ledger.Possible)
 	x.Ledger.Checks = append(slices.Clip(x.Ledger.Checks), f.Ledger.Checks...)
 	x.Ledger.Pacing = model.JoinPacing(x.Ledger.Pacing, f.Ledger.Pacing)
 	for _, l := range f.Ledger.Lines {
 		same := func(o model.Line) bool { return o.Layer == l.Layer && o.Host == l.Host && o.Cause == l.Cause }
 		if k := slices.IndexFunc(x.Ledger.Lines, same); k >= 0 {
-			l.Packets, l.Sequences = l.Packets+x.Ledger.Lines[k].Packets, nil
+			l.Join(x.Ledger.Lines[k])
+			l.Sequences = nil
 			x.Ledger.Lines[k] = l
 		} else {
 			x.Ledger.Lines = append(x.Ledger.Lines, l)

@@ -365,11 +365,11 @@ func restName(r table.Row, causes []LossCause) string {
 	})
 	switch {
 	case len(names) == 0:
-		return "unexplained"
+		return maybe([]table.Row{r})
 	case len(names) > mostMaybes:
 		names = append(names[:mostMaybes], "other causes")
 	case r.Flow.Ledger.Unattributed > 0:
-		names = append(names, "unexplained")
+		names = append(names, maybe([]table.Row{r}))
 	}
 	return strings.Join(names, ", or ")
 }

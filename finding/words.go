@@ -410,6 +410,8 @@ var sentences = map[string]string{
 		` ({cause}[: table {table}, chain {chain}])]. {sure}.[ ` +
 		`Dropped by the kernel's {function}.][ Interface {interface}.][ Sequences {sequences}[ and {lost_packets:more} more].]`,
 	"explain.help": `Would help there: {knob} of {host} from {present} to {value}. {why}.[ Note: {note}.]`,
+	"explain.possible": `Possibly up to {lost_packets:most} of the {unattributed_packets} unattributed: {place}. ` +
+		`Its counter moved, but others may have moved it.`,
 	"explain.pacing": `{planned_packets:missed} of {planned_packets} planned packets were not sent[ ({why})]. They ` +
 		`are no losses.`,
 	"watched.seq":      `Watched at {node}: every drop by its sequence (eBPF), and counters.` + watchedLess,
@@ -421,6 +423,7 @@ var sentences = map[string]string{
 	"sure.exact-count": `Exact: only this flow moves the counter`,
 	"sure.bounded":     `About: the counter is of a whole namespace, device or host`,
 	"sure.shared":      `At most: other packets moved the counter, too`,
+	"sure.least":       `At least: it may be up to {lost_packets:most}, as others moved the counter, too`,
 	"sure.dropped":     `About: segments dropped there are counted, not matched with those sent again`,
 	"sure.waiting":     `Likely: packets still came when the wait for them ended, and the newest are missing`,
 	"sure.answered":    `Likely: lost in a row with packets that this host answered with ICMP errors`,

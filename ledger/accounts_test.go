@@ -125,6 +125,30 @@ func TestAccounts(t *testing.T) {
 			add(&in.Nodes[1], 90, "Udp.NoPorts")
 			in.Nodes[1].Observation.Counters[2].IdleHz = 70 // of them, in the one second
 		}},
+		{"two counters that may both have counted ours: which of them did is left open", func(in *Input) {
+			unwatched(in)
+			add(&in.Nodes[1], 86, "Udp.NoPorts")
+			add(&in.Nodes[1], 112, "dev.eth0.rx_otherhost_dropped")
+		}},
+		{"... but for what the other cannot have been", func(in *Input) {
+			unwatched(in)
+			add(&in.Nodes[1], 86, "Ip.InAddrErrors")
+			add(&in.Nodes[1], 30, "Udp.NoPorts")
+		}},
+		{"... nor its warm-up, nor what another flow lost", func(in *Input) {
+			unwatched(in)
+			in.WarmupSent, in.Beside = 8, 8
+			add(&in.Nodes[1], 86, "Ip.InAddrErrors")
+			add(&in.Nodes[1], 30, "Udp.NoPorts")
+		}},
+		{"most of what a queue dropped is others': it may have dropped all of ours, or none", func(in *Input) {
+			add(router(in), 160, "qdisc.wan.tbf.8001:.drops")
+		}},
+		{"... if its background is not to blame", func(in *Input) {
+			r := router(in)
+			add(r, 160, "qdisc.wan.tbf.8001:.drops")
+			r.Observation.Counters[0].IdleHz = 100
+		}},
 		{"a full connection table and no free port are told from a rule by what connection tracking counted",
 			func(in *Input) {
 				in.Nodes[0].Observation = nil

@@ -36,8 +36,11 @@ func (b *book) nodeClaims(v *view) {
 		if c.counts != uncountedByIP && (c.at == stageIP || c.at == stageOutput) {
 			v.ipErrors = v.ipErrors.add(r)
 		}
-		if c.counts == uncountedByIP && b.in.Way == "" && r.whole < stray {
-			continue
+		if c.counts == uncountedByIP && b.in.Way == "" {
+			if r.whole < stray {
+				continue
+			}
+			r.stray = stray
 		}
 		layer := b.behind(v, c.at)
 		b.node(cmp.Or(n.by, byNamespace), v, c, r, func(o *claim) bool {
@@ -164,7 +167,7 @@ func (b *book) ipGap(v *view) (gap reading, ok bool) {
 	if v != b.path.receiver && v != b.path.sender && sent.known {
 		// Since it has OutTransmits, Linux counts as forwarded what the forward
 		// hook may still drop.
-		late := forwarded.add(t.field("Ip", "OutRequests")).less(sent)
+		late := forwarded.add(t.field("Ip", "OutRequests")).less(sent).capped(forwarded)
 		gap.whole, gap.measure = plus(gap.whole, late.whole), plus(gap.measure, late.measure)
 		gap.name = "Ip.InReceives - InDelivers - OutTransmits"
 	}

@@ -16,7 +16,8 @@ type reading struct {
 	before, after  uint64
 	whole, measure uint64
 	idleHz         float64
-	known          bool // at least one such counter was read
+	known          bool   // at least one such counter was read
+	stray          uint64 // so many mean nothing
 }
 
 func (r reading) evidence(host, role string) model.Evidence {

@@ -68,14 +68,14 @@ func inQueue(layer, cause string) bool {
 // refine gives claims the cause that the facts of their host decide, where the verdict or the counter fits several.
 func (b *book) refine() {
 	for _, c := range b.claims {
-		if v := b.path.named(c.host); c.taken > 0 && v != nil && v.Observation != nil {
+		if v := b.path.named(c.host); c.taken+c.open > 0 && v != nil && v.Observation != nil {
 			b.refineBy(v, c)
 		}
 	}
 }
 
 func (b *book) refineBy(v *view, c *claim) {
-	most := func(r reading) bool { return times(r.whole, max(b.in.Segments, 1)) > c.taken/2 }
+	most := func(r reading) bool { return times(r.whole, max(b.in.Segments, 1)) > max(c.taken, c.open)/2 }
 	if !inQueue(c.layer, c.cause) {
 		return
 	}

@@ -36,6 +36,7 @@ type Input struct {
 	Segments    int               // datagrams per buffer given to the kernel; 0 and 1 mean one
 
 	WarmupSent, WarmupReceived uint64
+	Beside                     uint64 // packets that other flows of the trial lost meanwhile
 
 	Received    uint64 // distinct sequences
 	Late        uint64 // arrived after the account was closed

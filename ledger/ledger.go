@@ -79,6 +79,8 @@ type claim struct {
 	verdicts           map[int]uint64 // sites that confirm it, with packets
 	refusedBy          *site          // ENOBUFS: the site whose count explains it
 	hole               bool           // of a watched kernel: may only fill a small hole in what the watch saw
+	unbound            uint64         // what a counter moved by that others move as well, without its background; 0: none
+	open               uint64         // packets that are left unattributed, and may have been lost here
 }
 
 // told is a claim by what a verdict, an errno or an end told of packets themselves; of gives it their number.
@@ -150,10 +152,11 @@ func BalanceOverTime(in Input) (model.Ledger, []Course) {
 	if !in.TCP {
 		b.eliminate(gaps)
 	}
+	b.contest()
 	b.refine()
 	lines := b.lines()
-	account := model.Ledger{Lost: b.lost, Unattributed: b.remaining, Lines: lines, Checks: []model.Check{},
-		Pacing: b.pacing()}
+	account := model.Ledger{Lost: b.lost, Unattributed: b.remaining, Lines: lines, Possible: b.possible(),
+		Checks: []model.Check{}, Pacing: b.pacing()}
 	if !in.TCP {
 		account.Checks = b.checks(lines)
 	}
@@ -278,8 +281,11 @@ func (b *book) counter(at int, layer, host, cause string, r reading, covers func
 	c := claim{order: at, layer: layer, host: host, cause: cause, confidence: Bounded, covers: covers, factor: 1,
 		hole: b.holes,
 		sure: max(r.measure, minus(r.whole, b.warmupLost)), upper: r.whole, evidence: r.evidence(host, "primary")}
-	idle := count(math.Ceil(r.idleHz * b.in.DurationS))
-	c.sure = minus(c.sure, idle)
+	c.sure = minus(c.sure, count(math.Ceil(r.idleHz*b.in.DurationS)))
+	c.upper = minus(c.upper, b.background(r))
+	if c.unbound = minus(c.upper, r.stray); b.in.TCP && r.measure > 0 {
+		c.unbound = min(c.upper, r.measure) // what the warm-up sent again is not known
+	}
 	switch {
 	case r.unit != "skb" && r.unit != "frame" && r.unit != "fragment":
 	case b.in.Segments > 1:
@@ -321,11 +327,15 @@ func (b *book) lines() []model.Line {
 		if (c.function != "" || c.iface != "") && c.taken > biggest[i] {
 			biggest[i], l.Function, l.Interface = c.taken, c.function, c.iface
 		}
+		l.Most = plus(l.Most, plus(c.taken, c.open))
 		spans[i] = spansOf(spans[i], c.spans)
 		l.Evidence = append(l.Evidence, c.evidence)
 		l.Evidence = append(l.Evidence, b.verdictsBehind(c)...)
 	}
 	for i := range lines {
+		if lines[i].Most = min(lines[i].Most, lines[i].Packets+b.remaining); lines[i].Most == lines[i].Packets {
+			lines[i].Most = 0
+		}
 		lines[i].Sequences = spans[i]
 		lines[i].Evidence = append(lines[i].Evidence, b.support(lines[i])...)
 		lines[i].Evidence = append(lines[i].Evidence, b.facts(lines[i])...)

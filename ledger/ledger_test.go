@@ -18,6 +18,9 @@ func words(l model.Ledger) string {
 	var w []string
 	for _, x := range l.Lines {
 		s := fmt.Sprintf("%s@%s/%s=%d(%s)", x.Layer, x.Host, x.Cause, x.Packets, x.Confidence)
+		if x.Most > 0 {
+			s += fmt.Sprintf("≤%d", x.Most)
+		}
 		for _, e := range x.Evidence {
 			if e.Role == model.RoleFact {
 				s += fmt.Sprintf("[%s %d %s]", e.Counter, e.After, e.Unit)
@@ -29,6 +32,9 @@ func words(l model.Ledger) string {
 		w = append(w, s)
 	}
 	w = append(w, fmt.Sprintf("lost=%d rest=%d", l.Lost, l.Unattributed))
+	for _, p := range l.Possible {
+		w = append(w, fmt.Sprintf("maybe %s@%s/%s≤%d", p.Layer, p.Host, p.Cause, p.Most))
+	}
 	for _, c := range l.Checks {
 		if !c.Held {
 			w = append(w, "!"+c.Name)
@@ -116,6 +122,9 @@ func agree(t rapid.TB, in Input, l model.Ledger) {
 	sum := l.Unattributed
 	last := -1
 	for _, x := range l.Lines {
+		if x.Most > 0 && (x.Most <= x.Packets || x.Most > x.Packets+l.Unattributed) {
+			t.Fatalf("at most %d of %+v", x.Most, x)
+		}
 		if x.Packets == 0 || x.Packets > l.Lost-min(l.Lost, sum-l.Unattributed) {
 			t.Fatalf("line %+v of %d lost", x, l.Lost)
 		}
@@ -133,6 +142,11 @@ func agree(t rapid.TB, in Input, l model.Ledger) {
 			if e.Role == "primary" && e.Excess > e.Delta {
 				t.Fatalf("more excess than counted: %+v", e)
 			}
+		}
+	}
+	for _, p := range l.Possible {
+		if p.Most == 0 || p.Most > l.Unattributed || len(p.Evidence) == 0 {
+			t.Fatalf("possibly %+v of %d", p, l.Unattributed)
 		}
 	}
 	if want := in.Attempted - min(in.Attempted, in.Received); l.Lost != want || sum != l.Lost {

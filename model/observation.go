@@ -96,6 +96,10 @@ type SiteCount struct {
 	Fragments  uint64 `json:"fragments,omitempty"`  // fragments without a UDP header, not in Packets
 }
 
+// IdleSeconds is how long the first trial watches the idle path, to learn the rate of other traffic. Later trials use
+// these rates.
+const IdleSeconds = 0.5
+
 // Counter is one kernel counter over a trial. Names are those of the kernel's own files: Udp.RcvbufErrors,
 // TcpExt.IPReversePathFilter, softnet.dropped, dev.eth0.rx_missed_errors, qdisc.eth0.tbf.1:.drops,
 // ethtool.eth0.rx_drops, nft.inet.filter.input.5.packets, conntrack.insert_failed.

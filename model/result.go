@@ -1,7 +1,10 @@
 package model
 
 import (
+	"cmp"
+	"math"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -349,10 +352,12 @@ type Series struct {
 
 // Ledger is where each attempted packet of one flow ended: lost = sum of lines + unattributed.
 type Ledger struct {
-	Lost         uint64  `json:"lost"`
-	Unattributed uint64  `json:"unattributed"`
-	Lines        []Line  `json:"lines"`
-	Checks       []Check `json:"checks"`
+	Lost         uint64 `json:"lost"`
+	Unattributed uint64 `json:"unattributed"`
+	Lines        []Line `json:"lines"`
+	// Possible is where unattributed packets may have been lost: counters moved there that others move as well.
+	Possible []Possible `json:"possible,omitempty"`
+	Checks   []Check    `json:"checks"`
 	// Pacing says why packets were planned and not attempted. They are no losses.
 	Pacing []PacingLine `json:"pacing,omitempty"`
 }
@@ -362,12 +367,48 @@ type Line struct {
 	Host       string     `json:"host"`
 	Cause      string     `json:"cause"`
 	Packets    uint64     `json:"packets"`
+	Most       uint64     `json:"most,omitempty"`     // where packets is the least: with those that are unattributed
 	Confidence string     `json:"confidence"`         // exact-seq, exact-count, bounded, inferred
 	Function   string     `json:"function,omitempty"` // kernel function that dropped most of them
 	Interface  string     `json:"interface,omitempty"`
 	Sequences  []Span     `json:"sequences,omitempty"` // the first of them
 	Evidence   []Evidence `json:"evidence"`
 	Advice     []Advice   `json:"advice,omitempty"`
+}
+
+// Possible is a place that may have lost unattributed packets.
+type Possible struct {
+	Layer    string     `json:"layer"`
+	Host     string     `json:"host"`
+	Cause    string     `json:"cause"`
+	Most     uint64     `json:"most"` // so many of them
+	Evidence []Evidence `json:"evidence,omitempty"`
+}
+
+// JoinPossible adds up what several ledgers say of places, those that hold most first.
+func JoinPossible(lists ...[]Possible) (sum []Possible) {
+	for _, p := range slices.Concat(lists...) {
+		i := slices.IndexFunc(sum, func(o Possible) bool {
+			return o.Layer == p.Layer && o.Host == p.Host && o.Cause == p.Cause
+		})
+		if i < 0 {
+			p.Evidence = slices.Clip(p.Evidence)
+			sum = append(sum, p)
+			continue
+		}
+		sum[i].Most += min(p.Most, math.MaxUint64-sum[i].Most)
+		sum[i].Evidence = append(sum[i].Evidence, p.Evidence...)
+	}
+	slices.SortStableFunc(sum, func(x, y Possible) int { return cmp.Compare(y.Most, x.Most) })
+	return sum
+}
+
+// Join adds the packets of a line about the same place.
+func (l *Line) Join(o Line) {
+	if l.Most+o.Most > 0 {
+		l.Most = max(l.Most, l.Packets) + max(o.Most, o.Packets)
+	}
+	l.Packets += o.Packets
 }
 
 type Span struct {

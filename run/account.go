@@ -37,7 +37,8 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 		}
 		wrong := impossible(f.Flow, t.Timing, out.Flows[i])
 		efforts[planFlow(f.Flow.Name)] = efforts[planFlow(f.Flow.Name)].plus(*o.Send.Send)
-		flow, courses := flowResult(f.Flow, familyOf(f), placed.OneClock, t.Timing, o, path.nodes)
+		flow, courses := flowResult(f.Flow, familyOf(f), placed.OneClock, t.Timing, o, path.nodes,
+			lostBeside(out.Flows, i))
 		flow.SenderCPU = hostCPU(flow.SenderCPU, out.Load[f.From].CPU)
 		flow.ReceiverCPU = hostCPU(flow.ReceiverCPU, out.Load[f.To].CPU)
 		lead := t.Timing.LeadSeconds > 0
@@ -247,8 +248,25 @@ func withEmptyReports(o fleet.FlowOutcome) fleet.FlowOutcome {
 	return fleet.FlowOutcome{Send: &send, Receive: &receive}
 }
 
-func flowResult(f model.Flow, family int, oneClock bool, timing model.Timing, o fleet.FlowOutcome, nodes []seen) (
-	model.FlowResult, []ledger.Course) {
+// lostBeside is what the other flows of a trial lost.
+func lostBeside(all []fleet.FlowOutcome, flow int) (n uint64) {
+	for i, o := range all {
+		if i == flow || missing(o) {
+			continue
+		}
+		sent, in := o.Send.Send, o.Receive.Receive
+		if sent.TCP != nil {
+			n += sent.TCP.Retransmits
+			continue
+		}
+		went, came := sent.Attempted+sent.WarmupSent, in.Tally.Received+in.WarmupReceived
+		n += went - min(came, went)
+	}
+	return n
+}
+
+func flowResult(f model.Flow, family int, oneClock bool, timing model.Timing, o fleet.FlowOutcome, nodes []seen,
+	beside uint64) (model.FlowResult, []ledger.Course) {
 	var courses []ledger.Course
 	r := model.FlowResult{
 		Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
@@ -267,11 +285,11 @@ func flowResult(f model.Flow, family int, oneClock bool, timing model.Timing, o 
 	if f.Connections != "" {
 		addConnections(&r, send, receive)
 	} else if f.Protocol == model.TCP {
-		addTCP(&r, f, oneClock, send, receive, nodes)
+		addTCP(&r, f, oneClock, send, receive, nodes, beside)
 	} else {
 		addReceive(&r, receive)
 		r.ReceiveBufferBytes, r.TruesizeBytes = max(receive.BufferBytes, 0), max(receive.TruesizeBytes, 0)
-		r.Ledger, courses = balance(r, f, *o.Send, receive, nodes)
+		r.Ledger, courses = balance(r, f, *o.Send, receive, nodes, beside)
 		advise(&r, f, receive, nodes)
 		r.Uneven = uneven(send.Streams, receive)
 	}
@@ -288,7 +306,7 @@ func FlowAccount(f model.Flow, timing model.Timing, send, receive *engine.Report
 	for _, n := range path {
 		nodes = append(nodes, seen{Node: n})
 	}
-	r, _ := flowResult(f, f.Family, true, timing, fleet.FlowOutcome{Send: send, Receive: receive}, nodes)
+	r, _ := flowResult(f, f.Family, true, timing, fleet.FlowOutcome{Send: send, Receive: receive}, nodes, 0)
 	return r
 }
 
@@ -336,8 +354,8 @@ func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
 	}
 }
 
-func balance(r model.FlowResult, f model.Flow, sent engine.Report, in engine.ReceiveReport, nodes []seen) (
-	model.Ledger, []ledger.Course) {
+func balance(r model.FlowResult, f model.Flow, sent engine.Report, in engine.ReceiveReport, nodes []seen,
+	beside uint64) (model.Ledger, []ledger.Course) {
 	s := sent.Send
 	return ledger.BalanceOverTime(ledger.Input{
 		Sender: r.From, Receiver: r.To, Flow: r.Name,
@@ -353,7 +371,7 @@ func balance(r model.FlowResult, f model.Flow, sent engine.Report, in engine.Rec
 		Missing: in.Missing, MissingKnown: in.MissingKnown, StillCame: in.StillCame,
 		TakenOff: in.Taken, Broken: in.Broken, Overrun: in.Overrun,
 		Fragments: r.Fragments, PacketBytes: max(0, r.FrameBytes-model.FCSBytes), DurationS: r.DurationS, BufferBytes: in.BufferBytes, TruesizeBytes: in.TruesizeBytes,
-		Nodes: nodesOf(f, nodes),
+		Beside: beside, Nodes: nodesOf(f, nodes),
 	})
 }
 
@@ -391,7 +409,8 @@ func uneven(attempted []uint64, in engine.ReceiveReport) *model.Uneven {
 	return nil
 }
 
-func addTCP(r *model.FlowResult, f model.Flow, oneClock bool, sent engine.SendReport, in engine.ReceiveReport, nodes []seen) {
+func addTCP(r *model.FlowResult, f model.Flow, oneClock bool, sent engine.SendReport, in engine.ReceiveReport,
+	nodes []seen, beside uint64) {
 	facts := model.TCPFacts{}
 	if sent.TCP != nil {
 		facts = *sent.TCP
@@ -409,7 +428,7 @@ func addTCP(r *model.FlowResult, f model.Flow, oneClock bool, sent engine.SendRe
 	r.Received = r.Attempted - r.Lost
 	r.Ledger = ledger.Balance(ledger.Input{TCP: true, Sender: r.From, Receiver: r.To, Flow: r.Name,
 		Planned: r.Attempted, Attempted: r.Attempted, Accepted: r.Attempted, Received: r.Received,
-		DurationS: r.DurationS, Nodes: nodesOf(f, nodes)})
+		DurationS: r.DurationS, Beside: beside, Nodes: nodesOf(f, nodes)})
 	// The rate is over the whole time: a path that stalls carries nothing meanwhile.
 	seconds := max(r.DurationS, float64(in.Tally.LastNanos-in.Tally.FirstNanos)/1e9)
 	if c := facts.Completion; c != nil && c.Done && c.Seconds > 0 {

@@ -158,7 +158,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	r.site.setUrgent(placed)
 	placed.Number, placed.Drops = r.nextNumber(len(placed.Flows)+1), r.drops(t)
 	if placed.Drops != "" && r.idle == nil {
-		placed.Idle = time.Duration(idleSeconds * float64(time.Second))
+		placed.Idle = time.Duration(model.IdleSeconds * float64(time.Second))
 	}
 	started := time.Now()
 	recorded, err := r.records.begin(t, r.site, &placed, started)

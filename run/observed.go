@@ -9,10 +9,6 @@ import (
 	"pelt/model"
 )
 
-// idleSeconds is how long the first trial watches the idle path, to learn the rate of other
-// traffic. Later trials use these rates.
-const idleSeconds = 0.5
-
 // background is the rate of other traffic by node and counter, from the first trial.
 type background map[string]map[string]float64
 

@@ -253,6 +253,10 @@ func joinLedgers(list []model.FlowResult) model.Ledger {
 	for _, f := range list {
 		sum.Lost, sum.Unattributed = sum.Lost+f.Ledger.Lost, sum.Unattributed+f.Ledger.Unattributed
 		pacing = append(pacing, f.Ledger.Pacing)
+		for _, p := range f.Ledger.Possible {
+			p.Host, p.Evidence = groupName(p.Host), nil
+			sum.Possible = model.JoinPossible(sum.Possible, []model.Possible{p})
+		}
 		for _, l := range f.Ledger.Lines {
 			l.Host, l.Sequences, l.Evidence, l.Interface = groupName(l.Host), nil, []model.Evidence{}, ""
 			k := slices.IndexFunc(sum.Lines, func(x model.Line) bool {
@@ -262,7 +266,7 @@ func joinLedgers(list []model.FlowResult) model.Ledger {
 				sum.Lines = append(sum.Lines, l)
 				continue
 			}
-			sum.Lines[k].Packets += l.Packets
+			sum.Lines[k].Join(l)
 			sum.Lines[k].Confidence = ledger.LessSure(sum.Lines[k].Confidence, l.Confidence)
 		}
 		for _, c := range f.Ledger.Checks {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"pelt/finding"
@@ -111,8 +112,18 @@ func flowOf(r table.Row) []Section {
 	t := listing("Counters behind the losses", "counter Counter", "host Host", "moved_count Moved by", "unit Unit",
 		"scope Of the", "excess_count Not ours", "role Role", "before_count Before", "after_count After")
 	t.Columns[7].Detail, t.Columns[8].Detail = true, true
-	for _, l := range r.Flow.Ledger.Lines {
+	lines := slices.Clone(r.Flow.Ledger.Lines)
+	for _, p := range r.Flow.Ledger.Possible {
+		lines = append(lines, model.Line{Host: p.Host, Evidence: p.Evidence})
+	}
+	told := map[[2]string]bool{}
+	for i, l := range lines {
 		for _, e := range l.Evidence {
+			key := [2]string{e.Host, e.Counter}
+			if told[key] && i >= len(r.Flow.Ledger.Lines) {
+				continue
+			}
+			told[key] = true
 			excess := math.NaN()
 			if e.Excess > 0 {
 				excess = float64(e.Excess)
@@ -135,6 +146,11 @@ func movedTable(trial *model.Result) Table {
 	for _, f := range trial.Flows {
 		for _, l := range f.Ledger.Lines {
 			for _, e := range l.Evidence {
+				told[[2]string{e.Host, e.Counter}] = true
+			}
+		}
+		for _, p := range f.Ledger.Possible {
+			for _, e := range p.Evidence {
 				told[[2]string{e.Host, e.Counter}] = true
 			}
 		}

@@ -125,7 +125,9 @@ func ledgerOf(title string, g table.Group) Table {
 	add(attempted, sent, Plain, "", "")
 	for _, l := range finding.Losses(g.Rows) {
 		if l.Layer == table.Unattributed {
-			unattributed = l.Packets
+			if unattributed = l.Packets; l.Text != finding.NoPlace {
+				unknown += ", " + l.Text
+			}
 			continue
 		}
 		var counters, confidence []string

@@ -67,6 +67,37 @@ func toPort(c *chain) (undo func()) {
 	return write(c.router, prerouting, expr.PayloadBaseTransportHeader, 2, binary.BigEndian.AppendUint16(nil, 9)...)
 }
 
+// others is how many packets that are none of the test's others send.
+const others = 1500
+
+// discard is a port where nobody listens.
+const discard = 9
+
+// toNobody has others send packets to it.
+func toNobody(from, to *netbed.Node) {
+	from.Must(func() error {
+		conn, err := net.ListenPacket("udp4", ":0")
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		at := net.UDPAddrFromAddrPort(netip.AddrPortFrom(to.IP(false), discard))
+		for range others {
+			_, sent := conn.WriteTo(make([]byte, 64), at)
+			err = cmp.Or(err, sent)
+		}
+		return err
+	})
+}
+
+// othersDropped has the router's filter drop those.
+func othersDropped(c *chain) (undo func()) {
+	port := binary.BigEndian.AppendUint16(nil, discard)
+	return c.router.Rule(forward, ofUDP(&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2,
+		Len: 2}, &expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: port}, &expr.Counter{},
+		&expr.Verdict{Kind: expr.VerdictDrop})...)
+}
+
 // policy has a chain without rules drop all.
 func policy(n *netbed.Node, hook *nftables.ChainHook) (undo func()) {
 	set := func(p nftables.ChainPolicy) {

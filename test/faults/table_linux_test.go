@@ -1,12 +1,14 @@
 package faults
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/netbed"
 	"pelt/model"
 )
 
@@ -20,7 +22,8 @@ type row struct {
 	flow    func(*model.Flow) // changes the usual flow
 	// make makes the fault once the receiver reads; nil: the flow is the fault. Without an undo the chain is spoilt.
 	make  func(c *chain) (undo func())
-	stall bool // the receiver does not read meanwhile
+	from  func(c *chain) *netbed.Node // others send packets from there to a port of the receiver's where nobody listens
+	stall bool                        // the receiver does not read meanwhile
 	want  answers
 	facts string // of the answer's line, in all modes: settings and levels with their values; "" asks for none
 	today wrong
@@ -64,6 +67,11 @@ const wrongTunnel = "receiver-ip/(VXLAN_VNI_NOT_FOUND|NOT_SPECIFIED)"
 
 // queueOfSender is told by send() where nobody watches.
 var queueOfSender = answers{"sender-qdisc/QDISC_DROP", "sender-qdisc/ENOBUFS", "sender-qdisc/QDISC_DROP"}
+
+// mostly is what an account leaves open between two places, in either order.
+func mostly(a, b string) string {
+	return fmt.Sprintf("possibly (%s, possibly %s|%[2]s, possibly %[1]s)", a, b)
+}
 
 func unfragmented(f *model.Flow) { f.PayloadBytes, f.DontFragment = 1400, true }
 func fragmented(f *model.Flow)   { f.PayloadBytes = 3000 }
@@ -266,6 +274,23 @@ var table = []row{
 	{name: "receiver: wrong link address", want: each("receiver-ip/OTHERHOST"),
 		guests: wrong{counted: "receiver-tc/between-device-and-ip"}, // before Linux 5.19 no counter tells
 		make:   func(c *chain) func() { return misled(c.router, toReceiver, c.receiver, their) }},
+	// Counters of a whole host, which others' packets move as well.
+	{name: "receiver: wrong link address, others' packets to a port without a socket", needs: linux(6, 1),
+		from: func(c *chain) *netbed.Node { return c.receiver },
+		want: answers{"receiver-ip/OTHERHOST", "unattributed, " + mostly("receiver-ip/OTHERHOST", "receiver-udp/NO_SOCKET"),
+			"receiver-ip/OTHERHOST"},
+		make: func(c *chain) func() { return misled(c.router, toReceiver, c.receiver, their) }},
+	{name: "receiver: wrong link address, others' packets that the router's filter drops", needs: linux(6, 1),
+		from: func(c *chain) *netbed.Node { return c.sender },
+		want: answers{"receiver-ip/OTHERHOST", "unattributed, " + mostly("network/NETFILTER_DROP", "receiver-ip/OTHERHOST"),
+			"receiver-ip/OTHERHOST"},
+		make: func(c *chain) func() {
+			return both(misled(c.router, toReceiver, c.receiver, their), othersDropped(c))
+		}},
+	{name: "receiver: tcx ingress, others' packets that the router's filter drops", needs: linux(6, 6),
+		from: func(c *chain) *netbed.Node { return c.sender },
+		want: answers{"receiver-tc/TC_INGRESS", "unattributed, possibly network/NETFILTER_DROP", "receiver-tc/TC_INGRESS"},
+		make: func(c *chain) func() { return both(tcx(c.receiver, their), othersDropped(c)) }},
 	{name: "receiver: XDP, generic", want: each("receiver-xdp/XDP"),
 		make: func(c *chain) func() { return c.receiver.XDP(their, 1, generic) }},
 	{name: "receiver: XDP, in the driver", want: each("receiver-xdp/XDP"),

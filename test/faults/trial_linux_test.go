@@ -227,13 +227,14 @@ func (t *trial) snapshot(m model.Moment) {
 
 // run makes the fault, sends the flow and returns its account in each mode. The receiver reads already, so that a fault
 // cannot keep it from opening its sockets.
-func (t *trial) run(fault func()) (accounts [modes]model.FlowResult) {
+func (t *trial) run(fault, beside func()) (accounts [modes]model.FlowResult) {
 	t.Helper()
 	if err := t.receiver.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	fault()
 	t.snapshot(model.MomentStart)
+	beside()
 	if t.stall {
 		t.keepReaderWaiting()
 	}
@@ -355,7 +356,11 @@ func usual() model.Flow {
 func answer(m mode, f model.FlowResult) string {
 	packets := map[string]uint64{}
 	if f.Ledger.Unattributed > 0 {
-		packets["unattributed"] = f.Ledger.Unattributed
+		open := "unattributed"
+		for _, p := range f.Ledger.Possible {
+			open += ", possibly " + p.Layer + "/" + p.Cause
+		}
+		packets[open] = f.Ledger.Unattributed
 	}
 	for _, l := range f.Ledger.Lines {
 		name := l.Layer + "/" + l.Cause
@@ -447,7 +452,12 @@ func (r row) run(c *chain, kernel *observe.Kernel) (accounts [modes]model.FlowRe
 		make = func(*chain) func() { return func() {} }
 	}
 	var undo func()
-	accounts = t.run(func() { undo = make(c) })
+	beside := func() {
+		if r.from != nil {
+			toNobody(r.from(c), c.receiver)
+		}
+	}
+	accounts = t.run(func() { undo = make(c) }, beside)
 	if undo != nil {
 		undo()
 	}
@@ -463,6 +473,9 @@ func text(f model.FlowResult) string {
 			text += fmt.Sprintf("      %s %s %s %d, excess %d, %s\n", e.Host, e.Counter, e.Unit, e.Delta, e.Excess,
 				e.Role)
 		}
+	}
+	for _, p := range f.Ledger.Possible {
+		text += fmt.Sprintf("  possibly %s/%s@%s %d %v\n", p.Layer, p.Cause, p.Host, p.Most, p.Evidence)
 	}
 	for _, c := range f.Ledger.Checks {
 		if !c.Held {
