@@ -73,8 +73,8 @@ type Order struct {
 	// Sockets makes the xdp engine receive through sockets, and the interface
 	// ready for a peer that sends XDP frames.
 	Sockets bool `json:"sockets,omitempty"`
-	// Doubtful has a dialing end give up sooner where nothing is heard.
-	Doubtful bool `json:"doubtful,omitempty"`
+	// UnheardNanos has a dialing end give up sooner than it would by itself where nothing is heard; 0 for not.
+	UnheardNanos int64 `json:"unheard_ns,omitempty"`
 	// Survey makes a prober and its echo search the path MTU in both directions
 	// in place of the round-trip time; the prober ends by itself.
 	Survey bool `json:"survey,omitempty"`

@@ -108,8 +108,8 @@ type Trial struct {
 	// Send. The timing's measured part bounds it.
 	Survey bool
 
-	// Doubtful: the ends sought each other in vain just before, so that they give up sooner.
-	Doubtful bool
+	// Unheard: the ends sought each other in vain just before, so that they give up after so long; 0 of any other trial.
+	Unheard time.Duration
 
 	Live  bool           // somebody watches, and is told how busy cores are
 	Drops model.DropMode // how closely agents watch their kernels; "" for not at all, their counters neither
@@ -158,12 +158,13 @@ type FlowOutcome struct {
 type Outcome struct {
 	Flows []FlowOutcome // in the order of Trial.Flows
 	// Unmet: no flow has a stream left, so that nothing was sent.
-	Unmet bool
-	Probe *engine.ProbeReport
-	Load  map[string]engine.Load // of hosts, by agent ID
-	Cut   string                 // why the trial was cut short; "" if it ran to its end
-	Final bool                   // it was cut for its own losses on other people's networks: another try may not follow
-	Begun time.Time              // when the measured part began
+	Unmet   bool
+	Slowest time.Duration // of the hosts' answers to the last orders before their ends sought each other
+	Probe   *engine.ProbeReport
+	Load    map[string]engine.Load // of hosts, by agent ID
+	Cut     string                 // why the trial was cut short; "" if it ran to its end
+	Final   bool                   // it was cut for its own losses on other people's networks: another try may not follow
+	Begun   time.Time              // when the measured part began
 	// Observed is what agents saw of their hosts, by agent ID. One that is
 	// missing was lost, or observed nothing.
 	Observed map[string]model.Observation

@@ -92,6 +92,9 @@ func (t *trial) start(ctx context.Context) (met bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	for _, p := range t.parties {
+		t.slowest = max(t.slowest, time.Duration(p.took.Load()))
+	}
 	limit, cancel := context.WithTimeout(ctx, connectTimeout+makeTimeout+t.order.Idle)
 	defer cancel()
 	if err := t.meet(limit); err != nil {
@@ -382,7 +385,7 @@ func (t *trial) reports(ctx context.Context, parties []*party) (map[*party]sessi
 // collect gathers the reports of whoever is reachable. after is what ended the
 // trial early, or nil.
 func (t *trial) collect(ctx, run context.Context, after error) Outcome {
-	out := Outcome{Flows: make([]FlowOutcome, len(t.order.Flows)), Load: map[string]engine.Load{},
+	out := Outcome{Flows: make([]FlowOutcome, len(t.order.Flows)), Slowest: t.slowest, Load: map[string]engine.Load{},
 		Observed: map[string]model.Observation{}}
 	t.mu.Lock()
 	out.Begun = t.begun

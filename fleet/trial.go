@@ -68,7 +68,8 @@ type trial struct {
 	cancel   context.CancelCauseFunc
 	over     chan struct{} // closed to end the heartbeats
 	beating  sync.WaitGroup
-	room     int64 // bytes of all reports
+	room     int64         // bytes of all reports
+	slowest  time.Duration // see Outcome
 	samples  chan Progress
 	missed   atomic.Uint64 // samples that found no room
 	sent     chan struct{} // closed when no end of sending is left
@@ -245,7 +246,8 @@ func (t *trial) pair(f PlacedFlow, from, to engine.Order) error {
 	}{{from, f.Send, near, far}, {to, f.Receive, far, near}} {
 		o := e.order
 		o.Timing, o.Trial, o.Tag, o.Key, o.OneClock = t.order.Timing, number, tag, key, t.order.OneClock
-		o.Fallback, o.Sockets, o.Doubtful = e.choice.Fallback, e.choice.Sockets, t.order.Doubtful
+		o.Fallback, o.Sockets = e.choice.Fallback, e.choice.Sockets
+		o.UnheardNanos = t.order.Unheard.Nanoseconds()
 		if o.Listen = e.at.info.ID != f.Dialer; !o.Listen {
 			o.Peer = f.Listen
 		}

@@ -169,7 +169,10 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	defer r.closeWatch(watch)
 	timed := &changes{change: r.site.change, asked: r.doc.Plan.Timed, timing: placed.Timing}
 	placed.Along = append(placed.Along, timed)
-	placed.Live, placed.Doubtful = r.Live, r.site.unanswered && !r.met
+	placed.Live = r.Live
+	if !r.met {
+		placed.Unheard = r.site.unheard
+	}
 	now := newLiveAccount(t, placed, watch, started)
 	now.asked = r.Live || lasting(r.doc.Plan)
 	silent := map[string]int{} // streams by flow

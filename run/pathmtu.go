@@ -20,6 +20,8 @@ import (
 const (
 	surveySeconds  = 1.0             // of the search, as the engine bounds it
 	surveyPatience = 3 * time.Second // with all that comes before and after it
+
+	leastUnheard = 800 * time.Millisecond // after a search in which nothing came through
 )
 
 // survey finds each flow's path MTU, and puts it in place of payload levels "mtu". said are warnings about these
@@ -126,7 +128,9 @@ func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 		case err != nil:
 			why = err.Error()
 		default:
-			why, s.unanswered = out.Cut, out.Unmet
+			if why = out.Cut; out.Unmet { // silence of a slow path, or of a busy host, lasts longer
+				s.unheard = max(leastUnheard, 4*out.Slowest)
+			}
 		}
 	}
 	for i := range list {

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"pelt/engine"
 	"pelt/engine/tcp"
@@ -46,9 +47,9 @@ type site struct {
 	floods   unit.Rate       // of these
 	noXDP    string          // why sockets carry all flows, with auto; "" if they need not
 	mtus     []model.PathMTU // of the plan's flows, once they are searched
-	// unanswered: nothing came through when they were searched.
-	unanswered bool
-	kernel     *observe.Kernel // watches this machine's drops; nil until used
+	// unheard is how long ends that meet nobody go on: nothing came through when these were searched; else 0.
+	unheard time.Duration
+	kernel  *observe.Kernel // watches this machine's drops; nil until used
 }
 
 // node is a host, a network namespace, or an emulated link.

@@ -27,24 +27,25 @@ const (
 	onTime   = 3 * readWait
 	mostLate = 4 * time.Second
 
-	// alone is how long the first stream calls before the others do: a stranger gets few packets.
-	alone = 700 * time.Millisecond
+	// usuallyUnheard is how long a stream calls on which nothing is heard.
+	usuallyUnheard = 5 * time.Second / 2
 )
 
-// patience is how long a stream calls on which nothing is heard.
+// patience is that of a stream on which nothing is heard.
 type patience struct {
 	unheard time.Duration
 	refused time.Duration // since the second time that something on the way said that no packet gets through
+	alone   time.Duration // the first stream calls before the others do: a stranger gets few packets
 }
 
 func patienceOf(o engine.Order) patience {
-	switch {
+	switch asked := min(time.Duration(o.UnheardNanos), usuallyUnheard); {
 	case o.Survey:
-		return patience{time.Second, time.Second / 2}
-	case o.Doubtful:
-		return patience{3 * time.Second / 2, time.Second / 2}
+		return patience{unheard: 800 * time.Millisecond, refused: time.Second / 2}
+	case asked > 0:
+		return patience{unheard: asked, refused: time.Second / 2, alone: min(asked/2, 700*time.Millisecond)}
 	}
-	return patience{5 * time.Second / 2, time.Second}
+	return patience{unheard: usuallyUnheard, refused: time.Second, alone: 700 * time.Millisecond}
 }
 
 // Connect seeks the peer on every stream; see engine.Transport.
@@ -142,7 +143,7 @@ func (c *call) run(ctx context.Context) {
 		now := time.Now()
 		c.late += max(now.Sub(before)-onTime, 0)
 		before = now
-		if c.stream == 0 && (c.heard.Load() != nil || c.refusals > 1 || now.Sub(c.begin) >= alone) {
+		if c.stream == 0 && (c.heard.Load() != nil || c.refusals > 1 || now.Sub(c.begin) >= c.alone) {
 			c.release()
 		}
 		if c.isOver(now) {

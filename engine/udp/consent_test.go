@@ -65,19 +65,22 @@ func deafSockets(t *testing.T, role engine.Role) (*Sockets, *deaf) {
 func TestHellosBackOff(t *testing.T) {
 	want := []time.Duration{0, 100, 300, 700, 1100, 1500, 1900, 2300} // ms
 	for name, c := range map[string]struct {
-		doubtful, survey bool
-		hellos           int
-		takes            time.Duration
-	}{"": {false, false, 8, 2500}, "doubtful": {true, false, 5, 1500}, "survey": {false, true, 4, 1000}} {
+		unheard time.Duration // in ms
+		survey  bool
+		hellos  int
+		takes   time.Duration
+	}{"": {0, false, 8, 2500}, "bounded": {800, false, 4, 800}, "bounded too late": {99e3, false, 8, 2500},
+		"survey": {0, true, 4, 800}} {
 		synctest.Test(t, func(t *testing.T) {
-			testBackOff(t, name, c.doubtful, c.survey, want[:c.hellos], c.takes*time.Millisecond)
+			testBackOff(t, name, c.unheard*time.Millisecond, c.survey, want[:c.hellos], c.takes*time.Millisecond)
 		})
 	}
 }
 
-func testBackOff(t *testing.T, name string, doubtful, survey bool, want []time.Duration, takes time.Duration) {
+func testBackOff(t *testing.T, name string, unheard time.Duration, survey bool, want []time.Duration,
+	takes time.Duration) {
 	e, s := deafSockets(t, engine.Send)
-	e.order.Doubtful, e.order.Survey = doubtful, survey
+	e.order.UnheardNanos, e.order.Survey = unheard.Nanoseconds(), survey
 	met, err := e.Connect(t.Context())
 	if one := met.Streams[0]; err != nil || one.Met || one.Sent != uint64(len(want)) || one.Heard != 0 {
 		t.Errorf("%s: nobody answered: %+v, %v", name, one, err)
