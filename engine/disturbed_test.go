@@ -30,7 +30,7 @@ func TestDisturbances(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake()
-				e := NewEnd(Order{Role: Send}, f)
+				e := newEnd(Order{Role: Send}, f)
 				defer e.Close()
 				if err := connect(e); err != nil {
 					t.Fatal(err)

@@ -132,13 +132,6 @@ func New(e Engine, h Host, o Order) *End {
 		reading: make(chan struct{}), done: make(chan struct{})}
 }
 
-// NewEnd is New and Open over a transport that is there.
-func NewEnd(o Order, t Transport) *End {
-	e := New(nil, nil, o)
-	e.state, e.transport = prepared, t
-	return e
-}
-
 // Open opens the sockets. A listening end is ready for its peer when Open returns; ports are the peer's, of one that
 // calls. Errors: *Refusal when the order can never run here, else what the system said.
 func (e *End) Open(ctx context.Context, ports []uint16) error {

@@ -30,6 +30,13 @@ func newFake() *fake {
 	return f
 }
 
+// newEnd is an end that a transport is open for.
+func newEnd(o Order, t Transport) *End {
+	e := New(nil, nil, o)
+	e.state, e.transport = prepared, t
+	return e
+}
+
 func (f *fake) Ports() []uint16 { return []uint16{7} }
 func (f *fake) Connect(ctx context.Context) (Meeting, error) {
 	at := netip.MustParseAddrPort("127.0.0.1:7")
@@ -91,7 +98,7 @@ func TestDrain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake()
 				f.heard = c.heard
-				e := NewEnd(Order{Role: Receive, Flow: model.Flow{Protocol: c.protocol},
+				e := newEnd(Order{Role: Receive, Flow: model.Flow{Protocol: c.protocol},
 					Timing: model.Timing{DrainSeconds: c.drain.Seconds()}}, f)
 				if err := connect(e); err != nil {
 					t.Fatal(err)
@@ -176,7 +183,7 @@ func TestEndStates(t *testing.T) {
 				if c.change != nil {
 					c.change(f)
 				}
-				e := NewEnd(Order{Role: c.role}, f)
+				e := newEnd(Order{Role: c.role}, f)
 				for i, s := range c.steps {
 					if err := s.call(e); (err == nil) != (s.err == "") || err != nil &&
 						!strings.Contains(err.Error(), s.err) {

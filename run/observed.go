@@ -80,14 +80,14 @@ func addObserved(r *model.Result, all []seen) {
 }
 
 // advise adds to each line of a flow's ledger the settings that would help.
-func advise(r *model.FlowResult, f model.Flow, in engine.ReceiveReport, all []seen) {
+func advise(r *model.FlowResult, f model.Flow, in engine.ReceiveReport, path []ledger.Node) {
 	for i := range r.Ledger.Lines {
 		line := &r.Ledger.Lines[i]
 		c := advice.Context{
 			Host: line.Host, RatePPS: r.SendPPS, Streams: max(f.Streams, 1), PayloadBytes: f.PayloadBytes,
 			BufferBytes: in.BufferBytes, TruesizeBytes: in.TruesizeBytes,
 		}
-		for _, s := range all {
+		for _, s := range path {
 			if s.Name == line.Host && s.Observation != nil {
 				c.Knobs = s.Observation.Knobs
 			}

@@ -87,13 +87,26 @@ type End struct {
 	Met       engine.Meeting // once it is connected
 }
 
+// opened is an engine that opens one end on a host whose interfaces are not watched.
+type opened struct {
+	engine.Engine
+	host      engine.Host
+	transport engine.Transport
+}
+
+func (o *opened) Open(ctx context.Context, _ engine.Host, order engine.Order) (t engine.Transport, err error) {
+	o.transport, err = o.Engine.Open(ctx, o.host, order)
+	return o.transport, err
+}
+
 // Open opens one end, which is closed with the test.
 func Open(t testing.TB, s Side, o engine.Order) (*End, error) {
-	carrier, err := s.Engine.Open(t.Context(), s.Host, o)
-	if err != nil {
-		return nil, err
+	carrier := &opened{Engine: s.Engine, host: s.Host}
+	e := &End{End: engine.New(carrier, nil, o), Order: o}
+	if err := e.End.Open(t.Context(), o.Ports); err != nil {
+		return nil, errors.Join(err, e.Close())
 	}
-	e := &End{End: engine.NewEnd(o, carrier), Transport: carrier, Order: o}
+	e.Transport = carrier.transport
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Errorf("close the end that is to %s: %v", o.Role, err)

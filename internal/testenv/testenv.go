@@ -3,9 +3,9 @@
 package testenv
 
 import (
-	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -53,22 +53,35 @@ func Receive[V any](t testing.TB, what string, from <-chan V) V {
 	}
 }
 
-// FreePort finds a TCP port that is free together with the one above it, as for control and data. Another process may
-// take it before it is used.
+// The ports of FreePort are below those that a kernel gives to who asks for any.
+const (
+	lowestPort = 10240
+	portPairs  = 10000
+)
+
+var lastPair atomic.Int64 // given by FreePort, counted from a place of this process's own
+
+func init() { lastPair.Store(rand.Int64N(portPairs)) }
+
+// FreePort finds a TCP port that is free together with the one above it, as for control and data. It gives none twice.
 func FreePort() (port int, err error) {
 	for range 100 {
-		l, err := net.Listen("tcp", ":0")
-		if err != nil {
-			return 0, err
-		}
-		port = l.Addr().(*net.TCPAddr).Port
-		above, err := net.Listen("tcp", fmt.Sprintf(":%d", port+1))
-		_ = l.Close()
-		if err == nil {
-			return port, above.Close()
+		port = lowestPort + 2*int(lastPair.Add(1)%portPairs)
+		if err = free(port); err == nil {
+			if err = free(port + 1); err == nil {
+				return port, nil
+			}
 		}
 	}
-	return 0, errors.New("no two neighbouring ports are free")
+	return 0, err
+}
+
+func free(port int) error {
+	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }
 
 // Main runs a package whose tests wait for most of their time: more of them at once than there are cores. It fails if

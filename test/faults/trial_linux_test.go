@@ -15,6 +15,7 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/udp"
+	"pelt/fleet"
 	"pelt/internal/netbed"
 	"pelt/internal/testenv"
 	"pelt/ledger"
@@ -271,8 +272,9 @@ func (t *trial) run(fault, beside func()) (accounts [modes]model.FlowResult) {
 	if seen[3] = t.router.Report(); len(seen[3].Unread) > 0 {
 		t.Errorf("the router does not tell: %q", seen[3].Unread)
 	}
+	ends := fleet.FlowOutcome{Send: &sent, Receive: &received}
 	for m := range modes {
-		accounts[m] = run.FlowAccount(t.flow, t.timing, &sent, &received, nodes(m, seen))
+		accounts[m], _ = run.FlowAccount(t.flow, t.flow.Family, true, t.timing, ends, nodes(m, seen), 0)
 	}
 	return accounts
 }
