@@ -92,7 +92,7 @@ func Losses(rows []table.Row) (out []Loss) {
 	for _, g := range table.By(table.Lines(rows), keys...) {
 		l := Loss{g, g.Levels[0].Text, g.Levels[1].Text, g.Levels[2].Text, maybe(g.Rows), g.Sum("ended_packets")}
 		if l.Layer != table.Unattributed {
-			l.Text = phrase(l.Layer, l.Cause, l.Host) + figuresOf(g.Rows)
+			l.Text = phrase(l.Layer, l.Cause, spoken(g.Rows[0], l.Host)) + figuresOf(g.Rows)
 		}
 		if l.Packets > 0 {
 			out = append(out, l)
@@ -110,7 +110,7 @@ func maybe(rows []table.Row) string {
 	packets := map[string]float64{}
 	for _, r := range Usable(rows) {
 		for _, p := range r.Flow.Ledger.Possible {
-			packets[phrase(p.Layer, p.Cause, p.Host)] += float64(p.Most)
+			packets[phrase(p.Layer, p.Cause, spoken(r, p.Host))] += float64(p.Most)
 		}
 	}
 	words := slices.SortedFunc(maps.Keys(packets), func(a, b string) int {

@@ -181,7 +181,7 @@ func Account(r table.Row) []Finding {
 	for i := range f.Ledger.Lines {
 		l := &f.Ledger.Lines[i]
 		first, more := sequences(l, f.Streams > 1)
-		words := map[string]string{"place": phrase(l.Layer, l.Cause, table.HostName(r, l.Host)), "cause": l.Cause,
+		words := map[string]string{"place": phrase(l.Layer, l.Cause, spoken(r, l.Host)), "cause": l.Cause,
 			"function": l.Function, "interface": l.Interface, "sequences": first, "figures": figures(l),
 			"sure": confidence(l, f.TCP != nil).Text()}
 		line := Finding{Code: "explain.line", Words: words}.packets(l.Packets, f.Attempted)
@@ -205,7 +205,7 @@ func Account(r table.Row) []Finding {
 	}
 	for _, p := range f.Ledger.Possible {
 		out = append(out, say("explain.possible", Fact).
-			word("place", phrase(p.Layer, p.Cause, table.HostName(r, p.Host))).
+			word("place", phrase(p.Layer, p.Cause, spoken(r, p.Host))).
 			number("lost_packets", "most", float64(p.Most)).
 			number("unattributed_packets", "", float64(f.Ledger.Unattributed)))
 	}

@@ -323,7 +323,7 @@ func LossCauses(r table.Row) []LossCause {
 			s.StepSeconds != all.StepSeconds {
 			continue
 		}
-		c := LossCause{placeOfLoss(r.Trial, model.Mover{At: s.At, Layer: s.Layer, Cause: s.Cause}), s}
+		c := LossCause{placeOfLoss(r, model.Mover{At: s.At, Layer: s.Layer, Cause: s.Cause}), s}
 		i := slices.IndexFunc(out, func(o LossCause) bool { return o.Name == c.Name })
 		if i < 0 {
 			i, c.Values = len(out), make([]float64, len(rest))
@@ -355,7 +355,7 @@ func LossCauses(r table.Row) []LossCause {
 func restName(r table.Row, causes []LossCause) string {
 	packets := map[string]uint64{}
 	for _, l := range r.Flow.Ledger.Lines {
-		name := phrase(l.Layer, l.Cause, l.Host)
+		name := phrase(l.Layer, l.Cause, spoken(r, l.Host))
 		if !slices.ContainsFunc(causes, func(c LossCause) bool { return c.Name == name }) {
 			packets[name] += l.Packets
 		}

@@ -34,7 +34,7 @@ func changesOf(rows []table.Row) (out []Finding) {
 		out = append(out, f)
 		for _, e := range events {
 			if e.madeBy(m) {
-				out = append(out, causesOf(e, trial)...)
+				out = append(out, causesOf(e, rows[0])...)
 			}
 		}
 	}
@@ -44,7 +44,7 @@ func changesOf(rows []table.Row) (out []Finding) {
 			continue
 		}
 		if found++; found <= mostEvents {
-			out = append(append(out, f), causesOf(e, trial)...)
+			out = append(append(out, f), causesOf(e, rows[0])...)
 		}
 	}
 	if more := max(0, planned-mostEvents) + max(0, found-mostEvents); more > 0 {
@@ -112,7 +112,7 @@ const (
 )
 
 // causesOf tells what moved with a change: first what happened to packets, then why.
-func causesOf(h jointChange, t *model.Result) (out []Finding) {
+func causesOf(h jointChange, r table.Row) (out []Finding) {
 	rank := func(m model.Mover) int { // of any other metric, behind all
 		return (slices.Index([]string{"send_pps", "lost_pps", "dropped_pps"}, m.Metric) + 4) % 4
 	}
@@ -124,7 +124,7 @@ func causesOf(h jointChange, t *model.Result) (out []Finding) {
 		part, isCPU := strings.CutPrefix(strings.TrimSuffix(m.Metric, "_ratio"), "cpu_")
 		switch {
 		case m.Metric == "lost_pps" && m.Layer != "":
-			f.Code, f.Words["what"] = "cause.lost", placeOfLoss(t, m)
+			f.Code, f.Words["what"] = "cause.lost", placeOfLoss(r, m)
 		case m.Metric == "dropped_pps":
 			f.Code, f.Words["what"] = "cause.dropped", strings.TrimSpace(m.Layer+" "+m.Cause)
 		case isCPU:
@@ -148,16 +148,16 @@ func causesOf(h jointChange, t *model.Result) (out []Finding) {
 
 // placeOfLoss says where and why a mover's packets were lost: a series at the sender
 // tells whose packets they were, and the ledger where.
-func placeOfLoss(t *model.Result, m model.Mover) string {
+func placeOfLoss(r table.Row, m model.Mover) string {
 	host := m.At
-	for _, f := range t.Flows {
+	for _, f := range r.Trial.Flows {
 		for _, l := range f.Ledger.Lines {
 			if l.Layer == m.Layer && l.Cause == m.Cause && m.At == f.From {
 				host = l.Host
 			}
 		}
 	}
-	return phrase(m.Layer, m.Cause, host)
+	return phrase(m.Layer, m.Cause, spoken(r, host))
 }
 
 // madeWords says a planned change, which is stored as --at has it: "router made to log

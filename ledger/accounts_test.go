@@ -149,6 +149,20 @@ func TestAccounts(t *testing.T) {
 			add(r, 160, "qdisc.wan.tbf.8001:.drops")
 			r.Observation.Counters[0].IdleHz = 100
 		}},
+		{"packets whose tunnel does not take them find no socket of its own", func(in *Input) {
+			shut := model.Site{Reason: "NO_SOCKET", Function: "__udp4_lib_rcv", Namespace: 1, Received: true}
+			shut.Interface = "eth0"
+			in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0), []model.Site{shut},
+				model.SiteCount{Site: 0, Packets: 100})
+			in.Nodes[1].Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "vx0",
+				Device: "vxlan"}}
+		}},
+		{"... and by counters alone it may be either", func(in *Input) {
+			unwatched(in)
+			in.Nodes[0].Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "vx0",
+				Device: "vxlan"}}
+			add(&in.Nodes[1], 100, "Udp.NoPorts")
+		}},
 		{"a full connection table and no free port are told from a rule by what connection tracking counted",
 			func(in *Input) {
 				in.Nodes[0].Observation = nil

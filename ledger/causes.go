@@ -92,7 +92,7 @@ var causes = [...]Cause{
 		seen: "FULL_RING -@veth_xmit|veth_xdp_rx|veth_forward_skb|tun_net_xmit", moves: ringMoves, sender: senderMoves},
 	{Name: model.CauseDamaged, at: stageWay, Words: "damaged on the way to %h",
 		counts: "rx_crc_errors rx_frame_errors rx_length_errors", how: counter{by: byDevice, beside: true}},
-	{Name: "XDP", at: stageXDP, Words: "XDP program at %h", seen: "XDP.* -@.*xdp.*", rest: model.LayerReceiverXDP,
+	{Name: "XDP", at: stageXDP, Words: "XDP program at %h", seen: "XDP.* -@.*xdp.*|veth_poll", rest: model.LayerReceiverXDP,
 		counts: "xdp", how: counter{by: byDevice, beside: true, when: xdpUnseen}, moves: "xdp"},
 	{Name: policer, at: stageTC, Words: "policer at %h", seen: "TC_INGRESS@.*! -@__netif_receive_skb_core.*!",
 		counts: "policed-input(tc-input,police)", how: counter{by: byDevice}, moves: "tc-input"},
@@ -114,6 +114,10 @@ var causes = [...]Cause{
 	{Name: "VLAN_FILTER", at: stageLink, Words: "bridge port at %h not in the packets' VLAN",
 		seen: "-@.*allowed_ingress"},
 	{Name: "VXLAN_VNI_NOT_FOUND", at: stageLink, Words: "VXLAN that no device of %h is in"},
+	{Name: tunnelShut, at: stageLink, Words: "not taken out of the tunnel at %h (its interface is down, or another)",
+		seen: `-@(vxlan|geneve|gre|gretap|ipip|ip_tunnel|sit|ip6_tnl|ip4ip6|ip6ip6|ip6gre|ipgre)\w*_rcv`},
+	{Name: tunnelShut, at: stageLink, Words: "not taken out of the tunnel at %h (its interface is down, or another)",
+		seen: "NO_SOCKET -@__udp[46]_lib_rcv", when: facts.outside},
 	{Name: "rx-dropped", at: stageDevice, Words: "dropped by %h's network card", counts: "rx_dropped",
 		how: counter{by: byTransmit, also: "CPU_BACKLOG"}, moves: "rx_missed_errors rx_dropped"},
 
@@ -157,6 +161,8 @@ var causes = [...]Cause{
 	{Name: "PKT_TOO_SMALL", at: stageIP, Words: "cut off on the way to %h", seen: "-@ip6?_rcv_core!",
 		counts: "Ip.InTruncatedPkts"},
 	{Name: "IP_CSUM", at: stageIP, Words: "wrong IP checksum at %h", seen: "-@ip_rcv_core!", counts: "Ip.InCsumErrors"},
+	{Name: "OTHERHOST", at: stageLink, Words: "addressed to another host's card, seen at %h",
+		seen: "-@(ip|ip6)_rcv_core", when: facts.countersRead}, // all else is counted; before Linux 5.19 this is not
 	{Name: "IP_INVALID_SOURCE", at: stageIP, Words: "impossible address (a martian) at %h",
 		seen: "IP_(LOCAL_SOURCE|LOCALNET|INVALID_DEST)"},
 	{Name: "ip-discard", at: stageIP, Words: "IP layer of %h", counts: "Ip.InDiscards"},
@@ -172,7 +178,12 @@ var causes = [...]Cause{
 	{Name: "FRAG_MEMORY", at: stageIP, Words: "no memory for fragments at %h",
 		seen:   "-@ip_defrag|ipv6_frag_rcv", // found no room for one that began
 		counts: "Ip.ReasmFails", how: counter{enter: (*book).unassembled}},
-	{Name: "ROUTE_REFUSED", at: stageIP, Words: "route is a blackhole, or prohibited, at %h",
+	// The kernel tells none of these from another where it drops: the route does, if it is still there.
+	{Name: "ROUTE_BLACKHOLE", at: stageIP, Words: "route is a blackhole at %h"},
+	{Name: "ROUTE_PROHIBIT", at: stageIP, Words: "route is prohibited at %h"},
+	{Name: "ROUTE_UNREACHABLE", at: stageIP, Words: "route is unreachable at %h"},
+	{Name: "ROUTE_REFUSED", at: stageIP,
+		Words: "one of: a blackhole, prohibited or unreachable route, or a rule (ip rule) that says so, at %h",
 		seen:  "-@ip_error|dst_discard(_out)?",
 		errno: "EINVAL EACCES EHOSTUNREACH", // net/ipv4/fib_semantics.c, fib_props
 		when:  facts.refuses, counts: uncountedByIP, how: counter{also: uncounted, when: refuses}},
@@ -182,6 +193,7 @@ var causes = [...]Cause{
 	// UDP and its sockets.
 	{Name: "NO_SOCKET", at: stageUDP, Words: "nobody listening at %h", seen: "-@__udp[46]_lib_rcv!",
 		counts: "Udp.NoPorts", how: counter{where: arrives}},
+	{Name: "NO_SOCKET_OR_TUNNEL", at: stageUDP, Words: "one of: nobody listening, or the tunnel's interface is down, at %h"},
 	{Name: "UDP_CSUM", at: stageUDP, Words: "wrong or missing checksum at %h",
 		seen: "-@_*first_packet_length.*|udp(v6)?_recvmsg.* " + // they drop nothing else
 			"-@__udp[46]_lib_rcv|udp(v6)?_queue_rcv_one_skb!",

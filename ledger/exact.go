@@ -392,6 +392,9 @@ func (p *path) socketVerdicts() (n uint64) {
 
 // onSocket reports whether a drop there counts among its socket's own: sk_drops.
 func (s *site) onSocket() bool {
+	if strings.HasSuffix(s.Function, "_queue_rcv_one_skb") && layerPlace(s.layer) > layerPlace(model.LayerNetwork) {
+		return true
+	}
 	if s.cause == "UDP_CSUM" { // one found wrong before the socket is known counts on none
 		return s.layer == model.LayerReceiverUDP && s.Function != "__udp4_lib_rcv" && s.Function != "__udp6_lib_rcv"
 	}

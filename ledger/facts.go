@@ -57,6 +57,7 @@ func (b *book) neverFits(q *model.Queue) bool {
 const (
 	longPacket = "TBF_BURST"
 	policer    = "POLICER"
+	tunnelShut = "TUNNEL_SHUT"
 )
 
 // inQueue reports whether a loss of this layer and cause is a queue's.
@@ -76,6 +77,15 @@ func (b *book) refine() {
 
 func (b *book) refineBy(v *view, c *claim) {
 	most := func(r reading) bool { return times(r.whole, max(b.in.Segments, 1)) > max(c.taken, c.open)/2 }
+	kind := v.route.Kind
+	switch {
+	case !v.route.Refuses():
+	case c.cause == "ROUTE_REFUSED", c.cause == "IP_INNOROUTES" && kind != model.RouteBlackhole: // IPv6 counts both so
+		c.cause = "ROUTE_" + strings.ToUpper(string(kind))
+	}
+	if c.cause == "NO_SOCKET" && c.unbound > 0 && b.path.tunnelled() {
+		c.cause = "NO_SOCKET_OR_TUNNEL"
+	}
 	if !inQueue(c.layer, c.cause) {
 		return
 	}

@@ -116,7 +116,7 @@ func balance(r model.FlowResult, f model.Flow, sent engine.Report, in engine.Rec
 const (
 	unevenPackets = 50
 	unevenShare   = 0.02
-	unevenTimes   = 8
+	unevenTimes   = 4
 )
 
 // uneven finds the streams that lost far more than the others; nil if there are none.

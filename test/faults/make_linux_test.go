@@ -98,6 +98,15 @@ func othersDropped(c *chain) (undo func()) {
 		&expr.Verdict{Kind: expr.VerdictDrop})...)
 }
 
+// prohibited has a rule of the router's routes refuse what comes from the sender.
+func prohibited(c *chain) (undo func()) {
+	rule := netlink.NewRule()
+	rule.Family, rule.Priority, rule.Type = netlink.FAMILY_V4, 10, unix.FR_ACT_PROHIBIT
+	rule.IifName = toSender
+	c.router.Must(func() error { return netlink.RuleAdd(rule) })
+	return func() { c.router.Must(func() error { return netlink.RuleDel(rule) }) }
+}
+
 // policy has a chain without rules drop all.
 func policy(n *netbed.Node, hook *nftables.ChainHook) (undo func()) {
 	set := func(p nftables.ChainPolicy) {
