@@ -31,6 +31,7 @@ const (
 	nothingAll   = `[{packets_count:all the only packet/all # packets}|{packets_count:lost} of {packets_count} packets] to {port}`
 	nothingBack  = `[{where}: n|N]o answer came back from {to}[ to {source}]: it received {packets_count:heard # packet/# packets} on {port} and answered, but `
 	nothingReply = `[{packets_count:all its only answer/all # answers}|{packets_count:lost} of {packets_count} answers]`
+	nothingWere  = ` [{packets_count:all was/were}|were]`
 	nothingSome  = `[{flow}: ]{streams_count:dead} of {streams_count} streams get[{one ?}s] nothing through ([to UDP ports {listening}|from UDP port[{one ?}|s] {asking}])`
 	nothingOther = `. The path chooses by port; the figures are those of the other {streams_count:others}.`
 )
@@ -126,7 +127,7 @@ var sentences = map[string]string{
 	"nothing.filter": nothingTo + `: {whose} firewall[ (table {table}, chain {chain})] dropped ` + nothingAll +
 		`[, and answered ` +
 		`"{answer}"].`,
-	"nothing.place": nothingTo + `: ` + nothingAll + ` were lost: {place}.`,
+	"nothing.place": nothingTo + `: ` + nothingAll + nothingWere + ` lost: {place}.`,
 	"nothing.refused": nothingTo + `: {who} answers "{answer}" to packets to {port}, so a firewall or router there ` +
 		`refuses them.`,
 	"nothing.refused-tcp": nothingTo + `: a TCP reset refuses {port}. pelt listens there, so a firewall sent it, ` +
@@ -145,9 +146,9 @@ var sentences = map[string]string{
 	"nothing.unseen": nothingTo + ` over {port}.`,
 	"nothing.back-filter": nothingBack + `{whose} firewall[ (table {table}, chain {chain})] dropped ` +
 		nothingReply + `.`,
-	"nothing.back-place":    nothingBack + nothingReply + ` were lost: {place}.`,
+	"nothing.back-place":    nothingBack + nothingReply + nothingWere + ` lost: {place}.`,
 	"nothing.back-refused":  nothingBack + `{who} answers "{answer}" to the answers.`,
-	"nothing.back-vanished": nothingBack + nothingReply + ` were lost on the way: none reached {from}.`,
+	"nothing.back-vanished": nothingBack + nothingReply + nothingWere + ` lost on the way: none reached {from}.`,
 	"nothing.back-unknown": nothingBack +
 		`none of {packets_count} answers came back. Where they were lost is not known.`,
 	"nothing.streams": nothingSome +

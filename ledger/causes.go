@@ -117,7 +117,7 @@ var causes = [...]Cause{
 	{Name: tunnelShut, at: stageLink, Words: "not taken out of the tunnel at %h (its interface is down, or another)",
 		seen: `-@(vxlan|geneve|gre|gretap|ipip|ip_tunnel|sit|ip6_tnl|ip4ip6|ip6ip6|ip6gre|ipgre)\w*_rcv`},
 	{Name: tunnelShut, at: stageLink, Words: "not taken out of the tunnel at %h (its interface is down, or another)",
-		seen: "NO_SOCKET -@__udp[46]_lib_rcv", when: facts.outside},
+		seen: "NO_SOCKET@.* -@__udp[46]_lib_rcv", when: facts.outside},
 	{Name: "rx-dropped", at: stageDevice, Words: "dropped by %h's network card", counts: "rx_dropped",
 		how: counter{by: byTransmit, also: "CPU_BACKLOG"}, moves: "rx_missed_errors rx_dropped"},
 
@@ -183,7 +183,7 @@ var causes = [...]Cause{
 	{Name: "ROUTE_PROHIBIT", at: stageIP, Words: "route is prohibited at %h"},
 	{Name: "ROUTE_UNREACHABLE", at: stageIP, Words: "route is unreachable at %h"},
 	{Name: "ROUTE_REFUSED", at: stageIP,
-		Words: "one of: a blackhole, prohibited or unreachable route, or a rule (ip rule) that says so, at %h",
+		Words: "route or rule (ip rule) is a blackhole, prohibited or unreachable, at %h",
 		seen:  "-@ip_error|dst_discard(_out)?",
 		errno: "EINVAL EACCES EHOSTUNREACH", // net/ipv4/fib_semantics.c, fib_props
 		when:  facts.refuses, counts: uncountedByIP, how: counter{also: uncounted, when: refuses}},
@@ -258,6 +258,8 @@ var causes = [...]Cause{
 		how: counter{by: byTransmit, where: goesOut, when: noPeer, enter: (*book).unsentBy}, moves: unsentMoves},
 	{Name: longPacket, at: stageQdisc, Words: "longer than the bucket of %h's queue",
 		Way: "longer than the bucket of a queue at %h", moves: queueMoves},
+	{Name: "QDISC_DROP_ALL", at: stageQdisc, Words: "queue of %h full, or its bucket shorter than the packet",
+		Way: "queue on the way at %h full, or its bucket shorter than the packet", moves: queueMoves},
 	{Name: "QDISC_CONGESTED", at: stageQdisc, Words: "queue of %h dropped early, to have the program slow down",
 		Way:   "queue on the way at %h asked the sender to slow down",
 		seen:  `(\w+_)?(CONGESTED|L4S_STEP_NON_ECN) -@.*codel\w*_dequeue.*|drop_func`, // the functions before Linux 6.14

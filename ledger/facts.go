@@ -69,8 +69,13 @@ func inQueue(layer, cause string) bool {
 // refine gives claims the cause that the facts of their host decide, where the verdict or the counter fits several.
 func (b *book) refine() {
 	for _, c := range b.claims {
-		if v := b.path.named(c.host); c.taken+c.open > 0 && v != nil && v.Observation != nil {
+		v := b.path.named(c.host)
+		switch {
+		case c.taken+c.open == 0:
+		case v != nil && v.Observation != nil:
 			b.refineBy(v, c)
+		case c.cause == "QDISC_DROP" && c.layer == model.LayerNetwork && !b.in.TCP && b.in.Received+b.in.WarmupReceived == 0:
+			c.cause = "QDISC_DROP_ALL" // a packet that fits into the bucket would have come through before it was full
 		}
 	}
 }

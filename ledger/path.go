@@ -266,7 +266,9 @@ func (f facts) noCarrier() bool {
 var tunnels = []string{"vxlan", "geneve"}
 
 // tunnelled reports whether the sender sends through such an interface.
-func (p *path) tunnelled() bool { return p.sender != nil && slices.Contains(tunnels, p.sender.route.Device) }
+func (p *path) tunnelled() bool {
+	return p.sender != nil && slices.Contains(tunnels, p.sender.route.Device)
+}
 
 // outside reports whether a packet came to the receiver by another interface than its tunnel's.
 func (f facts) outside() bool {
@@ -275,7 +277,9 @@ func (f facts) outside() bool {
 }
 
 // countersRead reports whether IP's counters of the host are known.
-func (f facts) countersRead() bool { return f.host != nil && f.host.table.field("Ip", "InReceives").known }
+func (f facts) countersRead() bool {
+	return f.host != nil && f.host.table.field("Ip", "InReceives").known
+}
 
 // unread reports whether packets only passed the host, and its counters were not read.
 func (f facts) unread() bool { return f.passing && f.host == nil }
