@@ -37,31 +37,33 @@ func Unusable(rows []table.Row) []Finding {
 		return nil
 	}
 	d := rows[0].Doc
-	var sent, planned, seconds, unheard float64
+	why, unheard, slow := rows[0].Trial.Why, 0.0, table.Row{}
+	kept := func(r table.Row) float64 { return float64(r.Flow.Attempted) / float64(r.Flow.Planned) }
 	for _, r := range rows {
 		if r.Flow.Unheard != nil {
 			unheard += float64(r.Flow.Unheard.Packets)
 		}
-		// the time of an outage is none of sending
-		if f := r.Flow; table.Measured(f) && f.Planned > 0 && f.SendPPS > 0 {
-			sent, planned = sent+float64(f.Attempted), planned+float64(f.Planned)
-			seconds += float64(f.Attempted) / f.SendPPS
+		of := table.Group{Rows: []table.Row{r}}
+		if (of.Limit().By == table.BySender || r.Trial.Why == nil) && r.Trial.State != model.Aborted &&
+			table.Measured(r.Flow) && r.Flow.Planned > 0 && r.Flow.SendPPS > 0 && kept(r) < 1-tooSlow &&
+			(slow.Flow == nil || kept(r) < kept(slow)) {
+			slow = r // one rate that was asked, and not the mean of several
 		}
 	}
-	f := say("none", Answer).number("trials_count", "", float64(len(d.Results))).
-		word("why", rows[0].Trial.Why.String())
-	if why := rows[0].Trial.Why; why.Has(model.SendRefused, model.RefusedSince) {
-		// the reason says it: what was refused was not sent
-	} else if unheard > 0 {
+	f := say("none", Answer).number("trials_count", "", float64(len(d.Results))).word("why", why.String())
+	switch {
+	case why.Has(model.SendRefused, model.RefusedSince): // the reason says it: what was refused was not sent
+	case unheard > 0:
 		f = say("none.unheard", Answer).number("unheard_packets", "", unheard)
-	} else if rows[0].Trial.State != model.Aborted && sent > 0 && sent < (1-tooSlow)*planned {
-		f = say("none.slow", Answer).number("send_pps", "asked", planned/seconds).
-			number("send_pps", "best", sent/seconds).word("rate", below(sent/seconds))
+	case slow.Flow != nil:
+		sent := slow.Flow.SendPPS
+		f = say("none.slow", Answer).number("send_pps", "asked", sent/kept(slow)).number("send_pps", "best", sent).
+			word("rate", below(sent))
 	}
 	found := slices.ContainsFunc(table.Searches(rows),
 		func(r table.Row) bool { return !math.IsNaN(r.Search.Throughput) })
 	if found { // searches have an answer, and only the floods that they began with have none
-		f = say("none.floods", Doubt).word("why", rows[0].Trial.Why.String())
+		f = say("none.floods", Doubt).word("why", why.String())
 	}
 	return []Finding{f, nextOf("none.next", d)}
 }
@@ -73,32 +75,28 @@ func below(pps float64) string {
 
 // flooded doubts a limit that a flood showed: what is carried without loss was not measured.
 func flooded(g table.Group) []Finding {
-	next := say("flood.rate", Next).word("rate", below(middle(g, "receive_pps")))
-	return []Finding{say("flood", Doubt), next}
+	return []Finding{say("flood", Doubt), say("flood.ndr", Next).word("target", g.Rows[0].Doc.Plan.Target)}
 }
 
 const mostPlaces = 3
 
 type Loss struct {
-	table.Group        // of lines of ledgers
-	Layer, Cause, Host string
-	Text               string // where and why
-	Packets            float64
+	table.Loss
+	Text string // where and why
 }
+
+// where says where and why packets were lost.
+func where(l table.Loss) string { return phrase(l.Layer, l.Cause, spoken(l.Rows[0], l.Host)) }
 
 // Losses are what the valid trials of some rows lost, the most first.
 func Losses(rows []table.Row) (out []Loss) {
-	keys := []table.Key{table.KeyOf("layer"), table.KeyOf("cause"), table.KeyOf("host")}
-	for _, g := range table.By(table.Lines(rows), keys...) {
-		l := Loss{g, g.Levels[0].Text, g.Levels[1].Text, g.Levels[2].Text, maybe(g.Rows), g.Sum("ended_packets")}
+	for _, l := range table.Losses(rows) {
+		text := maybe(l.Rows)
 		if l.Layer != table.Unattributed {
-			l.Text = phrase(l.Layer, l.Cause, spoken(g.Rows[0], l.Host)) + figuresOf(g.Rows)
+			text = where(l) + figuresOf(l.Rows)
 		}
-		if l.Packets > 0 {
-			out = append(out, l)
-		}
+		out = append(out, Loss{l, text})
 	}
-	slices.SortStableFunc(out, func(a, b Loss) int { return cmp.Compare(b.Packets, a.Packets) })
 	return out
 }
 
@@ -151,13 +149,16 @@ func placesOf(rows []table.Row) (places string, unknown float64) {
 	return strings.Join(words, ", "), unknown
 }
 
-// Unexplained doubts losses that have no known place.
+// Unexplained doubts losses that have no known place. It leads to the others, and to settings that would help.
 func Unexplained(rows []table.Row) []Finding {
 	places, unknown := placesOf(rows)
 	if places == "" && unknown == 0 {
 		return nil
 	}
 	out := []Finding{nextOf("explain", rows[0].Doc)}
+	if slices.ContainsFunc(table.Lines(Usable(rows)), func(r table.Row) bool { return len(r.Line.Advice) > 0 }) {
+		out = append(out, nextOf("advice.see", rows[0].Doc))
+	}
 	if unknown >= lossless {
 		out = append(out, say("loss.unknown", Doubt).number("unknown_ratio", "", unknown))
 	}

@@ -18,7 +18,7 @@ type Question struct {
 	Key     string            // of one run: the setting; "" is its variants
 	Base    string            // the level that is the baseline; "" is the first of the plan
 	Metrics []*table.Metric   // the foremost first; those of limits are added
-	Limits  []table.Limit
+	Limits  []table.Bound
 }
 
 // Comparison is how the other sides differ from the first, which is the baseline.

@@ -26,11 +26,11 @@ func defaultMetrics() []*table.Metric {
 	return all
 }
 
-func limits(t rapid.TB, texts ...string) []table.Limit {
+func limits(t rapid.TB, texts ...string) []table.Bound {
 	t.Helper()
-	var out []table.Limit
+	var out []table.Bound
 	for _, text := range texts {
-		l, err := table.ParseLimit(text)
+		l, err := table.ParseBound(text)
 		if err != nil {
 			t.Fatal(err)
 		}

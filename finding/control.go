@@ -200,10 +200,7 @@ func (c Controls) alone() []Finding {
 
 func (c Controls) limit(under string) Finding {
 	g := table.Rank(c.Metric, c.groupsUnder(under))[0]
-	if limit := limitOf(g); limit != byUnknown {
-		return limitedBy(limit, g)
-	}
-	return limitedBy(byControl, g)
+	return limitedBy(g.Limit(), g)
 }
 
 func (c Controls) groupsUnder(under string) []table.Group {

@@ -18,7 +18,7 @@ func ControlDoubts(rows []table.Row) []Finding {
 	var held, other []string
 	worst := 0.0
 	for _, g := range c.Groups {
-		if v := middle(g, "tcp_held_back_ratio"); v >= heldOften {
+		if v := middle(g, "tcp_held_back_ratio"); v >= table.HeldOften {
 			held, worst = append(held, g.Name()), max(worst, v)
 		}
 		asked := strings.Split(g.Level("control").Text, model.MixSeparator)

@@ -101,24 +101,20 @@ func curve(name string, sizes []table.Group) []Finding {
 		f.Code = "curve.tcp"
 		return []Finding{f.worstOf(sizes, wide)}
 	}
-	if most := largest(sizes, "attempted_packets"); rateAsked(sizes[0]) &&
-		middle(most, "attempted_packets") < fewPackets {
+	asked := sizes[0].Asked()
+	if most := largest(sizes, "attempted_packets"); asked && middle(most, "attempted_packets") < fewPackets {
 		f.Code = "curve.few"
 		return []Finding{f.median("attempted_packets", "", most).median("lost_packets", "", most).median("duration_s",
 			"", most)}
 	}
-	if rateAsked(sizes[0]) {
-		worst := largest(sizes, "loss_ratio")
+	if asked {
 		f.Code, f.Words["sizes"] = "curve.kept", everyOf(sizes)
-		behind := slices.MaxFunc(sizes, func(a, b table.Group) int { return cmp.Compare(grown(a), grown(b)) })
+		worst, limit := largest(sizes, "loss_ratio"), fast.Limit()
+		behind := slices.MaxFunc(sizes, func(a, b table.Group) int { return cmp.Compare(a.Grown(), b.Grown()) })
 		if middle(worst, "loss_ratio") >= lossless {
-			f.Code, f.Words["worst"] = "curve.short", worst.Name()
-			limit, of := limitOf(fast), fast
-			if limit == byOffer || limit == byGrown {
-				limit, of = limitByLosses(worst), worst
-			}
-			f.Words["places"], _ = placesOf(worst.Rows)
-			return []Finding{f.median("loss_ratio", "worst", worst), limitedBy(limit, of)}
+			limit = worst.Limit()
+			f = f.loses("curve.", limit, worst).word("worst", worst.Name())
+			return []Finding{f, limitedBy(limit, worst)}
 		} else if r, ok := lostBeside(table.Group{Rows: table.RowsOf(sizes)}); ok {
 			valid := Usable(table.RowsOf(sizes))
 			kept := only(valid, func(r table.Row) bool { return r.Flow.LossRatio < lossless })
@@ -127,21 +123,26 @@ func curve(name string, sizes []table.Group) []Finding {
 			f = f.number("trials_count", "kept", float64(len(kept))).number("trials_count", "", float64(len(valid)))
 			f = f.number("loss_ratio", "worst", r.Flow.LossRatio)
 			return []Finding{f.word("trial", fmt.Sprint(r.TrialNumber()))}
-		} else if grown(behind) > 0 {
+		} else if behind.Grown() > 0 {
 			f.Code, f.Words["grown"] = "curve.grown", behind.Name()
-			return []Finding{grew(f, behind), limitedBy(byGrown, behind)}
+			return []Finding{grew(f, behind), limitedBy(behind.Limit(), behind)}
 		} else if len(Held(table.RowsOf(sizes))) > 0 {
 			f.Code = "curve.held"
-		} else if limitOf(fast) == byDead {
+		} else if limit.By == table.ByDead {
 			f.Code = "curve.living"
 		}
-		return append([]Finding{f, limitedBy(limitOf(fast), fast)}, keptWhole(sizes, fast)...)
+		return append([]Finding{f, limitedBy(limit, fast)}, keptWhole(sizes, fast)...)
 	}
 	knee, below := kneeOf(sizes)
-	who, held := heldBack(sizes)
+	of := fast
+	held := heldBack(sizes)
 	switch {
 	case len(held) > 0:
-		f.Code, f.Words["who"], f.Words["sizes"] = "curve.host", who, span(held)
+		of = largest(held, "receive_pps")
+		f.Code, f.Words["sizes"] = "curve.host", span(namesOf(held))
+		if who := ends[of.Limit().By]; who != "" {
+			f.Words["who"] = who
+		}
 		if len(held) == len(sizes) {
 			f.Words["sizes"] = everyOf(sizes)
 		}
@@ -157,8 +158,26 @@ func curve(name string, sizes []table.Group) []Finding {
 		f.Code = "curve.both"
 		f = f.number("payload_bytes", "knee", twoDigits(knee, math.Round))
 	}
-	return append([]Finding{f, limitedBy(limitOf(fast), fast)}, keptWhole(sizes, fast)...)
+	return append([]Finding{f, limitedBy(of.Limit(), of)}, keptWhole(sizes, fast)...)
 }
+
+// loses adds what a group lost. It says that the asked rate is not carried only where the rate was too high for the
+// path: a rule of a firewall, or a slow host, is no limit of the path.
+func (f Finding) loses(kind string, limit table.Limit, worst table.Group) Finding {
+	f.Code = kind + "loses"
+	if limit.OfRate() && limit.By != table.ByReceiver && limit.By != table.BySender {
+		f.Code = kind + "short"
+	}
+	f = f.median("loss_ratio", "worst", worst)
+	if limit.Line != nil && limit.Share > almostAll {
+		return f.word("place", where(*limit.Line))
+	}
+	places, _ := placesOf(worst.Rows)
+	return f.word("places", places)
+}
+
+// almostAll is the share of losses above which one place stands for all.
+const almostAll = 0.999
 
 // lostBeside is the valid trial of a group that lost most, if it lost much and others of the same setting nothing.
 func lostBeside(g table.Group) (worst table.Row, ok bool) {
@@ -177,19 +196,28 @@ func lostBeside(g table.Group) (worst table.Row, ok bool) {
 // fewPackets of a trial tell nothing of a rate: one packet more or less is a tenth of it.
 const fewPackets = 10
 
-// heldBack are the sizes that an end of the path held back, and which end held back most of them.
-func heldBack(sizes []table.Group) (who string, names []string) {
-	ends := map[string]string{bySender: "sender", byQuiet: "sender's interface", byQueue: "sender's queue",
-		byReceiver: "receiver"}
-	held := map[string][]string{}
+// ends are the parts that are no part of the path.
+var ends = map[table.Part]string{table.BySender: "sender", table.ByQueue: "sender's queue",
+	table.ByReceiver: "receiver"}
+
+// heldBack are the sizes that showed no limit of the path, and had their own for the same reason: of most sizes.
+func heldBack(sizes []table.Group) (most []table.Group) {
+	held := map[table.Part][]table.Group{}
 	for _, g := range sizes {
-		if end := ends[limitOf(g)]; end != "" {
-			if held[end] = append(held[end], g.Name()); len(held[end]) > len(names) {
-				who, names = end, held[end]
+		if l := g.Limit(); atLeast(l, g) {
+			if held[l.By] = append(held[l.By], g); len(held[l.By]) > len(most) {
+				most = held[l.By]
 			}
 		}
 	}
-	return who, names
+	return most
+}
+
+func namesOf(groups []table.Group) (names []string) {
+	for _, g := range groups {
+		names = append(names, g.Name())
+	}
+	return names
 }
 
 func everyOf(sizes []table.Group) string {

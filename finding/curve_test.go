@@ -16,7 +16,7 @@ import (
 type made struct {
 	pps, bits float64
 	sender    float64 // packets per second that the sender can send
-	layer     string  // where the rest is lost
+	layer     string  // where the rest is lost; "": in the queue of a link
 	sizes     []int   // payloads in bytes
 	repeats   int
 	rate      unit.Rate // asked; zero is as fast as possible
@@ -60,8 +60,12 @@ func (p made) doc() *model.Document {
 			if p.protocol == model.TCP {
 				f.TCP = &model.TCPFacts{Writes: 1}
 			} else if f.Lost > 0 {
-				f.Ledger = model.Ledger{Lost: f.Lost, Lines: []model.Line{{Layer: p.layer, Cause: "SOCKET_RCVBUFF",
-					Host: "router", Packets: f.Lost}}}
+				line := model.Line{Layer: model.LayerNetwork, Cause: model.CauseLinkQueue, Host: "link router-receiver",
+					Packets: f.Lost}
+				if p.layer != "" {
+					line.Layer, line.Cause, line.Host = p.layer, "SOCKET_RCVBUFF", model.Receiver
+				}
+				f.Ledger = model.Ledger{Lost: f.Lost, Lines: []model.Line{line}}
 			}
 			r := model.Result{Cell: model.Cell{"payload_bytes": model.Number(float64(size))}, Repeat: repeat,
 				State: model.Valid, Flows: []model.FlowResult{f}}
@@ -95,7 +99,7 @@ func curveExamples(*testing.T) []example {
 	tcp := func(sizes ...int) func(*made) {
 		return func(p *made) { p.sizes, p.protocol = sizes, model.TCP }
 	}
-	on, at := model.LayerNetwork, model.LayerReceiverBuffer
+	on, at := "", model.LayerReceiverBuffer
 	few := func(packets uint64) *model.Document { // a packet in a second of 0.1 pps is no 1 pps
 		return edited(run(300e3, 1e9, 300e3, "", func(p *made) { p.sizes, p.rate = []int{64}, unit.PacketRate(1) }),
 			func(f *model.FlowResult) {
@@ -112,7 +116,7 @@ func curveExamples(*testing.T) []example {
 	outage := run(300e3, 1e9, 1e6, on, func(p *made) { p.sizes, p.rate = []int{64}, unit.PacketRate(1000) })
 	dead := &outage.Results[1].Flows[0]
 	dead.Received, dead.Lost, dead.LossRatio, dead.ReceivePPS, dead.GoodputBPS = 0, 1000, 1, 0, 0
-	dead.Ledger = model.Ledger{Lost: 1000, Lines: []model.Line{{Layer: on, Cause: "NETFILTER_DROP", Host: "10.0.1.1",
+	dead.Ledger = model.Ledger{Lost: 1000, Lines: []model.Line{{Layer: model.LayerNetwork, Cause: "NETFILTER_DROP", Host: "10.0.1.1",
 		Packets: 1000}}}
 	rare := run(0, 1e9, 1e6, on, func(p *made) { p.sizes = []int{64} }) // something arrives in one trial of three
 	some := &rare.Results[1].Flows[0]

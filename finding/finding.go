@@ -9,6 +9,7 @@
 package finding
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -81,7 +82,8 @@ func nextOf(code string, d *model.Document) Finding { return say(code, Next).wor
 // Rule finds something in a run, or nothing. Rows are of all trials, valid or not.
 type Rule func(rows []table.Row) []Finding
 
-// All applies rules in turn, and puts the answers first. What two rules find alike stands once.
+// All applies rules in turn, and puts the answers first, and more repeats behind what tells more. What two rules find
+// alike stands once.
 func All(rows []table.Row, rules ...Rule) []Finding {
 	var out []Finding
 	for _, rule := range rules {
@@ -91,7 +93,10 @@ func All(rows []table.Row, rules ...Rule) []Finding {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Finding) int { return int(a.Level - b.Level) })
+	repeats := func(f Finding) int { return strings.Count(f.Code, "repeats.more") }
+	slices.SortStableFunc(out, func(a, b Finding) int {
+		return cmp.Or(int(a.Level-b.Level), repeats(a)-repeats(b))
+	})
 	return out
 }
 

@@ -15,7 +15,7 @@ type Judged struct {
 }
 
 // judge tells what became of each limit: each effect that breaks it, or that may; else that it held.
-func (c *Comparison) judge(limits []table.Limit) {
+func (c *Comparison) judge(limits []table.Bound) {
 	for _, l := range limits {
 		before := len(c.Limits)
 		add := func(o table.Outcome, e Effect, what string) {

@@ -68,11 +68,7 @@ func Latency(rows []table.Row) []Finding {
 	out = append(out, unsteady(rows, middle(idle, tripKey))...)
 	out = append(out, mostLoad(rows, full)...)
 	if middle(worst, "loss_ratio") >= lossless {
-		limit := limitOf(worst)
-		if limit == byOffer || limit == byGrown { // a load above the limit was asked for
-			limit = limitByLosses(worst)
-		}
-		out = append(out, limitedBy(limit, worst))
+		out = append(out, limitedBy(worst.Limit(), worst))
 	}
 	return append(out, nextOf("latency.page", rows[0].Doc))
 }

@@ -189,36 +189,31 @@ func withoutLoss(r table.Row) bool {
 
 // limitFinding says what held a search back that found no rate at which the path or a host loses too much.
 func limitFinding(r table.Row) Finding {
-	limit, flood := limitWithoutLoss(r), table.Group{Rows: r.Flood()}
-	f := say("limit."+limit, Answer)
-	switch limit {
-	case byUnsent, byInvalid:
-		return f.word("why", unsent(r).String()).number("fails_pps", "", r.Search.Upper)
-	case byLate:
+	flood := table.Group{Rows: r.Flood()}
+	limit, why, f := flood.FloodLimit(), unsent(r), say("", Answer)
+	queue := limit.By == table.ByQueue && r.Search.Lower >= table.FullLink*middle(flood, "receive_pps")
+	switch {
+	case queue: // trials near its rate show no more
+	case len(why) > 0:
+		f.Code = "limit.invalid"
+		if strings.HasPrefix(why[0].Code, "sender-") || why[0].Code == model.InterfaceRefused {
+			f.Code = "limit.unsent"
+			f = f.word("limit", limitNames[table.BySender])
+		} else {
+			f = f.word("limit", limitNames[table.Unproven])
+		}
+		return f.word("why", why.String()).number("fails_pps", "", r.Search.Upper)
+	case r.Search.Limit == design.FloodLimit:
+	case late(r) > 0:
+		f.Code = "limit.late"
+		f = f.word("limit", limitNames[table.BySender])
 		return f.number("late_ratio", "", late(r)).number("fails_pps", "", r.Search.Upper)
+	default:
+		limit = table.Limit{By: table.Unproven}
 	}
 	f = limitedBy(limit, flood)
 	f.Level = Answer
 	return f
-}
-
-// limitWithoutLoss is the limit that limitFinding names.
-func limitWithoutLoss(r table.Row) string {
-	flood := table.Group{Rows: r.Flood()}
-	limit := limitBeside(flood, false) // a rate that was asked of a flood was not sent
-	switch why := unsent(r); {
-	case limit == byQueue && r.Search.Lower >= fullLink*middle(flood, "receive_pps"): // trials near its rate show no more
-		return limit
-	case len(why) > 0 && (strings.HasPrefix(why[0].Code, "sender-") || why[0].Code == model.InterfaceRefused):
-		return byUnsent
-	case len(why) > 0:
-		return byInvalid
-	case r.Search.Limit == design.FloodLimit:
-		return limit
-	case late(r) > 0:
-		return byLate
-	}
-	return byUnknown
 }
 
 // unsent is why the first invalid trial at the upper bound is invalid; without an upper bound, why the flood is.
@@ -247,7 +242,7 @@ func late(r table.Row) (most float64) {
 // fullAt reports whether a link was full at the highest rate that a search found to hold.
 func fullAt(r table.Row) bool {
 	holds := r.Around(func(pps float64) bool { return pps == r.Search.Lower })
-	return len(holds) > 0 && linkFull(table.Group{Rows: holds})
+	return len(holds) > 0 && table.Group{Rows: holds}.LinkFull()
 }
 
 // failing is the trial at the upper bound that lost most: readers open it to see why the rate fails.
@@ -395,15 +390,15 @@ func SearchLimit(r table.Row) string {
 	lost := Losses(AboveLimit(r))
 	switch {
 	case r.Search.Limit == design.AskedLimit:
-		return limitNames[byOffer]
+		return limitNames[table.ByOffer]
 	case fullAt(r):
-		return limitNames[byLink]
+		return limitNames[table.ByLink]
 	case withoutLoss(r):
-		return limitName(limitWithoutLoss(r), table.Group{Rows: r.Flood()})
+		return LimitName(limitFinding(r))
 	case len(lost) > 0:
 		return lost[0].Text
 	case r.Search.Limit == design.PathLimit:
 		return growing
 	}
-	return limitNames[byUnknown]
+	return limitNames[table.Unproven]
 }

@@ -24,7 +24,7 @@ func Router(rows []table.Row) []Finding {
 		out = append(out, variantFindings(full)...)
 		out = append(out, limits[1:]...)
 		frames := only(foremostFlow(full), func(g table.Group) bool {
-			return protocolOf(g) != model.TCP && !rateAsked(g)
+			return protocolOf(g) != model.TCP && !g.Asked()
 		})
 		if len(frames) > 0 && middle(frames[0], "loss_ratio") >= lossless && rows[0].Doc.Plan.Design.Search == nil {
 			more := flooded(frames[0])
@@ -161,15 +161,14 @@ func carried(full []table.Group) Finding {
 		f.Words["large"] = f.Words["largest"]
 	}
 	worst := largest(frames, "loss_ratio")
-	switch limit := limitOf(small); {
-	case rateAsked(small) && middle(worst, "loss_ratio") >= lossless:
-		f.Code, f.Words["worst"] = "router.short", traffic(worst)
-		f = f.median("loss_ratio", "worst", worst)
-	case rateAsked(small) && len(Held(table.RowsOf(frames))) > 0:
+	switch asked, limit := small.Asked(), small.Limit(); {
+	case asked && middle(worst, "loss_ratio") >= lossless:
+		f = f.loses("router.", worst.Limit(), worst).word("worst", traffic(worst))
+	case asked && len(Held(table.RowsOf(frames))) > 0:
 		f.Code = "router.least" // the sender's own host let out less than was asked
-	case rateAsked(small):
+	case asked:
 		f.Code = "router.kept"
-	case limit == bySender || limit == byQuiet || limit == byQueue || limit == byReceiver:
+	case atLeast(limit, small):
 		f.Code = "router.least" // an end was the limit: the router may carry more
 	default:
 		f.Code = "router.flood"

@@ -12,17 +12,23 @@ import (
 // way and variant. A table has the others.
 func routerLimits(full []table.Group) []Finding {
 	foremost := foremostFlow(full)
-	limit, alike := limitOf(foremost[0]), foremost[:1]
-	for len(alike) < len(foremost) && limitOf(foremost[len(alike)]) == limit {
+	limit, alike := foremost[0].Limit(), foremost[:1]
+	for len(alike) < len(foremost) && foremost[len(alike)].Limit().By == limit.By {
 		alike = foremost[:len(alike)+1]
 	}
 	out := []Finding{limitedBy(limit, foremost[0]).word("where", whereOf(alike, foremost))}
 	out[0].Level, out[0].Groups = Answer, alike
+	if unwatched(foremost[0].Rows[0].Doc) {
+		out[0] = out[0].word("dut", "yes")
+	}
 	if core, ok := busiest(foremost[0]); ok {
 		out = append(out, core)
 	}
 	return append(out, offloaded(full)...)
 }
+
+// unwatched reports whether nobody told where the router is.
+func unwatched(d *model.Document) bool { return d.Router == nil && d.Lab == nil }
 
 // whereOf names the traffic of some of all groups, and its variants unless it has all of them.
 func whereOf(groups, all []table.Group) string {
@@ -76,7 +82,7 @@ func offloaded(full []table.Group) []Finding {
 		if g.Rows[0].Doc.Lab == nil {
 			aside = middle(g, "router_busy_ratio") < hardlyBusy && middle(g, "router_busiest_core_ratio") < hardlyCore
 		}
-		if aside && !rateAsked(g) {
+		if aside && !g.Asked() {
 			groups = append(groups, g)
 		}
 	}
@@ -121,6 +127,9 @@ func RouterWatch(rows []table.Row) []Finding {
 	doubt := func(code string) Finding { return Finding{code, Doubt, watched.Numbers, nil, nil} }
 	if seen < len(trials) {
 		out = append(out, doubt("router.unseen"))
+	}
+	if unwatched(rows[0].Doc) {
+		out = append(out, say("router.dut", Next).word("target", rows[0].Doc.Plan.Target))
 	}
 	for _, g := range gaps[:min(len(gaps), mostGaps)] {
 		f := say("router.gap."+g.Why, Doubt).word("said", strings.TrimRight(g.Said, "."))

@@ -224,11 +224,7 @@ func (c Ranking) waste(best table.Group) []Finding {
 // limits says what held the best settings back: of those that are as good, the one that sends most shows it.
 func (c Ranking) limits() []Finding {
 	most := c.Settings[c.Tied-1]
-	limit := limitOf(most)
-	if (limit == byOffer || limit == byGrown) && middle(most, "loss_ratio") >= overload && chanceOf(most) < byChance {
-		limit = limitByLosses(most)
-	}
-	return []Finding{limitedBy(limit, most)}
+	return []Finding{limitedBy(most.Limit(), most)}
 }
 
 const fairEnough = 0.99
@@ -283,9 +279,6 @@ func settingsOf(plan model.Plan, rows []table.Row) int {
 	return max(planned, tried)
 }
 
-// byChance is the share of a loss from which on chance made it, and not full queues and slow hosts.
-const byChance = 0.8
-
 // sizes are the largest payload that fits one packet and the smallest that does not.
 func (c Ranking) sizes() (fit, above int) {
 	for _, r := range c.Under.Rows {
@@ -298,20 +291,6 @@ func (c Ranking) sizes() (fit, above int) {
 		}
 	}
 	return fit, above
-}
-
-// chanceOf is the share of a group's lost packets that chance took, and no full queue, slow host or refused send.
-func chanceOf(g table.Group) float64 {
-	random := []string{model.CauseLinkLoss, model.CauseLinkFragment, model.CauseLinkDamage, model.CauseElimination,
-		model.CauseInside, model.CauseDamaged}
-	lost := g.Sum("lost_packets")
-	if lost == 0 {
-		return 1
-	}
-	return lostWhere(g, func(l Loss) bool {
-		return l.Layer == model.LayerReceiverIP || // fragments never completed
-			l.Layer == model.LayerNetwork && slices.Contains(random, l.Cause)
-	}) / lost
 }
 
 func (c Ranking) fragments() []Finding {

@@ -46,11 +46,13 @@ const (
 	ccLooks = `{who} [looks {speed_index} times as fast as {base}|looks {speed_ratio:more} faster than {base}|` +
 		`looks {speed_ratio:less} slower than {base}|and {base} look alike][ with {where}]`
 	ccBest    = `[{completion_s:best range}|{goodput_bps:best range}]`
+	lostTo    = `[: {place}|. Of these, {places}].`
 	saturates = `{path} saturates at about {receive_pps:best range}`
 	soakWorst = `[TCP carried [{phases_count ?}as little as ]{goodput_bps:worst}|[{phases_count ?}up to ` +
 		`]{loss_ratio:worst} of the packets were lost]`
 	soakRest = `[{phases_count:rest ?}[{goodput_bps:rest ?}at least |{loss_ratio:rest ?}at most ]]` +
 		`[{goodput_bps:rest}|{loss_ratio:rest}|none].`
+	limitLine   = `[. Most of the losses: {place}].`
 	wouldProve  = `[; about {repeats_count:more} more repeat{repeats_count:more /s} would prove it].`
 	mtuOf       = `Path MTU[ of flow {flow}]: `
 	mtuWhole    = ` UDP payloads up to {payload_bytes:whole} stay whole.`
@@ -71,12 +73,12 @@ var sentences = map[string]string{
 	"curve.two":     saturates + ` at {fast} and {goodput_bps:best} at {wide}.`,
 	"curve.unclear": saturates + ` at {fast} and {goodput_bps:best} at {wide}. The sizes fit neither one packet ` +
 		`rate nor one bit rate.`,
-	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:best}. At {sizes} the {who} was the ` +
-		`limit, not the path.`,
+	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:best}. At {sizes} [the {who} was the ` +
+		`limit, not the path|next to nothing was lost].`,
 	"curve.kept":   `{path} carries the asked rate at {sizes}, up to {receive_pps:best} and {goodput_bps:best}.`,
 	"curve.living": `These carry what was asked of them at {sizes}, up to {receive_pps:best} and {goodput_bps:best}.`,
-	"curve.short": `{path} does not carry the asked rate: up to {loss_ratio:worst} is lost, at {worst}[. ` +
-		`Of these, {places}].`,
+	"curve.short":  `{path} does not carry the asked rate: up to {loss_ratio:worst} is lost, at {worst}` + lostTo,
+	"curve.loses":  `{path} loses up to {loss_ratio:worst}, at {worst}` + lostTo,
 	"curve.grown": `{path} does not carry the asked rate at {grown}: {send_pps:grown} went in and ` +
 		`{receive_pps:grown} came out. The rest waited in a queue on the way[, up to {delay_max_ns:grown}].`,
 	"curve.mostly": `{path} carried the asked rate in {trials_count:kept} of {trials_count} trials. Trial {trial} ` +
@@ -221,9 +223,10 @@ var sentences = map[string]string{
 	"router.least": `{name} carries at least {receive_pps:small range} with {small} frames` + routerLarge + routerTCP,
 	"router.kept":  `{name} carries the asked rate: {receive_pps:small} with {small} frames` + routerLarge + routerTCP,
 	"router.short": `{name} does not carry the asked rate: up to {loss_ratio:worst} is lost, with {worst} frames, ` +
-		`{way}.` + routerTCP,
-	"router.tcp":  `{name} carries {goodput_bps:tcp range} of TCP, {way}.`,
-	"router.core": `The router's busiest core at {where} was {core}: {core_busy_ratio} busy, {*part} in {doing}.`,
+		`{way}` + lostTo + routerTCP,
+	"router.loses": `{name} loses up to {loss_ratio:worst}, with {worst} frames, {way}` + lostTo + routerTCP,
+	"router.tcp":   `{name} carries {goodput_bps:tcp range} of TCP, {way}.`,
+	"router.core":  `The router's busiest core at {where} was {core}: {core_busy_ratio} busy, {*part} in {doing}.`,
 	"router.offload.cpu": `The router's hardware forwarded {where}: its processor was at most {router_busy_ratio} ` +
 		`busy.`,
 	"router.offload.kernel": `The router's kernel forwarded {router_kernel_ratio} of the packets of {where}: the ` +
@@ -238,6 +241,7 @@ var sentences = map[string]string{
 	"router.tracked": `The router tracked {router_connections} connections and has room for ` +
 		`{router_connections_max}: it may have refused new ones.`,
 	"router.variants": `Goodput against {base}, at {where}: {list}.`,
+	"router.dut":      `Watch the router's processor, too:`,
 	"router.unseen": `The router was not watched in {unseen_count} of {trials_count} trials: what its processor did ` +
 		`there is not known.`,
 	"router.fact.setting": factLater + `{name} = {value}`,
@@ -464,30 +468,31 @@ var sentences = map[string]string{
 	// Of every kind.
 	"limit.buffers": `TCP buffers were the limit[ for {where}]: TCP waited for them {tcp_held_back_ratio} of the ` +
 		`time.`,
-	"limit.busy":    `The receiver was the limit[ for {where}][: its thread was {receiver_cpu_thread_ratio} busy].`,
-	"limit.control": `The congestion control was the limit: link, buffers and processors had room.`,
-	"limit.link":    `The link of {link_bps}[ to each of {receivers_count} receivers] was the limit[ for {where}].`,
+	"limit.control": `The congestion control was the limit[ for {where}]: link, buffers and processors had room.`,
+	"limit.link": `The link[{place ?}| of {link_bps}[ to each of {receivers_count} receivers]] was the limit[ for ` +
+		`{where}]` + limitLine,
 	"link.beyond": `{link_ratio} of what the slowest link lets through arrived{where}: its queue may let a burst through, or ` +
 		`its rate is another. Longer trials would tell.`,
-	"limit.router": `The router's processor was the limit[ for {where}][{starved ?}: it got ` +
-		`{router_thread_ratio} of a core, and needed more| ({router_busiest_core_ratio} of its busiest core)|: its ` +
-		`thread took {router_thread_ratio} of a core].`,
-	"limit.sender": `The sender was the limit[ for {where}]: [{host ?}its host was {sender_cpu_host_ratio} busy|` +
-		`{lost ?}most of the lost packets were lost there|its thread was {sender_cpu_thread_ratio} busy]. The path may ` +
-		`carry more.`,
-	"limit.quiet": `The sender's [{sender_cpu_thread_ratio ?}own|processor,] interface or first link was the limit[ for ` +
-		`{where}]: next to nothing was lost[{sender_cpu_thread_ratio ?}, and the sender had time left].`,
+	"limit.router": `The router[{place ?}|'s processor] was the limit[ for {where}][{place ?}| ` +
+		`({router_busiest_core_ratio} of its busiest core)|: its thread took {router_thread_ratio} of a core]` + limitLine,
+	"limit.sender": `The sender was the limit[ for {where}][{place ?}|: its thread was {sender_cpu_thread_ratio} busy|` +
+		`: its host was {sender_cpu_host_ratio} busy|: {why}]` + limitLine + ` The path may carry more.`,
 	"limit.queue": `The limit[ for {where}] was {holder} at the sender: it held packets back.`,
-	"limit.receiver": `The receiver was the limit[ for {where}]: most of the lost packets had arrived there. The ` +
-		`path may carry more.`,
-	"limit.path":    `The path was the limit[ for {where}]: most of the lost packets were lost on the way.`,
-	"limit.offer":   `The asked rate was the limit[ for {where}]: no more was sent.`,
-	"limit.grown":   `The path was the limit[ for {where}]: a queue on the way grew as long as the sender sent.`,
-	"limit.dead":    `Streams that get nothing through were the limit[ for {where}].`,
+	"limit.receiver": `The receiver was the limit[ for {where}][{place ?}|: its thread was ` +
+		`{receiver_cpu_thread_ratio} busy|: its host was {receiver_cpu_host_ratio} busy]` + limitLine +
+		` The path may carry more.`,
+	"limit.path":  `The path was the limit[ for {where}]` + limitLine,
+	"limit.offer": `The asked rate was the limit[ for {where}]: no more was sent.`,
+	"limit.grown": `The path was the limit[ for {where}]: a queue on the way grew as long as the sender sent.`,
+	"limit.dead":  `Streams that get nothing through were the limit[ for {where}].`,
+	"limit.unknown": `What was the limit[ for {where}] is not known[: {why}|{tcp ?}: link, buffers and processors of ` +
+		`the hosts had room, or were not read. A flood tells what the path carries: pelt curve {target argument}|` +
+		`{unplaced ?}: most of the losses have no known place[{dut ?} (--dut would tell)|{unprivileged ?} (root on ` +
+		`both hosts would tell)]|{idle ?}: next to nothing was lost, and the sender had time left|{unread ?}: next to ` +
+		`nothing was lost, and the time of the sender's processor was not read|: no part lost most. Lost: {places}].`,
 	"limit.unsent":  `[{fails_pps}|A higher rate] could not be sent: {why}.`,
 	"limit.late":    `The sender was the limit: it missed {late_ratio} of its schedule of {fails_pps}.`,
 	"limit.invalid": `Trials at [{fails_pps}|a higher rate] were invalid: {why}.`,
-	"limit.unknown": `What was the limit[ for {where}] is not known.`,
 	"loss.limit": `{where}: [{loss_ratio} lost, more than {loss_ratio:most}|{retransmit_ratio} sent again, more ` +
 		`than {retransmit_ratio:most}]`,
 	"loss.dead":     `{where}: {streams_count:dead} of {streams_count} streams carry nothing`,
@@ -498,7 +503,7 @@ var sentences = map[string]string{
 	"repeats.few":   `Measured {repeats_count} times: the intervals are only the lowest and the highest value.`,
 	"repeats.left":  `Only {repeats_count} of {repeats_count:planned} repeats can be used{where}.`,
 	"flood":         `Everything was sent as fast as possible, so the highest rate without loss was not measured.`,
-	"flood.rate":    `Run it again with --rate {rate argument}[ --frame {frame argument}] to measure below the limit.`,
+	"flood.ndr":     `Find the highest rate without loss:`,
 	"repeats.spread": `Repeats differ by up to {spread_ratio}{where}: [trial {trial} lost {loss_ratio:worst}, and ` +
 		`others next to nothing|something else was busy on the path or its hosts].`,
 	"repeats.more": `Run it again with --repeats {repeats_count}[; it takes about {time}].`,
@@ -585,6 +590,8 @@ var commands = map[string]string{
 	"advice.apply": `pelt tune apply {run argument}`,
 
 	// Of every kind.
+	"router.dut": `pelt router {target argument} --dut ssh://USER@ROUTER`,
+	"flood.ndr":  `pelt ndr {target argument}[ --frame {frame argument}]`,
 	"explain":    `pelt explain {run argument}`,
 	"none.next":  `pelt report {run argument} --all`,
 	"run.resume": `pelt run --resume {run argument}`,

@@ -233,9 +233,9 @@ func TestWords(t *testing.T) {
 			}
 			return KeyOf(key).Format(Level{v, true})
 		}
-		l, err := ParseLimit(question)
+		l, err := ParseBound(question)
 		if err != nil {
-			if limit := (*LimitError)(nil); !errors.As(err, &limit) || strings.Contains(err.Error(), "\n") {
+			if limit := (*BoundError)(nil); !errors.As(err, &limit) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: an error of another form: %v", question, err)
 			}
 			return err.Error()

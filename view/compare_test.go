@@ -27,13 +27,13 @@ func comparePages(t *testing.T) map[string]view.Page {
 			twice.Results = append(twice.Results, r)
 		}
 	}
-	limit, err := table.ParseLimit("goodput < -5%")
+	limit, err := table.ParseBound("goodput < -5%")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, q := range map[string]finding.Question{
 		"compare-variants": {Docs: []*model.Document{&variants}},
-		"compare-routers":  {Docs: []*model.Document{&routers[0], &routers[1]}, Limits: []table.Limit{limit}},
+		"compare-routers":  {Docs: []*model.Document{&routers[0], &routers[1]}, Limits: []table.Bound{limit}},
 		"compare-twice":    {Docs: []*model.Document{&twice}, Base: "log"},
 	} {
 		q.Metrics = metrics

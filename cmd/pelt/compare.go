@@ -90,7 +90,7 @@ func (f *compareFlags) question(args []string) (q finding.Question, err error) {
 		return q, usagef("--metric: %v", err)
 	}
 	for _, text := range f.failIf {
-		l, err := table.ParseLimit(text)
+		l, err := table.ParseBound(text)
 		if err != nil {
 			return q, usagef("--fail-if: %v", err)
 		}
