@@ -108,7 +108,7 @@ func limitedBy(l table.Limit, g table.Group) Finding {
 // unproven says why a limit is not known, and what would tell.
 func unproven(f Finding, g table.Group) Finding {
 	f = f.word("target", g.Rows[0].Doc.Plan.Target)
-	places, unknown := placesOf(g.Rows)
+	_, unknown := placesOf(g.Rows)
 	switch {
 	case len(Usable(g.Rows)) == 0:
 		return f.word("why", g.Rows[0].Trial.Why.String())
@@ -125,7 +125,7 @@ func unproven(f Finding, g table.Group) Finding {
 		}
 		return f.word("unplaced", "yes")
 	}
-	return f.word("places", places)
+	return f.word("lost", "yes")
 }
 
 // atLeast reports whether a group shows only that the path carries that much: nothing of it was held back.

@@ -223,8 +223,8 @@ var sentences = map[string]string{
 	"router.least": `{name} carries at least {receive_pps:small range} with {small} frames` + routerLarge + routerTCP,
 	"router.kept":  `{name} carries the asked rate: {receive_pps:small} with {small} frames` + routerLarge + routerTCP,
 	"router.short": `{name} does not carry the asked rate: up to {loss_ratio:worst} is lost, with {worst} frames, ` +
-		`{way}` + lostTo + routerTCP,
-	"router.loses": `{name} loses up to {loss_ratio:worst}, with {worst} frames, {way}` + lostTo + routerTCP,
+		`{way}[: {place}].` + routerTCP,
+	"router.loses": `{name} loses up to {loss_ratio:worst}, with {worst} frames, {way}[: {place}].` + routerTCP,
 	"router.tcp":   `{name} carries {goodput_bps:tcp range} of TCP, {way}.`,
 	"router.core":  `The router's busiest core at {where} was {core}: {core_busy_ratio} busy, {*part} in {doing}.`,
 	"router.offload.cpu": `The router's hardware forwarded {where}: its processor was at most {router_busy_ratio} ` +
@@ -489,7 +489,7 @@ var sentences = map[string]string{
 		`the hosts had room, or were not read. A flood tells what the path carries: pelt curve {target argument}|` +
 		`{unplaced ?}: most of the losses have no known place[{dut ?} (--dut would tell)|{unprivileged ?} (root on ` +
 		`both hosts would tell)]|{idle ?}: next to nothing was lost, and the sender had time left|{unread ?}: next to ` +
-		`nothing was lost, and the time of the sender's processor was not read|: no part lost most. Lost: {places}].`,
+		`nothing was lost, and the time of the sender's processor was not read|{lost ?}: no part of the path, and neither host, lost most of what was lost].`,
 	"limit.unsent":  `[{fails_pps}|A higher rate] could not be sent: {why}.`,
 	"limit.late":    `The sender was the limit: it missed {late_ratio} of its schedule of {fails_pps}.`,
 	"limit.invalid": `Trials at [{fails_pps}|a higher rate] were invalid: {why}.`,

@@ -17,12 +17,12 @@ const leastName = 4
 // there. A path that has no room for its line is its losses only.
 func Path(p view.Path, terminal Terminal) []string {
 	t := texter{Terminal: terminal}
-	signs := map[[2]int]string{} // by node, and whether on the link behind it
+	signs := map[[2]int]string{nowhere: "?"} // by node, and whether on the link behind it
 	var losses []string
 	for _, l := range p.Losses {
 		at := placeOf(p, l)
 		if signs[at] == "" {
-			signs[at] = fmt.Sprintf("✗%d", len(signs)+1)
+			signs[at] = fmt.Sprintf("✗%d", len(signs))
 		}
 		text := fmt.Sprintf("%s (%s): %s", draw.Lost(l, p.Sent), unit.Count.Format(float64(l.Packets)), l.Text)
 		lines := t.wrap(text, signs[at]+" ", "   ")
@@ -35,8 +35,14 @@ func Path(p view.Path, terminal Terminal) []string {
 	return append(t.way(p, signs), losses...)
 }
 
+// nowhere is the place of losses whose place is not known.
+var nowhere = [2]int{-1, 0}
+
 func placeOf(p view.Path, l view.Loss) [2]int {
-	if l.Link && l.Node < len(p.Nodes)-1 {
+	switch {
+	case l.Node < 0:
+		return nowhere
+	case l.Link && l.Node < len(p.Nodes)-1:
 		return [2]int{l.Node, 1}
 	}
 	return [2]int{l.Node, 0}

@@ -89,10 +89,12 @@ func Nodes(d *model.Document, from, to string) []string {
 	return nodes
 }
 
-// place finds the node, or the link behind it, where packets ended.
+// place finds the node, or the link behind it, where packets ended; -1 if that is not known.
 func (p Path) place(layer, host string) (node int, link bool) {
 	last := len(p.Nodes) - 1
 	switch {
+	case layer == table.Unattributed:
+		return -1, false
 	case strings.HasPrefix(layer, "receiver-"), layer == model.LayerApplication:
 		return last, false
 	case strings.HasPrefix(layer, "send"):
@@ -107,7 +109,10 @@ func (p Path) place(layer, host string) (node int, link bool) {
 			return i, true
 		}
 	}
-	return max(last-1, 0), true
+	if last == 1 { // there is one way between them
+		return 0, true
+	}
+	return -1, false
 }
 
 // ledgerOf accounts for all packets of a group's valid trials: attempted = received + lines + unattributed.

@@ -182,7 +182,7 @@ type Path struct {
 
 // Loss is a place on a path where packets ended.
 type Loss struct {
-	Node    int  // counts the nodes from 0
+	Node    int  // counts the nodes from 0; below 0: not known
 	Link    bool // on the link behind the node, not at the node
 	Packets uint64
 	Text    string // the cause: "NIC ring full"

@@ -33,13 +33,21 @@ func Path(v view.Path, width float64) Picture {
 	} else {
 		flat(&p, v, places)
 	}
+	for _, l := range v.Losses {
+		if l.Node < 0 { // at none of the places
+			p.Height = lossWords(&p, l, v.Sent, p.Width/2, p.Height+20, p.Width-20)
+		}
+	}
 	return p
 }
 
 func placesOf(v view.Path) []place {
 	places := make([]place, 2*len(v.Nodes)-1)
 	for _, l := range v.Losses {
-		i := 2 * max(min(l.Node, len(v.Nodes)-1), 0)
+		if l.Node < 0 {
+			continue
+		}
+		i := 2 * min(l.Node, len(v.Nodes)-1)
 		if l.Link && i < len(places)-1 {
 			i++
 		}
