@@ -14,8 +14,8 @@ import (
 )
 
 func Common() []Rule {
-	return []Rule{Unusable, Unexplained, Held, Silent, Uneven, Carriers, Moves, Beyond, Disorder, LeftOut, Accounts,
-		Watching, Command, Engines, Links, PathMTU, Profiles,
+	return []Rule{Unusable, Unexplained, Held, Silent, Uneven, Unaccepted, Carriers, Moves, Beyond, Disorder, LeftOut,
+		Accounts, Watching, Command, Engines, Links, PathMTU, Profiles,
 		Recorded, Lab}
 }
 

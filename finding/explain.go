@@ -102,7 +102,7 @@ func Explain(d *model.Document, a Ask) []Finding {
 		out = append(out, say("explain.tcp", Fact))
 	}
 	out = append(out, blocked...)
-	for _, f := range All(rows, Unexplained, Grown, Uneven, Carriers, Moves, LeftOut, Accounts, Watching) {
+	for _, f := range All(rows, Unexplained, Grown, Uneven, Unaccepted, Carriers, Moves, LeftOut, Accounts, Watching) {
 		if f.Level == Doubt && !(f.Code == "loss.unknown" && out[0].Has("unknown_ratio", "")) {
 			out = append(out, f) // where packets were lost is the answer
 		}

@@ -234,6 +234,7 @@ func sessions(rows []table.Row) []Finding {
 			out = append(out, f)
 		}
 	}
+	out = append(out, Unaccepted(opened)...)
 	all := table.Group{Rows: rows}
 	most := slices.Max(append(all.Sample(table.MetricOf("router_connections")).Values, 0))
 	if room := middle(all, "router_connections_max"); most > fullTable*room {

@@ -198,7 +198,7 @@ func Accounts(rows []table.Row) []Finding {
 func Watching(rows []table.Row) []Finding {
 	var out []Finding
 	for _, r := range rows {
-		if r.Flow == nil || r.Flow.Ledger.Lost == 0 {
+		if r.Flow == nil || r.Flow.Ledger.Lost == 0 || r.Flow.Connections != nil { // no drop is of a connection
 			continue
 		}
 		for _, o := range r.Trial.Observed {
@@ -362,6 +362,25 @@ func moves(f *model.FlowResult) Finding {
 		}
 	}
 	return s
+}
+
+// Unaccepted says that a host's queue of new connections was full while some were made.
+func Unaccepted(rows []table.Row) []Finding {
+	most, at := uint64(0), ""
+	for _, r := range rows {
+		if r.Flow.Protocol != model.TCP {
+			continue
+		}
+		for _, c := range r.Trial.Counters {
+			if c.Name == "TcpExt.ListenOverflows" && c.Host == r.Flow.To && c.Whole > most {
+				most, at = c.Whole, strings.TrimPrefix(phrase(model.LayerNetwork, "", spoken(r, c.Host)), "on the way at ")
+			}
+		}
+	}
+	if most == 0 {
+		return nil
+	}
+	return []Finding{say("tcp.unaccepted", Doubt).word("host", at).number("events_count", "", float64(most))}
 }
 
 // Uneven says that some streams of a flow lost much and the others next to nothing, in the trial that lost most so.

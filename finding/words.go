@@ -515,6 +515,8 @@ var sentences = map[string]string{
 	"pacing.held":  `{cause}: it held back {held_ratio} of the schedule.`,
 	"receiver.silent": `{who} did not answer for {silent_s moment}[ on {streams_count:silent} of {streams_count} streams]; ` +
 		`the test stopped sending [{streams_count:silent ?}on them|to it].`,
+	"tcp.unaccepted": `New TCP connections found their queue at {host} full{events_count / # times} ` +
+		`(TcpExt.ListenOverflows): the program there takes them too slowly, or net.core.somaxconn is too small.`,
 	"path.moved": `The path gave [{streams_count:moved ?}{streams_count:moved} of {streams_count} streams|the flow] another ` +
 		`source {what} after {moved_s}: {from} became {to}[{moves_count ?}, the first of {moves_count} changes]` +
 		`[; {lost_packets:moved # packet was/# packets were} lost meanwhile].`,

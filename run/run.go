@@ -278,7 +278,7 @@ func (r *runner) drops(t model.Trial) (mode model.DropMode) {
 			mode = model.DropsCount
 		}
 	}
-	return mode
+	return cmp.Or(mode, model.DropsOff) // of connections, counters tell which were not taken
 }
 
 // trialWarnings lists each warning of the trials once, with the number of trials.

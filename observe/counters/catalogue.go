@@ -62,6 +62,7 @@ var catalogue = indexed([]counterRow{
 	{"Icmp Icmp6", eventUnit, 0, "OutRateLimitGlobal OutRateLimitHost"},
 	{"TcpExt", skbUnit, primary | loss, "IPReversePathFilter"},
 	{"TcpExt", skbUnit, loss, "ArpFilter PFMemallocDrop"},
+	{"TcpExt", eventUnit, 0, "ListenOverflows ListenDrops"}, // of calls that come again
 	{"Tcp", eventUnit, hidden, "InSegs OutSegs RetransSegs"},
 	{"softnet", skbUnit, primary | loss, "dropped"},
 	{"softnet", skbUnit, loss, "flow_limit"}, // also counted as dropped
