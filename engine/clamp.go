@@ -59,22 +59,25 @@ func (r *Report) Clamp(t model.Timing) {
 					return x.Stream < 0 || x.Stream >= len(s.Streams) || x.Count != 1
 				})}
 		}
-		s.Silent = min(max(s.Silent, 0), len(s.Streams))
+		s.Silent, s.Moved = min(max(s.Silent, 0), len(s.Streams)), clampMoves(s.Moved)
 	}
 	if in := r.Receive; in != nil {
 		if in.TCP != nil {
 			in.TCP.PerStream = atMost(in.TCP.PerStream, model.MaxStreams)
 		}
-		in.Missing = atMost(in.Missing, model.MaxStreams)
-		in.Moved = slices.DeleteFunc(atMost(in.Moved, MostMoves), func(m Move) bool {
-			return m.Stream < 0 || m.Stream >= model.MaxStreams || !m.From.IsValid() || !m.To.IsValid()
-		})
+		in.Missing, in.Moved = atMost(in.Missing, model.MaxStreams), clampMoves(in.Moved)
 		in.Tally.PerStep, in.Tally.StepBytes = atMost(in.Tally.PerStep, steps), atMost(in.Tally.StepBytes, steps)
 	}
 	if p := r.Probe; p != nil && p.Facts != nil {
 		p.Facts.Sent = min(p.Facts.Sent, uint64(steps*maxProbePPS))
 		p.Facts.Answered = min(p.Facts.Answered, p.Facts.Sent)
 	}
+}
+
+func clampMoves(list []Move) []Move {
+	return slices.DeleteFunc(atMost(list, MostMoves), func(m Move) bool {
+		return m.Stream < 0 || m.Stream >= model.MaxStreams || !m.From.IsValid() || !m.To.IsValid()
+	})
 }
 
 func atMost[T any](list []T, n int) []T { return list[:min(len(list), n)] }

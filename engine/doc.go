@@ -127,6 +127,7 @@ type SendReport struct {
 	Held uint64 `json:"held,omitempty"`
 	// streams that it ended, as the receiver had not answered for ConsentLasts
 	Silent      int    `json:"silent,omitempty"`
+	Moved       []Move `json:"moved,omitempty"`        // streams whose receiver came to have another address
 	SlotsSilent uint64 `json:"slots_silent,omitempty"` // slots that these had left
 	// time a thread waited for the socket to take packets: the longest of the streams
 	HeldNanos   int64 `json:"held_ns,omitempty"`
@@ -206,7 +207,7 @@ type Move struct {
 	Stream int            `json:"stream"`
 	From   netip.AddrPort `json:"from"`
 	To     netip.AddrPort `json:"to"`
-	Nanos  int64          `json:"ns"` // of this host's monotonic clock, when it was found
+	Nanos  int64          `json:"ns"` // when it was found: of this host's monotonic clock; of a sender since it began
 }
 
 // MostMoves bounds those of a report.

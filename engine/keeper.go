@@ -130,8 +130,8 @@ func (k *ConsentKeeper) id(stream int, when nonce) nonce {
 // Hear reads a message that came over a stream. renewed is true if it answers a check that is newer than the last one
 // answered: the consent then counts from when that check was sent.
 func (k *ConsentKeeper) Hear(stream int, b []byte, now int64) (renewed bool) {
-	m, ok := k.order.StreamKey(stream).read(b)
-	if id := k.id(stream, m.dialer); !ok || m.kind != agree || !hmac.Equal(m.listener[:], id[:]) {
+	m, ok := k.answer(stream, b)
+	if !ok {
 		return false
 	}
 	s, sent := &k.streams[stream], int64(binary.BigEndian.Uint64(m.dialer[:]))
@@ -140,6 +140,20 @@ func (k *ConsentKeeper) Hear(stream int, b []byte, now int64) (renewed bool) {
 	}
 	s.since, s.heard = sent, now
 	return true
+}
+
+// answer reads an answer to a check of this keeper.
+func (k *ConsentKeeper) answer(stream int, b []byte) (m consentFields, ok bool) {
+	m, ok = k.order.StreamKey(stream).read(b)
+	id := k.id(stream, m.dialer)
+	return m, ok && m.kind == agree && hmac.Equal(m.listener[:], id[:])
+}
+
+// Answers reports whether b is an answer to a check of this keeper, however old, and whether to that very one.
+func (k *ConsentKeeper) Answers(stream int, b []byte, check ConsentMessage) (any, this bool) {
+	m, any := k.answer(stream, b)
+	c, _ := parseConsent(check[:])
+	return any, any && m.dialer == c.dialer
 }
 
 // Lost reports whether a stream has just lost its consent: the sender must end it.

@@ -299,7 +299,7 @@ func Held(rows []table.Row) []Finding {
 	return out
 }
 
-// Moves says that a NAT on the path gave streams another source address or port in mid-run, or may have.
+// Moves says that a NAT on the path gave streams another address or port in mid-run, or may have.
 func Moves(rows []table.Row) (out []Finding) {
 	for _, r := range rows {
 		if len(r.Flow.Moved) > 0 {
@@ -318,7 +318,7 @@ func Moves(rows []table.Row) (out []Finding) {
 const leastStill = 2
 
 // stopped is from when on nothing arrived any more of what was sent to the host that calls, in seconds; 0 if packets came
-// to the end. A sender that was called cannot follow its receiver to another address: a NAT lets in only what answers.
+// to the end.
 func stopped(r table.Row) (at float64) {
 	f := r.Flow
 	if f.Protocol != model.UDP || f.From != model.Receiver || f.To != model.Sender || r.Doc.Lab != nil || f.Received == 0 {

@@ -518,16 +518,15 @@ var sentences = map[string]string{
 	"tcp.unaccepted": `New TCP connections found their queue at {host} full{events_count / # times} ` +
 		`(TcpExt.ListenOverflows): the program there takes them too slowly, or net.core.somaxconn is too small.`,
 	"path.moved": `The path gave [{streams_count:moved ?}{streams_count:moved} of {streams_count} streams|the flow] another ` +
-		`source {what} after {moved_s}: {from} became {to}[{moves_count ?}, the first of {moves_count} changes]` +
+		`{what} after {moved_s}: {from} became {to}[{moves_count ?}, the first of {moves_count} changes]` +
 		`[; {lost_packets:moved # packet was/# packets were} lost meanwhile].`,
 	"streams.uneven": `[{flow}: ]{streams_count:lossy} of {streams_count} streams lost {loss_ratio:lossy} of their ` +
 		`packets, and the other {streams_count:others} lost [{loss_ratio:others}|nothing][{chosen ?}: the path ` +
 		`chooses by port].`,
 	"link.down": `Interface {interface} of {host} lost its carrier, or was set down[{times_count /, # times}] ` +
 		`in the test.`,
-	"path.stopped": `Nothing arrived from {at_s moment} on. A NAT or firewall that forgets a flow does this: a sender that is ` +
-		`called (--direction down) cannot follow to another port.`,
-	"path.moved-more":      `The path changed a source port in {trials_count # more trial/# more trials}.`,
+	"path.stopped":         `Nothing arrived from {at_s moment} on. A NAT or firewall that forgets a flow does this.`,
+	"path.moved-more":      `The path changed a port in {trials_count # more trial/# more trials}.`,
 	"receiver.silent-more": `The test stopped sending to {receivers_count # more receiver/# more receivers}.`,
 	"path.grown": `More went in than came out{where}: {send_pps:grown} and {receive_pps:grown}. The rest waited in ` +
 		`a queue on the way[, up to {delay_max_ns:grown}][{whole ?}; a longer test loses packets there].`,

@@ -50,6 +50,7 @@ func addSend(r *model.FlowResult, s engine.SendReport) {
 	r.Planned, r.Attempted, r.Accepted = s.Planned, s.Attempted, s.Accepted
 	r.SendGap, r.GapCounts, r.SendLate, r.BurstMax, r.SendErrors = s.Gap, s.GapCounts, s.Lateness, s.BurstMax,
 		s.Errors
+	addMoves(r, s.Moved, 0)
 	if s.Silent > 0 {
 		r.Silent = []model.Silence{silence(r.To, s.Silent, len(s.Streams))}
 	}
@@ -59,6 +60,14 @@ func addSend(r *model.FlowResult, s engine.SendReport) {
 	if r.DurationS > 0 {
 		r.SendPPS = float64(s.Attempted) / r.DurationS
 		r.SendGoodputBPS = r.SendPPS * 8 * float64(r.PayloadBytes)
+	}
+}
+
+// addMoves adds changes of streams' addresses, at times of a clock by which the measured part began then.
+func addMoves(r *model.FlowResult, moves []engine.Move, began int64) {
+	for _, m := range moves {
+		at := max(float64(m.Nanos-began), 0) / 1e9
+		r.Moved = append(r.Moved, model.Move{Stream: m.Stream, From: m.From, To: m.To, AtS: at})
 	}
 }
 
@@ -73,10 +82,7 @@ func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
 	r.Duplicates, r.Reordered, r.Late = t.Duplicates, t.Reordered, t.Late
 	r.Lost = r.Attempted - r.Received
 	r.JitterNS, r.Delay = t.JitterNanos, t.Delay
-	for _, m := range in.Moved {
-		at := max(float64(m.Nanos-t.FirstNanos), 0) / 1e9
-		r.Moved = append(r.Moved, model.Move{Stream: m.Stream, From: m.From, To: m.To, AtS: at})
-	}
+	addMoves(r, in.Moved, t.FirstNanos)
 	// A queue on the path may deliver for longer than the sender sent; the
 	// rate is over whichever took longer. Between the first and the last there is
 	// one gap less than packets.

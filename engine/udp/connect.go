@@ -245,6 +245,17 @@ func (e *Sockets) Settle(living []bool) error {
 // Consented runs a sender. It calls end for each stream whose receiver no longer consents: that stream must send no
 // more. An end that does not send just runs.
 func (e *Sockets) Consented(run func() error, end func(stream int)) error {
+	return e.consented(run, end, false)
+}
+
+// consented is Consented. moves says that a sender's packets go where its sockets are connected to.
+func (e *Sockets) consented(run func() error, end func(stream int), moves bool) error {
+	if e.order.Role == engine.Receive && !e.order.Listen {
+		over := make(chan struct{})
+		defer close(over)
+		e.last = make([]lastAnswer, e.order.Flow.Streams)
+		go e.repeatAnswers(over)
+	}
 	if e.order.Role != engine.Send {
 		return run()
 	}
@@ -257,7 +268,46 @@ func (e *Sockets) Consented(run func() error, end func(stream int)) error {
 	}
 	e.engine.keepers.add(k)
 	defer e.engine.keepers.remove(k)
+	if moves && e.follower != nil {
+		e.follower.keep(k)
+		defer e.follower.keep(nil)
+	}
 	return run()
+}
+
+// lastAnswer is the newest answer to a check.
+type lastAnswer struct {
+	mu      sync.Mutex
+	message engine.ConsentMessage
+	at      int64 // when it was given; 0 for none
+}
+
+// While no check comes, for so long at least, a receiver that calls repeats its last answer: a NAT that has forgotten
+// the flow lets nothing in before.
+const (
+	uncheckedNanos = 600_000_000
+	repeatAnswer   = 200 * time.Millisecond
+)
+
+func (e *Sockets) repeatAnswers(over <-chan struct{}) {
+	tick := time.NewTicker(repeatAnswer)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+		}
+		for _, i := range e.living {
+			last := &e.last[i]
+			last.mu.Lock()
+			silent := e.now() - last.at
+			if last.at > 0 && silent >= uncheckedNanos && silent < engine.ConsentLasts.Nanoseconds() {
+				_ = e.sockets[i].try(last.message[:])
+			}
+			last.mu.Unlock()
+		}
+	}
 }
 
 // answerCheck answers a datagram if it is a check of the sender.
@@ -265,6 +315,12 @@ func (e *Sockets) answerCheck(stream int, d datagram) {
 	if m, number, ok := e.order.StreamKey(stream).AnswerCheck(d.whole()); ok {
 		if e.follower != nil {
 			e.follower.note(stream, number)
+		}
+		if e.last != nil {
+			last := &e.last[stream]
+			last.mu.Lock()
+			last.message, last.at = m, e.now()
+			last.mu.Unlock()
 		}
 		_ = e.sockets[stream].try(m[:]) // the sender asks again
 	}

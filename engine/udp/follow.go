@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"pelt/engine"
 )
@@ -11,6 +12,9 @@ import (
 // follower lets the streams of a listening end follow their peer to a new address: a NAT may give a stream another one
 // in mid-run. The peer's newest check moves its stream. A copy of an older check moves nothing, wherever it comes from,
 // and who copies the newest one loses the stream again to the peer's own.
+//
+// A sender that listens gets no checks. It follows its receiver, which repeats an answer while no check comes, to the
+// address from which a check that was sent there is answered.
 type follower struct {
 	order engine.Order
 	clock engine.Clock
@@ -21,6 +25,7 @@ type follower struct {
 	moves   []engine.Move
 	late    uint64 // packets that a stream's new address sent before the stream had it
 	tell    func(stream int, to netip.AddrPort)
+	keeper  *keeper // of a sender, while it sends; nil of one whose streams cannot move
 }
 
 // followed is one stream.
@@ -28,7 +33,19 @@ type followed struct {
 	socket       socket // nil: nothing is carried
 	peer, before netip.AddrPort
 	newest       uint64 // number of the newest check
+
+	// Of a sender: the newest check that was sent to another address, which one, when, and how long no other is sent.
+	check engine.ConsentMessage
+	to    netip.AddrPort
+	at    int64
+	rest  time.Duration
 }
+
+// A sender waits twice as long before each further check to the same address: the answer may take long.
+const (
+	shortestRest = 100 * time.Millisecond
+	longestRest  = 4 * time.Second
+)
 
 // mostEarly bounds the addresses whose packets are counted: a stranger may send from any.
 const mostEarly = 4096
@@ -66,6 +83,9 @@ func (f *follower) note(stream int, number uint64) {
 // take takes a message from an address that is not that of the stream, or of no stream. ok is false if it is no packet
 // and no check of the flow.
 func (f *follower) take(stream int, b []byte, from netip.AddrPort) (ok bool) {
+	if f.order.Role == engine.Send {
+		return false // whoever has the key could make it send to anybody
+	}
 	if h, test := engine.ParseHeader(b); test {
 		if h.Trial == f.order.Trial {
 			f.count(from)
@@ -98,15 +118,59 @@ func (f *follower) take(stream int, b []byte, from netip.AddrPort) (ok bool) {
 		f.moves = slices.DeleteFunc(f.moves, func(m engine.Move) bool { return m.Stream == stream && m.To == s.peer })
 	} else {
 		s.before, s.newest = s.peer, number
-		if len(f.moves) < engine.MostMoves {
-			f.moves = append(f.moves, engine.Move{Stream: stream, From: s.peer, To: from, Nanos: f.clock.Now()})
-		}
+		f.addMove(stream, from)
 	}
 	s.peer = from
 	f.late += f.early[from]
 	delete(f.early, from)
 	_ = s.socket.try(answer[:]) // the peer asks again
 	return true
+}
+
+func (f *follower) addMove(stream int, to netip.AddrPort) {
+	if len(f.moves) < engine.MostMoves {
+		f.moves = append(f.moves,
+			engine.Move{Stream: stream, From: f.streams[stream].peer, To: to, Nanos: f.clock.Now()})
+	}
+}
+
+// keep has a sender's streams follow, with nil no more.
+func (f *follower) keep(k *keeper) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.keeper = k
+}
+
+// seek takes an answer that came from an address that is not that of the stream. ok says that check is to be sent there:
+// an old answer may be a copy. An answer to that moves the stream.
+func (f *follower) seek(stream int, b []byte, from netip.AddrPort) (check engine.ConsentMessage, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, k := &f.streams[stream], f.keeper
+	if k == nil || s.socket == nil || from == s.peer || from.Addr().Is4() != s.peer.Addr().Is4() {
+		return check, false
+	}
+	all := &k.end.engine.keepers
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	answer, proof := k.Answers(stream, b, s.check)
+	now := k.end.now()
+	switch {
+	case !answer:
+	case proof && from == s.to:
+		if s.socket.follow(from) == nil {
+			k.Hear(stream, b, now)
+			f.addMove(stream, from)
+			s.peer, s.to = from, netip.AddrPort{}
+		}
+	case from != s.to || now-s.at >= s.rest.Nanoseconds():
+		if s.rest = min(2*s.rest, longestRest); from != s.to {
+			s.rest = shortestRest
+		}
+		s.check, s.to, s.at = k.Ask(stream, now), from, now
+		return s.check, true
+	}
+	return check, false
 }
 
 // count counts a measured packet.

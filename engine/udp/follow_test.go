@@ -2,7 +2,10 @@ package udp
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pelt/engine"
 )
@@ -22,6 +25,7 @@ func (s *movable) try([]byte) error               { s.answers++; return nil }
 // that is faster than the check itself holds the stream only until that comes.
 func TestFollower(t *testing.T) {
 	o := newTrial().Order
+	o.Role = engine.Receive
 	clock := engine.NewClock()
 	f := newFollower(o, clock)
 	at := func(port uint16) netip.AddrPort {
@@ -82,4 +86,103 @@ func TestFollower(t *testing.T) {
 				c)
 		}
 	}
+}
+
+// A sender asks where an answer came from. Only an answer from there to that very check moves the stream: others may be
+// copies. It asks less and less often there, so that an answer may take long.
+func TestSenderFollows(t *testing.T) {
+	o := newTrial().Order
+	o.Role = engine.Send
+	now := int64(time.Hour)
+	f := newFollower(o, engine.NewClock())
+	at := func(port uint16) netip.AddrPort {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 77, 0, 2}), port)
+	}
+	home, nat, thief := at(1), at(2), at(3)
+	s := &movable{peer: home}
+	k := &keeper{engine.NewConsentKeeper(o, now), &Sockets{engine: &Engine{}, now: func() int64 { return now }}, nil}
+	defer k.Close()
+	answer := func(check engine.ConsentMessage) []byte {
+		m, _, _ := o.StreamKey(0).AnswerCheck(check[:])
+		return m[:]
+	}
+	stranger := engine.NewConsentKeeper(o, now)
+	defer stranger.Close()
+	old, strange := answer(k.Ask(0, now)), stranger.Ask(0, now)
+	var asked, first engine.ConsentMessage
+	hear := func(b []byte, from netip.AddrPort) (asks bool) {
+		check, asks := f.seek(0, b, from)
+		if asks {
+			asked = check
+		}
+		return asks
+	}
+	if f.follow([]socket{s}); hear(old, nat) {
+		t.Error("a sender that does not send asks")
+	}
+	f.keep(k)
+	for _, c := range []struct {
+		what string
+		do   func() bool
+		asks bool
+		peer netip.AddrPort
+	}{
+		{"a check comes from elsewhere, of one who has the key", func() bool { return f.take(0, strange[:], thief) }, false, home},
+		{"so does an answer to another sender", func() bool { return hear(answer(strange), thief) }, false, home},
+		{"an old answer comes from home", func() bool { return hear(old, home) }, false, home},
+		{"and from elsewhere", func() bool { defer func() { first = asked }(); return hear(old, nat) }, true, home},
+		{"and at once again", func() bool { return hear(old, nat) }, false, home},
+		{"the answer to what was asked there comes from a thief", func() bool { return hear(answer(first), thief) }, true, home},
+		{"it comes from there, but the thief was asked since", func() bool { return hear(answer(first), nat) }, true, home},
+		{"it repeats the old answer after 90 ms", func() bool { now += 90e6; return hear(old, nat) }, false, home},
+		{"after 110 ms", func() bool { now += 20e6; return hear(old, nat) }, true, home},
+		{"and after 190 ms more", func() bool { now += 190e6; return hear(old, nat) }, false, home},
+		{"it answers the newest check", func() bool { return hear(answer(asked), nat) }, false, nat},
+		{"and again", func() bool { return hear(answer(asked), nat) }, false, nat},
+		{"the sender ends", func() bool { f.keep(nil); return hear(old, thief) }, false, nat},
+	} {
+		if asks := c.do(); asks != c.asks || s.peer != c.peer {
+			t.Errorf("%s: asks %v, is at %v; want %v, %v", c.what, asks, s.peer, c.asks, c.peer)
+		}
+	}
+	if moves, _ := f.report(); len(moves) != 1 || moves[0].From != home || moves[0].To != nat {
+		t.Errorf("moves %v", moves)
+	}
+}
+
+// telling is a socket that tells when something is sent.
+type telling struct {
+	socket
+	sent chan time.Time
+}
+
+func (s *telling) try([]byte) error { s.sent <- time.Now(); return nil }
+
+// A receiver that calls repeats its last answer while no check comes, and not before it has had one.
+func TestAnswersAreRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, _ := deafSockets(t, engine.Receive)
+		s := &telling{sent: make(chan time.Time, 1000)}
+		e.sockets = []socket{s}
+		k := engine.NewConsentKeeper(e.order, e.now())
+		defer k.Close()
+		begun := time.Now()
+		_ = e.Consented(func() error {
+			for range 2 {
+				time.Sleep(1050 * time.Millisecond)
+				m := k.Ask(0, e.now())
+				e.answerCheck(0, datagram{head: m[:], bytes: len(m), nanos: 1})
+			}
+			time.Sleep(40 * time.Second)
+			return nil
+		}, nil)
+		var after []int64
+		for len(s.sent) > 0 {
+			after = append(after, (<-s.sent).Sub(begun).Milliseconds())
+		}
+		if want := []int64{1050, 1800, 2000, 2100, 2800, 3000}; !slices.Equal(after[:len(want)], want) ||
+			after[len(after)-1] != 32_000 {
+			t.Errorf("sent after %v ms; want %v and so on, until 32 s", after, want)
+		}
+	})
 }

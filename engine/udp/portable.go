@@ -31,6 +31,9 @@ func (portable) dial(host engine.Host, s settings, stream int, peer netip.AddrPo
 
 func (p portable) listen(host engine.Host, s settings, consents []*engine.ConsentListener, f *follower) (
 	listening, error) {
+	if f.order.Role == engine.Send {
+		f = nil
+	}
 	l := &portableListening{consents: consents, follower: f, over: make(chan struct{})}
 	for _, c := range consents {
 		w, err := openPortable(host, s, engine.ListenText(netip.AddrPortFrom(p.address, 0)))

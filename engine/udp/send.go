@@ -164,6 +164,10 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 		r.Warnings = append(r.Warnings,
 			fmt.Sprintf("the system granted a send buffer of %d of %d B: raise net.core.wmem_max", granted, asked))
 	}
+	out.Moved, _ = s.end.Moves()
+	for i := range out.Moved {
+		out.Moved[i].Nanos -= s.start
+	}
 	for _, w := range s.streams {
 		if !w.silent {
 			continue

@@ -70,7 +70,7 @@ type listeningEnd struct {
 	flow     flowID
 	settings settings
 	consents []*engine.ConsentListener
-	follower *follower        // nil: none
+	follower *follower
 	locals   []netip.AddrPort // where each dialer reaches this host; under the port's lock, as what follows
 	failed   []map[string]uint64
 	icmp     icmpCounts // errors that came back for answers
@@ -242,7 +242,7 @@ func (p *sharedPort) answer(text []byte, from netip.AddrPort, at netip.Addr) {
 	if h, ok := engine.ParseHeader(text); ok {
 		for flow, ends := range p.ends {
 			for _, e := range ends {
-				if flow.trial == h.Trial && e.follower != nil {
+				if flow.trial == h.Trial {
 					e.follower.take(0, text, from)
 				}
 			}
@@ -261,7 +261,11 @@ func (p *sharedPort) answer(text []byte, from netip.AddrPort, at netip.Addr) {
 			p.reply(e, int(k.Stream), reply, from, at)
 			return
 		}
-		if e.follower != nil && e.follower.take(int(k.Stream), text, from) {
+		if check, ok := e.follower.seek(int(k.Stream), text, from); ok {
+			p.reply(e, int(k.Stream), check, from, at)
+			return
+		}
+		if e.follower.take(int(k.Stream), text, from) {
 			return
 		}
 	}

@@ -94,7 +94,8 @@ type Sockets struct {
 
 	consents  []*engine.ConsentListener // listening end
 	listening listening                 // likewise
-	follower  *follower                 // likewise; nil if the end sends
+	follower  *follower                 // likewise
+	last      []lastAnswer              // of each stream: of a receiver that calls
 	ports     []uint16
 	sockets   []socket              // of a listening end from Run on; nil of streams that carry nothing
 	tokens    []engine.ConsentToken // of each stream's consent
@@ -174,9 +175,7 @@ func (e *Sockets) listen(host engine.Host) (err error) {
 	for i := range e.order.Flow.Streams {
 		e.consents = append(e.consents, engine.NewConsentListener(e.order.StreamKey(i)))
 	}
-	if e.order.Role != engine.Send {
-		e.follower = newFollower(e.order, e.settings.clock)
-	}
+	e.follower = newFollower(e.order, e.settings.clock)
 	if e.listening, err = e.engine.socketMaker.listen(host, e.settings, e.consents, e.follower); err == nil {
 		e.ports = e.listening.ports()
 	}
@@ -251,7 +250,8 @@ func (e *Sockets) Run(reading func()) error {
 	if err := e.OpenStreams(); err != nil {
 		return fmt.Errorf("open the flow's sockets: %w", err)
 	}
-	return e.Consented(func() error { return e.role.run(reading) }, func(stream int) { e.silent[stream].Store(true) })
+	return e.consented(func() error { return e.role.run(reading) }, func(stream int) { e.silent[stream].Store(true) },
+		true)
 }
 
 // eachOnThread runs f for each living stream on a thread of its own, and stops the end when one fails. It hands
