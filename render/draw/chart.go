@@ -144,27 +144,49 @@ func rulesY(p *Picture, y scale, left, right float64) {
 	}
 }
 
+// tickRow is how high a row of labels below a chart is.
+const tickRow = 14.0
+
+// rowsOf is the row of each label of a scale that lies: -1 where there is no room for it. Levels that were set have up
+// to three rows. The last label is always there.
+func rowsOf(p *Picture, x scale) []int {
+	rows, last := make([]int, len(x.ticks)), len(x.ticks)-1
+	span := func(i int) (from, to float64) {
+		half := textWidth(x.label(x.ticks[i]), small) / 2
+		middle := clamp(x.at(x.ticks[i]), half, p.Width-half)
+		return middle - half, middle + half
+	}
+	ends := []float64{math.Inf(-1)} // of the labels before, in each row
+	if x.levels {
+		ends = append(ends, ends[0], ends[0])
+	}
+	for i := range max(last, 0) {
+		from, to := span(i)
+		begin, _ := span(last)
+		rows[i] = -1
+		for row, end := range ends {
+			if from >= end+8 && (row > 0 || to+8 <= begin) {
+				rows[i], ends[row] = row, to
+				break
+			}
+		}
+	}
+	return rows
+}
+
 // ticksX labels a scale that lies, where there is room; rules draws its grid lines.
 func ticksX(p *Picture, x scale, top, bottom float64, rules bool) {
-	free, last := math.Inf(-1), math.Inf(1) // where the label before ends, and the last one begins
-	if n := len(x.ticks); n > 1 {
-		half := textWidth(x.label(x.ticks[n-1]), small) / 2
-		last = clamp(x.at(x.ticks[n-1]), half, p.Width-half) - half
-	}
+	rows := rowsOf(p, x)
 	for i, t := range x.ticks {
 		at, text := min(math.Round(x.at(t))+0.5, p.Width-0.5), x.label(t)
 		if rules {
 			p.line(Rule, 1, at, top, at, bottom)
-		}
-		half := textWidth(text, small) / 2
-		middle := clamp(at, half, p.Width-half)
-		if !rules {
+		} else {
 			p.line(Soft, 1, at, bottom, at, bottom+4)
 		}
-		if i < len(x.ticks)-1 && (middle-half < free+8 || middle+half+8 > last) {
-			continue
+		if rows[i] >= 0 {
+			y := bottom + 17 + tickRow*float64(rows[i])
+			p.print(at, y, label{text: text, size: small, ink: Soft, anchor: Middle})
 		}
-		p.print(middle, bottom+17, label{text: text, size: small, ink: Soft, anchor: Middle})
-		free = middle + half
 	}
 }

@@ -33,10 +33,10 @@ func lines(p *Picture, c view.Chart) {
 	left := labelRoom(p, g.y) + 10
 	g.frame = area{left, top + 22, p.Width - 12, p.Height - 40}
 	count := int((g.frame.right - left) / 90)
-	g.x = span(c.X, xs, count)
 	inset := 8.0
+	g.x = span(c.X, xs, count).between(left+inset, g.frame.right-inset)
+	g.frame.bottom -= tickRow * float64(slices.Max(append(rowsOf(p, g.x), 0)))
 	g.y = g.y.between(g.frame.bottom, g.frame.top)
-	g.x = g.x.between(left+inset, g.frame.right-inset)
 	rulesY(p, g.y, left, g.frame.right)
 	ticksX(p, g.x, g.frame.top, g.frame.bottom, false)
 	p.print(g.frame.right, p.Height-6, label{text: c.X.Label, size: small, ink: Soft, anchor: End})
@@ -112,6 +112,7 @@ func (g *plot) series(s view.Series, ink Ink) {
 		if q.Low < q.High && !dense {
 			low, high := g.y.at(q.Low), g.y.at(q.High)
 			g.line(ink, 1.5, x, low, x, high)
+			g.keepClear([]float64{x, low, x, high})
 			g.line(ink, 1.5, x-4, low, x+4, low)
 			g.line(ink, 1.5, x-4, high, x+4, high)
 		}
@@ -172,25 +173,45 @@ func (g *plot) figures() {
 			continue
 		}
 		for _, q := range s.Points {
-			high, low := g.y.at(q.Y)-9, g.y.at(q.Y)+18
-			if q.Low < q.High {
-				high, low = g.y.at(q.High)-9, g.y.at(q.Low)+18
-			}
 			l := label{text: g.Y.Unit.Format(q.Y), size: small, ink: Text, bold: true}
-			g.figure(frame, l, g.x.at(q.X), high, low)
+			g.figure(frame, l, q)
 		}
 	}
 }
 
-// figure prints a value above its point or below it, where it is clear of lines.
-func (g *plot) figure(frame area, l label, x, high, low float64) {
+// figure prints a value above its point or below it, or beside it, where it is clear of lines and no other point is
+// nearer.
+func (g *plot) figure(frame area, l label, q view.Point) {
+	x, y := g.x.at(q.X), g.y.at(q.Y)
+	high, low := y, y
+	if q.Low < q.High {
+		high, low = g.y.at(q.High), g.y.at(q.Low)
+	}
 	for _, anchor := range []Anchor{Middle, Start, End} {
 		l.anchor = anchor
-		dx := []float64{2, 0, -2}[anchor]
-		if g.try(frame, l, [2]float64{x + dx, high}) || g.try(frame, l, [2]float64{x + dx, low}) {
-			return
+		x, places := x+[]float64{6, 0, -6}[anchor], []float64{high - 9, low + 18}
+		if anchor != Middle {
+			places = []float64{y - 9, y + 18, y + 4}
+		}
+		for _, y := range places {
+			if g.nearest(l.area(x, y), q) && g.try(frame, l, [2]float64{x, y}) {
+				return
+			}
 		}
 	}
+}
+
+// nearest reports whether no point is nearer to some words than their own.
+func (g *plot) nearest(words area, own view.Point) bool {
+	distance := func(q view.Point) float64 { return words.distance(g.x.at(q.X), g.y.at(q.Y)) }
+	for _, s := range g.Series {
+		for _, q := range s.Points {
+			if distance(q) < distance(own) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // marks draws moments and limits that lie on the scale, and tells how far guests go beyond it.

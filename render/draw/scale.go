@@ -34,6 +34,7 @@ type scale struct {
 	log      bool
 	unit     unit.Unit
 	ticks    []float64
+	levels   bool // ticks are levels that were set, each of which wants its label
 }
 
 // at is the place of a figure, never beyond the ends of the scale.
@@ -60,6 +61,7 @@ func (s scale) between(from, to float64) scale {
 // fromZero is a scale of amounts: it reaches from 0, or from the least negative
 // figure, to a round number at or above the highest. n is about how many ticks fit.
 func fromZero(a view.Axis, e extent, n int) scale {
+	n = max(n, 1)
 	e.add(0)
 	if a.Unit == unit.Ratio {
 		e.add(1)
@@ -67,16 +69,20 @@ func fromZero(a view.Axis, e extent, n int) scale {
 	if e.high-e.low < 1/beyondMeasure {
 		e.high = e.low + 1
 	}
-	step := roundStep(a.Unit, (e.high-e.low)/float64(max(n, 1)))
 	s := scale{extent: e, unit: a.Unit}
-	s.low = math.Floor(e.low/step+1e-9) * step
-	// The scale ends at a tick, unless a sixth of it would be empty.
-	if end := math.Ceil(e.high/step-1e-9) * step; end-e.high <= 0.15*(e.high-s.low) {
-		s.high = end
-	} else {
-		s.high += 0.04 * (e.high - s.low)
+	for more := range n { // two levels are few where there is room for more
+		step := roundStep(a.Unit, (e.high-e.low)/float64(n+more))
+		s.low, s.high = math.Floor(e.low/step+1e-9)*step, e.high
+		// The scale ends at a tick, unless a sixth of it would be empty.
+		if end := math.Ceil(e.high/step-1e-9) * step; end-e.high <= 0.15*(e.high-s.low) {
+			s.high = end
+		} else {
+			s.high += 0.04 * (e.high - s.low)
+		}
+		if s.ticks = ticks(s.low, s.high, step); len(s.ticks) > min(n-1, 2) {
+			break
+		}
 	}
-	s.ticks = ticks(s.low, s.high, step)
 	return s
 }
 
@@ -95,8 +101,8 @@ func span(a view.Axis, e extent, n int) scale {
 			s.ticks = append(s.ticks, v)
 		}
 	}
-	switch {
-	case len(s.ticks) > 0:
+	switch s.levels = len(s.ticks) > 0; {
+	case s.levels:
 	case s.log:
 		s.ticks = logTicks(a.Unit, s.extent, n)
 	default:

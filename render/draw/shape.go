@@ -178,6 +178,11 @@ func (p *Picture) taken(a area) bool {
 
 type area struct{ left, top, right, bottom float64 }
 
+// distance is how far a place is from the area.
+func (a area) distance(x, y float64) float64 {
+	return math.Hypot(max(a.left-x, x-a.right, 0), max(a.top-y, y-a.bottom, 0))
+}
+
 func (l label) width() float64 {
 	if l.bold {
 		return boldness * textWidth(l.text, l.size)

@@ -2,6 +2,8 @@ package draw
 
 import (
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"pelt/render/plain"
 	"pelt/view"
@@ -94,9 +96,15 @@ func Sheet(page view.Page, width float64) (p Picture, ok bool) {
 	room := width - 2*edge
 	y := edge + 8
 	p.print(edge, y, label{text: fit(plain.Text(page.Title+" · "+page.Subject), normal, room), size: normal, ink: Soft})
-	for _, line := range wrap(plain.Glue(plain.Text(page.Verdict)), 21, room/boldness, 4) {
+	head, rest := Lead(page.Verdict)
+	for _, line := range wrap(plain.Glue(head), 21, room/boldness, 4) {
 		y += 29
 		p.print(edge, y, label{text: line, size: 21, ink: Text, bold: true})
+	}
+	y += 6
+	for _, line := range wrap(plain.Glue(rest), 15, room, 4) {
+		y += 22
+		p.print(edge, y, label{text: line, size: 15, ink: Text})
 	}
 	y += 34
 	rows := neighbours(page.Sections, (room-gutter)/2)
@@ -124,6 +132,24 @@ func Sheet(page view.Page, width float64) (p Picture, ok bool) {
 	}
 	p.Height = y - 40 + edge
 	return p, len(rows) > 0
+}
+
+// mostLead is how long the heading of a page is, in characters: about two lines.
+const mostLead = 110
+
+// Lead parts a verdict after a sentence: the heading of a page, and the text below it.
+func Lead(verdict string) (head, rest string) {
+	verdict = plain.Text(verdict)
+	if utf8.RuneCountInString(verdict) <= mostLead {
+		return verdict, ""
+	}
+	for sentence := range strings.SplitAfterSeq(verdict, ". ") {
+		if head != "" && utf8.RuneCountInString(head+sentence) > mostLead {
+			break
+		}
+		head += sentence
+	}
+	return strings.TrimRight(head, " "), verdict[len(head):]
 }
 
 // mostNeighbours is how many rows of pictures stand below the hero.
