@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"pelt/model"
 	"pelt/render/plain"
 	"pelt/unit"
 )
@@ -82,13 +83,33 @@ func (p *Plain) Take(e Event) {
 	case e.Trial != nil:
 		p.quiet = nil
 		head, text := e.Trial.Name()+"  ", e.Trial.Text
-		if !p.Redraw {
-			text = plain.Cut(text, mostLine-len(head))
+		most := mostLine
+		if p.Redraw {
+			most = min(most, p.Width)
 		}
-		p.line(head, text)
+		p.line(head, shortened(plain.Text(text), most-len(head), e.Trial.State))
 	case e.Findings != nil:
 		p.tellNews()
 	}
+}
+
+// shortened cuts what a trial showed between two of its figures, and still says that it is no valid one.
+func shortened(text string, columns int, state model.State) string {
+	if plain.Width(text) <= columns {
+		return text
+	}
+	end := " …"
+	if state != model.Valid && state != "" {
+		end += " (" + string(state) + ")"
+	}
+	short := plain.Cut(text, columns-plain.Width(end)+1)
+	short = strings.TrimSuffix(short, "…")
+	at := strings.LastIndexAny(short, ",;(")
+	if at < columns/2 {
+		at = strings.LastIndexByte(short, ' ')
+	}
+	short = short[:max(at, 0)]
+	return strings.TrimRight(short, " ,;:(") + end
 }
 
 // tellNews tells what began at some moment of the run, once: a run of days is watched for that. Its figures and its

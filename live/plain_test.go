@@ -43,3 +43,30 @@ func TestNews(t *testing.T) {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }
+
+// TestTrialLine: a trial has one line, which ends behind a figure and says whether the trial is valid.
+func TestTrialLine(t *testing.T) {
+	text := "64 B, 50 kpps, repeat 2: sent 40.8 kpps, received 40.8 kpps, lost 0 %, goodput 20.9 Mbit/s"
+	for _, c := range []struct {
+		width int
+		state model.State
+		text  string
+		want  string
+	}{
+		{100, model.Valid, text, " 6/12  " + text},
+		{80, model.Valid, text, " 6/12  64 B, 50 kpps, repeat 2: sent 40.8 kpps, received 40.8 kpps, lost 0 % …"},
+		{80, model.Invalid, text + " (invalid: the sender was starved of CPU)",
+			" 6/12  64 B, 50 kpps, repeat 2: sent 40.8 kpps, received 40.8 kpps … (invalid)"},
+		{60, model.Invalid, "64 B, 2.19 kpps: nothing learnt (invalid: the sender was starved of CPU)",
+			" 6/12  64 B, 2.19 kpps: nothing learnt … (invalid)"},
+		{40, model.Valid, text, " 6/12  64 B, 50 kpps, repeat 2: sent …"},
+		{0, model.Valid, text, " 6/12  " + text},
+	} {
+		var out strings.Builder
+		(&Plain{W: &out, Redraw: c.width > 0, Width: c.width}).Take(Event{ID: 1,
+			Trial: &Trial{Number: 6, Trials: 12, State: c.state, Text: c.text}})
+		if got := strings.TrimPrefix(out.String(), "\r\x1b[K"); got != c.want+"\n" {
+			t.Errorf("%d columns: %q, want %q", c.width, got, c.want)
+		}
+	}
+}

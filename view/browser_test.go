@@ -23,6 +23,7 @@ type facts struct {
 	Beyond   []string `json:"beyond"`
 	Outside  []string `json:"outside"`
 	Touching []string `json:"touching"`
+	Cut      []string `json:"cut"`
 	Pictures int      `json:"pictures"`
 	Small    float64  `json:"small"`
 	Text     string   `json:"text"`
@@ -31,14 +32,18 @@ type facts struct {
 	Load     float64  `json:"load"`
 }
 
-// pageFacts finds elements beyond the window, words beyond their pictures or on other words, and the smallest words.
+// pageFacts finds elements beyond the window, tables that are cut where there is room, words beyond their pictures or
+// on other words, and the smallest words.
 const pageFacts = `(() => {
-  const out = {beyond: [], outside: [], touching: [], pictures: 0, small: 99};
+  const out = {beyond: [], outside: [], touching: [], cut: [], pictures: 0, small: 99};
   const root = document.documentElement;
   out.overflow = root.scrollWidth - root.clientWidth;
   for (const e of document.querySelectorAll("body *"))
     if (!e.closest(".scroll") && !e.closest("svg") && e.id !== "tip" &&
 	e.getBoundingClientRect().right > root.clientWidth + 0.5) out.beyond.push(e.tagName + "." + e.className);
+  for (const e of document.querySelectorAll(".scroll"))
+    if (e.scrollWidth > e.clientWidth + 1 && e.getBoundingClientRect().right < root.clientWidth - 40)
+      out.cut.push(e.textContent.slice(0, 40));
   for (const svg of document.querySelectorAll("figure svg")) {
     const frame = svg.getBoundingClientRect();
     if (!frame.width) continue;
@@ -112,6 +117,9 @@ func check(t *testing.T, window string, got facts) {
 	t.Helper()
 	if got.Overflow > 0 || len(got.Beyond) > 0 {
 		t.Errorf("%s: wider than the window by %v px: %q", window, got.Overflow, got.Beyond)
+	}
+	if len(got.Cut) > 0 {
+		t.Errorf("%s: tables cut where there is room: %q", window, got.Cut)
 	}
 	if len(got.Outside) > 0 {
 		t.Errorf("%s: words outside their pictures: %q", window, got.Outside)

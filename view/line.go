@@ -10,8 +10,8 @@ import (
 	"pelt/unit"
 )
 
-var lineMetrics = []string{"send_pps", "receive_pps", "connections_per_s", "completion_s", "goodput_bps",
-	"loss_ratio", "retransmit_ratio", "router_busy_ratio"}
+var lineMetrics = []string{"send_pps", "receive_pps", "connections_per_s", "completion_s", "loss_ratio",
+	"goodput_bps", "retransmit_ratio", "router_busy_ratio"}
 
 // mostWhy is how much of a reason fits into a line; the whole stands in the report.
 const mostWhy = 90
