@@ -37,17 +37,15 @@ func Unusable(rows []table.Row) []Finding {
 		return nil
 	}
 	d := rows[0].Doc
-	why, unheard, slow := rows[0].Trial.Why, 0.0, table.Row{}
-	kept := func(r table.Row) float64 { return float64(r.Flow.Attempted) / float64(r.Flow.Planned) }
+	why, unheard, slow := rows[0].Trial.Why, 0.0, model.Reason{}
+	kept := func(of model.Reason) float64 { return of.Numbers["kept_pps"] / of.Numbers["asked_pps"] }
 	for _, r := range rows {
 		if r.Flow.Unheard != nil {
 			unheard += float64(r.Flow.Unheard.Packets)
 		}
-		of := table.Group{Rows: []table.Row{r}}
-		if (of.Limit().By == table.BySender || r.Trial.Why == nil) && r.Trial.State != model.Aborted &&
-			table.Measured(r.Flow) && r.Flow.Planned > 0 && r.Flow.SendPPS > 0 && kept(r) < 1-tooSlow &&
-			(slow.Flow == nil || kept(r) < kept(slow)) {
-			slow = r // one rate that was asked, and not the mean of several
+		if of := r.Trial.Why; r.Trial.State != model.Aborted && len(of) > 0 && kept(of[0]) < 1-tooSlow &&
+			(slow.Code == "" || kept(of[0]) < kept(slow)) {
+			slow = of[0]
 		}
 	}
 	f := say("none", Answer).number("trials_count", "", float64(len(d.Results))).word("why", why.String())
@@ -55,10 +53,9 @@ func Unusable(rows []table.Row) []Finding {
 	case why.Has(model.SendRefused, model.RefusedSince): // the reason says it: what was refused was not sent
 	case unheard > 0:
 		f = say("none.unheard", Answer).number("unheard_packets", "", unheard)
-	case slow.Flow != nil:
-		sent := slow.Flow.SendPPS
-		f = say("none.slow", Answer).number("send_pps", "asked", sent/kept(slow)).number("send_pps", "best", sent).
-			word("rate", below(sent))
+	case slow.Code != "":
+		f = say("none.slow", Answer).number("send_pps", "asked", slow.Numbers["asked_pps"]).
+			number("send_pps", "best", slow.Numbers["kept_pps"]).word("rate", below(slow.Numbers["kept_pps"]))
 	}
 	found := slices.ContainsFunc(table.Searches(rows),
 		func(r table.Row) bool { return !math.IsNaN(r.Search.Throughput) })

@@ -71,6 +71,10 @@ func (p made) doc() *model.Document {
 				State: model.Valid, Flows: []model.FlowResult{f}}
 			if len(d.Results) < p.invalid {
 				r.State = model.Invalid
+				if asked, ok := p.rate.PPS(size); ok && send < asked {
+					r.Why = model.Reasons{{Code: model.SenderLate, Flow: "up",
+						Numbers: map[string]float64{"kept_pps": send, "asked_pps": asked}}}
+				}
 			}
 			d.Results = append(d.Results, r)
 		}

@@ -112,10 +112,8 @@ func soakExamples(*testing.T) (out []example) {
 	resumed := soakOf(lostIn(60, nil))
 	cut := soakOf(lostIn(30, map[int]float64{3: 1}), state(model.Aborted)).Results[0]
 	resumed.Results = []model.Result{cut, resumed.Results[0], cut}
-	behind := soakOf(lostIn(60, map[int]float64{3: 700}), state(model.Invalid,
-		model.Reason{Code: model.SenderCoreFull, Flow: "up",
-			Numbers: map[string]float64{"kept_pps": 40e3, "asked_pps": 80e3}}))
-	behind.Results[0].Flows[0].Planned *= 2
+	slow := state(model.Invalid, model.Reason{Code: model.SenderCoreFull, Flow: "up",
+		Numbers: map[string]float64{"kept_pps": 40e3, "asked_pps": 80e3}})
 	made := func(at float64, words string) func(*model.Result) {
 		return func(r *model.Result) { r.Made = append(r.Made, model.MadeChange{AtS: at, Words: words}) }
 	}
@@ -179,11 +177,9 @@ func soakExamples(*testing.T) (out []example) {
 		{"an outage without end", outage(soakOf(lostIn(100, nil), unheard), model.Result{State: model.Aborted,
 			Why: model.Reasons{{Code: model.NoPath}}})},
 		{"an outage and a slow sender", outage(soakOf(lostIn(100, nil)),
-			soakOf(lostIn(100, nil), func(r *model.Result) {
-				r.State, r.Flows[0].Planned = model.Invalid, 8e6
-			}).Results[0])},
+			soakOf(lostIn(100, nil), slow).Results[0])},
 		{"cut in silence", soakOf(lostIn(100, nil), unheard, state(model.Aborted))},
-		{"a slow sender", behind},
+		{"a slow sender", soakOf(lostIn(60, map[int]float64{3: 700}), slow)},
 		{"both ways", both},
 		{"resumed", resumed},
 		{"nothing", &model.Document{Plan: model.Plan{Command: "soak"}}},

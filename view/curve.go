@@ -53,7 +53,8 @@ var curve = Kind{
 }
 
 func curveTiles(found []finding.Finding) Tiles {
-	answer, limit := first(found, "curve."), first(found, "limit.")
+	// an answer about a limit is one about rates without loss
+	answer, limit := first(found, "curve."), first(finding.Of(found, finding.Fact), "limit.")
 	of := ""
 	curves := slices.DeleteFunc(finding.Of(found, finding.Answer),
 		func(f finding.Finding) bool { return !strings.HasPrefix(f.Code, "curve.") })
@@ -76,6 +77,9 @@ func curveTiles(found []finding.Finding) Tiles {
 		free.Note = "every size was sent as fast as possible"
 	}
 	saturates := "Saturates at"
+	if answer.Code == "curve.host" {
+		saturates = "At least"
+	}
 	asked := slices.Contains([]string{"curve.kept", "curve.short", "curve.held", "curve.living"}, answer.Code)
 	if asked {
 		saturates = "Received"
