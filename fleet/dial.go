@@ -208,8 +208,8 @@ func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error, sa
 		return fmt.Errorf("%v: this host's own firewall or policy refuses the connection: "+
 			"let it open TCP port %d there", addr, addr.Port())
 	case late:
-		return fmt.Errorf("%v: no answer within %v: that host is down, or a firewall there or on the way "+
-			"lets no TCP port %d in", addr, dialTimeout, addr.Port())
+		return fmt.Errorf("%v: no answer within %v: that host is down, its answers find no way back, or a "+
+			"firewall there or on the way lets no TCP port %d in", addr, dialTimeout, addr.Port())
 	}
 	return fmt.Errorf("%v: connecting: %w", addr, err)
 }

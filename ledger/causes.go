@@ -92,7 +92,8 @@ var causes = [...]Cause{
 		seen: "FULL_RING -@veth_xmit|veth_xdp_rx|veth_forward_skb|tun_net_xmit", moves: ringMoves, sender: senderMoves},
 	{Name: model.CauseDamaged, at: stageWay, Words: "damaged on the way to %h",
 		counts: "rx_crc_errors rx_frame_errors rx_length_errors", how: counter{by: byDevice, beside: true}},
-	{Name: "XDP", at: stageXDP, Words: "XDP program at %h", seen: "XDP.* -@.*xdp.*|veth_poll", rest: model.LayerReceiverXDP,
+	{Name: "XDP", at: stageXDP, Words: "XDP program at %h", rest: model.LayerReceiverXDP,
+		seen:   "XDP.* -@.*xdp.*|veth_poll", // that function drops for nothing else
 		counts: "xdp", how: counter{by: byDevice, beside: true, when: xdpUnseen}, moves: "xdp"},
 	{Name: policer, at: stageTC, Words: "policer at %h", seen: "TC_INGRESS@.*! -@__netif_receive_skb_core.*!",
 		counts: "policed-input(tc-input,police)", how: counter{by: byDevice}, moves: "tc-input"},
@@ -193,7 +194,8 @@ var causes = [...]Cause{
 	// UDP and its sockets.
 	{Name: "NO_SOCKET", at: stageUDP, Words: "nobody listening at %h", seen: "-@__udp[46]_lib_rcv!",
 		counts: "Udp.NoPorts", how: counter{where: arrives}},
-	{Name: "NO_SOCKET_OR_TUNNEL", at: stageUDP, Words: "one of: nobody listening, or the tunnel's interface is down, at %h"},
+	{Name: "NO_SOCKET_OR_TUNNEL", at: stageUDP,
+		Words: "one of: nobody listening, or the tunnel's interface is down, at %h"},
 	{Name: "UDP_CSUM", at: stageUDP, Words: "wrong or missing checksum at %h",
 		seen: "-@_*first_packet_length.*|udp(v6)?_recvmsg.* " + // they drop nothing else
 			"-@__udp[46]_lib_rcv|udp(v6)?_queue_rcv_one_skb!",

@@ -22,9 +22,10 @@ const stranger = 32
 // what one holds, all of it may be theirs.
 func (b *book) contest() {
 	if b.in.Way != "" {
-		return // with few packets, each is known or none
+		return // so few packets that any noise would hide what dropped them
 	}
-	spare, all := map[*claim]uint64{}, uint64(0)
+	spare := map[*claim]uint64{} // what each holds beyond what it was given
+	all := uint64(0)
 	var rivals []*claim
 	for _, c := range b.claims {
 		if c.unbound == 0 || c.hole || c.confidence == Inferred {

@@ -74,7 +74,8 @@ func (b *book) refine() {
 		case c.taken+c.open == 0:
 		case v != nil && v.Observation != nil:
 			b.refineBy(v, c)
-		case c.cause == "QDISC_DROP" && c.layer == model.LayerNetwork && !b.in.TCP && b.in.Received+b.in.WarmupReceived == 0:
+		case b.in.TCP || b.in.Received+b.in.WarmupReceived > 0:
+		case c.cause == "QDISC_DROP" && c.layer == model.LayerNetwork:
 			c.cause = "QDISC_DROP_ALL" // a packet that fits into the bucket would have come through before it was full
 		}
 	}
