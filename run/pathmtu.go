@@ -21,7 +21,7 @@ const (
 	surveySeconds  = 1.0             // of the search, as the engine bounds it
 	surveyPatience = 3 * time.Second // with all that comes before and after it
 
-	leastUnheard = 800 * time.Millisecond // after a search in which nothing came through
+	leastUnheard = 600 * time.Millisecond // after a search in which nothing came through
 )
 
 // survey finds each flow's path MTU, and puts it in place of payload levels "mtu". said are warnings about these
