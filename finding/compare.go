@@ -32,6 +32,7 @@ type Comparison struct {
 	Limits  []Judged
 
 	missing []Effect // that could not be made: one side has no figure
+	flooded []Effect // that were not made: nobody asked for the rate of which a share is lost
 }
 
 type Side struct {
@@ -245,6 +246,8 @@ func (c *Comparison) compare() {
 				case len(base.Values) == 0 && len(other.Values) == 0:
 				case len(base.Values) == 0 || len(other.Values) == 0:
 					c.missing = append(c.missing, e)
+				case m.Name == "loss_ratio" && !(place.Sides[0].Asked() && place.Sides[s].Asked()):
+					c.flooded = append(c.flooded, e)
 				default:
 					pairs[i] = append(pairs[i], table.Pair{A: other, B: base, Pool: p})
 					c.Effects = append(c.Effects, e)
@@ -308,7 +311,7 @@ func (c Comparison) Findings() []Finding {
 	more := 0
 	for i, s := range c.Sides[1:] {
 		f := c.side(i + 1)
-		if n, ok := f.Number("repeats_count", "more"); ok && n <= mostMore && f.Code != "compare.near" {
+		if n, ok := f.Number("repeats_count", "more"); ok && f.Code != "compare.near" {
 			more = max(more, int(n)+c.Stat(c.Effects[0], i+1).N)
 		}
 		names := append(together[f.Code], s.Name)
@@ -333,8 +336,6 @@ func (c Comparison) Findings() []Finding {
 	return append(out, c.doubts()...)
 }
 
-const mostMore = 50
-
 func (c Comparison) side(i int) Finding {
 	f := say("compare.tied", Answer).word("side", c.Sides[i].Name).word("base", c.Sides[0].Name)
 	worst := map[table.Verdict]Effect{} // the largest of the foremost metric; of what is open, of all metrics
@@ -347,7 +348,7 @@ func (c Comparison) side(i int) Finding {
 		w, ok := worst[e.Verdict]
 		switch {
 		case !ok, w.Metric == e.Metric && e.size() > w.size(),
-			judged && e.Verdict == table.TooFew && e.size()/e.Metric.Resolution > w.size()/w.Metric.Resolution:
+			judged && e.Verdict == table.TooFew && e.size()/e.Matters > w.size()/w.Matters:
 			worst[e.Verdict] = e
 		}
 	}
@@ -356,7 +357,10 @@ func (c Comparison) side(i int) Finding {
 		f.Code, f.Groups = code, append(f.Groups, other, base)
 		f = f.word("what", c.phrase(e)).median(e.Metric.Name, "best", other).median(e.Metric.Name, "base", base).
 			number("change_ratio", e.Metric.Name, e.Change)
-		if e.Needed > 0 && e.Needed < table.MostNeeded {
+		switch {
+		case e.Needed >= table.MostNeeded:
+			f = f.word("never", "yes")
+		case e.Needed > 0:
 			f = f.number("repeats_count", "more", float64(e.Needed))
 		}
 	}
@@ -377,7 +381,9 @@ func (c Comparison) side(i int) Finding {
 		} else if e, ok := worst[table.TooFew]; ok && !judged {
 			e.Needed = few
 			tell("compare.few", e)
-		} else if ok && e.size() <= e.Metric.Resolution {
+		} else if ok && e.size() <= e.Matters && e.Needed >= table.MostNeeded {
+			tell("compare.small", e)
+		} else if ok && e.size() <= e.Matters {
 			tell("compare.near", e)
 		} else if ok {
 			tell("compare.open", e)

@@ -236,15 +236,18 @@ func TestJudge(t *testing.T) {
 		"held":                    {"goodput < -5%", calm, table.Passed},
 		"points":                  {"cpu > 5%", func(*model.Result) bool { return true }, table.Failed},
 		"not measured by anybody": {"set_up_p50_ns > 5%", calm, table.NotMeasured},
-		"none valid": {"loss > 95%", func(r *model.Result) bool {
+		"none valid": {"goodput < -95%", func(r *model.Result) bool {
 			if large(r) {
 				r.State = model.Invalid
 			}
 			return true
 		}, table.NotMeasured},
-		"too few": {"loss > 95%", func(r *model.Result) bool { return !large(r) || r.Repeat < 2 },
+		"too few": {"goodput < -95%", func(r *model.Result) bool { return !large(r) || r.Repeat < 2 },
 			table.NotMeasured},
-		"never planned": {"loss > 95%", func(r *model.Result) bool { return !large(r) }, table.Passed},
+		"never planned": {"goodput < -95%", func(r *model.Result) bool { return !large(r) }, table.Passed},
+		"of a flood": {"loss_ratio > 1%", func(r *model.Result) bool {
+			return calm(r) && r.Cell["frame_bytes"] == model.Number(1518)
+		}, table.NotMeasured},
 	} {
 		if got := compareLevels(t, variants(c.keep), "", c.limit); got.Outcome() != c.want {
 			t.Errorf("%s: %s; want %s: %v", name, got.Outcome(), c.want, got.Limits)
@@ -252,7 +255,7 @@ func TestJudge(t *testing.T) {
 	}
 	cut := variants(func(r *model.Result) bool { return !large(r) })
 	cut.Complete = false
-	if got := compareLevels(t, cut, "", "loss > 95%").Outcome(); got != table.NotMeasured {
+	if got := compareLevels(t, cut, "", "goodput < -95%").Outcome(); got != table.NotMeasured {
 		t.Errorf("of a run that was cut: %s", got)
 	}
 }

@@ -46,6 +46,13 @@ func (c *Comparison) judge(limits []table.Bound) {
 				add(table.NotMeasured, e, e.Metric.Label+c.Places[e.Place].at)
 			}
 		}
+		for _, e := range c.flooded {
+			if !seen && slices.Contains(l.Metrics, e.Metric) {
+				seen = true
+				add(table.NotMeasured, e, "")
+				c.Limits[len(c.Limits)-1].Code = "asked.flood"
+			}
+		}
 		switch {
 		case !seen:
 			add(table.NotMeasured, Effect{Side: 1}, l.Metrics[0].Label)

@@ -56,8 +56,14 @@ func Latency(rows []table.Row) []Finding {
 		return []Finding{none, nextOf("none.next", rows[0].Doc)}
 	}
 	idle, worst := LatencyIdle(rows), largest(full, moreKey)
+	loads := LatencyLoads(rows)
+	knee := kneeOfLoads(oneWay(loads))
 	out := []Finding{gradeOf(oneWay(full), idle)}
-	if knee := kneeOfLoads(oneWay(LatencyLoads(rows))); knee.Code != "latency.flat" || out[0].Code == "latency.grade" {
+	if knee.Code != "latency.knee" && out[0].Code == "latency.grade" && !lostAny(oneWay(full)) {
+		out[0].Code = "latency.unfilled"
+	}
+	if adds := middle(largest(loads, moreKey), moreKey); knee.Code != "latency.flat" ||
+		out[0].Code == "latency.grade" && adds < kneeLeast {
 		out = append(out, knee)
 	}
 	for _, g := range full {
@@ -111,16 +117,21 @@ func mostLoad(rows []table.Row, full []table.Group) []Finding {
 	return nil
 }
 
-// grades are those of DSLReports: by the increase of the round trip in ms, the mean of up and down.
+// lostAny reports whether any load lost a packet, as a full queue does.
+func lostAny(loads []table.Group) bool {
+	return slices.ContainsFunc(table.RowsOf(loads), func(r table.Row) bool { return r.Flow.Lost > 0 })
+}
+
+// grades are those of DSLReports: by the increase of the round trip in ms, here the worse of up and down.
 var grades = []struct {
 	below float64
 	name  string
 }{{5, "A+"}, {30, "A"}, {60, "B"}, {200, "C"}, {400, "D"}, {math.Inf(1), "F"}}
 
 func gradeOf(full []table.Group, idle table.Group) Finding {
-	f, sum := say("latency.grade", Answer, full...), 0.0
+	f := say("latency.grade", Answer, full...)
 	for _, g := range full {
-		f, sum = f.median(moreKey, wayOf(g), g), sum+middle(g, moreKey)
+		f = f.median(moreKey, wayOf(g), g)
 	}
 	if share := full[0].Level(shareKey); !slices.ContainsFunc(full, func(g table.Group) bool {
 		return g.Level(shareKey) != share
@@ -130,16 +141,16 @@ func gradeOf(full []table.Group, idle table.Group) Finding {
 	if slices.ContainsFunc(full, func(g table.Group) bool { return g.Level(shareKey).Number < 1 }) {
 		f.Code = "latency.light"
 	}
-	mean, name := sum/float64(len(full)), ""
+	worst, name := middle(largest(full, moreKey), moreKey), ""
 	for _, g := range grades {
-		if name == "" && mean < g.below*1e6 {
+		if name == "" && worst < g.below*1e6 {
 			name = g.name
 		}
 	}
 	if len(full) == 1 {
 		f.Words["way"] = wayOf(full[0])
 	}
-	return f.word("grade", name).number(moreKey, "mean", mean).median(tripKey, "idle", idle)
+	return f.word("grade", name).number(moreKey, "worst", worst).median(tripKey, "idle", idle)
 }
 
 // oneWay are the groups that load one direction, or all where none does.

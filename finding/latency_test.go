@@ -31,7 +31,7 @@ func latencyExamples(*testing.T) []example {
 	}
 	docs := map[string]*model.Document{}
 	for name, edit := range map[string]func(d *model.Document){
-		"the mean of both directions": func(*model.Document) {},
+		"the worse of both directions": func(*model.Document) {},
 		"a load that a sender could not send": func(d *model.Document) {
 			for i := range d.Results {
 				if of("up", 1.5)(&d.Results[i]) {
@@ -49,6 +49,18 @@ func latencyExamples(*testing.T) []example {
 			for _, way := range []string{"up", "down", "both"} {
 				add(d, way, 1, 1)
 				add(d, way, 1.5, 4.9)
+			}
+		},
+		"no load filled a queue": func(d *model.Document) {
+			for i := range d.Results {
+				for j := range d.Results[i].Flows {
+					d.Results[i].Flows[j].Lost, d.Results[i].Flows[j].LossRatio = 0, 0
+				}
+			}
+			for _, way := range []string{"up", "down", "both"} {
+				for _, share := range []float64{0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.5} {
+					add(d, way, share, 0.9)
+				}
 			}
 		},
 		"no whole load": func(d *model.Document) {

@@ -13,7 +13,8 @@ type way struct {
 	table.Group
 	from, to   string
 	sent, lost float64
-	bad        bool // it loses more than is usual in this mesh, or changed
+	burst      float64 // so many packets are lost together
+	bad        bool    // it loses more than is usual in this mesh, or changed
 }
 
 func (w way) share() float64 { return w.lost / w.sent }
@@ -27,20 +28,50 @@ func waysOf(rows []table.Row) (ways []way) {
 	var shares []float64
 	for _, g := range MeshWays(rows) {
 		w := way{Group: g, from: g.Level("from").Text, to: g.Level("to").Text, sent: g.Sum("attempted_packets"),
-			lost: g.Sum("lost_packets")}
+			lost: g.Sum("lost_packets"), burst: burstOf(g)}
 		ways, shares = append(ways, w), append(shares, w.share())
 	}
+	var bursts []float64
+	for _, w := range only(ways, func(w way) bool { return w.lost > 0 }) {
+		bursts = append(bursts, w.burst)
+	}
 	usual := medianOf(shares) + table.MetricOf("loss_ratio").Resolution
-	for i, w := range ways {
-		ways[i].bad = w.above(usual, len(ways))
+	for i := range ways {
+		w := &ways[i]
+		w.burst = max(w.burst, medianOf(bursts)) // few seconds of one way tell little
+		w.bad = w.above(usual, len(ways))
 	}
 	return ways
 }
 
 // above reports whether a way loses more than a share beyond chance: if that was its true share, one of so many
-// ways would lose as many packets in one mesh of twenty at most.
+// ways would lose as many packets in one mesh of twenty at most. Packets that are lost together count as one.
 func (w way) above(share float64, ways int) bool {
-	return w.share() > share && binomialTail(int(w.sent), int(w.lost), share)*float64(ways) <= mostAlarm
+	sent, lost := int(w.sent/w.burst), int(math.Round(w.lost/w.burst))
+	return w.share() > share && binomialTail(sent, lost, share)*float64(ways) <= mostAlarm
+}
+
+// burstOf is the variance of the packets that a way lost in each second, by their mean: 1 if each is lost by itself.
+func burstOf(g table.Group) float64 {
+	var lost []float64
+	for _, r := range g.Rows {
+		for _, s := range r.Trial.Series {
+			if s.Metric == "lost_pps" && s.Flow == r.Flow.Name && s.Layer == "" {
+				for _, pps := range s.Values {
+					lost = append(lost, pps*s.StepSeconds)
+				}
+			}
+		}
+	}
+	sum, squares := 0.0, 0.0
+	for _, n := range lost {
+		sum, squares = sum+n, squares+n*n
+	}
+	n := float64(len(lost))
+	if n < 2 || !(sum > 0) {
+		return 1
+	}
+	return max((squares-sum*sum/n)/(n-1)*n/sum, 1)
 }
 
 // Mesh says which pairs lose packets: first hosts that lose with nearly all others, then what these do not explain.

@@ -136,3 +136,47 @@ func meshExamples(*testing.T) []example {
 	docs["cycles"] = &cycles
 	return examplesOf(docs, Mesh)
 }
+
+// TestMeshBursts: pairs that lose no more than a share are rarely told to, though each burst of losses takes many
+// packets; nearly all that lose clearly more are told.
+func TestMeshBursts(t *testing.T) {
+	const meshes, burst, seconds, pps = 400, 30, 10, 1000
+	for _, c := range []struct {
+		share float64
+		least int // meshes in which a pair is told of; 0: few may be
+	}{{share: lossless}, {20 * lossless, meshes * 9 / 10}} {
+		told := 0
+		for seed := range uint64(meshes) {
+			r := rand.New(rand.NewPCG(seed, 2))
+			lost := map[string][]float64{} // by the second
+			d := sample.MeshOf(meshHosts(5), 1, func(from, to string, _ int, sent uint64) sample.Lost {
+				by := make([]float64, seconds)
+				for range someOf(r, sent, c.share/burst) {
+					for at, n := r.IntN(int(sent)), 0; n < burst; n++ {
+						by[min(at+n, int(sent)-1)/pps]++
+					}
+				}
+				lost[from+" "+to] = by
+				all := 0.0
+				for _, n := range by {
+					all += n
+				}
+				return sample.Lost{Packets: uint64(all), Layer: model.LayerNetwork, Cause: model.CauseElimination}
+			}, always)
+			for i := range d.Results {
+				a, b, _ := model.PairHosts(d.Results[i].Cell["pair"].Text)
+				d.Results[i].Series = append(d.Results[i].Series,
+					model.Series{Metric: "lost_pps", Flow: "up", StepSeconds: 1, Values: lost[a+" "+b]},
+					model.Series{Metric: "lost_pps", Flow: "down", StepSeconds: 1, Values: lost[b+" "+a]})
+			}
+			ways := waysOf(table.Rows(&d))
+			if slices.ContainsFunc(ways, func(w way) bool { return w.bad || w.above(lossless, len(ways)) }) {
+				told++
+			}
+		}
+		t.Logf("a true loss of %.4f: told in %d of %d meshes", c.share, told, meshes)
+		if most := meshes / 20; c.least == 0 && told > most || told < c.least {
+			t.Errorf("a true loss of %.4f: told in %d of %d meshes", c.share, told, meshes)
+		}
+	}
+}

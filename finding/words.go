@@ -52,12 +52,13 @@ const (
 		`]{loss_ratio:worst} of the packets were lost]`
 	soakRest = `[{phases_count:rest ?}[{goodput_bps:rest ?}at least |{loss_ratio:rest ?}at most ]]` +
 		`[{goodput_bps:rest}|{loss_ratio:rest}|none].`
-	limitLine   = `[. Most of the losses: {place}].`
-	wouldProve  = `[; about {repeats_count:more} more repeat{repeats_count:more /s} would prove it].`
+	limitLine  = `[. Most of the losses: {place}].`
+	wouldProve = `[; about {repeats_count:more} more repeat{repeats_count:more /s} would prove it|{never ?}; ` +
+		`even 20 more repeats of each would not prove it].`
 	mtuOf       = `Path MTU[ of flow {flow}]: `
 	mtuWhole    = ` UDP payloads up to {payload_bytes:whole} stay whole.`
 	latencyAdds = `: a load[ {way}][ of {load_ratio} of the loss-free rate] adds [{round_trip_increase_ns:up} up and ` +
-		`{round_trip_increase_ns:down} down|{round_trip_increase_ns:mean}] to the round trip[ of ` +
+		`{round_trip_increase_ns:down} down|{round_trip_increase_ns:worst}] to the round trip[ of ` +
 		`{round_trip_p50_ns:idle}].`
 	itVaries = `[it varies {varies}|it varies nothing, so compare it with another run]`
 )
@@ -271,11 +272,12 @@ var sentences = map[string]string{
 
 	// Latency under load.
 	"latency.grade": `Grade {grade} (DSLReports scale[{round_trip_increase_ns:up ?}{round_trip_increase_ns:down ?}, ` +
-		`by the mean of up and down])` + latencyAdds,
+		`by the worse of up and down])` + latencyAdds,
 	"latency.light": `No grade, because no load of the whole loss-free rate ran as ordered` + latencyAdds,
 	"latency.knee": `Delay rises from {load_ratio} of the loss-free rate on ({send_pps}, {way}): ` +
 		`{round_trip_increase_ns} more.`,
-	"latency.flat": `No load makes the delay rise.`,
+	"latency.unfilled": `No grade, because no load filled a queue` + latencyAdds,
+	"latency.flat":     `No load adds as much as 1 ms to the round trip.`,
 	"latency.loaded": `Loaded {way} with {load_ratio} of the loss-free rate: round trip {round_trip_p50_ns} ` +
 		`(median), {round_trip_p99_ns} (99 %)[; the way up adds {up_increase_p50_ns}, down ` +
 		`{down_increase_p50_ns}][; {probe_loss_ratio} of the thin flow lost].`,
@@ -377,6 +379,7 @@ var sentences = map[string]string{
 	"compare.effect":  `{side}: {what}.`,
 	"compare.open":    `No proven difference between {side} and {base} yet. The largest change is {what}` + wouldProve,
 	"compare.near":    `{side} looks tied with {base}. The largest change is {what}` + wouldProve,
+	"compare.small":   `No difference that matters was seen between {side} and {base}. The largest change is {what}.`,
 	"compare.few": `Too few repeats to compare {side} with {base}[: {repeats_count:more} more ` +
 		`repeat{repeats_count:more /s} of each would prove a clear change]. So far[, {first}]: {what}.`,
 	"compare.differ": `What differs in the set-up: {settings}.`,
@@ -463,7 +466,9 @@ var sentences = map[string]string{
 	"asked.passed":         `{limit} held.`,
 	"asked.failed":         `{limit} failed for {side}: {what}.`,
 	"asked.cannot-be-told": `{limit} cannot be told for {side}: {what}.`,
-	"asked.not-measured":   `{limit} cannot be judged: {what} was not measured three times on both sides.`,
+	"asked.flood": `{limit} cannot be judged: packets were sent as fast as possible, so what is lost depends on ` +
+		`the sender. Ask for a rate: --rate.`,
+	"asked.not-measured": `{limit} cannot be judged: {what} was not measured three times on both sides.`,
 
 	// Of every kind.
 	"limit.buffers": `TCP buffers were the limit[ for {where}]: TCP waited for them {tcp_held_back_ratio} of the ` +
@@ -504,8 +509,8 @@ var sentences = map[string]string{
 	"repeats.left":  `Only {repeats_count} of {repeats_count:planned} repeats can be used{where}.`,
 	"flood":         `Everything was sent as fast as possible, so the highest rate without loss was not measured.`,
 	"flood.ndr":     `Find the highest rate without loss:`,
-	"repeats.spread": `Repeats differ by up to {spread_ratio}{where}: [trial {trial} lost {loss_ratio:worst}, and ` +
-		`others next to nothing|something else was busy on the path or its hosts].`,
+	"repeats.spread": `Repeats differ by up to {spread_ratio}{where}[: trial {trial} lost {loss_ratio:worst}, and ` +
+		`others next to nothing].`,
 	"repeats.more": `Run it again with --repeats {repeats_count}[; it takes about {time}].`,
 	"trials.left":  `{left_count} of {trials_count} trials are left out, because they did not run as ordered.`,
 	"lab.cores":    `All nodes of a lab share one machine, so a limit in packets per second may be that machine's.`,

@@ -42,6 +42,7 @@ type Effect struct {
 	Change    float64
 	Low, High float64 // of the change, with 95 % confidence for this pair alone; NaN if not known
 	Points    bool
+	Matters   float64 // the largest change that does not matter
 	P         float64 // chance of so large a difference without a cause, corrected for the family
 	Verdict   Verdict
 	// Needed is how many more repeats of each would tell, with a chance of 80 %; 0 if
@@ -49,8 +50,8 @@ type Effect struct {
 	Needed int
 }
 
-// MostNeeded is the most repeats that anybody may sensibly be told to add.
-const MostNeeded = 100
+// MostNeeded is above the most repeats that anybody is told to add, which are 20.
+const MostNeeded = 21
 
 // Ratio is how many times the second sample's middle the first one's is.
 func (e Effect) Ratio() float64 {
@@ -175,7 +176,8 @@ func holm(chances []float64, tests int) []float64 {
 // effect judges the contrast by its corrected chances; quantile is Student's t for its interval.
 func (c contrast) effect(apart, alike, quantile float64, tests int) Effect {
 	nan := math.NaN()
-	e := Effect{Change: c.change(), Low: nan, High: nan, Points: c.metric.Points(), P: apart, Verdict: TooFew}
+	e := Effect{Change: c.change(), Low: nan, High: nan, Points: c.metric.Points(), Matters: c.matters(), P: apart,
+		Verdict: TooFew}
 	have := min(len(c.pair.A.Values), len(c.pair.B.Values))
 	if math.IsNaN(e.Change) || c.noise.free == 0 {
 		e.Needed = max(LeastRepeats-have, 1)

@@ -129,11 +129,20 @@ func welch(a, b []float64) int {
 	return int((x+y)*(x+y)/(x*x/(n-1)+y*y/(k-1)) + 0.5)
 }
 
+// resolution is the largest difference that does not matter, on the contrast's scale.
 func (c contrast) resolution() float64 {
 	if c.metric.Points() || c.unit > 0 {
-		return c.metric.Resolution
+		return c.matters()
 	}
 	return math.Log1p(c.metric.Resolution)
+}
+
+// matters is the largest change that does not matter. Of many points 2 % are as good as none.
+func (c contrast) matters() float64 {
+	if c.metric.Points() {
+		return max(c.metric.Resolution, twoPercent*max(median(c.pair.A.Values), median(c.pair.B.Values)))
+	}
+	return c.metric.Resolution
 }
 
 // chances are how likely the samples are to come out so far apart if there is no

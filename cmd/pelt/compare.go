@@ -116,8 +116,7 @@ func refused(c *cobra.Command, err error) error {
 	return exitCode(exitInvalid)
 }
 
-// judged is the exit code of the limits: a failed one is 3, one on what was not measured
-// is 4, and one that cannot be told is said and passes.
+// judged is the exit code of the limits: 3 if one failed, 4 if one cannot be decided or was not measured.
 func judged(c *cobra.Command, result finding.Comparison) error {
 	for _, l := range result.Limits {
 		if l.Outcome != table.Passed {
@@ -127,7 +126,7 @@ func judged(c *cobra.Command, result finding.Comparison) error {
 	switch outcome := result.Outcome(); {
 	case outcome == table.Failed:
 		return exitCode(exitLimit)
-	case outcome == table.NotMeasured:
+	case outcome == table.NotMeasured, outcome == table.Undecided:
 		return exitCode(exitInvalid)
 	case result.TooFew():
 		fmt.Fprintln(c.ErrOrStderr(), "pelt: nothing can be compared: each side needs three valid repeats")

@@ -35,7 +35,7 @@ const exitCodes = `| exit code | meaning |
 | 1 | error |
 | 2 | usage: nothing was done |
 | 3 | ran, and a limit (--max-loss, --fail-if) failed, or nothing came through, in a mesh or star between some of the hosts |
-| 4 | ran, but a trial is invalid, or nothing can be compared |
+| 4 | ran, but a trial is invalid, nothing can be compared, or a limit (--fail-if) cannot be judged |
 | 130 | interrupted; what was measured is kept and reported |
 
 ` + "`pelt lab exec` ends with its program's own code, and `pelt serve` with 0 at Ctrl-C.\n"
