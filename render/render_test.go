@@ -24,8 +24,11 @@ func TestNarrowKeepsTheAnswer(t *testing.T) {
 	} {
 		x := texter{Terminal: Terminal{Width: width}}
 		x.grid(table, 5)
-		if got := x.out[len(x.out)-1]; got != want {
+		if got := x.out[1]; got != want {
 			t.Errorf("%d columns: %q, want %q", width, got, want)
+		}
+		if told := strings.HasPrefix(x.out[len(x.out)-1], "and "); told != (width < 100) {
+			t.Errorf("%d columns: a column that is left out is told: %v", width, told)
 		}
 	}
 }

@@ -28,9 +28,9 @@ const mostRows = 60
 
 // grid prints a table with at most a number of rows: the first where they lead, else
 // some at equal steps, with the first and the last. Columns that do not fit are left out
-// of the short form, the last first; in the long form they follow below.
+// of the short form, the last first, which tells of them; in the long form they follow below.
 func (t *texter) grid(table view.Table, most int) {
-	hidden := len(table.Rows)
+	whole, hidden := table, len(table.Rows)
 	table.Rows = t.shownRows(table, most)
 	hidden -= len(table.Rows)
 	cells, widths := gridCells(table, t.Width)
@@ -38,21 +38,54 @@ func (t *texter) grid(table view.Table, most int) {
 	if !t.All {
 		t.fitAnswer(table, widths)
 	}
-	for n, columns := range t.blocks(table, widths) {
+	blocks := t.blocks(table, widths)
+	missing := t.missing(table, blocks)
+	if missing > 0 && hidden == 0 && len(table.Rows) == most && most > leastTable {
+		t.grid(whole, most-1)
+		return
+	}
+	for n, columns := range blocks {
 		if n > 0 {
 			t.add("")
 		}
 		t.block(table, cells, widths, columns)
 	}
-	if hidden > 0 {
-		tail := fmt.Sprintf("and %d more", hidden)
-		if t.All {
-			tail += ": --html and --csv have all"
-		} else if t.More != "" {
-			tail += ": " + t.More
-		}
-		t.add(t.paint(plain.Cut(tail, t.Width), dim))
+	var tail string
+	switch {
+	case hidden > 0 && missing > 0:
+		tail = fmt.Sprintf("and %d more rows, %d columns", hidden, missing)
+	case hidden > 0:
+		tail = fmt.Sprintf("and %d more", hidden)
+	case missing == 1 && len(table.Rows) < most:
+		tail = "and 1 more column"
+	case missing > 0 && len(table.Rows) < most:
+		tail = fmt.Sprintf("and %d more columns", missing)
+	default:
+		return
 	}
+	more := t.More
+	if t.All {
+		more = "--html and --csv have all"
+	} else if more != "" && plain.Width(tail+": "+more) > t.Width { // a command that is cut is of no use
+		more = "--all"
+	}
+	if more != "" {
+		tail += ": " + more
+	}
+	t.add(t.paint(plain.Cut(tail, t.Width), dim))
+}
+
+// missing is how many columns a narrow terminal leaves out, but for details.
+func (t *texter) missing(table view.Table, blocks [][]int) (n int) {
+	if t.All || t.Width >= narrow {
+		return 0
+	}
+	for i, c := range table.Columns {
+		if !c.Detail && !slices.Contains(slices.Concat(blocks...), i) {
+			n++
+		}
+	}
+	return n
 }
 
 // blocks parts the columns of a table so that they fit. Each block begins with the keys,
