@@ -209,14 +209,7 @@ func (t *texter) tiles(all view.Tiles) {
 // wrap breaks a sentence at the width. The first line begins with head, others with indent.
 func (t *texter) wrap(s, head, indent string) []string { return plain.Wrap(s, head, indent, t.Width) }
 
-func (t *texter) atMost(lines []string, most int) []string {
-	if len(lines) <= most {
-		return lines
-	}
-	lines = lines[:most]
-	lines[most-1] = plain.Cut(lines[most-1]+" …", t.Width)
-	return lines
-}
+func (t *texter) atMost(lines []string, most int) []string { return plain.AtMost(lines, most, t.Width) }
 
 // Codes of ECMA-48 for colours.
 const (
@@ -226,12 +219,7 @@ const (
 	green = "32"
 )
 
-func (t *texter) paint(s, code string) string {
-	if !t.Color || code == "" || s == "" {
-		return s
-	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
-}
+func (t *texter) paint(s, code string) string { return plain.Paint(s, code, t.Color) }
 
 func (t *texter) paintAll(lines []string, code string) []string {
 	for i, l := range lines {

@@ -302,8 +302,8 @@ func (t *texter) times(s view.Times) {
 			}
 			name = plain.Cut(name, t.Width/3)
 			room := t.Width - t.Width/3 - 2 - 24
-			line := name + strings.Repeat(" ", t.Width/3-plain.Width(name)+1) + sparkline(tr.Values, max(room, 8),
-				top) + plain.Spaces(tail)
+			bars := plain.Spark(tr.Values, top, max(room, 8), 1)[0]
+			line := name + strings.Repeat(" ", t.Width/3-plain.Width(name)+1) + bars + plain.Spaces(tail)
 			t.add(plain.Cut(line, t.Width))
 		}
 	}
@@ -352,29 +352,4 @@ func lowHigh(values []float64) (low, high float64) {
 		}
 	}
 	return low, high
-}
-
-// sparkline is a block for each part of the samples: as high as their mean, on a scale
-// from 0. A part without samples is empty.
-func sparkline(values []float64, width int, top float64) string {
-	blocks := []rune("▁▂▃▄▅▆▇█")
-	width = min(width, len(values))
-	var b strings.Builder
-	for i := range width {
-		sum, n := 0.0, 0
-		for _, v := range values[i*len(values)/width : (i+1)*len(values)/width] {
-			if !math.IsNaN(v) && !math.IsInf(v, 0) {
-				sum, n = sum+v, n+1
-			}
-		}
-		switch {
-		case n == 0:
-			b.WriteByte(' ')
-		case top <= 0:
-			b.WriteRune(blocks[0])
-		default:
-			b.WriteRune(blocks[int(max(0, min(sum/float64(n)/top, 1))*7.999)])
-		}
-	}
-	return b.String()
 }

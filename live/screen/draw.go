@@ -61,19 +61,11 @@ func Draw(n *live.Now, at time.Time, p Page) []string {
 }
 
 func (p Page) paint(s, code string) string {
-	if !p.Color || s == "" || code == "" {
-		return s
-	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
+	return plain.Paint(s, code, p.Color)
 }
 
 func (p Page) wrap(s, head, indent string, most int) []string {
-	lines := plain.Wrap(s, head, indent, p.Width)
-	if len(lines) > most {
-		lines = lines[:most]
-		lines[most-1] = strings.TrimSuffix(plain.Cut(lines[most-1], p.Width-2), "…") + " …"
-	}
-	return lines
+	return plain.AtMost(plain.Wrap(s, head, indent, p.Width), most, p.Width)
 }
 
 func (p Page) head(n *live.Now) string {
@@ -227,7 +219,7 @@ func (p Page) rates(n *live.Now, at time.Time) (lines []string) {
 				lines = append(lines, "")
 			}
 			wide := plain.Width(label)
-			for row, bars := range spark(x.Values, top, max(p.Width-wide, 1), rows) {
+			for row, bars := range plain.Spark(x.Values, top, max(p.Width-wide, 1), rows) {
 				if row < rows-1 {
 					lines = append(lines, strings.Repeat(" ", wide)+bars)
 				} else {
@@ -303,7 +295,7 @@ func (p Page) host(name string, cores []live.Series) string {
 	line := fmt.Sprintf("%-*s", label, plain.Cut(plain.Text(name), label-1))
 	busiest := cores[0]
 	for _, x := range cores {
-		bar, figure := spark([]float64{x.Value}, 1, 1, 1)[0], figureOf(x)
+		bar, figure := plain.Spark([]float64{x.Value}, 1, 1, 1)[0], figureOf(x)
 		if label+len(cores)*each <= p.Width {
 			line += fmt.Sprintf("%2d %s %-*s", *x.Core, bar, each-5, figure)
 			continue

@@ -141,23 +141,3 @@ func TestScreens(t *testing.T) {
 		golden.File(t, filepath.Join("testdata", name+".txt"), b.String())
 	}
 }
-
-func TestSpark(t *testing.T) {
-	for _, c := range []struct {
-		values        []float64
-		top           float64
-		columns, rows int
-		want          string
-	}{
-		{nil, 0, 5, 1, ""},
-		{[]float64{0, 1, 4, 8}, 8, 5, 1, "·▁▄█"},
-		{[]float64{0, 8, 9}, 16, 5, 2, "  ▁\n·██"},
-		{[]float64{9, 8, 8, 2, 2}, 8, 2, 1, "▄"}, // a column is the mean of three; two are left
-		{[]float64{0.001}, 8, 5, 1, "▁"},
-		{[]float64{20}, 8, 5, 1, "█"},
-	} {
-		if got := strings.Join(spark(c.values, c.top, c.columns, c.rows), "\n"); got != c.want {
-			t.Errorf("%v of %g in %dx%d: %q, want %q", c.values, c.top, c.columns, c.rows, got, c.want)
-		}
-	}
-}

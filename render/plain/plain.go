@@ -133,3 +133,21 @@ func WrapWhole(s, head, indent string, columns int) []string {
 	}
 	return Wrap(s, head, indent, columns)
 }
+
+// AtMost keeps the first of some lines; a cut shows as one ellipsis.
+func AtMost(lines []string, most, columns int) []string {
+	if len(lines) <= most {
+		return lines
+	}
+	lines = lines[:most]
+	lines[most-1] = Cut(strings.TrimRight(lines[most-1], " …")+" …", columns)
+	return lines
+}
+
+// Paint gives text for a terminal with colours one of ECMA-48.
+func Paint(s, code string, colours bool) string {
+	if !colours || s == "" || code == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}

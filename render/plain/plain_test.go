@@ -1,6 +1,7 @@
 package plain
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -60,6 +61,28 @@ func TestWrapWhole(t *testing.T) {
 	} {
 		if got := strings.Join(WrapWhole(in, "- ", "  ", 9), "|"); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestSpark(t *testing.T) {
+	for _, c := range []struct {
+		values        []float64
+		top           float64
+		columns, rows int
+		want          string
+	}{
+		{nil, 0, 5, 1, ""},
+		{[]float64{0, 1, 4, 8}, 8, 5, 1, "·▁▄█"},
+		{[]float64{0, 8, 9}, 16, 5, 2, "  ▁\n·██"},
+		{[]float64{9, 8, 8, 2, 2}, 8, 2, 1, "█▄"}, // a column is the mean of two or three
+		{[]float64{0.001}, 8, 5, 1, "▁"},
+		{[]float64{20}, 8, 5, 1, "█"},
+		{[]float64{8, math.NaN(), math.Inf(1), 4}, 8, 2, 1, "█▄"},
+		{[]float64{math.NaN(), 8}, 8, 2, 1, " █"},
+	} {
+		if got := strings.Join(Spark(c.values, c.top, c.columns, c.rows), "\n"); got != c.want {
+			t.Errorf("%v of %g in %dx%d: %q, want %q", c.values, c.top, c.columns, c.rows, got, c.want)
 		}
 	}
 }
