@@ -114,7 +114,7 @@ func Accounted(rows []Row) (out []Row) {
 	if out = of(func(f *model.FlowResult) bool { return f.Protocol == model.UDP }); out != nil {
 		return out
 	}
-	return of(func(f *model.FlowResult) bool { return len(f.Ledger.Lines) > 0 })
+	return of(func(f *model.FlowResult) bool { return len(f.Ledger.Lines)+len(f.Ledger.Possible) > 0 })
 }
 
 // Lines makes a row of each line of the ledgers of accounted flows, and one of what is unattributed.
