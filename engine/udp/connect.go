@@ -251,10 +251,12 @@ func (e *Sockets) Consented(run func() error, end func(stream int)) error {
 // consented is Consented. moves says that a sender's packets go where its sockets are connected to.
 func (e *Sockets) consented(run func() error, end func(stream int), moves bool) error {
 	if e.order.Role == engine.Receive && !e.order.Listen {
-		over := make(chan struct{})
-		defer close(over)
 		e.last = make([]lastAnswer, e.order.Flow.Streams)
-		go e.repeatAnswers(over)
+		over := make(chan struct{})
+		var repeating sync.WaitGroup
+		repeating.Go(func() { e.repeatAnswers(over) })
+		defer repeating.Wait() // it uses the sockets
+		defer close(over)
 	}
 	if e.order.Role != engine.Send {
 		return run()

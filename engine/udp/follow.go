@@ -141,8 +141,8 @@ func (f *follower) keep(k *keeper) {
 	f.keeper = k
 }
 
-// seek takes an answer that came from an address that is not that of the stream. ok says that check is to be sent there:
-// an old answer may be a copy. An answer to that moves the stream.
+// seek takes an answer that came from an address that is not that of the stream. ok says that check is to be sent
+// there: an old answer may be a copy. An answer to that moves the stream.
 func (f *follower) seek(stream int, b []byte, from netip.AddrPort) (check engine.ConsentMessage, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

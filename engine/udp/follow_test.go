@@ -127,13 +127,13 @@ func TestSenderFollows(t *testing.T) {
 		asks bool
 		peer netip.AddrPort
 	}{
-		{"a check comes from elsewhere, of one who has the key", func() bool { return f.take(0, strange[:], thief) }, false, home},
-		{"so does an answer to another sender", func() bool { return hear(answer(strange), thief) }, false, home},
+		{"a check of one who has the key", func() bool { return f.take(0, strange[:], thief) }, false, home},
+		{"an answer to another sender", func() bool { return hear(answer(strange), thief) }, false, home},
 		{"an old answer comes from home", func() bool { return hear(old, home) }, false, home},
 		{"and from elsewhere", func() bool { defer func() { first = asked }(); return hear(old, nat) }, true, home},
 		{"and at once again", func() bool { return hear(old, nat) }, false, home},
-		{"the answer to what was asked there comes from a thief", func() bool { return hear(answer(first), thief) }, true, home},
-		{"it comes from there, but the thief was asked since", func() bool { return hear(answer(first), nat) }, true, home},
+		{"a thief has the answer to that", func() bool { return hear(answer(first), thief) }, true, home},
+		{"who was asked has, before the thief", func() bool { return hear(answer(first), nat) }, true, home},
 		{"it repeats the old answer after 90 ms", func() bool { now += 90e6; return hear(old, nat) }, false, home},
 		{"after 110 ms", func() bool { now += 20e6; return hear(old, nat) }, true, home},
 		{"and after 190 ms more", func() bool { now += 190e6; return hear(old, nat) }, false, home},
