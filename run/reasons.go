@@ -79,8 +79,12 @@ func shortfall(f model.FlowResult, e effort, asked model.Flow, ordered model.Tim
 		return nil
 	}
 	code, numbers := lateCause(e.late, f.SenderCPU, f.DurationS)
+	seconds := f.DurationS // a slow sender may take longer than was ordered
+	if asked.Packets == 0 {
+		seconds = min(seconds, ordered.MeasureSeconds)
+	}
 	maps.Copy(numbers, map[string]float64{
-		"kept_pps": float64(f.Attempted) / f.DurationS, "asked_pps": float64(f.Planned) / f.DurationS,
+		"kept_pps": float64(f.Attempted) / f.DurationS, "asked_pps": float64(f.Planned) / seconds,
 		"late_ratio": float64(late) / float64(f.Planned),
 	})
 	return reason(code, numbers)

@@ -6,6 +6,7 @@ import (
 	"pelt/fleet"
 	"pelt/lab"
 	"pelt/model"
+	"pelt/unit"
 )
 
 func TestLinkDoubt(t *testing.T) {
@@ -65,5 +66,16 @@ func TestDoubtsOfWays(t *testing.T) {
 		if len(links) != 2 || (len(doubts) == 1) != c.doubt {
 			t.Errorf("%s: %d ways told, doubts %v; want 2, and a doubt: %v", name, len(links), doubts, c.doubt)
 		}
+	}
+}
+
+// TestAskedOfSlowSender: a slow sender that takes half as long again was still asked for the plan's rate.
+func TestAskedOfSlowSender(t *testing.T) {
+	f := model.FlowResult{Name: "up", Planned: 20e3, Attempted: 14e3, DurationS: 1.5, Streams: 1,
+		Ledger: model.Ledger{Pacing: []model.PacingLine{{Cause: model.PacingLate, Packets: 6e3}}}}
+	asked := model.Flow{Name: "up", Rate: unit.PacketRate(20e3)}
+	why := shortfall(f, effort{}, asked, model.Timing{MeasureSeconds: 1})
+	if len(why) != 1 || why[0].Numbers["asked_pps"] != 20e3 {
+		t.Errorf("%+v", why)
 	}
 }
