@@ -62,22 +62,19 @@ func holder(r table.Row, l model.PacingLine) string {
 	}
 }
 
-// holders are what made the senders of valid trials wait, the longest wait first.
-func holders(g table.Group, is func(model.PacingLine) bool) (names []string) {
+// longestHolder is what made the senders of valid trials wait longest.
+func longestHolder(g table.Group) string {
 	waited := map[string]float64{}
 	for _, r := range Usable(g.Rows) {
 		for _, l := range r.Flow.Ledger.Pacing {
-			if l.Cause == model.PacingBackpressure && is(l) {
+			if l.Cause == model.PacingBackpressure {
 				waited[holder(r, l)] += l.HeldS
 			}
 		}
 	}
-	names = slices.Sorted(maps.Keys(waited))
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(waited[b], waited[a]) })
-	return names
+	names := slices.Sorted(maps.Keys(waited))
+	return slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(waited[a], waited[b]) })
 }
-
-func inQueue(l model.PacingLine) bool { return l.Queue != nil }
 
 // limitedBy says what held a group back, with the figure or the line of the ledger that tells.
 func limitedBy(l table.Limit, g table.Group) Finding {
@@ -94,7 +91,7 @@ func limitedBy(l table.Limit, g table.Group) Finding {
 			f.Code = "limit.grown"
 		}
 	case table.ByQueue:
-		f = f.word("holder", holders(g, func(model.PacingLine) bool { return true })[0])
+		f = f.word("holder", f.Words["limit"])
 	case table.BySender:
 		if !f.Has(l.Proof, "") && l.Line == nil {
 			f = f.word("why", g.Rows[0].Trial.Why.String())
@@ -108,7 +105,12 @@ func limitedBy(l table.Limit, g table.Group) Finding {
 // unproven says why a limit is not known, and what would tell.
 func unproven(f Finding, g table.Group) Finding {
 	f = f.word("target", g.Rows[0].Doc.Plan.Target)
-	_, unknown := placesOf(g.Rows)
+	unplaced, all := Loss{}, 0.0
+	for _, l := range Losses(g.Rows) {
+		if all += l.Packets; l.Layer == table.Unattributed {
+			unplaced = l
+		}
+	}
 	switch {
 	case len(Usable(g.Rows)) == 0:
 		return f.word("why", g.Rows[0].Trial.Why.String())
@@ -118,9 +120,11 @@ func unproven(f Finding, g table.Group) Finding {
 		return f.word("unread", "yes")
 	case middle(g, "loss_ratio") < lossless:
 		return f.word("idle", "yes")
-	case 2*unknown >= 1:
+	case 2*unplaced.Packets >= all:
 		d := g.Rows[0].Doc
-		if d.Lab == nil && slices.ContainsFunc(d.Host, func(h model.Host) bool { return !h.Privileged }) {
+		if unplaced.Text != NoPlace {
+			f = f.word("possible", unplaced.Text)
+		} else if d.Lab == nil && slices.ContainsFunc(d.Host, func(h model.Host) bool { return !h.Privileged }) {
 			f = f.word("unprivileged", "yes")
 		}
 		return f.word("unplaced", "yes")
@@ -174,7 +178,7 @@ func limitName(l table.Limit, g table.Group) string {
 	name := limitNames[l.By]
 	switch {
 	case l.By == table.ByQueue:
-		return holders(g, func(model.PacingLine) bool { return true })[0]
+		return longestHolder(g)
 	case l.Line == nil || l.By == table.ByLink:
 		return name
 	case l.By == table.ByPath:

@@ -135,6 +135,8 @@ func TestLimit(t *testing.T) {
 	} {
 		if got := trialOf(c.of...).Limit(); got.By != c.by || got.Proof != c.proof {
 			t.Errorf("%s: %s, by %q; want %s, %q", c.name, got.By, got.Proof, c.by, c.proof)
+		} else if c.by == Unproven && got.OfRate() {
+			t.Errorf("%s: of its rate", c.name)
 		}
 	}
 }
