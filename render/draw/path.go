@@ -11,6 +11,7 @@ const (
 	nodeHeight = 48.0
 	bandHeight = 22.0 // of a link that carries all packets
 	leastSlot  = 110.0
+	mostCause  = 4 // lines of a cause below its place
 )
 
 // place is a node or a link of a path, with what was lost there.
@@ -129,7 +130,7 @@ func arrow(p *Picture, x, from, to float64) {
 // lossWords says a loss around a middle, and returns where its last line stands.
 func lossWords(p *Picture, l view.Loss, sent uint64, x, y, width float64) float64 {
 	p.print(x, y, label{text: Lost(l, sent), size: normal, ink: Bad, anchor: Middle, bold: true})
-	for _, line := range wrap(plain.Text(l.Text), small, width, 2) {
+	for _, line := range wrap(plain.Text(l.Text), small, width, mostCause) {
 		y += 16
 		p.print(x, y, label{text: line, size: small, ink: Text, anchor: Middle})
 	}

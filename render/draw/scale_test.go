@@ -25,6 +25,8 @@ func TestTicks(t *testing.T) {
 		want string
 	}{
 		{"rates from zero", fromZero(view.Axis{Unit: unit.PPS}, extent{3e3, 412e3}, 4), "0 | 200 kpps | 400 kpps"},
+		{"three levels at least", fromZero(view.Axis{Unit: unit.PPS}, extent{0, 768}, 3),
+			"0 | 200 pps | 400 pps | 600 pps | 800 pps"},
 		{"losses reach 100 %", fromZero(view.Axis{Unit: unit.Ratio}, extent{0, 0.02}, 4),
 			"0 % | 25 % | 50 % | 75 % | 100 %"},
 		{"more than one core", fromZero(view.Axis{Unit: unit.Ratio}, extent{0, 2.4}, 4), "0 % | 100 % | 200 %"},
@@ -101,6 +103,32 @@ func TestShade(t *testing.T) {
 		{4, 0, 4, strong}} {
 		if got := shade(c.v, view.Axis{}, extent{c.low, c.high}, true); got != c.want {
 			t.Errorf("%v of %v to %v: %v, want %v", c.v, c.low, c.high, got, c.want)
+		}
+	}
+}
+
+// TestLead: a heading ends with a sentence, the text below it has the others, and a short verdict is a heading whole.
+func TestLead(t *testing.T) {
+	long := strings.Repeat("It carries 9.5 kpps. ", 9) + "All is well."
+	for _, c := range []struct{ verdict, head string }{
+		{"It carries 9.5 kpps. All is well.", "It carries 9.5 kpps. All is well."},
+		{long, strings.TrimSuffix(strings.Repeat("It carries 9.5 kpps. ", 5), " ")},
+		{strings.Repeat("very long ", 20) + "indeed. The rest.", strings.Repeat("very long ", 20) + "indeed."},
+	} {
+		head, rest := Lead(c.verdict)
+		if head != c.head || strings.TrimSuffix(head+" "+strings.TrimSpace(rest), " ") != c.verdict {
+			t.Errorf("%q is parted into %q and %q", c.verdict, head, rest)
+		}
+	}
+}
+
+// TestCauseIsWhole: the cause of a loss is not cut below a path.
+func TestCauseIsWhole(t *testing.T) {
+	p := Path(view.Path{Nodes: []string{"sender", "router", "receiver"}, Sent: 100, Losses: []view.Loss{{Node: 1,
+		Packets: 1, Text: "queue on the way at router full (bfifo on to-receiver, 2 097 152 B)"}}}, 936)
+	for _, s := range p.Shapes {
+		if strings.Contains(s.Text, "…") {
+			t.Errorf("%q is cut", s.Text)
 		}
 	}
 }
