@@ -120,8 +120,8 @@ func curveExamples(*testing.T) []example {
 	outage := run(300e3, 1e9, 1e6, on, func(p *made) { p.sizes, p.rate = []int{64}, unit.PacketRate(1000) })
 	dead := &outage.Results[1].Flows[0]
 	dead.Received, dead.Lost, dead.LossRatio, dead.ReceivePPS, dead.GoodputBPS = 0, 1000, 1, 0, 0
-	dead.Ledger = model.Ledger{Lost: 1000, Lines: []model.Line{{Layer: model.LayerNetwork, Cause: "NETFILTER_DROP", Host: "10.0.1.1",
-		Packets: 1000}}}
+	dead.Ledger = model.Ledger{Lost: 1000, Lines: []model.Line{{Layer: model.LayerNetwork, Cause: "NETFILTER_DROP",
+		Host: "10.0.1.1", Packets: 1000}}}
 	rare := run(0, 1e9, 1e6, on, func(p *made) { p.sizes = []int{64} }) // something arrives in one trial of three
 	some := &rare.Results[1].Flows[0]
 	some.Received, some.Lost, some.LossRatio, some.ReceivePPS, some.GoodputBPS = 5, some.Attempted-5, 1, 5, 2560
@@ -151,7 +151,9 @@ func curveExamples(*testing.T) []example {
 		"the sender, of small sizes": run(2e6, 1e9, 400e3, on),
 		"a rate that is kept":        run(300e3, 1e9, 1e6, "", func(p *made) { p.rate = unit.PacketRate(10e3) }),
 		"a rate that is not":         run(300e3, 50e6, 1e6, on, func(p *made) { p.rate = unit.PacketRate(10e3) }),
-		"TCP, alike":                 run(8e3, 1e9, 1e6, "", tcp(1000)),
+		"a receiver that is slow at an asked rate": run(8e3, 100e9, 1e6, at,
+			func(p *made) { p.sizes, p.rate = []int{64}, unit.PacketRate(10e3) }),
+		"TCP, alike": run(8e3, 1e9, 1e6, "", tcp(1000)),
 		"TCP, alike whatever the writes": run(1e6, 1e9, 1e6, "", tcp(64, 1460),
 			func(p *made) { p.goodput, p.noise = 95e6, jitter }),
 		"TCP, slow small writes": run(8e3, 1e9, 1e6, "", tcp(64, 1000)),

@@ -492,9 +492,10 @@ var sentences = map[string]string{
 	"limit.dead":  `Streams that get nothing through were the limit[ for {where}].`,
 	"limit.unknown": `What was the limit[ for {where}] is not known[: {why}|{tcp ?}: link, buffers and processors of ` +
 		`the hosts had room, or were not read. A flood tells what the path carries: pelt curve {target argument}|` +
-		`{unplaced ?}: most of the losses have no known place[: {possible}|{dut ?} (--dut would tell)|{unprivileged ?} (root on ` +
-		`both hosts would tell)]|{idle ?}: next to nothing was lost, and the sender had time left|{unread ?}: next to ` +
-		`nothing was lost, and the time of the sender's processor was not read|{lost ?}: no part of the path, and neither host, lost most of what was lost].`,
+		`{unplaced ?}: most of the losses have no known place[: {possible}|{dut ?} (--dut would tell)|` +
+		`{unprivileged ?} (root on both hosts would tell)]|{idle ?}: next to nothing was lost, and the sender had time ` +
+		`left|{unread ?}: next to nothing was lost, and the time of the sender's processor was not read|{lost ?}: no ` +
+		`part of the path, and neither host, lost most of what was lost].`,
 	"limit.unsent":  `[{fails_pps}|A higher rate] could not be sent: {why}.`,
 	"limit.late":    `The sender was the limit: it missed {late_ratio} of its schedule of {fails_pps}.`,
 	"limit.invalid": `Trials at [{fails_pps}|a higher rate] were invalid: {why}.`,
