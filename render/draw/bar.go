@@ -30,7 +30,7 @@ func bars(p *Picture, c view.Chart) {
 	g := &barChart{Picture: p, Chart: c, pieces: make([][]piece, n), totals: make([]float64, n),
 		longest: longest(c.X.Categories)}
 	for i, s := range c.Series {
-		ink := inkOf(s, i)
+		ink := inkOf(c.Series, i)
 		for _, q := range s.Points {
 			k := int(q.X)
 			from := g.totals[k]

@@ -87,7 +87,19 @@ func Clean(c view.Chart) view.Chart {
 	return c
 }
 
-func inkOf(s view.Series, i int) Ink { return toneInk(s.Tone, seriesInk(i)) }
+func inkOf(all []view.Series, i int) Ink {
+	return ownInk(i, func(k int) view.Tone { return all[k].Tone })
+}
+
+// ownInk is the ink of one of several lines. The first of a tone has that of the tone: no two share theirs.
+func ownInk(i int, tone func(i int) view.Tone) Ink {
+	for k := range i {
+		if tone(k) == tone(i) {
+			return seriesInk(i)
+		}
+	}
+	return toneInk(tone(i), seriesInk(i))
+}
 
 func toneInk(t view.Tone, plainInk Ink) Ink {
 	switch t {

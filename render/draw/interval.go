@@ -22,7 +22,7 @@ func intervals(p *Picture, c view.Chart) {
 	ticksX(p, x, 4, p.Height-40, true)
 	p.print(p.Width, p.Height-6, label{text: c.X.Label, size: small, ink: Soft, anchor: End})
 	for _, q := range points {
-		intervalRow(p, x, q, middle(int(q.Y)), toneInk(q.Tone, inkOf(c.Series[0], 0)), c.X.Unit.Format(q.X))
+		intervalRow(p, x, q, middle(int(q.Y)), toneInk(q.Tone, inkOf(c.Series, 0)), c.X.Unit.Format(q.X))
 	}
 }
 

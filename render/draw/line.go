@@ -43,7 +43,7 @@ func lines(p *Picture, c view.Chart) {
 	p.print(0, top+10, label{text: c.Y.Label, size: small, ink: Soft})
 	g.marks()
 	for i := len(c.Series) - 1; i >= 0; i-- {
-		g.series(c.Series[i], inkOf(c.Series[i], i))
+		g.series(c.Series[i], inkOf(c.Series, i))
 	}
 	g.figures()
 }
@@ -81,7 +81,7 @@ func amounts(c view.Chart) extent {
 func legendOf(c view.Chart) []entry {
 	var out []entry
 	for i, s := range c.Series {
-		out = append(out, entry{s.Name, inkOf(s, i)})
+		out = append(out, entry{s.Name, inkOf(c.Series, i)})
 	}
 	return out
 }

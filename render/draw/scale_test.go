@@ -132,3 +132,17 @@ func TestCauseIsWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnInk: of lines with one tone the first has its ink, and no two share one.
+func TestOwnInk(t *testing.T) {
+	tones := []view.Tone{view.Plain, view.Muted, view.Bad, view.Plain, view.Muted, view.Bad}
+	used := map[Ink]bool{}
+	var lane view.Lane
+	for i, tone := range tones {
+		lane.Traces = append(lane.Traces, view.Trace{Tone: tone})
+		used[traceInk(lane, i)] = true
+	}
+	if len(used) != len(tones) || !used[Bad] || !used[Soft] {
+		t.Errorf("inks %v for %d lines", used, len(tones))
+	}
+}

@@ -69,7 +69,9 @@ func laneHead(p *Picture, l view.Lane, top float64) float64 {
 	return legend(p, entries, top+30) + 6
 }
 
-func traceInk(l view.Lane, i int) Ink { return toneInk(l.Traces[i].Tone, seriesInk(i)) }
+func traceInk(l view.Lane, i int) Ink {
+	return ownInk(i, func(k int) view.Tone { return l.Traces[k].Tone })
+}
 
 func gaps(p *Picture, all []view.Gap, x scale, top, bottom float64) {
 	for _, g := range all {
