@@ -265,6 +265,9 @@ func (c *Comparison) compare() {
 }
 
 func (c *Comparison) nothing() error {
+	if len(c.flooded) > 0 {
+		return refuse(false, "compare.flood")
+	}
 	for _, s := range c.Sides {
 		if len(Usable(s.Rows)) == 0 {
 			return refuse(false, "compare.unusable", "side", s.Name, "run", s.Doc.ID)

@@ -121,7 +121,10 @@ func compareExamples(t *testing.T) (out []example) {
 }
 
 func TestCompareRefusals(t *testing.T) {
-	d, other, empty := sample.Variants(), sample.Variants(), sample.Variants()
+	d, other, empty, flooded := sample.Variants(), sample.Variants(), sample.Variants(), sample.Variants()
+	flooded.Results = only(flooded.Results, func(r model.Result) bool {
+		return r.Cell["frame_bytes"] == model.Number(1518)
+	})
 	other.ID = "b"
 	for i := range other.Results {
 		delete(other.Results[i].Cell, "variant")
@@ -150,6 +153,7 @@ func TestCompareRefusals(t *testing.T) {
 		"compare.unusable": {Question{Docs: []*model.Document{&empty}}, false},
 		"compare.apart": {Question{Docs: []*model.Document{&routers[0], &routers[1]}, Metrics: defaultMetrics()},
 			false},
+		"compare.flood":      {Question{Docs: []*model.Document{&flooded}, Metrics: table.Named("loss_ratio")}, false},
 		"compare.unmeasured": {Question{Docs: []*model.Document{&d}, Metrics: table.Named("set_up_p50_ns")}, false},
 	} {
 		_, err := Compare(c.q)

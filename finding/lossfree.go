@@ -154,10 +154,27 @@ func lossFree(g table.Group, leading bool) []Finding {
 	case !first.Search.Regular: // which RFC 9971 section 4.8.4.1 has a report say
 		out = append(out, say("free.wide", Doubt).number("width_ratio", "", first.Search.Goal.WidthRatio))
 	}
+	if f.Code == "free.found" || f.Code == "free.link" {
+		f = f.tried(g)
+	}
 	if full && f.Code == "free.found" {
 		f = f.number("link_bps", "", table.LinkRate(first))
 	}
 	return slices.Concat([]Finding{f}, randomLoss(first), bursts(first), out)
+}
+
+// tried tells where single trials of all searches put the limit, if readers see that they differ from the bounds.
+func (f Finding) tried(searches table.Group) Finding {
+	low, high := math.Inf(1), 0.0
+	for _, r := range searches.Rows {
+		from, to := r.Search.Tried()
+		low, high = min(low, from), max(high, to)
+	}
+	seen := func(a, b float64) bool { return unit.FormatPPS(a) != unit.FormatPPS(b) }
+	if seen(low, middle(searches, "holds_pps")) || seen(high, middle(searches, "fails_pps")) {
+		f = f.number("holds_pps", "tried", low).number("fails_pps", "tried", high)
+	}
+	return f
 }
 
 // flowOfLoss names the flow that lost most, if the other ones lost little.
@@ -185,6 +202,12 @@ const mostOfLosses = 0.9
 // withoutLoss reports whether no trial at a rate that fails shows what the limit was.
 func withoutLoss(r table.Row) bool {
 	return r.Search.Limit == design.SenderLimit || r.Search.Limit == design.FloodLimit
+}
+
+// AtLeast reports whether a search found no rate at which the path loses too much.
+func AtLeast(r table.Row) bool {
+	held := withoutLoss(r) || r.Search.Limit == design.EndLimit
+	return r.Search.Done && (r.Search.Limit == design.AskedLimit || held && !fullAt(r))
 }
 
 // limitFinding says what held a search back that found no rate at which the path or a host loses too much.

@@ -17,9 +17,10 @@ const (
 
 // Parts of sentences about rates without loss.
 const (
-	freeLoss    = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
-	freeOf      = freeLoss + ` up to {throughput_pps range}[ {each}][ {where}]`
-	freeBounds  = ` (fails [at {fails_pps}|just above])`
+	freeLoss   = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
+	freeOf     = freeLoss + ` up to {throughput_pps range}[ {each}][ {where}]`
+	freeBounds = ` ([single trials put the limit between {holds_pps:tried} and {fails_pps:tried}|` +
+		`fails at {fails_pps}|fails just above])`
 	freeFlood   = `[; saturates at {receive_pps:flood range}].`
 	freeAtLeast = freeLoss + ` up to at least {throughput_pps range}[ {each}][ {where}].`
 )
@@ -100,7 +101,7 @@ var sentences = map[string]string{
 	// Searches for the highest rate without loss, or with little.
 	"free.found": freeOf + freeBounds + freeFlood + `[ The link of {link_bps} carries no more.]` +
 		`[ The first losses[ ({flow})] are: {first}.| Above that {queue}.]`,
-	"free.link": freeOf +
+	"free.link": freeOf + `[ (single trials put the limit between {holds_pps:tried} and {fails_pps:tried})]` +
 		`[{below ?}|; the link of {link_bps}[ to each of {receivers_count} receivers] carries no more].`,
 	"free.least": freeAtLeast,
 	"free.asked": freeAtLeast + ` No higher rate was tried (--rate).`,
@@ -398,7 +399,9 @@ var sentences = map[string]string{
 		`vary it, or one run with --by {setting}`,
 	"compare.unusable": `{side} has no usable trial, so nothing can be compared. See why: pelt report ` +
 		`{run argument} --all`,
-	"compare.apart":      `the runs have no setting in common: nothing can be compared`,
+	"compare.apart": `the runs have no setting in common: nothing can be compared`,
+	"compare.flood": `nothing can be compared: packets were sent as fast as possible, so what is lost depends on the ` +
+		`sender. Ask for a rate: --rate`,
 	"compare.unmeasured": `nothing can be compared: none of the metrics was measured on both sides`,
 	// Explanations of losses, advice and live drops.
 	"explain.lost": `{loss_ratio} was lost: {lost_packets} of {attempted_packets} packets. [{unknown_ratio} of ` +

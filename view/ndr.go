@@ -1,6 +1,7 @@
 package view
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -132,6 +133,19 @@ func searched(rows, searches []table.Row) []Section {
 			metricColumns("duration_s", "loss_ratio", "lost_packets")))
 }
 
+// atLeast marks the rates of searches that found no rate at which the path loses too much.
+func atLeast(rates []column) []column {
+	show, unit := rates[0].cell, rates[0].Unit
+	rates[0].cell = func(g table.Group, row int) Cell {
+		c := show(g, row)
+		if !math.IsNaN(c.Value) && slices.ContainsFunc(g.Rows, finding.AtLeast) {
+			c.Text = "≥ " + unit.Format(c.Value)
+		}
+		return c
+	}
+	return rates
+}
+
 // searchTable is what the searches found for each of the keys' levels.
 func searchTable(searches []table.Row, keys []table.Key) Table {
 	if len(keys) == 0 {
@@ -148,7 +162,7 @@ func searchTable(searches []table.Row, keys []table.Key) Table {
 	limit := func(g table.Group, _ int) Cell { return Cell{Text: finding.SearchLimit(g.Rows[0])} }
 	groups := table.By(searches, keys...)
 	t := rowsOf("Rates without loss", groups, keyColumns(keys...),
-		metricColumns("throughput_pps", "fails_pps"), cells("saturates_pps", "Saturates at", flood),
+		atLeast(metricColumns("throughput_pps")), metricColumns("fails_pps"), cells("saturates_pps", "Saturates at", flood),
 		cells("limit", "Limited by", limit), metricColumns("router_busy_ratio"),
 		details(metricColumns("throughput_bps", "loss_ratio", "delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns",
 			"search_trials", "search_s")))
