@@ -245,7 +245,9 @@ func keptWhole(sizes []table.Group, fast table.Group) []Finding {
 	if fast.Rows[0].Doc.Plan.Design.Search != nil { // it was measured
 		return nil
 	}
-	clean := only(sizes, func(g table.Group) bool { return middle(g, "loss_ratio") < lossless })
+	clean := only(sizes, func(g table.Group) bool { // each trial of it
+		return !slices.ContainsFunc(g.Rows, func(r table.Row) bool { return r.Flow.LossRatio >= lossless })
+	})
 	if len(clean) > 0 {
 		g := largest(clean, "receive_pps")
 		return []Finding{say("curve.free", Fact, g).median("receive_pps", "free", g).word("where", g.Name())}

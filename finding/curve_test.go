@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pelt/model"
+	"pelt/table"
 	"pelt/unit"
 )
 
@@ -266,6 +267,19 @@ func TestSentencesAndCodes(t *testing.T) {
 		}
 		if !made {
 			t.Errorf("nothing makes %s: %s", code, sentences[code])
+		}
+	}
+}
+
+// TestLossFreeEachTrial: a rate that lost packets in one trial of three is not without loss.
+func TestLossFreeEachTrial(t *testing.T) {
+	d := made{pps: 300e3, bits: 1e9, sender: 10e3, sizes: []int{64}, repeats: 3}.doc()
+	for _, loss := range []float64{0, 0.05} {
+		d.Results[1].Flows[0].LossRatio = loss
+		g := table.Group{Rows: table.Rows(d)}
+		found := keptWhole([]table.Group{g}, g)
+		if got := found[0].Code == "curve.free"; got != (loss == 0) {
+			t.Errorf("with %v lost in one trial: %v", loss, texts(found))
 		}
 	}
 }

@@ -69,11 +69,8 @@ func nameColumn(keys []table.Key) []column {
 	return out
 }
 
-// badLoss is the share of lost packets from which on a cell is marked.
-const badLoss = 0.001
-
 func lossTone(share float64) Tone {
-	if share >= badLoss {
+	if share >= table.Lossless {
 		return Bad
 	}
 	return Plain
