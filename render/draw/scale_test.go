@@ -122,14 +122,19 @@ func TestLead(t *testing.T) {
 	}
 }
 
-// TestCauseIsWhole: the cause of a loss is not cut below a path.
+// TestCauseIsWhole: the cause of a loss is not cut below a path, nor is a figure in it.
 func TestCauseIsWhole(t *testing.T) {
 	p := Path(view.Path{Nodes: []string{"sender", "router", "receiver"}, Sent: 100, Losses: []view.Loss{{Node: 1,
 		Packets: 1, Text: "queue on the way at router full (bfifo on to-receiver, 2 097 152 B)"}}}, 936)
+	whole := false
 	for _, s := range p.Shapes {
 		if strings.Contains(s.Text, "…") {
 			t.Errorf("%q is cut", s.Text)
 		}
+		whole = whole || strings.Contains(s.Text, "2\u00a0097\u00a0152\u00a0B")
+	}
+	if !whole {
+		t.Error("the figure is on two lines")
 	}
 }
 

@@ -97,12 +97,12 @@ func Sheet(page view.Page, width float64) (p Picture, ok bool) {
 	y := edge + 8
 	p.print(edge, y, label{text: fit(plain.Text(page.Title+" · "+page.Subject), normal, room), size: normal, ink: Soft})
 	head, rest := Lead(page.Verdict)
-	for _, line := range wrap(plain.Glue(head), 21, room/boldness, 4) {
+	for _, line := range wrap(head, 21, room/boldness, 4) {
 		y += 29
 		p.print(edge, y, label{text: line, size: 21, ink: Text, bold: true})
 	}
 	y += 6
-	for _, line := range wrap(plain.Glue(rest), 15, room, 4) {
+	for _, line := range wrap(rest, 15, room, 4) {
 		y += 22
 		p.print(edge, y, label{text: line, size: 15, ink: Text})
 	}
@@ -122,7 +122,7 @@ func Sheet(page view.Page, width float64) (p Picture, ok bool) {
 			}
 			p.paste(sub, x, y+14)
 			below := y + 14 + sub.Height
-			for _, line := range wrap(plain.Glue(plain.Text(sub.Note)), small, each, 2) {
+			for _, line := range wrap(plain.Text(sub.Note), small, each, 2) {
 				below += 18
 				p.print(x, below, label{text: line, size: small, ink: Soft})
 			}

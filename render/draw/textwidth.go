@@ -1,6 +1,10 @@
 package draw
 
-import "strings"
+import (
+	"strings"
+
+	"pelt/render/plain"
+)
 
 // asciiWidths are the advances of the characters from space to ~ in hundredths of an em:
 // the greater of DejaVu Sans 2.37, the widest of the usual sans-serif fonts, and Go
@@ -55,11 +59,11 @@ func fit(s string, size, width float64) string {
 }
 
 // wrap breaks words into at most a number of lines of a width; the last is cut.
-// It does not break at the space within a figure, which is no plain one.
+// It does not break within a figure.
 func wrap(s string, size, width float64, most int) []string {
 	var lines []string
 	line := ""
-	words := strings.FieldsFunc(s, func(r rune) bool { return r == ' ' })
+	words := strings.FieldsFunc(plain.Glue(s), func(r rune) bool { return r == ' ' })
 	if len(words) == 0 {
 		return nil
 	}
