@@ -75,7 +75,8 @@ type Agent struct {
 	calls    allowance      // of peers that have not consented
 	refusals time.Time      // when one was told last
 	sessions map[string]*session
-	closed   string // why no more sessions are taken; "" while they are
+	closed   string    // why no more sessions are taken; "" while they are
+	joined   time.Time // a hub of many hosts, or came back to it
 }
 
 // newAgent checks the configuration; it starts nothing.
@@ -112,10 +113,24 @@ func (a *Agent) info(client netip.Addr) AgentInfo {
 	if a.alone && !i.Address.IsValid() {
 		i.Address, i.Seen = a.link.addresses()
 	}
+	i.Joined = a.joinedAt()
 	if a.cfg.Facts != nil {
 		i.Host = a.cfg.Facts()
 	}
 	return i
+}
+
+func (a *Agent) joinedAt() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.joined
+}
+
+// join counts the agent as one of its hub's from now on.
+func (a *Agent) join() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.joined = time.Now().Round(0) // as it is after a way through JSON
 }
 
 // serve answers whoever the hub lets through.

@@ -54,6 +54,8 @@ type AgentInfo struct {
 	// Seen is where the hub sees it come from: another address than its own behind a NAT. Not set where its
 	// owner said the address.
 	Seen netip.Addr `json:"seen,omitzero"`
+	// Joined is when it joined, by its own clock, its hub of many hosts. Of two of one name the later leaves.
+	Joined time.Time `json:"joined,omitzero"`
 	// Reached is the address at which this host reached its hub; of a pelt serve only.
 	Reached netip.Addr `json:"-"`
 }

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -50,6 +51,7 @@ func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(Agent
 		}
 	}
 	if err == nil {
+		a.join()
 		err = a.serve(l)
 	}
 	if err != nil {
@@ -63,27 +65,46 @@ func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(Agent
 			return
 		}
 		tell("joined again")
+		a.join()
 		go name.ask() // another host may have come meanwhile
 	}
 	l.mu.Unlock()
-	if hub.NATS != "" { // the server asked may not have heard yet of a host at another one
-		defer time.AfterFunc(askAgain, name.ask).Stop()
-	}
 	if ready != nil {
 		ready(a.info(at.Addr()))
 	}
-	select {
-	case <-ctx.Done():
-	case <-name.taken:
-		err = nameTakenError(a.cfg.ID)
-	case <-l.lost:
-		err = fmt.Errorf("the connection to the hub at %v was lost for good", at)
-		if l.refused.Load() {
-			err = fmt.Errorf("the hub at %v has another code now: start this again with that one", at)
-		}
-	}
+	err = a.remain(ctx, l, name, hub.NATS != "")
 	a.shutdown("pelt join was stopped there")
 	return err
+}
+
+// remain returns when a host that has joined is to leave its hub: without an error at the end of ctx.
+func (a *Agent) remain(ctx context.Context, l *link, name claim, cluster bool) error {
+	at := l.remote()
+	wait := askAgain
+	again := time.NewTimer(wait)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-again.C:
+			if cluster { // the server asked may not have heard yet of a host at another one
+				name.ask()
+			}
+			if wait *= 2; wait < time.Minute {
+				again.Reset(wait)
+			}
+		case other := <-name.taken:
+			if !other.After(a.joinedAt()) { // else both found the name free, and the other one leaves
+				return nameTakenError(a.cfg.ID)
+			}
+		case <-l.lost:
+			if l.refused.Load() {
+				return fmt.Errorf("the hub at %v has another code now: start this again with that one", at)
+			}
+			return fmt.Errorf("the connection to the hub at %v was lost for good", at)
+		}
+	}
 }
 
 // dialFleet connects to a hub of many hosts. agent is whose it is, "" for a controller's.
@@ -161,22 +182,30 @@ const nameWait = 2 * time.Second
 // claim is a question to the hub: has another host this name? ask sends it; free or taken gets the answer. An answer
 // may be late, so it is awaited for as long as the link lives.
 type claim struct {
-	ask         func()
-	free, taken chan struct{} // one answer each
+	ask   func()
+	free  chan struct{}
+	taken chan time.Time // when the other one joined
 }
 
 func (l *link) claim(id string) (claim, error) {
 	inbox := l.nc.NewInbox()
 	c := claim{func() { // fails only with the link
 		_ = l.nc.PublishRequest(orderSubject(id, verbHello, l.client), inbox, nil)
-	}, make(chan struct{}, 1), make(chan struct{}, 1)}
+	}, make(chan struct{}, 1), make(chan time.Time, 1)}
 	_, err := l.subscribe(inbox, func(m *nats.Msg) {
-		answer := c.taken
 		if len(m.Data) == 0 { // the server knows of no such agent
-			answer = c.free
+			select {
+			case c.free <- struct{}{}:
+			default:
+			}
+			return
+		}
+		var other AgentInfo
+		if body, err := open(m.Data); len(m.Data) <= mostHello && err == nil {
+			_ = json.Unmarshal(body, &other) // who does not tell was there before
 		}
 		select {
-		case answer <- struct{}{}:
+		case c.taken <- other.Joined:
 		default:
 		}
 	})

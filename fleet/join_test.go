@@ -146,30 +146,48 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// A host that has the name of another one leaves, however late that answers, and says meanwhile that it may.
+// A host that has the name of another one leaves, however late that answers, and says meanwhile that it may. Where both
+// found the name free, the one that joined later leaves.
 func TestFleetNameTakenLate(t *testing.T) {
 	t.Parallel()
-	hub := openHub(t)
-	other, err := dialFleet(t.Context(), hub, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.close()
-	asked := make(chan *nats.Msg, 1)
-	if _, err := other.subscribe(orderSubject("a", "*", "*"), func(m *nats.Msg) { asked <- m }); err != nil {
-		t.Fatal(err)
-	}
-	if err := other.nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	cfg, told := agentOn(newWire(), "a"), ""
-	cfg.Events = func(text string) { told += text + "\n" }
-	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
-	defer cancel()
-	err = Join(ctx, hub, cfg, func(AgentInfo) { _ = (<-asked).Respond(encodeReply(AgentInfo{ID: "a"}, nil)) })
-	const want = "another host named a may be on the hub, and has not answered for 2s: this one leaves if it does\n"
-	if err != nameTakenError("a") || told != want {
-		t.Errorf("%v; it said %q, want %q", err, told, want)
+	for name, c := range map[string]struct {
+		joined time.Time
+		err    error
+	}{
+		"an old version":    {time.Time{}, nameTakenError("a")},
+		"who was there":     {time.Now().Add(-time.Hour), nameTakenError("a")},
+		"who came after it": {time.Now().Add(time.Hour), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hub := openHub(t)
+			other, err := dialFleet(t.Context(), hub, "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.close()
+			asked := make(chan *nats.Msg, 1)
+			if _, err := other.subscribe(orderSubject("a", "*", "*"), func(m *nats.Msg) { asked <- m }); err != nil {
+				t.Fatal(err)
+			}
+			if err := other.nc.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			cfg, told := agentOn(newWire(), "a"), ""
+			cfg.Events = func(text string) { told += text + "\n" }
+			ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
+			defer cancel()
+			err = Join(ctx, hub, cfg, func(AgentInfo) {
+				_ = (<-asked).Respond(encodeReply(AgentInfo{ID: "a", Joined: c.joined}, nil))
+				if c.err == nil {
+					time.AfterFunc(300*time.Millisecond, cancel) // a host that is to leave does so in less
+				}
+			})
+			const want = "another host named a may be on the hub, and has not answered for 2s: this one leaves if it does\n"
+			if err != c.err || told != want {
+				t.Errorf("%v; it said %q, want %v, %q", err, told, c.err, want)
+			}
+		})
 	}
 }
 
@@ -408,7 +426,7 @@ func TestFleetPartition(t *testing.T) {
 	}
 	for _, host := range []string{"a", "b"} {
 		testenv.Await(t, host+" stops", func() bool { return len(touched.events(host, "ended send")) == 1 })
-		if d := touched.events(host, "ended send")[0].Sub(at); d > stopLimit(late) {
+		if d := touched.events(host, "ended send")[0].Sub(at); d > stopLimit(t, late) {
 			t.Errorf("%s stopped after %v", host, d)
 		}
 	}
