@@ -183,8 +183,7 @@ var causes = [...]Cause{
 	{Name: "ROUTE_BLACKHOLE", at: stageIP, Words: "route is a blackhole at %h"},
 	{Name: "ROUTE_PROHIBIT", at: stageIP, Words: "route is prohibited at %h"},
 	{Name: "ROUTE_UNREACHABLE", at: stageIP, Words: "route is unreachable at %h"},
-	{Name: "ROUTE_REFUSED", at: stageIP,
-		Words: "route or rule (ip rule) is a blackhole, prohibited or unreachable, at %h",
+	{Name: "ROUTE_REFUSED", at: stageIP, Words: "refused by a route or ip rule at %h",
 		seen:  "-@ip_error|dst_discard(_out)?",
 		errno: "EINVAL EACCES EHOSTUNREACH", // net/ipv4/fib_semantics.c, fib_props
 		when:  facts.refuses, counts: uncountedByIP, how: counter{also: uncounted, when: refuses}},

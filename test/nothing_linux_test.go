@@ -143,8 +143,8 @@ func TestNothingThrough(t *testing.T) {
 			server.Rule(nftables.ChainHookInput, with(dataPackets, dropped)...)
 		}, want: "Nothing came through to 10.77.1.2: all # packets to UDP port 7359 were lost: dropped by the filter or by IP at 10.77.1.2; no counter tells which."},
 		{name: "the router has no route for the packets", fault: func(_, router, _ *netbed.Node) { blackhole(router) },
-			want: "Nothing came through to 10.77.1.2: all # packets to UDP port 7359 were lost: route or rule (ip rule) is a " +
-				"blackhole, prohibited or unreachable, at 10.77.0.2."},
+			want: "Nothing came through to 10.77.1.2: all # packets to UDP port 7359 were lost: refused by a " +
+				"route or ip rule at 10.77.0.2."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
