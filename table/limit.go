@@ -241,25 +241,21 @@ func usable(rows []Row) (out []Row) {
 	return out
 }
 
-// busy names the figure that shows an end without time left.
+// busy names the figure that shows an end without time left, "" if none does.
 func (g Group) busy(end string) string {
-	switch thread, host := end+"_cpu_thread_ratio", end+"_cpu_host_ratio"; {
+	return g.used(end+"_cpu_thread_ratio", end+"_cpu_host_ratio")
+}
+
+// busyRouter is likewise of a router.
+func (g Group) busyRouter() string { return g.used("router_thread_ratio", "router_busiest_core_ratio") }
+
+// used names the one of two figures, of a thread and of a host, that says that no time was left.
+func (g Group) used(thread, host string) string {
+	switch {
 	case g.middle(thread) >= busyThread:
 		return thread
 	case g.middle(host) >= busyHost:
 		return host
-	}
-	return ""
-}
-
-// busyRouter names the figure that shows a router without time left.
-func (g Group) busyRouter() string {
-	const thread, core = "router_thread_ratio", "router_busiest_core_ratio"
-	switch {
-	case g.middle(thread) >= busyThread:
-		return thread
-	case g.middle(core) >= busyHost:
-		return core
 	}
 	return ""
 }
