@@ -166,6 +166,9 @@ func (a *Agent) serve(l *link) error {
 func (a *Agent) respond(m *nats.Msg, client, verb string, data []byte) {
 	host := sourceOf(a.client(client)).String()
 	if !a.begin(client, host) {
+		if verb == verbHello && a.isClosed() { // its name is free
+			return
+		}
 		_ = m.Respond(encodeReply(nil, errors.New("the agent is busy with too many orders")))
 		return
 	}
@@ -174,6 +177,13 @@ func (a *Agent) respond(m *nats.Msg, client, verb string, data []byte) {
 		ctx := context.WithValue(context.Background(), asker{}, client)
 		_ = m.Respond(a.answer(ctx, verb, data)) // else the controller is gone
 	}()
+}
+
+// isClosed reports whether the agent is shut down.
+func (a *Agent) isClosed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.closed != ""
 }
 
 // begin takes one of the places for orders at work; false if a client, its host or this agent has as many as it may.

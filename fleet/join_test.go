@@ -191,6 +191,45 @@ func TestFleetNameTakenLate(t *testing.T) {
 	}
 }
 
+// A host that is leaving, and still has its hands full, does not say that its name is taken.
+func TestFleetLeaving(t *testing.T) {
+	t.Parallel()
+	hub := openHub(t)
+	open := func(agent string) *link {
+		l, err := dialFleet(t.Context(), hub, agent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(l.close)
+		return l
+	}
+	leaving, controller := open("a"), open("")
+	a, err := newAgent(agentOn(newWire(), "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.cfg.clientOf = func(string) netip.AddrPort { return leaving.remote() }
+	a.closed = "it is leaving"
+	for range cap(a.busy) {
+		a.busy <- struct{}{}
+	}
+	if err := a.serve(leaving); err != nil {
+		t.Fatal(err)
+	}
+	answers, inbox := make(chan *nats.Msg, 2), controller.nc.NewInbox()+"."
+	if _, err := controller.subscribe(inbox+"*", func(m *nats.Msg) { answers <- m }); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{verbHello, verbRelease} { // answered in turn
+		if err := controller.nc.PublishRequest(orderSubject("a", verb, controller.client), inbox+verb, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m := testenv.Receive(t, "an answer", answers); m.Subject != inbox+verbRelease {
+		t.Errorf("a hello was answered: %s", m.Data)
+	}
+}
+
 // A host takes part in the tests of one controller at a time, until the ends of its trial are closed.
 func TestFleetTaken(t *testing.T) {
 	t.Parallel()
