@@ -124,8 +124,13 @@ func maybe(rows []table.Row) string {
 
 // placesOf says where packets were lost, the most first, and which share of them has no known place.
 func placesOf(rows []table.Row) (places string, unknown float64) {
+	known, unknown := sharesOf(rows)
+	return listed(known), unknown
+}
+
+// sharesOf are the known places of losses, the most first, with their shares as Packets.
+func sharesOf(rows []table.Row) (known []Loss, unknown float64) {
 	losses := Losses(Usable(rows))
-	var words []string
 	var all float64
 	for i := range losses { // what reads alike stands once
 		all += losses[i].Packets
@@ -136,14 +141,22 @@ func placesOf(rows []table.Row) (places string, unknown float64) {
 	}
 	losses = only(losses, func(l Loss) bool { return l.Packets > 0 })
 	for _, l := range losses {
-		switch share := l.Packets / all; {
-		case l.Text == NoPlace:
-			unknown = share
-		case len(words) < mostPlaces:
-			words = append(words, unit.Ratio.Format(share)+" "+l.Text)
+		if l.Packets /= all; l.Text == NoPlace {
+			unknown = l.Packets
+		} else {
+			known = append(known, l)
 		}
 	}
-	return strings.Join(words, ", "), unknown
+	return known, unknown
+}
+
+// listed names the first of some places with their shares.
+func listed(known []Loss) string {
+	var words []string
+	for _, l := range known[:min(len(known), mostPlaces)] {
+		words = append(words, unit.Ratio.Format(l.Packets)+" "+l.Text)
+	}
+	return strings.Join(words, ", ")
 }
 
 // Unexplained doubts losses that have no known place. It leads to the others, and to settings that would help.

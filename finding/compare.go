@@ -303,10 +303,16 @@ func (e Effect) size() float64 {
 
 // phrase names an effect with its figures: "Goodput -78 %, at 64 B (21 Mbit/s against 97 Mbit/s)".
 func (c Comparison) phrase(e Effect) string {
-	other, base := e.Metric.Format(c.Stat(e, e.Side).Median), e.Metric.Format(c.Stat(e, 0).Median)
-	return e.Metric.Label + " " + unit.Change(e.Change, e.Points) + c.Places[e.Place].at +
-		" (" + unit.Bare(other, base) + " against " + base + ")"
+	return e.figure() + c.Places[e.Place].at + " (" + c.values(e) + ")"
 }
+
+func (c Comparison) values(e Effect) string {
+	other, base := e.Metric.Format(c.Stat(e, e.Side).Median), e.Metric.Format(c.Stat(e, 0).Median)
+	return unit.Bare(other, base) + " against " + base
+}
+
+// figure names an effect in two words: "Goodput -78 %".
+func (e Effect) figure() string { return e.Metric.Label + " " + unit.Change(e.Change, e.Points) }
 
 func (c Comparison) Findings() []Finding {
 	var out []Finding
@@ -358,7 +364,8 @@ func (c Comparison) side(i int) Finding {
 	tell := func(code string, e Effect) {
 		other, base := c.Places[e.Place].Sides[i], c.Places[e.Place].Sides[0]
 		f.Code, f.Groups = code, append(f.Groups, other, base)
-		f = f.word("what", c.phrase(e)).median(e.Metric.Name, "best", other).median(e.Metric.Name, "base", base).
+		f = f.word("what", c.phrase(e)).word("figure", e.figure()).word("values", c.values(e)).
+			word("place", capital(strings.TrimPrefix(c.Places[e.Place].at, ", "))).median(e.Metric.Name, "best", other).median(e.Metric.Name, "base", base).
 			number("change_ratio", e.Metric.Name, e.Change)
 		switch {
 		case e.Needed >= table.MostNeeded:

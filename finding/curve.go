@@ -33,7 +33,16 @@ func Curve(rows []table.Row) []Finding {
 			out = append(out, f)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(b.carriesLess(), a.carriesLess()) })
 	return append(out, refused...)
+}
+
+// carriesLess puts curves that do not carry what was asked before those that do.
+func (f Finding) carriesLess() int {
+	if slices.Contains([]string{"curve.nothing", "curve.short", "curve.loses", "curve.grown"}, f.Code) {
+		return 1
+	}
+	return 0
 }
 
 // refusedSizes tells of sizes that the sender's kernel refused to send.

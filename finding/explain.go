@@ -135,11 +135,16 @@ func Lost(rows []table.Row) Finding {
 	if rows[0].Flow.Protocol == model.TCP {
 		f.Code = "explain.again"
 	}
-	places, unknown := placesOf(AsValid(rows))
-	if f = f.word("places", places); unknown > 0.5 {
+	known, unknown := sharesOf(AsValid(rows))
+	switch {
+	case unknown > 0.5:
 		f = f.number("unknown_ratio", "", unknown)
+	case len(known) > 0:
+		first := known[0]
+		f = f.number("share_ratio", "", first.Packets).word("first", where(first.Loss))
+		known = known[1:]
 	}
-	return f
+	return f.word("places", listed(known))
 }
 
 // AsValid makes the figures of trials count that are not valid, for their own page.

@@ -181,11 +181,14 @@ func unitOf(name string) unit.Unit {
 }
 
 // Text is the finding in a sentence or two.
-func (f Finding) Text() string {
-	if text := f.fill(sentences[f.Code]); text != "" {
-		return text
+func (f Finding) Text() string { return strings.Join(f.Parts(), " ") }
+
+// Parts are the sentences of the finding: a headline, and what follows it.
+func (f Finding) Parts() []string {
+	if text := f.fill(strings.ReplaceAll(sentences[f.Code], "¶", "\n")); text != "" {
+		return strings.Split(text, "\n")
 	}
-	return "<no words for " + f.Code + ">"
+	return []string{"<no words for " + f.Code + ">"}
 }
 
 func (f Finding) Command() string { return f.fill(commands[f.Code]) }
@@ -202,6 +205,7 @@ func (f Finding) Command() string { return f.fill(commands[f.Code]) }
 //	{left_count # trial is/# trials are}   one or many; # is the number
 //	{phases_count ?}                   nothing, if it is there
 //	[a|b|c]                            the first of these of which nothing is missing, if any
+//	¶                                  the end of a headline, or of a sentence that follows one
 //
 // What is missing outside of brackets is a bug, and shows.
 func (f Finding) fill(text string) string {

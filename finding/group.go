@@ -38,6 +38,14 @@ func bySetting(rows []table.Row) []table.Group {
 	return table.By(rows, table.Varying(rows, append(table.Settings(rows), table.KeyOf("flow"))...)...)
 }
 
+// capital is a name as the beginning of a sentence.
+func capital(name string) string {
+	if name == "" {
+		return ""
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
 // placeName names the levels of a place, its size first: "64 B frames, up". UDP is usual and goes without saying.
 func placeName(g table.Group) string {
 	var sizes, words []string

@@ -71,7 +71,7 @@ func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
 			if slices.ContainsFunc(settings, func(k table.Key) bool { return k.Unit == unit.Bytes }) {
 				found[0] = found[0].word("where", strings.TrimPrefix(at(g), ", "))
 			} else if name != "" {
-				found[0] = found[0].word("way", strings.ToUpper(name[:1])+name[1:])
+				found[0] = found[0].word("way", capital(name))
 			}
 			if alone && len(out) == 0 {
 				found[0] = found[0].figure("receive_pps", "flood", table.Group{Rows: goal.Rows[0].Flood()})

@@ -53,7 +53,11 @@ func Soak(rows []table.Row) []Finding {
 	if len(rows) == 0 {
 		return nil
 	}
-	out, ran := unfinished(rows)
+	cut, ran := unfinished(rows)
+	var out []Finding
+	if !ran {
+		out, cut = cut, nil
+	}
 	out = append(out, outagesOf(rows)...)
 	for _, r := range rows {
 		name := ""
@@ -67,7 +71,7 @@ func Soak(rows []table.Row) []Finding {
 			out = append(out, f)
 		}
 	}
-	out = append(out, changesOf(rows)...)
+	out = append(append(out, cut...), changesOf(rows)...)
 	out = append(out, gapsOf(rows[0].Trial)...)
 	if whole := (table.Group{Rows: rows}); whole.Sum("lost_packets") > 0 {
 		out = append(out, nextOf("explain", rows[0].Doc))

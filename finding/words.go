@@ -2,14 +2,14 @@ package finding
 
 // Parts of sentences of sweeps.
 const (
-	sweepGets = `gets {goodput_bps:best range} through[ and loses {loss_ratio:best}].`
-	sweepBest = `Best: {best}. It ` + sweepGets
+	sweepGets = `{best} ({goodput_bps:best} through[, {loss_ratio:best} lost]).`
+	sweepBest = `Best: ` + sweepGets
 )
 
 // Parts of sentences about routers, and about what the limit was.
 const (
-	routerLarge = `[ and {goodput_bps:large} with {large} frames], {way}.`
-	routerTCP   = `[ TCP carries {goodput_bps:tcp}.]`
+	routerRates = ` {receive_pps:small} ({small})[ and {goodput_bps:large} ({large})]`
+	routerTCP   = `[¶TCP carries {goodput_bps:tcp}.]`
 	factLater   = `[{later}: ]`
 	routerGap   = `The router was not watched [from {gap_s:from moment} to {gap_s:to moment}|` +
 		`after {gap_s:from moment}|in all] of a trial`
@@ -17,24 +17,25 @@ const (
 
 // Parts of sentences about rates without loss.
 const (
-	freeLoss   = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
-	freeOf     = freeLoss + ` up to {throughput_pps range}[ {each}][ {where}]`
-	freeBounds = ` ([single trials put the limit between {holds_pps:tried} and {fails_pps:tried}|` +
-		`fails at {fails_pps}|fails just above])`
-	freeFlood   = `[; saturates at {receive_pps:flood range}].`
-	freeAtLeast = freeLoss + ` up to at least {throughput_pps range}[ {each}][ {where}].`
+	freeLoss    = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
+	freeOf      = freeLoss + ` up to {throughput_pps}[ {each}][ {where}]`
+	freeTried   = ` (single trials: {holds_pps:tried}–{fails_pps:tried})`
+	freeFlood   = `[¶It saturates at {receive_pps:flood range}.]`
+	freeAtLeast = freeLoss + ` up to at least {throughput_pps}[ {each}][ {where}].`
 )
 
 // Parts of sentences about flows that carry nothing: who got nothing from whom, which packets, what became of those of
 // some streams.
 const (
 	nothingTo    = `[{where}: n|N]othing came through[ from {source}] to {to}`
-	nothingAll   = `[{packets_count:all the only packet/all # packets}|{packets_count:lost} of {packets_count} packets] to {port}`
-	nothingBack  = `[{where}: n|N]o answer came back from {to}[ to {source}]: it received {packets_count:heard # packet/# packets} on {port} and answered, but `
+	nothingAll   = `[{packets_count:all The only packet/All # packets}|{packets_count:lost} of {packets_count} packets] to {port}`
+	nothingBack  = `[{where}: n|N]o answer came back from {to}[ to {source}]: `
+	nothingHeard = `¶It received {packets_count:heard # packet/# packets} on {port} and answered; `
 	nothingReply = `[{packets_count:all its only answer/all # answers}|{packets_count:lost} of {packets_count} answers]`
 	nothingWere  = ` [{packets_count:all was/were}|were]`
-	nothingSome  = `[{flow}: ]{streams_count:dead} of {streams_count} streams get[{one ?}s] nothing through ([to UDP ports {listening}|from UDP port[{one ?}|s] {asking}])`
-	nothingOther = `. The path chooses by port; the figures are those of the other {streams_count:others}.`
+	nothingSome  = `[{flow}: ]{streams_count:dead} of {streams_count} streams get[{one ?}s] nothing through`
+	nothingOther = `.¶The path chooses by port: [{one ?}this stream goes|these go] [to UDP ports {listening}|` +
+		`from UDP port[{one ?}|s] {asking}].¶The figures are those of the other {streams_count:others}.`
 )
 
 // Parts of other sentences. watchedLess is what a watch did not see, or could not name.
@@ -47,74 +48,72 @@ const (
 	ccLooks = `{who} [looks {speed_index} times as fast as {base}|looks {speed_ratio:more} faster than {base}|` +
 		`looks {speed_ratio:less} slower than {base}|and {base} look alike][ with {where}]`
 	ccBest    = `[{completion_s:best range}|{goodput_bps:best range}]`
-	lostTo    = `[: {place}|. Of these, {places}].`
-	saturates = `{path} saturates at about {receive_pps:best range}`
+	lostTo    = `.[¶Lost: {place}.|¶Of these, {places}.]`
+	saturates = `{path} saturates at {receive_pps:best}`
 	soakWorst = `[TCP carried [{phases_count ?}as little as ]{goodput_bps:worst}|[{phases_count ?}up to ` +
-		`]{loss_ratio:worst} of the packets were lost]`
+		`]{loss_ratio:worst} was lost]`
 	soakRest = `[{phases_count:rest ?}[{goodput_bps:rest ?}at least |{loss_ratio:rest ?}at most ]]` +
-		`[{goodput_bps:rest}|{loss_ratio:rest}|none].`
+		`[{goodput_bps:rest}|{loss_ratio:rest}|none].[¶At that time: {made}.]`
 	limitLine  = `[. Most of the losses: {place}].`
-	wouldProve = `[; about {repeats_count:more} more repeat{repeats_count:more /s} would prove it|{never ?}; ` +
-		`even 20 more repeats of each would not prove it].`
+	wouldProve = `.[¶About {repeats_count:more} more repeat{repeats_count:more /s} would prove it.|{never ?}¶` +
+		`Even 20 more repeats of each would not prove it.]`
 	mtuOf       = `Path MTU[ of flow {flow}]: `
 	mtuWhole    = ` UDP payloads up to {payload_bytes:whole} stay whole.`
-	latencyAdds = `: a load[ {way}][ of {load_ratio} of the loss-free rate] adds [{round_trip_increase_ns:up} up and ` +
-		`{round_trip_increase_ns:down} down|{round_trip_increase_ns:worst}] to the round trip[ of ` +
-		`{round_trip_p50_ns:idle}].`
-	itVaries = `[it varies {varies}|it varies nothing, so compare it with another run]`
+	latencyAdds = `: load[ {way}] adds [{round_trip_increase_ns:up} up and {round_trip_increase_ns:down} down|` +
+		`{round_trip_increase_ns:worst}] to the round trip.`
+	latencyLoad = `[¶The load was {load_ratio} of the loss-free rate[; the idle round trip takes {round_trip_p50_ns:idle}].]`
+	itVaries    = `[it varies {varies}|it varies nothing, so compare it with another run]`
 )
 
 // sentences is the one table of sentences, by code. See fill.
 var sentences = map[string]string{
 	// Size curves. A flood shows where a path saturates, not what it carries without loss.
-	"curve.both": saturates + ` with small packets and {goodput_bps:best} with large ones. Below about ` +
-		`{payload_bytes:knee} the limit is packets per second; above it, bits per second.`,
-	"curve.packets": saturates + ` at every size, up to {goodput_bps:best}: the limit is packets per second.`,
-	"curve.bits":    `{path} saturates at about {goodput_bps:best range} at every size: the limit is bits per second.`,
+	"curve.both": `{path} saturates at {receive_pps:best} of small and {goodput_bps:best} of large packets.¶` +
+		`Below about {payload_bytes:knee} the limit is packets per second; above it, bits per second.`,
+	"curve.packets": saturates + ` at every size, up to {goodput_bps:best}.¶The limit is packets per second.`,
+	"curve.bits":    `{path} saturates at {goodput_bps:best} at every size.¶The limit is bits per second.`,
 	"curve.one":     saturates + `, which is {goodput_bps:best}, at {fast}.`,
-	"curve.two":     saturates + ` at {fast} and {goodput_bps:best} at {wide}.`,
-	"curve.unclear": saturates + ` at {fast} and {goodput_bps:best} at {wide}. The sizes fit neither one packet ` +
-		`rate nor one bit rate.`,
-	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:best}. At {sizes} [the {who} was the ` +
+	"curve.two":     saturates + ` ({fast}) and {goodput_bps:best} ({wide}).`,
+	"curve.unclear": saturates + ` ({fast}) and {goodput_bps:best} ({wide}).¶The sizes fit neither one packet rate nor ` +
+		`one bit rate.`,
+	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:best}.¶At {sizes} [the {who} was the ` +
 		`limit, not the path|next to nothing was lost].`,
-	"curve.kept":   `{path} carries the asked rate at {sizes}, up to {receive_pps:best} and {goodput_bps:best}.`,
-	"curve.living": `These carry what was asked of them at {sizes}, up to {receive_pps:best} and {goodput_bps:best}.`,
-	"curve.short":  `{path} does not carry the asked rate: up to {loss_ratio:worst} is lost, at {worst}` + lostTo,
+	"curve.kept":   `{path} carries the asked rate at {sizes}.¶That is up to {receive_pps:best} and {goodput_bps:best}.`,
+	"curve.living": `The others carry the asked rate at {sizes}.¶That is up to {receive_pps:best} and {goodput_bps:best}.`,
+	"curve.short":  `{path} cannot carry the asked rate: {loss_ratio:worst} lost at {worst}` + lostTo,
 	"curve.loses":  `{path} loses up to {loss_ratio:worst}, at {worst}` + lostTo,
-	"curve.grown": `{path} does not carry the asked rate at {grown}: {send_pps:grown} went in and ` +
+	"curve.grown": `{path} does not carry the asked rate at {grown}.¶{send_pps:grown} went in and ` +
 		`{receive_pps:grown} came out. The rest waited in a queue on the way[, up to {delay_max_ns:grown}].`,
-	"curve.mostly": `{path} carried the asked rate in {trials_count:kept} of {trials_count} trials. Trial {trial} ` +
+	"curve.mostly": `{path} carried the asked rate in {trials_count:kept} of {trials_count} trials.¶Trial {trial} ` +
 		`lost {loss_ratio:worst}[. Of these, {places}].`,
-	"curve.tcp": `{path} carries {goodput_bps:best range} of TCP[, and {goodput_bps:worst} with writes of ` +
-		`{payload_bytes:worst}].`,
-	"curve.held": `{path} carries all that the sender's host let out, up to {receive_pps:best} and ` +
-		`{goodput_bps:best}. That is less than was asked.`,
-	"curve.unfit": `{refused} {sizes_count does/do} not fit into one packet of the path[, whose MTU is ` +
-		`{path_mtu_bytes}].`,
+	"curve.tcp": `{path} carries {goodput_bps:best} of TCP[, {goodput_bps:worst} in writes of {payload_bytes:worst}].`,
+	"curve.held": `{path} carries all that the sender's host let out.¶That is up to {receive_pps:best} and ` +
+		`{goodput_bps:best}, less than was asked.`,
+	"curve.unfit":   `{refused} {sizes_count does/do} not fit into one packet of the path[.¶Its MTU is {path_mtu_bytes}].`,
 	"curve.refused": `The sender's kernel refused every packet of {refused}[ ({errno})].`,
-	"curve.few": `{path}: {attempted_packets # packet was/# packets were} sent in a trial of {duration_s}, and {lost_packets} ` +
-		`lost. That is too few to tell a rate: want a longer --time.`,
+	"curve.few": `{path}: {attempted_packets # packet/# packets} in {duration_s} {attempted_packets is/are} too few to tell a ` +
+		`rate.¶Of these, {lost_packets} {lost_packets was/were} lost. Want a longer --time.`,
 	"curve.nothing": `{path} carries [next to nothing: {lost_packets:all} of {attempted_packets:all} packets were ` +
-		`lost at {sizes}|nothing: nothing arrived at {sizes}][. Lost: {places}].`,
+		`lost|nothing: nothing arrived at {sizes}].[¶Lost: {places}.]`,
 	"curve.free": `Loss-free up to {receive_pps:free}, at {where}.`,
 
 	// Searches for the highest rate without loss, or with little.
-	"free.found": freeOf + freeBounds + freeFlood + `[ The link of {link_bps} carries no more.]` +
-		`[ The first losses[ ({flow})] are: {first}.| Above that {queue}.]`,
-	"free.link": freeOf + `[ (single trials put the limit between {holds_pps:tried} and {fails_pps:tried})]` +
-		`[{below ?}|; the link of {link_bps}[ to each of {receivers_count} receivers] carries no more].`,
+	"free.found": freeOf + `[` + freeTried + `| (fails at {fails_pps})| (fails just above)].` +
+		`[¶The first losses[ ({flow})] are: {first}.|¶Above that {queue}.]` + freeFlood +
+		`[¶The link of {link_bps} carries no more.]`,
+	"free.link": freeOf + `[` + freeTried + `].[{below ?}|¶The link of {link_bps}[ to each of {receivers_count} receivers] ` +
+		`carries no more.]`,
 	"free.least": freeAtLeast,
-	"free.asked": freeAtLeast + ` No higher rate was tried (--rate).`,
+	"free.asked": freeAtLeast + `¶No higher rate was tried (--rate).`,
 	"free.end": freeAtLeast +
-		` Above that the sender's or the receiver's host loses packets[ ({first})], and the path ` +
-		`still meets the goal.`,
-	"free.none": `[{way}: no|No] rate [with at most {loss_ratio:goal} loss|without loss] was found[ {where}][: even ` +
-		`{holds_pps:least} loses {loss_ratio:least}|: even at {holds_pps:queue} a queue grows|: rates below ` +
-		`{holds_pps:lowest} are not tried]` + freeFlood,
+		`¶Above that the sender's or the receiver's host loses packets[ ({first})], and the path still meets the goal.`,
+	"free.none": `[{way}: no|No] rate [with at most {loss_ratio:goal} loss|without loss] was found[ {where}].[¶Even ` +
+		`{holds_pps:least} loses {loss_ratio:least}.|¶Even at {holds_pps:queue} a queue grows.|¶Rates below ` +
+		`{holds_pps:lowest} are not tried.]` + freeFlood,
 	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: the path's answers change too much ` +
 		`for this goal.`,
-	"free.cut": `[{way}: the|The] search was cut[ {where}][: so far it holds at {holds_pps} and fails at {fails_pps}|: so far it ` +
-		`holds at {holds_pps}|: so far it fails at {fails_pps}].`,
+	"free.cut": `[{way}: the|The] search was cut[ {where}][: {holds_pps} holds, {fails_pps} fails|: {holds_pps} holds|` +
+		`: {fails_pps} fails].`,
 	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: random loss, not too ` +
 		`high a rate.`,
 	"free.explain": `See the first losses:`,
@@ -128,33 +127,30 @@ var sentences = map[string]string{
 		`loss; rates that hold and fail are at most {width_ratio} apart.`,
 
 	// Flows of which no packet came through, where the packets that open their way were lost, or the answers to them.
-	"nothing.filter": nothingTo + `: {whose} firewall[ (table {table}, chain {chain})] dropped ` + nothingAll +
-		`[, and answered ` +
-		`"{answer}"].`,
-	"nothing.place": nothingTo + `: ` + nothingAll + nothingWere + ` lost: {place}.`,
-	"nothing.refused": nothingTo + `: {who} answers "{answer}" to packets to {port}, so a firewall or router there ` +
-		`refuses them.`,
-	"nothing.refused-tcp": nothingTo + `: a TCP reset refuses {port}. pelt listens there, so a firewall sent it, ` +
-		`there or on the way.`,
-	"nothing.vanished": nothingTo + `: ` + nothingAll + ` left {from}, and none reached {to}.`,
-	"nothing.unknown": nothingTo + `: {from} sent {packets_count # packet/# packets} to {port}, and pelt on {to} got ` +
-		`none. Where they were lost is not known.`,
-	"nothing.few": nothingTo +
-		`: [{packets_count:heard}] of the packets to {port} arrived, and {packets_count:back} of ` +
-		`{packets_count:answers} answers came back. That is too few to begin.`,
-	"nothing.tcp": nothingTo + `: [{one ?}the TCP connection opens|the TCP connections open], but no data arrives` +
-		`[. Lost: {places}|. Where it is lost is not known].`,
+	"nothing.filter": nothingTo + `: {whose} firewall drops {port}.¶` + nothingAll + nothingWere +
+		` dropped[ (table {table}, chain {chain})][, and answered "{answer}"].`,
+	"nothing.place":   nothingTo + `: {place}.¶` + nothingAll + nothingWere + ` lost there.`,
+	"nothing.refused": nothingTo + `: {who} refuses {port} ("{answer}").¶A firewall or router there answers so.`,
+	"nothing.refused-tcp": nothingTo + `: a TCP reset refuses {port}.¶pelt listens there, so a firewall sent it, there or on ` +
+		`the way.`,
+	"nothing.vanished": nothingTo + `: the packets vanish on the way.¶` + nothingAll + ` left {from}, and none reached {to}.`,
+	"nothing.unknown": nothingTo + `: where the packets were lost is not known.¶Of {packets_count # packet/# packets} that ` +
+		`{from} sent to {port}, pelt on {to} got none.`,
+	"nothing.few": nothingTo + `: too few packets arrived to begin.¶[{packets_count:heard}] of the packets to {port} arrived, ` +
+		`and {packets_count:back} of {packets_count:answers} answers came back.`,
+	"nothing.tcp": nothingTo + `: [{one ?}the TCP connection opens|the TCP connections open], but no data arrives.` +
+		`[¶Lost: {places}.|¶Where it is lost is not known.]`,
 	"nothing.mtu":    `Long packets may be too long for the path. See which sizes get through:`,
 	"nothing.rest":   `The figures are those of the other {receivers_count receiver/# receivers}.`,
 	"nothing.more":   `Nor did anything come through between {pairs_count # more pair/# more pairs} of hosts.`,
 	"nothing.unseen": nothingTo + ` over {port}.`,
-	"nothing.back-filter": nothingBack + `{whose} firewall[ (table {table}, chain {chain})] dropped ` +
-		nothingReply + `.`,
-	"nothing.back-place":    nothingBack + nothingReply + nothingWere + ` lost: {place}.`,
-	"nothing.back-refused":  nothingBack + `{who} answers "{answer}" to the answers.`,
-	"nothing.back-vanished": nothingBack + nothingReply + nothingWere + ` lost on the way: none reached {from}.`,
-	"nothing.back-unknown": nothingBack +
-		`none of {packets_count} answers came back. Where they were lost is not known.`,
+	"nothing.back-filter": nothingBack + `{whose} firewall drops the answers.` + nothingHeard + nothingReply + nothingWere +
+		` dropped[ (table {table}, chain {chain})].`,
+	"nothing.back-place":    nothingBack + `{place}.` + nothingHeard + nothingReply + nothingWere + ` lost there.`,
+	"nothing.back-refused":  nothingBack + `{who} refuses the answers ("{answer}").` + nothingHeard + nothingReply + nothingWere + ` refused.`,
+	"nothing.back-vanished": nothingBack + `the answers vanish on the way.` + nothingHeard + nothingReply + nothingWere + ` lost.`,
+	"nothing.back-unknown": nothingBack + `where the answers were lost is not known.` + nothingHeard +
+		`none of {packets_count} answers came back.`,
 	"nothing.streams": nothingSome +
 		`[: {whose} firewall drops [{one ?}it|them]|: {who} answers "{answer}"|: {place}]` + nothingOther,
 	"nothing.back-streams": nothingSome + `[: {whose} firewall drops the answers|: {who} answers "{answer}" to the ` +
@@ -165,20 +161,19 @@ var sentences = map[string]string{
 		`{target} --dut ssh://USER@ROUTER watches a router, too.]`,
 
 	// Sweeps of settings.
-	"sweep.best": sweepBest + ` {others_count The other setting is/All # other settings are} slower` +
+	"sweep.best": sweepBest + `¶{others_count The other setting is/All # other settings are} slower` +
 		`[{missed ?}, or does not reach all receivers].`,
-	"sweep.first": sweepBest + ` No other setting[{missed ?} that reaches all receivers] comes within ` +
+	"sweep.first": sweepBest + `¶No other setting[{missed ?} that reaches all receivers] comes within ` +
 		`{resolution_ratio} of it.`,
-	"sweep.tied": sweepBest + ` {tied_count # other setting is/# other settings are} tied with it (within ` +
+	"sweep.tied": sweepBest + `¶{tied_count # other setting is/# other settings are} tied with it (within ` +
 		`{resolution_ratio}); of these it sends least.`,
-	"sweep.near": sweepBest + ` {tied_count # other setting comes/# other settings come} within ` +
+	"sweep.near": sweepBest + `¶{tied_count # other setting comes/# other settings come} within ` +
 		`{resolution_ratio} of it; of these it sends least.`,
-	"sweep.only":    `{best} ` + sweepGets + ` No other setting was measured.`,
-	"sweep.under":   `Best ({under}): {best}. It ` + sweepGets,
+	"sweep.only":    sweepGets + `¶No other setting was measured.`,
+	"sweep.under":   `Best ({under}): ` + sweepGets,
 	"sweep.nothing": `Nothing arrived[ ({under})] at any setting.`,
-	"sweep.all": `Best under {all} conditions: ` +
-		`{best}. It gets [{goodput_bps:worst} ` +
-		`({worst}) to {goodput_bps:best} ({under})|{goodput_bps:best}] through.`,
+	"sweep.all": `Best under {all} conditions: {best}.¶It gets [{goodput_bps:worst} ({worst}) to {goodput_bps:best} ({under})|` +
+		`{goodput_bps:best}] through.`,
 	"sweep.waste": `{most} sends {times_index} times as much and gets {goodput_bps:most} through[. Its median delay ` +
 		`is {delay_ns:most} instead of {delay_ns:best}].`,
 	"sweep.unfair": `Receivers differ most at {where}: {receiver_goodput_min_bps} to {receiver_goodput_max_bps}, a ` +
@@ -192,13 +187,12 @@ var sentences = map[string]string{
 	// Congestion controls. Each is compared with the first one that was named.
 	"cc.told":    `{who} is ` + ccSpeed + `[ with {where}].`,
 	"cc.nothing": `{base} carried nothing[ with {where}], and {who} did.`,
-	"cc.looks":   ccLooks + `; {more_count} more repeat{more_count /s} would prove it.`,
-	"cc.few":     ccLooks + `; too few repeats to tell: at least {more_count # more is/# more are} needed.`,
+	"cc.looks":   ccLooks + `.¶{more_count # more repeat/# more repeats} would prove it.`,
+	"cc.few":     ccLooks + `.¶Too few repeats to tell: at least {more_count # more is/# more are} needed.`,
 	"cc.tied":    `{who} and {base} are statistically tied[ with {where}].`,
-	"cc.noise": `{who} and {base} cannot be told apart[ with {where}]: repeats of one control differ more than the ` +
-		`two do.`,
-	"cc.alone": `{who} [{completion_s:best ?}takes |carries ]` + ccBest +
-		`[ with {where}][, and [{base} ]{completion_s:worst}[ with {worst}]][, and [{base} ]{goodput_bps:worst}[ with {worst}]].`,
+	"cc.noise":   `{who} and {base} cannot be told apart[ with {where}].¶Repeats of one control differ more than the two do.`,
+	"cc.alone": `{who} [{completion_s:best ?}takes |carries ]` + ccBest + `[ with {where}].[¶[{base}|It] ` +
+		`[takes {completion_s:worst}|carries {goodput_bps:worst}][ with {worst}].]`,
 	"cc.none": `No trial says which congestion control it used.`,
 	"cc.queue": `Small packets waited up to {queueing_p95_ns:most} in queues beside {who}[ and ` +
 		`{queueing_p95_ns:least} beside {base}][ with {where}] (95 % of them).`,
@@ -221,13 +215,13 @@ var sentences = map[string]string{
 	"cc.page": `See rates and queues over time:`,
 
 	// Benches of routers.
-	"router.flood": `{name} saturates at {receive_pps:small range} with {small} frames` + routerLarge + routerTCP,
-	"router.least": `{name} carries at least {receive_pps:small range} with {small} frames` + routerLarge + routerTCP,
-	"router.kept":  `{name} carries the asked rate: {receive_pps:small} with {small} frames` + routerLarge + routerTCP,
-	"router.short": `{name} does not carry the asked rate: up to {loss_ratio:worst} is lost, with {worst} frames, ` +
-		`{way}[: {place}].` + routerTCP,
-	"router.loses": `{name} loses up to {loss_ratio:worst}, with {worst} frames, {way}[: {place}].` + routerTCP,
-	"router.tcp":   `{name} carries {goodput_bps:tcp range} of TCP, {way}.`,
+	"router.flood": `{name} saturates at` + routerRates + `, {way}.` + routerTCP,
+	"router.least": `{name} carries at least` + routerRates + `, {way}.` + routerTCP,
+	"router.kept":  `{name} carries the asked rate, {way}.¶That is` + routerRates + `.` + routerTCP,
+	"router.short": `{name} cannot carry the asked rate: {loss_ratio:worst} lost with {worst} frames.¶Lost, {way}[: {place}].` +
+		routerTCP,
+	"router.loses": `{name} loses up to {loss_ratio:worst} with {worst} frames, {way}.[¶Lost: {place}.]` + routerTCP,
+	"router.tcp":   `{name} carries {goodput_bps:tcp} of TCP, {way}.`,
 	"router.core":  `The router's busiest core at {where} was {core}: {core_busy_ratio} busy, {*part} in {doing}.`,
 	"router.offload.cpu": `The router's hardware forwarded {where}: its processor was at most {router_busy_ratio} ` +
 		`busy.`,
@@ -272,12 +266,12 @@ var sentences = map[string]string{
 		`{samples_count} samples[; watching took {router_cost_ratio} of one of its cores].`,
 
 	// Latency under load.
-	"latency.grade": `Grade {grade} (DSLReports scale[{round_trip_increase_ns:up ?}{round_trip_increase_ns:down ?}, ` +
-		`by the worse of up and down])` + latencyAdds,
-	"latency.light": `No grade, because no load of the whole loss-free rate ran as ordered` + latencyAdds,
+	"latency.grade": `Grade {grade}` + latencyAdds + latencyLoad + `¶Grades are those of DSLReports` +
+		`[{round_trip_increase_ns:up ?}{round_trip_increase_ns:down ?}, by the worse of up and down].`,
+	"latency.light": `No grade` + latencyAdds + `¶No load of the whole loss-free rate ran as ordered.` + latencyLoad,
 	"latency.knee": `Delay rises from {load_ratio} of the loss-free rate on ({send_pps}, {way}): ` +
 		`{round_trip_increase_ns} more.`,
-	"latency.unfilled": `No grade, because no load filled a queue` + latencyAdds,
+	"latency.unfilled": `No grade` + latencyAdds + `¶No load filled a queue.` + latencyLoad,
 	"latency.flat":     `No load adds as much as 1 ms to the round trip.`,
 	"latency.loaded": `Loaded {way} with {load_ratio} of the loss-free rate: round trip {round_trip_p50_ns} ` +
 		`(median), {round_trip_p99_ns} (99 %)[; the way up adds {up_increase_p50_ns}, down ` +
@@ -294,17 +288,17 @@ var sentences = map[string]string{
 	"latency.page":    `See delay against load:`,
 
 	// Meshes of a fleet's hosts. A pair is one host sending to another.
-	"mesh.lost": `{pairs_count:lossy} of {pairs_count} pairs lose{pairs_count:lossy s/} more than ` +
-		`{loss_ratio:most}[ in {cycles_count} cycles]; the worst is {from} to {to}: {loss_ratio}[, {place}].`,
-	"mesh.fine": `No pair of {hosts_count} hosts clearly loses more than {loss_ratio:most}; the worst, {from} to {to}, ` +
+	"mesh.lost": `{pairs_count:lossy} of {pairs_count} pairs lose{pairs_count:lossy s/} more than {loss_ratio:most}; {from} to ` +
+		`{to} loses most, {loss_ratio}.[¶From {from} to {to} most is lost {place}.][¶Measured in {cycles_count} cycles.]`,
+	"mesh.fine": `No pair of {hosts_count} hosts clearly loses more than {loss_ratio:most}.¶The worst, {from} to {to}, ` +
 		`lost {loss_ratio}.`,
 	"mesh.whole": `None of {attempted_packets} packets between {hosts_count} hosts was lost.`,
 	"mesh.into": `{pairs_count:into-lossy} of {pairs_count:into} hosts lose packets to {host}, {loss_ratio:into} in the ` +
-		`median[: {place}]. Look at {host} first.`,
+		`median[: {place}].¶Look at {host} first.`,
 	"mesh.from": `{host} loses packets to {pairs_count:from-lossy} of {pairs_count:from} hosts, {loss_ratio:from} in the ` +
-		`median[: {place}]. Look at {host} first.`,
+		`median[: {place}].¶Look at {host} first.`,
 	"mesh.both": `{host} and nearly all hosts lose packets both ways: {loss_ratio:into} to it and {loss_ratio:from} ` +
-		`from it[: {place}]. Look at {host} first.`,
+		`from it[: {place}].¶Look at {host} first.`,
 	"mesh.hosts-more":      `{more_count} more hosts lose packets with nearly all others; the grid has them.`,
 	"mesh.oneway":          `{from} to {to} loses {loss_ratio}[, {place}][; the way back is fine ({loss_ratio:back})].`,
 	"mesh.pair":            `{from} and {to} lose packets both ways: {loss_ratio} there[, {place}], and {loss_ratio:back} back.`,
@@ -322,18 +316,16 @@ var sentences = map[string]string{
 
 	// Soaks, and changes over time.
 	"soak.none": `[{flow}: ]None of {attempted_packets} packets was lost in {duration_s moment} at {send_pps}.`,
-	"soak.lost": `[{flow}: ]{loss_ratio} of the packets were lost: {lost_packets} of {attempted_packets} in ` +
+	"soak.lost": `[{flow}: ]{loss_ratio} was lost: {lost_packets} of {attempted_packets} packets in ` +
 		`{duration_s moment} at {send_pps}.`,
 	"soak.seconds": `[{flow}: ]Packets were lost in {lossy_count} of {known_count} seconds, first at ` +
 		`{at_s:first moment}. The worst second, at {at_s:worst moment}, lost {lost_packets:worst} ` +
 		`packet{lost_packets:worst /s}[ ({loss_ratio:worst})].`,
-	"soak.second": `[{flow}: ]{lost_packets} of {attempted_packets} packets were lost ({loss_ratio}), all in one ` +
-		`second, at {at_s:first moment}.`,
-	"soak.from":  `[{flow}: ]From {at_s:from moment} on[ ({made})], ` + soakWorst + `; before that ` + soakRest,
-	"soak.until": `[{flow}: ]Until {at_s:to moment}, ` + soakWorst + `; after that ` + soakRest,
-	"soak.between": `[{flow}: ]From {at_s:from moment} to {at_s:to moment}[ ({made})], ` + soakWorst +
-		`; at other times ` +
-		soakRest,
+	"soak.second": `[{flow}: ]{lost_packets} of {attempted_packets} packets were lost, all in one second, at {at_s:first moment}.` +
+		`¶That is {loss_ratio}.`,
+	"soak.from":    `[{flow}: ]From {at_s:from moment} on, ` + soakWorst + `; before that ` + soakRest,
+	"soak.until":   `[{flow}: ]Until {at_s:to moment}, ` + soakWorst + `; after that ` + soakRest,
+	"soak.between": `[{flow}: ]From {at_s:from moment} to {at_s:to moment}, ` + soakWorst + `; at other times ` + soakRest,
 	"soak.tcp": `[{flow}: ]TCP carried {goodput_bps} for {duration_s moment}[ and sent {retransmit_ratio} of its data ` +
 		`again].`,
 	"soak.outage": `{outage_s:sum moment} without a path at {at}.`,
@@ -371,18 +363,17 @@ var sentences = map[string]string{
 	"cause.other": `At the same time {what} at {who} went from {*metric:before} to {*metric:after}.`,
 
 	// Comparisons of runs, of levels, and of a setting on and off.
-	"compare.better": `{side} is better than {base}: {what}.`,
-	"compare.worse":  `{side} is worse than {base}: {what}.`,
-	"compare.mixed": `{side} is better than {base} in one figure and worse in another. Better: {better}. Worse: ` +
-		`{what}.`,
-	"compare.differs": `{side} differs from {base}: {what}.`,
+	"compare.better":  `{side} is better than {base}: {figure}.¶[{place}: ]{values}.`,
+	"compare.worse":   `{side} is worse than {base}: {figure}.¶[{place}: ]{values}.`,
+	"compare.mixed":   `{side} is better than {base} in one figure and worse in another.¶Better: {better}. Worse: {what}.`,
+	"compare.differs": `{side} differs from {base}: {figure}.¶[{place}: ]{values}.`,
 	"compare.tied":    `{side} and {base} are statistically tied.`,
 	"compare.effect":  `{side}: {what}.`,
-	"compare.open":    `No proven difference between {side} and {base} yet. The largest change is {what}` + wouldProve,
-	"compare.near":    `{side} looks tied with {base}. The largest change is {what}` + wouldProve,
-	"compare.small":   `No difference that matters was seen between {side} and {base}. The largest change is {what}.`,
-	"compare.few": `Too few repeats to compare {side} with {base}[: {repeats_count:more} more ` +
-		`repeat{repeats_count:more /s} of each would prove a clear change]. So far[, {first}]: {what}.`,
+	"compare.open":    `No proven difference between {side} and {base} yet.¶The largest change is {what}` + wouldProve,
+	"compare.near":    `{side} looks tied with {base}.¶The largest change is {what}` + wouldProve,
+	"compare.small":   `No difference that matters was seen between {side} and {base}.¶The largest change is {what}.`,
+	"compare.few": `Too few repeats to compare {side} with {base}.[¶{repeats_count:more # more repeat/# more repeats} of each ` +
+		`would prove a clear change.]¶So far[, {first}]: {what}.`,
 	"compare.differ": `What differs in the set-up: {settings}.`,
 	"compare.alike":  `The set-up was the same: every setting, host and version.`,
 	"compare.family": `{proven_count} of {tests_count} comparisons differ beyond chance. The chance of any false ` +
@@ -404,12 +395,12 @@ var sentences = map[string]string{
 		`sender. Ask for a rate: --rate`,
 	"compare.unmeasured": `nothing can be compared: none of the metrics was measured on both sides`,
 	// Explanations of losses, advice and live drops.
-	"explain.lost": `{loss_ratio} was lost: {lost_packets} of {attempted_packets} packets. [{unknown_ratio} of ` +
-		`these have no known cause[; {places}]|Of these, {places}].`,
+	"explain.lost": `{loss_ratio} was lost[, {unknown_ratio} of that without a known cause|, {share_ratio} of that: {first}].¶That is {lost_packets} of {attempted_packets} ` +
+		`packets[; {unknown_ratio ?}known causes: {places}|; then {places}].`,
 	"explain.whole":   `Nothing was lost of {attempted_packets} packets.`,
 	"explain.nothing": `Nothing was sent, so nothing was lost.`,
-	"explain.again": `TCP sent {loss_ratio} of its segments again: {lost_packets} of {attempted_packets}. ` +
-		`[{unknown_ratio} of these have no known cause[; {places}]|Of these, {places}].`,
+	"explain.again": `TCP sent {loss_ratio} again[, {unknown_ratio} of that without a known cause|, {share_ratio} of that: {first}].¶That is {lost_packets} of ` +
+		`{attempted_packets} segments[; {unknown_ratio ?}known causes: {places}|; then {places}].`,
 	"explain.tcp": `TCP sent lost segments again; it does not tell where each was lost.`,
 	"explain.frames": `Emulated link {from} to {to}: of {frames_count} frames {frames_count:lost} were lost as ` +
 		`asked, and {frames_count:full} found its queue full.`,
@@ -441,10 +432,10 @@ var sentences = map[string]string{
 	"sure.inferred":    `By elimination: two hosts counted differently`,
 	"sure.other":       `{sure}`,
 	"advice.see":       `See which settings would help:`,
-	"advice.best-set": `Set {knob} of {host} from {present} to {value}: {lost_packets} of {attempted_packets} ` +
+	"advice.best-set": `Set {knob} of {host} from {present} to {value}.¶{lost_packets} of {attempted_packets} ` +
 		`packet{attempted_packets /s} were lost there ({place}).`,
-	"advice.best-socket": `Give the receiver's socket {value} B, not {present} B: {lost_packets} of ` +
-		`{attempted_packets} packets were lost there ({place}).`,
+	"advice.best-socket": `Give the receiver's socket {value} B, not {present} B.¶{lost_packets} of {attempted_packets} ` +
+		`packets were lost there ({place}).`,
 	"advice.set": `On {host}, {knob} from {present} to {value}:`,
 	"advice.socket": `A receive buffer of {value} B in place of {present} B: run it again with --receive-buffer ` +
 		`{value}.`,
@@ -563,13 +554,13 @@ var sentences = map[string]string{
 	"recorded": `Recorded in {files}: {packets_count} packets, {packet_index} B each, {dropped_count} left out.`,
 
 	"record.whole": `[Record of run {run}|Record of a run that is not kept]: whole, {file_bytes}.`,
-	"record.cut":   `[Record of run {run}|Record of a run that is not kept]: {cut}. What is before can be read.`,
+	"record.cut":   `[Record of run {run}|Record of a run that is not kept]: {cut}.¶What is before can be read.`,
 
-	"run.empty":  `No trial was measured[: {why}|.]`,
+	"run.empty":  `No trial was measured.[¶{why}.]`,
 	"run.resume": `Measure it:`,
-	"none.slow": `No usable result: the sender could not keep {send_pps:asked} (it managed {send_pps:best}). Try ` +
-		`--rate {rate argument}`,
-	"none":         `No usable result: none of {trials_count} trial{trials_count /s} ran as ordered[ ({why})].`,
+	"none.slow": `No usable result: the sender could not keep {send_pps:asked} (it managed {send_pps:best}).¶Try ` +
+		`--rate {rate argument}.`,
+	"none":         `No usable result: none of {trials_count} trial{trials_count /s} ran as ordered.[¶{why}.]`,
 	"none.floods":  `No flood ran as ordered[ ({why})]: where the path saturates is not known.`,
 	"none.unheard": `Nothing was heard of the receiver; {unheard_packets} packets were sent meanwhile.`,
 	"none.next":    `See why:`,

@@ -26,7 +26,7 @@ type texter struct {
 	out []string
 }
 
-// Text writes a page for a terminal: the verdict, one table and the next step in at
+// Text writes a page for a terminal: the verdict and why, one table and the next step in at
 // most 12 lines, or everything but most charts: tables have the same figures.
 func Text(w io.Writer, p view.Page, terminal Terminal) error {
 	t := texter{Terminal: terminal}
@@ -57,10 +57,13 @@ func (t *texter) brief(p view.Page) {
 	if len(p.Next) > 0 {
 		next = t.briefStep(p.Next[0])
 	}
-	verdict := max(verdictLines-max(t.rows(next)-nextLines, 0), 2)
-	t.out = t.paintAll(t.atMost(t.wrap(p.Verdict, "", ""), verdict), bold)
+	room := max(verdictLines-max(t.rows(next)-nextLines, 0), 2)
+	t.out = t.paintAll(t.atMost(t.wrap(p.Verdict, "", ""), room), bold)
+	if room -= len(t.out); room > 0 && p.Why != "" {
+		t.out = append(t.out, t.atMost(t.wrap(p.Why, "", ""), room)...)
+	}
 	table, ok := mainTable(p.Sections)
-	room := briefLines - len(t.out) - t.rows(next) - 2 // an empty line, and the head
+	room = briefLines - len(t.out) - t.rows(next) - 2 // an empty line, and the head
 	if ok && room >= leastTable {
 		if len(next) > 0 && len(table.Rows) < room {
 			next = append([]string{""}, next...)
@@ -110,6 +113,9 @@ func mainTable(sections []view.Section) (view.Table, bool) {
 func (t *texter) whole(p view.Page) {
 	t.out = append(t.out, t.paintAll(t.wrap(plain.Text(p.Title+" · "+p.Subject), "", ""), dim)...)
 	t.out = append(t.out, t.paintAll(t.wrap(p.Verdict, "", ""), bold)...)
+	if p.Why != "" {
+		t.out = append(t.out, t.wrap(p.Why, "", "")...)
+	}
 	for _, s := range slices.Concat(p.Sections, p.SetUp) {
 		t.section(s)
 	}

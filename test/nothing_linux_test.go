@@ -78,37 +78,36 @@ func TestNothingThrough(t *testing.T) {
 	}{
 		{name: "the server's firewall drops", fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(dataPackets, &expr.Counter{}, dropped)...)
-		}, want: "Nothing came through to 10.77.1.2: its firewall (table fault, chain hook1) dropped all # packets to UDP port 7359.",
+		}, want: "Nothing came through to 10.77.1.2: its firewall drops UDP port 7359. All # packets to UDP port 7359 were dropped (table fault, chain hook1).",
 			next: "Let UDP port 7359 through on 10.77.1.2: nft insert rule inet fault hook1 udp dport 7359 accept"},
 		{name: "the client's firewall drops the answers", fault: func(client, _, _ *netbed.Node) {
 			client.Rule(nftables.ChainHookInput, with(dataAnswers, dropped)...)
-		}, want: "No answer came back from 10.77.1.2: it received # packets on UDP port 7359 and answered, but this host's own firewall dropped all # answers.",
+		}, want: "No answer came back from 10.77.1.2: this host's own firewall drops the answers. It received # packets on UDP port 7359 and answered; all # answers were dropped.",
 			next: "Let the answers of 10.77.1.2 through on this host: they come from UDP port 7359."},
 		{name: "the client's firewall refuses the answers", fault: func(client, _, _ *netbed.Node) {
 			client.Rule(nftables.ChainHookInput, with(dataAnswers, refused)...)
-		}, want: "No answer came back from 10.77.1.2: it received # packets on UDP port 7359 and answered, but this host's own firewall dropped all # answers.",
+		}, want: "No answer came back from 10.77.1.2: this host's own firewall drops the answers. It received # packets on UDP port 7359 and answered; all # answers were dropped.",
 			next: "Let the answers of 10.77.1.2 through on this host: they come from UDP port 7359."},
 		{name: "the client's firewall refuses the answers, counters only", args: "--drops off",
 			fault: func(client, _, _ *netbed.Node) {
 				client.Rule(nftables.ChainHookInput, with(dataAnswers, refused)...)
-			}, want: `No answer came back from 10.77.1.2: it received # packets on UDP port 7359 and answered, but 10.77.0.1 answers "port unreachable" to the answers.`,
+			}, want: `No answer came back from 10.77.1.2: 10.77.0.1 refuses the answers ("port unreachable"). It received # packets on UDP port 7359 and answered; all # answers were refused.`,
 			next: "Let the answers of 10.77.1.2 through on 10.77.0.1: they come from UDP port 7359."},
 		{name: "odd source ports die", args: "--streams 8 --source-port 40000 --repeats 1",
 			fault: func(_, router, _ *netbed.Node) {
 				router.Rule(nftables.ChainHookForward, with(with(dataPackets, udpPort(0, 1, 1)...), dropped)...)
-			}, want: "4 of 8 streams get nothing through (from UDP ports 40001, 40003, 40005 and 40007): 10.77.0.2's firewall drops them. " +
-				"The path chooses by port; the figures are those of the other 4.", next: "Let UDP port 7359 through on 10.77.0.2.", some: true},
+			}, want: "4 of 8 streams get nothing through: 10.77.0.2's firewall drops them.", next: "Let UDP port 7359 through on 10.77.0.2.", some: true},
 		{name: "the server's firewall refuses TCP", port: 7401, args: "--proto tcp", fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(calls(7401), reset)...)
-		}, want: `Nothing came through to 10.77.1.2: its firewall dropped the only packet to TCP port 7401, and answered "TCP reset".`,
+		}, want: `Nothing came through to 10.77.1.2: its firewall drops TCP port 7401. The only packet to TCP port 7401 was dropped, and answered "TCP reset".`,
 			next: "Let TCP port 7401 through on 10.77.1.2."},
 		{name: "the server's firewall drops TCP", port: 7403, args: "--proto tcp", fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(calls(7403), &expr.Counter{}, dropped)...)
-		}, want: "Nothing came through to 10.77.1.2: its firewall (table fault, chain hook1) dropped all # packets to TCP port 7403.",
+		}, want: "Nothing came through to 10.77.1.2: its firewall drops TCP port 7403. All # packets to TCP port 7403 were dropped (table fault, chain hook1).",
 			next: "Let TCP port 7403 through on 10.77.1.2: nft insert rule inet fault hook1 tcp dport 7403 accept"},
 		{name: "the router drops the answers of TCP", port: 7405, args: "--proto tcp", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(portOf(unix.IPPROTO_TCP, 0, 0xffff, 7405), dropped)...)
-		}, want: "No answer came back from 10.77.1.2: it received # packets on TCP port 7405 and answered, but 10.77.1.1's firewall dropped all # answers.",
+		}, want: "No answer came back from 10.77.1.2: 10.77.1.1's firewall drops the answers. It received # packets on TCP port 7405 and answered; all # answers were dropped.",
 			next: "Let the answers of 10.77.1.2 through on 10.77.1.1: they come from TCP port 7405."},
 		{name: "the router refuses TCP by a reset", port: 7407, args: "--proto tcp --drops off", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(calls(7407), reset)...)
@@ -116,35 +115,36 @@ func TestNothingThrough(t *testing.T) {
 			next: "Look for a firewall or a missing port forward for TCP port 7407 between this host and 10.77.1.2."},
 		{name: "the router refuses TCP", port: 7409, args: "--proto tcp --drops off", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(calls(7409), refused)...)
-		}, want: `Nothing came through to 10.77.1.2: 10.77.0.2 answers "port unreachable" to packets to TCP port 7409, so a firewall or router there refuses them.`,
+		}, want: `Nothing came through to 10.77.1.2: 10.77.0.2 refuses TCP port 7409 ("port unreachable"). A firewall or router there answers so.`,
 			next: "Let TCP port 7409 through on 10.77.0.2."},
 		{name: "the router refuses, IPv6", six: true, fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(dataPackets, refused)...)
-		}, want: `Nothing came through to fd77:0:0:1::2: fd77::2's firewall dropped all # packets to UDP port 7359, and answered "port unreachable".`,
+		}, want: `Nothing came through to fd77:0:0:1::2: fd77::2's firewall drops UDP port 7359. All # packets to UDP port 7359 were dropped, and answered "port unreachable".`,
 			next: "Let UDP port 7359 through on fd77::2."},
 		{name: "the router drops the answers, down", args: "--direction down", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(dataAnswers, dropped)...)
-		}, want: "No answer came back from 10.77.1.2: it received # packets on UDP port 7359 and answered, but 10.77.1.1's firewall dropped all # answers.",
+		}, want: "No answer came back from 10.77.1.2: 10.77.1.1's firewall drops the answers. It received # packets on UDP port 7359 and answered; all # answers were dropped.",
 			next: "Let the answers of 10.77.1.2 through on 10.77.1.1: they come from UDP port 7359."},
 		{name: "the server's firewall drops, counters only", args: "--drops off",
 			fault: func(_, _, server *netbed.Node) {
 				server.Rule(nftables.ChainHookInput, with(dataPackets, &expr.Counter{}, dropped)...)
-			}, want: "Nothing came through to 10.77.1.2: its firewall (table fault, chain hook1) dropped all # packets to UDP port 7359.",
+			}, want: "Nothing came through to 10.77.1.2: its firewall drops UDP port 7359. All # packets to UDP port 7359 were dropped (table fault, chain hook1).",
 			next: "Let UDP port 7359 through on 10.77.1.2: nft insert rule inet fault hook1 udp dport 7359 accept"},
 		{name: "the router drops, counters only", args: "--drops off", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(dataPackets, dropped)...)
-		}, want: "Nothing came through to 10.77.1.2: all # packets to UDP port 7359 left this host, and none reached 10.77.1.2.",
+		}, want: "Nothing came through to 10.77.1.2: the packets vanish on the way. All # packets to UDP port 7359 left this host, and none reached 10.77.1.2.",
 			next: "Look for a firewall or a missing port forward for UDP port 7359 between this host and 10.77.1.2."},
 		{name: "the router refuses, counters only", args: "--drops off", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(dataPackets, refused)...)
-		}, want: `Nothing came through to 10.77.1.2: 10.77.0.2 answers "port unreachable" to packets to UDP port 7359, so a firewall or router there refuses them.`,
+		}, want: `Nothing came through to 10.77.1.2: 10.77.0.2 refuses UDP port 7359 ("port unreachable"). A firewall or router there answers so.`,
 			next: "Let UDP port 7359 through on 10.77.0.2."},
 		{name: "the server's firewall drops, ordinary users", user: true, fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(dataPackets, dropped)...)
-		}, want: "Nothing came through to 10.77.1.2: all # packets to UDP port 7359 were lost: dropped by the filter or by IP at 10.77.1.2; no counter tells which."},
+		}, want: "Nothing came through to 10.77.1.2: dropped by the filter or by IP at 10.77.1.2; no counter tells which. " +
+			"All # packets to UDP port 7359 were lost there."},
 		{name: "the router has no route for the packets", fault: func(_, router, _ *netbed.Node) { blackhole(router) },
-			want: "Nothing came through to 10.77.1.2: all # packets to UDP port 7359 were lost: refused by a " +
-				"route or ip rule at 10.77.0.2."},
+			want: "Nothing came through to 10.77.1.2: refused by a route or ip rule at 10.77.0.2. " +
+				"All # packets to UDP port 7359 were lost there."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -243,7 +243,7 @@ func TestFirewallOverSSH(t *testing.T) {
 		t.Run(drops, func(t *testing.T) {
 			undo := router.Rule(nftables.ChainHookForward, with(dataPackets, &expr.Counter{}, dropped)...)
 			trial(t, drops, 3,
-				`Nothing came through to 10\.77\.1\.2: router's firewall \(table fault, chain hook2\) dropped all \d+ packets`,
+				`Nothing came through to 10\.77\.1\.2: router's firewall drops UDP port 7359\. All \d+ packets to UDP port 7359 were dropped \(table fault, chain hook2\)\.`,
 				`Let UDP port 7359 through on router: nft insert rule inet fault hook2 udp dport 7359 accept`)
 			undo()
 			undo = router.Rule(nftables.ChainHookForward, with(with(dataPackets, long...), &expr.Counter{}, dropped)...)

@@ -105,11 +105,12 @@ func Run(d *model.Document) Page {
 
 // say puts the words of findings where readers look for them.
 func (p *Page) say(found []finding.Finding) {
-	var answers []string
+	var headlines, rest []string
 	for _, f := range finding.Of(found, finding.Answer) {
-		answers = append(answers, f.Text())
+		parts := f.Parts()
+		headlines, rest = append(headlines, parts[0]), append(rest, parts[1:]...)
 	}
-	p.Verdict = strings.Join(answers, " ")
+	p.answer(append(headlines, rest...))
 	for _, f := range finding.Of(found, finding.Fact) {
 		p.Facts = append(p.Facts, f.Text())
 	}
@@ -122,6 +123,17 @@ func (p *Page) say(found []finding.Finding) {
 		}
 		p.Next = append(p.Next, Step{Text: f.Text(), Command: f.Command()})
 	}
+}
+
+// answer puts the first sentence of an answer above the page, the second below it, and the others among the facts.
+func (p *Page) answer(sentences []string) {
+	if len(sentences) > 0 {
+		p.Verdict, sentences = sentences[0], sentences[1:]
+	}
+	if len(sentences) > 0 {
+		p.Why, sentences = sentences[0], sentences[1:]
+	}
+	p.Facts = append(p.Facts, sentences...)
 }
 
 // TargetOf is the target of a run, with the address that its name stood for.

@@ -60,6 +60,7 @@ func TestGoldenPagesReadWell(t *testing.T) {
 	for name, page := range allPages(t) {
 		t.Run(name, func(t *testing.T) {
 			checkSentences(t, page)
+			checkHeadline(t, page)
 			checkBrief(t, page)
 			if !strings.Contains(name, "hostile") && !strings.HasPrefix(name, "explain") {
 				checkFigures(t, page)
@@ -106,6 +107,28 @@ func checkSentences(t rapid.TB, page view.Page) {
 		if fault := faults.FindString(s); fault != "" {
 			t.Errorf("%q in %q", fault, s)
 		}
+	}
+}
+
+// mostWords are the words of a headline: readers take it in at a glance.
+const mostWords = 16
+
+var (
+	grouped = regexp.MustCompile(`([0-9]) ([0-9]{3})\b`)                      // 1 000 000 is one word
+	moment  = regexp.MustCompile(`[0-9]+ h [0-9]+ min( [0-9]+ s)?`)           // and a time of day two
+	named   = regexp.MustCompile(`Xiaomi Mi Router \w+|TP-Link WR841N|·+\S*`) // a name is one, however long it is
+)
+
+// checkHeadline: the answer of a page is one sentence of at most 16 words.
+func checkHeadline(t rapid.TB, page view.Page) {
+	t.Helper()
+	text := named.ReplaceAllString(plain.Spaces(page.Verdict), "NAME")
+	text = moment.ReplaceAllString(grouped.ReplaceAllString(grouped.ReplaceAllString(text, "$1$2"), "$1$2"), "9 h")
+	if n := len(strings.Fields(text)); n > mostWords {
+		t.Errorf("%d words: %s", n, page.Verdict)
+	}
+	if strings.Contains(page.Verdict, ". ") {
+		t.Errorf("more than one sentence: %s", page.Verdict)
 	}
 }
 

@@ -16,9 +16,11 @@ func Record(d contents.Document) Page {
 	}
 	verdict.Words = map[string]string{"run": h.Run, "cut": d.Cut}
 	verdict.Numbers = []finding.Number{{Metric: "file_bytes", Value: float64(d.Bytes)}}
-	return Page{Title: "Record", Verdict: verdict.Text(), Subject: strings.Join([]string{h.Target,
+	p := Page{Title: "Record", Subject: strings.Join([]string{h.Target,
 		h.Started.UTC().Format("2 January 2006, 15:04 UTC"), "pelt " + h.Tool.Version, h.Format}, " · "),
 		Sections: shown(recordFlows(d), recordLosses(d))}
+	p.answer(verdict.Parts())
+	return p
 }
 
 // ofFlows lists what each flow of each trial of a record has; add makes a row of what follows trial and flow.

@@ -7,11 +7,12 @@ package view
 
 import "pelt/unit"
 
-// Page is a whole report. Its short form in a terminal is the verdict, the first Table and the first of Next.
+// Page is a whole report. Its short form in a terminal is Verdict, Why, the first Table and the first of Next.
 type Page struct {
 	Title    string // what was run: "Size curve"
 	Subject  string // what was measured, and when
-	Verdict  string // the result in a sentence or two
+	Verdict  string // the answer: one sentence of at most 16 words
+	Why      string // a second sentence
 	Facts    []string
 	Doubts   []string
 	Next     []Step

@@ -107,21 +107,6 @@ func TestShade(t *testing.T) {
 	}
 }
 
-// TestLead: a heading ends with a sentence, the text below it has the others, and a short verdict is a heading whole.
-func TestLead(t *testing.T) {
-	long := strings.Repeat("It carries 9.5 kpps. ", 9) + "All is well."
-	for _, c := range []struct{ verdict, head string }{
-		{"It carries 9.5 kpps. All is well.", "It carries 9.5 kpps. All is well."},
-		{long, strings.TrimSuffix(strings.Repeat("It carries 9.5 kpps. ", 5), " ")},
-		{strings.Repeat("very long ", 20) + "indeed. The rest.", strings.Repeat("very long ", 20) + "indeed."},
-	} {
-		head, rest := Lead(c.verdict)
-		if head != c.head || strings.TrimSuffix(head+" "+strings.TrimSpace(rest), " ") != c.verdict {
-			t.Errorf("%q is parted into %q and %q", c.verdict, head, rest)
-		}
-	}
-}
-
 // TestCauseIsWhole: the cause of a loss is not cut below a path, nor is a figure in it.
 func TestCauseIsWhole(t *testing.T) {
 	p := Path(view.Path{Nodes: []string{"sender", "router", "receiver"}, Sent: 100, Losses: []view.Loss{{Node: 1,

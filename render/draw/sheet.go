@@ -2,8 +2,6 @@ package draw
 
 import (
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"pelt/render/plain"
 	"pelt/view"
@@ -96,13 +94,12 @@ func Sheet(page view.Page, width float64) (p Picture, ok bool) {
 	room := width - 2*edge
 	y := edge + 8
 	p.print(edge, y, label{text: fit(plain.Text(page.Title+" · "+page.Subject), normal, room), size: normal, ink: Soft})
-	head, rest := Lead(page.Verdict)
-	for _, line := range wrap(head, 21, room/boldness, 4) {
+	for _, line := range wrap(plain.Text(page.Verdict), 21, room/boldness, 2) {
 		y += 29
 		p.print(edge, y, label{text: line, size: 21, ink: Text, bold: true})
 	}
 	y += 6
-	for _, line := range wrap(rest, 15, room, 4) {
+	for _, line := range wrap(plain.Text(page.Why), 15, room, 2) {
 		y += 22
 		p.print(edge, y, label{text: line, size: 15, ink: Text})
 	}
@@ -132,24 +129,6 @@ func Sheet(page view.Page, width float64) (p Picture, ok bool) {
 	}
 	p.Height = y - 40 + edge
 	return p, len(rows) > 0
-}
-
-// mostLead is how long the heading of a page is, in characters: about two lines.
-const mostLead = 110
-
-// Lead parts a verdict after a sentence: the heading of a page, and the text below it.
-func Lead(verdict string) (head, rest string) {
-	verdict = plain.Text(verdict)
-	if utf8.RuneCountInString(verdict) <= mostLead {
-		return verdict, ""
-	}
-	for sentence := range strings.SplitAfterSeq(verdict, ". ") {
-		if head != "" && utf8.RuneCountInString(head+sentence) > mostLead {
-			break
-		}
-		head += sentence
-	}
-	return strings.TrimRight(head, " "), verdict[len(head):]
 }
 
 // mostNeighbours is how many rows of pictures stand below the hero.
