@@ -17,6 +17,7 @@ type Observation struct {
 	EndLoss float64 // the part of Loss that the hosts of the sender and the receiver lost, not the path
 	Unsent  bool    // the sender could not offer the load: only what the path lost of it all the same counts
 	Invalid bool    // an unsent trial whose losses count for nothing either
+	Starved bool    // an invalid trial: other work had the sender's CPU
 	Flood   bool    // sent as fast as possible: Load is the most that the sender offers, Load*(1-Loss) what arrived
 	Most    bool    // a flood at the highest rate that may be tried
 }
@@ -57,13 +58,21 @@ const short, full = 0, 1 // length of a trial, by the final duration of a goal
 
 // tally is what the trials at one load say for one goal.
 type tally struct {
-	load           float64
-	low, high      [2]float64 // seconds of the trials of low and of high loss
-	path           *tally     // by the loss of the path alone
-	trials, unsent int        // unsent: in a row
-	longest        float64    // trial, seconds
-	gain           float64    // logarithm of the odds that the limit is above the load
+	load      float64
+	low, high [2]float64 // seconds of the trials of low and of high loss
+	path      *tally     // by the loss of the path alone
+	trials    int
+	unsent    float64 // unsent trials in a row, as a share of those after which the load is given up
+	longest   float64 // trial, seconds
+	gain      float64 // logarithm of the odds that the limit is above the load
 }
+
+// A load is given up after so many unsent trials in a row. Other work may take the sender's CPU at any load: where half
+// of all trials are starved, eight in a row are seen at one load of 256.
+const (
+	unsentTries  = 2
+	starvedTries = 8
+)
 
 // rounding is by how much a trial may be shorter than its search asked, in s: its time is whole steps of 10 ms.
 const rounding = 0.005
@@ -90,15 +99,22 @@ func tallies(g model.Goal, seen []Observation) []*tally {
 		t.trials++
 		switch {
 		case o.Unsent && (o.Invalid || o.Loss-o.EndLoss <= g.LossRatio):
-			t.unsent++
+			t.unsent += 1 / o.tries()
 			continue
-		case !o.Unsent && t.unsent < 2:
+		case !o.Unsent && t.unsent < 1:
 			t.unsent = 0
 		}
 		t.add(g, o, o.Loss > g.LossRatio)
 		t.path.add(g, o, o.Loss-o.EndLoss > g.LossRatio)
 	}
 	return slices.SortedFunc(maps.Values(at), func(a, b *tally) int { return cmp.Compare(a.load, b.load) })
+}
+
+func (o Observation) tries() float64 {
+	if o.Starved {
+		return starvedTries
+	}
+	return unsentTries
 }
 
 func (t *tally) add(g model.Goal, o Observation, high bool) {
@@ -127,11 +143,11 @@ func (t *tally) classify(g model.Goal) class {
 	return undecided
 }
 
-// class says what a load is, and what limits it if it is an upper bound: so is a load that was unsent twice in a row.
+// class says what a load is, and what limits it if it is an upper bound: so is a load that was given up.
 func (t *tally) class(g model.Goal) (class, Limit) {
 	c := t.classify(g)
 	switch {
-	case c == undecided && t.unsent > 1:
+	case c == undecided && t.unsent >= 1:
 		return upper, SenderLimit
 	case c != upper:
 		return c, NoLimit

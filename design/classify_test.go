@@ -63,6 +63,11 @@ func TestBounds(t *testing.T) {
 	invalid := func(load float64) Observation {
 		return Observation{Load: load, Seconds: 1, Loss: 0.1, Unsent: true, Invalid: true}
 	}
+	starved := func(times int) []Observation {
+		o := invalid(1000)
+		o.Starved = true
+		return append([]Observation{flood, good(995)}, slices.Repeat([]Observation{o}, times)...)
+	}
 	none := math.NaN()
 	for _, c := range []struct {
 		name         string
@@ -87,6 +92,10 @@ func TestBounds(t *testing.T) {
 			false},
 		{"invalid, and lost by the path", []Observation{flood, good(995), invalid(1000), invalid(1000)}, 995, 1000,
 			SenderLimit, false},
+		{"starved seven times", starved(7), 995, none, FloodLimit, false},
+		{"starved seven times, and unsent", append(starved(7), unsent(1000)), 995, 1000, SenderLimit, false},
+		{"starved eight times", starved(8), 995, 1000, SenderLimit, false},
+		{"starved seven times, then lost by the path", append(starved(7), bad(1000, 0)), 995, 1000, PathLimit, true},
 		{"loss inversion", []Observation{flood, good(1200), bad(1000, 0), good(995)}, 995, 1000, PathLimit, true},
 		{"a trial that ended early", []Observation{flood, {Load: 995, Seconds: 0.998}, bad(1000, 0)}, 995, 1000,
 			PathLimit, true},

@@ -335,6 +335,7 @@ func anyPath(t *rapid.T, least float64) path {
 		o.EndLoss = o.Loss * math.Round(draw(seed, key, 3))
 		o.Unsent = !flood && draw(seed, key, 4) < unsent
 		o.Invalid = o.Unsent && draw(seed, key, 5) < 0.5
+		o.Starved = o.Invalid && draw(seed, key, 6) < 0.5
 		return o
 	}
 }
@@ -372,5 +373,35 @@ func checkBounds(t *rapid.T, g model.Goal, least float64, seen []Observation, b 
 	}
 	if most-b.Lower > g.WidthRatio*most+1 {
 		t.Fatalf("too wide: %+v", b)
+	}
+}
+
+// TestStarvedSender: where other work takes the sender's CPU in half of all trials, a search finds the path's limit all
+// the same, and ends in less than three times the time.
+func TestStarvedSender(t *testing.T) {
+	q := Question{Goals: goalsOf(t, "quick"), MinLoad: 9001}
+	const searches = 500
+	found, quiet, busy := 0, 0.0, 0.0
+	for seed := range searches {
+		d := newSimulated("sharp", seed, 0)
+		limit := d.limit
+		seen, _ := runSearch(q, d.try, 1000)
+		quiet += secondsIn(seen)
+		seen, ended := runSearch(q, func(load, seconds float64, flood bool) Observation {
+			o := d.try(load, seconds, flood)
+			if !flood && draw(d.noise, d.trials, 3) < 0.5 {
+				o.Unsent, o.Invalid, o.Starved = true, true, true
+			}
+			return o
+		}, 1000)
+		busy += secondsIn(seen)
+		b := q.bounds(q.Goals[0], seen)
+		if ended && b.Regular && b.Lower <= limit && limit <= b.Upper {
+			found++
+		}
+	}
+	t.Logf("%d of %d searches found the limit, in %.2f times the seconds", found, searches, busy/quiet)
+	if found < searches*9/10 || busy > 3*quiet {
+		t.Error("a starved sender misleads the search, or makes it long")
 	}
 }

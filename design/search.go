@@ -192,7 +192,7 @@ func Waiting(f *model.FlowResult) float64 {
 // is left in a queue that grew is lost to the path: a longer trial would fill it.
 func observe(t *model.Result, flood bool) Observation {
 	invalid := t.State != model.Valid
-	o := Observation{Load: t.Cell["rate_pps"].Number, Unsent: invalid, Invalid: invalid, Flood: flood}
+	o := Observation{Load: t.Cell["rate_pps"].Number, Unsent: invalid, Invalid: invalid, Starved: t.Starved(), Flood: flood}
 	var intended, lost, atEnds, late float64
 	sent := math.Inf(1)
 	for _, f := range t.Flows {

@@ -23,8 +23,9 @@ func searchedDoc(t *testing.T, carry func(pps float64, f *model.FlowResult)) []t
 	return table.Rows(searchedTimes(t, 1, carry))
 }
 
-// searchedTimes is a run of several searches.
-func searchedTimes(t *testing.T, times int, carry func(pps float64, f *model.FlowResult)) *model.Document {
+// searchedTimes is a run of several searches; invalid is why its invalid trials are.
+func searchedTimes(t *testing.T, times int, carry func(pps float64, f *model.FlowResult),
+	invalid ...model.Reason) *model.Document {
 	t.Helper()
 	quick, _ := model.NamedGoal("quick")
 	d := &model.Document{ID: "abc", Plan: model.Plan{Format: model.PlanFormat, Command: "ndr", Target: "192.0.2.7",
@@ -54,12 +55,11 @@ func searchedTimes(t *testing.T, times int, carry func(pps float64, f *model.Flo
 		f.Received, f.LossRatio = f.Attempted-f.Lost, float64(f.Lost)/float64(f.Attempted)
 		f.ReceivePPS = float64(f.Received) / f.DurationS
 		f.GoodputBPS = f.ReceivePPS * 8 * 18
-		state := model.Valid
+		r := model.Result{Cell: cell, Repeat: repeat, State: model.Valid, Flows: []model.FlowResult{f}}
 		if sent > f.SendPPS {
-			state = model.Invalid
+			r.State, r.Why = model.Invalid, invalid
 		}
-		d.Results = append(d.Results, model.Result{Cell: cell, Repeat: repeat, State: state,
-			Flows: []model.FlowResult{f}})
+		d.Results = append(d.Results, r)
 		choose.Add(&d.Results[len(d.Results)-1])
 	}
 }
@@ -223,17 +223,12 @@ func TestReasonsThatEndASearch(t *testing.T) {
 		t.Fatalf("read %d codes of reasons", len(codes))
 	}
 	for _, holds := range []float64{0, 200e3} { // above this rate trials are invalid
-		d := searchedTimes(t, 1, func(pps float64, f *model.FlowResult) {
-			if pps > holds {
-				f.SendPPS = 0
-			}
-		})
 		for _, code := range codes {
-			for i := range d.Results {
-				if d.Results[i].State == model.Invalid {
-					d.Results[i].Why = model.Reasons{{Code: code[1]}}
+			d := searchedTimes(t, 1, func(pps float64, f *model.FlowResult) {
+				if pps > holds {
+					f.SendPPS = 0
 				}
-			}
+			}, model.Reason{Code: code[1]})
 			text, why := sentencesOf(All(table.Rows(d), LossFree), Answer), model.Reason{Code: code[1]}.String()
 			sender := strings.HasPrefix(code[1], "sender-") || code[1] == model.InterfaceRefused
 			if why == "" || !strings.Contains(text, ": "+why+".") ||

@@ -64,6 +64,14 @@ func (r Result) Unkept() bool {
 	return r.State == Invalid && r.Cell["load_ratio"].Number > 1 && !slices.ContainsFunc(r.Why, other)
 }
 
+// Starved reports whether a trial is invalid only because other work had the sender's CPU: the same trial may run as
+// ordered a moment later.
+func (r Result) Starved() bool {
+	return r.State == Invalid && len(r.Why) > 0 && !slices.ContainsFunc(r.Why, func(w Reason) bool {
+		return w.Code != SenderStarved && w.Code != SenderStolen
+	})
+}
+
 func (p Plan) checkSearch() error {
 	s := p.Design.Search
 	if s == nil {
