@@ -1,37 +1,70 @@
 package main
 
 import (
-	"fmt"
+	"io"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
 
-// release is the version of this source; the build adds the commit when the tool chain recorded one.
-const release = "0.1.0"
+// release is the version of this source. A packager's build replaces it: -ldflags "-X main.release=1.2.3".
+var release = "0.1.0"
 
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return release
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return release + "+" + s.Value[:12]
-		}
-	}
-	return release
+// buildInfo is what this program was built from. The last three are empty where the tool chain recorded no commit.
+type buildInfo struct {
+	Version string `json:"version"` // as other commands and files show it
+	Release string `json:"release"`
+	Go      string `json:"go"`
+	System  string `json:"system"` // GOOS/GOARCH
+
+	Commit     string `json:"commit,omitempty"`
+	CommitTime string `json:"commit_time,omitempty"`
+	Modified   bool   `json:"modified,omitempty"` // files differed from the commit
 }
 
+func built() buildInfo {
+	b := buildInfo{Version: release, Release: release, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.time":
+			b.CommitTime = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	if len(b.Commit) >= 12 {
+		b.Version += "+" + b.Commit[:12]
+		if b.Modified {
+			b.Version += ".modified"
+		}
+	}
+	return b
+}
+
+func version() string { return built().Version }
+
 func newVersion() *cobra.Command {
-	return &cobra.Command{
+	var asJSON jsonFlag
+	c := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Example: "  pelt version",
+		Long:    "version prints the release and the commit of this program.",
+		Example: "  pelt version\n  pelt version --json -",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(c.OutOrStdout(), "pelt "+version())
-			return err
+			return asJSON.print(c, built(), func(w io.Writer) error {
+				_, err := io.WriteString(w, "pelt "+version()+"\n")
+				return err
+			})
 		},
 	}
+	asJSON.register(c.Flags())
+	return c
 }
