@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +33,7 @@ type commonFlags struct {
 }
 
 func (f *commonFlags) register(s *pflag.FlagSet) {
-	f.output.register(s)
+	f.output.registerRun(s)
 	s.StringVar(&f.record, "record", "", "write each packet of a UDP receiver to `FILE`")
 	s.StringVar(&f.lines, "json-lines", "", "write each event of the run as a line of JSON to `FILE`, or -")
 	f.hub.register(s)
@@ -149,7 +150,14 @@ func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 		st = f.openStore(s)
 	}
 	defer f.serveWeb(c, s, stop)()
-	doc, err := execute(f.options(s, st))
+	o := f.options(s, st)
+	if p.EverySeconds > 0 && f.output.prom != "" && f.output.prom != "-" {
+		o.Events = f.promAlways(c, o.Events)
+	}
+	doc, err := execute(o)
+	if doc.Plan.Target == "" { // the run did not begin
+		doc.Plan.Target = p.Target
+	}
 	err = errors.Join(err, s.end(doc, err))
 	f.output.quiet = f.lines == "-"
 	return f.output.finish(c, doc, err)
@@ -178,6 +186,27 @@ func (f *commonFlags) options(s *screen, st *store.Store) run.Options {
 	return run.Options{Version: version(), Arguments: keptArguments(os.Args[1:]), Code: f.hub.code, Hub: f.hub.Hub,
 		Store:  st,
 		Record: f.record, Events: s.Take, Live: s.full || f.web || f.lines != ""}
+}
+
+// promAlways writes --prom after each trial of a run that goes on by itself.
+func (f *commonFlags) promAlways(c *cobra.Command, take func(run.Event)) func(run.Event) {
+	var doc model.Document
+	failed := false
+	return func(e run.Event) {
+		take(e)
+		switch {
+		case e.Document != nil:
+			doc = *e.Document
+			doc.Results = slices.Clone(doc.Results)
+		case e.Done != nil:
+			doc.Results = append(doc.Results, *e.Done)
+			err := writeTo(c, f.output.prom, ofRun(doc).prom)
+			if err != nil && !failed {
+				take(run.Event{Note: fmt.Sprintf("--prom: %v", err)})
+			}
+			failed = err != nil
+		}
+	}
 }
 
 // secrets are flags whose values a run does not keep, and what stands in their place: a URL may have a password.

@@ -24,10 +24,10 @@ import (
 )
 
 type outputFlags struct {
-	json, csv, html, chart string
-	series                 string // of runs that are kept
-	all                    bool   // the whole page in the terminal
-	quiet                  bool   // standard output has something else
+	json, csv, html, chart, prom string
+	series                       string // of runs that are kept
+	all                          bool   // the whole page in the terminal
+	quiet                        bool   // standard output has something else
 }
 
 func (o *outputFlags) register(s *pflag.FlagSet) {
@@ -38,11 +38,18 @@ func (o *outputFlags) register(s *pflag.FlagSet) {
 	s.BoolVar(&o.all, "all", false, "print the whole report, not 12 lines")
 }
 
+// registerRun adds the outputs that only runs have, too.
+func (o *outputFlags) registerRun(s *pflag.FlagSet) {
+	o.register(s)
+	s.StringVar(&o.prom, "prom", "", "write figures for Prometheus (text format 0.0.4) to `FILE`, or -")
+}
+
 // content is what a command has to show. Each part is made when it is asked for.
 type content struct {
 	page   func() view.Page
 	json   func(io.Writer) error
 	csv    func(io.Writer) error
+	prom   func(io.Writer) error // of runs
 	series func(io.Writer) error
 	more   string // the command that prints the whole page
 }
@@ -56,6 +63,7 @@ func ofRun(doc model.Document) content {
 		page:   func() view.Page { return view.Run(&doc) },
 		json:   func(w io.Writer) error { return run.WriteDocument(w, doc) },
 		csv:    func(w io.Writer) error { return render.CSV(w, view.Figures(&doc)) },
+		prom:   func(w io.Writer) error { return render.Prometheus(w, view.Gauges(&doc)) },
 		series: func(w io.Writer) error { return render.Records(w, view.SeriesLines(&doc)) },
 		more:   more,
 	}
@@ -89,6 +97,7 @@ func (o *outputFlags) asked() []output {
 		{"csv", o.csv, func(w io.Writer, c content) error { return c.csv(w) }},
 		{"html", o.html, func(w io.Writer, c content) error { return render.HTML(w, c.page()) }},
 		{"series", o.series, func(w io.Writer, c content) error { return c.series(w) }},
+		{"prom", o.prom, func(w io.Writer, c content) error { return c.prom(w) }},
 		{"chart", o.chart, func(w io.Writer, c content) error { return o.writeChart(w, c.page()) }},
 	}
 	return slices.DeleteFunc(list, func(x output) bool { return x.path == "" })
@@ -149,6 +158,9 @@ func (o *outputFlags) show(c *cobra.Command, what content) error {
 // finish reports whatever was measured, also after an error, and decides the exit code.
 func (o *outputFlags) finish(c *cobra.Command, doc model.Document, err error) error {
 	if len(doc.Results) == 0 {
+		if o.prom != "" && err != nil && !errors.Is(err, context.Canceled) && !isUsage(err) {
+			err = errors.Join(err, writeTo(c, o.prom, ofRun(doc).prom)) // a dashboard sees that the test failed
+		}
 		return err
 	}
 	err = errors.Join(err, o.show(c, ofRun(doc)))

@@ -129,7 +129,7 @@ RUN is an id or its beginning, last (default), or a file.`,
 			return out.show(c, what)
 		},
 	}
-	out.register(c.Flags())
+	out.registerRun(c.Flags())
 	c.Flags().StringVar(&out.series, "series", "", "write a row a second of each trial to `FILE`, or -")
 	c.Flags().StringVar(&by, "sort", "",
 		"sort the table by `FIGURE`, the largest first: goodput, loss, delay or a column of --csv")
