@@ -233,35 +233,6 @@ func measuring(cfg *AgentConfig, load engine.Load) {
 	cfg.Watch = func(engine.WatchOrder) []engine.Part { return []engine.Part{&fakeProcessors{load: load}} }
 }
 
-func TestTrialBetweenHosts(t *testing.T) {
-	t.Parallel()
-	w := newWire()
-	s := serve(t, w, nil)
-	c := dial(t, s.addr, agentOn(w, "near"))
-	if a := c.Agents(); len(a) != 2 || a[0].ID != "near" || a[1].ID != "far" {
-		t.Fatalf("agents: %+v", a)
-	}
-	for n := range 2 {
-		trial := bothTrial("near", "far", 100*time.Millisecond)
-		trial.Number = uint16(n + 1)
-		if out := measured(t, c, trial, nil); out.Flows[0].Receive == nil || out.Flows[1].Send == nil {
-			t.Fatalf("trial %d: %+v", n, out)
-		}
-		if len(c.trials) > 0 {
-			t.Errorf("%d trials are still led", len(c.trials))
-		}
-	}
-	nothingOpen(t, w)
-	for kind, want := range map[string]int{"client connected": 1, "trial started": 2, "trial ended": 2} {
-		if got := s.count(kind); got != want {
-			t.Errorf("%d events %q, want %d:\n%s", got, kind, want, s.text())
-		}
-	}
-	if !strings.Contains(s.text(), "trial started: up udp 64 B at 1kpps, down udp 64 B at 1kpps (client 127.0.0.1)") {
-		t.Errorf("events:\n%s", s.text())
-	}
-}
-
 // What stopped a session first is why it was cut.
 func TestFirstReasonStays(t *testing.T) {
 	t.Parallel()
@@ -297,8 +268,8 @@ func TestProbesHaveTheSourceAddress(t *testing.T) {
 	}
 }
 
-// TestSurvey: a search of the path MTU ends with its probers, is no flow to
-// those who look on, and what it found is in the order of its flows.
+// TestSurvey: a search of the path MTU ends with its probers, is no flow to those who look on, and what it found is in
+// the order of its flows. Whoever serves is told of it, and of the trial that follows.
 func TestSurvey(t *testing.T) {
 	t.Parallel()
 	w := newWire()
@@ -318,8 +289,15 @@ func TestSurvey(t *testing.T) {
 		t.Errorf("%d probers and %d senders ran", len(probes), len(sends))
 	}
 	nothingOpen(t, w)
-	if !strings.Contains(s.text(), "trial started: path MTU (client 127.0.0.1)") {
-		t.Errorf("events:\n%s", s.text())
+	measured(t, c, bothTrial("near", "far", 100*time.Millisecond), nil)
+	for _, want := range []string{"client connected", "trial started: path MTU (client 127.0.0.1)", "trial ended",
+		"trial started: up udp 64 B at 1kpps, down udp 64 B at 1kpps (client 127.0.0.1)"} {
+		if !strings.Contains(s.text(), want) {
+			t.Errorf("no %q in\n%s", want, s.text())
+		}
+	}
+	if len(c.trials) > 0 {
+		t.Errorf("%d trials are still led", len(c.trials))
 	}
 }
 

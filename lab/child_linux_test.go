@@ -293,34 +293,6 @@ func TestGarbageDoesNotHurtTheHolder(t *testing.T) {
 	}
 }
 
-func TestExec(t *testing.T) {
-	testenv.Tool(t, "sh", "ip", "cat", "ls")
-	hold(t, "r1", "router")
-	for _, c := range []struct {
-		name, node string
-		argv       []string
-		code       int
-		stdout     string
-	}{
-		{"its address", "receiver", []string{"ip", "-o", "-4", "address", "show", "eth0"}, 0, "198.19.0.2/16"},
-		{"its devices in sysfs", "router", []string{"ls", "/sys/class/net"}, 0, "to-receiver\nto-sender"},
-		{"exit code", "sender", []string{"sh", "-c", "exit 3"}, 3, ""},
-		{"killed", "sender", []string{"sh", "-c", "kill -9 $$"}, 137, ""},
-		{"stdin", "sender", []string{"cat"}, 0, "hello"},
-		{"no such node", "moon", []string{"true"}, 99, ""},
-		{"no such program", "sender", []string{"no-such-program"}, 99, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			cmd := child("exec", append([]string{"r1", c.node}, c.argv...)...)
-			cmd.Stdin = strings.NewReader("hello")
-			p := peltproc.Host{T: t}.Launch(cmd)
-			if code := p.Code(); code != c.code || !strings.Contains(p.Out.String(), c.stdout) {
-				t.Errorf("%s: %v\ngot  %d %q %q\nwant %d %q", c.node, c.argv, code, p.Out, p.Err, c.code, c.stdout)
-			}
-		})
-	}
-}
-
 // startExec starts a shell in a node that prints ready and then waits.
 func startExec(t *testing.T, name, script string) *peltproc.Process {
 	t.Helper()

@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"math/rand/v2"
 	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -257,64 +253,6 @@ func TestFastPathCarries(t *testing.T) {
 			if got := [2]uint64{now - carried, unknownNow - unknown}; got != want {
 				t.Errorf("IPv%d, %s: of 100 packets %v were carried and unknown, want %v", family, words, got, want)
 			}
-		}
-	}
-}
-
-// TCP goes past the kernel too, but for its beginning and its end, of which the
-// kernel hears as of any connection.
-func TestFastPathCarriesTCP(t *testing.T) {
-	for _, links := range [][]string{nil, {"rate=1gbit"}} {
-		l := openLab(t, "fast", links...)
-		sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
-		for _, family := range []int{4, 6} {
-			data := make([]byte, 2<<20)
-			random := rand.NewChaCha8([32]byte{byte(family)})
-			_, _ = random.Read(data)
-			var listener net.Listener
-			err := receiver.Do(func() (err error) {
-				listener, err = net.Listen("tcp", netip.AddrPortFrom(receiver.Addr(family), 0).String())
-				return err
-			})
-			must(t, err)
-			defer listener.Close()
-			carried, _ := fastCounts(t, l)
-			var near, far net.Conn
-			must(t, sender.Do(func() (err error) {
-				near, err = net.DialTimeout("tcp", listener.Addr().String(), testenv.Patience)
-				return err
-			}))
-			if far, err = listener.Accept(); err != nil {
-				t.Fatal(err)
-			}
-			var wait sync.WaitGroup
-			var got [2][]byte
-			var errs [2]error
-			for i, c := range []net.Conn{near, far} {
-				must(t, c.SetDeadline(time.Now().Add(testenv.Patience)))
-				wait.Go(func() {
-					_, err := c.Write(data)
-					errs[i] = errors.Join(err, c.(*net.TCPConn).CloseWrite())
-				})
-				wait.Go(func() {
-					b, err := io.ReadAll(c)
-					if got[i] = b; err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			wait.Wait()
-			_ = errors.Join(near.Close(), far.Close())
-			now, _ := fastCounts(t, l)
-			least := uint64(2 * len(data) / 1500)
-			if !bytes.Equal(got[0], data) || !bytes.Equal(got[1], data) || errors.Join(errs[:]...) != nil ||
-				now-carried < least {
-				t.Errorf("IPv%d, %q: %d and %d B came, %v; %d frames were carried, want %d", family, links,
-					len(got[0]), len(got[1]), errs, now-carried, least)
-			}
-		}
-		for _, c := range accountOf(t, l).Fast {
-			t.Logf("%q: %s %d", links, c.Reason, c.Frames)
 		}
 	}
 }

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,26 +17,9 @@ import (
 // A run whose disk is full for a while says so once, and once that it is over. If it stays
 // full, all that was measured is in another file.
 func TestDiskFull(t *testing.T) {
-	testenv.Root(t)
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", elsewhere)
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread dies, its mount with it
-		done <- func() error {
-			if err := syscall.Unshare(syscall.CLONE_NEWNS | syscall.CLONE_FS); err != nil {
-				return err
-			}
-			if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-				return err
-			}
-			if err := syscall.Mount("tiny", dir, "tmpfs", 0, "size=64k"); err != nil {
-				return err
-			}
-			return fillAndFree(t, dir, elsewhere)
-		}()
-	}()
-	if err := <-done; err != nil {
+	if err := testenv.OnTinyDisk(t, dir, func() error { return fillAndFree(t, dir, elsewhere) }); err != nil {
 		t.Fatal(err)
 	}
 }

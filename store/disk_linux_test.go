@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,29 +30,6 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// onTinyDisk runs f with a file system of 64 KiB at dir, which only this thread sees and which ends with it.
-func onTinyDisk(t *testing.T, dir string, f func() error) error {
-	t.Helper()
-	testenv.Root(t)
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread dies, its mounts with it
-		done <- func() error {
-			if err := syscall.Unshare(syscall.CLONE_NEWNS | syscall.CLONE_FS); err != nil {
-				return err
-			}
-			if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-				return err
-			}
-			if err := syscall.Mount("tiny", dir, "tmpfs", 0, "size=64k"); err != nil {
-				return err
-			}
-			return f()
-		}()
-	}()
-	return <-done
-}
-
 // fill takes all the room that a disk has left; release gives it back.
 func fill(t *testing.T, dir string) (release func()) {
 	t.Helper()
@@ -78,7 +54,7 @@ func sized(repeat, bytes int) model.Result {
 // A disk that is full for a while leaves the run as it was, and takes it again.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
-	err := onTinyDisk(t, dir, func() error {
+	err := testenv.OnTinyDisk(t, dir, func() error {
 		s, err := Open(dir)
 		if err != nil {
 			return err
@@ -148,7 +124,7 @@ func TestDiskFull(t *testing.T) {
 
 func TestUnwritable(t *testing.T) {
 	dir := t.TempDir()
-	err := onTinyDisk(t, dir, func() error {
+	err := testenv.OnTinyDisk(t, dir, func() error {
 		s, err := Open(filepath.Join(dir, "data"))
 		if err != nil {
 			return err

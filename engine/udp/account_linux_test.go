@@ -87,23 +87,6 @@ func TestFullQueueIsTold(t *testing.T) {
 	}
 }
 
-// A rule of the sender's host forbids some packets.
-func TestForbiddenPacketsAreTold(t *testing.T) {
-	t.Parallel()
-	both(t, func(t *testing.T, r trial) {
-		near, far := linked(t)
-		r.Near.Host, r.Far.Host, r.Peer = near, far, farFour
-		r.Flow.Streams = 2
-		r.sends(1000)
-		rules(near,
-			"table inet t { chain c { type filter hook output priority 0; udp length 72 numgen random mod 100 < 30 drop; }; }")
-		send, _ := r.runSame(t)
-		if s := send.Send; s.Errors["EPERM"] == 0 {
-			t.Errorf("errors %v, want EPERM", s.Errors)
-		}
-	})
-}
-
 // What a rule of the receiver's host rejects brings back ICMP errors. Those that
 // only IP_RECVERR brings up cost no further packet.
 func TestICMPIsToldAndCostsNothing(t *testing.T) {
@@ -170,27 +153,6 @@ func TestClosedPortIsTold(t *testing.T) {
 		if n := dialer.t.role.(*sender).icmpErrors.counts[told]; n < refused {
 			t.Errorf("%d packets were refused, ICMP %d", refused, n)
 		}
-	}
-}
-
-// A small receive buffer overflows: the missing sequences are as many as the
-// socket dropped.
-func TestOverflowIsListed(t *testing.T) {
-	t.Parallel()
-	near, far := linked(t)
-	r := newTrial()
-	r.Near.Host, r.Far.Host, r.Peer = near, far, farFour
-	r.Flow.Rate, r.Flow.ReceiveBuffer, r.Flow.Streams = unit.Rate{}, 8192, 2
-	r.Timing.WarmupSeconds = 0 // all drops are of the measured part
-	r.sends(30_000)
-	send, receive := r.Play(t)
-	enginetest.Balance(t, r.Order, send, receive)
-	rec := receive.Receive
-	if r.Dropped(t, send, receive); !rec.SocketKnown || rec.SocketDrops == 0 {
-		t.Errorf("the sockets dropped %d (known %v)", rec.SocketDrops, rec.SocketKnown)
-	}
-	if rec.BufferBytes != 8192 || len(receive.Warnings) != 0 {
-		t.Errorf("a buffer of %d B was granted, warnings %q", rec.BufferBytes, receive.Warnings)
 	}
 }
 

@@ -8,9 +8,6 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/google/nftables"
-	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
@@ -36,69 +33,6 @@ func named(t *testing.T, lost, unseen uint64) {
 }
 
 func matches(pattern, s string) bool { return regexp.MustCompile("^(" + pattern + ")$").MatchString(s) }
-
-// Each kind of place is told as it is: a socket, a filter, a queue, a device, and a place that no packet tells of. What
-// an account makes of a fault is package faults' matter. What a kernel before 6.18 calls otherwise stands behind a bar.
-func TestSites(t *testing.T) {
-	for _, c := range []struct {
-		name, reason, function string
-		options                []netbed.Option
-		before                 func(b *netbed.Bed)
-		sender                 bool // the sender dropped them
-		iface                  string
-		received               bool
-	}{
-		{name: "receive buffer", options: slowReader, reason: "SOCKET_RCVBUFF", function: ".*udp.*", iface: "vb",
-			received: true},
-		{name: "input filter", options: []netbed.Option{wide},
-			before: func(b *netbed.Bed) { b.Receiver.DropFourth(nftables.ChainHookInput) },
-			reason: "NETFILTER_DROP", function: "nft_do_chain|nf_hook_slow", iface: "vb", received: true},
-		{name: "output filter", options: []netbed.Option{wide},
-			before: func(b *netbed.Bed) { b.Sender.DropFourth(nftables.ChainHookOutput) },
-			reason: "NETFILTER_DROP", function: "nft_do_chain|nf_hook_slow", sender: true},
-		{name: "tc egress", options: []netbed.Option{wide},
-			before: func(b *netbed.Bed) { b.Sender.Shot("va", netlink.HANDLE_MIN_EGRESS) },
-			reason: "TC_EGRESS", function: "__dev_queue_xmit|sch_handle_egress", sender: true, iface: "va"},
-		{name: "XDP in veth", options: []netbed.Option{wide},
-			before: func(b *netbed.Bed) { b.Receiver.XDP("vb", 1, nl.XDP_FLAGS_DRV_MODE) },
-			reason: "NOT_SPECIFIED|XDP", function: "veth_xdp_rcv.*|veth_poll", iface: "vb"},
-	} {
-		for _, six := range []bool{false, true} {
-			t.Run(map[bool]string{false: c.name, true: c.name + " over IPv6"}[six], func(t *testing.T) {
-				const n = 200 // the ring of veth holds 255
-				b, from, to := pair(t, six, c.options...)
-				m := machine(t)
-				track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
-				if c.before != nil {
-					c.before(b)
-				}
-				send(t, from, testTrial, 0, n, 64)
-				got := map[uint64]int{}
-				drain(t, to, testTrial, got)
-				d := collect(t, m, testTrial)
-				said := verdicts(t, d, "up", 0)
-				sameAs(t, said, got, n, c.reason)
-				want := model.Site{Namespace: b.Receiver.ID(), Interface: c.iface, Received: c.received}
-				if c.sender {
-					want.Namespace = b.Sender.ID()
-				}
-				for q, s := range said {
-					// the kernel may keep it to itself
-					if c.name == "receive buffer" && s.Namespace == 0 && !m.kernel.rxSock {
-						want.Namespace, want.Interface = 0, ""
-					}
-					if s.Namespace != want.Namespace || s.Interface != want.Interface ||
-						s.Received != want.Received || !matches(c.function, s.Function) {
-						t.Fatalf("sequence %d: %+v, want %+v in %s", q, s, want, c.function)
-					}
-				}
-				if d.Overwritten+d.SitesLost+d.Unreadable > 0 {
-					t.Errorf("not accounted for: %+v", d)
-				}
-			})
-		}
-	}
-}
 
 // A packet is known inside of that of a tunnel, also where another machine made that. Neither end of these is here.
 func TestPacketsInTunnels(t *testing.T) {
