@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"sync/atomic"
 
 	"pelt/engine"
@@ -36,15 +35,21 @@ func (s *session) taking(which func(*sessionEnd) bool) (all []*sessionEnd) {
 	return all
 }
 
-// each works on all of a list at once and returns the first error by time.
-func each[T any](list []T, f func(T) error) error {
+// each works on all of a list at once and returns the first error by time. failed are called with that error already
+// taken: what they make others return does not stand in its place.
+func each[T any](list []T, f func(T) error, failed ...func()) error {
 	results := make(chan error, len(list))
 	for _, one := range list {
 		go func() { results <- f(one) }()
 	}
 	var first error
 	for range list {
-		first = cmp.Or(first, <-results)
+		if err := <-results; err != nil && first == nil {
+			first = err
+			for _, tell := range failed {
+				tell()
+			}
+		}
 	}
 	return first
 }

@@ -121,7 +121,7 @@ func (s *session) open(ctx context.Context, which func(*sessionEnd) bool, told m
 
 // eachEnd has ends do something at once, and gathers what they learn.
 func (s *session) eachEnd(which func(*sessionEnd) bool,
-	do func(*sessionEnd) (engine.Learned, error)) (doAnswer, error) {
+	do func(*sessionEnd) (engine.Learned, error), failed ...func()) (doAnswer, error) {
 	var mu sync.Mutex
 	answer := doAnswer{Ends: map[int]endLearned{}}
 	return answer, each(s.taking(which), func(e *sessionEnd) error {
@@ -138,7 +138,7 @@ func (s *session) eachEnd(which func(*sessionEnd) bool,
 		defer mu.Unlock()
 		answer.Ends[e.order.End] = told
 		return nil
-	})
+	}, failed...)
 }
 
 // advance takes the session to a step, unless the order comes out of turn. A trial that is over can still be drained.
@@ -208,12 +208,8 @@ func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err erro
 		s.stepWatches(ctx, o.Step, engine.Known{Flows: s.awaitedFlows()})
 		seeking := func(e *sessionEnd) bool { return o.Step == engine.Meet || e.order.Order.Listen }
 		a, err = s.eachEnd(seeking, func(e *sessionEnd) (engine.Learned, error) {
-			l, err := s.meetPeer(ctx, e, o)
-			if err != nil {
-				cancel() // the other ends need not wait
-			}
-			return l, err
-		})
+			return s.meetPeer(ctx, e, o)
+		}, cancel) // the other ends need not wait
 	case engine.Ready:
 		for _, e := range s.taking(living) {
 			s.noteLiving(e, o.Ends[e.order.End].Dead)

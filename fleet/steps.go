@@ -24,7 +24,7 @@ const (
 // gather asks several agents at once and returns the answers that came. It stops waiting for
 // an agent as soon as that is given up. The error is the first by time.
 func gather[A any](ctx context.Context, parties []*party, ask func(context.Context, *party) (A, error),
-) (map[*party]A, error) {
+	failed ...func()) (map[*party]A, error) {
 	var mu sync.Mutex
 	answers := map[*party]A{}
 	err := each(parties, func(p *party) error {
@@ -39,7 +39,7 @@ func gather[A any](ctx context.Context, parties []*party, ask func(context.Conte
 		defer mu.Unlock()
 		answers[p] = a
 		return nil
-	})
+	}, failed...)
 	return answers, err
 }
 
@@ -52,11 +52,8 @@ func command[A any](ctx context.Context, parties []*party, verb string, order fu
 		began := time.Now()
 		a, err := give[A](ctx, p.member, verb, order(p))
 		p.took.Store(int64(time.Since(began)))
-		if err != nil {
-			cancel()
-		}
 		return a, err
-	})
+	}, cancel)
 }
 
 // present are the agents that have not been given up.

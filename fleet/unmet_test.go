@@ -59,6 +59,24 @@ func TestRefusedEndsConnect(t *testing.T) {
 	nothingOpen(t, w)
 }
 
+// Who fails says why, though the others are told to stop and may be quicker to say so.
+func TestFirstErrorIsTold(t *testing.T) {
+	refused := errors.New("refused")
+	for range 1000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := each([]bool{false, true, false}, func(fails bool) error {
+			if fails {
+				return refused
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}, cancel)
+		if err != refused {
+			t.Fatalf("got %v", err)
+		}
+	}
+}
+
 // Streams that do not meet are dead to both ends; the others are measured. Without any no end runs, and the outcome
 // has what became of them all the same.
 func TestUnmetStreams(t *testing.T) {
