@@ -225,7 +225,7 @@ const (
 	helloQuiet = 700 * time.Millisecond
 	helloFirst = 5 * time.Second
 	helloMost  = 15 * time.Second
-	askAgain   = 500 * time.Millisecond // who is missing: servers of a cluster hear of new agents one after the other
+	askAgain   = 500 * time.Millisecond // servers of a cluster hear of new agents one after the other
 )
 
 // NewFleetController connects to a hub of many hosts and meets the agents named, or all that answer. Errors are one
@@ -271,9 +271,9 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 	for _, name := range names {
 		missing[name] = true
 	}
-	all, heard, unreachable := len(names) == 0, false, false
+	all, unreachable, heard := len(names) == 0, false, map[string]bool{}
 	ask := func() { // if it fails, nobody answers
-		if all && !heard || len(absent) > 0 { // those of other versions know this subject alone
+		if all || len(absent) > 0 { // those of other versions know this subject alone
 			_ = l.nc.PublishRequest(helloSubject, inbox+"=", nil) // no name
 		}
 		for name := range missing {
@@ -295,15 +295,19 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 				}
 				continue
 			}
-			heard = true
-			if all { // where the slowest so far took long, another one may take twice as long
-				quiet.Reset(max(helloQuiet, 2*time.Since(began)))
-			}
 			body, err := open(m.Data)
 			var info AgentInfo
 			if err == nil {
 				info, err = c.decodeHello(body, "")
 			}
+			who := info.ID
+			if err != nil {
+				who = err.Error()
+			}
+			if all && !heard[who] { // where the slowest so far took long, another one may take twice as long
+				quiet.Reset(max(helloQuiet, 2*time.Since(began)))
+			}
+			heard[who] = true
 			switch {
 			case err != nil: // the others can be used
 				c.leaveOut(err.Error())

@@ -290,6 +290,33 @@ func TestFleetUnfit(t *testing.T) {
 	}
 }
 
+// A server of a cluster may hear of a host after another host has answered: it is asked again.
+func TestFleetHeardLate(t *testing.T) {
+	t.Parallel()
+	hub, w := openHub(t), newWire()
+	joinAs(t, hub, agentOn(w, "a"))
+	b, err := newAgent(agentOn(w, "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.link, err = dialFleet(t.Context(), hub, "b"); err != nil {
+		t.Fatal(err)
+	}
+	defer b.link.close()
+	b.alone = true
+	var asked atomic.Int64
+	if _, err := b.link.subscribe(helloSubject, func(m *nats.Msg) {
+		if asked.Add(1) > 1 {
+			_ = m.Respond(b.answer(t.Context(), verbHello, []byte(m.Reply)))
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := commander(t, hub).Agents(); len(got) != 2 {
+		t.Errorf("%d hosts were met, want both; b was asked %d times", len(got), asked.Load())
+	}
+}
+
 // Whoever learns the name of another client's session has no orders for it.
 func TestFleetOthersSession(t *testing.T) {
 	t.Parallel()
