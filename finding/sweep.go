@@ -48,21 +48,26 @@ func isCondition(key string) bool {
 	return link || key == "receivers" || key == "direction"
 }
 
+// Rankings compares the settings under each condition. All conditions share the chance of a false alarm.
 func Rankings(rows []table.Row) []Ranking {
 	var out []Ranking
+	var ranked [][]table.Group
 	rows = Usable(rows)
 	under, settings := SweepKeys(rows)
-	for _, g := range table.By(rows, under...) {
-		out = append(out, newRanking(g, table.By(g.Rows, settings...)))
+	m := table.MetricOf("goodput_bps")
+	conditions := table.By(rows, under...)
+	for _, g := range conditions {
+		merit := table.Rank(m, table.By(g.Rows, settings...))
+		slices.SortStableFunc(merit, func(a, b table.Group) int { return cmp.Compare(deadEnds(a), deadEnds(b)) })
+		ranked = append(ranked, merit)
+	}
+	for i, effects := range table.CompareBest(m, ranked) {
+		out = append(out, newRanking(conditions[i], m, ranked[i], effects))
 	}
 	return out
 }
 
-func newRanking(under table.Group, settings []table.Group) Ranking {
-	m := table.MetricOf("goodput_bps")
-	ranked := table.Rank(m, settings)
-	slices.SortStableFunc(ranked, func(a, b table.Group) int { return cmp.Compare(deadEnds(a), deadEnds(b)) })
-	effects := table.CompareBest(m, ranked)
+func newRanking(under table.Group, m *table.Metric, ranked []table.Group, effects []table.Effect) Ranking {
 	c := Ranking{Under: under}
 	var good, others []int
 	for i, g := range ranked {

@@ -3,9 +3,12 @@ package finding
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pelt/model"
+	"pelt/table"
 	"pelt/unit"
 )
 
@@ -191,4 +194,36 @@ func wasteDoc() *model.Document {
 		}
 	}
 	return d
+}
+
+// TestConditionsShareFalseAlarms counts runs of ten conditions in which any setting is told from another though all are
+// alike: 5 % of runs, and two standard deviations that chance adds.
+func TestConditionsShareFalseAlarms(t *testing.T) {
+	const runs = 200
+	r, times := rand.New(rand.NewPCG(3, 4)), 0
+	for range runs {
+		d := &model.Document{Plan: model.Plan{Command: "sweep"}}
+		for cell := range 90 {
+			payload, loss := model.Number(float64(100+cell%3)), model.Number(float64(cell/3%10)/100)
+			d.Results = append(d.Results, model.Result{Repeat: cell / 30, State: model.Valid,
+				Cell: model.Cell{"payload_bytes": payload, "link.loss_ratio": loss},
+				Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, PayloadBytes: int(payload.Number),
+					Attempted: 1000, DurationS: 1, GoodputBPS: 1e6 * math.Exp(0.05*r.NormFloat64())}}})
+		}
+		rankings := Rankings(table.Rows(d))
+		if len(rankings) != 10 || len(rankings[0].Settings) != 3 {
+			t.Fatalf("%d conditions; want 10 of three settings", len(rankings))
+		}
+		if slices.ContainsFunc(rankings, func(c Ranking) bool {
+			return slices.ContainsFunc(c.Effects, func(e table.Effect) bool {
+				return e.Verdict == table.WorseThan || e.Verdict == table.BetterThan
+			})
+		}) {
+			times++
+		}
+	}
+	t.Logf("%d of %d runs", times, runs)
+	if most := int(0.05*runs + 2*math.Sqrt(0.05*0.95*runs)); times > most {
+		t.Errorf("%d of %d runs tell settings apart that are alike; want at most %d", times, runs, most)
+	}
 }

@@ -104,26 +104,34 @@ func Rank(m *Metric, groups []Group) []Group {
 	return out
 }
 
-// CompareBest compares each group with the first, which was chosen because it is the
-// best: see Rank. Any of them could have been, so all pairs of them count as tests.
-// The first effect belongs to the best itself.
-func CompareBest(m *Metric, groups []Group) []Effect {
-	if len(groups) == 0 {
-		return nil
-	}
+// CompareBest compares each group of a condition with the condition's first, which was chosen because it is the best:
+// see Rank. Any of them could have been, so all pairs of them count as tests, and all conditions are one family. The
+// first effect of a condition belongs to the best itself.
+func CompareBest(m *Metric, conditions [][]Group) [][]Effect {
 	var pairs []Pair
-	best, measured := groups[0].Sample(m), 0
-	for i, g := range groups {
-		s := g.Sample(m)
-		if len(s.Values) > 0 {
-			measured++
+	tests := 0
+	for pool, groups := range conditions {
+		measured := 0
+		for i, g := range groups {
+			s := g.Sample(m)
+			if len(s.Values) > 0 {
+				measured++
+			}
+			if i > 0 {
+				pairs = append(pairs, Pair{A: s, B: groups[0].Sample(m), Pool: pool})
+			}
 		}
-		if i > 0 {
-			pairs = append(pairs, Pair{A: s, B: best})
-		}
+		tests += measured * (measured - 1) / 2
 	}
-	self := Effect{Low: math.NaN(), High: math.NaN(), Points: m.Points(), P: 1, Verdict: Best}
-	return append([]Effect{self}, Family(m, pairs, measured*(measured-1)/2)...)
+	effects := Family(m, pairs, tests)
+	out := make([][]Effect, len(conditions))
+	for i, groups := range conditions {
+		self := Effect{Low: math.NaN(), High: math.NaN(), Points: m.Points(), P: 1, Verdict: Best}
+		others := max(len(groups)-1, 0)
+		out[i] = append([]Effect{self}, effects[:others]...)[:len(groups)]
+		effects = effects[others:]
+	}
+	return out
 }
 
 // Family compares the first sample of each pair with the second. The pairs are some of so

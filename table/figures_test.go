@@ -267,7 +267,7 @@ func TestCompareBest(t *testing.T) {
 	groups := Rank(m, By(Rows(d), KeyOf("payload_bytes")))
 	var names []string
 	var verdicts []Verdict
-	for i, e := range CompareBest(m, groups) {
+	for i, e := range CompareBest(m, [][]Group{groups})[0] {
 		names, verdicts = append(names, groups[i].Name()), append(verdicts, e.Verdict)
 	}
 	if want := []string{"1 B", "2 B", "", "3 B"}; !slices.Equal(names, want) {
@@ -276,7 +276,7 @@ func TestCompareBest(t *testing.T) {
 	if want := []Verdict{Best, Tied, WorseThan, TooFew}; !slices.Equal(verdicts, want) {
 		t.Errorf("verdicts %q; want %q", verdicts, want)
 	}
-	if CompareBest(m, nil) != nil {
+	if e := CompareBest(m, [][]Group{nil}); len(e) != 1 || len(e[0]) != 0 {
 		t.Error("effects of no groups")
 	}
 }
