@@ -65,6 +65,9 @@ func (r *Report) Clamp(t model.Timing) {
 		if in.TCP != nil {
 			in.TCP.PerStream = atMost(in.TCP.PerStream, model.MaxStreams)
 		}
+		if in.Peer != nil {
+			in.Peer.Program = model.Clip(in.Peer.Program)
+		}
 		in.Missing, in.Moved = atMost(in.Missing, model.MaxStreams), clampMoves(in.Moved)
 		in.Tally.PerStep, in.Tally.StepBytes = atMost(in.Tally.PerStep, steps), atMost(in.Tally.StepBytes, steps)
 	}

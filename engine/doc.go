@@ -189,6 +189,8 @@ type ReceiveReport struct {
 	MissingKnown   bool   `json:"missing_known"`
 	StillCame      bool   `json:"still_came,omitempty"` // packets still came when the drain time was over
 	WarmupReceived uint64 `json:"warmup_received"`      // distinct or not
+	// Peer is set where the receiver is another program, which Tally is made of what it said by.
+	Peer *model.PeerReport `json:"peer,omitempty"`
 	// of one queued datagram, as the kernel accounts it; 0 not seen
 	TruesizeBytes int             `json:"truesize_bytes,omitempty"`
 	TCP           *model.TCPFacts `json:"tcp,omitempty"`

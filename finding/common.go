@@ -15,7 +15,7 @@ import (
 
 func Common() []Rule {
 	return []Rule{Unusable, Unexplained, Held, Silent, Uneven, Unaccepted, Carriers, Moves, Beyond, Disorder, LeftOut,
-		Accounts, Watching, Command, Engines, Links, PathMTU, Profiles,
+		Accounts, Watching, Reported, Command, Engines, Links, PathMTU, Profiles,
 		Recorded, Lab}
 }
 

@@ -214,6 +214,24 @@ func Watching(rows []table.Row) []Finding {
 	return out
 }
 
+// Reported says whose figures a receiver's are that is no pelt, and how many losses these do not show.
+func Reported(rows []table.Row) []Finding {
+	program, tail := "", uint64(0)
+	for _, r := range rows {
+		if r.Flow != nil && r.Flow.Peer != nil {
+			program, tail = r.Flow.Peer.Program, tail+r.Flow.Peer.Tail
+		}
+	}
+	if program == "" {
+		return nil
+	}
+	f := say("reported", Doubt).word("program", program)
+	if tail > 0 {
+		f = f.number("lost_packets", "tail", float64(tail))
+	}
+	return []Finding{f}
+}
+
 // TooLossy are the settings that lost more than a share of their packets, or that TCP sent again, and those with
 // streams that carry nothing.
 func TooLossy(rows []table.Row, most float64) []Finding {

@@ -416,10 +416,12 @@ var sentences = map[string]string{
 		`Its counter moved, but others may have moved it.`,
 	"explain.pacing": `{planned_packets:missed} of {planned_packets} planned packets were not sent[ ({why})]. They ` +
 		`are no losses.`,
-	"watched.seq":      `Watched at {node}: every drop by its sequence (eBPF), and counters.` + watchedLess,
-	"watched.count":    `Watched at {node}: drops by place (eBPF), and counters[, because {why}].` + watchedLess,
-	"watched.off":      `Watched at {node}: counters only[, because {why}].` + watchedLess,
-	"watched.none":     `Not watched: {node}[, because {why}]. Nothing is known of it.` + watchedLess,
+	"watched.seq":   `Watched at {node}: every drop by its sequence (eBPF), and counters.` + watchedLess,
+	"watched.count": `Watched at {node}: drops by place (eBPF), and counters[, because {why}].` + watchedLess,
+	"watched.off":   `Watched at {node}: counters only[, because {why}].` + watchedLess,
+	"watched.none":  `Not watched: {node}[, because {why}]. Nothing is known of it.` + watchedLess,
+	"reported": `{program} at the receiver reported what was received.[ It counts {lost_packets:tail} packets less as ` +
+		`lost: they were sent after the last one that it saw.]`,
 	"watched.other":    `Watched at {node}: {mode}[, because {why}].` + watchedLess,
 	"sure.exact-seq":   `Exact: each packet is known`,
 	"sure.exact-count": `Exact: only this flow moves the counter`,

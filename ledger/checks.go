@@ -62,6 +62,10 @@ func (b *book) endChecks(c *checks, lines []model.Line) {
 	if in.MissingKnown {
 		c.law(plus(b.join.missing, b.join.unlisted) == b.lost, "missing", b.join.missing, b.join.unlisted, b.lost)
 	}
+	if p := in.Peer; p != nil {
+		told, one := plus(p.Gaps, p.Tail), uint64(len(in.Streams)) // a peer may end a stream between two counts
+		c.law(plus(told, one) >= b.lost && told <= plus(b.lost, one), "peer", p.Program, b.lost, p.Gaps, p.Tail)
+	}
 	if in.SocketKnown {
 		b.socketCheck(c)
 	}

@@ -36,7 +36,8 @@ type Input struct {
 	Segments    int               // datagrams per buffer given to the kernel; 0 and 1 mean one
 
 	WarmupSent, WarmupReceived uint64
-	Beside                     uint64 // packets that other flows of the trial lost meanwhile
+	Beside                     uint64            // packets that other flows of the trial lost meanwhile
+	Peer                       *model.PeerReport // what the receiver said, if it is no pelt
 
 	Received    uint64 // distinct sequences
 	Late        uint64 // arrived after the account was closed

@@ -15,6 +15,7 @@ var laws = map[string]string{
 	"received":         "# received, at most the # attempted",
 	"planned":          "# attempted + # given up, at most the # planned",
 	"missing":          "# sequences listed as missing + # without room in the list = # lost",
+	"peer":             "reported by @: # lost = # in gaps + # after the last packet that it saw",
 	"socket":           "# dropped by the receiver's sockets = # verdicts about them",
 	"socket.surplus":   "# dropped by the receiver's sockets = # verdicts about them, with # not of this flow",
 	"socket.most":      "# dropped by the receiver's sockets, at most the # lost",

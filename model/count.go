@@ -24,6 +24,16 @@ type Tally struct {
 	StepBytes   []uint64     `json:"step_bytes"`      // their payload
 }
 
+// PeerReport is what a far end that is no pelt said of a flow when a trial was over. Nobody watched it.
+type PeerReport struct {
+	Program string `json:"program"` // and its version, as far as it shows
+	// the sum over the streams of the highest sequence that it saw, counted from 1
+	Highest  uint64  `json:"highest"`
+	Gaps     uint64  `json:"gaps"`      // sequences below these that it counts as lost
+	Tail     uint64  `json:"tail"`      // sent after the last packet that it saw, so that it does not count them as lost
+	CPURatio float64 `json:"cpu_ratio"` // of one core
+}
+
 // RecordFacts says what became of the record of a flow's packets.
 type RecordFacts struct {
 	File           string  `json:"file"`    // name without its directory

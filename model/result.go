@@ -212,6 +212,7 @@ type FlowResult struct {
 	// sums; the ledger's hosts are then "receivers" and the links "links to receivers".
 	Receivers []ReceiverShare `json:"receivers,omitempty"`
 	Silent    []Silence       `json:"silent,omitempty"` // what these streams had left is planned, not attempted
+	Peer      *PeerReport     `json:"peer,omitempty"`   // Received is by what it reported
 
 	Attempted  uint64 `json:"attempted_packets"`
 	Accepted   uint64 `json:"accepted_packets"` // the kernel took them

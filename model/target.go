@@ -11,7 +11,11 @@ import (
 
 func checkTarget(t string) error {
 	if t == "" || len(t) > maxTextLength || strings.ContainsAny(t, " ") || !printable(t) {
-		return wrong("target", "want HOST[:PORT], lab:NAME or fleet:FROM..TO, not %q", clip(t))
+		return wrong("target", "want HOST[:PORT], lab:NAME, fleet:FROM..TO or iperf3://HOST[:PORT], not %q", clip(t))
+	}
+	if server, ok := IperfServer(t); ok {
+		_, _, err := HostPort(server)
+		return err
 	}
 	if strings.HasPrefix(t, FleetTarget) {
 		_, _, err := FleetHosts(t)
@@ -23,6 +27,38 @@ func checkTarget(t string) error {
 // FleetTarget is what the targets of a fleet begin with: fleet: is all of its hosts, fleet:a,b,c are these, and
 // fleet:a..b is a path from a to b.
 const FleetTarget = "fleet:"
+
+// IperfServer is the HOST[:PORT] of a target iperf3://HOST[:PORT]; false: it is another target.
+func IperfServer(target string) (server string, ok bool) {
+	return strings.CutPrefix(target, "iperf3://")
+}
+
+// checkIperf refuses what an iperf3 server cannot do.
+func (p Plan) checkIperf() error {
+	if _, ok := IperfServer(p.Target); !ok {
+		return nil
+	}
+	for _, f := range p.Flows {
+		switch {
+		case f.Protocol != UDP:
+			return wrong("--proto", "pelt speaks to iperf3 servers over UDP only")
+		case f.From != Sender || len(p.Flows) > 1:
+			return wrong("--direction", "pelt only sends to iperf3 servers: want up")
+		}
+	}
+	switch {
+	case p.Timing.LeadSeconds > 0 || p.AsksPathMTU() || p.Design.Search != nil && len(p.Design.Search.Loads) > 0:
+		return wrong("target", "an iperf3 server answers no probes, which this test needs; want curve, ndr, sweep or soak, "+
+			"with payloads in bytes")
+	case p.Timing.WarmupSeconds > 0:
+		return wrong("--warmup", "an iperf3 server counts all packets: want 0")
+	case p.Near != "" || p.DUT != "":
+		return wrong("target", "an iperf3 server is tested from this host, without a router under test")
+	case p.Engine != EngineAuto && p.Engine != "udp":
+		return wrong("--engine", "sockets carry what an iperf3 server gets: want udp")
+	}
+	return nil
+}
 
 // FleetHosts are the hosts that a fleet's target names, the sender first if it is a path of two; none is all.
 func FleetHosts(target string) (hosts []string, path bool, err error) {

@@ -148,6 +148,10 @@ func (d *draft) read() error {
 			d.setDefault(flag, text)
 		}
 	}
+	if _, iperf := model.IperfServer(d.Target); iperf { // which counts all packets, and takes what is sent
+		d.setDefault("warmup", "0")
+		d.setDefault("direction", "up")
+	}
 	for _, k := range model.Knobs() {
 		for _, text := range d.Flags[k.Flag] {
 			values, err := k.Parse(text)

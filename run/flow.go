@@ -82,6 +82,7 @@ func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
 	r.Duplicates, r.Reordered, r.Late = t.Duplicates, t.Reordered, t.Late
 	r.Lost = r.Attempted - r.Received
 	r.JitterNS, r.Delay = t.JitterNanos, t.Delay
+	r.Peer = in.Peer
 	addMoves(r, in.Moved, t.FirstNanos)
 	// A queue on the path may deliver for longer than the sender sent; the
 	// rate is over whichever took longer. Between the first and the last there is
@@ -115,7 +116,7 @@ func balance(r model.FlowResult, f model.Flow, sent engine.Report, in engine.Rec
 		TakenOff: in.Taken, Broken: in.Broken, Overrun: in.Overrun,
 		Fragments: r.Fragments, PacketBytes: max(0, r.FrameBytes-model.FCSBytes), DurationS: r.DurationS,
 		BufferBytes: in.BufferBytes, TruesizeBytes: in.TruesizeBytes,
-		Beside: beside, Nodes: path,
+		Beside: beside, Nodes: path, Peer: in.Peer,
 	})
 }
 

@@ -190,6 +190,8 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 		case p.Cores != nil:
 			r.event(Event{Cores: &Cores{number, r.site.hostOf(p.Agent), p.AtS, p.Cores}})
 			return
+		case r.site.silent != "" && p.Role == engine.Receive:
+			return // it has nothing to tell yet
 		case p.Counts == nil:
 			r.event(Event{Progress: &TrialProgress{Number: number, Sample: p}})
 		}

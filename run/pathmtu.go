@@ -27,7 +27,7 @@ const (
 // survey finds each flow's path MTU, and puts it in place of payload levels "mtu". said are warnings about these
 // levels. An error says that such a level stays unknown.
 func (s *site) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathMTU, said []string, err error) {
-	if s.pairs != nil { // its pairs have paths of their own
+	if s.pairs != nil || s.silent != "" { // its pairs have paths of their own; probes are not answered
 		return nil, nil, nil
 	}
 	mtus = s.searchMTU(ctx, plan.Flows)

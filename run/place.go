@@ -18,7 +18,7 @@ import (
 // dials wherever it can, so that a path with NAT works in both directions.
 func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 	placed := fleet.Trial{Timing: t.Timing, OneClock: s.oneClock,
-		Probe: !s.oneClock || !s.local || t.Timing.LeadSeconds > 0}
+		Probe: s.silent == "" && (!s.oneClock || !s.local || t.Timing.LeadSeconds > 0)}
 	var reasons []string
 	because := func(text string) {
 		if text != "" && !slices.Contains(reasons, text) {
@@ -62,7 +62,7 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 		placed.Flows = append(placed.Flows, fleet.PlacedFlow{
 			Flow: f, Send: send, Receive: receive, From: from.ID, To: to.ID,
 			Dialer: dialer, Listen: listen, CPU: s.core(f.From, before[f.From]),
-			Breaker: !s.local && !s.searches && !s.judged && !seeksLoss(t, f),
+			Breaker: !s.local && s.silent == "" && !s.searches && !s.judged && !seeksLoss(t, f),
 		})
 		before[f.From]++
 	}

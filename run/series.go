@@ -69,7 +69,7 @@ func flowSeries(f model.Flow, t model.Timing, seconds float64, o fleet.FlowOutco
 		packets, bytes := slices.Clone(tally.PerStep), slices.Clone(tally.StepBytes)
 		// The receiver's series ends with the last packet; after it nothing came.
 		until := min(whole, int(t.MeasureSeconds/step+0.01))
-		for sent && f.Protocol == model.UDP && len(packets) < until {
+		for sent && f.Protocol == model.UDP && o.Receive.Receive.Peer == nil && len(packets) < until {
 			packets, bytes = append(packets, 0), append(bytes, 0)
 		}
 		add("receive_pps", f.To, packets, 1)

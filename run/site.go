@@ -49,7 +49,10 @@ type site struct {
 	mtus     []model.PathMTU // of the plan's flows, once they are searched
 	// unheard is how long ends that meet nobody go on: nothing came through when these were searched; else 0.
 	unheard time.Duration
-	kernel  *observe.Kernel // watches this machine's drops; nil until used
+	// finest is how closely the kernels can watch the flows' packets; "" for by sequence.
+	finest model.DropMode
+	silent string          // why the far end answers no probes and reports nothing during a trial; "": it does
+	kernel *observe.Kernel // watches this machine's drops; nil until used
 }
 
 // node is a host, a network namespace, or an emulated link.
@@ -76,6 +79,9 @@ func openSite(ctx context.Context, p model.Plan, o Options) (*site, error) {
 		return openLab(ctx, name, p, o)
 	case found && kind == "fleet":
 		return openFleet(ctx, p, o)
+	}
+	if server, ok := model.IperfServer(p.Target); ok {
+		return openIperf(ctx, server, p, o)
 	}
 	return openHosts(ctx, p, o)
 }

@@ -131,7 +131,7 @@ func (w *watch) byAgent(n node, out fleet.Outcome) (_ *model.Observation, why st
 	} else if o, ok := out.Observed[w.site.nodes[0].agent.ID]; ok && n.namespace != 0 {
 		return &model.Observation{Boot: o.Boot, Namespace: n.namespace, Mode: o.Mode, Why: o.Why}, ""
 	}
-	return nil, cmp.Or(out.Cut, "its account of the trial is missing")
+	return nil, cmp.Or(out.Cut, w.site.silent, "its account of the trial is missing")
 }
 
 // lossSoFar returns what is known by now of a flow's losses, node by node. counts are those that agents told.

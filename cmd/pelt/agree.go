@@ -41,6 +41,9 @@ func (f *commonFlags) consent(c *cobra.Command, target string, family int) error
 	if strings.HasPrefix(target, "lab:") || strings.HasPrefix(target, "fleet:") {
 		return nil
 	}
+	if server, iperf := model.IperfServer(target); iperf {
+		target = server
+	}
 	host, _, err := model.HostPort(target)
 	if err != nil {
 		return err

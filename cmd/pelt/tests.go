@@ -18,7 +18,8 @@ each: where small packets stop fitting, and what limits large ones.
 
 TARGET is HOST[:PORT] where pelt serve runs, or a lab here: lab:direct, lab:switch,
 lab:router, lab:nat, lab:fast (NAT with a fast path), lab:star (many receivers),
-lab:loopback (needs no rights), or lab:NAME of pelt lab up.`,
+lab:loopback (needs no rights), or lab:NAME of pelt lab up. iperf3://HOST[:PORT] is any
+iperf3 server.`,
 		example: `  pelt curve lab:router --link rate=1gbit
   pelt curve 192.168.1.5 --proto tcp --payload 64,1460 --direction both`,
 	},

@@ -81,6 +81,21 @@ func (e *Sockets) awaitCallers(ctx context.Context) (m engine.Meeting) {
 	return m
 }
 
+// Tell sends a message over a stream of an end that calls, before Settle.
+func (e *Sockets) Tell(stream int, message []byte) error { return e.sockets[stream].write(message) }
+
+// Hear waits for a datagram on a stream of an end that calls, before Settle. It returns nil where none came, or a
+// longer one than any header. An error is that of an earlier Tell: the peer, or somebody on the way, refused it.
+func (e *Sockets) Hear(stream int, wait time.Duration) ([]byte, error) {
+	d, err := e.sockets[stream].read(wait)
+	return d.whole(), err
+}
+
+// Stream is the 5-tuple of a stream of an end that calls.
+func (e *Sockets) Stream(i int) engine.Stream {
+	return engine.Stream{Local: e.sockets[i].local(), Remote: e.sockets[i].remote()}
+}
+
 func (e *Sockets) callAll(ctx context.Context) (m engine.Meeting) {
 	all := &calls{begin: time.Now(), others: make(chan struct{})}
 	list := make([]*call, len(e.sockets))
@@ -250,7 +265,7 @@ func (e *Sockets) Consented(run func() error, end func(stream int)) error {
 
 // consented is Consented. moves says that a sender's packets go where its sockets are connected to.
 func (e *Sockets) consented(run func() error, end func(stream int), moves bool) error {
-	if e.order.Role == engine.Receive && !e.order.Listen {
+	if e.order.Role == engine.Receive && !e.order.Listen && e.codec == nil {
 		e.last = make([]lastAnswer, e.order.Flow.Streams)
 		over := make(chan struct{})
 		var repeating sync.WaitGroup
@@ -258,7 +273,7 @@ func (e *Sockets) consented(run func() error, end func(stream int), moves bool) 
 		defer repeating.Wait() // it uses the sockets
 		defer close(over)
 	}
-	if e.order.Role != engine.Send {
+	if e.order.Role != engine.Send || e.codec != nil {
 		return run()
 	}
 	k := &keeper{engine.NewConsentKeeper(e.order, e.now()), e, end}
@@ -314,6 +329,9 @@ func (e *Sockets) repeatAnswers(over <-chan struct{}) {
 
 // answerCheck answers a datagram if it is a check of the sender.
 func (e *Sockets) answerCheck(stream int, d datagram) {
+	if e.codec != nil {
+		return
+	}
 	if m, number, ok := e.order.StreamKey(stream).AnswerCheck(d.whole()); ok {
 		if e.follower != nil {
 			e.follower.note(stream, number)

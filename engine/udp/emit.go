@@ -15,9 +15,14 @@ import (
 // time after. Every packet that it counts as attempted was accepted or refused. It ends early
 // where the socket has no room, or after a row of refusals.
 func (w *sendStream) emit(n int, now int64) (after int64, room bool, err error) {
+	codec := w.sender.end.codec
 	for i := range n {
-		engine.PutHeader(w.bytes[i], engine.Header{Trial: w.trial, Sequence: w.sequence + uint64(i),
-			SendNanos: uint64(now)})
+		h := engine.Header{Trial: w.trial, Sequence: w.sequence + uint64(i), SendNanos: uint64(now)}
+		if codec == nil {
+			engine.PutHeader(w.bytes[i], h)
+		} else {
+			codec.Put(w.bytes[i], h)
+		}
 	}
 	untried := 0
 	for from := 0; from < n; {
@@ -86,7 +91,7 @@ func (w *sendStream) readICMP(err error) (ours bool) {
 
 // measuredIn tells the measured packet whose payload begins so; nil if it is none.
 func (w *sendStream) measuredIn(payload []byte) []model.Span {
-	h, ok := engine.ParseHeader(payload)
+	h, ok := w.sender.end.parse(payload)
 	if !ok || h.Trial != w.sender.end.order.Trial {
 		return nil
 	}

@@ -162,7 +162,7 @@ func (w *receiveStream) sort(got []datagram) {
 	w.batch, w.ours = w.batch[:0], 0
 	for i := range got {
 		d := &got[i]
-		h, ok := engine.ParseHeader(d.head)
+		h, ok := e.parse(d.head)
 		switch {
 		case ok && h.Trial == e.order.Trial:
 			if !w.drops.begun {

@@ -54,8 +54,20 @@ func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engi
 	return e.Sockets(host, o)
 }
 
+// Codec writes and reads the header of datagrams for a peer that speaks another protocol than pelt's.
+type Codec interface {
+	Put(b []byte, h engine.Header)
+	Parse(b []byte) (h engine.Header, ok bool)
+}
+
 // Sockets opens the sockets of one end.
 func (e *Engine) Sockets(host engine.Host, o engine.Order) (*Sockets, error) {
+	return e.SocketsFor(host, o, nil)
+}
+
+// SocketsFor opens the sockets of one end. With a codec the peer is no pelt: the caller meets it by Tell and Hear in
+// place of Connect, and no consent is asked for.
+func (e *Engine) SocketsFor(host engine.Host, o engine.Order, codec Codec) (*Sockets, error) {
 	if o.Flow.Protocol != model.UDP {
 		return nil, &engine.Refusal{Why: fmt.Sprintf("the udp engine carries no %s", o.Flow.Protocol)}
 	}
@@ -64,8 +76,8 @@ func (e *Engine) Sockets(host engine.Host, o engine.Order) (*Sockets, error) {
 		return nil, err
 	}
 	s := &Sockets{
-		engine: e, order: o, settings: settingsOf(o, e.clock), stop: stop, tokens: make([]engine.ConsentToken,
-			o.Flow.Streams),
+		engine: e, order: o, codec: codec, settings: settingsOf(o, e.clock), stop: stop,
+		tokens: make([]engine.ConsentToken, o.Flow.Streams),
 		silent: make([]atomic.Bool, o.Flow.Streams), now: e.config.ConsentClock,
 	}
 	if s.now == nil {
@@ -90,6 +102,7 @@ type Sockets struct {
 	stop     *stopSignal // ends Connect and Run
 	role     role        // from Settle on
 	living   []int       // streams that carry packets; from Settle on
+	codec    Codec       // of a peer that is no pelt; else nil
 	pulse    pulse       // of a probe flow
 
 	consents  []*engine.ConsentListener // listening end
@@ -224,13 +237,21 @@ func (e *Sockets) Strays() (n uint64) {
 			if err == nil && d.nanos == 0 {
 				break
 			}
-			if h, ok := engine.ParseHeader(d.head); ok && h.Trial == e.order.Trial {
+			if h, ok := e.parse(d.head); ok && h.Trial == e.order.Trial {
 				n++
 			}
 			e.answerCheck(i, d)
 		}
 	}
 	return n
+}
+
+// parse reads the header of a datagram.
+func (e *Sockets) parse(b []byte) (engine.Header, bool) {
+	if e.codec != nil {
+		return e.codec.Parse(b)
+	}
+	return engine.ParseHeader(b)
 }
 
 // Overflow counts what the sockets of the flow had no room for.

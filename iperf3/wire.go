@@ -1,0 +1,357 @@
+package iperf3
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"time"
+
+	"pelt/engine"
+)
+
+// DefaultPort is where an iperf3 server listens, with TCP and with UDP.
+const DefaultPort = 5201
+
+// state is the byte that says how far a test has come.
+type state int8
+
+// The states that a client of UDP sends or sees.
+const (
+	testStart       state = 1
+	testRunning     state = 2
+	testEnd         state = 4
+	paramExchange   state = 9
+	createStreams   state = 10
+	serverTerminate state = 11
+	clientTerminate state = 12
+	exchangeResults state = 13
+	displayResults  state = 14
+	iperfDone       state = 16
+	accessDenied    state = -1
+	serverError     state = -2
+)
+
+// Bounds of what a server may send.
+const (
+	mostResults = 1 << 20
+	mostStreams = 128
+)
+
+// cookieBytes is the length of the cookie that names a test: 36 characters and a NUL.
+const cookieBytes = 37
+
+func newCookie() (c [cookieBytes]byte) {
+	const letters = "abcdefghijklmnopqrstuvwxyz234567"
+	_, _ = rand.Read(c[:cookieBytes-1]) // never fails
+	for i := range c[:cookieBytes-1] {
+		c[i] = letters[int(c[i])%len(letters)]
+	}
+	return c
+}
+
+// params are what a client asks for. iperf3 takes the mere presence of a boolean as true, so false is left out.
+type params struct {
+	UDP       bool   `json:"udp"`
+	Omit      int    `json:"omit"`       // s
+	Time      int    `json:"time"`       // s
+	Num       int    `json:"num"`        // bytes; 0: the time ends the test
+	Blocks    int    `json:"blockcount"` // likewise
+	Parallel  int    `json:"parallel"`
+	Len       int    `json:"len"`                 // bytes of each datagram
+	Bandwidth int64  `json:"bandwidth,omitempty"` // bit/s of payload of each stream; 0: no limit
+	Window    int    `json:"window,omitempty"`    // bytes of the server's socket buffers; 0: as they are
+	TOS       int    `json:"TOS,omitempty"`
+	Client    string `json:"client_version"`
+}
+
+// streamResult is one stream in the results of either side.
+type streamResult struct {
+	ID          int     `json:"id"`
+	Bytes       count   `json:"bytes"`
+	Retransmits count   `json:"retransmits"`
+	Jitter      float64 `json:"jitter"` // s
+	Errors      count   `json:"errors"` // gaps between sequences, less what came out of order
+	Packets     count   `json:"packets"`
+	// OmittedErrors is nil up to 3.13.
+	OmittedErrors  *count `json:"omitted_errors"`
+	OmittedPackets *count `json:"omitted_packets"`
+	// End is nil up to 3.1.
+	Start float64  `json:"start_time"`
+	End   *float64 `json:"end_time"` // s
+}
+
+// results are what either side measured.
+type results struct {
+	CPU            float64        `json:"cpu_util_total"` // percent of one core
+	CPUUser        float64        `json:"cpu_util_user"`
+	CPUSystem      float64        `json:"cpu_util_system"`
+	HasRetransmits count          `json:"sender_has_retransmits"`
+	Streams        []streamResult `json:"streams"`
+	oldMinus       bool           // -1 was written as 2^64-1: 3.13 and older
+}
+
+// count is an integer that iperf3 up to 3.13 writes without a sign: -1 comes as 2^64-1.
+type count int64
+
+// UnmarshalJSON reads a whole number.
+func (c *count) UnmarshalJSON(b []byte) error {
+	var unsigned uint64
+	if json.Unmarshal(b, &unsigned) == nil {
+		*c = count(unsigned)
+		return nil
+	}
+	var signed int64
+	err := json.Unmarshal(b, &signed)
+	*c = count(signed)
+	return err
+}
+
+// readResults decodes a server's results of so many streams. Keys of other versions are left out.
+func readResults(b []byte, streams int) (r results, err error) {
+	if len(b) > mostResults {
+		return r, fmt.Errorf("results of %d bytes, at most %d", len(b), mostResults)
+	}
+	if err := json.Unmarshal(b, &r); err != nil {
+		return r, fmt.Errorf("results: %w", err)
+	}
+	var raw struct {
+		HasRetransmits json.Number `json:"sender_has_retransmits"`
+	}
+	_ = json.Unmarshal(b, &raw) // it is a number by now
+	r.oldMinus = raw.HasRetransmits == "18446744073709551615"
+	if len(r.Streams) != streams {
+		return r, fmt.Errorf("results of %d streams, not %d", len(r.Streams), streams)
+	}
+	for i, id := range streamIDs(streams) {
+		switch s := r.Streams[i]; {
+		case s.ID != id:
+			return r, fmt.Errorf("results: stream %d where %d belongs", s.ID, id)
+		case s.Bytes < 0 || s.Packets < 0:
+			return r, fmt.Errorf("results: stream %d has %d bytes in %d packets", id, s.Bytes, s.Packets)
+		case !(s.Jitter >= 0):
+			return r, fmt.Errorf("results: stream %d has a jitter of %v s", id, s.Jitter)
+		}
+	}
+	return r, nil
+}
+
+// streamIDs are 1, 3, 4, 5 and so on.
+func streamIDs(n int) (ids []int) {
+	for i := range n {
+		if i > 0 {
+			i++
+		}
+		ids = append(ids, i+1)
+	}
+	return ids
+}
+
+// request opens a UDP stream. The server answers with 4 bytes that depend on its version and byte order.
+var request = [4]byte{0x39, 0x38, 0x37, 0x36}
+
+// isReply reports whether a datagram answers a request.
+func isReply(b []byte) bool { return len(b) == 4 }
+
+// oldReply is what little-endian servers up to 3.11 answer.
+var oldReply = [4]byte{0xB1, 0x68, 0xDE, 0x3A}
+
+// headerBytes is the length of the header: seconds u32, microseconds u32, sequence u32 from 1, big endian.
+const headerBytes = 12
+
+// codec is the header of the datagrams to a server. What a server makes of the time is the jitter, for which only
+// differences count. So the seconds hold pelt's magic and trial, by which the near kernel knows the flow's packets, and
+// the microseconds hold the time. They are 1 s at least: then a server whose clock reads less than these "seconds"
+// subtracts without a borrow. The magic is more than any clock shows before the year 2054.
+type codec struct{}
+
+// Put writes the header.
+func (codec) Put(b []byte, h engine.Header) {
+	const second = 1_000_000
+	_ = b[headerBytes-1]
+	binary.BigEndian.PutUint32(b, engine.Magic<<16|uint32(h.Trial))
+	binary.BigEndian.PutUint32(b[4:], uint32(second+h.SendNanos/1000%(1<<32-second)))
+	binary.BigEndian.PutUint32(b[8:], uint32(h.Sequence+1))
+}
+
+// Parse reads a header that Put wrote.
+func (codec) Parse(b []byte) (h engine.Header, ok bool) {
+	if len(b) < headerBytes || binary.BigEndian.Uint16(b) != engine.Magic {
+		return h, false
+	}
+	sequence := binary.BigEndian.Uint32(b[8:])
+	if sequence == 0 {
+		return h, false
+	}
+	return engine.Header{Trial: binary.BigEndian.Uint16(b[2:]), Sequence: uint64(sequence) - 1,
+		SendNanos: uint64(binary.BigEndian.Uint32(b[4:])) * 1000}, true
+}
+
+// refusals say what a server means by an error code, and what to do.
+var refusals = map[int32]string{
+	5:   "it does not take a test of that length: try a shorter --time",
+	6:   "it does not take so many streams: try fewer --streams",
+	20:  "it does not take datagrams of that size: try another --payload",
+	21:  "it does not take that --dscp",
+	27:  "it allows no such rate (its --server-bitrate-limit): try a lower --rate",
+	37:  "it allows no test of that length (its --server-max-duration): try a shorter --time",
+	119: "the client ended the test",
+	120: "it ended the test",
+	121: "it is busy with another test",
+	141: "it does not get a socket buffer of that size: try a smaller --receive-buffer",
+	142: "it asks for a login, which pelt has not",
+	144: "it got no data for too long",
+	160: "the test ran too long for it",
+}
+
+// refusal is the error that a server's code means.
+func refusal(code int32) error {
+	if text := refusals[code]; text != "" {
+		return errors.New(text)
+	}
+	return fmt.Errorf("it refused with error %d", code)
+}
+
+// event is what came over the control connection.
+type event struct {
+	state state
+	err   error
+}
+
+// control is a control connection. A goroutine reads states until one after which something else follows.
+type control struct {
+	conn   *net.TCPConn
+	events chan event
+}
+
+// newControl begins to read. Close ends it.
+func newControl(c *net.TCPConn) *control {
+	k := &control{conn: c, events: make(chan event, 16)}
+	go k.read()
+	return k
+}
+
+func (k *control) read() {
+	defer close(k.events)
+	for {
+		e := k.next()
+		k.events <- e // of the few states of a test the room holds all; a server that sends more waits
+		if e.err != nil || e.state == exchangeResults {
+			return
+		}
+	}
+}
+
+// next reads one state.
+func (k *control) next() (e event) {
+	var b [1]byte
+	if _, err := io.ReadFull(k.conn, b[:]); err != nil {
+		return event{err: closedOr(err)}
+	}
+	switch e.state = state(int8(b[0])); e.state {
+	case accessDenied:
+		e.err = errBusy
+	case serverTerminate:
+		e.err = refusal(120)
+	case serverError:
+		e.err = k.code()
+	}
+	return e
+}
+
+var (
+	errClosed = errors.New("it closed the control connection")
+	errBusy   = errors.New("it is busy with another test")
+)
+
+func closedOr(err error) error {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return errClosed
+}
+
+// code reads what follows serverError: two numbers, of which servers up to 3.19 leave the second out of some.
+func (k *control) code() error {
+	_ = k.conn.SetReadDeadline(time.Now().Add(2 * time.Second))
+	var b [8]byte
+	if n, _ := io.ReadFull(k.conn, b[:]); n < 4 {
+		return errors.New("it refused without a reason")
+	}
+	return refusal(int32(binary.BigEndian.Uint32(b[:])))
+}
+
+// expect waits for a state. A state before the wanted one is passed over only if it is listed.
+func (k *control) expect(ctx context.Context, within time.Duration, want state, before ...state) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("it did not answer for %v", within))
+	defer cancel()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case e, open := <-k.events:
+			if !open {
+				return errClosed
+			}
+			if err := e.problem(append(before, want)...); err != nil || e.state == want {
+				return err
+			}
+		}
+	}
+}
+
+// problem says what is wrong with an event where only some states are right.
+func (e event) problem(right ...state) error {
+	if e.err == nil && !slices.Contains(right, e.state) {
+		return fmt.Errorf("it sent state %d, which no iperf3 server sends then", e.state)
+	}
+	return e.err
+}
+
+func (k *control) send(s state) error { return k.write([]byte{byte(s)}) }
+
+func (k *control) write(b []byte) error {
+	_ = k.conn.SetWriteDeadline(time.Now().Add(patience))
+	_, err := k.conn.Write(b)
+	return err
+}
+
+// sendJSON writes a document behind its length.
+func (k *control) sendJSON(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return k.write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
+}
+
+// readJSON reads a document, after exchangeResults. Memory grows with what comes, not with the length that is announced.
+func (k *control) readJSON() ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(k.conn, head[:]); err != nil {
+		return nil, closedOr(err)
+	}
+	n := int64(binary.BigEndian.Uint32(head[:]))
+	if n == 0 || n > mostResults {
+		return nil, fmt.Errorf("its results have %d bytes, and not 1 to %d", n, mostResults)
+	}
+	b, err := io.ReadAll(io.LimitReader(k.conn, n))
+	if err == nil && int64(len(b)) < n {
+		err = errClosed
+	}
+	return b, err
+}
+
+// close resets what is left of the connection.
+func (k *control) close() error {
+	err := k.conn.Close()
+	for range k.events { // the reader ends, also where nobody took what it read
+	}
+	return err
+}
