@@ -64,7 +64,7 @@ func TestUnbegunRunIsKept(t *testing.T) {
 			t.Fatal(loadErr)
 		}
 		said := finding.Explain(&doc, finding.Ask{})[0].Text()
-		if want := "No trial was measured: " + err.Error() + "."; said != want && said != strings.TrimSuffix(want, ".") {
+		if want := "No trial was measured. " + err.Error() + "."; said != want && said != strings.TrimSuffix(want, ".") {
 			t.Errorf("it is said %q, want %q", said, want)
 		}
 		if list, err := s.List(); err != nil || len(list) != n+1 {
