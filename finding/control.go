@@ -31,7 +31,7 @@ func CompareControls(rows []table.Row) Controls {
 	c.Metric, c.Baseline = speedMetric(rows), table.By(rows, control)[0].Name()
 	c.Conditions = table.Varying(rows, append(table.Settings(rows, "control"), table.KeyOf("flow"))...)
 	c.Groups = table.By(rows, slices.Concat(c.Conditions, []table.Key{control})...)
-	isBase := func(g, base table.Group) bool { return controlOf(base) == c.Baseline && c.Under(g) == c.Under(base) }
+	isBase := func(g, base table.Group) bool { return ControlOf(base) == c.Baseline && c.Under(g) == c.Under(base) }
 	c.Speeds = against(c.Metric, c.Groups, isBase)
 	for i, e := range c.Speeds {
 		if c.Metric.Name == "completion_s" && e.Verdict != "" && !math.IsNaN(e.Change) {
@@ -84,7 +84,8 @@ func (c Controls) Under(g table.Group) string {
 	return table.Group{Keys: g.Keys[:n], Levels: g.Levels[:n]}.Name()
 }
 
-func controlOf(g table.Group) string { return table.KeyOf("control").Format(g.Level("control")) }
+// ControlOf names the congestion control of a group.
+func ControlOf(g table.Group) string { return table.KeyOf("control").Format(g.Level("control")) }
 
 func Control(rows []table.Row) []Finding {
 	c := CompareControls(rows)
@@ -115,7 +116,7 @@ func (c Controls) contrasts() []Finding {
 	var all []Finding
 	weights := map[string]float64{} // what is proved before what is not, then the larger difference
 	for i, e := range c.Speeds {
-		if g := c.Groups[i]; controlOf(g) != c.Baseline && !math.IsNaN(e.Change) {
+		if g := c.Groups[i]; ControlOf(g) != c.Baseline && !math.IsNaN(e.Change) {
 			f := c.contrast(g, e)
 			all = append(all, f)
 			weights[g.Name()] = contrastRank[f.Code] + min(math.Abs(math.Log1p(e.Change)), 100)
@@ -148,7 +149,7 @@ const mostAnswers = 2
 var contrastRank = map[string]float64{"cc.nothing": 2000, "cc.told": 1000, "cc.looks": 500, "cc.few": 200}
 
 func (c Controls) contrast(g table.Group, e table.Effect) Finding {
-	f := say("cc.looks", Fact, g).word("who", controlOf(g)).word("base", c.Baseline).word("where", c.Under(g))
+	f := say("cc.looks", Fact, g).word("who", ControlOf(g)).word("base", c.Baseline).word("where", c.Under(g))
 	told := e.Verdict == table.BetterThan || e.Verdict == table.WorseThan
 	switch {
 	case math.IsInf(e.Change, 1):
@@ -187,12 +188,12 @@ func (c Controls) contrast(g table.Group, e table.Effect) Finding {
 func (c Controls) alone() []Finding {
 	ranked := table.Rank(c.Metric, c.Groups)
 	best, worst := ranked[0], ranked[len(ranked)-1]
-	f := say("cc.alone", Answer, best).word("who", controlOf(best)).word("where", c.Under(best)).
+	f := say("cc.alone", Answer, best).word("who", ControlOf(best)).word("where", c.Under(best)).
 		figure(c.Metric.Name, "best", best)
 	if s := worst.Stat(c.Metric); len(ranked) > 1 && s.N > 0 {
 		f = f.median(c.Metric.Name, "worst", worst).word("worst", c.Under(worst))
-		if controlOf(worst) != controlOf(best) {
-			f.Words["base"] = controlOf(worst)
+		if ControlOf(worst) != ControlOf(best) {
+			f.Words["base"] = ControlOf(worst)
 		}
 	}
 	return []Finding{f}
@@ -214,11 +215,11 @@ func (c Controls) queues() []Finding {
 	if math.IsNaN(middle(most, queueing)) {
 		return nil
 	}
-	f := say("cc.queue", Fact, most).median(queueing, "most", most).word("who", controlOf(most)).
+	f := say("cc.queue", Fact, most).median(queueing, "most", most).word("who", ControlOf(most)).
 		word("where", c.Under(most))
 	known := only(c.groupsUnder(c.Under(most)), func(g table.Group) bool { return !math.IsNaN(middle(g, queueing)) })
-	if least := smallest(known, queueing); controlOf(least) != controlOf(most) {
-		f = f.median(queueing, "least", least).word("base", controlOf(least))
+	if least := smallest(known, queueing); ControlOf(least) != ControlOf(most) {
+		f = f.median(queueing, "least", least).word("base", ControlOf(least))
 	}
 	return []Finding{f}
 }

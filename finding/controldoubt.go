@@ -54,7 +54,7 @@ func ControlStreams(rows []table.Row) []Finding {
 		if g.Rows[0].Flow.Streams < 2 || math.IsNaN(fair) {
 			continue
 		}
-		f := say("cc.fair", Fact, g).number("stream_fairness_index", "", fair).word("who", controlOf(g)).
+		f := say("cc.fair", Fact, g).number("stream_fairness_index", "", fair).word("who", ControlOf(g)).
 			word("where", c.Under(g))
 		if fair < evenShares {
 			f.Code = "cc.unfair"

@@ -14,7 +14,7 @@ import (
 // Curve says how the rate of a path depends on the size of its packets: one answer
 // for each curve, which is a flow under one setting of everything but the size.
 func Curve(rows []table.Row) []Finding {
-	var out []Finding
+	var told [][]Finding // of each curve, its answer first
 	refused := refusedSizes(rows)
 	rows = Usable(rows)
 	curves := table.By(rows, CurveKeys(rows)...)
@@ -23,18 +23,20 @@ func Curve(rows []table.Row) []Finding {
 		if len(curves) > 1 {
 			name += " (" + c.Name() + ")"
 		}
-		for _, f := range curve(name, table.By(c.Rows, table.KeyOf("payload_bytes"))) {
+		found := curve(name, table.By(c.Rows, table.KeyOf("payload_bytes")))
+		for i, f := range found {
 			if f.Level == Fact && len(curves) > 1 {
 				f = f.word("where", strings.Trim(c.Name()+", "+f.Words["where"], ", "))
 			}
 			if len(refused) > 0 && f.Words["sizes"] == everySize {
 				f = f.word("sizes", "every other size")
 			}
-			out = append(out, f)
+			found[i] = f
 		}
+		told = append(told, found)
 	}
-	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(b.carriesLess(), a.carriesLess()) })
-	return append(out, refused...)
+	slices.SortStableFunc(told, func(a, b []Finding) int { return cmp.Compare(b[0].carriesLess(), a[0].carriesLess()) })
+	return append(slices.Concat(told...), refused...)
 }
 
 // carriesLess puts curves that do not carry what was asked before those that do.

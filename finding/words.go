@@ -71,7 +71,7 @@ var sentences = map[string]string{
 	"curve.both": `{path} saturates at {receive_pps:best} of small and {goodput_bps:best} of large packets.¶` +
 		`Below about {payload_bytes:knee} the limit is packets per second; above it, bits per second.`,
 	"curve.packets": saturates + ` at every size, up to {goodput_bps:best}.¶The limit is packets per second.`,
-	"curve.bits":    `{path} saturates at {goodput_bps:best} at every size.¶The limit is bits per second.`,
+	"curve.bits":    `{path} carries at most {goodput_bps:best}, limited by bits at every size.`,
 	"curve.one":     saturates + `, which is {goodput_bps:best}, at {fast}.`,
 	"curve.two":     saturates + ` ({fast}) and {goodput_bps:best} ({wide}).`,
 	"curve.unclear": saturates + ` ({fast}) and {goodput_bps:best} ({wide}).¶The sizes fit neither one packet rate nor ` +
@@ -191,8 +191,8 @@ var sentences = map[string]string{
 	"cc.few":     ccLooks + `.¶Too few repeats to tell: at least {more_count # more is/# more are} needed.`,
 	"cc.tied":    `{who} and {base} are statistically tied[ with {where}].`,
 	"cc.noise":   `{who} and {base} cannot be told apart[ with {where}].¶Repeats of one control differ more than the two do.`,
-	"cc.alone": `{who} [{completion_s:best ?}takes |carries ]` + ccBest + `[ with {where}].[¶[{base}|It] ` +
-		`[takes {completion_s:worst}|carries {goodput_bps:worst}][ with {worst}].]`,
+	"cc.alone": `{who} [{completion_s:best ?}takes |carries ]` + ccBest + `[ with {where}].` +
+		`[¶[{base}|It] takes {completion_s:worst}[ with {worst}].|¶[{base}|It] carries {goodput_bps:worst}[ with {worst}].]`,
 	"cc.none": `No trial says which congestion control it used.`,
 	"cc.queue": `Small packets waited up to {queueing_p95_ns:most} in queues beside {who}[ and ` +
 		`{queueing_p95_ns:least} beside {base}][ with {where}] (95 % of them).`,

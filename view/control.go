@@ -65,7 +65,10 @@ func controlTiles(c finding.Controls, found []finding.Finding) Tiles {
 			wait.Note += "; " + queue.N("queueing_p95_ns", "least") + " with " + queue.W("base")
 		}
 	}
-	best := Tile{Label: "Fastest", Value: figure(fastest, c.Metric.Name), Note: fastest.Name()}
+	best := Tile{Label: "Fastest", Value: figure(fastest, c.Metric.Name), Note: finding.ControlOf(fastest)}
+	if len(c.Conditions) > 0 {
+		best.Label += ", " + c.Under(fastest)
+	}
 	return Tiles{best, speed, wait, limitTile(limit)}
 }
 

@@ -69,7 +69,14 @@ func curveTiles(found []finding.Finding) Tiles {
 		}
 		return out
 	}
-	free := tile("Loss-free to", first(found, "curve.free"), "receive_pps", "free", "")
+	most := func(f finding.Finding) float64 { n, _ := f.Number("receive_pps", "free"); return n }
+	carried := first(found, "curve.free")
+	for _, f := range found {
+		if f.Code == carried.Code && most(f) > most(carried) {
+			carried = f
+		}
+	}
+	free := tile("Loss-free to", carried, "receive_pps", "free", "")
 	if searched := first(found, "free."); searched.Code != "" {
 		free = freeTile(searched)
 	}
@@ -84,12 +91,12 @@ func curveTiles(found []finding.Finding) Tiles {
 	if asked {
 		saturates = "Received"
 	}
-	most := tile(saturates, answer, "receive_pps", "best", answer.N("goodput_bps", "best")+" with large packets")
+	saturation := tile(saturates, answer, "receive_pps", "best", answer.N("goodput_bps", "best")+" with large packets")
 	if of != "" {
-		most.Note += "; " + of
+		saturation.Note += "; " + of
 	}
 	if asked {
-		return Tiles{most, free, limitTile(limit)}
+		return Tiles{saturation, free, limitTile(limit)}
 	}
 	knee := tile("Knee", answer, "payload_bytes", "knee", "")
 	switch answer.Code {
@@ -100,5 +107,5 @@ func curveTiles(found []finding.Finding) Tiles {
 	case "curve.bits":
 		knee.Value, knee.Note = "none", "bits are the limit at every size"
 	}
-	return Tiles{most, free, knee, limitTile(limit)}
+	return Tiles{saturation, free, knee, limitTile(limit)}
 }
