@@ -372,8 +372,8 @@ var sentences = map[string]string{
 	"compare.open":    `No proven difference between {side} and {base} yet.¶The largest change is {what}` + wouldProve,
 	"compare.near":    `{side} looks tied with {base}.¶The largest change is {what}` + wouldProve,
 	"compare.small":   `No difference that matters was seen between {side} and {base}.¶The largest change is {what}.`,
-	"compare.few": `Too few repeats to compare {side} with {base}.[¶{repeats_count:more # more repeat/# more repeats} of each ` +
-		`would prove a clear change.]¶So far[, {first}]: {what}.`,
+	"compare.few": `Too few repeats to compare {side} with {base}[: {repeats_count:more} more could tell].` +
+		`¶So far[, {first}]: {what}.`,
 	"compare.differ": `What differs in the set-up: {settings}.`,
 	"compare.alike":  `The set-up was the same: every setting, host and version.`,
 	"compare.family": `{proven_count} of {tests_count} comparisons differ beyond chance. The chance of any false ` +
