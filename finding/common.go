@@ -14,9 +14,8 @@ import (
 )
 
 func Common() []Rule {
-	return []Rule{Unusable, Unexplained, Held, Silent, Uneven, Unaccepted, Carriers, Moves, Beyond, Disorder, LeftOut,
-		Accounts, Watching, Reported, Command, Engines, Links, PathMTU, Profiles,
-		Recorded, Lab}
+	return []Rule{Unusable, Silent, Carriers, Moves, Held, Unaccepted, Unexplained, Uneven, Beyond, Disorder, LeftOut,
+		Accounts, Watching, Reported, Command, Engines, Links, PathMTU, Profiles, Recorded, Lab}
 }
 
 // tooSlow is the share of planned packets that a sender leaves out from which on a reader can see it in two rates.
