@@ -114,7 +114,7 @@ func TestFleet(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
 			defer cancel()
-			if err := Join(ctx, hub, agentOn(w, "h-3"), nil); err != nameTakenError("h-3") {
+			if err := Join(ctx, hub, agentOn(w, "h-3"), nil); !errors.Is(err, nameTakenError("h-3")) {
 				t.Errorf("a name that is taken: %v", err)
 			}
 			c := commander(t, hub)
@@ -184,7 +184,7 @@ func TestFleetNameTakenLate(t *testing.T) {
 				}
 			})
 			const want = "another host named a may be on the hub, and has not answered for 2s: this one leaves if it does\n"
-			if err != c.err || told != want {
+			if !errors.Is(err, c.err) || told != want {
 				t.Errorf("%v; it said %q, want %v, %q", err, told, c.err, want)
 			}
 		})

@@ -71,7 +71,7 @@ func TestFirstErrorIsTold(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}, cancel)
-		if err != refused {
+		if !errors.Is(err, refused) {
 			t.Fatalf("got %v", err)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"pelt/model"
 	"pelt/plan"
 	"pelt/store"
-	"pelt/unit"
 	"pelt/view"
 )
 
@@ -154,12 +153,4 @@ func TestInterruptedRunKeepsAndGoesOn(t *testing.T) {
 		t.Errorf("resuming a complete run gave %d results, %v; want %d and nil", len(again.Results), err,
 			len(all.Results))
 	}
-}
-
-func mustRate(t *testing.T, text string) (r unit.Rate) {
-	t.Helper()
-	if err := r.UnmarshalText([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	return r
 }

@@ -284,11 +284,11 @@ func (t *trial) keepReaderWaiting() {
 	taken := make(chan struct{})
 	go netbed.Pinned(1, func() {
 		close(taken)
-		for {
+		for sending := true; sending; {
 			select {
 			case <-t.sender.Done():
-				return
-			default:
+				sending = false
+			default: // the core is to be busy
 			}
 		}
 	})
