@@ -246,6 +246,14 @@ func Watched(o model.Observed) Finding {
 	return f
 }
 
+// KnownFrom says in few words what a line's confidence rests on.
+func KnownFrom(confidence string) string {
+	if code := "known." + confidence; sentences[code] != "" {
+		return say(code, Fact).Text()
+	}
+	return confidence // of another version
+}
+
 func confidence(l *model.Line, tcp bool) Finding {
 	f := say("sure."+l.Confidence, Fact).word("sure", l.Confidence)
 	foreign := func(e model.Evidence) bool { return e.Excess > 0 }

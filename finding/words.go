@@ -422,7 +422,13 @@ var sentences = map[string]string{
 	"watched.none":  `Not watched: {node}[, because {why}]. Nothing is known of it.` + watchedLess,
 	"reported": `{program} at the receiver reported what was received.[ It counts {lost_packets:tail} packets less as ` +
 		`lost: they were sent after the last one that it saw.]`,
-	"watched.other":    `Watched at {node}: {mode}[, because {why}].` + watchedLess,
+	"watched.other": `Watched at {node}: {mode}[, because {why}].` + watchedLess,
+
+	"known.exact-seq":   `each packet`,
+	"known.exact-count": `its own counter`,
+	"known.bounded":     `a shared counter`,
+	"known.inferred":    `elimination`,
+
 	"sure.exact-seq":   `Exact: each packet is known`,
 	"sure.exact-count": `Exact: only this flow moves the counter`,
 	"sure.bounded":     `About: the counter is of a whole namespace, device or host`,

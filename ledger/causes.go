@@ -292,8 +292,8 @@ var causes = [...]Cause{
 		moves: "neighbour.unresolved_discards"},
 
 	// Between the hosts.
-	{Name: model.CauseLinkLoss, at: stageWay, Words: "lost on the %h, as asked"},
-	{Name: model.CauseLinkFragment, at: stageWay, Words: "a fragment lost on the %h, as asked"},
+	{Name: model.CauseLinkLoss, at: stageWay, Words: "dropped on the %h, as asked"},
+	{Name: model.CauseLinkFragment, at: stageWay, Words: "a fragment dropped on the %h, as asked"},
 	{Name: model.CauseLinkDamage, at: stageWay, Words: "damaged on the %h, as asked"},
 	{Name: model.CauseLinkQueue, at: stageWay, Words: "queue of the %h full"},
 	{Name: model.CauseStillQueued, at: stageWay, Words: "still in a queue on the way when the wait for it ended"},

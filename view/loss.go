@@ -142,8 +142,8 @@ func ledgerOf(title string, g table.Group) Table {
 					counters = append(counters, e.Counter)
 				}
 			}
-			if c := r.Line.Confidence; r.Line.Packets > 0 && !slices.Contains(confidence, c) {
-				confidence = append(confidence, c)
+			if known := finding.KnownFrom(r.Line.Confidence); r.Line.Packets > 0 && !slices.Contains(confidence, known) {
+				confidence = append(confidence, known)
 			}
 		}
 		add(l.Text, l.Packets, Bad, strings.Join(confidence, ", "), strings.Join(counters, ", "))
