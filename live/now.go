@@ -2,9 +2,9 @@ package live
 
 import (
 	"slices"
-	"strings"
 	"time"
 
+	"pelt/finding"
 	"pelt/model"
 	"pelt/view"
 )
@@ -80,15 +80,14 @@ func (n *Now) Left(at time.Time) (left time.Duration, ok bool) {
 	return max(0, time.Duration(n.Next.LeftSeconds*float64(time.Second))-at.Sub(n.Began)), true
 }
 
-// Answers is what the trials so far show, in words; "" before anything is known.
-func (n *Now) Answers() string {
-	var answers []string
+// Verdict is what the trials so far show, in one sentence; "" before anything is known.
+func (n *Now) Verdict() string {
 	for _, f := range n.Findings {
 		if f.Level == "answer" {
-			answers = append(answers, f.Text)
+			return finding.FromStored(f).Parts()[0]
 		}
 	}
-	return strings.Join(answers, " ")
+	return ""
 }
 
 // Paths place the losses of the account on the path, flow by flow.

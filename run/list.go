@@ -14,7 +14,7 @@ func Headline(r store.Summary) string {
 	if r.Headline == nil {
 		return r.Trouble
 	}
-	return finding.FromStored(*r.Headline).Text()
+	return finding.FromStored(*r.Headline).Parts()[0]
 }
 
 // Columns are a stored run's columns in lists: id, start, command, target, trials, state, name and tags, headline.

@@ -140,7 +140,7 @@ var colours = regexp.MustCompile("\x1b\\[[0-9]*m")
 func uncoloured(line string) string { return colours.ReplaceAllString(line, "") }
 
 func (p Page) verdict(n *live.Now) []string {
-	text := n.Answers()
+	text := n.Verdict()
 	if text == "" {
 		text = "no trial has ended."
 	}

@@ -53,8 +53,8 @@ func lossy(flow string, nodes ...string) []live.Event {
 	}
 	events := []live.Event{started(nodes...), next(1),
 		trial(1, model.Valid, "512 B, 30 kpps: sent 30.0 kpps, received 30.0 kpps, goodput 123 Mbit/s, lost 0 %"),
-		{Findings: &[]model.Finding{{Level: "answer", Text: "512 B, 30 kpps gets 123 Mbit/s through and loses 0 %."},
-			{Level: "doubt", Text: "It is early."}, {Level: "answer", Text: "No other setting was measured."}}},
+		{Findings: &[]model.Finding{{Level: "answer", Code: "latency.flat"},
+			{Level: "doubt", Text: "It is early."}, {Level: "answer", Code: "latency.none"}}},
 		{Note: "the link at sender was measured first"}, next(2),
 		trial(2, model.Invalid,
 			"64 B, 30 kpps: sent 29.0 kpps (invalid: the sender was starved of CPU: its thread ran 30 % of the time)"),

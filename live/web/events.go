@@ -74,7 +74,7 @@ func (f *feed) take(e live.Event) {
 // flush sends a message of the events that wait; there may be more of them.
 func (f *feed) flush() error {
 	m := message{Events: f.wait[:min(len(f.wait), mostEvents)],
-		Now: now{Verdict: plain.Glue(f.now.Answers()), Losses: f.now.Losses()}}
+		Now: now{Verdict: plain.Glue(f.now.Verdict()), Losses: f.now.Losses()}}
 	if f.now.Next != nil {
 		status := f.now
 		status.Account = nil // stands below

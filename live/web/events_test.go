@@ -79,10 +79,10 @@ func TestEvents(t *testing.T) {
 		From: "a", To: "b", Attempted: 9, Received: 7}}}})
 	whole, resumed, confused := open(t, s, h, test, ""), open(t, s, h, test, "2"), open(t, s, h, test, "77")
 	stream.Publish(live.Event{Trial: &live.Trial{Number: 1, Text: "64 B"}})
-	stream.Publish(live.Event{Findings: &[]model.Finding{{Level: "answer", Text: "All is lost."}}})
+	stream.Publish(live.Event{Findings: &[]model.Finding{{Level: "answer", Code: "latency.none"}}})
 	stream.Publish(live.Event{Done: &live.Done{Run: "r"}})
 	_, ids, last, rest := messages(t, whole)
-	if fmt.Sprint(ids) != "[1 2 3 4 5 6]" || last.Verdict != "All is lost." || last.Status != nil ||
+	if fmt.Sprint(ids) != "[1 2 3 4 5 6]" || last.Verdict != "No rate without loss was found, so no load was measured." || last.Status != nil ||
 		last.Losses != "9 sent, lost: 2 not yet read" || !strings.Contains(rest, "id: 6\n") {
 		t.Errorf("from the beginning: %v, then %+v, and %q", ids, last, rest)
 	}
