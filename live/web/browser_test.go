@@ -58,7 +58,8 @@ func TestNightlyLivePage(t *testing.T) {
 	tab.Open(h.URL + "/test/" + test.ID + "?token=" + s.Token)
 	tab.Until(`document.querySelectorAll(".plot canvas").length === 2`)
 	text := browser.Evaluate[string](tab, `document.body.innerText`)
-	for _, want := range []string{"No rate without loss was found, so no load was measured.", "2/14", "up: 100 kpps sent, 60.4 kpps received",
+	for _, want := range []string{"No rate without loss was found, so no load was measured.", "2/14",
+		"up: 100 kpps sent, 60.4 kpps received",
 		"receiver socket buffer full",
 		"receiver core 3 93 %", "the link at sender was measured first", "1 18 B 12 kpps sent, 11 kpps received"} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {

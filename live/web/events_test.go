@@ -82,7 +82,8 @@ func TestEvents(t *testing.T) {
 	stream.Publish(live.Event{Findings: &[]model.Finding{{Level: "answer", Code: "latency.none"}}})
 	stream.Publish(live.Event{Done: &live.Done{Run: "r"}})
 	_, ids, last, rest := messages(t, whole)
-	if fmt.Sprint(ids) != "[1 2 3 4 5 6]" || last.Verdict != "No rate without loss was found, so no load was measured." || last.Status != nil ||
+	if fmt.Sprint(ids) != "[1 2 3 4 5 6]" || last.Status != nil ||
+		last.Verdict != "No rate without loss was found, so no load was measured." ||
 		last.Losses != "9 sent, lost: 2 not yet read" || !strings.Contains(rest, "id: 6\n") {
 		t.Errorf("from the beginning: %v, then %+v, and %q", ids, last, rest)
 	}
