@@ -143,6 +143,7 @@ type call struct {
 	dialer  *engine.ConsentDialer
 	account engine.MetStream
 
+	asked     time.Time     // first; its thread may begin late
 	late      time.Duration // that this thread was held up: the peer may have been, too
 	refusals  int           // how often it was said that no packet gets through
 	refusedAt time.Time     // when it was said the second time
@@ -169,6 +170,9 @@ func (c *call) run(ctx context.Context) {
 			wait = repeatUnheard
 		}
 		if now.Sub(sent) >= wait {
+			if c.asked.IsZero() {
+				c.asked = now
+			}
 			c.ask(w)
 			sent, again = now, min(max(2*again, repeatSoon), repeatLate)
 		}
@@ -192,11 +196,18 @@ func (c *call) run(ctx context.Context) {
 	}
 }
 
-// isOver reports whether the call is to be given up: nothing was heard for too long, or packets are refused.
+// isOver reports whether the call is to be given up: nothing was heard for too long, or packets are refused. A stream
+// that began late is given as much time as one that began when the first stream no longer called alone.
 func (c *call) isOver(now time.Time) bool {
+	if c.asked.IsZero() {
+		return false
+	}
 	since := c.begin
 	if at := c.heard.Load(); at != nil {
 		since = *at
+	}
+	if own := c.asked.Add(-c.alone); own.After(since) {
+		since = own
 	}
 	silent := now.Sub(since) - min(c.late, mostLate)
 	return c.dialer.Heard == 0 && (silent >= c.unheard || c.refusals > 1 && now.Sub(c.refusedAt) >= c.refused)

@@ -93,12 +93,19 @@ func testBackOff(t *testing.T, name string, unheard time.Duration, survey bool, 
 	}
 }
 
-// held is a socket of a host that stands still: nothing comes of its first read, which takes long.
+// held is a socket of a host that stands still: nothing comes of its first read, which takes long. Before it calls at
+// all, its thread may wait for a processor.
 type held struct {
 	*deaf
-	stands time.Duration
-	peer   *engine.ConsentListener
-	answer []byte
+	begins, stands time.Duration
+	peer           *engine.ConsentListener
+	answer         []byte
+}
+
+func (s *held) watchICMP(on bool) {
+	if on {
+		time.Sleep(s.begins)
+	}
 }
 
 func (s *held) write(b []byte) error {
@@ -127,6 +134,38 @@ func TestCallOfAHeldHost(t *testing.T) {
 				t.Errorf("stood still for %v: %+v, %v", stands, m, err)
 			}
 		})
+	}
+}
+
+// A stream whose thread begins late, when the others have met or have given up, calls like any other.
+func TestCallThatBeginsLate(t *testing.T) {
+	for late := range 3 {
+		for _, begins := range []time.Duration{2400 * time.Millisecond, 3 * time.Second, 20 * time.Second} {
+			for _, deafOthers := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					e, s := deafSockets(t, engine.Send)
+					e.sockets, e.tokens = nil, make([]engine.ConsentToken, 3)
+					for i := range 3 {
+						one := &held{deaf: &deaf{begun: s.begun}, peer: engine.NewConsentListener(e.order.StreamKey(i))}
+						if e.sockets = append(e.sockets, one); i == late {
+							one.begins = begins
+						} else if deafOthers {
+							e.sockets[i] = one.deaf
+						}
+					}
+					m, err := e.Connect(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					for i, one := range m.Streams {
+						if met := i == late || !deafOthers; one.Met != met || one.Sent < 2 {
+							t.Errorf("stream %d began %v late, the others deaf %v: stream %d: %+v", late, begins,
+								deafOthers, i, one)
+						}
+					}
+				})
+			}
+		}
 	}
 }
 
