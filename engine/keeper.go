@@ -127,19 +127,16 @@ func (k *ConsentKeeper) id(stream int, when nonce) nonce {
 	return nonce(k.ids.Sum(nil))
 }
 
-// Hear reads a message that came over a stream. renewed is true if it answers a check that is newer than the last one
-// answered: the consent then counts from when that check was sent.
-func (k *ConsentKeeper) Hear(stream int, b []byte, now int64) (renewed bool) {
-	m, ok := k.answer(stream, b)
-	if !ok {
-		return false
+// Hear reads a message that came over a stream, and returns when the newest check was sent that is answered: the
+// consent counts from then.
+func (k *ConsentKeeper) Hear(stream int, b []byte, now int64) (since int64) {
+	s := &k.streams[stream]
+	if m, ok := k.answer(stream, b); ok {
+		if sent := int64(binary.BigEndian.Uint64(m.dialer[:])); sent > s.since {
+			s.since, s.heard = sent, now
+		}
 	}
-	s, sent := &k.streams[stream], int64(binary.BigEndian.Uint64(m.dialer[:]))
-	if sent <= s.since {
-		return false
-	}
-	s.since, s.heard = sent, now
-	return true
+	return s.since
 }
 
 // answer reads an answer to a check of this keeper.

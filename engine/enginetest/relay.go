@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"pelt/engine"
 )
@@ -17,6 +18,7 @@ import (
 type relay struct {
 	trial   uint16
 	changes bool
+	late    time.Duration // from when an answer came until it is passed on
 
 	mu      sync.Mutex
 	streams []relayed
@@ -87,16 +89,6 @@ func (y *relay) look(f func(s []relayed)) {
 	f(y.streams)
 }
 
-// answers counts what came back of each stream, passed on or not.
-func (y *relay) answers() (n []int) {
-	y.look(func(s []relayed) {
-		for i := range s {
-			n = append(n, s[i].answers)
-		}
-	})
-	return n
-}
-
 func (y *relay) open(t testing.TB, host engine.Host, at netip.Addr, to netip.AddrPort) (front, back *net.UDPConn) {
 	err := host.Do(func() (err error) {
 		if front, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(at, 0))); err == nil {
@@ -137,7 +129,12 @@ func (y *relay) carry(read func([]byte) (int, error), stream int, packets bool, 
 			}
 		})
 		for _, one := range list {
-			send(one)
+			if packets || y.late == 0 {
+				send(one)
+				continue
+			}
+			one = bytes.Clone(one)
+			time.AfterFunc(y.late, func() { send(one) })
 		}
 	}
 }

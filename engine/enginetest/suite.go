@@ -17,6 +17,8 @@ type Want struct {
 	Six   bool         // the peer's address is of IPv6
 	Relay bool         // there is a host between the two ends
 	Clock func() int64 // of the consent; nil: the host's
+	// is told when the newest answered check of a stream was sent, as its sender has read; may be nil
+	Heard func(stream int, since int64)
 }
 
 // Bed is a flow between two hosts, with engines that are closed with the test.

@@ -90,7 +90,10 @@ func (k *keeper) check(stream int) (lost bool) {
 		if err == nil && d.nanos == 0 {
 			break
 		}
-		k.Hear(stream, d.whole(), now) // with an error, which is an ICMP message, there is nothing in it
+		since := k.Hear(stream, d.whole(), now) // with an error, which is an ICMP message, there is nothing in it
+		if heard := k.end.engine.config.ConsentHeard; heard != nil {
+			heard(stream, since)
+		}
 	}
 	if k.Lost(stream, now) {
 		return true

@@ -26,6 +26,8 @@ type Config struct {
 	Workers *Workers
 	// ConsentClock replaces the host's monotonic clock where the age of consent is measured; nil in all but tests.
 	ConsentClock func() int64
+	// ConsentHeard is told when the newest answered check of a sender's stream was sent, by that clock; likewise.
+	ConsentHeard func(stream int, since int64)
 }
 
 // Engine makes UDP ends on one host. It lives as long as the host's agent.

@@ -158,7 +158,7 @@ func TestTransport(t *testing.T) {
 				if w.Six {
 					b.Peer = netip.IPv6Loopback()
 				}
-				config := Config{ConsentClock: w.Clock}
+				config := Config{ConsentClock: w.Clock, ConsentHeard: w.Heard}
 				if c.workers {
 					config.Workers = NewWorkers()
 				}

@@ -55,7 +55,7 @@ func TestTransport(t *testing.T) {
 		b.Peer = nodes[len(nodes)-1].IP(w.Six)
 		var all []engines
 		for i, n := range nodes { // what the sockets' engine alone does not see to
-			all = append(all, newEngines(t, udp.Config{ConsentClock: w.Clock}))
+			all = append(all, newEngines(t, udp.Config{ConsentClock: w.Clock, ConsentHeard: w.Heard}))
 			for _, to := range []int{i - 1, i + 1} {
 				name := "eth0"
 				if to < 0 || to >= len(nodes) {
