@@ -60,7 +60,6 @@ func (s *session) giveUp(now time.Time) bool {
 	case silent && who == controllerName:
 		why := fmt.Sprintf("the controlling host has not been heard for %v", after)
 		s.stopTraffic(why)
-		s.sendBeat(nil, nil)
 		s.agent.closing.Go(func() { _ = s.close(why) })
 		return true
 	case silent && s.why() == "":

@@ -101,7 +101,8 @@ func (s *session) stop(_ context.Context, o stopOrder) (none, error) {
 	return none{}, nil
 }
 
-// stopTraffic stops all traffic but keeps the account; the first reason stays.
+// stopTraffic stops all traffic but keeps the account; the first reason stays. It is told at once: the session may be
+// closed before the heartbeat comes to its turn.
 func (s *session) stopTraffic(why string) {
 	s.mu.Lock()
 	if s.cut == "" {
@@ -112,7 +113,7 @@ func (s *session) stopTraffic(why string) {
 	for _, e := range s.ends {
 		e.part.Stop()
 	}
-	s.beatSoon()
+	s.sendBeat(nil, nil)
 }
 
 // account answers one part of an account. Part 0 makes it; a final one first ends whatever still runs.

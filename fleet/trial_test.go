@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"pelt/engine"
 	"pelt/internal/testenv"
 	"pelt/model"
@@ -249,6 +251,32 @@ func TestFirstReasonStays(t *testing.T) {
 	}
 }
 
+// The reason is told though the session is closed right after it: the heartbeat may not have come to its turn.
+func TestReasonIsTold(t *testing.T) {
+	t.Parallel()
+	a := quietAgent(t, newWire(), Limits{})
+	told := make(chan string, 1000)
+	if _, err := a.link.subscribe(sessionSubject(aSession, a.cfg.ID), func(m *nats.Msg) {
+		if b, err := decode[beat](m.Data); err == nil && b.Cut != "" {
+			told <- b.Cut
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 20 {
+		if err := orderOf(t, a, verbMake, goodOrder()); err != nil {
+			t.Fatal(err)
+		}
+		s, why := a.find(aSession), fmt.Sprint("reason ", round)
+		s.stopTraffic(why)
+		if err := s.close(why); err != nil {
+			t.Error(err)
+		}
+		for testenv.Receive(t, why, told) != why { // a heartbeat may have told the one before twice
+		}
+	}
+}
+
 // Probes leave from the address that the flow leaves from: another one may take another path.
 func TestProbesHaveTheSourceAddress(t *testing.T) {
 	t.Parallel()
@@ -415,8 +443,13 @@ func TestTrialCut(t *testing.T) {
 		c := dial(t, s.addr, agentOn(w, "near"))
 		var began time.Time
 		stop := sync.OnceFunc(func() { began = time.Now(); go s.stop() })
-		// all have begun
-		out, err := c.RunTrial(t.Context(), upTrial("near", "far", time.Minute), func(Progress) { stop() })
+		trial := upTrial("near", "far", time.Minute)
+		trial.Timing.LeadSeconds = 0.3 // longer than between two beats: hosts tell of themselves before the sender begins
+		out, err := c.RunTrial(t.Context(), trial, func(p Progress) {
+			if p.Packets > 0 {
+				stop()
+			}
+		})
 		if err != nil || !strings.Contains(out.Cut, "pelt serve was stopped there") || out.Flows[0].Send == nil {
 			t.Errorf("got %+v, %v", out, err)
 		}
