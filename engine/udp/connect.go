@@ -63,17 +63,20 @@ func (e *Sockets) Connect(ctx context.Context) (m engine.Meeting, err error) {
 
 // awaitCallers returns when all streams have met, or at the end of ctx.
 func (e *Sockets) awaitCallers(ctx context.Context) (m engine.Meeting) {
+	met := make([]bool, len(e.consents))
 	for i, c := range e.consents {
 		select {
 		case <-c.Done():
-			e.tokens[i] = c.Token()
 		case <-e.stop.done:
 		case <-ctx.Done():
+		}
+		if met[i] = c.Confirmed(); met[i] { // also if the wait is over at the same time
+			e.tokens[i] = c.Token()
 		}
 	}
 	for i, s := range e.listening.streams() {
 		c := e.consents[i]
-		one := engine.MetStream{Stream: s, Met: c.Confirmed(), Errors: e.listening.refused(i)}
+		one := engine.MetStream{Stream: s, Met: met[i], Errors: e.listening.refused(i)}
 		one.Heard, one.Sent = c.Counts()
 		m.Streams = append(m.Streams, one)
 	}

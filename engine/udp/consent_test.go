@@ -1,6 +1,7 @@
 package udp
 
 import (
+	"context"
 	"net/netip"
 	"slices"
 	"sync"
@@ -165,6 +166,29 @@ func TestCallThatBeginsLate(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// An end that listens may be told to wait no more before it has looked who called. Both ends then know the tokens of all
+// streams that met.
+func TestListenerThatLooksLate(t *testing.T) {
+	t.Parallel()
+	r := newTrial()
+	r.Flow.Streams = 16
+	dialer, listener := r.prepare(t)
+	if _, err := dialer.End.End.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, over := context.WithCancel(t.Context())
+	over()
+	m, err := listener.End.End.Connect(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range m.Streams {
+		if !s.Met || listener.t.tokens[i] != dialer.t.tokens[i] {
+			t.Errorf("stream %d: met %v, tokens %x and %x", i, s.Met, listener.t.tokens[i], dialer.t.tokens[i])
 		}
 	}
 }
