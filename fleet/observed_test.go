@@ -196,17 +196,19 @@ func TestNoPartIsLedAfterATrial(t *testing.T) {
 	a, b := agentOn(w, "near"), agentOn(w, "far")
 	ctx, stop := context.WithCancel(t.Context())
 	var reading atomic.Bool
-	o := &fakeWatch{host: "router", wire: w, during: func(ctx context.Context, k engine.Known) {
-		engine.Sleep(ctx, k.Gate+50*time.Millisecond)
+	running := make(chan struct{})
+	o := &fakeWatch{host: "router", wire: w, during: func(ctx context.Context, _ engine.Known) {
+		<-running
 		reading.Store(true)
 		stop()
 		<-ctx.Done()
 		time.Sleep(time.Second)
 		reading.Store(false)
 	}}
-	trial := upTrial("near", "far", 300*time.Millisecond)
+	trial := upTrial("near", "far", time.Minute)
 	trial.Along = []engine.Part{o}
-	out, err := quick(t, a, b).RunTrial(ctx, trial, nil)
+	begun := sync.OnceFunc(func() { close(running) })
+	out, err := quick(t, a, b).RunTrial(ctx, trial, func(Progress) { begun() })
 	if err != nil || out.Cut == "" {
 		t.Errorf("%v, cut %q; want a trial that was stopped", err, out.Cut)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -148,31 +149,40 @@ func TestTrialLive(t *testing.T) {
 			c := quick(t, a, b)
 			trial := upTrial("near", "far", 2200*time.Millisecond)
 			trial.Live, trial.OneClock = true, oneClock
+			trial.Timing.LeadSeconds = 0.3 // longer than between two beats: ends tell of themselves before it is over
 			samples, cores := 0, map[string][]map[int]float64{}
-			last := map[engine.Role]float64{}
+			seconds := map[string]float64{} // the last one that was told
+			tell := func(what string, p Progress) {
+				second := math.Floor(p.AtS)
+				if last, told := seconds[what]; told && second <= last {
+					t.Errorf("%s: after second %v: %+v", what, last, p)
+				}
+				seconds[what] = second
+			}
 			out := measured(t, c, trial, func(p Progress) {
 				switch {
 				case p.Cores != nil:
+					tell("cores of "+p.Agent, p)
 					cores[p.Agent] = append(cores[p.Agent], p.Cores)
 				case p.Counts == nil:
-					if samples++; p.AtS <= last[p.Role] || p.Agent == "" || p.Flow != "up" {
-						t.Errorf("after %v s: %+v", last[p.Role], p)
+					if tell(string(p.Role), p); p.Agent == "" || p.Flow != "up" {
+						t.Errorf("%+v", p)
 					}
-					last[p.Role] = p.AtS
+					samples++
 				}
 			})
 			if len(out.Warnings) > 0 {
 				t.Error(out.Warnings)
 			}
-			if samples < 2 || samples > 2*4 { // of two ends; a busy machine takes fewer
+			if samples < 2 { // of two ends
 				t.Errorf("%d samples of 2.2 s", samples)
 			}
-			want := map[string]int{"near": 2, "far": 2}
+			want := map[string]bool{"near": true, "far": true}
 			if oneClock {
 				delete(want, "far")
 			}
 			for who, told := range cores {
-				if want[who] == 0 || len(told) > want[who] || !maps.Equal(told[0], map[int]float64{0: 0.25, 1: 1}) {
+				if !want[who] || !maps.Equal(told[0], map[int]float64{0: 0.25, 1: 1}) {
 					t.Errorf("cores of %s: %v", who, told)
 				}
 				delete(want, who)
