@@ -70,9 +70,7 @@ func (t *trial) heartbeat() {
 // findLeavers cuts a trial that has not begun when a silent agent is on its hub no more, or knows nothing of the trial:
 // the answers to its orders will not come. One that works on an order may be silent for long, so it is asked.
 func (t *trial) findLeavers(now time.Time) {
-	t.mu.Lock()
-	begun := !t.begun.IsZero()
-	t.mu.Unlock()
+	begun := t.hasBegun()
 	for _, p := range t.present() {
 		quiet, prepared := t.liveness.silenceOf(p.info.ID, now)
 		if begun || quiet < silentAfter || now.Sub(p.asked) < silentAfter {
@@ -100,12 +98,10 @@ func (t *trial) findLeavers(now time.Time) {
 
 // findLost cuts the trial when a hub is away for longer than a silence, or the reconnect window once it is measured.
 func (t *trial) findLost(now time.Time) {
-	t.mu.Lock()
 	most := silentAfter
-	if !t.begun.IsZero() {
+	if t.hasBegun() {
 		most = max(most, t.order.Timing.Patience())
 	}
-	t.mu.Unlock()
 	for _, p := range t.present() {
 		if p.link.away(now) >= most {
 			t.cancel(&cutError{why: "the connection to " + p.link.far + " was lost", host: p.info.ID})

@@ -1,12 +1,15 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"pelt/engine"
 )
 
 // Nobody waits for a host that dies while a trial is set up, whatever reconnect window the trial has.
@@ -49,32 +52,63 @@ func TestHostDiesInSetUp(t *testing.T) {
 			t.Parallel()
 			w, hub := newWire(), openHub(t)
 			joinAs(t, hub, agentOn(w, "a"))
-			b, err := newAgent(agentOn(w, "b"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if b.link, err = dialFleet(t.Context(), hub, "b"); err != nil {
-				t.Fatal(err)
-			}
-			defer b.link.close()
-			b.alone = true
-			obey := func(m *nats.Msg) {
-				switch words := strings.Split(m.Subject, "."); {
-				case m.Subject == helloSubject:
-					_ = m.Respond(b.answer(t.Context(), verbHello, []byte(m.Reply)))
-				case words[3] == verb:
+			joinWith(t, hub, agentOn(w, "b"), func(b *Agent, m *nats.Msg, given string) {
+				if given == verb {
 					c.dies(b)
-				default:
-					_ = m.Respond(b.answer(t.Context(), words[3], m.Data))
+					return
 				}
-			}
-			for _, subject := range []string{helloSubject, orderSubject("b", "*", "*")} {
-				if _, err := b.link.subscribe(subject, obey); err != nil {
-					t.Fatal(err)
-				}
-			}
+				_ = m.Respond(b.answer(t.Context(), given, m.Data))
+			})
 			dies(t, commander(t, hub, "a", "b"), "a", "b", c.want)
 			nothingOpen(t, w)
 		})
 	}
+}
+
+// joinWith joins an agent to a hub of many hosts that obeys as the test says.
+func joinWith(t *testing.T, hub HubAddress, cfg AgentConfig, obey func(b *Agent, m *nats.Msg, verb string)) {
+	t.Helper()
+	b, err := newAgent(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.link, err = dialFleet(t.Context(), hub, cfg.ID); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.link.close)
+	b.alone = true
+	for subject, f := range map[string]func(*nats.Msg){
+		helloSubject: func(m *nats.Msg) { _ = m.Respond(b.answer(t.Context(), verbHello, []byte(m.Reply))) },
+		orderSubject(cfg.ID, "*", "*"): func(m *nats.Msg) {
+			obey(b, m, strings.Split(m.Subject, ".")[3])
+		},
+	} {
+		if _, err := b.link.subscribe(subject, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A trial that is interrupted while a host has not yet answered the order to begin has begun all the same.
+func TestInterruptedAtTheGate(t *testing.T) {
+	t.Parallel()
+	w, hub := newWire(), openHub(t)
+	joinAs(t, hub, agentOn(w, "a"))
+	ctx, interrupt := context.WithCancel(t.Context())
+	joinWith(t, hub, agentOn(w, "b"), func(b *Agent, m *nats.Msg, verb string) {
+		answer := b.answer(t.Context(), verb, m.Data)
+		if o, err := decode[doOrder](m.Data); verb == verbDo && err == nil && o.Step == engine.Go {
+			for w.delivered() == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			interrupt()
+			return
+		}
+		_ = m.Respond(answer)
+	})
+	out, err := commander(t, hub, "a", "b").RunTrial(ctx, upTrial("a", "b", time.Minute), nil)
+	if err != nil || out.Cut != "interrupted" || out.Flows[0].Send == nil || out.Flows[0].Receive == nil {
+		t.Errorf("%+v, %v; want both accounts of a trial that was cut", out, err)
+	}
+	nothingOpen(t, w)
 }

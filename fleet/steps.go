@@ -275,6 +275,13 @@ func (t *trial) gate(ctx context.Context) error {
 	return err
 }
 
+// hasBegun reports whether all were told to start.
+func (t *trial) hasBegun() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.begun.IsZero()
+}
+
 // awaited is how long the hosts of a trial that was cut are waited for: their accounts are still there when the path is
 // back within the reconnect window, at most until the measured part would have ended.
 func (t *trial) awaited() time.Duration {

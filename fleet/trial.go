@@ -107,7 +107,7 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 	}
 	err = c.run(ctx, order, func(run context.Context, t *trial) error {
 		switch met, err := t.start(run); {
-		case err != nil:
+		case err != nil && (ctx.Err() == nil || !t.hasBegun()):
 			return err
 		case !met:
 			out = t.collect(ctx, run, t.readLast(run, true))
