@@ -3,6 +3,7 @@ package fleet
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,13 +35,17 @@ func TestReconnect(t *testing.T) {
 			t.Parallel()
 			late := heldUp(t)
 			w := newWire()
-			s := serve(t, w, nil)
+			var isPulled atomic.Bool // until then senders do not end
+			s := serve(t, w, func(c *ServeConfig) { c.Agent.Engines["udp"].(*fakeEngine).ends = isPulled.Load })
 			path := newCable(t, s.addr)
-			ctl := dial(t, path.addr, agentOn(w, "near"))
+			near := agentOn(w, "near")
+			near.Engines["udp"].(*fakeEngine).ends = isPulled.Load
+			ctl := dial(t, path.addr, near)
 			trial := bothTrial("near", "far", c.measure)
 			trial.Timing.PatienceSeconds = 20
 			pulled := whenSending(w, 2, func() {
 				c.pull(w, path)
+				isPulled.Store(true)
 				time.AfterFunc(outage, func() { c.restore(w, path) })
 			})
 			out := measured(t, ctl, trial, nil)
@@ -96,7 +101,9 @@ func TestReconnectWindowAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	path := newCable(t, serve(t, w, nil).addr)
-	ctl := dial(t, path.addr, agentOn(w, "near"))
+	near := agentOn(w, "near")
+	near.Engines["udp"].(*fakeEngine).ends = path.out.Load
+	ctl := dial(t, path.addr, near)
 	trial := upTrial("near", "far", time.Second)
 	trial.Timing.PatienceSeconds = 60
 	whenSending(w, 1, func() { path.out.Store(true); path.reset() })

@@ -433,7 +433,7 @@ func TestTrialCut(t *testing.T) {
 		late := heldUp(t)
 		w := newWire()
 		near := agentOn(w, "near")
-		near.Engines["udp"].(*fakeEngine).noEnd = true
+		near.Engines["udp"].(*fakeEngine).ends = func() bool { return false }
 		c := quick(t, near, agentOn(w, "far"))
 		out, err := c.RunTrial(t.Context(), upTrial("near", "far", 100*time.Millisecond), nil)
 		if err != nil || out.Flows[0].Send == nil {
