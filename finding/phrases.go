@@ -19,7 +19,7 @@ func phraseHere(layer, cause string) (words string, known bool) {
 		words = words[:at]
 	}
 	return strings.NewReplacer("queue on the way at %h", "queue", "queue of %h", "queue", ", at %h", "", " at %h", "",
-		"%r ", "", "%h", "this host").Replace(words), known
+		"%r ", "", "%h", "this host", "%c", cause).Replace(words), known
 }
 
 // nearHost is who runs pelt, where both hosts send or the other one.

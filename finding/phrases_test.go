@@ -16,6 +16,18 @@ func TestPhrase(t *testing.T) {
 	})
 }
 
+// At this host, words have no place, and none of the table's marks are left.
+func TestPhraseHere(t *testing.T) {
+	for cause, want := range map[string]string{
+		"tun_chr_ioctl()": "dropped by the kernel's tun_chr_ioctl()", "QDISC_DROP": "queue full",
+		"NETFILTER_DROP": "netfilter rule", "TTL_EXPIRED": "time to live used up",
+	} {
+		if got, known := phraseHere(model.LayerNetwork, cause); got != want || !known {
+			t.Errorf("%s: got %q, %v, want %q", cause, got, known, want)
+		}
+	}
+}
+
 // Every layer has words of its own for causes nobody foresaw.
 func TestEveryLayerHasAPhrase(t *testing.T) {
 	seen := map[string]string{}

@@ -10,11 +10,12 @@ import (
 
 // Places where the kernel of a host lets go of packets; twoHosts' namespaces are 1.
 var (
-	buffer = model.Site{Reason: "SOCKET_RCVBUFF", Namespace: 1, Received: true}
-	filter = model.Site{Reason: "NETFILTER_DROP", Namespace: 1, Received: true}
-	queue  = model.Site{Reason: "QDISC_DROP", Namespace: 1}
-	backed = model.Site{Reason: "CPU_BACKLOG", Function: "enqueue_to_backlog", Namespace: 1}
-	pieces = model.Site{Reason: "FRAG_REASM_TIMEOUT", Function: "ip_expire", Namespace: 1, Received: true}
+	buffer     = model.Site{Reason: "SOCKET_RCVBUFF", Namespace: 1, Received: true}
+	filter     = model.Site{Reason: "NETFILTER_DROP", Namespace: 1, Received: true}
+	queue      = model.Site{Reason: "QDISC_DROP", Namespace: 1}
+	backed     = model.Site{Reason: "CPU_BACKLOG", Function: "enqueue_to_backlog", Namespace: 1}
+	forbidding = model.Site{Reason: "NETFILTER_DROP", Function: "nft_do_chain", Namespace: 1}
+	pieces     = model.Site{Reason: "FRAG_REASM_TIMEOUT", Function: "ip_expire", Namespace: 1, Received: true}
 )
 
 // of2 is a place in the receiver's namespace, 2, where both ends share a kernel.
@@ -44,6 +45,15 @@ func oneKernel(in *Input) {
 	for i, n := range in.Nodes {
 		n.Observation.Boot, n.Observation.Namespace = "one", uint64(i+1)
 	}
+}
+
+// refusedByDevice has the sender's device take no packet, on the kernel of both ends.
+func refusedByDevice(in *Input) {
+	oneKernel(in)
+	unwatched(in)
+	in.SendErrors, in.Accepted = map[string]uint64{"ENOBUFS": 100}, 900
+	add(&in.Nodes[0], 100, "dev.eth0.tx_dropped Ip.OutDiscards")
+	in.Nodes[0].Observation.Interface = "eth0"
 }
 
 // add adds counters that moved by n.
@@ -356,6 +366,22 @@ func TestAccounts(t *testing.T) {
 			in.SendErrors, in.Accepted = map[string]uint64{"EPERM": 100}, 900
 			add(&in.Nodes[0], 50, "conntrack.drop")
 		}},
+		{"a rule at the sender, which the kernel's own verdict tells from what else send() forbids", func(in *Input) {
+			in.SendErrors, in.Accepted = map[string]uint64{"EPERM": 100}, 900
+			in.Nodes[0].Observation.Drops = verdicts(model.Marks{}, []model.Site{forbidding},
+				model.SiteCount{Site: 0, Packets: 100})
+		}},
+		{"... unless there are two", func(in *Input) {
+			in.SendErrors, in.Accepted = map[string]uint64{"EPERM": 100}, 900
+			group := model.Site{Reason: "BPF_CGROUP_EGRESS", Function: "ip_finish_output", Namespace: 1}
+			in.Nodes[0].Observation.Drops = verdicts(model.Marks{}, []model.Site{forbidding, group},
+				model.SiteCount{Site: 0, Packets: 60}, model.SiteCount{Site: 1, Packets: 40})
+		}},
+		{"a device that takes no more has a full ring at the far end of its cable", func(in *Input) {
+			refusedByDevice(in)
+			in.Nodes[0].Out, in.Nodes[1].In = []string{"eth0"}, []string{"eth0"}
+		}},
+		{"... of which nothing is known between two hosts on one machine", refusedByDevice},
 		{"WireGuard without a peer at the sender", func(in *Input) {
 			in.SendErrors, in.Accepted = map[string]uint64{"ENOKEY": 100}, 900
 			in.Nodes[0].Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Device: "wireguard"}}
@@ -449,6 +475,33 @@ func TestAccounts(t *testing.T) {
 			in.ICMP = []model.ICMPErrors{{From: "10.0.1.1", What: "time to live exceeded", Packets: 8,
 				Of: []model.Span{{From: 450, Count: 1}}}, {What: "errors from others", Packets: 9}}
 			add(&in.Nodes[1], 40, "nft.inet.filter.mine.input.5.packets")
+		}},
+		{"the receiver answered to packets that its filter had dropped, and others had died before", func(in *Input) {
+			unwatched(in)
+			devices(in, 1000, 970)
+			in.Missing = []model.Marks{marks(100, 30, 0, 500, 70, 0)}
+			in.ICMP = []model.ICMPErrors{{From: "10.0.2.2", What: "port unreachable", Packets: 1,
+				Of: []model.Span{{From: 520, Count: 1}}}}
+			add(&in.Nodes[1], 970, "Ip.InReceives")
+			add(&in.Nodes[1], 900, "Ip.InDelivers")
+		}},
+		{"a router cut the packets up: of their fragments, nothing is missing at the receiver", func(in *Input) {
+			unwatched(in)
+			devices(in, 1000, 1800)
+			add(&in.Nodes[1], 1800, "Ip.InReceives")
+			add(&in.Nodes[1], 900, "Ip.InDelivers")
+			add(&in.Nodes[1], 1800, "Ip.ReasmReqds")
+			add(&in.Nodes[1], 900, "Ip.ReasmOKs")
+		}},
+		{"... but what its filter dropped of the whole ones, and what lost a fragment before", func(in *Input) {
+			unwatched(in)
+			devices(in, 1000, 1980)
+			add(&in.Nodes[1], 1980, "Ip.InReceives")
+			add(&in.Nodes[1], 900, "Ip.InDelivers")
+			add(&in.Nodes[1], 1980, "Ip.ReasmReqds")
+			add(&in.Nodes[1], 980, "Ip.ReasmOKs")
+			add(&in.Nodes[1], 20, "Ip.ReasmFails")
+			add(&in.Nodes[1], 20, "Ip.ReasmTimeout")
 		}},
 		{"neighbours that one of several hosts of a machine sought in vain: nobody knows which", func(in *Input) {
 			unwatched(in)

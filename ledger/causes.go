@@ -147,7 +147,7 @@ var causes = [...]Cause{
 		counts: "TcpExt.IPReversePathFilter"},
 	// A wrong checksum counts as a wrong header, too: net/ipv4/ip_input.c ip_rcv_core.
 	{Name: "TTL_EXPIRED", at: stageIP, Words: "time to live used up at %h (a loop?)",
-		seen: "IP_INHDR@ip6?_forward -@ip6?_forward!", when: facts.passes,
+		seen:   "IP_INHDR@ip6?_forward -@ip6?_forward!", // who drops there forwards
 		counts: "Ip.InHdrErrors -Ip.InCsumErrors", how: counter{when: answersTimeExceeded}},
 	{Name: "IP_INHDR", at: stageIP, Words: "broken IP header at %h", seen: "-@ip6?_rcv_core!",
 		counts: "Ip.InHdrErrors -Ip.InCsumErrors"},
@@ -207,7 +207,8 @@ var causes = [...]Cause{
 	{Name: "SOCKET_FILTER", at: stageUDP, Words: "socket filter at %h", seen: "-@udp(v6)?_queue_rcv_one_skb!",
 		counts: "Udp.InErrors -Udp.RcvbufErrors -Udp.InCsumErrors -Udp.MemErrors", how: counter{where: arrives},
 		moves: "socket Udp.InErrors!"},
-	{Name: "PROTO_MEM", at: stageMemory, Words: "UDP memory limit at %h", rest: model.LayerReceiverMemory,
+	{Name: "PROTO_MEM", at: stageMemory, rest: model.LayerReceiverMemory,
+		Words:  "socket memory limit at %h", // udp_mem, or the control group's
 		seen:   "-@__udp_enqueue_schedule_skb.*|sk_rmem_schedule.*|__sk_mem.* -@udp(v6)?_queue_rcv_one_skb!",
 		counts: "Udp.MemErrors", how: counter{where: arrives, when: socketsUnread}, moves: "socket Udp.MemErrors"},
 	{Name: "SOCKET_RCVBUFF", at: stageBuffer, Words: "%r socket buffer full", rest: model.LayerReceiverBuffer,
@@ -306,7 +307,8 @@ var causes = [...]Cause{
 	// Only the part of the kernel is known, by the reason or by the function.
 	{at: stagePurge, Words: "lost by the program at %h", seen: "QUEUE_PURGE|-@(__)?skb_queue_purge.*",
 		rest: model.LayerApplication},
-	{Name: "QUEUE_PURGE", at: stageQdisc, Words: "thrown away with the queue of %h"},
+	{Name: "QUEUE_PURGE", at: stageQdisc, Words: "thrown away with the queue of %h",
+		seen: "-@__rtnl_unlock"}, // a queue's that was changed or taken away: net/core/rtnetlink.c, rtnl_kfree_skbs
 	{at: stageUDP, Words: "UDP layer of %h", rest: model.LayerReceiverUDP,
 		seen: `PSP_\w+ -@(__)?(udp|udp4|udp6|udpv6)_.*|__skb_recv_udp.*`},
 	{Name: "NEIGH_FAILED", at: stageNeighbour, Words: "no answer to %h's neighbour lookup",

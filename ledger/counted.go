@@ -157,7 +157,12 @@ func (b *book) ipGap(v *view) (gap reading, ok bool) {
 	if !in.known || !out.known || b.in.Fragments > 1 {
 		return reading{}, false // fragments come in, datagrams come out
 	}
-	gap = in.less(out, t.field("Ip", "ForwDatagrams"))
+	// A router may have cut the packets up: of each, one fragment is delivered.
+	merged := t.field("Ip", "ReasmReqds").less(t.field("Ip", "ReasmOKs"), t.field("Ip", "ReasmFails"))
+	gap = in.less(out, t.field("Ip", "ForwDatagrams"), merged)
+	if b.in.Way != "" { // so few packets that those of groups which nobody here is in would be more
+		gap = gap.less(t.field("Ip", "InMcastPkts"))
+	}
 	gap.name, gap.before, gap.after = "Ip.InReceives - InDelivers", 0, 0
 	forwarded, sent := t.field("Ip", "ForwDatagrams"), t.field("Ip", "OutTransmits")
 	if forwarded.whole == 0 {
@@ -245,7 +250,7 @@ func (b *book) unsentBy(v *view, row *Cause) {
 		told = minus(told, n)
 	}
 	ring := sent.less(b.backlog(next))
-	if told >= ring.whole && ring.whole > 0 && !v.down() {
+	if told >= ring.whole && ring.whole > 0 && !v.down() && cabled(v, next) {
 		b.counter(byTransmit, b.behind(next, stageRing), next.Name, model.CauseRingFull, sent, behind)
 		return
 	}

@@ -85,6 +85,7 @@ func (b *book) answerClaims() {
 		if of != nil { // a counter knows better
 			c = c.of(of.exact)
 			c.order, c.confidence, c.spans, c.steps = byElimination, Inferred, of.spans, of.steps
+			c.covers = answered
 		}
 		c.evidence.Delta = n
 		c.evidence.Host = b.in.Sender // where they were counted
@@ -98,6 +99,16 @@ func (b *book) answerClaims() {
 		answer(e.From, model.CauseICMP+e.What, "ICMP errors", e.Packets, of)
 	}
 	answer("", model.CauseReset, "TCP resets", b.in.Resets, nil)
+}
+
+// answered reports whether what a claim counts may have been answered with an ICMP error. Whose address that came from
+// is not known here.
+func answered(o *claim) bool {
+	switch at := Of(o.layer, o.cause).at; at {
+	case stageFilter, stageIP, stageUDP, stageOutput, stageNeighbour:
+		return o.order > bySequence && o.order < byDifference && layerPlace(o.layer) >= layerPlace(model.LayerNetwork)
+	}
+	return false
 }
 
 // unlisted is how many packets a site dropped of which no list tells the sequence.
@@ -146,7 +157,8 @@ func (b *book) errnoClaims() {
 		c := told(bySender, model.LayerSenderDevice, b.in.Sender, cause,
 			"frames not taken: "+cause).of(b.in.Unsent[cause])
 		if b.in.Cable && cause == model.CauseRingFull && b.path.sender != nil {
-			if next := b.path.next(b.path.sender); next != nil { // it has no time to take more
+			if next := b.path.next(b.path.sender); next != nil && cabled(b.path.sender, next) {
+				// it has no time to take more
 				c.layer, c.host = b.behind(next, stageRing), next.Name
 			}
 		}
@@ -199,6 +211,20 @@ func (b *book) refusal(errno string) string {
 		if slices.Contains(all, errno+"!") && known.moved(c) ||
 			c.when != nil && slices.Contains(all, errno) && c.when(known) {
 			return c.Name
+		}
+	}
+	if Of(model.LayerSendCall, errno).Name != errno {
+		return errno
+	}
+	said := map[string]bool{} // by the kernel's verdicts on what this host refused
+	for _, s := range b.path.sites {
+		if s.layer == model.LayerSendCall && max(s.packets, s.seen) > 0 && Of(s.layer, s.cause).Name == s.cause {
+			said[s.cause] = true
+		}
+	}
+	if len(said) == 1 {
+		for cause := range said {
+			return cause
 		}
 	}
 	return errno
@@ -300,8 +326,10 @@ func (b *book) refusers(v *view) []refuser {
 		n := free(b.backlog(next), layer)
 		all = append(all, refuser{layer, next.Name, "CPU_BACKLOG", n, false, nil})
 		device = device.less(b.backlog(next))
-		layer = b.behind(next, stageRing)
-		return append(all, refuser{layer, next.Name, model.CauseRingFull, free(device, layer), false, nil})
+		if cabled(v, next) {
+			layer = b.behind(next, stageRing)
+			return append(all, refuser{layer, next.Name, model.CauseRingFull, free(device, layer), false, nil})
+		}
 	}
 	return append(all, refuser{model.LayerSenderDevice, b.in.Sender, "", free(device, model.LayerSenderDevice), false,
 		nil})

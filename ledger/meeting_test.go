@@ -54,6 +54,12 @@ func TestMeetings(t *testing.T) {
 			unwatched(in)
 			add(&in.Nodes[0], 9, "arp_cache.unresolved_discards")
 		}},
+		{"multicasts for others are no answers lost", func(in *Input) {
+			unwatched(in)
+			add(&in.Nodes[1], 12, "Ip.InReceives")
+			add(&in.Nodes[1], 4, "Ip.InDelivers")
+			add(&in.Nodes[1], 8, "Ip6.InMcastPkts")
+		}},
 		{"nobody knows", unwatched},
 	} {
 		in := twoHosts(100)

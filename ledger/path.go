@@ -375,6 +375,9 @@ func (p *path) shared() bool {
 		s.Observation.Namespace == r.Observation.Namespace && s.Observation.Namespace != 0
 }
 
+// cabled reports whether a cable is known to lead from one node to the next. Between hosts there may be others.
+func cabled(v, next *view) bool { return len(v.Out) > 0 && len(next.In) > 0 }
+
 // next returns the observed node behind v that shares its kernel, or nil.
 func (p *path) next(v *view) *view {
 	if i := v.place + 1; v.kernel >= 0 && i < len(p.nodes) && p.nodes[i].kernel == v.kernel {
