@@ -77,9 +77,9 @@ func seenDropped(flow, way string, nodes []seen) (sum uint64) {
 		for _, f := range n.Observation.Drops.Flows {
 			here, sites := uint64(0), n.Observation.Drops.Sites
 			for _, c := range f.Counts {
-				// A call that TCP itself drops had arrived: it drops those that it has answered before.
+				// What TCP itself drops had arrived: a call that it has answered before, or the same answer again.
 				known := c.Site >= 0 && c.Site < len(sites)
-				if way == model.WayAsks && known && strings.HasPrefix(sites[c.Site].Function, "tcp_") {
+				if known && strings.HasPrefix(sites[c.Site].Function, "tcp_") {
 					continue
 				}
 				here += c.Packets

@@ -119,7 +119,7 @@ func (e *end) Ports() []uint16 {
 	return slices.Repeat([]uint16{port}, e.order.Flow.Streams)
 }
 
-// Connect makes all streams, each with mutual consent. See engine.Transport. A stream whose SYNs nobody answers, or
+// Connect makes all streams, each with mutual consent. See engine.Transport. A stream whose first segments nobody answers, or
 // somebody refuses, has not met; anything else that keeps a connection from being set up is an error.
 func (e *end) Connect(ctx context.Context) (engine.Meeting, error) {
 	m := engine.Meeting{Streams: make([]engine.MetStream, len(e.streams))}
@@ -209,7 +209,7 @@ func (e *end) adopt(number int, conn *net.TCPConn) (*stream, error) {
 // 3 s. What is there is asked for longer.
 const unanswered = 3600 * time.Millisecond
 
-// errUnmet is of a stream whose SYNs nobody answered, or somebody refused.
+// errUnmet is of a stream whose first segments nobody answered, or somebody refused.
 type errUnmet struct {
 	syscall.Errno // 0 if nobody answered
 	tried         icmp.Attempt
@@ -218,7 +218,7 @@ type errUnmet struct {
 // count adds the attempt to the account of a meeting.
 func (u errUnmet) count(met *engine.Meeting, stream int) {
 	s := &met.Streams[stream]
-	s.Sent = u.tried.SYNs
+	s.Sent = u.tried.Sent
 	if u.Errno != 0 {
 		s.Sent = max(s.Sent, 1)
 	}
@@ -344,8 +344,7 @@ func (e *end) prove(ctx context.Context, conn *net.TCPConn, i int) error {
 	err := ask(conn, engine.NewConsentDialer(e.order.StreamKey(i)))
 	switch {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		return errors.New("a connection was set up, and nothing came back over it: something on the way takes connections for " +
-			"that host, or loses what follows the first packets")
+		return errUnmet{tried: icmp.Attempt{Sent: sentOver(conn)}} // what followed its first packets was lost
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
@@ -353,6 +352,16 @@ func (e *end) prove(ctx context.Context, conn *net.TCPConn, i int) error {
 		return fmt.Errorf("the other end closed the connection before the test: something else may listen on that port: %w", err)
 	}
 	return err
+}
+
+// sentOver is how many segments went out over a connection of which none was answered.
+func sentOver(conn *net.TCPConn) uint64 {
+	sent := uint64(1)
+	if raw, err := conn.SyscallConn(); err == nil {
+		info, _ := readInfo(raw, false)
+		sent += uint64(info.Figure[tcpinfo.Retransmits])
+	}
+	return sent
 }
 
 // ask returns once the listener is ready.

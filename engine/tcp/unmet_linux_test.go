@@ -3,6 +3,7 @@ package tcp
 import (
 	"context"
 	"errors"
+	"net"
 	"net/netip"
 	"os"
 	"testing"
@@ -45,6 +46,30 @@ func TestNoAnswer(t *testing.T) {
 				t.Errorf("%s: stream %d: %+v, want some sent: %v", name, i, s, c.sent[i])
 			}
 		}
+	}
+}
+
+// A connection that is set up and over which nothing comes back has not met either: a rule on the way loses what follows
+// the first packets.
+func TestNoAnswerAfterSYN(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, flow(1, 64, false), timing(0, time.Minute, 0))
+	deaf, err := net.Listen("tcp", "127.0.0.1:0") // whose kernel takes connections
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	o := p.sender.Order
+	o.Ports = []uint16{netip.MustParseAddrPort(deaf.Addr().String()).Port()}
+	caller, err := prepare(t, New(Config{}), enginetest.Here{}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	met, err := caller.End.End.Connect(ctx)
+	if err != nil || len(met.Streams) != 1 || met.Streams[0].Met || met.Streams[0].Sent != 1 {
+		t.Errorf("%+v, %v", met, err)
 	}
 }
 
@@ -170,7 +195,7 @@ func TestForbidden(t *testing.T) {
 	e := &end{order: engine.Order{Peer: netip.IPv6Loopback(), Ports: []uint16{9}}}
 	m := engine.Meeting{Streams: make([]engine.MetStream, 1)}
 	var unmet errUnmet
-	if !errors.As(e.explain(t.Context(), os.NewSyscallError("connect", unix.EPERM), icmp.Attempt{SYNs: 1}, 0), &unmet) {
+	if !errors.As(e.explain(t.Context(), os.NewSyscallError("connect", unix.EPERM), icmp.Attempt{Sent: 1}, 0), &unmet) {
 		t.Fatal("it ends the trial")
 	}
 	if unmet.count(&m, 0); m.Streams[0].Sent != 1 || m.Streams[0].Errors["EPERM"] != 1 || m.Resets != 0 {

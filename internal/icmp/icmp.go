@@ -25,7 +25,7 @@ func (e Error) String() string {
 // Attempt is what the system tells of a TCP connection that did not come about.
 type Attempt struct {
 	Error
-	SYNs uint64 // 0 where that is not known
+	Sent uint64 // segments; 0 where that is not known
 }
 
 // Names that the control connection has a remedy for.

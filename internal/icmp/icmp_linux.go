@@ -103,7 +103,7 @@ func Dial(ctx context.Context, d net.Dialer, to netip.AddrPort) (net.Conn, Attem
 		a.Error, _ = Read(control[:n])
 	}
 	if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
-		a.SYNs = 1 + uint64(info.Total_retrans)
+		a.Sent = 1 + uint64(info.Total_retrans)
 	}
 	return nil, a, err
 }
