@@ -3,20 +3,7 @@
 #ifndef PELT_KERNELTYPES_XDP_H
 #define PELT_KERNELTYPES_XDP_H
 
-typedef unsigned char __u8;
-typedef unsigned short __u16;
-typedef unsigned int __u32;
-typedef unsigned long long __u64;
-typedef signed char __s8;
-typedef short __s16;
-typedef int __s32;
-typedef long long __s64;
-typedef __u16 __be16;
-typedef __u32 __be32;
-typedef __u32 __wsum;
-typedef _Bool bool;
-#define true 1
-#define false 0
+#include "types.h"
 
 enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_LRU_HASH = 9 };
 enum { BPF_F_MMAPABLE = 1 << 10 };
