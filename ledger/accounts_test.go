@@ -503,6 +503,19 @@ func TestAccounts(t *testing.T) {
 			add(&in.Nodes[1], 20, "Ip.ReasmFails")
 			add(&in.Nodes[1], 20, "Ip.ReasmTimeout")
 		}},
+		{"what the devices of both ends say was lost between them is not what others lost at the receiver",
+			func(in *Input) {
+				unwatched(in)
+				devices(in, 1000, 900)
+				add(&in.Nodes[1], 1000, "Ip.InReceives")
+				add(&in.Nodes[1], 900, "Ip.InDelivers")
+			}},
+		{"... unless the sender sends to others", func(in *Input) {
+			unwatched(in)
+			devices(in, 1100, 1000)
+			add(&in.Nodes[1], 1000, "Ip.InReceives")
+			add(&in.Nodes[1], 900, "Ip.InDelivers")
+		}},
 		{"neighbours that one of several hosts of a machine sought in vain: nobody knows which", func(in *Input) {
 			unwatched(in)
 			oneKernel(in)

@@ -28,10 +28,14 @@ func (b *book) contest() {
 	all := uint64(0)
 	var rivals []*claim
 	for _, c := range b.claims {
-		if c.unbound == 0 || c.hole || c.confidence == Inferred {
+		if c.unbound == 0 || c.hole {
 			continue
 		}
-		spare[c] = b.spare(c)
+		if spare[c] = b.spare(c); c.order == byElimination {
+			if spare[c] = b.between(c); spare[c] == 0 {
+				continue
+			}
+		}
 		for _, o := range rivals { // whose packets moved this one as well
 			if c.covers != nil && c.covers(o) {
 				spare[c] = minus(spare[c], spare[o])
@@ -59,6 +63,29 @@ func (b *book) contest() {
 func (b *book) spare(c *claim) uint64 {
 	ours := plus(plus(c.taken, b.covered(c)), plus(b.warmupLost, b.in.Beside))
 	return minus(c.unbound/uint64(max(b.in.Fragments, 1)), ours) // each piece of a datagram may have moved it
+}
+
+// between is how many of our packets, beyond those that it was given, a difference between the devices of the ends is
+// sure to have lost, though other counters took them.
+func (b *book) between(c *claim) uint64 {
+	sender := b.path.sender
+	for _, v := range b.path.nodes {
+		if v != sender && v != b.path.receiver && v.Observation != nil {
+			return 0 // others may pass its devices
+		}
+	}
+	if c.cause != model.CauseElimination || b.in.Fragments > 1 || b.in.Segments > 1 {
+		return 0
+	}
+	others := minus(sender.table.device(sender.Out, "tx_packets").whole, plus(b.in.Attempted, b.in.WarmupSent))
+	known := plus(plus(others, c.taken), plus(b.warmupLost, plus(b.in.Beside, stranger)))
+	for _, o := range b.claims {
+		if place := layerPlace(o.layer); o != c && place >= layerPlace(model.LayerNetwork) &&
+			place <= layerPlace(model.LayerReceiverBacklog) {
+			known = plus(known, o.taken)
+		}
+	}
+	return minus(c.unbound, known)
 }
 
 // possible are the places where what is unattributed may have been lost, those that hold most of it first.

@@ -22,7 +22,7 @@ func (b *book) apart() bool {
 
 // gapClaims place packets by the difference of counters on either side of them.
 func (b *book) gapClaims() []*claim {
-	if !b.apart() || b.remaining == 0 {
+	if !b.apart() {
 		return nil
 	}
 	all := b.claims
