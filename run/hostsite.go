@@ -42,8 +42,15 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 			reaching(cmp.Or(s.end(model.Receiver).agent.Reached, far.Addr()))(h)
 		}
 		agent, _ := s.agentHere(model.Sender, plainHost{}, o, nil, way)
-		err = s.join(ctx, o, []fleet.AgentConfig{agent},
-			fleet.HubAddress{Addr: far, More: more, Code: codes.far, From: p.Flows[0].Source(0)})
+		join := func() error {
+			return s.join(ctx, o, []fleet.AgentConfig{agent},
+				fleet.HubAddress{Addr: far, More: more, Code: codes.far, From: p.Flows[0].Source(0)})
+		}
+		if p.Drops == model.DropsOff {
+			err = join()
+		} else {
+			err = whileCalling(far.Port(), append([]netip.Addr{far.Addr()}, more...), join)
+		}
 		if h := &s.nodes[0].agent.Host; err == nil {
 			way(h)
 		}

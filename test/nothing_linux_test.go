@@ -288,6 +288,20 @@ func blackhole(n *netbed.Node) {
 	})
 }
 
+// A call to pelt serve that this machine's kernel drops, as between containers, ends with where and why.
+func TestCallDropped(t *testing.T) {
+	t.Parallel()
+	nodes, work := netbed.Chain(t, "client", "router", "server"), t.TempDir()
+	far := at(nodes[2], work).Start("serve", "--code", "tiger-42-amber", "--listen", ":7411")
+	far.Await("pelt curve")
+	nodes[1].Rule(nftables.ChainHookForward, with(calls(7411), dropped)...)
+	p := at(nodes[0], work).Start("curve", "10.77.1.2:7411", "--code", "tiger-42-amber", "--payload", "64", "--rate", "1kpps")
+	const want = `no answer within .*TCP port 7411 in\. This machine's kernel drops it at \S+: netfilter rule`
+	if code := p.Code(); code != 1 || !regexp.MustCompile(want).MatchString(p.Err.String()) {
+		t.Errorf("exit code %d, want 1 and %s:\n%s", code, want, p.Err.String())
+	}
+}
+
 // A path that lets nothing through, or refuses, is told in 2 s: half a second more is for a busy machine.
 func TestClockNothingThrough(t *testing.T) {
 	testenv.Clock(t)
