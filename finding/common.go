@@ -32,7 +32,7 @@ func NoTrial(d *model.Document) []Finding {
 // Unusable answers a run of which no trial is usable: most often the sender was too
 // slow, and a lower rate is what to do.
 func Unusable(rows []table.Row) []Finding {
-	if len(rows) == 0 || len(Usable(rows)) > 0 || NothingThrough(rows) {
+	if len(rows) == 0 || len(table.Usable(rows)) > 0 || NothingThrough(rows) {
 		return nil
 	}
 	d := rows[0].Doc
@@ -102,7 +102,7 @@ const NoPlace = "unexplained"
 // maybe says where losses of some flows that nobody saw may have been: where counters moved that others move as well.
 func maybe(rows []table.Row) string {
 	packets := map[string]float64{}
-	for _, r := range Usable(rows) {
+	for _, r := range table.Usable(rows) {
 		for _, p := range r.Flow.Ledger.Possible {
 			packets[phrase(p.Layer, p.Cause, spoken(r, p.Host))] += float64(p.Most)
 		}
@@ -129,7 +129,7 @@ func placesOf(rows []table.Row) (places string, unknown float64) {
 
 // sharesOf are the known places of losses, the most first, with their shares as Packets.
 func sharesOf(rows []table.Row) (known []Loss, unknown float64) {
-	losses := Losses(Usable(rows))
+	losses := Losses(table.Usable(rows))
 	var all float64
 	for i := range losses { // what reads alike stands once
 		all += losses[i].Packets
@@ -165,7 +165,7 @@ func Unexplained(rows []table.Row) []Finding {
 		return nil
 	}
 	out := []Finding{nextOf("explain", rows[0].Doc)}
-	if slices.ContainsFunc(table.Lines(Usable(rows)), func(r table.Row) bool { return len(r.Line.Advice) > 0 }) {
+	if slices.ContainsFunc(table.Lines(table.Usable(rows)), func(r table.Row) bool { return len(r.Line.Advice) > 0 }) {
 		out = append(out, nextOf("advice.see", rows[0].Doc))
 	}
 	if unknown >= lossless {
@@ -198,7 +198,7 @@ const spreadOften = 0.1
 // repeats are what the kind of test needs.
 func Repeats(metric string, enough int) Rule {
 	return func(rows []table.Row) []Finding {
-		rows = Usable(rows)
+		rows = table.Usable(rows)
 		worst, where, fewest, least := spreadOften, "", enough, ""
 		var group table.Group
 		for _, g := range bySetting(rows) {

@@ -269,7 +269,7 @@ func (c *Comparison) nothing() error {
 		return refuse(false, "compare.flood")
 	}
 	for _, s := range c.Sides {
-		if len(Usable(s.Rows)) == 0 {
+		if len(table.Usable(s.Rows)) == 0 {
 			return refuse(false, "compare.unusable", "side", s.Name, "run", s.Doc.ID)
 		}
 	}
@@ -364,9 +364,9 @@ func (c Comparison) side(i int) Finding {
 	tell := func(code string, e Effect) {
 		other, base := c.Places[e.Place].Sides[i], c.Places[e.Place].Sides[0]
 		f.Code, f.Groups = code, append(f.Groups, other, base)
-		f = f.word("what", c.phrase(e)).word("figure", e.figure()).word("values", c.values(e)).
-			word("place", capital(strings.TrimPrefix(c.Places[e.Place].at, ", "))).median(e.Metric.Name, "best", other).median(e.Metric.Name, "base", base).
-			number("change_ratio", e.Metric.Name, e.Change)
+		f = f.word("what", c.phrase(e)).word("figure", e.figure()).word("metric", e.Metric.Name).
+			word("place", capital(strings.TrimPrefix(c.Places[e.Place].at, ", "))).median(e.Metric.Name, "best", other).
+			median(e.Metric.Name, "base", base).number("change_ratio", e.Metric.Name, e.Change)
 		switch {
 		case e.Needed >= table.MostNeeded:
 			f = f.word("never", "yes")

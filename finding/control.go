@@ -42,7 +42,7 @@ func CompareControls(rows []table.Row) Controls {
 }
 
 func transfers(rows []table.Row) []table.Row {
-	return only(Usable(rows), func(r table.Row) bool {
+	return only(table.Usable(rows), func(r table.Row) bool {
 		return r.Flow.TCP != nil && table.KeyOf("control").Of(r).Known
 	})
 }
@@ -90,7 +90,7 @@ func ControlOf(g table.Group) string { return table.KeyOf("control").Format(g.Le
 func Control(rows []table.Row) []Finding {
 	c := CompareControls(rows)
 	if len(c.Groups) == 0 {
-		if len(Usable(rows)) == 0 {
+		if len(table.Usable(rows)) == 0 {
 			return nil
 		}
 		return []Finding{say("cc.none", Answer), nextOf("none.next", rows[0].Doc)}

@@ -16,7 +16,7 @@ import (
 func Curve(rows []table.Row) []Finding {
 	var told [][]Finding // of each curve, its answer first
 	refused := refusedSizes(rows)
-	rows = Usable(rows)
+	rows = table.Usable(rows)
 	curves := table.By(rows, CurveKeys(rows)...)
 	for _, c := range curves {
 		name := path(c.Rows[0].Doc)
@@ -55,7 +55,7 @@ func refusedSizes(rows []table.Row) []Finding {
 		i := slices.IndexFunc(g.Rows, func(r table.Row) bool {
 			return r.Trial.Why.Has(model.PacketTooBig, model.SendRefused)
 		})
-		if i < 0 || len(Usable(g.Rows)) > 0 {
+		if i < 0 || len(table.Usable(g.Rows)) > 0 {
 			continue
 		}
 		why := g.Rows[i].Trial.Why[slices.IndexFunc(g.Rows[i].Trial.Why, func(r model.Reason) bool {
@@ -70,7 +70,7 @@ func refusedSizes(rows []table.Row) []Finding {
 			}
 		}
 	}
-	if names == nil || len(Usable(rows)) == 0 { // then the answer is that no trial is usable, and why
+	if names == nil || len(table.Usable(rows)) == 0 { // then the answer is that no trial is usable, and why
 		return nil
 	}
 	return []Finding{f.word("refused", span(names)).number("sizes_count", "", float64(len(names)))}
@@ -127,7 +127,7 @@ func curve(name string, sizes []table.Group) []Finding {
 			f = f.loses("curve.", limit, worst).word("worst", worst.Name())
 			return []Finding{f, limitedBy(limit, worst)}
 		} else if r, ok := lostBeside(table.Group{Rows: table.RowsOf(sizes)}); ok {
-			valid := Usable(table.RowsOf(sizes))
+			valid := table.Usable(table.RowsOf(sizes))
 			kept := only(valid, func(r table.Row) bool { return r.Flow.LossRatio < lossless })
 			f.Code = "curve.mostly"
 			f.Words["places"], _ = placesOf([]table.Row{r})
@@ -192,7 +192,7 @@ const almostAll = 0.999
 
 // lostBeside is the valid trial of a group that lost most, if it lost much and others of the same setting nothing.
 func lostBeside(g table.Group) (worst table.Row, ok bool) {
-	for _, one := range bySetting(Usable(g.Rows)) {
+	for _, one := range bySetting(table.Usable(g.Rows)) {
 		r := slices.MaxFunc(one.Rows, func(a, b table.Row) int {
 			return cmp.Compare(a.Flow.LossRatio, b.Flow.LossRatio)
 		})

@@ -58,7 +58,7 @@ func differences(sides []Side, keys []table.Key, runs bool) []Difference {
 		for _, k := range keys {
 			put(strings.ToLower(k.Label), strings.Join(levelsOf(s.Rows, k), ", "))
 		}
-		put("engine", strings.Join(levelsOf(Usable(s.Rows), table.KeyOf("engine")), ", "))
+		put("engine", strings.Join(levelsOf(table.Usable(s.Rows), table.KeyOf("engine")), ", "))
 		if !runs {
 			continue
 		}

@@ -25,7 +25,8 @@ func Drops(d model.LiveDrops, filter string, seconds float64, rest uint64) []Fin
 	for _, n := range []struct {
 		code  string
 		count uint64
-	}{{"drops.ordinary", rest}, {"drops.places", d.SitesLost}, {"drops.unsorted", d.Unsorted}, {"drops.unseen", d.Unwatched}} {
+	}{{"drops.ordinary", rest}, {"drops.places", d.SitesLost}, {"drops.unsorted", d.Unsorted},
+		{"drops.unseen", d.Unwatched}} {
 		if n.count > 0 {
 			out = append(out, say(n.code, Doubt).number("drops_count", "", float64(n.count)))
 		}

@@ -73,7 +73,7 @@ func Ledgers(d *model.Document, a Ask) []table.Group {
 	rows := table.Accounted(only(table.Rows(d), func(r table.Row) bool { return r.Flow.Attempted > 0 && a.picks(r) }))
 	out := table.By(rows, table.Varying(table.Rows(d), append(table.Settings(rows), table.KeyOf("flow"))...)...)
 	for i, g := range out {
-		if valid := Usable(g.Rows); len(valid) > 0 {
+		if valid := table.Usable(g.Rows); len(valid) > 0 {
 			out[i].Rows = valid
 		}
 	}
@@ -86,7 +86,7 @@ func Explain(d *model.Document, a Ask) []Finding {
 	}
 	rows := only(table.Rows(d), a.picks)
 	udp := only(rows, func(r table.Row) bool { return r.Flow.Protocol == model.UDP })
-	tcp := len(Usable(rows)) > len(Usable(udp))
+	tcp := len(table.Usable(rows)) > len(table.Usable(udp))
 	out := []Finding{Lost(table.Accounted(rows))}
 	blocked := only(Nothing(rows), func(f Finding) bool { return f.Code != "explain" })
 	switch {
@@ -116,8 +116,8 @@ func Explain(d *model.Document, a Ask) []Finding {
 // Lost says how much of some rows was lost, and where most of it was. Trials that are not
 // valid count where no other is there.
 func Lost(rows []table.Row) Finding {
-	if len(Usable(rows)) > 0 {
-		rows = Usable(rows)
+	if len(table.Usable(rows)) > 0 {
+		rows = table.Usable(rows)
 	}
 	var attempted, lost uint64
 	for _, r := range rows {
@@ -351,7 +351,7 @@ func Advise(d *model.Document, list []model.Advised) []Finding {
 		out = append(out, say("advice.lab", Fact).word("knobs", joined(knobs)))
 	}
 	if d.Lab != nil {
-		for _, r := range table.Lines(Usable(table.Rows(d))) {
+		for _, r := range table.Lines(table.Usable(table.Rows(d))) {
 			if r.Line.Cause == model.CauseLinkQueue && r.Line.Packets > 0 {
 				return append(out, say("advice.link", Fact))
 			}

@@ -21,10 +21,6 @@ func only[T any](all []T, has func(T) bool) (out []T) {
 	return out
 }
 
-func Usable(rows []table.Row) []table.Row {
-	return only(rows, func(r table.Row) bool { return r.Valid() && table.Measured(r.Flow) })
-}
-
 func oneEach(rows []table.Row) []table.Row {
 	seen := map[*model.Result]bool{}
 	return only(rows, func(r table.Row) bool {

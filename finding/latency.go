@@ -15,13 +15,13 @@ const (
 
 // LatencyLoads are a direction's groups by load, the least first.
 func LatencyLoads(rows []table.Row) []table.Group {
-	return table.By(only(Usable(rows), func(r table.Row) bool { return table.KeyOf(shareKey).Of(r).Known }),
+	return table.By(only(table.Usable(rows), func(r table.Row) bool { return table.KeyOf(shareKey).Of(r).Known }),
 		table.KeyOf("direction"), table.KeyOf(shareKey))
 }
 
 // LatencyIdle is all trials without load.
 func LatencyIdle(rows []table.Row) table.Group {
-	return table.Group{Rows: only(Usable(rows), func(r table.Row) bool {
+	return table.Group{Rows: only(table.Usable(rows), func(r table.Row) bool {
 		l := table.KeyOf(shareKey).Of(r)
 		return l.Known && l.Number == 0
 	})}
@@ -46,7 +46,7 @@ func LatencyFull(rows []table.Row) []table.Group {
 func Latency(rows []table.Row) []Finding {
 	full := LatencyFull(rows)
 	if len(full) == 0 {
-		if len(Usable(rows)) == 0 {
+		if len(table.Usable(rows)) == 0 {
 			return nil
 		}
 		none := say("latency.none", Answer)

@@ -19,7 +19,7 @@ const (
 // Grown tells of asked rates of which a part was in a queue on the path when the sender stopped.
 func Grown(rows []table.Row) []Finding {
 	var out []Finding
-	for _, g := range bySetting(Usable(rows)) {
+	for _, g := range bySetting(table.Usable(rows)) {
 		if g.Rows[0].Doc.Plan.Design.Search == nil && g.Asked() && g.Grown() > 0 {
 			f := grew(say("path.grown", Doubt, g), g).word("where", at(g))
 			if middle(g, "loss_ratio") < lossless {
@@ -65,7 +65,7 @@ func holder(r table.Row, l model.PacingLine) string {
 // longestHolder is what made the senders of valid trials wait longest.
 func longestHolder(g table.Group) string {
 	waited := map[string]float64{}
-	for _, r := range Usable(g.Rows) {
+	for _, r := range table.Usable(g.Rows) {
 		for _, l := range r.Flow.Ledger.Pacing {
 			if l.Cause == model.PacingBackpressure {
 				waited[holder(r, l)] += l.HeldS
@@ -112,7 +112,7 @@ func unproven(f Finding, g table.Group) Finding {
 		}
 	}
 	switch {
-	case len(Usable(g.Rows)) == 0:
+	case len(table.Usable(g.Rows)) == 0:
 		return f.word("why", g.Rows[0].Trial.Why.String())
 	case g.Rows[0].Flow.Protocol == model.TCP:
 		return f.word("tcp", "yes")
@@ -153,7 +153,7 @@ func (f Finding) link(r table.Row) Finding {
 
 // Beyond doubts a rate that is higher than a link on the way carries.
 func Beyond(rows []table.Row) []Finding {
-	groups := bySetting(Usable(rows))
+	groups := bySetting(table.Usable(rows))
 	if len(groups) == 0 {
 		return nil
 	}

@@ -128,7 +128,7 @@ func lossFree(g table.Group, leading bool) []Finding {
 	case math.IsNaN(first.Search.Throughput):
 		f.Code = "free.none"
 		least, rows := lowest(first)
-		loss := middle(table.Group{Rows: Usable(rows)}, "loss_ratio")
+		loss := middle(table.Group{Rows: table.Usable(rows)}, "loss_ratio")
 		switch {
 		case len(rows) == 0: // the flood sent less
 			f = f.number("holds_pps", "lowest", first.Doc.Plan.Design.Search.MinPPS)
@@ -302,7 +302,7 @@ const (
 func randomLoss(r table.Row) []Finding {
 	flood := middle(table.Group{Rows: r.Flood()}, "receive_pps")
 	below := r.Around(func(pps float64) bool { return pps < nearLimit*flood })
-	loads := table.By(Usable(below), table.KeyOf("rate_pps"))
+	loads := table.By(table.Usable(below), table.KeyOf("rate_pps"))
 	if len(loads) < fewLoads {
 		return nil
 	}
@@ -397,7 +397,7 @@ func goalsOf(g model.Goal) Finding {
 // Rates are the loads of a search with the rows of their trials, the lowest first; those that a terminal has room for
 // are the nearest to the answer.
 func Rates(r table.Row) []table.Group {
-	return table.By(Usable(r.Around(func(float64) bool { return true })), table.KeyOf("rate_pps"))
+	return table.By(table.Usable(r.Around(func(float64) bool { return true })), table.KeyOf("rate_pps"))
 }
 
 // growing is what limits a rate that loses nothing yet.
@@ -405,7 +405,7 @@ const growing = "a queue that grows"
 
 // AboveLimit are the rows of the valid trials at the upper bound of a search.
 func AboveLimit(r table.Row) []table.Row {
-	return Usable(r.Around(func(pps float64) bool { return pps == r.Search.Upper }))
+	return table.Usable(r.Around(func(pps float64) bool { return pps == r.Search.Upper }))
 }
 
 // SearchLimit names what a search's upper bound is a limit of, with the cause of most of its losses.

@@ -21,7 +21,7 @@ func (w way) share() float64 { return w.lost / w.sent }
 
 // MeshWays are the groups of a mesh's usable rows: one for each host that sent to another.
 func MeshWays(rows []table.Row) []table.Group {
-	return table.By(Usable(rows), table.KeyOf("from"), table.KeyOf("to"))
+	return table.By(table.Usable(rows), table.KeyOf("from"), table.KeyOf("to"))
 }
 
 func waysOf(rows []table.Row) (ways []way) {

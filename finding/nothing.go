@@ -34,12 +34,12 @@ func (p passage) lost() uint64 { return p.attempted - min(p.attempted, p.receive
 func Nothing(rows []table.Row) (out []Finding) {
 	all := blockedOf(rows)
 	for _, b := range all[:min(len(all), mostPlaces)] {
-		out = append(out, b.told(len(Usable(rows)) > 0)...)
+		out = append(out, b.told(len(table.Usable(rows)) > 0)...)
 	}
 	if more := len(all) - mostPlaces; more > 0 {
 		out = append(out, say("nothing.more", Answer).number("pairs_count", "", float64(more)))
 	}
-	usable, stuck := Usable(rows), stuckOf(rows)
+	usable, stuck := table.Usable(rows), stuckOf(rows)
 	for _, g := range stuck[:min(len(stuck), mostPlaces)] {
 		out = append(out, stuckTCP(g, len(usable) > len(table.RowsOf(stuck)))...)
 	}
@@ -48,7 +48,7 @@ func Nothing(rows []table.Row) (out []Finding) {
 
 // NothingThrough reports whether no packet came through in any trial.
 func NothingThrough(rows []table.Row) bool {
-	usable := len(Usable(rows))
+	usable := len(table.Usable(rows))
 	return usable == 0 && Blocked(rows) || usable > 0 && usable == len(table.RowsOf(stuckOf(rows)))
 }
 
@@ -61,7 +61,7 @@ func Blocked(rows []table.Row) bool {
 // stuckOf are the flows of TCP whose connections open and then carry nothing, as where segments are too long for the
 // path and small packets are not: by settings, and with each congestion control of them.
 func stuckOf(rows []table.Row) []table.Group {
-	tcp := only(Usable(rows), func(r table.Row) bool { return r.Flow.TCP != nil && r.Flow.Connections == nil })
+	tcp := only(table.Usable(rows), func(r table.Row) bool { return r.Flow.TCP != nil && r.Flow.Connections == nil })
 	carriesNothing := func(r table.Row) bool { return r.Flow.TCP.ReceivedBytes == 0 && r.Flow.GoodputBPS == 0 }
 	return only(table.By(tcp, append(table.Settings(tcp, "control"), table.KeyOf("flow"))...), func(g table.Group) bool {
 		return len(only(g.Rows, carriesNothing)) == len(g.Rows)

@@ -13,7 +13,7 @@ import (
 )
 
 func Router(rows []table.Row) []Finding {
-	rows = Usable(rows)
+	rows = table.Usable(rows)
 	if len(rows) == 0 {
 		return nil
 	}

@@ -98,7 +98,7 @@ func offloaded(full []table.Group) []Finding {
 }
 
 func RouterWatch(rows []table.Row) []Finding {
-	rows = Usable(rows)
+	rows = table.Usable(rows)
 	if len(rows) == 0 {
 		return nil
 	}

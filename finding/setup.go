@@ -163,7 +163,7 @@ func Disorder(rows []table.Row) []Finding {
 		most   float64
 		code   string
 	}{{"duplicate_ratio", manyDuplicates, "path.twice"}, {"reordered_ratio", manyReordered, "path.disorder"}} {
-		groups := bySetting(Usable(rows))
+		groups := bySetting(table.Usable(rows))
 		if len(groups) == 0 {
 			return nil
 		}
@@ -235,7 +235,7 @@ func Reported(rows []table.Row) []Finding {
 // TooLossy are the settings that lost more than a share of their packets, or that TCP sent again, and those with
 // streams that carry nothing.
 func TooLossy(rows []table.Row, most float64) []Finding {
-	rows = Usable(rows)
+	rows = table.Usable(rows)
 	if len(rows) == 0 {
 		return []Finding{say("loss.unjudged", Answer)}
 	}
@@ -269,7 +269,7 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 
 func Profiles(rows []table.Row) []Finding {
 	var out []Finding
-	for _, r := range Usable(rows) {
+	for _, r := range table.Usable(rows) {
 		p := r.Flow.Pacing
 		if p == nil {
 			continue
@@ -300,7 +300,7 @@ const forgets = 1e9
 // the send call, so such a trial is valid.
 func Held(rows []table.Row) []Finding {
 	held, planned := map[string]float64{}, 0.0
-	for _, r := range Usable(rows) {
+	for _, r := range table.Usable(rows) {
 		planned += float64(r.Flow.Planned)
 		for _, l := range r.Flow.Ledger.Pacing {
 			if l.Cause == model.PacingBackpressure {
@@ -335,8 +335,8 @@ func Moves(rows []table.Row) (out []Finding) {
 // leastStill is for how many seconds nothing arrives at the end of a trial before that is told.
 const leastStill = 2
 
-// stopped is from when on nothing arrived any more of what was sent to the host that calls, in seconds; 0 if packets came
-// to the end.
+// stopped is from when on nothing arrived any more of what was sent to the host that calls, in seconds; 0 if packets
+// came to the end.
 func stopped(r table.Row) (at float64) {
 	f := r.Flow
 	if f.Protocol != model.UDP || f.From != model.Receiver || f.To != model.Sender || r.Doc.Lab != nil || f.Received == 0 {
@@ -464,7 +464,7 @@ func Carriers(rows []table.Row) (out []Finding) {
 // Silent says to which receivers valid trials stopped sending, because these did not answer.
 func Silent(rows []table.Row) (out []Finding) {
 	told := map[string]bool{}
-	for _, r := range Usable(rows) {
+	for _, r := range table.Usable(rows) {
 		for _, s := range r.Flow.Silent {
 			if f := Silence(s); !told[f.Text()] {
 				told[f.Text()] = true

@@ -39,7 +39,7 @@ func reportedTrial(d *model.Document) (told *model.Result) {
 // SoakTrial returns the rows of the trial that a soak tells of, one for each flow.
 func SoakTrial(rows []table.Row) []table.Row {
 	var out []table.Row
-	for _, r := range Usable(rows) {
+	for _, r := range table.Usable(rows) {
 		if len(out) > 0 && r.Trial != out[0].Trial {
 			out = nil
 		}

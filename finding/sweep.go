@@ -52,7 +52,7 @@ func isCondition(key string) bool {
 func Rankings(rows []table.Row) []Ranking {
 	var out []Ranking
 	var ranked [][]table.Group
-	rows = Usable(rows)
+	rows = table.Usable(rows)
 	under, settings := SweepKeys(rows)
 	m := table.MetricOf("goodput_bps")
 	conditions := table.By(rows, under...)

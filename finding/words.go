@@ -27,8 +27,9 @@ const (
 // Parts of sentences about flows that carry nothing: who got nothing from whom, which packets, what became of those of
 // some streams.
 const (
-	nothingTo    = `[{where}: n|N]othing came through[ from {source}] to {to}`
-	nothingAll   = `[{packets_count:all The only packet/All # packets}|{packets_count:lost} of {packets_count} packets] to {port}`
+	nothingTo  = `[{where}: n|N]othing came through[ from {source}] to {to}`
+	nothingAll = `[{packets_count:all The only packet/All # packets}|{packets_count:lost} of {packets_count} ` +
+		`packets] to {port}`
 	nothingBack  = `[{where}: n|N]o answer came back from {to}[ to {source}]: `
 	nothingHeard = `¶It received {packets_count:heard # packet/# packets} on {port} and answered; `
 	nothingReply = `[{packets_count:all its only answer/all # answers}|{packets_count:lost} of {packets_count} answers]`
@@ -54,15 +55,17 @@ const (
 		`]{loss_ratio:worst} was lost]`
 	soakRest = `[{phases_count:rest ?}[{goodput_bps:rest ?}at least |{loss_ratio:rest ?}at most ]]` +
 		`[{goodput_bps:rest}|{loss_ratio:rest}|none].[¶At that time: {made}.]`
-	limitLine  = `[. Most of the losses: {place}].`
-	wouldProve = `.[¶About {repeats_count:more} more repeat{repeats_count:more /s} would prove it.|{never ?}¶` +
+	limitLine      = `[. Most of the losses: {place}].`
+	compareFigures = `¶[{place}: ]{side} reached {*metric:best} and {base} {*metric:base}.`
+	wouldProve     = `.[¶About {repeats_count:more} more repeat{repeats_count:more /s} would prove it.|{never ?}¶` +
 		`Even 20 more repeats of each would not prove it.]`
 	mtuOf       = `Path MTU[ of flow {flow}]: `
 	mtuWhole    = ` UDP payloads up to {payload_bytes:whole} stay whole.`
 	latencyAdds = `: load[ {way}] adds [{round_trip_increase_ns:up} up and {round_trip_increase_ns:down} down|` +
 		`{round_trip_increase_ns:worst}] to the round trip.`
-	latencyLoad = `[¶The load was {load_ratio} of the loss-free rate[; the idle round trip takes {round_trip_p50_ns:idle}].]`
-	itVaries    = `[it varies {varies}|it varies nothing, so compare it with another run]`
+	latencyLoad = `[¶The load was {load_ratio} of the loss-free rate[; the idle round trip takes ` +
+		`{round_trip_p50_ns:idle}].]`
+	itVaries = `[it varies {varies}|it varies nothing, so compare it with another run]`
 )
 
 // sentences is the one table of sentences, by code. See fill.
@@ -74,14 +77,17 @@ var sentences = map[string]string{
 	"curve.bits":    `{path} carries at most {goodput_bps:best}, limited by bits at every size.`,
 	"curve.one":     saturates + `, which is {goodput_bps:best}, at {fast}.`,
 	"curve.two":     saturates + ` ({fast}) and {goodput_bps:best} ({wide}).`,
-	"curve.unclear": saturates + ` ({fast}) and {goodput_bps:best} ({wide}).¶The sizes fit neither one packet rate nor ` +
+	"curve.unclear": saturates + ` ({fast}) and {goodput_bps:best} ({wide}).¶The sizes fit neither one packet rate ` +
+		`nor ` +
 		`one bit rate.`,
 	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:best}.¶At {sizes} [the {who} was the ` +
 		`limit, not the path|next to nothing was lost].`,
-	"curve.kept":   `{path} carries the asked rate at {sizes}.¶That is up to {receive_pps:best} and {goodput_bps:best}.`,
-	"curve.living": `The others carry the asked rate at {sizes}.¶That is up to {receive_pps:best} and {goodput_bps:best}.`,
-	"curve.short":  `{path} cannot carry the asked rate: {loss_ratio:worst} lost at {worst}` + lostTo,
-	"curve.loses":  `{path} loses up to {loss_ratio:worst}, at {worst}` + lostTo,
+	"curve.kept": `{path} carries the asked rate at {sizes}.¶That is up to {receive_pps:best} and ` +
+		`{goodput_bps:best}.`,
+	"curve.living": `The others carry the asked rate at {sizes}.¶That is up to {receive_pps:best} and ` +
+		`{goodput_bps:best}.`,
+	"curve.short": `{path} cannot carry the asked rate: {loss_ratio:worst} lost at {worst}` + lostTo,
+	"curve.loses": `{path} loses up to {loss_ratio:worst}, at {worst}` + lostTo,
 	"curve.grown": `{path} does not carry the asked rate at {grown}.¶{send_pps:grown} went in and ` +
 		`{receive_pps:grown} came out. The rest waited in a queue on the way[, up to {delay_max_ns:grown}].`,
 	"curve.mostly": `{path} carried the asked rate in {trials_count:kept} of {trials_count} trials.¶Trial {trial} ` +
@@ -89,9 +95,11 @@ var sentences = map[string]string{
 	"curve.tcp": `{path} carries {goodput_bps:best} of TCP[, {goodput_bps:worst} in writes of {payload_bytes:worst}].`,
 	"curve.held": `{path} carries all that the sender's host let out.¶That is up to {receive_pps:best} and ` +
 		`{goodput_bps:best}, less than was asked.`,
-	"curve.unfit":   `{refused} {sizes_count does/do} not fit into one packet of the path[.¶Its MTU is {path_mtu_bytes}].`,
+	"curve.unfit": `{refused} {sizes_count does/do} not fit into one packet of the path[.¶Its MTU is ` +
+		`{path_mtu_bytes}].`,
 	"curve.refused": `The sender's kernel refused every packet of {refused}[ ({errno})].`,
-	"curve.few": `{path}: {attempted_packets # packet/# packets} in {duration_s} {attempted_packets is/are} too few to tell a ` +
+	"curve.few": `{path}: {attempted_packets # packet/# packets} in {duration_s} {attempted_packets is/are} too ` +
+		`few to tell a ` +
 		`rate.¶Of these, {lost_packets} {lost_packets was/were} lost. Want a longer --time.`,
 	"curve.nothing": `{path} carries [next to nothing: {lost_packets:all} of {attempted_packets:all} packets were ` +
 		`lost|nothing: nothing arrived at {sizes}].[¶Lost: {places}.]`,
@@ -101,7 +109,8 @@ var sentences = map[string]string{
 	"free.found": freeOf + `[` + freeTried + `| (fails at {fails_pps})| (fails just above)].` +
 		`[¶The first losses[ ({flow})] are: {first}.|¶Above that {queue}.]` + freeFlood +
 		`[¶The link of {link_bps} carries no more.]`,
-	"free.link": freeOf + `[` + freeTried + `].[{below ?}|¶The link of {link_bps}[ to each of {receivers_count} receivers] ` +
+	"free.link": freeOf + `[` + freeTried + `].[{below ?}|¶The link of {link_bps}[ to each of {receivers_count} ` +
+		`receivers] ` +
 		`carries no more.]`,
 	"free.least": freeAtLeast,
 	"free.asked": freeAtLeast + `¶No higher rate was tried (--rate).`,
@@ -112,16 +121,20 @@ var sentences = map[string]string{
 		`{holds_pps:lowest} are not tried.]` + freeFlood,
 	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: the path's answers change too much ` +
 		`for this goal.`,
-	"free.cut": `[{way}: the|The] search was cut[ {where}][: {holds_pps} holds, {fails_pps} fails|: {holds_pps} holds|` +
+	"free.cut": `[{way}: the|The] search was cut[ {where}][: {holds_pps} holds, {fails_pps} fails|: {holds_pps} ` +
+		`holds|` +
 		`: {fails_pps} fails].`,
 	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: random loss, not too ` +
 		`high a rate.`,
 	"free.explain": `See the first losses:`,
 	"free.allow":   `Find the rate that loses little more: --max-loss {share argument}`,
-	"free.burst": `At {fails_pps} each of {trials_count} trials lost its packets within {burst_s}: a stall of a host or ` +
+	"free.burst": `At {fails_pps} each of {trials_count} trials lost its packets within {burst_s}: a stall of a ` +
+		`host or ` +
 		`of the router, maybe not the rate.`,
-	"setup.search": `Search by RFC 9971, goal {goal}: a rate holds if {measure_s:good} of {measure_s:sum} are without ` +
-		`more loss, in trials of {measure_s:final}; rates that hold and fail are at most {width_ratio} apart. This is ` +
+	"setup.search": `Search by RFC 9971, goal {goal}: a rate holds if {measure_s:good} of {measure_s:sum} are ` +
+		`without ` +
+		`more loss, in trials of {measure_s:final}; rates that hold and fail are at most {width_ratio} apart. This ` +
+		`is ` +
 		`not RFC 2544 (--strict).`,
 	"setup.search-strict": `Search by RFC 9971, goal {goal}: a rate holds if no trial of {measure_s:final} has more ` +
 		`loss; rates that hold and fail are at most {width_ratio} apart.`,
@@ -131,12 +144,16 @@ var sentences = map[string]string{
 		` dropped[ (table {table}, chain {chain})][, and answered "{answer}"].`,
 	"nothing.place":   nothingTo + `: {place}.¶` + nothingAll + nothingWere + ` lost there.`,
 	"nothing.refused": nothingTo + `: {who} refuses {port} ("{answer}").¶A firewall or router there answers so.`,
-	"nothing.refused-tcp": nothingTo + `: a TCP reset refuses {port}.¶pelt listens there, so a firewall sent it, there or on ` +
+	"nothing.refused-tcp": nothingTo + `: a TCP reset refuses {port}.¶pelt listens there, so a firewall sent it, ` +
+		`there or on ` +
 		`the way.`,
-	"nothing.vanished": nothingTo + `: the packets vanish on the way.¶` + nothingAll + ` left {from}, and none reached {to}.`,
-	"nothing.unknown": nothingTo + `: where the packets were lost is not known.¶Of {packets_count # packet/# packets} that ` +
+	"nothing.vanished": nothingTo + `: the packets vanish on the way.¶` + nothingAll + ` left {from}, and none ` +
+		`reached {to}.`,
+	"nothing.unknown": nothingTo + `: where the packets were lost is not known.¶Of {packets_count # packet/# ` +
+		`packets} that ` +
 		`{from} sent to {port}, pelt on {to} got none.`,
-	"nothing.few": nothingTo + `: too few packets arrived to begin.¶[{packets_count:heard}] of the packets to {port} arrived, ` +
+	"nothing.few": nothingTo + `: too few packets arrived to begin.¶[{packets_count:heard}] of the packets to ` +
+		`{port} arrived, ` +
 		`and {packets_count:back} of {packets_count:answers} answers came back.`,
 	"nothing.tcp": nothingTo + `: [{one ?}the TCP connection opens|the TCP connections open], but no data arrives.` +
 		`[¶Lost: {places}.|¶Where it is lost is not known.]`,
@@ -144,11 +161,14 @@ var sentences = map[string]string{
 	"nothing.rest":   `The figures are those of the other {receivers_count receiver/# receivers}.`,
 	"nothing.more":   `Nor did anything come through between {pairs_count # more pair/# more pairs} of hosts.`,
 	"nothing.unseen": nothingTo + ` over {port}.`,
-	"nothing.back-filter": nothingBack + `{whose} firewall drops the answers.` + nothingHeard + nothingReply + nothingWere +
+	"nothing.back-filter": nothingBack + `{whose} firewall drops the answers.` + nothingHeard + nothingReply +
+		nothingWere +
 		` dropped[ (table {table}, chain {chain})].`,
-	"nothing.back-place":    nothingBack + `{place}.` + nothingHeard + nothingReply + nothingWere + ` lost there.`,
-	"nothing.back-refused":  nothingBack + `{who} refuses the answers ("{answer}").` + nothingHeard + nothingReply + nothingWere + ` refused.`,
-	"nothing.back-vanished": nothingBack + `the answers vanish on the way.` + nothingHeard + nothingReply + nothingWere + ` lost.`,
+	"nothing.back-place": nothingBack + `{place}.` + nothingHeard + nothingReply + nothingWere + ` lost there.`,
+	"nothing.back-refused": nothingBack + `{who} refuses the answers ("{answer}").` + nothingHeard +
+		nothingReply + nothingWere + ` refused.`,
+	"nothing.back-vanished": nothingBack + `the answers vanish on the way.` + nothingHeard +
+		nothingReply + nothingWere + ` lost.`,
 	"nothing.back-unknown": nothingBack + `where the answers were lost is not known.` + nothingHeard +
 		`none of {packets_count} answers came back.`,
 	"nothing.streams": nothingSome +
@@ -172,7 +192,8 @@ var sentences = map[string]string{
 	"sweep.only":    sweepGets + `¶No other setting was measured.`,
 	"sweep.under":   `Best ({under}): ` + sweepGets,
 	"sweep.nothing": `Nothing arrived[ ({under})] at any setting.`,
-	"sweep.all": `Best under {all} conditions: {best}.¶It gets [{goodput_bps:worst} ({worst}) to {goodput_bps:best} ({under})|` +
+	"sweep.all": `Best under {all} conditions: {best}.¶It gets [{goodput_bps:worst} ({worst}) to ` +
+		`{goodput_bps:best} ({under})|` +
 		`{goodput_bps:best}] through.`,
 	"sweep.waste": `{most} sends {times_index} times as much and gets {goodput_bps:most} through[. Its median delay ` +
 		`is {delay_ns:most} instead of {delay_ns:best}].`,
@@ -190,9 +211,11 @@ var sentences = map[string]string{
 	"cc.looks":   ccLooks + `.¶{more_count # more repeat/# more repeats} would prove it.`,
 	"cc.few":     ccLooks + `.¶Too few repeats to tell: at least {more_count # more is/# more are} needed.`,
 	"cc.tied":    `{who} and {base} are statistically tied[ with {where}].`,
-	"cc.noise":   `{who} and {base} cannot be told apart[ with {where}].¶Repeats of one control differ more than the two do.`,
+	"cc.noise": `{who} and {base} cannot be told apart[ with {where}].¶Repeats of one control differ more than ` +
+		`the two do.`,
 	"cc.alone": `{who} [{completion_s:best ?}takes |carries ]` + ccBest + `[ with {where}].` +
-		`[¶[{base}|It] takes {completion_s:worst}[ with {worst}].|¶[{base}|It] carries {goodput_bps:worst}[ with {worst}].]`,
+		`[¶[{base}|It] takes {completion_s:worst}[ with {worst}].|¶[{base}|It] carries {goodput_bps:worst}[ with ` +
+		`{worst}].]`,
 	"cc.none": `No trial says which congestion control it used.`,
 	"cc.queue": `Small packets waited up to {queueing_p95_ns:most} in queues beside {who}[ and ` +
 		`{queueing_p95_ns:least} beside {base}][ with {where}] (95 % of them).`,
@@ -218,7 +241,8 @@ var sentences = map[string]string{
 	"router.flood": `{name} saturates at` + routerRates + `, {way}.` + routerTCP,
 	"router.least": `{name} carries at least` + routerRates + `, {way}.` + routerTCP,
 	"router.kept":  `{name} carries the asked rate, {way}.¶That is` + routerRates + `.` + routerTCP,
-	"router.short": `{name} cannot carry the asked rate: {loss_ratio:worst} lost with {worst} frames.¶Lost, {way}[: {place}].` +
+	"router.short": `{name} cannot carry the asked rate: {loss_ratio:worst} lost with {worst} frames.¶Lost, ` +
+		`{way}[: {place}].` +
 		routerTCP,
 	"router.loses": `{name} loses up to {loss_ratio:worst} with {worst} frames, {way}.[¶Lost: {place}.]` + routerTCP,
 	"router.tcp":   `{name} carries {goodput_bps:tcp} of TCP, {way}.`,
@@ -278,30 +302,40 @@ var sentences = map[string]string{
 		`{down_increase_p50_ns}][; {probe_loss_ratio} of the thin flow lost].`,
 	"latency.minute": `UDP round trips per minute (60 s over the mean round trip): [{round_trips_per_minute:idle} ` +
 		`idle, ]{round_trips_per_minute} loaded {way}.`,
-	"latency.unsteady": `Before the load of {load_ratio} {way} the round trip was already {round_trip_p50_ns:before}, ` +
+	"latency.unsteady": `Before the load of {load_ratio} {way} the round trip was already ` +
+		`{round_trip_p50_ns:before}, ` +
 		`not {round_trip_p50_ns:idle}: something else was busy, and loads may add more than is shown.`,
-	"latency.unkept": `The sender does not keep {load_ratio} of the loss-free rate, so it cannot fill a queue on this path.`,
-	"latency.asked": `{load_ratio} of the loss-free rate is more than --rate allows, so no queue on the path need have ` +
+	"latency.unkept": `The sender does not keep {load_ratio} of the loss-free rate, so it cannot fill a queue on ` +
+		`this path.`,
+	"latency.asked": `{load_ratio} of the loss-free rate is more than --rate allows, so no queue on the path need ` +
+		`have ` +
 		`been full.`,
-	"latency.none":    `No rate without loss was found, so no load was measured.`,
-	"latency.untimed": `The thin flow was not timed beside any load: none of its packets was answered before a load began.`,
-	"latency.page":    `See delay against load:`,
+	"latency.none": `No rate without loss was found, so no load was measured.`,
+	"latency.untimed": `The thin flow was not timed beside any load: none of its packets was answered before a ` +
+		`load began.`,
+	"latency.page": `See delay against load:`,
 
 	// Meshes of a fleet's hosts. A pair is one host sending to another.
-	"mesh.lost": `{pairs_count:lossy} of {pairs_count} pairs lose{pairs_count:lossy s/} more than {loss_ratio:most}; {from} to ` +
-		`{to} loses most, {loss_ratio}.[¶From {from} to {to} most is lost {place}.][¶Measured in {cycles_count} cycles.]`,
-	"mesh.fine": `No pair of {hosts_count} hosts clearly loses more than {loss_ratio:most}.¶The worst, {from} to {to}, ` +
+	"mesh.lost": `{pairs_count:lossy} of {pairs_count} pairs lose{pairs_count:lossy s/} more than ` +
+		`{loss_ratio:most}; {from} to ` +
+		`{to} loses most, {loss_ratio}.[¶From {from} to {to} most is lost {place}.][¶Measured in {cycles_count} ` +
+		`cycles.]`,
+	"mesh.fine": `No pair of {hosts_count} hosts clearly loses more than {loss_ratio:most}.¶The worst, {from} to ` +
+		`{to}, ` +
 		`lost {loss_ratio}.`,
 	"mesh.whole": `None of {attempted_packets} packets between {hosts_count} hosts was lost.`,
-	"mesh.into": `{pairs_count:into-lossy} of {pairs_count:into} hosts lose packets to {host}, {loss_ratio:into} in the ` +
+	"mesh.into": `{pairs_count:into-lossy} of {pairs_count:into} hosts lose packets to {host}, {loss_ratio:into} ` +
+		`in the ` +
 		`median[: {place}].¶Look at {host} first.`,
-	"mesh.from": `{host} loses packets to {pairs_count:from-lossy} of {pairs_count:from} hosts, {loss_ratio:from} in the ` +
+	"mesh.from": `{host} loses packets to {pairs_count:from-lossy} of {pairs_count:from} hosts, {loss_ratio:from} ` +
+		`in the ` +
 		`median[: {place}].¶Look at {host} first.`,
 	"mesh.both": `{host} and nearly all hosts lose packets both ways: {loss_ratio:into} to it and {loss_ratio:from} ` +
 		`from it[: {place}].¶Look at {host} first.`,
-	"mesh.hosts-more":      `{more_count} more hosts lose packets with nearly all others; the grid has them.`,
-	"mesh.oneway":          `{from} to {to} loses {loss_ratio}[, {place}][; the way back is fine ({loss_ratio:back})].`,
-	"mesh.pair":            `{from} and {to} lose packets both ways: {loss_ratio} there[, {place}], and {loss_ratio:back} back.`,
+	"mesh.hosts-more": `{more_count} more hosts lose packets with nearly all others; the grid has them.`,
+	"mesh.oneway":     `{from} to {to} loses {loss_ratio}[, {place}][; the way back is fine ({loss_ratio:back})].`,
+	"mesh.pair": `{from} and {to} lose packets both ways: {loss_ratio} there[, {place}], and ` +
+		`{loss_ratio:back} back.`,
 	"mesh.more":            `{more_count} more pairs lose packets; the grid has them.`,
 	"mesh.gone":            `{host} was not measured with any host[ since {since}]: {why}.`,
 	"mesh.gone-more":       `{more_count} more hosts were not measured with any host.`,
@@ -310,9 +344,10 @@ var sentences = map[string]string{
 	"mesh.change": `{since}: the [{loss_ratio:after ?}loss|{delay_p50_ns:after ?}delay|round trip] from [{from} to ` +
 		`{to}|nearly all hosts to {into}|{out} to nearly all hosts] went from {*metric:before} to {*metric:after}.`,
 	"mesh.changes-more": `{more_count} more changes; the chart over time has them.`,
-	"mesh.once":         `All pairs were measured at the same time, so what one pair lost may be due to traffic of another.`,
-	"mesh.rounds":       `Pairs were measured in rounds: no host had two trials at the same time.`,
-	"mesh.page":         `See the grid:`,
+	"mesh.once": `All pairs were measured at the same time, so what one pair lost may be due to traffic of ` +
+		`another.`,
+	"mesh.rounds": `Pairs were measured in rounds: no host had two trials at the same time.`,
+	"mesh.page":   `See the grid:`,
 
 	// Soaks, and changes over time.
 	"soak.none": `[{flow}: ]None of {attempted_packets} packets was lost in {duration_s moment} at {send_pps}.`,
@@ -321,18 +356,21 @@ var sentences = map[string]string{
 	"soak.seconds": `[{flow}: ]Packets were lost in {lossy_count} of {known_count} seconds, first at ` +
 		`{at_s:first moment}. The worst second, at {at_s:worst moment}, lost {lost_packets:worst} ` +
 		`packet{lost_packets:worst /s}[ ({loss_ratio:worst})].`,
-	"soak.second": `[{flow}: ]{lost_packets} of {attempted_packets} packets were lost, all in one second, at {at_s:first moment}.` +
+	"soak.second": `[{flow}: ]{lost_packets} of {attempted_packets} packets were lost, all in one second, at ` +
+		`{at_s:first moment}.` +
 		`¶That is {loss_ratio}.`,
 	"soak.from":    `[{flow}: ]From {at_s:from moment} on, ` + soakWorst + `; before that ` + soakRest,
 	"soak.until":   `[{flow}: ]Until {at_s:to moment}, ` + soakWorst + `; after that ` + soakRest,
 	"soak.between": `[{flow}: ]From {at_s:from moment} to {at_s:to moment}, ` + soakWorst + `; at other times ` + soakRest,
-	"soak.tcp": `[{flow}: ]TCP carried {goodput_bps} for {duration_s moment}[ and sent {retransmit_ratio} of its data ` +
+	"soak.tcp": `[{flow}: ]TCP carried {goodput_bps} for {duration_s moment}[ and sent {retransmit_ratio} of its ` +
+		`data ` +
 		`again].`,
 	"soak.outage": `{outage_s:sum moment} without a path at {at}.`,
 	"soak.outages": `{outages_count} times without a path, {outage_s:sum moment} in all; the longest was ` +
 		`{outage_s:longest moment} at {at}.`,
 	"soak.nopath": `The path did not come back before the time of the test was over.`,
-	"soak.unheard": `[{flow}: ][Nothing was heard of the receiver from {at_s:from moment} on; {unheard_packets} packets ` +
+	"soak.unheard": `[{flow}: ][Nothing was heard of the receiver from {at_s:from moment} on; {unheard_packets} ` +
+		`packets ` +
 		`were sent meanwhile.|{unheard_packets} packets were sent while nothing was heard of the receiver.]`,
 	"soak.other":  `[{flow}: ]Of {attempted_packets} other packets, {lost_packets} were lost.`,
 	"soak.cut":    `Not finished: this is what was measured in the first {duration_s moment}.`,
@@ -352,8 +390,9 @@ var sentences = map[string]string{
 	"made.router.other": `router set to {word}`,
 	"made.link":         `[link at {node}|all links][ toward {toward}] set to {settings}`,
 	"change.shift":      `At {at_s moment}, unplanned: {what} went from {*metric:before} to {*metric:after}.`,
-	"change.drift":      `From {at_s moment} to {end_s moment} {what} drifted from {*metric:before} to {*metric:after}.`,
-	"change.burst":      `At {at_s moment} a burst took {more_packets} packet{more_packets /s}.`,
+	"change.drift": `From {at_s moment} to {end_s moment} {what} drifted from {*metric:before} to ` +
+		`{*metric:after}.`,
+	"change.burst": `At {at_s moment} a burst took {more_packets} packet{more_packets /s}.`,
 	"change.bursts": `Packets were lost in {events_count} bursts: {more_packets} packets from {at_s moment} to ` +
 		`{end_s moment}.`,
 	"cause.lost": `At the same time loss went from {lost_pps:before} to {lost_pps:after}: {what}.`,
@@ -363,10 +402,11 @@ var sentences = map[string]string{
 	"cause.other": `At the same time {what} at {who} went from {*metric:before} to {*metric:after}.`,
 
 	// Comparisons of runs, of levels, and of a setting on and off.
-	"compare.better":  `{side} is better than {base}: {figure}.¶[{place}: ]{values}.`,
-	"compare.worse":   `{side} is worse than {base}: {figure}.¶[{place}: ]{values}.`,
-	"compare.mixed":   `{side} is better than {base} in one figure and worse in another.¶Better: {better}. Worse: {what}.`,
-	"compare.differs": `{side} differs from {base}: {figure}.¶[{place}: ]{values}.`,
+	"compare.better": `{side} is better than {base}: {figure}.` + compareFigures,
+	"compare.worse":  `{side} is worse than {base}: {figure}.` + compareFigures,
+	"compare.mixed": `{side} is better than {base} in one figure and worse in another.¶Better: {better}. Worse: ` +
+		`{what}.`,
+	"compare.differs": `{side} differs from {base}: {figure}.` + compareFigures,
 	"compare.tied":    `{side} and {base} are statistically tied.`,
 	"compare.effect":  `{side}: {what}.`,
 	"compare.open":    `No proven difference between {side} and {base} yet.¶The largest change is {what}` + wouldProve,
@@ -395,11 +435,13 @@ var sentences = map[string]string{
 		`sender. Ask for a rate: --rate`,
 	"compare.unmeasured": `nothing can be compared: none of the metrics was measured on both sides`,
 	// Explanations of losses, advice and live drops.
-	"explain.lost": `{loss_ratio} was lost[, {unknown_ratio} of that without a known cause|, {share_ratio} of that: {first}].¶That is {lost_packets} of {attempted_packets} ` +
+	"explain.lost": `{loss_ratio} was lost[, {unknown_ratio} of that without a known cause|, {share_ratio} of ` +
+		`that: {first}].¶That is {lost_packets} of {attempted_packets} ` +
 		`packets[; {unknown_ratio ?}known causes: {places}|; then {places}].`,
 	"explain.whole":   `Nothing was lost of {attempted_packets} packets.`,
 	"explain.nothing": `Nothing was sent, so nothing was lost.`,
-	"explain.again": `TCP sent {loss_ratio} again[, {unknown_ratio} of that without a known cause|, {share_ratio} of that: {first}].¶That is {lost_packets} of ` +
+	"explain.again": `TCP sent {loss_ratio} again[, {unknown_ratio} of that without a known cause|, {share_ratio} ` +
+		`of that: {first}].¶That is {lost_packets} of ` +
 		`{attempted_packets} segments[; {unknown_ratio ?}known causes: {places}|; then {places}].`,
 	"explain.tcp": `TCP sent lost segments again; it does not tell where each was lost.`,
 	"explain.frames": `Emulated link {from} to {to}: of {frames_count} frames {frames_count:lost} were lost as ` +
@@ -410,7 +452,8 @@ var sentences = map[string]string{
 	"explain.invalid": `Trial {trial} is {state}: {why}.`,
 	"explain.line": `{lost_packets} packet{lost_packets /s}: {place}[ ({figures}[; {cause}])|` +
 		` ({cause}[: table {table}, chain {chain}])]. {sure}.[ ` +
-		`Dropped by the kernel's {function}.][ Interface {interface}.][ Sequences {sequences}[ and {lost_packets:more} more].]`,
+		`Dropped by the kernel's {function}.][ Interface {interface}.][ Sequences {sequences}[ and ` +
+		`{lost_packets:more} more].]`,
 	"explain.help": `Would help there: {knob} of {host} from {present} to {value}. {why}.[ Note: {note}.]`,
 	"explain.possible": `Possibly up to {lost_packets:most} of the {unattributed_packets} unattributed: {place}. ` +
 		`Its counter moved, but others may have moved it.`,
@@ -420,7 +463,8 @@ var sentences = map[string]string{
 	"watched.count": `Watched at {node}: drops by place (eBPF), and counters[, because {why}].` + watchedLess,
 	"watched.off":   `Watched at {node}: counters only[, because {why}].` + watchedLess,
 	"watched.none":  `Not watched: {node}[, because {why}]. Nothing is known of it.` + watchedLess,
-	"reported": `{program} at the receiver reported what was received.[ It counts {lost_packets:tail} packets less as ` +
+	"reported": `{program} at the receiver reported what was received.[ It counts {lost_packets:tail} packets less ` +
+		`as ` +
 		`lost: they were sent after the last one that it saw.]`,
 	"watched.other": `Watched at {node}: {mode}[, because {why}].` + watchedLess,
 
@@ -442,7 +486,8 @@ var sentences = map[string]string{
 	"advice.see":       `See which settings would help:`,
 	"advice.best-set": `Set {knob} of {host} from {present} to {value}.¶{lost_packets} of {attempted_packets} ` +
 		`packet{attempted_packets /s} were lost there ({place}).`,
-	"advice.best-socket": `Give the receiver's socket {value} B, not {present} B.¶{lost_packets} of {attempted_packets} ` +
+	"advice.best-socket": `Give the receiver's socket {value} B, not {present} B.¶{lost_packets} of ` +
+		`{attempted_packets} ` +
 		`packets were lost there ({place}).`,
 	"advice.set": `On {host}, {knob} from {present} to {value}:`,
 	"advice.socket": `A receive buffer of {value} B in place of {present} B: run it again with --receive-buffer ` +
@@ -460,7 +505,8 @@ var sentences = map[string]string{
 	"drops.ordinary": `{drops_count} ordinary drops besides (copies for taps, TCP's old segments, neighbour ` +
 		`discovery, messages within the host); --all lists them.`,
 	"drops.places": `{drops_count} more drops found no room in the table of places.`,
-	"drops.unsorted": `{drops_count} drop{drops_count /s} of flows without room in the table left out: they may be of these ` +
+	"drops.unsorted": `{drops_count} drop{drops_count /s} of flows without room in the table left out: they may be ` +
+		`of these ` +
 		`hosts. Fewer flows fit with --port.`,
 	"drops.unseen":         `{drops_count} drop{drops_count /s} not seen: the watch was busy on that processor.`,
 	"drops.why":            `{why}`,
@@ -478,11 +524,13 @@ var sentences = map[string]string{
 	"limit.control": `The congestion control was the limit[ for {where}]: link, buffers and processors had room.`,
 	"limit.link": `The link[{place ?}| of {link_bps}[ to each of {receivers_count} receivers]] was the limit[ for ` +
 		`{where}]` + limitLine,
-	"link.beyond": `{link_ratio} of what the slowest link lets through arrived{where}: its queue may let a burst through, or ` +
+	"link.beyond": `{link_ratio} of what the slowest link lets through arrived{where}: its queue may let a burst ` +
+		`through, or ` +
 		`its rate is another. Longer trials would tell.`,
 	"limit.router": `The router[{place ?}|'s processor] was the limit[ for {where}][{place ?}| ` +
 		`({router_busiest_core_ratio} of its busiest core)|: its thread took {router_thread_ratio} of a core]` + limitLine,
-	"limit.sender": `The sender was the limit[ for {where}][{place ?}|: its thread was {sender_cpu_thread_ratio} busy|` +
+	"limit.sender": `The sender was the limit[ for {where}][{place ?}|: its thread was {sender_cpu_thread_ratio} ` +
+		`busy|` +
 		`: its host was {sender_cpu_host_ratio} busy|: {why}]` + limitLine + ` The path may carry more.`,
 	"limit.queue": `The limit[ for {where}] was {holder} at the sender: it held packets back.`,
 	"limit.receiver": `The receiver was the limit[ for {where}][{place ?}|: its thread was ` +
@@ -495,7 +543,8 @@ var sentences = map[string]string{
 	"limit.unknown": `What was the limit[ for {where}] is not known[: {why}|{tcp ?}: link, buffers and processors of ` +
 		`the hosts had room, or were not read. A flood tells what the path carries: pelt curve {target argument}|` +
 		`{unplaced ?}: most of the losses have no known place[: {possible}|{dut ?} (--dut would tell)|` +
-		`{unprivileged ?} (root on both hosts would tell)]|{idle ?}: next to nothing was lost, and the sender had time ` +
+		`{unprivileged ?} (root on both hosts would tell)]|{idle ?}: next to nothing was lost, and the sender had ` +
+		`time ` +
 		`left|{unread ?}: next to nothing was lost, and the time of the sender's processor was not read|{lost ?}: no ` +
 		`part of the path, and neither host, lost most of what was lost].`,
 	"limit.unsent":  `[{fails_pps}|A higher rate] could not be sent: {why}.`,
@@ -521,11 +570,13 @@ var sentences = map[string]string{
 		`too.`,
 	"engine.mixed": `Compare rates of one engine only: frames (xdp) pass packet filters, queues and socket buffers.`,
 	"pacing.held":  `{cause}: it held back {held_ratio} of the schedule.`,
-	"receiver.silent": `{who} did not answer for {silent_s moment}[ on {streams_count:silent} of {streams_count} streams]; ` +
+	"receiver.silent": `{who} did not answer for {silent_s moment}[ on {streams_count:silent} of {streams_count} ` +
+		`streams]; ` +
 		`the test stopped sending [{streams_count:silent ?}on them|to it].`,
 	"tcp.unaccepted": `New TCP connections found their queue at {host} full{events_count / # times} ` +
 		`(TcpExt.ListenOverflows): the program there takes them too slowly, or net.core.somaxconn is too small.`,
-	"path.moved": `The path gave [{streams_count:moved ?}{streams_count:moved} of {streams_count} streams|the flow] another ` +
+	"path.moved": `The path gave [{streams_count:moved ?}{streams_count:moved} of {streams_count} streams|the ` +
+		`flow] another ` +
 		`{what} after {moved_s}: {from} became {to}[{moves_count ?}, the first of {moves_count} changes]` +
 		`[; {lost_packets:moved # packet was/# packets were} lost meanwhile].`,
 	"streams.uneven": `[{flow}: ]{streams_count:lossy} of {streams_count} streams lost {loss_ratio:lossy} of their ` +
@@ -588,8 +639,10 @@ var commands = map[string]string{
 	"soak.resume": `pelt run --resume {run argument}`,
 	"soak.page":   `pelt report {run argument} --html soak.html`,
 
-	"nothing.let": `[nft insert rule {family argument} {table argument} {chain argument} {protocol argument} dport {number argument} accept|` +
-		`{tool argument} -t {table argument} -I {chain argument} -p {protocol argument} --dport {number argument} -j ACCEPT]`,
+	"nothing.let": `[nft insert rule {family argument} {table argument} {chain argument} {protocol argument} dport ` +
+		`{number argument} accept|` +
+		`{tool argument} -t {table argument} -I {chain argument} -p {protocol argument} --dport {number argument} ` +
+		`-j ACCEPT]`,
 
 	"nothing.mtu": `pelt curve {target argument} --payload 64,576,1200,1400`,
 

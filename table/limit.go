@@ -69,7 +69,7 @@ func (g Group) FloodLimit() Limit { return g.limit(false) }
 func (g Group) limit(asked bool) Limit {
 	lost := g.middle("loss_ratio") >= Lossless
 	switch {
-	case len(usable(g.Rows)) == 0:
+	case len(Usable(g.Rows)) == 0:
 		return g.invalid()
 	case g.Rows[0].Flow.Protocol == model.TCP:
 		return g.limitTCP()
@@ -232,7 +232,8 @@ func (l Loss) at(one model.ReceiverShare) bool { return one.Node == l.Host }
 
 func (g Group) middle(metric string) float64 { return g.Stat(MetricOf(metric)).Median }
 
-func usable(rows []Row) (out []Row) {
+// Usable are the rows with figures: of trials that ran as ordered and measured something.
+func Usable(rows []Row) (out []Row) {
 	for _, r := range rows {
 		if r.Valid() && Measured(r.Flow) {
 			out = append(out, r)
@@ -267,7 +268,7 @@ func (g Group) LinkFull() bool {
 }
 
 func (g Group) planned() (packets float64) {
-	for _, r := range usable(g.Rows) {
+	for _, r := range Usable(g.Rows) {
 		packets += float64(r.Flow.Planned)
 	}
 	return packets
@@ -276,7 +277,7 @@ func (g Group) planned() (packets float64) {
 // heldBack reports whether what is selected held a share of the schedule back that counts.
 func (g Group) heldBack(is func(model.PacingLine) bool) bool {
 	held := map[string]float64{}
-	for _, r := range usable(g.Rows) {
+	for _, r := range Usable(g.Rows) {
 		for _, l := range r.Flow.Ledger.Pacing {
 			if l.Cause == model.PacingBackpressure && is(l) {
 				held[l.String()] += float64(l.Packets)
@@ -313,7 +314,7 @@ func grownIn(r Row) float64 {
 // Grown is the middle of these shares over the valid trials of a group.
 func (g Group) Grown() float64 {
 	var shares []float64
-	for _, r := range usable(g.Rows) {
+	for _, r := range Usable(g.Rows) {
 		shares = append(shares, grownIn(r))
 	}
 	if len(shares) == 0 {

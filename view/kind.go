@@ -90,7 +90,7 @@ func Run(d *model.Document) Page {
 	rows := k.rows(d)
 	p := Page{Title: k.Title, Subject: subject(d)}
 	p.say(found)
-	if usable := finding.Usable(rows); len(usable) > 0 && !finding.NothingThrough(rows) {
+	if usable := table.Usable(rows); len(usable) > 0 && !finding.NothingThrough(rows) {
 		p.Sections = append(shown(k.View(usable, found)...), gaps(usable)...)
 	} else if searches := table.Searches(rows); len(searches) > 0 { // the floods that these began with are not usable
 		p.Sections = shown(searchTable(searches, finding.SearchKeys(searches)))

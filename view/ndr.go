@@ -28,12 +28,12 @@ var ndr = Kind{
 // hold.
 func floodsOrHeld(d *model.Document) (rows []table.Row) {
 	floods := table.Unsearched(table.Rows(d))
-	if len(finding.Usable(floods)) == 0 {
+	if len(table.Usable(floods)) == 0 {
 		for _, r := range table.Searches(floods) {
 			rows = append(rows, r.Around(func(pps float64) bool { return pps == r.Search.Lower })...)
 		}
 	}
-	if len(finding.Usable(rows)) == 0 {
+	if len(table.Usable(rows)) == 0 {
 		return floods
 	}
 	return rows

@@ -7,8 +7,8 @@ import (
 	"pelt/table"
 )
 
-// nothing accounts for the packets that open the way of a flow, and the answers to them, where streams carry nothing, and
-// for the segments of flows of TCP that carry nothing although their connections open.
+// nothing accounts for the packets that open the way of a flow, and the answers to them, where streams carry nothing,
+// and for the segments of flows of TCP that carry nothing although their connections open.
 func nothing(rows []table.Row) (out []Section) {
 	for _, r := range finding.FirstStuck(rows) {
 		g := table.Group{Rows: []table.Row{r}}

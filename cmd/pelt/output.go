@@ -202,7 +202,7 @@ func verdict(c *cobra.Command, doc model.Document) error {
 	rows := table.Rows(&doc)
 	if finding.Blocked(rows) {
 		part := ""
-		if len(finding.Usable(rows)) > 0 {
+		if len(table.Usable(rows)) > 0 {
 			part = " in a part of the test"
 		}
 		fmt.Fprintf(c.ErrOrStderr(), "pelt: nothing came through%s; the report says why\n", part)
