@@ -201,7 +201,7 @@ func Repeats(metric string, enough int) Rule {
 		rows = table.Usable(rows)
 		worst, where, fewest, least := spreadOften, "", enough, ""
 		var group table.Group
-		for _, g := range bySetting(rows) {
+		for _, g := range table.Settled(rows) {
 			s := g.Stat(table.MetricOf(metric))
 			if s.N > 0 && s.N < fewest {
 				fewest, least = s.N, at(g)

@@ -23,13 +23,13 @@ type Question struct {
 
 // Comparison is how the other sides differ from the first, which is the baseline.
 type Comparison struct {
-	By      string // a setting, or "run"
-	Sides   []Side
-	Metrics []*table.Metric
-	Places  []Place
-	Effects []Effect // by metric, place and side
-	Differ  []Difference
-	Limits  []Judged
+	By           string // a setting, or "run"
+	Sides        []Side
+	Metrics      []*table.Metric
+	table.Layout          // its conditions are the places that trials of the sides have in common, its choices the sides
+	Effects      []Effect // by metric, condition and side
+	Differ       []Difference
+	Limits       []Judged
 
 	missing []Effect // that could not be made: one side has no figure
 	flooded []Effect // that were not made: nobody asked for the rate of which a share is lost
@@ -41,17 +41,10 @@ type Side struct {
 	Rows []table.Row
 }
 
-// Place is one setting of all else, and one flow. It has a group of each side.
-type Place struct {
-	Name  string
-	at    string // the name as an end of a sentence
-	Sides []table.Group
-}
-
 type Effect struct {
 	table.Effect
-	Metric      *table.Metric
-	Place, Side int
+	Metric          *table.Metric
+	Condition, Side int
 }
 
 // Refusal says why there is no comparison, or no page. With Ask, the user asked for
@@ -88,8 +81,7 @@ func Compare(q Question) (Comparison, error) {
 	if err != nil {
 		return c, err
 	}
-	c.place(keys)
-	c.compare()
+	c.compare(keys)
 	if len(c.Effects) == 0 {
 		return c, c.nothing()
 	}
@@ -143,9 +135,8 @@ func (c Comparison) byLevels(q Question) (Comparison, []table.Key, error) {
 	return c, append(table.Settings(rows, key.Name), table.KeyOf("goal_loss_ratio"), table.KeyOf("flow")), nil
 }
 
-// ofTraffic are the settings of what is sent: trials that differ in one are never compared with each other.
-var ofTraffic = []string{"payload_bytes", "frame_bytes", "rate_pps", "interval_ns", "direction", "protocol",
-	"streams", "receivers"}
+// ofTraffic are the roles of settings in which runs that are compared never differ.
+var ofTraffic = []model.Role{model.Traffic, model.Way}
 
 // byRuns makes a side of each run. The keys are those by which trials of the runs are
 // matched; a setting of which each run has one level is what differs.
@@ -174,7 +165,7 @@ func (c Comparison) byRuns(q Question) (Comparison, []table.Key, error) {
 			known, same = known && len(levels) > 0, same && strings.Join(levels, "\x00") == first
 		}
 		switch {
-		case known && (same || several != "" || slices.Contains(ofTraffic, k.Name)):
+		case known && (same || several != "" || slices.Contains(ofTraffic, model.RoleOf(k.Name))):
 			keys = append(keys, k)
 		case several == "":
 			apart = append(apart, k)
@@ -213,7 +204,8 @@ func levelsOf(rows []table.Row, k table.Key) []string {
 	return out
 }
 
-func (c *Comparison) place(keys []table.Key) {
+// compare compares all sides with the first, under each level of the keys that varies.
+func (c *Comparison) compare(keys []table.Key) {
 	side := map[*model.Result]int{}
 	var rows []table.Row
 	for i, s := range c.Sides {
@@ -222,47 +214,44 @@ func (c *Comparison) place(keys []table.Key) {
 		}
 		rows = append(rows, s.Rows...)
 	}
-	for _, g := range table.By(rows, table.Varying(rows, keys...)...) {
-		p := Place{Name: placeName(g), at: at(g), Sides: make([]table.Group, len(c.Sides))}
-		for i := range p.Sides {
-			p.Sides[i] = table.Group{Keys: g.Keys, Levels: g.Levels}
-		}
-		for _, r := range g.Rows {
-			p.Sides[side[r.Trial]].Rows = append(p.Sides[side[r.Trial]].Rows, r)
-		}
-		c.Places = append(c.Places, p)
-	}
-}
-
-// compare makes all comparisons. They are one family: all share the chance of a false alarm.
-func (c *Comparison) compare() {
-	pairs := make([][]table.Pair, len(c.Metrics))
-	for i, m := range c.Metrics {
-		for p, place := range c.Places {
-			base := place.Sides[0].Sample(m)
-			for s := 1; s < len(c.Sides); s++ {
-				other, e := place.Sides[s].Sample(m), Effect{Metric: m, Place: p, Side: s}
+	of := table.Key{Name: "side", Of: func(r table.Row) table.Level {
+		return table.Level{Value: model.Number(float64(side[r.Trial])), Known: true}
+	}}
+	c.Layout = table.LayBy(rows, table.Varying(rows, keys...), []table.Key{of})
+	c.Layout.Compare(c.Metrics...)
+	for _, m := range c.Metrics {
+		for i, under := range c.Conditions {
+			for _, p := range under.Places {
+				e := Effect{p.Effects[m], m, i, int(p.Level(of.Name).Number)}
+				base, other := c.Stat(e, 0).N, p.Stat(m).N
 				switch {
-				case len(base.Values) == 0 && len(other.Values) == 0:
-				case len(base.Values) == 0 || len(other.Values) == 0:
+				case e.Side == 0 || base == 0 && other == 0:
+				case base == 0 || other == 0:
 					c.missing = append(c.missing, e)
-				case m.Name == "loss_ratio" && !(place.Sides[0].Asked() && place.Sides[s].Asked()):
+				case table.FloodLoss(m, p.Group, c.Group(i, 0)):
 					c.flooded = append(c.flooded, e)
 				default:
-					pairs[i] = append(pairs[i], table.Pair{A: other, B: base, Pool: p})
 					c.Effects = append(c.Effects, e)
 				}
 			}
 		}
 	}
-	at := 0
-	for i, m := range c.Metrics {
-		for _, e := range table.Family(m, pairs[i], len(c.Effects)) {
-			c.Effects[at].Effect = e
-			at++
+}
+
+// Group is what a side measured under a condition.
+func (c Comparison) Group(condition, side int) table.Group {
+	under := c.Conditions[condition]
+	out := table.Group{Keys: under.Keys, Levels: under.Levels}
+	for _, p := range under.Places {
+		if int(p.Choice.Levels[0].Number) == side {
+			out.Rows = p.Rows
 		}
 	}
+	return out
 }
+
+// at says under which condition an effect is, as the end of a sentence.
+func (c Comparison) at(e Effect) string { return at(c.Conditions[e.Condition].Group) }
 
 func (c *Comparison) nothing() error {
 	if len(c.flooded) > 0 {
@@ -273,17 +262,14 @@ func (c *Comparison) nothing() error {
 			return refuse(false, "compare.unusable", "side", s.Name, "run", s.Doc.ID)
 		}
 	}
-	for _, p := range c.Places {
-		if p.Sides[0].Rows != nil && slices.ContainsFunc(p.Sides[1:],
-			func(g table.Group) bool { return g.Rows != nil }) {
-			return refuse(false, "compare.unmeasured")
-		}
+	if slices.ContainsFunc(c.Conditions, func(u table.Condition) bool { return len(u.Tried()) > 1 }) {
+		return refuse(false, "compare.unmeasured")
 	}
 	return refuse(false, "compare.apart")
 }
 
 func (c Comparison) Stat(e Effect, side int) table.Stat {
-	return c.Places[e.Place].Sides[side].Stat(e.Metric)
+	return c.Group(e.Condition, side).Stat(e.Metric)
 }
 
 // few reports whether an effect rests on too few repeats to be told at all.
@@ -303,7 +289,7 @@ func (e Effect) size() float64 {
 
 // phrase names an effect with its figures: "Goodput -78 %, at 64 B (21 Mbit/s against 97 Mbit/s)".
 func (c Comparison) phrase(e Effect) string {
-	return e.figure() + c.Places[e.Place].at + " (" + c.values(e) + ")"
+	return e.figure() + c.at(e) + " (" + c.values(e) + ")"
 }
 
 func (c Comparison) values(e Effect) string {
@@ -362,10 +348,10 @@ func (c Comparison) side(i int) Finding {
 		}
 	}
 	tell := func(code string, e Effect) {
-		other, base := c.Places[e.Place].Sides[i], c.Places[e.Place].Sides[0]
+		other, base := c.Group(e.Condition, i), c.Group(e.Condition, 0)
 		f.Code, f.Groups = code, append(f.Groups, other, base)
 		f = f.word("what", c.phrase(e)).word("figure", e.figure()).word("metric", e.Metric.Name).
-			word("place", capital(strings.TrimPrefix(c.Places[e.Place].at, ", "))).median(e.Metric.Name, "best", other).
+			word("place", capital(strings.TrimPrefix(c.at(e), ", "))).median(e.Metric.Name, "best", other).
 			median(e.Metric.Name, "base", base).number("change_ratio", e.Metric.Name, e.Change)
 		switch {
 		case e.Needed >= table.MostNeeded:
@@ -417,9 +403,9 @@ func (c Comparison) doubts() []Finding {
 		}
 		for _, x := range []struct{ has, lacks int }{{0, i}, {i, 0}} {
 			var names []string
-			for _, p := range c.Places {
-				if len(p.Sides[x.has].Rows) > 0 && len(p.Sides[x.lacks].Rows) == 0 {
-					names = append(names, cmp.Or(p.Name, c.Sides[x.has].Name))
+			for at, under := range c.Conditions {
+				if len(c.Group(at, x.has).Rows) > 0 && len(c.Group(at, x.lacks).Rows) == 0 {
+					names = append(names, cmp.Or(PlaceName(under.Group), c.Sides[x.has].Name))
 				}
 			}
 			if len(names) > 0 {

@@ -27,12 +27,11 @@ func CompareControls(rows []table.Row) Controls {
 	if rows = transfers(rows); len(rows) == 0 {
 		return c
 	}
-	control := table.KeyOf("control")
-	c.Metric, c.Baseline = speedMetric(rows), table.By(rows, control)[0].Name()
-	c.Conditions = table.Varying(rows, append(table.Settings(rows, "control"), table.KeyOf("flow"))...)
-	c.Groups = table.By(rows, slices.Concat(c.Conditions, []table.Key{control})...)
-	isBase := func(g, base table.Group) bool { return ControlOf(base) == c.Baseline && c.Under(g) == c.Under(base) }
-	c.Speeds = against(c.Metric, c.Groups, isBase)
+	l := table.Lay(rows, "control")
+	c.Metric, c.Conditions, c.Baseline = speedMetric(rows), l.Under, l.Conditions[0].Places[0].Choice.Name()
+	l.Compare(c.Metric)
+	places := l.Tried()
+	c.Groups, c.Speeds = table.Groups(places), table.Effects(places, c.Metric)
 	for i, e := range c.Speeds {
 		if c.Metric.Name == "completion_s" && e.Verdict != "" && !math.IsNaN(e.Change) {
 			c.Speeds[i] = speed(e, c.Groups[i], c.groupsUnder(c.Under(c.Groups[i]))[0])

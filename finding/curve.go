@@ -17,13 +17,13 @@ func Curve(rows []table.Row) []Finding {
 	var told [][]Finding // of each curve, its answer first
 	refused := refusedSizes(rows)
 	rows = table.Usable(rows)
-	curves := table.By(rows, CurveKeys(rows)...)
+	curves := Curves(rows).Conditions
 	for _, c := range curves {
 		name := path(c.Rows[0].Doc)
 		if len(curves) > 1 {
 			name += " (" + c.Name() + ")"
 		}
-		found := curve(name, table.By(c.Rows, table.KeyOf("payload_bytes")))
+		found := curve(name, c.Choices())
 		for i, f := range found {
 			if f.Level == Fact && len(curves) > 1 {
 				f = f.word("where", strings.Trim(c.Name()+", "+f.Words["where"], ", "))
@@ -78,10 +78,8 @@ func refusedSizes(rows []table.Row) []Finding {
 
 const everySize = "every size"
 
-func CurveKeys(rows []table.Row) []table.Key {
-	settings := table.Settings(rows, "payload_bytes", "frame_bytes", "direction")
-	return table.Varying(rows, append(settings, table.KeyOf("direction"), table.KeyOf("flow"))...)
-}
+// Curves lays rows out by size: each condition is a curve.
+func Curves(rows []table.Row) table.Layout { return table.Lay(rows, "payload_bytes", "frame_bytes") }
 
 func path(d *model.Document) string {
 	if strings.HasPrefix(d.Plan.Target, "lab:") {
@@ -192,7 +190,7 @@ const almostAll = 0.999
 
 // lostBeside is the valid trial of a group that lost most, if it lost much and others of the same setting nothing.
 func lostBeside(g table.Group) (worst table.Row, ok bool) {
-	for _, one := range bySetting(table.Usable(g.Rows)) {
+	for _, one := range table.Settled(table.Usable(g.Rows)) {
 		r := slices.MaxFunc(one.Rows, func(a, b table.Row) int {
 			return cmp.Compare(a.Flow.LossRatio, b.Flow.LossRatio)
 		})

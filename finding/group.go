@@ -29,11 +29,6 @@ func oneEach(rows []table.Row) []table.Row {
 	})
 }
 
-// bySetting groups rows by the settings and flows that differ among them.
-func bySetting(rows []table.Row) []table.Group {
-	return table.By(rows, table.Varying(rows, append(table.Settings(rows), table.KeyOf("flow"))...)...)
-}
-
 // capital is a name as the beginning of a sentence.
 func capital(name string) string {
 	if name == "" {
@@ -42,8 +37,8 @@ func capital(name string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// placeName names the levels of a place, its size first: "64 B frames, up". UDP is usual and goes without saying.
-func placeName(g table.Group) string {
+// PlaceName names the levels of a place, its size first: "64 B frames, up". UDP is usual and goes without saying.
+func PlaceName(g table.Group) string {
 	var sizes, words []string
 	_, mesh := g.Rows[0].Trial.Cell["pair"]
 	for i, k := range g.Keys {
@@ -77,32 +72,9 @@ func smallest(groups []table.Group, metric string) table.Group {
 	})
 }
 
-// against compares each group with its base, all in one family. A base has the zero Effect;
-// a group without a base, or without figures, is not told from it, and its change is NaN.
-func against(m *table.Metric, groups []table.Group, isBase func(g, base table.Group) bool) []table.Effect {
-	out, nan := make([]table.Effect, len(groups)), math.NaN()
-	var pairs []table.Pair
-	var places []int
-	for i, g := range groups {
-		at := slices.IndexFunc(groups, func(base table.Group) bool { return isBase(g, base) })
-		switch {
-		case at == i:
-		case at < 0 || g.Stat(m).N == 0 || groups[at].Stat(m).N == 0:
-			out[i] = table.Effect{Change: nan, Low: nan, High: nan, P: 1, Verdict: table.TooFew}
-		default:
-			pairs = append(pairs, table.Pair{A: g.Sample(m), B: groups[at].Sample(m), Pool: at})
-			places = append(places, i)
-		}
-	}
-	for n, e := range table.Family(m, pairs, len(pairs)) {
-		out[places[n]] = e
-	}
-	return out
-}
-
 // at says where something was: ", at 64 B", ", with 64 B frames"; "" where there is one place only.
 func at(g table.Group) string {
-	name := placeName(g)
+	name := PlaceName(g)
 	switch {
 	case name == "":
 		return ""

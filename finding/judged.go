@@ -33,7 +33,7 @@ func (c *Comparison) judge(limits []table.Bound) {
 			seen = true
 			switch o := l.Judge(e.Effect); {
 			case e.few():
-				add(table.NotMeasured, e, e.Metric.Label+c.Places[e.Place].at)
+				add(table.NotMeasured, e, e.Metric.Label+c.at(e))
 			case o == table.Failed:
 				add(o, e, c.phrase(e))
 			case o == table.Undecided:
@@ -43,7 +43,7 @@ func (c *Comparison) judge(limits []table.Bound) {
 		for _, e := range c.missing {
 			if slices.Contains(l.Metrics, e.Metric) && c.expected(e) {
 				seen = true
-				add(table.NotMeasured, e, e.Metric.Label+c.Places[e.Place].at)
+				add(table.NotMeasured, e, e.Metric.Label+c.at(e))
 			}
 		}
 		for _, e := range c.flooded {
@@ -74,7 +74,7 @@ func (e Effect) interval() string {
 // expected reports whether both sides were to measure at a place: each tried, or was cut before it could.
 func (c Comparison) expected(e Effect) bool {
 	for _, s := range []int{0, e.Side} {
-		if len(c.Places[e.Place].Sides[s].Rows) == 0 && c.Sides[s].Doc.Complete {
+		if len(c.Group(e.Condition, s).Rows) == 0 && c.Sides[s].Doc.Complete {
 			return false
 		}
 	}
@@ -139,7 +139,7 @@ func (c Comparison) effect(e Effect) Finding {
 	if e.Points {
 		change = "points_ratio"
 	}
-	other, base := c.Places[e.Place].Sides[e.Side], c.Places[e.Place].Sides[0]
+	other, base := c.Group(e.Condition, e.Side), c.Group(e.Condition, 0)
 	f := say("compare.effect", Fact, other, base).word("side", c.Sides[e.Side].Name).word("what", c.phrase(e)).
 		word("verdict", string(e.Verdict)).figure(name, "side", other).figure(name, "base", base).
 		number("repeats_count", "side", float64(c.Stat(e, e.Side).N)).

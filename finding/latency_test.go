@@ -143,7 +143,7 @@ func TestCompareLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	// both has two flows
-	if n := len(c.Places); n != 4*8 || len(c.Effects) != n || c.Effects[0].Verdict != table.WorseThan {
+	if n := len(c.Conditions); n != 4*8 || len(c.Effects) != n || c.Effects[0].Verdict != table.WorseThan {
 		t.Errorf("%d places, %d effects: want each flow at each load", n, len(c.Effects))
 	}
 }

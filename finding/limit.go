@@ -19,7 +19,7 @@ const (
 // Grown tells of asked rates of which a part was in a queue on the path when the sender stopped.
 func Grown(rows []table.Row) []Finding {
 	var out []Finding
-	for _, g := range bySetting(table.Usable(rows)) {
+	for _, g := range table.Settled(table.Usable(rows)) {
 		if g.Rows[0].Doc.Plan.Design.Search == nil && g.Asked() && g.Grown() > 0 {
 			f := grew(say("path.grown", Doubt, g), g).word("where", at(g))
 			if middle(g, "loss_ratio") < lossless {
@@ -153,7 +153,7 @@ func (f Finding) link(r table.Row) Finding {
 
 // Beyond doubts a rate that is higher than a link on the way carries.
 func Beyond(rows []table.Row) []Finding {
-	groups := bySetting(table.Usable(rows))
+	groups := table.Settled(table.Usable(rows))
 	if len(groups) == 0 {
 		return nil
 	}

@@ -13,27 +13,18 @@ import (
 )
 
 // SearchKeys are what tells the searches of rates apart: the goal, and the settings, what varies.
-func SearchKeys(searches []table.Row) []table.Key {
-	return withGoal(searches, table.Settings(searches))
-}
+func SearchKeys(searches []table.Row) []table.Key { return table.Vary(searches, "flow") }
 
 // RouterSearchKeys are SearchKeys that name the sides of a router.
-func RouterSearchKeys(searches []table.Row) []table.Key {
-	return withGoal(searches, routerSettings(searches))
-}
+func RouterSearchKeys(searches []table.Row) []table.Key { return sides(SearchKeys(searches)) }
 
-func withGoal(searches []table.Row, settings []table.Key) []table.Key {
-	return table.Varying(searches, append([]table.Key{table.KeyOf("goal_loss_ratio")}, settings...)...)
-}
-
-func routerSettings(searches []table.Row) []table.Key {
-	settings := table.Settings(searches)
-	for i, k := range settings {
+func sides(keys []table.Key) []table.Key {
+	for i, k := range keys {
 		if k.Name == trialWayKey.Name {
-			settings[i] = trialWayKey
+			keys[i] = trialWayKey
 		}
 	}
-	return settings
+	return keys
 }
 
 // LossFree says which rates searches found, and where the path saturates.
@@ -48,7 +39,7 @@ func AlsoLossFree(rows []table.Row) []Finding {
 
 // RouterLossFree is AlsoLossFree of a bench.
 func RouterLossFree(rows []table.Row) []Finding {
-	return searched(rows, routerSettings(table.Searches(rows)), false)
+	return searched(rows, sides(table.Settings(table.Searches(rows))), false)
 }
 
 // searched answers for the first size, mostly the smallest, and each direction.
@@ -66,7 +57,7 @@ func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
 		}
 		for _, goal := range table.By(g.Rows, table.KeyOf("goal_loss_ratio")) {
 			found := lossFree(goal, len(out) == 0)
-			name := placeName(g)
+			name := PlaceName(g)
 			found[0] = found[0].word("place", name)
 			if slices.ContainsFunc(settings, func(k table.Key) bool { return k.Unit == unit.Bytes }) {
 				found[0] = found[0].word("where", strings.TrimPrefix(at(g), ", "))

@@ -18,10 +18,12 @@ func Router(rows []table.Row) []Finding {
 		return nil
 	}
 	var out []Finding
-	if full := table.By(RouterLoaded(rows), RouterKeys(rows)...); len(full) > 0 {
+	if loaded := RouterLoaded(rows); len(loaded) > 0 {
+		places := RouterLayout(rows, loaded).Tried()
+		full := table.Groups(places)
 		limits := routerLimits(full)
 		out = append(out, carried(full), limits[0])
-		out = append(out, variantFindings(full)...)
+		out = append(out, variantFindings(places)...)
 		out = append(out, limits[1:]...)
 		frames := only(foremostFlow(full), func(g table.Group) bool {
 			return protocolOf(g) != model.TCP && !g.Asked()
@@ -40,21 +42,16 @@ func Router(rows []table.Row) []Finding {
 	return out
 }
 
-// RouterKeys are what tells the rows of a bench apart, what varies only. The variants of
-// one traffic stand next to each other.
-func RouterKeys(rows []table.Row) []table.Key {
-	return append(table.Varying(rows, wayKey), append([]table.Key{TrafficKey},
-		table.Varying(rows, table.KeyOf("variant"))...)...)
+// RouterLayout lays out some rows of a bench by what varies among all: a condition is traffic, and the way that it takes.
+// Variants are compared with the plan's first one by the payload that arrived, whatever was sent.
+func RouterLayout(all, some []table.Row) table.Layout {
+	l := table.LayBy(some, append(table.Varying(all, wayKey), TrafficKey), table.Varying(all, table.KeyOf("variant")))
+	l.Compare(table.MetricOf("goodput_bps"))
+	return l
 }
 
-// RouterTrialKeys are RouterKeys of figures that a trial has once, however many ways it sends.
-func RouterTrialKeys(rows []table.Row) []table.Key {
-	keys := RouterKeys(rows)
-	if keys[0].Name == wayKey.Name {
-		keys[0] = trialWayKey
-	}
-	return keys
-}
+// RouterTrialKeys are the keys of figures that a trial has once, however many ways it sends.
+func RouterTrialKeys(rows []table.Row) []table.Key { return sides(RouterLayout(rows, rows).Keys()) }
 
 // trialWayKey is the way of a trial through the router.
 var trialWayKey = table.Key{Name: wayKey.Name, Label: wayKey.Label, Unit: wayKey.Unit,
@@ -247,29 +244,20 @@ func sessions(rows []table.Row) []Finding {
 // fullTable is the share of a router's table of connections from which on it may refuse new ones.
 const fullTable = 0.9
 
-// effectOf is the metric by which the rows of one traffic are compared: whatever is sent, it
-// is payload that arrived.
-const effectOf = "goodput_bps"
-
-// RouterEffects compares each group with the plan's first variant under the same traffic and
-// way. The first variant has the zero Effect. nil: there are no variants.
-func RouterEffects(groups []table.Group) []table.Effect {
-	if len(groups) == 0 || !groups[0].Level("variant").Known {
+// RouterEffects are how variants compare with the first one; nil: there are none.
+func RouterEffects(places []table.Place) []table.Effect {
+	if len(places) == 0 || len(places[0].Choice.Keys) == 0 {
 		return nil
 	}
-	first := firstVariant(groups)
-	return against(table.MetricOf(effectOf), groups, func(g, base table.Group) bool {
-		return traffic(g) == traffic(base) && g.Level("direction") == base.Level("direction") &&
-			base.Level("variant").Text == first
-	})
+	return table.Effects(places, table.MetricOf("goodput_bps"))
 }
 
 func firstVariant(groups []table.Group) string {
 	return table.By(table.RowsOf(groups), table.KeyOf("variant"))[0].Level("variant").Text
 }
 
-func variantFindings(full []table.Group) []Finding {
-	effects := RouterEffects(full)
+func variantFindings(places []table.Place) []Finding {
+	effects, full := RouterEffects(places), table.Groups(places)
 	if effects == nil {
 		return nil
 	}

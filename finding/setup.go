@@ -163,7 +163,7 @@ func Disorder(rows []table.Row) []Finding {
 		most   float64
 		code   string
 	}{{"duplicate_ratio", manyDuplicates, "path.twice"}, {"reordered_ratio", manyReordered, "path.disorder"}} {
-		groups := bySetting(table.Usable(rows))
+		groups := table.Settled(table.Usable(rows))
 		if len(groups) == 0 {
 			return nil
 		}
@@ -247,7 +247,7 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 		}
 		for _, r := range g.Rows {
 			if dead := len(r.Flow.DeadStreams); dead > 0 {
-				out = append(out, say("loss.dead", Answer, g).word("where", placeName(g)).number("streams_count",
+				out = append(out, say("loss.dead", Answer, g).word("where", PlaceName(g)).number("streams_count",
 					"dead", float64(dead)).
 					number("streams_count", "", float64(streamsOf(r))))
 				break
@@ -260,7 +260,7 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 			}
 		}
 		if v > most {
-			out = append(out, say("loss.limit", Answer, g).word("where", placeName(g)).number(metric, "", v).
+			out = append(out, say("loss.limit", Answer, g).word("where", PlaceName(g)).number(metric, "", v).
 				number(metric, "most", most))
 		}
 	}

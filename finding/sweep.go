@@ -20,83 +20,44 @@ type Ranking struct {
 	Tied     int            // settings as good as the best, itself included
 }
 
-func SweepKeys(rows []table.Row) (under, settings []table.Key) {
-	all := table.Settings(rows)
-	for _, k := range table.Varying(rows, all...) {
-		if isCondition(k.Name) {
-			under = append(under, k)
-		} else {
-			settings = append(settings, k)
-		}
-	}
-	flows := append(slices.Clone(under), table.KeyOf("flow"))
-	if len(table.By(rows, flows...)) > max(len(table.By(rows, under...)), 1) {
-		under = flows
-	}
-	if len(settings) == 0 {
-		settings = only(all, func(k table.Key) bool { return !isCondition(k.Name) })
-	}
-	if len(settings) == 0 {
-		settings = []table.Key{table.KeyOf("payload_bytes")}
-	}
-	return under, settings
-}
-
-// isCondition reports whether a key says what a path is like, and not what its user may choose.
-func isCondition(key string) bool {
-	_, _, link := model.SplitLinkKnob(key)
-	return link || key == "receivers" || key == "direction"
-}
-
 // Rankings compares the settings under each condition. All conditions share the chance of a false alarm.
-func Rankings(rows []table.Row) []Ranking {
-	var out []Ranking
-	var ranked [][]table.Group
-	rows = table.Usable(rows)
-	under, settings := SweepKeys(rows)
-	m := table.MetricOf("goodput_bps")
-	conditions := table.By(rows, under...)
-	for _, g := range conditions {
-		merit := table.Rank(m, table.By(g.Rows, settings...))
-		slices.SortStableFunc(merit, func(a, b table.Group) int { return cmp.Compare(deadEnds(a), deadEnds(b)) })
-		ranked = append(ranked, merit)
-	}
-	for i, effects := range table.CompareBest(m, ranked) {
-		out = append(out, newRanking(conditions[i], m, ranked[i], effects))
+func Rankings(rows []table.Row) (out []Ranking) {
+	l, m := table.Lay(table.Usable(rows)), table.MetricOf("goodput_bps")
+	l.Rank(m, deadEnd)
+	l.Compare(m)
+	for _, c := range l.Conditions {
+		out = append(out, newRanking(c, m))
 	}
 	return out
 }
 
-func newRanking(under table.Group, m *table.Metric, ranked []table.Group, effects []table.Effect) Ranking {
-	c := Ranking{Under: under}
-	var good, others []int
-	for i, g := range ranked {
-		near := middle(g, m.Name) >= (1-m.Resolution)*middle(ranked[0], m.Name)
-		alike := effects[i].Verdict == table.Tied || effects[i].Verdict == table.TooFew && near
-		if i == 0 || alike && deadEnds(g) == deadEnds(ranked[0]) {
-			good = append(good, i)
+func newRanking(under table.Condition, m *table.Metric) Ranking {
+	c, ranked := Ranking{Under: under.Group}, under.Tried()
+	var good, others []table.Place
+	for i, p := range ranked {
+		near := middle(p.Group, m.Name) >= (1-m.Resolution)*middle(ranked[0].Group, m.Name)
+		alike := p.Effects[m].Verdict == table.Tied || p.Effects[m].Verdict == table.TooFew && near
+		if i == 0 || alike && deadEnd(p.Group) == deadEnd(ranked[0].Group) {
+			good = append(good, p)
 		} else {
-			others = append(others, i)
+			others = append(others, p)
 		}
 	}
-	slices.SortStableFunc(good, func(i, j int) int {
-		return cmp.Compare(middle(ranked[i], "send_bps"), middle(ranked[j], "send_bps"))
+	slices.SortStableFunc(good, func(a, b table.Place) int {
+		return cmp.Compare(middle(a.Group, "send_bps"), middle(b.Group, "send_bps"))
 	})
 	c.Tied = len(good)
-	for _, i := range append(good, others...) {
-		c.Settings, c.Effects = append(c.Settings, ranked[i]), append(c.Effects, effects[i])
+	for _, p := range append(good, others...) {
+		c.Settings, c.Effects = append(c.Settings, p.Choice), append(c.Effects, p.Effects[m])
 	}
 	return c
 }
 
-// deadEnds is 1 if a receiver of a star got nothing, whatever the others got: such a setting is not the best.
-func deadEnds(g table.Group) int {
-	if slices.ContainsFunc(g.Rows, func(r table.Row) bool {
+// deadEnd reports whether a receiver of a star got nothing, whatever the others got: such a setting is not the best.
+func deadEnd(g table.Group) bool {
+	return slices.ContainsFunc(g.Rows, func(r table.Row) bool {
 		return len(r.Flow.Receivers) > 0 && len(r.Flow.DeadStreams) > 0
-	}) {
-		return 1
-	}
-	return 0
+	})
 }
 
 // Headlines are the rankings that a verdict tells of: the first, and the one that gets least through.
@@ -142,7 +103,7 @@ func (c Ranking) answer(rankings int) Finding {
 		figure("goodput_bps", "best", best).median("loss_ratio", "best", best).median("send_bps", "best", best).
 		number("others_count", "", others).number("tied_count", "", float64(c.Tied-1)).
 		number("resolution_ratio", "", table.MetricOf("goodput_bps").Resolution)
-	if last := c.Settings[len(c.Settings)-1]; deadEnds(last) > deadEnds(best) {
+	if last := c.Settings[len(c.Settings)-1]; deadEnd(last) && !deadEnd(best) {
 		f = f.word("missed", nameOf(last))
 	}
 	proven := !slices.ContainsFunc(c.Effects[:c.Tied], func(e table.Effect) bool { return e.Verdict == table.TooFew })
@@ -272,8 +233,7 @@ func doubts(rows []table.Row, rankings []Ranking) []Finding {
 }
 
 func settingsOf(plan model.Plan, rows []table.Row) int {
-	under, settings := SweepKeys(rows)
-	tried := len(table.By(rows, append(under, settings...)...))
+	tried := len(table.Lay(rows).Tried())
 	planned := 1
 	for _, f := range plan.Factors {
 		planned *= len(f.Levels)

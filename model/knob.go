@@ -29,6 +29,7 @@ type Knob struct {
 	Varies    bool     // trials can vary it
 	Opens     bool     // where no packet comes through, another value may let some through
 	Excludes  string   // Name of the knob that sets the same thing
+	Role      Role
 	Group     Group
 	Label     string // in tables, in place of one of the name
 	Phrase    string // a value in a sentence, % stands for the value: "every %"; "" is the value alone
@@ -51,6 +52,28 @@ const (
 	Texts               // a text for each time that the flag is given
 	Switch              // on or off
 )
+
+// Role is what a knob is to who compares trials.
+type Role int
+
+const (
+	Choice  Role = iota // a user chooses among its levels, which are compared
+	Traffic             // likewise, of what is sent: two runs are compared at the same level only
+	Way                 // nobody chooses among its levels: where packets go
+	OfLink              // likewise: what an emulated path is like
+)
+
+// IsCondition reports whether nobody chooses among the levels: figures are compared under each of them.
+func (r Role) IsCondition() bool { return r >= Way }
+
+// RoleOf is the role of the knob of a name; what is no knob is a choice.
+func RoleOf(name string) Role {
+	if _, _, link := SplitLinkKnob(name); link {
+		return OfLink
+	}
+	k, _ := FindKnob(name)
+	return k.Role
+}
 
 // Group is the heading of a knob in --help; the others stand in --help-all.
 type Group string

@@ -84,7 +84,7 @@ func SmallestProvable(repeats, comparisons int, spread float64) float64 {
 }
 
 // Rank sorts groups by the median of a metric, the best first; groups without a value come last.
-func Rank(m *Metric, groups []Group) []Group {
+func Rank[G interface{ Stat(*Metric) Stat }](m *Metric, groups []G) []G {
 	keys := make([]float64, len(groups))
 	order := make([]int, len(groups))
 	for i, g := range groups {
@@ -97,39 +97,9 @@ func Rank(m *Metric, groups []Group) []Group {
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(keys[i], keys[j]) })
-	out := make([]Group, len(groups))
+	out := make([]G, len(groups))
 	for place, i := range order {
 		out[place] = groups[i]
-	}
-	return out
-}
-
-// CompareBest compares each group of a condition with the condition's first, which was chosen because it is the best:
-// see Rank. Any of them could have been, so all pairs of them count as tests, and all conditions are one family. The
-// first effect of a condition belongs to the best itself.
-func CompareBest(m *Metric, conditions [][]Group) [][]Effect {
-	var pairs []Pair
-	tests := 0
-	for pool, groups := range conditions {
-		measured := 0
-		for i, g := range groups {
-			s := g.Sample(m)
-			if len(s.Values) > 0 {
-				measured++
-			}
-			if i > 0 {
-				pairs = append(pairs, Pair{A: s, B: groups[0].Sample(m), Pool: pool})
-			}
-		}
-		tests += measured * (measured - 1) / 2
-	}
-	effects := Family(m, pairs, tests)
-	out := make([][]Effect, len(conditions))
-	for i, groups := range conditions {
-		self := Effect{Low: math.NaN(), High: math.NaN(), Points: m.Points(), P: 1, Verdict: Best}
-		others := max(len(groups)-1, 0)
-		out[i] = append([]Effect{self}, effects[:others]...)[:len(groups)]
-		effects = effects[others:]
 	}
 	return out
 }

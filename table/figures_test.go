@@ -248,15 +248,16 @@ func TestWords(t *testing.T) {
 	})
 }
 
-// TestCompareBest ranks groups and compares each with the best; one that nobody measured is last, and tells nothing.
-func TestCompareBest(t *testing.T) {
+// TestCompareRanked ranks places and compares each with the best; one that nobody measured is last, and tells nothing.
+func TestCompareRanked(t *testing.T) {
 	d := &model.Document{}
 	for repeat := range 3 {
 		for i, loss := range []float64{0.3, 0.1, 0.1, 0} {
 			f := model.FlowResult{Name: "up", Protocol: model.UDP, PayloadBytes: i, Attempted: 1000,
 				LossRatio: loss, GoodputBPS: float64(10*i+repeat%2) + 1000}
 			r := model.Result{Repeat: repeat, State: model.Valid,
-				Cell: model.Cell{"payload_bytes": model.Number(float64(i))}, Flows: []model.FlowResult{f}}
+				Cell:  model.Cell{"payload_bytes": model.Number(float64(i)), "rate_pps": model.Number(1000)},
+				Flows: []model.FlowResult{f}}
 			if i == 3 {
 				r.State = model.Invalid
 			}
@@ -264,19 +265,18 @@ func TestCompareBest(t *testing.T) {
 		}
 	}
 	m := MetricOf("loss_ratio")
-	groups := Rank(m, By(Rows(d), KeyOf("payload_bytes")))
+	l := Lay(Rows(d), "payload_bytes")
+	l.Rank(m, func(Group) bool { return false })
+	l.Compare(m)
 	var names []string
 	var verdicts []Verdict
-	for i, e := range CompareBest(m, [][]Group{groups})[0] {
-		names, verdicts = append(names, groups[i].Name()), append(verdicts, e.Verdict)
+	for _, p := range l.Tried() {
+		names, verdicts = append(names, p.Name()), append(verdicts, p.Effects[m].Verdict)
 	}
 	if want := []string{"1 B", "2 B", "", "3 B"}; !slices.Equal(names, want) {
 		t.Errorf("ranked %q; want %q", names, want)
 	}
 	if want := []Verdict{Best, Tied, WorseThan, TooFew}; !slices.Equal(verdicts, want) {
 		t.Errorf("verdicts %q; want %q", verdicts, want)
-	}
-	if e := CompareBest(m, [][]Group{nil}); len(e) != 1 || len(e[0]) != 0 {
-		t.Error("effects of no groups")
 	}
 }

@@ -22,9 +22,11 @@ func Compare(c finding.Comparison) Page {
 	var groups []table.Group
 	var effects []table.Effect
 	for _, m := range c.Metrics {
-		for i, place := range c.Places {
-			row, measured := []any{m.Label, place.Name}, false
-			for side, g := range place.Sides {
+		for i, under := range c.Conditions {
+			place := finding.PlaceName(under.Group)
+			row, measured := []any{m.Label, place}, false
+			for side := range c.Sides {
+				g := c.Group(i, side)
 				cell, e := Cell{Text: figure(g, m.Name)}, effectOf(c, m, i, side)
 				if cell.Text != "" {
 					cell.Value, measured = g.Stat(m).Median, true
@@ -32,7 +34,7 @@ func Compare(c finding.Comparison) Page {
 				}
 				row = append(row, cell)
 				if m == foremost && cell.Text != "" {
-					groups, effects = append(groups, sideGroup(place, side, names[side])), append(effects, e)
+					groups, effects = append(groups, sideGroup(g, strings.TrimPrefix(place+", "+names[side], ", "))), append(effects, e)
 				}
 			}
 			if measured {
@@ -74,7 +76,7 @@ func sidesListing(title string, sides []string, right bool, columns ...string) T
 // effectOf is the effect of one side at one place; the zero Effect of the baseline's.
 func effectOf(c finding.Comparison, m *table.Metric, place, side int) table.Effect {
 	i := slices.IndexFunc(c.Effects, func(e finding.Effect) bool {
-		return e.Metric == m && e.Place == place && e.Side == side
+		return e.Metric == m && e.Condition == place && e.Side == side
 	})
 	if i < 0 {
 		return table.Effect{}
@@ -82,14 +84,11 @@ func effectOf(c finding.Comparison, m *table.Metric, place, side int) table.Effe
 	return c.Effects[i].Effect
 }
 
-// sideGroup is a place's group of one side, which its name tells.
-func sideGroup(p finding.Place, side int, name string) table.Group {
-	if p.Name != "" {
-		name = p.Name + ", " + name
-	}
+// sideGroup is a group of one side under a condition, by the name of both.
+func sideGroup(g table.Group, name string) table.Group {
 	level := table.Level{Known: true}
 	level.Text = name
-	return table.Group{Keys: []table.Key{{Name: "side"}}, Levels: []table.Level{level}, Rows: p.Sides[side].Rows}
+	return table.Group{Keys: []table.Key{{Name: "side"}}, Levels: []table.Level{level}, Rows: g.Rows}
 }
 
 func sidesTable(c finding.Comparison) Table {
@@ -107,7 +106,7 @@ func sidesTable(c finding.Comparison) Table {
 // CompareFigures is what --csv writes of a comparison: a row for each effect.
 func CompareFigures(c finding.Comparison) Table {
 	t := listing("Effects", "side Side", "baseline Baseline")
-	settings := settingColumns(c.Places[0].Sides[0].Keys)
+	settings := settingColumns(c.Under)
 	for _, s := range settings {
 		t.Columns = append(t.Columns, s.Column)
 	}
@@ -119,7 +118,7 @@ func CompareFigures(c finding.Comparison) Table {
 	for _, e := range c.Effects {
 		row := []any{c.Sides[e.Side].Name, c.Sides[0].Name}
 		for _, s := range settings {
-			row = append(row, s.cell(c.Places[e.Place].Sides[e.Side], 0))
+			row = append(row, s.cell(c.Group(e.Condition, e.Side), 0))
 		}
 		change, kind := Cell{Value: e.Change, Low: e.Low, High: e.High}, "relative"
 		if e.Points {

@@ -13,9 +13,8 @@ var curve = Kind{
 	Title: "Size curve",
 	Rules: []finding.Rule{finding.Curve, finding.AlsoLossFree, finding.Repeats("receive_pps", 3)},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
-		size, others := table.KeyOf("payload_bytes"), finding.CurveKeys(rows)
-		keys := append(others[:len(others):len(others)], size)
-		sizes := table.By(rows, keys...)
+		l := finding.Curves(rows)
+		size, others, keys, sizes := l.Choice[0], l.Under, l.Keys(), table.Groups(l.Tried())
 		threads := details(metricColumns("sender_cpu_thread_ratio", "receiver_cpu_thread_ratio"))
 		if rows[0].Flow.Protocol == model.TCP {
 			out := []Section{

@@ -90,7 +90,7 @@ func searched(rows, searches []table.Row) []Section {
 	size := table.KeyOf("payload_bytes")
 	var out []Section
 	if len(table.By(searches, size)) > 1 {
-		c := lines("Packets received by payload", table.Unsearched(rows), finding.CurveKeys(rows), size, "receive_pps")
+		c := lines("Packets received by payload", table.Unsearched(rows), finding.Curves(rows).Under, size, "receive_pps")
 		for i := range c.Series {
 			c.Series[i].Name = strings.TrimSuffix("Flood, "+c.Series[i].Name, ", Received")
 		}

@@ -18,8 +18,10 @@ var router = Kind{
 	Rules: []finding.Rule{finding.Router, finding.RouterLossFree, finding.RouterWatch,
 		finding.Repeats("goodput_bps", 3)},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
-		keys, loaded := finding.RouterKeys(rows), finding.RouterLoaded(rows)
-		all, full := table.By(rows, keys...), table.By(loaded, keys...)
+		everything, loaded := finding.RouterLayout(rows, rows), finding.RouterLoaded(rows)
+		keys, all := everything.Keys(), table.Groups(everything.Tried())
+		places := finding.RouterLayout(rows, loaded).Tried()
+		full := table.Groups(places)
 		delay := "delay_p50_ns"
 		if len(withFigure(all, delay)) == 0 { // the clocks do not agree
 			delay = "round_trip_p50_ns"
@@ -30,9 +32,9 @@ var router = Kind{
 
 		out := []Section{routerTiles(found)}
 		if len(full) > 0 {
-			out = append(out, hero(packetsChart(full)), routerCores(full, first(found, "router.")))
+			out = append(out, hero(packetsChart(places)), routerCores(full, first(found, "router.")))
 		}
-		out = append(out, losses("Packets lost", udpOnly(full)),
+		out = append(out, losses("Packets lost", table.Groups(overUDP(places))),
 			intervals("Delay, idle and at full load", delayed, delay, nil))
 		out = append(out, paths(loaded)...)
 		processor := metricColumns("router_busy_ratio", "total_goodput_bps", "router_packet_ns", "router_work_cores",
@@ -40,7 +42,7 @@ var router = Kind{
 			"router_irq_ratio", "router_steal_ratio")
 		health := metricColumns("router_connections", "router_temperature_c", "router_clock_hz",
 			"router_softnet_squeezed", "router_connections_max", "router_cost_ratio")
-		out = append(out, trafficTable(full, keys))
+		out = append(out, trafficTable(places, keys))
 		if searches := table.Searches(rows); len(searches) > 0 {
 			out = append(out, searchTable(searches, finding.RouterSearchKeys(searches)))
 		}
@@ -85,12 +87,13 @@ func routerTiles(found []finding.Finding) Tiles {
 
 // packetsChart shows the packets by the size of the frames; with variants, or of one size, as
 // intervals; of TCP its goodput.
-func packetsChart(full []table.Group) Chart {
-	frames, size := udpOnly(full), table.KeyOf("frame_bytes")
+func packetsChart(full []table.Place) Chart {
+	of := overUDP(full)
+	frames, size := table.Groups(of), table.KeyOf("frame_bytes")
 	if len(frames) == 0 {
-		return intervals("Goodput through the router", full, "goodput_bps", finding.RouterEffects(full))
+		return intervals("Goodput through the router", table.Groups(full), "goodput_bps", finding.RouterEffects(full))
 	}
-	rows, effects := table.RowsOf(frames), finding.RouterEffects(frames)
+	rows, effects := table.RowsOf(frames), finding.RouterEffects(of)
 	if effects != nil || len(table.By(rows, size)) < 2 {
 		return intervals("Packets through the router", frames, "receive_pps", effects)
 	}
@@ -98,9 +101,9 @@ func packetsChart(full []table.Group) Chart {
 	return lines("Packets through the router by frame size", rows, ways, size, "receive_pps")
 }
 
-func udpOnly(groups []table.Group) []table.Group {
-	return slices.DeleteFunc(slices.Clone(groups),
-		func(g table.Group) bool { return g.Rows[0].Flow.Protocol != model.UDP })
+func overUDP(places []table.Place) []table.Place {
+	return slices.DeleteFunc(slices.Clone(places),
+		func(p table.Place) bool { return p.Rows[0].Flow.Protocol != model.UDP })
 }
 
 // routerCores shows what the router's cores did with the traffic of the answer, in each variant.
@@ -124,9 +127,10 @@ func routerCores(full []table.Group, answer finding.Finding) Chart {
 }
 
 // trafficTable is what a reader wants first of all traffic at full load. The first way leads.
-func trafficTable(full []table.Group, keys []table.Key) Table {
+func trafficTable(places []table.Place, keys []table.Key) Table {
 	title, effects := "By direction and traffic", []column(nil)
-	if e := finding.RouterEffects(full); e != nil {
+	full := table.Groups(places)
+	if e := finding.RouterEffects(places); e != nil {
 		title += ", and each variant's goodput against the first one's"
 		effects = effectColumn("Against the first", e)
 	}

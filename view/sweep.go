@@ -58,7 +58,8 @@ func sweepTiles(found []finding.Finding, c finding.Ranking) Tiles {
 // sweepCharts draws goodput over the settings: as shades over two keys, as lines over
 // one that is a number, else with intervals.
 func sweepCharts(rows []table.Row, heads []finding.Ranking) []Section {
-	under, keys := finding.SweepKeys(rows)
+	l := table.Lay(rows)
+	under, keys := l.Under, l.Choice
 	noNumber := func(g table.Group) bool { return !(g.Levels[0].Number > 0) || g.Levels[0].Text != "" }
 	if len(keys) == 1 && len(heads[0].Settings) > 1 && !slices.ContainsFunc(heads[0].Settings, noNumber) {
 		title := "Goodput by " + strings.ToLower(keys[0].Label)
