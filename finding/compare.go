@@ -349,10 +349,10 @@ func (c Comparison) side(i int) Finding {
 	}
 	tell := func(code string, e Effect) {
 		other, base := c.Group(e.Condition, i), c.Group(e.Condition, 0)
-		f.Code, f.Groups = code, append(f.Groups, other, base)
+		f.Code = code
 		f = f.word("what", c.phrase(e)).word("figure", e.figure()).word("metric", e.Metric.Name).
-			word("place", capital(strings.TrimPrefix(c.at(e), ", "))).median(e.Metric.Name, "best", other).
-			median(e.Metric.Name, "base", base).number("change_ratio", e.Metric.Name, e.Change)
+			word("place", capital(strings.TrimPrefix(c.at(e), ", "))).place("best", other).
+			place("base", base).number("change_ratio", e.Metric.Name, e.Change)
 		switch {
 		case e.Needed >= table.MostNeeded:
 			f = f.word("never", "yes")

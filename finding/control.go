@@ -100,7 +100,7 @@ func Control(rows []table.Row) []Finding {
 	}
 	focus := c.Under(c.Groups[0])
 	if contrastRank[out[0].Code] > 0 {
-		focus = c.Under(out[0].Groups[0])
+		focus = c.Under(*out[0].Places[""])
 	}
 	out = append(out, c.limit(focus))
 	out = append(out, c.queues()...)
@@ -122,7 +122,7 @@ func (c Controls) contrasts() []Finding {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Finding) int {
-		return cmp.Compare(weights[b.Groups[0].Name()], weights[a.Groups[0].Name()])
+		return cmp.Compare(weights[b.Places[""].Name()], weights[a.Places[""].Name()])
 	})
 	conditions := len(table.By(table.RowsOf(c.Groups), c.Conditions...))
 	seen, code := map[string]bool{}, ""
@@ -187,10 +187,13 @@ func (c Controls) contrast(g table.Group, e table.Effect) Finding {
 func (c Controls) alone() []Finding {
 	ranked := table.Rank(c.Metric, c.Groups)
 	best, worst := ranked[0], ranked[len(ranked)-1]
-	f := say("cc.alone", Answer, best).word("who", ControlOf(best)).word("where", c.Under(best)).
-		figure(c.Metric.Name, "best", best)
+	f := say("cc.alone", Answer).place("best", best).word("who", ControlOf(best)).word("where", c.Under(best)).
+		word("metric", c.Metric.Name)
+	if c.Metric.Name == "completion_s" {
+		f.Words["timed"] = "yes"
+	}
 	if s := worst.Stat(c.Metric); len(ranked) > 1 && s.N > 0 {
-		f = f.median(c.Metric.Name, "worst", worst).word("worst", c.Under(worst))
+		f = f.place("worst", worst).word("worst", c.Under(worst))
 		if ControlOf(worst) != ControlOf(best) {
 			f.Words["base"] = ControlOf(worst)
 		}
@@ -214,11 +217,11 @@ func (c Controls) queues() []Finding {
 	if math.IsNaN(middle(most, queueing)) {
 		return nil
 	}
-	f := say("cc.queue", Fact, most).median(queueing, "most", most).word("who", ControlOf(most)).
+	f := say("cc.queue", Fact).place("most", most).word("who", ControlOf(most)).
 		word("where", c.Under(most))
 	known := only(c.groupsUnder(c.Under(most)), func(g table.Group) bool { return !math.IsNaN(middle(g, queueing)) })
 	if least := smallest(known, queueing); ControlOf(least) != ControlOf(most) {
-		f = f.median(queueing, "least", least).word("base", ControlOf(least))
+		f = f.place("least", least).word("base", ControlOf(least))
 	}
 	return []Finding{f}
 }
@@ -245,7 +248,7 @@ func (c Controls) more(found []Finding) []Finding {
 	d, need := c.Groups[0].Rows[0].Doc, 0
 	for _, f := range Of(found, Answer) {
 		if n, ok := f.Number("more_count", ""); ok {
-			need = max(need, f.Groups[0].Stat(c.Metric).N+int(n))
+			need = max(need, f.Places[""].Stat(c.Metric).N+int(n))
 		}
 	}
 	if need == 0 || need > model.MaxRepeats {

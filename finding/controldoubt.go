@@ -54,7 +54,7 @@ func ControlStreams(rows []table.Row) []Finding {
 		if g.Rows[0].Flow.Streams < 2 || math.IsNaN(fair) {
 			continue
 		}
-		f := say("cc.fair", Fact, g).number("stream_fairness_index", "", fair).word("who", ControlOf(g)).
+		f := say("cc.fair", Fact, g).word("who", ControlOf(g)).
 			word("where", c.Under(g))
 		if fair < evenShares {
 			f.Code = "cc.unfair"
@@ -66,7 +66,7 @@ func ControlStreams(rows []table.Row) []Finding {
 			if len(Of(out, Answer)) == 0 {
 				f.Level = Answer
 			}
-			f = f.median("control_share_ratio", "most", most).median("control_share_ratio", "least", least)
+			f = f.place("most", most).place("least", least)
 		}
 		out = append(out, f)
 	}

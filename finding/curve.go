@@ -90,18 +90,12 @@ func path(d *model.Document) string {
 
 func curve(name string, sizes []table.Group) []Finding {
 	fast, wide := largest(sizes, "receive_pps"), largest(sizes, "goodput_bps")
-	f := say("curve.unclear", Answer, fast, wide).figure("receive_pps", "best", fast).
-		figure("goodput_bps", "best", wide)
-	f.Words = map[string]string{"path": name, "fast": fast.Name(), "wide": wide.Name()}
+	f := say("curve.unclear", Answer).place("best", fast).place("wide", wide).word("path", name)
 	if !(middle(wide, "goodput_bps") > 0) {
 		f.Code, f.Words["sizes"] = "curve.nothing", everyOf(sizes)
-		rows, lost, sent := table.RowsOf(sizes), uint64(0), uint64(0)
-		for _, r := range rows {
-			lost, sent = lost+r.Flow.Lost, sent+r.Flow.Attempted
-		}
-		if lost < sent { // in most trials nothing arrived, but not in all
-			f = f.number("lost_packets", "all", float64(lost))
-			return []Finding{f.number("attempted_packets", "all", float64(sent))}
+		rows := table.RowsOf(sizes)
+		if slices.ContainsFunc(rows, func(r table.Row) bool { return r.Flow.Lost < r.Flow.Attempted }) {
+			f.Words["most"] = "yes"
 		}
 		f.Words["places"], _ = placesOf(rows)
 		return []Finding{f}
@@ -113,8 +107,7 @@ func curve(name string, sizes []table.Group) []Finding {
 	asked := sizes[0].Asked()
 	if most := largest(sizes, "attempted_packets"); asked && middle(most, "attempted_packets") < fewPackets {
 		f.Code = "curve.few"
-		return []Finding{f.median("attempted_packets", "", most).median("lost_packets", "", most).median("duration_s",
-			"", most)}
+		return []Finding{f.place("", most)}
 	}
 	if asked {
 		f.Code, f.Words["sizes"] = "curve.kept", everyOf(sizes)
@@ -122,7 +115,7 @@ func curve(name string, sizes []table.Group) []Finding {
 		behind := slices.MaxFunc(sizes, func(a, b table.Group) int { return cmp.Compare(a.Grown(), b.Grown()) })
 		if middle(worst, "loss_ratio") >= lossless {
 			limit = worst.Limit()
-			f = f.loses("curve.", limit, worst).word("worst", worst.Name())
+			f = f.loses("curve.", limit, worst)
 			return []Finding{f, limitedBy(limit, worst)}
 		} else if r, ok := lostBeside(table.Group{Rows: table.RowsOf(sizes)}); ok {
 			valid := table.Usable(table.RowsOf(sizes))
@@ -133,8 +126,8 @@ func curve(name string, sizes []table.Group) []Finding {
 			f = f.number("loss_ratio", "worst", r.Flow.LossRatio)
 			return []Finding{f.word("trial", fmt.Sprint(r.TrialNumber()))}
 		} else if behind.Grown() > 0 {
-			f.Code, f.Words["grown"] = "curve.grown", behind.Name()
-			return []Finding{grew(f, behind), limitedBy(behind.Limit(), behind)}
+			f.Code = "curve.grown"
+			return []Finding{f.place("grown", behind), limitedBy(behind.Limit(), behind)}
 		} else if len(Held(table.RowsOf(sizes))) > 0 {
 			f.Code = "curve.held"
 		} else if limit.By == table.ByDead {
@@ -177,7 +170,7 @@ func (f Finding) loses(kind string, limit table.Limit, worst table.Group) Findin
 	if limit.OfRate() && limit.By != table.ByReceiver && limit.By != table.BySender {
 		f.Code = kind + "short"
 	}
-	f = f.median("loss_ratio", "worst", worst)
+	f = f.place("worst", worst)
 	if limit.Line != nil && limit.Share > almostAll {
 		return f.word("place", where(*limit.Line))
 	}
@@ -243,7 +236,7 @@ func (f Finding) worstOf(sizes []table.Group, wide table.Group) Finding {
 	worst := smallest(sizes, m.Name)
 	low, high := worst.Stat(m), wide.Stat(m)
 	if low.High < high.Low && low.Median < (1-m.Resolution)*high.Median {
-		f = f.median(m.Name, "worst", worst).number("payload_bytes", "worst", worst.Level("payload_bytes").Number)
+		f = f.place("worst", worst)
 	}
 	return f
 }
@@ -259,7 +252,7 @@ func keptWhole(sizes []table.Group, fast table.Group) []Finding {
 	})
 	if len(clean) > 0 {
 		g := largest(clean, "receive_pps")
-		return []Finding{say("curve.free", Fact, g).median("receive_pps", "free", g).word("where", g.Name())}
+		return []Finding{say("curve.free", Fact).place("free", g).word("where", g.Name())}
 	}
 	return flooded(fast)
 }

@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,13 +44,27 @@ type Number struct {
 type Finding struct {
 	Code    string // of its words
 	Level   Level
-	Numbers []Number
-	Words   map[string]string // names and settings, no sentences
-	Groups  []table.Group     // that it is about, the foremost first
+	Numbers []Number                // that no place has
+	Words   map[string]string       // names and settings, no sentences
+	Places  map[string]*table.Group // by role: the figures and names in the words are read from them
 }
 
-func say(code string, level Level, groups ...table.Group) Finding {
-	return Finding{Code: code, Level: level, Groups: groups, Words: map[string]string{}}
+// say begins a finding; of is the place that it is about, which has the role "".
+func say(code string, level Level, of ...table.Group) Finding {
+	f := Finding{Code: code, Level: level, Words: map[string]string{}}
+	for _, g := range of {
+		f = f.place("", g)
+	}
+	return f
+}
+
+func (f Finding) place(role string, g table.Group) Finding {
+	f.Places = maps.Clone(f.Places)
+	if f.Places == nil {
+		f.Places = map[string]*table.Group{}
+	}
+	f.Places[role] = &g
+	return f
 }
 
 func (f Finding) number(metric, role string, v float64) Finding {
@@ -57,17 +72,6 @@ func (f Finding) number(metric, role string, v float64) Finding {
 		f.Numbers = append(slices.Clip(f.Numbers), Number{metric, role, v})
 	}
 	return f
-}
-
-func (f Finding) figure(metric, role string, g table.Group) Finding {
-	if s := g.Stat(table.MetricOf(metric)); s.N > 0 {
-		f = f.number(metric, role, s.Median).number(metric, role+"-low", s.Low).number(metric, role+"-high", s.High)
-	}
-	return f
-}
-
-func (f Finding) median(metric, role string, g table.Group) Finding {
-	return f.number(metric, role, middle(g, metric))
 }
 
 func (f Finding) word(name, text string) Finding {
@@ -101,21 +105,40 @@ func All(rows []table.Row, rules ...Rule) []Finding {
 }
 
 func (f Finding) alike(g Finding) bool {
-	return f.Code == g.Code && slices.Equal(f.Numbers, g.Numbers) && maps.Equal(f.Words, g.Words)
+	return f.Code == g.Code && f.Text() == g.Text() && f.Command() == g.Command()
 }
 
 func Of(all []Finding, level Level) []Finding {
 	return only(all, func(f Finding) bool { return f.Level == level })
 }
 
-// Number returns a number of the finding; ok is false if it has none such.
+// Number returns a number of the finding, or the figure of its place in a role; ok is false if it has none such. Roles
+// that end with -low and -high are the interval.
 func (f Finding) Number(metric, role string) (v float64, ok bool) {
 	for _, n := range f.Numbers {
 		if n.Metric == metric && n.Role == role {
 			return n.Value, true
 		}
 	}
-	return 0, false
+	role, low := strings.CutSuffix(role, "-low")
+	role, high := strings.CutSuffix(role, "-high")
+	g := f.Places[role]
+	if g == nil {
+		return 0, false
+	}
+	m, measured := table.FindMetric(metric)
+	if !measured {
+		l := g.Level(metric)
+		return l.Number, l.Known && l.Text == ""
+	}
+	switch s := g.Stat(m); {
+	case low:
+		return s.Low, s.N > 0
+	case high:
+		return s.High, s.N > 0
+	default:
+		return s.Median, s.N > 0
+	}
 }
 
 func (f Finding) Has(metric, role string) bool { _, ok := f.Number(metric, role); return ok }
@@ -142,14 +165,22 @@ func (f Finding) interval(metric, role string) string {
 	return " (" + unit.Bare(from, to) + "–" + to + ")"
 }
 
-// W prints a word. Words come from outside: they have no control characters, escape
+// W prints a word, or the name of the place in that role. Words come from outside: they have no control characters, escape
 // sequences or reversals of direction when they are printed.
 func (f Finding) W(name string) string {
-	word, ok := f.Words[name]
+	word, ok := f.lookUp(name)
 	if !ok {
 		return "<no " + name + ">"
 	}
 	return printable(word)
+}
+
+func (f Finding) lookUp(name string) (word string, ok bool) {
+	word, ok = f.Words[name]
+	if g := f.Places[name]; !ok && g != nil && name != "" {
+		return g.Name(), true
+	}
+	return word, ok
 }
 
 func printable(word string) string {
@@ -195,9 +226,9 @@ func (f Finding) Command() string { return f.fill(commands[f.Code]) }
 
 // fill puts a finding's numbers and words into a text:
 //
-//	{loss_ratio}, {loss_ratio:worst}   a number in its unit, of a role
+//	{loss_ratio}, {loss_ratio:worst}   a number, or a figure of the place in that role, in its unit
 //	{*metric:worst}                    a number of the metric that the word "metric" names
-//	{place}                            a word
+//	{worst}                            a word, or the name of the place in that role
 //	{receive_pps:best range}           a number with its interval: "340 kpps (287–389 kpps)"
 //	{loss_ratio:made fine}             a share with three digits: "4.98 %"
 //	{at_s moment}                      a moment of a trial to the second: "14 h 24 min 5 s"
@@ -256,13 +287,14 @@ func (f Finding) value(reference string) (text string, known bool) {
 	}
 	v, isNumber := f.Number(metric, role)
 	one, many, plural := strings.Cut(form, "/")
+	word, _ := f.lookUp(name)
 	switch {
 	case form == "?":
-		return "", isNumber || f.Words[name] != ""
+		return "", isNumber || word != ""
 	case !isNumber && form == "argument":
-		return ShellWord(f.W(name)), f.Words[name] != ""
+		return ShellWord(f.W(name)), word != ""
 	case !isNumber:
-		return f.W(name), f.Words[name] != ""
+		return f.W(name), word != ""
 	case form == "range":
 		return f.N(metric, role) + f.interval(metric, role), true
 	case form == "fine":
@@ -280,6 +312,7 @@ func (f Finding) value(reference string) (text string, known bool) {
 var levelNames = []string{"answer", "fact", "doubt", "next", "setup"}
 
 func (f Finding) Stored(words bool) model.Finding {
+	f = f.whole()
 	out := model.Finding{Code: f.Code, Level: levelNames[f.Level], Numbers: []model.FindingNumber{}, Words: f.Words}
 	for _, n := range f.Numbers {
 		if !math.IsNaN(n.Value) && !math.IsInf(n.Value, 0) { // JSON has no such number
@@ -288,6 +321,30 @@ func (f Finding) Stored(words bool) model.Finding {
 	}
 	if words {
 		out.Text, out.Command = f.Text(), f.Command()
+	}
+	return out
+}
+
+var references = regexp.MustCompile(`\{([^ }]+)`)
+
+// whole adds to the numbers and words of a finding those that its text reads from places.
+func (f Finding) whole() Finding {
+	out := f
+	for _, m := range references.FindAllStringSubmatch(sentences[f.Code]+commands[f.Code], -1) {
+		metric, role, _ := strings.Cut(m[1], ":")
+		if word, named := strings.CutPrefix(metric, "*"); named {
+			metric = f.Words[word]
+		}
+		for _, end := range []string{"", "-low", "-high"} {
+			if v, ok := f.Number(metric, role+end); ok && !slices.ContainsFunc(out.Numbers, func(n Number) bool {
+				return n.Metric == metric && n.Role == role+end
+			}) {
+				out = out.number(metric, role+end, v)
+			}
+		}
+		if word, ok := f.lookUp(m[1]); ok {
+			out = out.word(m[1], word)
+		}
 	}
 	return out
 }

@@ -140,8 +140,8 @@ func (c Comparison) effect(e Effect) Finding {
 		change = "points_ratio"
 	}
 	other, base := c.Group(e.Condition, e.Side), c.Group(e.Condition, 0)
-	f := say("compare.effect", Fact, other, base).word("side", c.Sides[e.Side].Name).word("what", c.phrase(e)).
-		word("verdict", string(e.Verdict)).figure(name, "side", other).figure(name, "base", base).
+	f := say("compare.effect", Fact).word("side", c.Sides[e.Side].Name).word("figure", e.figure()).word("at", c.at(e)).
+		word("metric", name).word("verdict", string(e.Verdict)).place("side", other).place("base", base).
 		number("repeats_count", "side", float64(c.Stat(e, e.Side).N)).
 		number("repeats_count", "base", float64(c.Stat(e, 0).N)).number("repeats_count", "more", float64(e.Needed)).
 		number(change, name, e.Change).number(change, name+"-low", e.Low).number(change, name+"-high", e.High).

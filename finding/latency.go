@@ -69,8 +69,7 @@ func Latency(rows []table.Row) []Finding {
 	for _, g := range full {
 		out = append(out, loaded(g))
 	}
-	out = append(out, say("latency.minute", Fact, worst).word("way", wayOf(worst)).
-		median("round_trips_per_minute", "", worst).median("round_trips_per_minute", "idle", idle))
+	out = append(out, say("latency.minute", Fact, worst).place("idle", idle).word("way", wayOf(worst)))
 	out = append(out, unsteady(rows, middle(idle, tripKey))...)
 	out = append(out, mostLoad(rows, full)...)
 	if middle(worst, "loss_ratio") >= lossless {
@@ -93,7 +92,7 @@ func unsteady(rows []table.Row, idle float64) []Finding {
 	if worst.Rows == nil {
 		return nil
 	}
-	return []Finding{say("latency.unsteady", Doubt).number(shareKey, "", worst.Level(shareKey).Number).
+	return []Finding{say("latency.unsteady", Doubt, worst).
 		word("way", wayOf(worst)).number(tripKey, "before", before).number(tripKey, "idle", idle)}
 }
 
@@ -129,9 +128,9 @@ var grades = []struct {
 }{{5, "A+"}, {30, "A"}, {60, "B"}, {200, "C"}, {400, "D"}, {math.Inf(1), "F"}}
 
 func gradeOf(full []table.Group, idle table.Group) Finding {
-	f := say("latency.grade", Answer, full...)
+	f := say("latency.grade", Answer)
 	for _, g := range full {
-		f = f.median(moreKey, wayOf(g), g)
+		f = f.place(wayOf(g), g)
 	}
 	if share := full[0].Level(shareKey); !slices.ContainsFunc(full, func(g table.Group) bool {
 		return g.Level(shareKey) != share
@@ -141,16 +140,16 @@ func gradeOf(full []table.Group, idle table.Group) Finding {
 	if slices.ContainsFunc(full, func(g table.Group) bool { return g.Level(shareKey).Number < 1 }) {
 		f.Code = "latency.light"
 	}
-	worst, name := middle(largest(full, moreKey), moreKey), ""
+	worst, name := largest(full, moreKey), ""
 	for _, g := range grades {
-		if name == "" && worst < g.below*1e6 {
+		if name == "" && middle(worst, moreKey) < g.below*1e6 {
 			name = g.name
 		}
 	}
 	if len(full) == 1 {
 		f.Words["way"] = wayOf(full[0])
 	}
-	return f.word("grade", name).number(moreKey, "worst", worst).median(tripKey, "idle", idle)
+	return f.word("grade", name).place("worst", worst).place("idle", idle)
 }
 
 // oneWay are the groups that load one direction, or all where none does.
@@ -188,20 +187,14 @@ func kneeOfLoads(loads []table.Group) Finding {
 	if knee.Rows == nil {
 		return say("latency.flat", Answer)
 	}
-	return say("latency.knee", Answer, knee).number(shareKey, "", knee.Level(shareKey).Number).
-		median(moreKey, "", knee).median("send_pps", "", knee).
-		word("way", wayOf(knee))
+	return say("latency.knee", Answer, knee).word("way", wayOf(knee))
 }
 
 // loaded is what a direction's highest load does to the thin flow.
 func loaded(g table.Group) Finding {
-	f := say("latency.loaded", Fact, g).word("way", wayOf(g)).
-		number(shareKey, "", g.Level(shareKey).Number)
-	for _, metric := range []string{tripKey, "round_trip_p99_ns", "up_increase_p50_ns", "down_increase_p50_ns"} {
-		f = f.median(metric, "", g)
-	}
+	f := say("latency.loaded", Fact, g).word("way", wayOf(g))
 	if middle(g, "probe_loss_ratio") > 0 {
-		f = f.median("probe_loss_ratio", "", g)
+		f = f.place("lossy", g)
 	}
 	return f
 }

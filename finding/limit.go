@@ -21,20 +21,17 @@ func Grown(rows []table.Row) []Finding {
 	var out []Finding
 	for _, g := range table.Settled(table.Usable(rows)) {
 		if g.Rows[0].Doc.Plan.Design.Search == nil && g.Asked() && g.Grown() > 0 {
-			f := grew(say("path.grown", Doubt, g), g).word("where", at(g))
+			f := say("path.grown", Doubt).place("grown", g).word("where", at(g))
 			if middle(g, "loss_ratio") < lossless {
 				f = f.word("whole", "yes")
 			}
 			out = append(out, f)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(b.Groups[0].Grown(), a.Groups[0].Grown()) })
+	slices.SortStableFunc(out, func(a, b Finding) int {
+		return cmp.Compare(b.Places["grown"].Grown(), a.Places["grown"].Grown())
+	})
 	return out[:min(len(out), 1)] // the worst is enough
-}
-
-// grew adds what went into such a queue and what came out.
-func grew(f Finding, g table.Group) Finding {
-	return f.median("send_pps", "grown", g).median("receive_pps", "grown", g).median("delay_max_ns", "grown", g)
 }
 
 // cardQueues hold packets back only if the card below them does.
@@ -78,9 +75,9 @@ func longestHolder(g table.Group) string {
 
 // limitedBy says what held a group back, with the figure or the line of the ledger that tells.
 func limitedBy(l table.Limit, g table.Group) Finding {
-	f := say("limit."+string(l.By), Fact, g).word("limit", limitName(l, g))
+	f := say("limit."+string(l.By), Fact).place("limited", g).word("limit", limitName(l, g))
 	if m, ok := table.FindMetric(l.Proof); ok {
-		f = f.median(m.Name, "", g)
+		f = f.number(m.Name, "", middle(g, m.Name)) // and no other figure of the place
 	}
 	if l.Line != nil {
 		f = f.word("place", where(*l.Line))
@@ -161,7 +158,7 @@ func Beyond(rows []table.Row) []Finding {
 	if !(middle(most, "link_ratio") > table.OverLink) || most.Rows[0].Doc.Lab == nil {
 		return nil
 	}
-	return []Finding{say("link.beyond", Doubt, most).median("link_ratio", "", most).word("where", at(most))}
+	return []Finding{say("link.beyond", Doubt, most).word("where", at(most))}
 }
 
 var limitNames = map[table.Part]string{table.ByLink: "the link", table.ByRouter: "the router",

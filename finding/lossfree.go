@@ -65,7 +65,7 @@ func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
 				found[0] = found[0].word("way", capital(name))
 			}
 			if alone && len(out) == 0 {
-				found[0] = found[0].figure("receive_pps", "flood", table.Group{Rows: goal.Rows[0].Flood()})
+				found[0] = found[0].place("flood", table.Group{Rows: goal.Rows[0].Flood()})
 			}
 			out = append(limitOnce(out, found), found...)
 		}
@@ -93,10 +93,9 @@ func (f Finding) isLimit() bool { return strings.HasPrefix(f.Code, "limit.") }
 // lossFree is the answer for one setting and one goal; the leading one says what is lost first, too.
 func lossFree(g table.Group, leading bool) []Finding {
 	first := g.Rows[0]
-	f := say("free.found", Answer, g).word("limit", SearchLimit(first)).
-		figure("throughput_pps", "", g).median("holds_pps", "", g)
+	f := say("free.found", Answer, g).word("limit", SearchLimit(first))
 	if fails := middle(g, "fails_pps"); unit.FormatPPS(fails) != unit.FormatPPS(middle(g, "throughput_pps")) {
-		f = f.number("fails_pps", "", fails) // else readers see one rate that is carried and fails
+		f = f.place("fails", g) // else readers see one rate that is carried and fails
 	}
 	if first.Search.Goal.LossRatio > 0 {
 		f = f.number("loss_ratio", "goal", first.Search.Goal.LossRatio)

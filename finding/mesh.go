@@ -118,7 +118,7 @@ func meshAnswer(ways []way, hosts []side) Finding {
 
 // tell says what a way lost, and where it lost most.
 func (w way) tell(code string, level Level) Finding {
-	return say(code, level, w.Group).word("from", w.from).word("to", w.to).word("place", mostLost(w.Rows, "")).
+	return say(code, level).word("from", w.from).word("to", w.to).word("place", mostLost(w.Rows, "")).
 		number("loss_ratio", "", w.share())
 }
 

@@ -42,7 +42,7 @@ func Router(rows []table.Row) []Finding {
 	return out
 }
 
-// RouterLayout lays out some rows of a bench by what varies among all: a condition is traffic, and the way that it takes.
+// RouterLayout lays out some rows of a bench by what varies among all: a condition is traffic, and its way.
 // Variants are compared with the plan's first one by the payload that arrived, whatever was sent.
 func RouterLayout(all, some []table.Row) table.Layout {
 	l := table.LayBy(some, append(table.Varying(all, wayKey), TrafficKey), table.Varying(all, table.KeyOf("variant")))
@@ -135,16 +135,16 @@ func foremostFlow(full []table.Group) []table.Group {
 func carried(full []table.Group) Finding {
 	var frames []table.Group
 	all := foremostFlow(full)
-	f := say("router.tcp", Answer, all...).word("name", routerName(full[0].Rows[0]))
+	f := say("router.tcp", Answer, all[0]).word("name", routerName(full[0].Rows[0]))
 	for _, g := range all {
 		if protocolOf(g) == model.TCP {
-			f = f.figure("goodput_bps", "tcp", g)
+			f = f.place("tcp", g)
 		} else {
 			frames = append(frames, g)
 		}
 	}
-	f.Words["way"] = wayKey.Of(f.Groups[0].Rows[0]).Text
-	if v := f.Groups[0].Level("variant"); v.Known {
+	f.Words["way"] = wayKey.Of(all[0].Rows[0]).Text
+	if v := all[0].Level("variant"); v.Known {
 		f.Words["name"] += " (" + v.Text + ")"
 	}
 	if len(frames) == 0 {
@@ -152,10 +152,9 @@ func carried(full []table.Group) Finding {
 	}
 	small, large := frames[0], frames[len(frames)-1]
 	f.Words["small"], f.Words["largest"] = traffic(small), traffic(large)
-	f = f.figure("receive_pps", "small", small).figure("goodput_bps", "large", large).
-		figure("link_ratio", "large", large)
+	f = f.place("small", small).place("large", large)
 	if len(frames) > 1 {
-		f.Words["large"] = f.Words["largest"]
+		f.Words["also"] = f.Words["largest"]
 	}
 	worst := largest(frames, "loss_ratio")
 	switch asked, limit := small.Asked(), small.Limit(); {
@@ -199,13 +198,13 @@ func routerDelay(rows []table.Row) []Finding {
 			of, what = "round_trip", "Round trip"
 		}
 		p50, p99 := of+"_p50_ns", of+"_p99_ns"
-		f := say("router.idle", Fact, idle).figure(p50, "idle", idle).figure(p99, "idle", idle)
+		f := say("router.idle", Fact).place("idle", idle)
 		f.Words = map[string]string{"p50": p50, "p99": p99, "what": what,
 			"where": table.By(idle.Rows, table.Varying(rows, keys...)...)[0].Name()}
 		if full := table.By(same, TrafficKey); len(full) > 0 {
 			if worst := largest(full, p50); !math.IsNaN(middle(worst, p50)) {
-				f.Code, f.Words["load"], f.Groups = "router.delay", traffic(worst), append(f.Groups, worst)
-				f = f.figure(p50, "full", worst).figure(p99, "full", worst)
+				f.Code, f.Words["load"] = "router.delay", traffic(worst)
+				f = f.place("full", worst)
 			}
 		}
 		if f.Has(p50, "idle") {
@@ -220,10 +219,6 @@ func sessions(rows []table.Row) []Finding {
 	opened := only(rows, func(r table.Row) bool { return r.Flow.Connections != nil })
 	for _, g := range table.By(opened, table.KeyOf("connections"), table.KeyOf("variant")) {
 		f := say("router.connections."+g.Level("connections").Text, Fact, g).word("variant", g.Level("variant").Text)
-		for _, m := range []string{"connections_per_s", "connections_open_max", "connections_failed",
-			"set_up_p50_ns"} {
-			f = f.figure(m, "", g)
-		}
 		if n, _ := f.Number("connections_failed", ""); n > 0 {
 			f.Level = Answer
 		}
@@ -277,7 +272,7 @@ func variantFindings(places []table.Place) []Finding {
 		case table.TooFew:
 			text += " (not proven)"
 		}
-		list, f.Groups = append(list, text), append(f.Groups, g)
+		list = append(list, text)
 	}
 	if len(list) == 0 {
 		return nil

@@ -17,7 +17,7 @@ func routerLimits(full []table.Group) []Finding {
 		alike = foremost[:len(alike)+1]
 	}
 	out := []Finding{limitedBy(limit, foremost[0]).word("where", whereOf(alike, foremost))}
-	out[0].Level, out[0].Groups = Answer, alike
+	out[0].Level = Answer
 	if unwatched(foremost[0].Rows[0].Doc) {
 		out[0] = out[0].word("dut", "yes")
 	}
@@ -54,13 +54,12 @@ func busiest(g table.Group) (f Finding, ok bool) {
 		return f, false
 	}
 	top, most := largest(table.By(cores, table.KeyOf("core")), "core_busy_ratio"), 0.0
-	f = say("router.core", Fact, top).word("where", traffic(g)).word("core", top.Name())
+	f = say("router.core", Fact, top).word("where", traffic(g)).word("busiest", top.Name())
 	for _, part := range []string{"softirq", "system", "user", "irq", "nice", "steal"} {
 		if v := middle(top, "core_"+part+"_ratio"); v > most {
 			most, f.Words["doing"], f.Words["part"] = v, part, "core_"+part+"_ratio"
 		}
 	}
-	f = f.figure("core_busy_ratio", "", top).number(f.Words["part"], "", most)
 	return f, most > 0 && f.Has("core_busy_ratio", "")
 }
 
@@ -93,8 +92,7 @@ func offloaded(full []table.Group) []Finding {
 	if groups[0].Rows[0].Doc.Lab != nil {
 		code, metric = "router.offload.kernel", "router_kernel_ratio"
 	}
-	f := say(code, Fact, groups...).word("where", whereOf(groups, full))
-	return []Finding{f.median(metric, "", largest(groups, metric))}
+	return []Finding{say(code, Fact, largest(groups, metric)).word("where", whereOf(groups, full))}
 }
 
 func RouterWatch(rows []table.Row) []Finding {
@@ -120,11 +118,11 @@ func RouterWatch(rows []table.Row) []Finding {
 			}
 		}
 	}
-	watched := say("router.watched", SetUp).number("seen_count", "", float64(seen)).
+	watched := say("router.watched", SetUp, table.Group{Rows: trials}).number("seen_count", "", float64(seen)).
 		word("source", sourceOf(rows[0].Doc)).
 		number("unseen_count", "", float64(len(trials)-seen)).number("trials_count", "", float64(len(trials))).
-		number("samples_count", "", samples).median("router_cost_ratio", "", table.Group{Rows: trials})
-	doubt := func(code string) Finding { return Finding{code, Doubt, watched.Numbers, nil, nil} }
+		number("samples_count", "", samples)
+	doubt := func(code string) Finding { return Finding{code, Doubt, watched.Numbers, nil, watched.Places} }
 	if seen < len(trials) {
 		out = append(out, doubt("router.unseen"))
 	}

@@ -168,7 +168,7 @@ func Disorder(rows []table.Row) []Finding {
 			return nil
 		}
 		if g := largest(groups, d.metric); middle(g, d.metric) > d.most {
-			out = append(out, say(d.code, Doubt, g).median(d.metric, "worst", g).word("where", at(g)))
+			out = append(out, say(d.code, Doubt).place("worst", g).word("where", at(g)))
 		}
 	}
 	return out
@@ -247,7 +247,7 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 		}
 		for _, r := range g.Rows {
 			if dead := len(r.Flow.DeadStreams); dead > 0 {
-				out = append(out, say("loss.dead", Answer, g).word("where", PlaceName(g)).number("streams_count",
+				out = append(out, say("loss.dead", Answer).word("where", PlaceName(g)).number("streams_count",
 					"dead", float64(dead)).
 					number("streams_count", "", float64(streamsOf(r))))
 				break
@@ -260,7 +260,7 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 			}
 		}
 		if v > most {
-			out = append(out, say("loss.limit", Answer, g).word("where", PlaceName(g)).number(metric, "", v).
+			out = append(out, say("loss.limit", Answer).word("where", PlaceName(g)).number(metric, "", v).
 				number(metric, "most", most))
 		}
 	}
@@ -277,11 +277,7 @@ func Profiles(rows []table.Row) []Finding {
 		if slices.ContainsFunc(out, func(o Finding) bool { return o.Words["profile"] == p.Profile }) {
 			continue // one flow stands for those alike
 		}
-		f, g := say("profile", SetUp).word("profile", p.Profile), table.Group{Rows: []table.Row{r}}
-		for _, name := range []string{"asked_gap_p50_ns", "asked_gap_p99_ns", "send_gap_p50_ns", "send_gap_p99_ns",
-			"gap_distance_ratio"} {
-			f = f.median(name, "", g)
-		}
+		f := say("profile", SetUp, table.Group{Rows: []table.Row{r}}).word("profile", p.Profile)
 		if p.Rounds > 0 {
 			f = f.number("rounds_index", "", p.Rounds)
 		}

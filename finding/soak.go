@@ -89,7 +89,7 @@ func unfinished(rows []table.Row) (out []Finding, ran bool) {
 		if t.Why.Has(model.NoPath) { // its time is over
 			return nil, true
 		}
-		cut := say("soak.cut", Answer).median("duration_s", "", table.Group{Rows: rows})
+		cut := say("soak.cut", Answer, table.Group{Rows: rows})
 		return []Finding{cut, nextOf("soak.resume", rows[0].Doc)}, true
 	}
 	invalid := slices.Clone(rows)
@@ -104,10 +104,6 @@ func unfinished(rows []table.Row) (out []Finding, ran bool) {
 func soakFlow(r table.Row, name string) []Finding {
 	whole := table.Group{Rows: []table.Row{r}}
 	f := say("soak.none", Fact, whole).word("flow", name)
-	for _, metric := range []string{"attempted_packets", "lost_packets", "loss_ratio", "send_pps", "goodput_bps",
-		"duration_s", "retransmit_ratio"} {
-		f = f.median(metric, "", whole)
-	}
 	lossy := lossySeconds(r)
 	f.Numbers = append(f.Numbers, lossy...)
 	tcp := r.Flow.Protocol == model.TCP
@@ -123,7 +119,7 @@ func soakFlow(r table.Row, name string) []Finding {
 	silent := r.Flow.Unheard
 	switch {
 	case silent != nil:
-		u := say("soak.unheard", Answer, whole).word("flow", name).number("unheard_packets", "",
+		u := say("soak.unheard", Answer).word("flow", name).number("unheard_packets", "",
 			float64(silent.Packets))
 		if len(r.Trial.Outages) == 0 || r.Trial.Why.Has(model.NoPath) {
 			u = u.number("at_s", "from", silent.FromS)
@@ -263,7 +259,7 @@ func headline(phases []table.Group, tcp bool) (Finding, bool) {
 	if next >= limit || !tcp && worst < leastHeadline || tcp && worst < 0.9*next { // both are negative
 		return Finding{}, false
 	}
-	f := say("soak.between", Answer, phases[from:to]...).number("at_s", "from", phases[from].Rows[0].Window.StartS).
+	f := say("soak.between", Answer).number("at_s", "from", phases[from].Rows[0].Window.StartS).
 		number("at_s", "to", phases[to-1].Rows[0].Window.EndS)
 	switch {
 	case to == len(phases):

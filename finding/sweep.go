@@ -99,8 +99,7 @@ func About(rankings []Ranking, answer Finding) Ranking {
 func (c Ranking) answer(rankings int) Finding {
 	best := c.Settings[0]
 	others := float64(len(c.Settings) - 1)
-	f := say("sweep.best", Answer, c.Settings[:c.Tied]...).word("best", nameOf(best)).word("under", c.Under.Name()).
-		figure("goodput_bps", "best", best).median("loss_ratio", "best", best).median("send_bps", "best", best).
+	f := say("sweep.best", Answer).place("best", best).word("best", nameOf(best)).word("under", c.Under.Name()).
 		number("others_count", "", others).number("tied_count", "", float64(c.Tied-1)).
 		number("resolution_ratio", "", table.MetricOf("goodput_bps").Resolution)
 	if last := c.Settings[len(c.Settings)-1]; deadEnd(last) && !deadEnd(best) {
@@ -151,15 +150,14 @@ func everywhere(rankings []Ranking) []Finding {
 		}
 		if most := largest(all, "goodput_bps"); len(all) == len(rankings) && middle(most, "goodput_bps") > 0 {
 			least := smallest(all, "goodput_bps")
-			f := say("sweep.all", Answer, table.Group{Keys: first.Keys, Levels: first.Levels, Rows: most.Rows})
+			f := say("sweep.all", Answer).place("best", table.Group{Keys: first.Keys, Levels: first.Levels, Rows: most.Rows})
 			f.Words = map[string]string{"best": nameOf(first), "under": most.Name(), "all": "both"}
 			if len(all) > 2 {
 				f.Words["all"] = fmt.Sprintf("all %d", len(all))
 			}
-			f = f.number("conditions_count", "", float64(len(all))).median("goodput_bps", "best", most).
-				median("loss_ratio", "best", most).median("send_bps", "best", most)
+			f = f.number("conditions_count", "", float64(len(all)))
 			if m := table.MetricOf("goodput_bps"); m.Format(middle(least, m.Name)) != m.Format(middle(most, m.Name)) {
-				f = f.median(m.Name, "worst", least).word("worst", least.Name())
+				f = f.place("worst", least)
 			}
 			return []Finding{f}
 		}
@@ -176,12 +174,11 @@ func (c Ranking) waste(best table.Group) []Finding {
 	if !(times >= wasteful) {
 		return nil
 	}
-	f := say("sweep.waste", Fact, most).number("times_index", "", times).word("most", nameOf(most)).
-		median("goodput_bps", "most", most)
+	f := say("sweep.waste", Fact).place("most", most).place("best", best).number("times_index", "", times).
+		word("most", nameOf(most))
 	for _, m := range []string{"delay_p50_ns", "round_trip_p50_ns"} {
 		if middle(most, m) > wasteful*middle(best, m) {
-			return []Finding{f.number("delay_ns", "most", middle(most, m)).
-				number("delay_ns", "best", middle(best, m))}
+			return []Finding{f.word("delay", m)}
 		}
 	}
 	return []Finding{f}
@@ -202,8 +199,7 @@ func (c Ranking) shares() []Finding {
 		return nil
 	}
 	worst := smallest(known, fairness)
-	return []Finding{say("sweep.unfair", Fact, worst).word("where", nameOf(worst)).median(fairness, "", worst).
-		median("receiver_goodput_min_bps", "", worst).median("receiver_goodput_max_bps", "", worst)}
+	return []Finding{say("sweep.unfair", Fact, worst).word("where", nameOf(worst))}
 }
 
 func doubts(rows []table.Row, rankings []Ranking) []Finding {
@@ -268,8 +264,7 @@ func (c Ranking) fragments() []Finding {
 		role := []string{"fit", "above"}[role]
 		of := func(g table.Group) bool { return g.Rows[0].Flow.PayloadBytes == payload }
 		best := largest(only(c.Settings, of), "goodput_bps")
-		f = f.number("payload_bytes", role, float64(payload)).median("goodput_bps", role, best).
-			median("loss_ratio", role, best)
+		f = f.number("payload_bytes", role, float64(payload)).place(role, best)
 	}
 	if !f.Has("goodput_bps", "fit") || !f.Has("goodput_bps", "above") {
 		return nil

@@ -8,7 +8,7 @@ const (
 
 // Parts of sentences about routers, and about what the limit was.
 const (
-	routerRates = ` {receive_pps:small} ({small})[ and {goodput_bps:large} ({large})]`
+	routerRates = ` {receive_pps:small} ({small})[ and {goodput_bps:large} ({also})]`
 	routerTCP   = `[¶TCP carries {goodput_bps:tcp}.]`
 	factLater   = `[{later}: ]`
 	routerGap   = `The router was not watched [from {gap_s:from moment} to {gap_s:to moment}|` +
@@ -48,7 +48,6 @@ const (
 		`{speed_ratio:less range} slower than {base}]`
 	ccLooks = `{who} [looks {speed_index} times as fast as {base}|looks {speed_ratio:more} faster than {base}|` +
 		`looks {speed_ratio:less} slower than {base}|and {base} look alike][ with {where}]`
-	ccBest    = `[{completion_s:best range}|{goodput_bps:best range}]`
 	lostTo    = `.[¶Lost: {place}.|¶Of these, {places}.]`
 	saturates = `{path} saturates at {receive_pps:best}`
 	soakWorst = `[TCP carried [{phases_count ?}as little as ]{goodput_bps:worst}|[{phases_count ?}up to ` +
@@ -71,42 +70,42 @@ const (
 // sentences is the one table of sentences, by code. See fill.
 var sentences = map[string]string{
 	// Size curves. A flood shows where a path saturates, not what it carries without loss.
-	"curve.both": `{path} saturates at {receive_pps:best} of small and {goodput_bps:best} of large packets.¶` +
+	"curve.both": `{path} saturates at {receive_pps:best} of small and {goodput_bps:wide} of large packets.¶` +
 		`Below about {payload_bytes:knee} the limit is packets per second; above it, bits per second.`,
-	"curve.packets": saturates + ` at every size, up to {goodput_bps:best}.¶The limit is packets per second.`,
-	"curve.bits":    `{path} carries at most {goodput_bps:best}, limited by bits at every size.`,
-	"curve.one":     saturates + `, which is {goodput_bps:best}, at {fast}.`,
-	"curve.two":     saturates + ` ({fast}) and {goodput_bps:best} ({wide}).`,
-	"curve.unclear": saturates + ` ({fast}) and {goodput_bps:best} ({wide}).¶The sizes fit neither one packet rate ` +
+	"curve.packets": saturates + ` at every size, up to {goodput_bps:wide}.¶The limit is packets per second.`,
+	"curve.bits":    `{path} carries at most {goodput_bps:wide}, limited by bits at every size.`,
+	"curve.one":     saturates + `, which is {goodput_bps:wide}, at {best}.`,
+	"curve.two":     saturates + ` ({best}) and {goodput_bps:wide} ({wide}).`,
+	"curve.unclear": saturates + ` ({best}) and {goodput_bps:wide} ({wide}).¶The sizes fit neither one packet rate ` +
 		`nor ` +
 		`one bit rate.`,
-	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:best}.¶At {sizes} [the {who} was the ` +
+	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:wide}.¶At {sizes} [the {who} was the ` +
 		`limit, not the path|next to nothing was lost].`,
 	"curve.kept": `{path} carries the asked rate at {sizes}.¶That is up to {receive_pps:best} and ` +
-		`{goodput_bps:best}.`,
+		`{goodput_bps:wide}.`,
 	"curve.living": `The others carry the asked rate at {sizes}.¶That is up to {receive_pps:best} and ` +
-		`{goodput_bps:best}.`,
+		`{goodput_bps:wide}.`,
 	"curve.short": `{path} cannot carry the asked rate: {loss_ratio:worst} lost at {worst}` + lostTo,
 	"curve.loses": `{path} loses up to {loss_ratio:worst}, at {worst}` + lostTo,
 	"curve.grown": `{path} does not carry the asked rate at {grown}.¶{send_pps:grown} went in and ` +
 		`{receive_pps:grown} came out. The rest waited in a queue on the way[, up to {delay_max_ns:grown}].`,
 	"curve.mostly": `{path} carried the asked rate in {trials_count:kept} of {trials_count} trials.¶Trial {trial} ` +
 		`lost {loss_ratio:worst}[. Of these, {places}].`,
-	"curve.tcp": `{path} carries {goodput_bps:best} of TCP[, {goodput_bps:worst} in writes of {payload_bytes:worst}].`,
+	"curve.tcp": `{path} carries {goodput_bps:wide} of TCP[, {goodput_bps:worst} in writes of {payload_bytes:worst}].`,
 	"curve.held": `{path} carries all that the sender's host let out.¶That is up to {receive_pps:best} and ` +
-		`{goodput_bps:best}, less than was asked.`,
+		`{goodput_bps:wide}, less than was asked.`,
 	"curve.unfit": `{refused} {sizes_count does/do} not fit into one packet of the path[.¶Its MTU is ` +
 		`{path_mtu_bytes}].`,
 	"curve.refused": `The sender's kernel refused every packet of {refused}[ ({errno})].`,
 	"curve.few": `{path}: {attempted_packets # packet/# packets} in {duration_s} {attempted_packets is/are} too ` +
 		`few to tell a ` +
 		`rate.¶Of these, {lost_packets} {lost_packets was/were} lost. Want a longer --time.`,
-	"curve.nothing": `{path} carries [next to nothing: {lost_packets:all} of {attempted_packets:all} packets were ` +
-		`lost|nothing: nothing arrived at {sizes}].[¶Lost: {places}.]`,
+	"curve.nothing": `{path} carries [{most ?}next to nothing: in most trials |nothing: ]nothing arrived at {sizes}.` +
+		`[¶Lost: {places}.]`,
 	"curve.free": `Loss-free up to {receive_pps:free}, at {where}.`,
 
 	// Searches for the highest rate without loss, or with little.
-	"free.found": freeOf + `[` + freeTried + `| (fails at {fails_pps})| (fails just above)].` +
+	"free.found": freeOf + `[` + freeTried + `| (fails at {fails_pps:fails})| (fails just above)].` +
 		`[¶The first losses[ ({flow})] are: {first}.|¶Above that {queue}.]` + freeFlood +
 		`[¶The link of {link_bps} carries no more.]`,
 	"free.link": freeOf + `[` + freeTried + `].[{below ?}|¶The link of {link_bps}[ to each of {receivers_count} ` +
@@ -121,9 +120,8 @@ var sentences = map[string]string{
 		`{holds_pps:lowest} are not tried.]` + freeFlood,
 	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: the path's answers change too much ` +
 		`for this goal.`,
-	"free.cut": `[{way}: the|The] search was cut[ {where}][: {holds_pps} holds, {fails_pps} fails|: {holds_pps} ` +
-		`holds|` +
-		`: {fails_pps} fails].`,
+	"free.cut": `[{way}: the|The] search was cut[ {where}][: {holds_pps} holds, {fails_pps:fails} fails|` +
+		`: {holds_pps} holds|: {fails_pps:fails} fails].`,
 	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: random loss, not too ` +
 		`high a rate.`,
 	"free.explain": `See the first losses:`,
@@ -196,7 +194,7 @@ var sentences = map[string]string{
 		`{goodput_bps:best} ({under})|` +
 		`{goodput_bps:best}] through.`,
 	"sweep.waste": `{most} sends {times_index} times as much and gets {goodput_bps:most} through[. Its median delay ` +
-		`is {delay_ns:most} instead of {delay_ns:best}].`,
+		`is {*delay:most} instead of {*delay:best}].`,
 	"sweep.unfair": `Receivers differ most at {where}: {receiver_goodput_min_bps} to {receiver_goodput_max_bps}, a ` +
 		`fairness of {receiver_fairness_index} (1 is even).`,
 	"sweep.fit": `{payload_bytes:fit} is the largest size tried that fits one packet: it gets {goodput_bps:fit} ` +
@@ -213,9 +211,8 @@ var sentences = map[string]string{
 	"cc.tied":    `{who} and {base} are statistically tied[ with {where}].`,
 	"cc.noise": `{who} and {base} cannot be told apart[ with {where}].¶Repeats of one control differ more than ` +
 		`the two do.`,
-	"cc.alone": `{who} [{completion_s:best ?}takes |carries ]` + ccBest + `[ with {where}].` +
-		`[¶[{base}|It] takes {completion_s:worst}[ with {worst}].|¶[{base}|It] carries {goodput_bps:worst}[ with ` +
-		`{worst}].]`,
+	"cc.alone": `{who} [{timed ?}takes|carries] {*metric:best range}[ with {where}].` +
+		`[¶[{base}|It] [{timed ?}takes|carries] {*metric:worst}[ with {worst}].]`,
 	"cc.none": `No trial says which congestion control it used.`,
 	"cc.queue": `Small packets waited up to {queueing_p95_ns:most} in queues beside {who}[ and ` +
 		`{queueing_p95_ns:least} beside {base}][ with {where}] (95 % of them).`,
@@ -246,7 +243,7 @@ var sentences = map[string]string{
 		routerTCP,
 	"router.loses": `{name} loses up to {loss_ratio:worst} with {worst} frames, {way}.[¶Lost: {place}.]` + routerTCP,
 	"router.tcp":   `{name} carries {goodput_bps:tcp} of TCP, {way}.`,
-	"router.core":  `The router's busiest core at {where} was {core}: {core_busy_ratio} busy, {*part} in {doing}.`,
+	"router.core":  `The router's busiest core at {where} was {busiest}: {core_busy_ratio} busy, {*part} in {doing}.`,
 	"router.offload.cpu": `The router's hardware forwarded {where}: its processor was at most {router_busy_ratio} ` +
 		`busy.`,
 	"router.offload.kernel": `The router's kernel forwarded {router_kernel_ratio} of the packets of {where}: the ` +
@@ -299,7 +296,7 @@ var sentences = map[string]string{
 	"latency.flat":     `No load adds as much as 1 ms to the round trip.`,
 	"latency.loaded": `Loaded {way} with {load_ratio} of the loss-free rate: round trip {round_trip_p50_ns} ` +
 		`(median), {round_trip_p99_ns} (99 %)[; the way up adds {up_increase_p50_ns}, down ` +
-		`{down_increase_p50_ns}][; {probe_loss_ratio} of the thin flow lost].`,
+		`{down_increase_p50_ns}][; {probe_loss_ratio:lossy} of the thin flow lost].`,
 	"latency.minute": `UDP round trips per minute (60 s over the mean round trip): [{round_trips_per_minute:idle} ` +
 		`idle, ]{round_trips_per_minute} loaded {way}.`,
 	"latency.unsteady": `Before the load of {load_ratio} {way} the round trip was already ` +
@@ -408,7 +405,7 @@ var sentences = map[string]string{
 		`{what}.`,
 	"compare.differs": `{side} differs from {base}: {figure}.` + compareFigures,
 	"compare.tied":    `{side} and {base} are statistically tied.`,
-	"compare.effect":  `{side}: {what}.`,
+	"compare.effect":  `{side}: {figure}[{at}] ({*metric:side} against {*metric:base}).`,
 	"compare.open":    `No proven difference between {side} and {base} yet.¶The largest change is {what}` + wouldProve,
 	"compare.near":    `{side} looks tied with {base}.¶The largest change is {what}` + wouldProve,
 	"compare.small":   `No difference that matters was seen between {side} and {base}.¶The largest change is {what}.`,

@@ -34,7 +34,8 @@ func Compare(c finding.Comparison) Page {
 				}
 				row = append(row, cell)
 				if m == foremost && cell.Text != "" {
-					groups, effects = append(groups, sideGroup(g, strings.TrimPrefix(place+", "+names[side], ", "))), append(effects, e)
+					name := strings.TrimPrefix(place+", "+names[side], ", ")
+					groups, effects = append(groups, sideGroup(g, name)), append(effects, e)
 				}
 			}
 			if measured {

@@ -46,10 +46,10 @@ var control = Kind{
 
 func controlTiles(c finding.Controls, found []finding.Finding) Tiles {
 	limit, queue := first(found, "limit."), first(found, "cc.queue")
-	fastest := limit.Groups[0]
+	fastest := *limit.Places["limited"]
 	speed := Tile{Label: "Against " + c.Baseline}
-	if answer := finding.Of(found, finding.Answer)[0]; len(answer.Groups) > 0 {
-		name := answer.Groups[0].Name()
+	if answer := finding.Of(found, finding.Answer)[0]; answer.Places[""] != nil {
+		name := answer.Places[""].Name()
 		i := slices.IndexFunc(c.Groups, func(g table.Group) bool { return g.Name() == name })
 		if cell := effectCell(c.Speeds[i]); cell.Note != "" {
 			speed.Value, speed.Tone, speed.Note = changeOf(c.Speeds[i]), cell.Tone, name
@@ -60,7 +60,7 @@ func controlTiles(c finding.Controls, found []finding.Finding) Tiles {
 	}
 	wait := tile("Queueing", queue, "queueing_p95_ns", "most", "")
 	if wait.Value != "" {
-		wait.Note = queue.Groups[0].Name()
+		wait.Note = queue.Places["most"].Name()
 		if queue.Has("queueing_p95_ns", "least") {
 			wait.Note += "; " + queue.N("queueing_p95_ns", "least") + " with " + queue.W("base")
 		}

@@ -61,7 +61,7 @@ func curveTiles(found []finding.Finding) Tiles {
 		of = answer.W("path")
 	}
 	if answer.Code == "curve.tcp" {
-		out := Tiles{tile("Carries", answer, "goodput_bps", "best", of)}
+		out := Tiles{tile("Carries", answer, "goodput_bps", "wide", of)}
 		if answer.Has("goodput_bps", "worst") {
 			out = append(out, tile("With small writes", answer, "goodput_bps", "worst",
 				answer.N("payload_bytes", "worst")+" each"))
@@ -90,7 +90,7 @@ func curveTiles(found []finding.Finding) Tiles {
 	if asked {
 		saturates = "Received"
 	}
-	saturation := tile(saturates, answer, "receive_pps", "best", answer.N("goodput_bps", "best")+" with large packets")
+	saturation := tile(saturates, answer, "receive_pps", "best", answer.N("goodput_bps", "wide")+" with large packets")
 	if of != "" {
 		saturation.Note += "; " + of
 	}

@@ -58,8 +58,8 @@ func freeTile(f finding.Finding) Tile {
 	if f.Has("loss_ratio", "goal") {
 		t.Label = "Loses " + f.N("loss_ratio", "goal") + " at"
 	}
-	if f.Has("fails_pps", "") {
-		t.Note += ", fails at " + f.N("fails_pps", "")
+	if f.Has("fails_pps", "fails") {
+		t.Note += ", fails at " + f.N("fails_pps", "fails")
 	}
 	t.Note = strings.TrimPrefix(t.Note, ", ")
 	if t.Value != "" && !slices.Contains([]string{"free.found", "free.link", "free.cut"}, f.Code) {

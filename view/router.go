@@ -108,7 +108,7 @@ func overUDP(places []table.Place) []table.Place {
 
 // routerCores shows what the router's cores did with the traffic of the answer, in each variant.
 func routerCores(full []table.Group, answer finding.Finding) Chart {
-	like := answer.Groups[0]
+	like := *answer.Places[""]
 	rows := table.RowsOf(slices.DeleteFunc(slices.Clone(full), func(g table.Group) bool {
 		return g.Level("traffic") != like.Level("traffic") || g.Level("direction") != like.Level("direction")
 	}))

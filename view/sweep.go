@@ -18,7 +18,7 @@ var sweep = Kind{
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		rankings := finding.Rankings(rows)
 		answer := first(found, "sweep.")
-		best, about := answer.Groups[0], finding.About(rankings, answer)
+		best, about := *answer.Places["best"], finding.About(rankings, answer)
 		receivers := table.By(table.Receivers(best.Rows), table.KeyOf("receiver"))
 		if len(receivers) == 1 {
 			receivers = nil
