@@ -31,6 +31,7 @@ func TestWhatReadersGet(t *testing.T) {
 			t.Fatal(page.Doubts)
 		}
 		checkFigures(t, page)
+		checkStored(t, &d)
 		checkBars(t, page)
 		checkBrief(t, page)
 		checkOutputs(t, &d, page)
@@ -132,19 +133,28 @@ func checkHeadline(t rapid.TB, page view.Page) {
 	}
 }
 
-// figure is a number of a sentence with its unit, which a table prints likewise.
-var figure = regexp.MustCompile(`[0-9][0-9.]* (?:[kMG]?pps|[kMGT]?bit/s|%|[µmn]s)`)
+// figure is a number of a sentence with its unit, or a count of packets, which a table prints likewise.
+var figure = regexp.MustCompile(`[0-9][0-9.]* (?:[kMG]?pps\b|[kMGT]?bit/s|%|[µmn]s\b|B\b)|` +
+	`[0-9]+(?: [0-9]{3}\b)+|[0-9]+ (?:of [0-9 ]+)?(?:packets|segments)\b`)
 
-// given are figures that nobody measured: what counts as tied, and settings.
-var given = regexp.MustCompile(`within [0-9.]+ %|more than 0.1 %|99 % within|\(link at [^)]*\)|link of [0-9.]+ [kMGT]?bit/s`)
+// counted is what follows a count.
+var counted = regexp.MustCompile(` (of|packets|segments).*`)
 
-// checkFigures: a table of the page has each rate, share and delay of the verdict and of the tiles.
+// given are figures that nobody measured: what counts as tied, and settings; and shares of what was lost, where tables
+// have those of what was sent.
+var given = regexp.MustCompile(`(?m)(?:Lost[^:\n]*:|Of these,) .*$|within [0-9.]+ %|more than 0.1 %|99 % within|` +
+	`\(link at [^)]*\)|link of [0-9.]+ [kMGT]?bit/s|` +
+	`about [0-9.]+ k?B|buffer of [0-9.]+ [kM]?B`)
+
+// checkFigures: a table of the page has each rate, share, delay and count of packets of the verdict, of the sentence
+// behind it, and of the tiles.
 func checkFigures(t rapid.TB, page view.Page) {
 	t.Helper()
 	if strings.HasPrefix(page.Verdict, "No usable result") {
 		return // and no table
 	}
 	var printed []string
+	sent := 0.0
 	for _, s := range page.Sections {
 		table, _ := s.(view.Table)
 		for _, row := range table.Rows {
@@ -154,23 +164,40 @@ func checkFigures(t rapid.TB, page view.Page) {
 					u.Exact(c.Value), unit.Ratio.Format(math.Abs(c.Low)), unit.Ratio.Format(math.Abs(c.High)))
 			}
 			if row[0].Text == "Received" { // of a ledger: the rest was lost
-				printed = append(printed, unit.Ratio.Format(1-row[3].Value))
+				printed = append(printed, unit.Ratio.Format(1-row[2].Value), unit.Count.Format(sent-row[1].Value))
+			} else if row[0].Text == "Attempted" || row[0].Text == "Sent" {
+				sent = row[1].Value
 			}
 		}
 	}
 	all := strings.Join(printed, "\n")
-	said := page.Verdict
+	said := page.Verdict + "\n" + page.Why
 	for _, s := range page.Sections {
 		if tiles, ok := s.(view.Tiles); ok {
 			for _, tile := range tiles {
-				said += "\n" + tile.Value + "\n" + tile.Note
+				if tile.Label != "Knee" && tile.Label != "Worst second" { // charts show these
+					said += "\n" + tile.Value + "\n" + tile.Note
+				}
 			}
 		}
 	}
-	said = given.ReplaceAllString(plain.Spaces(said), "")
+	said = given.ReplaceAllString(moment.ReplaceAllString(plain.Spaces(said), ""), "")
+	all = plain.Spaces(all)
 	for _, f := range figure.FindAllString(said, -1) {
+		f = counted.ReplaceAllString(f, "")
 		if !regexp.MustCompile(`(^|[^0-9.])` + regexp.QuoteMeta(f)).MatchString(all) {
 			t.Errorf("%s is in no table; said:\n%s", f, said)
+		}
+	}
+}
+
+// checkStored: what a file keeps of findings has the same words.
+func checkStored(t rapid.TB, d *model.Document) {
+	t.Helper()
+	for _, f := range view.Findings(d) {
+		kept := finding.FromStored(f.Stored(false))
+		if kept.Text() != f.Text() || kept.Command() != f.Command() {
+			t.Errorf("a file says %q, %q; want %q, %q", kept.Text(), kept.Command(), f.Text(), f.Command())
 		}
 	}
 }
