@@ -25,8 +25,12 @@ func Curve(rows []table.Row) []Finding {
 		}
 		found := curve(name, c.Choices())
 		for i, f := range found {
-			if f.Level == Fact && len(curves) > 1 {
+			switch {
+			case len(curves) < 2:
+			case f.Level == Fact:
 				f = f.word("where", strings.Trim(c.Name()+", "+f.Words["where"], ", "))
+			case f.Level == Answer:
+				f = f.word("of", name)
 			}
 			if len(refused) > 0 && f.Words["sizes"] == everySize {
 				f = f.word("sizes", "every other size")

@@ -224,6 +224,14 @@ func (f Finding) Parts() []string {
 
 func (f Finding) Command() string { return f.fill(commands[f.Code]) }
 
+// Say fills a text with what the finding knows; "" if anything outside of brackets is missing.
+func (f Finding) Say(text string) string {
+	if out, _, whole := f.option(text); whole {
+		return out
+	}
+	return ""
+}
+
 // fill puts a finding's numbers and words into a text:
 //
 //	{loss_ratio}, {loss_ratio:worst}   a number, or a figure of the place in that role, in its unit

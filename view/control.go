@@ -58,13 +58,7 @@ func controlTiles(c finding.Controls, found []finding.Finding) Tiles {
 			}
 		}
 	}
-	wait := tile("Queueing", queue, "queueing_p95_ns", "most", "")
-	if wait.Value != "" {
-		wait.Note = queue.Places["most"].Name()
-		if queue.Has("queueing_p95_ns", "least") {
-			wait.Note += "; " + queue.N("queueing_p95_ns", "least") + " with " + queue.W("base")
-		}
-	}
+	wait := tile("Queueing", queue, "{queueing_p95_ns:most}", "{most}[; {queueing_p95_ns:least} with {base}]")
 	best := Tile{Label: "Fastest", Value: figure(fastest, c.Metric.Name), Note: finding.ControlOf(fastest)}
 	if len(c.Conditions) > 0 {
 		best.Label += ", " + c.Under(fastest)

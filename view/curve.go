@@ -2,7 +2,6 @@ package view
 
 import (
 	"slices"
-	"strings"
 
 	"pelt/finding"
 	"pelt/model"
@@ -54,28 +53,13 @@ var curve = Kind{
 func curveTiles(found []finding.Finding) Tiles {
 	// an answer about a limit is one about rates without loss
 	answer, limit := first(found, "curve."), first(finding.Of(found, finding.Fact), "limit.")
-	of := ""
-	curves := slices.DeleteFunc(finding.Of(found, finding.Answer),
-		func(f finding.Finding) bool { return !strings.HasPrefix(f.Code, "curve.") })
-	if len(curves) > 1 {
-		of = answer.W("path")
-	}
 	if answer.Code == "curve.tcp" {
-		out := Tiles{tile("Carries", answer, "goodput_bps", "wide", of)}
-		if answer.Has("goodput_bps", "worst") {
-			out = append(out, tile("With small writes", answer, "goodput_bps", "worst",
-				answer.N("payload_bytes", "worst")+" each"))
-		}
-		return out
+		out := Tiles{tile("Carries", answer, "{goodput_bps:wide}", "[{of}]"),
+			tile("With small writes", answer, "{goodput_bps:worst}", "{payload_bytes:worst} each")}
+		return slices.DeleteFunc(out, func(t Tile) bool { return t.Value == "" })
 	}
-	most := func(f finding.Finding) float64 { n, _ := f.Number("receive_pps", "free"); return n }
-	carried := first(found, "curve.free")
-	for _, f := range found {
-		if f.Code == carried.Code && most(f) > most(carried) {
-			carried = f
-		}
-	}
-	free := tile("Loss-free to", carried, "receive_pps", "free", "")
+	carried := greatest(found, "curve.free", "receive_pps", "free")
+	free := tile("Loss-free to", carried, "{receive_pps:free}", "")
 	if searched := first(found, "free."); searched.Code != "" {
 		free = freeTile(searched)
 	}
@@ -90,21 +74,16 @@ func curveTiles(found []finding.Finding) Tiles {
 	if asked {
 		saturates = "Received"
 	}
-	saturation := tile(saturates, answer, "receive_pps", "best", answer.N("goodput_bps", "wide")+" with large packets")
-	if of != "" {
-		saturation.Note += "; " + of
-	}
+	saturation := tile(saturates, answer, "{receive_pps:best}", "{goodput_bps:wide} with large packets[; {of}]")
 	if asked {
 		return Tiles{saturation, free, limitTile(limit)}
 	}
-	knee := tile("Knee", answer, "payload_bytes", "knee", "")
-	switch answer.Code {
-	case "curve.both":
-		knee.Note = "packets are the limit below, bits above"
-	case "curve.packets":
-		knee.Value, knee.Note = "none", "packets are the limit at every size"
-	case "curve.bits":
-		knee.Value, knee.Note = "none", "bits are the limit at every size"
+	knee := tile("Knee", answer, "[{payload_bytes:knee}]", "")
+	if knee.Note = kneeNotes[answer.Code]; knee.Note != "" && knee.Value == "" {
+		knee.Value = "none"
 	}
 	return Tiles{saturation, free, knee, limitTile(limit)}
 }
+
+var kneeNotes = map[string]string{"curve.both": "packets are the limit below, bits above",
+	"curve.packets": "packets are the limit at every size", "curve.bits": "bits are the limit at every size"}

@@ -211,12 +211,9 @@ func leftOut(rows []table.Row) []Section {
 	return shown(t)
 }
 
-// tile is a number of a finding in large type; a finding without it has an empty tile.
-func tile(label string, f finding.Finding, metric, role, note string) Tile {
-	if !f.Has(metric, role) {
-		return Tile{Label: label, Note: note}
-	}
-	return Tile{Label: label, Value: f.N(metric, role), Note: note}
+// tile is what a finding knows in large type; one that lacks it has an empty tile.
+func tile(label string, f finding.Finding, value, note string) Tile {
+	return Tile{Label: label, Value: f.Say(value), Note: f.Say(note)}
 }
 
 func limitTile(limit finding.Finding) Tile {
@@ -225,6 +222,17 @@ func limitTile(limit finding.Finding) Tile {
 		t.Value = finding.LimitName(limit)
 	}
 	return t
+}
+
+// greatest returns the finding whose code begins so and that has the largest number, and an empty one if there is none.
+func greatest(found []finding.Finding, code, metric, role string) (most finding.Finding) {
+	for _, f := range found {
+		n, _ := f.Number(metric, role)
+		if m, _ := most.Number(metric, role); strings.HasPrefix(f.Code, code) && (most.Code == "" || n > m) {
+			most = f
+		}
+	}
+	return most
 }
 
 // first returns the first finding whose code begins so, and an empty one if there is none.

@@ -28,13 +28,8 @@ var latency = Kind{
 }
 
 func latencyTiles(found []finding.Finding) Tiles {
-	grade, knee, worst := first(found, "latency."), first(found, "latency.knee"), first(found, "latency.loaded")
-	for _, f := range found {
-		more, _ := f.Number("round_trip_p50_ns", "")
-		if most, _ := worst.Number("round_trip_p50_ns", ""); f.Code == worst.Code && more > most {
-			worst = f
-		}
-	}
+	grade, knee := first(found, "latency."), first(found, "latency.knee")
+	worst := greatest(found, "latency.loaded", "round_trip_p50_ns", "")
 	graded := Tile{Label: "Grade"}
 	switch grade.Code {
 	case "latency.grade":
@@ -42,18 +37,12 @@ func latencyTiles(found []finding.Finding) Tiles {
 	case "latency.light":
 		graded.Note = "no load of the whole loss-free rate"
 	}
-	at := tile("Delay rises from", knee, "load_ratio", "", "")
+	at := tile("Delay rises from", knee, "{load_ratio}", "of the loss-free rate, {send_pps} {way}")
 	if first(found, "latency.flat").Code != "" {
 		at.Value = "no load"
 	}
-	if knee.Code != "" {
-		at.Note = "of the loss-free rate, " + knee.N("send_pps", "") + " " + knee.W("way")
-	}
-	loaded := tile("Round trip, loaded", worst, "round_trip_p50_ns", "", "")
-	if worst.Code != "" {
-		loaded.Note = worst.W("way") + ", " + worst.N("load_ratio", "") + " of the loss-free rate"
-	}
-	return Tiles{graded, tile("Round trip, idle", grade, "round_trip_p50_ns", "idle", "median"), loaded, at}
+	return Tiles{graded, tile("Round trip, idle", grade, "{round_trip_p50_ns:idle}", "median"),
+		tile("Round trip, loaded", worst, "{round_trip_p50_ns}", "{way}, {load_ratio} of the loss-free rate"), at}
 }
 
 // delays has the times of a thin flow beside each load.

@@ -64,8 +64,8 @@ func meshTiles(rows []table.Row, ways []table.Group, found []finding.Finding, de
 		slowest.Value, slowest.Note = figure(last, delay), wayName(last)
 	}
 	return Tiles{{Label: "Pairs measured", Value: fmt.Sprintf("%d of %d", len(ways), all)},
-		tile("Worst loss", answer, "loss_ratio", "", answer.W("from")+" to "+answer.W("to")),
-		tile("Pairs that lose", answer, "pairs_count", "lossy", "more than "+answer.N("loss_ratio", "most")),
+		tile("Worst loss", answer, "{loss_ratio}", "{from} to {to}"),
+		tile("Pairs that lose", answer, "{pairs_count:lossy}", "more than {loss_ratio:most}"),
 		slowest}
 }
 

@@ -48,20 +48,14 @@ func ndrTiles(found []finding.Finding) Tiles {
 		}
 	}
 	answer := first(found, "free.")
-	return append(out, tile("Saturates at", answer, "receive_pps", "flood", "when flooded"),
+	return append(out, tile("Saturates at", answer, "{receive_pps:flood}", "when flooded"),
 		Tile{Label: "Limited by", Value: answer.Words["limit"]})
 }
 
 // freeTile is the highest rate without loss that a search found.
 func freeTile(f finding.Finding) Tile {
-	t := tile("Loss-free to", f, "throughput_pps", "", strings.TrimSpace(f.Words["place"]+" "+f.Words["each"]))
-	if f.Has("loss_ratio", "goal") {
-		t.Label = "Loses " + f.N("loss_ratio", "goal") + " at"
-	}
-	if f.Has("fails_pps", "fails") {
-		t.Note += ", fails at " + f.N("fails_pps", "fails")
-	}
-	t.Note = strings.TrimPrefix(t.Note, ", ")
+	t := tile(f.Say("[Loses {loss_ratio:goal} at|Loss-free to]"), f, "{throughput_pps}", "")
+	t.Note = strings.TrimLeft(f.Say("[{place}][ {each}][, fails at {fails_pps:fails}]"), ", ")
 	if t.Value != "" && !slices.Contains([]string{"free.found", "free.link", "free.cut"}, f.Code) {
 		t.Value = "≥ " + t.Value
 	}

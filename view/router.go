@@ -65,20 +65,13 @@ func routerTiles(found []finding.Finding) Tiles {
 	answer, delay, limit := first(found, "router."), first(found, "router.delay"), first(found, "limit.")
 	saturates := map[string]string{"router.kept": "Carries", "router.short": "Received",
 		"router.least": "At least"}[answer.Code]
-	small := tile(cmp.Or(saturates, "Saturates at"), answer, "receive_pps", "small", answer.W("small")+" frames")
-	large := tile("Largest frames", answer, "goodput_bps", "large", answer.W("largest"))
-	switch {
-	case small.Value == "":
+	small := tile(cmp.Or(saturates, "Saturates at"), answer, "{receive_pps:small}", "{small} frames")
+	large := tile("Largest frames", answer, "{goodput_bps:large}", "{largest}[, {link_ratio:large} of the link]")
+	if small.Value == "" {
 		small = Tile{Label: "Saturates at", Note: "no small frames were sent"}
-		large = tile("TCP", answer, "goodput_bps", "tcp", "")
-	case answer.Has("link_ratio", "large"):
-		large.Note += ", " + answer.N("link_ratio", "large") + " of the link"
+		large = tile("TCP", answer, "{goodput_bps:tcp}", "")
 	}
-	wait := Tile{Label: "Delay, idle to full"}
-	if delay.Code != "" {
-		wait.Value = delay.N(delay.W("p50"), "idle") + " → " + delay.N(delay.W("p50"), "full")
-		wait.Note = "median at full load, " + delay.W("load")
-	}
+	wait := tile("Delay, idle to full", delay, "{*p50:idle} → {*p50:full}", "median at full load, {load}")
 	if free := first(found, "free."); free.Code != "" {
 		return Tiles{small, freeTile(free), large, wait, limitTile(limit)}
 	}

@@ -51,15 +51,11 @@ func soakTiles(rows []table.Row, found []finding.Finding, marks []Change) Tiles 
 		return Tiles{{Label: "Goodput", Value: figure(g, "total_goodput_bps"), Note: "mean of the whole time"},
 			{Label: "Sent again", Value: figure(g, "retransmit_ratio")}, changes}
 	}
-	lost, most := g.Sum("lost_packets"), 0.0
+	lost := g.Sum("lost_packets")
 	worst := Tile{Label: "Worst second", Note: "no loss is known by the second"}
-	for _, f := range found {
-		if n, ok := f.Number("lost_packets", "worst"); ok && n > most {
-			most = n
-			at, _ := f.Number("at_s", "worst")
-			worst = tile(worst.Label, f, "lost_packets", "worst", "packets lost at "+unit.FormatMoment(at))
-			worst.Tone = Bad
-		}
+	if f := greatest(found, "soak.second", "lost_packets", "worst"); f.Code != "" {
+		worst = tile(worst.Label, f, "{lost_packets:worst}", "packets lost at {at_s:worst moment}")
+		worst.Tone = Bad
 	}
 	if lost == 0 {
 		worst.Value, worst.Note = "0", "packets lost"

@@ -43,16 +43,12 @@ var sweep = Kind{
 
 func sweepTiles(found []finding.Finding, c finding.Ranking) Tiles {
 	answer := first(found, "sweep.")
-	name, under := answer.W("best"), c.Under.Name()
-	if under != "" {
-		name += ", " + under
-	}
-	least := tile("Sends", answer, "send_bps", "best", "")
-	if c.Tied > 1 && under == "" {
+	least := tile("Sends", answer, "{send_bps:best}", "")
+	if c.Tied > 1 && c.Under.Name() == "" {
 		least.Label, least.Note = "Sends least", "others as good send up to "+figure(c.Settings[c.Tied-1], "send_bps")
 	}
-	return Tiles{tile("Best goodput", answer, "goodput_bps", "best", name),
-		tile("Lost there", answer, "loss_ratio", "best", ""), least, limitTile(first(found, "limit."))}
+	return Tiles{tile("Best goodput", answer, "{goodput_bps:best}", "{best}[, {under}]"),
+		tile("Lost there", answer, "{loss_ratio:best}", ""), least, limitTile(first(found, "limit."))}
 }
 
 // sweepCharts draws goodput over the settings: as shades over two keys, as lines over
