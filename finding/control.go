@@ -10,31 +10,33 @@ import (
 	"pelt/table"
 )
 
-// Controls is how the congestion controls of a run compare with the first of them.
+// Controls is how the congestion controls of a run compare with the first of them, the baseline. A change above 0 is
+// faster, whatever the metric.
 type Controls struct {
-	Metric     *table.Metric // that they are compared by
-	Baseline   string
-	Conditions []table.Key   // that vary beside the control
-	Groups     []table.Group // by condition, then by control
-	// Speeds are in the order of Groups: how each compares with the baseline under the
-	// same condition. A change above 0 is faster, whatever the metric. The baseline's is
-	// zero; a group that nothing can be compared with has a change of NaN.
-	Speeds []table.Effect
+	table.Layout               // a condition is all that varies beside the control
+	Metric       *table.Metric // that they are compared by
+	Baseline     string
+	Groups       []table.Group // by condition, then by control
+	Speeds       []table.Effect
 }
 
-func CompareControls(rows []table.Row) Controls {
-	var c Controls
+func CompareControls(rows []table.Row) (c Controls) {
 	if rows = transfers(rows); len(rows) == 0 {
 		return c
 	}
-	l := table.Lay(rows, "control")
-	c.Metric, c.Conditions, c.Baseline = speedMetric(rows), l.Under, l.Conditions[0].Places[0].Choice.Name()
-	l.Compare(c.Metric)
-	places := l.Tried()
-	c.Groups, c.Speeds = table.Groups(places), table.Effects(places, c.Metric)
-	for i, e := range c.Speeds {
-		if c.Metric.Name == "completion_s" && e.Verdict != "" && !math.IsNaN(e.Change) {
-			c.Speeds[i] = speed(e, c.Groups[i], c.groupsUnder(c.Under(c.Groups[i]))[0])
+	c.Layout, c.Metric = table.Lay(rows, "control"), speedMetric(rows)
+	c.Baseline = c.Conditions[0].Places[0].Choice.Name()
+	c.Compare(c.Metric)
+	for _, under := range c.Conditions {
+		for i, p := range under.Places {
+			e := p.Effects[c.Metric]
+			if i > 0 && c.Metric.Name == "completion_s" && !math.IsNaN(e.Change) {
+				e = speed(e, p.Group, under.Places[0].Group)
+			}
+			if len(p.Rows) > 0 {
+				c.Groups, c.Speeds = append(c.Groups, p.Group), append(c.Speeds, e)
+			}
+			p.Effects[c.Metric] = e
 		}
 	}
 	return c
@@ -77,9 +79,9 @@ func speed(e table.Effect, g, base table.Group) table.Effect {
 	return e
 }
 
-// Under names the condition of a group; "" where nothing but the control varies.
-func (c Controls) Under(g table.Group) string {
-	n := len(c.Conditions)
+// Where names the condition of a group; "" where nothing but the control varies.
+func (c Controls) Where(g table.Group) string {
+	n := len(c.Under)
 	return table.Group{Keys: g.Keys[:n], Levels: g.Levels[:n]}.Name()
 }
 
@@ -98,9 +100,9 @@ func Control(rows []table.Row) []Finding {
 	if !slices.ContainsFunc(out, func(f Finding) bool { return f.Level == Answer }) {
 		out = append(c.alone(), out...)
 	}
-	focus := c.Under(c.Groups[0])
+	focus := c.Where(c.Groups[0])
 	if contrastRank[out[0].Code] > 0 {
-		focus = c.Under(*out[0].Places[""])
+		focus = c.Where(*out[0].Places[""])
 	}
 	out = append(out, c.limit(focus))
 	out = append(out, c.queues()...)
@@ -124,12 +126,11 @@ func (c Controls) contrasts() []Finding {
 	slices.SortStableFunc(all, func(a, b Finding) int {
 		return cmp.Compare(weights[b.Places[""].Name()], weights[a.Places[""].Name()])
 	})
-	conditions := len(table.By(table.RowsOf(c.Groups), c.Conditions...))
 	seen, code := map[string]bool{}, ""
 	for i, f := range all {
 		who := f.Words["who"]
 		alike := func(o Finding) bool { return o.Words["who"] == who && o.Code == f.Code && len(o.Numbers) == 0 }
-		if len(only(all, alike)) == conditions { // the same under each, without a number
+		if len(only(all, alike)) == len(c.Conditions) { // the same under each, without a number
 			all[i].Words["where"] = ""
 		}
 		sure := code == "" || code == f.Code && !f.Has("more_count", "")
@@ -148,7 +149,7 @@ const mostAnswers = 2
 var contrastRank = map[string]float64{"cc.nothing": 2000, "cc.told": 1000, "cc.looks": 500, "cc.few": 200}
 
 func (c Controls) contrast(g table.Group, e table.Effect) Finding {
-	f := say("cc.looks", Fact, g).word("who", ControlOf(g)).word("base", c.Baseline).word("where", c.Under(g))
+	f := say("cc.looks", Fact, g).word("who", ControlOf(g)).word("base", c.Baseline).word("where", c.Where(g))
 	told := e.Verdict == table.BetterThan || e.Verdict == table.WorseThan
 	switch {
 	case math.IsInf(e.Change, 1):
@@ -187,13 +188,13 @@ func (c Controls) contrast(g table.Group, e table.Effect) Finding {
 func (c Controls) alone() []Finding {
 	ranked := table.Rank(c.Metric, c.Groups)
 	best, worst := ranked[0], ranked[len(ranked)-1]
-	f := say("cc.alone", Answer).place("best", best).word("who", ControlOf(best)).word("where", c.Under(best)).
+	f := say("cc.alone", Answer).place("best", best).word("who", ControlOf(best)).word("where", c.Where(best)).
 		word("metric", c.Metric.Name)
 	if c.Metric.Name == "completion_s" {
 		f.Words["timed"] = "yes"
 	}
 	if s := worst.Stat(c.Metric); len(ranked) > 1 && s.N > 0 {
-		f = f.place("worst", worst).word("worst", c.Under(worst))
+		f = f.place("worst", worst).word("worst", c.Where(worst))
 		if ControlOf(worst) != ControlOf(best) {
 			f.Words["base"] = ControlOf(worst)
 		}
@@ -207,7 +208,7 @@ func (c Controls) limit(under string) Finding {
 }
 
 func (c Controls) groupsUnder(under string) []table.Group {
-	return only(c.Groups, func(g table.Group) bool { return c.Under(g) == under })
+	return only(c.Groups, func(g table.Group) bool { return c.Where(g) == under })
 }
 
 // queues says how long small packets waited beside the transfers, under the condition with the longest wait.
@@ -218,8 +219,8 @@ func (c Controls) queues() []Finding {
 		return nil
 	}
 	f := say("cc.queue", Fact).place("most", most).word("who", ControlOf(most)).
-		word("where", c.Under(most))
-	known := only(c.groupsUnder(c.Under(most)), func(g table.Group) bool { return !math.IsNaN(middle(g, queueing)) })
+		word("where", c.Where(most))
+	known := only(c.groupsUnder(c.Where(most)), func(g table.Group) bool { return !math.IsNaN(middle(g, queueing)) })
 	if least := smallest(known, queueing); ControlOf(least) != ControlOf(most) {
 		f = f.place("least", least).word("base", ControlOf(least))
 	}

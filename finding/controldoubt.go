@@ -55,7 +55,7 @@ func ControlStreams(rows []table.Row) []Finding {
 			continue
 		}
 		f := say("cc.fair", Fact, g).word("who", ControlOf(g)).
-			word("where", c.Under(g))
+			word("where", c.Where(g))
 		if fair < evenShares {
 			f.Code = "cc.unfair"
 		}

@@ -178,7 +178,7 @@ func (f Finding) W(name string) string {
 func (f Finding) lookUp(name string) (word string, ok bool) {
 	word, ok = f.Words[name]
 	if g := f.Places[name]; !ok && g != nil && name != "" {
-		return g.Name(), true
+		return cmp.Or(g.Name(), "The only setting"), true
 	}
 	return word, ok
 }

@@ -14,9 +14,12 @@ const (
 )
 
 // LatencyLoads are a direction's groups by load, the least first.
-func LatencyLoads(rows []table.Row) []table.Group {
-	return table.By(only(table.Usable(rows), func(r table.Row) bool { return table.KeyOf(shareKey).Of(r).Known }),
-		table.KeyOf("direction"), table.KeyOf(shareKey))
+func LatencyLoads(rows []table.Row) []table.Group { return table.Groups(byLoad(rows).Tried()) }
+
+func byLoad(rows []table.Row) table.Layout {
+	share := table.KeyOf(shareKey)
+	known := only(table.Usable(rows), func(r table.Row) bool { return share.Of(r).Known })
+	return table.LayBy(known, []table.Key{table.KeyOf("direction")}, []table.Key{share})
 }
 
 // LatencyIdle is all trials without load.
@@ -30,13 +33,12 @@ func LatencyIdle(rows []table.Row) table.Group {
 // LatencyFull are each direction's trials at the highest load that ran as ordered and was timed.
 func LatencyFull(rows []table.Row) []table.Group {
 	var out []table.Group
-	for _, g := range LatencyLoads(rows) {
-		switch n := len(out); {
-		case !(middle(g, moreKey) >= 0) || g.Level(shareKey).Number == 0:
-		case n > 0 && out[n-1].Level("direction") == g.Level("direction"):
-			out[n-1] = g
-		default:
-			out = append(out, g)
+	for _, c := range byLoad(rows).Conditions {
+		timed := only(c.Tried(), func(p table.Place) bool {
+			return middle(p.Group, moreKey) >= 0 && p.Level(shareKey).Number > 0
+		})
+		if n := len(timed); n > 0 {
+			out = append(out, timed[n-1].Group)
 		}
 	}
 	return out

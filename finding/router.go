@@ -240,11 +240,13 @@ func sessions(rows []table.Row) []Finding {
 const fullTable = 0.9
 
 // RouterEffects are how variants compare with the first one; nil: there are none.
-func RouterEffects(places []table.Place) []table.Effect {
-	if len(places) == 0 || len(places[0].Choice.Keys) == 0 {
-		return nil
+func RouterEffects(places []table.Place) (out []table.Effect) {
+	for _, p := range places {
+		if len(p.Choice.Keys) > 0 {
+			out = append(out, p.Effects[table.MetricOf("goodput_bps")])
+		}
 	}
-	return table.Effects(places, table.MetricOf("goodput_bps"))
+	return out
 }
 
 func firstVariant(groups []table.Group) string {

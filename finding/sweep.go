@@ -85,7 +85,7 @@ func Sweep(rows []table.Row) []Finding {
 		}
 	}
 	if c := About(rankings, out[0]); middle(c.Settings[0], "goodput_bps") > 0 {
-		i := slices.IndexFunc(c.Settings, func(g table.Group) bool { return nameOf(g) == out[0].Words["best"] })
+		i := slices.IndexFunc(c.Settings, func(g table.Group) bool { return g.Name() == out[0].Places["best"].Name() })
 		out = slices.Concat(out, c.waste(c.Settings[max(i, 0)]), c.limits(), c.fragments(), c.shares())
 	}
 	return append(out, doubts(rows, rankings)...)
@@ -99,11 +99,11 @@ func About(rankings []Ranking, answer Finding) Ranking {
 func (c Ranking) answer(rankings int) Finding {
 	best := c.Settings[0]
 	others := float64(len(c.Settings) - 1)
-	f := say("sweep.best", Answer).place("best", best).word("best", nameOf(best)).word("under", c.Under.Name()).
+	f := say("sweep.best", Answer).place("best", best).word("under", c.Under.Name()).
 		number("others_count", "", others).number("tied_count", "", float64(c.Tied-1)).
 		number("resolution_ratio", "", table.MetricOf("goodput_bps").Resolution)
 	if last := c.Settings[len(c.Settings)-1]; deadEnd(last) && !deadEnd(best) {
-		f = f.word("missed", nameOf(last))
+		f = f.place("missed", last)
 	}
 	proven := !slices.ContainsFunc(c.Effects[:c.Tied], func(e table.Effect) bool { return e.Verdict == table.TooFew })
 	switch {
@@ -121,13 +121,6 @@ func (c Ranking) answer(rankings int) Finding {
 		f.Code = "sweep.first"
 	}
 	return f
-}
-
-func nameOf(g table.Group) string {
-	if name := g.Name(); name != "" {
-		return name
-	}
-	return "The only setting"
 }
 
 func (c Ranking) open() int {
@@ -151,7 +144,7 @@ func everywhere(rankings []Ranking) []Finding {
 		if most := largest(all, "goodput_bps"); len(all) == len(rankings) && middle(most, "goodput_bps") > 0 {
 			least := smallest(all, "goodput_bps")
 			f := say("sweep.all", Answer).place("best", table.Group{Keys: first.Keys, Levels: first.Levels, Rows: most.Rows})
-			f.Words = map[string]string{"best": nameOf(first), "under": most.Name(), "all": "both"}
+			f.Words = map[string]string{"under": most.Name(), "all": "both"}
 			if len(all) > 2 {
 				f.Words["all"] = fmt.Sprintf("all %d", len(all))
 			}
@@ -174,8 +167,7 @@ func (c Ranking) waste(best table.Group) []Finding {
 	if !(times >= wasteful) {
 		return nil
 	}
-	f := say("sweep.waste", Fact).place("most", most).place("best", best).number("times_index", "", times).
-		word("most", nameOf(most))
+	f := say("sweep.waste", Fact).place("most", most).place("best", best).number("times_index", "", times)
 	for _, m := range []string{"delay_p50_ns", "round_trip_p50_ns"} {
 		if middle(most, m) > wasteful*middle(best, m) {
 			return []Finding{f.word("delay", m)}
@@ -199,7 +191,7 @@ func (c Ranking) shares() []Finding {
 		return nil
 	}
 	worst := smallest(known, fairness)
-	return []Finding{say("sweep.unfair", Fact, worst).word("where", nameOf(worst))}
+	return []Finding{say("sweep.unfair", Fact).place("at", worst)}
 }
 
 func doubts(rows []table.Row, rankings []Ranking) []Finding {

@@ -195,8 +195,8 @@ var sentences = map[string]string{
 		`{goodput_bps:best}] through.`,
 	"sweep.waste": `{most} sends {times_index} times as much and gets {goodput_bps:most} through[. Its median delay ` +
 		`is {*delay:most} instead of {*delay:best}].`,
-	"sweep.unfair": `Receivers differ most at {where}: {receiver_goodput_min_bps} to {receiver_goodput_max_bps}, a ` +
-		`fairness of {receiver_fairness_index} (1 is even).`,
+	"sweep.unfair": `Receivers differ most at {at}: {receiver_goodput_min_bps:at} to {receiver_goodput_max_bps:at}, a ` +
+		`fairness of {receiver_fairness_index:at} (1 is even).`,
 	"sweep.fit": `{payload_bytes:fit} is the largest size tried that fits one packet: it gets {goodput_bps:fit} ` +
 		`through and loses {loss_ratio:fit}. {payload_bytes:above} is split, gets {goodput_bps:above} and loses ` +
 		`{loss_ratio:above}.`,

@@ -115,14 +115,6 @@ func Groups(places []Place) (out []Group) {
 	return out
 }
 
-// Effects are how places compare with the base of their condition.
-func Effects(places []Place, m *Metric) (out []Effect) {
-	for _, p := range places {
-		out = append(out, p.Effects[m])
-	}
-	return out
-}
-
 // Rank puts the places of each condition into the order of a metric, the best first; those that are spoilt, and those
 // without rows, come last. Then Compare compares all with the best.
 func (l *Layout) Rank(m *Metric, spoilt func(Group) bool) {

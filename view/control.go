@@ -27,7 +27,7 @@ var control = Kind{
 			first, second = second, first
 		}
 		out := []Section{controlTiles(c, found), hero(intervals(c.Metric.Label, c.Groups, c.Metric.Name, c.Speeds))}
-		if len(c.Conditions) > 0 {
+		if len(c.Under) > 0 {
 			out = append(out, matrix(c, first[0]))
 		}
 		out = append(out, rowsOf("By setting", c.Groups, nameColumn(keys), first,
@@ -60,8 +60,8 @@ func controlTiles(c finding.Controls, found []finding.Finding) Tiles {
 	}
 	wait := tile("Queueing", queue, "{queueing_p95_ns:most}", "{most}[; {queueing_p95_ns:least} with {base}]")
 	best := Tile{Label: "Fastest", Value: figure(fastest, c.Metric.Name), Note: finding.ControlOf(fastest)}
-	if len(c.Conditions) > 0 {
-		best.Label += ", " + c.Under(fastest)
+	if len(c.Under) > 0 {
+		best.Label += ", " + c.Where(fastest)
 	}
 	return Tiles{best, speed, wait, limitTile(limit)}
 }
@@ -69,24 +69,21 @@ func controlTiles(c finding.Controls, found []finding.Finding) Tiles {
 // matrix has a row for each condition and a column for each control, with its speed against the baseline.
 func matrix(c finding.Controls, figure column) Table {
 	var columns []column
-	rows := table.RowsOf(c.Groups)
-	for _, control := range table.By(rows, table.KeyOf("control")) {
-		label := control.Name()
-		if label != c.Baseline {
+	for i, p := range c.Conditions[0].Places {
+		control, label := p.Choice, p.Choice.Name()
+		if i > 0 {
 			label += " (against " + c.Baseline + ")"
 		}
-		of := func(under table.Group, _ int) Cell {
-			i := slices.IndexFunc(c.Groups, func(g table.Group) bool {
-				return c.Under(g) == under.Name() && g.Level("control") == control.Level("control")
-			})
-			if i < 0 {
+		of := func(_ table.Group, row int) Cell {
+			p := c.Conditions[row].Places[i]
+			if len(p.Rows) == 0 {
 				return Cell{Value: math.NaN()}
 			}
-			return compared(figure.cell(c.Groups[i], i), c.Speeds[i])
+			return compared(figure.cell(p.Group, row), p.Effects[c.Metric])
 		}
 		columns = append(columns, cells(control.Level("control").Text+"_"+c.Metric.Name, label, of)...)
 	}
-	t := rowsOf(c.Metric.Label, table.By(rows, c.Conditions...), keyColumns(c.Conditions...), columns)
+	t := rowsOf(c.Metric.Label, table.By(table.RowsOf(c.Groups), c.Under...), keyColumns(c.Under...), columns)
 	t.Note = "In brackets: speed against " + c.Baseline + ". ? is not proved yet."
 	return t
 }
@@ -129,9 +126,9 @@ const (
 
 func overTime(c finding.Controls) []Section {
 	var out []Section
-	for _, under := range table.By(table.RowsOf(c.Groups), c.Conditions...) {
+	for _, under := range c.Conditions {
 		rate, trip := Lane{Label: "Acknowledged", Unit: unit.BPS}, Lane{Label: "Round trip", Unit: unit.Nanos}
-		for _, g := range table.By(under.Rows, table.KeyOf("control")) {
+		for _, g := range under.Choices() {
 			r := g.Rows[0]
 			for _, s := range r.Trial.Series {
 				switch {
