@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -30,7 +29,11 @@ func (r *Report) Clamp(t model.Timing) {
 	}
 	if n := len(r.Warnings); n > maxWarnings {
 		r.Warnings = append(atMost(r.Warnings, maxWarnings),
-			fmt.Sprintf("%d more warnings are left out", n-maxWarnings))
+			model.Reason{Code: model.MoreDoubts,
+				Numbers: map[string]float64{"doubts": float64(n - maxWarnings)}})
+	}
+	for i, w := range r.Warnings {
+		r.Warnings[i].Text = model.Clip(w.Text)
 	}
 	r.Disturbed = slices.DeleteFunc(atMost(r.Disturbed, model.MaxStreams), func(d model.Reason) bool {
 		return !slices.Contains([]string{model.HostSlept, model.InterfaceGone, model.InterfaceMTU}, d.Code)

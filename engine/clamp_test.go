@@ -20,7 +20,8 @@ func TestClamp(t *testing.T) {
 		wild[fmt.Sprint("Z", i)] = 1
 	}
 	texts := slices.Repeat([]string{strings.Repeat("x", 1<<10)}, 1000)
-	r := Report{Engine: "rm", Why: strings.Repeat("x", 1<<10), Warnings: slices.Clone(texts),
+	r := Report{Engine: "rm", Why: strings.Repeat("x", 1<<10), Warnings: slices.Repeat(
+		model.Reasons{{Code: texts[0], Text: texts[0]}}, 1000),
 		CPU: model.CPU{ThreadRatio: math.NaN(), HostRatio: 7},
 		Send: &SendReport{Streams: []uint64{5}, Errnos: texts, Errors: maps.Clone(wild), Unsent: wild, PerStep: long,
 			Connections: &model.ConnectionFacts{
@@ -47,9 +48,9 @@ func TestClamp(t *testing.T) {
 	if f := r.Probe.Facts; f.Sent > 10_000 || f.Answered > f.Sent || f.IdleNS != 0 || f.Up != nil || f.Down != nil {
 		t.Errorf("of a wild probe stays %+v", f)
 	}
-	if n := len(r.Warnings); n != maxWarnings+1 || len(r.Warnings[0]) > 255 ||
-		r.Warnings[n-1] != "936 more warnings are left out" {
-		t.Errorf("of many warnings stay %d: %.300q", n, r.Warnings[n-1])
+	if n := len(r.Warnings); n != maxWarnings+1 || len(r.Warnings[0].Code+r.Warnings[0].Text) > 510 ||
+		r.Warnings[n-1].Code != model.MoreDoubts || r.Warnings[n-1].Numbers["doubts"] != 936 {
+		t.Errorf("of many warnings stay %d: %.300v", n, r.Warnings[n-1])
 	}
 	if s := r.Send; len(s.Errors) != maxErrnos || len(s.Unsent) != maxErrnos || s.Errors["ETIMEDOUT"] != 2 ||
 		len(s.Errnos[0]) > 255 {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,15 +18,17 @@ func TestDisturbances(t *testing.T) {
 		slept time.Duration // within the trial of 1 s
 		at    time.Duration // when the interface changes
 		now   link          // what it is then; none: it went away
-		want  string
+		want  model.Reasons
 	}{
-		{"nothing", 0, never, link{}, ""},
-		{"two clocks", 40 * time.Millisecond, never, link{}, ""},
-		{"sleep", 3200 * time.Millisecond, never, link{}, "the host of the sender slept for 3.20 s"},
+		{"nothing", 0, never, link{}, nil},
+		{"two clocks", 40 * time.Millisecond, never, link{}, nil},
+		{"sleep", 3200 * time.Millisecond, never, link{}, model.Reasons{{Code: model.HostSlept,
+			Numbers: map[string]float64{"slept_s": 3.2}}}},
 		{"another MTU", 0, 300 * time.Millisecond, link{"va", 7, 1400},
-			"the MTU of the sender's interface va changed from 1500 B to 1400 B"},
-		{"gone", 0, 300 * time.Millisecond, link{}, "the interface va of the sender went away"},
-		{"gone at the last moment", 0, 990 * time.Millisecond, link{}, "the interface va of the sender went away"},
+			model.Reasons{{Code: model.InterfaceMTU, Name: "va",
+				Numbers: map[string]float64{"before_bytes": 1500, "after_bytes": 1400}}}},
+		{"gone", 0, 300 * time.Millisecond, link{}, model.Reasons{{Code: model.InterfaceGone, Name: "va"}}},
+		{"gone at the last moment", 0, 990 * time.Millisecond, link{}, model.Reasons{{Code: model.InterfaceGone, Name: "va"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -60,11 +63,8 @@ func TestDisturbances(t *testing.T) {
 				if err != nil || asked != 1 {
 					t.Errorf("%v; the interface was looked at %d times, want once, at the end", err, asked)
 				}
-				for i := range r.Disturbed {
-					r.Disturbed[i].Node = model.Sender
-				}
-				if got := r.Disturbed.String(); got != c.want {
-					t.Errorf("%q, want %q", got, c.want)
+				if got := r.Disturbed; !reflect.DeepEqual(got, c.want) {
+					t.Errorf("%v, want %v", got, c.want)
 				}
 			})
 		})

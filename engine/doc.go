@@ -104,7 +104,7 @@ type Report struct {
 	Probe    *ProbeReport   `json:"probe,omitempty"`
 	CPU      model.CPU      `json:"cpu"`                // of this host during the measured part
 	PathMTU  int            `json:"path_mtu,omitempty"` // bytes, as the kernel knows it for this destination; 0 unknown
-	Warnings []string       `json:"warnings,omitempty"`
+	Warnings model.Reasons  `json:"warnings,omitempty"` // with Node left out
 	// Disturbed says what the host did to the measurement, with Node and Flow left out.
 	Disturbed model.Reasons `json:"disturbed,omitempty"`
 	Engine    string        `json:"engine,omitempty"` // that carried the flow, "" for the ordered one

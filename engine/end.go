@@ -242,8 +242,8 @@ func (e *End) run() {
 	e.mu.Lock()
 	e.state = ended
 	if e.cut {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("packets still came when the drain time of %v was over: "+
-			"those left in a queue on the path count as lost; a longer drain counts them", e.order.Timing.Drain()))
+		r.Warnings = append(r.Warnings, model.Reason{Code: model.DrainShort,
+			Numbers: map[string]float64{"drain_s": e.order.Timing.Drain().Seconds()}})
 	}
 	sent, cut := e.sent, e.cut
 	e.mu.Unlock()

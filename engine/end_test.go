@@ -120,7 +120,7 @@ func TestDrain(t *testing.T) {
 					t.Errorf("took %v, want %v", d, c.want)
 				}
 				r, err := e.Report()
-				if cut := strings.Contains(strings.Join(r.Warnings, ""), "packets still came"); err != nil ||
+				if cut := r.Warnings.Has(model.DrainShort); err != nil ||
 					cut != c.cut || r.Receive.StillCame != c.cut || r.Receive.Unread != c.sent-c.unsent {
 					t.Errorf("%+v, %v; want no stop, cut %v, and what the drain was told", r, err, c.cut)
 				}

@@ -24,7 +24,7 @@ const tooSlow = 0.01
 func NoTrial(d *model.Document) []Finding {
 	f := say("run.empty", Answer)
 	if len(d.Host) == 0 && len(d.Warnings) > 0 { // its hosts were not reached
-		f = f.word("why", d.Warnings[0])
+		f = f.word("why", Clause(d.Warnings[0]))
 	}
 	return []Finding{f, nextOf("run.resume", d)}
 }
@@ -47,7 +47,7 @@ func Unusable(rows []table.Row) []Finding {
 			slow = of[0]
 		}
 	}
-	f := say("none", Answer).number("trials_count", "", float64(len(d.Results))).word("why", why.String())
+	f := say("none", Answer).number("trials_count", "", float64(len(d.Results))).word("why", Why(why))
 	switch {
 	case why.Has(model.SendRefused, model.RefusedSince): // the reason says it: what was refused was not sent
 	case unheard > 0:
@@ -59,7 +59,7 @@ func Unusable(rows []table.Row) []Finding {
 	found := slices.ContainsFunc(table.Searches(rows),
 		func(r table.Row) bool { return !math.IsNaN(r.Search.Throughput) })
 	if found { // searches have an answer, and only the floods that they began with have none
-		f = say("none.floods", Doubt).word("why", why.String())
+		f = say("none.floods", Doubt).word("why", Why(why))
 	}
 	return []Finding{f, nextOf("none.next", d)}
 }

@@ -91,7 +91,7 @@ func limitedBy(l table.Limit, g table.Group) Finding {
 		f = f.word("holder", f.Words["limit"])
 	case table.BySender:
 		if !f.Has(l.Proof, "") && l.Line == nil {
-			f = f.word("why", g.Rows[0].Trial.Why.String())
+			f = f.word("why", Why(g.Rows[0].Trial.Why))
 		}
 	case table.Unproven:
 		f = unproven(f, g)
@@ -110,7 +110,7 @@ func unproven(f Finding, g table.Group) Finding {
 	}
 	switch {
 	case len(table.Usable(g.Rows)) == 0:
-		return f.word("why", g.Rows[0].Trial.Why.String())
+		return f.word("why", Why(g.Rows[0].Trial.Why))
 	case g.Rows[0].Flow.Protocol == model.TCP:
 		return f.word("tcp", "yes")
 	case middle(g, "loss_ratio") < lossless && math.IsNaN(middle(g, "sender_cpu_thread_ratio")):

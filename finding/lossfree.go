@@ -215,7 +215,7 @@ func limitFinding(r table.Row) Finding {
 		} else {
 			f = f.word("limit", limitNames[table.Unproven])
 		}
-		return f.word("why", why.String()).number("fails_pps", "", r.Search.Upper)
+		return f.word("why", Why(why)).number("fails_pps", "", r.Search.Upper)
 	case r.Search.Limit == design.FloodLimit:
 	case late(r) > 0:
 		f.Code = "limit.late"

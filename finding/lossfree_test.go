@@ -109,7 +109,8 @@ func lossFreeExamples(t *testing.T) (out []example) {
 	behind := func(d *model.Document) {
 		for i := range d.Results {
 			if d.Results[i].State == model.Invalid {
-				d.Results[i].Why = model.Reasons{{Code: model.LinkBehind, Link: "sender to router"}}
+				d.Results[i].Why = model.Reasons{{Code: model.LinkBehind, Link: "sender to router",
+					Numbers: map[string]float64{"late_ratio": 0.02, "overrun_frames": 0, "refused_frames": 3}}}
 			}
 		}
 	}
@@ -229,7 +230,7 @@ func TestReasonsThatEndASearch(t *testing.T) {
 					f.SendPPS = 0
 				}
 			}, model.Reason{Code: code[1]})
-			text, why := sentencesOf(All(table.Rows(d), LossFree), Answer), model.Reason{Code: code[1]}.String()
+			text, why := sentencesOf(All(table.Rows(d), LossFree), Answer), Clause(model.Reason{Code: code[1]})
 			sender := strings.HasPrefix(code[1], "sender-") || code[1] == model.InterfaceRefused
 			if why == "" || !strings.Contains(text, ": "+why+".") ||
 				sender != strings.Contains(text, " could not be sent: ") {

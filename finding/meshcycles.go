@@ -68,7 +68,7 @@ func whyInvalid(rows []table.Row) string {
 			return reason.Text
 		}
 	}
-	return newest.Why.String()
+	return Why(newest.Why)
 }
 
 // whyGone says why a host's pairs, of those that are missing, were not measured; with the other hosts' names if that

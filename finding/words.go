@@ -620,6 +620,122 @@ var sentences = map[string]string{
 	"none.floods":  `No flood ran as ordered[ ({why})]: where the path saturates is not known.`,
 	"none.unheard": `Nothing was heard of the receiver; {unheard_packets} packets were sent meanwhile.`,
 	"none.next":    `See why:`,
+
+	// Why trials are not valid, and doubts about trials and runs, as clauses: see model.Reason.
+	"why.sender-starved": `the sender was starved of CPU (its thread ran {run_ratio} of the time that it was ` +
+		`late): it kept {kept_pps} of {asked_pps}`,
+	"why.sender-stolen": `the hypervisor took the sender's CPU for {steal_ratio} of the time that it was late: ` +
+		`it kept {kept_pps} of {asked_pps}`,
+	"why.sender-core-full":  `the sender's core was full: it kept {kept_pps} of {asked_pps}`,
+	"why.sender-timer-late": `the sender's timer was late: it kept {kept_pps} of {asked_pps}`,
+	"why.sender-late":       `the sender was late: it kept {kept_pps} of {asked_pps}`,
+	"why.sender-stalled":    `the sender's host stalled: it measured {duration_s} of the {ordered_s} ordered`,
+	"why.interface-refused": `the sender's interface refused {refused_ratio} of the packets`,
+	"why.nothing-sent":      `nothing was sent`,
+	"why.nothing-through":   `no packet of the test came through`,
+	"why.receiver-silent":   `the {node} did not answer for {silent_s}, so the test stopped sending`,
+	"why.packet-too-big":    `message too long: it does not fit into one packet of the path`,
+	"why.send-refused":      `the sender's kernel refused every packet: {text}`,
+	"why.refused-since": `the sender's kernel has taken no packet from {since_s} on ({refused_packets} of ` +
+		`{attempted_packets} were refused): {text}`,
+	"why.frames-astray": `{packets} packets reached the {node} past its XDP program and are not counted; use ` +
+		`sockets there (--engine xdp:udp)`,
+	"why.account-missing": `the account of one end is missing`,
+	"why.account-wrong":   `the account of one end is impossible ({name})`,
+	"why.link-behind": `the emulated link {link} fell behind ({late_ratio} of its frames late, {overrun_frames} ` +
+		`without room, {refused_frames} not handed on)`,
+	"why.link-unread": `the account of an emulated link is incomplete: {text}`,
+	"why.tcp-window": `the windows of TCP held it back for {held_ratio} of the time, not its congestion control ` +
+		`(receive window {receive_window_s}, send buffer {send_buffer_s})`,
+	"why.host-busy":       `this machine had no CPU time left: it was busy for {busy_ratio} of the time`,
+	"why.host-slept":      `the host of the {node} slept for {slept_s}`,
+	"why.interface-gone":  `the interface {name} of the {node} went away`,
+	"why.interface-mtu":   `the MTU of the {node}'s interface {name} changed from {before_bytes} to {after_bytes}`,
+	"why.change-failed":   `{name} at {at_s} was not made: {text}`,
+	"why.pair-unmeasured": `not measured: {text}`,
+	"why.cut":             `[{text}|cut]`,
+	"why.interrupted":     `interrupted`,
+	"why.no-path":         `there was no path until the time of the test was over`,
+	"why.unfinished":      `the run was cut, or still goes on: these figures were stored while it ran`,
+	"why.drain-short": `[{node}: ]packets still came when the drain time of {drain_s} was over: those left in a ` +
+		`queue on the path count as lost; a longer drain counts them`,
+	"why.probes-silent": `[{node}: ]round trips were not timed to the end of the test: no packet of theirs was ` +
+		`answered for {silent_s}`,
+	"why.thread-plain": `[{node}: ][the thread of stream {stream}|a thread of many streams] could not be set up: ` +
+		`{text}`,
+	"why.send-buffer-cut": `[{node}: ]the system granted a send buffer of {granted_bytes}, not {asked_bytes}: ` +
+		`raise net.core.wmem_max`,
+	"why.receive-buffer-cut": `[{node}: ]the system granted a receive buffer of {granted_bytes}, not ` +
+		`{asked_bytes}: raise net.core.rmem_max`,
+	"why.icmp-came":     `[{node}: ]{packets} ICMP {text}`,
+	"why.icmp-more":     `[{node}: ]{packets} other ICMP errors`,
+	"why.frames-pass":   `[{node}: ]frames pass by {text} of {name}`,
+	"why.delays-unread": `[{node}: ]the receiver's delays could not be read: {text}`,
+	"why.queue-changed": `[{node}: ]streams changed the receive queue {changes} times: their counts may be off ` +
+		`where two processors counted at once`,
+	"why.threads-unpinned": `[{node}: ]threads run on any core: {text}`,
+	"why.turned-away": `[{node}: ]{connections} connections were turned away here, not by the path[: this host ` +
+		`may open {files} files (ulimit -n), which holds {most} connections|: pelt opens {most} at most|: {text}]`,
+	"why.ended-early": `[{node}: ]connection {stream} ended early: {text}`,
+	"why.segments-uncounted": `[{node}: ]this system does not count TCP segments (Linux 4.6 and later does): ` +
+		`packet figures are 0, figures in bytes are right`,
+	"why.read-late": `[{node}: ]the counters were read up to {late_s} late: this host was too busy, and totals ` +
+		`of the two ends differ`,
+	"why.writes-held": `[{node}: ]{writes} writes were not made, because the path or the peer took no more`,
+	"why.writes-late": `[{node}: ]{writes} writes were not made, because the sender was late`,
+	"why.connections-unmade": `[{node}: ]{connections} connections were not begun when they were due: {held} ` +
+		`because too many were unanswered, {late} because the sender was late`,
+	"why.strangers-refused": `[{node}: ]{connections # strange connection/# strange connections} to port {name} ` +
+		`{connections was/were} refused during the trial`,
+	"why.files-spent": `[{node}: ]{times # time/# times} this host had no file descriptor for a connection that ` +
+		`came: raise its limit (ulimit -n)`,
+	"why.strange-sequences": `[{node}: ]{packets} packets came with sequence numbers far from all others, and ` +
+		`count as foreign: somebody else sends into the flow, or packets are changed on the way`,
+	"why.cores-left-out": `[{node}: ]the load of the single cores over time found no room in the report`,
+	"why.more-doubts":    `[{node}: ]{doubts} more warnings are left out`,
+	"why.no-frames": `flow {flow}: no XDP frame arrived at the {node}; the path may still carry what sockets ` +
+		`send: try --engine udp`,
+	"why.samples-dropped": `{messages} progress samples were dropped, because they were not taken in time`,
+	"why.beats-stuck":     `{messages} heartbeats did not leave, because the control connection was stuck`,
+	"why.beats-dropped":   `{messages} heartbeats were dropped, because this process had no time for them`,
+	"why.control-lost": `no word from the {node} for {gap_s} from {at_s} on; the test went on, and its figures ` +
+		`include that time`,
+	"why.record-cut":    `the record[ of {node}] is not whole: {text}`,
+	"why.record-misses": `flow {flow}: the record misses packets that came`,
+	"why.record-failed": `the record could not be written: {text}`,
+	"why.gave-up":       `flow {flow}: the sender was late and gave up a part of its schedule`,
+	"why.paused":        `flow {flow}: the sender paused for 0.1 s or longer`,
+	"why.gaps-differ": `flow {flow}: {differ_ratio} or more of the gaps differ from the profile; a lower rate ` +
+		`helps where they are short`,
+	"why.told-in-part": `flow {flow}: the account of one end is missing; the figures are what had been told ` +
+		`until {at_s}`,
+	"why.left-out": `flow {flow}: the account of one end is missing; it is left out`,
+	"why.log-missed": `{node}: its log missed {missed_ratio} of the packets that it was to write: they cost it ` +
+		`less than a line does`,
+	"why.tried-again":     `its ends did not find each other at first; it was tried again {tries once/# times}`,
+	"why.unreached":       `{text}`,
+	"why.other-hosts":     `resumed on different ground: {text}`,
+	"why.path-gone":       `the run ended early: an interface of its path is gone`,
+	"why.not-stored":      `the run is not stored: {text}[; all of it is in {name}, which pelt report reads]`,
+	"why.not-stored-from": `the run is no longer stored, after {trials # trial/# trials}: {text}`,
+	"why.not-stored-now":  `what is known of the running trial is no longer stored: {text}`,
+	"why.end-not-stored":  `the end of the run is not stored: {text}`,
+	"why.not-closed":      `closing the stored run: {text}`,
+	"why.not-removed":     `the empty run is not removed: {text}`,
+	"why.not-restored":    `{text}`,
+	"why.watch-open":      `an observation of the path could not be closed: {text}`,
+	"why.payload-twice":   `payload mtu is {payload_bytes} here, which the list of payloads holds already`,
+	"why.payload-least": `payload mtu: flow {flow}: {payload_bytes} are the least that the path takes whole; ` +
+		`more may fit, but {text}`,
+	"why.payload-guess": `path MTU unknown: {text}; payload mtu is {payload_bytes}, by the interfaces of the two ` +
+		`hosts`,
+	"why.lines-damaged": `{lines} of the stored run's lines {lines is/are} damaged and left out ({text}); pelt ` +
+		`run --resume measures again what is missing`,
+	"why.bytes-cut": `the stored run was cut while it was written; its last {cut_bytes} are dropped`,
+	"why.other":     `[{text}|{code}]`,
+	"why.flow":      `flow {flow}: {why}`,
+	"why.more":      `and {reasons_count} more of the kind`,
+	"why.trials":    `{why} ({trials_count:with} of {trials_count} trials)`,
 }
 
 var commands = map[string]string{

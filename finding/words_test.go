@@ -18,7 +18,7 @@ var families = []struct{ title, codes string }{
 	{"Every run", `^`}, {"Size curves", `^curve\.`}, {"Sweeps", `^sweep\.`}, {"Congestion controls",
 		`^cc\.`}, {"Routers", `^router\.`}, {"Latency", `^latency\.`},
 	{"Meshes", `^mesh\.`}, {"Soaks and changes", `^(soak|change|cause)\.`}, {"Comparisons", `^(compare|asked)\.`},
-	{"", `^(advice|drops|explain|record|sure|made)\.`}, // in no run document
+	{"", `^(advice|drops|explain|record|sure|made|why)\.`}, // in no run document
 }
 
 func findingList() string {

@@ -9,7 +9,7 @@ import (
 )
 
 // protocolVersion is what two peers must share to understand each other.
-const protocolVersion = 22
+const protocolVersion = 23
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358
@@ -173,5 +173,5 @@ type Outcome struct {
 	// Gaps are when nothing came over a control connection of a trial with a reconnect window.
 	Gaps []Gap
 	// Warnings tell what the control plane itself dropped: beats or samples.
-	Warnings []string
+	Warnings model.Reasons
 }

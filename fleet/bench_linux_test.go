@@ -163,7 +163,7 @@ func (f *crowd) round(c *Controller) {
 				f.note(fmt.Sprintf("pair: %v, cut: %q", err, out.Cut))
 			}
 			for _, warning := range out.Warnings {
-				f.note("pair: " + warning)
+				f.note(fmt.Sprint("pair: ", warning))
 			}
 		})
 	}

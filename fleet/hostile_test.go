@@ -48,7 +48,7 @@ func TestHeavyMessages(t *testing.T) {
 		{`{"observed":{"drops":{"sites":[`, `null`, `]}}}`, report, errHeavy},
 		{`{"ends":{"1":{"send":{"tcp":{"per_stream":[`, `{}`, `]}}}}}`, report, errHeavy},
 		{`{"load":{"Series":[{"values":[`, `0`, `]}]}}`, report, nil},
-		{`{"ends":{"1":{"warnings":[`, `""`, `]}}}`, report, nil},
+		{`{"ends":{"1":{"warnings":[`, `{}`, `]}}}`, report, errHeavy},
 		{`{"ends":{"1":{"send":{"streams":[`, `123`, `]}}}}`, report, nil},
 	} {
 		text := c.begin + strings.Repeat(c.element+",", length/(len(c.element)+1)) + c.element + c.end

@@ -84,7 +84,6 @@ func (r *sessionReport) shrink(limit int) {
 	if data, err := json.Marshal(r); err == nil && len(data) <= limit {
 		return
 	}
-	const said = "the load of the single cores over time found no room in the report"
 	withoutCores := func(list []model.Series) []model.Series {
 		return slices.DeleteFunc(slices.Clone(list), func(s model.Series) bool { return s.Core != nil })
 	}
@@ -95,7 +94,7 @@ func (r *sessionReport) shrink(limit int) {
 		o.Series, o.Router.Gaps = withoutCores(o.Series), append(o.Router.Gaps, model.RouterGap{Why: model.GapCores})
 	}
 	for n, one := range r.Ends {
-		one.Warnings = append(slices.Clone(one.Warnings), said)
+		one.Warnings = append(slices.Clone(one.Warnings), model.Reason{Code: model.CoresLeftOut})
 		r.Ends[n] = one
 	}
 }

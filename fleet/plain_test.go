@@ -21,15 +21,15 @@ func TestDecodedTexts(t *testing.T) {
 		{"\xff", "�"},
 	} {
 		text := `"` + c.in + `"`
-		r, err := decode[sessionReport]([]byte(`{"ends":{"1":{"why":` + text + `,"warnings":[` + text +
-			`],"disturbed":[{"code":` + text + `}],` +
+		r, err := decode[sessionReport]([]byte(`{"ends":{"1":{"why":` + text + `,"warnings":[{"text":` + text +
+			`}],"disturbed":[{"code":` + text + `}],` +
 			`"send":{"errors":{` + text + `:1},"tcp":{"control":` + text + `},"series":[{"metric":` + text + `}]}}},` +
 			`"observed":{"mode":` + text + `,"drops":{"sites":[{"reason":` + text + `}]}}}`))
 		if err != nil {
 			t.Fatalf("%q: %v", c.in, err)
 		}
 		e := r.Ends[1]
-		list := []string{e.Why, e.Warnings[0], e.Disturbed[0].Code, e.Send.TCP.Control, e.Send.Series[0].Metric,
+		list := []string{e.Why, e.Warnings[0].Text, e.Disturbed[0].Code, e.Send.TCP.Control, e.Send.Series[0].Metric,
 			string(r.Observed.Mode), r.Observed.Drops.Sites[0].Reason}
 		for name := range e.Send.Errors {
 			list = append(list, name)

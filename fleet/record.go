@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 // A record is made at its receiver and fetched from there while the trial runs:
@@ -67,7 +68,7 @@ type records struct {
 	done  sync.WaitGroup
 
 	mu       sync.Mutex
-	warnings []string
+	warnings model.Reasons
 }
 
 // takeRecords begins to fetch the records of all agents that make one.
@@ -86,7 +87,7 @@ func (t *trial) takeRecords() *records {
 			if err := r.fetchFrom(t, e.party); err != nil {
 				r.mu.Lock()
 				defer r.mu.Unlock()
-				r.warnings = append(r.warnings, fmt.Sprintf("the record of %s is not whole: %v", e.name, err))
+				r.warnings = append(r.warnings, model.Reason{Code: model.RecordCut, Node: e.name, Text: err.Error()})
 			}
 		})
 	}
@@ -170,7 +171,7 @@ func (r *records) fetchFrom(t *trial, p *party) error {
 }
 
 // end fetches the rest, and tells what is missing.
-func (r *records) end(cut bool) []string {
+func (r *records) end(cut bool) model.Reasons {
 	r.cut = cut
 	close(r.final)
 	r.done.Wait()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -119,9 +120,9 @@ func TestRecordIsBounded(t *testing.T) {
 		if out.Flows[0].Receive == nil {
 			t.Errorf("%v: %+v", c.rate, out.Flows)
 		}
-		if want := "the record of far is not whole: " + c.why; len(out.Warnings) != 1 || out.Warnings[0] != want ||
-			came > c.most {
-			t.Errorf("%v: %d B came, warnings %q; want %q", c.rate, came, out.Warnings, want)
+		if want := (model.Reason{Code: model.RecordCut, Node: "far", Text: c.why}); len(out.Warnings) != 1 ||
+			!reflect.DeepEqual(out.Warnings[0], want) || came > c.most {
+			t.Errorf("%v: %d B came, warnings %v; want %v", c.rate, came, out.Warnings, want)
 		}
 	}
 }
@@ -138,8 +139,8 @@ func TestRefusedBlocksEndTheRecordOnly(t *testing.T) {
 	if out.Flows[0].Receive == nil {
 		t.Errorf("%+v", out.Flows)
 	}
-	if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0],
-		"the record of far is not whole: a block is damaged") {
-		t.Errorf("warnings %q", out.Warnings)
+	if len(out.Warnings) != 1 || out.Warnings[0].Code != model.RecordCut ||
+		!strings.Contains(out.Warnings[0].Text, "a block is damaged") {
+		t.Errorf("warnings %v", out.Warnings)
 	}
 }

@@ -420,17 +420,16 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 	t.mu.Lock()
 	out.Gaps = slices.Clone(t.gaps)
 	t.mu.Unlock()
-	warn := func(n uint64, what string) {
+	warn := func(code string, n uint64) {
 		if n > 0 {
-			out.Warnings = append(out.Warnings, fmt.Sprint(n, what))
+			out.Warnings = append(out.Warnings, model.Reason{Code: code, Numbers: map[string]float64{"messages": float64(n)}})
 		}
 	}
-	warn(t.missed.Load(), " progress samples were dropped, because they were not taken in time")
+	warn(model.SamplesDropped, t.missed.Load())
 	for _, l := range t.c.links {
-		warn(l.dropped.Swap(0), " heartbeats did not leave, because the control connection was stuck")
+		warn(model.BeatsStuck, l.dropped.Swap(0))
 		if now, err := l.beats.Dropped(); err == nil { // else the connection is gone, and the trial is cut
-			warn(uint64(now)-l.missed.Swap(uint64(now)),
-				" heartbeats were dropped, because this process had no time for them")
+			warn(model.BeatsDropped, uint64(now)-l.missed.Swap(uint64(now)))
 		}
 	}
 	if err != nil && out.Cut == "" {

@@ -147,7 +147,7 @@ func (f *Feed) trial(r *model.Result) {
 		return
 	}
 	t := Trial{Number: len(f.ended), Trials: f.total, Cell: r.Cell, Repeat: r.Repeat, State: r.State,
-		Why: r.Why.String(), Text: view.TrialLine(f.doc, r), Figures: []Figures{}}
+		Why: finding.Why(r.Why), Text: view.TrialLine(f.doc, r), Figures: []Figures{}}
 	one := *f.doc
 	one.Results = []model.Result{*r}
 	for _, g := range table.By(table.Rows(&one), table.KeyOf("flow")) {

@@ -1,15 +1,13 @@
 package model
 
 import (
-	"fmt"
+	"encoding/json"
 	"slices"
 	"strings"
-
-	"pelt/unit"
 )
 
-// Reason is one cause for which a trial is not valid: its code, what it concerns, and the numbers that decided it.
-// Its sentence is made only when it is printed, and nothing reads that sentence.
+// Reason is why a trial is not valid, or a doubt about a trial or a run: its code, what it concerns, and the numbers
+// that decided it. Package finding has its words.
 type Reason struct {
 	Code    string             `json:"code"`
 	Flow    string             `json:"flow,omitempty"`
@@ -50,97 +48,96 @@ const (
 	Interrupted      = "interrupted"
 	NoPath           = "no-path" // of the rest of a trial that was cut
 	StillOpen        = "unfinished"
+
+	// Doubts of an end, with its Node.
+	DrainShort        = "drain-short"
+	ProbesSilent      = "probes-silent"
+	ThreadPlain       = "thread-plain" // without a stream number: the thread of many
+	SendBufferCut     = "send-buffer-cut"
+	ReceiveBufferCut  = "receive-buffer-cut"
+	ICMPCame          = "icmp-came"
+	ICMPMore          = "icmp-more"
+	FramesPass        = "frames-pass"
+	DelaysUnread      = "delays-unread"
+	QueueChanged      = "queue-changed"
+	ThreadsUnpinned   = "threads-unpinned"
+	TurnedAway        = "turned-away"
+	EndedEarly        = "ended-early"
+	SegmentsUncounted = "segments-uncounted"
+	ReadLate          = "read-late"
+	WritesHeld        = "writes-held"
+	WritesLate        = "writes-late"
+	ConnectionsUnmade = "connections-unmade"
+	StrangersRefused  = "strangers-refused"
+	FilesSpent        = "files-spent"
+	StrangeSequences  = "strange-sequences"
+	CoresLeftOut      = "cores-left-out"
+	MoreDoubts        = "more-doubts"
+
+	// Other doubts about a trial.
+	NoFrames       = "no-frames"
+	SamplesDropped = "samples-dropped"
+	BeatsStuck     = "beats-stuck"
+	BeatsDropped   = "beats-dropped"
+	ControlLost    = "control-lost"
+	RecordCut      = "record-cut"
+	RecordMisses   = "record-misses"
+	RecordFailed   = "record-failed"
+	GaveUp         = "gave-up"
+	Paused         = "paused"
+	GapsDiffer     = "gaps-differ"
+	ToldInPart     = "told-in-part"
+	LeftOut        = "left-out"
+	LogMissed      = "log-missed"
+	TriedAgain     = "tried-again"
+
+	// Doubts about a run.
+	Unreached     = "unreached"
+	OtherHosts    = "other-hosts"
+	PathGone      = "path-gone"
+	NotStored     = "not-stored"
+	NotStoredFrom = "not-stored-from" // a trial on
+	NotStoredNow  = "not-stored-now"  // while a trial runs
+	EndNotStored  = "end-not-stored"
+	NotClosed     = "not-closed"
+	NotRemoved    = "not-removed"
+	NotRestored   = "not-restored"
+	WatchOpen     = "watch-open"
+	PayloadTwice  = "payload-twice"
+	PayloadLeast  = "payload-least"
+	PayloadGuess  = "payload-guess"
+	LinesDamaged  = "lines-damaged"
+	BytesCut      = "bytes-cut"
 )
 
-type reasonWording struct {
-	code  string
-	state State  // of a trial with this reason
-	text  string // {name} stands for a field or a number of the reason
+// reasonStates are the states of trials by the codes of their reasons. The other codes are doubts about a valid trial.
+var reasonStates = map[State][]string{
+	Invalid: {SenderStarved, SenderStolen, SenderCoreFull, SenderTimerLate, SenderLate, SenderStalled,
+		InterfaceRefused, NothingSent, NothingThrough, PacketTooBig, SendRefused, RefusedSince, FramesAstray,
+		AccountMissing, AccountWrong, LinkBehind, LinkUnread, TCPWindow, HostBusy, HostSlept, InterfaceGone,
+		InterfaceMTU, ChangeFailed, PairUnmeasured},
+	Aborted: {ReceiverSilent, TrialCut, Interrupted, NoPath, StillOpen},
 }
 
-var reasonWordings = [...]reasonWording{
-	{SenderStarved, Invalid,
-		"the sender was starved of CPU (its thread ran {run_ratio} of the time that it was late): " +
-			"it kept {kept_pps} of {asked_pps}"},
-	{SenderStolen, Invalid, "the hypervisor took the sender's CPU for {steal_ratio} of the time that it was late: " +
-		"it kept {kept_pps} of {asked_pps}"},
-	{SenderCoreFull, Invalid, "the sender's core was full: it kept {kept_pps} of {asked_pps}"},
-	{SenderTimerLate, Invalid, "the sender's timer was late: it kept {kept_pps} of {asked_pps}"},
-	{SenderLate, Invalid, "the sender was late: it kept {kept_pps} of {asked_pps}"},
-	{SenderStalled, Invalid, "the sender's host stalled: it measured {duration_s} of the {ordered_s} ordered"},
-	{InterfaceRefused, Invalid, "the sender's interface refused {refused_ratio} of the packets"},
-	{NothingSent, Invalid, "nothing was sent"},
-	{NothingThrough, Invalid, "no packet of the test came through"},
-	{ReceiverSilent, Aborted, "the {node} did not answer for {silent_s}, so the test stopped sending"},
-	{PacketTooBig, Invalid, "message too long: it does not fit into one packet of the path"},
-	{SendRefused, Invalid, "the sender's kernel refused every packet: {text}"},
-	{RefusedSince, Invalid, "the sender's kernel has taken no packet from {since_s} on ({refused_packets} of " +
-		"{attempted_packets} were refused): {text}"},
-	{FramesAstray, Invalid, "{packets} packets reached the {node} past its XDP program and are not counted; " +
-		"use sockets there (--engine xdp:udp)"},
-	{AccountMissing, Invalid, "the account of one end is missing"},
-	{AccountWrong, Invalid, "the account of one end is impossible ({name})"},
-	{LinkBehind, Invalid, "the emulated link {link} fell behind ({late_ratio} of its frames late, " +
-		"{overrun_frames} without room, {refused_frames} not handed on)"},
-	{LinkUnread, Invalid, "the account of an emulated link is incomplete: {text}"},
-	{TCPWindow, Invalid, "the windows of TCP held it back for {held_ratio} of the time, not its congestion " +
-		"control (receive window {receive_window_s}, send buffer {send_buffer_s})"},
-	{HostBusy, Invalid, "this machine had no CPU time left: it was busy for {busy_ratio} of the time"},
-	{HostSlept, Invalid, "the host of the {node} slept for {slept_s}"},
-	{InterfaceGone, Invalid, "the interface {name} of the {node} went away"},
-	{InterfaceMTU, Invalid, "the MTU of the {node}'s interface {name} changed from {before_bytes} to {after_bytes}"},
-	{ChangeFailed, Invalid, "{name} at {at_s} was not made: {text}"},
-	{PairUnmeasured, Invalid, "not measured: {text}"},
-	{TrialCut, Aborted, "{text}"},
-	{Interrupted, Aborted, "interrupted"},
-	{NoPath, Aborted, "there was no path until the time of the test was over"},
-	{StillOpen, Aborted, "the run was cut, or still goes on: these figures were stored while it ran"},
-}
-
-// State is the state of a trial with this reason; "" for a code that is not known.
+// State is the state of a trial with this reason; "" for a doubt, or a code that is not known.
 func (r Reason) State() State {
-	for _, w := range reasonWordings {
-		if w.code == r.Code {
-			return w.state
+	for state, codes := range reasonStates {
+		if slices.Contains(codes, r.Code) {
+			return state
 		}
 	}
 	return ""
 }
 
-// String is the reason as a clause, without its flow.
-func (r Reason) String() string {
-	template := "{text}"
-	for _, w := range reasonWordings {
-		if w.code == r.Code {
-			template = w.text
-		}
-	}
-	pairs := []string{"{node}", r.Node, "{link}", r.Link, "{name}", r.Name, "{text}", r.Text}
-	for name, v := range r.Numbers {
-		pairs = append(pairs, "{"+name+"}", reasonNumber(name, v))
-	}
-	text := strings.NewReplacer(pairs...).Replace(template)
-	if text == "" {
-		return r.Code
-	}
-	return text
-}
+// Doubts are reasons as a document has them.
+type Doubts []Reason
 
-// reasonNumber prints a number in the unit that its name ends in.
-func reasonNumber(name string, v float64) string {
-	switch name[strings.LastIndexByte(name, '_')+1:] {
-	case "ratio":
-		return unit.FormatRatio(v)
-	case "pps":
-		return unit.FormatPPS(v)
-	case "s":
-		return unit.FormatNanos(v * 1e9)
-	case "bytes":
-		return unit.FormatSize(int(v))
-	case "packets", "frames":
-		return unit.FormatCount(uint64(max(v, 0)))
+// UnmarshalJSON leaves out the sentences that older versions stored in place of reasons.
+func (l *Doubts) UnmarshalJSON(b []byte) error {
+	if *l = (Doubts{}); json.Unmarshal(b, &[]string{}) == nil {
+		return nil
 	}
-	return fmt.Sprintf("%.3g", v)
+	return json.Unmarshal(b, (*[]Reason)(l))
 }
 
 // Reasons are why a trial is not valid.
@@ -175,35 +172,4 @@ func (l Reasons) State() State {
 		}
 	}
 	return state
-}
-
-// mostOfACode is how many reasons of one code are printed.
-const mostOfACode = 3
-
-// String prints the reasons as clauses. The flow of a reason is named only if the reasons are about several flows;
-// of many with one code the first are printed, and the rest are counted.
-func (l Reasons) String() string {
-	flows := map[string]bool{}
-	count := map[string]int{}
-	for _, r := range l {
-		if r.Flow != "" {
-			flows[r.Flow] = true
-		}
-		count[r.Code]++
-	}
-	var clauses []string
-	printed := map[string]int{}
-	for _, r := range l {
-		text := r.String()
-		if r.Flow != "" && len(flows) > 1 {
-			text = "flow " + r.Flow + ": " + text
-		}
-		if printed[r.Code]++; printed[r.Code] <= mostOfACode {
-			clauses = append(clauses, text)
-		}
-		if more := count[r.Code] - mostOfACode; more > 0 && printed[r.Code] == count[r.Code] {
-			clauses = append(clauses, fmt.Sprintf("and %d more of the kind", more))
-		}
-	}
-	return strings.Join(clauses, "; ")
 }

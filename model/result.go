@@ -27,7 +27,7 @@ type Document struct {
 	Complete  bool         `json:"complete"`           // the design had no further trial, or nothing came through
 	Results   []Result     `json:"results"`
 	Findings  []Finding    `json:"findings"`
-	Warnings  []string     `json:"warnings"`
+	Warnings  Doubts       `json:"warnings"`
 }
 
 type Tool struct {
@@ -111,7 +111,7 @@ type Result struct {
 	Made     []MadeChange `json:"timed_changes,omitempty"` // of the plan's, those that came to pass
 	// the one before this trial, which measures the rest of the one before
 	Outages  []Outage `json:"outages,omitempty"`
-	Warnings []string `json:"warnings,omitempty"` // doubts of the two ends about this trial
+	Warnings Doubts   `json:"warnings,omitempty"`
 }
 
 // ControlGap is a time in which a trial went on without a word from some of its hosts.

@@ -1,8 +1,9 @@
 package run
 
 import (
-	"fmt"
+	"cmp"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -66,7 +67,7 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 	}
 	r.Series = append(r.Series, hostSeries(placed, out)...)
 	sortSeries(r.Series)
-	r.Links, r.Warnings = path.links, endWarnings(placed, out)
+	r.Links, r.Warnings = path.links, model.Doubts(endWarnings(placed, out))
 	addObserved(&r, path.nodes)
 	useCheckpoint(&r, out, path.told)
 	if star {
@@ -86,9 +87,8 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 	for _, g := range out.Gaps {
 		r.Gaps = append(r.Gaps, model.ControlGap{Nodes: g.Nodes, StartS: g.From.Seconds(),
 			DurationS: (g.To - g.From).Seconds()})
-		r.Warnings = append(r.Warnings,
-			fmt.Sprintf("no word from the %s for %.1f s from t=%.1f s on; the test went on, and its figures include that time",
-				strings.Join(g.Nodes, ", "), (g.To-g.From).Seconds(), g.From.Seconds()))
+		r.Warnings = append(r.Warnings, model.Reason{Code: model.ControlLost, Node: strings.Join(g.Nodes, ", "),
+			Numbers: map[string]float64{"at_s": g.From.Seconds(), "gap_s": (g.To - g.From).Seconds()}})
 	}
 	r.Engine, r.EngineReason = strings.Join(engines, "+"), reasons(placed, out)
 	if r.Why = cutReasons(placed, out); r.Why == nil {
@@ -143,17 +143,17 @@ const stillNanos = 100e6
 
 // senderWarnings warns of senders that were late for a part of their schedule, or that
 // paused. A slow path makes gaps too, but then most gaps are long. Of a late sender a search and an invalid trial tell.
-func senderWarnings(flows []model.FlowResult, late bool) (list []string) {
+func senderWarnings(flows []model.FlowResult, late bool) (list model.Reasons) {
 	for _, f := range flows {
 		if late && float64(slots(f, model.PacingLate)) > toldMissedRatio*float64(f.Planned) {
-			list = append(list, "flow "+f.Name+": the sender was late and gave up a part of its schedule")
+			list = append(list, model.Reason{Code: model.GaveUp, Flow: f.Name})
 		}
 		if f.Pacing != nil { // whose gaps may well be long
 			list = append(list, profileWarnings(f)...)
 			continue
 		}
 		if g := f.SendGap; g != nil && g.Max > stillNanos && g.Max > 1000*g.P50 {
-			list = append(list, fmt.Sprintf("flow %s: the sender paused for 0.1 s or longer", f.Name))
+			list = append(list, model.Reason{Code: model.Paused, Flow: f.Name})
 		}
 	}
 	return list
@@ -166,16 +166,16 @@ func hostCPU(engine, host model.CPU) model.CPU {
 }
 
 // endWarnings lists the warnings of the ends and of the controller, each once.
-func endWarnings(placed fleet.Trial, out fleet.Outcome) []string {
+func endWarnings(placed fleet.Trial, out fleet.Outcome) model.Reasons {
 	list := slices.Clone(out.Warnings)
 	for node, r := range reports(placed, out) {
 		for _, w := range r.Warnings {
-			list = append(list, groupName(node)+": "+w)
+			w.Node = groupName(node)
+			list = append(list, w)
 		}
 		if in := r.Receive; in != nil && in.Tally.Strangers > 0 {
-			list = append(list,
-				fmt.Sprintf("%s: %d packets came with sequence numbers far from all others, and count as foreign: "+
-					"somebody else sends into the flow, or packets are changed on the way", groupName(node), in.Tally.Strangers))
+			list = append(list, model.Reason{Code: model.StrangeSequences, Node: groupName(node),
+				Numbers: map[string]float64{"packets": float64(in.Tally.Strangers)}})
 		}
 	}
 	for i, o := range out.Flows {
@@ -183,13 +183,14 @@ func endWarnings(placed fleet.Trial, out fleet.Outcome) []string {
 			continue
 		}
 		if in := o.Receive.Receive; in.Strays+in.Tally.Received+in.WarmupReceived == 0 {
-			list = append(list,
-				fmt.Sprintf("%s: no XDP frame arrived at the %s; the path may still carry what sockets send: try --engine udp",
-					planFlow(placed.Flows[i].Flow.Name), groupName(placed.Flows[i].Flow.To)))
+			f := placed.Flows[i].Flow
+			list = append(list, model.Reason{Code: model.NoFrames, Flow: planFlow(f.Name), Node: groupName(f.To)})
 		}
 	}
-	slices.Sort(list)
-	return slices.Compact(list)
+	slices.SortStableFunc(list, func(a, b model.Reason) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Text, b.Text))
+	})
+	return slices.CompactFunc(list, func(a, b model.Reason) bool { return reflect.DeepEqual(a, b) })
 }
 
 // missing reports whether the report of an end is missing.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/model"
 	"pelt/test/golden"
 )
@@ -66,7 +67,7 @@ func inWords(r model.Result) string {
 	var out strings.Builder
 	fmt.Fprintln(&out, r.State)
 	for _, w := range r.Why {
-		fmt.Fprintf(&out, "%s of %s/%s %s: %s", w.Code, w.Flow, w.Node, w.Name, w)
+		fmt.Fprintf(&out, "%s of %s/%s %s: %s", w.Code, w.Flow, w.Node, w.Name, finding.Clause(w))
 		for _, name := range slices.Sorted(maps.Keys(w.Numbers)) {
 			fmt.Fprintf(&out, ", %s %.4g", name, w.Numbers[name])
 		}
@@ -101,7 +102,7 @@ func inWords(r model.Result) string {
 			s.StepSeconds)
 	}
 	for _, w := range r.Warnings {
-		fmt.Fprintln(&out, w)
+		fmt.Fprintln(&out, finding.Clause(w))
 	}
 	return out.String()
 }

@@ -28,7 +28,7 @@ func TestConnections(t *testing.T) {
 		c := f.Connections
 		if r.State == model.Aborted || c == nil || c.Mode != mode || c.Established == 0 ||
 			f.Received != c.Established || f.Lost != f.Attempted-f.Received {
-			t.Fatalf("%s: %s (%s), %d attempted, %d received, %d lost, %+v", mode, r.State, r.Why, f.Attempted,
+			t.Fatalf("%s: %s (%v), %d attempted, %d received, %d lost, %+v", mode, r.State, r.Why, f.Attempted,
 				f.Received, f.Lost, c)
 		}
 		if mode == model.ConnectionKeep && (c.OpenMax != c.Established || c.Established > 1000) {

@@ -30,7 +30,7 @@ func fillAndFree(t *testing.T, dir, elsewhere string) error {
 		return err
 	}
 	doc := model.Document{Started: time.Now().UTC().Truncate(time.Millisecond), Plan: smallPlan(t),
-		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{}}
+		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: model.Doubts{}}
 	log, err := s.Create(doc)
 	if err != nil {
 		return err

@@ -167,7 +167,7 @@ func TestRecordThatIsNotFetched(t *testing.T) {
 	r.finish(1, placed, out, &result)
 	f := result.Flows[0]
 	if f.Record.Packets != 2 || f.Record.Dropped != 4 || !f.Ledger.Checks[0].Held || len(result.Warnings) != 1 {
-		t.Errorf("record %+v, check %+v, warnings %q; want 4 of 6 packets left out", *f.Record, f.Ledger.Checks[0],
+		t.Errorf("record %+v, check %+v, warnings %v; want 4 of 6 packets left out", *f.Record, f.Ledger.Checks[0],
 			result.Warnings)
 	}
 	if err := r.close(true); err != nil {

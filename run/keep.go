@@ -25,7 +25,8 @@ func (r *runner) save() error {
 	for r.log != nil && r.saved < len(r.doc.Results) {
 		err := r.log.Append(r.doc.Results[r.saved])
 		if !r.tellDisk(err) {
-			r.warn(fmt.Sprintf("the run is no longer stored, after %d trials: %v", r.saved, err))
+			r.warn(model.Reason{Code: model.NotStoredFrom, Text: err.Error(),
+				Numbers: map[string]float64{"trials": float64(r.saved)}})
 			r.closeLog()
 			r.doc.ID = "" // what is kept is not this document
 			return nil
@@ -56,7 +57,7 @@ func (r *runner) tellDisk(err error) bool {
 
 func (r *runner) closeLog() {
 	if err := r.log.Close(); err != nil {
-		r.warn(fmt.Sprintf("closing the stored run: %v", err))
+		r.warn(model.Reason{Code: model.NotClosed, Text: err.Error()})
 	}
 	r.log = nil
 }
@@ -64,14 +65,13 @@ func (r *runner) closeLog() {
 func (r *runner) finish() {
 	r.endRouter()
 	r.doc.Findings = view.Stored(r.doc, false)
-	r.doc.Warnings = append(r.doc.Warnings, trialWarnings(r.doc.Results)...)
 	if r.log == nil {
 		return
 	}
 	if len(r.doc.Results) == 0 {
 		// Nothing was measured, so nothing is kept.
 		if err := r.log.Discard(); err != nil {
-			r.warn(fmt.Sprintf("the empty run is not removed: %v", err))
+			r.warn(model.Reason{Code: model.NotRemoved, Text: err.Error()})
 		}
 		r.log, r.doc.ID = nil, ""
 		return
@@ -86,7 +86,7 @@ func (r *runner) finish() {
 	if errors.Is(err, store.ErrDisk) {
 		r.rescue(err)
 	} else if !r.tellDisk(err) {
-		r.warn(fmt.Sprintf("the end of the run is not stored: %v", err))
+		r.warn(model.Reason{Code: model.EndNotStored, Text: err.Error()})
 	}
 	r.closeLog()
 }
@@ -99,11 +99,9 @@ func (r *runner) rescue(why error) {
 		name, err = temporary("pelt-"+r.doc.ID+"-*.json", text)
 	}
 	if err != nil {
-		r.warn(fmt.Sprintf("the run is not stored: %v; its trials are in this command's output only (%v)", why, err))
-	} else {
-		r.warn(fmt.Sprintf("the run is not stored: %v; all of it is in %s, which pelt report reads",
-			why, name))
+		name = ""
 	}
+	r.warn(model.Reason{Code: model.NotStored, Text: errors.Join(why, err).Error(), Name: name})
 	r.doc.ID = "" // what is kept is not this document
 }
 

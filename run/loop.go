@@ -49,7 +49,7 @@ func (r *runner) run(ctx context.Context) error {
 	r.finish()
 	err = errors.Join(err, r.site.Close())
 	if e := r.records.close(r.doc.Complete); e != nil {
-		r.warn(fmt.Sprintf("the record is not whole: %v", e))
+		r.warn(model.Reason{Code: model.RecordCut, Text: e.Error()})
 	}
 	return err
 }
@@ -75,7 +75,7 @@ func (r *runner) loop(ctx context.Context) error {
 			return nil
 		}
 		if gone {
-			r.warn("the run ended early: an interface of its path is gone")
+			r.warn(model.Reason{Code: model.PathGone})
 			return nil
 		}
 		trial, err := r.doc.Plan.Trial(cell, repeat)
@@ -138,9 +138,8 @@ func (r *runner) untilMet(ctx context.Context, trial func() (model.Result, error
 		result, err = trial()
 	}
 	if err == nil && again > 0 {
-		result.Warnings = append(result.Warnings,
-			fmt.Sprintf("its ends did not find each other at first; it was tried again %s",
-				[...]string{"once", "twice"}[again-1]))
+		result.Warnings = append(result.Warnings, model.Reason{Code: model.TriedAgain,
+			Numbers: map[string]float64{"tries": float64(again)}})
 	}
 	return result, err
 }
@@ -230,7 +229,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 
 func (r *runner) closeWatch(w *watch) {
 	if err := w.Close(); err != nil {
-		r.warn(fmt.Sprintf("an observation of the path could not be closed: %v", err))
+		r.warn(model.Reason{Code: model.WatchOpen, Text: err.Error()})
 	}
 }
 
@@ -255,7 +254,7 @@ func (r *runner) set(ctx context.Context, t model.Trial) error {
 	return nil
 }
 
-func (r *runner) warn(text string) {
-	r.doc.Warnings = append(r.doc.Warnings, text)
-	r.event(Event{Note: text})
+func (r *runner) warn(about model.Reason) {
+	r.doc.Warnings = append(r.doc.Warnings, about)
+	r.event(Event{Note: finding.Clause(about)})
 }

@@ -11,6 +11,7 @@ import (
 
 	"pelt/design"
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
 )
@@ -135,7 +136,7 @@ func (r *runner) pair(ctx context.Context, t model.Trial, number int) *model.Res
 			return &result
 		case err == nil: // cut: what was measured is kept
 			result.State = model.Invalid
-			result.Why = model.Reasons{{Code: model.PairUnmeasured, Text: result.Why.String()}}
+			result.Why = model.Reasons{{Code: model.PairUnmeasured, Text: finding.Why(result.Why)}}
 			return &result
 		case errors.As(err, &refusal):
 			return unmeasured(t, err)

@@ -9,6 +9,7 @@ import (
 
 	"pelt/design"
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
 )
@@ -26,7 +27,7 @@ func (r *runner) goOn(ctx context.Context, d design.Design, t model.Trial, numbe
 	for cut.State == model.Aborted {
 		if t.Timing.PatienceSeconds == 0 || r.final || len(r.doc.Plan.Timed) > 0 || cut.Why.Has(model.NoPath) ||
 			ctx.Err() != nil {
-			return cut, fmt.Errorf("trial cut: %s", cut.Why)
+			return cut, fmt.Errorf("trial cut: %s", finding.Why(cut.Why))
 		}
 		from := r.begun.Add(heardFor(cut))
 		next, err := r.beginAgain(ctx, t, number, until)

@@ -1,12 +1,9 @@
 package run
 
 import (
-	"fmt"
-
 	"pelt/engine"
 	"pelt/measure"
 	"pelt/model"
-	"pelt/unit"
 )
 
 // toldDistance is the share of gaps unlike the profile from which on a trial warns.
@@ -31,14 +28,13 @@ func addPacing(r *model.FlowResult, f model.Flow, s engine.SendReport) {
 }
 
 // profileWarnings says how the gaps of a flow differ from its profile.
-func profileWarnings(f model.FlowResult) (list []string) {
+func profileWarnings(f model.FlowResult) (list model.Reasons) {
 	if d := f.Pacing.Distance; d != nil && *d > toldDistance {
-		list = append(list,
-			fmt.Sprintf("flow %s: %s or more of the gaps differ from the profile; a lower rate helps where they are short",
-				f.Name, unit.FormatRatio(*d)))
+		list = append(list, model.Reason{Code: model.GapsDiffer, Flow: f.Name,
+			Numbers: map[string]float64{"differ_ratio": *d}})
 	}
 	if l := f.SendLate; l != nil && l.Max > stillNanos {
-		list = append(list, fmt.Sprintf("flow %s: the sender paused for 0.1 s or longer", f.Name))
+		list = append(list, model.Reason{Code: model.Paused, Flow: f.Name})
 	}
 	return list
 }

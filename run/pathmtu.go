@@ -26,7 +26,7 @@ const (
 
 // survey finds each flow's path MTU, and puts it in place of payload levels "mtu". said are warnings about these
 // levels. An error says that such a level stays unknown.
-func (s *site) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathMTU, said []string, err error) {
+func (s *site) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathMTU, said model.Reasons, err error) {
 	if s.pairs != nil || s.silent != "" { // its pairs have paths of their own; probes are not answered
 		return nil, nil, nil
 	}
@@ -46,7 +46,7 @@ func (s *site) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathM
 	}
 	settled, twice := plan.WithPayload(payload)
 	if twice {
-		said = append(said, fmt.Sprintf("payload mtu is %d B here, which the list of payloads holds already", payload))
+		said = append(said, payloadDoubt(model.PayloadTwice, payload))
 	}
 	*plan = settled
 	if err := plan.Check(); err != nil {
@@ -56,7 +56,7 @@ func (s *site) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathM
 }
 
 // wholePayload is the largest payload that no flow's path needs fragments for.
-func (s *site) wholePayload(mtus []model.PathMTU) (payload int, said []string, err error) {
+func (s *site) wholePayload(mtus []model.PathMTU) (payload int, said model.Reasons, err error) {
 	why := ""
 	for _, m := range mtus {
 		switch {
@@ -66,9 +66,9 @@ func (s *site) wholePayload(mtus []model.PathMTU) (payload int, said []string, e
 			payload = m.PayloadBytes
 		}
 		if m.AtLeast {
-			said = append(said,
-				fmt.Sprintf("payload mtu: flow %s: %d B are the least that the path takes whole; more may fit, but %s",
-					m.Flow, m.PayloadBytes, m.Why))
+			least := payloadDoubt(model.PayloadLeast, m.PayloadBytes)
+			least.Flow, least.Text = m.Flow, m.Why
+			said = append(said, least)
 		}
 	}
 	if why == "" {
@@ -84,9 +84,13 @@ func (s *site) wholePayload(mtus []model.PathMTU) (payload int, said []string, e
 	if payload == 0 {
 		return 0, nil, refuse("--payload", "mtu: path MTU unknown: %s; give the size as a number", why)
 	}
-	said = append(said, fmt.Sprintf("path MTU unknown: %s; payload mtu is %d B, by the interfaces of the two hosts",
-		why, payload))
-	return payload, said, nil
+	guess := payloadDoubt(model.PayloadGuess, payload)
+	guess.Text = why
+	return payload, append(said, guess), nil
+}
+
+func payloadDoubt(code string, payload int) model.Reason {
+	return model.Reason{Code: code, Numbers: map[string]float64{"payload_bytes": float64(payload)}}
 }
 
 // searchMTU makes one survey for each pair of ends, all at once: what goes between two ends

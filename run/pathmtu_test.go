@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -71,18 +72,18 @@ func TestWholePayload(t *testing.T) {
 		path    *site
 		mtus    []model.PathMTU
 		payload int
-		said    string
+		said    model.Reasons
 	}{
-		{"one", known, []model.PathMTU{up}, 1472, ""},
-		{"the least of two", known, []model.PathMTU{up, down}, 1372, ""},
-		{"a bound", known, []model.PathMTU{bound}, 1172, "the search was not over after 1s"},
-		{"by the interfaces", known, []model.PathMTU{silent}, 1372,
-			"path MTU unknown: no probe was answered; payload mtu is 1372 B, by the interfaces"},
+		{"one", known, []model.PathMTU{up}, 1472, nil},
+		{"the least of two", known, []model.PathMTU{up, down}, 1372, nil},
+		{"a bound", known, []model.PathMTU{bound}, 1172, model.Reasons{{Code: model.PayloadLeast, Flow: "up",
+			Text: bound.Why, Numbers: map[string]float64{"payload_bytes": 1172}}}},
+		{"by the interfaces", known, []model.PathMTU{silent}, 1372, model.Reasons{{Code: model.PayloadGuess,
+			Text: silent.Why, Numbers: map[string]float64{"payload_bytes": 1372}}}},
 	} {
 		payload, said, err := c.path.wholePayload(c.mtus)
-		if err != nil || payload != c.payload || (c.said == "") != (len(said) == 0) ||
-			!strings.Contains(strings.Join(said, ";"), c.said) {
-			t.Errorf("%s: %d, %q, %v; want %d, %q", c.name, payload, said, err, c.payload, c.said)
+		if err != nil || payload != c.payload || !reflect.DeepEqual(said, c.said) {
+			t.Errorf("%s: %d, %v, %v; want %d, %v", c.name, payload, said, err, c.payload, c.said)
 		}
 	}
 	var field *model.FieldError

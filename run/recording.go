@@ -256,14 +256,14 @@ func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, 
 			flow.Ledger.Checks = append(flow.Ledger.Checks, recordCheck(*flow))
 		}
 		if a.Dropped > 0 {
-			result.Warnings = append(result.Warnings, "flow "+flow.Name+": the record misses packets that came")
+			result.Warnings = append(result.Warnings, model.Reason{Code: model.RecordMisses, Flow: flow.Name})
 		}
 	}
 	if err := r.write(&closed); err != nil {
-		result.Warnings = append(result.Warnings, err.Error())
+		result.Warnings = append(result.Warnings, model.Reason{Code: model.RecordFailed, Text: err.Error()})
 	}
 	if err := r.file.Broken(); err != nil {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("the record could not be written on: %v", err))
+		result.Warnings = append(result.Warnings, model.Reason{Code: model.RecordFailed, Text: err.Error()})
 	}
 }
 

@@ -173,7 +173,7 @@ func (w *routerWatch) addTo(result *model.Result) {
 func (r *runner) endRouter() {
 	if r.site.restore != nil {
 		if err := r.site.restore(); err != nil {
-			r.warn(err.Error())
+			r.warn(model.Reason{Code: model.NotRestored, Text: err.Error()})
 		}
 	}
 	if r.site.router == nil {

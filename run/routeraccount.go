@@ -1,11 +1,8 @@
 package run
 
 import (
-	"fmt"
-
 	"pelt/lab"
 	"pelt/model"
-	"pelt/unit"
 )
 
 // account is what a lab's router has done by its setup so far; nil where it
@@ -49,8 +46,7 @@ func addAccount(r *model.Result, node string, before, after *lab.RouterAccount) 
 	}
 	missed, logged := after.Missed-min(before.Missed, after.Missed), after.Logged-min(before.Logged, after.Logged)
 	if missed > 0 && logged > 0 {
-		share := unit.FormatRatio(min(1, float64(missed)/float64(logged)))
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%s: its log missed %s of the packets that it was to write: "+
-			"they cost it less than a line does", node, share))
+		r.Warnings = append(r.Warnings, model.Reason{Code: model.LogMissed, Node: node,
+			Numbers: map[string]float64{"missed_ratio": min(1, float64(missed)/float64(logged))}})
 	}
 }

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"strings"
 	"testing"
 
 	"pelt/lab"
@@ -30,8 +29,8 @@ func TestAddAccount(t *testing.T) {
 			t.Errorf("%s is %d, want %d", name, got[name], n)
 		}
 	}
-	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "missed 25 %") {
-		t.Errorf("warnings %q", r.Warnings)
+	if len(r.Warnings) != 1 || r.Warnings[0].Numbers["missed_ratio"] != 0.25 {
+		t.Errorf("warnings %v", r.Warnings)
 	}
 	var none model.Result
 	addAccount(&none, "router", &lab.RouterAccount{Setup: "plain"}, &after) // it was made something else meanwhile

@@ -108,12 +108,12 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	doc := newDocument(p, o)
 	doc.Host, doc.Lab, doc.Router, doc.PathMTU = hostsOf(p, s.hosts()), s.facts, s.routerFacts(), mtus
 	r := &runner{Options: o, site: s, doc: &doc}
-	for _, text := range said {
-		r.warn(text)
+	for _, about := range said {
+		r.warn(about)
 	}
 	if o.Store != nil {
 		if r.log, err = o.Store.Create(doc); err != nil {
-			r.warn(fmt.Sprintf("this run is not stored: %v", err))
+			r.warn(model.Reason{Code: model.NotStored, Text: err.Error()})
 		} else {
 			doc.ID = r.log.ID()
 		}
@@ -125,7 +125,7 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 func newDocument(p model.Plan, o Options) model.Document {
 	return model.Document{Format: model.RunFormat, Started: time.Now().UTC().Truncate(time.Millisecond),
 		Tool: model.Tool{Version: o.Version}, Arguments: o.Arguments, Plan: p,
-		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{}}
+		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: model.Doubts{}}
 }
 
 // keepUnbegun keeps a run whose hosts could not be reached, so that nobody takes the run before it for the last one.
@@ -135,7 +135,7 @@ func (o Options) keepUnbegun(ctx context.Context, p model.Plan, why error) {
 		return
 	}
 	doc := newDocument(p, o)
-	doc.Host, doc.Warnings = []model.Host{}, []string{why.Error()}
+	doc.Host, doc.Warnings = []model.Host{}, model.Doubts{{Code: model.Unreached, Text: why.Error()}}
 	log, err := o.Store.Create(doc)
 	if err == nil {
 		doc.ID = log.ID()
@@ -243,9 +243,9 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 		return doc, errors.Join(err, log.Close())
 	}
 	s.mtus = doc.PathMTU
-	doc.Findings, doc.Warnings, doc.Router = []model.Finding{}, []string{}, s.routerFacts()
+	doc.Findings, doc.Warnings, doc.Router = []model.Finding{}, model.Doubts{}, s.routerFacts()
 	if differ := differentHosts(doc.Host, s.hosts()); differ != "" {
-		doc.Warnings = append(doc.Warnings, "resumed on different ground: "+differ)
+		doc.Warnings = append(doc.Warnings, model.Reason{Code: model.OtherHosts, Text: differ})
 	}
 	if err := s.check(ctx, doc.Plan); err != nil {
 		return doc, errors.Join(err, s.Close(), log.Close())
@@ -282,21 +282,4 @@ func (r *runner) drops(t model.Trial) (mode model.DropMode) {
 		}
 	}
 	return cmp.Or(mode, model.DropsOff) // of connections, counters tell which were not taken
-}
-
-// trialWarnings lists each warning of the trials once, with the number of trials.
-func trialWarnings(results []model.Result) []string {
-	count := map[string]int{}
-	var list []string
-	for _, r := range results {
-		for _, w := range r.Warnings {
-			if count[w]++; count[w] == 1 {
-				list = append(list, w)
-			}
-		}
-	}
-	for i, w := range list {
-		list[i] = fmt.Sprintf("%s (%d of %d trials)", w, count[w], len(results))
-	}
-	return list
 }

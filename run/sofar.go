@@ -1,7 +1,6 @@
 package run
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -184,7 +183,7 @@ func (r *runner) takeSample(s *liveAccount, number int, p fleet.Progress) {
 	}
 	if !r.tellDisk(err) {
 		s.failed = true
-		r.warn(fmt.Sprintf("what is known of the running trial is no longer stored: %v", err))
+		r.warn(model.Reason{Code: model.NotStoredNow, Text: err.Error()})
 	}
 }
 
@@ -240,9 +239,8 @@ func useCheckpoint(r *model.Result, out fleet.Outcome, known model.Result) {
 			}
 		}
 		if at >= 0 {
-			r.Warnings = append(r.Warnings,
-				fmt.Sprintf("flow %s: the account of one end is missing; the figures are what had been told until t=%.1f s",
-					flowTo(*f), f.DurationS))
+			r.Warnings = append(r.Warnings, model.Reason{Code: model.ToldInPart, Flow: flowTo(*f),
+				Numbers: map[string]float64{"at_s": f.DurationS}})
 		}
 	}
 	sortSeries(r.Series)
@@ -262,8 +260,7 @@ func leaveOutUnknown(r *model.Result, out fleet.Outcome, known model.Result) {
 	unknown := func(flow string) bool { return !told[flow] && told[planFlow(flow)] }
 	for _, f := range r.Flows {
 		if unknown(f.Name) {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("flow %s: the account of one end is missing; it is left out",
-				flowTo(f)))
+			r.Warnings = append(r.Warnings, model.Reason{Code: model.LeftOut, Flow: flowTo(f)})
 		}
 	}
 	r.Flows = slices.DeleteFunc(r.Flows, func(f model.FlowResult) bool { return unknown(f.Name) })

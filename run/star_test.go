@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -103,10 +104,10 @@ func TestStarLosesReceivers(t *testing.T) {
 		f.ReceiverCPU.BusiestRatio != 0.9 {
 		t.Errorf("%d packets, %d lost, receivers %+v, %+v", f.Attempted, f.Lost, f.Receivers, f.ReceiverCPU)
 	}
-	want := []string{"flow up to receiver-c: the account of one end is missing; the figures are what had been told until t=4.0 s",
-		"flow up to receiver-d: the account of one end is missing; it is left out"}
-	if !slices.Equal(r.Warnings, want) {
-		t.Errorf("warnings %q, want %q", r.Warnings, want)
+	want := model.Doubts{{Code: model.ToldInPart, Flow: "up to receiver-c", Numbers: map[string]float64{"at_s": 4}},
+		{Code: model.LeftOut, Flow: "up to receiver-d"}}
+	if !reflect.DeepEqual(r.Warnings, want) {
+		t.Errorf("warnings %v, want %v", r.Warnings, want)
 	}
 	if !slices.ContainsFunc(r.Series, func(x model.Series) bool {
 		return x.Metric == "cpu_idle_ratio" && x.At == "receiver-b"

@@ -66,7 +66,7 @@ func TestDiskFull(t *testing.T) {
 		load := func(what string, results int) model.Document {
 			doc, err := s.Load("last")
 			if err != nil || len(doc.Results) != results || len(doc.Warnings) != 0 {
-				t.Errorf("%s: %v, %d results, warnings %q; want %d and no warning", what, err, len(doc.Results),
+				t.Errorf("%s: %v, %d results, warnings %v; want %d and no warning", what, err, len(doc.Results),
 					doc.Warnings, results)
 			}
 			return doc

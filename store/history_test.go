@@ -82,7 +82,7 @@ func (h *history) step(t *testing.T, words []string) (err error) {
 	case "load":
 		var d model.Document
 		if d, err = h.s.Load(h.ref(words[1])); err == nil {
-			fmt.Fprintf(&h.out, "loaded %s with %d results, %d findings, complete %v, %q\n", d.ID, len(d.Results),
+			fmt.Fprintf(&h.out, "loaded %s with %d results, %d findings, complete %v, %v\n", d.ID, len(d.Results),
 				len(d.Findings), d.Complete, d.Warnings)
 		}
 	case "remove":

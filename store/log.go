@@ -50,7 +50,7 @@ type header struct {
 
 type end struct {
 	Complete bool               `json:"complete"`
-	Warnings []string           `json:"warnings"`
+	Warnings model.Doubts       `json:"warnings"`
 	Router   *model.RouterFacts `json:"router,omitempty"` // in place of the header's
 }
 
@@ -111,7 +111,7 @@ type tail struct {
 // damaged, become warnings of the document.
 func readLog(r io.Reader, name string) (model.Document, tail, error) {
 	d := model.Document{Format: model.RunFormat, Results: []model.Result{}, Findings: []model.Finding{},
-		Warnings: []string{}}
+		Warnings: model.Doubts{}}
 	var t tail
 	var open trials
 	var damaged []string
@@ -164,13 +164,13 @@ func readLog(r io.Reader, name string) (model.Document, tail, error) {
 		d.Complete = false
 	}
 	if len(damaged) > 0 {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%d of the stored run's lines are damaged and left out (%s); "+
-			"pelt run --resume measures again what is missing", len(damaged), strings.Join(damaged[:min(len(damaged),
-			3)], "; ")))
+		d.Warnings = append(d.Warnings, model.Reason{Code: model.LinesDamaged,
+			Text:    strings.Join(damaged[:min(len(damaged), 3)], "; "),
+			Numbers: map[string]float64{"lines": float64(len(damaged))}})
 	}
 	if t.cut > 0 {
 		d.Warnings = append(d.Warnings,
-			fmt.Sprintf("the stored run was cut while it was written; its last %d bytes are dropped", t.cut))
+			model.Reason{Code: model.BytesCut, Numbers: map[string]float64{"cut_bytes": float64(t.cut)}})
 	}
 	return d, t, nil
 }

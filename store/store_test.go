@@ -35,7 +35,7 @@ func document() model.Document {
 		PathMTU: []model.PathMTU{{Flow: "up", From: model.Sender, To: model.Receiver, Family: 4, Bytes: 1400,
 			PayloadBytes: 1372, Found: model.MTUTold, Probes: 3}},
 		Router:  &model.RouterFacts{Node: "router", Source: "ssh://root@192.168.1.1", Model: "a model"},
-		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{},
+		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: model.Doubts{},
 	}
 }
 
@@ -198,10 +198,10 @@ func TestDamagedByte(t *testing.T) {
 		}
 		doc, err := s.Load(id)
 		if err != nil || len(doc.Results) != 1 || len(doc.Warnings) != 1 || !doc.Complete {
-			t.Fatalf("byte %d: %v, %d results, warnings %q", at, err, len(doc.Results), doc.Warnings)
+			t.Fatalf("byte %d: %v, %d results, warnings %v", at, err, len(doc.Results), doc.Warnings)
 		}
-		if want := "(line 2: its checksum differs)"; !strings.Contains(doc.Warnings[0], want) {
-			t.Fatalf("byte %d: %q, want %q in it", at, doc.Warnings[0], want)
+		if want := "line 2: its checksum differs"; !strings.Contains(doc.Warnings[0].Text, want) {
+			t.Fatalf("byte %d: %v, want %q in it", at, doc.Warnings[0], want)
 		}
 	}
 	r, doc, err := s.Resume(id)
@@ -212,7 +212,7 @@ func TestDamagedByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	if doc, err := s.Load(id); err != nil || len(doc.Results) != 2 || len(doc.Warnings) != 1 {
-		t.Errorf("after the missing trial was made again: %v, %d results, warnings %q", err, len(doc.Results),
+		t.Errorf("after the missing trial was made again: %v, %d results, warnings %v", err, len(doc.Results),
 			doc.Warnings)
 	}
 }
@@ -288,7 +288,7 @@ func TestVersion1(t *testing.T) {
 	}
 	if len(d.Results) != 2 || d.Plan.Format != model.PlanFormat || d.Plan.Timing.MeasureSeconds != 1 ||
 		len(d.Plan.Factors[0].Levels) != 2 ||
-		d.Plan.Flows[0].PayloadBytes != 64 || d.Results[1].Why.String() != "nothing was sent" ||
+		d.Plan.Flows[0].PayloadBytes != 64 || !d.Results[1].Why.Has(model.NothingSent) ||
 		d.Findings[0].Text == "" {
 		t.Errorf("read as %+v", d)
 	}

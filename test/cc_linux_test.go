@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/finding"
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
@@ -59,7 +60,7 @@ func TestClockControlAgreesWithIperf3(t *testing.T) {
 		results := document(t, filepath.Join(work, "cc.json"), "").Results
 		at := slices.IndexFunc(results, func(r model.Result) bool { return r.State == model.Valid })
 		if at < 0 {
-			t.Logf("not valid: %s", results[len(results)-1].Why)
+			t.Logf("not valid: %s", finding.Why(results[len(results)-1].Why))
 			testenv.AwaitCalm(t.Logf)
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"pelt/finding"
 	"pelt/internal/netbed"
 	"pelt/internal/peltproc"
 	"pelt/model"
@@ -155,7 +156,7 @@ func unmeasured(d model.Document) map[string]string {
 	list := map[string]string{}
 	for name, r := range final(d) {
 		if r.Why.Has(model.PairUnmeasured) {
-			list[name] = r.Why.String()
+			list[name] = finding.Why(r.Why)
 		}
 	}
 	return list
@@ -175,7 +176,7 @@ func (f *fleet) whole(d model.Document, missing map[string]string) {
 			_, expected := missing[name]
 			if !expected && (r.Why.Has(model.PairUnmeasured) || len(r.Flows) != 2 || r.Flows[0].Received == 0 ||
 				r.Flows[1].Received == 0) {
-				f.t.Errorf("%s: %s (%s), %d flows", name, r.State, r.Why, len(r.Flows))
+				f.t.Errorf("%s: %s (%s), %d flows", name, r.State, finding.Why(r.Why), len(r.Flows))
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/finding"
 	"pelt/internal/peltproc"
 	"pelt/model"
 )
@@ -39,7 +40,7 @@ func TestFleetHubDies(t *testing.T) {
 	}
 	for _, r := range cut {
 		if !slices.ContainsFunc(r.Flows, func(x model.FlowResult) bool { return x.Attempted > 0 }) {
-			t.Errorf("%s was cut (%s), and what was measured before is gone", pair(r), r.Why)
+			t.Errorf("%s was cut (%s), and what was measured before is gone", pair(r), finding.Why(r.Why))
 		}
 	}
 }

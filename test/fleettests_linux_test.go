@@ -14,6 +14,7 @@ import (
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 
+	"pelt/finding"
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
@@ -69,7 +70,7 @@ func TestFleetPaths(t *testing.T) {
 		for _, r := range d.Results {
 			for _, x := range r.Flows {
 				if x.Received == 0 {
-					t.Errorf("%s: %v %s: nothing arrived (%s)", name, r.Cell, x.Name, r.Why)
+					t.Errorf("%s: %v %s: nothing arrived (%s)", name, r.Cell, x.Name, finding.Why(r.Why))
 				}
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"pelt/finding"
 	"pelt/internal/netbed"
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
@@ -126,7 +127,7 @@ func (h hosts) measured(t *testing.T, s *server, clock, flags string) model.Docu
 	for _, r := range d.Results {
 		for _, f := range r.Flows {
 			if f.Received == 0 {
-				t.Errorf("%s: cell %v flow %s: %s (%s), nothing arrived", flags, r.Cell, f.Name, r.State, r.Why)
+				t.Errorf("%s: cell %v flow %s: %s (%s), nothing arrived", flags, r.Cell, f.Name, r.State, finding.Why(r.Why))
 			}
 		}
 	}
@@ -325,7 +326,7 @@ func TestFarHostDies(t *testing.T) {
 	r := d.Results[0]
 	if r.State != "aborted" || r.Flows[0].Attempted == 0 {
 		t.Errorf("result is %s (%s) with %d packets; want an aborted one with those that both ends told of",
-			r.State, r.Why, r.Flows[0].Attempted)
+			r.State, finding.Why(r.Why), r.Flows[0].Attempted)
 	}
 	// Its side of the ledger is not observed, and nobody takes that for nothing lost there.
 	for _, o := range r.Observed {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"pelt/finding"
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
@@ -163,7 +164,7 @@ func scriptValid(ts *testscript.TestScript, neg bool, args []string) {
 			}
 			for _, why := range r.Why {
 				if r.State == model.Invalid && !slices.Contains(machines, why.Code) {
-					ts.Fatalf("invalid by %s: %s", why.Code, r.Why)
+					ts.Fatalf("invalid by %s: %s", why.Code, finding.Why(r.Why))
 				}
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pelt/finding"
 	"pelt/internal/netbed"
 	"pelt/internal/sshbed"
 	"pelt/internal/testenv"
@@ -53,7 +54,7 @@ func TestRouterOverSSH(t *testing.T) {
 		w := x.Router
 		switch {
 		case x.State == model.Aborted:
-			t.Errorf("%s is %s: %s", x.Cell.Key(), x.State, x.Why)
+			t.Errorf("%s is %s: %s", x.Cell.Key(), x.State, finding.Why(x.Why))
 		case w == nil || w.CPU == nil || w.Samples < 2 || len(w.Cores) != d.Router.Cores: // a busy machine may leave gaps
 			t.Errorf("%s: watched as %+v", x.Cell.Key(), w)
 		case w.CPU.Busy() < .01:

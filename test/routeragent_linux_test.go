@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/finding"
 	"pelt/internal/netbed"
 	"pelt/internal/peltproc"
 	"pelt/model"
@@ -79,7 +80,7 @@ func TestRouterAgent(t *testing.T) {
 		}
 		x := d.Results[0]
 		if w := x.Router; w == nil || w.CPU == nil || len(w.Cores) != d.Router.Cores || len(w.Gaps) > 0 {
-			t.Errorf("%s (%s), watched as %+v", x.State, x.Why, w)
+			t.Errorf("%s (%s), watched as %+v", x.State, finding.Why(x.Why), w)
 		}
 		for _, f := range x.Flows {
 			if f.Lost == 0 || f.Ledger.Unattributed > min(hidden, f.Lost/3) || len(f.Ledger.Lines) != 1 {
@@ -129,7 +130,7 @@ func TestRouterAgent(t *testing.T) {
 		x := d.Results[0]
 		if x.State == model.Aborted || x.Flows[0].GoodputBPS == 0 || x.Router == nil ||
 			len(x.Router.Gaps) != 1 || x.Router.Gaps[0].Why != model.GapClosed {
-			t.Errorf("%s (%s) at %v bit/s, watched as %+v: the bench did not go on", x.State, x.Why,
+			t.Errorf("%s (%s) at %v bit/s, watched as %+v: the bench did not go on", x.State, finding.Why(x.Why),
 				x.Flows[0].GoodputBPS, x.Router)
 		}
 		if !slices.ContainsFunc(d.Findings, func(f model.Finding) bool {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"pelt/finding"
 	"pelt/internal/netbed"
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
@@ -104,7 +105,7 @@ func TestTwoHostsAndARouter(t *testing.T) {
 		flows := 0
 		for _, x := range d.Results {
 			if !strings.Contains(x.Engine, c.engine) {
-				t.Errorf("%s: cell %v: %s (%s), by %s (%s)", c.line, x.Cell, x.State, x.Why, x.Engine, x.EngineReason)
+				t.Errorf("%s: cell %v: %s (%s), by %s (%s)", c.line, x.Cell, x.State, finding.Why(x.Why), x.Engine, x.EngineReason)
 			}
 			for _, f := range x.Flows {
 				if flows++; f.Received == 0 {

@@ -58,7 +58,7 @@ func Compare(c finding.Comparison) Page {
 		sidesTable(c))
 	for i, s := range c.Sides {
 		if c.By == "run" || i == 0 {
-			for _, w := range s.Doc.Warnings {
+			for _, w := range finding.Warnings(s.Doc) {
 				p.Doubts = append(p.Doubts, s.Doc.ID+": "+w)
 			}
 		}

@@ -74,7 +74,7 @@ func trialNumbers(g table.Group) string {
 // trialOf is all that is known of the packets of one trial, which lost most of so many.
 func trialOf(trial *model.Result, rows []table.Row, number, of int) []Section {
 	f := finding.Finding{Code: "explain.of", Words: map[string]string{"trial": fmt.Sprint(number),
-		"state": string(trial.State), "why": trial.Why.String()}}
+		"state": string(trial.State), "why": finding.Why(trial.Why)}}
 	if cells := table.By(rows, append(table.Settings(rows), table.KeyOf("direction"))...); len(cells) > 0 {
 		f.Words["cell"] = cells[0].Name()
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pelt/finding"
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
@@ -50,7 +51,7 @@ func Figures(d *model.Document) Table {
 				}
 				cells = append(cells, Cell{Value: v})
 			}
-			t.Rows = append(t.Rows, append(cells, Cell{Text: r.Trial.Why.String()}))
+			t.Rows = append(t.Rows, append(cells, Cell{Text: finding.Why(r.Trial.Why)}))
 		}
 	}
 	return t

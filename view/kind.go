@@ -98,7 +98,7 @@ func Run(d *model.Document) Page {
 	p.Sections = slices.Concat(p.Sections, nothing(rows), leftOut(rows))
 	p.SetUp = setUp(d, found)
 	if len(d.Results) > 0 { // else its verdict says them
-		p.Doubts = append(p.Doubts, d.Warnings...)
+		p.Doubts = append(p.Doubts, finding.Warnings(d)...)
 	}
 	return p
 }
@@ -202,7 +202,7 @@ func leftOut(rows []table.Row) []Section {
 			if left++; left > mostLeftOut {
 				continue
 			}
-			t.add(table.By([]table.Row{r}, keys...)[0].Name(), string(r.Trial.State), r.Trial.Why.String())
+			t.add(table.By([]table.Row{r}, keys...)[0].Name(), string(r.Trial.State), finding.Why(r.Trial.Why))
 		}
 	}
 	if left > mostLeftOut {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pelt/finding"
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
@@ -60,7 +61,7 @@ func TrialLine(d *model.Document, trial *model.Result) string {
 		return text
 	}
 	text += " (" + string(trial.State)
-	if why := []rune(trial.Why.String()); len(why) > mostWhy {
+	if why := []rune(finding.Why(trial.Why)); len(why) > mostWhy {
 		text += ": " + string(why[:mostWhy]) + "…"
 	} else if len(why) > 0 {
 		text += ": " + string(why)

@@ -22,7 +22,8 @@ func TestLines(t *testing.T) {
 		fmt.Fprintln(&out, TrialLine(&d, &all[i]))
 	}
 	one := all[len(all)-1]
-	one.State, one.Why = model.Invalid, model.Reasons{{Code: model.SenderLate}}
+	one.State, one.Why = model.Invalid, model.Reasons{{Code: model.SenderLate,
+		Numbers: map[string]float64{"kept_pps": 82.1e3, "asked_pps": 90e3}}}
 	d.Results = append(slices.Clone(all[:len(all)-1]), one)
 	fmt.Fprintln(&out, "An invalid trial:", TrialLine(&d, &one))
 

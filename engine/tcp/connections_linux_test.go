@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -224,7 +225,7 @@ func TestConnectionsOfTheHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := s.Connections
-		if x.OpenMax < 80 || x.OpenMax > 100 || !x.HostLimit || !strings.Contains(x.Ended, "ulimit -n") ||
+		if x.OpenMax < 80 || x.OpenMax > 100 || !x.HostLimit || x.Ended != model.TurnedAway ||
 			len(x.Failed) != 0 {
 			t.Errorf("%+v, want some 100 open at most, by this host's limit", x)
 		}
@@ -261,10 +262,10 @@ func TestReceiverIsFull(t *testing.T) {
 		x.HostLimit || r.Tally.Received != 70 {
 		t.Errorf("%+v, %d taken, want 70", x, r.Tally.Received)
 	}
-	w := strings.Join(p.receiver.Account().Warnings, " ")
-	if !strings.Contains(w, "were turned away here, not by the path: this host may open") ||
-		strings.Contains(w, "strange") {
-		t.Errorf("the receiver warns: %s", w)
+	w := p.receiver.Account().Warnings
+	if i := slices.IndexFunc(w, func(r model.Reason) bool { return r.Code == model.TurnedAway }); i < 0 ||
+		w[i].Numbers["files"] == 0 || w[i].Numbers["connections"] == 0 || w.Has(model.StrangersRefused) {
+		t.Errorf("the receiver warns: %v", w)
 	}
 }
 

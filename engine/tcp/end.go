@@ -44,11 +44,11 @@ type end struct {
 	closed  bool
 	// Of a flow of connections that are kept: the receiver's, beside the streams.
 	kept       []*net.TCPConn
-	most       int64  // that all ends may keep, so that the rest of this program has descriptors
-	why        string // it may not keep more
-	turnedAway uint64 // beyond most
-	failed     error  // why an accepted connection could not be used
-	warnings   []string
+	most       int64        // that all ends may keep, so that the rest of this program has descriptors
+	why        model.Reason // it may not keep more: Text or Numbers
+	turnedAway uint64       // beyond most
+	failed     error        // why an accepted connection could not be used
+	warnings   model.Reasons
 	busiest    float64 // share of a core that the busiest thread used
 	span       span
 
@@ -447,8 +447,8 @@ func (e *end) Close() error {
 	return errors.Join(errs...)
 }
 
-func (e *end) warn(format string, args ...any) {
+func (e *end) warn(r model.Reason) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.warnings = append(e.warnings, fmt.Sprintf(format, args...))
+	e.warnings = append(e.warnings, r)
 }

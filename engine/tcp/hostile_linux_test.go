@@ -33,8 +33,8 @@ func TestKeptTogether(t *testing.T) {
 	o.Role, o.Listen = engine.Send, false
 	sender := g.newEnd(enginetest.Here{}, o)
 	opener := newOpener(sender)
-	opener.most, opener.why = 3, "full"
-	if c := (&connector{o: opener}); c.begin(time.Now(), true) || opener.ended != "full" ||
+	opener.most = 3
+	if c := (&connector{o: opener}); c.begin(time.Now(), true) || opener.ended != model.TurnedAway ||
 		opener.underWay.Load() != 0 {
 		t.Errorf("beside what receivers keep one more is opened; ended: %q", opener.ended)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/tcpinfo"
+	"pelt/model"
 )
 
 // measure reads the counters of all streams at the beginning of the measured
@@ -142,7 +143,7 @@ func (e *end) onThread(i int, f func()) {
 		// A pinned thread must not serve others later: it stays locked and ends
 		// with its goroutine.
 		if err := engine.Pin(e.order.Core(i)); err != nil && i == 0 {
-			e.warn("threads run on any core: %v", err)
+			e.warn(model.Reason{Code: model.ThreadsUnpinned, Text: err.Error()})
 		}
 	} else {
 		defer runtime.UnlockOSThread()

@@ -27,8 +27,8 @@ const (
 type opener struct {
 	e    *end
 	keep bool
-	most int64  // that all ends may keep
-	why  string // most is not more
+	most int64        // that all ends may keep
+	why  model.Reason // most is not more: Text or Numbers
 
 	begun       time.Time // of the warm-up
 	attempted   []count   // by stream, in the measured part

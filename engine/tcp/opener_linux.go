@@ -21,20 +21,25 @@ const spareFiles = 256
 // mostOpen is how many connections the ends of an engine, which hold some, may keep open: half of
 // the descriptors that are left, because in a lab the other end's are its own, too. Go has raised
 // the limit to the hard one when the program started.
-func mostOpen(held int64) (n int64, why string) {
+func mostOpen(held int64) (n int64, why model.Reason) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return 0, err.Error()
+		why.Text = err.Error()
+		return 0, why
 	}
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
-		return 0, err.Error()
+		why.Text = err.Error()
+		return 0, why
 	}
 	n = max(0, (int64(min(limit.Cur, 1<<40))-int64(len(open))+held-spareFiles)/2)
 	if n >= model.MaxConnections {
-		return model.MaxConnections, fmt.Sprintf("%d are the most that pelt opens", model.MaxConnections)
+		n = model.MaxConnections
+		why.Numbers = map[string]float64{"most": float64(n)}
+		return n, why
 	}
-	return n, fmt.Sprintf("this host may open %d files (ulimit -n), which holds %d connections", limit.Cur, n)
+	why.Numbers = map[string]float64{"most": float64(n), "files": float64(limit.Cur)}
+	return n, why
 }
 
 // connector opens one stream's connections, on one thread of the sender's host.
@@ -159,7 +164,7 @@ func (c *connector) begin(now time.Time, counts bool) bool {
 	if c.o.keep && c.o.e.held.Add(1) > c.o.most {
 		c.o.endAttempt()
 		if others == 0 {
-			c.o.fail("", c.o.why, true, false)
+			c.o.fail("", model.TurnedAway, true, false)
 		}
 		return false
 	}

@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
@@ -107,8 +106,8 @@ func (p *pair) play() (engine.SendReport, engine.ReceiveReport) {
 	p.late = p.late || p.sender.Order.Flow.Connections == "" && p.shift > 2*time.Millisecond
 	for role, report := range map[string]engine.Report{"sender": s, "receiver": r} {
 		for _, w := range report.Warnings {
-			p.t.Logf("%s warns: %s", role, w)
-			p.late = p.late || strings.Contains(w, "late")
+			p.t.Logf("%s warns: %v", role, w)
+			p.late = p.late || w.Code == model.ReadLate || w.Code == model.WritesLate || w.Numbers["late"] > 0
 		}
 	}
 	return *s.Send, *r.Receive

@@ -1,8 +1,9 @@
 package tcp
 
 import (
-	"fmt"
+	"maps"
 	"math"
+	"strconv"
 	"time"
 
 	"pelt/engine"
@@ -180,11 +181,16 @@ func load(counts []count) []uint64 {
 const lateReading = 5 * time.Millisecond
 
 // doubts lists what weakens the figures.
-func (e *end) doubts() (list []string) {
-	add := func(format string, args ...any) { list = append(list, fmt.Sprintf("tcp: "+format, args...)) }
+func (e *end) doubts() (list model.Reasons) {
+	add := func(code, number string, n uint64) {
+		list = append(list, model.Reason{Code: code, Numbers: map[string]float64{number: float64(n)}})
+	}
 	e.mu.Lock()
 	if e.turnedAway > 0 {
-		add("%d connections were turned away here, not by the path: %s", e.turnedAway, e.why)
+		away := model.Reason{Code: model.TurnedAway, Text: e.why.Text,
+			Numbers: map[string]float64{"connections": float64(e.turnedAway)}}
+		maps.Copy(away.Numbers, e.why.Numbers)
+		list = append(list, away)
 	}
 	e.mu.Unlock()
 	var late, held, made uint64
@@ -194,36 +200,38 @@ func (e *end) doubts() (list []string) {
 		made += s.made.Load()
 		if s.ended != nil {
 			_, text := streamError(s.ended)
-			add("connection %d ended early: %s", i+1, text)
+			list = append(list, model.Reason{Code: model.EndedEarly, Text: text,
+				Numbers: map[string]float64{"stream": float64(i + 1)}})
 		}
 	}
 	if s := e.streams[0]; e.order.Flow.Connections == "" && (!s.known || !s.last.Knows(tcpinfo.SegmentsOut)) {
-		add("this system does not count TCP segments (Linux 4.6 and later does); packet figures are 0, figures in bytes are right")
+		list = append(list, model.Reason{Code: model.SegmentsUncounted})
 	}
 	if late := e.span.latest; late > max(lateReading, e.order.Timing.Measure()/100) {
-		add("the counters were read up to %v late: this host was too busy, totals of the two ends differ",
-			late.Round(time.Millisecond))
+		list = append(list, model.Reason{Code: model.ReadLate, Numbers: map[string]float64{"late_s": late.Seconds()}})
 	}
 	due := uint64(0)
 	if e.paced() && e.order.Role == engine.Send && e.opener == nil {
 		due = e.due()
 	}
 	if held = min(held, due-min(made, due)); held > 0 {
-		add("%d writes were not made because the path or the peer took no more", held)
+		add(model.WritesHeld, "writes", held)
 	}
 	if o := e.opener; o != nil {
 		if r := o.report(e.span); r.Planned > r.Attempted {
-			add("%d connections were not begun when they were due: %d because too many were unanswered, %d because the sender was late", r.Planned-r.Attempted, held, late)
+			list = append(list, model.Reason{Code: model.ConnectionsUnmade, Numbers: map[string]float64{
+				"connections": float64(r.Planned - r.Attempted), "held": float64(held), "late": float64(late)}})
 		}
 	} else if late = min(late, due-min(made+held, due)); late > 0 {
-		add("%d writes were not made because the sender was late", late)
+		add(model.WritesLate, "writes", late)
 	}
 	if e.listener != nil {
 		if n := e.listener.refused.Load() - e.refusedBefore; n > 0 {
-			add("%d strange connections to port %d were refused during the trial", n, e.listener.port)
+			list = append(list, model.Reason{Code: model.StrangersRefused, Name: strconv.Itoa(int(e.listener.port)),
+				Numbers: map[string]float64{"connections": float64(n)}})
 		}
 		if n := e.listener.starved.Load() - e.starvedBefore; n > 0 {
-			add("%d times this host had no file descriptor for a connection that came: raise its limit (ulimit -n)", n)
+			add(model.FilesSpent, "times", uint64(n))
 		}
 	}
 	return list

@@ -70,7 +70,7 @@ func TestStopEndsTheSchedule(t *testing.T) {
 	r := p.sender.Account()
 	held := p.sender.t.streams[0].heldBack.Load()
 	if r.Send.TCP.Writes+held > wanted/2 || r.Send.Attempted > 0 && r.Send.Planned > wanted/2 {
-		t.Errorf("of %d writes: made %d, held back %d, planned %d segments of %d; warned %q", wanted,
+		t.Errorf("of %d writes: made %d, held back %d, planned %d segments of %d; warned %v", wanted,
 			r.Send.TCP.Writes, held, r.Send.Planned,
 			r.Send.Attempted, r.Warnings)
 	}

@@ -38,8 +38,8 @@ func TestOldestStrangerGoes(t *testing.T) {
 	if _, err := silent[0].Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the oldest silent caller reads %v, want its connection closed", err)
 	}
-	if p.play(); !strings.Contains(strings.Join(p.receiver.Account().Warnings, " "), "strange connections") {
-		t.Errorf("strangers are not told: %q", p.receiver.Account().Warnings)
+	if p.play(); !p.receiver.Account().Warnings.Has(model.StrangersRefused) {
+		t.Errorf("strangers are not told: %v", p.receiver.Account().Warnings)
 	}
 	for _, c := range silent {
 		c.Close()

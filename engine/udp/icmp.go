@@ -2,7 +2,6 @@ package udp
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -71,20 +70,21 @@ func (b *icmpCounts) list() (all []model.ICMPErrors) {
 }
 
 // warnings tell the most frequent of them.
-func (b *icmpCounts) warnings() (list []string) {
+func (b *icmpCounts) warnings() (list model.Reasons) {
 	const most = 3
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var rest uint64
 	for i, k := range b.frequent() {
 		if i < most {
-			list = append(list, fmt.Sprintf("%d ICMP %s", b.counts[k], k))
+			list = append(list, model.Reason{Code: model.ICMPCame, Text: k.String(),
+				Numbers: map[string]float64{"packets": float64(b.counts[k])}})
 		} else {
 			rest += b.counts[k]
 		}
 	}
 	if rest > 0 {
-		list = append(list, fmt.Sprintf("%d other ICMP errors", rest))
+		list = append(list, model.Reason{Code: model.ICMPMore, Numbers: map[string]float64{"packets": float64(rest)}})
 	}
 	return list
 }

@@ -3,7 +3,6 @@ package udp
 import (
 	"crypto/subtle"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"runtime"
 	"sync/atomic"
@@ -211,8 +210,8 @@ func (p *prober) count() engine.Snapshot {
 func (p *prober) account(r *engine.Report, _ engine.Sent) {
 	r.Probe = p.times.report()
 	if p.silent { // traffic has its own consent, or, as TCP, may outlive the probes
-		r.Warnings = append(r.Warnings, fmt.Sprintf("round trips were not timed to the end of the test: "+
-			"no packet of theirs was answered for %v", engine.ConsentLasts))
+		r.Warnings = append(r.Warnings, model.Reason{Code: model.ProbesSilent,
+			Numbers: map[string]float64{"silent_s": engine.ConsentLasts.Seconds()}})
 	}
 }
 

@@ -41,7 +41,7 @@ type receiveStream struct {
 	cpuFrom, cpuTo thread
 	granted, asked int // bytes of receive buffer
 	truesize       int
-	warning        string
+	warnings       model.Reasons
 	done           chan<- error // of a shared thread: told at the end
 	_              padding
 }
@@ -76,9 +76,9 @@ func (r *receiver) run(reading func()) error {
 
 // runOnThreads reads each stream on a thread of its own.
 func (r *receiver) runOnThreads() error {
-	return r.end.eachOnThread(func(i int, warning string) error {
+	return r.end.eachOnThread(func(i int, warnings model.Reasons) error {
 		w := r.streams[i]
-		w.warning = warning
+		w.warnings = warnings
 		w.open()
 		return w.work()
 	})
@@ -295,15 +295,17 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 		if span := w.cpuTo.at - w.cpuFrom.at; span > 0 {
 			out.CPU.ThreadRatio = max(out.CPU.ThreadRatio, min(float64(w.cpuTo.used-w.cpuFrom.used)/float64(span), 1))
 		}
-		if w.warning != "" {
-			out.Warnings = append(out.Warnings, w.warning)
-		}
+		out.Warnings = append(out.Warnings, w.warnings...)
 	}
 	if asked := r.streams[0].asked; rec.BufferBytes > 0 && rec.BufferBytes < asked {
-		out.Warnings = append(out.Warnings,
-			fmt.Sprintf("the system granted a receive buffer of %d of %d B: raise net.core.rmem_max", rec.BufferBytes,
-				asked))
+		out.Warnings = append(out.Warnings, bufferCut(model.ReceiveBufferCut, rec.BufferBytes, asked))
 	}
 	rec.Moved, rec.Unmoved = r.end.Moves()
 	out.Receive = rec
+}
+
+// bufferCut warns that the system granted a smaller buffer than was asked for.
+func bufferCut(code string, granted, asked int) model.Reason {
+	return model.Reason{Code: code,
+		Numbers: map[string]float64{"granted_bytes": float64(granted), "asked_bytes": float64(asked)}}
 }

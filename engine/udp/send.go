@@ -1,7 +1,6 @@
 package udp
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 
@@ -80,9 +79,9 @@ func (s *sender) runOnThreads() error {
 	var begin int64
 	var set sync.Once
 	ready.Add(len(s.streams))
-	return s.end.eachOnThread(func(i int, warning string) error {
+	return s.end.eachOnThread(func(i int, warnings model.Reasons) error {
 		w := s.streams[i]
-		w.warning = warning
+		w.warnings = warnings
 		w.prepare(false)
 		ready.Done()
 		ready.Wait()
@@ -155,14 +154,11 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 		out.WarmupSent += w.warmupSent
 		out.Hopeless = out.Hopeless || w.gaveUp
 		out.HopelessNanos = max(out.HopelessNanos, w.hopelessNanos)
-		if w.warning != "" {
-			r.Warnings = append(r.Warnings, w.warning)
-		}
+		r.Warnings = append(r.Warnings, w.warnings...)
 	}
 	if granted, asked := s.streams[0].granted, s.streams[0].asked; granted > 0 && granted < asked &&
 		s.end.settings.flow.SendBuffer > 0 {
-		r.Warnings = append(r.Warnings,
-			fmt.Sprintf("the system granted a send buffer of %d of %d B: raise net.core.wmem_max", granted, asked))
+		r.Warnings = append(r.Warnings, bufferCut(model.SendBufferCut, granted, asked))
 	}
 	out.Moved, _ = s.end.Moves()
 	for i := range out.Moved {

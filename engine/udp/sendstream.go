@@ -56,7 +56,7 @@ type sendStream struct {
 	cpu               int64 // of the thread when the measured part began, ns
 	cpuKnown          bool
 	threadRatio       float64
-	warning           string
+	warnings          model.Reasons
 	granted, asked    int   // bytes of send buffer
 	gaveUp            bool  // as hopeless
 	hopelessNanos     int64 // for which no packet had been taken then; 0: none ever was

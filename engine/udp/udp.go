@@ -278,18 +278,19 @@ func (e *Sockets) Run(reading func()) error {
 }
 
 // eachOnThread runs f for each living stream on a thread of its own, and stops the end when one fails. It hands
-// over the stream's index among them, and a warning or "".
-func (e *Sockets) eachOnThread(f func(i int, warning string) error) error {
+// over the stream's index among them, and warnings.
+func (e *Sockets) eachOnThread(f func(i int, warnings model.Reasons) error) error {
 	errs := make([]error, len(e.living))
 	var threads sync.WaitGroup
 	for i := range errs {
 		threads.Go(func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with its timer slack and pinning
-			warning := ""
+			var warnings model.Reasons
 			if err := ownThread(e.order.Core(e.living[i])); err != nil {
-				warning = fmt.Sprintf("the thread of stream %d could not be set up: %v", i+1, err)
+				warnings = model.Reasons{{Code: model.ThreadPlain, Text: err.Error(),
+					Numbers: map[string]float64{"stream": float64(i + 1)}}}
 			}
-			if errs[i] = f(i, warning); errs[i] != nil {
+			if errs[i] = f(i, warnings); errs[i] != nil {
 				e.stop.set()
 			}
 		})

@@ -2,7 +2,6 @@ package udp
 
 import (
 	"cmp"
-	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 // Workers are a few threads that serve the streams of many ends, of any engines that
@@ -98,18 +98,18 @@ func (p *pool[T]) take(have []T) []T {
 	return have
 }
 
-// ownSharedThread prepares the calling thread, and returns a warning or "".
-func ownSharedThread() string {
+// ownSharedThread prepares the calling thread, and returns warnings.
+func ownSharedThread() model.Reasons {
 	runtime.LockOSThread() // never unlocked: the thread ends with its timer slack
 	if err := ownThread(-1); err != nil {
-		return fmt.Sprintf("a thread of many streams could not be set up: %v", err)
+		return model.Reasons{{Code: model.ThreadPlain, Text: err.Error()}}
 	}
-	return ""
+	return nil
 }
 
 // sendAll gives each stream its turn when it is due, one after the other.
 func sendAll(p *pool[*sendStream], clock engine.Clock) {
-	warning := ownSharedThread()
+	warnings := ownSharedThread()
 	// The emulated links of a lab have this priority and short slices, too: else a busy link keeps a sender off their
 	// core for longer than a slot may be late.
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Nice: -20, Runtime: 100_000}
@@ -142,7 +142,7 @@ func sendAll(p *pool[*sendStream], clock engine.Clock) {
 			}
 			over, err := c.turn(now)
 			if over {
-				c.warning = warning
+				c.warnings = warnings
 				c.end()
 				c.done <- err
 			} else {
@@ -183,7 +183,7 @@ func (c *Workers) receive(r *receiver) error {
 
 // readAll reads all sockets in turn, until their ends are stopped.
 func readAll(p *pool[*receiveStream]) {
-	warning := ownSharedThread()
+	warnings := ownSharedThread()
 	var all []*receiveStream
 	for {
 		if all = p.take(all); len(all) == 0 {
@@ -193,7 +193,7 @@ func readAll(p *pool[*receiveStream]) {
 		for _, w := range all {
 			w.tellReading()
 			if w.receiver.end.stop.isSet() {
-				w.warning = warning
+				w.warnings = warnings
 				w.close()
 				w.done <- nil
 				continue

@@ -255,13 +255,13 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 		t.Delay, err = r.port.delays(r.flow)
 	}
 	if err != nil {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the receiver's delays could not be read: %v", err))
+		out.Warnings = append(out.Warnings, model.Reason{Code: model.DelaysUnread, Text: err.Error()})
 	}
 	rec.Strays = r.strays
 	rec.Moved, rec.Unmoved = r.end.Moves()
 	if moves > 0 {
-		out.Warnings = append(out.Warnings,
-			fmt.Sprintf("streams changed the receive queue %d times: their counts may be off where two processors counted at once", moves))
+		out.Warnings = append(out.Warnings, model.Reason{Code: model.QueueChanged,
+			Numbers: map[string]float64{"changes": float64(moves)}})
 	}
 	out.Receive = rec
 }

@@ -287,7 +287,7 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 	}
 	out.WarmupSent = s.tried
 	if s.passed != "" {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("frames pass by %s of %s", s.passed, s.route.name))
+		r.Warnings = append(r.Warnings, model.Reason{Code: model.FramesPass, Text: s.passed, Name: s.route.name})
 	}
 	var ended uint64
 	var waited int64

@@ -48,7 +48,7 @@ func Bench() model.Document {
 	blind(never, 0, 10, model.RouterGap{Why: model.GapClosed, Said: "Connection to 192.168.1.1 closed by remote host."})
 	never.Router.CPU, never.Router.Cores, never.Router.Samples, never.Router.CostRatio = nil, nil, 0, nil
 	unfit.State, unfit.Why = model.Invalid, lateSender("down", model.SenderStarved, 97e3, 140e3)
-	d.Warnings = []string{"router: 2 of 46 trials saw it for a part of their time only, or not at all"}
+	d.Warnings = model.Doubts{{Code: model.NotRestored, Text: "router: the link keeps its settings"}}
 	return d
 }
 

@@ -66,7 +66,7 @@ func base(target string, payloads []int, repeats int, measure float64) model.Doc
 				ClockSource: "arch_sys_counter", Interface: "eth0", Driver: "macb", LinkSpeedBits: 1e9, MTUBytes: 1500, Address: "192.168.2.5",
 				ReceiveBufferB: 212992, SendBufferB: 212992},
 		},
-		Complete: true, Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{},
+		Complete: true, Results: []model.Result{}, Findings: []model.Finding{}, Warnings: model.Doubts{},
 	}
 }
 
@@ -170,7 +170,8 @@ func Router() model.Document {
 			d.Results = append(d.Results, result(p, repeat, f))
 		}
 	}
-	d.Warnings = []string{"sender: the CPU governor is schedutil; rates may rise within a trial. Remedy: cpupower frequency-set -g performance"}
+	d.Warnings = model.Doubts{{Code: model.SendBufferCut, Node: "sender",
+		Numbers: map[string]float64{"granted_bytes": 212992, "asked_bytes": 4194304}}}
 	return d
 }
 
@@ -287,7 +288,7 @@ func Aborted() model.Document {
 	gone.State, gone.Why = model.Aborted, model.Reasons{{Code: model.TrialCut,
 		Text: "the receiver's control connection went away"}}
 	d.Results = append(d.Results, cut, gone)
-	d.Warnings = []string{"the run was cut: 1 of 3 trials finished; go on with: pelt run --resume 20261114-183000-7f3a"}
+	d.Warnings = model.Doubts{{Code: model.BytesCut, Numbers: map[string]float64{"cut_bytes": 117}}}
 	return d
 }
 
@@ -356,7 +357,7 @@ func Nasty() model.Document {
 		}
 	}
 	d.Results[1].State = model.Invalid
-	d.Warnings = append(d.Warnings, evil)
+	d.Warnings = append(d.Warnings, model.Reason{Code: evil, Text: evil})
 	return d
 }
 

@@ -1,0 +1,74 @@
+package finding
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pelt/model"
+)
+
+func TestReasonWords(t *testing.T) {
+	late := func(flow string, kept float64) model.Reason {
+		return model.Reason{Code: model.SenderStarved, Flow: flow,
+			Numbers: map[string]float64{"run_ratio": 0.3, "kept_pps": kept, "asked_pps": 30e3}}
+	}
+	for name, c := range map[string]struct {
+		list model.Reasons
+		want string
+	}{
+		"none": {nil, ""},
+		"one": {model.Reasons{late("up", 25.7e3)},
+			"the sender was starved of CPU (its thread ran 30 % of the time that it was late): it kept 25.7 kpps of 30.0 kpps"},
+		"of one flow": {model.Reasons{{Code: model.NothingSent, Flow: "up"}, {Code: model.AccountMissing, Flow: "up"}},
+			"nothing was sent; the account of one end is missing"},
+		"of two flows": {model.Reasons{{Code: model.NothingSent, Flow: "up"}, {Code: model.NothingSent, Flow: "down"}},
+			"flow up: nothing was sent; flow down: nothing was sent"},
+		"many": {model.Reasons{{Code: model.NothingSent}, {Code: model.NothingSent}, {Code: model.NothingSent}, {Code: model.NothingSent},
+			{Code: model.NothingSent}, {Code: model.Interrupted}},
+			"nothing was sent; nothing was sent; nothing was sent; and 2 more of the kind; interrupted"},
+		"a code to come": {model.Reasons{{Code: "sender-asleep"}}, "sender-asleep"},
+	} {
+		if got := Why(c.list); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// Every code of a reason has words, and no words are of another code. What they refer to is a part of a reason.
+func TestReasonCodesHaveWords(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "../model/reason.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := map[string]bool{"other": true, "flow": true, "more": true, "trials": true}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if value, ok := n.(*ast.ValueSpec); ok && len(value.Values) == 1 {
+			if text, ok := value.Values[0].(*ast.BasicLit); ok && text.Kind == token.STRING {
+				code, _ := strconv.Unquote(text.Value)
+				if codes[code] {
+					t.Errorf("%s is there twice", code)
+				}
+				codes[code] = true
+			}
+		}
+		return true
+	})
+	var worded []string
+	for code := range sentences {
+		code, isReason := strings.CutPrefix(code, "why.")
+		if !isReason {
+			continue
+		}
+		worded = append(worded, code)
+	}
+	slices.Sort(worded)
+	if want := slices.Sorted(maps.Keys(codes)); !slices.Equal(worded, want) {
+		t.Errorf("words for %q\nwant %q", worded, want)
+	}
+}
