@@ -440,6 +440,16 @@ func TestAccounts(t *testing.T) {
 		}},
 		{"one port alone is isolated from none", func(in *Input) { throughBridge(in, "lan.bridge_isolated") }},
 		{"a port of a bridge that does not forward", func(in *Input) { throughBridge(in, "wan.bridge_state") }},
+		{"packets longer than the MTU of a bridge's port", func(in *Input) {
+			in.PacketBytes = 1315
+			r := throughBridge(in)
+			r.Observation.Knobs = []model.HostSetting{{Name: "wan.bridge_mtu", Value: "1300"}}
+		}},
+		{"... and as long as it", func(in *Input) {
+			in.PacketBytes = 1314
+			r := throughBridge(in)
+			r.Observation.Knobs = []model.HostSetting{{Name: "wan.bridge_mtu", Value: "1300"}}
+		}},
 		{"fragments that a router's queue dropped: its devices count them, too", func(in *Input) {
 			throughBridge(in)
 			in.Fragments = 3

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"pelt/model"
 )
@@ -128,7 +129,7 @@ func (b *book) inside(v *view, lost reading) (all []gap) {
 			lost = lost.less(before.counted)
 		}
 	}
-	cause := cmp.Or(v.portFault(), model.CauseInside)
+	cause := cmp.Or(v.portFault(), b.tooLong(v), model.CauseInside)
 	switch {
 	case v.route.NoCarrier: // not all kernels count what they drop then
 		cause = "NO_CARRIER"
@@ -137,6 +138,20 @@ func (b *book) inside(v *view, lost reading) (all []gap) {
 	}
 	return append(all, gap{model.LayerNetwork, v.Name, cause, lost})
 }
+
+// tooLong is the cause of packets that are longer than the MTU of a bridge's port; "" if they are not.
+func (b *book) tooLong(v *view) string {
+	for _, out := range v.Out {
+		mtu, err := strconv.Atoi(v.setting(out, "bridge_mtu"))
+		if err == nil && b.in.Fragments <= 1 && b.in.PacketBytes-etherHeader > mtu {
+			return "PKT_TOO_BIG"
+		}
+	}
+	return ""
+}
+
+// etherHeader is what Input.PacketBytes has besides the IP packet.
+const etherHeader = 14
 
 // merged adds up the links between nodes: one line tells of them all.
 func merged(all []gap) (out []gap) {

@@ -62,6 +62,9 @@ func (s Snapshot) settings() (list []model.HostSetting) {
 		if l.isolated {
 			add(l, "bridge_isolated", "on")
 		}
+		if l.port != "" && l.mtu > 0 { // a bridge drops what is longer, and counts it nowhere
+			add(l, "bridge_mtu", decimal(uint64(l.mtu)))
+		}
 	}
 	for _, p := range s.policers {
 		list = append(list, model.HostSetting{Name: p.name() + ".rate_bps", Value: decimal(8 * p.rate)},
@@ -108,7 +111,7 @@ type link struct {
 	up       bool
 	loopback bool
 	txQueue  uint32
-	mtu      int      // of a router's; 0 unknown
+	mtu      int      // 0 unknown
 	address  string   // as it came
 	xdp      string   // mode and number of an attached XDP program
 	silent   bool     // it is up and has no carrier

@@ -224,7 +224,8 @@ func TestParseLinks(t *testing.T) {
 		t.Fatal("not described")
 	}
 	want := []model.HostSetting{{Name: "eth0.xdp", Value: "known"}, {Name: "lan1.xdp", Value: "native"},
-		{Name: "lan1.bridge_state", Value: "disabled"}, {Name: "lan1.bridge_isolated", Value: "on"}}
+		{Name: "lan1.bridge_state", Value: "disabled"}, {Name: "lan1.bridge_isolated", Value: "on"},
+		{Name: "lan1.bridge_mtu", Value: "1500"}, {Name: "wan.bridge_mtu", Value: "1500"}}
 	if !slices.Equal(o.Knobs, want) {
 		t.Errorf("settings are %+v, want %+v", o.Knobs, want)
 	}
