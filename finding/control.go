@@ -21,10 +21,12 @@ type Controls struct {
 }
 
 func CompareControls(rows []table.Row) (c Controls) {
+	under := table.Vary(rows, "control") // also where only one condition has usable trials
 	if rows = transfers(rows); len(rows) == 0 {
 		return c
 	}
-	c.Layout, c.Metric = table.Lay(rows, "control"), speedMetric(rows)
+	c.Layout = table.LayBy(rows, under, []table.Key{table.KeyOf("control")})
+	c.Metric = speedMetric(rows)
 	c.Baseline = c.Conditions[0].Places[0].Choice.Name()
 	c.Compare(c.Metric)
 	for _, under := range c.Conditions {

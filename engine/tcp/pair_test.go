@@ -91,8 +91,22 @@ func newPair(t *testing.T, host engine.Host, address string, senderListens bool,
 // some has the trial last until both ends have counted some data.
 func (p *pair) some() {
 	p.trial.Until(func(q *enginetest.Pair) bool {
-		return min(q.Sender.Snapshot().Bytes, q.Receiver.Snapshot().Bytes) > 50*uint64(p.trial.Flow.PayloadBytes)
+		return min(q.Sender.Snapshot().Bytes, q.Receiver.Snapshot().Bytes) > 50*uint64(p.trial.Flow.PayloadBytes) &&
+			p.wrote()
 	})
+}
+
+// wrote reports whether a write was made in the measured part: what leaves in it may have been written before.
+func (p *pair) wrote() bool {
+	for _, s := range p.sender.t.streams {
+		s.mu.Lock()
+		wrote := s.opened && s.writes.Load() > s.base.writes
+		s.mu.Unlock()
+		if wrote {
+			return true
+		}
+	}
+	return false
 }
 
 // play plays the trial of a connected pair and returns both reports.
