@@ -217,12 +217,12 @@ func (c Controls) groupsUnder(under string) []table.Group {
 func (c Controls) queues() []Finding {
 	const queueing = "queueing_p95_ns"
 	most := largest(c.Groups, queueing)
-	if math.IsNaN(middle(most, queueing)) {
+	if math.IsNaN(most.Middle(queueing)) {
 		return nil
 	}
 	f := say("cc.queue", Fact).place("most", most).word("who", ControlOf(most)).
 		word("where", c.Where(most))
-	known := only(c.groupsUnder(c.Where(most)), func(g table.Group) bool { return !math.IsNaN(middle(g, queueing)) })
+	known := only(c.groupsUnder(c.Where(most)), func(g table.Group) bool { return !math.IsNaN(g.Middle(queueing)) })
 	if least := smallest(known, queueing); ControlOf(least) != ControlOf(most) {
 		f = f.place("least", least).word("base", ControlOf(least))
 	}

@@ -18,7 +18,7 @@ func ControlDoubts(rows []table.Row) []Finding {
 	var held, other []string
 	worst := 0.0
 	for _, g := range c.Groups {
-		if v := middle(g, "tcp_held_back_ratio"); v >= table.HeldOften {
+		if v := g.Middle("tcp_held_back_ratio"); v >= table.HeldOften {
 			held, worst = append(held, g.Name()), max(worst, v)
 		}
 		asked := strings.Split(g.Level("control").Text, model.MixSeparator)
@@ -50,7 +50,7 @@ func ControlStreams(rows []table.Row) []Finding {
 	c := CompareControls(rows)
 	var out []Finding
 	for _, g := range c.Groups {
-		fair := middle(g, "stream_fairness_index")
+		fair := g.Middle("stream_fairness_index")
 		if g.Rows[0].Flow.Streams < 2 || math.IsNaN(fair) {
 			continue
 		}

@@ -95,7 +95,7 @@ func path(d *model.Document) string {
 func curve(name string, sizes []table.Group) []Finding {
 	fast, wide := largest(sizes, "receive_pps"), largest(sizes, "goodput_bps")
 	f := say("curve.unclear", Answer).place("best", fast).place("wide", wide).word("path", name)
-	if !(middle(wide, "goodput_bps") > 0) {
+	if !(wide.Middle("goodput_bps") > 0) {
 		f.Code, f.Words["sizes"] = "curve.nothing", everyOf(sizes)
 		rows := table.RowsOf(sizes)
 		if slices.ContainsFunc(rows, func(r table.Row) bool { return r.Flow.Lost < r.Flow.Attempted }) {
@@ -109,7 +109,7 @@ func curve(name string, sizes []table.Group) []Finding {
 		return []Finding{f.worstOf(sizes, wide)}
 	}
 	asked := sizes[0].Asked()
-	if most := largest(sizes, "attempted_packets"); asked && middle(most, "attempted_packets") < fewPackets {
+	if most := largest(sizes, "attempted_packets"); asked && most.Middle("attempted_packets") < fewPackets {
 		f.Code = "curve.few"
 		return []Finding{f.place("", most)}
 	}
@@ -117,7 +117,7 @@ func curve(name string, sizes []table.Group) []Finding {
 		f.Code, f.Words["sizes"] = "curve.kept", everyOf(sizes)
 		worst, limit := largest(sizes, "loss_ratio"), fast.Limit()
 		behind := slices.MaxFunc(sizes, func(a, b table.Group) int { return cmp.Compare(a.Grown(), b.Grown()) })
-		if middle(worst, "loss_ratio") >= lossless {
+		if worst.Middle("loss_ratio") >= lossless {
 			limit = worst.Limit()
 			f = f.loses("curve.", limit, worst)
 			return []Finding{f, limitedBy(limit, worst)}
@@ -276,7 +276,7 @@ const (
 // into one packet rate and one rate on the wire that fits best. below is how many
 // sizes are held by packets, -1 if the sizes fit no split.
 func kneeOf(sizes []table.Group) (payload float64, below int) {
-	silent := func(g table.Group) bool { return !(middle(g, "receive_pps") > 0) }
+	silent := func(g table.Group) bool { return !(g.Middle("receive_pps") > 0) }
 	if len(sizes) < kneeSizes || slices.ContainsFunc(sizes, silent) {
 		return 0, -1
 	}
@@ -314,7 +314,7 @@ func wireHeaders(g table.Group) float64 {
 func level(groups []table.Group, metric string) (middleOf, misses float64) {
 	var values []float64
 	for _, g := range groups {
-		values = append(values, middle(g, metric))
+		values = append(values, g.Middle(metric))
 	}
 	middleOf = table.Summary(values).Median
 	for _, v := range values {

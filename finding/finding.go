@@ -165,8 +165,8 @@ func (f Finding) interval(metric, role string) string {
 	return " (" + unit.Bare(from, to) + "–" + to + ")"
 }
 
-// W prints a word, or the name of the place in that role. Words come from outside: they have no control characters, escape
-// sequences or reversals of direction when they are printed.
+// W prints a word, or the name of the place in that role. Words come from outside: they have no control characters,
+// escape sequences or reversals of direction when they are printed.
 func (f Finding) W(name string) string {
 	word, ok := f.lookUp(name)
 	if !ok {

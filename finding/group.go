@@ -57,18 +57,15 @@ func PlaceName(g table.Group) string {
 	return strings.Join(append(sizes, words...), ", ")
 }
 
-// middle is a group's median of a metric, NaN if no valid trial has it.
-func middle(g table.Group, metric string) float64 { return g.Stat(table.MetricOf(metric)).Median }
-
 func largest(groups []table.Group, metric string) table.Group {
 	return slices.MaxFunc(groups, func(a, b table.Group) int {
-		return cmp.Compare(middle(a, metric), middle(b, metric))
+		return cmp.Compare(a.Middle(metric), b.Middle(metric))
 	})
 }
 
 func smallest(groups []table.Group, metric string) table.Group {
 	return slices.MinFunc(groups, func(a, b table.Group) int {
-		return cmp.Compare(middle(a, metric), middle(b, metric))
+		return cmp.Compare(a.Middle(metric), b.Middle(metric))
 	})
 }
 

@@ -35,7 +35,7 @@ func LatencyFull(rows []table.Row) []table.Group {
 	var out []table.Group
 	for _, c := range byLoad(rows).Conditions {
 		timed := only(c.Tried(), func(p table.Place) bool {
-			return middle(p.Group, moreKey) >= 0 && p.Level(shareKey).Number > 0
+			return p.Middle(moreKey) >= 0 && p.Level(shareKey).Number > 0
 		})
 		if n := len(timed); n > 0 {
 			out = append(out, timed[n-1].Group)
@@ -64,7 +64,7 @@ func Latency(rows []table.Row) []Finding {
 	if knee.Code != "latency.knee" && out[0].Code == "latency.grade" && !lostAny(oneWay(full)) {
 		out[0].Code = "latency.unfilled"
 	}
-	if adds := middle(largest(loads, moreKey), moreKey); knee.Code != "latency.flat" ||
+	if adds := largest(loads, moreKey).Middle(moreKey); knee.Code != "latency.flat" ||
 		out[0].Code == "latency.grade" && adds < kneeLeast {
 		out = append(out, knee)
 	}
@@ -72,9 +72,9 @@ func Latency(rows []table.Row) []Finding {
 		out = append(out, loaded(g))
 	}
 	out = append(out, say("latency.minute", Fact, worst).place("idle", idle).word("way", wayOf(worst)))
-	out = append(out, unsteady(rows, middle(idle, tripKey))...)
+	out = append(out, unsteady(rows, idle.Middle(tripKey))...)
 	out = append(out, mostLoad(rows, full)...)
-	if middle(worst, "loss_ratio") >= lossless {
+	if worst.Middle("loss_ratio") >= lossless {
 		out = append(out, limitedBy(worst.Limit(), worst))
 	}
 	return append(out, nextOf("latency.page", rows[0].Doc))
@@ -144,7 +144,7 @@ func gradeOf(full []table.Group, idle table.Group) Finding {
 	}
 	worst, name := largest(full, moreKey), ""
 	for _, g := range grades {
-		if name == "" && middle(worst, moreKey) < g.below*1e6 {
+		if name == "" && worst.Middle(moreKey) < g.below*1e6 {
 			name = g.name
 		}
 	}
@@ -177,12 +177,12 @@ const kneeLeast, kneeMost = 1e6, 5e6
 func kneeOfLoads(loads []table.Group) Finding {
 	var knee table.Group
 	for _, g := range loads {
-		share, more := g.Level(shareKey).Number, middle(g, moreKey)
-		if share == 0 || !(more >= min(max(middle(g, tripKey)-more, kneeLeast), kneeMost)) {
+		share, more := g.Level(shareKey).Number, g.Middle(moreKey)
+		if share == 0 || !(more >= min(max(g.Middle(tripKey)-more, kneeLeast), kneeMost)) {
 			continue
 		}
 		least := knee.Level(shareKey).Number
-		if knee.Rows == nil || share < least || share == least && more > middle(knee, moreKey) {
+		if knee.Rows == nil || share < least || share == least && more > knee.Middle(moreKey) {
 			knee = g
 		}
 	}
@@ -195,7 +195,7 @@ func kneeOfLoads(loads []table.Group) Finding {
 // loaded is what a direction's highest load does to the thin flow.
 func loaded(g table.Group) Finding {
 	f := say("latency.loaded", Fact, g).word("way", wayOf(g))
-	if middle(g, "probe_loss_ratio") > 0 {
+	if g.Middle("probe_loss_ratio") > 0 {
 		f = f.place("lossy", g)
 	}
 	return f

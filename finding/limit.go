@@ -22,7 +22,7 @@ func Grown(rows []table.Row) []Finding {
 	for _, g := range table.Settled(table.Usable(rows)) {
 		if g.Rows[0].Doc.Plan.Design.Search == nil && g.Asked() && g.Grown() > 0 {
 			f := say("path.grown", Doubt).place("grown", g).word("where", at(g))
-			if middle(g, "loss_ratio") < lossless {
+			if g.Middle("loss_ratio") < lossless {
 				f = f.word("whole", "yes")
 			}
 			out = append(out, f)
@@ -77,7 +77,7 @@ func longestHolder(g table.Group) string {
 func limitedBy(l table.Limit, g table.Group) Finding {
 	f := say("limit."+string(l.By), Fact).place("limited", g).word("limit", limitName(l, g))
 	if m, ok := table.FindMetric(l.Proof); ok {
-		f = f.number(m.Name, "", middle(g, m.Name)) // and no other figure of the place
+		f = f.number(m.Name, "", g.Middle(m.Name)) // and no other figure of the place
 	}
 	if l.Line != nil {
 		f = f.word("place", where(*l.Line))
@@ -113,9 +113,9 @@ func unproven(f Finding, g table.Group) Finding {
 		return f.word("why", Why(g.Rows[0].Trial.Why))
 	case g.Rows[0].Flow.Protocol == model.TCP:
 		return f.word("tcp", "yes")
-	case middle(g, "loss_ratio") < lossless && math.IsNaN(middle(g, "sender_cpu_thread_ratio")):
+	case g.Middle("loss_ratio") < lossless && math.IsNaN(g.Middle("sender_cpu_thread_ratio")):
 		return f.word("unread", "yes")
-	case middle(g, "loss_ratio") < lossless:
+	case g.Middle("loss_ratio") < lossless:
 		return f.word("idle", "yes")
 	case 2*unplaced.Packets >= all:
 		d := g.Rows[0].Doc
@@ -135,7 +135,7 @@ func atLeast(l table.Limit, g table.Group) bool {
 	case table.BySender, table.ByReceiver, table.ByQueue:
 		return true
 	case table.Unproven:
-		return middle(g, "loss_ratio") < lossless
+		return g.Middle("loss_ratio") < lossless
 	}
 	return false
 }
@@ -155,7 +155,7 @@ func Beyond(rows []table.Row) []Finding {
 		return nil
 	}
 	most := largest(groups, "link_ratio")
-	if !(middle(most, "link_ratio") > table.OverLink) || most.Rows[0].Doc.Lab == nil {
+	if !(most.Middle("link_ratio") > table.OverLink) || most.Rows[0].Doc.Lab == nil {
 		return nil
 	}
 	return []Finding{say("link.beyond", Doubt, most).word("where", at(most))}

@@ -94,7 +94,7 @@ func (f Finding) isLimit() bool { return strings.HasPrefix(f.Code, "limit.") }
 func lossFree(g table.Group, leading bool) []Finding {
 	first := g.Rows[0]
 	f := say("free.found", Answer, g).word("limit", SearchLimit(first))
-	if fails := middle(g, "fails_pps"); unit.FormatPPS(fails) != unit.FormatPPS(middle(g, "throughput_pps")) {
+	if fails := g.Middle("fails_pps"); unit.FormatPPS(fails) != unit.FormatPPS(g.Middle("throughput_pps")) {
 		f = f.place("fails", g) // else readers see one rate that is carried and fails
 	}
 	if first.Search.Goal.LossRatio > 0 {
@@ -118,7 +118,7 @@ func lossFree(g table.Group, leading bool) []Finding {
 	case math.IsNaN(first.Search.Throughput):
 		f.Code = "free.none"
 		least, rows := lowest(first)
-		loss := middle(table.Group{Rows: table.Usable(rows)}, "loss_ratio")
+		loss := table.Group{Rows: table.Usable(rows)}.Middle("loss_ratio")
 		switch {
 		case len(rows) == 0: // the flood sent less
 			f = f.number("holds_pps", "lowest", first.Doc.Plan.Design.Search.MinPPS)
@@ -161,7 +161,7 @@ func (f Finding) tried(searches table.Group) Finding {
 		low, high = min(low, from), max(high, to)
 	}
 	seen := func(a, b float64) bool { return unit.FormatPPS(a) != unit.FormatPPS(b) }
-	if seen(low, middle(searches, "holds_pps")) || seen(high, middle(searches, "fails_pps")) {
+	if seen(low, searches.Middle("holds_pps")) || seen(high, searches.Middle("fails_pps")) {
 		f = f.number("holds_pps", "tried", low).number("fails_pps", "tried", high)
 	}
 	return f
@@ -204,7 +204,7 @@ func AtLeast(r table.Row) bool {
 func limitFinding(r table.Row) Finding {
 	flood := table.Group{Rows: r.Flood()}
 	limit, why, f := flood.FloodLimit(), unsent(r), say("", Answer)
-	queue := limit.By == table.ByQueue && r.Search.Lower >= table.FullLink*middle(flood, "receive_pps")
+	queue := limit.By == table.ByQueue && r.Search.Lower >= table.FullLink*flood.Middle("receive_pps")
 	switch {
 	case queue: // trials near its rate show no more
 	case len(why) > 0:
@@ -290,7 +290,7 @@ const (
 
 // randomLoss doubts a rate without loss where every rate far below the limit loses about the same share.
 func randomLoss(r table.Row) []Finding {
-	flood := middle(table.Group{Rows: r.Flood()}, "receive_pps")
+	flood := table.Group{Rows: r.Flood()}.Middle("receive_pps")
 	below := r.Around(func(pps float64) bool { return pps < nearLimit*flood })
 	loads := table.By(table.Usable(below), table.KeyOf("rate_pps"))
 	if len(loads) < fewLoads {

@@ -19,16 +19,16 @@ func Router(rows []table.Row) []Finding {
 	}
 	var out []Finding
 	if loaded := RouterLoaded(rows); len(loaded) > 0 {
-		places := RouterLayout(rows, loaded).Tried()
-		full := table.Groups(places)
+		l := RouterLayout(rows, loaded)
+		full := table.Groups(l.Tried())
 		limits := routerLimits(full)
 		out = append(out, carried(full), limits[0])
-		out = append(out, variantFindings(places)...)
+		out = append(out, variantFindings(l.Conditions[0])...)
 		out = append(out, limits[1:]...)
 		frames := only(foremostFlow(full), func(g table.Group) bool {
 			return protocolOf(g) != model.TCP && !g.Asked()
 		})
-		if len(frames) > 0 && middle(frames[0], "loss_ratio") >= lossless && rows[0].Doc.Plan.Design.Search == nil {
+		if len(frames) > 0 && frames[0].Middle("loss_ratio") >= lossless && rows[0].Doc.Plan.Design.Search == nil {
 			more := flooded(frames[0])
 			more[1] = more[1].word("frame", strconv.Itoa(frames[0].Rows[0].Flow.FrameBytes))
 			out = append(out, more...)
@@ -128,8 +128,8 @@ func paced(r table.Row) bool {
 func foremostFlow(full []table.Group) []table.Group {
 	way := wayKey.Of(full[0].Rows[0])
 	out := only(full, func(g table.Group) bool { return wayKey.Of(g.Rows[0]) == way })
-	base := firstVariant(out)
-	return only(out, func(g table.Group) bool { return g.Level("variant").Text == base || !g.Level("variant").Known })
+	first := table.By(table.RowsOf(out), table.KeyOf("variant"))[0].Levels[0]
+	return only(out, func(g table.Group) bool { return g.Level("variant") == first || !g.Level("variant").Known })
 }
 
 func carried(full []table.Group) Finding {
@@ -158,7 +158,7 @@ func carried(full []table.Group) Finding {
 	}
 	worst := largest(frames, "loss_ratio")
 	switch asked, limit := small.Asked(), small.Limit(); {
-	case asked && middle(worst, "loss_ratio") >= lossless:
+	case asked && worst.Middle("loss_ratio") >= lossless:
 		f = f.loses("router.", worst.Limit(), worst).word("worst", traffic(worst))
 	case asked && len(Held(table.RowsOf(frames))) > 0:
 		f.Code = "router.least" // the sender's own host let out less than was asked
@@ -194,7 +194,7 @@ func routerDelay(rows []table.Row) []Finding {
 			return wayKey.Of(r) == wayKey.Of(idle.Rows[0]) && keys[1].Of(r) == keys[1].Of(idle.Rows[0])
 		})
 		of, what := "delay", "Delay"
-		if math.IsNaN(middle(idle, "delay_p50_ns")) {
+		if math.IsNaN(idle.Middle("delay_p50_ns")) {
 			of, what = "round_trip", "Round trip"
 		}
 		p50, p99 := of+"_p50_ns", of+"_p99_ns"
@@ -202,7 +202,7 @@ func routerDelay(rows []table.Row) []Finding {
 		f.Words = map[string]string{"p50": p50, "p99": p99, "what": what,
 			"where": table.By(idle.Rows, table.Varying(rows, keys...)...)[0].Name()}
 		if full := table.By(same, TrafficKey); len(full) > 0 {
-			if worst := largest(full, p50); !math.IsNaN(middle(worst, p50)) {
+			if worst := largest(full, p50); !math.IsNaN(worst.Middle(p50)) {
 				f.Code, f.Words["load"] = "router.delay", traffic(worst)
 				f = f.place("full", worst)
 			}
@@ -229,7 +229,7 @@ func sessions(rows []table.Row) []Finding {
 	out = append(out, Unaccepted(opened)...)
 	all := table.Group{Rows: rows}
 	most := slices.Max(append(all.Sample(table.MetricOf("router_connections")).Values, 0))
-	if room := middle(all, "router_connections_max"); most > fullTable*room {
+	if room := all.Middle("router_connections_max"); most > fullTable*room {
 		out = append(out, say("router.tracked", Doubt).number("router_connections", "", most).
 			number("router_connections_max", "", room))
 	}
@@ -249,35 +249,27 @@ func RouterEffects(places []table.Place) (out []table.Effect) {
 	return out
 }
 
-func firstVariant(groups []table.Group) string {
-	return table.By(table.RowsOf(groups), table.KeyOf("variant"))[0].Level("variant").Text
-}
-
-func variantFindings(places []table.Place) []Finding {
-	effects, full := RouterEffects(places), table.Groups(places)
-	if effects == nil {
-		return nil
-	}
-	smallest := foremostFlow(full)[0]
-	f := say("router.variants", Answer).word("base", firstVariant(full)).word("where", traffic(smallest))
+// variantFindings compares the variants under one condition with the first one.
+func variantFindings(under table.Condition) []Finding {
 	var list []string
-	for i, g := range full {
-		e := effects[i]
-		if e.Verdict == "" || math.IsNaN(e.Change) || traffic(g) != traffic(smallest) ||
-			g.Level("direction") != smallest.Level("direction") {
+	for _, p := range under.Tried() {
+		e, name := p.Effects[table.MetricOf("goodput_bps")], p.Choice.Name()
+		switch {
+		case e.Verdict == "", math.IsNaN(e.Change):
 			continue
+		case e.Verdict == table.Tied:
+			name += " is tied"
+		default:
+			name += " " + unit.Change(e.Change, e.Points)
 		}
-		text := g.Level("variant").Text + " " + unit.Change(e.Change, e.Points)
-		switch e.Verdict {
-		case table.Tied:
-			text = g.Level("variant").Text + " is tied"
-		case table.TooFew:
-			text += " (not proven)"
+		if e.Verdict == table.TooFew {
+			name += " (not proven)"
 		}
-		list = append(list, text)
+		list = append(list, name)
 	}
 	if len(list) == 0 {
 		return nil
 	}
-	return []Finding{f.word("list", strings.Join(list, ", "))}
+	return []Finding{say("router.variants", Answer).word("base", under.Places[0].Choice.Name()).
+		word("where", traffic(under.Group)).word("list", strings.Join(list, ", "))}
 }

@@ -56,7 +56,7 @@ func busiest(g table.Group) (f Finding, ok bool) {
 	top, most := largest(table.By(cores, table.KeyOf("core")), "core_busy_ratio"), 0.0
 	f = say("router.core", Fact, top).word("where", traffic(g)).word("busiest", top.Name())
 	for _, part := range []string{"softirq", "system", "user", "irq", "nice", "steal"} {
-		if v := middle(top, "core_"+part+"_ratio"); v > most {
+		if v := top.Middle("core_" + part + "_ratio"); v > most {
 			most, f.Words["doing"], f.Words["part"] = v, part, "core_"+part+"_ratio"
 		}
 	}
@@ -77,9 +77,9 @@ const (
 func offloaded(full []table.Group) []Finding {
 	var groups []table.Group
 	for _, g := range full {
-		aside := middle(g, "router_kernel_ratio") < bypassed
+		aside := g.Middle("router_kernel_ratio") < bypassed
 		if g.Rows[0].Doc.Lab == nil {
-			aside = middle(g, "router_busy_ratio") < hardlyBusy && middle(g, "router_busiest_core_ratio") < hardlyCore
+			aside = g.Middle("router_busy_ratio") < hardlyBusy && g.Middle("router_busiest_core_ratio") < hardlyCore
 		}
 		if aside && !g.Asked() {
 			groups = append(groups, g)

@@ -167,7 +167,7 @@ func Disorder(rows []table.Row) []Finding {
 		if len(groups) == 0 {
 			return nil
 		}
-		if g := largest(groups, d.metric); middle(g, d.metric) > d.most {
+		if g := largest(groups, d.metric); g.Middle(d.metric) > d.most {
 			out = append(out, say(d.code, Doubt).place("worst", g).word("where", at(g)))
 		}
 	}
@@ -253,7 +253,7 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 				break
 			}
 		}
-		v := middle(g, metric)
+		v := g.Middle(metric)
 		for _, r := range g.Rows { // nobody knows better of what was sent into silence
 			if u := r.Flow.Unheard; u != nil {
 				v = max(v, float64(r.Flow.Lost+u.Packets)/float64(r.Flow.Attempted+u.Packets))

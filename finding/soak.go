@@ -227,9 +227,9 @@ const leastHeadline = 0.0001
 func headline(phases []table.Group, tcp bool) (Finding, bool) {
 	var bad []float64 // more is worse
 	for _, p := range phases {
-		v := middle(p, "loss_ratio")
+		v := p.Middle("loss_ratio")
 		if tcp {
-			v = -middle(p, "goodput_bps")
+			v = -p.Middle("goodput_bps")
 		}
 		bad = append(bad, v)
 	}

@@ -35,7 +35,7 @@ func newRanking(under table.Condition, m *table.Metric) Ranking {
 	c, ranked := Ranking{Under: under.Group}, under.Tried()
 	var good, others []table.Place
 	for i, p := range ranked {
-		near := middle(p.Group, m.Name) >= (1-m.Resolution)*middle(ranked[0].Group, m.Name)
+		near := p.Middle(m.Name) >= (1-m.Resolution)*ranked[0].Middle(m.Name)
 		alike := p.Effects[m].Verdict == table.Tied || p.Effects[m].Verdict == table.TooFew && near
 		if i == 0 || alike && deadEnd(p.Group) == deadEnd(ranked[0].Group) {
 			good = append(good, p)
@@ -44,7 +44,7 @@ func newRanking(under table.Condition, m *table.Metric) Ranking {
 		}
 	}
 	slices.SortStableFunc(good, func(a, b table.Place) int {
-		return cmp.Compare(middle(a.Group, "send_bps"), middle(b.Group, "send_bps"))
+		return cmp.Compare(a.Middle("send_bps"), b.Middle("send_bps"))
 	})
 	c.Tied = len(good)
 	for _, p := range append(good, others...) {
@@ -65,7 +65,7 @@ func Headlines(all []Ranking) []Ranking {
 	if len(all) < 2 {
 		return all
 	}
-	goodput := func(c Ranking) float64 { return middle(c.Settings[0], "goodput_bps") }
+	goodput := func(c Ranking) float64 { return c.Settings[0].Middle("goodput_bps") }
 	worst := slices.MinFunc(all, func(a, b Ranking) int { return cmp.Compare(goodput(a), goodput(b)) })
 	if worst.Under.Name() == all[0].Under.Name() {
 		return all[:1]
@@ -84,7 +84,7 @@ func Sweep(rows []table.Row) []Finding {
 			out = append(out, c.answer(len(rankings)))
 		}
 	}
-	if c := About(rankings, out[0]); middle(c.Settings[0], "goodput_bps") > 0 {
+	if c := About(rankings, out[0]); c.Settings[0].Middle("goodput_bps") > 0 {
 		i := slices.IndexFunc(c.Settings, func(g table.Group) bool { return g.Name() == out[0].Places["best"].Name() })
 		out = slices.Concat(out, c.waste(c.Settings[max(i, 0)]), c.limits(), c.fragments(), c.shares())
 	}
@@ -107,7 +107,7 @@ func (c Ranking) answer(rankings int) Finding {
 	}
 	proven := !slices.ContainsFunc(c.Effects[:c.Tied], func(e table.Effect) bool { return e.Verdict == table.TooFew })
 	switch {
-	case !(middle(best, "goodput_bps") > 0):
+	case !(best.Middle("goodput_bps") > 0):
 		f.Code = "sweep.nothing"
 	case rankings > 1:
 		f.Code = "sweep.under"
@@ -141,7 +141,7 @@ func everywhere(rankings []Ranking) []Finding {
 				}
 			}
 		}
-		if most := largest(all, "goodput_bps"); len(all) == len(rankings) && middle(most, "goodput_bps") > 0 {
+		if most := largest(all, "goodput_bps"); len(all) == len(rankings) && most.Middle("goodput_bps") > 0 {
 			least := smallest(all, "goodput_bps")
 			f := say("sweep.all", Answer).place("best", table.Group{Keys: first.Keys, Levels: first.Levels, Rows: most.Rows})
 			f.Words = map[string]string{"under": most.Name(), "all": "both"}
@@ -149,7 +149,7 @@ func everywhere(rankings []Ranking) []Finding {
 				f.Words["all"] = fmt.Sprintf("all %d", len(all))
 			}
 			f = f.number("conditions_count", "", float64(len(all)))
-			if m := table.MetricOf("goodput_bps"); m.Format(middle(least, m.Name)) != m.Format(middle(most, m.Name)) {
+			if m := table.MetricOf("goodput_bps"); m.Format(least.Middle(m.Name)) != m.Format(most.Middle(m.Name)) {
 				f = f.place("worst", least)
 			}
 			return []Finding{f}
@@ -163,13 +163,13 @@ const wasteful = 1.2
 // waste tells of the setting that is as good as the answer, best, and sends most.
 func (c Ranking) waste(best table.Group) []Finding {
 	most := c.Settings[c.Tied-1]
-	times := middle(most, "send_bps") / middle(best, "send_bps")
+	times := most.Middle("send_bps") / best.Middle("send_bps")
 	if !(times >= wasteful) {
 		return nil
 	}
 	f := say("sweep.waste", Fact).place("most", most).place("best", best).number("times_index", "", times)
 	for _, m := range []string{"delay_p50_ns", "round_trip_p50_ns"} {
-		if middle(most, m) > wasteful*middle(best, m) {
+		if most.Middle(m) > wasteful*best.Middle(m) {
 			return []Finding{f.word("delay", m)}
 		}
 	}
@@ -186,7 +186,7 @@ const fairEnough = 0.99
 
 func (c Ranking) shares() []Finding {
 	const fairness = "receiver_fairness_index"
-	known := only(c.Settings, func(g table.Group) bool { return middle(g, fairness) < fairEnough })
+	known := only(c.Settings, func(g table.Group) bool { return g.Middle(fairness) < fairEnough })
 	if len(known) == 0 {
 		return nil
 	}

@@ -272,6 +272,9 @@ type Stat struct {
 	N                 int // trials; 0: nothing was measured, and the other fields are NaN
 }
 
+// Middle is the median of a metric by its name, NaN if no valid trial has it.
+func (g Group) Middle(metric string) float64 { return g.Stat(MetricOf(metric)).Median }
+
 func (g Group) Stat(m *Metric) Stat { return Summary(g.Sample(m).Values) }
 
 func Summary(values []float64) Stat {

@@ -67,7 +67,7 @@ func (g Group) Limit() Limit { return g.limit(g.Asked()) }
 func (g Group) FloodLimit() Limit { return g.limit(false) }
 
 func (g Group) limit(asked bool) Limit {
-	lost := g.middle("loss_ratio") >= Lossless
+	lost := g.Middle("loss_ratio") >= Lossless
 	switch {
 	case len(Usable(g.Rows)) == 0:
 		return g.invalid()
@@ -91,7 +91,7 @@ func (g Group) limit(asked bool) Limit {
 		return Limit{By: ByRouter, Proof: metric}
 	case !lost && g.heldBack(func(l model.PacingLine) bool { return l.Queue != nil }):
 		return Limit{By: ByQueue, Proof: model.PacingBackpressure}
-	case cpu != "" && !(g.middle("loss_ratio") >= Overload):
+	case cpu != "" && !(g.Middle("loss_ratio") >= Overload):
 		return Limit{By: BySender, Proof: cpu}
 	}
 	return l
@@ -119,9 +119,9 @@ func (g Group) limitAsked() Limit {
 }
 
 func (g Group) limitTCP() Limit {
-	used, held := g.middle("link_ratio"), g.middle("tcp_held_back_ratio")
+	used, held := g.Middle("link_ratio"), g.Middle("tcp_held_back_ratio")
 	router, sender, receiver := g.busyRouter(), g.busy("sender"), g.busy("receiver")
-	room := func(metric string) bool { return !math.IsNaN(g.middle(metric)) }
+	room := func(metric string) bool { return !math.IsNaN(g.Middle(metric)) }
 	switch {
 	case used >= fullLinkTCP && used <= 1:
 		return Limit{By: ByLink, Proof: "link_ratio"}
@@ -230,8 +230,6 @@ func (l Loss) part() Part {
 
 func (l Loss) at(one model.ReceiverShare) bool { return one.Node == l.Host }
 
-func (g Group) middle(metric string) float64 { return g.Stat(MetricOf(metric)).Median }
-
 // Usable are the rows with figures: of trials that ran as ordered and measured something.
 func Usable(rows []Row) (out []Row) {
 	for _, r := range rows {
@@ -253,9 +251,9 @@ func (g Group) busyRouter() string { return g.used("router_thread_ratio", "route
 // used names the one of two figures, of a thread and of a host, that says that no time was left.
 func (g Group) used(thread, host string) string {
 	switch {
-	case g.middle(thread) >= busyThread:
+	case g.Middle(thread) >= busyThread:
 		return thread
-	case g.middle(host) >= busyHost:
+	case g.Middle(host) >= busyHost:
 		return host
 	}
 	return ""
@@ -263,7 +261,7 @@ func (g Group) used(thread, host string) string {
 
 // LinkFull reports whether as much UDP arrived as the slowest link lets through.
 func (g Group) LinkFull() bool {
-	used := g.middle("link_ratio")
+	used := g.Middle("link_ratio")
 	return used >= FullLink && used <= OverLink
 }
 
