@@ -32,9 +32,7 @@ func (r *Report) Clamp(t model.Timing) {
 			model.Reason{Code: model.MoreDoubts,
 				Numbers: map[string]float64{"doubts": float64(n - maxWarnings)}})
 	}
-	for i, w := range r.Warnings {
-		r.Warnings[i].Text = model.Clip(w.Text)
-	}
+	r.Warnings.Clip()
 	r.Disturbed = slices.DeleteFunc(atMost(r.Disturbed, model.MaxStreams), func(d model.Reason) bool {
 		return !slices.Contains([]string{model.HostSlept, model.InterfaceGone, model.InterfaceMTU}, d.Code)
 	})

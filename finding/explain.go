@@ -229,7 +229,7 @@ func Account(r table.Row) []Finding {
 func Watched(o model.Observed) Finding {
 	f := say("watched."+cmp.Or(string(o.Mode), "none"), Fact)
 	f.Words = map[string]string{"node": o.Node, "mode": string(o.Mode), "why": o.Why,
-		"unread": strings.Join(o.Unread, "; ")}
+		"unread": Why(model.Reasons(o.Unread))}
 	if sentences[f.Code] == "" {
 		f.Code = "watched.other"
 	}

@@ -693,6 +693,11 @@ var sentences = map[string]string{
 		`count as foreign: somebody else sends into the flow, or packets are changed on the way`,
 	"why.cores-left-out": `[{node}: ]the load of the single cores over time found no room in the report`,
 	"why.more-doubts":    `[{node}: ]{doubts} more warnings are left out`,
+	"why.unread":         `{name}: {text}`,
+	"why.rules-cut":      `the firewall's last {lines} lines`,
+	"why.not-observed":   `counters: the router was not observed at the begin and at the end`,
+	"why.warmup-counted": `the counters at the end of the warm-up, so their figures hold the warm-up`,
+	"why.no-counters":    `counters: the router tells none`,
 	"why.no-frames": `flow {flow}: no XDP frame arrived at the {node}; the path may still carry what sockets ` +
 		`send: try --engine udp`,
 	"why.samples-dropped": `{messages} progress samples were dropped, because they were not taken in time`,

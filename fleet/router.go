@@ -216,13 +216,13 @@ func (w *farWatch) account() model.Observation {
 	}
 	if err != nil {
 		return model.Observation{Mode: model.DropsOff, Why: "its account is missing: " + err.Error(),
-			Unread: []string{"no counters: " + err.Error()},
+			Unread: model.Reasons{{Code: model.Unread, Name: "counters", Text: err.Error()}},
 			Router: &model.RouterWatch{Node: routerNode,
 				Gaps: []model.RouterGap{{Why: model.GapClosed, Said: err.Error()}}}}
 	}
 	o := *r.Observed
 	if w.fault != nil {
-		o.Unread = append(o.Unread, w.fault.Error())
+		o.Unread = append(o.Unread, model.Reason{Code: model.Unread, Name: "router", Text: w.fault.Error()})
 	}
 	o.Router.Node = routerNode
 	for i := range o.Series {

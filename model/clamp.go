@@ -184,6 +184,7 @@ func jsonNames(t reflect.Type) []string {
 // Clamp limits an observation of another host to what a trial of these flows can hold.
 func (o *Observation) Clamp(flows []Flow) {
 	Clamp(o)
+	o.Unread.Clip()
 	o.Counters = slices.DeleteFunc(o.Counters, func(c Counter) bool { return c.Name == "" })
 	for i := range o.Counters {
 		c := &o.Counters[i]

@@ -48,7 +48,7 @@ type Observation struct {
 	Queues    []Queue       `json:"queues,omitempty"`    // at the outputs of the namespace's interfaces
 	Routes    []Route       `json:"routes,omitempty"`    // of flows, when the trial was over
 	IdleS     float64       `json:"idle_s"`              // length of the idle window; 0 without one
-	Unread    []string      `json:"unread,omitempty"`    // what could not be read, one line each
+	Unread    Reasons       `json:"unread,omitempty"`    // what could not be read
 	Unsettled bool          `json:"unsettled,omitempty"` // the counters still moved when the wait for them was over
 	Router    *RouterWatch  `json:"router,omitempty"`    // of the router under test
 	Series    []Series      `json:"series,omitempty"`    // of its processors

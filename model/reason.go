@@ -74,6 +74,13 @@ const (
 	CoresLeftOut      = "cores-left-out"
 	MoreDoubts        = "more-doubts"
 
+	// What a watch could not read.
+	Unread        = "unread"
+	RulesCut      = "rules-cut"
+	NotObserved   = "not-observed"
+	WarmupCounted = "warmup-counted"
+	NoCounters    = "no-counters"
+
 	// Other doubts about a trial.
 	NoFrames       = "no-frames"
 	SamplesDropped = "samples-dropped"
@@ -142,6 +149,13 @@ func (l *Doubts) UnmarshalJSON(b []byte) error {
 
 // Reasons are why a trial is not valid.
 type Reasons []Reason
+
+// Clip cuts the texts of reasons that another host told.
+func (l Reasons) Clip() {
+	for i := range l {
+		l[i].Text = Clip(l[i].Text)
+	}
+}
 
 // Has reports whether one of the reasons has one of these codes.
 func (l Reasons) Has(codes ...string) bool {

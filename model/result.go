@@ -162,7 +162,7 @@ type Observed struct {
 	Mode        DropMode `json:"mode,omitempty"` // "": not observed, which is not zero
 	Why         string   `json:"why,omitempty"`  // of a mode below seq: one line
 	IdleS       float64  `json:"idle_s,omitempty"`
-	Unread      []string `json:"unread,omitempty"` // what could not be read, one line each
+	Unread      Doubts   `json:"unread,omitempty"` // what could not be read
 	Unsettled   bool     `json:"unsettled,omitempty"`
 	Unreadable  uint64   `json:"unreadable,omitempty"`  // see Drops
 	Overwritten uint64   `json:"overwritten,omitempty"` // see Drops

@@ -3,7 +3,7 @@
 package observe
 
 import (
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -98,10 +98,11 @@ func TestReportSaysWhatAnyReadingLacks(t *testing.T) {
 	defer w.Close()
 	for i, m := range []model.Moment{model.MomentStart, model.MomentMeasure, model.MomentEnd} {
 		w.snapshots.Take(m, counters.Snapshot{Taken: time.Now(),
-			Unread: []string{"always", []string{"at first", "between", "at last"}[i]}})
+			Unread: model.Reasons{{Name: "always"}, {Name: []string{"at first", "between", "at last"}[i]}}})
 	}
-	if got := w.Report().Unread; !slices.Equal(got, []string{"always", "at first", "between", "at last"}) {
-		t.Errorf("unread: %q", got)
+	if got := w.Report().Unread; !reflect.DeepEqual(got,
+		model.Reasons{{Name: "always"}, {Name: "at first"}, {Name: "between"}, {Name: "at last"}}) {
+		t.Errorf("unread: %v", got)
 	}
 }
 

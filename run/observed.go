@@ -58,7 +58,7 @@ func addObserved(r *model.Result, all []seen) {
 	for _, s := range all {
 		o := model.Observed{Node: s.Name, Why: s.Why}
 		if w := s.Observation; w != nil {
-			o.Mode, o.Why, o.IdleS, o.Unread, o.Unsettled = w.Mode, w.Why, w.IdleS, w.Unread, w.Unsettled
+			o.Mode, o.Why, o.IdleS, o.Unread, o.Unsettled = w.Mode, w.Why, w.IdleS, model.Doubts(w.Unread), w.Unsettled
 			if d := w.Drops; d != nil {
 				o.Unreadable, o.Overwritten, o.SitesLost, o.Missed = d.Unreadable, d.Overwritten, d.SitesLost,
 					d.Missed

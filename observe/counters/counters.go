@@ -18,7 +18,7 @@ import (
 // may be shared.
 type Snapshot struct {
 	Taken  time.Time
-	Unread []string // what could not be read, one line each
+	Unread model.Reasons // what could not be read
 
 	machine  Machine
 	readings []reading
@@ -183,7 +183,7 @@ func (s *Snapshot) add(c series, part, value uint64) {
 }
 
 func (s *Snapshot) lacks(what string, err error) {
-	s.Unread = append(s.Unread, what+": "+err.Error())
+	s.Unread = append(s.Unread, model.Reason{Code: model.Unread, Name: what, Text: err.Error()})
 }
 
 // addNamed adds a counter of a kernel file if it is in the catalogue.

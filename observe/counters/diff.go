@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -227,9 +228,9 @@ func (s *Snapshots) Describe(o *model.Observation) bool {
 		}
 	}
 	for _, snapshot := range []Snapshot{start, measure, end} {
-		for _, line := range snapshot.Unread {
-			if !slices.Contains(o.Unread, line) {
-				o.Unread = append(o.Unread, line)
+		for _, one := range snapshot.Unread {
+			if !slices.ContainsFunc(o.Unread, func(r model.Reason) bool { return reflect.DeepEqual(r, one) }) {
+				o.Unread = append(o.Unread, one)
 			}
 		}
 	}

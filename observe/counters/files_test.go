@@ -50,7 +50,7 @@ func TestRouters(t *testing.T) {
 				moved[c.Name] = c.Whole
 			}
 		}
-		fmt.Fprintf(&out, "%s:\n\tmoved %v\n\tanew %v\n\tunread %q %q\n", name, moved, reset, a.Unread, b.Unread)
+		fmt.Fprintf(&out, "%s:\n\tmoved %v\n\tanew %v\n\tunread %v %v\n", name, moved, reset, a.Unread, b.Unread)
 		type plain model.Queue // without its short form
 		for _, q := range Queues(a, b, b) {
 			fmt.Fprintf(&out, "\t%+v\n", plain(q))

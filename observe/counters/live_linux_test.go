@@ -29,7 +29,7 @@ func TestReadHere(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := r.Read()
-	t.Logf("unread: %q", s.Unread)
+	t.Logf("unread: %v", s.Unread)
 	names := map[string]int{}
 	for _, x := range s.readings {
 		names[x.name]++
@@ -164,9 +164,9 @@ func TestWithoutRights(t *testing.T) {
 	}
 	for range 2 {
 		s := r.Read()
-		if len(s.Unread) != 1 || !strings.HasPrefix(s.Unread[0], "nft rules: ") ||
-			!strings.Contains(s.Unread[0], "not permitted") {
-			t.Errorf("unread: %q, want one line about nft rules", s.Unread)
+		if len(s.Unread) != 1 || s.Unread[0].Name != "nft rules" ||
+			!strings.Contains(s.Unread[0].Text, "not permitted") {
+			t.Errorf("unread: %v, want one line about nft rules", s.Unread)
 		}
 		if _, there := sum(s, "dev.vb.rx_dropped"); !there {
 			t.Error("interfaces were not read")

@@ -45,7 +45,7 @@ func Open(do func(func() error) error) (*Reader, error) {
 	}
 	r := &Reader{do: do, namespace: namespace, losses: map[driverKey][]string{}}
 	if s := r.Read(); len(s.readings) == 0 {
-		return nil, fmt.Errorf("read the counters: %s", strings.Join(s.Unread, "; "))
+		return nil, fmt.Errorf("read the counters: %s: %s", s.Unread[0].Name, s.Unread[0].Text)
 	}
 	return r, nil
 }

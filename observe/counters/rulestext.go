@@ -1,7 +1,7 @@
 package counters
 
 import (
-	"fmt"
+	"pelt/model"
 	"regexp"
 	"strconv"
 	"strings"
@@ -50,7 +50,8 @@ func (s *Snapshot) parseRules(text string) {
 		case strings.HasPrefix(line, "*"):
 			at.table = line[1:]
 		case first == "cut":
-			s.Unread = append(s.Unread, fmt.Sprintf("the firewall's last %.20s lines were not read", rest))
+			n, _ := strconv.ParseUint(rest, 10, 32)
+			s.Unread = append(s.Unread, model.Reason{Code: model.RulesCut, Numbers: map[string]float64{"lines": float64(n)}})
 		}
 		if m := nftTable.FindStringSubmatch(line); m != nil {
 			at = chainKey{family: m[1], table: m[2]}

@@ -82,9 +82,8 @@ func TestLocalRouter(t *testing.T) {
 			}
 			moment(model.MomentEnd)
 			o := w.Report()
-			o.Unread = slices.DeleteFunc(o.Unread, func(line string) bool {
-				return strings.HasPrefix(line, string(model.MomentMeasure)) ||
-					strings.Contains(line, "hold the warm-up")
+			o.Unread = slices.DeleteFunc(o.Unread, func(r model.Reason) bool {
+				return r.Name == string(model.MomentMeasure) || r.Code == model.WarmupCounted
 			})
 			if c := counter(o, "Ip.ForwDatagrams"); o.Namespace != inode || o.Boot == "" || len(o.Unread) > 0 ||
 				len(r.machine.hardware) > 0 || c.Name == "" || c.Whole != 0 {

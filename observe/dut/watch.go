@@ -308,19 +308,18 @@ func (w *Watch) Report() (o model.Observation) {
 	}
 	for _, m := range []model.Moment{model.MomentIdle, model.MomentStart, model.MomentMeasure, model.MomentEnd} {
 		if why, missed := w.missed[m]; missed {
-			o.Unread = append(o.Unread, string(m)+": "+why)
+			o.Unread = append(o.Unread, model.Reason{Code: model.Unread, Name: string(m), Text: why})
 		}
 	}
 	if !w.snapshots.Describe(&o) {
-		o.Unread = append(o.Unread, "no counters: the router was not observed at the begin and at the end")
+		o.Unread = append(o.Unread, model.Reason{Code: model.NotObserved})
 		return o
 	}
 	if w.snapshots.At(model.MomentMeasure).Taken.IsZero() && !w.measure.IsZero() {
-		const why = "the counters' figures hold the warm-up: the router was not observed when it was over"
-		o.Unread = append(o.Unread, why)
+		o.Unread = append(o.Unread, model.Reason{Code: model.WarmupCounted})
 	}
 	if len(o.Counters) == 0 {
-		o.Unread = append(o.Unread, "no counters: the router tells none")
+		o.Unread = append(o.Unread, model.Reason{Code: model.NoCounters})
 	}
 	return o
 }

@@ -187,8 +187,8 @@ func TestWatch(t *testing.T) {
 				if w.Samples != 1 || w.CPU != nil || len(w.Cores) > 0 || len(o.Counters) > 0 {
 					t.Errorf("%+v\n%+v", w, o)
 				}
-				if got := strings.Join(o.Unread, "\n"); !strings.Contains(got,
-					"end: the router did not answer within 2s") || !strings.Contains(got, "no counters") {
+				if got := fmt.Sprint(o.Unread); !strings.Contains(got,
+					"end the router did not answer within 2s") || !o.Unread.Has(model.NotObserved) {
 					t.Error(got)
 				}
 			},
@@ -222,7 +222,7 @@ func TestWatch(t *testing.T) {
 			gaps: []string{"closed 3 0: Connection to fake closed by remote host"},
 			check: func(t *testing.T, f *fake, w model.RouterWatch, _ map[string][]float64, o model.Observation) {
 				if f.starts != 2 || w.Samples != 4 ||
-					!strings.Contains(strings.Join(o.Unread, "\n"), "end: the connection was closed") {
+					!strings.Contains(fmt.Sprint(o.Unread), "end the connection was closed") {
 					t.Errorf("%d starts, %+v, %+v", f.starts, w, o)
 				}
 			},
@@ -249,7 +249,7 @@ func TestWatch(t *testing.T) {
 			},
 			gaps: []string{"closed 2 8: the shell ended with exit status 255", "restarted 2 8: "},
 			check: func(t *testing.T, _ *fake, w model.RouterWatch, _ map[string][]float64, o model.Observation) {
-				if len(o.Counters) > 0 || !strings.Contains(strings.Join(o.Unread, "\n"), "the router restarted") ||
+				if len(o.Counters) > 0 || !strings.Contains(fmt.Sprint(o.Unread), "the router restarted") ||
 					len(w.Cores) > 0 || w.SoftnetDropped != nil {
 					t.Errorf("%+v\n%+v", w, o)
 				}

@@ -270,7 +270,7 @@ func (t *trial) run(fault, beside func()) (accounts [modes]model.FlowResult) {
 		seen[i] = w.Report()
 	}
 	if seen[3] = t.router.Report(); len(seen[3].Unread) > 0 {
-		t.Errorf("the router does not tell: %q", seen[3].Unread)
+		t.Errorf("the router does not tell: %v", seen[3].Unread)
 	}
 	ends := fleet.FlowOutcome{Send: &sent, Receive: &received}
 	for m := range modes {

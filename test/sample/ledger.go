@@ -179,7 +179,7 @@ func Unwatched() model.Document {
 		r.Observed = []model.Observed{
 			{Node: "sender", Mode: model.DropsOff,
 				Why:    "BPF is not permitted to uid 1000; run pelt as root, or give it CAP_BPF and CAP_PERFMON",
-				Unread: []string{"nft rules: operation not permitted"}},
+				Unread: model.Doubts{{Code: model.Unread, Name: "nft rules", Text: "operation not permitted"}}},
 			{Node: "receiver", Why: "its agent went away during the trial"},
 		}
 		d.Results = append(d.Results, r)
