@@ -22,23 +22,30 @@ func TestCommandsPage(t *testing.T) {
 	var page bytes.Buffer
 	root := newRoot(io.Discard, io.Discard)
 	every, several := sharedFlags(root)
-	fmt.Fprint(&page, "# Commands\n\n`pelt COMMAND --help-all`, written by `go test ./cmd/pelt -update`.\n\n"+exitCodes)
+	fmt.Fprint(&page, "# Commands\n\n`pelt COMMAND --help-all`, written by `go test ./cmd/pelt -update`.\n\n"+
+		"| exit code | meaning |\n| --- | --- |\n")
+	for _, e := range exitTexts {
+		fmt.Fprintf(&page, "| %s | %s |\n", e.code, e.text)
+	}
+	fmt.Fprint(&page, "\n"+exitExceptions)
 	fmt.Fprintf(&page, "\n## Flags of every test\n\nDefaults are those of pelt curve.\n\n```\n%s```\n", usages(every))
 	fmt.Fprintf(&page, "\n## Flags of several commands\n\n```\n%s```\n", usages(several))
 	walk(root, func(c *cobra.Command) { writeHelp(&page, c, every, several) })
 	golden.File(t, path, page.String())
 }
 
-const exitCodes = `| exit code | meaning |
-| --- | --- |
-| 0 | ran and passed |
-| 1 | error |
-| 2 | usage: nothing was done |
-| 3 | ran, and a limit (--max-loss, --fail-if) failed, or nothing came through, in a mesh or star between some of the hosts |
-| 4 | ran, but a trial is invalid, nothing can be compared, or a limit (--fail-if) cannot be judged |
-| 130 | interrupted; what was measured is kept and reported |
+// exitTexts is what each exit code means.
+var exitTexts = []struct{ code, text string }{
+	{"0", "ran and passed"},
+	{"1", "error"},
+	{"2", "usage: nothing was done"},
+	{"3", "ran, and a limit (--max-loss, --fail-if) failed, or nothing came through, in a mesh or star between some of " +
+		"the hosts"},
+	{"4", "ran, but a trial is invalid, nothing can be compared, or a limit (--fail-if) cannot be judged"},
+	{"130", "interrupted; what was measured is kept and reported"},
+}
 
-` + "`pelt lab exec` ends with its program's own code, and `pelt serve` with 0 at Ctrl-C.\n"
+const exitExceptions = "`pelt lab exec` ends with its program's own code, and `pelt serve` with 0 at Ctrl-C.\n"
 
 func walk(c *cobra.Command, visit func(*cobra.Command)) {
 	if c.Hidden || c.Name() == "help" || c.Name() == "completion" { // cobra's own
@@ -100,18 +107,26 @@ func without(flags *pflag.FlagSet, name string) *pflag.FlagSet {
 	return out
 }
 
-// writeHelp writes the section of a command: its words, examples and own flags, the names of the shared ones, and
-// their defaults.
+// writeHelp writes the section of a command: its words, examples and own flags, and what it shares with others.
 func writeHelp(w io.Writer, c *cobra.Command, every, several *pflag.FlagSet) {
-	text := c.Long
-	if text == "" {
-		text = c.Short + "."
-	}
-	fmt.Fprintf(w, "\n## %s\n\n%s\n\n```\n%s\n", c.CommandPath(), text, c.UseLine())
+	fmt.Fprintf(w, "\n## %s\n\n%s\n\n```\n%s\n", c.CommandPath(), cmp.Or(c.Long, c.Short+"."), c.UseLine())
 	if c.Long != "" && c.Example != "" {
 		fmt.Fprintf(w, "\n%s\n", c.Example)
 	}
-	own, others, defaults := pflag.NewFlagSet("", pflag.ContinueOnError), []string{}, []string{}
+	own, shared := ownFlags(c, every, several)
+	if own.HasFlags() {
+		fmt.Fprintf(w, "\n%s", usages(own))
+	}
+	fmt.Fprint(w, "```\n")
+	if shared != "" {
+		fmt.Fprintf(w, "\n%s\n", shared)
+	}
+}
+
+// ownFlags returns the flags that only this command has, and lines that name the shared ones and their defaults.
+func ownFlags(c *cobra.Command, every, several *pflag.FlagSet) (own *pflag.FlagSet, shared string) {
+	own = pflag.NewFlagSet("", pflag.ContinueOnError)
+	var lines, others, defaults, lacks []string
 	test := slices.Contains(testPaths, c.CommandPath())
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		ofEvery, ofSeveral := every.Lookup(f.Name), several.Lookup(f.Name)
@@ -125,38 +140,31 @@ func writeHelp(w io.Writer, c *cobra.Command, every, several *pflag.FlagSet) {
 			own.AddFlag(f)
 			return
 		}
-		shared := cmp.Or(every.Lookup(f.Name), several.Lookup(f.Name)) // whose defaults are those of pelt curve
+		usual := cmp.Or(ofEvery, ofSeveral) // whose defaults are those of pelt curve
 		none := f.DefValue == "" || f.DefValue == "false" || f.DefValue == "0s"
-		if !none && (shared == nil || shared.DefValue != f.DefValue) {
+		if !none && usual.DefValue != f.DefValue {
 			defaults = append(defaults, "--"+f.Name+" "+f.DefValue)
 		}
 	})
-	if own.HasFlags() {
-		fmt.Fprintf(w, "\n%s", own.FlagUsagesWrapped(pageWidth))
-	}
-	fmt.Fprint(w, "```\n")
 	if test {
-		var lacks []string
 		every.VisitAll(func(f *pflag.Flag) {
 			if own := c.LocalFlags().Lookup(f.Name); own == nil || own.Hidden {
 				lacks = append(lacks, "`--"+f.Name+"`")
 			}
 		})
-		fmt.Fprint(w, "\nAlso the flags of every test")
+		line := "Also the flags of every test"
 		if len(lacks) > 0 {
-			fmt.Fprint(w, " except "+strings.Join(lacks, " "))
+			line += " except " + strings.Join(lacks, " ")
 		}
-		fmt.Fprint(w, ".")
+		lines = append(lines, line+".")
 	}
 	if len(others) > 0 {
-		fmt.Fprintf(w, "\nAlso `%s`.", strings.Join(others, "` `"))
+		lines = append(lines, "Also `"+strings.Join(others, "` `")+"`.")
 	}
 	if len(defaults) > 0 {
-		fmt.Fprintf(w, "\nDefaults: `%s`.", strings.Join(defaults, " "))
+		lines = append(lines, "Defaults: `"+strings.Join(defaults, " ")+"`.")
 	}
-	if test || len(others) > 0 {
-		fmt.Fprintln(w)
-	}
+	return own, strings.Join(lines, "\n")
 }
 
 // TestHelpEndsWithAnExample: every command shows a line that works.
