@@ -33,15 +33,10 @@ func newList() *cobra.Command {
 				return err
 			}
 			f.Words = args
-			st, err := store.Open("")
+			all, err := kept()
 			if err != nil {
 				return err
 			}
-			all, err := st.List()
-			if err != nil {
-				return err
-			}
-			slices.Reverse(all)
 			runs := slices.DeleteFunc(slices.Clone(all), func(r store.Summary) bool { return !f.Matches(r) })
 			var rows [][]string
 			for i, r := range runs {
@@ -68,6 +63,17 @@ func newList() *cobra.Command {
 	c.Flags().StringVar(&since, "since", "", "runs since `TIME`: 24h, 7d or 2026-11-21")
 	asJSON.register(c.Flags())
 	return c
+}
+
+// kept returns the runs of this user, newest first.
+func kept() ([]store.Summary, error) {
+	st, err := store.Open("")
+	if err != nil {
+		return nil, err
+	}
+	all, err := st.List()
+	slices.Reverse(all)
+	return all, err
 }
 
 // Columns of a list of runs: a result has so many at least, a target so many at most.

@@ -80,6 +80,9 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr)
 	args, all := helpArgs(args)
 	groupHelp(root, all)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		complete(root)
+	}
 	root.SetArgs(nodeLinkArgs(args))
 	return exitFor(root.ExecuteContext(ctx), stderr)
 }

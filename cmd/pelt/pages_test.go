@@ -73,6 +73,7 @@ func checkCommand(line string) error {
 		return nil
 	}
 	root := newRoot(io.Discard, io.Discard)
+	root.InitDefaultCompletionCmd()
 	c, rest, err := root.Find(args)
 	if err != nil {
 		return err
