@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -84,7 +85,7 @@ func (e *Sockets) awaitCallers(ctx context.Context) (m engine.Meeting) {
 	return m
 }
 
-// Tell sends a message over a stream of an end that calls, before Settle.
+// Tell sends a message over a stream that is open, before Settle.
 func (e *Sockets) Tell(stream int, message []byte) error { return e.sockets[stream].write(message) }
 
 // Hear waits for a datagram on a stream of an end that calls, before Settle. It returns nil where none came, or a
@@ -94,7 +95,27 @@ func (e *Sockets) Hear(stream int, wait time.Duration) ([]byte, error) {
 	return d.whole(), err
 }
 
-// Stream is the 5-tuple of a stream of an end that calls.
+// errOnlyLinux refuses what needs one port for all streams.
+var errOnlyLinux = &engine.Refusal{Why: "only Linux lets all streams share one UDP port"}
+
+// Stray is what reached a stream's socket before it was connected: a datagram for the port, of somebody else.
+type Stray struct {
+	From netip.AddrPort
+	Head []byte // its first bytes
+}
+
+// Take opens the socket of a stream of an end that listens for a peer that is no pelt. at is one of this host's
+// addresses with the port of ListenShared. The caller handles the strays as if they had come to that port. Each stream
+// is taken before Settle.
+func (e *Sockets) Take(stream int, at, peer netip.AddrPort) (strays []Stray, err error) {
+	k, strays, err := e.engine.socketMaker.take(e.host, e.settings, at, peer)
+	if err == nil {
+		e.sockets[stream] = k
+	}
+	return strays, err
+}
+
+// Stream is the 5-tuple of a stream that is open.
 func (e *Sockets) Stream(i int) engine.Stream {
 	return engine.Stream{Local: e.sockets[i].local(), Remote: e.sockets[i].remote()}
 }

@@ -29,6 +29,10 @@ func (portable) dial(host engine.Host, s settings, stream int, peer netip.AddrPo
 	return w, nil
 }
 
+func (portable) take(engine.Host, settings, netip.AddrPort, netip.AddrPort) (socket, []Stray, error) {
+	return nil, nil, errOnlyLinux
+}
+
 func (p portable) listen(host engine.Host, s settings, consents []*engine.ConsentListener, f *follower) (
 	listening, error) {
 	if f.order.Role == engine.Send {

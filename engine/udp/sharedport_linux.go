@@ -52,6 +52,45 @@ func (p *sharedPort) dial(host engine.Host, s settings, stream int, peer netip.A
 	return k, nil
 }
 
+// ListenShared opens a UDP port that streams share; see Sockets.Take. The caller closes it.
+func ListenShared(at netip.AddrPort) (*net.UDPConn, error) {
+	c, err := net.ListenPacket("udp", engine.ListenText(at))
+	if err != nil {
+		return nil, err
+	}
+	conn := c.(*net.UDPConn)
+	raw, err := conn.SyscallConn()
+	if err == nil {
+		err = shareBound(raw)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// mostStrays bounds what a stream's socket is searched for.
+const mostStrays = 1024
+
+func (p *sharedPort) take(host engine.Host, s settings, at, peer netip.AddrPort) (socket, []Stray, error) {
+	k, err := connect(host, s, at, peer, true)
+	if err != nil {
+		return nil, nil, err // not k, which would be a non-nil socket
+	}
+	var strays []Stray
+	b := make([]byte, headBytes)
+	for range mostStrays {
+		n, from, err := unix.Recvfrom(k.fd, b, unix.MSG_DONTWAIT)
+		if err != nil { // none is left
+			break
+		}
+		if a := addrPort(from); a != peer {
+			strays = append(strays, Stray{From: a, Head: slices.Clone(b[:n])})
+		}
+	}
+	return k, strays, nil
+}
+
 func (p *sharedPort) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,20 +225,26 @@ func (p *sharedPort) open(host engine.Host) error {
 	return nil
 }
 
-// sharePort sets SO_REUSEPORT, and has ICMP errors gathered. SO_REUSEPORT is set after bind: a socket that has it
-// before would share the port, unnoticed, with another program of the same user.
+// sharePort lets streams share a port, and has ICMP errors gathered.
 func sharePort(conn *net.UDPConn) (syscall.RawConn, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	var set error
 	err = raw.Control(func(fd uintptr) {
-		set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
 		icmp.Gather(int(fd), false, true)
 		icmp.Gather(int(fd), true, true)
 	})
-	return raw, errors.Join(err, set)
+	return raw, errors.Join(err, shareBound(raw))
+}
+
+// shareBound sets SO_REUSEPORT after bind: a socket that has it before would share the port, unnoticed, with another
+// program of the same user.
+func shareBound(raw syscall.RawConn) (err error) {
+	failed := raw.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+	})
+	return errors.Join(failed, err)
 }
 
 // hearICMP counts the ICMP errors that came back for answers of the ends. The port is locked.

@@ -67,8 +67,8 @@ func (e *Engine) Sockets(host engine.Host, o engine.Order) (*Sockets, error) {
 	return e.SocketsFor(host, o, nil)
 }
 
-// SocketsFor opens the sockets of one end. With a codec the peer is no pelt: the caller meets it by Tell and Hear in
-// place of Connect, and no consent is asked for.
+// SocketsFor opens the sockets of one end. With a codec the peer is no pelt, and no consent is asked for: in place of
+// Connect the caller meets it by Tell and Hear, or by Take at an end that listens.
 func (e *Engine) SocketsFor(host engine.Host, o engine.Order, codec Codec) (*Sockets, error) {
 	if o.Flow.Protocol != model.UDP {
 		return nil, &engine.Refusal{Why: fmt.Sprintf("the udp engine carries no %s", o.Flow.Protocol)}
@@ -78,17 +78,20 @@ func (e *Engine) SocketsFor(host engine.Host, o engine.Order, codec Codec) (*Soc
 		return nil, err
 	}
 	s := &Sockets{
-		engine: e, order: o, codec: codec, settings: settingsOf(o, e.clock), stop: stop,
+		engine: e, host: host, order: o, codec: codec, settings: settingsOf(o, e.clock), stop: stop,
 		tokens: make([]engine.ConsentToken, o.Flow.Streams),
 		silent: make([]atomic.Bool, o.Flow.Streams), now: e.config.ConsentClock,
 	}
 	if s.now == nil {
 		s.now = e.clock.Now
 	}
-	if o.Listen {
-		err = s.listen(host)
-	} else {
+	switch {
+	case !o.Listen:
 		err = s.dial(host)
+	case codec == nil:
+		err = s.listen(host)
+	default:
+		s.sockets = make([]socket, o.Flow.Streams)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -99,6 +102,7 @@ func (e *Engine) SocketsFor(host engine.Host, o engine.Order, codec Codec) (*Soc
 // Sockets are those of one end of one flow, and carry its packets: an engine.Transport.
 type Sockets struct {
 	engine   *Engine
+	host     engine.Host
 	order    engine.Order
 	settings settings
 	stop     *stopSignal // ends Connect and Run
