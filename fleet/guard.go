@@ -57,9 +57,9 @@ func Private(a netip.Addr) bool {
 	return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast()
 }
 
-// ownNetwork reports whether an address is private, or in a network that an interface of this host is in.
+// OwnNetwork reports whether an address is private, or in a network that an interface of this host is in.
 // A route without a gateway would not do: a VPN's default route has none.
-func ownNetwork(a netip.Addr) bool {
+func OwnNetwork(a netip.Addr) bool {
 	if Private(a) {
 		return true
 	}

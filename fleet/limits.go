@@ -208,11 +208,14 @@ func (a *Agent) allowsCallers(s *session, met engine.Meeting) error {
 	return a.allowsTogether(s.id, theirs, callers...)
 }
 
+// Toward returns the limits for a client that calls from an address.
+func (l Limits) Toward(client netip.Addr) Limits { return l.toward(client) }
+
 // toward returns the limits for a client and the hosts that it has exchange traffic with this one. OwnFree lifts the
 // limit of the rate if all of them are in this host's own networks; OthersPPS and OthersBPS then keep it for the
 // text.
 func (l Limits) toward(hosts ...netip.Addr) Limits {
-	if l.OwnFree && !slices.ContainsFunc(hosts, func(a netip.Addr) bool { return !ownNetwork(a) }) {
+	if l.OwnFree && !slices.ContainsFunc(hosts, func(a netip.Addr) bool { return !OwnNetwork(a) }) {
 		l.OthersPPS, l.OthersBPS, l.MaxRatePPS, l.MaxRateBPS = l.MaxRatePPS, l.MaxRateBPS, 0, 0
 	}
 	return l

@@ -261,7 +261,7 @@ func TestOwnNetwork(t *testing.T) {
 		away: false, "2001:db8::1": false, "100.64.0.1": false, "0.0.0.0": false, "": false,
 	} {
 		a, _ := netip.ParseAddr(text)
-		if got := ownNetwork(a); got != want {
+		if got := OwnNetwork(a); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

@@ -176,7 +176,7 @@ func (c *Controller) place(order Trial) (*trial, error) {
 	_, _ = rand.Read(tag[:]) // never fails
 	t.tag = binary.BigEndian.Uint16(tag[:])
 	for i, f := range order.Flows {
-		if f.Breaker && f.Flow.Protocol == model.UDP && !ownNetwork(f.Listen) {
+		if f.Breaker && f.Flow.Protocol == model.UDP && !OwnNetwork(f.Listen) {
 			t.breakers[i] = &breaker{}
 		}
 		if f.Dialer != f.From && f.Dialer != f.To {

@@ -21,7 +21,7 @@ const DefaultPort = 5201
 // state is the byte that says how far a test has come.
 type state int8
 
-// The states that a client of UDP sends or sees.
+// The states of tests over UDP.
 const (
 	testStart       state = 1
 	testRunning     state = 2
@@ -37,9 +37,10 @@ const (
 	serverError     state = -2
 )
 
-// Bounds of what a server may send.
+// Bounds of what the other side may send.
 const (
 	mostResults = 1 << 20
+	mostParams  = 8 << 10
 	mostStreams = 128
 )
 
@@ -93,6 +94,7 @@ type results struct {
 	CPUSystem      float64        `json:"cpu_util_system"`
 	HasRetransmits count          `json:"sender_has_retransmits"`
 	Streams        []streamResult `json:"streams"`
+	Output         string         `json:"server_output_text,omitempty"` // of a server that is asked for it
 	oldMinus       bool           // -1 was written as 2^64-1: 3.13 and older
 }
 
@@ -112,7 +114,7 @@ func (c *count) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// readResults decodes a server's results of so many streams. Keys of other versions are left out.
+// readResults decodes the other side's results of so many streams. Keys of other versions are left out.
 func readResults(b []byte, streams int) (r results, err error) {
 	if len(b) > mostResults {
 		return r, fmt.Errorf("results of %d bytes, at most %d", len(b), mostResults)
@@ -164,6 +166,14 @@ var oldReply = [4]byte{0xB1, 0x68, 0xDE, 0x3A}
 // headerBytes is the length of the header: seconds u32, microseconds u32, sequence u32 from 1, big endian.
 const headerBytes = 12
 
+// replyTo is what a client takes for the answer to its request: big-endian clients of 3.12 to 3.16 swap both words.
+func replyTo(b []byte) [4]byte {
+	if [4]byte(b) == [4]byte{0x36, 0x37, 0x38, 0x39} {
+		return request
+	}
+	return [4]byte{0x36, 0x37, 0x38, 0x39}
+}
+
 // codec is the header of the datagrams to a server. What a server makes of the time is the jitter, for which only
 // differences count. So the seconds hold pelt's magic and trial, by which the near kernel knows the flow's packets, and
 // the microseconds hold the time. They are 1 s at least: then a server whose clock reads less than these "seconds"
@@ -190,6 +200,31 @@ func (codec) Parse(b []byte) (h engine.Header, ok bool) {
 	}
 	return engine.Header{Trial: binary.BigEndian.Uint16(b[2:]), Sequence: uint64(sequence) - 1,
 		SendNanos: uint64(binary.BigEndian.Uint32(b[4:])) * 1000}, true
+}
+
+// clientCodec is the header of the datagrams of a client. They name no trial: they are told by the stream's socket.
+type clientCodec struct {
+	trial uint16
+	wide  bool // the sequence is a u64
+}
+
+// Put writes nothing: pelt does not send in a client's name.
+func (clientCodec) Put([]byte, engine.Header) {}
+
+// Parse reads a client's header.
+func (c clientCodec) Parse(b []byte) (h engine.Header, ok bool) {
+	if len(b) < headerBytes || c.wide && len(b) < headerBytes+4 {
+		return h, false
+	}
+	sequence := uint64(binary.BigEndian.Uint32(b[8:]))
+	if c.wide {
+		sequence = binary.BigEndian.Uint64(b[8:])
+	}
+	if sequence == 0 {
+		return h, false
+	}
+	nanos := uint64(binary.BigEndian.Uint32(b))*1e9 + uint64(binary.BigEndian.Uint32(b[4:]))*1000
+	return engine.Header{Trial: c.trial, Sequence: sequence - 1, SendNanos: nanos}, true
 }
 
 // refusals say what a server means by an error code, and what to do.
@@ -231,17 +266,20 @@ type control struct {
 
 // newControl begins to read. Close ends it.
 func newControl(c *net.TCPConn) *control {
-	k := &control{conn: c, events: make(chan event, 16)}
+	k := makeControl(c)
 	go k.read()
 	return k
 }
+
+// makeControl leaves it to its caller to read.
+func makeControl(c *net.TCPConn) *control { return &control{conn: c, events: make(chan event, 16)} }
 
 func (k *control) read() {
 	defer close(k.events)
 	for {
 		e := k.next()
 		k.events <- e // of the few states of a test the room holds all; a server that sends more waits
-		if e.err != nil || e.state == exchangeResults {
+		if e.err != nil || e.state == exchangeResults || e.state == testEnd {
 			return
 		}
 	}
@@ -331,15 +369,16 @@ func (k *control) sendJSON(v any) error {
 	return k.write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
 }
 
-// readJSON reads a document, after exchangeResults. Memory grows with what comes, not with the length that is announced.
-func (k *control) readJSON() ([]byte, error) {
+// readJSON reads a document. Memory grows with what comes, not with the length that is announced.
+func (k *control) readJSON(most int64) ([]byte, error) {
+	_ = k.conn.SetReadDeadline(time.Now().Add(patience))
 	var head [4]byte
 	if _, err := io.ReadFull(k.conn, head[:]); err != nil {
 		return nil, closedOr(err)
 	}
 	n := int64(binary.BigEndian.Uint32(head[:]))
-	if n == 0 || n > mostResults {
-		return nil, fmt.Errorf("its results have %d bytes, and not 1 to %d", n, mostResults)
+	if n == 0 || n > most {
+		return nil, fmt.Errorf("it announced a document of %d bytes, and not 1 to %d", n, most)
 	}
 	b, err := io.ReadAll(io.LimitReader(k.conn, n))
 	if err == nil && int64(len(b)) < n {

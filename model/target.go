@@ -17,6 +17,12 @@ func checkTarget(t string) error {
 		_, _, err := HostPort(server)
 		return err
 	}
+	if client, ok := strings.CutPrefix(t, IperfClient); ok {
+		if _, err := netip.ParseAddr(client); err != nil {
+			return wrong("target", "want the address of an iperf3 client, not %q", clip(client))
+		}
+		return nil
+	}
 	if strings.HasPrefix(t, FleetTarget) {
 		_, _, err := FleetHosts(t)
 		return err
@@ -32,6 +38,9 @@ const FleetTarget = "fleet:"
 func IperfServer(target string) (server string, ok bool) {
 	return strings.CutPrefix(target, "iperf3://")
 }
+
+// IperfClient begins the target of a run that an iperf3 client asked for; its address stands behind.
+const IperfClient = "iperf3-client://"
 
 // checkIperf refuses what an iperf3 server cannot do.
 func (p Plan) checkIperf() error {

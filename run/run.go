@@ -34,6 +34,7 @@ type Options struct {
 	// Live is for somebody who watches: how busy cores are, and accounts of short trials, too.
 	Live bool
 
+	caller  *caller // an iperf3 client, for whom the run is; else nil
 	records *recording
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
+	"sync"
 
 	"pelt/engine/udp"
 	"pelt/fleet"
@@ -23,8 +24,9 @@ type ServeOptions struct {
 	Port    int        // control; data uses Port+1
 	Shown   netip.Addr // of this host's addresses the one that clients are told first; its interface is reported
 	Code    string
-	Observe bool   // only observe this host, a router: be no end of any test
-	Ready   func() // called once when clients may come
+	Observe bool          // only observe this host, a router: be no end of any test
+	Iperf   *IperfOptions // nil: iperf3 clients are not served
+	Ready   func()        // called once when clients may come
 }
 
 // EndOptions are what this host lets others do with it as an end of tests.
@@ -104,11 +106,23 @@ func Serve(ctx context.Context, o ServeOptions) error {
 			return err
 		}
 	}
+	var serving sync.WaitGroup
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if o.Iperf != nil {
+		s, err := serveIperf(o, kernel)
+		if err != nil {
+			return errors.Join(err, free(), kernel.Close())
+		}
+		serving.Go(func() { _ = s.server.Serve(ctx) })
+	}
 	err := fleet.Serve(ctx, fleet.ServeConfig{
 		HubConfig: fleet.HubConfig{Listen: netip.AddrPortFrom(o.Listen, uint16(o.Port)), Code: o.Code,
 			Events: o.Events},
 		Agent: agent, Ready: func(netip.AddrPort) { o.Ready() },
 	})
+	stop()
+	serving.Wait()
 	return errors.Join(err, free(), kernel.Close())
 }
 

@@ -83,6 +83,12 @@ func openSite(ctx context.Context, p model.Plan, o Options) (*site, error) {
 	if server, ok := model.IperfServer(p.Target); ok {
 		return openIperf(ctx, server, p, o)
 	}
+	if o.caller != nil {
+		return o.caller.open(ctx, p, o)
+	}
+	if strings.HasPrefix(p.Target, model.IperfClient) {
+		return nil, refuse("target", "only an iperf3 client begins such a test, at pelt serve --iperf3")
+	}
 	return openHosts(ctx, p, o)
 }
 

@@ -20,7 +20,7 @@ var (
 	codeBlock     = regexp.MustCompile("(?ms)^```.*?^```$")
 	blockCommand  = regexp.MustCompile(`(?m)^(?:\$ )?pelt (?:[^\n]*\\\n)*[^\n]*$`)
 	inlineCommand = regexp.MustCompile("`(pelt [^`\n]+)`")
-	inlineFlag    = regexp.MustCompile("`--([a-z-]+)[^`\n]*`")
+	inlineFlag    = regexp.MustCompile("`--([a-z0-9-]+)[^`\n]*`")
 )
 
 // TestPageCommands: each command and flag of README and docs exists. Commands that send make a plan of their flags.

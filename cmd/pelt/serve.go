@@ -16,6 +16,7 @@ import (
 	"pelt/internal/privilege"
 	"pelt/model"
 	"pelt/run"
+	"pelt/store"
 	"pelt/unit"
 )
 
@@ -24,6 +25,7 @@ func newServe() *cobra.Command {
 	var code, codeFile string
 	var port, sessions int
 	var observeOnly bool
+	var iperf iperfService
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Be the far end: wait for pelt on another host",
@@ -36,7 +38,7 @@ dropped.`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s := run.ServeOptions{Port: port, Observe: observeOnly}
-			for _, name := range []string{"calls", "xdp", "max-rate", "max-time"} {
+			for _, name := range []string{"calls", "xdp", "max-rate", "max-time", "iperf3", "open-iperf3"} {
 				if observeOnly && c.Flags().Changed(name) {
 					return usagef("--%s: is for an end of tests, and a host that only observes is none", name)
 				}
@@ -50,6 +52,9 @@ dropped.`,
 			}
 			if port = s.Port; port < 1 || port > 65534 {
 				return usagef("--port: want 1 to 65534, not %d: the port above it carries the data", port)
+			}
+			if s.Iperf, err = iperf.options(c, port); err != nil {
+				return err
 			}
 			s.Code, err = codeOf(code, codeFile)
 			if err == nil && s.Code == "" {
@@ -80,7 +85,37 @@ dropped.`,
 	f.StringVar(&codeFile, "code-file", "", "read the code from `FILE`")
 	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut")
 	f.IntVar(&sessions, "max-sessions", 16, "`N` clients served at once")
+	iperf.register(f)
 	return c
+}
+
+// iperfService are how iperf3 clients are served.
+type iperfService struct {
+	port int
+	open bool
+}
+
+func (i *iperfService) register(f *pflag.FlagSet) {
+	f.IntVar(&i.port, "iperf3", 0, "serve iperf3 clients, too, on `PORT`: iperf3 -u -c HOST --get-server-output")
+	f.Lookup("iperf3").NoOptDefVal = strconv.Itoa(run.IperfPort)
+	f.BoolVar(&i.open, "open-iperf3", false, "serve iperf3 clients of all networks, not only of this host's own")
+}
+
+// options are nil without --iperf3.
+func (i *iperfService) options(c *cobra.Command, port int) (*run.IperfOptions, error) {
+	switch asked := c.Flags().Changed("iperf3"); {
+	case !asked && i.open:
+		return nil, usagef("--open-iperf3: want --iperf3, too")
+	case !asked:
+		return nil, nil
+	case i.port < 1 || i.port > 65535 || i.port == port || i.port == port+1:
+		return nil, usagef("--iperf3: want a port from 1 to 65535 that is none of pelt's own, not %d", i.port)
+	}
+	st, err := store.Open("")
+	if err != nil {
+		fmt.Fprintf(c.ErrOrStderr(), "pelt: tests of iperf3 clients will not be kept: %v\n", err)
+	}
+	return &run.IperfOptions{Port: i.port, Open: i.open, Store: st}, nil
 }
 
 // dropPrivileges has a process that obeys others keep only the rights of root that its tests use.
@@ -213,6 +248,13 @@ func invitation(s run.ServeOptions, code, note string) string {
 	}
 	if note != "" {
 		fmt.Fprint(&b, "\n"+note)
+	}
+	if s.Iperf != nil {
+		port := ""
+		if s.Iperf.Port != run.IperfPort {
+			port = fmt.Sprintf(" -p %d", s.Iperf.Port)
+		}
+		fmt.Fprintf(&b, "\nor, with iperf3 in place of pelt:\n\n    iperf3 -u -c %v%s --get-server-output\n", addresses[0], port)
 	}
 	fmt.Fprint(&b, "\nCtrl-C ends it; the code ends with it.\n")
 	return b.String()

@@ -1,0 +1,235 @@
+package iperf3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"pelt/engine"
+	"pelt/engine/udp"
+)
+
+// ServerConfig is how clients are served.
+type ServerConfig struct {
+	Listen   netip.AddrPort // TCP and UDP; no address is all of the host's
+	Sessions int            // clients at once
+	Longest  time.Duration  // of a test that ends by an amount of data
+	// Welcome says why a host may not come; nil if it may.
+	Welcome func(netip.Addr) error
+	// Admit says why a test is refused; nil if it is not. A *Denial has a code of its own. under are the other tests of
+	// the client's host.
+	Admit func(s *Session, under []*Session) error
+	// Run carries out a test by its ends Near and Far, and returns what the client is told beside the figures.
+	Run    func(ctx context.Context, s *Session) (text string, err error)
+	Events func(string) // one sentence each
+}
+
+const (
+	// mostGuests bounds the clients that have not said what they want. If there are more, the one that waits longest is
+	// closed: a right client says it at once.
+	mostGuests = 256
+	mostTurns  = 30 * time.Second // that a client waits while others of its host open streams
+)
+
+// Server serves iperf3 clients, many at once.
+type Server struct {
+	config   ServerConfig
+	listener *net.TCPListener
+	port     *net.UDPConn // takes the requests of streams
+	udp      *udp.Engine
+
+	mu       sync.Mutex
+	over     bool
+	guests   []net.Conn // that wait to say what they want, the oldest first
+	sessions []*Session
+	opening  map[netip.Addr]*Session // by host: the one whose streams are being opened, for requests do not say whose they are
+}
+
+// Listen opens the port.
+func Listen(c ServerConfig) (*Server, error) {
+	busy := func(kind string, err error) error {
+		return fmt.Errorf("port %d/%s cannot be opened for iperf3 clients: %w; end what uses it, or choose another port",
+			c.Listen.Port(), kind, err)
+	}
+	l, err := net.Listen("tcp", engine.ListenText(c.Listen))
+	if err != nil {
+		return nil, busy("tcp", err)
+	}
+	at := netip.AddrPortFrom(c.Listen.Addr(), uint16(l.Addr().(*net.TCPAddr).Port))
+	u, err := udp.ListenShared(at)
+	if err != nil {
+		return nil, errors.Join(busy("udp", err), l.Close())
+	}
+	return &Server{config: c, listener: l.(*net.TCPListener), port: u, udp: udp.New(udp.Config{}),
+		opening: map[netip.Addr]*Session{}}, nil
+}
+
+// Port is where the server listens.
+func (s *Server) Port() uint16 { return uint16(s.listener.Addr().(*net.TCPAddr).Port) }
+
+// Serve serves until ctx ends. Then no client is left.
+func (s *Server) Serve(ctx context.Context) error {
+	var serving sync.WaitGroup
+	serving.Go(s.readRequests)
+	defer context.AfterFunc(ctx, func() {
+		_, _ = s.listener.Close(), s.port.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.over = true
+		for _, c := range s.guests {
+			_ = c.Close()
+		}
+	})()
+	for ctx.Err() == nil {
+		c, err := s.listener.AcceptTCP()
+		if err != nil {
+			engine.Sleep(ctx, 10*time.Millisecond) // such as that no descriptor is left
+			continue
+		}
+		serving.Go(func() { s.serve(ctx, c) })
+	}
+	serving.Wait()
+	return s.udp.Close()
+}
+
+// come notes a client that has not said what it wants.
+func (s *Server) come(c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.guests = append(s.guests, c); len(s.guests) > mostGuests || s.over {
+		_ = s.guests[0].Close()
+		s.guests = s.guests[1:]
+	}
+}
+
+// begun forgets such a client.
+func (s *Server) begun(c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.guests = without(s.guests, c)
+}
+
+func without[T comparable](list []T, one T) (left []T) {
+	for _, x := range list {
+		if x != one {
+			left = append(left, x)
+		}
+	}
+	return left
+}
+
+// errFull says that no place is left. The protocol has a state for it.
+var errFull = errors.New("as many clients are served as --max-sessions allows")
+
+// serve is the whole life of a client.
+func (s *Server) serve(ctx context.Context, c *net.TCPConn) {
+	x := newSession(s, c)
+	s.come(c)
+	err := x.ask()
+	s.begun(c)
+	if err == nil {
+		err = s.enter(x)
+	}
+	if err == nil {
+		err = x.test(ctx)
+		s.leave(x)
+	}
+	if err != nil && !errors.Is(err, errNothing) && ctx.Err() == nil {
+		s.config.Events(fmt.Sprintf("iperf3 client %v: no result: %v", x.Peer, err))
+	}
+	x.end(err)
+}
+
+// enter gives a client a place, if its test is allowed.
+func (s *Server) enter(x *Session) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.sessions) >= s.config.Sessions {
+		return errFull
+	}
+	var under []*Session
+	for _, other := range s.sessions {
+		if other.Peer == x.Peer {
+			under = append(under, other)
+		}
+	}
+	if err := s.config.Admit(x, under); err != nil {
+		return err
+	}
+	s.sessions = append(s.sessions, x)
+	return nil
+}
+
+func (s *Server) leave(x *Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessions = without(s.sessions, x)
+}
+
+// turn waits until no other client of the same host opens streams. The caller ends the turn.
+func (s *Server) turn(ctx context.Context, x *Session) error {
+	late := time.NewTimer(mostTurns)
+	defer late.Stop()
+	for {
+		s.mu.Lock()
+		other := s.opening[x.Peer]
+		if other == nil {
+			s.opening[x.Peer] = x
+		}
+		s.mu.Unlock()
+		if other == nil {
+			return nil
+		}
+		select {
+		case <-other.opened:
+		case e := <-x.control.events:
+			return e.left()
+		case <-late.C:
+			return deny(codeStreamNot, "other tests of its host kept opening streams")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// endTurn ends a client's turn.
+func (s *Server) endTurn(x *Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.opening, x.Peer)
+	close(x.opened)
+}
+
+// readRequests opens streams for those who ask. Nothing else is answered.
+func (s *Server) readRequests() {
+	b := make([]byte, 64)
+	for {
+		n, from, err := s.port.ReadFromUDPAddrPort(b)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err == nil {
+			s.request(b[:n], netip.AddrPortFrom(from.Addr().Unmap(), from.Port()))
+		}
+	}
+}
+
+// request opens a stream, if it is the turn of a client at that address. Late data of a test before is longer.
+func (s *Server) request(b []byte, from netip.AddrPort) {
+	if len(b) != len(request) {
+		return
+	}
+	s.mu.Lock()
+	x := s.opening[from.Addr()]
+	s.mu.Unlock()
+	if x == nil {
+		return
+	}
+	for _, other := range x.take(b, from) {
+		s.request(other.Head, other.From)
+	}
+}

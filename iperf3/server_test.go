@@ -1,0 +1,343 @@
+package iperf3
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"pelt/engine"
+)
+
+// served runs a test's two ends through their steps, as a run does.
+func served(ctx context.Context, x *Session) (string, error) {
+	o := engine.Order{Flow: x.Flow(), Timing: x.Timing(), Role: engine.Receive, Listen: true, Trial: 7, CPU: -1}
+	near := engine.New(x.Near(), thisHost{}, o)
+	defer near.Close()
+	o.Role, o.Listen, o.Peer = engine.Send, false, x.Local.Addr()
+	far := engine.New(x.Far(), thisHost{}, o)
+	defer far.Close()
+	defer context.AfterFunc(ctx, func() { near.Stop(); far.Stop() })()
+	k := engine.Known{Living: make([]bool, x.Flow().Streams)}
+	for i := range k.Living {
+		k.Living[i] = true
+	}
+	for _, s := range []engine.Step{engine.Open, engine.Meet, engine.Met, engine.Ready} {
+		l, err := near.Do(ctx, s, k)
+		if k.Ports = l.Ports; err != nil {
+			return "", err
+		}
+		if _, err = far.Do(ctx, s, k); err != nil {
+			return "", err
+		}
+	}
+	if _, err := far.Do(ctx, engine.Go, k); err != nil {
+		return "", err
+	}
+	halted, err := far.Do(ctx, engine.Halt, k)
+	if err == nil {
+		_, err = near.Do(ctx, engine.Drain, engine.Known{Sent: halted.Sent})
+	}
+	return "100 % of the packets that died did so elsewhere\n", err
+}
+
+// startServer serves on loopback until the test ends.
+func startServer(t *testing.T, sessions int) *Server {
+	t.Helper()
+	s, err := Listen(ServerConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Sessions: sessions, Longest: time.Hour,
+		Welcome: func(a netip.Addr) error {
+			if a == netip.MustParseAddr("127.0.0.9") {
+				return errors.New("a stranger")
+			}
+			return nil
+		},
+		Admit: func(x *Session, under []*Session) error {
+			if x.Flow().Rate.IsMax() {
+				return TooFast(errors.New("no floods"))
+			}
+			return nil
+		},
+		Run: served, Events: func(text string) { t.Log(text) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	over := make(chan error, 1)
+	go func() { over <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// fakeClient is an iperf3 client of any kind.
+type fakeClient struct {
+	*testing.T
+	net.Conn
+	port uint16
+}
+
+func dialServer(t *testing.T, s *Server, from string) fakeClient {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	c, err := d.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.Port()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	return fakeClient{t, c, s.Port()}
+}
+
+func (c fakeClient) put(b ...byte) { _, _ = c.Write(b) } // an error shows when the answer is read
+
+// want reads the states that the server is to send.
+func (c fakeClient) want(states ...state) {
+	c.Helper()
+	b := make([]byte, len(states))
+	n, err := io.ReadFull(c, b)
+	for i := range states {
+		if i >= n || state(int8(b[i])) != states[i] {
+			c.Fatalf("the server sent %v (%v), want %v", b[:n], err, states)
+		}
+	}
+}
+
+// document sends a document behind its length.
+func (c fakeClient) document(text string) {
+	c.put(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)...)
+}
+
+// hello says who it is, and what it wants.
+func (c fakeClient) hello(params string) {
+	c.Helper()
+	cookie := newCookie()
+	c.put(cookie[:]...)
+	c.want(paramExchange)
+	c.document(params)
+}
+
+// stream opens a UDP stream from an address; nil if it is not answered.
+func (c fakeClient) stream(from string, word [4]byte) (u *net.UDPConn, reply []byte) {
+	c.Helper()
+	u, err := net.DialUDP("udp", &net.UDPAddr{IP: net.ParseIP(from)}, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(c.port)})
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.Cleanup(func() { u.Close() })
+	_, _ = u.Write(word[:])
+	_ = u.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+	b := make([]byte, 16)
+	n, _ := u.Read(b)
+	return u, b[:n]
+}
+
+const rightParams = `{"udp":true,"omit":0,"time":1,"num":0,"blockcount":0,"parallel":2,"len":64,"bandwidth":1000000,` +
+	`"udp_counters_64bit":1,"get_server_output":1,"client_version":"3.12"}`
+
+// run is a whole test of two streams: of the first, packet 3 of 10 is lost, of the second the last two of 5.
+func (c fakeClient) run() {
+	c.Helper()
+	c.hello(rightParams)
+	c.want(createStreams)
+	big := [4]byte{0x36, 0x37, 0x38, 0x39}
+	first, reply := c.stream("127.0.0.1", request)
+	if [4]byte(reply) != big {
+		c.Errorf("reply % x", reply)
+	}
+	second, reply := c.stream("127.0.0.1", big)
+	if [4]byte(reply) != request {
+		c.Errorf("reply % x to a big-endian client", reply)
+	}
+	c.want(testStart, testRunning)
+	b := make([]byte, 64)
+	for i := range 10 {
+		binary.BigEndian.PutUint64(b[8:], uint64(i+1))
+		if i != 2 {
+			_, _ = first.Write(b)
+		}
+		if i < 3 {
+			_, _ = second.Write(b)
+		}
+	}
+	c.put(byte(testEnd))
+	c.want(exchangeResults)
+	c.document(`{"cpu_util_total":1,"cpu_util_user":0,"cpu_util_system":1,"sender_has_retransmits":18446744073709551615,"streams":[` +
+		`{"id":1,"bytes":640,"retransmits":-1,"jitter":0,"errors":0,"packets":10},` +
+		`{"id":3,"bytes":320,"retransmits":-1,"jitter":0,"errors":0,"packets":5}]}`)
+	var n [4]byte
+	if _, err := io.ReadFull(c, n[:]); err != nil {
+		c.Fatal(err)
+	}
+	text := make([]byte, binary.BigEndian.Uint32(n[:]))
+	if _, err := io.ReadFull(c, text); err != nil {
+		c.Fatal(err)
+	}
+	r, err := readResults(text, 2)
+	if err != nil {
+		c.Fatalf("%v\n%s", err, text)
+	}
+	for i, want := range []struct{ packets, lost count }{{10, 1}, {5, 2}} {
+		if s := r.Streams[i]; s.Packets != want.packets || s.Errors != want.lost || s.Bytes != 64*(want.packets-want.lost) {
+			c.Errorf("stream %d: %+v, want %+v", i, s, want)
+		}
+	}
+	if !strings.Contains(r.Output, "100 %") {
+		c.Errorf("server output %q", r.Output)
+	}
+	c.want(displayResults)
+	c.put(byte(iperfDone))
+}
+
+func TestServer(t *testing.T) {
+	s := startServer(t, 4)
+	for range 3 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			dialServer(t, s, "127.0.0.1").run()
+		})
+	}
+}
+
+// TestServerRefuses: each refusal has the code by which iperf3 knows it.
+func TestServerRefuses(t *testing.T) {
+	s := startServer(t, 1)
+	for _, c := range []struct {
+		old, new string
+		code     uint32
+	}{
+		{`"udp"`, `"tcp"`, codeNotDone},
+		{`"omit":0`, `"reverse":true`, codeNotDone},
+		{`"omit":0`, `"bidirectional":true`, codeNotDone},
+		{`"omit":0`, `"omit":601`, codeOmit},
+		{`"time":1`, `"time":86401`, codeTime},
+		{`"time":1`, `"time":-1`, codeTime},
+		{`"time":1`, `"time":0`, codeTime},
+		{`"parallel":2`, `"parallel":129`, codeStreams},
+		{`"parallel":2`, `"parallel":0`, codeStreams},
+		{`"len":64`, `"len":15`, codePayload},
+		{`"len":64`, `"len":65508`, codePayload},
+		{`"len":64`, `"len":64,"window":1000000000`, codeWindow},
+		{`"len":64`, `"len":64,"TOS":256`, codeTOS},
+		{`"num":0`, `"num":-5`, codeParams},
+		{`"bandwidth":1000000`, `"bandwidth":0`, codeRate},
+		{`"bandwidth":1000000`, `"bandwidth":1e300`, codeRate},
+		{`{`, `[`, codeParams},
+	} {
+		conn := dialServer(t, s, "127.0.0.1")
+		conn.hello(strings.Replace(rightParams, c.old, c.new, 1))
+		conn.want(serverError)
+		var b [8]byte
+		if _, err := io.ReadFull(conn, b[:]); err != nil || binary.BigEndian.Uint32(b[:]) != c.code {
+			t.Errorf("%s: code %d (%v), want %d", c.new, binary.BigEndian.Uint32(b[:]), err, c.code)
+		}
+	}
+	stranger := dialServer(t, s, "127.0.0.9")
+	stranger.want(serverError)
+}
+
+// TestServerHostile: whatever others do, a right client is served.
+func TestServerHostile(t *testing.T) {
+	s := startServer(t, 2)
+	for range 2 * mostGuests { // they say nothing, and hold no place
+		dialServer(t, s, "127.0.0.1")
+	}
+	for _, announced := range []uint32{0, mostParams + 1, 1<<32 - 1} {
+		c := dialServer(t, s, "127.0.0.1")
+		cookie := newCookie()
+		c.put(cookie[:]...)
+		c.want(paramExchange)
+		c.put(binary.BigEndian.AppendUint32(nil, announced)...)
+		c.want(serverError)
+	}
+	dialServer(t, s, "127.0.0.1").run()
+
+	stalls := dialServer(t, s, "127.0.0.1") // and never opens its streams
+	stalls.hello(rightParams)
+	stalls.want(createStreams)
+	if _, reply := stalls.stream("127.0.0.2", request); len(reply) > 0 {
+		t.Errorf("a host without a control connection is answered: % x", reply)
+	}
+	other := dialServer(t, s, "127.0.0.2")
+	other.hello(rightParams)
+	other.want(createStreams)
+	full := dialServer(t, s, "127.0.0.1")
+	full.hello(rightParams)
+	full.want(accessDenied)
+	other.put(byte(clientTerminate))
+	stalls.Close()
+	for until := time.Now().Add(5 * time.Second); s.served() > 0; engine.Sleep(context.Background(), time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("%d places are still held", s.served())
+		}
+	}
+
+	liar := dialServer(t, s, "127.0.0.1")
+	liar.hello(strings.Replace(rightParams, `"parallel":2`, `"parallel":1`, 1))
+	liar.want(createStreams)
+	liar.stream("127.0.0.1", request)
+	liar.want(testStart, testRunning)
+	liar.put(byte(testEnd))
+	liar.want(exchangeResults)
+	liar.put(0xFF, 0xFF, 0xFF, 0xFF)
+	liar.want(serverError)
+	dialServer(t, s, "127.0.0.1").run()
+}
+
+func (s *Server) served() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sessions)
+}
+
+func FuzzAsked(f *testing.F) {
+	f.Add([]byte(rightParams))
+	f.Add([]byte(`{"udp":true,"num":9223372036854775807,"len":1e9}`))
+	f.Add([]byte(`{"udp":1,"time":null,"parallel":"x","bandwidth":-1}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, err := readAsked(b)
+		if err != nil {
+			if !errors.As(err, new(*Denial)) {
+				t.Errorf("%q: %v has no code", b, err)
+			}
+			return
+		}
+		if a.streams < 1 || a.streams > mostStreams || a.payload < 16 || a.payload > 65507 || a.window > mostWindow ||
+			a.bandwidth < 0 || (a.seconds == 0) != (a.packets > 0) {
+			t.Errorf("%q: %+v", b, a)
+		}
+		_, _ = a.flow()
+	})
+}
+
+func FuzzClientHeader(f *testing.F) {
+	f.Add([]byte("0123456789abcdef"), true)
+	f.Fuzz(func(t *testing.T, b []byte, wide bool) {
+		h, ok := clientCodec{trial: 3, wide: wide}.Parse(b)
+		if ok != (h.Trial == 3) {
+			t.Errorf("%x: %+v, %v", b, h, ok)
+		}
+	})
+}
+
+// TestResultsText: what the server writes has the keys that every version of iperf3 wants.
+func TestResultsText(t *testing.T) {
+	end := 1.0
+	b, err := json.Marshal(results{Streams: []streamResult{{ID: 1, End: &end}}})
+	for _, key := range []string{"cpu_util_total", "cpu_util_user", "cpu_util_system", "sender_has_retransmits", "bytes",
+		"retransmits", "jitter", "errors", "packets", "start_time", "end_time"} {
+		if err != nil || !strings.Contains(string(b), `"`+key+`":`) {
+			t.Errorf("no %s in %s (%v)", key, b, err)
+		}
+	}
+}
