@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"os/signal"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -121,6 +122,10 @@ func leaks() (left func() string) {
 	if l, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
 		l.Close()
 	}
+	// So does the goroutine that takes signals, which the first who asks for one begins: fuzzing does.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	signal.Stop(signals)
 	goroutines, files := runtime.NumGoroutine(), OpenFiles()
 	return func() string {
 		for over := time.Now().Add(Patience); runtime.NumGoroutine() > goroutines ||
