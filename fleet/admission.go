@@ -347,20 +347,29 @@ func (d *admission) addressOf(client string) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// close ends all connections from outside.
-func (d *admission) close() {
+// refuse admits nobody from now on.
+func (d *admission) refuse() {
 	if d.listener != nil {
 		_ = d.listener.Close()
 	}
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.closed = true
 	d.room.Signal()
 	for v := range d.waiting {
 		_ = v.conn.Close()
 	}
-	for _, v := range d.clients {
-		_ = v.conn.Close()
-	}
-	d.mu.Unlock()
+}
+
+// close returns once what was written to clients has left, and waits no longer than flushTime for it. The server is down.
+func (d *admission) close() {
+	late := time.AfterFunc(flushTime, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, v := range d.clients {
+			_ = v.conn.Close()
+		}
+	})
+	defer late.Stop()
 	d.live.Wait()
 }

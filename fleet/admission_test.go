@@ -116,7 +116,7 @@ func places(t *testing.T) {
 	}{
 		{"one leaves", func() { d.end(last) }, true},
 		{"one is let in", func() { d.admit(last, "another", "token") }, true},
-		{"the hub ends", d.close, false},
+		{"the hub ends", d.refuse, false},
 	} {
 		entered := make(chan bool, 1)
 		go func() {

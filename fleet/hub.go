@@ -83,8 +83,12 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 	}
 	h.admission.server = h.server
 	h.close = sync.OnceFunc(func() {
-		h.admission.close()
+		h.admission.refuse()
+		for end := time.Now().Add(flushTime); h.holds() && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
 		h.server.Shutdown()
+		h.admission.close()
 		h.server.WaitForShutdown()
 	})
 	go h.server.Start()
@@ -142,6 +146,12 @@ func (h *Hub) Close() error {
 	}
 	h.close()
 	return nil
+}
+
+// holds reports whether messages wait to be written to somebody: a server that is shut down drops them.
+func (h *Hub) holds() bool {
+	all, err := h.server.Connz(nil)
+	return err == nil && slices.ContainsFunc(all.Conns, func(c *server.ConnInfo) bool { return c.Pending > 0 })
 }
 
 // Join makes an agent on an in-process connection. The hub closes it.

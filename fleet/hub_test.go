@@ -265,3 +265,39 @@ func TestPortInUse(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// What an agent says last is heard though its hub ends right after it: a controller would wait for the answer as for one
+// whose connection was cut for a moment.
+func TestLastAnswersAreHeard(t *testing.T) {
+	t.Parallel()
+	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Code: testCode, Joins: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := h.Join(agentOn(newWire(), "far"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hears, err := dialFleet(t.Context(), HubAddress{Addr: h.Addr(), Code: testCode}, "near")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hears.close()
+	const answers = 300
+	heard, subject := make(chan struct{}, answers), hears.nc.NewInbox()
+	if _, err := hears.subscribe(subject, func(*nats.Msg) { heard <- struct{}{} }); err != nil {
+		t.Fatal(err)
+	}
+	if err := hears.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for range answers {
+		if err := a.link.nc.Publish(subject, make([]byte, 4<<10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Await(t, "the last answers", func() bool { return len(heard) == answers })
+}

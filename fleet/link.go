@@ -207,6 +207,9 @@ func (l *link) close() {
 	defer unstick.Stop()
 	close(l.quit)
 	l.posting.Wait()
+	if l.nc.IsConnected() {
+		_ = l.nc.FlushTimeout(flushTime) // a hub that ends right after this has read it all, and hands it on
+	}
 	l.nc.Close()
 	<-l.lost
 }
