@@ -53,3 +53,7 @@ folders() { grep -rlE --include="$1" "$2" . | xargs -n1 dirname | sort -u; }
 racy() { folders '*.go' '^\s+go [a-z]|\.Go\(func' | grep -vE '^\./test'; }
 
 others() { go list ./... | sed 's,^pelt,.,' | grep -vxF "$(racy)" | grep -vxE '\./test(/faults)?'; }
+
+# drawn keeps the packages with tests of drawn cases; fixed keeps the others.
+drawn() { grep -xF "$(folders '*_test.go' '"pgregory.net/rapid"')"; }
+fixed() { grep -vxF "$(folders '*_test.go' '"pgregory.net/rapid"')"; }

@@ -21,10 +21,10 @@ type Controls struct {
 }
 
 func CompareControls(rows []table.Row) (c Controls) {
-	under := table.Vary(rows, "control") // also where only one condition has usable trials
 	if rows = transfers(rows); len(rows) == 0 {
 		return c
 	}
+	under := table.Vary(table.Rows(rows[0].Doc), "control") // also where only one condition has usable trials
 	c.Layout = table.LayBy(rows, under, []table.Key{table.KeyOf("control")})
 	c.Metric = speedMetric(rows)
 	c.Baseline = c.Conditions[0].Places[0].Choice.Name()

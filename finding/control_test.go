@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pelt/model"
+	"pelt/table"
 )
 
 // transfer is what one control does under one loss.
@@ -146,6 +147,22 @@ func TestTooFewToTell(t *testing.T) {
 	}{{1, 1, 3, true}, {2, 1, 3, true}, {3, 1, 3, false}, {3, 6, 4, true}, {10, 6, 4, false}, {3, 1000, 8, true}} {
 		if need, yes := TooFewToTell(c.repeats, c.comparisons); need != c.need || yes != c.yes {
 			t.Errorf("%d repeats, %d comparisons: %d %v", c.repeats, c.comparisons, need, yes)
+		}
+	}
+}
+
+// TestControlsOfSomeRows: a page shows the usable trials only; its places have the names of the answer's.
+func TestControlsOfSomeRows(t *testing.T) {
+	d := race{of: []transfer{{"cubic", 0, 90, 0}, {"bbr", 0, 90, 0}, {"cubic", 0.01, 11, 0}, {"bbr", 0.01, 70, 0}},
+		repeats: 1, invalid: 2}.doc()
+	rows := table.Rows(d)
+	all, usable := CompareControls(rows), CompareControls(table.Usable(rows))
+	if len(all.Groups) != 2 || len(usable.Groups) != 2 {
+		t.Fatalf("%d and %d places; want the two of one condition", len(all.Groups), len(usable.Groups))
+	}
+	for i, g := range usable.Groups {
+		if g.Name() != all.Groups[i].Name() {
+			t.Errorf("%q among usable trials, %q among all", g.Name(), all.Groups[i].Name())
 		}
 	}
 }
