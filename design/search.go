@@ -242,21 +242,65 @@ func (s *search) loads(r replayed) (cells []model.Cell) {
 	if len(s.Loads) == 0 || len(r.seen) == 0 {
 		return nil
 	}
-	found := s.question.bounds(s.question.Goals[0], r.seen).Throughput
+	found := s.found(r)
 	if !(found > 0) {
 		return nil
 	}
+	up, down := s.eachWay(r, found)
 	idle := max(1, min(math.Floor(found/100), model.IdlePPS)) // of a slow path 100 packets a second are a load
 	for _, share := range s.Loads {
-		if share*found > r.most {
+		if share*max(up, down) > r.most {
 			continue
 		}
 		c := maps.Clone(r.cell)
 		c["load_ratio"] = model.Number(share)
-		c["rate_pps"] = model.Number(max(math.Round(share*found), idle))
+		c["rate_pps"] = model.Number(max(math.Round(share*up), idle))
+		if up != down {
+			c["return_pps"] = model.Number(max(math.Round(share*down), idle))
+		}
 		cells = append(cells, c)
 	}
 	return cells
+}
+
+// found is the highest rate of a flow without too much loss, by the first goal.
+func (s *search) found(r replayed) float64 {
+	return s.question.bounds(s.question.Goals[0], r.seen).Throughput
+}
+
+// A way has a limit of its own if it carries this share beside the other of what it carries alone. Ways are unequal if
+// one carries less than this share of the other.
+const ownLimit = 0.9
+
+// eachWay returns the rates of flows up and down that are a load of 1. Both ways together are searched at one rate, so
+// the slower one ends that search. If that is its own limit, the faster one has its own rate: else a load would leave
+// it idle. Ways that share a limit, as a processor or a radio channel, have the one rate that was found.
+func (s *search) eachWay(r replayed, found float64) (up, down float64) {
+	if r.cell["direction"].Text == "both" {
+		up, down = s.alone(r.cell, "up"), s.alone(r.cell, "down")
+	}
+	slower, faster := min(up, down), max(up, down)
+	switch {
+	case !(slower > 0) || found < ownLimit*slower || slower >= ownLimit*faster || faster > r.most:
+		return found, found
+	case up < down:
+		return found, down
+	}
+	return up, found
+}
+
+// alone is what the search number of a cell found in another direction; 0 if it has not ended.
+func (s *search) alone(cell model.Cell, direction string) float64 {
+	cell = maps.Clone(cell)
+	cell["direction"] = model.Word(direction)
+	for at := range s.times() * len(s.searched) {
+		if begun := s.beginAt(at); begun.cell.Equal(cell) {
+			if r := s.replay(begun); r.answered {
+				return s.found(r)
+			}
+		}
+	}
+	return 0
 }
 
 // Answer is what a search found for one goal.

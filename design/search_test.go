@@ -219,3 +219,52 @@ func TestAnswersOfAWrongPlan(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// TestLoadsOfUnequalWays: beside each other, ways with limits of their own are loaded by what each carries alone; ways
+// that share a limit by what both carry.
+func TestLoadsOfUnequalWays(t *testing.T) {
+	for name, c := range map[string]struct {
+		up, down, both   float64 // what is carried; both: of each way beside the other, at one rate
+		wantUp, wantDown float64
+	}{
+		"a line of 20 and 50":     {20e3, 50e3, 20e3, 20e3, 50e3},
+		"a line of 50 and 20":     {50e3, 20e3, 20e3, 50e3, 20e3},
+		"equal ways":              {30e3, 30e3, 30e3, 30e3, 30e3},
+		"unequal, one processor":  {20e3, 50e3, 12e3, 12e3, 12e3},
+		"equal ways, one channel": {30e3, 30e3, 15e3, 15e3, 15e3},
+	} {
+		p := searchPlan(1, 64)
+		p.Factors[1].Levels = []model.Value{model.Word("up"), model.Word("down"), model.Word("both")}
+		p.Design.Search.Loads = []float64{0.5, 1}
+		d := told(t, p, nil)
+		var full *model.Trial
+		for range 500 {
+			cell, repeat, more := d.Next()
+			if !more {
+				break
+			}
+			limit := map[string]float64{"up": c.up, "down": c.down, "both": c.both}[cell["direction"].Text]
+			if cell["direction"].Text == "both" && cell["load_ratio"].Number == 1 {
+				trial, err := p.Trial(cell, repeat)
+				if err != nil {
+					t.Fatal(err)
+				}
+				full = &trial
+			}
+			f := limited(limit, 1e6)(cell["rate_pps"].Number)
+			if seconds, set := cell["measure_s"]; set {
+				f.DurationS = seconds.Number
+			}
+			d.Add(&model.Result{Cell: cell, Repeat: repeat, State: model.Valid, Flows: []model.FlowResult{f}})
+		}
+		if full == nil {
+			t.Fatalf("%s: no load both ways", name)
+		}
+		for i, want := range []float64{c.wantUp, c.wantDown} {
+			got, _ := full.Flows[i].Rate.PPS(full.Flows[i].PayloadBytes)
+			if math.Abs(got-want) > 0.02*want {
+				t.Errorf("%s: %s is loaded with %.0f pps; want %.0f", name, full.Flows[i].Name, got, want)
+			}
+		}
+	}
+}

@@ -149,6 +149,8 @@ var knobs = []Knob{
 	{Flag: "searches", Unit: unit.Count, Low: 1, High: MaxSearches,
 		Help: "searches of each combination: several show the spread"},
 	{Name: "search", Unit: unit.Count, Low: 1, High: MaxSearches, Varies: true, Phrase: "search %", apply: noChange},
+	{Name: "return_pps", Unit: unit.PPS, Low: 1, High: maxKnobPackets, Varies: true, Label: "Asked rate down",
+		apply: setDown},
 	{Name: "load_ratio", Unit: unit.Ratio, High: 2, Varies: true, Label: "Load", Zero: "idle", apply: setLoad},
 	{Name: "at_s", Flag: "at", Kind: Texts, Group: ThePath,
 		Help: "lab: a change during the test, once for each: 80s:router=rules=1000 or 2m:link-receiver=loss=1%"},
@@ -163,6 +165,16 @@ func eachFlow(set func(*Flow, Value) error) func(*Trial, Value) error {
 		}
 		return nil
 	}
+}
+
+// setDown gives what is sent down a rate of its own: knobs are set in the order of their names, so after rate_pps.
+func setDown(t *Trial, v Value) error {
+	for i := range t.Flows {
+		if t.Flows[i].From == Receiver {
+			t.Flows[i].Rate = unit.PacketRate(uint64(v.Number))
+		}
+	}
+	return nil
 }
 
 // loadLead is the lead of trials at a share of a rate, in seconds: longer than the round trip by a satellite.

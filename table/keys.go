@@ -72,7 +72,8 @@ func Settings(rows []Row, but ...string) []Key {
 	for _, r := range rows {
 		_, share := r.Trial.Cell["load_ratio"]
 		for name := range r.Trial.Cell {
-			if !slices.Contains(names, name) && !slices.Contains(but, name) && !(share && name == "rate_pps") {
+			rate := name == "rate_pps" || name == "return_pps"
+			if !slices.Contains(names, name) && !slices.Contains(but, name) && !(share && rate) {
 				names = append(names, name)
 			}
 		}
