@@ -86,7 +86,7 @@ func Sweep(rows []table.Row) []Finding {
 	}
 	if c := About(rankings, out[0]); c.Settings[0].Middle("goodput_bps") > 0 {
 		i := slices.IndexFunc(c.Settings, func(g table.Group) bool { return g.Name() == out[0].Places["best"].Name() })
-		out = slices.Concat(out, c.waste(c.Settings[max(i, 0)]), c.limits(), c.fragments(), c.shares())
+		out = slices.Concat(out, c.waste(c.Settings[max(i, 0)]), brief(c.Settings[max(i, 0)]), c.limits(), c.fragments(), c.shares())
 	}
 	return append(out, doubts(rows, rankings)...)
 }
@@ -174,6 +174,27 @@ func (c Ranking) waste(best table.Group) []Finding {
 		}
 	}
 	return []Finding{f}
+}
+
+// Packets that arrive within this time may all have waited in queues and buffers: they do not tell what the path carries.
+const leastArriving = 0.1 // s
+
+// brief doubts an answer whose packets came within a moment.
+func brief(best table.Group) []Finding {
+	counted := func(f model.Flow) bool { return f.Packets > 0 }
+	if !slices.ContainsFunc(best.Rows[0].Doc.Plan.Flows, counted) {
+		return nil
+	}
+	longest := 0.0
+	for _, r := range best.Rows {
+		if f := r.Flow; f.ReceivePPS > 0 {
+			longest = max(longest, float64(f.Received)/f.ReceivePPS)
+		}
+	}
+	if longest == 0 || longest >= leastArriving {
+		return nil
+	}
+	return []Finding{say("sweep.brief", Doubt).place("best", best).number("arriving_s", "", longest)}
 }
 
 // limits says what held the best settings back: of those that are as good, the one that sends most shows it.

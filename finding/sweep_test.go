@@ -38,7 +38,7 @@ func (s star) with(change func(*star)) star {
 
 func (s star) doc() *model.Document {
 	d := &model.Document{ID: "abc", Plan: model.Plan{Command: "sweep", Target: "lab:star", Receivers: s.receivers,
-		Design: model.Design{Repeats: s.repeats}, Flows: []model.Flow{{Name: "up", Protocol: model.UDP}},
+		Design: model.Design{Repeats: s.repeats}, Flows: []model.Flow{{Name: "up", Protocol: model.UDP, Packets: 1000}},
 		Links: []model.Link{{Node: model.Receiver, Toward: model.Receiver, Rate: unit.BitRate(s.rate),
 			LossRatio: s.loss}}},
 		Host: []model.Host{{Node: model.Sender, MTUBytes: 1500}}}
@@ -150,6 +150,11 @@ func sweepExamples(*testing.T) []example {
 				}
 			}
 		},
+		"all within 4 ms": trial(func(_ int, r *model.Result) {
+			f := &r.Flows[0]
+			f.Received = f.Attempted
+			f.ReceivePPS = float64(f.Received) / 0.004
+		}),
 		"dead": trial(func(_ int, r *model.Result) {
 			f := &r.Flows[0]
 			f.GoodputBPS, f.ReceivePPS, f.Received, f.Lost, f.LossRatio = 0, 0, 0, f.Attempted, 1

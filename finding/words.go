@@ -200,7 +200,9 @@ var sentences = map[string]string{
 	"sweep.fit": `{payload_bytes:fit} is the largest size tried that fits one packet: it gets {goodput_bps:fit} ` +
 		`through and loses {loss_ratio:fit}. {payload_bytes:above} is split, gets {goodput_bps:above} and loses ` +
 		`{loss_ratio:above}.`,
-	"sweep.missing": `{missing_count} of {planned_count} settings have no usable trial.`,
+	"sweep.brief": `At {best} all packets came within {arriving_s}: queues and buffers may have held them. Longer trials, ` +
+		`with --time 1s, tell what the path carries.`,
+	"sweep.missing": `{missing_count} of {planned_count} settings {missing_count has/have} no usable trial.`,
 	"sweep.open":    `Too few repeats to be sure of {open_count} of the slower settings.`,
 
 	// Congestion controls. Each is compared with the first one that was named.
