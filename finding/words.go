@@ -200,8 +200,8 @@ var sentences = map[string]string{
 	"sweep.fit": `{payload_bytes:fit} is the largest size tried that fits one packet: it gets {goodput_bps:fit} ` +
 		`through and loses {loss_ratio:fit}. {payload_bytes:above} is split, gets {goodput_bps:above} and loses ` +
 		`{loss_ratio:above}.`,
-	"sweep.brief": `At {best} all packets came within {arriving_s}: queues and buffers may have held them. Longer trials, ` +
-		`with --time 1s, tell what the path carries.`,
+	"sweep.brief": `At {best} all packets came within {arriving_s}: queues and buffers may have held them. Longer ` +
+		`trials, with --time 1s, tell what the path carries.`,
 	"sweep.missing": `{missing_count} of {planned_count} settings {missing_count has/have} no usable trial.`,
 	"sweep.open":    `Too few repeats to be sure of {open_count} of the slower settings.`,
 
@@ -222,10 +222,10 @@ var sentences = map[string]string{
 		`{control_share_ratio:least}[ with {where}].`,
 	"cc.fair":   `Streams of {who} share evenly[ with {where}] (Jain's index {stream_fairness_index}; 1 is even).`,
 	"cc.unfair": `Streams of {who} share unevenly[ with {where}] (Jain's index {stream_fairness_index}; 1 is even).`,
-	"cc.cut": `{cut_count} of {trials_count} transfers were cut by --time, so controls are compared by goodput, not ` +
-		`by time.`,
-	"cc.cut-time": `{cut_count} of {trials_count} transfers were cut by --time: the times of their controls are at ` +
-		`least the times shown.`,
+	"cc.cut": `{cut_count} of {trials_count} transfers {cut_count was/were} cut by --time, so controls are compared by ` +
+		`goodput, not by time.`,
+	"cc.cut-time": `{cut_count} of {trials_count} transfers {cut_count was/were} cut by --time: the times of their ` +
+		`controls are at least the times shown.`,
 	"cc.held": `TCP waited for buffers up to {tcp_held_back_ratio:worst} of the time ({where}): the congestion ` +
 		`control was not the only limit.`,
 	"cc.other": `The kernel used another congestion control than was asked for: {who}.`,
@@ -563,8 +563,9 @@ var sentences = map[string]string{
 	"repeats.spread": `Repeats differ by up to {spread_ratio}{where}[: trial {trial} lost {loss_ratio:worst}, and ` +
 		`others next to nothing].`,
 	"repeats.more": `Run it again with --repeats {repeats_count}[; it takes about {time}].`,
-	"trials.left":  `{left_count} of {trials_count} trials are left out, because they did not run as ordered.`,
-	"lab.cores":    `All nodes of a lab share one machine, so a limit in packets per second may be that machine's.`,
+	"trials.left": `{left_count} of {trials_count} trials {left_count is/are} left out, because ` +
+		`{left_count it/they} did not run as ordered.`,
+	"lab.cores": `All nodes of a lab share one machine, so a limit in packets per second may be that machine's.`,
 	"engine.frames": `Frames pass the packet filters, queues and socket buffers of {where}; --engine udp tests them, ` +
 		`too.`,
 	"engine.mixed": `Compare rates of one engine only: frames (xdp) pass packet filters, queues and socket buffers.`,

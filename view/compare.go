@@ -56,11 +56,13 @@ func Compare(c finding.Comparison) Page {
 	}
 	p.Sections = shown(hero(intervals(foremost.Label, groups, foremost.Name, effects)), figures, differ,
 		sidesTable(c))
-	for i, s := range c.Sides {
-		if c.By == "run" || i == 0 {
-			for _, w := range finding.Warnings(s.Doc) {
-				p.Doubts = append(p.Doubts, s.Doc.ID+": "+w)
-			}
+	if c.By != "run" {
+		p.Doubts = append(p.Doubts, finding.Warnings(c.Sides[0].Doc)...)
+		return p
+	}
+	for _, s := range c.Sides {
+		for _, w := range finding.Warnings(s.Doc) {
+			p.Doubts = append(p.Doubts, s.Name+": "+w)
 		}
 	}
 	return p
