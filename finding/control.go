@@ -112,9 +112,9 @@ func Control(rows []table.Row) []Finding {
 	return append(out, c.more(out)...)
 }
 
-// contrasts says how each control compares with the baseline, what says most first. The
-// answer is the foremost of one control, and of another if it is as sure. Of controls that
-// compete the answer is how they share: see ControlStreams.
+// contrasts says how each control compares with the baseline, what says most first. The answer is the foremost of one
+// control, and what is as sure: of another control, or of the same one that is faster under one condition and slower
+// under another. Of controls that compete the answer is how they share: see ControlStreams.
 func (c Controls) contrasts() []Finding {
 	var all []Finding
 	weights := map[string]float64{} // what is proved before what is not, then the larger difference
@@ -128,7 +128,7 @@ func (c Controls) contrasts() []Finding {
 	slices.SortStableFunc(all, func(a, b Finding) int {
 		return cmp.Compare(weights[b.Places[""].Name()], weights[a.Places[""].Name()])
 	})
-	seen, code := map[string]bool{}, ""
+	slower, code := map[string]bool{}, "" // as each control was first told of
 	for i, f := range all {
 		who := f.Words["who"]
 		alike := func(o Finding) bool { return o.Words["who"] == who && o.Code == f.Code && len(o.Numbers) == 0 }
@@ -137,10 +137,14 @@ func (c Controls) contrasts() []Finding {
 		}
 		sure := code == "" || code == f.Code && !f.Has("more_count", "")
 		competes := strings.Contains(who, model.MixSeparator)
-		if !seen[who] && len(Of(all, Answer)) < mostAnswers && sure && !competes {
+		before, seen := slower[who]
+		turns := f.Code == "cc.told" && f.Has("speed_ratio", "less") != before
+		if (!seen || turns) && len(Of(all, Answer)) < mostAnswers && sure && !competes {
 			all[i].Level, code = Answer, f.Code
 		}
-		seen[who] = true
+		if !seen {
+			slower[who] = f.Has("speed_ratio", "less")
+		}
 	}
 	return only(all, func(f Finding) bool { return f.Code != "cc.few" || f.Level == Answer }) // it says it for all
 }

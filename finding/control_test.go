@@ -101,8 +101,10 @@ func controlExamples(*testing.T) []example {
 	}
 	runs := map[string]race{
 		"goodput under two losses": {of: apart, repeats: 5},
-		"completion":               {of: duel, repeats: 3, bytes: 9e6},
-		"two repeats":              {of: duel, repeats: 2},
+		"faster with losses, slower without": {of: []transfer{{"cubic", 0, 90, 0}, {"bbr", 0, 45, 0},
+			{"cubic", 0.01, 11, 0}, {"bbr", 0.01, 70, 0}}, repeats: 5},
+		"completion":  {of: duel, repeats: 3, bytes: 9e6},
+		"two repeats": {of: duel, repeats: 2},
 		"noise": {of: duel, repeats: 3,
 			noise: func(i int) float64 { return []float64{1, 60, 0.2, 0.5}[i%4] }},
 		"one of them alone":        {of: []transfer{{"bbr", 0, 90, 0}, {"bbr", 0.01, 70, 0}}, repeats: 3},
