@@ -234,6 +234,11 @@ func TestAccounts(t *testing.T) {
 			add(&in.Nodes[1], 40, "Udp.MemErrors")
 			add(&in.Nodes[1], 100, "Udp.InErrors")
 		}},
+		{"a kernel that does not count memory errors", func(in *Input) {
+			unwatched(in)
+			add(&in.Nodes[1], 100, "Udp.InErrors")
+			in.SocketDrops = 100
+		}},
 		{"the warm-up's losses are in the counters, and not in the lines", func(in *Input) {
 			unwatched(in)
 			in.WarmupSent, in.WarmupReceived = 500, 450

@@ -207,6 +207,8 @@ var causes = [...]Cause{
 	{Name: "SOCKET_FILTER", at: stageUDP, Words: "socket filter at %h", seen: "-@udp(v6)?_queue_rcv_one_skb!",
 		counts: "Udp.InErrors -Udp.RcvbufErrors -Udp.InCsumErrors -Udp.MemErrors", how: counter{where: arrives},
 		moves: "socket Udp.InErrors!"},
+	{Name: "SOCKET_FILTER_OR_MEMORY", at: stageUDP,
+		Words: "one of: a socket filter, or the limit of socket memory, at %h"},
 	{Name: "PROTO_MEM", at: stageMemory, rest: model.LayerReceiverMemory,
 		Words:  "socket memory limit at %h", // udp_mem, or the control group's
 		seen:   "-@__udp_enqueue_schedule_skb.*|sk_rmem_schedule.*|__sk_mem.* -@udp(v6)?_queue_rcv_one_skb!",

@@ -92,6 +92,10 @@ func (b *book) refineBy(v *view, c *claim) {
 	if c.cause == "NO_SOCKET" && c.unbound > 0 && b.path.tunnelled() {
 		c.cause = "NO_SOCKET_OR_TUNNEL"
 	}
+	udp := func(name string) bool { return v.table.field("Udp", name).known }
+	if c.cause == "SOCKET_FILTER" && udp("InErrors") && !udp("MemErrors") { // before Linux 5.11
+		c.cause = "SOCKET_FILTER_OR_MEMORY"
+	}
 	if !inQueue(c.layer, c.cause) {
 		return
 	}

@@ -81,7 +81,7 @@ func (f fault) input(watch bool) Input {
 	}
 	snd := node(1, f.snd, "softnet.dropped")
 	snd.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "eth0", NoAnswer: f.silent}}
-	rcv := node(2, f.rcv, "softnet.dropped Udp.NoPorts Udp.InErrors")
+	rcv := node(2, f.rcv, "softnet.dropped Udp.NoPorts Udp.InErrors Udp.MemErrors")
 	snd.Counters = append(snd.Counters, f.sent()...)
 	rcv.Counters = append(rcv.Counters, f.came()...)
 	if watch && f.reason != "" {
