@@ -48,6 +48,24 @@ func observationOf(t *testing.T, k *Kernel, trial uint16) *Observation {
 	return w
 }
 
+// TestWatchIsShared: the watch is taken out of the kernel only when nobody holds it any more.
+func TestWatchIsShared(t *testing.T) {
+	k := watchOf(t, 1024)
+	for range 2 {
+		if _, err := k.hold(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.release()
+	if k.idle != nil {
+		t.Error("one of two has left, and the watch is about to end")
+	}
+	k.release()
+	if k.idle == nil {
+		t.Error("both have left, and the watch stays")
+	}
+}
+
 // An account that only counts must not be taken for one by sequence: there a
 // packet without a verdict counts as one that nobody saw dropped.
 func TestReportSaysWhatATrackCameTo(t *testing.T) {
