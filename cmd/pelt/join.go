@@ -148,6 +148,14 @@ NoNewPrivileges=yes
 CapabilityBoundingSet=CAP_NET_BIND_SERVICE CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE CAP_SYS_RESOURCE CAP_SYSLOG CAP_PERFMON CAP_BPF
 RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK AF_UNIX
 SystemCallArchitectures=native
+SystemCallFilter=@system-service bpf perf_event_open
+SystemCallErrorNumber=EPERM
+RestrictNamespaces=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelModules=yes
 
 [Install]
 WantedBy=multi-user.target
