@@ -20,7 +20,14 @@ var (
 func Prometheus(w io.Writer, gauges []view.Gauge) error {
 	out := bufio.NewWriter(w)
 	for _, g := range gauges {
-		fmt.Fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n", g.Name, helpText.Replace(g.Help), g.Name)
+		if len(g.Samples) == 0 {
+			continue
+		}
+		kind := "gauge"
+		if g.Counter {
+			kind = "counter"
+		}
+		fmt.Fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", g.Name, helpText.Replace(g.Help), g.Name, kind)
 		for _, s := range g.Samples {
 			var labels []string
 			for _, l := range s.Labels {

@@ -20,6 +20,9 @@ type Drops struct {
 	now     model.LiveDrops
 }
 
+// copied is the layer of copies that were lost to nobody.
+const copied = "copy"
+
 func NewDrops(filter string, all bool) *Drops {
 	return &Drops{filter: filter, all: all, known: map[string]model.LiveDrop{}, why: map[model.LiveDrop]string{}}
 }
@@ -71,11 +74,33 @@ func (d *Drops) Page() Page {
 			now = Cell{Value: math.NaN(), Tone: Muted}
 		}
 		t.add(now, x.Total, d.whyOf(x), finding.DropProtocol(x), x.From, x.To, x.Reason, x.Function, x.Interface,
-			cmp.Or(x.Layer, "copy"), x.Namespace)
+			cmp.Or(x.Layer, copied), x.Namespace)
 	}
 	p := Page{Title: "Drops", Subject: "this host", Sections: shown(t)}
 	p.say(finding.Drops(d.now, d.filter, d.seconds, ordinary))
 	return p
+}
+
+// Gauges are the totals of the watch so far, for programs that watch it.
+func (d *Drops) Gauges() []Gauge {
+	dropped := Gauge{Name: "pelt_dropped_packets_total", Counter: true,
+		Help: "Packets that this host dropped since the watch began, by where and why."}
+	places := map[model.LiveDrop]float64{}
+	for _, x := range d.known {
+		if !x.Ordinary || d.all {
+			places[model.LiveDrop{Layer: cmp.Or(x.Layer, copied), Reason: x.Reason, Function: x.Function}] += float64(x.Total)
+		}
+	}
+	for x, packets := range places {
+		dropped.Samples = append(dropped.Samples,
+			Sample{[]Label{{"layer", x.Layer}, {"reason", x.Reason}, {"function", x.Function}}, packets})
+	}
+	slices.SortFunc(dropped.Samples, func(a, b Sample) int {
+		return slices.CompareFunc(a.Labels, b.Labels, func(a, b Label) int { return cmp.Compare(a.Value, b.Value) })
+	})
+	return []Gauge{dropped, {Name: "pelt_drops_missed_packets_total", Counter: true,
+		Help:    "Packets that this host dropped since the watch began, and that the watch missed or found no room for.",
+		Samples: []Sample{{nil, float64(d.now.SitesLost + d.now.Unsorted + d.now.Unwatched)}}}}
 }
 
 func DropsTotal(sum model.LiveDrops, filter string, all bool) Page {

@@ -47,6 +47,13 @@ func TestDropsPages(t *testing.T) {
 		out := text(t, d.Page(), false)
 		for _, x := range liveDrops() {
 			d.Add(x)
+			total := 0.0
+			for _, s := range d.Gauges()[0].Samples {
+				total += s.Value
+			}
+			if all && total != float64(x.Total) {
+				t.Errorf("the gauges have %v packets of %d", total, x.Total)
+			}
 			out += strings.Repeat("=", 80) + "\n" + text(t, d.Page(),
 				false) + "\n" + strings.Join(view.DropLines(x, all), "\n") + "\n"
 		}

@@ -9,10 +9,11 @@ import (
 	"pelt/table"
 )
 
-// Gauge is one figure of a run for programs that watch it, in the units and names of Prometheus.
+// Gauge is one figure for programs that watch it, in the units and names of Prometheus.
 type Gauge struct {
 	Name, Help string
 	Samples    []Sample
+	Counter    bool // it only grows
 }
 
 // Sample is a gauge's value under some labels.
@@ -59,13 +60,13 @@ func Gauges(d *model.Document) []Gauge {
 	}
 	target := []Label{{"target", doc.Plan.Target}}
 	gauge := func(name, help string, value float64, more ...Label) Gauge {
-		return Gauge{name, help, []Sample{{append(slices.Clone(target), more...), value}}}
+		return Gauge{Name: name, Help: help, Samples: []Sample{{append(slices.Clone(target), more...), value}}}
 	}
 	ran := slices.ContainsFunc(doc.Results, func(r model.Result) bool { return r.State != model.Aborted })
 	list := []Gauge{gauge("pelt_up", "1 if the far end took part in a trial, else 0.", oneIf(ran))}
 	if doc.Tool.Version != "" {
-		list = append(list, Gauge{"pelt_build_info", "The version of pelt that ran the test.",
-			[]Sample{{[]Label{{"version", doc.Tool.Version}}, 1}}})
+		list = append(list, gauge("pelt_build_info", "The version of pelt that ran the test.", 1,
+			Label{"version", doc.Tool.Version}))
 	}
 	if len(doc.Results) == 0 {
 		return list
@@ -105,6 +106,19 @@ func Gauges(d *model.Document) []Gauge {
 		list = append(list, lost)
 	}
 	return list
+}
+
+// JoinGauges are the figures of several runs of different targets: a gauge that several have stands once.
+func JoinGauges(lists ...[]Gauge) (all []Gauge) {
+	for _, g := range slices.Concat(lists...) {
+		i := slices.IndexFunc(all, func(o Gauge) bool { return o.Name == g.Name })
+		if i < 0 {
+			all = append(all, Gauge{Name: g.Name, Help: g.Help, Counter: g.Counter})
+			i = len(all) - 1
+		}
+		all[i].Samples = append(all[i].Samples, g.Samples...)
+	}
+	return all
 }
 
 // lostGauge has the lost packets by layer, host and cause: of UDP they add up to all that were lost.

@@ -28,7 +28,7 @@ type dropsFlags struct {
 	ports, hosts   []string
 	devices        []string
 	all, verbose   bool
-	json           string
+	json, prom     string
 	time, interval string
 }
 
@@ -60,6 +60,8 @@ Ctrl-C is exit code 0, or 130 if it cuts --time short.`,
 	c.Flags().StringSliceVar(&f.devices, "dev", nil, "only what is dropped at this `INTERFACE`; up to 16: eth0,wlan0")
 	c.Flags().BoolVar(&f.all, "all", false, "list also the usual drops of healthy hosts")
 	c.Flags().StringVar(&f.json, "json", "", "write one JSON object an interval to `FILE`, or -")
+	c.Flags().StringVar(&f.prom, "prom", "",
+		"write totals for Prometheus (text format 0.0.4) to `FILE`, anew each interval")
 	c.Flags().StringVar(&f.time, "time", "", "end after this `TIME`: 10s (default: at Ctrl-C)")
 	c.Flags().StringVar(&f.interval, "interval", "1s", "`TIME` between readings: 100ms to 1h")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "print all that the kernel says if it refuses")
@@ -136,7 +138,7 @@ func (f *dropsFlags) run(c *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	v := &dropsView{filter: filter.String(), all: f.all, out: c.OutOrStdout()}
+	v := &dropsView{filter: filter.String(), all: f.all, out: c.OutOrStdout(), prom: f.prom}
 	v.watch = view.NewDrops(v.filter, f.all)
 	switch file, ok := v.out.(*os.File); f.json {
 	case "":
@@ -147,6 +149,15 @@ func (f *dropsFlags) run(c *cobra.Command) (err error) {
 		v.live = ok && isTerminal(file)
 		if err := outfile.Check(f.json); err != nil {
 			return fmt.Errorf("--json: %w", err)
+		}
+	}
+	switch {
+	case f.prom == "":
+	case f.prom == "-" || f.prom == f.json:
+		return usagef("--prom: want a file of its own, which is written anew at each interval")
+	default:
+		if err := outfile.Check(f.prom); err != nil {
+			return fmt.Errorf("--prom: %w", err)
 		}
 	}
 	w, err := run.WatchDrops(filter)
@@ -174,6 +185,7 @@ type dropsView struct {
 	filter      string
 	all         bool
 	out, record io.Writer // for people, and for JSON; one may be nil
+	prom        string    // file for Prometheus; "" for none
 	live        bool      // out is a terminal
 	drawn       int       // lines of the table on the screen
 }
@@ -223,6 +235,13 @@ func (v *dropsView) show(d model.LiveDrops) error {
 			return err
 		}
 	}
+	v.watch.Add(d)
+	if v.prom != "" {
+		gauges := v.watch.Gauges()
+		if err := outfile.Write(v.prom, func(w io.Writer) error { return render.Prometheus(w, gauges) }); err != nil {
+			return fmt.Errorf("--prom: %w", err)
+		}
+	}
 	if v.out == nil {
 		return nil
 	}
@@ -230,10 +249,9 @@ func (v *dropsView) show(d model.LiveDrops) error {
 	if v.drawn > 0 {
 		fmt.Fprintf(&b, "\r\x1b[%dA\x1b[J", v.drawn) // up the table's lines, and erase from there (ECMA-48 CUU and ED)
 	}
-	page := view.DropsTotal(d, v.filter, v.all)
-	if !d.Sum {
-		v.watch.Add(d)
-		page = v.watch.Page()
+	page := v.watch.Page()
+	if d.Sum {
+		page = view.DropsTotal(d, v.filter, v.all)
 	}
 	var lines []string
 	if d.Sum || v.live {

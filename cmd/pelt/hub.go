@@ -20,6 +20,7 @@ import (
 func newHub() *cobra.Command {
 	var listen, code, codeFile string
 	var port int
+	var figures metricsFlag
 	c := &cobra.Command{
 		Use:   "hub",
 		Short: "Be where the hosts of a fleet meet",
@@ -49,6 +50,11 @@ and receives no test packets.`,
 			case len(code) < 8:
 				return usagef("--code: want at least 8 characters")
 			}
+			end, err := figures.serve(c)
+			if err != nil {
+				return err
+			}
+			defer end()
 			h, err := fleet.StartHub(fleet.HubConfig{Listen: netip.AddrPortFrom(at, uint16(port)), Code: code,
 				Joins: true, Events: teller(c)})
 			if err != nil {
@@ -67,6 +73,7 @@ and receives no test packets.`,
 	f.IntVar(&port, "port", fleet.DefaultPort, "control `PORT`")
 	f.StringVar(&code, "code", "", "use this `CODE`, not the hub's own (or $PELT_CODE)")
 	f.StringVar(&codeFile, "code-file", "", "read the code from `FILE`")
+	figures.register(f)
 	return c
 }
 

@@ -26,6 +26,7 @@ func newServe() *cobra.Command {
 	var port, sessions int
 	var observeOnly bool
 	var iperf iperfService
+	var figures metricsFlag
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Be the far end: wait for pelt on another host",
@@ -74,6 +75,11 @@ dropped.`,
 				fmt.Fprint(c.OutOrStdout(), invitation(s, prefix, note))
 				seenCode(c, code != "")
 			}
+			end, err := figures.serve(c)
+			if err != nil {
+				return err
+			}
+			defer end()
 			dropPrivileges(c)
 			return run.Serve(c.Context(), s)
 		},
@@ -86,6 +92,7 @@ dropped.`,
 	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut")
 	f.IntVar(&sessions, "max-sessions", 16, "`N` clients served at once")
 	iperf.register(f)
+	figures.register(f)
 	return c
 }
 
@@ -161,28 +168,39 @@ func teller(c *cobra.Command) func(string) {
 	}
 }
 
-// listenAddress reads --listen: ADDRESS, ADDRESS:PORT or :PORT. The address is invalid if there is none. Its port is
-// --port's, and both may be given only if they are equal.
-func listenAddress(c *cobra.Command, text string, port *int) (a netip.Addr, err error) {
+// listenAddress reads --listen. The address is invalid if there is none. Its port is --port's, and both may be given
+// only if they are equal.
+func listenAddress(c *cobra.Command, text string, port *int) (netip.Addr, error) {
 	if text == "" {
-		return a, nil
+		return netip.Addr{}, nil
 	}
+	a, n, err := addressPort("listen", text, *port)
+	switch {
+	case err != nil:
+		return a, err
+	case c.Flags().Changed("port") && n != *port:
+		return a, usagef("--port: %d is not the port in --listen %s; give one of them", *port, text)
+	}
+	*port = n
+	return a, nil
+}
+
+// addressPort reads ADDRESS, ADDRESS:PORT or :PORT of a flag; port is the one of an ADDRESS without. The address of
+// :PORT is invalid.
+func addressPort(flag, text string, port int) (a netip.Addr, _ int, err error) {
 	if a, err = netip.ParseAddr(text); err == nil {
-		return a, nil
+		return a, port, nil
 	}
 	host, number, err := net.SplitHostPort(text)
 	n, wrong := strconv.ParseUint(number, 10, 16)
 	if err = errors.Join(err, wrong); err == nil && host != "" {
 		a, err = netip.ParseAddr(host)
 	}
-	switch {
-	case err != nil:
-		return a, usagef("--listen: want ADDRESS, ADDRESS:PORT or :PORT, with an IP address of this host, not %q", text)
-	case c.Flags().Changed("port") && int(n) != *port:
-		return a, usagef("--port: %d is not the port in --listen %s; give one of them", *port, text)
+	if err != nil {
+		return netip.Addr{}, 0, usagef("--%s: want ADDRESS, ADDRESS:PORT or :PORT, with an IP address of this host, not %q",
+			flag, text)
 	}
-	*port = int(n)
-	return a, nil
+	return a, int(n), nil
 }
 
 // What serve allows unless its flags say otherwise; the rate is for other networks only.

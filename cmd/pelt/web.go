@@ -20,6 +20,7 @@ var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 func newWeb() *cobra.Command {
 	at, port, listen := loopback, web.DefaultPort, ""
+	var figures metricsFlag
 	c := &cobra.Command{
 		Use:   "web",
 		Short: "Show runs in a browser",
@@ -52,6 +53,11 @@ It listens on this host only. From another host: ssh -L 7360:127.0.0.1:7360 HOST
 			if err != nil {
 				return fmt.Errorf("find the program to start tests with: %w", err)
 			}
+			end, err := figures.serve(c)
+			if err != nil {
+				return err
+			}
+			defer end()
 			o := web.Options{Store: st, Offers: offers(), Program: program}
 			return web.Serve(c.Context(), netip.AddrPortFrom(at, uint16(port)), o,
 				func(text string) { fmt.Fprintln(c.OutOrStdout(), text) })
@@ -61,6 +67,7 @@ It listens on this host only. From another host: ssh -L 7360:127.0.0.1:7360 HOST
 	f.IntVar(&port, "port", web.DefaultPort, "`PORT` to listen on, or the next that is free")
 	f.StringVar(&listen, "listen", "",
 		"`ADDRESS`, ADDRESS:PORT or :PORT of this host alone to listen on, PORT as in --port (default 127.0.0.1)")
+	figures.register(f)
 	return c
 }
 

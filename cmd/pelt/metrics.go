@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pelt/live/metrics"
+	"pelt/store"
+)
+
+// metricsFlag is where a command that goes on for long tells Prometheus the figures of kept runs.
+type metricsFlag struct{ at string }
+
+func (m *metricsFlag) register(f *pflag.FlagSet) {
+	f.StringVar(&m.at, "metrics", "", fmt.Sprintf("serve Prometheus the newest figures of each target, to everybody who "+
+		"reaches `ADDRESS`, ADDRESS:PORT or :PORT (default port %d)", metrics.DefaultPort))
+}
+
+// serve answers until end is called.
+func (m *metricsFlag) serve(c *cobra.Command) (end func(), err error) {
+	if m.at == "" {
+		return func() {}, nil
+	}
+	a, port, err := addressPort("metrics", m.at, metrics.DefaultPort)
+	if err != nil {
+		return nil, err
+	}
+	st, err := store.Open("")
+	if err != nil {
+		return nil, err
+	}
+	at, stop, err := metrics.Serve(netip.AddrPortFrom(a, uint16(port)), st)
+	if err != nil {
+		return nil, fmt.Errorf("--metrics: %w", err)
+	}
+	fmt.Fprintf(c.OutOrStdout(), "Metrics: http://%v/metrics\n", at)
+	return func() {
+		if err := stop(); err != nil {
+			fmt.Fprintf(c.ErrOrStderr(), "pelt: --metrics: %v\n", err)
+		}
+	}, nil
+}

@@ -1,0 +1,96 @@
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pelt/internal/peltproc"
+	"pelt/internal/testenv"
+	"pelt/model"
+)
+
+// TestMetricsServed: hub, serve and web tell Prometheus the figures of the runs that their user keeps.
+func TestMetricsServed(t *testing.T) {
+	t.Parallel()
+	host := peltproc.Host{T: t, Dir: t.TempDir(), Data: t.TempDir()}
+	const line = "curve lab:loopback --payload 64 --rate 1kpps --burst 1000 --time 100ms --repeats 1"
+	if out, err := host.Run(strings.Fields(line)...); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, command := range []string{"hub", "serve", "web"} {
+		port, err := testenv.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := host.Start(strings.Fields(fmt.Sprintf("%s --listen 127.0.0.1:%d --metrics 127.0.0.1:0", command, port))...)
+		address := p.Match(regexp.MustCompile(`(?m)^Metrics: (http://127\.0\.0\.1:\d+/metrics)$`))
+		answer, err := http.Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		for _, want := range []string{`pelt_up{target="lab:loopback"} 1`, `pelt_sent_packets{target="lab:loopback",`} {
+			if err != nil || !strings.Contains(string(text), want) {
+				t.Errorf("pelt %s: %v, no %s in\n%s", command, err, want, text)
+			}
+		}
+	}
+}
+
+var droppedPackets = regexp.MustCompile(`(?m)^pelt_dropped_packets_total\{.*\} (\S+)$`)
+
+// TestDropsForPrometheus: the file has all packets that the watch saw dropped in the end.
+func TestDropsForPrometheus(t *testing.T) {
+	testenv.Root(t)
+	host := peltproc.Host{T: t, Dir: t.TempDir(), Data: t.TempDir()}
+	p := host.Start(strings.Fields("drops --all --time 500ms --interval 100ms --prom drops.prom --json drops.json")...)
+	p.Await("watching")
+	port, err := testenv.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody, err := net.Dial("udp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nobody.Close()
+	for range 10 {
+		_, _ = nobody.Write([]byte("x")) // refused from the second on
+	}
+	if code := p.Code(); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, p)
+	}
+	text, err := os.ReadFile(filepath.Join(host.Dir, "drops.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	var sum model.LiveDrops
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &sum); err != nil || !sum.Sum || sum.Total == 0 {
+		t.Fatalf("%v, in the end %+v", err, sum)
+	}
+	if text, err = os.ReadFile(filepath.Join(host.Dir, "drops.prom")); err != nil {
+		t.Fatal(err)
+	}
+	total := 0.0
+	for _, m := range droppedPackets.FindAllStringSubmatch(string(text), -1) {
+		n, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += n
+	}
+	if total != float64(sum.Total) || !strings.Contains(string(text), "# TYPE pelt_dropped_packets_total counter\n") {
+		t.Errorf("the file has %v packets, want %d:\n%s", total, sum.Total, text)
+	}
+}
