@@ -101,6 +101,13 @@ func (d *admission) setHost(client, id string) {
 	}
 }
 
+// connected reports whether a client is connected.
+func (d *admission) connected() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.clients) > 0
+}
+
 // ownToken lets one connection of this process in.
 func (d *admission) ownToken() string {
 	token := randomHex()

@@ -75,6 +75,7 @@ type Agent struct {
 	calls    allowance      // of peers that have not consented
 	refusals time.Time      // when one was told last
 	sessions map[string]*session
+	served   bool      // it had a session
 	closed   string    // why no more sessions are taken; "" while they are
 	joined   time.Time // a hub of many hosts, or came back to it
 }
@@ -256,7 +257,7 @@ func (a *Agent) admit(p makeOrder) (*session, error) {
 		return nil, err
 	}
 	s.from = from
-	a.sessions[p.Session] = s
+	a.sessions[p.Session], a.served = s, true
 	a.link.sessions.Store(int32(len(a.sessions)))
 	if len(p.Ends) > 0 {
 		a.cfg.events(s.id, "trial started: "+short(flowText(p.Ends)))

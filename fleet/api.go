@@ -35,6 +35,7 @@ type Limits struct {
 type ServeConfig struct {
 	HubConfig // of the hub; its Events are told what the agent does, too
 	Agent     AgentConfig
+	Once      bool // end once the first client that had a trial here is gone
 	// Ready, if set, is called once when clients may come, with the address listened on.
 	Ready func(netip.AddrPort)
 }

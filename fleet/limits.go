@@ -253,7 +253,7 @@ func memory(ends []endOrder) (bytes float64) {
 		case e.Order.Role == engine.Send:
 			bytes += float64(f.PayloadBytes)
 		}
-		bytes += streams*max(256<<10, float64(f.ReceiveBuffer)+float64(f.SendBuffer)) +
+		bytes += streams*max(256<<10, float64(f.ReceiveBuffer)+float64(f.SendBuffer)+4*float64(f.Window)) +
 			e.Order.Timing.MeasureSeconds*16
 		if e.Order.Role == engine.Send && e.Order.Flow.InfoSeconds > 0 {
 			bytes += 20 << 20

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Serve runs a hub with one agent until ctx ends, then closes both; the error
@@ -32,7 +33,42 @@ func Serve(ctx context.Context, cfg ServeConfig) error {
 	if cfg.Ready != nil {
 		cfg.Ready(h.Addr())
 	}
+	if cfg.Once {
+		once, end := context.WithCancel(ctx)
+		defer end()
+		go func() {
+			a.untilServed(once, h.admission)
+			end()
+		}()
+		ctx = once
+	}
 	return a.stay(ctx)
+}
+
+// goneTime is how long no client and no session must be there until the first client counts as gone: one whose
+// connection broke between two trials comes back within that time.
+const goneTime = 5 * time.Second
+
+// untilServed returns when ctx ends, or when a client had a session here and is gone.
+func (a *Agent) untilServed(ctx context.Context, clients *admission) {
+	tick := time.NewTicker(goneTime / 10)
+	defer tick.Stop()
+	since := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			a.mu.Lock()
+			busy := !a.served || len(a.sessions) > 0
+			a.mu.Unlock()
+			if busy || clients.connected() {
+				since = now
+			} else if now.Sub(since) >= goneTime {
+				return
+			}
+		}
+	}
 }
 
 // stay returns when ctx ends, once the agent is closed, or when the agent is on its

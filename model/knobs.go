@@ -45,7 +45,7 @@ var knobs = []Knob{
 		Help: "receivers of lab:star (default 10), each sent the full rate"},
 	{Name: "packets", Flag: "count", Unit: unit.Count, Low: 1, High: MaxPackets, Only: UDP, Varies: true,
 		Phrase: "% packets", of: func(f *Flow) any { return &f.Packets },
-		Help: "packets a trial and receiver (default 1000; with --time what fits)"},
+		Help: "packets a trial and receiver (default: what fits in --time; of sweep 1000)"},
 	{Flag: "quick", Kind: Switch, Help: "100 packets a trial, unless --count or --time says more"},
 	{Name: "measure_s", Flag: "time", Unit: unit.Seconds, Low: MinMeasure.Seconds(), High: MaxMeasure.Seconds(),
 		Must: true, Varies: true, Group: ToSend, in: func(p *Plan) any { return &p.Timing.MeasureSeconds },
@@ -111,10 +111,18 @@ var knobs = []Knob{
 		of:   func(f *Flow) any { return &f.Control },
 		Help: "congestion control (default: the host's); in cc a list, baseline first; cubic+bbr compete"},
 
+	// 88 and 32767 are the kernel's own bounds (net/ipv4/tcp.c, TCP_MAXSEG).
+	{Name: "mss_bytes", Flag: "mss", Unit: unit.Bytes, Low: 88, High: 32767, Only: TCP,
+		of:   func(f *Flow) any { return &f.MSS },
+		Help: "largest segment, with its options: 536 (default: what the path carries)"},
+	{Name: "window_bytes", Flag: "window", Unit: unit.Bytes, Low: MinSocketBuffer / 2, High: MaxSocketBuffer / 2,
+		Only: TCP, of: func(f *Flow) any { return &f.Window },
+		Help: "socket buffers of both ends: 256000 (default: they grow)"},
+
 	// Of pelt cc.
 	{Name: "link.loss_ratio", Flag: "loss", Unit: unit.Ratio, High: 1, Group: ThePath,
 		Help: "lab: loss of each link: 0,1%,10%"},
-	{Name: "bytes", Flag: "bytes", Unit: unit.Bytes, Low: 1, High: MaxBytes, Only: TCP, Group: ToSend,
+	{Name: "bytes", Flag: "bytes", Unit: unit.Bytes, Low: 1, High: MaxBytes, Only: TCP,
 		of:   func(f *Flow) any { return &f.Bytes },
 		Help: "bytes of each timed transfer: 640MB (default: what fits in --time)"},
 	{Name: "info_s", Unit: unit.Seconds, Low: 0.001, High: 60, Only: TCP,

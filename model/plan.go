@@ -90,6 +90,8 @@ type Flow struct {
 	HTTP           bool    `json:"http,omitempty"`                 // TCP: the bytes are an HTTP answer
 	StaggerSeconds float64 `json:"stagger_s,omitempty"`            // TCP: from one stream's begin to the next
 	Segments       int     `json:"segments,omitempty"`             // UDP: packets of one buffer
+	MSS            int     `json:"mss_bytes,omitempty"`            // TCP: most of a segment; 0: what the path has
+	Window         int     `json:"window_bytes,omitempty"`         // TCP: SO_SNDBUF and SO_RCVBUF; 0: they grow
 	SendBuffer     int     `json:"send_buffer_bytes,omitempty"`    // UDP: SO_SNDBUF; 0: chosen
 	ReceiveBuffer  int     `json:"receive_buffer_bytes,omitempty"` // UDP: SO_RCVBUF; 0: chosen
 	Joined         bool    `json:"joined,omitempty"`               // UDP: UDP_GRO at the receiver

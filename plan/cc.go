@@ -11,12 +11,15 @@ import (
 // A comparison of congestion controls repeats much: losses come by chance, and few trials tell little.
 const controlRepeats = 10
 
+// bulkPayload is the length of the writes of a transfer.
+const bulkPayload = "131072"
+
 // Control is a comparison of congestion controls.
 var Control = Preset{
 	Command: "cc",
-	Knobs:   "control loss bytes http time warmup repeats streams stagger direction family dscp seed",
+	Knobs:   "control loss bytes http time warmup repeats streams stagger direction family dscp mss window seed",
 	Defaults: defaults(map[string]string{"control": "cubic,bbr", "repeats": fmt.Sprint(controlRepeats), "proto": "tcp",
-		"bulk": "true", "payload": "131072", "warmup": "0", "time": "10s", "streams": ""}),
+		"bulk": "true", "payload": bulkPayload, "warmup": "0", "time": "10s", "streams": ""}),
 	Factors: "loss! link control!",
 	build:   (*draft).buildControl,
 }

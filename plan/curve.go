@@ -14,8 +14,9 @@ const (
 	tcpPayloads = "64,1460"
 )
 
-const ofCurve = "payload frame rate interval profile proto direction streams time warmup repeats max-loss family " +
-	"dscp df drops burst source-port source-address send-buffer receive-buffer gro gso bulk control engine seed"
+const ofCurve = "payload frame rate interval profile proto direction streams count bytes time warmup repeats " +
+	"max-loss family dscp df drops burst source-port source-address send-buffer receive-buffer gro gso bulk control " +
+	"mss window engine seed"
 
 // Curve is a packet-size curve. 2 s a trial is long against scheduling noise and bursts of
 // interrupts, and 14 trials of it end within a minute.
@@ -29,7 +30,17 @@ var Curve = Preset{
 
 func (d *draft) buildCurve() error {
 	tcp := d.word("proto") == string(model.TCP)
+	if d.given("count", "bytes") { // which end a trial; its time is the longest
+		d.setDefault("warmup", "0")
+		d.setDefault("time", "2m")
+	}
+	if tcp && d.given("bytes") {
+		d.setDefault("bulk", "true")
+		d.setDefault("payload", bulkPayload)
+	}
 	switch {
+	case d.given("bytes") && (len(d.values["direction"]) > 1 || d.word("direction") == "both"):
+		return flagError("direction", "want up or down: one transfer at a time")
 	case tcp && d.given("frame"):
 		return flagError("frame", "is for --proto udp: TCP makes its own segments")
 	case !d.given("frame") && tcp:

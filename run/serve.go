@@ -24,6 +24,7 @@ type ServeOptions struct {
 	Port    int        // control; data uses Port+1
 	Shown   netip.Addr // of this host's addresses the one that clients are told first; its interface is reported
 	Code    string
+	Once    bool          // end once the first client that had a trial here is gone
 	Observe bool          // only observe this host, a router: be no end of any test
 	Iperf   *IperfOptions // nil: iperf3 clients are not served
 	Ready   func()        // called once when clients may come
@@ -119,7 +120,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	err := fleet.Serve(ctx, fleet.ServeConfig{
 		HubConfig: fleet.HubConfig{Listen: netip.AddrPortFrom(o.Listen, uint16(o.Port)), Code: o.Code,
 			Events: o.Events},
-		Agent: agent, Ready: func(netip.AddrPort) { o.Ready() },
+		Agent: agent, Once: o.Once, Ready: func(netip.AddrPort) { o.Ready() },
 	})
 	stop()
 	serving.Wait()

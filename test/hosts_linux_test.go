@@ -347,3 +347,24 @@ func perSecond(count func() uint64) float64 {
 	time.Sleep(200 * time.Millisecond)
 	return float64(count()-from) / time.Since(start).Seconds()
 }
+
+// TestServeOnce: a serve that is there for one client waits for it, and ends by itself once it is gone.
+func TestServeOnce(t *testing.T) {
+	t.Parallel()
+	port, err := testenv.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := peltproc.Host{T: t, Dir: t.TempDir(), Data: t.TempDir()}
+	at := fmt.Sprintf("127.0.0.1:%d", port)
+	server := host.Start("serve", "--once", "--code", "tiger-42-amber", "--listen", at)
+	server.Await("pelt curve")
+	out, err := host.Run("curve", at, "--code", "tiger-42-amber", "--payload", "64", "--rate", "1kpps", "--burst", "1000",
+		"--time", "100ms", "--repeats", "2")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if code := server.Code(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, server)
+	}
+}

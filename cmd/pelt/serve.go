@@ -24,7 +24,7 @@ func newServe() *cobra.Command {
 	var end endFlags
 	var code, codeFile string
 	var port, sessions int
-	var observeOnly bool
+	var observeOnly, once bool
 	var iperf iperfService
 	var figures metricsFlag
 	c := &cobra.Command{
@@ -38,11 +38,14 @@ dropped.`,
 		Example: `  pelt serve --max-rate 100kpps --max-time 30s --calls 203.0.113.7`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			s := run.ServeOptions{Port: port, Observe: observeOnly}
+			s := run.ServeOptions{Port: port, Observe: observeOnly, Once: once}
 			for _, name := range []string{"calls", "xdp", "max-rate", "max-time", "iperf3", "open-iperf3"} {
 				if observeOnly && c.Flags().Changed(name) {
 					return usagef("--%s: is for an end of tests, and a host that only observes is none", name)
 				}
+			}
+			if once && c.Flags().Changed("iperf3") {
+				return usagef("--once: ends this serve after a client of pelt's own, and iperf3's would be cut; give one of them")
 			}
 			var err error
 			if sessions < 1 || sessions > 1000 {
@@ -90,6 +93,7 @@ dropped.`,
 	f.StringVar(&code, "code", "", "use this `CODE`, not a new one (or $PELT_CODE)")
 	f.StringVar(&codeFile, "code-file", "", "read the code from `FILE`")
 	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut")
+	f.BoolVar(&once, "once", false, "end when the first client that tested is gone")
 	f.IntVar(&sessions, "max-sessions", 16, "`N` clients served at once")
 	iperf.register(f)
 	figures.register(f)

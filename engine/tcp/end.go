@@ -195,6 +195,14 @@ func (e *end) adopt(number int, conn *net.TCPConn) (*stream, error) {
 			return nil, err
 		}
 	}
+	if asked, granted := e.order.Flow.Window, window(raw, e.order.Role); number == 0 && granted > 0 && granted < asked {
+		code := model.ReceiveBufferCut
+		if e.order.Role == engine.Send {
+			code = model.SendBufferCut
+		}
+		e.warn(model.Reason{Code: code,
+			Numbers: map[string]float64{"granted_bytes": float64(granted), "asked_bytes": float64(asked)}})
+	}
 	// Go turns Nagle's algorithm off by itself; bulk data wants it.
 	if err := conn.SetNoDelay(!e.order.Flow.Bulk); err != nil {
 		return nil, err

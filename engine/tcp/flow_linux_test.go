@@ -178,6 +178,31 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// What is asked of segments and buffers holds at both ends, whichever of them calls.
+func TestSegmentsAndWindow(t *testing.T) {
+	n := netbed.Namespace(t)
+	f := flow(2, 128<<10, true)
+	f.MSS, f.Window = 536, 20000
+	for _, senderListens := range []bool{false, true} {
+		p := newPair(t, n, "127.0.0.1", senderListens, f, timing(0, time.Hour, time.Second))
+		p.some()
+		p.Connect()
+		for _, e := range []testEnd{p.sender, p.receiver} {
+			for i, s := range e.t.streams {
+				if got := window(s.raw, e.Order.Role); got != f.Window {
+					t.Errorf("sender listens %v: the %v's stream %d has a buffer of %d B, want %d", senderListens, e.Order.Role, i,
+						got, f.Window)
+				}
+			}
+		}
+		s, _ := p.play()
+		if got := s.TCP.SegmentSizeBytes; got > f.MSS || got < f.MSS-40 { // TCP's options take at most 40 B
+			t.Errorf("sender listens %v: segments of %d B, want %d with their options", senderListens, got, f.MSS)
+		}
+		p.Close()
+	}
+}
+
 // All packets have the mark, also what the kernel answers before it knows the flow.
 func TestDSCPFromTheFirstPacket(t *testing.T) {
 	n := netbed.Namespace(t)

@@ -59,10 +59,47 @@ func set(fd int, o engine.Order, stream int) error {
 			return err
 		}
 	}
+	if o.Flow.MSS != 0 && !o.Listen { // what a caller announces binds both ends
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG, o.Flow.MSS); err != nil {
+			return fmt.Errorf("set MSS: %w", err)
+		}
+	}
+	if o.Flow.Window != 0 {
+		if err := setWindow(fd, o.Flow.Window); err != nil {
+			return err
+		}
+	}
 	if name := o.Flow.StreamControl(stream); o.Role == engine.Send && name != "" {
 		return setControl(fd, name)
 	}
 	return nil
+}
+
+// setWindow sets both buffers of a socket; without root only up to net.core.rmem_max and wmem_max.
+func setWindow(fd, bytes int) error {
+	for _, name := range [][2]int{{unix.SO_SNDBUFFORCE, unix.SO_SNDBUF}, {unix.SO_RCVBUFFORCE, unix.SO_RCVBUF}} {
+		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, name[0], bytes) == nil {
+			continue
+		}
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, name[1], bytes); err != nil {
+			return fmt.Errorf("set window: %w", err)
+		}
+	}
+	return nil
+}
+
+// window is the buffer that a connection's end of a role uses, as it was asked for: the kernel counts it twice. 0 if it
+// is not told.
+func window(raw syscall.RawConn, role engine.Role) (bytes int) {
+	name := unix.SO_RCVBUF
+	if role == engine.Send {
+		name = unix.SO_SNDBUF
+	}
+	control(raw, func(fd int) (err error) {
+		bytes, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, name)
+		return err
+	})
+	return bytes / 2
 }
 
 // markAnswers sets the DSCP of what a listening socket answers to callers.

@@ -17,6 +17,8 @@ func tryOptions(o engine.Order) error {
 	switch {
 	case o.Flow.DSCP != 0:
 		return &engine.Refusal{Why: "DSCP can be set on Linux only"}
+	case o.Flow.MSS != 0 || o.Flow.Window != 0:
+		return &engine.Refusal{Why: "MSS and window of TCP can be set on Linux only"}
 	case o.Role == engine.Send && o.Flow.Control != "":
 		return &engine.Refusal{Why: "a congestion control can be chosen on Linux only"}
 	case o.Role == engine.Send && o.Flow.Bytes > 0 && !o.Flow.HTTP:
@@ -32,6 +34,8 @@ func setOptions(syscall.RawConn, engine.Order, int) error { return nil }
 func markAnswers(net.Listener, int) {}
 
 func controlInUse(syscall.RawConn) string { return "" }
+
+func window(syscall.RawConn, engine.Role) int { return 0 }
 
 func readInfo(syscall.RawConn, bool) (i tcpinfo.Info, ok bool) { return i, false }
 
