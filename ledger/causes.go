@@ -329,7 +329,7 @@ var causes = [...]Cause{
 	{Name: "BRIDGE_INGRESS_STP_STATE", at: stageLink, Words: "bridge port at %h does not forward", seen: "-@br_.*",
 		when: facts.portShut},
 	{Name: "BRIDGE_PORT", at: stageLink, seen: "-@br_handle_frame.*|br_forward.*",
-		Words: "bridge at %h passes it on to no port (isolated, blocked, or another VLAN)"},
+		Words: "bridge at %h passes it on to no port (none leads there, isolated, blocked, or another VLAN)"},
 	{at: stageLink, Words: "link layer of %h",
 		seen: `UNHANDLED_PROTO|BRIDGE_\w+|MAC_\w+|LOCAL_MAC|ARP_\w+|VXLAN_\w+|IP_TUNNEL_ECN|TUNNEL_TXINFO ` +
 			`UNICAST_IN_L2_MULTICAST|OVS_\w+|OPENVSWITCH\w*|RX_DROP\w*|MAC80211\w* ` +

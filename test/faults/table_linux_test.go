@@ -48,6 +48,15 @@ func memory(a string) answers {
 	return each(a)
 }
 
+// floods is the cause where no port of a bridge leads there. Linux 6.1 leaves br_flood by a jump, so that its caller is
+// seen, which drops for other reasons, too.
+func floods() string {
+	if inGuest() {
+		return "network/(NO_TX_TARGET|BRIDGE_PORT)"
+	}
+	return "network/NO_TX_TARGET"
+}
+
 // unread is how segments are told that lie outside of a buffer's linear part: Linux reads them from 6.12 on.
 const unread = "( by a counter)?"
 
@@ -274,9 +283,7 @@ var table = []row{
 		make: func(c *chain) func() { return c.router.PortState(toSender, 0) }},
 	{name: "bridge: port isolated", bridged: true, want: each("network/BRIDGE_ISOLATED"),
 		make: isolate},
-	{name: "bridge: no port leads there", bridged: true, want: answers{"network/NO_TX_TARGET", inside, inside},
-		guests: wrong{verdicts: "network/NOT_SPECIFIED"},
-		make:   forgotten},
+	{name: "bridge: no port leads there", bridged: true, want: answers{floods(), inside, inside}, make: forgotten},
 	{name: "bridge: VLAN of no port", bridged: true, needs: vlanFilter,
 		want: answers{"network/VLAN_FILTER", inside, inside},
 		make: noVLAN},

@@ -44,12 +44,13 @@ var modules = []string{
 	"veth", "tun", "bridge", "dummy", "ifb", "8021q",
 	"sch_tbf", "sch_netem", "sch_fq", "sch_fq_codel", "sch_htb", "sch_ingress", "sch_cake", "sch_red", "sch_sfq",
 	"cls_bpf", "cls_u32", "cls_matchall", "act_bpf", "act_gact", "act_mirred", "act_police",
-	"nf_tables", "nft_ct", "nft_nat", "nft_masq", "nft_chain_nat", "nft_numgen", "nft_limit", "nft_reject_inet", "nft_meta_bridge",
-	"nft_queue", "wireguard", "vxlan", "bonding", "xfrm_user", "nf_conntrack_netlink", "tcp_bbr", "udp_diag", "tcp_diag",
+	"nf_tables", "nft_ct", "nft_nat", "nft_masq", "nft_chain_nat", "nft_numgen", "nft_limit", "nft_reject_inet",
+	"nft_meta_bridge", "nft_log", "nft_queue", "wireguard", "vxlan", "bonding", "xfrm_user", "nf_conntrack_netlink",
+	"tcp_bbr", "udp_diag", "tcp_diag",
 }
 
-// olderModules are what later kernels have in other modules.
-var olderModules = []string{"nft_counter"}
+// olderModules are what other kernels have in other modules.
+var olderModules = []string{"nft_counter", "nf_log_syslog", "nf_log_ipv4", "nf_log_ipv6"}
 
 // programs are what tests call to make faults and traffic.
 var programs = []string{"ip", "tc", "nft", "bridge", "ethtool", "iperf3", "sh", "busybox"}
