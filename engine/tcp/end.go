@@ -190,7 +190,7 @@ func (e *end) adopt(number int, conn *net.TCPConn) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.listener != nil {
+	if e.order.Listen {
 		if err := setOptions(raw, e.order, number); err != nil {
 			return nil, err
 		}

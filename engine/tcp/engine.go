@@ -1,15 +1,18 @@
 package tcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 
 	"pelt/engine"
+	"pelt/engine/tcpinfo"
 	"pelt/model"
 )
 
@@ -74,6 +77,33 @@ func (g *Engine) Open(ctx context.Context, host engine.Host, order engine.Order)
 	l.enter(e)
 	return e, nil
 }
+
+// Sockets is the end of a flow whose peer is no pelt: its caller accepts the connections.
+type Sockets struct{ *end }
+
+// SocketsFor makes such an end of a host. Each stream is taken before Connect.
+func (g *Engine) SocketsFor(host engine.Host, order engine.Order) (Sockets, error) {
+	if err := check(order); err != nil {
+		return Sockets{}, err
+	}
+	if err := host.Do(func() error { return tryOptions(order) }); err != nil {
+		return Sockets{}, err
+	}
+	return Sockets{g.newEnd(host, order)}, nil
+}
+
+// Take makes an open connection a stream, which closes it. If it cannot, the caller does.
+func (s Sockets) Take(stream int, conn *net.TCPConn) error {
+	if s.take(stream, conn) {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.failed, net.ErrClosed)
+}
+
+// Segments counts the data segments that came over a stream, of the measured part so far.
+func (s Sockets) Segments(stream int) uint64 { return s.streams[stream].current()[tcpinfo.SegmentsIn] }
 
 func (g *Engine) newEnd(host engine.Host, order engine.Order) *end {
 	keeps := order.Flow.Connections == model.ConnectionKeep && order.Role == engine.Receive
