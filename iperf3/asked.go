@@ -13,6 +13,7 @@ import (
 const (
 	codeTime      = 5
 	codeStreams   = 6
+	codeBlock     = 7
 	codeWindow    = 8
 	codeOmit      = 12
 	codeNotDone   = 13
@@ -24,6 +25,7 @@ const (
 	codeParams    = 114
 	codeResults   = 117
 	codeStranger  = 142
+	codeNoData    = 144
 	codeRanLong   = 160
 	codeStreamNot = 204 // a stream could not be accepted
 )
@@ -54,8 +56,9 @@ const mostWindow = 64 << 20
 
 // asked is what a client asks for.
 type asked struct {
+	udp       bool   // else TCP
 	seconds   int    // omitted ones included; 0: another bound ends the test
-	packets   uint64 // of all streams, likewise
+	bytes     uint64 // of all streams, likewise
 	streams   int
 	payload   int
 	bandwidth int64 // payload bit/s of each stream; 0: no limit
@@ -87,17 +90,21 @@ func readAsked(b []byte) (a asked, err error) {
 		return int64(n)
 	}
 	switch {
-	case flag("tcp") || flag("sctp") || !flag("udp"):
-		return a, deny(codeNotDone, "pelt takes UDP only: add -u")
+	case flag("sctp"):
+		return a, deny(codeNotDone, "pelt takes TCP and UDP only: leave out --sctp")
 	case flag("reverse") || flag("bidirectional"):
 		return a, deny(codeNotDone, "pelt only receives from iperf3 clients: leave out -R and --bidir")
 	}
 	const most = 1 << 53 // what a JSON number holds exactly
 	a.seconds = int(number("time", 10, 0, 86400, codeTime))
 	omit := int(number("omit", 0, 0, 600, codeOmit))
-	bytes, blocks := number("num", 0, 0, most, codeParams), number("blockcount", 0, 0, most, codeParams)
+	bytes, blocks := number("num", 0, 0, most, codeParams), number("blockcount", 0, 0, most/model.MaxTCPWrite, codeParams)
 	a.streams = int(number("parallel", 1, 1, mostStreams, codeStreams))
-	a.payload = int(number("len", 0, 0, model.MaxUDPPayload, codePayload))
+	least, usual, longest, code := int64(1), int64(128<<10), int64(model.MaxTCPWrite), int32(codeBlock)
+	if a.udp = flag("udp"); a.udp {
+		least, usual, longest, code = model.MinUDPPayload, 1460, model.MaxUDPPayload, codePayload
+	}
+	a.payload = int(number("len", 0, 0, longest, code))
 	a.bandwidth = number("bandwidth", 0, 0, most/mostStreams, codeRate)
 	a.window = int(number("window", 0, 0, mostWindow, codeWindow))
 	a.tos = int(number("TOS", 0, 0, 255, codeTOS))
@@ -106,19 +113,19 @@ func readAsked(b []byte) (a asked, err error) {
 	case denied != nil:
 		return a, denied
 	case a.payload == 0:
-		a.payload = 1460 // what servers take
-	case a.payload < 16:
-		return a, deny(codePayload, "its payload of %d B is below 16 B", a.payload)
+		a.payload = int(usual) // as servers have it
+	case int64(a.payload) < least:
+		return a, deny(code, "its payload of %d B is below %d B", a.payload, least)
 	}
 	switch {
 	case bytes > 0:
-		a.packets = uint64((bytes + int64(a.payload) - 1) / int64(a.payload))
+		a.bytes = uint64(bytes)
 	case blocks > 0:
-		a.packets = uint64(blocks)
+		a.bytes = uint64(blocks) * uint64(a.payload)
 	case a.seconds == 0:
 		return a, deny(codeTime, "its test has no end")
 	}
-	if a.packets > 0 {
+	if a.bytes > 0 {
 		a.seconds = 0
 	} else {
 		a.seconds += omit
@@ -128,12 +135,17 @@ func readAsked(b []byte) (a asked, err error) {
 
 // flow is the flow of the test.
 func (a asked) flow() (model.Flow, error) {
-	f := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: a.payload,
-		Streams: a.streams, Packets: a.packets, DSCP: a.tos >> 2}
-	if a.window > 0 {
+	f := model.Flow{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver, PayloadBytes: a.payload,
+		Streams: a.streams, DSCP: a.tos >> 2, Bulk: !a.udp}
+	if a.udp {
+		f.Protocol, f.Packets = model.UDP, (a.bytes+uint64(a.payload)-1)/uint64(a.payload)
+	} else {
+		f.Bytes = a.bytes
+	}
+	if a.udp && a.window > 0 {
 		f.ReceiveBuffer = max(2*a.window, model.MinSocketBuffer) // the kernel counts twice what it is asked for
 	}
-	if a.bandwidth > 0 {
+	if a.bandwidth > 0 && f.Bytes == 0 { // a transfer of TCP goes as fast as its sender lets it
 		rate, err := unit.ParseRate(fmt.Sprintf("%dbit", a.bandwidth*int64(a.streams)))
 		if err != nil {
 			return f, TooFast(err)

@@ -4,7 +4,8 @@ import (
 	"context"
 
 	"pelt/engine"
-	"pelt/engine/udp"
+	"pelt/measure"
+	"pelt/model"
 )
 
 // mostLists bounds the lists of packets of all tests together, in bytes.
@@ -28,8 +29,8 @@ type sessionEngine struct {
 	role    engine.Role
 }
 
-// Name is udp: its sockets are.
-func (sessionEngine) Name() string { return "udp" }
+// Name is that of the engine whose sockets the session has.
+func (e sessionEngine) Name() string { return string(e.session.flow.Protocol) }
 
 // Open makes the end; see engine.Engine.
 func (e sessionEngine) Open(_ context.Context, _ engine.Host, o engine.Order) (engine.Transport, error) {
@@ -44,7 +45,7 @@ func (e sessionEngine) Open(_ context.Context, _ engine.Host, o engine.Order) (e
 
 // servingEnd receives from a client.
 type servingEnd struct {
-	*udp.Sockets
+	engine.Transport
 	session *Session
 }
 
@@ -58,7 +59,7 @@ func (e *servingEnd) Connect(context.Context) (engine.Meeting, error) {
 
 // Account reports what was received, and keeps it for the client.
 func (e *servingEnd) Account(r *engine.Report, sent engine.Sent) {
-	e.Sockets.Account(r, sent)
+	e.Transport.Account(r, sent)
 	e.session.report, e.session.sent = *r, sent
 }
 
@@ -127,12 +128,45 @@ func (e *clientEnd) Account(r *engine.Report, _ engine.Sent) {
 		return
 	}
 	r.Send = &engine.SendReport{DurationNanos: x.duration.Nanoseconds()}
-	for _, s := range x.theirs.Streams {
-		r.Send.Streams = append(r.Send.Streams, uint64(s.Packets))
-		r.Send.Attempted += uint64(s.Packets)
+	if x.asked.udp {
+		r.Send.Gap, r.Send.GapCounts = x.gaps.Percentiles(), x.gaps.Buckets()
+	} else {
+		r.Send.TCP = &model.TCPFacts{Control: model.Clip(x.theirs.Congestion)}
+	}
+	for i, s := range x.theirs.Streams {
+		sent := uint64(s.Packets)
+		if tcp := r.Send.TCP; tcp != nil {
+			again := uint64(max(s.Retransmits, 0)) // -1 of a system that does not tell
+			sent = x.segments[i] + again           // a client does not tell: each came, or was sent again
+			tcp.Retransmits, tcp.SentBytes = tcp.Retransmits+again, tcp.SentBytes+uint64(s.Bytes)
+		}
+		r.Send.Streams = append(r.Send.Streams, sent)
+		r.Send.Attempted += sent
 	}
 	r.Send.Planned, r.Send.Accepted = r.Send.Attempted, r.Send.Attempted
+	if x.flow.Bytes > 0 {
+		r.Send.TCP.Completion = &model.Completion{Done: true, Seconds: x.duration.Seconds()}
+	}
 }
 
 // Close frees nothing: the session owns all.
 func (e *clientEnd) Close() error { return nil }
+
+// gapMeter times a client's sends by the time stamps of packets that came and were sent one after the other.
+type gapMeter struct {
+	engine.Meter
+	gaps *measure.Histogram
+	last []model.Arrival // by stream
+}
+
+// Observe counts packets; see engine.Meter.
+func (g *gapMeter) Observe(stream int, batch []model.Arrival) {
+	for _, a := range batch {
+		last := &g.last[stream]
+		if last.Bytes > 0 && a.Sequence == last.Sequence+1 && a.SendNanos >= last.SendNanos {
+			g.gaps.Record(stream, int64(a.SendNanos-last.SendNanos), 1)
+		}
+		*last = a
+	}
+	g.Meter.Observe(stream, batch)
+}

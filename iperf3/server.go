@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/engine/tcp"
 	"pelt/engine/udp"
 )
 
@@ -33,7 +34,46 @@ const (
 	// closed: a right client says it at once.
 	mostGuests = 256
 	mostTurns  = 30 * time.Second // that a client waits while others of its host open streams
+
+	// Clients without a result are told of in so many lines in such a time. The next line counts the others.
+	mostLines = 20
+	linesTime = 10 * time.Second
 )
+
+// lines bounds what is told.
+type lines struct {
+	since      time.Time
+	told, more int
+}
+
+// next reports whether a line is told now, and how many were not since the one before.
+func (l *lines) next(now time.Time) (more int, ok bool) {
+	if now.Sub(l.since) >= linesTime {
+		l.since, l.told = now, 0
+	}
+	if l.told >= mostLines {
+		l.more++
+		return 0, false
+	}
+	more, l.more = l.more, 0
+	l.told++
+	return more, true
+}
+
+// tell says why a client has no result.
+func (s *Server) tell(x *Session, err error) {
+	s.mu.Lock()
+	more, ok := s.lines.next(time.Now())
+	s.mu.Unlock()
+	if !ok {
+		return
+	}
+	text := fmt.Sprintf("iperf3 client %v: no result: %v", x.Peer, err)
+	if more > 0 {
+		text += fmt.Sprintf("; %d clients before it had none either", more)
+	}
+	s.config.Events(text)
+}
 
 // Server serves iperf3 clients, many at once.
 type Server struct {
@@ -41,9 +81,11 @@ type Server struct {
 	listener *net.TCPListener
 	port     *net.UDPConn // takes the requests of streams
 	udp      *udp.Engine
+	tcp      *tcp.Engine
 
 	mu       sync.Mutex
 	over     bool
+	lines    lines
 	guests   []net.Conn // that wait to say what they want, the oldest first
 	sessions []*Session
 	opening  map[netip.Addr]*Session // by host: the one whose streams are being opened, for requests do not say whose they are
@@ -65,7 +107,7 @@ func Listen(c ServerConfig) (*Server, error) {
 		return nil, errors.Join(busy("udp", err), l.Close())
 	}
 	return &Server{config: c, listener: l.(*net.TCPListener), port: u, udp: udp.New(udp.Config{}),
-		opening: map[netip.Addr]*Session{}}, nil
+		tcp: tcp.New(tcp.Config{}), opening: map[netip.Addr]*Session{}}, nil
 }
 
 // Port is where the server listens.
@@ -84,13 +126,13 @@ func (s *Server) Serve(ctx context.Context) error {
 			_ = c.Close()
 		}
 	})()
-	for ctx.Err() == nil {
+	for number := uint64(0); ctx.Err() == nil; number++ {
 		c, err := s.listener.AcceptTCP()
 		if err != nil {
 			engine.Sleep(ctx, 10*time.Millisecond) // such as that no descriptor is left
 			continue
 		}
-		serving.Go(func() { s.serve(ctx, c) })
+		serving.Go(func() { s.serve(ctx, newSession(s, c, number)) })
 	}
 	serving.Wait()
 	return s.udp.Close()
@@ -125,12 +167,23 @@ func without[T comparable](list []T, one T) (left []T) {
 // errFull says that no place is left. The protocol has a state for it.
 var errFull = errors.New("as many clients are served as --max-sessions allows")
 
-// serve is the whole life of a client.
-func (s *Server) serve(ctx context.Context, c *net.TCPConn) {
-	x := newSession(s, c)
-	s.come(c)
-	err := x.ask()
-	s.begun(c)
+// serve is the whole life of a connection: of a client, or of a stream of one until its test takes it.
+func (s *Server) serve(ctx context.Context, x *Session) {
+	s.come(x.control.conn)
+	err := x.greet()
+	var test *Session // to which the connection belongs
+	if err == nil {
+		if test = s.testOf(x); test == nil {
+			err = x.ask()
+		}
+	}
+	s.begun(x.control.conn)
+	if test != nil {
+		if !test.join(x) {
+			_ = x.control.conn.Close()
+		}
+		return
+	}
 	if err == nil {
 		err = s.enter(x)
 	}
@@ -139,9 +192,21 @@ func (s *Server) serve(ctx context.Context, c *net.TCPConn) {
 		s.leave(x)
 	}
 	if err != nil && !errors.Is(err, errNothing) && ctx.Err() == nil {
-		s.config.Events(fmt.Sprintf("iperf3 client %v: no result: %v", x.Peer, err))
+		s.tell(x, err)
 	}
 	x.end(err)
+}
+
+// testOf finds the test whose cookie a connection from the same host brings.
+func (s *Server) testOf(x *Session) *Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, test := range s.sessions {
+		if test.cookie == x.cookie && test.Peer == x.Peer {
+			return test
+		}
+	}
+	return nil
 }
 
 // enter gives a client a place, if its test is allowed.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 // served runs a test's two ends through their steps, as a run does.
@@ -59,7 +60,7 @@ func startServer(t *testing.T, sessions int) *Server {
 			return nil
 		},
 		Admit: func(x *Session, under []*Session) error {
-			if x.Flow().Rate.IsMax() {
+			if x.Flow().Protocol == model.UDP && x.Flow().Rate.IsMax() {
 				return TooFast(errors.New("no floods"))
 			}
 			return nil
@@ -119,12 +120,13 @@ func (c fakeClient) document(text string) {
 }
 
 // hello says who it is, and what it wants.
-func (c fakeClient) hello(params string) {
+func (c fakeClient) hello(params string) (cookie [cookieBytes]byte) {
 	c.Helper()
-	cookie := newCookie()
+	cookie = newCookie()
 	c.put(cookie[:]...)
 	c.want(paramExchange)
 	c.document(params)
+	return cookie
 }
 
 // stream opens a UDP stream from an address; nil if it is not answered.
@@ -175,18 +177,7 @@ func (c fakeClient) run() {
 	c.document(`{"cpu_util_total":1,"cpu_util_user":0,"cpu_util_system":1,"sender_has_retransmits":18446744073709551615,"streams":[` +
 		`{"id":1,"bytes":640,"retransmits":-1,"jitter":0,"errors":0,"packets":10},` +
 		`{"id":3,"bytes":320,"retransmits":-1,"jitter":0,"errors":0,"packets":5}]}`)
-	var n [4]byte
-	if _, err := io.ReadFull(c, n[:]); err != nil {
-		c.Fatal(err)
-	}
-	text := make([]byte, binary.BigEndian.Uint32(n[:]))
-	if _, err := io.ReadFull(c, text); err != nil {
-		c.Fatal(err)
-	}
-	r, err := readResults(text, 2)
-	if err != nil {
-		c.Fatalf("%v\n%s", err, text)
-	}
+	r := c.results(2)
 	for i, want := range []struct{ packets, lost count }{{10, 1}, {5, 2}} {
 		if s := r.Streams[i]; s.Packets != want.packets || s.Errors != want.lost || s.Bytes != 64*(want.packets-want.lost) {
 			c.Errorf("stream %d: %+v, want %+v", i, s, want)
@@ -197,6 +188,77 @@ func (c fakeClient) run() {
 	}
 	c.want(displayResults)
 	c.put(byte(iperfDone))
+}
+
+// results reads the server's.
+func (c fakeClient) results(streams int) results {
+	c.Helper()
+	var n [4]byte
+	if _, err := io.ReadFull(c, n[:]); err != nil {
+		c.Fatal(err)
+	}
+	text := make([]byte, binary.BigEndian.Uint32(n[:]))
+	if _, err := io.ReadFull(c, text); err != nil {
+		c.Fatal(err)
+	}
+	r, err := readResults(text, streams)
+	if err != nil {
+		c.Fatalf("%v\n%s", err, text)
+	}
+	return r
+}
+
+const tcpParams = `{"tcp":true,"omit":0,"time":0,"num":700,"blockcount":0,"parallel":3,"len":100,"client_version":"3.12"}`
+
+// TestServerTCP: streams belong to the test whose cookie they bring, and are numbered as they came.
+func TestServerTCP(t *testing.T) {
+	s := startServer(t, 2)
+	var tests [2]fakeClient
+	var streams [2][3]fakeClient
+	var cookies [2][cookieBytes]byte
+	for i := range tests {
+		tests[i] = dialServer(t, s, "127.0.0.1")
+		cookies[i] = tests[i].hello(tcpParams)
+		tests[i].want(createStreams)
+	}
+	stranger := dialServer(t, s, "127.0.0.2") // has heard the cookie, and is a client like others
+	stranger.put(cookies[0][:]...)
+	stranger.want(paramExchange)
+	for n := range 3 {
+		for i := range tests {
+			streams[i][n] = dialServer(t, s, "127.0.0.1")
+		}
+	}
+	for n := range 3 { // the last to come speaks first
+		for i := range tests {
+			streams[i][2-n].put(cookies[i][:]...)
+		}
+	}
+	for i, c := range tests {
+		c.want(testStart, testRunning)
+		more := dialServer(t, s, "127.0.0.1") // all are there
+		more.put(cookies[i][:]...)
+		if n, err := more.Read(make([]byte, 1)); n > 0 || err == nil {
+			t.Error("a fourth stream of three is answered")
+		}
+		for n, stream := range streams[i] {
+			stream.put(make([]byte, 100*(n+1)+i)...)
+		}
+		c.put(byte(testEnd))
+		c.want(exchangeResults)
+		streams[i][2].put(make([]byte, 100)...) // was on its way
+		c.document(fmt.Sprintf(`{"cpu_util_total":1,"cpu_util_user":0,"cpu_util_system":1,"sender_has_retransmits":1,`+
+			`"congestion_used":"cubic","streams":[{"id":1,"bytes":%d,"retransmits":2,"jitter":0,"errors":0,"packets":0},`+
+			`{"id":3,"bytes":%d,"retransmits":0,"jitter":0,"errors":0,"packets":0},`+
+			`{"id":4,"bytes":%d,"retransmits":0,"jitter":0,"errors":0,"packets":0}]}`, 100+i, 200+i, 400+i))
+		for n, one := range c.results(3).Streams {
+			if want := count([]int{100, 200, 400}[n] + i); one.Bytes != want || one.Packets != 0 {
+				t.Errorf("test %d, stream %d: %+v, want %d B", i, n, one, want)
+			}
+		}
+		c.want(displayResults)
+		c.put(byte(iperfDone))
+	}
 }
 
 func TestServer(t *testing.T) {
@@ -216,7 +278,8 @@ func TestServerRefuses(t *testing.T) {
 		old, new string
 		code     uint32
 	}{
-		{`"udp"`, `"tcp"`, codeNotDone},
+		{`"udp"`, `"sctp"`, codeNotDone},
+		{`"udp":true,"omit":0,"time":1,"num":0,"blockcount":0,"parallel":2,"len":64`, `"tcp":true,"len":1048577`, codeBlock},
 		{`"omit":0`, `"reverse":true`, codeNotDone},
 		{`"omit":0`, `"bidirectional":true`, codeNotDone},
 		{`"omit":0`, `"omit":601`, codeOmit},
@@ -294,6 +357,88 @@ func TestServerHostile(t *testing.T) {
 	dialServer(t, s, "127.0.0.1").run()
 }
 
+// TestServerStalled: a thousand connections stop in each state that holds no place, and some in each that does. A right
+// client is served meanwhile, and what the server remembers of them is bounded.
+func TestServerStalled(t *testing.T) {
+	const each, places = 1000, 5
+	s := startServer(t, 3*places+1)
+	long := newCookie()
+	for _, said := range [][]byte{nil, long[:20], long[:], append(long[:], 0, 0), append(long[:], 0, 0, 0, 100, '{')} {
+		for range each {
+			dialServer(t, s, "127.0.0.1").put(said...)
+		}
+	}
+	dialServer(t, s, "127.0.0.1").run()
+	if n := s.waiting(); n > mostGuests {
+		t.Errorf("%d connections are held that say nothing", n)
+	}
+	for i := range places {
+		from := fmt.Sprintf("127.0.1.%d", i+1)
+		opens := dialServer(t, s, from)
+		opens.hello(rightParams)
+		opens.want(createStreams)
+		runs := dialServer(t, s, from)
+		cookie := runs.hello(strings.Replace(tcpParams, `"parallel":3`, `"parallel":1`, 1))
+		runs.want(createStreams)
+		dialServer(t, s, from).put(cookie[:]...)
+		runs.want(testStart, testRunning)
+		ends := dialServer(t, s, from)
+		cookie = ends.hello(strings.Replace(tcpParams, `"parallel":3`, `"parallel":1`, 1))
+		ends.want(createStreams)
+		dialServer(t, s, from).put(cookie[:]...)
+		ends.want(testStart, testRunning)
+		ends.put(byte(testEnd))
+		ends.want(exchangeResults)
+	}
+	dialServer(t, s, "127.0.0.1").run()
+}
+
+func TestLines(t *testing.T) {
+	var l lines
+	at := time.Now()
+	for i := range 3 * mostLines {
+		if more, ok := l.next(at); ok != (i < mostLines) || more != 0 {
+			t.Errorf("line %d: %d, %v", i, more, ok)
+		}
+	}
+	if more, ok := l.next(at.Add(linesTime)); !ok || more != 2*mostLines {
+		t.Errorf("later: %d, %v", more, ok)
+	}
+}
+
+func TestSending(t *testing.T) {
+	for _, c := range []struct {
+		asked asked
+		heard uint64
+		after time.Duration
+		code  int32 // 0: nothing is wrong
+	}{
+		{asked{udp: true, streams: 1, payload: 100}, 1 << 40, time.Second, 0},
+		{asked{udp: true, streams: 2, payload: 100, bandwidth: 8000}, 124, time.Second, 0},
+		{asked{udp: true, streams: 2, payload: 100, bandwidth: 8000}, 125, time.Second, codeRate},
+		{asked{streams: 1, payload: 1 << 17, bandwidth: 80_000}, 2 << 17, time.Second, 0}, // two blocks
+		{asked{streams: 1, payload: 1 << 17, bandwidth: 80_000}, 4 << 17, 10 * time.Second, codeRate},
+		{asked{streams: 1, payload: 100}, 0, longestSilence - 1, 0},
+		{asked{streams: 1, payload: 100}, 0, longestSilence, codeNoData},
+		{asked{streams: 1, payload: 100}, 1, longestSilence, 0}, // it came just now
+	} {
+		s := sending{asked: c.asked}
+		code, denied := int32(0), (*Denial)(nil)
+		if errors.As(s.problem(c.heard, c.after), &denied) {
+			code = denied.Code
+		}
+		if code != c.code {
+			t.Errorf("%+v: %d after %v: code %d, want %d", c.asked, c.heard, c.after, code, c.code)
+		}
+	}
+}
+
+func (s *Server) waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.guests)
+}
+
 func (s *Server) served() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -303,6 +448,7 @@ func (s *Server) served() int {
 func FuzzAsked(f *testing.F) {
 	f.Add([]byte(rightParams))
 	f.Add([]byte(`{"udp":true,"num":9223372036854775807,"len":1e9}`))
+	f.Add([]byte(`{"tcp":true,"blockcount":8589934592,"len":1048576}`))
 	f.Add([]byte(`{"udp":1,"time":null,"parallel":"x","bandwidth":-1}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := readAsked(b)
@@ -312,8 +458,9 @@ func FuzzAsked(f *testing.F) {
 			}
 			return
 		}
-		if a.streams < 1 || a.streams > mostStreams || a.payload < 16 || a.payload > 65507 || a.window > mostWindow ||
-			a.bandwidth < 0 || (a.seconds == 0) != (a.packets > 0) {
+		if a.streams < 1 || a.streams > mostStreams || a.payload < 1 || a.payload > 1<<20 ||
+			a.udp && (a.payload < 16 || a.payload > 65507) || a.window > mostWindow ||
+			a.bandwidth < 0 || (a.seconds == 0) != (a.bytes > 0) {
 			t.Errorf("%q: %+v", b, a)
 		}
 		_, _ = a.flow()

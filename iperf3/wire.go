@@ -93,6 +93,7 @@ type results struct {
 	CPUUser        float64        `json:"cpu_util_user"`
 	CPUSystem      float64        `json:"cpu_util_system"`
 	HasRetransmits count          `json:"sender_has_retransmits"`
+	Congestion     string         `json:"congestion_used,omitempty"`
 	Streams        []streamResult `json:"streams"`
 	Output         string         `json:"server_output_text,omitempty"` // of a server that is asked for it
 	oldMinus       bool           // -1 was written as 2^64-1: 3.13 and older

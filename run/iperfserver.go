@@ -122,9 +122,9 @@ func (c *caller) open(ctx context.Context, p model.Plan, o Options) (*site, erro
 	s.nodes = []node{{name: model.Sender, end: true},
 		{name: model.Receiver, end: true, address: func(int) netip.Addr { return c.session.Local.Addr() }}}
 	near, _ := s.agentHere(model.Receiver, plainHost{}, o, nil, reaching(peer))
-	near.Engines = map[string]engine.Engine{"udp": c.session.Near()}
+	near.Engines = map[string]engine.Engine{string(c.session.Flow().Protocol): c.session.Near()}
 	there := fleet.AgentConfig{Node: model.Sender, Host: plainHost{}, Version: o.Version,
-		Engines: map[string]engine.Engine{"udp": c.session.Far()},
+		Engines: map[string]engine.Engine{string(c.session.Flow().Protocol): c.session.Far()},
 		Facts:   func() model.Host { return model.Host{Name: "iperf3", Address: peer.String()} }}
 	if isOwn(peer) {
 		there.Watch = near.Watch // the client's kernel is this one

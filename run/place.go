@@ -39,7 +39,7 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 		}
 		send, receive, why := carriersOf(s.engine, carried, s.noFrames(f, from, to))
 		because(why)
-		placed.Probe = placed.Probe || f.Protocol == model.TCP // TCP tells its own round trips only
+		placed.Probe = placed.Probe || f.Protocol == model.TCP && s.silent == "" // TCP tells its own round trips only
 		for _, e := range []struct {
 			fleet.AgentInfo
 			*fleet.Choice

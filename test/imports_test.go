@@ -44,7 +44,7 @@ var layers = map[string][]string{
 	"engine/tcp":        {"engine", "engine/tcpinfo", "measure", "model", "pace", "unit", "internal/icmp"},
 	"engine/xdp": {"engine", "engine/udp", "measure", "model", "pace", "unit", "internal/kernelclock",
 		"internal/kerneltypes"},
-	"iperf3":           {"engine", "engine/udp", "model", "unit"},
+	"iperf3":           {"engine", "engine/tcp", "engine/udp", "measure", "model", "unit"},
 	"observe":          {"model", "unit", "internal/nic", "observe/counters", "observe/drops"},
 	"observe/counters": {"model", "unit", "internal/netns", "internal/nic"},
 	"observe/drops":    {"model", "unit", "internal/kernelclock", "internal/kerneltypes", "internal/netns"},

@@ -3,12 +3,10 @@ package test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"pelt/internal/peltproc"
@@ -43,13 +41,20 @@ func iperfClients(t *testing.T, args ...string) (host peltproc.Host, run func(li
 	}
 }
 
-// iperfSum is what an iperf3 client says of all streams. Lost packets are its server's figure.
+// iperfSum is what an iperf3 client says of all streams. Lost packets, and the bytes received, are its server's figures.
 type iperfSum struct {
 	End struct {
 		Sum struct {
 			Lost    uint64 `json:"lost_packets"`
 			Packets uint64 `json:"packets"`
 		} `json:"sum"`
+		Sent struct {
+			Bytes       uint64 `json:"bytes"`
+			Retransmits uint64 `json:"retransmits"`
+		} `json:"sum_sent"`
+		Received struct {
+			Bytes uint64 `json:"bytes"`
+		} `json:"sum_received"`
 	} `json:"end"`
 	Output string `json:"server_output_text"`
 }
@@ -62,61 +67,138 @@ func TestIperfClients(t *testing.T) {
 	testenv.Root(t) // for a socket buffer below what is usual
 	t.Parallel()
 	host, run := iperfClients(t)
-	var all sync.WaitGroup
-	for i, c := range []struct {
+	cases := []struct {
 		line    string
 		streams int
 	}{
-		{"-l 200 -b 500K -t 1", 1},
-		{"-l 64 -b 100K -t 1 -P 4 --udp-counters-64bit", 4},
-		{"-l 1400 -b 1M -n 50K", 1},
-		{"-l 200 -b 0 -t 1 -w 2k", 1}, // its socket has no room for a flood
-	} {
-		all.Go(func() {
-			text, err := run("-u -J --get-server-output " + c.line)
-			var said iperfSum
-			if err != nil || json.Unmarshal([]byte(text), &said) != nil {
-				t.Errorf("%s: %v\n%s", c.line, err, text)
-				return
-			}
-			id := explained.FindStringSubmatch(said.Output)
-			if id == nil {
-				t.Errorf("%s: no run in %q", c.line, said.Output)
-				return
-			}
-			file := filepath.Join(host.Dir, fmt.Sprintf("%d.json", i))
-			if out, err := host.Run("report", id[1], "--json", file); orInvalid(err) != nil {
-				t.Errorf("%s: %v\n%s", c.line, err, out)
-				return
-			}
-			b, err := os.ReadFile(file)
-			if err != nil {
-				t.Errorf("%s: %v", c.line, err)
-				return
-			}
-			d, err := model.DecodeDocument(b, file)
-			if err != nil {
-				t.Errorf("%s: %v", c.line, err)
-				return
-			}
-			f, sum := d.Results[0].Flows[0], said.End.Sum
-			if f.Attempted == 0 || f.Attempted != sum.Packets || f.Lost != sum.Lost || f.Streams != c.streams ||
-				f.Received+f.Lost != f.Attempted || f.Ledger.Unattributed > 0 {
-				t.Errorf("%s: iperf3 says %+v, the run %d of %d lost, %+v", c.line, sum, f.Lost, f.Attempted, f.Ledger)
-			}
-			for _, l := range f.Ledger.Lines {
-				if l.Layer == model.LayerReceiverBuffer != strings.Contains(said.Output, "receiver socket buffer full") {
-					t.Errorf("%s: %+v, and the client is told %q", c.line, l, said.Output)
+		{"-u -l 200 -b 500K -t 1", 1},
+		{"-u -l 64 -b 100K -t 1 -P 4 --udp-counters-64bit", 4},
+		{"-u -l 1400 -b 1M -n 50K", 1},
+		{"-u -l 200 -b 0 -t 1 -w 2k", 1}, // its socket has no room for a flood
+		{"-t 1", 1},
+		{"-l 1000 -b 1M -t 1 -O 1 -P 2", 2},
+		{"-n 3M -P 3", 3},
+		{"-l 999 -k 70 -w 100K", 1},
+	}
+	t.Run("at once", func(t *testing.T) {
+		for i, c := range cases {
+			t.Run(c.line, func(t *testing.T) {
+				t.Parallel()
+				text, err := run("-J --get-server-output " + c.line)
+				var said iperfSum
+				if err != nil || json.Unmarshal([]byte(text), &said) != nil {
+					t.Fatalf("%v\n%s", err, text)
 				}
+				id := explained.FindStringSubmatch(said.Output)
+				if id == nil {
+					t.Fatalf("no run in %q", said.Output)
+				}
+				file := filepath.Join(host.Dir, fmt.Sprintf("%d.json", i))
+				if out, err := host.Run("report", id[1], "--json", file); orInvalid(err) != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				d := document(t, file, "")
+				f := d.Results[0].Flows[0]
+				if f.Attempted == 0 || f.Streams != c.streams || f.Received+f.Lost != f.Attempted {
+					t.Errorf("%+v", f)
+				}
+				if f.Protocol == model.TCP {
+					checkIperfTCP(t, c.line, d.Results[0], said)
+				} else {
+					checkIperfUDP(t, c.line, f, said)
+				}
+			})
+		}
+	})
+	if out, err := host.Run("list"); err != nil || strings.Count(out, "soak") != len(cases) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func checkIperfUDP(t *testing.T, line string, f model.FlowResult, said iperfSum) {
+	if sum := said.End.Sum; f.Attempted != sum.Packets || f.Lost != sum.Lost || f.Ledger.Unattributed > 0 {
+		t.Errorf("iperf3 says %+v, the run %d of %d lost, %+v", sum, f.Lost, f.Attempted, f.Ledger)
+	}
+	for _, l := range f.Ledger.Lines {
+		if l.Layer == model.LayerReceiverBuffer != strings.Contains(said.Output, "receiver socket buffer full") {
+			t.Errorf("%+v, and the client is told %q", l, said.Output)
+		}
+	}
+	if strings.Contains(line, "-b 0") == (f.Lost == 0) {
+		t.Errorf("%d lost", f.Lost)
+	}
+	if f.SendGap == nil || f.SendGap.Count < f.Received/2 && f.Lost == 0 {
+		t.Errorf("%d packets with gaps %+v", f.Received, f.SendGap)
+	}
+}
+
+// checkIperfTCP: what the client counted and what came are equal where an amount ends the test. A time ends each side's
+// count by its own clock.
+func checkIperfTCP(t *testing.T, line string, r model.Result, said iperfSum) {
+	f := r.Flows[0]
+	if f.TCP == nil || f.TCP.ReceivedBytes != said.End.Received.Bytes || f.TCP.SentBytes != said.End.Sent.Bytes ||
+		f.TCP.Retransmits != said.End.Sent.Retransmits || f.TCP.SegmentsIn == 0 || f.GoodputBPS == 0 {
+		t.Errorf("iperf3 says %+v, the run %+v", said.End, f.TCP)
+	}
+	if !strings.Contains(line, "-t") && (f.TCP.ReceivedBytes != f.TCP.SentBytes || r.Why.Has(model.SenderStalled)) {
+		t.Errorf("%v: %d B sent, %d B received", r.Why, f.TCP.SentBytes, f.TCP.ReceivedBytes)
+	}
+}
+
+// TestIperfClientsMany: twenty clients at once, from one host. None is refused, and none sends more than it may.
+func TestIperfClientsMany(t *testing.T) {
+	t.Parallel()
+	const bps, seconds = 100e3, 2
+	_, run := iperfClients(t, "--max-sessions", "20", "--max-rate", "2mbit")
+	t.Run("at once", func(t *testing.T) {
+		for i := range 20 {
+			line := "-u -l 200"
+			if i%2 > 0 {
+				line = "-l 1000"
 			}
-			if strings.Contains(c.line, "-b 0") == (f.Lost == 0) {
-				t.Errorf("%s: %d lost", c.line, f.Lost)
+			t.Run(fmt.Sprint(line, " ", i), func(t *testing.T) {
+				t.Parallel()
+				text, err := run(fmt.Sprintf("-J -b %g -t %d %s", bps, seconds, line))
+				var said iperfSum
+				if err != nil || json.Unmarshal([]byte(text), &said) != nil {
+					t.Fatalf("%v\n%s", err, text)
+				}
+				bits := max(said.End.Sum.Packets*200, said.End.Sent.Bytes) * 8
+				if bits == 0 || float64(bits) > bps*seconds*1.2 {
+					t.Errorf("%d bits in %d s", bits, seconds)
+				}
+			})
+		}
+	})
+}
+
+// TestIperfClientVanishes: the place of a client that is gone without a word is another's.
+func TestIperfClientVanishes(t *testing.T) {
+	t.Parallel()
+	testenv.Tool(t, "iperf3")
+	for _, line := range []string{"-u -b 100K -n 1G", "-b 1M -n 1G"} { // which have no end of their own
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			h := newHosts(t)
+			server := h.at(h.far).Start(strings.Fields("serve --iperf3 --max-sessions 1")...)
+			server.Await("--get-server-output")
+			client := func(line string) *peltproc.Process {
+				c := exec.Command("iperf3", strings.Fields("-c 10.77.0.2 --forceflush "+line)...)
+				return peltproc.Host{T: t, In: h.near}.Launch(c)
+			}
+			gone := client(line)
+			gone.Await("sec")
+			if full := client("-u -t 1"); full.Wait() == nil {
+				t.Errorf("a second client is served\n%s", full)
+			}
+			undo := h.near.Down("eth0")
+			server.Await("it has not answered for 9s")
+			gone.Kill()
+			undo()
+			if next := client("-u -t 1"); next.Wait() != nil {
+				t.Errorf("%s\n%s", next, server)
 			}
 		})
-	}
-	all.Wait()
-	if out, err := host.Run("list"); err != nil || strings.Count(out, "soak") != 4 {
-		t.Errorf("%v\n%s", err, out)
 	}
 }
 
@@ -125,7 +207,9 @@ func TestIperfClientsRefused(t *testing.T) {
 	t.Parallel()
 	host, run := iperfClients(t, "--max-rate", "1mbit", "--max-time", "5s")
 	for _, c := range []struct{ line, want string }{
-		{"-t 1", "not implemented yet"},
+		{"-t 1", "total required bandwidth is larger than server limit"},
+		{"-b 2M -t 1", "total required bandwidth is larger than server limit"},
+		{"-t 1 --bidir", "not implemented yet"},
 		{"-u -t 1 -R", "not implemented yet"},
 		{"-u -t 1 -b 2M", "total required bandwidth is larger than server limit"},
 		{"-u -t 1 -b 600K -P 2", "total required bandwidth is larger than server limit"},
