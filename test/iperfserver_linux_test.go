@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vishvananda/netlink"
+
+	"pelt/internal/netbed"
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
@@ -140,7 +143,7 @@ func checkIperfTCP(t *testing.T, line string, r model.Result, said iperfSum) {
 		f.TCP.Retransmits != said.End.Sent.Retransmits || f.TCP.SegmentsIn == 0 || f.GoodputBPS == 0 {
 		t.Errorf("iperf3 says %+v, the run %+v", said.End, f.TCP)
 	}
-	if !strings.Contains(line, "-t") && (f.TCP.ReceivedBytes != f.TCP.SentBytes || r.Why.Has(model.SenderStalled)) {
+	if !strings.Contains(line, "-t ") && (f.TCP.ReceivedBytes != f.TCP.SentBytes || r.Why.Has(model.SenderStalled)) {
 		t.Errorf("%v: %d B sent, %d B received", r.Why, f.TCP.SentBytes, f.TCP.ReceivedBytes)
 	}
 }
@@ -170,6 +173,41 @@ func TestIperfClientsMany(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestIperfClientSendsAgain: behind a router with a short queue, a client over TCP is told how much it sent again.
+func TestIperfClientSendsAgain(t *testing.T) {
+	t.Parallel()
+	testenv.Tool(t, "iperf3")
+	nodes, work := netbed.Chain(t, "client", "router", "server"), t.TempDir()
+	nodes[1].TBF("to-server", netlink.HANDLE_ROOT, 2_500_000, 20_000)
+	host := at(nodes[2], work)
+	server := host.Start("serve", "--iperf3")
+	server.Await("--get-server-output")
+	line := "-J --get-server-output -n 2M -c " + nodes[2].IP(false).String()
+	client := peltproc.Host{T: t, In: nodes[0]}.Launch(exec.Command("iperf3", strings.Fields(line)...))
+	err := client.Wait()
+	var said iperfSum
+	if err != nil || json.Unmarshal([]byte(client.Out.String()), &said) != nil {
+		t.Fatalf("%v\n%s\n%s", err, client, server)
+	}
+	id := explained.FindStringSubmatch(said.Output)
+	if id == nil || !strings.Contains(said.Output, "TCP sent ") {
+		t.Fatalf("the client is told %q", said.Output)
+	}
+	file := filepath.Join(work, "run.json")
+	if out, err := host.Run("report", id[1], "--json", file); orInvalid(err) != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	r := document(t, file, "").Results[0]
+	checkIperfTCP(t, line, r, said)
+	sum := r.Flows[0].Ledger.Unattributed
+	for _, l := range r.Flows[0].Ledger.Lines {
+		sum += l.Packets
+	}
+	if f := r.Flows[0]; f.Lost == 0 || f.Lost != said.End.Sent.Retransmits || sum != f.Lost {
+		t.Errorf("iperf3 sent %d again, the run %d: %+v", said.End.Sent.Retransmits, f.Lost, f.Ledger)
+	}
 }
 
 // TestIperfClientVanishes: the place of a client that is gone without a word is another's.
