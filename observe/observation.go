@@ -26,6 +26,7 @@ type Observer struct {
 	Interface func() string
 	// Kernel watches the drops; nil reads counters only.
 	Kernel *Kernel
+	Iperf  bool // the other end is iperf3, whose header UDP packets have
 }
 
 // Observation watches one trial from one namespace; package engine says how it
@@ -141,7 +142,7 @@ func (w *Observation) Track(flow model.Flow, number uint16, tuples []model.Tuple
 	}
 	options := drops.TrackOptions{TCP: flow.Protocol == model.TCP, Mode: w.mode}
 	if !options.TCP {
-		options.Packets, options.Number = sequences(flow), number
+		options.Packets, options.Number, options.Iperf = sequences(flow), number, w.observer.Iperf
 		options.Fragments = flow.PayloadBytes > w.wholePayload()
 	}
 	track, err := w.machine.Track(w.trial, flow.Name, tuples, options)

@@ -12,6 +12,7 @@ import (
 	"pelt/fleet"
 	"pelt/iperf3"
 	"pelt/model"
+	"pelt/observe"
 )
 
 // openIperf makes a site of this host and an iperf3 server. The agent of the server's node is in this process, too: it
@@ -33,13 +34,14 @@ func openIperf(ctx context.Context, server string, p model.Plan, o Options) (_ *
 		return nil, refuse("--rate", "%v is a public address, and an iperf3 server cannot say that a path is overloaded; "+
 			"want a rate that the path carries", far.Addr())
 	}
-	s := &site{engine: p.Engine, noXDP: "an iperf3 server takes what sockets send", finest: model.DropsCount,
-		silent: "it runs iperf3 and not pelt"}
+	s := &site{engine: p.Engine, noXDP: "an iperf3 server takes what sockets send", silent: "it runs iperf3 and not pelt"}
 	s.nodes = []node{{name: model.Sender, end: true},
 		{name: model.Receiver, end: true, address: func(int) netip.Addr { return far.Addr() }}}
 	client := iperf3.NewClient(far)
 	s.onClose(client.Close)
-	near, _ := s.agentHere(model.Sender, plainHost{}, o, nil, reaching(far.Addr()))
+	way := reaching(far.Addr())
+	near, _ := s.agentHere(model.Sender, plainHost{}, o, nil, way)
+	near.Watch = watchOf(observe.Observer{Do: plainHost{}.Do, Kernel: s.kernelOfThisMachine(), Iperf: true}, way)
 	near.Engines = map[string]engine.Engine{"udp": client.Near()}
 	there := fleet.AgentConfig{Node: model.Receiver, Host: plainHost{}, Version: o.Version,
 		Engines: map[string]engine.Engine{"udp": client.Far()},

@@ -271,9 +271,6 @@ func (o Options) event(e Event) {
 // the thousand are not watched.
 func (r *runner) drops(t model.Trial) (mode model.DropMode) {
 	asked := cmp.Or(r.doc.Plan.Drops, model.DropsSeq)
-	if asked == model.DropsSeq {
-		asked = cmp.Or(r.site.finest, asked)
-	}
 	for _, f := range t.Flows {
 		switch {
 		case f.Protocol == model.UDP || asked == model.DropsOff && f.Connections == "":

@@ -49,10 +49,8 @@ type site struct {
 	mtus     []model.PathMTU // of the plan's flows, once they are searched
 	// unheard is how long ends that meet nobody go on: nothing came through when these were searched; else 0.
 	unheard time.Duration
-	// finest is how closely the kernels can watch the flows' packets; "" for by sequence.
-	finest model.DropMode
-	silent string          // why the far end answers no probes and reports nothing during a trial; "": it does
-	kernel *observe.Kernel // watches this machine's drops; nil until used
+	silent  string          // why the far end answers no probes and reports nothing during a trial; "": it does
+	kernel  *observe.Kernel // watches this machine's drops; nil until used
 }
 
 // node is a host, a network namespace, or an emulated link.
@@ -209,19 +207,24 @@ func endAgent(config fleet.AgentConfig, listen netip.AddrPort, workers *udp.Work
 		describe(&h)
 		return h
 	}
-	o := &observe.Observer{Do: config.Host.Do, Kernel: kernel, Interface: func() string {
+	config.Watch = watchOf(observe.Observer{Do: config.Host.Do, Kernel: kernel}, describe)
+	return config, x, func() error { return errors.Join(x.Close(), u.Close()) }
+}
+
+// watchOf returns what makes the parts that watch a host.
+func watchOf(o observe.Observer, describe func(*model.Host)) func(engine.WatchOrder) []engine.Part {
+	o.Interface = func() string {
 		var h model.Host
 		describe(&h)
 		return h.Interface
-	}}
-	config.Watch = func(order engine.WatchOrder) []engine.Part {
+	}
+	return func(order engine.WatchOrder) []engine.Part {
 		parts := []engine.Part{watchProcessors(order)}
 		if order.Drops != "" {
-			parts = append(parts, watchKernel(o, order))
+			parts = append(parts, watchKernel(&o, order))
 		}
 		return parts
 	}
-	return config, x, func() error { return errors.Join(x.Close(), u.Close()) }
 }
 
 // reaching describes a host by the interface that leads to an address, or has it.

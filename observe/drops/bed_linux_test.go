@@ -83,6 +83,14 @@ func waiting(t testing.TB) bool {
 // drain reads what has come, until nothing has for a while and nothing waits.
 func drain(t testing.TB, s netbed.Socket, trial uint16, got map[uint64]int) {
 	t.Helper()
+	drainBy(t, s, got, func(b []byte) (sequence uint64, ok bool) {
+		return binary.BigEndian.Uint64(b[4:]) >> 16, binary.BigEndian.Uint32(b) == 0x9e17<<16|uint32(trial)
+	})
+}
+
+// drainBy reads packets whose header is another one.
+func drainBy(t testing.TB, s netbed.Socket, got map[uint64]int, read func([]byte) (sequence uint64, ok bool)) {
+	t.Helper()
 	const waits = 4 // of a silence: a machine that stands still ends one early
 	if err := unix.SetsockoptTimeval(s.FD, unix.SOL_SOCKET, unix.SO_RCVTIMEO,
 		&unix.Timeval{Usec: 50_000 / waits}); err != nil {
@@ -104,8 +112,11 @@ func drain(t testing.TB, s netbed.Socket, trial uint16, got map[uint64]int) {
 			return
 		}
 		silent = 0
-		if n >= 16 && binary.BigEndian.Uint32(b) == 0x9e17<<16|uint32(trial) {
-			got[binary.BigEndian.Uint64(b[4:])>>16]++
+		if n < 16 {
+			continue
+		}
+		if sequence, ok := read(b); ok {
+			got[sequence]++
 		}
 	}
 }

@@ -230,14 +230,14 @@ static long segment(__u32 i, struct walk *k)
 		return 0;
 	}
 	word = be32(h[0]);
-	if (word >> 16 != MAGIC || (word & 0x7fff) != k->trial)
+	if (k->trial && (word >> 16 != MAGIC || (word & 0x7fff) != k->trial))
 		return 0;
-	if (word & WARMUP_BIT) {
+	if (k->trial && (word & WARMUP_BIT)) {
 		k->sum.warmup++;
 		return 0;
 	}
 	k->sum.packets++;
-	sequence = (__u64)be32(h[1]) << 16 | be32(h[2]) >> 16;
+	sequence = sequence_of(k->stream->iperf, h[1], h[2]);
 	k->sum.unreadable += k->stream->bits == ANY_STREAM;
 	if (k->stream->bits < ANY_STREAM)
 		judge(k->stream, sequence, k->site, false);
@@ -252,13 +252,6 @@ static __always_inline struct held_key held_key(struct where *w)
 	return k;
 }
 
-static __always_inline struct stream_key stream_key(struct test_header *h)
-{
-	__u32 ports = be32(h->ports);
-
-	return (struct stream_key){.trial = be32(h->magic_trial) & 0x7fff, .from = ports >> 16, .to = ports};
-}
-
 /* stream_of finds a packet's stream by trial and ports, or by the trial alone where that names one. */
 static __always_inline struct stream *stream_of(struct stream_key *k)
 {
@@ -268,11 +261,35 @@ static __always_inline struct stream *stream_of(struct stream_key *k)
 	return s || k->by_port ? s : bpf_map_lookup_elem(&streams, &alone);
 }
 
+/* named_by finds a packet's stream by its headers, and the key. iperf3's own packets name no trial, nor do those whose
+ * payload is out of reach, which read tells. */
+static __always_inline struct stream *named_by(struct test_header *h, bool read, struct stream_key *k)
+{
+	__u32 ports = be32(h->ports);
+	bool test = read && is_test(h);
+	struct stream *s;
+
+	*k = (struct stream_key){.from = ports >> 16, .to = ports};
+	if (likely(test))
+		k->trial = be32(h->magic_trial) & 0x7fff;
+	else
+		k->by_port = BY_UDP_PORTS;
+	s = stream_of(k);
+	return s && read && !test && !s->iperf ? 0 : s;
+}
+
+/* in_warmup reports whether a packet of a stream with that key is of the warm-up. */
+static __always_inline bool in_warmup(struct stream_key *k, struct test_header *h)
+{
+	return k->trial && (be32(h->magic_trial) & WARMUP_BIT);
+}
+
 /* These two have a stack of their own, of which a program has 512 B in all. */
-static __noinline int hold(struct where *w, struct test_header *h)
+static __noinline int hold(struct where *w, struct test_header *h, struct stream_key *stream, bool iperf)
 {
 	struct held_key k = held_key(w);
-	struct held v = {.stream = stream_key(h), .sequence = sequence_of(h), .warmup = be32(h->magic_trial) & WARMUP_BIT};
+	struct held v = {.stream = *stream, .sequence = sequence_of(iperf, h->sequence_high, h->sequence_low),
+		.warmup = in_warmup(stream, h)};
 
 	return bpf_map_update_elem(&held, &k, &v, BPF_ANY);
 }
@@ -422,13 +439,10 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 	read = udp_header(skb, &k.w, &h);
 	if (read < 0)
 		return leave(EXIT_OUT_OF_SIGHT);
-	if (read && be32(h.magic_trial) >> 16 != MAGIC)
-		return of_meeting(ctx, &k, &h);
-	key = stream_key(&h);
-	if (!read)
-		key.by_port = BY_UDP_PORTS;
+	k.stream = named_by(&h, read, &key);
 	k.trial = key.trial;
-	k.stream = stream_of(&key);
+	if (!k.stream && read && !is_test(&h))
+		return of_meeting(ctx, &k, &h);
 	if (!k.stream)
 		return leave(read ? EXIT_STRANGER : EXIT_FOREIGN);
 	dev = skb->dev;
@@ -454,14 +468,14 @@ static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 		return tally_up(k.stream, k.site, &k.sum, EXIT_NOTED);
 	}
 	if (k.w.first && fragments_wanted)
-		hold(&k.w, &h);
-	if (be32(h.magic_trial) & WARMUP_BIT) {
+		hold(&k.w, &h, &key, k.stream->iperf);
+	if (in_warmup(&key, &h)) {
 		k.sum.warmup = d.count;
 	} else {
 		k.sum.packets = d.count;
 		k.sum.unreadable = k.stream->bits == ANY_STREAM ? d.count : d.count - 1;
 		if (k.stream->bits < ANY_STREAM)
-			judge(k.stream, sequence_of(&h), k.site, d.piece);
+			judge(k.stream, sequence_of(k.stream->iperf, h.sequence_high, h.sequence_low), k.site, d.piece);
 	}
 	return tally_up(k.stream, k.site, &k.sum, EXIT_NOTED);
 }
@@ -539,6 +553,7 @@ static __always_inline int remember(struct sk_buff *skb)
 {
 	struct test_header h = {};
 	struct stream_key key;
+	struct stream *s;
 	struct where w;
 
 	if (!find_ip(skb, &w))
@@ -547,12 +562,10 @@ static __always_inline int remember(struct sk_buff *skb)
 		return leave(EXIT_FRAGMENT);
 	if (udp_header(skb, &w, &h) != 1)
 		return leave(EXIT_OUT_OF_SIGHT);
-	if (be32(h.magic_trial) >> 16 != MAGIC)
-		return leave(EXIT_FOREIGN);
-	key = stream_key(&h);
-	if (!stream_of(&key))
-		return leave(EXIT_STRANGER);
-	hold(&w, &h);
+	s = named_by(&h, true, &key);
+	if (!s)
+		return leave(is_test(&h) ? EXIT_STRANGER : EXIT_FOREIGN);
+	hold(&w, &h, &key, s->iperf);
 	return leave(EXIT_REMEMBERED);
 }
 

@@ -29,6 +29,9 @@ type TrackOptions struct {
 	Mode model.DropMode
 	// TCP says that the flow's packets are TCP's, known by their ports alone: segments with data are counted.
 	TCP bool
+	// Iperf says that the flow's packets have the header of iperf3, with a sequence of 32 bits. Those that pelt sends bear
+	// the number, too; those of iperf3 are known by their ports.
+	Iperf bool
 }
 
 // Error is why drops can't be watched here, and what would help, in one line. With %+v it

@@ -154,11 +154,12 @@ type bpfSiteKey struct {
 }
 
 type bpfStream struct {
-	_    structs.HostLayout
-	Flow uint32
-	Slot uint32
-	Base uint32
-	Bits uint32
+	_     structs.HostLayout
+	Flow  uint32
+	Slot  uint32
+	Base  uint32
+	Bits  uint16
+	Iperf uint16
 }
 
 type bpfStreamKey struct {

@@ -247,9 +247,15 @@ static __always_inline int udp_header(struct sk_buff *skb, struct where *w, stru
 	return read_far(skb, w, w->l4 + 8, &h->magic_trial, sizeof(*h) - 8);
 }
 
-static __always_inline __u64 sequence_of(struct test_header *h)
+static __always_inline bool is_test(struct test_header *h)
 {
-	return (__u64)be32(h->sequence_high) << 16 | be32(h->sequence_low) >> 16;
+	return be32(h->magic_trial) >> 16 == MAGIC;
+}
+
+/* sequence_of reads the second and the third word of a header. iperf3 counts from 1, in the third. */
+static __always_inline __u64 sequence_of(bool iperf, __be32 high, __be32 low)
+{
+	return iperf ? (__u32)(be32(low) - 1) : (__u64)be32(high) << 16 | be32(low) >> 16;
 }
 
 /* A super-packet's datagrams are gso_size apart. 0: it is none. */

@@ -13,7 +13,7 @@ type pagePool struct {
 type stream struct {
 	slot  uint32
 	base  uint32 // first cell
-	bits  uint32 // log2 of its cells, or countOnly
+	bits  uint16 // log2 of its cells, or countOnly
 	store verdictStore
 
 	packets uint64 // sequences that it will have, 0 if unknown
@@ -61,7 +61,7 @@ func (a *pagePool) take(s *stream, pages int) bool {
 		}
 		first := i - pages + 1
 		s.base = uint32(first * pageCells)
-		s.bits = uint32(bits.Len(uint(pages*pageCells)) - 1)
+		s.bits = uint16(bits.Len(uint(pages*pageCells)) - 1)
 		for j := first; j <= i; j++ {
 			a.owner[j] = s
 		}

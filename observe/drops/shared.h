@@ -68,7 +68,8 @@ struct stream {
 	__u32 flow; /* of the tallies */
 	__u32 slot; /* of newest */
 	__u32 base; /* first cell; of TCP the address of one of its ends, folded, 0 if none is known */
-	__u32 bits; /* log2 of the cells, or COUNT_ONLY or ANY_STREAM */
+	__u16 bits; /* log2 of the cells, or COUNT_ONLY or ANY_STREAM */
+	__u16 iperf; /* 1: its packets have the header of iperf3, with a magic and a trial only if pelt sends them */
 };
 
 enum site_flags {

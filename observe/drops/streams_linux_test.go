@@ -4,6 +4,7 @@ package drops
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"maps"
 	"net/netip"
@@ -112,6 +113,47 @@ func total(d model.Drops, flow string) (n model.SiteCount) {
 		}
 	}
 	return n
+}
+
+// The packets of iperf3 bear no trial, and count from 1 in the third word. Those that pelt sends to it bear one.
+func TestIperfPackets(t *testing.T) {
+	const n = 3000
+	for _, c := range []struct {
+		name    string
+		opens   uint32 // the header
+		payload int
+		other   bool // the packets are not tracked as those of iperf3
+	}{
+		{"of iperf3", 0x0000ffff, 100, false},
+		{"of pelt", 0x9e17<<16 | testTrial, 100, false},
+		{"of iperf3 in fragments", 0x0000ffff, 3000, false},
+		{"of another program", 0x0000ffff, 100, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, from, to := pair(t, false, netbed.With(unix.SOL_SOCKET, unix.SO_RCVBUF, 64<<10))
+			m := machine(t)
+			track(t, m, testTrial, "down", TrackOptions{Iperf: !c.other, Fragments: c.payload > 1500},
+				model.Tuple{From: from.Port, To: testPort})
+			b := make([]byte, c.payload)
+			binary.BigEndian.PutUint32(b, c.opens)
+			for i := range uint32(n) {
+				binary.BigEndian.PutUint32(b[8:], i+1)
+				if _, err := unix.Write(from.FD, b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := map[uint64]int{}
+			drainBy(t, to, got, func(b []byte) (uint64, bool) { return uint64(binary.BigEndian.Uint32(b[8:])) - 1, true })
+			d := collect(t, m, testTrial)
+			if c.other {
+				if sum := total(d, "down"); sum.Packets > 0 || len(got) == n {
+					t.Errorf("%d arrived of %d; %+v", len(got), n, sum)
+				}
+				return
+			}
+			sameAs(t, verdicts(t, d, "down", 0), got, n, "SOCKET_RCVBUFF")
+		})
+	}
 }
 
 // sendSegments sends super-packets of k datagrams.

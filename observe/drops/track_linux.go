@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	countOnly  = uint32(bpfLimitsCOUNT_ONLY)
+	countOnly  = uint16(bpfLimitsCOUNT_ONLY)
 	byUDPPorts = uint16(bpfByPortBY_UDP_PORTS)
 	byTCPPorts = uint16(bpfByPortBY_TCP_PORTS)
 	warmupBit  = 0x8000
@@ -46,6 +46,7 @@ type flow struct {
 	number  uint16 // that its packets carry
 	own     bool   // no other flow's do: it names them, whatever their ports
 	tcp     bool
+	iperf   uint16            // 1: the packets have the header of iperf3
 	warmup  map[uint32]uint64 // of TCP, by site: segments dropped before the measured part
 	meeting []bpfMeetingKey   // of a way of a meeting
 }
@@ -139,6 +140,9 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 		tuples: make([]map[model.Tuple]bool, streams)}
 	if o.Mode != model.DropsSeq && o.Mode != model.DropsCount {
 		return nil, false, fmt.Errorf("track drops of flow %q: no mode %q; want seq or count", name, o.Mode)
+	}
+	if o.Iperf {
+		f.iperf = 1
 	}
 	if err := m.number(f); err != nil {
 		return nil, false, err
@@ -271,7 +275,7 @@ func (m *Machine) addPorts(t *trial, f *flow, tuples []model.Tuple) error {
 			}
 		}
 		s := f.streams[i]
-		v := bpfStream{Flow: f.id, Slot: s.slot, Base: s.base, Bits: s.bits}
+		v := bpfStream{Flow: f.id, Slot: s.slot, Base: s.base, Bits: s.bits, Iperf: f.iperf}
 		if f.tcp {
 			v.Base = peer
 		}
@@ -287,12 +291,12 @@ func (m *Machine) addPorts(t *trial, f *flow, tuples []model.Tuple) error {
 
 // addNumber makes the program know the flow by its number, whatever the ports.
 func (m *Machine) addNumber(f *flow) error {
-	v := bpfStream{Flow: f.id, Bits: countOnly}
+	v := bpfStream{Flow: f.id, Bits: countOnly, Iperf: f.iperf}
 	if len(f.streams) == 1 {
 		s := f.streams[0]
 		v.Slot, v.Base, v.Bits = s.slot, s.base, s.bits
 	} else if f.mode == model.DropsSeq {
-		v.Bits = uint32(bpfLimitsANY_STREAM)
+		v.Bits = uint16(bpfLimitsANY_STREAM)
 	}
 	f.own = true
 	return m.objects.Streams.Put(bpfStreamKey{Trial: f.number}, v)
