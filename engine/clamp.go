@@ -60,6 +60,9 @@ func (r *Report) Clamp(t model.Timing) {
 					return x.Stream < 0 || x.Stream >= len(s.Streams) || x.Count != 1
 				})}
 		}
+		if s.Peer != nil {
+			s.Peer.Program = model.Clip(s.Peer.Program)
+		}
 		s.Silent, s.Moved = min(max(s.Silent, 0), len(s.Streams)), clampMoves(s.Moved)
 	}
 	if in := r.Receive; in != nil {

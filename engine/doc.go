@@ -158,7 +158,9 @@ type SendReport struct {
 	// Unsent counts packets handed to the interface past the sockets that it did
 	// not take, by cause; they are attempted, not accepted.
 	Unsent map[string]uint64 `json:"unsent,omitempty"`
-	Cable  bool              `json:"cable,omitempty"` // that interface is a virtual cable: its ring is at the other end
+	// Peer is set where the sender is another program, which all else is made of what it said by.
+	Peer  *model.PeerReport `json:"peer,omitempty"`
+	Cable bool              `json:"cable,omitempty"` // that interface is a virtual cable: its ring is at the other end
 }
 
 // LateTime says where the time of the sending threads went in the intervals that

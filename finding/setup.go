@@ -214,22 +214,25 @@ func Watching(rows []table.Row) []Finding {
 	return out
 }
 
-// Reported says whose figures a receiver's are that is no pelt, and how many losses these do not show.
-func Reported(rows []table.Row) []Finding {
-	program, tail := "", uint64(0)
-	for _, r := range rows {
-		if r.Flow != nil && r.Flow.Peer != nil {
-			program, tail = r.Flow.Peer.Program, tail+r.Flow.Peer.Tail
+// Reported says whose figures those of an end are that is no pelt, and how many losses these do not show.
+func Reported(rows []table.Row) (list []Finding) {
+	for _, code := range []string{"reported", "reported.sent"} {
+		program, tail := "", uint64(0)
+		for _, r := range rows {
+			if r.Flow != nil && r.Flow.Peer != nil && (r.Flow.From == model.Receiver) == (code == "reported.sent") {
+				program, tail = r.Flow.Peer.Program, tail+r.Flow.Peer.Tail
+			}
 		}
+		if program == "" {
+			continue
+		}
+		f := say(code, Doubt).word("program", program)
+		if tail > 0 {
+			f = f.number("lost_packets", "tail", float64(tail))
+		}
+		list = append(list, f)
 	}
-	if program == "" {
-		return nil
-	}
-	f := say("reported", Doubt).word("program", program)
-	if tail > 0 {
-		f = f.number("lost_packets", "tail", float64(tail))
-	}
-	return []Finding{f}
+	return list
 }
 
 // TooLossy are the settings that lost more than a share of their packets, or that TCP sent again, and those with

@@ -465,6 +465,7 @@ var sentences = map[string]string{
 	"reported": `{program} at the receiver reported what was received.[ It counts {lost_packets:tail} packets less ` +
 		`as ` +
 		`lost: they were sent after the last one that it saw.]`,
+	"reported.sent": `{program} at the receiver reported what it sent.`,
 	"watched.other": `Watched at {node}: {mode}[, because {why}].` + watchedLess,
 
 	"known.exact-seq":   `each packet`,

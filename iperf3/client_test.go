@@ -1,6 +1,7 @@
 package iperf3
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -32,7 +33,10 @@ type server struct {
 
 	done sync.WaitGroup
 
+	alone bool // the client ends the test
+
 	mu     sync.Mutex
+	asked  netip.AddrPort // who asked for a stream last
 	params map[string]any
 	next   uint32 // sequence
 	bytes  int
@@ -80,6 +84,9 @@ func (s *server) count() {
 			return
 		}
 		if n == 4 {
+			s.mu.Lock()
+			s.asked = from
+			s.mu.Unlock()
 			if s.reply != nil {
 				_, _ = s.data.WriteToUDPAddrPort(s.reply, from)
 			}
@@ -121,7 +128,20 @@ func (s *server) test(c *net.TCPConn) {
 		_, _ = io.Copy(io.Discard, c)
 		return
 	}
+	s.mu.Lock()
+	sends := s.params["reverse"] == true
+	s.mu.Unlock()
+	if sends {
+		testenv.Await(s.t, "a request", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.asked.IsValid() })
+	}
 	say(byte(testStart), byte(testRunning))
+	if s.alone {
+		_, _ = io.Copy(io.Discard, c)
+		return
+	}
+	if sends {
+		s.send()
+	}
 	if s.ends != nil {
 		testenv.Await(s.t, "data", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.bytes > 0 })
 		say(s.ends...)
@@ -145,6 +165,21 @@ func (s *server) test(c *net.TCPConn) {
 	}
 }
 
+// sentHere is what a server that sends sends.
+const sentHere = 50
+
+func (s *server) send() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range sentHere {
+		b := make([]byte, 64)
+		binary.BigEndian.PutUint32(b, 77777)
+		binary.BigEndian.PutUint32(b[8:], s.next)
+		_, _ = s.data.WriteToUDPAddrPort(b, s.asked)
+		s.next, s.bytes = s.next+1, s.bytes+len(b)
+	}
+}
+
 func jsonOf(n any) string { b, _ := json.Marshal(n); return string(b) }
 
 const counted = `{"cpu_util_total":1,"cpu_util_user":0,"cpu_util_system":1,"sender_has_retransmits":-1,"streams":[{"id":1,` +
@@ -158,14 +193,14 @@ func (s *server) trial(t *testing.T) enginetest.Trial {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		if len(c.tests) > 0 {
+		if len(c.legs) > 0 {
 			t.Error("a test is left")
 		}
 	})
 	r := enginetest.New(model.UDP)
 	r.Timing = model.Timing{MeasureSeconds: 0.25, DrainSeconds: 1}
-	r.Near, r.Far = enginetest.Side{Host: enginetest.Here{}, Engine: c.Near()}, enginetest.Side{Host: enginetest.Here{},
-		Engine: c.Far()}
+	r.Near, r.Far = enginetest.Side{Host: enginetest.Here{}, Engine: c.Near(model.UDP)}, enginetest.Side{Host: enginetest.Here{},
+		Engine: c.Far(model.UDP)}
 	return r
 }
 
@@ -188,6 +223,89 @@ func TestTrial(t *testing.T) {
 		"bandwidth": 2000. * 64 * 8, "client_version": "pelt"}
 	if jsonOf(s.params) != jsonOf(want) {
 		t.Errorf("parameters %v; want %v", s.params, want)
+	}
+}
+
+// TestVersions: what the versions of iperf3 differ in, where a client meets it.
+func TestVersions(t *testing.T) {
+	const minus = "18446744073709551615"
+	unsigned := strings.NewReplacer(`"omitted_errors":0,`, "", `,"omitted_packets":0`, "", "-1", minus).Replace(counted)
+	for _, c := range []struct {
+		name, results, reply string
+		up, down             string // what it is called
+	}{
+		{"3.1, which tells no times", strings.Replace(unsigned, `,"start_time":0,"end_time":1`, "", 1), string(oldReply[:]),
+			"iperf3 3.1 or older", "iperf3 3.1 or older"},
+		{"3.11, with other words, and -1 without a sign", unsigned, string(oldReply[:]), "iperf3 3.2 to 3.11", "iperf3 3.2 to 3.13"},
+		{"3.12", unsigned, "6789", "iperf3 3.12 or 3.13", "iperf3 3.2 to 3.13"},
+		{"3.12 of the other byte order, with swapped words", unsigned, "9876", "iperf3 3.12 or 3.13", "iperf3 3.2 to 3.13"},
+		{"3.14, with omitted packets", counted, "6789", "iperf3 3.14 or newer", "iperf3 3.14 or newer"},
+		{"keys of later ones", strings.Replace(counted, `"id"`, `"later":{"x":[1]},"id"`, 1), "6789", "iperf3 3.14 or newer",
+			"iperf3 3.14 or newer"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for _, role := range []engine.Role{engine.Send, engine.Receive} {
+				s := newServer(t)
+				s.results, s.reply = c.results, []byte(c.reply)
+				s.serve()
+				r := s.trial(t)
+				r.Role = role
+				send, receive := r.Play(t)
+				peer, want, sent := receive.Receive.Peer, c.up, send.Send.Attempted
+				if role == engine.Receive {
+					peer, want = send.Send.Peer, c.down
+				}
+				if peer == nil || peer.Program != want || sent == 0 || receive.Receive.Tally.Received != sent {
+					t.Errorf("%s: %+v; %d sent, %d received; want %s", role, peer, sent, receive.Receive.Tally.Received, want)
+				}
+				if role == engine.Receive && sent != sentHere {
+					t.Errorf("%d sent, want %d", sent, sentHere)
+				}
+				s.mu.Lock()
+				for key, value := range s.params { // whose mere presence is true to them
+					if value == false || key == "reverse" && role == engine.Send {
+						t.Errorf("%s: %v", key, value)
+					}
+				}
+				s.mu.Unlock()
+			}
+		})
+	}
+}
+
+// TestBothWays: a server before 3.7 does not know of tests in both directions, and begins when the streams of one are open.
+func TestBothWays(t *testing.T) {
+	s := newServer(t)
+	s.alone = true
+	s.serve()
+	r := s.trial(t)
+	c := r.Near.Engine.(nearEngine).client
+	var near []engine.Transport
+	for _, step := range []string{"far", "near"} {
+		for i, role := range []engine.Role{engine.Send, engine.Receive} {
+			o := r.Order
+			o.Trial, o.Key = o.Trial+uint16(i), bytes.Repeat([]byte{byte(i + 1)}, engine.KeyBytes)
+			o.Role, o.Peer, o.Ports = role, s.at.Addr(), []uint16{s.at.Port()}
+			e := c.Near(model.UDP)
+			if step == "far" {
+				o.Listen, e = true, c.Far(model.UDP)
+				o.Role = []engine.Role{engine.Receive, engine.Send}[i]
+			}
+			end, err := e.Open(t.Context(), enginetest.Here{}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = end.Close() })
+			if step == "near" {
+				near = append(near, end)
+			}
+		}
+	}
+	for _, end := range near {
+		if _, err := end.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "iperf3 does before 3.7") {
+			t.Errorf("%v", err)
+		}
 	}
 }
 
@@ -235,10 +353,8 @@ func TestRefusals(t *testing.T) {
 func TestOrdersRefused(t *testing.T) {
 	c := NewClient(netip.MustParseAddrPort("127.0.0.1:1"))
 	for name, change := range map[string]func(*engine.Order){
-		"TCP":                   func(o *engine.Order) { o.Flow.Protocol = model.TCP },
 		"a probe":               func(o *engine.Order) { o.Role = engine.Probe },
 		"a warm-up":             func(o *engine.Order) { o.Timing.WarmupSeconds = 1 },
-		"down":                  func(o *engine.Order) { o.Role = engine.Receive },
 		"2^32 packets":          func(o *engine.Order) { o.Timing.MeasureSeconds = 1 << 22 },
 		"more than 128 streams": func(o *engine.Order) { o.Flow.Streams = 129 },
 	} {
@@ -246,7 +362,7 @@ func TestOrdersRefused(t *testing.T) {
 		o.Timing.WarmupSeconds = 0
 		change(&o)
 		var refusal *engine.Refusal
-		if _, err := c.Near().Open(t.Context(), enginetest.Here{}, o); !errors.As(err, &refusal) {
+		if _, err := c.Near(model.UDP).Open(t.Context(), enginetest.Here{}, o); !errors.As(err, &refusal) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

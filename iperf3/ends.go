@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"time"
 
 	"pelt/engine"
 	"pelt/engine/udp"
@@ -16,15 +18,13 @@ func refused(o engine.Order) error {
 	f := o.Flow
 	pps, paced := f.Rate.PPS(f.PayloadBytes)
 	switch {
-	case f.Protocol != model.UDP:
-		return refuse("pelt speaks to iperf3 servers over UDP only")
 	case !o.Traffic():
 		return refuse("an iperf3 server answers no probes")
 	case f.Streams > mostStreams:
 		return refuse("an iperf3 server takes at most %d streams", mostStreams)
 	case o.Timing.WarmupSeconds > 0:
 		return refuse("an iperf3 server counts all packets: leave the warm-up out")
-	case paced && pps/float64(f.Streams)*o.Timing.MeasureSeconds >= 1<<32:
+	case paced && f.Protocol == model.UDP && pps/float64(f.Streams)*o.Timing.MeasureSeconds >= 1<<32:
 		return refuse("a stream to an iperf3 server has at most 2^32 packets: try a shorter --time, or more --streams")
 	}
 	return nil
@@ -35,41 +35,58 @@ func refuse(format string, args ...any) error {
 }
 
 // nearEngine makes the ends at this host.
-type nearEngine struct{ client *Client }
+type nearEngine struct {
+	client *Client
+	name   string
+}
 
-// Name is udp: its sockets are.
-func (nearEngine) Name() string { return "udp" }
+// Name is that of the protocol.
+func (e nearEngine) Name() string { return e.name }
 
-// Open opens the sockets of a sender; see engine.Engine.
-func (e nearEngine) Open(_ context.Context, host engine.Host, o engine.Order) (engine.Transport, error) {
+// Open opens the sockets; see engine.Engine. Those of TCP are only connected later.
+func (e nearEngine) Open(ctx context.Context, host engine.Host, o engine.Order) (engine.Transport, error) {
 	if err := refused(o); err != nil {
 		return nil, err
 	}
-	if o.Role != engine.Send || o.Listen {
-		return nil, refuse("pelt only sends to iperf3 servers")
-	}
-	t, err := e.client.of(o)
+	l, err := e.client.of(o)
 	if err != nil {
 		return nil, err
 	}
-	s, err := e.client.udp.SocketsFor(host, o, codec{})
+	n := &nearEnd{leg: l, over: make(chan struct{})}
+	if o.Flow.Protocol == model.TCP {
+		n.Transport, err = e.client.tcp.OpenFor(ctx, host, o, n.greet)
+	} else {
+		n.sockets, err = e.openUDP(host, o, l)
+		n.Transport = n.sockets
+	}
 	if err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	t.ends++
-	t.mu.Unlock()
-	n := &nearEnd{Sockets: s, test: t}
+	l.test.mu.Lock()
+	l.test.ends++
+	l.near = n
+	l.test.mu.Unlock()
 	n.stopped, n.stop = context.WithCancel(context.Background())
 	return n, nil
 }
 
-// nearEnd sends to the server.
+func (e nearEngine) openUDP(host engine.Host, o engine.Order, l *leg) (*udp.Sockets, error) {
+	if o.Role == engine.Send {
+		return e.client.udp.SocketsFor(host, o, codec{})
+	}
+	l.counts = &counter{streams: make([]streamCount, o.Flow.Streams)}
+	o.Tap = func(m engine.Meter) engine.Meter { l.counts.Meter = m; return l.counts }
+	return e.client.udp.SocketsFor(host, o, clientCodec{trial: o.Trial})
+}
+
+// nearEnd is this host's end of a flow.
 type nearEnd struct {
-	*udp.Sockets
-	test    *test
+	engine.Transport
+	leg     *leg
+	sockets *udp.Sockets // nil of TCP
 	stopped context.Context
 	stop    context.CancelFunc
+	over    chan struct{} // closed when it is over, and what was sent is known
 }
 
 // Connect opens the test; see engine.Transport.
@@ -77,76 +94,156 @@ func (n *nearEnd) Connect(ctx context.Context) (engine.Meeting, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(n.stopped, cancel)()
-	return n.test.meet(ctx, n.Sockets)
+	err := n.leg.test.meet(ctx)
+	return n.leg.meeting, err
+}
+
+// open opens the streams, but the last one of a test in which the server sends. started says that the server has begun.
+func (n *nearEnd) open(ctx context.Context, k *control) (started bool, err error) {
+	l := n.leg
+	if n.sockets == nil {
+		l.meeting, err = n.Transport.Connect(ctx)
+		if err == nil && slices.ContainsFunc(l.meeting.Streams, func(s engine.MetStream) bool { return !s.Met }) {
+			err = errors.New("it took the control connection, but none for data")
+		}
+		return false, err
+	}
+	l.meeting = engine.Meeting{}
+	for i := range l.order.Flow.Streams {
+		one := engine.MetStream{Stream: n.sockets.Stream(i), Met: true}
+		if l == l.test.last() && i == l.order.Flow.Streams-1 {
+			l.hold(func() error { return n.sockets.Tell(i, request[:]) })
+		} else if started, err = l.test.ask(ctx, k, n.sockets, i); err != nil {
+			return started, err
+		} else {
+			one.Sent, one.Heard = 1, 1
+		}
+		l.meeting.Streams = append(l.meeting.Streams, one)
+	}
+	return started, nil
+}
+
+func (l *leg) hold(last func() error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = last
+}
+
+// greet says on a connection of TCP which test it is of. The server waits for that on the last one, and then sends.
+func (n *nearEnd) greet(stream int, conn net.Conn) error {
+	l, told := n.leg, false
+	say := func() error {
+		if told {
+			return nil
+		}
+		told = true
+		_, err := conn.Write(l.test.cookie[:])
+		return err
+	}
+	if l == l.test.last() && stream == l.order.Flow.Streams-1 {
+		l.hold(say)
+		return nil
+	}
+	return say()
+}
+
+// Run carries the packets once the server counts them.
+func (n *nearEnd) Run(reading func()) error {
+	if !n.leg.down() {
+		select {
+		case <-n.leg.test.running:
+		case <-n.stopped.Done():
+		}
+	}
+	return n.Transport.Run(reading)
 }
 
 // Stop ends Connect and Run.
 func (n *nearEnd) Stop() {
 	n.stop()
-	n.Sockets.Stop()
+	n.Transport.Stop()
 }
 
-// Account reports what was sent, and keeps it for the server, which is told at the end of the test.
+// Account reports what was carried, and keeps what was sent for the server, which is told at the end of the test.
 func (n *nearEnd) Account(r *engine.Report, sent engine.Sent) {
-	n.Sockets.Account(r, sent)
-	n.test.mu.Lock()
-	defer n.test.mu.Unlock()
-	n.test.sent = slices.Clone(r.Send.Streams)
+	defer close(n.over)
+	n.Transport.Account(r, sent)
+	if r.Send == nil {
+		return
+	}
+	l := n.leg
+	l.test.mu.Lock()
+	defer l.test.mu.Unlock()
+	for i, packets := range r.Send.Streams {
+		s := streamResult{Packets: count(packets), Bytes: count(packets) * count(l.order.Flow.PayloadBytes)}
+		if facts := r.Send.TCP; facts != nil {
+			s = streamResult{Bytes: count(facts.SentBytes) / count(len(r.Send.Streams))}
+			if len(facts.PerStream) == len(r.Send.Streams) {
+				s.Bytes = count(facts.PerStream[i].SentBytes)
+			}
+		}
+		l.sent = append(l.sent, s)
+	}
 }
 
 // Close frees everything.
 func (n *nearEnd) Close() error {
 	n.stop()
-	return errors.Join(n.Sockets.Close(), n.test.close())
+	n.leg.hold(nil)
+	return errors.Join(n.Transport.Close(), n.leg.close())
 }
 
 // farEngine makes the ends that stand for the server.
-type farEngine struct{ client *Client }
+type farEngine struct {
+	client *Client
+	name   string
+}
 
-// Name is udp, as that of the near end.
-func (farEngine) Name() string { return "udp" }
+// Name is that of the near end.
+func (e farEngine) Name() string { return e.name }
 
-// Open makes the far end of a test; see engine.Engine.
+// Open makes the far end of a flow; see engine.Engine.
 func (e farEngine) Open(_ context.Context, _ engine.Host, o engine.Order) (engine.Transport, error) {
 	if err := refused(o); err != nil {
 		return nil, err
 	}
-	if o.Role != engine.Receive || !o.Listen {
-		return nil, refuse("pelt only sends to iperf3 servers")
-	}
-	return &farEnd{test: e.client.begin(o), stopped: make(chan struct{})}, nil
+	f := &farEnd{leg: e.client.begin(o)}
+	f.stopped, f.stop = context.WithCancel(context.Background())
+	return f, nil
 }
 
 // farEnd stands for the server.
 type farEnd struct {
-	test    *test
-	stopped chan struct{}
-	results *results // once the server has sent them
+	leg     *leg
+	stopped context.Context
+	stop    context.CancelFunc
+	took    time.Duration // that the server sent for
 }
 
 // Ports are the server's, the same for each stream.
 func (f *farEnd) Ports() []uint16 {
-	return slices.Repeat([]uint16{f.test.client.server.Port()}, f.test.order.Flow.Streams)
+	return slices.Repeat([]uint16{f.leg.test.client.server.Port()}, f.leg.order.Flow.Streams)
 }
 
 // Connect waits until the near end has met the server.
 func (f *farEnd) Connect(ctx context.Context) (m engine.Meeting, err error) {
+	t := f.leg.test
 	select {
-	case <-f.test.met:
+	case <-t.met:
 	case <-ctx.Done():
-	case <-f.stopped:
+	case <-f.stopped.Done():
 		return m, context.Canceled
 	}
 	select {
-	case <-f.test.met:
+	case <-t.met:
 	default: // nothing is known of the streams
-		m.Streams = make([]engine.MetStream, f.test.order.Flow.Streams)
+		m.Streams = make([]engine.MetStream, f.leg.order.Flow.Streams)
 		return m, nil
 	}
-	if f.test.err != nil {
-		return m, f.test.err
+	if t.err != nil {
+		return m, t.err
 	}
-	for _, s := range f.test.meeting.Streams {
+	for _, s := range f.leg.meeting.Streams {
 		s.Local, s.Remote = s.Remote, s.Local
 		m.Streams = append(m.Streams, s)
 	}
@@ -156,33 +253,87 @@ func (f *farEnd) Connect(ctx context.Context) (m engine.Meeting, err error) {
 // Settle does nothing: the server reads already.
 func (f *farEnd) Settle([]bool) error { return nil }
 
-// Run returns once the test is over. The end is stopped when all that was sent had time to arrive, and only then is the
-// server told: it reads no more from then on.
+// Run returns once the test is over.
 func (f *farEnd) Run(reading func()) error {
-	reading()
-	for running := true; running; {
+	t := f.leg.test
+	run := f.receive
+	if f.leg.down() {
+		run = f.send
+	} else if reading(); t.last() != nil { // which ends the test
 		select {
-		case <-f.stopped:
-			running = false
-		case e, open := <-f.test.control.events:
-			if !open {
-				e.err = errClosed
-			}
-			if err := e.problem(testStart, testRunning); err != nil {
-				return f.test.explain(err)
-			}
+		case <-t.over:
+		case <-f.stopped.Done():
 		}
+		return nil
 	}
-	r, err := f.test.finish()
+	err := run()
+	if err == nil {
+		err = t.finish()
+	} else {
+		close(t.over)
+	}
 	if err != nil {
-		return f.test.explain(err)
+		return t.explain(err)
 	}
-	f.results = &r
 	return nil
 }
 
+// receive returns when the server is to be told that all is over: it reads no more from then on. That is when datagrams
+// have had time to arrive. Of TCP a queue that drains after the sender's end is not in the figures.
+func (f *farEnd) receive() error {
+	over := f.stopped.Done()
+	if f.leg.order.Flow.Protocol == model.TCP {
+		over = f.leg.near.over
+	}
+	return f.until(over)
+}
+
+// until waits, or until the end is stopped, and returns earlier only if the server says something.
+func (f *farEnd) until(over <-chan struct{}) error {
+	for {
+		select {
+		case <-over:
+			return nil
+		case <-f.stopped.Done():
+			return nil
+		case e, isOpen := <-f.leg.test.control.events:
+			if !isOpen {
+				return errClosed
+			}
+			if err := e.problem(testStart, testRunning); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// settles is how much longer than the way to the server and back the last packets may take.
+const settles = 100 * time.Millisecond
+
+// send has the server send for as long as is ordered. If this host sends, too, its packets then get time to arrive.
+func (f *farEnd) send() error {
+	t, l := f.leg.test, f.leg
+	if err := t.start(f.stopped); err != nil {
+		return err
+	}
+	begun := time.Now()
+	close(t.running)
+	measured, cancel := context.WithTimeout(f.stopped, l.order.Timing.Measure())
+	defer cancel()
+	err := f.until(measured.Done())
+	if up := t.legs[0]; err == nil && up != l {
+		if err = f.until(up.near.over); err == nil && l.order.Flow.Protocol == model.UDP {
+			late, cancel := context.WithTimeout(context.Background(), 2*t.trip+settles)
+			defer cancel()
+			err = f.until(late.Done())
+		}
+	}
+	f.took = time.Since(begun)
+	return err
+}
+
 // Stop ends Connect and Run.
-func (f *farEnd) Stop() { close(f.stopped) }
+func (f *farEnd) Stop() { f.stop() }
 
 // Count tells nothing: an iperf3 server reports when the test is over.
 func (f *farEnd) Count() (s engine.Snapshot) { return s }
@@ -192,13 +343,35 @@ func (f *farEnd) Pulse(uint64, bool) (theirs uint64) { return 0 }
 
 // Account reports what the server did; nothing if it did not say.
 func (f *farEnd) Account(r *engine.Report, sent engine.Sent) {
-	if f.results == nil {
+	l := f.leg
+	streams := l.theirs()
+	if streams == nil {
 		return
 	}
-	r.Receive = &engine.ReceiveReport{}
-	tally, peer := f.results.report(f.test.order.Flow.PayloadBytes, sent.Streams, f.test.old)
-	r.Receive.Tally, r.Receive.Peer = tally, &peer
+	all := l.test.results
+	peer := model.PeerReport{Program: all.program(l.test.reply), CPURatio: all.CPU / 100}
+	r.CPU.ThreadRatio = min(peer.CPURatio, 1)
+	switch {
+	case l.down():
+		r.Send = l.sentReport(f.took)
+		r.Send.Peer = &peer
+	case l.order.Flow.Protocol == model.TCP:
+		r.Receive = &engine.ReceiveReport{TCP: &model.TCPFacts{}, Peer: &peer}
+		for _, s := range streams {
+			r.Receive.Tally.Bytes += uint64(s.Bytes)
+			r.Receive.TCP.PerStream = append(r.Receive.TCP.PerStream, model.TCPStream{ReceivedBytes: uint64(s.Bytes)})
+		}
+		r.Receive.TCP.ReceivedBytes = r.Receive.Tally.Bytes
+	default:
+		r.Receive = &engine.ReceiveReport{}
+		tally, told := report(streams, l.order.Flow.PayloadBytes, sent.Streams)
+		told.Program, told.CPURatio = peer.Program, peer.CPURatio
+		r.Receive.Tally, r.Receive.Peer = tally, &told
+	}
 }
 
 // Close ends the test.
-func (f *farEnd) Close() error { return f.test.close() }
+func (f *farEnd) Close() error {
+	f.stop()
+	return f.leg.close()
+}

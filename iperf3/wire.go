@@ -58,17 +58,23 @@ func newCookie() (c [cookieBytes]byte) {
 
 // params are what a client asks for. iperf3 takes the mere presence of a boolean as true, so false is left out.
 type params struct {
-	UDP       bool   `json:"udp"`
-	Omit      int    `json:"omit"`       // s
-	Time      int    `json:"time"`       // s
-	Num       int    `json:"num"`        // bytes; 0: the time ends the test
-	Blocks    int    `json:"blockcount"` // likewise
-	Parallel  int    `json:"parallel"`
-	Len       int    `json:"len"`                 // bytes of each datagram
-	Bandwidth int64  `json:"bandwidth,omitempty"` // bit/s of payload of each stream; 0: no limit
-	Window    int    `json:"window,omitempty"`    // bytes of the server's socket buffers; 0: as they are
-	TOS       int    `json:"TOS,omitempty"`
-	Client    string `json:"client_version"`
+	UDP       bool  `json:"udp,omitempty"`
+	TCP       bool  `json:"tcp,omitempty"`
+	Reverse   bool  `json:"reverse,omitempty"`
+	Both      bool  `json:"bidirectional,omitempty"`
+	NoDelay   bool  `json:"nodelay,omitempty"`
+	Omit      int   `json:"omit"`       // s
+	Time      int   `json:"time"`       // s
+	Num       int   `json:"num"`        // bytes; 0: the time ends the test
+	Blocks    int   `json:"blockcount"` // likewise
+	Parallel  int   `json:"parallel"`
+	Len       int   `json:"len"`                 // bytes of each datagram
+	Bandwidth int64 `json:"bandwidth,omitempty"` // bit/s of payload of each stream; 0: no limit
+	Window    int   `json:"window,omitempty"`    // bytes of the server's socket buffers; 0: as they are
+	TOS       int   `json:"TOS,omitempty"`
+	// Congestion is of the server's sockets; "": what it has, which may be that of the client before.
+	Congestion string `json:"congestion,omitempty"`
+	Client     string `json:"client_version"`
 }
 
 // streamResult is one stream in the results of either side.
@@ -123,11 +129,15 @@ func readResults(b []byte, streams int) (r results, err error) {
 	if err := json.Unmarshal(b, &r); err != nil {
 		return r, fmt.Errorf("results: %w", err)
 	}
+	const minus = "18446744073709551615"
 	var raw struct {
 		HasRetransmits json.Number `json:"sender_has_retransmits"`
+		Streams        []struct {
+			Retransmits json.Number `json:"retransmits"`
+		} `json:"streams"`
 	}
-	_ = json.Unmarshal(b, &raw) // it is a number by now
-	r.oldMinus = raw.HasRetransmits == "18446744073709551615"
+	_ = json.Unmarshal(b, &raw) // they are numbers by now
+	r.oldMinus = raw.HasRetransmits == minus || len(raw.Streams) > 0 && raw.Streams[0].Retransmits == minus
 	if len(r.Streams) != streams {
 		return r, fmt.Errorf("results of %d streams, not %d", len(r.Streams), streams)
 	}
@@ -175,7 +185,7 @@ func replyTo(b []byte) [4]byte {
 	return [4]byte{0x36, 0x37, 0x38, 0x39}
 }
 
-// codec is the header of the datagrams to a server. What a server makes of the time is the jitter, for which only
+// codec is the header of the datagrams to a server. Those from a server name no trial, as those of its clients. What a server makes of the time is the jitter, for which only
 // differences count. So the seconds hold pelt's magic and trial, by which the near kernel knows the flow's packets, and
 // the microseconds hold the time. They are 1 s at least: then a server whose clock reads less than these "seconds"
 // subtracts without a borrow. The magic is more than any clock shows before the year 2054.

@@ -20,21 +20,24 @@ const (
 		`"streams":[{"id":1,"bytes":20000,"retransmits":-1,"jitter":0,"errors":7,"packets":100}]}`
 )
 
+var newReply = [4]byte{0x36, 0x37, 0x38, 0x39}
+
 func TestResults(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
-		old        bool
+		reply      [4]byte
 		sent       uint64
 		program    string
 		received   uint64
 		gaps, tail uint64
 	}{
-		{"3.12, and 3 packets after the last that it saw", results312, false, 103, "iperf3 3.12 or 3.13", 99, 1, 3},
-		{"3.11", results312, true, 100, "iperf3 3.2 to 3.11", 99, 1, 0},
-		{"3.22", results322, false, 100, "iperf3 3.14 or newer", 100, 0, 0},
-		{"3.1, whose gaps count what came out of order", results31, true, 100, "iperf3 3.1 or older", 100, 7, 0},
-		{"a packet came twice", strings.Replace(results322, "20000", "20200", 1), false, 100, "iperf3 3.14 or newer", 100, 0, 0},
-		{"more out of order than gaps", strings.Replace(results322, `"errors":0`, `"errors":-2`, 1), false, 100,
+		{"3.12, and 3 packets after the last that it saw", results312, newReply, 103, "iperf3 3.12 or 3.13", 99, 1, 3},
+		{"3.12, whose reply was not seen", results312, [4]byte{}, 103, "iperf3 3.2 to 3.13", 99, 1, 3},
+		{"3.11", results312, oldReply, 100, "iperf3 3.2 to 3.11", 99, 1, 0},
+		{"3.22", results322, newReply, 100, "iperf3 3.14 or newer", 100, 0, 0},
+		{"3.1, whose gaps count what came out of order", results31, oldReply, 100, "iperf3 3.1 or older", 100, 7, 0},
+		{"a packet came twice", strings.Replace(results322, "20000", "20200", 1), newReply, 100, "iperf3 3.14 or newer", 100, 0, 0},
+		{"more out of order than gaps", strings.Replace(results322, `"errors":0`, `"errors":-2`, 1), newReply, 100,
 			"iperf3 3.14 or newer", 100, 0, 0},
 	} {
 		r, err := readResults([]byte(c.text), 1)
@@ -42,9 +45,9 @@ func TestResults(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		tally, peer := r.report(200, []uint64{c.sent}, c.old)
-		if peer.Program != c.program || tally.Received != c.received || peer.Gaps != c.gaps || peer.Tail != c.tail {
-			t.Errorf("%s: %+v, %d received; want %s, %d, gaps %d, tail %d", c.name, peer, tally.Received, c.program,
+		tally, peer := report(r.Streams, 200, []uint64{c.sent})
+		if program := r.program(c.reply); program != c.program || tally.Received != c.received || peer.Gaps != c.gaps || peer.Tail != c.tail {
+			t.Errorf("%s: %s, %+v, %d received; want %s, %d, gaps %d, tail %d", c.name, program, peer, tally.Received, c.program,
 				c.received, c.gaps, c.tail)
 		}
 	}
@@ -77,7 +80,7 @@ func FuzzResults(f *testing.F) {
 		if err != nil {
 			return
 		}
-		tally, peer := r.report(16, []uint64{100}, false)
+		tally, peer := report(r.Streams, 16, []uint64{100})
 		if came := uint64(r.Streams[0].Bytes) / 16; tally.Received+tally.Duplicates != came || peer.Tail > 100 {
 			t.Errorf("%+v, %+v of %d packets", tally, peer, came)
 		}

@@ -48,23 +48,27 @@ func (p Plan) checkIperf() error {
 		return nil
 	}
 	for _, f := range p.Flows {
+		down := f.From != Sender
 		switch {
-		case f.Protocol != UDP:
-			return wrong("--proto", "pelt speaks to iperf3 servers over UDP only")
-		case f.From != Sender || len(p.Flows) > 1:
-			return wrong("--direction", "pelt only sends to iperf3 servers: want up")
+		case f.Connections != "" || f.HTTP || f.Bytes > 0:
+			return wrong("target", "an iperf3 server carries a stream of data for a time, not single connections or transfers")
+		case down && (f.Profile != nil || f.Burst > 0 || f.Packets > 0 || f.Segments > 1 || f.DontFragment):
+			return wrong("--direction", "an iperf3 server sends packets evenly for a time: leave out --profile, --burst, "+
+				"--segments and --df, or want up")
+		case down && len(f.Controls()) > 1:
+			return wrong("--control", "an iperf3 server has one congestion control for all streams: want one, or --direction up")
 		}
 	}
 	switch {
 	case p.Timing.LeadSeconds > 0 || p.AsksPathMTU() || p.Design.Search != nil && len(p.Design.Search.Loads) > 0:
-		return wrong("target", "an iperf3 server answers no probes, which this test needs; want curve, ndr, sweep or soak, "+
+		return wrong("target", "an iperf3 server answers no probes, which this test needs; want curve, ndr, sweep, soak or cc, "+
 			"with payloads in bytes")
 	case p.Timing.WarmupSeconds > 0:
 		return wrong("--warmup", "an iperf3 server counts all packets: want 0")
 	case p.Near != "" || p.DUT != "":
 		return wrong("target", "an iperf3 server is tested from this host, without a router under test")
 	case p.Engine != EngineAuto && p.Engine != "udp":
-		return wrong("--engine", "sockets carry what an iperf3 server gets: want udp")
+		return wrong("--engine", "sockets carry what an iperf3 server sends and gets: want udp")
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ func FlowAccount(f model.Flow, family int, oneClock bool, timing model.Timing, o
 	send, receive := *o.Send.Send, *o.Receive.Receive
 	r.SenderCPU, r.ReceiverCPU = o.Send.CPU, o.Receive.CPU
 	addSend(&r, send)
+	r.Peer = send.Peer
 	addPacing(&r, f, send)
 	if f.Protocol == model.UDP && o.Send.PathMTU > 0 {
 		if n := model.Fragments(family, f.PayloadBytes, o.Send.PathMTU); n > 1 {
@@ -82,7 +83,9 @@ func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
 	r.Duplicates, r.Reordered, r.Late = t.Duplicates, t.Reordered, t.Late
 	r.Lost = r.Attempted - r.Received
 	r.JitterNS, r.Delay = t.JitterNanos, t.Delay
-	r.Peer = in.Peer
+	if in.Peer != nil {
+		r.Peer = in.Peer
+	}
 	addMoves(r, in.Moved, t.FirstNanos)
 	// A queue on the path may deliver for longer than the sender sent; the
 	// rate is over whichever took longer. Between the first and the last there is
@@ -160,6 +163,13 @@ func addTCP(r *model.FlowResult, f model.Flow, oneClock bool, sent engine.SendRe
 	if sent.TCP != nil {
 		facts = *sent.TCP
 		facts.Completion = completion(f, oneClock, sent, in)
+	}
+	if sent.Peer != nil && r.Attempted == 0 { // it does not tell its segments: those that came, and those sent again
+		r.Attempted = in.Tally.Received + facts.Retransmits
+		facts.SegmentsOut = r.Attempted
+	}
+	if in.Peer != nil {
+		r.Peer = in.Peer
 	}
 	facts.ReceivedBytes = in.Tally.Bytes
 	if in.TCP != nil {

@@ -42,9 +42,9 @@ func openIperf(ctx context.Context, server string, p model.Plan, o Options) (_ *
 	way := reaching(far.Addr())
 	near, _ := s.agentHere(model.Sender, plainHost{}, o, nil, way)
 	near.Watch = watchOf(observe.Observer{Do: plainHost{}.Do, Kernel: s.kernelOfThisMachine(), Iperf: true}, way)
-	near.Engines = map[string]engine.Engine{"udp": client.Near()}
+	near.Engines = map[string]engine.Engine{"udp": client.Near(model.UDP), "tcp": client.Near(model.TCP)}
 	there := fleet.AgentConfig{Node: model.Receiver, Host: plainHost{}, Version: o.Version,
-		Engines: map[string]engine.Engine{"udp": client.Far()},
+		Engines: map[string]engine.Engine{"udp": client.Far(model.UDP), "tcp": client.Far(model.TCP)},
 		Facts:   func() model.Host { return model.Host{Name: "iperf3", Address: far.String()} }}
 	if isOwn(far.Addr()) {
 		there.Watch = near.Watch // the server's kernel is this one

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/netbed"
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
@@ -85,6 +86,82 @@ func TestIperfSocketBuffer(t *testing.T) {
 	t.Errorf("%d lost: %+v", f.Lost, f.Ledger)
 }
 
+// TestIperfServerSends: what iperf3 says that it sent, and what came of it, in each protocol, alone and beside what is
+// sent to it.
+func TestIperfServerSends(t *testing.T) {
+	t.Parallel()
+	target, server := iperfServer(t)
+	work := t.TempDir()
+	host := peltproc.Host{T: t, Dir: work, Data: t.TempDir()}
+	for _, c := range []struct {
+		line  string
+		flows int
+	}{
+		{"-R --payload 200 --streams 3 --rate 300pps", 1},
+		{"--direction both --payload 200 --streams 2 --rate 300pps", 2},
+		{"-R --proto tcp --payload 1000 --streams 2 --rate 200pps", 1},
+		{"--direction both --proto tcp --payload 1000 --streams 2 --rate 200pps", 2},
+		{"--proto tcp --payload 1000 --rate 200pps", 1},
+	} {
+		out, err := host.Run(strings.Fields("curve " + target + " --time 700ms --repeats 1 --json o.json " + c.line)...)
+		if orInvalid(err) != nil {
+			t.Fatalf("%s: %v\n%s\n%s", c.line, err, out, server)
+		}
+		flows := decoded(t, filepath.Join(work, "o.json")).Results[0].Flows
+		if len(flows) != c.flows {
+			t.Fatalf("%s: %d flows\n%s", c.line, len(flows), out)
+		}
+		for _, f := range flows {
+			if f.Peer == nil || !strings.HasPrefix(f.Peer.Program, "iperf3 3.") {
+				t.Errorf("%s, %s: peer %+v", c.line, f.Name, f.Peer)
+			}
+			if f.TCP != nil { // a write that is under way at the end is in the figures of one side
+				sent, came := f.TCP.SentBytes, f.TCP.ReceivedBytes
+				if sent == 0 || came == 0 || max(sent, came)-min(sent, came) > 20*uint64(f.Streams*f.PayloadBytes) {
+					t.Errorf("%s, %s: %d bytes sent, %d came", c.line, f.Name, sent, came)
+				}
+				continue
+			}
+			if f.Attempted < 50 || f.Received+f.Lost != f.Attempted {
+				t.Errorf("%s, %s: %d attempted, %d received, %d lost", c.line, f.Name, f.Attempted, f.Received, f.Lost)
+			}
+			if f.From == model.Receiver && !strings.Contains(server.String(), fmt.Sprintf("/%d (0%%)  sender", f.Attempted)) {
+				t.Errorf("%s: iperf3 does not say that it sent %d\n%s", c.line, f.Attempted, server)
+			}
+		}
+	}
+}
+
+// TestIperfNearBuffer: a receive buffer of 64 kB at the near end has no room for what an iperf3 server on another host
+// sends. The account names each packet that this host's socket dropped.
+func TestIperfNearBuffer(t *testing.T) {
+	testenv.Root(t)
+	testenv.Tool(t, "iperf3")
+	t.Parallel()
+	b := netbed.New(t, 1, false)
+	work := t.TempDir()
+	near := peltproc.Host{T: t, In: b.Receiver, Dir: work, Data: t.TempDir()}
+	server := peltproc.Host{T: t, In: b.Sender, Dir: work}.Launch(exec.Command("iperf3", "-s", "--forceflush"))
+	server.Await("Server listening")
+	out, err := near.Run("curve", "iperf3://"+netbed.Address(false, 1).String(), "-R", "--payload", "64", "--rate", "max",
+		"--receive-buffer", "4608", "--time", "500ms", "--repeats", "1", "--json", "o.json")
+	if orInvalid(err) != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, server)
+	}
+	f := decoded(t, filepath.Join(work, "o.json")).Results[0].Flows[0]
+	t.Logf("%d sent, %d lost; %+v", f.Attempted, f.Lost, f.Ledger.Lines)
+	if f.Lost == 0 {
+		t.Fatalf("nothing was lost of %d\n%s", f.Attempted, out)
+	}
+	for _, l := range f.Ledger.Lines {
+		if l.Host == model.Sender && l.Layer == model.LayerReceiverBuffer && l.Confidence == "exact-seq" &&
+			10*l.Packets >= 9*f.Lost {
+			return
+		}
+	}
+	t.Errorf("%d lost: %+v\n%s", f.Lost, f.Ledger, out)
+}
+
 // TestIperfRefused: one line says what is wrong, and nothing is sent.
 func TestIperfRefused(t *testing.T) {
 	t.Parallel()
@@ -99,11 +176,12 @@ func TestIperfRefused(t *testing.T) {
 		code       int
 	}{
 		{"curve iperf3://" + nobody + " --payload 64", "nothing listens there (connection refused): start iperf3 -s", 1},
-		{"curve iperf3://127.0.0.1 -R", "--direction: pelt only sends to iperf3 servers: want up", 2},
-		{"curve iperf3://127.0.0.1 --proto tcp", "--proto: pelt speaks to iperf3 servers over UDP only", 2},
+		{"curve iperf3://127.0.0.1 -R --rate 1kpps --profile poisson", "an iperf3 server sends packets evenly for a time", 2},
+		{"cc iperf3://127.0.0.1 --bytes 1MB", "not single connections or transfers", 2},
+		{"cc iperf3://127.0.0.1 -R --control cubic+reno,cubic", "one congestion control for all streams", 2},
 		{"curve iperf3://127.0.0.1 --warmup 1s", "--warmup: an iperf3 server counts all packets: want 0", 2},
 		{"curve iperf3://127.0.0.1 --payload mtu", "answers no probes, which this test needs", 2},
-		{"curve iperf3://127.0.0.1 --engine xdp", "--engine: sockets carry what an iperf3 server gets: want udp", 2},
+		{"curve iperf3://127.0.0.1 --engine xdp", "--engine: sockets carry what an iperf3 server sends and gets: want udp", 2},
 		{"latency iperf3://127.0.0.1", "answers no probes, which this test needs", 2},
 		{"curve iperf3://", "want HOST[:PORT]", 2},
 		{"curve iperf3://192.0.2.1 --yes --payload 64", "is a public address", 2},

@@ -30,6 +30,7 @@ type end struct {
 	clock   engine.Clock
 	held    *atomic.Int64 // of the engine: connections that are kept
 	message []byte        // what a sender writes
+	greet   func(stream int, conn net.Conn) error
 
 	listener      *listener // nil on a dialing end
 	release       func() error
@@ -348,6 +349,9 @@ var refusing = []syscall.Errno{syscall.ECONNREFUSED, syscall.EHOSTUNREACH, sysca
 
 // prove does the dialing end's part of the consent.
 func (e *end) prove(ctx context.Context, conn *net.TCPConn, i int) error {
+	if e.greet != nil {
+		return e.greet(i, conn)
+	}
 	defer context.AfterFunc(ctx, func() { conn.SetDeadline(longAgo) })()
 	err := ask(conn, engine.NewConsentDialer(e.order.StreamKey(i)))
 	switch {

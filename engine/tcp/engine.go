@@ -44,6 +44,13 @@ func (*Engine) Name() string { return string(model.TCP) }
 
 // Open opens one end. See engine.Engine.
 func (g *Engine) Open(ctx context.Context, host engine.Host, order engine.Order) (engine.Transport, error) {
+	return g.OpenFor(ctx, host, order, nil)
+}
+
+// OpenFor opens an end that calls. greet is said on each connection to a peer that is no pelt, in place of the consent,
+// and the peer ends the test itself; nil to a pelt.
+func (g *Engine) OpenFor(ctx context.Context, host engine.Host, order engine.Order,
+	greet func(stream int, conn net.Conn) error) (engine.Transport, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -62,6 +69,7 @@ func (g *Engine) Open(ctx context.Context, host engine.Host, order engine.Order)
 		return nil, err
 	}
 	e := g.newEnd(host, order)
+	e.greet = greet
 	if order.Flow.Connections != "" && order.Role == engine.Send {
 		e.opener = newOpener(e)
 	}

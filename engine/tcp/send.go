@@ -37,6 +37,9 @@ func (e *end) send() error {
 	e.interrupt()
 	<-e.idle
 	e.span = span
+	if span.complete && e.greet != nil {
+		return nil
+	}
 	if span.complete {
 		// The peer's end of data; what is queued still goes out before it.
 		e.each(func(s *stream) { s.conn.CloseWrite() })
