@@ -11,7 +11,7 @@ import (
 )
 
 // Changes returns what the series of a trial did that is not their noise, in the order
-// of time: shifts and drifts of a level, and bursts of loss. docs/changes.md has the methods. A series needs 20 values
+// of time: shifts and drifts of a level, and bursts of loss. docs/methods.md has the methods. A series needs 20 values
 // and 20 s. A trial that still runs may be given with its series so far.
 func Changes(r model.Result) []model.Change {
 	uses := make([]seriesUse, len(r.Series))

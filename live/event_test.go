@@ -11,7 +11,7 @@ import (
 
 // TestEventsPage: the page of events names each field. Those of documents have pages of their own.
 func TestEventsPage(t *testing.T) {
-	text, err := os.ReadFile("../docs/events.md")
+	text, err := os.ReadFile("../docs/scripting.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestEventsPage(t *testing.T) {
 		for field := range what.Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if !strings.Contains(string(text), "`"+name+"`") {
-				t.Errorf("docs/events.md does not name %s of %s", name, what.Name())
+				t.Errorf("docs/scripting.md does not name %s of %s", name, what.Name())
 			}
 			check(field.Type)
 		}

@@ -9,7 +9,7 @@ const (
 )
 
 // Change is something that a series did within a trial and that is not its noise. Times are seconds after the start
-// of the measured part, levels are in the metric's own unit. docs/changes.md says how changes are found.
+// of the measured part, levels are in the metric's own unit. docs/methods.md says how changes are found.
 type Change struct {
 	Kind   string `json:"kind"`
 	Metric string `json:"metric"`

@@ -31,7 +31,7 @@ var knobs = []Knob{
 		Help: "time between packets, in place of --rate: 5ms"},
 	{Name: "profile", Flag: "profile", Kind: Texts, Only: UDP, Varies: true, apply: eachFlow(setProfile),
 		Help: "packets over time: poisson, burst=64, on=10ms,off=90ms[,random], ramp=10kpps..100kpps, " +
-			"trace=FILE, gaps=FILE (docs/pacing.md)"},
+			"trace=FILE, gaps=FILE (docs/engines.md)"},
 	{Name: "protocol", Flag: "proto", Kind: Names, Must: true, Words: []string{string(UDP), string(TCP)},
 		Varies: true, Role: Traffic, Opens: true, Group: ToSend, of: func(f *Flow) any { return (*string)(&f.Protocol) },
 		apply: eachFlow(setProtocol), Help: "udp, tcp, or in router udp,tcp"},

@@ -1,6 +1,6 @@
 // Package record is the file format of packets that were received, one by one:
 // sequence, send time and receive time of each, without loss of a nanosecond, in
-// two to three bytes where a flow is steady (docs/recording.md).
+// two to three bytes where a flow is steady (docs/engines.md).
 //
 // Packets come in, bytes go out, and the reverse. A file is a run's [Header] and
 // blocks after it, each with its length and a check sum, and each can be read

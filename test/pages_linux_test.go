@@ -1,7 +1,7 @@
 package test
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,36 +14,142 @@ import (
 	"pelt/internal/testenv"
 )
 
-// session is a block of a page with commands, or with one command and a golden report.
-var session = regexp.MustCompile("(?ms)^```console(?: golden=([a-z-]+))?\n(.*?)^```$")
+// session is a block of a page: commands alone, or one command and what it says. That is a golden report, or what pelt
+// says of a real run, whose document is kept in testdata/pages.
+var session = regexp.MustCompile("(?ms)^```console(?: (golden|run)=([a-z-]+))?\n(.*?)^```$")
 
-// TestPages: a session of README and docs that shows a report shows a golden one. Its command is checked in package
-// main.
+// sessionCommand is the command of a session, which may go on in further lines.
+var sessionCommand = regexp.MustCompile(`^\$ ((?:[^\n]*\\\n)*[^\n]*\n)`)
+
+const keptRuns = "testdata/pages"
+
+// TestPages: a session of README and docs that shows a report shows what pelt says today. Its command is checked in
+// package main.
 func TestPages(t *testing.T) {
 	for path, page := range sessionPages(t) {
-		for _, m := range session.FindAllStringSubmatch(string(page), -1) {
-			if m[1] != "" {
-				page = goldenSession(t, path, page, m[1], m[2])
+		text := session.ReplaceAllStringFunc(string(page), func(block string) string {
+			m := session.FindStringSubmatch(block)
+			if m[1] == "" {
+				return block
+			}
+			command := sessionCommand.FindString(m[3])
+			want := command + shown(t, m[1], m[2], command)
+			if want == m[3] {
+				return block
+			}
+			if !*update {
+				t.Errorf("%s shows another report than %s=%s; run go test ./test -run Pages -update; want\n%s", path,
+					m[1], m[2], want)
+			}
+			return strings.Replace(block, m[3], want, 1)
+		})
+		if *update && text != string(page) {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
 			}
 		}
 	}
 }
 
-// TestNightlyPages runs the other sessions. Each command must end well, or with an invalid trial.
+// shown is what a session shows behind its command.
+func shown(t *testing.T, from, name, command string) string {
+	if from == "golden" {
+		golden, err := os.ReadFile(filepath.Join("../view/testdata", name+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _, _ := strings.Cut(string(golden), "=====")
+		return text
+	}
+	args := strings.Fields(command)[2:]
+	switch args[0] {
+	case "explain":
+		args = []string{"explain", name + ".json"}
+	case "compare": // names the files
+	default:
+		args = []string{"report", name + ".json"}
+	}
+	c := exec.Command(peltproc.Binary, args...)
+	c.Dir, c.Env = keptRuns, append(os.Environ(), "COLUMNS=80")
+	text, err := c.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", c, err)
+	}
+	return string(text)
+}
+
+// TestPageLinks: each link of a page leads to a file of the repository, and to a heading of it.
+func TestPageLinks(t *testing.T) {
+	pages := sessionPages(t)
+	link := regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?\)`)
+	for path, page := range pages {
+		for _, m := range link.FindAllStringSubmatch(string(page), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			to := path
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(path), m[1])
+			}
+			text, err := os.ReadFile(to)
+			if err != nil {
+				t.Errorf("%s: %s: %v", path, m[0], err)
+			} else if m[2] != "" && !hasHeading(string(text), m[2]) {
+				t.Errorf("%s: %s: %s has no such heading", path, m[0], to)
+			}
+		}
+	}
+}
+
+// hasHeading tells whether a page has a heading that forges link as #anchor.
+func hasHeading(page, anchor string) bool {
+	for line := range strings.Lines(page) {
+		title := strings.ToLower(strings.TrimSpace(strings.TrimLeft(line, "#")))
+		title = regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(title, "")
+		if strings.HasPrefix(line, "#") && strings.ReplaceAll(title, " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
+}
+
+// TestNightlyPages runs the other sessions. Each command must end well, or with an invalid trial. Sessions of kept runs
+// are run again in the order of their page, and must come to the same answers.
 func TestNightlyPages(t *testing.T) {
 	testenv.Nightly(t)
 	testenv.Root(t)
 	for path, page := range sessionPages(t) {
+		var kept [][2]string
 		for i, m := range session.FindAllStringSubmatch(string(page), -1) {
+			if m[1] == "run" {
+				kept = append(kept, [2]string{m[2], sessionCommand.FindString(m[3])})
+			}
 			if m[1] != "" {
 				continue
 			}
 			name := fmt.Sprintf("%s-%d", strings.TrimSuffix(filepath.Base(path), ".md"), i)
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				runSession(t, fmt.Sprintf("page-%d-%s", os.Getpid(), name), m[2])
+				runSession(t, fmt.Sprintf("page-%d-%s", os.Getpid(), name), t.TempDir(), m[3])
 			})
 		}
+		if len(kept) == 0 {
+			continue
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".md"), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for _, k := range kept {
+				runSession(t, "", dir, strings.ReplaceAll(k[1], "\\\n", " "))
+				if verb := strings.Fields(k[1])[2]; verb == "explain" || verb == "compare" {
+					continue
+				}
+				want := answers(t, keptRuns, k[0]+".json")
+				if got := answers(t, dir, "last"); got != want {
+					t.Errorf("%s answers %s, the page %s", k[1], got, want)
+				}
+			}
+		})
 	}
 }
 
@@ -62,30 +168,34 @@ func sessionPages(t *testing.T) map[string][]byte {
 	return texts
 }
 
-// goldenSession returns the page with the golden report behind the session's command.
-func goldenSession(t *testing.T, path string, page []byte, name, text string) []byte {
-	golden, err := os.ReadFile(filepath.Join("../view/testdata", name+".txt"))
+// answers are the codes of a run's answers.
+func answers(t *testing.T, dir, run string) string {
+	c := exec.Command(peltproc.Binary, "report", run, "--json", "-")
+	c.Dir, c.Env = dir, append(os.Environ(), "PELT_DATA="+filepath.Join(dir, "data"))
+	text, err := c.Output()
+	var doc struct {
+		Findings []struct{ Code, Level string }
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &doc)
+	}
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", c, err)
 	}
-	want, _, _ := strings.Cut(string(golden), "=====")
-	command, shown, _ := strings.Cut(text, "\n")
-	if shown == want {
-		return page
+	var codes []string
+	for _, f := range doc.Findings {
+		if f.Level == "answer" {
+			codes = append(codes, f.Code)
+		}
 	}
-	page = bytes.Replace(page, []byte(text), []byte(command+"\n"+want), 1)
-	if !*update {
-		t.Errorf("%s shows another report than view/testdata/%s.txt; run go test ./test -run Pages -update", path, name)
-	} else if err := os.WriteFile(path, page, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return page
+	return strings.Join(codes, " ")
 }
 
-// runSession runs the lines that begin with a $. The lab r1 is given another name.
-func runSession(t *testing.T, lab, text string) {
-	dir := t.TempDir()
-	t.Cleanup(func() { _ = exec.Command(peltproc.Binary, "lab", "down", lab).Run() })
+// runSession runs the lines that begin with a $ in a directory. The lab r1 is given another name.
+func runSession(t *testing.T, lab, dir, text string) {
+	if strings.Contains(text, " lab up ") {
+		t.Cleanup(func() { _ = exec.Command(peltproc.Binary, "lab", "down", lab).Run() })
+	}
 	for line := range strings.Lines(text) {
 		command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ ")
 		if !ok {

@@ -133,7 +133,7 @@ func usage(c *cobra.Command, all bool) string {
 	if c.HasAvailableSubCommands() {
 		b.WriteString("\nCommands:\n")
 		for _, sub := range c.Commands() {
-			if sub.IsAvailableCommand() {
+			if sub.IsAvailableCommand() || sub.Name() == "help" {
 				fmt.Fprintf(&b, "  %-10s %s\n", sub.Name(), sub.Short)
 			}
 		}

@@ -125,7 +125,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 		Long: `pelt fires small packets down a path and accounts for every one: how many the path
 carries at each packet size, and where the missing ones died.
 
-Start here: pelt demo`,
+Start here: pelt demo, or pelt help start`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noSubcommand,
@@ -143,6 +143,7 @@ Start here: pelt demo`,
 	for _, t := range tests {
 		root.AddCommand(newTest(t))
 	}
+	root.SetHelpCommand(newHelp())
 	for _, c := range root.Commands() {
 		checkUsage(c)
 	}

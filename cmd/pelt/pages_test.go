@@ -18,7 +18,7 @@ import (
 // Command lines of a page: in a block of code, and within a line.
 var (
 	codeBlock     = regexp.MustCompile("(?ms)^```.*?^```$")
-	blockCommand  = regexp.MustCompile(`(?m)^(?:\$ )?pelt (?:[^\n]*\\\n)*[^\n]*$`)
+	blockCommand  = regexp.MustCompile(`(?m)^(?:\$ )?(?:PELT_CODE=\S+ )?pelt (?:[^\n]*\\\n)*[^\n]*$`)
 	inlineCommand = regexp.MustCompile("`(pelt [^`\n]+)`")
 	inlineFlag    = regexp.MustCompile("`--([a-z0-9-]+)[^`\n]*`")
 )
@@ -54,7 +54,8 @@ func TestPageCommands(t *testing.T) {
 			}
 		}
 		for _, line := range found {
-			command, _, _ := strings.Cut(strings.TrimPrefix(line, "$ "), "  #")
+			command := line[strings.Index(line, "pelt "):]
+			command, _, _ = strings.Cut(command, "  #")
 			command, _, _ = strings.Cut(command, " > ")
 			if err := checkCommand(command); err != nil {
 				t.Errorf("%s: %s: %v", path, line, err)
@@ -74,6 +75,7 @@ func checkCommand(line string) error {
 	}
 	root := newRoot(io.Discard, io.Discard)
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
 	c, rest, err := root.Find(args)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/docs"
 	"pelt/run"
 )
 
@@ -35,6 +36,15 @@ func TestInvitation(t *testing.T) {
 		if !strings.Contains(got, "\nAllowed: ") || !strings.Contains(got, c.allowed) {
 			t.Errorf("--max-rate %q: it prints %q, want %q in it", c.rate, got, c.allowed)
 		}
+	}
+	page, err := docs.Pages.ReadFile("start.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := run.ServeOptions{EndOptions: run.EndOptions{Listen: netip.MustParseAddr("192.168.2.5")}, Port: 7358}
+	_, shown, _ := strings.Cut(invitation(at, "PELT_CODE=tiger-42-amber ", ""), "\n\n")
+	if !strings.Contains(string(page), "```\n"+shown+"```\n") {
+		t.Errorf("docs/start.md shows another invitation than %q", shown)
 	}
 	for observe, want := range map[bool]string{false: "\n    PELT_CODE='two words' pelt curve 10.1.2.3\n",
 		true: ": PELT_CODE=FAR,'two words'\n"} {

@@ -7,7 +7,7 @@ import (
 
 // Nothing came through to the receiver: its firewall dropped the packets that open the way.
 func Nothing() model.Document {
-	d := base("10.0.0.2", []int{64}, 3, 2)
+	d := base("192.168.2.5", []int{64}, 3, 2)
 	d.Plan.Flows[0].Rate = unit.PacketRate(1000)
 	f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64,
 		FrameBytes: 110, Streams: 1}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pelt/docs"
+	"pelt/render/plain"
+)
+
+// TestTopics: pelt help prints each page whole, in 80 columns and without marks of Markdown.
+func TestTopics(t *testing.T) {
+	marks := regexp.MustCompile("(?m)^```.*$|^[| -]+$|^#+|^=+$|^-+$")
+	words := func(text string) []string {
+		text = strings.ReplaceAll(marks.ReplaceAllString(text, ""), "|", " ")
+		return slices.Sorted(slices.Values(strings.Fields(text)))
+	}
+	for _, topic := range topics {
+		page, err := docs.Pages.ReadFile(topic + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if code := execute([]string{"help", topic}, &out, &out); code != exitOK {
+			t.Fatalf("pelt help %s: exit code %d: %s", topic, code, out.String())
+		}
+		for line := range strings.Lines(out.String()) {
+			if plain.Width(strings.TrimSpace(line)) > pageColumns {
+				t.Errorf("pelt help %s: wider than %d columns: %s", topic, pageColumns, line)
+			}
+		}
+		if strings.Contains(out.String(), "](") || strings.Contains(out.String(), "```") {
+			t.Errorf("pelt help %s shows Markdown:\n%s", topic, out.String())
+		}
+		want, got := words(pageWords(string(page))), words(out.String())
+		if !slices.Equal(got, want) {
+			t.Errorf("pelt help %s: %d words, the page has %d; the first differences: %q", topic, len(got), len(want),
+				differences(got, want))
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"help", "explain"}, exitOK, "pelt explain [RUN]"},
+		{[]string{"help"}, exitOK, "start, story, ledger, faq"},
+		{[]string{"help", "stories"}, exitUsage, `no command and no topic is named "stories"`},
+	} {
+		var out bytes.Buffer
+		if code := execute(c.args, &out, &out); code != c.code || !strings.Contains(out.String(), c.want) {
+			t.Errorf("pelt %s: exit code %d, %s, want %d and %q", strings.Join(c.args, " "), code, out.String(), c.code,
+				c.want)
+		}
+	}
+}
+
+// differences are the first words of two sorted lists that the other one lacks.
+func differences(a, b []string) (out []string) {
+	for len(a) > 0 && len(b) > 0 && len(out) < 10 {
+		switch {
+		case a[0] == b[0]:
+			a, b = a[1:], b[1:]
+		case a[0] < b[0]:
+			out, a = append(out, "+"+a[0]), a[1:]
+		default:
+			out, b = append(out, "-"+b[0]), b[1:]
+		}
+	}
+	return out
+}
