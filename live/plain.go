@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ type Plain struct {
 	Redraw bool          // W is a terminal
 	Width  int           // of the terminal, in columns
 	Every  time.Duration // between lines of progress elsewhere; 0: none
+	Brief  bool          // no lines of trials that ended; the one drawn again has setting and time left only
 
 	Now   Now // what was shown elsewhere before
 	told  time.Time
@@ -77,11 +79,15 @@ func (p *Plain) Take(e Event) {
 	case e.Note != "":
 		p.line("", e.Note)
 	case e.Started != nil:
+		p.told = e.Time
 		p.line("", e.Started.Text)
-	case e.Next != nil:
+	case e.Next != nil && !p.Brief:
 		p.told = e.Time
 	case e.Trial != nil:
 		p.quiet = nil
+		if p.Brief {
+			return
+		}
 		head, text := e.Trial.Name()+"  ", e.Trial.Text
 		most := mostLine
 		if p.Redraw {
@@ -153,11 +159,20 @@ func (p *Plain) status(at time.Time) {
 	case p.Now.Next == nil:
 		p.draw("")
 	case p.Redraw:
-		p.draw(fitting(p.Now.Status(at), min(p.Width-1, mostLine)))
+		p.draw(fitting(p.fields(at), min(p.Width-1, mostLine)))
 	case p.Every > 0 && at.Sub(p.told) >= p.Every && at.Sub(p.Now.Began) <= p.Now.Next.Whole():
 		p.told = p.told.Add(at.Sub(p.told).Truncate(p.Every))
-		p.line("", fitting(p.Now.Status(at), mostLine))
+		p.line("", fitting(p.fields(at), mostLine))
 	}
+}
+
+// fields are those of the status that are shown.
+func (p *Plain) fields(at time.Time) []Field {
+	all := p.Now.Status(at)
+	if p.Brief {
+		all = slices.DeleteFunc(all, func(f Field) bool { return f.Rank != timeLeft && f.Rank != setting })
+	}
+	return all
 }
 
 // tellQuiet tells once of each end that is not heard any more, and once when it is heard again.

@@ -3,6 +3,7 @@ package live
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"pelt/model"
 )
@@ -68,5 +69,22 @@ func TestTrialLine(t *testing.T) {
 		if got := strings.TrimPrefix(out.String(), "\r\x1b[K"); got != c.want+"\n" {
 			t.Errorf("%d columns: %q, want %q", c.width, got, c.want)
 		}
+	}
+}
+
+// TestBrief: a brief reader is told what is to come, and then the setting and the time left, in one line that changes.
+func TestBrief(t *testing.T) {
+	var out strings.Builder
+	p := Plain{W: &out, Redraw: true, Width: 80, Brief: true}
+	at := time.Date(2026, 11, 14, 18, 30, 0, 0, time.UTC)
+	p.Take(Event{ID: 1, Time: at, Note: "floods on purpose"})
+	p.Take(Event{ID: 2, Time: at, Started: &Started{Text: "demo lab:router"}})
+	p.Take(Event{ID: 3, Time: at, Next: &Next{Number: 1, Setting: "64 B", MeasuredSeconds: 1, LeftSeconds: 40}})
+	p.status(at.Add(time.Second / 2))
+	p.Take(Event{ID: 4, Time: at.Add(time.Second), Trial: &Trial{Number: 1, Text: "64 B: sent 1 kpps, lost 97 %"}})
+	p.draw("")
+	want := "floods on purpose\ndemo lab:router\n\r\x1b[Kabout 40 s left  64 B\r\x1b[K"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
 	}
 }

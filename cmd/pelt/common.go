@@ -28,6 +28,7 @@ type commonFlags struct {
 	yes, printOut bool
 	noStore       bool
 	web, live     bool
+	brief         bool // no line of its own for each trial
 	progress      time.Duration
 	notes         []string // to print once the run begins
 }

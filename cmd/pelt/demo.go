@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +41,18 @@ namespace or the loopback interface, and says which.`,
 					"no lab here (%v): this demo shows the loopback interface and no router\n", err)
 				p.Target, p.Links = "lab:"+run.Loopback, nil
 			}
-			return f.execute(c, p)
+			f.brief = true
+			if !isTerminal(os.Stderr) {
+				f.progress = 10 * time.Second
+			}
+			fmt.Fprintln(c.ErrOrStderr(),
+				"The demo floods a path on purpose. Most packets are lost: that shows the limit.")
+			if err := f.execute(c, p); err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(c.ErrOrStderr(), "\nOn a real network: start pelt serve on a far host, "+
+				"and paste the command that it prints.\npelt help start has the steps.\n")
+			return err
 		},
 	}
 	f.output.register(c.Flags())
