@@ -11,6 +11,7 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
+	"pelt/words"
 )
 
 func Common() []Rule {
@@ -24,7 +25,7 @@ const tooSlow = 0.01
 func NoTrial(d *model.Document) []Finding {
 	f := say("run.empty", Answer)
 	if len(d.Host) == 0 && len(d.Warnings) > 0 { // its hosts were not reached
-		f = f.word("why", Clause(d.Warnings[0]))
+		f = f.word("why", ClauseIn(d.Language, d.Warnings[0]))
 	}
 	return []Finding{f, nextOf("run.resume", d)}
 }
@@ -47,7 +48,7 @@ func Unusable(rows []table.Row) []Finding {
 			slow = of[0]
 		}
 	}
-	f := say("none", Answer).number("trials_count", "", float64(len(d.Results))).word("why", Why(why))
+	f := say("none", Answer).number("trials_count", "", float64(len(d.Results))).word("why", WhyIn(rows[0].Language(), why))
 	switch {
 	case why.Has(model.SendRefused, model.RefusedSince): // the reason says it: what was refused was not sent
 	case unheard > 0:
@@ -59,7 +60,7 @@ func Unusable(rows []table.Row) []Finding {
 	found := slices.ContainsFunc(table.Searches(rows),
 		func(r table.Row) bool { return !math.IsNaN(r.Search.Throughput) })
 	if found { // searches have an answer, and only the floods that they began with have none
-		f = say("none.floods", Doubt).word("why", Why(why))
+		f = say("none.floods", Doubt).word("why", WhyIn(rows[0].Language(), why))
 	}
 	return []Finding{f, nextOf("none.next", d)}
 }
@@ -82,7 +83,9 @@ type Loss struct {
 }
 
 // where says where and why packets were lost.
-func where(l table.Loss) string { return phrase(l.Layer, l.Cause, spoken(l.Rows[0], l.Host)) }
+func where(l table.Loss) string {
+	return phrase(l.Rows[0].Language(), l.Layer, l.Cause, spoken(l.Rows[0], l.Host))
+}
 
 // Losses are what the valid trials of some rows lost, the most first.
 func Losses(rows []table.Row) (out []Loss) {
@@ -96,29 +99,32 @@ func Losses(rows []table.Row) (out []Loss) {
 	return out
 }
 
-// NoPlace is what is said of losses without a place.
-const NoPlace = "unexplained"
+// noPlace is what is said of losses without a place.
+const noPlace = "unexplained"
+
+// Unexplained reports whether nothing is known of the place, not even that it may be one of several.
+func (l Loss) Unexplained() bool { return l.Text == table.Language(l.Rows).Say(noPlace) }
 
 // maybe says where losses of some flows that nobody saw may have been: where counters moved that others move as well.
 func maybe(rows []table.Row) string {
-	packets := map[string]float64{}
+	packets, in := map[string]float64{}, table.Language(rows)
 	for _, r := range table.Usable(rows) {
 		for _, p := range r.Flow.Ledger.Possible {
-			packets[phrase(p.Layer, p.Cause, spoken(r, p.Host))] += float64(p.Most)
+			packets[phrase(in, p.Layer, p.Cause, spoken(r, p.Host))] += float64(p.Most)
 		}
 	}
-	words := slices.SortedFunc(maps.Keys(packets), func(a, b string) int {
+	places := slices.SortedFunc(maps.Keys(packets), func(a, b string) int {
 		return cmp.Or(cmp.Compare(packets[b], packets[a]), cmp.Compare(a, b))
 	})
 	switch {
-	case len(words) == 0:
-		return NoPlace
-	case len(words) == 1:
-		return "possibly " + words[0]
-	case len(words) > mostPlaces:
-		words = append(words[:mostPlaces], "others")
+	case len(places) == 0:
+		return in.Say(noPlace)
+	case len(places) == 1:
+		return in.Sayf("possibly %s", places[0])
+	case len(places) > mostPlaces:
+		places = append(places[:mostPlaces], in.Say("others"))
 	}
-	return "one of: " + strings.Join(words, "; ") + " (not known which)"
+	return in.Sayf("one of: %s (not known which)", strings.Join(places, in.Say("; ")))
 }
 
 // placesOf says where packets were lost, the most first, and which share of them has no known place.
@@ -140,7 +146,7 @@ func sharesOf(rows []table.Row) (known []Loss, unknown float64) {
 	}
 	losses = only(losses, func(l Loss) bool { return l.Packets > 0 })
 	for _, l := range losses {
-		if l.Packets /= all; l.Text == NoPlace {
+		if l.Packets /= all; l.Unexplained() {
 			unknown = l.Packets
 		} else {
 			known = append(known, l)
@@ -151,11 +157,13 @@ func sharesOf(rows []table.Row) (known []Loss, unknown float64) {
 
 // listed names the first of some places with their shares.
 func listed(known []Loss) string {
-	var words []string
+	var texts []string
+	in := words.English
 	for _, l := range known[:min(len(known), mostPlaces)] {
-		words = append(words, unit.Ratio.Format(l.Packets)+" "+l.Text)
+		in = l.Rows[0].Language()
+		texts = append(texts, in.Sayf("%[1]s %[2]s", unit.Ratio.Format(l.Packets), l.Text))
 	}
-	return strings.Join(words, ", ")
+	return in.Join(texts)
 }
 
 // Unexplained doubts losses that have no known place. It leads to the others, and to settings that would help.

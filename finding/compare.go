@@ -10,6 +10,7 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // Question says what to compare: runs, or the levels of a setting of one run.
@@ -19,6 +20,16 @@ type Question struct {
 	Base    string            // the level that is the baseline; "" is the first of the plan
 	Metrics []*table.Metric   // the foremost first; those of limits are added
 	Limits  []table.Bound
+}
+
+// In is the question whose answer is to be in a language.
+func (q Question) In(l words.Language) Question {
+	q.Docs = slices.Clone(q.Docs)
+	for i, d := range q.Docs {
+		said := *d
+		said.Language, q.Docs[i] = l, &said
+	}
+	return q
 }
 
 // Comparison is how the other sides differ from the first, which is the baseline.
@@ -56,10 +67,10 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Text() }
 
-func refuse(ask bool, code string, words ...string) error {
+func refuse(ask bool, code string, texts ...string) error {
 	f := say(code, Answer)
-	for i := 0; i < len(words); i += 2 {
-		f.Words[words[i]] = words[i+1]
+	for i := 0; i < len(texts); i += 2 {
+		f.Words[texts[i]] = texts[i+1]
 	}
 	return &Refusal{f, ask}
 }
@@ -98,7 +109,7 @@ func (c Comparison) byLevels(q Question) (Comparison, []table.Key, error) {
 			names = append(names, k.Name)
 		}
 	}
-	varies := []string{"run", q.Docs[0].ID, "varies", joined(names)}
+	varies := []string{"run", q.Docs[0].ID, "varies", joined(q.Docs[0].Language, names)}
 	if q.Key == "" && !slices.Contains(names, "variant") {
 		return c, nil, refuse(true, "compare.ask", varies...)
 	}
@@ -113,7 +124,7 @@ func (c Comparison) byLevels(q Question) (Comparison, []table.Key, error) {
 	c.By = key.Name
 	for _, g := range table.By(rows, key) {
 		if l := g.Level(key.Name); l.Known {
-			s := Side{key.Format(l), q.Docs[0], g.Rows}
+			s := Side{key.FormatIn(q.Docs[0].Language, l), q.Docs[0], g.Rows}
 			c.Sides = append(c.Sides, s)
 			if q.Base != "" && (q.Base == s.Name || q.Base == l.String()) {
 				c.Sides = append([]Side{s}, c.Sides[:len(c.Sides)-1]...)
@@ -126,7 +137,7 @@ func (c Comparison) byLevels(q Question) (Comparison, []table.Key, error) {
 		for _, s := range c.Sides {
 			levels = append(levels, s.Name)
 		}
-		return c, nil, refuse(true, "compare.level", "setting", c.By, "level", q.Base, "levels", joined(levels))
+		return c, nil, refuse(true, "compare.level", "setting", c.By, "level", q.Base, "levels", joined(q.Docs[0].Language, levels))
 	}
 	if len(c.Sides) < 2 {
 		return c, nil, refuse(true, "compare.setting", append(varies, "setting", c.By)...)
@@ -289,16 +300,21 @@ func (e Effect) size() float64 {
 
 // phrase names an effect with its figures: "Goodput -78 %, at 64 B (21 Mbit/s against 97 Mbit/s)".
 func (c Comparison) phrase(e Effect) string {
-	return e.figure() + c.at(e) + " (" + c.values(e) + ")"
+	return c.language().Sayf("%s (%s)", e.figure(c.language())+c.at(e), c.values(e))
 }
 
 func (c Comparison) values(e Effect) string {
 	other, base := e.Metric.Format(c.Stat(e, e.Side).Median), e.Metric.Format(c.Stat(e, 0).Median)
-	return unit.Bare(other, base) + " against " + base
+	return c.language().Sayf("%s against %s", unit.Bare(other, base), base)
 }
 
 // figure names an effect in two words: "Goodput -78 %".
-func (e Effect) figure() string { return e.Metric.Label + " " + unit.Change(e.Change, e.Points) }
+func (e Effect) figure(l words.Language) string {
+	return l.Say(e.Metric.Label) + " " + l.Say(unit.Change(e.Change, e.Points))
+}
+
+// language is what a report of the comparison is to be written in.
+func (c Comparison) language() words.Language { return c.Sides[0].Doc.Language }
 
 func (c Comparison) Findings() []Finding {
 	var out []Finding
@@ -313,7 +329,7 @@ func (c Comparison) Findings() []Finding {
 		together[f.Code] = names
 		if at := slices.IndexFunc(out, func(o Finding) bool { return o.Code == f.Code }); at >= 0 &&
 			(f.Code == "compare.tied" || f.Code == "compare.few") {
-			out[at] = out[at].word("side", joined(names)).word("first", names[0])
+			out[at] = out[at].word("side", joined(c.language(), names)).word("first", names[0])
 			continue
 		}
 		out = append(out, f)
@@ -350,8 +366,8 @@ func (c Comparison) side(i int) Finding {
 	tell := func(code string, e Effect) {
 		other, base := c.Group(e.Condition, i), c.Group(e.Condition, 0)
 		f.Code = code
-		f = f.word("what", c.phrase(e)).word("figure", e.figure()).word("metric", e.Metric.Name).
-			word("place", capital(strings.TrimPrefix(c.at(e), ", "))).place("best", other).
+		f = f.word("what", c.phrase(e)).word("figure", e.figure(c.language())).word("metric", e.Metric.Name).
+			word("place", capital(within(c.Conditions[e.Condition].Group))).place("best", other).
 			place("base", base).number("change_ratio", e.Metric.Name, e.Change)
 		switch {
 		case e.Needed >= table.MostNeeded:
@@ -410,12 +426,12 @@ func (c Comparison) doubts() []Finding {
 			}
 			if len(names) > 0 {
 				out = append(out, say("compare.only", Doubt).word("side", c.Sides[x.has].Name).
-					word("other", c.Sides[x.lacks].Name).word("places", joined(names)))
+					word("other", c.Sides[x.lacks].Name).word("places", joined(c.language(), names)))
 			}
 		}
 	}
 	if apart > farApart {
-		out = append(out, say("compare.time", Doubt).number("apart_s", "", apart).word("apart", length(apart)))
+		out = append(out, say("compare.time", Doubt).number("apart_s", "", apart).word("apart", length(c.language(), apart)))
 	}
 	return append(out, LeftOut(rows)...)
 }

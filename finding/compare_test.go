@@ -16,6 +16,7 @@ import (
 	"pelt/test/golden"
 	"pelt/test/sample"
 	"pelt/unit"
+	"pelt/words"
 )
 
 func defaultMetrics() []*table.Metric {
@@ -184,7 +185,7 @@ func TestInterval(t *testing.T) {
 	inf := math.Inf(1)
 	for want, e := range map[string]table.Effect{"-50 % to +20 %": {Low: -0.5, High: 0.2},
 		"-50 % or more": {Low: -0.5, High: inf}} {
-		if got := (Effect{Effect: e}).interval(); got != want {
+		if got := (Effect{Effect: e}).interval(words.English); got != want {
 			t.Errorf("%q; want %q", got, want)
 		}
 	}

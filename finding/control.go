@@ -84,7 +84,7 @@ func speed(e table.Effect, g, base table.Group) table.Effect {
 // Where names the condition of a group; "" where nothing but the control varies.
 func (c Controls) Where(g table.Group) string {
 	n := len(c.Under)
-	return table.Group{Keys: g.Keys[:n], Levels: g.Levels[:n]}.Name()
+	return table.Group{Keys: g.Keys[:n], Levels: g.Levels[:n], Rows: g.Rows}.Name()
 }
 
 // ControlOf names the congestion control of a group.
@@ -267,5 +267,5 @@ func (c Controls) more(found []Finding) []Finding {
 	}
 	t := d.Plan.Timing
 	each := seconds/float64(len(trials)) + t.WarmupSeconds + t.DrainSeconds
-	return []Finding{runAgain(need).word("time", length(each*float64(need*len(c.Groups))))}
+	return []Finding{runAgain(need).word("time", length(d.Language, each*float64(need*len(c.Groups))))}
 }

@@ -7,6 +7,7 @@ import (
 
 	"pelt/model"
 	"pelt/table"
+	"pelt/words"
 )
 
 func ControlDoubts(rows []table.Row) []Finding {
@@ -32,10 +33,10 @@ func ControlDoubts(rows []table.Row) []Finding {
 	}
 	if len(held) > 0 {
 		out = append(out, say("cc.held", Doubt).number("tcp_held_back_ratio", "worst", worst).
-			word("where", span(held)))
+			word("where", span(table.Language(rows), held)))
 	}
 	if len(other) > 0 {
-		out = append(out, say("cc.other", Doubt).word("who", span(other)))
+		out = append(out, say("cc.other", Doubt).word("who", span(table.Language(rows), other)))
 	}
 	d, from := c.Groups[0].Rows[0].Doc, c.Groups[0].Rows[0].Flow.From
 	if slices.ContainsFunc(d.Host, func(h model.Host) bool {
@@ -117,5 +118,5 @@ func BeforeControls(p *model.Plan) []Finding {
 	}
 	f.Code, f.Level = "cc.before-few", Doubt
 	seconds := float64(cells*need) * (t.WarmupSeconds + t.MeasureSeconds + t.DrainSeconds)
-	return []Finding{f.number("need_count", "", float64(need)).word("time", length(seconds))}
+	return []Finding{f.number("need_count", "", float64(need)).word("time", length(words.English, seconds))}
 }

@@ -19,7 +19,7 @@ func Curve(rows []table.Row) []Finding {
 	rows = table.Usable(rows)
 	curves := Curves(rows).Conditions
 	for _, c := range curves {
-		name := path(c.Rows[0].Doc)
+		name, l := path(c.Rows[0].Doc), c.Language()
 		if len(curves) > 1 {
 			name += " (" + c.Name() + ")"
 		}
@@ -28,12 +28,12 @@ func Curve(rows []table.Row) []Finding {
 			switch {
 			case len(curves) < 2:
 			case f.Level == Fact:
-				f = f.word("where", strings.Trim(c.Name()+", "+f.Words["where"], ", "))
+				f = f.word("where", l.Names(c.Name(), f.Words["where"]))
 			case f.Level == Answer:
 				f = f.word("of", name)
 			}
-			if len(refused) > 0 && f.Words["sizes"] == everySize {
-				f = f.word("sizes", "every other size")
+			if len(refused) > 0 && f.Words["sizes"] == l.Say(everySize) {
+				f = f.word("sizes", l.Say("every other size"))
 			}
 			found[i] = f
 		}
@@ -77,7 +77,7 @@ func refusedSizes(rows []table.Row) []Finding {
 	if names == nil || len(table.Usable(rows)) == 0 { // then the answer is that no trial is usable, and why
 		return nil
 	}
-	return []Finding{f.word("refused", span(names)).number("sizes_count", "", float64(len(names)))}
+	return []Finding{f.word("refused", span(table.Language(rows), names)).number("sizes_count", "", float64(len(names)))}
 }
 
 const everySize = "every size"
@@ -89,7 +89,7 @@ func path(d *model.Document) string {
 	if strings.HasPrefix(d.Plan.Target, "lab:") {
 		return d.Plan.Target
 	}
-	return "The path to " + d.Plan.Target
+	return d.Language.Sayf("The path to %s", d.Plan.Target)
 }
 
 func curve(name string, sizes []table.Group) []Finding {
@@ -145,9 +145,9 @@ func curve(name string, sizes []table.Group) []Finding {
 	switch {
 	case len(held) > 0:
 		of = largest(held, "receive_pps")
-		f.Code, f.Words["sizes"] = "curve.host", span(namesOf(held))
+		f.Code, f.Words["sizes"] = "curve.host", span(fast.Language(), namesOf(held))
 		if who := ends[of.Limit().By]; who != "" {
-			f.Words["who"] = who
+			f.Words["who"] = fast.Language().Say(who)
 		}
 		if len(held) == len(sizes) {
 			f.Words["sizes"] = everyOf(sizes)
@@ -230,7 +230,7 @@ func everyOf(sizes []table.Group) string {
 	if len(sizes) == 1 {
 		return sizes[0].Name()
 	}
-	return everySize
+	return sizes[0].Language().Say(everySize)
 }
 
 // worstOf adds the write size with which TCP is slower, if it is beyond the spread of

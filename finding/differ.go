@@ -196,11 +196,11 @@ func (c Comparison) differ() []Finding {
 	var names []string
 	for _, d := range c.Differ {
 		name := d.Setting
-		values := strings.Join(d.said(), " against ")
+		values := strings.Join(d.said(), c.language().Say(" against "))
 		if len(c.Differ) <= mostSettings && len(values) <= 2*longestName {
-			name += " (" + values + ")"
+			name = c.language().Sayf("%s (%s)", name, values)
 		}
 		names = append(names, name)
 	}
-	return []Finding{say("compare.differ", Answer).word("settings", joined(names))}
+	return []Finding{say("compare.differ", Answer).word("settings", joined(c.language(), names))}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pelt/model"
+	"pelt/words"
 )
 
 // Drops says what a host dropped since a watch began, of the traffic that a filter lets
@@ -39,25 +40,25 @@ func Drops(d model.LiveDrops, filter string, seconds float64, rest uint64) []Fin
 
 func DropLine(d model.LiveDrops, x model.LiveDrop) Finding {
 	f := say("drops.line", Fact).number("drops_pps", "", x.PPS).number("drops_count", "", float64(x.Packets))
-	f.Words = map[string]string{"at": d.At.Local().Format("15:04:05"), "why": DropWhy(x), "reason": x.Reason,
+	f.Words = map[string]string{"at": d.At.Local().Format("15:04:05"), "why": DropWhy(words.English, x), "reason": x.Reason,
 		"layer": cmp.Or(x.Layer, "copy"), "function": cmp.Or(x.Function, "–"),
 		"place": cmp.Or(strings.TrimSpace(x.Namespace+" "+x.Interface), "–"), "flow": DropFlow(x)}
 	return f
 }
 
 // DropWhy says why packets were dropped, in the words of a ledger's line.
-func DropWhy(x model.LiveDrop) string {
+func DropWhy(l words.Language, x model.LiveDrop) string {
 	if x.Rest && x.Function == "" {
-		return "several causes"
+		return l.Say("several causes")
 	}
-	why, known := phraseHere(x.Layer, x.Reason)
+	why, known := phraseHere(l, x.Layer, x.Reason)
 	switch {
 	case known:
 		return why
 	case x.Function != "":
-		return "in " + x.Function
+		return l.Sayf("in %s", x.Function)
 	}
-	return "not told by this kernel"
+	return l.Say("not told by this kernel")
 }
 
 // DropFlow names the flow of a drop: "udp 10.0.0.1:5201 > 10.0.0.2:41000".

@@ -9,6 +9,7 @@ import (
 
 	"pelt/model"
 	"pelt/table"
+	"pelt/words"
 )
 
 // Ask says which trials of a run are to be explained. The zero value asks for the trial
@@ -123,7 +124,7 @@ func Lost(rows []table.Row) Finding {
 	for _, r := range rows {
 		attempted, lost = attempted+r.Flow.Attempted, lost+r.Flow.Lost
 	}
-	f := say("explain.lost", Answer).packets(lost, attempted).
+	f := say("explain.lost", Answer).In(table.Language(rows)).packets(lost, attempted).
 		number("loss_ratio", "", float64(lost)/float64(max(attempted, 1)))
 	switch {
 	case attempted == 0:
@@ -182,14 +183,14 @@ func sequences(l *model.Line, streams bool) (first string, more float64) {
 // Account says of each loss of one flow how it is known, and what would help; then what was not sent at all.
 func Account(r table.Row) []Finding {
 	var out []Finding
-	f := r.Flow
+	f, in := r.Flow, r.Language()
 	for i := range f.Ledger.Lines {
 		l := &f.Ledger.Lines[i]
 		first, more := sequences(l, f.Streams > 1)
-		words := map[string]string{"place": phrase(l.Layer, l.Cause, spoken(r, l.Host)), "cause": l.Cause,
-			"function": l.Function, "interface": l.Interface, "sequences": first, "figures": figures(l),
-			"sure": confidence(l, f.TCP != nil).Text()}
-		line := Finding{Code: "explain.line", Words: words}.packets(l.Packets, f.Attempted)
+		words := map[string]string{"place": phrase(in, l.Layer, l.Cause, spoken(r, l.Host)), "cause": l.Cause,
+			"function": l.Function, "interface": l.Interface, "sequences": first, "figures": figures(in, l),
+			"sure": confidence(l, f.TCP != nil).In(in).Text()}
+		line := Finding{Code: "explain.line", Words: words, Language: in}.packets(l.Packets, f.Attempted)
 		if more > 0 {
 			line = line.number("lost_packets", "more", more)
 		}
@@ -205,31 +206,31 @@ func Account(r table.Row) []Finding {
 			if !a.Proposes() {
 				code = "advice.not"
 			}
-			out = append(out, Finding{Code: code, Words: adviceWords(a)})
+			out = append(out, Finding{Code: code, Words: adviceWords(in, a), Language: in})
 		}
 	}
 	for _, p := range f.Ledger.Possible {
-		out = append(out, say("explain.possible", Fact).
-			word("place", phrase(p.Layer, p.Cause, spoken(r, p.Host))).
+		out = append(out, say("explain.possible", Fact).In(in).
+			word("place", phrase(in, p.Layer, p.Cause, spoken(r, p.Host))).
 			number("lost_packets", "most", float64(p.Most)).
 			number("unattributed_packets", "", float64(f.Ledger.Unattributed)))
 	}
 	if f.Planned > f.Attempted {
 		var why []string
 		for _, l := range f.Ledger.Pacing {
-			why = append(why, l.String())
+			why = append(why, said(in, l))
 		}
-		out = append(out, say("explain.pacing", Fact).word("why", strings.Join(why, ", ")).
+		out = append(out, say("explain.pacing", Fact).In(in).word("why", in.Join(why)).
 			number("planned_packets", "missed", float64(f.Planned-f.Attempted)).
 			number("planned_packets", "", float64(f.Planned)))
 	}
 	return out
 }
 
-func Watched(o model.Observed) Finding {
-	f := say("watched."+cmp.Or(string(o.Mode), "none"), Fact)
-	f.Words = map[string]string{"node": o.Node, "mode": string(o.Mode), "why": o.Why,
-		"unread": Why(model.Reasons(o.Unread))}
+func Watched(l words.Language, o model.Observed) Finding {
+	f := say("watched."+cmp.Or(string(o.Mode), "none"), Fact).In(l)
+	f.Words = map[string]string{"node": l.Say(o.Node), "mode": string(o.Mode), "why": l.Say(o.Why),
+		"unread": WhyIn(l, model.Reasons(o.Unread))}
 	if sentences[f.Code] == "" {
 		f.Code = "watched.other"
 	}
@@ -247,9 +248,9 @@ func Watched(o model.Observed) Finding {
 }
 
 // KnownFrom says in few words what a line's confidence rests on.
-func KnownFrom(confidence string) string {
+func KnownFrom(l words.Language, confidence string) string {
 	if code := "known." + confidence; sentences[code] != "" {
-		return say(code, Fact).Text()
+		return say(code, Fact).In(l).Text()
 	}
 	return confidence // of another version
 }
@@ -285,7 +286,8 @@ func linkLosses(rows []table.Row) []Finding {
 	var out []Finding
 	for _, r := range oneEach(only(rows, table.Row.Valid)) {
 		for _, l := range r.Trial.Links {
-			way := map[string]string{"from": l.From, "to": l.To}
+			in := r.Language()
+			way := map[string]string{"from": in.Say(l.From), "to": in.Say(l.To)}
 			i := slices.IndexFunc(out, func(f Finding) bool { return maps.Equal(f.Words, way) })
 			if i < 0 {
 				i = len(out)
@@ -312,8 +314,8 @@ func Advise(d *model.Document, list []model.Advised) []Finding {
 	var out, nodes []Finding
 	apply := false
 	for _, a := range list {
-		f := Finding{Code: "advice.set", Level: Next, Words: adviceWords(a.Advice)}.packets(a.Packets, a.Attempted)
-		f.Words["host"], f.Words["place"] = hostOf(d, a), phrase(a.Layer, a.Cause, a.Host)
+		f := Finding{Code: "advice.set", Level: Next, Words: adviceWords(d.Language, a.Advice)}.packets(a.Packets, a.Attempted)
+		f.Words["host"], f.Words["place"] = hostOf(d, a), phrase(d.Language, a.Layer, a.Cause, a.Host)
 		f.Words["command"] = a.Command
 		switch {
 		case !a.Proposes():
@@ -346,9 +348,9 @@ func Advise(d *model.Document, list []model.Advised) []Finding {
 	if len(nodes) > 0 {
 		var knobs []string
 		for _, f := range nodes {
-			knobs = append(knobs, f.Words["knob"]+" of "+f.Words["host"])
+			knobs = append(knobs, d.Language.Sayf("%s of %s", f.Words["knob"], f.Words["host"]))
 		}
-		out = append(out, say("advice.lab", Fact).word("knobs", joined(knobs)))
+		out = append(out, say("advice.lab", Fact).word("knobs", joined(d.Language, knobs)))
 	}
 	if d.Lab != nil {
 		for _, r := range table.Lines(table.Usable(table.Rows(d))) {
@@ -364,19 +366,19 @@ func (f Finding) packets(lost, attempted uint64) Finding {
 	return f.number("lost_packets", "", float64(lost)).number("attempted_packets", "", float64(attempted))
 }
 
-func adviceWords(a model.Advice) map[string]string {
-	return map[string]string{"host": a.Host, "knob": a.Knob, "present": a.Present, "value": a.Value, "why": a.Why,
-		"note": a.Note}
+func adviceWords(l words.Language, a model.Advice) map[string]string {
+	return map[string]string{"host": l.Say(a.Host), "knob": a.Knob, "present": l.Say(a.Present), "value": l.Say(a.Value),
+		"why": l.Say(a.Why), "note": l.Say(a.Note)}
 }
 
 func hostOf(d *model.Document, a model.Advised) string {
 	if a.Here && d.Lab == nil || a.Apply {
-		return "this host"
+		return d.Language.Say(nearHost)
 	}
 	for _, h := range d.Host {
 		if h.Node == a.Host && h.Name != "" && d.Lab == nil {
-			return h.Name + " (" + a.Host + ")"
+			return h.Name + " (" + d.Language.Say(a.Host) + ")"
 		}
 	}
-	return a.Host
+	return d.Language.Say(a.Host)
 }

@@ -6,10 +6,11 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // figures says the numbers of the facts that decided a line: "tbf on eth0, 8192 B"; "" without.
-func figures(l *model.Line) string {
+func figures(in words.Language, l *model.Line) string {
 	var first, second *model.Evidence
 	for i := range l.Evidence {
 		switch e := &l.Evidence[i]; {
@@ -26,39 +27,39 @@ func figures(l *model.Line) string {
 	parts := strings.Split(first.Counter, ".")
 	switch last := parts[len(parts)-1]; {
 	case parts[0] == "nfqueue" && len(parts) > 1:
-		return "queue " + parts[1]
+		return in.Sayf("queue %s", parts[1])
 	case parts[0] == "police" && second != nil:
-		return on(l) + unit.BPS.Exact(float64(first.After)) + ", burst " + amount(*second)
+		return on(in, l) + in.Sayf("%s, burst %s", unit.BPS.Exact(float64(first.After)), amount(in, *second))
 	case last == "mtu":
-		return amount(*first)
+		return amount(in, *first)
 	case parts[0] == "qdisc" && len(parts) > 4: // an interface's name may have dots
 		at := len(parts) - 3
-		queue := parts[at] + " on " + strings.Join(parts[1:at], ".")
+		queue := in.Sayf("%s on %s", parts[at], strings.Join(parts[1:at], "."))
 		switch {
 		case last == "limit":
-			return queue + ", " + amount(*first)
+			return in.Join([]string{queue, amount(in, *first)})
 		case last == "burst" && second != nil:
-			return queue + ", packets of " + amount(*second) + ", bucket of " + amount(*first)
+			return in.Sayf("%s, packets of %s, bucket of %s", queue, amount(in, *second), amount(in, *first))
 		}
 		return queue
 	case second != nil:
-		return unit.FormatCount(first.After) + " of " + unit.FormatCount(second.After)
+		return in.Sayf("%s of %s", unit.FormatCount(first.After), unit.FormatCount(second.After))
 	}
 	return ""
 }
 
 // on begins the figures of what stands at a line's interface.
-func on(l *model.Line) string {
+func on(in words.Language, l *model.Line) string {
 	if l.Interface == "" {
 		return ""
 	}
-	return "on " + l.Interface + ", "
+	return in.Sayf("on %s, ", l.Interface)
 }
 
 // amount is a fact's number in its unit.
-func amount(e model.Evidence) string {
+func amount(in words.Language, e model.Evidence) string {
 	if e.Unit != "B" {
-		return unit.FormatCount(e.After) + " packets"
+		return in.Sayf("%s packets", unit.FormatCount(e.After))
 	}
 	return unit.Bytes.Format(float64(e.After))
 }
@@ -67,7 +68,7 @@ func amount(e model.Evidence) string {
 func figuresOf(lines []table.Row) string {
 	all := ""
 	for i, r := range lines {
-		switch f := figures(r.Line); {
+		switch f := figures(r.Language(), r.Line); {
 		case i == 0:
 			all = f
 		case f != all:
@@ -77,5 +78,5 @@ func figuresOf(lines []table.Row) string {
 	if all == "" {
 		return ""
 	}
-	return " (" + all + ")"
+	return table.Language(lines).Sayf(" (%s)", all)
 }

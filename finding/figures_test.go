@@ -5,6 +5,7 @@ import (
 
 	"pelt/model"
 	"pelt/table"
+	"pelt/words"
 )
 
 func TestFigures(t *testing.T) {
@@ -33,7 +34,7 @@ func TestFigures(t *testing.T) {
 		{line(fact("nfqueue.5.unheard", "skb", 7)), "queue 5"},
 		{line(fact("qdisc", "B", 7)), ""},
 	} {
-		if got := figures(c.of); got != c.want {
+		if got := figures(words.English, c.of); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.of.Evidence[1:], got, c.want)
 		}
 	}

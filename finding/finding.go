@@ -21,6 +21,7 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
+	"pelt/words"
 )
 
 type Level int
@@ -47,6 +48,8 @@ type Finding struct {
 	Numbers []Number                // that no place has
 	Words   map[string]string       // names and settings, no sentences
 	Places  map[string]*table.Group // by role: the figures and names in the words are read from them
+	// Language is what its sentences are in. Words and places that rules name are in that of the rows already.
+	Language words.Language
 }
 
 // say begins a finding; of is the place that it is about, which has the role "".
@@ -80,6 +83,12 @@ func (f Finding) word(name, text string) Finding {
 	return f
 }
 
+// In is the finding in a language.
+func (f Finding) In(l words.Language) Finding {
+	f.Language = l
+	return f
+}
+
 // nextOf is a next step whose command names the run.
 func nextOf(code string, d *model.Document) Finding { return say(code, Next).word("run", d.ID) }
 
@@ -92,6 +101,7 @@ func All(rows []table.Row, rules ...Rule) []Finding {
 	var out []Finding
 	for _, rule := range rules {
 		for _, f := range rule(rows) {
+			f = f.In(table.Language(rows))
 			if !slices.ContainsFunc(out, f.alike) {
 				out = append(out, f)
 			}
@@ -178,7 +188,7 @@ func (f Finding) W(name string) string {
 func (f Finding) lookUp(name string) (word string, ok bool) {
 	word, ok = f.Words[name]
 	if g := f.Places[name]; !ok && g != nil && name != "" {
-		return cmp.Or(g.Name(), "The only setting"), true
+		return cmp.Or(g.Name(), f.Language.Say("The only setting")), true
 	}
 	return word, ok
 }
@@ -212,11 +222,12 @@ func unitOf(name string) unit.Unit {
 }
 
 // Text is the finding in a sentence or two.
-func (f Finding) Text() string { return strings.Join(f.Parts(), " ") }
+func (f Finding) Text() string { return f.Language.Sentences(f.Parts()) }
 
 // Parts are the sentences of the finding: a headline, and what follows it.
 func (f Finding) Parts() []string {
-	if text := f.fill(strings.ReplaceAll(sentences[f.Code], "¶", "\n")); text != "" {
+	sentence := f.Language.Of(f.Code, sentences[f.Code])
+	if text := f.fill(strings.ReplaceAll(sentence, "¶", "\n")); text != "" {
 		return strings.Split(text, "\n")
 	}
 	return []string{"<no words for " + f.Code + ">"}
@@ -226,7 +237,7 @@ func (f Finding) Command() string { return f.fill(commands[f.Code]) }
 
 // Say fills a text with what the finding knows; "" if anything outside of brackets is missing.
 func (f Finding) Say(text string) string {
-	if out, _, whole := f.option(text); whole {
+	if out, _, whole := f.option(f.Language.Say(text)); whole {
 		return out
 	}
 	return ""

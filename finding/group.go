@@ -10,6 +10,7 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
+	"pelt/words"
 )
 
 func only[T any](all []T, has func(T) bool) (out []T) {
@@ -39,22 +40,23 @@ func capital(name string) string {
 
 // PlaceName names the levels of a place, its size first: "64 B frames, up". UDP is usual and goes without saying.
 func PlaceName(g table.Group) string {
-	var sizes, words []string
+	var sizes, names []string
+	l := g.Language()
 	_, mesh := g.Rows[0].Trial.Cell["pair"]
 	for i, k := range g.Keys {
-		text := k.Format(g.Levels[i])
+		text := k.FormatIn(l, g.Levels[i])
 		switch {
 		case mesh && k.Name == "pair":
-			words = append(words, table.KeyOf("from").Of(g.Rows[0]).Text+" to "+table.KeyOf("to").Of(g.Rows[0]).Text)
+			names = append(names, l.Sayf("%s to %s", table.KeyOf("from").Of(g.Rows[0]).Text, table.KeyOf("to").Of(g.Rows[0]).Text))
 		case mesh && k.Name == "flow":
-		case text == "" || slices.Contains(words, text) || k.Name == "protocol" && text == string(model.UDP):
+		case text == "" || slices.Contains(names, text) || k.Name == "protocol" && text == string(model.UDP):
 		case k.Unit == unit.Bytes:
 			sizes = append(sizes, text)
 		default:
-			words = append(words, text)
+			names = append(names, text)
 		}
 	}
-	return strings.Join(append(sizes, words...), ", ")
+	return l.Join(append(sizes, names...))
 }
 
 func largest(groups []table.Group, metric string) table.Group {
@@ -71,45 +73,61 @@ func smallest(groups []table.Group, metric string) table.Group {
 
 // at says where something was: ", at 64 B", ", with 64 B frames"; "" where there is one place only.
 func at(g table.Group) string {
+	if place := within(g); place != "" {
+		return g.Language().Sayf(", %s", place)
+	}
+	return ""
+}
+
+// within is at without the comma: "at 64 B".
+func within(g table.Group) string {
 	name := PlaceName(g)
 	switch {
 	case name == "":
 		return ""
 	case slices.ContainsFunc(g.Keys, func(k table.Key) bool { return k.Name == "frame_bytes" }):
-		return ", with " + name
+		return g.Language().Sayf("with %s", name)
 	}
-	return ", at " + name
+	return g.Language().Sayf("at %s", name)
 }
 
 const mostNames = 4
 
 // joined is "a, b and c", or the first few names and how many more there are.
-func joined(names []string) string {
-	switch n := len(names); {
-	case n > mostNames:
-		return strings.Join(names[:mostNames-1], ", ") + fmt.Sprintf(" and %d more", n-mostNames+1)
-	case n > 1:
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+func joined(l words.Language, names []string) string {
+	if len(names) == 0 {
+		return ""
 	}
-	return strings.Join(names, "")
+	head, format, last := names[0], "%s and %s", any(names[len(names)-1])
+	between := names[1:max(len(names)-1, 1)]
+	if n := len(names); n > mostNames {
+		between, format, last = names[1:mostNames-1], "%s and %d more", n-mostNames+1
+	}
+	for _, name := range between {
+		head = l.Sayf("%s, %s", head, name)
+	}
+	if len(names) == 1 {
+		return head
+	}
+	return l.Sayf(format, head, last)
 }
 
 // span is "64 B, 128 B and 256 B", or the first and the last of many in order.
-func span(names []string) string {
+func span(l words.Language, names []string) string {
 	if n := len(names); n > 3 {
-		return names[0] + " to " + names[n-1]
+		return l.Sayf("%s to %s", names[0], names[n-1])
 	}
-	return joined(names)
+	return joined(l, names)
 }
 
 // length is a time as people plan with it: "45 s", "12 min", "3 h", "4 days".
-func length(seconds float64) string {
+func length(l words.Language, seconds float64) string {
 	for _, u := range []struct {
 		seconds float64
 		name    string
 	}{{86400, "days"}, {3600, "h"}, {60, "min"}} {
 		if seconds >= 2*u.seconds {
-			return fmt.Sprintf("%v %s", twoDigits(seconds/u.seconds, math.Ceil), u.name)
+			return fmt.Sprintf("%v %s", twoDigits(seconds/u.seconds, math.Ceil), l.Say(u.name))
 		}
 	}
 	return fmt.Sprintf("%v s", twoDigits(seconds, math.Ceil))

@@ -7,6 +7,7 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
+	"pelt/words"
 )
 
 type Judged struct {
@@ -37,7 +38,7 @@ func (c *Comparison) judge(limits []table.Bound) {
 			case o == table.Failed:
 				add(o, e, c.phrase(e))
 			case o == table.Undecided:
-				add(o, e, c.phrase(e)+", 95 %: "+e.interval())
+				add(o, e, c.language().Sayf("%s, 95 %%: %s", c.phrase(e), e.interval(c.language())))
 			}
 		}
 		for _, e := range c.missing {
@@ -63,12 +64,12 @@ func (c *Comparison) judge(limits []table.Bound) {
 }
 
 // interval prints an effect's interval. It has no end where the baseline is 0.
-func (e Effect) interval() string {
-	end := " to " + unit.Change(e.High, e.Points)
+func (e Effect) interval(l words.Language) string {
+	low := l.Say(unit.Change(e.Low, e.Points))
 	if math.IsInf(e.High, 1) {
-		end = " or more"
+		return l.Sayf("%s or more", low)
 	}
-	return unit.Change(e.Low, e.Points) + end
+	return l.Sayf("%s to %s", low, l.Say(unit.Change(e.High, e.Points)))
 }
 
 // expected reports whether both sides were to measure at a place: each tried, or was cut before it could.
@@ -140,7 +141,7 @@ func (c Comparison) effect(e Effect) Finding {
 		change = "points_ratio"
 	}
 	other, base := c.Group(e.Condition, e.Side), c.Group(e.Condition, 0)
-	f := say("compare.effect", Fact).word("side", c.Sides[e.Side].Name).word("figure", e.figure()).word("at", c.at(e)).
+	f := say("compare.effect", Fact).word("side", c.Sides[e.Side].Name).word("figure", e.figure(c.language())).word("at", c.at(e)).
 		word("metric", name).word("verdict", string(e.Verdict)).place("side", other).place("base", base).
 		number("repeats_count", "side", float64(c.Stat(e, e.Side).N)).
 		number("repeats_count", "base", float64(c.Stat(e, 0).N)).number("repeats_count", "more", float64(e.Needed)).

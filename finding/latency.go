@@ -132,7 +132,7 @@ var grades = []struct {
 func gradeOf(full []table.Group, idle table.Group) Finding {
 	f := say("latency.grade", Answer)
 	for _, g := range full {
-		f = f.place(wayOf(g), g)
+		f = f.place(g.Level("direction").Text, g)
 	}
 	if share := full[0].Level(shareKey); !slices.ContainsFunc(full, func(g table.Group) bool {
 		return g.Level(shareKey) != share
@@ -165,9 +165,9 @@ func oneWay(groups []table.Group) []table.Group {
 
 func wayOf(g table.Group) string {
 	if way := g.Level("direction").Text; way != "both" {
-		return way
+		return g.Language().Say(way)
 	}
-	return "both ways"
+	return g.Language().Say("both ways")
 }
 
 // The knee is where the median round trip has doubled, or has grown by 5 ms; what adds less than 1 ms is none.

@@ -9,6 +9,7 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
+	"pelt/words"
 )
 
 const (
@@ -44,19 +45,39 @@ var cardQueues = []string{"pfifo_fast", "fq_codel", "mq", "fq", "pfifo", "bfifo"
 func holder(r table.Row, l model.PacingLine) string {
 	switch q := l.Queue; {
 	case q == nil && l.BufferBytes > 0:
-		return "a full send buffer of " + unit.FormatSize(l.BufferBytes)
+		return r.Language().Sayf("a full send buffer of %s", unit.FormatSize(l.BufferBytes))
 	case q == nil:
-		return "a full send buffer"
+		return r.Language().Say("a full send buffer")
 	case q.RateBPS > 0 || !slices.Contains(cardQueues, q.Kind):
-		return q.String()
+		return queueName(r.Language(), *q)
 	default:
 		for _, h := range r.Doc.Host {
 			if h.Node == l.Host && h.Interface == q.Interface && h.LinkSpeedBits > 0 {
-				return "card " + q.Interface + ", " + unit.BPS.Exact(float64(h.LinkSpeedBits))
+				return r.Language().Sayf("card %s, %s", q.Interface, unit.BPS.Exact(float64(h.LinkSpeedBits)))
 			}
 		}
-		return "card " + q.Interface
+		return r.Language().Sayf("card %s", q.Interface)
 	}
+}
+
+// queueName names a queue: "tbf on eth0, 50 Mbit/s".
+func queueName(l words.Language, q model.Queue) string {
+	name := l.Sayf("%s on %s", q.Kind, q.Interface)
+	if q.RateBPS == 0 {
+		return name
+	}
+	return l.Join([]string{name, unit.BPS.Exact(float64(q.RateBPS))})
+}
+
+// said is the cause of a pacing line.
+func said(l words.Language, p model.PacingLine) string {
+	switch {
+	case p.Cause == model.PacingBackpressure && p.Queue != nil:
+		return l.Sayf("backpressure: %s", queueName(l, *p.Queue))
+	case p.Cause == model.PacingBackpressure && p.BufferBytes > 0:
+		return l.Sayf("backpressure: send buffer full, %s", unit.FormatSize(p.BufferBytes))
+	}
+	return l.Say(p.String())
 }
 
 // longestHolder is what made the senders of valid trials wait longest.
@@ -91,7 +112,7 @@ func limitedBy(l table.Limit, g table.Group) Finding {
 		f = f.word("holder", f.Words["limit"])
 	case table.BySender:
 		if !f.Has(l.Proof, "") && l.Line == nil {
-			f = f.word("why", Why(g.Rows[0].Trial.Why))
+			f = f.word("why", WhyIn(g.Language(), g.Rows[0].Trial.Why))
 		}
 	case table.Unproven:
 		f = unproven(f, g)
@@ -110,7 +131,7 @@ func unproven(f Finding, g table.Group) Finding {
 	}
 	switch {
 	case len(table.Usable(g.Rows)) == 0:
-		return f.word("why", Why(g.Rows[0].Trial.Why))
+		return f.word("why", WhyIn(g.Language(), g.Rows[0].Trial.Why))
 	case g.Rows[0].Flow.Protocol == model.TCP:
 		return f.word("tcp", "yes")
 	case g.Middle("loss_ratio") < lossless && math.IsNaN(g.Middle("sender_cpu_thread_ratio")):
@@ -119,7 +140,7 @@ func unproven(f Finding, g table.Group) Finding {
 		return f.word("idle", "yes")
 	case 2*unplaced.Packets >= all:
 		d := g.Rows[0].Doc
-		if unplaced.Text != NoPlace {
+		if !unplaced.Unexplained() {
 			f = f.word("possible", unplaced.Text)
 		} else if d.Lab == nil && slices.ContainsFunc(d.Host, func(h model.Host) bool { return !h.Privileged }) {
 			f = f.word("unprivileged", "yes")
@@ -172,7 +193,8 @@ func LimitedBy(g table.Group) string { return limitName(g.Limit(), g) }
 
 // limitName names a limit in a table or a tile, with the line of the ledger that tells: "the router: device ring full".
 func limitName(l table.Limit, g table.Group) string {
-	name := limitNames[l.By]
+	in := g.Language()
+	name := in.Say(limitNames[l.By])
 	switch {
 	case l.By == table.ByQueue:
 		return longestHolder(g)
@@ -181,10 +203,10 @@ func limitName(l table.Limit, g table.Group) string {
 	case l.By == table.ByPath:
 		return where(*l.Line)
 	case l.By == table.ByRouter && l.Line.Host != "router":
-		name = l.Line.Host
+		name = in.Say(l.Line.Host)
 	}
-	if why, known := phraseHere(l.Line.Layer, l.Line.Cause); known {
-		return name + ": " + why
+	if why, known := phraseHere(in, l.Line.Layer, l.Line.Cause); known {
+		return in.Sayf("%s: %s", name, why)
 	}
 	return name
 }

@@ -60,7 +60,7 @@ func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
 			name := PlaceName(g)
 			found[0] = found[0].word("place", name)
 			if slices.ContainsFunc(settings, func(k table.Key) bool { return k.Unit == unit.Bytes }) {
-				found[0] = found[0].word("where", strings.TrimPrefix(at(g), ", "))
+				found[0] = found[0].word("where", within(g))
 			} else if name != "" {
 				found[0] = found[0].word("way", capital(name))
 			}
@@ -101,7 +101,7 @@ func lossFree(g table.Group, leading bool) []Finding {
 		f = f.number("loss_ratio", "goal", first.Search.Goal.LossRatio)
 	}
 	if len(first.Trial.Flows) > 1 {
-		f.Words["each"] = "each way"
+		f.Words["each"] = first.Language().Say("each way")
 	}
 	var out []Finding
 	beyond, full := AboveLimit(first), fullAt(first)
@@ -110,7 +110,7 @@ func lossFree(g table.Group, leading bool) []Finding {
 		f.Words["first"], f.Words["flow"] = lost[0].Text, flowOfLoss(beyond)
 		out = append(out, nextOf("free.explain", first.Doc).word("trial", strconv.Itoa(failing(first).TrialNumber())))
 	case leading && first.Search.Limit == design.PathLimit:
-		f.Words["queue"] = growing
+		f.Words["queue"] = first.Language().Say(growing)
 	}
 	switch {
 	case !first.Search.Done:
@@ -211,15 +211,15 @@ func limitFinding(r table.Row) Finding {
 		f.Code = "limit.invalid"
 		if strings.HasPrefix(why[0].Code, "sender-") || why[0].Code == model.InterfaceRefused {
 			f.Code = "limit.unsent"
-			f = f.word("limit", limitNames[table.BySender])
+			f = f.word("limit", r.Language().Say(limitNames[table.BySender]))
 		} else {
-			f = f.word("limit", limitNames[table.Unproven])
+			f = f.word("limit", r.Language().Say(limitNames[table.Unproven]))
 		}
-		return f.word("why", Why(why)).number("fails_pps", "", r.Search.Upper)
+		return f.word("why", WhyIn(r.Language(), why)).number("fails_pps", "", r.Search.Upper)
 	case r.Search.Limit == design.FloodLimit:
 	case late(r) > 0:
 		f.Code = "limit.late"
-		f = f.word("limit", limitNames[table.BySender])
+		f = f.word("limit", r.Language().Say(limitNames[table.BySender]))
 		return f.number("late_ratio", "", late(r)).number("fails_pps", "", r.Search.Upper)
 	default:
 		limit = table.Limit{By: table.Unproven}
@@ -403,15 +403,15 @@ func SearchLimit(r table.Row) string {
 	lost := Losses(AboveLimit(r))
 	switch {
 	case r.Search.Limit == design.AskedLimit:
-		return limitNames[table.ByOffer]
+		return r.Language().Say(limitNames[table.ByOffer])
 	case fullAt(r):
-		return limitNames[table.ByLink]
+		return r.Language().Say(limitNames[table.ByLink])
 	case withoutLoss(r):
 		return LimitName(limitFinding(r))
 	case len(lost) > 0:
 		return lost[0].Text
 	case r.Search.Limit == design.PathLimit:
-		return growing
+		return r.Language().Say(growing)
 	}
-	return limitNames[table.Unproven]
+	return r.Language().Say(limitNames[table.Unproven])
 }

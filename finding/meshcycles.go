@@ -2,7 +2,6 @@ package finding
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -68,7 +67,7 @@ func whyInvalid(rows []table.Row) string {
 			return reason.Text
 		}
 	}
-	return Why(newest.Why)
+	return WhyIn(rows[0].Language(), newest.Why)
 }
 
 // whyGone says why a host's pairs, of those that are missing, were not measured; with the other hosts' names if that
@@ -92,10 +91,10 @@ func whyGone(host string, missing []table.Group) string {
 	}
 	for i, why := range whys {
 		if len(whys) > 1 {
-			whys[i] = fmt.Sprintf("%s (%s)", why, joined(others[why]))
+			whys[i] = missing[0].Language().Sayf("%s (%s)", why, joined(missing[0].Language(), others[why]))
 		}
 	}
-	return strings.Join(whys, "; ")
+	return strings.Join(whys, missing[0].Language().Say("; "))
 }
 
 // cycleBegin is when the first of some rows' trials of a cycle began.
@@ -106,7 +105,7 @@ func cycleBegin(rows []table.Row, cycle int) string {
 			first = r.Trial
 		}
 	}
-	return first.Started.UTC().Format("2 January, 15:04 UTC")
+	return first.Started.UTC().Format(table.Language(rows).Say("2 January, 15:04 UTC"))
 }
 
 // MeshDelay is the metric of a mesh's delays: one way if as many rows have it, else of round trips.

@@ -9,6 +9,7 @@ import (
 
 	"pelt/model"
 	"pelt/table"
+	"pelt/words"
 )
 
 // blocked are flows between two hosts with streams that carry nothing.
@@ -229,7 +230,7 @@ func (b blocked) told(others bool) []Finding {
 		if kind = "place"; l.Cause == model.CauseIPGap {
 			next.Code = "nothing.let"
 		}
-		f = f.word("place", phrase(l.Layer, l.Cause, b.name(l.Host))).word("who", b.name(l.Host))
+		f = f.word("place", phrase(b.language(), l.Layer, l.Cause, b.name(l.Host))).word("who", b.name(l.Host))
 	}
 	switch {
 	case next.Code == "nothing.let" && way == "nothing.back-":
@@ -288,12 +289,15 @@ func ruleOf(l *model.Line) []string {
 	return nil
 }
 
+// language is what a report of the flows is to be written in.
+func (b blocked) language() words.Language { return b.rows[0].Language() }
+
 // name is what a reader calls a node.
 func (b blocked) name(node string) string {
 	r := b.rows[0]
 	d := r.Doc
 	if len(b.dead) > 0 && node == manyReceivers {
-		return joined(b.dead)
+		return joined(b.language(), b.dead)
 	}
 	if host := table.HostName(r, node); host != node {
 		return host
@@ -302,27 +306,28 @@ func (b blocked) name(node string) string {
 		switch {
 		case h.Node != node || d.Lab != nil:
 		case node == model.Sender && d.Plan.Near == "" && !strings.HasPrefix(d.Plan.Target, model.FleetTarget):
-			return "this host"
+			return b.language().Say(nearHost)
 		case h.Address != "" || h.Name != "":
 			return cmp.Or(h.Address, h.Name)
 		}
 	}
 	if node == model.Sender || node == model.Receiver {
-		return "the " + node
+		return theNode(b.language(), node)
 	}
 	return node
 }
 
 func (b blocked) whose(node string) string {
+	l := b.language()
 	switch name := b.name(node); {
 	case node == b.rows[0].Flow.Meeting.To && len(b.dead) > 1:
-		return "their"
+		return l.Say("their")
 	case node == b.rows[0].Flow.Meeting.To:
-		return "its"
-	case name == "this host":
-		return "this host's own"
+		return l.Say("its")
+	case name == l.Say(nearHost):
+		return l.Say("this host's own")
 	default:
-		return name + "'s"
+		return l.Sayf("%s's", name)
 	}
 }
 
@@ -345,9 +350,9 @@ func (b blocked) port() string {
 	case 0:
 		return protocol
 	case 1:
-		return protocol + " port " + ports[0]
+		return b.language().Sayf("%s port %s", protocol, ports[0])
 	default:
-		return protocol + " ports " + joined(ports)
+		return b.language().Sayf("%s ports %s", protocol, joined(b.language(), ports))
 	}
 }
 
@@ -373,9 +378,9 @@ func (b blocked) streams(why Finding) Finding {
 	case len(from) == 1:
 		f = f.word("asking", from[0]).word("one", "1")
 	case len(slices.Compact(slices.Sorted(slices.Values(from)))) == 1: // of a star: each receiver has a port
-		f = f.word("listening", joined(to))
+		f = f.word("listening", joined(b.language(), to))
 	default:
-		f = f.word("asking", joined(from))
+		f = f.word("asking", joined(b.language(), from))
 	}
 	if len(r.Trial.Flows) > 1 {
 		f = f.word("flow", r.Flow.Name)
@@ -398,7 +403,7 @@ func Meeting(r table.Row) (ways []table.Row) {
 			continue
 		}
 		// which counts packets, as is done here of TCP, too
-		f := model.FlowResult{Name: r.Flow.Name + ": " + way.name, Protocol: model.UDP, From: way.from, To: way.to,
+		f := model.FlowResult{Name: r.Language().Sayf("%s: %s", r.Language().Say(r.Flow.Name), r.Language().Say(way.name)), Protocol: model.UDP, From: way.from, To: way.to,
 			Streams: r.Flow.Streams, Attempted: way.Attempted, Received: min(way.Received, way.Attempted),
 			SendErrors: way.SendErrors, Ledger: way.Ledger}
 		f.Lost = f.Attempted - f.Received

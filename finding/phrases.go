@@ -8,18 +8,23 @@ import (
 	"pelt/ledger"
 	"pelt/model"
 	"pelt/table"
+	"pelt/words"
 )
 
 // phraseHere says for people why this host dropped packets: as phrase, without the place. known is false if the words
 // would be of the place alone.
-func phraseHere(layer, cause string) (words string, known bool) {
-	words = ledger.Of(layer, cause).Said(layer)
-	known = words != ledger.Of(model.LayerNetwork, "").Said(layer)                  // of which nothing is known
-	if at := strings.Index(words, " ("); at > 0 && strings.HasSuffix(words, "?)") { // a guess
-		words = words[:at]
+func phraseHere(l words.Language, layer, cause string) (text string, known bool) {
+	english := ledger.Of(layer, cause).Said(layer)
+	known = english != ledger.Of(model.LayerNetwork, "").Said(layer) // of which nothing is known
+	text = l.Say(english)
+	if at := strings.IndexAny(text, "(（"); at > 0 && strings.HasSuffix(english, "?)") { // a guess
+		text = strings.TrimRight(text[:at], " ")
+	}
+	if place, why, ok := strings.Cut(text, "："); ok && place == "%h" {
+		text = why
 	}
 	return strings.NewReplacer("queue on the way at %h", "queue", "queue of %h", "queue", ", at %h", "", " at %h", "",
-		"%r ", "", "%h", "this host", "%c", cause).Replace(words), known
+		"%r ", "", "%h", l.Say(nearHost), "%c", cause).Replace(text), known
 }
 
 // nearHost is who runs pelt, where both hosts send or the other one.
@@ -47,26 +52,46 @@ func spoken(r table.Row, host string) string {
 
 // phrase says for people where and why packets were lost: "receiver socket buffer full", "netfilter rule at the
 // receiver". It holds no digits of its own and does not repeat the cause, which may stand behind it in brackets.
-func phrase(layer, cause, host string) string {
-	who, owner, at, words := host, host, "at ", ledger.Of(layer, cause).Said(layer)
+func phrase(l words.Language, layer, cause, host string) string {
+	who, owner, at, text := nodeName(l, host), l.Say(host), "at ", ledger.Of(layer, cause).Said(layer)
 	if !slices.Contains(model.Layers(), layer) {
-		words = layer + " at %h"
+		text = layer + " at %h"
 	}
-	switch {
-	case host == model.Sender, host == model.Receiver:
-		who = "the " + host
+	switch ends, link := strings.CutPrefix(host, "link "); {
 	case host == nearHost:
 		owner += "'s"
-	case host == "":
-		who = "an unknown node"
 	case strings.HasPrefix(host, model.AnotherNamespace):
 		at = "in "
 		for _, end := range []string{model.Sender, model.Receiver} {
-			if machine, ok := strings.CutSuffix(host, " "+end); ok {
-				who = machine + " the " + end
+			if strings.HasSuffix(host, " of "+end) {
+				who = l.Sayf("another namespace of %s", theNode(l, end))
 			}
 		}
+	case link:
+		who = l.Sayf("link %s", ends)
 	}
-	return strings.NewReplacer("at %h", at+who, "%h", who, "%r", owner,
-		"%c", cause).Replace(words)
+	return strings.NewReplacer("at %h", at+who, "%h", who, "%r", owner, "%c", cause).Replace(l.Say(text))
+}
+
+// nodeName is what people call a host in a sentence.
+func nodeName(l words.Language, host string) string {
+	switch host {
+	case model.Sender, model.Receiver:
+		return theNode(l, host)
+	case "":
+		return l.Say("an unknown node")
+	}
+	return l.Say(host)
+}
+
+// theNode is an end in a sentence.
+func theNode(l words.Language, node string) string { return l.Say("the " + node) }
+
+// saidAll says names of nodes one behind the other.
+func saidAll(l words.Language, nodes []string) string {
+	nodes = slices.Clone(nodes)
+	for i, n := range nodes {
+		nodes[i] = l.Say(n)
+	}
+	return l.Join(nodes)
 }

@@ -6,13 +6,14 @@ import (
 
 	"pelt/model"
 	"pelt/test/golden"
+	"pelt/words"
 )
 
 // TestPhrase: each line of the file is a layer, a cause and a host of lost packets. Below stands what they are called.
 func TestPhrase(t *testing.T) {
 	golden.Table(t, "testdata/phrases.txt", func(question string) string {
 		of := strings.Split(question, " | ")
-		return phrase(of[0], of[1], of[2])
+		return phrase(words.English, of[0], of[1], of[2])
 	})
 }
 
@@ -22,7 +23,7 @@ func TestPhraseHere(t *testing.T) {
 		"tun_chr_ioctl()": "dropped by the kernel's tun_chr_ioctl()", "QDISC_DROP": "queue full",
 		"NETFILTER_DROP": "netfilter rule", "TTL_EXPIRED": "time to live used up",
 	} {
-		if got, known := phraseHere(model.LayerNetwork, cause); got != want || !known {
+		if got, known := phraseHere(words.English, model.LayerNetwork, cause); got != want || !known {
 			t.Errorf("%s: got %q, %v, want %q", cause, got, known, want)
 		}
 	}
@@ -32,7 +33,7 @@ func TestPhraseHere(t *testing.T) {
 func TestEveryLayerHasAPhrase(t *testing.T) {
 	seen := map[string]string{}
 	for _, layer := range model.Layers() {
-		got := phrase(layer, "BRAND_NEW", "x")
+		got := phrase(words.English, layer, "BRAND_NEW", "x")
 		if strings.HasPrefix(got, layer) || seen[got] != "" && layer != model.LayerReceiverRing {
 			t.Errorf("layer %s: %q, as layer %s", layer, got, seen[got])
 		}

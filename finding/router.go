@@ -58,7 +58,7 @@ var trialWayKey = table.Key{Name: wayKey.Name, Label: wayKey.Label, Unit: wayKey
 	Of: func(r table.Row) table.Level {
 		l := wayKey.Of(r)
 		if r.Trial.Cell["direction"].Text == "both" {
-			l.Value = model.Value{Number: 3, Text: "both ways"}
+			l.Value = model.Value{Number: 3, Text: r.Language().Say("both ways")}
 		}
 		return l
 	}}
@@ -66,6 +66,7 @@ var trialWayKey = table.Key{Name: wayKey.Name, Label: wayKey.Label, Unit: wayKey
 // wayKey is the way of a flow through the router. Of two flows at once each has its own.
 var wayKey = table.Key{Name: "direction", Label: "Direction", Unit: unit.Word, Of: func(r table.Row) table.Level {
 	flow := flowOf(r)
+	l := r.Language()
 	ways := map[string]string{"up": "LAN to WAN", "down": "WAN to LAN"}
 	place := 1.0
 	if flow.Name == "down" {
@@ -80,7 +81,7 @@ var wayKey = table.Key{Name: "direction", Label: "Direction", Unit: unit.Word, O
 		text = strings.NewReplacer("LAN to WAN", "up", "WAN to LAN", "down", "to WAN", "up", "to LAN",
 			"down").Replace(text)
 	}
-	return table.Level{Value: model.Value{Number: place, Text: text}, Known: true}
+	return table.Level{Value: model.Value{Number: place, Text: l.Say(text)}, Known: true}
 }}
 
 // TrafficKey is what was sent: frames of a size, TCP, connections, or frames at a low rate.
@@ -91,12 +92,13 @@ var TrafficKey = table.Key{Name: "traffic", Label: "Traffic", Unit: unit.Word, O
 	rate, paced := r.Trial.Cell["rate_pps"]
 	switch mode := r.Trial.Cell["connections"].Text; {
 	case mode != "":
-		v = model.Value{Number: connections, Text: "connections: " + mode}
+		v = model.Value{Number: connections, Text: table.KeyOf("connections").FormatIn(r.Language(),
+			table.Level{Value: model.Word(mode), Known: true})}
 	case flow.Protocol == model.TCP:
 		v = model.Value{Number: tcp, Text: "TCP"}
 	case paced && rate.Text != "max":
 		v.Number += idle
-		v.Text += " at " + strings.Replace(unit.FormatPPS(rate.Number), ".0 ", " ", 1)
+		v.Text = r.Language().Sayf("%s at %s", v.Text, strings.Replace(unit.FormatPPS(rate.Number), ".0 ", " ", 1))
 	}
 	return table.Level{Value: v, Known: true}
 }}
@@ -145,7 +147,7 @@ func carried(full []table.Group) Finding {
 	}
 	f.Words["way"] = wayKey.Of(all[0].Rows[0]).Text
 	if v := all[0].Level("variant"); v.Known {
-		f.Words["name"] += " (" + v.Text + ")"
+		f.Words["name"] = all[0].Language().Sayf("%s (%s)", f.Words["name"], v.Text)
 	}
 	if len(frames) == 0 {
 		return f
@@ -179,7 +181,7 @@ func routerName(r table.Row) string {
 	case strings.HasPrefix(r.Doc.Plan.Target, "lab:"):
 		return r.Doc.Plan.Target
 	}
-	return "The router"
+	return r.Language().Say("The router")
 }
 
 func protocolOf(g table.Group) model.Protocol { return g.Rows[0].Flow.Protocol }
@@ -199,7 +201,7 @@ func routerDelay(rows []table.Row) []Finding {
 		}
 		p50, p99 := of+"_p50_ns", of+"_p99_ns"
 		f := say("router.idle", Fact).place("idle", idle)
-		f.Words = map[string]string{"p50": p50, "p99": p99, "what": what,
+		f.Words = map[string]string{"p50": p50, "p99": p99, "what": idle.Language().Say(what),
 			"where": table.By(idle.Rows, table.Varying(rows, keys...)...)[0].Name()}
 		if full := table.By(same, TrafficKey); len(full) > 0 {
 			if worst := largest(full, p50); !math.IsNaN(worst.Middle(p50)) {
@@ -252,18 +254,19 @@ func RouterEffects(places []table.Place) (out []table.Effect) {
 // variantFindings compares the variants under one condition with the first one.
 func variantFindings(under table.Condition) []Finding {
 	var list []string
+	l := under.Language()
 	for _, p := range under.Tried() {
 		e, name := p.Effects[table.MetricOf("goodput_bps")], p.Choice.Name()
 		switch {
 		case e.Verdict == "", math.IsNaN(e.Change):
 			continue
 		case e.Verdict == table.Tied:
-			name += " is tied"
+			name = l.Sayf("%s is tied", name)
 		default:
-			name += " " + unit.Change(e.Change, e.Points)
+			name += " " + l.Say(unit.Change(e.Change, e.Points))
 		}
 		if e.Verdict == table.TooFew {
-			name += " (not proven)"
+			name = l.Sayf("%s (not proven)", name)
 		}
 		list = append(list, name)
 	}
@@ -271,5 +274,5 @@ func variantFindings(under table.Condition) []Finding {
 		return nil
 	}
 	return []Finding{say("router.variants", Answer).word("base", under.Places[0].Choice.Name()).
-		word("where", traffic(under.Group)).word("list", strings.Join(list, ", "))}
+		word("where", traffic(under.Group)).word("list", l.Join(list))}
 }

@@ -6,6 +6,7 @@ import (
 
 	"pelt/model"
 	"pelt/table"
+	"pelt/words"
 )
 
 // routerLimits says what held the smallest frames back, and as many sizes behind them, of the first
@@ -38,10 +39,11 @@ func whereOf(groups, all []table.Group) string {
 		}
 		return out
 	}
-	text := span(names(groups, TrafficKey))
+	l := all[0].Language()
+	text := span(l, names(groups, TrafficKey))
 	if some, every := names(groups, table.KeyOf("variant")), names(all,
 		table.KeyOf("variant")); len(some) < len(every) {
-		text += " (" + joined(some) + ")"
+		text = l.Sayf("%s (%s)", text, joined(l, some))
 	}
 	return text
 }
@@ -122,7 +124,9 @@ func RouterWatch(rows []table.Row) []Finding {
 		word("source", sourceOf(rows[0].Doc)).
 		number("unseen_count", "", float64(len(trials)-seen)).number("trials_count", "", float64(len(trials))).
 		number("samples_count", "", samples)
-	doubt := func(code string) Finding { return Finding{code, Doubt, watched.Numbers, nil, watched.Places} }
+	doubt := func(code string) Finding {
+		return Finding{code, Doubt, watched.Numbers, nil, watched.Places, watched.Language}
+	}
 	if seen < len(trials) {
 		out = append(out, doubt("router.unseen"))
 	}
@@ -157,13 +161,13 @@ const (
 )
 
 // Told is a fact that a router told of itself.
-func Told(f model.RouterFact) Finding {
-	out := say("router.fact."+f.Code, SetUp)
+func Told(l words.Language, f model.RouterFact) Finding {
+	out := say("router.fact."+f.Code, SetUp).In(l)
 	for name, word := range f.Words {
 		out = out.word(name, word)
 	}
 	if f.Later {
-		out = out.word("later", "after the test")
+		out = out.word("later", l.Say("after the test"))
 	}
 	if _, _, whole := out.option(sentences[out.Code]); !whole || sentences[out.Code] == "" {
 		out.Code = "router.fact.other"
@@ -173,7 +177,7 @@ func Told(f model.RouterFact) Finding {
 
 func sourceOf(d *model.Document) string {
 	if d.Router != nil && d.Router.Source != "" {
-		return d.Router.Source
+		return d.Language.Say(d.Router.Source)
 	}
-	return "its own account"
+	return d.Language.Say("its own account")
 }

@@ -10,6 +10,7 @@ import (
 	"pelt/ledger"
 	"pelt/model"
 	"pelt/table"
+	"pelt/words"
 )
 
 func Command(rows []table.Row) []Finding {
@@ -35,15 +36,15 @@ func Engines(rows []table.Row) []Finding {
 		if valid, _, _ := g.Trials(); name == "" || valid == 0 {
 			continue
 		}
-		sizes[name] = append(sizes[name], g.Keys[1].Format(g.Level("payload_bytes")))
+		sizes[name] = append(sizes[name], g.Keys[1].FormatIn(g.Language(), g.Level("payload_bytes")))
 		why[name] = cmp.Or(why[name], g.Rows[0].Trial.EngineReason)
 	}
 	var out []Finding
 	names := slices.Sorted(maps.Keys(sizes))
 	for _, name := range names {
-		f := say("setup.engine", SetUp).word("engine", name).word("why", why[name])
+		f := say("setup.engine", SetUp).word("engine", name).word("why", table.Language(rows).Say(why[name]))
 		if len(names) > 1 {
-			f.Words["sizes"] = span(sizes[name])
+			f.Words["sizes"] = span(table.Language(rows), sizes[name])
 		}
 		out = append(out, f)
 	}
@@ -52,7 +53,8 @@ func Engines(rows []table.Row) []Finding {
 		out = append(out, say("engine.mixed", Doubt))
 	case len(names) == 1 && strings.Contains(names[0], "xdp"):
 		ends := map[string]string{"xdp+udp": "the sender", "udp+xdp": "the receiver"}
-		out = append(out, say("engine.frames", Doubt).word("where", cmp.Or(ends[names[0]], "both hosts")))
+		out = append(out, say("engine.frames", Doubt).word("where",
+			table.Language(rows).Say(cmp.Or(ends[names[0]], "both hosts"))))
 	}
 	return out
 }
@@ -64,7 +66,8 @@ func Links(rows []table.Row) []Finding {
 	var out []Finding
 	lab := rows[0].Doc.Lab
 	for _, l := range lab.Links {
-		f := say("setup.link", SetUp).word("from", l.From).word("to", l.To).word("at", l.At).
+		in := rows[0].Language()
+		f := say("setup.link", SetUp).word("from", in.Say(l.From)).word("to", in.Say(l.To)).word("at", in.Say(l.At)).
 			word("settings", l.Settings.Words())
 		if l.Backend != model.BackendUser {
 			f.Words["kernel"] = l.Backend
@@ -75,7 +78,7 @@ func Links(rows []table.Row) []Finding {
 		out = append(out, f)
 	}
 	if len(lab.Varied) > 0 {
-		out = append(out, say("setup.varied", SetUp).word("knobs", strings.Join(lab.Varied, ", ")))
+		out = append(out, say("setup.varied", SetUp).word("knobs", rows[0].Language().Join(lab.Varied)))
 	}
 	return append(out, madeLoss(rows)...)
 }
@@ -102,7 +105,7 @@ func madeLoss(rows []table.Row) []Finding {
 				by[l.AskedRatio] = m
 			}
 			m.frames, m.lost = m.frames+float64(l.Frames), m.lost+float64(*l.Lost)
-			if way := l.From + " to " + l.To; !slices.Contains(m.ways, way) {
+			if way := r.Language().Sayf("%s to %s", r.Language().Say(l.From), r.Language().Say(l.To)); !slices.Contains(m.ways, way) {
 				m.ways = append(m.ways, way)
 			}
 		}
@@ -113,7 +116,7 @@ func madeLoss(rows []table.Row) []Finding {
 		f := say("setup.loss", SetUp).word("way", m.ways[0]).number("loss_ratio", "asked", asked).
 			number("loss_ratio", "made", m.lost/m.frames).number("frames_count", "", m.frames)
 		if more := len(m.ways) - 1; more > 0 {
-			f.Words["way"] += fmt.Sprintf(" and %d more", more)
+			f.Words["way"] = table.Language(rows).Sayf("%s and %d more", f.Words["way"], more)
 		}
 		out = append(out, f)
 	}
@@ -127,7 +130,7 @@ func PathMTU(rows []table.Row) []Finding {
 	var out []Finding
 	all := rows[0].Doc.PathMTU
 	for _, m := range all {
-		f := say("setup.mtu", SetUp).word("why", m.Why)
+		f := say("setup.mtu", SetUp).word("why", rows[0].Language().Say(m.Why))
 		if len(all) > 1 {
 			f.Words["flow"] = m.Flow
 		}
@@ -183,7 +186,7 @@ func Accounts(rows []table.Row) []Finding {
 		for _, c := range r.Flow.Ledger.Checks {
 			if !c.Held {
 				count[c.Name]++
-				where[c.Name] = cmp.Or(where[c.Name], ledger.Law(c))
+				where[c.Name] = cmp.Or(where[c.Name], ledger.LawIn(r.Language(), c))
 			}
 		}
 	}
@@ -204,7 +207,7 @@ func Watching(rows []table.Row) []Finding {
 		for _, o := range r.Trial.Observed {
 			less := o.Mode == "" || o.Why != "" && o.Mode != r.Doc.Plan.Drops &&
 				(o.Mode == model.DropsOff || o.Mode == model.DropsCount)
-			f := Watched(model.Observed{Node: o.Node, Mode: o.Mode, Why: o.Why})
+			f := Watched(r.Language(), model.Observed{Node: o.Node, Mode: o.Mode, Why: o.Why})
 			f.Level = Doubt
 			if less && !slices.ContainsFunc(out, f.alike) {
 				out = append(out, f)
@@ -250,7 +253,7 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 		}
 		for _, r := range g.Rows {
 			if dead := len(r.Flow.DeadStreams); dead > 0 {
-				out = append(out, say("loss.dead", Answer).word("where", PlaceName(g)).number("streams_count",
+				out = append(out, say("loss.dead", Answer).word("where", PlaceName(g)).In(g.Language()).number("streams_count",
 					"dead", float64(dead)).
 					number("streams_count", "", float64(streamsOf(r))))
 				break
@@ -263,7 +266,7 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 			}
 		}
 		if v > most {
-			out = append(out, say("loss.limit", Answer).word("where", PlaceName(g)).number(metric, "", v).
+			out = append(out, say("loss.limit", Answer).In(g.Language()).word("where", PlaceName(g)).number(metric, "", v).
 				number(metric, "most", most))
 		}
 	}
@@ -303,7 +306,7 @@ func Held(rows []table.Row) []Finding {
 		planned += float64(r.Flow.Planned)
 		for _, l := range r.Flow.Ledger.Pacing {
 			if l.Cause == model.PacingBackpressure {
-				held[l.String()] += float64(l.Packets)
+				held[said(r.Language(), l)] += float64(l.Packets)
 			}
 		}
 	}
@@ -320,7 +323,7 @@ func Held(rows []table.Row) []Finding {
 func Moves(rows []table.Row) (out []Finding) {
 	for _, r := range rows {
 		if len(r.Flow.Moved) > 0 {
-			out = append(out, moves(r.Flow))
+			out = append(out, moves(r.Language(), r.Flow))
 		} else if at := stopped(r); at > 0 {
 			out = append(out, say("path.stopped", Doubt).number("at_s", "", at))
 		}
@@ -357,14 +360,14 @@ func stopped(r table.Row) (at float64) {
 	return 0
 }
 
-func moves(f *model.FlowResult) Finding {
+func moves(in words.Language, f *model.FlowResult) Finding {
 	first, streams := f.Moved[0], map[int]bool{}
 	for _, m := range f.Moved {
 		streams[m.Stream] = true
 	}
-	what, from, to := "port", fmt.Sprint(first.From.Port()), fmt.Sprint(first.To.Port())
+	what, from, to := in.Say("port"), fmt.Sprint(first.From.Port()), fmt.Sprint(first.To.Port())
 	if first.From.Addr() != first.To.Addr() {
-		what, from, to = "address", first.From.String(), first.To.String()
+		what, from, to = in.Say("address"), first.From.String(), first.To.String()
 	}
 	s := say("path.moved", Doubt).word("what", what).word("from", from).word("to", to).number("moved_s", "", first.AtS)
 	if n := f.Streams * max(len(f.Receivers), 1); n > 1 {
@@ -390,7 +393,7 @@ func Unaccepted(rows []table.Row) []Finding {
 		}
 		for _, c := range r.Trial.Counters {
 			if c.Name == "TcpExt.ListenOverflows" && c.Host == r.Flow.To && c.Whole > most {
-				most, at = c.Whole, strings.TrimPrefix(phrase(model.LayerNetwork, "", spoken(r, c.Host)), "on the way at ")
+				most, at = c.Whole, nodeName(r.Language(), spoken(r, c.Host))
 			}
 		}
 	}
@@ -451,7 +454,7 @@ func Carriers(rows []table.Row) (out []Finding) {
 			}
 			host := table.HostName(r, c.Host)
 			if host == model.Sender || host == model.Receiver {
-				host = "the " + host
+				host = theNode(r.Language(), host)
 			}
 			out = append(out, say("link.down", Doubt).word("interface", r.Doc.Host[at].Interface).word("host", host).
 				number("times_count", "", float64(c.Whole)))
@@ -465,7 +468,7 @@ func Silent(rows []table.Row) (out []Finding) {
 	told := map[string]bool{}
 	for _, r := range table.Usable(rows) {
 		for _, s := range r.Flow.Silent {
-			if f := Silence(s); !told[f.Text()] {
+			if f := Silence(r.Language(), s); !told[f.Text()] {
 				told[f.Text()] = true
 				out = append(out, f)
 			}
@@ -478,14 +481,14 @@ func Silent(rows []table.Row) (out []Finding) {
 }
 
 // Silence says that a test stopped sending to a receiver that did not answer.
-func Silence(s model.Silence) Finding {
-	who := "The " + s.Node
+func Silence(l words.Language, s model.Silence) Finding {
+	who := l.Say("The " + s.Node)
 	if n, one := strings.CutPrefix(s.Node, model.Receiver+"-"); one {
-		who = "Receiver " + n
+		who = l.Sayf("Receiver %s", n)
 	} else if s.Node != model.Receiver && s.Node != model.Sender {
 		who = s.Node
 	}
-	f := say("receiver.silent", Doubt).word("who", who).number("silent_s", "", s.AfterS)
+	f := say("receiver.silent", Doubt).In(l).word("who", who).number("silent_s", "", s.AfterS)
 	if s.Streams < s.Of {
 		f = f.number("streams_count", "silent", float64(s.Streams)).number("streams_count", "", float64(s.Of))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"pelt/model"
 	"pelt/table"
+	"pelt/words"
 )
 
 // SoakRows are the rows of a soak. A trial and those that went on with it are one. If no trial is valid, the last one
@@ -62,7 +63,7 @@ func Soak(rows []table.Row) []Finding {
 	for _, r := range rows {
 		name := ""
 		if len(rows) > 1 {
-			name = r.Flow.Name
+			name = r.Language().Say(r.Flow.Name)
 		}
 		for _, f := range soakFlow(r, name) {
 			if !ran { // what a sender lost that fell short is a fact, and no answer
@@ -72,7 +73,7 @@ func Soak(rows []table.Row) []Finding {
 		}
 	}
 	out = append(append(out, cut...), changesOf(rows)...)
-	out = append(out, gapsOf(rows[0].Trial)...)
+	out = append(out, gapsOf(rows[0].Language(), rows[0].Trial)...)
 	if whole := (table.Group{Rows: rows}); whole.Sum("lost_packets") > 0 {
 		out = append(out, nextOf("explain", rows[0].Doc))
 	}
@@ -134,13 +135,13 @@ func soakFlow(r table.Row, name string) []Finding {
 	}
 	if h, ok := headline(Phases(r), tcp); ok {
 		from, _ := h.Number("at_s", "from")
-		out = append(out, h.word("flow", name).word("made", madeAt(r.Trial, from)), f)
+		out = append(out, h.word("flow", name).word("made", madeAt(r.Language(), r.Trial, from)), f)
 	} else {
 		f.Level = Answer
 		out = append(out, f)
 	}
 	if len(lossy) > 0 && f.Code == "soak.lost" {
-		out = append(out, Finding{"soak.seconds", Fact, lossy, f.Words, nil})
+		out = append(out, Finding{"soak.seconds", Fact, lossy, f.Words, nil, r.Language()})
 	}
 	return out
 }
@@ -159,9 +160,9 @@ func outagesOf(rows []table.Row) []Finding {
 	if len(known) == 0 {
 		return nil
 	}
-	form := "15:04"
+	form, in := "15:04", rows[0].Language()
 	if began := t.Started.Local(); longest.From.Local().Format("2 Jan") != began.Format("2 Jan") {
-		form = "15:04 on 2 Jan"
+		form = in.Say("15:04 on 2 Jan")
 	}
 	f := say("soak.outage", Answer).number("outage_s", "sum", sum).number("outage_s", "longest", longest.DurationS).
 		number("outages_count", "", float64(len(known))).word("at", longest.From.Local().Format(form))
@@ -176,10 +177,10 @@ func outagesOf(rows []table.Row) []Finding {
 }
 
 // madeAt names the planned change that was made at a time: "router made plain".
-func madeAt(t *model.Result, at float64) string {
+func madeAt(in words.Language, t *model.Result, at float64) string {
 	for _, m := range t.Made {
 		if m.Failure == "" && math.Abs(m.AtS-at) <= model.Together {
-			return madeWords(m.Words)
+			return madeWords(in, m.Words)
 		}
 	}
 	return ""
@@ -282,7 +283,7 @@ func headline(phases []table.Group, tcp bool) (Finding, bool) {
 	return f, true
 }
 
-func gapsOf(t *model.Result) []Finding {
+func gapsOf(in words.Language, t *model.Result) []Finding {
 	n, longest := 0.0, model.ControlGap{}
 	for _, g := range t.Gaps {
 		outage := slices.ContainsFunc(t.Outages, func(o model.Outage) bool {
@@ -300,7 +301,7 @@ func gapsOf(t *model.Result) []Finding {
 	}
 	return []Finding{say("soak.gap", Doubt).number("gaps_count", "", n).number("at_s", "", longest.StartS).
 		number("gap_s", "longest", longest.DurationS).
-		word("nodes", strings.Join(longest.Nodes, ", "))}
+		word("nodes", saidAll(in, longest.Nodes))}
 }
 
 type LossCause struct {
@@ -355,7 +356,7 @@ func LossCauses(r table.Row) []LossCause {
 func restName(r table.Row, causes []LossCause) string {
 	packets := map[string]uint64{}
 	for _, l := range r.Flow.Ledger.Lines {
-		name := phrase(l.Layer, l.Cause, spoken(r, l.Host))
+		name := phrase(r.Language(), l.Layer, l.Cause, spoken(r, l.Host))
 		if !slices.ContainsFunc(causes, func(c LossCause) bool { return c.Name == name }) {
 			packets[name] += l.Packets
 		}
@@ -367,11 +368,11 @@ func restName(r table.Row, causes []LossCause) string {
 	case len(names) == 0:
 		return maybe([]table.Row{r})
 	case len(names) > mostMaybes:
-		names = append(names[:mostMaybes], "other causes")
+		names = append(names[:mostMaybes], r.Language().Say("other causes"))
 	case r.Flow.Ledger.Unattributed > 0:
 		names = append(names, maybe([]table.Row{r}))
 	}
-	return strings.Join(names, ", or ")
+	return strings.Join(names, r.Language().Say(", or "))
 }
 
 // mostMaybes is how many causes are named of which one may have been it.

@@ -8,6 +8,7 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
+	"pelt/words"
 )
 
 const mostEvents = 8
@@ -25,7 +26,7 @@ func changesOf(rows []table.Row) (out []Finding) {
 		if planned++; planned > mostEvents {
 			continue
 		}
-		f := say("soak.made", Fact).number("at_s", "", m.AtS).word("what", madeWords(m.Words))
+		f := say("soak.made", Fact).number("at_s", "", m.AtS).word("what", madeWords(rows[0].Language(), m.Words))
 		if m.Failure != "" {
 			f.Code, f.Level, f.Words["why"] = "soak.failed", Doubt, strings.TrimSuffix(m.Failure, ".")
 			out = append(out, f)
@@ -39,7 +40,7 @@ func changesOf(rows []table.Row) (out []Finding) {
 		}
 	}
 	for _, e := range events {
-		f, ok := changeFinding(e.lead)
+		f, ok := changeFinding(rows[0].Language(), e.lead)
 		if !ok || slices.ContainsFunc(trial.Made, e.madeBy) {
 			continue
 		}
@@ -89,14 +90,14 @@ var seriesNames = map[string]string{"receive_pps": "the received rate", "send_pp
 	"goodput_bps": "goodput", "lost_pps": "loss", "delay_p50_ns": "the median delay",
 	"round_trip_ns": "the round trip"}
 
-func changeFinding(c model.Change) (Finding, bool) {
+func changeFinding(l words.Language, c model.Change) (Finding, bool) {
 	code := map[string]string{model.ChangeShift: "change.shift", model.ChangeDrift: "change.drift",
 		model.ChangeBurst: "change.burst"}[c.Kind]
-	f := say(code, Fact).word("metric", c.Metric).word("what", cmp.Or(seriesNames[c.Metric], c.Metric))
+	f := say(code, Fact).word("metric", c.Metric).word("what", l.Say(cmp.Or(seriesNames[c.Metric], c.Metric)))
 	f.Numbers = []Number{{"at_s", "", c.StartS}, {"end_s", "", c.EndS}, {c.Metric, "before", c.Before},
 		{c.Metric, "after", c.After}, {"events_count", "", float64(c.Count)}, {"more_packets", "", c.Packets}}
 	if c.Flow != "" {
-		f.Words["what"] += " (" + c.Flow + ")"
+		f.Words["what"] = l.Sayf("%s (%s)", f.Words["what"], l.Say(c.Flow))
 	}
 	if c.Kind == model.ChangeBurst && c.Count > 1 {
 		f.Code = "change.bursts"
@@ -118,9 +119,10 @@ func causesOf(h jointChange, r table.Row) (out []Finding) {
 	}
 	slices.SortStableFunc(h.movers, func(a, b model.Mover) int { return rank(a) - rank(b) })
 	for _, m := range h.movers {
+		l := r.Language()
 		f := say("cause.other", Fact).number(m.Metric, "before", m.Before).number(m.Metric, "after", m.After).
 			number("at_s", "", m.StartS)
-		f.Words = map[string]string{"metric": m.Metric, "what": cmp.Or(seriesNames[m.Metric], m.Metric), "who": m.At}
+		f.Words = map[string]string{"metric": m.Metric, "what": l.Say(cmp.Or(seriesNames[m.Metric], m.Metric)), "who": l.Say(m.At)}
 		part, isCPU := strings.CutPrefix(strings.TrimSuffix(m.Metric, "_ratio"), "cpu_")
 		switch {
 		case m.Metric == "lost_pps" && m.Layer != "":
@@ -128,9 +130,9 @@ func causesOf(h jointChange, r table.Row) (out []Finding) {
 		case m.Metric == "dropped_pps":
 			f.Code, f.Words["what"] = "cause.dropped", strings.TrimSpace(m.Layer+" "+m.Cause)
 		case isCPU:
-			f.Code, f.Words["what"] = "cause.cpu", part
+			f.Code, f.Words["what"] = "cause.cpu", l.Say(part)
 			if m.Core != nil {
-				f.Words["who"] = "core " + unit.Count.Format(float64(*m.Core)) + " of " + m.At
+				f.Words["who"] = l.Sayf("core %s of %s", unit.Count.Format(float64(*m.Core)), l.Say(m.At))
 			}
 		case m.Metric != "send_pps" && m.Fit <= plainFit || m.Metric == "lost_pps":
 			continue
@@ -157,12 +159,12 @@ func placeOfLoss(r table.Row, m model.Mover) string {
 			}
 		}
 	}
-	return phrase(m.Layer, m.Cause, spoken(r, host))
+	return phrase(r.Language(), m.Layer, m.Cause, spoken(r, host))
 }
 
 // madeWords says a planned change, which is stored as --at has it: "router made to log
 // each packet". Of words that are not known it returns them as they are.
-func madeWords(text string) string {
+func madeWords(l words.Language, text string) string {
 	c, err := model.ParseTimedChange("0s:" + text)
 	if err != nil {
 		return text
@@ -171,16 +173,16 @@ func madeWords(text string) string {
 		var parts []string
 		for _, word := range strings.Split(c.Router, "+") {
 			key, value, _ := strings.Cut(word, "=")
-			f := say("made.router."+key, Fact).word("value", value).word("word", word)
+			f := say("made.router."+key, Fact).word("value", value).word("word", word).In(l)
 			if _, ok := sentences[f.Code]; !ok {
 				f.Code = "made.router.other"
 			}
 			parts = append(parts, f.Text())
 		}
-		return strings.Join(parts, " and ")
+		return strings.Join(parts, l.Say(" and "))
 	}
-	l := *c.Link
-	l.Toward = ""
-	f := say("made.link", Fact).word("settings", strings.NewReplacer("=", " ", ",", ", ").Replace(l.Words()))
-	return f.word("node", c.Link.Node).word("toward", c.Link.Toward).Text()
+	link := *c.Link
+	link.Toward = ""
+	f := say("made.link", Fact).In(l).word("settings", strings.NewReplacer("=", " ", ",", ", ").Replace(link.Words()))
+	return f.word("node", l.Say(c.Link.Node)).word("toward", l.Say(c.Link.Toward)).Text()
 }

@@ -2,7 +2,6 @@ package finding
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"pelt/model"
@@ -144,9 +143,9 @@ func everywhere(rankings []Ranking) []Finding {
 		if most := largest(all, "goodput_bps"); len(all) == len(rankings) && most.Middle("goodput_bps") > 0 {
 			least := smallest(all, "goodput_bps")
 			f := say("sweep.all", Answer).place("best", table.Group{Keys: first.Keys, Levels: first.Levels, Rows: most.Rows})
-			f.Words = map[string]string{"under": most.Name(), "all": "both"}
+			f.Words = map[string]string{"under": most.Name(), "all": most.Language().Say("both")}
 			if len(all) > 2 {
-				f.Words["all"] = fmt.Sprintf("all %d", len(all))
+				f.Words["all"] = most.Language().Sayf("all %d", len(all))
 			}
 			f = f.number("conditions_count", "", float64(len(all)))
 			if m := table.MetricOf("goodput_bps"); m.Format(least.Middle(m.Name)) != m.Format(most.Middle(m.Name)) {

@@ -6,12 +6,16 @@ import (
 	"strings"
 
 	"pelt/model"
+	"pelt/words"
 )
 
-// Clause says one reason, without its flow where all reasons of a trial may be of that flow.
-func Clause(r model.Reason) string {
-	f := Finding{Code: "why." + r.Code, Words: map[string]string{"flow": r.Flow, "node": r.Node, "link": r.Link,
-		"name": r.Name, "text": r.Text, "code": r.Code}}
+// Clause says one reason in English.
+func Clause(r model.Reason) string { return ClauseIn(words.English, r) }
+
+// ClauseIn says one reason, without its flow where all reasons of a trial may be of that flow.
+func ClauseIn(l words.Language, r model.Reason) string {
+	f := Finding{Code: "why." + r.Code, Words: map[string]string{"flow": r.Flow, "node": l.Say(r.Node), "link": wayIn(l, r.Link),
+		"name": r.Name, "text": r.Text, "code": r.Code}, Language: l}
 	for _, name := range slices.Sorted(maps.Keys(r.Numbers)) {
 		f = f.number(name, "", r.Numbers[name])
 	}
@@ -24,9 +28,20 @@ func Clause(r model.Reason) string {
 // mostOfACode is how many reasons of one code are printed.
 const mostOfACode = 3
 
-// Why says why a trial is not valid. The flow of a reason is named only if the reasons are about several flows; of many
+// wayIn is a way between two nodes in a language: files have "sender to receiver".
+func wayIn(l words.Language, way string) string {
+	if from, to, ok := strings.Cut(way, " to "); ok {
+		return l.Sayf("%s to %s", l.Say(from), l.Say(to))
+	}
+	return way
+}
+
+// Why says in English why a trial is not valid.
+func Why(reasons model.Reasons) string { return WhyIn(words.English, reasons) }
+
+// WhyIn says why a trial is not valid. The flow of a reason is named only if the reasons are about several flows; of many
 // with one code the first are printed, and the rest are counted.
-func Why(reasons model.Reasons) string {
+func WhyIn(l words.Language, reasons model.Reasons) string {
 	flows, count, printed := map[string]bool{}, map[string]int{}, map[string]int{}
 	for _, r := range reasons {
 		if r.Flow != "" {
@@ -36,36 +51,36 @@ func Why(reasons model.Reasons) string {
 	}
 	var clauses []string
 	for _, r := range reasons {
-		text := Clause(r)
+		text := ClauseIn(l, r)
 		if r.Flow != "" && len(flows) > 1 {
-			text = say("why.flow", Fact).word("flow", r.Flow).word("why", text).Text()
+			text = say("why.flow", Fact).word("flow", l.Say(r.Flow)).word("why", text).In(l).Text()
 		}
 		if printed[r.Code]++; printed[r.Code] <= mostOfACode {
 			clauses = append(clauses, text)
 		}
 		if more := count[r.Code] - mostOfACode; more > 0 && printed[r.Code] == count[r.Code] {
-			clauses = append(clauses, say("why.more", Fact).number("reasons_count", "", float64(more)).Text())
+			clauses = append(clauses, say("why.more", Fact).number("reasons_count", "", float64(more)).In(l).Text())
 		}
 	}
-	return strings.Join(clauses, "; ")
+	return strings.Join(clauses, l.Say("; "))
 }
 
 // Warnings are the doubts of a run: its own, and those of its trials, each once with the number of its trials.
 func Warnings(d *model.Document) (list []string) {
 	for _, r := range d.Warnings {
-		list = append(list, Clause(r))
+		list = append(list, ClauseIn(d.Language, r))
 	}
 	count, own := map[string]int{}, len(list)
 	for _, trial := range d.Results {
 		for _, r := range trial.Warnings {
-			text := Clause(r)
+			text := ClauseIn(d.Language, r)
 			if count[text]++; count[text] == 1 {
 				list = append(list, text)
 			}
 		}
 	}
 	for i, text := range list[own:] {
-		list[own+i] = say("why.trials", Doubt).word("why", text).number("trials_count", "with", float64(count[text])).
+		list[own+i] = say("why.trials", Doubt).In(d.Language).word("why", text).number("trials_count", "with", float64(count[text])).
 			number("trials_count", "", float64(len(d.Results))).Text()
 	}
 	return list

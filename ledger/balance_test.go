@@ -161,14 +161,14 @@ func TestPlacesShareWhatTCPSentAgain(t *testing.T) {
 			all += n[0]
 		}
 		if got := min(uint64(len(l.Lines)), l.Lost); got != min(places, l.Lost) || l.Unattributed != minus(l.Lost, all) {
-			t.Fatalf("%d places dropped %d: %s", places, all, words(l))
+			t.Fatalf("%d places dropped %d: %s", places, all, inWords(l))
 		}
 		for _, x := range l.Lines {
 			n := x.Evidence[0].Delta
 			share := float64(n) * min(1, float64(l.Lost)/float64(all))
 			if x.Packets > n || math.Abs(float64(x.Packets)-share) > 2 || x.Evidence[0].Excess > 0 ||
 				(x.Confidence == ExactCount) != (all <= l.Lost) {
-				t.Fatalf("of %d dropped the share is %.1f: %s", n, share, words(l))
+				t.Fatalf("of %d dropped the share is %.1f: %s", n, share, inWords(l))
 			}
 		}
 	})
@@ -210,7 +210,7 @@ func TestForeignTrafficMakesNothingSurer(t *testing.T) {
 		after := Balance(in)
 		agree(t, in, after)
 		if exact(after) > exact(before) {
-			t.Fatalf("with foreign traffic\n%s\nwithout\n%s", words(after), words(before))
+			t.Fatalf("with foreign traffic\n%s\nwithout\n%s", inWords(after), inWords(before))
 		}
 	})
 }

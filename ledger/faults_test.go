@@ -161,12 +161,12 @@ func TestEveryFaultIsNamed(t *testing.T) {
 				agree(t, in, l)
 				if want == "-" { // no counter tells
 					if len(l.Lines) != 0 || l.Unattributed != faultLost {
-						t.Fatalf("got %s, want all unattributed", words(l))
+						t.Fatalf("got %s, want all unattributed", inWords(l))
 					}
 					return
 				}
 				if len(l.Lines) != 1 || l.Unattributed != 0 || l.Lines[0].Layer+"/"+l.Lines[0].Cause != want {
-					t.Fatalf("got %s, want one line %s", words(l), want)
+					t.Fatalf("got %s, want one line %s", inWords(l), want)
 				}
 				line := l.Lines[0]
 				if exact := line.Confidence == ExactSeq; watch &&
@@ -218,7 +218,7 @@ func TestFaultsWithoutReasons(t *testing.T) {
 			"memory reserve at the socket":      "receiver-udp/SOCKET_FILTER",
 		}[name], f.on)
 		if got := l.Lines[0].Layer + "/" + l.Lines[0].Cause; len(l.Lines) != 1 || got != want {
-			t.Errorf("%s: got %s, want one line %s", name, words(l), want)
+			t.Errorf("%s: got %s, want one line %s", name, inWords(l), want)
 		}
 	}
 }
@@ -268,7 +268,7 @@ func TestFaultsTogether(t *testing.T) {
 			}
 		}
 		if l.Unattributed != 0 || fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("watched %v: got %s, want %v", watch, words(l), want)
+			t.Errorf("watched %v: got %s, want %v", watch, inWords(l), want)
 		}
 		for _, c := range l.Checks {
 			if !c.Held {

@@ -121,7 +121,7 @@ func TestExactLinesMatchEverySequence(t *testing.T) {
 			}
 		}
 		if fmt.Sprint(got) != fmt.Sprint(oracle) {
-			t.Fatalf("got %v, want %v\n%s", got, oracle, words(l))
+			t.Fatalf("got %v, want %v\n%s", got, oracle, inWords(l))
 		}
 	})
 }
@@ -216,7 +216,7 @@ func TestVeryManyPlaces(t *testing.T) {
 	l := Balance(in)
 	agree(t, in, l)
 	if len(l.Lines) != 1 || l.Unattributed != 0 {
-		t.Errorf("got %s", words(l))
+		t.Errorf("got %s", inWords(l))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"pelt/model"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // laws are the words of checks. A # is the next count, a @ the next word.
@@ -55,11 +56,14 @@ const (
 	filterLaw   = "# @ = # NETFILTER_DROP + # IP errors"
 )
 
-// Law says what a check compared. Of a law without words, as that of another version, it gives the name.
-func Law(c model.Check) string {
-	law, counts, words := laws[c.Law], c.Counts, c.Words
-	if strings.Count(law, "#") != len(counts) || strings.Count(law, "@") != len(words) || law == "" {
-		law, words = "@", []string{c.Name}
+// Law says in English what a check compared.
+func Law(c model.Check) string { return LawIn(words.English, c) }
+
+// LawIn says what a check compared. Of a law without words, as that of another version, it gives the name.
+func LawIn(l words.Language, c model.Check) string {
+	law, counts, names := l.Say(laws[c.Law]), c.Counts, c.Words
+	if strings.Count(law, "#") != len(counts) || strings.Count(law, "@") != len(names) || law == "" {
+		law, names = "@", []string{c.Name}
 	}
 	var text strings.Builder
 	for _, r := range law {
@@ -68,8 +72,8 @@ func Law(c model.Check) string {
 			text.WriteString(unit.FormatCount(counts[0]))
 			counts = counts[1:]
 		case '@':
-			text.WriteString(words[0])
-			words = words[1:]
+			text.WriteString(l.Say(names[0]))
+			names = names[1:]
 		default:
 			text.WriteRune(r)
 		}

@@ -13,8 +13,8 @@ import (
 	"pelt/test/golden"
 )
 
-// words is a ledger as text: lines, rest, and broken checks.
-func words(l model.Ledger) string {
+// inWords is a ledger as text: lines, rest, and broken checks.
+func inWords(l model.Ledger) string {
 	var w []string
 	for _, x := range l.Lines {
 		s := fmt.Sprintf("%s@%s/%s=%d(%s)", x.Layer, x.Host, x.Cause, x.Packets, x.Confidence)
@@ -102,7 +102,7 @@ func tell(t *testing.T, out *strings.Builder, name string, in Input) {
 	t.Helper()
 	l := Balance(in)
 	agree(t, in, l)
-	fmt.Fprintf(out, "%s:\n\t%s\n", name, words(l))
+	fmt.Fprintf(out, "%s:\n\t%s\n", name, inWords(l))
 	ofEach := []string{"balance", "attempted", "received", "planned", "missing"}
 	for _, check := range l.Checks {
 		if !check.Held || !slices.Contains(ofEach, check.Name) {
@@ -131,7 +131,7 @@ func agree(t rapid.TB, in Input, l model.Ledger) {
 		sum += x.Packets
 		at := slices.Index(model.Layers(), x.Layer)
 		if at < 0 || at < last {
-			t.Fatalf("%s is out of travel order in %s", x.Layer, words(l))
+			t.Fatalf("%s is out of travel order in %s", x.Layer, inWords(l))
 		}
 		last = at
 		if surest(x.Confidence) < 0 || len(x.Evidence) == 0 || x.Evidence[0].Role != "primary" ||
@@ -150,7 +150,7 @@ func agree(t rapid.TB, in Input, l model.Ledger) {
 		}
 	}
 	if want := in.Attempted - min(in.Attempted, in.Received); l.Lost != want || sum != l.Lost {
-		t.Fatalf("lost %d, want %d; lines and rest make %d: %s", l.Lost, want, sum, words(l))
+		t.Fatalf("lost %d, want %d; lines and rest make %d: %s", l.Lost, want, sum, inWords(l))
 	}
 	if l.Lines == nil || l.Checks == nil {
 		t.Fatal("a list is nil")

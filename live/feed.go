@@ -89,7 +89,7 @@ func (f *Feed) begin(d *model.Document) {
 		started.Nodes = view.Nodes(d, d.Plan.Flows[0].From, d.Plan.Flows[0].To)
 	}
 	if d.Lab != nil {
-		started.Nodes, ends = d.Lab.Nodes, []string{view.Way(d.Lab.Nodes)}
+		started.Nodes, ends = d.Lab.Nodes, []string{view.Way(d.Language, d.Lab.Nodes)}
 	}
 	started.Text = fmt.Sprintf("%s %s: %s", started.Command, strings.TrimSuffix(view.TargetOf(d), ":"),
 		strings.Join(ends, ", "))
@@ -147,7 +147,7 @@ func (f *Feed) trial(r *model.Result) {
 		return
 	}
 	t := Trial{Number: len(f.ended), Trials: f.total, Cell: r.Cell, Repeat: r.Repeat, State: r.State,
-		Why: finding.Why(r.Why), Text: view.TrialLine(f.doc, r), Figures: []Figures{}}
+		Why: finding.WhyIn(f.doc.Language, r.Why), Text: view.TrialLine(f.doc, r), Figures: []Figures{}}
 	one := *f.doc
 	one.Results = []model.Result{*r}
 	for _, g := range table.By(table.Rows(&one), table.KeyOf("flow")) {

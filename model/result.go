@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"pelt/words"
 )
 
 // TimeLayout is how files have times: RFC 3339 with as many digits as there are.
@@ -28,6 +30,8 @@ type Document struct {
 	Results   []Result     `json:"results"`
 	Findings  []Finding    `json:"findings"`
 	Warnings  Doubts       `json:"warnings"`
+	// Language is what a report of the run is to be written in. It is the reader's, and in no file.
+	Language words.Language `json:"-"`
 }
 
 type Tool struct {

@@ -12,7 +12,7 @@ import (
 // none stands for a figure that was not measured.
 const none = "–"
 
-func words(c view.Column, cell view.Cell) (text, note string) {
+func wordsOf(c view.Column, cell view.Cell) (text, note string) {
 	text, note = plain.Text(cell.Text), plain.Text(cell.Note)
 	if text == "" && c.Unit != unit.Word {
 		text = c.Unit.Column(cell.Value)
@@ -35,7 +35,7 @@ func used(t view.Table) view.Table {
 	keep := make([]bool, len(t.Columns))
 	for i, c := range t.Columns {
 		keep[i] = len(t.Rows) == 0 || slices.ContainsFunc(t.Rows, func(row []view.Cell) bool {
-			text, _ := words(c, cellOf(row, i))
+			text, _ := wordsOf(c, cellOf(row, i))
 			return text != none && text != ""
 		})
 	}

@@ -45,7 +45,7 @@ func HTML(w io.Writer, p view.Page) error {
 		hash(style), hash(pageScript))
 	title, subject, verdict := glued(p.Title), glued(p.Subject), glued(p.Verdict)
 	var m markup
-	m.constant("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
+	m.constant("<!doctype html>\n<html lang=\"" + p.Language.Tag() + "\">\n<head>\n<meta charset=\"utf-8\">\n")
 	m.empty("meta", "http-equiv", "Content-Security-Policy", "content", policy)
 	m.empty("meta", "name", "viewport", "content", "width=device-width, initial-scale=1")
 	m.empty("meta", "name", "generator", "content", "pelt")
@@ -62,7 +62,7 @@ func HTML(w io.Writer, p view.Page) error {
 
 // Main is what a page shows, as HTML: all but the frame.
 func Main(p view.Page) string {
-	var m markup
+	m := markup{language: p.Language}
 	m.constant("<header><p>")
 	m.element("b", glued(p.Title))
 	m.constant(escape(" · "+glued(p.Subject)) + "</p>\n")
@@ -71,8 +71,8 @@ func Main(p view.Page) string {
 	m.constant("</header>\n<div class=\"grid\">\n")
 	m.sections(p.Sections)
 	m.constant("</div>\n")
-	m.list("What was found", p.Facts, "")
-	m.list("How sure this is", p.Doubts, "doubts")
+	m.list(m.language.Say("What was found"), p.Facts, "")
+	m.list(m.language.Say("How sure this is"), p.Doubts, "doubts")
 	m.steps(p.Next)
 	m.sections(p.SetUp)
 	return m.b.String()
@@ -109,7 +109,7 @@ func (m *markup) steps(next []view.Step) {
 		}
 		if !open {
 			m.open("section", "class", "next")
-			m.element("h3", "Next")
+			m.element("h3", m.language.Say("Next"))
 			open = true
 		}
 		m.open("p")
@@ -163,7 +163,7 @@ func (m *markup) tiles(all view.Tiles) {
 		m.open("div", "class", "tile")
 		m.element("span", glued(t.Label))
 		if t.Value == "" {
-			m.element("b", "not measured", "class", "none")
+			m.element("b", m.language.Say("not measured"), "class", "none")
 		} else {
 			m.element("b", glued(t.Value), "class", toneClass(t.Tone))
 		}
@@ -201,7 +201,7 @@ func (m *markup) table(t view.Table) {
 			if rightward(c) && !math.IsNaN(cell.Value) && !math.IsInf(cell.Value, 0) {
 				sorted = figure(cell.Value)
 			}
-			text, note := words(c, cell)
+			text, note := wordsOf(c, cell)
 			m.open("td", "class", strings.TrimSpace(sideOf(c)+" "+toneClass(cell.Tone)), "data-v", sorted)
 			m.constant(escape(glued(text)))
 			m.optional("small", glued(note))

@@ -5,11 +5,15 @@ import (
 	"strings"
 
 	"pelt/render/plain"
+	"pelt/words"
 )
 
 // markup is HTML or SVG being written. Texts and the values of attributes are escaped here, so that no name
 // from outside acts.
-type markup struct{ b strings.Builder }
+type markup struct {
+	b        strings.Builder
+	language words.Language // of the page; pictures say nothing of their own
+}
 
 // open begins an element. Attributes are names and values in turn; one without a value is left out.
 func (m *markup) open(name string, attributes ...string) {

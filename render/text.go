@@ -8,6 +8,7 @@ import (
 	"pelt/render/draw"
 	"pelt/render/plain"
 	"pelt/view"
+	"pelt/words"
 )
 
 // briefLines is how long the short form of a page is at most.
@@ -23,13 +24,14 @@ type Terminal struct {
 
 type texter struct {
 	Terminal
-	out []string
+	out      []string
+	language words.Language
 }
 
 // Text writes a page for a terminal: the verdict and why, one table and the next step in at
 // most 12 lines, or everything but most charts: tables have the same figures.
 func Text(w io.Writer, p view.Page, terminal Terminal) error {
-	t := texter{Terminal: terminal}
+	t := texter{Terminal: terminal, language: p.Language}
 	if t.Width <= 0 {
 		t.Width = 80
 	}
@@ -75,7 +77,7 @@ func (t *texter) brief(p view.Page) {
 		next = append([]string{""}, next...)
 	}
 	for _, d := range p.Doubts {
-		lines := t.wrap(d, "Note: ", "      ")
+		lines := t.wrap(d, t.language.Say("Note: "), strings.Repeat(" ", plain.Width(t.language.Say("Note: "))))
 		if len(t.out)+len(lines)+t.rows(next) > briefLines {
 			break
 		}
@@ -86,7 +88,7 @@ func (t *texter) brief(p view.Page) {
 
 // briefStep is a next step in few lines: its text is cut, its command never.
 func (t *texter) briefStep(s view.Step) []string {
-	lines := t.step(s, "Next: ")
+	lines := t.step(s, t.language.Say("Next: "))
 	if most := max(nextLines-1, 1); len(lines) > most && s.Command != "" {
 		return append(t.atMost(lines[:len(lines)-1], most), lines[len(lines)-1])
 	}
@@ -124,14 +126,14 @@ func (t *texter) whole(p view.Page) {
 		items []string
 	}{{"What was found", p.Facts}, {"How sure this is", p.Doubts}} {
 		if len(list.items) > 0 {
-			t.title(list.title)
+			t.title(t.language.Say(list.title))
 		}
 		for _, item := range list.items {
 			t.out = append(t.out, t.wrap(item, "- ", "  ")...)
 		}
 	}
 	if len(p.Next) > 0 {
-		t.title("Next")
+		t.title(t.language.Say("Next"))
 	}
 	for _, s := range p.Next {
 		t.out = append(t.out, t.step(s, "- ")...)
@@ -178,7 +180,7 @@ func (t *texter) note(s string) {
 // step is a next step; its command stands on a line of its own where it does not fit.
 func (t *texter) step(s view.Step, head string) []string {
 	command := plain.Text(s.Command)
-	lines := t.wrap(s.Text, head, strings.Repeat(" ", len(head)))
+	lines := t.wrap(s.Text, head, strings.Repeat(" ", plain.Width(head)))
 	if command == "" {
 		return lines
 	}
@@ -202,7 +204,7 @@ func (t *texter) tiles(all view.Tiles) {
 	for _, tile := range all {
 		value := plain.Text(tile.Value)
 		if value == "" {
-			value = "not measured"
+			value = t.language.Say("not measured")
 		}
 		if tile.Note != "" {
 			value += " (" + plain.Text(tile.Note) + ")"

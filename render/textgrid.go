@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -53,24 +52,24 @@ func (t *texter) grid(table view.Table, most int) {
 	var tail string
 	switch {
 	case hidden > 0 && missing > 0:
-		tail = fmt.Sprintf("and %d more rows, %d columns", hidden, missing)
+		tail = t.language.Sayf("and %d more rows, %d columns", hidden, missing)
 	case hidden > 0:
-		tail = fmt.Sprintf("and %d more", hidden)
+		tail = t.language.Sayf("and %d more", hidden)
 	case missing == 1 && len(table.Rows) < most:
-		tail = "and 1 more column"
+		tail = t.language.Say("and 1 more column")
 	case missing > 0 && len(table.Rows) < most:
-		tail = fmt.Sprintf("and %d more columns", missing)
+		tail = t.language.Sayf("and %d more columns", missing)
 	default:
 		return
 	}
 	more := t.More
 	if t.All {
-		more = "--html and --csv have all"
-	} else if more != "" && plain.Width(tail+": "+more) > t.Width { // a command that is cut is of no use
+		more = t.language.Say("--html and --csv have all")
+	} else if more != "" && plain.Width(t.language.Sayf("%s: %s", tail, more)) > t.Width { // a command that is cut is of no use
 		more = "--all"
 	}
 	if more != "" {
-		tail += ": " + more
+		tail = t.language.Sayf("%s: %s", tail, t.language.Say(more))
 	}
 	t.add(t.paint(plain.Cut(tail, t.Width), dim))
 }
@@ -231,7 +230,7 @@ func gridCells(table view.Table, width int) (cells [][]string, widths []int) {
 		}
 		cells[0] = append(cells[0], plain.Cut(plain.Text(c.Label), most))
 		for j, row := range table.Rows {
-			text, note := words(c, cellOf(row, i))
+			text, note := wordsOf(c, cellOf(row, i))
 			if note != "" {
 				text += " (" + note + ")"
 			}
@@ -308,7 +307,7 @@ func (t *texter) times(s view.Times) {
 		}
 	}
 	for _, c := range s.Changes {
-		t.out = append(t.out, t.paintAll(t.wrap("at "+unit.Seconds.Format(c.At)+": "+c.Text, "  ", "    "),
+		t.out = append(t.out, t.paintAll(t.wrap(t.language.Sayf("at %s: %s", unit.Seconds.Format(c.At), c.Text), "  ", "    "),
 			toneCode(c.Tone))...)
 	}
 	for _, g := range s.Gaps {

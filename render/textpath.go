@@ -16,7 +16,7 @@ const leastName = 4
 // Path draws a path in a line for a terminal, with a number at each place where packets ended, and below it what ended
 // there. A path that has no room for its line is its losses only.
 func Path(p view.Path, terminal Terminal) []string {
-	t := texter{Terminal: terminal}
+	t := texter{Terminal: terminal, language: p.Language}
 	signs := map[[2]int]string{nowhere: "?"} // by node, and whether on the link behind it
 	var losses []string
 	for _, l := range p.Losses {
@@ -24,13 +24,13 @@ func Path(p view.Path, terminal Terminal) []string {
 		if signs[at] == "" {
 			signs[at] = fmt.Sprintf("✗%d", len(signs))
 		}
-		text := fmt.Sprintf("%s (%s): %s", draw.Lost(l, p.Sent), unit.Count.Format(float64(l.Packets)), l.Text)
+		text := p.Language.Sayf("%s (%s): %s", draw.Lost(p.Language, l, p.Sent), unit.Count.Format(float64(l.Packets)), l.Text)
 		lines := t.wrap(text, signs[at]+" ", "   ")
 		lines[0] = t.paint(lines[0], red)
 		losses = append(losses, lines...)
 	}
 	if len(losses) == 0 && p.Sent > 0 {
-		losses = []string{t.paint("✓ none lost", green)}
+		losses = []string{t.paint(t.language.Say("✓ none lost"), green)}
 	}
 	return append(t.way(p, signs), losses...)
 }

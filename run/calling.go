@@ -9,6 +9,7 @@ import (
 
 	"pelt/finding"
 	"pelt/model"
+	"pelt/words"
 )
 
 // callsAgain is when a watch over unanswered calls begins: TCP calls again 1 s and 3 s after its first SYN.
@@ -58,7 +59,7 @@ func callDropped(port uint16, hosts []netip.Addr, over <-chan struct{}) string {
 		if of := x.Namespace; of != "" && of != "own" && !strings.HasPrefix(of, "net:") {
 			where += " in " + of
 		}
-		return where + ": " + finding.DropWhy(x)
+		return where + ": " + finding.DropWhy(words.English, x)
 	}
 	return ""
 }

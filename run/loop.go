@@ -16,6 +16,7 @@ import (
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/store"
+	"pelt/words"
 )
 
 // runner runs the trials of a plan, one after the other, and keeps their results.
@@ -180,7 +181,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 			silent[p.Flow] = p.Silent
 			f := placed.Flows[slices.IndexFunc(placed.Flows,
 				func(f fleet.PlacedFlow) bool { return f.Flow.Name == p.Flow })].Flow
-			r.event(Event{Note: finding.Silence(silence(f.To, p.Silent, f.Streams)).Text()})
+			r.event(Event{Note: finding.Silence(words.English, silence(f.To, p.Silent, f.Streams)).Text()})
 		}
 		switch {
 		case p.Cut != "":

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pelt/model"
+	"pelt/words"
 )
 
 // Level is the value of one key in a group. Known is false where the key does not
@@ -174,15 +175,18 @@ func (g Group) Level(key string) Level {
 	return Level{}
 }
 
+// Language is what a report of the group is to be written in.
+func (g Group) Language() words.Language { return Language(g.Rows) }
+
 // Name is the group's levels as people say them, each once: "64 B, every 1 ms".
 func (g Group) Name() string {
-	var words []string
+	var names []string
 	for i, k := range g.Keys {
-		if text := k.Format(g.Levels[i]); text != "" && !slices.Contains(words, text) {
-			words = append(words, text)
+		if text := k.FormatIn(g.Language(), g.Levels[i]); text != "" && !slices.Contains(names, text) {
+			names = append(names, text)
 		}
 	}
-	return strings.Join(words, ", ")
+	return g.Language().Join(names)
 }
 
 // Trials counts the group's trials by how they ended. Tries of the same repeat are

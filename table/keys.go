@@ -6,6 +6,7 @@ import (
 
 	"pelt/model"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // Key is one thing that rows are told apart by: a setting, or a part of a trial.
@@ -18,10 +19,19 @@ type Key struct {
 	zero  string // what the number 0 is called; "" is no special level
 }
 
-func (k Key) Format(l Level) string {
+// ofWords are the keys whose levels are words of pelt's own, not names.
+var ofWords = []string{"direction", "flow", "state"}
+
+func (k Key) Format(l Level) string { return k.FormatIn(words.English, l) }
+
+// FormatIn is Format in a language.
+func (k Key) FormatIn(language words.Language, l Level) string {
 	text := l.Text
-	if strings.HasPrefix(k.Name, "control") {
+	switch {
+	case strings.HasPrefix(k.Name, "control"):
 		text = controlName(text)
+	case slices.Contains(ofWords, k.Name):
+		text = language.Say(text)
 	}
 	switch {
 	case !l.Known:
@@ -29,7 +39,7 @@ func (k Key) Format(l Level) string {
 	case text != "" && k.Unit != unit.Word:
 		return text
 	case text == "" && l.Number == 0 && k.zero != "":
-		return k.zero
+		return language.Say(k.zero)
 	case text == "" && k.Unit == unit.Word:
 		return l.String()
 	case text == "":
@@ -38,7 +48,10 @@ func (k Key) Format(l Level) string {
 	if k.form == "" {
 		return text
 	}
-	text = strings.Replace(k.form, "%", text, 1)
+	if whole := strings.Replace(k.form, "%", text, 1); language.Say(whole) != whole { // of a level that is a word
+		return language.Say(whole)
+	}
+	text = strings.Replace(language.Say(k.form), "%", text, 1)
 	if l.Number == 1 && k.Unit == unit.Count {
 		text = strings.TrimSuffix(text, "s") // one stream
 	}
@@ -113,7 +126,7 @@ var keys = []Key{
 	{"repeat", "Repeat", unit.Count, func(r Row) Level { return positive(r.Trial.Repeat + 1) }, "repeat %", ""},
 	{"state", "State", unit.Word, func(r Row) Level { return word(string(r.Trial.State)) }, "", ""},
 	{"engine", "Engine", unit.Word, func(r Row) Level { return word(r.Trial.Engine) }, "", ""},
-	{"window_s", "Time", unit.Seconds, of(func(r Row) *Window { return r.Window }, window), "", ""},
+	{"window_s", "Time", unit.Seconds, window, "", ""},
 	{"layer", "Layer", unit.Word, of(lineOf, func(l *model.Line) Level { return word(l.Layer) }), "", ""},
 	{"cause", "Cause", unit.Word, of(lineOf, func(l *model.Line) Level { return word(l.Cause) }), "", ""},
 	{"host", "Host", unit.Word, lineHost, "", ""},
@@ -275,7 +288,10 @@ func flowOf(r Row) flow        { return r.Flow }
 
 func coreNumber(c *Core) Level { return Level{model.Number(float64(c.Core)), true} }
 
-func window(w *Window) Level {
-	text := unit.FormatMoment(w.StartS) + " to " + unit.FormatMoment(w.EndS)
-	return Level{model.Value{Number: w.StartS, Text: text}, true}
+func window(r Row) Level {
+	if r.Window == nil {
+		return Level{}
+	}
+	text := r.Language().Sayf("%s to %s", unit.FormatMoment(r.Window.StartS), unit.FormatMoment(r.Window.EndS))
+	return Level{model.Value{Number: r.Window.StartS, Text: text}, true}
 }

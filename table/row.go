@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pelt/model"
+	"pelt/words"
 )
 
 // Row is what one figure is about: a flow of a trial, or a part of it. Of
@@ -25,6 +26,22 @@ type Row struct {
 
 	number   int     // of the trial in its run, from 1; 0: not looked up
 	shortest float64 // round trip of trials on the same path, in ns; 0 unknown
+}
+
+// Language is what the row's report is to be written in.
+func (r Row) Language() words.Language {
+	if r.Doc == nil {
+		return words.English
+	}
+	return r.Doc.Language
+}
+
+// Language is what a report of rows is to be written in.
+func Language(rows []Row) words.Language {
+	if len(rows) == 0 {
+		return words.English
+	}
+	return rows[0].Language()
 }
 
 // Core is one processor core of a watched router over the measured part of a trial.

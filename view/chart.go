@@ -2,7 +2,6 @@ package view
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -22,12 +21,12 @@ func pointOf(g table.Group, metric string) (Point, bool) {
 	s := g.Stat(m)
 	p := Point{Y: s.Median, Name: m.Format(s.Median)}
 	if name := g.Name(); name != "" {
-		p.Name = name + ": " + p.Name
+		p.Name = g.Language().Sayf("%s: %s", name, p.Name)
 	}
 	if s.N > 1 {
 		p.Low, p.High = s.Low, s.High
 		if between := m.Unit.Between(s.Low, s.High); between != "" {
-			p.Name += fmt.Sprintf(" (%s, %d repeats)", between, s.N)
+			p.Name = g.Language().Sayf("%s (%s, %d repeats)", p.Name, between, s.N)
 		}
 	}
 	return p, s.N > 0
@@ -73,11 +72,12 @@ func lines(title string, rows []table.Row, others []table.Key, x table.Key, metr
 			groups := slices.DeleteFunc(table.By(line.Rows, keys...),
 				func(g table.Group) bool { return !g.Level(x.Name).Known })
 			s := Series{Name: line.Name(), Guest: i > 0}
-			switch label := table.MetricOf(metric).Label; {
+			l := table.Language(rows)
+			switch label := l.Say(table.MetricOf(metric).Label); {
 			case s.Name == "":
 				s.Name = label
 			case len(metrics) > 1:
-				s.Name += ", " + label
+				s.Name = l.Names(s.Name, label)
 			}
 			s.Points = points(groups, metric, func(p *Point, j int) {
 				p.X = groups[j].Level(x.Name).Number
@@ -109,7 +109,8 @@ func intervals(title string, groups []table.Group, metric string, effects []tabl
 		c.Note = "Green is better, red is worse, blue is the baseline or tied, grey is not told apart yet."
 	}
 	if len(groups) > mostIntervals {
-		c.Title += fmt.Sprintf(" (the first %d of %d)", mostIntervals, len(groups))
+		l := groups[0].Language()
+		c.Title = l.Sayf("%s (the first %d of %d)", l.Say(c.Title), mostIntervals, len(groups))
 		groups = groups[:mostIntervals]
 	}
 	dots := points(groups, metric, func(p *Point, i int) {
@@ -144,7 +145,7 @@ func heatMap(title string, groups []table.Group, x, y table.Key, metric string) 
 
 // category is the place of a group's level on an axis, which it adds where it is new.
 func (a *Axis) category(k table.Key, g table.Group) float64 {
-	name := k.Format(g.Level(k.Name))
+	name := k.FormatIn(g.Language(), g.Level(k.Name))
 	i := slices.Index(a.Categories, name)
 	if i < 0 {
 		i = len(a.Categories)
@@ -211,7 +212,7 @@ func losses(title string, groups []table.Group) Chart {
 			}
 			name := unit.Ratio.Format(share) + " " + cause
 			if of := groups[i].Name(); of != "" {
-				name = of + ": " + name
+				name = groups[i].Language().Sayf("%s: %s", of, name)
 			}
 			s.Points = append(s.Points, Point{X: float64(i), Y: share, Name: name})
 		}

@@ -2,7 +2,6 @@ package view
 
 import (
 	"slices"
-	"strings"
 
 	"pelt/finding"
 	"pelt/table"
@@ -14,11 +13,12 @@ func Compare(c finding.Comparison) Page {
 	for i, s := range c.Sides {
 		names[i] = s.Name
 	}
-	p := Page{Title: "Comparison", Subject: strings.Join(names[1:], ", ") + " against " + names[0]}
+	in := c.Sides[0].Doc.Language
+	p := Page{Language: in, Title: "Comparison", Subject: in.Sayf("%s against %s", in.Join(names[1:]), names[0])}
 	p.say(c.Findings())
 	foremost := c.Effects[0].Metric
-	figures := sidesListing("Against "+names[0], names, true, "metric Figure", "settings Setting")
-	figures.Note = finding.Finding{Code: "compare.marks"}.Text()
+	figures := sidesListing(in.Sayf("Against %s", names[0]), names, true, "metric Figure", "settings Setting")
+	figures.Note = finding.Finding{Code: "compare.marks", Language: in}.Text()
 	var groups []table.Group
 	var effects []table.Effect
 	for _, m := range c.Metrics {
@@ -34,7 +34,7 @@ func Compare(c finding.Comparison) Page {
 				}
 				row = append(row, cell)
 				if m == foremost && cell.Text != "" {
-					name := strings.TrimPrefix(place+", "+names[side], ", ")
+					name := in.Names(place, names[side])
 					groups, effects = append(groups, sideGroup(g, name)), append(effects, e)
 				}
 			}
@@ -56,16 +56,17 @@ func Compare(c finding.Comparison) Page {
 	}
 	p.Sections = shown(hero(intervals(foremost.Label, groups, foremost.Name, effects)), figures, differ,
 		sidesTable(c))
-	if c.By != "run" {
-		p.Doubts = append(p.Doubts, finding.Warnings(c.Sides[0].Doc)...)
-		return p
-	}
-	for _, s := range c.Sides {
+	for i, s := range c.Sides {
 		for _, w := range finding.Warnings(s.Doc) {
-			p.Doubts = append(p.Doubts, s.Name+": "+w)
+			if c.By == "run" {
+				w = in.Sayf("%s: %s", s.Name, w)
+			}
+			if c.By == "run" || i == 0 {
+				p.Doubts = append(p.Doubts, w)
+			}
 		}
 	}
-	return p
+	return p.translated()
 }
 
 func sidesListing(title string, sides []string, right bool, columns ...string) Table {

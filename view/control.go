@@ -1,7 +1,6 @@
 package view
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -31,7 +30,7 @@ var control = Kind{
 			out = append(out, matrix(c, first[0]))
 		}
 		out = append(out, rowsOf("By setting", c.Groups, nameColumn(keys), first,
-			effectColumn("Speed against "+c.Baseline, c.Speeds), metricColumns("retransmit_ratio", "queueing_p95_ns"),
+			effectColumn(table.Language(rows).Sayf("Speed against %s", c.Baseline), c.Speeds), metricColumns("retransmit_ratio", "queueing_p95_ns"),
 			second, cutColumn(), details(metricColumns("round_trip_p50_ns", "round_trip_p95_ns",
 				"tcp_held_back_ratio",
 				"stream_fairness_index", "sender_cpu_thread_ratio", "receiver_cpu_thread_ratio"))))
@@ -47,21 +46,21 @@ var control = Kind{
 func controlTiles(c finding.Controls, found []finding.Finding) Tiles {
 	limit, queue := first(found, "limit."), first(found, "cc.queue")
 	fastest := *limit.Places["limited"]
-	speed := Tile{Label: "Against " + c.Baseline}
+	speed := Tile{Label: fastest.Language().Sayf("Against %s", c.Baseline)}
 	if answer := finding.Of(found, finding.Answer)[0]; answer.Places[""] != nil {
 		name := answer.Places[""].Name()
 		i := slices.IndexFunc(c.Groups, func(g table.Group) bool { return g.Name() == name })
-		if cell := effectCell(c.Speeds[i]); cell.Note != "" {
+		if cell := effectCell(limit.Language, c.Speeds[i]); cell.Note != "" {
 			speed.Value, speed.Tone, speed.Note = changeOf(c.Speeds[i]), cell.Tone, name
 			if cell.Tone == Plain || cell.Tone == Muted {
-				speed.Note += ", " + cell.Text
+				speed.Note = limit.Language.Names(name, limit.Language.Say(cell.Text))
 			}
 		}
 	}
 	wait := tile("Queueing", queue, "{queueing_p95_ns:most}", "{most}[; {queueing_p95_ns:least} with {base}]")
 	best := Tile{Label: "Fastest", Value: figure(fastest, c.Metric.Name), Note: finding.ControlOf(fastest)}
 	if len(c.Under) > 0 {
-		best.Label += ", " + c.Where(fastest)
+		best.Label = limit.Language.Names(limit.Language.Say(best.Label), c.Where(fastest))
 	}
 	return Tiles{best, speed, wait, limitTile(limit)}
 }
@@ -72,7 +71,7 @@ func matrix(c finding.Controls, figure column) Table {
 	for i, p := range c.Conditions[0].Places {
 		control, label := p.Choice, p.Choice.Name()
 		if i > 0 {
-			label += " (against " + c.Baseline + ")"
+			label = p.Language().Sayf("%s (against %s)", label, c.Baseline)
 		}
 		of := func(_ table.Group, row int) Cell {
 			p := c.Conditions[row].Places[i]
@@ -84,7 +83,7 @@ func matrix(c finding.Controls, figure column) Table {
 		columns = append(columns, cells(control.Level("control").Text+"_"+c.Metric.Name, label, of)...)
 	}
 	t := rowsOf(c.Metric.Label, table.By(table.RowsOf(c.Groups), c.Under...), keyColumns(c.Under...), columns)
-	t.Note = "In brackets: speed against " + c.Baseline + ". ? is not proved yet."
+	t.Note = table.Language(table.RowsOf(c.Groups)).Sayf("In brackets: speed against %s. ? is not proved yet.", c.Baseline)
 	return t
 }
 
@@ -99,7 +98,7 @@ func cutColumn() []column {
 		if cut == 0 {
 			return Cell{}
 		}
-		return Cell{Text: fmt.Sprintf("%.0f of %d", cut, len(all)), Tone: Bad}
+		return Cell{Text: g.Language().Sayf("%.0f of %d", cut, len(all)), Tone: Bad}
 	})
 	out[0].Right = true
 	return out
@@ -126,6 +125,7 @@ const (
 
 func overTime(c finding.Controls) []Section {
 	var out []Section
+	in := c.Groups[0].Language()
 	for _, under := range c.Conditions {
 		rate, trip := Lane{Label: "Acknowledged", Unit: unit.BPS}, Lane{Label: "Round trip", Unit: unit.Nanos}
 		for _, g := range under.Choices() {
@@ -142,9 +142,9 @@ func overTime(c finding.Controls) []Section {
 		}
 		t := Times{Title: "Rate and round trip over time", Note: "The first trial of each control."}
 		if name := under.Name(); name != "" {
-			t.Title += ", " + name
+			t.Title = in.Names(in.Say(t.Title), name)
 		}
-		t.show(rate, trip)
+		t.show(in, rate, trip)
 		out = append(out, t)
 	}
 	out = shown(out...)
@@ -157,7 +157,7 @@ func streamName(g table.Group, stream *int) string {
 	if stream == nil || f.Streams < 2 {
 		return g.Name()
 	}
-	name := fmt.Sprintf("%s, stream %d", g.Name(), *stream+1)
+	name := g.Language().Sayf("%s, stream %d", g.Name(), *stream+1)
 	if i := *stream; strings.Contains(g.Name(), model.MixSeparator) && i >= 0 && i < len(f.TCP.PerStream) {
 		own := table.Level{Value: model.Word(f.TCP.PerStream[i].Control), Known: true}
 		name += " " + table.KeyOf("control").Format(own)

@@ -33,11 +33,11 @@ var curve = Kind{
 		bits := lines("Goodput by payload", rows, others, size, "goodput_bps")
 		answer, limit := first(found, "curve."), first(found, "limit.link")
 		if knee, ok := answer.Number("payload_bytes", "knee"); ok {
-			mark := Mark{At: knee, Text: "knee, " + answer.N("payload_bytes", "knee")}
+			mark := Mark{At: knee, Text: answer.Say("knee, {payload_bytes:knee}")}
 			packets.Marks, bits.Marks = append(packets.Marks, mark), append(bits.Marks, mark)
 		}
 		if link, ok := limit.Number("link_bps", ""); ok {
-			bits.Marks = append(bits.Marks, Mark{At: link, OnY: true, Text: "link, " + limit.N("link_bps", "")})
+			bits.Marks = append(bits.Marks, Mark{At: link, OnY: true, Text: limit.Say("link, {link_bps}")})
 		}
 		out := []Section{curveTiles(found), packets, losses("Packets lost by payload", sizes), bits}
 		out = append(out, paths(rows)...)

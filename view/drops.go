@@ -8,29 +8,32 @@ import (
 
 	"pelt/finding"
 	"pelt/model"
+	"pelt/words"
 )
 
 // Drops is what a host dropped so far. It is for one goroutine.
 type Drops struct {
-	filter  string // "port 5201"; "" is none
-	all     bool   // ordinary drops are listed, not counted
-	known   map[string]model.LiveDrop
-	why     map[model.LiveDrop]string // by layer, reason and function: looking it up takes long
-	seconds float64
-	now     model.LiveDrops
+	language words.Language
+	filter   string // "port 5201"; "" is none
+	all      bool   // ordinary drops are listed, not counted
+	known    map[string]model.LiveDrop
+	why      map[model.LiveDrop]string // by layer, reason and function: looking it up takes long
+	seconds  float64
+	now      model.LiveDrops
 }
 
 // copied is the layer of copies that were lost to nobody.
 const copied = "copy"
 
-func NewDrops(filter string, all bool) *Drops {
-	return &Drops{filter: filter, all: all, known: map[string]model.LiveDrop{}, why: map[model.LiveDrop]string{}}
+func NewDrops(language words.Language, filter string, all bool) *Drops {
+	return &Drops{language: language, filter: filter, all: all, known: map[string]model.LiveDrop{},
+		why: map[model.LiveDrop]string{}}
 }
 
 func (d *Drops) whyOf(x model.LiveDrop) string {
 	key := model.LiveDrop{Layer: x.Layer, Reason: x.Reason, Function: x.Function, Rest: x.Rest}
 	if _, known := d.why[key]; !known {
-		d.why[key] = finding.DropWhy(key)
+		d.why[key] = finding.DropWhy(d.language, key)
 	}
 	return d.why[key]
 }
@@ -76,9 +79,9 @@ func (d *Drops) Page() Page {
 		t.add(now, x.Total, d.whyOf(x), finding.DropProtocol(x), x.From, x.To, x.Reason, x.Function, x.Interface,
 			cmp.Or(x.Layer, copied), x.Namespace)
 	}
-	p := Page{Title: "Drops", Subject: "this host", Sections: shown(t)}
+	p := Page{Language: d.language, Title: "Drops", Subject: d.language.Say("this host"), Sections: shown(t)}
 	p.say(finding.Drops(d.now, d.filter, d.seconds, ordinary))
-	return p
+	return p.translated()
 }
 
 // Gauges are the totals of the watch so far, for programs that watch it.
@@ -103,8 +106,8 @@ func (d *Drops) Gauges() []Gauge {
 		Samples: []Sample{{nil, float64(d.now.SitesLost + d.now.Unsorted + d.now.Unwatched)}}}}
 }
 
-func DropsTotal(sum model.LiveDrops, filter string, all bool) Page {
-	d := NewDrops(filter, all)
+func DropsTotal(language words.Language, sum model.LiveDrops, filter string, all bool) Page {
+	d := NewDrops(language, filter, all)
 	d.Add(sum)
 	return d.Page()
 }

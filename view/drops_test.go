@@ -8,6 +8,7 @@ import (
 	"pelt/model"
 	"pelt/test/golden"
 	"pelt/view"
+	"pelt/words"
 )
 
 // liveDrops are two seconds of a busy host.
@@ -43,7 +44,7 @@ func liveDrops() []model.LiveDrops {
 
 func TestDropsPages(t *testing.T) {
 	for name, all := range map[string]bool{"drops": false, "drops-all": true} {
-		d := view.NewDrops(map[bool]string{true: "port 5201"}[all], all)
+		d := view.NewDrops(words.English, map[bool]string{true: "port 5201"}[all], all)
 		out := text(t, d.Page(), false)
 		for _, x := range liveDrops() {
 			d.Add(x)
@@ -59,7 +60,7 @@ func TestDropsPages(t *testing.T) {
 		}
 		sum := liveDrops()[0]
 		sum.Sum, sum.IntervalS = true, 12.34
-		out += strings.Repeat("=", 80) + "\n" + text(t, view.DropsTotal(sum, "", all), true)
+		out += strings.Repeat("=", 80) + "\n" + text(t, view.DropsTotal(words.English, sum, "", all), true)
 		golden.File(t, "testdata/"+name+".txt", out)
 		if strings.Contains(out, "\x1b") {
 			t.Error("an escape sequence of outside reached the terminal")

@@ -15,7 +15,7 @@ import (
 
 // Explain makes the page of where the packets of a run ended. The trials are those that ask finds.
 func Explain(d *model.Document, ask finding.Ask, trials []int) Page {
-	p := Page{Title: "Where packets ended", Subject: subject(d)}
+	p := Page{Language: d.Language, Title: "Where packets ended", Subject: subject(d)}
 	p.say(finding.Explain(d, ask))
 	groups := finding.Ledgers(d, ask)
 	p.Sections = shown(lostTable(groups))
@@ -35,7 +35,7 @@ func Explain(d *model.Document, ask finding.Ask, trials []int) Page {
 		p.Sections = append(p.Sections, trialOf(&d.Results[n-1], byTrial[n], n, of[n])...)
 	}
 	p.Sections = append(p.Sections, leftOut(rows)...)
-	return p
+	return p.translated()
 }
 
 func lostTable(groups []table.Group) Table {
@@ -45,7 +45,7 @@ func lostTable(groups []table.Group) Table {
 	for _, g := range groups {
 		name := g.Name()
 		if valid, _, _ := g.Trials(); valid == 0 {
-			name = strings.TrimPrefix(name+", not valid", ", ")
+			name = g.Language().Names(name, g.Language().Say("not valid"))
 		}
 		trials := trialNumbers(g)
 		g.Rows = finding.AsValid(g.Rows)
@@ -73,8 +73,9 @@ func trialNumbers(g table.Group) string {
 
 // trialOf is all that is known of the packets of one trial, which lost most of so many.
 func trialOf(trial *model.Result, rows []table.Row, number, of int) []Section {
+	in := table.Language(rows)
 	f := finding.Finding{Code: "explain.of", Words: map[string]string{"trial": fmt.Sprint(number),
-		"state": string(trial.State), "why": finding.Why(trial.Why)}}
+		"state": in.Say(string(trial.State)), "why": finding.WhyIn(in, trial.Why)}, Language: in}
 	if cells := table.By(rows, append(table.Settings(rows), table.KeyOf("direction"))...); len(cells) > 0 {
 		f.Words["cell"] = cells[0].Name()
 	}
@@ -97,7 +98,7 @@ func trialOf(trial *model.Result, rows []table.Row, number, of int) []Section {
 		out = append(out, deadStreams(r)...)
 	}
 	for _, o := range trial.Observed {
-		out = append(out, Text{finding.Watched(o).Text()})
+		out = append(out, Text{finding.Watched(in, o).Text()})
 	}
 	return append(out, shown(movedTable(trial))...)
 }
@@ -105,7 +106,7 @@ func trialOf(trial *model.Result, rows []table.Row, number, of int) []Section {
 // flowOf is the account of one flow of one trial.
 func flowOf(r table.Row) []Section {
 	g := table.Group{Rows: []table.Row{r}}
-	out := []Section{pathOf(g), ledgerOf(everyPacket(g)+", "+r.Flow.Name, g)}
+	out := []Section{pathOf(g), ledgerOf(g.Language().Names(everyPacket(g), g.Language().Say(r.Flow.Name)), g)}
 	for _, f := range finding.Account(r) {
 		out = append(out, Text{f.Text()})
 	}
@@ -133,7 +134,7 @@ func flowOf(r table.Row) []Section {
 	}
 	checks := listing("Checks between counters", "state State", "check Check")
 	for _, c := range r.Flow.Ledger.Checks {
-		checks.add(map[bool]string{true: "held", false: "broken"}[c.Held], ledger.Law(c))
+		checks.add(map[bool]string{true: "held", false: "broken"}[c.Held], ledger.LawIn(r.Language(), c))
 	}
 	return append(out, shown(t, checks)...)
 }

@@ -51,7 +51,7 @@ func Figures(d *model.Document) Table {
 				}
 				cells = append(cells, Cell{Value: v})
 			}
-			t.Rows = append(t.Rows, append(cells, Cell{Text: finding.Why(r.Trial.Why)}))
+			t.Rows = append(t.Rows, append(cells, Cell{Text: finding.WhyIn(r.Language(), r.Trial.Why)}))
 		}
 	}
 	return t
@@ -164,7 +164,7 @@ func gaps(rows []table.Row) []Section {
 	}
 	f := rows[i].Flow
 	asked, sent := cumulative("gaps asked", f.Pacing.AskedGaps, Muted), cumulative("gaps sent", f.GapCounts, Plain)
-	return []Section{Chart{Title: "Gaps asked and sent, " + f.Pacing.Profile, Series: []Series{asked, sent},
+	return []Section{Chart{Title: rows[i].Language().Sayf("Gaps asked and sent, %s", f.Pacing.Profile), Series: []Series{asked, sent},
 		X: Axis{Label: "Gap", Unit: unit.Nanos, Log: true}, Y: Axis{Label: "Shorter or equal", Unit: unit.Ratio}}}
 }
 

@@ -21,7 +21,7 @@ var (
 // TestGrafana: each figure and each label that the dashboard of packaging/grafana asks for is one that pelt exports.
 func TestGrafana(t *testing.T) {
 	labels := map[string]map[string]bool{} // by figure
-	drops := view.NewDrops("", true)
+	drops := view.NewDrops("", "", true)
 	for _, d := range liveDrops() {
 		drops.Add(d)
 	}

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"fmt"
 	"math"
 	"net/netip"
 	"slices"
@@ -88,7 +87,7 @@ func Stored(d *model.Document, words bool) []model.Finding { return finding.Stor
 func Run(d *model.Document) Page {
 	k, found := kindOf(d), Findings(d)
 	rows := k.rows(d)
-	p := Page{Title: k.Title, Subject: subject(d)}
+	p := Page{Language: d.Language, Title: k.Title, Subject: subject(d)}
 	p.say(found)
 	if usable := table.Usable(rows); len(usable) > 0 && !finding.NothingThrough(rows) {
 		p.Sections = append(shown(k.View(usable, found)...), gaps(usable)...)
@@ -100,11 +99,15 @@ func Run(d *model.Document) Page {
 	if len(d.Results) > 0 { // else its verdict says them
 		p.Doubts = append(p.Doubts, finding.Warnings(d)...)
 	}
-	return p
+	return p.translated()
 }
 
 // say puts the words of findings where readers look for them.
 func (p *Page) say(found []finding.Finding) {
+	found = slices.Clone(found)
+	for i := range found {
+		found[i] = found[i].In(p.Language)
+	}
 	var headlines, rest []string
 	for _, f := range finding.Of(found, finding.Answer) {
 		parts := f.Parts()
@@ -153,7 +156,7 @@ func TargetOf(d *model.Document) string {
 			if a.Is4() {
 				family = "IPv4"
 			}
-			address = fmt.Sprintf("%s, %s, reached first of its %d addresses", address, family, len(h.OtherAddresses)+1)
+			address = d.Language.Sayf("%s, %s, reached first of its %d addresses", address, family, len(h.OtherAddresses)+1)
 		}
 		return target + " (" + address + ")"
 	}
@@ -163,13 +166,13 @@ func TargetOf(d *model.Document) string {
 func subject(d *model.Document) string {
 	parts := []string{TargetOf(d)}
 	if d.Lab != nil {
-		parts = append(parts, Way(d.Lab.Nodes))
+		parts = append(parts, Way(d.Language, d.Lab.Nodes))
 	}
 	if !d.Started.IsZero() {
-		parts = append(parts, d.Started.UTC().Format("2 January 2006, 15:04 UTC"))
+		parts = append(parts, d.Started.UTC().Format(d.Language.Say("2 January 2006, 15:04 UTC")))
 	}
 	if d.ID != "" {
-		parts = append(parts, "run "+d.ID)
+		parts = append(parts, d.Language.Sayf("run %s", d.ID))
 	}
 	return strings.Join(parts, " · ")
 }
@@ -179,7 +182,7 @@ func setUp(d *model.Document, found []finding.Finding) []Section {
 	t.Fold = true
 	for _, h := range d.Host {
 		system := strings.TrimSpace(h.OS + " " + h.Kernel)
-		t.add(h.Node, h.Name, system, fmt.Sprintf("%s, %d cores", h.CPU, h.Cores), h.Interface)
+		t.add(h.Node, h.Name, system, d.Language.Sayf("%s, %d cores", h.CPU, h.Cores), h.Interface)
 	}
 	out := shown(Heading{"How it was measured"}, t)
 	for _, f := range finding.Of(found, finding.SetUp) {
@@ -202,11 +205,12 @@ func leftOut(rows []table.Row) []Section {
 			if left++; left > mostLeftOut {
 				continue
 			}
-			t.add(table.By([]table.Row{r}, keys...)[0].Name(), string(r.Trial.State), finding.Why(r.Trial.Why))
+			t.add(table.By([]table.Row{r}, keys...)[0].Name(), string(r.Trial.State), finding.WhyIn(r.Language(), r.Trial.Why))
 		}
 	}
 	if left > mostLeftOut {
-		t.Title += fmt.Sprintf(" (the first %d of %d)", mostLeftOut, left)
+		l := table.Language(rows)
+		t.Title = l.Sayf("%s (the first %d of %d)", l.Say(t.Title), mostLeftOut, left)
 	}
 	return shown(t)
 }

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
+	"pelt/words"
 )
 
 var lineMetrics = []string{"send_pps", "receive_pps", "connections_per_s", "completion_s", "loss_ratio",
@@ -19,7 +19,7 @@ const mostWhy = 90
 
 // TrialLine tells what a trial showed: its figures, or what it taught a search.
 func TrialLine(d *model.Document, trial *model.Result) string {
-	metrics, partOf := lineMetrics, table.Group.Name
+	in, metrics, partOf := d.Language, lineMetrics, table.Group.Name
 	if k := kindOf(d); k.Line != nil {
 		metrics, partOf = k.Line, k.LinePart
 	}
@@ -32,51 +32,60 @@ func TrialLine(d *model.Document, trial *model.Result) string {
 		for _, name := range metrics {
 			m := table.MetricOf(name)
 			if v, ok := m.Value(g.Rows[0]); ok {
-				figures = append(figures, strings.ToLower(m.Label[:1])+m.Label[1:]+" "+m.Format(v))
+				figures = append(figures, named(in, m.Label)+" "+m.Format(v))
 			}
 		}
 		if len(figures) == 0 {
-			figures = []string{"nothing measured"}
+			figures = []string{in.Say("nothing measured")}
 			if len(g.Rows[0].Flow.DeadStreams) > 0 {
-				figures = []string{"nothing came through"}
+				figures = []string{in.Say("nothing came through")}
 			}
 			if u := g.Rows[0].Flow.Unheard; u != nil {
-				figures = []string{unit.FormatCount(u.Packets) + " packets sent, receiver not heard"}
+				figures = []string{in.Sayf("%s packets sent, receiver not heard", unit.FormatCount(u.Packets))}
 			}
 		}
-		text := strings.Join(figures, ", ")
+		text := in.Join(figures)
 		if len(rows) > 1 {
 			text = partOf(g) + " " + text
 		}
 		parts = append(parts, text)
 	}
-	text := strings.Join(parts, "; ")
+	text := strings.Join(parts, in.Say("; "))
 	if trial.Cell.Searching() && len(rows) > 0 {
 		text = learnt(rows, table.Searches([]table.Row{{Doc: d}}))
 	}
 	if name := trialName(rows); name != "" {
-		text = name + ": " + text
+		text = in.Sayf("%s: %s", name, text)
 	}
 	if trial.State == model.Valid || trial.Why.Has(model.NothingThrough) {
 		return text
 	}
-	text += " (" + string(trial.State)
-	if why := []rune(finding.Why(trial.Why)); len(why) > mostWhy {
-		text += ": " + string(why[:mostWhy]) + "…"
+	state := in.Say(string(trial.State))
+	if why := []rune(finding.WhyIn(in, trial.Why)); len(why) > mostWhy {
+		state = in.Sayf("%s: %s", state, string(why[:mostWhy])+"…")
 	} else if len(why) > 0 {
-		text += ": " + string(why)
+		state = in.Sayf("%s: %s", state, string(why))
 	}
-	return text + ")"
+	return in.Sayf("%s (%s)", text, state)
+}
+
+// named is the label of a metric behind others.
+func named(l words.Language, label string) string {
+	if said := l.Say(label); said != label {
+		return said
+	}
+	return strings.ToLower(label[:1]) + label[1:]
 }
 
 // learnt is what searches know of the rate of a trial by now, and what the trial lost: "fails, lost 0.2 % in 1 s". So
 // far is what this trial says, and more are needed.
 func learnt(rows, searches []table.Row) string {
 	trial := rows[0].Trial
-	var words, verdicts []string // what is known, and of which goal
+	var known, verdicts []string // what is known, and of which goal
 	var last *table.Search
 	lost := table.Group{Rows: rows}.Sum("lost_packets") / max(table.Group{Rows: rows}.Sum("attempted_packets"), 1)
-	text := fmt.Sprintf("lost %s in %s", unit.Ratio.Format(lost), unit.Seconds.Format(trial.Cell["measure_s"].Number))
+	in := table.Language(rows)
+	text := in.Sayf("lost %s in %s", unit.Ratio.Format(lost), unit.Seconds.Format(trial.Cell["measure_s"].Number))
 	for _, r := range searches {
 		seen, holds, fails, ok := r.Search.OfTrial(trial)
 		if !ok || r.Search == last {
@@ -84,30 +93,31 @@ func learnt(rows, searches []table.Row) string {
 		}
 		last = r.Search
 		if seen.Unsent && trial.State == model.Valid {
-			return "nothing learnt: the sender did not keep this rate"
+			return in.Say("nothing learnt: the sender did not keep this rate")
 		} else if seen.Unsent {
-			return "nothing learnt"
+			return in.Say("nothing learnt")
 		}
 		if held := seen.Loss - lost; len(verdicts) == 0 && held > leastHeld {
-			text += ", " + unit.Ratio.Format(held) + " stayed in queues"
+			text = in.Sayf("%s, %s stayed in queues", text, unit.Ratio.Format(held))
 		}
 		verdict := "holds"
 		if !holds && (fails || seen.Loss > r.Search.Goal.LossRatio) {
 			verdict = "fails"
 		}
+		verdict = in.Say(verdict)
 		if !holds && !fails {
-			verdict += " so far"
+			verdict = in.Sayf("%s so far", verdict)
 		}
-		with := " without loss"
+		with := in.Sayf("%s without loss", verdict)
 		if r.Search.Goal.LossRatio > 0 {
-			with = " with " + unit.Ratio.Format(r.Search.Goal.LossRatio) + " loss"
+			with = in.Sayf("%s with %s loss", verdict, unit.Ratio.Format(r.Search.Goal.LossRatio))
 		}
-		words, verdicts = append(words, verdict), append(verdicts, verdict+with)
+		known, verdicts = append(known, verdict), append(verdicts, with)
 	}
-	if words = slices.Compact(words); len(words) == 1 {
-		verdicts = words
+	if known = slices.Compact(known); len(known) == 1 {
+		verdicts = known
 	}
-	return strings.Join(append(verdicts, text), ", ")
+	return in.Join(append(verdicts, text))
 }
 
 // leastHeld is the least share of the packets that a line tells of as staying in queues: less is rounding.
@@ -139,9 +149,13 @@ func Setting(t model.Trial) string {
 }
 
 // Way is the nodes of a path in travel order; of very many, the first and the last.
-func Way(nodes []string) string {
+func Way(in words.Language, nodes []string) string {
 	if n := len(nodes); n > mostNodes {
 		nodes = []string{nodes[0], "…", nodes[n-1]}
+	}
+	nodes = slices.Clone(nodes)
+	for i, n := range nodes {
+		nodes[i] = in.Say(n)
 	}
 	return strings.Join(nodes, " – ")
 }

@@ -12,7 +12,7 @@ import (
 func paths(rows []table.Row) []Section {
 	return eachFlow(rows, func(g table.Group, of string) Section {
 		p := pathOf(g)
-		p.Title, p.Flow = p.Title+of, strings.TrimPrefix(of, ", ")
+		p.Title, p.Flow = g.Language().Names(g.Language().Say(p.Title), of), of
 		return p
 	})
 }
@@ -26,24 +26,24 @@ func Paths(d *model.Document) (out []Path) {
 }
 
 func ledgers(rows []table.Row) []Section {
-	return eachFlow(rows, func(g table.Group, of string) Section { return ledgerOf(everyPacket(g)+of, g) })
+	return eachFlow(rows, func(g table.Group, of string) Section { return ledgerOf(g.Language().Names(everyPacket(g), of), g) })
 }
 
 // everyPacket names the account of a flow.
 func everyPacket(g table.Group) string {
 	if g.Rows[0].Flow.Protocol == model.TCP {
-		return "Every segment"
+		return g.Language().Say("Every segment")
 	}
-	return "Every packet"
+	return g.Language().Say("Every packet")
 }
 
-// eachFlow makes a section of each accounted flow; of is its name behind a title, if there are several.
+// eachFlow makes a section of each accounted flow; of is its name, if there are several.
 func eachFlow(rows []table.Row, section func(g table.Group, of string) Section) (out []Section) {
 	flows := table.By(table.Accounted(rows), table.KeyOf("flow"))
 	for _, g := range flows {
 		of := ""
 		if len(flows) > 1 {
-			of = ", " + g.Name()
+			of = g.Name()
 		}
 		if g.Sum("attempted_packets") > 0 {
 			out = append(out, section(g, of))
@@ -62,7 +62,7 @@ func pathOf(g table.Group) Path {
 	for _, l := range finding.Losses(g.Rows) {
 		node, link := p.place(l.Layer, l.Host)
 		if runs && l.Layer == table.Unattributed {
-			l.Text = "not yet read" // verdicts come later than counts
+			l.Text = g.Language().Say("not yet read") // verdicts come later than counts
 		}
 		p.Losses = append(p.Losses, Loss{Node: node, Link: link, Packets: uint64(l.Packets), Text: l.Text})
 	}
@@ -123,15 +123,16 @@ func ledgerOf(title string, g table.Group) Table {
 	add := func(cause string, packets float64, tone Tone, confidence, evidence string) {
 		t.add(cause, Cell{Value: packets, Tone: tone}, Cell{Value: packets / sent, Tone: tone}, confidence, evidence)
 	}
-	attempted, unknown, received := "Attempted", "Unattributed", "Received"
+	in := g.Language()
+	attempted, unknown, received := "Attempted", in.Say("Unattributed"), "Received"
 	if g.Rows[0].Flow.Protocol == model.TCP {
-		attempted, unknown, received = "Sent", "Sent again, not known to be lost", "Sent once"
+		attempted, unknown, received = "Sent", in.Say("Sent again, not known to be lost"), "Sent once"
 	}
 	add(attempted, sent, Plain, "", "")
 	for _, l := range finding.Losses(g.Rows) {
 		if l.Layer == table.Unattributed {
-			if unattributed = l.Packets; l.Text != finding.NoPlace {
-				unknown += ", " + l.Text
+			if unattributed = l.Packets; !l.Unexplained() {
+				unknown = in.Names(unknown, l.Text)
 			}
 			continue
 		}
@@ -142,11 +143,11 @@ func ledgerOf(title string, g table.Group) Table {
 					counters = append(counters, e.Counter)
 				}
 			}
-			if known := finding.KnownFrom(r.Line.Confidence); r.Line.Packets > 0 && !slices.Contains(confidence, known) {
+			if known := finding.KnownFrom(in, r.Line.Confidence); r.Line.Packets > 0 && !slices.Contains(confidence, known) {
 				confidence = append(confidence, known)
 			}
 		}
-		add(l.Text, l.Packets, Bad, strings.Join(confidence, ", "), strings.Join(counters, ", "))
+		add(l.Text, l.Packets, Bad, in.Join(confidence), strings.Join(counters, ", "))
 	}
 	tone := Muted
 	if unattributed > 0 {

@@ -2,7 +2,6 @@ package view
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -16,22 +15,23 @@ var mesh = Kind{
 	Title: "Mesh of hosts",
 	Line:  []string{"loss_ratio", "delay_p50_ns", "round_trip_p50_ns"},
 	LinePart: func(g table.Group) string {
-		return table.KeyOf("from").Of(g.Rows[0]).Text + " to " + table.KeyOf("to").Of(g.Rows[0]).Text
+		return g.Language().Sayf("%s to %s", table.KeyOf("from").Of(g.Rows[0]).Text, table.KeyOf("to").Of(g.Rows[0]).Text)
 	},
 	Rules: []finding.Rule{finding.Mesh},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		ways := finding.MeshWays(rows)
 		delay := finding.MeshDelay(rows)
 		grid, of := meshGrid(ways)
+		in := table.Language(rows)
 		from, to := table.KeyOf("from"), table.KeyOf("to")
 		out := []Section{meshTiles(rows, ways, found, delay),
-			hero(heatMap("Packets lost from host to host"+of, summed(grid), to, from, "loss_ratio"))}
+			hero(heatMap(in.Say("Packets lost from host to host")+of, summed(grid), to, from, "loss_ratio"))}
 		out = append(out, meshPairs(ways, delay), meshHosts(ways),
-			heatMap(table.MetricOf(delay).Label+", from host to host"+of, grid, to, from, delay))
+			heatMap(in.Sayf("%s, from host to host", in.Say(table.MetricOf(delay).Label))+of, grid, to, from, delay))
 		if rows[0].Doc.Plan.EverySeconds > 0 {
 			out = append(out, meshTimes(ways, delay), meshParts(rows))
 		}
-		return append(out, ledgerOf("Every packet", table.Group{Rows: rows}))
+		return append(out, ledgerOf(in.Say("Every packet"), table.Group{Rows: rows}))
 	},
 }
 
@@ -52,18 +52,20 @@ func lossOf(rows []table.Row) Cell {
 	return Cell{Value: v, Tone: lossTone(v)}
 }
 
-func wayName(g table.Group) string { return g.Level("from").Text + " to " + g.Level("to").Text }
+func wayName(g table.Group) string {
+	return g.Language().Sayf("%s to %s", g.Level("from").Text, g.Level("to").Text)
+}
 
 func meshTiles(rows []table.Row, ways []table.Group, found []finding.Finding, delay string) Tiles {
-	answer := first(found, "mesh.")
+	answer, in := first(found, "mesh."), table.Language(rows)
 	hosts := len(rows[0].Doc.Plan.Hosts)
 	all := max(hosts*(hosts-1), len(ways))
-	slowest := Tile{Label: "Slowest " + strings.ToLower(table.MetricOf(delay).Label)}
+	slowest := Tile{Label: in.Sayf("Slowest %s", lowered(in, table.MetricOf(delay).Label))}
 	if slow := table.Rank(table.MetricOf(delay), withFigure(ways, delay)); len(slow) > 0 {
 		last := slow[len(slow)-1]
 		slowest.Value, slowest.Note = figure(last, delay), wayName(last)
 	}
-	return Tiles{{Label: "Pairs measured", Value: fmt.Sprintf("%d of %d", len(ways), all)},
+	return Tiles{{Label: "Pairs measured", Value: in.Sayf("%d of %d", len(ways), all)},
 		tile("Worst loss", answer, "{loss_ratio}", "{from} to {to}"),
 		tile("Pairs that lose", answer, "{pairs_count:lossy}", "more than {loss_ratio:most}"),
 		slowest}
@@ -90,7 +92,7 @@ func meshGrid(ways []table.Group) (grid []table.Group, of string) {
 		worst := slices.Clone(hosts)
 		slices.SortStableFunc(worst, func(a, b string) int { return cmp.Compare(loss[b], loss[a]) })
 		hosts = slices.DeleteFunc(hosts, func(host string) bool { return !slices.Contains(worst[:mostGrid], host) })
-		of = fmt.Sprintf(", the %d of %d hosts that lose most", mostGrid, n)
+		of = ways[0].Language().Sayf(", the %d of %d hosts that lose most", mostGrid, n)
 	}
 	for _, from := range hosts {
 		for _, to := range hosts {
@@ -116,7 +118,8 @@ func meshPairs(ways []table.Group, delay string) Table {
 	}
 	slices.SortStableFunc(ways, func(a, b table.Group) int { return cmp.Compare(lost[b.Name()], lost[a.Name()]) })
 	if n := len(ways); n > mostPairs {
-		ways, title = ways[:mostPairs], fmt.Sprintf("%s (%d of %d)", title, mostPairs, n)
+		in := ways[0].Language()
+		ways, title = ways[:mostPairs], in.Sayf("%s (%d of %d)", in.Say(title), mostPairs, n)
 	}
 	label := table.MetricOf("loss_ratio").Label
 	loss := cells("loss_ratio", label, func(g table.Group, _ int) Cell { return lossOf(g.Rows) })
@@ -177,7 +180,7 @@ func meshTimes(ways []table.Group, delay string) Times {
 	for _, g := range mostChanged(ways, delay) {
 		times.add(wayName(g), Plain, finding.MeshSeries(g, delay))
 	}
-	out.show(lost, times)
+	out.show(table.Language(table.RowsOf(ways)), lost, times)
 	return out
 }
 
@@ -218,7 +221,7 @@ func meshParts(rows []table.Row) Table {
 				worst = g
 			}
 		}
-		begin := part[0].Rows[0].Trial.Started.UTC().Format("2 January, 15:04")
+		begin := part[0].Rows[0].Trial.Started.UTC().Format(table.Language(rows).Say("2 January, 15:04"))
 		t.add(begin, len(part), lossy, lossOf(worst.Rows), wayName(worst))
 	}
 	return t

@@ -55,7 +55,7 @@ func ndrTiles(found []finding.Finding) Tiles {
 // freeTile is the highest rate without loss that a search found.
 func freeTile(f finding.Finding) Tile {
 	t := tile(f.Say("[Loses {loss_ratio:goal} at|Loss-free to]"), f, "{throughput_pps}", "")
-	t.Note = strings.TrimLeft(f.Say("[{place}][ {each}][, fails at {fails_pps:fails}]"), ", ")
+	t.Note = f.Language.Names(f.Say("[{place}][ {each}]"), f.Say("fails at {fails_pps:fails}"))
 	if t.Value != "" && !slices.Contains([]string{"free.found", "free.link", "free.cut"}, f.Code) {
 		t.Value = "≥ " + t.Value
 	}
@@ -71,7 +71,8 @@ func freeLines(searches []table.Row) []Series {
 		case len(found) == 1:
 			found[i].Name = "Loss-free"
 		case !slices.ContainsFunc(others, func(k table.Key) bool { return k.Name == "goal_loss_ratio" }):
-			found[i].Name = "Loss-free, " + name
+			l := table.Language(searches)
+			found[i].Name = l.Names(l.Say("Loss-free"), name)
 		}
 	}
 	return found
@@ -81,33 +82,34 @@ func ofSize(k table.Key) bool { return k.Name == "payload_bytes" || k.Name == "f
 
 // searched shows what searches found beside what floods got through, and the trials of the first search.
 func searched(rows, searches []table.Row) []Section {
-	size := table.KeyOf("payload_bytes")
+	size, l := table.KeyOf("payload_bytes"), table.Language(searches)
 	var out []Section
 	if len(table.By(searches, size)) > 1 {
 		c := lines("Packets received by payload", table.Unsearched(rows), finding.Curves(rows).Under, size, "receive_pps")
 		for i := range c.Series {
-			c.Series[i].Name = strings.TrimSuffix("Flood, "+c.Series[i].Name, ", Received")
+			c.Series[i].Name = l.Sayf("Flood, %s", c.Series[i].Name)
+			if c.Series[i].Name == l.Sayf("Flood, %s", l.Say("Received")) {
+				c.Series[i].Name = l.Say("Flood")
+			}
 		}
 		c.Series = append(freeLines(searches), c.Series...)
 		out = append(out, hero(c))
 	}
 	one := searches[0]
 	rates := finding.Rates(one)
-	at := ""
-	if name := table.By([]table.Row{one}, finding.SearchKeys(searches)...)[0].Name(); name != "" {
-		at = ", " + name
-	}
-	tried := lines("Packets received at each rate"+at, table.RowsOf(rates), nil, table.KeyOf("rate_pps"), "receive_pps")
+	at := table.By([]table.Row{one}, finding.SearchKeys(searches)...)[0].Name()
+	titled := func(title string) string { return l.Names(l.Say(title), at) }
+	tried := lines(titled("Packets received at each rate"), table.RowsOf(rates), nil, table.KeyOf("rate_pps"), "receive_pps")
 	tried.Hero = len(out) == 0
 	out = append(out, tried, searchTable(searches, finding.SearchKeys(searches)))
 	beyond := finding.AboveLimit(one)
 	for _, section := range append(paths(beyond), ledgers(beyond)...) {
 		switch s := section.(type) {
 		case Path:
-			s.Title += " at the rate that fails" + at
+			s.Title = l.Names(l.Sayf("%s at the rate that fails", l.Say(s.Title)), at)
 			section = s
 		case Table:
-			s.Title += " at the rate that fails" + at
+			s.Title = l.Names(l.Sayf("%s at the rate that fails", l.Say(s.Title)), at)
 			section = s
 		}
 		out = append(out, section)
@@ -115,7 +117,7 @@ func searched(rows, searches []table.Row) []Section {
 	bounds := one.Around(func(pps float64) bool { return pps == one.Search.Lower || pps == one.Search.Upper })
 	each := []table.Key{table.KeyOf("rate_pps"), table.KeyOf("trial"), table.KeyOf("flow")}
 	return append(out,
-		rowsOf("Rates tried"+at, rates, keyColumns(table.KeyOf("rate_pps")),
+		rowsOf(titled("Rates tried"), rates, keyColumns(table.KeyOf("rate_pps")),
 			cells("trials_count", "Trials", func(g table.Group, _ int) Cell {
 				valid, _, _ := g.Trials()
 				return Cell{Value: float64(valid)}
@@ -123,7 +125,7 @@ func searched(rows, searches []table.Row) []Section {
 				return Cell{Value: float64(one.Search.Failed(g.Level("rate_pps").Number))}
 			}), metricColumns("loss_ratio", "send_pps"),
 			details(metricColumns("delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns"))),
-		rowsOf("Each trial at the rates that hold and fail"+at, table.By(bounds, each...), keyColumns(each...),
+		rowsOf(titled("Each trial at the rates that hold and fail"), table.By(bounds, each...), keyColumns(each...),
 			metricColumns("duration_s", "loss_ratio", "lost_packets")))
 }
 

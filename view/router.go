@@ -10,6 +10,7 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // router is a bench of a router: what it carries of each traffic, and what that costs it.
@@ -57,7 +58,7 @@ var router = Kind{
 				metricColumns("goodput_per_core_bps", "router_busiest_core_ratio"), details(bare(processor))),
 			rowsOf("The router's queues, clock and heat", trials, keyColumns(trialKeys...),
 				metricColumns("router_softnet_dropped_packets"), details(bare(health))))
-		return slices.Concat(out, ledgers(loaded), routerFacts(rows[0].Doc.Router))
+		return slices.Concat(out, ledgers(loaded), routerFacts(rows[0].Language(), rows[0].Doc.Router))
 	},
 }
 
@@ -111,7 +112,7 @@ func routerCores(full []table.Group, answer finding.Finding) Chart {
 	})
 	groups := withFigure(table.By(cores, keys...), "core_busy_ratio")
 	busy := Axis{Label: "Busy", Unit: unit.Ratio}
-	c := stack("The router's cores at "+like.Level("traffic").Text, groups, busy, "core_softirq_ratio",
+	c := stack(like.Language().Sayf("The router's cores at %s", like.Level("traffic").Text), groups, busy, "core_softirq_ratio",
 		"core_system_ratio", "core_user_ratio", "core_irq_ratio")
 	if rows[0].Doc.Lab != nil {
 		c.Note = "In a lab these are the machine's cores, on which the sender and the receiver run too."
@@ -124,7 +125,7 @@ func trafficTable(places []table.Place, keys []table.Key) Table {
 	title, effects := "By direction and traffic", []column(nil)
 	full := table.Groups(places)
 	if e := finding.RouterEffects(places); e != nil {
-		title += ", and each variant's goodput against the first one's"
+		title = "By direction and traffic, and each variant's goodput against the first one's"
 		effects = effectColumn("Against the first", e)
 	}
 	t := rowsOf(title, full, keyColumns(keys...), metricColumns("receive_pps", "goodput_bps"),
@@ -141,7 +142,7 @@ func trafficTable(places []table.Place, keys []table.Key) Table {
 	return t
 }
 
-func routerFacts(f *model.RouterFacts) []Section {
+func routerFacts(l words.Language, f *model.RouterFacts) []Section {
 	if f == nil {
 		return nil
 	}
@@ -167,7 +168,7 @@ func routerFacts(f *model.RouterFacts) []Section {
 	add("Watched through", f.Source)
 	var forwarding []string
 	for _, told := range f.Told {
-		switch text := finding.Told(told).Text(); told.Code {
+		switch text := finding.Told(l, told).Text(); told.Code {
 		case model.FactSetting:
 			add("Tuning", text)
 		case model.FactUntold:
@@ -178,11 +179,11 @@ func routerFacts(f *model.RouterFacts) []Section {
 	}
 	out := []Section{t}
 	if len(forwarding) > 0 {
-		out = append(out, Text{"What the router says of its forwarding: " + strings.Join(forwarding, "; ") + "."})
+		out = append(out, Text{l.Sayf("What the router says of its forwarding: %s.", strings.Join(forwarding, l.Say("; ")))})
 	}
 	for when, texts := range [][]model.Text{f.Before, f.After} {
 		for _, text := range texts {
-			words := listing(text.Name+[]string{", before the test", ", after the test"}[when],
+			words := listing(l.Sayf([]string{"%s, before the test", "%s, after the test"}[when], text.Name),
 				"text In the router's own words")
 			words.Fold = true
 			for line := range strings.Lines(text.Text) {

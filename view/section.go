@@ -5,10 +5,14 @@
 // of test and no output format.
 package view
 
-import "pelt/unit"
+import (
+	"pelt/unit"
+	"pelt/words"
+)
 
 // Page is a whole report. Its short form in a terminal is Verdict, Why, the first Table and the first of Next.
 type Page struct {
+	Language words.Language
 	Title    string // what was run: "Size curve"
 	Subject  string // what was measured, and when
 	Verdict  string // the answer: one sentence of at most 16 words
@@ -95,6 +99,7 @@ const (
 
 // Chart is data on scales.
 type Chart struct {
+	Language    words.Language
 	Title, Note string
 	Kind        ChartKind
 	Hero        bool // the picture of the page: wider, with values at its points
@@ -174,6 +179,7 @@ type Gap struct {
 
 // Path shows where packets ended, node by node.
 type Path struct {
+	Language       words.Language
 	Title, Note    string
 	Flow           string   // its name, if there are several
 	Nodes          []string // in travel order

@@ -12,6 +12,7 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
+	"pelt/words"
 )
 
 var soak = Kind{
@@ -35,7 +36,7 @@ var soak = Kind{
 const mostParts = 6
 
 func soakTiles(rows []table.Row, found []finding.Finding, marks []Change) Tiles {
-	g := table.Group{Rows: rows}
+	g, l := table.Group{Rows: rows}, table.Language(rows)
 	unplanned := 0
 	for _, m := range marks {
 		if m.Tone == Bad {
@@ -43,9 +44,9 @@ func soakTiles(rows []table.Row, found []finding.Finding, marks []Change) Tiles 
 		}
 	}
 	changes := Tile{Label: "Changes", Value: fmt.Sprint(len(marks)),
-		Note: fmt.Sprintf("%d planned, %d not", len(marks)-unplanned, unplanned)}
+		Note: l.Sayf("%d planned, %d not", len(marks)-unplanned, unplanned)}
 	if more := first(found, "soak.more"); more.Code != "" {
-		changes.Note = "and " + more.N("changes_count", "") + " more"
+		changes.Note = l.Sayf("and %s more", more.N("changes_count", ""))
 	}
 	if rows[0].Flow.Protocol == model.TCP {
 		return Tiles{{Label: "Goodput", Value: figure(g, "total_goodput_bps"), Note: "mean of the whole time"},
@@ -61,7 +62,7 @@ func soakTiles(rows []table.Row, found []finding.Finding, marks []Change) Tiles 
 		worst.Value, worst.Note = "0", "packets lost"
 	}
 	share := Tile{Label: "Lost", Value: unit.Ratio.Format(lost / g.Sum("attempted_packets")),
-		Note: unit.Count.Format(lost) + " packets"}
+		Note: l.Sayf("%s packets", unit.Count.Format(lost))}
 	return Tiles{{Label: "Received", Value: figure(g, "total_receive_pps"), Note: "mean of the whole time"},
 		share, worst, changes}
 }
@@ -126,28 +127,28 @@ func mostlyOf(w table.Window, causes []finding.LossCause) Cell {
 }
 
 func timesOf(rows []table.Row, found []finding.Finding) Times {
-	out := Times{Title: "Second by second", Changes: changesOf(found)}
+	l, out := table.Language(rows), Times{Title: "Second by second", Changes: changesOf(found)}
 	rate, lost := Lane{Label: "Packets per second", Unit: unit.PPS}, Lane{Label: "Lost per second", Unit: unit.PPS}
 	delay := Lane{Label: "Delay", Unit: unit.Nanos}
 	for _, r := range rows {
 		name := ""
 		if len(rows) > 1 {
-			name = r.Flow.Name + ": "
+			name = l.Sayf("%s: ", l.Say(r.Flow.Name))
 		}
 		if r.Flow.Protocol == model.TCP {
 			rate.Label, rate.Unit = "Goodput", unit.BPS
-			rate.add(name+"Goodput", Plain, table.FlowSeries(r, "goodput_bps"))
+			rate.add(name+l.Say("Goodput"), Plain, table.FlowSeries(r, "goodput_bps"))
 		} else {
-			rate.add(name+"Received", Plain, table.FlowSeries(r, "receive_pps"))
-			rate.add(name+"Sent", Muted, table.FlowSeries(r, "send_pps"))
+			rate.add(name+l.Say("Received"), Plain, table.FlowSeries(r, "receive_pps"))
+			rate.add(name+l.Say("Sent"), Muted, table.FlowSeries(r, "send_pps"))
 		}
 		for i, c := range finding.LossCauses(r) {
 			lost.add(name+c.Name, map[bool]Tone{true: Bad}[i == 0], c.Series)
 		}
-		delay.add(name+"Median delay", Plain, table.FlowSeries(r, "delay_p50_ns"))
-		delay.add(name+"Round trip", Plain, table.FlowSeries(r, "round_trip_ns"))
+		delay.add(name+l.Say("Median delay"), Plain, table.FlowSeries(r, "delay_p50_ns"))
+		delay.add(name+l.Say("Round trip"), Plain, table.FlowSeries(r, "round_trip_ns"))
 	}
-	out.show(rate, lost, delay, processors(rows[0].Trial))
+	out.show(l, rate, lost, delay, processors(rows[0]))
 	for _, o := range rows[0].Trial.Outages {
 		out.Gaps = append(out.Gaps, Gap{o.StartS, o.StartS + o.DurationS, "no path"})
 		out.Note = "Grey: there was no path."
@@ -155,7 +156,7 @@ func timesOf(rows []table.Row, found []finding.Finding) Times {
 	for _, g := range rows[0].Trial.Gaps {
 		if g.DurationS > 0 && g.StartS > -g.DurationS && !math.IsInf(g.StartS+g.DurationS, 0) {
 			out.Gaps = append(out.Gaps, Gap{max(0, g.StartS), g.StartS + g.DurationS,
-				"no control connection to " + strings.Join(g.Nodes, ", ")})
+				l.Sayf("no control connection to %s", l.Join(g.Nodes))})
 			if len(rows[0].Trial.Outages) == 0 {
 				out.Note = "Grey: a control connection was lost. The test went on."
 			}
@@ -185,10 +186,11 @@ func changesOf(found []finding.Finding) []Change {
 }
 
 // show adds the lanes that have something to show. One trace has no legend.
-func (t *Times) show(lanes ...Lane) {
+func (t *Times) show(in words.Language, lanes ...Lane) {
 	for _, l := range lanes {
+		l.Label = in.Say(l.Label)
 		if len(l.Traces) == 1 && l.Label != l.Traces[0].Name {
-			l.Label += ": " + l.Traces[0].Name
+			l.Label = in.Sayf("%s: %s", l.Label, l.Traces[0].Name)
 		}
 		if len(l.Traces) > 0 {
 			t.Lanes = append(t.Lanes, l)
@@ -204,14 +206,14 @@ func (l *Lane) add(name string, tone Tone, s model.Series) {
 }
 
 // processors shows each node that was watched, and the busiest core of each.
-func processors(t *model.Result) Lane {
-	l := Lane{Label: "Processors", Unit: unit.Ratio}
+func processors(r table.Row) Lane {
+	t, in, l := r.Trial, r.Language(), Lane{Label: "Processors", Unit: unit.Ratio}
 	busiest, most := map[string]model.Series{}, map[string]float64{}
 	for _, s := range t.Series {
 		part, cpu := strings.CutPrefix(s.Metric, "cpu_")
 		switch {
 		case cpu && s.Core == nil:
-			l.add(s.At+", "+strings.TrimSuffix(part, "_ratio"), Plain, s)
+			l.add(in.Names(in.Say(s.At), in.Say(strings.TrimSuffix(part, "_ratio"))), Plain, s)
 		case cpu && part == "idle_ratio":
 			busy, all := make([]float64, len(s.Values)), 0.0
 			for i, v := range s.Values {
@@ -225,7 +227,7 @@ func processors(t *model.Result) Lane {
 		}
 	}
 	for _, node := range slices.Sorted(maps.Keys(busiest)) {
-		l.add(fmt.Sprintf("%s, core %d", node, *busiest[node].Core), Plain, busiest[node])
+		l.add(in.Sayf("%s, core %d", in.Say(node), *busiest[node].Core), Plain, busiest[node])
 	}
 	return l
 }

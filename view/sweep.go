@@ -32,7 +32,7 @@ var sweep = Kind{
 		for _, c := range rankings {
 			out = append(out, settingTable(c))
 		}
-		each := rowsOf("Each receiver at "+best.Name(), receivers, keyColumns(table.KeyOf("receiver")),
+		each := rowsOf(best.Language().Sayf("Each receiver at %s", best.Name()), receivers, keyColumns(table.KeyOf("receiver")),
 			metricColumns("goodput_bps", "loss_ratio"),
 			details(metricColumns("attempted_packets", "received_packets")))
 		each.Fold = true
@@ -45,7 +45,7 @@ func sweepTiles(found []finding.Finding, c finding.Ranking) Tiles {
 	answer := first(found, "sweep.")
 	least := tile("Sends", answer, "{send_bps:best}", "")
 	if c.Tied > 1 && c.Under.Name() == "" {
-		least.Label, least.Note = "Sends least", "others as good send up to "+figure(c.Settings[c.Tied-1], "send_bps")
+		least.Label, least.Note = "Sends least", answer.Language.Sayf("others as good send up to %s", figure(c.Settings[c.Tied-1], "send_bps"))
 	}
 	return Tiles{tile("Best goodput", answer, "{goodput_bps:best}", "{best}[, {under}]"),
 		tile("Lost there", answer, "{loss_ratio:best}", ""), least, limitTile(first(found, "limit."))}
@@ -58,14 +58,15 @@ func sweepCharts(rows []table.Row, heads []finding.Ranking) []Section {
 	under, keys := l.Under, l.Choice
 	noNumber := func(g table.Group) bool { return !(g.Levels[0].Number > 0) || g.Levels[0].Text != "" }
 	if len(keys) == 1 && len(heads[0].Settings) > 1 && !slices.ContainsFunc(heads[0].Settings, noNumber) {
-		title := "Goodput by " + strings.ToLower(keys[0].Label)
+		in := table.Language(rows)
+		title := in.Sayf("Goodput by %s", lowered(in, keys[0].Label))
 		return []Section{hero(lines(title, rows, under, keys[0], "goodput_bps"))}
 	}
 	var out []Section
 	for i, c := range heads {
 		title := "Goodput of each setting"
 		if len(heads) > 1 {
-			title += ", " + c.Under.Name()
+			title = table.Language(rows).Names(table.Language(rows).Say(title), c.Under.Name())
 		}
 		chart := intervals(title, c.Settings, "goodput_bps", c.Effects)
 		if len(keys) == 2 {
@@ -129,7 +130,7 @@ func settingTable(c finding.Ranking) Table {
 		metricColumns("delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns"),
 		details(more))
 	if under := c.Under.Name(); under != "" {
-		t.Title += ", " + under
+		t.Title = c.Under.Language().Names(c.Under.Language().Say(t.Title), under)
 	}
 	t.Lead = lead
 	return t
@@ -141,7 +142,7 @@ const leastShown = 0.001
 // verdictOf says how a setting compares with the highest goodput of its ranking.
 func verdictOf(c finding.Ranking, i int) Cell {
 	e := c.Effects[i]
-	cell := effectCell(e)
+	cell := effectCell(c.Under.Language(), e)
 	cell.Note = ""
 	switch {
 	case c.Tied > 1 && i == 0:
@@ -173,7 +174,7 @@ func Sorted(d *model.Document, by string) (Page, error) {
 			continue
 		}
 		slices.SortStableFunc(t.Rows, func(a, b []Cell) int { return compareCells(a[at], b[at]) })
-		t.Title += ", sorted by " + strings.ToLower(t.Columns[at].Label)
+		t.Title = d.Language.Sayf("%s, sorted by %s", t.Title, strings.ToLower(t.Columns[at].Label))
 		p.Sections[i], sorted = t, true
 	}
 	if !sorted {

@@ -8,6 +8,7 @@ import (
 
 	"pelt/table"
 	"pelt/unit"
+	"pelt/words"
 )
 
 type column struct {
@@ -53,7 +54,7 @@ func keyColumns(keys ...table.Key) []column {
 			if l.Known && l.Text == "" {
 				value = l.Number
 			}
-			return Cell{Text: k.Format(l), Value: value}
+			return Cell{Text: k.FormatIn(g.Language(), l), Value: value}
 		}})
 	}
 	return out
@@ -119,10 +120,10 @@ func bare(columns []column) []column {
 // effectColumn shows how each group compares with what the label names. Effects are in the
 // order of the groups; the baseline has the zero Effect.
 func effectColumn(label string, effects []table.Effect) []column {
-	return cells("verdict", label, func(_ table.Group, row int) Cell { return effectCell(effects[row]) })
+	return cells("verdict", label, func(g table.Group, row int) Cell { return effectCell(g.Language(), effects[row]) })
 }
 
-func effectCell(e table.Effect) Cell {
+func effectCell(l words.Language, e table.Effect) Cell {
 	c := Cell{Text: string(e.Verdict), Value: e.Change, Low: e.Low, High: e.High, Note: changeOf(e),
 		Tone: toneOf(e.Verdict)}
 	switch {
@@ -135,22 +136,30 @@ func effectCell(e table.Effect) Cell {
 	case e.Verdict == table.TooFew:
 		c.Text = "open"
 		if e.Needed > 0 && e.Needed < table.MostNeeded {
-			c.Note += ", " + moreRepeats(e)
+			c.Note = l.Names(l.Say(c.Note), moreRepeats(l, e))
 		}
 	}
 	return c
 }
 
 // moreRepeats says how many more repeats would tell a difference; of fewer than three nobody knows more than that.
-func moreRepeats(e table.Effect) string {
-	repeats := fmt.Sprintf("%d more repeats", e.Needed)
+func moreRepeats(l words.Language, e table.Effect) string {
+	repeats := l.Sayf("%d more repeats", e.Needed)
 	if e.Needed == 1 {
-		repeats = "1 more repeat"
+		repeats = l.Say("1 more repeat")
 	}
 	if math.IsNaN(e.Low) {
-		return "at least " + repeats
+		return l.Sayf("at least %s", repeats)
 	}
-	return repeats + " would tell"
+	return l.Sayf("%s would tell", repeats)
+}
+
+// lowered is an English text in a language, in the middle of a sentence.
+func lowered(l words.Language, text string) string {
+	if said := l.Say(text); said != text {
+		return said
+	}
+	return strings.ToLower(text)
 }
 
 // compared has the difference from the baseline's figure in the place of the interval. A

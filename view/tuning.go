@@ -9,12 +9,13 @@ import (
 
 func Advice(d *model.Document, list []model.Advised) Page {
 	found := finding.Advise(d, list)
-	p := Page{Title: "Settings that would help", Subject: subject(d)}
+	p := Page{Language: d.Language, Title: "Settings that would help", Subject: subject(d)}
 	p.say(found)
 	t := listing("Settings", "host Host", "setting Setting", "present Now", "value Set to", "lost_packets Lost there",
 		"why Why", "note Note")
 	undo := listing("To undo", "setting Setting", "command Command")
 	for _, f := range found {
+		f = f.In(d.Language)
 		if f.Code != "advice.set" && f.Code != "advice.socket" {
 			continue
 		}
@@ -28,5 +29,5 @@ func Advice(d *model.Document, list []model.Advised) Page {
 		}
 	}
 	p.Sections = shown(t, undo)
-	return p
+	return p.translated()
 }

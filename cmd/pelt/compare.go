@@ -13,6 +13,7 @@ import (
 	"pelt/render"
 	"pelt/table"
 	"pelt/view"
+	"pelt/words"
 )
 
 type compareFlags struct {
@@ -61,7 +62,10 @@ RUN is an id or its beginning, last (default), or a file.`,
 			if err != nil {
 				return refused(c, err)
 			}
-			page := func() view.Page { return view.Compare(result) }
+			page := func(l words.Language) view.Page {
+				said, _ := finding.Compare(q.In(l)) // as above
+				return view.Compare(said)
+			}
 			err = f.output.show(c, content{
 				page: page,
 				json: func(w io.Writer) error { return encodeJSON(w, result.Document(model.Tool{Version: version()})) },

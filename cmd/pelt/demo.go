@@ -26,8 +26,8 @@ namespace or the loopback interface, and says which.`,
 			if err != nil {
 				return err
 			}
-			if f.output == (outputFlags{}) {
-				f.output = outputFlags{html: "pelt-demo.html", chart: "pelt-demo.png"}
+			if f.output == (outputFlags{lang: f.output.lang}) {
+				f.output.html, f.output.chart = "pelt-demo.html", "pelt-demo.png"
 			}
 			if err := f.output.check(); err != nil {
 				return err

@@ -22,6 +22,7 @@ import (
 	"pelt/run"
 	"pelt/unit"
 	"pelt/view"
+	"pelt/words"
 )
 
 type dropsFlags struct {
@@ -139,7 +140,7 @@ func (f *dropsFlags) run(c *cobra.Command) (err error) {
 		return err
 	}
 	v := &dropsView{filter: filter.String(), all: f.all, out: c.OutOrStdout(), prom: f.prom}
-	v.watch = view.NewDrops(v.filter, f.all)
+	v.watch = view.NewDrops(words.Find(os.Getenv), v.filter, f.all)
 	switch file, ok := v.out.(*os.File); f.json {
 	case "":
 		v.live = ok && isTerminal(file)
@@ -251,7 +252,7 @@ func (v *dropsView) show(d model.LiveDrops) error {
 	}
 	page := v.watch.Page()
 	if d.Sum {
-		page = view.DropsTotal(d, v.filter, v.all)
+		page = view.DropsTotal(words.Find(os.Getenv), d, v.filter, v.all)
 	}
 	var lines []string
 	if d.Sum || v.live {

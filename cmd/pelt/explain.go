@@ -16,6 +16,7 @@ import (
 	"pelt/render"
 	"pelt/run"
 	"pelt/view"
+	"pelt/words"
 )
 
 func newExplain() *cobra.Command {
@@ -53,7 +54,7 @@ RUN is an id or its beginning, last (default), or a file.`,
 				return refused(c, err)
 			}
 			return out.show(c, content{
-				page: func() view.Page { return view.Explain(&doc, ask, trials) },
+				page: func(l words.Language) view.Page { return view.Explain(in(l, doc), ask, trials) },
 				json: func(w io.Writer) error { return run.WriteDocument(w, doc) },
 				csv:  func(w io.Writer) error { return render.CSV(w, view.LedgerFigures(&doc)) },
 				more: "pelt explain " + runArg(args) + " --all",

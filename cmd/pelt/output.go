@@ -21,11 +21,13 @@ import (
 	"pelt/run"
 	"pelt/table"
 	"pelt/view"
+	"pelt/words"
 )
 
 type outputFlags struct {
 	json, csv, html, chart, prom string
 	series                       string // of runs that are kept
+	lang                         string // of the page: en, zh; "" as the environment says
 	all                          bool   // the whole page in the terminal
 	quiet                        bool   // standard output has something else
 }
@@ -36,6 +38,15 @@ func (o *outputFlags) register(s *pflag.FlagSet) {
 	s.StringVar(&o.html, "html", "", "write the report as a page to `FILE`, or -")
 	s.StringVar(&o.chart, "chart", "", "write the charts to `FILE`.png or .svg")
 	s.BoolVar(&o.all, "all", false, "print the whole report, not 12 lines")
+	s.StringVar(&o.lang, "lang", "", "`LANGUAGE` of the report: en or zh (default: as PELT_LANG or the locale says)")
+}
+
+// language is what pages are written in.
+func (o *outputFlags) language() words.Language {
+	if l, err := words.Parse(o.lang); err == nil {
+		return l
+	}
+	return words.Find(os.Getenv)
 }
 
 // registerRun adds the outputs that only runs have, too.
@@ -46,12 +57,18 @@ func (o *outputFlags) registerRun(s *pflag.FlagSet) {
 
 // content is what a command has to show. Each part is made when it is asked for.
 type content struct {
-	page   func() view.Page
+	page   func(words.Language) view.Page
 	json   func(io.Writer) error
 	csv    func(io.Writer) error
 	prom   func(io.Writer) error // of runs
 	series func(io.Writer) error
 	more   string // the command that prints the whole page
+}
+
+// in is a run whose page is to be in a language. What programs read is made of the run as it is, in English.
+func in(l words.Language, doc model.Document) *model.Document {
+	doc.Language = l
+	return &doc
 }
 
 func ofRun(doc model.Document) content {
@@ -60,7 +77,7 @@ func ofRun(doc model.Document) content {
 		more = "pelt report " + doc.ID + " --all"
 	}
 	return content{
-		page:   func() view.Page { return view.Run(&doc) },
+		page:   func(l words.Language) view.Page { return view.Run(in(l, doc)) },
 		json:   func(w io.Writer) error { return run.WriteDocument(w, doc) },
 		csv:    func(w io.Writer) error { return render.CSV(w, view.Figures(&doc)) },
 		prom:   func(w io.Writer) error { return render.Prometheus(w, view.Gauges(&doc)) },
@@ -75,12 +92,17 @@ var errNothingToDraw = errors.New("--chart: there is nothing to draw")
 // chartWidth is that of an image of charts, in points; a PNG has twice as many pixels.
 const chartWidth = 960
 
-func (o *outputFlags) writeChart(w io.Writer, p view.Page) error {
-	sheet, ok := draw.Sheet(p, chartWidth)
+// writeChart draws the charts. The fonts of a PNG have no Chinese characters, so its words are English.
+func (o *outputFlags) writeChart(w io.Writer, page func(words.Language) view.Page) error {
+	vector, l := strings.HasSuffix(strings.ToLower(o.chart), ".svg"), words.English
+	if vector {
+		l = o.language()
+	}
+	sheet, ok := draw.Sheet(page(l), chartWidth)
 	if !ok {
 		return errNothingToDraw
 	}
-	if strings.HasSuffix(strings.ToLower(o.chart), ".svg") {
+	if vector {
 		return render.SVG(w, sheet)
 	}
 	return render.PNG(w, sheet, 2)
@@ -95,16 +117,19 @@ func (o *outputFlags) asked() []output {
 	list := []output{
 		{"json", o.json, func(w io.Writer, c content) error { return c.json(w) }},
 		{"csv", o.csv, func(w io.Writer, c content) error { return c.csv(w) }},
-		{"html", o.html, func(w io.Writer, c content) error { return render.HTML(w, c.page()) }},
+		{"html", o.html, func(w io.Writer, c content) error { return render.HTML(w, c.page(o.language())) }},
 		{"series", o.series, func(w io.Writer, c content) error { return c.series(w) }},
 		{"prom", o.prom, func(w io.Writer, c content) error { return c.prom(w) }},
-		{"chart", o.chart, func(w io.Writer, c content) error { return o.writeChart(w, c.page()) }},
+		{"chart", o.chart, func(w io.Writer, c content) error { return o.writeChart(w, c.page) }},
 	}
 	return slices.DeleteFunc(list, func(x output) bool { return x.path == "" })
 }
 
 // check finds out before the test whether every asked file can be written.
 func (o *outputFlags) check(others ...output) error {
+	if _, err := words.Parse(o.lang); err != nil && o.lang != "" {
+		return usagef("--lang: %v", err)
+	}
 	seen := map[string]string{}
 	for _, x := range append(o.asked(), others...) {
 		if x.path == "" {
@@ -138,14 +163,14 @@ func printPage(c *cobra.Command, p view.Page, all bool, more string) error {
 func (o *outputFlags) show(c *cobra.Command, what content) error {
 	var errs []error
 	if !o.quiet && !slices.ContainsFunc(o.asked(), func(x output) bool { return x.path == "-" }) {
-		errs = append(errs, printPage(c, what.page(), o.all, what.more))
+		errs = append(errs, printPage(c, what.page(o.language()), o.all, what.more))
 	}
 	for _, x := range o.asked() {
 		err := writeTo(c, x.path, func(w io.Writer) error { return x.write(w, what) })
 		switch {
 		case err == nil && x.path == "-":
 		case err == nil:
-			fmt.Fprintf(c.ErrOrStderr(), "wrote %s\n", x.path)
+			fmt.Fprintln(c.ErrOrStderr(), o.language().Sayf("wrote %s", x.path))
 		case errors.Is(err, errNothingToDraw):
 			fmt.Fprintf(c.ErrOrStderr(), "pelt: %v\n", err)
 		default:
@@ -163,24 +188,25 @@ func (o *outputFlags) finish(c *cobra.Command, doc model.Document, err error) er
 		}
 		return err
 	}
+	l := o.language()
 	err = errors.Join(err, o.show(c, ofRun(doc)))
 	if doc.ID != "" {
-		fmt.Fprintf(c.ErrOrStderr(), "kept as run %s: pelt report %s --html out.html\n", doc.ID, doc.ID)
+		fmt.Fprintln(c.ErrOrStderr(), l.Sayf("kept as run %s: pelt report %s --html out.html", doc.ID, doc.ID))
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		for _, e := range besides(err) {
 			_ = exitFor(e, c.ErrOrStderr()) // its code is not this command's
 		}
-		fmt.Fprintln(c.ErrOrStderr(), "pelt: interrupted; what was measured is above")
+		fmt.Fprintln(c.ErrOrStderr(), l.Say("pelt: interrupted; what was measured is above"))
 		if doc.ID != "" {
-			fmt.Fprintf(c.ErrOrStderr(), "go on with: pelt run --resume %s\n", doc.ID)
+			fmt.Fprintln(c.ErrOrStderr(), l.Sayf("go on with: pelt run --resume %s", doc.ID))
 		}
 		return exitCode(exitInterrupted)
 	case err != nil:
 		return err
 	}
-	return verdict(c, doc)
+	return verdict(c, in(l, doc))
 }
 
 // besides lists what went wrong in a run that was interrupted, too.
@@ -198,27 +224,27 @@ func besides(err error) (list []error) {
 }
 
 // verdict is the exit code of a run that went to its end.
-func verdict(c *cobra.Command, doc model.Document) error {
-	rows := table.Rows(&doc)
+func verdict(c *cobra.Command, doc *model.Document) error {
+	rows, l := table.Rows(doc), doc.Language
 	if finding.Blocked(rows) {
-		part := ""
+		text := "pelt: nothing came through; the report says why"
 		if len(table.Usable(rows)) > 0 {
-			part = " in a part of the test"
+			text = "pelt: nothing came through in a part of the test; the report says why"
 		}
-		fmt.Fprintf(c.ErrOrStderr(), "pelt: nothing came through%s; the report says why\n", part)
+		fmt.Fprintln(c.ErrOrStderr(), l.Say(text))
 		return exitCode(exitLimit)
 	}
-	if invalid, trials := view.Failed(&doc); invalid > 0 {
-		fmt.Fprintf(c.ErrOrStderr(), "pelt: %d of %d trials are not valid; the report says why\n", invalid, trials)
+	if invalid, trials := view.Failed(doc); invalid > 0 {
+		fmt.Fprintln(c.ErrOrStderr(), l.Sayf("pelt: %d of %d trials are not valid; the report says why", invalid, trials))
 		return exitCode(exitInvalid)
 	}
 	if most := doc.Plan.Limits.MaxLossRatio; most != nil {
-		if broken := finding.TooLossy(table.Unsearched(table.Rows(finding.Joined(&doc))), *most); len(broken) > 0 {
+		if broken := finding.TooLossy(table.Unsearched(table.Rows(finding.Joined(doc))), *most); len(broken) > 0 {
 			var texts []string
 			for _, f := range broken {
 				texts = append(texts, f.Text())
 			}
-			say(c.ErrOrStderr(), "pelt: limit failed: "+strings.Join(texts, "; "))
+			say(c.ErrOrStderr(), l.Sayf("pelt: limit failed: %s", strings.Join(texts, l.Say("; "))))
 			return exitCode(exitLimit)
 		}
 	}

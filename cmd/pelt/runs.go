@@ -11,6 +11,7 @@ import (
 	"pelt/run"
 	"pelt/store"
 	"pelt/view"
+	"pelt/words"
 )
 
 func newRun() *cobra.Command {
@@ -120,11 +121,13 @@ RUN is an id or its beginning, last (default), or a file.`,
 			}
 			what := ofRun(doc)
 			if by != "" {
-				page, err := view.Sorted(&doc, by)
-				if err != nil {
+				if _, err := view.Sorted(&doc, by); err != nil {
 					return usagef("--sort: %v", err)
 				}
-				what.page = func() view.Page { return page }
+				what.page = func(l words.Language) view.Page {
+					page, _ := view.Sorted(in(l, doc), by) // as above
+					return page
+				}
 			}
 			return out.show(c, what)
 		},

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"pelt/tune"
 	"pelt/unit"
 	"pelt/view"
+	"pelt/words"
 )
 
 func newTune() *cobra.Command {
@@ -103,7 +105,7 @@ RUN is an id or its beginning, last (default), or a file.`,
 				return err
 			}
 			return asJSON.print(c, l, func(io.Writer) error {
-				return printPage(c, view.Advice(&doc, l.Advice), true, "")
+				return printPage(c, view.Advice(in(words.Find(os.Getenv), doc), l.Advice), true, "")
 			})
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"pelt/render"
 	"pelt/store"
 	"pelt/view"
+	"pelt/words"
 )
 
 // mostCompared is how many runs one chart can show.
@@ -47,6 +48,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		if slices.Contains(names[:i], names[i]) {
 			names[i] += ", " + id
 		}
+		doc.Language = words.Accepted(r.Header.Get("Accept-Language"))
 		others := slices.Delete(slices.Clone(ids), i, i+1)
 		docs, pages = append(docs, &doc), append(pages, view.Run(&doc))
 		sides = append(sides, compared{sum, names[i],
@@ -57,7 +59,9 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, http.StatusInternalServerError, err.Error())
 		return
 	}
-	p := view.Page{Title: "Comparison"}
+	l := docs[0].Language
+	w.Header().Set("Vary", "Accept-Language")
+	p := view.Page{Language: l, Title: l.Say("Comparison")}
 	result, err := finding.Compare(finding.Question{Docs: docs, Metrics: metrics})
 	if err != nil {
 		p.Verdict = err.Error()
@@ -70,5 +74,5 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		Command string
 	}{sides, "pelt compare " + strings.Join(ids, " ")}
 	body := part("compare.html", data) + template.HTML(render.Main(p))
-	s.show(w, frame{Title: "Comparison", Here: "/", Body: body, Scripts: []string{"page.js"}})
+	s.show(w, frame{Title: l.Say("Comparison"), Language: l, Here: "/", Body: body, Scripts: []string{"page.js"}})
 }

@@ -19,6 +19,7 @@ import (
 	"pelt/run"
 	"pelt/store"
 	"pelt/view"
+	"pelt/words"
 )
 
 // runs is what pages know of the stored runs.
@@ -271,6 +272,8 @@ func (s *Server) withRun(next func(http.ResponseWriter, *http.Request, *model.Do
 			s.failed(w, err)
 			return
 		}
+		doc.Language = words.Accepted(r.Header.Get("Accept-Language"))
+		w.Header().Set("Vary", "Accept-Language")
 		next(w, r, &doc)
 	}
 }
@@ -278,7 +281,7 @@ func (s *Server) withRun(next func(http.ResponseWriter, *http.Request, *model.Do
 // showRun shows the report of a run, and what can be done with it.
 func (s *Server) showRun(w http.ResponseWriter, _ *http.Request, d *model.Document) {
 	sum, _ := s.runs.find(d.ID)
-	f := frame{Title: Called(sum), Here: "/", Scripts: []string{"page.js"},
+	f := frame{Title: Called(sum), Here: "/", Scripts: []string{"page.js"}, Language: d.Language,
 		Body: template.HTML(render.Main(view.Run(d)))}
 	if sum.State == store.Running {
 		f.Scripts = append(f.Scripts, "grow.js")
@@ -304,6 +307,9 @@ var files = map[string]struct {
 
 func (s *Server) download(w http.ResponseWriter, r *http.Request, d *model.Document) {
 	name := r.PathValue("file")
+	if !strings.HasSuffix(name, ".html") { // what programs read is English
+		d.Language = words.English
+	}
 	f, ok := files[strings.TrimPrefix(name, d.ID)]
 	if !ok {
 		s.fail(w, http.StatusNotFound, "There is no such file.")

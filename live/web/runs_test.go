@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"html"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -122,6 +123,27 @@ func TestRemove(t *testing.T) {
 	s.runs.keep(b)
 	if _, removals, _ := s.runs.all(); len(removals) != 0 {
 		t.Errorf("still told: %+v", removals)
+	}
+}
+
+// A report is in the language that the browser asks for; figures for programs have none.
+func TestLanguages(t *testing.T) {
+	st, _ := storeOf(t)
+	s := serverOf(t, Options{Store: st})
+	a, b := keep(t, st, sample.Router()), keep(t, st, sample.Single())
+	for _, c := range []struct{ accepts, path, want, without string }{
+		{"zh-CN,zh;q=0.9,en;q=0.8", "/run/" + a, `lang="zh-CN"`, "How it was measured"},
+		{"zh-CN", "/run/" + a + "/report", "测量方法", "How it was measured"},
+		{"zh-CN", "/run/" + a + "/" + a + ".html", "测量方法", "How it was measured"},
+		{"zh-CN", "/run/" + a + "/" + a + ".csv", "payload_bytes", "载荷"},
+		{"zh-CN", "/run/" + a + "/" + a + ".json", `"text": "`, "。"},
+		{"zh-CN", "/compare?run=" + a + "&run=" + b, "对比", ""},
+		{"en-US,zh;q=0.5", "/run/" + a, "How it was measured", "测量方法"},
+	} {
+		body := ask(s, "GET", c.path, nil, func(r *http.Request) { r.Header.Set("Accept-Language", c.accepts) }).Body.String()
+		if !strings.Contains(body, c.want) || c.without != "" && strings.Contains(body, c.without) {
+			t.Errorf("%s for %s: want %q and without %q:\n%s", c.path, c.accepts, c.want, c.without, body)
+		}
 	}
 }
 

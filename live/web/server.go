@@ -18,6 +18,7 @@ import (
 
 	"pelt/render"
 	"pelt/store"
+	"pelt/words"
 )
 
 // Options are what a server needs.
@@ -138,6 +139,8 @@ type frame struct {
 	Scripts []string // names of assets
 	Styles  []string // ... beside the one of all pages
 	Body    template.HTML
+	// Language is what the report in the body is written in.
+	Language words.Language
 }
 
 // part carries out a template.

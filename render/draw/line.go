@@ -243,9 +243,9 @@ func (g *plot) marks() {
 			high = max(high, q.Y)
 		}
 		if s.Guest && high > g.y.high {
-			words := s.Name + " up to " + g.Y.Unit.Format(high) + ", beyond this scale."
+			text := g.Language.Sayf("%s up to %s, beyond this scale.", s.Name, g.Y.Unit.Format(high))
 			room := g.Width - textWidth(g.Y.Label, small) - 20
-			g.print(f.right, f.top-12, label{text: fit(words, small, room), size: small, ink: Soft, anchor: End})
+			g.print(f.right, f.top-12, label{text: fit(text, small, room), size: small, ink: Soft, anchor: End})
 			return
 		}
 	}

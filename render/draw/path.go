@@ -4,6 +4,7 @@ import (
 	"pelt/render/plain"
 	"pelt/unit"
 	"pelt/view"
+	"pelt/words"
 )
 
 // Sizes of the picture of a path.
@@ -36,7 +37,7 @@ func Path(v view.Path, width float64) Picture {
 	}
 	for _, l := range v.Losses {
 		if l.Node < 0 { // at none of the places
-			p.Height = lossWords(&p, l, v.Sent, p.Width/2, p.Height+20, p.Width-20)
+			p.Height = lossWords(&p, v.Language, l, v.Sent, p.Width/2, p.Height+20, p.Width-20)
 		}
 	}
 	return p
@@ -78,7 +79,7 @@ func flat(p *Picture, v view.Path, places []place) {
 	middle := 2 + nodeHeight/2
 	for i := range len(v.Nodes) - 1 {
 		x := 1 + box + (box+gap)*float64(i)
-		band(p, x, middle, gap, places[2*i].carries, places[2*i+1].carries)
+		band(p, v.Language, x, middle, gap, places[2*i].carries, places[2*i+1].carries)
 	}
 	p.Height = nodeHeight + 8
 	for i, s := range places {
@@ -92,7 +93,7 @@ func flat(p *Picture, v view.Path, places []place) {
 		}
 		y = 2 + nodeHeight + 38
 		for _, l := range s.losses {
-			y = lossWords(p, l, v.Sent, center, y, slot-10) + 12
+			y = lossWords(p, v.Language, l, v.Sent, center, y, slot-10) + 12
 			p.Height = max(p.Height, y-8)
 		}
 	}
@@ -115,9 +116,9 @@ func node(p *Picture, x, y, width float64, name string) {
 }
 
 // band is a link: as high as the share of packets that enter and leave it.
-func band(p *Picture, x, y, width, enter, leave float64) {
+func band(p *Picture, in words.Language, x, y, width, enter, leave float64) {
 	a, b := max(bandHeight*enter, 1.5)/2, max(bandHeight*leave, 1.5)/2
-	tip := unit.Ratio.Format(leave) + " of the packets went on"
+	tip := in.Sayf("%s of the packets went on", unit.Ratio.Format(leave))
 	p.add(Shape{Form: Polygon, At: []float64{x, y - a, x + width/2, y - a, x + width/2, y - b, x + width, y - b,
 		x + width, y + b, x + width/2, y + b, x + width/2, y + a, x, y + a}, Fill: Series1, Opacity: 0.35, Tip: tip})
 }
@@ -128,8 +129,8 @@ func arrow(p *Picture, x, from, to float64) {
 }
 
 // lossWords says a loss around a middle, and returns where its last line stands.
-func lossWords(p *Picture, l view.Loss, sent uint64, x, y, width float64) float64 {
-	p.print(x, y, label{text: Lost(l, sent), size: normal, ink: Bad, anchor: Middle, bold: true})
+func lossWords(p *Picture, in words.Language, l view.Loss, sent uint64, x, y, width float64) float64 {
+	p.print(x, y, label{text: Lost(in, l, sent), size: normal, ink: Bad, anchor: Middle, bold: true})
 	for _, line := range wrap(plain.Text(l.Text), small, width, mostCause) {
 		y += 16
 		p.print(x, y, label{text: line, size: small, ink: Text, anchor: Middle})
@@ -138,17 +139,17 @@ func lossWords(p *Picture, l view.Loss, sent uint64, x, y, width float64) float6
 }
 
 // Lost says which share of the packets a loss is.
-func Lost(l view.Loss, sent uint64) string {
-	return unit.Ratio.Format(share(float64(l.Packets), sent)) + " lost"
+func Lost(in words.Language, l view.Loss, sent uint64) string {
+	return in.Sayf("%s lost", unit.Ratio.Format(share(float64(l.Packets), sent)))
 }
 
 // Count says what is known of the packets at a node.
 func Count(v view.Path, i int) string {
 	switch i {
 	case 0:
-		return unit.Count.Format(float64(v.Sent)) + " sent"
+		return v.Language.Sayf("%s sent", unit.Count.Format(float64(v.Sent)))
 	case len(v.Nodes) - 1:
-		return unit.Count.Format(float64(v.Received)) + " received"
+		return v.Language.Sayf("%s received", unit.Count.Format(float64(v.Received)))
 	}
 	return ""
 }
@@ -163,7 +164,7 @@ func upright(p *Picture, v view.Path, places []place) {
 			high = max(high, 16)
 			w := max(bandHeight*s.carries, 1.5)
 			p.box(x-w/2, y, w, high, Shape{Fill: Series1, Opacity: 0.35})
-			sideLosses(p, s.losses, v.Sent, x+bandHeight/2, y)
+			sideLosses(p, v.Language, s.losses, v.Sent, x+bandHeight/2, y)
 			y += high
 			continue
 		}
@@ -176,19 +177,19 @@ func upright(p *Picture, v view.Path, places []place) {
 		p.print(p.Width-12, y+23, label{text: text, size: small, ink: Soft, anchor: End})
 		p.print(12, y+23, label{text: fit(name, normal, (p.Width-36-textWidth(text, small))/boldness), size: normal,
 			ink: Text, bold: true})
-		sideLosses(p, s.losses, v.Sent, 14, y+head-6)
+		sideLosses(p, v.Language, s.losses, v.Sent, 14, y+head-6)
 		y += head + high
 	}
 	p.Height = y + 2
 }
 
 // sideLosses lists losses from a place on, each with an arrow.
-func sideLosses(p *Picture, losses []view.Loss, sent uint64, x, y float64) {
+func sideLosses(p *Picture, in words.Language, losses []view.Loss, sent uint64, x, y float64) {
 	for _, l := range losses {
 		at := y + 14
 		p.line(Bad, 2, x, at, x+12, at)
 		p.add(Shape{Form: Polygon, At: []float64{x + 11, at - 5, x + 11, at + 5, x + 18, at}, Fill: Bad})
-		p.print(x+25, at+4, label{text: Lost(l, sent), size: normal, ink: Bad, bold: true})
+		p.print(x+25, at+4, label{text: Lost(in, l, sent), size: normal, ink: Bad, bold: true})
 		p.print(x+25, at+20, label{text: fit(plain.Text(l.Text), small, p.Width-x-35), size: small, ink: Text})
 		y += 40
 	}

@@ -63,19 +63,22 @@ func fit(s string, size, width float64) string {
 func wrap(s string, size, width float64, most int) []string {
 	var lines []string
 	line := ""
-	words := strings.FieldsFunc(plain.Glue(s), func(r rune) bool { return r == ' ' })
-	if len(words) == 0 {
+	pieces := plain.Pieces(plain.Glue(s))
+	if len(pieces) == 0 {
 		return nil
 	}
-	for i, word := range words {
-		with := strings.TrimLeft(line+" "+word, " ")
+	for i, p := range pieces {
+		with := strings.TrimLeft(line+p.Before+p.Text, " ")
 		switch {
 		case line == "" || textWidth(with, size) <= width:
 			line = with
 		case len(lines) == most-1:
-			return append(lines, fit(strings.Join(append([]string{line}, words[i:]...), " "), size, width))
+			for _, rest := range pieces[i:] {
+				line += rest.Before + rest.Text
+			}
+			return append(lines, fit(line, size, width))
 		default:
-			lines, line = append(lines, fit(line, size, width)), word
+			lines, line = append(lines, fit(line, size, width)), p.Text
 		}
 	}
 	return append(lines, fit(line, size, width))

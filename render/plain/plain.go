@@ -71,7 +71,7 @@ func Glue(s string) string {
 	for i, w := range words {
 		switch {
 		case i == 0:
-		case endsInDigit(words[i-1]) && continues(strings.TrimRight(w, ".,;:)")):
+		case endsInDigit(words[i-1]) && continues(strings.TrimRight(narrow(w), ".,;:)")):
 			out.WriteString("\u00a0")
 		default:
 			out.WriteByte(' ')
@@ -79,6 +79,14 @@ func Glue(s string) string {
 		out.WriteString(w)
 	}
 	return out.String()
+}
+
+// narrow is a word up to its first wide character: Chinese needs no space behind a unit.
+func narrow(word string) string {
+	if at := strings.IndexFunc(word, func(r rune) bool { return runeWidth(r) == 2 }); at >= 0 {
+		return word[:at]
+	}
+	return word
 }
 
 func endsInDigit(s string) bool { return s != "" && s[len(s)-1] >= '0' && s[len(s)-1] <= '9' }
@@ -100,21 +108,46 @@ func Spaces(s string) string { return spaces.Replace(s) }
 
 var spaces = strings.NewReplacer("\u00a0", " ", "\u202f", " ")
 
+// Piece is what a line is not broken within: a word, or a wide character with the marks that belong to it.
+type Piece struct{ Before, Text string } // Before is the space before it, or nothing
+
+// Marks that begin no line, and marks that end none, in text of wide characters.
+const (
+	closing = "。，；：、！？）》」』”…·.,;:!?)%"
+	opening = "（《「『“(≥"
+)
+
+// Pieces are what lines may break between: words, and of Chinese the characters.
+func Pieces(s string) (all []Piece) {
+	for word := range strings.SplitSeq(s, " ") {
+		before, begin, last := " ", 0, rune(0)
+		for i, r := range word {
+			wide := runeWidth(r) == 2 || runeWidth(last) == 2
+			if i > 0 && wide && !strings.ContainsRune(closing, r) && !strings.ContainsRune(opening, last) {
+				all = append(all, Piece{before, word[begin:i]})
+				before, begin = "", i
+			}
+			last = r
+		}
+		if begin < len(word) {
+			all = append(all, Piece{before, word[begin:]})
+		}
+	}
+	return all
+}
+
 // Wrap breaks a sentence at a number of columns. The first line begins with head, others with indent.
 func Wrap(s, head, indent string, columns int) []string {
 	line, empty := head, true
 	var lines []string
-	for word := range strings.SplitSeq(Glue(Text(s)), " ") {
-		if word == "" {
-			continue
-		}
-		if !empty && Width(line)+1+Width(word) > columns {
+	for _, p := range Pieces(Glue(Text(s))) {
+		if !empty && Width(line)+Width(p.Before+p.Text) > columns {
 			lines, line, empty = append(lines, line), indent, true
 		}
 		if !empty {
-			line += " "
+			line += p.Before
 		}
-		line += Cut(word, columns-Width(line))
+		line += Cut(p.Text, columns-Width(line))
 		empty = false
 	}
 	lines = append(lines, line)
@@ -126,8 +159,8 @@ func Wrap(s, head, indent string, columns int) []string {
 
 // WrapWhole is Wrap for text that is to be copied: where a word is longer than a line, nothing is broken or cut.
 func WrapWhole(s, head, indent string, columns int) []string {
-	for word := range strings.FieldsSeq(s) {
-		if Width(head)+Width(word) > columns || Width(indent)+Width(word) > columns {
+	for _, p := range Pieces(s) {
+		if Width(head)+Width(p.Text) > columns || Width(indent)+Width(p.Text) > columns {
 			return []string{head + Text(s)}
 		}
 	}

@@ -86,3 +86,26 @@ func TestSpark(t *testing.T) {
 		}
 	}
 }
+
+// Chinese is broken between characters, but no line begins or ends with a mark that belongs to its neighbour, and no
+// figure leaves its unit.
+func TestWrapChinese(t *testing.T) {
+	const text = "路由器 10.0.1.1 未开启转发（net.ipv4.ip_forward=0），丢弃 3 012 个包。不丢包最高 393 kpps（18 B）；再快，先丢在路由器的网卡环形缓冲区。"
+	for columns := 32; columns < 90; columns++ {
+		lines := Wrap(text, "", "", columns)
+		for _, l := range lines {
+			if Width(l) > columns {
+				t.Errorf("%d columns: %q has %d", columns, l, Width(l))
+			}
+			if strings.IndexAny(l, "，。；：）") == 0 || strings.HasSuffix(l, "（") {
+				t.Errorf("%d columns: %q begins or ends with a mark of its neighbour", columns, l)
+			}
+			if strings.HasSuffix(l, "393") || strings.HasSuffix(l, "3") {
+				t.Errorf("%d columns: %q ends within a figure", columns, l)
+			}
+		}
+		if got := strings.ReplaceAll(strings.Join(lines, ""), " ", ""); got != strings.ReplaceAll(text, " ", "") {
+			t.Errorf("%d columns: got %q", columns, got)
+		}
+	}
+}

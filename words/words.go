@@ -1,0 +1,124 @@
+// Package words has what people read in languages other than English.
+//
+// English stands where it is made. An English text is its own code, and sentences of findings have codes of their own;
+// a language is a table of texts by code. It knows no findings, and decides nothing.
+package words
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Language is what a reader reads. The zero value is English.
+type Language string
+
+const (
+	English Language = ""
+	Chinese Language = "zh"
+)
+
+// Say returns an English text in the language; text that its table lacks stays as it is. A text may hold verbs of
+// fmt or marks of its own, which it keeps.
+func (l Language) Say(text string) string {
+	if said, ok := chinese[text]; ok && l == Chinese {
+		return said
+	}
+	return text
+}
+
+// Sayf says a format, and puts values into it.
+func (l Language) Sayf(format string, values ...any) string {
+	return fmt.Sprintf(l.Say(format), values...)
+}
+
+// Of returns the sentence for the code of a finding, in place of the English one.
+func (l Language) Of(code, english string) string {
+	if said, ok := chineseSentences[code]; ok && l == Chinese {
+		return said
+	}
+	return english
+}
+
+// Codes are the codes of the sentences that the language's own table has.
+func (l Language) Codes() iter.Seq[string] {
+	if l == Chinese {
+		return maps.Keys(chineseSentences)
+	}
+	return func(func(string) bool) {}
+}
+
+// Join puts texts of a list one behind the other.
+func (l Language) Join(texts []string) string { return strings.Join(texts, l.Say(", ")) }
+
+// Names puts the texts of a name that are not empty one behind the other.
+func (l Language) Names(texts ...string) string {
+	return l.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }))
+}
+
+// Sentences puts sentences one behind the other.
+func (l Language) Sentences(all []string) string {
+	if l == Chinese {
+		return strings.Join(all, "")
+	}
+	return strings.Join(all, " ")
+}
+
+// Tag is the language as HTML names it (RFC 5646).
+func (l Language) Tag() string {
+	if l == Chinese {
+		return "zh-CN"
+	}
+	return "en"
+}
+
+// Parse reads a language as a user names it: en, zh, or with a country.
+func Parse(name string) (Language, error) {
+	first, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "-")
+	switch first {
+	case "en":
+		return English, nil
+	case "zh":
+		return Chinese, nil
+	}
+	return English, fmt.Errorf("want en or zh, not %q", name)
+}
+
+// Find chooses by the variables of an environment: PELT_LANG, else LC_ALL, LC_MESSAGES or LANG, of which the first that
+// is set decides. Those name a character set, too: without UTF-8 the language is English. An unknown language is English.
+func Find(variable func(string) string) Language {
+	if name := variable("PELT_LANG"); name != "" {
+		l, _ := Parse(name)
+		return l
+	}
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		value := variable(name)
+		if value == "" {
+			continue
+		}
+		locale, set, _ := strings.Cut(value, ".")
+		set, _, _ = strings.Cut(strings.ToLower(set), "@")
+		if set != "utf-8" && set != "utf8" {
+			return English
+		}
+		l, _ := Parse(locale)
+		return l
+	}
+	return English
+}
+
+// Accepted chooses by the header Accept-Language of a request (RFC 9110 section 12.5.4): the first language in it that
+// there is. Browsers list languages in the order of preference.
+func Accepted(header string) Language {
+	for choice := range strings.SplitSeq(header, ",") {
+		name, weight, _ := strings.Cut(choice, ";")
+		if l, err := Parse(strings.TrimSpace(name)); err == nil && strings.Trim(strings.TrimSpace(weight), "q=0.") != "" {
+			return l
+		} else if err == nil && strings.TrimSpace(weight) == "" {
+			return l
+		}
+	}
+	return English
+}

@@ -1,0 +1,74 @@
+package words
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+)
+
+func TestFind(t *testing.T) {
+	for _, c := range []struct {
+		environment map[string]string
+		want        Language
+	}{
+		{nil, English},
+		{map[string]string{"LANG": "zh_CN.UTF-8"}, Chinese},
+		{map[string]string{"LANG": "zh_TW.utf8"}, Chinese},
+		{map[string]string{"LANG": "zh_CN.GB18030"}, English},
+		{map[string]string{"LANG": "zh_CN"}, English},
+		{map[string]string{"LANG": "de_DE.UTF-8@euro"}, English},
+		{map[string]string{"LANG": "zh_CN.UTF-8", "LC_ALL": "C"}, English},
+		{map[string]string{"LANG": "zh_CN.UTF-8", "LC_MESSAGES": "POSIX"}, English},
+		{map[string]string{"LANG": "C.UTF-8", "LC_MESSAGES": "zh_CN.UTF-8"}, Chinese},
+		{map[string]string{"LANG": "zh_CN.UTF-8", "PELT_LANG": "en"}, English},
+		{map[string]string{"LC_ALL": "C", "PELT_LANG": "zh-CN"}, Chinese},
+		{map[string]string{"LANG": "zh_CN.UTF-8", "PELT_LANG": "fr"}, English},
+	} {
+		if got := Find(func(name string) string { return c.environment[name] }); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.environment, got, c.want)
+		}
+	}
+}
+
+func TestAccepted(t *testing.T) {
+	for header, want := range map[string]Language{"": English, "zh-CN,zh;q=0.9,en;q=0.8": Chinese, "en-US,en;q=0.9,zh;q=0.8": English,
+		"fr, zh;q=0.5": Chinese, "zh;q=0, en": English, "de": English, "*": English} {
+		if got := Accepted(header); got != want {
+			t.Errorf("%q: got %q, want %q", header, got, want)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for name, want := range map[string]Language{"en": English, "zh": Chinese, "zh_CN": Chinese, "ZH-hans": Chinese} {
+		if got, err := Parse(name); got != want || err != nil {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+	}
+	for _, name := range []string{"", "fr", "zhx"} {
+		if _, err := Parse(name); err == nil {
+			t.Errorf("%q is taken", name)
+		}
+	}
+}
+
+var mark = regexp.MustCompile(`%(\[\d\])?(\.0)?(\[\d\])?[sdfhrc]|#|@|\{[^}]*\}`)
+
+// A text keeps its verbs and marks, whatever their order.
+func TestMarks(t *testing.T) {
+	plain := func(text string) []string {
+		marks := mark.FindAllString(text, -1)
+		for i, m := range marks {
+			if marks[i] = regexp.MustCompile(`\[\d\]`).ReplaceAllString(m, ""); marks[i] == "%r" {
+				marks[i] = "%h"
+			}
+		}
+		slices.Sort(marks)
+		return marks
+	}
+	for english, said := range chinese {
+		if !slices.Equal(plain(english), plain(said)) {
+			t.Errorf("%q has other marks in Chinese: %q", english, said)
+		}
+	}
+}
