@@ -2,6 +2,7 @@ package iperf3
 
 import (
 	"context"
+	"sync"
 
 	"pelt/engine"
 	"pelt/measure"
@@ -129,7 +130,7 @@ func (e *clientEnd) Account(r *engine.Report, _ engine.Sent) {
 	}
 	r.Send = &engine.SendReport{DurationNanos: x.duration.Nanoseconds()}
 	if x.asked.udp {
-		r.Send.Gap, r.Send.GapCounts = x.gaps.Percentiles(), x.gaps.Buckets()
+		r.Send.Gap, r.Send.GapCounts = x.gaps.told()
 	} else {
 		r.Send.TCP = &model.TCPFacts{Control: model.Clip(x.theirs.Congestion)}
 	}
@@ -152,21 +153,44 @@ func (e *clientEnd) Account(r *engine.Report, _ engine.Sent) {
 // Close frees nothing: the session owns all.
 func (e *clientEnd) Close() error { return nil }
 
-// gapMeter times a client's sends by the time stamps of packets that came and were sent one after the other.
+// gaps are the times between a client's sends, by the time stamps of packets that came and were sent one after the
+// other. The client's end tells them while the receiving one still waits for what is on the way.
+type gaps struct {
+	mu    sync.Mutex
+	times *measure.Histogram
+	last  []model.Arrival // by stream
+}
+
+func newGaps(streams int) *gaps {
+	return &gaps{times: measure.NewHistogram(streams), last: make([]model.Arrival, streams)}
+}
+
+func (g *gaps) observe(stream int, batch []model.Arrival) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, a := range batch {
+		last := &g.last[stream]
+		if last.Bytes > 0 && a.Sequence == last.Sequence+1 && a.SendNanos >= last.SendNanos {
+			g.times.Record(stream, int64(a.SendNanos-last.SendNanos), 1)
+		}
+		*last = a
+	}
+}
+
+func (g *gaps) told() (*model.Percentiles, []model.Bucket) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.times.Percentiles(), g.times.Buckets()
+}
+
+// gapMeter is a meter that also times a client's sends.
 type gapMeter struct {
 	engine.Meter
-	gaps *measure.Histogram
-	last []model.Arrival // by stream
+	gaps *gaps
 }
 
 // Observe counts packets; see engine.Meter.
 func (g *gapMeter) Observe(stream int, batch []model.Arrival) {
-	for _, a := range batch {
-		last := &g.last[stream]
-		if last.Bytes > 0 && a.Sequence == last.Sequence+1 && a.SendNanos >= last.SendNanos {
-			g.gaps.Record(stream, int64(a.SendNanos-last.SendNanos), 1)
-		}
-		*last = a
-	}
+	g.gaps.observe(stream, batch)
 	g.Meter.Observe(stream, batch)
 }

@@ -16,7 +16,6 @@ import (
 	"pelt/engine"
 	"pelt/engine/tcp"
 	"pelt/engine/udp"
-	"pelt/measure"
 	"pelt/model"
 )
 
@@ -53,9 +52,9 @@ type Session struct {
 	theirs   *results // the client's
 	ended    error    // what ended the test early
 	duration time.Duration
-	segments []uint64           // of each stream over TCP, that came
-	gaps     *measure.Histogram // of UDP, between two sends of a stream
-	report   engine.Report      // of the end that received
+	segments []uint64      // of each stream over TCP, that came
+	gaps     *gaps         // of UDP
+	report   engine.Report // of the end that received
 	sent     engine.Sent
 }
 
@@ -157,9 +156,9 @@ func (x *Session) open(ctx context.Context) (err error) {
 	if !x.asked.udp {
 		return x.openTCP(ctx, o)
 	}
-	x.gaps = measure.NewHistogram(x.flow.Streams)
+	x.gaps = newGaps(x.flow.Streams)
 	o.Tap = func(m engine.Meter) engine.Meter {
-		return &gapMeter{Meter: m, gaps: x.gaps, last: make([]model.Arrival, x.flow.Streams)}
+		return &gapMeter{Meter: m, gaps: x.gaps}
 	}
 	x.udp, err = x.server.udp.SocketsFor(thisHost{}, o, clientCodec{trial: o.Trial, wide: x.asked.wide})
 	if err != nil {
