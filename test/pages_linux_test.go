@@ -69,6 +69,9 @@ func shown(t *testing.T, from, name, command string) string {
 	default:
 		args = []string{"report", name + ".json"}
 	}
+	if strings.Contains(command, " --lang zh") {
+		args = append(args, "--lang", "zh")
+	}
 	c := exec.Command(peltproc.Binary, args...)
 	c.Dir, c.Env = keptRuns, append(os.Environ(), "COLUMNS=80")
 	text, err := c.Output()
@@ -159,7 +162,7 @@ func sessionPages(t *testing.T) map[string][]byte {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}
 	texts := map[string][]byte{}
-	for _, path := range append(pages, "../README.md") {
+	for _, path := range append(pages, "../README.md", "../README.zh-CN.md") {
 		if texts[path], err = os.ReadFile(path); err != nil {
 			t.Fatal(err)
 		}
