@@ -329,7 +329,7 @@ var chinese = map[string]string{
 	"Run": "运行", "Target": "目标", "Direction": "方向", "Flow": "流", "From": "从", "To": "到", "Protocol": "协议",
 	"Control": "拥塞控制", "Streams of": "流的算法", "Receivers": "接收端数", "Streams": "流数", "Payload": "载荷",
 	"Frame": "帧长", "Fragments": "分片", "Trial": "试验", "Repeat": "重复", "State": "状态", "Engine": "引擎", "Time": "时间",
-	"Layer": "层", "Cause": "原因", "Host": "主机", "Known from": "依据", "Receiver": "接收端", "Core": "核", "Goal": "目标",
+	"Layer": "层", "Cause": "原因", "Host": "主机", "Known from": "可信度", "Receiver": "接收端", "Core": "核", "Goal": "目标",
 	"Asked rate": "要求速率", "Asked rate down": "下行要求速率", "Send interval": "发送间隔", "Profile": "发包模式", "Packets": "包数", "Measure": "测量时间",
 	"Warmup": "预热", "Send buffer": "发送缓冲区", "Receive buffer": "接收缓冲区", "Variant": "变体", "Pair": "主机对",
 	"Search": "搜索", "Load": "负载", "Traffic": "流量",
