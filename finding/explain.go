@@ -98,9 +98,9 @@ func Explain(d *model.Document, a Ask) []Finding {
 	case len(udp) == 0 && len(table.Accounted(rows)) > 0:
 		out = append(out, linkLosses(rows)...)
 	case len(udp) == 0:
-		out = append([]Finding{say("explain.tcp", Answer)}, linkLosses(rows)...)
+		out = append([]Finding{sentAgain(rows, Answer)}, linkLosses(rows)...)
 	case tcp:
-		out = append(out, say("explain.tcp", Fact))
+		out = append(out, sentAgain(rows, Fact))
 	}
 	out = append(out, blocked...)
 	for _, f := range All(rows, Unexplained, Grown, Uneven, Unaccepted, Carriers, Moves, LeftOut, Accounts, Watching) {
@@ -112,6 +112,19 @@ func Explain(d *model.Document, a Ask) []Finding {
 		out = append(out, nextOf("advice.see", d))
 	}
 	return out
+}
+
+// sentAgain says whether TCP sent anything again, where no ledger tells more.
+func sentAgain(rows []table.Row, level Level) Finding {
+	resent := table.MetricOf("retransmit_ratio")
+	some := func(r table.Row) bool {
+		share, known := resent.Value(r)
+		return r.Flow.Protocol == model.TCP && !(known && share == 0)
+	}
+	if slices.ContainsFunc(rows, some) {
+		return say("explain.tcp", level)
+	}
+	return say("explain.no-again", level)
 }
 
 // Lost says how much of some rows was lost, and where most of it was. Trials that are not

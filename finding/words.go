@@ -442,7 +442,8 @@ var sentences = map[string]string{
 	"explain.again": `TCP sent {loss_ratio} again[, {unknown_ratio} of that without a known cause|, {share_ratio} ` +
 		`of that: {first}].¶That is {lost_packets} of ` +
 		`{attempted_packets} segments[; {unknown_ratio ?}known causes: {places}|; then {places}].`,
-	"explain.tcp": `TCP sent lost segments again; it does not tell where each was lost.`,
+	"explain.tcp":      `TCP sends lost segments again; it does not tell where each was lost.`,
+	"explain.no-again": `TCP sent no segment again.`,
 	"explain.frames": `Emulated link {from} to {to}: of {frames_count} frames {frames_count:lost} were lost as ` +
 		`asked, and {frames_count:full} found its queue full.`,
 	"explain.trial":   `the run has trials 1 to {trials}, not {trial}`,
