@@ -192,7 +192,7 @@ func TestIperfClientSendsAgain(t *testing.T) {
 		t.Fatalf("%v\n%s\n%s", err, client, server)
 	}
 	id := explained.FindStringSubmatch(said.Output)
-	if id == nil || !strings.Contains(said.Output, "TCP sent ") {
+	if id == nil || !strings.Contains(said.Output, " again") {
 		t.Fatalf("the client is told %q", said.Output)
 	}
 	file := filepath.Join(work, "run.json")
