@@ -32,8 +32,8 @@ func Drops(d model.LiveDrops, filter string, seconds float64, rest uint64) []Fin
 			out = append(out, say(n.code, Doubt).number("drops_count", "", float64(n.count)))
 		}
 	}
-	if d.Why != "" {
-		out = append(out, say("drops.why", Doubt).word("why", d.Why))
+	if len(d.Why) > 0 {
+		out = append(out, say("drops.why", Doubt).word("why", Why(d.Why)))
 	}
 	return out
 }

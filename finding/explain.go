@@ -242,7 +242,7 @@ func Account(r table.Row) []Finding {
 
 func Watched(l words.Language, o model.Observed) Finding {
 	f := say("watched."+cmp.Or(string(o.Mode), "none"), Fact).In(l)
-	f.Words = map[string]string{"node": l.Say(o.Node), "mode": string(o.Mode), "why": l.Say(o.Why),
+	f.Words = map[string]string{"node": l.Say(o.Node), "mode": string(o.Mode), "why": WhyIn(l, model.Reasons(o.Why)),
 		"unread": WhyIn(l, model.Reasons(o.Unread))}
 	if sentences[f.Code] == "" {
 		f.Code = "watched.other"

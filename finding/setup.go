@@ -205,7 +205,7 @@ func Watching(rows []table.Row) []Finding {
 			continue
 		}
 		for _, o := range r.Trial.Observed {
-			less := o.Mode == "" || o.Why != "" && o.Mode != r.Doc.Plan.Drops &&
+			less := o.Mode == "" || len(o.Why) > 0 && o.Mode != r.Doc.Plan.Drops &&
 				(o.Mode == model.DropsOff || o.Mode == model.DropsCount)
 			f := Watched(r.Language(), model.Observed{Node: o.Node, Mode: o.Mode, Why: o.Why})
 			f.Level = Doubt

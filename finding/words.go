@@ -703,6 +703,36 @@ var sentences = map[string]string{
 	"why.not-observed":   `counters: the router was not observed at the begin and at the end`,
 	"why.warmup-counted": `the counters at the end of the warm-up, so their figures hold the warm-up`,
 	"why.no-counters":    `counters: the router tells none`,
+
+	// Why drops are not watched, or not by their sequences, and why a node was not watched.
+	"why.not-asked":       `drops were not asked for`,
+	"why.drops-unwatched": `drops are not watched here`,
+	"why.drops-elsewhere": `drops can be watched on Linux on amd64 and arm64 only, not on {name}`,
+	"why.no-btf": `this kernel has no type information (/sys/kernel/btf/vmlinux, ` +
+		`CONFIG_DEBUG_INFO_BTF)`,
+	"why.kernel-old": `this is {name}, and Linux 5.5 or later is needed`,
+	"why.no-rights": `pelt must run as root there (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN), outside of sandboxes ` +
+		`that forbid BPF`,
+	"why.no-bpf":          `this kernel has no BPF (CONFIG_BPF_SYSCALL)`,
+	"why.program-refused": `Linux {name} refused the BPF program: {text}`,
+	"why.watch-failed":    `the watch failed: {text}`,
+	"why.names-hidden": `the kernel hides the names of its functions (sysctl kernel.kptr_restrict, ` +
+		`CAP_SYSLOG)`,
+	"why.names-unread":   `the names of kernel functions could not be read: {text}`,
+	"why.reasons-untold": `this Linux is older than 5.17 and tells no reasons: its functions name the causes`,
+	"why.payload-far": `Linux before 6.12 does not show the end of packets that leave as one buffer ` +
+		`(UDP_SEGMENT): they are counted, but not told by sequence`,
+	"why.ports-unfollowed":  `packets whose ports a NAT changes are not followed: {text}`,
+	"why.pieces-unfollowed": `later fragments of a packet are not followed: {text}`,
+	"why.no-room":           `there was no room for a verdict on each packet beside the other flows`,
+	"why.warmup-drops":      `TCP's drops in the warm-up count as well: {text}`,
+	"why.by-counters":       `a router under test is watched by its counters`,
+	"why.no-pelt":           `it runs iperf3 and not pelt`,
+	"why.untold":            `its account of the trial is missing`,
+	"why.untold-fault":      `its account is missing: {text}`,
+	"why.told-later":        `it tells when the trial has ended`,
+	"why.link-untold":       `the process that holds the lab has no account of an emulated link`,
+
 	"why.no-frames": `flow {flow}: no XDP frame arrived at the {node}; the path may still carry what sockets ` +
 		`send: try --engine udp`,
 	"why.samples-dropped": `{messages} progress samples were dropped, because they were not taken in time`,

@@ -215,7 +215,7 @@ func (w *farWatch) account() model.Observation {
 		err = errors.New("no account")
 	}
 	if err != nil {
-		return model.Observation{Mode: model.DropsOff, Why: "its account is missing: " + err.Error(),
+		return model.Observation{Mode: model.DropsOff, Why: model.Reasons{{Code: model.UntoldFault, Text: err.Error()}},
 			Unread: model.Reasons{{Code: model.Unread, Name: "counters", Text: err.Error()}},
 			Router: &model.RouterWatch{Node: routerNode,
 				Gaps: []model.RouterGap{{Why: model.GapClosed, Said: err.Error()}}}}

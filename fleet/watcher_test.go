@@ -213,7 +213,7 @@ func observerLost(t *testing.T, r Router, lose func(), why string) {
 	_, _ = w.Do(t.Context(), engine.Still, engine.Known{Lost: true})
 	o := w.Account().Observed
 	told, series := o.Router, o.Series
-	if o.Mode != model.DropsOff || !strings.Contains(o.Why, why) || len(o.Unread) != 1 {
+	if o.Mode != model.DropsOff || !o.Why.Has(model.UntoldFault) || !strings.Contains(o.Why[0].Text, why) || len(o.Unread) != 1 {
 		t.Errorf("observed %+v", o)
 	}
 	if len(told.Gaps) != 1 || len(series) != 0 || told.Gaps[0].Said != name+": "+why {

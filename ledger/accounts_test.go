@@ -123,7 +123,7 @@ func TestAccounts(t *testing.T) {
 			in.SocketKnown, in.SocketDrops = true, 60
 			in.Nodes[1].Observation.Drops = verdicts(marks(0, 60, 0), []model.Site{buffer},
 				model.SiteCount{Site: 0, Packets: 60})
-			in.Nodes[0].Observation, in.Nodes[0].Why = nil, "its agent died"
+			in.Nodes[0].Observation = nil
 			add(&in.Nodes[1], 5000,
 				"Udp.RcvbufErrors Udp.InErrors Udp.NoPorts Ip.InReceives softnet.dropped dev.eth0.rx_dropped "+
 					"qdisc.eth0.clsact.ffff:.drops nft.inet.filter.input.5.packets")

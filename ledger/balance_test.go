@@ -113,7 +113,7 @@ func drawInput(t *rapid.T) Input {
 	}
 	for _, name := range rapid.SampledFrom([][]string{{"sender", "receiver"}, {"sender", "router", "receiver"},
 		{"receiver"}, {}, {"x", "x"}}).Draw(t, "nodes") {
-		n := Node{Name: name, Why: "not there"}
+		n := Node{Name: name}
 		if rapid.IntRange(0, 3).Draw(t, "observed") > 0 {
 			n.Observation = &model.Observation{
 				Boot: rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "boot"), Namespace: rapid.Uint64Range(0,

@@ -140,8 +140,6 @@ func (b *book) nodeChecks(c *checks) {
 	for _, v := range b.path.nodes {
 		o := v.Observation
 		switch {
-		case o == nil && v.Why != "":
-			c.law(true, "observed.why", v.Name, v.Why)
 		case o == nil:
 			c.law(true, "observed", v.Name)
 		case o.Unsettled:

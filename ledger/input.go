@@ -68,7 +68,6 @@ type Input struct {
 // Node is one node of the path as the flow passes it.
 type Node struct {
 	Name        string
-	Why         string // it was not observed; "" if it was
 	Observation *model.Observation
 	In, Out     []string // its interfaces toward the sender and the receiver, where known
 }

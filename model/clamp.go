@@ -185,6 +185,7 @@ func jsonNames(t reflect.Type) []string {
 func (o *Observation) Clamp(flows []Flow) {
 	Clamp(o)
 	o.Unread.Clip()
+	o.Why.Clip()
 	o.Counters = slices.DeleteFunc(o.Counters, func(c Counter) bool { return c.Name == "" })
 	for i := range o.Counters {
 		c := &o.Counters[i]

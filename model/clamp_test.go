@@ -11,13 +11,13 @@ import (
 // TestClampObservation: another host's observation keeps what can be, of the trial's flows.
 func TestClampObservation(t *testing.T) {
 	long := strings.Repeat("x", maxTextLength+1)
-	o := Observation{Mode: "all", Why: long, IdleS: math.Inf(1), Unread: slices.Repeat(Reasons{{Text: long}}, 1000),
+	o := Observation{Mode: "all", Why: Reasons{{Text: long}}, IdleS: math.Inf(1), Unread: slices.Repeat(Reasons{{Text: long}}, 1000),
 		Counters: []Counter{{Name: "Udp.InErrors", Whole: 3, Measure: 9, IdleHz: math.NaN()}, {Name: long}, {}},
 		Drops: &Drops{Flows: []FlowDrops{{Flow: "up", Streams: make([]Marks, 1)},
 			{Flow: "up", Streams: make([]Marks, 2)}, {Flow: "other"},
 			{Flow: "up", Way: "back"}, {Flow: "up", Way: WayAsks, Streams: make([]Marks, 1)}}}}
 	o.Clamp([]Flow{{Name: "up", Streams: 1}})
-	if o.Mode != DropsOff || len(o.Why) != maxTextLength || o.IdleS != 0 || len(o.Unread) != 64 || len(o.Unread[0].Text) != maxTextLength ||
+	if o.Mode != DropsOff || len(o.Why[0].Text) != maxTextLength || o.IdleS != 0 || len(o.Unread) != 64 || len(o.Unread[0].Text) != maxTextLength ||
 		len(o.Drops.Flows) != 1 {
 		t.Errorf("what stays: %+v", o)
 	}

@@ -17,7 +17,7 @@ type LiveDrops struct {
 	SitesLost uint64     `json:"sites_lost,omitempty"`  // packets so far whose place found no room
 	Unsorted  uint64     `json:"unsorted,omitempty"`    // packets so far of flows without room, maybe of a host that was asked for
 	Unwatched uint64     `json:"missed,omitempty"`      // drops so far while the watch was busy there
-	Why       string     `json:"cannot_tell,omitempty"` // what this kernel does not let the watch tell, one line
+	Why       Reasons    `json:"cannot_tell,omitempty"` // what this kernel does not let the watch tell
 }
 
 // LiveDrop is what one place dropped of one flow.

@@ -40,7 +40,7 @@ type Observation struct {
 	Boot      string        `json:"boot,omitempty"` // the same for hosts that share a kernel
 	Namespace uint64        `json:"namespace"`      // inode of the host's network namespace; 0 unknown
 	Mode      DropMode      `json:"mode"`           // how drops were watched, off if they were not
-	Why       string        `json:"why,omitempty"`  // of a mode below the asked one: one line
+	Why       Reasons       `json:"why,omitempty"`  // of a mode below the asked one, or what it does not tell
 	Drops     *Drops        `json:"drops,omitempty"`
 	Counters  []Counter     `json:"counters,omitempty"` // all that moved, and those that a check needs
 	Knobs     []HostSetting `json:"knobs,omitempty"`

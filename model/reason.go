@@ -81,6 +81,33 @@ const (
 	WarmupCounted = "warmup-counted"
 	NoCounters    = "no-counters"
 
+	// Why a kernel's drops are not watched, or are not known by their sequences.
+	NotAsked         = "not-asked"
+	DropsUnwatched   = "drops-unwatched"
+	DropsElsewhere   = "drops-elsewhere" // Name: the system and its processor
+	NoBTF            = "no-btf"
+	KernelOld        = "kernel-old" // Name: the kernel's release
+	NoRights         = "no-rights"
+	NoBPF            = "no-bpf"
+	ProgramRefused   = "program-refused" // by the verifier of the kernel Name
+	WatchFailed      = "watch-failed"
+	NamesHidden      = "names-hidden"
+	NamesUnread      = "names-unread"
+	ReasonsUntold    = "reasons-untold"
+	PayloadFar       = "payload-far"
+	PortsUnfollowed  = "ports-unfollowed"
+	PiecesUnfollowed = "pieces-unfollowed"
+	NoRoom           = "no-room"
+	WarmupDrops      = "warmup-drops"
+	ByCounters       = "by-counters" // a router under test
+
+	// Why a node was not watched, or did not tell.
+	NoPelt      = "no-pelt" // it runs iperf3
+	Untold      = "untold"
+	UntoldFault = "untold-fault"
+	ToldLater   = "told-later"
+	LinkUntold  = "link-untold"
+
 	// Other doubts about a trial.
 	NoFrames       = "no-frames"
 	SamplesDropped = "samples-dropped"
@@ -121,7 +148,7 @@ const (
 var reasonStates = map[State][]string{
 	Invalid: {SenderStarved, SenderStolen, SenderCoreFull, SenderTimerLate, SenderLate, SenderStalled,
 		InterfaceRefused, NothingSent, NothingThrough, PacketTooBig, SendRefused, RefusedSince, FramesAstray,
-		AccountMissing, AccountWrong, LinkBehind, LinkUnread, TCPWindow, HostBusy, HostSlept, InterfaceGone,
+		AccountMissing, AccountWrong, LinkBehind, LinkUnread, LinkUntold, TCPWindow, HostBusy, HostSlept, InterfaceGone,
 		InterfaceMTU, ChangeFailed, PairUnmeasured},
 	Aborted: {ReceiverSilent, TrialCut, Interrupted, NoPath, StillOpen},
 }
@@ -139,12 +166,21 @@ func (r Reason) State() State {
 // Doubts are reasons as a document has them.
 type Doubts []Reason
 
-// UnmarshalJSON leaves out the sentences that older versions stored in place of reasons.
+// UnmarshalJSON reads also what older versions stored in place of reasons: a sentence, or a list of them. They are shown
+// as they are.
 func (l *Doubts) UnmarshalJSON(b []byte) error {
-	if *l = (Doubts{}); json.Unmarshal(b, &[]string{}) == nil {
-		return nil
+	var one string
+	var many []string
+	if json.Unmarshal(b, &one) == nil {
+		many = slices.DeleteFunc([]string{one}, func(text string) bool { return text == "" })
+	} else if json.Unmarshal(b, &many) != nil {
+		return json.Unmarshal(b, (*[]Reason)(l))
 	}
-	return json.Unmarshal(b, (*[]Reason)(l))
+	*l = Doubts{}
+	for _, text := range many {
+		*l = append(*l, Reason{Text: text})
+	}
+	return nil
 }
 
 // Reasons are why a trial is not valid.

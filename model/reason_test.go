@@ -15,10 +15,11 @@ func TestKindOfReasons(t *testing.T) {
 	}
 }
 
-// Sentences that documents of older versions hold are left out.
+// Sentences that documents of older versions hold are kept as texts.
 func TestDoubtsOfOlderVersions(t *testing.T) {
 	for text, want := range map[string]Doubts{
-		`[]`: {}, `["the sender was late"]`: {}, "[\n {\"code\": \"paused\", \"flow\": \"up\"}\n]": {{Code: Paused, Flow: "up"}},
+		`[]`: {}, `["the sender was late"]`: {{Text: "the sender was late"}},
+		`"no root"`: {{Text: "no root"}}, `""`: {}, "[\n {\"code\": \"paused\", \"flow\": \"up\"}\n]": {{Code: Paused, Flow: "up"}},
 	} {
 		var got Doubts
 		if err := json.Unmarshal([]byte(text), &got); err != nil || !reflect.DeepEqual(got, want) {

@@ -164,7 +164,7 @@ type LinkResult struct {
 type Observed struct {
 	Node        string   `json:"node"`
 	Mode        DropMode `json:"mode,omitempty"` // "": not observed, which is not zero
-	Why         string   `json:"why,omitempty"`  // of a mode below seq: one line
+	Why         Doubts   `json:"why,omitempty"`  // of a mode below seq, or what it does not tell
 	IdleS       float64  `json:"idle_s,omitempty"`
 	Unread      Doubts   `json:"unread,omitempty"` // what could not be read
 	Unsettled   bool     `json:"unsettled,omitempty"`

@@ -24,10 +24,11 @@ type Check struct {
 
 // Doctor examines this machine in about half a second. It changes nothing;
 // the BPF programs it offers to the kernel are closed at once. Package lab tells whether
-// this process may make labs as it is, and else why it may not in a user namespace.
-func Doctor(admin bool, userNamespace string) []Check {
+// this process may make labs as it is, and else why it may not in a user namespace. unwatched says why drops cannot be
+// watched.
+func Doctor(admin bool, userNamespace string, unwatched func(error) string) []Check {
 	s := survey{Host: Facts(), os: runtime.GOOS, admin: admin, userNamespace: userNamespace}
-	examineSystem(&s)
+	examineSystem(&s, unwatched)
 	return diagnose(s)
 }
 

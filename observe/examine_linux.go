@@ -17,7 +17,7 @@ import (
 // quietSpan is how long other work is watched; /proc/stat counts in 10 ms.
 const quietSpan = 300 * time.Millisecond
 
-func examineSystem(s *survey) {
+func examineSystem(s *survey, unwatched func(error) string) {
 	s.otherClocks = text(clockSources + "available_clocksource")
 	_, err := os.Stat("/sys/kernel/btf/vmlinux")
 	s.btf = err == nil
@@ -26,7 +26,9 @@ func examineSystem(s *survey) {
 	var kernel Kernel
 	err = kernel.Ready()
 	s.noReasons = err == nil && !kernel.Reasons()
-	s.drops = reason(errors.Join(err, kernel.Close()))
+	if err = errors.Join(err, kernel.Close()); err != nil {
+		s.drops = unwatched(err)
+	}
 	before, err := readLoad()
 	if err != nil {
 		return

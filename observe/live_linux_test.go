@@ -64,7 +64,7 @@ func TestInterfaceForWithoutRoute(t *testing.T) {
 
 func TestDoctorOnThisMachine(t *testing.T) {
 	testenv.LeakCheck(t)
-	for _, c := range Doctor(true, "") {
+	for _, c := range Doctor(true, "", error.Error) {
 		t.Logf("%-9s %-32s %-5v %s | %s | %s", c.Topic, c.Name, c.OK, c.Detail, c.Reason, c.Remedy)
 		if !c.OK && (c.Reason == "" || c.Remedy == "") {
 			t.Errorf("%q says no without reason or remedy: %+v", c.Name, c)

@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +41,7 @@ type Observation struct {
 	snapshots counters.Snapshots
 	closed    bool
 	between   *time.Timer // reads the counters so often that none wraps twice
-	why       string
+	why       model.Reasons
 	unsettled bool
 	missed    uint64 // of the machine, when the trial began
 	tracks    []*drops.Track
@@ -75,12 +74,12 @@ func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error
 	}
 	switch {
 	case mode == model.DropsOff:
-		w.why = "not asked for"
+		w.why = model.Reasons{{Code: model.NotAsked}}
 	case o.Kernel == nil:
-		w.mode, w.why = model.DropsOff, "drops are not watched here"
+		w.mode, w.why = model.DropsOff, model.Reasons{{Code: model.DropsUnwatched}}
 	default:
 		if w.machine, err = o.Kernel.hold(); err != nil {
-			w.mode, w.why = model.DropsOff, err.Error()
+			w.mode, w.why = model.DropsOff, model.Reasons{drops.Why(err)}
 		} else if missed, err := w.machine.Missed(); err == nil {
 			w.missed = missed
 		}
@@ -112,11 +111,18 @@ const maxRoutes = 16
 // add keeps a track. Without one of them no verdict would mean that nobody saw a drop.
 func (w *Observation) add(track *drops.Track, err error) error {
 	if err != nil {
-		w.untracked, w.why = true, err.Error()
+		w.untracked, w.why = true, model.Reasons{drops.Why(err)}
 		return err
 	}
 	w.tracks = append(w.tracks, track)
 	return nil
+}
+
+// says keeps the first that is to be said of the watch.
+func (w *Observation) says(why ...model.Reason) {
+	if len(w.why) == 0 {
+		w.why = why
+	}
 }
 
 // Toward says where a flow's packets go: when the trial is over, the host's route there is looked up.
@@ -152,7 +158,7 @@ func (w *Observation) Track(flow model.Flow, number uint16, tuples []model.Tuple
 	if !options.TCP && track.Mode() != model.DropsSeq {
 		w.mode = model.DropsCount // the rest of the account is read so, too
 	}
-	w.why = cmp.Or(w.why, track.Why())
+	w.says(track.Why()...)
 	return nil
 }
 
@@ -209,7 +215,7 @@ func (w *Observation) Snapshot(m model.Moment) {
 	}
 	for _, t := range w.tracks {
 		if err := t.BeginMeasured(); err != nil {
-			w.why = cmp.Or(w.why, "the warm-up's drops of TCP count as well: "+err.Error())
+			w.says(model.Reason{Code: model.WarmupDrops, Text: err.Error()})
 		}
 	}
 }
@@ -267,7 +273,7 @@ func (w *Observation) Report() model.Observation {
 	defer w.mu.Unlock()
 	w.readRoutes()
 	r := model.Observation{
-		Mode: w.mode, Why: w.why, Unsettled: w.unsettled, Boot: kernelIdentity(), Namespace: w.reader.Namespace(),
+		Mode: w.mode, Unsettled: w.unsettled, Boot: kernelIdentity(), Namespace: w.reader.Namespace(),
 		Knobs: counters.Knobs(w.observer.Do, w.iface), Interface: w.iface,
 		Queues: w.snapshots.Queues(),
 	}
@@ -280,15 +286,17 @@ func (w *Observation) Report() model.Observation {
 	} else if w.machine != nil {
 		account, err := w.machine.Collect(w.trial, true)
 		if err != nil {
-			r.Mode, r.Why = model.DropsOff, cmp.Or(r.Why, err.Error())
+			w.says(drops.Why(err))
+			r.Mode = model.DropsOff
 		} else {
 			if missed, err := w.machine.Missed(); err == nil {
 				account.Missed = missed - min(missed, w.missed)
 			}
 			r.Drops = &account
-			r.Why = cmp.Or(r.Why, w.machine.Why())
+			w.says(w.machine.Why()...)
 		}
 	}
+	r.Why = w.why
 	return r
 }
 

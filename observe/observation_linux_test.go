@@ -3,6 +3,7 @@
 package observe
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -78,11 +79,11 @@ func TestReportSaysWhatATrackCameTo(t *testing.T) {
 	if err := second.Track(flow, 102, []model.Tuple{{From: 102, To: 7}}); err != nil {
 		t.Fatal(err)
 	}
-	if r := first.Report(); r.Mode != model.DropsSeq || r.Why != "" {
-		t.Errorf("with room: mode %s, why %q; want seq", r.Mode, r.Why)
+	if r := first.Report(); r.Mode != model.DropsSeq || r.Why != nil {
+		t.Errorf("with room: mode %s, why %v; want seq", r.Mode, r.Why)
 	}
-	if r := second.Report(); r.Mode != model.DropsCount || !strings.Contains(r.Why, "no room") {
-		t.Errorf("without room: mode %s, why %q; want count, and that there was no room", r.Mode, r.Why)
+	if r := second.Report(); r.Mode != model.DropsCount || !r.Why.Has(model.NoRoom) {
+		t.Errorf("without room: mode %s, why %v; want count, and that there was no room", r.Mode, r.Why)
 	}
 }
 
@@ -101,8 +102,8 @@ func TestReportSaysThatATrackFailed(t *testing.T) {
 		t.Fatal("ports of another flow, or none, were taken")
 	}
 	for name, w := range map[string]*Observation{`those of flow "up"`: both, "0 streams": none} {
-		if r := w.Report(); r.Mode != model.DropsOff || !strings.Contains(r.Why, name) {
-			t.Errorf("mode %s, why %q; want off, and %q", r.Mode, r.Why, name)
+		if r := w.Report(); r.Mode != model.DropsOff || !strings.Contains(fmt.Sprint(r.Why), name) {
+			t.Errorf("mode %s, why %v; want off, and %q", r.Mode, r.Why, name)
 		}
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"slices"
 
 	"pelt/engine/xdp"
+	"pelt/finding"
 	"pelt/lab"
 	"pelt/model"
 	"pelt/observe"
+	"pelt/observe/drops"
 )
 
 // labUses says in a user's words what each capability of package lab is for.
@@ -35,7 +37,7 @@ func Doctor() []observe.Check {
 			why = c.Reason
 		}
 	}
-	checks := observe.Doctor(lab.Privileged(), why)
+	checks := observe.Doctor(lab.Privileged(), why, func(err error) string { return finding.Clause(drops.Why(err)) })
 	at := 1 + slices.IndexFunc(checks, func(c observe.Check) bool { return c.Topic == "ledger" })
 	checks = slices.Insert(checks, max(at-1, 0), interfaceChecks(xdp.Interfaces)...)
 	for _, c := range capabilities {

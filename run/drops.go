@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"pelt/finding"
 	"pelt/ledger"
 	"pelt/model"
 	"pelt/observe/drops"
@@ -84,11 +85,17 @@ func (f DropsFilter) fits(x drops.LiveDrop) (fits, known bool) {
 	}), true
 }
 
-// WatchDrops begins a watch. An error is one line; %+v of it tells all.
+// unwatched is why drops cannot be watched, in words.
+type unwatched struct{ cause error }
+
+func (e unwatched) Error() string { return "watch drops: " + finding.Clause(drops.Why(e.cause)) }
+func (e unwatched) Unwrap() error { return e.cause }
+
+// WatchDrops begins a watch. An error is one line; %+v of what it wraps tells all.
 func WatchDrops(f DropsFilter) (*Drops, error) {
 	live, err := drops.Watch(f.Ports)
 	if err != nil {
-		return nil, err
+		return nil, unwatched{err}
 	}
 	now := time.Now()
 	return &Drops{live: live, filter: f, begun: now, last: now, before: map[dropKey]tally{},

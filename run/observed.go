@@ -56,9 +56,10 @@ func nodesOf(f model.Flow, all []seen) []ledger.Node {
 func addObserved(r *model.Result, all []seen) {
 	told := map[string]bool{} // a kernel's counters of the whole host, which each of its namespaces shows
 	for _, s := range all {
-		o := model.Observed{Node: s.Name, Why: s.Why}
+		o := model.Observed{Node: s.Name, Why: model.Doubts(s.why)}
 		if w := s.Observation; w != nil {
-			o.Mode, o.Why, o.IdleS, o.Unread, o.Unsettled = w.Mode, w.Why, w.IdleS, model.Doubts(w.Unread), w.Unsettled
+			o.Mode, o.Why, o.IdleS = w.Mode, model.Doubts(w.Why), w.IdleS
+			o.Unread, o.Unsettled = model.Doubts(w.Unread), w.Unsettled
 			if d := w.Drops; d != nil {
 				o.Unreadable, o.Overwritten, o.SitesLost, o.Missed = d.Unreadable, d.Overwritten, d.SitesLost,
 					d.Missed

@@ -23,8 +23,8 @@ func TestNothingIsSaidOfHostsThatNobodyWatches(t *testing.T) {
 			t.Errorf("mode %q: %+v; want %d hosts", mode, r.Observed, want)
 		}
 		for _, o := range r.Observed {
-			if o.Why != "the connection was lost" {
-				t.Errorf("mode %q: %s is not observed, because %q", mode, o.Node, o.Why)
+			if len(o.Why) != 1 || o.Why[0].Text != "the connection was lost" {
+				t.Errorf("mode %q: %s is not observed, because %v", mode, o.Node, o.Why)
 			}
 		}
 	}

@@ -47,8 +47,8 @@ type deviceWatch struct {
 	engine.Passive
 	shell  *dut.Watch
 	timing model.Timing
-	kernel *kernelWatch // nil: not watched
-	why    string       // the kernel is not watched though it was to be
+	kernel *kernelWatch  // nil: not watched
+	why    model.Reasons // the kernel is not watched though it was to be
 
 	mu      sync.Mutex
 	begun   time.Time     // of the measured part
@@ -126,7 +126,7 @@ func (w *deviceWatch) Account() engine.Account {
 		var o model.Observation
 		if w.kernel != nil {
 			o = *w.kernel.Account().Observed
-		} else if o = w.shell.Report(); w.why != "" {
+		} else if o = w.shell.Report(); w.why != nil {
 			o.Why = w.why
 		}
 		watched, series := w.shell.Watched(length)

@@ -47,7 +47,7 @@ func TestJoinMany(t *testing.T) {
 		Observed: []model.Observed{{Node: "sender"}, {Node: "switch"}, {Node: "link switch-receiver-1"},
 			{Node: "receiver-1", Mode: model.DropsSeq},
 			{Node: "link switch-receiver-2"}, {Node: "receiver-2", Mode: model.DropsOff,
-				Why: "no root"}, {Node: "receiver-3", Mode: model.DropsSeq}},
+				Why: model.Doubts{{Code: model.NoRights}}}, {Node: "receiver-3", Mode: model.DropsSeq}},
 	}
 	r.Flows[0].ReceiverCPU, r.Flows[1].ReceiverCPU = model.CPU{BusiestRatio: 0.2}, model.CPU{BusiestRatio: 0.9}
 	r.Flows[0].SenderCPU, r.Flows[1].SenderCPU = model.CPU{ThreadRatio: 0.3}, model.CPU{ThreadRatio: 0.1}

@@ -28,7 +28,8 @@ type path struct {
 // seen is a node as it was observed.
 type seen struct {
 	ledger.Node
-	branch string // see node
+	branch string        // see node
+	why    model.Reasons // it was not observed
 }
 
 // watch observes the path during one trial, beside what each agent observes of its own host.
@@ -94,27 +95,29 @@ func (w *watch) collect(out fleet.Outcome) (p path) {
 		one := n.seen()
 		switch k := w.kernels[i]; {
 		case k != nil && k.Observation == nil:
-			one.Why = k.account.Why
+			one.why = k.account.Why
 		case k != nil:
 			one.Observation = ofKernel(*k.Account().Observed, out)
 		case n.link > 0:
-			one.Observation, one.Why = w.links.observation(n.link)
+			one.Observation, one.why = w.links.observation(n.link)
 		case n.router:
 			w.router.tell(&one)
 		default:
-			one.Observation, one.Why = w.byAgent(n, out)
+			one.Observation, one.why = w.byAgent(n, out)
 		}
 		p.nodes = append(p.nodes, one)
 	}
 	return p
 }
 
-func (n node) seen() seen { return seen{ledger.Node{Name: n.name, In: n.in, Out: n.out}, n.branch} }
+func (n node) seen() seen {
+	return seen{Node: ledger.Node{Name: n.name, In: n.in, Out: n.out}, branch: n.branch}
+}
 
 // ofKernel is the observation of a namespace on this machine, whose kernel's verdicts are in
 // the accounts of the ends.
 func ofKernel(o model.Observation, out fleet.Outcome) *model.Observation {
-	o.Mode, o.Why = model.DropsOff, ""
+	o.Mode, o.Why = model.DropsOff, nil
 	for _, end := range out.Observed {
 		if end.Boot == o.Boot && end.Mode != model.DropsOff {
 			o.Mode = end.Mode
@@ -125,13 +128,19 @@ func ofKernel(o model.Observation, out fleet.Outcome) *model.Observation {
 
 // byAgent returns what the agent of an end told of a node: of its own host, or of another
 // namespace of the sender's kernel, which has one clock.
-func (w *watch) byAgent(n node, out fleet.Outcome) (_ *model.Observation, why string) {
+func (w *watch) byAgent(n node, out fleet.Outcome) (_ *model.Observation, why model.Reasons) {
 	if o, ok := out.Observed[n.agent.ID]; ok {
-		return &o, ""
+		return &o, nil
 	} else if o, ok := out.Observed[w.site.nodes[0].agent.ID]; ok && n.namespace != 0 {
-		return &model.Observation{Boot: o.Boot, Namespace: n.namespace, Mode: o.Mode, Why: o.Why}, ""
+		return &model.Observation{Boot: o.Boot, Namespace: n.namespace, Mode: o.Mode, Why: o.Why}, nil
 	}
-	return nil, cmp.Or(out.Cut, w.site.silent, "its account of the trial is missing")
+	switch {
+	case out.Cut != "":
+		return nil, model.Reasons{{Code: model.TrialCut, Text: out.Cut}}
+	case w.site.silent != "":
+		return nil, model.Reasons{{Code: model.NoPelt}}
+	}
+	return nil, model.Reasons{{Code: model.Untold}}
 }
 
 // lossSoFar returns what is known by now of a flow's losses, node by node. counts are those that agents told.
@@ -147,7 +156,7 @@ func (w *watch) lossSoFar(f model.Flow, counts map[string]model.Observation) (al
 			one.Observation = &model.Observation{Boot: o.Boot, Namespace: n.namespace, Mode: o.Mode}
 		}
 		if one.Observation == nil {
-			one.Why = "it tells when the trial has ended"
+			one.why = model.Reasons{{Code: model.ToldLater}}
 		}
 		all = append(all, one)
 	}
@@ -227,11 +236,14 @@ func (w *linkWatch) Close() error {
 }
 
 // account returns that of a link, by its number.
-func (w *linkWatch) account(link int) (a lab.LinkAccount, err error) {
-	if link > len(w.accounts) {
-		return a, cmp.Or(w.err, errors.New("the lab's holder has no account of it"))
+func (w *linkWatch) account(link int) (a lab.LinkAccount, why model.Reasons) {
+	switch {
+	case link <= len(w.accounts):
+		return w.accounts[link-1], nil
+	case w.err != nil:
+		return a, model.Reasons{{Code: model.LinkUnread, Text: w.err.Error()}}
 	}
-	return w.accounts[link-1], nil
+	return a, model.Reasons{{Code: model.LinkUntold}}
 }
 
 // results are what the links among the nodes did, and why that is in doubt. alone: no
@@ -242,8 +254,8 @@ func (w *linkWatch) results(nodes []node, alone bool) (links []model.LinkResult,
 		if n.link == 0 {
 			continue
 		}
-		a, err := w.account(n.link)
-		if err == nil {
+		a, why := w.account(n.link)
+		if why == nil {
 			links = append(links, a.Results[:]...)
 			for way, r := range a.Results {
 				if w.carries[way] {
@@ -251,7 +263,7 @@ func (w *linkWatch) results(nodes []node, alone bool) (links []model.LinkResult,
 				}
 			}
 		} else if alone {
-			a.Doubt = err.Error()
+			doubts = append(doubts, why...)
 		}
 		if a.Doubt != "" {
 			doubts = append(doubts, model.Reason{Code: model.LinkUnread, Link: n.name, Text: a.Doubt})
@@ -294,10 +306,10 @@ func linkObservation(number int, mode model.DropMode) *model.Observation {
 }
 
 // observation lists the trial's packets that a link dropped.
-func (w *linkWatch) observation(link int) (_ *model.Observation, why string) {
-	a, err := w.account(link)
-	if err != nil {
-		return nil, err.Error()
+func (w *linkWatch) observation(link int) (_ *model.Observation, why model.Reasons) {
+	a, why := w.account(link)
+	if why != nil {
+		return nil, why
 	}
 	o := linkObservation(link, model.DropsSeq)
 	for _, c := range causes {
@@ -346,5 +358,5 @@ func (w *linkWatch) observation(link int) (_ *model.Observation, why string) {
 	}
 	slices.SortFunc(o.Drops.Flows, func(a, b model.FlowDrops) int { return cmp.Compare(a.Flow, b.Flow) })
 	o.Drops.Overwritten = a.Unlisted
-	return o, ""
+	return o, nil
 }

@@ -330,8 +330,8 @@ func TestFarHostDies(t *testing.T) {
 	}
 	// Its side of the ledger is not observed, and nobody takes that for nothing lost there.
 	for _, o := range r.Observed {
-		if seen := o.Mode != ""; seen != (o.Node == "sender") || !seen && o.Why == "" {
-			t.Errorf("the %s was observed in mode %q: %s", o.Node, o.Mode, o.Why)
+		if seen := o.Mode != ""; seen != (o.Node == "sender") || !seen && len(o.Why) == 0 {
+			t.Errorf("the %s was observed in mode %v: %v", o.Node, o.Mode, o.Why)
 		}
 	}
 	for _, n := range []*netbed.Node{h.near, h.far} {

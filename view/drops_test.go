@@ -36,7 +36,7 @@ func liveDrops() []model.LiveDrops {
 	first.Drops[3].ICMPType, first.Drops[3].ICMPCode = &kind, &kind
 	second := model.LiveDrops{Format: model.DropsFormat, At: first.At.Add(time.Second), IntervalS: 1, Packets: 31,
 		Total:     21443,
-		SitesLost: 4, Unwatched: 2, Why: "kptr_restrict hides the kernel's addresses: functions have no names", Drops: []model.LiveDrop{
+		SitesLost: 4, Unwatched: 2, Why: model.Reasons{{Code: model.NamesHidden}}, Drops: []model.LiveDrop{
 			filter(30, 1430), {Layer: "sender-qdisc", Reason: "QDISC_DROP", Function: "__dev_queue_xmit", Rest: true,
 				PPS: 1, Packets: 1, Total: 1}}}
 	return []model.LiveDrops{first, second}

@@ -164,7 +164,7 @@ func (f *dropsFlags) run(c *cobra.Command) (err error) {
 	w, err := run.WatchDrops(filter)
 	if err != nil {
 		if f.verbose {
-			fmt.Fprintf(c.ErrOrStderr(), "%+v\n", err)
+			fmt.Fprintf(c.ErrOrStderr(), "%+v\n", errors.Unwrap(err))
 		}
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
+	"strings"
 
 	"pelt/model"
 )
@@ -34,27 +36,43 @@ type TrackOptions struct {
 	Iperf bool
 }
 
-// Error is why drops can't be watched here, and what would help, in one line. With %+v it
-// tells all that is known, such as the verifier's log.
+// Error is why drops can't be watched here. With %+v it tells all that is known, such as the verifier's log.
 type Error struct {
-	why   string
-	cause error
+	Reason model.Reason
+	doing  string
+	cause  error
 	// Passes says that the kernel may do another time what it did not do now: it was out of memory, say.
 	Passes bool
 }
 
-func (e *Error) Error() string { return e.why }
+func (e *Error) Error() string {
+	return strings.Join(slices.DeleteFunc([]string{e.doing, e.Reason.Code, e.Reason.Name, e.Reason.Text},
+		func(text string) bool { return text == "" }), ": ")
+}
+
 func (e *Error) Unwrap() error { return e.cause }
 
 // Format prints the detail for %+v.
 func (e *Error) Format(f fmt.State, verb rune) {
-	_, _ = io.WriteString(f, e.why)
+	_, _ = io.WriteString(f, e.Error())
 	if verb == 'v' && f.Flag('+') && e.cause != nil {
 		fmt.Fprintf(f, "\n%+v", e.cause)
 	}
 }
 
-func refuse(why string, cause error) *Error { return &Error{why: why, cause: cause} }
+const watching = "watch drops"
+
+func refuse(doing string, why model.Reason, cause error) *Error {
+	return &Error{Reason: why, doing: doing, cause: cause}
+}
+
+// Why is the reason of an error of this package.
+func Why(err error) model.Reason {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return e.Reason
+	}
+	return model.Reason{Code: model.WatchFailed, Text: err.Error()}
+}
 
 var errClosed = errors.New("the watch over drops is closed")
 

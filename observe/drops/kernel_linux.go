@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/kerneltypes"
+	"pelt/model"
 )
 
 // kernel is what the running kernel's type information says.
@@ -35,11 +36,11 @@ func examineKernel() (kernel, error) {
 		if !errors.Is(err, ebpf.ErrNotSupported) && !errors.Is(err, os.ErrNotExist) {
 			return k, explain("read the kernel's type information", err)
 		}
-		return k, refuse("watch drops: this kernel has no type information (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)", err)
+		return k, refuse(watching, model.Reason{Code: model.NoBTF}, err)
 	}
 	arguments, err := tracepointArguments(spec, "kfree_skb")
 	if err != nil {
-		return k, refuse("watch drops: needs Linux 5.5; "+release()+" has no tracepoint kfree_skb with types", err)
+		return k, refuse(watching, model.Reason{Code: model.KernelOld, Name: release()}, err)
 	}
 	// Linux 5.17 added the reason, 6.11 the receiving socket.
 	k.old = arguments < 3 || asOld != ""
@@ -151,7 +152,7 @@ func (k *kernel) load(objects any, change func(*ebpf.CollectionSpec) error) erro
 func (k *kernel) loadBeside(maps map[string]*ebpf.Map, objects any, change func(*ebpf.CollectionSpec) error) error {
 	spec, err := loadBpf()
 	if err != nil {
-		return refuse("watch drops: the program is broken: "+err.Error(), err)
+		return refuse(watching, model.Reason{Code: model.WatchFailed, Text: err.Error()}, err)
 	}
 	var taps [bpfLimitsTAPS]bpfTap
 	for i, t := range k.taps {
@@ -166,7 +167,7 @@ func (k *kernel) loadBeside(maps map[string]*ebpf.Map, objects any, change func(
 	err = errors.Join(change(spec), v["has_rx_sk"].Set(k.rxSock), v["use_dynptr"].Set(k.far),
 		v["old_kernel"].Set(k.old), v["tap_reason"].Set(k.reasons.value("PACKET_SOCK_ERROR")), v["taps"].Set(taps))
 	if err != nil {
-		return refuse("watch drops: "+err.Error(), err)
+		return refuse(watching, model.Reason{Code: model.WatchFailed, Text: err.Error()}, err)
 	}
 	err = spec.LoadAndAssign(objects, &ebpf.CollectionOptions{Cache: kerneltypes.Cache(), MapReplacements: maps})
 	if err != nil {
@@ -238,9 +239,9 @@ func explain(doing string, err error) *Error {
 	var refused *ebpf.VerifierError
 	switch {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES) && !errors.As(err, &refused):
-		return refuse(doing+": not permitted: run as root (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN), outside of sandboxes that forbid it", err)
+		return refuse(doing, model.Reason{Code: model.NoRights}, err)
 	case errors.Is(err, unix.ENOSYS):
-		return refuse(doing+": this kernel has no BPF (CONFIG_BPF_SYSCALL)", err)
+		return refuse(doing, model.Reason{Code: model.NoBPF}, err)
 	case errors.As(err, &refused) && !errors.Is(err, unix.ENOMEM) && !errors.Is(err, unix.EAGAIN):
 		line := refused.Error()
 		for i := len(refused.Log) - 1; i >= 0; i-- { // the last lines are statistics
@@ -249,9 +250,10 @@ func explain(doing string, err error) *Error {
 				break
 			}
 		}
-		return refuse(doing+": Linux "+release()+" refused it: "+line, refused)
+		return refuse(doing, model.Reason{Code: model.ProgramRefused, Name: release(), Text: line}, refused)
 	}
-	e := refuse(doing+": "+strings.ReplaceAll(err.Error(), "\n", "; "), err)
+	text := strings.ReplaceAll(err.Error(), "\n", "; ")
+	e := refuse(doing, model.Reason{Code: model.WatchFailed, Text: text}, err)
 	e.Passes = !errors.Is(err, ebpf.ErrNotSupported)
 	return e
 }

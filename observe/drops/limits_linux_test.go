@@ -69,8 +69,8 @@ func TestCount(t *testing.T) {
 	m := machine(t)
 	b.Receiver.DropFourth(nftables.ChainHookInput)
 	k := track(t, m, testTrial, "up", TrackOptions{Mode: model.DropsCount}, model.Tuple{From: from.Port, To: testPort})
-	if k.Mode() != model.DropsCount || k.Why() != "" {
-		t.Errorf("mode %s, why %q", k.Mode(), k.Why())
+	if k.Mode() != model.DropsCount || k.Why() != nil {
+		t.Errorf("mode %s, why %v", k.Mode(), k.Why())
 	}
 	send(t, from, testTrial, 0, 1000, 64)
 	d := collect(t, m, testTrial)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/cilium/ebpf"
+
+	"pelt/model"
 )
 
 // Live counts what this host drops, of any traffic, by site and flow. Its
@@ -19,7 +21,7 @@ type Live struct{ machine *Machine }
 // them; none counts all traffic. Errors are of type *Error.
 func Watch(ports []uint16) (*Live, error) {
 	if len(ports) > int(bpfLimitsLIVE_PORTS) {
-		return nil, refuse(fmt.Sprintf("watch drops: %d ports; want at most %d", len(ports), bpfLimitsLIVE_PORTS), nil)
+		return nil, fmt.Errorf("watch drops: %d ports; want at most %d", len(ports), bpfLimitsLIVE_PORTS)
 	}
 	var wanted [bpfLimitsLIVE_PORTS]uint16
 	copy(wanted[:], ports)
@@ -117,8 +119,8 @@ func liveDrop(k bpfLiveKey, n bpfLiveCount) LiveDrop {
 
 func (k *bpfLiveKey) hasAddress() bool { return k.From != [16]byte{} || k.To != [16]byte{} }
 
-// Why is what this kernel does not let the watch tell, one line; "" if nothing.
-func (l *Live) Why() string {
+// Why is what this kernel does not let the watch tell.
+func (l *Live) Why() model.Reasons {
 	l.machine.mu.Lock()
 	defer l.machine.mu.Unlock()
 	return l.machine.why()

@@ -12,6 +12,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"pelt/model"
 )
 
 // Machine is the program in the kernel with its maps. One serves any number of
@@ -131,14 +133,13 @@ func unmap[T uint32 | uint64](s []T) error {
 	return unix.Munmap(unsafe.Slice((*byte)(unsafe.Pointer(&s[0])), len(s)*int(unsafe.Sizeof(one))))
 }
 
-// Why is what this kernel does not let the machine tell, one line; "" if nothing.
-func (m *Machine) Why() string {
+// Why is what this kernel does not let the machine tell.
+func (m *Machine) Why() model.Reasons {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	why := m.why()
 	if !m.kernel.far {
-		why = join(why,
-			"payload outside of a packet's linear part (UDP_SEGMENT) is out of reach before Linux 6.12: such packets are counted, but not told by sequence")
+		why = append(why, model.Reason{Code: model.PayloadFar})
 	}
 	return why
 }
@@ -147,10 +148,10 @@ func (m *Machine) Why() string {
 func (m *Machine) Reasons() bool { return !m.kernel.old }
 
 // why is what both kinds of watch say.
-func (m *Machine) why() string {
+func (m *Machine) why() model.Reasons {
 	why := m.names.why()
 	if m.kernel.old {
-		why = join(why, "Linux tells reasons of drops since 5.17: here the kernel's function names the cause")
+		why = append(why, model.Reason{Code: model.ReasonsUntold})
 	}
 	return why
 }

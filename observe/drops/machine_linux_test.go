@@ -117,7 +117,7 @@ func TestDenied(t *testing.T) {
 	}()
 	err := <-result
 	var e *Error
-	if !errors.As(err, &e) || !strings.Contains(e.Error(), "run as root") || strings.Contains(e.Error(), "\n") ||
+	if !errors.As(err, &e) || e.Reason.Code != model.NoRights || strings.Contains(e.Error(), "\n") ||
 		!errors.Is(err, unix.EPERM) {
 		t.Errorf("%+v", err)
 	}

@@ -108,14 +108,14 @@ func text(c []int8) string {
 	return unix.ByteSliceToString(b)
 }
 
-func (n *names) why() string {
+func (n *names) why() model.Reasons {
 	switch {
 	case n.unread != nil:
-		return "no names of kernel functions: " + n.unread.Error()
+		return model.Reasons{{Code: model.NamesUnread, Text: n.unread.Error()}}
 	case n.hidden:
-		return "no names of kernel functions: the kernel hides its addresses (sysctl kernel.kptr_restrict, CAP_SYSLOG)"
+		return model.Reasons{{Code: model.NamesHidden}}
 	}
-	return ""
+	return nil
 }
 
 // site puts the place in words; ok is false if the table has no such id.

@@ -27,24 +27,24 @@ type (
 		Missed() (uint64, error)
 		NearlyFull() bool
 		Reasons() bool
-		Why() string
+		Why() model.Reasons
 		Close() error
 	}
 	track interface {
 		Mode() model.DropMode
 		BeginMeasured() error
-		Why() string
+		Why() model.Reasons
 		Close() error
 	}
 	live interface {
 		Read() (LiveAccount, error)
-		Why() string
+		Why() model.Reasons
 		Close() error
 	}
 )
 
 func unsupported() *Error {
-	return refuse("drops can be watched on Linux on amd64 and arm64 only, not on "+runtime.GOOS+"/"+runtime.GOARCH,
+	return refuse(watching, model.Reason{Code: model.DropsElsewhere, Name: runtime.GOOS + "/" + runtime.GOARCH},
 		errors.ErrUnsupported)
 }
 

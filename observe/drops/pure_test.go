@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pelt/model"
 )
 
 // pages is how many the stream has.
@@ -251,9 +253,9 @@ func TestSpace(t *testing.T) {
 }
 
 func TestError(t *testing.T) {
-	e := refuse("one line", fmt.Errorf("a\nb"))
-	if brief, all := fmt.Sprintf("%v|%s", e, e.Error()), fmt.Sprintf("%+v", e); brief != "one line|one line" ||
-		all != "one line\na\nb" {
+	e := refuse(watching, model.Reason{Code: model.KernelOld, Name: "Linux 5.4"}, fmt.Errorf("a\nb"))
+	if brief, all := fmt.Sprintf("%v|%s", e, e.Error()), fmt.Sprintf("%+v", e); brief != "watch drops: kernel-old: Linux 5.4|watch drops: kernel-old: Linux 5.4" ||
+		all != "watch drops: kernel-old: Linux 5.4\na\nb" {
 		t.Errorf("%q, %q", brief, all)
 	}
 }

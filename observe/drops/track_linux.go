@@ -39,7 +39,7 @@ type flow struct {
 	way     string // of a meeting, which has no streams; "" of a flow's test packets
 	id      uint32
 	mode    model.DropMode
-	why     string
+	why     model.Reasons
 	streams []*stream
 	tuples  []map[model.Tuple]bool // by stream: the views of it
 	follow  bool
@@ -93,13 +93,13 @@ func (m *Machine) Track(number uint16, name string, tuples []model.Tuple, o Trac
 	}
 	if o.Number != 0 && !f.own {
 		if err := m.addNumber(f); err != nil {
-			f.why = join(f.why, "a NAT that changes the flow's ports is not followed: "+err.Error())
+			f.why = append(f.why, model.Reason{Code: model.PortsUnfollowed, Text: err.Error()})
 		}
 	}
 	if o.Fragments && !f.follow {
 		f.follow = true
 		if err := m.follow.want(&m.kernel, &m.objects); err != nil {
-			f.why = join(f.why, "later fragments are not followed: "+err.Error())
+			f.why = append(f.why, model.Reason{Code: model.PiecesUnfollowed, Text: err.Error()})
 		}
 	}
 	if fresh {
@@ -111,13 +111,6 @@ func (m *Machine) Track(number uint16, name string, tuples []model.Tuple, o Trac
 		m.startReading()
 	}
 	return &Track{machine: m, trial: number, flow: f}, nil
-}
-
-func join(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "; " + b
 }
 
 // flow finds the trial's flow, or makes it.
@@ -150,7 +143,7 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 	pages, ok := 0, false
 	if f.mode == model.DropsSeq {
 		if pages = m.pages.share(streams, o.Packets); pages == 0 {
-			f.mode, f.why = model.DropsCount, "no room for verdicts beside the other flows"
+			f.mode, f.why = model.DropsCount, model.Reasons{{Code: model.NoRoom}}
 		}
 	}
 	for i := range f.streams {
@@ -167,7 +160,7 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 			continue
 		}
 		if pages > 0 { // free pages lie scattered
-			f.mode, f.why = model.DropsCount, "no room for verdicts of every stream beside the other flows"
+			f.mode, f.why = model.DropsCount, model.Reasons{{Code: model.NoRoom}}
 			pages = 0
 		}
 	}
@@ -331,8 +324,8 @@ func (t *Track) BeginMeasured() error {
 // Mode is what the track came to: seq, or count if Why says so.
 func (t *Track) Mode() model.DropMode { return t.flow.mode }
 
-// Why is one line, "" if the track is what was asked for.
-func (t *Track) Why() string {
+// Why is empty if the track is what was asked for.
+func (t *Track) Why() model.Reasons {
 	t.machine.mu.Lock()
 	defer t.machine.mu.Unlock()
 	return t.flow.why

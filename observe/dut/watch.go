@@ -296,7 +296,7 @@ func (w *Watch) Report() (o model.Observation) {
 	defer r.mu.Unlock()
 	defer o.Clamp(nil) // the names are the router's
 	o = model.Observation{
-		Mode: model.DropsOff, Why: "a router under test is watched by its counters",
+		Mode: model.DropsOff, Why: model.Reasons{{Code: model.ByCounters}},
 		Boot: r.boot, Namespace: r.machine.namespace, Unsettled: w.unsettled,
 		Queues: w.snapshots.Queues(),
 	}

@@ -178,9 +178,9 @@ func Unwatched() model.Document {
 		r := result(p, 0, f)
 		r.Observed = []model.Observed{
 			{Node: "sender", Mode: model.DropsOff,
-				Why:    "BPF is not permitted to uid 1000; run pelt as root, or give it CAP_BPF and CAP_PERFMON",
+				Why:    model.Doubts{{Code: model.NoRights}},
 				Unread: model.Doubts{{Code: model.Unread, Name: "nft rules", Text: "operation not permitted"}}},
-			{Node: "receiver", Why: "its agent went away during the trial"},
+			{Node: "receiver", Why: model.Doubts{{Code: model.TrialCut, Text: "its agent went away during the trial"}}},
 		}
 		d.Results = append(d.Results, r)
 	}
