@@ -130,7 +130,7 @@ func PathMTU(rows []table.Row) []Finding {
 	var out []Finding
 	all := rows[0].Doc.PathMTU
 	for _, m := range all {
-		f := say("setup.mtu", SetUp).word("why", rows[0].Language().Say(m.Why))
+		f := say("setup.mtu", SetUp).word("why", WhyIn(rows[0].Language(), model.Reasons(m.Why)))
 		if len(all) > 1 {
 			f.Words["flow"] = m.Flow
 		}

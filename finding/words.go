@@ -727,6 +727,14 @@ var sentences = map[string]string{
 	"why.no-room":           `there was no room for a verdict on each packet beside the other flows`,
 	"why.warmup-drops":      `TCP's drops in the warm-up count as well: {text}`,
 	"why.by-counters":       `a router under test is watched by its counters`,
+	"why.mtu-fault":         `the search failed: {text}`,
+	"why.mtu-may-fragment":  `[{text}|the other host's system cannot forbid fragments]`,
+	"why.mtu-route-untold":  `this system does not tell its route's MTU`,
+	"why.mtu-unmet":         `the two hosts did not find each other within {after_s}`,
+	"why.mtu-unanswered":    `none of its packets was answered within {after_s}`,
+	"why.mtu-nothing":       `no packet of any size came through whole`,
+	"why.mtu-unfinished":    `the search was not over after {after_s}`,
+	"why.mtu-cut":           `the search was cut`,
 	"why.no-pelt":           `it runs iperf3 and not pelt`,
 	"why.untold":            `its account of the trial is missing`,
 	"why.untold-fault":      `its account is missing: {text}`,
@@ -766,8 +774,8 @@ var sentences = map[string]string{
 	"why.watch-open":      `an observation of the path could not be closed: {text}`,
 	"why.payload-twice":   `payload mtu is {payload_bytes} here, which the list of payloads holds already`,
 	"why.payload-least": `payload mtu: flow {flow}: {payload_bytes} are the least that the path takes whole; ` +
-		`more may fit, but {text}`,
-	"why.payload-guess": `path MTU unknown: {text}; payload mtu is {payload_bytes}, by the interfaces of the two ` +
+		`more may fit`,
+	"why.payload-guess": `the path MTU is not known; payload mtu is {payload_bytes}, by the interfaces of the two ` +
 		`hosts`,
 	"why.lines-damaged": `{lines} of the stored run's lines {lines is/are} damaged and left out ({text}); pelt ` +
 		`run --resume measures again what is missing`,

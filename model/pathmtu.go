@@ -14,7 +14,7 @@ type PathMTU struct {
 	Found        MTUFound `json:"found,omitempty"`         // how
 	AtLeast      bool     `json:"at_least,omitempty"`      // time was up: a larger packet may pass
 	Probes       int      `json:"probe_packets,omitempty"` // that it took
-	Why          string   `json:"why,omitempty"`           // it is unknown, or in doubt
+	Why          Doubts   `json:"why,omitempty"`           // it is unknown, or in doubt
 }
 
 // MTUFound says how a path MTU was found. Whatever it was, a packet of that size passed.

@@ -101,6 +101,16 @@ const (
 	WarmupDrops      = "warmup-drops"
 	ByCounters       = "by-counters" // a router under test
 
+	// Why a path MTU is not known, or is a bound.
+	MTUFault       = "mtu-fault"
+	MTUMayFragment = "mtu-may-fragment" // a system cannot forbid fragments: at the far host without a text
+	MTURouteUntold = "mtu-route-untold"
+	MTUUnmet       = "mtu-unmet"
+	MTUUnanswered  = "mtu-unanswered"
+	MTUNothing     = "mtu-nothing"
+	MTUUnfinished  = "mtu-unfinished"
+	MTUCut         = "mtu-cut"
+
 	// Why a node was not watched, or did not tell.
 	NoPelt      = "no-pelt" // it runs iperf3
 	Untold      = "untold"

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
 )
@@ -57,21 +57,22 @@ func (s *site) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathM
 
 // wholePayload is the largest payload that no flow's path needs fragments for.
 func (s *site) wholePayload(mtus []model.PathMTU) (payload int, said model.Reasons, err error) {
-	why := ""
-	for _, m := range mtus {
+	var unknown *model.PathMTU
+	for i, m := range mtus {
 		switch {
+		case m.Bytes == 0 && unknown == nil:
+			unknown = &mtus[i]
 		case m.Bytes == 0:
-			why = cmp.Or(why, m.Why)
 		case payload == 0 || m.PayloadBytes < payload:
 			payload = m.PayloadBytes
 		}
 		if m.AtLeast {
 			least := payloadDoubt(model.PayloadLeast, m.PayloadBytes)
-			least.Flow, least.Text = m.Flow, m.Why
+			least.Flow = m.Flow
 			said = append(said, least)
 		}
 	}
-	if why == "" {
+	if unknown == nil {
 		return payload, said, nil
 	}
 	for _, h := range s.hosts() {
@@ -82,11 +83,10 @@ func (s *site) wholePayload(mtus []model.PathMTU) (payload int, said model.Reaso
 		}
 	}
 	if payload == 0 {
-		return 0, nil, refuse("--payload", "mtu: path MTU unknown: %s; give the size as a number", why)
+		return 0, nil, refuse("--payload", "mtu: path MTU unknown: %s; give the size as a number",
+			finding.Why(model.Reasons(unknown.Why)))
 	}
-	guess := payloadDoubt(model.PayloadGuess, payload)
-	guess.Text = why
-	return payload, append(said, guess), nil
+	return payload, append(said, payloadDoubt(model.PayloadGuess, payload)), nil
 }
 
 func payloadDoubt(code string, payload int) model.Reason {
@@ -100,13 +100,14 @@ func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 		Timing: model.Timing{MeasureSeconds: surveySeconds}}
 	list := make([]model.PathMTU, len(flows))
 	asked := make([][]int, len(flows)) // the surveys of each in trial
-	why := ""
+	var why model.Doubts
+	fault := func(err error) model.Doubts { return model.Doubts{{Code: model.MTUFault, Text: err.Error()}} }
 	for i, f := range flows {
 		list[i] = model.PathMTU{Flow: f.Name, From: f.From, To: f.To, Family: 4}
 		for _, one := range s.perReceiver(f, 0) {
 			placed, err := s.surveyed(one)
 			if err != nil {
-				why = err.Error()
+				why = fault(err)
 				continue
 			}
 			list[i].Family = familyOf(placed)
@@ -122,17 +123,20 @@ func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 		}
 	}
 	var out fleet.Outcome
-	if why == "" {
+	if why == nil {
 		ctx, cancel := context.WithTimeout(ctx, surveyPatience)
 		defer cancel()
 		var err error
 		switch out, err = s.controller.RunTrial(ctx, trial, nil); {
 		case errors.Is(err, context.DeadlineExceeded):
-			why = fmt.Sprintf("the two hosts did not find each other within %v", surveyPatience)
+			why = model.Doubts{{Code: model.MTUUnmet, Numbers: map[string]float64{"after_s": surveyPatience.Seconds()}}}
 		case err != nil:
-			why = err.Error()
+			why = fault(err)
 		default:
-			if why = out.Cut; out.Unmet { // silence of a slow path, or of a busy host, lasts longer
+			if out.Cut != "" {
+				why = model.Doubts{{Code: model.TrialCut, Text: out.Cut}}
+			}
+			if out.Unmet { // silence of a slow path, or of a busy host, lasts longer
 				s.unheard = max(leastUnheard, 4*out.Slowest)
 			}
 		}
@@ -162,8 +166,13 @@ func (s *site) surveyed(f model.Flow) (fleet.PlacedFlow, error) {
 }
 
 // leastMTU returns the smallest path MTU among the receivers of one plan's flow, or the first one that is unknown.
-func leastMTU(m model.PathMTU, trial fleet.Trial, asked []int, out fleet.Outcome, why string) model.PathMTU {
+func leastMTU(m model.PathMTU, trial fleet.Trial, asked []int, out fleet.Outcome, why model.Doubts) model.PathMTU {
 	m.Why = why
+	otherwise := func(m *model.PathMTU, code string) {
+		if m.Why == nil {
+			m.Why = model.Doubts{{Code: code}}
+		}
+	}
 	chosen, probes := m, 0
 	for _, k := range asked {
 		var found *model.PathMTU
@@ -178,10 +187,10 @@ func leastMTU(m model.PathMTU, trial fleet.Trial, asked []int, out fleet.Outcome
 			}
 		}
 		if k < len(out.Flows) && out.Flows[k].Meeting.None {
-			m.Why = cmp.Or(m.Why, "no packet came through")
+			otherwise(&m, model.NothingThrough)
 		}
 		if found == nil {
-			m.Why = cmp.Or(m.Why, "the survey was cut")
+			otherwise(&m, model.MTUCut)
 			return m
 		}
 		probes += found.Probes
@@ -189,7 +198,10 @@ func leastMTU(m model.PathMTU, trial fleet.Trial, asked []int, out fleet.Outcome
 		one.Flow, one.From, one.To, one.Family = m.Flow, f.From, f.To, m.Family
 		one.PayloadBytes = model.WholePayload(one.Family, one.Bytes)
 		if one.Bytes == 0 {
-			one.Why = cmp.Or(one.Why, why, "the survey was cut")
+			if one.Why == nil {
+				one.Why = why
+			}
+			otherwise(&one, model.MTUCut)
 			return one
 		}
 		if chosen.Bytes == 0 || one.Bytes < chosen.Bytes {

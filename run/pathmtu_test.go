@@ -24,7 +24,7 @@ func TestLeast(t *testing.T) {
 		p := &engine.ProbeReport{Out: &model.PathMTU{Bytes: n.out, Probes: 2, Found: model.MTUTold},
 			Back: &model.PathMTU{Bytes: n.back, Probes: 5, Found: model.MTUSearch}}
 		if n.out == 0 {
-			p.Out.Found, p.Out.Why = "", "no probe was answered"
+			p.Out.Found, p.Out.Why = "", nothingWhole
 		}
 		out.Flows = append(out.Flows, fleet.FlowOutcome{Send: &engine.Report{Probe: p}})
 	}
@@ -44,18 +44,21 @@ func TestLeast(t *testing.T) {
 		{"back", down, []int{0, 1, 2}, model.PathMTU{Flow: "down", From: "receiver-2", To: "sender", Family: 6,
 			Bytes: 1300, PayloadBytes: 1252, Found: model.MTUSearch, Probes: 15}},
 		{"unknown", up, []int{0, 2, 1}, model.PathMTU{Flow: "up", From: "sender", To: "receiver-3", Family: 4,
-			Probes: 2, Why: "no probe was answered"}},
+			Probes: 2, Why: nothingWhole}},
 		{"lost", up, []int{3}, model.PathMTU{Flow: "up", From: "sender", To: "receiver", Family: 4,
-			Why: "the survey was cut"}},
+			Why: model.Doubts{{Code: model.MTUCut}}}},
 	} {
-		if got := leastMTU(c.flow, trial, c.asked, out, ""); got != c.want {
+		if got := leastMTU(c.flow, trial, c.asked, out, nil); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", c.name, got, c.want)
 		}
 	}
-	if got := leastMTU(up, fleet.Trial{}, nil, fleet.Outcome{}, "no hub"); got.Why != "no hub" || got.Bytes != 0 {
+	got := leastMTU(up, fleet.Trial{}, nil, fleet.Outcome{}, nothingWhole)
+	if !reflect.DeepEqual(got.Why, nothingWhole) || got.Bytes != 0 {
 		t.Errorf("without an outcome: %+v", got)
 	}
 }
+
+var nothingWhole = model.Doubts{{Code: model.MTUNothing}}
 
 // TestWholePayload: the payload that stands for mtu, and what it rests on.
 func TestWholePayload(t *testing.T) {
@@ -64,9 +67,9 @@ func TestWholePayload(t *testing.T) {
 	unknown := twoEnds()
 	up, down := model.PathMTU{Flow: "up", Family: 4, Bytes: 1500, PayloadBytes: 1472}, model.PathMTU{Flow: "down",
 		Family: 4, Bytes: 1400, PayloadBytes: 1372}
-	silent := model.PathMTU{Flow: "up", Family: 4, Why: "no probe was answered"}
+	silent := model.PathMTU{Flow: "up", Family: 4, Why: nothingWhole}
 	bound := model.PathMTU{Flow: "up", Family: 4, Bytes: 1200, PayloadBytes: 1172, AtLeast: true,
-		Why: "the search was not over after 1s"}
+		Why: model.Doubts{{Code: model.MTUUnfinished, Numbers: map[string]float64{"after_s": 1}}}}
 	for _, c := range []struct {
 		name    string
 		path    *site
@@ -77,9 +80,9 @@ func TestWholePayload(t *testing.T) {
 		{"one", known, []model.PathMTU{up}, 1472, nil},
 		{"the least of two", known, []model.PathMTU{up, down}, 1372, nil},
 		{"a bound", known, []model.PathMTU{bound}, 1172, model.Reasons{{Code: model.PayloadLeast, Flow: "up",
-			Text: bound.Why, Numbers: map[string]float64{"payload_bytes": 1172}}}},
+			Numbers: map[string]float64{"payload_bytes": 1172}}}},
 		{"by the interfaces", known, []model.PathMTU{silent}, 1372, model.Reasons{{Code: model.PayloadGuess,
-			Text: silent.Why, Numbers: map[string]float64{"payload_bytes": 1372}}}},
+			Numbers: map[string]float64{"payload_bytes": 1372}}}},
 	} {
 		payload, said, err := c.path.wholePayload(c.mtus)
 		if err != nil || payload != c.payload || !reflect.DeepEqual(said, c.said) {
@@ -88,7 +91,7 @@ func TestWholePayload(t *testing.T) {
 	}
 	var field *model.FieldError
 	if _, _, err := unknown.wholePayload([]model.PathMTU{silent}); !errors.As(err, &field) ||
-		!strings.Contains(err.Error(), "no probe was answered; give the size as a number") {
+		!strings.Contains(err.Error(), "no packet of any size came through whole; give the size as a number") {
 		t.Errorf("with nothing known: %v", err)
 	}
 }

@@ -11,12 +11,12 @@ import (
 // have been lost like any other packet: the least of those is tried again until maxProbes of it are gone.
 type search struct {
 	six     bool
-	unable  string      // why nothing can be searched, "" if it can
-	top     int         // MAX_PLPMTU: what the route takes, bytes; 0 not known yet
-	low     int         // PLPMTU: the largest that was answered; 0 none yet
-	limit   int         // the largest that may pass: top, or what a packet-too-big message said
-	waiting []int       // sizes of this round that may still be answered
-	tries   map[int]int // probes of a size that were not answered
+	unable  model.Doubts // why nothing can be searched
+	top     int          // MAX_PLPMTU: what the route takes, bytes; 0 not known yet
+	low     int          // PLPMTU: the largest that was answered; 0 none yet
+	limit   int          // the largest that may pass: top, or what a packet-too-big message said
+	waiting []int        // sizes of this round that may still be answered
+	tries   map[int]int  // probes of a size that were not answered
 	sent    int
 }
 
@@ -94,7 +94,7 @@ func (s *search) next() []int {
 // sizes lists the packets of the next round, the smallest first; none if nothing is left to find out, or if the route
 // is not known yet.
 func (s *search) sizes() []int {
-	if s.top == 0 || s.unable != "" {
+	if s.top == 0 || s.unable != nil {
 		return nil
 	}
 	low, wall := max(s.low, s.least()-1), s.limit+1

@@ -1,7 +1,6 @@
 package udp
 
 import (
-	"fmt"
 	"time"
 
 	"pelt/engine"
@@ -34,11 +33,11 @@ type surveyor struct {
 func (x *surveyor) run(func()) error {
 	x.prepare()
 	if x.fragments != nil {
-		x.out.unable = x.fragments.Error()
+		x.out.unable = model.Doubts{{Code: model.MTUMayFragment, Text: x.fragments.Error()}}
 	} else if mtu := x.mtu(); mtu > 0 {
 		x.out.routeMTU(mtu)
 	} else {
-		x.out.unable = "this system does not tell its route's MTU"
+		x.out.unable = model.Doubts{{Code: model.MTURouteUntold}}
 	}
 	x.search(x.end.stop)
 	x.took = time.Since(x.begun).Round(10 * time.Millisecond)
@@ -78,7 +77,7 @@ func (x *surveyor) search(b *stopSignal) {
 }
 
 // asking reports whether it is not known yet what the far kernel takes for its route to be.
-func (x *surveyor) asking() bool { return x.back.top == 0 && x.back.unable == "" }
+func (x *surveyor) asking() bool { return x.back.top == 0 && x.back.unable == nil }
 
 // ask sends a round's probes. Even without any it asks for a note.
 func (x *surveyor) ask(ahead, behind []int) {
@@ -147,22 +146,23 @@ func (x *surveyor) hear(m probe, d datagram) {
 	if mtu := int(min(m.value, 1<<20)); mtu > 0 {
 		x.back.routeMTU(mtu)
 	} else {
-		x.back.unable = "the other host's system cannot forbid fragments"
+		x.back.unable = model.Doubts{{Code: model.MTUMayFragment}}
 	}
 }
 
 // result is what was found of a direction, and why it is not known or is a bound.
 func (x *surveyor) result(s *search) *model.PathMTU {
 	r := s.result()
+	after := map[string]float64{"after_s": x.took.Seconds()}
 	switch {
-	case s.unable != "":
+	case s.unable != nil:
 		r.Why = s.unable
 	case s.low == 0 && x.end.pulse.count.Load() == 0:
-		r.Why = fmt.Sprintf("none of its packets was answered within %v", x.took)
+		r.Why = model.Doubts{{Code: model.MTUUnanswered, Numbers: after}}
 	case s.low == 0:
-		r.Why = "no packet of any size came through that may not be fragmented"
+		r.Why = model.Doubts{{Code: model.MTUNothing}}
 	case r.AtLeast:
-		r.Why = fmt.Sprintf("the search was not over after %v", x.took)
+		r.Why = model.Doubts{{Code: model.MTUUnfinished, Numbers: after}}
 	}
 	return r
 }
