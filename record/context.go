@@ -87,7 +87,6 @@ type ClosedFlow struct {
 // Void says that a trial whose part is written was not kept: it ran again.
 type Void struct {
 	Trial uint32 `json:"trial"`
-	Why   string `json:"why"`
 }
 
 // End stands last in a file that is whole.
@@ -174,8 +173,6 @@ func context(k kind, body []byte) (Block, error) {
 			plain(&r.Code, &r.Flow, &r.Node, &r.Link, &r.Name, &r.Text)
 		}
 		b.State = model.State(state)
-	case *Void:
-		plain(&b.Why)
 	}
 	return b, nil
 }

@@ -102,7 +102,7 @@ func sample(t testing.TB) (file []byte, blocks []Block) {
 		&Stream{Trial: 1, Packets: 5, Dropped: 3},
 		&Closed{Trial: 1, State: model.Valid,
 			Flows: []ClosedFlow{{Attempted: []uint64{9}, Received: 4, Duplicates: 1}}},
-		&Void{Trial: 1, Why: "tried again"},
+		&Void{Trial: 1},
 		&End{Packets: 5, Dropped: 3, Complete: true},
 	}
 	for _, b := range blocks {

@@ -199,7 +199,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	})
 	told := now.untilCut(outcome) // while the links are watched
 	if err != nil {
-		r.records.discard(recorded, err.Error())
+		r.records.discard(recorded)
 		return model.Result{}, err
 	}
 	r.begun, r.final = cmp.Or(outcome.Begun, started), outcome.Final

@@ -186,12 +186,12 @@ func (r *recording) take(trial uint32, flows []uint16, blocks []byte) error {
 }
 
 // discard marks the part of a trial that is not kept.
-func (r *recording) discard(trial uint32, why string) {
+func (r *recording) discard(trial uint32) {
 	if r == nil || trial == 0 {
 		return
 	}
 	r.taps.End(trial)
-	_ = r.write(&record.Void{Trial: trial, Why: why}) // a sentence always marshals
+	_ = r.write(&record.Void{Trial: trial}) // a number always marshals
 }
 
 // finish ends the record of a trial and adds to its result what was recorded.

@@ -42,7 +42,7 @@ func recordFlows(d contents.Document) Table {
 		"time_s Time", "state State"}, func(t contents.Trial, i int, add func(...any)) {
 		g, state := t.Of[i], string(t.State)
 		switch {
-		case t.Void != "":
+		case t.NotKept:
 			state = "not kept"
 		case t.State == "":
 			state = "cut"

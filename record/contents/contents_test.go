@@ -82,9 +82,9 @@ func TestWhatIsNotKnown(t *testing.T) {
 				t.Errorf("%+v", g)
 			}
 		}},
-		{"not kept", []record.Block{trial(1), came(0), &record.Void{Trial: 1, Why: "again"}, &record.End{}},
+		{"not kept", []record.Block{trial(1), came(0), &record.Void{Trial: 1}, &record.End{}},
 			func(t *testing.T, d Document) {
-				if d.Trials[0].Void != "again" || len(d.Trials[0].Of) != 1 {
+				if !d.Trials[0].NotKept || len(d.Trials[0].Of) != 1 {
 					t.Errorf("%+v", d.Trials[0])
 				}
 			}},

@@ -23,8 +23,9 @@ type Trial struct {
 	record.Trial
 	State model.State   `json:"state,omitempty"` // "" of one that was cut
 	Why   model.Reasons `json:"why,omitempty"`
-	Void  string        `json:"void,omitempty"` // why it was not kept: it ran again
-	Of    []Figures     `json:"figures"`        // of its flows, in their order
+	// NotKept: it ran again.
+	NotKept bool      `json:"not_kept,omitempty"`
+	Of      []Figures `json:"figures"` // of its flows, in their order
 }
 
 // Figures are what a record tells of one flow.

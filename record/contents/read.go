@@ -61,7 +61,7 @@ func Read(r *record.Reader) (Document, error) {
 			end(b.Trial, b)
 		case *record.Void:
 			if i, known := places[b.Trial]; known {
-				d.Trials[i].Void = b.Why
+				d.Trials[i].NotKept = true
 				end(b.Trial, nil)
 			}
 		}
