@@ -15,9 +15,8 @@ type Observation struct {
 	Seconds float64 // effective duration
 	Loss    float64 // share of the intended packets that did not arrive, 0..1
 	EndLoss float64 // the part of Loss that the hosts of the sender and the receiver lost, not the path
-	Unsent  bool    // the sender could not offer the load: only what the path lost of it all the same counts
-	Invalid bool    // an unsent trial whose losses count for nothing either
-	Starved bool    // an invalid trial: other work had the sender's CPU
+	Unsent  bool    // the sender did not offer the load as ordered: nothing that was lost tells of the path
+	Starved bool    // an unsent trial: other work had the CPU, so the load is no reason
 	Flood   bool    // sent as fast as possible: Load is the most that the sender offers, Load*(1-Loss) what arrived
 	Most    bool    // a flood at the highest rate that may be tried
 }
@@ -62,17 +61,27 @@ type tally struct {
 	low, high [2]float64 // seconds of the trials of low and of high loss
 	path      *tally     // by the loss of the path alone
 	trials    int
-	unsent    float64 // unsent trials in a row, as a share of those after which the load is given up
+	sent      float64 // trials that were not unsent
+	starved   float64 // trials that were
+	row       [2]int  // unsent trials since the last that was sent: those that were starved, and the others
+	givenUp   bool
 	longest   float64 // trial, seconds
 	gain      float64 // logarithm of the odds that the limit is above the load
 }
 
-// A load is given up after so many unsent trials in a row. Other work may take the sender's CPU at any load: where half
-// of all trials are starved, eight in a row are seen at one load of 256.
+// A load is given up after so many unsent trials in a row. Other work may take the sender's CPU at any load: as many
+// starved trials in a row are needed as are seen at one load of 256 by chance, if each is starved as often as those at
+// lower loads. Where half of them are, that is eight.
 const (
 	unsentTries  = 2
 	starvedTries = 8
+	byChance     = 1. / 256
 )
+
+// triesOf is after how many starved trials a load is given up, by those at lower loads that were starved and sent.
+func triesOf(starved, sent float64) float64 {
+	return max(starvedTries, math.Ceil(math.Log(byChance)/math.Log((starved+1)/(starved+sent+2))))
+}
 
 // rounding is by how much a trial may be shorter than its search asked, in s: its time is whole steps of 10 ms.
 const rounding = 0.005
@@ -98,23 +107,26 @@ func tallies(g model.Goal, seen []Observation) []*tally {
 		t := at[o.Load]
 		t.trials++
 		switch {
-		case o.Unsent && (o.Invalid || o.Loss-o.EndLoss <= g.LossRatio):
-			t.unsent += 1 / o.tries()
+		case o.Starved:
+			t.row[0]++
+			t.starved++
 			continue
-		case !o.Unsent && t.unsent < 1:
-			t.unsent = 0
+		case o.Unsent:
+			t.row[1]++
+			continue
 		}
+		t.row = [2]int{}
+		t.sent++
 		t.add(g, o, o.Loss > g.LossRatio)
 		t.path.add(g, o, o.Loss-o.EndLoss > g.LossRatio)
 	}
-	return slices.SortedFunc(maps.Values(at), func(a, b *tally) int { return cmp.Compare(a.load, b.load) })
-}
-
-func (o Observation) tries() float64 {
-	if o.Starved {
-		return starvedTries
+	all := slices.SortedFunc(maps.Values(at), func(a, b *tally) int { return cmp.Compare(a.load, b.load) })
+	starved, sent := 0., 0. // at lower loads
+	for _, t := range all {
+		t.givenUp = float64(t.row[0])/triesOf(starved, sent)+float64(t.row[1])/unsentTries >= 1
+		starved, sent = starved+t.starved, sent+t.sent
 	}
-	return unsentTries
+	return all
 }
 
 func (t *tally) add(g model.Goal, o Observation, high bool) {
@@ -147,7 +159,7 @@ func (t *tally) classify(g model.Goal) class {
 func (t *tally) class(g model.Goal) (class, Limit) {
 	c := t.classify(g)
 	switch {
-	case c == undecided && t.unsent >= 1:
+	case c == undecided && t.givenUp:
 		return upper, SenderLimit
 	case c != upper:
 		return c, NoLimit
@@ -161,7 +173,11 @@ func (t *tally) class(g model.Goal) (class, Limit) {
 func (q Question) bounds(g model.Goal, seen []Observation) Bounds {
 	b := Bounds{Lower: math.NaN(), Upper: math.NaN(), Throughput: math.NaN(), Quantile: -1}
 	for _, t := range tallies(g, seen) {
-		switch c, limit := t.class(g); {
+		c, limit := t.class(g)
+		if c == undecided && t.row != [2]int{} && (q.over || q.gaveUp(seen)) {
+			c, limit = upper, SenderLimit // who knows what it would have shown
+		}
+		switch {
 		case c == upper && math.IsNaN(b.Upper):
 			b.Upper, b.Limit = t.load, limit
 		case c == lower && math.IsNaN(b.Upper):

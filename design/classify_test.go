@@ -57,16 +57,14 @@ func TestBounds(t *testing.T) {
 		return Observation{Load: load, Seconds: 1, Loss: 0.1, EndLoss: end}
 	}
 	unsent := func(load float64) Observation { return Observation{Load: load, Seconds: 1, Unsent: true} }
-	lateAnd := func(load, end float64) Observation {
-		return Observation{Load: load, Seconds: 1, Loss: 0.1, EndLoss: end, Unsent: true}
+	hungry := func(load float64) Observation {
+		return Observation{Load: load, Seconds: 1, Loss: 0.1, Unsent: true, Starved: true}
 	}
-	invalid := func(load float64) Observation {
-		return Observation{Load: load, Seconds: 1, Loss: 0.1, Unsent: true, Invalid: true}
+	lost := func(load float64) Observation {
+		return Observation{Load: load, Seconds: 1, Loss: 0.1, Unsent: true}
 	}
 	starved := func(times int) []Observation {
-		o := invalid(1000)
-		o.Starved = true
-		return append([]Observation{flood, good(995)}, slices.Repeat([]Observation{o}, times)...)
+		return append([]Observation{flood, good(995)}, slices.Repeat([]Observation{hungry(1000)}, times)...)
 	}
 	none := math.NaN()
 	for _, c := range []struct {
@@ -87,11 +85,18 @@ func TestBounds(t *testing.T) {
 		{"unsent, but also sent", []Observation{flood, unsent(995), good(995), bad(1000, 0)}, 995, 1000, PathLimit,
 			true},
 		{"all that is sent", []Observation{flood, good(2000)}, 2000, none, FloodLimit, false},
-		{"unsent, and lost by the path", []Observation{flood, good(995), lateAnd(1000, 0)}, 995, 1000, PathLimit, true},
-		{"unsent, and lost by the ends", []Observation{flood, good(995), lateAnd(1000, 0.1)}, 995, none, FloodLimit,
-			false},
-		{"invalid, and lost by the path", []Observation{flood, good(995), invalid(1000), invalid(1000)}, 995, 1000,
+		{"unsent, and lost all the same", []Observation{flood, good(995), lost(1000)}, 995, none, FloodLimit, false},
+		{"starved twenty times, where all lower loads are", slices.Concat([]Observation{flood},
+			slices.Repeat([]Observation{hungry(995)}, 20), []Observation{good(995)},
+			slices.Repeat([]Observation{hungry(1000)}, 20)), 995, none, FloodLimit, false},
+		{"starved eight times, where no lower load is", slices.Concat([]Observation{flood},
+			slices.Repeat([]Observation{good(995)}, 20), slices.Repeat([]Observation{hungry(1000)}, 8)), 995, 1000,
 			SenderLimit, false},
+		{"starved until the search had all its trials", slices.Concat([]Observation{flood, good(995)},
+			slices.Repeat([]Observation{hungry(995)}, mostTrials), []Observation{good(995), hungry(1000)}), 995, 1000,
+			SenderLimit, false},
+		{"unsent twice, and lost", []Observation{flood, good(995), lost(1000), lost(1000)}, 995, 1000, SenderLimit,
+			false},
 		{"starved seven times", starved(7), 995, none, FloodLimit, false},
 		{"starved seven times, and unsent", append(starved(7), unsent(1000)), 995, 1000, SenderLimit, false},
 		{"starved eight times", starved(8), 995, 1000, SenderLimit, false},

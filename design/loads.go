@@ -14,6 +14,7 @@ import (
 type Question struct {
 	Goals   []model.Goal
 	MinLoad float64 // whole packets a second; the greatest load is what the flood sent
+	over    bool    // no further trial comes
 }
 
 const (
@@ -36,12 +37,15 @@ func (q Question) nextLoad(seen []Observation) (load, seconds float64, ok bool) 
 	}
 	possible := math.Floor(seen[0].Load) >= q.MinLoad && seen[0].Load < math.MaxInt64
 	for _, g := range q.Goals {
-		if possible && !ok && len(seen) <= mostTrials*len(q.Goals) {
+		if possible && !ok && !q.gaveUp(seen) {
 			load, seconds, ok = q.next(g, seen)
 		}
 	}
 	return load, seconds, ok
 }
+
+// gaveUp reports whether a search has had all its trials.
+func (q Question) gaveUp(seen []Observation) bool { return len(seen) > mostTrials*max(len(q.Goals), 1) }
 
 // next returns the next trial for one goal.
 func (q Question) next(g model.Goal, seen []Observation) (load, seconds float64, ok bool) {
@@ -61,7 +65,7 @@ func (q Question) next(g model.Goal, seen []Observation) (load, seconds float64,
 	a, b := places[i], places[i+1]
 	wide := math.Log(b.load/a.load) > -math.Log1p(-g.WidthRatio) && math.Ceil(b.load)-math.Floor(a.load) > 1
 	switch {
-	case i == 0 && a.trials == 0 && b.load > q.MinLoad && (!wide || len(seen) > patience):
+	case i == 0 && a.trials == 0 && b.load > q.MinLoad && (!wide || telling(seen) > patience):
 		return max(q.MinLoad, math.Floor(b.load/4)), g.InitialSeconds, true
 	case wide:
 		return q.between(max(math.Floor(a.load), q.MinLoad-1), middle, b.load), g.InitialSeconds, true
@@ -82,11 +86,21 @@ func (q Question) guess(g model.Goal, seen []Observation) (load, reach float64) 
 	}
 	load = forwards(seen[0])
 	for _, o := range seen {
-		if o.Unsent || o.Loss > g.LossRatio {
+		if !o.Starved && (o.Unsent || o.Loss > g.LossRatio) {
 			load = min(load, forwards(o))
 		}
 	}
 	return load, priorWidths*q.step() + math.Log(forwards(seen[0])/load)/2
+}
+
+// telling counts the trials that tell something of the path.
+func telling(seen []Observation) (n int) {
+	for _, o := range seen {
+		if !o.Unsent {
+			n++
+		}
+	}
+	return n
 }
 
 // step is the distance between neighbouring loads of a search, as a logarithm.

@@ -334,8 +334,7 @@ func anyPath(t *rapid.T, least float64) path {
 		}
 		o.EndLoss = o.Loss * math.Round(draw(seed, key, 3))
 		o.Unsent = !flood && draw(seed, key, 4) < unsent
-		o.Invalid = o.Unsent && draw(seed, key, 5) < 0.5
-		o.Starved = o.Invalid && draw(seed, key, 6) < 0.5
+		o.Starved = o.Unsent && draw(seed, key, 5) < 0.5
 		return o
 	}
 }
@@ -376,32 +375,49 @@ func checkBounds(t *rapid.T, g model.Goal, least float64, seen []Observation, b 
 	}
 }
 
-// TestStarvedSender: where other work takes the sender's CPU in half of all trials, a search finds the path's limit all
-// the same, and ends in less than three times the time.
+// TestStarvedSender: where other work takes the sender's CPU in half of all trials, or in nine of ten, a search finds the
+// path's limit all the same, with about as many times the trials. Bursts of a late sender lose packets; no answer names
+// them as a limit of the path, and what a search could not find out it does not claim.
 func TestStarvedSender(t *testing.T) {
 	q := Question{Goals: goalsOf(t, "quick"), MinLoad: 9001}
-	const searches = 500
-	found, quiet, busy := 0, 0.0, 0.0
-	for seed := range searches {
-		d := newSimulated("sharp", seed, 0)
-		limit := d.limit
-		seen, _ := runSearch(q, d.try, 1000)
-		quiet += secondsIn(seen)
-		seen, ended := runSearch(q, func(load, seconds float64, flood bool) Observation {
-			o := d.try(load, seconds, flood)
-			if !flood && draw(d.noise, d.trials, 3) < 0.5 {
-				o.Unsent, o.Invalid, o.Starved = true, true, true
+	for _, c := range []struct {
+		starved     float64 // share of the trials
+		found, long float64 // least share of the searches that find the limit; most seconds, as a multiple
+	}{{0.5, 0.9, 3}, {0.8, 0.75, 6}, {0.9, 0.7, 12}} {
+		const searches = 500
+		found, wrong, unknown, quiet, busy := 0, 0, 0, 0.0, 0.0
+		least := math.Inf(1) // share of the limit that a search says is carried
+		for seed := range searches {
+			d := newSimulated("sharp", seed, 0)
+			limit := d.limit
+			seen, _ := runSearch(q, d.try, 1000)
+			quiet += secondsIn(seen)
+			seen, _ = runSearch(q, func(load, seconds float64, flood bool) Observation {
+				o := d.try(load, seconds, flood)
+				if !flood && draw(d.noise, d.trials, 3) < c.starved {
+					o.Unsent, o.Starved, o.Loss = true, true, 0.1
+				}
+				return o
+			}, 1000)
+			busy += secondsIn(seen)
+			b := q.bounds(q.Goals[0], seen)
+			if b.Regular && b.Lower <= limit && limit <= b.Upper {
+				found++
 			}
-			return o
-		}, 1000)
-		busy += secondsIn(seen)
-		b := q.bounds(q.Goals[0], seen)
-		if ended && b.Regular && b.Lower <= limit && limit <= b.Upper {
-			found++
+			if b.Lower > limit || b.Limit == PathLimit && b.Upper < limit {
+				wrong++
+			}
+			if b.Lower > 0 {
+				least = min(least, b.Lower/limit)
+			} else {
+				unknown++
+			}
 		}
-	}
-	t.Logf("%d of %d searches found the limit, in %.2f times the seconds", found, searches, busy/quiet)
-	if found < searches*9/10 || busy > 3*quiet {
-		t.Error("a starved sender misleads the search, or makes it long")
+		t.Logf("%g of the trials starved: of %d searches %d found the limit, %d know nothing, %d are wrong; "+
+			"%.2f times the seconds; at least %.2f of the limit", c.starved, searches, found, unknown, wrong, busy/quiet,
+			least)
+		if float64(found) < c.found*searches || busy > c.long*quiet || wrong > 0 || least < 0.9 {
+			t.Error("a starved sender misleads the search, or makes it long")
+		}
 	}
 }

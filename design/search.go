@@ -151,6 +151,19 @@ func (r *replayed) add(t *model.Result, flood bool) {
 	r.seen, r.trials = append(r.seen, o), append(r.trials, t)
 }
 
+// addAll adds the trials of a search that were not seen, in the order in which they were made.
+func (r *replayed) addAll(done []model.Result) {
+	for i := range done {
+		t := &done[i]
+		cell := maps.Clone(t.Cell)
+		delete(cell, "rate_pps")
+		delete(cell, "measure_s")
+		if t.Cell.Searching() && t.State != model.Aborted && cell.Equal(r.cell) && !slices.Contains(r.trials, t) {
+			r.add(t, false)
+		}
+	}
+}
+
 // floodOf returns the flood that begins search number `number`, of all trials of its cell: the valid one of that
 // repeat or the last before it. An invalid flood counts if there is no valid one: it still shows the sender's rate.
 func floodOf(trials []*model.Result, number int) (flood *model.Result) {
@@ -163,6 +176,9 @@ func floodOf(trials []*model.Result, number int) (flood *model.Result) {
 	}
 	return flood
 }
+
+// fullCore is the share of a core from which on a thread that is late has itself to blame, not other work.
+const fullCore = 0.9
 
 // mostUnsent is the share of a load that a sender may leave out before the trial says nothing of that load.
 const mostUnsent = 0.005
@@ -192,13 +208,15 @@ func Waiting(f *model.FlowResult) float64 {
 // is left in a queue that grew is lost to the path: a longer trial would fill it.
 func observe(t *model.Result, flood bool) Observation {
 	invalid := t.State != model.Valid
-	o := Observation{Load: t.Cell["rate_pps"].Number, Unsent: invalid, Invalid: invalid, Starved: t.Starved(), Flood: flood}
+	o := Observation{Load: t.Cell["rate_pps"].Number, Unsent: invalid, Starved: t.Starved(), Flood: flood}
 	var intended, lost, atEnds, late float64
+	busy := false // a sending thread had its core all the time
 	sent := math.Inf(1)
 	for _, f := range t.Flows {
 		o.Seconds = max(o.Seconds, f.DurationS)
 		intended, lost = intended+float64(f.Attempted), lost+float64(f.Lost)
 		sent = min(sent, f.SendPPS)
+		busy = busy || f.SenderCPU.ThreadRatio > fullCore
 		grown := max(grownSeconds, grownRatio*f.DurationS, grownJitter*f.JitterNS/1e9)
 		if left := Waiting(&f); !flood && left*f.DurationS > grown {
 			lost += left * float64(f.Attempted-f.Lost)
@@ -228,7 +246,9 @@ func observe(t *model.Result, flood bool) Observation {
 		o.Seconds = asked
 	}
 	o.Loss, o.EndLoss = lost/max(intended, 1), min(atEnds, lost)/max(intended, 1)
-	o.Unsent = o.Unsent || !flood && late > mostUnsent*(intended+late)
+	if !flood && !invalid && late > mostUnsent*(intended+late) {
+		o.Unsent, o.Starved = true, !busy
+	}
 	return o
 }
 
@@ -332,7 +352,7 @@ func (a Answer) Tried() (low, high float64) {
 // Failed counts the trials at a load that lost more than the goal allows.
 func (a Answer) Failed(load float64) (n int) {
 	for _, o := range a.Seen {
-		if o.Load == load && !o.Flood && !o.Invalid && o.Loss > a.Goal.LossRatio {
+		if o.Load == load && !o.Flood && !o.Unsent && o.Loss > a.Goal.LossRatio {
 			n++
 		}
 	}
@@ -340,8 +360,8 @@ func (a Answer) Failed(load float64) (n int) {
 }
 
 // Answers are what the searches of a run found, in the order of their cells and goals. Searches that did not begin
-// have none.
-func Answers(p model.Plan, done []model.Result) (out []Answer) {
+// have none. No further trial comes to a complete run.
+func Answers(p model.Plan, done []model.Result, complete bool) (out []Answer) {
 	if p.Design.Search == nil || p.Check() != nil { // of a file from outside
 		return nil
 	}
@@ -359,8 +379,13 @@ func Answers(p model.Plan, done []model.Result) (out []Answer) {
 			if len(r.seen) == 0 {
 				continue
 			}
+			question := s.question
+			if complete && !r.answered { // by the rules of another version, say
+				question.over, r.answered = true, true
+				r.addAll(done)
+			}
 			for _, g := range s.Goals {
-				out = append(out, Answer{r.cell, g, s.question.bounds(g, r.seen), r.answered, r.trials, r.seen})
+				out = append(out, Answer{r.cell, g, question.bounds(g, r.seen), r.answered, r.trials, r.seen})
 			}
 		}
 	}

@@ -84,7 +84,7 @@ func TestSearchGoesOnWhereItWasCut(t *testing.T) {
 				whole[cut].Cell.Key(), whole[cut].Repeat)
 		}
 	}
-	if n := len(Answers(p, whole)); n != 2 {
+	if n := len(Answers(p, whole, true)); n != 2 {
 		t.Errorf("%d answers of two searches", n)
 	}
 }
@@ -175,7 +175,7 @@ func TestSearches(t *testing.T) {
 			fmt.Fprintf(&out, "\t%s #%d: %.4g s at %.6g pps, lost %.3g\n", r.Cell.Key(), r.Repeat, f.DurationS,
 				f.SendPPS, f.LossRatio)
 		}
-		for _, a := range Answers(p, done) {
+		for _, a := range Answers(p, done, false) {
 			fmt.Fprintf(&out,
 				"\tanswer: %.6g pps, holds at %.6g, fails at %.6g, limit %d, regular %v, done %v, %d trials\n",
 				a.Throughput, a.Lower, a.Upper, a.Limit, a.Regular, a.Done, len(a.Trials))
@@ -215,7 +215,7 @@ func TestAnswersOfAWrongPlan(t *testing.T) {
 	p := searchPlan(1, 64)
 	done := measured(t, p, limited(250e3, 1e6), nil, -1)
 	p.Design.Search.Goals = nil
-	if got := Answers(p, done); got != nil {
+	if got := Answers(p, done, true); got != nil {
 		t.Errorf("got %v", got)
 	}
 }

@@ -120,6 +120,11 @@ func lossFree(g table.Group, leading bool) []Finding {
 		least, rows := lowest(first)
 		loss := table.Group{Rows: table.Usable(rows)}.Middle("loss_ratio")
 		switch {
+		case withoutLoss(first) && len(rows) > 0:
+			f.Code = "free.unknown"
+			if held := single(first); held > 0 {
+				f = f.number("holds_pps", "single", held)
+			}
 		case len(rows) == 0: // the flood sent less
 			f = f.number("holds_pps", "lowest", first.Doc.Plan.Design.Search.MinPPS)
 		case loss > first.Search.Goal.LossRatio:
@@ -266,6 +271,16 @@ func failing(r table.Row) (worst table.Row) {
 		}
 	}
 	return worst
+}
+
+// single is the highest load at which a single trial met the goal; 0 if none did.
+func single(r table.Row) (most float64) {
+	for _, o := range r.Search.Seen {
+		if !o.Flood && !o.Unsent && o.Loss <= r.Search.Goal.LossRatio {
+			most = max(most, o.Load)
+		}
+	}
+	return most
 }
 
 // lowest is the lowest load of a search, and the rows of its trials.

@@ -41,6 +41,7 @@ func searchedTimes(t *testing.T, times int, carry func(pps float64, f *model.Flo
 	for {
 		cell, repeat, more := choose.Next()
 		if !more {
+			d.Complete = true
 			return d
 		}
 		f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver,
@@ -106,7 +107,7 @@ func lossFreeExamples(t *testing.T) (out []example) {
 			d.Host = []model.Host{{Node: node, Interface: "eth0", LinkSpeedBits: bits}}
 		}
 	}
-	behind := func(d *model.Document) {
+	behind := func(d *model.Document) { // of a complete run
 		for i := range d.Results {
 			if d.Results[i].State == model.Invalid {
 				d.Results[i].Why = model.Reasons{{Code: model.LinkBehind, Link: "sender to router",

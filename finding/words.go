@@ -118,6 +118,8 @@ var sentences = map[string]string{
 	"free.none": `[{way}: no|No] rate [with at most {loss_ratio:goal} loss|without loss] was found[ {where}].[¶Even ` +
 		`{holds_pps:least} loses {loss_ratio:least}.|¶Even at {holds_pps:queue} a queue grows.|¶Rates below ` +
 		`{holds_pps:lowest} are not tried.]` + freeFlood,
+	"free.unknown": `[{way}: which|Which] rate [loses at most {loss_ratio:goal}|passes without loss] is not known` +
+		`[ {where}].[¶Single trials passed up to {holds_pps:single}.]` + freeFlood,
 	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: the path's answers change too much ` +
 		`for this goal.`,
 	"free.cut": `[{way}: the|The] search was cut[ {where}][: {holds_pps} holds, {fails_pps:fails} fails|` +
@@ -549,7 +551,7 @@ var sentences = map[string]string{
 		`left|{unread ?}: next to nothing was lost, and the time of the sender's processor was not read|{lost ?}: no ` +
 		`part of the path, and neither host, lost most of what was lost].`,
 	"limit.unsent":  `[{fails_pps}|A higher rate] could not be sent: {why}.`,
-	"limit.late":    `The sender was the limit: it missed {late_ratio} of its schedule of {fails_pps}.`,
+	"limit.late":    `{fails_pps} could not be sent: the sender missed {late_ratio} of its schedule.`,
 	"limit.invalid": `Trials at [{fails_pps}|a higher rate] were invalid: {why}.`,
 	"loss.limit": `{where}: [{loss_ratio} lost, more than {loss_ratio:most}|{retransmit_ratio} sent again, more ` +
 		`than {retransmit_ratio:most}]`,

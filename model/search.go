@@ -64,11 +64,12 @@ func (r Result) Unkept() bool {
 	return r.State == Invalid && r.Cell["load_ratio"].Number > 1 && !slices.ContainsFunc(r.Why, other)
 }
 
-// Starved reports whether a trial is invalid only because other work had the sender's CPU: the same trial may run as
-// ordered a moment later.
+// Starved reports whether a trial is invalid only because other work had the CPU of the sender, or of a lab's link: the
+// same trial may run as ordered a moment later.
 func (r Result) Starved() bool {
+	starved := []string{SenderStarved, SenderStolen, SenderTimerLate, SenderStalled, LinkBehind, HostBusy}
 	return r.State == Invalid && len(r.Why) > 0 && !slices.ContainsFunc(r.Why, func(w Reason) bool {
-		return w.Code != SenderStarved && w.Code != SenderStolen
+		return !slices.Contains(starved, w.Code)
 	})
 }
 

@@ -21,7 +21,7 @@ func Searches(rows []Row) []Row {
 			continue
 		}
 		seen[r.Doc] = true
-		for _, a := range design.Answers(r.Doc.Plan, r.Doc.Results) {
+		for _, a := range design.Answers(r.Doc.Plan, r.Doc.Results, r.Doc.Complete) {
 			s := &Search{a}
 			trial := a.Trials[len(a.Trials)-1]
 			if a.Quantile >= 0 {

@@ -84,6 +84,7 @@ var chineseSentences = map[string]string{
 	"free.end":   zhLeast + `¶再快，发送端或接收端主机开始丢包[（{first}）]，而路径仍然达标。`,
 	"free.none": `[{way}：]没有找到[丢包不超过 {loss_ratio:goal} 的|不丢包的]速率[（{where}）]。[¶即使 {holds_pps:least} 也丢包 ` +
 		`{loss_ratio:least}。|¶即使 {holds_pps:queue} 也有队列不断变长。|¶不试低于 {holds_pps:lowest} 的速率。]` + zhFlood,
+	"free.unknown": `[{way}：][丢包不超过 {loss_ratio:goal} 的速率|不丢包的速率]未知[（{where}）]。[¶单次试验最高 {holds_pps:single} 达标。]` + zhFlood,
 	"free.wide":    `达标与不达标的速率相差超过 {width_ratio}：路径的表现变化太大，达不到这个精度。`,
 	"free.cut":     `[{way}：]搜索被中断[（{where}）][：{holds_pps} 达标，{fails_pps:fails} 不达标|：{holds_pps} 达标|：{fails_pps:fails} 不达标]。`,
 	"free.random":  `低于 {receive_pps:below} 的各种速率都丢包约 {loss_ratio:typical}：是随机丢包，不是速率太高。`,
