@@ -48,7 +48,8 @@ func Unusable(rows []table.Row) []Finding {
 			slow = of[0]
 		}
 	}
-	f := say("none", Answer).number("trials_count", "", float64(len(d.Results))).word("why", WhyIn(rows[0].Language(), why))
+	f := say("none", Answer).number("trials_count", "", float64(len(d.Results))).
+		word("why", WhyIn(rows[0].Language(), why))
 	switch {
 	case why.Has(model.SendRefused, model.RefusedSince): // the reason says it: what was refused was not sent
 	case unheard > 0:

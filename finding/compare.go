@@ -137,7 +137,8 @@ func (c Comparison) byLevels(q Question) (Comparison, []table.Key, error) {
 		for _, s := range c.Sides {
 			levels = append(levels, s.Name)
 		}
-		return c, nil, refuse(true, "compare.level", "setting", c.By, "level", q.Base, "levels", joined(q.Docs[0].Language, levels))
+		return c, nil, refuse(true, "compare.level", "setting", c.By, "level", q.Base,
+			"levels", joined(q.Docs[0].Language, levels))
 	}
 	if len(c.Sides) < 2 {
 		return c, nil, refuse(true, "compare.setting", append(varies, "setting", c.By)...)

@@ -147,7 +147,7 @@ func curve(name string, sizes []table.Group) []Finding {
 		of = largest(held, "receive_pps")
 		f.Code, f.Words["sizes"] = "curve.host", span(fast.Language(), namesOf(held))
 		if who := ends[of.Limit().By]; who != "" {
-			f.Words["who"] = fast.Language().Say(who)
+			f.Words["who"] = fast.Say(who)
 		}
 		if len(held) == len(sizes) {
 			f.Words["sizes"] = everyOf(sizes)
@@ -230,7 +230,7 @@ func everyOf(sizes []table.Group) string {
 	if len(sizes) == 1 {
 		return sizes[0].Name()
 	}
-	return sizes[0].Language().Say(everySize)
+	return sizes[0].Say(everySize)
 }
 
 // worstOf adds the write size with which TCP is slower, if it is beyond the spread of

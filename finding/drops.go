@@ -40,8 +40,8 @@ func Drops(d model.LiveDrops, filter string, seconds float64, rest uint64) []Fin
 
 func DropLine(d model.LiveDrops, x model.LiveDrop) Finding {
 	f := say("drops.line", Fact).number("drops_pps", "", x.PPS).number("drops_count", "", float64(x.Packets))
-	f.Words = map[string]string{"at": d.At.Local().Format("15:04:05"), "why": DropWhy(words.English, x), "reason": x.Reason,
-		"layer": cmp.Or(x.Layer, "copy"), "function": cmp.Or(x.Function, "–"),
+	f.Words = map[string]string{"at": d.At.Local().Format("15:04:05"), "why": DropWhy(words.English, x),
+		"reason": x.Reason, "layer": cmp.Or(x.Layer, "copy"), "function": cmp.Or(x.Function, "–"),
 		"place": cmp.Or(strings.TrimSpace(x.Namespace+" "+x.Interface), "–"), "flow": DropFlow(x)}
 	return f
 }

@@ -327,7 +327,8 @@ func Advise(d *model.Document, list []model.Advised) []Finding {
 	var out, nodes []Finding
 	apply := false
 	for _, a := range list {
-		f := Finding{Code: "advice.set", Level: Next, Words: adviceWords(d.Language, a.Advice)}.packets(a.Packets, a.Attempted)
+		f := Finding{Code: "advice.set", Level: Next, Words: adviceWords(d.Language, a.Advice)}.
+			packets(a.Packets, a.Attempted)
 		f.Words["host"], f.Words["place"] = hostOf(d, a), phrase(d.Language, a.Layer, a.Cause, a.Host)
 		f.Words["command"] = a.Command
 		switch {

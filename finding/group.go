@@ -47,7 +47,8 @@ func PlaceName(g table.Group) string {
 		text := k.FormatIn(l, g.Levels[i])
 		switch {
 		case mesh && k.Name == "pair":
-			names = append(names, l.Sayf("%s to %s", table.KeyOf("from").Of(g.Rows[0]).Text, table.KeyOf("to").Of(g.Rows[0]).Text))
+			from, to := table.KeyOf("from").Of(g.Rows[0]), table.KeyOf("to").Of(g.Rows[0])
+			names = append(names, l.Sayf("%s to %s", from.Text, to.Text))
 		case mesh && k.Name == "flow":
 		case text == "" || slices.Contains(names, text) || k.Name == "protocol" && text == string(model.UDP):
 		case k.Unit == unit.Bytes:
@@ -74,7 +75,7 @@ func smallest(groups []table.Group, metric string) table.Group {
 // at says where something was: ", at 64 B", ", with 64 B frames"; "" where there is one place only.
 func at(g table.Group) string {
 	if place := within(g); place != "" {
-		return g.Language().Sayf(", %s", place)
+		return g.Sayf(", %s", place)
 	}
 	return ""
 }
@@ -86,9 +87,9 @@ func within(g table.Group) string {
 	case name == "":
 		return ""
 	case slices.ContainsFunc(g.Keys, func(k table.Key) bool { return k.Name == "frame_bytes" }):
-		return g.Language().Sayf("with %s", name)
+		return g.Sayf("with %s", name)
 	}
-	return g.Language().Sayf("at %s", name)
+	return g.Sayf("at %s", name)
 }
 
 const mostNames = 4

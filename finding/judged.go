@@ -141,7 +141,8 @@ func (c Comparison) effect(e Effect) Finding {
 		change = "points_ratio"
 	}
 	other, base := c.Group(e.Condition, e.Side), c.Group(e.Condition, 0)
-	f := say("compare.effect", Fact).word("side", c.Sides[e.Side].Name).word("figure", e.figure(c.language())).word("at", c.at(e)).
+	f := say("compare.effect", Fact).word("side", c.Sides[e.Side].Name).
+		word("figure", e.figure(c.language())).word("at", c.at(e)).
 		word("metric", name).word("verdict", string(e.Verdict)).place("side", other).place("base", base).
 		number("repeats_count", "side", float64(c.Stat(e, e.Side).N)).
 		number("repeats_count", "base", float64(c.Stat(e, 0).N)).number("repeats_count", "more", float64(e.Needed)).

@@ -165,9 +165,9 @@ func oneWay(groups []table.Group) []table.Group {
 
 func wayOf(g table.Group) string {
 	if way := g.Level("direction").Text; way != "both" {
-		return g.Language().Say(way)
+		return g.Say(way)
 	}
-	return g.Language().Say("both ways")
+	return g.Say("both ways")
 }
 
 // The knee is where the median round trip has doubled, or has grown by 5 ms; what adds less than 1 ms is none.

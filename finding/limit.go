@@ -45,18 +45,18 @@ var cardQueues = []string{"pfifo_fast", "fq_codel", "mq", "fq", "pfifo", "bfifo"
 func holder(r table.Row, l model.PacingLine) string {
 	switch q := l.Queue; {
 	case q == nil && l.BufferBytes > 0:
-		return r.Language().Sayf("a full send buffer of %s", unit.FormatSize(l.BufferBytes))
+		return r.Sayf("a full send buffer of %s", unit.FormatSize(l.BufferBytes))
 	case q == nil:
-		return r.Language().Say("a full send buffer")
+		return r.Say("a full send buffer")
 	case q.RateBPS > 0 || !slices.Contains(cardQueues, q.Kind):
 		return queueName(r.Language(), *q)
 	default:
 		for _, h := range r.Doc.Host {
 			if h.Node == l.Host && h.Interface == q.Interface && h.LinkSpeedBits > 0 {
-				return r.Language().Sayf("card %s, %s", q.Interface, unit.BPS.Exact(float64(h.LinkSpeedBits)))
+				return r.Sayf("card %s, %s", q.Interface, unit.BPS.Exact(float64(h.LinkSpeedBits)))
 			}
 		}
-		return r.Language().Sayf("card %s", q.Interface)
+		return r.Sayf("card %s", q.Interface)
 	}
 }
 

@@ -101,7 +101,7 @@ func lossFree(g table.Group, leading bool) []Finding {
 		f = f.number("loss_ratio", "goal", first.Search.Goal.LossRatio)
 	}
 	if len(first.Trial.Flows) > 1 {
-		f.Words["each"] = first.Language().Say("each way")
+		f.Words["each"] = first.Say("each way")
 	}
 	var out []Finding
 	beyond, full := AboveLimit(first), fullAt(first)
@@ -110,7 +110,7 @@ func lossFree(g table.Group, leading bool) []Finding {
 		f.Words["first"], f.Words["flow"] = lost[0].Text, flowOfLoss(beyond)
 		out = append(out, nextOf("free.explain", first.Doc).word("trial", strconv.Itoa(failing(first).TrialNumber())))
 	case leading && first.Search.Limit == design.PathLimit:
-		f.Words["queue"] = first.Language().Say(growing)
+		f.Words["queue"] = first.Say(growing)
 	}
 	switch {
 	case !first.Search.Done:
@@ -216,15 +216,15 @@ func limitFinding(r table.Row) Finding {
 		f.Code = "limit.invalid"
 		if strings.HasPrefix(why[0].Code, "sender-") || why[0].Code == model.InterfaceRefused {
 			f.Code = "limit.unsent"
-			f = f.word("limit", r.Language().Say(limitNames[table.BySender]))
+			f = f.word("limit", r.Say(limitNames[table.BySender]))
 		} else {
-			f = f.word("limit", r.Language().Say(limitNames[table.Unproven]))
+			f = f.word("limit", r.Say(limitNames[table.Unproven]))
 		}
 		return f.word("why", WhyIn(r.Language(), why)).number("fails_pps", "", r.Search.Upper)
 	case r.Search.Limit == design.FloodLimit:
 	case late(r) > 0:
 		f.Code = "limit.late"
-		f = f.word("limit", r.Language().Say(limitNames[table.BySender]))
+		f = f.word("limit", r.Say(limitNames[table.BySender]))
 		return f.number("late_ratio", "", late(r)).number("fails_pps", "", r.Search.Upper)
 	default:
 		limit = table.Limit{By: table.Unproven}
@@ -418,15 +418,15 @@ func SearchLimit(r table.Row) string {
 	lost := Losses(AboveLimit(r))
 	switch {
 	case r.Search.Limit == design.AskedLimit:
-		return r.Language().Say(limitNames[table.ByOffer])
+		return r.Say(limitNames[table.ByOffer])
 	case fullAt(r):
-		return r.Language().Say(limitNames[table.ByLink])
+		return r.Say(limitNames[table.ByLink])
 	case withoutLoss(r):
 		return LimitName(limitFinding(r))
 	case len(lost) > 0:
 		return lost[0].Text
 	case r.Search.Limit == design.PathLimit:
-		return r.Language().Say(growing)
+		return r.Say(growing)
 	}
-	return r.Language().Say(limitNames[table.Unproven])
+	return r.Say(limitNames[table.Unproven])
 }

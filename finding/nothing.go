@@ -403,7 +403,8 @@ func Meeting(r table.Row) (ways []table.Row) {
 			continue
 		}
 		// which counts packets, as is done here of TCP, too
-		f := model.FlowResult{Name: r.Language().Sayf("%s: %s", r.Language().Say(r.Flow.Name), r.Language().Say(way.name)), Protocol: model.UDP, From: way.from, To: way.to,
+		f := model.FlowResult{Name: r.Sayf("%s: %s", r.Say(r.Flow.Name), r.Say(way.name)), Protocol: model.UDP,
+			From: way.from, To: way.to,
 			Streams: r.Flow.Streams, Attempted: way.Attempted, Received: min(way.Received, way.Attempted),
 			SendErrors: way.SendErrors, Ledger: way.Ledger}
 		f.Lost = f.Attempted - f.Received

@@ -58,7 +58,7 @@ var trialWayKey = table.Key{Name: wayKey.Name, Label: wayKey.Label, Unit: wayKey
 	Of: func(r table.Row) table.Level {
 		l := wayKey.Of(r)
 		if r.Trial.Cell["direction"].Text == "both" {
-			l.Value = model.Value{Number: 3, Text: r.Language().Say("both ways")}
+			l.Value = model.Value{Number: 3, Text: r.Say("both ways")}
 		}
 		return l
 	}}
@@ -98,7 +98,7 @@ var TrafficKey = table.Key{Name: "traffic", Label: "Traffic", Unit: unit.Word, O
 		v = model.Value{Number: tcp, Text: "TCP"}
 	case paced && rate.Text != "max":
 		v.Number += idle
-		v.Text = r.Language().Sayf("%s at %s", v.Text, strings.Replace(unit.FormatPPS(rate.Number), ".0 ", " ", 1))
+		v.Text = r.Sayf("%s at %s", v.Text, strings.Replace(unit.FormatPPS(rate.Number), ".0 ", " ", 1))
 	}
 	return table.Level{Value: v, Known: true}
 }}
@@ -147,7 +147,7 @@ func carried(full []table.Group) Finding {
 	}
 	f.Words["way"] = wayKey.Of(all[0].Rows[0]).Text
 	if v := all[0].Level("variant"); v.Known {
-		f.Words["name"] = all[0].Language().Sayf("%s (%s)", f.Words["name"], v.Text)
+		f.Words["name"] = all[0].Sayf("%s (%s)", f.Words["name"], v.Text)
 	}
 	if len(frames) == 0 {
 		return f
@@ -181,7 +181,7 @@ func routerName(r table.Row) string {
 	case strings.HasPrefix(r.Doc.Plan.Target, "lab:"):
 		return r.Doc.Plan.Target
 	}
-	return r.Language().Say("The router")
+	return r.Say("The router")
 }
 
 func protocolOf(g table.Group) model.Protocol { return g.Rows[0].Flow.Protocol }
@@ -201,7 +201,7 @@ func routerDelay(rows []table.Row) []Finding {
 		}
 		p50, p99 := of+"_p50_ns", of+"_p99_ns"
 		f := say("router.idle", Fact).place("idle", idle)
-		f.Words = map[string]string{"p50": p50, "p99": p99, "what": idle.Language().Say(what),
+		f.Words = map[string]string{"p50": p50, "p99": p99, "what": idle.Say(what),
 			"where": table.By(idle.Rows, table.Varying(rows, keys...)...)[0].Name()}
 		if full := table.By(same, TrafficKey); len(full) > 0 {
 			if worst := largest(full, p50); !math.IsNaN(worst.Middle(p50)) {

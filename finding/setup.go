@@ -105,7 +105,7 @@ func madeLoss(rows []table.Row) []Finding {
 				by[l.AskedRatio] = m
 			}
 			m.frames, m.lost = m.frames+float64(l.Frames), m.lost+float64(*l.Lost)
-			if way := r.Language().Sayf("%s to %s", r.Language().Say(l.From), r.Language().Say(l.To)); !slices.Contains(m.ways, way) {
+			if way := r.Sayf("%s to %s", r.Say(l.From), r.Say(l.To)); !slices.Contains(m.ways, way) {
 				m.ways = append(m.ways, way)
 			}
 		}

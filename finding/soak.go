@@ -63,7 +63,7 @@ func Soak(rows []table.Row) []Finding {
 	for _, r := range rows {
 		name := ""
 		if len(rows) > 1 {
-			name = r.Language().Say(r.Flow.Name)
+			name = r.Say(r.Flow.Name)
 		}
 		for _, f := range soakFlow(r, name) {
 			if !ran { // what a sender lost that fell short is a fact, and no answer
@@ -368,11 +368,11 @@ func restName(r table.Row, causes []LossCause) string {
 	case len(names) == 0:
 		return maybe([]table.Row{r})
 	case len(names) > mostMaybes:
-		names = append(names[:mostMaybes], r.Language().Say("other causes"))
+		names = append(names[:mostMaybes], r.Say("other causes"))
 	case r.Flow.Ledger.Unattributed > 0:
 		names = append(names, maybe([]table.Row{r}))
 	}
-	return strings.Join(names, r.Language().Say(", or "))
+	return strings.Join(names, r.Say(", or "))
 }
 
 // mostMaybes is how many causes are named of which one may have been it.

@@ -122,7 +122,8 @@ func causesOf(h jointChange, r table.Row) (out []Finding) {
 		l := r.Language()
 		f := say("cause.other", Fact).number(m.Metric, "before", m.Before).number(m.Metric, "after", m.After).
 			number("at_s", "", m.StartS)
-		f.Words = map[string]string{"metric": m.Metric, "what": l.Say(cmp.Or(seriesNames[m.Metric], m.Metric)), "who": l.Say(m.At)}
+		f.Words = map[string]string{"metric": m.Metric, "who": l.Say(m.At),
+			"what": l.Say(cmp.Or(seriesNames[m.Metric], m.Metric))}
 		part, isCPU := strings.CutPrefix(strings.TrimSuffix(m.Metric, "_ratio"), "cpu_")
 		switch {
 		case m.Metric == "lost_pps" && m.Layer != "":

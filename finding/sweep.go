@@ -85,7 +85,8 @@ func Sweep(rows []table.Row) []Finding {
 	}
 	if c := About(rankings, out[0]); c.Settings[0].Middle("goodput_bps") > 0 {
 		i := slices.IndexFunc(c.Settings, func(g table.Group) bool { return g.Name() == out[0].Places["best"].Name() })
-		out = slices.Concat(out, c.waste(c.Settings[max(i, 0)]), brief(c.Settings[max(i, 0)]), c.limits(), c.fragments(), c.shares())
+		best := c.Settings[max(i, 0)]
+		out = slices.Concat(out, c.waste(best), brief(best), c.limits(), c.fragments(), c.shares())
 	}
 	return append(out, doubts(rows, rankings)...)
 }
@@ -143,9 +144,9 @@ func everywhere(rankings []Ranking) []Finding {
 		if most := largest(all, "goodput_bps"); len(all) == len(rankings) && most.Middle("goodput_bps") > 0 {
 			least := smallest(all, "goodput_bps")
 			f := say("sweep.all", Answer).place("best", table.Group{Keys: first.Keys, Levels: first.Levels, Rows: most.Rows})
-			f.Words = map[string]string{"under": most.Name(), "all": most.Language().Say("both")}
+			f.Words = map[string]string{"under": most.Name(), "all": most.Say("both")}
 			if len(all) > 2 {
-				f.Words["all"] = most.Language().Sayf("all %d", len(all))
+				f.Words["all"] = most.Sayf("all %d", len(all))
 			}
 			f = f.number("conditions_count", "", float64(len(all)))
 			if m := table.MetricOf("goodput_bps"); m.Format(least.Middle(m.Name)) != m.Format(most.Middle(m.Name)) {
@@ -175,7 +176,8 @@ func (c Ranking) waste(best table.Group) []Finding {
 	return []Finding{f}
 }
 
-// Packets that arrive within this time may all have waited in queues and buffers: they do not tell what the path carries.
+// Packets that arrive within this time may all have waited in queues and buffers: they do not tell what the path
+// carries.
 const leastArriving = 0.1 // s
 
 // brief doubts an answer whose packets came within a moment.

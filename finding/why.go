@@ -14,8 +14,8 @@ func Clause(r model.Reason) string { return ClauseIn(words.English, r) }
 
 // ClauseIn says one reason, without its flow where all reasons of a trial may be of that flow.
 func ClauseIn(l words.Language, r model.Reason) string {
-	f := Finding{Code: "why." + r.Code, Words: map[string]string{"flow": r.Flow, "node": l.Say(r.Node), "link": wayIn(l, r.Link),
-		"name": r.Name, "text": r.Text, "code": r.Code}, Language: l}
+	f := Finding{Code: "why." + r.Code, Words: map[string]string{"flow": r.Flow, "node": l.Say(r.Node),
+		"link": wayIn(l, r.Link), "name": r.Name, "text": r.Text, "code": r.Code}, Language: l}
 	for _, name := range slices.Sorted(maps.Keys(r.Numbers)) {
 		f = f.number(name, "", r.Numbers[name])
 	}
@@ -39,8 +39,8 @@ func wayIn(l words.Language, way string) string {
 // Why says in English why a trial is not valid.
 func Why(reasons model.Reasons) string { return WhyIn(words.English, reasons) }
 
-// WhyIn says why a trial is not valid. The flow of a reason is named only if the reasons are about several flows; of many
-// with one code the first are printed, and the rest are counted.
+// WhyIn says why a trial is not valid. The flow of a reason is named only if the reasons are about several flows. Of
+// many with one code the first are printed, and the rest are counted.
 func WhyIn(l words.Language, reasons model.Reasons) string {
 	flows, count, printed := map[string]bool{}, map[string]int{}, map[string]int{}
 	for _, r := range reasons {
@@ -80,8 +80,8 @@ func Warnings(d *model.Document) (list []string) {
 		}
 	}
 	for i, text := range list[own:] {
-		list[own+i] = say("why.trials", Doubt).In(d.Language).word("why", text).number("trials_count", "with", float64(count[text])).
-			number("trials_count", "", float64(len(d.Results))).Text()
+		list[own+i] = say("why.trials", Doubt).In(d.Language).word("why", text).
+			number("trials_count", "with", float64(count[text])).number("trials_count", "", float64(len(d.Results))).Text()
 	}
 	return list
 }

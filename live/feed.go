@@ -114,7 +114,8 @@ func (f *Feed) next(t run.TrialStarted) {
 	}
 	f.Stream.Publish(Event{Next: &Next{Number: t.Number, Trials: t.Total, Setting: view.Setting(t.Trial),
 		Cell: t.Trial.Cell, Repeat: t.Trial.Repeat, WarmupSeconds: t.Trial.Timing.WarmupSeconds,
-		MeasuredSeconds: t.Trial.Timing.MeasureSeconds, UntilSent: t.Trial.UntilSent(), LeftSeconds: f.left.seconds(), Flows: flows}})
+		MeasuredSeconds: t.Trial.Timing.MeasureSeconds, UntilSent: t.Trial.UntilSent(),
+		LeftSeconds: f.left.seconds(), Flows: flows}})
 }
 
 // sample publishes what an end counted between its last two samples.

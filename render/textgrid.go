@@ -65,8 +65,8 @@ func (t *texter) grid(table view.Table, most int) {
 	more := t.More
 	if t.All {
 		more = t.language.Say("--html and --csv have all")
-	} else if more != "" && plain.Width(t.language.Sayf("%s: %s", tail, more)) > t.Width { // a command that is cut is of no use
-		more = "--all"
+	} else if more != "" && plain.Width(t.language.Sayf("%s: %s", tail, more)) > t.Width {
+		more = "--all" // a command that is cut is of no use
 	}
 	if more != "" {
 		tail = t.language.Sayf("%s: %s", tail, t.language.Say(more))
@@ -307,8 +307,8 @@ func (t *texter) times(s view.Times) {
 		}
 	}
 	for _, c := range s.Changes {
-		t.out = append(t.out, t.paintAll(t.wrap(t.language.Sayf("at %s: %s", unit.Seconds.Format(c.At), c.Text), "  ", "    "),
-			toneCode(c.Tone))...)
+		text := t.language.Sayf("at %s: %s", unit.Seconds.Format(c.At), c.Text)
+		t.out = append(t.out, t.paintAll(t.wrap(text, "  ", "    "), toneCode(c.Tone))...)
 	}
 	for _, g := range s.Gaps {
 		t.out = append(t.out, t.wrap(unit.Seconds.Format(g.From)+" to "+unit.Seconds.Format(g.To)+": "+g.Text, "  ",

@@ -24,7 +24,8 @@ func Path(p view.Path, terminal Terminal) []string {
 		if signs[at] == "" {
 			signs[at] = fmt.Sprintf("✗%d", len(signs))
 		}
-		text := p.Language.Sayf("%s (%s): %s", draw.Lost(p.Language, l, p.Sent), unit.Count.Format(float64(l.Packets)), l.Text)
+		text := p.Language.Sayf("%s (%s): %s", draw.Lost(p.Language, l, p.Sent),
+			unit.Count.Format(float64(l.Packets)), l.Text)
 		lines := t.wrap(text, signs[at]+" ", "   ")
 		lines[0] = t.paint(lines[0], red)
 		losses = append(losses, lines...)

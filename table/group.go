@@ -178,6 +178,12 @@ func (g Group) Level(key string) Level {
 // Language is what a report of the group is to be written in.
 func (g Group) Language() words.Language { return Language(g.Rows) }
 
+// Say says an English text in the language of the group's report.
+func (g Group) Say(text string) string { return g.Language().Say(text) }
+
+// Sayf says a format, and puts values into it.
+func (g Group) Sayf(format string, values ...any) string { return g.Language().Sayf(format, values...) }
+
 // Name is the group's levels as people say them, each once: "64 B, every 1 ms".
 func (g Group) Name() string {
 	var names []string

@@ -292,6 +292,6 @@ func window(r Row) Level {
 	if r.Window == nil {
 		return Level{}
 	}
-	text := r.Language().Sayf("%s to %s", unit.FormatMoment(r.Window.StartS), unit.FormatMoment(r.Window.EndS))
+	text := r.Sayf("%s to %s", unit.FormatMoment(r.Window.StartS), unit.FormatMoment(r.Window.EndS))
 	return Level{model.Value{Number: r.Window.StartS, Text: text}, true}
 }

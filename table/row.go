@@ -36,6 +36,12 @@ func (r Row) Language() words.Language {
 	return r.Doc.Language
 }
 
+// Say says an English text in the language of the row's report.
+func (r Row) Say(text string) string { return r.Language().Say(text) }
+
+// Sayf says a format, and puts values into it.
+func (r Row) Sayf(format string, values ...any) string { return r.Language().Sayf(format, values...) }
+
 // Language is what a report of rows is to be written in.
 func Language(rows []Row) words.Language {
 	if len(rows) == 0 {

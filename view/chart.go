@@ -21,12 +21,12 @@ func pointOf(g table.Group, metric string) (Point, bool) {
 	s := g.Stat(m)
 	p := Point{Y: s.Median, Name: m.Format(s.Median)}
 	if name := g.Name(); name != "" {
-		p.Name = g.Language().Sayf("%s: %s", name, p.Name)
+		p.Name = g.Sayf("%s: %s", name, p.Name)
 	}
 	if s.N > 1 {
 		p.Low, p.High = s.Low, s.High
 		if between := m.Unit.Between(s.Low, s.High); between != "" {
-			p.Name = g.Language().Sayf("%s (%s, %d repeats)", p.Name, between, s.N)
+			p.Name = g.Sayf("%s (%s, %d repeats)", p.Name, between, s.N)
 		}
 	}
 	return p, s.N > 0
@@ -212,7 +212,7 @@ func losses(title string, groups []table.Group) Chart {
 			}
 			name := unit.Ratio.Format(share) + " " + cause
 			if of := groups[i].Name(); of != "" {
-				name = groups[i].Language().Sayf("%s: %s", of, name)
+				name = groups[i].Sayf("%s: %s", of, name)
 			}
 			s.Points = append(s.Points, Point{X: float64(i), Y: share, Name: name})
 		}

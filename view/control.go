@@ -30,7 +30,8 @@ var control = Kind{
 			out = append(out, matrix(c, first[0]))
 		}
 		out = append(out, rowsOf("By setting", c.Groups, nameColumn(keys), first,
-			effectColumn(table.Language(rows).Sayf("Speed against %s", c.Baseline), c.Speeds), metricColumns("retransmit_ratio", "queueing_p95_ns"),
+			effectColumn(table.Language(rows).Sayf("Speed against %s", c.Baseline), c.Speeds),
+			metricColumns("retransmit_ratio", "queueing_p95_ns"),
 			second, cutColumn(), details(metricColumns("round_trip_p50_ns", "round_trip_p95_ns",
 				"tcp_held_back_ratio",
 				"stream_fairness_index", "sender_cpu_thread_ratio", "receiver_cpu_thread_ratio"))))
@@ -46,7 +47,7 @@ var control = Kind{
 func controlTiles(c finding.Controls, found []finding.Finding) Tiles {
 	limit, queue := first(found, "limit."), first(found, "cc.queue")
 	fastest := *limit.Places["limited"]
-	speed := Tile{Label: fastest.Language().Sayf("Against %s", c.Baseline)}
+	speed := Tile{Label: fastest.Sayf("Against %s", c.Baseline)}
 	if answer := finding.Of(found, finding.Answer)[0]; answer.Places[""] != nil {
 		name := answer.Places[""].Name()
 		i := slices.IndexFunc(c.Groups, func(g table.Group) bool { return g.Name() == name })
@@ -71,7 +72,7 @@ func matrix(c finding.Controls, figure column) Table {
 	for i, p := range c.Conditions[0].Places {
 		control, label := p.Choice, p.Choice.Name()
 		if i > 0 {
-			label = p.Language().Sayf("%s (against %s)", label, c.Baseline)
+			label = p.Sayf("%s (against %s)", label, c.Baseline)
 		}
 		of := func(_ table.Group, row int) Cell {
 			p := c.Conditions[row].Places[i]
@@ -98,7 +99,7 @@ func cutColumn() []column {
 		if cut == 0 {
 			return Cell{}
 		}
-		return Cell{Text: g.Language().Sayf("%.0f of %d", cut, len(all)), Tone: Bad}
+		return Cell{Text: g.Sayf("%.0f of %d", cut, len(all)), Tone: Bad}
 	})
 	out[0].Right = true
 	return out
@@ -157,7 +158,7 @@ func streamName(g table.Group, stream *int) string {
 	if stream == nil || f.Streams < 2 {
 		return g.Name()
 	}
-	name := g.Language().Sayf("%s, stream %d", g.Name(), *stream+1)
+	name := g.Sayf("%s, stream %d", g.Name(), *stream+1)
 	if i := *stream; strings.Contains(g.Name(), model.MixSeparator) && i >= 0 && i < len(f.TCP.PerStream) {
 		own := table.Level{Value: model.Word(f.TCP.PerStream[i].Control), Known: true}
 		name += " " + table.KeyOf("control").Format(own)

@@ -45,7 +45,7 @@ func lostTable(groups []table.Group) Table {
 	for _, g := range groups {
 		name := g.Name()
 		if valid, _, _ := g.Trials(); valid == 0 {
-			name = g.Language().Names(name, g.Language().Say("not valid"))
+			name = g.Language().Names(name, g.Say("not valid"))
 		}
 		trials := trialNumbers(g)
 		g.Rows = finding.AsValid(g.Rows)
@@ -106,7 +106,7 @@ func trialOf(trial *model.Result, rows []table.Row, number, of int) []Section {
 // flowOf is the account of one flow of one trial.
 func flowOf(r table.Row) []Section {
 	g := table.Group{Rows: []table.Row{r}}
-	out := []Section{pathOf(g), ledgerOf(g.Language().Names(everyPacket(g), g.Language().Say(r.Flow.Name)), g)}
+	out := []Section{pathOf(g), ledgerOf(g.Language().Names(everyPacket(g), g.Say(r.Flow.Name)), g)}
 	for _, f := range finding.Account(r) {
 		out = append(out, Text{f.Text()})
 	}

@@ -164,7 +164,7 @@ func gaps(rows []table.Row) []Section {
 	}
 	f := rows[i].Flow
 	asked, sent := cumulative("gaps asked", f.Pacing.AskedGaps, Muted), cumulative("gaps sent", f.GapCounts, Plain)
-	return []Section{Chart{Title: rows[i].Language().Sayf("Gaps asked and sent, %s", f.Pacing.Profile), Series: []Series{asked, sent},
+	return []Section{Chart{Title: rows[i].Sayf("Gaps asked and sent, %s", f.Pacing.Profile), Series: []Series{asked, sent},
 		X: Axis{Label: "Gap", Unit: unit.Nanos, Log: true}, Y: Axis{Label: "Shorter or equal", Unit: unit.Ratio}}}
 }
 

@@ -12,7 +12,7 @@ import (
 func paths(rows []table.Row) []Section {
 	return eachFlow(rows, func(g table.Group, of string) Section {
 		p := pathOf(g)
-		p.Title, p.Flow = g.Language().Names(g.Language().Say(p.Title), of), of
+		p.Title, p.Flow = g.Language().Names(g.Say(p.Title), of), of
 		return p
 	})
 }
@@ -26,15 +26,17 @@ func Paths(d *model.Document) (out []Path) {
 }
 
 func ledgers(rows []table.Row) []Section {
-	return eachFlow(rows, func(g table.Group, of string) Section { return ledgerOf(g.Language().Names(everyPacket(g), of), g) })
+	return eachFlow(rows, func(g table.Group, of string) Section {
+		return ledgerOf(g.Language().Names(everyPacket(g), of), g)
+	})
 }
 
 // everyPacket names the account of a flow.
 func everyPacket(g table.Group) string {
 	if g.Rows[0].Flow.Protocol == model.TCP {
-		return g.Language().Say("Every segment")
+		return g.Say("Every segment")
 	}
-	return g.Language().Say("Every packet")
+	return g.Say("Every packet")
 }
 
 // eachFlow makes a section of each accounted flow; of is its name, if there are several.
@@ -62,7 +64,7 @@ func pathOf(g table.Group) Path {
 	for _, l := range finding.Losses(g.Rows) {
 		node, link := p.place(l.Layer, l.Host)
 		if runs && l.Layer == table.Unattributed {
-			l.Text = g.Language().Say("not yet read") // verdicts come later than counts
+			l.Text = g.Say("not yet read") // verdicts come later than counts
 		}
 		p.Losses = append(p.Losses, Loss{Node: node, Link: link, Packets: uint64(l.Packets), Text: l.Text})
 	}

@@ -15,7 +15,7 @@ var mesh = Kind{
 	Title: "Mesh of hosts",
 	Line:  []string{"loss_ratio", "delay_p50_ns", "round_trip_p50_ns"},
 	LinePart: func(g table.Group) string {
-		return g.Language().Sayf("%s to %s", table.KeyOf("from").Of(g.Rows[0]).Text, table.KeyOf("to").Of(g.Rows[0]).Text)
+		return g.Sayf("%s to %s", table.KeyOf("from").Of(g.Rows[0]).Text, table.KeyOf("to").Of(g.Rows[0]).Text)
 	},
 	Rules: []finding.Rule{finding.Mesh},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
@@ -53,7 +53,7 @@ func lossOf(rows []table.Row) Cell {
 }
 
 func wayName(g table.Group) string {
-	return g.Language().Sayf("%s to %s", g.Level("from").Text, g.Level("to").Text)
+	return g.Sayf("%s to %s", g.Level("from").Text, g.Level("to").Text)
 }
 
 func meshTiles(rows []table.Row, ways []table.Group, found []finding.Finding, delay string) Tiles {
@@ -92,7 +92,7 @@ func meshGrid(ways []table.Group) (grid []table.Group, of string) {
 		worst := slices.Clone(hosts)
 		slices.SortStableFunc(worst, func(a, b string) int { return cmp.Compare(loss[b], loss[a]) })
 		hosts = slices.DeleteFunc(hosts, func(host string) bool { return !slices.Contains(worst[:mostGrid], host) })
-		of = ways[0].Language().Sayf(", the %d of %d hosts that lose most", mostGrid, n)
+		of = ways[0].Sayf(", the %d of %d hosts that lose most", mostGrid, n)
 	}
 	for _, from := range hosts {
 		for _, to := range hosts {

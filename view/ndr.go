@@ -99,7 +99,8 @@ func searched(rows, searches []table.Row) []Section {
 	rates := finding.Rates(one)
 	at := table.By([]table.Row{one}, finding.SearchKeys(searches)...)[0].Name()
 	titled := func(title string) string { return l.Names(l.Say(title), at) }
-	tried := lines(titled("Packets received at each rate"), table.RowsOf(rates), nil, table.KeyOf("rate_pps"), "receive_pps")
+	tried := lines(titled("Packets received at each rate"), table.RowsOf(rates), nil, table.KeyOf("rate_pps"),
+		"receive_pps")
 	tried.Hero = len(out) == 0
 	out = append(out, tried, searchTable(searches, finding.SearchKeys(searches)))
 	beyond := finding.AboveLimit(one)

@@ -12,7 +12,7 @@ import (
 func nothing(rows []table.Row) (out []Section) {
 	for _, r := range finding.FirstStuck(rows) {
 		g := table.Group{Rows: []table.Row{r}}
-		out = append(out, pathOf(g), ledgerOf(g.Language().Names(everyPacket(g), g.Language().Say(r.Flow.Name)), g))
+		out = append(out, pathOf(g), ledgerOf(g.Language().Names(everyPacket(g), g.Say(r.Flow.Name)), g))
 	}
 	for _, r := range finding.FirstBlocked(rows) {
 		for _, way := range finding.Meeting(r) {
@@ -29,7 +29,8 @@ func nothing(rows []table.Row) (out []Section) {
 
 // deadStreams lists the streams of a flow that carry nothing.
 func deadStreams(r table.Row) []Section {
-	t := listing(r.Language().Sayf("Streams that carry nothing, %s", r.Language().Say(r.Flow.Name)), "stream Stream", "from_port From port", "to_port To port",
+	t := listing(r.Sayf("Streams that carry nothing, %s", r.Say(r.Flow.Name)), "stream Stream",
+		"from_port From port", "to_port To port",
 		"packets_count Sent", "heard_packets Arrived", "answers_packets Answers", "answers_heard_packets Came back")
 	for i := range t.Columns[:3] {
 		t.Columns[i].Key = true

@@ -112,7 +112,7 @@ func routerCores(full []table.Group, answer finding.Finding) Chart {
 	})
 	groups := withFigure(table.By(cores, keys...), "core_busy_ratio")
 	busy := Axis{Label: "Busy", Unit: unit.Ratio}
-	c := stack(like.Language().Sayf("The router's cores at %s", like.Level("traffic").Text), groups, busy, "core_softirq_ratio",
+	c := stack(like.Sayf("The router's cores at %s", like.Level("traffic").Text), groups, busy, "core_softirq_ratio",
 		"core_system_ratio", "core_user_ratio", "core_irq_ratio")
 	if rows[0].Doc.Lab != nil {
 		c.Note = "In a lab these are the machine's cores, on which the sender and the receiver run too."

@@ -32,7 +32,7 @@ var sweep = Kind{
 		for _, c := range rankings {
 			out = append(out, settingTable(c))
 		}
-		each := rowsOf(best.Language().Sayf("Each receiver at %s", best.Name()), receivers, keyColumns(table.KeyOf("receiver")),
+		each := rowsOf(best.Sayf("Each receiver at %s", best.Name()), receivers, keyColumns(table.KeyOf("receiver")),
 			metricColumns("goodput_bps", "loss_ratio"),
 			details(metricColumns("attempted_packets", "received_packets")))
 		each.Fold = true
@@ -45,7 +45,8 @@ func sweepTiles(found []finding.Finding, c finding.Ranking) Tiles {
 	answer := first(found, "sweep.")
 	least := tile("Sends", answer, "{send_bps:best}", "")
 	if c.Tied > 1 && c.Under.Name() == "" {
-		least.Label, least.Note = "Sends least", answer.Language.Sayf("others as good send up to %s", figure(c.Settings[c.Tied-1], "send_bps"))
+		most := figure(c.Settings[c.Tied-1], "send_bps")
+		least.Label, least.Note = "Sends least", answer.Language.Sayf("others as good send up to %s", most)
 	}
 	return Tiles{tile("Best goodput", answer, "{goodput_bps:best}", "{best}[, {under}]"),
 		tile("Lost there", answer, "{loss_ratio:best}", ""), least, limitTile(first(found, "limit."))}
@@ -130,7 +131,7 @@ func settingTable(c finding.Ranking) Table {
 		metricColumns("delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns"),
 		details(more))
 	if under := c.Under.Name(); under != "" {
-		t.Title = c.Under.Language().Names(c.Under.Language().Say(t.Title), under)
+		t.Title = c.Under.Language().Names(c.Under.Say(t.Title), under)
 	}
 	t.Lead = lead
 	return t
