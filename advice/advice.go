@@ -17,7 +17,6 @@ import (
 
 	"pelt/ledger"
 	"pelt/model"
-	"pelt/unit"
 )
 
 // Context is what is known of the flow and of the host that lost the packets.
@@ -53,7 +52,7 @@ func For(line model.Line, c Context) []model.Advice {
 			continue
 		}
 		a, ok := r.advise(&q)
-		a.Host, a.Why = line.Host, q.because()+": "+a.Why
+		a.Host, a.Why = line.Host, append(model.Doubts{q.because()}, a.Why...)
 		switch {
 		case !ok:
 		case a.Proposes():
@@ -83,13 +82,13 @@ func (q *question) moved(text string) bool {
 }
 
 // because begins the reason of every piece of advice: the counter that moved.
-func (q *question) because() string {
+func (q *question) because() model.Reason {
 	for _, e := range q.line.Evidence {
 		if e.Delta > e.Excess && e.Role != "contradicts" {
-			return fmt.Sprintf("%s +%s", e.Counter, unit.FormatCount(e.Delta-e.Excess))
+			return model.Reason{Code: model.CounterMoved, Name: e.Counter, Numbers: figures{"packets": float64(e.Delta - e.Excess)}}
 		}
 	}
-	return unit.FormatCount(q.line.Packets) + " packets"
+	return model.Reason{Code: model.PacketsLost, Numbers: figures{"packets": float64(q.line.Packets)}}
 }
 
 // knob reads a setting as its host wrote it.
@@ -176,21 +175,20 @@ func (q *question) device() string {
 
 func (q *question) hasDevice(name string) bool { return q.knob(name+".txqueuelen") != "" }
 
-// truesize returns the memory that one queued datagram takes, and the source of the figure.
-func (q *question) truesize() (bytes int, source string) {
+// truesize returns the memory that one queued datagram takes: measured, or by a table of Linux 6.18 over veth.
+func (q *question) truesize() (bytes int, measured bool) {
 	if q.TruesizeBytes > 0 {
-		return q.TruesizeBytes, "measured"
+		return q.TruesizeBytes, true
 	}
-	const table = "by a table measured on Linux 6.18 over veth"
 	switch {
 	case q.PayloadBytes < 0 || q.PayloadBytes > model.MaxUDPPayload:
-		return 2304, table // no datagram
+		return 2304, false // no datagram
 	case q.PayloadBytes <= 64:
-		return 832, table
+		return 832, false
 	case q.PayloadBytes <= 512:
-		return 1280, table
+		return 1280, false
 	}
-	return 2304 * (1 + max(q.PayloadBytes-1, 0)/1472), table
+	return 2304 * (1 + max(q.PayloadBytes-1, 0)/1472), false
 }
 
 // buffer is what each receiving socket needs to survive the stall, in bytes.

@@ -2,6 +2,7 @@ package advice
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"os/exec"
 	"slices"
@@ -74,6 +75,19 @@ func asked(t testing.TB, question string) (model.Line, Context) {
 	return l, c
 }
 
+// said are the codes of reasons, with their figures.
+func said(why model.Doubts) string {
+	var list []string
+	for _, r := range why {
+		text := strings.TrimSpace(r.Code + " " + r.Name)
+		for _, name := range slices.Sorted(maps.Keys(r.Numbers)) {
+			text += fmt.Sprintf(" %s=%v", name, r.Numbers[name])
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, "; ")
+}
+
 // TestAdvice: each line of the file is a loss, what is known of its flow, and settings of its host. Below stands what
 // is advised, why, and with which command. Once that is done, the same value is not proposed again.
 func TestAdvice(t *testing.T) {
@@ -84,15 +98,15 @@ func TestAdvice(t *testing.T) {
 		var out strings.Builder
 		list := For(line, c)
 		for _, s := range list {
-			fmt.Fprintf(&out, "%s: %s -> %s. %s", s.Knob, s.Present, s.Value, s.Why)
+			fmt.Fprintf(&out, "%s: %s -> %s. %s", s.Knob, s.Present, s.Value, said(s.Why))
 			if s.Command != "" {
 				fmt.Fprintf(&out, " [%s] [%s]", s.Command, s.Undo)
 			}
-			out.WriteString(strings.TrimSuffix(" "+s.Note, " ") + "\n")
-			if s.Why == "" || s.Host != line.Host {
+			out.WriteString(strings.TrimSuffix(" "+said(s.Note), " ") + "\n")
+			if s.Why == nil || s.Host != line.Host {
 				t.Errorf("%+v lacks a reason or host", s)
 			}
-			if proposed := s.Value != ""; (s.Command == "") == proposed || s.Command == "" && s.Note == "" {
+			if proposed := s.Value != ""; (s.Command == "") == proposed || s.Command == "" && s.Note == nil {
 				t.Errorf("%+v says nothing to do, or has a command without a value", s)
 			}
 			checkCommands(t, s)
@@ -209,7 +223,7 @@ func TestAdviceOfAnyHost(t *testing.T) {
 		}
 		for _, a := range list {
 			if !a.Proposes() {
-				if len(list) > 1 || a.Value+a.Command+a.Undo != "" || a.Note == "" {
+				if len(list) > 1 || a.Value+a.Command+a.Undo != "" || a.Note == nil {
 					t.Fatalf("%+v: beside a proposal, or with a value of its own, or without a way out, in %+v", a,
 						list)
 				}

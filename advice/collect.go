@@ -142,7 +142,7 @@ func (ask Ask) ofLine(doc model.Document, f model.FlowResult, line model.Line, o
 			a.Command, a.Undo = "", "" // on this host they would change its own interface of that name
 		case doc.Lab == nil && apart && a.Knob != bufferKnob && !ask.hostWide(a.Knob):
 			a.Here = false
-			a.Note = strings.Trim(a.Note+"; to be set in the network namespace of the "+line.Host, "; ")
+			a.Note = append(slices.Clip(a.Note), model.Reason{Code: model.NoteNamespace, Node: line.Host})
 		}
 		list = append(list, a)
 	}
@@ -188,7 +188,7 @@ func (ask Ask) of(doc model.Document, f model.FlowResult, line model.Line, ours 
 			continue
 		}
 		if ask.RatePPS > 0 {
-			a.Note = strings.Trim(a.Note+"; for the rate of the run", "; ")
+			a.Note = append(slices.Clip(a.Note), model.Reason{Code: model.NoteOldRate})
 		}
 		anew = append(anew, a)
 	}

@@ -15,7 +15,7 @@ import (
 func ran(change func(*model.Document, *model.Line)) model.Document {
 	line := lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped")
 	line.Advice = []model.Advice{{Knob: "net.core.netdev_max_backlog", Host: "receiver", Present: "500",
-		Value: "2000", Why: "then", Command: "sysctl"}}
+		Value: "2000", Why: model.Doubts{{Text: "then"}}, Command: "sysctl"}}
 	doc := model.Document{ID: "r", Host: []model.Host{{Node: "sender", Name: "far", Boot: "f"},
 		{Node: "receiver", Name: "near", Boot: "n"}}}
 	if change != nil {

@@ -7,16 +7,15 @@ import (
 	"strings"
 
 	"pelt/model"
-	"pelt/unit"
 )
 
-// row is one setting: for which lines it counts, and what it should be.
+// row is one setting: for which lines it counts, and what it should be. Its texts are codes of reasons.
 type row struct {
 	causes string               // rows of the ledger's table of causes, by name
 	when   func(*question) bool // nil: always
 	knob   string               // DEV stands for the line's interface
-	// want returns the least value that is enough, and how it was reckoned; "" if that is not known.
-	want    func(q *question, present uint64) (value uint64, formula string)
+	// want returns the least value that is enough, and how it was reckoned; nil if that is not known.
+	want    func(q *question, present uint64) (value uint64, formula model.Doubts)
 	step    uint64 // a new value is a multiple of it; 0: any
 	words   string // of a setting that is a word: the present ones to change, and to which: "a b -> c"
 	ofCard  bool   // the card bounds it, and says how
@@ -25,81 +24,69 @@ type row struct {
 	instead string // what to do then; "": nothing is said then
 }
 
-const (
-	moreCores = "the processor is: give the receiver a core of its own away from the one that takes the " +
-		"interrupts, or spread the flow over more --streams"
-	moreQueues = "the core that empties it is: more receive queues (ethtool -L), and --streams to fill them"
-	anyProgram = "lets every program of this host ask for as much"
-	burstsOnly = "a longer queue delays, and helps against bursts only: " +
-		"if the link is slower than the flow, ask for less --rate"
-	cardChannels = "the link goes down for a moment; helps if there are cores to empty them, " +
-		"and if the card tells the streams apart (ethtool -N DEV rx-flow-hash udp4 sdfn)"
-	waiting       = "helps only if the neighbour answers in that time"
-	keptMemory    = "costs kernel memory; another program's unfinished fragments may hold it, each for up to 30 s"
-	noNeighbour   = "no neighbour answers: is the next hop there?"
-	bufferPortion = 64 << 10
-)
+const bufferPortion = 64 << 10
 
 // rows is the table, in the order of the printed advice. Kernel text behind it:
 // Documentation/admin-guide/sysctl/net.rst, networking/scaling.rst and napi.rst.
 var rows = [...]row{
 	// The kernel accounts twice what SO_RCVBUF asks, and net.core.rmem_max bounds what is asked.
-	{causes: "SOCKET_RCVBUFF", when: mayAsk, knob: bufferKnob, want: socketBuffer, instead: moreCores,
-		note: "net.core.rmem_max allows it; another program asks with SO_RCVBUF for half, which the kernel doubles; " +
-			"a fuller buffer delays packets"},
+	{causes: "SOCKET_RCVBUFF", when: mayAsk, knob: bufferKnob, want: socketBuffer, instead: model.NoteCores,
+		note: model.NoteProgramHalf + " " + model.NoteBufferDelays},
 	{causes: "SOCKET_RCVBUFF", when: mayNotAsk, knob: "net.core.rmem_max", want: half(socketBuffer),
-		step: bufferPortion, instead: moreCores, note: anyProgram + "; a fuller buffer delays packets"},
+		step: bufferPortion, instead: model.NoteCores, note: model.NoteAnyProgram + " " + model.NoteBufferDelays},
 	// udp_mem[0] is the limit that acts, for UDP has no pressure state (kernel commit 69dfccbc1186).
-	{causes: "PROTO_MEM", knob: "net.ipv4.udp_mem", want: memoryPages,
-		note:    "holds for all sockets of the kernel; set in the first namespace",
-		instead: "look for a memory limit of the receiver's control group, or other programs' sockets"},
+	{causes: "PROTO_MEM", knob: "net.ipv4.udp_mem", want: memoryPages, note: model.NoteKernelSockets,
+		instead: model.NoteGroupMemory},
 	{causes: "CPU_BACKLOG", knob: "net.core.netdev_max_backlog", want: burst, step: 1000,
-		note: "holds for all namespaces and cores of the host; set in the first namespace. " +
-			"A fuller backlog delays packets",
-		instead: "the core that empties it is: fewer rules on the way, or more receive queues (RSS, rps_cpus) and " +
-			"--streams to fill them"},
-	{causes: model.CauseRingMissed, knob: "DEV.rx_ring", want: ring, ofCard: true, instead: moreQueues,
-		note: "the link goes down for a moment; a larger ring costs cache and delay"},
-	{causes: model.CauseRingMissed, knob: "DEV.channels_combined", want: channels, ofCard: true, note: cardChannels},
+		note: model.NoteWholeHost + " " + model.NoteBufferDelays, instead: model.NoteFewerRules},
+	{causes: model.CauseRingMissed, knob: "DEV.rx_ring", want: ring, ofCard: true, instead: model.NoteQueues,
+		note: model.NoteRing},
+	{causes: model.CauseRingMissed, knob: "DEV.channels_combined", want: channels, ofCard: true,
+		note: model.NoteChannels},
 	{causes: model.CauseRingMissed, when: func(q *question) bool { return q.of("DEV.channels_combined") == 0 },
-		knob: "DEV.channels_rx", want: channels, ofCard: true, note: cardChannels},
+		knob: "DEV.channels_rx", want: channels, ofCard: true, note: model.NoteChannels},
 	// Only where the softirq ran out of turns while the ring ran over.
 	{causes: model.CauseRingMissed, when: func(q *question) bool { return q.moved("time_squeeze") },
-		knob: "net.core.netdev_budget", want: budget,
-		note: "holds for the whole host; takes time from programs on the same core"},
-	{causes: model.CauseRingFull, when: received, knob: "DEV.threaded", words: "1 -> 0", want: because(
-		"the thread that empties this ring did not keep up; in a softirq it needs no turn of the scheduler")},
+		knob: "net.core.netdev_budget", want: budget, note: model.NoteBudget},
+	{causes: model.CauseRingFull, when: received, knob: "DEV.threaded", words: "1 -> 0",
+		want: because(model.NeedSoftirq)},
 	// An fq bounds what one socket may have in it, and all together (net/sched/sch_fq.c, fq_enqueue).
-	{causes: queues, when: queuedIn("fq"), knob: "DEV.qdisc_flow_limit_packets", want: burstOfSocket, note: burstsOnly},
-	{causes: queues, when: queuedIn("fq", "pfifo"), knob: "DEV.qdisc_limit_packets", want: burst, note: burstsOnly},
-	{causes: queues, when: queuedIn("pfifo_fast"), knob: "DEV.txqueuelen", want: burst, note: burstsOnly},
-	{causes: queues, when: queuedIn(), knob: "DEV.txqueuelen", want: because("nothing"),
-		enough:  "the link or its shaper takes fewer packets than the flow offers",
-		instead: "ask for less --rate, or count this loss as the sender's, not the path's"},
+	{causes: queues, when: queuedIn("fq"), knob: "DEV.qdisc_flow_limit_packets", want: burstOfSocket,
+		note: model.NoteBursts},
+	{causes: queues, when: queuedIn("fq", "pfifo"), knob: "DEV.qdisc_limit_packets", want: burst,
+		note: model.NoteBursts},
+	{causes: queues, when: queuedIn("pfifo_fast"), knob: "DEV.txqueuelen", want: burst, note: model.NoteBursts},
+	{causes: queues, when: queuedIn(), knob: "DEV.txqueuelen", want: because(model.LinkSlower),
+		enough: model.LinkSlower, instead: model.NoteSendLess},
 	// It must hold what waits in the queue twice over, or the program hears EAGAIN before the queue is full.
-	{causes: "EAGAIN", knob: "net.core.wmem_max", want: half(sendBuffer), step: bufferPortion, note: anyProgram,
-		instead: "the way out is slower than the flow: ask for less --rate"},
+	{causes: "EAGAIN", knob: "net.core.wmem_max", want: half(sendBuffer), step: bufferPortion,
+		note: model.NoteAnyProgram, instead: model.NoteWayOut},
 	{causes: "NEIGH_QUEUEFULL", when: unresolved(4), knob: "net.ipv4.neigh.DEV.unres_qlen_bytes", want: burstBytes,
-		step: 4096, note: waiting, instead: noNeighbour},
+		step: 4096, note: model.NoteWaiting, instead: model.NoteNoNeighbour},
 	{causes: "NEIGH_QUEUEFULL", when: unresolved(6), knob: "net.ipv6.neigh.DEV.unres_qlen_bytes", want: burstBytes,
-		step: 4096, note: waiting, instead: noNeighbour},
+		step: 4096, note: model.NoteWaiting, instead: model.NoteNoNeighbour},
 	// Above it IP begins no datagram until others are whole, or 30 s old (net/ipv4/inet_fragment.c, inet_frag_find).
 	{causes: "FRAG_MEMORY", when: fragments(4), knob: "net.ipv4.ipfrag_high_thresh", want: unfinished,
-		note: keptMemory},
+		note: model.NoteKeptMemory},
 	{causes: "FRAG_MEMORY", when: fragments(6), knob: "net.ipv6.ip6frag_high_thresh", want: unfinished,
-		note: keptMemory},
+		note: model.NoteKeptMemory},
 	// 2 accepts a source that some other interface leads to.
 	{causes: "IP_RPFILTER", knob: "net.ipv4.conf.DEV.rp_filter", want: looseFilter,
-		note: "accepts more forged source addresses", enough: "it is loose already",
-		instead: "this host has no route to the sender's address at all"},
+		note: model.NoteForged, enough: model.LooseAlready, instead: model.NoteNoRoute},
 	// Packets of new connections are dropped when the table is full.
 	{causes: "CONNTRACK_FULL NETFILTER_DROP", when: func(q *question) bool { return q.moved("conntrack.") },
-		knob: "net.netfilter.nf_conntrack_max", want: connections,
-		note: "costs kernel memory for each; or do not track the test's port (nft notrack in a raw prerouting chain)"},
+		knob: "net.netfilter.nf_conntrack_max", want: connections, note: model.NoteTracked},
 	{causes: "SOCKET_RCVBUFF CPU_BACKLOG " + model.CauseRingMissed + " " + model.CauseRingFull,
 		when: received, knob: "cpu.governor", words: "powersave ondemand conservative schedutil -> performance",
-		want: because("what empties this queue ran too late or too slowly, and the cores clock down when they are idle"),
-		note: "costs power and heat"},
+		want: because(model.NeedAwake), note: model.NotePower},
+}
+
+// notes are reasons without figures, by their codes.
+func notes(codes string) (list model.Doubts) {
+	for code := range strings.FieldsSeq(codes) {
+		list = append(list, model.Reason{Code: code})
+	}
+	return list
 }
 
 // advise judges a row's setting. ok is false if it is not known, or nothing is to be said.
@@ -107,7 +94,7 @@ func (r *row) advise(q *question) (a model.Advice, ok bool) {
 	if a.Knob, ok = q.named(r.knob); !ok {
 		return a, false
 	}
-	a.Present, a.Note = q.knob(a.Knob), r.note
+	a.Present, a.Note = q.knob(a.Knob), notes(r.note)
 	if from, to, word := strings.Cut(r.words, " -> "); word {
 		_, a.Why = r.want(q, 0)
 		a.Value = to
@@ -120,7 +107,7 @@ func (r *row) advise(q *question) (a model.Advice, ok bool) {
 		return a, false
 	}
 	value, formula := r.want(q, numbers[0])
-	if formula == "" {
+	if formula == nil {
 		return a, false
 	}
 	wanted := value
@@ -137,13 +124,13 @@ func (r *row) advise(q *question) (a model.Advice, ok bool) {
 		a.Value = join(numbers)
 		return a, true
 	case r.enough != "":
-		a.Why = r.enough
+		a.Why = notes(r.enough)
 	case numbers[0] < wanted:
-		a.Why = "it is as large as the card allows (" + formula + " wanted)"
+		a.Why = append(a.Why, model.Reason{Code: model.CardMost})
 	default:
-		a.Why = "it already holds " + formula
+		a.Why = append(a.Why, model.Reason{Code: model.HoldsAlready})
 	}
-	a.Note = r.instead
+	a.Note = notes(r.instead)
 	return a, r.instead != ""
 }
 
@@ -215,123 +202,133 @@ func (q *question) command(knob, value string) string {
 }
 
 // want is what a setting should be; see row.
-type want = func(q *question, present uint64) (value uint64, formula string)
+type want = func(q *question, present uint64) (value uint64, formula model.Doubts)
 
-func because(why string) want {
-	return func(*question, uint64) (uint64, string) { return 0, why }
+func because(code string) want {
+	return func(*question, uint64) (uint64, model.Doubts) { return 0, notes(code) }
 }
+
+// figures are numbers by name.
+type figures map[string]float64
+
+func reckoned(code string, n figures) model.Doubts { return model.Doubts{{Code: code, Numbers: n}} }
 
 // budget is twice the kernel's default. More is of no use: net.core.netdev_budget_usecs, 2 ms, ends a softirq first.
-func budget(*question, uint64) (uint64, string) {
-	return 600, "softnet.time_squeeze rose with it: twice the kernel's 300 packets for one softirq"
-}
+func budget(*question, uint64) (uint64, model.Doubts) { return 600, notes(model.NeedBudget) }
 
 // half is of a buffer that programs ask for: the kernel grants twice as much.
 func half(of want) want {
-	return func(q *question, present uint64) (uint64, string) {
+	return func(q *question, present uint64) (uint64, model.Doubts) {
 		value, formula := of(q, present)
-		if formula != "" {
-			formula += ", half of which a program asks for"
+		if formula != nil {
+			formula = append(formula, model.Reason{Code: model.NeedHalf})
 		}
 		return (value + 1) / 2, formula
 	}
 }
 
-func stall() string { return unit.FormatNanos(stallS * 1e9) }
-
-// rate is the rate of each of so many equal parts of the flow.
-func (q *question) rate(parts uint64) string { return unit.FormatPPS(q.RatePPS / float64(parts)) }
-
-func socketBuffer(q *question, _ uint64) (uint64, string) {
+func socketBuffer(q *question, _ uint64) (uint64, model.Doubts) {
 	need := q.buffer()
 	if need == 0 {
-		return 0, ""
+		return 0, nil
 	}
-	size, source := q.truesize()
-	return need, fmt.Sprintf("%s a socket x %s x %d B (%s) = %s B",
-		q.rate(uint64(q.Streams)), stall(), size, source, unit.FormatCount(need))
+	return need, reckoned(model.NeedBuffer, q.size(figures{"flow_pps": q.RatePPS / float64(q.Streams),
+		"stall_s": stallS, "need_bytes": float64(need)}))
+}
+
+// size adds the memory of a queued datagram to figures, and whether it was measured.
+func (q *question) size(n figures) figures {
+	bytes, measured := q.truesize()
+	if n["truesize_bytes"] = float64(bytes); measured {
+		n["measured"] = 1
+	}
+	return n
 }
 
 // memoryPages holds all buffers of the receiving sockets and a quarter more.
-func memoryPages(q *question, _ uint64) (uint64, string) {
-	page := q.of("page_size_bytes")
-	each, from := q.buffer(), "the buffer that this rate needs"
+func memoryPages(q *question, _ uint64) (uint64, model.Doubts) {
+	page, each := q.of("page_size_bytes"), q.buffer()
 	if q.BufferBytes > 0 {
-		each, from = uint64(q.BufferBytes), "the granted buffer"
+		each = uint64(q.BufferBytes)
 	}
 	if page < 1024 || each == 0 {
-		return 0, "" // a page has 4 KiB, 16 KiB or 64 KiB
+		return 0, nil // a page has 4 KiB, 16 KiB or 64 KiB
 	}
 	need := ceil(1.25 * float64(each) * float64(q.Streams) / float64(page))
-	return need, fmt.Sprintf("1.25 x %d sockets x %s B (%s) / %d B = %s pages, "+
-		"and the first figure is the one that acts",
-		q.Streams, unit.FormatCount(each), from, page, unit.FormatCount(need))
+	n := figures{"sockets": float64(q.Streams), "buffer_bytes": float64(each), "page_bytes": float64(page),
+		"pages": float64(need)}
+	if q.BufferBytes > 0 {
+		n["granted"] = 1
+	}
+	return need, reckoned(model.NeedPages, n)
 }
 
 // burst is the packets that come in a stall.
-func burst(q *question, _ uint64) (uint64, string) { return q.burst(1) }
+func burst(q *question, _ uint64) (uint64, model.Doubts) { return q.burst(1) }
 
-func burstOfSocket(q *question, _ uint64) (uint64, string) { return q.burst(uint64(q.Streams)) }
+func burstOfSocket(q *question, _ uint64) (uint64, model.Doubts) { return q.burst(uint64(q.Streams)) }
 
-func (q *question) burst(parts uint64) (packets uint64, formula string) {
+func (q *question) burst(parts uint64) (packets uint64, formula model.Doubts) {
 	if q.RatePPS == 0 {
-		return 0, ""
+		return 0, nil
 	}
 	packets = ceil(q.RatePPS / float64(parts) * stallS)
-	each := ""
+	n := figures{"flow_pps": q.RatePPS / float64(parts), "stall_s": stallS, "packets": float64(packets)}
 	if parts > 1 {
-		each = " a socket"
+		n["each"] = 1
 	}
-	return packets, fmt.Sprintf("%s%s x %s = %s packets", q.rate(parts), each, stall(), unit.FormatCount(packets))
+	return packets, reckoned(model.NeedBurst, n)
 }
 
-func burstBytes(q *question, _ uint64) (uint64, string) {
+func burstBytes(q *question, _ uint64) (uint64, model.Doubts) {
 	if q.RatePPS == 0 {
-		return 0, ""
+		return 0, nil
 	}
-	size, source := q.truesize()
-	return ceil(q.RatePPS * stallS * float64(size)), fmt.Sprintf("%s x %s x %d B (%s)", q.rate(1), stall(), size,
-		source)
+	size, _ := q.truesize()
+	need := ceil(q.RatePPS * stallS * float64(size))
+	return need, reckoned(model.NeedBurstBytes, q.size(figures{"flow_pps": q.RatePPS, "stall_s": stallS,
+		"need_bytes": float64(need)}))
 }
 
 // ring is the next power of two above the packets of one queue that come between an interrupt and the poll.
-func ring(q *question, _ uint64) (uint64, string) {
+func ring(q *question, _ uint64) (uint64, model.Doubts) {
 	const pollS = 0.001
 	if q.RatePPS == 0 {
-		return 0, ""
+		return 0, nil
 	}
 	queues := max(q.of("DEV.channels_combined"), q.of("DEV.channels_rx"), 1)
 	queues = min(queues, uint64(q.Streams)) // one 5-tuple goes to one queue
 	need := ceil(q.RatePPS / float64(queues) * pollS)
-	return powerOfTwo(need), fmt.Sprintf("%s a queue x 1 ms = %s packets", q.rate(queues), unit.FormatCount(need))
+	return powerOfTwo(need), reckoned(model.NeedRing, figures{"flow_pps": q.RatePPS / float64(queues), "stall_s": pollS,
+		"packets": float64(need)})
 }
 
 // channels are as many receive queues as the streams could fill. One 5-tuple goes to one queue, so one stream gains
 // nothing (Documentation/networking/scaling.rst).
-func channels(q *question, present uint64) (uint64, string) {
+func channels(q *question, present uint64) (uint64, model.Doubts) {
 	if present == 0 {
-		return 0, ""
+		return 0, nil
 	}
-	return uint64(q.Streams), fmt.Sprintf("%d streams share %d queues", q.Streams, present)
+	return uint64(q.Streams), reckoned(model.NeedQueues, figures{"streams": float64(q.Streams),
+		"queues": float64(present)})
 }
 
-func sendBuffer(q *question, _ uint64) (uint64, string) {
+func sendBuffer(q *question, _ uint64) (uint64, model.Doubts) {
 	packets := q.of("DEV.qdisc_limit_packets")
 	if packets == 0 {
 		packets = q.of("DEV.txqueuelen")
 	}
 	if packets == 0 {
-		return 0, ""
+		return 0, nil
 	}
-	size, source := q.truesize()
+	size, _ := q.truesize()
 	need := ceil(2 * float64(packets) * float64(size))
-	return need, fmt.Sprintf("2 x %s packets of queue x %d B (%s) = %s B",
-		unit.FormatCount(packets), size, source, unit.FormatCount(need))
+	return need, reckoned(model.NeedSendBuffer, q.size(figures{"packets": float64(packets), "need_bytes": float64(need)}))
 }
 
 // looseFilter is 2, unless the kernel takes the greater setting of all interfaces already.
-func looseFilter(q *question, present uint64) (uint64, string) {
-	const why = "the way back to the sender leads through another interface; 2 accepts any that leads there"
+func looseFilter(q *question, present uint64) (uint64, model.Doubts) {
+	why := notes(model.NeedLooseFilter)
 	if q.of("net.ipv4.conf.all.rp_filter") >= 2 {
 		return present, why
 	}
@@ -340,28 +337,26 @@ func looseFilter(q *question, present uint64) (uint64, string) {
 
 // unfinished holds a datagram of each stream. What other programs leave unfinished is not known: it is to hold twice as
 // much as it did, and no less than where the kernel begins (IPFRAG_HIGH_THRESH in include/net/ip.h, and of IPv6).
-func unfinished(q *question, present uint64) (uint64, string) {
+func unfinished(q *question, present uint64) (uint64, model.Doubts) {
 	const kernels = 4 << 20
 	if present > math.MaxInt32 {
-		return 0, ""
+		return 0, nil
 	}
-	size, source := q.truesize()
+	size, _ := q.truesize()
 	need := ceil(float64(q.Streams) * float64(size))
 	switch most := max(need, kernels, 2*present); most {
 	case need:
-		return need, fmt.Sprintf("%d streams x a datagram of %d B (%s)", q.Streams, size, source)
+		return need, reckoned(model.NeedDatagrams, q.size(figures{"streams": float64(q.Streams)}))
 	case kernels:
-		return kernels, fmt.Sprintf("%s B had no room for more fragments: the kernel's own limit",
-			unit.FormatCount(present))
+		return kernels, reckoned(model.NeedKernels, figures{"present_bytes": float64(present)})
 	}
-	return 2 * present, fmt.Sprintf("%s B had no room for more fragments: twice as many", unit.FormatCount(present))
+	return 2 * present, reckoned(model.NeedTwice, figures{"present_bytes": float64(present)})
 }
 
-func connections(q *question, present uint64) (uint64, string) {
+func connections(q *question, present uint64) (uint64, model.Doubts) {
 	used := q.of("net.netfilter.nf_conntrack_count")
 	if float64(used) < 0.9*float64(present) || present > math.MaxInt32 {
-		return 0, ""
+		return 0, nil
 	}
-	return 2 * present, fmt.Sprintf("%s of %s connections tracked: twice as many", unit.FormatCount(used),
-		unit.FormatCount(present))
+	return 2 * present, reckoned(model.NeedConnections, figures{"used": float64(used), "most": float64(present)})
 }

@@ -382,7 +382,7 @@ func (f Finding) packets(lost, attempted uint64) Finding {
 
 func adviceWords(l words.Language, a model.Advice) map[string]string {
 	return map[string]string{"host": l.Say(a.Host), "knob": a.Knob, "present": l.Say(a.Present), "value": l.Say(a.Value),
-		"why": l.Say(a.Why), "note": l.Say(a.Note)}
+		"why": WhyIn(l, model.Reasons(a.Why)), "note": WhyIn(l, model.Reasons(a.Note))}
 }
 
 func hostOf(d *model.Document, a model.Advised) string {

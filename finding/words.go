@@ -743,6 +743,68 @@ var sentences = map[string]string{
 	"why.told-later":        `it tells when the trial has ended`,
 	"why.link-untold":       `the process that holds the lab has no account of an emulated link`,
 
+	// Why a setting would help, or is not the limit, and what else it touches.
+	"why.counter-moved": `{name} +{packets}`,
+	"why.packets-lost":  `{packets} packets`,
+	"why.need-buffer": `{flow_pps} a socket x {stall_s} x {truesize_bytes} ([{measured ?}measured|by a table ` +
+		`measured on Linux 6.18 over veth]) = {need_bytes}`,
+	"why.need-half": `a program asks for half of it`,
+	"why.need-pages": `1.25 x {sockets} sockets x {buffer_bytes} [{granted ?}(the granted buffer)|(the buffer that ` +
+		`this rate needs)] / {page_bytes} = {pages} pages, and the first figure is the one that acts`,
+	"why.need-burst": `{flow_pps}[{each ?} a socket] x {stall_s} = {packets} packets`,
+	"why.need-burst-bytes": `{flow_pps} x {stall_s} x {truesize_bytes} ([{measured ?}measured|by a table measured ` +
+		`on Linux 6.18 over veth]) = {need_bytes}`,
+	"why.need-ring":   `{flow_pps} a queue x {stall_s} = {packets} packets`,
+	"why.need-queues": `{streams} streams share {queues} queues`,
+	"why.need-send-buffer": `2 x {packets} packets of queue x {truesize_bytes} ([{measured ?}measured|by a table ` +
+		`measured on Linux 6.18 over veth]) = {need_bytes}`,
+	"why.need-budget": `softnet.time_squeeze rose with it: twice the kernel's 300 packets for one softirq`,
+	"why.need-loose-filter": `the way back to the sender leads through another interface; 2 accepts any that leads ` +
+		`there`,
+	"why.need-datagrams": `{streams} streams x a datagram of {truesize_bytes} ([{measured ?}measured|by a table ` +
+		`measured on Linux 6.18 over veth])`,
+	"why.need-kernels":     `{present_bytes} had no room for more fragments: the kernel's own limit`,
+	"why.need-twice":       `{present_bytes} had no room for more fragments: twice as much`,
+	"why.need-connections": `{used} of {most} connections tracked: twice as many`,
+	"why.need-softirq": `the thread that empties this ring did not keep up; in a softirq it needs no turn of the ` +
+		`scheduler`,
+	"why.need-awake":    `what empties this queue ran too late or too slowly, and the cores clock down when they are idle`,
+	"why.holds-already": `it already holds that`,
+	"why.card-most":     `it is as large as the card allows`,
+	"why.link-slower":   `the link or its shaper takes fewer packets than the flow offers`,
+	"why.loose-already": `it is loose already`,
+	"why.note-cores": `the processor is: give the receiver a core of its own away from the one that takes the ` +
+		`interrupts, or spread the flow over more --streams`,
+	"why.note-queues":      `the core that empties it is: more receive queues (ethtool -L), and --streams to fill them`,
+	"why.note-any-program": `lets every program of this host ask for as much`,
+	"why.note-bursts": `a longer queue delays, and helps against bursts only: if the link is slower than the flow, ` +
+		`ask for less --rate`,
+	"why.note-channels": `the link goes down for a moment; helps if there are cores to empty them, and if the card ` +
+		`tells the streams apart (ethtool -N DEV rx-flow-hash udp4 sdfn)`,
+	"why.note-waiting": `helps only if the neighbour answers in that time`,
+	"why.note-kept-memory": `costs kernel memory; another program's unfinished fragments may hold it, each for up ` +
+		`to 30 s`,
+	"why.note-no-neighbour": `no neighbour answers: is the next hop there?`,
+	"why.note-program-half": `net.core.rmem_max allows it; another program asks with SO_RCVBUF for half, which the ` +
+		`kernel doubles`,
+	"why.note-buffer-delays":  `a fuller buffer delays packets`,
+	"why.note-kernel-sockets": `holds for all sockets of the kernel; set in the first namespace`,
+	"why.note-group-memory":   `look for a memory limit of the receiver's control group, or other programs' sockets`,
+	"why.note-whole-host":     `holds for all namespaces and cores of the host; set in the first namespace`,
+	"why.note-fewer-rules": `the core that empties it is: fewer rules on the way, or more receive queues (RSS, ` +
+		`rps_cpus) and --streams to fill them`,
+	"why.note-ring":      `the link goes down for a moment; a larger ring costs cache and delay`,
+	"why.note-budget":    `holds for the whole host; takes time from programs on the same core`,
+	"why.note-send-less": `ask for less --rate, or count this loss as the sender's, not the path's`,
+	"why.note-way-out":   `the way out is slower than the flow: ask for less --rate`,
+	"why.note-forged":    `accepts more forged source addresses`,
+	"why.note-no-route":  `this host has no route to the sender's address at all`,
+	"why.note-tracked": `costs kernel memory for each; or do not track the test's port (nft notrack in a raw ` +
+		`prerouting chain)`,
+	"why.note-power":     `costs power and heat`,
+	"why.note-namespace": `to be set in the network namespace of the {node}`,
+	"why.note-old-rate":  `for the rate of the run`,
+
 	"why.no-frames": `flow {flow}: no XDP frame arrived at the {node}; the path may still carry what sockets ` +
 		`send: try --engine udp`,
 	"why.samples-dropped": `{messages} progress samples were dropped, because they were not taken in time`,

@@ -428,10 +428,10 @@ type Advice struct {
 	Host    string `json:"host"`
 	Present string `json:"present"`
 	Value   string `json:"value"`   // for the rate of this flow; "": the present one is not the limit
-	Why     string `json:"why"`     // the counter that moved, and the formula
+	Why     Doubts `json:"why"`     // the counter that moved, and the formula
 	Command string `json:"command"` // to run on that host
 	Undo    string `json:"undo"`
-	Note    string `json:"note,omitempty"` // what else it touches
+	Note    Doubts `json:"note,omitempty"` // what else it touches; what to do if it is not the limit
 }
 
 // Proposes reports whether the setting is to be changed. Old files have the present value as the new one
