@@ -92,14 +92,14 @@ var sentences = map[string]string{
 	"curve.mostly": `{path} carried the asked rate in {trials_count:kept} of {trials_count} trials.¶Trial {trial} ` +
 		`lost {loss_ratio:worst}[. Of these, {places}].`,
 	"curve.tcp": `{path} carries {goodput_bps:wide} of TCP[, {goodput_bps:worst} in writes of {payload_bytes:worst}].`,
-	"curve.held": `{path} carries all that the sender's host let out.¶That is up to {receive_pps:best} and ` +
+	"curve.held": `{path} carries all that the sender's host sent out.¶That is up to {receive_pps:best} and ` +
 		`{goodput_bps:wide}, less than was asked.`,
 	"curve.unfit": `{refused} {sizes_count does/do} not fit into one packet of the path[.¶Its MTU is ` +
 		`{path_mtu_bytes}].`,
 	"curve.refused": `The sender's kernel refused every packet of {refused}[ ({errno})].`,
 	"curve.few": `{path}: {attempted_packets # packet/# packets} in {duration_s} {attempted_packets is/are} too ` +
 		`few to tell a ` +
-		`rate.¶Of these, {lost_packets} {lost_packets was/were} lost. Want a longer --time.`,
+		`rate.¶Of these, {lost_packets} {lost_packets was/were} lost. Try a longer --time.`,
 	"curve.nothing": `{path} carries [{most ?}next to nothing: in most trials |nothing: ]nothing arrived at {sizes}.` +
 		`[¶Lost: {places}.]`,
 	"curve.free": `Loss-free up to {receive_pps:free}, at {where}.`,
@@ -114,14 +114,13 @@ var sentences = map[string]string{
 	"free.least": freeAtLeast,
 	"free.asked": freeAtLeast + `¶No higher rate was tried (--rate).`,
 	"free.end": freeAtLeast +
-		`¶Above that the sender's or the receiver's host loses packets[ ({first})], and the path still meets the goal.`,
+		`¶Above that a host loses packets[ ({first})], not the path.`,
 	"free.none": `[{way}: no|No] rate [with at most {loss_ratio:goal} loss|without loss] was found[ {where}].[¶Even ` +
 		`{holds_pps:least} loses {loss_ratio:least}.|¶Even at {holds_pps:queue} a queue grows.|¶Rates below ` +
 		`{holds_pps:lowest} are not tried.]` + freeFlood,
 	"free.unknown": `[{way}: which|Which] rate [loses at most {loss_ratio:goal}|passes without loss] is not known` +
 		`[ {where}].[¶Single trials passed up to {holds_pps:single}.]` + freeFlood,
-	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: the path's answers change too much ` +
-		`for this goal.`,
+	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: trials at one rate differ too much.`,
 	"free.cut": `[{way}: the|The] search was cut[ {where}][: {holds_pps} holds, {fails_pps:fails} fails|` +
 		`: {holds_pps} holds|: {fails_pps:fails} fails].`,
 	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: random loss, not too ` +
@@ -131,13 +130,11 @@ var sentences = map[string]string{
 	"free.burst": `At {fails_pps} each of {trials_count} trials lost its packets within {burst_s}: a stall of a ` +
 		`host or ` +
 		`of the router, maybe not the rate.`,
-	"setup.search": `Search by RFC 9971, goal {goal}: a rate holds if {measure_s:good} of {measure_s:sum} are ` +
-		`without ` +
-		`more loss, in trials of {measure_s:final}; rates that hold and fail are at most {width_ratio} apart. This ` +
-		`is ` +
-		`not RFC 2544 (--strict).`,
-	"setup.search-strict": `Search by RFC 9971, goal {goal}: a rate holds if no trial of {measure_s:final} has more ` +
-		`loss; rates that hold and fail are at most {width_ratio} apart.`,
+	"setup.search": `Search by RFC 9971, goal {goal}. A rate holds if its trials of {measure_s:final} lose no more ` +
+		`than the goal allows in {measure_s:good} of {measure_s:sum}. Rates that hold and fail are at most ` +
+		`{width_ratio} apart. RFC 2544 asks for more (--strict).`,
+	"setup.search-strict": `Search by RFC 9971, goal {goal}. A rate holds if no trial of {measure_s:final} loses more ` +
+		`than the goal allows. Rates that hold and fail are at most {width_ratio} apart.`,
 
 	// Flows of which no packet came through, where the packets that open their way were lost, or the answers to them.
 	"nothing.filter": nothingTo + `: {whose} firewall drops {port}.¶` + nothingAll + nothingWere +
@@ -231,11 +228,11 @@ var sentences = map[string]string{
 	"cc.held": `TCP waited for buffers up to {tcp_held_back_ratio:worst} of the time ({where}): the congestion ` +
 		`control was not the only limit.`,
 	"cc.other": `The kernel used another congestion control than was asked for: {who}.`,
-	"cc.memory": `The {host} keeps what a connection learnt for the next one. Turn it off there: sysctl -w ` +
+	"cc.memory": `The {host} keeps what one connection learnt for the next one. To turn that off: sysctl -w ` +
 		`net.ipv4.tcp_no_metrics_save=1`,
-	"cc.before": `{repeats_count} repeats usually tell controls apart that differ by {least_ratio} or more.`,
+	"cc.before": `{repeats_count} repeats usually tell controls apart if they differ by {least_ratio} or more.`,
 	"cc.before-few": `{repeats_count # repeat is/# repeats are} too few to tell controls apart. --repeats ` +
-		`{need_count} is enough to tell twice as fast, and takes up to {time}.`,
+		`{need_count} shows a control that is twice as fast, and takes up to {time}.`,
 	"cc.page": `See rates and queues over time:`,
 
 	// Benches of routers.
@@ -308,9 +305,8 @@ var sentences = map[string]string{
 		`not {round_trip_p50_ns:idle}: something else was busy, and loads may add more than is shown.`,
 	"latency.unkept": `The sender does not keep {load_ratio} of the loss-free rate, so it cannot fill a queue on ` +
 		`this path.`,
-	"latency.asked": `{load_ratio} of the loss-free rate is more than --rate allows, so no queue on the path need ` +
-		`have ` +
-		`been full.`,
+	"latency.asked": `{load_ratio} of the loss-free rate is more than --rate allows, so perhaps no queue on the path ` +
+		`was full.`,
 	"latency.none": `No rate without loss was found, so no load was measured.`,
 	"latency.untimed": `The thin flow was not timed beside any load: none of its packets was answered before a ` +
 		`load began.`,
@@ -527,9 +523,8 @@ var sentences = map[string]string{
 	"limit.control": `The congestion control was the limit[ for {where}]: link, buffers and processors had room.`,
 	"limit.link": `The link[{place ?}| of {link_bps}[ to each of {receivers_count} receivers]] was the limit[ for ` +
 		`{where}]` + limitLine,
-	"link.beyond": `{link_ratio} of what the slowest link lets through arrived{where}: its queue may let a burst ` +
-		`through, or ` +
-		`its rate is another. Longer trials would tell.`,
+	"link.beyond": `More arrived than the slowest link carries ({link_ratio}){where}: its queue let a burst through, or ` +
+		`its rate is not as told. Longer trials would tell.`,
 	"limit.router": `The router[{place ?}|'s processor] was the limit[ for {where}][{place ?}| ` +
 		`({router_busiest_core_ratio} of its busiest core)|: its thread took {router_thread_ratio} of a core]` + limitLine,
 	"limit.sender": `The sender was the limit[ for {where}][{place ?}|: its thread was {sender_cpu_thread_ratio} ` +
@@ -570,9 +565,9 @@ var sentences = map[string]string{
 	"trials.left": `{left_count} of {trials_count} trials {left_count is/are} left out, because ` +
 		`{left_count it/they} did not run as ordered.`,
 	"lab.cores": `All nodes of a lab share one machine, so a limit in packets per second may be that machine's.`,
-	"engine.frames": `Frames pass the packet filters, queues and socket buffers of {where}; --engine udp tests them, ` +
+	"engine.frames": `XDP frames bypass the firewalls, queues and socket buffers of {where}; --engine udp tests them, ` +
 		`too.`,
-	"engine.mixed": `Compare rates of one engine only: frames (xdp) pass packet filters, queues and socket buffers.`,
+	"engine.mixed": `Compare rates of one engine only: XDP frames bypass firewalls, queues and socket buffers.`,
 	"pacing.held":  `{cause}: it held back {held_ratio} of the schedule.`,
 	"receiver.silent": `{who} did not answer for {silent_s moment}[ on {streams_count:silent} of {streams_count} ` +
 		`streams]; ` +
@@ -676,7 +671,7 @@ var sentences = map[string]string{
 		`{asked_bytes}: raise net.core.rmem_max`,
 	"why.icmp-came":     `[{node}: ]{packets} ICMP {text}`,
 	"why.icmp-more":     `[{node}: ]{packets} other ICMP errors`,
-	"why.frames-pass":   `[{node}: ]frames pass by {text} of {name}`,
+	"why.frames-pass":   `[{node}: ]XDP frames bypass {text} of {name}`,
 	"why.delays-unread": `[{node}: ]the receiver's delays could not be read: {text}`,
 	"why.queue-changed": `[{node}: ]streams changed the receive queue {changes} times: their counts may be off ` +
 		`where two processors counted at once`,
@@ -712,16 +707,14 @@ var sentences = map[string]string{
 	"why.drops-elsewhere": `drops can be watched on Linux on amd64 and arm64 only, not on {name}`,
 	"why.no-btf": `this kernel has no type information (/sys/kernel/btf/vmlinux, ` +
 		`CONFIG_DEBUG_INFO_BTF)`,
-	"why.kernel-old": `this is {name}, and Linux 5.5 or later is needed`,
-	"why.no-rights": `pelt must run as root there (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN), outside of sandboxes ` +
-		`that forbid BPF`,
+	"why.kernel-old":      `this is {name}, and Linux 5.5 or later is needed`,
+	"why.no-rights":       `BPF needs root there (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN), and no sandbox`,
 	"why.no-bpf":          `this kernel has no BPF (CONFIG_BPF_SYSCALL)`,
 	"why.program-refused": `Linux {name} refused the BPF program: {text}`,
 	"why.watch-failed":    `the watch failed: {text}`,
-	"why.names-hidden": `the kernel hides the names of its functions (sysctl kernel.kptr_restrict, ` +
-		`CAP_SYSLOG)`,
-	"why.names-unread":   `the names of kernel functions could not be read: {text}`,
-	"why.reasons-untold": `this Linux is older than 5.17 and tells no reasons: its functions name the causes`,
+	"why.names-hidden":    `the kernel hides the names of its functions (kernel.kptr_restrict)`,
+	"why.names-unread":    `the names of kernel functions could not be read: {text}`,
+	"why.reasons-untold":  `this Linux is older than 5.17 and tells no reasons: its functions name the causes`,
 	"why.payload-far": `Linux before 6.12 does not show the end of packets that leave as one buffer ` +
 		`(UDP_SEGMENT): they are counted, but not told by sequence`,
 	"why.ports-unfollowed":  `packets whose ports a NAT changes are not followed: {text}`,
