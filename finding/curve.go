@@ -164,7 +164,19 @@ func curve(name string, sizes []table.Group) []Finding {
 		f.Code = "curve.both"
 		f = f.number("payload_bytes", "knee", twoDigits(knee, math.Round))
 	}
+	if largest(sizes, "loss_ratio").Middle("loss_ratio") >= lossless {
+		f = f.word("places", mainlyLost(table.RowsOf(sizes)))
+	}
 	return append([]Finding{f, limitedBy(of.Limit(), of)}, keptWhole(sizes, fast)...)
+}
+
+// mainlyLost is the place of all losses, or the first places with their shares.
+func mainlyLost(rows []table.Row) string {
+	known, _ := sharesOf(rows)
+	if len(known) > 0 && known[0].Packets > almostAll {
+		return known[0].Text
+	}
+	return listed(known)
 }
 
 // loses adds what a group lost. It says that the asked rate is not carried only where the rate was too high for the

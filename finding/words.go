@@ -49,6 +49,7 @@ const (
 	ccLooks = `{who} [looks {speed_index} times as fast as {base}|looks {speed_ratio:more} faster than {base}|` +
 		`looks {speed_ratio:less} slower than {base}|and {base} look alike][ with {where}]`
 	lostTo    = `.[¶Lost: {place}.|¶Of these, {places}.]`
+	lostAlong = `[¶Lost: {places}.]`
 	saturates = `{path} saturates at {receive_pps:best}`
 	soakWorst = `[TCP carried [{phases_count ?}as little as ]{goodput_bps:worst}|[{phases_count ?}up to ` +
 		`]{loss_ratio:worst} was lost]`
@@ -71,16 +72,16 @@ const (
 var sentences = map[string]string{
 	// Size curves. A flood shows where a path saturates, not what it carries without loss.
 	"curve.both": `{path} saturates at {receive_pps:best} of small and {goodput_bps:wide} of large packets.¶` +
-		`Below about {payload_bytes:knee} the limit is packets per second; above it, bits per second.`,
-	"curve.packets": saturates + ` at every size, up to {goodput_bps:wide}.¶The limit is packets per second.`,
-	"curve.bits":    `{path} carries at most {goodput_bps:wide}, limited by bits at every size.`,
-	"curve.one":     saturates + `, which is {goodput_bps:wide}, at {best}.`,
-	"curve.two":     saturates + ` ({best}) and {goodput_bps:wide} ({wide}).`,
+		`Below about {payload_bytes:knee} the limit is packets per second; above it, bits per second.` + lostAlong,
+	"curve.packets": saturates + ` at every size, up to {goodput_bps:wide}.¶The limit is packets per second.` + lostAlong,
+	"curve.bits":    `{path} carries at most {goodput_bps:wide}, limited by bits at every size.` + lostAlong,
+	"curve.one":     saturates + `, which is {goodput_bps:wide}, at {best}.` + lostAlong,
+	"curve.two":     saturates + ` ({best}) and {goodput_bps:wide} ({wide}).` + lostAlong,
 	"curve.unclear": saturates + ` ({best}) and {goodput_bps:wide} ({wide}).¶The sizes fit neither one packet rate ` +
 		`nor ` +
-		`one bit rate.`,
+		`one bit rate.` + lostAlong,
 	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:wide}.¶At {sizes} [the {who} was the ` +
-		`limit, not the path|next to nothing was lost].`,
+		`limit, not the path|next to nothing was lost].` + lostAlong,
 	"curve.kept": `{path} carries the asked rate at {sizes}.¶That is up to {receive_pps:best} and ` +
 		`{goodput_bps:wide}.`,
 	"curve.living": `The others carry the asked rate at {sizes}.¶That is up to {receive_pps:best} and ` +

@@ -33,6 +33,7 @@ const (
 	zhLooks = `[（{where}）]{who} [看起来是 {base} 的 {speed_index} 倍快|看起来比 {base} 快 {speed_ratio:more}|看起来比 ` +
 		`{base} 慢 {speed_ratio:less}|与 {base} 看起来一样]`
 	zhLostTo    = `。[¶丢包位置：{place}。|¶其中：{places}。]`
+	zhLostIn    = `[¶丢包位置：{places}。]`
 	zhSaturates = `{path} 饱和在 {receive_pps:best}`
 	zhWorst     = `[TCP [{phases_count ?}最低]只有 {goodput_bps:worst}|[{phases_count ?}最多]丢包 {loss_ratio:worst}]`
 	zhRest      = `[{phases_count:rest ?}[{goodput_bps:rest ?}至少 |{loss_ratio:rest ?}最多 ]]` +
@@ -52,17 +53,19 @@ const (
 // chineseSentences are those of findings, by code, with the placeholders of the English ones.
 var chineseSentences = map[string]string{
 	"curve.both": `{path}：小包饱和在 {receive_pps:best}，大包饱和在 {goodput_bps:wide}。¶小于约 {payload_bytes:knee} ` +
-		`时受限于每秒包数，大于时受限于每秒比特数。`,
-	"curve.packets": zhSaturates + `（各种包长），有效吞吐最高 {goodput_bps:wide}。¶瓶颈是每秒包数。`,
-	"curve.bits":    `{path} 最多承载 {goodput_bps:wide}，各种包长都受限于每秒比特数。`,
-	"curve.one":     zhSaturates + `，即 {goodput_bps:wide}（{best}）。`,
-	"curve.two":     zhSaturates + `（{best}）和 {goodput_bps:wide}（{wide}）。`,
-	"curve.unclear": zhSaturates + `（{best}）和 {goodput_bps:wide}（{wide}）。¶各包长的结果既不符合同一包速率，也不符合同一比特率。`,
-	"curve.host":    `{path} 至少承载 {receive_pps:best} 和 {goodput_bps:wide}。¶{sizes} 时[瓶颈是{who}，不是路径|几乎没有丢包]。`,
-	"curve.kept":    `{path} 能承载要求的速率（{sizes}）。¶即最高 {receive_pps:best} 和 {goodput_bps:wide}。`,
-	"curve.living":  `其余的流能承载要求的速率（{sizes}）。¶即最高 {receive_pps:best} 和 {goodput_bps:wide}。`,
-	"curve.short":   `{path} 承载不了要求的速率：{worst} 时丢包 {loss_ratio:worst}` + zhLostTo,
-	"curve.loses":   `{path} 最多丢包 {loss_ratio:worst}（{worst}）` + zhLostTo,
+		`时受限于每秒包数，大于时受限于每秒比特数。` + zhLostIn,
+	"curve.packets": zhSaturates + `（各种包长），有效吞吐最高 {goodput_bps:wide}。¶瓶颈是每秒包数。` + zhLostIn,
+	"curve.bits":    `{path} 最多承载 {goodput_bps:wide}，各种包长都受限于每秒比特数。` + zhLostIn,
+	"curve.one":     zhSaturates + `，即 {goodput_bps:wide}（{best}）。` + zhLostIn,
+	"curve.two":     zhSaturates + `（{best}）和 {goodput_bps:wide}（{wide}）。` + zhLostIn,
+	"curve.unclear": zhSaturates + `（{best}）和 {goodput_bps:wide}（{wide}）。¶各包长的结果既不符合同一包速率，也不符合同一比特率。` +
+		zhLostIn,
+	"curve.host": `{path} 至少承载 {receive_pps:best} 和 {goodput_bps:wide}。¶{sizes} 时[瓶颈是{who}，不是路径|几乎没有丢包]。` +
+		zhLostIn,
+	"curve.kept":   `{path} 能承载要求的速率（{sizes}）。¶即最高 {receive_pps:best} 和 {goodput_bps:wide}。`,
+	"curve.living": `其余的流能承载要求的速率（{sizes}）。¶即最高 {receive_pps:best} 和 {goodput_bps:wide}。`,
+	"curve.short":  `{path} 承载不了要求的速率：{worst} 时丢包 {loss_ratio:worst}` + zhLostTo,
+	"curve.loses":  `{path} 最多丢包 {loss_ratio:worst}（{worst}）` + zhLostTo,
 	"curve.grown": `{path} 承载不了要求的速率（{grown}）。¶进入 {send_pps:grown}，出来 {receive_pps:grown}，其余的包在途中排队[，` +
 		`最长 {delay_max_ns:grown}]。`,
 	"curve.mostly": `{path} 在 {trials_count} 次试验中有 {trials_count:kept} 次承载了要求的速率。¶第 {trial} 次试验丢包 ` +
