@@ -11,19 +11,20 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
+	"pelt/model"
 	"pelt/observe"
 )
 
 func TestFaults(t *testing.T) {
 	var kernel observe.Kernel
 	t.Cleanup(func() { _ = kernel.Close() })
-	var right, not, layers [modes]int
+	var score score
 	old := kernel.Ready() == nil && !kernel.Reasons()
-	var c *chain
-	next := makeAhead(t)
-	defer next.stop()
+	chains := newChains(t)
+	t.Cleanup(chains.stop) // once all rows have ended
 	var lacks []string
 	for _, r := range table {
 		if r.needs != nil {
@@ -35,23 +36,26 @@ func TestFaults(t *testing.T) {
 				continue
 			}
 		}
-		if c == nil || c.bridged != r.bridged {
-			if c = <-next.made[r.bridged]; c == nil {
+		t.Run(r.name, func(t *testing.T) {
+			if !r.alone() {
+				t.Parallel()
+			}
+			c, clean := chains.take(r.bridged), false
+			if c == nil {
 				t.FailNow()
 			}
-		}
-		t.Run(r.name, func(t *testing.T) {
-			if r.before != nil {
-				next.making.Lock()
-				t.Cleanup(next.making.Unlock)
+			if r.alone() {
+				chains.making.Lock()
+				t.Cleanup(chains.making.Unlock)
 			}
+			t.Cleanup(func() { // the last one
+				if clean {
+					chains.giveBack(c)
+				}
+			})
 			c.works(t, r)
-			on := c
-			c = nil
-			accounts, clean := r.run(on, &kernel)
-			if clean {
-				c = on
-			}
+			var accounts [modes]model.FlowResult
+			accounts, clean = r.run(c, &kernel)
 			for m, f := range accounts {
 				m := mode(m)
 				balances(t, m, f)
@@ -65,12 +69,12 @@ func TestFaults(t *testing.T) {
 				known := today != "" && matches(today, got) || inGuest() && matches(r.guests[m], got)
 				switch {
 				case matches(r.want[m], got) && (today == "" || inGuest()):
-					right[m]++
+					score.add(&score.right, m)
 				case known:
-					not[m]++
+					score.add(&score.wrong, m)
 					t.Logf("%v: wrong today: %s, right would be %s", m, got, r.want[m])
 				case old && layer(got) == layer(r.want[m]):
-					layers[m]++
+					score.add(&score.layers, m)
 					t.Logf("%v: %s, without reasons the layer is all that is known of %s%s", m, got, r.want[m], text(f))
 				default:
 					t.Errorf("%v: got %s, want %s%s", m, got, cmp.Or(today, r.want[m]), text(f))
@@ -78,16 +82,30 @@ func TestFaults(t *testing.T) {
 			}
 		})
 	}
-	if len(lacks) > 0 {
-		fmt.Printf("left out: %s\n", strings.Join(lacks, ", "))
-	}
-	for m := range modes { // printed without -v, too
-		fmt.Printf("%v: %d rows right, %d wrong today", m, right[m], not[m])
-		if old {
-			fmt.Printf(", %d of which only the layer is known", layers[m])
+	t.Cleanup(func() { // printed without -v, too
+		if len(lacks) > 0 {
+			fmt.Printf("left out: %s\n", strings.Join(lacks, ", "))
 		}
-		fmt.Println()
-	}
+		for m := range modes {
+			fmt.Printf("%v: %d rows right, %d wrong today", m, score.right[m], score.wrong[m])
+			if old {
+				fmt.Printf(", %d of which only the layer is known", score.layers[m])
+			}
+			fmt.Println()
+		}
+	})
+}
+
+// score counts rows by what is answered.
+type score struct {
+	mu                   sync.Mutex
+	right, wrong, layers [modes]int
+}
+
+func (s *score) add(to *[modes]int, m mode) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	to[m]++
 }
 
 // layer is the layer of an answer.

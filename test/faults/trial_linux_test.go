@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,17 +40,20 @@ type chain struct {
 	group string
 }
 
-// ahead makes the next chain of each kind while rows run.
-type ahead struct {
+// chains makes the next chain of each kind while rows run.
+type chains struct {
 	made    map[bool]chan *chain // by bridged; closed if one failed
+	free    map[bool]chan *chain // that rows have given back as they were
 	making  sync.Mutex           // a row that holds it has the process for itself
 	stopped chan struct{}
 	all     sync.WaitGroup
 }
 
-func makeAhead(t *testing.T) *ahead {
-	made := map[bool]chan *chain{false: make(chan *chain), true: make(chan *chain)}
-	a := &ahead{made: made, stopped: make(chan struct{})}
+func newChains(t *testing.T) *chains {
+	kinds := func(room int) map[bool]chan *chain {
+		return map[bool]chan *chain{false: make(chan *chain, room), true: make(chan *chain, room)}
+	}
+	a := &chains{made: kinds(0), free: kinds(len(table)), stopped: make(chan struct{})}
 	for bridged, made := range a.made {
 		a.all.Go(func() {
 			defer close(made)
@@ -65,13 +69,25 @@ func makeAhead(t *testing.T) *ahead {
 	return a
 }
 
-func (a *ahead) chain(t *testing.T, bridged bool) *chain {
+func (a *chains) chain(t *testing.T, bridged bool) *chain {
 	a.making.Lock()
 	defer a.making.Unlock()
 	return newChain(t, bridged)
 }
 
-func (a *ahead) stop() {
+// take returns a chain that no row uses; nil if none can be made.
+func (a *chains) take(bridged bool) *chain {
+	select {
+	case c := <-a.free[bridged]:
+		return c
+	default:
+		return <-a.made[bridged]
+	}
+}
+
+func (a *chains) giveBack(c *chain) { a.free[c.bridged] <- c }
+
+func (a *chains) stop() {
 	close(a.stopped)
 	a.all.Wait()
 }
@@ -122,11 +138,12 @@ const (
 func (m mode) String() string { return [...]string{"verdicts", "counters", "router over ssh"}[m] }
 
 // trials counts those of this process: each has a number of its own.
-var trials uint16
+var trials atomic.Uint32
 
 // trial is the flow of a row over its chain, ready to send.
 type trial struct {
 	*chain
+	number           uint16
 	flow             model.Flow
 	timing           model.Timing
 	sender, receiver *engine.End
@@ -138,8 +155,7 @@ type trial struct {
 // newTrial connects both ends, and begins to watch all three hosts.
 func newTrial(c *chain, kernel *observe.Kernel, flow model.Flow, stall bool) *trial {
 	c.Helper()
-	trials++
-	t := &trial{chain: c, flow: flow, stall: stall,
+	t := &trial{chain: c, number: uint16(trials.Add(1)), flow: flow, stall: stall,
 		timing: model.Timing{MeasureSeconds: 10, DrainSeconds: 1, QuietSeconds: .1}}
 	t.connect()
 	for i, n := range []*netbed.Node{c.sender, c.router, c.receiver} {
@@ -147,14 +163,14 @@ func newTrial(c *chain, kernel *observe.Kernel, flow model.Flow, stall bool) *tr
 		if n != c.router {
 			o.Interface = func() string { return "eth0" }
 		}
-		w, err := o.Begin(trials, model.DropsSeq)
+		w, err := o.Begin(t.number, model.DropsSeq)
 		if err != nil {
 			c.Fatal(err)
 		}
 		c.Cleanup(func() { _ = w.Close() })
 		t.watched[i] = w
 	}
-	t.router = c.shell.Begin(trials)
+	t.router = c.shell.Begin(t.number)
 	c.Cleanup(func() { _ = t.router.Close() })
 	return t
 }
@@ -162,7 +178,7 @@ func newTrial(c *chain, kernel *observe.Kernel, flow model.Flow, stall bool) *tr
 // connect opens both ends, which get each other's consent.
 func (t *trial) connect() {
 	t.Helper()
-	order := engine.Order{Flow: t.flow, Timing: t.timing, Role: engine.Receive, Listen: true, Trial: trials, Tag: 1,
+	order := engine.Order{Flow: t.flow, Timing: t.timing, Role: engine.Receive, Listen: true, Trial: t.number, Tag: 1,
 		Key: bytes.Repeat([]byte{7}, engine.KeyBytes), OneClock: true, CPU: -1}
 	end := func(host engine.Host) *engine.End {
 		e := udp.New(udp.Config{})
@@ -209,7 +225,7 @@ func (t *trial) meet() {
 	t.flow.Address = t.chain.receiver.IP(t.six)
 	t.router.Toward(t.flow.Name, t.flow.Address)
 	for _, w := range t.watched {
-		if err := w.Track(t.flow, trials, met.Tuples(engine.Send)); err != nil {
+		if err := w.Track(t.flow, t.number, met.Tuples(engine.Send)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -434,6 +450,9 @@ func balances(t testing.TB, m mode, f model.FlowResult) {
 		t.Errorf("%v: lines and unattributed are %d of %d lost", m, sum, f.Lost)
 	}
 }
+
+// alone tells whether a row wants the process or a core for itself.
+func (r row) alone() bool { return r.before != nil || r.stall }
 
 // run makes the fault of a row and returns its accounts. clean says that the chain is as it was.
 func (r row) run(c *chain, kernel *observe.Kernel) (accounts [modes]model.FlowResult, clean bool) {
