@@ -204,7 +204,10 @@ func (s *server) trial(t *testing.T) enginetest.Trial {
 	return r
 }
 
+func TestMain(m *testing.M) { testenv.Main(m) }
+
 func TestTrial(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.results = counted
 	s.serve()
@@ -228,6 +231,7 @@ func TestTrial(t *testing.T) {
 
 // TestVersions: what the versions of iperf3 differ in, where a client meets it.
 func TestVersions(t *testing.T) {
+	t.Parallel()
 	const minus = "18446744073709551615"
 	unsigned := strings.NewReplacer(`"omitted_errors":0,`, "", `,"omitted_packets":0`, "", "-1", minus).Replace(counted)
 	for _, c := range []struct {
@@ -276,6 +280,7 @@ func TestVersions(t *testing.T) {
 
 // TestBothWays: a server before 3.7 does not know of tests in both directions, and begins when the streams of one are open.
 func TestBothWays(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.alone = true
 	s.serve()
@@ -311,6 +316,7 @@ func TestBothWays(t *testing.T) {
 
 // TestRefusals: whatever a server answers, the user gets one line that says which server did what.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		set  func(*server)

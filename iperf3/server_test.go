@@ -212,6 +212,7 @@ const tcpParams = `{"tcp":true,"omit":0,"time":0,"num":700,"blockcount":0,"paral
 
 // TestServerTCP: streams belong to the test whose cookie they bring, and are numbered as they came.
 func TestServerTCP(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, 2)
 	var tests [2]fakeClient
 	var streams [2][3]fakeClient
@@ -262,6 +263,7 @@ func TestServerTCP(t *testing.T) {
 }
 
 func TestServer(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, 4)
 	for range 3 {
 		t.Run("", func(t *testing.T) {
@@ -273,6 +275,7 @@ func TestServer(t *testing.T) {
 
 // TestServerRefuses: each refusal has the code by which iperf3 knows it.
 func TestServerRefuses(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, 1)
 	for _, c := range []struct {
 		old, new string
@@ -311,6 +314,7 @@ func TestServerRefuses(t *testing.T) {
 
 // TestServerHostile: whatever others do, a right client is served.
 func TestServerHostile(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, 2)
 	for range 2 * mostGuests { // they say nothing, and hold no place
 		dialServer(t, s, "127.0.0.1")
@@ -360,6 +364,7 @@ func TestServerHostile(t *testing.T) {
 // TestServerStalled: a thousand connections stop in each state that holds no place, and some in each that does. A right
 // client is served meanwhile, and what the server remembers of them is bounded.
 func TestServerStalled(t *testing.T) {
+	t.Parallel()
 	const each, places = 1000, 5
 	s := startServer(t, 3*places+1)
 	long := newCookie()

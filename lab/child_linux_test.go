@@ -169,7 +169,7 @@ func childInside() int {
 func TestKillLeavesNothing(t *testing.T) {
 	for _, top := range chains() {
 		t.Run(top, func(t *testing.T) {
-			watchHost(t)
+			testenv.Root(t)
 			p := peltproc.Host{T: t}.Launch(child("open", top))
 			set := map[uint64]bool{}
 			for word := range strings.FieldsSeq(p.Match(regexp.MustCompile(`(.*)\n`))) {
@@ -189,7 +189,7 @@ func TestKillLeavesNothing(t *testing.T) {
 // hold starts a holder and takes it down at the test's end unless it is gone.
 func hold(t *testing.T, name, topology string, links ...string) (pid int, set map[uint64]bool) {
 	t.Helper()
-	watchHost(t)
+	testenv.Root(t)
 	pid, err := StartHolder(t.Context(), nil, childEnviron("hold", append([]string{name, topology}, links...)...)...)
 	if err != nil || pid <= 1 {
 		t.Fatalf("StartHolder: process %d, %v", pid, err)
@@ -250,7 +250,7 @@ func killHolder(t *testing.T, pid int) {
 }
 
 func TestHolderThatSaysNothing(t *testing.T) {
-	watchHost(t)
+	testenv.Root(t)
 	if _, err := StartHolder(t.Context(), nil, childEnviron("mute")...); err == nil ||
 		!strings.Contains(err.Error(), "without a word") {
 		t.Errorf("StartHolder: %v", err)
@@ -374,7 +374,7 @@ func TestStrangersAtSocket(t *testing.T) {
 }
 
 func TestUnprivileged(t *testing.T) {
-	watchHost(t)
+	testenv.Root(t)
 	cmd := child("unprivileged")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()

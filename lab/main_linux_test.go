@@ -26,12 +26,15 @@ const (
 
 // TestMain runs the tests in a network and a mount namespace of their own: they
 // stand for the host, so that nothing else on the machine moves what the tests
-// compare.
+// compare. They leave the host as it was.
 func TestMain(m *testing.M) {
 	if part := os.Getenv(childEnv); part != "" {
 		os.Exit(childParts()[part]())
 	}
-	if os.Getenv(ownEnv) != "" || os.Geteuid() != 0 {
+	switch {
+	case os.Getenv(ownEnv) != "":
+		os.Exit(watched(m))
+	case os.Geteuid() != 0:
 		os.Exit(m.Run())
 	}
 	signal.Ignore(os.Interrupt)
@@ -47,23 +50,21 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// watchHost fails the test if the host looks different at its end.
-func watchHost(t *testing.T) {
-	t.Helper()
-	testenv.Root(t)
+// watched runs the tests, and fails if the host looks different at their end.
+func watched(m *testing.M) (code int) {
 	before, err := testenv.Traces(testenv.HostTraces...)
 	if errors.Is(err, exec.ErrNotFound) && os.Getenv("CI") != "true" {
-		t.Log("the host is not watched: ", err)
-		return
+		fmt.Println("the host is not watched: ", err)
+		return m.Run()
 	}
-	must(t, err)
-	t.Cleanup(func() {
-		after, err := testenv.Traces(testenv.HostTraces...)
-		must(t, err)
-		for _, left := range testenv.Left(before, after) {
-			t.Errorf("the host: %s", left)
-		}
-	})
+	code = m.Run()
+	after, failed := testenv.Traces(testenv.HostTraces...)
+	left := testenv.Left(before, after)
+	if err := errors.Join(err, failed); err != nil || len(left) > 0 {
+		fmt.Printf("FAIL: the host: %v\n%s\n", err, strings.Join(left, "\n"))
+		code = max(code, 1)
+	}
+	return code
 }
 
 // inodes lists the namespaces a lab holds, hidden ones included.
@@ -120,7 +121,7 @@ func expectGone(t *testing.T, set map[uint64]bool) {
 // openLab opens a lab, and checks at the test's end that nothing of it is left.
 func openLab(t *testing.T, topology string, links ...string) *Lab {
 	t.Helper()
-	watchHost(t)
+	testenv.Root(t)
 	testenv.LeakCheck(t)
 	parsed, err := parseLinks(links)
 	must(t, err)

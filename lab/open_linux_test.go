@@ -125,7 +125,7 @@ func hidesItsInside(t *testing.T, l *Lab) {
 
 // A lab whose making fails half way leaves nothing.
 func TestFailedOpenLeavesNothing(t *testing.T) {
-	watchHost(t)
+	testenv.Root(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	testenv.LeakCheck(t)
@@ -135,7 +135,7 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 }
 
 func TestProbe(t *testing.T) {
-	watchHost(t)
+	testenv.Root(t)
 	for _, c := range Probe() {
 		t.Logf("%+v", c)
 		needed := slices.Contains([]string{"network-namespace", "veth", "bridge", "relay", "tbf", "masquerade",
