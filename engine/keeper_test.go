@@ -70,6 +70,23 @@ func (k *keeping) agrees(stream int, check []byte) []byte {
 	return m[:]
 }
 
+// All senders of a host wake at the same times, however late each of them was.
+func TestKeepersWakeTogether(t *testing.T) {
+	k := newKeeping(t, 3)
+	for range 100 {
+		for i := range k.streams {
+			if k.Due(i, k.now) {
+				k.Ask(i, k.now)
+			}
+		}
+		wait := int64(k.Wait(k.now))
+		if wait == 0 || (k.now+wait)%checkGrid != 0 {
+			t.Fatalf("at %d ns it waits for %d ns", k.now, wait)
+		}
+		k.now += wait + 123_457
+	}
+}
+
 // A receiver that hears next to nothing, or whose answers wait in a long queue, keeps its sender.
 func TestConsentIsKept(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -158,6 +158,7 @@ func soakExamples(*testing.T) (out []example) {
 			func(r *model.Result) { r.Changes = Changes(*r) })},
 		{"until a change", soakOf(losing(600, 0, 400, 17200), shiftAt(400))},
 		{"between changes", soakOf(losing(600, 200, 400, 17200), shiftAt(200, 400))},
+		{"between changes, too little to tell", soakOf(losing(600, 200, 400, 3), shiftAt(200, 400))},
 		{"two steps", soakOf(drawn(600, func(i int) float64 { return steps(i, 100, 200, 8000, 400, 10000) }),
 			shiftAt(200, 400))},
 		{"several steps before", soakOf(drawn(600, func(i int) float64 { return steps(i, 100, 200, 1600, 400, 10000) }),

@@ -256,7 +256,8 @@ func (m *Meter) Missing(stream int, attempted uint64) model.Marks {
 // Tally closes the account. It must not run beside Observe.
 func (m *Meter) Tally() model.Tally {
 	t := model.Tally{FirstNanos: math.MaxInt64, LastNanos: math.MinInt64}
-	delay, active := (*durations)(nil), 0
+	var delay *durations
+	var jitters []float64
 	for _, s := range m.streams {
 		m.flush(s)
 		t.Received += s.received
@@ -267,8 +268,7 @@ func (m *Meter) Tally() model.Tally {
 		t.Strangers += uint64(len(s.ahead))
 		t.FirstNanos, t.LastNanos = min(t.FirstNanos, s.firstNanos), max(t.LastNanos, s.lastNanos)
 		if s.received > 1 {
-			t.JitterNanos += s.jitter
-			active++
+			jitters = append(jitters, s.jitter)
 		}
 		if s.delay != nil {
 			if delay == nil {
@@ -280,9 +280,7 @@ func (m *Meter) Tally() model.Tally {
 	if t.Received == 0 {
 		t.FirstNanos, t.LastNanos = 0, 0
 	}
-	if active > 0 {
-		t.JitterNanos /= float64(active)
-	}
+	t.JitterNanos = MeanJitter(jitters)
 	if delay != nil {
 		t.Delay = delay.percentiles()
 	}
@@ -293,4 +291,12 @@ func (m *Meter) Tally() model.Tally {
 		t.StepBytes[i] = n * uint64(m.payloadBytes)
 	}
 	return t
+}
+
+// MeanJitter is the jitter of a flow whose streams have these; 0 if none has any.
+func MeanJitter(streams []float64) (nanos float64) {
+	for _, jitter := range streams {
+		nanos += jitter / float64(len(streams))
+	}
+	return nanos
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -142,6 +143,7 @@ func TestIDs(t *testing.T) {
 func TestCutAnywhere(t *testing.T) {
 	s := open(t)
 	id := stored(t, s, "done")
+	testenv.LeakCheck(t)
 	whole, err := os.ReadFile(s.file(id))
 	if err != nil {
 		t.Fatal(err)
@@ -214,6 +216,23 @@ func TestDamagedByte(t *testing.T) {
 	if doc, err := s.Load(id); err != nil || len(doc.Results) != 2 || len(doc.Warnings) != 1 {
 		t.Errorf("after the missing trial was made again: %v, %d results, warnings %v", err, len(doc.Results),
 			doc.Warnings)
+	}
+	newer, err := encodeLine(map[string]int{"later": 1}) // of a version to come
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole = append(whole, newer...)
+	if err := os.WriteFile(s.file(id), whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, _, err = s.Resume(id); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.Append(result(64, 0)), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := os.ReadFile(s.file(id)); err != nil || !bytes.HasPrefix(kept, whole) {
+		t.Errorf("a last line that nobody understands was written over: %v", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"pelt/engine"
+	"pelt/measure"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -205,7 +206,7 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 	}
 	t := &rec.Tally
 	var moves uint64
-	active := 0
+	var jitters []float64
 	for i, slot := range r.slots {
 		in := &r.port.ins[slot]
 		r.harvest(i, true)
@@ -238,13 +239,10 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 		}
 		t.LastNanos = max(t.LastNanos, int64(in.Last))
 		if in.Timed > 1 {
-			t.JitterNanos += float64(in.Jitter) / 16
-			active++
+			jitters = append(jitters, float64(in.Jitter)/16)
 		}
 	}
-	if active > 0 {
-		t.JitterNanos /= float64(active)
-	}
+	t.JitterNanos = measure.MeanJitter(jitters)
 	t.Bytes = t.Received * uint64(f.PayloadBytes)
 	t.PerStep = slices.Clone(r.steps.counts)
 	for _, n := range t.PerStep {

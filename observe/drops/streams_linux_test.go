@@ -156,6 +156,28 @@ func TestIperfPackets(t *testing.T) {
 	}
 }
 
+// A later trial that has taken over the ports of an earlier one keeps them when that one ends.
+func TestPortsTakenOver(t *testing.T) {
+	const n = 100
+	b, from, _ := pair(t, false, wide)
+	b.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
+	m, ports := machine(t), model.Tuple{From: from.Port, To: testPort}
+	earlier, err := m.Track(testTrial, "down", []model.Tuple{ports}, TrackOptions{Iperf: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	track(t, m, testTrial+1, "down", TrackOptions{Iperf: true}, ports)
+	if err := earlier.Close(); err != nil {
+		t.Fatal(err)
+	}
+	packet := make([]byte, 100)
+	for i := range uint32(n) {
+		binary.BigEndian.PutUint32(packet[8:], i+1)
+		_, _ = unix.Write(from.FD, packet) // dropped here
+	}
+	sameAs(t, verdicts(t, collect(t, m, testTrial+1), "down", 0), nil, n, "NETFILTER_DROP")
+}
+
 // sendSegments sends super-packets of k datagrams.
 func sendSegments(t *testing.T, s netbed.Socket, trial uint16, buffers, k uint64, payload int) {
 	t.Helper()
