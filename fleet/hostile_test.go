@@ -63,6 +63,7 @@ func TestHeavyMessages(t *testing.T) {
 
 // TestFullMessages: the largest that are meant are let through.
 func TestFullMessages(t *testing.T) {
+	t.Parallel()
 	observe := doOrder{sessionOrder: sessionOrder{aSession}, Ends: map[int]endKnown{}}
 	report := sessionReport{Ends: map[int]engine.Report{},
 		Observed: &model.Observation{Counters: make([]model.Counter, 16384)}}

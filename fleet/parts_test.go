@@ -28,6 +28,7 @@ func coresFor(seconds, cores int) []model.Series {
 
 // A soak of days on a host of many cores has a report all the same.
 func TestReportOfManyCores(t *testing.T) {
+	t.Parallel()
 	const limit = 1 << 20
 	for name, c := range map[string]struct {
 		report sessionReport
@@ -87,6 +88,7 @@ func TestReportsShareTheirRoom(t *testing.T) {
 }
 
 func TestLongLists(t *testing.T) {
+	t.Parallel()
 	const listBytes = reportBytes / 2
 	marks := func(bytes int, packets uint64) model.Marks {
 		return model.Marks{Data: make([]byte, bytes), Packets: packets, Unlisted: 1}

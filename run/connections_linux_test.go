@@ -8,6 +8,7 @@ import (
 
 // TestConnections runs a list of both kinds in one stack, from the plan to the findings.
 func TestConnections(t *testing.T) {
+	t.Parallel()
 	p := smallPlan(t)
 	p.Factors = nil
 	p.Timing = model.Timing{WarmupSeconds: 0.05, MeasureSeconds: 1, DrainSeconds: 0.5}

@@ -57,6 +57,7 @@ func TestFarRecord(t *testing.T) {
 
 	t.Run("blocks that arrived are let go", func(t *testing.T) {
 		r := farRecordingOf(8, 200<<10)
+		defer r.Close()
 		r.over = true
 		r.blocks, r.bytes = [][]byte{make([]byte, 100), make([]byte, 100)}, 200
 		before := r.blocks

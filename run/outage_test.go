@@ -12,6 +12,8 @@ import (
 	"pelt/plan"
 )
 
+func TestMain(m *testing.M) { testenv.Main(m) }
+
 // A soak whose far host was away goes on when it is back, and says how long that took.
 func TestSoakGoesOn(t *testing.T) {
 	t.Parallel()
@@ -23,7 +25,7 @@ func TestSoakGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: 20, DrainSeconds: 0.5, PatienceSeconds: 60}
+	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: 12, DrainSeconds: 0.5, PatienceSeconds: 60}
 	stop := serveAt(t, p.Target)
 	stopped := false
 	doc, err := Execute(t.Context(), p, Options{Version: "test", Code: "tiger-42-amber", Events: func(e Event) {
@@ -58,7 +60,7 @@ func TestSoakWithoutPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: 15, DrainSeconds: 0.5, PatienceSeconds: 3}
+	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: 10, DrainSeconds: 0.5, PatienceSeconds: 3}
 	stop := serveAt(t, p.Target)
 	doc, err := Execute(t.Context(), p, Options{Version: "test", Code: "tiger-42-amber", Events: func(e Event) {
 		if e.Progress != nil {

@@ -17,6 +17,7 @@ import (
 // TestRecordBearsOutTheTrials: through links that lose, double and reorder packets,
 // what is computed from the record is what each trial counted, in whatever state it is.
 func TestRecordBearsOutTheTrials(t *testing.T) {
+	t.Parallel()
 	testenv.Root(t)
 	rate, err := unit.ParseRate("4kpps")
 	if err != nil {

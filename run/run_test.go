@@ -44,6 +44,7 @@ func openStore(t *testing.T) *store.Store {
 
 // A run whose host cannot be reached is the last one, and says why. Going on with it begins it.
 func TestUnbegunRunIsKept(t *testing.T) {
+	t.Parallel()
 	s, p := openStore(t), smallPlan(t)
 	p.Target = "127.0.0.1:1" // where nothing listens
 	for n, execute := range []func() (model.Document, error){
@@ -75,6 +76,7 @@ func TestUnbegunRunIsKept(t *testing.T) {
 // TestExecuteStoresEveryTrial: what Execute returns is what the store holds,
 // and events tell each trial.
 func TestExecuteStoresEveryTrial(t *testing.T) {
+	t.Parallel()
 	s := openStore(t)
 	var started, done int
 	doc, err := Execute(t.Context(), smallPlan(t), Options{Version: "test", Store: s, Events: func(e Event) {
@@ -121,6 +123,7 @@ func whole(results []model.Result) (n int) {
 // TestInterruptedRunKeepsAndGoesOn: ctx ends the run in the middle of its third
 // trial; two whole ones and the cut one are kept, and Resume makes the rest.
 func TestInterruptedRunKeepsAndGoesOn(t *testing.T) {
+	t.Parallel()
 	s := openStore(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
