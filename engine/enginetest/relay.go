@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 // relay is a user-space router of datagrams between the two ends of a flow. It tells what it passed on, and drops,
@@ -179,6 +180,21 @@ func (s *relayed) pass(b []byte, y *relay) (list [][]byte) {
 	return list
 }
 
+// lost counts the packets that were passed on, and are missing. Others may have been too much for the relay's sockets.
+func (s *relayed) lost(t testing.TB, list model.Marks, attempted uint64) (lost uint64) {
+	t.Helper()
+	missing := Sequences(t, list)
+	for n := range attempted {
+		switch {
+		case missing[n] && s.seen[n]:
+			lost++
+		case !missing[n] && !s.seen[n]:
+			t.Fatalf("sequence %d never went on, and is not missing", n)
+		}
+	}
+	return lost
+}
+
 // check compares what came with what was passed on.
 func (y *relay) check(t testing.TB, r *Trial, send, receive engine.Report) {
 	t.Helper()
@@ -191,20 +207,12 @@ func (y *relay) check(t testing.TB, r *Trial, send, receive engine.Report) {
 		var lost, duplicates, reordered uint64
 		for i := range streams {
 			s := &streams[i]
-			missing := Sequences(t, got.Missing[i])
-			for n := range send.Send.Streams[i] {
-				switch {
-				case missing[n] && s.seen[n]:
-					lost++
-				case !missing[n] && !s.seen[n]:
-					t.Fatalf("sequence %d of stream %d never came, and is not missing", n, i)
-				}
-			}
+			lost += s.lost(t, got.Missing[i], send.Send.Streams[i])
 			duplicates, reordered = duplicates+s.duplicates, reordered+s.reordered
 		}
 		within := func(what string, got, want uint64) {
 			if got > want+r.Backlog || got+r.Backlog < want {
-				t.Errorf("%s: %d, want %d; the backlog dropped %d", what, got, want, r.Backlog)
+				t.Errorf("%s: %d, want %d; the machine dropped %d", what, got, want, r.Backlog)
 			}
 		}
 		within("missing of what was passed on", lost, 0)

@@ -43,7 +43,9 @@ type Trial struct {
 	// puts something between the ends: where the listener's streams are reached then
 	Through func(ports []uint16) []uint16
 	Taken   func() uint64 // packets that this took so far
-	// packets that this machine's backlogs dropped meanwhile: all programs and namespaces share them
+	// packets that interfaces on the way dropped so far, which found no room in the next one's ring; may be nil
+	Overflowed func() uint64
+	// packets that these, and this machine's backlogs, dropped meanwhile: all programs and namespaces share the latter
 	Backlog uint64
 }
 
@@ -283,7 +285,13 @@ func (p *Pair) Play() (send, receive engine.Report) {
 }
 
 func (p *Pair) play() (send, receive engine.Report, err error) {
-	before := backlogDrops()
+	overflowed := func() uint64 {
+		if p.trial.Overflowed == nil {
+			return 0
+		}
+		return p.trial.Overflowed()
+	}
+	backlogs, rings := backlogDrops(), overflowed()
 	p.Start()
 	if p.trial.During != nil {
 		p.trial.During(p)
@@ -302,7 +310,7 @@ func (p *Pair) play() (send, receive engine.Report, err error) {
 	}
 	err = p.Receiver.Drain(p.t.Context(), sent)
 	receive, failure := p.Receiver.Report()
-	p.trial.Backlog = uint64(backlogDrops() - before)
+	p.trial.Backlog = uint64(backlogDrops()-backlogs) + overflowed() - rings
 	return send, receive, errors.Join(err, failure)
 }
 

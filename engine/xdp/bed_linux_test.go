@@ -54,6 +54,7 @@ func TestTransport(t *testing.T) {
 		b := enginetest.Bed{Trial: enginetest.New(model.UDP), Middle: nodes[1], At: netbed.Address(false, 2)}
 		b.Peer = nodes[len(nodes)-1].IP(w.Six)
 		var all []engines
+		var rings []func() uint64
 		for i, n := range nodes { // what the sockets' engine alone does not see to
 			all = append(all, newEngines(t, udp.Config{ConsentClock: w.Clock, ConsentHeard: w.Heard}))
 			for _, to := range []int{i - 1, i + 1} {
@@ -67,7 +68,14 @@ func TestTransport(t *testing.T) {
 				if err := all[i].xdp.Ready(n, name); err != nil {
 					t.Fatal(err)
 				}
+				rings = append(rings, func() uint64 { return n.Unsent(name) })
 			}
+		}
+		b.Overflowed = func() (sum uint64) {
+			for _, ring := range rings {
+				sum += ring()
+			}
+			return sum
 		}
 		b.Near = enginetest.Side{Host: nodes[0], Engine: all[0].xdp}
 		b.Far = enginetest.Side{Host: nodes[len(nodes)-1], Engine: all[len(nodes)-1].xdp}

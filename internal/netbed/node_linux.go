@@ -101,6 +101,9 @@ func (n *Node) Received() uint64 { return n.statistics("eth0").RxPackets }
 // Sent is how many packets eth0 has sent.
 func (n *Node) Sent() uint64 { return n.statistics("eth0").TxPackets }
 
+// Unsent is how many packets an interface has dropped, as a cable's end does that finds the other one's ring full.
+func (n *Node) Unsent(name string) uint64 { return n.statistics(name).TxDropped }
+
 func (n *Node) statistics(name string) (s *netlink.LinkStatistics) {
 	n.T.Helper()
 	n.Link(name, func(l netlink.Link) error {
