@@ -179,7 +179,7 @@ func TestTwoHosts(t *testing.T) {
 		{queues, paced + "--payload 64 --engine xdp", "xdp", 1500},
 	} {
 		s.line[1] = c.address
-		d := h.measured(t, s, "one-clock", c.flags+" --time 500ms --warmup 0s")
+		d := h.measured(t, s, "one-clock", c.flags+" --time 300ms --warmup 0s")
 		for _, r := range d.Results {
 			if c.engine != "" && r.Engine != c.engine {
 				t.Errorf("%s %s: carried by %s (%s)", c.address, c.flags, r.Engine, r.EngineReason)

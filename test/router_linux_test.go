@@ -41,7 +41,7 @@ func TestRouterOverSSH(t *testing.T) {
 	s := r.serve(r.far, wanCode)
 	out, err := near.Run(strings.Fields("router 10.77.1.2 --code " + wanCode +
 		" --dut ssh://router --proto udp --frame 64 " +
-		"--rate 20kpps --direction up --time 5s --warmup 200ms --repeats 1 --idle-rate 0 --json out.json")...)
+		"--rate 10kpps --direction up --time 5s --warmup 200ms --repeats 1 --idle-rate 0 --json out.json")...)
 	if orInvalid(err) != nil {
 		t.Fatalf("%v\n%s\nserver: %s", err, out, s.Err)
 	}
@@ -58,10 +58,14 @@ func TestRouterOverSSH(t *testing.T) {
 		case w == nil || w.CPU == nil || w.Samples < 2 || len(w.Cores) != d.Router.Cores: // a busy machine may leave gaps
 			t.Errorf("%s: watched as %+v", x.Cell.Key(), w)
 		case w.CPU.Busy() < .01:
-			t.Errorf("%s: the router was %.3f busy while it forwarded 20 kpps", x.Cell.Key(), w.CPU.Busy())
+			t.Errorf("%s: the router was %.3f busy while it forwarded 10 kpps", x.Cell.Key(), w.CPU.Busy())
 		}
 	}
-	if cost := d.Results[0].Router.CostRatio; cost == nil || *cost > .05 { // also on a busy machine
-		t.Errorf("the watch's own cost is %v of a core, want at most 0.05", cost)
+	cost := d.Results[0].Router.CostRatio
+	if cost == nil {
+		t.Fatal("the watch's own cost is not told")
+	}
+	if *cost > .05 { // also on a busy machine
+		t.Errorf("the watch's own cost is %.3f of a core, want at most 0.05", *cost)
 	}
 }

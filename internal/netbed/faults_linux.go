@@ -194,11 +194,19 @@ func ToSources(least netip.AddrPort, most uint16) []expr.Any {
 	}
 }
 
-// ForgetConnections empties the table of the node's connections.
+// ForgetConnections removes the node's connections over IPv4, each of them once. The kernel's own way to empty the
+// table may also remove one that has come anew meanwhile.
 func (n *Node) ForgetConnections() {
 	n.T.Helper()
-	n.Must(func() error { return netlink.ConntrackTableFlush(netlink.ConntrackTable) })
+	n.Must(func() error {
+		_, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, netlink.FAMILY_V4, anyConnection{})
+		return err
+	})
 }
+
+type anyConnection struct{}
+
+func (anyConnection) MatchConntrackFlow(*netlink.ConntrackFlow) bool { return true }
 
 // AwaitSent waits until no packet is left in the queue of a device's output.
 func (n *Node) AwaitSent(name string) {
