@@ -1,7 +1,6 @@
 package design
 
 import (
-	"math"
 	"slices"
 
 	"pelt/model"
@@ -28,8 +27,6 @@ func Left(p model.Plan, d Design) (r Rest) {
 			if r.AtOnce = max(1, len(p.Hosts)/2); p.AtOnce {
 				r.AtOnce = max(1, len(g.cells))
 			}
-			cycles := math.Ceil(float64(r.Trials) / float64(max(1, len(g.cells))))
-			r.Seconds = max(r.Seconds, (cycles-1)*p.EverySeconds*float64(r.AtOnce))
 		}
 		return r
 	}

@@ -24,7 +24,7 @@ func TestExamples(t *testing.T) {
 	for name, examples := range map[string]func(*testing.T) []example{
 		"curve": curveExamples, "control": controlExamples, "lossfree": lossFreeExamples, "router": routerExamples,
 		"soak": soakExamples, "sweep": sweepExamples, "latency": latencyExamples, "mesh": meshExamples,
-		"compare": compareExamples, "nothing": nothingExamples, "setup": setupExamples,
+		"compare": compareExamples, "nothing": nothingExamples, "setup": setupExamples, "times": timesExamples,
 	} {
 		var out strings.Builder
 		for _, e := range examples(t) {

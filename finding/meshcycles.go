@@ -1,8 +1,6 @@
 package finding
 
 import (
-	"cmp"
-	"math"
 	"slices"
 	"strings"
 
@@ -97,19 +95,8 @@ func whyGone(host string, missing []table.Group) string {
 	return strings.Join(whys, missing[0].Say("; "))
 }
 
-// cycleBegin is when the first of some rows' trials of a cycle began.
-func cycleBegin(rows []table.Row, cycle int) string {
-	first := rows[len(rows)-1].Trial
-	for _, r := range rows {
-		if r.Trial.Repeat == cycle && r.Trial.Started.Before(first.Started) {
-			first = r.Trial
-		}
-	}
-	return first.Started.UTC().Format(table.Language(rows).Say("2 January, 15:04 UTC"))
-}
-
-// MeshDelay is the metric of a mesh's delays: one way if as many rows have it, else of round trips.
-func MeshDelay(rows []table.Row) string {
+// DelayOf is the metric of some rows' delays: one way if as many rows have it, else of round trips.
+func DelayOf(rows []table.Row) string {
 	g := table.Group{Rows: rows}
 	if n := g.Stat(table.MetricOf("delay_p50_ns")).N; n > 0 && n >= g.Stat(table.MetricOf("round_trip_p50_ns")).N {
 		return "delay_p50_ns"
@@ -117,41 +104,12 @@ func MeshDelay(rows []table.Row) string {
 	return "round_trip_p50_ns"
 }
 
-// MeshSeries are a metric of one way in each cycle; NaN: nothing was measured.
-func MeshSeries(g table.Group, metric string) model.Series {
-	d, cycles := g.Rows[0].Doc, 0
-	for i := range d.Results {
-		cycles = max(cycles, d.Results[i].Repeat+1)
-	}
-	s := model.Series{Metric: metric, StepSeconds: d.Plan.EverySeconds, Values: make([]float64, cycles)}
-	for i := range s.Values {
-		s.Values[i] = math.NaN()
-	}
-	for _, r := range g.Rows {
-		if v, ok := table.MetricOf(metric).Value(r); ok && r.Valid() {
-			s.Values[r.Trial.Repeat] = v
-		}
-	}
-	return s
-}
-
-// shift is a change of a way's level at a cycle.
-type shift struct {
-	way
-	cycle         int
-	before, after float64
-}
-
-func (s shift) rises() bool { return s.after > s.before }
-
 // meshChanges searches the cycles of all ways as the seconds of a trial are searched. The last change is told first.
 // Ways that change together are told together if a host has nearly all of them.
 func meshChanges(rows []table.Row, ways []way) (out []Finding) {
-	if rows[0].Doc.Plan.EverySeconds <= 0 {
-		return nil
-	}
-	for _, metric := range []string{"loss_ratio", MeshDelay(rows)} {
-		shifts := shiftsOf(ways, metric)
+	metrics := []string{"loss_ratio", DelayOf(rows)}
+	for _, metric := range metrics {
+		shifts := shiftsOf(ways, metric, len(metrics))
 		for len(shifts) > 0 {
 			first, n := shifts[0], 1
 			for n < len(shifts) && shifts[n].cycle <= first.cycle+1 && shifts[n].rises() == first.rises() {
@@ -161,46 +119,7 @@ func meshChanges(rows []table.Row, ways []way) (out []Finding) {
 			shifts = shifts[n:]
 		}
 	}
-	cycle := func(f Finding) int { n, _ := f.Number("cycles_count", "before"); return int(n) }
-	slices.SortStableFunc(out, func(a, b Finding) int { return cycle(b) - cycle(a) })
-	if len(out) > 0 {
-		out[0].Level = Answer
-	}
-	return firstOf(out, "mesh.changes-more")
-}
-
-// shiftsOf are the shifts of all ways in a metric, in the order of cycles.
-func shiftsOf(ways []way, metric string) (out []shift) {
-	var o odds
-	tracks, scale := map[int]*track{}, make([]float64, len(ways))
-	for i, w := range ways {
-		s, use := MeshSeries(w.Group, metric), timeSeries
-		scale[i] = 1
-		if metric == "loss_ratio" { // as lost packets a second, which come by chance as Poisson has it
-			use, scale[i] = lossSeries, w.sent/float64(len(w.Rows))/s.StepSeconds
-		}
-		for j := range s.Values {
-			s.Values[j] *= scale[i]
-		}
-		if seconds, ok := lasted(s); ok {
-			o.series, o.seconds = o.series+2, max(o.seconds, seconds) // two metrics are searched
-			tracks[i] = newTrack(s, use)
-		}
-	}
-	for i, w := range ways {
-		if tracks[i] == nil {
-			continue
-		}
-		moves, _ := tracks[i].moves(o)
-		for _, m := range moves {
-			x := shift{w, tracks[i].place[m.from], m.before / scale[i], m.after / scale[i]}
-			if metric != "loss_ratio" || math.Abs(x.after-x.before) > table.MetricOf(metric).Resolution {
-				out = append(out, x)
-			}
-		}
-	}
-	slices.SortStableFunc(out, func(a, b shift) int { return cmp.Compare(a.cycle, b.cycle) })
-	return out
+	return newestFirst(out, "mesh.changes-more")
 }
 
 // together tells of shifts in the same cycle.

@@ -347,6 +347,15 @@ var sentences = map[string]string{
 	"mesh.rounds": `Pairs were measured in rounds: no host had two trials at the same time.`,
 	"mesh.page":   `See the grid:`,
 
+	// Several runs of one plan.
+	"times.runs": `{runs_count} run{runs_count /s} since {since}[; {runs_count:bad} measured nothing usable].`,
+	"times.change": `{since}: [{what}: the|The] [{loss_ratio:after ?}loss|{throughput_pps:after ?}loss-free rate|` +
+		`{goodput_bps:after ?}goodput|{delay_p50_ns:after ?}delay|round trip] went from {*metric:before} to ` +
+		`{*metric:after}[: {place}].`,
+	"times.more":   `{more_count} more changes; the chart over time has them.`,
+	"times.steady": `No figure changed by more than chance.`,
+	"times.few":    `Changes are told from chance after {more_count} more usable run{more_count /s}.`,
+
 	// Soaks, and changes over time.
 	"soak.none": `[{flow}: ]None of {attempted_packets} packets was lost in {duration_s moment} at {send_pps}.`,
 	"soak.lost": `[{flow}: ]{loss_ratio} was lost: {lost_packets} of {attempted_packets} packets in ` +

@@ -17,7 +17,7 @@ import (
 var families = []struct{ title, codes string }{
 	{"Every run", `^`}, {"Size curves", `^curve\.`}, {"Sweeps", `^sweep\.`}, {"Congestion controls",
 		`^cc\.`}, {"Routers", `^router\.`}, {"Latency", `^latency\.`},
-	{"Meshes", `^mesh\.`}, {"Soaks and changes", `^(soak|change|cause)\.`}, {"Comparisons", `^(compare|asked)\.`},
+	{"Meshes", `^mesh\.`}, {"Several runs of one plan", `^times\.`}, {"Soaks and changes", `^(soak|change|cause)\.`}, {"Comparisons", `^(compare|asked)\.`},
 	{"", `^(advice|drops|explain|record|sure|made|why)\.`}, // in no run document
 }
 

@@ -3,7 +3,6 @@ package live
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,16 +15,16 @@ import (
 // Plain writes a run as lines: one for each trial that ended, and on a terminal one that is drawn again and again.
 type Plain struct {
 	W      io.Writer
-	Redraw bool          // W is a terminal
-	Width  int           // of the terminal, in columns
-	Every  time.Duration // between lines of progress elsewhere; 0: none
-	Brief  bool          // no lines of trials that ended; the one drawn again has setting and time left only
+	Redraw bool            // W is a terminal
+	Width  int             // of the terminal, in columns
+	Every  time.Duration   // between lines of progress elsewhere; 0: none
+	Brief  bool            // no lines of trials that ended; the one drawn again has setting and time left only
+	Told   map[string]bool // lines that runs of the same command told before; nil: it has one run
 
 	Now   Now // what was shown elsewhere before
 	told  time.Time
 	drawn string
 	quiet map[string]time.Time // since when ends of the trial are not heard, by what was told of them
-	news  map[string]bool      // that were told
 }
 
 // mostLine is how many columns a line of progress has at most.
@@ -77,10 +76,10 @@ func (p *Plain) Take(e Event) {
 	p.Now.Take(e)
 	switch {
 	case e.Note != "":
-		p.line("", e.Note)
+		p.once(e.Note)
 	case e.Started != nil:
 		p.told = e.Time
-		p.line("", e.Started.Text)
+		p.once(e.Started.Text)
 	case e.Next != nil && !p.Brief:
 		p.told = e.Time
 	case e.Trial != nil:
@@ -94,9 +93,18 @@ func (p *Plain) Take(e Event) {
 			most = min(most, p.Width)
 		}
 		p.line(head, shortened(plain.Text(text), most-len(head), e.Trial.State))
-	case e.Findings != nil:
-		p.tellNews()
 	}
+}
+
+// once prints a line that no run of the same command told before.
+func (p *Plain) once(text string) {
+	if p.Told[text] {
+		return
+	}
+	if p.Told != nil {
+		p.Told[text] = true
+	}
+	p.line("", text)
 }
 
 // shortened cuts what a trial showed between two of its figures, and still says that it is no valid one.
@@ -116,24 +124,6 @@ func shortened(text string, columns int, state model.State) string {
 	}
 	short = short[:max(at, 0)]
 	return strings.TrimRight(short, " ,;:(") + end
-}
-
-// tellNews tells what began at some moment of the run, once: a run of days is watched for that. Its figures and its
-// reason may change with each trial.
-func (p *Plain) tellNews() {
-	for _, f := range p.Now.Findings {
-		words := maps.Clone(f.Words)
-		delete(words, "why")
-		what := fmt.Sprint(f.Code, words)
-		if f.Words["since"] == "" || p.news[what] {
-			continue
-		}
-		if p.news == nil {
-			p.news = map[string]bool{}
-		}
-		p.news[what] = true
-		p.line("", f.Text)
-	}
 }
 
 // of is the number of a trial, of how many if that is known.

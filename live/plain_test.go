@@ -26,22 +26,17 @@ func TestLossesByNow(t *testing.T) {
 	}
 }
 
-// TestNews: lines tell what began at some moment of a run, each thing once, and nothing else of the findings.
-func TestNews(t *testing.T) {
-	var out strings.Builder
-	p := Plain{W: &out}
-	loses := model.Finding{Code: "change", Text: "Since noon a loses 2 %.", Words: map[string]string{"since": "noon"}}
-	gone := model.Finding{Code: "gone", Text: "b is gone.",
-		Words: map[string]string{"since": "noon", "why": "no answer"}}
-	still := model.Finding{Code: "gone", Text: "b is still gone.",
-		Words: map[string]string{"since": "noon", "why": "no route"}}
-	more := loses
-	more.Text = "Since noon a loses 3 %."
-	for i, found := range [][]model.Finding{{{Text: "an answer"}}, {loses}, {more, gone}, {more, still}} {
-		p.Take(Event{ID: uint64(i + 1), Findings: &found})
-	}
-	if want := loses.Text + "\n" + gone.Text + "\n"; out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
+// TestTold: what a run of the same command told before is not told again.
+func TestTold(t *testing.T) {
+	told := map[string]bool{}
+	for n, want := range []string{"soak: about 10 s\na note\n", "another note\n", ""} {
+		var out strings.Builder
+		p := Plain{W: &out, Told: told}
+		p.Take(Event{Started: &Started{Text: "soak: about 10 s"}})
+		p.Take(Event{Note: []string{"a note", "another note", "a note"}[n]})
+		if out.String() != want {
+			t.Errorf("run %d tells %q, want %q", n, out.String(), want)
+		}
 	}
 }
 

@@ -58,8 +58,8 @@ func (r Result) Check() error {
 	switch {
 	case r.State != Valid && r.State != Invalid && r.State != Aborted:
 		return wrong("state", "want %s, %s or %s, not %q", Valid, Invalid, Aborted, clip(string(r.State)))
-	case r.Repeat < 0 || r.Repeat >= MaxCycles:
-		return wrong("repeat", "want 0 to %d, not %d", MaxCycles-1, r.Repeat)
+	case r.Repeat < 0 || r.Repeat >= MaxTrials: // several runs are joined as repeats
+		return wrong("repeat", "want 0 to %d, not %d", MaxTrials-1, r.Repeat)
 	}
 	for i, f := range r.Flows {
 		if f.Received > f.Attempted && f.Protocol == UDP {

@@ -55,8 +55,6 @@ type Plan struct {
 	Timed []TimedChange `json:"timed,omitempty"`
 	// Hosts are those of a fleet that take part: of one sender and many receivers the sender first.
 	Hosts []string `json:"hosts,omitempty"`
-	// EverySeconds is the time from the begin of one repeat to that of the next; 0: at once.
-	EverySeconds float64 `json:"every_s,omitempty"`
 	// AtOnce has all pairs of a mesh measured beside each other; else no two of them share a host.
 	AtOnce bool `json:"at_once,omitempty"`
 }

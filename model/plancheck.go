@@ -19,7 +19,6 @@ const (
 	MaxStreams     = 128
 	MaxRepeats     = 1000
 	MaxRedo        = 10
-	MaxCycles      = 10_000 // repeats of a plan that begins them at fixed times
 	MaxTrials      = 100_000
 	MaxMeasure     = 7 * 24 * time.Hour
 	MaxWarmup      = 10 * time.Minute
@@ -105,9 +104,6 @@ func (p Plan) checkKnobs(names ...string) error {
 	for _, k := range knobs {
 		if k.in == nil || len(names) > 0 && !slices.Contains(names, k.Name) {
 			continue
-		}
-		if k.Name == "repeats" && p.EverySeconds > 0 {
-			k.High = MaxCycles
 		}
 		if err := k.checkField("", k.in(&p)); err != nil {
 			return err

@@ -104,9 +104,6 @@ func (s settings) fill(field func(Knob) any, stored bool) error {
 			continue
 		}
 		v, err := k.read(raw)
-		if k.Name == "repeats" { // of a mesh; Check knows the bound of the plan
-			k.High = MaxCycles
-		}
 		if err == nil && !stored {
 			err = k.check(v)
 		}

@@ -2,19 +2,16 @@ package plan
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"pelt/model"
-	"pelt/unit"
 )
 
 // Mesh measures every pair of a fleet's hosts, both ways at the same time.
 var Mesh = Preset{
 	Command: "mesh",
-	Knobs:   "payload rate interval time every for warmup max-loss family dscp df drops engine seed",
+	Knobs:   "payload rate interval time warmup max-loss family dscp df drops engine seed",
 	Defaults: defaults(map[string]string{"payload": "200", "rate": "1kpps", "direction": "both", "time": "10s",
 		"warmup": "200ms", "repeats": "1"}),
 	build: (*draft).buildMesh,
@@ -37,8 +34,6 @@ func (d *draft) buildMesh() error {
 		return flagError("payload", "want one size: a mesh compares pairs of hosts")
 	case d.word("rate") == "max":
 		return flagError("rate", "a mesh has a rate that every host can send and receive at once, as 1kpps")
-	case d.given("for") && !d.given("every"):
-		return flagError("for", "is for --every, the time from one cycle to the next, as 5m")
 	}
 	if err := d.start(); err != nil {
 		return err
@@ -46,10 +41,14 @@ func (d *draft) buildMesh() error {
 	p := &d.plan
 	p.Hosts, p.Design.Ordered = hosts, true
 	p.Factors = []model.Factor{{Knob: "pair", Levels: Pairs(hosts)}}
-	if err := d.fill("for"); err != nil {
+	if err := d.fill(); err != nil {
 		return err
 	}
-	return d.cycles()
+	p.AtOnce = d.Again && d.atOnce()
+	if !d.Again { // else the next run measures a pair that failed
+		p.Design.Redo = 1
+	}
+	return nil
 }
 
 // meshHosts are the hosts that the target names, "fleet:" for all that are there.
@@ -98,40 +97,10 @@ func Pairs(hosts []string) (pairs []model.Value) {
 	return pairs
 }
 
-// cycles sets how often the pairs are measured, and whether all at once.
-func (d *draft) cycles() error {
-	p := &d.plan
-	pairs, hosts := len(p.Factors[0].Levels), len(p.Hosts)
-	if p.EverySeconds == 0 {
-		p.Design.Redo = 1 // else the next cycle measures a pair that failed
-		return nil
-	}
-	pps, _ := p.Flows[0].Rate.PPS(p.Flows[0].PayloadBytes)
+// atOnce reports whether all pairs may be measured beside each other.
+func (d *draft) atOnce() bool {
+	f, hosts := d.plan.Flows[0], len(d.plan.Hosts)
+	pps, _ := f.Rate.PPS(f.PayloadBytes)
 	pps *= float64(2 * (hosts - 1))
-	p.AtOnce = pps <= atOncePPS && pps*float64(8*p.Flows[0].PayloadBytes) <= atOnceBPS && pairs <= atOncePairs
-	least := p.Timing.WarmupSeconds + p.Timing.MeasureSeconds
-	if !p.AtOnce {
-		least *= float64(pairs / (hosts / 2)) // a round measures half as many pairs as there are hosts
-	}
-	if p.EverySeconds <= least {
-		return flagError("every", "a cycle of %d pairs takes longer than %s; want more, or a shorter --time", pairs,
-			unit.FormatDuration(seconds(least)))
-	}
-	most := min(model.MaxCycles, model.MaxTrials/pairs)
-	if p.Design.Repeats = most; !d.given("for") {
-		return nil
-	}
-	n := math.Ceil(d.number("for") / p.EverySeconds)
-	switch {
-	case n < 2:
-		return flagError("for", "want more than one --every of %s", unit.FormatDuration(seconds(p.EverySeconds)))
-	case n > float64(most):
-		return flagError("every", "%.0f cycles of %d pairs are more than pelt keeps; want --every %s or --for %s", n,
-			pairs, unit.Duration(seconds(math.Ceil(d.number("for")/float64(most)))),
-			unit.Duration(seconds(p.EverySeconds*float64(most)).Truncate(time.Hour)))
-	}
-	p.Design.Repeats = int(n)
-	return nil
+	return pps <= atOncePPS && pps*float64(8*f.PayloadBytes) <= atOnceBPS && len(d.plan.Factors[0].Levels) <= atOncePairs
 }
-
-func seconds(s float64) time.Duration { return time.Duration(math.Round(s*1e3)) * time.Millisecond }

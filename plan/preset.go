@@ -29,6 +29,7 @@ type Settings struct {
 	Near   string              // HOST[:PORT] of the sender's agent; "" is this host
 	Flags  map[string][]string // texts by flag, each time that it was given; link, and node-link with NODE:
 	Hosts  []string            // of a fleet, that take part: the sender first, where one sends
+	Again  bool                // the plan runs again and again
 	Held   bool                // the lab runs already, so the plan does not say its links' delays
 	// Open opens a file that a profile names.
 	Open func(path string) (io.ReadCloser, error)

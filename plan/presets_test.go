@@ -19,7 +19,8 @@ import (
 var traces = map[string]string{"t.csv": "0\n0.001\n0.004\n", "words.csv": "soon\n"}
 
 // planOf makes the plan of a command, as "curve lab:router payload=64,1460". The sender's host stands before
-// the target as NEAR..TARGET. hosts=N says how large the fleet is, and held=true that the lab is held. An underscore
+// the target as NEAR..TARGET. hosts=N says how large the fleet is, held=true that the lab is held, again=true that the plan runs
+// again and again. An underscore
 // stands for a space.
 func planOf(command string) (model.Plan, error) {
 	words := strings.Fields(command)
@@ -41,6 +42,8 @@ func planOf(command string) (model.Plan, error) {
 		switch flag, value, _ := strings.Cut(word, "="); flag {
 		case "held":
 			s.Held = true
+		case "again":
+			s.Again = true
 		case "hosts":
 			n := 0
 			fmt.Sscan(value, &n)

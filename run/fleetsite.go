@@ -101,14 +101,23 @@ func openFleet(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 		return nil, err
 	}
 	s := &site{engine: p.Engine, noXDP: o.records.needsSockets()}
-	if s.controller, err = fleet.NewFleetController(ctx, o.Version, at, names...); err != nil {
+	must := names
+	if isMesh(p) && o.Again {
+		must = nil
+	}
+	if s.controller, err = fleet.NewFleetController(ctx, o.Version, at, must...); err != nil {
 		return nil, err
 	}
 	s.onClose(s.controller.Close)
 	if isMesh(p) {
 		s.pairs = &pairs{failing: map[string]time.Time{}}
 		for _, name := range names {
-			s.nodes = append(s.nodes, node{name: name, end: true, agent: s.agent(name)})
+			if a := s.agent(name); a.ID != "" {
+				s.nodes = append(s.nodes, node{name: name, end: true, agent: a})
+			}
+		}
+		if len(s.nodes) < 2 {
+			return nil, errors.Join(errors.New("fewer than two hosts of the mesh are on the hub"), s.Close())
 		}
 		return s, nil
 	}

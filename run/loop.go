@@ -75,6 +75,9 @@ func (r *runner) loop(ctx context.Context) error {
 			r.doc.Complete = true
 			return nil
 		}
+		if r.enough() {
+			return nil
+		}
 		if gone {
 			r.warn(model.Reason{Code: model.PathGone})
 			return nil

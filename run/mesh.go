@@ -44,21 +44,16 @@ type pairEnded struct {
 func (r *runner) mesh(ctx context.Context, d design.Design) error {
 	ended := make(chan pairEnded)
 	var running []model.Trial
-	var began time.Time
-	first, number := -1, len(r.doc.Results)
+	number := len(r.doc.Results)
 	r.Events = oneByOne(r.Events)
 	for {
 		cell, repeat, more := d.Next()
-		more = more && ctx.Err() == nil
-		if !more && len(running) == 0 {
-			r.doc.Complete = ctx.Err() == nil
+		stopped := ctx.Err() != nil || r.enough()
+		if (!more || stopped) && len(running) == 0 {
+			r.doc.Complete = !more
 			return ctx.Err()
 		}
-		if first < 0 {
-			first, began = repeat, time.Now()
-		}
-		due := began.Add(time.Duration(float64(repeat-first) * r.doc.Plan.EverySeconds * float64(time.Second)))
-		if more && time.Until(due) <= 0 && r.apart(cell, running) {
+		if more && !stopped && r.apart(cell, running) {
 			t, err := r.doc.Plan.Trial(cell, repeat)
 			if err != nil {
 				return err
@@ -70,23 +65,12 @@ func (r *runner) mesh(ctx context.Context, d design.Design) error {
 			go func() { ended <- pairEnded{t, r.pair(ctx, t, number)} }()
 			continue
 		}
-		var wait <-chan time.Time
-		stopped := ctx.Done()
-		if left := time.Until(due); more && left > 0 {
-			wait = time.After(left)
-		} else if !more {
-			stopped = nil // the trials that run are cut by themselves
-		}
-		select {
-		case e := <-ended:
-			running = slices.DeleteFunc(running, func(t model.Trial) bool {
-				return t.Repeat == e.trial.Repeat && t.Cell.Equal(e.trial.Cell)
-			})
-			if e.result != nil {
-				d.Add(r.keep(*e.result))
-			}
-		case <-wait:
-		case <-stopped:
+		e := <-ended // the trials that run are cut by themselves
+		running = slices.DeleteFunc(running, func(t model.Trial) bool {
+			return t.Repeat == e.trial.Repeat && t.Cell.Equal(e.trial.Cell)
+		})
+		if e.result != nil {
+			d.Add(r.keep(*e.result))
 		}
 	}
 }
@@ -114,10 +98,7 @@ func (r *runner) apart(cell model.Cell, running []model.Trial) bool {
 	a, b := pairOf(cell)
 	return !slices.ContainsFunc(running, func(t model.Trial) bool {
 		c, d := pairOf(t.Cell)
-		if r.doc.Plan.AtOnce { // one of the cycle before may still wait for a host
-			return a == c && b == d
-		}
-		return a == c || a == d || b == c || b == d
+		return !r.doc.Plan.AtOnce && (a == c || a == d || b == c || b == d)
 	})
 }
 
@@ -190,6 +171,11 @@ func unmeasured(t model.Trial, err error) *model.Result {
 // tryPair runs the trial of a pair on a site of its own.
 func (r *runner) tryPair(ctx context.Context, t model.Trial, number int) (model.Result, error) {
 	from, to := pairOf(t.Cell)
+	for _, host := range []string{from, to} {
+		if r.site.agent(host).ID == "" {
+			return model.Result{}, &engine.Refusal{Why: "no host named " + host + " is on the hub"}
+		}
+	}
 	s := &site{engine: r.site.engine, controller: r.site.controller}
 	if err := s.connect([]string{from, to}); err != nil {
 		return model.Result{}, &engine.Refusal{Why: err.Error()}

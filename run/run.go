@@ -33,6 +33,10 @@ type Options struct {
 	Events func(Event) // called by one goroutine at a time; nil for none
 	// Live is for somebody who watches: how busy cores are, and accounts of short trials, too.
 	Live bool
+	// Again says that the plan ran before: hosts of a mesh that are gone since are told of with their pairs.
+	Again bool
+	// Stop ends the run after the trials in hand once it is closed; nil: never.
+	Stop <-chan struct{}
 
 	caller  *caller // an iperf3 client, for whom the run is; else nil
 	records *recording
@@ -259,6 +263,16 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 // refuse says which setting of a plan cannot be run here, and what is wanted.
 func refuse(field, format string, args ...any) error {
 	return &model.FieldError{Field: field, Want: fmt.Sprintf(format, args...)}
+}
+
+// enough reports whether the user wants no trial more.
+func (o Options) enough() bool {
+	select {
+	case <-o.Stop:
+		return true
+	default:
+		return false
+	}
 }
 
 func (o Options) event(e Event) {

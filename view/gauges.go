@@ -51,13 +51,8 @@ var measuredGauges = []struct {
 		false},
 }
 
-// Gauges are the figures of a run. What was not measured is absent. Of a mesh that goes on by itself each pair has the
-// figures of its newest trial.
-func Gauges(d *model.Document) []Gauge {
-	doc := *d
-	if doc.Plan.EverySeconds > 0 {
-		doc.Results = newest(doc.Results)
-	}
+// Gauges are the figures of a run. What was not measured is absent.
+func Gauges(doc *model.Document) []Gauge {
 	target := []Label{{"target", doc.Plan.Target}}
 	gauge := func(name, help string, value float64, more ...Label) Gauge {
 		return Gauge{Name: name, Help: help, Samples: []Sample{{append(slices.Clone(target), more...), value}}}
@@ -71,13 +66,13 @@ func Gauges(d *model.Document) []Gauge {
 	if len(doc.Results) == 0 {
 		return list
 	}
-	failed, trials := Failed(&doc)
+	failed, trials := Failed(doc)
 	list = append(list,
 		gauge("pelt_run_valid", "1 if every trial ran as ordered, else 0.", oneIf(failed == 0)),
 		gauge("pelt_run_trials", "Trials of the run.", float64(trials)),
 		gauge("pelt_run_start_timestamp_seconds", "When the run began.", float64(doc.Started.UnixMilli())/1e3))
 
-	all := table.Rows(&doc)
+	all := table.Rows(doc)
 	rows := append(table.Unsearched(all), table.Searches(all)...)
 	groups := table.By(rows, gaugeKeys(rows)...)
 	for _, m := range measuredGauges {
@@ -177,20 +172,6 @@ func groupLabels(g table.Group) (labels []Label) {
 		labels = append(labels, Label{name, text})
 	}
 	return labels
-}
-
-// newest are the results of each cell's last repeat.
-func newest(results []model.Result) (out []model.Result) {
-	last := map[string]int{}
-	for _, r := range results {
-		last[r.Cell.Key()] = max(last[r.Cell.Key()], r.Repeat)
-	}
-	for _, r := range results {
-		if r.Repeat == last[r.Cell.Key()] {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 func oneIf(yes bool) float64 {

@@ -20,7 +20,7 @@ var mesh = Kind{
 	Rules: []finding.Rule{finding.Mesh},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		ways := finding.MeshWays(rows)
-		delay := finding.MeshDelay(rows)
+		delay := finding.DelayOf(rows)
 		grid, of := meshGrid(ways)
 		in := table.Language(rows)
 		from, to := table.KeyOf("from"), table.KeyOf("to")
@@ -28,7 +28,7 @@ var mesh = Kind{
 			hero(heatMap(in.Say("Packets lost from host to host")+of, summed(grid), to, from, "loss_ratio"))}
 		out = append(out, meshPairs(ways, delay), meshHosts(ways),
 			heatMap(in.Sayf("%s, from host to host", in.Say(table.MetricOf(delay).Label))+of, grid, to, from, delay))
-		if rows[0].Doc.Plan.EverySeconds > 0 {
+		if len(table.By(rows, table.KeyOf("repeat"))) > 1 {
 			out = append(out, meshTimes(ways, delay), meshParts(rows))
 		}
 		return append(out, ledgerOf(in.Say("Every packet"), table.Group{Rows: rows}))
@@ -168,9 +168,12 @@ const mostTraces = 5
 // meshTimes are the pairs that differ most from cycle to cycle. A round trip is the same both ways.
 func meshTimes(ways []table.Group, delay string) Times {
 	out := Times{Title: "Cycle by cycle, the pairs that change most"}
-	lost := Lane{Label: "Packets lost in a cycle", Unit: unit.Count}
+	lost, cycles := Lane{Label: "Packets lost in a cycle", Unit: unit.Count}, 0
+	for _, r := range table.RowsOf(ways) {
+		cycles = max(cycles, r.Trial.Repeat+1)
+	}
 	for _, g := range mostChanged(ways, "loss_ratio") {
-		lost.add(wayName(g), Plain, finding.MeshSeries(g, "lost_packets"))
+		lost.add(wayName(g), Plain, finding.CycleSeries(g, "lost_packets", cycles))
 	}
 	times := Lane{Label: table.MetricOf(delay).Label, Unit: unit.Nanos}
 	if delay == "round_trip_p50_ns" {
@@ -178,7 +181,7 @@ func meshTimes(ways []table.Group, delay string) Times {
 			func(g table.Group) bool { return g.Rows[0].Flow.From == model.Receiver })
 	}
 	for _, g := range mostChanged(ways, delay) {
-		times.add(wayName(g), Plain, finding.MeshSeries(g, delay))
+		times.add(wayName(g), Plain, finding.CycleSeries(g, delay, cycles))
 	}
 	out.show(table.Language(table.RowsOf(ways)), lost, times)
 	return out

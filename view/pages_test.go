@@ -151,7 +151,8 @@ func allPages(t *testing.T) map[string]view.Page {
 	if madePages != nil {
 		return madePages
 	}
-	all := map[string]view.Page{"soak-day": view.Run(day())}
+	again := sample.Again(60, 20, 0.02, 45, func(n int) bool { return n == 10 })
+	all := map[string]view.Page{"soak-day": view.Run(day()), "again": view.Runs(again)}
 	for _, p := range pages {
 		all[p.Name] = view.Run(&p.Doc)
 	}

@@ -247,6 +247,13 @@ var chineseSentences = map[string]string{
 	"mesh.rounds":       `各对分轮测量：没有主机同时做两个试验。`,
 	"mesh.page":         `查看网格图：`,
 
+	"times.runs": `自 {since} 起运行 {runs_count} 次[，其中 {runs_count:bad} 次没有可用结果]。`,
+	"times.change": `{since}：[{what} 的][{loss_ratio:after ?}丢包|{throughput_pps:after ?}不丢包速率|{goodput_bps:after ?}有效吞吐|` +
+		`{delay_p50_ns:after ?}时延|往返时延]从 {*metric:before} 变为 {*metric:after}[：{place}]。`,
+	"times.more":   `另有 {more_count} 处变化，见时间图。`,
+	"times.steady": `各项数字的变化都在随机波动之内。`,
+	"times.few":    `再有 {more_count} 次可用结果，才能把变化与随机波动区分开。`,
+
 	"soak.none": `[{flow}：]{duration_s moment} 内以 {send_pps} 发送 {attempted_packets} 个包，一个也没丢。`,
 	"soak.lost": `[{flow}：]丢包 {loss_ratio}：{duration_s moment} 内以 {send_pps} 发送 {attempted_packets} 个包，丢失 ` +
 		`{lost_packets} 个。`,

@@ -87,7 +87,7 @@ const (
 // long says how long a plan takes that its user may not have meant to take so long; "" for others.
 func long(p model.Plan) string {
 	text, seconds, trials := live.Estimate(p)
-	if p.EverySeconds > 0 || trials <= manyTrials || seconds < longRun.Seconds() { // --for says how long
+	if trials <= manyTrials || seconds < longRun.Seconds() {
 		return ""
 	}
 	return text

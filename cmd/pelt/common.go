@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,12 +28,15 @@ type commonFlags struct {
 	noStore       bool
 	web, live     bool
 	brief         bool // no line of its own for each trial
+	again         everyFlags
+	told          map[string]bool // of a command with many runs: what lines told already
 	progress      time.Duration
 	notes         []string // to print once the run begins
 }
 
 func (f *commonFlags) register(s *pflag.FlagSet) {
 	f.output.registerRun(s)
+	f.again.register(s)
 	s.StringVar(&f.record, "record", "", "write each packet of a UDP receiver to `FILE`")
 	s.StringVar(&f.lines, "json-lines", "", "write each event of the run as a line of JSON to `FILE`, or -")
 	f.hub.register(s)
@@ -118,50 +120,68 @@ func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 			return err
 		}
 	}
-	return f.carryOut(c, p, nil, func(o run.Options) (model.Document, error) { return run.Execute(c.Context(), p, o) })
+	l, err := f.newLoop(c, p)
+	if err != nil {
+		return err
+	}
+	if l == nil {
+		return f.carryOut(c, p, nil,
+			func(o run.Options) (model.Document, error) { return run.Execute(c.Context(), p, o) })
+	}
+	if done, err := f.prepare(c, p); done || err != nil {
+		return err
+	}
+	return l.run()
+}
+
+// prepare asks whatever is to be known before the first packet. done: another process carried out the command.
+func (f *commonFlags) prepare(c *cobra.Command, p model.Plan) (done bool, err error) {
+	if f.live && f.web {
+		return false, usagef("--web: the full screen of --live leaves no place for its address; give one of them")
+	}
+	if err := f.consents(c, p); err != nil {
+		return false, err
+	}
+	if f.hub.code, err = f.code(c.Context(), p.Target); err != nil {
+		return false, err
+	}
+	if f.web && needsUserNamespace(p.Target) {
+		return false, usagef("--web: without root this lab has a network that no browser reaches; " +
+			"start the test from pelt web")
+	}
+	return viaUserNamespace(p.Target, c.ErrOrStderr())
 }
 
 // carryOut runs a plan that the user agrees to, keeps it, in a new store if there is none yet, and reports.
 func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 	execute func(run.Options) (model.Document, error)) error {
-	if f.live && f.web {
-		return usagef("--web: the full screen of --live leaves no place for its address; give one of them")
-	}
-	if err := f.consents(c, p); err != nil {
+	if done, err := f.prepare(c, p); done || err != nil {
 		return err
 	}
-	var err error
-	if f.hub.code, err = f.code(c.Context(), p.Target); err != nil {
-		return err
-	}
-	if f.web && needsUserNamespace(p.Target) {
-		return usagef("--web: without root this lab has a network that no browser reaches; start the test from pelt web")
-	}
-	if done, err := viaUserNamespace(p.Target, c.ErrOrStderr()); done {
-		return err
-	}
+	doc, err := f.measure(c, p, st, execute)
+	f.output.quiet = f.lines == "-"
+	return f.output.finish(c, doc, err)
+}
+
+// measure runs a plan once, while readers are told how it goes.
+func (f *commonFlags) measure(c *cobra.Command, p model.Plan, st *store.Store,
+	execute func(run.Options) (model.Document, error)) (model.Document, error) {
 	stop := stoppable(c)
 	defer stop()
 	s := f.newScreen(c, stop)
 	s.Before = append(s.Before, f.notes...)
 	if err := s.writeLines(c, f.lines); err != nil {
-		return errors.Join(err, s.end(model.Document{}, err))
+		return model.Document{}, errors.Join(err, s.end(model.Document{}, err))
 	}
 	if st == nil {
 		st = f.openStore(s)
 	}
 	defer f.serveWeb(c, s, stop)()
-	o := f.options(s, st)
-	if p.EverySeconds > 0 && f.output.prom != "" && f.output.prom != "-" {
-		o.Events = f.promAlways(c, o.Events)
-	}
-	doc, err := execute(o)
+	doc, err := execute(f.options(s, st))
 	if doc.Plan.Target == "" { // the run did not begin
 		doc.Plan.Target = p.Target
 	}
-	err = errors.Join(err, s.end(doc, err))
-	f.output.quiet = f.lines == "-"
-	return f.output.finish(c, doc, err)
+	return doc, errors.Join(err, s.end(doc, err))
 }
 
 // code is what the hosts of a target want to hear.
@@ -189,29 +209,8 @@ func (f *commonFlags) options(s *screen, st *store.Store) run.Options {
 		Record: f.record, Events: s.Take, Live: s.full || f.web || f.lines != ""}
 }
 
-// promAlways writes --prom after each trial of a run that goes on by itself.
-func (f *commonFlags) promAlways(c *cobra.Command, take func(run.Event)) func(run.Event) {
-	var doc model.Document
-	failed := false
-	return func(e run.Event) {
-		take(e)
-		switch {
-		case e.Document != nil:
-			doc = *e.Document
-			doc.Results = slices.Clone(doc.Results)
-		case e.Done != nil:
-			doc.Results = append(doc.Results, *e.Done)
-			err := writeTo(c, f.output.prom, ofRun(doc).prom)
-			if err != nil && !failed {
-				take(run.Event{Note: fmt.Sprintf("--prom: %v", err)})
-			}
-			failed = err != nil
-		}
-	}
-}
-
 // secrets are flags whose values a run does not keep, and what stands in their place: a URL may have a password.
-var secrets = map[string]string{"--code": "CODE", "--nats": "URLS"}
+var secrets = map[string]string{"--code": "CODE", "--nats": "URLS", "--on-change": "URL"}
 
 // keptArguments are those that a run stores: without secrets, and without where lines of its events went.
 func keptArguments(args []string) (out []string) {

@@ -99,12 +99,15 @@ func exitFor(err error, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "pelt: interrupted")
 		return exitInterrupted
 	}
-	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' })
-	say(stderr, "pelt: "+strings.Join(lines, "; "))
+	say(stderr, "pelt: "+oneLine(err))
 	if isUsage(err) {
 		return exitUsage
 	}
 	return exitError
+}
+
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; ")
 }
 
 func isUsage(err error) bool {

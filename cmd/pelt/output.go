@@ -223,20 +223,28 @@ func besides(err error) (list []error) {
 	return []error{err}
 }
 
-// verdict is the exit code of a run that went to its end.
+// verdict tells why a run that went to its end did not pass, and returns its exit code.
 func verdict(c *cobra.Command, doc *model.Document) error {
+	code, why := judge(doc)
+	if code == exitOK {
+		return nil
+	}
+	say(c.ErrOrStderr(), why)
+	return code
+}
+
+// judge returns the exit code of a run that went to its end, and the reason.
+func judge(doc *model.Document) (code exitCode, why string) {
 	rows, l := table.Rows(doc), doc.Language
 	if finding.Blocked(rows) {
 		text := "pelt: nothing came through; the report says why"
 		if len(table.Usable(rows)) > 0 {
 			text = "pelt: nothing came through in a part of the test; the report says why"
 		}
-		fmt.Fprintln(c.ErrOrStderr(), l.Say(text))
-		return exitCode(exitLimit)
+		return exitLimit, l.Say(text)
 	}
 	if invalid, trials := view.Failed(doc); invalid > 0 {
-		fmt.Fprintln(c.ErrOrStderr(), l.Sayf("pelt: %d of %d trials are not valid; the report says why", invalid, trials))
-		return exitCode(exitInvalid)
+		return exitInvalid, l.Sayf("pelt: %d of %d trials are not valid; the report says why", invalid, trials)
 	}
 	if most := doc.Plan.Limits.MaxLossRatio; most != nil {
 		if broken := finding.TooLossy(table.Unsearched(table.Rows(finding.Joined(doc))), *most); len(broken) > 0 {
@@ -244,9 +252,8 @@ func verdict(c *cobra.Command, doc *model.Document) error {
 			for _, f := range broken {
 				texts = append(texts, f.Text())
 			}
-			say(c.ErrOrStderr(), l.Sayf("pelt: limit failed: %s", strings.Join(texts, l.Say("; "))))
-			return exitCode(exitLimit)
+			return exitLimit, l.Sayf("pelt: limit failed: %s", strings.Join(texts, l.Say("; ")))
 		}
 	}
-	return nil
+	return exitOK, ""
 }

@@ -1,13 +1,18 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"pelt/finding"
 	"pelt/model"
 	"pelt/plan"
+	"pelt/render"
 	"pelt/run"
 	"pelt/store"
 	"pelt/view"
@@ -64,6 +69,9 @@ func readPlan(path string, stdin io.Reader) (model.Plan, error) {
 }
 
 func resumeRun(c *cobra.Command, ref string, f *commonFlags) error {
+	if f.again != (everyFlags{}) {
+		return usagef("--every: is for new runs; leave --resume out")
+	}
 	if f.noStore {
 		return usagef("--no-store: a run that is gone on with is kept already")
 	}
@@ -101,15 +109,17 @@ func loadRun(ref string) (model.Document, error) {
 
 func newReport() *cobra.Command {
 	var out outputFlags
-	var by string
+	var by, since string
 	c := &cobra.Command{
 		Use:   "report [RUN]",
 		Short: "Show a run again, in the terminal or as HTML, chart, JSON or CSV",
 		Long: `report shows a stored run, and writes files of it.
 
-RUN is an id or its beginning, last (default), or a file.`,
+RUN is an id or its beginning, last (default), or a file. With --since the report is of RUN and
+the runs of the same plan before it, as --every makes them, and tells what changed.`,
 		Example: `  pelt report last --all
-  pelt report last --html out.html --chart out.png --series seconds.csv`,
+  pelt report last --html out.html --chart out.png --series seconds.csv
+  pelt report last --since 7d --html week.html`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := out.check(); err != nil {
@@ -120,6 +130,14 @@ RUN is an id or its beginning, last (default), or a file.`,
 				return err
 			}
 			what := ofRun(doc)
+			if since != "" {
+				if what, err = ofRuns(doc, since); err != nil {
+					return err
+				}
+				if by != "" || out.json+out.prom+out.series != "" {
+					return usagef("--since: of several runs there are --html, --chart and --csv")
+				}
+			}
 			if by != "" {
 				if _, err := view.Sorted(&doc, by); err != nil {
 					return usagef("--sort: %v", err)
@@ -134,9 +152,40 @@ RUN is an id or its beginning, last (default), or a file.`,
 	}
 	out.registerRun(c.Flags())
 	c.Flags().StringVar(&out.series, "series", "", "write a row a second of each trial to `FILE`, or -")
+	c.Flags().StringVar(&since, "since", "", "with the runs of the same plan since `TIME`: 24h, 7d or 2026-11-21")
 	c.Flags().StringVar(&by, "sort", "",
 		"sort the table by `FIGURE`, the largest first: goodput, loss, delay or a column of --csv")
 	return c
+}
+
+// ofRuns shows a run and the kept ones of its plan since a time.
+func ofRuns(newest model.Document, since string) (content, error) {
+	from, err := parseSince(since, time.Now())
+	if err != nil {
+		return content{}, err
+	}
+	st, err := store.Open("")
+	if err != nil {
+		return content{}, err
+	}
+	runs, err := run.History(st, newest.Plan, from)
+	if err != nil {
+		return content{}, err
+	}
+	runs = slices.DeleteFunc(runs, func(d *model.Document) bool { return d.Started.After(newest.Started) })
+	if len(runs) == 0 {
+		return content{}, usagef("--since: no run of this plan is kept since %s", since)
+	}
+	return content{
+		page: func(l words.Language) view.Page {
+			for _, d := range runs {
+				d.Language = l
+			}
+			return view.Runs(runs)
+		},
+		csv:  func(w io.Writer) error { return render.CSV(w, view.Figures(finding.JoinRuns(runs))) },
+		more: fmt.Sprintf("pelt report %s --since '%s' --all", newest.ID, since),
+	}, nil
 }
 
 // runArg is the run that a command is about: the last one unless it says another.

@@ -27,7 +27,7 @@ type screen struct {
 func (f *commonFlags) newScreen(c *cobra.Command, stop func()) *screen {
 	every, full := f.progress, f.live
 	s := &screen{Feed: live.Feed{Stream: &live.Stream{}}}
-	lines := &live.Plain{W: c.ErrOrStderr(), Width: 80, Every: every, Brief: f.brief}
+	lines := &live.Plain{W: c.ErrOrStderr(), Width: 80, Every: every, Brief: f.brief, Told: f.told}
 	out, isFile := lines.W.(*os.File)
 	onTerminal := isFile && isTerminal(out)
 	colour := false

@@ -111,14 +111,14 @@ func given(flags *pflag.FlagSet) map[string][]string {
 
 func (t *test) plan(ctx context.Context, target string) (model.Plan, error) {
 	flags := given(t.flags)
-	if !strings.HasPrefix(target, model.FleetTarget) {
-		return planOf(t.preset, target, flags, nil)
+	s := plan.Settings{Target: target, Flags: flags, Again: t.again.every != ""}
+	if strings.HasPrefix(target, model.FleetTarget) {
+		var err error
+		if s.Hosts, err = t.fleet(ctx, target, flags); err != nil {
+			return model.Plan{}, err
+		}
 	}
-	hosts, err := t.fleet(ctx, target, flags)
-	if err != nil {
-		return model.Plan{}, err
-	}
-	return planOf(t.preset, target, flags, hosts)
+	return planOf(t.preset, s)
 }
 
 // fleet lists the hosts that take part, of one sender and many receivers the sender first. --receivers with names or
@@ -174,14 +174,14 @@ func fromOne(from string, hosts []string, flags map[string][]string) ([]string, 
 }
 
 // planOf makes the plan of a command's preset, and checks what belongs to labs.
-func planOf(preset plan.Preset, target string, flags map[string][]string, hosts []string) (model.Plan, error) {
-	s := plan.Settings{Target: target, Flags: flags, Open: open, Hosts: hosts}
-	if (preset.Command == "router" || preset.Command == "soak") && len(hosts) == 0 {
-		s.Near, s.Target = plan.RouterPath(target)
+func planOf(preset plan.Preset, s plan.Settings) (model.Plan, error) {
+	s.Open = open
+	if (preset.Command == "router" || preset.Command == "soak") && len(s.Hosts) == 0 {
+		s.Near, s.Target = plan.RouterPath(s.Target)
 	}
 	name, isLab := strings.CutPrefix(s.Target, "lab:")
 	s.Held = isLab && !lab.IsTopology(name) && name != run.Loopback
-	if s.Flags["receivers"] != nil && len(hosts) == 0 && (!isLab || lab.IsTopology(name) && name != lab.Star) {
+	if s.Flags["receivers"] != nil && len(s.Hosts) == 0 && (!isLab || lab.IsTopology(name) && name != lab.Star) {
 		return model.Plan{}, usagef("--receivers: %s has one receiver; lab:star has many", s.Target)
 	}
 	p, err := preset.Plan(s)

@@ -95,8 +95,10 @@ other packets. TARGET is as for pelt curve.`,
 any moment how many are lost, and where. TARGET is as for pelt curve, LAN..WAN as for pelt
 router.
 
-It stores its account every ten seconds: pelt report shows it meanwhile, and after a kill.`,
-		example: `  pelt soak lab:router --rate 40kpps --payload 512 --time 10m`,
+It stores its account every ten seconds: pelt report shows it meanwhile, and after a kill.
+With --every it runs again and again, as every test does, and tells what changed.`,
+		example: `  pelt soak lab:router --rate 40kpps --payload 512 --time 10m
+  pelt soak 192.168.1.5 --time 10s --every 5m`,
 	},
 	{
 		preset: plan.Mesh,
@@ -107,7 +109,7 @@ packets, where, and which hosts are to blame. TARGET is fleet: for all hosts tha
 hub, or fleet:A,B,C for some.
 
 A host takes part in one test at a time, so pairs are measured in rounds. With --every the
-mesh goes on by itself, and tells what changes.`,
+mesh is measured again and again, and pelt tells what changes.`,
 		example: `  pelt mesh fleet: --rate 1kpps --time 10s
   pelt mesh fleet: --every 5m --for 7d`,
 	},

@@ -79,7 +79,7 @@ func offers() (list []web.Offer) {
 		}
 		list = append(list, web.Offer{Preset: t.preset, About: t.short,
 			Make: func(target string, flags map[string][]string) error {
-				p, err := planOf(t.preset, target, flags, nil)
+				p, err := planOf(t.preset, plan.Settings{Target: target, Flags: flags})
 				if err == nil {
 					err = p.Check()
 				}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/plan"
 	"pelt/test/golden"
 )
 
@@ -62,7 +63,7 @@ func TestWords(t *testing.T) {
 				return said(strings.Join(list, " "), err)
 			}
 			i := slices.IndexFunc(tests, func(x testText) bool { return x.preset.Command == c.Name() })
-			p, err := planOf(tests[i].preset, c.Flags().Arg(0), flags, nil)
+			p, err := planOf(tests[i].preset, plan.Settings{Target: c.Flags().Arg(0), Flags: flags})
 			return said(long(p), err)
 		}
 		t.Fatalf("unknown: %s", question)

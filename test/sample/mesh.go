@@ -67,7 +67,7 @@ func MeshCycles() model.Document {
 // which why has a text was not measured.
 func MeshOf(hosts []string, cycles int, lose func(from, to string, cycle int, sent uint64) Lost,
 	why func(pair string, cycle int) string) model.Document {
-	d := base("fleet:", []int{200}, cycles, 10)
+	d := base("fleet:", []int{200}, 1, 10)
 	var pairs []model.Value
 	for i, a := range hosts {
 		for _, b := range hosts[i+1:] {
@@ -81,7 +81,7 @@ func MeshOf(hosts []string, cycles int, lose func(from, to string, cycle int, se
 	down.Name, down.From, down.To = "down", down.To, down.From
 	d.Plan.Flows = append(d.Plan.Flows, down)
 	if cycles > 1 {
-		d.Plan.EverySeconds, d.Plan.AtOnce = 300, true
+		d.Plan.AtOnce = true
 	}
 	host := d.Host[0]
 	d.Host = nil

@@ -1,0 +1,202 @@
+package finding
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"pelt/model"
+	"pelt/table"
+)
+
+// A plan that runs again and again has one document for each time. They are told of together: a trial's repeat then
+// says which run it is of, so that a cycle is one run.
+
+// JoinRuns returns one document of several runs of one plan, oldest first.
+func JoinRuns(runs []*model.Document) *model.Document {
+	joined := *runs[len(runs)-1]
+	joined.ID, joined.Started, joined.Results, joined.Warnings = "", runs[0].Started, nil, nil
+	for i, d := range runs {
+		for _, r := range d.Results {
+			r.Repeat = i
+			joined.Results = append(joined.Results, r)
+		}
+	}
+	return &joined
+}
+
+// RowsOfRuns are the rows of several runs of one plan, oldest first, with those of the rates that searches found.
+func RowsOfRuns(runs []*model.Document) (out []table.Row) {
+	for i, d := range runs {
+		all := table.Rows(d)
+		for _, r := range append(table.Unsearched(all), table.Searches(all)...) {
+			trial := *r.Trial
+			trial.Repeat, r.Trial = i, &trial
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// cycleBegin is when the first of some rows' trials of a cycle began.
+func cycleBegin(rows []table.Row, cycle int) string {
+	first := rows[len(rows)-1].Trial.Started
+	for _, r := range rows {
+		if r.Trial.Repeat == cycle && r.Trial.Started.Before(first) {
+			first = r.Trial.Started
+		}
+	}
+	return moment(table.Language(rows).Say("2 January, 15:04 UTC"), first)
+}
+
+func moment(layout string, at time.Time) string { return at.UTC().Format(layout) }
+
+// CycleSeries has a metric of a group's usable rows in each of so many cycles, the median of the cycle's trials; NaN:
+// nothing was measured. Its step is the usual time from one cycle to the next.
+func CycleSeries(g table.Group, metric string, of int) model.Series {
+	cycles := table.By(g.Rows, table.KeyOf("repeat"))
+	slices.SortFunc(cycles, func(a, b table.Group) int { return a.Rows[0].Trial.Repeat - b.Rows[0].Trial.Repeat })
+	s := model.Series{Metric: metric}
+	var steps []float64
+	for i, c := range cycles {
+		first := c.Rows[0].Trial
+		for len(s.Values) < first.Repeat {
+			s.Values = append(s.Values, math.NaN())
+		}
+		s.Values = append(s.Values, c.Stat(table.MetricOf(metric)).Median)
+		if i > 0 {
+			before := cycles[i-1].Rows[0].Trial
+			steps = append(steps, first.Started.Sub(before.Started).Seconds()/float64(first.Repeat-before.Repeat))
+		}
+	}
+	for len(s.Values) < of {
+		s.Values = append(s.Values, math.NaN())
+	}
+	s.StepSeconds = medianOf(steps)
+	return s
+}
+
+// shift is a change of a way's level at a cycle.
+type shift struct {
+	way
+	cycle         int
+	before, after float64
+}
+
+func (s shift) rises() bool { return s.after > s.before }
+
+// shiftsOf are the shifts of all ways in a metric, one of so many that are searched, in the order of cycles. The cycles
+// of a way are searched as the seconds of a trial are.
+func shiftsOf(ways []way, metric string, metrics int) (out []shift) {
+	var o odds
+	m := table.MetricOf(metric)
+	tracks, scale := make([]*track, len(ways)), make([]float64, len(ways))
+	for i, w := range ways {
+		s, use := CycleSeries(w.Group, metric, 0), timeSeries
+		scale[i] = 1
+		switch {
+		case metric == "loss_ratio" && s.StepSeconds > 0: // as lost packets a second, which come by chance as Poisson has it
+			use, scale[i] = lossSeries, w.sent/float64(len(w.Rows))/s.StepSeconds
+		case m.Better == table.Higher:
+			use = rateSeries
+		}
+		for j := range s.Values {
+			s.Values[j] *= scale[i]
+		}
+		if seconds, ok := lasted(s); ok {
+			o.series, o.seconds = o.series+metrics, max(o.seconds, seconds)
+			tracks[i] = newTrack(s, use)
+		}
+	}
+	for i, w := range ways {
+		if tracks[i] == nil {
+			continue
+		}
+		moves, _ := tracks[i].moves(o)
+		for _, m := range moves {
+			x := shift{w, tracks[i].place[m.from], m.before / scale[i], m.after / scale[i]}
+			if metric != "loss_ratio" || math.Abs(x.after-x.before) > table.MetricOf(metric).Resolution {
+				out = append(out, x)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b shift) int { return cmp.Compare(a.cycle, b.cycle) })
+	return out
+}
+
+// TimesGroups are what is followed over several runs of one plan: usable rows with the same settings, of one flow.
+func TimesGroups(rows []table.Row) []table.Group {
+	return table.By(table.Usable(rows), append(table.Settings(rows), table.KeyOf("flow"))...)
+}
+
+// TimesMetrics are the figures that are searched for changes over several runs, the one that tells most first.
+func TimesMetrics(rows []table.Row) []string {
+	return []string{"loss_ratio", "throughput_pps", "goodput_bps", DelayOf(rows)}
+}
+
+// fewestCycles is from how many runs on changes are told from chance.
+const fewestCycles = fewestValues
+
+// Times says how several runs of one plan went, and what changed from some run on. rows are those of RowsOfRuns.
+func Times(runs []*model.Document, rows []table.Row) []Finding {
+	measured := map[int]bool{}
+	groups := TimesGroups(rows)
+	for _, r := range table.RowsOf(groups) {
+		measured[r.Trial.Repeat] = true
+	}
+	answer := say("times.runs", Answer).number("runs_count", "", float64(len(runs))).
+		word("since", moment(runs[0].Language.Say("2 January, 15:04 UTC"), runs[0].Started))
+	if bad := len(runs) - len(measured); bad > 0 {
+		answer = answer.number("runs_count", "bad", float64(bad))
+	}
+	out := append([]Finding{answer}, timesChanges(rows, groups)...)
+	switch n := len(measured); {
+	case n < fewestCycles:
+		out = append(out, say("times.few", Doubt).number("more_count", "", float64(fewestCycles-n)))
+	case len(out) == 1:
+		out = append(out, say("times.steady", Fact))
+	}
+	return out
+}
+
+// timesChanges tells the changes of all groups, the last one first. A group whose loss changed has another rate, too.
+func timesChanges(rows []table.Row, groups []table.Group) (out []Finding) {
+	var ways []way
+	for _, g := range groups {
+		ways = append(ways, way{Group: g, sent: g.Sum("attempted_packets")})
+	}
+	metrics := TimesMetrics(rows)
+	var told []shift
+	for _, metric := range metrics {
+		for _, x := range shiftsOf(ways, metric, len(metrics)) {
+			same := func(o shift) bool { return o.Name() == x.Name() && max(o.cycle, x.cycle) <= min(o.cycle, x.cycle)+1 }
+			if metric == "goodput_bps" && slices.ContainsFunc(told, same) {
+				continue
+			}
+			told = append(told, x)
+			after := only(x.Rows, func(r table.Row) bool { return r.Trial.Repeat >= x.cycle })
+			f := say("times.change", Fact).word("since", cycleBegin(x.Rows, x.cycle)).word("metric", metric).
+				number(metric, "before", max(0, x.before)).number(metric, "after", max(0, x.after)).
+				number("cycles_count", "before", float64(x.cycle))
+			if len(groups) > 1 {
+				f = f.word("what", x.Name())
+			}
+			if metric == "loss_ratio" && x.rises() {
+				f = f.word("place", mostLost(after, ""))
+			}
+			out = append(out, f)
+		}
+	}
+	return newestFirst(out, "times.more")
+}
+
+// newestFirst puts the last change first; it is an answer, and of many only a few are told one by one.
+func newestFirst(out []Finding, more string) []Finding {
+	cycle := func(f Finding) int { n, _ := f.Number("cycles_count", "before"); return int(n) }
+	slices.SortStableFunc(out, func(a, b Finding) int { return cycle(b) - cycle(a) })
+	if len(out) > 0 {
+		out[0].Level = Answer
+	}
+	return firstOf(out, more)
+}
