@@ -220,16 +220,17 @@ func Watching(rows []table.Row) []Finding {
 // Reported says whose figures those of an end are that is no pelt, and how many losses these do not show.
 func Reported(rows []table.Row) (list []Finding) {
 	for _, code := range []string{"reported", "reported.sent"} {
-		program, tail := "", uint64(0)
+		program, node, tail := "", "", uint64(0)
 		for _, r := range rows {
-			if r.Flow != nil && r.Flow.Peer != nil && (r.Flow.From == model.Receiver) == (code == "reported.sent") {
-				program, tail = r.Flow.Peer.Program, tail+r.Flow.Peer.Tail
+			at := model.IperfNode(r.Doc.Plan.Target)
+			if r.Flow != nil && r.Flow.Peer != nil && (r.Flow.From == at) == (code == "reported.sent") {
+				program, node, tail = r.Flow.Peer.Program, at, tail+r.Flow.Peer.Tail
 			}
 		}
 		if program == "" {
 			continue
 		}
-		f := say(code, Doubt).word("program", program)
+		f := say(code, Doubt).word("program", program).word("node", rows[0].Language().Say(node))
 		if tail > 0 {
 			f = f.number("lost_packets", "tail", float64(tail))
 		}

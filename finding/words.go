@@ -471,10 +471,10 @@ var sentences = map[string]string{
 	"watched.count": `Watched at {node}: drops by place (eBPF), and counters[, because {why}].` + watchedLess,
 	"watched.off":   `Watched at {node}: counters only[, because {why}].` + watchedLess,
 	"watched.none":  `Not watched: {node}[, because {why}]. Nothing is known of it.` + watchedLess,
-	"reported": `{program} at the receiver reported what was received.[ It counts {lost_packets:tail} packets less ` +
+	"reported": `{program} at the {node} reported what was received.[ It counts {lost_packets:tail} packets less ` +
 		`as ` +
 		`lost: they were sent after the last one that it saw.]`,
-	"reported.sent": `{program} at the receiver reported what it sent.`,
+	"reported.sent": `{program} at the {node} reported what it sent.`,
 	"watched.other": `Watched at {node}: {mode}[, because {why}].` + watchedLess,
 
 	"known.exact-seq":   `each packet`,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 
 	"pelt/model"
 	"pelt/unit"
@@ -28,6 +29,7 @@ const (
 	codeNoData    = 144
 	codeRanLong   = 160
 	codeStreamNot = 204 // a stream could not be accepted
+	codeNotSent   = 205 // a stream could not be written to
 )
 
 // Denial says why a client's test is refused or ended, and the code by which the client knows it.
@@ -51,21 +53,29 @@ func TooLong(err error) *Denial { return deny(codeTooLong, "%v", err) }
 // TooMany refuses a test because of its streams.
 func TooMany(err error) *Denial { return deny(codeStreams, "%v", err) }
 
-// mostWindow bounds the receive buffer that a client asks for, in bytes of each stream.
+// mostWindow bounds the socket buffer that a client asks for, in bytes of each stream.
 const mostWindow = 64 << 20
+
+// controlName is what the name of a congestion control may be. iperf3 takes any other for one that it has not.
+var controlName = regexp.MustCompile(`^[a-z0-9_]{1,15}$`)
 
 // asked is what a client asks for.
 type asked struct {
 	udp       bool   // else TCP
+	up, down  bool   // the client sends, and this host; one at least
 	seconds   int    // omitted ones included; 0: another bound ends the test
-	bytes     uint64 // of all streams, likewise
-	streams   int
+	omit      int    // s
+	bytes     uint64 // of all streams of a direction, likewise
+	streams   int    // of a direction
 	payload   int
 	bandwidth int64 // payload bit/s of each stream; 0: no limit
 	window    int   // bytes; 0: none is asked for
 	tos       int
-	wide      bool // the sequences have 64 bits
-	output    bool // it wants the server's text
+	noDelay   bool
+	control   string // of this host's TCP; "": its own
+	version   string // of the client
+	wide      bool   // the sequences have 64 bits
+	output    bool   // it wants the server's text
 }
 
 // readAsked decodes a client's parameters. Keys of other versions are left out, and those of a wrong type, as iperf3 does.
@@ -78,6 +88,10 @@ func readAsked(b []byte) (a asked, err error) {
 		text := string(keys[name])
 		return text != "" && text != "false" && text != "0" && text != "null"
 	}
+	text := func(name string) (value string) {
+		_ = json.Unmarshal(keys[name], &value) // of a wrong type it is left out
+		return value
+	}
 	var denied *Denial
 	number := func(name string, without, low, high int64, code int32) int64 {
 		var n float64
@@ -89,15 +103,15 @@ func readAsked(b []byte) (a asked, err error) {
 		}
 		return int64(n)
 	}
-	switch {
-	case flag("sctp"):
+	if flag("sctp") {
 		return a, deny(codeNotDone, "pelt takes TCP and UDP only: leave out --sctp")
-	case flag("reverse") || flag("bidirectional"):
-		return a, deny(codeNotDone, "pelt only receives from iperf3 clients: leave out -R and --bidir")
 	}
+	both := flag("bidirectional")
+	a.down = both || flag("reverse")
+	a.up = both || !a.down
 	const most = 1 << 53 // what a JSON number holds exactly
 	a.seconds = int(number("time", 10, 0, 86400, codeTime))
-	omit := int(number("omit", 0, 0, 600, codeOmit))
+	a.omit = int(number("omit", 0, 0, 600, codeOmit))
 	bytes, blocks := number("num", 0, 0, most, codeParams), number("blockcount", 0, 0, most/model.MaxTCPWrite, codeParams)
 	a.streams = int(number("parallel", 1, 1, mostStreams, codeStreams))
 	least, usual, longest, code := int64(1), int64(128<<10), int64(model.MaxTCPWrite), int32(codeBlock)
@@ -108,7 +122,11 @@ func readAsked(b []byte) (a asked, err error) {
 	a.bandwidth = number("bandwidth", 0, 0, most/mostStreams, codeRate)
 	a.window = int(number("window", 0, 0, mostWindow, codeWindow))
 	a.tos = int(number("TOS", 0, 0, 255, codeTOS))
-	a.wide, a.output = flag("udp_counters_64bit"), flag("get_server_output")
+	a.wide, a.output, a.noDelay = flag("udp_counters_64bit"), flag("get_server_output"), flag("nodelay")
+	if a.control = text("congestion"); !controlName.MatchString(a.control) {
+		a.control = ""
+	}
+	a.version = text("client_version")
 	switch {
 	case denied != nil:
 		return a, denied
@@ -128,29 +146,60 @@ func readAsked(b []byte) (a asked, err error) {
 	if a.bytes > 0 {
 		a.seconds = 0
 	} else {
-		a.seconds += omit
+		a.seconds += a.omit
 	}
 	return a, nil
 }
 
-// flow is the flow of the test.
-func (a asked) flow() (model.Flow, error) {
-	f := model.Flow{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver, PayloadBytes: a.payload,
-		Streams: a.streams, DSCP: a.tos >> 2, Bulk: !a.udp}
+// flows are those of the test, in the order in which their streams are opened.
+func (a asked) flows() (list []model.Flow, err error) {
+	f := model.Flow{Protocol: model.TCP, PayloadBytes: a.payload, Streams: a.streams, DSCP: a.tos >> 2, Bulk: !a.udp}
 	if a.udp {
-		f.Protocol, f.Packets = model.UDP, (a.bytes+uint64(a.payload)-1)/uint64(a.payload)
-	} else {
+		f.Protocol = model.UDP
+	}
+	if a.bandwidth > 0 {
+		if f.Rate, err = unit.ParseRate(fmt.Sprintf("%dbit", a.bandwidth*int64(a.streams))); err != nil {
+			return nil, TooFast(err)
+		}
+	}
+	if a.up {
+		list = append(list, a.upFlow(f))
+	}
+	if a.down {
+		list = append(list, a.downFlow(f))
+	}
+	return list, nil
+}
+
+func (a asked) upFlow(f model.Flow) model.Flow {
+	f.Name, f.From, f.To = "up", model.Sender, model.Receiver
+	if a.udp {
+		f.Packets, f.ReceiveBuffer = (a.bytes+uint64(a.payload)-1)/uint64(a.payload), a.buffer()
+	} else if f.Bytes = a.bytes; f.Bytes > 0 {
+		f.Rate = unit.Rate{} // a transfer of TCP goes as fast as its sender lets it
+	}
+	return f
+}
+
+// downFlow is sent for as long as the client waits for more: a client counts an amount by what it has received since the
+// omitted seconds. Only of TCP all that is sent arrives, so there it can be sent and no more.
+func (a asked) downFlow(f model.Flow) model.Flow {
+	f.Name, f.From, f.To = "down", model.Receiver, model.Sender
+	if a.udp {
+		f.SendBuffer = a.buffer()
+		return f
+	}
+	f.Control, f.Bulk = a.control, !a.noDelay
+	if f.Bulk && a.bandwidth == 0 && a.omit == 0 {
 		f.Bytes = a.bytes
 	}
-	if a.udp && a.window > 0 {
-		f.ReceiveBuffer = max(2*a.window, model.MinSocketBuffer) // the kernel counts twice what it is asked for
+	return f
+}
+
+// buffer is the socket buffer of UDP that is asked for, as the kernel accounts it: twice.
+func (a asked) buffer() int {
+	if a.window == 0 {
+		return 0
 	}
-	if a.bandwidth > 0 && f.Bytes == 0 { // a transfer of TCP goes as fast as its sender lets it
-		rate, err := unit.ParseRate(fmt.Sprintf("%dbit", a.bandwidth*int64(a.streams)))
-		if err != nil {
-			return f, TooFast(err)
-		}
-		f.Rate = rate
-	}
-	return f, nil
+	return max(2*a.window, model.MinSocketBuffer)
 }

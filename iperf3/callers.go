@@ -1,8 +1,11 @@
 package iperf3
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
+	"time"
 
 	"pelt/engine"
 	"pelt/measure"
@@ -18,65 +21,44 @@ type thisHost struct{}
 // Do runs f here.
 func (thisHost) Do(f func() error) error { return f() }
 
-// Near makes the end that receives from the client. It has its sockets already.
-func (x *Session) Near() engine.Engine { return sessionEngine{x, engine.Receive} }
+// Near makes this host's ends. They have their sockets already.
+func (x *Session) Near() engine.Engine { return sessionEngine{x, true} }
 
-// Far makes the end that stands for the client.
-func (x *Session) Far() engine.Engine { return sessionEngine{x, engine.Send} }
+// Far makes the ends that stand for the client.
+func (x *Session) Far() engine.Engine { return sessionEngine{x, false} }
 
-// sessionEngine makes one of the two ends.
+// sessionEngine makes the ends of one side.
 type sessionEngine struct {
 	session *Session
-	role    engine.Role
+	near    bool
 }
 
 // Name is that of the engine whose sockets the session has.
-func (e sessionEngine) Name() string { return string(e.session.flow.Protocol) }
+func (e sessionEngine) Name() string {
+	if e.session.asked.udp {
+		return string(model.UDP)
+	}
+	return string(model.TCP)
+}
 
-// Open makes the end; see engine.Engine.
+// Open makes an end; see engine.Engine.
 func (e sessionEngine) Open(_ context.Context, _ engine.Host, o engine.Order) (engine.Transport, error) {
+	d := e.session.up
+	if e.near == (o.Role == engine.Send) {
+		d = e.session.down
+	}
 	switch {
-	case o.Role != e.role || !o.Traffic():
-		return nil, refuse("an iperf3 client only sends")
-	case e.role == engine.Receive:
-		return &servingEnd{e.session.sockets, e.session}, nil
+	case d == nil || !o.Traffic():
+		return nil, refuse("the iperf3 client did not ask for that")
+	case e.near:
+		return &servingEnd{Transport: d.sockets, direction: d}, nil
 	}
-	return &clientEnd{session: e.session, stopped: make(chan struct{})}, nil
-}
-
-// servingEnd receives from a client.
-type servingEnd struct {
-	engine.Transport
-	session *Session
-}
-
-// Ports are the one port of the server.
-func (e *servingEnd) Ports() []uint16 { return e.session.ports() }
-
-// Connect tells of the streams, which are open.
-func (e *servingEnd) Connect(context.Context) (engine.Meeting, error) {
-	return e.session.meeting(false), nil
-}
-
-// Account reports what was received, and keeps it for the client.
-func (e *servingEnd) Account(r *engine.Report, sent engine.Sent) {
-	e.Transport.Account(r, sent)
-	e.session.report, e.session.sent = *r, sent
-}
-
-// Close leaves the sockets to the session.
-func (e *servingEnd) Close() error { return nil }
-
-func (x *Session) ports() (list []uint16) {
-	for range x.flow.Streams {
-		list = append(list, x.Local.Port())
-	}
-	return list
+	return &clientEnd{d}, nil
 }
 
 // meeting is that of the two ends: by the time that they look for each other, the client has asked and got its answers.
-func (x *Session) meeting(client bool) (m engine.Meeting) {
-	for _, s := range x.streams {
+func (d *direction) meeting(client bool) (m engine.Meeting) {
+	for _, s := range d.streams {
 		if client {
 			s.Local, s.Remote = s.Remote, s.Local
 		}
@@ -85,36 +67,110 @@ func (x *Session) meeting(client bool) (m engine.Meeting) {
 	return m
 }
 
-// clientEnd stands for the client.
-type clientEnd struct {
-	session *Session
-	stopped chan struct{}
+// servingEnd is this host's end of a flow.
+type servingEnd struct {
+	engine.Transport
+	*direction
+	over sync.Once
 }
+
+// Ports are the one port of the server.
+func (e *servingEnd) Ports() []uint16 {
+	return slices.Repeat([]uint16{e.session.Local.Port()}, e.flow.Streams)
+}
+
+// Connect tells of the streams, which are open.
+func (e *servingEnd) Connect(context.Context) (engine.Meeting, error) { return e.meeting(false), nil }
+
+// Run carries the packets. An end that sends stops as soon as the client has all that it waited for, or is gone. It
+// returns when the client has said what came.
+func (e *servingEnd) Run(reading func()) error {
+	if !e.sends() {
+		return e.Transport.Run(reading)
+	}
+	x, over := e.session, make(chan struct{})
+	var watching sync.WaitGroup
+	x.begin()
+	watching.Go(func() {
+		select {
+		case <-x.ending:
+			e.halt()
+		case <-over:
+		}
+	})
+	err := e.Transport.Run(reading)
+	close(over)
+	watching.Wait()
+	if err != nil {
+		select {
+		case <-x.led: // which may be why
+		case <-time.After(farewell):
+			x.stop(deny(codeNotSent, "sending to it failed: %v", err))
+		}
+	}
+	<-x.led
+	return cmp.Or(x.ended, err)
+}
+
+func (e *servingEnd) halt() { e.over.Do(e.Transport.Stop) }
+
+// Stop ends Run.
+func (e *servingEnd) Stop() {
+	if e.sends() {
+		e.session.stop(errLong)
+	}
+	e.halt()
+}
+
+// Account reports what was carried, and keeps it for the client.
+func (e *servingEnd) Account(r *engine.Report, sent engine.Sent) {
+	defer close(e.accounted)
+	e.Transport.Account(r, sent)
+	x := e.session
+	if theirs := x.said(); r.Send != nil && x.asked.udp && theirs != nil {
+		leaveOut(r.Send, e.of(theirs.Streams), x.trip+mostStall)
+	}
+	e.report, e.direction.sent = *r, sent
+}
+
+// Close leaves the sockets to the session.
+func (e *servingEnd) Close() error { return nil }
+
+// clientEnd stands for the client.
+type clientEnd struct{ *direction }
 
 // Ports are the client's.
 func (e *clientEnd) Ports() (list []uint16) {
-	for _, s := range e.session.streams {
+	for _, s := range e.streams {
 		list = append(list, s.Remote.Port())
 	}
 	return list
 }
 
 // Connect tells of the streams, which are open.
-func (e *clientEnd) Connect(context.Context) (engine.Meeting, error) {
-	return e.session.meeting(true), nil
-}
+func (e *clientEnd) Connect(context.Context) (engine.Meeting, error) { return e.meeting(true), nil }
 
-// Settle does nothing: the client sends when it is told that the test runs.
+// Settle does nothing: the client acts when it is told that the test runs.
 func (e *clientEnd) Settle([]bool) error { return nil }
 
-// Run returns when the client has sent all, and said how much.
-func (e *clientEnd) Run(func()) error {
-	e.session.ended = e.session.lead(e.stopped)
-	return e.session.ended
+// Run returns when the client has said what it sent, or received.
+func (e *clientEnd) Run(reading func()) error {
+	x := e.session
+	if !e.sends() {
+		x.begin()
+		<-x.led
+		return x.ended
+	}
+	reading()
+	select {
+	case <-e.accounted: // by the end that sends
+	case <-x.stopped.Done():
+	}
+	return nil
 }
 
 // Stop ends Run.
-func (e *clientEnd) Stop() { close(e.stopped) }
+func (e *clientEnd) Stop() { e.session.stop(errLong) }
 
 // Count tells nothing: a client reports when the test is over.
 func (e *clientEnd) Count() (s engine.Snapshot) { return s }
@@ -122,32 +178,58 @@ func (e *clientEnd) Count() (s engine.Snapshot) { return s }
 // Pulse exchanges nothing: a client sends no probes.
 func (e *clientEnd) Pulse(uint64, bool) (theirs uint64) { return 0 }
 
-// Account reports what the client sent, by its own account; nothing if it did not say.
+// Account reports what the client did, by its own account; nothing if it did not say.
 func (e *clientEnd) Account(r *engine.Report, _ engine.Sent) {
 	x := e.session
-	if x.theirs == nil {
+	theirs := x.said()
+	if theirs == nil {
 		return
 	}
-	r.Send = &engine.SendReport{DurationNanos: x.duration.Nanoseconds()}
-	if x.asked.udp {
-		r.Send.Gap, r.Send.GapCounts = x.gaps.told()
-	} else {
-		r.Send.TCP = &model.TCPFacts{Control: model.Clip(x.theirs.Congestion)}
+	streams := e.of(theirs.Streams)
+	peer := model.PeerReport{Program: x.program(), CPURatio: theirs.CPU / 100}
+	r.CPU.ThreadRatio = min(peer.CPURatio, 1)
+	if e.sends() {
+		if x.asked.omit > 0 { // its bytes are those after the omitted seconds, its packets all
+			streams = slices.Clone(streams)
+			for i := range streams {
+				streams[i].Bytes = max(0, streams[i].Packets-streams[i].Errors) * count(e.flow.PayloadBytes)
+			}
+		}
+		r.Receive = receivedReport(e.flow, streams, peer, e.sentStreams())
+		return
 	}
-	for i, s := range x.theirs.Streams {
+	r.Send = &engine.SendReport{DurationNanos: x.duration.Nanoseconds(), Peer: &peer}
+	if x.asked.udp {
+		r.Send.Gap, r.Send.GapCounts = e.gaps.told()
+	} else {
+		r.Send.TCP = &model.TCPFacts{Control: model.Clip(theirs.Congestion)}
+	}
+	for i, s := range streams {
 		sent := uint64(s.Packets)
 		if tcp := r.Send.TCP; tcp != nil {
 			again := uint64(max(s.Retransmits, 0)) // -1 of a system that does not tell
-			sent = x.segments[i] + again           // a client does not tell: each came, or was sent again
+			sent = e.segments[i] + again           // a client does not tell: each came, or was sent again
 			tcp.Retransmits, tcp.SentBytes = tcp.Retransmits+again, tcp.SentBytes+uint64(s.Bytes)
 		}
 		r.Send.Streams = append(r.Send.Streams, sent)
 		r.Send.Attempted += sent
 	}
 	r.Send.Planned, r.Send.Accepted = r.Send.Attempted, r.Send.Attempted
-	if x.flow.Bytes > 0 {
+	if e.flow.Bytes > 0 {
 		r.Send.TCP.Completion = &model.Completion{Done: true, Seconds: x.duration.Seconds()}
 	}
+}
+
+// sentStreams is what this host sent of each stream; nil before that is known.
+func (d *direction) sentStreams() []uint64 {
+	select {
+	case <-d.accounted:
+		if d.report.Send != nil {
+			return d.report.Send.Streams
+		}
+	default:
+	}
+	return nil
 }
 
 // Close frees nothing: the session owns all.

@@ -72,11 +72,11 @@ func (e nearEngine) Open(ctx context.Context, host engine.Host, o engine.Order) 
 
 func (e nearEngine) openUDP(host engine.Host, o engine.Order, l *leg) (*udp.Sockets, error) {
 	if o.Role == engine.Send {
-		return e.client.udp.SocketsFor(host, o, codec{})
+		return e.client.udp.SocketsFor(host, o, codec{trial: o.Trial})
 	}
 	l.counts = &counter{streams: make([]streamCount, o.Flow.Streams)}
 	o.Tap = func(m engine.Meter) engine.Meter { l.counts.Meter = m; return l.counts }
-	return e.client.udp.SocketsFor(host, o, clientCodec{trial: o.Trial})
+	return e.client.udp.SocketsFor(host, o, codec{trial: o.Trial})
 }
 
 // nearEnd is this host's end of a flow.
@@ -174,15 +174,8 @@ func (n *nearEnd) Account(r *engine.Report, sent engine.Sent) {
 	l := n.leg
 	l.test.mu.Lock()
 	defer l.test.mu.Unlock()
-	for i, packets := range r.Send.Streams {
-		s := streamResult{Packets: count(packets), Bytes: count(packets) * count(l.order.Flow.PayloadBytes)}
-		if facts := r.Send.TCP; facts != nil {
-			s = streamResult{Bytes: count(facts.SentBytes) / count(len(r.Send.Streams))}
-			if len(facts.PerStream) == len(r.Send.Streams) {
-				s.Bytes = count(facts.PerStream[i].SentBytes)
-			}
-		}
-		l.sent = append(l.sent, s)
+	for i := range r.Send.Streams {
+		l.sent = append(l.sent, sentResult(r.Send, i, l.order.Flow.PayloadBytes))
 	}
 }
 
@@ -355,18 +348,8 @@ func (f *farEnd) Account(r *engine.Report, sent engine.Sent) {
 	case l.down():
 		r.Send = l.sentReport(f.took)
 		r.Send.Peer = &peer
-	case l.order.Flow.Protocol == model.TCP:
-		r.Receive = &engine.ReceiveReport{TCP: &model.TCPFacts{}, Peer: &peer}
-		for _, s := range streams {
-			r.Receive.Tally.Bytes += uint64(s.Bytes)
-			r.Receive.TCP.PerStream = append(r.Receive.TCP.PerStream, model.TCPStream{ReceivedBytes: uint64(s.Bytes)})
-		}
-		r.Receive.TCP.ReceivedBytes = r.Receive.Tally.Bytes
 	default:
-		r.Receive = &engine.ReceiveReport{}
-		tally, told := report(streams, l.order.Flow.PayloadBytes, sent.Streams)
-		told.Program, told.CPURatio = peer.Program, peer.CPURatio
-		r.Receive.Tally, r.Receive.Peer = tally, &told
+		r.Receive = receivedReport(l.order.Flow, streams, peer, sent.Streams)
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,36 +19,53 @@ import (
 	"pelt/model"
 )
 
-// served runs a test's two ends through their steps, as a run does.
+// served runs a test's ends through their steps, as a run does.
 func served(ctx context.Context, x *Session) (string, error) {
-	o := engine.Order{Flow: x.Flow(), Timing: x.Timing(), Role: engine.Receive, Listen: true, Trial: 7, CPU: -1}
-	near := engine.New(x.Near(), thisHost{}, o)
-	defer near.Close()
-	o.Role, o.Listen, o.Peer = engine.Send, false, x.Local.Addr()
-	far := engine.New(x.Far(), thisHost{}, o)
-	defer far.Close()
-	defer context.AfterFunc(ctx, func() { near.Stop(); far.Stop() })()
-	k := engine.Known{Living: make([]bool, x.Flow().Streams)}
-	for i := range k.Living {
-		k.Living[i] = true
+	type flow struct{ near, far, sends, receives *engine.End }
+	var flows []flow
+	k := engine.Known{}
+	for i, f := range x.Flows() {
+		o := engine.Order{Flow: f, Timing: x.Timing(), Role: engine.Receive, Listen: true, Trial: uint16(7 + i), CPU: -1}
+		far := o
+		far.Listen, far.Peer, far.Role = false, x.Local.Addr(), engine.Send
+		if f.From == model.Receiver {
+			o.Role, far.Role = engine.Send, engine.Receive
+		}
+		one := flow{near: engine.New(x.Near(), thisHost{}, o), far: engine.New(x.Far(), thisHost{}, far)}
+		one.sends, one.receives = one.far, one.near
+		if o.Role == engine.Send {
+			one.sends, one.receives = one.near, one.far
+		}
+		defer one.near.Close()
+		defer one.far.Close()
+		defer context.AfterFunc(ctx, func() { one.near.Stop(); one.far.Stop() })()
+		flows, k.Living = append(flows, one), slices.Repeat([]bool{true}, f.Streams)
 	}
 	for _, s := range []engine.Step{engine.Open, engine.Meet, engine.Met, engine.Ready} {
-		l, err := near.Do(ctx, s, k)
-		if k.Ports = l.Ports; err != nil {
-			return "", err
+		for _, f := range flows {
+			l, err := f.near.Do(ctx, s, k)
+			if k.Ports = l.Ports; err != nil {
+				return "", err
+			}
+			if _, err = f.far.Do(ctx, s, k); err != nil {
+				return "", err
+			}
 		}
-		if _, err = far.Do(ctx, s, k); err != nil {
-			return "", err
+	}
+	var going sync.WaitGroup
+	errs := make([]error, len(flows))
+	for i, f := range flows {
+		going.Go(func() { _, errs[i] = f.sends.Do(ctx, engine.Go, k) })
+	}
+	going.Wait()
+	for _, f := range flows {
+		halted, err := f.sends.Do(ctx, engine.Halt, k)
+		if err == nil && errors.Join(errs...) == nil {
+			_, err = f.receives.Do(ctx, engine.Drain, engine.Known{Sent: halted.Sent})
 		}
+		errs = append(errs, err)
 	}
-	if _, err := far.Do(ctx, engine.Go, k); err != nil {
-		return "", err
-	}
-	halted, err := far.Do(ctx, engine.Halt, k)
-	if err == nil {
-		_, err = near.Do(ctx, engine.Drain, engine.Known{Sent: halted.Sent})
-	}
-	return "100 % of the packets that died did so elsewhere\n", err
+	return "100 % of the packets that died did so elsewhere\n", errors.Join(errs...)
 }
 
 // startServer serves on loopback until the test ends.
@@ -60,7 +79,7 @@ func startServer(t *testing.T, sessions int) *Server {
 			return nil
 		},
 		Admit: func(x *Session, under []*Session) error {
-			if x.Flow().Protocol == model.UDP && x.Flow().Rate.IsMax() {
+			if f := x.Flows()[0]; f.Protocol == model.UDP && f.Rate.IsMax() {
 				return TooFast(errors.New("no floods"))
 			}
 			return nil
@@ -283,8 +302,6 @@ func TestServerRefuses(t *testing.T) {
 	}{
 		{`"udp"`, `"sctp"`, codeNotDone},
 		{`"udp":true,"omit":0,"time":1,"num":0,"blockcount":0,"parallel":2,"len":64`, `"tcp":true,"len":1048577`, codeBlock},
-		{`"omit":0`, `"reverse":true`, codeNotDone},
-		{`"omit":0`, `"bidirectional":true`, codeNotDone},
 		{`"omit":0`, `"omit":601`, codeOmit},
 		{`"time":1`, `"time":86401`, codeTime},
 		{`"time":1`, `"time":-1`, codeTime},
@@ -454,6 +471,7 @@ func FuzzAsked(f *testing.F) {
 	f.Add([]byte(rightParams))
 	f.Add([]byte(`{"udp":true,"num":9223372036854775807,"len":1e9}`))
 	f.Add([]byte(`{"tcp":true,"blockcount":8589934592,"len":1048576}`))
+	f.Add([]byte(strings.Replace(rightParams, `"omit":0`, `"omit":1,"bidirectional":true,"congestion":"a+b","nodelay":0`, 1)))
 	f.Add([]byte(`{"udp":1,"time":null,"parallel":"x","bandwidth":-1}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := readAsked(b)
@@ -468,16 +486,11 @@ func FuzzAsked(f *testing.F) {
 			a.bandwidth < 0 || (a.seconds == 0) != (a.bytes > 0) {
 			t.Errorf("%q: %+v", b, a)
 		}
-		_, _ = a.flow()
-	})
-}
-
-func FuzzClientHeader(f *testing.F) {
-	f.Add([]byte("0123456789abcdef"), true)
-	f.Fuzz(func(t *testing.T, b []byte, wide bool) {
-		h, ok := clientCodec{trial: 3, wide: wide}.Parse(b)
-		if ok != (h.Trial == 3) {
-			t.Errorf("%x: %+v, %v", b, h, ok)
+		list, _ := a.flows()
+		for _, f := range list {
+			if f.Streams != a.streams || f.PayloadBytes != a.payload || f.Packets > 0 && f.From == model.Receiver {
+				t.Errorf("%q: %+v", b, f)
+			}
 		}
 	})
 }
@@ -490,6 +503,172 @@ func TestResultsText(t *testing.T) {
 		"retransmits", "jitter", "errors", "packets", "start_time", "end_time"} {
 		if err != nil || !strings.Contains(string(b), `"`+key+`":`) {
 			t.Errorf("no %s in %s (%v)", key, b, err)
+		}
+	}
+}
+
+// hear reads what the server sends over a stream until nothing comes for a while.
+func hear(u *net.UDPConn, quiet time.Duration) (sequences []uint64) {
+	b := make([]byte, 1<<16)
+	for {
+		_ = u.SetReadDeadline(time.Now().Add(quiet))
+		n, err := u.Read(b)
+		if err != nil || n < 16 {
+			return sequences
+		}
+		sequences = append(sequences, binary.BigEndian.Uint64(b[8:n]))
+	}
+}
+
+// said is a client's results of streams of 64 B, by their highest sequences and what did not come of these.
+func said(highest, gaps []uint64) string {
+	r := results{HasRetransmits: -1}
+	for i, id := range streamIDs(len(highest)) {
+		r.Streams = append(r.Streams, streamResult{ID: id, Packets: count(highest[i]), Errors: count(gaps[i]),
+			Bytes: 64 * count(highest[i]-gaps[i]), Retransmits: -1})
+	}
+	text, _ := json.Marshal(r)
+	return string(text)
+}
+
+// asking returns parameters for one stream of UDP at 1000 packets a second, with others in place of some.
+func asking(change ...string) string {
+	text := strings.NewReplacer(`"parallel":2`, `"parallel":1`, `1000000`, `512000`).Replace(rightParams)
+	return strings.NewReplacer(change...).Replace(text)
+}
+
+// TestServerSends: a client gets what it asks for, from sequence 1 on, and the server's figures are what it got, also
+// where it ends the test itself. What it says that it missed is lost.
+func TestServerSends(t *testing.T) {
+	s := startServer(t, 4)
+	for _, c := range []struct {
+		name, params string
+		wait         time.Duration // until the client ends the test
+	}{
+		{"for a time", asking(`"omit":0`, `"omit":0,"reverse":true`), 1200 * time.Millisecond},
+		{"until it has enough", asking(`"omit":0`, `"omit":0,"reverse":true`, `"time":1`, `"time":0`, `"num":0`, `"num":6400`),
+			200 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			k := dialServer(t, s, "127.0.0.1")
+			k.hello(c.params)
+			k.want(createStreams)
+			u, reply := k.stream("127.0.0.1", request)
+			if [4]byte(reply) == [4]byte{} {
+				t.Fatal("no reply")
+			}
+			k.want(testStart, testRunning)
+			ends := time.AfterFunc(c.wait, func() { k.put(byte(testEnd)) })
+			defer ends.Stop()
+			got := hear(u, 400*time.Millisecond)
+			k.want(exchangeResults)
+			n := uint64(len(got))
+			if n < 10 || got[0] != 1 || got[n-1] != n {
+				t.Fatalf("sequences %v", got)
+			}
+			k.document(said([]uint64{n - 2}, []uint64{3})) // the last two came too late for it
+			r := k.results(1)
+			if one := r.Streams[0]; one.Packets != count(n-2) || one.Bytes != 64*count(n-2) || one.Errors != 0 || r.HasRetransmits != 0 {
+				t.Errorf("%d came: %+v", n, r)
+			}
+			k.want(displayResults)
+		})
+	}
+}
+
+// TestServerBoth: of a test in both directions the streams that the client sends come first.
+func TestServerBoth(t *testing.T) {
+	s := startServer(t, 1)
+	k := dialServer(t, s, "127.0.0.1")
+	k.hello(asking(`"omit":0`, `"omit":0,"bidirectional":true`))
+	k.want(createStreams)
+	up, _ := k.stream("127.0.0.1", request)
+	down, _ := k.stream("127.0.0.1", request)
+	k.want(testStart, testRunning)
+	b := make([]byte, 64)
+	for i := range 10 {
+		binary.BigEndian.PutUint64(b[8:], uint64(i+1))
+		if i != 4 {
+			_, _ = up.Write(b)
+		}
+	}
+	got := uint64(len(hear(down, 400*time.Millisecond)))
+	k.put(byte(testEnd))
+	k.want(exchangeResults)
+	k.document(said([]uint64{10, got}, []uint64{0, 0}))
+	r := k.results(2)
+	if in, out := r.Streams[0], r.Streams[1]; in.Packets != 10 || in.Errors != 1 || got < 900 || out.Packets != count(got) || out.Errors != 0 {
+		t.Errorf("%d came: %+v", got, r)
+	}
+	k.want(displayResults)
+}
+
+// TestServerStopsSending: a client that goes away in any state is sent no more, and a forged request gets nothing.
+func TestServerStopsSending(t *testing.T) {
+	s := startServer(t, 4)
+	endless := asking(`"omit":0`, `"omit":0,"reverse":true`, `"time":1`, `"time":0`, `"num":0`, `"num":1000000000`)
+	for name, leave := range map[string]func(k fakeClient){
+		"closes":                    func(k fakeClient) { k.Close() },
+		"resets":                    func(k fakeClient) { _ = k.Conn.(*net.TCPConn).SetLinger(0); k.Close() },
+		"gives up":                  func(k fakeClient) { k.put(byte(clientTerminate)) },
+		"says nonsense":             func(k fakeClient) { k.put(77) },
+		"closes before its results": func(k fakeClient) { k.put(byte(testEnd)); k.want(exchangeResults); k.Close() },
+		"lies in its results": func(k fakeClient) {
+			k.put(byte(testEnd))
+			k.want(exchangeResults)
+			k.document(said([]uint64{1 << 60}, []uint64{0}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := dialServer(t, s, "127.0.0.1")
+			k.hello(endless)
+			k.want(createStreams)
+			if other, reply := k.stream("127.0.0.2", request); len(reply) > 0 {
+				t.Errorf("%v has no control connection, and is answered", other.LocalAddr())
+			}
+			u, _ := k.stream("127.0.0.1", request)
+			if second, reply := k.stream("127.0.0.1", request); len(reply) > 0 {
+				t.Errorf("%v is a second stream of one, and is answered", second.LocalAddr())
+			}
+			k.want(testStart, testRunning)
+			_ = u.SetReadDeadline(time.Now().Add(5 * time.Second))
+			if _, err := u.Read(make([]byte, 64)); err != nil {
+				t.Fatal(err)
+			}
+			leave(k)
+			for until := time.Now().Add(5 * time.Second); s.served() > 0; engine.Sleep(context.Background(), time.Millisecond) {
+				if time.Now().After(until) {
+					t.Fatal("its place is still held")
+				}
+			}
+			hear(u, 50*time.Millisecond) // what was on its way
+			if late := hear(u, 300*time.Millisecond); len(late) > 0 {
+				t.Errorf("%d packets are still sent", len(late))
+			}
+		})
+	}
+}
+
+func TestLeaveOut(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		sent, highest uint64
+		refused       uint64
+		want          uint64
+	}{
+		{"all counted", 1000, 1000, 0, 1000},
+		{"the last came too late", 1000, 990, 0, 990},
+		{"the path died half way", 1000, 500, 0, 900 - 1},
+		{"nothing came", 1000, 0, 0, 1000},
+		{"the client counted more", 1000, 2000, 0, 1000},
+		{"the kernel refused some", 1000, 990, 3, 1000},
+	} {
+		r := engine.SendReport{Planned: 1000, Attempted: c.sent, Accepted: c.sent, Streams: []uint64{c.sent},
+			DurationNanos: 1e9, PerStep: []uint64{995, 5}, Refused: []model.Marks{{Packets: c.refused}}}
+		leaveOut(&r, []streamResult{{Packets: count(c.highest)}}, 100*time.Millisecond)
+		if r.Streams[0] != c.want || r.Attempted != c.want || r.Accepted != c.want || r.PerStep[0]+r.PerStep[1] != c.want {
+			t.Errorf("%s: %+v, want %d", c.name, r, c.want)
 		}
 	}
 }

@@ -9,19 +9,18 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"slices"
+	"regexp"
 	"sync"
 	"time"
 
-	"pelt/engine"
 	"pelt/engine/tcp"
-	"pelt/engine/udp"
 	"pelt/model"
 )
 
 const (
 	farewell = 2 * time.Second
 	vanished = 9 * time.Second // until the kernel gives up a client that answers nothing
+	mostTrip = time.Second
 )
 
 // Session is one client and its test.
@@ -29,33 +28,31 @@ type Session struct {
 	Peer  netip.Addr
 	Local netip.AddrPort // where the client called
 
-	server  *Server
-	control *control
-	cookie  [cookieBytes]byte
-	number  uint64 // of its connection, in the order in which they came
-	remote  netip.AddrPort
-	reads   bool // states of the control connection are read
-	asked   asked
-	flow    model.Flow
+	server   *Server
+	control  *control
+	cookie   [cookieBytes]byte
+	number   uint64 // of its connection, in the order in which they came
+	remote   netip.AddrPort
+	trip     time.Duration // to the client and back, at most mostTrip
+	reads    bool          // states of the control connection are read
+	asked    asked
+	up, down *direction // nil: no such flow
 
-	opened  chan struct{}    // closed when its streams are not being opened any more
-	sockets engine.Transport // the session owns them
-	udp     *udp.Sockets     // the same, of a test over UDP
-	tcp     tcp.Sockets      // the same, of a test over TCP
-	mu      sync.Mutex
-	freed   bool
-	streams []engine.Stream
-	joined  []*Session // of a test over TCP: its connections, each of which began as a client's
-	taken   chan error // one for each stream; nil before they are opened
+	opened chan struct{} // closed when its streams are not being opened any more
+	mu     sync.Mutex
+	freed  bool
+	count  int        // streams that were opened over UDP
+	joined []*Session // of a test over TCP: its connections, each of which began as a client's
+	taken  chan error // one for each stream; nil before they are opened
 
-	// Set while the test runs; read when it is over.
-	theirs   *results // the client's
-	ended    error    // what ended the test early
-	duration time.Duration
-	segments []uint64      // of each stream over TCP, that came
-	gaps     *gaps         // of UDP
-	report   engine.Report // of the end that received
-	sent     engine.Sent
+	beginning sync.Once
+	ending    chan struct{} // closed when the client has all that it waited for, or is gone
+	led       chan struct{} // closed when what follows is set
+	theirs    *results      // the client's
+	ended     error         // what ended the test early
+	duration  time.Duration
+	stopped   context.Context // its cause is a *Denial
+	stop      context.CancelCauseFunc
 }
 
 func newSession(s *Server, c *net.TCPConn, number uint64) *Session {
@@ -63,15 +60,24 @@ func newSession(s *Server, c *net.TCPConn, number uint64) *Session {
 		p := a.(*net.TCPAddr).AddrPort()
 		return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
 	}
-	_ = c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second,
-		Count: int(vanished/time.Second) - 1})
 	remote := unmapped(c.RemoteAddr())
-	return &Session{server: s, control: makeControl(c), number: number, remote: remote, Peer: remote.Addr(),
-		Local: unmapped(c.LocalAddr()), opened: make(chan struct{})}
+	x := &Session{server: s, control: makeControl(c), number: number, remote: remote, Peer: remote.Addr(),
+		Local: unmapped(c.LocalAddr()), opened: make(chan struct{}), ending: make(chan struct{}), led: make(chan struct{})}
+	x.stopped, x.stop = context.WithCancelCause(context.Background())
+	tcp.LimitSilence(c, vanished)
+	return x
 }
 
-// Flow is the flow that the client asks for.
-func (x *Session) Flow() model.Flow { return x.flow }
+// Flows are those that the client asks for.
+func (x *Session) Flows() (list []model.Flow) {
+	for _, d := range x.directions() {
+		list = append(list, d.flow)
+	}
+	return list
+}
+
+// Streams are those of all flows.
+func (x *Session) Streams() int { return len(x.directions()) * x.asked.streams }
 
 // Timing is that of the test. An iperf3 client has no warm-up that can be told from the test, so what it omits counts.
 func (x *Session) Timing() model.Timing {
@@ -96,9 +102,10 @@ func (x *Session) greet() error {
 
 // ask learns what the client wants.
 func (x *Session) ask() error {
-	k := x.control
+	k, begun := x.control, time.Now()
 	_ = k.send(paramExchange) // an error shows when its answer is read
 	b, err := k.readJSON(mostParams)
+	x.trip = min(time.Since(begun), mostTrip)
 	var left net.Error
 	switch {
 	case errors.Is(err, errClosed) || errors.As(err, &left):
@@ -107,8 +114,17 @@ func (x *Session) ask() error {
 		return deny(codeParams, "%v", err)
 	}
 	_ = k.conn.SetReadDeadline(time.Time{})
-	if x.asked, err = readAsked(b); err == nil {
-		x.flow, err = x.asked.flow()
+	if x.asked, err = readAsked(b); err != nil {
+		return err
+	}
+	flows, err := x.asked.flows()
+	for _, f := range flows {
+		d := &direction{session: x, flow: f, accounted: make(chan struct{})}
+		if d.sends() {
+			x.down = d
+		} else {
+			x.up = d
+		}
 	}
 	return err
 }
@@ -123,133 +139,22 @@ func (x *Session) test(ctx context.Context) error {
 		return err
 	}
 	text, err := x.server.config.Run(ctx, x)
-	switch in := x.report.Receive; {
+	why := deny(codeResults, "its test was not carried out: %v", err)
+	x.beginning.Do(func() { x.ended = why; close(x.led) })
+	x.stop(why)
+	<-x.led
+	switch {
 	case x.ended != nil:
 		return x.ended
 	case err != nil:
-		return deny(codeResults, "its test has no account: %v", err)
-	case x.theirs == nil || in == nil || x.asked.udp && len(in.Missing) != x.flow.Streams:
-		return deny(codeResults, "its test has no account")
+		return why
+	}
+	for _, d := range x.directions() {
+		if !d.told() {
+			return deny(codeResults, "its test has no account")
+		}
 	}
 	return x.tell(text)
-}
-
-// free closes the sockets of the streams.
-func (x *Session) free() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.freed = true; x.sockets != nil {
-		_ = x.sockets.Close()
-	}
-	for _, stream := range x.joined {
-		_ = stream.control.conn.Close()
-	}
-}
-
-// open lets the client open its streams, and makes the end that receives.
-func (x *Session) open(ctx context.Context) (err error) {
-	o := engine.Order{Flow: x.flow, Timing: x.Timing(), Role: engine.Receive, Listen: true, Trial: 1, CPU: -1,
-		MostListed: mostLists / x.server.config.Sessions}
-	x.mu.Lock()
-	x.taken = make(chan error, x.flow.Streams)
-	x.mu.Unlock()
-	if !x.asked.udp {
-		return x.openTCP(ctx, o)
-	}
-	x.gaps = newGaps(x.flow.Streams)
-	o.Tap = func(m engine.Meter) engine.Meter {
-		return &gapMeter{Meter: m, gaps: x.gaps}
-	}
-	x.udp, err = x.server.udp.SocketsFor(thisHost{}, o, clientCodec{trial: o.Trial, wide: x.asked.wide})
-	if err != nil {
-		return err
-	}
-	x.sockets = x.udp
-	if err := x.server.turn(ctx, x); err != nil {
-		return err
-	}
-	defer x.server.endTurn(x)
-	return x.await(ctx, "UDP")
-}
-
-// openTCP opens the streams of a test over TCP. They are numbered as their connections came.
-func (x *Session) openTCP(ctx context.Context, o engine.Order) (err error) {
-	if x.tcp, err = x.server.tcp.SocketsFor(thisHost{}, o); err != nil {
-		return err
-	}
-	x.sockets = x.tcp
-	if err := x.await(ctx, "TCP"); err != nil {
-		return err
-	}
-	slices.SortFunc(x.joined, func(a, b *Session) int { return cmp.Compare(a.number, b.number) })
-	for i, stream := range x.joined {
-		conn := stream.control.conn
-		if x.asked.window > 0 {
-			_ = conn.SetReadBuffer(x.asked.window)
-		}
-		if err := x.tcp.Take(i, conn); err != nil {
-			return deny(codeStreamNot, "a stream could not be opened: %v", err)
-		}
-		x.streams = append(x.streams, engine.Stream{Local: x.Local, Remote: stream.remote})
-	}
-	return nil
-}
-
-// await has the client open its streams, and waits until all are there.
-func (x *Session) await(ctx context.Context, protocol string) error {
-	if err := x.control.send(createStreams); err != nil {
-		return err
-	}
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	for n := range x.flow.Streams {
-		select {
-		case err := <-x.taken:
-			if err != nil {
-				return deny(codeStreamNot, "a stream could not be opened: %v", err)
-			}
-		case e := <-x.control.events:
-			return e.left()
-		case <-late.C:
-			return deny(codeStreamNot, "%d of its %d streams came over %s within %v: a firewall may drop %s to port %d",
-				n, x.flow.Streams, protocol, patience, protocol, x.Local.Port())
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// join adds a connection to a test over TCP, if it still wants one.
-func (x *Session) join(stream *Session) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.freed || x.asked.udp || x.taken == nil || len(x.joined) == x.flow.Streams {
-		return false
-	}
-	_ = stream.control.conn.SetReadDeadline(time.Time{})
-	x.joined = append(x.joined, stream)
-	x.taken <- nil // it has room for all streams
-	return true
-}
-
-// take opens a stream for somebody at the client's address, and answers. It returns what reached the stream's socket for
-// others.
-func (x *Session) take(b []byte, from netip.AddrPort) []udp.Stray {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	n := len(x.streams)
-	if x.freed || n == x.flow.Streams || slices.ContainsFunc(x.streams, func(s engine.Stream) bool { return s.Remote == from }) {
-		return nil
-	}
-	strays, err := x.udp.Take(n, x.Local, from)
-	if err == nil {
-		reply := replyTo(b)
-		err = x.udp.Tell(n, reply[:])
-	}
-	x.streams = append(x.streams, engine.Stream{Local: x.Local, Remote: from})
-	x.taken <- err // it has room for all streams
-	return strays
 }
 
 // left says why a client in a test is served no more.
@@ -266,48 +171,82 @@ func (e event) left() error {
 	return deny(codeUnknown, "it sent state %d, which no iperf3 client sends then", e.state)
 }
 
-// lead has the client send until it says that it is done, and takes its results.
-func (x *Session) lead(stopped <-chan struct{}) error {
-	k, begun := x.control, time.Now()
-	if err := k.write([]byte{byte(testStart), byte(testRunning)}); err != nil {
-		return err
-	}
-	sends := sending{asked: x.asked}
+// begin tells the client that the test runs, and follows it until it is over. Calls after the first do nothing.
+func (x *Session) begin() {
+	x.beginning.Do(func() {
+		err := x.control.write([]byte{byte(testStart), byte(testRunning)})
+		go func() {
+			defer close(x.led)
+			if err == nil {
+				err = x.await()
+			}
+			close(x.ending)
+			if err == nil {
+				err = x.exchange()
+			}
+			x.ended = err
+		}()
+	})
+}
+
+// await returns when the client says that it is done.
+func (x *Session) await() error {
+	begun, sends := time.Now(), sending{asked: x.asked}
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
-	for running := true; running; {
+	for {
 		select {
-		case e := <-k.events:
+		case e := <-x.control.events:
 			if e.err != nil || e.state != testEnd {
 				return e.left()
 			}
-			running = false
+			x.duration = time.Since(begun)
+			return nil
 		case now := <-look.C:
-			if err := sends.problem(x.sockets.Count().Heard, now.Sub(begun)); err != nil {
+			if x.up == nil {
+				continue
+			}
+			if err := sends.problem(x.up.sockets.Count().Heard, now.Sub(begun)); err != nil {
 				return err
 			}
-		case <-stopped:
-			return deny(codeRanLong, "it sent for longer than it asked for")
+		case <-x.stopped.Done():
+			return context.Cause(x.stopped)
 		}
 	}
-	x.duration = time.Since(begun)
-	if err := k.send(exchangeResults); err != nil {
+}
+
+// exchange takes the client's results.
+func (x *Session) exchange() error {
+	if err := x.control.send(exchangeResults); err != nil {
 		return err
 	}
-	b, err := k.readJSON(mostResults)
+	b, err := x.control.readJSON(mostResults)
 	var r results
 	if err == nil {
-		r, err = readResults(b, x.flow.Streams)
+		r, err = readResults(b, x.Streams())
 	}
 	if err != nil {
 		return deny(codeResults, "its results: %v", err)
 	}
-	if !x.asked.udp {
-		x.arrive(r, stopped)
+	if x.up != nil && !x.asked.udp {
+		x.up.arrive(x.up.of(r.Streams))
 	}
 	x.theirs = &r
 	return nil
 }
+
+// said are the client's results; nil if it has not told them.
+func (x *Session) said() *results {
+	select {
+	case <-x.led:
+		return x.theirs
+	default:
+		return nil
+	}
+}
+
+// errLong stops a test that does not end.
+var errLong = deny(codeRanLong, "it went on for longer than it asked for")
 
 // longestSilence of a client that should send is that of iperf3's own server.
 const longestSilence = 2 * time.Minute
@@ -339,53 +278,36 @@ func (s *sending) problem(heard uint64, after time.Duration) error {
 	return nil
 }
 
-// quiet is how long nothing comes over TCP until what the client still said that it sent is not waited for.
-const quiet = 500 * time.Millisecond
+var versionText = regexp.MustCompile(`^[0-9A-Za-z.+~-]{1,24}$`)
 
-// arrive waits until all that the client sent over TCP has come. Then no more is read.
-func (x *Session) arrive(r results, stopped <-chan struct{}) {
-	var sent, before uint64
-	for _, s := range r.Streams {
-		sent += uint64(s.Bytes)
+// program names the client.
+func (x *Session) program() string {
+	if versionText.MatchString(x.asked.version) {
+		return "iperf3 " + x.asked.version
 	}
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for last, cut := time.Now(), false; before < sent && time.Since(last) < quiet && !cut; {
-		if n := x.sockets.Count().Heard; n > before {
-			before, last = n, time.Now()
-		}
-		select {
-		case <-tick.C:
-		case <-stopped:
-			cut = true
-		}
-	}
-	for i, stream := range x.joined {
-		x.segments = append(x.segments, x.tcp.Segments(i))
-		_ = stream.control.conn.CloseRead()
-	}
+	return "iperf3"
 }
 
-// tell gives the client this side's figures: of each stream what did not come of all that was sent.
+// tell gives the client this side's figures, those of the run.
 func (x *Session) tell(text string) error {
-	r := results{CPU: 100 * x.report.CPU.ThreadRatio, HasRetransmits: -1}
+	r := results{HasRetransmits: -1}
 	if x.asked.output {
 		r.Output = text
 	}
-	in, none, seconds := x.report.Receive, count(0), x.duration.Seconds()
-	for i, id := range streamIDs(x.flow.Streams) {
-		one := streamResult{ID: id, Retransmits: -1, OmittedErrors: &none, OmittedPackets: &none, End: &seconds}
-		switch {
-		case x.asked.udp:
-			one.Packets, one.Jitter = count(x.sent.Streams[i]), in.Tally.JitterNanos/1e9
-			one.Errors = min(count(in.Missing[i].Packets), one.Packets)
-			one.Bytes = (one.Packets - one.Errors) * count(x.flow.PayloadBytes)
-		case x.flow.Streams == 1:
-			one.Bytes = count(in.Tally.Bytes)
-		default:
-			one.Bytes = count(in.TCP.PerStream[i].ReceivedBytes)
+	none, seconds := count(0), x.duration.Seconds()
+	for _, d := range x.directions() {
+		r.CPU = max(r.CPU, 100*d.report.CPU.ThreadRatio)
+		if d.sends() {
+			r.HasRetransmits = 0
 		}
-		r.Streams = append(r.Streams, one)
+		if tcp := d.report.Send; tcp != nil && tcp.TCP != nil {
+			r.HasRetransmits, r.Congestion = 1, tcp.TCP.Control
+		}
+		r.Streams = append(r.Streams, d.own()...)
+	}
+	for i, id := range streamIDs(len(r.Streams)) {
+		s := &r.Streams[i]
+		s.ID, s.OmittedErrors, s.OmittedPackets, s.End = id, &none, &none, &seconds
 	}
 	if err := x.control.sendJSON(r); err != nil {
 		return err

@@ -185,45 +185,32 @@ func replyTo(b []byte) [4]byte {
 	return [4]byte{0x36, 0x37, 0x38, 0x39}
 }
 
-// codec is the header of the datagrams to a server. Those from a server name no trial, as those of its clients. What a server makes of the time is the jitter, for which only
-// differences count. So the seconds hold pelt's magic and trial, by which the near kernel knows the flow's packets, and
-// the microseconds hold the time. They are 1 s at least: then a server whose clock reads less than these "seconds"
-// subtracts without a borrow. The magic is more than any clock shows before the year 2054.
-type codec struct{}
-
-// Put writes the header.
-func (codec) Put(b []byte, h engine.Header) {
-	const second = 1_000_000
-	_ = b[headerBytes-1]
-	binary.BigEndian.PutUint32(b, engine.Magic<<16|uint32(h.Trial))
-	binary.BigEndian.PutUint32(b[4:], uint32(second+h.SendNanos/1000%(1<<32-second)))
-	binary.BigEndian.PutUint32(b[8:], uint32(h.Sequence+1))
-}
-
-// Parse reads a header that Put wrote.
-func (codec) Parse(b []byte) (h engine.Header, ok bool) {
-	if len(b) < headerBytes || binary.BigEndian.Uint16(b) != engine.Magic {
-		return h, false
-	}
-	sequence := binary.BigEndian.Uint32(b[8:])
-	if sequence == 0 {
-		return h, false
-	}
-	return engine.Header{Trial: binary.BigEndian.Uint16(b[2:]), Sequence: uint64(sequence) - 1,
-		SendNanos: uint64(binary.BigEndian.Uint32(b[4:])) * 1000}, true
-}
-
-// clientCodec is the header of the datagrams of a client. They name no trial: they are told by the stream's socket.
-type clientCodec struct {
+// codec is the header of the datagrams. Those of an iperf3 peer name no trial: they are told by the stream's socket.
+//
+// What a peer makes of the time is the jitter, for which only differences count. So in what pelt sends the seconds hold
+// its magic and trial, by which the near kernel knows the flow's packets, and the microseconds hold the time. They are
+// 1 s at least: then a peer whose clock reads less than these "seconds" subtracts without a borrow. The magic is more
+// than any clock shows before the year 2054.
+type codec struct {
 	trial uint16
 	wide  bool // the sequence is a u64
 }
 
-// Put writes nothing: pelt does not send in a client's name.
-func (clientCodec) Put([]byte, engine.Header) {}
+// Put writes the header.
+func (c codec) Put(b []byte, h engine.Header) {
+	const second = 1_000_000
+	_ = b[headerBytes-1]
+	binary.BigEndian.PutUint32(b, engine.Magic<<16|uint32(h.Trial))
+	binary.BigEndian.PutUint32(b[4:], uint32(second+h.SendNanos/1000%(1<<32-second)))
+	if c.wide {
+		binary.BigEndian.PutUint64(b[8:], h.Sequence+1)
+	} else {
+		binary.BigEndian.PutUint32(b[8:], uint32(h.Sequence+1))
+	}
+}
 
-// Parse reads a client's header.
-func (c clientCodec) Parse(b []byte) (h engine.Header, ok bool) {
+// Parse reads a header of either side.
+func (c codec) Parse(b []byte) (h engine.Header, ok bool) {
 	if len(b) < headerBytes || c.wide && len(b) < headerBytes+4 {
 		return h, false
 	}

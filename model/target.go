@@ -42,6 +42,17 @@ func IperfServer(target string) (server string, ok bool) {
 // IperfClient begins the target of a run that an iperf3 client asked for; its address stands behind.
 const IperfClient = "iperf3-client://"
 
+// IperfNode is the node of a target's path that runs iperf3; "" if none does.
+func IperfNode(target string) string {
+	if _, ok := IperfServer(target); ok {
+		return Receiver
+	}
+	if strings.HasPrefix(target, IperfClient) {
+		return Sender
+	}
+	return ""
+}
+
 // checkIperf refuses what an iperf3 server cannot do.
 func (p Plan) checkIperf() error {
 	if _, ok := IperfServer(p.Target); !ok {

@@ -15,9 +15,8 @@ import (
 	"pelt/observe"
 )
 
-// openIperf makes a site of this host and an iperf3 server. The agent of the server's node is in this process, too: it
-// has no sockets, and reports what the server says when a trial is over.
-func openIperf(ctx context.Context, server string, p model.Plan, o Options) (_ *site, err error) {
+// openIperf makes a site of this host and an iperf3 server.
+func openIperf(ctx context.Context, server string, p model.Plan, o Options) (*site, error) {
 	host, port, err := model.HostPort(server)
 	if err != nil {
 		return nil, err
@@ -34,25 +33,43 @@ func openIperf(ctx context.Context, server string, p model.Plan, o Options) (_ *
 		return nil, refuse("--rate", "%v is a public address, and an iperf3 server cannot say that a path is overloaded; "+
 			"want a rate that the path carries", far.Addr())
 	}
-	s := &site{engine: p.Engine, noXDP: "an iperf3 server takes what sockets send", silent: "it runs iperf3 and not pelt"}
+	s := &site{engine: p.Engine, noXDP: "an iperf3 server takes what sockets send"}
 	s.nodes = []node{{name: model.Sender, end: true},
 		{name: model.Receiver, end: true, address: func(int) netip.Addr { return far.Addr() }}}
 	client := iperf3.NewClient(far)
 	s.onClose(client.Close)
-	way := reaching(far.Addr())
-	near, _ := s.agentHere(model.Sender, plainHost{}, o, nil, way)
-	near.Watch = watchOf(observe.Observer{Do: plainHost{}.Do, Kernel: s.kernelOfThisMachine(), Iperf: true}, way)
-	near.Engines = map[string]engine.Engine{"udp": client.Near(model.UDP), "tcp": client.Near(model.TCP)}
-	there := fleet.AgentConfig{Node: model.Receiver, Host: plainHost{}, Version: o.Version,
-		Engines: map[string]engine.Engine{"udp": client.Far(model.UDP), "tcp": client.Far(model.TCP)},
-		Facts:   func() model.Host { return model.Host{Name: "iperf3", Address: far.String()} }}
-	if isOwn(far.Addr()) {
-		there.Watch = near.Watch // the server's kernel is this one
+	return s, s.joinIperf(ctx, o, iperfPeer{model.Receiver, far.Addr(), far.String()},
+		map[string]engine.Engine{"udp": client.Near(model.UDP), "tcp": client.Near(model.TCP)},
+		map[string]engine.Engine{"udp": client.Far(model.UDP), "tcp": client.Far(model.TCP)})
+}
+
+// iperfPeer is the end of a site that runs iperf3.
+type iperfPeer struct {
+	node    string
+	address netip.Addr
+	shown   string
+}
+
+// joinIperf joins this host, and the node of a peer that runs iperf3. The agent of that node is in this process, too: it
+// has no sockets, and reports what the peer says when a trial is over. After an error the site is closed.
+func (s *site) joinIperf(ctx context.Context, o Options, peer iperfPeer, near, far map[string]engine.Engine) error {
+	s.silent, s.peer = "it runs iperf3 and not pelt", peer.node
+	here, way := model.Sender, reaching(peer.address)
+	if peer.node == here {
+		here = model.Receiver
 	}
-	if err := s.join(ctx, o, []fleet.AgentConfig{near, there}); err != nil {
-		return nil, errors.Join(err, s.Close())
+	own, _ := s.agentHere(here, plainHost{}, o, nil, way)
+	own.Watch = watchOf(observe.Observer{Do: plainHost{}.Do, Kernel: s.kernelOfThisMachine(), Iperf: true}, way)
+	own.Engines = near
+	there := fleet.AgentConfig{Node: peer.node, Host: plainHost{}, Version: o.Version, Engines: far,
+		Facts: func() model.Host { return model.Host{Name: "iperf3", Address: peer.shown} }}
+	if isOwn(peer.address) {
+		there.Watch = own.Watch // the peer's kernel is this one
 	}
-	return s, nil
+	if err := s.join(ctx, o, []fleet.AgentConfig{own, there}); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return nil
 }
 
 // isOwn reports whether an address is one of this host's.

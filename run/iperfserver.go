@@ -64,9 +64,9 @@ func (s *iperfServer) admit(x *iperf3.Session, under []*iperf3.Session) error {
 	if err := limits.Admit(nil, x.Timing()); err != nil {
 		return iperf3.TooLong(err)
 	}
-	flows, streams := []model.Flow{x.Flow()}, x.Flow().Streams
+	flows, streams := x.Flows(), x.Streams()
 	for _, other := range under {
-		flows, streams = append(flows, other.Flow()), streams+other.Flow().Streams
+		flows, streams = append(flows, other.Flows()...), streams+other.Streams()
 	}
 	if err := limits.Admit(flows, model.Timing{}); err != nil {
 		return iperf3.TooFast(err)
@@ -79,11 +79,12 @@ func (s *iperfServer) admit(x *iperf3.Session, under []*iperf3.Session) error {
 
 // planOf is the plan of a client's test: one trial, of which every second is told.
 func planOf(x *iperf3.Session) model.Plan {
-	f := x.Flow()
+	flows := x.Flows()
+	payload := model.Number(float64(flows[0].PayloadBytes))
 	return model.Plan{Format: model.PlanFormat, Command: "soak", Target: model.IperfClient + x.Peer.String(),
-		Flows: []model.Flow{f}, Timing: x.Timing(), Engine: "udp",
+		Flows: flows, Timing: x.Timing(), Engine: "udp",
 		Drops:   model.DropsOff, // the kernel's watch knows packets by pelt's header: counters alone tell of these
-		Factors: []model.Factor{{Knob: "payload_bytes", Levels: []model.Value{model.Number(float64(f.PayloadBytes))}}},
+		Factors: []model.Factor{{Knob: "payload_bytes", Levels: []model.Value{payload}}},
 		Design:  model.Design{Repeats: 1, Seed: 1}}
 }
 
@@ -113,24 +114,13 @@ type caller struct {
 	kernel  *observe.Kernel
 }
 
-// open makes a site of the client and this host. The agent of the client's node is in this process, too: it has no
-// sockets, and reports what the client says.
+// open makes a site of the client and this host.
 func (c *caller) open(ctx context.Context, p model.Plan, o Options) (*site, error) {
-	peer := c.session.Peer
-	s := &site{engine: p.Engine, noXDP: "an iperf3 client sends through sockets", silent: "it runs iperf3 and not pelt",
-		kernel: c.kernel}
+	x := c.session
+	s := &site{engine: p.Engine, noXDP: "an iperf3 client sends and takes packets through sockets", kernel: c.kernel}
 	s.nodes = []node{{name: model.Sender, end: true},
-		{name: model.Receiver, end: true, address: func(int) netip.Addr { return c.session.Local.Addr() }}}
-	near, _ := s.agentHere(model.Receiver, plainHost{}, o, nil, reaching(peer))
-	near.Engines = map[string]engine.Engine{string(c.session.Flow().Protocol): c.session.Near()}
-	there := fleet.AgentConfig{Node: model.Sender, Host: plainHost{}, Version: o.Version,
-		Engines: map[string]engine.Engine{string(c.session.Flow().Protocol): c.session.Far()},
-		Facts:   func() model.Host { return model.Host{Name: "iperf3", Address: peer.String()} }}
-	if isOwn(peer) {
-		there.Watch = near.Watch // the client's kernel is this one
-	}
-	if err := s.join(ctx, o, []fleet.AgentConfig{near, there}); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+		{name: model.Receiver, end: true, address: func(int) netip.Addr { return x.Local.Addr() }}}
+	near, far := x.Near(), x.Far()
+	return s, s.joinIperf(ctx, o, iperfPeer{model.Sender, x.Peer, x.Peer.String()},
+		map[string]engine.Engine{near.Name(): near}, map[string]engine.Engine{far.Name(): far})
 }

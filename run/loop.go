@@ -193,7 +193,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 		case p.Cores != nil:
 			r.event(Event{Cores: &Cores{number, r.site.hostOf(p.Agent), p.AtS, p.Cores}})
 			return
-		case r.site.silent != "" && p.Agent != r.site.nodes[0].agent.ID:
+		case r.site.silent != "" && p.Agent == r.site.end(r.site.peer).agent.ID:
 			return // it has nothing to tell yet
 		case p.Counts == nil:
 			r.event(Event{Progress: &TrialProgress{Number: number, Sample: p}})

@@ -49,7 +49,8 @@ type site struct {
 	mtus     []model.PathMTU // of the plan's flows, once they are searched
 	// unheard is how long ends that meet nobody go on: nothing came through when these were searched; else 0.
 	unheard time.Duration
-	silent  string          // why the far end answers no probes and reports nothing during a trial; "": it does
+	silent  string          // why the peer answers no probes and reports nothing during a trial; "": it does
+	peer    string          // then its node
 	kernel  *observe.Kernel // watches this machine's drops; nil until used
 }
 

@@ -344,7 +344,7 @@ var chineseSentences = map[string]string{
 	"watched.off":      `在{node}观测：只有计数器[，因为{why}]。` + zhWatchedLess,
 	"watched.none":     `没有观测{node}[，因为{why}]。那里的情况未知。` + zhWatchedLess,
 	"watched.other":    `在{node}观测：{mode}[，因为{why}]。` + zhWatchedLess,
-	"reported":         `接收端的 {program} 报告了收到多少。[它少算了 {lost_packets:tail} 个丢包：它们在它看到的最后一个包之后发送。]`,
+	"reported":         `{node}的 {program} 报告了收到多少。[它少算了 {lost_packets:tail} 个丢包：它们在它看到的最后一个包之后发送。]`,
 
 	"known.exact-seq":   `逐包`,
 	"known.exact-count": `专用计数器`,
@@ -423,7 +423,7 @@ var chineseSentences = map[string]string{
 	"flood.ndr":      `查找不丢包的最高速率：`,
 	"repeats.spread": `各次重复最多相差 {spread_ratio}{where}[：第 {trial} 次试验丢包 {loss_ratio:worst}，其余几乎不丢]。`,
 	"repeats.more":   `加 --repeats {repeats_count} 再运行一次[，约需 {time}]。`,
-	"reported.sent":  `接收端的 {program} 报告了它发送的数量。`,
+	"reported.sent":  `{node}的 {program} 报告了它发送的数量。`,
 	"trials.left":    `{trials_count} 次试验中有 {left_count} 次不计入，因为没有按要求运行。`,
 	"lab.cores":      `实验环境的所有节点共用一台机器，所以每秒包数的瓶颈可能是这台机器。`,
 	"engine.frames":  `XDP 帧绕过{where}的包过滤、队列和套接字缓冲区；要一并测试请用 --engine udp。`,

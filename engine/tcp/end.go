@@ -31,6 +31,7 @@ type end struct {
 	held    *atomic.Int64 // of the engine: connections that are kept
 	message []byte        // what a sender writes
 	greet   func(stream int, conn net.Conn) error
+	foreign bool // the peer is no pelt, and ends the test
 
 	listener      *listener // nil on a dialing end
 	release       func() error
@@ -428,6 +429,19 @@ func (e *end) interrupt() {
 	}
 }
 
+// longestOrphan is how long a closed sender's queue may wait for a peer that is gone.
+const longestOrphan = 3 * time.Second
+
+// LimitSilence closes a connection whose peer has answered nothing for a while. On Linux that holds for what was sent,
+// too; elsewhere for an idle connection only.
+func LimitSilence(c *net.TCPConn, d time.Duration) {
+	_ = c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second,
+		Count: max(int(d/time.Second)-1, 1)})
+	if raw, err := c.SyscallConn(); err == nil {
+		limitUnanswered(raw, d)
+	}
+}
+
 // Close frees the connections and, with the last listening end, the port.
 func (e *end) Close() error {
 	e.mu.Lock()
@@ -442,7 +456,7 @@ func (e *end) Close() error {
 			// port for a minute, no sender that goes on with what it had queued.
 			s.conn.SetLinger(0)
 		} else {
-			limitOrphan(s.raw)
+			limitUnanswered(s.raw, longestOrphan)
 		}
 		if err := s.conn.Close(); err != nil && !errors.Is(err, os.ErrClosed) && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)

@@ -57,19 +57,11 @@ func (g *Engine) OpenFor(ctx context.Context, host engine.Host, order engine.Ord
 	if err := check(order); err != nil {
 		return nil, err
 	}
-	try := func() error {
-		if g.config.Loaded && order.Role == engine.Send {
-			if err := loaded(order.Flow.Controls()); err != nil {
-				return err
-			}
-		}
-		return tryOptions(order)
-	}
-	if err := host.Do(try); err != nil {
+	if err := g.try(host, order); err != nil {
 		return nil, err
 	}
 	e := g.newEnd(host, order)
-	e.greet = greet
+	e.greet, e.foreign = greet, greet != nil
 	if order.Flow.Connections != "" && order.Role == engine.Send {
 		e.opener = newOpener(e)
 	}
@@ -86,7 +78,7 @@ func (g *Engine) OpenFor(ctx context.Context, host engine.Host, order engine.Ord
 	return e, nil
 }
 
-// Sockets is the end of a flow whose peer is no pelt: its caller accepts the connections.
+// Sockets is the end of a flow whose peer is no pelt, and ends the test itself: its caller accepts the connections.
 type Sockets struct{ *end }
 
 // SocketsFor makes such an end of a host. Each stream is taken before Connect.
@@ -94,10 +86,24 @@ func (g *Engine) SocketsFor(host engine.Host, order engine.Order) (Sockets, erro
 	if err := check(order); err != nil {
 		return Sockets{}, err
 	}
-	if err := host.Do(func() error { return tryOptions(order) }); err != nil {
+	if err := g.try(host, order); err != nil {
 		return Sockets{}, err
 	}
-	return Sockets{g.newEnd(host, order)}, nil
+	e := g.newEnd(host, order)
+	e.foreign = true
+	return Sockets{e}, nil
+}
+
+// try finds out whether an order's options can be set on a host.
+func (g *Engine) try(host engine.Host, order engine.Order) error {
+	return host.Do(func() error {
+		if g.config.Loaded && order.Role == engine.Send {
+			if err := loaded(order.Flow.Controls()); err != nil {
+				return err
+			}
+		}
+		return tryOptions(order)
+	})
 }
 
 // Take makes an open connection a stream, which closes it. If it cannot, the caller does.

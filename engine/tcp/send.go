@@ -37,7 +37,7 @@ func (e *end) send() error {
 	e.interrupt()
 	<-e.idle
 	e.span = span
-	if span.complete && e.greet != nil {
+	if span.complete && e.foreign {
 		return nil
 	}
 	if span.complete {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -231,14 +232,10 @@ func outstanding(raw syscall.RawConn) (n int, known bool) {
 	return n, err == nil
 }
 
-// orphanMillis is how long a closed sender's queue may wait for a peer that is
-// gone; the kernel would try for minutes (tcp_orphan_retries).
-const orphanMillis = 3000
-
-// limitOrphan bounds what the kernel goes on with after close.
-func limitOrphan(raw syscall.RawConn) {
+// limitUnanswered bounds how long the kernel tries to reach a peer that answers nothing; else that takes minutes.
+func limitUnanswered(raw syscall.RawConn, d time.Duration) {
 	control(raw, func(fd int) error {
-		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, orphanMillis)
+		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
 	})
 }
 

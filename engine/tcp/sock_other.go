@@ -5,6 +5,7 @@ package tcp
 import (
 	"net"
 	"syscall"
+	"time"
 
 	"pelt/engine"
 	"pelt/engine/tcpinfo"
@@ -43,6 +44,6 @@ func broken(syscall.RawConn) error { return nil }
 
 func outstanding(syscall.RawConn) (n int, known bool) { return 0, false }
 
-func limitOrphan(syscall.RawConn) {}
+func limitUnanswered(syscall.RawConn, time.Duration) {}
 
 func pathMTU(syscall.RawConn) int { return 0 }

@@ -37,8 +37,10 @@ func (e *end) transfer(s *stream) error {
 		}
 		s.writes.Add(1)
 	}
-	if err := s.conn.CloseWrite(); err != nil {
-		return unlessStopped(err)
+	if !e.foreign {
+		if err := s.conn.CloseWrite(); err != nil {
+			return unlessStopped(err)
+		}
 	}
 	if all, err := e.awaitAcked(s); !all {
 		return err
