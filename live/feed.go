@@ -109,7 +109,7 @@ func (f *Feed) next(t run.TrialStarted) {
 	f.number, f.total, f.before, f.flows = t.Number, t.Total, map[end]total{}, map[string]Ends{}
 	var flows []Ends
 	for _, flow := range t.Flows {
-		one := Ends{flow.Name, flow.Protocol, flow.From, flow.To}
+		one := Ends{flow.Name, flow.Protocol, flow.From, flow.To, model.IperfNode(f.doc.Plan.Target)}
 		flows, f.flows[flow.Name] = append(flows, one), one
 	}
 	f.Stream.Publish(Event{Next: &Next{Number: t.Number, Trials: t.Total, Setting: view.Setting(t.Trial),

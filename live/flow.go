@@ -112,6 +112,12 @@ func (f *flow) node(side int) string {
 	return node
 }
 
+// mute reports whether the ends at one side tell nothing while the trial runs.
+func (f *flow) mute(side int) bool {
+	p := f.parts[0]
+	return p.Silent != "" && p.at(side) == p.Silent
+}
+
 // at is the node of one end.
 func (e Ends) at(side int) string {
 	if side == sends {
@@ -171,22 +177,29 @@ func (f *flow) silent(side int, newest time.Time) (list []*part, since time.Dura
 // longestName is how many columns of a node's name a line of progress has.
 const longestName = 24
 
-// status tells what a flow sends and what arrives, in parts of which the first matters most; nothing before both are
-// known.
+// status tells what a flow sends and what arrives, in parts of which the first matters most; nothing before all is known
+// that ends tell.
 func (n *Now) status(f *flow, at time.Time) []string {
 	at = f.newest(at, n.Next)
-	name, sent, received := plain.Cut(plain.Text(f.name), longestName), f.told(sends, at), f.told(receives, at)
-	if sent == "" || received == "" {
+	name := plain.Cut(plain.Text(f.name), longestName)
+	var rates []string
+	for side := range f.sums {
+		if f.mute(side) {
+			continue
+		}
+		rates = append(rates, f.told(side, at))
+	}
+	if slices.Contains(rates, "") {
 		return nil
 	}
 	if len(f.parts) == 1 {
-		return []string{name + ": " + sent + ", " + received}
+		return []string{name + ": " + strings.Join(rates, ", ")}
 	}
 	way := "from"
 	if f.node(receives) == receivers {
 		way = "to"
 	}
-	all := []string{fmt.Sprintf("%s %s %d receivers: %s, %s", name, way, len(f.parts), sent, received)}
+	all := []string{fmt.Sprintf("%s %s %d receivers: %s", name, way, len(f.parts), strings.Join(rates, ", "))}
 	if silent, since := f.silent(receives, at); len(silent) > 0 && len(silent) < len(f.parts) {
 		all = append(all, fmt.Sprintf("(%d not heard for %.0f s: %s)", len(silent), whole(since), f.named(silent[0])))
 	}
@@ -202,6 +215,9 @@ func (n *Now) quiet(at time.Time) map[string]time.Duration {
 	for _, f := range n.flows {
 		newest := f.newest(at, n.Next)
 		for side := range f.sums {
+			if f.mute(side) {
+				continue
+			}
 			_, count, _ := f.sum(side, newest)
 			if silent, since := f.silent(side, newest); count == 0 && len(silent) > 0 {
 				list[plain.Cut(plain.Text(f.name), longestName)+": "+f.side(side)] = since

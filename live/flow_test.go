@@ -25,8 +25,8 @@ func star(receivers int, name string) (n *Now, at time.Time) {
 	next := Next{Number: 3, Trials: 12, MeasuredSeconds: 6, LeftSeconds: 20,
 		Setting: strings.Repeat("a long setting ", 9)}
 	for i := 1; i <= receivers; i++ {
-		next.Flows = append(next.Flows, Ends{fmt.Sprintf("up/%d", i), model.UDP, model.Sender,
-			fmt.Sprintf("receiver-%s%d", name, i)})
+		next.Flows = append(next.Flows, Ends{Name: fmt.Sprintf("up/%d", i), Protocol: model.UDP, From: model.Sender,
+			To: fmt.Sprintf("receiver-%s%d", name, i)})
 	}
 	take(Event{Next: &next})
 	at = at.Add(2 * time.Second)
@@ -134,7 +134,7 @@ func TestStatus(t *testing.T) {
 		for _, word := range words[1:] {
 			name, value, silent := strings.Cut(word, "=")
 			way, number, many := strings.Cut(name, "/")
-			f := Ends{name, model.UDP, model.Sender, model.Receiver}
+			f := Ends{Name: name, Protocol: model.UDP, From: model.Sender, To: model.Receiver}
 			if many {
 				f.To = "receiver-" + number
 			}
@@ -187,6 +187,23 @@ func (w *writes) all() []string {
 	return slices.Clone(w.list)
 }
 
+// TestSilentPeer: of an end that tells nothing while a trial runs nothing is said, also not that it is not heard.
+func TestSilentPeer(t *testing.T) {
+	n, at := &Now{}, time.Unix(1000, 0)
+	n.Take(Event{ID: 1, Time: at, Next: &Next{Number: 1, Trials: 1, MeasuredSeconds: 20, Flows: []Ends{
+		{Name: "down", Protocol: model.UDP, From: "receiver", To: "sender", Silent: "receiver"}}}})
+	for id := range uint64(10) {
+		at = at.Add(time.Second)
+		n.Take(Event{ID: id + 2, Time: at, Sample: &Sample{Metric: "receive_pps", Flow: "down", AtS: float64(id + 1), Value: 300}})
+	}
+	if told := n.status(n.flows[0], at); !slices.Equal(told, []string{"down: 300 pps received"}) {
+		t.Errorf("status %q", told)
+	}
+	if quiet := n.quiet(at); len(quiet) > 0 {
+		t.Errorf("not heard: %v", quiet)
+	}
+}
+
 // TestRedraws: a terminal is drawn four times a second at most, however many samples come, and goes on without any.
 func TestRedraws(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -198,7 +215,7 @@ func TestRedraws(t *testing.T) {
 			close(done)
 		}()
 		stream.Publish(Event{Next: &Next{Number: 1, Trials: 1, MeasuredSeconds: 20,
-			Flows: []Ends{{"up", model.UDP, "sender", "receiver"}}}})
+			Flows: []Ends{{Name: "up", Protocol: model.UDP, From: "sender", To: "receiver"}}}})
 		for i := range 1000 { // five seconds
 			time.Sleep(5 * time.Millisecond)
 			for _, metric := range []string{"send_pps", "receive_pps"} {

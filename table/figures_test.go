@@ -119,6 +119,14 @@ func TestFigures(t *testing.T) {
 		add("a soak's window "+g.Name(), g.Rows)
 	}
 
+	// The sender is no pelt, and tells its sum only.
+	untold := *soak
+	untold.Results = []model.Result{{State: model.Valid, Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP,
+		Attempted: 200, Received: 200, PayloadBytes: 100}}, Series: []model.Series{series("receive_pps", 100, 100)}}}
+	for _, g := range By(Windows(Rows(&untold)[0], []float64{1}), KeyOf("window_s")) {
+		add("a window of a soak whose sender tells its sum only, "+g.Name(), g.Rows)
+	}
+
 	star := model.FlowResult{Name: "up", Protocol: model.UDP, PayloadBytes: 100, DurationS: 1, Attempted: 300,
 		Received: 250, Lost: 50,
 		SendPPS: 300, ReceivePPS: 250, GoodputBPS: 200e3, Receivers: []model.ReceiverShare{{Node: "receiver-1",

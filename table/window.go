@@ -45,6 +45,12 @@ func Windows(r Row, cuts []float64) []Row {
 		f.SendGoodputBPS, f.LossRatio = f.SendPPS*bits, min(1, max(0, missing/f.SendPPS))
 		f.Attempted, f.Lost = packets(f.SendPPS*f.DurationS), packets(missing*f.DurationS)
 		f.Received = f.Attempted - min(f.Lost, f.Attempted)
+		if len(sent.Values) == 0 { // a sender that is no pelt tells its sum only
+			f.Received = packets(f.ReceivePPS * f.DurationS)
+			if f.Attempted = f.Received; whole {
+				f.LossRatio = 0
+			}
+		}
 		r.Window, r.Flow = &w, &f
 		out = append(out, r)
 	}
