@@ -86,7 +86,7 @@ func TestIperfSocketBuffer(t *testing.T) {
 	t.Errorf("%d lost: %+v", f.Lost, f.Ledger)
 }
 
-// TestIperfNearBuffer: a receive buffer of 64 kB at the near end has no room for what an iperf3 server on another host
+// TestIperfNearBuffer: a receive buffer of a few packets at the near end has no room for what an iperf3 server on another host
 // sends. The account names each packet that this host's socket dropped.
 func TestIperfNearBuffer(t *testing.T) {
 	testenv.Root(t)
