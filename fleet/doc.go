@@ -28,8 +28,8 @@
 //
 // Each verb is a row of the table orders. A message is decoded by one strict decoder and
 // checked by its own type (check, clamp) where it enters; nothing behind that checks again.
-// A trial's life is make, a do for each of engine.Steps, account and release, with heartbeats
-// beside; stop cuts it.
+// A trial's life is make (an agent's parts), do (once for each of engine.Steps, for all
+// parts at once), account (what they measured) and release; stop cuts it.
 //
 // # Liveness
 //

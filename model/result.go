@@ -467,7 +467,7 @@ type Check struct {
 
 // Finding is one thing that a run shows, as files keep it. Readers of files get Text; nothing reads it back.
 type Finding struct {
-	Code    string            `json:"code"`            // docs/words.md lists them
+	Code    string            `json:"code"`            // finding/words.go has their sentences
 	Level   string            `json:"level,omitempty"` // answer, fact, doubt, next, setup
 	Numbers []FindingNumber   `json:"numbers"`
 	Words   map[string]string `json:"words,omitempty"`
