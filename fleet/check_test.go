@@ -280,7 +280,7 @@ func FuzzOrders(f *testing.F) {
 
 func TestCode(t *testing.T) {
 	seen := map[string]bool{}
-	for text := range strings.SplitSeq(words, "\n\n") {
+	for text := range strings.SplitSeq(codeWords, "\n\n") {
 		list := strings.Fields(text)
 		if len(list) < 256 {
 			t.Errorf("a list has %d words", len(list))

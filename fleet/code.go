@@ -6,19 +6,21 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+
+	"pelt/words"
 )
 
 const maxCode = 64 // bytes
 
-// words are the animals and the colours of codes: short, unlike each other when spoken, none
+// codeWords are the animals and the colours of codes: short, unlike each other when spoken, none
 // offensive. Each list has at least 256; adding some is fine, taking some is not.
 //
 //go:embed words.txt
-var words string
+var codeWords string
 
 // NewCode makes a random code such as tiger-42-amber: about 22.8 bits.
 func NewCode() (string, error) {
-	first, second, _ := strings.Cut(words, "\n\n")
+	first, second, _ := strings.Cut(codeWords, "\n\n")
 	a, c := strings.Fields(first), strings.Fields(second)
 	var pick [3]int
 	for i, n := range []int{len(a), 90, len(c)} {
@@ -36,7 +38,7 @@ func tidyCode(code string) ([]byte, error) {
 	between := func(r rune) bool { return r == ' ' || r == '-' || r == '\t' }
 	text := strings.Join(strings.FieldsFunc(strings.ToLower(code), between), "-")
 	if text == "" || len(text) > maxCode {
-		return nil, fmt.Errorf("code %q: want one such as tiger-42-amber, as pelt serve prints it", code)
+		return nil, words.Errorf("code %q: want one such as tiger-42-amber, as pelt serve prints it", code)
 	}
 	return []byte(text), nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pelt/model"
+	"pelt/words"
 )
 
 // Controller gives orders to the agents of one hub, or of two. That of a fleet may run trials beside each other,
@@ -153,11 +154,11 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 	defer cancel()
 	answer, err := l.request(ctx, helloSubject, nil)
 	if errors.Is(err, errNobody) {
-		return fmt.Errorf("%s: a `pelt hub` listens there, which is no end of a test: "+
+		return words.Errorf("%s: a `pelt hub` listens there, which is no end of a test: "+
 			"name its hosts as fleet:FROM..TO, and give --hub %s", where, withoutUsualPort(l.addr))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: it let this host in, and did not tell what it can do: %w", where, err)
+		return words.Errorf("%s: it let this host in, and did not tell what it can do: %w", where, err)
 	}
 	info, err := c.decodeHello(answer, where)
 	if err != nil {
@@ -198,10 +199,10 @@ func (c *Controller) decodeHello(answer []byte, where string) (AgentInfo, error)
 	info, err := decode[AgentInfo](answer[:min(len(answer), mostHello)])
 	model.Clamp(&info)
 	if err == nil && !model.IsHostName(info.ID) {
-		err = fmt.Errorf("no agent can be called %.70q", info.ID)
+		err = words.Errorf("no agent can be called %.70q", info.ID)
 	}
 	if err != nil {
-		err = fmt.Errorf("%s: what it tells of itself cannot be read: %w", where, err)
+		err = words.Errorf("%s: what it tells of itself cannot be read: %w", where, err)
 	}
 	return info, err
 }
@@ -215,13 +216,13 @@ func (c *Controller) meet(l *link, info AgentInfo, node, where string) error {
 	other, known := c.member(info.ID)
 	switch {
 	case info.Observer && node != routerNode:
-		return fmt.Errorf("%sthat pelt serve only observes (--observe-only there): "+
+		return words.Errorf("%sthat pelt serve only observes (--observe-only there): "+
 			"it can be --dut pelt://HOST, and no end of a test", prefix)
 	case !info.Observer && node == routerNode:
-		return fmt.Errorf("%sthat pelt serve is an end of tests; "+
+		return words.Errorf("%sthat pelt serve is an end of tests; "+
 			"want one that only observes: pelt serve --observe-only", prefix)
 	case known:
-		return fmt.Errorf("%sthat is the same pelt serve as the %s: want one on each side", prefix, other.name)
+		return words.Errorf("%sthat is the same pelt serve as the %s: want one on each side", prefix, other.name)
 	}
 	info.Node = cmp.Or(node, info.Node)
 	name := info.Node

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -17,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pelt/internal/icmp"
+	"pelt/words"
 )
 
 const (
@@ -123,7 +123,7 @@ func (l *link) admitted(asked context.Context, code []byte, addresses []netip.Ad
 	for _, addr := range addresses {
 		each = append(each, failed[addr].Error())
 	}
-	return attempt{}, fmt.Errorf("none of that host's %d addresses can be used: %s", len(each),
+	return attempt{}, words.Errorf("none of that host's %d addresses can be used: %s", len(each),
 		strings.Join(each, "; "))
 }
 
@@ -194,24 +194,24 @@ func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error, sa
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case isErrno(err, syscall.EADDRNOTAVAIL, 10049) && l.from.IsValid():
-		return fmt.Errorf("%v is no address of this host: want one for --source-address that it has", l.from)
+		return words.Errorf("%v is no address of this host: want one for --source-address that it has", l.from)
 	case isErrno(err, syscall.ECONNREFUSED, 10061) && !said.From.IsValid():
-		return fmt.Errorf("%v: connection refused: is `%s` running there, on that port?", addr, l.program())
+		return words.Errorf("%v: connection refused: is `%s` running there, on that port?", addr, l.program())
 	}
 	if why := noWay(ctx, addr, l.from, said); why != "" {
-		return fmt.Errorf("%v: %s", addr, why)
+		return words.Errorf("%v: %s", addr, why)
 	}
 	switch {
 	case isErrno(err, syscall.EHOSTUNREACH, 10065), isErrno(err, syscall.ENETUNREACH, 10051):
-		return fmt.Errorf("%v: this host finds no way there: check the address and this host's network", addr)
+		return words.Errorf("%v: this host finds no way there: check the address and this host's network", addr)
 	case isErrno(err, syscall.EPERM, 10013), isErrno(err, syscall.EACCES, 10013):
-		return fmt.Errorf("%v: this host's own firewall or policy refuses the connection: "+
+		return words.Errorf("%v: this host's own firewall or policy refuses the connection: "+
 			"let it open TCP port %d there", addr, addr.Port())
 	case late:
-		return fmt.Errorf("%v: no answer within %v: that host is down, its answers find no way back, or a "+
+		return words.Errorf("%v: no answer within %v: that host is down, its answers find no way back, or a "+
 			"firewall there or on the way lets no TCP port %d in", addr, dialTimeout, addr.Port())
 	}
-	return fmt.Errorf("%v: connecting: %w", addr, err)
+	return words.Errorf("%v: connecting: %w", addr, err)
 }
 
 // greetError says why nothing came of a connection.
@@ -225,42 +225,42 @@ func (l *link) greetError(ctx context.Context, a attempt, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errNoCode):
-		return fmt.Errorf("%v: it wants a code, and none was given: put the words that %s printed there "+
+		return words.Errorf("%v: it wants a code, and none was given: put the words that %s printed there "+
 			"into $PELT_CODE, or a file for --code-file%w", addr, l.program(), silent{errWrongCode})
 	case errors.Is(err, errWrongCode) && l.fleet:
-		return fmt.Errorf("%v: %w: pelt hub printed the right one there; a pelt serve is no hub", addr, errWrongCode)
+		return words.Errorf("%v: %w: pelt hub printed the right one there; a pelt serve is no hub", addr, errWrongCode)
 	case errors.Is(err, nats.ErrAuthorization) && l.fleet:
 		return noHubError(addr)
 	case errors.Is(err, errWrongCode):
-		return fmt.Errorf("%v: %w: pelt serve printed the right one there; "+
+		return words.Errorf("%v: %w: pelt serve printed the right one there; "+
 			"it changes with each start", addr, errWrongCode)
 	case errors.As(err, &header):
-		return fmt.Errorf("%v: what listens there is not this version of `%s` (it says %.40q): is the port right?",
+		return words.Errorf("%v: what listens there is not this version of `%s` (it says %.40q): is the port right?",
 			addr, l.program(), header.RecordHeader)
 	case errors.As(err, &alert):
-		return fmt.Errorf("%v: a TLS server listens there, but not `%s`: is the port right?", addr, l.program())
+		return words.Errorf("%v: a TLS server listens there, but not `%s`: is the port right?", addr, l.program())
 	case strings.Contains(text, "maximum connections"):
-		return fmt.Errorf("%v: too many connections there: try again in a few seconds", addr)
+		return words.Errorf("%v: too many connections there: try again in a few seconds", addr)
 	case errors.Is(err, errMute):
-		return fmt.Errorf("%v: it ended the connection without a word: it may have too many from this address "+
+		return words.Errorf("%v: it ended the connection without a word: it may have too many from this address "+
 			"(try again in a few seconds), or it is not `%s` (is the port right?)", addr, l.program())
 	case strings.Contains(text, errForeign.Error()): // NATS does not wrap it
-		return fmt.Errorf("%v: %w: is the port right?", addr, errForeign)
+		return words.Errorf("%v: %w: is the port right?", addr, errForeign)
 	case lost(a.raw):
-		return fmt.Errorf("%v: it took the connection, but the path loses so many packets "+
+		return words.Errorf("%v: it took the connection, but the path loses so many packets "+
 			"that pelt cannot talk to it: try again, or mend the path first", addr)
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, nats.ErrTimeout):
-		return fmt.Errorf("%v: it takes connections, but says nothing for %v: `%s` is stopped or hangs there "+
+		return words.Errorf("%v: it takes connections, but says nothing for %v: `%s` is stopped or hangs there "+
 			"(start it again), or another program listens (is the port right?)", addr, greetTimeout, l.program())
 	case errors.Is(err, io.EOF), isErrno(err, syscall.ECONNRESET, 10054):
-		return fmt.Errorf("%v: %s there ended the connection: it may be overloaded, or wrong codes came from "+
+		return words.Errorf("%v: %s there ended the connection: it may be overloaded, or wrong codes came from "+
 			"this address: try again later", addr, l.program())
 	}
-	return fmt.Errorf("%v: `%s` there ended the connection while it began: try again", addr, l.program())
+	return words.Errorf("%v: `%s` there ended the connection while it began: try again", addr, l.program())
 }
 
 func noHubError(addr netip.AddrPort) error {
-	return fmt.Errorf("%v: a `pelt serve` listens there, and hosts join a `pelt hub`: start one there, "+
+	return words.Errorf("%v: a `pelt serve` listens there, and hosts join a `pelt hub`: start one there, "+
 		"or test with that host alone: pelt curve %s", addr, withoutUsualPort(addr))
 }
 

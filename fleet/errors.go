@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/nats-io/nats.go"
+
+	"pelt/words"
 )
 
 // errWrongCode is wrapped by the error of a connection whose code the hub did not accept.
@@ -34,7 +36,7 @@ var errLate = errors.New("no answer in time: look whether that host is busy, the
 var ErrTaken = errors.New("that host takes part in another test")
 
 // errTaken is what an agent says then.
-var errTaken = fmt.Errorf("%w: try again when it is over", ErrTaken)
+var errTaken = words.Errorf("%w: try again when it is over", ErrTaken)
 
 // HostError is the error of an order to one host, or of its silence before a trial.
 type HostError struct {
@@ -76,11 +78,11 @@ func natsError(doing string, err error) error {
 		errors.Is(err, nats.ErrConnectionReconnecting):
 		return errLost
 	case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%s: no answer in time: try again", doing)
+		return words.Errorf("%s: no answer in time: try again", doing)
 	case errors.Is(err, nats.ErrMaxPayload):
-		return fmt.Errorf("%s: the message is too long: try fewer flows or streams", doing)
+		return words.Errorf("%s: the message is too long: try fewer flows or streams", doing)
 	}
-	return fmt.Errorf("%s: the hub did not allow it: is it of this version of pelt?", doing)
+	return words.Errorf("%s: the hub did not allow it: is it of this version of pelt?", doing)
 }
 
 // isErrno compares with a POSIX errno or its Winsock number, which differs

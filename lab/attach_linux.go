@@ -81,7 +81,7 @@ func connect(socket string) (*client, error) {
 	name := path.Base(socket)
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
 	if errors.Is(err, unix.ECONNREFUSED) {
-		return nil, &UsageError{noLab(name)}
+		return nil, noLab(name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reach lab %s: %w", name, err)
@@ -92,8 +92,8 @@ func connect(socket string) (*client, error) {
 	}
 	// Any user can take the name first, and programs are started in what a holder hands over.
 	if owner := path.Base(path.Dir(socket)); owner != fmt.Sprint(cred.Uid) {
-		return nil, errors.Join(&UsageError{fmt.Sprintf("lab %s: user %d answers for it, not user %s: it is left alone", name,
-			cred.Uid, owner)}, conn.Close())
+		return nil, errors.Join(usagef("lab %s: user %d answers for it, not user %s: it is left alone", name,
+			cred.Uid, owner), conn.Close())
 	}
 	return newClient(name, int(cred.Pid), conn), nil
 }

@@ -88,7 +88,7 @@ func (p linkPlan) canBecome(t topologySpec, link int, made linkPlan) error {
 			why = "its rate is the kernel's tbf, which cannot be without one; give a higher rate, or take the lab down, and up with --link backend=user"
 		}
 		if why != "" {
-			return &UsageError{fmt.Sprintf("link %s: %s", t.wayName(link, direction), why)}
+			return usagef("link %s: %s", t.wayName(link, direction), why)
 		}
 	}
 	return p.check(t, link, false)

@@ -186,7 +186,7 @@ func TestHeldLinks(t *testing.T) {
 		new(*UsageError)) {
 		t.Errorf("nonsense: %v", err)
 	}
-	if got := words(t, "far"); !slices.Equal(got, []string{"delay=3ms,loss=2%,seed=5", "delay=3ms,loss=1%,seed=5"}) {
+	if got := settingsHeld(t, "far"); !slices.Equal(got, []string{"delay=3ms,loss=2%,seed=5", "delay=3ms,loss=1%,seed=5"}) {
 		t.Errorf("the links are %q", got)
 	}
 	closed = true
@@ -194,11 +194,11 @@ func TestHeldLinks(t *testing.T) {
 		t.Error(err)
 	}
 	want := []string{"delay=3ms,loss=20%,seed=5", "delay=3ms,loss=20%,seed=5"}
-	testenv.Await(t, fmt.Sprintf("%q to be put back", want), func() bool { return slices.Equal(words(t, "far"), want) })
+	testenv.Await(t, fmt.Sprintf("%q to be put back", want), func() bool { return slices.Equal(settingsHeld(t, "far"), want) })
 }
 
-// words are the settings of a held lab's links.
-func words(t *testing.T, name string) (list []string) {
+// settingsHeld are the settings of a held lab's links.
+func settingsHeld(t *testing.T, name string) (list []string) {
 	t.Helper()
 	l, err := Attach(name)
 	must(t, err)

@@ -1,12 +1,26 @@
 package lab
 
-import "fmt"
+import (
+	"fmt"
+
+	"pelt/words"
+)
 
 // UsageError is a request that can never be fulfilled as it was asked: it names
 // what is wrong and what would be right.
-type UsageError struct{ Text string }
+type UsageError struct {
+	Text string
+
+	said error // Text, to be said in another language
+}
 
 func (e *UsageError) Error() string { return e.Text }
+func (e *UsageError) Unwrap() error { return e.said }
+
+func usagef(format string, args ...any) error {
+	said := words.Errorf(format, args...)
+	return &UsageError{said.Error(), said}
+}
 
 // advised is an error whose text says what the user can do about it.
 type advised struct {

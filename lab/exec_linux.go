@@ -21,7 +21,7 @@ import (
 // dies; what it started itself is not, and keeps the node's namespace alive.
 func Exec(name, node string, argv []string) (exitCode int, err error) {
 	if len(argv) == 0 {
-		return 0, &UsageError{"lab exec: no program named; as in: lab exec " + name + " " + node + " -- ip address"}
+		return 0, usagef("lab exec: no program named; as in: lab exec %s %s -- ip address", name, node)
 	}
 	l, err := Attach(name)
 	if err != nil {

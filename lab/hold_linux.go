@@ -46,7 +46,7 @@ func Hold(ctx context.Context, name, topology string, links []model.Link, identi
 	}
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketName(os.Geteuid(), name), Net: "unix"})
 	if errors.Is(err, unix.EADDRINUSE) {
-		return &UsageError{fmt.Sprintf("lab name %q is taken; take that lab down first or choose another name", name)}
+		return usagef("lab name %q is taken; take that lab down first or choose another name", name)
 	}
 	if err != nil {
 		return fmt.Errorf("hold lab %s: %w", name, err)

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 	"sync"
@@ -84,8 +83,8 @@ func (l *Lab) Node(name string) (*Node, error) {
 		}
 	}
 	facts := l.Facts()
-	return nil, &UsageError{fmt.Sprintf("lab %s has no node %q; there are %s", facts.Topology, name,
-		listed(facts.Nodes))}
+	return nil, usagef("lab %s has no node %q; there are %s", facts.Topology, name,
+		listed(facts.Nodes))
 }
 
 // Close lets go of every namespace; the kernel then removes what is in them,

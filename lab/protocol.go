@@ -59,7 +59,7 @@ func (r reply) err() error {
 	case r.Format != holderFormat:
 		return fmt.Errorf("another version of pelt holds the lab (it speaks %.40q, this one %s); take it down with that one", r.Format, holderFormat)
 	case r.Usage:
-		return &UsageError{r.Error}
+		return &UsageError{Text: r.Error}
 	case r.Error != "":
 		return errors.New(r.Error)
 	}
@@ -139,10 +139,10 @@ func closeFiles(files []*os.File) {
 // CheckName reports whether a held lab may be called name. The error is a *UsageError.
 func CheckName(name string) error {
 	if !regexp.MustCompile(`^[a-z0-9-]{1,32}$`).MatchString(name) {
-		return &UsageError{fmt.Sprintf("lab name %q: want 1 to 32 of a-z, 0-9 and -", name)}
+		return usagef("lab name %q: want 1 to 32 of a-z, 0-9 and -", name)
 	}
 	if _, err := findTopology(name); err == nil {
-		return &UsageError{fmt.Sprintf("lab name %q is a topology's; choose another", name)}
+		return usagef("lab name %q is a topology's; choose another", name)
 	}
 	return nil
 }

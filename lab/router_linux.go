@@ -59,7 +59,7 @@ func (s *routerState) endLog() error {
 // a lab that another process holds.
 func (l *Lab) SetRouter(words string) error {
 	if l.holder != nil {
-		return &UsageError{fmt.Sprintf("lab %s is held by another process, whose router stays as it is; want lab:%s, which is made for the run", l.holder.name, l.Facts().Topology)}
+		return usagef("lab %s is held by another process, whose router stays as it is; want lab:%s, which is made for the run", l.holder.name, l.Facts().Topology)
 	}
 	c, err := l.spec.parseRouter(words)
 	if err != nil {
@@ -151,7 +151,7 @@ func (l *Lab) RouterAccount() (RouterAccount, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.holder != nil || l.spec.middle() < 0 {
-		return RouterAccount{}, &UsageError{fmt.Sprintf("lab %s has no router of this process's", l.Facts().Topology)}
+		return RouterAccount{}, usagef("lab %s has no router of this process's", l.Facts().Topology)
 	}
 	a := RouterAccount{Setup: s.now.String()}
 	if s.log != nil {

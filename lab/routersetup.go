@@ -41,7 +41,7 @@ func CheckRouter(topology, text string) error {
 
 func (t topologySpec) parseRouter(text string) (c routerSetup, err error) {
 	if t.middle() < 0 {
-		return c, &UsageError{fmt.Sprintf("lab %s has no router or switch that could be %q; want switch, router, nat or fast", t.name, text)}
+		return c, usagef("lab %s has no router or switch that could be %q; want switch, router, nat or fast", t.name, text)
 	}
 	if text == "" || text == Plain {
 		return c, nil
@@ -73,8 +73,8 @@ func (t topologySpec) parseRouter(text string) (c routerSetup, err error) {
 			if t.fast {
 				want = "rules=N, log and fast"
 			}
-			return routerSetup{}, &UsageError{fmt.Sprintf("router %.80q: %s; want plain, or %s joined by +", text,
-				why, want)}
+			return routerSetup{}, usagef("router %.80q: %s; want plain, or %s joined by +", text,
+				why, want)
 		}
 		seen = append(seen, name)
 	}

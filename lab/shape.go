@@ -9,6 +9,7 @@ import (
 
 	"pelt/model"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // linkPlan is one link of a lab, ready to be built.
@@ -68,12 +69,12 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 		}
 		for direction, l := range p.toward {
 			if why := ineffective(l); why != "" {
-				return nil, &UsageError{fmt.Sprintf("link %s: %s", t.wayName(i, direction), why)}
+				return nil, usagef("link %s: %s", t.wayName(i, direction), why)
 			}
 		}
 		if t.fast {
-			return nil, &UsageError{fmt.Sprintf("link %s: a fast path needs a plain cable at each side of the router; "+
-				"want rate, queue, overhead and mtu only, or lab:nat", t.linkName(i))}
+			return nil, usagef("link %s: a fast path needs a plain cable at each side of the router; "+
+				"want rate, queue, overhead and mtu only, or lab:nat", t.linkName(i))
 		}
 	}
 	return plans, nil
@@ -90,8 +91,8 @@ func frameTime(bytes int, rate unit.BitRate) time.Duration {
 // check returns what the directions of a link cannot do.
 func (p linkPlan) check(t topologySpec, link int, emulated bool) error {
 	if emulated && p.mtu > maxTAP {
-		return &UsageError{fmt.Sprintf("link %s: an emulated link's mtu is at most %d B, not %d: "+
-			"its frames have a header in the same 64 KiB", t.linkName(link), maxTAP, p.mtu)}
+		return usagef("link %s: an emulated link's mtu is at most %d B, not %d: "+
+			"its frames have a header in the same 64 KiB", t.linkName(link), maxTAP, p.mtu)
 	}
 	frame := p.mtu + etherHeader
 	for direction, l := range p.toward {
@@ -108,7 +109,7 @@ func (p linkPlan) check(t topologySpec, link int, emulated bool) error {
 			why = settingsOf(l).Check()
 		}
 		if why != "" {
-			return &UsageError{fmt.Sprintf("link %s: %s", t.wayName(link, direction), why)}
+			return usagef("link %s: %s", t.wayName(link, direction), why)
 		}
 	}
 	return nil
@@ -152,7 +153,7 @@ func linkError(l model.Link, format string, args ...any) error {
 	if l.Node != "" {
 		name += "-" + l.Node
 	}
-	return &UsageError{name + ": " + fmt.Sprintf(format, args...)}
+	return usagef("%s: %w", name, words.Errorf(format, args...))
 }
 
 const (

@@ -94,14 +94,13 @@ func Topologies() (names []string) {
 func IsTopology(name string) bool { return slices.Contains(Topologies(), name) }
 
 // noLab says that nobody holds a lab of that name, and which topology may have been meant.
-func noLab(name string) string {
-	text := fmt.Sprintf("no lab named %q; ", name)
+func noLab(name string) error {
 	for _, t := range Topologies() {
 		if alike(name, t, 1+len(t)/6) {
-			return text + "did you mean lab:" + t + "?"
+			return usagef("no lab named %q; did you mean lab:%s?", name, t)
 		}
 	}
-	return text + "lab list shows those that are up, lab up makes one"
+	return usagef("no lab named %q; lab list shows those that are up, lab up makes one", name)
 }
 
 // alike reports whether so many letters at most make one word another, if each may be left out, put in or replaced.
@@ -122,14 +121,14 @@ func findTopology(name string) (topologySpec, error) {
 	if base == Star && counted {
 		n, err := strconv.Atoi(count)
 		if err != nil || n < 1 || n > MaxReceivers {
-			return topologySpec{}, &UsageError{fmt.Sprintf("lab %q: want 1 to %d receivers", name, MaxReceivers)}
+			return topologySpec{}, usagef("lab %q: want 1 to %d receivers", name, MaxReceivers)
 		}
 		return star(n), nil
 	}
 	i := slices.Index(Topologies(), name)
 	if i < 0 {
-		return topologySpec{}, &UsageError{fmt.Sprintf("lab %q: no such topology; there are %s", name,
-			strings.Join(Topologies(), ", "))}
+		return topologySpec{}, usagef("lab %q: no such topology; there are %s", name,
+			strings.Join(Topologies(), ", "))
 	}
 	return topologySpecs()[i], nil
 }

@@ -80,7 +80,7 @@ func TestWords(t *testing.T) {
 			must(t, failed)
 			answer = fmt.Sprintf("%+v", tbfOf(links[0], mtu))
 		case "lab":
-			answer = noLab(words[1])
+			answer = noLab(words[1]).Error()
 		case "name":
 			err = CheckName(words[1])
 		default:

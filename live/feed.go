@@ -3,7 +3,6 @@ package live
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -15,12 +14,14 @@ import (
 	"pelt/run"
 	"pelt/table"
 	"pelt/view"
+	"pelt/words"
 )
 
 // Feed makes the events of a stream from those of a run. Its methods are called by one goroutine at a time.
 type Feed struct {
-	Stream *Stream
-	Before []string // notes to publish once the run begins
+	Stream   *Stream
+	Language words.Language // of the texts in events
+	Before   []string       // notes to publish once the run begins
 
 	doc    *model.Document
 	flows  map[string]Ends // of the trial that began last
@@ -48,7 +49,7 @@ type total struct {
 func (f *Feed) Take(e run.Event) {
 	switch {
 	case e.Note != "":
-		f.Stream.Publish(Event{Note: e.Note})
+		f.Stream.Publish(Event{Note: f.Language.Say(e.Note)})
 	case e.Document != nil:
 		f.begin(e.Document)
 	case e.Started != nil:
@@ -89,13 +90,13 @@ func (f *Feed) begin(d *model.Document) {
 		started.Nodes = view.Nodes(d, d.Plan.Flows[0].From, d.Plan.Flows[0].To)
 	}
 	if d.Lab != nil {
-		started.Nodes, ends = d.Lab.Nodes, []string{view.Way(d.Language, d.Lab.Nodes)}
+		started.Nodes, ends = d.Lab.Nodes, []string{view.Way(f.Language, d.Lab.Nodes)}
 	}
-	started.Text = fmt.Sprintf("%s %s: %s", started.Command, strings.TrimSuffix(view.TargetOf(d), ":"),
-		strings.Join(ends, ", "))
+	started.Text = f.Language.Sayf("%s: %s", started.Command+" "+strings.TrimSuffix(view.TargetOf(d), ":"),
+		f.Language.Join(ends))
 	f.left = leftOf(d)
-	if text := f.left.text(d.Plan); text != "" {
-		started.Text += "; " + text
+	if text := f.left.text(f.Language); text != "" {
+		started.Text += f.Language.Say("; ") + text
 	}
 	f.Stream.Publish(Event{Started: &started})
 	for _, note := range f.Before {
@@ -112,7 +113,7 @@ func (f *Feed) next(t run.TrialStarted) {
 		one := Ends{flow.Name, flow.Protocol, flow.From, flow.To, model.IperfNode(f.doc.Plan.Target)}
 		flows, f.flows[flow.Name] = append(flows, one), one
 	}
-	f.Stream.Publish(Event{Next: &Next{Number: t.Number, Trials: t.Total, Setting: view.Setting(t.Trial),
+	f.Stream.Publish(Event{Next: &Next{Number: t.Number, Trials: t.Total, Setting: view.Setting(f.Language, t.Trial),
 		Cell: t.Trial.Cell, Repeat: t.Trial.Repeat, WarmupSeconds: t.Trial.Timing.WarmupSeconds,
 		MeasuredSeconds: t.Trial.Timing.MeasureSeconds, UntilSent: t.Trial.UntilSent(),
 		LeftSeconds: f.left.seconds(), Flows: flows}})
@@ -148,7 +149,7 @@ func (f *Feed) trial(r *model.Result) {
 		return
 	}
 	t := Trial{Number: len(f.ended), Trials: f.total, Cell: r.Cell, Repeat: r.Repeat, State: r.State,
-		Why: finding.WhyIn(f.doc.Language, r.Why), Text: view.TrialLine(f.doc, r), Figures: []Figures{}}
+		Why: finding.WhyIn(f.Language, r.Why), Text: view.TrialLine(f.said(), r), Figures: []Figures{}}
 	one := *f.doc
 	one.Results = []model.Result{*r}
 	for _, g := range table.By(table.Rows(&one), table.KeyOf("flow")) {
@@ -164,6 +165,13 @@ func (f *Feed) trial(r *model.Result) {
 	f.findings()
 }
 
+// said is the document as texts are made of it: the run itself has no language.
+func (f *Feed) said() *model.Document {
+	d := *f.doc
+	d.Language = f.Language
+	return &d
+}
+
 const longToFind = 50 * time.Millisecond
 
 // findings publishes what the trials so far show. It is called between trials, where no packet waits for it; in a mesh
@@ -173,7 +181,7 @@ func (f *Feed) findings() {
 		return
 	}
 	began := time.Now()
-	all := finding.Stored(view.Findings(f.doc), true)
+	all := finding.Stored(view.Findings(f.said()), true)
 	f.found, f.took, f.due = time.Now(), time.Since(began), false
 	f.Stream.Publish(Event{Findings: &all})
 }

@@ -18,6 +18,7 @@ import (
 	"pelt/table"
 	"pelt/test/sample"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // feed gives events of a run to a feed, ends it, and returns what readers got.
@@ -152,7 +153,7 @@ func TestLeftOfAnUnsteadySearch(t *testing.T) {
 	if a, b := steadily.seconds(), unsteadily.seconds(); a != 10 || b != 30 {
 		t.Errorf("%g s and %g s are left, want 10 and 30", a, b)
 	}
-	if got, want := steadily.text(model.Plan{}), "at least 10 s: a search of 10 trials or more"; got != want {
+	if got, want := steadily.text(words.English), "at least 10 s: a search of 10 trials or more"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"pelt/model"
 	"pelt/render/plain"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // flow is a flow of the plan while a trial runs. In a star it has a part for each receiver, and its rates are sums.
@@ -181,30 +181,31 @@ const longestName = 24
 // that ends tell.
 func (n *Now) status(f *flow, at time.Time) []string {
 	at = f.newest(at, n.Next)
-	name := plain.Cut(plain.Text(f.name), longestName)
+	in := n.Language
+	name := plain.Cut(in.Say(plain.Text(f.name)), longestName)
 	var rates []string
 	for side := range f.sums {
 		if f.mute(side) {
 			continue
 		}
-		rates = append(rates, f.told(side, at))
+		rates = append(rates, f.told(in, side, at))
 	}
 	if slices.Contains(rates, "") {
 		return nil
 	}
 	if len(f.parts) == 1 {
-		return []string{name + ": " + strings.Join(rates, ", ")}
+		return []string{in.Sayf("%s: %s", name, in.Join(rates))}
 	}
-	way := "from"
+	way := "%s from %d receivers: %s"
 	if f.node(receives) == receivers {
-		way = "to"
+		way = "%s to %d receivers: %s"
 	}
-	all := []string{fmt.Sprintf("%s %s %d receivers: %s", name, way, len(f.parts), strings.Join(rates, ", "))}
+	all := []string{in.Sayf(way, name, len(f.parts), in.Join(rates))}
 	if silent, since := f.silent(receives, at); len(silent) > 0 && len(silent) < len(f.parts) {
-		all = append(all, fmt.Sprintf("(%d not heard for %.0f s: %s)", len(silent), whole(since), f.named(silent[0])))
+		all = append(all, in.Sayf("(%d not heard for %.0f s: %s)", len(silent), whole(since), f.named(silent[0])))
 	}
 	if _, _, least := f.sum(receives, at); least != nil {
-		all = append(all, fmt.Sprintf("(least %s: %s)", f.rate(least.heard[receives].value), f.named(least)))
+		all = append(all, in.Sayf("(least %s: %s)", f.rate(least.heard[receives].value), f.named(least)))
 	}
 	return all
 }
@@ -220,7 +221,7 @@ func (n *Now) quiet(at time.Time) map[string]time.Duration {
 			}
 			_, count, _ := f.sum(side, newest)
 			if silent, since := f.silent(side, newest); count == 0 && len(silent) > 0 {
-				list[plain.Cut(plain.Text(f.name), longestName)+": "+f.side(side)] = since
+				list[n.Language.Sayf("%s: %s", plain.Cut(n.Language.Say(plain.Text(f.name)), longestName), n.Language.Say(f.side(side)))] = since
 			}
 		}
 	}
@@ -236,18 +237,18 @@ func (f *flow) side(side int) string {
 }
 
 // told tells the rate at one side of a flow, or that it is silent: "61 pps received", "receiver not heard for 3 s".
-func (f *flow) told(side int, at time.Time) string {
+func (f *flow) told(in words.Language, side int, at time.Time) string {
 	total, count, _ := f.sum(side, at)
 	if f.early(count, at) {
 		return ""
 	} else if count > 0 {
-		return f.rate(total) + [...]string{sends: " sent", receives: " received"}[side]
+		return in.Sayf([...]string{sends: "%s sent", receives: "%s received"}[side], f.rate(total))
 	}
 	silent, since := f.silent(side, at)
 	if len(silent) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s not heard for %.0f s", f.side(side), whole(since))
+	return in.Sayf("%s not heard for %.0f s", in.Say(f.side(side)), whole(since))
 }
 
 // whole is a time in whole seconds.

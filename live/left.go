@@ -1,12 +1,12 @@
 package live
 
 import (
-	"fmt"
 	"time"
 
 	"pelt/design"
 	"pelt/model"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // left estimates how long the rest of a run takes.
@@ -25,9 +25,9 @@ type left struct {
 const usualBeside = 1
 
 // Estimate says how long a plan takes, in words and in seconds, and how many trials it makes.
-func Estimate(p model.Plan) (text string, seconds float64, trials int) {
+func Estimate(in words.Language, p model.Plan) (text string, seconds float64, trials int) {
 	l := leftOf(&model.Document{Plan: p})
-	return l.text(p), l.seconds(), l.Trials
+	return l.text(in), l.seconds(), l.Trials
 }
 
 // leftOf estimates the rest of a run that has some results.
@@ -46,21 +46,21 @@ func leftOf(d *model.Document) left {
 }
 
 // text says how long the whole run takes; "" if nothing is left.
-func (l *left) text(p model.Plan) string {
-	how, trials := "about", fmt.Sprintf("%d trials", l.Trials)
+func (l *left) text(in words.Language) string {
+	how, trials := "about %s", "%d trials"
 	switch {
 	case l.Trials == 0:
 		return ""
 	case l.Guess:
-		how, trials = "at least", fmt.Sprintf("a search of %d trials or more", l.Trials)
+		how, trials = "at least %s", "a search of %d trials or more"
 	case l.Open:
-		how = "at least"
+		how = "at least %s"
 	}
-	text := how + " " + unit.FormatEstimate(l.seconds())
+	text := in.Sayf(how, unit.FormatEstimate(l.seconds()))
 	if l.Trials == 1 {
 		return text
 	}
-	return text + ": " + trials
+	return in.Sayf("%s: %s", text, in.Sayf(trials, l.Trials))
 }
 
 // begin is called when a trial begins.

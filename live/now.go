@@ -7,6 +7,7 @@ import (
 	"pelt/finding"
 	"pelt/model"
 	"pelt/view"
+	"pelt/words"
 )
 
 // mostKept is how many values of a series, trials and notes are kept: five minutes of a value a second.
@@ -14,6 +15,8 @@ const mostKept = 300
 
 // Now is what a screen shows of a run: its events, folded. It belongs to one goroutine.
 type Now struct {
+	Language words.Language // of what is told about it
+
 	Started  Started
 	Next     *Next // the trial that runs; nil between trials
 	Began    time.Time
@@ -84,7 +87,7 @@ func (n *Now) Left(at time.Time) (left time.Duration, ok bool) {
 func (n *Now) Verdict() string {
 	for _, f := range n.Findings {
 		if f.Level == "answer" {
-			return finding.FromStored(f).Parts()[0]
+			return finding.FromStored(f).In(n.Language).Parts()[0]
 		}
 	}
 	return ""
@@ -97,7 +100,7 @@ func (n *Now) Paths() []view.Path {
 	}
 	trial := model.Unfinished([]model.Checkpoint{{ElapsedS: n.Account.ElapsedS, Flows: n.Account.Flows}})
 	trial.State = model.Valid // figures of other trials count nowhere
-	return view.Paths(&model.Document{Lab: &model.LabFacts{Nodes: n.Started.Nodes}, Results: []model.Result{trial}})
+	return view.Paths(&model.Document{Language: n.Language, Lab: &model.LabFacts{Nodes: n.Started.Nodes}, Results: []model.Result{trial}})
 }
 
 func newest[T any](list []T, one T) []T {

@@ -10,6 +10,7 @@ import (
 	"pelt/model"
 	"pelt/render/plain"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // Plain writes a run as lines: one for each trial that ended, and on a terminal one that is drawn again and again.
@@ -49,8 +50,8 @@ func (p *Plain) Read(past []Event, r *Reader) {
 			}
 			p.draw("")
 			if r.Slow() {
-				p.line("",
-					"this terminal fell behind; the run goes on, and nothing more of it is shown here until it ends")
+				p.line("", p.Now.Language.Say(
+					"this terminal fell behind; the run goes on, and nothing more of it is shown here until it ends"))
 			}
 			return
 		case at := <-tick.C:
@@ -92,7 +93,7 @@ func (p *Plain) Take(e Event) {
 		if p.Redraw {
 			most = min(most, p.Width)
 		}
-		p.line(head, shortened(plain.Text(text), most-len(head), e.Trial.State))
+		p.line(head, shortened(p.Now.Language, plain.Text(text), most-len(head), e.Trial.State))
 	}
 }
 
@@ -108,22 +109,25 @@ func (p *Plain) once(text string) {
 }
 
 // shortened cuts what a trial showed between two of its figures, and still says that it is no valid one.
-func shortened(text string, columns int, state model.State) string {
+func shortened(in words.Language, text string, columns int, state model.State) string {
 	if plain.Width(text) <= columns {
 		return text
 	}
-	end := " …"
+	end, closed := " …", ""
 	if state != model.Valid && state != "" {
-		end += " (" + string(state) + ")"
+		end += in.Sayf(" (%s)", in.Say(string(state)))
 	}
 	short := plain.Cut(text, columns-plain.Width(end)+1)
 	short = strings.TrimSuffix(short, "…")
-	at := strings.LastIndexAny(short, ",;(")
+	at := strings.LastIndexAny(short, ",;(，；（")
 	if at < columns/2 {
 		at = strings.LastIndexByte(short, ' ')
 	}
 	short = short[:max(at, 0)]
-	return strings.TrimRight(short, " ,;:(") + end
+	if said := strings.TrimRight(strings.TrimPrefix(end, " …"), ")）"); said != "" && strings.Contains(short, said) {
+		end, closed = " …", strings.TrimPrefix(strings.TrimPrefix(end, " …"), said) // its reason is what is cut
+	}
+	return strings.TrimRight(short, " ,;:(，；：（") + end + closed
 }
 
 // of is the number of a trial, of how many if that is known.
@@ -173,7 +177,7 @@ func (p *Plain) tellQuiet(at time.Time) {
 	silent := p.Now.quiet(at)
 	for who, since := range silent {
 		if _, known := p.quiet[who]; !known {
-			p.line(p.Now.Next.Name()+"  ", fmt.Sprintf("%s not heard for %.0f s", who, whole(since)))
+			p.line(p.Now.Next.Name()+"  ", p.Now.Language.Sayf("%s not heard for %.0f s", who, whole(since)))
 			if p.quiet == nil {
 				p.quiet = map[string]time.Time{}
 			}
@@ -182,7 +186,7 @@ func (p *Plain) tellQuiet(at time.Time) {
 	}
 	for who, since := range p.quiet {
 		if _, still := silent[who]; !still {
-			p.line(p.Now.Next.Name()+"  ", fmt.Sprintf("%s heard again after %.0f s", who, whole(at.Sub(since))))
+			p.line(p.Now.Next.Name()+"  ", p.Now.Language.Sayf("%s heard again after %.0f s", who, whole(at.Sub(since))))
 			delete(p.quiet, who)
 		}
 	}
@@ -244,7 +248,7 @@ const (
 func (n *Now) Status(at time.Time) []Field {
 	all := []Field{{n.Next.Name(), rates}, {n.Elapsed(at), elapsed}}
 	if left, ok := n.Left(at); ok {
-		all = append(all, Field{"about " + unit.FormatEstimate(left.Seconds()) + " left", timeLeft})
+		all = append(all, Field{n.Language.Sayf("about %s left", unit.FormatEstimate(left.Seconds())), timeLeft})
 	}
 	for _, f := range n.flows {
 		for i, text := range n.status(f, at) {
@@ -267,9 +271,9 @@ func (n *Now) Elapsed(at time.Time) string {
 		return fmt.Sprintf("%.0f s", at.Sub(n.Began).Seconds())
 	}
 	if whole < time.Second {
-		return fmt.Sprintf("0 of %.2g s", whole.Seconds())
+		return n.Language.Sayf("0 of %.2g s", whole.Seconds())
 	}
-	return fmt.Sprintf("%.0f of %.0f s", min(at.Sub(n.Began), whole).Seconds(), whole.Seconds())
+	return n.Language.Sayf("%.0f of %.0f s", min(at.Sub(n.Began), whole).Seconds(), whole.Seconds())
 }
 
 // Whole is how long the trial's packets take.
@@ -281,22 +285,23 @@ func (n *Next) Whole() time.Duration {
 const mostCauses = 3
 
 // Losses tell where the packets of the trial that runs, or ran last, were lost by now; "" if nobody knows yet.
-func (n *Now) Losses() string { return strings.Join(n.losses(), "; ") }
+func (n *Now) Losses() string { return strings.Join(n.losses(), n.Language.Say("; ")) }
 
 func (n *Now) losses() (all []string) {
 	for _, p := range n.Paths() {
-		text := fmt.Sprintf("%s sent", unit.FormatCount(p.Sent))
+		in := n.Language
+		text := in.Sayf("%s sent", unit.FormatCount(p.Sent))
 		if p.Flow != "" {
-			text = plain.Text(p.Flow) + ": " + text
+			text = in.Sayf("%s: %s", in.Say(plain.Text(p.Flow)), text)
 		}
 		if len(p.Losses) == 0 {
-			text += ", none lost"
+			text += in.Say(", none lost")
 		}
 		for i, l := range p.Losses[:min(len(p.Losses), mostCauses)] {
-			text += [2]string{", lost: ", ", "}[min(i, 1)] + unit.FormatCount(l.Packets) + " " + l.Text
+			text += in.Say([2]string{", lost: ", ", "}[min(i, 1)]) + unit.FormatCount(l.Packets) + " " + l.Text
 		}
 		if more := len(p.Losses) - mostCauses; more > 0 {
-			text += fmt.Sprintf(" and %d more causes", more)
+			text += in.Sayf(" and %d more causes", more)
 		}
 		all = append(all, text)
 	}

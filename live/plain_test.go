@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pelt/model"
+	"pelt/words"
 )
 
 func TestLossesByNow(t *testing.T) {
@@ -55,6 +56,8 @@ func TestTrialLine(t *testing.T) {
 			" 6/12  64 B, 50 kpps, repeat 2: sent 40.8 kpps, received 40.8 kpps … (invalid)"},
 		{60, model.Invalid, "64 B, 2.19 kpps: nothing learnt (invalid: the sender was starved of CPU)",
 			" 6/12  64 B, 2.19 kpps: nothing learnt … (invalid)"},
+		{80, model.Invalid, "64 B: lost 2 % (invalid: the sender was starved of CPU (its thread ran 2.6 % of the time): it kept 40 pps)",
+			" 6/12  64 B: lost 2 % (invalid: the sender was starved of CPU …)"},
 		{40, model.Valid, text, " 6/12  64 B, 50 kpps, repeat 2: sent …"},
 		{0, model.Valid, text, " 6/12  " + text},
 	} {
@@ -81,5 +84,22 @@ func TestBrief(t *testing.T) {
 	want := "floods on purpose\ndemo lab:router\n\r\x1b[Kabout 40 s left  64 B\r\x1b[K"
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+// TestPlainInChinese: progress is told in the reader's language.
+func TestPlainInChinese(t *testing.T) {
+	var out strings.Builder
+	p := Plain{W: &out, Redraw: true, Width: 80, Brief: true, Now: Now{Language: words.Chinese}}
+	at := time.Date(2026, 11, 14, 18, 30, 0, 0, time.UTC)
+	p.Take(Event{ID: 1, Time: at, Next: &Next{Number: 1, Setting: "64 B", MeasuredSeconds: 1, LeftSeconds: 40}})
+	p.status(at.Add(time.Second / 2))
+	if want := "\r\x1b[K约剩 40 s  64 B"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+	text := "64 B：发包 40.8 kpps，收包 40.8 kpps，丢包 0 %（无效：发送端得不到 CPU（落后期间其线程只运行了 2.6 % 的时间）：要求 50 kpps，实际 40.8 kpps）"
+	if got, want := shortened(words.Chinese, text, 100, model.Invalid),
+		"64 B：发包 40.8 kpps，收包 40.8 kpps，丢包 0 %（无效：发送端得不到 CPU …）"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pelt/pace"
+	"pelt/words"
 )
 
 // Value is one setting of a knob: a number in the knob's unit, or a word.
@@ -42,12 +43,12 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 			return err
 		}
 		if v.Text == "" {
-			return fmt.Errorf("a level must not be empty")
+			return words.Errorf("a level must not be empty")
 		}
 		return nil
 	}
 	if err := json.Unmarshal(b, &v.Number); err != nil {
-		return fmt.Errorf("want a number or a word, not %s", clip(string(b)))
+		return words.Errorf("want a number or a word, not %s", clip(string(b)))
 	}
 	return nil
 }
@@ -127,14 +128,14 @@ func (p Plan) Trial(cell Cell, repeat int) (Trial, error) {
 	for _, name := range slices.Sorted(maps.Keys(cell)) {
 		k, ok := FindKnob(name)
 		if !ok || !k.Varies {
-			return Trial{}, fmt.Errorf("unknown knob %q", clip(name))
+			return Trial{}, words.Errorf("unknown knob %q", clip(name))
 		}
 		if err := k.set(&t, cell[name]); err != nil {
 			return Trial{}, err
 		}
 	}
 	if t.Variant != "" && !slices.ContainsFunc(p.Variants, func(v Variant) bool { return v.Name == t.Variant }) {
-		return Trial{}, fmt.Errorf("the plan has no variant %q", clip(t.Variant))
+		return Trial{}, words.Errorf("the plan has no variant %q", clip(t.Variant))
 	}
 	slices.SortStableFunc(t.Links, func(a, b Link) int { return min(len(a.Node), 1) - min(len(b.Node), 1) })
 	counted := 0.0 // time that flows of a number of packets take

@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"net/netip"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"pelt/unit"
+	"pelt/words"
 )
 
 // Knob is one thing that a user can set or that trials can vary. Flags, help, cells, their columns
@@ -150,7 +150,7 @@ func (k Knob) Parse(text string) (values []Value, err error) {
 	case k.Kind == Switch:
 		on, err := strconv.ParseBool(text)
 		if err != nil {
-			return nil, fmt.Errorf("want true or false, not %s", clip(text))
+			return nil, words.Errorf("want true or false, not %s", clip(text))
 		}
 		return []Value{onOff(on)}, nil
 	case k.Unit == unit.PPS:
@@ -166,7 +166,7 @@ func (k Knob) Parse(text string) (values []Value, err error) {
 	}
 	for i, v := range values {
 		if slices.Contains(values[:i], v) {
-			return nil, fmt.Errorf("%s stands twice", clip(v.Text))
+			return nil, words.Errorf("%s stands twice", clip(v.Text))
 		}
 	}
 	if len(numbers) == 0 {
@@ -185,7 +185,7 @@ func rateLevels(text string) (levels []Value, err error) {
 	rates, err := unit.ParseRates(text)
 	for _, r := range rates {
 		if levels = append(levels, rateValue(r)); len(rates) > 1 && !r.IsMax() && levels[len(levels)-1].Text != "" {
-			return nil, fmt.Errorf("a list holds whole packets per second and max, not %v", r)
+			return nil, words.Errorf("a list holds whole packets per second and max, not %v", r)
 		}
 	}
 	return levels, err
@@ -242,21 +242,21 @@ func (k Knob) check(v Value) error {
 	n := v.Number
 	switch {
 	case k.Kind == Switch && v != onOff(n == 1):
-		return fmt.Errorf("want true or false, not %s", clip(v.String()))
+		return words.Errorf("want true or false, not %s", clip(v.String()))
 	case (k.Kind == OneText || k.Kind == Texts) && k.Unit == unit.Word && v.Text == "":
-		return fmt.Errorf("want text, not %v", v)
+		return words.Errorf("want text, not %v", v)
 	case k.Kind == OneText || k.Kind == Texts || k.Kind == Switch || k.Unit == unit.PPS: // judged where it is set
 		return nil
 	case v.Text != "" && k.Kind == Names && k.Words == nil, v.Text != "" && k.isWord(v.Text):
 		return nil
 	case k.Kind == Names:
-		return fmt.Errorf("want %s, not %s", k.wordsText(), clip(strconv.Quote(v.String())))
+		return words.Errorf("want %s, not %s", k.wordsText(), clip(strconv.Quote(v.String())))
 	case v.Text != "":
-		return fmt.Errorf("want a number, not %s", clip(strconv.Quote(v.Text)))
+		return words.Errorf("want a number, not %s", clip(strconv.Quote(v.Text)))
 	case (k.Unit == unit.Bytes || k.Unit == unit.Count) && (n != math.Trunc(n) || math.IsInf(n, 0)):
-		return fmt.Errorf("want a whole number, not %v", v)
+		return words.Errorf("want a whole number, not %v", v)
 	case !(n >= k.Low && n <= k.High): // NaN too
-		return fmt.Errorf("want %s to %s, not %s", k.boundText(k.Low), k.boundText(k.High), k.boundText(n))
+		return words.Errorf("want %s to %s, not %s", k.boundText(k.Low), k.boundText(k.High), k.boundText(n))
 	}
 	return nil
 }
@@ -294,7 +294,7 @@ func setField(field any, v Value) (err error) {
 	switch field.(type) {
 	case *int, *float64, **float64, *unit.BitRate, *bool:
 		if v.Text != "" {
-			return fmt.Errorf("want a number, not %s", clip(strconv.Quote(v.Text)))
+			return words.Errorf("want a number, not %s", clip(strconv.Quote(v.Text)))
 		}
 	}
 	switch to := field.(type) {
@@ -305,7 +305,7 @@ func setField(field any, v Value) (err error) {
 			*to, err = strconv.ParseUint(v.Text, 10, 64)
 		}
 		if err != nil {
-			err = fmt.Errorf("want a whole number, not %s", clip(strconv.Quote(v.Text)))
+			err = words.Errorf("want a whole number, not %s", clip(strconv.Quote(v.Text)))
 		}
 	case *float64:
 		*to = v.Number

@@ -1,12 +1,12 @@
 package model
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"pelt/unit"
+	"pelt/words"
 )
 
 const payloadKnob = "payload_bytes"
@@ -193,7 +193,7 @@ func setPayload(f *Flow, v Value) error {
 	f.PayloadBytes = int(v.Number)
 	switch {
 	case v.Text != "" && f.Protocol != UDP:
-		return fmt.Errorf("%s stands for a UDP payload; want a number of bytes", v.Text)
+		return words.Errorf("%s stands for a UDP payload; want a number of bytes", v.Text)
 	case v.Text != "":
 		f.PayloadBytes = WholePayload(f.Family, usualMTU)
 	}
@@ -202,7 +202,7 @@ func setPayload(f *Flow, v Value) error {
 
 func setFrame(f *Flow, v Value) error {
 	if f.Protocol != UDP {
-		return fmt.Errorf("a frame size is for UDP")
+		return words.Errorf("a frame size is for UDP")
 	}
 	f.PayloadBytes = PayloadOf(f.Family, int(v.Number))
 	return nil
@@ -233,7 +233,7 @@ func setProtocol(f *Flow, v Value) error {
 	case f.Protocol:
 		return nil
 	case UDP:
-		return fmt.Errorf("a flow of TCP cannot become one of UDP")
+		return words.Errorf("a flow of TCP cannot become one of UDP")
 	}
 	*f = Flow{Name: f.Name, Protocol: TCP, From: f.From, To: f.To, PayloadBytes: bulkWrite, Streams: f.Streams,
 		Family: f.Family, DSCP: f.DSCP, SourceAddresses: f.SourceAddresses, Connections: f.Connections,
@@ -269,7 +269,7 @@ func setDirection(t *Trial, v Value) error {
 	}
 	t.Flows = slices.DeleteFunc(t.Flows, func(f Flow) bool { return !slices.Contains(keep, f.Name) })
 	if len(t.Flows) != len(keep) {
-		return fmt.Errorf("the plan has no flow for direction %v", v)
+		return words.Errorf("the plan has no flow for direction %v", v)
 	}
 	return nil
 }

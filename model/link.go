@@ -1,12 +1,12 @@
 package model
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"pelt/unit"
+	"pelt/words"
 )
 
 // Link is what one link of a lab does to packets, in both directions unless Toward names the node that the shaped
@@ -71,7 +71,7 @@ func (l linkLoss) set(v Value) (err error) {
 	ratios, ok := strings.CutPrefix(v.Text, lossWord)
 	parts := strings.Split(ratios, "/")
 	if !ok || len(parts) != len(l.LossStates) {
-		return fmt.Errorf("%q: want a share as 1%%, or %s, each a share", v.Text, lossForm)
+		return words.Errorf("%q: want a share as 1%%, or %s, each a share", v.Text, lossForm)
 	}
 	l.LossModel = GilbertElliott
 	for i, p := range parts {

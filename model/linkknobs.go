@@ -2,11 +2,11 @@ package model
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"pelt/unit"
+	"pelt/words"
 )
 
 // linkKnobs are the settings of a link, in the order the help prints them.
@@ -111,13 +111,13 @@ func parseLink(node, text string, change bool) (Link, []Factor, error) {
 	l := Link{Node: node}
 	var factors []Factor
 	refuse := func(format string, args ...any) (Link, []Factor, error) {
-		return Link{}, nil, &unit.SyntaxError{Kind: "link", Text: text, Want: fmt.Sprintf(format, args...)}
+		return Link{}, nil, unit.Wrong("link", text, words.Errorf(format, args...))
 	}
-	words, err := linkWords(text)
+	list, err := linkWords(text)
 	if err != nil {
 		return refuse("%v", err)
 	}
-	for _, w := range words {
+	for _, w := range list {
 		k, known := linkKnobOf(w.Key, w.Value)
 		if !known {
 			return refuse("unknown key %q; keys are %s", w.Key, strings.Join(linkKeys(anyKnob), ", "))
@@ -164,7 +164,7 @@ func parseLink(node, text string, change bool) (Link, []Factor, error) {
 	switch {
 	case l.Toward != "" && len(factors) > 0:
 		return refuse("toward: several levels hold for both directions")
-	case l.Toward != "" && len(words) == 1:
+	case l.Toward != "" && len(list) == 1:
 		return refuse("toward says which direction, and nothing says what that does to packets")
 	}
 	return l, factors, nil
@@ -180,21 +180,21 @@ func countsPackets(word string) bool {
 type linkWord struct{ Key, Value string }
 
 // linkWords splits "rate=1gbit,delay=0ms,20ms" into its keys, each once, and their values.
-func linkWords(text string) (words []linkWord, err error) {
+func linkWords(text string) (list []linkWord, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		key, value, ok := strings.Cut(strings.TrimSpace(word), "=")
 		switch {
-		case !ok && key != "" && len(words) > 0:
-			words[len(words)-1].Value += "," + key
+		case !ok && key != "" && len(list) > 0:
+			list[len(list)-1].Value += "," + key
 		case !ok || value == "":
-			return nil, fmt.Errorf("%q is not key=value; keys are %s", word, strings.Join(linkKeys(anyKnob), ", "))
-		case slices.ContainsFunc(words, func(w linkWord) bool { return w.Key == key }):
-			return nil, fmt.Errorf("%s stands twice", key)
+			return nil, words.Errorf("%q is not key=value; keys are %s", word, strings.Join(linkKeys(anyKnob), ", "))
+		case slices.ContainsFunc(list, func(w linkWord) bool { return w.Key == key }):
+			return nil, words.Errorf("%s stands twice", key)
 		default:
-			words = append(words, linkWord{key, value})
+			list = append(list, linkWord{key, value})
 		}
 	}
-	return words, nil
+	return list, nil
 }
 
 func (l *Link) set(k Knob, v Value) error {

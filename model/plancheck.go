@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"pelt/unit"
+	"pelt/words"
 )
 
 // Bounds of what a plan may ask.
@@ -44,13 +46,30 @@ const (
 type FieldError struct {
 	Field string // name of a knob, or path in the plan as "links[1].rate_bps"
 	Want  string
+
+	want error // Want, to be said in another language
+}
+
+// NewFieldError makes one of a format of fmt.
+func NewFieldError(field, format string, args ...any) *FieldError {
+	want := words.Errorf(format, args...)
+	return &FieldError{field, want.Error(), want}
 }
 
 func (e *FieldError) Error() string { return e.Field + ": " + e.Want }
 
-func wrong(field, format string, args ...any) error {
-	return &FieldError{field, fmt.Sprintf(format, args...)}
+// Unwrap is what is wanted.
+func (e *FieldError) Unwrap() error {
+	if e.want == nil {
+		return errors.New(e.Want)
+	}
+	return e.want
 }
+
+// At is the same error of another field.
+func (e *FieldError) At(field string) *FieldError { return &FieldError{field, e.Want, e.want} }
+
+func wrong(field, format string, args ...any) error { return NewFieldError(field, format, args...) }
 
 // Check returns the first thing in the plan that cannot be run, as a *FieldError.
 func (p Plan) Check() error {

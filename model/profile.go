@@ -9,6 +9,7 @@ import (
 
 	"pelt/pace"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // Profile says how the packets of a paced UDP flow are spread over time; without one, all gaps are the same. The
@@ -69,19 +70,18 @@ const profileWant = "want poisson, burst=PACKETS, on=TIME,off=TIME[,random], ram
 // A ramp also says the flow's rate; of others rate is the zero one.
 func ParseProfile(text string) (p Profile, rate unit.Rate, err error) {
 	wrong := func(want string, args ...any) (Profile, unit.Rate, error) {
-		return Profile{}, unit.Rate{}, &unit.SyntaxError{Kind: "profile", Text: clip(text),
-			Want: fmt.Sprintf(want, args...)}
+		return Profile{}, unit.Rate{}, unit.Wrong("profile", clip(text), words.Errorf(want, args...))
 	}
-	var words []string
+	var list []string
 	for _, w := range strings.Split(strings.ToLower(text), ",") {
-		words = append(words, strings.TrimSpace(w))
+		list = append(list, strings.TrimSpace(w))
 	}
-	key, value, _ := strings.Cut(words[0], "=")
-	if key != "on" && len(words) > 1 {
+	key, value, _ := strings.Cut(list[0], "=")
+	if key != "on" && len(list) > 1 {
 		return wrong(profileWant)
 	}
 	switch {
-	case words[0] == Poisson:
+	case list[0] == Poisson:
 		p.Kind = Poisson
 	case key == Burst && value != "":
 		p.Kind = Burst
@@ -102,7 +102,7 @@ func ParseProfile(text string) (p Profile, rate unit.Rate, err error) {
 	case key == "on":
 		p.Kind = OnOff
 		times := map[string]*float64{"on": &p.OnSeconds, "off": &p.OffSeconds}
-		for _, w := range words {
+		for _, w := range list {
 			key, value, _ := strings.Cut(w, "=")
 			if w == "random" && !p.Random {
 				p.Random = true

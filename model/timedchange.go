@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pelt/unit"
+	"pelt/words"
 )
 
 // TimedChange is something that becomes another in a lab while its trials run. Exactly
@@ -22,8 +23,8 @@ func ParseTimedChange(text string) (TimedChange, error) {
 	when, what, ok := strings.Cut(text, ":")
 	key, value, both := strings.Cut(what, "=")
 	if !ok || !both || value == "" {
-		return TimedChange{}, &unit.SyntaxError{Kind: "change", Text: text,
-			Want: "want TIME:router=WORDS or TIME:link[-NODE]=SETTINGS, as 80s:router=rules=1000"}
+		return TimedChange{}, unit.Wrong("change", text,
+			words.Errorf("want TIME:router=WORDS or TIME:link[-NODE]=SETTINGS, as 80s:router=rules=1000"))
 	}
 	at, err := unit.ParseDuration(when)
 	if err != nil {
@@ -44,8 +45,8 @@ func ParseTimedChange(text string) (TimedChange, error) {
 		}
 		c.Link = &change
 	default:
-		return TimedChange{}, &unit.SyntaxError{Kind: "change", Text: text,
-			Want: fmt.Sprintf("there is no %.40q; want router, link or link-NODE", key)}
+		return TimedChange{}, unit.Wrong("change", text,
+			words.Errorf("there is no %.40q; want router, link or link-NODE", key))
 	}
 	return c, nil
 }

@@ -76,7 +76,7 @@ func (d *draft) meshHosts() ([]string, error) {
 
 // targetError returns an error about the target: what is wanted instead.
 func targetError(format string, args ...any) error {
-	return &model.FieldError{Field: "TARGET", Want: fmt.Sprintf(format, args...)}
+	return model.NewFieldError("TARGET", format, args...)
 }
 
 // Pairs are all pairs of hosts in rounds by the circle method of tournaments: so many in a row as half of the

@@ -76,7 +76,7 @@ type draft struct {
 
 // flagError returns an error about a flag: what is wanted instead.
 func flagError(flag, format string, args ...any) error {
-	return &model.FieldError{Field: "--" + flag, Want: fmt.Sprintf(format, args...)}
+	return model.NewFieldError("--"+flag, format, args...)
 }
 
 // given reports whether one of the flags was given.
@@ -321,6 +321,9 @@ func (d *draft) withFlag(err error) error {
 		want = text
 	}
 	if flag := model.FlagOf(field); flag != "" {
+		if want == f.Want {
+			return f.At(flag)
+		}
 		return &model.FieldError{Field: flag, Want: want}
 	}
 	return err

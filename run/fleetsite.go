@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"pelt/fleet"
 	"pelt/model"
+	"pelt/words"
 )
 
 // Hub is where the hosts of a fleet are met.
@@ -162,7 +162,7 @@ func (s *site) connect(names []string) error {
 		n.address = func(family int) netip.Addr { return ofFamily(address, family) }
 		if !address.IsValid() {
 			if n.calls = to.Calls(from); !n.calls.IsValid() {
-				return fmt.Errorf("%s and %s are behind NATs of their own, and neither can call the other: "+
+				return words.Errorf("%s and %s are behind NATs of their own, and neither can call the other: "+
 					"give one an address that is let through (pelt join --address there)", names[0], name)
 			}
 		}

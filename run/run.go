@@ -262,7 +262,7 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 
 // refuse says which setting of a plan cannot be run here, and what is wanted.
 func refuse(field, format string, args ...any) error {
-	return &model.FieldError{Field: field, Want: fmt.Sprintf(format, args...)}
+	return model.NewFieldError(field, format, args...)
 }
 
 // enough reports whether the user wants no trial more.

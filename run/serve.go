@@ -16,6 +16,7 @@ import (
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/observe"
+	"pelt/words"
 )
 
 // ServeOptions are how this host offers itself as the far end.
@@ -154,7 +155,7 @@ func dataPortFree(at netip.Addr, port int) error {
 	}
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	busy := func(kind string, err error) error {
-		return fmt.Errorf("data port %d/%s cannot be opened: %w; end what uses it, or choose another --port", port,
+		return words.Errorf("data port %d/%s cannot be opened: %w; end what uses it, or choose another --port", port,
 			kind, err)
 	}
 	l, err := net.Listen("tcp", address)

@@ -18,6 +18,7 @@ import (
 	"pelt/model"
 	"pelt/observe"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // site is where the trials of a run take place: its nodes, and how links and router are
@@ -142,7 +143,7 @@ func (s *site) meet() error {
 			}
 		}
 		if n.agent.ID == "" {
-			return fmt.Errorf("no pelt serve answers for the %s: if a pelt hub listens there, name its hosts as "+
+			return words.Errorf("no pelt serve answers for the %s: if a pelt hub listens there, name its hosts as "+
 				"fleet:FROM..TO, and give --hub", n.name)
 		}
 	}
@@ -303,7 +304,7 @@ func (s *site) check(ctx context.Context, plan model.Plan) error {
 		}
 		placed.Number, rehearsed[control] = 1, true // no packet carries the number
 		if err := s.controller.Rehearse(ctx, placed); err != nil {
-			return fmt.Errorf("before the first trial: %w", err)
+			return words.Errorf("before the first trial: %w", err)
 		}
 	}
 	return nil

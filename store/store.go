@@ -7,7 +7,6 @@ package store
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"pelt/model"
+	"pelt/words"
 )
 
 const suffix = ".jsonl"
@@ -46,7 +46,7 @@ func Dir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("find a place for runs: %w; set PELT_DATA to a directory", err)
+		return "", words.Errorf("find a place for runs: %w; set PELT_DATA to a directory", err)
 	}
 	if runtime.GOOS == "darwin" {
 		return filepath.Join(home, "Library", "Application Support", "pelt"), nil
@@ -65,7 +65,7 @@ func Open(dir string) (*Store, error) {
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open store: %w", err)
+		return nil, words.Errorf("open store: %w", err)
 	}
 	s := &Store{dir}
 	info, err := os.Stat(s.runs())
@@ -73,9 +73,9 @@ func Open(dir string) (*Store, error) {
 	case errors.Is(err, os.ErrNotExist):
 		return s, nil
 	case err != nil:
-		return nil, fmt.Errorf("open store: %w", err)
+		return nil, words.Errorf("open store: %w", err)
 	case !info.IsDir():
-		return nil, fmt.Errorf("open store: %s is not a directory", s.runs())
+		return nil, words.Errorf("open store: %s is not a directory", s.runs())
 	}
 	return s, nil
 }
@@ -87,7 +87,7 @@ func (s *Store) file(id string) string { return filepath.Join(s.runs(), id+suffi
 func (s *Store) ids() ([]string, error) {
 	files, err := os.ReadDir(s.runs()) // in order of name, and so of time
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("list runs: %w", err)
+		return nil, words.Errorf("list runs: %w", err)
 	}
 	var list []string
 	for _, f := range files {
@@ -134,7 +134,7 @@ func startOf(id string) time.Time {
 // Find returns the id that a reference means: an id, a prefix of one, or last.
 func (s *Store) Find(ref string) (string, error) {
 	if isPath(ref) {
-		return "", fmt.Errorf("run %s: %w in %s: give an id that pelt list shows, not a file", ref, ErrNotFound, s.dir)
+		return "", words.Errorf("run %s: %w in %s: give an id that pelt list shows, not a file", ref, ErrNotFound, s.dir)
 	}
 	all, err := s.ids()
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *Store) Find(ref string) (string, error) {
 				return id, nil
 			}
 		}
-		return "", fmt.Errorf("run last: %w: none is kept yet in %s", ErrNotFound, s.dir)
+		return "", words.Errorf("run last: %w: none is kept yet in %s", ErrNotFound, s.dir)
 	}
 	var found []string
 	for _, id := range all {
@@ -157,11 +157,11 @@ func (s *Store) Find(ref string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("run %q: %w; pelt list shows what is kept, last is the newest", ref, ErrNotFound)
+		return "", words.Errorf("run %q: %w; pelt list shows what is kept, last is the newest", ref, ErrNotFound)
 	case 1:
 		return found[0], nil
 	}
-	return "", fmt.Errorf("run %q: %w (%s, %s, %d in all); type more of it", ref, ErrAmbiguous, found[0], found[1],
+	return "", words.Errorf("run %q: %w (%s, %s, %d in all); type more of it", ref, ErrAmbiguous, found[0], found[1],
 		len(found))
 }
 
@@ -188,11 +188,11 @@ func (s *Store) Load(ref string) (model.Document, error) {
 // Size is the length of a run's file in bytes. It grows with the run.
 func (s *Store) Size(id string) (int64, error) {
 	if !validID(id) {
-		return 0, fmt.Errorf("run %q: %w", id, ErrNotFound)
+		return 0, words.Errorf("run %q: %w", id, ErrNotFound)
 	}
 	info, err := os.Stat(s.file(id))
 	if err != nil {
-		return 0, fmt.Errorf("run %s: %w", id, ErrNotFound)
+		return 0, words.Errorf("run %s: %w", id, ErrNotFound)
 	}
 	return info.Size(), nil
 }

@@ -1,8 +1,8 @@
 package unit
 
 import (
+	"errors"
 	"math/big"
-	"strconv"
 	"strings"
 )
 
@@ -40,7 +40,7 @@ func ParseSizes(text string) ([]int, error) {
 	var sizes []int
 	for _, n := range list {
 		if n > 1<<30 { // an int of 32 bits holds it
-			return nil, &SyntaxError{"sizes", text, "names a size beyond 1 GiB"}
+			return nil, wrong("sizes", text, "names a size beyond 1 GiB")
 		}
 		sizes = append(sizes, int(n))
 	}
@@ -55,7 +55,7 @@ func readSize(word string) (*big.Rat, error) {
 func readCount(word string) (*big.Rat, error) {
 	n, err := ParseBytes(word)
 	if err != nil {
-		err = &SyntaxError{"number", word, "want a whole number, as 64"}
+		err = wrong("number", word, "want a whole number, as 64")
 	}
 	return new(big.Rat).SetInt64(n), err
 }
@@ -77,13 +77,13 @@ func readRatio(text string) (*big.Rat, error) {
 	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
 	v, ok := decimal(strings.TrimSpace(number))
 	if !ok {
-		return nil, &SyntaxError{"ratio", text, "want a share as 0.1% or 0.001"}
+		return nil, wrong("ratio", text, "want a share as 0.1%% or 0.001")
 	}
 	if percent {
 		v.Quo(v, big.NewRat(100, 1))
 	}
 	if v.Cmp(big.NewRat(1, 1)) > 0 {
-		return nil, &SyntaxError{"ratio", text, "must lie between 0 and 100%"}
+		return nil, wrong("ratio", text, "must lie between 0 and 100%%")
 	}
 	return v, nil
 }
@@ -105,7 +105,7 @@ func spans(kind, text, want string, read func(string) (*big.Rat, error)) ([]*big
 			high, err = read(to)
 			step, err2 = read(by)
 			if err != nil || err2 != nil || !stepped || step.Sign() <= 0 || high.Cmp(low) < 0 {
-				return nil, &SyntaxError{kind, text, want}
+				return nil, Wrong(kind, text, errors.New(want))
 			}
 		}
 		for v := low; v.Cmp(high) <= 0; v = new(big.Rat).Add(v, step) {
@@ -128,9 +128,9 @@ type levels[K comparable] struct {
 func (l *levels[K]) add(value K, word string) error {
 	switch {
 	case l.seen[value]:
-		return &SyntaxError{l.kind, l.text, "names a value of " + strconv.Quote(strings.TrimSpace(word)) + " twice"}
+		return wrong(l.kind, l.text, "names a value of %q twice", strings.TrimSpace(word))
 	case len(l.seen) >= MaxListLength:
-		return &SyntaxError{l.kind, l.text, "has more than " + strconv.Itoa(MaxListLength) + " values"}
+		return wrong(l.kind, l.text, "has more than %d values", MaxListLength)
 	case l.seen == nil:
 		l.seen = map[K]bool{}
 	}

@@ -24,12 +24,12 @@ func ParseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(t)
 	if err != nil {
 		if _, number := decimal(t); number {
-			return 0, &SyntaxError{"duration", text, "lacks a unit: " + t + "s, " + t + "ms?"}
+			return 0, wrong("duration", text, "lacks a unit: %[1]ss, %[1]sms?", t)
 		}
-		return 0, &SyntaxError{"duration", text, "want a number and a unit, as 10s, 5ms, 1h30m or 7d"}
+		return 0, wrong("duration", text, "want a number and a unit, as 10s, 5ms, 1h30m or 7d")
 	}
 	if d < 0 {
-		return 0, &SyntaxError{"duration", text, "must not be negative"}
+		return 0, wrong("duration", text, "must not be negative")
 	}
 	return d, nil
 }
@@ -43,7 +43,7 @@ var byteUnits = []scale{
 func ParseBytes(text string) (int64, error) {
 	v, ok := scaled(strings.ToLower(strings.TrimSpace(text)), byteUnits)
 	if !ok || !v.IsInt() || v.Cmp(new(big.Rat).SetInt64(1<<50)) > 0 {
-		return 0, &SyntaxError{"size", text, "want whole bytes, as 64, 1472 or 64KiB"}
+		return 0, wrong("size", text, "want whole bytes, as 64, 1472 or 64KiB")
 	}
 	return v.Num().Int64(), nil
 }
@@ -60,7 +60,7 @@ func ParseRates(text string) ([]Rate, error) {
 			return nil, err
 		}
 		if slices.Contains(list, r) {
-			return nil, &SyntaxError{"rates", text, "names " + r.String() + " twice"}
+			return nil, wrong("rates", text, "names %s twice", r)
 		}
 		list = append(list, r)
 	}
@@ -79,12 +79,12 @@ func ParseAddresses(text string) ([]netip.Addr, error) {
 		low, err := netip.ParseAddr(from)
 		high, err2 := netip.ParseAddr(to)
 		if err != nil || err2 != nil || low.Is4() != high.Is4() || low.Zone() != high.Zone() || high.Less(low) {
-			return nil, &SyntaxError{"addresses", text,
-				"want addresses as 192.0.2.1,192.0.2.7 or a range as 192.0.2.1..192.0.2.8"}
+			return nil, wrong("addresses", text,
+				"want addresses as 192.0.2.1,192.0.2.7 or a range as 192.0.2.1..192.0.2.8")
 		}
 		for a := low; ; a = a.Next() {
 			if len(list) >= MaxListLength {
-				return nil, &SyntaxError{"addresses", text, "is too long"}
+				return nil, wrong("addresses", text, "is too long")
 			}
 			list = append(list, a)
 			if a == high {

@@ -141,10 +141,10 @@ func ParseRate(text string) (Rate, error) {
 			return Rate{}, err
 		}
 		if d <= 0 {
-			return Rate{}, &SyntaxError{"rate", text, "the interval must be more than 0; for no pacing use max"}
+			return Rate{}, wrong("rate", text, "the interval must be more than 0; for no pacing use max")
 		}
 		if d > 24*time.Hour {
-			return Rate{}, &SyntaxError{"rate", text, "is less than a packet a day"}
+			return Rate{}, wrong("rate", text, "is less than a packet a day")
 		}
 		return IntervalRate(d), nil
 	}
@@ -152,25 +152,25 @@ func ParseRate(text string) (Rate, error) {
 	if value, ok = scaled(t, packetUnits); !ok {
 		kind = rateBits
 		if value, ok = scaled(t, bitUnits); !ok {
-			return Rate{}, &SyntaxError{"rate", text, rateWant}
+			return Rate{}, wrong("rate", text, rateWant)
 		}
 	}
 	if value.Sign() <= 0 {
-		return Rate{}, &SyntaxError{"rate", text, "must be more than 0; for no pacing use max"}
+		return Rate{}, wrong("rate", text, "must be more than 0; for no pacing use max")
 	}
 	limit := int64(MaxPacketsPerSecond)
 	if kind == rateBits {
 		limit = 10e12
 	}
 	if value.Cmp(new(big.Rat).SetInt64(limit)) > 0 {
-		return Rate{}, &SyntaxError{"rate", text,
-			"is beyond what can be asked: at most 1Gpps or 10000gbit; for no pacing use max"}
+		return Rate{}, wrong("rate", text,
+			"is beyond what can be asked: at most 1Gpps or 10000gbit; for no pacing use max")
 	}
 	if value.Cmp(big.NewRat(1, 86400)) < 0 {
-		return Rate{}, &SyntaxError{"rate", text, "is less than a packet a day"}
+		return Rate{}, wrong("rate", text, "is less than a packet a day")
 	}
 	if !value.Num().IsUint64() || !value.Denom().IsUint64() {
-		return Rate{}, &SyntaxError{"rate", text, "has too many digits"}
+		return Rate{}, wrong("rate", text, "has too many digits")
 	}
 	return Rate{num: value.Num().Uint64(), den: value.Denom().Uint64(), kind: kind}, nil
 }
@@ -207,14 +207,14 @@ const bitRateWant = "want bits per second, as 1gbit or 95.5mbit"
 func ParseBitRate(text string) (BitRate, error) {
 	v, ok := scaled(strings.ToLower(strings.TrimSpace(text)), bitUnits)
 	if !ok || v.Sign() <= 0 {
-		return 0, &SyntaxError{"bit rate", text, bitRateWant}
+		return 0, wrong("bit rate", text, bitRateWant)
 	}
 	if v.Cmp(new(big.Rat).SetInt64(10e12)) > 0 {
-		return 0, &SyntaxError{"bit rate", text, "is beyond 10000gbit"}
+		return 0, wrong("bit rate", text, "is beyond 10000gbit")
 	}
 	n := new(big.Int).Quo(v.Num(), v.Denom())
 	if n.Sign() == 0 {
-		return 0, &SyntaxError{"bit rate", text, "is less than 1 bit/s"}
+		return 0, wrong("bit rate", text, "is less than 1 bit/s")
 	}
 	return BitRate(n.Uint64()), nil
 }

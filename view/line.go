@@ -138,14 +138,14 @@ func trialName(rows []table.Row) string {
 }
 
 // Setting names the settings of a trial: "64 B, every 1 ms".
-func Setting(t model.Trial) string {
+func Setting(in words.Language, t model.Trial) string {
 	var flows []model.FlowResult
 	for _, f := range t.Flows {
 		flows = append(flows, model.FlowResult{Name: f.Name, Protocol: f.Protocol, PayloadBytes: f.PayloadBytes,
 			Streams:    f.Streams,
 			FrameBytes: model.FrameBytes(f.Protocol, f.Family, f.PayloadBytes)})
 	}
-	return trialName(table.Rows(&model.Document{Results: []model.Result{{Cell: t.Cell, Flows: flows}}}))
+	return trialName(table.Rows(&model.Document{Language: in, Results: []model.Result{{Cell: t.Cell, Flows: flows}}}))
 }
 
 // Way is the nodes of a path in travel order; of very many, the first and the last.

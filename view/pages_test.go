@@ -18,6 +18,7 @@ import (
 	"pelt/test/golden"
 	"pelt/test/sample"
 	"pelt/view"
+	"pelt/words"
 )
 
 // pages are the documents whose pages are golden files.
@@ -294,7 +295,7 @@ func goldenPage(t *testing.T, name string, p view.Page) {
 func TestSetting(t *testing.T) {
 	trial := model.Trial{Cell: model.Cell{"payload_bytes": model.Number(64), "interval_ns": model.Number(1e6)},
 		Flows: []model.Flow{{Name: "up", Protocol: model.UDP, PayloadBytes: 64, Streams: 1}}}
-	if got := view.Setting(trial); got != "64 B, every 1 ms" {
+	if got := view.Setting(words.English, trial); got != "64 B, every 1 ms" {
 		t.Errorf("%q", got)
 	}
 }

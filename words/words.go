@@ -5,6 +5,7 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -23,8 +24,8 @@ const (
 // Say returns an English text in the language; text that its table lacks stays as it is. A text may hold verbs of
 // fmt or marks of its own, which it keeps.
 func (l Language) Say(text string) string {
-	if said, ok := chinese[text]; ok && l == Chinese {
-		return said
+	if l == Chinese {
+		return cmp.Or(chinese[text], chineseTalk[text], chineseHelp[text], text)
 	}
 	return text
 }
@@ -86,10 +87,13 @@ func Parse(name string) (Language, error) {
 	return English, fmt.Errorf("want en or zh, not %q", name)
 }
 
+// Variable of the environment names a language.
+const Variable = "PELT_LANG"
+
 // Find chooses by the variables of an environment: PELT_LANG, else LC_ALL, LC_MESSAGES or LANG, of which the first that
 // is set decides. Those name a character set, too: without UTF-8 the language is English. An unknown language is English.
 func Find(variable func(string) string) Language {
-	if name := variable("PELT_LANG"); name != "" {
+	if name := variable(Variable); name != "" {
 		l, _ := Parse(name)
 		return l
 	}

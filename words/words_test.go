@@ -52,7 +52,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-var mark = regexp.MustCompile(`%(\[\d\])?(\.0)?(\[\d\])?[sdfhrc]|#|@|\{[^}]*\}`)
+var mark = regexp.MustCompile(`%(\[\d\])?(\.\d+)?(\[\d\])?[a-z%]|#|@|\{[^}]*\}`)
 
 // A text keeps its verbs and marks, whatever their order.
 func TestMarks(t *testing.T) {
@@ -66,9 +66,11 @@ func TestMarks(t *testing.T) {
 		slices.Sort(marks)
 		return marks
 	}
-	for english, said := range chinese {
-		if !slices.Equal(plain(english), plain(said)) {
-			t.Errorf("%q has other marks in Chinese: %q", english, said)
+	for _, table := range []map[string]string{chinese, chineseTalk, chineseHelp} {
+		for english, said := range table {
+			if !slices.Equal(plain(english), plain(said)) {
+				t.Errorf("%q has other marks in Chinese: %q", english, said)
+			}
 		}
 	}
 }

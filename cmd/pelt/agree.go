@@ -74,7 +74,7 @@ func (f *commonFlags) consentTo(c *cobra.Command, addr netip.Addr, said string) 
 	if fleet.Private(addr) || benchmarking(addr) {
 		return nil
 	}
-	return agreed(c, f.yes, said+" is a public address, and a test floods every network between; all must be yours")
+	return agreed(c, f.yes, spoken().Sayf("%s is a public address, and a test floods every network between; all must be yours", said))
 }
 
 // Whoever types a range or several lists may not see how many trials they make. So many, and so long, are asked for
@@ -86,7 +86,7 @@ const (
 
 // long says how long a plan takes that its user may not have meant to take so long; "" for others.
 func long(p model.Plan) string {
-	text, seconds, trials := live.Estimate(p)
+	text, seconds, trials := live.Estimate(spoken(), p)
 	if trials <= manyTrials || seconds < longRun.Seconds() {
 		return ""
 	}
@@ -101,7 +101,7 @@ func agreed(c *cobra.Command, yes bool, what string) error {
 	if !isTerminal(os.Stdin) {
 		return usagef("%s; if you agree, say --yes", what)
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "%s. Go on? [y/N] ", what)
+	fmt.Fprint(c.ErrOrStderr(), spoken().Sayf("%s. Go on? [y/N] ", what))
 	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n') // none is no
 	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
 		return usagef("nothing was done")

@@ -77,7 +77,7 @@ func codeOf(code, file string) (string, error) {
 // its host, its variables are not. Where lines go to a file or a journal, a code that stands in a file is not repeated.
 func toldCode(code, file string) (prefix, note string) {
 	if file != "" && !isTerminal(os.Stdout) {
-		return "", "It asks for the code, which stands in " + file + ".\n"
+		return "", spoken().Sayf("It asks for the code, which stands in %s.\n", file)
 	}
 	return "PELT_CODE=" + finding.ShellWord(code) + " ", ""
 }
@@ -86,7 +86,7 @@ func toldCode(code, file string) (prefix, note string) {
 func seenCode(c *cobra.Command, inArguments bool) {
 	if inArguments {
 		fmt.Fprintln(c.ErrOrStderr(),
-			"pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it")
+			spoken().Say("pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it"))
 	}
 }
 
@@ -95,7 +95,7 @@ func askCode(ctx context.Context) (string, error) {
 	if !isTerminal(os.Stdin) || !isTerminal(os.Stderr) {
 		return "", nil
 	}
-	fmt.Fprint(os.Stderr, "Code (it was printed there): ")
+	fmt.Fprint(os.Stderr, spoken().Say("Code (it was printed there): "))
 	defer fmt.Fprintln(os.Stderr)
 	text, err := fullscreen.ReadHidden(ctx, os.Stdin)
 	return strings.TrimSpace(text), err

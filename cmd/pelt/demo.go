@@ -37,21 +37,21 @@ namespace or the loopback interface, and says which.`,
 				return err
 			}
 			if err != nil {
-				fmt.Fprintf(c.ErrOrStderr(),
-					"no lab here (%v): this demo shows the loopback interface and no router\n", err)
+				say(c.ErrOrStderr(), spoken().Sayf("no lab here (%s): this demo shows the loopback interface and no router",
+					spoken().Error(err)))
 				p.Target, p.Links = "lab:"+run.Loopback, nil
 			}
 			f.brief = true
 			if !isTerminal(os.Stderr) {
 				f.progress = 10 * time.Second
 			}
-			fmt.Fprintln(c.ErrOrStderr(),
-				"The demo floods a path on purpose. Most packets are lost: that shows the limit.")
+			fmt.Fprintln(c.ErrOrStderr(), spoken().Say(
+				"The demo floods a path on purpose. Most packets are lost: that shows the limit."))
 			if err := f.execute(c, p); err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(c.ErrOrStderr(), "\nOn a real network: start pelt serve on a far host, "+
-				"and paste the command that it prints.\npelt help start has the steps.\n")
+			_, err = fmt.Fprint(c.ErrOrStderr(), spoken().Say("\nOn a real network: start pelt serve on a far host, "+
+				"and paste the command that it prints.\npelt help start has the steps.\n"))
 			return err
 		},
 	}

@@ -107,7 +107,7 @@ func (f *commonFlags) newLoop(c *cobra.Command, p model.Plan) (*loop, error) {
 	if l.every, err = positive(f.again.every); err != nil {
 		return nil, usagef("--every: %v", err)
 	}
-	if text, takes, _ := live.Estimate(p); takes >= l.every.Seconds() {
+	if text, takes, _ := live.Estimate(spoken(), p); takes >= l.every.Seconds() {
 		return nil, usagef("--every: a run takes %s; want more, or a shorter --time", text)
 	}
 	if f.again.lasts != "" {
@@ -223,7 +223,7 @@ func (l *loop) judged(doc *model.Document, err error) (outcome, text string) {
 	code, outcome := exitCode(exitOK), passed
 	switch {
 	case err != nil:
-		code, outcome, text = exitError, noResult, oneLine(err)
+		code, outcome, text = exitError, noResult, oneLine(spoken(), err)
 	default:
 		if code, _ = judge(doc); code == exitLimit {
 			outcome = limitFailed

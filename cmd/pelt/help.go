@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pelt/model"
+	"pelt/words"
 )
 
 // helpAllFlag shows every flag of a command; --help shows the groups below.
@@ -116,6 +117,35 @@ func helpArgs(args []string) (out []string, all bool) {
 	return out, all
 }
 
+// speak puts what commands and flags say of themselves into a language. A command whose explanation has no other words
+// begins with its line in a list.
+func speak(c *cobra.Command, l words.Language) {
+	short := l.Say(c.Short)
+	if long := l.Say(c.Long); long == c.Long && short != c.Short && long != "" {
+		c.Long = short + "\n\n" + long
+	} else {
+		c.Long = long
+	}
+	c.Short = short
+	c.InitDefaultHelpFlag()
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		who, help, ofProtocol := strings.Cut(f.Usage, ": ")
+		switch {
+		case f.Name == "help":
+			f.Usage = l.Sayf("help for %s", c.Name())
+		case f.Name == "version":
+			f.Usage = l.Sayf("version for %s", c.Name())
+		case ofProtocol && who == strings.ToUpper(who) && l.Say(f.Usage) == f.Usage:
+			f.Usage = l.Sayf("%s: %s", who, l.Say(help))
+		default:
+			f.Usage = l.Say(f.Usage)
+		}
+	})
+	for _, sub := range c.Commands() {
+		speak(sub, l)
+	}
+}
+
 // groupHelp makes --help of a command with many flags show those of the groups.
 func groupHelp(c *cobra.Command, all bool) {
 	c.SetUsageFunc(func(c *cobra.Command) error {
@@ -126,12 +156,13 @@ func groupHelp(c *cobra.Command, all bool) {
 
 func usage(c *cobra.Command, all bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
+	l := spoken()
+	fmt.Fprintf(&b, "%s\n  %s\n", l.Say("Usage:"), c.UseLine())
 	if c.Example != "" {
-		fmt.Fprintf(&b, "\nExamples:\n%s\n", c.Example)
+		fmt.Fprintf(&b, "\n%s\n%s\n", l.Say("Examples:"), c.Example)
 	}
 	if c.HasAvailableSubCommands() {
-		b.WriteString("\nCommands:\n")
+		fmt.Fprintf(&b, "\n%s\n", l.Say("Commands:"))
 		for _, sub := range c.Commands() {
 			if sub.IsAvailableCommand() || sub.Name() == "help" {
 				fmt.Fprintf(&b, "  %-10s %s\n", sub.Name(), sub.Short)
@@ -146,16 +177,16 @@ func usage(c *cobra.Command, all bool) string {
 	})
 	if all || shown <= mostFlags {
 		if shown > 0 {
-			fmt.Fprintf(&b, "\nFlags:\n%s", c.LocalFlags().FlagUsagesWrapped(helpWidth()))
+			fmt.Fprintf(&b, "\n%s\n%s", l.Say("Flags:"), c.LocalFlags().FlagUsagesWrapped(helpWidth()))
 		}
 		return b.String()
 	}
 	groups, titles := flagGroups(c.LocalFlags())
 	for i, set := range groups {
-		fmt.Fprintf(&b, "\n%s:\n%s", titles[i], set.FlagUsagesWrapped(helpWidth()))
+		fmt.Fprintf(&b, "\n%s\n%s", l.Say(string(titles[i])+":"), set.FlagUsagesWrapped(helpWidth()))
 	}
-	fmt.Fprintf(&b, "\n%s lists all %d flags. -t -b -l -P -R -u -i mean what they mean in iperf3.\n", helpAllFlag,
-		shown)
+	fmt.Fprintf(&b, "\n%s\n", l.Sayf("%s lists all %d flags. -t -b -l -P -R -u -i mean what they mean in iperf3.",
+		helpAllFlag, shown))
 	return b.String()
 }
 
@@ -163,6 +194,9 @@ func usage(c *cobra.Command, all bool) string {
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
+		if flag, long := strings.CutPrefix(err.Error(), "unknown flag: "); long {
+			err = words.Errorf("unknown flag: %s", flag)
+		}
 		if near := nearFlags(c.Flags(), unknown.GetSpecifiedName()); len(near) > 0 {
 			return usagef("%v; did you mean --%s?", err, strings.Join(near, " or --"))
 		}

@@ -118,10 +118,11 @@ func hubInvitation(at netip.Addr, port int, code, note string) string {
 		addresses = ownAddresses()
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "pelt hub: control on %d/tcp\n\nOn each host of the fleet, paste, with a name of its own:\n", port)
+	l := spoken()
+	fmt.Fprint(&b, l.Sayf("pelt hub: control on %d/tcp\n\nOn each host of the fleet, paste, with a name of its own:\n", port))
 	for i, a := range addresses {
 		if i == 1 {
-			fmt.Fprintln(&b, "\nor, if that address is not the one it reaches:")
+			fmt.Fprintln(&b, l.Say("\nor, if that address is not the one it reaches:"))
 		}
 		fmt.Fprintf(&b, "\n    %spelt join %s --name NAME\n", code, targetText(a, port))
 	}
@@ -135,7 +136,7 @@ func hubInvitation(at netip.Addr, port int, code, note string) string {
 	if note != "" {
 		fmt.Fprint(&b, "\n"+note)
 	}
-	fmt.Fprintf(&b, "\nThen, here: pelt hosts%s\nCtrl-C ends the hub; hosts come back when it starts again.\n", local)
+	fmt.Fprint(&b, l.Sayf("\nThen, here: pelt hosts%s\nCtrl-C ends the hub; hosts come back when it starts again.\n", local))
 	return b.String()
 }
 

@@ -47,10 +47,10 @@ func newList() *cobra.Command {
 			return asJSON.print(c, runs, func(w io.Writer) error {
 				switch {
 				case len(all) == 0:
-					fmt.Fprintln(c.ErrOrStderr(), "no run is kept yet; pelt demo makes one")
+					fmt.Fprintln(c.ErrOrStderr(), spoken().Say("no run is kept yet; pelt demo makes one"))
 					return nil
 				case len(runs) == 0:
-					fmt.Fprintf(c.ErrOrStderr(), "none of the %d runs that are kept matches\n", len(all))
+					fmt.Fprintln(c.ErrOrStderr(), spoken().Sayf("none of the %d runs that are kept matches", len(all)))
 					return nil
 				}
 				width, _, _ := terminal(os.Stdout)
@@ -170,7 +170,7 @@ id or its beginning, or last.`,
 			}
 			removed, err := st.Remove(args...)
 			for _, id := range removed {
-				fmt.Fprintln(c.OutOrStdout(), "removed "+id)
+				fmt.Fprintln(c.OutOrStdout(), spoken().Sayf("removed %s", id))
 			}
 			return err
 		},

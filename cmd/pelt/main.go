@@ -20,6 +20,7 @@ import (
 	"pelt/model"
 	"pelt/store"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // Exit codes, the same for every command.
@@ -35,7 +36,9 @@ const (
 // usageError is the user's to mend: nothing was done.
 type usageError struct{ error }
 
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{words.Errorf(format, args...)} }
 
 // exitCode is an outcome that is told already.
 type exitCode int
@@ -77,7 +80,19 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	// A second Ctrl-C ends at once: the first one has handed the signal back, but not before a signal that comes
 	// twice has come: timeout(1) sends it to the process and to its group.
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
+	if l, ok := langOf(args); ok { // before flags are read: errors and children of this process speak it, too
+		before, was := os.LookupEnv(words.Variable)
+		defer func() {
+			if os.Unsetenv(words.Variable); was {
+				os.Setenv(words.Variable, before)
+			}
+		}()
+		os.Setenv(words.Variable, l)
+	}
 	root := newRoot(stdout, stderr)
+	if l := spoken(); l != words.English {
+		speak(root, l)
+	}
 	args, all := helpArgs(args)
 	groupHelp(root, all)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
@@ -85,6 +100,20 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	}
 	root.SetArgs(nodeLinkArgs(args))
 	return exitFor(root.ExecuteContext(ctx), stderr)
+}
+
+// langOf is the value of --lang on a command line.
+func langOf(args []string) (value string, ok bool) {
+	for i, a := range args {
+		if v, joined := strings.CutPrefix(a, "--lang="); joined {
+			return v, true
+		} else if a == "--lang" && i+1 < len(args) {
+			return args[i+1], true
+		} else if a == "--" {
+			break
+		}
+	}
+	return "", false
 }
 
 // exitFor prints an error as one line and returns the exit code it stands for.
@@ -96,18 +125,20 @@ func exitFor(err error, stderr io.Writer) int {
 	case errors.As(err, &code):
 		return int(code)
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "pelt: interrupted")
+		fmt.Fprintln(stderr, spoken().Say("pelt: interrupted"))
 		return exitInterrupted
 	}
-	say(stderr, "pelt: "+oneLine(err))
+	l := spoken()
+	say(stderr, l.Sayf("pelt: %s", oneLine(l, err)))
 	if isUsage(err) {
 		return exitUsage
 	}
 	return exitError
 }
 
-func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; ")
+// oneLine is what an error says, in one line.
+func oneLine(l words.Language, err error) string {
+	return strings.Join(strings.FieldsFunc(l.Error(err), func(r rune) bool { return r == '\n' }), l.Say("; "))
 }
 
 func isUsage(err error) bool {

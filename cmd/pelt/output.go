@@ -172,7 +172,7 @@ func (o *outputFlags) show(c *cobra.Command, what content) error {
 		case err == nil:
 			fmt.Fprintln(c.ErrOrStderr(), o.language().Sayf("wrote %s", x.path))
 		case errors.Is(err, errNothingToDraw):
-			fmt.Fprintf(c.ErrOrStderr(), "pelt: %v\n", err)
+			fmt.Fprintln(c.ErrOrStderr(), o.language().Sayf("pelt: %s", o.language().Error(err)))
 		default:
 			errs = append(errs, err)
 		}

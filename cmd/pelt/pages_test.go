@@ -29,7 +29,7 @@ func TestPageCommands(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}
-	flags := map[string]bool{"help-all": true}
+	flags := map[string]bool{"help": true, "help-all": true}
 	walk(newRoot(io.Discard, io.Discard), func(c *cobra.Command) {
 		c.Flags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
 	})

@@ -14,6 +14,7 @@ import (
 
 	"pelt/internal/outfile"
 	"pelt/render/plain"
+	"pelt/words"
 )
 
 // jsonFlag is the --json of commands that print text otherwise.
@@ -47,6 +48,9 @@ func noTerminal() (columns, rows int, colour bool) {
 	}
 	return columns, 24, false
 }
+
+// spoken is the language of what commands say beside their results.
+func spoken() words.Language { return words.Find(os.Getenv) }
 
 // say prints a sentence. Of a terminal it is broken between words.
 func say(w io.Writer, text string) {

@@ -28,6 +28,10 @@ func (f *commonFlags) newScreen(c *cobra.Command, stop func()) *screen {
 	every, full := f.progress, f.live
 	s := &screen{Feed: live.Feed{Stream: &live.Stream{}}}
 	lines := &live.Plain{W: c.ErrOrStderr(), Width: 80, Every: every, Brief: f.brief, Told: f.told}
+	lines.Now.Language = f.output.language()
+	if f.lines == "" { // which programs read
+		s.Language = lines.Now.Language
+	}
 	out, isFile := lines.W.(*os.File)
 	onTerminal := isFile && isTerminal(out)
 	colour := false
@@ -37,8 +41,8 @@ func (f *commonFlags) newScreen(c *cobra.Command, stop func()) *screen {
 	lines.Redraw = onTerminal && every == 0
 	if full && (!onTerminal || !isTerminal(os.Stdin)) {
 		full = false
-		s.Before = append(s.Before,
-			"--live: standard input and standard error are no terminal, so lines tell of the test")
+		s.Before = append(s.Before, f.output.language().Say(
+			"--live: standard input and standard error are no terminal, so lines tell of the test"))
 	}
 	if s.full = full; !full {
 		s.read(lines.Read)

@@ -249,21 +249,22 @@ func invitation(s run.ServeOptions, code, note string) string {
 		addresses = ownAddresses()
 	}
 	var b strings.Builder
+	l := spoken()
 	if s.Observe {
-		fmt.Fprintf(&b, "pelt serve: control on %d/tcp, no data: this host only observes\n\n"+
-			"To the command of the router's bench, add one of:\n", s.Port)
+		fmt.Fprint(&b, l.Sayf("pelt serve: control on %d/tcp, no data: this host only observes\n\n"+
+			"To the command of the router's bench, add one of:\n", s.Port))
 		for _, a := range addresses {
 			fmt.Fprintf(&b, "\n    --dut %s%s\n", model.AgentDUT, targetText(a, s.Port))
 		}
 		if code = strings.TrimSpace(code); code != "" {
-			fmt.Fprintf(&b, "\nIts code is the last of several: %s\n", strings.Replace(code, "=", "=FAR,", 1))
+			fmt.Fprint(&b, l.Sayf("\nIts code is the last of several: %s\n", strings.Replace(code, "=", "=FAR,", 1)))
 		}
 	} else {
-		fmt.Fprintf(&b, "pelt serve: control on %d/tcp, data on %s\nAllowed: %v\n\nOn the other host, paste:\n",
-			s.Port, run.DataPorts(s.Port+1), s.Limits)
+		fmt.Fprint(&b, l.Sayf("pelt serve: control on %d/tcp, data on %s\nAllowed: %v\n\nOn the other host, paste:\n",
+			s.Port, run.DataPorts(s.Port+1), s.Limits))
 		for i, a := range addresses {
 			if i == 1 {
-				fmt.Fprintln(&b, "\nor, if that address is not the one it reaches:")
+				fmt.Fprintln(&b, l.Say("\nor, if that address is not the one it reaches:"))
 			}
 			fmt.Fprintf(&b, "\n    %spelt curve %s%s\n", code, targetText(a, s.Port), s.Limits.RateFlag(a))
 		}
@@ -276,9 +277,9 @@ func invitation(s run.ServeOptions, code, note string) string {
 		if s.Iperf.Port != run.IperfPort {
 			port = fmt.Sprintf(" -p %d", s.Iperf.Port)
 		}
-		fmt.Fprintf(&b, "\nor, with iperf3 in place of pelt:\n\n    iperf3 -u -c %v%s --get-server-output\n", addresses[0], port)
+		fmt.Fprint(&b, l.Sayf("\nor, with iperf3 in place of pelt:\n\n    iperf3 -u -c %v%s --get-server-output\n", addresses[0], port))
 	}
-	fmt.Fprint(&b, "\nCtrl-C ends it; the code ends with it.\n")
+	fmt.Fprint(&b, l.Say("\nCtrl-C ends it; the code ends with it.\n"))
 	return b.String()
 }
 

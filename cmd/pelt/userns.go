@@ -9,6 +9,7 @@ import (
 	"pelt/lab"
 	fullscreen "pelt/live/screen"
 	"pelt/run"
+	"pelt/words"
 )
 
 // viaUserNamespace runs this same command again as root of an unprivileged user namespace, when the target is a lab
@@ -19,9 +20,9 @@ func viaUserNamespace(target string, stderr io.Writer) (done bool, err error) {
 		return false, nil
 	}
 	if ok, why := lab.InUserNamespace(); !ok {
-		return false, fmt.Errorf("no right to make network namespaces: %s", why)
+		return false, words.Errorf("no right to make network namespaces: %s", why)
 	}
-	fmt.Fprintln(stderr, "not root: building the lab in an unprivileged user namespace")
+	fmt.Fprintln(stderr, spoken().Say("not root: building the lab in an unprivileged user namespace"))
 	back := fullscreen.Remember(os.Stdin, os.Stderr)
 	code, err := lab.RunInUserNamespace(os.Args[1:])
 	if code > killed {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -69,4 +70,33 @@ func TestWords(t *testing.T) {
 		t.Fatalf("unknown: %s", question)
 		return ""
 	})
+}
+
+// TestErrorsInChinese: what a user reads who typed something wrong, and whose language is Chinese.
+func TestErrorsInChinese(t *testing.T) {
+	t.Setenv("PELT_LANG", "zh")
+	t.Setenv("PELT_DATA", t.TempDir())
+	golden.Table(t, "testdata/chinese.txt", func(question string) string {
+		var out, said strings.Builder
+		if code := execute(strings.Fields(question), &out, &said); code != exitUsage {
+			t.Errorf("pelt %s: exit code %d, want %d", question, code, exitUsage)
+		}
+		return out.String() + said.String()
+	})
+}
+
+// TestHelpInChinese: what --help says of each test is Chinese, but for names and examples.
+func TestHelpInChinese(t *testing.T) {
+	t.Setenv("PELT_LANG", "zh")
+	english := regexp.MustCompile(`\b(the|and|of|is|with|in place)\b`)
+	for _, x := range tests {
+		var out, said strings.Builder
+		name := strings.Fields(x.use)[0]
+		if code := execute([]string{name, "--help-all"}, &out, &said); code != exitOK {
+			t.Errorf("pelt %s --help-all: exit code %d: %s", name, code, said.String())
+		}
+		if at := english.FindStringIndex(out.String()); at != nil {
+			t.Errorf("pelt %s --help-all has English words: %q", name, out.String()[max(at[0]-60, 0):at[1]+40])
+		}
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"pelt/render/plain"
 	"pelt/table"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // Page is what a drawing has to fit into.
@@ -44,13 +45,13 @@ const (
 func Draw(n *live.Now, at time.Time, p Page) []string {
 	lines := []string{p.head(n)}
 	if p.Keys {
-		lines = append(lines, p.keys()...)
+		lines = append(lines, p.keys(n.Language)...)
 	} else {
 		lines = append(lines, p.body(n, at)...)
 	}
 	lines = append(lines, make([]string, max(p.Height-len(lines), 0))...)[:p.Height]
 	if p.Height > 1 {
-		lines[p.Height-1] = p.paint("q leave, the test goes on   s stop the test   ? keys", dim)
+		lines[p.Height-1] = p.paint(n.Language.Say("q leave, the test goes on   s stop the test   ? keys"), dim)
 	}
 	for i, l := range lines {
 		if columnsOf(l) > p.Width {
@@ -69,20 +70,20 @@ func (p Page) wrap(s, head, indent string, most int) []string {
 }
 
 func (p Page) head(n *live.Now) string {
-	name, state := "pelt", "○ starts"
+	name, state := "pelt", n.Language.Say("○ starts")
 	if n.Started.Command != "" {
 		name += plain.Text(" " + n.Started.Command + " " + n.Started.Target)
-		state = "● runs"
+		state = n.Language.Say("● runs")
 	}
 	name = plain.Cut(name, p.Width-plain.Width(state)-1)
 	return p.paint(name+strings.Repeat(" ", max(p.Width-plain.Width(name)-plain.Width(state), 1))+state, bold)
 }
 
-func (p Page) keys() []string {
+func (p Page) keys(in words.Language) []string {
 	lines := []string{""}
 	for _, k := range [][2]string{{"q", "leave this screen; the test goes on, and lines tell of it"},
 		{"s", "stop the test, as Ctrl-C does; what was measured is reported"}, {"?", "back to the test"}} {
-		lines = append(lines, p.wrap(k[1], k[0]+"  ", "   ", p.Height)...)
+		lines = append(lines, p.wrap(in.Say(k[1]), k[0]+"  ", "   ", p.Height)...)
 	}
 	return lines
 }
@@ -133,6 +134,11 @@ func beside(left, right []string, width int) (lines []string) {
 	return lines
 }
 
+// filled is a text with spaces up to a number of columns.
+func filled(text string, columns int) string {
+	return text + strings.Repeat(" ", max(columns-plain.Width(text), 0))
+}
+
 func columnsOf(line string) int { return plain.Width(uncoloured(line)) }
 
 var colours = regexp.MustCompile("\x1b\\[[0-9]*m")
@@ -142,9 +148,9 @@ func uncoloured(line string) string { return colours.ReplaceAllString(line, "") 
 func (p Page) verdict(n *live.Now) []string {
 	text := n.Verdict()
 	if text == "" {
-		text = "no trial has ended."
+		text = n.Language.Say("no trial has ended.")
 	}
-	return p.wrap("So far: "+text, "", "", max(p.Height/8, 1))
+	return p.wrap(n.Language.Say("So far: ")+text, "", "", max(p.Height/8, 1))
 }
 
 // under puts a title above a part that is not empty, if there is room.
@@ -158,28 +164,29 @@ func (p Page) under(title string, part []string) []string {
 // trial says which trial runs, and how long it and the whole run take.
 func (p Page) trial(n *live.Now, at time.Time) []string {
 	if n.Next == nil {
-		return []string{"Prepares the next trial."}
+		return []string{n.Language.Say("Prepares the next trial.")}
 	}
-	name := "Trial " + n.Next.Name()
+	in := n.Language
+	name := in.Sayf("Trial %s", n.Next.Name())
 	if n.Next.Setting != "" {
-		name += ": " + plain.Text(n.Next.Setting)
+		name = in.Sayf("%s: %s", name, plain.Text(n.Next.Setting))
 	}
 	share := min(max(at.Sub(n.Began).Seconds()/max(n.Next.Whole().Seconds(), 0.001), 0), 1)
 	full := int(share * progress)
 	bar := strings.Repeat("█", full) + strings.Repeat("░", progress-full)
-	then := n.Elapsed(at) + ". "
+	then := n.Elapsed(at) + in.Say(". ")
 	rest, known := n.Left(at)
 	left := unit.FormatEstimate(rest.Seconds())
 	switch more := n.Next.Trials - n.Next.Number; {
 	case !known:
 	case more > 0:
-		then += fmt.Sprintf("Then %d more; the run takes about %s longer.", more, left)
+		then += in.Sayf("Then %d more; the run takes about %s longer.", more, left)
 	case n.Next.Trials == 0:
-		then += fmt.Sprintf("The search takes about %s longer.", left)
+		then += in.Sayf("The search takes about %s longer.", left)
 	case n.Next.Trials > 1:
-		then += fmt.Sprintf("It is the last one; about %s left.", left)
+		then += in.Sayf("It is the last one; about %s left.", left)
 	default:
-		then += fmt.Sprintf("About %s left.", left)
+		then += in.Sayf("About %s left.", left)
 	}
 	return []string{p.paint(plain.Cut(name, p.Width), bold), bar + " " + then}
 }
@@ -198,7 +205,7 @@ func (p Page) rates(n *live.Now, at time.Time) (lines []string) {
 	longest := 0
 	for i, flow := range flows {
 		if i > 0 && len(lines) > p.Height/3 {
-			lines = append(lines, p.paint(fmt.Sprintf("and %d more flows", len(flows)-i), dim))
+			lines = append(lines, p.paint(n.Language.Sayf("and %d more flows", len(flows)-i), dim))
 			break
 		}
 		both := ratesOf(n.Series, flow)
@@ -211,9 +218,10 @@ func (p Page) rates(n *live.Now, at time.Time) (lines []string) {
 			if n.Next == nil || x.Trial == n.Next.Number {
 				value, _ = unit.FormatNamed(x.Metric, x.Second)
 			}
-			label := fmt.Sprintf("%-8s %10s ", map[bool]string{true: "Sent", false: "Received"}[x.Sent()], value)
+			label := filled(n.Language.Say(map[bool]string{true: "Sent", false: "Received"}[x.Sent()]), 8) +
+				fmt.Sprintf("%11s ", value)
 			if len(flows) > 1 {
-				label = fmt.Sprintf("%-9s ", plain.Cut(plain.Text(flow), 9)) + label
+				label = filled(plain.Cut(n.Language.Say(plain.Text(flow)), 9), 10) + label
 			}
 			if rows > 1 && len(lines) > 0 {
 				lines = append(lines, "")
@@ -228,7 +236,7 @@ func (p Page) rates(n *live.Now, at time.Time) (lines []string) {
 			}
 		}
 	}
-	return p.under("Rates, last "+unit.FormatMoment(float64(longest)), lines)
+	return p.under(n.Language.Sayf("Rates, last %s", unit.FormatMoment(float64(longest))), lines)
 }
 
 func flowsOf(all []live.Series, trial int) (flows []string) {
@@ -281,18 +289,18 @@ func (p Page) cores(n *live.Now) (lines []string) {
 	}
 	for _, node := range nodes {
 		slices.SortFunc(cores[node], func(a, b live.Series) int { return *a.Core - *b.Core })
-		lines = append(lines, p.host(node, cores[node]))
+		lines = append(lines, p.host(n.Language, node, cores[node]))
 	}
-	return p.under(table.MetricOf("core_busy_ratio").Label, lines)
+	return p.under(n.Language.Say(table.MetricOf("core_busy_ratio").Label), lines)
 }
 
 const coreMetric = "cpu_busy_ratio"
 
 // host draws the cores of a host in a line: each with its figure, or where they have no room the busiest with its
 // figure.
-func (p Page) host(name string, cores []live.Series) string {
+func (p Page) host(in words.Language, name string, cores []live.Series) string {
 	const label, each = 10, 12
-	line := fmt.Sprintf("%-*s", label, plain.Cut(plain.Text(name), label-1))
+	line := filled(plain.Cut(in.Say(plain.Text(name)), label-1), label)
 	busiest := cores[0]
 	for _, x := range cores {
 		bar, figure := plain.Spark([]float64{x.Value}, 1, 1, 1)[0], figureOf(x)
@@ -306,7 +314,7 @@ func (p Page) host(name string, cores []live.Series) string {
 		}
 	}
 	if label+len(cores)*each > p.Width {
-		line += fmt.Sprintf("  busiest: core %d, %s", *busiest.Core, figureOf(busiest))
+		line += in.Sayf("  busiest: core %d, %s", *busiest.Core, figureOf(busiest))
 	}
 	return line
 }
@@ -322,7 +330,7 @@ func (p Page) log(n *live.Now, rows int) (lines []string) {
 		if len(n.Notes)-i > max(rows/8, 1) {
 			break
 		}
-		lines = append(lines, p.wrap(note, "Note: ", "      ", max(rows/8, 2))...)
+		lines = append(lines, p.wrap(note, n.Language.Say("Note: "), "      ", max(rows/8, 2))...)
 	}
 	for _, t := range slices.Backward(n.Trials) {
 		if len(lines) >= rows {
@@ -337,6 +345,6 @@ func (p Page) log(n *live.Now, rows int) (lines []string) {
 		one[0] = p.paint(one[0], code)
 		lines = append(lines, one...)
 	}
-	lines = p.under("Trials, the newest first", lines)
+	lines = p.under(n.Language.Say("Trials, the newest first"), lines)
 	return lines[:max(min(len(lines), rows), 0)]
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -13,7 +12,6 @@ import (
 	"pelt/render"
 	"pelt/store"
 	"pelt/view"
-	"pelt/words"
 )
 
 // mostCompared is how many runs one chart can show.
@@ -30,7 +28,7 @@ type compared struct {
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	ids := r.URL.Query()["run"]
 	if len(ids) < 2 || len(ids) > mostCompared {
-		s.fail(w, http.StatusBadRequest, fmt.Sprintf("Choose two to %d runs.", mostCompared))
+		s.fail(w, r, http.StatusBadRequest, of(r).Sayf("Choose two to %d runs.", mostCompared))
 		return
 	}
 	var docs []*model.Document
@@ -40,7 +38,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	for i, id := range ids {
 		doc, err := s.load(id)
 		if err != nil {
-			s.failed(w, err)
+			s.failed(w, r, err)
 			return
 		}
 		sum, _ := s.runs.find(id)
@@ -48,7 +46,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		if slices.Contains(names[:i], names[i]) {
 			names[i] += ", " + id
 		}
-		doc.Language = words.Accepted(r.Header.Get("Accept-Language"))
+		doc.Language = of(r)
 		others := slices.Delete(slices.Clone(ids), i, i+1)
 		docs, pages = append(docs, &doc), append(pages, view.Run(&doc))
 		sides = append(sides, compared{sum, names[i],
@@ -56,15 +54,14 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	}
 	metrics, err := finding.Metrics(finding.DefaultMetrics)
 	if err != nil {
-		s.fail(w, http.StatusInternalServerError, err.Error())
+		s.fail(w, r, http.StatusInternalServerError, of(r).Error(err))
 		return
 	}
 	l := docs[0].Language
-	w.Header().Set("Vary", "Accept-Language")
 	p := view.Page{Language: l, Title: l.Say("Comparison")}
 	result, err := finding.Compare(finding.Question{Docs: docs, Metrics: metrics})
 	if err != nil {
-		p.Verdict = err.Error()
+		p.Verdict = l.Error(err)
 	} else {
 		p = view.Compare(result)
 	}
@@ -73,6 +70,6 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		Sides   []compared
 		Command string
 	}{sides, "pelt compare " + strings.Join(ids, " ")}
-	body := part("compare.html", data) + template.HTML(render.Main(p))
-	s.show(w, frame{Title: l.Say("Comparison"), Language: l, Here: "/", Body: body, Scripts: []string{"page.js"}})
+	body := part(of(r), "compare.html", data) + template.HTML(render.Main(p))
+	s.show(w, r, frame{Title: "Comparison", Here: "/", Body: body, Scripts: []string{"page.js"}})
 }

@@ -109,6 +109,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, t *Test) {
 	past, reader := t.Stream.Read()                                     // all of them, to know how the test stands
 	defer reader.Close()
 	f := feed{w: w, rc: http.NewResponseController(w), sent: sent}
+	f.now.Language = of(r)
 	if len(past) > 0 && past[len(past)-1].ID < sent { // of another stream
 		f.sent = 0
 	}

@@ -13,6 +13,7 @@ import (
 	"pelt/finding"
 	"pelt/model"
 	"pelt/plan"
+	"pelt/words"
 )
 
 // Offer is a test that users can start from a page.
@@ -113,7 +114,7 @@ func (s *Server) ask(form url.Values) (a asked, err error) {
 			switch text = strings.TrimSpace(text); {
 			case text == "" || slices.Contains([]string{"test", "target", "yes", "code"}, key):
 			case !open:
-				err = fmt.Errorf("--%s: is for the terminal: pages give no flags that read files or run programs", key)
+				err = words.Errorf("--%s: is for the terminal: pages give no flags that read files or run programs", key)
 			default:
 				a.flags[key] = append(a.flags[key],
 					strings.FieldsFunc(text, func(r rune) bool { return r == '\r' || r == '\n' })...)
@@ -126,9 +127,9 @@ func (s *Server) ask(form url.Values) (a asked, err error) {
 		inLab := strings.HasPrefix(a.target, "lab:")
 		return !inLab || model.ParseVariant(text, inLab).Command != ""
 	}):
-		err = fmt.Errorf("--variant: a command is for the terminal: pages run none")
+		err = words.Errorf("--variant: a command is for the terminal: pages run none")
 	case a.target == "" || strings.HasPrefix(a.target, "-"):
-		err = fmt.Errorf("target: give a host or a lab, as lab:direct")
+		err = words.Errorf("target: give a host or a lab, as lab:direct")
 	default:
 		err = a.offer.Make(a.target, a.flags)
 	}
@@ -157,11 +158,11 @@ func (a asked) args() []string {
 }
 
 // problem is an error in one line.
-func problem(err error) string {
+func problem(l words.Language, err error) string {
 	if err == nil {
 		return ""
 	}
-	return strings.ReplaceAll(err.Error(), "\n", "; ")
+	return strings.ReplaceAll(l.Error(err), "\n", l.Say("; "))
 }
 
 // newTest is the page with the form.
@@ -170,20 +171,20 @@ func (s *Server) newTest(w http.ResponseWriter, r *http.Request) {
 	if values.Get("test") == "" && len(s.o.Offers) > 0 {
 		values.Set("test", s.o.Offers[0].Command)
 	}
-	s.showForm(w, http.StatusOK, values, "")
+	s.showForm(w, r, http.StatusOK, values, "")
 }
 
-func (s *Server) showForm(w http.ResponseWriter, status int, values url.Values, wrong string) {
+func (s *Server) showForm(w http.ResponseWriter, r *http.Request, status int, values url.Values, wrong string) {
 	i := slices.IndexFunc(s.o.Offers, func(o Offer) bool { return o.Command == values.Get("test") })
 	if i < 0 {
-		s.fail(w, http.StatusNotFound, "There is no such test.")
+		s.fail(w, r, http.StatusNotFound, "There is no such test.")
 		return
 	}
 	a, _ := s.ask(values) // what is wrong with a form that nobody filled in yet is not told
 	common, more := s.fields(s.o.Offers[i], values)
 	opened := slices.ContainsFunc(more, func(f field) bool { return f.Value != "" })
-	s.show(w, frame{Title: "New test", Here: "/new", Status: status, Scripts: []string{"form.js"},
-		Styles: []string{"test.css"}, Body: part("form.html", map[string]any{
+	s.show(w, r, frame{Title: "New test", Here: "/new", Status: status, Scripts: []string{"form.js"},
+		Styles: []string{"test.css"}, Body: part(of(r), "form.html", map[string]any{
 			"Offers": s.o.Offers, "Here": s.o.Offers[i], "Target": values.Get("target"), "Common": common, "More": more,
 			"Opened": opened, "Line": finding.CommandLine(a.args()), "Problem": wrong, "Yes": a.yes, "Tests": s.tests.all()})})
 }
@@ -191,18 +192,18 @@ func (s *Server) showForm(w http.ResponseWriter, status int, values url.Values, 
 // checkTest tells what a form makes: its command, and what is wrong with it.
 func (s *Server) checkTest(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
-		s.fail(w, http.StatusBadRequest, err.Error())
+		s.fail(w, r, http.StatusBadRequest, of(r).Error(err))
 		return
 	}
 	a, err := s.ask(r.PostForm)
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]string{"command": finding.CommandLine(a.args()), "problem": problem(err)})
+	_ = json.NewEncoder(w).Encode(map[string]string{"command": finding.CommandLine(a.args()), "problem": problem(of(r), err)})
 }
 
 // startTest starts the test of a form.
 func (s *Server) startTest(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
-		s.fail(w, http.StatusBadRequest, err.Error())
+		s.fail(w, r, http.StatusBadRequest, of(r).Error(err))
 		return
 	}
 	s.begin(w, r, r.PostForm)
@@ -211,12 +212,12 @@ func (s *Server) startTest(w http.ResponseWriter, r *http.Request) {
 func (s *Server) begin(w http.ResponseWriter, r *http.Request, form url.Values) {
 	a, err := s.ask(form)
 	if err != nil {
-		s.showForm(w, http.StatusUnprocessableEntity, form, problem(err))
+		s.showForm(w, r, http.StatusUnprocessableEntity, form, problem(of(r), err))
 		return
 	}
 	t, err := s.tests.start(a.args(), form.Get("code"), form)
 	if err != nil {
-		s.showForm(w, http.StatusConflict, form, problem(err))
+		s.showForm(w, r, http.StatusConflict, form, problem(of(r), err))
 		return
 	}
 	http.Redirect(w, r, "/test/"+t.ID, http.StatusSeeOther)

@@ -7,6 +7,7 @@ import (
 
 	"pelt/finding"
 	"pelt/plan"
+	"pelt/words"
 )
 
 func offersOf(presets ...plan.Preset) (list []Offer) {
@@ -47,8 +48,8 @@ func TestForm(t *testing.T) {
 		}
 		a, err := s.ask(form)
 		if got := finding.CommandLine(a.args()); got != c.command && a.offer.Command != "" ||
-			problem(err) != c.problem {
-			t.Errorf("%s:\n%s\n%q, want\n%s\n%q", c.form, got, problem(err), c.command, c.problem)
+			problem(words.English, err) != c.problem {
+			t.Errorf("%s:\n%s\n%q, want\n%s\n%q", c.form, got, problem(words.English, err), c.command, c.problem)
 		}
 	}
 }

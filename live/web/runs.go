@@ -174,7 +174,7 @@ func (l listed) Called() string { return Called(l.Summary) }
 func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) {
 	all, removals, err := s.runs.all()
 	if err != nil {
-		s.fail(w, http.StatusInternalServerError, err.Error())
+		s.fail(w, r, http.StatusInternalServerError, of(r).Error(err))
 		return
 	}
 	q := r.URL.Query()
@@ -187,24 +187,24 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		if l.Matching++; l.Matching <= shown {
-			l.Rows = append(l.Rows, listed{sum, sum.Started.Local().Format("2 Jan 2006, 15:04"), run.Headline(sum)})
+			l.Rows = append(l.Rows, listed{sum, sum.Started.Local().Format(of(r).Say("2 Jan 2006, 15:04")), run.Headline(sum)})
 		}
 	}
 	if l.Matching > shown && shown < mostShown {
 		l.More = "/?" + url.Values{"q": {l.Query}, "show": {strconv.Itoa(shown + pageOfRuns)}}.Encode()
 	}
-	s.show(w, frame{Title: "Runs", Here: "/", Body: part("runs.html", l), Scripts: []string{"runs.js"}})
+	s.show(w, r, frame{Title: "Runs", Here: "/", Body: part(of(r), "runs.html", l), Scripts: []string{"runs.js"}})
 }
 
 // each does something with each run that a form names, and shows the list.
 func (s *Server) each(w http.ResponseWriter, r *http.Request, do func(id string)) {
 	if err := r.ParseForm(); err != nil {
-		s.fail(w, http.StatusBadRequest, err.Error())
+		s.fail(w, r, http.StatusBadRequest, of(r).Error(err))
 		return
 	}
 	for _, id := range r.PostForm["run"] {
 		if err := s.known(id); err != nil {
-			s.failed(w, err)
+			s.failed(w, r, err)
 			return
 		}
 	}
@@ -220,7 +220,7 @@ func (s *Server) label(w http.ResponseWriter, r *http.Request) {
 	tags := strings.FieldsFunc(r.PostFormValue("tags"), func(c rune) bool { return c == ' ' || c == ',' || c == '#' })
 	label := store.Label{Name: strings.TrimSpace(r.PostFormValue("name")), Tags: tags}
 	if err := label.Check(); err != nil {
-		s.fail(w, http.StatusBadRequest, err.Error())
+		s.fail(w, r, http.StatusBadRequest, of(r).Error(err))
 		return
 	}
 	err := s.known(id)
@@ -228,7 +228,7 @@ func (s *Server) label(w http.ResponseWriter, r *http.Request) {
 		err = s.o.Store.SetLabel(id, label)
 	}
 	if err != nil {
-		s.failed(w, err)
+		s.failed(w, r, err)
 		return
 	}
 	s.runs.mu.Lock()
@@ -240,13 +240,13 @@ func (s *Server) label(w http.ResponseWriter, r *http.Request) {
 // known reports whether an id is that of a stored run: a browser names no files.
 func (s *Server) known(id string) error {
 	if found, err := s.o.Store.Find(id); err != nil || found != id {
-		return fmt.Errorf("run %.40q: %w", id, store.ErrNotFound)
+		return words.Errorf("run %.40q: %w", id, store.ErrNotFound)
 	}
 	return nil
 }
 
 // failed writes a page about an error of the store.
-func (s *Server) failed(w http.ResponseWriter, err error) {
+func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusInternalServerError
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -254,7 +254,7 @@ func (s *Server) failed(w http.ResponseWriter, err error) {
 	case errors.Is(err, store.ErrBusy):
 		status = http.StatusConflict
 	}
-	s.fail(w, status, err.Error())
+	s.fail(w, r, status, of(r).Error(err))
 }
 
 func (s *Server) load(id string) (model.Document, error) {
@@ -269,26 +269,25 @@ func (s *Server) withRun(next func(http.ResponseWriter, *http.Request, *model.Do
 	return func(w http.ResponseWriter, r *http.Request) {
 		doc, err := s.load(r.PathValue("id"))
 		if err != nil {
-			s.failed(w, err)
+			s.failed(w, r, err)
 			return
 		}
-		doc.Language = words.Accepted(r.Header.Get("Accept-Language"))
-		w.Header().Set("Vary", "Accept-Language")
+		doc.Language = of(r)
 		next(w, r, &doc)
 	}
 }
 
 // showRun shows the report of a run, and what can be done with it.
-func (s *Server) showRun(w http.ResponseWriter, _ *http.Request, d *model.Document) {
+func (s *Server) showRun(w http.ResponseWriter, r *http.Request, d *model.Document) {
 	sum, _ := s.runs.find(d.ID)
-	f := frame{Title: Called(sum), Here: "/", Scripts: []string{"page.js"}, Language: d.Language,
+	f := frame{Title: Called(sum), Here: "/", Scripts: []string{"page.js"},
 		Body: template.HTML(render.Main(view.Run(d)))}
 	if sum.State == store.Running {
 		f.Scripts = append(f.Scripts, "grow.js")
 		f.Body = `<div data-growing="` + template.HTML(template.HTMLEscapeString(d.ID)) + `">` + f.Body + `</div>`
 	}
-	f.Body = part("run.html", listed{Summary: sum}) + f.Body
-	s.show(w, f)
+	f.Body = part(of(r), "run.html", listed{Summary: sum}) + f.Body
+	s.show(w, r, f)
 }
 
 // files are what can be taken away of a run, by the ends of their names.
@@ -312,7 +311,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request, d *model.Docum
 	}
 	f, ok := files[strings.TrimPrefix(name, d.ID)]
 	if !ok {
-		s.fail(w, http.StatusNotFound, "There is no such file.")
+		s.fail(w, r, http.StatusNotFound, "There is no such file.")
 		return
 	}
 	w.Header().Set("Content-Type", f.kind)

@@ -6,14 +6,19 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"crypto/subtle"
 	"embed"
+	"encoding/json"
+	"fmt"
 	"html/template"
+	"io/fs"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 
 	"pelt/render"
@@ -44,7 +49,16 @@ type Server struct {
 //go:embed assets
 var assets embed.FS
 
-var pages = template.Must(template.ParseFS(assets, "assets/*.html"))
+// pages are the templates in each language.
+var pages = map[words.Language]*template.Template{words.English: in(words.English), words.Chinese: in(words.Chinese)}
+
+func in(l words.Language) *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{"say": l.Say, "sayf": l.Sayf}).
+		ParseFS(assets, "assets/*.html"))
+}
+
+// of is the language that a browser asks for.
+func of(r *http.Request) words.Language { return words.Accepted(r.Header.Get("Accept-Language")) }
 
 // New makes a server.
 func New(o Options) *Server {
@@ -84,6 +98,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
+	h.Set("Vary", "Accept-Language")
 	if !named(r) { // a name of another site that leads here: DNS rebinding
 		http.Error(w, "pelt web does not answer to the name in this address; open the one that it printed",
 			http.StatusMisdirectedRequest)
@@ -124,7 +139,7 @@ func (s *Server) letIn(next http.Handler) http.Handler {
 		case err == nil && same(c.Value, s.Token), r.URL.Path == "/assets/style.css":
 			next.ServeHTTP(w, r)
 		default:
-			s.fail(w, http.StatusForbidden, "Open the address that pelt web printed: it has a token in it.")
+			s.fail(w, r, http.StatusForbidden, "Open the address that pelt web printed: it has a token in it.")
 		}
 	})
 }
@@ -139,33 +154,54 @@ type frame struct {
 	Scripts []string // names of assets
 	Styles  []string // ... beside the one of all pages
 	Body    template.HTML
-	// Language is what the report in the body is written in.
+
 	Language words.Language
 }
 
 // part carries out a template.
-func part(name string, data any) template.HTML {
+func part(l words.Language, name string, data any) template.HTML {
 	var b bytes.Buffer
-	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
+	if err := pages[l].ExecuteTemplate(&b, name, data); err != nil {
 		return template.HTML(template.HTMLEscapeString("pelt cannot show this: " + err.Error()))
 	}
 	return template.HTML(b.String())
 }
 
 // show writes a page.
-func (s *Server) show(w http.ResponseWriter, f frame) {
+func (s *Server) show(w http.ResponseWriter, r *http.Request, f frame) {
+	f.Language = of(r)
+	f.Title = f.Language.Say(f.Title)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	f.Tests = len(s.o.Offers) > 0
 	if f.Status != 0 {
 		w.WriteHeader(f.Status)
 	}
-	_, _ = w.Write([]byte(part("frame.html", f))) // who is gone needs no page
+	_, _ = w.Write([]byte(part(f.Language, "frame.html", f))) // who is gone needs no page
 }
 
 // fail writes a page that says what is wrong.
-func (s *Server) fail(w http.ResponseWriter, status int, text string) {
-	s.show(w, frame{Title: http.StatusText(status), Status: status, Outside: status == http.StatusForbidden,
-		Body: part("fail.html", text)})
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, text string) {
+	s.show(w, r, frame{Title: http.StatusText(status), Status: status, Outside: status == http.StatusForbidden,
+		Body: part(of(r), "fail.html", of(r).Say(text))})
+}
+
+// scriptText is a text that a script shows.
+var scriptText = regexp.MustCompile(`\bT\("([^"]*)"\)`)
+
+// scriptWords is a script that gives the others T, which says their texts in a language.
+func scriptWords(l words.Language) ([]byte, error) {
+	said := map[string]string{}
+	names, err := fs.Glob(assets, "assets/*.js")
+	for _, name := range names {
+		text, readErr := assets.ReadFile(name)
+		err = cmp.Or(err, readErr)
+		for _, m := range scriptText.FindAllSubmatch(text, -1) {
+			said[string(m[1])] = l.Say(string(m[1]))
+		}
+	}
+	table, encodeErr := json.Marshal(said)
+	return fmt.Appendf(nil, "\"use strict\";\nconst said = %s;\nconst T = text => said[text] || text;\n", table),
+		cmp.Or(err, encodeErr)
 }
 
 // kinds are the content types of assets by the ends of their names.
@@ -178,12 +214,14 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
 	switch name {
 	case "page.js":
 		text, err = []byte(render.Script()), nil
+	case "words.js":
+		text, err = scriptWords(of(r))
 	case "style.css":
 		text = append([]byte(render.Style()), text...)
 	}
 	kind := kinds[path.Ext(name)]
 	if err != nil || kind == "" {
-		s.fail(w, http.StatusNotFound, "There is no such file.")
+		s.fail(w, r, http.StatusNotFound, "There is no such file.")
 		return
 	}
 	w.Header().Set("Content-Type", kind)

@@ -19,6 +19,7 @@ import (
 
 	"pelt/finding"
 	"pelt/live"
+	"pelt/words"
 )
 
 const (
@@ -250,8 +251,10 @@ func (l *lastLines) Write(b []byte) (int, error) {
 // why is what the child said last of what went wrong.
 func (l *lastLines) why() string {
 	for _, line := range slices.Backward(l.lines) {
-		if text, ok := strings.CutPrefix(line, "pelt: "); ok {
-			return text
+		for _, before := range []string{"pelt: ", words.Chinese.Sayf("pelt: %s", "")} {
+			if text, ok := strings.CutPrefix(line, before); ok {
+				return text
+			}
 		}
 	}
 	if l.rest != "" || len(l.lines) == 0 {

@@ -28,7 +28,7 @@ func (s *Server) routeTests(mux *http.ServeMux) {
 	}))
 	mux.HandleFunc("POST /test/{id}/again", s.withTest(func(w http.ResponseWriter, r *http.Request, t *Test) {
 		if !t.Again() {
-			s.fail(w, http.StatusConflict, "This test was not started here.")
+			s.fail(w, r, http.StatusConflict, "This test was not started here.")
 			return
 		}
 		s.begin(w, r, t.form)
@@ -44,7 +44,7 @@ func (s *Server) routeTests(mux *http.ServeMux) {
 func (s *Server) runSize(w http.ResponseWriter, r *http.Request) {
 	size, err := s.o.Store.Size(r.PathValue("id"))
 	if err != nil {
-		s.fail(w, http.StatusNotFound, err.Error())
+		s.fail(w, r, http.StatusNotFound, of(r).Error(err))
 		return
 	}
 	sum := s.o.Store.Summary(r.PathValue("id"))
@@ -59,13 +59,13 @@ func (s *Server) withTest(next func(http.ResponseWriter, *http.Request, *Test)) 
 			next(w, r, t)
 			return
 		}
-		s.fail(w, http.StatusNotFound,
+		s.fail(w, r, http.StatusNotFound,
 			"This test is no longer known here. If it was kept, it stands in the list of runs.")
 	}
 }
 
-func (s *Server) showTest(w http.ResponseWriter, _ *http.Request, t *Test) {
+func (s *Server) showTest(w http.ResponseWriter, r *http.Request, t *Test) {
 	f := liveAssets
-	f.Title, f.Body = strings.TrimPrefix(t.Line, "pelt "), part("live.html", t)
-	s.show(w, f)
+	f.Title, f.Body = strings.TrimPrefix(t.Line, "pelt "), part(of(r), "live.html", t)
+	s.show(w, r, f)
 }

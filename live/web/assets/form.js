@@ -13,7 +13,7 @@
       line.textContent = said.command;
       problem.textContent = body.get("target") ? said.problem : "";
     } catch {
-      if (mine === asked) problem.textContent = "pelt web does not answer";
+      if (mine === asked) problem.textContent = T("pelt web does not answer");
     }
   };
   // A field that no such test takes is hidden, unless it is filled in: then the problem says why it cannot be.

@@ -124,7 +124,7 @@ class Chart {
 
   const cores = new Map(); // "node core" to its bar
   const core = s => {
-    const key = s.core === undefined ? s.at : s.at + " core " + s.core;
+    const key = s.core === undefined ? s.at : s.at + T(" core ") + s.core;
     let bar = cores.get(key);
     if (!bar) {
       if (cores.size === 512) return;
@@ -143,7 +143,7 @@ class Chart {
   const moment = at => Math.round(10 * (began + next.warmup_s + at)) / 10;
   const sample = s => {
     if (s.metric === "cpu_busy_ratio") return core(s);
-    const [end, kind] = s.metric.split("_"), line = {send: "sent", receive: "received"}[end];
+    const [end, kind] = s.metric.split("_"), line = {send: T("sent"), receive: T("received")}[end];
     if (!line || !next) return;
     (kind === "bps" ? bits : rates).add((s.flow ? s.flow + " " : "") + line, moment(s.at_s), s.value);
   };
@@ -179,7 +179,7 @@ class Chart {
   const end = done => {
     source.close();
     next = undefined;
-    say(element("status"), done.error === "stopped" ? "The test was stopped" : done.error || "The test has ended");
+    say(element("status"), done.error === "stopped" ? T("The test was stopped") : done.error || T("The test has ended"));
     element("stop").hidden = true;
     if (element("again")) element("again").hidden = false;
     if (!done.run) return;
@@ -202,9 +202,9 @@ class Chart {
     say(element("places"), now.losses);
     element("progress").value = next ? Math.min(1, (at - began) / (next.warmup_s + next.measured_s)) : 0;
   };
-  source.addEventListener("slow", e => say(element("problem"), e.data));
-  source.onerror = () => say(element("problem"), "The connection is lost; " +
-    (source.readyState === EventSource.CLOSED ? "reload the page" : "it is tried again"));
+  source.addEventListener("slow", e => say(element("problem"), T(e.data)));
+  source.onerror = () => say(element("problem"), source.readyState === EventSource.CLOSED ?
+    T("The connection is lost; reload the page") : T("The connection is lost; it is tried again"));
   for (const name of ["stop", "again"]) if (element(name)) element(name).addEventListener("submit", e => {
     e.submitter.disabled = true;
   });

@@ -10,8 +10,8 @@
 
   const show = () => {
     sessionStorage.setItem("chosen", JSON.stringify(chosen));
-    const text = chosen.map((c, i) => `${i + 1}. ${c.called}${i ? "" : " (baseline)"}`).join(", ");
-    const now = chosen.length ? "Chosen: " + text + (chosen.length > most ? `. At most ${most} can be compared.` : "") : asked;
+    const text = chosen.map((c, i) => `${i + 1}. ${c.called}${i ? "" : T(" (baseline)")}`).join(", ");
+    const now = chosen.length ? T("Chosen: ") + text + (chosen.length > most ? T(". At most six can be compared.") : "") : asked;
     if (tray.textContent !== now) tray.textContent = now;
     compare.disabled = chosen.length < 2 || chosen.length > most;
     remove.disabled = clear.hidden = !chosen.length;
@@ -46,7 +46,7 @@
       show();
       follow();
     } catch (e) {
-      if (e.name !== "AbortError") $("count").textContent = "The runs cannot be loaded: " + e.message + ". Is pelt web still there?";
+      if (e.name !== "AbortError") $("count").textContent = T("The runs cannot be loaded: is pelt web still there? ") + e.message;
     }
   };
 

@@ -1,0 +1,72 @@
+package words
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Sentence is an error that keeps the English format that it was made of, and the values in it, so that it can be said
+// in another language where it is shown.
+type Sentence interface {
+	error
+	Said() (format string, values []any)
+}
+
+type sentence struct {
+	error
+	format string
+	values []any
+}
+
+// Errorf makes an error as fmt.Errorf does; Language.Error says it in another language.
+func Errorf(format string, values ...any) error {
+	return &sentence{fmt.Errorf(format, values...), format, values}
+}
+
+func (s *sentence) Said() (format string, values []any) { return s.format, s.values }
+
+// Unwrap returns the errors that stand in the sentence as %w.
+func (s *sentence) Unwrap() []error {
+	switch x := s.error.(type) {
+	case interface{ Unwrap() []error }:
+		return x.Unwrap()
+	case interface{ Unwrap() error }:
+		return []error{x.Unwrap()}
+	}
+	return nil
+}
+
+// Error says an error in the language. Its parts that the table lacks stay in English.
+func (l Language) Error(err error) string {
+	text := err.Error()
+	if l == English {
+		return text
+	}
+	if said := l.Say(text); said != text {
+		return said
+	}
+	if s, ok := err.(Sentence); ok {
+		format, values := s.Said()
+		values = slices.Clone(values)
+		for i, v := range values {
+			if inner, ok := v.(error); ok {
+				values[i] = l.Error(inner)
+			}
+		}
+		return fmt.Sprintf(strings.ReplaceAll(l.Say(format), "%w", "%v"), values...)
+	}
+	var inner []error
+	switch x := err.(type) {
+	case interface{ Unwrap() []error }:
+		inner = x.Unwrap()
+	case interface{ Unwrap() error }:
+		inner = append(inner, x.Unwrap())
+	}
+	for _, part := range inner {
+		if part != nil {
+			text = strings.Replace(text, part.Error(), l.Error(part), 1)
+		}
+	}
+	return text
+}

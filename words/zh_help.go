@@ -1,0 +1,241 @@
+package words
+
+// chineseHelp is what --help says, by the English texts. A value's name in back quotes stays as it is.
+var chineseHelp = map[string]string{
+	"Usage:": "用法：", "Examples:": "示例：", "Commands:": "命令：", "Flags:": "参数：", "What to send:": "发送什么：", "The path:": "路径：",
+	"The result:": "结果：", "help for %s": "%s 的帮助", "version for %s": "%s 的版本",
+	"%s lists all %d flags. -t -b -l -P -R -u -i mean what they mean in iperf3.": "%s 列出全部 %d 个参数。-t -b -l -P -R -u -i 与 iperf3 中的意思相同。",
+
+	"Find out what a network path does to small packets, and why": "查明一条网络路径怎样对待小包，以及为什么",
+	`pelt fires small packets down a path and accounts for every one: how many the path
+carries at each packet size, and where the missing ones died.
+
+Start here: pelt demo, or pelt help start`: `pelt 沿一条路径发送小包，并说明每个包的去向：各种包长下路径能承载多少，
+其余的丢在哪里。
+
+从这里开始：pelt demo，或 pelt help start`,
+	"Compare congestion controls: BBR against CUBIC under loss":                         "比较拥塞控制算法：有丢包时 BBR 对 CUBIC",
+	"Say what differs between runs, or between variants in one, and what may be noise":  "说明几次运行（或一次运行的几个变体）有何不同，哪些可能是偶然",
+	"Measure how many packets a path carries at each packet size":                       "测量路径在各种包长下能承载多少包",
+	"See it work in under a minute: a router on this machine, its size curve, a report": "一分钟看懂：本机上的一台路由器、它的包长曲线、一份报告",
+	"Say what this machine can do, and what to mend":                                    "说明这台机器能做什么、缺什么、怎么补",
+	"Watch what this host drops right now: layer, reason, kernel function, flow":        "实时查看本机正在丢什么包：层、原因、内核函数、流",
+	"Say where each lost packet of a run ended, and what to change":                     "说明一次运行中丢的包都丢在哪里、该改什么",
+	"List the hosts of a fleet":                                                         "列出机群的主机",
+	"Be where the hosts of a fleet meet":                                                "作为机群主机的汇合点",
+	"Be a host of a fleet: wait for tests that its hub orders":                          "作为机群的一台主机：等待 hub 安排测试",
+	"Keep a lab of network namespaces for your own programs and pelt's tests":           "维持一个由网络命名空间组成的实验环境，供自己的程序和 pelt 测试使用",
+	"Start a lab: direct, switch, router, nat, fast or star":                            "启动实验环境：direct、switch、router、nat、fast 或 star",
+	"Run a program of yours in a node of a lab":                                         "在实验环境的一个节点里运行自己的程序",
+	"List the labs that are up":                                                         "列出运行中的实验环境",
+	"End a lab":                                                                         "结束实验环境",
+	"Show what the links of a lab do, or change it while it runs":                       "查看实验环境的链路，或在运行中修改",
+	"Measure delay, loss and jitter of a thin flow beside a load":                       "测量加负载时细流的时延、丢包和抖动",
+	"List the runs that are kept":                                                       "列出保存的运行",
+	"Delete runs that are kept":                                                         "删除保存的运行",
+	"Measure every pair of a fleet's hosts":                                             "测量机群中的每一对主机",
+	"Find the highest rate that a path carries without loss":                            "查找路径不丢包的最高速率",
+	"Read what --record took down: every packet that came":                              "读取 --record 的记录：到达的每个包",
+	"Say what a record holds, and whether it is whole":                                  "说明记录里有什么、是否完整",
+	"Turn a record into CSV or a capture for Wireshark":                                 "把记录转成 CSV 或 Wireshark 能读的抓包文件",
+	"Show a run again, in the terminal or as HTML, chart, JSON or CSV":                  "再次查看一次运行：在终端里，或存成 HTML、图片、JSON、CSV",
+	"Bench a router: both directions, UDP sizes and TCP, beside its own CPU":            "测试路由器：两个方向、多种 UDP 包长和 TCP，同时看它的 CPU",
+	"Run a plan from a file, or go on with a run that was cut":                          "按文件中的计划运行，或继续被中断的运行",
+	"Be the far end: wait for pelt on another host":                                     "作为远端：等待另一台主机上的 pelt",
+	"Send at one rate for hours, and tell when something changes":                       "以固定速率发送数小时，有变化就说明",
+	"Find the best packet size, interval and buffers for a path":                        "查找一条路径最合适的包长、间隔和缓冲区",
+	"Set this host up for what a run lost, and take it back":                            "针对一次运行的丢包调整本机参数，并可撤销",
+	"Say which settings the counters of a run call for, with the command for each":      "说明计数器表明该改哪些参数，并给出命令",
+	"Make the settings that a run calls for on this host, or exactly those of --set":    "在本机改这些参数，或只改 --set 指定的",
+	"Take back what apply changed on this host, the latest first":                       "撤销 apply 在本机的修改，最近的在前",
+	"Show what is changed on this host, with old and present values":                    "显示本机改了什么：旧值和当前值",
+	"Print the version":      "打印版本",
+	"Show runs in a browser": "在浏览器里查看运行",
+	"Generate the autocompletion script for the specified shell":       "生成 shell 的自动补全脚本",
+	"Show the help of a command, or a page: start, story, ledger, faq": "显示命令的帮助，或一个页面：start、story、ledger、faq",
+
+	`curve sends packets of several sizes to TARGET, and shows packets and bits per second at
+each: where small packets stop fitting, and what limits large ones.
+
+TARGET is HOST[:PORT] where pelt serve runs, or a lab here: lab:direct, lab:switch,
+lab:router, lab:nat, lab:fast (NAT with a fast path), lab:star (many receivers),
+lab:loopback (needs no rights), or lab:NAME of pelt lab up. iperf3://HOST[:PORT] is any
+iperf3 server.`: `curve 向 TARGET 发送多种包长，并显示各包长的每秒包数和比特数：小包到多少为止，
+大包受限于什么。
+
+TARGET 是运行 pelt serve 的 HOST[:PORT]，或本机的实验环境：lab:direct、lab:switch、
+lab:router、lab:nat、lab:fast（带快速转发路径的 NAT）、lab:star（多个接收端）、
+lab:loopback（不需要权限），或 pelt lab up 建立的 lab:NAME。iperf3://HOST[:PORT] 是
+任何 iperf3 服务器。`,
+	`ndr floods TARGET, up to --rate, and then searches the highest rate without loss for each
+frame size by MLRsearch (RFC 9971), up and then down; with --direction both, of each way.
+
+--max-loss 0,0.5% searches the rate with at most 0.5 % loss, too. --goal csit is surer and
+takes longer; --strict has trials of 60 s as RFC 2544.
+
+Loss at the hosts of the sender and the receiver does not lower the answer: it then says
+"at least", and what to change.`: `ndr 先以最快速度（不超过 --rate）打满 TARGET，再按 MLRsearch（RFC 9971）查找每种
+帧长不丢包的最高速率，先上行，后下行；--direction both 则同时测两个方向。
+
+--max-loss 0,0.5% 还会查找丢包不超过 0.5 % 的速率。--goal csit 更可靠，也更久；
+--strict 像 RFC 2544 那样每次试验 60 s。
+
+两端主机自己的丢包不会拉低答案：这时答案写“至少”，并说明该改什么。`,
+	`latency searches the rate without loss (RFC 9971) up to --rate, and times 100 packets a second
+beside loads of up to 150 % of it: up, down and both. It tells what each direction adds and
+from which load on, and grades it.`: `latency 先查找不丢包的速率（RFC 9971，不超过 --rate），再在它的最高 150 % 的负载下
+每秒测 100 个小包的时延：上行、下行、双向。它说明每个方向增加多少时延、从多大负载开始，
+并给出等级。`,
+	`sweep sends packets with every combination of values, several times in shuffled order. It
+shows which brought most through, which are as good, and what the rest lost.
+
+TARGET is as for pelt curve. Sizes, rates, intervals, streams, receivers, buffers and --link
+take lists; --profile is given once for each.`: `sweep 用各种参数组合发包，每种多次，顺序打乱。它说明哪种通过得最多、哪些同样好、
+其余的丢了多少。
+
+TARGET 与 pelt curve 相同。包长、速率、间隔、流数、接收端数、缓冲区和 --link 可以是列表；
+--profile 每个写一次。`,
+	`router sends UDP frames of several sizes and TCP from LAN to WAN, back, and both ways, and
+shows what came through beside the load of the router's processors.
+
+LAN..WAN are the hosts beside the router, HOST[:PORT] each, where pelt serve runs. One host
+alone is the WAN side, and this host the LAN side. The LAN side calls, so NAT is no
+obstacle; on another host, pelt serve --calls WAN allows it.
+
+--dut ssh://... watches the router through your ssh; BusyBox is enough. --dut pelt://... asks
+a pelt serve --observe-only there, which also names the packets that its kernel dropped; its
+code is the last of several, with commas between.
+
+Several --variant take turns.`: `router 从 LAN 到 WAN、从 WAN 到 LAN、双向同时发送多种帧长的 UDP 和 TCP，并显示通过了
+多少，以及当时路由器 CPU 的占用。
+
+LAN..WAN 是路由器两边的主机，各写作 HOST[:PORT]，那里运行 pelt serve。只写一台时它在
+WAN 侧，本机在 LAN 侧。由 LAN 侧呼叫，所以不怕 NAT；在另一台主机上要用
+pelt serve --calls WAN 允许它。
+
+--dut ssh://... 通过你的 ssh 观测路由器，有 BusyBox 就够。--dut pelt://... 则询问那里的
+pelt serve --observe-only，它还能说明内核丢了哪些包；它的口令排在最后，用逗号隔开。
+
+多个 --variant 轮流进行。`,
+	`cc transfers data by TCP under each congestion control in turn, with the same losses. It
+shows which is faster, by how much, whether that may be chance, and how much each delays
+other packets. TARGET is as for pelt curve.`: `cc 轮流用各种拥塞控制算法以 TCP 传输数据，丢包情况相同。它说明哪种更快、快多少、
+是不是偶然，以及各自让别的包多等多久。TARGET 与 pelt curve 相同。`,
+	`soak sends packets of one size at one rate, keeps every second of both ends, and shows at
+any moment how many are lost, and where. TARGET is as for pelt curve, LAN..WAN as for pelt
+router.
+
+It stores its account every ten seconds: pelt report shows it meanwhile, and after a kill.`: `soak 以固定包长和速率发送，保存两端每一秒的数据，随时显示丢了多少、丢在哪里。
+TARGET 与 pelt curve 相同，LAN..WAN 与 pelt router 相同。
+
+每十秒保存一次账目：运行中和被杀死后都可以用 pelt report 查看。`,
+	`mesh sends packets between every two hosts of a fleet, both ways, and shows which pairs lose
+packets, where, and which hosts are to blame. TARGET is fleet: for all hosts that joined the
+hub, or fleet:A,B,C for some.
+
+A host takes part in one test at a time, so pairs are measured in rounds. With --every the
+mesh goes on by itself, and tells what changes.`: `mesh 在机群的每两台主机之间双向发包，说明哪些对丢包、丢在哪里、该怪哪台主机。TARGET 是
+fleet:（加入 hub 的所有主机），或 fleet:A,B,C（其中几台）。
+
+一台主机同时只做一个测试，所以各对分轮测量。加 --every 会一直测下去，有变化就说明。`,
+	`serve is the other end of tests from another host. It prints the line to paste there, with
+a code that ends with this serve. Nobody without the code can start traffic.
+
+On a router, --observe-only tells what its processors did and which packets its kernel
+dropped.`: `serve 是另一台主机上测试的对端。它打印要粘贴到那里的命令，其中的口令在 serve 结束时
+失效。没有口令就无法发起流量。
+
+在路由器上，--observe-only 说明它的 CPU 在做什么、内核丢了哪些包。`,
+	`explain shows where the packets of each setting were lost, and why. --all shows every loss
+of the worst trials: evidence, checks, how hosts were watched, and what to change.
+
+RUN is an id or its beginning, last (default), or a file.`: `explain 说明每组参数的包丢在哪里、为什么。--all 显示最差试验的每一处丢包：依据、校验、
+主机是怎样观测的、该改什么。
+
+RUN 是编号或编号的开头、last（默认），或一个文件。`,
+	`report shows a stored run, and writes files of it.
+
+RUN is an id or its beginning, last (default), or a file.`: `report 显示保存的运行，并可写成文件。
+
+RUN 是编号或编号的开头、last（默认），或一个文件。`,
+	`demo sends packets of several sizes through a router of network namespaces, and writes
+pelt-demo.html and pelt-demo.png, unless flags name files. Without root it uses a user
+namespace or the loopback interface, and says which.`: `demo 让多种包长的包经过一台由网络命名空间搭成的路由器，并写出 pelt-demo.html 和
+pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命名空间或环回接口，并会说明。`,
+	"doctor shows what this machine can do, and for every no the reason and remedy.": "doctor 说明这台机器能做什么；每个“no”都给出原因和办法。",
+
+	// Flags of tests.
+	"lab: each link: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE: one node's; lists in sweep and cc: loss=0,1%":             "实验环境：每条链路：rate=1gbit,queue=100,delay=20ms,loss=1%；--link-NODE：该节点的链路；sweep 和 cc 中可为列表：loss=0,1%",
+	"payload sizes: 64,1460 or 256..1472/256; UDP: 16 to 65507, or mtu, the largest in one packet":                                   "载荷大小：64,1460 或 256..1472/256；UDP 为 16 到 65507，或 mtu（一个包放得下的最大值）",
+	"Ethernet frame sizes with FCS, in place of --payload: 64,1518":                                                                  "以太网帧长（含 FCS），代替 --payload：64,1518",
+	"rate of a flow, of searches the highest: max, 150kpps, or 95mbit of payload":                                                    "每条流的速率，搜索时为上限：max、150kpps，或载荷 95mbit",
+	"time between packets, in place of --rate: 5ms":                                                                                  "包间隔，代替 --rate：5ms",
+	"packets over time: poisson, burst=64, on=10ms,off=90ms[,random], ramp=10kpps..100kpps, trace=FILE, gaps=FILE (docs/engines.md)": "发包模式：poisson、burst=64、on=10ms,off=90ms[,random]、ramp=10kpps..100kpps、trace=FILE、gaps=FILE（docs/engines.md）",
+	"udp, tcp, or in router udp,tcp":                                                                    "udp、tcp，router 中还可以是 udp,tcp",
+	"up (from here or LAN), down, both, or a list":                                                      "up（从这里或 LAN 发出）、down、both，或列表",
+	"streams, each with socket and thread: 1 to 128":                                                    "流数，每个流有自己的套接字和线程：1 到 128",
+	"receivers of lab:star (default 10), each sent the full rate":                                       "lab:star 的接收端数（默认 10），每个都按完整速率发送",
+	"packets a trial and receiver (default: what fits in --time; of sweep 1000)":                        "每次试验给每个接收端的包数（默认：--time 内能发的；sweep 为 1000）",
+	"100 packets a trial, unless --count or --time says more":                                           "每次试验 100 个包，除非 --count 或 --time 另有指定",
+	"measured time of each trial: 10s; of transfers the longest":                                        "每次试验的测量时间：10s；传输时为上限",
+	"uncounted time before it: 1s":                                                                      "测量之前不计入的时间：1s",
+	"longest time without control connection: 0 to 1m; 0 ends the soak at its first outage":             "控制连接最长可以中断多久：0 到 1m；0 表示一中断就结束",
+	"interleaved trials of each combination; pelt compare needs 3":                                      "每种组合交替重复的次数；pelt compare 需要 3 次",
+	"of all that is random":                                                                             "一切随机数的种子",
+	"exit code 3 if a combination loses more: 0.1%; in ndr the goals: 0,0.5%":                           "丢包超过它时退出码为 3：0.1%；ndr 中是目标：0,0.5%",
+	"most that a combination may lose: 0.1%; in ndr the goals: 0,0.5%":                                  "每种组合最多可以丢多少：0.1%；ndr 中是目标：0,0.5%",
+	"IP version: 4 or 6 (default: what the target has)":                                                 "IP 版本：4 或 6（默认：目标有的）",
+	"DSCP of test packets: 0 to 63":                                                                     "测试包的 DSCP：0 到 63",
+	"forbid fragments":                                                                                  "禁止分片",
+	"auto, udp, xdp, or SENDER:RECEIVER as xdp:udp":                                                     "auto、udp、xdp，或 SENDER:RECEIVER，如 xdp:udp",
+	"watch kernel drops: seq (each packet), count or off (default: the best that works)":                "观测内核丢包：seq（逐包）、count 或 off（默认：能用的最好的）",
+	"due packets sent back to back (default: late ones at twice the rate)":                              "到时的包连续发出的个数（默认：迟到的包以两倍速率补发）",
+	"first local port of the streams (default: any)":                                                    "各流的第一个本地端口（默认：任意）",
+	"local addresses of streams in turn: 192.0.2.1 or 198.18.129.1..198.18.129.8":                       "各流轮流使用的本地地址：192.0.2.1 或 198.18.129.1..198.18.129.8",
+	"send buffer of each socket: 212992":                                                                "每个套接字的发送缓冲区：212992",
+	"receive buffer of each socket: 4194304 (default: 16 MiB shared, at least 512 KiB each)":            "每个套接字的接收缓冲区：4194304（默认：共 16 MiB，每个至少 512 KiB）",
+	"the receiver's kernel joins packets (UDP_GRO)":                                                     "接收端内核合并包（UDP_GRO）",
+	"packets in one buffer for the kernel (UDP_SEGMENT): 2 to 64":                                       "一次交给内核的包数（UDP_SEGMENT）：2 到 64",
+	"large writes with Nagle, not small ones with TCP_NODELAY":                                          "大块写并用 Nagle，而不是小块写加 TCP_NODELAY",
+	"congestion control (default: the host's); in cc a list, baseline first; cubic+bbr compete":         "拥塞控制算法（默认：主机的）；cc 中是列表，基准在前；cubic+bbr 表示同时竞争",
+	"largest segment, with its options: 536 (default: what the path carries)":                           "最大报文段，含选项：536（默认：路径能承载的）",
+	"socket buffers of both ends: 256000 (default: they grow)":                                          "两端的套接字缓冲区：256000（默认：自动增长）",
+	"loss of each link: 0,1%,10%":                                                                       "每条链路的丢包：0,1%,10%",
+	"lab: loss of each link: 0,1%,10%":                                                                  "实验环境：每条链路的丢包：0,1%,10%",
+	"bytes of each timed transfer: 640MB (default: what fits in --time)":                                "每次计时传输的字节数：640MB（默认：--time 内能传的）",
+	"send the bytes by HTTP, timed from the request":                                                    "用 HTTP 传输，从请求开始计时",
+	"time between starts of streams: 5s (default: together)":                                            "各流开始的间隔：5s（默认：同时）",
+	"router to watch: ssh://[USER@]HOST[:PORT], or pelt://HOST[:PORT] of its pelt serve --observe-only": "要观测的路由器：ssh://[USER@]HOST[:PORT]，或 pelt://HOST[:PORT]（其上的 pelt serve --observe-only）",
+	"a setup of the router: NAME=COMMAND; in a lab also plain, rules=N, log, joined by +":               "路由器的一种设置：NAME=COMMAND；实验环境里还有 plain、rules=N、log，用 + 连接",
+	"measure again and again, from one begin to the next: 5m":                                           "反复测量，从一次开始到下一次开始的间隔：5m",
+	"with --every, how long: 7d (default: until stopped)":                                               "与 --every 一起用，共多久：7d（默认：直到停止）",
+	"UDP: rate of trials that measure the idle path's delay; 0: none":                                   "UDP：测空闲路径时延的速率；0 表示不测",
+	"connections from LAN to WAN: rate (a second), keep (at a time, until the router refuses), or both": "从 LAN 到 WAN 的连接：rate（每秒新建）、keep（同时保持，直到路由器拒绝），或两者",
+	"search the highest rate without loss, too (RFC 9971)":                                              "同时查找不丢包的最高速率（RFC 9971）",
+	"as RFC 2544: trials of 60 s without any loss":                                                      "按 RFC 2544：每次 60 s，一个包也不丢",
+	"how sure a search is: quick (seconds a size) or csit (21 s at each rate that decides)":             "搜索的可靠程度：quick（每种包长几秒）或 csit（每个关键速率 21 s）",
+	"searches of each combination: several show the spread":                                             "每种组合搜索几次：多次可以看出离散程度",
+	"lab: a change during the test, once for each: 80s:router=rules=1000 or 2m:link-receiver=loss=1%":   "实验环境：测试中的变更，每个写一次：80s:router=rules=1000 或 2m:link-receiver=loss=1%",
+	"each link of the lab: rate=1gbit,queue=100,delay=20ms,loss=1%":                                     "实验环境的每条链路：rate=1gbit,queue=100,delay=20ms,loss=1%",
+	"fleet: `HOST` that sends to all others":                                                            "机群：向其余主机发送的 `HOST`",
+	"write each packet of a UDP receiver to `FILE`":                                                     "把 UDP 接收端的每个包写入 `FILE`",
+	"write each event of the run as a line of JSON to `FILE`, or -":                                     "把运行的每个事件作为一行 JSON 写入 `FILE` 或 -",
+	"`CODE` that pelt serve or hub printed; of several hosts NEAR,FAR,ROUTER (or $PELT_CODE)":           "pelt serve 或 hub 打印的口令 `CODE`；多台主机为 NEAR,FAR,ROUTER（或 $PELT_CODE）",
+	"read the code from `FILE`":                                                                         "从 `FILE` 读取口令",
+	"do not ask before a test of a public address, or of hours in many trials":                          "测公网地址或长达数小时的多次试验前不再询问",
+	"print the plan as YAML, send nothing":                                                              "以 YAML 打印计划，不发送",
+	"show the test as a full screen in the terminal; q leaves it, s stops the test":                     "在终端里全屏显示测试；q 离开，s 停止测试",
+	"`TIME` between lines of progress (default: one live line; without terminal none)":                  "进度行的间隔 `TIME`（默认：一行实时更新；没有终端则不显示）",
+	"do not keep this run": "不保存这次运行",
+	"show the test in a browser, too: prints an address of this host, which lasts as long as the test": "同时在浏览器里显示：打印本机的一个网址，测试结束即失效",
+	"write all as one JSON document to `FILE`, or -":                                                   "把全部内容作为一个 JSON 文档写入 `FILE` 或 -",
+	"write figures as a table to `FILE`, or -":                                                         "把数字写成表格，写入 `FILE` 或 -",
+	"write the report as a page to `FILE`, or -":                                                       "把报告写成网页，写入 `FILE` 或 -",
+	"write the charts to `FILE`.png or .svg":                                                           "把图写入 `FILE`.png 或 .svg",
+	"print the whole report, not 12 lines":                                                             "打印整份报告，而不是 12 行",
+	"`LANGUAGE` of the report: en or zh (default: as PELT_LANG or the locale says)":                    "语言 `LANGUAGE`：en 或 zh（默认：按 PELT_LANG 或系统语言）",
+	"write figures for Prometheus (text format 0.0.4) to `FILE`, or -":                                 "把给 Prometheus 的数字（文本格式 0.0.4）写入 `FILE` 或 -",
+	"fleet: `HOST[:PORT]` of the pelt hub (default: this host, or $PELT_HUB)":                          "机群：pelt hub 的 `HOST[:PORT]`（默认：本机，或 $PELT_HUB）",
+	"fleet: `URLS` of NATS servers of yours in place of a hub":                                         "机群：用自己的 NATS 服务器代替 hub，其 `URLS`",
+	"fleet: `FILE` with the credentials for these":                                                     "机群：这些服务器的凭据 `FILE`",
+}
