@@ -33,7 +33,7 @@ func TestPages(t *testing.T) {
 				return block
 			}
 			command := sessionCommand.FindString(m[3])
-			want := command + shown(t, m[1], m[2], command)
+			want := command + shown(t, m[1], m[2], command, strings.Contains(path, ".zh-CN."))
 			if want == m[3] {
 				return block
 			}
@@ -51,8 +51,20 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// shown is what a session shows behind its command.
-func shown(t *testing.T, from, name, command string) string {
+// shown is what a session shows behind its command, in English or Chinese.
+func shown(t *testing.T, from, name, command string, chinese bool) string {
+	if from == "golden" && chinese {
+		golden, err := os.ReadFile("../view/testdata/chinese.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, text, found := strings.Cut(string(golden), "=====\n"+name+"\n")
+		if !found {
+			t.Fatalf("view/testdata/chinese.txt has no page %q", name)
+		}
+		text, _, _ = strings.Cut(text, "\n=====")
+		return strings.TrimRight(text, "\n") + "\n"
+	}
 	if from == "golden" {
 		golden, err := os.ReadFile(filepath.Join("../view/testdata", name+".txt"))
 		if err != nil {
@@ -69,11 +81,11 @@ func shown(t *testing.T, from, name, command string) string {
 	default:
 		args = []string{"report", name + ".json"}
 	}
-	if strings.Contains(command, " --lang zh") {
-		args = append(args, "--lang", "zh")
-	}
 	c := exec.Command(peltproc.Binary, args...)
-	c.Dir, c.Env = keptRuns, append(os.Environ(), "COLUMNS=80")
+	c.Dir, c.Env = keptRuns, append(os.Environ(), "COLUMNS=80", "PELT_LANG=en")
+	if chinese {
+		c.Env = append(c.Env, "PELT_LANG=zh")
+	}
 	text, err := c.Output()
 	if err != nil {
 		t.Fatalf("%s: %v", c, err)

@@ -28,11 +28,11 @@ const (
 	zhWatchedLess = `[有 {lost_packets:unseen} 次丢包（不分流量）没有看到。][有 {lost_packets:overwritten} ` +
 		`条记录未及读取就被覆盖。][有 {lost_packets:nameless} 次只计了数，没有原因。][{unsettled ?}等待结束时计数器仍在变化。]` +
 		`[未能读取：{unread}。]`
-	zhSpeed = `[是 {base} 的 {speed_index range} 倍快|比 {base} 快 {speed_ratio:more range}|比 {base} 慢 ` +
+	zhSpeed = `[的速度是 {base} 的 {speed_index range} 倍|比 {base} 快 {speed_ratio:more range}|比 {base} 慢 ` +
 		`{speed_ratio:less range}]`
-	zhLooks = `[（{where}）]{who} [看起来是 {base} 的 {speed_index} 倍快|看起来比 {base} 快 {speed_ratio:more}|看起来比 ` +
+	zhLooks = `[（{where}）]{who} [的速度看起来是 {base} 的 {speed_index} 倍|看起来比 {base} 快 {speed_ratio:more}|看起来比 ` +
 		`{base} 慢 {speed_ratio:less}|与 {base} 看起来一样]`
-	zhLostTo    = `。[¶丢包位置：{place}。|¶其中：{places}。]`
+	zhLostTo    = `。[¶丢包位置：{place}。|¶丢包分布：{places}。]`
 	zhLostIn    = `[¶丢包位置：{places}。]`
 	zhSaturates = `{path} 饱和在 {receive_pps:best}`
 	zhWorst     = `[TCP [{phases_count ?}最低]只有 {goodput_bps:worst}|[{phases_count ?}最多]丢包 {loss_ratio:worst}]`
@@ -69,9 +69,9 @@ var chineseSentences = map[string]string{
 	"curve.grown": `{path} 承载不了要求的速率（{grown}）。¶进入 {send_pps:grown}，出来 {receive_pps:grown}，其余的包在途中排队[，` +
 		`最长 {delay_max_ns:grown}]。`,
 	"curve.mostly": `{path} 在 {trials_count} 次试验中有 {trials_count:kept} 次承载了要求的速率。¶第 {trial} 次试验丢包 ` +
-		`{loss_ratio:worst}[，其中：{places}]。`,
+		`{loss_ratio:worst}[，分布：{places}]。`,
 	"curve.tcp":     `{path} 的 TCP 有效吞吐为 {goodput_bps:wide}[，每次写 {payload_bytes:worst} 时为 {goodput_bps:worst}]。`,
-	"curve.held":    `{path} 承载了发送端主机放出的全部流量。¶即最高 {receive_pps:best} 和 {goodput_bps:wide}，低于要求的速率。`,
+	"curve.held":    `{path} 承载了发送端主机发出的全部流量。¶即最高 {receive_pps:best} 和 {goodput_bps:wide}，低于要求的速率。`,
 	"curve.unfit":   `{refused} 放不进路径的一个包[。¶路径 MTU 为 {path_mtu_bytes}]。`,
 	"curve.refused": `发送端内核拒绝了 {refused} 的所有包[（{errno}）]。`,
 	"curve.few": `{path}：{duration_s} 内只有 {attempted_packets} 个包，太少，测不出速率。¶其中丢失 {lost_packets} 个。请加大 ` +
@@ -119,8 +119,8 @@ var chineseSentences = map[string]string{
 	"nothing.back-unknown":  zhBack + `不知道应答丢在哪里。` + zhHeard + `{packets_count} 个应答一个也没有回来。`,
 	"nothing.streams":       zhSome + `[：{whose}防火墙丢弃它们的包|：{who} 应答“{answer}”|：{place}]` + zhOther,
 	"nothing.back-streams":  zhSome + `[：{whose}防火墙丢弃应答|：{who} 对应答回以“{answer}”|：应答丢失，{place}]` + zhOther,
-	"nothing.let":           `在{who}上放行 {port}[{number ?}：|。]`,
-	"nothing.let-back":      `在{who}上放行 {to} 的应答：它们来自 {port}。`,
+	"nothing.let":           `放行 {port}（主机：{who}）[{number ?}：|。]`,
+	"nothing.let-back":      `放行 {to} 的应答（主机：{who}）：它们来自 {port}。`,
 	"nothing.between": `检查 {from} 与 {to} 之间是否有防火墙拦截 {port}，或缺少端口转发。[pelt soak {target} --dut ` +
 		`ssh://USER@ROUTER 可以同时观测路由器。]`,
 
@@ -265,8 +265,8 @@ var chineseSentences = map[string]string{
 	"soak.until":   `[{flow}：]到 {at_s:to moment} 为止，` + zhWorst + `；在此之后 ` + zhRest,
 	"soak.between": `[{flow}：]从 {at_s:from moment} 到 {at_s:to moment}，` + zhWorst + `；其余时间 ` + zhRest,
 	"soak.tcp":     `[{flow}：]{duration_s moment} 内 TCP 有效吞吐 {goodput_bps}[，重传了 {retransmit_ratio} 的数据]。`,
-	"soak.outage":  `断路 {outage_s:sum moment}，在 {at}。`,
-	"soak.outages": `断路 {outages_count} 次，共 {outage_s:sum moment}；最长一次 {outage_s:longest moment}，在 {at}。`,
+	"soak.outage":  `路径中断 {outage_s:sum moment}，在 {at}。`,
+	"soak.outages": `路径中断 {outages_count} 次，共 {outage_s:sum moment}；最长一次 {outage_s:longest moment}，在 {at}。`,
 	"soak.nopath":  `到测试时间结束，路径仍未恢复。`,
 	"soak.unheard": `[{flow}：][从 {at_s:from moment} 起收不到接收端的消息；其间发送了 {unheard_packets} 个包。|收不到接收端消息期间发送了 ` +
 		`{unheard_packets} 个包。]`,
@@ -321,11 +321,11 @@ var chineseSentences = map[string]string{
 	"compare.flood":      `无法比较：包以最快速度发送，丢多少取决于发送端。请指定速率：--rate`,
 	"compare.unmeasured": `无法比较：没有一项指标是两边都测到的`,
 
-	"explain.lost": `丢包 {loss_ratio}[，其中 {unknown_ratio} 原因不明|，其中 {share_ratio}：{first}]。¶即 {attempted_packets} ` +
+	"explain.lost": `丢包 {loss_ratio}[，其中 {unknown_ratio} 原因不明|，主要是“{first}”（占 {share_ratio}）]。¶即 {attempted_packets} ` +
 		`个包中丢失 {lost_packets} 个[；{unknown_ratio ?}已知原因：{places}|；其次 {places}]。`,
 	"explain.whole":   `{attempted_packets} 个包一个也没丢。`,
 	"explain.nothing": `没有发送，也就没有丢包。`,
-	"explain.again": `TCP 重传 {loss_ratio}[，其中 {unknown_ratio} 原因不明|，其中 {share_ratio}：{first}]。¶即 {attempted_packets} ` +
+	"explain.again": `TCP 重传 {loss_ratio}[，其中 {unknown_ratio} 原因不明|，主要是“{first}”（占 {share_ratio}）]。¶即 {attempted_packets} ` +
 		`个报文段中重传 {lost_packets} 个[；{unknown_ratio ?}已知原因：{places}|；其次 {places}]。`,
 	"explain.tcp":      `TCP 会重传丢失的报文段，但不说明每个丢在哪里。`,
 	"explain.no-again": `TCP 没有重传任何报文段。`,

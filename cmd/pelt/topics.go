@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +27,10 @@ func newHelp() *cobra.Command {
 		ValidArgs: topics,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 && slices.Contains(topics, args[0]) {
-				page, err := docs.Pages.ReadFile(args[0] + ".md")
+				page, err := docs.Pages.ReadFile(args[0] + "." + spoken().Tag() + ".md")
+				if errors.Is(err, fs.ErrNotExist) {
+					page, err = docs.Pages.ReadFile(args[0] + ".md")
+				}
 				if err != nil {
 					return err
 				}
@@ -59,7 +65,7 @@ func pageText(page string, columns int) string {
 	flush := func() {
 		if len(paragraph) > 0 {
 			indent := strings.Repeat(" ", len(head))
-			out = append(out, plain.Wrap(pageWords(strings.Join(paragraph, " ")), head, indent, columns)...)
+			out = append(out, plain.Wrap(pageWords(joinedLines(paragraph)), head, indent, columns)...)
 		}
 		out = append(out, pageTable(rows, columns)...)
 		paragraph, rows, head = nil, nil, ""
@@ -94,6 +100,20 @@ func pageText(page string, columns int) string {
 	}
 	flush()
 	return strings.Join(out, "\n") + "\n"
+}
+
+// joinedLines is a paragraph in one line. Chinese has no space where a line ends.
+func joinedLines(lines []string) string {
+	text := lines[0]
+	for _, line := range lines[1:] {
+		last, _ := utf8.DecodeLastRuneInString(text)
+		first, _ := utf8.DecodeRuneInString(line)
+		if plain.Width(string(last)) < 2 || plain.Width(string(first)) < 2 {
+			text += " "
+		}
+		text += line
+	}
+	return text
 }
 
 // pageWords returns a text without the marks of links and bold words.

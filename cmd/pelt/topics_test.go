@@ -41,6 +41,24 @@ func TestTopics(t *testing.T) {
 				differences(got, want))
 		}
 	}
+	t.Setenv("PELT_LANG", "zh")
+	for _, topic := range []string{"start", "story"} { // whose lines end anywhere, so that only letters can be compared
+		page, err := docs.Pages.ReadFile(topic + ".zh-CN.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		letters := func(text string) string {
+			all := []rune(strings.Join(strings.Fields(strings.ReplaceAll(marks.ReplaceAllString(text, ""), "|", "")), ""))
+			slices.Sort(all)
+			return string(all)
+		}
+		var out bytes.Buffer
+		if code := execute([]string{"help", topic}, &out, &out); code != exitOK ||
+			letters(out.String()) != letters(pageWords(string(page))) {
+			t.Errorf("pelt help %s: exit code %d, other letters than the Chinese page:\n%s", topic, code, out.String())
+		}
+	}
+	t.Setenv("PELT_LANG", "en")
 	for _, c := range []struct {
 		args []string
 		code int
