@@ -192,7 +192,7 @@ func TestTwoHosts(t *testing.T) {
 		}
 		for _, m := range d.PathMTU {
 			if m.Bytes != c.mtu {
-				t.Errorf("%s %s: path MTU %d: %s", c.address, c.flags, m.Bytes, m.Why)
+				t.Errorf("%s %s: path MTU %d: %v", c.address, c.flags, m.Bytes, m.Why)
 			}
 		}
 		took := status(t, pid, "RssAnon")                                  // beside the program's own pages, which a test at full rate reads more of
