@@ -27,7 +27,7 @@ var chineseTalk = map[string]string{
 	"not root: building the lab in an unprivileged user namespace":                                      "不是 root：在非特权用户命名空间里建立实验环境",
 
 	// Pages of pelt web.
-	"Skip to the content": "跳到正文", "Pages": "页面", "Runs": "运行记录", "New test": "新测试", "Compare the others with this one": "以它为基准比较",
+	"Skip to the content": "跳到正文", "Pages": "页面", "Kept runs": "运行记录", "New test": "新测试", "Compare the others with this one": "以它为基准比较",
 	"In a terminal: ": "在终端里：", "Tests of this page": "从这个页面启动的测试", "ended": "已结束", "runs": "正在运行", "Kinds of test": "测试种类", ".": "。",
 	"Code": "口令", "More": "更多", "Start": "开始", "; one a line": "；每行一个", "Live": "实时", "No result yet": "还没有结果", "Stop": "停止",
 	"The run's page": "这次运行的页面", "The trial that runs": "正在进行的试验", "Waiting for the first trial": "等待第一次试验",
@@ -106,9 +106,18 @@ var chineseTalk = map[string]string{
 	"names %s twice":                 "%s 出现了两次",
 
 	// Of command lines.
-	"wrong number of arguments; want: %s":                                                         "参数个数不对；应为：%s",
-	"unknown command %q; did you mean %s?":                                                        "没有命令 %q；是不是 %s？",
-	"unknown command %q; %s --help lists them":                                                    "没有命令 %q；%s --help 列出所有命令",
+	"--for: is for --every, the time from one run to the next, as 5m":                           "--for：与 --every 一起用，它是一次运行到下一次的间隔，如 5m",
+	"--on-change: is for --every, the time from one run to the next, as 5m":                     "--on-change：与 --every 一起用，它是一次运行到下一次的间隔，如 5m",
+	"--%s: is for one run; leave --every out":                                                   "--%s：用于单次运行；请去掉 --every",
+	"--every: a run takes %s; want more, or a shorter --time":                                   "--every：一次运行要 %s；请加大，或缩短 --time",
+	"--for: want more than one --every of %s":                                                   "--for：应大于一个 --every（%s）",
+	"--on-change: without root this lab has a network of its own, from which no URL is reached": "--on-change：没有 root 时这个实验环境有自己的网络，从那里到不了任何 URL",
+	"--every: is for new runs; leave --resume out":                                              "--every：用于新的运行；请去掉 --resume",
+	"--since: of several runs there are --html, --chart and --csv":                              "--since：多次运行只有 --html、--chart 和 --csv",
+	"--since: no run of this plan is kept since %s":                                             "--since：自 %s 起没有保存这个计划的运行",
+	"wrong number of arguments; want: %s":                                                       "参数个数不对；应为：%s",
+	"unknown command %q; did you mean %s?":                                                      "没有命令 %q；是不是 %s？",
+	"unknown command %q; %s --help lists them":                                                  "没有命令 %q；%s --help 列出所有命令",
 	"unknown flag: %s":                                                                            "没有参数 %s",
 	"%v; did you mean --%s?":                                                                      "%v；是不是 --%s？",
 	"%v; %s --help lists the flags":                                                               "%v；%s --help 列出所有参数",

@@ -193,7 +193,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) {
 	if l.Matching > shown && shown < mostShown {
 		l.More = "/?" + url.Values{"q": {l.Query}, "show": {strconv.Itoa(shown + pageOfRuns)}}.Encode()
 	}
-	s.show(w, r, frame{Title: "Runs", Here: "/", Body: part(of(r), "runs.html", l), Scripts: []string{"runs.js"}})
+	s.show(w, r, frame{Title: "Kept runs", Here: "/", Body: part(of(r), "runs.html", l), Scripts: []string{"runs.js"}})
 }
 
 // each does something with each run that a form names, and shows the list.

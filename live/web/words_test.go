@@ -50,7 +50,7 @@ func TestAccepted(t *testing.T) {
 	for _, c := range []struct{ path, language, want string }{
 		{"/", "zh-CN,zh;q=0.9", `<html lang="zh-CN">`},
 		{"/", "zh-CN,zh;q=0.9", "<h1>运行记录</h1>"},
-		{"/", "de,en;q=0.8", "<h1>Runs</h1>"},
+		{"/", "de,en;q=0.8", "<h1>Kept runs</h1>"},
 		{"/assets/words.js", "zh", `"The test has ended":"测试已结束"`},
 		{"/assets/words.js", "en", `"The test has ended":"The test has ended"`},
 		{"/run/nosuch", "zh", "没有这次运行"},
