@@ -28,6 +28,13 @@ type Context struct {
 	PayloadBytes  int                 //
 	BufferBytes   int                 // granted to each receiving socket, as the kernel accounts it; 0 unknown
 	TruesizeBytes int                 // of one queued datagram, measured; 0 not measured
+	BurstPackets  int                 // the most that were sent in one go; 0 unknown
+}
+
+// ContextOf is what the result of a flow tells of its losses at a host.
+func ContextOf(f *model.FlowResult, host string) Context {
+	return Context{Host: host, RatePPS: f.SendPPS, Streams: f.Streams, PayloadBytes: f.PayloadBytes,
+		BufferBytes: f.ReceiveBufferBytes, TruesizeBytes: f.TruesizeBytes, BurstPackets: f.BurstMax}
 }
 
 // stallS is how long a receiving thread may be kept from running: a few
@@ -194,7 +201,8 @@ func (q *question) truesize() (bytes int, measured bool) {
 // buffer is what each receiving socket needs to survive the stall, in bytes.
 func (q *question) buffer() uint64 {
 	size, _ := q.truesize()
-	return ceil(q.RatePPS / float64(q.Streams) * stallS * float64(size))
+	packets, _ := q.waiting(uint64(q.Streams))
+	return ceil(packets * float64(size))
 }
 
 func ceil(f float64) uint64 {

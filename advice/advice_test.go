@@ -65,6 +65,8 @@ func asked(t testing.TB, question string) (model.Line, Context) {
 			c.PayloadBytes = int(n)
 		case "buffer":
 			c.BufferBytes = int(n)
+		case "burst":
+			c.BurstPackets = int(n)
 		case "truesize":
 			c.TruesizeBytes = int(n)
 		}

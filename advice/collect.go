@@ -151,10 +151,7 @@ func (ask Ask) ofLine(doc model.Document, f model.FlowResult, line model.Line, o
 
 // of makes the advice for one line anew, where enough is known, or takes that of the run.
 func (ask Ask) of(doc model.Document, f model.FlowResult, line model.Line, ours bool) []model.Advice {
-	c := Context{
-		Host: line.Host, RatePPS: f.SendPPS, Streams: f.Streams, PayloadBytes: f.PayloadBytes,
-		BufferBytes: f.ReceiveBufferBytes, TruesizeBytes: f.TruesizeBytes,
-	}
+	c := ContextOf(&f, line.Host)
 	if ask.RatePPS > 0 {
 		c.RatePPS = ask.RatePPS
 	}

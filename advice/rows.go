@@ -227,13 +227,27 @@ func half(of want) want {
 	}
 }
 
+// waiting is how many packets of each of so many equal parts of the flow have to wait: those of a stall, or of a burst.
+func (q *question) waiting(parts uint64) (packets float64, n figures) {
+	each := q.RatePPS / float64(parts)
+	packets, n = each*stallS, figures{"flow_pps": each, "stall_s": stallS}
+	if burst := float64(q.BurstPackets); q.RatePPS > 0 && burst > packets {
+		return burst, figures{"burst_packets": burst}
+	}
+	if parts > 1 {
+		n["each"] = 1
+	}
+	return packets, n
+}
+
 func socketBuffer(q *question, _ uint64) (uint64, model.Doubts) {
 	need := q.buffer()
 	if need == 0 {
 		return 0, nil
 	}
-	return need, reckoned(model.NeedBuffer, q.size(figures{"flow_pps": q.RatePPS / float64(q.Streams),
-		"stall_s": stallS, "need_bytes": float64(need)}))
+	_, n := q.waiting(uint64(q.Streams))
+	n["need_bytes"] = float64(need)
+	return need, reckoned(model.NeedBuffer, q.size(n))
 }
 
 // size adds the memory of a queued datagram to figures, and whether it was measured.
@@ -272,11 +286,9 @@ func (q *question) burst(parts uint64) (packets uint64, formula model.Doubts) {
 	if q.RatePPS == 0 {
 		return 0, nil
 	}
-	packets = ceil(q.RatePPS / float64(parts) * stallS)
-	n := figures{"flow_pps": q.RatePPS / float64(parts), "stall_s": stallS, "packets": float64(packets)}
-	if parts > 1 {
-		n["each"] = 1
-	}
+	many, n := q.waiting(parts)
+	packets = ceil(many)
+	n["packets"] = float64(packets)
 	return packets, reckoned(model.NeedBurst, n)
 }
 

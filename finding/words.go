@@ -749,12 +749,12 @@ var sentences = map[string]string{
 	// Why a setting would help, or is not the limit, and what else it touches.
 	"why.counter-moved": `{name} +{packets}`,
 	"why.packets-lost":  `{packets} packets`,
-	"why.need-buffer": `{flow_pps} a socket x {stall_s} x {truesize_bytes} ([{measured ?}measured|by a table ` +
-		`measured on Linux 6.18 over veth]) = {need_bytes}`,
+	"why.need-buffer": `[{flow_pps}[{each ?} a socket] x {stall_s}|{burst_packets} packets in one go] x ` +
+		`{truesize_bytes} ([{measured ?}measured|by a table measured on Linux 6.18 over veth]) = {need_bytes}`,
 	"why.need-half": `a program asks for half of it`,
 	"why.need-pages": `1.25 x {sockets} sockets x {buffer_bytes} [{granted ?}(the granted buffer)|(the buffer that ` +
 		`this rate needs)] / {page_bytes} = {pages} pages, and the first figure is the one that acts`,
-	"why.need-burst": `{flow_pps}[{each ?} a socket] x {stall_s} = {packets} packets`,
+	"why.need-burst": `[{flow_pps}[{each ?} a socket] x {stall_s}|{burst_packets} packets in one go] = {packets} packets`,
 	"why.need-burst-bytes": `{flow_pps} x {stall_s} x {truesize_bytes} ([{measured ?}measured|by a table measured ` +
 		`on Linux 6.18 over veth]) = {need_bytes}`,
 	"why.need-ring":   `{flow_pps} a queue x {stall_s} = {packets} packets`,

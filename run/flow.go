@@ -38,7 +38,7 @@ func FlowAccount(f model.Flow, family int, oneClock bool, timing model.Timing, o
 		addReceive(&r, receive)
 		r.ReceiveBufferBytes, r.TruesizeBytes = max(receive.BufferBytes, 0), max(receive.TruesizeBytes, 0)
 		r.Ledger, courses = balance(r, f, *o.Send, receive, path, beside)
-		advise(&r, f, receive, path)
+		advise(&r, path)
 		r.Uneven = uneven(send.Streams, receive)
 	}
 	if r.Attempted > 0 {

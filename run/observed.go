@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"pelt/advice"
-	"pelt/engine"
 	"pelt/ledger"
 	"pelt/model"
 )
@@ -81,13 +80,10 @@ func addObserved(r *model.Result, all []seen) {
 }
 
 // advise adds to each line of a flow's ledger the settings that would help.
-func advise(r *model.FlowResult, f model.Flow, in engine.ReceiveReport, path []ledger.Node) {
+func advise(r *model.FlowResult, path []ledger.Node) {
 	for i := range r.Ledger.Lines {
 		line := &r.Ledger.Lines[i]
-		c := advice.Context{
-			Host: line.Host, RatePPS: r.SendPPS, Streams: max(f.Streams, 1), PayloadBytes: f.PayloadBytes,
-			BufferBytes: in.BufferBytes, TruesizeBytes: in.TruesizeBytes,
-		}
+		c := advice.ContextOf(r, line.Host)
 		for _, s := range path {
 			if s.Name == line.Host && s.Observation != nil {
 				c.Knobs = s.Observation.Knobs
