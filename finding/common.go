@@ -15,7 +15,7 @@ import (
 )
 
 func Common() []Rule {
-	return []Rule{Unusable, Silent, Carriers, Moves, Held, Unaccepted, Unexplained, Uneven, Beyond, Disorder, LeftOut,
+	return []Rule{Unusable, Silent, Carriers, Moves, Held, Pauses, Unaccepted, Unexplained, Uneven, Beyond, Disorder, LeftOut,
 		Accounts, Watching, Reported, Command, Engines, Links, PathMTU, Profiles, Recorded, Lab}
 }
 

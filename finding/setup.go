@@ -289,11 +289,22 @@ func Profiles(rows []table.Row) []Finding {
 			f = f.number("rounds_index", "", p.Rounds)
 		}
 		out = append(out, f)
-		if p.AskedGap != nil && p.AskedGap.Max >= forgets && r.Flow.Protocol == model.UDP {
-			out = append(out, say("profile.pauses", Doubt).number("pause_ns", "", p.AskedGap.Max))
-		}
 	}
 	return out
+}
+
+// Pauses doubts that a NAT keeps a flow through the longest pause of a run: pelt's own packets fill it.
+func Pauses(rows []table.Row) []Finding {
+	longest := 0.0
+	for _, r := range table.Usable(rows) {
+		if p := r.Flow.Pacing; p != nil && p.AskedGap != nil && r.Flow.Protocol == model.UDP {
+			longest = max(longest, p.AskedGap.Max)
+		}
+	}
+	if longest < forgets {
+		return nil
+	}
+	return []Finding{say("profile.pauses", Doubt).number("pause_ns", "", longest)}
 }
 
 // forgets is a pause in ns after which a NAT may forget a flow. pelt's checks come every quarter of a second.

@@ -87,7 +87,7 @@ func setupExamples(*testing.T) []example {
 		{"but for a second", Moves(cameTo(8, model.Receiver, 1000))},
 		{"because nothing is sent", Moves(cameTo(6, model.Receiver, 0))},
 		{"from another host", Moves(cameTo(6, "router", 3000))},
-		{"pauses in which a NAT forgets", Profiles(paused(8))}, {"shorter ones", Profiles(paused(0.9))},
+		{"pauses in which a NAT forgets", Pauses(paused(8))}, {"shorter ones", Pauses(paused(0.9))},
 		{"streams of which a rule drops two", Uneven(uneven(0, rule))},
 		{"streams of which a full queue drops two", Uneven(uneven(4, queue))},
 		{"streams alike", Uneven(usual)},
