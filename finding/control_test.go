@@ -171,7 +171,7 @@ func TestControlsOfSomeRows(t *testing.T) {
 
 // TestNothingSentAgain: of TCP that sent no segment again, nothing is said to be lost.
 func TestNothingSentAgain(t *testing.T) {
-	for again, want := range map[uint64]string{0: "explain.no-again", 10: "explain.tcp"} {
+	for again, want := range map[uint64]string{0: "explain.no-again", 10: "explain.again"} {
 		d := race{of: []transfer{{"cubic", 0, 90, 0}}, repeats: 1}.doc()
 		d.Results[0].Flows[0].TCP.Retransmits = again
 		if got := Explain(d, Ask{All: true})[0].Code; got != want {

@@ -114,17 +114,24 @@ func Explain(d *model.Document, a Ask) []Finding {
 	return out
 }
 
-// sentAgain says whether TCP sent anything again, where no ledger tells more.
+// sentAgain says how much TCP sent again, where no ledger tells more.
 func sentAgain(rows []table.Row, level Level) Finding {
 	resent := table.MetricOf("retransmit_ratio")
-	some := func(r table.Row) bool {
-		share, known := resent.Value(r)
-		return r.Flow.Protocol == model.TCP && !(known && share == 0)
+	rows = only(rows, func(r table.Row) bool { return r.Flow.Protocol == model.TCP })
+	var sent, again uint64
+	for _, r := range rows {
+		if _, known := resent.Value(r); known {
+			sent, again = sent+r.Flow.TCP.SegmentsOut, again+r.Flow.TCP.Retransmits
+		}
 	}
-	if slices.ContainsFunc(rows, some) {
+	switch {
+	case sent == 0:
 		return say("explain.tcp", level)
+	case again == 0:
+		return say("explain.no-again", level)
 	}
-	return say("explain.no-again", level)
+	return say("explain.again", level).In(table.Language(rows)).packets(again, sent).word("unplaced", "all").
+		number("loss_ratio", "", float64(again)/float64(sent))
 }
 
 // Lost says how much of some rows was lost, and where most of it was. Trials that are not

@@ -447,10 +447,10 @@ var sentences = map[string]string{
 		`packets[; {unknown_ratio ?}known causes: {places}|; then {places}].`,
 	"explain.whole":   `Nothing was lost of {attempted_packets} packets.`,
 	"explain.nothing": `Nothing was sent, so nothing was lost.`,
-	"explain.again": `TCP sent {loss_ratio} again[, {unknown_ratio} of that without a known cause|, {share_ratio} ` +
-		`of that: {first}].¶That is {lost_packets} of ` +
-		`{attempted_packets} segments[; {unknown_ratio ?}known causes: {places}|; then {places}].`,
-	"explain.tcp":      `TCP sends lost segments again; it does not tell where each was lost.`,
+	"explain.again": `TCP sent {lost_packets} of {attempted_packets} segments again, {loss_ratio}.¶[{unplaced ?}` +
+		`Nothing names the place where they were lost|{unknown_ratio} of them have no known cause[; known causes: ` +
+		`{places}]|{share_ratio} of them: {first}[; then {places}]].`,
+	"explain.tcp":      `TCP sends lost segments again; the sender's system does not tell how many.`,
 	"explain.no-again": `TCP sent no segment again.`,
 	"explain.frames": `Emulated link {from} to {to}: of {frames_count} frames {frames_count:lost} were lost as ` +
 		`asked, and {frames_count:full} found its queue full.`,

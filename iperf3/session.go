@@ -79,6 +79,9 @@ func (x *Session) Flows() (list []model.Flow) {
 // Streams are those of all flows.
 func (x *Session) Streams() int { return len(x.directions()) * x.asked.streams }
 
+// Wide reports whether the client's packets have sequences of 64 bits.
+func (x *Session) Wide() bool { return x.asked.wide }
+
 // Timing is that of the test. An iperf3 client has no warm-up that can be told from the test, so what it omits counts.
 func (x *Session) Timing() model.Timing {
 	return model.Timing{MeasureSeconds: cmp.Or(float64(x.asked.seconds), x.server.config.Longest.Seconds()),

@@ -79,11 +79,13 @@ func (s *iperfServer) admit(x *iperf3.Session, under []*iperf3.Session) error {
 
 // planOf is the plan of a client's test: one trial, of which every second is told.
 func planOf(x *iperf3.Session) model.Plan {
-	flows := x.Flows()
+	flows, drops := x.Flows(), model.DropsSeq
+	if x.Wide() {
+		drops = model.DropsCount // the kernel's watch reads sequences of 32 bits
+	}
 	payload := model.Number(float64(flows[0].PayloadBytes))
 	return model.Plan{Format: model.PlanFormat, Command: "soak", Target: model.IperfClient + x.Peer.String(),
-		Flows: flows, Timing: x.Timing(), Engine: "udp",
-		Drops:   model.DropsOff, // the kernel's watch knows packets by pelt's header: counters alone tell of these
+		Flows: flows, Timing: x.Timing(), Engine: "udp", Drops: drops,
 		Factors: []model.Factor{{Knob: "payload_bytes", Levels: []model.Value{payload}}},
 		Design:  model.Design{Repeats: 1, Seed: 1}}
 }

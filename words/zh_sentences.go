@@ -325,9 +325,9 @@ var chineseSentences = map[string]string{
 		`个包中丢失 {lost_packets} 个[；{unknown_ratio ?}已知原因：{places}|；其次 {places}]。`,
 	"explain.whole":   `{attempted_packets} 个包一个也没丢。`,
 	"explain.nothing": `没有发送，也就没有丢包。`,
-	"explain.again": `TCP 重传 {loss_ratio}[，其中 {unknown_ratio} 原因不明|，主要是“{first}”（占 {share_ratio}）]。¶即 {attempted_packets} ` +
-		`个报文段中重传 {lost_packets} 个[；{unknown_ratio ?}已知原因：{places}|；其次 {places}]。`,
-	"explain.tcp":      `TCP 会重传丢失的报文段，但不说明每个丢在哪里。`,
+	"explain.again": `TCP 在 {attempted_packets} 个报文段中重传了 {lost_packets} 个（{loss_ratio}）。¶[{unplaced ?}` +
+		`没有任何信息表明它们丢在哪里|其中 {unknown_ratio} 原因不明[；已知原因：{places}]|其中 {share_ratio}：{first}[；其次 {places}]]。`,
+	"explain.tcp":      `TCP 会重传丢失的报文段；发送端的系统不告知重传了多少。`,
 	"explain.no-again": `TCP 没有重传任何报文段。`,
 	"explain.frames":   `{from} 到 {to} 的模拟链路：{frames_count} 帧中 {frames_count:lost} 帧按要求丢弃，{frames_count:full} 帧遇到队列满。`,
 	"explain.trial":    `该运行有第 1 到第 {trials} 次试验，没有第 {trial} 次`,
