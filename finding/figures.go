@@ -24,28 +24,33 @@ func figures(in words.Language, l *model.Line) string {
 	if first == nil {
 		return ""
 	}
-	parts := strings.Split(first.Counter, ".")
-	switch last := parts[len(parts)-1]; {
-	case parts[0] == "nfqueue" && len(parts) > 1:
-		return in.Sayf("queue %s", parts[1])
-	case parts[0] == "police" && second != nil:
+	switch {
+	case second != nil && first.Unit == "bit/s":
 		return on(in, l) + in.Sayf("%s, burst %s", unit.BPS.Exact(float64(first.After)), amount(in, *second))
-	case last == "mtu":
-		return amount(in, *first)
-	case parts[0] == "qdisc" && len(parts) > 4: // an interface's name may have dots
-		at := len(parts) - 3
-		queue := in.Sayf("%s on %s", parts[at], strings.Join(parts[1:at], "."))
-		switch {
-		case last == "limit":
-			return in.Join([]string{queue, amount(in, *first)})
-		case last == "burst" && second != nil:
-			return in.Sayf("%s, packets of %s, bucket of %s", queue, amount(in, *second), amount(in, *first))
+	case first.Unit == "connection" || first.Unit == "neighbour":
+		if second != nil {
+			return in.Sayf("%s of %s", unit.FormatCount(first.After), unit.FormatCount(second.After))
 		}
-		return queue
+	case first.Of == "" && first.Unit == "B":
+		return amount(in, *first)
+	case first.Of == "":
+	case first.Interface == "" && first.Unit == "B":
+		return in.Join([]string{first.Of, amount(in, *first)})
+	case first.Interface == "":
+		return in.Sayf("queue %s", first.Of)
 	case second != nil:
-		return in.Sayf("%s of %s", unit.FormatCount(first.After), unit.FormatCount(second.After))
+		return in.Sayf("%s, packets of %s, bucket of %s", queueOf(in, *first), amount(in, *second), amount(in, *first))
+	case strings.HasSuffix(first.Counter, ".limit"):
+		return in.Join([]string{queueOf(in, *first), amount(in, *first)})
+	default:
+		return queueOf(in, *first)
 	}
 	return ""
+}
+
+// queueOf names the queue that a fact is about.
+func queueOf(in words.Language, e model.Evidence) string {
+	return in.Sayf("%s on %s", e.Of, e.Interface)
 }
 
 // on begins the figures of what stands at a line's interface.

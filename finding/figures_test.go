@@ -12,6 +12,10 @@ func TestFigures(t *testing.T) {
 	fact := func(name, unit string, value uint64) model.Evidence {
 		return model.Evidence{Counter: name, Unit: unit, Role: model.RoleFact, After: value}
 	}
+	of := func(e model.Evidence, of, iface string) model.Evidence {
+		e.Of, e.Interface = of, iface
+		return e
+	}
 	line := func(facts ...model.Evidence) *model.Line {
 		return &model.Line{Interface: "wan", Evidence: append([]model.Evidence{{Counter: "qdisc.a.b.1:.drops"}}, facts...)}
 	}
@@ -20,10 +24,10 @@ func TestFigures(t *testing.T) {
 		want string
 	}{
 		{line(), ""},
-		{line(fact("qdisc.eth0.100.tbf.1:.limit", "B", 8192)), "tbf on eth0.100, 8192 B"},
-		{line(fact("qdisc.wan.pfifo.1:.limit", "skb", 1000)), "pfifo on wan, 1 000 packets"},
-		{line(fact("qdisc.wan.fq_codel.1:.early_drops", "skb", 9)), "fq_codel on wan"},
-		{line(fact("qdisc.wan.tbf.1:.burst", "B", 1000), fact("packet", "B", 1442)),
+		{line(of(fact("qdisc.eth0.100.tbf.1:.limit", "B", 8192), "tbf", "eth0.100")), "tbf on eth0.100, 8192 B"},
+		{line(of(fact("qdisc.wan.pfifo.1:.limit", "skb", 1000), "pfifo", "wan")), "pfifo on wan, 1 000 packets"},
+		{line(of(fact("qdisc.wan.fq_codel.1:.early_drops", "skb", 9), "fq_codel", "wan")), "fq_codel on wan"},
+		{line(of(fact("qdisc.wan.tbf.1:.burst", "B", 1000), "tbf", "wan"), fact("packet", "B", 1442)),
 			"tbf on wan, packets of 1442 B, bucket of 1000 B"},
 		{line(fact("net.netfilter.nf_conntrack_count", "connection", 16384),
 			fact("net.netfilter.nf_conntrack_max", "connection", 16384)), "16 384 of 16 384"},
@@ -31,8 +35,9 @@ func TestFigures(t *testing.T) {
 		{line(fact("police.1.rate_bps", "bit/s", 20e6), fact("police.1.burst_bytes", "B", 16384)),
 			"on wan, 20 Mbit/s, burst 16384 B"},
 		{line(fact("dev.wan.mtu", "B", 1400)), "1400 B"},
-		{line(fact("nfqueue.5.unheard", "skb", 7)), "queue 5"},
-		{line(fact("qdisc", "B", 7)), ""},
+		{line(of(fact("nfqueue.5.unheard", "skb", 7), "5", "")), "queue 5"},
+		{line(of(fact("limit", "B", 409600), "/docker/ab", "")), "/docker/ab, 409 600 B"},
+		{line(fact("police.1.rate_bps", "bit/s", 20e6)), ""},
 	} {
 		if got := figures(words.English, c.of); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.of.Evidence[1:], got, c.want)

@@ -307,6 +307,29 @@ func TestAccounts(t *testing.T) {
 			add(r, 100, "qdisc.lan.clsact.ffff:.drops")
 			add(r, 40, "police.7.drops")
 		}},
+		{"a redirect of tc that had nobody to take it, and a filter", func(in *Input) {
+			r := router(in)
+			add(r, 100, "qdisc.lan.clsact.ffff:.drops")
+			add(r, 80, "mirred.1.overlimits")
+		}},
+		{"what the memory of UDP cannot have refused, and its control group can", func(in *Input) {
+			r := &in.Nodes[1]
+			r.Observation.Drops = verdicts(marks(0, 100, 0), []model.Site{{Reason: "PROTO_MEM",
+				Function: "__udp_enqueue_schedule_skb", Namespace: r.Observation.Namespace, Interface: "eth0", Received: true}})
+			in.BufferBytes = 4096 * 40
+			r.Observation.Knobs = []model.HostSetting{{Name: "net.ipv4.udp_mem", Value: "100 200 300"},
+				{Name: "page_size_bytes", Value: "4096"}, {Name: model.UDPMemory, Value: "50"},
+				{Name: model.GroupMemory + "/docker/ab", Value: "81920"}}
+		}},
+		{"... which UDP's can have, with what others' sockets held", func(in *Input) {
+			r := &in.Nodes[1]
+			r.Observation.Drops = verdicts(marks(0, 100, 0), []model.Site{{Reason: "PROTO_MEM",
+				Function: "__udp_enqueue_schedule_skb", Namespace: r.Observation.Namespace, Interface: "eth0", Received: true}})
+			in.BufferBytes = 4096 * 40
+			r.Observation.Knobs = []model.HostSetting{{Name: "net.ipv4.udp_mem", Value: "100 200 300"},
+				{Name: "page_size_bytes", Value: "4096"}, {Name: model.UDPMemory, Value: "70"},
+				{Name: model.GroupMemory + "/docker/ab", Value: "409600"}}
+		}},
 		{"the filter's queues: one that no program reads, and one that is full", func(in *Input) {
 			r := router(in)
 			add(r, 60, "nfqueue.5.unheard")
@@ -477,12 +500,27 @@ func TestAccounts(t *testing.T) {
 			add(&in.Nodes[1], 1000, "Ip.InReceives")
 			add(&in.Nodes[1], 985, "Ip.InDelivers")
 		}},
+		{"what was seen dropped at a host between explains that less came in: the rest did not go there", func(in *Input) {
+			oneKernel(in)
+			in.Nodes[0].Observation.Drops = verdicts(marks(0, 90, 0), []model.Site{{Reason: "NETFILTER_DROP",
+				Function: "nft_do_chain", Namespace: 9, Received: true, Address: "10.0.1.1"}})
+			in.Nodes[1].Observation.Drops = in.Nodes[0].Observation.Drops
+			devices(in, 1000, 910)
+		}},
 		{"a router answered to a packet: what was lost in a row with it was lost there", func(in *Input) {
 			unwatched(in)
 			devices(in, 1000, 900)
 			in.Missing = []model.Marks{marks(100, 30, 0, 500, 70, 0)}
 			in.ICMP = []model.ICMPErrors{{From: "10.0.1.1", What: "administratively prohibited", Packets: 3,
 				Of: []model.Span{{From: 569, Count: 1}, {From: 570, Count: 1}, {From: 99, Count: 1}}}}
+		}},
+		{"... which says of a router that its next hop does not answer", func(in *Input) {
+			unwatched(in)
+			r := router(in)
+			r.Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "wan", NoAnswer: true}}
+			in.Missing = []model.Marks{marks(100, 100, 0)}
+			in.ICMP = []model.ICMPErrors{{From: "10.0.1.1", What: "host unreachable", Packets: 3,
+				Of: []model.Span{{From: 150, Count: 1}}}}
 		}},
 		{"... and a filter of the receiver has lost some of them", func(in *Input) {
 			unwatched(in)

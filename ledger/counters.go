@@ -69,6 +69,8 @@ type table struct {
 	outputs reading                       // ... on the way out
 	// policers are tc actions that drop what is above a rate.
 	policers reading
+	// redirects are tc actions that could not hand packets to another interface.
+	redirects reading
 }
 
 // Names of a driver's own counters of frames that found no room, and of those
@@ -144,6 +146,8 @@ func newTable(counters []model.Counter, whole bool) table {
 			}
 		case "police":
 			t.policers = t.policers.add(r)
+		case "mirred":
+			t.redirects = t.redirects.add(r)
 		default:
 			if family, ok := families[kind]; ok {
 				if rest == "OutForwDatagrams" { // as IPv6 calls it

@@ -102,6 +102,10 @@ func (b *book) counted(v *view, name string) reading {
 		return t.policers.capped(t.classes(v.In))
 	case name == "policed-output":
 		return t.policers.capped(b.classifier(v))
+	case name == "redirected-input":
+		return t.redirects.capped(t.classes(v.In))
+	case name == "redirected-output":
+		return t.redirects.capped(b.classifier(v))
 	case name == "queue":
 		return b.queueDrops(v)
 	case name == "tc-output":

@@ -96,9 +96,23 @@ func (b *book) answerClaims() {
 		if b.in.Way == "" && !b.in.TCP {
 			of = &b.join.byAnswer[i]
 		}
-		answer(e.From, model.CauseICMP+e.What, "ICMP errors", e.Packets, of)
+		host, cause := e.From, model.CauseICMP+e.What
+		if v := b.unansweredAt(); v != nil && e.What == "host unreachable" {
+			host, cause = v.Name, "NEIGH_FAILED" // which is what it told the sender
+		}
+		answer(host, cause, "ICMP errors", e.Packets, of)
 	}
 	answer("", model.CauseReset, "TCP resets", b.in.Resets, nil)
+}
+
+// unansweredAt returns a node on the way whose next hop answers no neighbour lookup; nil without.
+func (b *book) unansweredAt() *view {
+	for _, v := range b.path.nodes {
+		if b.passes(v) && v.route.NoAnswer {
+			return v
+		}
+	}
+	return nil
 }
 
 // answered reports whether what a claim counts may have been answered with an ICMP error. Whose address that came from

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +58,10 @@ func (b *book) neverFits(q *model.Queue) bool {
 const (
 	longPacket = "TBF_BURST"
 	policer    = "POLICER"
+	redirect   = "REDIRECT"
 	tunnelShut = "TUNNEL_SHUT"
+	// groupMemory is PROTO_MEM where the limit of all UDP sockets was too far away.
+	groupMemory = "GROUP_MEM"
 )
 
 // inQueue reports whether a loss of this layer and cause is a queue's.
@@ -92,6 +96,9 @@ func (b *book) refineBy(v *view, c *claim) {
 	if c.cause == "NO_SOCKET" && c.unbound > 0 && b.path.tunnelled() {
 		c.cause = "NO_SOCKET_OR_TUNNEL"
 	}
+	if c.cause == "PROTO_MEM" && b.groupFull(v) {
+		c.cause = groupMemory
+	}
 	udp := func(name string) bool { return v.table.field("Udp", name).known }
 	if c.cause == "SOCKET_FILTER" && udp("InErrors") && !udp("MemErrors") { // before Linux 5.11
 		c.cause = "SOCKET_FILTER_OR_MEMORY"
@@ -112,6 +119,32 @@ func (b *book) refineBy(v *view, c *claim) {
 	}
 }
 
+// group returns the control group that bounds a node's socket memory, and its limit in bytes; 0 if none is known to.
+func (v *view) group() (name string, limit uint64) {
+	for _, k := range v.Observation.Knobs {
+		if name, known := strings.CutPrefix(k.Name, model.GroupMemory); known {
+			limit, _ = strconv.ParseUint(k.Value, 10, 64) // 0 if it is none
+			return name, limit
+		}
+	}
+	return "", 0
+}
+
+// groupFull reports whether only a control group can have refused the receiver's sockets memory: what all UDP sockets
+// of the kernel may have, which is the first of the numbers in udp_mem, was more than they and the flow's can have had.
+func (b *book) groupFull(v *view) bool {
+	least, _, _ := strings.Cut(v.setting("net.ipv4.udp_mem"), " ")
+	limit, err := strconv.ParseUint(least, 10, 64)
+	others, err2 := strconv.ParseUint(v.setting(model.UDPMemory), 10, 64)
+	page, err3 := strconv.ParseUint(v.setting("page_size_bytes"), 10, 64)
+	_, group := v.group()
+	ours := b.buffers()
+	return cmp.Or(err, err2, err3) == nil && group > 0 && ours > 0 && ours/max(page, 1) < minus(limit, others)
+}
+
+// buffers is what the flow's receiving sockets may hold, in bytes.
+func (b *book) buffers() uint64 { return times(uint64(b.in.BufferBytes), max(len(b.in.Streams), 1)) }
+
 // ofSeeker reports whether counters of the whole kernel's neighbours speak for a node. A meeting has so few packets
 // that those of others would hide them, and control has found the neighbour.
 func ofSeeker(b *book, v *view) bool { return v == b.seeker(v.kernel) && b.in.Way == "" }
@@ -122,18 +155,21 @@ func (b *book) facts(l model.Line) (list []model.Evidence) {
 	if v == nil || v.Observation == nil {
 		return nil
 	}
-	add := func(name, unit string, value uint64) {
+	add := func(name, unit string, value uint64) *model.Evidence {
 		list = append(list, model.Evidence{Counter: name, Host: v.Name, Unit: unit, Role: model.RoleFact, After: value})
+		return &list[len(list)-1]
 	}
 	// level adds what the host tells as a setting, if it does.
 	level := func(name, unit string) {
-		for _, k := range v.Observation.Knobs {
-			if n, err := strconv.ParseUint(k.Value, 10, 64); k.Name == name && err == nil {
-				add(name, unit, n)
-			}
+		if n, err := strconv.ParseUint(v.setting(name), 10, 64); err == nil {
+			add(name, unit, n)
 		}
 	}
 	switch {
+	case l.Cause == groupMemory || l.Cause == "PROTO_MEM":
+		if group, limit := v.group(); limit > 0 && limit < b.buffers() { // it may be the one that was met
+			add("socket_memory_limit", "B", limit).Of = group
+		}
 	case l.Cause == "CONNTRACK_FULL":
 		level("net.netfilter.nf_conntrack_count", "connection")
 		level("net.netfilter.nf_conntrack_max", "connection")
@@ -152,23 +188,28 @@ func (b *book) facts(l model.Line) (list []model.Evidence) {
 		add("dev."+v.route.Interface+".mtu", "B", uint64(v.route.MTU))
 	case l.Cause == "NFQUEUE_UNHEARD" || l.Cause == "NFQUEUE_FULL":
 		if r := b.counters(v, Of(l.Layer, l.Cause).counts); r.known {
-			add(r.name, "skb", r.whole)
+			add(r.name, "skb", r.whole).Of = strings.Split(r.name, ".")[1]
 		}
 	case inQueue(l.Layer, l.Cause):
 		q := v.dropper(l.Interface)
+		if q == nil {
+			break
+		}
+		var e *model.Evidence
 		switch {
-		case q == nil:
 		case l.Cause == longPacket:
-			add(q.Counter("burst"), "B", q.BurstBytes)
-			add("packet", "B", uint64(b.in.PacketBytes))
+			e = add(q.Counter("burst"), "B", q.BurstBytes)
 		case l.Cause == "QDISC_CONGESTED" && q.EarlyDropped > 0:
-			add(q.Counter("early_drops"), "skb", q.EarlyDropped)
+			e = add(q.Counter("early_drops"), "skb", q.EarlyDropped)
 		case q.LimitBytes > 0:
-			add(q.Counter("limit"), "B", q.LimitBytes)
+			e = add(q.Counter("limit"), "B", q.LimitBytes)
 		case q.LimitPackets > 0:
-			add(q.Counter("limit"), "skb", q.LimitPackets)
+			e = add(q.Counter("limit"), "skb", q.LimitPackets)
 		default:
-			add(q.Counter("drops"), "skb", q.Dropped)
+			e = add(q.Counter("drops"), "skb", q.Dropped)
+		}
+		if e.Of, e.Interface = q.Kind, q.Interface; l.Cause == longPacket {
+			add("packet", "B", uint64(b.in.PacketBytes))
 		}
 	}
 	return list

@@ -241,7 +241,7 @@ func (f facts) passes() bool { return f.passing }
 
 // refuses reports whether the route is why send() failed, or why a host on the way dropped.
 func (f facts) refuses() bool {
-	return f.errno == "" && f.passing || f.host != nil && f.host.route.Refuses()
+	return f.errno == "" && (f.passing || f.host == nil) || f.host != nil && f.host.route.Refuses()
 }
 
 func (f facts) wireguard() bool {
@@ -289,10 +289,10 @@ func (f facts) portShut() bool {
 	return f.host != nil && f.host.portFault() == "BRIDGE_INGRESS_STP_STATE"
 }
 
-// setting is one of an interface of the node; "" if it is not known.
-func (v *view) setting(iface, name string) string {
+// setting is one of the node; "" if it is not known.
+func (v *view) setting(name string) string {
 	for _, k := range v.Observation.Knobs {
-		if k.Name == iface+"."+name {
+		if k.Name == name {
 			return k.Value
 		}
 	}
@@ -301,7 +301,7 @@ func (v *view) setting(iface, name string) string {
 
 // have reports whether all of the interfaces, one at least, have a setting.
 func (v *view) have(interfaces []string, name string) bool {
-	without := func(i string) bool { return v.setting(i, name) == "" }
+	without := func(i string) bool { return v.setting(i+"."+name) == "" }
 	return len(interfaces) > 0 && !slices.ContainsFunc(interfaces, without)
 }
 

@@ -30,7 +30,7 @@ func (b *book) gapClaims() []*claim {
 	gaps, _ := b.gaps()
 	b.claims = nil
 	for _, g := range gaps {
-		b.counter(byElimination, g.layer, g.host, g.cause, g.counted, nil)
+		b.counter(byElimination, g.layer, g.host, g.cause, g.counted, b.betweenNodes(g))
 	}
 	made := b.claims
 	b.claims = all
@@ -41,11 +41,22 @@ func (b *book) gapClaims() []*claim {
 	return made
 }
 
+// betweenNodes selects the claims of what others on the way lost, which moved a difference between nodes as well.
+func (b *book) betweenNodes(g gap) func(*claim) bool {
+	if g.host != "" {
+		return nil
+	}
+	return func(c *claim) bool {
+		v := b.path.named(c.host)
+		return c.layer == model.LayerNetwork && c.order < byElimination && (v == nil || len(v.In) == 0 || len(v.Out) == 0)
+	}
+}
+
 // eliminate enters these claims. The rest was lost between two ends whose kernels both say
 // that they did not drop it.
 func (b *book) eliminate(gaps []*claim) {
 	for _, c := range gaps {
-		ours := plus(c.taken, b.warmupLost)
+		ours := plus(plus(c.taken, b.covered(c)), b.warmupLost)
 		c.evidence.Excess = minus(c.upper, ours) / uint64(c.factor)
 		// Two devices that agree with what is missing to a thousandth.
 		if c.taken > 0 && minus(c.upper, ours) <= c.taken/1000 && b.remaining <= c.taken/1000 && c.factor == 1 &&
@@ -142,7 +153,7 @@ func (b *book) inside(v *view, lost reading) (all []gap) {
 // tooLong is the cause of packets that are longer than the MTU of a bridge's port; "" if they are not.
 func (b *book) tooLong(v *view) string {
 	for _, out := range v.Out {
-		mtu, err := strconv.Atoi(v.setting(out, "bridge_mtu"))
+		mtu, err := strconv.Atoi(v.setting(out + ".bridge_mtu"))
 		if err == nil && b.in.Fragments <= 1 && b.in.PacketBytes-etherHeader > mtu {
 			return "PKT_TOO_BIG"
 		}

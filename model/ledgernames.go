@@ -30,6 +30,13 @@ func Layers() []string {
 // CarrierDown ends the names of counters of how often an interface lost its carrier, or was set down.
 const CarrierDown = "carrier_down"
 
+// GroupMemory begins the name of the setting that is the socket memory of a host's control group, in bytes. The group's
+// name follows.
+const GroupMemory = "socket_memory_bytes.of:"
+
+// UDPMemory is the level that is the memory of all UDP sockets of a kernel, in pages.
+const UDPMemory = "udp_memory_pages"
+
 // Causes that pelt names itself, and that not only the ledger speaks of: its table, ledger/causes.go, has them all.
 const (
 	CauseElimination   = "wire/DUT (by elimination)"

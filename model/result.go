@@ -449,7 +449,11 @@ type Evidence struct {
 	Unit    string `json:"unit"`  // datagram, skb, frame, fragment, event
 	// Role: primary made the line; confirms or contradicts only supports it; a fact is a setting or a level, with its
 	// value as After.
-	Role   string `json:"role,omitempty"`
+	Role string `json:"role,omitempty"`
+	// What a fact is about: the kind of a queue, the number of the filter's, the name of a control group.
+	Of        string `json:"of,omitempty"`
+	Interface string `json:"interface,omitempty"` // of that queue
+
 	Before uint64 `json:"before,omitempty"`
 	After  uint64 `json:"after,omitempty"`
 	Delta  uint64 `json:"delta"`

@@ -48,7 +48,7 @@ var layers = map[string][]string{
 		"internal/kerneltypes"},
 	"iperf3":           {"engine", "engine/tcp", "engine/udp", "measure", "model", "unit"},
 	"observe":          {"model", "unit", "internal/nic", "observe/counters", "observe/drops"},
-	"observe/counters": {"model", "unit", "internal/netns", "internal/nic"},
+	"observe/counters": {"model", "unit", "internal/netns", "internal/nic", "internal/spare"},
 	"observe/drops":    {"model", "unit", "internal/kernelclock", "internal/kerneltypes", "internal/netns"},
 	"observe/dut":      {"model", "unit", "observe/counters"},
 	"lab": {"model", "unit", "words", "internal/netns", "internal/nic", "internal/spare", "lab/fastpath", "lab/impair",

@@ -77,6 +77,34 @@ func leftInGroup(root, mount, group, limit, usage string) float64 {
 	}
 }
 
+// SocketMemory names the control group of this process whose limit of the memory of sockets is the least, and tells
+// that, in bytes; "" if none has one.
+func SocketMemory() (group string, bytes uint64) { return socketMemory("/") }
+
+func socketMemory(root string) (group string, bytes uint64) {
+	for line := range strings.Lines(readText(root, "proc/self/cgroup")) {
+		id, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controllers, own, _ := strings.Cut(rest, ":")
+		mount, limit := "sys/fs/cgroup", "memory.max"
+		switch {
+		case controllers == "memory":
+			mount, limit = "sys/fs/cgroup/memory", "memory.kmem.tcp.limit_in_bytes" // UDP's as well
+		case id != "0":
+			continue
+		}
+		for at := slash.Join("/", own); ; at = slash.Dir(at) {
+			most := number(readText(root, slash.Join(mount, at, limit))) // "max" is no number
+			if none := float64(1 << 62); most > 0 && most < none && (group == "" || most < float64(bytes)) {
+				group, bytes = at, uint64(most)
+			}
+			if at == "/" {
+				break
+			}
+		}
+	}
+	return group, bytes
+}
+
 func readText(root, name string) string {
 	b, _ := os.ReadFile(filepath.Join(root, name)) // what cannot be read does not say
 	return string(b)

@@ -60,6 +60,27 @@ func TestThreads(t *testing.T) {
 	}
 }
 
+func TestSocketMemory(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		group string
+		bytes uint64
+	}{
+		"nothing known": {nil, "", 0},
+		"no limit":      {map[string]string{"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.max": "max\n"}, "", 0},
+		"a group around": {map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "900\n",
+			"sys/fs/cgroup/a/memory.max": "800\n"}, "/a", 800},
+		"a container": {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "700\n"}, "/", 700},
+		"cgroup v1": {map[string]string{"proc/self/cgroup": "3:memory:/x\n0::/\n",
+			"sys/fs/cgroup/memory/x/memory.kmem.tcp.limit_in_bytes": "600\n",
+			"sys/fs/cgroup/memory/memory.kmem.tcp.limit_in_bytes":   "9223372036854771712\n"}, "/x", 600},
+	} {
+		if group, bytes := socketMemory(rootOf(t, c.files)); group != c.group || bytes != c.bytes {
+			t.Errorf("%s: %q %d, want %q %d", name, group, bytes, c.group, c.bytes)
+		}
+	}
+}
+
 // rootOf makes a directory with the files of a system.
 func rootOf(t *testing.T, files map[string]string) string {
 	root := t.TempDir()

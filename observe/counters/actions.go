@@ -6,48 +6,79 @@ import (
 	"strings"
 )
 
-// policer is a tc action that drops what is above a rate.
-type policer struct {
+// action is one of tc's that loses packets: a policer, or a redirect to another interface.
+type action struct {
+	kind  string
 	index uint32
-	drops uint32
-	rate  uint64 // bytes per second
-	burst uint64 // bytes
+	lost  uint32 // above the rate of a policer, or not taken by the other interface
+	rate  uint64 // of a policer, bytes per second
+	burst uint64 // likewise, bytes
 }
 
-func (p policer) name() string { return fmt.Sprintf("police.%d", p.index) }
+const (
+	policeKind = "police"
+	mirredKind = "mirred"
+)
 
-func (s *Snapshot) addPolicer(p policer) {
-	s.add(series{name: p.name() + ".drops", scope: namespaceScope, unit: skbUnit, bits: 32, role: loss}, 0, uint64(p.drops))
-	s.policers = append(s.policers, p)
+func (a action) name() string { return fmt.Sprintf("%s.%d", a.kind, a.index) }
+
+func (s *Snapshot) addAction(a action) {
+	counter := a.name() + ".drops"
+	if a.kind == mirredKind {
+		counter = a.name() + ".overlimits" // as tc calls it
+	}
+	s.add(series{name: counter, scope: namespaceScope, unit: skbUnit, bits: 32, role: loss}, 0, uint64(a.lost))
+	if a.kind == policeKind {
+		s.policers = append(s.policers, a)
+	}
 }
 
-// RouterPolicers is the command whose output Parse reads beside the files, "" where it was not run.
-const RouterPolicers = "tc -s actions"
+// RouterActions is the command whose output Parse reads beside the files, "" where it was not run.
+const RouterActions = "tc -s actions"
 
-// parsePolicers adds the policers that tc tells of in lines of the form
+// parseActions adds what tc tells of in lines of the form
 //
 //	action order 0:  police 0x1 rate 20Mbit burst 16Kb mtu 2Kb action drop overhead 0b
 //	ref 1 bind 1 installed 9 sec used 1 sec
 //	Action statistics:
 //	Sent 1234 bytes 12 pkt (dropped 3, overlimits 3 requeues 0)
-func (s *Snapshot) parsePolicers(text string) {
-	var p *policer
+//
+//	action order 1: mirred (Egress Redirect to device ifb0) stolen
+//	index 1 ref 1 bind 1 installed 9 sec used 1 sec
+func (s *Snapshot) parseActions(text string) {
+	var a action
 	for line := range strings.Lines(text) {
-		words := append(strings.Fields(line), "", "", "", "", "", "", "", "")
+		words := append(strings.Fields(line), "", "", "", "", "", "", "", "", "")
+		index := words[1]
 		switch {
-		case words[0] == "action" && words[3] == "police" && words[5] == "rate" && words[7] == "burst":
-			index, err := strconv.ParseUint(words[4], 0, 32)
+		case words[0] == "action" && words[3] == policeKind && words[5] == "rate" && words[7] == "burst":
 			rate, known := tcNumber(words[6], "bit", 1000)
 			burst, limited := tcNumber(words[8], "b", 1024)
-			if p = nil; err == nil && known && limited {
-				p = &policer{index: uint32(index), rate: uint64(rate / 8), burst: uint64(burst)}
+			if a, index = (action{}), words[4]; known && limited {
+				a = action{kind: policeKind, rate: uint64(rate / 8), burst: uint64(burst)}
 			}
-		case words[0] == "Sent" && p != nil:
+		case words[0] == "action":
+			if a = (action{}); words[3] == mirredKind && words[5] == "Redirect" {
+				a.kind = mirredKind
+			}
+			continue
+		case words[0] == "index" && a.kind == mirredKind:
+		case words[0] == "Sent" && a.kind != "":
 			q := qdisc{}
 			q.parseStatistics(line, words)
-			p.drops = q.drops
-			s.addPolicer(*p)
-			p = nil
+			if a.lost = q.drops; a.kind == mirredKind {
+				a.lost = q.overlimits
+			}
+			s.addAction(a)
+			a = action{}
+			continue
+		default:
+			continue
+		}
+		if n, err := strconv.ParseUint(index, 0, 32); err == nil {
+			a.index = uint32(n)
+		} else {
+			a = action{}
 		}
 	}
 }

@@ -25,7 +25,7 @@ type Snapshot struct {
 	links    map[int]link // by interface index
 	queues   []qdisc      // at the outputs of interfaces
 	inner    []qdisc      // inside of those
-	policers []policer
+	policers []action
 	heard    []uint64                   // numbers of the filter's queues that programs read
 	levels   map[string]uint64          // what was in use, or may be, by name
 	routes   map[netip.Addr]model.Route // of a router

@@ -27,6 +27,7 @@
 //	qdisc.eth0.tbf.1:.drops               rtnetlink, TCA_STATS2: a device's root and its ingress or clsact
 //	qdisc.eth0.cake.1:.early_drops        of them, those for which there was room
 //	police.1.drops                        rtnetlink: a policer of tc, by its index
+//	mirred.1.overlimits                   likewise: packets that a redirect of tc could not hand over
 //	nfqueue.5.queue_dropped               /proc/net/netfilter/nfnetlink_queue
 //	nfqueue.5.unheard                     packets that rules sent to a queue that no program reads
 //	ethtool.eth0.rx_queue_0_xdp_drops     the driver's own; a dot in its name became an underscore

@@ -121,9 +121,20 @@ qdisc
 
 	action order 1:  police 0x2 pkts_rate 1000 pkts_burst 8 mtu 2Kb action drop overhead 0b
 	Sent 123 bytes 9 pkt (dropped 9, overlimits 9 requeues 0)
+total acts 2
+
+	action order 0: mirred (Egress Redirect to device ifb0) stolen
+	index 3 ref 1 bind 1 installed 9 sec used 1 sec
+	Action statistics:
+	Sent 123 bytes 9 pkt (dropped 0, overlimits %[1]d requeues 0)
+
+	action order 1: mirred (Egress Mirror to device ifb1) pipe
+	index 4 ref 1 bind 1 installed 9 sec used 1 sec
+	Action statistics:
+	Sent 123 bytes 9 pkt (dropped 0, overlimits %[1]d requeues 0)
 `
-	tell("a policer", mips, map[string]string{RouterPolicers: fmt.Sprintf(actions, 2)},
-		map[string]string{RouterPolicers: fmt.Sprintf(actions, 9)})
+	tell("a policer and a redirect", mips, map[string]string{RouterActions: fmt.Sprintf(actions, 2)},
+		map[string]string{RouterActions: fmt.Sprintf(actions, 9)})
 
 	levels := func(count, dropped int) map[string]string {
 		return map[string]string{

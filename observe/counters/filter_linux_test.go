@@ -244,7 +244,7 @@ func TestQueuesAsText(t *testing.T) {
 	texts := map[string]string{}
 	var err error
 	for name, command := range map[string]string{RouterQueues: "-s qdisc show",
-		RouterPolicers: "-s actions list action police"} {
+		RouterActions: "-s actions list action police"} {
 		if texts[name], err = tc(strings.Fields(command)...); err != nil {
 			t.Log(err, texts[name])
 		}
@@ -276,6 +276,6 @@ func TestQueuesAsText(t *testing.T) {
 	if len(here.policers) != len(told.policers) || policed && (len(here.policers) != 1 ||
 		here.policers[0].rate != told.policers[0].rate || here.policers[0].index != told.policers[0].index ||
 		!near(here.policers[0].burst, 16384) || told.policers[0].burst != 16384) {
-		t.Errorf("policers by netlink: %+v, by text: %+v of\n%s", here.policers, told.policers, texts[RouterPolicers])
+		t.Errorf("policers by netlink: %+v, by text: %+v of\n%s", here.policers, told.policers, texts[RouterActions])
 	}
 }

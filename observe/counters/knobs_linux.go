@@ -12,6 +12,7 @@ import (
 
 	"pelt/internal/netns"
 	"pelt/internal/nic"
+	"pelt/internal/spare"
 	"pelt/model"
 )
 
@@ -74,6 +75,9 @@ func Knobs(do func(func() error) error, iface string) []model.HostSetting {
 	k.sysctls(hostSysctls)
 	k.firstNamespace()
 	k.add("cpu.governor", governor())
+	if group, bytes := spare.SocketMemory(); group != "" {
+		k.add(model.GroupMemory+group, decimal(bytes))
+	}
 	return k.list
 }
 

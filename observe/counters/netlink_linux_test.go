@@ -180,17 +180,22 @@ func TestQueuesInside(t *testing.T) {
 	}
 }
 
-// TestPolicers decodes what Linux 6.1 answers where two policers are.
-func TestPolicers(t *testing.T) {
+// TestActions decodes what Linux 6.1 answers where two policers are, and redirects.
+func TestActions(t *testing.T) {
 	police := func(number uint16, index, rate, ticks, drops uint32, more ...byte) []byte {
 		parameters := join(u32(index, 2, 0, ticks, 2000), u32(0, 0, rate), make([]byte, 24))
 		return attr(number, join(attr(1, str("police")), attr(4, join(attr(3, u32(0, 0, drops, 0, 0)))),
 			attr(2, join(attr(1, parameters), more))))
 	}
-	answer := join(u32(0), attr(1, join(police(1, 7, 2_500_000, 102400, 12), attr(2, attr(1, str("mirred"))),
+	mirred := func(number uint16, index, way, overlimits uint32) []byte {
+		return attr(number, join(attr(1, str("mirred")), attr(4, join(attr(3, u32(0, 0, 0, 0, overlimits)))),
+			attr(2, attr(2, u32(index, 0, 4, 1, 1, way, 9)))))
+	}
+	answer := join(u32(0), attr(1, join(police(1, 7, 2_500_000, 102400, 12), mirred(2, 5, 1, 14), mirred(4, 6, 2, 15),
 		police(3, 8, 0xffffffff, 32768, 13, attr(8, u32(5_000_000_000&0xffffffff, 1))...))), attr(3, u32(3)))
-	got, err := decodePolicers(answer)
-	want := []policer{{7, 12, 2_500_000, 16384}, {8, 13, 5_000_000_000, 10_485_760}}
+	got, err := decodeActions(answer)
+	want := []action{{"police", 7, 12, 2_500_000, 16384}, {"mirred", 5, 14, 0, 0},
+		{"police", 8, 13, 5_000_000_000, 10_485_760}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}

@@ -152,7 +152,7 @@ func (r *Reader) readDevices(s *Snapshot) {
 		s.lacks("qdiscs", err)
 	}
 	s.addQdiscs(qdiscs)
-	s.askPolicers(routes, qdiscs)
+	s.askActions(routes, qdiscs)
 	for _, l := range links {
 		if drivers != nil && !l.loopback && slices.Contains([]string{"", "veth", "dsa", "netdevsim"}, l.kind) {
 			r.readDriver(s, drivers, l)

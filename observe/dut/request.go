@@ -32,7 +32,8 @@ var momentTexts = [...]struct{ name, command string }{
 	{counters.RouterLinks, `[ "$1" = measure ] ||
 { ip -d -s -s link show || ip link show; } | awk 'NR <= 2000 { print substr($0, 1, 800) }'`},
 	{counters.RouterQueues, `has tc && queues=$(tc -s qdisc show | head -n 1000) && echo "$queues"`},
-	{counters.RouterPolicers, `case $queues in *clsact*|*ingress*) tc -s actions list action police | head -n 500;; esac`},
+	{counters.RouterActions, `case $queues in *clsact*|*ingress*)
+for kind in police mirred; do tc -s actions list action $kind; done | head -n 500;; esac`},
 	{counters.RouterMoment, "grep -sH . " + strings.Join(counters.MomentFiles(), " ")},
 	{counters.RouterRules, `[ "$1" = measure ] || { has nft && nft -a -t list ruleset; } | some ||
 if [ -e /proc/net/ip_tables_names ] || grep -q '^nf_tables ' /proc/modules

@@ -351,6 +351,14 @@ func shapedInput(n *netbed.Node, name string) (undo func()) {
 	return nil
 }
 
+// aside sends what comes in at a device to another one, which is down.
+func aside(n *netbed.Node, name string) (undo func()) {
+	n.Must(func() error {
+		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "aside"}, PeerName: "far"})
+	})
+	return atInput(n, name, netlink.NewMirredAction(n.Index("aside")))
+}
+
 // htb gives all that leaves an interface little, in a queue of a kind. With options it is rare among libraries.
 func htb(n *netbed.Node, name string, bytesPerSecond uint64, leaf netlink.Qdisc, options ...*nl.RtAttr) (undo func()) {
 	n.Qdisc(name, func() netlink.Qdisc {

@@ -172,6 +172,8 @@ var table = []row{
 	{name: "router: policer", needs: policer, want: each("network/POLICER"),
 		facts: `police\.\d+\.rate_bps=80000 bit/s, police\.\d+\.burst_bytes=1000 B`,
 		make:  func(c *chain) func() { return policed(c.router, toSender) }},
+	{name: "router: redirect to an interface that is down", want: each("network/REDIRECT"),
+		make: func(c *chain) func() { return aside(c.router, toSender) }},
 	{name: "router: queued at the input, by an ifb", needs: device(ifb()), want: each("network/QDISC_DROP"),
 		facts: `qdisc\.ifb0\.tbf\.1:\.limit=(3000|29\d\d|30\d\d) B`,
 		make:  func(c *chain) func() { return shapedInput(c.router, toSender) }},
