@@ -10,6 +10,8 @@ import (
 	"pelt/internal/testenv"
 )
 
+// The tests of this file take longest: its name has them begin first, beside the others.
+
 // With a reconnect window a trial outlives its control connection, and says when it was gone.
 func TestReconnect(t *testing.T) {
 	const outage = 4 * time.Second

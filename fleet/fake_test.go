@@ -23,7 +23,7 @@ import (
 // they do is wait for the 3 s of liveness.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "32"); err != nil {
+	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())

@@ -451,8 +451,11 @@ func balances(t testing.TB, m mode, f model.FlowResult) {
 	}
 }
 
-// alone tells whether a row wants the process or a core for itself.
-func (r row) alone() bool { return r.before != nil || r.stall }
+// alone tells whether no other row may run beside a row: it wants the process or a core for itself, or the kernel counts
+// what it drops for all namespaces together.
+func (r row) alone() bool {
+	return r.before != nil || r.stall || strings.HasSuffix(r.want[counted], unanswered)
+}
 
 // run makes the fault of a row and returns its accounts. clean says that the chain is as it was.
 func (r row) run(c *chain, kernel *observe.Kernel) (accounts [modes]model.FlowResult, clean bool) {
