@@ -183,6 +183,12 @@ func TestTallyOfStreams(t *testing.T) {
 	}
 }
 
+func TestMeanJitter(t *testing.T) {
+	if got, none := MeanJitter([]float64{10, 30}), MeanJitter(nil); got != 20 || none != 0 {
+		t.Errorf("two streams have %v, none have %v; want 20 and 0", got, none)
+	}
+}
+
 func TestJitterOfEvenFlowIsZero(t *testing.T) {
 	m := New(1, 16, second, true, model.MaxMarksBytes)
 	m.Observe(0, arrivals(0, 1, 2, 3))

@@ -143,7 +143,6 @@ func TestIDs(t *testing.T) {
 func TestCutAnywhere(t *testing.T) {
 	s := open(t)
 	id := stored(t, s, "done")
-	testenv.LeakCheck(t)
 	whole, err := os.ReadFile(s.file(id))
 	if err != nil {
 		t.Fatal(err)
@@ -198,9 +197,13 @@ func TestDamagedByte(t *testing.T) {
 		if err := os.WriteFile(s.file(id), damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		files := testenv.OpenFiles()
 		doc, err := s.Load(id)
 		if err != nil || len(doc.Results) != 1 || len(doc.Warnings) != 1 || !doc.Complete {
 			t.Fatalf("byte %d: %v, %d results, warnings %v", at, err, len(doc.Results), doc.Warnings)
+		}
+		if now := testenv.OpenFiles(); at == begin && now > files {
+			t.Fatalf("%d files are open after a run was loaded, %d before", now, files)
 		}
 		if want := "line 2: its checksum differs"; !strings.Contains(doc.Warnings[0].Text, want) {
 			t.Fatalf("byte %d: %v, want %q in it", at, doc.Warnings[0], want)
