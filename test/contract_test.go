@@ -80,7 +80,7 @@ func document(t *testing.T, path, clock string) model.Document {
 }
 
 // decoded reads a run document of any kind: one of ends that never met has no figures.
-func decoded(t *testing.T, path string) model.Document {
+func decoded(t testing.TB, path string) model.Document {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -42,11 +42,7 @@ func BenchmarkIperf(b *testing.B) {
 		if out, err := host.Run(strings.Fields(line)...); orInvalid(err) != nil {
 			b.Fatalf("%s: %v\n%s", line, err, out)
 		}
-		d, err := readDocument(filepath.Join(host.Dir, "o.json"), "")
-		if err != nil {
-			b.Fatal(err)
-		}
-		f := d.Results[0].Flows[0]
+		f := decoded(b, filepath.Join(host.Dir, "o.json")).Results[0].Flows[0]
 		return float64(f.Received) / f.DurationS
 	}
 	pairs := []struct {
