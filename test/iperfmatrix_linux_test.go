@@ -82,7 +82,7 @@ var iperfMatrix = struct{ clients, servers []string }{
 		"-R -l 1000 -b 1M -t 1 -P 2 -N",
 		"-R -n 500K -C reno -w 100K",
 		"--bidir -l 1000 -b 1M -t 1 -P 2",
-		"--bidir -l 4000 -n 400K",
+		"--bidir -l 4000 -n 400K -b 4M",
 	},
 	servers: []string{ // pelt's clients, of iperf3 -s
 		"--payload 200 --rate 300pps --time 700ms",
