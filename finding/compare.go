@@ -67,6 +67,9 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Text() }
 
+// SaidIn says the error in a language; see words.Language.Error.
+func (r *Refusal) SaidIn(l words.Language) string { return r.In(l).Text() }
+
 func refuse(ask bool, code string, texts ...string) error {
 	f := say(code, Answer)
 	for i := 0; i < len(texts); i += 2 {

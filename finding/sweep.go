@@ -144,9 +144,9 @@ func everywhere(rankings []Ranking) []Finding {
 		if most := largest(all, "goodput_bps"); len(all) == len(rankings) && most.Middle("goodput_bps") > 0 {
 			least := smallest(all, "goodput_bps")
 			f := say("sweep.all", Answer).place("best", table.Group{Keys: first.Keys, Levels: first.Levels, Rows: most.Rows})
-			f.Words = map[string]string{"under": most.Name(), "all": most.Say("both")}
+			f.Words = map[string]string{"under": most.Name(), "all": most.Say("both conditions")}
 			if len(all) > 2 {
-				f.Words["all"] = most.Sayf("all %d", len(all))
+				f.Words["all"] = most.Sayf("all %d conditions", len(all))
 			}
 			f = f.number("conditions_count", "", float64(len(all)))
 			if m := table.MetricOf("goodput_bps"); m.Format(least.Middle(m.Name)) != m.Format(most.Middle(m.Name)) {

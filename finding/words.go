@@ -190,7 +190,7 @@ var sentences = map[string]string{
 	"sweep.only":    sweepGets + `¶No other setting was measured.`,
 	"sweep.under":   `Best ({under}): ` + sweepGets,
 	"sweep.nothing": `Nothing arrived[ ({under})] at any setting.`,
-	"sweep.all": `Best under {all} conditions: {best}.¶It gets [{goodput_bps:worst} ({worst}) to ` +
+	"sweep.all": `Best under {all}: {best}.¶It gets [{goodput_bps:worst} ({worst}) to ` +
 		`{goodput_bps:best} ({under})|` +
 		`{goodput_bps:best}] through.`,
 	"sweep.waste": `{most} sends {times_index} times as much and gets {goodput_bps:most} through[. Its median delay ` +

@@ -304,8 +304,10 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 			if err != nil {
 				who = err.Error()
 			}
-			if all && !heard[who] { // where the slowest so far took long, another one may take twice as long
-				quiet.Reset(max(helloQuiet, 2*time.Since(began)))
+			// Where the slowest so far took long, another one may take twice as long; and whoever is asked again may
+			// take as long as at first.
+			if took := time.Since(began); all && !heard[who] {
+				quiet.Reset(max(helloQuiet, 2*took, askAgain+helloQuiet-took))
 			}
 			heard[who] = true
 			switch {

@@ -65,7 +65,7 @@ func (p Plan) checkIperf() error {
 			return wrong("target", "an iperf3 server carries a stream of data for a time, not single connections or transfers")
 		case down && (f.Profile != nil || f.Burst > 0 || f.Packets > 0 || f.Segments > 1 || f.DontFragment):
 			return wrong("--direction", "an iperf3 server sends packets evenly for a time: leave out --profile, --burst, "+
-				"--segments and --df, or want up")
+				"--gso and --df, or want up")
 		case down && len(f.Controls()) > 1:
 			return wrong("--control", "an iperf3 server has one congestion control for all streams: want one, or --direction up")
 		}

@@ -43,6 +43,9 @@ func (l Language) Error(err error) string {
 	if l == English {
 		return text
 	}
+	if x, ok := err.(interface{ SaidIn(l Language) string }); ok {
+		return x.SaidIn(l)
+	}
 	if said := l.Say(text); said != text {
 		return said
 	}

@@ -25,9 +25,30 @@ const (
 // fmt or marks of its own, which it keeps.
 func (l Language) Say(text string) string {
 	if l == Chinese {
-		return cmp.Or(chinese[text], chineseTalk[text], chineseHelp[text], text)
+		return cmp.Or(chinese[text], chineseTalk[text], chineseHelp[text], derived(text), text)
 	}
 	return text
+}
+
+// derived says a text that is made of others: how far two figures are apart ("-0.4 points", "2.41 times?"), and a
+// setting of one node's links ("% link-receiver loss") by the words of all links. It is empty for others.
+func derived(text string) string {
+	figure, doubt := strings.TrimSuffix(text, "?"), ""
+	if figure != text {
+		doubt = "?"
+	}
+	for _, unit := range []struct{ english, said string }{{" points", " 个百分点"}, {" times", " 倍"}} {
+		if n, ok := strings.CutSuffix(figure, unit.english); ok && strings.Trim(n, "+-<.0123456789 ") == "" {
+			return n + unit.said + doubt
+		}
+	}
+	if head, tail, ok := strings.Cut(text, "ink-"); ok {
+		node, what, _ := strings.Cut(tail, " ")
+		if said := chinese[head+"ink "+what]; said != "" {
+			return strings.Replace(said, "链路", "链路 "+node+" ", 1)
+		}
+	}
+	return ""
 }
 
 // Sayf says a format, and puts values into it.

@@ -83,7 +83,7 @@ Loss at the hosts of the sender and the receiver does not lower the answer: it t
 两端主机自己的丢包不会拉低答案：这时答案写“至少”，并说明该改什么。`,
 	`latency searches the rate without loss (RFC 9971) up to --rate, and times 100 packets a second
 beside loads of up to 150 % of it: up, down and both. It tells what each direction adds and
-from which load on, and grades it.`: `latency 先查找不丢包的速率（RFC 9971，不超过 --rate），再在它的最高 150 % 的负载下
+from which load on, and grades it.`: `latency 先查找不丢包的速率（RFC 9971，不超过 --rate），再加上最高为其 150 % 的负载，
 每秒测 100 个小包的时延：上行、下行、双向。它说明每个方向增加多少时延、从多大负载开始，
 并给出等级。`,
 	`sweep sends packets with every combination of values, several times in shuffled order. It
@@ -125,19 +125,21 @@ other packets. TARGET is as for pelt curve.`: `cc 轮流用各种拥塞控制算
 any moment how many are lost, and where. TARGET is as for pelt curve, LAN..WAN as for pelt
 router.
 
-It stores its account every ten seconds: pelt report shows it meanwhile, and after a kill.`: `soak 以固定包长和速率发送，保存两端每一秒的数据，随时显示丢了多少、丢在哪里。
+It stores its account every ten seconds: pelt report shows it meanwhile, and after a kill.
+With --every it runs again and again, as every test does, and tells what changed.`: `soak 以固定包长和速率发送，保存两端每一秒的数据，随时显示丢了多少、丢在哪里。
 TARGET 与 pelt curve 相同，LAN..WAN 与 pelt router 相同。
 
-每十秒保存一次账目：运行中和被杀死后都可以用 pelt report 查看。`,
+每十秒保存一次账目：运行中和被杀死后都可以用 pelt report 查看。
+加 --every 会反复运行（各种测试都可以），有变化就说明。`,
 	`mesh sends packets between every two hosts of a fleet, both ways, and shows which pairs lose
 packets, where, and which hosts are to blame. TARGET is fleet: for all hosts that joined the
 hub, or fleet:A,B,C for some.
 
 A host takes part in one test at a time, so pairs are measured in rounds. With --every the
-mesh goes on by itself, and tells what changes.`: `mesh 在机群的每两台主机之间双向发包，说明哪些对丢包、丢在哪里、该怪哪台主机。TARGET 是
+mesh is measured again and again, and pelt tells what changes.`: `mesh 在机群的每两台主机之间双向发包，说明哪些对丢包、丢在哪里、该怪哪台主机。TARGET 是
 fleet:（加入 hub 的所有主机），或 fleet:A,B,C（其中几台）。
 
-一台主机同时只做一个测试，所以各对分轮测量。加 --every 会一直测下去，有变化就说明。`,
+一台主机同时只做一个测试，所以各对分轮测量。加 --every 会反复测量，有变化就说明。`,
 	`serve is the other end of tests from another host. It prints the line to paste there, with
 a code that ends with this serve. Nobody without the code can start traffic.
 
@@ -155,9 +157,11 @@ RUN is an id or its beginning, last (default), or a file.`: `explain 说明每�
 RUN 是编号或编号的开头、last（默认），或一个文件。`,
 	`report shows a stored run, and writes files of it.
 
-RUN is an id or its beginning, last (default), or a file.`: `report 显示保存的运行，并可写成文件。
+RUN is an id or its beginning, last (default), or a file. With --since the report is of RUN and
+the runs of the same plan before it, as --every makes them, and tells what changed.`: `report 显示保存的运行，并可写成文件。
 
-RUN 是编号或编号的开头、last（默认），或一个文件。`,
+RUN 是编号或编号的开头、last（默认），或一个文件。
+加 --since 时，报告包括 RUN 和此前同一计划的各次运行（如 --every 做的），并说明有哪些变化。`,
 	`demo sends packets of several sizes through a router of network namespaces, and writes
 pelt-demo.html and pelt-demo.png, unless flags name files. Without root it uses a user
 namespace or the loopback interface, and says which.`: `demo 让多种包长的包经过一台由网络命名空间搭成的路由器，并写出 pelt-demo.html 和

@@ -36,8 +36,8 @@ const (
 	zhLostIn    = `[¶丢包位置：{places}。]`
 	zhSaturates = `{path} 饱和在 {receive_pps:best}`
 	zhWorst     = `[TCP [{phases_count ?}最低]只有 {goodput_bps:worst}|[{phases_count ?}最多]丢包 {loss_ratio:worst}]`
-	zhRest      = `[{phases_count:rest ?}[{goodput_bps:rest ?}至少 |{loss_ratio:rest ?}最多 ]]` +
-		`[{goodput_bps:rest}|{loss_ratio:rest}|不丢包]。[¶当时：{made}。]`
+	zhRest      = `[{phases_count:rest ?}[{goodput_bps:rest ?}至少|{loss_ratio:rest ?}最多]]` +
+		`[ {goodput_bps:rest}| {loss_ratio:rest}|不丢包]。[¶当时：{made}。]`
 	zhLine    = `[。大部分丢包：{place}]。`
 	zhFigures = `¶[{place}：]{side} 为 {*metric:best}，{base} 为 {*metric:base}。`
 	zhProve   = `。[¶再重复约 {repeats_count:more} 次可以证实。|{never ?}¶即使各再重复 20 次也证实不了。]`
@@ -131,7 +131,7 @@ var chineseSentences = map[string]string{
 	"sweep.only":    zhGets + `¶没有测其他参数组合。`,
 	"sweep.under":   `最佳（{under}）：` + zhGets,
 	"sweep.nothing": `[{under}：]所有参数组合都没有收到包。`,
-	"sweep.all": `{all}条件下的最佳：{best}。¶有效吞吐[从 {goodput_bps:worst}（{worst}）到 {goodput_bps:best}（{under}）| ` +
+	"sweep.all": `{all}下的最佳：{best}。¶有效吞吐[从 {goodput_bps:worst}（{worst}）到 {goodput_bps:best}（{under}）| ` +
 		`{goodput_bps:best}]。`,
 	"sweep.waste": `{most} 的发送量是它的 {times_index} 倍，有效吞吐为 {goodput_bps:most}[，中位时延为 {*delay:most}，而不是 ` +
 		`{*delay:best}]。`,
@@ -261,9 +261,9 @@ var chineseSentences = map[string]string{
 		`{at_s:worst moment}，丢失 {lost_packets:worst} 个包[（{loss_ratio:worst}）]。`,
 	"soak.second": `[{flow}：]{attempted_packets} 个包中丢失 {lost_packets} 个，都在同一秒，在 {at_s:first moment}。¶丢包率 ` +
 		`{loss_ratio}。`,
-	"soak.from":    `[{flow}：]从 {at_s:from moment} 起，` + zhWorst + `；在此之前 ` + zhRest,
-	"soak.until":   `[{flow}：]到 {at_s:to moment} 为止，` + zhWorst + `；在此之后 ` + zhRest,
-	"soak.between": `[{flow}：]从 {at_s:from moment} 到 {at_s:to moment}，` + zhWorst + `；其余时间 ` + zhRest,
+	"soak.from":    `[{flow}：]从 {at_s:from moment} 起，` + zhWorst + `；在此之前` + zhRest,
+	"soak.until":   `[{flow}：]到 {at_s:to moment} 为止，` + zhWorst + `；在此之后` + zhRest,
+	"soak.between": `[{flow}：]从 {at_s:from moment} 到 {at_s:to moment}，` + zhWorst + `；其余时间` + zhRest,
 	"soak.tcp":     `[{flow}：]{duration_s moment} 内 TCP 有效吞吐 {goodput_bps}[，重传了 {retransmit_ratio} 的数据]。`,
 	"soak.outage":  `路径中断 {outage_s:sum moment}，在 {at}。`,
 	"soak.outages": `路径中断 {outages_count} 次，共 {outage_s:sum moment}；最长一次 {outage_s:longest moment}，在 {at}。`,
@@ -284,7 +284,7 @@ var chineseSentences = map[string]string{
 	"made.router.log":   `路由器为每个包记日志`,
 	"made.router.fast":  `路由器用内核快速转发已知连接`,
 	"made.router.other": `路由器设为 {word}`,
-	"made.link":         `[{node} 的链路|所有链路][（去往 {toward}）]设为 {settings}`,
+	"made.link":         `[{node}的链路|所有链路][（去往 {toward}）]设为 {settings}`,
 	"change.shift":      `{at_s moment}，计划外：{what}从 {*metric:before} 变为 {*metric:after}。`,
 	"change.drift":      `从 {at_s moment} 到 {end_s moment}，{what}从 {*metric:before} 逐渐变为 {*metric:after}。`,
 	"change.burst":      `{at_s moment}，一次突发丢失 {more_packets} 个包。`,
@@ -326,7 +326,7 @@ var chineseSentences = map[string]string{
 	"explain.whole":   `{attempted_packets} 个包一个也没丢。`,
 	"explain.nothing": `没有发送，也就没有丢包。`,
 	"explain.again": `TCP 在 {attempted_packets} 个报文段中重传了 {lost_packets} 个（{loss_ratio}）。¶[{unplaced ?}` +
-		`没有任何信息表明它们丢在哪里|其中 {unknown_ratio} 原因不明[；已知原因：{places}]|其中 {share_ratio}：{first}[；其次 {places}]]。`,
+		`没有任何信息表明它们丢在哪里|其中 {unknown_ratio} 原因不明[；已知原因：{places}]|主要是“{first}”（占 {share_ratio}）[；其次 {places}]]。`,
 	"explain.tcp":      `TCP 会重传丢失的报文段；发送端的系统不告知重传了多少。`,
 	"explain.no-again": `TCP 没有重传任何报文段。`,
 	"explain.frames":   `{from} 到 {to} 的模拟链路：{frames_count} 帧中 {frames_count:lost} 帧按要求丢弃，{frames_count:full} 帧遇到队列满。`,

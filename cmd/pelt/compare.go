@@ -114,9 +114,10 @@ func refused(c *cobra.Command, err error) error {
 	case !errors.As(err, &refusal):
 		return err
 	case refusal.Ask:
-		return usagef("%s", refusal)
+		return usageError{refusal}
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "pelt: %s\n", refusal)
+	l := spoken()
+	fmt.Fprintln(c.ErrOrStderr(), l.Sayf("pelt: %s", l.Error(refusal)))
 	return exitCode(exitInvalid)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -325,7 +326,8 @@ func (l *loop) end(interrupted bool) error {
 		}
 	}
 	if runs := l.runs[max(0, len(l.runs)-l.own):]; len(runs) > 0 {
-		since := fmt.Sprintf("pelt report --since '%s'", l.first.Format("2006-01-02 15:04"))
+		since := fmt.Sprintf("pelt report %s --since '%s'", cmp.Or(runs[len(runs)-1].ID, "last"),
+			l.first.Format("2006-01-02 15:04"))
 		width, _, color := terminal(os.Stdout)
 		fmt.Fprintln(l.out)
 		err := render.Text(l.out, view.Runs(runs), render.Terminal{Width: width, Color: color, All: l.output.all,

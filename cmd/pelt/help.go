@@ -198,7 +198,7 @@ func flagError(c *cobra.Command, err error) error {
 			err = words.Errorf("unknown flag: %s", flag)
 		}
 		if near := nearFlags(c.Flags(), unknown.GetSpecifiedName()); len(near) > 0 {
-			return usagef("%v; did you mean --%s?", err, strings.Join(near, " or --"))
+			return usagef("%v; did you mean --%s?", err, strings.Join(near, spoken().Say(" or ")+"--"))
 		}
 	}
 	return usagef("%v; %s --help lists the flags", err, c.CommandPath())

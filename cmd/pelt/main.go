@@ -214,7 +214,7 @@ func noSubcommand(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		c.SuggestionsMinimumDistance = 2
 		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-			return usagef("unknown command %q; did you mean %s?", args[0], strings.Join(near, " or "))
+			return usagef("unknown command %q; did you mean %s?", args[0], strings.Join(near, spoken().Say(" or ")))
 		}
 		return usagef("unknown command %q; %s --help lists them", args[0], c.CommandPath())
 	}
