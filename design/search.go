@@ -216,7 +216,7 @@ func observe(t *model.Result, flood bool) Observation {
 		o.Seconds = max(o.Seconds, f.DurationS)
 		intended, lost = intended+float64(f.Attempted), lost+float64(f.Lost)
 		sent = min(sent, f.SendPPS)
-		busy = busy || f.SenderCPU.ThreadRatio > fullCore
+		busy = busy || f.SenderCPU.ThreadRatio > fullCore || f.SenderCPU.ThreadRatio == 0 // not read
 		grown := max(grownSeconds, grownRatio*f.DurationS, grownJitter*f.JitterNS/1e9)
 		if left := Waiting(&f); !flood && left*f.DurationS > grown {
 			lost += left * float64(f.Attempted-f.Lost)
@@ -380,7 +380,8 @@ func Answers(p model.Plan, done []model.Result, complete bool) (out []Answer) {
 				continue
 			}
 			question := s.question
-			if complete && !r.answered { // by the rules of another version, say
+			dead := len(done) > 0 && model.Reasons(done[len(done)-1].Why).Has(model.NothingThrough)
+			if complete && !dead && !r.answered { // by the rules of another version, say
 				question.over, r.answered = true, true
 				r.addAll(done)
 			}

@@ -165,18 +165,21 @@ func curve(name string, sizes []table.Group) []Finding {
 		f = f.number("payload_bytes", "knee", twoDigits(knee, math.Round))
 	}
 	if largest(sizes, "loss_ratio").Middle("loss_ratio") >= lossless {
-		f = f.word("places", mainlyLost(table.RowsOf(sizes)))
+		f = f.lostAt(table.RowsOf(sizes))
 	}
 	return append([]Finding{f, limitedBy(of.Limit(), of)}, keptWhole(sizes, fast)...)
 }
 
-// mainlyLost is the place of all losses, or the first places with their shares.
-func mainlyLost(rows []table.Row) string {
+// lostAt adds the place of all losses, or of most.
+func (f Finding) lostAt(rows []table.Row) Finding {
 	known, _ := sharesOf(rows)
-	if len(known) > 0 && known[0].Packets > almostAll {
-		return known[0].Text
+	switch {
+	case len(known) == 0 || known[0].Packets <= 0.5:
+		return f
+	case known[0].Packets > almostAll:
+		return f.word("place", where(known[0].Loss))
 	}
-	return listed(known)
+	return f.word("most", where(known[0].Loss))
 }
 
 // loses adds what a group lost. It says that the asked rate is not carried only where the rate was too high for the

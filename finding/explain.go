@@ -278,10 +278,12 @@ func KnownFrom(l words.Language, confidence string) string {
 func confidence(l *model.Line, tcp bool) Finding {
 	f := say("sure."+l.Confidence, Fact).word("sure", l.Confidence)
 	foreign := func(e model.Evidence) bool { return e.Excess > 0 }
+	told := func(e model.Evidence) bool { return e.Role == "primary" && e.Counter == "ICMP errors" }
 	switch {
 	case l.Cause == model.CauseStillQueued:
 		f.Code = "sure.waiting"
-	case l.Confidence == "inferred" && strings.HasPrefix(l.Cause, model.CauseICMP):
+	case l.Confidence == "inferred" &&
+		(strings.HasPrefix(l.Cause, model.CauseICMP) || slices.ContainsFunc(l.Evidence, told)):
 		f.Code = "sure.answered"
 	}
 	counter := func(e model.Evidence) bool { return e.Role == "primary" && e.Scope != "packet" }

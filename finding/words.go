@@ -49,7 +49,7 @@ const (
 	ccLooks = `{who} [looks {speed_index} times as fast as {base}|looks {speed_ratio:more} faster than {base}|` +
 		`looks {speed_ratio:less} slower than {base}|and {base} look alike][ with {where}]`
 	lostTo    = `.[¶Lost: {place}.|¶Of these, {places}.]`
-	lostAlong = `[¶Lost: {places}.]`
+	lostAlong = `[¶Lost: {place}.|¶Mostly lost: {most}.]`
 	saturates = `{path} saturates at {receive_pps:best}`
 	soakWorst = `[TCP carried [{phases_count ?}as little as ]{goodput_bps:worst}|[{phases_count ?}up to ` +
 		`]{loss_ratio:worst} was lost]`

@@ -312,23 +312,19 @@ func TestAccounts(t *testing.T) {
 			add(r, 100, "qdisc.lan.clsact.ffff:.drops")
 			add(r, 80, "mirred.1.overlimits")
 		}},
-		{"what the memory of UDP cannot have refused, and its control group can", func(in *Input) {
-			r := &in.Nodes[1]
-			r.Observation.Drops = verdicts(marks(0, 100, 0), []model.Site{{Reason: "PROTO_MEM",
-				Function: "__udp_enqueue_schedule_skb", Namespace: r.Observation.Namespace, Interface: "eth0", Received: true}})
-			in.BufferBytes = 4096 * 40
-			r.Observation.Knobs = []model.HostSetting{{Name: "net.ipv4.udp_mem", Value: "100 200 300"},
-				{Name: "page_size_bytes", Value: "4096"}, {Name: model.UDPMemory, Value: "50"},
-				{Name: model.GroupMemory + "/docker/ab", Value: "81920"}}
+		{"a policer and a redirect, which count the same drops", func(in *Input) {
+			r := router(in)
+			add(r, 100, "qdisc.lan.clsact.ffff:.drops")
+			add(r, 100, "police.7.drops")
+			add(r, 100, "mirred.1.overlimits")
 		}},
-		{"... which UDP's can have, with what others' sockets held", func(in *Input) {
+		{"what the memory of UDP refused, or the receiver's control group", func(in *Input) {
 			r := &in.Nodes[1]
 			r.Observation.Drops = verdicts(marks(0, 100, 0), []model.Site{{Reason: "PROTO_MEM",
 				Function: "__udp_enqueue_schedule_skb", Namespace: r.Observation.Namespace, Interface: "eth0", Received: true}})
 			in.BufferBytes = 4096 * 40
 			r.Observation.Knobs = []model.HostSetting{{Name: "net.ipv4.udp_mem", Value: "100 200 300"},
-				{Name: "page_size_bytes", Value: "4096"}, {Name: model.UDPMemory, Value: "70"},
-				{Name: model.GroupMemory + "/docker/ab", Value: "409600"}}
+				{Name: "page_size_bytes", Value: "4096"}, {Name: model.GroupMemory + "/docker/ab", Value: "81920"}}
 		}},
 		{"the filter's queues: one that no program reads, and one that is full", func(in *Input) {
 			r := router(in)

@@ -102,10 +102,12 @@ func (b *book) counted(v *view, name string) reading {
 		return t.policers.capped(t.classes(v.In))
 	case name == "policed-output":
 		return t.policers.capped(b.classifier(v))
-	case name == "redirected-input":
-		return t.redirects.capped(t.classes(v.In))
+	case name == "redirected-input": // policers and redirects may count the same drops
+		all := t.classes(v.In)
+		return t.redirects.capped(all.less(t.policers.capped(all)))
 	case name == "redirected-output":
-		return t.redirects.capped(b.classifier(v))
+		all := b.classifier(v)
+		return t.redirects.capped(all.less(t.policers.capped(all)))
 	case name == "queue":
 		return b.queueDrops(v)
 	case name == "tc-output":

@@ -97,7 +97,7 @@ func (b *book) answerClaims() {
 			of = &b.join.byAnswer[i]
 		}
 		host, cause := e.From, model.CauseICMP+e.What
-		if v := b.unansweredAt(); v != nil && e.What == "host unreachable" {
+		if v := b.unansweredAt(); v != nil && e.What == "host unreachable" && len(b.in.ICMP) == 1 {
 			host, cause = v.Name, "NEIGH_FAILED" // which is what it told the sender
 		}
 		answer(host, cause, "ICMP errors", e.Packets, of)

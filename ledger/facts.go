@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,8 +59,6 @@ const (
 	policer    = "POLICER"
 	redirect   = "REDIRECT"
 	tunnelShut = "TUNNEL_SHUT"
-	// groupMemory is PROTO_MEM where the limit of all UDP sockets was too far away.
-	groupMemory = "GROUP_MEM"
 )
 
 // inQueue reports whether a loss of this layer and cause is a queue's.
@@ -96,9 +93,6 @@ func (b *book) refineBy(v *view, c *claim) {
 	if c.cause == "NO_SOCKET" && c.unbound > 0 && b.path.tunnelled() {
 		c.cause = "NO_SOCKET_OR_TUNNEL"
 	}
-	if c.cause == "PROTO_MEM" && b.groupFull(v) {
-		c.cause = groupMemory
-	}
 	udp := func(name string) bool { return v.table.field("Udp", name).known }
 	if c.cause == "SOCKET_FILTER" && udp("InErrors") && !udp("MemErrors") { // before Linux 5.11
 		c.cause = "SOCKET_FILTER_OR_MEMORY"
@@ -130,18 +124,6 @@ func (v *view) group() (name string, limit uint64) {
 	return "", 0
 }
 
-// groupFull reports whether only a control group can have refused the receiver's sockets memory: what all UDP sockets
-// of the kernel may have, which is the first of the numbers in udp_mem, was more than they and the flow's can have had.
-func (b *book) groupFull(v *view) bool {
-	least, _, _ := strings.Cut(v.setting("net.ipv4.udp_mem"), " ")
-	limit, err := strconv.ParseUint(least, 10, 64)
-	others, err2 := strconv.ParseUint(v.setting(model.UDPMemory), 10, 64)
-	page, err3 := strconv.ParseUint(v.setting("page_size_bytes"), 10, 64)
-	_, group := v.group()
-	ours := b.buffers()
-	return cmp.Or(err, err2, err3) == nil && group > 0 && ours > 0 && ours/max(page, 1) < minus(limit, others)
-}
-
 // buffers is what the flow's receiving sockets may hold, in bytes.
 func (b *book) buffers() uint64 { return times(uint64(b.in.BufferBytes), max(len(b.in.Streams), 1)) }
 
@@ -166,7 +148,7 @@ func (b *book) facts(l model.Line) (list []model.Evidence) {
 		}
 	}
 	switch {
-	case l.Cause == groupMemory || l.Cause == "PROTO_MEM":
+	case l.Cause == "PROTO_MEM":
 		if group, limit := v.group(); limit > 0 && limit < b.buffers() { // it may be the one that was met
 			add("socket_memory_limit", "B", limit).Of = group
 		}

@@ -34,6 +34,7 @@ var laws = map[string]string{
 	"watch": "the watch on @ could not tell all: # packets could not be told by stream and sequence, # verdicts were " +
 		"overwritten, # drops found no room for their place",
 	"observed":         "@: not observed",
+	"observed.why":     "@: not observed (@)", // of older versions
 	"settled":          "@: counters still moved when they were read for the last time",
 	"accepted":         acceptedLaw,
 	"accepted.others":  acceptedLaw + ", with # others'",

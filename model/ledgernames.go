@@ -34,9 +34,6 @@ const CarrierDown = "carrier_down"
 // name follows.
 const GroupMemory = "socket_memory_bytes.of:"
 
-// UDPMemory is the level that is the memory of all UDP sockets of a kernel, in pages.
-const UDPMemory = "udp_memory_pages"
-
 // Causes that pelt names itself, and that not only the ledger speaks of: its table, ledger/causes.go, has them all.
 const (
 	CauseElimination   = "wire/DUT (by elimination)"

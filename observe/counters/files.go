@@ -49,7 +49,6 @@ var files = []file{
 	{"net/stat/ndisc_cache", local | first | router | optional, addNeighbours("ndisc_cache")},
 	{"sys/net/netfilter/nf_conntrack_count", local | router | optional, addLevel("net.netfilter.nf_conntrack_count")},
 	{"sys/net/netfilter/nf_conntrack_max", local | router | optional, addLevel("net.netfilter.nf_conntrack_max")},
-	{"net/sockstat", local | optional, addUDPMemory},
 	{"net/netfilter/nfnetlink_queue", local | atMoments | optional, addFilterQueues},
 	{"sys/net/ipv4/neigh/default/gc_thresh3", atMoments, addLevel("net.ipv4.neigh.default.gc_thresh3")},
 	{"sys/net/ipv6/neigh/default/gc_thresh3", atMoments, addLevel("net.ipv6.neigh.default.gc_thresh3")},
@@ -299,16 +298,6 @@ func addLevel(name string) func(*Snapshot, string) error {
 		s.setLevel(name, n)
 		return nil
 	}
-}
-
-// addUDPMemory reads what all UDP sockets of the kernel use, in a line of sockstat: "UDP: inuse 3 mem 5".
-func addUDPMemory(s *Snapshot, text string) error {
-	for line := range strings.Lines(text) {
-		if words := strings.Fields(line); len(words) > 4 && words[0] == "UDP:" && words[3] == "mem" {
-			return addLevel(model.UDPMemory)(s, words[4])
-		}
-	}
-	return nil
 }
 
 func (s *Snapshot) setLevel(name string, n uint64) {
