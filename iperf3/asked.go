@@ -66,6 +66,7 @@ type asked struct {
 	seconds   int    // omitted ones included; 0: another bound ends the test
 	omit      int    // s
 	bytes     uint64 // of all streams of a direction, likewise
+	blocks    bool   // these are asked for as a number of blocks
 	streams   int    // of a direction
 	payload   int
 	bandwidth int64 // payload bit/s of each stream; 0: no limit
@@ -139,7 +140,7 @@ func readAsked(b []byte) (a asked, err error) {
 	case bytes > 0:
 		a.bytes = uint64(bytes)
 	case blocks > 0:
-		a.bytes = uint64(blocks) * uint64(a.payload)
+		a.bytes, a.blocks = uint64(blocks)*uint64(a.payload), true
 	case a.seconds == 0:
 		return a, deny(codeTime, "its test has no end")
 	}
@@ -190,7 +191,7 @@ func (a asked) downFlow(f model.Flow) model.Flow {
 		return f
 	}
 	f.Control, f.Bulk = a.control, !a.noDelay
-	if f.Bulk && a.bandwidth == 0 && a.omit == 0 {
+	if f.Bulk && a.bandwidth == 0 && a.omit == 0 && !a.blocks {
 		f.Bytes = a.bytes
 	}
 	return f

@@ -101,6 +101,10 @@ func (e *servingEnd) Run(reading func()) error {
 	err := e.Transport.Run(reading)
 	close(over)
 	watching.Wait()
+	if err == nil && !x.asked.udp {
+		<-x.ending
+		e.endStreams()
+	}
 	if err != nil {
 		select {
 		case <-x.led: // which may be why

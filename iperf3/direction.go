@@ -202,6 +202,14 @@ func (x *Session) free() {
 // quiet is how long nothing comes over TCP until what the client still said that it sent is not waited for.
 const quiet = 500 * time.Millisecond
 
+// endStreams ends what this host sends over TCP: the client still reads, and may be in the middle of a block.
+func (d *direction) endStreams() {
+	joined := d.session.joined // the streams of this direction came last
+	for _, stream := range joined[len(joined)-d.flow.Streams:] {
+		_ = stream.control.conn.CloseWrite()
+	}
+}
+
 // arrive waits until all that the client sent over TCP has come. Then no more is read.
 func (d *direction) arrive(theirs []streamResult) {
 	var sent, before uint64
