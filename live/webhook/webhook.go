@@ -112,6 +112,9 @@ func (h *Hook) deliver(ctx context.Context, message []byte) (err error) {
 	return err
 }
 
+// client goes nowhere else: a redirect would make a GET of the POST, and show the URL to another host.
+var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
 func post(ctx context.Context, address string, message []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
@@ -121,7 +124,7 @@ func post(ctx context.Context, address string, message []byte) error {
 	}
 	q.Header.Set("Content-Type", "application/json")
 	q.Header.Set("User-Agent", "pelt")
-	answer, err := http.DefaultClient.Do(q)
+	answer, err := client.Do(q)
 	if err != nil {
 		var of *url.Error
 		if errors.As(err, &of) { // whose text has the URL, perhaps with a password

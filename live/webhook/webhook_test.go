@@ -44,6 +44,24 @@ func TestRetry(t *testing.T) {
 	}
 }
 
+// TestRedirect: a message is not delivered elsewhere, and a redirect does not take it.
+func TestRedirect(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path == "/other" {
+			t.Errorf("%s of the other page", q.Method)
+		}
+		http.Redirect(w, q, "/other", http.StatusFound)
+	}))
+	defer s.Close()
+	h := New(s.URL)
+	h.pause = time.Millisecond
+	h.Send("x")
+	h.Close(time.Minute)
+	if n, why := h.Dropped(); n != 1 || why == nil || why.Error() != "the answer was 302 Found" {
+		t.Errorf("%d dropped: %v", n, why)
+	}
+}
+
 // TestFull: messages that nobody takes do not pile up, and Close does not wait for them longer than it may.
 func TestFull(t *testing.T) {
 	held := make(chan struct{})
