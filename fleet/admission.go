@@ -210,14 +210,14 @@ func (d *admission) greet(c *tls.Conn, from netip.Addr) (client, token string, e
 	var guess *allowance
 	if knows == knowsCode { // nobody can guess a secret
 		if guess = d.takeGuess(from); guess == nil {
-			return "", "", errWrongCode
+			return "", "", ErrWrongCode
 		}
 	}
 	key, err := d.answer(c, client, from, code, share)
 	switch {
 	case err == nil && guess != nil:
 		d.guard.giveBack(guess)
-	case guess != nil && errors.Is(err, errWrongCode):
+	case guess != nil && errors.Is(err, ErrWrongCode):
 		d.events(fmt.Sprintf("wrong code from %v", from))
 	case guess != nil && !errors.Is(err, net.ErrClosed): // else this side ends
 		d.events(fmt.Sprintf("a connection from %v ended before it proved the code", from))
@@ -267,7 +267,7 @@ func (d *admission) answer(c *tls.Conn, client string, from netip.Addr, code, sh
 	}
 	if !key.Proves(tag) {
 		_, _ = c.Write([]byte{wrong}) // it may be gone
-		return nil, errWrongCode
+		return nil, ErrWrongCode
 	}
 	seen := from.As16()
 	_, err = c.Write(slices.Concat(key.Tag(), d.secretOf(client), seen[:]))
@@ -285,7 +285,7 @@ func (d *admission) codeOf(knows byte, client string) ([]byte, error) {
 	case knows == knowsCode && d.clients[client] == nil: // nobody takes the place of another
 		return d.code, nil
 	}
-	return nil, errWrongCode
+	return nil, ErrWrongCode
 }
 
 // secretOf returns the secret with which a client is admitted again. It is always the same, because a client may miss

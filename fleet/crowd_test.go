@@ -36,7 +36,7 @@ func TestHubEndsHandshake(t *testing.T) {
 				}
 			}()
 			if _, _, err := greet(near, knowsCode, []byte(testCode), randomHex(), 5*time.Second); err == nil ||
-				errors.Is(err, errWrongCode) != c.wrong {
+				errors.Is(err, ErrWrongCode) != c.wrong {
 				t.Errorf("%v; want a wrong code: %v", err, c.wrong)
 			}
 		})

@@ -106,7 +106,7 @@ func (l *link) admitted(asked context.Context, code []byte, addresses []netip.Ad
 			switch {
 			case one.err == nil:
 				return one, nil
-			case errors.Is(one.err, errWrongCode): // the host was found
+			case errors.Is(one.err, ErrWrongCode): // the host was found
 				return attempt{}, one.err
 			case failed[one.addr] == nil:
 				failed[one.addr] = one.err
@@ -226,14 +226,14 @@ func (l *link) greetError(ctx context.Context, a attempt, err error) error {
 		return ctx.Err()
 	case errors.Is(err, errNoCode):
 		return words.Errorf("%v: it wants a code, and none was given: put the words that %s printed there "+
-			"into $PELT_CODE, or a file for --code-file%w", addr, l.program(), silent{errWrongCode})
-	case errors.Is(err, errWrongCode) && l.fleet:
-		return words.Errorf("%v: %w: pelt hub printed the right one there; a pelt serve is no hub", addr, errWrongCode)
+			"into $PELT_CODE, or a file for --code-file%w", addr, l.program(), silent{ErrWrongCode})
+	case errors.Is(err, ErrWrongCode) && l.fleet:
+		return words.Errorf("%v: %w: pelt hub printed the right one there; a pelt serve is no hub", addr, ErrWrongCode)
 	case errors.Is(err, nats.ErrAuthorization) && l.fleet:
 		return noHubError(addr)
-	case errors.Is(err, errWrongCode):
+	case errors.Is(err, ErrWrongCode):
 		return words.Errorf("%v: %w: pelt serve printed the right one there; "+
-			"it changes with each start", addr, errWrongCode)
+			"it changes with each start", addr, ErrWrongCode)
 	case errors.As(err, &header):
 		return words.Errorf("%v: what listens there is not this version of `%s` (it says %.40q): is the port right?",
 			addr, l.program(), header.RecordHeader)
@@ -291,10 +291,10 @@ func (d *redialer) Dial(string, string) (net.Conn, error) {
 		return &incoming{Conn: d.conn}, nil
 	}
 	c, err := d.redial()
-	if errors.Is(err, errWrongCode) && d.dropSecret() {
+	if errors.Is(err, ErrWrongCode) && d.dropSecret() {
 		c, err = d.redial()
 	}
-	if errors.Is(err, errWrongCode) { // the hub was started again, and knows nothing of what was begun there
+	if errors.Is(err, ErrWrongCode) { // the hub was started again, and knows nothing of what was begun there
 		d.link.refused.Store(d.link.fleet)
 		go d.link.nc.Close() // calls back, so not from here
 	}

@@ -13,8 +13,8 @@ import (
 	"pelt/words"
 )
 
-// errWrongCode is wrapped by the error of a connection whose code the hub did not accept.
-var errWrongCode = errors.New("wrong code")
+// ErrWrongCode is wrapped by the error of a connection whose code the hub did not accept.
+var ErrWrongCode = errors.New("wrong code")
 
 // errNoCode is of a connection to a hub without a code.
 var errNoCode = errors.New("no code was given")
@@ -95,7 +95,7 @@ func isErrno(err error, posix syscall.Errno, winsock syscall.Errno) bool {
 // Refuses reports whether an error is of a host that is there and does not let this client in: waiting mends nothing.
 func Refuses(err error) bool {
 	var version *versionError
-	return errors.Is(err, errWrongCode) || errors.As(err, &version)
+	return errors.Is(err, ErrWrongCode) || errors.As(err, &version)
 }
 
 // silent keeps an error findable by errors.Is without showing its text.

@@ -98,7 +98,7 @@ func prove(c *tls.Conn, knows byte, code []byte, client string) (who identity, e
 	last := make([]byte, cpace.TagBytes+secretBytes+addrBytes)
 	n, err := io.ReadFull(c, last)
 	if n == 1 && last[0] == wrong || err == nil && !key.Proves(last[:cpace.TagBytes]) {
-		return who, errWrongCode
+		return who, ErrWrongCode
 	}
 	secret, seen := last[cpace.TagBytes:][:secretBytes], last[cpace.TagBytes+secretBytes:]
 	return identity{client, tokenOf(key), secret, netip.AddrFrom16([addrBytes]byte(seen)).Unmap()}, err

@@ -24,8 +24,8 @@ func TestWrongCode(t *testing.T) {
 	s := serve(t, w, nil)
 	for _, code := range []string{"tiger-42-umber", ""} {
 		_, err := dialWith(t, s.addr, code, agentOn(w, "near"))
-		if !errors.Is(err, errWrongCode) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("code %q: %v, want %v in one line", code, err, errWrongCode)
+		if !errors.Is(err, ErrWrongCode) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("code %q: %v, want %v in one line", code, err, ErrWrongCode)
 		}
 	}
 	if s.count("wrong code") != 1 || !strings.Contains(s.text(), "wrong code from 127.0.0.1") {
@@ -71,7 +71,7 @@ func TestGuessing(t *testing.T) {
 			case err == nil:
 				l.close()
 				t.Error("a wrong code was let in")
-			case errors.Is(err, errWrongCode):
+			case errors.Is(err, ErrWrongCode):
 				quick.Add(1)
 			default:
 				slow.Add(1)
@@ -144,7 +144,7 @@ func TestMiddle(t *testing.T) {
 		c.Close()
 	}()
 	_, err = dialHub(t.Context(), l.Addr().(*net.TCPAddr).AddrPort(), []byte(testCode))
-	if !errors.Is(err, errWrongCode) {
+	if !errors.Is(err, ErrWrongCode) {
 		t.Errorf("through somebody in the middle: %v", err)
 	}
 }

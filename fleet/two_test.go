@@ -83,9 +83,9 @@ func TestTwoServed(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := both(near, lan, far, lan); !errors.Is(err, errWrongCode) ||
+	if _, err := both(near, lan, far, lan); !errors.Is(err, ErrWrongCode) ||
 		!strings.Contains(err.Error(), far.addr.String()) {
-		t.Errorf("the near host's code for the far one: %v, want %v, and where", err, errWrongCode)
+		t.Errorf("the near host's code for the far one: %v, want %v, and where", err, ErrWrongCode)
 	}
 	if _, err := both(near, lan, near, lan); err == nil || !strings.Contains(err.Error(), "the same pelt serve") {
 		t.Errorf("one host twice: %v", err)

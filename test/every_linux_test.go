@@ -3,6 +3,7 @@ package test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -147,5 +148,35 @@ func TestEveryAway(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(host.Dir, "soak.prom"))
 	if err != nil || !strings.Contains(string(text), fmt.Sprintf(`pelt_up{target="127.0.0.1:%d"} 0`, port)) {
 		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// TestEveryWrongCode: a wrong code is not tried again. It is told and posted, there in English.
+func TestEveryWrongCode(t *testing.T) {
+	t.Parallel()
+	port, err := testenv.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	posted := make(chan string, 8)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		text, err := io.ReadAll(q.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		posted <- string(text)
+	}))
+	t.Cleanup(hook.Close)
+	host := peltproc.Host{T: t, Dir: t.TempDir(), Data: t.TempDir()}
+	far := fmt.Sprintf("127.0.0.1:%d", port)
+	server := host.Start("serve", "--listen", far, "--code", "tiger-42-amber")
+	server.Await("tiger-42-amber")
+	out, err := host.Run(strings.Fields("soak " + far + " --code lion-99-teal --time 100ms --every 4s --for 1h --lang zh " +
+		"--on-change " + hook.URL)...)
+	if code := peltproc.ExitCode(err); code != 1 || !strings.Contains(out, "口令") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if text := testenv.Receive(t, "a message", posted); !strings.Contains(text, "wrong code") || len(posted) > 0 {
+		t.Errorf("posted %s, and %d more", text, len(posted))
 	}
 }

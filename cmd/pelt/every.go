@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pelt/finding"
+	"pelt/fleet"
 	"pelt/live"
 	"pelt/live/webhook"
 	"pelt/model"
@@ -24,6 +25,7 @@ import (
 	"pelt/store"
 	"pelt/unit"
 	"pelt/view"
+	"pelt/words"
 )
 
 // everyFlags have a test run again and again.
@@ -152,10 +154,15 @@ func (l *loop) run() error {
 		}
 		l.c.SetContext(begun)
 		if err := l.once(asked, n); err != nil {
+			_ = l.end(false)
 			return err
 		}
 		next := n + 1
-		if took := int((time.Since(l.first) + l.every - 1) / l.every); took > next {
+		took := int((time.Since(l.first) + l.every - 1) / l.every)
+		if l.lasts > 0 {
+			took = min(took, int((l.lasts+l.every-1)/l.every)) // all runs of the loop
+		}
+		if took > next {
 			fmt.Fprintf(l.c.ErrOrStderr(), "pelt: the run took longer than --every; runs left out: %d\n", took-next)
 			next = took
 		}
@@ -182,12 +189,10 @@ func (l *loop) once(asked context.Context, n int) error {
 	case err == nil && len(doc.Results) == 0: // the user ended it before the first trial
 		return nil
 	}
-	lang := l.output.language()
-	doc.Language = lang
 	if doc.Started.IsZero() { // it did not begin
 		doc.Plan, doc.Started = p, time.Now().UTC()
 	}
-	outcome, text := l.judged(&doc, err)
+	outcome := l.judged(&doc, err)
 	id := doc.ID
 	if id == "" {
 		id = time.Now().UTC().Format("20060102-1504")
@@ -195,49 +200,63 @@ func (l *loop) once(asked context.Context, n int) error {
 		l.kept++
 	}
 	width, _, _ := terminal(os.Stdout)
-	line := text
+	lang := l.output.language() // of the terminal; what programs read is English
+	line := sentence(lang, doc, outcome, err)
 	if outcome != passed {
-		line = lang.Say(outcome) + ": " + text
+		line = lang.Say(outcome) + ": " + line
 	}
 	fmt.Fprintln(l.out, plain.Cut(plain.Text(fmt.Sprintf("%-17s  %s", id, line)), width))
 	l.files(doc, err)
 	changes := l.changes(doc)
 	for _, f := range changes {
-		say(l.out, "  "+f.Text())
+		say(l.out, "  "+f.In(lang).Text())
 	}
 	turned := outcome != l.outcome && outcome != notValid // which says nothing of the path
 	if l.hook != nil && (turned || len(changes) > 0) {
 		l.hook.Send(news{"pelt/news/1", time.Now().UTC().Truncate(time.Second), p.Command, p.Target, doc.ID, outcome,
-			l.outcome, text, finding.Stored(changes, true)})
+			l.outcome, sentence(words.English, doc, outcome, err), finding.Stored(changes, true)})
 	}
 	if turned {
 		l.outcome = outcome
 	}
+	if errors.Is(err, fleet.ErrWrongCode) { // tried again and again it looks like a guess
+		return err
+	}
 	return nil
 }
 
-// judged says how a run went, and what it showed.
-func (l *loop) judged(doc *model.Document, err error) (outcome, text string) {
-	if found := finding.Of(view.Findings(doc), finding.Answer); len(found) > 0 && len(doc.Results) > 0 {
-		text = found[0].In(doc.Language).Parts()[0]
-	}
-	code, outcome := exitCode(exitOK), passed
-	switch {
-	case err != nil:
-		code, outcome, text = exitError, noResult, oneLine(spoken(), err)
-	default:
-		if code, _ = judge(doc); code == exitLimit {
-			outcome = limitFailed
-		} else if code == exitInvalid {
-			if outcome = notValid; len(doc.Results) == 1 {
-				text = finding.WhyIn(doc.Language, doc.Results[0].Why)
-			}
-		}
+// judged says how a run went.
+func (l *loop) judged(doc *model.Document, err error) (outcome string) {
+	code := exitCode(exitError)
+	if err == nil {
+		code, _ = judge(doc)
 	}
 	if code != exitOK && l.code == nil {
 		l.code = code
 	}
-	return outcome, text
+	switch {
+	case err != nil:
+		return noResult
+	case code == exitLimit:
+		return limitFailed
+	case code == exitInvalid:
+		return notValid
+	}
+	return passed
+}
+
+// sentence says what a run showed.
+func sentence(l words.Language, doc model.Document, outcome string, err error) string {
+	if err != nil {
+		return oneLine(l, err)
+	}
+	if outcome == notValid && len(doc.Results) == 1 {
+		return finding.WhyIn(l, doc.Results[0].Why)
+	}
+	if found := finding.Of(view.Findings(in(l, doc)), finding.Answer); len(found) > 0 {
+		return found[0].In(l).Parts()[0]
+	}
+	return ""
 }
 
 // files writes what the flags ask for of the newest run. A loop goes on without.
@@ -281,9 +300,6 @@ func (l *loop) before(doc model.Document) []*model.Document {
 		fmt.Fprintf(l.c.ErrOrStderr(), "pelt: earlier runs cannot be read: %v\n", err)
 	}
 	l.runs = slices.DeleteFunc(runs, func(d *model.Document) bool { return d.ID == doc.ID })
-	for _, d := range l.runs {
-		d.Language = doc.Language
-	}
 	if len(l.runs) > 0 {
 		l.fresh()
 	}
@@ -329,6 +345,9 @@ func (l *loop) end(interrupted bool) error {
 		since := fmt.Sprintf("pelt report %s --since '%s'", cmp.Or(runs[len(runs)-1].ID, "last"),
 			l.first.Format("2006-01-02 15:04"))
 		width, _, color := terminal(os.Stdout)
+		for _, d := range runs {
+			d.Language = l.output.language()
+		}
 		fmt.Fprintln(l.out)
 		err := render.Text(l.out, view.Runs(runs), render.Terminal{Width: width, Color: color, All: l.output.all,
 			More: since + " --all"})
