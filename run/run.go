@@ -99,8 +99,7 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	}
 	s, err := openSite(ctx, p, o)
 	if err != nil {
-		o.keepUnbegun(ctx, p, err)
-		return model.Document{}, err
+		return o.keepUnbegun(ctx, p, err), err
 	}
 	mtus, said, err := s.survey(ctx, &p)
 	if err == nil {
@@ -134,12 +133,13 @@ func newDocument(p model.Plan, o Options) model.Document {
 }
 
 // keepUnbegun keeps a run whose hosts could not be reached, so that nobody takes the run before it for the last one.
-func (o Options) keepUnbegun(ctx context.Context, p model.Plan, why error) {
+// The document is empty if it is not kept.
+func (o Options) keepUnbegun(ctx context.Context, p model.Plan, why error) (doc model.Document) {
 	var asked *model.FieldError
 	if o.Store == nil || ctx.Err() != nil || errors.As(why, &asked) || strings.HasPrefix(p.Target, "lab:") {
-		return
+		return model.Document{}
 	}
-	doc := newDocument(p, o)
+	doc = newDocument(p, o)
 	doc.Host, doc.Warnings = []model.Host{}, model.Doubts{{Code: model.Unreached, Text: why.Error()}}
 	log, err := o.Store.Create(doc)
 	if err == nil {
@@ -149,7 +149,9 @@ func (o Options) keepUnbegun(ctx context.Context, p model.Plan, why error) {
 	}
 	if err != nil {
 		o.event(Event{Note: fmt.Sprintf("this run is not stored: %v", err)})
+		return model.Document{}
 	}
+	return doc
 }
 
 // Load reads a stored run.

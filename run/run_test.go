@@ -55,13 +55,16 @@ func TestUnbegunRunIsKept(t *testing.T) {
 			return Resume(t.Context(), "last", Options{Store: s, Code: "tiger-42-amber"})
 		},
 	} {
-		_, err := execute()
+		got, err := execute()
 		if err == nil {
 			t.Fatal("it reached a host")
 		}
 		doc, loadErr := Load(s, "last")
 		if loadErr != nil {
 			t.Fatal(loadErr)
+		}
+		if got.ID != doc.ID {
+			t.Errorf("the run returned is %q, the kept one %q", got.ID, doc.ID)
 		}
 		said := finding.Explain(&doc, finding.Ask{})[0].Text()
 		if want := "No trial was measured. " + err.Error() + "."; said != want && said != strings.TrimSuffix(want, ".") {

@@ -275,14 +275,15 @@ func (l *loop) files(doc model.Document, err error) {
 
 // changes adds a run to those of its plan, and returns what was not told of them yet.
 func (l *loop) changes(doc model.Document) (fresh []finding.Finding) {
-	if len(doc.Results) == 0 && len(l.runs) == 0 { // its plan may be filled yet
+	l.own++
+	if len(doc.Results) == 0 && len(l.runs) == 0 { // the first one that reaches somebody finds it among those before
 		return nil
 	}
 	if len(l.runs) == 0 {
 		l.runs = l.before(doc)
 	}
-	l.runs, l.own = append(l.runs, run.Slim(doc)), l.own+1
-	l.runs = l.runs[max(0, len(l.runs)-run.MostRuns):]
+	l.runs = append(l.runs, run.Slim(doc))
+	l.runs = run.Newest(l.runs)
 	return l.fresh()
 }
 
@@ -294,13 +295,12 @@ func (l *loop) before(doc model.Document) []*model.Document {
 	st, err := store.Open("")
 	var runs []*model.Document
 	if err == nil {
-		runs, err = run.History(st, doc.Plan, time.Time{})
+		runs, err = run.History(st, doc, time.Time{})
 	}
 	if err != nil {
 		fmt.Fprintf(l.c.ErrOrStderr(), "pelt: earlier runs cannot be read: %v\n", err)
 	}
-	l.runs = slices.DeleteFunc(runs, func(d *model.Document) bool { return d.ID == doc.ID })
-	if len(l.runs) > 0 {
+	if l.runs = runs; len(runs) > 0 {
 		l.fresh()
 	}
 	return l.runs

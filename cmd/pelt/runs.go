@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -168,14 +167,14 @@ func ofRuns(newest model.Document, since string) (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	runs, err := run.History(st, newest.Plan, from)
+	if newest.Started.Before(from) {
+		return content{}, usagef("--since: no run of this plan is kept since %s", since)
+	}
+	runs, err := run.History(st, newest, from)
 	if err != nil {
 		return content{}, err
 	}
-	runs = slices.DeleteFunc(runs, func(d *model.Document) bool { return d.Started.After(newest.Started) })
-	if len(runs) == 0 {
-		return content{}, usagef("--since: no run of this plan is kept since %s", since)
-	}
+	runs = append(runs, run.Slim(newest))
 	return content{
 		page: func(l words.Language) view.Page {
 			for _, d := range runs {
