@@ -83,12 +83,21 @@ func Mesh(rows []table.Row) []Finding {
 	hosts, rest := badHosts(ways)
 	out := append([]Finding{meshAnswer(ways, hosts)}, hostFindings(hosts)...)
 	out = append(out, badPairs(rest, ways)...)
-	out = append(append(out, unmeasured(rows)...), meshChanges(rows, ways)...)
+	out = append(out, Shown(append(unmeasured(rows), meshChanges(rows, ways)...))...)
 	how := say("mesh.rounds", SetUp)
 	if rows[0].Doc.Plan.AtOnce {
 		how = say("mesh.once", Doubt)
 	}
 	return append(out, how, nextOf("mesh.page", rows[0].Doc))
+}
+
+// MeshChanges are all hosts and pairs that could not be measured last, and all changes from cycle to cycle.
+func MeshChanges(rows []table.Row) []Finding {
+	ways := waysOf(rows)
+	if len(ways) == 0 {
+		return nil
+	}
+	return append(unmeasured(rows), meshChanges(rows, ways)...)
 }
 
 func meshAnswer(ways []way, hosts []side) Finding {

@@ -39,7 +39,7 @@ func unmeasured(rows []table.Row) []Finding {
 			pairs = append(pairs, missed("mesh.unmeasured", g.Rows).word("from", a).word("to", b))
 		}
 	}
-	return append(firstOf(hosts, "mesh.gone-more"), firstOf(pairs, "mesh.unmeasured-more")...)
+	return append(hosts, pairs...)
 }
 
 // missed says why some rows' pairs have no figures, and since when if they had some before.
@@ -119,7 +119,7 @@ func meshChanges(rows []table.Row, ways []way) (out []Finding) {
 			shifts = shifts[n:]
 		}
 	}
-	return newestFirst(out, "mesh.changes-more")
+	return newestFirst(out)
 }
 
 // together tells of shifts in the same cycle.

@@ -29,6 +29,9 @@ func JoinRuns(runs []*model.Document) *model.Document {
 // RowsOfRuns are the rows of several runs of one plan, oldest first, with those of the rates that searches found.
 func RowsOfRuns(runs []*model.Document) (out []table.Row) {
 	for i, d := range runs {
+		if d.Plan.Design.Search != nil && !d.Complete { // a search that was cut found no rate
+			continue
+		}
 		all := table.Rows(d)
 		for _, r := range append(table.Unsearched(all), table.Searches(all)...) {
 			trial := *r.Trial
@@ -188,15 +191,35 @@ func timesChanges(rows []table.Row, groups []table.Group) (out []Finding) {
 			out = append(out, f)
 		}
 	}
-	return newestFirst(out, "times.more")
+	return newestFirst(out)
 }
 
-// newestFirst puts the last change first; it is an answer, and of many only a few are told one by one.
-func newestFirst(out []Finding, more string) []Finding {
+// newestFirst puts the last change first; it is an answer.
+func newestFirst(out []Finding) []Finding {
 	cycle := func(f Finding) int { n, _ := f.Number("cycles_count", "before"); return int(n) }
 	slices.SortStableFunc(out, func(a, b Finding) int { return cycle(b) - cycle(a) })
 	if len(out) > 0 {
 		out[0].Level = Answer
 	}
-	return firstOf(out, more)
+	return out
+}
+
+// manyOf is what tells of the rest where findings of a code are many.
+var manyOf = map[string]string{"times.change": "times.more", "mesh.change": "mesh.changes-more",
+	"mesh.gone": "mesh.gone-more", "mesh.unmeasured": "mesh.unmeasured-more"}
+
+// Shown are the findings that a reader is told: of many changes only a few one by one.
+func Shown(found []Finding) (out []Finding) {
+	for i, f := range found {
+		alike := func(o Finding) bool { return o.Code == f.Code }
+		if slices.ContainsFunc(found[:i], alike) {
+			continue
+		}
+		all := only(found, alike)
+		if more := manyOf[f.Code]; more != "" {
+			all = firstOf(all, more)
+		}
+		out = append(out, all...)
+	}
+	return out
 }

@@ -43,6 +43,40 @@ func TestTimesOfSearch(t *testing.T) {
 	}
 }
 
+// TestTimesOfCut: a search that was cut found no rate; the run is one that measured nothing usable.
+func TestTimesOfCut(t *testing.T) {
+	var runs []*model.Document
+	for n := range 24 {
+		d := sample.Search()
+		if n == 11 {
+			d.Complete, d.Results = false, d.Results[:len(d.Results)/2]
+		}
+		runs = append(runs, &d)
+	}
+	if bad, _ := Times(runs, RowsOfRuns(runs))[0].Number("runs_count", "bad"); bad != 1 {
+		t.Errorf("%v of the runs measured nothing usable, want 1", bad)
+	}
+}
+
+// TestShown: of many findings of a kind a reader is told the first ones, and how many more there are.
+func TestShown(t *testing.T) {
+	found := []Finding{say("times.runs", Answer), say("times.steady", Fact)}
+	for range 9 {
+		found = append(found, say("times.change", Fact))
+	}
+	var codes []string
+	for _, f := range Shown(found) {
+		codes = append(codes, f.Code)
+	}
+	const change = "times.change"
+	if want := []string{"times.runs", "times.steady", change, change, change, "times.more"}; !slices.Equal(codes, want) {
+		t.Errorf("got %v, want %v", codes, want)
+	}
+	if found[5].Code != "times.change" {
+		t.Error("the findings themselves were changed")
+	}
+}
+
 // TestTimesHealthy: of a path that loses a packet now and then no change is told but rarely.
 func TestTimesHealthy(t *testing.T) {
 	const seeds, most = 200, 10

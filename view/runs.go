@@ -14,8 +14,8 @@ func Runs(runs []*model.Document) Page {
 	}
 	rows := finding.RowsOfRuns(runs)
 	p := Page{Language: newest.Language, Title: kindOf(newest).Title, Subject: subject(finding.JoinRuns(runs))}
-	found := FindingsOfRuns(runs)
-	p.say(found)
+	found := ChangesOfRuns(runs)
+	p.say(finding.Shown(found))
 	groups := finding.TimesGroups(rows)
 	if len(groups) == 0 {
 		return p.translated()
@@ -55,7 +55,7 @@ func Runs(runs []*model.Document) Page {
 	return p.translated()
 }
 
-// changesTable lists the changes of several runs that are told one by one.
+// changesTable lists the changes of several runs.
 func changesTable(found []finding.Finding) Table {
 	t := listing("What changed", "since Since", "setting Setting", "figure Figure", "before Before", "after After")
 	for _, f := range found {
@@ -70,11 +70,12 @@ func changesTable(found []finding.Finding) Table {
 	return t
 }
 
-// FindingsOfRuns are the findings of several runs of one plan, oldest first.
-func FindingsOfRuns(runs []*model.Document) []finding.Finding {
+// ChangesOfRuns are all changes from run to run of one plan, oldest first; of other tests than meshes also how the runs
+// went. A reader is told some of them.
+func ChangesOfRuns(runs []*model.Document) []finding.Finding {
 	newest := runs[len(runs)-1]
 	if newest.Plan.Command == "mesh" {
-		return Findings(finding.JoinRuns(runs))
+		return finding.All(table.Rows(finding.JoinRuns(runs)), finding.MeshChanges)
 	}
 	rows := finding.RowsOfRuns(runs)
 	return finding.All(rows, func(rows []table.Row) []finding.Finding { return finding.Times(runs, rows) })

@@ -49,6 +49,7 @@ type loop struct {
 
 	runs    []*model.Document // of the plan, oldest first, also those that were kept before
 	own     int               // runs of this loop, the last ones
+	left    int               // older runs that are not looked at any more
 	first   time.Time         // begin of this loop's first run
 	found   []change
 	kept    int
@@ -56,10 +57,10 @@ type loop struct {
 	code    error  // of the first run that did not pass
 }
 
-// change is a finding that was told. Its cycle may move by some as more runs come.
+// change is a finding that was told. The run that it began with may move by some as more runs come.
 type change struct {
-	what  string
-	since time.Time
+	what string
+	run  int
 }
 
 // lastPost is how long the end of a loop waits for messages that nobody has taken yet.
@@ -208,7 +209,7 @@ func (l *loop) once(asked context.Context, n int) error {
 	fmt.Fprintln(l.out, plain.Cut(plain.Text(fmt.Sprintf("%-17s  %s", id, line)), width))
 	l.files(doc, err)
 	changes := l.changes(doc)
-	for _, f := range changes {
+	for _, f := range finding.Shown(changes) {
 		say(l.out, "  "+f.In(lang).Text())
 	}
 	turned := outcome != l.outcome && outcome != notValid // which says nothing of the path
@@ -283,7 +284,9 @@ func (l *loop) changes(doc model.Document) (fresh []finding.Finding) {
 		l.runs = l.before(doc)
 	}
 	l.runs = append(l.runs, run.Slim(doc))
+	all := len(l.runs)
 	l.runs = run.Newest(l.runs)
+	l.left += all - len(l.runs)
 	return l.fresh()
 }
 
@@ -311,7 +314,7 @@ const sameChange = 8
 
 // fresh returns the findings of all runs that began at some run and were not told yet.
 func (l *loop) fresh() (out []finding.Finding) {
-	for _, f := range view.FindingsOfRuns(l.runs) {
+	for _, f := range view.ChangesOfRuns(l.runs) {
 		if f.Words["since"] == "" || f.Code == "times.runs" {
 			continue
 		}
@@ -321,11 +324,11 @@ func (l *loop) fresh() (out []finding.Finding) {
 		one := change{}
 		if cycle, moves := f.Number("cycles_count", "before"); moves {
 			delete(words, "since")
-			one.since = l.runs[min(int(cycle), len(l.runs)-1)].Started
+			one.run = l.left + int(cycle)
 		}
 		one.what = fmt.Sprint(f.Code, words)
 		if !slices.ContainsFunc(l.found, func(o change) bool {
-			return o.what == one.what && o.since.Sub(one.since).Abs() < sameChange*l.every
+			return o.what == one.what && max(o.run, one.run)-min(o.run, one.run) < sameChange
 		}) {
 			l.found, out = append(l.found, one), append(out, f)
 		}
