@@ -280,7 +280,8 @@ func TestTwoClocks(t *testing.T) {
 				t.Errorf("%s: completion %+v, %d B", c.flags, done, f.TCP.ReceivedBytes)
 			case c.by == "":
 				second := f.TCP.PerStream[len(f.TCP.PerStream)-1]
-				late := second.Control == "reno" && second.StartSeconds >= 0.29 && second.ReceivedBytes > 0
+				// It is counted from when the first began, which may be late.
+				late := second.Control == "reno" && second.StartSeconds > 0.1 && second.ReceivedBytes > 0
 				if done != nil || len(f.TCP.PerStream) != 2 || !late {
 					t.Errorf("%s: completion %+v, streams %+v", c.flags, done, f.TCP.PerStream)
 				}
