@@ -306,67 +306,67 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// TestLiveness plays a controller and agents that pass numbers on in any
-// pattern, then takes the controller away.
+// TestLiveness plays a controller and agents that pass numbers on in any pattern, then takes the controller away.
 func TestLiveness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1000, 0)
-		agents := []*liveness{newLiveness(now, 0), newLiveness(now, 0), newLiveness(now, 0)}
-		names := []string{"a", "b", "c"}
-		for _, h := range agents {
-			for _, name := range names {
-				h.expect(name, now, true)
-			}
+		var agents [3]*session
+		for i := range agents {
+			agents[i] = &session{liveness: newLiveness(now, 0)}
+			agents[i].liveness.expect(controllerName, now, true)
 		}
 		number := uint64(0)
+		agent := func(label string) *session { return agents[rapid.IntRange(0, 2).Draw(t, label)] }
 		gossip := func(label string) {
 			for range rapid.IntRange(0, 6).Draw(t, label) {
-				from, to := rapid.IntRange(0, 2).Draw(t, "from"), rapid.IntRange(0, 2).Draw(t, "to")
-				agents[to].noteNumber(names[from], agents[from].highest(), now)
+				agent("to").hearNumber(agent("from").number, now)
 			}
 		}
 		for range rapid.IntRange(1, 20).Draw(t, "alive") {
 			now = now.Add(beatEvery)
 			number++
-			agents[rapid.IntRange(0, 2).Draw(t, "told")].noteNumber(controllerName, number, now)
+			agent("told").hear(beat{Number: number}, now)
 			gossip("messages")
 		}
-		for _, h := range agents {
-			if h.highest() > number {
-				t.Fatalf("an agent knows number %d, the controller said %d", h.highest(), number)
-			}
-		}
-		// Everything that was ever said arrives everywhere, at the latest now.
-		for range 3 {
-			for i := range agents {
-				for j := range agents {
-					agents[j].noteNumber(names[i], agents[i].highest(), now)
-				}
-			}
+		for _, s := range agents { // everything that was ever said arrives everywhere, at the latest now
+			s.hearNumber(number, now)
 		}
 		died := now
 		for now.Sub(died) < silentAfter {
 			now = now.Add(beatEvery)
 			gossip("gossip")
 		}
-		for i, h := range agents {
-			if who, _, silent := h.silent(now); !silent || who != controllerName {
-				t.Fatalf("%v after the controller's end agent %d takes %q for silent (%v)", now.Sub(died), i, who,
-					silent)
+		for i, s := range agents {
+			if _, _, silent := s.liveness.silent(now); !silent || s.number != number {
+				t.Fatalf("%v after the controller's end agent %d waits on; it knows number %d of %d", now.Sub(died), i,
+					s.number, number)
 			}
 		}
 	})
 }
 
+// A number that a peer made up hides no heartbeat.
+func TestNumberMadeUp(t *testing.T) {
+	now := time.Now()
+	s := &session{liveness: newLiveness(now, 0)}
+	s.liveness.expect(controllerName, now, true)
+	s.hearNumber(1<<60, now)
+	s.hear(beat{Number: 3}, now.Add(time.Second))
+	if _, _, silent := s.liveness.silent(now.Add(silentAfter)); silent {
+		t.Error("the controller's heartbeat was not heard")
+	}
+}
+
 func TestFlowIsSignOfLifeForLess(t *testing.T) {
 	now := time.Now()
 	h := newLiveness(now, 0)
-	h.notePackets(controllerName, now.Add(beatEvery)) // may not shorten what a beat gave
+	h.expect("far", now, true)
+	h.note("far", now.Add(beatEvery-queued)) // may not shorten what a beat gave
 	if _, _, silent := h.silent(now.Add(silentAfter - 1)); silent {
 		t.Error("silent too early")
 	}
 	later := now.Add(2 * time.Second)
-	h.notePackets(controllerName, later)
+	h.note("far", later.Add(-queued))
 	for wait, want := range map[time.Duration]bool{silentAfter - queued - 1: false, silentAfter - queued: true} {
 		if _, _, silent := h.silent(later.Add(wait)); silent != want {
 			t.Errorf("%v after the last packet: silent %v", wait, silent)
@@ -378,6 +378,7 @@ func TestFlowIsSignOfLifeForLess(t *testing.T) {
 func TestCalm(t *testing.T) {
 	now := time.Now()
 	h := newLiveness(now, 0)
+	h.expect("far", now, true)
 	h.calm(true, now)
 	if _, _, silent := h.silent(now.Add(calmAfter - 1)); silent {
 		t.Error("silent too early while nothing is sent")
@@ -406,16 +407,6 @@ func TestCalmOnceSendersEnded(t *testing.T) {
 	tr.takeBeat(tr.party("near"), beat{Ended: []int{0}})
 	if tr.liveness.after != calmAfter {
 		t.Errorf("a silence of %v is too long", tr.liveness.after)
-	}
-}
-
-func TestAbsurdNumbersAreDropped(t *testing.T) {
-	now := time.Now()
-	h := newLiveness(now, 0)
-	h.noteNumber(controllerName, 1<<60, now)
-	h.noteNumber(controllerName, 3, now)
-	if h.highest() != 3 {
-		t.Errorf("highest is %d, want 3", h.highest())
 	}
 }
 
@@ -457,6 +448,7 @@ func TestForgiven(t *testing.T) {
 	} {
 		begun := time.Now()
 		h, now := newLiveness(begun, 0), begun
+		h.expect("far", begun, true)
 		for i := 0; ; i++ {
 			now = now.Add(c.gaps[i%len(c.gaps)])
 			h.tick(now)

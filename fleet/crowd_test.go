@@ -156,7 +156,7 @@ func TestOutboxRoom(t *testing.T) {
 		l := &link{outbox: make(chan *nats.Msg, outboxMost)}
 		l.sessions.Store(int32(c.sessions))
 		for range c.posts {
-			l.post("pelt.session", nil)
+			l.post("pelt.session", beat{})
 		}
 		if n := int(l.dropped.Load()); n != c.dropped {
 			t.Errorf("%d sessions, %d beats: %d were dropped, want %d", c.sessions, c.posts, n, c.dropped)

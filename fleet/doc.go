@@ -33,12 +33,13 @@
 //
 // # Liveness
 //
-// The controller counts a number up every 250 ms. Only the controller counts: agents pass on
-// the highest number they have seen, in their heartbeats and, where the trial has a probe
-// flow, in its packets, which get through when a flood starves the control connection. A
-// party is alive while its highest known number rises, or packets of its flow arrive. A
-// session is stopped after 2.5 s, or its reconnect window, without the controller or a
-// peer. As only the controller counts, agents cannot keep each other alive without it.
+// The controller beats every 250 ms, and counts its beats. A session whose agent has not heard the controller for 2.5 s,
+// or its reconnect window, is stopped. Where the trial has a probe flow, its packets pass on the highest number that is
+// known, and get through when a flood starves the control connection. As only the controller counts, agents cannot keep
+// each other alive without it.
+//
+// Agents beat likewise, and name the peers that packets came from. The controller cuts a trial when neither has shown
+// for 2.5 s that an agent lives.
 //
 // Packets of a peer are the controller's sign of life, too, where the order says that the
 // peer counts: one in the controller's own process, or, of two hubs, the first one's agent

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -13,19 +12,35 @@ import (
 	"pelt/model"
 )
 
-// listen hears the controller's heartbeat, which tells of the peers too.
+// listen hears the controller's heartbeat.
 func (s *session) listen() (err error) {
 	s.sub, err = s.agent.link.subscribe(sessionSubject(s.id, controllerName), func(m *nats.Msg) {
 		if b, err := decode[beat](m.Data); err == nil {
-			s.liveness.noteBeat(controllerName, b, time.Now())
+			s.hear(b, time.Now())
 		}
 	})
 	return err
 }
 
+// hear takes a heartbeat of the controller.
+func (s *session) hear(b beat, now time.Time) {
+	s.liveness.note(controllerName, now)
+	s.hearNumber(b.Number, now)
+}
+
+// hearNumber takes a number that a peer passed on. A higher one shows that the controller lives: nobody else counts.
+func (s *session) hearNumber(number uint64, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if number > s.number {
+		s.number = number
+		s.liveness.note(controllerName, now)
+	}
+}
+
 func sessionSubject(session, who string) string { return "pelt.session." + session + "." + who }
 
-// heartbeat sends heartbeats and ends the session when the controller or a peer is silent.
+// heartbeat sends heartbeats and ends the session when the controller is silent.
 func (s *session) heartbeat() {
 	t := time.NewTicker(beatEvery)
 	defer t.Stop()
@@ -44,33 +59,19 @@ func (s *session) heartbeat() {
 				at, sampled = &elapsed, math.Floor(elapsed)
 			}
 			s.sendBeat(s.hearPeers(now), at)
-			if judge && s.giveUp(now) {
+			if _, after, silent := s.liveness.silent(now); judge && silent {
+				why := fmt.Sprintf("the controlling host has not been heard for %v", after)
+				s.stopTraffic(why)
+				// Nobody will ask for the report. Closing waits for this very goroutine.
+				s.agent.closing.Go(func() { _ = s.close(why) })
 				return
 			}
 		}
 	}
 }
 
-// giveUp stops a session that is alone. Without its controller nobody will ask for the
-// report, so then it is closed too; that runs on its own because closing waits for this
-// very goroutine.
-func (s *session) giveUp(now time.Time) bool {
-	who, after, silent := s.liveness.silent(now)
-	switch {
-	case silent && who == controllerName:
-		why := fmt.Sprintf("the controlling host has not been heard for %v", after)
-		s.stopTraffic(why)
-		s.agent.closing.Go(func() { _ = s.close(why) })
-		return true
-	case silent && s.why() == "":
-		s.stopTraffic(fmt.Sprintf("%s has not been heard for %v", who, after))
-	}
-	return false
-}
-
-// hearPeers takes the packets of flows for signs of life, and names the peers they came
-// from: a flood may leave no room for anything else. A probe's packets carry the
-// controller's number besides.
+// hearPeers names the peers that packets came from, for the controller: a flood may leave no room for anything else. A
+// probe's packets carry the controller's number.
 //
 // Packets of a peer that counts are the controller's sign too, unless packets of the probe
 // came lately: those bring the number itself, and if it stands still the controller is gone.
@@ -80,7 +81,6 @@ func (s *session) hearPeers(now time.Time) (alive []string) {
 		if !e.hadPackets() {
 			continue
 		}
-		s.liveness.notePackets(e.order.Peer, now)
 		if e.order.Order.Traffic() {
 			counts = counts || e.order.Counts
 		} else {
@@ -90,13 +90,14 @@ func (s *session) hearPeers(now time.Time) (alive []string) {
 			alive = append(alive, e.order.Peer)
 		}
 	}
+	s.mu.Lock()
+	number := s.number
+	s.mu.Unlock()
 	for _, e := range s.taking((*sessionEnd).probes) {
-		if n := e.part.Pulse(s.liveness.highest(), slices.Contains(alive, e.order.Peer)); n > 0 {
-			s.liveness.noteNumber(e.order.Peer, n, now)
-		}
+		s.hearNumber(e.part.Pulse(number, slices.Contains(alive, e.order.Peer)), now)
 	}
 	if counts && now.Sub(s.probed) > queued {
-		s.liveness.notePackets(controllerName, now)
+		s.liveness.note(controllerName, now.Add(-queued))
 	}
 	return alive
 }
@@ -116,10 +117,9 @@ func (s *session) beatSoon() {
 	}
 }
 
-// sendBeat tells the controller and the peers what this session knows. at is when, if the
-// heartbeat has samples; nil if not.
+// sendBeat tells the controller how far this session has come. at is when, if the heartbeat has samples; nil if not.
 func (s *session) sendBeat(alive []string, at *float64) {
-	b := beat{Number: s.liveness.highest(), Heard: s.liveness.numbers(), Alive: alive}
+	b := beat{Alive: alive}
 	for _, e := range s.ends {
 		if e.ended.Load() {
 			b.Ended = append(b.Ended, e.order.End)
@@ -133,13 +133,7 @@ func (s *session) sendBeat(alive []string, at *float64) {
 	}
 	b.Cut = s.why() // after the ends: one that failed is told with the reason
 	slices.Sort(b.Ended)
-	s.post(b)
-}
-
-func (s *session) post(b beat) {
-	if data, err := json.Marshal(b); err == nil { // what a beat holds always marshals
-		s.agent.link.post(sessionSubject(s.id, s.agent.cfg.ID), data)
-	}
+	s.agent.link.post(sessionSubject(s.id, s.agent.cfg.ID), b)
 }
 
 // samples are of all ends that carry traffic.

@@ -215,7 +215,6 @@ func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err erro
 			s.noteLiving(e, o.Ends[e.order.End].Dead)
 		}
 		a, err = s.eachEnd(living, func(e *sessionEnd) (engine.Learned, error) {
-			s.liveness.expect(e.order.Peer, time.Now(), true)
 			return e.part.Do(ctx, o.Step, engine.Known{Living: e.living})
 		})
 		k.Flows = append(k.Flows, s.metFlows()...)

@@ -110,7 +110,8 @@ func (l *link) use(nc *nats.Conn) {
 }
 
 // post sends a beat some time soon, or drops it: the next one says the same.
-func (l *link) post(subject string, data []byte) {
+func (l *link) post(subject string, b beat) {
+	data, _ := json.Marshal(b) // what a beat holds always marshals
 	// older ones would delay those that tell something new
 	if len(l.outbox) >= outboxSize*int(max(1, l.sessions.Load())) {
 		l.dropped.Add(1)

@@ -16,40 +16,31 @@ const (
 // controllerName is what the controller is called beside agents' IDs.
 const controllerName = "controller"
 
-// liveness knows how far each party of a session has come, in numbers that only
-// the controller counts.
+// liveness knows when parties were heard last: the controller by an agent, the agents by the controller.
 type liveness struct {
 	window time.Duration // for reconnecting: such a silence is allowed at any time
 
-	mu      sync.Mutex
-	after   time.Duration // so long a silence is too long
-	opened  time.Time
-	counted uint64    // the newest number; 0 unless this process is the controller
-	ticked  time.Time // last tick
-	from    map[string]*heard
+	mu     sync.Mutex
+	after  time.Duration // so long a silence is too long
+	ticked time.Time     // last tick
+	from   map[string]*heard
 }
 
 type heard struct {
-	number uint64
-	at     time.Time     // when it last advanced
+	at     time.Time
 	late   time.Duration // that this process itself was held up since
 	counts bool          // its silence does
 }
 
 func newLiveness(now time.Time, window time.Duration) *liveness {
-	return &liveness{window: window, after: max(silentAfter, window), opened: now, ticked: now,
-		from: map[string]*heard{controllerName: {at: now, counts: true}}}
+	return &liveness{window: window, after: max(silentAfter, window), ticked: now, from: map[string]*heard{}}
 }
 
 // expect begins to wait for signs of life of a party. counts: the trial ends when the party is silent for too long.
 func (l *liveness) expect(who string, now time.Time, counts bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.from[who] == nil {
-		l.from[who] = &heard{}
-	}
-	e := l.from[who]
-	e.at, e.late, e.counts = now, 0, counts
+	l.from[who] = &heard{at: now, counts: counts}
 }
 
 // calm(true) allows longer silences, for times in which nobody sends; calm(false) ends that. Silences then count from
@@ -78,53 +69,16 @@ func (l *liveness) shorten(measured time.Duration, now time.Time) {
 	l.calm(true, now)
 }
 
-// count notes the number that this process, the controller, made last: no greater one can be true.
-func (l *liveness) count(number uint64, now time.Time) {
-	l.mu.Lock()
-	l.counted = number
-	l.mu.Unlock()
-	l.noteNumber(controllerName, number, now)
-}
-
-// noteBeat records the numbers in a heartbeat: its sender's, and those of the parties that its sender heard.
-func (l *liveness) noteBeat(who string, b beat, now time.Time) {
-	l.noteNumber(who, b.Number, now)
-	for peer, n := range b.Heard {
-		l.noteNumber(peer, n, now)
-	}
-}
-
-// noteNumber records that a party has heard of a number. Only the controller makes numbers, so a greater one is also
-// a sign of the controller. A number that the controller cannot have reached is dropped: accepting it would hide
-// every later heartbeat.
-func (l *liveness) noteNumber(who string, number uint64, now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	const slack = 512 // numbers counted before this session was opened here
-	most := uint64(now.Sub(l.opened)/beatEvery)*2 + slack
-	if l.counted > 0 {
-		most = l.counted
-	}
-	if number > most {
-		return
-	}
-	for _, w := range []string{who, controllerName} {
-		if e := l.from[w]; e != nil && number > e.number {
-			e.number, e.at, e.late = number, now, 0
-		}
-	}
-}
-
-// queued is how long what comes may have waited on the way: a flood fills the
-// queues, and goes on coming out of them when its sender is gone.
+// queued is how long test packets that come may have waited on the way: a flood fills the queues, and goes on coming
+// out of them when its sender is gone.
 const queued = time.Second
 
-// notePackets records that packets of a flow came from a party.
-func (l *liveness) notePackets(who string, now time.Time) {
+// note records a sign of life that a party gave at some time.
+func (l *liveness) note(who string, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e := l.from[who]; e != nil && now.Add(-queued).After(e.at) {
-		e.at, e.late = now.Add(-queued), 0
+	if e := l.from[who]; e != nil && at.After(e.at) {
+		e.at, e.late = at, 0
 	}
 }
 
@@ -144,26 +98,6 @@ func (l *liveness) tick(now time.Time) (judge bool) {
 	return late < longPause
 }
 
-// highest is the number to pass on.
-func (l *liveness) highest() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.from[controllerName].number
-}
-
-// numbers returns how far each party but the controller has come.
-func (l *liveness) numbers() map[string]uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	out := map[string]uint64{}
-	for w, e := range l.from {
-		if w != controllerName {
-			out[w] = e.number
-		}
-	}
-	return out
-}
-
 // silenceOf returns for how long a party has not been heard, and whether its silence counts.
 func (l *liveness) silenceOf(who string, now time.Time) (since time.Duration, counts bool) {
 	l.mu.Lock()
@@ -172,14 +106,14 @@ func (l *liveness) silenceOf(who string, now time.Time) (since time.Duration, co
 	return now.Sub(e.at) - e.late, e.counts
 }
 
-// silent names a party not heard for too long, the controller first.
+// silent names a party not heard for too long.
 func (l *liveness) silent(now time.Time) (who string, after time.Duration, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for w, e := range l.from {
-		if e.counts && now.Sub(e.at)-e.late >= l.after && (!found || w == controllerName) {
-			who, found = w, true
+		if e.counts && now.Sub(e.at)-e.late >= l.after {
+			return w, l.after, true
 		}
 	}
-	return who, l.after, found
+	return "", l.after, false
 }

@@ -294,12 +294,11 @@ func (r *sessionReport) clamp(flows []model.Flow, t model.Timing) {
 
 // beat is the heartbeat of the controller or of an agent.
 type beat struct {
-	Number  uint64            `json:"number"`            // the highest controller's number known to the sender
-	Heard   map[string]uint64 `json:"heard,omitempty"`   // ... and how far each peer is known to have come
-	Ended   []int             `json:"ended,omitempty"`   // ends whose run is over
-	Alive   []string          `json:"alive,omitempty"`   // peers whose packets came since the last beat
-	Cut     string            `json:"cut,omitempty"`     // why the session was cut short
-	Samples []sample          `json:"samples,omitempty"` // once a second
+	Number  uint64   `json:"number,omitempty"`  // the controller counts its own
+	Ended   []int    `json:"ended,omitempty"`   // ends whose run is over
+	Alive   []string `json:"alive,omitempty"`   // peers whose packets came since the last beat
+	Cut     string   `json:"cut,omitempty"`     // why the session was cut short
+	Samples []sample `json:"samples,omitempty"` // once a second
 	// Counts are what the host's kernel dropped so far, once a second where
 	// the trial's account is to be had at any moment.
 	Counts *model.Observation `json:"counts,omitempty"`

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -46,7 +45,9 @@ func (t *trial) heartbeat() {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
 	for n := uint64(1); ; n++ {
-		t.sendBeat(n)
+		for _, l := range t.c.links {
+			l.post(sessionSubject(l.client+"."+t.name, controllerName), beat{Number: n})
+		}
 		select {
 		case <-tick.C:
 		case <-t.over:
@@ -59,8 +60,8 @@ func (t *trial) heartbeat() {
 		if !t.liveness.tick(now) {
 			continue
 		}
-		id, after, silent := t.liveness.silent(now)
-		if p := t.party(id); silent && p != nil { // the controller itself is never silent: it counts
+		if id, after, silent := t.liveness.silent(now); silent {
+			p := t.party(id)
 			t.cancel(&cutError{why: fmt.Sprintf("%s has not answered for %v", p.name, after), host: id})
 			t.giveUp(p) // after the reason: whoever waits for it returns at once
 		}
@@ -116,27 +117,12 @@ func (t *trial) giveUp(p *party) {
 	p.giveUp()
 }
 
-// sendBeat sends one heartbeat to all agents, with how far each of them has come.
-func (t *trial) sendBeat(n uint64) {
-	t.liveness.count(n, time.Now())
-	b := beat{Number: n, Heard: t.liveness.numbers()}
-	data, err := json.Marshal(b)
-	if err != nil { // numbers always marshal
-		return
-	}
-	for _, l := range t.c.links {
-		l.post(sessionSubject(l.client+"."+t.name, controllerName), data)
-	}
-}
-
 // takeBeat takes the heartbeat of an agent, which also tells whom the agent hears.
 func (t *trial) takeBeat(p *party, b beat) {
 	now := time.Now()
-	t.liveness.noteBeat(p.info.ID, b, now)
+	t.liveness.note(p.info.ID, now)
 	for _, peer := range b.Alive {
-		if peer != controllerName { // only the controller itself shows that
-			t.liveness.notePackets(peer, now)
-		}
+		t.liveness.note(peer, now.Add(-queued))
 	}
 	for _, s := range b.Samples {
 		if t.takeSample(p, s) {

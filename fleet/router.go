@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -102,9 +101,7 @@ func (r *farRouter) beat(life context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
 	for n := uint64(1); ; n++ {
-		if data, err := json.Marshal(beat{Number: n}); err == nil { // a number always marshals
-			r.agent.link.post(sessionSubject(r.about.Session, controllerName), data)
-		}
+		r.agent.link.post(sessionSubject(r.about.Session, controllerName), beat{Number: n})
 		select {
 		case <-life.Done():
 			return

@@ -47,6 +47,7 @@ type session struct {
 	ends      map[int]*sessionEnd // all that were ordered; never changes
 	watches   []engine.Part       // of the host
 	router    Router              // of a watcher; nil without
+	number    uint64              // the controller's highest that is known here
 	step      int                 // the last of engine.Steps that was ordered; -1 before
 	measured  time.Time           // when the measured part begins; zero before the gate
 	closed    bool
@@ -67,12 +68,12 @@ func openSession(a *Agent, p makeOrder) (*session, error) {
 		window = s.first.Timing.Patience()
 	}
 	s.liveness = newLiveness(time.Now(), window)
+	s.liveness.expect(controllerName, time.Now(), true)
 	if !s.watcher {
 		s.liveness.calm(true, time.Now())
 		context.AfterFunc(s.sending, func() { s.liveness.calm(s.why() == "", time.Now()) })
 	}
 	for _, e := range p.Ends {
-		s.liveness.expect(e.Peer, time.Now(), false)
 		s.ends[e.End] = &sessionEnd{order: e, part: engine.New(a.cfg.Engines[e.Engine], a.cfg.Host, s.tapped(e.Order))}
 	}
 	if err := s.listen(); err != nil {

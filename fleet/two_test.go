@@ -2,12 +2,9 @@ package fleet
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats.go"
 
 	"pelt/model"
 )
@@ -150,40 +147,5 @@ func TestNearVouches(t *testing.T) {
 			}
 			nothingOpen(t, w)
 		})
-	}
-}
-
-// TestNumbersMadeUp: an agent that counts by itself is not heard with it, nor passed on.
-func TestNumbersMadeUp(t *testing.T) {
-	t.Parallel()
-	w := newWire()
-	c := two(t, farHost(w, "one"), farHost(w, "two"))
-	tr, err := c.place(upTrial("one", "two", time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr.cancel = func(error) {}
-	passed := make(chan string, 9)
-	if _, err := c.links[0].subscribe(sessionSubject(c.links[0].client+"."+tr.name, ">"),
-		func(m *nats.Msg) { passed <- string(m.Data) }); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.links[0].nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	tr.liveness.expect("one", time.Now(), false)
-	tr.liveness.expect("two", time.Now(), false)
-	tr.sendBeat(1)
-	for _, b := range []beat{{Number: 500, Heard: map[string]uint64{controllerName: 400, "one": 300}}, {Number: 1}} {
-		tr.takeBeat(tr.party("two"), b)
-	}
-	tr.sendBeat(2)
-	for _, want := range []string{`{"number":1,"heard":{"one":0,"two":0}}`, `{"number":2,"heard":{"one":0,"two":1}}`} {
-		if got := <-passed; got != want {
-			t.Errorf("the controller says %s, want %s", got, want)
-		}
-	}
-	if n := tr.liveness.highest(); n != 2 || fmt.Sprint(tr.liveness.numbers()) != "map[one:0 two:1]" {
-		t.Errorf("the controller is at %d, agents at %v; want 2, and two at 1", n, tr.liveness.numbers())
 	}
 }
