@@ -198,7 +198,7 @@ func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error, sa
 	case isErrno(err, syscall.ECONNREFUSED, 10061) && !said.From.IsValid():
 		return words.Errorf("%v: connection refused: is `%s` running there, on that port?", addr, l.program())
 	}
-	if why := noWay(ctx, addr, l.from, said); why != "" {
+	if why := noWay(addr, l.from.IsValid() || addr.Addr().Zone() != "", said, err); why != "" {
 		return words.Errorf("%v: %s", addr, why)
 	}
 	switch {

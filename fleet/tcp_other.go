@@ -2,7 +2,14 @@
 
 package fleet
 
-import "net"
+import (
+	"net"
+	"syscall"
+)
 
 // quietTCP does nothing where the system has no such option.
 func quietTCP(net.Conn) {}
+
+func lost(net.Conn) bool { return false }
+
+func smallSegments(string, string, syscall.RawConn) error { return nil }

@@ -2,11 +2,45 @@ package fleet
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
+	"runtime"
 	"slices"
+	"syscall"
 
 	"pelt/internal/icmp"
+	"pelt/model"
+	"pelt/observe/counters"
 )
+
+// noWay says in one line why packets of this host do not reach an address, by the ICMP error that came, or else by the
+// route that the system chooses; "" if these tell nothing. err is what became of the connection, chosen that the user
+// chose its interface or address.
+func noWay(to netip.AddrPort, chosen bool, said icmp.Error, err error) string {
+	if said.From.IsValid() && !isOwn(said.From) {
+		return refusal(said, to)
+	}
+	var route model.Route
+	if !chosen { // another route may be that one's
+		route = counters.RouteTo(func(look func() error) error { return look() }, to.Addr())
+	}
+	switch {
+	case route.Refuses():
+		return fmt.Sprintf("a route of this host refuses that address: see `ip route get %v`", to.Addr())
+	case isErrno(err, syscall.ENETUNREACH, 0) && runtime.GOOS == "linux":
+		return noRoute()
+	case route.NoCarrier:
+		return fmt.Sprintf("%s of this host has no link: check its cable, and the device at the other end",
+			route.Interface)
+	case route.NoAnswer:
+		return fmt.Sprintf("the next host on %s does not answer: it is down, or has another address "+
+			"(`ip route get %v` shows which it is)", route.Interface, to.Addr())
+	case said.From.IsValid() && !isOwn(to.Addr()):
+		return fmt.Sprintf("this host's own firewall refuses the connection (%s): let TCP port %d out", said.What,
+			to.Port())
+	}
+	return ""
+}
 
 // refusal says what an ICMP error of another host means for a connection.
 func refusal(e icmp.Error, to netip.AddrPort) string {
@@ -23,6 +57,17 @@ func refusal(e icmp.Error, to netip.AddrPort) string {
 	}
 	return fmt.Sprintf("a firewall or router at %v refuses the connection (%s): let TCP port %d through there",
 		e.From, e.What, to.Port())
+}
+
+// noRoute says what this host lacks to have a route.
+func noRoute() string {
+	all, _ := net.Interfaces()
+	for _, i := range all {
+		if has, _ := i.Addrs(); i.Flags&(net.FlagUp|net.FlagLoopback) == 0 && len(has) > 0 {
+			return fmt.Sprintf("this host has no route there, and its interface %s is down: ip link set %[1]s up", i.Name)
+		}
+	}
+	return "this host has no route there: add one, or a default route (ip route add default via GATEWAY)"
 }
 
 // isOwn reports whether this host has an address.

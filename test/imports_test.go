@@ -57,7 +57,7 @@ var layers = map[string][]string{
 	"lab/routerlog":        {},
 	"lab/userlink":         {"lab/impair"},
 	"lab/impair":           {"unit"},
-	"fleet":                {"engine", "internal/cpace", "internal/icmp", "model", "unit", "words"},
+	"fleet":                {"engine", "internal/cpace", "internal/icmp", "model", "observe/counters", "unit", "words"},
 	"store":                {"model", "unit", "internal/outfile", "words"},
 	"internal/awake":       {},
 	"internal/cpace":       {},
