@@ -313,7 +313,7 @@ func TestLiveness(t *testing.T) {
 		var agents [3]*session
 		for i := range agents {
 			agents[i] = &session{liveness: newLiveness(now, 0)}
-			agents[i].liveness.expect(controllerName, now, true)
+			agents[i].liveness.expect(controllerName, now)
 		}
 		number := uint64(0)
 		agent := func(label string) *session { return agents[rapid.IntRange(0, 2).Draw(t, label)] }
@@ -349,7 +349,7 @@ func TestLiveness(t *testing.T) {
 func TestNumberMadeUp(t *testing.T) {
 	now := time.Now()
 	s := &session{liveness: newLiveness(now, 0)}
-	s.liveness.expect(controllerName, now, true)
+	s.liveness.expect(controllerName, now)
 	s.hearNumber(1<<60, now)
 	s.hear(beat{Number: 3}, now.Add(time.Second))
 	if _, _, silent := s.liveness.silent(now.Add(silentAfter)); silent {
@@ -360,7 +360,7 @@ func TestNumberMadeUp(t *testing.T) {
 func TestFlowIsSignOfLifeForLess(t *testing.T) {
 	now := time.Now()
 	h := newLiveness(now, 0)
-	h.expect("far", now, true)
+	h.expect("far", now)
 	h.note("far", now.Add(beatEvery-queued)) // may not shorten what a beat gave
 	if _, _, silent := h.silent(now.Add(silentAfter - 1)); silent {
 		t.Error("silent too early")
@@ -378,7 +378,7 @@ func TestFlowIsSignOfLifeForLess(t *testing.T) {
 func TestCalm(t *testing.T) {
 	now := time.Now()
 	h := newLiveness(now, 0)
-	h.expect("far", now, true)
+	h.expect("far", now)
 	h.calm(true, now)
 	if _, _, silent := h.silent(now.Add(calmAfter - 1)); silent {
 		t.Error("silent too early while nothing is sent")
@@ -403,6 +403,7 @@ func TestCalmOnceSendersEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tr.liveness.allow(0) // as once it runs
 	tr.liveness.calm(false, time.Now())
 	tr.takeBeat(tr.party("near"), beat{Ended: []int{0}})
 	if tr.liveness.after != calmAfter {
@@ -448,7 +449,7 @@ func TestForgiven(t *testing.T) {
 	} {
 		begun := time.Now()
 		h, now := newLiveness(begun, 0), begun
-		h.expect("far", begun, true)
+		h.expect("far", begun)
 		for i := 0; ; i++ {
 			now = now.Add(c.gaps[i%len(c.gaps)])
 			h.tick(now)

@@ -27,20 +27,33 @@ type liveness struct {
 }
 
 type heard struct {
-	at     time.Time
-	late   time.Duration // that this process itself was held up since
-	counts bool          // its silence does
+	at   time.Time
+	late time.Duration // that this process itself was held up since
 }
 
 func newLiveness(now time.Time, window time.Duration) *liveness {
 	return &liveness{window: window, after: max(silentAfter, window), ticked: now, from: map[string]*heard{}}
 }
 
-// expect begins to wait for signs of life of a party. counts: the trial ends when the party is silent for too long.
-func (l *liveness) expect(who string, now time.Time, counts bool) {
+// expect begins to wait for signs of life of a party.
+func (l *liveness) expect(who string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.from[who] = &heard{at: now, counts: counts}
+	l.from[who] = &heard{at: now}
+}
+
+// forget ends that: the party may be silent.
+func (l *liveness) forget(who string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.from, who)
+}
+
+// allow sets the reconnect window, which counts from the next calm on.
+func (l *liveness) allow(window time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.window = window
 }
 
 // calm(true) allows longer silences, for times in which nobody sends; calm(false) ends that. Silences then count from
@@ -63,9 +76,7 @@ func (l *liveness) calm(on bool, now time.Time) {
 // shorten lowers the reconnect window to a tenth of the measured time when the senders' time is over: a test of 10 s
 // should not wait a minute for its account.
 func (l *liveness) shorten(measured time.Duration, now time.Time) {
-	l.mu.Lock()
-	l.window = min(l.window, measured/10)
-	l.mu.Unlock()
+	l.allow(min(l.window, measured/10))
 	l.calm(true, now)
 }
 
@@ -98,20 +109,12 @@ func (l *liveness) tick(now time.Time) (judge bool) {
 	return late < longPause
 }
 
-// silenceOf returns for how long a party has not been heard, and whether its silence counts.
-func (l *liveness) silenceOf(who string, now time.Time) (since time.Duration, counts bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := l.from[who]
-	return now.Sub(e.at) - e.late, e.counts
-}
-
 // silent names a party not heard for too long.
 func (l *liveness) silent(now time.Time) (who string, after time.Duration, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for w, e := range l.from {
-		if e.counts && now.Sub(e.at)-e.late >= l.after {
+		if now.Sub(e.at)-e.late >= l.after {
 			return w, l.after, true
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"pelt/engine"
@@ -14,7 +13,7 @@ import (
 func (t *trial) open() {
 	t.liveness.calm(true, time.Now())
 	for _, p := range t.parties {
-		t.liveness.expect(p.info.ID, time.Now(), false)
+		t.liveness.expect(p.info.ID, time.Now())
 	}
 	t.c.lead(t, true)
 	t.beating.Go(t.heartbeat)
@@ -56,7 +55,6 @@ func (t *trial) heartbeat() {
 		now := time.Now()
 		t.findLost(now)
 		t.findGaps(now)
-		t.findLeavers(now)
 		if !t.liveness.tick(now) {
 			continue
 		}
@@ -65,35 +63,6 @@ func (t *trial) heartbeat() {
 			t.cancel(&cutError{why: fmt.Sprintf("%s has not answered for %v", p.name, after), host: id})
 			t.giveUp(p) // after the reason: whoever waits for it returns at once
 		}
-	}
-}
-
-// findLeavers cuts a trial that has not begun when a silent agent is on its hub no more, or knows nothing of the trial:
-// the answers to its orders will not come. One that works on an order may be silent for long, so it is asked.
-func (t *trial) findLeavers(now time.Time) {
-	begun := t.hasBegun()
-	for _, p := range t.present() {
-		quiet, prepared := t.liveness.silenceOf(p.info.ID, now)
-		if begun || quiet < silentAfter || now.Sub(p.asked) < silentAfter {
-			continue
-		}
-		p.asked = now
-		go func() {
-			ctx, cancel := context.WithTimeout(p.present, silentAfter)
-			defer cancel()
-			_, err := give[none](ctx, p.member, verbAccount, accountOrder{sessionOrder: p.about()})
-			why := ""
-			switch {
-			case errors.Is(err, errNobody):
-				why = " left the hub before the test began"
-			case prepared && err != nil && strings.HasSuffix(err.Error(), errNoSession.Error()):
-				why = " takes no more part in the test: pelt was started again there, or did not hear this host"
-			default:
-				return
-			}
-			t.cancel(&cutError{why: p.name + why, host: p.info.ID})
-			t.giveUp(p)
-		}()
 	}
 }
 
@@ -113,7 +82,7 @@ func (t *trial) findLost(now time.Time) {
 
 // giveUp gives an agent up: nobody waits for it any more, and its silence does not count.
 func (t *trial) giveUp(p *party) {
-	t.liveness.expect(p.info.ID, time.Now(), false)
+	t.liveness.forget(p.info.ID)
 	p.giveUp()
 }
 

@@ -68,7 +68,7 @@ func openSession(a *Agent, p makeOrder) (*session, error) {
 		window = s.first.Timing.Patience()
 	}
 	s.liveness = newLiveness(time.Now(), window)
-	s.liveness.expect(controllerName, time.Now(), true)
+	s.liveness.expect(controllerName, time.Now())
 	if !s.watcher {
 		s.liveness.calm(true, time.Now())
 		context.AfterFunc(s.sending, func() { s.liveness.calm(s.why() == "", time.Now()) })

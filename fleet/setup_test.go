@@ -22,7 +22,7 @@ func TestHostDiesInSetUp(t *testing.T) {
 		began := time.Now()
 		_, err := c.RunTrial(t.Context(), trial, nil)
 		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), want) ||
-			took > 5*time.Second+8*late() {
+			took > makeTimeout+2*time.Second+8*late() {
 			t.Errorf("after %v: %v, want %s", took, err, want)
 		}
 		if of := (&HostError{}); errors.As(err, &of) && of.Host != to {
@@ -39,30 +39,20 @@ func TestHostDiesInSetUp(t *testing.T) {
 		path = newCable(t, s.addr)
 		dies(t, dial(t, path.addr, agentOn(w, "near")), "near", "far", "lost")
 	})
-	for verb, c := range map[string]struct {
-		name, want string
-		dies       func(a *Agent)
-	}{
-		verbMake: {"of a fleet", "b left the hub before the test began", func(a *Agent) { go a.link.close() }},
-		verbDo: {"of a fleet, and comes back", "b takes no more part in the test", func(a *Agent) {
-			_ = each(a.list(), func(s *session) error { return s.close("") })
-		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			w, hub := newWire(), openHub(t)
-			joinAs(t, hub, agentOn(w, "a"))
-			joinWith(t, hub, agentOn(w, "b"), func(b *Agent, m *nats.Msg, given string) {
-				if given == verb {
-					c.dies(b)
-					return
-				}
-				_ = m.Respond(b.answer(t.Context(), given, m.Data))
-			})
-			dies(t, commander(t, hub, "a", "b"), "a", "b", c.want)
-			nothingOpen(t, w)
+	t.Run("of a fleet", func(t *testing.T) {
+		t.Parallel()
+		w, hub := newWire(), openHub(t)
+		joinAs(t, hub, agentOn(w, "a"))
+		joinWith(t, hub, agentOn(w, "b"), func(b *Agent, m *nats.Msg, verb string) {
+			if verb == verbDo {
+				_ = each(b.list(), func(s *session) error { return s.close("") })
+				return
+			}
+			_ = m.Respond(b.answer(t.Context(), verb, m.Data))
 		})
-	}
+		dies(t, commander(t, hub, "a", "b"), "a", "b", "b has not answered for 15s")
+		nothingOpen(t, w)
+	})
 }
 
 // joinWith joins an agent to a hub of many hosts that obeys as the test says.

@@ -121,9 +121,6 @@ func (t *trial) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range t.parties {
-		t.liveness.expect(p.info.ID, time.Now(), true)
-	}
 	calls := func(e trialEnd) bool { return !e.Order.Listen }
 	_, err = t.do(ctx, engine.Open, t.having(calls), func(p *party) doOrder {
 		o := doOrder{Ends: map[int]endKnown{}}
@@ -269,6 +266,7 @@ func (t *trial) gate(ctx context.Context) error {
 	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.liveness.allow(t.order.Timing.Patience())
 	if t.begun = begun; len(t.sending) > 0 { // the senders may have ended by now
 		t.liveness.calm(false, time.Now())
 	}

@@ -33,7 +33,6 @@ type party struct {
 	present context.Context    // ends when the trial gives the agent up
 	giveUp  context.CancelFunc // ends it
 	took    atomic.Int64       // ns that the last order to all took
-	asked   time.Time          // when its hub was asked last whether it is there; the heartbeat's
 }
 
 // about opens an order about the trial.
@@ -169,7 +168,7 @@ func (c *Controller) place(order Trial) (*trial, error) {
 	if len(order.Flows) == 0 {
 		return nil, errors.New("a trial needs at least one flow")
 	}
-	t := &trial{c: c, order: order, name: randomHex(), liveness: newLiveness(time.Now(), order.Timing.Patience()),
+	t := &trial{c: c, order: order, name: randomHex(), liveness: newLiveness(time.Now(), makeTimeout),
 		room: trialBytes, over: make(chan struct{}), samples: make(chan Progress, maxSamples),
 		sending: map[int]bool{}, sent: make(chan struct{}), breakers: map[int]*breaker{}, silent: map[*link]time.Time{}}
 	var tag [2]byte

@@ -203,7 +203,6 @@ func TestTakeBeat(t *testing.T) {
 		t.Fatal(err)
 	}
 	far := tr.party("far")
-	tr.liveness.expect("far", time.Now(), true)
 	tr.takeBeat(far, beat{AtS: 1, Cores: map[int]float64{-1: 1, 0: -1, 1: 7, 255: 0.5, 256: 0.5},
 		Samples: []sample{{End: 1, Packets: 5, AtS: 1}, {End: 0, AtS: 1}, {End: 9, AtS: 1}, {End: 1, AtS: 100}}})
 	tr.takeBeat(far, beat{AtS: 100, Cores: map[int]float64{0: 1}})
