@@ -175,8 +175,7 @@ func (a *Agent) respond(m *nats.Msg, client, verb string, data []byte) {
 	}
 	go func() {
 		defer a.done(client, host)
-		ctx := context.WithValue(context.Background(), asker{}, client)
-		_ = m.Respond(a.answer(ctx, verb, data)) // else the controller is gone
+		_ = m.Respond(a.answer(context.Background(), client, verb, data)) // else the controller is gone
 	}()
 }
 
@@ -213,11 +212,6 @@ func (a *Agent) done(client, host string) {
 		}
 	}
 	<-a.busy
-}
-
-// answer obeys one order and returns the encoded reply, whatever the order holds.
-func (a *Agent) answer(ctx context.Context, verb string, data []byte) []byte {
-	return encodeReply(a.obey(ctx, verb, data))
 }
 
 // find returns the session that an order is for; nil if there is none, or if it is being closed.
@@ -269,7 +263,7 @@ func (a *Agent) admit(p makeOrder) (*session, error) {
 func (a *Agent) taken(session string) bool {
 	client, _, _ := strings.Cut(session, ".")
 	for id := range a.sessions {
-		if !strings.HasPrefix(id, client) {
+		if !isOf(client, id) {
 			return true
 		}
 	}

@@ -19,7 +19,10 @@ import (
 	"pelt/unit"
 )
 
-const aSession = "0123456789abcdef0123456789abcdef.0123456789abcdef0123456789abcdef"
+const (
+	aClient  = "0123456789abcdef0123456789abcdef"
+	aSession = aClient + "." + aClient
+)
 
 // goodOrder is a prepare order of one listening receiver.
 func goodOrder() makeOrder {
@@ -187,7 +190,7 @@ func TestOrdersOutOfTurn(t *testing.T) {
 		{verbRelease, session + "}", ""},
 		{verbRelease, session + "}", "no such session here (any more)"},
 	} {
-		_, err := open(a.answer(t.Context(), c.verb, []byte(c.data)))
+		_, err := open(a.answer(t.Context(), aClient, c.verb, []byte(c.data)))
 		if got := fmt.Sprint(err); got != c.want && !(err == nil && c.want == "") {
 			t.Errorf("%s %s:\ngot  %v\nwant %s", c.verb, c.data, err, c.want)
 		}
@@ -267,7 +270,7 @@ func FuzzOrders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, verb string, data []byte) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		r, err := decode[reply](a.answer(ctx, verb, data))
+		r, err := decode[reply](a.answer(ctx, aClient, verb, data))
 		if err != nil || (r.Fault == "") == (r.Body == nil) {
 			t.Errorf("%s %q: reply %+v, %v", verb, data, r, err)
 		}

@@ -307,7 +307,7 @@ func TestFleetHeardLate(t *testing.T) {
 	var asked atomic.Int64
 	if _, err := b.link.subscribe(helloSubject, func(m *nats.Msg) {
 		if asked.Add(1) > 1 {
-			_ = m.Respond(b.answer(t.Context(), verbHello, []byte(m.Reply)))
+			_ = m.Respond(b.answer(t.Context(), "", verbHello, []byte(m.Reply)))
 		}
 	}); err != nil {
 		t.Fatal(err)

@@ -163,7 +163,12 @@ func orderOf(t *testing.T, a *Agent, verb string, q any) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = open(a.answer(t.Context(), verb, data))
+	var about sessionOrder
+	if err := json.Unmarshal(data, &about); err != nil {
+		t.Fatal(err)
+	}
+	client, _, _ := strings.Cut(about.Session, ".")
+	_, err = open(a.answer(t.Context(), client, verb, data))
 	return err
 }
 
@@ -244,7 +249,7 @@ func TestHelloTellsLimits(t *testing.T) {
 	t.Parallel()
 	for client, want := range map[string]float64{home: 0, away: 100e6, "": 100e6} {
 		a := servedAgent(t, newWire(), client)
-		got, err := a.hello(t.Context(), []byte(inboxPrefix+"0123.4"))
+		got, err := a.hello(t.Context(), "", []byte(inboxPrefix+"0123.4"))
 		if info, ok := got.(AgentInfo); err != nil || !ok || info.Limits.MaxRateBPS != want ||
 			info.Limits.MaxTimeSeconds != 3600 ||
 			info.Limits.Trials() != a.cfg.Limits.Trials() { // as its owner is told

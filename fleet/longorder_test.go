@@ -65,7 +65,7 @@ func TestOrdersHoldTraces(t *testing.T) {
 			if len(data) > maxPayload-4096 {
 				t.Errorf("%d B fit no message with its headers", len(data))
 			}
-			if _, err := open(a.answer(t.Context(), verbMake, data)); err != nil {
+			if _, err := open(a.answer(t.Context(), aClient, verbMake, data)); err != nil {
 				t.Error(err)
 			}
 		})

@@ -22,7 +22,7 @@ const (
 
 // orders is every verb. An order that is given again, because its connection broke before
 // the answer came, is safe, or is refused.
-var orders = map[string]func(a *Agent, ctx context.Context, data []byte) (any, error){
+var orders = map[string]func(a *Agent, ctx context.Context, client string, data []byte) (any, error){
 	verbHello:   (*Agent).hello,
 	verbMake:    (*Agent).make,
 	verbDo:      bySession(model.MaxDrain+openTimeout, (*session).do), // which bounds each step
@@ -53,26 +53,19 @@ func read[Q interface{ check() error }](a *Agent, data []byte) (Q, error) {
 	return q, err
 }
 
-// asker is the key of a context: the client that an order came from.
-type asker struct{}
-
-// asksAbout reports whether a session is one of the client that an order came from.
-func asksAbout(ctx context.Context, session string) bool {
-	of, _, _ := strings.Cut(session, ".")
-	client, known := ctx.Value(asker{}).(string)
-	return !known || client == of
-}
+// isOf reports whether a session is one of a client.
+func isOf(client, session string) bool { return strings.HasPrefix(session, client+".") }
 
 // bySession has a session obey an order within some time.
 func bySession[Q ofSession, A any](within time.Duration, obey func(*session, context.Context, Q) (A, error),
-) func(*Agent, context.Context, []byte) (any, error) {
-	return func(a *Agent, ctx context.Context, data []byte) (any, error) {
+) func(*Agent, context.Context, string, []byte) (any, error) {
+	return func(a *Agent, ctx context.Context, client string, data []byte) (any, error) {
 		q, err := read[Q](a, data)
 		if err != nil {
 			return nil, err
 		}
 		s := a.find(q.name())
-		if s == nil || !asksAbout(ctx, q.name()) {
+		if s == nil || !isOf(client, q.name()) {
 			return nil, errNoSession
 		}
 		ctx, cancel := context.WithTimeout(ctx, within)
@@ -82,26 +75,26 @@ func bySession[Q ofSession, A any](within time.Duration, obey func(*session, con
 	}
 }
 
-// obey works on one order.
-func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error) {
+// answer obeys one order of a client and returns the encoded reply, whatever the order holds.
+func (a *Agent) answer(ctx context.Context, client, verb string, data []byte) []byte {
 	obey, known := orders[verb]
 	if !known {
-		return nil, fmt.Errorf("unknown verb %q", model.Clip(verb))
+		return encodeReply(nil, fmt.Errorf("unknown verb %q", model.Clip(verb)))
 	}
-	return obey(a, ctx, data)
+	return encodeReply(obey(a, ctx, client, data))
 }
 
 var errOnlyWatches = refuse("this pelt serve only observes (--observe-only): it sends and receives nothing")
 
 // hello introduces the agent, to a controller of any version, whose inbox tells who it is.
-func (a *Agent) hello(_ context.Context, inbox []byte) (any, error) {
+func (a *Agent) hello(_ context.Context, _ string, inbox []byte) (any, error) {
 	return a.info(a.client(strings.TrimPrefix(string(inbox), inboxPrefix))), nil
 }
 
 // make opens a session and makes its parts.
-func (a *Agent) make(ctx context.Context, data []byte) (any, error) {
+func (a *Agent) make(ctx context.Context, client string, data []byte) (any, error) {
 	p, err := read[makeOrder](a, data)
-	if err == nil && !asksAbout(ctx, p.Session) {
+	if err == nil && !isOf(client, p.Session) {
 		err = errNoSession
 	}
 	if err == nil {

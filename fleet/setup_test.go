@@ -43,12 +43,12 @@ func TestHostDiesInSetUp(t *testing.T) {
 		t.Parallel()
 		w, hub := newWire(), openHub(t)
 		joinAs(t, hub, agentOn(w, "a"))
-		joinWith(t, hub, agentOn(w, "b"), func(b *Agent, m *nats.Msg, verb string) {
+		joinWith(t, hub, agentOn(w, "b"), func(b *Agent, m *nats.Msg, client, verb string) {
 			if verb == verbDo {
 				_ = each(b.list(), func(s *session) error { return s.close("") })
 				return
 			}
-			_ = m.Respond(b.answer(t.Context(), verb, m.Data))
+			_ = m.Respond(b.answer(t.Context(), client, verb, m.Data))
 		})
 		dies(t, commander(t, hub, "a", "b"), "a", "b", "b has not answered for 15s")
 		nothingOpen(t, w)
@@ -56,7 +56,7 @@ func TestHostDiesInSetUp(t *testing.T) {
 }
 
 // joinWith joins an agent to a hub of many hosts that obeys as the test says.
-func joinWith(t *testing.T, hub HubAddress, cfg AgentConfig, obey func(b *Agent, m *nats.Msg, verb string)) {
+func joinWith(t *testing.T, hub HubAddress, cfg AgentConfig, obey func(b *Agent, m *nats.Msg, client, verb string)) {
 	t.Helper()
 	b, err := newAgent(cfg)
 	if err != nil {
@@ -68,9 +68,10 @@ func joinWith(t *testing.T, hub HubAddress, cfg AgentConfig, obey func(b *Agent,
 	t.Cleanup(b.link.close)
 	b.alone = true
 	for subject, f := range map[string]func(*nats.Msg){
-		helloSubject: func(m *nats.Msg) { _ = m.Respond(b.answer(t.Context(), verbHello, []byte(m.Reply))) },
+		helloSubject: func(m *nats.Msg) { _ = m.Respond(b.answer(t.Context(), "", verbHello, []byte(m.Reply))) },
 		orderSubject(cfg.ID, "*", "*"): func(m *nats.Msg) {
-			obey(b, m, strings.Split(m.Subject, ".")[3])
+			token := strings.Split(m.Subject, ".")
+			obey(b, m, token[4], token[3])
 		},
 	} {
 		if _, err := b.link.subscribe(subject, f); err != nil {
@@ -85,8 +86,8 @@ func TestInterruptedAtTheGate(t *testing.T) {
 	w, hub := newWire(), openHub(t)
 	joinAs(t, hub, agentOn(w, "a"))
 	ctx, interrupt := context.WithCancel(t.Context())
-	joinWith(t, hub, agentOn(w, "b"), func(b *Agent, m *nats.Msg, verb string) {
-		answer := b.answer(t.Context(), verb, m.Data)
+	joinWith(t, hub, agentOn(w, "b"), func(b *Agent, m *nats.Msg, client, verb string) {
+		answer := b.answer(t.Context(), client, verb, m.Data)
 		if o, err := decode[doOrder](m.Data); verb == verbDo && err == nil && o.Step == engine.Go {
 			for w.delivered() == 0 {
 				time.Sleep(time.Millisecond)

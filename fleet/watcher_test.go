@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -236,12 +235,8 @@ func TestObserverIsNoEnd(t *testing.T) {
 	t.Parallel()
 	d := &fakeRouter{}
 	h, a := observingHub(t, d)
-	ends, err := json.Marshal(goodOrder())
-	if err != nil {
-		t.Fatal(err)
-	}
 	var refusal *engine.Refusal
-	if _, err := a.obey(t.Context(), verbMake, ends); !errors.As(err, &refusal) ||
+	if err := orderOf(t, a, verbMake, goodOrder()); !errors.As(err, &refusal) ||
 		!strings.Contains(err.Error(), "only observes") {
 		t.Errorf("ends: %v, want a refusal", err)
 	}
@@ -270,14 +265,7 @@ func TestObserverOrders(t *testing.T) {
 	t.Parallel()
 	d := &fakeRouter{}
 	_, a := observingHub(t, d)
-	obey := func(verb string, q any) error {
-		data, err := json.Marshal(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = a.obey(t.Context(), verb, data)
-		return err
-	}
+	obey := func(verb string, q any) error { return orderOf(t, a, verb, q) }
 	about := func(n int) sessionOrder { return sessionOrder{aSession[:len(aSession)-1] + fmt.Sprint(n)} }
 	for n := range maxWatchers {
 		if err := obey(verbMake, makeOrder{sessionOrder: about(n)}); err != nil {
@@ -350,11 +338,7 @@ func TestObserverLease(t *testing.T) {
 	t.Parallel()
 	d := &fakeRouter{}
 	_, a := observingHub(t, d)
-	data, err := json.Marshal(makeOrder{sessionOrder: sessionOrder{aSession}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.obey(t.Context(), verbMake, data); err != nil {
+	if err := orderOf(t, a, verbMake, makeOrder{sessionOrder: sessionOrder{aSession}}); err != nil {
 		t.Fatal(err)
 	}
 	l := a.find(aSession).liveness
