@@ -183,8 +183,7 @@ func TestOrdersOutOfTurn(t *testing.T) {
 		{verbAccount, session + `}`, `account: there is none of ""`},
 		{verbAccount, session + `,"of":"router"}`, "no router is watched in this session"},
 		{verbAccount, session + `,"of":"record"}`, "record: nothing is recorded in this session"},
-		{verbAccount, session + `,"of":"trial","part":3}`, "report: no part 3"},
-		{verbAccount, session + `,"of":"trial","part":-1}`, "report: no part -1"},
+		{verbAccount, session + `,"of":"trial","from":3}`, "report: it has no byte 3"},
 		{verbAccount, session + `,"of":"trial"}`, ""},
 		{"dance", session + "}", `unknown verb "dance"`},
 		{verbRelease, session + "}", ""},
@@ -257,7 +256,7 @@ func FuzzOrders(f *testing.F) {
 	}
 	for _, verb := range append(slices.Sorted(maps.Keys(orders)), "", ">") {
 		for _, data := range []string{string(good), "", "null", "[]", "{}", `{"session":1e999}`,
-			`{"session":"` + aSession + `","part":1e40}`,
+			`{"session":"` + aSession + `","from":1e40}`,
 			`{"session":"` + aSession + `","unknown":true}`, `{"session":"` + aSession +
 				`"}{}`, `{"protocol":1,"version":"x"}`,
 			strings.Repeat(`{"a":`, 20000), strings.Replace(string(good), `"payload_bytes":64`,

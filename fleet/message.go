@@ -251,21 +251,19 @@ const (
 	ofRecord = "record" // blocks of the record
 )
 
-// accountOrder asks for one part of an account. Final ends whatever still runs; a router is asked what it is after the
-// last trial then, and the receivers of a record have ended.
+// accountOrder asks for a part of an account. That of a trial ends whatever still runs. Final: a router is asked what it
+// is after the last trial, and the receivers of a record have ended.
 type accountOrder struct {
 	sessionOrder
 	Of    string `json:"of"`
 	Final bool   `json:"final,omitempty"`
-	Part  int    `json:"part,omitempty"`
-	From  uint64 `json:"from,omitempty"` // of a record: the byte before which all was received
+	From  uint64 `json:"from,omitempty"` // the byte before which all was received; 0 makes the account
 }
 
-// partAnswer is one part of a JSON object that may be too long for one message, or whole blocks of a record.
-type partAnswer struct {
-	Parts int    `json:"parts,omitempty"`
-	Data  []byte `json:"data,omitempty"`
-	Done  bool   `json:"done,omitempty"` // of a record: no more will come
+// accountAnswer is a part of a JSON object that may be too long for one message, or whole blocks of a record.
+type accountAnswer struct {
+	Data []byte `json:"data,omitempty"`
+	Done bool   `json:"done,omitempty"` // no more will come
 }
 
 // sessionReport is what an agent has to say of a session; ends that have not

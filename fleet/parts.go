@@ -16,52 +16,53 @@ import (
 // Bounds of a report, which travels in parts.
 const (
 	partBytes   = 512 << 10 // in base64 they fit a message
-	maxParts    = 128
-	reportBytes = maxParts * partBytes
+	reportBytes = 64 << 20
 	trialBytes  = 8 * reportBytes // all that are fetched at a time: many hosts may be one program's
 )
 
-// part returns one part of an answer; part 0 makes the answer.
-func (s *session) part(n int, tell func() (any, error)) (partAnswer, error) {
-	if n == 0 {
+// part returns the part of an account that begins at a byte; the first one makes the account.
+func (s *session) part(from uint64, tell func() (any, error)) (a accountAnswer, err error) {
+	if from == 0 {
 		s.agent.telling.Lock()
 		defer s.agent.telling.Unlock()
 		told, err := tell()
 		if err != nil {
-			return partAnswer{}, err
+			return a, err
 		}
 		data, err := json.Marshal(told)
 		if err != nil {
-			return partAnswer{}, fmt.Errorf("report: %w", err)
+			return a, fmt.Errorf("report: %w", err)
 		}
 		if len(data) > reportBytes {
-			return partAnswer{}, errors.New("report: larger than 64 MiB")
+			return a, errors.New("report: larger than 64 MiB")
 		}
 		s.mu.Lock()
-		s.parts = slices.Collect(slices.Chunk(data, partBytes))
+		s.told = data
 		s.mu.Unlock()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n < 0 || n >= len(s.parts) {
-		return partAnswer{}, fmt.Errorf("report: no part %d", n)
+	if from >= uint64(len(s.told)) {
+		return a, fmt.Errorf("report: it has no byte %d", from)
 	}
-	return partAnswer{Parts: len(s.parts), Data: s.parts[n]}, nil
+	left := s.told[from:]
+	return accountAnswer{Data: left[:min(len(left), partBytes)], Done: len(left) <= partBytes}, nil
 }
 
-// fetch gets all parts of an answer, while its bytes fit into room. Texts of facts keep their line breaks.
+// fetch gets all parts of an account, while its bytes fit into room. Texts of facts keep their line breaks.
 func fetch[A any](ctx context.Context, m member, order accountOrder, room *atomic.Int64) (A, error) {
 	var zero A
 	var data []byte
-	for parts := 1; order.Part < parts; order.Part++ {
-		a, err := give[partAnswer](ctx, m, verbAccount, order)
+	for done := false; !done; {
+		order.From = uint64(len(data))
+		a, err := give[accountAnswer](ctx, m, verbAccount, order)
 		if err != nil {
 			return zero, err
 		}
-		if parts = a.Parts; parts > maxParts || len(a.Data) > partBytes || room.Add(-int64(len(a.Data))) < 0 {
+		data, done = append(data, a.Data...), a.Done
+		if len(a.Data) == 0 || len(data) > reportBytes || room.Add(-int64(len(a.Data))) < 0 {
 			return zero, fmt.Errorf("%s: %s: too long", m.name, verbAccount)
 		}
-		data = append(data, a.Data...)
 	}
 	told, err := decodeLines[A](data, order.Of == ofRouter)
 	if err != nil {

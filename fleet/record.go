@@ -45,20 +45,20 @@ func (s *session) tapped(o engine.Order) engine.Order {
 }
 
 // fetchRecord answers with what of the record is there.
-func (s *session) fetchRecord(ctx context.Context, o accountOrder) (partAnswer, error) {
+func (s *session) fetchRecord(ctx context.Context, o accountOrder) (accountAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, recordWait)
 	defer cancel()
 	s.mu.Lock()
 	rec := s.recording
 	s.mu.Unlock()
 	if rec == nil {
-		return partAnswer{}, errors.New("record: nothing is recorded in this session")
+		return accountAnswer{}, errors.New("record: nothing is recorded in this session")
 	}
 	if o.Final {
 		rec.Finish()
 	}
 	data, done := rec.Blocks(ctx, o.From, partBytes)
-	return partAnswer{Data: data, Done: done}, nil
+	return accountAnswer{Data: data, Done: done}, nil
 }
 
 // records are fetched side by side.
@@ -133,7 +133,7 @@ func (r *records) fetchFrom(t *trial, p *party) error {
 		default:
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
-		a, err := give[partAnswer](ctx, p.member, verbAccount,
+		a, err := give[accountAnswer](ctx, p.member, verbAccount,
 			accountOrder{sessionOrder: p.about(), Of: ofRecord, Final: final, From: from})
 		cancel()
 		late := final && len(a.Data) == 0 && time.Since(moved) > stalled

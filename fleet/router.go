@@ -235,7 +235,7 @@ func (w *farWatch) fetch() (sessionReport, error) {
 	ctx, cancel := w.router.limit(context.Background(), cutTimeout+momentTimeout)
 	defer cancel()
 	r, err := fetch[sessionReport](ctx, w.router.agent,
-		accountOrder{sessionOrder: w.router.about, Of: ofTrial, Final: true},
+		accountOrder{sessionOrder: w.router.about, Of: ofTrial},
 		roomFor(reportBytes))
 	r.clamp(w.flows, w.order.Timing)
 	return r, err

@@ -53,7 +53,7 @@ type session struct {
 	closed    bool
 	cut       string           // why traffic was stopped; "" if it was not
 	recording engine.Recording // nil if nothing is recorded
-	parts     [][]byte         // of what was asked for last
+	told      []byte           // the account that was asked for last
 }
 
 // openSession starts the heartbeat; the caller holds the agent's lock.
@@ -117,39 +117,37 @@ func (s *session) stopTraffic(why string) {
 	s.sendBeat(nil, nil)
 }
 
-// account answers one part of an account. Part 0 makes it; a final one first ends whatever still runs.
-func (s *session) account(ctx context.Context, o accountOrder) (partAnswer, error) {
+// account answers a part of an account.
+func (s *session) account(ctx context.Context, o accountOrder) (accountAnswer, error) {
 	switch o.Of {
 	case ofRecord:
 		return s.fetchRecord(ctx, o)
 	case ofRouter:
-		return s.part(o.Part, func() (any, error) { return s.facts(ctx, o.Final) })
+		return s.part(o.From, func() (any, error) { return s.facts(ctx, o.Final) })
 	case ofTrial:
-		return s.part(o.Part, func() (any, error) {
-			if o.Final {
-				s.finish(ctx)
-			}
-			return s.tell(o.Final), nil
-		})
+		return s.part(o.From, func() (any, error) { return s.finish(ctx), nil })
 	}
-	return partAnswer{}, fmt.Errorf("account: there is none of %q", model.Clip(o.Of))
+	return accountAnswer{}, fmt.Errorf("account: there is none of %q", model.Clip(o.Of))
 }
 
-// tell makes the account of all parts; what watches the host tells a final one only.
-func (s *session) tell(final bool) *sessionReport {
+// finish ends all that still runs, and makes the account of all parts.
+func (s *session) finish(ctx context.Context) *sessionReport {
+	s.sendingOver()
+	_ = each(s.taking(func(*sessionEnd) bool { return true }), func(e *sessionEnd) error {
+		e.part.Stop()
+		return e.part.Await(ctx) // without its report it is seen to be missing
+	})
 	r := &sessionReport{Ends: map[int]engine.Report{}}
 	for n, e := range s.ends {
 		if a := e.part.Account(); a.End != nil { // why it failed has halted the session
 			r.Ends[n] = *a.End
 		}
 	}
-	if final {
-		for _, p := range s.watchParts() {
-			if a := p.Account(); a.Observed != nil {
-				r.Observed = a.Observed
-			} else if a.Load != nil {
-				r.Load = a.Load
-			}
+	for _, p := range s.watchParts() {
+		if a := p.Account(); a.Observed != nil {
+			r.Observed = a.Observed
+		} else if a.Load != nil {
+			r.Load = a.Load
 		}
 	}
 	r.shrink(reportBytes)
@@ -168,15 +166,6 @@ func (s *session) facts(ctx context.Context, final bool) (any, error) {
 		return r.Finish(ctx), nil
 	}
 	return r.Facts(), nil
-}
-
-// finish ends all that still runs.
-func (s *session) finish(ctx context.Context) {
-	s.sendingOver()
-	_ = each(s.taking(func(*sessionEnd) bool { return true }), func(e *sessionEnd) error {
-		e.part.Stop()
-		return e.part.Await(ctx) // without its report it is seen to be missing
-	})
 }
 
 func (s *session) isClosed() bool {

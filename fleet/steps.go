@@ -377,7 +377,7 @@ func (t *trial) readLast(ctx context.Context, lost bool) error {
 func (t *trial) reports(ctx context.Context, parties []*party) (map[*party]sessionReport, error) {
 	room := roomFor(t.room)
 	return gather(ctx, parties, func(ctx context.Context, p *party) (sessionReport, error) {
-		r, err := fetch[sessionReport](ctx, p.member, accountOrder{sessionOrder: p.about(), Of: ofTrial, Final: true},
+		r, err := fetch[sessionReport](ctx, p.member, accountOrder{sessionOrder: p.about(), Of: ofTrial},
 			room)
 		r.clamp(t.flows(), t.order.Timing)
 		return r, err

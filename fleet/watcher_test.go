@@ -307,8 +307,7 @@ func TestObserverOrders(t *testing.T) {
 		{verbDo, watch(watchedFlow{Flow: "up", Tuples: slices.Repeat(ports, 129)}), "at most 128 streams, not 129"},
 		{verbDo, watch(watchedFlow{Flow: "up", PayloadBytes: -1, Tuples: ports}), "no payload of -1 B"},
 		{verbDo, watch(slices.Repeat([]watchedFlow{{Flow: "f"}}, maxWatched+1)...), "flows: want at most 600, not 601"},
-		{verbAccount, accountOrder{sessionOrder: about(0), Of: ofTrial, Part: 1}, "no part 1"},
-		{verbAccount, accountOrder{sessionOrder: about(0), Of: ofRouter, Part: -1}, "no part -1"},
+		{verbAccount, accountOrder{sessionOrder: about(0), Of: ofTrial, From: 1}, "it has no byte 1"},
 	} {
 		if err := obey(c.verb, c.order); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %+v: %v, want %s", c.verb, c.order, err, c.want)
