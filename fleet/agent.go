@@ -235,11 +235,11 @@ func (a *Agent) admit(p makeOrder) (*session, error) {
 		return nil, errors.New(a.closed)
 	case err != nil:
 		return nil, err
-	case s != nil && p.Watch != nil:
+	case s != nil && p.watches():
 		return s, nil
 	case s != nil:
 		return nil, errors.New("session: it is open already")
-	case p.Watch != nil:
+	case p.watches():
 		return nil, errNoSession
 	case a.alone && a.taken(p.Session):
 		return nil, errTaken

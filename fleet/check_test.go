@@ -63,7 +63,7 @@ func TestPrepareChecks(t *testing.T) {
 		{"session", func(p *makeOrder, _ *engine.Order) { p.Session = "x.y" },
 			"session: want two names of 32 hex digits"},
 		{"wild session", func(p *makeOrder, _ *engine.Order) { p.Session = "*.>" }, "session: want two names"},
-		{"no ends", func(p *makeOrder, _ *engine.Order) { p.Ends = nil }, "ends: want at least one"},
+		{"no ends", func(p *makeOrder, _ *engine.Order) { p.Ends, p.Trial = nil, 0 }, "ends: want at least one"},
 		{"many ends", func(p *makeOrder, _ *engine.Order) { p.Ends = make([]endOrder, 301) },
 			"ends: want at most 300, not 301"},
 		{"same end twice", func(p *makeOrder, _ *engine.Order) { p.Ends = append(p.Ends, p.Ends[0]) },

@@ -55,7 +55,7 @@ func (s *session) setWatches(parts []engine.Part) {
 
 // watchTrial opens the router that this host is, and begins to watch it during a trial.
 func (s *session) watchTrial(ctx context.Context, p makeOrder) error {
-	if p.Watch == nil {
+	if !p.watches() {
 		r, err := s.agent.cfg.Router(ctx)
 		if err != nil {
 			return errors.Join(err, s.close(err.Error()))
@@ -75,9 +75,8 @@ func (s *session) watchTrial(ctx context.Context, p makeOrder) error {
 	if router == nil {
 		return errClosedMeanwhile
 	}
-	s.setWatches([]engine.Part{router.Begin(engine.WatchOrder{Trial: p.Watch.Trial, Drops: p.Drops,
-		Timing: p.Watch.Timing})})
-	s.stepWatches(ctx, engine.Open, engine.Known{Flows: flowsOf(p.Watch.Flows)})
+	s.setWatches([]engine.Part{router.Begin(engine.WatchOrder{Trial: p.Trial, Drops: p.Drops, Timing: p.Timing})})
+	s.stepWatches(ctx, engine.Open, engine.Known{Flows: flowsOf(p.Flows)})
 	return nil
 }
 

@@ -57,29 +57,16 @@ func (o sessionOrder) check() error {
 type makeOrder struct {
 	sessionOrder
 	Ends  []endOrder     `json:"ends,omitempty"`
-	Trial uint16         `json:"trial,omitempty"` // as Trial.Number, of one with ends
+	Trial uint16         `json:"trial,omitempty"` // as Trial.Number; 0 of one that only watches, before its first trial
 	Drops model.DropMode `json:"drops,omitempty"` // how closely to watch the kernel; "" for not at all
 	// somebody watches: tell how busy cores are, and what the kernel drops
-	Live  bool          `json:"live,omitempty"`
-	Watch *watchedTrial `json:"watch,omitempty"` // of one that only watches; nil before the first trial
-}
-
-// watchedTrial is a trial as one that only watches knows it.
-type watchedTrial struct {
-	Trial  uint16        `json:"trial"`
-	Timing model.Timing  `json:"timing"`
+	Live   bool          `json:"live,omitempty"`
+	Timing model.Timing  `json:"timing,omitzero"` // of one that only watches, like its flows; ends have their own
 	Flows  []watchedFlow `json:"flows,omitempty"`
 }
 
-func (w watchedTrial) check() error {
-	if w.Trial == 0 || w.Trial >= engine.WarmupBit {
-		return fmt.Errorf("trial: want 1 to %d, not %d", engine.WarmupBit-1, w.Trial)
-	}
-	if err := w.Timing.Check(); err != nil {
-		return fmt.Errorf("timing.%w", err)
-	}
-	return checkFlows(w.Flows)
-}
+// watches reports whether the order begins a trial at one that only watches.
+func (p makeOrder) watches() bool { return len(p.Ends) == 0 && p.Trial > 0 }
 
 // endOrder is one end of a flow.
 type endOrder struct {
@@ -102,16 +89,14 @@ func (p makeOrder) check() error {
 	if !slices.Contains([]model.DropMode{"", model.DropsOff, model.DropsCount, model.DropsSeq}, p.Drops) {
 		return errors.New("drops: want seq, count or off")
 	}
-	if len(p.Ends) > 0 && (p.Trial == 0 || p.Trial >= engine.WarmupBit) {
+	if len(p.Ends) > 0 && p.Trial == 0 || p.Trial >= engine.WarmupBit {
 		return fmt.Errorf("trial: want 1 to %d, not %d", engine.WarmupBit-1, p.Trial)
 	}
-	if p.Watch != nil {
-		if len(p.Ends) > 0 {
-			return errors.New("watch: want no ends beside it")
-		}
-		if err := p.Watch.check(); err != nil {
-			return err
-		}
+	if err := p.Timing.Check(); err != nil && p.watches() {
+		return fmt.Errorf("timing.%w", err)
+	}
+	if err := checkFlows(p.Flows); err != nil {
+		return err
 	}
 	seen := map[int]bool{}
 	for i, e := range p.Ends {

@@ -169,8 +169,8 @@ func (w *farWatch) Do(ctx context.Context, step engine.Step, k engine.Known) (l 
 	switch step {
 	case engine.Open:
 		verb, within, begun = verbMake, setUpTimeout, true
-		order = makeOrder{sessionOrder: about, Drops: w.order.Drops,
-			Watch: &watchedTrial{w.order.Trial, w.order.Timing, flows}}
+		order = makeOrder{sessionOrder: about, Trial: w.order.Trial, Drops: w.order.Drops, Timing: w.order.Timing,
+			Flows: flows}
 	case engine.Still:
 		within += observeTimeout
 	case engine.Ready:
