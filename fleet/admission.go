@@ -53,7 +53,7 @@ type admission struct {
 
 // connection is one connection from outside.
 type connection struct {
-	addr   netip.AddrPort
+	from   netip.Addr
 	conn   net.Conn
 	client string // "" in its handshake
 	host   string // name of an agent that joined; "" for a controller
@@ -97,7 +97,7 @@ func (d *admission) setHost(client, id string) {
 	}
 	d.mu.Unlock()
 	if v != nil {
-		d.events(fmt.Sprintf("%s joined from %v", id, v.addr.Addr()))
+		d.events(fmt.Sprintf("%s joined from %v", id, v.from))
 	}
 }
 
@@ -128,8 +128,7 @@ func (d *admission) serve() {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		from := conn.RemoteAddr().(*net.TCPAddr).AddrPort()
-		v := &connection{conn: conn, addr: netip.AddrPortFrom(from.Addr().Unmap(), from.Port())}
+		v := &connection{conn: conn, from: conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()}
 		if !d.reserve(v) {
 			_ = conn.Close()
 			continue
@@ -146,9 +145,9 @@ func (d *admission) reserve(v *connection) bool {
 	for len(d.waiting) >= maxHandshakes && !d.closed {
 		d.room.Wait()
 	}
-	source, same := sourceOf(v.addr.Addr()), 0
+	source, same := sourceOf(v.from), 0
 	for other := range d.waiting {
-		if sourceOf(other.addr.Addr()) == source {
+		if sourceOf(other.from) == source {
 			same++
 		}
 	}
@@ -159,24 +158,21 @@ func (d *admission) reserve(v *connection) bool {
 	return true
 }
 
-// end closes a connection, and tells when it was that of an agent.
+// end closes a connection and takes it off all lists. It tells when the connection was that of an agent.
 func (d *admission) end(v *connection) {
 	_ = v.conn.Close()
-	if d.remove(v) && v.host != "" {
-		d.events(v.host + " left")
-	}
-}
-
-// remove takes a connection off all lists. client reports whether it was until now the connection of its client.
-func (d *admission) remove(v *connection) (client bool) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.left(v)
 	delete(d.tokens, v.token)
-	if client = d.clients[v.client] == v; client {
+	current := d.clients[v.client] == v
+	if current {
 		delete(d.clients, v.client)
 	}
-	return client && !d.closed
+	tells := current && !d.closed && v.host != ""
+	d.mu.Unlock()
+	if tells {
+		d.events(v.host + " left")
+	}
 }
 
 // receive serves one connection from outside until it ends.
@@ -185,7 +181,7 @@ func (d *admission) receive(v *connection) {
 	quietTCP(v.conn)
 	slow := newHandshake(v.conn, firstByte, nextByte)
 	c := tls.Server(slow, d.tls)
-	client, token, err := d.greet(c, v.addr.Addr())
+	client, token, err := d.greet(c, v.from)
 	if err != nil || !d.admit(v, client, token) || slow.over() != nil {
 		return
 	}
@@ -345,13 +341,13 @@ func (t deadlineWriter) Write(b []byte) (int, error) {
 }
 
 // addressOf tells where a client is connected from; invalid if it is not.
-func (d *admission) addressOf(client string) netip.AddrPort {
+func (d *admission) addressOf(client string) netip.Addr {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if v := d.clients[client]; v != nil {
-		return v.addr
+		return v.from
 	}
-	return netip.AddrPort{}
+	return netip.Addr{}
 }
 
 // refuse admits nobody from now on.

@@ -83,7 +83,7 @@ func places(t *testing.T) {
 	d.room.L = &d.mu
 	enter := func(from string) (*connection, bool) {
 		conn, _ := net.Pipe()
-		v := &connection{conn: conn, addr: netip.AddrPortFrom(netip.MustParseAddr(from), 4000)}
+		v := &connection{conn: conn, from: netip.MustParseAddr(from)}
 		return v, d.reserve(v)
 	}
 	first, _ := enter("192.0.2.1")

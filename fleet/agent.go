@@ -49,7 +49,7 @@ type AgentConfig struct {
 	events func(session, text string)
 	// clientOf tells where a session's client connected from; nil for an agent
 	// that serves its own process only. Strangers' orders are held tighter.
-	clientOf func(session string) netip.AddrPort
+	clientOf func(session string) netip.Addr
 }
 
 // Orders that an agent works on at a time; more are answered with an error.
@@ -109,7 +109,7 @@ func (a *Agent) engineNames() []string { return slices.Sorted(maps.Keys(a.cfg.En
 // info introduces the agent to a client, which is invalid if it is not known.
 func (a *Agent) info(client netip.Addr) AgentInfo {
 	i := AgentInfo{ID: a.cfg.ID, Node: a.cfg.Node, Version: a.cfg.Version, Protocol: protocolVersion,
-		Engines: a.engineNames(), Limits: a.cfg.Limits.toward(client), Observer: a.cfg.Router != nil,
+		Engines: a.engineNames(), Limits: a.cfg.Limits.Toward(client), Observer: a.cfg.Router != nil,
 		Address: a.cfg.Address}
 	if a.alone && !i.Address.IsValid() {
 		i.Address, i.Seen = a.link.addresses()
@@ -291,7 +291,7 @@ func (a *Agent) client(session string) netip.Addr {
 	if a.cfg.clientOf == nil {
 		return netip.Addr{}
 	}
-	return a.cfg.clientOf(session).Addr()
+	return a.cfg.clientOf(session)
 }
 
 // flowText names the flows of a session for whoever serves.

@@ -51,21 +51,29 @@ type HubAddress struct {
 	From netip.Addr // this host's address toward it; invalid: the system chooses
 }
 
-// code is the code as the hub takes it; nil for none.
-func (h HubAddress) code() ([]byte, error) {
-	if h.Code == "" {
-		return nil, nil
+// dial connects to a hub on another host, of many hosts or of one. agent is whose connection it is, "" for a
+// controller's.
+func (h HubAddress) dial(ctx context.Context, agent string, fleet bool) (*link, error) {
+	l := newLink()
+	l.agent, l.fleet, l.from = agent, fleet, h.From
+	if fleet {
+		l.far = "the hub"
 	}
-	return tidyCode(h.Code)
-}
-
-// addresses are all at which the hub may be reached.
-func (h HubAddress) addresses() []netip.AddrPort {
-	all := []netip.AddrPort{h.Addr}
+	if h.NATS != "" {
+		return l.dialNATS(h)
+	}
+	var code []byte
+	if h.Code != "" {
+		var err error
+		if code, err = tidyCode(h.Code); err != nil {
+			return nil, err
+		}
+	}
+	addresses := []netip.AddrPort{h.Addr}
 	for _, a := range h.More {
-		all = append(all, netip.AddrPortFrom(a, h.Addr.Port()))
+		addresses = append(addresses, netip.AddrPortFrom(a, h.Addr.Port()))
 	}
-	return all
+	return l.dial(ctx, code, addresses...)
 }
 
 // NewController connects to one hub or to two, the sender's side first. It sees the agents
@@ -134,13 +142,8 @@ func (c *Controller) lead(t *trial, on bool) {
 const helloTimeout = 5 * time.Second
 
 func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
-	code, err := hub.code()
+	l, err := hub.dial(ctx, "", false)
 	if err != nil {
-		return err
-	}
-	l := newLink()
-	l.from = hub.From
-	if l, err = l.dial(ctx, code, hub.addresses()...); err != nil {
 		return err
 	}
 	where := l.addr.Addr().String()
@@ -193,8 +196,7 @@ func (c *Controller) decodeHello(answer []byte, where string) (AgentInfo, error)
 		}
 	}
 	if understood && who.Protocol > 0 && who.Protocol != protocolVersion {
-		return AgentInfo{}, &versionError{Host: where, Here: c.version, There: model.PrintableText(who.Version),
-			HereProtocol: protocolVersion, ThereProtocol: who.Protocol}
+		return AgentInfo{}, otherVersion(where, c.version, model.PrintableText(who.Version), who.Protocol)
 	}
 	info, err := decode[AgentInfo](answer[:min(len(answer), mostHello)])
 	model.Clamp(&info)

@@ -239,8 +239,6 @@ func (l *link) greetError(ctx context.Context, a attempt, err error) error {
 			addr, l.program(), header.RecordHeader)
 	case errors.As(err, &alert):
 		return words.Errorf("%v: a TLS server listens there, but not `%s`: is the port right?", addr, l.program())
-	case strings.Contains(text, "maximum connections"):
-		return words.Errorf("%v: too many connections there: try again in a few seconds", addr)
 	case errors.Is(err, errMute):
 		return words.Errorf("%v: it ended the connection without a word: it may have too many from this address "+
 			"(try again in a few seconds), or it is not `%s` (is the port right?)", addr, l.program())

@@ -54,21 +54,18 @@ func (e *HostError) Error() string {
 
 func (e *HostError) Unwrap() error { return e.err }
 
-// versionError says that two peers do not speak the same protocol.
-type versionError struct {
-	Host                        string // the other side
-	Here, There                 string // versions of pelt
-	HereProtocol, ThereProtocol int
-}
+// errVersion is wrapped by the error of a host that does not speak this protocol.
+var errVersion = errors.New("another protocol version")
 
-func (e *versionError) Error() string {
+// otherVersion says which of two hosts needs an upgrade. here and there are versions of pelt.
+func otherVersion(host, here, there string, protocol int) error {
 	upgrade := "here"
-	if e.HereProtocol > e.ThereProtocol {
-		upgrade = "on " + e.Host
+	if protocolVersion > protocol {
+		upgrade = "on " + host
 	}
 	const unknown = "of unknown version"
-	return fmt.Sprintf("%s runs pelt %s (protocol %d), this is pelt %s (protocol %d): upgrade pelt %s",
-		e.Host, cmp.Or(e.There, unknown), e.ThereProtocol, cmp.Or(e.Here, unknown), e.HereProtocol, upgrade)
+	return fmt.Errorf("%s runs pelt %s (protocol %d), this is pelt %s (protocol %d): upgrade pelt %s%w", host,
+		cmp.Or(there, unknown), protocol, cmp.Or(here, unknown), protocolVersion, upgrade, silent{errVersion})
 }
 
 // natsError says in words of this program why something failed that was done over NATS.
@@ -93,10 +90,7 @@ func isErrno(err error, posix syscall.Errno, winsock syscall.Errno) bool {
 }
 
 // Refuses reports whether an error is of a host that is there and does not let this client in: waiting mends nothing.
-func Refuses(err error) bool {
-	var version *versionError
-	return errors.Is(err, ErrWrongCode) || errors.As(err, &version)
-}
+func Refuses(err error) bool { return errors.Is(err, ErrWrongCode) || errors.Is(err, errVersion) }
 
 // silent keeps an error findable by errors.Is without showing its text.
 type silent struct{ error }

@@ -199,7 +199,7 @@ func (h *Hub) connect() (*link, error) {
 }
 
 // clientOf tells where the client of a session is connected from; invalid if it is not.
-func (h *Hub) clientOf(session string) netip.AddrPort {
+func (h *Hub) clientOf(session string) netip.Addr {
 	client, _, _ := strings.Cut(session, ".")
 	return h.admission.addressOf(client)
 }

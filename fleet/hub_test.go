@@ -278,7 +278,7 @@ func TestLastAnswersAreHeard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hears, err := dialFleet(t.Context(), HubAddress{Addr: h.Addr(), Code: testCode}, "near")
+	hears, err := HubAddress{Addr: h.Addr(), Code: testCode}.dial(t.Context(), "near", true)
 	if err != nil {
 		t.Fatal(err)
 	}

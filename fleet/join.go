@@ -25,12 +25,12 @@ func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(Agent
 	if err != nil {
 		return err
 	}
-	l, err := dialFleet(ctx, hub, a.cfg.ID)
+	l, err := hub.dial(ctx, a.cfg.ID, true)
 	if err != nil {
 		return err
 	}
 	at := l.remote()
-	a.cfg.clientOf = func(string) netip.AddrPort { return at }
+	a.cfg.clientOf = func(string) netip.Addr { return at.Addr() }
 	a.alone = true
 	tell := cfg.Events
 	if tell == nil {
@@ -43,7 +43,7 @@ func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(Agent
 		select {
 		case <-name.free:
 		case <-name.taken:
-			err = nameTakenError(a.cfg.ID)
+			err = nameTaken(a.cfg.ID)
 		case <-ctx.Done():
 		case <-time.After(nameWait): // the connection that has the name may be dead
 			tell(fmt.Sprintf("another host named %s may be on the hub, and has not answered for %v: "+
@@ -96,7 +96,7 @@ func (a *Agent) remain(ctx context.Context, l *link, name claim, cluster bool) e
 			}
 		case other := <-name.taken:
 			if !other.After(a.joinedAt()) { // else both found the name free, and the other one leaves
-				return nameTakenError(a.cfg.ID)
+				return nameTaken(a.cfg.ID)
 			}
 		case <-l.lost:
 			if l.refused.Load() {
@@ -105,20 +105,6 @@ func (a *Agent) remain(ctx context.Context, l *link, name claim, cluster bool) e
 			return fmt.Errorf("the connection to the hub at %v was lost for good", at)
 		}
 	}
-}
-
-// dialFleet connects to a hub of many hosts. agent is whose it is, "" for a controller's.
-func dialFleet(ctx context.Context, hub HubAddress, agent string) (*link, error) {
-	l := newLink()
-	l.agent, l.fleet, l.far, l.from = agent, true, "the hub", hub.From
-	if hub.NATS != "" {
-		return l.dialNATS(hub)
-	}
-	code, err := hub.code()
-	if err != nil {
-		return nil, err
-	}
-	return l.dial(ctx, code, hub.addresses()...)
 }
 
 // dialNATS connects to servers of the user's own. Their accounts decide who may do what.
@@ -212,11 +198,8 @@ func (l *link) claim(id string) (claim, error) {
 	return c, err
 }
 
-// nameTakenError is the name that another host has.
-type nameTakenError string
-
-func (e nameTakenError) Error() string {
-	return fmt.Sprintf("a host named %s is on the hub already: choose another --name", string(e))
+func nameTaken(id string) error {
+	return fmt.Errorf("a host named %s is on the hub already: choose another --name", id)
 }
 
 // Time for the agents of a fleet to answer: since the last answer, or since the hub said that one is not there; since
@@ -231,7 +214,7 @@ const (
 // NewFleetController connects to a hub of many hosts and meets the agents named, or all that answer. Errors are one
 // line that says what was found there and what to do.
 func NewFleetController(ctx context.Context, version string, hub HubAddress, names ...string) (*Controller, error) {
-	l, err := dialFleet(ctx, hub, "")
+	l, err := hub.dial(ctx, "", true)
 	if err != nil {
 		return nil, err
 	}

@@ -185,7 +185,7 @@ func (a *Agent) allowsTogether(session string, ends []endOrder, callers ...netip
 			with = append(with, e.Order.Peer)
 		}
 	}
-	return a.cfg.Limits.toward(with...).check(ends)
+	return a.cfg.Limits.Toward(with...).check(ends)
 }
 
 // allowsCallers holds a session to the limits again once its listening ends know who called: a client
@@ -208,13 +208,10 @@ func (a *Agent) allowsCallers(s *session, met engine.Meeting) error {
 	return a.allowsTogether(s.id, theirs, callers...)
 }
 
-// Toward returns the limits for a client that calls from an address.
-func (l Limits) Toward(client netip.Addr) Limits { return l.toward(client) }
-
-// toward returns the limits for a client and the hosts that it has exchange traffic with this one. OwnFree lifts the
+// Toward returns the limits for a client and the hosts that it has exchange traffic with this one. OwnFree lifts the
 // limit of the rate if all of them are in this host's own networks; OthersPPS and OthersBPS then keep it for the
 // text.
-func (l Limits) toward(hosts ...netip.Addr) Limits {
+func (l Limits) Toward(hosts ...netip.Addr) Limits {
 	if l.OwnFree && !slices.ContainsFunc(hosts, func(a netip.Addr) bool { return !OwnNetwork(a) }) {
 		l.OthersPPS, l.OthersBPS, l.MaxRatePPS, l.MaxRateBPS = l.MaxRatePPS, l.MaxRateBPS, 0, 0
 	}

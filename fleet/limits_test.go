@@ -150,9 +150,9 @@ func servedAgent(t *testing.T, w *wire, client string) *Agent {
 	a := quietAgent(t, w, Limits{MaxRateBPS: 100e6, MaxTimeSeconds: 3600, OwnFree: true, MemoryBytes: 100e6,
 		MaxStreams: 182})
 	a.cfg.Calls = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
-	a.cfg.clientOf = func(string) netip.AddrPort {
+	a.cfg.clientOf = func(string) netip.Addr {
 		from, _ := netip.ParseAddr(client)
-		return netip.AddrPortFrom(from.Unmap(), 4000)
+		return from.Unmap()
 	}
 	return a
 }
@@ -275,7 +275,7 @@ func TestOwnNetwork(t *testing.T) {
 // TestVainCalls: calls that get no answer are few, whoever orders them; answered ones do not count.
 func TestVainCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &Agent{cfg: AgentConfig{clientOf: func(string) netip.AddrPort { return netip.AddrPort{} }}}
+		a := &Agent{cfg: AgentConfig{clientOf: func(string) netip.Addr { return netip.Addr{} }}}
 		call := func(answered bool) error {
 			return a.call(&sessionEnd{}, func() (bool, error) { return answered, nil })
 		}
@@ -304,8 +304,7 @@ func TestFleetCalls(t *testing.T) {
 		"127.0.0.1": away + " " + home + " 2001:db8::1 127.0.0.1 ::1",
 		"fe80::1":   away + " " + home + " 2001:db8::1 169.254.169.254 fe80::2%eth0",
 	} {
-		a := &Agent{alone: true,
-			cfg: AgentConfig{clientOf: func(string) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr(hub), 1) }}}
+		a := &Agent{alone: true, cfg: AgentConfig{clientOf: func(string) netip.Addr { return netip.MustParseAddr(hub) }}}
 		for to := range strings.FieldsSeq(away + " " + home +
 			" 2001:db8::1 127.0.0.1 ::1 169.254.169.254 fe80::2%eth0 0.0.0.0 :: 224.0.0.1 255.255.255.255 ::ffff:127.0.0.1") {
 			may := slices.Contains(strings.Fields(want), strings.TrimPrefix(to, "::ffff:"))

@@ -322,8 +322,9 @@ func TestOtherVersion(t *testing.T) {
 	if !Refuses(err) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
-	old := &versionError{Host: "receiver", Here: "2.0", There: "1.0", HereProtocol: 2, ThereProtocol: 1}
-	if want := "receiver runs pelt 1.0 (protocol 1), this is pelt 2.0 (protocol 2): upgrade pelt on receiver"; old.Error() != want {
+	old := otherVersion("receiver", "2.0", "1.0", 1)
+	if want := fmt.Sprintf("receiver runs pelt 1.0 (protocol 1), this is pelt 2.0 (protocol %d): upgrade pelt on receiver",
+		protocolVersion); old.Error() != want {
 		t.Errorf("got %s\nwant %s", old, want)
 	}
 }

@@ -20,7 +20,7 @@ func Serve(ctx context.Context, cfg ServeConfig) error {
 	agent.clientOf = h.clientOf
 	agent.events = func(session, text string) {
 		if client := h.clientOf(session); client.IsValid() {
-			text += fmt.Sprintf(" (client %v)", client.Addr())
+			text += fmt.Sprintf(" (client %v)", client)
 		}
 		if cfg.Events != nil {
 			cfg.Events(text)

@@ -62,7 +62,7 @@ func joinWith(t *testing.T, hub HubAddress, cfg AgentConfig, obey func(b *Agent,
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.link, err = dialFleet(t.Context(), hub, cfg.ID); err != nil {
+	if b.link, err = hub.dial(t.Context(), cfg.ID, true); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.link.close)

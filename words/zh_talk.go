@@ -372,7 +372,6 @@ var chineseTalk = map[string]string{
 	"%v: %w: pelt serve printed the right one there; it changes with each start":                                                                              "%v：%w：正确的口令由那里的 pelt serve 打印；每次启动都会变",
 	"%v: what listens there is not this version of `%s` (it says %.40q): is the port right?":                                                                  "%v：那里监听的不是这个版本的 `%s`（它说 %.40q）：端口对吗？",
 	"%v: a TLS server listens there, but not `%s`: is the port right?":                                                                                        "%v：那里监听的是 TLS 服务器，不是 `%s`：端口对吗？",
-	"%v: too many connections there: try again in a few seconds":                                                                                              "%v：那里的连接太多：请过几秒再试",
 	"%v: it ended the connection without a word: it may have too many from this address (try again in a few seconds), or it is not `%s` (is the port right?)": "%v：对方直接断开了连接：可能来自本地址的连接太多（请过几秒再试），或者它不是 `%s`（端口对吗？）",
 	"%v: %w: is the port right?": "%v：%w：端口对吗？",
 	"%v: it took the connection, but the path loses so many packets that pelt cannot talk to it: try again, or mend the path first":                       "%v：连接建立了，但路径丢包太多，pelt 无法与它通信：请再试，或先修好路径",
