@@ -97,6 +97,9 @@ func newAgent(cfg AgentConfig) (*Agent, error) {
 	if cfg.Node == "" {
 		cfg.Node = cfg.ID
 	}
+	if cfg.Events == nil {
+		cfg.Events = func(string) {}
+	}
 	if cfg.events == nil {
 		cfg.events = func(string, string) {}
 	}

@@ -32,23 +32,30 @@ func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(Agent
 	at := l.remote()
 	a.cfg.clientOf = func(string) netip.Addr { return at.Addr() }
 	a.alone = true
-	tell := cfg.Events
-	if tell == nil {
-		tell = func(string) {}
-	}
+	tell := a.cfg.Events
 	a.cfg.events = func(_, text string) { tell(text) }
-	name, err := l.claim(a.cfg.ID)
-	if err == nil {
-		name.ask()
-		select {
-		case <-name.free:
-		case <-name.taken:
-			err = nameTaken(a.cfg.ID)
-		case <-ctx.Done():
-		case <-time.After(nameWait): // the connection that has the name may be dead
-			tell(fmt.Sprintf("another host named %s may be on the hub, and has not answered for %v: "+
-				"this one leaves if it does", a.cfg.ID, nameWait))
+	taken := make(chan time.Time, 1) // gets when another host of that name joined
+	ask := func() bool {
+		joined, is := l.nameTaken(ctx, a.cfg.ID)
+		if is {
+			select {
+			case taken <- joined:
+			default:
+			}
 		}
+		return is
+	}
+	answered := make(chan bool, 1)
+	go func() { answered <- ask() }()
+	select {
+	case is := <-answered:
+		if is {
+			err = nameTakenError(a.cfg.ID)
+		}
+	case <-ctx.Done():
+	case <-time.After(nameWait): // the connection that has the name may be dead
+		tell(fmt.Sprintf("another host named %s may be on the hub, and has not answered for %v: "+
+			"this one leaves if it does", a.cfg.ID, nameWait))
 	}
 	if err == nil {
 		a.join()
@@ -66,20 +73,25 @@ func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(Agent
 		}
 		tell("joined again")
 		a.join()
-		go name.ask() // another host may have come meanwhile
+		go ask() // another host may have come meanwhile
 	}
 	l.mu.Unlock()
 	if ready != nil {
 		ready(a.info(at.Addr()))
 	}
-	err = a.remain(ctx, l, name, hub.NATS != "")
+	again := func() {}
+	if hub.NATS != "" { // the server asked may not have heard yet of a host at another one
+		again = func() { go ask() }
+	}
+	err = a.remain(ctx, taken, again)
 	a.shutdown("pelt join was stopped there")
 	return err
 }
 
-// remain returns when a host that has joined is to leave its hub: without an error at the end of ctx.
-func (a *Agent) remain(ctx context.Context, l *link, name claim, cluster bool) error {
-	at := l.remote()
+// remain returns when a host that has joined is to leave its hub: without an error at the end of ctx. It asks again for
+// another host of its name, of which taken tells.
+func (a *Agent) remain(ctx context.Context, taken <-chan time.Time, ask func()) error {
+	at := a.link.remote()
 	wait := askAgain
 	again := time.NewTimer(wait)
 	defer again.Stop()
@@ -88,18 +100,16 @@ func (a *Agent) remain(ctx context.Context, l *link, name claim, cluster bool) e
 		case <-ctx.Done():
 			return nil
 		case <-again.C:
-			if cluster { // the server asked may not have heard yet of a host at another one
-				name.ask()
-			}
+			ask()
 			if wait *= 2; wait < time.Minute {
 				again.Reset(wait)
 			}
-		case other := <-name.taken:
+		case other := <-taken:
 			if !other.After(a.joinedAt()) { // else both found the name free, and the other one leaves
-				return nameTaken(a.cfg.ID)
+				return nameTakenError(a.cfg.ID)
 			}
-		case <-l.lost:
-			if l.refused.Load() {
+		case <-a.link.lost:
+			if a.link.refused.Load() {
 				return fmt.Errorf("the hub at %v has another code now: start this again with that one", at)
 			}
 			return fmt.Errorf("the connection to the hub at %v was lost for good", at)
@@ -165,40 +175,21 @@ func addrPortOf(text string) netip.AddrPort {
 // nameWait is how long a host that joins waits for another one that may have its name.
 const nameWait = 2 * time.Second
 
-// claim is a question to the hub: has another host this name? ask sends it; free or taken gets the answer. An answer
-// may be late, so it is awaited for as long as the link lives.
-type claim struct {
-	ask   func()
-	free  chan struct{}
-	taken chan time.Time // when the other one joined
+// nameTaken asks the hub for another host of a name. It returns when that joined, or false once the server knows of
+// none, or at the end of ctx. An answer may be late.
+func (l *link) nameTaken(ctx context.Context, id string) (joined time.Time, is bool) {
+	answer, err := l.ask(ctx, orderSubject(id, verbHello, l.client), nil)
+	if err != nil {
+		return joined, false
+	}
+	var other AgentInfo
+	if body, err := open(answer); len(answer) <= mostHello && err == nil {
+		_ = json.Unmarshal(body, &other) // who does not tell was there before
+	}
+	return other.Joined, true
 }
 
-func (l *link) claim(id string) (claim, error) {
-	inbox := l.nc.NewInbox()
-	c := claim{func() { // fails only with the link
-		_ = l.nc.PublishRequest(orderSubject(id, verbHello, l.client), inbox, nil)
-	}, make(chan struct{}, 1), make(chan time.Time, 1)}
-	_, err := l.subscribe(inbox, func(m *nats.Msg) {
-		if len(m.Data) == 0 { // the server knows of no such agent
-			select {
-			case c.free <- struct{}{}:
-			default:
-			}
-			return
-		}
-		var other AgentInfo
-		if body, err := open(m.Data); len(m.Data) <= mostHello && err == nil {
-			_ = json.Unmarshal(body, &other) // who does not tell was there before
-		}
-		select {
-		case c.taken <- other.Joined:
-		default:
-		}
-	})
-	return c, err
-}
-
-func nameTaken(id string) error {
+func nameTakenError(id string) error {
 	return fmt.Errorf("a host named %s is on the hub already: choose another --name", id)
 }
 

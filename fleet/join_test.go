@@ -114,7 +114,7 @@ func TestFleet(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
 			defer cancel()
-			if err := Join(ctx, hub, agentOn(w, "h-3"), nil); err == nil || err.Error() != nameTaken("h-3").Error() {
+			if err := Join(ctx, hub, agentOn(w, "h-3"), nil); err == nil || err.Error() != nameTakenError("h-3").Error() {
 				t.Errorf("a name that is taken: %v", err)
 			}
 			c := commander(t, hub)
@@ -154,8 +154,8 @@ func TestFleetNameTakenLate(t *testing.T) {
 		joined time.Time
 		err    error
 	}{
-		"an old version":    {time.Time{}, nameTaken("a")},
-		"who was there":     {time.Now().Add(-time.Hour), nameTaken("a")},
+		"an old version":    {time.Time{}, nameTakenError("a")},
+		"who was there":     {time.Now().Add(-time.Hour), nameTakenError("a")},
 		"who came after it": {time.Now().Add(time.Hour), nil},
 	} {
 		t.Run(name, func(t *testing.T) {

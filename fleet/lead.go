@@ -22,16 +22,10 @@ func (s *session) make(ctx context.Context, p makeOrder) (a doAnswer, err error)
 	if s.watcher {
 		return a, s.watchTrial(ctx, p)
 	}
-	var flows []engine.WatchedFlow
-	for _, e := range p.Ends {
-		if o := e.Order; o.Traffic() && o.Flow.Protocol == model.UDP {
-			flows = append(flows, engine.WatchedFlow{Flow: o.Flow, Number: o.Trial, Tag: o.Tag})
-		}
-	}
 	if watch := s.agent.cfg.Watch; watch != nil {
 		s.setWatches(watch(engine.WatchOrder{Trial: p.Trial, Drops: p.Drops, Timing: s.first.Timing}))
 	}
-	s.stepWatches(ctx, engine.Open, engine.Known{Flows: flows})
+	s.stepWatches(ctx, engine.Open, engine.Known{Flows: s.flows(model.UDP)})
 	a, err = s.open(ctx, func(e *sessionEnd) bool { return e.order.Order.Listen }, nil)
 	if err != nil {
 		_ = s.close(err.Error()) // the reason is what the controller needs
@@ -63,7 +57,7 @@ func (s *session) watchTrial(ctx context.Context, p makeOrder) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.closed {
-			return errors.Join(errClosedMeanwhile, r.Close())
+			return errors.Join(errNoSession, r.Close())
 		}
 		s.router = r
 		return nil
@@ -73,7 +67,7 @@ func (s *session) watchTrial(ctx context.Context, p makeOrder) error {
 	s.step = -1
 	s.mu.Unlock()
 	if router == nil {
-		return errClosedMeanwhile
+		return errNoSession
 	}
 	s.setWatches([]engine.Part{router.Begin(engine.WatchOrder{Trial: p.Trial, Drops: p.Drops, Timing: p.Timing})})
 	s.stepWatches(ctx, engine.Open, engine.Known{Flows: flowsOf(p.Flows)})
@@ -86,8 +80,6 @@ func flowsOf(told []watchedFlow) (all []engine.WatchedFlow) {
 	}
 	return all
 }
-
-var errClosedMeanwhile = errors.New("the session was closed meanwhile")
 
 // watchParts are what watches the host.
 func (s *session) watchParts() []engine.Part {
@@ -204,7 +196,7 @@ func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err erro
 		}
 		return a, err // what watches the host is open
 	case engine.Meet, engine.Met:
-		s.stepWatches(ctx, o.Step, engine.Known{Flows: s.awaitedFlows()})
+		s.stepWatches(ctx, o.Step, engine.Known{Flows: s.flows(model.TCP)})
 		seeking := func(e *sessionEnd) bool { return o.Step == engine.Meet || e.order.Order.Listen }
 		a, err = s.eachEnd(seeking, func(e *sessionEnd) (engine.Learned, error) {
 			return s.meetPeer(ctx, e, o)
@@ -216,7 +208,7 @@ func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err erro
 		a, err = s.eachEnd(living, func(e *sessionEnd) (engine.Learned, error) {
 			return e.part.Do(ctx, o.Step, engine.Known{Living: e.living})
 		})
-		k.Flows = append(k.Flows, s.metFlows()...)
+		k.Flows = append(k.Flows, s.flows("")...)
 	case engine.Halt:
 		s.sendingOver()
 		a, err = s.eachEnd(living, func(e *sessionEnd) (engine.Learned, error) {
@@ -271,33 +263,24 @@ func (s *session) noteLiving(e *sessionEnd, dead []int) {
 	}
 }
 
-// awaitedFlows are those of TCP, whose ends find each other by the port where connections are awaited.
-func (s *session) awaitedFlows() (all []engine.WatchedFlow) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.ends {
-		if o := e.order.Order; trackable(o) && o.Flow.Protocol == model.TCP {
-			f := engine.WatchedFlow{Flow: o.Flow, Tag: o.Tag, Awaited: netip.AddrPortFrom(netip.Addr{}, e.port)}
-			if !o.Listen {
-				f.Awaited = netip.AddrPortFrom(o.Peer, e.port)
-			}
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
 // trackable reports whether the packets of an end can be known by their ports: not those of connections by the thousand.
 func trackable(o engine.Order) bool { return o.Traffic() && o.Flow.Connections == "" }
 
-// metFlows are the flows whose ends have met, with the ports of this host's side.
-func (s *session) metFlows() (all []engine.WatchedFlow) {
+// flows are those of a protocol, "" for all, without dead ones. Ends of TCP find each other by the port where connections
+// are awaited; once ends have met, the ports of this host's side are known.
+func (s *session) flows(of model.Protocol) (all []engine.WatchedFlow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.ends {
-		if o := e.order.Order; trackable(o) && !e.dead {
-			all = append(all, engine.WatchedFlow{Flow: o.Flow, Number: o.Trial, Tag: o.Tag, Tuples: e.met.Tuples(o.Role)})
+		o := e.order.Order
+		if !trackable(o) || e.dead || of != "" && o.Flow.Protocol != of {
+			continue
 		}
+		f := engine.WatchedFlow{Flow: o.Flow, Number: o.Trial, Tag: o.Tag, Awaited: netip.AddrPortFrom(o.Peer, e.port)}
+		if e.living != nil {
+			f.Tuples = e.met.Tuples(o.Role)
+		}
+		all = append(all, f)
 	}
 	return all
 }
