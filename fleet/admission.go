@@ -22,9 +22,8 @@ import (
 )
 
 const (
-	firstByte     = 3 * time.Second // for a client to begin its handshake
-	nextByte      = 5 * time.Second // for each part of it: a path may lose many packets
-	guessWait     = time.Second     // of those
+	handshakeTime = 15 * time.Second // in all: a path may lose many packets
+	guessWait     = time.Second
 	maxHandshakes = 256
 	maxOfSource   = 16 // of one source
 )
@@ -179,10 +178,10 @@ func (d *admission) end(v *connection) {
 func (d *admission) receive(v *connection) {
 	defer d.end(v)
 	quietTCP(v.conn)
-	slow := newHandshake(v.conn, firstByte, nextByte)
-	c := tls.Server(slow, d.tls)
+	_ = v.conn.SetDeadline(time.Now().Add(handshakeTime)) // fails only if it is closed, as reading it does then
+	c := tls.Server(v.conn, d.tls)
 	client, token, err := d.greet(c, v.from)
-	if err != nil || !d.admit(v, client, token) || slow.over() != nil {
+	if err != nil || !d.admit(v, client, token) || v.conn.SetDeadline(time.Time{}) != nil {
 		return
 	}
 	d.splice(c, writeDeadline)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,51 +66,22 @@ func TestBrokenHandshake(t *testing.T) {
 	}
 }
 
-// A handshake goes on as long as bytes come, up to a total; who says nothing is given up early.
+// Who does not end a handshake is given up.
 func TestHandshakeTime(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		every time.Duration // a byte
-		ends  time.Duration // 0: never
-	}{
-		{"silent", time.Hour, 3 * time.Second},
-		{"slow start", 4 * time.Second, 3 * time.Second},
-		{"fast", 900 * time.Millisecond, 0},
-		{"lossy", 2900 * time.Millisecond, 0},
-		{"endless", 2990 * time.Millisecond, 15 * time.Second},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				near, far := net.Pipe()
-				begun := time.Now()
-				var writer sync.WaitGroup
-				writer.Go(func() {
-					for time.Sleep(c.every); ; time.Sleep(c.every) {
-						if _, err := far.Write([]byte{1}); err != nil {
-							return
-						}
-					}
-				})
-				defer writer.Wait()
-				defer near.Close()
-				h := newHandshake(near, 3*time.Second, 5*time.Second)
-				n, err := io.ReadFull(h, make([]byte, map[bool]int{true: 5, false: 100}[c.ends == 0]))
-				if took := time.Since(begun); (err == nil) != (c.ends == 0) || err != nil && took != c.ends {
-					t.Fatalf("%d bytes, %v after %v; want an end after %v", n, err, took, c.ends)
-				}
-				if c.ends > 0 {
-					return
-				}
-				if err := h.over(); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(time.Minute)
-				if _, err := h.Read(make([]byte, 1)); err != nil {
-					t.Errorf("after the handshake: %v", err)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		own, err := serverTLS()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &admission{tls: own}
+		d.room.L = &d.mu
+		_, far := net.Pipe()
+		begun := time.Now()
+		d.receive(&connection{conn: far})
+		if took := time.Since(begun); took != handshakeTime {
+			t.Errorf("it had %v", took)
+		}
+	})
 }
 
 // endHandshake goes through a handshake until the client's tag, and says only so much then.

@@ -161,19 +161,20 @@ func (l *link) connectTCP(ctx context.Context, addr netip.AddrPort, within time.
 	return c, failed.Error, err
 }
 
-// greet does the client's part of the handshake over a new connection. Bytes must come at least every idle.
-func greet(raw net.Conn, knows byte, code []byte, client string, idle time.Duration) (*tls.Conn, identity, error) {
-	slow := newHandshake(raw, idle, idle)
-	c := tls.Client(slow, clientTLS())
+// greet does the client's part of the handshake over a new connection. Each of the server's three answers has a time.
+func greet(raw net.Conn, knows byte, code []byte, client string, each time.Duration) (*tls.Conn, identity, error) {
+	_ = raw.SetDeadline(time.Now().Add(each)) // fails only if it is closed, as reading it does then
+	c := tls.Client(raw, clientTLS())
 	if err := c.Handshake(); err != nil {
 		if errors.Is(err, io.EOF) || isErrno(err, syscall.ECONNRESET, 10054) {
 			err = errMute
 		}
 		return nil, identity{}, err
 	}
+	_ = raw.SetDeadline(time.Now().Add(2 * each))
 	who, err := prove(c, knows, code, client)
 	if err == nil {
-		err = slow.over()
+		err = raw.SetDeadline(time.Time{})
 	}
 	return c, who, err
 }

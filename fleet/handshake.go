@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"net"
 	"net/netip"
 	"time"
 
@@ -128,36 +127,4 @@ func clientTLS() *tls.Config {
 		InsecureSkipVerify: true, // the code proves who the server is
 		MinVersion:         tls.VersionTLS13, NextProtos: []string{controlALPN},
 	}
-}
-
-// handshakeMost is how many times the wait for a byte a whole handshake may take.
-const handshakeMost = 3
-
-// handshake is a connection that ends when no byte comes for too long, until over is called.
-type handshake struct {
-	net.Conn
-	idle time.Duration
-	end  time.Time // of the handshake in any case; zero once it is over
-}
-
-// newHandshake gives a connection a time for its first byte, and one for each that follows.
-func newHandshake(c net.Conn, first, next time.Duration) *handshake {
-	now := time.Now()
-	_ = c.SetDeadline(now.Add(first)) // fails only if it is closed, as reading it does then
-	return &handshake{c, next, now.Add(handshakeMost * next)}
-}
-
-func (h *handshake) Read(b []byte) (int, error) {
-	n, err := h.Conn.Read(b)
-	if n > 0 && !h.end.IsZero() {
-		now := time.Now()
-		_ = h.Conn.SetDeadline(now.Add(min(h.idle, h.end.Sub(now))))
-	}
-	return n, err
-}
-
-// over has the connection last.
-func (h *handshake) over() error {
-	h.end = time.Time{}
-	return h.Conn.SetDeadline(time.Time{})
 }
