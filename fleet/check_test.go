@@ -114,29 +114,10 @@ func TestServedAgent(t *testing.T) {
 		return orderOf(t, a, verbMake, p)
 	}
 	same := func(*engine.Order) {}
-	for _, c := range []struct{ calls, peer, want string }{
-		{"", "10.0.0.1", "that host only listens, it calls nobody; to let it be the sender's side, start pelt serve there with --calls 10.0.0.1"},
-		{"10.0.0.2", "10.0.0.1", "that host calls 10.0.0.2 only (--calls there), not 10.0.0.1"},
-		{"10.1.0.0/16, 2001:db8::1", "10.0.0.1", "that host calls 10.1.0.0/16, 2001:db8::1 only"},
-		{"10.0.0.0/8", "::ffff:11.0.0.1", "not 11.0.0.1"},
-		{"fe80::/10", "fe80::1%\x1b[2J", "not fe80::1"}, // a zone is any text
-		{"10.0.0.0/8", "224.0.0.1", "not 224.0.0.1"},
-		{"0.0.0.0/0", "224.0.0.1", "want the address of one host"},
-	} {
-		var err error
-		if a.cfg.Calls, err = ParseCalls(c.calls); err != nil {
-			t.Fatal(err)
-		}
-		err = prepare("0", func(o *engine.Order) {
-			o.Listen, o.Peer = false, netip.MustParseAddr(c.peer)
-		})
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\x1b") ||
-			w.prepared.Load() != 0 {
-			t.Errorf("with --calls %q told to call %s: %v, %d ends opened; want %q", c.calls, c.peer, err,
-				w.prepared.Load(), c.want)
-		}
+	if err := prepare("0", func(o *engine.Order) { o.Listen, o.Peer = false, netip.MustParseAddr("10.0.0.1") }); err == nil ||
+		!strings.HasSuffix(err.Error(), "start pelt serve there with --calls 10.0.0.1") || w.prepared.Load() > 0 {
+		t.Errorf("told to call: %v, %d ends opened", err, w.prepared.Load())
 	}
-	a.cfg.Calls = nil
 	for _, c := range []struct{ client, want string }{
 		{"3", "session: is of no client that is connected here"},
 		{"0", ""},

@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -311,6 +312,27 @@ func TestFleetCalls(t *testing.T) {
 			if err := a.mayCall(netip.MustParseAddr(to)); (err == nil) != may {
 				t.Errorf("the hub is at %s: %s: %v", hub, to, err)
 			}
+		}
+	}
+}
+
+// A host that serves calls those of --calls alone.
+func TestServeCalls(t *testing.T) {
+	for _, c := range []struct{ calls, peer, want string }{
+		{"", "10.0.0.1", "that host only listens, it calls nobody; to let it be the sender's side, start pelt serve there with --calls 10.0.0.1"},
+		{"10.0.0.2", "10.0.0.1", "that host calls 10.0.0.2 only (--calls there), not 10.0.0.1"},
+		{"10.1.0.0/16, 2001:db8::1", "10.0.0.1", "that host calls 10.1.0.0/16, 2001:db8::1 only (--calls there), not 10.0.0.1"},
+		{"10.0.0.0/8", "::ffff:11.0.0.1", "that host calls 10.0.0.0/8 only (--calls there), not 11.0.0.1"},
+		{"fe80::/10", "fe80::1%\x1b[2J", "that host calls fe80::/10 only (--calls there), not fe80::1"}, // a zone is any text
+		{"10.0.0.0/8", "10.0.0.1", "<nil>"},
+	} {
+		calls, err := ParseCalls(c.calls)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := &Agent{cfg: AgentConfig{Calls: calls}}
+		if got := fmt.Sprint(a.mayCall(netip.MustParseAddr(c.peer))); got != c.want {
+			t.Errorf("with --calls %q told to call %s: %s, want %s", c.calls, c.peer, got, c.want)
 		}
 	}
 }
