@@ -81,13 +81,23 @@ func (k Known) UntilMeasured(t model.Timing) time.Duration { return k.Gate + t.L
 
 // WatchedFlow is a flow as what watches a host knows it.
 type WatchedFlow struct {
-	Flow model.Flow
+	Name         string         `json:"name"`
+	Protocol     model.Protocol `json:"protocol"`
+	PayloadBytes int            `json:"payload_bytes"`
+	Packets      uint64         `json:"packets,omitempty"` // of the whole flow, 0 if unknown
+	To           netip.Addr     `json:"to,omitzero"`       // where its packets go, as the host may know it
 	// Number is what the flow's packets carry in place of a trial's number: see Order.Trial.
-	Number uint16
-	Tag    uint16 // of the packets by which its ends find each other, and of the flow
+	Number uint16 `json:"number"`
+	Tag    uint16 `json:"tag,omitempty"` // of the packets by which its ends find each other, and of the flow
 	// Awaited is where connections of TCP are awaited: the address is invalid at the host that awaits them.
-	Awaited netip.AddrPort
-	Tuples  []model.Tuple // of its streams on one side of the path; none before the ends have met
+	Awaited netip.AddrPort `json:"-"`
+	Tuples  []model.Tuple  `json:"tuples,omitempty"` // of its streams on one side of the path; none before the ends have met
+}
+
+// Flow is the flow, as far as it is known.
+func (f WatchedFlow) Flow() model.Flow {
+	return model.Flow{Name: f.Name, Protocol: f.Protocol, Address: f.To, Packets: f.Packets,
+		PayloadBytes: f.PayloadBytes, Streams: max(len(f.Tuples), 1)}
 }
 
 // Learned is what a part answers to a step.

@@ -70,7 +70,7 @@ func TestFullMessages(t *testing.T) {
 	answer := doAnswer{Ends: map[int]endLearned{}}
 	for i := range maxEnds {
 		tuples := make([]model.Tuple, 60)
-		observe.Flows = append(observe.Flows, watchedFlow{Flow: "f", Tuples: tuples})
+		observe.Flows = append(observe.Flows, engine.WatchedFlow{Name: "f", Tuples: tuples})
 		observe.Ends[i] = endKnown{Sent: make([]uint64, 60)}
 		answer.Ends[i] = endLearned{Met: &meetingAnswer{Ports: tuples, Sent: make([]uint64, 60),
 			Heard: make([]uint64, 60)}}

@@ -70,15 +70,8 @@ func (s *session) watchTrial(ctx context.Context, p makeOrder) error {
 		return errNoSession
 	}
 	s.setWatches([]engine.Part{router.Begin(engine.WatchOrder{Trial: p.Trial, Drops: p.Drops, Timing: p.Timing})})
-	s.stepWatches(ctx, engine.Open, engine.Known{Flows: flowsOf(p.Flows)})
+	s.stepWatches(ctx, engine.Open, engine.Known{Flows: p.Flows})
 	return nil
-}
-
-func flowsOf(told []watchedFlow) (all []engine.WatchedFlow) {
-	for _, f := range told {
-		all = append(all, f.flow())
-	}
-	return all
 }
 
 // watchParts are what watches the host.
@@ -186,7 +179,7 @@ func (s *session) limit(step engine.Step) time.Duration {
 func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	k := engine.Known{Window: time.Duration(o.WindowNanos), Lost: o.Lost, Flows: flowsOf(o.Flows)}
+	k := engine.Known{Window: time.Duration(o.WindowNanos), Lost: o.Lost, Flows: o.Flows}
 	told := func(e *sessionEnd) bool { _, ok := o.Ends[e.order.End]; return ok }
 	living := func(e *sessionEnd) bool { return !e.dead }
 	switch o.Step {
@@ -263,6 +256,12 @@ func (s *session) noteLiving(e *sessionEnd, dead []int) {
 	}
 }
 
+// watched is the flow of an end for what watches it.
+func watched(o engine.Order) engine.WatchedFlow {
+	return engine.WatchedFlow{Name: o.Flow.Name, Protocol: o.Flow.Protocol, PayloadBytes: o.Flow.PayloadBytes,
+		Packets: o.Flow.Packets, To: o.Flow.Address, Number: o.Trial, Tag: o.Tag}
+}
+
 // trackable reports whether the packets of an end can be known by their ports: not those of connections by the thousand.
 func trackable(o engine.Order) bool { return o.Traffic() && o.Flow.Connections == "" }
 
@@ -276,7 +275,8 @@ func (s *session) flows(of model.Protocol) (all []engine.WatchedFlow) {
 		if !trackable(o) || e.dead || of != "" && o.Flow.Protocol != of {
 			continue
 		}
-		f := engine.WatchedFlow{Flow: o.Flow, Number: o.Trial, Tag: o.Tag, Awaited: netip.AddrPortFrom(o.Peer, e.port)}
+		f := watched(o)
+		f.Awaited = netip.AddrPortFrom(o.Peer, e.port)
 		if e.living != nil {
 			f.Tuples = e.met.Tuples(o.Role)
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/netip"
 	"reflect"
 	"regexp"
 	"slices"
@@ -60,9 +59,9 @@ type makeOrder struct {
 	Trial uint16         `json:"trial,omitempty"` // as Trial.Number; 0 of one that only watches, before its first trial
 	Drops model.DropMode `json:"drops,omitempty"` // how closely to watch the kernel; "" for not at all
 	// somebody watches: tell how busy cores are, and what the kernel drops
-	Live   bool          `json:"live,omitempty"`
-	Timing model.Timing  `json:"timing,omitzero"` // of one that only watches, like its flows; ends have their own
-	Flows  []watchedFlow `json:"flows,omitempty"`
+	Live   bool                 `json:"live,omitempty"`
+	Timing model.Timing         `json:"timing,omitzero"` // of one that only watches, like its flows; ends have their own
+	Flows  []engine.WatchedFlow `json:"flows,omitempty"`
 }
 
 // watches reports whether the order begins a trial at one that only watches.
@@ -119,13 +118,13 @@ func (p makeOrder) check() error {
 // doOrder has the parts of a session carry out a step.
 type doOrder struct {
 	sessionOrder
-	Step        engine.Step      `json:"step"`
-	Ends        map[int]endKnown `json:"ends,omitempty"`      // what ends are told, by number
-	Over        bool             `json:"over,omitempty"`      // as engine.Known
-	GateNanos   int64            `json:"gate_ns,omitempty"`   // likewise
-	WindowNanos int64            `json:"window_ns,omitempty"` // likewise
-	Lost        bool             `json:"lost,omitempty"`      // likewise
-	Flows       []watchedFlow    `json:"flows,omitempty"`     // for one that only watches
+	Step        engine.Step          `json:"step"`
+	Ends        map[int]endKnown     `json:"ends,omitempty"`      // what ends are told, by number
+	Over        bool                 `json:"over,omitempty"`      // as engine.Known
+	GateNanos   int64                `json:"gate_ns,omitempty"`   // likewise
+	WindowNanos int64                `json:"window_ns,omitempty"` // likewise
+	Lost        bool                 `json:"lost,omitempty"`      // likewise
+	Flows       []engine.WatchedFlow `json:"flows,omitempty"`     // for one that only watches
 }
 
 // endKnown is what an end is told at a step.
@@ -177,25 +176,13 @@ type endLearned struct {
 	Received uint64         `json:"received,omitempty"`
 }
 
-// watchedFlow names the ports of a flow's streams on one side of a router; before its ends have met there are none.
-type watchedFlow struct {
-	Flow         string        `json:"flow"`
-	Packets      uint64        `json:"packets,omitempty"` // of the whole flow, 0 if unknown
-	PayloadBytes int           `json:"payload_bytes"`
-	Tuples       []model.Tuple `json:"tuples,omitempty"`
-	To           netip.Addr    `json:"to,omitzero"` // where its packets go, as the router may know it
-	Number       uint16        `json:"number"`
-	Tag          uint16        `json:"tag,omitempty"`
-	TCP          bool          `json:"tcp,omitempty"`
-}
-
-func checkFlows(flows []watchedFlow) error {
+func checkFlows(flows []engine.WatchedFlow) error {
 	if len(flows) > maxWatched {
 		return fmt.Errorf("flows: want at most %d, not %d", maxWatched, len(flows))
 	}
 	for i, f := range flows {
 		switch {
-		case f.Flow == "" || model.Clip(f.Flow) != f.Flow:
+		case f.Name == "" || model.Clip(f.Name) != f.Name:
 			return fmt.Errorf("flows[%d]: want a short name", i)
 		case len(f.Tuples) > model.MaxStreams:
 			return fmt.Errorf("flows[%d]: want the ports of at most %d streams, not %d", i, model.MaxStreams,
@@ -207,21 +194,6 @@ func checkFlows(flows []watchedFlow) error {
 		}
 	}
 	return nil
-}
-
-// toWire is a flow as one that only watches is told of it.
-func toWire(f engine.WatchedFlow) watchedFlow {
-	return watchedFlow{Flow: f.Flow.Name, Packets: f.Flow.Packets, PayloadBytes: f.Flow.PayloadBytes, Tuples: f.Tuples,
-		To: f.Flow.Address, Number: f.Number, Tag: f.Tag, TCP: f.Flow.Protocol == model.TCP}
-}
-
-func (f watchedFlow) flow() engine.WatchedFlow {
-	flow := model.Flow{Name: f.Flow, Protocol: model.UDP, Address: f.To, Packets: f.Packets, PayloadBytes: f.PayloadBytes,
-		Streams: max(len(f.Tuples), 1)}
-	if f.TCP {
-		flow.Protocol = model.TCP
-	}
-	return engine.WatchedFlow{Flow: flow, Number: f.Number, Tag: f.Tag, Tuples: f.Tuples}
 }
 
 type stopOrder struct {

@@ -35,7 +35,7 @@ func (f *fakeWatch) Do(ctx context.Context, s engine.Step, k engine.Known) (l en
 		f.mu.Lock()
 		f.tag = flow.Tag
 		f.mu.Unlock()
-		what += fmt.Sprintf(" %s %d number %d", flow.Flow.Name, len(flow.Tuples), flow.Number)
+		what += fmt.Sprintf(" %s %d number %d", flow.Name, len(flow.Tuples), flow.Number)
 	}
 	if k.Window > 0 {
 		what += fmt.Sprint(" ", k.Window)
@@ -181,7 +181,7 @@ func TestWhereFlowsGo(t *testing.T) {
 	for met, want := range map[bool][]netip.Addr{false: {far, {}}, true: {far, far, near, near}} {
 		var got []netip.Addr
 		for _, f := range placed.flowsToWatch(met) {
-			got = append(got, f.Flow.Address)
+			got = append(got, f.To)
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("met %v: flows go to %v, want %v", met, got, want)

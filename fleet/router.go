@@ -155,22 +155,20 @@ type farWatch struct {
 // Do gives the router's agent the order for a step.
 func (w *farWatch) Do(ctx context.Context, step engine.Step, k engine.Known) (l engine.Learned, _ error) {
 	verb, within := verbDo, momentTimeout
-	var flows []watchedFlow
 	w.mu.Lock()
 	for _, f := range k.Flows {
-		flows = append(flows, toWire(f))
-		w.flows = append(w.flows, f.Flow)
+		w.flows = append(w.flows, f.Flow())
 	}
 	begun := w.begun
 	w.mu.Unlock()
 	about := w.router.about
 	var order any = doOrder{sessionOrder: about, Step: step, GateNanos: k.Gate.Nanoseconds(),
-		WindowNanos: k.Window.Nanoseconds(), Lost: k.Lost, Flows: flows}
+		WindowNanos: k.Window.Nanoseconds(), Lost: k.Lost, Flows: k.Flows}
 	switch step {
 	case engine.Open:
 		verb, within, begun = verbMake, setUpTimeout, true
 		order = makeOrder{sessionOrder: about, Trial: w.order.Trial, Drops: w.order.Drops, Timing: w.order.Timing,
-			Flows: flows}
+			Flows: k.Flows}
 	case engine.Still:
 		within += observeTimeout
 	case engine.Ready:

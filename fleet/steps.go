@@ -137,12 +137,17 @@ func (t *trial) prepare(ctx context.Context) error {
 // meet has all ends seek their peers, and takes down on which streams both have met.
 func (t *trial) meet(ctx context.Context) error {
 	var answers [2]map[*party]doAnswer
+	over := false // those that call have given up some streams
 	for i, step := range []engine.Step{engine.Meet, engine.Met} {
-		over := i == 1 && !allMet(answers[0])
 		var err error
 		answers[i], err = t.do(ctx, step, t.parties, func(*party) doOrder { return doOrder{Over: over} })
 		if err != nil {
 			return err
+		}
+		for _, a := range answers[i] {
+			for _, e := range a.Ends {
+				over = over || e.Met != nil && len(e.Met.Unmet) > 0
+			}
 		}
 	}
 	for n := range t.ends {
@@ -175,18 +180,6 @@ func (t *trial) meet(ctx context.Context) error {
 	return nil
 }
 
-// allMet reports whether all ends that call have met their peers on all streams.
-func allMet(met map[*party]doAnswer) bool {
-	for _, a := range met {
-		for _, e := range a.Ends {
-			if e.Met != nil && len(e.Met.Unmet) > 0 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // meeting is that of a flow, by the number of its first end.
 func (t *trial) meeting(n int) Meeting {
 	calls, listens := &t.ends[n], &t.ends[n+1]
@@ -203,11 +196,11 @@ func (t *trial) flowsToWatch(met bool) (all []engine.WatchedFlow) {
 		if !trackable(e.Order) || met && !e.lives() || !met && n%2 > 0 {
 			continue
 		}
-		f := engine.WatchedFlow{Flow: e.Order.Flow, Number: e.Order.Trial, Tag: e.Order.Tag}
+		f := watched(e.Order)
 		if met {
 			f.Tuples = e.met.Tuples(e.Order.Role)
 			if to := t.ends[n|1]; !to.Order.Listen && len(to.met.Streams) > 0 { // the receiver calls: its own address is where packets go
-				f.Flow.Address = to.met.Streams[0].Local.Addr()
+				f.To = to.met.Streams[0].Local.Addr()
 			}
 		}
 		all = append(all, f)

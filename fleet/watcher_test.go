@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -72,7 +71,7 @@ func (w *fakeRouterWatch) Do(_ context.Context, s engine.Step, k engine.Known) (
 		w.d.mu.Lock()
 		w.d.tag = f.Tag
 		w.d.mu.Unlock()
-		what += fmt.Sprintf(" %s %v %d", f.Flow.Name, f.Tuples, f.Number)
+		what += fmt.Sprintf(" %s %v %d", f.Name, f.Tuples, f.Number)
 	}
 	if k.Lost {
 		what += " lost"
@@ -281,7 +280,7 @@ func TestObserverOrders(t *testing.T) {
 	}
 	before := d.noted()
 	ports := []model.Tuple{{From: 1, To: 2}}
-	watch := func(flows ...watchedFlow) doOrder {
+	watch := func(flows ...engine.WatchedFlow) doOrder {
 		return doOrder{sessionOrder: about(0), Step: engine.Ready, Flows: flows}
 	}
 	for _, c := range []struct {
@@ -301,10 +300,10 @@ func TestObserverOrders(t *testing.T) {
 		{verbDo, doOrder{Step: engine.Ready}, "two names of 32 hex digits"},
 		{verbDo, doOrder{sessionOrder: about(0), Step: engine.Ready, WindowNanos: -1}, "window_ns: want 0 to 2s"},
 		{verbDo, doOrder{sessionOrder: about(0), Step: "noon"}, `no such step "noon"`},
-		{verbDo, watch(watchedFlow{Flow: strings.Repeat("x", 256), Tuples: ports}), "want a short name"},
-		{verbDo, watch(watchedFlow{Flow: "up", Tuples: slices.Repeat(ports, 129)}), "at most 128 streams, not 129"},
-		{verbDo, watch(watchedFlow{Flow: "up", PayloadBytes: -1, Tuples: ports}), "no payload of -1 B"},
-		{verbDo, watch(slices.Repeat([]watchedFlow{{Flow: "f"}}, maxWatched+1)...), "flows: want at most 600, not 601"},
+		{verbDo, watch(engine.WatchedFlow{Name: strings.Repeat("x", 256), Tuples: ports}), "want a short name"},
+		{verbDo, watch(engine.WatchedFlow{Name: "up", Tuples: slices.Repeat(ports, 129)}), "at most 128 streams, not 129"},
+		{verbDo, watch(engine.WatchedFlow{Name: "up", PayloadBytes: -1, Tuples: ports}), "no payload of -1 B"},
+		{verbDo, watch(slices.Repeat([]engine.WatchedFlow{{Name: "f"}}, maxWatched+1)...), "flows: want at most 600, not 601"},
 		{verbAccount, accountOrder{sessionOrder: about(0), Of: ofTrial, From: 1}, "it has no byte 1"},
 	} {
 		if err := obey(c.verb, c.order); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -344,16 +343,4 @@ func TestObserverLease(t *testing.T) {
 	l.mu.Unlock()
 	testenv.Await(t, "the session is closed",
 		func() bool { return d.noted() == "open; close" && a.find(aSession) == nil })
-}
-
-// A host that only watches is told of a flow what it knows its packets by.
-func TestFlowsForWatchers(t *testing.T) {
-	for _, protocol := range []model.Protocol{model.UDP, model.TCP} {
-		f := engine.WatchedFlow{Flow: model.Flow{Name: "up", Protocol: protocol, Address: netip.MustParseAddr("10.0.0.2"),
-			Packets: 5, PayloadBytes: 64, Streams: 2},
-			Number: 9, Tag: 3, Tuples: []model.Tuple{{From: 1, To: 2}, {From: 3, To: 2}}}
-		if got := toWire(f).flow(); !reflect.DeepEqual(got, f) {
-			t.Errorf("%+v, want %+v", got, f)
-		}
-	}
 }

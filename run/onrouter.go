@@ -59,7 +59,7 @@ type deviceWatch struct {
 // Do reads the kernel at once while the shell takes its time.
 func (w *deviceWatch) Do(ctx context.Context, s engine.Step, k engine.Known) (l engine.Learned, _ error) {
 	for _, f := range k.Flows {
-		w.shell.Toward(f.Flow.Name, f.Flow.Address)
+		w.shell.Toward(f.Name, f.To)
 	}
 	var kernel sync.WaitGroup
 	if w.kernel != nil {

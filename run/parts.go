@@ -70,12 +70,12 @@ func (w *kernelWatch) Do(ctx context.Context, s engine.Step, k engine.Known) (l 
 	}
 	for _, f := range k.Flows {
 		switch {
-		case f.Tuples == nil && f.Flow.Protocol == model.TCP && f.Awaited.Port() == 0: // nothing to know it by
-			w.Toward(f.Flow.Name, f.Flow.Address)
+		case f.Tuples == nil && f.Protocol == model.TCP && f.Awaited.Port() == 0: // nothing to know it by
+			w.Toward(f.Name, f.To)
 		case f.Tuples == nil:
-			_ = w.Meet(f.Flow, f.Number, f.Tag, f.Awaited)
+			_ = w.Meet(f.Flow(), f.Number, f.Tag, f.Awaited)
 		default:
-			_ = w.Track(f.Flow, f.Number, f.Tuples)
+			_ = w.Track(f.Flow(), f.Number, f.Tuples)
 		}
 	}
 	readCounters(ctx, w.Observation, w.timing, s, k)

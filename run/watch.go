@@ -220,7 +220,7 @@ func (w *linkWatch) Do(_ context.Context, _ engine.Step, k engine.Known) (l engi
 	defer w.mu.Unlock()
 	for _, f := range k.Flows {
 		for i, t := range f.Tuples {
-			w.streams[t] = stream{f.Flow.Name, i, len(f.Tuples)}
+			w.streams[t] = stream{f.Name, i, len(f.Tuples)}
 		}
 	}
 	return l, nil
