@@ -66,8 +66,8 @@ type Transport interface {
 
 // Sent is what became of a flow at its sender.
 type Sent struct {
-	Streams []uint64 // packets attempted by each stream; nil: not known
-	Unsent  uint64   // of all these, never left the sender
+	Streams []uint64 `json:"streams,omitempty"` // packets attempted by each stream; nil: not known
+	Unsent  uint64   `json:"unsent,omitempty"`  // of all these, never left the sender
 }
 
 // Left returns how many packets left the sender.

@@ -65,15 +65,15 @@ var Steps = []Step{Open, Meet, Met, Ready, Go, Halt, Drain, Still}
 
 // Known is what a part is told at a step.
 type Known struct {
-	Ports  []uint16      // Open of an end that calls: the peer's port of each stream
-	Over   bool          // Met of an end that listens: those that call have given up some streams
-	Living []bool        // Ready of an end: the streams on which both ends have met; one at least
-	Window time.Duration // Ready of what watches: without traffic
-	Gate   time.Duration // Go: how long until all begin at once
-	Sent   Sent          // Drain of a receiver
+	Ports  []uint16      `json:"ports,omitempty"`     // Open of an end that calls: the peer's port of each stream
+	Over   bool          `json:"over,omitempty"`      // Met of an end that listens: those that call have given up some streams
+	Living []bool        `json:"living,omitempty"`    // Ready of an end: the streams on which both ends have met; one at least
+	Window time.Duration `json:"window_ns,omitempty"` // Ready of what watches: without traffic
+	Gate   time.Duration `json:"gate_ns,omitempty"`   // Go: how long until all begin at once
+	Sent   Sent          `json:"sent,omitzero"`       // Drain of a receiver
 	// Still: packets are missing, so it is worth waiting for devices that tell their figures seldom
-	Lost  bool
-	Flows []WatchedFlow // Open and Ready of what watches
+	Lost  bool          `json:"lost,omitempty"`
+	Flows []WatchedFlow `json:"flows,omitempty"` // Open and Ready of what watches
 }
 
 // UntilMeasured is how long it is from the order to go to the measured part.

@@ -64,14 +64,14 @@ func TestHeavyMessages(t *testing.T) {
 // TestFullMessages: the largest that are meant are let through.
 func TestFullMessages(t *testing.T) {
 	t.Parallel()
-	observe := doOrder{sessionOrder: sessionOrder{aSession}, Ends: map[int]endKnown{}}
+	observe := doOrder{sessionOrder: sessionOrder{aSession}, Ends: map[int]engine.Known{}}
 	report := sessionReport{Ends: map[int]engine.Report{},
 		Observed: &model.Observation{Counters: make([]model.Counter, 16384)}}
 	answer := doAnswer{Ends: map[int]endLearned{}}
 	for i := range maxEnds {
 		tuples := make([]model.Tuple, 60)
 		observe.Flows = append(observe.Flows, engine.WatchedFlow{Name: "f", Tuples: tuples})
-		observe.Ends[i] = endKnown{Sent: make([]uint64, 60)}
+		observe.Ends[i] = engine.Known{Sent: engine.Sent{Streams: make([]uint64, 60)}}
 		answer.Ends[i] = endLearned{Met: &meetingAnswer{Ports: tuples, Sent: make([]uint64, 60),
 			Heard: make([]uint64, 60)}}
 		report.Ends[i] = engine.Report{Send: &engine.SendReport{Streams: make([]uint64, model.MaxStreams),

@@ -87,10 +87,11 @@ func (s *session) stepWatches(ctx context.Context, step engine.Step, k engine.Kn
 }
 
 // open opens ends.
-func (s *session) open(ctx context.Context, which func(*sessionEnd) bool, told map[int]endKnown) (doAnswer, error) {
+func (s *session) open(ctx context.Context, which func(*sessionEnd) bool, told map[int]engine.Known) (doAnswer, error) {
 	return s.eachEnd(which, func(e *sessionEnd) (engine.Learned, error) {
-		ports := told[e.order.End].Ports
-		l, err := e.part.Do(ctx, engine.Open, engine.Known{Ports: ports})
+		k := told[e.order.End]
+		l, err := e.part.Do(ctx, engine.Open, k)
+		ports := k.Ports
 		if e.order.Order.Listen {
 			ports = l.Ports
 		}
@@ -113,7 +114,7 @@ func (s *session) eachEnd(which func(*sessionEnd) bool,
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.name(), err)
 		}
-		told := endLearned{Ports: l.Ports, Sent: l.Sent.Streams, Unsent: l.Sent.Unsent, Received: l.Received}
+		told := endLearned{Ports: l.Ports, Sent: l.Sent, Received: l.Received}
 		if l.Met.Streams != nil {
 			met := answerOf(l.Met)
 			told.Met = &met
@@ -150,7 +151,7 @@ func (s *session) do(ctx context.Context, o doOrder) (a doAnswer, err error) {
 	}
 	began := time.Now()
 	if o.Step == engine.Go {
-		s.startParts(time.Duration(o.GateNanos))
+		s.startParts(o.Gate)
 	} else {
 		ctx, cancel := context.WithTimeout(ctx, s.limit(o.Step))
 		defer cancel()
@@ -179,7 +180,7 @@ func (s *session) limit(step engine.Step) time.Duration {
 func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	k := engine.Known{Window: time.Duration(o.WindowNanos), Lost: o.Lost, Flows: o.Flows}
+	k := o.Known
 	told := func(e *sessionEnd) bool { _, ok := o.Ends[e.order.End]; return ok }
 	living := func(e *sessionEnd) bool { return !e.dead }
 	switch o.Step {
@@ -196,7 +197,9 @@ func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err erro
 		}, cancel) // the other ends need not wait
 	case engine.Ready:
 		for _, e := range s.taking(living) {
-			s.noteLiving(e, o.Ends[e.order.End].Dead)
+			if err := s.noteLiving(e, o.Ends[e.order.End].Living); err != nil {
+				return a, err
+			}
 		}
 		a, err = s.eachEnd(living, func(e *sessionEnd) (engine.Learned, error) {
 			return e.part.Do(ctx, o.Step, engine.Known{Living: e.living})
@@ -210,11 +213,11 @@ func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err erro
 	case engine.Drain:
 		s.sendingOver()
 		a, err = s.eachEnd(told, func(e *sessionEnd) (engine.Learned, error) {
-			sent := o.Ends[e.order.End]
-			if streams := e.order.Order.Flow.Streams; len(sent.Sent) != streams {
-				return engine.Learned{}, fmt.Errorf("drain: it has %d streams, not %d", streams, len(sent.Sent))
+			k := o.Ends[e.order.End]
+			if streams := e.order.Order.Flow.Streams; len(k.Sent.Streams) != streams {
+				return engine.Learned{}, fmt.Errorf("drain: it has %d streams, not %d", streams, len(k.Sent.Streams))
 			}
-			return e.part.Do(ctx, o.Step, engine.Known{Sent: engine.Sent{Streams: sent.Sent, Unsent: sent.Unsent}})
+			return e.part.Do(ctx, o.Step, k)
 		})
 		if err == nil && len(a.Ends) != len(o.Ends) {
 			err = errors.New("drain: it names an end that this session does not have")
@@ -244,16 +247,20 @@ func (s *session) meetPeer(ctx context.Context, e *sessionEnd, o doOrder) (l eng
 	return l, err
 }
 
-// noteLiving notes which streams of an end carry packets. Without any it takes no part any more.
-func (s *session) noteLiving(e *sessionEnd, dead []int) {
+// noteLiving notes which streams of an end carry packets: all, unless it is told. Without any the end takes no part any
+// more.
+func (s *session) noteLiving(e *sessionEnd, living []bool) error {
+	streams := e.order.Order.Flow.Streams
+	if living == nil {
+		living = slices.Repeat([]bool{true}, streams)
+	}
+	if len(living) != streams {
+		return fmt.Errorf("ready: %s: it has %d streams, not %d", e.name(), streams, len(living))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.living = make([]bool, e.order.Order.Flow.Streams)
-	e.dead = true
-	for i := range e.living {
-		e.living[i] = !slices.Contains(dead, i)
-		e.dead = e.dead && !e.living[i]
-	}
+	e.living, e.dead = living, !slices.Contains(living, true)
+	return nil
 }
 
 // watched is the flow of an end for what watches it.

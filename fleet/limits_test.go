@@ -225,7 +225,7 @@ func TestAnsweredCall(t *testing.T) {
 		p := goodOrder()
 		o := &p.Ends[0].Order
 		o.Role, o.Listen, o.Peer = engine.Send, false, netip.MustParseAddr(home)
-		ports := map[int]endKnown{1: {Ports: []uint16{9}}}
+		ports := map[int]engine.Known{1: {Ports: []uint16{9}}}
 		if err := orderOf(t, a, verbMake, p); err != nil {
 			t.Fatal(err)
 		}

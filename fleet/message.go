@@ -115,25 +115,12 @@ func (p makeOrder) check() error {
 	return nil
 }
 
-// doOrder has the parts of a session carry out a step.
+// doOrder has the parts of a session carry out a step. An end without a living stream takes no part any more.
 type doOrder struct {
 	sessionOrder
-	Step        engine.Step          `json:"step"`
-	Ends        map[int]endKnown     `json:"ends,omitempty"`      // what ends are told, by number
-	Over        bool                 `json:"over,omitempty"`      // as engine.Known
-	GateNanos   int64                `json:"gate_ns,omitempty"`   // likewise
-	WindowNanos int64                `json:"window_ns,omitempty"` // likewise
-	Lost        bool                 `json:"lost,omitempty"`      // likewise
-	Flows       []engine.WatchedFlow `json:"flows,omitempty"`     // for one that only watches
-}
-
-// endKnown is what an end is told at a step.
-type endKnown struct {
-	Ports []uint16 `json:"ports,omitempty"` // open: of an end that calls
-	// ready: the streams that carry nothing; of all of them it takes no part any more
-	Dead   []int    `json:"dead,omitempty"`
-	Sent   []uint64 `json:"sent,omitempty"`   // drain: what the sender attempted, by stream
-	Unsent uint64   `json:"unsent,omitempty"` // of all those, what never left the sender
+	Step         engine.Step          `json:"step"`
+	engine.Known                      // what all parts are told
+	Ends         map[int]engine.Known `json:"ends,omitempty"` // what ends are told, by number
 }
 
 func (o doOrder) check() error {
@@ -143,17 +130,17 @@ func (o doOrder) check() error {
 	if !slices.Contains(engine.Steps, o.Step) || o.Step == engine.Open && len(o.Ends) == 0 {
 		return fmt.Errorf("step: no such step %q", model.Clip(string(o.Step)))
 	}
-	if gate := time.Duration(o.GateNanos); gate < 0 || gate > maxGateWait {
-		return fmt.Errorf("gate_ns: want 0 to %v, not %v", maxGateWait, gate)
+	if o.Gate < 0 || o.Gate > maxGateWait {
+		return fmt.Errorf("gate_ns: want 0 to %v, not %v", maxGateWait, o.Gate)
 	}
-	if window := time.Duration(o.WindowNanos); window < 0 || window > maxIdle {
-		return fmt.Errorf("window_ns: want 0 to %v, not %v", maxIdle, window)
+	if o.Window < 0 || o.Window > maxIdle {
+		return fmt.Errorf("window_ns: want 0 to %v, not %v", maxIdle, o.Window)
 	}
 	if len(o.Ends) > maxEnds {
 		return fmt.Errorf("ends: want at most %d, not %d", maxEnds, len(o.Ends))
 	}
 	for n, e := range o.Ends {
-		if most := max(len(e.Ports), len(e.Dead), len(e.Sent)); most > model.MaxStreams {
+		if most := max(len(e.Ports), len(e.Living), len(e.Sent.Streams)); most > model.MaxStreams {
 			return fmt.Errorf("ends[%d]: want at most %d streams, not %d", n, model.MaxStreams, most)
 		}
 	}
@@ -171,8 +158,7 @@ type doAnswer struct {
 type endLearned struct {
 	Ports    []uint16       `json:"ports,omitempty"`
 	Met      *meetingAnswer `json:"met,omitempty"`
-	Sent     []uint64       `json:"sent,omitempty"`
-	Unsent   uint64         `json:"unsent,omitempty"`
+	Sent     engine.Sent    `json:"sent,omitzero"`
 	Received uint64         `json:"received,omitempty"`
 }
 

@@ -162,8 +162,7 @@ func (w *farWatch) Do(ctx context.Context, step engine.Step, k engine.Known) (l 
 	begun := w.begun
 	w.mu.Unlock()
 	about := w.router.about
-	var order any = doOrder{sessionOrder: about, Step: step, GateNanos: k.Gate.Nanoseconds(),
-		WindowNanos: k.Window.Nanoseconds(), Lost: k.Lost, Flows: k.Flows}
+	var order any = doOrder{sessionOrder: about, Step: step, Known: k}
 	switch step {
 	case engine.Open:
 		verb, within, begun = verbMake, setUpTimeout, true

@@ -123,10 +123,10 @@ func (t *trial) prepare(ctx context.Context) error {
 	}
 	calls := func(e trialEnd) bool { return !e.Order.Listen }
 	_, err = t.do(ctx, engine.Open, t.having(calls), func(p *party) doOrder {
-		o := doOrder{Ends: map[int]endKnown{}}
+		o := doOrder{Ends: map[int]engine.Known{}}
 		for n, e := range t.ends {
 			if e.party == p && calls(e) {
-				o.Ends[n] = endKnown{Ports: made[t.ends[n^1].party].Ends[n^1].Ports}
+				o.Ends[n] = engine.Known{Ports: made[t.ends[n^1].party].Ends[n^1].Ports}
 			}
 		}
 		return o
@@ -140,7 +140,7 @@ func (t *trial) meet(ctx context.Context) error {
 	over := false // those that call have given up some streams
 	for i, step := range []engine.Step{engine.Meet, engine.Met} {
 		var err error
-		answers[i], err = t.do(ctx, step, t.parties, func(*party) doOrder { return doOrder{Over: over} })
+		answers[i], err = t.do(ctx, step, t.parties, func(*party) doOrder { return doOrder{Known: engine.Known{Over: over}} })
 		if err != nil {
 			return err
 		}
@@ -218,19 +218,11 @@ func (t *trial) readyAndGo(ctx context.Context) error {
 	var along sync.WaitGroup
 	along.Go(func() { t.stepAlong(ctx, engine.Ready, engine.Known{Flows: flows, Window: window}) })
 	_, err := t.do(ctx, engine.Ready, t.parties, func(p *party) doOrder {
-		o := doOrder{Ends: map[int]endKnown{}, WindowNanos: window.Nanoseconds()}
+		o := doOrder{Ends: map[int]engine.Known{}, Known: engine.Known{Window: window}}
 		for n, e := range t.ends {
-			if e.party != p || len(e.dead) == 0 {
-				continue
+			if e.party == p && len(e.dead) > 0 {
+				o.Ends[n] = engine.Known{Living: e.living()}
 			}
-			dead := e.dead
-			if !e.lives() { // also those of TCP that met
-				dead = nil
-				for i := range e.Order.Flow.Streams {
-					dead = append(dead, i)
-				}
-			}
-			o.Ends[n] = endKnown{Dead: dead}
 		}
 		return o
 	})
@@ -255,7 +247,7 @@ func (t *trial) gate(ctx context.Context) error {
 	t.beating.Go(func() { <-t.over; stop() })
 	t.beating.Go(func() { t.stepAlong(running, engine.Go, engine.Known{Gate: wait}) })
 	_, err := t.do(ctx, engine.Go, t.parties, func(p *party) doOrder {
-		return doOrder{GateNanos: (wait - min(took[p], maxGateWait)/2).Nanoseconds()}
+		return doOrder{Known: engine.Known{Gate: wait - min(took[p], maxGateWait)/2}}
 	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -326,16 +318,15 @@ func (t *trial) drain(ctx context.Context) error {
 			continue
 		}
 		a := halted[e.party].Ends[n]
-		if len(a.Sent) != e.Order.Flow.Streams {
+		if len(a.Sent.Streams) != e.Order.Flow.Streams {
 			why := fmt.Sprintf("%s: flow %s: the sender did not say what it sent", e.name, e.Order.Flow.Name)
 			return &cutError{why: why}
 		}
 		far := t.ends[n^1]
 		if _, ok := orders[far.party]; !ok {
-			orders[far.party] = doOrder{Ends: map[int]endKnown{}}
+			orders[far.party] = doOrder{Ends: map[int]engine.Known{}}
 		}
-		orders[far.party].Ends[n^1] = endKnown{Sent: a.Sent, Unsent: a.Unsent}
-		left[n^1] = engine.Sent{Streams: a.Sent, Unsent: a.Unsent}.Left()
+		orders[far.party].Ends[n^1], left[n^1] = engine.Known{Sent: a.Sent}, a.Sent.Left()
 	}
 	drained, err := t.do(ctx, engine.Drain, slices.Collect(maps.Keys(orders)),
 		func(p *party) doOrder { return orders[p] })
@@ -362,7 +353,7 @@ func (t *trial) readLast(ctx context.Context, lost bool) error {
 	if t.order.Drops == "" {
 		return nil
 	}
-	_, err := t.do(ctx, engine.Still, t.parties, func(*party) doOrder { return doOrder{Lost: lost} })
+	_, err := t.do(ctx, engine.Still, t.parties, func(*party) doOrder { return doOrder{Known: engine.Known{Lost: lost}} })
 	return err
 }
 

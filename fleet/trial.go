@@ -55,6 +55,15 @@ func (e *trialEnd) lives() bool {
 	return len(e.dead) < e.Order.Flow.Streams
 }
 
+// living tells which streams carry packets.
+func (e *trialEnd) living() []bool {
+	list := make([]bool, e.Order.Flow.Streams)
+	for i := range list {
+		list[i] = e.lives() && !slices.Contains(e.dead, i) // TCP: also of those that met
+	}
+	return list
+}
+
 // trial is a Trial under way.
 type trial struct {
 	c        *Controller

@@ -281,7 +281,7 @@ func TestObserverOrders(t *testing.T) {
 	before := d.noted()
 	ports := []model.Tuple{{From: 1, To: 2}}
 	watch := func(flows ...engine.WatchedFlow) doOrder {
-		return doOrder{sessionOrder: about(0), Step: engine.Ready, Flows: flows}
+		return doOrder{sessionOrder: about(0), Step: engine.Ready, Known: engine.Known{Flows: flows}}
 	}
 	for _, c := range []struct {
 		verb  string
@@ -298,7 +298,7 @@ func TestObserverOrders(t *testing.T) {
 		{verbDo, doOrder{sessionOrder: about(9), Step: engine.Ready}, "no such session"},
 		{verbDo, map[string]any{"session": about(0).Session, "run": "sh"}, "unknown field"},
 		{verbDo, doOrder{Step: engine.Ready}, "two names of 32 hex digits"},
-		{verbDo, doOrder{sessionOrder: about(0), Step: engine.Ready, WindowNanos: -1}, "window_ns: want 0 to 2s"},
+		{verbDo, doOrder{sessionOrder: about(0), Step: engine.Ready, Known: engine.Known{Window: -1}}, "window_ns: want 0 to 2s"},
 		{verbDo, doOrder{sessionOrder: about(0), Step: "noon"}, `no such step "noon"`},
 		{verbDo, watch(engine.WatchedFlow{Name: strings.Repeat("x", 256), Tuples: ports}), "want a short name"},
 		{verbDo, watch(engine.WatchedFlow{Name: "up", Tuples: slices.Repeat(ports, 129)}), "at most 128 streams, not 129"},
