@@ -104,8 +104,8 @@ func TestRecordIsBounded(t *testing.T) {
 		most int
 		why  string
 	}{
-		{unit.PacketRate(100_000), 1 << 20, "it is longer than 0.1 MB, which the packets of the trial cannot fill"},
-		{unit.Rate{}, 1 << 20, "it reached the limit of 0.9 MB for a flow without a rate; a flow with --rate has more"},
+		{unit.PacketRate(100_000), 1 << 20, "it reached its limit of 0.1 MB, which comes from --rate and --time: give a --rate for a longer one"},
+		{unit.Rate{}, 1 << 20, "it reached its limit of 0.9 MB, which comes from --rate and --time: give a --rate for a longer one"},
 	} {
 		w := newWire()
 		a, b := agentOn(w, "near"), agentOn(w, "far")
