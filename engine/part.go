@@ -65,9 +65,11 @@ var Steps = []Step{Open, Meet, Met, Ready, Go, Halt, Drain, Still}
 
 // Known is what a part is told at a step.
 type Known struct {
-	Ports  []uint16      `json:"ports,omitempty"`     // Open of an end that calls: the peer's port of each stream
-	Over   bool          `json:"over,omitempty"`      // Met of an end that listens: those that call have given up some streams
-	Living []bool        `json:"living,omitempty"`    // Ready of an end: the streams on which both ends have met; one at least
+	Ports []uint16 `json:"ports,omitempty"` // Open of an end that calls: the peer's port of each stream
+	// Met of an end that listens: those that call have given up some streams
+	Over bool `json:"over,omitempty"`
+	// Ready of an end: the streams on which both ends have met; one at least
+	Living []bool        `json:"living,omitempty"`
 	Window time.Duration `json:"window_ns,omitempty"` // Ready of what watches: without traffic
 	Gate   time.Duration `json:"gate_ns,omitempty"`   // Go: how long until all begin at once
 	Sent   Sent          `json:"sent,omitzero"`       // Drain of a receiver
@@ -91,7 +93,8 @@ type WatchedFlow struct {
 	Tag    uint16 `json:"tag,omitempty"` // of the packets by which its ends find each other, and of the flow
 	// Awaited is where connections of TCP are awaited: the address is invalid at the host that awaits them.
 	Awaited netip.AddrPort `json:"-"`
-	Tuples  []model.Tuple  `json:"tuples,omitempty"` // of its streams on one side of the path; none before the ends have met
+	// Tuples are those of its streams on one side of the path; none before the ends have met.
+	Tuples []model.Tuple `json:"tuples,omitempty"`
 }
 
 // Flow is the flow, as far as it is known.

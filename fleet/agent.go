@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,9 +83,7 @@ type Agent struct {
 
 // newAgent checks the configuration; it starts nothing.
 func newAgent(cfg AgentConfig) (*Agent, error) {
-	if cfg.ID == "" {
-		cfg.ID = randomHex()
-	}
+	cfg.ID = cmp.Or(cfg.ID, randomHex())
 	if !model.IsHostName(cfg.ID) || cfg.ID == controllerName {
 		return nil, fmt.Errorf("agent name %q: want up to 64 letters, digits, - and _", cfg.ID)
 	}
@@ -94,9 +93,7 @@ func newAgent(cfg AgentConfig) (*Agent, error) {
 	case cfg.Router == nil && (cfg.Host == nil || len(cfg.Engines) == 0):
 		return nil, fmt.Errorf("agent %s: want a host and at least one engine", cfg.ID)
 	}
-	if cfg.Node == "" {
-		cfg.Node = cfg.ID
-	}
+	cfg.Node = cmp.Or(cfg.Node, cfg.ID)
 	if cfg.Events == nil {
 		cfg.Events = func(string) {}
 	}
@@ -231,26 +228,27 @@ func (a *Agent) find(id string) *session {
 func (a *Agent) admit(p makeOrder) (*session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := a.sessions[p.Session]
-	from, err := a.sourceOf(p.Session, s)
+	s, client := a.sessions[p.Session], a.client(p.Session)
 	switch {
 	case a.closed != "":
 		return nil, errors.New(a.closed)
-	case err != nil:
-		return nil, err
 	case s != nil && p.watches():
 		return s, nil
 	case s != nil:
 		return nil, errors.New("session: it is open already")
 	case p.watches():
 		return nil, errNoSession
+	case a.cfg.clientOf != nil && !client.IsValid(): // it would count as another host's
+		return nil, errors.New("session: is of no client that is connected here")
 	case a.alone && a.taken(p.Session):
 		return nil, errTaken
 	}
+	from := sourceOf(client)
 	if err := a.hasRoom(p, from); err != nil {
 		return nil, err
 	}
-	if s, err = openSession(a, p); err != nil {
+	s, err := openSession(a, p)
+	if err != nil {
 		return nil, err
 	}
 	s.from = from
@@ -271,22 +269,6 @@ func (a *Agent) taken(session string) bool {
 		}
 	}
 	return false
-}
-
-// sourceOf tells whose a session is, by the host that its client connected from. A new
-// one without a connected client is refused: it would count as another host's.
-func (a *Agent) sourceOf(name string, s *session) (netip.Prefix, error) {
-	if s != nil {
-		return s.from, nil
-	}
-	if a.cfg.clientOf == nil {
-		return netip.Prefix{}, nil
-	}
-	client := a.client(name)
-	if !client.IsValid() {
-		return netip.Prefix{}, errors.New("session: is of no client that is connected here")
-	}
-	return sourceOf(client), nil
 }
 
 // client is the address that the client of a session connected from; invalid if it is not known.

@@ -33,8 +33,8 @@
 //
 // # Liveness
 //
-// The controller beats every 250 ms, and counts its beats. A session whose agent has not heard the controller for 2.5 s,
-// or its reconnect window, is stopped. Where the trial has a probe flow, its packets pass on the highest number that is
+// The controller beats every 250 ms, and counts its beats. A session that has not heard the controller for 2.5 s, or
+// its reconnect window, is stopped. Where the trial has a probe flow, its packets pass on the highest number that is
 // known, and get through when a flood starves the control connection. As only the controller counts, agents cannot keep
 // each other alive without it.
 //

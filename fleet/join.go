@@ -347,13 +347,9 @@ func (c *Controller) Unfit() []string {
 func (c *Controller) enter(l *link, info AgentInfo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range c.members {
-		if c.members[i].info.ID == info.ID {
-			c.members[i].info = info
-			return
-		}
-	}
-	if len(c.members) < 2*maxConnections { // no hub has more
+	if i := slices.IndexFunc(c.members, func(m member) bool { return m.info.ID == info.ID }); i >= 0 {
+		c.members[i].info = info
+	} else if len(c.members) < 2*maxConnections { // no hub has more
 		c.members = append(c.members, member{info, info.Node, l})
 	}
 }

@@ -272,8 +272,8 @@ func watched(o engine.Order) engine.WatchedFlow {
 // trackable reports whether the packets of an end can be known by their ports: not those of connections by the thousand.
 func trackable(o engine.Order) bool { return o.Traffic() && o.Flow.Connections == "" }
 
-// flows are those of a protocol, "" for all, without dead ones. Ends of TCP find each other by the port where connections
-// are awaited; once ends have met, the ports of this host's side are known.
+// flows are those of a protocol, "" for all, without dead ones. Ends of TCP find each other by the port where
+// connections are awaited; once ends have met, the ports of this host's side are known.
 func (s *session) flows(of model.Protocol) (all []engine.WatchedFlow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -194,8 +194,8 @@ const (
 	ofRecord = "record" // blocks of the record
 )
 
-// accountOrder asks for a part of an account. That of a trial ends whatever still runs. Final: a router is asked what it
-// is after the last trial, and the receivers of a record have ended.
+// accountOrder asks for a part of an account. That of a trial ends whatever still runs. Final: a router is asked what
+// it is after the last trial, and the receivers of a record have ended.
 type accountOrder struct {
 	sessionOrder
 	Of    string `json:"of"`

@@ -149,8 +149,8 @@ func (r *records) fetchFrom(t *trial, p *party) error {
 		case late && !a.Done:
 			return errors.New("the rest did not come")
 		case from+uint64(len(a.Data)) > most:
-			return fmt.Errorf("it reached its limit of %.1f MB, which comes from --rate and --time: give a --rate for a longer one",
-				float64(most)/1e6)
+			return fmt.Errorf("it reached its limit of %.1f MB, which comes from --rate and --time: "+
+				"give a --rate for a longer one", float64(most)/1e6)
 		}
 		if len(a.Data) > 0 {
 			if err := t.order.Record(p.info.ID, a.Data); err != nil {
