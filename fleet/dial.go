@@ -340,6 +340,8 @@ func (d *redialer) redial() (net.Conn, error) {
 			_ = raw.Close()
 		}
 	}()
-	d.link.replace(raw, who.seen)
+	d.link.mu.Lock()
+	d.link.raw, d.link.seen = raw, who.seen
+	d.link.mu.Unlock()
 	return &incoming{Conn: c}, nil
 }

@@ -103,23 +103,17 @@ func prove(c *tls.Conn, knows byte, code []byte, client string) (who identity, e
 	return identity{client, tokenOf(key), secret, netip.AddrFrom16([addrBytes]byte(seen)).Unmap()}, err
 }
 
-// certificate is a new one, which says nothing of this host.
-func certificate() (tls.Certificate, error) {
+// serverTLS has a new certificate, which says nothing of this host.
+func serverTLS() (*tls.Config, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return tls.Certificate{}, err
+		return nil, err
 	}
 	t := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0)}
 	der, err := x509.CreateCertificate(rand.Reader, t, t, public, private)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, err
-}
-
-func serverTLS() (*tls.Config, error) {
-	own, err := certificate()
-	return &tls.Config{
-		Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS13, NextProtos: []string{controlALPN},
-		SessionTicketsDisabled: true,
-	}, err
+	own := tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}
+	return &tls.Config{Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS13,
+		NextProtos: []string{controlALPN}, SessionTicketsDisabled: true}, err
 }
 
 func clientTLS() *tls.Config {

@@ -289,7 +289,11 @@ func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
 			timeText(s), timeText(l.MaxTimeSeconds))
 	}
 	limited := l.MaxRatePPS > 0 || l.MaxRateBPS > 0
-	allowed := fmt.Sprintf("that host allows %s%s (--max-rate there)", l.rateText(), l.where())
+	allowed := "that host allows " + l.rateText()
+	if l.OwnFree {
+		allowed += " to other networks"
+	}
+	allowed += " (--max-rate there)"
 	give := ", so give --rate " + l.rateEach(max(len(flows), 1))
 	var pps, bps float64
 	for _, f := range flows {
@@ -361,14 +365,6 @@ func (l Limits) rateText() string {
 		return unit.FormatPPS(l.MaxRatePPS)
 	}
 	return unit.FormatBits(l.MaxRateBPS)
-}
-
-// where says for whom the rate holds, unless it is everybody.
-func (l Limits) where() string {
-	if l.OwnFree {
-		return " to other networks"
-	}
-	return ""
 }
 
 // RateFlag is what a client's command needs beside an address of this host that it calls, "" for nothing. Who calls a

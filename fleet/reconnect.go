@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
-	"net/netip"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -89,13 +88,6 @@ func (l *link) socket() net.Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.raw
-}
-
-// replace notes the socket of a new connection, and the address from which the hub sees it come.
-func (l *link) replace(now net.Conn, seen netip.Addr) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.raw, l.seen = now, seen
 }
 
 // silence is since when nothing has come over the link, if that is long.
