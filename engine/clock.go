@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Clock reads the host's monotonic clock in nanoseconds: CLOCK_MONOTONIC on
 // Linux, so that all processes of a host agree. It makes no system call.
@@ -28,6 +31,20 @@ func (c Clock) Now() int64 { return c.At(time.Since(c.Began)) }
 
 // At is the time so long after the clock began.
 func (c Clock) At(after time.Duration) int64 { return c.atBegin + int64(after) }
+
+// longestNap bounds how long a thread does not see that its work is to end.
+const longestNap = 20 * time.Millisecond
+
+// Until waits until a time, exactly: it sleeps, but for the end of the wait. It returns the time, which is earlier if
+// ctx ends.
+func (c Clock) Until(ctx context.Context, at int64) (now int64) {
+	for now = c.Now(); now < at && ctx.Err() == nil; now = c.Now() {
+		if left := at - now; left > SpinNanos+LeastNap {
+			Nap(min(time.Duration(left-SpinNanos), longestNap))
+		}
+	}
+	return now
+}
 
 // SinceWall returns the time, and what to add to a wall clock time to get it. A thread that must wait between the
 // readings of the two clocks gets too large a number; that hardly happens twice in a row.

@@ -1,25 +1,20 @@
 package engine
 
 import (
+	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"pelt/model"
 )
 
-// A link is an interface that has the address of one of an end's streams.
-type link struct {
-	name       string
-	index, mtu int
-}
-
-// disturbances are what a host may do to a measurement under way that no packet tells of.
+// disturbances are what a host may do to a measurement under way that no packet tells of. The host is looked at before
+// and after.
 type disturbances struct {
-	asleep func() time.Duration // for which the host slept since its boot
-	slept  time.Duration        // before the end began
-	links  []link
-	state  func(index int) (now link, there bool)
-	free   func()
+	host   Host            // whose interfaces are watched; nil: of none
+	before []net.Interface // that have the address of one of the end's streams
+	slept  time.Duration   // since the host's boot, before the end began
 }
 
 // Less sleep than this is the error of two clocks.
@@ -27,53 +22,54 @@ const dozing = 100 * time.Millisecond
 
 // watchHost begins to watch the host; host is nil without its interfaces.
 func watchHost(host Host, streams []Stream) *disturbances {
-	d := &disturbances{asleep: asleep}
+	d := &disturbances{host: host}
 	if host == nil {
 		return d
 	}
-	_ = host.Do(func() (err error) { // without them a trial can be no worse than before
-		wanted := map[netip.Addr]bool{}
-		for _, s := range streams {
-			wanted[s.Local.Addr().Unmap().WithZone("")] = true
-		}
-		if d.state, d.free, err = linkStates(); err != nil {
-			return err
-		}
-		for _, index := range holders(wanted) {
-			if l, there := d.state(index); there {
-				d.links = append(d.links, l)
-			}
-		}
-		return nil
+	holds := func(a net.Addr) bool {
+		held, err := netip.ParsePrefix(a.String())
+		return err == nil && slices.ContainsFunc(streams, func(s Stream) bool {
+			return s.Local.Addr().Unmap().WithZone("") == held.Addr()
+		})
+	}
+	_ = host.Do(func() error { // without them a trial can be no worse than before
+		all, err := net.Interfaces()
+		d.before = slices.DeleteFunc(all, func(i net.Interface) bool {
+			addresses, _ := i.Addrs()
+			return !slices.ContainsFunc(addresses, holds)
+		})
+		return err
 	})
 	return d
 }
 
-// changed says which interface went away or has another MTU than it had.
-func (d *disturbances) changed() (list model.Reasons) {
-	for _, l := range d.links {
-		switch now, there := d.state(l.index); {
-		case !there:
-			list = append(list, model.Reason{Code: model.InterfaceGone, Name: l.name})
-		case now.mtu != l.mtu:
-			list = append(list, model.Reason{Code: model.InterfaceMTU, Name: l.name,
-				Numbers: map[string]float64{"before_bytes": float64(l.mtu), "after_bytes": float64(now.mtu)}})
+// all returns every disturbance since the end began.
+func (d *disturbances) all() model.Reasons {
+	now := d.before
+	if len(d.before) > 0 {
+		_ = d.host.Do(func() error {
+			all, err := net.Interfaces()
+			if err == nil {
+				now = all
+			}
+			return err
+		})
+	}
+	return disturbed(d.before, now, asleep()-d.slept)
+}
+
+// disturbed says which interface went away or has another MTU than it had, and that the host slept.
+func disturbed(before, now []net.Interface, slept time.Duration) (list model.Reasons) {
+	for _, l := range before {
+		switch i := slices.IndexFunc(now, func(n net.Interface) bool { return n.Index == l.Index }); {
+		case i < 0:
+			list = append(list, model.Reason{Code: model.InterfaceGone, Name: l.Name})
+		case now[i].MTU != l.MTU:
+			list = append(list, model.Reason{Code: model.InterfaceMTU, Name: l.Name,
+				Numbers: map[string]float64{"before_bytes": float64(l.MTU), "after_bytes": float64(now[i].MTU)}})
 		}
 	}
-	return list
-}
-
-// close frees the watch, if there is one.
-func (d *disturbances) close() {
-	if d != nil && d.free != nil {
-		d.free()
-	}
-}
-
-// all returns every disturbance since the end began: interfaces that changed, and sleep of the host.
-func (d *disturbances) all() model.Reasons {
-	list := d.changed()
-	if slept := d.asleep() - d.slept; slept > dozing {
+	if slept > dozing {
 		list = append(list, model.Reason{Code: model.HostSlept,
 			Numbers: map[string]float64{"slept_s": slept.Seconds()}})
 	}

@@ -1,73 +1,58 @@
 package engine
 
 import (
+	"net"
+	"net/netip"
 	"reflect"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"pelt/model"
 )
 
-// What the host does to a measurement is told at its end. The interfaces are looked at before and after: each end of a
-// large star would cost system calls in between.
+// What the host does to a measurement is told at its end.
 func TestDisturbances(t *testing.T) {
-	const never = time.Hour
+	was := []net.Interface{{Name: "va", Index: 7, MTU: 1500}}
 	for _, c := range []struct {
 		name  string
-		slept time.Duration // within the trial of 1 s
-		at    time.Duration // when the interface changes
-		now   link          // what it is then; none: it went away
+		slept time.Duration
+		now   []net.Interface
 		want  model.Reasons
 	}{
-		{"nothing", 0, never, link{}, nil},
-		{"two clocks", 40 * time.Millisecond, never, link{}, nil},
-		{"sleep", 3200 * time.Millisecond, never, link{}, model.Reasons{{Code: model.HostSlept,
+		{"nothing", 0, append([]net.Interface{{Name: "lo", Index: 1, MTU: 65536}}, was...), nil},
+		{"two clocks", 40 * time.Millisecond, was, nil},
+		{"sleep", 3200 * time.Millisecond, was, model.Reasons{{Code: model.HostSlept,
 			Numbers: map[string]float64{"slept_s": 3.2}}}},
-		{"another MTU", 0, 300 * time.Millisecond, link{"va", 7, 1400},
+		{"another MTU", 0, []net.Interface{{Name: "va", Index: 7, MTU: 1400}},
 			model.Reasons{{Code: model.InterfaceMTU, Name: "va",
 				Numbers: map[string]float64{"before_bytes": 1500, "after_bytes": 1400}}}},
-		{"gone", 0, 300 * time.Millisecond, link{}, model.Reasons{{Code: model.InterfaceGone, Name: "va"}}},
-		{"gone at the last moment", 0, 990 * time.Millisecond, link{}, model.Reasons{{Code: model.InterfaceGone, Name: "va"}}},
+		{"gone, and another has its name", 0, []net.Interface{{Name: "va", Index: 8, MTU: 1500}},
+			model.Reasons{{Code: model.InterfaceGone, Name: "va"}}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake()
-				e := newEnd(Order{Role: Send}, f)
-				defer e.Close()
-				if err := connect(e); err != nil {
-					t.Fatal(err)
-				}
-				began := time.Now()
-				e.watch.asleep = func() time.Duration {
-					if time.Since(began) > 0 {
-						return time.Minute + c.slept
-					}
-					return time.Minute
-				}
-				e.watch.links = []link{{"va", 7, 1500}}
-				asked := 0
-				e.watch.state = func(int) (link, bool) {
-					asked++
-					if time.Since(began) < c.at {
-						return link{"va", 7, 1500}, true
-					}
-					return c.now, c.now.index > 0
-				}
-				if err := e.Start(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				time.AfterFunc(990*time.Millisecond, e.Stop)
-				<-e.Done()
-				r, err := e.Report()
-				if err != nil || asked != 1 {
-					t.Errorf("%v; the interface was looked at %d times, want once, at the end", err, asked)
-				}
-				if got := r.Disturbed; !reflect.DeepEqual(got, c.want) {
-					t.Errorf("%v, want %v", got, c.want)
-				}
-			})
-		})
+		if got := disturbed(was, c.now, c.slept); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+type here struct{}
+
+func (here) Do(f func() error) error { return f() }
+
+// The interface of a stream is found by its address.
+func TestInterfaceOfStream(t *testing.T) {
+	d := watchHost(here{}, []Stream{{Local: netip.MustParseAddrPort("127.0.0.1:7")},
+		{Local: netip.MustParseAddrPort("[::1]:7")}})
+	if len(d.before) != 1 || d.before[0].Flags&net.FlagLoopback == 0 {
+		t.Errorf("interfaces %+v, want the loopback", d.before)
+	}
+	d.slept = asleep()
+	if list := d.all(); list != nil {
+		t.Errorf("nothing happened, yet %v", list)
+	}
+	d.before = append(d.before, net.Interface{Name: "none", Index: 1 << 30})
+	if list := d.all(); len(list) != 1 || list[0].Name != "none" {
+		t.Errorf("an interface that is not there: %v", list)
 	}
 }
 

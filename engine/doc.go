@@ -171,6 +171,14 @@ type LateTime struct {
 	WaitNanos int64 `json:"wait_ns"` // ready to run, without a core (schedstat run_delay)
 }
 
+// Plus is the sum of both times, Minus their difference.
+func (t LateTime) Plus(o LateTime) LateTime {
+	return LateTime{t.Nanos + o.Nanos, t.RunNanos + o.RunNanos, t.WaitNanos + o.WaitNanos}
+}
+func (t LateTime) Minus(o LateTime) LateTime {
+	return LateTime{t.Nanos - o.Nanos, t.RunNanos - o.RunNanos, t.WaitNanos - o.WaitNanos}
+}
+
 // AskedSends is what a profile asked of a sender.
 type AskedSends struct {
 	Gap       *model.Percentiles `json:"gap,omitempty"` // between consecutive slots of one stream
@@ -231,3 +239,51 @@ type ProbeReport struct {
 type Refusal struct{ Why string }
 
 func (r *Refusal) Error() string { return r.Why }
+
+// Meeting is an end's account of the packets by which it and its peer find each other, before any test packet. Of TCP
+// streams that met it counts none.
+type Meeting struct {
+	Streams []MetStream
+	ICMP    []model.ICMPErrors // that came back for them
+	Resets  uint64             // of TCP that came back for them: from the peer, or from somebody in its name
+}
+
+// MetStream is one stream's part of a meeting.
+type MetStream struct {
+	Stream
+	Met    bool
+	Sent   uint64            // packets attempted
+	Heard  uint64            // packets of the peer, known by the flow's key
+	Errors map[string]uint64 // errno name -> packets of Sent that the kernel did not take
+}
+
+// Tuples lists the ports of an end's streams in the direction of its flow; those of a stream that has not met are 0.
+func (m Meeting) Tuples(r Role) (list []model.Tuple) {
+	for _, s := range m.Streams {
+		t := model.Tuple{From: s.Local.Port(), To: s.Remote.Port(), Peer: s.Remote.Addr()}
+		if r == Receive || r == Echo {
+			t.From, t.To = t.To, t.From
+		}
+		if !s.Met {
+			t = model.Tuple{}
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// Recording takes down, packet by packet, what receivers of one session see. Its
+// methods may be called concurrently.
+type Recording interface {
+	// Tap puts the record of a receiver around its meter.
+	Tap(o Order, m Meter) Meter
+	// Finish hands over what is left: the receivers have ended. It does not wait.
+	Finish()
+	// Blocks returns whole blocks of the record from the given byte on, at most a
+	// number of bytes, and forgets what lies before. It waits a moment for some, or
+	// until ctx ends. done says that no more will come; a recording that needs
+	// nobody to fetch its blocks says so at once.
+	Blocks(ctx context.Context, from uint64, most int) (blocks []byte, done bool)
+	// Close frees everything.
+	Close()
+}

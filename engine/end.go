@@ -97,11 +97,12 @@ type End struct {
 	report    Report
 	failure   error
 
-	opening  sync.WaitGroup // Open, Connect and Settle
-	stopping chan struct{}  // closed by Stop
-	reading  chan struct{}  // closed once a receiver or an echo reads every stream
-	done     chan struct{}  // closed in state ended
-	called   *peerWait      // for the peer, of an end that listens; nil before
+	opening  sync.WaitGroup  // Open, Connect and Settle
+	stopping context.Context // ended by Stop
+	stop     context.CancelFunc
+	reading  chan struct{} // closed once a receiver or an echo reads every stream
+	done     chan struct{} // closed in state ended
+	called   *peerWait     // for the peer, of an end that listens; nil before
 }
 
 // peerWait is a listening end's for its peer.
@@ -128,8 +129,10 @@ const (
 
 // New makes the end that carries out an order over an engine. Its caller must Close it.
 func New(e Engine, h Host, o Order) *End {
-	return &End{order: o, engine: e, host: h, made: time.Now(), state: made, stopping: make(chan struct{}),
+	end := &End{order: o, engine: e, host: h, made: time.Now(), state: made,
 		reading: make(chan struct{}), done: make(chan struct{})}
+	end.stopping, end.stop = context.WithCancel(context.Background())
+	return end
 }
 
 // Open opens the sockets. A listening end is ready for its peer when Open returns; ports are the peer's, of one that
@@ -153,7 +156,7 @@ func (e *End) Open(ctx context.Context, ports []uint16) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.state, e.transport = prepared, t
-	if e.stopped() {
+	if e.stopping.Err() != nil {
 		t.Stop()
 	}
 	return nil
@@ -236,7 +239,7 @@ func (e *End) Start(ctx context.Context) error {
 }
 
 func (e *End) run() {
-	e.watch.slept = e.watch.asleep()
+	e.watch.slept = asleep()
 	err := e.transport.Run(func() { close(e.reading) })
 	r := Report{Disturbed: e.watch.all()}
 	e.mu.Lock()
@@ -349,25 +352,15 @@ func (e *End) wait(ctx context.Context, want uint64) (cut bool) {
 func (e *End) Stop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.stopped() || e.closed {
+	if e.stopping.Err() != nil || e.closed {
 		return
 	}
-	close(e.stopping)
+	e.stop()
 	if e.transport != nil {
 		e.transport.Stop()
 	}
 	if e.called != nil {
 		e.called.end()
-	}
-}
-
-// stopped reports whether the end was told to stop.
-func (e *End) stopped() bool {
-	select {
-	case <-e.stopping:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -396,7 +389,6 @@ func (e *End) Close() error {
 	} else {
 		close(e.done)
 	}
-	e.watch.close()
 	if e.transport == nil {
 		return nil
 	}

@@ -45,7 +45,7 @@ func (e *End) readsFirst() bool { return e.order.Role == Receive || e.order.Role
 func (e *End) awaitCalls() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.called != nil || e.closed || e.stopped() {
+	if e.called != nil || e.closed || e.stopping.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -95,7 +95,10 @@ func (e *End) carry(ctx context.Context, gate time.Duration) error {
 		limit = gate + t.Lead() + length + t.Drain() + t.Patience() + mostExtra
 	}
 	if !e.readsFirst() {
-		if !e.sleep(ctx, gate) {
+		waiting, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(e.stopping, cancel)()
+		if !Sleep(waiting, gate) {
 			return nil
 		}
 		if err := e.Start(ctx); err != nil {
@@ -110,19 +113,6 @@ func (e *End) carry(ctx context.Context, gate time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// sleep waits for a while. It returns false at once if the end is not to begin.
-func (e *End) sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return !e.stopped()
-	case <-e.stopping:
-	case <-ctx.Done():
-	}
-	return false
 }
 
 // halt ends a sender and tells what it attempted; nothing of one that never began.

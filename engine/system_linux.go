@@ -1,12 +1,11 @@
 package engine
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"net"
 	"net/netip"
-	"slices"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -33,44 +32,35 @@ func asleep() time.Duration {
 	return time.Duration(slept)
 }
 
-// linkStates returns how to look at the interfaces of the calling thread's namespace, from
-// any thread.
-func linkStates() (state func(index int) (now link, there bool), free func(), err error) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	state = func(index int) (link, bool) {
-		r, _ := unix.NewIfreq("")
-		r.SetUint32(uint32(index))
-		if unix.IoctlIfreq(fd, unix.SIOCGIFNAME, r) != nil || unix.IoctlIfreq(fd, unix.SIOCGIFMTU, r) != nil {
-			return link{}, false
-		}
-		return link{r.Name(), index, int(r.Uint32())}, true
-	}
-	return state, func() { unix.Close(fd) }, nil
+// A thread stops sleeping SpinNanos before a deadline. A thread that spins longer
+// looks like a hog to the scheduler, which then stalls it for more than 10 ms (4 of 15
+// runs at 60 us, none of 28 at 30 us). It sleeps for LeastNap at the least.
+const (
+	SpinNanos = 30_000
+	LeastNap  = 5_000
+)
+
+// Nap has the calling thread sleep.
+func Nap(d time.Duration) {
+	t := unix.NsecToTimespec(int64(d))
+	unix.Ppoll(nil, &t, nil) // an error such as EINTR only shortens it
 }
 
-// holders lists which interfaces of the calling thread's namespace have the addresses.
-func holders(wanted map[netip.Addr]bool) (indexes []int) {
-	answer, _ := syscall.NetlinkRIB(unix.RTM_GETADDR, unix.AF_UNSPEC)
-	messages, _ := syscall.ParseNetlinkMessage(answer)
-	for i := range messages {
-		m := &messages[i]
-		if m.Header.Type != unix.RTM_NEWADDR || len(m.Data) < unix.SizeofIfAddrmsg {
-			continue
-		}
-		index := int(binary.NativeEndian.Uint32(m.Data[4:])) // struct ifaddrmsg
-		attributes, _ := syscall.ParseNetlinkRouteAttr(m)
-		for _, a := range attributes { // IFA_ADDRESS of a point-to-point interface is the peer's
-			held, _ := netip.AddrFromSlice(a.Value)
-			if (a.Attr.Type == unix.IFA_LOCAL || a.Attr.Type == unix.IFA_ADDRESS) && wanted[held] &&
-				!slices.Contains(indexes, index) {
-				indexes = append(indexes, index)
-			}
-		}
+// threadNice gives an engine's thread three times the share of an ordinary one.
+const threadNice = -5
+
+// OwnThread prepares the calling, locked thread for exact timing and pins it
+// to a core; -1 leaves it free. The thread must not be unlocked again.
+func OwnThread(core int) error {
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
+		return err
 	}
-	return indexes
+	// Where it is allowed, other programs of a busy host are made to wait rather
+	// than the schedule; on a single core the rest of this program must not.
+	if runtime.NumCPU() > 1 {
+		unix.Setpriority(unix.PRIO_PROCESS, 0, threadNice) // 0 is the calling thread
+	}
+	return Pin(core)
 }
 
 // Pin ties the calling thread, which must be locked, to a core; -1 leaves it free.
@@ -78,14 +68,26 @@ func Pin(core int) error {
 	if core < 0 {
 		return nil
 	}
-	return unix.SchedSetaffinityDynamic(0, oneCore(core))
+	var set unix.CPUSet
+	set.Set(core)
+	return unix.SchedSetaffinity(0, &set)
 }
 
-// oneCore is a set of one core, whatever its number: a CPUSet ends at 1024.
-func oneCore(core int) unix.CPUSetDynamic {
-	set := unix.NewCPUSet(core + 1)
-	set.Set(core)
-	return set
+// SetBuffer asks for a socket's SO_SNDBUF or SO_RCVBUF, beyond the system's limit where that is allowed, and returns
+// what the kernel makes of it: it accounts twice as much as it is given. granted is 0 if it does not tell.
+func SetBuffer(fd, which, bytes int) (granted int) {
+	force := unix.SO_RCVBUFFORCE
+	if which == unix.SO_SNDBUF {
+		force = unix.SO_SNDBUFFORCE
+	}
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, bytes) != nil {
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, which, bytes) // takes the limit where that is less
+	}
+	granted, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, which)
+	if err != nil {
+		return 0
+	}
+	return granted
 }
 
 // ThreadNanos returns the processor time of the calling thread.

@@ -4,7 +4,6 @@ package engine
 
 import (
 	"errors"
-	"net/netip"
 	"syscall"
 	"time"
 )
@@ -16,15 +15,23 @@ func monotonic(at time.Time) int64 { return at.UnixNano() }
 // asleep is not known here.
 func asleep() time.Duration { return 0 }
 
-// linkStates looks at no interfaces here.
-func linkStates() (state func(index int) (now link, there bool), free func(), err error) {
-	return nil, nil, errors.ErrUnsupported
+// SpinNanos is how long before a deadline a thread stops sleeping: Go's timers
+// are about a millisecond late on some systems.
+const (
+	SpinNanos = 1_500_000
+	LeastNap  = SpinNanos
+)
+
+// Nap has the calling goroutine sleep.
+func Nap(d time.Duration) { time.Sleep(d) }
+
+// OwnThread ties the calling thread to a core, which no thread can be here; -1 leaves it free.
+func OwnThread(core int) error {
+	if core < 0 {
+		return nil
+	}
+	return errors.ErrUnsupported
 }
-
-func holders(map[netip.Addr]bool) []int { return nil }
-
-// Pin says that no thread can be tied to a core here.
-func Pin(int) error { return errors.ErrUnsupported }
 
 // ThreadNanos knows no thread's processor time here.
 func ThreadNanos() (nanos int64, ok bool) { return 0, false }

@@ -76,7 +76,7 @@ func (r *Trial) Undisturbed(t testing.TB, send, receive engine.Report) {
 	if got.Tally.Reordered > s.Attempted/2 {
 		t.Errorf("%d of %d packets out of order", got.Tally.Reordered, s.Attempted)
 	}
-	tried := uint64(1) // by frames under Linux before 6.3, whether the device takes any
+	tried := uint64(1) // by frames, whether the device takes any
 	if got.WarmupReceived > s.WarmupSent || s.WarmupSent > tried && r.Timing.WarmupSeconds == 0 {
 		t.Errorf("of the warm-up %d were sent, %d came", s.WarmupSent, got.WarmupReceived)
 	}

@@ -110,8 +110,8 @@ func (y *relay) open(t testing.TB, host engine.Host, at netip.Addr, to netip.Add
 // carry passes on one direction of a stream until the socket is closed. The packets of the flow go one way, the
 // answers to the sender the other.
 func (y *relay) carry(read func([]byte) (int, error), stream int, packets bool, send func([]byte)) {
-	runtime.LockOSThread() // never unlocked: the thread ends with its core
-	_ = engine.Pin(0)      // each core has a backlog of its own, in which packets overtake
+	runtime.LockOSThread()  // never unlocked: the thread ends with its core
+	_ = engine.OwnThread(0) // each core has a backlog of its own, in which packets overtake
 	b := make([]byte, 1<<16)
 	for {
 		n, err := read(b)

@@ -54,8 +54,10 @@ type end struct {
 	busiest    float64 // share of a core that the busiest thread used
 	span       span
 
+	stopped context.Context // ended by Stop
+	stop    context.CancelFunc
+
 	ready chan struct{} // closed when all streams are connected, or failed is set
-	quit  chan struct{} // closed by Stop
 	first chan struct{} // receiver: closed at the flow's first byte
 	idle  chan struct{} // closed when all streams of Run have ended
 	over  chan struct{} // closed when a sender's measured part is over
@@ -132,14 +134,12 @@ func (e *end) Connect(ctx context.Context) (engine.Meeting, error) {
 	} else {
 		select {
 		case <-e.ready:
-		case <-e.quit:
+		case <-e.stopped.Done():
 		case <-ctx.Done():
 		}
 	}
-	select {
-	case <-e.quit: // the dials above may not have seen it
+	if e.stopped.Err() != nil { // the dials above may not have seen it
 		return m, fmt.Errorf("connect tcp: %w", errStopped)
-	default:
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -256,15 +256,7 @@ func (u errUnmet) count(met *engine.Meeting, stream int) {
 func (e *end) dialAll(ctx context.Context, met *engine.Meeting) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	over := make(chan struct{})
-	defer close(over)
-	go func() {
-		select {
-		case <-e.quit:
-			cancel(errStopped)
-		case <-over:
-		}
-	}()
+	defer context.AfterFunc(e.stopped, func() { cancel(errStopped) })()
 	var group sync.WaitGroup
 	var counting sync.Mutex
 	dial := func(ctx context.Context, i int) {
@@ -299,15 +291,27 @@ func (e *end) peer(i int) netip.AddrPort {
 }
 
 func (e *end) dial(ctx context.Context, i int) error {
-	var conn *net.TCPConn
+	d := net.Dialer{KeepAlive: -1, Control: func(_, _ string, raw syscall.RawConn) error {
+		return setOptions(raw, e.order, i)
+	}}
+	d.SetMultipathTCP(false)
+	if from := e.order.Flow.Source(i); from.IsValid() || e.order.Flow.SourcePort != 0 {
+		local := &net.TCPAddr{IP: from.AsSlice(), Zone: from.Zone()}
+		if e.order.Flow.SourcePort != 0 {
+			local.Port = e.order.Flow.SourcePort + i
+		}
+		d.LocalAddr = local
+	}
+	var open net.Conn
 	var tried icmp.Attempt
-	err := e.host.Do(func() (err error) {
-		conn, tried, err = openConn(ctx, e.peer(i), e.order, i)
+	err := e.host.Do(func() (err error) { // Go makes the socket for a numeric address on the calling thread
+		open, tried, err = icmp.Dial(ctx, d, e.peer(i))
 		return err
 	})
 	if err != nil {
 		return e.explain(ctx, err, tried, i)
 	}
+	conn := open.(*net.TCPConn)
 	if err := e.prove(ctx, conn, i); err != nil {
 		conn.Close()
 		return err
@@ -411,7 +415,7 @@ func (e *end) Run(reading func()) error {
 
 // Stop ends Run and Connect at once, even while TCP takes or brings nothing.
 func (e *end) Stop() {
-	close(e.quit)
+	e.stop()
 	e.interrupt()
 }
 

@@ -127,9 +127,10 @@ func (g *Engine) newEnd(host engine.Host, order engine.Order) *end {
 	e := &end{
 		host: host, order: order, clock: engine.NewClock(), held: &g.held,
 		streams: make([]*stream, order.Flow.Streams),
-		ready:   make(chan struct{}), quit: make(chan struct{}), first: make(chan struct{}),
+		ready:   make(chan struct{}), first: make(chan struct{}),
 		idle: make(chan struct{}), over: make(chan struct{}),
 	}
+	e.stopped, e.stop = context.WithCancel(context.Background())
 	if keeps {
 		e.most, e.why = mostOpen(g.held.Load())
 	}

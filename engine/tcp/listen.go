@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -52,8 +53,10 @@ type caller struct {
 
 func listen(host engine.Host, at netip.AddrPort) (*listener, error) {
 	l := &listener{waiting: map[route][]*end{}, from: map[netip.Prefix]int{}}
-	err := host.Do(func() (err error) {
-		l.net, err = openListener(at)
+	c := net.ListenConfig{KeepAlive: -1}
+	c.SetMultipathTCP(false)            // its sockets answer other questions
+	err := host.Do(func() (err error) { // Go makes the socket of a numeric address on the calling thread
+		l.net, err = c.Listen(context.Background(), "tcp", engine.ListenText(at))
 		return err
 	})
 	switch {

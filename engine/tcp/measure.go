@@ -51,7 +51,7 @@ func (e *end) wait(until time.Time) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-e.quit:
+	case <-e.stopped.Done():
 	case <-e.idle:
 	case <-e.over:
 	}
@@ -138,15 +138,9 @@ func (e *end) runAll(f func(int, *stream)) {
 }
 
 func (e *end) onThread(i int, f func()) {
-	runtime.LockOSThread()
-	if e.order.CPU >= 0 {
-		// A pinned thread must not serve others later: it stays locked and ends
-		// with its goroutine.
-		if err := engine.Pin(e.order.Core(i)); err != nil && i == 0 {
-			e.warn(model.Reason{Code: model.ThreadsUnpinned, Text: err.Error()})
-		}
-	} else {
-		defer runtime.UnlockOSThread()
+	runtime.LockOSThread() // never unlocked: the thread ends with its timer slack and pinning
+	if err := engine.OwnThread(e.order.Core(i)); err != nil && i == 0 {
+		e.warn(model.Reason{Code: model.ThreadsUnpinned, Text: err.Error()})
 	}
 	start := time.Now()
 	before, ok := engine.ThreadNanos()

@@ -74,7 +74,7 @@ func (e *end) openConnections() error {
 	span := e.measure()
 	close(e.over)
 	<-e.idle
-	stopped := e.isStopped()
+	stopped := e.stopped.Err() != nil
 	o.mu.Lock()
 	// One that was kept until no more could be opened has done what was ordered.
 	span.complete = span.complete || o.ended != "" && !stopped
@@ -136,7 +136,7 @@ func (o *opener) end(text string, host bool) {
 func (o *opener) over() bool {
 	select {
 	case <-o.e.over:
-	case <-o.e.quit:
+	case <-o.e.stopped.Done():
 	case <-o.enough:
 	default:
 		return false

@@ -93,7 +93,7 @@ func (o *opener) work(s *stream) (err error) {
 		if over && ending.IsZero() {
 			ending = now
 		}
-		if over && (len(c.calls) == 0 || o.e.isStopped() || now.Sub(ending) > answerTime+answerTime/4) {
+		if over && (len(c.calls) == 0 || o.e.stopped.Err() != nil || now.Sub(ending) > answerTime+answerTime/4) {
 			return nil
 		}
 		if !over {

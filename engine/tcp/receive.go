@@ -32,7 +32,7 @@ func (e *end) receive() error {
 	e.runOnThreads(func(s *stream) { s.ended = read(s, make([]byte, size)) })
 	select {
 	case <-e.first:
-	case <-e.quit:
+	case <-e.stopped.Done():
 	case <-e.idle:
 	}
 	select {
@@ -42,7 +42,7 @@ func (e *end) receive() error {
 	}
 	select {
 	case <-e.idle:
-	case <-e.quit:
+	case <-e.stopped.Done():
 		e.interrupt()
 		<-e.idle
 	}

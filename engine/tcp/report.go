@@ -64,15 +64,6 @@ func (e *end) Account(r *engine.Report, _ engine.Sent) {
 	r.Warnings = append(r.Warnings, e.doubts()...)
 }
 
-func (e *end) isStopped() bool {
-	select {
-	case <-e.quit:
-		return true
-	default:
-		return false
-	}
-}
-
 func (e *end) sendReport(span span) *engine.SendReport {
 	r := &engine.SendReport{DurationNanos: int64(span.ended - span.begun), TCP: &model.TCPFacts{}}
 	var made, rtt uint64

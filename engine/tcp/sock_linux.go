@@ -66,25 +66,11 @@ func set(fd int, o engine.Order, stream int) error {
 		}
 	}
 	if o.Flow.Window != 0 {
-		if err := setWindow(fd, o.Flow.Window); err != nil {
-			return err
-		}
+		engine.SetBuffer(fd, unix.SO_SNDBUF, o.Flow.Window)
+		engine.SetBuffer(fd, unix.SO_RCVBUF, o.Flow.Window)
 	}
 	if name := o.Flow.StreamControl(stream); o.Role == engine.Send && name != "" {
 		return setControl(fd, name)
-	}
-	return nil
-}
-
-// setWindow sets both buffers of a socket; without root only up to net.core.rmem_max and wmem_max.
-func setWindow(fd, bytes int) error {
-	for _, name := range [][2]int{{unix.SO_SNDBUFFORCE, unix.SO_SNDBUF}, {unix.SO_RCVBUFFORCE, unix.SO_RCVBUF}} {
-		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, name[0], bytes) == nil {
-			continue
-		}
-		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, name[1], bytes); err != nil {
-			return fmt.Errorf("set window: %w", err)
-		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"math"
 	"time"
 
 	"pelt/engine"
@@ -20,9 +21,13 @@ func (e *end) begin(s *stream) bool {
 	return true
 }
 
-// transfer writes a stream's share and waits until the peer's TCP has it.
+// transfer writes as fast as TCP takes it. Of a flow with a number of bytes it writes the stream's share, and waits
+// until the peer's TCP has it.
 func (e *end) transfer(s *stream) error {
-	share := e.order.Flow.StreamBytes(s.number)
+	share := uint64(math.MaxUint64)
+	if e.order.Flow.Bytes > 0 {
+		share = e.order.Flow.StreamBytes(s.number)
+	}
 	if e.order.Flow.HTTP {
 		if err := beginAnswer(s, share); err != nil {
 			return unlessStopped(err)

@@ -74,12 +74,12 @@ type batchOut struct {
 func newBatchOut(k *linuxSocket, payloadBytes, batch, segments int) *batchOut {
 	buffers := batch / segments
 	o := &batchOut{
-		errorQueue: newErrorQueue(k.fd, k.six), bytes: layOut(payloadBytes,
-			batch), segments: segments, payload: payloadBytes,
+		errorQueue: newErrorQueue(k.fd, k.six), bytes: layOut(payloadBytes, batch), segments: segments, payload: payloadBytes,
 		vector: make([]unix.Iovec, buffers), msgs: make([]mmsghdr, buffers),
 	}
-	if segments > 1 {
-		o.control = segmentControl(payloadBytes)
+	if segments > 1 { // goes with each send: as a socket option it would cut up consent messages, too
+		o.control = controlMessage(unix.SOL_UDP, unix.UDP_SEGMENT,
+			binary.NativeEndian.AppendUint16(nil, uint16(payloadBytes)))
 	}
 	for i := range o.msgs {
 		o.vector[i].Base = &o.bytes[i*segments][0] // the packets lie one behind the other
@@ -96,7 +96,7 @@ func newBatchOut(k *linuxSocket, payloadBytes, batch, segments int) *batchOut {
 
 func (o *batchOut) packets() [][]byte { return o.bytes }
 
-func (o *batchOut) icmpErrors(tell func(e icmp.Error, of []byte)) { o.drainWith(tell) }
+func (o *batchOut) icmpErrors(tell func(e icmp.Error, of []byte)) { o.drain(tell) }
 
 func (o *batchOut) send(from, to int) (int, error) {
 	if o.segments == 1 && to-from == 1 {
@@ -127,20 +127,19 @@ const sendWaits = false
 // roomWait bounds how long a sender waits for room before it looks at the clock.
 const roomWait = 20 * time.Millisecond
 
-func (o *batchOut) room(w *waiter) {
+func (o *batchOut) room() {
 	t := unix.NsecToTimespec(int64(roomWait))
 	// an error only shortens the wait
-	unix.Ppoll([]unix.PollFd{{Fd: int32(o.fd), Events: unix.POLLOUT}, w.poll[0]}, &t, nil)
+	unix.Ppoll([]unix.PollFd{{Fd: int32(o.fd), Events: unix.POLLOUT}}, &t, nil)
 }
 
-// segmentControl is the control message that cuts a buffer into datagrams. It
-// goes with each send: as a socket option it would cut up consent messages, too.
-func segmentControl(payloadBytes int) []byte {
-	b := make([]byte, unix.CmsgSpace(2))
+// controlMessage is one control message of a datagram.
+func controlMessage(level, kind int32, data []byte) []byte {
+	b := make([]byte, unix.CmsgSpace(len(data)))
 	h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
-	h.Level, h.Type = unix.SOL_UDP, unix.UDP_SEGMENT
-	h.SetLen(unix.CmsgLen(2))
-	binary.NativeEndian.PutUint16(b[unix.CmsgLen(0):], uint16(payloadBytes))
+	h.Level, h.Type = level, kind
+	h.SetLen(unix.CmsgLen(len(data)))
+	copy(b[unix.CmsgLen(0):], data)
 	return b
 }
 
@@ -166,7 +165,6 @@ type batchInbox struct {
 	messages
 	fd     uintptr
 	clock  engine.Clock
-	waiter *waiter
 	poll   []unix.PollFd
 	joined bool
 	out    []datagram
@@ -177,25 +175,20 @@ type batchInbox struct {
 	emptied             bool // by the last read
 }
 
-func newBatchInbox(fd, batch int, joined bool, b *stopSignal, c engine.Clock) *batchInbox {
+func newBatchInbox(fd, batch int, joined bool, c engine.Clock) *batchInbox {
 	room, most := headBytes, batch
 	if joined {
 		room, most = joinedRoom, batch*mostJoined
 	}
-	in := &batchInbox{
+	return &batchInbox{
 		messages: newMessages(batch, room), fd: uintptr(fd), clock: c, joined: joined,
 		poll: []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, out: make([]datagram, 0, most),
 	}
-	if b != nil {
-		in.waiter = newWaiter(b, c)
-		in.poll = append(in.poll, in.waiter.poll...)
-	}
-	return in
 }
 
 func (in *batchInbox) receive(wait time.Duration) ([]datagram, error) {
 	if in.nap {
-		in.waiter.nap(napNanos)
+		engine.Nap(napNanos)
 	}
 	n, err := in.take()
 	if n == 0 && err == nil && wait > 0 {
@@ -204,14 +197,14 @@ func (in *batchInbox) receive(wait time.Duration) ([]datagram, error) {
 			n, err = in.take()
 		}
 	}
-	in.nap = in.waiter != nil && n >= napLeast && n < len(in.msgs)
+	in.nap = n >= napLeast && n < len(in.msgs)
 	return in.out, err
 }
 
 // take reads the datagrams that the socket holds, without waiting, and returns how many messages they came in.
 func (in *batchInbox) take() (int, error) {
 	in.out = in.out[:0]
-	if in.waiter != nil && !in.joined && in.size.due(in.lastTake) {
+	if len(in.msgs) > 1 && !in.joined && in.size.due(in.lastTake) {
 		if m, ok := memoryOf(int(in.fd)); ok {
 			in.size.look(in.clock.Now(), m.queued, in.emptied)
 		}
@@ -276,36 +269,6 @@ func arrived(wall, toMonotonic, notBefore, now int64) int64 {
 
 func (in *batchInbox) truesize() int { return in.size.bytes() }
 
-// Offsets in struct cmsghdr {size_t len; int level; int type}.
-const (
-	wordBytes = int(unsafe.Sizeof(uintptr(0)))
-	levelAt   = wordBytes
-	typeAt    = wordBytes + 4
-)
-
-// controlMessage is one of a datagram's control messages.
-type controlMessage struct {
-	level, kind uint32
-	data        []byte
-}
-
-// nextControl reads the first of several control messages.
-func nextControl(b []byte) (c controlMessage, rest []byte, ok bool) {
-	if len(b) < unix.SizeofCmsghdr {
-		return c, nil, false
-	}
-	size := int(binary.NativeEndian.Uint32(b))
-	if wordBytes == 8 {
-		size = int(binary.NativeEndian.Uint64(b))
-	}
-	if size < unix.SizeofCmsghdr || size > len(b) {
-		return c, nil, false
-	}
-	c = controlMessage{binary.NativeEndian.Uint32(b[levelAt:]), binary.NativeEndian.Uint32(b[typeAt:]),
-		b[unix.SizeofCmsghdr:size]}
-	return c, b[min((size+wordBytes-1)&^(wordBytes-1), len(b)):], true
-}
-
 // received is what the control messages of a datagram say.
 type received struct {
 	wall    int64  // the kernel's time stamp, ns of the wall clock; 0 if absent
@@ -314,18 +277,21 @@ type received struct {
 }
 
 func readControl(b []byte) (r received) {
-	for c, rest, ok := nextControl(b); ok; c, rest, ok = nextControl(rest) {
-		switch {
-		case c.level == unix.SOL_UDP && c.kind == unix.UDP_GRO && len(c.data) >= 4:
-			r.segment = int(int32(binary.NativeEndian.Uint32(c.data)))
-		case c.level != unix.SOL_SOCKET:
-		case c.kind == unix.SO_RXQ_OVFL && len(c.data) >= 4:
-			r.dropped = binary.NativeEndian.Uint32(c.data)
-		case (c.kind == unix.SO_TIMESTAMPNS_NEW || c.kind == unix.SO_TIMESTAMPNS) && len(c.data) >= 16:
-			r.wall = int64(binary.NativeEndian.Uint64(c.data))*1e9 + int64(binary.NativeEndian.Uint64(c.data[8:]))
-		case c.kind == unix.SO_TIMESTAMPNS && len(c.data) >= 8:
-			r.wall = int64(int32(binary.NativeEndian.Uint32(c.data)))*1e9 +
-				int64(binary.NativeEndian.Uint32(c.data[4:]))
+	for len(b) >= unix.SizeofCmsghdr {
+		h, data, rest, err := unix.ParseOneSocketControlMessage(b)
+		if err != nil {
+			break
+		}
+		switch b = rest; {
+		case h.Level == unix.SOL_UDP && h.Type == unix.UDP_GRO && len(data) >= 4:
+			r.segment = int(int32(binary.NativeEndian.Uint32(data)))
+		case h.Level != unix.SOL_SOCKET:
+		case h.Type == unix.SO_RXQ_OVFL && len(data) >= 4:
+			r.dropped = binary.NativeEndian.Uint32(data)
+		case (h.Type == unix.SO_TIMESTAMPNS_NEW || h.Type == unix.SO_TIMESTAMPNS) && len(data) >= 16:
+			r.wall = int64(binary.NativeEndian.Uint64(data))*1e9 + int64(binary.NativeEndian.Uint64(data[8:]))
+		case h.Type == unix.SO_TIMESTAMPNS && len(data) >= 8:
+			r.wall = int64(int32(binary.NativeEndian.Uint32(data)))*1e9 + int64(binary.NativeEndian.Uint32(data[4:]))
 		}
 	}
 	return r

@@ -120,7 +120,7 @@ func TestStopInABlockedBurst(t *testing.T) {
 			w.out = box
 			length := int64(time.Minute)
 			if c.stop {
-				box.onCall = e.stop.set
+				box.onCall = e.stop
 			} else {
 				length = int64(80 * time.Millisecond)
 				box.onCall = func() { <-time.After(time.Millisecond) }

@@ -56,8 +56,8 @@ func (e *Sockets) Connect(ctx context.Context) (m engine.Meeting, err error) {
 	} else {
 		m = e.callAll(ctx)
 	}
-	if e.stop.isSet() {
-		return m, fmt.Errorf("connect udp: %w", context.Canceled)
+	if err := e.stopped.Err(); err != nil {
+		return m, fmt.Errorf("connect udp: %w", err)
 	}
 	return m, nil
 }
@@ -68,20 +68,19 @@ func (e *Sockets) awaitCallers(ctx context.Context) (m engine.Meeting) {
 	for i, c := range e.consents {
 		select {
 		case <-c.Done():
-		case <-e.stop.done:
+		case <-e.stopped.Done():
 		case <-ctx.Done():
 		}
 		if met[i] = c.Confirmed(); met[i] { // also if the wait is over at the same time
 			e.tokens[i] = c.Token()
 		}
 	}
-	for i, s := range e.listening.streams() {
-		c := e.consents[i]
-		one := engine.MetStream{Stream: s, Met: met[i], Errors: e.listening.refused(i)}
+	m = e.listening.meeting()
+	for i, c := range e.consents {
+		one := &m.Streams[i]
+		one.Met = met[i]
 		one.Heard, one.Sent = c.Counts()
-		m.Streams = append(m.Streams, one)
 	}
-	m.ICMP = e.listening.icmpErrors()
 	return m
 }
 
@@ -179,7 +178,7 @@ func (c *call) run(ctx context.Context) {
 	w.watchICMP(true)
 	defer w.watchICMP(false)
 	sent, again := time.Time{}, time.Duration(0)
-	for before := time.Now(); ctx.Err() == nil && !e.stop.isSet(); {
+	for before := time.Now(); ctx.Err() == nil && e.stopped.Err() == nil; {
 		now := time.Now()
 		c.late += max(now.Sub(before)-onTime, 0)
 		before = now
@@ -259,7 +258,7 @@ func (c *call) ask(w socket) {
 
 // hearICMP counts what came back.
 func (c *call) hearICMP(w socket) (any bool) {
-	w.icmpErrors(func(e icmp.Error) {
+	w.icmpErrors(func(e icmp.Error, _ []byte) {
 		any = true
 		if c.icmp.note(e); e.Errno != syscall.EMSGSIZE {
 			c.countRefusal()

@@ -29,7 +29,7 @@ func (s *deaf) local() netip.AddrPort  { return netip.AddrPort{} }
 func (s *deaf) try(b []byte) error     { return s.write(b) }
 func (s *deaf) watchICMP(bool)         {}
 
-func (s *deaf) icmpErrors(func(icmp.Error)) {}
+func (s *deaf) icmpErrors(func(icmp.Error, []byte)) {}
 
 func (s *deaf) write([]byte) error {
 	s.sent = append(s.sent, time.Since(s.begun))
@@ -47,19 +47,16 @@ func (s *deaf) read(wait time.Duration) (datagram, error) {
 
 // deafSockets are those of an end of a probe flow or of a flow; call them in a bubble of package synctest.
 func deafSockets(t *testing.T, role engine.Role) (*Sockets, *deaf) {
-	stop, err := newStopSignal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop.close)
 	r := newTrial()
 	o := engine.Order{Flow: r.Flow, Timing: model.Timing{MeasureSeconds: 60}, Role: role, Trial: r.Order.Trial,
 		Tag: r.Tag,
 		Key: r.Key, Peer: r.Peer, Ports: []uint16{9}}
 	s := &deaf{begun: time.Now()}
-	return &Sockets{engine: &Engine{}, order: o, settings: settingsOf(o, engine.NewClock()), stop: stop,
+	e := &Sockets{engine: &Engine{}, order: o, settings: settingsOf(o, engine.NewClock()),
 		sockets: []socket{s}, living: []int{0},
-		tokens: make([]engine.ConsentToken, 1), silent: make([]atomic.Bool, 1), now: engine.NewClock().Now}, s
+		tokens: make([]engine.ConsentToken, 1), silent: make([]atomic.Bool, 1), now: engine.NewClock().Now}
+	e.stopped, e.stop = context.WithCancel(t.Context())
+	return e, s
 }
 
 // Hellos that nobody answers become rare, and end.
@@ -207,7 +204,7 @@ func TestSilenceEnds(t *testing.T) {
 			e.putProbe(sign, probe{kind: kindSign})
 			e.sockets[0].(*deaf).comes = sign
 			time.AfterFunc(35*time.Second, func() { late = p.count().Heard })
-			time.AfterFunc(40*time.Second, e.stop.set)
+			time.AfterFunc(40*time.Second, e.stop)
 			err := p.run(nil)
 			var r engine.Report
 			if p.account(&r, engine.Sent{}); !r.Warnings.Has(model.ProbesSilent) || p.count().Heard <= late {
@@ -217,7 +214,7 @@ func TestSilenceEnds(t *testing.T) {
 			return err
 		},
 		engine.Echo: func(e *Sockets) error {
-			time.AfterFunc(40*time.Second, e.stop.set)
+			time.AfterFunc(40*time.Second, e.stop)
 			return (&echo{end: e}).run(func() {})
 		},
 	} {
@@ -243,7 +240,7 @@ func TestEchoBesideFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s := deafSockets(t, engine.Echo)
 		const ends, stops = 60 * time.Second, 120 * time.Second
-		time.AfterFunc(stops, e.stop.set)
+		time.AfterFunc(stops, e.stop)
 		go func() {
 			for range ends / (250 * time.Millisecond) {
 				e.Pulse(1, true)

@@ -121,7 +121,7 @@ func TestEveryPacketHasItsAnswer(t *testing.T) {
 		w.segments = rapid.SampledFrom([]int{1, 1, 4}).Draw(t, "segments")
 		m := &moody{t: t, bytes: layOut(64, 16), segments: w.segments, taken: map[uint64]int{},
 			answers: map[uint64]string{}, offers: map[uint64]int{}}
-		w.out, w.bytes, w.socket, w.clock, w.waiter, w.measured = m, m.bytes, e.sockets[0], e.settings.clock, newWaiter(e.stop, e.settings.clock), true
+		w.out, w.bytes, w.socket, w.clock, w.measured = m, m.bytes, e.sockets[0], e.settings.clock, true
 		w.trial = e.order.Trial
 		for range rapid.IntRange(1, 20).Draw(t, "batches") {
 			w.refusals.single = min(w.refusals.single, rapid.IntRange(0, 20).Draw(t, "single"))
@@ -174,7 +174,7 @@ func TestEveryPacketHasItsAnswer(t *testing.T) {
 	})
 }
 
-func (m *moody) room(*waiter) {}
+func (m *moody) room() {}
 
 // A packet is tried again for an ICMP error of an earlier one, but not endlessly; a closed port refuses it.
 func TestFaultsOfOthers(t *testing.T) {
@@ -188,7 +188,7 @@ func TestFaultsOfOthers(t *testing.T) {
 	}{{syscall.EHOSTUNREACH, maxUntried + 1}, {syscall.ECONNREFUSED, 1}} {
 		w := newSender(e).streams[0]
 		box := &haunted{bytes: layOut(64, 1), errno: c.errno}
-		w.out, w.bytes, w.socket, w.clock, w.waiter, w.measured = box, box.bytes, e.sockets[0], e.settings.clock, newWaiter(e.stop, e.settings.clock), true
+		w.out, w.bytes, w.socket, w.clock, w.measured = box, box.bytes, e.sockets[0], e.settings.clock, true
 		if _, _, err := w.emit(1, w.clock.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func (h *haunted) send(int, int) (int, error) {
 	h.calls++
 	return 0, h.errno
 }
-func (h *haunted) room(*waiter) {}
+func (h *haunted) room() {}
 func (h *haunted) icmpErrors(tell func(icmp.Error, []byte)) {
 	tell(icmp.Error{Errno: h.errno, What: "host unreachable", From: netip.MustParseAddr("192.0.2.1")}, nil)
 }
@@ -317,7 +317,7 @@ type gated struct {
 }
 
 func (g *gated) packets() [][]byte                   { return g.bytes }
-func (g *gated) room(*waiter)                        {}
+func (g *gated) room()                               {}
 func (g *gated) icmpErrors(func(icmp.Error, []byte)) {}
 func (g *gated) send(from, to int) (int, error) {
 	if now := g.clock.Now(); now >= g.from && now < g.to {
@@ -354,7 +354,7 @@ func TestRefusalInMidRun(t *testing.T) {
 			begin := clock.Now()
 			box := &gated{bytes: layOut(64, 16), clock: clock, from: begin + c.from.Nanoseconds(),
 				to: begin + c.to.Nanoseconds(), errno: syscall.EACCES}
-			w.out, w.bytes, w.socket, w.clock, w.waiter = box, box.bytes, e.sockets[0], clock, newWaiter(e.stop, clock)
+			w.out, w.bytes, w.socket, w.clock = box, box.bytes, e.sockets[0], clock
 			w.times, w.phases = &threadTimes{}, e.order.Phases(s.schedules, 0, 1, nil)
 			s.start = begin
 			w.begin(begin)

@@ -26,13 +26,8 @@ func newErrorQueue(fd int, six bool) *errorQueue {
 	return &errorQueue{newMessages(batchICMP, engine.HeaderBytes), uintptr(fd)}
 }
 
-// drain tells each ICMP error in the queue.
-func (q *errorQueue) drain(tell func(icmp.Error)) {
-	q.drainWith(func(e icmp.Error, _ []byte) { tell(e) })
-}
-
-// drainWith is drain with as much of each packet's payload as there is room for.
-func (q *errorQueue) drainWith(tell func(e icmp.Error, of []byte)) {
+// drain tells each ICMP error in the queue, with as much of the packet's payload as there is room for.
+func (q *errorQueue) drain(tell func(e icmp.Error, of []byte)) {
 	for range 64 { // more come as long as packets are sent
 		n, _ := q.read(q.fd, unix.MSG_ERRQUEUE)
 		for i := range n {

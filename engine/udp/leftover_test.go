@@ -62,12 +62,7 @@ func (s *shelf) read(time.Duration) (d datagram, err error) {
 
 // Answers that came in time count, however late they are read.
 func TestSurveyReadsWhatWaits(t *testing.T) {
-	stop, err := newStopSignal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop.close()
-	e := &Sockets{tokens: make([]engine.ConsentToken, 1)}
+	e := &Sockets{tokens: make([]engine.ConsentToken, 1), stopped: t.Context()}
 	answer := func(p probe) datagram {
 		b := make([]byte, p.bytes())
 		e.putProbe(b, p)
@@ -84,7 +79,7 @@ func TestSurveyReadsWhatWaits(t *testing.T) {
 	x.out.routeMTU(1500)
 	x.out.waiting, x.back.waiting = []int{1280, 1500, 1400}, []int{1300}
 	x.sentAt = []time.Time{time.Now().Add(-time.Hour)}
-	x.gather(stop)
+	x.gather()
 	if x.out.low != 1500 || len(x.out.waiting) != 0 || len(x.back.waiting) != 1 {
 		t.Errorf("%d B passed, and %v and %v are awaited; want 1500 B, none and 1300", x.out.low, x.out.waiting,
 			x.back.waiting)

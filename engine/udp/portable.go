@@ -11,7 +11,6 @@ import (
 
 	"pelt/engine"
 	"pelt/internal/icmp"
-	"pelt/model"
 )
 
 // portable is the socketMaker for every system: each stream has a port of its own and
@@ -89,11 +88,13 @@ func (l *portableListening) ports() (list []uint16) {
 	return list
 }
 
-func (l *portableListening) streams() (list []engine.Stream) {
+// meeting knows of no errors: the system does not tell what came back, and an answer that does not leave is lost.
+func (l *portableListening) meeting() (m engine.Meeting) {
 	for i, w := range l.sockets {
-		list = append(list, engine.Stream{Local: w.local(), Remote: l.consents[i].Peer()})
+		m.Streams = append(m.Streams,
+			engine.MetStream{Stream: engine.Stream{Local: w.local(), Remote: l.consents[i].Peer()}})
 	}
-	return list
+	return m
 }
 
 func (l *portableListening) open(living []int) (list []socket, err error) {
@@ -110,12 +111,6 @@ func (l *portableListening) open(living []int) (list []socket, err error) {
 	l.sockets = nil
 	return list, err
 }
-
-// icmpErrors knows of none: the system does not tell.
-func (l *portableListening) icmpErrors() []model.ICMPErrors { return nil }
-
-// refused knows of none: an answer that does not leave is one that is lost.
-func (l *portableListening) refused(int) map[string]uint64 { return nil }
 
 func (l *portableListening) close() error {
 	l.stop()
@@ -138,6 +133,10 @@ type portableSocket struct {
 	caller   netip.AddrPort // of the last datagram read
 	whole    []byte         // room for any datagram: its length must be seen
 	until    time.Time      // read deadline that is set
+
+	bytes [][]byte    // what is sent
+	sends time.Time   // write deadline that is set for it
+	out   [1]datagram // what was received
 }
 
 func openPortable(host engine.Host, s settings, at string) (w *portableSocket, err error) {
@@ -222,6 +221,9 @@ func (w *portableSocket) read(wait time.Duration) (datagram, error) {
 	return d, nil
 }
 
+// portableWait bounds how long a thread that sends does not see that it was stopped.
+const portableWait = 20 * time.Millisecond
+
 func (w *portableSocket) write(b []byte) error {
 	_ = w.conn.SetWriteDeadline(time.Now().Add(portableWait)) // one that stands may be over
 	_, err := w.conn.WriteToUDPAddrPort(b, w.peer)
@@ -237,7 +239,7 @@ func (w *portableSocket) follow(to netip.AddrPort) error {
 func (w *portableSocket) watchICMP(bool) {}
 
 // icmpErrors knows of none: the system tells only the error, with the next packet.
-func (w *portableSocket) icmpErrors(func(icmp.Error)) {}
+func (w *portableSocket) icmpErrors(func(icmp.Error, []byte)) {}
 
 func (w *portableSocket) try(b []byte) error           { return w.write(b) }
 func (w *portableSocket) memory() (socketMemory, bool) { return socketMemory{}, false }
@@ -252,51 +254,41 @@ func (w *portableSocket) bufferBytes() (granted, asked int) {
 }
 func (w *portableSocket) close() error { return w.conn.Close() }
 
-// portableBox sends and receives one packet a call.
-type portableBox struct {
-	*portableSocket
-	bytes [][]byte
-	until time.Time // write deadline that is set
-	out   [1]datagram
-}
-
-// portableWait bounds how long a thread does not see its stop signal.
-const portableWait = 20 * time.Millisecond
+// What follows sends and receives one packet a call.
 
 func (w *portableSocket) newOutbox(payloadBytes, _, _ int) outbox {
-	return &portableBox{portableSocket: w, bytes: layOut(payloadBytes, 1)}
+	w.bytes = layOut(payloadBytes, 1)
+	return w
 }
 
-func (w *portableSocket) newInbox(*stopSignal) inbox { return &portableBox{portableSocket: w} }
+func (w *portableSocket) newInbox() inbox { return w }
 
-func (o *portableBox) packets() [][]byte { return o.bytes }
+func (w *portableSocket) packets() [][]byte { return w.bytes }
 
-func (o *portableBox) send(from, to int) (int, error) {
+func (w *portableSocket) send(from, to int) (int, error) {
 	for i := from; i < to; i++ {
-		if now := time.Now(); !now.Before(o.until) {
-			o.until = now.Add(portableWait)
-			if err := o.conn.SetWriteDeadline(o.until); err != nil {
+		if now := time.Now(); !now.Before(w.sends) {
+			w.sends = now.Add(portableWait)
+			if err := w.conn.SetWriteDeadline(w.sends); err != nil {
 				return i - from, err
 			}
 		}
-		if _, err := o.conn.WriteToUDPAddrPort(o.bytes[i], o.peer); err != nil {
+		if _, err := w.conn.WriteToUDPAddrPort(w.bytes[i], w.peer); err != nil {
 			return i - from, err
 		}
 	}
 	return to - from, nil
 }
 
-func (o *portableBox) room(*waiter) {} // send waits itself
+func (w *portableSocket) room() {} // send waits itself
 
-func (o *portableBox) icmpErrors(func(icmp.Error, []byte)) {}
-
-func (o *portableBox) receive(wait time.Duration) ([]datagram, error) {
-	d, err := o.read(min(wait, portableWait))
+func (w *portableSocket) receive(wait time.Duration) ([]datagram, error) {
+	d, err := w.read(wait)
 	if err != nil || d.nanos == 0 {
 		return nil, err
 	}
-	o.out[0] = d
-	return o.out[:], nil
+	w.out[0] = d
+	return w.out[:], nil
 }
 
-func (o *portableBox) truesize() int { return 0 }
+func (w *portableSocket) truesize() int { return 0 }

@@ -150,7 +150,7 @@ func (p *prober) run(func()) error {
 	t.begin(begin)
 	k := engine.NewConsentKeeper(e.order, begin)
 	defer k.Close()
-	for n := int64(0); !e.stop.isSet(); {
+	for n := int64(0); e.stopped.Err() == nil; {
 		now := e.settings.clock.Now()
 		due := begin + n*every
 		if !p.silent && k.Due(0, now) {
@@ -233,7 +233,7 @@ func (c *echo) run(reading func()) error {
 	if e.order.Survey {
 		c.mtuSender = newMTUSender(e)
 	}
-	for c.asked = time.Now(); !e.stop.isSet(); {
+	for c.asked = time.Now(); e.stopped.Err() == nil; {
 		if d, err := e.sockets[0].read(readWait); err == nil { // an error is an ICMP message for an answer
 			c.serve(d)
 		}

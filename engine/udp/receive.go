@@ -63,8 +63,8 @@ func newReceiver(e *Sockets) *receiver {
 	return r
 }
 
-// lookUp is how long a receiver waits at most before it does its housekeeping.
-const lookUp = 50 * time.Millisecond
+// lookUp is how long a receiver waits at most before it sees that it was stopped.
+const lookUp = 20 * time.Millisecond
 
 func (r *receiver) run(reading func()) error {
 	r.reading = reading
@@ -84,14 +84,11 @@ func (r *receiver) runOnThreads() error {
 	})
 }
 
-// cpuEvery is how often a receiver reads its own processor time.
-const cpuEvery = 50_000_000
-
 // open makes the socket ready to be read.
 func (w *receiveStream) open() {
 	e := w.receiver.end
 	w.granted, w.asked = e.sockets[w.stream].bufferBytes()
-	w.in = e.sockets[w.stream].newInbox(e.stop)
+	w.in = e.sockets[w.stream].newInbox()
 	m, known := e.sockets[w.stream].memory()
 	known = known && !e.settings.flow.Joined // the kernel counts what is joined once
 	w.drops.before, w.drops.known, w.drops.cold = m.dropped, known, e.order.Timing.Warmup() == 0
@@ -110,7 +107,7 @@ func (w *receiveStream) tellReading() {
 
 func (w *receiveStream) work() error {
 	w.tellReading()
-	for !w.receiver.end.stop.isSet() {
+	for w.receiver.end.stopped.Err() == nil {
 		got, err := w.in.receive(lookUp)
 		if errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("receive: %w", err)
@@ -127,8 +124,8 @@ func (w *receiveStream) work() error {
 // step accounts for what was read, which must be something.
 func (w *receiveStream) step(got []datagram) {
 	w.sort(got)
-	if now := got[len(got)-1].nanos; len(w.batch) > 0 && (!w.begun || now-w.cpuTo.at > cpuEvery) {
-		w.readThreadTime(now)
+	if len(w.batch) > 0 && !w.begun {
+		w.readThreadTime(got[len(got)-1].nanos)
 	}
 	w.drops.note(got[len(got)-1].dropped)
 	w.receiver.meter.Observe(w.stream, w.batch)

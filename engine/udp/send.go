@@ -111,9 +111,7 @@ func (s *sender) lateTime() *engine.LateTime {
 	var sum engine.LateTime
 	for _, w := range s.streams {
 		if w.late > 0 { // else another stream of the thread was
-			sum.Nanos += w.behind.Nanos
-			sum.RunNanos += w.behind.RunNanos
-			sum.WaitNanos += w.behind.WaitNanos
+			sum = sum.Plus(w.behind)
 		}
 	}
 	if sum.Nanos == 0 {

@@ -17,7 +17,6 @@ type sendStream struct {
 	socket socket
 	out    outbox
 	bytes  [][]byte
-	waiter *waiter
 	clock  engine.Clock
 	times  *threadTimes // of the thread
 	done   chan<- error // of a shared thread: told at the end
@@ -84,7 +83,6 @@ func (w *sendStream) prepare(shared bool) {
 	w.out = w.socket.newOutbox(e.settings.flow.PayloadBytes, batch, w.segments)
 	w.bytes = w.out.packets()
 	w.granted, w.asked = w.socket.bufferBytes()
-	w.waiter = newWaiter(e.stop, w.clock)
 	patience := e.order.Timing.Patience()
 	w.refusals.passing, w.refusals.patient = patience.Nanoseconds(), patience > 0
 	var gap func(int64)
@@ -103,11 +101,11 @@ func (w *sendStream) sendAlone(begin int64) (err error) {
 	w.begin(begin)
 	for over, now := false, w.clock.Now(); !over; now = w.now {
 		if w.noRoom > 0 {
-			w.out.room(w.waiter)
+			w.out.room()
 			now = w.clock.Now()
 		} else if w.due > now {
 			times.onTime(now)
-			now, _ = w.waiter.until(w.due)
+			now = w.clock.Until(w.sender.end.stopped, w.due)
 		}
 		over, err = w.turn(now)
 	}
@@ -161,7 +159,7 @@ func (w *sendStream) turn(now int64) (over bool, err error) {
 	case w.sender.end.silent[w.stream].Load():
 		w.stopped()
 		over, w.silent = true, true
-	case w.waiter.stop.isSet():
+	case w.sender.end.stopped.Err() != nil:
 		w.stopped()
 		over = true
 	case w.Paced:
@@ -178,7 +176,7 @@ func (w *sendStream) turn(now int64) (over bool, err error) {
 	}
 	if !w.measured {
 		w.warmupSent = w.sequence
-		if over && err == nil && !w.silent && !w.waiter.stop.isSet() {
+		if over && err == nil && !w.silent && w.sender.end.stopped.Err() == nil {
 			w.measure(w.start + w.Length)
 			return false, nil
 		}
@@ -305,11 +303,7 @@ func (w *sendStream) end() {
 	if used, ok := engine.ThreadNanos(); ok && w.cpuKnown && w.ended > w.start {
 		w.threadRatio = float64(used-w.cpu) / float64(w.ended-w.start)
 	}
-	w.behind = engine.LateTime{
-		Nanos:     w.times.behind.Nanos - w.behind.Nanos,
-		RunNanos:  w.times.behind.RunNanos - w.behind.RunNanos,
-		WaitNanos: w.times.behind.WaitNanos - w.behind.WaitNanos,
-	}
+	w.behind = w.times.behind.Minus(w.behind)
 }
 
 // waited accounts for time in which the socket had no room.

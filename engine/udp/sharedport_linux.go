@@ -11,13 +11,11 @@ import (
 	"slices"
 	"sync"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
 	"pelt/internal/icmp"
-	"pelt/model"
 )
 
 // sharedPort makes the sockets of Linux: all listening ends of an engine share one port.
@@ -139,25 +137,19 @@ func (e *listeningEnd) ports() []uint16 {
 	return slices.Repeat([]uint16{e.shared.port}, len(e.consents))
 }
 
-func (e *listeningEnd) streams() (list []engine.Stream) {
+func (e *listeningEnd) meeting() (m engine.Meeting) {
 	e.shared.mu.Lock()
 	defer e.shared.mu.Unlock()
 	for i, c := range e.consents {
-		list = append(list, engine.Stream{Local: e.locals[i], Remote: c.Peer()})
+		m.Streams = append(m.Streams, engine.MetStream{Stream: engine.Stream{Local: e.locals[i], Remote: c.Peer()},
+			Errors: maps.Clone(e.failed[i])})
 	}
-	return list
+	m.ICMP = e.icmp.list()
+	return m
 }
-
-func (e *listeningEnd) refused(stream int) map[string]uint64 {
-	e.shared.mu.Lock()
-	defer e.shared.mu.Unlock()
-	return maps.Clone(e.failed[stream])
-}
-
-func (e *listeningEnd) icmpErrors() []model.ICMPErrors { return e.icmp.list() }
 
 func (e *listeningEnd) open(living []int) ([]socket, error) {
-	streams := e.streams()
+	streams := e.meeting().Streams
 	list := make([]socket, len(streams))
 	for _, i := range living {
 		k, err := connect(e.shared.host, e.settings, streams[i].Local, streams[i].Remote, true)
@@ -251,7 +243,7 @@ func shareBound(raw syscall.RawConn) (err error) {
 func (p *sharedPort) hearICMP() (any bool) {
 	_ = p.raw.Control(func(fd uintptr) { // fails if the port is closed
 		p.icmp.fd = fd
-		p.icmp.drainWith(func(e icmp.Error, answer []byte) {
+		p.icmp.drain(func(e icmp.Error, answer []byte) {
 			any = true
 			k, _ := engine.ConsentOf(answer)
 			for _, end := range p.ends[flowID{k.Trial, k.Tag}] {
@@ -319,7 +311,14 @@ func (p *sharedPort) answer(text []byte, from netip.AddrPort, at netip.Addr) {
 // reply sends an answer of an end from an address of this host.
 func (p *sharedPort) reply(e *listeningEnd, stream int, reply engine.ConsentMessage, from netip.AddrPort,
 	at netip.Addr) {
-	control := trafficClass(e.settings.flow.DSCP, from.Addr().Is4())
+	var control []byte
+	if dscp := e.settings.flow.DSCP; dscp != 0 {
+		level, kind := int32(unix.IPPROTO_IPV6), int32(unix.IPV6_TCLASS)
+		if from.Addr().Is4() {
+			level, kind = unix.IPPROTO_IP, unix.IP_TOS
+		}
+		control = controlMessage(level, kind, binary.NativeEndian.AppendUint32(nil, uint32(dscp)<<2))
+	}
 	switch {
 	case !at.IsValid() || at.Is4() != from.Addr().Is4():
 		at = unspecified(from.Addr())
@@ -342,22 +341,6 @@ func (p *sharedPort) reply(e *listeningEnd, stream int, reply engine.ConsentMess
 		}
 		e.failed[stream][causeName(err)]++
 	}
-}
-
-// trafficClass is the control message that marks one datagram; none for 0.
-func trafficClass(dscp int, four bool) []byte {
-	if dscp == 0 {
-		return nil
-	}
-	b := make([]byte, unix.CmsgSpace(4))
-	h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
-	h.Level, h.Type = unix.IPPROTO_IPV6, unix.IPV6_TCLASS
-	if four {
-		h.Level, h.Type = unix.IPPROTO_IP, unix.IP_TOS
-	}
-	h.SetLen(unix.CmsgLen(4))
-	binary.NativeEndian.PutUint32(b[unix.CmsgLen(0):], uint32(dscp)<<2)
-	return b
 }
 
 // calledAddress returns the local address that a datagram was sent to, the zero address if the kernel did not say.

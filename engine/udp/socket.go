@@ -24,15 +24,11 @@ type socketMaker interface {
 type listening interface {
 	// ports lists the port of each stream.
 	ports() []uint16
-	// streams lists the 5-tuples by which the dialers came last.
-	streams() []engine.Stream
-	// open opens a socket for each of these that lives, and leaves nil for the others; its caller closes them. Called
+	// meeting has what the dialers came by last and what came back for answers; not what the consents count.
+	meeting() engine.Meeting
+	// open opens a socket for each stream that lives, and leaves nil for the others; its caller closes them. Called
 	// once.
 	open(living []int) ([]socket, error)
-	// icmpErrors lists the ICMP errors that came back for answers.
-	icmpErrors() []model.ICMPErrors
-	// refused counts the answers of a stream that the system did not send, by the errors' names.
-	refused(stream int) map[string]uint64
 	close() error
 }
 
@@ -50,10 +46,10 @@ type socket interface {
 	try(b []byte) error // writes unless there is no room for it now; beside who writes
 	// watchICMP begins or ends the time in which icmpErrors hands over ICMP errors that came back for earlier packets.
 	watchICMP(on bool)
-	icmpErrors(tell func(icmp.Error))
+	icmpErrors(tell func(e icmp.Error, of []byte))
 	memory() (m socketMemory, ok bool)
 	newOutbox(payloadBytes, batch, segments int) outbox
-	newInbox(b *stopSignal) inbox
+	newInbox() inbox
 	pathMTU() int           // 0 unknown
 	forbidFragments() error // here and on the way, from now on; an error where the system cannot
 	// bufferBytes returns the size of the buffer that the flow fills, as the system accounts it; granted is 0 if
@@ -73,8 +69,8 @@ type outbox interface {
 	// taken without an error means that the kernel refused the next buffer, too,
 	// and hides why.
 	send(from, to int) (int, error)
-	// room waits for a while, until the socket may take packets again or the end is stopped.
-	room(w *waiter)
+	// room waits for a while, until the socket may take packets again.
+	room()
 	// icmpErrors hands over the ICMP errors that came back for earlier packets, and how the payload of each begins.
 	icmpErrors(tell func(e icmp.Error, of []byte))
 }

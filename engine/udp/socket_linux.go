@@ -51,7 +51,7 @@ func connectHere(s settings, from, to netip.AddrPort, shared bool) (*linuxSocket
 	if err := k.open(s, from, to, shared); err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
-	k.box = newBatchInbox(fd, 1, false, nil, s.clock)
+	k.box = newBatchInbox(fd, 1, false, s.clock)
 	return k, nil
 }
 
@@ -133,27 +133,12 @@ func (k *linuxSocket) set(s settings, shared bool) error {
 	if unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS_NEW, 1) != nil { // Linux 5.1
 		unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 	}
+	half, which := s.receiveBuffer()/2, unix.SO_RCVBUF // the kernel doubles it
 	if s.sends {
-		k.granted, k.asked = k.buffer(unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, s.sendBuffer()/2)
-	} else {
-		k.granted, k.asked = k.buffer(unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, s.receiveBuffer()/2)
+		half, which = s.sendBuffer()/2, unix.SO_SNDBUF
 	}
+	k.granted, k.asked = engine.SetBuffer(k.fd, which, half), 2*half
 	return nil
-}
-
-// buffer asks for half of a buffer size, beyond the system's limit where that is
-// allowed, and returns what the kernel makes of it: it accounts twice as much as
-// it is given. granted is 0 if it does not tell.
-func (k *linuxSocket) buffer(plain, force, bytes int) (granted, asked int) {
-	asked = 2 * bytes
-	if unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, force, bytes) != nil {
-		unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, plain, bytes) // takes the limit where that is less
-	}
-	granted, err := unix.GetsockoptInt(k.fd, unix.SOL_SOCKET, plain)
-	if err != nil {
-		return 0, asked
-	}
-	return granted, asked
 }
 
 // follow connects the socket again: what is in its queue stays there. remote returns the first peer still.
@@ -193,7 +178,7 @@ func (k *linuxSocket) watchICMP(on bool) {
 	}
 }
 
-func (k *linuxSocket) icmpErrors(tell func(icmp.Error)) { k.errors.drain(tell) }
+func (k *linuxSocket) icmpErrors(tell func(icmp.Error, []byte)) { k.errors.drain(tell) }
 
 func (k *linuxSocket) try(b []byte) error { return unix.Send(k.fd, b, unix.MSG_DONTWAIT) }
 
@@ -209,12 +194,12 @@ func (k *linuxSocket) newOutbox(payloadBytes, batch, segments int) outbox {
 
 // newInbox switches UDP_GRO on where packets may be joined. Call it after consent: consent messages must arrive
 // singly.
-func (k *linuxSocket) newInbox(b *stopSignal) inbox {
+func (k *linuxSocket) newInbox() inbox {
 	if k.joined == 0 {
-		return newBatchInbox(k.fd, batchIn, false, b, k.box.clock)
+		return newBatchInbox(k.fd, batchIn, false, k.box.clock)
 	}
 	unix.SetsockoptInt(k.fd, unix.SOL_UDP, unix.UDP_GRO, 1) // set found out that it is known
-	return newBatchInbox(k.fd, k.joined, true, b, k.box.clock)
+	return newBatchInbox(k.fd, k.joined, true, k.box.clock)
 }
 
 // forbidFragments sets DF. IP_PMTUDISC_PROBE leaves packets above the path MTU to the caller (RFC 8899 section 4.4):

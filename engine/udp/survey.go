@@ -39,7 +39,7 @@ func (x *surveyor) run(func()) error {
 	} else {
 		x.out.unable = model.Doubts{{Code: model.MTURouteUntold}}
 	}
-	x.search(x.end.stop)
+	x.search()
 	x.took = time.Since(x.begun).Round(10 * time.Millisecond)
 	return nil
 }
@@ -62,14 +62,14 @@ func (x *surveyor) account(r *engine.Report, _ engine.Sent) {
 }
 
 // search returns when both directions are known, or when the time is up.
-func (x *surveyor) search(b *stopSignal) {
-	for patience := surveyTime; !b.isSet() && time.Since(x.begun) <= patience; {
+func (x *surveyor) search() {
+	for patience := surveyTime; x.end.stopped.Err() == nil && time.Since(x.begun) <= patience; {
 		ahead, behind := x.out.next(), x.back.next()
 		if len(ahead) == 0 && len(behind) == 0 && !(x.asking() && len(x.sentAt) < maxProbes) {
 			return
 		}
 		x.ask(ahead, behind)
-		x.gather(b)
+		x.gather()
 		x.out.silent()
 		x.back.silent()
 		patience = max(surveyTime, min(surveyOver*x.trip, surveyMost))
@@ -101,9 +101,9 @@ func (x *surveyor) ask(ahead, behind []int) {
 const mostOverdue = 1000
 
 // gather hears a round's answers.
-func (x *surveyor) gather(b *stopSignal) {
+func (x *surveyor) gather() {
 	sent := x.sentAt[len(x.sentAt)-1]
-	for overdue := 0; !b.isSet() && overdue < mostOverdue; {
+	for overdue := 0; x.end.stopped.Err() == nil && overdue < mostOverdue; {
 		if mtu := x.socket.pathMTU(); mtu > 0 {
 			x.out.routeMTU(mtu) // also what a packet-too-big message has just said
 		}

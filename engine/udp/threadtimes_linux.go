@@ -9,12 +9,9 @@ import (
 // The thread that calls begin must make all calls.
 type threadTimes struct {
 	thread kernelclock.Thread
-	kept   reading // the last one while the schedule was kept
+	kept   engine.LateTime // the last reading while the schedule was kept, since the thread began
 	behind engine.LateTime
 }
-
-// reading is how long a thread has run, and has been ready without a core, in ns.
-type reading struct{ at, run, wait int64 }
 
 // readEvery is how often a thread that is on time reads its times, in ns.
 const readEvery = 1_000_000
@@ -26,7 +23,7 @@ func (t *threadTimes) begin(now int64) {
 
 // onTime notes that the schedule is kept.
 func (t *threadTimes) onTime(now int64) {
-	if now-t.kept.at >= readEvery {
+	if now-t.kept.Nanos >= readEvery {
 		if r, ok := t.read(now); ok {
 			t.kept = r
 		}
@@ -39,9 +36,7 @@ func (t *threadTimes) fellBehind(now int64) {
 	if !ok {
 		return
 	}
-	t.behind.Nanos += r.at - t.kept.at
-	t.behind.RunNanos += r.run - t.kept.run
-	t.behind.WaitNanos += r.wait - t.kept.wait
+	t.behind = t.behind.Plus(r.Minus(t.kept))
 	t.kept = r
 }
 
@@ -50,7 +45,7 @@ func (t *threadTimes) end() {
 	t.thread = kernelclock.Thread{}
 }
 
-func (t *threadTimes) read(now int64) (r reading, ok bool) {
+func (t *threadTimes) read(now int64) (r engine.LateTime, ok bool) {
 	run, wait, ok := t.thread.Read()
-	return reading{now, run, wait}, ok
+	return engine.LateTime{Nanos: now, RunNanos: run, WaitNanos: wait}, ok
 }

@@ -53,7 +53,7 @@ func (e *Engine) Close() error { return e.socketMaker.close() }
 
 // Open opens the sockets of one end; see engine.Engine.
 func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engine.Transport, error) {
-	return e.Sockets(host, o)
+	return e.SocketsFor(host, o, nil)
 }
 
 // Codec writes and reads the header of datagrams for a peer that speaks another protocol than pelt's.
@@ -62,29 +62,22 @@ type Codec interface {
 	Parse(b []byte) (h engine.Header, ok bool)
 }
 
-// Sockets opens the sockets of one end.
-func (e *Engine) Sockets(host engine.Host, o engine.Order) (*Sockets, error) {
-	return e.SocketsFor(host, o, nil)
-}
-
 // SocketsFor opens the sockets of one end. With a codec the peer is no pelt, and no consent is asked for: in place of
 // Connect the caller meets it by Tell and Hear, or by Take at an end that listens.
 func (e *Engine) SocketsFor(host engine.Host, o engine.Order, codec Codec) (*Sockets, error) {
 	if o.Flow.Protocol != model.UDP {
 		return nil, &engine.Refusal{Why: fmt.Sprintf("the udp engine carries no %s", o.Flow.Protocol)}
 	}
-	stop, err := newStopSignal()
-	if err != nil {
-		return nil, err
-	}
 	s := &Sockets{
-		engine: e, host: host, order: o, codec: codec, settings: settingsOf(o, e.clock), stop: stop,
+		engine: e, host: host, order: o, codec: codec, settings: settingsOf(o, e.clock),
 		tokens: make([]engine.ConsentToken, o.Flow.Streams),
 		silent: make([]atomic.Bool, o.Flow.Streams), now: e.config.ConsentClock,
 	}
 	if s.now == nil {
 		s.now = e.clock.Now
 	}
+	s.stopped, s.stop = context.WithCancel(context.Background())
+	var err error
 	switch {
 	case !o.Listen:
 		err = s.dial(host)
@@ -105,11 +98,12 @@ type Sockets struct {
 	host     engine.Host
 	order    engine.Order
 	settings settings
-	stop     *stopSignal // ends Connect and Run
-	role     role        // from Settle on
-	living   []int       // streams that carry packets; from Settle on
-	codec    Codec       // of a peer that is no pelt; else nil
-	pulse    pulse       // of a probe flow
+	stopped  context.Context // ended by stop, which ends Connect and Run
+	stop     context.CancelFunc
+	role     role  // from Settle on
+	living   []int // streams that carry packets; from Settle on
+	codec    Codec // of a peer that is no pelt; else nil
+	pulse    pulse // of a probe flow
 
 	consents  []*engine.ConsentListener // listening end
 	listening listening                 // likewise
@@ -290,12 +284,12 @@ func (e *Sockets) eachOnThread(f func(i int, warnings model.Reasons) error) erro
 		threads.Go(func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with its timer slack and pinning
 			var warnings model.Reasons
-			if err := ownThread(e.order.Core(e.living[i])); err != nil {
+			if err := engine.OwnThread(e.order.Core(e.living[i])); err != nil {
 				warnings = model.Reasons{{Code: model.ThreadPlain, Text: err.Error(),
 					Numbers: map[string]float64{"stream": float64(i + 1)}}}
 			}
 			if errs[i] = f(i, warnings); errs[i] != nil {
-				e.stop.set()
+				e.stop()
 			}
 		})
 	}
@@ -304,7 +298,10 @@ func (e *Sockets) eachOnThread(f func(i int, warnings model.Reasons) error) erro
 }
 
 // Stop ends Connect and Run.
-func (e *Sockets) Stop() { e.stop.set() }
+func (e *Sockets) Stop() { e.stop() }
+
+// Stopped is closed by Stop.
+func (e *Sockets) Stopped() <-chan struct{} { return e.stopped.Done() }
 
 // Account reports on what Run did.
 func (e *Sockets) Account(r *engine.Report, sent engine.Sent) {
@@ -328,6 +325,5 @@ func (e *Sockets) Close() error {
 	if e.listening != nil {
 		errs = append(errs, e.listening.close())
 	}
-	e.stop.close()
 	return errors.Join(errs...)
 }

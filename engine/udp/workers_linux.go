@@ -63,7 +63,7 @@ func (c *Workers) send(s *sender) error {
 	var first error
 	for range s.streams {
 		if err := <-done; err != nil {
-			s.end.stop.set()
+			s.end.stop()
 			first = cmp.Or(first, err)
 		}
 	}
@@ -101,7 +101,7 @@ func (p *pool[T]) take(have []T) []T {
 // ownSharedThread prepares the calling thread, and returns warnings.
 func ownSharedThread() model.Reasons {
 	runtime.LockOSThread() // never unlocked: the thread ends with its timer slack
-	if err := ownThread(-1); err != nil {
+	if err := engine.OwnThread(-1); err != nil {
 		return model.Reasons{{Code: model.ThreadPlain, Text: err.Error()}}
 	}
 	return nil
@@ -135,7 +135,7 @@ func sendAll(p *pool[*sendStream], clock engine.Clock) {
 		next := look
 		kept := all[:0]
 		for _, c := range all {
-			if c.due > now && !(looks && c.waiter.stop.isSet()) {
+			if c.due > now && !(looks && c.sender.end.stopped.Err() != nil) {
 				next = min(next, c.due)
 				kept = append(kept, c)
 				continue
@@ -155,9 +155,8 @@ func sendAll(p *pool[*sendStream], clock engine.Clock) {
 		all = kept
 		if left := next - now; left > 0 {
 			times.onTime(now)
-			if left > spinNanos+leastNap {
-				t := unix.NsecToTimespec(left - spinNanos)
-				unix.Ppoll(nil, &t, nil) // an error such as EINTR only shortens it
+			if left > engine.SpinNanos+engine.LeastNap {
+				engine.Nap(time.Duration(left - engine.SpinNanos))
 			}
 		}
 	}
@@ -192,7 +191,7 @@ func readAll(p *pool[*receiveStream]) {
 		kept := all[:0]
 		for _, w := range all {
 			w.tellReading()
-			if w.receiver.end.stop.isSet() {
+			if w.receiver.end.stopped.Err() != nil {
 				w.warnings = warnings
 				w.close()
 				w.done <- nil
@@ -203,8 +202,7 @@ func readAll(p *pool[*receiveStream]) {
 		}
 		clear(all[len(kept):])
 		all = kept
-		t := unix.NsecToTimespec(int64(gatherInterval))
-		unix.Ppoll(nil, &t, nil) // an error such as EINTR only shortens it
+		engine.Nap(gatherInterval)
 	}
 }
 

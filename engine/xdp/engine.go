@@ -40,7 +40,7 @@ func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engi
 	if why != "" && !o.Fallback {
 		return nil, &engine.Refusal{Why: why}
 	}
-	sockets, err := e.sockets.Sockets(host, o)
+	sockets, err := e.sockets.SocketsFor(host, o, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -48,15 +48,10 @@ func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engi
 		why = "the plan says sockets"
 	}
 	return &transport{
-		Sockets: sockets, engine: e, host: host, order: o, why: why, quit: make(chan struct{}),
+		Sockets: sockets, engine: e, host: host, order: o, why: why,
 		letsFrames: o.Role == engine.Receive && cannot == "" && Unfit(engine.Send, o.Flow) == "",
 	}, nil
 }
-
-// Ready makes an interface of a host take the XDP frames of its neighbour, which
-// a virtual cable does only with a program at its end; the program passes all
-// that is of no flow. It stays until Close.
-func (e *Engine) Ready(host engine.Host, name string) error { return e.ready(host, name) }
 
 // Interface is what an interface can do with XDP.
 type Interface struct {

@@ -15,7 +15,8 @@ func (*transport) open([]engine.Stream) (frameEnd, string, error) { return nil, 
 
 func (*transport) makeReady(engine.Stream) error { return nil }
 
-func (e *Engine) ready(engine.Host, string) error { return &engine.Refusal{Why: elsewhere} }
+// Ready can make no interface ready here.
+func (*Engine) Ready(engine.Host, string) error { return &engine.Refusal{Why: elsewhere} }
 
 type hostState struct{}
 

@@ -100,8 +100,10 @@ func (t *transport) makeReady(a engine.Stream) error {
 
 const veth = "veth"
 
-// ready attaches the program to an interface for as long as the engine lives.
-func (e *Engine) ready(host engine.Host, name string) error {
+// Ready makes an interface of a host take the XDP frames of its neighbour, which
+// a virtual cable does only with a program at its end; the program passes all
+// that is of no flow. It stays until Close.
+func (e *Engine) Ready(host engine.Host, name string) error {
 	var w route
 	err := host.Do(func() error {
 		link, err := netlink.LinkByName(name)
@@ -132,7 +134,7 @@ func (r *receiver) ready() (string, error) { return "", nil }
 
 func (r *receiver) silence(int) {}
 
-func (r *receiver) run(quit <-chan struct{}) error {
+func (r *receiver) run(stopped <-chan struct{}) error {
 	tick, checks := time.NewTicker(roundEvery), time.NewTicker(checkEvery)
 	defer tick.Stop()
 	defer checks.Stop()
@@ -142,7 +144,7 @@ func (r *receiver) run(quit <-chan struct{}) error {
 			r.round()
 		case <-checks.C:
 			r.strays += r.end.Strays()
-		case <-quit:
+		case <-stopped:
 			r.strays += r.end.Strays() + r.end.Overflow() // before what is late may come there, too
 			r.port.dismiss(r)
 			r.round()

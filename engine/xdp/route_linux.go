@@ -163,14 +163,7 @@ type genericHeader [4]byte
 func (h genericHeader) Len() int          { return len(h) }
 func (h genericHeader) Serialize() []byte { return h[:] }
 
-// takesFrames asks whether the driver sends XDP frames now. A virtual cable does
-// while its other end is ready for them. known is false before Linux 6.3.
-func (w route) takesFrames() (takes, known bool) {
-	f, known := abilities(w.index)
-	return f&netdevXDPActNDOXmit != 0, known
-}
-
-// abilities are what an interface can do with XDP at present.
+// abilities are what an interface can do with XDP at present. known is false before Linux 6.3.
 func abilities(index int) (f uint64, known bool) {
 	family, err := netlink.GenlFamilyGet(netdevFamilyName)
 	if err != nil {

@@ -121,7 +121,7 @@ func unzoned(a netip.AddrPort) netip.AddrPort {
 
 func (s *sender) load(form shape) error {
 	n := threads(s.streams)
-	cpus, err := allowedCPUs(func(set unix.CPUSetDynamic) error { return unix.SchedGetaffinityDynamic(0, set) })
+	cpus, err := allowedCPUs()
 	if err != nil {
 		return err
 	}
@@ -178,27 +178,19 @@ func (s *sender) out(i int) *sendOut {
 	return &s.workers[i%n].outs[i/n]
 }
 
-func (s *sender) ready() (string, error) {
-	why := ""
-	err := s.end.host.Do(func() error {
-		takes, known := s.route.takesFrames()
-		if !known {
-			var err error
-			if takes, why, err = s.tryFrame(); err != nil {
-				return err
-			}
-		}
-		if !takes {
+func (s *sender) ready() (why string, err error) {
+	err = s.end.host.Do(func() error {
+		takes, errno, err := s.tryFrame()
+		if err == nil && !takes {
 			why = s.route.name +
-				" does not send XDP frames: its driver cannot (no ndo_xdp_xmit), or the other end of a virtual cable is not ready for them" + why
+				" does not send XDP frames: its driver cannot (no ndo_xdp_xmit), or the other end of a virtual cable is not ready for them" + errno
 		}
-		return nil
+		return err
 	})
 	return why, err
 }
 
-// tryFrame sends one frame of the warm-up, to see whether the device takes it. Linux before 6.3 does not tell
-// otherwise.
+// tryFrame sends one frame of the warm-up, to see whether the device takes it.
 func (s *sender) tryFrame() (takes bool, errno string, err error) {
 	w := s.workers[0].state
 	before := *w

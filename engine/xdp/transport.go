@@ -16,8 +16,8 @@ type frameEnd interface {
 	ready() (why string, err error)
 	// silence ends a stream of a sender: nothing is sent on it from then on.
 	silence(stream int)
-	// run returns when the order is fulfilled or quit is closed.
-	run(quit <-chan struct{}) error
+	// run returns when the order is fulfilled or the end is stopped.
+	run(stopped <-chan struct{}) error
 	count() engine.Snapshot
 	// account is asked after run.
 	account(r *engine.Report, sent engine.Sent)
@@ -33,9 +33,7 @@ type transport struct {
 	engine  *Engine
 	host    engine.Host
 	order   engine.Order
-	release func() error  // of an interface that was made ready for the peer's frames; nil: none was
-	quit    chan struct{} // closed by halt
-	halting sync.Once
+	release func() error // of an interface that was made ready for the peer's frames; nil: none was
 	// letsFrames: if this end receives by sockets, the peer may still send frames.
 	letsFrames bool
 
@@ -113,15 +111,7 @@ func (t *transport) Run(reading func()) error {
 		return err
 	}
 	reading()
-	return t.Consented(func() error { return p.run(t.quit) }, p.silence)
-}
-
-func (t *transport) halt() { t.halting.Do(func() { close(t.quit) }) }
-
-// Stop ends Connect and Run.
-func (t *transport) Stop() {
-	t.halt()
-	t.Sockets.Stop()
+	return t.Consented(func() error { return p.run(t.Stopped()) }, p.silence)
 }
 
 // Count is safe for concurrent use.

@@ -42,17 +42,10 @@ func threads(streams int) int {
 	return n
 }
 
-// mostCPUs is above what any Linux build allows (NR_CPUS is at most 8192).
-const mostCPUs = 1 << 16
-
-// allowedCPUs are the cores that this process may use. get reads the calling thread's; it
-// fails with EINVAL if the kernel may have more of them than the set.
-func allowedCPUs(get func(unix.CPUSetDynamic) error) (list []int, err error) {
-	set := unix.NewCPUSet(1024)
-	for err = get(set); errors.Is(err, unix.EINVAL) && 64*len(set) < mostCPUs; err = get(set) {
-		set = make(unix.CPUSetDynamic, 2*len(set))
-	}
-	if err != nil {
+// allowedCPUs are the cores that this process may use.
+func allowedCPUs() (list []int, err error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		return nil, fmt.Errorf("find the cores that may be used: %w", err)
 	}
 	for i := 0; len(list) < set.Count(); i++ {
@@ -89,7 +82,7 @@ func (s *sender) silence(stream int) {
 	}
 }
 
-func (s *sender) run(quit <-chan struct{}) error {
+func (s *sender) run(stopped <-chan struct{}) error {
 	s.writeOrders()
 	failed := make(chan struct{}, len(s.workers))
 	for i, w := range s.workers {
@@ -108,7 +101,7 @@ func (s *sender) run(quit <-chan struct{}) error {
 			<-w.ended
 		}
 	}()
-	running := s.setTimes(quit, done, failed)
+	running := s.setTimes(stopped, done, failed)
 	end := time.NewTimer(time.Duration(load(&s.start) - kernelclock.Now() + uint64(s.end.order.Timing.Measure())))
 	defer end.Stop()
 	tick := time.NewTicker(time.Second)
@@ -117,7 +110,7 @@ func (s *sender) run(quit <-chan struct{}) error {
 		select {
 		case <-tick.C:
 			s.harvest(false)
-		case <-quit:
+		case <-stopped:
 			running = false
 		case <-s.allSilent:
 			running = false
@@ -140,14 +133,14 @@ func (s *sender) run(quit <-chan struct{}) error {
 
 // setTimes waits until all workers run, then writes when they begin and end; false if they end before. The kernel
 // takes some milliseconds before the first frame.
-func (s *sender) setTimes(quit, done, failed <-chan struct{}) bool {
+func (s *sender) setTimes(stopped, done, failed <-chan struct{}) bool {
 	tick := time.NewTicker(100 * time.Microsecond)
 	defer tick.Stop()
 	idle := func(w *worker) bool { return load32(&w.state.Processor) == 0 }
 	for slices.ContainsFunc(s.workers, idle) {
 		select {
 		case <-tick.C:
-		case <-quit:
+		case <-stopped:
 			return false
 		case <-done:
 			return false

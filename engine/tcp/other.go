@@ -9,6 +9,7 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/tcpinfo"
+	"pelt/model"
 )
 
 // No other system tells its TCP's counters as Linux does, and none lets a
@@ -47,3 +48,11 @@ func outstanding(syscall.RawConn) (n int, known bool) { return 0, false }
 func limitUnanswered(syscall.RawConn, time.Duration) {}
 
 func pathMTU(syscall.RawConn) int { return 0 }
+
+const opensConnections = false
+
+func mostOpen(int64) (n int64, why model.Reason) { return 0, why }
+
+func (*opener) work(*stream) error {
+	return &engine.Refusal{Why: "many connections are opened on Linux only"}
+}
