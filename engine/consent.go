@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"hash"
 	"net/netip"
 	"sync"
 	"time"
@@ -88,17 +87,14 @@ type consentFields struct {
 }
 
 // message writes the fields with their MAC.
-func (m consentFields) message() ConsentMessage { return m.signed(hmac.New(sha256.New, m.Key)) }
-
-// signed writes the fields and their MAC. h is an HMAC with the stream's key.
-func (m consentFields) signed(h hash.Hash) (b ConsentMessage) {
+func (m consentFields) message() (b ConsentMessage) {
 	binary.BigEndian.PutUint16(b[0:], consentMagic)
 	binary.BigEndian.PutUint16(b[2:], m.Trial)
 	binary.BigEndian.PutUint16(b[4:], m.Tag)
 	b[6], b[7] = byte(m.kind), m.Stream
 	copy(b[8:], m.dialer[:])
 	copy(b[24:], m.listener[:])
-	mac := signWith(h, b[:signedBytes])
+	mac := sign(m.Key, b[:signedBytes])
 	copy(b[signedBytes:], mac[:])
 	return b
 }
@@ -125,13 +121,9 @@ func (k StreamKey) read(b []byte) (m consentFields, ok bool) {
 }
 
 // sign is HMAC-SHA256, truncated to 128 bits (RFC 2104 section 5).
-func sign(key, text []byte) (mac [16]byte) { return signWith(hmac.New(sha256.New, key), text) }
-
-var consentPurpose = []byte("pelt consent 1")
-
-func signWith(h hash.Hash, text []byte) (mac [16]byte) {
-	h.Reset()
-	h.Write(consentPurpose)
+func sign(key, text []byte) (mac [16]byte) {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte("pelt consent 1"))
 	h.Write(text)
 	return [16]byte(h.Sum(nil))
 }

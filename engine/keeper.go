@@ -2,9 +2,7 @@ package engine
 
 import (
 	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/binary"
-	"hash"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -37,8 +35,7 @@ var keptStreams atomic.Int64
 // A keeper is for one goroutine. Times are in ns of any clock that is never set.
 type ConsentKeeper struct {
 	order   Order
-	ids     hash.Hash // HMAC with a secret of this keeper
-	macs    hash.Hash // HMAC with the flow's key
+	secret  nonce // makes the ids
 	sent    uint64
 	streams []keptStream
 }
@@ -52,8 +49,7 @@ type keptStream struct {
 
 // NewConsentKeeper begins when a sender does, with the consent that Connect got. Its caller must Close it.
 func NewConsentKeeper(o Order, now int64) *ConsentKeeper {
-	secret := newNonce()
-	k := &ConsentKeeper{order: o, ids: hmac.New(sha256.New, secret[:]), macs: hmac.New(sha256.New, o.Key)}
+	k := &ConsentKeeper{order: o, secret: newNonce()}
 	keptStreams.Add(int64(o.Flow.Streams))
 	for range o.Flow.Streams {
 		k.streams = append(k.streams, keptStream{since: now, heard: now, next: now + checkGap(0)})
@@ -101,7 +97,7 @@ func (k *ConsentKeeper) Ask(stream int, now int64) ConsentMessage {
 	binary.BigEndian.PutUint64(m.dialer[:], uint64(now))
 	binary.BigEndian.PutUint64(m.dialer[8:], k.sent)
 	m.listener = k.id(stream, m.dialer)
-	return m.signed(k.macs)
+	return m.message()
 }
 
 // Wait returns the time until the next check of any stream is due, at most a second.
@@ -122,9 +118,7 @@ func (k *ConsentKeeper) Wait(now int64) time.Duration {
 // id returns the part of a check that only this keeper can make: an answer with it proves that the peer got the
 // check.
 func (k *ConsentKeeper) id(stream int, when nonce) nonce {
-	k.ids.Reset()
-	k.ids.Write(append(when[:], byte(stream)))
-	return nonce(k.ids.Sum(nil))
+	return sign(k.secret[:], append(when[:], byte(stream)))
 }
 
 // Hear reads a message that came over a stream, and returns when the newest check was sent that is answered: the
