@@ -41,12 +41,9 @@ func whyUnable(role engine.Role) string {
 // reason returns in one line why the kernel refused a program; "" if err is no such refusal.
 func reason(err error) string {
 	var v *ebpf.VerifierError
-	var refused *attachError
 	switch {
 	case err == nil:
 		return ""
-	case errors.As(err, &refused):
-		return refused.Error()
 	case errors.As(err, &v):
 		last := ""
 		if n := len(v.Log); n > 0 {
@@ -60,24 +57,6 @@ func reason(err error) string {
 	}
 	return ""
 }
-
-// attachError says why an interface takes no program.
-type attachError struct {
-	name string
-	err  error
-}
-
-func (e *attachError) Error() string {
-	switch {
-	case errors.Is(e.err, unix.EBUSY) || errors.Is(e.err, unix.EEXIST):
-		return e.name + " has an XDP program already"
-	case errors.Is(e.err, unix.EPERM):
-		return "attaching XDP programs needs root (CAP_NET_ADMIN)"
-	}
-	return e.name + " takes no XDP program: " + e.err.Error()
-}
-
-func (e *attachError) Unwrap() error { return e.err }
 
 // memory holds a program's global variables, shared with the kernel.
 type memory struct {

@@ -72,11 +72,6 @@ func (s *hostState) port(host engine.Host, w route) (*port, string, error) {
 }
 
 func (p *port) open(host engine.Host) (why string, err error) {
-	defer func() {
-		if why = reason(err); why != "" {
-			err = nil
-		}
-	}()
 	spec, err := loadReceive()
 	if err != nil {
 		return "", err
@@ -85,16 +80,20 @@ func (p *port) open(host engine.Host) (why string, err error) {
 		return "", err
 	}
 	if p.set, p.memory, err = newSet(spec); err != nil {
-		return "", err
+		if why = reason(err); why != "" {
+			err = nil
+		}
+		return why, err
 	}
 	p.ins, p.flows = variable[receiveIn](p.memory, receiveVarIns), variable[receiveFlow](p.memory, receiveVarFlows)
 	p.heads, p.bits = variable[uint32](p.memory, receiveVarHeads), variable[uint64](p.memory, receiveVarBits)
-	return "", host.Do(p.attach)
+	err = host.Do(func() error { why = p.attach(); return nil })
+	return why, err
 }
 
 // attach puts the program on the interface: in the driver, or where that cannot
-// take it, in the kernel's path behind it.
-func (p *port) attach() error {
+// take it, in the kernel's path behind it. It returns why the interface takes none; "" if it does.
+func (p *port) attach() string {
 	options := link.XDPOptions{Program: p.set.Programs[receiveProgReceive], Interface: p.route.index}
 	var err error
 	for _, mode := range []struct {
@@ -104,13 +103,16 @@ func (p *port) attach() error {
 		options.Flags = mode.flags
 		if p.hook, err = link.AttachXDP(options); err == nil {
 			p.how = mode.how
-			return nil
+			return ""
 		}
-		if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EEXIST) {
-			break // the other way would be beside another's program
+		if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EEXIST) { // the other way would be beside it
+			return p.route.name + " has an XDP program already"
 		}
 	}
-	return &attachError{p.route.name, err}
+	if errors.Is(err, unix.EPERM) {
+		return "attaching XDP programs needs root (CAP_NET_ADMIN)"
+	}
+	return p.route.name + " takes no XDP program: " + err.Error()
 }
 
 // admit gives a flow its slots and lets its packets in. It returns why it cannot; "" if it did.
