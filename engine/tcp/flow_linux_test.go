@@ -20,20 +20,6 @@ import (
 	"pelt/unit"
 )
 
-// Both ends' sockets are in the namespace, or they would not find each other.
-func TestFlow(t *testing.T) {
-	t.Parallel()
-	n := netbed.Namespace(t)
-	for _, address := range []string{"127.0.0.1", "::1"} {
-		p := newPair(t, n, address, address == "::1", flow(8, 128<<10, true),
-			timing(100*time.Millisecond, time.Hour, time.Second))
-		p.some()
-		p.Connect()
-		s, r := p.play()
-		checkBulk(t, s, r)
-	}
-}
-
 func checkBulk(t *testing.T, s engine.SendReport, r engine.ReceiveReport) {
 	t.Helper()
 	if s.TCP.Control == "" || s.TCP.RTTNanos <= 0 || s.TCP.SegmentSizeBytes <= 0 {

@@ -1,9 +1,11 @@
 package tcp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -45,22 +47,14 @@ func (e *end) send() error {
 	if e.stopped.Err() != nil {
 		return nil
 	}
-	early := 0
-	for _, s := range e.streams {
+	early, why := 0, errStopped
+	for _, s := range slices.Backward(e.streams) {
 		if s.done.Load() == 0 { // always so of a stream that has no number of bytes to send
 			early++
 		}
+		why = cmp.Or(s.ended, why)
 	}
-	return fmt.Errorf("send tcp: %d of %d streams ended early: %w", early, len(e.streams), e.whyEnded())
-}
-
-func (e *end) whyEnded() error {
-	for _, s := range e.streams {
-		if s.ended != nil {
-			return s.ended
-		}
-	}
-	return errStopped
+	return fmt.Errorf("send tcp: %d of %d streams ended early: %w", early, len(e.streams), why)
 }
 
 // unlessStopped returns err, but nil for a passed deadline: that is how Stop and a phase's end end a stream.

@@ -298,6 +298,9 @@ func TestGoodputOfStreamsLeavesOutTheWarmup(t *testing.T) {
 			t.Errorf("stream %d: %v bit/s, want 8000", i, s.GoodputBPS)
 		}
 	}
+	if got := e.watching.between(0, 4*time.Second, 0); got != 0 {
+		t.Errorf("from the last reading on: %v bit/s", got)
+	}
 }
 
 // What was read too late for the first moment stands for it, not zeros.
@@ -319,42 +322,14 @@ func TestReadingsOfALongPause(t *testing.T) {
 	}
 }
 
-func TestGoodputBetweenReadings(t *testing.T) {
-	r := &readings{step: 2 * time.Second, rows: make([][]tcpinfo.Info, 1)}
-	for n := range 4 {
-		r.add(func(int) (i tcpinfo.Info) { i.Figure[tcpinfo.Acked] = uint64(2000 * n); return i })
-	}
-	for from, want := range map[time.Duration]float64{time.Second: 8 * 4000 / 4, 6 * time.Second: 0} {
-		if got := r.between(0, from, 0); got != want {
-			t.Errorf("from %v: %v bit/s, want %v", from, got, want)
-		}
-	}
-}
-
 // A connection that the peer has reset says so, where its queue would never be empty.
 func TestBrokenConnectionIsSeen(t *testing.T) {
-	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	conn, err := net.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	peer, err := l.AcceptTCP()
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, peer := halfPair(t, engine.Send, transferOf(1, 1000, nil))
+	raw := e.streams[0].raw
 	if err := broken(raw); err != nil {
 		t.Errorf("a good connection: %v", err)
 	}
-	peer.SetLinger(0)
+	peer.(*net.TCPConn).SetLinger(0)
 	peer.Close()
 	var seen error
 	testenv.Await(t, "the reset", func() bool { seen = broken(raw); return seen != nil })

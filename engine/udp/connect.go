@@ -292,13 +292,8 @@ func (e *Sockets) Settle(living []bool) error {
 }
 
 // Consented runs a sender. It calls end for each stream whose receiver no longer consents: that stream must send no
-// more. An end that does not send just runs.
-func (e *Sockets) Consented(run func() error, end func(stream int)) error {
-	return e.consented(run, end, false)
-}
-
-// consented is Consented. moves says that a sender's packets go where its sockets are connected to.
-func (e *Sockets) consented(run func() error, end func(stream int), moves bool) error {
+// more. An end that does not send just runs. moves says that packets go where the sockets are connected to.
+func (e *Sockets) Consented(run func() error, end func(stream int), moves bool) error {
 	if e.order.Role == engine.Receive && !e.order.Listen && e.codec == nil {
 		e.last = make([]lastAnswer, e.order.Flow.Streams)
 		over := make(chan struct{})

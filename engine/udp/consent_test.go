@@ -196,7 +196,7 @@ func TestSilenceEnds(t *testing.T) {
 	for role, run := range map[engine.Role]func(e *Sockets) error{
 		engine.Send: func(e *Sockets) error {
 			over := make(chan struct{})
-			return e.Consented(func() error { <-over; return nil }, func(int) { close(over) })
+			return e.Consented(func() error { <-over; return nil }, func(int) { close(over) }, false)
 		},
 		engine.Probe: func(e *Sockets) error {
 			p, late := newProber(e), uint64(0)
@@ -275,7 +275,7 @@ func TestSendersComeAndGo(t *testing.T) {
 					case <-time.After(stop):
 					}
 					return nil
-				}, func(int) { close(over) })
+				}, func(int) { close(over) }, false)
 				ended := time.Since(s.begun)
 				time.Sleep(time.Second)
 				if last := s.sent[len(s.sent)-1]; last > ended || ended < want || ended > want+100*time.Millisecond {

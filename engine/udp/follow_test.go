@@ -175,7 +175,7 @@ func TestAnswersAreRepeated(t *testing.T) {
 			}
 			time.Sleep(40 * time.Second)
 			return nil
-		}, nil)
+		}, nil, false)
 		var after []int64
 		for len(s.sent) > 0 {
 			after = append(after, (<-s.sent).Sub(begun).Milliseconds())

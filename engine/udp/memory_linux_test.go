@@ -1,11 +1,10 @@
 package udp
 
 import (
-	"bytes"
+	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"testing"
 
 	"pelt/internal/testenv"
@@ -43,21 +42,12 @@ func TestMemoryIsFlat(t *testing.T) {
 	}
 }
 
-// residentBytes reads VmRSS of this process.
+// residentBytes reads how much memory of this process is resident.
 func residentBytes(t *testing.T) int {
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
+	text, err := os.ReadFile("/proc/self/statm")
+	var size, resident int
+	if _, scan := fmt.Sscan(string(text), &size, &resident); err != nil || scan != nil {
+		t.Fatal(err, scan)
 	}
-	for line := range bytes.Lines(text) {
-		if f := bytes.Fields(line); len(f) > 1 && string(f[0]) == "VmRSS:" {
-			kib, err := strconv.Atoi(string(f[1]))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return kib << 10
-		}
-	}
-	t.Fatal("no VmRSS")
-	return 0
+	return resident * os.Getpagesize()
 }

@@ -271,7 +271,7 @@ func (e *Sockets) Run(reading func()) error {
 	if err := e.OpenStreams(); err != nil {
 		return fmt.Errorf("open the flow's sockets: %w", err)
 	}
-	return e.consented(func() error { return e.role.run(reading) }, func(stream int) { e.silent[stream].Store(true) },
+	return e.Consented(func() error { return e.role.run(reading) }, func(stream int) { e.silent[stream].Store(true) },
 		true)
 }
 

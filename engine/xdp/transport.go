@@ -111,7 +111,7 @@ func (t *transport) Run(reading func()) error {
 		return err
 	}
 	reading()
-	return t.Consented(func() error { return p.run(t.Stopped()) }, p.silence)
+	return t.Consented(func() error { return p.run(t.Stopped()) }, p.silence, false)
 }
 
 // Count is safe for concurrent use.
