@@ -114,8 +114,11 @@ func (e *Sockets) Take(stream int, at, peer netip.AddrPort) (strays []Stray, err
 	return strays, err
 }
 
-// Stream is the 5-tuple of a stream that is open.
+// Stream is the 5-tuple of a stream that is open, or whose peer has met a listening end.
 func (e *Sockets) Stream(i int) engine.Stream {
+	if e.listening != nil {
+		return e.listening.meeting().Streams[i].Stream
+	}
 	return engine.Stream{Local: e.sockets[i].local(), Remote: e.sockets[i].remote()}
 }
 

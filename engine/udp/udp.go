@@ -300,8 +300,11 @@ func (e *Sockets) eachOnThread(f func(i int, warnings model.Reasons) error) erro
 // Stop ends Connect and Run.
 func (e *Sockets) Stop() { e.stop() }
 
-// Stopped is closed by Stop.
-func (e *Sockets) Stopped() <-chan struct{} { return e.stopped.Done() }
+// Stopped is ended by Stop.
+func (e *Sockets) Stopped() context.Context { return e.stopped }
+
+// Living are the streams that carry packets, from Settle on.
+func (e *Sockets) Living() []int { return e.living }
 
 // Account reports on what Run did.
 func (e *Sockets) Account(r *engine.Report, sent engine.Sent) {

@@ -3,6 +3,7 @@
 package xdp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -69,7 +70,7 @@ func (t *transport) openReceiver(streams []engine.Stream) (frameEnd, string, err
 		return nil, why, p.leave()
 	}
 	t.OnMove(func(stream int, to netip.AddrPort) {
-		i := slices.Index(t.living, stream)
+		i := slices.Index(t.Living(), stream)
 		p.rename(r, i, engine.Stream{Local: streams[i].Local, Remote: to})
 	})
 	return r, "", nil
@@ -134,7 +135,7 @@ func (r *receiver) ready() (string, error) { return "", nil }
 
 func (r *receiver) silence(int) {}
 
-func (r *receiver) run(stopped <-chan struct{}) error {
+func (r *receiver) run(stopped context.Context) error {
 	tick, checks := time.NewTicker(roundEvery), time.NewTicker(checkEvery)
 	defer tick.Stop()
 	defer checks.Stop()
@@ -144,7 +145,7 @@ func (r *receiver) run(stopped <-chan struct{}) error {
 			r.round()
 		case <-checks.C:
 			r.strays += r.end.Strays()
-		case <-stopped:
+		case <-stopped.Done():
 			r.strays += r.end.Strays() + r.end.Overflow() // before what is late may come there, too
 			r.port.dismiss(r)
 			r.round()
@@ -215,11 +216,11 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 		w := r.windows[i]
 		attempted := in.Expected
 		if rec.MissingKnown {
-			attempted = max(attempted, sent.Streams[r.end.living[i]])
+			attempted = max(attempted, sent.Streams[r.end.Living()[i]])
 		}
 		distinct := w.finish(attempted)
 		if rec.MissingKnown {
-			rec.Missing[r.end.living[i]] = w.gone.Marks()
+			rec.Missing[r.end.Living()[i]] = w.gone.Marks()
 		}
 		t.Received += distinct
 		t.Duplicates += in.Again

@@ -4,6 +4,7 @@ package xdp
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -43,8 +44,9 @@ type sender struct {
 	tried    uint64 // frames of the warm-up that were sent before it
 	steps    series
 
-	silent    int           // streams that the receiver no longer consents to; the keeper's
-	allSilent chan struct{} // closed when these are all streams
+	silent  int             // streams that the receiver no longer consents to; the keeper's
+	running context.Context // ends when nothing is to be sent any more
+	over    context.CancelFunc
 }
 
 // open makes the programs of an end whose peer has consented.
@@ -56,7 +58,8 @@ func (t *transport) open(streams []engine.Stream) (frameEnd, string, error) {
 }
 
 func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error) {
-	s := &sender{end: t, streams: t.order.Flow.Streams, allSilent: make(chan struct{})}
+	s := &sender{end: t, streams: t.order.Flow.Streams}
+	s.running, s.over = context.WithCancel(context.Background())
 	var why string
 	err := t.host.Do(func() (err error) {
 		s.route, why, err = oneRoute(streams, true)
@@ -77,7 +80,7 @@ func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error
 	f := t.order.Flow
 	forms := make([]shape, s.streams)
 	for i := range forms { // that of a stream which carries nothing only takes its place
-		a := streams[max(slices.Index(t.living, i), 0)]
+		a := streams[max(slices.Index(t.Living(), i), 0)]
 		forms[i] = shape{
 			source: s.route.source, target: s.route.target, from: unzoned(a.Local), to: unzoned(a.Remote),
 			dscp: f.DSCP, dontFragment: f.DontFragment, payloadBytes: f.PayloadBytes,
@@ -108,7 +111,7 @@ func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error
 		frame := form.layOut()
 		o := s.out(i)
 		o.Sum, o.IpSum, o.Own = form.udpSum(frame), form.ipSum(frame), form.ownWords(frame)
-		if !slices.Contains(t.living, i) {
+		if !slices.Contains(t.Living(), i) {
 			s.silence(i)
 		}
 	}
@@ -156,7 +159,7 @@ func (s *sender) load(form shape) error {
 			return err
 		}
 		cpu := cpus[(max(s.end.order.CPU, 0)+i)%len(cpus)]
-		w := &worker{program: set.Programs[sendProgSend], cpu: cpu, memory: memory, ended: make(chan struct{})}
+		w := &worker{program: set.Programs[sendProgSend], cpu: cpu, memory: memory}
 		s.workers = append(s.workers, w)
 		w.state, w.outs = &variable[sendWorker](w.memory, sendVarSelf)[0], variable[sendOut](w.memory, sendVarOuts)
 		for _, name := range []string{sendProgTransmitted, sendProgUnredirected} {
@@ -236,7 +239,7 @@ func (s *sender) count() (n engine.Snapshot) {
 			n.Packets += load(&state.Emitted) - load(&state.Warmup)
 		}
 	}
-	for _, i := range s.end.living {
+	for _, i := range s.end.Living() {
 		n.Silent += int(load32(&s.out(i).Silent))
 	}
 	return n
@@ -270,7 +273,7 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 		}
 		out.Streams = append(out.Streams, attempted)
 		out.Attempted += attempted
-		if o := s.out(i); load32(&o.Silent) != 0 && slices.Contains(s.end.living, i) {
+		if o := s.out(i); load32(&o.Silent) != 0 && slices.Contains(s.end.Living(), i) {
 			out.Silent++
 			if s.paced { // a flood has no slots
 				out.SlotsSilent += load(&o.Skipped)
@@ -307,7 +310,7 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 		whole := s.end.order.Timing.Measure().Nanoseconds()
 		slots := s.schedule.Count(min(whole, out.DurationNanos))
 		out.Planned = 0
-		for _, i := range s.end.living { // slot k is stream k modulo their number's
+		for _, i := range s.end.Living() { // slot k is stream k modulo their number's
 			out.Planned += (slots + uint64(s.streams-1-i)) / uint64(s.streams)
 		}
 		out.SlotsSilent = min(out.SlotsSilent, out.Planned-min(out.Planned, out.Attempted))

@@ -17,7 +17,7 @@ type frameEnd interface {
 	// silence ends a stream of a sender: nothing is sent on it from then on.
 	silence(stream int)
 	// run returns when the order is fulfilled or the end is stopped.
-	run(stopped <-chan struct{}) error
+	run(stopped context.Context) error
 	count() engine.Snapshot
 	// account is asked after run.
 	account(r *engine.Report, sent engine.Sent)
@@ -37,31 +37,19 @@ type transport struct {
 	// letsFrames: if this end receives by sockets, the peer may still send frames.
 	letsFrames bool
 
-	met    []engine.MetStream // Connect's
-	living []int              // streams that carry packets
-
 	mu     sync.Mutex // guards what follows; only Settle and Run write it, one after the other
 	why    string     // the sockets carry the flow
 	frames frameEnd   // nil: not yet, or never
 }
 
-// Connect seeks the peer over the sockets.
-func (t *transport) Connect(ctx context.Context) (engine.Meeting, error) {
-	m, err := t.Sockets.Connect(ctx)
-	t.met = m.Streams
-	return m, err
-}
-
 // Settle puts the programs in place, for streams that carry packets.
 func (t *transport) Settle(living []bool) error {
-	var streams []engine.Stream
-	for i, lives := range living {
-		if lives {
-			t.living, streams = append(t.living, i), append(streams, t.met[i].Stream)
-		}
-	}
 	if err := t.Sockets.Settle(living); err != nil {
 		return err
+	}
+	var streams []engine.Stream
+	for _, i := range t.Living() {
+		streams = append(streams, t.Stream(i))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

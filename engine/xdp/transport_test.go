@@ -1,6 +1,7 @@
 package xdp
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ type slowEnd struct{ while func() }
 
 func (e slowEnd) ready() (string, error)            { e.while(); return "", errNotReady }
 func (slowEnd) silence(int)                         {}
-func (slowEnd) run(<-chan struct{}) error           { return nil }
+func (slowEnd) run(context.Context) error           { return nil }
 func (slowEnd) count() engine.Snapshot              { return engine.Snapshot{Packets: 3} }
 func (slowEnd) account(*engine.Report, engine.Sent) {}
 func (slowEnd) mode() string                        { return "" }

@@ -3,11 +3,13 @@
 package xdp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -30,7 +32,6 @@ type worker struct {
 	err     error
 	ratio   float64 // of its core
 	waited  int64   // ns that it was ready without a core
-	ended   chan struct{}
 }
 
 // threads is how many workers send: they share the streams evenly.
@@ -78,48 +79,39 @@ func (s *sender) writeOrders() {
 func (s *sender) silence(stream int) {
 	store32(&s.out(stream).Silent, 1)
 	if s.silent++; s.silent == s.streams {
-		close(s.allSilent)
+		s.over()
 	}
 }
 
-func (s *sender) run(stopped <-chan struct{}) error {
+func (s *sender) run(stopped context.Context) error {
+	defer context.AfterFunc(stopped, s.over)()
 	s.writeOrders()
-	failed := make(chan struct{}, len(s.workers))
+	var workers sync.WaitGroup
 	for i, w := range s.workers {
-		go func() {
+		workers.Go(func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with its pinning
-			defer close(w.ended)
 			if w.err = s.end.host.Do(func() error { return s.work(i) }); w.err != nil {
-				failed <- struct{}{}
+				s.over()
 			}
-		}()
+		})
 	}
 	done := make(chan struct{})
 	go func() {
-		defer close(done)
-		for _, w := range s.workers {
-			<-w.ended
-		}
+		workers.Wait()
+		close(done)
+		s.over()
 	}()
-	running := s.setTimes(stopped, done, failed)
-	end := time.NewTimer(time.Duration(load(&s.start) - kernelclock.Now() + uint64(s.end.order.Timing.Measure())))
-	defer end.Stop()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for running {
-		select {
-		case <-tick.C:
-			s.harvest(false)
-		case <-stopped:
-			running = false
-		case <-s.allSilent:
-			running = false
-		case <-failed:
-			running = false
-		case <-end.C:
-			running = false
-		case <-done:
-			running = false
+	if s.setTimes() {
+		left := time.Duration(load(&s.start) - kernelclock.Now() + uint64(s.end.order.Timing.Measure()))
+		defer time.AfterFunc(left, s.over).Stop()
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for s.running.Err() == nil {
+			select {
+			case <-tick.C:
+				s.harvest(false)
+			case <-s.running.Done():
+			}
 		}
 	}
 	s.halt(done)
@@ -133,18 +125,10 @@ func (s *sender) run(stopped <-chan struct{}) error {
 
 // setTimes waits until all workers run, then writes when they begin and end; false if they end before. The kernel
 // takes some milliseconds before the first frame.
-func (s *sender) setTimes(stopped, done, failed <-chan struct{}) bool {
-	tick := time.NewTicker(100 * time.Microsecond)
-	defer tick.Stop()
+func (s *sender) setTimes() bool {
 	idle := func(w *worker) bool { return load32(&w.state.Processor) == 0 }
 	for slices.ContainsFunc(s.workers, idle) {
-		select {
-		case <-tick.C:
-		case <-stopped:
-			return false
-		case <-done:
-			return false
-		case <-failed:
+		if !engine.Sleep(s.running, 100*time.Microsecond) {
 			return false
 		}
 	}
@@ -166,11 +150,7 @@ func (s *sender) halt(done <-chan struct{}) {
 		for _, w := range s.workers {
 			store32(&w.state.Stop, 1)
 			store(&w.state.Turn, 0) // makes the program look
-			select {
-			case <-w.ended:
-			default:
-				w.interrupt()
-			}
+			w.interrupt()
 		}
 		select {
 		case <-done:
