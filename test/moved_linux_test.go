@@ -18,15 +18,17 @@ import (
 
 // TestNATGivesOtherPorts changes the ports of a router's NAT in mid-run and empties its table of connections. The
 // receiver follows every stream to its new port: what came before is lost and accounted for, and the change is told. So
-// does a sender that was called. Package enginetest has other numbers of streams, and XDP.
+// does a sender that was called.
 func TestNATGivesOtherPorts(t *testing.T) {
 	t.Parallel()
 	const after, ports = ` another port after [\d.]+ m?s: `, `40\d+ became 51\d+`
 	const lost = `; \d+ packets? (was|were) lost meanwhile\.`
 	for _, c := range []struct{ name, args, want string }{
-		{"to the client", "--direction down", `The path gave the flow` + after + ports + `\.`},
-		{"four streams", "--streams 4",
+		{"to the client", "--engine udp --direction down", `The path gave the flow` + after + ports + `\.`},
+		{"four streams", "--engine udp --streams 4",
 			`The path gave 4 of 4 streams` + after + ports + `, the first of 4 changes` + lost},
+		{"three streams, received as XDP frames", "--engine udp:xdp --streams 3",
+			`The path gave 3 of 3 streams` + after + ports + `, the first of 3 changes` + lost},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -42,7 +44,7 @@ func TestNATGivesOtherPorts(t *testing.T) {
 			at(server, work).Start("serve", "--code", "tiger-42-amber").Await("pelt curve")
 			near, file, page := at(client, work), filepath.Join(work, "run.json"), filepath.Join(work, "run.html")
 			near.Env = []string{"COLUMNS=80", "PELT_CODE=tiger-42-amber"}
-			args := "curve " + server.IP(false).String() + " --engine udp --payload 64 --rate 1kpps --repeats 1 --time 8s " + c.args
+			args := "curve " + server.IP(false).String() + " --payload 64 --rate 1kpps --repeats 1 --time 8s " + c.args
 			p := near.Start(append(strings.Fields(args), "--json", file)...)
 			down := strings.Contains(args, "down")
 			to := map[bool]*netbed.Node{false: server, true: client}[down]

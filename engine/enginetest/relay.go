@@ -31,13 +31,7 @@ type relayed struct {
 	next                         uint64
 	taken, duplicates, reordered uint64
 	held                         []byte // to be sent after the next packet
-	answers                      int    // that came, for the sender
-	back                         *net.UDPConn
-	move                         func() netip.AddrPort // gives it another source address, as a NAT may
-	isCheck                      func([]byte) bool
-	check                        []byte // the last one of the sender
-	holds                        bool   // checks do not pass
-	muted                        bool   // answers no longer pass
+	muted                        bool   // answers to the sender no longer pass
 }
 
 // newRelay puts a relay between the ends of a trial, at an address of a host on the way.
@@ -59,24 +53,12 @@ func newRelay(t testing.TB, r *Trial, host engine.Host, at netip.Addr) *relay {
 			front, back := y.open(t, host, at, netip.AddrPortFrom(far, port))
 			fronts = append(fronts, uint16(front.LocalAddr().(*net.UDPAddr).Port))
 			var caller netip.AddrPort // of this stream
-			toBack := func(b []byte) { y.look(func(s []relayed) { s[i].back.Write(b) }) }
 			toFront := func(b []byte) { y.look(func([]relayed) { front.WriteToUDPAddrPort(b, caller) }) }
-			y.streams[i].back = back
-			y.streams[i].isCheck = func(b []byte) bool {
-				_, _, ok := r.StreamKey(i).AnswerCheck(b)
-				return ok
-			}
-			y.streams[i].move = func() netip.AddrPort {
-				_, next := y.open(t, host, at, netip.AddrPortFrom(far, port))
-				y.look(func(s []relayed) { s[i].back = next })
-				go y.carry(next.Read, i, !up, toFront)
-				return next.LocalAddr().(*net.UDPAddr).AddrPort()
-			}
 			go y.carry(func(b []byte) (int, error) {
 				n, from, err := front.ReadFromUDPAddrPort(b)
 				y.look(func([]relayed) { caller = from })
 				return n, err
-			}, i, up, toBack)
+			}, i, up, func(b []byte) { back.Write(b) })
 			go y.carry(back.Read, i, !up, toFront)
 		}
 		return fronts
@@ -125,7 +107,7 @@ func (y *relay) carry(read func([]byte) (int, error), stream int, packets bool, 
 		y.look(func(s []relayed) {
 			if packets {
 				list = s[stream].pass(b[:n], y)
-			} else if s[stream].answers++; !s[stream].muted {
+			} else if !s[stream].muted {
 				list = [][]byte{b[:n]}
 			}
 		})
@@ -143,12 +125,6 @@ func (y *relay) carry(read func([]byte) (int, error), stream int, packets bool, 
 // pass returns what is sent on for a datagram.
 func (s *relayed) pass(b []byte, y *relay) (list [][]byte) {
 	h, ok := engine.ParseHeader(b)
-	if !ok && s.isCheck(b) {
-		if s.holds {
-			return nil
-		}
-		s.check = bytes.Clone(b)
-	}
 	if !ok || h.Trial != y.trial {
 		return [][]byte{b}
 	}

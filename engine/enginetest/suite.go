@@ -49,7 +49,6 @@ func Run(t *testing.T, maker Maker) {
 		row(t, "sent is not told", func(t *testing.T) { testSentIsNotTold(t, maker) })
 		row(t, "dead stream", func(t *testing.T) { testDeadStream(t, maker) })
 		row(t, "relay", func(t *testing.T) { testRelay(t, maker) })
-		row(t, "another address", func(t *testing.T) { testAnotherAddress(t, maker) })
 		row(t, "consent is lost", func(t *testing.T) { testLostConsent(t, maker) })
 	}
 }
