@@ -54,3 +54,21 @@ func (c Clock) SinceWall() (toMonotonic, now int64) {
 	earlier := c.At(first.Sub(c.Began))
 	return min(earlier-first.UnixNano(), now-second.UnixNano()), now
 }
+
+// ThreadUse is the processor time that a thread uses from some moment on.
+type ThreadUse struct{ since, before int64 }
+
+// NewThreadUse begins it for the calling thread.
+func NewThreadUse(now int64) *ThreadUse {
+	before, _ := threadNanos()
+	return &ThreadUse{now, before}
+}
+
+// Share is the share of a core that the calling thread, which began it, has used; 0 of nil, or where it is not known.
+func (u *ThreadUse) Share(now int64) float64 {
+	used, ok := threadNanos()
+	if u == nil || !ok || now <= u.since {
+		return 0
+	}
+	return min(float64(used-u.before)/float64(now-u.since), 1)
+}

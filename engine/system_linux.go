@@ -90,8 +90,8 @@ func SetBuffer(fd, which, bytes int) (granted int) {
 	return granted
 }
 
-// ThreadNanos returns the processor time of the calling thread.
-func ThreadNanos() (nanos int64, ok bool) {
+// threadNanos returns the processor time of the calling thread.
+func threadNanos() (nanos int64, ok bool) {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
 		return 0, false

@@ -33,8 +33,8 @@ func OwnThread(core int) error {
 	return errors.ErrUnsupported
 }
 
-// ThreadNanos knows no thread's processor time here.
-func ThreadNanos() (nanos int64, ok bool) { return 0, false }
+// threadNanos knows no thread's processor time here.
+func threadNanos() (nanos int64, ok bool) { return 0, false }
 
 // ErrnoName names a system error in this system's words.
 func ErrnoName(errno syscall.Errno) string { return errno.Error() }

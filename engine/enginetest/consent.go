@@ -91,15 +91,14 @@ func (b *Bed) listen(t testing.TB, answer func([]byte) []byte) (port uint16) {
 }
 
 // toward prepares a pair whose dialing end calls another port than the listening end's.
-func (b *Bed) toward(t testing.TB, port uint16) (uint16, *Pair, error) {
+func (b *Bed) toward(t testing.TB, port uint16) (*Pair, error) {
 	b.Through = func(ports []uint16) []uint16 {
 		for i := range ports {
 			ports[i] = port
 		}
 		return ports
 	}
-	p, err := b.open(t)
-	return port, p, err
+	return b.open(t)
 }
 
 // Who does not know the key gets nothing but the first message of the consent, and a dialing end that has no consent
@@ -124,7 +123,7 @@ func testNoConsent(t *testing.T, maker Maker) {
 				}
 				return c.answer(m)
 			})
-			_, p, err := b.toward(t, port)
+			p, err := b.toward(t, port)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -32,7 +32,7 @@ func testStop(t *testing.T, maker Maker, datagrams bool) {
 	row(t, "while it connects", func(t *testing.T) {
 		b := maker(t, Want{})
 		mute := b.listen(t, nil)
-		_, p, err := b.toward(t, mute)
+		p, err := b.toward(t, mute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,14 +115,8 @@ func testStopRaces(t *testing.T, maker Maker) {
 				all.Go(func() { _ = e.Drain(t.Context(), engine.Sent{}) })
 			}
 		}
-		over := closedAfter(&all)
+		over := make(chan struct{})
+		go func() { all.Wait(); close(over) }()
 		testenv.Receive(t, "all ends to end", over)
 	}
-}
-
-// closedAfter closes a channel once a group is over.
-func closedAfter(all *sync.WaitGroup) <-chan struct{} {
-	over := make(chan struct{})
-	go func() { all.Wait(); close(over) }()
-	return over
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"sync"
@@ -137,10 +136,8 @@ func (g *Engine) newEnd(host engine.Host, order engine.Order) *end {
 	steps := int((order.Timing.Measure() + engine.StepNanos - 1) / engine.StepNanos)
 	e.stepSegments, e.stepBytes, e.stepTaken = make([]count, steps), make([]count, steps), make([]count, steps)
 	if order.Role == engine.Send {
-		// Random bytes, so that no link on the way can compress them.
 		e.message = make([]byte, order.Flow.PayloadBytes)
-		fill := rand.NewChaCha8([32]byte(order.Key))
-		fill.Read(e.message)
+		engine.Fill(e.message)
 	}
 	return e
 }

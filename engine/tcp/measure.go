@@ -142,13 +142,10 @@ func (e *end) onThread(i int, f func()) {
 	if err := engine.OwnThread(e.order.Core(i)); err != nil && i == 0 {
 		e.warn(model.Reason{Code: model.ThreadsUnpinned, Text: err.Error()})
 	}
-	start := time.Now()
-	before, ok := engine.ThreadNanos()
+	use := engine.NewThreadUse(e.clock.Now())
 	f()
-	after, _ := engine.ThreadNanos()
-	if span := time.Since(start); ok && span > 0 {
-		e.mu.Lock()
-		e.busiest = max(e.busiest, float64(after-before)/float64(span))
-		e.mu.Unlock()
-	}
+	share := use.Share(e.clock.Now())
+	e.mu.Lock()
+	e.busiest = max(e.busiest, share)
+	e.mu.Unlock()
 }

@@ -36,18 +36,14 @@ type receiveStream struct {
 	unread         uint64
 	warmup         uint64
 	drops          dropAccount
-	toldReading    bool // the receiver knows that its thread reads
-	begun          bool
-	cpuFrom, cpuTo thread
+	cpu            *engine.ThreadUse // since the first measured packet; nil before
+	threadRatio    float64
 	granted, asked int // bytes of receive buffer
 	truesize       int
 	warnings       model.Reasons
 	done           chan<- error // of a shared thread: told at the end
 	_              padding
 }
-
-// thread is a thread's processor time at some time.
-type thread struct{ at, used int64 }
 
 func newReceiver(e *Sockets) *receiver {
 	f := e.order.Flow
@@ -94,12 +90,8 @@ func (w *receiveStream) open() {
 	w.drops.before, w.drops.known, w.drops.cold = m.dropped, known, e.order.Timing.Warmup() == 0
 }
 
-// tellReading counts the stream as being read. Its thread calls it before each read; only the first call counts.
+// tellReading counts the stream as being read. Its thread calls it before the first read.
 func (w *receiveStream) tellReading() {
-	if w.toldReading {
-		return
-	}
-	w.toldReading = true
 	if w.receiver.idle.Add(-1) == 0 {
 		w.receiver.reading()
 	}
@@ -124,8 +116,8 @@ func (w *receiveStream) work() error {
 // step accounts for what was read, which must be something.
 func (w *receiveStream) step(got []datagram) {
 	w.sort(got)
-	if len(w.batch) > 0 && !w.begun {
-		w.readThreadTime(got[len(got)-1].nanos)
+	if len(w.batch) > 0 && w.cpu == nil {
+		w.cpu = engine.NewThreadUse(got[len(got)-1].nanos)
 	}
 	w.drops.note(got[len(got)-1].dropped)
 	w.receiver.meter.Observe(w.stream, w.batch)
@@ -134,23 +126,12 @@ func (w *receiveStream) step(got []datagram) {
 
 // close ends the stream's account.
 func (w *receiveStream) close() {
-	if w.begun {
-		w.readThreadTime(w.receiver.end.settings.clock.Now())
-	}
+	w.threadRatio = w.cpu.Share(w.receiver.end.settings.clock.Now())
 	if m, ok := w.receiver.end.sockets[w.stream].memory(); ok {
 		w.drops.after = m.dropped
 	}
 	w.truesize = w.in.truesize()
 	w.countUnread()
-}
-
-// readThreadTime notes the processor time of the calling thread.
-func (w *receiveStream) readThreadTime(now int64) {
-	used, _ := engine.ThreadNanos()
-	w.cpuTo = thread{now, used}
-	if !w.begun {
-		w.begun, w.cpuFrom = true, w.cpuTo
-	}
 }
 
 // sort puts measured packets into the batch, counts packets of the warm-up, and answers checks of the sender.
@@ -289,9 +270,7 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 		if i == 0 {
 			rec.BufferBytes = w.granted
 		}
-		if span := w.cpuTo.at - w.cpuFrom.at; span > 0 {
-			out.CPU.ThreadRatio = max(out.CPU.ThreadRatio, min(float64(w.cpuTo.used-w.cpuFrom.used)/float64(span), 1))
-		}
+		out.CPU.ThreadRatio = max(out.CPU.ThreadRatio, w.threadRatio)
 		out.Warnings = append(out.Warnings, w.warnings...)
 	}
 	if asked := r.streams[0].asked; rec.BufferBytes > 0 && rec.BufferBytes < asked {

@@ -135,7 +135,7 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 		out.Held += w.held
 		out.HeldNanos = max(out.HeldNanos, w.heldNanos)
 		out.DurationNanos = max(out.DurationNanos, w.ended-s.start)
-		r.CPU.ThreadRatio = max(r.CPU.ThreadRatio, min(w.threadRatio, 1))
+		r.CPU.ThreadRatio = max(r.CPU.ThreadRatio, w.threadRatio)
 		for mark, n := range w.byMark {
 			if n > 0 {
 				out.Errors[s.errnos[mark]] += n

@@ -52,8 +52,7 @@ type sendStream struct {
 	burstMax          int
 	lastSend          int64 // when the packet before left; 0 for none
 	ended             int64
-	cpu               int64 // of the thread when the measured part began, ns
-	cpuKnown          bool
+	cpu               *engine.ThreadUse // since the measured part began; nil before
 	threadRatio       float64
 	warnings          model.Reasons
 	granted, asked    int   // bytes of send buffer
@@ -151,9 +150,8 @@ func (w *sendStream) setNextTurn() {
 // no more to do, because all is sent, it is stopped, or sending is hopeless.
 func (w *sendStream) turn(now int64) (over bool, err error) {
 	w.now = now
-	if w.measured && !w.cpuKnown {
-		w.cpu, w.cpuKnown = engine.ThreadNanos()
-		w.behind = w.times.behind
+	if w.measured && w.cpu == nil {
+		w.cpu, w.behind = engine.NewThreadUse(w.start), w.times.behind
 	}
 	switch {
 	case w.sender.end.silent[w.stream].Load():
@@ -300,9 +298,7 @@ func (w *sendStream) end() {
 		return
 	}
 	w.ended = w.clock.Now()
-	if used, ok := engine.ThreadNanos(); ok && w.cpuKnown && w.ended > w.start {
-		w.threadRatio = float64(used-w.cpu) / float64(w.ended-w.start)
-	}
+	w.threadRatio = w.cpu.Share(w.ended)
 	w.behind = w.times.behind.Minus(w.behind)
 }
 

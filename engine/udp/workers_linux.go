@@ -185,12 +185,15 @@ func readAll(p *pool[*receiveStream]) {
 	warnings := ownSharedThread()
 	var all []*receiveStream
 	for {
+		had := len(all)
 		if all = p.take(all); len(all) == 0 {
 			return
 		}
+		for _, w := range all[had:] {
+			w.tellReading()
+		}
 		kept := all[:0]
 		for _, w := range all {
-			w.tellReading()
 			if w.receiver.end.stopped.Err() != nil {
 				w.warnings = warnings
 				w.close()
