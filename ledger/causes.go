@@ -239,8 +239,8 @@ var causes = [...]Cause{
 	{Name: "wrong-length", at: stageApplication, Words: "arrived with another length",
 		told: "arrived with another length", end: func(in *Input) uint64 { return in.WrongLength }},
 	{Name: model.CauseNewAddress, at: stageApplication,
-		Words: "came from a new address or port (a NAT changed) before %h knew it",
-		told:  "came before the new address was known", end: func(in *Input) uint64 { return in.Unmoved }},
+		Words: "came from another address or port than %h expected (a NAT?)",
+		told:  "came from another address", end: func(in *Input) uint64 { return in.Unmoved }},
 	{Name: "overrun", at: stageApplication, Words: "came faster than %h could account for",
 		told: "came too far ahead", end: func(in *Input) uint64 { return in.Overrun }},
 

@@ -218,7 +218,7 @@ var chinese = map[string]string{
 	"never read by the program at %h":                                                              "%h：程序没有读取",
 	"arrived too late":                                                                             "到达太晚",
 	"arrived with another length":                                                                  "到达时长度不符",
-	"came from a new address or port (a NAT changed) before %h knew it":                            "%h：来自尚未得知的新地址或端口（NAT 变了）",
+	"came from another address or port than %h expected (a NAT?)":                                  "%h：来自意料之外的地址或端口（NAT？）",
 	"came faster than %h could account for":                                                        "%h：来得太快，来不及记账",
 	"send buffer full at %h":                                                                       "%h：发送缓冲区满",
 	"forbidden at %h (firewall rule, IPsec policy or control group)":                               "%h：被禁止（防火墙规则、IPsec 策略或控制组）",

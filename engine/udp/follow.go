@@ -23,7 +23,7 @@ type follower struct {
 	streams []followed
 	early   map[netip.AddrPort]uint64 // measured packets that came from addresses of no stream
 	moves   []engine.Move
-	late    uint64 // packets that a stream's new address sent before the stream had it
+	late    uint64 // packets that came from a stream's new address before the stream had it, or from its last one after
 	tell    func(stream int, to netip.AddrPort)
 	keeper  *keeper // of a sender, while it sends; nil of one whose streams cannot move
 }
@@ -178,7 +178,8 @@ func (f *follower) count(from netip.AddrPort) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.streams {
-		if s := &f.streams[i]; s.peer == from && s.before.IsValid() { // it waited to be read while the stream moved
+		s := &f.streams[i]
+		if from == s.before || from == s.peer && s.before.IsValid() { // it waited to be read while the stream moved
 			f.late++
 			return
 		}
@@ -188,7 +189,7 @@ func (f *follower) count(from netip.AddrPort) {
 	}
 }
 
-// report returns the moves, and how many packets came before theirs.
+// report returns the moves, and how many packets came from the other address at the time.
 func (f *follower) report() ([]engine.Move, uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

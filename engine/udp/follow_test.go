@@ -78,6 +78,7 @@ func TestFollower(t *testing.T) {
 		{"the copy comes again", func() { f.take(0, checks[3], thief) }, nat, 3, 1, 4},
 		{"the fifth comes from home", func() { f.take(0, checks[4], home) }, home, 4, 2, 4},
 		{"the sixth waited to be read meanwhile", func() { f.take(0, checks[5], home) }, home, 5, 2, 4},
+		{"a packet still comes from before", func() { f.take(0, packet, nat) }, home, 5, 2, 5},
 	} {
 		c.do()
 		moves, late := f.report()

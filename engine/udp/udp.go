@@ -219,7 +219,7 @@ func (e *Sockets) OnMove(tell func(stream int, to netip.AddrPort)) {
 }
 
 // Moves returns the streams that came from another address from some time on, and how many packets came from there
-// before that was known.
+// before that was known, or from the last address after that.
 func (e *Sockets) Moves() ([]engine.Move, uint64) {
 	if e.follower == nil {
 		return nil, 0
