@@ -7,7 +7,6 @@ const (
 	namespaceScope = "namespace"
 	deviceScope    = "device"
 	hostScope      = "host"
-	socketScope    = "socket"
 
 	skbUnit      = "skb"
 	frameUnit    = "frame"

@@ -2,7 +2,6 @@ package counters
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -168,7 +167,7 @@ type series struct {
 	link              int // index of the interface it belongs to, or 0. Another one has other counters
 }
 
-// reading is the value of a series, or of one part of it: a processor, a socket.
+// reading is the value of a series, or of one part of it: a processor, a queue of the filter.
 type reading struct {
 	series
 	part  uint64
@@ -238,12 +237,6 @@ func (s *Snapshot) addQdisc(q qdisc) {
 		s.add(series{name: name, scope: deviceScope, unit: e.unit, bits: 32, role: e.role, link: l.index}, 0,
 			uint64(e.value))
 	}
-}
-
-// addSocket adds the drops of a socket, by the port it is bound to.
-func (s *Snapshot) addSocket(file string, port uint16, inode, drops uint64) {
-	name := fmt.Sprintf("%s.%d.drops", file, port)
-	s.add(series{name: name, scope: socketScope, unit: skbUnit, bits: 32, fresh: true, role: loss}, inode, drops)
 }
 
 // addDriver adds a statistic of an interface's driver; what its name has that a counter's may not is left out.

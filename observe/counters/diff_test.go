@@ -29,7 +29,8 @@ func TestDiff(t *testing.T) {
 	narrow := &series{name: "qdisc.eth0.tbf.1:.drops", scope: deviceScope, unit: skbUnit, bits: 32,
 		role: primary | loss, link: 7}
 	softnet := &series{name: "softnet.dropped", scope: hostScope, unit: skbUnit, bits: 32, role: primary | loss}
-	socket := &series{name: "udp.9.drops", scope: socketScope, unit: skbUnit, bits: 32, fresh: true, role: loss}
+	filter := &series{name: "nfqueue.9.queue_dropped", scope: namespaceScope, unit: skbUnit, bits: 32, fresh: true,
+		role: loss}
 	device := &series{name: "dev.eth0.rx_packets", scope: deviceScope, unit: skbUnit, bits: 64,
 		role: primary | packets, link: 7}
 	anew := &series{name: "dev.eth0.rx_packets", scope: deviceScope, unit: skbUnit, bits: 64, role: primary | packets,
@@ -61,10 +62,10 @@ func TestDiff(t *testing.T) {
 			moment(9, at(softnet, 0, 1), at(softnet, 1, 6))},
 		{"a processor went away", none, moment(2, at(softnet, 0, 3), at(softnet, 1, 5)), none,
 			moment(9, at(softnet, 0, 4))},
-		{"a socket came", moment(0), moment(2), moment(3), moment(9, at(socket, 77, 12))},
-		{"a socket came in the warm-up", moment(0), moment(2), moment(3, at(socket, 77, 2)),
-			moment(9, at(socket, 77, 12))},
-		{"a socket went", none, moment(2, at(socket, 77, 2)), none, moment(9)},
+		{"a filter's queue came", moment(0), moment(2), moment(3), moment(9, at(filter, 77, 12))},
+		{"a filter's queue came in the warm-up", moment(0), moment(2), moment(3, at(filter, 77, 2)),
+			moment(9, at(filter, 77, 12))},
+		{"a filter's queue went", none, moment(2, at(filter, 77, 2)), none, moment(9)},
 		{"an interface came", none, moment(2), none, moment(9, at(device, 0, 12))},
 		{"an interface came and counted nothing", none, moment(2), none, moment(9, at(device, 0, 0))},
 		{"an interface of the same name", none, moment(2, at(device, 0, 12)), none, moment(9, at(anew, 0, 90))},
@@ -238,7 +239,7 @@ func TestMoving(t *testing.T) {
 	squeeze := &series{name: "softnet.time_squeeze", bits: 32}
 	segments := &series{name: "Tcp.InSegs", bits: 64, role: hidden}
 	queue := &series{name: "qdisc.eth0.tbf.1:.qlen", bits: 32, role: gauge}
-	socket := &series{name: "udp.9.drops", bits: 32, role: loss, fresh: true}
+	filter := &series{name: "nfqueue.9.queue_dropped", bits: 32, role: loss, fresh: true}
 	for _, c := range []struct {
 		name string
 		a, b []reading
@@ -259,7 +260,7 @@ func TestMoving(t *testing.T) {
 		{"an interface came", nil, []reading{at(drops, 0, 9)}, false},
 		{"an interface went", []reading{at(drops, 0, 9)}, nil, false},
 		{"a counter went back", []reading{at(drops, 0, 9)}, []reading{at(drops, 0, 3)}, false},
-		{"a socket came and lost", nil, []reading{at(socket, 5, 1)}, true},
+		{"a filter's queue came and lost", nil, []reading{at(filter, 5, 1)}, true},
 	} {
 		if got := Moving(moment(1, c.a...), moment(2, c.b...)); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

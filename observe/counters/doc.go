@@ -21,7 +21,6 @@
 //	TcpExt.IPReversePathFilter            /proc/net/netstat
 //	softnet.dropped                       /proc/net/softnet_stat, sum of the processors
 //	arp_cache.unresolved_discards         /proc/net/stat/arp_cache of the first namespace
-//	udp.5201.drops udp6.5201.drops        /proc/net/udp, the sockets bound to one port
 //	dev.eth0.rx_missed_errors             rtnetlink, IFLA_STATS64; of another machine, /proc/net/dev
 //	dev.eth0.carrier_down                 rtnetlink, IFLA_CARRIER_DOWN_COUNT
 //	qdisc.eth0.tbf.1:.drops               rtnetlink, TCA_STATS2: a device's root and its ingress or clsact

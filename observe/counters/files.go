@@ -31,8 +31,7 @@ const (
 	optional                   // absent where the kernel lacks the protocol or has not loaded the module
 )
 
-// files are all kernel files with counters. What netlink tells better on this host is read on routers only; a router
-// has no sockets of a test.
+// files are all kernel files with counters. What netlink tells better on this host is read on routers only.
 var files = []file{
 	{"net/softnet_stat", local | router, addSoftnet},
 	{"net/dev", router, addDev},
@@ -42,8 +41,6 @@ var files = []file{
 			s.addNamed)
 	}},
 	{"net/netstat", local | router, func(s *Snapshot, text string) error { return parsePairs(text, s.addNamed) }},
-	{"net/udp", local, addSockets("udp")},
-	{"net/udp6", local | optional, addSockets("udp6")},
 	{"net/stat/nf_conntrack", local | router | optional, addConntrack},
 	{"net/stat/arp_cache", local | first | router, addNeighbours("arp_cache")},
 	{"net/stat/ndisc_cache", local | first | router | optional, addNeighbours("ndisc_cache")},
@@ -348,12 +345,6 @@ func addConntrack(s *Snapshot, text string) error {
 			}
 		}
 	})
-}
-
-func addSockets(file string) func(*Snapshot, string) error {
-	return func(s *Snapshot, text string) error {
-		return parseSockets(text, func(port uint16, inode, drops uint64) { s.addSocket(file, port, inode, drops) })
-	}
 }
 
 // Backlog is what /proc/net/softnet_stat tells of one processor. The counts wrap.

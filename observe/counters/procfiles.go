@@ -138,35 +138,6 @@ func parseStat(text string, emit func(column string, row, value uint64)) (fault 
 	return fault
 }
 
-// parseSockets reads the local port, inode and drops of /proc/net/udp or udp6;
-// sockets that dropped nothing are passed over. Without the column of drops
-// (before Linux 2.6.27) there is nothing to tell.
-func parseSockets(text string, emit func(port uint16, inode, drops uint64)) (fault error) {
-	const (
-		localColumn = 1 // address:port in hexadecimal
-		inodeColumn = 9
-		dropsColumn = 12
-	)
-	_, rest, _ := strings.Cut(text, "\n")
-	for line := range strings.Lines(rest) {
-		fields := strings.Fields(line)
-		if len(fields) == 0 || len(fields) == dropsColumn || len(fields) > dropsColumn && fields[dropsColumn] == "0" {
-			continue
-		}
-		fields = append(fields, make([]string, dropsColumn)...)
-		_, local, _ := strings.Cut(fields[localColumn], ":")
-		port, ok1 := hex(local, 16)
-		inode, ok2 := number(fields[inodeColumn])
-		drops, ok3 := number(fields[dropsColumn])
-		if !ok1 || !ok2 || !ok3 {
-			fault = cmp.Or(fault, fmt.Errorf("line %.60q does not name a socket and its drops", line))
-			continue
-		}
-		emit(uint16(port), inode, drops)
-	}
-	return fault
-}
-
 // Bounds of /proc/net/dev.
 const (
 	maxDevName    = 15 // IFNAMSIZ, a byte of which ends the name

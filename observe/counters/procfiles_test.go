@@ -31,9 +31,6 @@ func TestParse(t *testing.T) {
 			}
 		case "stat":
 			err = parseStat(text, func(column string, row, v uint64) { tell("%s of row %d %d", column, row, v) })
-		case "sockets":
-			err = parseSockets(text,
-				func(port uint16, inode, drops uint64) { tell("port %d, inode %d: %d", port, inode, drops) })
 		case "dev":
 			err = parseDev(text, func(name string, values []uint64) { tell("%s %d", name, values) })
 		case "processors":
