@@ -428,16 +428,12 @@ func (j *join) tail(s int, rest uint64, sources []source) {
 }
 
 // close sums what the lists hold of each site.
-func (j *join) close() (copies uint64) {
+func (j *join) close() {
 	for _, s := range j.path.sites {
-		most := uint64(0)
 		for _, t := range s.told {
 			s.seen = max(s.seen, t.missing+t.copies)
-			most = max(most, t.copies)
 		}
-		copies += most
 	}
-	return copies
 }
 
 // broken reports whether a list that named this site cannot be trusted.

@@ -18,9 +18,6 @@ var laws = map[string]string{
 	"missing":          "# sequences listed as missing + # without room in the list = # lost",
 	"peer":             "reported by @: # lost = # in gaps + # after the last packet that it saw",
 	"socket":           "# dropped by the receiver's sockets = # verdicts about them",
-	"socket.surplus":   "# dropped by the receiver's sockets = # verdicts about them, with # not of this flow",
-	"socket.most":      "# dropped by the receiver's sockets, at most the # lost",
-	"socket.others":    "# dropped by the receiver's sockets, # more than were lost: other packets were sent to them",
 	"lists.streams":    "missing sequences of # streams; there are #",
 	"lists.missing":    "missing sequences of stream #: @",
 	"lists.beyond":     "stream #: sequence # is missing, but only # were attempted",
@@ -29,32 +26,14 @@ var laws = map[string]string{
 	"lists.nowhere":    "# verdicts from @ name no place",
 	"lists.more":       "# further lists with faults",
 	"refused":          "# packets arrived that the sender's kernel had refused",
-	"again":            "# packets were offered to the sender's kernel again, because a batch call hid the first answer",
-	"copies":           "# verdicts were about copies of packets that arrived, and count for nothing",
-	"watch": "the watch on @ could not tell all: # packets could not be told by stream and sequence, # verdicts were " +
-		"overwritten, # drops found no room for their place",
-	"observed":         "@: not observed",
-	"observed.why":     "@: not observed (@)", // of older versions
-	"settled":          "@: counters still moved when they were read for the last time",
-	"accepted":         acceptedLaw,
-	"accepted.others":  acceptedLaw + ", with # others'",
+	"accepted":         "# accepted of # attempted, and # in the warm-up: Udp.OutDatagrams # + SndbufErrors #",
 	"wire":             "# tx_packets at @ ≥ # rx_packets + # missed at @",
-	"wire.open":        "not checkable: # tx_packets at @ < # rx_packets + # missed at @, with # foreign",
-	"filter":           filterLaw,
-	"filter.foreign":   filterLaw + ", with # foreign",
-	"filter.multicast": filterLaw + ", with # multicast for others",
-	"filter.late":      filterLaw + ", # of them given up for fragments that came before",
-	"filter.between":   filterLaw + ", but for what passed between the readings of the two",
+	"filter":           "# @ = # NETFILTER_DROP + # IP errors",
 	"udp": "# Ip.InDelivers = # Udp.InDatagrams + # InErrors + # NoPorts, " +
 		"with # left unread or of other protocols",
 	"recorded": "# received + # duplicates + # late = # recorded + # left out of the record",
 	"each":     "holds for each receiver",
 }
-
-const (
-	acceptedLaw = "# accepted of # attempted, and # in the warm-up: Udp.OutDatagrams # + SndbufErrors #"
-	filterLaw   = "# @ = # NETFILTER_DROP + # IP errors"
-)
 
 // Law says in English what a check compared.
 func Law(c model.Check) string { return LawIn(words.English, c) }

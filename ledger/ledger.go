@@ -109,7 +109,6 @@ type book struct {
 	remaining  uint64
 	warmupLost uint64
 	claims     []*claim
-	copies     uint64
 	holes      bool // the claims being entered are holes
 }
 
@@ -128,7 +127,7 @@ func BalanceOverTime(in Input) (model.Ledger, []Course) {
 		warmupLost: minus(in.WarmupSent, in.WarmupReceived)}
 	b.remaining = b.lost
 	b.join = b.path.join(in)
-	b.copies = b.join.close()
+	b.join.close()
 	b.verdictClaims()
 	b.errnoClaims()
 	b.endClaims()
