@@ -205,7 +205,7 @@ type ReceiveReport struct {
 	TruesizeBytes int             `json:"truesize_bytes,omitempty"`
 	TCP           *model.TCPFacts `json:"tcp,omitempty"`
 	Moved         []Move          `json:"moved,omitempty"`
-	// came from a stream's new address before it was known for that, or from the last one after
+	// came from another address than their stream had at the time
 	Unmoved uint64 `json:"unmoved,omitempty"`
 	// Of a receiver that takes packets off the interface:
 	Taken   uint64 `json:"taken,omitempty"`   // all of the flow, the warm-up and what did not count included

@@ -45,7 +45,7 @@ type Input struct {
 	SocketDrops uint64 // that the receiving sockets dropped; meaningless unless SocketKnown
 	SocketKnown bool
 	Unread      uint64 // left in the sockets at the end
-	Unmoved     uint64 // came from a stream's new address before it was known for that, or from the last one after
+	Unmoved     uint64 // came from another address than their stream had at the time
 	// that the receiving end took off the device before the kernel's own path, the warm-up and whatever did not count
 	// included; 0: none
 	TakenOff     uint64

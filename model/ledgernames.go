@@ -47,7 +47,7 @@ const (
 	CauseLinkDamage    = "link-damage"    // it turned one of the packet's bits, as it was told to
 	CauseLinkQueue     = "link-queue"     // the queue of an emulated link was full
 	CauseNotRedirected = "not-redirected" // an XDP frame that the kernel did not hand to the device
-	CauseNewAddress    = "new-address"    // came from another address than before, which was not known yet
+	CauseNewAddress    = "new-address"    // came from another address than their stream had at the time
 	CauseReset         = "tcp-reset"      // somebody refused a TCP connection: the host, or a firewall in its name
 	CauseICMP          = "icmp: "         // begins the name of an ICMP error, which somebody answered the packets with
 

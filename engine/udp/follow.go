@@ -21,9 +21,8 @@ type follower struct {
 
 	mu      sync.Mutex // guards what follows
 	streams []followed
-	early   map[netip.AddrPort]uint64 // measured packets that came from addresses of no stream
 	moves   []engine.Move
-	late    uint64 // packets that came from a stream's new address before the stream had it, or from its last one after
+	strange uint64 // packets of the trial that came from another address than the stream had at the time
 	tell    func(stream int, to netip.AddrPort)
 	keeper  *keeper // of a sender, while it sends; nil of one whose streams cannot move
 }
@@ -47,11 +46,8 @@ const (
 	longestRest  = 4 * time.Second
 )
 
-// mostEarly bounds the addresses whose packets are counted: a stranger may send from any.
-const mostEarly = 4096
-
 func newFollower(o engine.Order, c engine.Clock) *follower {
-	return &follower{order: o, clock: c, streams: make([]followed, o.Flow.Streams), early: map[netip.AddrPort]uint64{}}
+	return &follower{order: o, clock: c, streams: make([]followed, o.Flow.Streams)}
 }
 
 // follow begins to follow, with the streams' sockets.
@@ -87,8 +83,10 @@ func (f *follower) take(stream int, b []byte, from netip.AddrPort) (ok bool) {
 		return false // whoever has the key could make it send to anybody
 	}
 	if h, test := engine.ParseHeader(b); test {
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		if h.Trial == f.order.Trial {
-			f.count(from)
+			f.strange++
 		}
 		return h.Trial == f.order.Trial
 	}
@@ -121,8 +119,6 @@ func (f *follower) take(stream int, b []byte, from netip.AddrPort) (ok bool) {
 		f.addMove(stream, from)
 	}
 	s.peer = from
-	f.late += f.early[from]
-	delete(f.early, from)
 	_ = s.socket.try(answer[:]) // the peer asks again
 	return true
 }
@@ -173,25 +169,9 @@ func (f *follower) seek(stream int, b []byte, from netip.AddrPort) (check engine
 	return check, false
 }
 
-// count counts a measured packet.
-func (f *follower) count(from netip.AddrPort) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for i := range f.streams {
-		s := &f.streams[i]
-		if from == s.before || from == s.peer && s.before.IsValid() { // it waited to be read while the stream moved
-			f.late++
-			return
-		}
-	}
-	if f.early[from] > 0 || len(f.early) < mostEarly {
-		f.early[from]++
-	}
-}
-
-// report returns the moves, and how many packets came from the other address at the time.
+// report returns the moves, and how many packets came from another address than their stream's.
 func (f *follower) report() ([]engine.Move, uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.moves, f.late
+	return f.moves, f.strange
 }

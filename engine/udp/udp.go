@@ -218,8 +218,8 @@ func (e *Sockets) OnMove(tell func(stream int, to netip.AddrPort)) {
 	}
 }
 
-// Moves returns the streams that came from another address from some time on, and how many packets came from there
-// before that was known, or from the last address after that.
+// Moves returns the streams that came from another address from some time on, and how many packets came from another
+// address than their stream had at the time.
 func (e *Sockets) Moves() ([]engine.Move, uint64) {
 	if e.follower == nil {
 		return nil, 0
