@@ -34,6 +34,9 @@ func (b *book) gapClaims() []*claim {
 	}
 	made := b.claims
 	b.claims = all
+	if b.in.Way == "" && b.oneKernel() && b.path.sender.watched { // it says nothing of pelt's own packets
+		made = slices.DeleteFunc(made, func(c *claim) bool { return c.upper <= stranger })
+	}
 	for _, c := range made {
 		c.confidence = Inferred
 		c.sure = minus(c.upper/uint64(max(b.in.Fragments, 1)), b.warmupLost)
