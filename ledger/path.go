@@ -281,8 +281,8 @@ func (f facts) countersRead() bool {
 	return f.host != nil && f.host.table.field("Ip", "InReceives").known
 }
 
-// unread reports whether packets only passed the host, and its counters were not read.
-func (f facts) unread() bool { return f.passing && f.host == nil }
+// unread reports whether the host's counters were not read.
+func (f facts) unread() bool { return f.host == nil }
 
 func (f facts) isolated() bool { return f.host != nil && f.host.portFault() == "BRIDGE_ISOLATED" }
 func (f facts) portShut() bool {
