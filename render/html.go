@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"pelt/render/draw"
@@ -43,39 +44,38 @@ func HTML(w io.Writer, p view.Page) error {
 	style := Style()
 	policy := fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
 		hash(style), hash(pageScript))
-	title, subject, verdict := glued(p.Title), glued(p.Subject), glued(p.Verdict)
-	var m markup
-	m.constant("<!doctype html>\n<html lang=\"" + p.Language.Tag() + "\">\n<head>\n<meta charset=\"utf-8\">\n")
-	m.empty("meta", "http-equiv", "Content-Security-Policy", "content", policy)
-	m.empty("meta", "name", "viewport", "content", "width=device-width, initial-scale=1")
-	m.empty("meta", "name", "generator", "content", "pelt")
-	m.element("title", title+": "+subject)
-	m.empty("meta", "name", "description", "content", verdict)
-	m.empty("meta", "property", "og:type", "content", "article")
-	m.empty("meta", "property", "og:title", "content", title+": "+subject)
-	m.empty("meta", "property", "og:description", "content", verdict)
-	m.constant("\n<style>" + style + "</style>\n</head>\n<body>\n<main>\n" + Main(p))
+	m := Markup{Language: p.Language}
+	m.Put(`<!doctype html>
+<html lang="$1">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="$2"/>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<meta name="generator" content="pelt"/>
+<title>$3</title>
+<meta name="description" content="$4"/>
+<meta property="og:type" content="article"/>
+<meta property="og:title" content="$3"/>
+<meta property="og:description" content="$4"/>
+`, m.Tag(), policy, glued(p.Title)+": "+glued(p.Subject), glued(p.Verdict))
+	m.constant("<style>" + style + "</style>\n</head>\n<body>\n<main>\n")
+	m.Main(p)
 	m.constant("</main>\n<script>" + pageScript + "</script>\n</body>\n</html>\n")
-	_, err := io.WriteString(w, m.b.String())
+	_, err := io.WriteString(w, m.String())
 	return err
 }
 
-// Main is what a page shows, as HTML: all but the frame.
-func Main(p view.Page) string {
-	m := markup{language: p.Language}
-	m.constant("<header><p>")
-	m.element("b", glued(p.Title))
-	m.constant(escape(" · "+glued(p.Subject)) + "</p>\n")
-	m.element("h1", glued(p.Verdict))
-	m.optional("p", glued(p.Why), "class", "lead")
-	m.constant("</header>\n<div class=\"grid\">\n")
+// Main writes what a page shows: all but the frame.
+func (m *Markup) Main(p view.Page) {
+	m.Put("<header><p><b>$1</b> · $2</p>\n<h1>$3</h1>", glued(p.Title), glued(p.Subject), glued(p.Verdict))
+	m.Optional("p", glued(p.Why), "lead")
+	m.Put("</header>\n<div class=\"grid\">\n")
 	m.sections(p.Sections)
-	m.constant("</div>\n")
-	m.list(m.language.Say("What was found"), p.Facts, "")
-	m.list(m.language.Say("How sure this is"), p.Doubts, "doubts")
+	m.Put("</div>\n")
+	m.list(m.Say("What was found"), p.Facts, "")
+	m.list(m.Say("How sure this is"), p.Doubts, "doubts")
 	m.steps(p.Next)
 	m.sections(p.SetUp)
-	return m.b.String()
 }
 
 // glued is text that does not break between a figure and its unit.
@@ -87,43 +87,35 @@ func hash(s string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-func (m *markup) list(title string, items []string, class string) {
+func (m *Markup) list(title string, items []string, class string) {
 	if len(items) == 0 {
 		return
 	}
-	m.open("section", "class", class)
-	m.element("h3", title)
-	m.open("ul")
+	m.Put(`<section class="$1"><h3>$2</h3><ul>`, class, title)
 	for _, item := range items {
-		m.element("li", glued(item))
+		m.Put("<li>$1</li>", glued(item))
 	}
-	m.close("ul")
-	m.close("section")
+	m.Put("</ul></section>")
 }
 
-func (m *markup) steps(next []view.Step) {
-	open := false
+func (m *Markup) steps(next []view.Step) {
+	next = slices.DeleteFunc(slices.Clone(next), func(s view.Step) bool {
+		return strings.Contains(s.Command, " --html ") // this is that page
+	})
+	if len(next) == 0 {
+		return
+	}
+	m.Put(`<section class="next"><h3>{Next}</h3>`)
 	for _, s := range next {
-		if strings.Contains(s.Command, " --html ") { // this is that page
-			continue
-		}
-		if !open {
-			m.open("section", "class", "next")
-			m.element("h3", m.language.Say("Next"))
-			open = true
-		}
-		m.open("p")
-		m.constant(escape(glued(s.Text)) + " ")
-		m.optional("code", glued(s.Command))
-		m.close("p")
+		m.Put("<p>$1 ", glued(s.Text))
+		m.Optional("code", glued(s.Command), "")
+		m.Put("</p>")
 	}
-	if open {
-		m.close("section")
-	}
+	m.Put("</section>")
 }
 
 // sections writes the sections of a page, some pictures beside each other.
-func (m *markup) sections(sections []view.Section) {
+func (m *Markup) sections(sections []view.Section) {
 	for _, row := range draw.Rows(sections, halfWidth) {
 		if len(row) == 2 {
 			for i, p := range draw.Pair(row[0], row[1], halfWidth) {
@@ -133,9 +125,9 @@ func (m *markup) sections(sections []view.Section) {
 		}
 		switch s := row[0].(type) {
 		case view.Heading:
-			m.optional("h2", glued(s.Text))
+			m.Optional("h2", glued(s.Text), "")
 		case view.Text:
-			m.optional("p", glued(s.Text), "class", "text")
+			m.Optional("p", glued(s.Text), "text")
 		case view.Tiles:
 			m.tiles(s)
 		case view.Table:
@@ -143,43 +135,39 @@ func (m *markup) sections(sections []view.Section) {
 		default:
 			m.figure(s, draw.Section(s, fullWidth), "")
 		}
-		m.constant("\n")
+		m.Put("\n")
 	}
 }
 
 // figure is a section as drawn for wide screens, and drawn for narrow ones; the style sheet shows one.
-func (m *markup) figure(s view.Section, wide draw.Picture, class string) {
-	m.open("figure", "class", class)
-	m.optional("figcaption", glued(wide.Title))
+func (m *Markup) figure(s view.Section, wide draw.Picture, class string) {
+	m.Put(`<figure class="$1">`, class)
+	m.Optional("figcaption", glued(wide.Title), "")
 	m.picture(wide, "wide")
 	m.picture(draw.Section(s, narrowWidth), "narrow")
-	m.optional("p", glued(wide.Note), "class", "note")
-	m.close("figure")
+	m.Optional("p", glued(wide.Note), "note")
+	m.Put("</figure>")
 }
 
-func (m *markup) tiles(all view.Tiles) {
-	m.open("section", "class", "tiles")
+func (m *Markup) tiles(all view.Tiles) {
+	m.Put(`<section class="tiles">`)
 	for _, t := range all {
-		m.open("div", "class", "tile")
-		m.element("span", glued(t.Label))
-		if t.Value == "" {
-			m.element("b", m.language.Say("not measured"), "class", "none")
-		} else {
-			m.element("b", glued(t.Value), "class", toneClass(t.Tone))
+		value, class := glued(t.Value), toneClass(t.Tone)
+		if value == "" {
+			value, class = m.Say("not measured"), "none"
 		}
-		m.element("small", glued(t.Note))
-		m.close("div")
+		m.Put(`<div class="tile"><span>$1</span><b class="$2">$3</b><small>$4</small></div>`,
+			glued(t.Label), class, value, glued(t.Note))
 	}
-	m.close("section")
+	m.Put("</section>")
 }
 
-func (m *markup) table(t view.Table) {
-	m.open("section")
+func (m *Markup) table(t view.Table) {
+	m.Put("<section>")
 	if t.Fold {
-		m.open("details")
-		m.element("summary", glued(t.Title))
+		m.Put("<details><summary>$1</summary>", glued(t.Title))
 	} else {
-		m.optional("h3", glued(t.Title))
+		m.Optional("h3", glued(t.Title), "")
 	}
 	class := "scroll"
 	if len(t.Rows) > longTable {
@@ -188,33 +176,31 @@ func (m *markup) table(t view.Table) {
 	if len(t.Columns) <= 4 {
 		class += " few"
 	}
-	m.open("div", "class", class)
-	m.constant("<table>\n<thead><tr>")
+	m.Put("<div class=\"$1\"><table>\n<thead><tr>", class)
 	for _, c := range t.Columns {
-		m.element("th", glued(c.Label), "class", sideOf(c))
+		m.Put(`<th class="$1">$2</th>`, sideOf(c), glued(c.Label))
 	}
-	m.constant("</tr></thead>\n<tbody>\n")
+	m.Put("</tr></thead>\n<tbody>\n")
 	for _, row := range t.Rows {
-		m.open("tr")
+		m.Put("<tr>")
 		for i, c := range t.Columns {
 			cell, sorted := cellOf(row, i), ""
 			if rightward(c) && !math.IsNaN(cell.Value) && !math.IsInf(cell.Value, 0) {
 				sorted = figure(cell.Value)
 			}
 			text, note := wordsOf(c, cell)
-			m.open("td", "class", strings.TrimSpace(sideOf(c)+" "+toneClass(cell.Tone)), "data-v", sorted)
-			m.constant(escape(glued(text)))
-			m.optional("small", glued(note))
-			m.close("td")
+			m.Put(`<td class="$1" data-v="$2">$3`, strings.TrimSpace(sideOf(c)+" "+toneClass(cell.Tone)), sorted, glued(text))
+			m.Optional("small", glued(note), "")
+			m.Put("</td>")
 		}
-		m.constant("</tr>\n")
+		m.Put("</tr>\n")
 	}
-	m.constant("</tbody></table></div>\n")
-	m.optional("p", glued(t.Note), "class", "note")
+	m.Put("</tbody></table></div>\n")
+	m.Optional("p", glued(t.Note), "note")
 	if t.Fold {
-		m.close("details")
+		m.Put("</details>")
 	}
-	m.close("section")
+	m.Put("</section>")
 }
 
 func sideOf(c view.Column) string {

@@ -9,6 +9,7 @@ import (
 	"pelt/render/plain"
 	"pelt/unit"
 	"pelt/view"
+	"pelt/words"
 )
 
 // TestNarrowKeepsTheAnswer: the first words behind the keys are narrowed, not left out.
@@ -69,5 +70,16 @@ func TestBlocks(t *testing.T) {
 	long := view.Table{Rows: make([][]view.Cell, 410), Lead: 5}
 	if n := len((&texter{Terminal: Terminal{All: true}}).shownRows(long, mostRows)); n != mostRows-1 {
 		t.Errorf("%d of 410 rows are shown", n)
+	}
+}
+
+// A text from outside stays a text, in an element and in an attribute, and an attribute without one is left out.
+func TestPut(t *testing.T) {
+	m := Markup{Language: words.Chinese}
+	m.Put(`<a href="/run/$1" title="$1" hidden="$2">{Next} $1$2 100%s</a>`, `"><script>{Next} $2&%d`, "")
+	const text = "&#34;&gt;&lt;script&gt;{Next} $2&amp;%d"
+	if got, want := m.String(), `<a href="/run/`+text+`" title="`+text+`">`+words.Chinese.Say("Next")+" "+text+
+		" 100%s</a>"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

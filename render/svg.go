@@ -16,18 +16,18 @@ const fonts = `system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,
 
 // SVG writes a picture as a document of its own, in light and in dark.
 func SVG(w io.Writer, p draw.Picture) error {
-	var m markup
+	var m Markup
 	m.open("svg", append([]string{"xmlns", "http://www.w3.org/2000/svg"}, svgFrame(p)...)...)
 	m.constant("\n<style>text{font-family:" + html.EscapeString(fonts) + "}" + ownColours(p) + "</style>\n")
 	m.constant(`<rect class="f-back" width="100%" height="100%"/>` + "\n")
 	m.shapes(p)
 	m.constant("</svg>\n")
-	_, err := io.WriteString(w, m.b.String())
+	_, err := io.WriteString(w, m.String())
 	return err
 }
 
 // picture is a drawing as a part of a page, which has the colours.
-func (m *markup) picture(p draw.Picture, class string) {
+func (m *Markup) picture(p draw.Picture, class string) {
 	m.open("svg", append([]string{"class", class}, svgFrame(p)...)...)
 	m.shapes(p)
 	m.close("svg")
@@ -60,7 +60,7 @@ func ownColours(p draw.Picture) string {
 	return light.String() + "@media(prefers-color-scheme:dark){" + dark.String() + "}"
 }
 
-func (m *markup) shapes(p draw.Picture) {
+func (m *Markup) shapes(p draw.Picture) {
 	for _, s := range p.Shapes {
 		name, a := "", []string(nil)
 		set := func(names string, values ...float64) {
@@ -96,7 +96,7 @@ func (m *markup) shapes(p draw.Picture) {
 		} else {
 			m.open(name, a...)
 			m.constant(escape(s.Text))
-			m.optional("title", s.Tip)
+			m.Optional("title", s.Tip, "")
 			m.close(name)
 		}
 		m.constant("\n")

@@ -15,7 +15,11 @@ import (
 )
 
 // sayers are functions whose text a user reads in his language, and which argument that text is.
-var sayers = map[string]int{"Say": 0, "Sayf": 0, "Errorf": 0, "usagef": 0, "NewFieldError": 1, "Wrong": -1, "wrong": -1, "refuse": -1}
+var sayers = map[string]int{"Say": 0, "Sayf": 0, "Errorf": 0, "usagef": 0, "NewFieldError": 1, "Wrong": -1, "wrong": -1, "refuse": -1,
+	"Put": 0}
+
+// inBraces is a text in markup.
+var inBraces = regexp.MustCompile(`\{([^{}]+)\}`)
 
 // TestSaidInChinese: each text that is said in the user's language, and stands in the source as it is, has Chinese
 // words. Of fmt.Errorf and other functions of these names nothing is asked.
@@ -23,7 +27,8 @@ func TestSaidInChinese(t *testing.T) {
 	marks := regexp.MustCompile(`%[-+# 0-9.\[\]]*[a-zA-Z%]|--[a-z-]+`)
 	text := regexp.MustCompile(`[a-z]{2}`)
 	said := 0
-	for _, dir := range []string{"cmd", "fleet", "finding", "lab", "live", "model", "plan", "run", "store", "unit", "view"} {
+	for _, dir := range []string{"cmd", "fleet", "finding", "lab", "live", "model", "plan", "render", "run", "store", "unit",
+		"view"} {
 		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
@@ -54,7 +59,7 @@ func TestSaidInChinese(t *testing.T) {
 	}
 }
 
-// saidBy is the text of a call that says one.
+// saidBy are the texts that a call says.
 func saidBy(n ast.Node, dir string) []string {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {
@@ -84,10 +89,18 @@ func saidBy(n ast.Node, dir string) []string {
 	if at >= len(call.Args) {
 		return nil
 	}
-	if english, ok := literal(call.Args[at]); ok {
+	english, ok := literal(call.Args[at])
+	switch {
+	case !ok:
+		return nil
+	case name != "Put":
 		return []string{english}
 	}
-	return nil
+	var list []string
+	for _, m := range inBraces.FindAllStringSubmatch(english, -1) {
+		list = append(list, m[1])
+	}
+	return list
 }
 
 // literal is a text that stands in the source, perhaps in several parts.

@@ -2,6 +2,8 @@ package test
 
 import (
 	"debug/elf"
+	"slices"
+	"strings"
 	"testing"
 
 	"pelt/internal/peltproc"
@@ -21,5 +23,21 @@ func TestStatic(t *testing.T) {
 	}
 	if needed, err := f.DynString(elf.DT_NEEDED); err == nil && len(needed) > 0 {
 		t.Errorf("the binary needs libraries: %v", needed)
+	}
+}
+
+// TestNoTemplates: a template finds methods by their names, so that the linker can leave out none: 3.8 MB.
+func TestNoTemplates(t *testing.T) {
+	f, err := elf.Open(peltproc.Binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return strings.HasPrefix(s.Name, "text/template.(*Template)") }); i >= 0 {
+		t.Errorf("the binary has %s", symbols[i].Name)
 	}
 }

@@ -163,11 +163,14 @@ Start here: pelt demo, or pelt help start`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noSubcommand,
-		RunE:          showHelp,
-		Version:       version(),
 	}
-	root.SetVersionTemplate("pelt {{.Version}}\n")
-	root.InitDefaultVersionFlag()
+	asked := root.Flags().BoolP("version", "v", false, "version for pelt")
+	root.RunE = func(c *cobra.Command, args []string) error {
+		if *asked {
+			return printVersion(c.OutOrStdout())
+		}
+		return showHelp(c, args)
+	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)

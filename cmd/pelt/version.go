@@ -50,6 +50,11 @@ func built() buildInfo {
 
 func version() string { return built().Version }
 
+func printVersion(w io.Writer) error {
+	_, err := io.WriteString(w, "pelt "+version()+"\n")
+	return err
+}
+
 func newVersion() *cobra.Command {
 	var asJSON jsonFlag
 	c := &cobra.Command{
@@ -59,10 +64,7 @@ func newVersion() *cobra.Command {
 		Example: "  pelt version\n  pelt version --json -",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return asJSON.print(c, built(), func(w io.Writer) error {
-				_, err := io.WriteString(w, "pelt "+version()+"\n")
-				return err
-			})
+			return asJSON.print(c, built(), printVersion)
 		},
 	}
 	asJSON.register(c.Flags())

@@ -13,6 +13,7 @@ import (
 	"pelt/finding"
 	"pelt/model"
 	"pelt/plan"
+	"pelt/render"
 	"pelt/words"
 )
 
@@ -180,13 +181,8 @@ func (s *Server) showForm(w http.ResponseWriter, r *http.Request, status int, va
 		s.fail(w, r, http.StatusNotFound, "There is no such test.")
 		return
 	}
-	a, _ := s.ask(values) // what is wrong with a form that nobody filled in yet is not told
-	common, more := s.fields(s.o.Offers[i], values)
-	opened := slices.ContainsFunc(more, func(f field) bool { return f.Value != "" })
-	s.show(w, r, frame{Title: "New test", Here: "/new", Status: status, Scripts: []string{"form.js"},
-		Styles: []string{"test.css"}, Body: part(of(r), "form.html", map[string]any{
-			"Offers": s.o.Offers, "Here": s.o.Offers[i], "Target": values.Get("target"), "Common": common, "More": more,
-			"Opened": opened, "Line": finding.CommandLine(a.args()), "Problem": wrong, "Yes": a.yes, "Tests": s.tests.all()})})
+	s.show(w, r, frame{Title: "New test", Here: "/new", Status: status, Scripts: []string{"words.js", "form.js"},
+		Styles: []string{"test.css"}, Body: func(m *render.Markup) { s.form(m, s.o.Offers[i], values, wrong) }})
 }
 
 // checkTest tells what a form makes: its command, and what is wrong with it.

@@ -3,8 +3,6 @@ package web
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"html/template"
 	"io"
 	"net/http"
 	"net/url"
@@ -135,15 +133,9 @@ type runList struct {
 	Query    string
 	Total    int // of all that are kept
 	Matching int
-	Rows     []listed
+	Rows     []store.Summary
 	More     string // address with more of them; "" if these are all
 	Removals []removal
-	Undo     string
-}
-
-type listed struct {
-	store.Summary
-	When, Headline string
 }
 
 // Called is a run's name, or what it did.
@@ -151,25 +143,22 @@ func Called(s store.Summary) string {
 	return cmp.Or(s.Name, strings.TrimSpace(s.Command+" "+s.Target), s.ID)
 }
 
-// Progress says how far a run came: "14 trials", "cut after 3 trials"; "" if nobody knows.
-func (l listed) Progress() string {
-	if l.Trials == nil {
-		return ""
-	}
-	trials := fmt.Sprintf("%d trials", *l.Trials)
-	if *l.Trials == 1 {
-		trials = "1 trial"
-	}
+// progress says how far a run came: "14 trials", "cut after 3 trials"; "" if nobody knows.
+func progress(l words.Language, sum store.Summary) string {
 	switch {
-	case l.State == store.Cut && *l.Trials == 0:
-		return "cut in the first trial"
-	case l.State == store.Cut:
-		return "cut after " + trials
+	case sum.Trials == nil:
+		return ""
+	case sum.State == store.Cut && *sum.Trials == 0:
+		return l.Say("cut in the first trial")
+	case sum.State == store.Cut && *sum.Trials == 1:
+		return l.Say("cut after 1 trial")
+	case sum.State == store.Cut:
+		return l.Sayf("cut after %d trials", *sum.Trials)
+	case *sum.Trials == 1:
+		return l.Say("1 trial")
 	}
-	return trials
+	return l.Sayf("%d trials", *sum.Trials)
 }
-
-func (l listed) Called() string { return Called(l.Summary) }
 
 func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) {
 	all, removals, err := s.runs.all()
@@ -180,20 +169,20 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	shown, _ := strconv.Atoi(q.Get("show"))
 	shown = min(max(shown, pageOfRuns), mostShown)
-	l := runList{Query: q.Get("q"), Total: len(all), Removals: removals, Undo: fmt.Sprintf("%.0f s", undo.Seconds())}
+	l := runList{Query: q.Get("q"), Total: len(all), Removals: removals}
 	filter := run.Filter{Words: strings.Fields(l.Query)}
 	for _, sum := range all {
 		if !filter.Matches(sum) {
 			continue
 		}
 		if l.Matching++; l.Matching <= shown {
-			l.Rows = append(l.Rows, listed{sum, sum.Started.Local().Format(of(r).Say("2 Jan 2006, 15:04")), run.Headline(sum)})
+			l.Rows = append(l.Rows, sum)
 		}
 	}
 	if l.Matching > shown && shown < mostShown {
 		l.More = "/?" + url.Values{"q": {l.Query}, "show": {strconv.Itoa(shown + pageOfRuns)}}.Encode()
 	}
-	s.show(w, r, frame{Title: "Kept runs", Here: "/", Body: part(of(r), "runs.html", l), Scripts: []string{"runs.js"}})
+	s.show(w, r, frame{Title: "Kept runs", Here: "/", Scripts: []string{"words.js", "runs.js"}, Body: l.page})
 }
 
 // each does something with each run that a form names, and shows the list.
@@ -280,13 +269,17 @@ func (s *Server) withRun(next func(http.ResponseWriter, *http.Request, *model.Do
 // showRun shows the report of a run, and what can be done with it.
 func (s *Server) showRun(w http.ResponseWriter, r *http.Request, d *model.Document) {
 	sum, _ := s.runs.find(d.ID)
-	f := frame{Title: Called(sum), Here: "/", Scripts: []string{"page.js"},
-		Body: template.HTML(render.Main(view.Run(d)))}
+	f := frame{Title: Called(sum), Here: "/", Scripts: []string{"words.js", "page.js"}}
+	growing := ""
 	if sum.State == store.Running {
-		f.Scripts = append(f.Scripts, "grow.js")
-		f.Body = `<div data-growing="` + template.HTML(template.HTMLEscapeString(d.ID)) + `">` + f.Body + `</div>`
+		f.Scripts, growing = append(f.Scripts, "grow.js"), d.ID
 	}
-	f.Body = part(of(r), "run.html", listed{Summary: sum}) + f.Body
+	f.Body = func(m *render.Markup) {
+		tools(m, sum)
+		m.Put(`<div data-growing="$1">`, growing)
+		m.Main(view.Run(d))
+		m.Put("</div>\n")
+	}
 	s.show(w, r, f)
 }
 

@@ -15,6 +15,7 @@ import (
 	"pelt/store"
 	"pelt/test/sample"
 	"pelt/view"
+	"pelt/words"
 )
 
 // keep stores a run, and returns its id.
@@ -191,9 +192,10 @@ func TestProgressOfARun(t *testing.T) {
 		want   string
 	}{{store.Complete, trials(1), "1 trial"}, {store.Complete, trials(14), "14 trials"}, {store.Running, trials(2),
 		"2 trials"},
-		{store.Cut, nil, ""}, {store.Cut, trials(0), "cut in the first trial"}, {store.Cut, trials(3),
+		{store.Cut, nil, ""}, {store.Cut, trials(0), "cut in the first trial"}, {store.Cut, trials(1), "cut after 1 trial"},
+		{store.Cut, trials(3),
 			"cut after 3 trials"}} {
-		if got := (listed{Summary: store.Summary{State: c.state, Trials: c.trials}}).Progress(); got != c.want {
+		if got := progress(words.English, store.Summary{State: c.state, Trials: c.trials}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.state, got, c.want)
 		}
 	}

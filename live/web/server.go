@@ -1,18 +1,16 @@
 // Package web shows runs in a browser: those that are kept, and those that go on.
 //
 // The server serves its own user: every request must carry what only that user was told. A run's words are from
-// outside; only package render and html/template put them into pages.
+// outside; only package render puts them into pages.
 package web
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/rand"
 	"crypto/subtle"
 	"embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"io/fs"
 	"net/http"
 	"net/netip"
@@ -48,14 +46,6 @@ type Server struct {
 
 //go:embed assets
 var assets embed.FS
-
-// pages are the templates in each language.
-var pages = map[words.Language]*template.Template{words.English: in(words.English), words.Chinese: in(words.Chinese)}
-
-func in(l words.Language) *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{"say": l.Say, "sayf": l.Sayf}).
-		ParseFS(assets, "assets/*.html"))
-}
 
 // of is the language that a browser asks for.
 func of(r *http.Request) words.Language { return words.Accepted(r.Header.Get("Accept-Language")) }
@@ -142,47 +132,6 @@ func (s *Server) letIn(next http.Handler) http.Handler {
 			s.fail(w, r, http.StatusForbidden, "Open the address that pelt web printed: it has a token in it.")
 		}
 	})
-}
-
-// frame is what all pages have.
-type frame struct {
-	Title   string
-	Status  int      // of HTTP; 0: 200
-	Here    string   // path of the navigation's entry that this page belongs to
-	Outside bool     // for those who are not let in: without navigation
-	Tests   bool     // can be started here
-	Scripts []string // names of assets
-	Styles  []string // ... beside the one of all pages
-	Body    template.HTML
-
-	Language words.Language
-}
-
-// part carries out a template.
-func part(l words.Language, name string, data any) template.HTML {
-	var b bytes.Buffer
-	if err := pages[l].ExecuteTemplate(&b, name, data); err != nil {
-		return template.HTML(template.HTMLEscapeString("pelt cannot show this: " + err.Error()))
-	}
-	return template.HTML(b.String())
-}
-
-// show writes a page.
-func (s *Server) show(w http.ResponseWriter, r *http.Request, f frame) {
-	f.Language = of(r)
-	f.Title = f.Language.Say(f.Title)
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	f.Tests = len(s.o.Offers) > 0
-	if f.Status != 0 {
-		w.WriteHeader(f.Status)
-	}
-	_, _ = w.Write([]byte(part(f.Language, "frame.html", f))) // who is gone needs no page
-}
-
-// fail writes a page that says what is wrong.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, text string) {
-	s.show(w, r, frame{Title: http.StatusText(status), Status: status, Outside: status == http.StatusForbidden,
-		Body: part(of(r), "fail.html", of(r).Say(text))})
 }
 
 // scriptText is a text that a script shows.

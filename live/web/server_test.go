@@ -75,7 +75,7 @@ func TestChecks(t *testing.T) {
 		{"no such page", "GET", "/nothing", nil, 404},
 		{"no such run", "GET", "/run/20261121-0741-k3f", nil, 404},
 		{"a file as a run", "GET", "/run/..%2f..%2fetc%2fpasswd", nil, 404},
-		{"a template", "GET", "/assets/frame.html", nil, 404},
+		{"a file that is no part of pages", "GET", "/assets/uplot.LICENSE", nil, 404},
 	} {
 		w := ask(s, c.method, c.path, nil, c.mend)
 		if w.Code != c.want {

@@ -13,7 +13,7 @@ import (
 )
 
 // liveAssets are what a page needs that shows a test while it goes on.
-var liveAssets = frame{Here: "/new", Scripts: []string{"uplot.js", "page.js", "grow.js", "live.js"},
+var liveAssets = frame{Here: "/new", Scripts: []string{"words.js", "uplot.js", "page.js", "grow.js", "live.js"},
 	Styles: []string{"uplot.css", "test.css"}}
 
 func (s *Server) routeTests(mux *http.ServeMux) {
@@ -35,7 +35,9 @@ func (s *Server) routeTests(mux *http.ServeMux) {
 	}))
 	mux.HandleFunc("GET /run/{id}/report", s.withRun(func(w http.ResponseWriter, _ *http.Request, d *model.Document) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = io.WriteString(w, render.Main(view.Run(d)))
+		m := render.Markup{Language: d.Language}
+		m.Main(view.Run(d))
+		_, _ = io.WriteString(w, m.String())
 	}))
 	mux.HandleFunc("GET /run/{id}/size", s.runSize)
 }
@@ -66,6 +68,6 @@ func (s *Server) withTest(next func(http.ResponseWriter, *http.Request, *Test)) 
 
 func (s *Server) showTest(w http.ResponseWriter, r *http.Request, t *Test) {
 	f := liveAssets
-	f.Title, f.Body = strings.TrimPrefix(t.Line, "pelt "), part(of(r), "live.html", t)
+	f.Title, f.Body = strings.TrimPrefix(t.Line, "pelt "), t.page
 	s.show(w, r, f)
 }
