@@ -203,12 +203,14 @@ func Lab(rows []table.Row) []Finding {
 // spreadOften is how far repeats may differ before it is a doubt, as a share.
 const spreadOften = 0.1
 
-// Repeats doubts a run of few usable repeats, or of repeats that differ much. enough
-// repeats are what the kind of test needs.
-func Repeats(metric string, enough int) Rule {
+// enoughRepeats is how many repeats of a setting tell how much they differ.
+const enoughRepeats = 3
+
+// Repeats doubts a run of few usable repeats, or of repeats that differ much.
+func Repeats(metric string) Rule {
 	return func(rows []table.Row) []Finding {
 		rows = table.Usable(rows)
-		worst, where, fewest, least := spreadOften, "", enough, ""
+		worst, where, fewest, least := spreadOften, "", enoughRepeats, ""
 		var group table.Group
 		for _, g := range table.Settled(rows) {
 			s := g.Stat(table.MetricOf(metric))
@@ -228,7 +230,7 @@ func Repeats(metric string, enough int) Rule {
 			}
 			out = append(out, spread)
 		}
-		if len(rows) == 0 || fewest >= enough {
+		if len(rows) == 0 || fewest >= enoughRepeats {
 			return out
 		}
 		few := say("repeats.few", Doubt).number("repeats_count", "", float64(fewest))
@@ -239,7 +241,7 @@ func Repeats(metric string, enough int) Rule {
 		case fewest == 1:
 			few.Code = "repeats.once"
 		}
-		return append(out, few, runAgain(enough))
+		return append(out, few, runAgain(enoughRepeats))
 	}
 }
 

@@ -188,7 +188,7 @@ func curveExamples(*testing.T) []example {
 					{Node: "receiver", Streams: 2, Of: 8, AfterS: 30}, {Node: "receiver-7", Streams: 1, Of: 1,
 						AfterS: 30}, {Node: "receiver-8", Streams: 1, Of: 1, AfterS: 30}}
 			}),
-	}, append([]Rule{Curve, Repeats("goodput_bps", 3), Silent, Grown}, Common()...)...)
+	}, append([]Rule{Curve, Repeats("goodput_bps"), Silent, Grown}, Common()...)...)
 }
 
 // edited changes the first flow of each trial.

@@ -9,8 +9,9 @@ import (
 )
 
 var curve = Kind{
-	Title: "Size curve",
-	Rules: []finding.Rule{finding.Curve, finding.AlsoLossFree, finding.Repeats("receive_pps", 3)},
+	Title:   "Size curve",
+	Rules:   []finding.Rule{finding.Curve, finding.AlsoLossFree},
+	Repeats: "receive_pps",
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		l := finding.Curves(rows)
 		size, others, keys, sizes := l.Choice[0], l.Under, l.Keys(), table.Groups(l.Tried())

@@ -15,6 +15,8 @@ import (
 type Kind struct {
 	Title string
 	Rules []finding.Rule
+	// Repeats is the metric of which a setting needs some repeats that agree; "" for none.
+	Repeats string
 	// Rows are the rows of a run; nil: those of table.Rows, but for the trials of searches.
 	Rows     func(*model.Document) []table.Row
 	Searches bool // floods only begin searches
@@ -26,21 +28,23 @@ type Kind struct {
 	View func(rows []table.Row, found []finding.Finding) []Section
 }
 
-// kinds are the kinds of test by the command of the plan. One without a kind of its own is shown as a curve.
-var kinds = map[string]Kind{
-	"curve":   curve,
-	"sweep":   sweep,
-	"cc":      control,
-	"router":  router,
-	"soak":    soak,
-	"latency": latency,
-	"ndr":     ndr,
-	"mesh":    mesh,
-}
-
+// kindOf returns the kind of a run's test. A command without a kind of its own is shown as a curve.
 func kindOf(d *model.Document) Kind {
-	if k, ok := kinds[d.Plan.Command]; ok {
-		return k
+	switch d.Plan.Command {
+	case "sweep":
+		return sweep
+	case "cc":
+		return control
+	case "router":
+		return router
+	case "soak":
+		return soak
+	case "latency":
+		return latency
+	case "ndr":
+		return ndr
+	case "mesh":
+		return mesh
 	}
 	return curve
 }
@@ -59,9 +63,13 @@ func Findings(d *model.Document) []finding.Finding {
 	}
 	rows := k.rows(d)
 	if finding.NothingThrough(rows) {
-		k.Rules = nil
+		k.Rules, k.Repeats = nil, ""
 	}
-	return finding.All(rows, slices.Concat([]finding.Rule{finding.Nothing}, k.Rules, finding.Common())...)
+	rules := append([]finding.Rule{finding.Nothing}, k.Rules...)
+	if k.Repeats != "" {
+		rules = append(rules, finding.Repeats(k.Repeats))
+	}
+	return finding.All(rows, append(rules, finding.Common()...)...)
 }
 
 // Failed counts the trials that are not valid and that an answer of the run lacks, and how many there are.

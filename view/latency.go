@@ -8,7 +8,8 @@ import (
 // latency is what loads do to the delay of a thin flow beside them.
 var latency = Kind{
 	Title: "Latency under load", Searches: true,
-	Rules: []finding.Rule{finding.Latency, finding.Repeats("round_trip_p50_ns", 3)},
+	Rules:   []finding.Rule{finding.Latency},
+	Repeats: "round_trip_p50_ns",
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		loads, full := finding.LatencyLoads(rows), finding.LatencyFull(rows)
 		trips := lines("Round trip of a thin flow beside a load", rows, []table.Key{table.KeyOf("direction")},

@@ -15,9 +15,9 @@ import (
 
 // router is a bench of a router: what it carries of each traffic, and what that costs it.
 var router = Kind{
-	Title: "Router bench",
-	Rules: []finding.Rule{finding.Router, finding.RouterLossFree, finding.RouterWatch,
-		finding.Repeats("goodput_bps", 3)},
+	Title:   "Router bench",
+	Rules:   []finding.Rule{finding.Router, finding.RouterLossFree, finding.RouterWatch},
+	Repeats: "goodput_bps",
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		everything, loaded := finding.RouterLayout(rows, rows), finding.RouterLoaded(rows)
 		keys, all := everything.Keys(), table.Groups(everything.Tried())

@@ -13,8 +13,9 @@ import (
 )
 
 var sweep = Kind{
-	Title: "Sweep of settings",
-	Rules: []finding.Rule{finding.Sweep, finding.Repeats("goodput_bps", 3)},
+	Title:   "Sweep of settings",
+	Rules:   []finding.Rule{finding.Sweep},
+	Repeats: "goodput_bps",
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		rankings := finding.Rankings(rows)
 		answer := first(found, "sweep.")

@@ -283,31 +283,25 @@ func (s *Server) showRun(w http.ResponseWriter, r *http.Request, d *model.Docume
 	s.show(w, r, f)
 }
 
-// files are what can be taken away of a run, by the ends of their names.
-var files = map[string]struct {
-	kind  string
-	write func(io.Writer, *model.Document) error
-}{
-	".html": {"text/html; charset=utf-8", func(w io.Writer, d *model.Document) error {
-		return render.HTML(w, view.Run(d))
-	}},
-	".json": {"application/json", func(w io.Writer, d *model.Document) error { return run.WriteDocument(w, *d) }},
-	".csv": {"text/csv; charset=utf-8", func(w io.Writer, d *model.Document) error {
-		return render.CSV(w, view.Figures(d))
-	}},
-}
-
+// download hands out a run as a file.
 func (s *Server) download(w http.ResponseWriter, r *http.Request, d *model.Document) {
-	name := r.PathValue("file")
-	if !strings.HasSuffix(name, ".html") { // what programs read is English
-		d.Language = words.English
-	}
-	f, ok := files[strings.TrimPrefix(name, d.ID)]
-	if !ok {
+	name, kind := r.PathValue("file"), ""
+	var write func(io.Writer) error
+	switch strings.TrimPrefix(name, d.ID) {
+	case ".html":
+		kind, write = "text/html; charset=utf-8", func(w io.Writer) error { return render.HTML(w, view.Run(d)) }
+	case ".json":
+		kind, write = "application/json", func(w io.Writer) error { return run.WriteDocument(w, *d) }
+	case ".csv":
+		kind, write = "text/csv; charset=utf-8", func(w io.Writer) error { return render.CSV(w, view.Figures(d)) }
+	default:
 		s.fail(w, r, http.StatusNotFound, "There is no such file.")
 		return
 	}
-	w.Header().Set("Content-Type", f.kind)
+	if !strings.HasSuffix(name, ".html") { // what programs read is English
+		d.Language = words.English
+	}
+	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Disposition", `attachment; filename="pelt-`+name+`"`)
-	_ = f.write(w, d) // who is gone needs no file
+	_ = write(w) // who is gone needs no file
 }
