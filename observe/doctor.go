@@ -51,7 +51,7 @@ type survey struct {
 // The tiers, from most to least that can be done without asking an administrator.
 const (
 	tierRootBPF       = "root with BPF"
-	tierRoot          = "root: every lab, no XDP engine"
+	tierRoot          = "root without BPF: no XDP engine"
 	tierUserNamespace = "user namespace: labs inside an unprivileged user namespace, no XDP engine"
 	tierPlain         = "plain: traffic between real hosts and over loopback, no lab"
 )

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pelt/lab"
 	"pelt/run"
 )
 
@@ -19,7 +20,11 @@ func newDoctor() *cobra.Command {
 		Example: "  pelt doctor --json -",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			checks := run.Doctor()
+			var labs []lab.Capability
+			if !small {
+				labs = lab.Probe()
+			}
+			checks := run.Doctor(labs)
 			return asJSON.print(c, checks, func(w io.Writer) error {
 				topic := ""
 				for _, x := range checks {

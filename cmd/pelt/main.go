@@ -95,7 +95,7 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	}
 	args, all := helpArgs(args)
 	groupHelp(root, all)
-	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+	if !small && len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		complete(root)
 	}
 	root.SetArgs(nodeLinkArgs(args))
@@ -174,13 +174,18 @@ Start here: pelt demo, or pelt help start`,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newDemo(), newServe(), newHub(), newJoin(), newHosts(), newRun(), newWeb(), newList(), newRemove(),
-		newExplain(), newCompare(), newReport(), newDrops(), newRecord(), newTune(), newLab(), newDoctor(),
-		newVersion())
-	for _, t := range tests {
-		root.AddCommand(newTest(t))
+	root.AddCommand(newJoin(), newDrops(), newDoctor(), newVersion())
+	if small {
+		root.Long = `This small build of pelt is for routers with little flash: join makes this host one of a fleet,
+drops watches what it drops, and doctor says what it can do. Another host's pelt starts tests.`
+	} else {
+		root.AddCommand(newDemo(), newServe(), newHub(), newHosts(), newRun(), newWeb(), newList(), newRemove(),
+			newExplain(), newCompare(), newReport(), newRecord(), newTune(), newLab())
+		for _, t := range tests {
+			root.AddCommand(newTest(t))
+		}
+		root.SetHelpCommand(newHelp())
 	}
-	root.SetHelpCommand(newHelp())
 	for _, c := range root.Commands() {
 		checkUsage(c)
 	}
@@ -218,6 +223,9 @@ func noSubcommand(c *cobra.Command, args []string) error {
 		c.SuggestionsMinimumDistance = 2
 		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 			return usagef("unknown command %q; did you mean %s?", args[0], strings.Join(near, spoken().Say(" or ")))
+		}
+		if small && !c.HasParent() {
+			return usagef("%q is not in this small build of pelt, which has doctor, drops, join and version", args[0])
 		}
 		return usagef("unknown command %q; %s --help lists them", args[0], c.CommandPath())
 	}
