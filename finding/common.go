@@ -15,7 +15,7 @@ import (
 )
 
 func Common() []Rule {
-	return []Rule{Unusable, Silent, Carriers, Moves, Held, Pauses, Unaccepted, Unexplained, Uneven, Beyond, Disorder, LeftOut,
+	return []Rule{Unusable, Silent, Carriers, Moves, Held, Unaccepted, Unexplained, Uneven, Beyond, Disorder, LeftOut,
 		Accounts, Watching, Reported, Command, Engines, Links, PathMTU, Profiles, Recorded, Lab}
 }
 
@@ -25,7 +25,7 @@ const tooSlow = 0.01
 func NoTrial(d *model.Document) []Finding {
 	f := say("run.empty", Answer)
 	if len(d.Host) == 0 && len(d.Warnings) > 0 { // its hosts were not reached
-		f = f.word("why", ClauseIn(d.Language, d.Warnings[0]))
+		f = f.with("why", ClauseIn(d.Language, d.Warnings[0]))
 	}
 	return []Finding{f, nextOf("run.resume", d)}
 }
@@ -48,20 +48,19 @@ func Unusable(rows []table.Row) []Finding {
 			slow = of[0]
 		}
 	}
-	f := say("none", Answer).number("trials_count", "", float64(len(d.Results))).
-		word("why", WhyIn(rows[0].Language(), why))
+	f := say("none", Answer, "trials_count", len(d.Results), "why", WhyIn(rows[0].Language(), why))
 	switch {
 	case why.Has(model.SendRefused, model.RefusedSince): // the reason says it: what was refused was not sent
 	case unheard > 0:
-		f = say("none.unheard", Answer).number("unheard_packets", "", unheard)
+		f = say("none.unheard", Answer, "unheard_packets", unheard)
 	case slow.Code != "":
-		f = say("none.slow", Answer).number("send_pps", "asked", slow.Numbers["asked_pps"]).
-			number("send_pps", "best", slow.Numbers["kept_pps"]).word("rate", below(slow.Numbers["kept_pps"]))
+		f = say("none.slow", Answer, "send_pps:asked", slow.Numbers["asked_pps"],
+			"send_pps:best", slow.Numbers["kept_pps"], "rate", below(slow.Numbers["kept_pps"]))
 	}
 	found := slices.ContainsFunc(table.Searches(rows),
 		func(r table.Row) bool { return !math.IsNaN(r.Search.Throughput) })
 	if found { // searches have an answer, and only the floods that they began with have none
-		f = say("none.floods", Doubt).word("why", WhyIn(rows[0].Language(), why))
+		f = say("none.floods", Doubt, "why", WhyIn(rows[0].Language(), why))
 	}
 	return []Finding{f, nextOf("none.next", d)}
 }
@@ -73,7 +72,7 @@ func below(pps float64) string {
 
 // flooded doubts a limit that a flood showed: what is carried without loss was not measured.
 func flooded(g table.Group) []Finding {
-	return []Finding{say("flood", Doubt), say("flood.ndr", Next).word("target", g.Rows[0].Doc.Plan.Target)}
+	return []Finding{say("flood", Doubt), say("flood.ndr", Next, "target", g.Rows[0].Doc.Plan.Target)}
 }
 
 const mostPlaces = 3
@@ -178,7 +177,7 @@ func Unexplained(rows []table.Row) []Finding {
 		out = append(out, nextOf("advice.see", rows[0].Doc))
 	}
 	if unknown >= lossless {
-		out = append(out, say("loss.unknown", Doubt).number("unknown_ratio", "", unknown))
+		out = append(out, say("loss.unknown", Doubt, "unknown_ratio", unknown))
 	}
 	return out
 }
@@ -189,8 +188,7 @@ func LeftOut(rows []table.Row) []Finding {
 	if invalid+aborted == 0 || valid == 0 {
 		return nil
 	}
-	return []Finding{say("trials.left", Doubt).number("left_count", "", float64(invalid+aborted)).
-		number("trials_count", "", float64(valid+invalid+aborted))}
+	return []Finding{say("trials.left", Doubt, "left_count", invalid+aborted, "trials_count", valid+invalid+aborted)}
 }
 
 func Lab(rows []table.Row) []Finding {
@@ -223,21 +221,20 @@ func Repeats(metric string) Rule {
 		}
 		var out []Finding
 		if worst > spreadOften {
-			spread := say("repeats.spread", Doubt).number("spread_ratio", "", worst).word("where", where)
+			spread := say("repeats.spread", Doubt, "spread_ratio", worst, "where", where)
 			if r, ok := lostBeside(group); ok {
-				spread = spread.number("loss_ratio", "worst", r.Flow.LossRatio)
-				spread = spread.word("trial", fmt.Sprint(r.TrialNumber()))
+				spread = spread.with("loss_ratio:worst", r.Flow.LossRatio, "trial", fmt.Sprint(r.TrialNumber()))
 			}
 			out = append(out, spread)
 		}
 		if len(rows) == 0 || fewest >= enoughRepeats {
 			return out
 		}
-		few := say("repeats.few", Doubt).number("repeats_count", "", float64(fewest))
+		few := say("repeats.few", Doubt, "repeats_count", fewest)
 		switch planned := rows[0].Doc.Plan.Design.Repeats; {
 		case fewest < planned:
 			few.Code = "repeats.left"
-			few = few.number("repeats_count", "planned", float64(planned)).word("where", least)
+			few = few.with("repeats_count:planned", planned, "where", least)
 		case fewest == 1:
 			few.Code = "repeats.once"
 		}
@@ -246,5 +243,5 @@ func Repeats(metric string) Rule {
 }
 
 func runAgain(repeats int) Finding {
-	return say("repeats.more", Next).number("repeats_count", "", float64(repeats))
+	return say("repeats.more", Next, "repeats_count", repeats)
 }

@@ -70,12 +70,8 @@ func (r *Refusal) Error() string { return r.Text() }
 // SaidIn says the error in a language; see words.Language.Error.
 func (r *Refusal) SaidIn(l words.Language) string { return r.In(l).Text() }
 
-func refuse(ask bool, code string, texts ...string) error {
-	f := say(code, Answer)
-	for i := 0; i < len(texts); i += 2 {
-		f.Words[texts[i]] = texts[i+1]
-	}
-	return &Refusal{f, ask}
+func refuse(ask bool, code string, named ...any) error {
+	return &Refusal{say(code, Answer, named...), ask}
 }
 
 // Compare answers a question. Its error is a *Refusal.
@@ -112,7 +108,7 @@ func (c Comparison) byLevels(q Question) (Comparison, []table.Key, error) {
 			names = append(names, k.Name)
 		}
 	}
-	varies := []string{"run", q.Docs[0].ID, "varies", joined(q.Docs[0].Language, names)}
+	varies := []any{"run", q.Docs[0].ID, "varies", joined(q.Docs[0].Language, names)}
 	if q.Key == "" && !slices.Contains(names, "variant") {
 		return c, nil, refuse(true, "compare.ask", varies...)
 	}
@@ -333,7 +329,7 @@ func (c Comparison) Findings() []Finding {
 		together[f.Code] = names
 		if at := slices.IndexFunc(out, func(o Finding) bool { return o.Code == f.Code }); at >= 0 &&
 			(f.Code == "compare.tied" || f.Code == "compare.few") {
-			out[at] = out[at].word("side", joined(c.language(), names)).word("first", names[0])
+			out[at] = out[at].with("side", joined(c.language(), names), "first", names[0])
 			continue
 		}
 		out = append(out, f)
@@ -343,8 +339,7 @@ func (c Comparison) Findings() []Finding {
 		out = append(out, l.Finding)
 	}
 	proven := len(only(c.Effects, func(e Effect) bool { return e.Proven() && e.Verdict != table.Tied }))
-	out = append(out, say("compare.family", Fact).number("proven_count", "", float64(proven)).
-		number("tests_count", "", float64(len(c.Effects))))
+	out = append(out, say("compare.family", Fact, "proven_count", float64(proven), "tests_count", len(c.Effects)))
 	if more > 0 && c.By != "run" {
 		out = append(out, runAgain(more))
 	}
@@ -352,7 +347,7 @@ func (c Comparison) Findings() []Finding {
 }
 
 func (c Comparison) side(i int) Finding {
-	f := say("compare.tied", Answer).word("side", c.Sides[i].Name).word("base", c.Sides[0].Name)
+	f := say("compare.tied", Answer, "side", c.Sides[i].Name, "base", c.Sides[0].Name)
 	worst := map[table.Verdict]Effect{} // the largest of the foremost metric; of what is open, of all metrics
 	effects := only(c.Effects, func(e Effect) bool { return e.Side == i })
 	few, judged := 0, slices.ContainsFunc(effects, func(e Effect) bool { return !e.few() })
@@ -370,18 +365,19 @@ func (c Comparison) side(i int) Finding {
 	tell := func(code string, e Effect) {
 		other, base := c.Group(e.Condition, i), c.Group(e.Condition, 0)
 		f.Code = code
-		f = f.word("what", c.phrase(e)).word("figure", e.figure(c.language())).word("metric", e.Metric.Name).
-			word("place", capital(within(c.Conditions[e.Condition].Group))).place("best", other).
-			place("base", base).number("change_ratio", e.Metric.Name, e.Change)
-		switch {
-		case e.Needed >= table.MostNeeded:
-			f = f.word("never", "yes")
-		case e.Needed > 0:
-			f = f.number("repeats_count", "more", float64(e.Needed))
+		f = f.with("what", c.phrase(e), "figure", e.figure(c.language()), "metric", e.Metric.Name,
+			"place", capital(within(c.Conditions[e.Condition].Group)), "best", other, "base", base,
+			"change_ratio:"+e.Metric.Name, e.Change)
+		if e.Needed < table.MostNeeded {
+			f = f.with("repeats_count:more", some(e.Needed))
+		} else {
+			f = f.with("never", "yes")
 		}
 	}
 	better, isBetter := worst[table.BetterThan]
 	worse, isWorse := worst[table.WorseThan]
+	differs, isDifferent := worst[table.Differs]
+	open, isOpen := worst[table.TooFew]
 	switch {
 	case isBetter && isWorse:
 		tell("compare.mixed", better)
@@ -391,19 +387,17 @@ func (c Comparison) side(i int) Finding {
 		tell("compare.better", better)
 	case isWorse:
 		tell("compare.worse", worse)
-	default:
-		if e, ok := worst[table.Differs]; ok {
-			tell("compare.differs", e)
-		} else if e, ok := worst[table.TooFew]; ok && !judged {
-			e.Needed = few
-			tell("compare.few", e)
-		} else if ok && e.size() <= e.Matters && e.Needed >= table.MostNeeded {
-			tell("compare.small", e)
-		} else if ok && e.size() <= e.Matters {
-			tell("compare.near", e)
-		} else if ok {
-			tell("compare.open", e)
-		}
+	case isDifferent:
+		tell("compare.differs", differs)
+	case isOpen && !judged:
+		open.Needed = few
+		tell("compare.few", open)
+	case isOpen && open.size() > open.Matters:
+		tell("compare.open", open)
+	case isOpen && open.Needed >= table.MostNeeded:
+		tell("compare.small", open)
+	case isOpen:
+		tell("compare.near", open)
 	}
 	return f
 }
@@ -429,13 +423,13 @@ func (c Comparison) doubts() []Finding {
 				}
 			}
 			if len(names) > 0 {
-				out = append(out, say("compare.only", Doubt).word("side", c.Sides[x.has].Name).
-					word("other", c.Sides[x.lacks].Name).word("places", joined(c.language(), names)))
+				out = append(out, say("compare.only", Doubt, "side", c.Sides[x.has].Name,
+					"other", c.Sides[x.lacks].Name, "places", joined(c.language(), names)))
 			}
 		}
 	}
 	if apart > farApart {
-		out = append(out, say("compare.time", Doubt).number("apart_s", "", apart).word("apart", length(c.language(), apart)))
+		out = append(out, say("compare.time", Doubt, "apart_s", apart, "apart", length(c.language(), apart)))
 	}
 	return append(out, LeftOut(rows)...)
 }

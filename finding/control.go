@@ -106,9 +106,8 @@ func Control(rows []table.Row) []Finding {
 	if contrastRank[out[0].Code] > 0 {
 		focus = c.Where(*out[0].Places[""])
 	}
-	out = append(out, c.limit(focus))
-	out = append(out, c.queues()...)
-	out = append(out, c.cut()...)
+	fastest := table.Rank(c.Metric, c.groupsUnder(focus))[0]
+	out = slices.Concat(out, []Finding{limitedBy(fastest.Limit(), fastest)}, c.queues(), c.cut())
 	return append(out, c.more(out)...)
 }
 
@@ -155,7 +154,7 @@ const mostAnswers = 2
 var contrastRank = map[string]float64{"cc.nothing": 2000, "cc.told": 1000, "cc.looks": 500, "cc.few": 200}
 
 func (c Controls) contrast(g table.Group, e table.Effect) Finding {
-	f := say("cc.looks", Fact, g).word("who", ControlOf(g)).word("base", c.Baseline).word("where", c.Where(g))
+	f := say("cc.looks", Fact, "", g, "who", ControlOf(g), "base", c.Baseline, "where", c.Where(g))
 	told := e.Verdict == table.BetterThan || e.Verdict == table.WorseThan
 	switch {
 	case math.IsInf(e.Change, 1):
@@ -170,7 +169,7 @@ func (c Controls) contrast(g table.Group, e table.Effect) Finding {
 		f.Code = "cc.noise"
 		return f
 	default:
-		f = f.number("more_count", "", float64(e.Needed))
+		f = f.with("more_count", e.Needed)
 		if math.IsNaN(e.Low) {
 			f.Code = "cc.few"
 		}
@@ -184,9 +183,9 @@ func (c Controls) contrast(g table.Group, e table.Effect) Finding {
 	case e.Change < 0:
 		role, value, low, high = "less", -e.Change, -e.High, -e.Low
 	}
-	f = f.number(metric, role, value)
+	f = f.with(metric+":"+role, value)
 	if told {
-		f = f.number(metric, role+"-low", low).number(metric, role+"-high", high)
+		f = f.with(metric+":"+role+"-low", low, metric+":"+role+"-high", high)
 	}
 	return f
 }
@@ -194,23 +193,13 @@ func (c Controls) contrast(g table.Group, e table.Effect) Finding {
 func (c Controls) alone() []Finding {
 	ranked := table.Rank(c.Metric, c.Groups)
 	best, worst := ranked[0], ranked[len(ranked)-1]
-	f := say("cc.alone", Answer).place("best", best).word("who", ControlOf(best)).word("where", c.Where(best)).
-		word("metric", c.Metric.Name)
-	if c.Metric.Name == "completion_s" {
-		f.Words["timed"] = "yes"
-	}
+	f := say("cc.alone", Answer, "best", best, "who", ControlOf(best), "where", c.Where(best), "metric", c.Metric.Name,
+		"timed", when(c.Metric.Name == "completion_s", "yes"))
 	if s := worst.Stat(c.Metric); len(ranked) > 1 && s.N > 0 {
-		f = f.place("worst", worst).word("worst", c.Where(worst))
-		if ControlOf(worst) != ControlOf(best) {
-			f.Words["base"] = ControlOf(worst)
-		}
+		f = f.with("worst", worst, "worst", c.Where(worst),
+			"base", when(ControlOf(worst) != ControlOf(best), ControlOf(worst)))
 	}
 	return []Finding{f}
-}
-
-func (c Controls) limit(under string) Finding {
-	g := table.Rank(c.Metric, c.groupsUnder(under))[0]
-	return limitedBy(g.Limit(), g)
 }
 
 func (c Controls) groupsUnder(under string) []table.Group {
@@ -224,11 +213,10 @@ func (c Controls) queues() []Finding {
 	if math.IsNaN(most.Middle(queueing)) {
 		return nil
 	}
-	f := say("cc.queue", Fact).place("most", most).word("who", ControlOf(most)).
-		word("where", c.Where(most))
+	f := say("cc.queue", Fact, "most", most, "who", ControlOf(most), "where", c.Where(most))
 	known := only(c.groupsUnder(c.Where(most)), func(g table.Group) bool { return !math.IsNaN(g.Middle(queueing)) })
 	if least := smallest(known, queueing); ControlOf(least) != ControlOf(most) {
-		f = f.place("least", least).word("base", ControlOf(least))
+		f = f.with("least", least, "base", ControlOf(least))
 	}
 	return []Finding{f}
 }
@@ -243,7 +231,7 @@ func (c Controls) cut() []Finding {
 	if cut == 0 {
 		return nil
 	}
-	f := say("cc.cut", Doubt).number("cut_count", "", float64(cut)).number("trials_count", "", float64(all))
+	f := say("cc.cut", Doubt, "cut_count", cut, "trials_count", all)
 	if c.Metric.Name == "completion_s" {
 		f.Code = "cc.cut-time"
 	}
@@ -267,5 +255,5 @@ func (c Controls) more(found []Finding) []Finding {
 	}
 	t := d.Plan.Timing
 	each := seconds/float64(len(trials)) + t.WarmupSeconds + t.DrainSeconds
-	return []Finding{runAgain(need).word("time", length(d.Language, each*float64(need*len(c.Groups))))}
+	return []Finding{runAgain(need).with("time", length(d.Language, each*float64(need*len(c.Groups))))}
 }

@@ -1,7 +1,6 @@
 package finding
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -120,10 +119,6 @@ func controlExamples(*testing.T) []example {
 		"receive buffers": change(edit(func(f *model.FlowResult) { f.TCP.RwndLimitedS = 4 })),
 		"send buffers":    change(edit(func(f *model.FlowResult) { f.TCP.SndbufLimitedS = 4 })),
 		"link":            change(func(d *model.Document) { d.Plan.Links = []model.Link{{Rate: 95e6}} }),
-		"another control": change(edit(func(f *model.FlowResult) { f.TCP.Control = "vegas" })),
-		"remembered": change(func(d *model.Document) {
-			d.Host = []model.Host{{Node: model.Sender, TCPSettings: map[string]string{"no_metrics_save": "0"}}}
-		}),
 		"shares": streams([]transfer{{"cubic+bbr", 0, 90, 0}}, model.TCPStream{Control: "cubic", GoodputBPS: 2},
 			model.TCPStream{Control: "bbr", GoodputBPS: 8}),
 		"unfair": streams(duel[:1], model.TCPStream{Control: "cubic", GoodputBPS: 2},
@@ -133,24 +128,7 @@ func controlExamples(*testing.T) []example {
 	for name, run := range runs {
 		docs[name] = run.doc()
 	}
-	out := examplesOf(docs, append([]Rule{Control, ControlStreams, ControlDoubts}, Common()...)...)
-	for _, run := range []race{{of: apart, repeats: 1}, {of: apart, repeats: 5}, {of: duel[:1], repeats: 1}} {
-		d := run.doc()
-		out = append(out, example{fmt.Sprintf("before %d repeats of %d", run.repeats, len(run.of)),
-			BeforeControls(&d.Plan)})
-	}
-	return out
-}
-
-func TestTooFewToTell(t *testing.T) {
-	for _, c := range []struct {
-		repeats, comparisons, need int
-		yes                        bool
-	}{{1, 1, 3, true}, {2, 1, 3, true}, {3, 1, 3, false}, {3, 6, 4, true}, {10, 6, 4, false}, {3, 1000, 8, true}} {
-		if need, yes := TooFewToTell(c.repeats, c.comparisons); need != c.need || yes != c.yes {
-			t.Errorf("%d repeats, %d comparisons: %d %v", c.repeats, c.comparisons, need, yes)
-		}
-	}
+	return examplesOf(docs, append([]Rule{Control, ControlStreams, ControlDoubts}, Common()...)...)
 }
 
 // TestControlsOfSomeRows: a page shows the usable trials only; its places have the names of the answer's.

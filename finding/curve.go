@@ -28,12 +28,12 @@ func Curve(rows []table.Row) []Finding {
 			switch {
 			case len(curves) < 2:
 			case f.Level == Fact:
-				f = f.word("where", l.Names(c.Name(), f.Words["where"]))
+				f = f.with("where", l.Names(c.Name(), f.Words["where"]))
 			case f.Level == Answer:
-				f = f.word("of", name)
+				f = f.with("of", name)
 			}
 			if len(refused) > 0 && f.Words["sizes"] == l.Say(everySize) {
-				f = f.word("sizes", l.Say("every other size"))
+				f = f.with("sizes", l.Say("every other size"))
 			}
 			found[i] = f
 		}
@@ -56,28 +56,25 @@ func refusedSizes(rows []table.Row) []Finding {
 	var names []string
 	var f Finding
 	for _, g := range table.By(rows, table.KeyOf("payload_bytes")) {
-		i := slices.IndexFunc(g.Rows, func(r table.Row) bool {
-			return r.Trial.Why.Has(model.PacketTooBig, model.SendRefused)
-		})
-		if i < 0 || len(table.Usable(g.Rows)) > 0 {
+		var whys model.Reasons
+		for _, r := range g.Rows {
+			whys = append(whys, only(r.Trial.Why, func(why model.Reason) bool {
+				return why.Code == model.PacketTooBig || why.Code == model.SendRefused
+			})...)
+		}
+		if len(whys) == 0 || len(table.Usable(g.Rows)) > 0 {
 			continue
 		}
-		why := g.Rows[i].Trial.Why[slices.IndexFunc(g.Rows[i].Trial.Why, func(r model.Reason) bool {
-			return r.Code == model.PacketTooBig || r.Code == model.SendRefused
-		})]
 		names = append(names, g.Name())
-		f = say("curve.refused", Answer).word("errno", why.Name)
-		if why.Code == model.PacketTooBig {
+		f = say("curve.refused", Answer, "errno", whys[0].Name, "path_mtu_bytes", some(whys[0].Numbers["path_mtu_bytes"]))
+		if whys[0].Code == model.PacketTooBig {
 			f.Code = "curve.unfit"
-			if mtu := why.Numbers["path_mtu_bytes"]; mtu > 0 {
-				f = f.number("path_mtu_bytes", "", mtu)
-			}
 		}
 	}
 	if names == nil || len(table.Usable(rows)) == 0 { // then the answer is that no trial is usable, and why
 		return nil
 	}
-	return []Finding{f.word("refused", span(table.Language(rows), names)).number("sizes_count", "", float64(len(names)))}
+	return []Finding{f.with("refused", span(table.Language(rows), names), "sizes_count", len(names))}
 }
 
 const everySize = "every size"
@@ -94,7 +91,7 @@ func path(d *model.Document) string {
 
 func curve(name string, sizes []table.Group) []Finding {
 	fast, wide := largest(sizes, "receive_pps"), largest(sizes, "goodput_bps")
-	f := say("curve.unclear", Answer).place("best", fast).place("wide", wide).word("path", name)
+	f := say("curve.unclear", Answer, "best", fast, "wide", wide, "path", name)
 	if !(wide.Middle("goodput_bps") > 0) {
 		f.Code, f.Words["sizes"] = "curve.nothing", everyOf(sizes)
 		rows := table.RowsOf(sizes)
@@ -111,7 +108,7 @@ func curve(name string, sizes []table.Group) []Finding {
 	asked := sizes[0].Asked()
 	if most := largest(sizes, "attempted_packets"); asked && most.Middle("attempted_packets") < fewPackets {
 		f.Code = "curve.few"
-		return []Finding{f.place("", most)}
+		return []Finding{f.with("", most)}
 	}
 	if asked {
 		f.Code, f.Words["sizes"] = "curve.kept", everyOf(sizes)
@@ -126,12 +123,11 @@ func curve(name string, sizes []table.Group) []Finding {
 			kept := only(valid, func(r table.Row) bool { return r.Flow.LossRatio < lossless })
 			f.Code = "curve.mostly"
 			f.Words["places"], _ = placesOf([]table.Row{r})
-			f = f.number("trials_count", "kept", float64(len(kept))).number("trials_count", "", float64(len(valid)))
-			f = f.number("loss_ratio", "worst", r.Flow.LossRatio)
-			return []Finding{f.word("trial", fmt.Sprint(r.TrialNumber()))}
+			return []Finding{f.with("trials_count:kept", len(kept), "trials_count", len(valid),
+				"loss_ratio:worst", r.Flow.LossRatio, "trial", fmt.Sprint(r.TrialNumber()))}
 		} else if behind.Grown() > 0 {
 			f.Code = "curve.grown"
-			return []Finding{f.place("grown", behind), limitedBy(behind.Limit(), behind)}
+			return []Finding{f.with("grown", behind), limitedBy(behind.Limit(), behind)}
 		} else if len(Held(table.RowsOf(sizes))) > 0 {
 			f.Code = "curve.held"
 		} else if limit.By == table.ByDead {
@@ -162,7 +158,7 @@ func curve(name string, sizes []table.Group) []Finding {
 		f.Code = "curve.bits"
 	case knee > 0:
 		f.Code = "curve.both"
-		f = f.number("payload_bytes", "knee", twoDigits(knee, math.Round))
+		f = f.with("payload_bytes:knee", twoDigits(knee, math.Round))
 	}
 	if largest(sizes, "loss_ratio").Middle("loss_ratio") >= lossless {
 		f = f.lostAt(table.RowsOf(sizes))
@@ -177,9 +173,9 @@ func (f Finding) lostAt(rows []table.Row) Finding {
 	case len(known) == 0 || known[0].Packets <= 0.5:
 		return f
 	case known[0].Packets > almostAll:
-		return f.word("place", where(known[0].Loss))
+		return f.with("place", where(known[0].Loss))
 	}
-	return f.word("most", where(known[0].Loss))
+	return f.with("most", where(known[0].Loss))
 }
 
 // loses adds what a group lost. It says that the asked rate is not carried only where the rate was too high for the
@@ -189,12 +185,12 @@ func (f Finding) loses(kind string, limit table.Limit, worst table.Group) Findin
 	if limit.OfRate() && limit.By != table.ByReceiver && limit.By != table.BySender {
 		f.Code = kind + "short"
 	}
-	f = f.place("worst", worst)
+	f = f.with("worst", worst)
 	if limit.Line != nil && limit.Share > almostAll {
-		return f.word("place", where(*limit.Line))
+		return f.with("place", where(*limit.Line))
 	}
 	places, _ := placesOf(worst.Rows)
-	return f.word("places", places)
+	return f.with("places", places)
 }
 
 // almostAll is the share of losses above which one place stands for all.
@@ -255,7 +251,7 @@ func (f Finding) worstOf(sizes []table.Group, wide table.Group) Finding {
 	worst := smallest(sizes, m.Name)
 	low, high := worst.Stat(m), wide.Stat(m)
 	if low.High < high.Low && low.Median < (1-m.Resolution)*high.Median {
-		f = f.place("worst", worst)
+		f = f.with("worst", worst)
 	}
 	return f
 }
@@ -271,7 +267,7 @@ func keptWhole(sizes []table.Group, fast table.Group) []Finding {
 	})
 	if len(clean) > 0 {
 		g := largest(clean, "receive_pps")
-		return []Finding{say("curve.free", Fact).place("free", g).word("where", g.Name())}
+		return []Finding{say("curve.free", Fact, "free", g, "where", g.Name())}
 	}
 	return flooded(fast)
 }

@@ -232,7 +232,7 @@ func TestWords(t *testing.T) {
 		t.Error(got)
 	}
 	hostile := "host; rm -rf $HOME '\x1b[31m\u202e\n"
-	got := say("explain", Next).word("run", hostile).Command()
+	got := say("explain", Next, "run", hostile).Command()
 	if want := `pelt explain 'host; rm -rf $HOME '\''·[31m· '`; got != want {
 		t.Errorf("%q; want %q", got, want)
 	}

@@ -12,38 +12,36 @@ import (
 // Drops says what a host dropped since a watch began, of the traffic that a filter lets
 // through, and what the watch could not see. rest is what is not listed.
 func Drops(d model.LiveDrops, filter string, seconds float64, rest uint64) []Finding {
-	f := say("drops.now", Answer).word("filter", filter).number("drops_count", "", float64(d.Total)).
-		number("watched_s", "", seconds)
+	f := say("drops.now", Answer, "filter", filter, "drops_count", d.Total, "watched_s", seconds)
 	switch {
 	case d.Total == 0 && d.Packets == 0:
 		f.Code = "drops.none"
 	case d.Sum:
 		f.Numbers[0].Value = float64(d.Packets)
 	case d.IntervalS > 0:
-		f = f.number("drops_pps", "", float64(d.Packets)/d.IntervalS)
+		f = f.with("drops_pps", float64(d.Packets)/d.IntervalS)
 	}
 	out := []Finding{f}
-	for _, n := range []struct {
-		code  string
-		count uint64
-	}{{"drops.ordinary", rest}, {"drops.places", d.SitesLost}, {"drops.unsorted", d.Unsorted},
-		{"drops.unseen", d.Unwatched}} {
-		if n.count > 0 {
-			out = append(out, say(n.code, Doubt).number("drops_count", "", float64(n.count)))
+	besides := func(code string, drops uint64) {
+		if drops > 0 {
+			out = append(out, say(code, Doubt, "drops_count", drops))
 		}
 	}
+	besides("drops.ordinary", rest)
+	besides("drops.places", d.SitesLost)
+	besides("drops.unsorted", d.Unsorted)
+	besides("drops.unseen", d.Unwatched)
 	if len(d.Why) > 0 {
-		out = append(out, say("drops.why", Doubt).word("why", Why(d.Why)))
+		out = append(out, say("drops.why", Doubt, "why", Why(d.Why)))
 	}
 	return out
 }
 
 func DropLine(d model.LiveDrops, x model.LiveDrop) Finding {
-	f := say("drops.line", Fact).number("drops_pps", "", x.PPS).number("drops_count", "", float64(x.Packets))
-	f.Words = map[string]string{"at": d.At.Local().Format("15:04:05"), "why": DropWhy(words.English, x),
-		"reason": x.Reason, "layer": cmp.Or(x.Layer, "copy"), "function": cmp.Or(x.Function, "–"),
-		"place": cmp.Or(strings.TrimSpace(x.Namespace+" "+x.Interface), "–"), "flow": DropFlow(x)}
-	return f
+	return say("drops.line", Fact, "drops_pps", x.PPS, "drops_count", x.Packets, "at", d.At.Local().Format("15:04:05"),
+		"why", DropWhy(words.English, x), "reason", x.Reason, "layer", cmp.Or(x.Layer, "copy"),
+		"function", cmp.Or(x.Function, "–"), "place", cmp.Or(strings.TrimSpace(x.Namespace+" "+x.Interface), "–"),
+		"flow", DropFlow(x))
 }
 
 // DropWhy says why packets were dropped, in the words of a ledger's line.

@@ -130,8 +130,8 @@ func sentAgain(rows []table.Row, level Level) Finding {
 	case again == 0:
 		return say("explain.no-again", level)
 	}
-	return say("explain.again", level).In(table.Language(rows)).packets(again, sent).word("unplaced", "all").
-		number("loss_ratio", "", float64(again)/float64(sent))
+	return say("explain.again", level, "lost_packets", again, "attempted_packets", sent, "unplaced", "all",
+		"loss_ratio", float64(again)/float64(sent)).In(table.Language(rows))
 }
 
 // Lost says how much of some rows was lost, and where most of it was. Trials that are not
@@ -144,8 +144,8 @@ func Lost(rows []table.Row) Finding {
 	for _, r := range rows {
 		attempted, lost = attempted+r.Flow.Attempted, lost+r.Flow.Lost
 	}
-	f := say("explain.lost", Answer).In(table.Language(rows)).packets(lost, attempted).
-		number("loss_ratio", "", float64(lost)/float64(max(attempted, 1)))
+	f := say("explain.lost", Answer, "lost_packets", lost, "attempted_packets", attempted,
+		"loss_ratio", float64(lost)/float64(max(attempted, 1))).In(table.Language(rows))
 	switch {
 	case attempted == 0:
 		return say("explain.nothing", Answer)
@@ -159,13 +159,13 @@ func Lost(rows []table.Row) Finding {
 	known, unknown := sharesOf(AsValid(rows))
 	switch {
 	case unknown > 0.5:
-		f = f.number("unknown_ratio", "", unknown)
+		f = f.with("unknown_ratio", unknown)
 	case len(known) > 0:
 		first := known[0]
-		f = f.number("share_ratio", "", first.Packets).word("first", where(first.Loss))
+		f = f.with("share_ratio", first.Packets, "first", where(first.Loss))
 		known = known[1:]
 	}
-	return f.word("places", listed(known))
+	return f.with("places", listed(known))
 }
 
 // AsValid makes the figures of trials count that are not valid, for their own page.
@@ -207,18 +207,13 @@ func Account(r table.Row) []Finding {
 	for i := range f.Ledger.Lines {
 		l := &f.Ledger.Lines[i]
 		first, more := sequences(l, f.Streams > 1)
-		words := map[string]string{"place": phrase(in, l.Layer, l.Cause, spoken(r, l.Host)), "cause": l.Cause,
-			"function": l.Function, "interface": l.Interface, "sequences": first, "figures": figures(in, l),
-			"sure": confidence(l, f.TCP != nil).In(in).Text()}
-		line := Finding{Code: "explain.line", Words: words, Language: in}.packets(l.Packets, f.Attempted)
-		if more > 0 {
-			line = line.number("lost_packets", "more", more)
-		}
+		place := phrase(in, l.Layer, l.Cause, spoken(r, l.Host))
+		line := say("explain.line", Fact, "lost_packets", l.Packets, "lost_packets:more", some(more), "place", place,
+			"cause", when(!strings.Contains(place, l.Cause) && l.Cause != model.CauseElimination, l.Cause),
+			"function", l.Function, "interface", l.Interface, "sequences", first, "figures", figures(in, l),
+			"sure", confidence(l, f.TCP != nil).In(in).Text())
 		if rule := ruleOf(l); rule != nil {
-			words["table"], words["chain"] = rule[2], rule[3]
-		}
-		if strings.Contains(words["place"], l.Cause) || l.Cause == model.CauseElimination {
-			words["cause"] = ""
+			line = line.with("table", rule[2], "chain", rule[3])
 		}
 		out = append(out, line)
 		for _, a := range l.Advice {
@@ -226,45 +221,32 @@ func Account(r table.Row) []Finding {
 			if !a.Proposes() {
 				code = "advice.not"
 			}
-			out = append(out, Finding{Code: code, Words: adviceWords(in, a), Language: in})
+			out = append(out, Finding{Code: code, Words: adviceWords(in, a)})
 		}
 	}
 	for _, p := range f.Ledger.Possible {
-		out = append(out, say("explain.possible", Fact).In(in).
-			word("place", phrase(in, p.Layer, p.Cause, spoken(r, p.Host))).
-			number("lost_packets", "most", float64(p.Most)).
-			number("unattributed_packets", "", float64(f.Ledger.Unattributed)))
+		out = append(out, say("explain.possible", Fact, "place", phrase(in, p.Layer, p.Cause, spoken(r, p.Host)),
+			"lost_packets:most", p.Most, "unattributed_packets", f.Ledger.Unattributed))
 	}
 	if f.Planned > f.Attempted {
 		var why []string
 		for _, l := range f.Ledger.Pacing {
 			why = append(why, said(in, l))
 		}
-		out = append(out, say("explain.pacing", Fact).In(in).word("why", in.Join(why)).
-			number("planned_packets", "missed", float64(f.Planned-f.Attempted)).
-			number("planned_packets", "", float64(f.Planned)))
+		out = append(out, say("explain.pacing", Fact, "why", in.Join(why), "planned_packets:missed", f.Planned-f.Attempted,
+			"planned_packets", f.Planned))
+	}
+	for i := range out {
+		out[i].Language = in
 	}
 	return out
 }
 
 func Watched(l words.Language, o model.Observed) Finding {
-	f := say("watched."+cmp.Or(string(o.Mode), "none"), Fact).In(l)
-	f.Words = map[string]string{"node": l.Say(o.Node), "mode": string(o.Mode), "why": WhyIn(l, model.Reasons(o.Why)),
-		"unread": WhyIn(l, model.Reasons(o.Unread))}
-	if sentences[f.Code] == "" {
-		f.Code = "watched.other"
-	}
-	for _, n := range []Number{{"lost_packets", "unseen", float64(o.Missed)},
-		{"lost_packets", "overwritten", float64(o.Overwritten)},
-		{"lost_packets", "nameless", float64(o.Unreadable) + float64(o.SitesLost)}} {
-		if n.Value > 0 {
-			f.Numbers = append(f.Numbers, n)
-		}
-	}
-	if o.Unsettled {
-		f.Words["unsettled"] = o.Node
-	}
-	return f
+	return say("watched."+cmp.Or(string(o.Mode), "none"), Fact, "node", l.Say(o.Node), "mode", string(o.Mode),
+		"why", WhyIn(l, model.Reasons(o.Why)), "unread", WhyIn(l, model.Reasons(o.Unread)),
+		"lost_packets:unseen", some(o.Missed), "lost_packets:overwritten", some(o.Overwritten),
+		"lost_packets:nameless", some(o.Unreadable+o.SitesLost), "unsettled", when(o.Unsettled, "yes")).In(l)
 }
 
 // KnownFrom says in few words what a line's confidence rests on.
@@ -276,7 +258,7 @@ func KnownFrom(l words.Language, confidence string) string {
 }
 
 func confidence(l *model.Line, tcp bool) Finding {
-	f := say("sure."+l.Confidence, Fact).word("sure", l.Confidence)
+	f := say("sure."+l.Confidence, Fact, "sure", l.Confidence)
 	foreign := func(e model.Evidence) bool { return e.Excess > 0 }
 	told := func(e model.Evidence) bool { return e.Role == "primary" && e.Counter == "ICMP errors" }
 	switch {
@@ -289,15 +271,12 @@ func confidence(l *model.Line, tcp bool) Finding {
 	counter := func(e model.Evidence) bool { return e.Role == "primary" && e.Scope != "packet" }
 	switch {
 	case l.Most > 0:
-		return say("sure.least", Fact).number("lost_packets", "most", float64(l.Most))
+		return say("sure.least", Fact, "lost_packets:most", l.Most)
 	case l.Confidence != "bounded":
 	case slices.ContainsFunc(l.Evidence, foreign):
 		f.Code = "sure.shared"
 	case tcp && !slices.ContainsFunc(l.Evidence, counter):
 		f.Code = "sure.dropped"
-	}
-	if sentences[f.Code] == "" {
-		f.Code = "sure.other"
 	}
 	return f
 }
@@ -333,47 +312,36 @@ const bufferKnob = "socket.receive_buffer"
 // what they say on the host that they name. No command is given for the
 // interfaces of a lab's nodes: this host may have others of the same names.
 func Advise(d *model.Document, list []model.Advised) []Finding {
-	var out, nodes []Finding
+	var out []Finding
 	apply := false
 	for _, a := range list {
-		f := Finding{Code: "advice.set", Level: Next, Words: adviceWords(d.Language, a.Advice)}.
-			packets(a.Packets, a.Attempted)
-		f.Words["host"], f.Words["place"] = hostOf(d, a), phrase(d.Language, a.Layer, a.Cause, a.Host)
-		f.Words["command"] = a.Command
+		f := Finding{Code: "advice.set", Level: Next, Words: adviceWords(d.Language, a.Advice)}.with(
+			"lost_packets", a.Packets, "attempted_packets", a.Attempted, "host", hostOf(d, a),
+			"place", phrase(d.Language, a.Layer, a.Cause, a.Host), "command", a.Command)
 		switch {
 		case !a.Proposes():
 			f.Code, f.Level = "advice.not", Fact
 		case a.Knob == bufferKnob:
 			f.Code = "advice.socket"
-		case d.Lab != nil && !a.Apply:
-			nodes = append(nodes, f)
+		case d.Lab != nil && !a.Apply: // the nodes of a lab are made anew for each run
 			continue
 		}
 		apply = apply || a.Apply
 		out = append(out, f)
 	}
-	best := slices.IndexFunc(out, func(f Finding) bool { return f.Level == Next })
-	switch {
+	answer := say("advice.none", Answer)
+	switch best := slices.IndexFunc(out, func(f Finding) bool { return f.Level == Next }); {
 	case best >= 0:
-		answer := out[best]
+		answer = out[best]
 		answer.Code, answer.Level = strings.Replace(answer.Code, "advice.", "advice.best-", 1), Answer
-		out = append([]Finding{answer}, out...)
 	case len(d.Results) == 0:
 		return NoTrial(d)
 	case Lost(table.Rows(d)).Code == "explain.whole":
-		out = append([]Finding{say("advice.whole", Answer)}, out...)
-	default:
-		out = append([]Finding{say("advice.none", Answer)}, out...)
+		answer.Code = "advice.whole"
 	}
+	out = append([]Finding{answer}, out...)
 	if apply {
 		out = append(out, nextOf("advice.apply", d))
-	}
-	if len(nodes) > 0 {
-		var knobs []string
-		for _, f := range nodes {
-			knobs = append(knobs, d.Language.Sayf("%s of %s", f.Words["knob"], f.Words["host"]))
-		}
-		out = append(out, say("advice.lab", Fact).word("knobs", joined(d.Language, knobs)))
 	}
 	if d.Lab != nil {
 		for _, r := range table.Lines(table.Usable(table.Rows(d))) {
@@ -383,10 +351,6 @@ func Advise(d *model.Document, list []model.Advised) []Finding {
 		}
 	}
 	return out
-}
-
-func (f Finding) packets(lost, attempted uint64) Finding {
-	return f.number("lost_packets", "", float64(lost)).number("attempted_packets", "", float64(attempted))
 }
 
 func adviceWords(l words.Language, a model.Advice) map[string]string {

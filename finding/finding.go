@@ -52,35 +52,59 @@ type Finding struct {
 	Language words.Language
 }
 
-// say begins a finding; of is the place that it is about, which has the role "".
-func say(code string, level Level, of ...table.Group) Finding {
-	f := Finding{Code: code, Level: level, Words: map[string]string{}}
-	for _, g := range of {
-		f = f.place("", g)
+// say begins a finding; see with.
+func say(code string, level Level, named ...any) Finding {
+	return Finding{Code: code, Level: level}.with(named...)
+}
+
+// with adds numbers, words and places, each behind the name that the text of the finding has for it:
+// "loss_ratio:worst", 0.2, "who", "the sender", "best", group. The place that a finding is about has no name.
+func (f Finding) with(named ...any) Finding {
+	texts, places := map[string]string{}, map[string]*table.Group{}
+	maps.Copy(texts, f.Words)
+	maps.Copy(places, f.Places)
+	f.Words, f.Places, f.Numbers = texts, places, slices.Clip(f.Numbers)
+	for i := 0; i < len(named); i += 2 {
+		name, number := named[i].(string), math.NaN()
+		switch v := named[i+1].(type) {
+		case string:
+			f.Words[name] = v
+		case table.Group:
+			f.Places[name] = &v
+		case int:
+			number = float64(v)
+		case uint64:
+			number = float64(v)
+		default:
+			number = v.(float64)
+		}
+		if metric, role, _ := strings.Cut(name, ":"); !math.IsNaN(number) {
+			f.Numbers = append(f.Numbers, Number{metric, role, number})
+		}
 	}
 	return f
 }
 
-func (f Finding) place(role string, g table.Group) Finding {
-	f.Places = maps.Clone(f.Places)
-	if f.Places == nil {
-		f.Places = map[string]*table.Group{}
+func (f Finding) place(role string, g table.Group) Finding { return f.with(role, g) }
+
+func (f Finding) number(metric, role string, v float64) Finding { return f.with(metric+":"+role, v) }
+
+func (f Finding) word(name, text string) Finding { return f.with(name, text) }
+
+// when is a word that a text leaves out unless something holds.
+func when(holds bool, word string) string {
+	if holds {
+		return word
 	}
-	f.Places[role] = &g
-	return f
+	return ""
 }
 
-func (f Finding) number(metric, role string, v float64) Finding {
-	if !math.IsNaN(v) {
-		f.Numbers = append(slices.Clip(f.Numbers), Number{metric, role, v})
+// some is a number that a text leaves out where it is not above 0.
+func some[T int | uint64 | float64](v T) float64 {
+	if v > 0 {
+		return float64(v)
 	}
-	return f
-}
-
-func (f Finding) word(name, text string) Finding {
-	f.Words = maps.Clone(f.Words)
-	f.Words[name] = text
-	return f
+	return math.NaN()
 }
 
 // In is the finding in a language.
@@ -90,7 +114,7 @@ func (f Finding) In(l words.Language) Finding {
 }
 
 // nextOf is a next step whose command names the run.
-func nextOf(code string, d *model.Document) Finding { return say(code, Next).word("run", d.ID) }
+func nextOf(code string, d *model.Document) Finding { return say(code, Next, "run", d.ID) }
 
 // Rule finds something in a run, or nothing. Rows are of all trials, valid or not.
 type Rule func(rows []table.Row) []Finding
@@ -226,7 +250,11 @@ func (f Finding) Text() string { return f.Language.Sentences(f.Parts()) }
 
 // Parts are the sentences of the finding: a headline, and what follows it.
 func (f Finding) Parts() []string {
-	sentence := f.Language.Of(f.Code, sentences[f.Code])
+	code := f.Code
+	for stem := code; sentences[code] == "" && stem != ""; code = stem + ".other" { // it is of another version of pelt
+		stem = stem[:max(0, strings.LastIndex(stem, "."))]
+	}
+	sentence := f.Language.Of(code, sentences[code])
 	if text := f.fill(strings.ReplaceAll(sentence, "¶", "\n")); text != "" {
 		return strings.Split(text, "\n")
 	}
@@ -358,11 +386,11 @@ func (f Finding) whole() Finding {
 			if v, ok := f.Number(metric, role+end); ok && !slices.ContainsFunc(out.Numbers, func(n Number) bool {
 				return n.Metric == metric && n.Role == role+end
 			}) {
-				out = out.number(metric, role+end, v)
+				out = out.with(metric+":"+role+end, v)
 			}
 		}
 		if word, ok := f.lookUp(m[1]); ok {
-			out = out.word(m[1], word)
+			out = out.with(m[1], word)
 		}
 	}
 	return out

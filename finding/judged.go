@@ -20,7 +20,7 @@ func (c *Comparison) judge(limits []table.Bound) {
 	for _, l := range limits {
 		before := len(c.Limits)
 		add := func(o table.Outcome, e Effect, what string) {
-			f := say("asked."+string(o), Fact).word("limit", l.Text).word("what", what)
+			f := say("asked."+string(o), Fact, "limit", l.Text, "what", what)
 			if e.Side > 0 {
 				f.Words["side"] = c.Sides[e.Side].Name
 			}
@@ -141,15 +141,13 @@ func (c Comparison) effect(e Effect) Finding {
 		change = "points_ratio"
 	}
 	other, base := c.Group(e.Condition, e.Side), c.Group(e.Condition, 0)
-	f := say("compare.effect", Fact).word("side", c.Sides[e.Side].Name).
-		word("figure", e.figure(c.language())).word("at", c.at(e)).
-		word("metric", name).word("verdict", string(e.Verdict)).place("side", other).place("base", base).
-		number("repeats_count", "side", float64(c.Stat(e, e.Side).N)).
-		number("repeats_count", "base", float64(c.Stat(e, 0).N)).number("repeats_count", "more", float64(e.Needed)).
-		number(change, name, e.Change).number(change, name+"-low", e.Low).number(change, name+"-high", e.High).
-		number("p_ratio", "", e.P)
+	f := say("compare.effect", Fact, "side", c.Sides[e.Side].Name, "figure", e.figure(c.language()), "at", c.at(e),
+		"metric", name, "verdict", string(e.Verdict), "side", other, "base", base,
+		"repeats_count:side", float64(c.Stat(e, e.Side).N), "repeats_count:base", float64(c.Stat(e, 0).N),
+		"repeats_count:more", float64(e.Needed), change+":"+name, e.Change, change+":"+name+"-low", e.Low,
+		change+":"+name+"-high", e.High, "p_ratio", e.P)
 	for i, k := range other.Keys {
-		f = f.word(k.Name, other.Levels[i].String())
+		f = f.with(k.Name, other.Levels[i].String())
 	}
 	return f
 }

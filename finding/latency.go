@@ -71,9 +71,8 @@ func Latency(rows []table.Row) []Finding {
 	for _, g := range full {
 		out = append(out, loaded(g))
 	}
-	out = append(out, say("latency.minute", Fact, worst).place("idle", idle).word("way", wayOf(worst)))
+	out = append(out, say("latency.minute", Fact, "", worst, "idle", idle, "way", wayOf(worst)))
 	out = append(out, unsteady(rows, idle.Middle(tripKey))...)
-	out = append(out, mostLoad(rows, full)...)
 	if worst.Middle("loss_ratio") >= lossless {
 		out = append(out, limitedBy(worst.Limit(), worst))
 	}
@@ -94,28 +93,8 @@ func unsteady(rows []table.Row, idle float64) []Finding {
 	if worst.Rows == nil {
 		return nil
 	}
-	return []Finding{say("latency.unsteady", Doubt, worst).
-		word("way", wayOf(worst)).number(tripKey, "before", before).number(tripKey, "idle", idle)}
-}
-
-// mostLoad doubts that a load filled the path's queue where the sender, or the plan, did not let the greatest load be
-// sent.
-func mostLoad(rows []table.Row, full []table.Group) []Finding {
-	search := rows[0].Doc.Plan.Design.Search
-	if search == nil || len(search.Loads) == 0 {
-		return nil
-	}
-	most := slices.Max(search.Loads)
-	if !slices.ContainsFunc(full, func(g table.Group) bool { return g.Level(shareKey).Number < most }) {
-		return nil
-	}
-	if slices.ContainsFunc(rows, func(r table.Row) bool { return r.Trial.Unkept() }) {
-		return []Finding{say("latency.unkept", Doubt).number(shareKey, "", most)}
-	}
-	if f := rows[0].Doc.Plan.Flows; len(f) > 0 && !f[0].Rate.IsMax() {
-		return []Finding{say("latency.asked", Doubt).number(shareKey, "", most)}
-	}
-	return nil
+	return []Finding{say("latency.unsteady", Doubt, "", worst, "way", wayOf(worst), tripKey+":before", before,
+		tripKey+":idle", idle)}
 }
 
 // lostAny reports whether any load lost a packet, as a full queue does.
@@ -132,12 +111,12 @@ var grades = []struct {
 func gradeOf(full []table.Group, idle table.Group) Finding {
 	f := say("latency.grade", Answer)
 	for _, g := range full {
-		f = f.place(g.Level("direction").Text, g)
+		f = f.with(g.Level("direction").Text, g)
 	}
 	if share := full[0].Level(shareKey); !slices.ContainsFunc(full, func(g table.Group) bool {
 		return g.Level(shareKey) != share
 	}) {
-		f = f.number(shareKey, "", share.Number)
+		f = f.with(shareKey, share.Number)
 	}
 	if slices.ContainsFunc(full, func(g table.Group) bool { return g.Level(shareKey).Number < 1 }) {
 		f.Code = "latency.light"
@@ -151,7 +130,7 @@ func gradeOf(full []table.Group, idle table.Group) Finding {
 	if len(full) == 1 {
 		f.Words["way"] = wayOf(full[0])
 	}
-	return f.word("grade", name).place("worst", worst).place("idle", idle)
+	return f.with("grade", name, "worst", worst, "idle", idle)
 }
 
 // oneWay are the groups that load one direction, or all where none does.
@@ -189,14 +168,14 @@ func kneeOfLoads(loads []table.Group) Finding {
 	if knee.Rows == nil {
 		return say("latency.flat", Answer)
 	}
-	return say("latency.knee", Answer, knee).word("way", wayOf(knee))
+	return say("latency.knee", Answer, "", knee, "way", wayOf(knee))
 }
 
 // loaded is what a direction's highest load does to the thin flow.
 func loaded(g table.Group) Finding {
-	f := say("latency.loaded", Fact, g).word("way", wayOf(g))
+	f := say("latency.loaded", Fact, "", g, "way", wayOf(g))
 	if g.Middle("probe_loss_ratio") > 0 {
-		f = f.place("lossy", g)
+		f = f.with("lossy", g)
 	}
 	return f
 }

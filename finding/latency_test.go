@@ -8,7 +8,6 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/test/sample"
-	"pelt/unit"
 )
 
 func latencyExamples(*testing.T) []example {
@@ -91,30 +90,12 @@ func latencyExamples(*testing.T) []example {
 				}
 			}
 		},
-		// Where the sender, or the plan, has no load above the rate that was found, no queue need be full.
-		"the highest load was not kept": highest(func(_ *model.Document, r *model.Result) {
-			r.State, r.Why = model.Invalid, model.Reasons{{Code: model.SenderCoreFull}}
-		}),
-		"the highest load is more than asked": highest(func(d *model.Document, r *model.Result) {
-			r.State, d.Plan.Flows[0].Rate = model.Aborted, unit.PacketRate(9000)
-		}),
 	} {
 		d := sample.Latency()
 		edit(&d)
 		docs[name] = &d
 	}
 	return examplesOf(docs, Latency, LeftOut)
-}
-
-// highest changes the trials of the highest load of one direction.
-func highest(change func(d *model.Document, r *model.Result)) func(*model.Document) {
-	return func(d *model.Document) {
-		for i := range d.Results {
-			if r := &d.Results[i]; r.Cell["load_ratio"].Number > 1 && r.Cell["direction"].Text != "both" {
-				change(d, r)
-			}
-		}
-	}
 }
 
 // Loads of two runs are compared by their shares of the rates that the runs found.

@@ -179,7 +179,7 @@ func Beyond(rows []table.Row) []Finding {
 	if !(most.Middle("link_ratio") > table.OverLink) || most.Rows[0].Doc.Lab == nil {
 		return nil
 	}
-	return []Finding{say("link.beyond", Doubt, most).word("where", at(most))}
+	return []Finding{say("link.beyond", Doubt, "", most).word("where", at(most))}
 }
 
 var limitNames = map[table.Part]string{table.ByLink: "the link", table.ByRouter: "the router",

@@ -93,7 +93,7 @@ func (f Finding) isLimit() bool { return strings.HasPrefix(f.Code, "limit.") }
 // lossFree is the answer for one setting and one goal; the leading one says what is lost first, too.
 func lossFree(g table.Group, leading bool) []Finding {
 	first := g.Rows[0]
-	f := say("free.found", Answer, g).word("limit", SearchLimit(first))
+	f := say("free.found", Answer, "", g).word("limit", SearchLimit(first))
 	if fails := g.Middle("fails_pps"); unit.FormatPPS(fails) != unit.FormatPPS(g.Middle("throughput_pps")) {
 		f = f.place("fails", g) // else readers see one rate that is carried and fails
 	}

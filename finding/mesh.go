@@ -109,10 +109,10 @@ func meshAnswer(ways []way, hosts []side) Finding {
 	}
 	f := worst.tell("mesh.lost", Answer)
 	if len(hosts) > 0 { // whose answers say where
-		f = f.word("place", "")
+		f = f.with("place", "")
 	}
 	if cycles > 1 {
-		f = f.number("cycles_count", "", float64(cycles))
+		f = f.with("cycles_count", cycles)
 	}
 	switch {
 	case worst.lost == 0:
@@ -120,15 +120,13 @@ func meshAnswer(ways []way, hosts []side) Finding {
 	case len(lossy) == 0:
 		f.Code = "mesh.fine"
 	}
-	return f.number("pairs_count", "", float64(len(ways))).number("pairs_count", "lossy", float64(len(lossy))).
-		number("hosts_count", "", float64(len(names))).number("loss_ratio", "most", lossless).
-		number("attempted_packets", "", sent)
+	return f.with("pairs_count", len(ways), "pairs_count:lossy", len(lossy), "hosts_count", len(names),
+		"loss_ratio:most", lossless, "attempted_packets", sent)
 }
 
 // tell says what a way lost, and where it lost most.
 func (w way) tell(code string, level Level) Finding {
-	return say(code, level).word("from", w.from).word("to", w.to).word("place", mostLost(w.Rows, "")).
-		number("loss_ratio", "", w.share())
+	return say(code, level, "from", w.from, "to", w.to, "place", mostLost(w.Rows, ""), "loss_ratio", w.share())
 }
 
 // mostLost is where most of some rows' packets were lost, at a host if any were lost there; "" is not known.
@@ -208,9 +206,8 @@ func hostFindings(hosts []side) (out []Finding) {
 		if s.into {
 			code, role = "mesh.into", "into"
 		}
-		f := say(code, Answer).word("host", s.host).word("place", mostLost(rows, s.host)).
-			number("loss_ratio", role, medianOf(shares)).number("pairs_count", role, float64(len(s.ways))).
-			number("pairs_count", role+"-lossy", float64(badOf(s.ways)))
+		f := say(code, Answer, "host", s.host, "place", mostLost(rows, s.host), "loss_ratio:"+role, medianOf(shares),
+			"pairs_count:"+role, len(s.ways), "pairs_count:"+role+"-lossy", badOf(s.ways))
 		if i, named := at[s.host]; named {
 			out[i].Code, out[i].Numbers = "mesh.both", append(out[i].Numbers, f.Numbers...)
 			continue
@@ -232,7 +229,7 @@ func badPairs(rest, all []way) (out []Finding) {
 		}
 		f := w.tell("mesh.oneway", Fact)
 		if i := slices.IndexFunc(all, back); i >= 0 {
-			if f = f.number("loss_ratio", "back", all[i].share()); all[i].bad {
+			if f = f.with("loss_ratio:back", all[i].share()); all[i].bad {
 				f.Code = "mesh.pair"
 			}
 		}
@@ -249,7 +246,7 @@ func firstOf(found []Finding, more string) []Finding {
 	if n <= mostTold {
 		return found
 	}
-	return append(found[:mostTold-1], say(more, found[n-1].Level).number("more_count", "", float64(n-mostTold+1)))
+	return append(found[:mostTold-1], say(more, found[n-1].Level, "more_count", n-mostTold+1))
 }
 
 func binomialTail(n, k int, p float64) (sum float64) {

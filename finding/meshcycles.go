@@ -31,12 +31,12 @@ func unmeasured(rows []table.Row) []Finding {
 		}
 		if measured[other] && !measured[host] && !gone[host] {
 			gone[host] = true
-			hosts = append(hosts, missed("mesh.gone", of[host]).word("host", host).word("why", whyGone(host, missing)))
+			hosts = append(hosts, missed("mesh.gone", of[host]).with("host", host, "why", whyGone(host, missing)))
 		}
 	}
 	for _, g := range missing {
 		if a, b, _ := model.PairHosts(g.Level("pair").Text); !gone[a] && !gone[b] {
-			pairs = append(pairs, missed("mesh.unmeasured", g.Rows).word("from", a).word("to", b))
+			pairs = append(pairs, missed("mesh.unmeasured", g.Rows).with("from", a, "to", b))
 		}
 	}
 	return append(hosts, pairs...)
@@ -50,9 +50,9 @@ func missed(code string, rows []table.Row) Finding {
 			before = max(before, r.Trial.Repeat)
 		}
 	}
-	f := say(code, Doubt).word("why", whyInvalid(rows))
+	f := say(code, Doubt, "why", whyInvalid(rows))
 	if before >= 0 {
-		f = f.word("since", cycleBegin(rows, before+1))
+		f = f.with("since", cycleBegin(rows, before+1))
 	}
 	return f
 }
@@ -128,20 +128,8 @@ func together(shifts []shift, ways []way, metric string) (out []Finding) {
 	for i, w := range ways {
 		ways[i].bad = slices.ContainsFunc(shifts, func(x shift) bool { return x.from == w.from && x.to == w.to })
 	}
-	tell := func(which []shift, names ...string) {
-		var before, after []float64
-		var rows []table.Row
-		for _, x := range which {
-			before, after, rows = append(before, max(0, x.before)), append(after, max(0, x.after)), append(rows,
-				x.Rows...)
-		}
-		f := say("mesh.change", Fact).word("since", cycleBegin(rows, which[0].cycle)).word("metric", metric).
-			number(metric, "before", medianOf(before)).number(metric, "after", medianOf(after)).
-			number("cycles_count", "before", float64(which[0].cycle))
-		for i := 0; i < len(names); i += 2 {
-			f = f.word(names[i], names[i+1])
-		}
-		out = append(out, f)
+	tell := func(which []shift, names ...any) {
+		out = append(out, changeOf("mesh.change", metric, which...).with(names...))
 	}
 	trips := metric == "round_trip_p50_ns" // the same both ways
 	hosts, _ := badHosts(ways)

@@ -38,7 +38,7 @@ func Nothing(rows []table.Row) (out []Finding) {
 		out = append(out, b.told(len(table.Usable(rows)) > 0)...)
 	}
 	if more := len(all) - mostPlaces; more > 0 {
-		out = append(out, say("nothing.more", Answer).number("pairs_count", "", float64(more)))
+		out = append(out, say("nothing.more", Answer, "pairs_count", more))
 	}
 	usable, stuck := table.Usable(rows), stuckOf(rows)
 	for _, g := range stuck[:min(len(stuck), mostPlaces)] {
@@ -73,21 +73,18 @@ func stuckOf(rows []table.Row) []table.Group {
 func stuckTCP(g table.Group, others bool) []Finding {
 	r := g.Rows[0]
 	b := blocked{rows: g.Rows}
-	f := say("nothing.tcp", Answer).word("to", b.name(r.Flow.To))
-	if r.Flow.Streams == 1 {
-		f = f.word("one", "1")
-	}
+	f := say("nothing.tcp", Answer, "to", b.name(r.Flow.To), "one", when(r.Flow.Streams == 1, "1"))
 	if _, pair := r.Trial.Cell["pair"]; pair || r.Flow.From == model.Receiver {
-		f = f.word("source", b.name(r.Flow.From))
+		f = f.with("source", b.name(r.Flow.From))
 	} else if others {
-		f = f.word("where", b.where())
+		f = f.with("where", b.where())
 	}
 	places, unknown := placesOf(g.Rows)
 	if places != "" && unknown <= 0.5 {
-		return []Finding{f.word("places", places), nextOf("explain", r.Doc)}
+		return []Finding{f.with("places", places), nextOf("explain", r.Doc)}
 	}
 	if routerUnwatched(r.Doc) {
-		return []Finding{f, say("nothing.mtu", Next).word("target", r.Doc.Plan.Target)}
+		return []Finding{f, say("nothing.mtu", Next, "target", r.Doc.Plan.Target)}
 	}
 	return []Finding{f}
 }
@@ -184,12 +181,12 @@ func (b blocked) told(others bool) []Finding {
 	if b.asks.received > 0 && b.back.received == 0 {
 		p, way = b.back, "nothing.back-"
 	}
-	f := say("", Answer).word("from", from).word("to", to).word("port", b.port()).
-		number("packets_count", "heard", float64(b.asks.received)).number("packets_count", "", float64(p.attempted))
+	f := say("", Answer, "from", from, "to", to, "port", b.port(), "packets_count:heard", b.asks.received,
+		"packets_count", p.attempted)
 	if p.lost() == p.attempted {
-		f = f.number("packets_count", "all", float64(p.lost()))
+		f = f.with("packets_count:all", p.lost())
 	} else {
-		f = f.number("packets_count", "lost", float64(p.lost()))
+		f = f.with("packets_count:lost", p.lost())
 	}
 	next := say("nothing.between", Next)
 	kind := "unknown"
@@ -198,8 +195,7 @@ func (b blocked) told(others bool) []Finding {
 		kind = "unseen"
 	case p.received > 0:
 		kind = "few"
-		f = f.number("packets_count", "back", float64(b.back.received)).number("packets_count", "answers",
-			float64(b.back.attempted))
+		f = f.with("packets_count:back", b.back.received, "packets_count:answers", b.back.attempted)
 	case l == nil:
 	case l.Cause == model.CauseElimination:
 		kind = "vanished"
@@ -207,36 +203,36 @@ func (b blocked) told(others bool) []Finding {
 		kind = "refused-tcp"
 	case strings.HasPrefix(l.Cause, model.CauseICMP):
 		next.Code, kind = "nothing.let", "refused"
-		f = f.word("who", l.Host).word("answer", strings.TrimPrefix(l.Cause, model.CauseICMP))
+		f = f.with("who", l.Host, "answer", strings.TrimPrefix(l.Cause, model.CauseICMP))
 	case firewall(l) && (!strings.HasPrefix(l.Host, model.AnotherNamespace) || p.icmp != nil):
 		next.Code, kind = "nothing.let", "filter"
 		host := l.Host
 		if strings.HasPrefix(host, model.AnotherNamespace) {
 			host = p.icmp.From
 		}
-		f = f.word("whose", b.whose(host)).word("who", b.name(host))
+		f = f.with("whose", b.whose(host), "who", b.name(host))
 		if p.icmp != nil {
-			f = f.word("answer", p.icmp.What)
+			f = f.with("answer", p.icmp.What)
 		} else if p.reset {
-			f = f.word("answer", "TCP reset")
+			f = f.with("answer", "TCP reset")
 		}
 		if rule := ruleOf(l); rule != nil {
-			f = f.word("tool", rule[0]).word("family", rule[1]).word("table", rule[2]).word("chain", rule[3])
+			f = f.with("tool", rule[0], "family", rule[1], "table", rule[2], "chain", rule[3])
 			if ports := b.ports(); len(ports) == 1 && way == "nothing." {
-				f = f.word("number", ports[0]).word("protocol", string(b.rows[0].Flow.Protocol))
+				f = f.with("number", ports[0], "protocol", string(b.rows[0].Flow.Protocol))
 			}
 		}
 	default:
 		if kind = "place"; l.Cause == model.CauseIPGap {
 			next.Code = "nothing.let"
 		}
-		f = f.word("place", phrase(b.language(), l.Layer, l.Cause, b.name(l.Host))).word("who", b.name(l.Host))
+		f = f.with("place", phrase(b.language(), l.Layer, l.Cause, b.name(l.Host)), "who", b.name(l.Host))
 	}
 	switch {
 	case next.Code == "nothing.let" && way == "nothing.back-":
 		next.Code = "nothing.let-back"
 	case next.Code == "nothing.between" && routerUnwatched(b.rows[0].Doc):
-		f = f.word("target", b.rows[0].Doc.Plan.Target)
+		f = f.with("target", b.rows[0].Doc.Plan.Target)
 	}
 	f.Code = way + kind
 	switch {
@@ -247,13 +243,13 @@ func (b blocked) told(others bool) []Finding {
 		f.Code = "nothing." + kind
 	}
 	if _, pair := b.rows[0].Trial.Cell["pair"]; pair {
-		f = f.word("source", from)
+		f = f.with("source", from)
 	} else if others && b.whole {
-		f = f.word("where", b.where())
+		f = f.with("where", b.where())
 	}
 	next.Words, next.Numbers = f.Words, f.Numbers
 	if left := len(b.rows[0].Flow.Receivers) - len(b.dead); !b.whole && len(b.dead) > 0 {
-		return []Finding{f, say("nothing.rest", Answer).number("receivers_count", "", float64(left)), next,
+		return []Finding{f, say("nothing.rest", Answer, "receivers_count", left), next,
 			nextOf("explain", b.rows[0].Doc)}
 	}
 	if kind == "place" && next.Code == "nothing.between" {
@@ -372,18 +368,18 @@ func (b blocked) streams(why Finding) Finding {
 	for _, s := range r.Flow.DeadStreams {
 		from, to = append(from, fmt.Sprint(s.FromPort)), append(to, fmt.Sprint(s.ToPort))
 	}
-	f := why.number("streams_count", "dead", float64(len(from))).number("streams_count", "", float64(all)).
-		number("streams_count", "others", float64(all-len(from)))
+	f := why.with("streams_count:dead", len(from), "streams_count", float64(all),
+		"streams_count:others", float64(all-len(from)))
 	switch {
 	case len(from) == 1:
-		f = f.word("asking", from[0]).word("one", "1")
+		f = f.with("asking", from[0], "one", "1")
 	case len(slices.Compact(slices.Sorted(slices.Values(from)))) == 1: // of a star: each receiver has a port
-		f = f.word("listening", joined(b.language(), to))
+		f = f.with("listening", joined(b.language(), to))
 	default:
-		f = f.word("asking", joined(b.language(), from))
+		f = f.with("asking", joined(b.language(), from))
 	}
 	if len(r.Trial.Flows) > 1 {
-		f = f.word("flow", r.Flow.Name)
+		f = f.with("flow", r.Flow.Name)
 	}
 	return f
 }

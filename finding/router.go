@@ -3,7 +3,6 @@ package finding
 import (
 	"cmp"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -30,7 +29,7 @@ func Router(rows []table.Row) []Finding {
 		})
 		if len(frames) > 0 && frames[0].Middle("loss_ratio") >= lossless && rows[0].Doc.Plan.Design.Search == nil {
 			more := flooded(frames[0])
-			more[1] = more[1].word("frame", strconv.Itoa(frames[0].Rows[0].Flow.FrameBytes))
+			more[1] = more[1].with("frame", strconv.Itoa(frames[0].Rows[0].Flow.FrameBytes))
 			out = append(out, more...)
 		}
 	}
@@ -137,15 +136,14 @@ func foremostFlow(full []table.Group) []table.Group {
 func carried(full []table.Group) Finding {
 	var frames []table.Group
 	all := foremostFlow(full)
-	f := say("router.tcp", Answer, all[0]).word("name", routerName(full[0].Rows[0]))
+	f := say("router.tcp", Answer, "", all[0], "name", routerName(full[0].Rows[0]), "way", wayKey.Of(all[0].Rows[0]).Text)
 	for _, g := range all {
 		if protocolOf(g) == model.TCP {
-			f = f.place("tcp", g)
+			f = f.with("tcp", g)
 		} else {
 			frames = append(frames, g)
 		}
 	}
-	f.Words["way"] = wayKey.Of(all[0].Rows[0]).Text
 	if v := all[0].Level("variant"); v.Known {
 		f.Words["name"] = all[0].Sayf("%s (%s)", f.Words["name"], v.Text)
 	}
@@ -153,15 +151,12 @@ func carried(full []table.Group) Finding {
 		return f
 	}
 	small, large := frames[0], frames[len(frames)-1]
-	f.Words["small"], f.Words["largest"] = traffic(small), traffic(large)
-	f = f.place("small", small).place("large", large)
-	if len(frames) > 1 {
-		f.Words["also"] = f.Words["largest"]
-	}
+	f = f.with("small", small, "large", large, "small", traffic(small), "largest", traffic(large),
+		"also", when(len(frames) > 1, traffic(large)))
 	worst := largest(frames, "loss_ratio")
 	switch asked, limit := small.Asked(), small.Limit(); {
 	case asked && worst.Middle("loss_ratio") >= lossless:
-		f = f.loses("router.", worst.Limit(), worst).word("worst", traffic(worst))
+		f = f.loses("router.", worst.Limit(), worst).with("worst", traffic(worst))
 	case asked && len(Held(table.RowsOf(frames))) > 0:
 		f.Code = "router.least" // the sender's own host let out less than was asked
 	case asked:
@@ -200,13 +195,12 @@ func routerDelay(rows []table.Row) []Finding {
 			of, what = "round_trip", "Round trip"
 		}
 		p50, p99 := of+"_p50_ns", of+"_p99_ns"
-		f := say("router.idle", Fact).place("idle", idle)
-		f.Words = map[string]string{"p50": p50, "p99": p99, "what": idle.Say(what),
-			"where": table.By(idle.Rows, table.Varying(rows, keys...)...)[0].Name()}
+		f := say("router.idle", Fact, "idle", idle, "p50", p50, "p99", p99, "what", idle.Say(what),
+			"where", table.By(idle.Rows, table.Varying(rows, keys...)...)[0].Name())
 		if full := table.By(same, TrafficKey); len(full) > 0 {
 			if worst := largest(full, p50); !math.IsNaN(worst.Middle(p50)) {
 				f.Code, f.Words["load"] = "router.delay", traffic(worst)
-				f = f.place("full", worst)
+				f = f.with("full", worst)
 			}
 		}
 		if f.Has(p50, "idle") {
@@ -220,7 +214,7 @@ func sessions(rows []table.Row) []Finding {
 	var out []Finding
 	opened := only(rows, func(r table.Row) bool { return r.Flow.Connections != nil })
 	for _, g := range table.By(opened, table.KeyOf("connections"), table.KeyOf("variant")) {
-		f := say("router.connections."+g.Level("connections").Text, Fact, g).word("variant", g.Level("variant").Text)
+		f := say("router.connections."+g.Level("connections").Text, Fact, "", g, "variant", g.Level("variant").Text)
 		if n, _ := f.Number("connections_failed", ""); n > 0 {
 			f.Level = Answer
 		}
@@ -228,18 +222,8 @@ func sessions(rows []table.Row) []Finding {
 			out = append(out, f)
 		}
 	}
-	out = append(out, Unaccepted(opened)...)
-	all := table.Group{Rows: rows}
-	most := slices.Max(append(all.Sample(table.MetricOf("router_connections")).Values, 0))
-	if room := all.Middle("router_connections_max"); most > fullTable*room {
-		out = append(out, say("router.tracked", Doubt).number("router_connections", "", most).
-			number("router_connections_max", "", room))
-	}
-	return out
+	return append(out, Unaccepted(opened)...)
 }
-
-// fullTable is the share of a router's table of connections from which on it may refuse new ones.
-const fullTable = 0.9
 
 // RouterEffects are how variants compare with the first one; nil: there are none.
 func RouterEffects(places []table.Place) (out []table.Effect) {
@@ -273,6 +257,6 @@ func variantFindings(under table.Condition) []Finding {
 	if len(list) == 0 {
 		return nil
 	}
-	return []Finding{say("router.variants", Answer).word("base", under.Places[0].Choice.Name()).
-		word("where", traffic(under.Group)).word("list", l.Join(list))}
+	return []Finding{say("router.variants", Answer, "base", under.Places[0].Choice.Name(),
+		"where", traffic(under.Group), "list", l.Join(list))}
 }

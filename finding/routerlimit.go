@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,11 +18,9 @@ func routerLimits(full []table.Group) []Finding {
 	for len(alike) < len(foremost) && foremost[len(alike)].Limit().By == limit.By {
 		alike = foremost[:len(alike)+1]
 	}
-	out := []Finding{limitedBy(limit, foremost[0]).word("where", whereOf(alike, foremost))}
+	out := []Finding{limitedBy(limit, foremost[0]).with("where", whereOf(alike, foremost),
+		"dut", when(unwatched(foremost[0].Rows[0].Doc), "yes"))}
 	out[0].Level = Answer
-	if unwatched(foremost[0].Rows[0].Doc) {
-		out[0] = out[0].word("dut", "yes")
-	}
 	if core, ok := busiest(foremost[0]); ok {
 		out = append(out, core)
 	}
@@ -56,7 +55,7 @@ func busiest(g table.Group) (f Finding, ok bool) {
 		return f, false
 	}
 	top, most := largest(table.By(cores, table.KeyOf("core")), "core_busy_ratio"), 0.0
-	f = say("router.core", Fact, top).word("where", traffic(g)).word("busiest", top.Name())
+	f = say("router.core", Fact, "", top, "where", traffic(g), "busiest", top.Name())
 	for _, part := range []string{"softirq", "system", "user", "irq", "nice", "steal"} {
 		if v := top.Middle("core_" + part + "_ratio"); v > most {
 			most, f.Words["doing"], f.Words["part"] = v, part, "core_"+part+"_ratio"
@@ -94,7 +93,7 @@ func offloaded(full []table.Group) []Finding {
 	if groups[0].Rows[0].Doc.Lab != nil {
 		code, metric = "router.offload.kernel", "router_kernel_ratio"
 	}
-	return []Finding{say(code, Fact, largest(groups, metric)).word("where", whereOf(groups, full))}
+	return []Finding{say(code, Fact, "", largest(groups, metric), "where", whereOf(groups, full))}
 }
 
 func RouterWatch(rows []table.Row) []Finding {
@@ -120,56 +119,34 @@ func RouterWatch(rows []table.Row) []Finding {
 			}
 		}
 	}
-	watched := say("router.watched", SetUp, table.Group{Rows: trials}).number("seen_count", "", float64(seen)).
-		word("source", sourceOf(rows[0].Doc)).
-		number("unseen_count", "", float64(len(trials)-seen)).number("trials_count", "", float64(len(trials))).
-		number("samples_count", "", samples)
-	doubt := func(code string) Finding {
-		return Finding{code, Doubt, watched.Numbers, nil, watched.Places, watched.Language}
-	}
 	if seen < len(trials) {
-		out = append(out, doubt("router.unseen"))
+		out = append(out, say("router.unseen", Doubt, "unseen_count", len(trials)-seen, "trials_count", len(trials)))
 	}
 	if unwatched(rows[0].Doc) {
-		out = append(out, say("router.dut", Next).word("target", rows[0].Doc.Plan.Target))
+		out = append(out, say("router.dut", Next, "target", rows[0].Doc.Plan.Target))
 	}
 	for _, g := range gaps[:min(len(gaps), mostGaps)] {
-		f := say("router.gap."+g.Why, Doubt).word("said", strings.TrimRight(g.Said, "."))
-		if sentences[f.Code] == "" { // of another version
-			f.Code = "router.gap.other"
-		}
+		f := say("router.gap."+g.Why, Doubt, "said", strings.TrimRight(g.Said, "."), "gap_s:to", some(g.ToS))
 		if g.FromS > 0 || g.ToS > 0 {
-			f = f.number("gap_s", "from", g.FromS)
-		}
-		if g.ToS > 0 {
-			f = f.number("gap_s", "to", g.ToS)
+			f = f.with("gap_s:from", g.FromS)
 		}
 		out = append(out, f)
 	}
-	if cost, _ := watched.Number("router_cost_ratio", ""); cost > dear {
-		out = append(out, doubt("router.dear"))
-	}
 	if seen > 0 {
-		out = append(out, watched)
+		out = append(out, say("router.watched", SetUp, "", table.Group{Rows: trials}, "source", sourceOf(rows[0].Doc),
+			"seen_count", seen, "trials_count", len(trials), "samples_count", samples))
 	}
 	return out
 }
 
-const (
-	mostGaps = 3    // of the watch that are named; trials have all of them
-	dear     = 0.05 // share of one of the router's cores that a watch should not take
-)
+// mostGaps is how many gaps of the watch are named; trials have all of them.
+const mostGaps = 3
 
 // Told is a fact that a router told of itself.
 func Told(l words.Language, f model.RouterFact) Finding {
-	out := say("router.fact."+f.Code, SetUp).In(l)
-	for name, word := range f.Words {
-		out = out.word(name, word)
-	}
-	if f.Later {
-		out = out.word("later", l.Say("after the test"))
-	}
-	if _, _, whole := out.option(sentences[out.Code]); !whole || sentences[out.Code] == "" {
+	out := say("router.fact."+f.Code, SetUp, "later", when(f.Later, l.Say("after the test"))).In(l)
+	maps.Copy(out.Words, f.Words)
+	if _, _, whole := out.option(sentences[out.Code]); !whole {
 		out.Code = "router.fact.other"
 	}
 	return out

@@ -17,7 +17,7 @@ func Command(rows []table.Row) []Finding {
 	if len(rows) == 0 || len(rows[0].Doc.Arguments) == 0 {
 		return nil
 	}
-	return []Finding{say("setup.command", SetUp).word("command", CommandLine(rows[0].Doc.Arguments))}
+	return []Finding{say("setup.command", SetUp, "command", CommandLine(rows[0].Doc.Arguments))}
 }
 
 // CommandLine is a command of pelt as a user types it in a shell.
@@ -40,21 +40,17 @@ func Engines(rows []table.Row) []Finding {
 		why[name] = cmp.Or(why[name], g.Rows[0].Trial.EngineReason)
 	}
 	var out []Finding
-	names := slices.Sorted(maps.Keys(sizes))
+	names, in := slices.Sorted(maps.Keys(sizes)), table.Language(rows)
 	for _, name := range names {
-		f := say("setup.engine", SetUp).word("engine", name).word("why", table.Language(rows).Say(why[name]))
-		if len(names) > 1 {
-			f.Words["sizes"] = span(table.Language(rows), sizes[name])
-		}
-		out = append(out, f)
+		out = append(out, say("setup.engine", SetUp, "engine", name, "why", in.Say(why[name]),
+			"sizes", when(len(names) > 1, span(in, sizes[name]))))
 	}
 	switch {
 	case len(names) > 1:
 		out = append(out, say("engine.mixed", Doubt))
 	case len(names) == 1 && strings.Contains(names[0], "xdp"):
 		ends := map[string]string{"xdp+udp": "the sender", "udp+xdp": "the receiver"}
-		out = append(out, say("engine.frames", Doubt).word("where",
-			table.Language(rows).Say(cmp.Or(ends[names[0]], "both hosts"))))
+		out = append(out, say("engine.frames", Doubt, "where", in.Say(cmp.Or(ends[names[0]], "both hosts"))))
 	}
 	return out
 }
@@ -64,21 +60,14 @@ func Links(rows []table.Row) []Finding {
 		return nil
 	}
 	var out []Finding
-	lab := rows[0].Doc.Lab
+	lab, in := rows[0].Doc.Lab, rows[0].Language()
 	for _, l := range lab.Links {
-		in := rows[0].Language()
-		f := say("setup.link", SetUp).word("from", in.Say(l.From)).word("to", in.Say(l.To)).word("at", in.Say(l.At)).
-			word("settings", l.Settings.Words())
-		if l.Backend != model.BackendUser {
-			f.Words["kernel"] = l.Backend
-		}
-		if l.More > 0 {
-			f = f.number("links_count", "", float64(l.More))
-		}
-		out = append(out, f)
+		out = append(out, say("setup.link", SetUp, "from", in.Say(l.From), "to", in.Say(l.To), "at", in.Say(l.At),
+			"settings", l.Settings.Words(), "kernel", when(l.Backend != model.BackendUser, l.Backend),
+			"links_count", some(l.More)))
 	}
 	if len(lab.Varied) > 0 {
-		out = append(out, say("setup.varied", SetUp).word("knobs", rows[0].Language().Join(lab.Varied)))
+		out = append(out, say("setup.varied", SetUp, "knobs", in.Join(lab.Varied)))
 	}
 	return append(out, madeLoss(rows)...)
 }
@@ -86,11 +75,7 @@ func Links(rows []table.Row) []Finding {
 // madeLoss compares the share of frames that emulated links lost in valid trials with the share that was asked. Links
 // and trials that were asked for the same loss are one finding.
 func madeLoss(rows []table.Row) []Finding {
-	type made struct {
-		ways         []string
-		frames, lost float64
-	}
-	by := map[float64]*made{}
+	frames, lost, ways := map[float64]float64{}, map[float64]float64{}, map[float64][]string{} // by what was asked
 	for _, r := range oneEach(only(rows, table.Row.Valid)) {
 		if len(r.Trial.Made) > 0 {
 			continue // its links may have been asked for something else after a while
@@ -99,26 +84,21 @@ func madeLoss(rows []table.Row) []Finding {
 			if l.AskedRatio == 0 || l.Lost == nil || l.Frames == 0 {
 				continue
 			}
-			m := by[l.AskedRatio]
-			if m == nil {
-				m = &made{}
-				by[l.AskedRatio] = m
-			}
-			m.frames, m.lost = m.frames+float64(l.Frames), m.lost+float64(*l.Lost)
-			if way := r.Sayf("%s to %s", r.Say(l.From), r.Say(l.To)); !slices.Contains(m.ways, way) {
-				m.ways = append(m.ways, way)
+			asked, way := l.AskedRatio, r.Sayf("%s to %s", r.Say(l.From), r.Say(l.To))
+			frames[asked], lost[asked] = frames[asked]+float64(l.Frames), lost[asked]+float64(*l.Lost)
+			if !slices.Contains(ways[asked], way) {
+				ways[asked] = append(ways[asked], way)
 			}
 		}
 	}
 	var out []Finding
-	for _, asked := range slices.Sorted(maps.Keys(by)) {
-		m := by[asked]
-		f := say("setup.loss", SetUp).word("way", m.ways[0]).number("loss_ratio", "asked", asked).
-			number("loss_ratio", "made", m.lost/m.frames).number("frames_count", "", m.frames)
-		if more := len(m.ways) - 1; more > 0 {
-			f.Words["way"] = table.Language(rows).Sayf("%s and %d more", f.Words["way"], more)
+	for _, asked := range slices.Sorted(maps.Keys(ways)) {
+		way := ways[asked][0]
+		if more := len(ways[asked]) - 1; more > 0 {
+			way = table.Language(rows).Sayf("%s and %d more", way, more)
 		}
-		out = append(out, f)
+		out = append(out, say("setup.loss", SetUp, "way", way, "loss_ratio:asked", asked,
+			"loss_ratio:made", lost[asked]/frames[asked], "frames_count", frames[asked]))
 	}
 	return out
 }
@@ -130,50 +110,32 @@ func PathMTU(rows []table.Row) []Finding {
 	var out []Finding
 	all := rows[0].Doc.PathMTU
 	for _, m := range all {
-		f := say("setup.mtu", SetUp).word("why", WhyIn(rows[0].Language(), model.Reasons(m.Why)))
-		if len(all) > 1 {
-			f.Words["flow"] = m.Flow
-		}
+		f := say("setup.mtu", SetUp, "why", WhyIn(rows[0].Language(), model.Reasons(m.Why)),
+			"flow", when(len(all) > 1, m.Flow), "path_mtu_bytes", some(m.Bytes), "payload_bytes:whole", some(m.PayloadBytes),
+			"told", when(m.Found == model.MTUTold, "yes"), "tried", when(m.Found == model.MTUSearch, "yes"))
 		switch {
 		case m.Bytes <= 0:
 			f.Code = "setup.mtu-unknown"
 		case m.AtLeast:
 			f.Code = "setup.mtu-least"
-		case m.Found == model.MTUTold:
-			f.Words["told"] = string(m.Found)
-		case m.Found == model.MTUSearch:
-			f.Words["tried"] = string(m.Found)
-		}
-		if m.Bytes > 0 {
-			f = f.number("path_mtu_bytes", "", float64(m.Bytes)).
-				number("payload_bytes", "whole", float64(m.PayloadBytes))
 		}
 		out = append(out, f)
 	}
 	return out
 }
 
-const (
-	// Above this share of packets that arrived twice, or out of order, it is worth a word.
-	manyDuplicates = 0.001
-	manyReordered  = 0.01
-)
-
+// Disorder doubts that packets arrive once and in order, where more than a share of them did not.
 func Disorder(rows []table.Row) []Finding {
 	var out []Finding
-	for _, d := range []struct {
-		metric string
-		most   float64
-		code   string
-	}{{"duplicate_ratio", manyDuplicates, "path.twice"}, {"reordered_ratio", manyReordered, "path.disorder"}} {
-		groups := table.Settled(table.Usable(rows))
-		if len(groups) == 0 {
-			return nil
-		}
-		if g := largest(groups, d.metric); g.Middle(d.metric) > d.most {
-			out = append(out, say(d.code, Doubt).place("worst", g).word("where", at(g)))
+	groups := table.Settled(table.Usable(rows))
+	tell := func(code, metric string, most float64) {
+		if len(groups) > 0 && largest(groups, metric).Middle(metric) > most {
+			g := largest(groups, metric)
+			out = append(out, say(code, Doubt, "worst", g, "where", at(g)))
 		}
 	}
+	tell("path.twice", "duplicate_ratio", 0.001)
+	tell("path.disorder", "reordered_ratio", 0.01)
 	return out
 }
 
@@ -192,8 +154,7 @@ func Accounts(rows []table.Row) []Finding {
 	}
 	var out []Finding
 	for _, name := range slices.Sorted(maps.Keys(count)) {
-		out = append(out, say("ledger.broken", Doubt).number("flows_count", "", count[name]).
-			word("where", where[name]))
+		out = append(out, say("ledger.broken", Doubt, "flows_count", count[name], "where", where[name]))
 	}
 	return out
 }
@@ -208,8 +169,7 @@ func Watching(rows []table.Row) []Finding {
 			less := o.Mode == "" || len(o.Why) > 0 && o.Mode != r.Doc.Plan.Drops &&
 				(o.Mode == model.DropsOff || o.Mode == model.DropsCount)
 			f := Watched(r.Language(), model.Observed{Node: o.Node, Mode: o.Mode, Why: o.Why})
-			f.Level = Doubt
-			if less && !slices.ContainsFunc(out, f.alike) {
+			if f.Level = Doubt; less {
 				out = append(out, f)
 			}
 		}
@@ -230,11 +190,8 @@ func Reported(rows []table.Row) (list []Finding) {
 		if program == "" {
 			continue
 		}
-		f := say(code, Doubt).word("program", program).word("node", rows[0].Language().Say(node))
-		if tail > 0 {
-			f = f.number("lost_packets", "tail", float64(tail))
-		}
-		list = append(list, f)
+		list = append(list, say(code, Doubt, "program", program, "node", rows[0].Language().Say(node),
+			"lost_packets:tail", some(tail)))
 	}
 	return list
 }
@@ -254,9 +211,8 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 		}
 		for _, r := range g.Rows {
 			if dead := len(r.Flow.DeadStreams); dead > 0 {
-				out = append(out, say("loss.dead", Answer).word("where", PlaceName(g)).In(g.Language()).number("streams_count",
-					"dead", float64(dead)).
-					number("streams_count", "", float64(streamsOf(r))))
+				out = append(out, say("loss.dead", Answer, "where", PlaceName(g), "streams_count:dead", dead,
+					"streams_count", streamsOf(r)).In(g.Language()))
 				break
 			}
 		}
@@ -267,8 +223,7 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 			}
 		}
 		if v > most {
-			out = append(out, say("loss.limit", Answer).In(g.Language()).word("where", PlaceName(g)).number(metric, "", v).
-				number(metric, "most", most))
+			out = append(out, say("loss.limit", Answer, "where", PlaceName(g), metric, v, metric+":most", most).In(g.Language()))
 		}
 	}
 	return out
@@ -278,37 +233,14 @@ func Profiles(rows []table.Row) []Finding {
 	var out []Finding
 	for _, r := range table.Usable(rows) {
 		p := r.Flow.Pacing
-		if p == nil {
-			continue
+		alike := func(o Finding) bool { return o.Words["profile"] == p.Profile } // one flow stands for those alike
+		if p != nil && !slices.ContainsFunc(out, alike) {
+			out = append(out, say("profile", SetUp, "", table.Group{Rows: []table.Row{r}}, "profile", p.Profile,
+				"rounds_index", some(p.Rounds)))
 		}
-		if slices.ContainsFunc(out, func(o Finding) bool { return o.Words["profile"] == p.Profile }) {
-			continue // one flow stands for those alike
-		}
-		f := say("profile", SetUp, table.Group{Rows: []table.Row{r}}).word("profile", p.Profile)
-		if p.Rounds > 0 {
-			f = f.number("rounds_index", "", p.Rounds)
-		}
-		out = append(out, f)
 	}
 	return out
 }
-
-// Pauses doubts that a NAT keeps a flow through the longest pause of a run: pelt's own packets fill it.
-func Pauses(rows []table.Row) []Finding {
-	longest := 0.0
-	for _, r := range table.Usable(rows) {
-		if p := r.Flow.Pacing; p != nil && p.AskedGap != nil && r.Flow.Protocol == model.UDP {
-			longest = max(longest, p.AskedGap.Max)
-		}
-	}
-	if longest < forgets {
-		return nil
-	}
-	return []Finding{say("profile.pauses", Doubt).number("pause_ns", "", longest)}
-}
-
-// forgets is a pause in ns after which a NAT may forget a flow. pelt's checks come every quarter of a second.
-const forgets = 1e9
 
 // Held says which queues of the sender's own host held its flows back: the path begins at
 // the send call, so such a trial is valid.
@@ -325,7 +257,7 @@ func Held(rows []table.Row) []Finding {
 	var out []Finding
 	for _, cause := range slices.Sorted(maps.Keys(held)) {
 		if share := held[cause] / planned; share >= lossless {
-			out = append(out, say("pacing.held", Doubt).word("cause", cause).number("held_ratio", "", share))
+			out = append(out, say("pacing.held", Doubt, "cause", cause, "held_ratio", share))
 		}
 	}
 	return out
@@ -337,13 +269,10 @@ func Moves(rows []table.Row) (out []Finding) {
 		if len(r.Flow.Moved) > 0 {
 			out = append(out, moves(r.Language(), r.Flow))
 		} else if at := stopped(r); at > 0 {
-			out = append(out, say("path.stopped", Doubt).number("at_s", "", at))
+			out = append(out, say("path.stopped", Doubt, "at_s", at))
 		}
 	}
-	if more := len(out) - mostPlaces; more > 0 {
-		out = append(out[:mostPlaces], say("path.moved-more", Doubt).number("trials_count", "", float64(more)))
-	}
-	return out
+	return firstOf(out, "path.moved-more")
 }
 
 // leastStill is for how many seconds nothing arrives at the end of a trial before that is told.
@@ -381,16 +310,16 @@ func moves(in words.Language, f *model.FlowResult) Finding {
 	if first.From.Addr() != first.To.Addr() {
 		what, from, to = in.Say("address"), first.From.String(), first.To.String()
 	}
-	s := say("path.moved", Doubt).word("what", what).word("from", from).word("to", to).number("moved_s", "", first.AtS)
+	s := say("path.moved", Doubt, "what", what, "from", from, "to", to, "moved_s", first.AtS)
 	if n := f.Streams * max(len(f.Receivers), 1); n > 1 {
-		s = s.number("streams_count", "moved", float64(len(streams))).number("streams_count", "", float64(n))
+		s = s.with("streams_count:moved", len(streams), "streams_count", n)
 	}
 	if len(f.Moved) > 1 {
-		s = s.number("moves_count", "", float64(len(f.Moved)))
+		s = s.with("moves_count", len(f.Moved))
 	}
 	for _, l := range f.Ledger.Lines {
 		if l.Layer == model.LayerApplication && l.Cause == model.CauseNewAddress {
-			s = s.number("lost_packets", "moved", float64(l.Packets))
+			s = s.with("lost_packets:moved", l.Packets)
 		}
 	}
 	return s
@@ -412,7 +341,7 @@ func Unaccepted(rows []table.Row) []Finding {
 	if most == 0 {
 		return nil
 	}
-	return []Finding{say("tcp.unaccepted", Doubt).word("host", at).number("events_count", "", float64(most))}
+	return []Finding{say("tcp.unaccepted", Doubt, "host", at, "events_count", most)}
 }
 
 // Uneven says that some streams of a flow lost much and the others next to nothing, in the trial that lost most so.
@@ -423,16 +352,6 @@ func Uneven(rows []table.Row) []Finding {
 	}
 	r := slices.MaxFunc(rows, func(a, b table.Row) int { return cmp.Compare(a.Flow.Uneven.Lost, b.Flow.Uneven.Lost) })
 	f, u := r.Flow, r.Flow.Uneven
-	s := say("streams.uneven", Doubt).number("streams_count", "", float64(f.Streams)).
-		number("streams_count", "lossy", float64(len(u.Streams))).
-		number("streams_count", "others", float64(f.Streams-len(u.Streams))).
-		number("loss_ratio", "lossy", float64(u.Lost)/float64(u.Attempted))
-	if f.Lost > u.Lost && f.Attempted > u.Attempted {
-		s = s.number("loss_ratio", "others", float64(f.Lost-u.Lost)/float64(f.Attempted-u.Attempted))
-	}
-	if len(r.Trial.Flows) > 1 {
-		s = s.word("flow", f.Name)
-	}
 	noRoom := uint64(0) // which streams find no room in a queue is chance
 	for _, l := range f.Ledger.Lines {
 		if slices.Contains(roomLayers, l.Layer) || l.Layer == model.LayerNetwork && slices.ContainsFunc(roomCauses,
@@ -440,8 +359,11 @@ func Uneven(rows []table.Row) []Finding {
 			noRoom += l.Packets
 		}
 	}
-	if 2*noRoom < f.Lost {
-		s = s.word("chosen", "yes")
+	s := say("streams.uneven", Doubt, "streams_count", f.Streams, "streams_count:lossy", len(u.Streams),
+		"streams_count:others", f.Streams-len(u.Streams), "loss_ratio:lossy", float64(u.Lost)/float64(u.Attempted),
+		"flow", when(len(r.Trial.Flows) > 1, f.Name), "chosen", when(2*noRoom < f.Lost, "yes"))
+	if f.Lost > u.Lost && f.Attempted > u.Attempted {
+		s = s.with("loss_ratio:others", float64(f.Lost-u.Lost)/float64(f.Attempted-u.Attempted))
 	}
 	return []Finding{s}
 }
@@ -468,8 +390,8 @@ func Carriers(rows []table.Row) (out []Finding) {
 			if host == model.Sender || host == model.Receiver {
 				host = theNode(r.Language(), host)
 			}
-			out = append(out, say("link.down", Doubt).word("interface", r.Doc.Host[at].Interface).word("host", host).
-				number("times_count", "", float64(c.Whole)))
+			out = append(out, say("link.down", Doubt, "interface", r.Doc.Host[at].Interface, "host", host,
+				"times_count", c.Whole))
 		}
 	}
 	return out
@@ -477,19 +399,14 @@ func Carriers(rows []table.Row) (out []Finding) {
 
 // Silent says to which receivers valid trials stopped sending, because these did not answer.
 func Silent(rows []table.Row) (out []Finding) {
-	told := map[string]bool{}
 	for _, r := range table.Usable(rows) {
 		for _, s := range r.Flow.Silent {
-			if f := Silence(r.Language(), s); !told[f.Text()] {
-				told[f.Text()] = true
+			if f := Silence(r.Language(), s); !slices.ContainsFunc(out, f.alike) {
 				out = append(out, f)
 			}
 		}
 	}
-	if more := len(out) - mostPlaces; more > 0 {
-		out = append(out[:mostPlaces], say("receiver.silent-more", Doubt).number("receivers_count", "", float64(more)))
-	}
-	return out
+	return firstOf(out, "receiver.silent-more")
 }
 
 // Silence says that a test stopped sending to a receiver that did not answer.
@@ -500,9 +417,9 @@ func Silence(l words.Language, s model.Silence) Finding {
 	} else if s.Node != model.Receiver && s.Node != model.Sender {
 		who = s.Node
 	}
-	f := say("receiver.silent", Doubt).In(l).word("who", who).number("silent_s", "", s.AfterS)
+	f := say("receiver.silent", Doubt).In(l).with("who", who, "silent_s", s.AfterS)
 	if s.Streams < s.Of {
-		f = f.number("streams_count", "silent", float64(s.Streams)).number("streams_count", "", float64(s.Of))
+		f = f.with("streams_count:silent", s.Streams, "streams_count", s.Of)
 	}
 	return f
 }
@@ -524,7 +441,6 @@ func Recorded(rows []table.Row) []Finding {
 	if len(files) == 0 {
 		return nil
 	}
-	return []Finding{say("recorded", SetUp).word("files", strings.Join(files, ", ")).
-		number("packets_count", "", packets).number("packet_index", "", bytes/max(packets, 1)).number("dropped_count",
-		"", dropped)}
+	return []Finding{say("recorded", SetUp, "files", strings.Join(files, ", "), "packets_count", packets,
+		"packet_index", bytes/max(packets, 1), "dropped_count", dropped)}
 }

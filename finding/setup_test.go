@@ -63,11 +63,6 @@ func setupExamples(*testing.T) []example {
 	}
 	rule := model.Line{Layer: model.LayerNetwork, Cause: "NETFILTER_DROP", Host: "10.0.1.1"}
 	queue := model.Line{Layer: model.LayerNetwork, Cause: "QDISC_DROP", Host: "10.0.1.1"}
-	paused := func(seconds float64) []table.Row {
-		f := model.FlowResult{Name: "up", Protocol: model.UDP, Attempted: 2, Received: 2,
-			Pacing: &model.Pacing{Profile: "on=1s,off=8s", AskedGap: &model.Percentiles{Count: 1, Max: seconds * 1e9}}}
-		return table.Rows(&model.Document{Results: []model.Result{{State: model.Valid, Flows: []model.FlowResult{f}}}})
-	}
 	down := func(lost uint64, times uint64) []table.Row {
 		return table.Rows(&model.Document{Host: []model.Host{{Node: model.Sender, Interface: "eth0"}},
 			Results: []model.Result{{State: model.Valid,
@@ -87,7 +82,6 @@ func setupExamples(*testing.T) []example {
 		{"but for a second", Moves(cameTo(8, model.Receiver, 1000))},
 		{"because nothing is sent", Moves(cameTo(6, model.Receiver, 0))},
 		{"from another host", Moves(cameTo(6, "router", 3000))},
-		{"pauses in which a NAT forgets", Pauses(paused(8))}, {"shorter ones", Pauses(paused(0.9))},
 		{"streams of which a rule drops two", Uneven(uneven(0, rule))},
 		{"streams of which a full queue drops two", Uneven(uneven(4, queue))},
 		{"streams alike", Uneven(usual)},

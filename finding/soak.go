@@ -90,7 +90,7 @@ func unfinished(rows []table.Row) (out []Finding, ran bool) {
 		if t.Why.Has(model.NoPath) { // its time is over
 			return nil, true
 		}
-		cut := say("soak.cut", Answer, table.Group{Rows: rows})
+		cut := say("soak.cut", Answer, "", table.Group{Rows: rows})
 		return []Finding{cut, nextOf("soak.resume", rows[0].Doc)}, true
 	}
 	invalid := slices.Clone(rows)
@@ -104,7 +104,7 @@ func unfinished(rows []table.Row) (out []Finding, ran bool) {
 // one, and the whole of its time a fact.
 func soakFlow(r table.Row, name string) []Finding {
 	whole := table.Group{Rows: []table.Row{r}}
-	f := say("soak.none", Fact, whole).word("flow", name)
+	f := say("soak.none", Fact, "", whole, "flow", name)
 	lossy := lossySeconds(r)
 	f.Numbers = append(f.Numbers, lossy...)
 	tcp := r.Flow.Protocol == model.TCP
@@ -117,29 +117,24 @@ func soakFlow(r table.Row, name string) []Finding {
 		f.Code = "soak.lost"
 	}
 	var out []Finding
-	silent := r.Flow.Unheard
-	switch {
-	case silent != nil:
-		u := say("soak.unheard", Answer).word("flow", name).number("unheard_packets", "",
-			float64(silent.Packets))
+	if silent := r.Flow.Unheard; silent != nil {
+		u := say("soak.unheard", Answer, "flow", name, "unheard_packets", silent.Packets)
 		if len(r.Trial.Outages) == 0 || r.Trial.Why.Has(model.NoPath) {
-			u = u.number("at_s", "from", silent.FromS)
+			u = u.with("at_s:from", silent.FromS)
 		}
 		out = append(out, u)
-		f.Code = "soak.other"
-	case f.Code == "soak.none" && len(r.Trial.Outages) > 0:
-		f.Code = "soak.other"
 	}
-	if f.Code == "soak.other" { // a fact beside the outage
+	if len(out) > 0 || f.Code == "soak.none" && len(r.Trial.Outages) > 0 { // a fact beside the outage
+		f.Code = "soak.other"
 		return append(out, f)
 	}
 	if h, ok := headline(Phases(r), tcp); ok {
 		from, _ := h.Number("at_s", "from")
-		out = append(out, h.word("flow", name).word("made", madeAt(r.Language(), r.Trial, from)), f)
+		out = append(out, h.with("flow", name, "made", madeAt(r.Language(), r.Trial, from)))
 	} else {
 		f.Level = Answer
-		out = append(out, f)
 	}
+	out = append(out, f)
 	if len(lossy) > 0 && f.Code == "soak.lost" {
 		out = append(out, Finding{"soak.seconds", Fact, lossy, f.Words, nil, r.Language()})
 	}
@@ -164,12 +159,11 @@ func outagesOf(rows []table.Row) []Finding {
 	if began := t.Started.Local(); longest.From.Local().Format("2 Jan") != began.Format("2 Jan") {
 		form = in.Say("15:04 on 2 Jan")
 	}
-	f := say("soak.outage", Answer).number("outage_s", "sum", sum).number("outage_s", "longest", longest.DurationS).
-		number("outages_count", "", float64(len(known))).word("at", longest.From.Local().Format(form))
+	out := []Finding{say("soak.outage", Answer, "outage_s:sum", sum, "outage_s:longest", longest.DurationS,
+		"outages_count", len(known), "at", longest.From.Local().Format(form))}
 	if len(known) > 1 {
-		f.Code = "soak.outages"
+		out[0].Code = "soak.outages"
 	}
-	out := []Finding{f}
 	if t.Why.Has(model.NoPath) {
 		out = append(out, say("soak.nopath", Fact))
 	}
@@ -260,8 +254,8 @@ func headline(phases []table.Group, tcp bool) (Finding, bool) {
 	if next >= limit || !tcp && worst < leastHeadline || tcp && worst < 0.9*next { // both are negative
 		return Finding{}, false
 	}
-	f := say("soak.between", Answer).number("at_s", "from", phases[from].Rows[0].Window.StartS).
-		number("at_s", "to", phases[to-1].Rows[0].Window.EndS)
+	f := say("soak.between", Answer, "at_s:from", phases[from].Rows[0].Window.StartS,
+		"at_s:to", phases[to-1].Rows[0].Window.EndS)
 	switch {
 	case to == len(phases):
 		f.Code = "soak.from"
@@ -269,18 +263,15 @@ func headline(phases []table.Group, tcp bool) (Finding, bool) {
 		f.Code = "soak.until"
 	}
 	if to > from+1 {
-		f = f.number("phases_count", "", float64(to-from))
+		f = f.with("phases_count", to-from)
 	}
 	if len(rest) > 1 { // next is only the nearest of them
-		f = f.number("phases_count", "rest", float64(len(rest)))
+		f = f.with("phases_count:rest", len(rest))
 	}
 	if tcp {
-		return f.number("goodput_bps", "worst", -worst).number("goodput_bps", "rest", -next), true
+		return f.with("goodput_bps:worst", -worst, "goodput_bps:rest", -next), true
 	}
-	if f = f.number("loss_ratio", "worst", worst); next > 0 {
-		f = f.number("loss_ratio", "rest", next)
-	}
-	return f, true
+	return f.with("loss_ratio:worst", worst, "loss_ratio:rest", some(next)), true
 }
 
 func gapsOf(in words.Language, t *model.Result) []Finding {
@@ -299,9 +290,8 @@ func gapsOf(in words.Language, t *model.Result) []Finding {
 	if n == 0 {
 		return nil
 	}
-	return []Finding{say("soak.gap", Doubt).number("gaps_count", "", n).number("at_s", "", longest.StartS).
-		number("gap_s", "longest", longest.DurationS).
-		word("nodes", saidAll(in, longest.Nodes))}
+	return []Finding{say("soak.gap", Doubt, "gaps_count", n, "at_s", longest.StartS,
+		"gap_s:longest", longest.DurationS, "nodes", saidAll(in, longest.Nodes))}
 }
 
 type LossCause struct {

@@ -26,7 +26,7 @@ func changesOf(rows []table.Row) (out []Finding) {
 		if planned++; planned > mostEvents {
 			continue
 		}
-		f := say("soak.made", Fact).number("at_s", "", m.AtS).word("what", madeWords(rows[0].Language(), m.Words))
+		f := say("soak.made", Fact, "at_s", m.AtS, "what", madeWords(rows[0].Language(), m.Words))
 		if m.Failure != "" {
 			f.Code, f.Level, f.Words["why"] = "soak.failed", Doubt, strings.TrimSuffix(m.Failure, ".")
 			out = append(out, f)
@@ -49,7 +49,7 @@ func changesOf(rows []table.Row) (out []Finding) {
 		}
 	}
 	if more := max(0, planned-mostEvents) + max(0, found-mostEvents); more > 0 {
-		out = append(out, say("soak.more", Fact).number("changes_count", "", float64(more)))
+		out = append(out, say("soak.more", Fact, "changes_count", float64(more)))
 	}
 	return out
 }
@@ -93,7 +93,7 @@ var seriesNames = map[string]string{"receive_pps": "the received rate", "send_pp
 func changeFinding(l words.Language, c model.Change) (Finding, bool) {
 	code := map[string]string{model.ChangeShift: "change.shift", model.ChangeDrift: "change.drift",
 		model.ChangeBurst: "change.burst"}[c.Kind]
-	f := say(code, Fact).word("metric", c.Metric).word("what", l.Say(cmp.Or(seriesNames[c.Metric], c.Metric)))
+	f := say(code, Fact, "metric", c.Metric, "what", l.Say(cmp.Or(seriesNames[c.Metric], c.Metric)))
 	f.Numbers = []Number{{"at_s", "", c.StartS}, {"end_s", "", c.EndS}, {c.Metric, "before", c.Before},
 		{c.Metric, "after", c.After}, {"events_count", "", float64(c.Count)}, {"more_packets", "", c.Packets}}
 	if c.Flow != "" {
@@ -120,10 +120,8 @@ func causesOf(h jointChange, r table.Row) (out []Finding) {
 	slices.SortStableFunc(h.movers, func(a, b model.Mover) int { return rank(a) - rank(b) })
 	for _, m := range h.movers {
 		l := r.Language()
-		f := say("cause.other", Fact).number(m.Metric, "before", m.Before).number(m.Metric, "after", m.After).
-			number("at_s", "", m.StartS)
-		f.Words = map[string]string{"metric": m.Metric, "who": l.Say(m.At),
-			"what": l.Say(cmp.Or(seriesNames[m.Metric], m.Metric))}
+		f := say("cause.other", Fact, m.Metric+":before", m.Before, m.Metric+":after", m.After, "at_s", m.StartS,
+			"metric", m.Metric, "who", l.Say(m.At), "what", l.Say(cmp.Or(seriesNames[m.Metric], m.Metric)))
 		part, isCPU := strings.CutPrefix(strings.TrimSuffix(m.Metric, "_ratio"), "cpu_")
 		switch {
 		case m.Metric == "lost_pps" && m.Layer != "":
@@ -174,16 +172,13 @@ func madeWords(l words.Language, text string) string {
 		var parts []string
 		for _, word := range strings.Split(c.Router, "+") {
 			key, value, _ := strings.Cut(word, "=")
-			f := say("made.router."+key, Fact).word("value", value).word("word", word).In(l)
-			if _, ok := sentences[f.Code]; !ok {
-				f.Code = "made.router.other"
-			}
-			parts = append(parts, f.Text())
+			parts = append(parts, say("made.router."+key, Fact, "value", value, "word", word).In(l).Text())
 		}
 		return strings.Join(parts, l.Say(" and "))
 	}
 	link := *c.Link
 	link.Toward = ""
-	f := say("made.link", Fact).In(l).word("settings", strings.NewReplacer("=", " ", ",", ", ").Replace(link.Words()))
-	return f.word("node", l.Say(c.Link.Node)).word("toward", l.Say(c.Link.Toward)).Text()
+	settings := strings.NewReplacer("=", " ", ",", ", ").Replace(link.Words())
+	return say("made.link", Fact, "settings", settings, "node", l.Say(c.Link.Node), "toward", l.Say(c.Link.Toward)).
+		In(l).Text()
 }

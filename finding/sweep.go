@@ -84,9 +84,8 @@ func Sweep(rows []table.Row) []Finding {
 		}
 	}
 	if c := About(rankings, out[0]); c.Settings[0].Middle("goodput_bps") > 0 {
-		i := slices.IndexFunc(c.Settings, func(g table.Group) bool { return g.Name() == out[0].Places["best"].Name() })
-		best := c.Settings[max(i, 0)]
-		out = slices.Concat(out, c.waste(best), brief(best), c.limits(), c.fragments(), c.shares())
+		most := c.Settings[c.Tied-1] // of those that are as good it sends most, so it shows the limit
+		out = append(append(out, limitedBy(most.Limit(), most)), c.shares()...)
 	}
 	return append(out, doubts(rows, rankings)...)
 }
@@ -98,12 +97,11 @@ func About(rankings []Ranking, answer Finding) Ranking {
 
 func (c Ranking) answer(rankings int) Finding {
 	best := c.Settings[0]
-	others := float64(len(c.Settings) - 1)
-	f := say("sweep.best", Answer).place("best", best).word("under", c.Under.Name()).
-		number("others_count", "", others).number("tied_count", "", float64(c.Tied-1)).
-		number("resolution_ratio", "", table.MetricOf("goodput_bps").Resolution)
+	others := len(c.Settings) - 1
+	f := say("sweep.best", Answer, "best", best, "under", c.Under.Name(), "others_count", others,
+		"tied_count", c.Tied-1, "resolution_ratio", table.MetricOf("goodput_bps").Resolution)
 	if last := c.Settings[len(c.Settings)-1]; deadEnd(last) && !deadEnd(best) {
-		f = f.place("missed", last)
+		f = f.with("missed", last)
 	}
 	proven := !slices.ContainsFunc(c.Effects[:c.Tied], func(e table.Effect) bool { return e.Verdict == table.TooFew })
 	switch {
@@ -143,14 +141,13 @@ func everywhere(rankings []Ranking) []Finding {
 		}
 		if most := largest(all, "goodput_bps"); len(all) == len(rankings) && most.Middle("goodput_bps") > 0 {
 			least := smallest(all, "goodput_bps")
-			f := say("sweep.all", Answer).place("best", table.Group{Keys: first.Keys, Levels: first.Levels, Rows: most.Rows})
-			f.Words = map[string]string{"under": most.Name(), "all": most.Say("both conditions")}
+			f := say("sweep.all", Answer, "best", table.Group{Keys: first.Keys, Levels: first.Levels, Rows: most.Rows},
+				"under", most.Name(), "all", most.Say("both conditions"))
 			if len(all) > 2 {
 				f.Words["all"] = most.Sayf("all %d conditions", len(all))
 			}
-			f = f.number("conditions_count", "", float64(len(all)))
 			if m := table.MetricOf("goodput_bps"); m.Format(least.Middle(m.Name)) != m.Format(most.Middle(m.Name)) {
-				f = f.place("worst", least)
+				f = f.with("worst", least)
 			}
 			return []Finding{f}
 		}
@@ -158,62 +155,16 @@ func everywhere(rankings []Ranking) []Finding {
 	return nil
 }
 
-const wasteful = 1.2
-
-// waste tells of the setting that is as good as the answer, best, and sends most.
-func (c Ranking) waste(best table.Group) []Finding {
-	most := c.Settings[c.Tied-1]
-	times := most.Middle("send_bps") / best.Middle("send_bps")
-	if !(times >= wasteful) {
-		return nil
-	}
-	f := say("sweep.waste", Fact).place("most", most).place("best", best).number("times_index", "", times)
-	for _, m := range []string{"delay_p50_ns", "round_trip_p50_ns"} {
-		if most.Middle(m) > wasteful*best.Middle(m) {
-			return []Finding{f.word("delay", m)}
-		}
-	}
-	return []Finding{f}
-}
-
-// Packets that arrive within this time may all have waited in queues and buffers: they do not tell what the path
-// carries.
-const leastArriving = 0.1 // s
-
-// brief doubts an answer whose packets came within a moment.
-func brief(best table.Group) []Finding {
-	counted := func(f model.Flow) bool { return f.Packets > 0 }
-	if !slices.ContainsFunc(best.Rows[0].Doc.Plan.Flows, counted) {
-		return nil
-	}
-	longest := 0.0
-	for _, r := range best.Rows {
-		if f := r.Flow; f.ReceivePPS > 0 {
-			longest = max(longest, float64(f.Received)/f.ReceivePPS)
-		}
-	}
-	if longest == 0 || longest >= leastArriving {
-		return nil
-	}
-	return []Finding{say("sweep.brief", Doubt).place("best", best).number("arriving_s", "", longest)}
-}
-
-// limits says what held the best settings back: of those that are as good, the one that sends most shows it.
-func (c Ranking) limits() []Finding {
-	most := c.Settings[c.Tied-1]
-	return []Finding{limitedBy(most.Limit(), most)}
-}
-
 const fairEnough = 0.99
 
+// shares tells of the setting under which the receivers of a star got most unlike shares.
 func (c Ranking) shares() []Finding {
 	const fairness = "receiver_fairness_index"
-	known := only(c.Settings, func(g table.Group) bool { return g.Middle(fairness) < fairEnough })
-	if len(known) == 0 {
+	unfair := only(c.Settings, func(g table.Group) bool { return g.Middle(fairness) < fairEnough })
+	if len(unfair) == 0 {
 		return nil
 	}
-	worst := smallest(known, fairness)
-	return []Finding{say("sweep.unfair", Fact).place("at", worst)}
+	return []Finding{say("sweep.unfair", Fact, "at", smallest(unfair, fairness))}
 }
 
 func doubts(rows []table.Row, rankings []Ranking) []Finding {
@@ -230,11 +181,11 @@ func doubts(rows []table.Row, rankings []Ranking) []Finding {
 	}
 	plan := rows[0].Doc.Plan
 	if planned := settingsOf(plan, rows); planned > measured {
-		out = append(out, say("sweep.missing", Doubt).number("missing_count", "", float64(planned-measured)).
-			number("planned_count", "", float64(planned)))
+		out = append(out, say("sweep.missing", Doubt, "missing_count", float64(planned-measured),
+			"planned_count", float64(planned)))
 	}
 	if open > 0 && plan.Design.Repeats > 1 {
-		out = append(out, say("sweep.open", Doubt).number("open_count", "", float64(open)))
+		out = append(out, say("sweep.open", Doubt, "open_count", float64(open)))
 	}
 	if measured > 1 && needed > 0 {
 		out = append(out, runAgain(max(needed, table.LeastRepeats)))
@@ -252,36 +203,4 @@ func settingsOf(plan model.Plan, rows []table.Row) int {
 		planned = len(plan.Design.Cells)
 	}
 	return max(planned, tried)
-}
-
-// sizes are the largest payload that fits one packet and the smallest that does not.
-func (c Ranking) sizes() (fit, above int) {
-	for _, r := range c.Under.Rows {
-		switch f := r.Flow; {
-		case f.Protocol != model.UDP:
-		case f.Fragments <= 1:
-			fit = max(fit, f.PayloadBytes)
-		case above == 0 || f.PayloadBytes < above:
-			above = f.PayloadBytes
-		}
-	}
-	return fit, above
-}
-
-func (c Ranking) fragments() []Finding {
-	fit, above := c.sizes()
-	if fit == 0 || above < fit {
-		return nil
-	}
-	f := say("sweep.fit", Fact)
-	for role, payload := range []int{fit, above} {
-		role := []string{"fit", "above"}[role]
-		of := func(g table.Group) bool { return g.Rows[0].Flow.PayloadBytes == payload }
-		best := largest(only(c.Settings, of), "goodput_bps")
-		f = f.number("payload_bytes", role, float64(payload)).place(role, best)
-	}
-	if !f.Has("goodput_bps", "fit") || !f.Has("goodput_bps", "above") {
-		return nil
-	}
-	return []Finding{f}
 }

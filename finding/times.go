@@ -128,6 +128,18 @@ func shiftsOf(ways []way, metric string, metrics int) (out []shift) {
 	return out
 }
 
+// changeOf tells of shifts of a metric in one cycle: of several their medians.
+func changeOf(code, metric string, shifts ...shift) Finding {
+	var before, after []float64
+	var rows []table.Row
+	for _, x := range shifts {
+		before, after = append(before, max(0, x.before)), append(after, max(0, x.after))
+		rows = append(rows, x.Rows...)
+	}
+	return say(code, Fact, "since", cycleBegin(rows, shifts[0].cycle), "metric", metric,
+		metric+":before", medianOf(before), metric+":after", medianOf(after), "cycles_count:before", shifts[0].cycle)
+}
+
 // TimesGroups are what is followed over several runs of one plan: usable rows with the same settings, of one flow.
 func TimesGroups(rows []table.Row) []table.Group {
 	return table.By(table.Usable(rows), append(table.Settings(rows), table.KeyOf("flow"))...)
@@ -148,15 +160,15 @@ func Times(runs []*model.Document, rows []table.Row) []Finding {
 	for _, r := range table.RowsOf(groups) {
 		measured[r.Trial.Repeat] = true
 	}
-	answer := say("times.runs", Answer).number("runs_count", "", float64(len(runs))).
-		word("since", moment(runs[0].Language.Say("2 January, 15:04 UTC"), runs[0].Started))
+	answer := say("times.runs", Answer, "runs_count", len(runs),
+		"since", moment(runs[0].Language.Say("2 January, 15:04 UTC"), runs[0].Started))
 	if bad := len(runs) - len(measured); bad > 0 {
-		answer = answer.number("runs_count", "bad", float64(bad))
+		answer = answer.with("runs_count:bad", bad)
 	}
 	out := append([]Finding{answer}, timesChanges(rows, groups)...)
 	switch n := len(measured); {
 	case n < fewestCycles:
-		out = append(out, say("times.few", Doubt).number("more_count", "", float64(fewestCycles-n)))
+		out = append(out, say("times.few", Doubt, "more_count", fewestCycles-n))
 	case len(out) == 1:
 		out = append(out, say("times.steady", Fact))
 	}
@@ -179,14 +191,9 @@ func timesChanges(rows []table.Row, groups []table.Group) (out []Finding) {
 			}
 			told = append(told, x)
 			after := only(x.Rows, func(r table.Row) bool { return r.Trial.Repeat >= x.cycle })
-			f := say("times.change", Fact).word("since", cycleBegin(x.Rows, x.cycle)).word("metric", metric).
-				number(metric, "before", max(0, x.before)).number(metric, "after", max(0, x.after)).
-				number("cycles_count", "before", float64(x.cycle))
-			if len(groups) > 1 {
-				f = f.word("what", x.Name())
-			}
+			f := changeOf("times.change", metric, x).with("what", when(len(groups) > 1, x.Name()))
 			if metric == "loss_ratio" && x.rises() {
-				f = f.word("place", mostLost(after, ""))
+				f = f.with("place", mostLost(after, ""))
 			}
 			out = append(out, f)
 		}
@@ -205,7 +212,7 @@ func newestFirst(out []Finding) []Finding {
 }
 
 // manyOf is what tells of the rest where findings of a code are many.
-var manyOf = map[string]string{"times.change": "times.more", "mesh.change": "mesh.changes-more",
+var manyOf = map[string]string{"times.change": "times.more", "mesh.change": "times.more",
 	"mesh.gone": "mesh.gone-more", "mesh.unmeasured": "mesh.unmeasured-more"}
 
 // Shown are the findings that a reader is told: of many changes only a few one by one.

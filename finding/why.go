@@ -1,8 +1,6 @@
 package finding
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"pelt/model"
@@ -14,13 +12,10 @@ func Clause(r model.Reason) string { return ClauseIn(words.English, r) }
 
 // ClauseIn says one reason, without its flow where all reasons of a trial may be of that flow.
 func ClauseIn(l words.Language, r model.Reason) string {
-	f := Finding{Code: "why." + r.Code, Words: map[string]string{"flow": r.Flow, "node": l.Say(r.Node),
-		"link": wayIn(l, r.Link), "name": r.Name, "text": r.Text, "code": r.Code}, Language: l}
-	for _, name := range slices.Sorted(maps.Keys(r.Numbers)) {
-		f = f.number(name, "", r.Numbers[name])
-	}
-	if sentences[f.Code] == "" {
-		f.Code = "why.other"
+	f := say("why."+r.Code, Fact, "flow", r.Flow, "node", l.Say(r.Node), "link", wayIn(l, r.Link), "name", r.Name,
+		"text", r.Text, "code", r.Code).In(l)
+	for name, number := range r.Numbers {
+		f = f.with(name, number)
 	}
 	return f.Text()
 }
@@ -53,13 +48,13 @@ func WhyIn(l words.Language, reasons model.Reasons) string {
 	for _, r := range reasons {
 		text := ClauseIn(l, r)
 		if r.Flow != "" && len(flows) > 1 {
-			text = say("why.flow", Fact).word("flow", l.Say(r.Flow)).word("why", text).In(l).Text()
+			text = say("why.flow", Fact, "flow", l.Say(r.Flow), "why", text).In(l).Text()
 		}
 		if printed[r.Code]++; printed[r.Code] <= mostOfACode {
 			clauses = append(clauses, text)
 		}
 		if more := count[r.Code] - mostOfACode; more > 0 && printed[r.Code] == count[r.Code] {
-			clauses = append(clauses, say("why.more", Fact).number("reasons_count", "", float64(more)).In(l).Text())
+			clauses = append(clauses, say("why.more", Fact, "reasons_count", float64(more)).In(l).Text())
 		}
 	}
 	return strings.Join(clauses, l.Say("; "))
@@ -80,8 +75,8 @@ func Warnings(d *model.Document) (list []string) {
 		}
 	}
 	for i, text := range list[own:] {
-		list[own+i] = say("why.trials", Doubt).In(d.Language).word("why", text).
-			number("trials_count", "with", float64(count[text])).number("trials_count", "", float64(len(d.Results))).Text()
+		list[own+i] = say("why.trials", Doubt).In(d.Language).with("why", text,
+			"trials_count:with", float64(count[text]), "trials_count", len(d.Results)).Text()
 	}
 	return list
 }

@@ -78,12 +78,10 @@ var sentences = map[string]string{
 	"curve.one":     saturates + `, which is {goodput_bps:wide}, at {best}.` + lostAlong,
 	"curve.two":     saturates + ` ({best}) and {goodput_bps:wide} ({wide}).` + lostAlong,
 	"curve.unclear": saturates + ` ({best}) and {goodput_bps:wide} ({wide}).¶The sizes fit neither one packet rate ` +
-		`nor ` +
-		`one bit rate.` + lostAlong,
+		`nor one bit rate.` + lostAlong,
 	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:wide}.¶At {sizes} [the {who} was the ` +
 		`limit, not the path|next to nothing was lost].` + lostAlong,
-	"curve.kept": `{path} carries the asked rate at {sizes}.¶That is up to {receive_pps:best} and ` +
-		`{goodput_bps:wide}.`,
+	"curve.kept": `{path} carries the asked rate at {sizes}.¶That is up to {receive_pps:best} and {goodput_bps:wide}.`,
 	"curve.living": `The others carry the asked rate at {sizes}.¶That is up to {receive_pps:best} and ` +
 		`{goodput_bps:wide}.`,
 	"curve.short": `{path} cannot carry the asked rate: {loss_ratio:worst} lost at {worst}` + lostTo,
@@ -98,9 +96,8 @@ var sentences = map[string]string{
 	"curve.unfit": `{refused} {sizes_count does/do} not fit into one packet of the path[.¶Its MTU is ` +
 		`{path_mtu_bytes}].`,
 	"curve.refused": `The sender's kernel refused every packet of {refused}[ ({errno})].`,
-	"curve.few": `{path}: {attempted_packets # packet/# packets} in {duration_s} {attempted_packets is/are} too ` +
-		`few to tell a ` +
-		`rate.¶Of these, {lost_packets} {lost_packets was/were} lost. Try a longer --time.`,
+	"curve.few": `{path}: {attempted_packets # packet/# packets} in {duration_s} {attempted_packets is/are} too few ` +
+		`to tell a rate.¶Of these, {lost_packets} {lost_packets was/were} lost. Try a longer --time.`,
 	"curve.nothing": `{path} carries [{most ?}next to nothing: in most trials |nothing: ]nothing arrived at {sizes}.` +
 		`[¶Lost: {places}.]`,
 	"curve.free": `Loss-free up to {receive_pps:free}, at {where}.`,
@@ -110,12 +107,10 @@ var sentences = map[string]string{
 		`[¶The first losses[ ({flow})] are: {first}.|¶Above that {queue}.]` + freeFlood +
 		`[¶The link of {link_bps} carries no more.]`,
 	"free.link": freeOf + `[` + freeTried + `].[{below ?}|¶The link of {link_bps}[ to each of {receivers_count} ` +
-		`receivers] ` +
-		`carries no more.]`,
+		`receivers] carries no more.]`,
 	"free.least": freeAtLeast,
 	"free.asked": freeAtLeast + `¶No higher rate was tried (--rate).`,
-	"free.end": freeAtLeast +
-		`¶Above that a host loses packets[ ({first})], not the path.`,
+	"free.end":   freeAtLeast + `¶Above that a host loses packets[ ({first})], not the path.`,
 	"free.none": `[{way}: no|No] rate [with at most {loss_ratio:goal} loss|without loss] was found[ {where}].[¶Even ` +
 		`{holds_pps:least} loses {loss_ratio:least}.|¶Even at {holds_pps:queue} a queue grows.|¶Rates below ` +
 		`{holds_pps:lowest} are not tried.]` + freeFlood,
@@ -129,8 +124,7 @@ var sentences = map[string]string{
 	"free.explain": `See the first losses:`,
 	"free.allow":   `Find the rate that loses little more: --max-loss {share argument}`,
 	"free.burst": `At {fails_pps} each of {trials_count} trials lost its packets within {burst_s}: a stall of a ` +
-		`host or ` +
-		`of the router, maybe not the rate.`,
+		`host or of the router, maybe not the rate.`,
 	"setup.search": `Search by RFC 9971, goal {goal}. A rate holds if its trials of {measure_s:final} lose no more ` +
 		`than the goal allows in {measure_s:good} of {measure_s:sum}. Rates that hold and fail are at most ` +
 		`{width_ratio} apart. RFC 2544 asks for more (--strict).`,
@@ -143,16 +137,13 @@ var sentences = map[string]string{
 	"nothing.place":   nothingTo + `: {place}.¶` + nothingAll + nothingWere + ` lost there.`,
 	"nothing.refused": nothingTo + `: {who} refuses {port} ("{answer}").¶A firewall or router there answers so.`,
 	"nothing.refused-tcp": nothingTo + `: a TCP reset refuses {port}.¶pelt listens there, so a firewall sent it, ` +
-		`there or on ` +
-		`the way.`,
+		`there or on the way.`,
 	"nothing.vanished": nothingTo + `: the packets vanish on the way.¶` + nothingAll + ` left {from}, and none ` +
 		`reached {to}.`,
 	"nothing.unknown": nothingTo + `: where the packets were lost is not known.¶Of {packets_count # packet/# ` +
-		`packets} that ` +
-		`{from} sent to {port}, pelt on {to} got none.`,
+		`packets} that {from} sent to {port}, pelt on {to} got none.`,
 	"nothing.few": nothingTo + `: too few packets arrived to begin.¶[{packets_count:heard}] of the packets to ` +
-		`{port} arrived, ` +
-		`and {packets_count:back} of {packets_count:answers} answers came back.`,
+		`{port} arrived, and {packets_count:back} of {packets_count:answers} answers came back.`,
 	"nothing.tcp": nothingTo + `: [{one ?}the TCP connection opens|the TCP connections open], but no data arrives.` +
 		`[¶Lost: {places}.|¶Where it is lost is not known.]`,
 	"nothing.mtu":    `Long packets may be too long for the path. See which sizes get through:`,
@@ -160,8 +151,7 @@ var sentences = map[string]string{
 	"nothing.more":   `Nor did anything come through between {pairs_count # more pair/# more pairs} of hosts.`,
 	"nothing.unseen": nothingTo + ` over {port}.`,
 	"nothing.back-filter": nothingBack + `{whose} firewall drops the answers.` + nothingHeard + nothingReply +
-		nothingWere +
-		` dropped[ (table {table}, chain {chain})].`,
+		nothingWere + ` dropped[ (table {table}, chain {chain})].`,
 	"nothing.back-place": nothingBack + `{place}.` + nothingHeard + nothingReply + nothingWere + ` lost there.`,
 	"nothing.back-refused": nothingBack + `{who} refuses the answers ("{answer}").` + nothingHeard +
 		nothingReply + nothingWere + ` refused.`,
@@ -190,18 +180,10 @@ var sentences = map[string]string{
 	"sweep.only":    sweepGets + `¶No other setting was measured.`,
 	"sweep.under":   `Best ({under}): ` + sweepGets,
 	"sweep.nothing": `Nothing arrived[ ({under})] at any setting.`,
-	"sweep.all": `Best under {all}: {best}.¶It gets [{goodput_bps:worst} ({worst}) to ` +
-		`{goodput_bps:best} ({under})|` +
-		`{goodput_bps:best}] through.`,
-	"sweep.waste": `{most} sends {times_index} times as much and gets {goodput_bps:most} through[. Its median delay ` +
-		`is {*delay:most} instead of {*delay:best}].`,
+	"sweep.all": `Best under {all}: {best}.¶It gets [{goodput_bps:worst} ({worst}) to {goodput_bps:best} ` +
+		`({under})|{goodput_bps:best}] through.`,
 	"sweep.unfair": `Receivers differ most at {at}: {receiver_goodput_min_bps:at} to {receiver_goodput_max_bps:at}, a ` +
 		`fairness of {receiver_fairness_index:at} (1 is even).`,
-	"sweep.fit": `{payload_bytes:fit} is the largest size tried that fits one packet: it gets {goodput_bps:fit} ` +
-		`through and loses {loss_ratio:fit}. {payload_bytes:above} is split, gets {goodput_bps:above} and loses ` +
-		`{loss_ratio:above}.`,
-	"sweep.brief": `At {best} all packets came within {arriving_s}: queues and buffers may have held them. Longer ` +
-		`trials, with --time 1s, tell what the path carries.`,
 	"sweep.missing": `{missing_count} of {planned_count} settings {missing_count has/have} no usable trial.`,
 	"sweep.open":    `Too few repeats to be sure of {open_count} of the slower settings.`,
 
@@ -220,7 +202,6 @@ var sentences = map[string]string{
 		`{queueing_p95_ns:least} beside {base}][ with {where}] (95 % of them).`,
 	"cc.share": `Side by side {who} takes {control_share_ratio:most} of the goodput and {base} ` +
 		`{control_share_ratio:least}[ with {where}].`,
-	"cc.fair":   `Streams of {who} share evenly[ with {where}] (Jain's index {stream_fairness_index}; 1 is even).`,
 	"cc.unfair": `Streams of {who} share unevenly[ with {where}] (Jain's index {stream_fairness_index}; 1 is even).`,
 	"cc.cut": `{cut_count} of {trials_count} transfers {cut_count was/were} cut by --time, so controls are compared by ` +
 		`goodput, not by time.`,
@@ -228,21 +209,14 @@ var sentences = map[string]string{
 		`controls are at least the times shown.`,
 	"cc.held": `TCP waited for buffers up to {tcp_held_back_ratio:worst} of the time ({where}): the congestion ` +
 		`control was not the only limit.`,
-	"cc.other": `The kernel used another congestion control than was asked for: {who}.`,
-	"cc.memory": `The {host} keeps what one connection learnt for the next one. To turn that off: sysctl -w ` +
-		`net.ipv4.tcp_no_metrics_save=1`,
-	"cc.before": `{repeats_count} repeats usually tell controls apart if they differ by {least_ratio} or more.`,
-	"cc.before-few": `{repeats_count # repeat is/# repeats are} too few to tell controls apart. --repeats ` +
-		`{need_count} shows a control that is twice as fast, and takes up to {time}.`,
 	"cc.page": `See rates and queues over time:`,
 
 	// Benches of routers.
 	"router.flood": `{name} saturates at` + routerRates + `, {way}.` + routerTCP,
 	"router.least": `{name} carries at least` + routerRates + `, {way}.` + routerTCP,
 	"router.kept":  `{name} carries the asked rate, {way}.¶That is` + routerRates + `.` + routerTCP,
-	"router.short": `{name} cannot carry the asked rate: {loss_ratio:worst} lost with {worst} frames.¶Lost, ` +
-		`{way}[: {place}].` +
-		routerTCP,
+	"router.short": `{name} cannot carry the asked rate: {loss_ratio:worst} lost with {worst} frames.¶Lost, {way}[: ` +
+		`{place}].` + routerTCP,
 	"router.loses": `{name} loses up to {loss_ratio:worst} with {worst} frames, {way}.[¶Lost: {place}.]` + routerTCP,
 	"router.tcp":   `{name} carries {goodput_bps:tcp} of TCP, {way}.`,
 	"router.core":  `The router's busiest core at {where} was {busiest}: {core_busy_ratio} busy, {*part} in {doing}.`,
@@ -257,8 +231,6 @@ var sentences = map[string]string{
 		`{connections_failed} failed in a trial.`,
 	"router.connections.keep": `[{variant}: ]{connections_open_max} TCP connections were open at once[, set up in ` +
 		`{set_up_p50_ns}].`,
-	"router.tracked": `The router tracked {router_connections} connections and has room for ` +
-		`{router_connections_max}: it may have refused new ones.`,
 	"router.variants": `Goodput against {base}, at {where}: {list}.`,
 	"router.dut":      `Watch the router's processor, too:`,
 	"router.unseen": `The router was not watched in {unseen_count} of {trials_count} trials: what its processor did ` +
@@ -284,7 +256,6 @@ var sentences = map[string]string{
 	"router.gap.short":     `The measured part was too short to tell what the router's processor did.`,
 	"router.gap.cores":     `The load of the router's single cores over time found no room in its report.`,
 
-	"router.dear": `Watching took {router_cost_ratio} of one of the router's cores: it may carry more unwatched.`,
 	"router.watched": `The router was watched through {source} in {seen_count} of {trials_count} trials, ` +
 		`{samples_count} samples[; watching took {router_cost_ratio} of one of its cores].`,
 
@@ -304,10 +275,6 @@ var sentences = map[string]string{
 	"latency.unsteady": `Before the load of {load_ratio} {way} the round trip was already ` +
 		`{round_trip_p50_ns:before}, ` +
 		`not {round_trip_p50_ns:idle}: something else was busy, and loads may add more than is shown.`,
-	"latency.unkept": `The sender does not keep {load_ratio} of the loss-free rate, so it cannot fill a queue on ` +
-		`this path.`,
-	"latency.asked": `{load_ratio} of the loss-free rate is more than --rate allows, so perhaps no queue on the path ` +
-		`was full.`,
 	"latency.none": `No rate without loss was found, so no load was measured.`,
 	"latency.untimed": `The thin flow was not timed beside any load: none of its packets was answered before a ` +
 		`load began.`,
@@ -315,25 +282,21 @@ var sentences = map[string]string{
 
 	// Meshes of a fleet's hosts. A pair is one host sending to another.
 	"mesh.lost": `{pairs_count:lossy} of {pairs_count} pairs lose{pairs_count:lossy s/} more than ` +
-		`{loss_ratio:most}; {from} to ` +
-		`{to} loses most, {loss_ratio}.[¶From {from} to {to} most is lost {place}.][¶Measured in {cycles_count} ` +
-		`cycles.]`,
+		`{loss_ratio:most}; {from} to {to} loses most, {loss_ratio}.[¶From {from} to {to} most is lost ` +
+		`{place}.][¶Measured in {cycles_count} cycles.]`,
 	"mesh.fine": `No pair of {hosts_count} hosts clearly loses more than {loss_ratio:most}.¶The worst, {from} to ` +
-		`{to}, ` +
-		`lost {loss_ratio}.`,
+		`{to}, lost {loss_ratio}.`,
 	"mesh.whole": `None of {attempted_packets} packets between {hosts_count} hosts was lost.`,
-	"mesh.into": `{pairs_count:into-lossy} of {pairs_count:into} hosts lose packets to {host}, {loss_ratio:into} ` +
-		`in the ` +
-		`median[: {place}].¶Look at {host} first.`,
+	"mesh.into": `{pairs_count:into-lossy} of {pairs_count:into} hosts lose packets to {host}, {loss_ratio:into} in ` +
+		`the median[: {place}].¶Look at {host} first.`,
 	"mesh.from": `{host} loses packets to {pairs_count:from-lossy} of {pairs_count:from} hosts, {loss_ratio:from} ` +
-		`in the ` +
-		`median[: {place}].¶Look at {host} first.`,
+		`in the median[: {place}].¶Look at {host} first.`,
 	"mesh.both": `{host} and nearly all hosts lose packets both ways: {loss_ratio:into} to it and {loss_ratio:from} ` +
 		`from it[: {place}].¶Look at {host} first.`,
 	"mesh.hosts-more": `{more_count} more hosts lose packets with nearly all others; the grid has them.`,
 	"mesh.oneway":     `{from} to {to} loses {loss_ratio}[, {place}][; the way back is fine ({loss_ratio:back})].`,
-	"mesh.pair": `{from} and {to} lose packets both ways: {loss_ratio} there[, {place}], and ` +
-		`{loss_ratio:back} back.`,
+	"mesh.pair": `{from} and {to} lose packets both ways: {loss_ratio} there[, {place}], and {loss_ratio:back} ` +
+		`back.`,
 	"mesh.more":            `{more_count} more pairs lose packets; the grid has them.`,
 	"mesh.gone":            `{host} was not measured with any host[ since {since}]: {why}.`,
 	"mesh.gone-more":       `{more_count} more hosts were not measured with any host.`,
@@ -341,9 +304,7 @@ var sentences = map[string]string{
 	"mesh.unmeasured-more": `{more_count} more pairs of hosts were not measured.`,
 	"mesh.change": `{since}: the [{loss_ratio:after ?}loss|{delay_p50_ns:after ?}delay|round trip] from [{from} to ` +
 		`{to}|nearly all hosts to {into}|{out} to nearly all hosts] went from {*metric:before} to {*metric:after}.`,
-	"mesh.changes-more": `{more_count} more changes; the chart over time has them.`,
-	"mesh.once": `All pairs were measured at the same time, so what one pair lost may be due to traffic of ` +
-		`another.`,
+	"mesh.once":   `All pairs were measured at the same time, so what one pair lost may be due to traffic of another.`,
 	"mesh.rounds": `Pairs were measured in rounds: no host had two trials at the same time.`,
 	"mesh.page":   `See the grid:`,
 
@@ -364,29 +325,25 @@ var sentences = map[string]string{
 		`{at_s:first moment}. The worst second, at {at_s:worst moment}, lost {lost_packets:worst} ` +
 		`packet{lost_packets:worst /s}[ ({loss_ratio:worst})].`,
 	"soak.second": `[{flow}: ]{lost_packets} of {attempted_packets} packets were lost, all in one second, at ` +
-		`{at_s:first moment}.` +
-		`¶That is {loss_ratio}.`,
+		`{at_s:first moment}.¶That is {loss_ratio}.`,
 	"soak.from":    `[{flow}: ]From {at_s:from moment} on, ` + soakWorst + `; before that ` + soakRest,
 	"soak.until":   `[{flow}: ]Until {at_s:to moment}, ` + soakWorst + `; after that ` + soakRest,
 	"soak.between": `[{flow}: ]From {at_s:from moment} to {at_s:to moment}, ` + soakWorst + `; at other times ` + soakRest,
 	"soak.tcp": `[{flow}: ]TCP carried {goodput_bps} for {duration_s moment}[ and sent {retransmit_ratio} of its ` +
-		`data ` +
-		`again].`,
+		`data again].`,
 	"soak.outage": `{outage_s:sum moment} without a path at {at}.`,
 	"soak.outages": `{outages_count} times without a path, {outage_s:sum moment} in all; the longest was ` +
 		`{outage_s:longest moment} at {at}.`,
 	"soak.nopath": `The path did not come back before the time of the test was over.`,
 	"soak.unheard": `[{flow}: ][Nothing was heard of the receiver from {at_s:from moment} on; {unheard_packets} ` +
-		`packets ` +
-		`were sent meanwhile.|{unheard_packets} packets were sent while nothing was heard of the receiver.]`,
-	"soak.other":  `[{flow}: ]Of {attempted_packets} other packets, {lost_packets} were lost.`,
-	"soak.cut":    `Not finished: this is what was measured in the first {duration_s moment}.`,
-	"soak.resume": `Measure the whole time:`,
-	"soak.invalid": `The sender did not run as ordered, so these losses say nothing about the path at the asked ` +
-		`rate.`,
-	"soak.made":   `At {at_s moment}: {what}.`,
-	"soak.failed": `A planned change failed at {at_s moment} ({what}): {why}.`,
-	"soak.more":   `{changes_count} more change{changes_count /s} not listed; the run document has them.`,
+		`packets were sent meanwhile.|{unheard_packets} packets were sent while nothing was heard of the receiver.]`,
+	"soak.other":   `[{flow}: ]Of {attempted_packets} other packets, {lost_packets} were lost.`,
+	"soak.cut":     `Not finished: this is what was measured in the first {duration_s moment}.`,
+	"soak.resume":  `Measure the whole time:`,
+	"soak.invalid": `The sender did not run as ordered, so these losses say nothing about the path at the asked rate.`,
+	"soak.made":    `At {at_s moment}: {what}.`,
+	"soak.failed":  `A planned change failed at {at_s moment} ({what}): {why}.`,
+	"soak.more":    `{changes_count} more change{changes_count /s} not listed; the run document has them.`,
 	"soak.gap": `The control connection to {nodes} was lost for {gap_s:longest}, at {at_s moment}` +
 		`{gaps_count /, the longest of # times}. The test went on.`,
 	"soak.page":         `See every second:`,
@@ -397,9 +354,8 @@ var sentences = map[string]string{
 	"made.router.other": `router set to {word}`,
 	"made.link":         `[link at {node}|all links][ toward {toward}] set to {settings}`,
 	"change.shift":      `At {at_s moment}, unplanned: {what} went from {*metric:before} to {*metric:after}.`,
-	"change.drift": `From {at_s moment} to {end_s moment} {what} drifted from {*metric:before} to ` +
-		`{*metric:after}.`,
-	"change.burst": `At {at_s moment} a burst took {more_packets} packet{more_packets /s}.`,
+	"change.drift":      `From {at_s moment} to {end_s moment} {what} drifted from {*metric:before} to {*metric:after}.`,
+	"change.burst":      `At {at_s moment} a burst took {more_packets} packet{more_packets /s}.`,
 	"change.bursts": `Packets were lost in {events_count} bursts: {more_packets} packets from {at_s moment} to ` +
 		`{end_s moment}.`,
 	"cause.lost": `At the same time loss went from {lost_pps:before} to {lost_pps:after}: {what}.`,
@@ -458,10 +414,9 @@ var sentences = map[string]string{
 	"explain.cell":    `no trial of run {run} has this setting; pelt explain without --cell lists the settings`,
 	"explain.of":      `Trial {trial}[: {cell}][ (lost most of {of} trials)]`,
 	"explain.invalid": `Trial {trial} is {state}: {why}.`,
-	"explain.line": `{lost_packets} packet{lost_packets /s}: {place}[ ({figures}[; {cause}])|` +
-		` ({cause}[: table {table}, chain {chain}])]. {sure}.[ ` +
-		`Dropped by the kernel's {function}.][ Interface {interface}.][ Sequences {sequences}[ and ` +
-		`{lost_packets:more} more].]`,
+	"explain.line": `{lost_packets} packet{lost_packets /s}: {place}[ ({figures}[; {cause}])| ({cause}[: table ` +
+		`{table}, chain {chain}])]. {sure}.[ Dropped by the kernel's {function}.][ Interface {interface}.][ ` +
+		`Sequences {sequences}[ and {lost_packets:more} more].]`,
 	"explain.help": `Would help there: {knob} of {host} from {present} to {value}. {why}.[ Note: {note}.]`,
 	"explain.possible": `Possibly up to {lost_packets:most} of the {unattributed_packets} unattributed: {place}. ` +
 		`Its counter moved, but others may have moved it.`,
@@ -471,8 +426,7 @@ var sentences = map[string]string{
 	"watched.count": `Watched at {node}: drops by place (eBPF), and counters[, because {why}].` + watchedLess,
 	"watched.off":   `Watched at {node}: counters only[, because {why}].` + watchedLess,
 	"watched.none":  `Not watched: {node}[, because {why}]. Nothing is known of it.` + watchedLess,
-	"reported": `{program} at the {node} reported what was received.[ It counts {lost_packets:tail} packets less ` +
-		`as ` +
+	"reported": `{program} at the {node} reported what was received.[ It counts {lost_packets:tail} packets less as ` +
 		`lost: they were sent after the last one that it saw.]`,
 	"reported.sent": `{program} at the {node} reported what it sent.`,
 	"watched.other": `Watched at {node}: {mode}[, because {why}].` + watchedLess,
@@ -496,8 +450,7 @@ var sentences = map[string]string{
 	"advice.best-set": `Set {knob} of {host} from {present} to {value}.¶{lost_packets} of {attempted_packets} ` +
 		`packet{attempted_packets /s} were lost there ({place}).`,
 	"advice.best-socket": `Give the receiver's socket {value} B, not {present} B.¶{lost_packets} of ` +
-		`{attempted_packets} ` +
-		`packets were lost there ({place}).`,
+		`{attempted_packets} packets were lost there ({place}).`,
 	"advice.set": `On {host}, {knob} from {present} to {value}:`,
 	"advice.socket": `A receive buffer of {value} B in place of {present} B: run it again with --receive-buffer ` +
 		`{value}.`,
@@ -505,8 +458,6 @@ var sentences = map[string]string{
 	"advice.none":  `No setting on this host would reduce this loss.`,
 	"advice.whole": `Nothing was lost, so no setting is to be changed.`,
 	"advice.apply": `Make these changes on this host (pelt tune revert takes them back):`,
-	"advice.lab": `Not advised: {knobs}. The nodes of a lab are made anew for each run, and no setting of this host ` +
-		`changes them.`,
 	"advice.link": `The queue of an emulated link was full. Give the link a higher rate or a longer queue: --link ` +
 		`rate=...,queue=...`,
 	"drops.now":  `[{drops_pps} now; ]{drops_count} drop{drops_count /s} in {watched_s} ([{filter}|no filter])`,
@@ -515,8 +466,7 @@ var sentences = map[string]string{
 		`discovery, messages within the host); --all lists them.`,
 	"drops.places": `{drops_count} more drops found no room in the table of places.`,
 	"drops.unsorted": `{drops_count} drop{drops_count /s} of flows without room in the table left out: they may be ` +
-		`of these ` +
-		`hosts. Fewer flows fit with --port.`,
+		`of these hosts. Fewer flows fit with --port.`,
 	"drops.unseen":         `{drops_count} drop{drops_count /s} not seen: the watch was busy on that processor.`,
 	"drops.why":            `{why}`,
 	"drops.line":           `{at}  {drops_pps}  {drops_count}  {why}  {layer} {reason}  {function}  {place}  {flow}`,
@@ -538,8 +488,7 @@ var sentences = map[string]string{
 	"limit.router": `The router[{place ?}|'s processor] was the limit[ for {where}][{place ?}| ` +
 		`({router_busiest_core_ratio} of its busiest core)|: its thread took {router_thread_ratio} of a core]` + limitLine,
 	"limit.sender": `The sender was the limit[ for {where}][{place ?}|: its thread was {sender_cpu_thread_ratio} ` +
-		`busy|` +
-		`: its host was {sender_cpu_host_ratio} busy|: {why}]` + limitLine + ` The path may carry more.`,
+		`busy|: its host was {sender_cpu_host_ratio} busy|: {why}]` + limitLine + ` The path may carry more.`,
 	"limit.queue": `The limit[ for {where}] was {holder} at the sender: it held packets back.`,
 	"limit.receiver": `The receiver was the limit[ for {where}][{place ?}|: its thread was ` +
 		`{receiver_cpu_thread_ratio} busy|: its host was {receiver_cpu_host_ratio} busy]` + limitLine +
@@ -548,13 +497,12 @@ var sentences = map[string]string{
 	"limit.offer": `The asked rate was the limit[ for {where}]: no more was sent.`,
 	"limit.grown": `The path was the limit[ for {where}]: a queue on the way grew as long as the sender sent.`,
 	"limit.dead":  `Streams that get nothing through were the limit[ for {where}].`,
-	"limit.unknown": `What was the limit[ for {where}] is not known[: {why}|{tcp ?}: link, buffers and processors of ` +
-		`the hosts had room, or were not read. A flood tells what the path carries: pelt curve {target argument}|` +
-		`{unplaced ?}: most of the losses have no known place[: {possible}|{dut ?} (--dut would tell)|` +
-		`{unprivileged ?} (root on both hosts would tell)]|{idle ?}: next to nothing was lost, and the sender had ` +
-		`time ` +
-		`left|{unread ?}: next to nothing was lost, and the time of the sender's processor was not read|{lost ?}: no ` +
-		`part of the path, and neither host, lost most of what was lost].`,
+	"limit.unknown": `What was the limit[ for {where}] is not known[: {why}|{tcp ?}: link, buffers and processors ` +
+		`of the hosts had room, or were not read. A flood tells what the path carries: pelt curve {target ` +
+		`argument}|{unplaced ?}: most of the losses have no known place[: {possible}|{dut ?} (--dut would ` +
+		`tell)|{unprivileged ?} (root on both hosts would tell)]|{idle ?}: next to nothing was lost, and the sender ` +
+		`had time left|{unread ?}: next to nothing was lost, and the time of the sender's processor was not ` +
+		`read|{lost ?}: no part of the path, and neither host, lost most of what was lost].`,
 	"limit.unsent":  `[{fails_pps}|A higher rate] could not be sent: {why}.`,
 	"limit.late":    `{fails_pps} could not be sent: the sender missed {late_ratio} of its schedule.`,
 	"limit.invalid": `Trials at [{fails_pps}|a higher rate] were invalid: {why}.`,
@@ -580,22 +528,20 @@ var sentences = map[string]string{
 	"engine.mixed": `Compare rates of one engine only: XDP frames bypass firewalls, queues and socket buffers.`,
 	"pacing.held":  `{cause}: it held back {held_ratio} of the schedule.`,
 	"receiver.silent": `{who} did not answer for {silent_s moment}[ on {streams_count:silent} of {streams_count} ` +
-		`streams]; ` +
-		`the test stopped sending [{streams_count:silent ?}on them|to it].`,
+		`streams]; the test stopped sending [{streams_count:silent ?}on them|to it].`,
 	"tcp.unaccepted": `New TCP connections found their queue at {host} full{events_count / # times} ` +
 		`(TcpExt.ListenOverflows): the program there takes them too slowly, or net.core.somaxconn is too small.`,
-	"path.moved": `The path gave [{streams_count:moved ?}{streams_count:moved} of {streams_count} streams|the ` +
-		`flow] another ` +
-		`{what} after {moved_s}: {from} became {to}[{moves_count ?}, the first of {moves_count} changes]` +
-		`[; {lost_packets:moved # packet was/# packets were} lost meanwhile].`,
+	"path.moved": `The path gave [{streams_count:moved ?}{streams_count:moved} of {streams_count} streams|the flow] ` +
+		`another {what} after {moved_s}: {from} became {to}[{moves_count ?}, the first of {moves_count} changes][; ` +
+		`{lost_packets:moved # packet was/# packets were} lost meanwhile].`,
 	"streams.uneven": `[{flow}: ]{streams_count:lossy} of {streams_count} streams lost {loss_ratio:lossy} of their ` +
 		`packets, and the other {streams_count:others} lost [{loss_ratio:others}|nothing][{chosen ?}: the path ` +
 		`chooses by port].`,
 	"link.down": `Interface {interface} of {host} lost its carrier, or was set down[{times_count /, # times}] ` +
 		`in the test.`,
 	"path.stopped":         `Nothing arrived from {at_s moment} on. A NAT or firewall that forgets a flow does this.`,
-	"path.moved-more":      `The path changed a port in {trials_count # more trial/# more trials}.`,
-	"receiver.silent-more": `The test stopped sending to {receivers_count # more receiver/# more receivers}.`,
+	"path.moved-more":      `The path changed a port in {more_count} more trials.`,
+	"receiver.silent-more": `The test stopped sending to {more_count} more receivers.`,
 	"path.grown": `More went in than came out{where}: {send_pps:grown} and {receive_pps:grown}. The rest waited in ` +
 		`a queue on the way[, up to {delay_max_ns:grown}][{whole ?}; a longer test loses packets there].`,
 	"path.twice":    `Packets arrived twice: {duplicate_ratio:worst}{where}.`,
@@ -608,17 +554,14 @@ var sentences = map[string]string{
 	"setup.varied": `Set for each trial: {knobs}.`,
 	"setup.loss": `Loss of the emulated link {way}: asked {loss_ratio:asked}, made {loss_ratio:made fine} of ` +
 		`{frames_count} frames.`,
-	"setup.mtu": mtuOf +
-		`{path_mtu_bytes}, [{told ?}as an ICMP message said|{tried ?}found by trying: larger packets ` +
-		`vanish|all that the route takes].` + mtuWhole,
+	"setup.mtu": mtuOf + `{path_mtu_bytes}, [{told ?}as an ICMP message said|{tried ?}found by trying: larger ` +
+		`packets vanish|all that the route takes].` + mtuWhole,
 	"setup.mtu-least":   mtuOf + `at least {path_mtu_bytes} ({why}).` + mtuWhole,
 	"setup.mtu-unknown": mtuOf + `unknown[ ({why})].`,
 
 	"profile": `Profile {profile}[{send_gap_p50_ns ?}[: gaps asked {asked_gap_p50_ns} (median) and ` +
 		`{asked_gap_p99_ns} (99 %), sent {send_gap_p50_ns} and {send_gap_p99_ns}]][; {gap_distance_ratio} of them ` +
 		`off by more than a quarter][; the trace {rounds_index} times over].`,
-	"profile.pauses": `Pauses last up to {pause_ns}. pelt sends small packets meanwhile, so a NAT or firewall that ` +
-		`forgets idle flows does not show.`,
 	"recorded": `Recorded in {files}: {packets_count} packets, {packet_index} B each, {dropped_count} left out.`,
 
 	"record.whole": `[Record of run {run}|Record of a run that is not kept]: whole, {file_bytes}.`,

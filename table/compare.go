@@ -71,18 +71,6 @@ type Pair struct {
 	Pool int
 }
 
-// SmallestProvable is the least difference, as a share of the smaller figure, that so many
-// repeats find four times in five where the repeats themselves differ by a share. +Inf:
-// they tell nothing.
-func SmallestProvable(repeats, comparisons int, spread float64) float64 {
-	if repeats < LeastRepeats {
-		return math.Inf(1)
-	}
-	level, free := (1-confidence)/float64(max(comparisons, 1)), 2*(repeats-1)
-	apart := StudentQuantile(1-level/2, free) + StudentQuantile(power, free)
-	return math.Expm1(apart * spread * math.Sqrt(2/float64(repeats)))
-}
-
 // Rank sorts groups by the median of a metric, the best first; groups without a value come last.
 func Rank[G interface{ Stat(*Metric) Stat }](m *Metric, groups []G) []G {
 	keys := make([]float64, len(groups))

@@ -31,9 +31,8 @@ var control = Kind{
 		}
 		out = append(out, rowsOf("By setting", c.Groups, nameColumn(keys), first,
 			effectColumn(table.Language(rows).Sayf("Speed against %s", c.Baseline), c.Speeds),
-			metricColumns("retransmit_ratio", "queueing_p95_ns"),
-			second, cutColumn(), details(metricColumns("round_trip_p50_ns", "round_trip_p95_ns",
-				"tcp_held_back_ratio",
+			metricColumns("retransmit_ratio", "queueing_p95_ns"), second, cutColumn(),
+			details(metricColumns("round_trip_p50_ns", "round_trip_p95_ns", "tcp_held_back_ratio",
 				"stream_fairness_index", "sender_cpu_thread_ratio", "receiver_cpu_thread_ratio"))))
 		keys = append(slices.Clone(keys), table.KeyOf("control_part"))
 		parts := table.By(table.Mixes(rows), keys...)

@@ -49,12 +49,9 @@ func lostTable(groups []table.Group) Table {
 		}
 		trials := trialNumbers(g)
 		g.Rows = finding.AsValid(g.Rows)
-		sent, lost, mostly := g.Sum("attempted_packets"), g.Sum("lost_packets"), ""
-		if all := finding.Losses(g.Rows); len(all) > 0 {
-			mostly = all[0].Text
-		}
+		sent, lost := g.Sum("attempted_packets"), g.Sum("lost_packets")
 		share := Cell{Value: lost / sent, Tone: lossTone(lost / sent)}
-		t.add(name, share, mostly, trials, lost, sent, g.Sum("unattributed_packets"))
+		t.add(name, share, mostly(g.Rows), trials, lost, sent, g.Sum("unattributed_packets"))
 	}
 	return t
 }
@@ -105,8 +102,7 @@ func trialOf(trial *model.Result, rows []table.Row, number, of int) []Section {
 
 // flowOf is the account of one flow of one trial.
 func flowOf(r table.Row) []Section {
-	g := table.Group{Rows: []table.Row{r}}
-	out := []Section{pathOf(g), ledgerOf(g.Language().Names(everyPacket(g), g.Say(r.Flow.Name)), g)}
+	out := accountOf(r)
 	for _, f := range finding.Account(r) {
 		out = append(out, Text{f.Text()})
 	}

@@ -152,34 +152,3 @@ func LedgerFigures(d *model.Document) Table {
 	return rowsOf("Ledgers", table.By(table.Lines(rows), keys...), settingColumns(keys),
 		metricColumns("ended_packets", "ended_ratio", "attempted_packets"))
 }
-
-// gaps draws how long the gaps between packets were and how long a profile asked them to
-// be; nothing if no flow has a profile.
-func gaps(rows []table.Row) []Section {
-	i := slices.IndexFunc(rows, func(r table.Row) bool {
-		return r.Flow.Pacing != nil && len(r.Flow.Pacing.AskedGaps) > 0
-	})
-	if i < 0 {
-		return nil
-	}
-	f := rows[i].Flow
-	asked, sent := cumulative("gaps asked", f.Pacing.AskedGaps, Muted), cumulative("gaps sent", f.GapCounts, Plain)
-	return []Section{Chart{Title: rows[i].Sayf("Gaps asked and sent, %s", f.Pacing.Profile), Series: []Series{asked, sent},
-		X: Axis{Label: "Gap", Unit: unit.Nanos, Log: true}, Y: Axis{Label: "Shorter or equal", Unit: unit.Ratio}}}
-}
-
-// cumulative is the share of values up to each bound of a histogram.
-func cumulative(name string, bars []model.Bucket, tone Tone) Series {
-	s := Series{Name: name, Tone: tone}
-	var all, sum float64
-	for _, b := range bars {
-		all += float64(b.Count)
-	}
-	for _, b := range bars {
-		sum += float64(b.Count)
-		if b.UpToNanos > 0 && b.UpToNanos < math.MaxInt64 {
-			s.Points = append(s.Points, Point{X: float64(b.UpToNanos), Y: sum / all})
-		}
-	}
-	return s
-}

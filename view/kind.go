@@ -98,7 +98,7 @@ func Run(d *model.Document) Page {
 	p := Page{Language: d.Language, Title: k.Title, Subject: subject(d)}
 	p.say(found)
 	if usable := table.Usable(rows); len(usable) > 0 && !finding.NothingThrough(rows) {
-		p.Sections = append(shown(k.View(usable, found)...), gaps(usable)...)
+		p.Sections = shown(k.View(usable, found)...)
 	} else if searches := table.Searches(rows); len(searches) > 0 { // the floods that these began with are not usable
 		p.Sections = shown(searchTable(searches, finding.SearchKeys(searches)))
 	}

@@ -31,6 +31,20 @@ func ledgers(rows []table.Row) []Section {
 	})
 }
 
+// mostly is where most of some rows' packets were lost.
+func mostly(rows []table.Row) string {
+	for _, l := range finding.Losses(rows) {
+		return l.Text
+	}
+	return ""
+}
+
+// accountOf shows where the packets of one flow of one trial went.
+func accountOf(r table.Row) []Section {
+	g := table.Group{Rows: []table.Row{r}}
+	return []Section{pathOf(g), ledgerOf(g.Language().Names(everyPacket(g), g.Say(r.Flow.Name)), g)}
+}
+
 // everyPacket names the account of a flow.
 func everyPacket(g table.Group) string {
 	if g.Rows[0].Flow.Protocol == model.TCP {

@@ -26,7 +26,7 @@ var mesh = Kind{
 		from, to := table.KeyOf("from"), table.KeyOf("to")
 		out := []Section{meshTiles(rows, ways, found, delay),
 			hero(heatMap(in.Say("Packets lost from host to host")+of, summed(grid), to, from, "loss_ratio"))}
-		out = append(out, meshPairs(ways, delay), meshHosts(ways),
+		out = append(out, meshPairs(ways, delay),
 			heatMap(in.Sayf("%s, from host to host", in.Say(table.MetricOf(delay).Label))+of, grid, to, from, delay))
 		if len(table.By(rows, table.KeyOf("repeat"))) > 1 {
 			out = append(out, meshTimes(ways, delay), meshParts(rows))
@@ -123,43 +123,11 @@ func meshPairs(ways []table.Group, delay string) Table {
 	}
 	label := table.MetricOf("loss_ratio").Label
 	loss := cells("loss_ratio", label, func(g table.Group, _ int) Cell { return lossOf(g.Rows) })
-	where := cells("where", "Most of it at", func(g table.Group, _ int) Cell { return Cell{Text: mostly(g.Rows, "")} })
+	where := cells("where", "Most of it at", func(g table.Group, _ int) Cell { return Cell{Text: mostly(g.Rows)} })
 	t := rowsOf(title, ways, keyColumns(table.KeyOf("from"), table.KeyOf("to")), loss, where,
 		bare(metricColumns(delay)), details(bare(metricColumns(strings.Replace(delay, "p50", "p99", 1), "jitter_ns"))))
 	t.Lead = lead
 	return t
-}
-
-// mostly is where most of some rows' packets were lost, of those at a host if one is named.
-func mostly(rows []table.Row, host string) string {
-	for _, l := range finding.Losses(rows) {
-		if host == "" || l.Host == host {
-			return l.Text
-		}
-	}
-	return ""
-}
-
-// meshHosts has the median of what a host and each other lose: a single bad host does not show in that of others.
-func meshHosts(ways []table.Group) Table {
-	column := func(key, name, label string) []column {
-		middle := bare(metricColumns("loss_ratio"))[0].cell
-		return cells(name, label, func(g table.Group, row int) Cell {
-			its := slices.DeleteFunc(slices.Clone(ways),
-				func(w table.Group) bool { return w.Level(key).Text != g.Name() })
-			return middle(table.Group{Rows: table.RowsOf(summed(its))}, row)
-		})
-	}
-	where := cells("where", "Most of it at this host", func(g table.Group, _ int) Cell {
-		its := slices.DeleteFunc(table.RowsOf(ways), func(r table.Row) bool {
-			return table.KeyOf("from").Of(r).Text != g.Name() && table.KeyOf("to").Of(r).Text != g.Name()
-		})
-		return Cell{Text: mostly(its, g.Name())}
-	})
-	hosts := table.By(table.RowsOf(ways), table.KeyOf("to"))
-	return rowsOf("Hosts, the median of all others", hosts, cells("host", "Host", func(g table.Group, _ int) Cell {
-		return Cell{Text: g.Name()}
-	}), column("to", "loss_into_ratio", "Lost to it"), column("from", "loss_from_ratio", "Lost from it"), where)
 }
 
 // mostTraces is how many pairs a chart over time tells apart.

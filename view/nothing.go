@@ -11,16 +11,13 @@ import (
 // and for the segments of flows of TCP that carry nothing although their connections open.
 func nothing(rows []table.Row) (out []Section) {
 	for _, r := range finding.FirstStuck(rows) {
-		g := table.Group{Rows: []table.Row{r}}
-		out = append(out, pathOf(g), ledgerOf(g.Language().Names(everyPacket(g), g.Say(r.Flow.Name)), g))
+		out = append(out, accountOf(r)...)
 	}
 	for _, r := range finding.FirstBlocked(rows) {
 		for _, way := range finding.Meeting(r) {
-			if way.Flow.Lost == 0 {
-				continue
+			if way.Flow.Lost > 0 {
+				out = append(out, accountOf(way)...)
 			}
-			g := table.Group{Rows: []table.Row{way}}
-			out = append(out, pathOf(g), ledgerOf(g.Language().Names(everyPacket(g), way.Flow.Name), g))
 		}
 		out = append(out, deadStreams(r)...)
 	}

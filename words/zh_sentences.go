@@ -133,14 +133,8 @@ var chineseSentences = map[string]string{
 	"sweep.nothing": `[{under}：]所有参数组合都没有收到包。`,
 	"sweep.all": `{all}下的最佳：{best}。¶有效吞吐[从 {goodput_bps:worst}（{worst}）到 {goodput_bps:best}（{under}）| ` +
 		`{goodput_bps:best}]。`,
-	"sweep.waste": `{most} 的发送量是它的 {times_index} 倍，有效吞吐为 {goodput_bps:most}[，中位时延为 {*delay:most}，而不是 ` +
-		`{*delay:best}]。`,
 	"sweep.unfair": `{at} 时各接收端相差最大：{receiver_goodput_min_bps:at} 到 {receiver_goodput_max_bps:at}，公平指数 ` +
 		`{receiver_fairness_index:at}（1 为完全平均）。`,
-	"sweep.fit": `试过的包长中，{payload_bytes:fit} 是一个包放得下的最大载荷：有效吞吐 {goodput_bps:fit}，丢包 {loss_ratio:fit}。` +
-		`{payload_bytes:above} 会分片：有效吞吐 {goodput_bps:above}，丢包 {loss_ratio:above}。`,
-	"sweep.brief": `{best} 的所有包在 {arriving_s} 内到达：可能只是暂存在队列和缓冲区里。用 --time 1s 测得更久，才能知道路径` +
-		`的承载能力。`,
 	"sweep.missing": `{planned_count} 组参数中有 {missing_count} 组没有可用的试验。`,
 	"sweep.open":    `较慢的参数中有 {open_count} 组重复次数太少，还不能确定。`,
 
@@ -156,17 +150,11 @@ var chineseSentences = map[string]string{
 	"cc.queue": `与 {who} 同时传输时，小包排队最长 {queueing_p95_ns:most}[，与 {base} 同时为 {queueing_p95_ns:least}][（{where}）]` +
 		`（95 % 以内）。`,
 	"cc.share":    `同时传输时，{who} 占有效吞吐的 {control_share_ratio:most}，{base} 占 {control_share_ratio:least}[（{where}）]。`,
-	"cc.fair":     `{who} 的各流分配平均[（{where}）]（Jain 指数 {stream_fairness_index}，1 为完全平均）。`,
 	"cc.unfair":   `{who} 的各流分配不均[（{where}）]（Jain 指数 {stream_fairness_index}，1 为完全平均）。`,
 	"cc.cut":      `{trials_count} 次传输中有 {cut_count} 次被 --time 截断，所以按有效吞吐而不是按用时比较。`,
 	"cc.cut-time": `{trials_count} 次传输中有 {cut_count} 次被 --time 截断：相应算法的用时至少是所示的值。`,
 	"cc.held":     `TCP 最多有 {tcp_held_back_ratio:worst} 的时间在等缓冲区（{where}）：拥塞控制不是唯一的瓶颈。`,
-	"cc.other":    `内核使用了与要求不同的拥塞控制算法：{who}。`,
-	"cc.memory":   `{host}会把一条连接学到的参数留给下一条。请在那里关闭：sysctl -w net.ipv4.tcp_no_metrics_save=1`,
-	"cc.before":   `{repeats_count} 次重复通常能分辨相差 {least_ratio} 或更多的算法。`,
-	"cc.before-few": `{repeats_count} 次重复太少，分辨不了各算法。--repeats {need_count} 足以分辨一倍的快慢，最多用时 ` +
-		`{time}。`,
-	"cc.page": `查看速率和排队随时间的变化：`,
+	"cc.page":     `查看速率和排队随时间的变化：`,
 
 	"router.flood":          `{name} 饱和在` + zhRates + `，{way}。` + zhTCP,
 	"router.least":          `{name} 至少承载` + zhRates + `，{way}。` + zhTCP,
@@ -182,7 +170,6 @@ var chineseSentences = map[string]string{
 	"router.connections.rate": `[{variant}：]每秒新建 TCP 连接 {connections_per_s}[，建立用时 {set_up_p50_ns}]；一次试验中失败 ` +
 		`{connections_failed} 个。`,
 	"router.connections.keep":  `[{variant}：]同时保持 TCP 连接 {connections_open_max} 个[，建立用时 {set_up_p50_ns}]。`,
-	"router.tracked":           `路由器跟踪了 {router_connections} 个连接，上限为 {router_connections_max}：可能拒绝了新连接。`,
 	"router.variants":          `{where} 时与 {base} 相比的有效吞吐：{list}。`,
 	"router.dut":               `同时观测路由器的 CPU：`,
 	"router.unseen":            `{trials_count} 次试验中有 {unseen_count} 次没有观测路由器：不知道其 CPU 当时在做什么。`,
@@ -203,7 +190,6 @@ var chineseSentences = map[string]string{
 	"router.gap.unbegun":       `没有观测路由器：测量阶段没有开始。`,
 	"router.gap.short":         `测量阶段太短，看不出路由器的 CPU 在做什么。`,
 	"router.gap.cores":         `路由器各核随时间的负载在它的报告里放不下。`,
-	"router.dear":              `观测占用了路由器一个核的 {router_cost_ratio}：不观测时它可能承载更多。`,
 	"router.watched": `通过 {source} 在 {trials_count} 次试验中的 {seen_count} 次观测了路由器，采样 {samples_count} 次[；观测占用它一个核的 ` +
 		`{router_cost_ratio}]。`,
 
@@ -219,8 +205,6 @@ var chineseSentences = map[string]string{
 		`{round_trips_per_minute}。`,
 	"latency.unsteady": `{way} 加 {load_ratio} 负载之前，往返时延已是 {round_trip_p50_ns:before}，而不是 ` +
 		`{round_trip_p50_ns:idle}：另有流量，负载实际增加的时延可能比所示的多。`,
-	"latency.unkept":  `发送端达不到不丢包速率的 {load_ratio}，填不满这条路径的队列。`,
-	"latency.asked":   `不丢包速率的 {load_ratio} 超过 --rate 的上限，路径上的队列未必满过。`,
 	"latency.none":    `没有找到不丢包速率，所以没有加负载测量。`,
 	"latency.untimed": `没有测到负载下细流的时延：负载开始之前它的包都没有应答。`,
 	"latency.page":    `查看时延与负载的关系：`,
@@ -242,10 +226,9 @@ var chineseSentences = map[string]string{
 	"mesh.unmeasured-more": `另有 {more_count} 对主机没有测成。`,
 	"mesh.change": `{since}：[{from} 到 {to}|几乎所有主机到 {into}|{out} 到几乎所有主机]的[{loss_ratio:after ?}丢包|{delay_p50_ns:after ` +
 		`?}时延|往返时延]从 {*metric:before} 变为 {*metric:after}。`,
-	"mesh.changes-more": `另有 {more_count} 处变化，见时间图。`,
-	"mesh.once":         `所有各对同时测量，一对的丢包可能由另一对的流量引起。`,
-	"mesh.rounds":       `各对分轮测量：没有主机同时做两个试验。`,
-	"mesh.page":         `查看网格图：`,
+	"mesh.once":   `所有各对同时测量，一对的丢包可能由另一对的流量引起。`,
+	"mesh.rounds": `各对分轮测量：没有主机同时做两个试验。`,
+	"mesh.page":   `查看网格图：`,
 
 	"times.runs": `自 {since} 起运行 {runs_count} 次[，其中 {runs_count:bad} 次没有可用结果]。`,
 	"times.change": `{since}：[{what} 的][{loss_ratio:after ?}丢包|{throughput_pps:after ?}不丢包速率|{goodput_bps:after ?}有效吞吐|` +
@@ -371,7 +354,6 @@ var chineseSentences = map[string]string{
 	"advice.none":        `本机没有参数能减少这些丢包。`,
 	"advice.whole":       `没有丢包，不需要改参数。`,
 	"advice.apply":       `在本机作这些修改（pelt tune revert 可以撤销）：`,
-	"advice.lab":         `不建议修改：{knobs}。实验环境的节点每次运行都重新建立，本机的参数改不了它们。`,
 	"advice.link":        `模拟链路的队列满了。请提高链路速率或加长队列：--link rate=...,queue=...`,
 
 	"drops.now":      `[当前 {drops_pps}；]{watched_s} 内丢包 {drops_count} 次（[{filter}|不过滤]）`,
@@ -438,8 +420,8 @@ var chineseSentences = map[string]string{
 		`{streams_count:others} 个[丢包 {loss_ratio:others}|不丢包][{chosen ?}：路径按端口选路]。`,
 	"link.down":            `测试中{host}的接口 {interface} 失去载波或被关闭{times_count /（# 次）}。`,
 	"path.stopped":         `从 {at_s moment} 起再没有收到包。忘记了该流的 NAT 或防火墙会造成这种现象。`,
-	"path.moved-more":      `另有 {trials_count} 次试验中路径换了端口。`,
-	"receiver.silent-more": `测试还停止了向另外 {receivers_count} 个接收端发送。`,
+	"path.moved-more":      `另有 {more_count} 次试验中路径换了端口。`,
+	"receiver.silent-more": `测试还停止了向另外 {more_count} 个接收端发送。`,
 	"path.grown": `进入的比出来的多{where}：{send_pps:grown} 对 {receive_pps:grown}。其余的包在途中排队[，最长 {delay_max_ns:grown}]` +
 		`[{whole ?}；测得更久就会在那里丢包]。`,
 	"path.twice":    `有重复到达的包：{duplicate_ratio:worst}{where}。`,
@@ -456,17 +438,16 @@ var chineseSentences = map[string]string{
 	"setup.mtu-unknown": zhMTU + `未知[（{why}）]。`,
 	"profile": `发包模式 {profile}[{send_gap_p50_ns ?}[：要求间隔 {asked_gap_p50_ns}（中位数）和 {asked_gap_p99_ns}（99 %），实际发送 ` +
 		`{send_gap_p50_ns} 和 {send_gap_p99_ns}]][；{gap_distance_ratio} 的间隔偏差超过四分之一][；轨迹重复了 {rounds_index} 遍]。`,
-	"profile.pauses": `停顿最长 {pause_ns}。其间 pelt 会发送小包，所以看不出会忘记空闲流的 NAT 或防火墙。`,
-	"recorded":       `记录在 {files}：{packets_count} 个包，每个 {packet_index} B，{dropped_count} 个未记录。`,
-	"record.whole":   `[运行 {run} 的记录|未保存的运行的记录]：完整，{file_bytes}。`,
-	"record.cut":     `[运行 {run} 的记录|未保存的运行的记录]：{cut}。¶之前的部分可以读取。`,
-	"run.empty":      `没有测量任何试验。[¶{why}。]`,
-	"run.resume":     `开始测量：`,
-	"none.slow":      `没有可用的结果：发送端达不到 {send_pps:asked}（实际 {send_pps:best}）。¶试试 --rate {rate argument}。`,
-	"none":           `没有可用的结果：{trials_count} 次试验都没有按要求运行。[¶{why}。]`,
-	"none.floods":    `没有一次全速发送按要求运行[（{why}）]：不知道路径饱和在哪里。`,
-	"none.unheard":   `收不到接收端的消息；其间发送了 {unheard_packets} 个包。`,
-	"none.next":      `查看原因：`,
+	"recorded":     `记录在 {files}：{packets_count} 个包，每个 {packet_index} B，{dropped_count} 个未记录。`,
+	"record.whole": `[运行 {run} 的记录|未保存的运行的记录]：完整，{file_bytes}。`,
+	"record.cut":   `[运行 {run} 的记录|未保存的运行的记录]：{cut}。¶之前的部分可以读取。`,
+	"run.empty":    `没有测量任何试验。[¶{why}。]`,
+	"run.resume":   `开始测量：`,
+	"none.slow":    `没有可用的结果：发送端达不到 {send_pps:asked}（实际 {send_pps:best}）。¶试试 --rate {rate argument}。`,
+	"none":         `没有可用的结果：{trials_count} 次试验都没有按要求运行。[¶{why}。]`,
+	"none.floods":  `没有一次全速发送按要求运行[（{why}）]：不知道路径饱和在哪里。`,
+	"none.unheard": `收不到接收端的消息；其间发送了 {unheard_packets} 个包。`,
+	"none.next":    `查看原因：`,
 
 	"why.sender-starved":     `发送端得不到 CPU（落后期间其线程只运行了 {run_ratio} 的时间）：要求 {asked_pps}，实际 {kept_pps}`,
 	"why.sender-stolen":      `落后期间虚拟机管理程序占用了发送端 {steal_ratio} 的 CPU 时间：要求 {asked_pps}，实际 {kept_pps}`,

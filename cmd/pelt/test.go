@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"pelt/finding"
 	"pelt/lab"
 	"pelt/model"
 	"pelt/plan"
@@ -37,7 +36,6 @@ func newTest(text testText) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t.notes = append(t.notes, before(made)...)
 		return t.execute(c, made)
 	}
 	t.register(c.Flags())
@@ -250,12 +248,4 @@ func parseLinks(flags *pflag.FlagSet) ([]model.Link, error) {
 		err = plan.OneValue(factors)
 	}
 	return links, err
-}
-
-// before is what to know about a plan before it runs.
-func before(p model.Plan) (notes []string) {
-	for _, f := range finding.BeforeControls(&p) {
-		notes = append(notes, f.Text())
-	}
-	return notes
 }
