@@ -12,6 +12,7 @@ import (
 	"pelt/engine"
 	"pelt/model"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // Bounds that hold whatever the limits say.
@@ -329,30 +330,30 @@ func timeText(seconds float64) string {
 }
 
 // Trials tells in one line which trials a host allows.
-func (l Limits) Trials() string {
-	rate, trial := "any rate", "of any length"
+func (l Limits) Trials(in words.Language) string {
+	rate, trial := in.Say("any rate"), in.Say("of any length")
 	l.MaxRatePPS, l.MaxRateBPS = l.MaxRatePPS+l.OthersPPS, l.MaxRateBPS+l.OthersBPS
 	if limited := l.MaxRatePPS > 0 || l.MaxRateBPS > 0; limited {
 		rate = l.rateText()
 		if l.OwnFree {
-			rate += " (any rate to private addresses and its own subnets)"
+			rate += in.Say(" (any rate to private addresses and its own subnets)")
 		}
 	}
 	if l.MaxTimeSeconds > 0 {
-		trial = "of " + timeText(l.MaxTimeSeconds)
+		trial = in.Sayf("of %s", timeText(l.MaxTimeSeconds))
 	}
-	return fmt.Sprintf("trials %s, %s", trial, rate)
+	return in.Sayf("trials %s, %s", trial, rate)
 }
 
-// String tells a host's owner the limits in one line.
-func (l Limits) String() string {
+// In tells a host's owner the limits in one line.
+func (l Limits) In(in words.Language) string {
 	memory := fmt.Sprintf("%.0f MB", l.memory()/1e6) // little on a router
 	if l.memory() >= 1e9 {
 		memory = fmt.Sprintf("%.1f GB", l.memory()/1e9)
 	}
-	text := fmt.Sprintf("%s of memory, %s", memory, l.Trials())
+	text := in.Sayf("%s of memory, %s", memory, l.Trials(in))
 	if l.MaxSessions > 0 {
-		text = fmt.Sprintf("%d clients, %s", l.MaxSessions, text)
+		text = in.Sayf("%d clients, %s", l.MaxSessions, text)
 	}
 	return text
 }

@@ -14,6 +14,7 @@ import (
 	"pelt/engine"
 	"pelt/model"
 	"pelt/unit"
+	"pelt/words"
 )
 
 const (
@@ -242,7 +243,7 @@ func TestHelloTellsLimits(t *testing.T) {
 		got, err := a.hello(t.Context(), "", []byte(inboxPrefix+"0123.4"))
 		if info, ok := got.(AgentInfo); err != nil || !ok || info.Limits.MaxRateBPS != want ||
 			info.Limits.MaxTimeSeconds != 3600 ||
-			info.Limits.Trials() != a.cfg.Limits.Trials() { // as its owner is told
+			info.Limits.Trials(words.English) != a.cfg.Limits.Trials(words.English) { // as its owner is told
 
 			t.Errorf("%q: %+v, %v", client, got, err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"pelt/lab/userlink"
 	"pelt/model"
+	"pelt/words"
 )
 
 // Labs need Linux; elsewhere each of these says so.
@@ -45,9 +46,9 @@ func (n *Node) Shell(context.Context, string) ([]byte, error) { return nil, unsu
 func InUserNamespace() (bool, string)                     { return false, unsupported().Error() }
 func RunInUserNamespace([]string, ...string) (int, error) { return 0, unsupported() }
 
-func Probe() []Capability {
-	return []Capability{{Name: "network-namespace", Reason: unsupported().Error(),
-		Remedy: "run labs on Linux, or in a Linux virtual machine"}}
+func Probe(l words.Language) []Capability {
+	return []Capability{{Name: "network-namespace", Reason: l.Error(unsupported()),
+		Remedy: l.Say("run labs on Linux, or in a Linux virtual machine")}}
 }
 
 func (l *Lab) RestartDraws(uint64) {}

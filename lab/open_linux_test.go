@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/testenv"
+	"pelt/words"
 )
 
 // direct:  sender ------------- receiver
@@ -136,7 +137,7 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 
 func TestProbe(t *testing.T) {
 	testenv.Root(t)
-	for _, c := range Probe() {
+	for _, c := range Probe(words.English) {
 		t.Logf("%+v", c)
 		needed := slices.Contains([]string{"network-namespace", "veth", "bridge", "relay", "tbf", "masquerade",
 			"fast-path"}, c.Name)

@@ -9,16 +9,17 @@ import (
 
 	"pelt/lab/fastpath"
 	"pelt/model"
+	"pelt/words"
 )
 
 // Probe tries what labs need, in a scratch namespace of its own that is gone
-// when it returns.
-func Probe() []Capability {
-	list := []Capability{userNamespaceCapability()}
+// when it returns. Reasons and remedies are in the language.
+func Probe(l words.Language) []Capability {
+	list := []Capability{userNamespaceCapability(l)}
 	b := &builder{lab: &Lab{}, ipv6: kernelHasIPv6()}
 	defer b.lab.Close()
 	s, err := b.newSpace()
-	list = append([]Capability{capability("network-namespace", "CONFIG_NET_NS", err)}, list...)
+	list = append([]Capability{capability(l, "network-namespace", "CONFIG_NET_NS", err)}, list...)
 	if err != nil {
 		return list
 	}
@@ -41,7 +42,7 @@ func Probe() []Capability {
 		{"fast-path", fastConfig, func() error { return s.ns.Do(tryFast) }},
 		{"tun", "CONFIG_TUN", func() error { return s.ns.Do(tryTUN) }},
 	} {
-		list = append(list, capability(p.name, p.config, p.try()))
+		list = append(list, capability(l, p.name, p.config, p.try()))
 	}
 	return list
 }
@@ -73,26 +74,26 @@ func tryTUN() error {
 	return nil
 }
 
-func userNamespaceCapability() Capability {
+func userNamespaceCapability(l words.Language) Capability {
 	ok, why := InUserNamespace()
-	c := Capability{Name: "user-namespace", OK: ok, Reason: why}
+	c := Capability{Name: "user-namespace", OK: ok, Reason: l.Say(why)}
 	if !ok {
-		c.Remedy = "run labs as root instead"
+		c.Remedy = l.Say("run labs as root instead")
 	}
 	return c
 }
 
 // capability judges one attempt.
-func capability(name, config string, err error) Capability {
+func capability(l words.Language, name, config string, err error) Capability {
 	c := Capability{Name: name, OK: err == nil}
 	switch {
 	case err == nil:
 	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES):
-		c.Reason, c.Remedy = err.Error(), "run it with sudo"
+		c.Reason, c.Remedy = l.Error(err), l.Say("run it with sudo")
 	case errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP):
-		c.Reason, c.Remedy = "this kernel has no "+name, "use a kernel with "+config
+		c.Reason, c.Remedy = l.Sayf("this kernel has no %s", name), l.Sayf("use a kernel with %s", config)
 	default:
-		c.Reason, c.Remedy = err.Error(), "use a kernel with "+config
+		c.Reason, c.Remedy = l.Error(err), l.Sayf("use a kernel with %s", config)
 	}
 	return c
 }

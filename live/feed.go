@@ -48,8 +48,8 @@ type total struct {
 // Take adds what an event of the run tells.
 func (f *Feed) Take(e run.Event) {
 	switch {
-	case e.Note != "":
-		f.Stream.Publish(Event{Note: f.Language.Say(e.Note)})
+	case e.Note != nil:
+		f.Stream.Publish(Event{Note: f.Language.Error(e.Note)})
 	case e.Document != nil:
 		f.begin(e.Document)
 	case e.Started != nil:
@@ -83,7 +83,7 @@ func (f *Feed) begin(d *model.Document) {
 		if h.Node == h.Name || i > 0 && h.Node == d.Host[i-1].Node {
 			ends = append(ends, h.Name)
 		} else {
-			ends = append(ends, h.Node+" "+h.Name)
+			ends = append(ends, f.Language.Say(h.Node)+" "+h.Name)
 		}
 	}
 	if len(d.Plan.Flows) > 0 {

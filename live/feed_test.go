@@ -212,7 +212,7 @@ func TestFeed(t *testing.T) {
 		{"a trial that runs again counts once", nil, func(doc *model.Document) []run.Event {
 			return []run.Event{{Document: doc}, begun(first, 1), account(1), account(2), {Done: &again},
 				begun(first, 1), {Done: &first},
-				{Note: "a note"}, begun(second, 2), {Done: &second}}
+				{Note: errors.New("a note")}, begun(second, 2), {Done: &second}}
 		}, nil, []string{"started " +
 			id, "note noted before", "next 1/6", "account 3", "trial 1/6 invalid", "findings", "next 1/6",
 			"trial 1/6 valid", "findings", "note a note", "next 2/6", "trial 2/6 valid", "findings", "done true "}},
@@ -221,7 +221,7 @@ func TestFeed(t *testing.T) {
 		}, nil, []string{"started " +
 			id, "note noted before", "findings", "next 2/6", "trial 2/6 valid", "findings", "done true "}},
 		{"a cut run", nil, func(doc *model.Document) []run.Event {
-			return []run.Event{{Note: "early"}, {Document: doc}, begun(first, 1), {Done: &aborted}}
+			return []run.Event{{Note: errors.New("early")}, {Document: doc}, begun(first, 1), {Done: &aborted}}
 		}, fmt.Errorf("trial cut: %w", context.Canceled), []string{"note early", "started " +
 			id, "note noted before", "next 1/6",
 			"trial 1/6 aborted", "findings", "done false stopped"}},

@@ -9,6 +9,7 @@ import (
 
 	"pelt/model"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // Check is one thing a machine can or cannot do. A check that is not OK has a
@@ -25,15 +26,16 @@ type Check struct {
 // Doctor examines this machine in about half a second. It changes nothing;
 // the BPF programs it offers to the kernel are closed at once. Package lab tells whether
 // this process may make labs as it is, and else why it may not in a user namespace. unwatched says why drops cannot be
-// watched.
-func Doctor(admin bool, userNamespace string, unwatched func(error) string) []Check {
-	s := survey{Host: Facts(), os: runtime.GOOS, admin: admin, userNamespace: userNamespace}
+// watched. Both are in the language of the checks.
+func Doctor(l words.Language, admin bool, userNamespace string, unwatched func(error) string) []Check {
+	s := survey{Language: l, Host: Facts(), os: runtime.GOOS, admin: admin, userNamespace: userNamespace}
 	examineSystem(&s, unwatched)
 	return diagnose(s)
 }
 
 // survey is what diagnose judges.
 type survey struct {
+	words.Language
 	model.Host
 	os            string // as runtime.GOOS
 	version       uint32 // as LINUX_VERSION_CODE; 0 unknown
@@ -75,9 +77,10 @@ func diagnose(s survey) (list []Check) {
 			continue
 		}
 		detail, reason := c.look(s)
-		found := Check{Topic: c.topic, Name: c.name, OK: reason == "", Detail: detail, Reason: reason}
+		found := Check{Topic: s.Say(c.topic), Name: s.Say(c.name), OK: reason == "", Detail: s.Say(detail),
+			Reason: s.Say(reason)}
 		if !found.OK {
-			found.Remedy = c.remedy
+			found.Remedy = s.Say(c.remedy)
 		}
 		list = append(list, found)
 	}
@@ -122,7 +125,7 @@ type check struct {
 var checks = []check{
 	{"tier", "tier", true, func(s survey) (string, string) {
 		if s.os != "linux" {
-			return "plain: sender, receiver, reports and analysis (" + s.os + ")", ""
+			return s.Sayf("plain: sender, receiver, reports and analysis (%s)", s.os), ""
 		}
 		return s.tier(), unless(s.tier() != tierPlain, s.userNamespace)
 	}, "run as root, or let users make namespaces"},
@@ -157,7 +160,7 @@ var checks = []check{
 		// setsockopt(SO_RCVBUF) grants twice what is asked (net/core/sock.c).
 		packets := 2 * s.ReceiveBufferB / smallTruesize
 		hold := time.Duration(float64(packets) / socketPPS * float64(time.Second)).Round(100 * time.Microsecond)
-		detail := fmt.Sprintf("net.core.rmem_max %d B: %d small datagrams, %v at %s", s.ReceiveBufferB, packets, hold,
+		detail := s.Sayf("net.core.rmem_max %d B: %d small datagrams, %v at %s", s.ReceiveBufferB, packets, hold,
 			unit.FormatPPS(socketPPS))
 		return detail, unless(s.ReceiveBufferB >= wantReceiveMax,
 			"a receiver that waits longer than that for its turn loses datagrams in its own buffer")
@@ -169,8 +172,8 @@ var checks = []check{
 
 	{"clock", "clock source", false, func(s survey) (string, string) {
 		slow := slices.Contains([]string{"hpet", "acpi_pm", "jiffies", "refined-jiffies"}, s.ClockSource)
-		return cmp.Or(s.ClockSource, "not told"), unless(!slow, s.ClockSource+
-			" is read through a slow device, and every packet reads the clock; available: "+s.otherClocks)
+		return cmp.Or(s.ClockSource, "not told"), unless(!slow, s.Sayf("%s is read through a slow device, and every packet reads the clock; available: %s",
+			s.ClockSource, s.otherClocks))
 	}, "find out why the kernel left tsc (dmesg | grep -i tsc)"},
 
 	{"processor", "frequency governor", false, func(s survey) (string, string) {
@@ -181,7 +184,7 @@ var checks = []check{
 	{"processor", "cores", true, func(s survey) (string, string) {
 		detail := fmt.Sprint(s.Cores)
 		if s.Notes["virtual"] != "" {
-			detail += ", virtual: the hypervisor may take them away"
+			detail = s.Sayf("%d, virtual: the hypervisor may take them away", s.Cores)
 		}
 		return detail, unless(s.Cores >= 2,
 			"in a lab sender and receiver share the one core, so the figures are of both together")
@@ -190,7 +193,7 @@ var checks = []check{
 		if !s.busyKnown {
 			return "not told", ""
 		}
-		return unit.FormatRatio(s.busy) + " busy while examined",
+		return s.Sayf("%s busy while examined", unit.FormatRatio(s.busy)),
 			unless(s.busy < quietBusy, "other programs take processor time, and figures will be lower and less steady")
 	}, "see top, and stop what is not needed"},
 }

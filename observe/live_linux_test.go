@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/testenv"
+	"pelt/words"
 )
 
 func TestFacts(t *testing.T) {
@@ -64,7 +65,7 @@ func TestInterfaceForWithoutRoute(t *testing.T) {
 
 func TestDoctorOnThisMachine(t *testing.T) {
 	testenv.LeakCheck(t)
-	for _, c := range Doctor(true, "", error.Error) {
+	for _, c := range Doctor(words.English, true, "", error.Error) {
 		t.Logf("%-9s %-32s %-5v %s | %s | %s", c.Topic, c.Name, c.OK, c.Detail, c.Reason, c.Remedy)
 		if !c.OK && (c.Reason == "" || c.Remedy == "") {
 			t.Errorf("%q says no without reason or remedy: %+v", c.Name, c)

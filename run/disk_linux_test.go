@@ -38,8 +38,8 @@ func fillAndFree(t *testing.T, dir, elsewhere string) error {
 	doc.ID = log.ID()
 	var notes []string
 	r := &runner{Options: Options{Events: func(e Event) {
-		if e.Note != "" {
-			notes = append(notes, e.Note)
+		if e.Note != nil {
+			notes = append(notes, e.Note.Error())
 		}
 	}}, site: &site{}, doc: &doc, log: log}
 	trial := func() { // as long as a real one

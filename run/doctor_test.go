@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pelt/engine/xdp"
+	"pelt/words"
 )
 
 func TestInterfaceChecks(t *testing.T) {
@@ -19,7 +20,7 @@ func TestInterfaceChecks(t *testing.T) {
 			{Name: "virtio", Known: true, Native: true},
 		}, nil
 	}
-	got := interfaceChecks(list)
+	got := interfaceChecks(words.English, list)
 	for i, want := range []struct {
 		ok   bool
 		says string
@@ -34,7 +35,7 @@ func TestInterfaceChecks(t *testing.T) {
 			t.Errorf("%+v, want %+v", c, want)
 		}
 	}
-	none := interfaceChecks(func() ([]xdp.Interface, error) {
+	none := interfaceChecks(words.English, func() ([]xdp.Interface, error) {
 		return nil, errors.New("list the interfaces: no netlink")
 	})
 	if len(none) != 1 || none[0].OK || !strings.Contains(none[0].Reason, "no netlink") {

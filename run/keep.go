@@ -2,12 +2,12 @@ package run
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"pelt/model"
 	"pelt/store"
 	"pelt/view"
+	"pelt/words"
 )
 
 // keep puts a result into the document and the store.
@@ -47,9 +47,9 @@ func (r *runner) tellDisk(err error) bool {
 	case err != nil && !full:
 		return false
 	case full && !r.diskFull:
-		r.event(Event{Note: fmt.Sprintf("%v; finished trials wait in memory, and writing is tried again until the run ends: make room there", err)})
+		r.event(Event{Note: words.Errorf("%w; finished trials wait in memory, and writing is tried again until the run ends: make room there", err)})
 	case !full && r.diskFull:
-		r.event(Event{Note: "the run is stored again, and nothing is missing"})
+		r.event(Event{Note: words.Errorf("the run is stored again, and nothing is missing")})
 	}
 	r.diskFull = full
 	return true

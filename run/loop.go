@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -138,7 +137,7 @@ func (r *runner) untilMet(ctx context.Context, trial func() (model.Result, error
 	result, err := trial()
 	again := 0
 	for ; err == nil && r.lossy && again+1 < mostTries && ctx.Err() == nil; again++ {
-		r.event(Event{Note: "the path lost so many packets that the two ends did not find each other; the trial is tried again"})
+		r.event(Event{Note: words.Errorf("the path lost so many packets that the two ends did not find each other; the trial is tried again")})
 		result, err = trial()
 	}
 	if err == nil && again > 0 {
@@ -184,11 +183,12 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 			silent[p.Flow] = p.Silent
 			f := placed.Flows[slices.IndexFunc(placed.Flows,
 				func(f fleet.PlacedFlow) bool { return f.Flow.Name == p.Flow })].Flow
-			r.event(Event{Note: finding.Silence(words.English, silence(f.To, p.Silent, f.Streams)).Text()})
+			about := silence(f.To, p.Silent, f.Streams)
+			r.event(Event{Note: note(func(l words.Language) string { return finding.Silence(l, about).Text() })})
 		}
 		switch {
 		case p.Cut != "":
-			r.event(Event{Note: fmt.Sprintf("%s; waiting for a path", p.Cut)})
+			r.event(Event{Note: words.Errorf("%s; waiting for a path", p.Cut)})
 			return
 		case p.Cores != nil:
 			r.event(Event{Cores: &Cores{number, r.site.hostOf(p.Agent), p.AtS, p.Cores}})
@@ -260,5 +260,12 @@ func (r *runner) set(ctx context.Context, t model.Trial) error {
 
 func (r *runner) warn(about model.Reason) {
 	r.doc.Warnings = append(r.doc.Warnings, about)
-	r.event(Event{Note: finding.Clause(about)})
+	r.event(Event{Note: note(func(l words.Language) string { return finding.ClauseIn(l, about) })})
 }
+
+// note is a sentence that is made for its reader.
+type note func(words.Language) string
+
+func (n note) Error() string { return n(words.English) }
+
+func (n note) SaidIn(l words.Language) string { return n(l) }

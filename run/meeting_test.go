@@ -219,7 +219,7 @@ func TestUntilMet(t *testing.T) {
 		notes, tries := 0, 0
 		r := &runner{}
 		r.Events = func(e Event) {
-			if e.Note != "" {
+			if e.Note != nil {
 				notes++
 			}
 		}

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
+	"pelt/words"
 )
 
 // A mesh measures each pair of a fleet's hosts as a path of its own. Pairs that share no host are measured beside each
@@ -129,7 +129,7 @@ func (r *runner) pair(ctx context.Context, t model.Trial, number int) *model.Res
 			return unmeasured(t, err)
 		}
 		if !errors.Is(err, fleet.ErrTaken) {
-			r.event(Event{Note: fmt.Sprintf("%s: %v; it is tried again", name, err)})
+			r.event(Event{Note: words.Errorf("%s: %w; it is tried again", name, err)})
 		}
 		select {
 		case <-ctx.Done():
@@ -183,8 +183,8 @@ func (r *runner) tryPair(ctx context.Context, t model.Trial, number int) (model.
 	doc := model.Document{Plan: r.doc.Plan}
 	one := &runner{Options: r.Options, site: s, doc: &doc, total: r.total}
 	one.Live, one.Events = false, func(e Event) {
-		if e.Note != "" {
-			r.event(Event{Note: t.Cell["pair"].Text + ": " + e.Note})
+		if e.Note != nil {
+			r.event(Event{Note: words.Errorf("%s: %w", t.Cell["pair"].Text, e.Note)})
 		}
 	}
 	result, err := one.try(ctx, t, number)

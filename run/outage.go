@@ -12,6 +12,7 @@ import (
 	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
+	"pelt/words"
 )
 
 const (
@@ -84,7 +85,7 @@ func (r *runner) beginAgain(ctx context.Context, t model.Trial, number int, unti
 			if result, err = r.execute(ctx, t, number); err == nil && !result.Why.Has(model.NothingThrough) {
 				return result, nil
 			} else if err == nil {
-				err = errors.New("no packet of the test comes through")
+				err = words.Errorf("no packet of the test comes through")
 			}
 		}
 		var refusal *engine.Refusal
@@ -96,7 +97,7 @@ func (r *runner) beginAgain(ctx context.Context, t model.Trial, number int, unti
 		}
 		if why := err.Error(); why != told {
 			told = why
-			r.event(Event{Note: why + "; waiting for it"})
+			r.event(Event{Note: words.Errorf("%w; waiting for it", err)})
 		}
 		select {
 		case <-ctx.Done():

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"pelt/model"
 	"pelt/store"
 	"pelt/view"
+	"pelt/words"
 )
 
 // Options are what a run needs beside its plan.
@@ -44,7 +44,7 @@ type Options struct {
 
 // Event tells a reader how a run goes on. Exactly one field is set.
 type Event struct {
-	Note     string          // a sentence worth telling
+	Note     error           // a sentence worth telling, said in the language of its reader
 	Started  *TrialStarted   // a trial begins
 	Progress *TrialProgress  // a sample of the running trial
 	Cores    *Cores          // of a host of the running trial, once a second
@@ -148,7 +148,7 @@ func (o Options) keepUnbegun(ctx context.Context, p model.Plan, why error) (doc 
 		err = errors.Join(log.End(doc), log.Close())
 	}
 	if err != nil {
-		o.event(Event{Note: fmt.Sprintf("this run is not stored: %v", err)})
+		o.event(Event{Note: words.Errorf("this run is not stored: %w", err)})
 		return model.Document{}
 	}
 	return doc
@@ -236,7 +236,7 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 		d.Add(&doc.Results[i])
 	}
 	if _, _, more := d.Next(); !more {
-		o.event(Event{Note: "run " + doc.ID + " is complete; nothing is left to do"})
+		o.event(Event{Note: words.Errorf("run %s is complete; nothing is left to do", doc.ID)})
 		return withChanges(doc), log.Close()
 	}
 	var s *site

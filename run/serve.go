@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -129,13 +128,13 @@ func Serve(ctx context.Context, o ServeOptions) error {
 }
 
 // DataPorts names the ports at which data reaches a host that listens at port.
-func DataPorts(port int) string { return dataPorts(port, udp.OnePort) }
+func DataPorts(l words.Language, port int) string { return dataPorts(l, port, udp.OnePort) }
 
-func dataPorts(port int, one bool) string {
+func dataPorts(l words.Language, port int, one bool) string {
 	if one {
-		return fmt.Sprintf("%d/udp and %d/tcp", port, port)
+		return l.Sayf("%d/udp and %d/tcp", port, port)
 	}
-	return fmt.Sprintf("%d/tcp and any UDP port (only on Linux do all flows share one)", port)
+	return l.Sayf("%d/tcp and any UDP port (only on Linux do all flows share one)", port)
 }
 
 // brakeMemory has the collector of garbage work harder before clients have taken half of what this host has left.

@@ -15,8 +15,8 @@ import (
 )
 
 // sayers are functions whose text a user reads in his language, and which argument that text is.
-var sayers = map[string]int{"Say": 0, "Sayf": 0, "Errorf": 0, "usagef": 0, "NewFieldError": 1, "Wrong": -1, "wrong": -1, "refuse": -1,
-	"Put": 0}
+var sayers = map[string]int{"Say": 0, "Sayf": 0, "Errorf": 0, "usagef": 0, "tellf": 1, "doneTo": 1, "NewFieldError": 1,
+	"Wrong": -1, "wrong": -1, "refuse": -1, "Put": 0}
 
 // inBraces is a text in markup.
 var inBraces = regexp.MustCompile(`\{([^{}]+)\}`)
@@ -27,8 +27,8 @@ func TestSaidInChinese(t *testing.T) {
 	marks := regexp.MustCompile(`%[-+# 0-9.\[\]]*[a-zA-Z%]|--[a-z-]+`)
 	text := regexp.MustCompile(`[a-z]{2}`)
 	said := 0
-	for _, dir := range []string{"cmd", "fleet", "finding", "lab", "live", "model", "plan", "render", "run", "store", "unit",
-		"view"} {
+	for _, dir := range []string{"cmd", "fleet", "finding", "lab", "live", "model", "observe", "plan", "render", "run", "store",
+		"tune", "unit", "view"} {
 		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

@@ -10,7 +10,7 @@
 // second process out. The functions work on Linux; elsewhere Open fails.
 package tune
 
-import "errors"
+import "pelt/words"
 
 // JournalFormat names what the journal holds. Its first line is the header {"format"}. Each other line is a Step,
 // and takes the place of an earlier one of the same setting: it is written before the setting is touched, again with
@@ -20,13 +20,13 @@ const JournalFormat = "pelt/tune-journal/2"
 
 // Errors that a caller may tell apart.
 var (
-	ErrBusy    = errors.New("another pelt tune is at work")
-	ErrRights  = errors.New("needs root: it changes settings of this host")
-	ErrLinux   = errors.New("settings can be changed on Linux only")
-	ErrNothing = errors.New("nothing is applied")
+	ErrBusy    = words.Errorf("another pelt tune is at work")
+	ErrRights  = words.Errorf("needs root: it changes settings of this host")
+	ErrLinux   = words.Errorf("settings can be changed on Linux only")
+	ErrNothing = words.Errorf("nothing is applied")
 )
 
 // UsageError is a wish that is the user's to mend: nothing was touched.
-type UsageError struct{ text string }
+type UsageError struct{ error }
 
-func (e *UsageError) Error() string { return e.text }
+func (e *UsageError) Unwrap() error { return e.error }

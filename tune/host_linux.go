@@ -50,7 +50,7 @@ func rights() error {
 // not write what holds for the host.
 func inUserNamespace() bool {
 	b, err := os.ReadFile("/proc/self/uid_map")
-	return err == nil && words(string(b)) != "0 0 4294967295"
+	return err == nil && oneSpaced(string(b)) != "0 0 4294967295"
 }
 
 // namespace identifies this process's network namespace, 0 if it is not known.

@@ -1,10 +1,12 @@
 package tune
 
 import (
-	"fmt"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
+
+	"pelt/words"
 )
 
 // Scope says what a knob holds for.
@@ -106,11 +108,11 @@ func find(name string) (k Knob, dev string, err error) {
 			dev = strings.ReplaceAll(dev, "/", ".")
 		}
 		if !validDevice(dev) {
-			return Knob{}, "", &UsageError{fmt.Sprintf("%s: %q is no name of an interface", name, dev)}
+			return Knob{}, "", &UsageError{words.Errorf("%s: %q is no name of an interface", name, dev)}
 		}
 		return k, dev, nil
 	}
-	return Knob{}, "", &UsageError{fmt.Sprintf("no knob %q; pelt tune show --knobs lists them", name)}
+	return Knob{}, "", &UsageError{words.Errorf("no knob %q; pelt tune show --knobs lists them", name)}
 }
 
 // Known reports whether a knob of that name can be changed here.
@@ -128,16 +130,16 @@ type Change struct {
 // ParseChange reads net.core.rmem_max=4194304. An error is a *UsageError.
 func ParseChange(text string) (Change, error) {
 	name, value, ok := strings.Cut(text, "=")
-	c := Change{strings.TrimSpace(name), words(value)} // a value is one line of the file that keeps it
+	c := Change{strings.TrimSpace(name), oneSpaced(value)} // a value is one line of the file that keeps it
 	if !ok || c.Knob == "" || c.Value == "" {
-		return Change{}, &UsageError{fmt.Sprintf("want KNOB=VALUE as net.core.rmem_max=4194304, not %q", text)}
+		return Change{}, &UsageError{words.Errorf("want KNOB=VALUE as net.core.rmem_max=4194304, not %q", text)}
 	}
 	k, _, err := find(c.Knob)
 	if err != nil {
 		return Change{}, err
 	}
 	if !k.kind.valid(c.Value) {
-		return Change{}, &UsageError{fmt.Sprintf("%s: want %s, not %q", c.Knob, k.Want, c.Value)}
+		return Change{}, &UsageError{words.Errorf("%s: want %w, not %q", c.Knob, errors.New(k.Want), c.Value)}
 	}
 	return c, nil
 }
@@ -146,14 +148,14 @@ func ParseChange(text string) (Change, error) {
 func checkChanges(list []Change) error {
 	for i, c := range list {
 		if slices.ContainsFunc(list[:i], func(o Change) bool { return o.Knob == c.Knob }) {
-			return &UsageError{fmt.Sprintf("%s stands twice", c.Knob)}
+			return &UsageError{words.Errorf("%s stands twice", c.Knob)}
 		}
 		k, _, err := find(c.Knob)
 		if err != nil {
 			return err
 		}
 		if !k.kind.valid(c.Value) {
-			return &UsageError{fmt.Sprintf("%s: want %s, not %q", c.Knob, k.Want, c.Value)}
+			return &UsageError{words.Errorf("%s: want %w, not %q", c.Knob, errors.New(k.Want), c.Value)}
 		}
 	}
 	return nil

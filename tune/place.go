@@ -83,7 +83,7 @@ func sysctlPath(name string) string {
 
 // same reports whether two texts mean the same value at a place.
 func (p Place) same(a, b string) bool {
-	norm := words
+	norm := oneSpaced
 	if name := path.Base(p.At); name == "rps_cpus" || name == "xps_cpus" || name == "xps_rxqs" {
 		norm = mask
 	}

@@ -2,9 +2,10 @@ package tune
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
+
+	"pelt/words"
 )
 
 // Revert restores what stood there before Apply, text for text, the latest change first. What somebody else changed
@@ -33,8 +34,8 @@ func (t *Tuner) Revert(force bool) (done []Done, err error) {
 func (t *Tuner) undo(s Step, force bool) (Done, error) {
 	d := Done{Knob: s.Knob, Place: s.Place.String(), From: s.New, To: s.Old}
 	end := func(state, format string, args ...any) (Done, error) {
-		d.State, d.Text = state, d.Place+": "+fmt.Sprintf(format, args...)
-		return d, nil
+		d.State = state
+		return doneTo(d, "%s: %w", d.Place, words.Errorf(format, args...)), nil
 	}
 	if t.elsewhere(s) {
 		return end(Kept, "was changed in another network namespace, net:[%d]; revert it there", s.Namespace)
@@ -42,7 +43,7 @@ func (t *Tuner) undo(s Step, force bool) (Done, error) {
 	if dev := s.device(); dev != "" {
 		switch now, err := t.host.present(dev); {
 		case err != nil:
-			return d, fmt.Errorf("%s: %w", s.Place, err)
+			return d, words.Errorf("%s: %w", s.Place, err)
 		case t.renamed(s) != "":
 			return end(Kept,
 				"the interface is called %s now, with these settings; revert it when it is called %s again",
@@ -58,7 +59,7 @@ func (t *Tuner) undo(s Step, force bool) (Done, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return end(Gone, "it is gone")
 	case err != nil:
-		return d, fmt.Errorf("%s cannot be read: %w", s.Place, err)
+		return d, words.Errorf("%s cannot be read: %w", s.Place, err)
 	}
 	d.From = now
 	others := map[Place]string{} // what queues have that were there all the while
@@ -72,21 +73,21 @@ func (t *Tuner) undo(s Step, force bool) (Done, error) {
 	d.State = Already
 	if !s.Place.same(now, s.Old) {
 		if !s.leaves(now) && t.restarted(s) {
-			return end(Gone, "this host has started again since, with %s; it stays so", words(now))
+			return end(Gone, "this host has started again since, with %s; it stays so", oneSpaced(now))
 		}
 		if !s.leaves(now) && !force {
-			return end(Kept, "somebody changed it to %s since; it stays so (--force restores %s)", words(now),
-				words(s.Old))
+			return end(Kept, "somebody changed it to %s since; it stays so (--force restores %s)", oneSpaced(now),
+				oneSpaced(s.Old))
 		}
 		if err := t.restore(s.Place, s.Old); err != nil {
 			return d, err
 		}
 		d.State = Restored
 	}
-	stays := ""
+	var stays []error
 	for _, b := range s.Queues {
 		if other, was := others[b.Place]; was && !b.Place.same(other, b.Old) {
-			stays += fmt.Sprintf("; somebody changed %s to %s since, which stays so", b.Place, words(other))
+			stays = append(stays, words.Errorf("somebody changed %s to %s since, which stays so", b.Place, oneSpaced(other)))
 			b.Old = other // the drivers of some forget it with the change above
 		}
 		if err := t.restoreQueue(b); err != nil {
@@ -94,9 +95,13 @@ func (t *Tuner) undo(s Step, force bool) (Done, error) {
 		}
 	}
 	if d.State == Already {
-		return end(Already, "%s already", words(s.Old))
+		return end(Already, "%s already", oneSpaced(s.Old))
 	}
-	return end(Restored, "%s -> %s%s", words(d.From), words(s.Old), stays)
+	text := words.Errorf("%s -> %s", oneSpaced(d.From), oneSpaced(s.Old))
+	for _, other := range stays {
+		text = words.Errorf("%w; %w", text, other)
+	}
+	return end(Restored, "%w", text)
 }
 
 // leaves reports whether pelt may have left a value: it is the new one, or the change was cut before that was written.
@@ -118,14 +123,14 @@ func (t *Tuner) restoreQueue(b Saved) error {
 // restore writes an old value, and finds out that it stands there.
 func (t *Tuner) restore(p Place, old string) error {
 	if err := t.host.write(p, old); err != nil {
-		return fmt.Errorf("%s cannot be set back to %s: %w", p, words(old), err)
+		return words.Errorf("%s cannot be set back to %s: %w", p, oneSpaced(old), err)
 	}
 	now, err := t.host.read(p)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s cannot be read back: %w", p, err)
+		return words.Errorf("%s cannot be read back: %w", p, err)
 	case !p.same(now, old):
-		return fmt.Errorf("%s: was set back to %s, the kernel made it %s", p, words(old), words(now))
+		return words.Errorf("%s: was set back to %s, the kernel made it %s", p, oneSpaced(old), oneSpaced(now))
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package tune
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"pelt/internal/outfile"
+	"pelt/words"
 )
 
 // Tuner holds the lock over a host's journal. Its methods must not be called concurrently.
@@ -43,10 +43,10 @@ func Open() (*Tuner, error) {
 // take takes the lock and reads the journal.
 func (t *Tuner) take() (err error) {
 	if err := os.MkdirAll(t.state, 0o755); err != nil {
-		return fmt.Errorf("make %s for the journal: %w", t.state, outfile.Cause(err))
+		return words.Errorf("make %s for the journal: %w", t.state, outfile.Cause(err))
 	}
 	if t.lock, err = os.OpenFile(filepath.Join(t.state, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return fmt.Errorf("lock %s: %w", t.state, outfile.Cause(err))
+		return words.Errorf("lock %s: %w", t.state, outfile.Cause(err))
 	}
 	if err = lockFile(t.lock); err == nil {
 		t.journal, err = openJournal(t.state)
@@ -81,7 +81,19 @@ type Done struct {
 	To    string `json:"to"`
 	State string `json:"state"`
 	Text  string `json:"text"` // one line for people
+
+	said error // the same
 }
+
+// doneTo is what became of a value, in words.
+func doneTo(d Done, format string, values ...any) Done {
+	d.said = words.Errorf(format, values...)
+	d.Text = d.said.Error()
+	return d
+}
+
+// In is the line for people in a language.
+func (d Done) In(l words.Language) string { return l.Error(d.said) }
 
 // What became of a value.
 const (
@@ -109,8 +121,8 @@ func (t *Tuner) Apply(changes []Change, run string) ([]Done, error) {
 			return nil, t.takeBack(err, steps, former)
 		}
 		steps[i].Made = true
-		done = append(done, Done{s.Knob, s.Place.String(), s.Before, s.New, Changed,
-			fmt.Sprintf("%s: %s -> %s", s.Place, words(s.Before), words(s.New))})
+		done = append(done, doneTo(Done{Knob: s.Knob, Place: s.Place.String(), From: s.Before, To: s.New, State: Changed},
+			"%s: %s -> %s", s.Place, oneSpaced(s.Before), oneSpaced(s.New)))
 	}
 	if err := t.journal.add(steps...); err != nil {
 		return nil, t.takeBack(err, steps, former)
@@ -128,7 +140,7 @@ func (t *Tuner) plan(changes []Change, run string) (steps []Step, done []Done, e
 		index, space := 0, uint64(0)
 		if dev != "" {
 			if index, err = t.host.device(dev); err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", c.Knob, err)
+				return nil, nil, words.Errorf("%s: %w", c.Knob, err)
 			}
 		}
 		if k.Scope != ScopeHost {
@@ -141,11 +153,11 @@ func (t *Tuner) plan(changes []Change, run string) (steps []Step, done []Done, e
 		for _, p := range places {
 			now, err := t.host.read(p)
 			if err != nil {
-				return nil, nil, fmt.Errorf("%s cannot be read: %w", c.Knob, missing(k, err))
+				return nil, nil, words.Errorf("%s cannot be read: %w", c.Knob, missing(k, err))
 			}
 			if p.same(now, c.Value) {
-				done = append(done, Done{c.Knob, p.String(), now, c.Value, Already,
-					fmt.Sprintf("%s is %s already", p, words(now))})
+				done = append(done, doneTo(Done{Knob: c.Knob, Place: p.String(), From: now, To: c.Value, State: Already},
+					"%s is %s already", p, oneSpaced(now)))
 				continue
 			}
 			s := Step{Knob: c.Knob, Place: p, Old: now, Before: now, New: c.Value, Index: index,
@@ -165,15 +177,15 @@ func (t *Tuner) plan(changes []Change, run string) (steps []Step, done []Done, e
 // missing says why a knob cannot be read.
 func missing(k Knob, err error) error {
 	if noSetting(err) {
-		return errors.New("the interface's driver has no such setting")
+		return words.Errorf("the interface's driver has no such setting")
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if k.Scope == ScopeHost && k.at.Kind == atSysctl {
-		return errors.New("it is not there; a network namespace other than the first lacks it, and so does a kernel that was built without")
+		return words.Errorf("it is not there; a network namespace other than the first lacks it, and so does a kernel that was built without")
 	}
-	return errors.New("this kernel, driver or interface has none")
+	return words.Errorf("this kernel, driver or interface has none")
 }
 
 // queueSettings are the values that a change of queues takes away.
@@ -194,14 +206,14 @@ func (t *Tuner) queueSettings(k Knob, dev string) (list []Saved) {
 // make makes one step that is in the journal.
 func (t *Tuner) make(s Step) error {
 	if err := t.host.write(s.Place, s.New); err != nil {
-		return fmt.Errorf("%s: the kernel refuses %s: %w", s.Place, words(s.New), err)
+		return words.Errorf("%s: the kernel refuses %s: %w", s.Place, oneSpaced(s.New), err)
 	}
 	now, err := t.host.read(s.Place)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s cannot be read back: %w", s.Place, err)
+		return words.Errorf("%s cannot be read back: %w", s.Place, err)
 	case !s.Place.same(now, s.New):
-		return fmt.Errorf("%s: asked for %s, the kernel made it %s", s.Place, words(s.New), words(now))
+		return words.Errorf("%s: asked for %s, the kernel made it %s", s.Place, oneSpaced(s.New), oneSpaced(now))
 	}
 	for _, b := range s.Queues { // some drivers forget those of queues that stay; what differs later is somebody else's
 		if err := t.restoreQueue(b); err != nil {
@@ -214,10 +226,10 @@ func (t *Tuner) make(s Step) error {
 // takeBack takes back what was made of steps, and returns why that had to be, with what became of it.
 func (t *Tuner) takeBack(why error, steps, former []Step) error {
 	if err := t.rollBack(steps, former); err != nil {
-		return fmt.Errorf("%w; and of what was changed before, not all could be restored (pelt tune show lists it): %w", why,
+		return words.Errorf("%w; and of what was changed before, not all could be restored (pelt tune show lists it): %w", why,
 			oneLine(err))
 	}
-	return fmt.Errorf("%w; nothing is changed", why)
+	return words.Errorf("%w; nothing is changed", why)
 }
 
 // oneLine returns errors that are joined with a text of one line.

@@ -31,12 +31,12 @@ var (
 
 func parsed(s string) uint64 { n, _ := strconv.ParseUint(s, 10, 64); return n }
 
-func words(s string) string { return strings.Join(strings.Fields(s), " ") }
+func oneSpaced(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // mask writes a mask of cores without commas and leading zeros.
 func mask(s string) string {
 	var all string
-	for part := range strings.SplitSeq(words(s), ",") {
+	for part := range strings.SplitSeq(oneSpaced(s), ",") {
 		all += strings.Repeat("0", max(0, 8-len(part))) + part
 	}
 	return strings.TrimLeft(all, "0")

@@ -37,7 +37,7 @@ func derived(text string) string {
 	if figure != text {
 		doubt = "?"
 	}
-	for _, unit := range []struct{ english, said string }{{" points", " 个百分点"}, {" times", " 倍"}} {
+	for _, unit := range []struct{ english, said string }{{" points", " 个百分点"}, {" times", " 倍"}, {" trials", " 次试验"}} {
 		if n, ok := strings.CutSuffix(figure, unit.english); ok && strings.Trim(n, "+-<.0123456789 ") == "" {
 			return n + unit.said + doubt
 		}

@@ -241,9 +241,169 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"write the report as a page to `FILE`, or -":                                                       "把报告写成网页，写入 `FILE` 或 -",
 	"write the charts to `FILE`.png or .svg":                                                           "把图写入 `FILE`.png 或 .svg",
 	"print the whole report, not 12 lines":                                                             "打印整份报告，而不是 12 行",
-	"`LANGUAGE` of the report: en or zh (default: as PELT_LANG or the locale says)":                    "语言 `LANGUAGE`：en 或 zh（默认：按 PELT_LANG 或系统语言）",
 	"write figures for Prometheus (text format 0.0.4) to `FILE`, or -":                                 "把给 Prometheus 的数字（文本格式 0.0.4）写入 `FILE` 或 -",
 	"fleet: `HOST[:PORT]` of the pelt hub (default: this host, or $PELT_HUB)":                          "机群：pelt hub 的 `HOST[:PORT]`（默认：本机，或 $PELT_HUB）",
 	"fleet: `URLS` of NATS servers of yours in place of a hub":                                         "机群：用自己的 NATS 服务器代替 hub，其 `URLS`",
 	"fleet: `FILE` with the credentials for these":                                                     "机群：这些服务器的凭据 `FILE`",
+
+	// Of commands that test nothing.
+	"`LANGUAGE` of all that pelt says: en or zh (default: as PELT_LANG or the locale says)": "pelt 使用的语言 `LANGUAGE`：en 或 zh（默认：按 PELT_LANG 或系统语言）",
+	"version prints the release and the commit of this program.":                            "version 打印本程序的版本和提交号。",
+	`hub is where hosts join (pelt join) and where tests of a fleet find them. It prints the line to
+paste on each host, with a code that stays the same when the hub starts again. The hub sends
+and receives no test packets.`: `各主机加入 hub（pelt join），机群的测试也在 hub 找到它们。它打印要粘贴到每台主机的命令，
+其中的口令在 hub 重新启动后不变。hub 自己不收发测试包。`,
+	`join connects this host to a pelt hub, or to NATS servers of yours (--nats), and waits for tests
+with other hosts there. It stays until Ctrl-C, also while the hub is away.
+
+Whoever has the hub's code can order tests, within the limits that you set here.`: `join 把本机连到 pelt hub（或用 --nats 连到自己的 NATS 服务器），等待与那里其他主机的测试。
+它一直运行到 Ctrl-C，hub 不在时也不退出。
+
+有 hub 口令的人都可以安排测试，但不超过你在这里设的限值。`,
+	`hosts asks a pelt hub, or NATS servers of yours, which hosts joined: where others call them,
+what they can do and what their owners allow.`: `hosts 向 pelt hub 或自己的 NATS 服务器询问有哪些主机加入：其他主机在哪个地址呼叫它们、
+它们能做什么、主人允许什么。`,
+	`web serves pages to a browser on this host: the runs that are kept, with search, names and
+tags, their reports, and comparisons. It prints the address to open. The address lets in
+whoever has it.
+
+It listens on this host only. From another host: ssh -L 7360:127.0.0.1:7360 HOST.`: `web 为本机的浏览器提供页面：保存的运行（可搜索、命名、加标签）、报告和比较。
+它打印要打开的网址。知道这个网址的人都能进入。
+
+它只在本机监听。从另一台主机访问：ssh -L 7360:127.0.0.1:7360 HOST。`,
+	"list shows the stored runs that have each TEXT anywhere in their line, newest first.": "list 列出保存的运行，最新的在前；给出 TEXT 时，只列出行中含有每个 TEXT 的运行。",
+	`rm deletes runs without asking: all, or none if one is missing or being written. RUN is an
+id or its beginning, or last.`: `rm 不询问就删除运行：全部删除；如有一个不存在或正在写入，则一个也不删。RUN 是编号或编号
+的开头，或 last。`,
+	`run carries out a plan in YAML, as --print-plan prints it. --resume goes on with a run that
+was cut; finished trials are kept.`: `run 执行一个 YAML 计划（由 --print-plan 打印）。--resume 继续被中断的运行；
+已完成的试验保留。`,
+	`drops watches the kernel drop packets of any traffic, in every network namespace, until
+Ctrl-C or --time; then it prints totals. It needs root and Linux 5.5 with BTF, and cannot
+see a network card's own drops: see ip -s link.
+
+--port, --host and --dev limit what is shown to what fits all three. The kernel looks at
+ports; hosts and interfaces are picked from its table of 16 384 flows, so on a host that
+drops more flows than that give --port as well.
+
+--json writes an object of format pelt/drops/1 for each interval; the last has "sum": true
+and holds the whole watch.
+
+Ctrl-C is exit code 0, or 130 if it cuts --time short.`: `drops 观测内核丢弃的包：任何流量、所有网络命名空间，直到 Ctrl-C 或 --time 结束，然后打印
+合计。它需要 root 和带 BTF 的 Linux 5.5，看不到网卡自己丢的包：请看 ip -s link。
+
+--port、--host、--dev 只显示同时符合三者的包。端口由内核筛选；主机和接口从内核的 16 384 条
+流的表中挑选，所以丢包的流更多时请加上 --port。
+
+--json 每个间隔写一个格式为 pelt/drops/1 的对象；最后一个有 "sum": true，是整个观测的合计。
+
+Ctrl-C 的退出码是 0；如果提前结束了 --time，则是 130。`,
+	`record reads the files of --record: sequence, send time and receive time of every packet
+of a UDP receiver. A file that was cut reads up to its end.`: `record 读取 --record 的文件：UDP 接收端每个包的序号、发送时间和接收时间。被截断的文件
+读到断处为止。`,
+	"show lists the trials and flows of a record, and the first runs of lost packets.": "show 列出记录中的试验和流，以及最先出现的几段连续丢包。",
+	`export writes a row or a packet for each packet. A capture's headers are made up, and its
+packets end behind the test header; their lengths are real.`: `export 为每个包写一行或一个包。抓包文件的协议头是补上的，包在测试头之后截断；长度是真实的。`,
+	`tune changes settings of this host only because a counter moved in a run. Old values are
+stored first, so pelt tune revert works after any kill. For other hosts it prints commands.`: `tune 只因某次运行中有计数器变化才改本机的参数。旧值先保存，所以无论怎样被杀死，
+pelt tune revert 都能恢复。对其他主机它只打印命令。`,
+	`advise names each setting that addresses a loss: its present value, the counter that moved,
+the value for the rate, the command and its undo.
+
+RUN is an id or its beginning, last (default), or a file.`: `advise 列出每个能减少丢包的参数：当前值、变化的计数器、按速率算出的值、命令和撤销命令。
+
+RUN 是编号或编号的开头、last（默认），或一个文件。`,
+	`apply makes what advise says for this host, or what --set says. If one setting fails, those
+before it are taken back. It needs root; with sudo, say PELT_DATA=$HOME/.local/share/pelt.
+Settings end at the next boot.`: `apply 在本机做 advise 建议的修改，或 --set 指定的修改。如果一项失败，之前的都会撤销。
+它需要 root；用 sudo 时请写 PELT_DATA=$HOME/.local/share/pelt。下次开机后修改失效。`,
+	`revert restores each value that pelt tune changed. What others changed since stays, with
+exit code 1.`: `revert 恢复 pelt tune 改过的每个值。之后被别人改过的保持不变，此时退出码为 1。`,
+	`lab holds a network of unnamed namespaces on this machine. A background process owns it;
+when that ends, nothing is left.`: `lab 在本机维持一个由无名命名空间组成的网络。它属于一个后台进程；进程结束后什么也不留下。`,
+	`link NAME show prints each direction of each link: its settings, and what it did so far.
+link NAME set changes settings; none, or 0 for a number, puts one back.
+
+LINK is a node, for its links, or two, as sender-router; without it all links change.
+toward=NODE is one direction only. A queue needs a rate. Only a link with delay, loss and
+the like, or of lab up --link backend=user, can get them.`: `link NAME show 打印每条链路每个方向的设置，以及至今做了什么。
+link NAME set 修改设置；none（数字则为 0）取消一项设置。
+
+LINK 是一个节点（它的各条链路）或两个节点（如 sender-router）；不写则改所有链路。
+toward=NODE 只改一个方向。有 queue 就要有 rate。只有带 delay、loss 等的链路，或用
+lab up --link backend=user 建立的链路，才能设置这些。`,
+	"control `PORT`; data uses the one above it":                                                                                    "控制端口 `PORT`；数据用它加一的端口",
+	"use this `CODE`, not a new one (or $PELT_CODE)":                                                                                "用这个口令 `CODE`，不生成新的（或 $PELT_CODE）",
+	"only watch this host, for pelt router --dut":                                                                                   "只观测本机，供 pelt router --dut 使用",
+	"end when the first client that tested is gone":                                                                                 "第一个做过测试的客户离开后就结束",
+	"`N` clients served at once":                                                                                                    "同时服务的客户数 `N`",
+	"serve iperf3 clients, too, on `PORT`: iperf3 -u -c HOST --get-server-output":                                                   "同时在端口 `PORT` 服务 iperf3 客户端：iperf3 -u -c HOST --get-server-output",
+	"serve iperf3 clients of all networks, not only of this host's own":                                                             "服务所有网络的 iperf3 客户端，而不只是本机所在的网络",
+	"`ADDRESS`, ADDRESS:PORT or :PORT to listen on, PORT as in --port (default: every address)":                                     "监听的 `ADDRESS`、ADDRESS:PORT 或 :PORT，PORT 与 --port 相同（默认：所有地址）",
+	"`ADDRESS`, ADDRESS:PORT or :PORT of this host alone to listen on, PORT as in --port (default 127.0.0.1)":                       "监听的本机 `ADDRESS`、ADDRESS:PORT 或 :PORT，PORT 与 --port 相同（默认 127.0.0.1）",
+	"`ADDRESSES` or networks that this host may call (default: none)":                                                               "本机可以呼叫的地址或网络 `ADDRESSES`（默认：没有）",
+	"`ADDRESSES` or networks that this host may call (default: any other host)":                                                     "本机可以呼叫的地址或网络 `ADDRESSES`（默认：任何其他主机）",
+	"allow XDP programs on real interfaces, too":                                                                                    "也允许在真实接口上使用 XDP 程序",
+	"most `RATE` of all tests of a client host together, or none (default: 100mbit; no limit to private addresses and own subnets)": "一台客户主机所有测试合计的最高速率 `RATE`，或 none（默认：100mbit；私有地址和本机所在子网不限）",
+	"longest `TIME` of a trial, or none":                                                                                            "一次试验的最长时间 `TIME`，或 none",
+	"use this `CODE`, not the hub's own (or $PELT_CODE)":                                                                            "用这个口令 `CODE`，不用 hub 自己的（或 $PELT_CODE）",
+	"control `PORT`": "控制端口 `PORT`",
+	"`CODE` that pelt hub printed (or $PELT_CODE)":                                             "pelt hub 打印的口令 `CODE`（或 $PELT_CODE）",
+	"`NAME` of this host in the fleet (default: its host name)":                                "本机在机群中的名字 `NAME`（默认：主机名）",
+	"`PORT` for test packets":                                                                  "测试包的端口 `PORT`",
+	"`ADDRESS` at which other hosts call this one (default: that towards the hub)":             "其他主机呼叫本机的地址 `ADDRESS`（默认：朝向 hub 的地址）",
+	"print a systemd unit for this command, do nothing else":                                   "打印这条命令的 systemd 单元，不做别的",
+	"`CODE` of the hub (default: that of a hub on this host, or $PELT_CODE)":                   "hub 的口令 `CODE`（默认：本机 hub 的口令，或 $PELT_CODE）",
+	"`PORT` to listen on, or the next that is free":                                            "监听的端口 `PORT`，或下一个空闲端口",
+	"runs since `TIME`: 24h, 7d or 2026-11-21":                                                 "自 `TIME` 起的运行：24h、7d 或 2026-11-21",
+	"go on with this `RUN`: an id or its beginning, or last":                                   "继续这次运行 `RUN`：编号或编号的开头，或 last",
+	"write a row a second of each trial to `FILE`, or -":                                       "把每次试验的每一秒作为一行写入 `FILE` 或 -",
+	"sort the table by `FIGURE`, the largest first: goodput, loss, delay or a column of --csv": "表格按 `FIGURE` 排序，大的在前：goodput、loss、delay，或 --csv 的一列",
+	"only trial `N`": "只看第 `N` 次试验",
+	"only trials with this `SETTING`: payload=64; once for each":                    "只看这个设置 `SETTING` 的试验：payload=64；每个写一次",
+	"every trial, not the worst of each setting":                                    "所有试验，而不只是每个设置中最差的",
+	"of one run: compare the levels of this `SETTING` (default variant)":            "一次运行内：比较这个设置 `SETTING` 的各个取值（默认 variant）",
+	"of one run: compare with this `LEVEL` (default the first)":                     "一次运行内：与这个取值 `LEVEL` 比较（默认第一个）",
+	"`METRIC`s to compare; fewer tell more of each":                                 "要比较的指标 `METRIC`；越少，每个越容易看出差别",
+	"exit code 3 if this `LIMIT` surely holds: 'loss > 1%'; once for each":          "这个条件 `LIMIT` 确实成立时退出码为 3：'loss > 1%'；每个写一次",
+	"only TCP and UDP of this `PORT`; up to 16: 5201,7359":                          "只看这个端口 `PORT` 的 TCP 和 UDP；最多 16 个：5201,7359",
+	"only from or to this `ADDRESS` or network; up to 16: 10.0.1.2,10.0.2.0/24":     "只看来自或发往这个地址或网络 `ADDRESS` 的；最多 16 个：10.0.1.2,10.0.2.0/24",
+	"only what is dropped at this `INTERFACE`; up to 16: eth0,wlan0":                "只看在这个接口 `INTERFACE` 丢的；最多 16 个：eth0,wlan0",
+	"list also the usual drops of healthy hosts":                                    "也列出正常主机常见的丢包",
+	"write one JSON object an interval to `FILE`, or -":                             "每个间隔把一个 JSON 对象写入 `FILE` 或 -",
+	"write totals for Prometheus (text format 0.0.4) to `FILE`, anew each interval": "每个间隔把给 Prometheus 的合计（文本格式 0.0.4）重新写入 `FILE`",
+	"end after this `TIME`: 10s (default: at Ctrl-C)":                               "经过 `TIME` 后结束：10s（默认：Ctrl-C 时）",
+	"`TIME` between readings: 100ms to 1h":                                          "两次读取的间隔 `TIME`：100ms 到 1h",
+	"print all that the kernel says if it refuses":                                  "内核拒绝时打印它说的全部内容",
+	"a row for each packet to `FILE`, or -":                                         "每个包一行，写入 `FILE` 或 -",
+	"a capture with time stamps in nanoseconds to `FILE`, or -":                     "带纳秒时间戳的抓包文件，写入 `FILE` 或 -",
+	"size settings for this `RATE`: 200kpps (default: the run's)":                   "按这个速率 `RATE` 计算参数：200kpps（默认：运行中的速率）",
+	"only settings of this `END`: sender, receiver or router":                       "只看这一端 `END` 的参数：sender、receiver 或 router",
+	"of interfaces, only settings of this `ONE`":                                    "接口参数只看这个接口 `ONE`",
+	"a `SETTING=VALUE`; once for each":                                              "一项 `SETTING=VALUE`；每个写一次",
+	"do not ask before this host is changed":                                        "修改本机之前不询问",
+	"also what others changed since":                                                "之后被别人改过的也恢复",
+	"list what can be set":                                                          "列出可以改的参数",
+	"`NAME` of the lab (default: topology and number)":                              "实验环境的名字 `NAME`（默认：拓扑加编号）",
+	"`N` receivers of a star (default 10)":                                          "star 的接收端数 `N`（默认 10）",
+	"every link: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE: one node's":  "每条链路：rate=1gbit,queue=100,delay=20ms,loss=1%；--link-NODE：该节点的链路",
+	"write one JSON document to `FILE` in place of the text, or -":                  "不打印文字，把一个 JSON 文档写入 `FILE` 或 -",
+	`compare tells what changed. Of several runs the first is the baseline. Of one run it
+compares the variants, or the levels of --by.
+
+It reports no noise: the chance of any false alarm is at most 5 %%. Each side needs three
+valid repeats.
+
+--fail-if "METRIC < -5%%" is relative to the baseline; for shares in points. Metrics:
+%s.
+
+RUN is an id or its beginning, last (default), or a file.`: `compare 说明有何变化。几次运行时，以第一次为基准。一次运行时，比较各变体，或 --by 的各个取值。
+
+它不报告偶然的波动：误报的概率总共不超过 5 %%。每一边需要三次有效的重复。
+
+--fail-if "METRIC < -5%%" 是相对于基准；比例则为百分点。指标：
+%s。
+
+RUN 是编号或编号的开头、last（默认），或一个文件。`,
+	"serve Prometheus the newest figures of each target, to everybody who reaches `ADDRESS`, ADDRESS:PORT or :PORT (default port 7361)": "向能到达 `ADDRESS`、ADDRESS:PORT 或 :PORT 的任何人提供各目标最新的 Prometheus 数字（默认端口 7361）",
 }

@@ -10,9 +10,9 @@ const (
 	zhLater = `[{later}：]`
 	zhGap   = `一次试验中[从 {gap_s:from moment} 到 {gap_s:to moment}|从 {gap_s:from moment} 起|]没有观测路由器`
 
-	zhLoss  = `[[{way}：]丢包不超过 {loss_ratio:goal} 的最高速率|[{way}：]不丢包最高]`
-	zhFree  = zhLoss + ` {throughput_pps}[（{each}）][（{where}）]`
-	zhLeast = zhLoss + `至少 {throughput_pps}[（{each}）][（{where}）]。`
+	zhLoss  = `[{way}：][{where} 时][丢包不超过 {loss_ratio:goal} 的最高速率|不丢包最高]`
+	zhFree  = zhLoss + ` {throughput_pps}[（{each}）]`
+	zhLeast = zhLoss + `至少 {throughput_pps}[（{each}）]。`
 	zhTried = `（单次试验：{holds_pps:tried}–{fails_pps:tried}）`
 	zhFlood = `[¶全速发送时饱和在 {receive_pps:flood range}。]`
 

@@ -18,6 +18,7 @@ import (
 	"pelt/run"
 	"pelt/store"
 	"pelt/unit"
+	"pelt/words"
 )
 
 type commonFlags struct {
@@ -255,7 +256,7 @@ func (f *commonFlags) openStore(s *screen) *store.Store {
 	}
 	st, err := store.Open("")
 	if err != nil {
-		s.Take(run.Event{Note: fmt.Sprintf("this run will not be kept: %v", err)})
+		s.Take(run.Event{Note: words.Errorf("this run is not stored: %w", err)})
 		return nil
 	}
 	return st

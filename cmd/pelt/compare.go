@@ -27,16 +27,16 @@ func newCompare() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare [RUN...]",
 		Short: "Say what differs between runs, or between variants in one, and what may be noise",
-		Long: `compare tells what changed. Of several runs the first is the baseline. Of one run it
+		Long: spoken().Sayf(`compare tells what changed. Of several runs the first is the baseline. Of one run it
 compares the variants, or the levels of --by.
 
-It reports no noise: the chance of any false alarm is at most 5 %. Each side needs three
+It reports no noise: the chance of any false alarm is at most 5 %%. Each side needs three
 valid repeats.
 
---fail-if "METRIC < -5%" is relative to the baseline; for shares in points. Metrics:
-` + strings.Join(table.Words(), ", ") + `.
+--fail-if "METRIC < -5%%" is relative to the baseline; for shares in points. Metrics:
+%s.
 
-RUN is an id or its beginning, last (default), or a file.`,
+RUN is an id or its beginning, last (default), or a file.`, strings.Join(table.Words(), ", ")),
 		Example: `  pelt compare before.json after.json --fail-if 'goodput < -5%' --html compare.html
   pelt compare last --by control --metric goodput,delay`,
 		Args: cobra.ArbitraryArgs,
@@ -125,7 +125,7 @@ func refused(c *cobra.Command, err error) error {
 func judged(c *cobra.Command, result finding.Comparison) error {
 	for _, l := range result.Limits {
 		if l.Outcome != table.Passed {
-			fmt.Fprintf(c.ErrOrStderr(), "pelt: %s\n", l.Text())
+			tellf(c, "pelt: %s", l.Text())
 		}
 	}
 	switch outcome := result.Outcome(); {
@@ -134,7 +134,7 @@ func judged(c *cobra.Command, result finding.Comparison) error {
 	case outcome == table.NotMeasured, outcome == table.Undecided:
 		return exitCode(exitInvalid)
 	case result.TooFew():
-		fmt.Fprintln(c.ErrOrStderr(), "pelt: nothing can be compared: each side needs three valid repeats")
+		tellf(c, "pelt: nothing can be compared: each side needs three valid repeats")
 		return exitCode(exitInvalid)
 	}
 	return nil

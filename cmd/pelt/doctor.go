@@ -9,6 +9,7 @@ import (
 
 	"pelt/lab"
 	"pelt/run"
+	"pelt/words"
 )
 
 func newDoctor() *cobra.Command {
@@ -20,11 +21,15 @@ func newDoctor() *cobra.Command {
 		Example: "  pelt doctor --json -",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			l := spoken()
+			if asJSON != "" {
+				l = words.English
+			}
 			var labs []lab.Capability
 			if !small {
-				labs = lab.Probe()
+				labs = lab.Probe(l)
 			}
-			checks := run.Doctor(labs)
+			checks := run.Doctor(l, labs)
 			return asJSON.print(c, checks, func(w io.Writer) error {
 				topic := ""
 				for _, x := range checks {
@@ -33,10 +38,10 @@ func newDoctor() *cobra.Command {
 						fmt.Fprintf(w, "\n%s\n", topic)
 					}
 					if x.OK {
-						fmt.Fprintf(w, "  yes  %-24s %s\n", x.Name, x.Detail)
+						fmt.Fprintf(w, "  %s  %s %s\n", filled(l.Say("yes"), 3), filled(x.Name, 24), x.Detail)
 						continue
 					}
-					fmt.Fprintf(w, "  no   %-24s %s\n", x.Name, x.Detail)
+					fmt.Fprintf(w, "  %s  %s %s\n", filled(l.Say("no"), 3), filled(x.Name, 24), x.Detail)
 					for _, line := range []string{x.Reason, x.Remedy} {
 						if strings.TrimSpace(line) != "" {
 							fmt.Fprintf(w, "       %-24s %s\n", "", line)

@@ -195,7 +195,7 @@ type dropsView struct {
 func (v *dropsView) run(c *cobra.Command, w *run.Drops, length, interval time.Duration) error {
 	ctx := c.Context()
 	if v.out != nil && !v.live {
-		fmt.Fprintf(c.ErrOrStderr(), "watching %s; Ctrl-C ends it\n", cmp.Or(v.filter, "all traffic"))
+		tellf(c, "watching %s; Ctrl-C ends it", cmp.Or(v.filter, spoken().Say("all traffic")))
 	}
 	if length > 0 {
 		var cancel context.CancelFunc

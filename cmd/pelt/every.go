@@ -164,7 +164,7 @@ func (l *loop) run() error {
 			took = min(took, int((l.lasts+l.every-1)/l.every)) // all runs of the loop
 		}
 		if took > next {
-			fmt.Fprintf(l.c.ErrOrStderr(), "pelt: the run took longer than --every; runs left out: %d\n", took-next)
+			tellf(l.c, "pelt: the run took longer than --every; runs left out: %d", took-next)
 			next = took
 		}
 		n = next
@@ -177,7 +177,7 @@ func (l *loop) once(asked context.Context, n int) error {
 	p := l.plan
 	p.Design.Seed += uint64(n)
 	over := context.AfterFunc(asked, func() {
-		fmt.Fprintln(l.c.ErrOrStderr(), "pelt: ends after this trial; Ctrl-C again ends at once")
+		tellf(l.c, "pelt: ends after this trial; Ctrl-C again ends at once")
 	})
 	defer over()
 	doc, err := l.measure(l.c, p, nil, func(o run.Options) (model.Document, error) {
@@ -201,7 +201,7 @@ func (l *loop) once(asked context.Context, n int) error {
 		l.kept++
 	}
 	width, _, _ := terminal(os.Stdout)
-	lang := l.output.language() // of the terminal; what programs read is English
+	lang := spoken() // of the terminal; what programs read is English
 	line := sentence(lang, doc, outcome, err)
 	if outcome != passed {
 		line = lang.Say(outcome) + ": " + line
@@ -269,7 +269,7 @@ func (l *loop) files(doc model.Document, err error) {
 	for _, x := range asked {
 		err := writeTo(l.c, x.path, func(w io.Writer) error { return x.write(w, ofRun(doc)) })
 		if err != nil && !errors.Is(err, errNothingToDraw) {
-			fmt.Fprintf(l.c.ErrOrStderr(), "pelt: --%s: %v\n", x.flag, err)
+			tellf(l.c, "pelt: --%s: %v", x.flag, spoken().Error(err))
 		}
 	}
 }
@@ -301,7 +301,7 @@ func (l *loop) before(doc model.Document) []*model.Document {
 		runs, err = run.History(st, doc, time.Time{})
 	}
 	if err != nil {
-		fmt.Fprintf(l.c.ErrOrStderr(), "pelt: earlier runs cannot be read: %v\n", err)
+		tellf(l.c, "pelt: earlier runs cannot be read: %v", spoken().Error(err))
 	}
 	if l.runs = runs; len(runs) > 0 {
 		l.fresh()
@@ -341,7 +341,7 @@ func (l *loop) end(interrupted bool) error {
 	if l.hook != nil {
 		l.hook.Close(lastPost)
 		if n, why := l.hook.Dropped(); n > 0 {
-			fmt.Fprintf(l.c.ErrOrStderr(), "pelt: --on-change: %d messages were not delivered: %v\n", n, why)
+			tellf(l.c, "pelt: --on-change: %d messages were not delivered: %v", n, why)
 		}
 	}
 	if runs := l.runs[max(0, len(l.runs)-l.own):]; len(runs) > 0 {
@@ -349,7 +349,7 @@ func (l *loop) end(interrupted bool) error {
 			l.first.Format("2006-01-02 15:04"))
 		width, _, color := terminal(os.Stdout)
 		for _, d := range runs {
-			d.Language = l.output.language()
+			d.Language = spoken()
 		}
 		fmt.Fprintln(l.out)
 		err := render.Text(l.out, view.Runs(runs), render.Terminal{Width: width, Color: color, All: l.output.all,
@@ -358,7 +358,7 @@ func (l *loop) end(interrupted bool) error {
 			return err
 		}
 		if l.kept > 0 {
-			fmt.Fprintln(l.c.ErrOrStderr(), l.output.language().Sayf("%d runs are kept: %s --html out.html", l.kept, since))
+			tellf(l.c, "%d runs are kept: %s --html out.html", l.kept, since)
 		}
 	}
 	if interrupted {

@@ -117,16 +117,9 @@ func helpArgs(args []string) (out []string, all bool) {
 	return out, all
 }
 
-// speak puts what commands and flags say of themselves into a language. A command whose explanation has no other words
-// begins with its line in a list.
+// speak puts what commands and flags say of themselves into a language.
 func speak(c *cobra.Command, l words.Language) {
-	short := l.Say(c.Short)
-	if long := l.Say(c.Long); long == c.Long && short != c.Short && long != "" {
-		c.Long = short + "\n\n" + long
-	} else {
-		c.Long = long
-	}
-	c.Short = short
+	c.Short, c.Long = l.Say(c.Short), l.Say(c.Long)
 	c.InitDefaultHelpFlag()
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		who, help, ofProtocol := strings.Cut(f.Usage, ": ")

@@ -36,7 +36,7 @@ what they can do and what their owners allow.`,
 			}
 			return asJSON.print(c, hosts, func(w io.Writer) error {
 				if len(hosts) == 0 {
-					fmt.Fprintln(c.ErrOrStderr(), "no host has joined yet; pelt hub prints what to paste on each")
+					tellf(c, "no host has joined yet; pelt hub prints what to paste on each")
 					return nil
 				}
 				var rows [][]string
@@ -64,5 +64,5 @@ func hostColumns(h fleet.AgentInfo) []string {
 		root = "yes"
 	}
 	return []string{h.ID, address, strings.Join(h.Engines, ","), root, h.Host.Kernel, h.Host.ClockSource, h.Version,
-		h.Limits.Trials()}
+		h.Limits.Trials(spoken())}
 }

@@ -101,13 +101,14 @@ func ownName() string {
 
 // joined tells the owner of a host what it is on the hub now.
 func joined(i fleet.AgentInfo, port int, limits fleet.Limits) string {
-	called := fmt.Sprintf("other hosts call %v", i.Address)
+	l := spoken()
+	called := l.Sayf("other hosts call %v", i.Address)
 	if i.Address.IsLoopback() {
-		called = fmt.Sprintf("it calls other hosts, which cannot call %v (--address gives them another)", i.Address)
+		called = l.Sayf("it calls other hosts, which cannot call %v (--address gives them another)", i.Address)
 	}
-	text := fmt.Sprintf("joined as %s; %s, data on %s\nAllowed: %v\n", i.ID, called, run.DataPorts(port), limits)
+	text := l.Sayf("joined as %s; %s, data on %s\nAllowed: %v\n", i.ID, called, run.DataPorts(l, port), limits.In(l))
 	if i.BehindNAT() {
-		text += fmt.Sprintf("This host is %v behind a NAT that shows it as %v: it can call hosts that are not, send to them\n"+
+		text += l.Sayf("This host is %v behind a NAT that shows it as %v: it can call hosts that are not, send to them\n"+
 			"and receive from them. Two hosts behind NATs of their own cannot be measured with each other.\n", i.Address, i.Seen)
 	}
 	return text

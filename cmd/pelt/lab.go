@@ -72,8 +72,8 @@ func newLabUp() *cobra.Command {
 			if args[0] == lab.Star {
 				test, node = "", "receiver-1"
 			}
-			fmt.Fprintf(c.OutOrStdout(), "lab %s is up: %spelt lab exec %s %s -- COMMAND; pelt lab down %s\n", name,
-				test, name, node, name)
+			fmt.Fprint(c.OutOrStdout(), spoken().Sayf("lab %s is up: %spelt lab exec %s %s -- COMMAND; pelt lab down %s\n", name,
+				test, name, node, name))
 			return nil
 		},
 	}
@@ -170,7 +170,7 @@ func newLabList() *cobra.Command {
 			}
 			return asJSON.print(c, labs, func(w io.Writer) error {
 				if len(labs) == 0 {
-					fmt.Fprintln(c.ErrOrStderr(), "no lab is up; pelt lab up nat --name r1 starts one")
+					tellf(c, "no lab is up; pelt lab up nat --name r1 starts one")
 					return nil
 				}
 				var rows [][]string
@@ -180,7 +180,7 @@ func newLabList() *cobra.Command {
 					}
 					rows = append(rows, []string{l.Name, l.Topology, fmt.Sprint(l.PID), strings.Join(l.Nodes, " ")})
 					if l.Error != "" {
-						fmt.Fprintf(c.ErrOrStderr(), "pelt: lab %s: %s\n", l.Name, l.Error)
+						tellf(c, "pelt: lab %s: %s", l.Name, l.Error)
 					}
 				}
 				return printColumns(w, "NAME\tTOPOLOGY\tPID\tNODES", rows)
@@ -201,7 +201,7 @@ func newLabDown() *cobra.Command {
 			if err := lab.Down(c.Context(), args[0]); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "lab %s is down\n", args[0])
+			fmt.Fprint(c.OutOrStdout(), spoken().Sayf("lab %s is down\n", args[0]))
 			return nil
 		},
 	}

@@ -113,7 +113,7 @@ func showLinks(c *cobra.Command, name string, l *lab.Lab, asJSON jsonFlag) error
 		for _, one := range ways {
 			s := one.Settings
 			s.Seed = one.Seed
-			rows = append(rows, append([]string{one.From + " to " + one.To, one.Backend, settingsText(s)},
+			rows = append(rows, append([]string{spoken().Sayf("%s to %s", one.From, one.To), one.Backend, settingsText(s)},
 				done(one.Done)...))
 		}
 		return printColumns(w,
@@ -121,7 +121,7 @@ func showLinks(c *cobra.Command, name string, l *lab.Lab, asJSON jsonFlag) error
 	})
 }
 
-func settingsText(l model.Link) string { return cmp.Or(l.Words(), "as it is") }
+func settingsText(l model.Link) string { return cmp.Or(l.Words(), spoken().Say("as it is")) }
 
 // done are the columns of what a direction did; what nobody counts is a dash.
 func done(d *model.LinkResult) []string {
@@ -145,16 +145,17 @@ func done(d *model.LinkResult) []string {
 const mostChanged = 8
 
 func tellChanged(w io.Writer, list []lab.LinkChanged) error {
+	l := spoken()
 	for i, c := range list {
 		if i == mostChanged && len(list) > mostChanged+1 {
-			fmt.Fprintf(w, "and %d more directions\n", len(list)-i)
+			fmt.Fprint(w, l.Sayf("and %d more directions\n", len(list)-i))
 			break
 		}
 		if c.Before == c.Now {
-			fmt.Fprintf(w, "%s to %s: stays %s\n", c.From, c.To, settingsText(c.Now))
+			fmt.Fprint(w, l.Sayf("%s to %s: stays %s\n", c.From, c.To, settingsText(c.Now)))
 			continue
 		}
-		fmt.Fprintf(w, "%s to %s: was %s; now %s\n", c.From, c.To, settingsText(c.Before), settingsText(c.Now))
+		fmt.Fprint(w, l.Sayf("%s to %s: was %s; now %s\n", c.From, c.To, settingsText(c.Before), settingsText(c.Now)))
 	}
 	return nil
 }

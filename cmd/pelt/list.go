@@ -8,13 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"pelt/render/plain"
 	"pelt/run"
 	"pelt/store"
+	"pelt/words"
 )
 
 func newList() *cobra.Command {
@@ -32,7 +32,7 @@ func newList() *cobra.Command {
 			if f.Since, err = parseSince(since, time.Now()); err != nil {
 				return err
 			}
-			f.Words = args
+			f.Words, f.Language = args, spoken()
 			all, err := kept()
 			if err != nil {
 				return err
@@ -40,8 +40,8 @@ func newList() *cobra.Command {
 			runs := slices.DeleteFunc(slices.Clone(all), func(r store.Summary) bool { return !f.Matches(r) })
 			var rows [][]string
 			for i, r := range runs {
-				if rows = append(rows, run.Columns(r)); r.Headline != nil {
-					runs[i].Headline.Text = run.Headline(r)
+				if rows = append(rows, run.Columns(f.Language, r)); r.Headline != nil {
+					runs[i].Headline.Text = run.Headline(words.English, r)
 				}
 			}
 			return asJSON.print(c, runs, func(w io.Writer) error {
@@ -56,6 +56,11 @@ func newList() *cobra.Command {
 				width, _, _ := terminal(os.Stdout)
 				heads := []string{"RUN", "STARTED", "COMMAND", "TARGET", "TRIALS", "STATE", "NAME", "RESULT"}
 				heads, rows = fitRuns(heads, rows, width)
+				if i := slices.Index(heads, "STATE"); i >= 0 {
+					for _, row := range rows {
+						row[i] = spoken().Say(row[i])
+					}
+				}
 				return printColumns(w, strings.Join(heads, "\t"), rows)
 			})
 		},
@@ -95,9 +100,9 @@ func fitRuns(heads []string, rows [][]string, width int) ([]string, [][]string) 
 	room := func() int {
 		left, last := width, len(all[0])-1
 		for i := range last {
-			widest := 0
-			for _, row := range all {
-				widest = max(widest, utf8.RuneCountInString(row[i]))
+			widest := plain.Width(spoken().Say(all[0][i]))
+			for _, row := range all[1:] {
+				widest = max(widest, plain.Width(row[i]))
 			}
 			left -= widest + 2
 		}
@@ -119,7 +124,7 @@ func fitRuns(heads []string, rows [][]string, width int) ([]string, [][]string) 
 		if i, last := slices.Index(all[0], name), len(all[0])-1; name == "STATE" {
 			for _, row := range all[1:] {
 				if row[i] != store.Complete {
-					row[last] = row[i] + ". " + row[last]
+					row[last] = spoken().Say(row[i]) + spoken().Say(". ") + row[last]
 				}
 			}
 		}

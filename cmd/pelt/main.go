@@ -91,6 +91,8 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	}
 	root := newRoot(stdout, stderr)
 	if l := spoken(); l != words.English {
+		root.InitDefaultHelpCmd() // before cobra makes them
+		root.InitDefaultCompletionCmd(args...)
 		speak(root, l)
 	}
 	args, all := helpArgs(args)
@@ -171,6 +173,7 @@ Start here: pelt demo, or pelt help start`,
 		}
 		return showHelp(c, args)
 	}
+	root.PersistentFlags().String("lang", "", "`LANGUAGE` of all that pelt says: en or zh (default: as PELT_LANG or the locale says)")
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
@@ -193,7 +196,7 @@ drops watches what it drops, and doctor says what it can do. Another host's pelt
 }
 
 // checkUsage makes a wrong number of arguments a usage error that shows the right form, and
-// refuses flags that are empty, as an unset variable of a shell is.
+// refuses an unknown language and flags that are empty, as an unset variable of a shell is.
 func checkUsage(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		checkUsage(sub)
@@ -210,6 +213,10 @@ func checkUsage(c *cobra.Command) {
 		}
 		if empty := emptyFlag(c.Flags()); err == nil && empty != "" {
 			err = usagef("--%s: is empty; leave it out, or give it a value", empty)
+		} else if lang := c.Flag("lang"); err == nil && lang.Changed {
+			if _, err := words.Parse(lang.Value.String()); err != nil {
+				return usagef("--lang: %v", err)
+			}
 		}
 		return err
 	}

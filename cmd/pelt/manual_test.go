@@ -52,6 +52,8 @@ func TestManual(t *testing.T) {
 	roffFlags(&page, every)
 	heading("FLAGS OF SEVERAL COMMANDS")
 	roffFlags(&page, several)
+	heading("FLAGS OF EVERY COMMAND")
+	roffFlags(&page, root.PersistentFlags())
 	heading("EXIT STATUS")
 	for _, e := range exitTexts {
 		roffItem(&page, e.code, e.text)

@@ -36,10 +36,10 @@ func (m *metricsFlag) serve(c *cobra.Command) (end func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("--metrics: %w", err)
 	}
-	fmt.Fprintf(c.OutOrStdout(), "Metrics: http://%v/metrics\n", at)
+	fmt.Fprint(c.OutOrStdout(), spoken().Sayf("Metrics: http://%v/metrics\n", at))
 	return func() {
 		if err := stop(); err != nil {
-			fmt.Fprintf(c.ErrOrStderr(), "pelt: --metrics: %v\n", err)
+			tellf(c, "pelt: --metrics: %v", err)
 		}
 	}, nil
 }

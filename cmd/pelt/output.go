@@ -27,7 +27,6 @@ import (
 type outputFlags struct {
 	json, csv, html, chart, prom string
 	series                       string // of runs that are kept
-	lang                         string // of the page: en, zh; "" as the environment says
 	all                          bool   // the whole page in the terminal
 	quiet                        bool   // standard output has something else
 }
@@ -38,15 +37,6 @@ func (o *outputFlags) register(s *pflag.FlagSet) {
 	s.StringVar(&o.html, "html", "", "write the report as a page to `FILE`, or -")
 	s.StringVar(&o.chart, "chart", "", "write the charts to `FILE`.png or .svg")
 	s.BoolVar(&o.all, "all", false, "print the whole report, not 12 lines")
-	s.StringVar(&o.lang, "lang", "", "`LANGUAGE` of the report: en or zh (default: as PELT_LANG or the locale says)")
-}
-
-// language is what pages are written in.
-func (o *outputFlags) language() words.Language {
-	if l, err := words.Parse(o.lang); err == nil {
-		return l
-	}
-	return words.Find(os.Getenv)
 }
 
 // registerRun adds the outputs that only runs have, too.
@@ -96,7 +86,7 @@ const chartWidth = 960
 func (o *outputFlags) writeChart(w io.Writer, page func(words.Language) view.Page) error {
 	vector, l := strings.HasSuffix(strings.ToLower(o.chart), ".svg"), words.English
 	if vector {
-		l = o.language()
+		l = spoken()
 	}
 	sheet, ok := draw.Sheet(page(l), chartWidth)
 	if !ok {
@@ -117,7 +107,7 @@ func (o *outputFlags) asked() []output {
 	list := []output{
 		{"json", o.json, func(w io.Writer, c content) error { return c.json(w) }},
 		{"csv", o.csv, func(w io.Writer, c content) error { return c.csv(w) }},
-		{"html", o.html, func(w io.Writer, c content) error { return render.HTML(w, c.page(o.language())) }},
+		{"html", o.html, func(w io.Writer, c content) error { return render.HTML(w, c.page(spoken())) }},
 		{"series", o.series, func(w io.Writer, c content) error { return c.series(w) }},
 		{"prom", o.prom, func(w io.Writer, c content) error { return c.prom(w) }},
 		{"chart", o.chart, func(w io.Writer, c content) error { return o.writeChart(w, c.page) }},
@@ -127,9 +117,6 @@ func (o *outputFlags) asked() []output {
 
 // check finds out before the test whether every asked file can be written.
 func (o *outputFlags) check(others ...output) error {
-	if _, err := words.Parse(o.lang); err != nil && o.lang != "" {
-		return usagef("--lang: %v", err)
-	}
 	seen := map[string]string{}
 	for _, x := range append(o.asked(), others...) {
 		if x.path == "" {
@@ -163,16 +150,16 @@ func printPage(c *cobra.Command, p view.Page, all bool, more string) error {
 func (o *outputFlags) show(c *cobra.Command, what content) error {
 	var errs []error
 	if !o.quiet && !slices.ContainsFunc(o.asked(), func(x output) bool { return x.path == "-" }) {
-		errs = append(errs, printPage(c, what.page(o.language()), o.all, what.more))
+		errs = append(errs, printPage(c, what.page(spoken()), o.all, what.more))
 	}
 	for _, x := range o.asked() {
 		err := writeTo(c, x.path, func(w io.Writer) error { return x.write(w, what) })
 		switch {
 		case err == nil && x.path == "-":
 		case err == nil:
-			fmt.Fprintln(c.ErrOrStderr(), o.language().Sayf("wrote %s", x.path))
+			fmt.Fprintln(c.ErrOrStderr(), spoken().Sayf("wrote %s", x.path))
 		case errors.Is(err, errNothingToDraw):
-			fmt.Fprintln(c.ErrOrStderr(), o.language().Sayf("pelt: %s", o.language().Error(err)))
+			fmt.Fprintln(c.ErrOrStderr(), spoken().Sayf("pelt: %s", spoken().Error(err)))
 		default:
 			errs = append(errs, err)
 		}
@@ -188,7 +175,7 @@ func (o *outputFlags) finish(c *cobra.Command, doc model.Document, err error) er
 		}
 		return err
 	}
-	l := o.language()
+	l := spoken()
 	err = errors.Join(err, o.show(c, ofRun(doc)))
 	if doc.ID != "" {
 		fmt.Fprintln(c.ErrOrStderr(), l.Sayf("kept as run %s: pelt report %s --html out.html", doc.ID, doc.ID))

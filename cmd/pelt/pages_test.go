@@ -31,7 +31,7 @@ func TestPageCommands(t *testing.T) {
 	}
 	flags := map[string]bool{"help": true, "help-all": true}
 	walk(newRoot(io.Discard, io.Discard), func(c *cobra.Command) {
-		c.Flags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
 	})
 	for _, path := range append(pages, "../../README.md", "../../README.zh-CN.md") {
 		if filepath.Base(path) == "commands.md" { // made of the commands

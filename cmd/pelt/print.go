@@ -7,7 +7,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -68,12 +67,39 @@ func encodeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// printColumns prints rows in columns below the names of these.
+// printColumns prints rows in columns below the names of these, which tabs part.
 func printColumns(w io.Writer, names string, rows [][]string) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, names)
-	for _, row := range rows {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
+	var heads []string
+	for name := range strings.SplitSeq(names, "\t") {
+		heads = append(heads, spoken().Say(name))
 	}
-	return t.Flush()
+	all := append([][]string{heads}, rows...)
+	widths := make([]int, len(heads))
+	for _, row := range all {
+		for i, cell := range row {
+			widths[i] = max(widths[i], plain.Width(cell))
+		}
+	}
+	var b strings.Builder
+	for _, row := range all {
+		for i, cell := range row {
+			if i < len(row)-1 {
+				cell = filled(cell, widths[i]+2)
+			}
+			b.WriteString(cell)
+		}
+		b.WriteString("\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// filled is a text with spaces behind it, so many columns wide at least.
+func filled(text string, columns int) string {
+	return text + strings.Repeat(" ", max(columns-plain.Width(text), 0))
+}
+
+// tellf says a format beside the results of a command, in one line.
+func tellf(c *cobra.Command, format string, values ...any) {
+	fmt.Fprintln(c.ErrOrStderr(), spoken().Sayf(format, values...))
 }

@@ -103,10 +103,10 @@ func exportRecord(c *cobra.Command, path, flag, to string, write func(io.Writer,
 		return err
 	}
 	if cut := r.Cut(); cut != nil {
-		fmt.Fprintf(c.ErrOrStderr(), "pelt: the record is not whole: %v; what is before is exported\n", cut)
+		tellf(c, "pelt: the record is not whole: %v; what is before is exported", cut)
 	}
 	if to != "-" {
-		fmt.Fprintf(c.ErrOrStderr(), "wrote %s\n", to)
+		tellf(c, "wrote %s", to)
 	}
 	return nil
 }

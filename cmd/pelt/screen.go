@@ -28,7 +28,7 @@ func (f *commonFlags) newScreen(c *cobra.Command, stop func()) *screen {
 	every, full := f.progress, f.live
 	s := &screen{Feed: live.Feed{Stream: &live.Stream{}}}
 	lines := &live.Plain{W: c.ErrOrStderr(), Width: 80, Every: every, Brief: f.brief, Told: f.told}
-	lines.Now.Language = f.output.language()
+	lines.Now.Language = spoken()
 	if f.lines == "" { // which programs read
 		s.Language = lines.Now.Language
 	}
@@ -41,7 +41,7 @@ func (f *commonFlags) newScreen(c *cobra.Command, stop func()) *screen {
 	lines.Redraw = onTerminal && every == 0
 	if full && (!onTerminal || !isTerminal(os.Stdin)) {
 		full = false
-		s.Before = append(s.Before, f.output.language().Say(
+		s.Before = append(s.Before, spoken().Say(
 			"--live: standard input and standard error are no terminal, so lines tell of the test"))
 	}
 	if s.full = full; !full {

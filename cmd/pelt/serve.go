@@ -124,7 +124,7 @@ func (i *iperfService) options(c *cobra.Command, port int) (*run.IperfOptions, e
 	}
 	st, err := store.Open("")
 	if err != nil {
-		fmt.Fprintf(c.ErrOrStderr(), "pelt: tests of iperf3 clients will not be kept: %v\n", err)
+		tellf(c, "pelt: tests of iperf3 clients will not be kept: %v", spoken().Error(err))
 	}
 	return &run.IperfOptions{Port: i.port, Open: i.open, Store: st}, nil
 }
@@ -132,7 +132,7 @@ func (i *iperfService) options(c *cobra.Command, port int) (*run.IperfOptions, e
 // dropPrivileges has a process that obeys others keep only the rights of root that its tests use.
 func dropPrivileges(c *cobra.Command) {
 	if err := privilege.Drop(); err != nil {
-		fmt.Fprintf(c.ErrOrStderr(), "pelt: this process keeps all rights of root: %v\n", err)
+		tellf(c, "pelt: this process keeps all rights of root: %v", err)
 	}
 }
 
@@ -261,7 +261,7 @@ func invitation(s run.ServeOptions, code, note string) string {
 		}
 	} else {
 		fmt.Fprint(&b, l.Sayf("pelt serve: control on %d/tcp, data on %s\nAllowed: %v\n\nOn the other host, paste:\n",
-			s.Port, run.DataPorts(s.Port+1), s.Limits))
+			s.Port, run.DataPorts(l, s.Port+1), s.Limits.In(l)))
 		for i, a := range addresses {
 			if i == 1 {
 				fmt.Fprintln(&b, l.Say("\nor, if that address is not the one it reaches:"))

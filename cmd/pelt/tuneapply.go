@@ -12,6 +12,7 @@ import (
 	"pelt/advice"
 	"pelt/model"
 	"pelt/tune"
+	"pelt/words"
 )
 
 func newTuneApply() *cobra.Command {
@@ -82,14 +83,14 @@ func (f *adviceFlags) changes(c *cobra.Command, ref string) (list []tune.Change,
 	}
 	list, told, others := wanted(l.Advice)
 	if len(l.Advice) > 0 && len(l.Here) == 0 {
-		return nil, "", nil, fmt.Errorf("this host had no part in run %s, and no other host is changed; "+
+		return nil, "", nil, words.Errorf("this host had no part in run %s, and no other host is changed; "+
 			"pelt tune advise %s prints the commands for those that had", l.Run, l.Run)
 	}
 	for _, text := range others {
-		fmt.Fprintln(c.ErrOrStderr(), "not done here: "+text)
+		tellf(c, "not done here: %s", text)
 	}
 	if len(list) == 0 {
-		fmt.Fprintf(c.ErrOrStderr(), "nothing is to be changed on this host: run %s calls for nothing there\n", l.Run)
+		tellf(c, "nothing is to be changed on this host: run %s calls for nothing there", l.Run)
 	}
 	return list, l.Run, told, nil
 }
@@ -118,7 +119,7 @@ func wanted(list []model.Advised) (changes []tune.Change, told, others []string)
 }
 
 func byHand(a model.Advised) string {
-	text := fmt.Sprintf("%s of the %s: %s -> %s", a.Knob, a.Host, a.Present, a.Value)
+	text := spoken().Sayf("%s of the %s: %s -> %s", a.Knob, spoken().Say(a.Host), a.Present, a.Value)
 	if a.Command != "" {
 		text += ": " + a.Command
 	}
@@ -132,7 +133,7 @@ func tellDone(c *cobra.Command, done []tune.Done, asJSON jsonFlag) error {
 	}{model.TuneFormat, append([]tune.Done{}, done...)}
 	return asJSON.print(c, whole, func(w io.Writer) error {
 		for _, d := range done {
-			if _, err := fmt.Fprintln(w, d.Text); err != nil {
+			if _, err := fmt.Fprintln(w, d.In(spoken())); err != nil {
 				return err
 			}
 		}
@@ -158,7 +159,7 @@ exit code 1.`,
 			done, err := t.Revert(force)
 			err = errors.Join(err, t.Close())
 			if errors.Is(err, tune.ErrNothing) {
-				fmt.Fprintln(c.ErrOrStderr(), "nothing is changed, so nothing is taken back")
+				tellf(c, "nothing is changed, so nothing is taken back")
 				return tellDone(c, nil, asJSON)
 			}
 			kept := 0
@@ -169,7 +170,7 @@ exit code 1.`,
 			}
 			err = errors.Join(err, tellDone(c, done, asJSON))
 			if err == nil && kept > 0 {
-				err = fmt.Errorf("%d of %d values were not restored; --force restores what somebody else changed",
+				err = words.Errorf("%d of %d values were not restored; --force restores what somebody else changed",
 					kept, len(done))
 			}
 			return err

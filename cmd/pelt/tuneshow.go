@@ -38,14 +38,13 @@ func newTuneShow() *cobra.Command {
 			}{model.TuneFormat, append([]tune.Setting{}, list...)}
 			return asJSON.print(c, whole, func(w io.Writer) error {
 				if len(list) == 0 {
-					fmt.Fprintln(c.ErrOrStderr(), "nothing is changed")
+					tellf(c, "nothing is changed")
 					return nil
 				}
 				var rows [][]string
 				for _, s := range list {
 					rows = append(rows, []string{s.Time, orDash(s.Run), s.Place, brief(s.Old), brief(s.New),
-						brief(s.Now),
-						strings.ReplaceAll(s.State, "-", " ")})
+						brief(s.Now), spoken().Say(strings.ReplaceAll(s.State, "-", " "))})
 				}
 				return printColumns(w, "TIME\tRUN\tSETTING\tBEFORE\tSET TO\tNOW\tSTATE", rows)
 			})
@@ -64,7 +63,8 @@ func showKnobs(c *cobra.Command, asJSON jsonFlag) error {
 	return asJSON.print(c, whole, func(w io.Writer) error {
 		var rows [][]string
 		for _, k := range tune.Knobs() {
-			rows = append(rows, []string{k.Name, fmt.Sprint(k.Scope), k.Want, orDash(k.Touches)})
+			rows = append(rows, []string{k.Name, spoken().Say(fmt.Sprint(k.Scope)), spoken().Say(k.Want),
+				spoken().Say(orDash(k.Touches))})
 		}
 		return printColumns(w, "KNOB\tHOLDS FOR\tVALUE\tTOUCHES", rows)
 	})

@@ -112,7 +112,7 @@ func (f *commonFlags) serveWeb(c *cobra.Command, s *screen, stop func()) (end fu
 			})
 		}
 		if err != nil {
-			fmt.Fprintf(c.ErrOrStderr(), "--web: %v; the test goes on without\n", err)
+			tellf(c, "--web: %v; the test goes on without", err)
 		}
 	}()
 	<-said

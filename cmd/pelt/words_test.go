@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"pelt/plan"
 	"pelt/test/golden"
 )
@@ -85,18 +87,21 @@ func TestErrorsInChinese(t *testing.T) {
 	})
 }
 
-// TestHelpInChinese: what --help says of each test is Chinese, but for names and examples.
+// TestHelpInChinese: what --help says of each command is Chinese, but for names and examples, with --lang anywhere.
 func TestHelpInChinese(t *testing.T) {
-	t.Setenv("PELT_LANG", "zh")
 	english := regexp.MustCompile(`\b(the|and|of|is|with|in place)\b`)
-	for _, x := range tests {
+	walk(newRoot(io.Discard, io.Discard), func(c *cobra.Command) {
 		var out, said strings.Builder
-		name := strings.Fields(x.use)[0]
-		if code := execute([]string{name, "--help-all"}, &out, &said); code != exitOK {
-			t.Errorf("pelt %s --help-all: exit code %d: %s", name, code, said.String())
+		args := append(strings.Fields(c.CommandPath())[1:], "--help-all", "--lang", "zh")
+		if code := execute(args, &out, &said); code != exitOK {
+			t.Errorf("pelt %s: exit code %d: %s", strings.Join(args, " "), code, said.String())
 		}
-		if at := english.FindStringIndex(out.String()); at != nil {
-			t.Errorf("pelt %s --help-all has English words: %q", name, out.String()[max(at[0]-60, 0):at[1]+40])
+		text := strings.ReplaceAll(out.String(), c.Example, "")
+		if at := english.FindStringIndex(text); at != nil {
+			t.Errorf("pelt %s has English words: %q", strings.Join(args, " "), text[max(at[0]-60, 0):at[1]+40])
 		}
-	}
+		if !regexp.MustCompile(`\p{Han}{4}`).MatchString(text) {
+			t.Errorf("pelt %s is not Chinese:\n%s", strings.Join(args, " "), text)
+		}
+	})
 }

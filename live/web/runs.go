@@ -170,7 +170,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) {
 	shown, _ := strconv.Atoi(q.Get("show"))
 	shown = min(max(shown, pageOfRuns), mostShown)
 	l := runList{Query: q.Get("q"), Total: len(all), Removals: removals}
-	filter := run.Filter{Words: strings.Fields(l.Query)}
+	filter := run.Filter{Language: of(r), Words: strings.Fields(l.Query)}
 	for _, sum := range all {
 		if !filter.Matches(sum) {
 			continue
