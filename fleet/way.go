@@ -32,9 +32,11 @@ func noWay(to netip.AddrPort, chosen bool, said icmp.Error, err error) string {
 	case route.NoCarrier:
 		return fmt.Sprintf("%s of this host has no link: check its cable, and the device at the other end",
 			route.Interface)
+	case route.NoAnswer && route.Silent != to.Addr():
+		return fmt.Sprintf("the gateway %v does not answer on %s: check the gateway's address in this host's routes, "+
+			"and whether it is up", route.Silent, route.Interface)
 	case route.NoAnswer:
-		return fmt.Sprintf("the next host on %s does not answer: it is down, or has another address "+
-			"(`ip route get %v` shows which it is)", route.Interface, to.Addr())
+		return fmt.Sprintf("that host does not answer on %s: it is down, or has another address", route.Interface)
 	case said.From.IsValid() && !isOwn(to.Addr()):
 		return fmt.Sprintf("this host's own firewall refuses the connection (%s): let TCP port %d out", said.What,
 			to.Port())

@@ -157,6 +157,8 @@ type Route struct {
 	MTU       int       `json:"mtu_bytes,omitempty"`  // of the interface; 0 unknown
 	NoCarrier bool      `json:"no_carrier,omitempty"` // of the interface
 	NoAnswer  bool      `json:"no_answer,omitempty"`  // the next hop answers no neighbour lookup
+	// Silent is the next hop then.
+	Silent netip.Addr `json:"silent,omitzero"`
 }
 
 // RouteKind says what a route does with packets.

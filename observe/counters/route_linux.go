@@ -84,8 +84,10 @@ func addHop(r *model.Route, route netlink.Route, to netip.Addr) (far netip.Addr,
 	}
 	all, err := netlink.NeighList(route.LinkIndex, family)
 	for _, n := range all {
-		failed := n.State&(unix.NUD_FAILED|unix.NUD_INCOMPLETE) != 0
-		r.NoAnswer = r.NoAnswer || failed && n.IP.Equal(hop)
+		if n.State&(unix.NUD_FAILED|unix.NUD_INCOMPLETE) != 0 && n.IP.Equal(hop) {
+			silent, _ := netip.AddrFromSlice(hop)
+			r.NoAnswer, r.Silent = true, silent.Unmap()
+		}
 	}
 	return farEnd(l), err
 }
