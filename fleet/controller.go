@@ -48,14 +48,15 @@ type HubAddress struct {
 	// Credentials the file that lets a user in; of fleets only.
 	NATS, Credentials string
 
-	From netip.Addr // this host's address toward it; invalid: the system chooses
+	From   netip.Addr // this host's address toward it; invalid: the system chooses
+	Device string     // this host's interface toward it; "": routes choose
 }
 
 // dial connects to a hub on another host, of many hosts or of one. agent is whose connection it is, "" for a
 // controller's.
 func (h HubAddress) dial(ctx context.Context, agent string, fleet bool) (*link, error) {
 	l := newLink()
-	l.agent, l.fleet, l.from = agent, fleet, h.From
+	l.agent, l.fleet, l.from, l.device = agent, fleet, h.From, h.Device
 	if fleet {
 		l.far = "the hub"
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pelt/internal/bind"
 	"pelt/internal/icmp"
 	"pelt/words"
 )
@@ -150,10 +151,12 @@ func (l *link) attempt(ctx context.Context, addr netip.AddrPort, code []byte, sm
 // it.
 func (l *link) connectTCP(ctx context.Context, addr netip.AddrPort, within time.Duration, small bool) (net.Conn,
 	icmp.Error, error) {
-	d := net.Dialer{Timeout: within}
-	if small {
-		d.Control = smallSegments
-	}
+	d := net.Dialer{Timeout: within, Control: func(_, _ string, raw syscall.RawConn) error {
+		if small {
+			smallSegments(raw)
+		}
+		return bind.Conn(raw, l.device)
+	}}
 	if l.from.IsValid() {
 		d.LocalAddr = &net.TCPAddr{IP: l.from.AsSlice(), Zone: l.from.Zone()}
 	}
@@ -199,7 +202,7 @@ func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error, sa
 	case isErrno(err, syscall.ECONNREFUSED, 10061) && !said.From.IsValid():
 		return words.Errorf("%v: connection refused: is `%s` running there, on that port?", addr, l.program())
 	}
-	if why := noWay(addr, l.from.IsValid() || addr.Addr().Zone() != "", said, err); why != "" {
+	if why := noWay(addr, l.from.IsValid(), cmp.Or(l.device, addr.Addr().Zone()), said, err); why != "" {
 		return words.Errorf("%v: %s", addr, why)
 	}
 	switch {

@@ -38,6 +38,7 @@ type link struct {
 	fleet    bool                 // the hub is one of many hosts
 	seen     netip.Addr           // where the hub sees it come from; invalid if it does not tell
 	from     netip.Addr           // see HubAddress
+	device   string               // likewise
 	addr     netip.AddrPort       // that admitted it; invalid in process
 	told     func(connected bool) // is told when the connection broke, and when it is back
 

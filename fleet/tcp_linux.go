@@ -40,8 +40,8 @@ func lost(c net.Conn) (found bool) {
 const smallSegment = 536
 
 // smallSegments has a socket send and take only small segments. Where a system lacks the option, large ones stay.
-func smallSegments(_, _ string, c syscall.RawConn) error {
-	return c.Control(func(fd uintptr) {
+func smallSegments(c syscall.RawConn) {
+	_ = c.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG, smallSegment)
 	})
 }

@@ -14,17 +14,19 @@ import (
 )
 
 // noWay says in one line why packets of this host do not reach an address, by the ICMP error that came, or else by the
-// route that the system chooses; "" if these tell nothing. err is what became of the connection, chosen that the user
-// chose its interface or address.
-func noWay(to netip.AddrPort, chosen bool, said icmp.Error, err error) string {
+// route that the system chooses, over a device if one is named; "" if these tell nothing. err is what became of the
+// connection, bound that the user chose its address.
+func noWay(to netip.AddrPort, bound bool, device string, said icmp.Error, err error) string {
 	if said.From.IsValid() && !isOwn(said.From) {
 		return refusal(said, to)
 	}
 	var route model.Route
-	if !chosen { // another route may be that one's
-		route = counters.RouteTo(func(look func() error) error { return look() }, to.Addr())
+	if !bound { // another route may be that one's
+		route = counters.RouteTo(func(look func() error) error { return look() }, to.Addr(), device)
 	}
 	switch {
+	case device != "" && isErrno(err, syscall.ENETUNREACH, 0):
+		return fmt.Sprintf("this host has no route there over %s: see `ip route get %v oif %[1]s`", device, to.Addr())
 	case route.Refuses():
 		return fmt.Sprintf("a route of this host refuses that address: see `ip route get %v`", to.Addr())
 	case isErrno(err, syscall.ENETUNREACH, 0) && runtime.GOOS == "linux":

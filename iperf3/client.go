@@ -16,6 +16,7 @@ import (
 // Client makes the ends of flows to and from one iperf3 server.
 type Client struct {
 	server netip.AddrPort
+	device string
 	udp    *udp.Engine
 	tcp    *tcp.Engine
 
@@ -23,9 +24,10 @@ type Client struct {
 	legs map[string]*leg // of the tests under way, by the key that both ends of a flow share
 }
 
-// NewClient makes a client of a server. It sends nothing.
-func NewClient(server netip.AddrPort) *Client {
-	return &Client{server: server, udp: udp.New(udp.Config{}), tcp: tcp.New(tcp.Config{}), legs: map[string]*leg{}}
+// NewClient makes a client of a server, reached over a device if one is named. It sends nothing.
+func NewClient(server netip.AddrPort, device string) *Client {
+	return &Client{server: server, device: device, udp: udp.New(udp.Config{Device: device}),
+		tcp: tcp.New(tcp.Config{Device: device}), legs: map[string]*leg{}}
 }
 
 // Near makes the ends at this host, of flows of a protocol.

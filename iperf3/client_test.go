@@ -188,7 +188,7 @@ const counted = `{"cpu_util_total":1,"cpu_util_user":0,"cpu_util_system":1,"send
 
 // trial is a short flow to a server.
 func (s *server) trial(t *testing.T) enginetest.Trial {
-	c := NewClient(s.at)
+	c := NewClient(s.at, "")
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -357,7 +357,7 @@ func TestRefusals(t *testing.T) {
 
 // TestOrdersRefused: what an iperf3 server cannot do is refused before anything is sent.
 func TestOrdersRefused(t *testing.T) {
-	c := NewClient(netip.MustParseAddrPort("127.0.0.1:1"))
+	c := NewClient(netip.MustParseAddrPort("127.0.0.1:1"), "")
 	for name, change := range map[string]func(*engine.Order){
 		"a probe":               func(o *engine.Order) { o.Role = engine.Probe },
 		"a warm-up":             func(o *engine.Order) { o.Timing.WarmupSeconds = 1 },

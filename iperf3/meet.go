@@ -12,6 +12,7 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/udp"
+	"pelt/internal/bind"
 	"pelt/model"
 )
 
@@ -157,7 +158,9 @@ func between(err error) bool {
 }
 
 func (t *test) knock(ctx context.Context) (*control, error) {
-	dialer := net.Dialer{Timeout: 5 * time.Second}
+	dialer := net.Dialer{Timeout: 5 * time.Second, Control: func(_, _ string, raw syscall.RawConn) error {
+		return bind.Conn(raw, t.client.device)
+	}}
 	conn, err := dialer.DialContext(ctx, "tcp", t.client.server.String())
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):

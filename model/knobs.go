@@ -88,6 +88,8 @@ var knobs = []Knob{
 		Help: "watch kernel drops: seq (each packet), count or off (default: the best that works)"},
 	{Name: "burst", Flag: "burst", Unit: unit.Count, Low: 1, High: MaxBurst, of: func(f *Flow) any { return &f.Burst },
 		Help: "due packets sent back to back (default: late ones at twice the rate)"},
+	{Name: "device", Flag: "dev", Kind: OneText, in: func(p *Plan) any { return &p.Device },
+		Help: "call the target over this interface or VRF of this host: eth1"},
 	{Name: "source_port", Flag: "source-port", Unit: unit.Count, Low: 1, High: MaxSourcePort,
 		of: func(f *Flow) any { return &f.SourcePort }, Help: "first local port of the streams (default: any)"},
 	{Name: "source_addresses", Flag: "source-address", Kind: OneText,

@@ -49,7 +49,9 @@ type Plan struct {
 	// ssh, ssh://[USER@]HOST[:PORT], or "lab" for a lab's own.
 	DUT string `json:"dut,omitempty"`
 	// Near is where the sender's agent is served, HOST[:PORT]; "" is this host.
-	Near     string    `json:"near,omitempty"`
+	Near string `json:"near,omitempty"`
+	// Device is the interface of this host, or its VRF, over which it calls the target; "": its routes choose.
+	Device   string    `json:"device,omitempty"`
 	Variants []Variant `json:"variants,omitempty"` // levels of the knob variant
 	// Timed are changes of a lab during each trial, in the order of their times.
 	Timed []TimedChange `json:"timed,omitempty"`

@@ -84,6 +84,23 @@ func (p Plan) checkIperf() error {
 	return nil
 }
 
+// checkDevice refuses a device where this host's sockets do not call the target.
+func (p Plan) checkDevice() error {
+	const mostName = 15 // IFNAMSIZ with its last byte
+	at, _, _ := strings.Cut(p.Target, ":")
+	switch {
+	case p.Device == "":
+		return nil
+	case len(p.Device) > mostName || strings.ContainsAny(p.Device, " /") || !printable(p.Device):
+		return wrong("device", "want the name of an interface, not %q", clip(p.Device))
+	case p.Near != "" || slices.Contains([]string{"lab", "fleet", "iperf3-client"}, at):
+		return wrong("device", "binds sockets of this host: want HOST[:PORT] or iperf3://HOST[:PORT] as target")
+	case p.Engine != EngineAuto && p.Engine != "udp":
+		return wrong("engine", "--dev binds sockets, and frames of %s bypass them: want udp", p.Engine)
+	}
+	return nil
+}
+
 // FleetHosts are the hosts that a fleet's target names, the sender first if it is a path of two; none is all.
 func FleetHosts(target string) (hosts []string, path bool, err error) {
 	names := strings.TrimPrefix(target, FleetTarget)

@@ -1,12 +1,16 @@
 package observe
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
+	"syscall"
 
+	"pelt/internal/bind"
 	"pelt/internal/nic"
 	"pelt/model"
+	"pelt/observe/counters"
 )
 
 // Interface is the network interface that carries a test. Zero fields are unknown.
@@ -29,9 +33,9 @@ func (i Interface) Describe(h *model.Host) {
 
 // InterfaceFor returns the interface that carries traffic to addr, or, if addr
 // is one of the host's own addresses, the interface that holds it. do runs a
-// function inside the host's network namespace, as engine.Host's Do does. It
-// sends nothing. The error says that no route or no interface was found.
-func InterfaceFor(do func(func() error) error, addr netip.Addr) (found Interface, err error) {
+// function inside the host's network namespace, as engine.Host's Do does. device
+// is what sockets are bound to, if anything. It sends nothing. The error says that no route or no interface was found.
+func InterfaceFor(do func(func() error) error, addr netip.Addr, device string) (found Interface, err error) {
 	err = do(func() error {
 		held, err := holders()
 		if err != nil {
@@ -42,10 +46,16 @@ func InterfaceFor(do func(func() error) error, addr netip.Addr) (found Interface
 			found = describe(i, local)
 			return nil
 		}
-		if local, err = source(addr); err != nil {
+		if local, err = source(addr, device); err != nil {
 			return fmt.Errorf("find the way to %v: %w", addr, err)
 		}
 		i, ok := held[local]
+		if device != "" { // several interfaces may hold the address
+			name := cmp.Or(counters.RouteTo(here, addr, device).Interface, device)
+			if named, err := net.InterfaceByName(name); err == nil {
+				i, ok = *named, true
+			}
+		}
 		if !ok {
 			return fmt.Errorf("no interface holds %v, the address used toward %v", local, addr)
 		}
@@ -96,10 +106,14 @@ func holders() (map[netip.Addr]net.Interface, error) {
 	return held, nil
 }
 
+// here runs a function where its caller is.
+func here(f func() error) error { return f() }
+
 // source asks the kernel's routing by connecting a UDP socket, which sends nothing.
-func source(addr netip.Addr) (netip.Addr, error) {
+func source(addr netip.Addr, dev string) (netip.Addr, error) {
+	d := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error { return bind.Conn(raw, dev) }}
 	// Port 9 is discard (RFC 863); any other would do.
-	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, 9)))
+	c, err := d.Dial("udp", netip.AddrPortFrom(addr, 9).String())
 	if err != nil {
 		return netip.Addr{}, err
 	}

@@ -33,7 +33,7 @@ func TestFacts(t *testing.T) {
 
 func TestInterfaceForLoopback(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1", "127.9.9.9", "::ffff:127.0.0.1", "::1"} {
-		i, err := InterfaceFor(testenv.Here, netip.MustParseAddr(addr))
+		i, err := InterfaceFor(testenv.Here, netip.MustParseAddr(addr), "")
 		if err != nil || i.Name != "lo" || i.MTUBytes <= 0 || !i.Address.IsLoopback() {
 			t.Errorf("%s: got %+v, %v; want lo", addr, i, err)
 		}
@@ -57,7 +57,7 @@ func inNamespace(f func() error) error {
 
 func TestInterfaceForWithoutRoute(t *testing.T) {
 	testenv.Root(t)
-	_, err := InterfaceFor(inNamespace, netip.MustParseAddr("192.0.2.1"))
+	_, err := InterfaceFor(inNamespace, netip.MustParseAddr("192.0.2.1"), "")
 	if !errors.Is(err, unix.ENETUNREACH) || !strings.Contains(err.Error(), "192.0.2.1") {
 		t.Errorf("in an empty namespace: %v, want network unreachable with the address", err)
 	}

@@ -23,6 +23,8 @@ type Observer struct {
 	Do func(func() error) error
 	// Interface carries the test; its settings are noted. "" if unknown.
 	Interface func() string
+	// Device is what the host's end is bound to; "": routes choose its interface.
+	Device string
 	// Kernel watches the drops; nil reads counters only.
 	Kernel *Kernel
 	Iperf  bool // the other end is iperf3, whose header UDP packets have
@@ -261,7 +263,7 @@ func (w *Observation) Halt(context.Context) {
 // readRoutes reads the routes of the flows. mu is held.
 func (w *Observation) readRoutes() {
 	for flow, to := range w.to {
-		route := counters.RouteTo(w.observer.Do, to)
+		route := counters.RouteTo(w.observer.Do, to, w.observer.Device)
 		route.Flow = flow
 		w.routes[flow] = counters.Surer(w.routes[flow], route)
 	}

@@ -15,7 +15,7 @@ import (
 // offers. Its frames are the smallest, one in the middle and the largest of RFC 2544 section 9.1.
 var Ndr = Preset{
 	Command: ndrCommand,
-	Knobs: "payload frame rate direction streams time warmup max-loss goal strict searches repeats family dscp df " +
+	Knobs: "payload frame rate direction streams time warmup max-loss goal strict searches repeats family dev dscp df " +
 		"drops burst source-port source-address send-buffer receive-buffer gro gso engine seed",
 	Defaults: defaults(map[string]string{"frame": smallToLarge, "direction": "up,down", "time": "1s", "warmup": "100ms",
 		"repeats": "1", "goal": "quick", "max-loss": "0", "searches": "1"}),

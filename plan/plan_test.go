@@ -42,7 +42,7 @@ func drawPlan(t *rapid.T) model.Plan {
 		return model.Word(rapid.SampledFrom(append(slices.Clone(k.Words), words[k.Name]...)).Draw(t, k.Name))
 	}
 	settings := slices.DeleteFunc(slices.Clone(model.Knobs()), func(k model.Knob) bool {
-		return k.Name == "" || slices.Contains([]string{"variant", "pair", "dut", "at_s", "link.loss_ratio"}, k.Name)
+		return k.Name == "" || slices.Contains([]string{"variant", "pair", "dut", "device", "at_s", "link.loss_ratio"}, k.Name)
 	})
 	for range rapid.IntRange(0, 4).Draw(t, "settings") {
 		k := rapid.SampledFrom(settings).Draw(t, "setting")

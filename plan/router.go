@@ -14,7 +14,7 @@ import (
 // the worst; caches, neighbours, connection tracking and clocks settle in the second before.
 var Router = Preset{
 	Command: "router",
-	Knobs: "dut variant proto frame direction rate idle-rate connections time warmup repeats streams family dscp " +
+	Knobs: "dut variant proto frame direction rate idle-rate connections time warmup repeats streams family dev dscp " +
 		"drops max-loss loss-free goal engine seed",
 	Defaults: defaults(map[string]string{"proto": "udp,tcp", "frame": "64,512,1518", "direction": "up,down,both",
 		"idle-rate": "1kpps", "time": "3s", "warmup": "1s"}),

@@ -12,7 +12,7 @@ import (
 // report.
 var Soak = Preset{
 	Command: "soak",
-	Knobs: "payload frame rate interval profile direction streams time warmup max-loss family dscp df drops burst " +
+	Knobs: "payload frame rate interval profile direction streams time warmup max-loss family dev dscp df drops burst " +
 		"source-port send-buffer receive-buffer patience dut at engine seed",
 	Defaults: defaults(map[string]string{"payload": "200", "rate": "1kpps", "time": "10m", "warmup": "1s",
 		"patience": "1m", "repeats": "1",

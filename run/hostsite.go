@@ -9,9 +9,12 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
+	"pelt/engine/udp"
 	"pelt/fleet"
+	"pelt/internal/bind"
 	"pelt/model"
 )
 
@@ -21,6 +24,9 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 	if p.Receivers > 0 {
 		return nil, refuse("receivers", "are for lab:star and fleet:")
 	}
+	if err := checkDevice(p.Device); err != nil {
+		return nil, err
+	}
 	far, more, err := controlAddresses(ctx, p.Target, p.Flows[0].Family)
 	if err != nil {
 		return nil, err
@@ -29,7 +35,7 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 	if err != nil {
 		return nil, err
 	}
-	s := &site{engine: p.Engine, noXDP: o.records.needsSockets()}
+	s := &site{engine: p.Engine, noXDP: cmp.Or(o.records.needsSockets(), boundSockets(p.Device))}
 	s.nodes = []node{{name: model.Sender, end: true},
 		{name: model.Receiver, end: true, address: func(int) netip.Addr { return s.end(model.Receiver).agent.Reached }}}
 	defer func() {
@@ -39,12 +45,13 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 	}()
 	if p.Near == "" {
 		way := func(h *model.Host) { // the far address may change until it is reached
-			reaching(cmp.Or(s.end(model.Receiver).agent.Reached, far.Addr()))(h)
+			reaching(cmp.Or(s.end(model.Receiver).agent.Reached, far.Addr()), p.Device)(h)
 		}
-		agent, _ := s.agentHere(model.Sender, plainHost{}, o, nil, way)
+		agent, _ := s.agentHere(model.Sender, plainHost{}, o, udp.Config{Device: p.Device}, way)
 		join := func() error {
 			return s.join(ctx, o, []fleet.AgentConfig{agent},
-				fleet.HubAddress{Addr: far, More: more, Code: codes.far, From: p.Flows[0].Source(0)})
+				fleet.HubAddress{Addr: far, More: more, Code: codes.far, From: p.Flows[0].Source(0),
+					Device: p.Device})
 		}
 		if p.Drops == model.DropsOff {
 			err = join()
@@ -71,6 +78,31 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 	s.oneClock = near.Boot != "" && near.Boot == there.Boot
 	s.setVariants(p.Variants, setByHost)
 	return s, s.watchRouter(ctx, p, codes.router, o.Version)
+}
+
+// checkDevice refuses what this host's sockets cannot be bound to.
+func checkDevice(name string) error {
+	if name == "" {
+		return nil
+	}
+	switch err := bind.Check(name); {
+	case errors.Is(err, errors.ErrUnsupported):
+		return refuse("--dev", "only Linux binds sockets to an interface")
+	case errors.Is(err, syscall.ENODEV):
+		return refuse("--dev", "no interface of this host is named %s: ip link shows their names", name)
+	case errors.Is(err, syscall.EPERM):
+		return refuse("--dev", "before Linux 5.7 only root may bind a socket to an interface")
+	default:
+		return err
+	}
+}
+
+// boundSockets is why sockets carry all flows of a host that calls over a device, "" without one.
+func boundSockets(device string) string {
+	if device == "" {
+		return ""
+	}
+	return "--dev binds sockets"
 }
 
 // commandTwo takes command of two far hosts: one sends, the other receives.

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"pelt/engine"
+	"pelt/engine/udp"
 	"pelt/fleet"
 	"pelt/iperf3"
 	"pelt/model"
@@ -24,6 +25,9 @@ func openIperf(ctx context.Context, server string, p model.Plan, o Options) (*si
 	if o.Record != "" {
 		return nil, refuse("--record", "packets are recorded where they arrive, and an iperf3 server records none")
 	}
+	if err := checkDevice(p.Device); err != nil {
+		return nil, err
+	}
 	all, err := fleet.Resolve(ctx, host, p.Flows[0].Family)
 	if err != nil {
 		return nil, err
@@ -36,9 +40,9 @@ func openIperf(ctx context.Context, server string, p model.Plan, o Options) (*si
 	s := &site{engine: p.Engine, noXDP: "an iperf3 server takes what sockets send"}
 	s.nodes = []node{{name: model.Sender, end: true},
 		{name: model.Receiver, end: true, address: func(int) netip.Addr { return far.Addr() }}}
-	client := iperf3.NewClient(far)
+	client := iperf3.NewClient(far, p.Device)
 	s.onClose(client.Close)
-	return s, s.joinIperf(ctx, o, iperfPeer{model.Receiver, far.Addr(), far.String()},
+	return s, s.joinIperf(ctx, o, iperfPeer{model.Receiver, far.Addr(), far.String(), p.Device},
 		map[string]engine.Engine{"udp": client.Near(model.UDP), "tcp": client.Near(model.TCP)},
 		map[string]engine.Engine{"udp": client.Far(model.UDP), "tcp": client.Far(model.TCP)})
 }
@@ -48,18 +52,20 @@ type iperfPeer struct {
 	node    string
 	address netip.Addr
 	shown   string
+	device  string // over which this host calls it; "": routes choose
 }
 
 // joinIperf joins this host, and the node of a peer that runs iperf3. The agent of that node is in this process, too: it
 // has no sockets, and reports what the peer says when a trial is over. After an error the site is closed.
 func (s *site) joinIperf(ctx context.Context, o Options, peer iperfPeer, near, far map[string]engine.Engine) error {
 	s.silent, s.peer = "it runs iperf3 and not pelt", peer.node
-	here, way := model.Sender, reaching(peer.address)
+	here, way := model.Sender, reaching(peer.address, peer.device)
 	if peer.node == here {
 		here = model.Receiver
 	}
-	own, _ := s.agentHere(here, plainHost{}, o, nil, way)
-	own.Watch = watchOf(observe.Observer{Do: plainHost{}.Do, Kernel: s.kernelOfThisMachine(), Iperf: true}, way)
+	own, _ := s.agentHere(here, plainHost{}, o, udp.Config{}, way)
+	own.Watch = watchOf(observe.Observer{Do: plainHost{}.Do, Kernel: s.kernelOfThisMachine(), Iperf: true,
+		Device: peer.device}, way)
 	own.Engines = near
 	there := fleet.AgentConfig{Node: peer.node, Host: plainHost{}, Version: o.Version, Engines: far,
 		Facts: func() model.Host { return model.Host{Name: "iperf3", Address: peer.shown} }}

@@ -123,6 +123,6 @@ func (c *caller) open(ctx context.Context, p model.Plan, o Options) (*site, erro
 	s.nodes = []node{{name: model.Sender, end: true},
 		{name: model.Receiver, end: true, address: func(int) netip.Addr { return x.Local.Addr() }}}
 	near, far := x.Near(), x.Far()
-	return s, s.joinIperf(ctx, o, iperfPeer{model.Sender, x.Peer, x.Peer.String()},
+	return s, s.joinIperf(ctx, o, iperfPeer{model.Sender, x.Peer, x.Peer.String(), ""},
 		map[string]engine.Engine{near.Name(): near}, map[string]engine.Engine{far.Name(): far})
 }

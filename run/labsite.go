@@ -57,7 +57,7 @@ func openLoopback(ctx context.Context, p model.Plan, o Options) (*site, error) {
 	var agents []fleet.AgentConfig
 	for _, name := range s.facts.Nodes {
 		s.nodes = append(s.nodes, node{name: name, end: true, address: loop})
-		agent, _ := s.agentHere(name, plainHost{}, o, nil, func(h *model.Host) {
+		agent, _ := s.agentHere(name, plainHost{}, o, udp.Config{}, func(h *model.Host) {
 			h.Interface, h.Driver, h.Address, h.TCPSettings = "lo", "loopback", loop(4).String(),
 				observe.TCPSettings()
 		})
@@ -70,10 +70,10 @@ func openLoopback(ctx context.Context, p model.Plan, o Options) (*site, error) {
 }
 
 // agentHere is an end within this process.
-func (s *site) agentHere(name string, host engine.Host, o Options, workers *udp.Workers,
+func (s *site) agentHere(name string, host engine.Host, o Options, sockets udp.Config,
 	describe func(*model.Host)) (fleet.AgentConfig, *xdp.Engine) {
 	config := fleet.AgentConfig{Node: name, Host: host, Version: o.Version, Recording: o.records.agent()}
-	config, frames, free := endAgent(config, netip.AddrPort{}, workers, s.kernelOfThisMachine(), describe)
+	config, frames, free := endAgent(config, sockets, s.kernelOfThisMachine(), describe)
 	s.onClose(free)
 	return config, frames
 }
@@ -146,9 +146,9 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (_ *site
 
 // labAgents configures the agents at the ends of a lab. frames: XDP programs receive there.
 func (s *site) labAgents(p model.Plan, o Options, own, frames bool) (agents []fleet.AgentConfig, err error) {
-	var workers *udp.Workers
+	var sockets udp.Config
 	if s.star() {
-		workers = udp.NewWorkers()
+		sockets.Workers = udp.NewWorkers()
 	}
 	for _, e := range s.ends() {
 		n, err := s.lab.Node(e.name)
@@ -156,7 +156,7 @@ func (s *site) labAgents(p model.Plan, o Options, own, frames bool) (agents []fl
 			return nil, err
 		}
 		e.address = n.Addr
-		agent, x := s.agentHere(e.name, n, o, workers, func(h *model.Host) {
+		agent, x := s.agentHere(e.name, n, o, sockets, func(h *model.Host) {
 			i := n.Interface()
 			h.Interface, h.MTUBytes, h.Driver, h.Address = i.Name, i.MTU, "veth", i.Addr4.Addr().String()
 			if s.star() {

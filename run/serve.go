@@ -49,7 +49,7 @@ func (o EndOptions) agent(node string, port int, kernel *observe.Kernel, describ
 	brakeMemory(o.Limits.MemoryBytes)
 	agent := fleet.AgentConfig{Node: node, Version: o.Version, Host: plainHost{}, Recording: newFarRecording,
 		Limits: o.Limits, Calls: o.Calls}
-	agent, frames, free := endAgent(agent, netip.AddrPortFrom(o.Listen, uint16(port)), nil, kernel, describe)
+	agent, frames, free := endAgent(agent, udp.Config{Listen: netip.AddrPortFrom(o.Listen, uint16(port))}, kernel, describe)
 	frames.CablesOnly = !o.XDP
 	return agent, free, nil
 }
@@ -77,7 +77,7 @@ func Join(ctx context.Context, o JoinOptions) error {
 			"want one at which other hosts can call this one; %v is link-local, so only one link knows it", a)
 	}
 	kernel := &observe.Kernel{}
-	agent, free, err := o.agent(o.Name, o.Port, kernel, reaching(reached))
+	agent, free, err := o.agent(o.Name, o.Port, kernel, reaching(reached, ""))
 	if err != nil {
 		return err
 	}
@@ -88,11 +88,11 @@ func Join(ctx context.Context, o JoinOptions) error {
 // Serve is the far end, or a router that only observes, until ctx ends.
 func Serve(ctx context.Context, o ServeOptions) error {
 	kernel, free := &observe.Kernel{}, func() error { return nil }
-	describe := reaching(o.Shown)
+	describe := reaching(o.Shown, "")
 	agent := fleet.AgentConfig{Node: deviceNode, Version: o.Version}
 	if o.Observe {
 		agent.Router = openOwn(&observe.Observer{Do: plainHost{}.Do, Kernel: kernel, Interface: func() string {
-			i, _ := observe.InterfaceFor(plainHost{}.Do, o.Shown) // unknown is ""
+			i, _ := observe.InterfaceFor(plainHost{}.Do, o.Shown, "") // unknown is ""
 			return i.Name
 		}})
 		agent.Facts = func() model.Host {

@@ -197,11 +197,11 @@ func (s *site) reconnect(ctx context.Context) error {
 
 // endAgent makes config the agent of an end, with engines that are bound to its host's
 // namespace; free ends them once the agent is closed. describe adds to what the host tells
-// of itself. listen is where the ends are reached. workers is nil for ends whose streams have threads of their own.
-func endAgent(config fleet.AgentConfig, listen netip.AddrPort, workers *udp.Workers, kernel *observe.Kernel,
+// of itself. sockets say where the ends are reached, and how they call.
+func endAgent(config fleet.AgentConfig, sockets udp.Config, kernel *observe.Kernel,
 	describe func(*model.Host)) (_ fleet.AgentConfig, frames *xdp.Engine, free func() error) {
-	u, t := udp.New(udp.Config{Listen: listen, Workers: workers}), tcp.New(tcp.Config{Listen: listen,
-		Loaded: listen.Port() != 0})
+	u, t := udp.New(sockets), tcp.New(tcp.Config{Listen: sockets.Listen, Loaded: sockets.Listen.Port() != 0,
+		Device: sockets.Device})
 	x := xdp.New(u)
 	config.Engines = map[string]engine.Engine{u.Name(): u, t.Name(): t, x.Name(): x}
 	config.Facts = func() model.Host {
@@ -209,7 +209,7 @@ func endAgent(config fleet.AgentConfig, listen netip.AddrPort, workers *udp.Work
 		describe(&h)
 		return h
 	}
-	config.Watch = watchOf(observe.Observer{Do: config.Host.Do, Kernel: kernel}, describe)
+	config.Watch = watchOf(observe.Observer{Do: config.Host.Do, Kernel: kernel, Device: sockets.Device}, describe)
 	return config, x, func() error { return errors.Join(x.Close(), u.Close()) }
 }
 
@@ -229,11 +229,11 @@ func watchOf(o observe.Observer, describe func(*model.Host)) func(engine.WatchOr
 	}
 }
 
-// reaching describes a host by the interface that leads to an address, or has it.
-func reaching(a netip.Addr) func(*model.Host) {
+// reaching describes a host by the interface that leads to an address, or has it. Its sockets may be bound to device.
+func reaching(a netip.Addr, device string) func(*model.Host) {
 	return func(h *model.Host) {
 		h.TCPSettings = observe.TCPSettings()
-		if i, err := observe.InterfaceFor(plainHost{}.Do, a); err == nil {
+		if i, err := observe.InterfaceFor(plainHost{}.Do, a, device); err == nil {
 			i.Describe(h)
 		}
 	}

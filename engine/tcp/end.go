@@ -16,6 +16,7 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/tcpinfo"
+	"pelt/internal/bind"
 	"pelt/internal/icmp"
 	"pelt/model"
 )
@@ -33,6 +34,7 @@ type end struct {
 	greet   func(stream int, conn net.Conn) error
 	foreign bool // the peer is no pelt, and ends the test
 
+	device        string    // see Config; of a dialing end
 	listener      *listener // nil on a dialing end
 	release       func() error
 	refusedBefore uint64
@@ -292,7 +294,7 @@ func (e *end) peer(i int) netip.AddrPort {
 
 func (e *end) dial(ctx context.Context, i int) error {
 	d := net.Dialer{KeepAlive: -1, Control: func(_, _ string, raw syscall.RawConn) error {
-		return setOptions(raw, e.order, i)
+		return errors.Join(setOptions(raw, e.order, i), bind.Conn(raw, e.device))
 	}}
 	d.SetMultipathTCP(false)
 	if from := e.order.Flow.Source(i); from.IsValid() || e.order.Flow.SourcePort != 0 {

@@ -22,6 +22,8 @@ type Config struct {
 	// Loaded refuses congestion controls that the kernel has not loaded: asked for by root, it loads
 	// their modules, and whoever orders may be a stranger.
 	Loaded bool
+	// Device is the interface, or the VRF, over which ends call their peers; "": routes choose. Of Linux only.
+	Device string
 }
 
 // Engine makes TCP ends on one host. It is safe for concurrent use.
@@ -124,7 +126,7 @@ func (g *Engine) newEnd(host engine.Host, order engine.Order) *end {
 		order.Timing.WarmupSeconds = 0 // the sender lets it pass before the first one
 	}
 	e := &end{
-		host: host, order: order, clock: engine.NewClock(), held: &g.held,
+		host: host, order: order, device: g.config.Device, clock: engine.NewClock(), held: &g.held,
 		streams: make([]*stream, order.Flow.Streams),
 		ready:   make(chan struct{}), first: make(chan struct{}),
 		idle: make(chan struct{}), over: make(chan struct{}),

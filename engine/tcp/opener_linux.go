@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/bind"
 	"pelt/model"
 )
 
@@ -215,7 +216,8 @@ func (c *connector) dial() (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	if err = set(fd, c.o.e.order, 0); err == nil && c.from != nil {
+	err = errors.Join(set(fd, c.o.e.order, 0), bind.FD(fd, c.o.e.device))
+	if err == nil && c.from != nil {
 		// The port is chosen once the peer is known, so that each peer has them all.
 		if err = unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1); err == nil {
 			err = unix.Bind(fd, c.from)

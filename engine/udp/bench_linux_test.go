@@ -62,7 +62,7 @@ func BenchmarkKeepers(b *testing.B) {
 			for range 100 {
 				r := newTrial()
 				o := engine.Order{Flow: r.Flow, Role: engine.Send, Trial: r.Order.Trial, Tag: r.Tag, Key: r.Key}
-				s, err := connect(near, settingsOf(o, clock), netip.AddrPort{}, netip.AddrPortFrom(farFour, 9), false)
+				s, err := connect(near, settingsOf(o, clock, ""), netip.AddrPort{}, netip.AddrPortFrom(farFour, 9), false)
 				if err != nil {
 					b.Fatal(err)
 				}

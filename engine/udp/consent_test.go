@@ -52,7 +52,7 @@ func deafSockets(t *testing.T, role engine.Role) (*Sockets, *deaf) {
 		Tag: r.Tag,
 		Key: r.Key, Peer: r.Peer, Ports: []uint16{9}}
 	s := &deaf{begun: time.Now()}
-	e := &Sockets{engine: &Engine{}, order: o, settings: settingsOf(o, engine.NewClock()),
+	e := &Sockets{engine: &Engine{}, order: o, settings: settingsOf(o, engine.NewClock(), ""),
 		sockets: []socket{s}, living: []int{0},
 		tokens: make([]engine.ConsentToken, 1), silent: make([]atomic.Bool, 1), now: engine.NewClock().Now}
 	e.stopped, e.stop = context.WithCancel(t.Context())

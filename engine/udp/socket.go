@@ -110,18 +110,22 @@ const headBytes = 64
 
 // settings are what the sockets of one end need to know.
 type settings struct {
-	flow  model.Flow // without options that a probe flow has not
-	sends bool       // the end floods, rather than being flooded
-	clock engine.Clock
+	flow   model.Flow // without options that a probe flow has not
+	sends  bool       // the end floods, rather than being flooded
+	device string     // see Config; "" of an end that listens
+	clock  engine.Clock
 }
 
-func settingsOf(o engine.Order, c engine.Clock) settings {
+func settingsOf(o engine.Order, c engine.Clock, device string) settings {
 	f := o.Flow
 	f.Segments, f.Joined = max(f.Segments, 1), f.Joined && o.Role == engine.Receive
 	if !o.Traffic() {
 		f.DontFragment, f.SendBuffer, f.ReceiveBuffer, f.SourcePort = false, 0, 0, 0
 	}
-	return settings{flow: f, sends: o.Role == engine.Send, clock: c}
+	if o.Listen {
+		device = ""
+	}
+	return settings{flow: f, sends: o.Role == engine.Send, device: device, clock: c}
 }
 
 // from is where a stream that calls a peer is bound.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/bind"
 	"pelt/internal/icmp"
 )
 
@@ -56,7 +57,7 @@ func connectHere(s settings, from, to netip.AddrPort, shared bool) (*linuxSocket
 }
 
 func (k *linuxSocket) open(s settings, from, to netip.AddrPort, shared bool) error {
-	if err := k.set(s, shared); err != nil {
+	if err := errors.Join(k.set(s, shared), bind.FD(k.fd, s.device)); err != nil {
 		return err
 	}
 	if from.Port() != 0 || from.Addr().IsValid() && !from.Addr().IsUnspecified() {

@@ -24,6 +24,8 @@ type Config struct {
 	// Workers send and receive for the streams, which share them; nil gives
 	// each stream a thread of its own.
 	Workers *Workers
+	// Device is the interface, or the VRF, over which ends call their peers; "": routes choose. Of Linux only.
+	Device string
 	// ConsentClock replaces the host's monotonic clock where the age of consent is measured; nil in all but tests.
 	ConsentClock func() int64
 	// ConsentHeard is told when the newest answered check of a sender's stream was sent, by that clock; likewise.
@@ -69,7 +71,7 @@ func (e *Engine) SocketsFor(host engine.Host, o engine.Order, codec Codec) (*Soc
 		return nil, &engine.Refusal{Why: fmt.Sprintf("the udp engine carries no %s", o.Flow.Protocol)}
 	}
 	s := &Sockets{
-		engine: e, host: host, order: o, codec: codec, settings: settingsOf(o, e.clock),
+		engine: e, host: host, order: o, codec: codec, settings: settingsOf(o, e.clock, e.config.Device),
 		tokens: make([]engine.ConsentToken, o.Flow.Streams),
 		silent: make([]atomic.Bool, o.Flow.Streams), now: e.config.ConsentClock,
 	}

@@ -31,4 +31,4 @@ func Namespace(func(func() error) error) (uint64, error) { return 0, errors.ErrU
 func Knobs(func(func() error) error, string) []model.HostSetting { return nil }
 
 // RouteTo returns an unknown route.
-func RouteTo(func(func() error) error, netip.Addr) model.Route { return model.Route{} }
+func RouteTo(func(func() error) error, netip.Addr, string) model.Route { return model.Route{} }

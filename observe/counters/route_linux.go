@@ -19,12 +19,12 @@ var refusals = map[unix.Errno]model.RouteKind{
 // maxTunnels is how many tunnels, one inside another, a route is followed through.
 const maxTunnels = 4
 
-// RouteTo returns the route to an address from the namespace that do runs functions in; its Kind is "" if it is not
-// known.
-func RouteTo(do func(func() error) error, to netip.Addr) (r model.Route) {
+// RouteTo returns the route to an address from the namespace that do runs functions in, over a device if one is named;
+// its Kind is "" if it is not known.
+func RouteTo(do func(func() error) error, to netip.Addr, device string) (r model.Route) {
 	_ = do(func() error { // what cannot be read stays unknown
 		for range maxTunnels {
-			kind, route, err := lookUp(to)
+			kind, route, err := lookUp(to, device)
 			if r.Kind == "" {
 				r.Kind = kind
 			}
@@ -34,6 +34,7 @@ func RouteTo(do func(func() error) error, to netip.Addr) (r model.Route) {
 			if to, err = addHop(&r, route, to); err != nil || !to.IsValid() {
 				return err
 			}
+			device = "" // a tunnel's own packets are bound to nothing
 		}
 		return nil
 	})
@@ -41,8 +42,8 @@ func RouteTo(do func(func() error) error, to netip.Addr) (r model.Route) {
 }
 
 // lookUp asks the kernel for a route. The kind is "" if it tells none, the route is that of a usable one.
-func lookUp(to netip.Addr) (kind model.RouteKind, route netlink.Route, err error) {
-	routes, err := netlink.RouteGet(to.Unmap().AsSlice())
+func lookUp(to netip.Addr, device string) (kind model.RouteKind, route netlink.Route, err error) {
+	routes, err := netlink.RouteGetWithOptions(to.Unmap().AsSlice(), &netlink.RouteGetOptions{Oif: device})
 	var errno unix.Errno
 	switch {
 	case errors.As(err, &errno):

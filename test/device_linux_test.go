@@ -1,0 +1,76 @@
+package test
+
+import (
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pelt/internal/netbed"
+	"pelt/internal/peltproc"
+)
+
+// TestDevice: two hosts have one address, each at a cable of its own. Only --dev says which of them is called.
+//
+//	other 10.77.0.2 ──── 10.77.0.1 eth0 near eth1 10.77.0.1 ──── 10.77.0.2 far, where pelt serve runs
+func TestDevice(t *testing.T) {
+	t.Parallel()
+	pair, work := netbed.Chain(t, "near", "other"), t.TempDir()
+	near, far := pair[0], netbed.Namespace(t)
+	far.Name = "far"
+	netbed.Cable(near, "eth1", far, "eth0", 1)
+	near.Give("eth1", netip.MustParsePrefix("10.77.0.1/24"))
+	far.Give("eth0", netip.MustParsePrefix("10.77.0.2/24"))
+	near.AwaitCarrier("eth1", true)
+	far.AwaitCarrier("eth0", true)
+	at(far, work).Start("serve", "--code", "tiger-42-amber", "--iperf3").Await("pelt curve")
+
+	call := func(line string) (string, error) {
+		h := at(near, work)
+		h.Env = []string{"PELT_CODE=tiger-42-amber"}
+		return h.Run(strings.Fields(line)...)
+	}
+	const short = " --payload 64 --rate 1kpps --time 300ms --repeats 1 "
+	path := filepath.Join(work, "run.json")
+	for _, line := range []string{
+		"curve 10.77.0.2 --dev eth1 --warmup 100ms --direction both --json " + path + short,
+		"curve 10.77.0.2 --dev eth1 --warmup 100ms --proto tcp --json " + path + short,
+		"router 10.77.0.2 --dev eth1 --proto tcp --connections rate --direction up --idle-rate 0 --json " + path +
+			" --time 300ms --warmup 100ms --repeats 1",
+		"curve iperf3://10.77.0.2 --dev eth1 --json " + path + " --payload 64 --rate 1kpps --time 1s --repeats 1",
+	} {
+		out, err := call(line)
+		if err = orInvalid(err); err != nil {
+			t.Errorf("%s: %v\n%s", line, err, out)
+			continue
+		}
+		d := decoded(t, path)
+		if h := d.Host[0]; h.Interface != "eth1" {
+			t.Errorf("%s: the sender's interface is %q, want eth1", line, h.Interface)
+		}
+		for _, x := range d.Results {
+			for _, f := range x.Flows {
+				if f.Received == 0 && f.Connections == nil {
+					t.Errorf("%s: flow %s: nothing arrived\n%s", line, f.Name, out)
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		line, want string
+		code       int
+	}{
+		{"curve 10.77.0.2" + short, "connection refused", 1},
+		{"curve 10.77.0.2 --dev eth2" + short, "--dev: no interface of this host is named eth2", 2},
+		{"curve iperf3://10.77.0.2 --dev eth2" + short, "--dev: no interface of this host is named eth2", 2},
+		{"curve 10.77.0.2 --dev eth1 --engine xdp" + short, "--engine: --dev binds sockets", 2},
+		{"curve lab:direct --dev eth1" + short, "--dev: binds sockets of this host", 2},
+		{"router 10.77.0.1..10.77.0.2 --dev eth1", "--dev: binds sockets of this host", 2},
+	} {
+		out, err := call(c.line)
+		if code := peltproc.ExitCode(err); code != c.code || !strings.Contains(out, c.want) ||
+			strings.Count(out, "\n") != 1 {
+			t.Errorf("%s: exit code %d, want %d and one line with %q:\n%s", c.line, code, c.code, c.want, out)
+		}
+	}
+}
