@@ -45,6 +45,10 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 			*fleet.Choice
 		}{{from, &send}, {to, &receive}} {
 			if !slices.Contains(e.Engines, e.Engine) {
+				if e.Engine == string(model.TCP) {
+					return fleet.Trial{}, "", refuse("target", "pelt serve --one-port there carries no TCP tests: its TCP port has the "+
+						"control connection; start it without --one-port")
+				}
 				if !e.Fallback {
 					return fleet.Trial{}, "", fmt.Errorf("the %s has no %s engine", e.Node, e.Engine)
 				}

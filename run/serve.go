@@ -22,6 +22,7 @@ import (
 type ServeOptions struct {
 	EndOptions
 	Port    int        // control; data uses Port+1
+	OnePort bool       // data uses Port, too, by UDP only
 	Shown   netip.Addr // of this host's addresses the one that clients are told first; its interface is reported
 	Code    string
 	Once    bool          // end once the first client that had a trial here is gone
@@ -87,6 +88,9 @@ func Join(ctx context.Context, o JoinOptions) error {
 
 // Serve is the far end, or a router that only observes, until ctx ends.
 func Serve(ctx context.Context, o ServeOptions) error {
+	if o.OnePort && !udp.OnePort {
+		return refuse("--one-port", "only Linux lets all flows share one UDP port")
+	}
 	kernel, free := &observe.Kernel{}, func() error { return nil }
 	describe := reaching(o.Shown, "")
 	agent := fleet.AgentConfig{Node: deviceNode, Version: o.Version}
@@ -103,8 +107,11 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		agent.Limits = o.Limits
 	} else {
 		var err error
-		if agent, free, err = o.agent(model.Receiver, o.Port+1, kernel, describe); err != nil {
+		if agent, free, err = o.agent(model.Receiver, o.dataPort(), kernel, describe); err != nil {
 			return err
+		}
+		if o.OnePort { // TCP there is the control connection's
+			delete(agent.Engines, string(model.TCP))
 		}
 	}
 	var serving sync.WaitGroup
@@ -125,6 +132,21 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	stop()
 	serving.Wait()
 	return errors.Join(err, free(), kernel.Close())
+}
+
+func (o ServeOptions) dataPort() int {
+	if o.OnePort {
+		return o.Port
+	}
+	return o.Port + 1
+}
+
+// DataPorts names the ports at which data reaches this host.
+func (o ServeOptions) DataPorts(l words.Language) string {
+	if o.OnePort {
+		return strconv.Itoa(o.Port) + "/udp"
+	}
+	return DataPorts(l, o.dataPort())
 }
 
 // DataPorts names the ports at which data reaches a host that listens at port.

@@ -74,3 +74,34 @@ func TestDevice(t *testing.T) {
 		}
 	}
 }
+
+// TestOnePort: a router lets in TCP and UDP of one port only.
+func TestOnePort(t *testing.T) {
+	t.Parallel()
+	nodes, work := netbed.Chain(t, "client", "router", "server"), t.TempDir()
+	client, router, server := nodes[0], nodes[1], nodes[2]
+	inside(t, router, `nft 'table ip wall { chain f { type filter hook forward priority 0; policy drop; `+
+		`ct state established accept; meta l4proto { tcp, udp } th dport 7358 accept; }; }'`)
+	at(server, work).Start("serve", "--code", "tiger-42-amber", "--one-port").
+		Await("control on 7358/tcp, data on 7358/udp")
+	near, path := at(client, work), filepath.Join(work, "run.json")
+	near.Env = []string{"PELT_CODE=tiger-42-amber"}
+	out, err := near.Run(strings.Fields("curve 10.77.1.2 --payload 64 --rate 1kpps --direction both --streams 2 " +
+		"--time 300ms --warmup 100ms --repeats 1 --json " + path)...)
+	if err := orInvalid(err); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, f := range decoded(t, path).Results[0].Flows {
+		if f.Received == 0 || len(f.DeadStreams) > 0 {
+			t.Errorf("flow %s: %d packets arrived, and %d of 2 streams met nobody\n%s", f.Name, f.Received,
+				len(f.DeadStreams), out)
+		}
+	}
+	for _, line := range []string{"curve 10.77.1.2 --proto tcp", "cc 10.77.1.2", "router 10.77.1.2"} {
+		out, err := near.Run(strings.Fields(line)...)
+		const want = "pelt serve --one-port there carries no TCP tests"
+		if peltproc.ExitCode(err) != 2 || !strings.Contains(out, want) || strings.Count(out, "\n") != 1 {
+			t.Errorf("%s: %v, want exit code 2 and one line with %q:\n%s", line, err, want, out)
+		}
+	}
+}

@@ -199,6 +199,7 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"watch kernel drops: seq (each packet), count or off (default: the best that works)":                "观测内核丢包：seq（逐包）、count 或 off（默认：能用的最好的）",
 	"due packets sent back to back (default: late ones at twice the rate)":                              "到时的包连续发出的个数（默认：迟到的包以两倍速率补发）",
 	"call the target over this interface or VRF of this host: eth1":                                     "经本机的这个接口或 VRF 呼叫目标：eth1",
+	"data uses UDP of the control port, too: one number for firewalls; no TCP tests":                    "数据也用控制端口的 UDP：防火墙只需一个端口号；不能做 TCP 测试",
 	"first local port of the streams (default: any)":                                                    "各流的第一个本地端口（默认：任意）",
 	"local addresses of streams in turn: 192.0.2.1 or 198.18.129.1..198.18.129.8":                       "各流轮流使用的本地地址：192.0.2.1 或 198.18.129.1..198.18.129.8",
 	"send buffer of each socket: 212992":                                                                "每个套接字的发送缓冲区：212992",

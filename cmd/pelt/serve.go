@@ -24,7 +24,7 @@ func newServe() *cobra.Command {
 	var end endFlags
 	var code, codeFile string
 	var port, sessions int
-	var observeOnly, once bool
+	var observeOnly, once, onePort bool
 	var iperf iperfService
 	var figures metricsFlag
 	c := &cobra.Command{
@@ -38,8 +38,8 @@ dropped.`,
 		Example: `  pelt serve --max-rate 100kpps --max-time 30s --calls 203.0.113.7`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			s := run.ServeOptions{Port: port, Observe: observeOnly, Once: once}
-			for _, name := range []string{"calls", "xdp", "max-rate", "max-time", "iperf3", "open-iperf3"} {
+			s := run.ServeOptions{Port: port, Observe: observeOnly, Once: once, OnePort: onePort}
+			for _, name := range []string{"calls", "xdp", "max-rate", "max-time", "iperf3", "open-iperf3", "one-port"} {
 				if observeOnly && c.Flags().Changed(name) {
 					return usagef("--%s: is for an end of tests, and a host that only observes is none", name)
 				}
@@ -90,6 +90,7 @@ dropped.`,
 	f := c.Flags()
 	end.register(f, "none")
 	f.IntVar(&port, "port", fleet.DefaultPort, "control `PORT`; data uses the one above it")
+	f.BoolVar(&onePort, "one-port", false, "data uses UDP of the control port, too: one number for firewalls; no TCP tests")
 	f.StringVar(&code, "code", "", "use this `CODE`, not a new one (or $PELT_CODE)")
 	f.StringVar(&codeFile, "code-file", "", "read the code from `FILE`")
 	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut")
@@ -261,7 +262,7 @@ func invitation(s run.ServeOptions, code, note string) string {
 		}
 	} else {
 		fmt.Fprint(&b, l.Sayf("pelt serve: control on %d/tcp, data on %s\nAllowed: %v\n\nOn the other host, paste:\n",
-			s.Port, run.DataPorts(l, s.Port+1), s.Limits.In(l)))
+			s.Port, s.DataPorts(l), s.Limits.In(l)))
 		for i, a := range addresses {
 			if i == 1 {
 				fmt.Fprintln(&b, l.Say("\nor, if that address is not the one it reaches:"))
