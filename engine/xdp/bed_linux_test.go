@@ -176,7 +176,7 @@ func matches(any, text string) bool {
 
 // TestSlotsAreGivenBack: a flow that left makes room for the next one on its interface.
 func TestSlotsAreGivenBack(t *testing.T) {
-	p := &port{state: &hostState{}}
+	p := &port{engine: &Engine{}}
 	for _, r := range []*receiver{{flow: 0, slots: []uint32{0, 1}}, {flow: 1, slots: []uint32{2}}} {
 		p.taken[r.flow] = true
 		for _, slot := range r.slots {

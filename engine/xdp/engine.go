@@ -3,6 +3,7 @@ package xdp
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"pelt/engine"
 	"pelt/engine/udp"
@@ -16,7 +17,9 @@ type Engine struct {
 	CablesOnly bool
 
 	sockets *udp.Engine
-	host    hostState
+
+	mu    sync.Mutex
+	ports map[int]*port // by interface index
 }
 
 // New makes the engine. All its ends must be prepared with the same host. sockets opens the
@@ -26,9 +29,6 @@ func New(sockets *udp.Engine) *Engine { return &Engine{sockets: sockets} }
 
 // Name is xdp.
 func (e *Engine) Name() string { return "xdp" }
-
-// Close frees what the engine shares between its ends, which must be closed before.
-func (e *Engine) Close() error { return e.host.close() }
 
 // Open opens the sockets of one end; see engine.Engine. Without Fallback an
 // order that is known not to be possible here is refused.

@@ -5,7 +5,6 @@ package xdp
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -18,20 +17,13 @@ import (
 	"pelt/model"
 )
 
-// hostState is what the ends of one engine share: a receiving program for each
-// interface.
-type hostState struct {
-	mu    sync.Mutex
-	ports map[int]*port // by interface index
-}
-
 // lingers is how long a program stays on its interface after its last flow: some
 // drivers take the link down for seconds when one comes or goes.
 const lingers = 5 * time.Second
 
 // port is the receiving program on one interface.
 type port struct {
-	state  *hostState
+	engine *Engine
 	route  route
 	how    string // the program is attached: native or generic
 	set    *ebpf.Collection
@@ -42,17 +34,17 @@ type port struct {
 	memory memory
 	bits   []uint64
 
-	// Guarded by state.mu:
+	// Guarded by engine.mu:
 	users  int
 	leaves *time.Timer
 	taken  [sendLimitsFLOWS]bool
 	used   [sendLimitsINS]bool
 }
 
-func (s *hostState) port(host engine.Host, w route) (*port, string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.ports[w.index]; p != nil {
+func (e *Engine) port(host engine.Host, w route) (*port, string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p := e.ports[w.index]; p != nil {
 		p.users++
 		if p.leaves != nil {
 			p.leaves.Stop()
@@ -60,14 +52,14 @@ func (s *hostState) port(host engine.Host, w route) (*port, string, error) {
 		}
 		return p, "", nil
 	}
-	p := &port{state: s, route: w, users: 1}
+	p := &port{engine: e, route: w, users: 1}
 	if why, err := p.open(host); why != "" || err != nil {
 		return nil, why, errors.Join(err, p.close())
 	}
-	if s.ports == nil {
-		s.ports = map[int]*port{}
+	if e.ports == nil {
+		e.ports = map[int]*port{}
 	}
-	s.ports[w.index] = p
+	e.ports[w.index] = p
 	return p, "", nil
 }
 
@@ -117,8 +109,8 @@ func (p *port) attach() string {
 
 // admit gives a flow its slots and lets its packets in. It returns why it cannot; "" if it did.
 func (p *port) admit(r *receiver, streams []engine.Stream) string {
-	p.state.mu.Lock()
-	defer p.state.mu.Unlock()
+	p.engine.mu.Lock()
+	defer p.engine.mu.Unlock()
 	r.flow = -1
 	for i, taken := range p.taken {
 		if !taken {
@@ -183,8 +175,8 @@ func (in *receiveIn) name(a engine.Stream) {
 // rename lets the packets of a stream in that has another 5-tuple from now on. Until all of it is written, they may
 // pass to the sockets.
 func (p *port) rename(r *receiver, stream int, a engine.Stream) {
-	p.state.mu.Lock()
-	defer p.state.mu.Unlock()
+	p.engine.mu.Lock()
+	defer p.engine.mu.Unlock()
 	if stream < len(r.slots) && p.ins[r.slots[stream]].Family != 0 { // else it is dismissed
 		p.ins[r.slots[stream]].name(a)
 		p.writeChains()
@@ -214,14 +206,14 @@ const settleTime = time.Millisecond
 
 // dismiss lets no more packets of a flow in. Its slots stay as they are until it leaves.
 func (p *port) dismiss(r *receiver) {
-	p.state.mu.Lock()
+	p.engine.mu.Lock()
 	gone := false
 	for _, slot := range r.slots {
 		gone = gone || p.ins[slot].Family != 0
 		store32(&p.ins[slot].Family, 0)
 	}
 	p.writeChains()
-	p.state.mu.Unlock()
+	p.engine.mu.Unlock()
 	if gone {
 		time.Sleep(settleTime)
 	}
@@ -256,8 +248,8 @@ func (p *port) delays(flow int) (*model.Percentiles, error) {
 
 // free gives back what a dismissed flow held.
 func (p *port) free(r *receiver) {
-	p.state.mu.Lock()
-	defer p.state.mu.Unlock()
+	p.engine.mu.Lock()
+	defer p.engine.mu.Unlock()
 	for _, slot := range r.slots {
 		p.used[slot] = false
 	}
@@ -269,16 +261,16 @@ func (p *port) free(r *receiver) {
 
 // leave ends one use; the last one's end takes the program off a little later.
 func (p *port) leave() error {
-	p.state.mu.Lock()
-	defer p.state.mu.Unlock()
+	p.engine.mu.Lock()
+	defer p.engine.mu.Unlock()
 	if p.users--; p.users > 0 {
 		return nil
 	}
 	p.leaves = time.AfterFunc(lingers, func() {
-		p.state.mu.Lock()
-		defer p.state.mu.Unlock()
-		if p.users == 0 && p.state.ports[p.route.index] == p {
-			delete(p.state.ports, p.route.index)
+		p.engine.mu.Lock()
+		defer p.engine.mu.Unlock()
+		if p.users == 0 && p.engine.ports[p.route.index] == p {
+			delete(p.engine.ports, p.route.index)
 			_ = p.close() // nothing is left to be done about it
 		}
 	})
@@ -299,17 +291,17 @@ func (p *port) close() error {
 	return errors.Join(errs...)
 }
 
-// close takes all programs off at once.
-func (s *hostState) close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// Close takes all programs off at once. The ends must be closed before.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	var errs []error
-	for index, p := range s.ports {
+	for index, p := range e.ports {
 		if p.leaves != nil {
 			p.leaves.Stop()
 		}
 		errs = append(errs, p.close())
-		delete(s.ports, index)
+		delete(e.ports, index)
 	}
 	return errors.Join(errs...)
 }

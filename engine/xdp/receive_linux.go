@@ -45,23 +45,16 @@ func (t *transport) openReceiver(streams []engine.Stream) (frameEnd, string, err
 	var w route
 	var why string
 	err := t.host.Do(func() (err error) {
-		w, why, err = oneRoute(streams, false)
+		w, why, err = t.engine.oneRoute(streams, false)
 		return err
 	})
-	if why == "" {
-		why = t.engine.whyBarred(w)
-	}
 	if err != nil || why != "" {
 		return nil, why, err
 	}
-	header := ip4Bytes + udpBytes
-	if streams[0].Remote.Addr().Is6() {
-		header = ip6Bytes + udpBytes
-	}
-	if need := header + t.order.Flow.PayloadBytes; need > w.mtu {
+	if need := (shape{from: streams[0].Remote}).headerBytes() - ethernetBytes + t.order.Flow.PayloadBytes; need > w.mtu {
 		return nil, fmt.Sprintf("packets of %d B come as fragments: the MTU of %s is %d B", need, w.name, w.mtu), nil
 	}
-	p, why, err := t.engine.host.port(t.host, w)
+	p, why, err := t.engine.port(t.host, w)
 	if err != nil || why != "" {
 		return nil, why, err
 	}
@@ -87,7 +80,7 @@ func (t *transport) makeReady(a engine.Stream) error {
 	if err != nil || w.kind != veth {
 		return err
 	}
-	p, why, err := t.engine.host.port(t.host, w)
+	p, why, err := t.engine.port(t.host, w)
 	if why != "" {
 		t.why += "; " + why // the peer may find it out of order
 		return nil
@@ -117,7 +110,7 @@ func (e *Engine) Ready(host engine.Host, name string) error {
 	if err != nil {
 		return fmt.Errorf("make %s ready for XDP frames: %w", name, err)
 	}
-	if _, why, err := e.host.port(host, w); err != nil || why != "" {
+	if _, why, err := e.port(host, w); err != nil || why != "" {
 		return errors.Join(fmt.Errorf("make %s ready for XDP frames: %s", name, why), err)
 	}
 	return nil

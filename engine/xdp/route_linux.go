@@ -95,8 +95,8 @@ func findRoute(from, to netip.Addr, target bool) (w route, why string, err error
 	return w, "", nil
 }
 
-// oneRoute is findRoute for several streams, which must all go the same way.
-func oneRoute(streams []engine.Stream, target bool) (w route, why string, err error) {
+// oneRoute is findRoute for several streams, which must all go the same way, out of an interface that the engine may use.
+func (e *Engine) oneRoute(streams []engine.Stream, target bool) (w route, why string, err error) {
 	type pair struct{ from, to netip.Addr }
 	seen := map[pair]bool{}
 	for _, a := range streams {
@@ -114,15 +114,10 @@ func oneRoute(streams []engine.Stream, target bool) (w route, why string, err er
 		}
 		w, seen[p] = next, true
 	}
-	return w, "", nil
-}
-
-// whyBarred returns why the engine may not attach a program to an interface; "" if it may.
-func (e *Engine) whyBarred(w route) string {
 	if e.CablesOnly && w.kind != veth {
-		return w.name + " there is a real interface, whose XDP needs pelt serve --xdp"
+		return w, w.name + " there is a real interface, whose XDP needs pelt serve --xdp", nil
 	}
-	return ""
+	return w, "", nil
 }
 
 // bypassed returns what packets of a socket would pass on their way out and frames would not; "" for nothing.

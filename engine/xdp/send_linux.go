@@ -62,7 +62,7 @@ func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error
 	s.running, s.over = context.WithCancel(context.Background())
 	var why string
 	err := t.host.Do(func() (err error) {
-		s.route, why, err = oneRoute(streams, true)
+		s.route, why, err = t.engine.oneRoute(streams, true)
 		if err != nil || why != "" {
 			return err
 		}
@@ -71,9 +71,6 @@ func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error
 		}
 		return err
 	})
-	if why == "" {
-		why = t.engine.whyBarred(s.route)
-	}
 	if err != nil || why != "" {
 		return nil, why, err
 	}
@@ -93,7 +90,7 @@ func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error
 	if s.route.kind != veth {
 		// Another's program does as well, and where none can be attached ready finds out.
 		var err error
-		if s.port, why, err = t.engine.host.port(t.host, s.route); err != nil {
+		if s.port, why, err = t.engine.port(t.host, s.route); err != nil {
 			return nil, "", err
 		} else if why != "" {
 			s.port = nil
