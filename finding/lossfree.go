@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -70,7 +71,7 @@ func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
 			out = append(limitOnce(out, found), found...)
 		}
 	}
-	return append(out, goalsOf(searches[0].Search.Goal))
+	return append(out, goalsOf(searches[0].Search.Goal, searches[0].Doc.Plan.Design.Search.Searches))
 }
 
 // limitOnce leaves what the answers so far say of the limit to the next ones, if these say the same.
@@ -92,7 +93,7 @@ func (f Finding) isLimit() bool { return strings.HasPrefix(f.Code, "limit.") }
 
 // lossFree is the answer for one setting and one goal; the leading one says what is lost first, too.
 func lossFree(g table.Group, leading bool) []Finding {
-	first := g.Rows[0]
+	first := Typical(g)
 	f := say("free.found", Answer, "", g).word("limit", SearchLimit(first))
 	if fails := g.Middle("fails_pps"); unit.FormatPPS(fails) != unit.FormatPPS(g.Middle("throughput_pps")) {
 		f = f.place("fails", g) // else readers see one rate that is carried and fails
@@ -150,7 +151,7 @@ func lossFree(g table.Group, leading bool) []Finding {
 		out = append(out, say("free.wide", Doubt).number("width_ratio", "", first.Search.Goal.WidthRatio))
 	}
 	if f.Code == "free.found" || f.Code == "free.link" {
-		f = f.tried(g)
+		f = f.within(g)
 	}
 	if full && f.Code == "free.found" {
 		f = f.number("link_bps", "", table.LinkRate(first))
@@ -158,16 +159,44 @@ func lossFree(g table.Group, leading bool) []Finding {
 	return slices.Concat([]Finding{f}, randomLoss(first), bursts(first), out)
 }
 
-// tried tells where single trials of all searches put the limit, if readers see that they differ from the bounds.
-func (f Finding) tried(searches table.Group) Finding {
-	low, high := math.Inf(1), 0.0
-	for _, r := range searches.Rows {
-		from, to := r.Search.Tried()
-		low, high = min(low, from), max(high, to)
+// Typical is the search that found the middle rate of those that ended, as far as any did.
+func Typical(g table.Group) table.Row {
+	rows := only(g.Rows, func(r table.Row) bool { return r.Search.Done })
+	if len(rows) == 0 {
+		rows = slices.Clone(g.Rows)
+	}
+	slices.SortStableFunc(rows, func(a, b table.Row) int { return cmp.Compare(a.Search.Throughput, b.Search.Throughput) })
+	return rows[(len(rows)-1)/2]
+}
+
+// fewSearches is how many searches do not tell how far apart the next one may be.
+const fewSearches = 2
+
+// within tells where the next run's rate lies, by how far the searches of this one are apart; of a few, where their
+// single trials put the limit. It tells neither where readers see no more than the bounds.
+func (f Finding) within(g table.Group) Finding {
+	role, low, high, sent := "next", math.Inf(1), 0.0, 0.0
+	var rates []float64
+	searches := slices.CompactFunc(slices.Clone(g.Rows), func(a, b table.Row) bool { return a.Search == b.Search })
+	for _, r := range searches {
+		if s := r.Search; !math.IsNaN(s.Throughput) && !math.IsNaN(s.Upper) {
+			rates, sent = append(rates, s.Throughput), max(sent, s.Seen[0].Load)
+			low, high = min(low, s.Lower), max(high, s.Upper)
+		}
+	}
+	if len(rates) > fewSearches {
+		least, most := table.NextOf(rates)
+		low, high = min(low, max(least, g.Rows[0].Doc.Plan.Design.Search.MinPPS)), max(high, min(most, sent))
+	} else {
+		role = "tried"
+		for _, r := range searches {
+			from, to := r.Search.Tried()
+			low, high = min(low, from), max(high, to)
+		}
 	}
 	seen := func(a, b float64) bool { return unit.FormatPPS(a) != unit.FormatPPS(b) }
-	if seen(low, searches.Middle("holds_pps")) || seen(high, searches.Middle("fails_pps")) {
-		f = f.number("holds_pps", "tried", low).number("fails_pps", "tried", high)
+	if seen(low, g.Middle("holds_pps")) || seen(high, g.Middle("fails_pps")) {
+		f = f.number("holds_pps", role, low).number("fails_pps", role, high)
 	}
 	return f
 }
@@ -389,10 +418,13 @@ func lossSpan(f *model.FlowResult) (first, last uint64, known bool) {
 }
 
 // goalsOf says in words what a search asked.
-func goalsOf(g model.Goal) Finding {
+func goalsOf(g model.Goal, searches int) Finding {
 	f := say("setup.search", SetUp).word("goal", g.Name).number("measure_s", "final", g.FinalSeconds).
 		number("measure_s", "sum", g.SumSeconds).number("width_ratio", "", g.WidthRatio).
 		number("measure_s", "good", math.Ceil(g.SumSeconds*(1-g.ExceedRatio)/g.FinalSeconds)*g.FinalSeconds)
+	if searches > fewSearches {
+		f = f.number("searches_count", "", float64(searches))
+	}
 	if g.ExceedRatio == 0 {
 		f.Code = "setup.search-strict"
 	}

@@ -204,6 +204,15 @@ func lossFreeExamples(t *testing.T) (out []example) {
 		out = append(out, example{fmt.Sprintf("%s (in a table: %s)", c.name, SearchLimit(table.Searches(rows)[0])),
 			All(rows, LossFree)})
 	}
+	// Three searches tell where the next run finds the rate: of a path that drifts, and of one that does not.
+	for _, drift := range []float64{0.08, 0} {
+		trials, name := 0.0, fmt.Sprintf("three searches, drift %g", drift)
+		rows := table.Rows(searchedTimes(t, 3, func(pps float64, f *model.FlowResult) {
+			trials++
+			over(250e3*(1+drift*math.Sin(trials/15)), model.LayerNetwork)(pps, f)
+		}))
+		out = append(out, example{name, All(rows, LossFree)})
+	}
 	// Rates that are carried and fail are never printed alike, and bounds further apart than asked are a doubt.
 	alike := table.Searches(searchedDoc(t, over(15e3, model.LayerNetwork)))
 	alike[0].Search.Throughput, alike[0].Search.Upper = 15.26e3, 15.34e3

@@ -17,9 +17,11 @@ const (
 
 // Parts of sentences about rates without loss.
 const (
-	freeLoss    = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
-	freeOf      = freeLoss + ` up to {throughput_pps}[ {each}][ {where}]`
-	freeTried   = ` (single trials: {holds_pps:tried}–{fails_pps:tried})`
+	freeLoss  = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
+	freeOf    = freeLoss + ` up to {throughput_pps}[ {each}][ {where}]`
+	freeTried = ` (next run: {holds_pps:next}–{fails_pps:next})| (single trials: {holds_pps:tried}–{fails_pps:tried})`
+	freeNext  = `[ Of {searches_count} searches in turn, the middle one counts. The next run finds a rate within the ` +
+		`range told 19 times in 20, if the path changes no more than between them.]`
 	freeFlood   = `[¶It saturates at {receive_pps:flood range}.]`
 	freeAtLeast = freeLoss + ` up to at least {throughput_pps}[ {each}][ {where}].`
 )
@@ -127,9 +129,9 @@ var sentences = map[string]string{
 		`host or of the router, maybe not the rate.`,
 	"setup.search": `Search by RFC 9971, goal {goal}. A rate holds if its trials of {measure_s:final} lose no more ` +
 		`than the goal allows in {measure_s:good} of {measure_s:sum}. Rates that hold and fail are at most ` +
-		`{width_ratio} apart. RFC 2544 asks for more (--strict).`,
+		`{width_ratio} apart. RFC 2544 asks for more (--strict).` + freeNext,
 	"setup.search-strict": `Search by RFC 9971, goal {goal}. A rate holds if no trial of {measure_s:final} loses more ` +
-		`than the goal allows. Rates that hold and fail are at most {width_ratio} apart.`,
+		`than the goal allows. Rates that hold and fail are at most {width_ratio} apart.` + freeNext,
 
 	// Flows of which no packet came through, where the packets that open their way were lost, or the answers to them.
 	"nothing.filter": nothingTo + `: {whose} firewall drops {port}.¶` + nothingAll + nothingWere +

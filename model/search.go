@@ -37,7 +37,7 @@ const (
 )
 
 var goals = []Goal{
-	{Name: "quick", ExceedRatio: 0.5, WidthRatio: 0.01, InitialSeconds: 0.25, FinalSeconds: 1, SumSeconds: 4},
+	{Name: "quick", ExceedRatio: 0.5, WidthRatio: 0.01, InitialSeconds: 0.25, FinalSeconds: 0.5, SumSeconds: 2},
 	{Name: "csit", ExceedRatio: 0.5, WidthRatio: 0.005, InitialSeconds: 0.25, FinalSeconds: 1, SumSeconds: 21},
 	{Name: "rfc2544", WidthRatio: 0.005, InitialSeconds: 1, FinalSeconds: 60, SumSeconds: 60},
 }

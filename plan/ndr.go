@@ -18,7 +18,7 @@ var Ndr = Preset{
 	Knobs: "payload frame rate direction streams time warmup max-loss goal strict searches repeats family dev dscp df " +
 		"drops burst source-port source-address send-buffer receive-buffer gro gso engine seed",
 	Defaults: defaults(map[string]string{"frame": smallToLarge, "direction": "up,down", "time": "1s", "warmup": "100ms",
-		"repeats": "1", "goal": "quick", "max-loss": "0", "searches": "1"}),
+		"repeats": "1", "goal": "quick", "max-loss": "0", "searches": "3"}),
 	Factors: "direction payload! frame!",
 	build:   (*draft).buildNdr,
 }
@@ -71,6 +71,9 @@ func (d *draft) search() (*model.Search, error) {
 		goal.InitialSeconds = min(goal.InitialSeconds, goal.FinalSeconds)
 	}
 	s := &model.Search{MinPPS: d.leastPPS(leastPPS), Searches: int(d.number("searches"))}
+	if name != "quick" && !d.given("searches") {
+		s.Searches = min(s.Searches, 1) // it is long already
+	}
 	losses := d.values["max-loss"]
 	if d.Command != ndrCommand || len(losses) == 0 {
 		losses = []model.Value{{}}

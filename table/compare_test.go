@@ -270,6 +270,28 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
+// Of values that come the same way, the next one lies where NextOf says 19 times in 20.
+func TestNextOf(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{2, 3, 10} {
+		const times = 20000
+		within, values := 0, make([]float64, n)
+		draw := func() float64 { return 250e3 * math.Exp(0.1*random.NormFloat64()) }
+		for range times {
+			for i := range values {
+				values[i] = draw()
+			}
+			low, high := NextOf(values)
+			if next := draw(); low <= next && next <= high {
+				within++
+			}
+		}
+		if share := float64(within) / times; math.Abs(share-0.95) > 0.006 {
+			t.Errorf("of %d values: %.3f of the next ones are within; want 0.95", n, share)
+		}
+	}
+}
+
 func TestStudent(t *testing.T) {
 	for _, c := range []struct { // from the tables
 		chance float64

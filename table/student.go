@@ -37,6 +37,20 @@ func StudentQuantile(chance float64, free int) float64 {
 	return high
 }
 
+// NextOf is where one more value above 0 lies with a chance of 95 %, by two or more that came the same way: the
+// prediction interval of their logarithms.
+func NextOf(values []float64) (low, high float64) {
+	n, middle, squares := float64(len(values)), 0.0, 0.0
+	for _, v := range values {
+		middle += math.Log(v) / n
+	}
+	for _, v := range values {
+		squares += (math.Log(v) - middle) * (math.Log(v) - middle)
+	}
+	reach := StudentQuantile((1+confidence)/2, len(values)-1) * math.Sqrt(squares/(n-1)*(1+1/n))
+	return math.Exp(middle - reach), math.Exp(middle + reach)
+}
+
 // nearQuantile is StudentQuantile to about 1 % from three degrees of freedom on: the
 // expansion of Abramowitz and Stegun, 26.7.5. One and two have closed forms.
 func nearQuantile(chance float64, free int) float64 {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func ndrTiles(found []finding.Finding) Tiles {
 // freeTile is the highest rate without loss that a search found.
 func freeTile(f finding.Finding) Tile {
 	t := tile(f.Say("[Loses {loss_ratio:goal} at|Loss-free to]"), f, "{throughput_pps}", "")
-	t.Note = f.Language.Names(f.Say("[{place}][ {each}]"), f.Say("fails at {fails_pps:fails}"))
+	t.Note = f.Language.Names(f.Say("[{place}][ {each}]"), cmp.Or(f.Say("next run: {holds_pps:next}–{fails_pps:next}"), f.Say("fails at {fails_pps:fails}")))
 	if t.Value != "" && !slices.Contains([]string{"free.found", "free.link", "free.cut"}, f.Code) {
 		t.Value = "≥ " + t.Value
 	}
@@ -156,7 +157,7 @@ func searchTable(searches []table.Row, keys []table.Key) Table {
 		}
 		return Cell{Value: table.Group{Rows: rows}.Stat(m).Median}
 	}
-	limit := func(g table.Group, _ int) Cell { return Cell{Text: finding.SearchLimit(g.Rows[0])} }
+	limit := func(g table.Group, _ int) Cell { return Cell{Text: finding.SearchLimit(finding.Typical(g))} }
 	groups := table.By(searches, keys...)
 	t := rowsOf("Rates without loss", groups, keyColumns(keys...),
 		atLeast(metricColumns("throughput_pps")), metricColumns("fails_pps"), cells("saturates_pps", "Saturates at", flood),

@@ -361,6 +361,7 @@ var chinese = map[string]string{
 	"[Loses {loss_ratio:goal} at|Loss-free to]":     "[丢包不超过 {loss_ratio:goal} 最高|不丢包最高]",
 	"[{place}][ {each}]":                            "[{place}][（{each}）]",
 	"fails at {fails_pps:fails}":                    "{fails_pps:fails} 不达标",
+	"next run: {holds_pps:next}–{fails_pps:next}":   "下次运行：{holds_pps:next}–{fails_pps:next}",
 	"when flooded":                                  "全速发送时",
 	"Lost, of those sent":                           "丢包率",
 	"Green is better, red is worse, blue is the baseline or tied, grey is not told apart yet.": "绿色更好，红色更差，蓝色为基准或差别不显著，灰色尚未分辨。",

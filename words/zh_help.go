@@ -70,6 +70,7 @@ lab:loopback（不需要权限），或 pelt lab up 建立的 lab:NAME。iperf3:
 	`ndr floods TARGET, up to --rate, and then searches the highest rate without loss for each
 frame size by MLRsearch (RFC 9971), up and then down; with --direction both, of each way.
 
+Each size is searched three times in turn: that tells where the next run finds the rate.
 --max-loss 0,0.5% searches the rate with at most 0.5 % loss, too. --goal csit is surer and
 takes longer; --strict has trials of 60 s as RFC 2544.
 
@@ -77,6 +78,7 @@ Loss at the hosts of the sender and the receiver does not lower the answer: it t
 "at least", and what to change.`: `ndr 先以最快速度（不超过 --rate）打满 TARGET，再按 MLRsearch（RFC 9971）查找每种
 帧长不丢包的最高速率，先上行，后下行；--direction both 则同时测两个方向。
 
+每种帧长依次搜索三次，由此得知下次运行会落在什么范围。
 --max-loss 0,0.5% 还会查找丢包不超过 0.5 % 的速率。--goal csit 更可靠，也更久；
 --strict 像 RFC 2544 那样每次试验 60 s。
 
@@ -223,8 +225,8 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"connections from LAN to WAN: rate (a second), keep (at a time, until the router refuses), or both": "从 LAN 到 WAN 的连接：rate（每秒新建）、keep（同时保持，直到路由器拒绝），或两者",
 	"search the highest rate without loss, too (RFC 9971)":                                              "同时查找不丢包的最高速率（RFC 9971）",
 	"as RFC 2544: trials of 60 s without any loss":                                                      "按 RFC 2544：每次 60 s，一个包也不丢",
-	"how sure a search is: quick (seconds a size) or csit (21 s at each rate that decides)":             "搜索的可靠程度：quick（每种包长几秒）或 csit（每个关键速率 21 s）",
-	"searches of each combination: several show the spread":                                             "每种组合搜索几次：多次可以看出离散程度",
+	"how sure a search is: quick (2 s at each rate that decides) or csit (21 s)":                        "搜索的可靠程度：quick（每个关键速率 2 s）或 csit（21 s）",
+	"searches of each combination, which tell how far the next run may be off; --goal csit: 1":          "每种组合搜索几次，由此得知下次运行可能相差多少；--goal csit 为 1 次",
 	"lab: a change during the test, once for each: 80s:router=rules=1000 or 2m:link-receiver=loss=1%":   "实验环境：测试中的变更，每个写一次：80s:router=rules=1000 或 2m:link-receiver=loss=1%",
 	"each link of the lab: rate=1gbit,queue=100,delay=20ms,loss=1%":                                     "实验环境的每条链路：rate=1gbit,queue=100,delay=20ms,loss=1%",
 	"fleet: `HOST` that sends to all others":                                                            "机群：向其余主机发送的 `HOST`",

@@ -13,7 +13,8 @@ const (
 	zhLoss  = `[{way}：][{where} 时][丢包不超过 {loss_ratio:goal} 的最高速率|不丢包最高]`
 	zhFree  = zhLoss + ` {throughput_pps}[（{each}）]`
 	zhLeast = zhLoss + `至少 {throughput_pps}[（{each}）]。`
-	zhTried = `（单次试验：{holds_pps:tried}–{fails_pps:tried}）`
+	zhNext  = `[依次搜索 {searches_count} 次，取中间值。若路径的变化不大于各次搜索之间的变化，下次运行 20 次中有 19 次落在所给范围内。]`
+	zhTried = `（下次运行：{holds_pps:next}–{fails_pps:next}）|（单次试验：{holds_pps:tried}–{fails_pps:tried}）`
 	zhFlood = `[¶全速发送时饱和在 {receive_pps:flood range}。]`
 
 	zhTo    = `[{where}：][{source} ]到 {to} 完全不通`
@@ -95,9 +96,9 @@ var chineseSentences = map[string]string{
 	"free.allow":   `查找丢包很少的最高速率：--max-loss {share argument}`,
 	"free.burst":   `{fails_pps} 时，{trials_count} 次试验的丢包每次都集中在 {burst_s} 内：可能是主机或路由器卡顿，不一定是速率太高。`,
 	"setup.search": `按 RFC 9971 搜索，目标 {goal}：在每次 {measure_s:final} 的试验中，{measure_s:sum} 里有 {measure_s:good} ` +
-		`不超标，该速率即达标；达标与不达标的速率相差不超过 {width_ratio}。这不是 RFC 2544（--strict）。`,
+		`不超标，该速率即达标；达标与不达标的速率相差不超过 {width_ratio}。这不是 RFC 2544（--strict）。` + zhNext,
 	"setup.search-strict": `按 RFC 9971 搜索，目标 {goal}：每次 {measure_s:final} 的试验都不超标，该速率才达标；达标与不达标的速率相差` +
-		`不超过 {width_ratio}。`,
+		`不超过 {width_ratio}。` + zhNext,
 
 	"nothing.filter":      zhTo + `：{whose}防火墙丢弃 {port}。¶` + zhAll + `被丢弃[（表 {table}，链 {chain}）][，并应答“{answer}”]。`,
 	"nothing.place":       zhTo + `：{place}。¶` + zhAll + `丢在那里。`,
