@@ -40,7 +40,7 @@ func TestFleetPaths(t *testing.T) {
 		wrong       []string
 	}{
 		{"curve fleet:h1..h2 --rate 10kpps" + short, "h1 h2", nil},
-		{"ndr fleet:h3..h4 --drops off --payload 64 --rate 2kpps --time 250ms --warmup 50ms", "h3 h4", nil},
+		{"ndr fleet:h3..h4 --drops off --payload 64 --rate 2kpps --time 250ms --warmup 50ms --searches 1", "h3 h4", nil},
 		{"sweep fleet:h1,h2,h3,h4 --drops off --from h1 --receivers all --payload 512 --interval 5ms,9ms --count 40 --repeats 1",
 			"h1 h2 h3 h4", nil},
 		{"cc fleet:h3..h4 --control cubic,reno --time 250ms --warmup 50ms --repeats 1", "h3 h4", nil},

@@ -17,7 +17,7 @@ func TestClockNdr(t *testing.T) {
 	for try := 1; ; try++ {
 		work, wrong := t.TempDir(), ""
 		pelt(t, work, "ndr", "lab:router", "--link-receiver", "rate=200mbit", "--frame", "512,1518", "--direction",
-			"up", "--json", "ndr.json", "--no-store")
+			"up", "--searches", "1", "--json", "ndr.json", "--no-store")
 		d := document(t, filepath.Join(work, "ndr.json"), "")
 		found := design.Answers(d.Plan, d.Results, d.Complete)
 		for _, a := range found {
