@@ -71,7 +71,7 @@ func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
 			out = append(limitOnce(out, found), found...)
 		}
 	}
-	return append(out, goalsOf(searches[0].Search.Goal, searches[0].Doc.Plan.Design.Search.Searches))
+	return append(out, goalsOf(searches[0]))
 }
 
 // limitOnce leaves what the answers so far say of the limit to the next ones, if these say the same.
@@ -151,7 +151,7 @@ func lossFree(g table.Group, leading bool) []Finding {
 		out = append(out, say("free.wide", Doubt).number("width_ratio", "", first.Search.Goal.WidthRatio))
 	}
 	if f.Code == "free.found" || f.Code == "free.link" {
-		f = f.within(g)
+		f = f.spread(g)
 	}
 	if full && f.Code == "free.found" {
 		f = f.number("link_bps", "", table.LinkRate(first))
@@ -172,31 +172,33 @@ func Typical(g table.Group) table.Row {
 // fewSearches is how many searches do not tell how far apart the next one may be.
 const fewSearches = 2
 
-// within tells where the next run's rate lies, by how far the searches of this one are apart; of a few, where their
+// spread tells where the next run's rate lies, by how far the searches of this one are apart; of a few, where their
 // single trials put the limit. It tells neither where readers see no more than the bounds.
-func (f Finding) within(g table.Group) Finding {
-	role, low, high, sent := "next", math.Inf(1), 0.0, 0.0
+func (f Finding) spread(g table.Group) Finding {
+	low, high, from, to, sent := math.Inf(1), 0.0, math.Inf(1), 0.0, 0.0
 	var rates []float64
-	searches := slices.CompactFunc(slices.Clone(g.Rows), func(a, b table.Row) bool { return a.Search == b.Search })
-	for _, r := range searches {
-		if s := r.Search; !math.IsNaN(s.Throughput) && !math.IsNaN(s.Upper) {
-			rates, sent = append(rates, s.Throughput), max(sent, s.Seen[0].Load)
-			low, high = min(low, s.Lower), max(high, s.Upper)
+	for _, r := range slices.CompactFunc(slices.Clone(g.Rows), func(a, b table.Row) bool { return a.Search == b.Search }) {
+		s := r.Search
+		if !s.Done || math.IsNaN(s.Throughput) || math.IsNaN(s.Upper) {
+			continue
 		}
+		rates, sent = append(rates, s.Throughput), max(sent, s.Seen[0].Load)
+		low, high = min(low, s.Lower), max(high, s.Upper)
+		least, most := s.Tried()
+		from, to = min(from, least), max(to, most)
 	}
+	role := "tried"
 	if len(rates) > fewSearches {
 		least, most := table.NextOf(rates)
-		low, high = min(low, max(least, g.Rows[0].Doc.Plan.Design.Search.MinPPS)), max(high, min(most, sent))
-	} else {
-		role = "tried"
-		for _, r := range searches {
-			from, to := r.Search.Tried()
-			low, high = min(low, from), max(high, to)
-		}
+		role, from = "next", min(low, max(least, g.Rows[0].Doc.Plan.Design.Search.MinPPS))
+		to = max(high, min(most, sent))
+	}
+	if len(rates) == 0 {
+		return f
 	}
 	seen := func(a, b float64) bool { return unit.FormatPPS(a) != unit.FormatPPS(b) }
-	if seen(low, g.Middle("holds_pps")) || seen(high, g.Middle("fails_pps")) {
-		f = f.number("holds_pps", role, low).number("fails_pps", role, high)
+	if seen(from, g.Middle("holds_pps")) || seen(to, g.Middle("fails_pps")) {
+		f = f.number("holds_pps", role, from).number("fails_pps", role, to)
 	}
 	return f
 }
@@ -417,12 +419,13 @@ func lossSpan(f *model.FlowResult) (first, last uint64, known bool) {
 	return first, last, known && f.Streams == 1 && f.Ledger.Unattributed == 0
 }
 
-// goalsOf says in words what a search asked.
-func goalsOf(g model.Goal, searches int) Finding {
+// goalsOf says in words what a search asked, and what several tell if all were made.
+func goalsOf(r table.Row) Finding {
+	g, searches := r.Search.Goal, r.Doc.Plan.Design.Search.Searches
 	f := say("setup.search", SetUp).word("goal", g.Name).number("measure_s", "final", g.FinalSeconds).
 		number("measure_s", "sum", g.SumSeconds).number("width_ratio", "", g.WidthRatio).
 		number("measure_s", "good", math.Ceil(g.SumSeconds*(1-g.ExceedRatio)/g.FinalSeconds)*g.FinalSeconds)
-	if searches > fewSearches {
+	if searches > fewSearches && r.Doc.Complete {
 		f = f.number("searches_count", "", float64(searches))
 	}
 	if g.ExceedRatio == 0 {

@@ -56,7 +56,8 @@ func ndrTiles(found []finding.Finding) Tiles {
 // freeTile is the highest rate without loss that a search found.
 func freeTile(f finding.Finding) Tile {
 	t := tile(f.Say("[Loses {loss_ratio:goal} at|Loss-free to]"), f, "{throughput_pps}", "")
-	t.Note = f.Language.Names(f.Say("[{place}][ {each}]"), cmp.Or(f.Say("next run: {holds_pps:next}–{fails_pps:next}"), f.Say("fails at {fails_pps:fails}")))
+	t.Note = f.Language.Names(f.Say("[{place}][ {each}]"),
+		cmp.Or(f.Say("next run: {holds_pps:next}–{fails_pps:next}"), f.Say("fails at {fails_pps:fails}")))
 	if t.Value != "" && !slices.Contains([]string{"free.found", "free.link", "free.cut"}, f.Code) {
 		t.Value = "≥ " + t.Value
 	}
@@ -81,7 +82,7 @@ func freeLines(searches []table.Row) []Series {
 
 func ofSize(k table.Key) bool { return k.Name == "payload_bytes" || k.Name == "frame_bytes" }
 
-// searched shows what searches found beside what floods got through, and the trials of the first search.
+// searched shows what searches found beside what floods got through, and the trials of the search that counts first.
 func searched(rows, searches []table.Row) []Section {
 	size, l := table.KeyOf("payload_bytes"), table.Language(searches)
 	var out []Section
@@ -96,9 +97,9 @@ func searched(rows, searches []table.Row) []Section {
 		c.Series = append(freeLines(searches), c.Series...)
 		out = append(out, hero(c))
 	}
-	one := searches[0]
+	first := table.By(searches, finding.SearchKeys(searches)...)[0]
+	one, at := finding.Typical(first), first.Name()
 	rates := finding.Rates(one)
-	at := table.By([]table.Row{one}, finding.SearchKeys(searches)...)[0].Name()
 	titled := func(title string) string { return l.Names(l.Say(title), at) }
 	tried := lines(titled("Packets received at each rate"), table.RowsOf(rates), nil, table.KeyOf("rate_pps"),
 		"receive_pps")
