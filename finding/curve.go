@@ -15,7 +15,8 @@ import (
 // for each curve, which is a flow under one setting of everything but the size.
 func Curve(rows []table.Row) []Finding {
 	var told [][]Finding // of each curve, its answer first
-	refused := refusedSizes(rows)
+	refused, all := refusedSizes(rows), trialsOf(rows)
+	dead := slices.ContainsFunc(rows, func(r table.Row) bool { return r.Trial.Why.Has(model.NothingThrough) })
 	rows = table.Usable(rows)
 	curves := Curves(rows).Conditions
 	for _, c := range curves {
@@ -35,12 +36,25 @@ func Curve(rows []table.Row) []Finding {
 			if len(refused) > 0 && f.Words["sizes"] == l.Say(everySize) {
 				f = f.with("sizes", l.Say("every other size"))
 			}
+			if f.Code == "curve.kept" && dead { // Nothing tells of these trials
+				f = f.with("trials_count:kept", trialsOf(rows), "trials_count", all)
+				f.Code = "curve.rest"
+			}
 			found[i] = f
 		}
 		told = append(told, found)
 	}
 	slices.SortStableFunc(told, func(a, b []Finding) int { return cmp.Compare(b[0].carriesLess(), a[0].carriesLess()) })
 	return append(slices.Concat(told...), refused...)
+}
+
+// trialsOf counts the trials of rows.
+func trialsOf(rows []table.Row) int {
+	trials := map[*model.Result]bool{}
+	for _, r := range rows {
+		trials[r.Trial] = true
+	}
+	return len(trials)
 }
 
 // carriesLess puts curves that do not carry what was asked before those that do.

@@ -85,12 +85,6 @@ func (f Finding) with(named ...any) Finding {
 	return f
 }
 
-func (f Finding) place(role string, g table.Group) Finding { return f.with(role, g) }
-
-func (f Finding) number(metric, role string, v float64) Finding { return f.with(metric+":"+role, v) }
-
-func (f Finding) word(name, text string) Finding { return f.with(name, text) }
-
 // when is a word that a text leaves out unless something holds.
 func when(holds bool, word string) string {
 	if holds {

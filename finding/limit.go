@@ -22,9 +22,9 @@ func Grown(rows []table.Row) []Finding {
 	var out []Finding
 	for _, g := range table.Settled(table.Usable(rows)) {
 		if g.Rows[0].Doc.Plan.Design.Search == nil && g.Asked() && g.Grown() > 0 {
-			f := say("path.grown", Doubt).place("grown", g).word("where", at(g))
+			f := say("path.grown", Doubt, "grown", g, "where", at(g))
 			if g.Middle("loss_ratio") < lossless {
-				f = f.word("whole", "yes")
+				f = f.with("whole", "yes")
 			}
 			out = append(out, f)
 		}
@@ -96,12 +96,12 @@ func longestHolder(g table.Group) string {
 
 // limitedBy says what held a group back, with the figure or the line of the ledger that tells.
 func limitedBy(l table.Limit, g table.Group) Finding {
-	f := say("limit."+string(l.By), Fact).place("limited", g).word("limit", limitName(l, g))
+	f := say("limit."+string(l.By), Fact, "limited", g, "limit", limitName(l, g))
 	if m, ok := table.FindMetric(l.Proof); ok {
-		f = f.number(m.Name, "", g.Middle(m.Name)) // and no other figure of the place
+		f = f.with(m.Name, g.Middle(m.Name)) // and no other figure of the place
 	}
 	if l.Line != nil {
-		f = f.word("place", where(*l.Line))
+		f = f.with("place", where(*l.Line))
 	}
 	switch l.By {
 	case table.ByPath:
@@ -109,10 +109,10 @@ func limitedBy(l table.Limit, g table.Group) Finding {
 			f.Code = "limit.grown"
 		}
 	case table.ByQueue:
-		f = f.word("holder", f.Words["limit"])
+		f = f.with("holder", f.Words["limit"])
 	case table.BySender:
 		if !f.Has(l.Proof, "") && l.Line == nil {
-			f = f.word("why", WhyIn(g.Language(), g.Rows[0].Trial.Why))
+			f = f.with("why", WhyIn(g.Language(), g.Rows[0].Trial.Why))
 		}
 	case table.Unproven:
 		f = unproven(f, g)
@@ -122,7 +122,7 @@ func limitedBy(l table.Limit, g table.Group) Finding {
 
 // unproven says why a limit is not known, and what would tell.
 func unproven(f Finding, g table.Group) Finding {
-	f = f.word("target", g.Rows[0].Doc.Plan.Target)
+	f = f.with("target", g.Rows[0].Doc.Plan.Target)
 	unplaced, all := Loss{}, 0.0
 	for _, l := range Losses(g.Rows) {
 		if all += l.Packets; l.Layer == table.Unattributed {
@@ -131,23 +131,23 @@ func unproven(f Finding, g table.Group) Finding {
 	}
 	switch {
 	case len(table.Usable(g.Rows)) == 0:
-		return f.word("why", WhyIn(g.Language(), g.Rows[0].Trial.Why))
+		return f.with("why", WhyIn(g.Language(), g.Rows[0].Trial.Why))
 	case g.Rows[0].Flow.Protocol == model.TCP:
-		return f.word("tcp", "yes")
+		return f.with("tcp", "yes")
 	case g.Middle("loss_ratio") < lossless && math.IsNaN(g.Middle("sender_cpu_thread_ratio")):
-		return f.word("unread", "yes")
+		return f.with("unread", "yes")
 	case g.Middle("loss_ratio") < lossless:
-		return f.word("idle", "yes")
+		return f.with("idle", "yes")
 	case 2*unplaced.Packets >= all:
 		d := g.Rows[0].Doc
 		if !unplaced.Unexplained() {
-			f = f.word("possible", unplaced.Text)
+			f = f.with("possible", unplaced.Text)
 		} else if d.Lab == nil && slices.ContainsFunc(d.Host, func(h model.Host) bool { return !h.Privileged }) {
-			f = f.word("unprivileged", "yes")
+			f = f.with("unprivileged", "yes")
 		}
-		return f.word("unplaced", "yes")
+		return f.with("unplaced", "yes")
 	}
-	return f.word("lost", "yes")
+	return f.with("lost", "yes")
 }
 
 // atLeast reports whether a group shows only that the path carries that much: nothing of it was held back.
@@ -164,9 +164,9 @@ func atLeast(l table.Limit, g table.Group) bool {
 // link adds the rate of the slowest link, and how many receivers have one each.
 func (f Finding) link(r table.Row) Finding {
 	if n := len(r.Flow.Receivers); n > 1 {
-		f = f.number("receivers_count", "", float64(n))
+		f = f.with("receivers_count", float64(n))
 	}
-	return f.number("link_bps", "", table.LinkRate(r))
+	return f.with("link_bps", table.LinkRate(r))
 }
 
 // Beyond doubts a rate that is higher than a link on the way carries.
@@ -179,7 +179,7 @@ func Beyond(rows []table.Row) []Finding {
 	if !(most.Middle("link_ratio") > table.OverLink) || most.Rows[0].Doc.Lab == nil {
 		return nil
 	}
-	return []Finding{say("link.beyond", Doubt, "", most).word("where", at(most))}
+	return []Finding{say("link.beyond", Doubt, "", most, "where", at(most))}
 }
 
 var limitNames = map[table.Part]string{table.ByLink: "the link", table.ByRouter: "the router",

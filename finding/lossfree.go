@@ -59,14 +59,14 @@ func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
 		for _, goal := range table.By(g.Rows, table.KeyOf("goal_loss_ratio")) {
 			found := lossFree(goal, len(out) == 0)
 			name := PlaceName(g)
-			found[0] = found[0].word("place", name)
+			found[0] = found[0].with("place", name)
 			if slices.ContainsFunc(settings, func(k table.Key) bool { return k.Unit == unit.Bytes }) {
-				found[0] = found[0].word("where", within(g))
+				found[0] = found[0].with("where", within(g))
 			} else if name != "" {
-				found[0] = found[0].word("way", capital(name))
+				found[0] = found[0].with("way", capital(name))
 			}
 			if alone && len(out) == 0 {
-				found[0] = found[0].place("flood", table.Group{Rows: goal.Rows[0].Flood()})
+				found[0] = found[0].with("flood", table.Group{Rows: goal.Rows[0].Flood()})
 			}
 			out = append(limitOnce(out, found), found...)
 		}
@@ -80,7 +80,7 @@ func limitOnce(out, next []Finding) []Finding {
 		link, ok := f.Number("link_bps", "")
 		if same, also := next[0].Number("link_bps", ""); f.Code == "free.link" && next[0].Code == f.Code && ok &&
 			also && link == same {
-			out[i] = f.word("below", "yes")
+			out[i] = f.with("below", "yes")
 		}
 	}
 	return slices.DeleteFunc(out, func(f Finding) bool {
@@ -94,12 +94,12 @@ func (f Finding) isLimit() bool { return strings.HasPrefix(f.Code, "limit.") }
 // lossFree is the answer for one setting and one goal; the leading one says what is lost first, too.
 func lossFree(g table.Group, leading bool) []Finding {
 	first := Typical(g)
-	f := say("free.found", Answer, "", g).word("limit", SearchLimit(first))
+	f := say("free.found", Answer, "", g, "limit", SearchLimit(first))
 	if fails := g.Middle("fails_pps"); unit.FormatPPS(fails) != unit.FormatPPS(g.Middle("throughput_pps")) {
-		f = f.place("fails", g) // else readers see one rate that is carried and fails
+		f = f.with("fails", g) // else readers see one rate that is carried and fails
 	}
 	if first.Search.Goal.LossRatio > 0 {
-		f = f.number("loss_ratio", "goal", first.Search.Goal.LossRatio)
+		f = f.with("loss_ratio:goal", first.Search.Goal.LossRatio)
 	}
 	if len(first.Trial.Flows) > 1 {
 		f.Words["each"] = first.Say("each way")
@@ -109,7 +109,7 @@ func lossFree(g table.Group, leading bool) []Finding {
 	switch lost := Losses(beyond); {
 	case leading && len(lost) > 0:
 		f.Words["first"], f.Words["flow"] = lost[0].Text, flowOfLoss(beyond)
-		out = append(out, nextOf("free.explain", first.Doc).word("trial", strconv.Itoa(failing(first).TrialNumber())))
+		out = append(out, nextOf("free.explain", first.Doc).with("trial", strconv.Itoa(failing(first).TrialNumber())))
 	case leading && first.Search.Limit == design.PathLimit:
 		f.Words["queue"] = first.Say(growing)
 	}
@@ -124,14 +124,14 @@ func lossFree(g table.Group, leading bool) []Finding {
 		case withoutLoss(first) && len(rows) > 0:
 			f.Code = "free.unknown"
 			if held := single(first); held > 0 {
-				f = f.number("holds_pps", "single", held)
+				f = f.with("holds_pps:single", held)
 			}
 		case len(rows) == 0: // the flood sent less
-			f = f.number("holds_pps", "lowest", first.Doc.Plan.Design.Search.MinPPS)
+			f = f.with("holds_pps:lowest", first.Doc.Plan.Design.Search.MinPPS)
 		case loss > first.Search.Goal.LossRatio:
-			f = f.number("holds_pps", "least", least).number("loss_ratio", "least", loss)
+			f = f.with("holds_pps:least", least, "loss_ratio:least", loss)
 		case first.Search.Limit == design.PathLimit:
-			f = f.number("holds_pps", "queue", least)
+			f = f.with("holds_pps:queue", least)
 		}
 		if withoutLoss(first) {
 			out = append(out, limitFinding(first))
@@ -148,13 +148,13 @@ func lossFree(g table.Group, leading bool) []Finding {
 		f.Code = "free.end"
 		out = append(out, nextOf("advice.see", first.Doc))
 	case !first.Search.Regular: // which RFC 9971 section 4.8.4.1 has a report say
-		out = append(out, say("free.wide", Doubt).number("width_ratio", "", first.Search.Goal.WidthRatio))
+		out = append(out, say("free.wide", Doubt, "width_ratio", first.Search.Goal.WidthRatio))
 	}
 	if f.Code == "free.found" || f.Code == "free.link" {
 		f = f.spread(g)
 	}
 	if full && f.Code == "free.found" {
-		f = f.number("link_bps", "", table.LinkRate(first))
+		f = f.with("link_bps", table.LinkRate(first))
 	}
 	return slices.Concat([]Finding{f}, randomLoss(first), bursts(first), out)
 }
@@ -198,7 +198,7 @@ func (f Finding) spread(g table.Group) Finding {
 	}
 	seen := func(a, b float64) bool { return unit.FormatPPS(a) != unit.FormatPPS(b) }
 	if seen(from, g.Middle("holds_pps")) || seen(to, g.Middle("fails_pps")) {
-		f = f.number("holds_pps", role, from).number("fails_pps", role, to)
+		f = f.with("holds_pps:"+role, from, "fails_pps:"+role, to)
 	}
 	return f
 }
@@ -247,16 +247,16 @@ func limitFinding(r table.Row) Finding {
 		f.Code = "limit.invalid"
 		if strings.HasPrefix(why[0].Code, "sender-") || why[0].Code == model.InterfaceRefused {
 			f.Code = "limit.unsent"
-			f = f.word("limit", r.Say(limitNames[table.BySender]))
+			f = f.with("limit", r.Say(limitNames[table.BySender]))
 		} else {
-			f = f.word("limit", r.Say(limitNames[table.Unproven]))
+			f = f.with("limit", r.Say(limitNames[table.Unproven]))
 		}
-		return f.word("why", WhyIn(r.Language(), why)).number("fails_pps", "", r.Search.Upper)
+		return f.with("why", WhyIn(r.Language(), why), "fails_pps", r.Search.Upper)
 	case r.Search.Limit == design.FloodLimit:
 	case late(r) > 0:
 		f.Code = "limit.late"
-		f = f.word("limit", r.Say(limitNames[table.BySender]))
-		return f.number("late_ratio", "", late(r)).number("fails_pps", "", r.Search.Upper)
+		f = f.with("limit", r.Say(limitNames[table.BySender]))
+		return f.with("late_ratio", late(r), "fails_pps", r.Search.Upper)
 	default:
 		limit = table.Limit{By: table.Unproven}
 	}
@@ -352,10 +352,9 @@ func randomLoss(r table.Row) []Finding {
 	if typical == 0 || most > alikeLoss*typical || 2*len(silent) > len(ratios) || typical <= r.Search.Goal.LossRatio {
 		return nil
 	}
-	out := []Finding{say("free.random", Doubt).number("loss_ratio", "typical", typical).
-		number("receive_pps", "below", nearLimit*flood)}
+	out := []Finding{say("free.random", Doubt, "loss_ratio:typical", typical, "receive_pps:below", nearLimit*flood)}
 	if typical < mostAllowed {
-		out = append(out, say("free.allow", Next).word("share", percent(typical)))
+		out = append(out, say("free.allow", Next, "share", percent(typical)))
 	}
 	return out
 }
@@ -399,8 +398,8 @@ func bursts(r table.Row) []Finding {
 	if trials == 0 || single < trials {
 		return nil
 	}
-	return []Finding{say("free.burst", Doubt).number("fails_pps", "", r.Search.Upper).number("burst_s", "", longest).
-		number("trials_count", "", float64(trials))}
+	return []Finding{say("free.burst", Doubt, "fails_pps", r.Search.Upper, "burst_s", longest,
+		"trials_count", float64(trials))}
 }
 
 // lossSpan is the first and the last sequence that a flow of one stream is known to have lost.
@@ -422,11 +421,11 @@ func lossSpan(f *model.FlowResult) (first, last uint64, known bool) {
 // goalsOf says in words what a search asked, and what several tell if all were made.
 func goalsOf(r table.Row) Finding {
 	g, searches := r.Search.Goal, r.Doc.Plan.Design.Search.Searches
-	f := say("setup.search", SetUp).word("goal", g.Name).number("measure_s", "final", g.FinalSeconds).
-		number("measure_s", "sum", g.SumSeconds).number("width_ratio", "", g.WidthRatio).
-		number("measure_s", "good", math.Ceil(g.SumSeconds*(1-g.ExceedRatio)/g.FinalSeconds)*g.FinalSeconds)
+	f := say("setup.search", SetUp, "goal", g.Name, "measure_s:final", g.FinalSeconds, "measure_s:sum", g.SumSeconds,
+		"width_ratio", g.WidthRatio,
+		"measure_s:good", math.Ceil(g.SumSeconds*(1-g.ExceedRatio)/g.FinalSeconds)*g.FinalSeconds)
 	if searches > fewSearches && r.Doc.Complete {
-		f = f.number("searches_count", "", float64(searches))
+		f = f.with("searches_count", float64(searches))
 	}
 	if g.ExceedRatio == 0 {
 		f.Code = "setup.search-strict"

@@ -3,10 +3,12 @@ package finding
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"pelt/model"
 	"pelt/table"
+	"pelt/unit"
 )
 
 // meetingOf is a trial between two hosts whose streams found no way: of each nine packets were sent, and so many
@@ -215,5 +217,18 @@ func TestNothingThrough(t *testing.T) {
 	}
 	if rows := table.Rows(stuck(nil, again(carries))); NothingThrough(rows) || Blocked(rows) {
 		t.Error("a run of TCP that carries nothing in one repeat is told")
+	}
+}
+
+// Where other trials carry the asked rate, that is said of these only.
+func TestNothingInOneTrial(t *testing.T) {
+	d := meetingOf(0, 0, nil, nil)
+	whole := meetingOf(9, 9, nil, nil, someStreams).Results[0]
+	whole.Flows[0].DeadStreams, whole.Flows[0].Meeting = nil, nil
+	d.Plan.Flows[0].Rate = unit.PacketRate(1000)
+	d.Results = append(d.Results, whole)
+	found := Curve(table.Rows(d))
+	if text := found[0].Text(); !strings.HasPrefix(text, "The path to 10.0.2.2 carries the asked rate in the other 1 of 2 trials.") {
+		t.Error(text)
 	}
 }

@@ -84,6 +84,8 @@ var sentences = map[string]string{
 	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:wide}.¶At {sizes} [the {who} was the ` +
 		`limit, not the path|next to nothing was lost].` + lostAlong,
 	"curve.kept": `{path} carries the asked rate at {sizes}.¶That is up to {receive_pps:best} and {goodput_bps:wide}.`,
+	"curve.rest": `{path} carries the asked rate in the other {trials_count:kept} of {trials_count} trials.¶That is up to ` +
+		`{receive_pps:best} and {goodput_bps:wide}.`,
 	"curve.living": `The others carry the asked rate at {sizes}.¶That is up to {receive_pps:best} and ` +
 		`{goodput_bps:wide}.`,
 	"curve.short": `{path} cannot carry the asked rate: {loss_ratio:worst} lost at {worst}` + lostTo,

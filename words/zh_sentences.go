@@ -63,7 +63,9 @@ var chineseSentences = map[string]string{
 		zhLostIn,
 	"curve.host": `{path} 至少承载 {receive_pps:best} 和 {goodput_bps:wide}。¶{sizes} 时[瓶颈是{who}，不是路径|几乎没有丢包]。` +
 		zhLostIn,
-	"curve.kept":   `{path} 能承载要求的速率（{sizes}）。¶即最高 {receive_pps:best} 和 {goodput_bps:wide}。`,
+	"curve.kept": `{path} 能承载要求的速率（{sizes}）。¶即最高 {receive_pps:best} 和 {goodput_bps:wide}。`,
+	"curve.rest": `{path} 在 {trials_count} 次试验中其余的 {trials_count:kept} 次承载了要求的速率。¶即最高 {receive_pps:best} 和 ` +
+		`{goodput_bps:wide}。`,
 	"curve.living": `其余的流能承载要求的速率（{sizes}）。¶即最高 {receive_pps:best} 和 {goodput_bps:wide}。`,
 	"curve.short":  `{path} 承载不了要求的速率：{worst} 时丢包 {loss_ratio:worst}` + zhLostTo,
 	"curve.loses":  `{path} 最多丢包 {loss_ratio:worst}（{worst}）` + zhLostTo,
