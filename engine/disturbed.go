@@ -26,11 +26,13 @@ func watchHost(host Host, streams []Stream) *disturbances {
 	if host == nil {
 		return d
 	}
+	wanted := map[netip.Addr]bool{}
+	for _, s := range streams {
+		wanted[s.Local.Addr().Unmap().WithZone("")] = true
+	}
 	holds := func(a net.Addr) bool {
 		held, err := netip.ParsePrefix(a.String())
-		return err == nil && slices.ContainsFunc(streams, func(s Stream) bool {
-			return s.Local.Addr().Unmap().WithZone("") == held.Addr()
-		})
+		return err == nil && wanted[held.Addr()]
 	}
 	_ = host.Do(func() error { // without them a trial can be no worse than before
 		all, err := net.Interfaces()

@@ -25,8 +25,11 @@ const (
 // Nap has the calling goroutine sleep.
 func Nap(d time.Duration) { time.Sleep(d) }
 
-// OwnThread ties the calling thread to a core, which no thread can be here; -1 leaves it free.
-func OwnThread(core int) error {
+// OwnThread prepares no thread here.
+func OwnThread(core int) error { return Pin(core) }
+
+// Pin ties the calling thread to a core, which no thread can be here; -1 leaves it free.
+func Pin(core int) error {
 	if core < 0 {
 		return nil
 	}

@@ -367,6 +367,9 @@ func (b *book) endClaims() {
 			if own.at == stageApplication {
 				c.covers = of(c.layer, c.cause)
 			}
+			if own.Name == model.CauseNewAddress { // a packet bears the trial's number, and no proof
+				c.confidence = Bounded
+			}
 			b.add(c)
 		}
 	}

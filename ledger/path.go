@@ -281,7 +281,7 @@ func (f facts) countersRead() bool {
 	return f.host != nil && f.host.table.field("Ip", "InReceives").known
 }
 
-// unread reports whether the host's counters were not read.
+// unread reports whether the host's counters were not read: then connection tracking and a rule look alike.
 func (f facts) unread() bool { return f.host == nil }
 
 func (f facts) isolated() bool { return f.host != nil && f.host.portFault() == "BRIDGE_ISOLATED" }

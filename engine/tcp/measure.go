@@ -138,8 +138,10 @@ func (e *end) runAll(f func(int, *stream)) {
 }
 
 func (e *end) onThread(i int, f func()) {
-	runtime.LockOSThread() // never unlocked: the thread ends with its timer slack and pinning
-	if err := engine.OwnThread(e.order.Core(i)); err != nil && i == 0 {
+	runtime.LockOSThread()
+	if e.order.CPU < 0 {
+		defer runtime.UnlockOSThread()
+	} else if err := engine.Pin(e.order.Core(i)); err != nil && i == 0 { // such a thread ends with its goroutine
 		e.warn(model.Reason{Code: model.ThreadsUnpinned, Text: err.Error()})
 	}
 	use := engine.NewThreadUse(e.clock.Now())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -100,12 +101,13 @@ func (e *end) writePaced(s *stream) error {
 // whole is false if it was stopped or the stream broke.
 func (e *end) writeSlots(s *stream, start time.Duration, p *pace.Pacer, measured bool) (whole bool, err error) {
 	origin := e.clock.At(time.Duration(e.origin.Load()) + start)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
 	for at, ok := p.Next(); ok; at, ok = p.Next() {
-		now := e.clock.Until(e.stopped, origin+at)
-		if e.stopped.Err() != nil {
+		if !e.waitExactly(timer, origin+at) {
 			return false, nil
 		}
-		n, first := p.Take(now - origin)
+		n, first := p.Take(e.clock.Now() - origin)
 		if measured && n > 0 {
 			s.beginMeasured() // before the first write that counts, even if the timer is late
 		}
@@ -137,6 +139,25 @@ func (e *end) writeSlots(s *stream, start time.Duration, p *pace.Pacer, measured
 		}
 	}
 	return true, nil
+}
+
+// spinTime is the part of a wait that is spent looking at the clock: a sleeping thread wakes 50 to 100 us late.
+const spinTime = 150 * time.Microsecond
+
+// waitExactly waits until a time, and spins for the end of the wait; false means Stop. There are more streams than cores,
+// so while it waits others run.
+func (e *end) waitExactly(timer *time.Timer, until int64) bool {
+	if d := time.Duration(until-e.clock.Now()) - spinTime; d > 0 {
+		timer.Reset(d)
+		select {
+		case <-timer.C:
+		case <-e.stopped.Done():
+		}
+	}
+	for e.clock.Now() < until && e.stopped.Err() == nil {
+		runtime.Gosched()
+	}
+	return e.stopped.Err() == nil
 }
 
 // streamError returns the errno name and the sentence of why a stream ended early.

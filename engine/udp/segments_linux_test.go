@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vishvananda/netlink"
+
 	"pelt/engine"
 	"pelt/engine/enginetest"
 	"pelt/internal/netbed"
@@ -99,6 +101,30 @@ func TestRefusedSegmentsAreListed(t *testing.T) {
 	if lost := s.Attempted - s.Accepted; lost < s.Attempted/3-20 || lost > s.Attempted/3+20 ||
 		s.Errors["EPERM"] != lost {
 		t.Errorf("%d of %d refused: %v", lost, s.Attempted, s.Errors)
+	}
+}
+
+// A full queue that cuts up a buffer calls it taken if one of its packets found
+// room. What it refuses is missing, but more than that.
+func TestSegmentsIntoAFullQueue(t *testing.T) {
+	t.Parallel()
+	near, far := linked(t)
+	near.TBF("eth0", netlink.HANDLE_ROOT, 2_500_000, 20_000)
+	r := newTrial()
+	r.Near.Host, r.Far.Host, r.Peer = near, far, farFour
+	r.Flow.PayloadBytes, r.Flow.Segments, r.Flow.Rate = 1000, 10, unit.Rate{}
+	r.sends(5000)
+	send, receive := r.Play(t)
+	enginetest.Balance(t, r.Order, send, receive)
+	s := send.Send
+	if s.Errors["ENOBUFS"] == 0 || s.Hopeless {
+		t.Errorf("errors %v, hopeless %v", s.Errors, s.Hopeless)
+	}
+	missing := enginetest.Sequences(t, receive.Receive.Missing[0])
+	for n := range enginetest.Sequences(t, s.Refused[0]) {
+		if !missing[n] {
+			t.Fatalf("sequence %d was refused and came", n)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func threads(streams int) int {
 func allowedCPUs() (list []int, err error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return nil, fmt.Errorf("find the cores that may be used: %w", err)
+		return nil, fmt.Errorf("find the cores that may be used, up to 1024: %w", err)
 	}
 	for i := 0; len(list) < set.Count(); i++ {
 		if set.IsSet(i) {
