@@ -599,6 +599,11 @@ func TestAccounts(t *testing.T) {
 		{"devices agree", func(in *Input) { unwatched(in); devices(in, 1000, 900) }},
 		{"devices saw part", func(in *Input) { unwatched(in); devices(in, 1000, 940) }},
 		{"it arrived at the device", func(in *Input) { unwatched(in); devices(in, 1000, 1000) }},
+		{"a watched kernel has both: few packets between its devices are pelt's own", func(in *Input) {
+			oneKernel(in)
+			devices(in, 1000, 1000-stranger)
+		}},
+		{"... but no more than these", func(in *Input) { oneKernel(in); devices(in, 1000, 1000-stranger-1) }},
 		{"both watched, devices not read", func(*Input) {}},
 		{"both watched, it arrived", func(in *Input) { devices(in, 1000, 1000) }},
 		{"nothing known of either", unwatched},
