@@ -2,11 +2,14 @@ package observe
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"pelt/model"
 	"pelt/test/golden"
+	"pelt/words"
 )
 
 func healthy() survey {
@@ -17,7 +20,11 @@ func healthy() survey {
 	}
 }
 
-// TestDiagnose: the checks that say no of each machine stand in the golden file, with reason and remedy.
+// sentence is a text that is no figure, file or command.
+var sentence = regexp.MustCompile(`^[^/=]*[a-z]{2,} [a-z]{2,}[^/=]*$`)
+
+// TestDiagnose: the checks that say no of each machine stand in the golden file, with reason and remedy. All has Chinese
+// words.
 func TestDiagnose(t *testing.T) {
 	var out strings.Builder
 	for _, c := range []struct {
@@ -47,7 +54,20 @@ func TestDiagnose(t *testing.T) {
 		s := healthy()
 		c.change(&s)
 		fmt.Fprintf(&out, "%s, tier %q:\n", c.name, s.tier())
-		for _, got := range diagnose(s) {
+		inChinese := s
+		inChinese.Language = words.Chinese
+		chinese := diagnose(inChinese)
+		if s.os == "linux" && words.Chinese.Say(s.tier()) == s.tier() {
+			t.Errorf("no Chinese words for the tier %q", s.tier())
+		}
+		for i, got := range diagnose(s) {
+			for text, translated := range map[string]string{got.Topic: chinese[i].Topic, got.Name: chinese[i].Name,
+				got.Detail: chinese[i].Detail, got.Reason: chinese[i].Reason, got.Remedy: chinese[i].Remedy} {
+				found := []string{s.bpf, s.drops, s.userNamespace} // in the language of who looked
+				if text == translated && sentence.MatchString(text) && !slices.Contains(found, text) {
+					t.Errorf("%s: no Chinese words for %q", c.name, text)
+				}
+			}
 			if !got.OK {
 				fmt.Fprintf(&out, "\t%s: %s\n\t\t%s\n\t\t%s\n", got.Name, got.Detail, got.Reason, got.Remedy)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pelt/lab"
+	"pelt/render/plain"
 	"pelt/run"
 	"pelt/words"
 )
@@ -31,20 +32,20 @@ func newDoctor() *cobra.Command {
 			}
 			checks := run.Doctor(l, labs)
 			return asJSON.print(c, checks, func(w io.Writer) error {
-				topic := ""
+				topic, columns := "", max(plain.Width(l.Say("yes")), plain.Width(l.Say("no")))
 				for _, x := range checks {
 					if x.Topic != topic {
 						topic = x.Topic
 						fmt.Fprintf(w, "\n%s\n", topic)
 					}
 					if x.OK {
-						fmt.Fprintf(w, "  %s  %s %s\n", filled(l.Say("yes"), 3), filled(x.Name, 24), x.Detail)
+						fmt.Fprintf(w, "  %s  %s %s\n", filled(l.Say("yes"), columns), filled(x.Name, 24), x.Detail)
 						continue
 					}
-					fmt.Fprintf(w, "  %s  %s %s\n", filled(l.Say("no"), 3), filled(x.Name, 24), x.Detail)
+					fmt.Fprintf(w, "  %s  %s %s\n", filled(l.Say("no"), columns), filled(x.Name, 24), x.Detail)
 					for _, line := range []string{x.Reason, x.Remedy} {
 						if strings.TrimSpace(line) != "" {
-							fmt.Fprintf(w, "       %-24s %s\n", "", line)
+							fmt.Fprintf(w, "  %s  %s %s\n", filled("", columns), filled("", 24), line)
 						}
 					}
 				}
