@@ -151,10 +151,13 @@ func tools(m *render.Markup, sum store.Summary) {
 	if far := progress(m.Language, sum); sum.State == store.Cut {
 		m.Put("<p>$1{Go on with it: }<code>pelt run --resume $2</code></p>\n", when(far != "", far+m.Say(".")+" "), sum.ID)
 	}
-	m.Put("<p><b>$1</b>", sum.Name)
-	tags(m, sum.Tags)
-	m.Put(`</p>
-<p>{Take away: }<a href="/run/$1/$1.html" download>{page to share}</a>
+	if sum.Name != "" || len(sum.Tags) > 0 {
+		m.Put("<p>")
+		m.Optional("b", sum.Name, "")
+		tags(m, sum.Tags)
+		m.Put("</p>\n")
+	}
+	m.Put(`<p>{Take away: }<a href="/run/$1/$1.html" download>{page to share}</a>
 <a href="/run/$1/$1.json" download>JSON</a>
 <a href="/run/$1/$1.csv" download>CSV</a></p>
 <details><summary>{Name and tags}</summary>

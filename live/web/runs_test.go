@@ -63,6 +63,7 @@ func TestRunPages(t *testing.T) {
 		{"some", "GET", "/?q=LAB%3A+" + b[:13], nil, 200, "of 3 runs match", "<script>alert"},
 		{"none", "GET", "/?q=%3Cb%3Enothing", nil, 200, "0 of 3 runs match", "<b>nothing"},
 		{"a page", "GET", "/run/" + a, nil, 200, "How it was measured", ""},
+		{"no name and no tags", "GET", "/run/" + b, nil, 200, "Take away", "<b></b>"},
 		{"untrusted words", "GET", "/run/" + bad, nil, 200, "&lt;script&gt;", "<script>alert"},
 		{"untrusted words, listed", "GET", "/", nil, 200, "&lt;script&gt;", "<script>alert"},
 		{"a name", "POST", "/run/" + a, name, 303, "", ""},
