@@ -123,6 +123,8 @@ func curveExamples(*testing.T) []example {
 	dead.Received, dead.Lost, dead.LossRatio, dead.ReceivePPS, dead.GoodputBPS = 0, 1000, 1, 0, 0
 	dead.Ledger = model.Ledger{Lost: 1000, Lines: []model.Line{{Layer: model.LayerNetwork, Cause: "NETFILTER_DROP",
 		Host: "10.0.1.1", Packets: 1000}}}
+	blocked := run(300e3, 1e9, 1e6, "", func(p *made) { p.sizes, p.rate = []int{64}, unit.PacketRate(1000) })
+	blocked.Results[1].State, blocked.Results[1].Why = model.Invalid, model.Reasons{{Code: model.NothingThrough}}
 	rare := run(0, 1e9, 1e6, on, func(p *made) { p.sizes = []int{64} }) // something arrives in one trial of three
 	some := &rare.Results[1].Flows[0]
 	some.Received, some.Lost, some.LossRatio, some.ReceivePPS, some.GoodputBPS = 5, some.Attempted-5, 1, 5, 2560
@@ -174,9 +176,10 @@ func curveExamples(*testing.T) []example {
 				f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingBackpressure, Host: "sender", Packets: 4300,
 					Queue: &model.Queue{Kind: "tbf", Interface: "eth0", RateBPS: 50e6}}}
 			}),
-		"a queue that grows":          waiting(700 * time.Millisecond),
-		"a pause of the receiver":     waiting(time.Millisecond),
-		"one trial of three lost all": outage,
+		"a queue that grows":                    waiting(700 * time.Millisecond),
+		"a pause of the receiver":               waiting(time.Millisecond),
+		"one trial of three lost all":           outage,
+		"one trial of three began with nothing": blocked,
 		"a size that does not fit": refuse(model.Reason{Code: model.PacketTooBig,
 			Numbers: map[string]float64{"path_mtu_bytes": 1400}}),
 		"a size that is refused":               refuse(model.Reason{Code: model.SendRefused, Name: "EPERM"}),

@@ -71,7 +71,8 @@ func curveTiles(found []finding.Finding) Tiles {
 	if answer.Code == "curve.host" {
 		saturates = "At least"
 	}
-	asked := slices.Contains([]string{"curve.kept", "curve.short", "curve.held", "curve.living"}, answer.Code)
+	asked := slices.Contains([]string{"curve.kept", "curve.rest", "curve.short", "curve.held", "curve.living"},
+		answer.Code)
 	if asked {
 		saturates = "Received"
 	}

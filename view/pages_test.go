@@ -27,7 +27,7 @@ var pages = []sample.Named{
 	{Name: "tcp", Doc: sample.TCP()}, {Name: "loss", Doc: sample.Loss()}, {Name: "invalid", Doc: sample.Invalid()},
 	{Name: "tcp-losses", Doc: losing(sample.TCP())},
 	{Name: "nothing", Doc: sample.Nothing()}, {Name: "nothing-tcp", Doc: sample.StuckTCP()},
-	{Name: "deadstreams", Doc: sample.DeadStreams()},
+	{Name: "nothing-once", Doc: sample.NothingOnce()}, {Name: "deadstreams", Doc: sample.DeadStreams()},
 	{Name: "aborted", Doc: sample.Aborted()}, {Name: "roundtrip", Doc: sample.RoundTrip()},
 
 	// Sweeps of settings.

@@ -24,6 +24,16 @@ func Nothing() model.Document {
 	return d
 }
 
+// NothingOnce carries the asked rate in two of three trials.
+func NothingOnce() model.Document {
+	d := Nothing()
+	for repeat := 1; repeat < 3; repeat++ {
+		d.Results = append(d.Results, result(64, repeat, udp("up", 64, 1000, 1000, 2, 70e3)))
+	}
+	d.Complete = true
+	return d
+}
+
 // DeadStreams are every second one of eight; the others carry packets.
 func DeadStreams() model.Document {
 	d := base("10.0.0.2", []int{64}, 1, 2)
