@@ -85,6 +85,10 @@ var (
 	duel  = []transfer{{"cubic", 0, 3, 0.06}, {"bbr", 0, 90, 0.02}}
 )
 
+func remembering(d *model.Document) {
+	d.Host = []model.Host{{Node: model.Sender, TCPSettings: map[string]string{"no_metrics_save": "0"}}}
+}
+
 func controlExamples(*testing.T) []example {
 	edit := func(change func(*model.FlowResult)) func(*model.Document) {
 		return func(d *model.Document) { edited(d, change) }
@@ -119,6 +123,11 @@ func controlExamples(*testing.T) []example {
 		"receive buffers": change(edit(func(f *model.FlowResult) { f.TCP.RwndLimitedS = 4 })),
 		"send buffers":    change(edit(func(f *model.FlowResult) { f.TCP.SndbufLimitedS = 4 })),
 		"link":            change(func(d *model.Document) { d.Plan.Links = []model.Link{{Rate: 95e6}} }),
+		"another control": change(edit(func(f *model.FlowResult) { f.TCP.Control = "cubic" })),
+		"another control in a mix": race{of: []transfer{{"cubic+bbr", 0, 90, 0}}, repeats: 3,
+			change: edit(func(f *model.FlowResult) { f.TCP.Control = "cubic+reno" })},
+		"remembered":        change(remembering),
+		"not kept in a lab": change(func(d *model.Document) { remembering(d); d.Lab = &model.LabFacts{} }),
 		"shares": streams([]transfer{{"cubic+bbr", 0, 90, 0}}, model.TCPStream{Control: "cubic", GoodputBPS: 2},
 			model.TCPStream{Control: "bbr", GoodputBPS: 8}),
 		"unfair": streams(duel[:1], model.TCPStream{Control: "cubic", GoodputBPS: 2},

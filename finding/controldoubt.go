@@ -2,18 +2,56 @@ package finding
 
 import (
 	"math"
+	"slices"
+	"strings"
 
+	"pelt/model"
 	"pelt/table"
 )
 
 func ControlDoubts(rows []table.Row) []Finding {
 	c := CompareControls(rows)
+	var out []Finding
 	held := only(c.Groups, func(g table.Group) bool { return g.Middle("tcp_held_back_ratio") >= table.HeldOften })
-	if len(held) == 0 {
-		return nil
+	if len(held) > 0 {
+		out = append(out, say("cc.held", Doubt, "worst", largest(held, "tcp_held_back_ratio"),
+			"where", span(table.Language(rows), namesOf(held))))
 	}
-	return []Finding{say("cc.held", Doubt, "worst", largest(held, "tcp_held_back_ratio"),
-		"where", span(table.Language(rows), namesOf(held)))}
+	for _, g := range c.Groups {
+		if used := unasked(g); len(used) > 0 {
+			out = append(out, say("cc.other", Doubt, "who", ControlOf(g), "used", joined(g.Language(), used)))
+		}
+	}
+	return append(out, c.memory()...)
+}
+
+// unasked are the congestion controls that the trials of a group used in place of its own: an iperf3 server whose
+// kernel lacks one uses what it has.
+func unasked(g table.Group) (names []string) {
+	key := table.KeyOf("control")
+	asked := strings.Split(g.Level(key.Name).Text, model.MixSeparator)
+	for _, r := range g.Rows {
+		for used := range strings.SplitSeq(r.Flow.TCP.Control, model.MixSeparator) {
+			name := key.Format(table.Level{Value: model.Word(used), Known: true})
+			if used != "" && !slices.Contains(asked, used) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// memory doubts transfers between real hosts that begin with what those before them learnt.
+func (c Controls) memory() []Finding {
+	for _, g := range c.Groups {
+		d, from := g.Rows[0].Doc, g.Rows[0].Flow.From
+		if d.Lab == nil && slices.ContainsFunc(d.Host, func(h model.Host) bool {
+			return h.Node == from && h.TCPSettings["no_metrics_save"] == "0"
+		}) {
+			return []Finding{say("cc.memory", Doubt, "host", g.Say(from))}
+		}
+	}
+	return nil
 }
 
 func ControlStreams(rows []table.Row) []Finding {

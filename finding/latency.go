@@ -73,6 +73,9 @@ func Latency(rows []table.Row) []Finding {
 	}
 	out = append(out, say("latency.minute", Fact, "", worst, "idle", idle, "way", wayOf(worst)))
 	out = append(out, unsteady(rows, idle.Middle(tripKey))...)
+	if out[0].Code != "latency.light" { // it says so itself
+		out = append(out, notFull(rows, oneWay(full))...)
+	}
 	if worst.Middle("loss_ratio") >= lossless {
 		out = append(out, limitedBy(worst.Limit(), worst))
 	}
@@ -95,6 +98,34 @@ func unsteady(rows []table.Row, idle float64) []Finding {
 	}
 	return []Finding{say("latency.unsteady", Doubt, "", worst, "way", wayOf(worst), tripKey+":before", before,
 		tripKey+":idle", idle)}
+}
+
+// notFull doubts that a queue was filled where the highest load did not run as ordered.
+func notFull(rows []table.Row, full []table.Group) []Finding {
+	plan := rows[0].Doc.Plan
+	if plan.Design.Search == nil || len(plan.Design.Search.Loads) == 0 {
+		return nil
+	}
+	most := slices.Max(plan.Design.Search.Loads)
+	f, ways := say("latency.unsent", Doubt, shareKey, most), []string{}
+	for _, g := range full {
+		share := g.Level(shareKey).Number
+		if share >= most {
+			continue
+		}
+		ways = append(ways, wayOf(g))
+		if slices.ContainsFunc(rows, func(r table.Row) bool {
+			return r.Trial.Unkept() && table.KeyOf("direction").Of(r) == g.Level("direction")
+		}) {
+			f = f.with("unkept", "yes")
+		}
+		limit, capped := plan.Flows[0].Rate.PPS(g.Rows[0].Flow.PayloadBytes)
+		f = f.with("asked", when(capped && most/share*g.Middle("send_pps") > limit, "yes"))
+	}
+	if len(ways) == 0 {
+		return nil
+	}
+	return []Finding{f.with("way", joined(table.Language(rows), ways))}
 }
 
 // lostAny reports whether any load lost a packet, as a full queue does.

@@ -8,6 +8,7 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/test/sample"
+	"pelt/unit"
 )
 
 func latencyExamples(*testing.T) []example {
@@ -38,6 +39,12 @@ func latencyExamples(*testing.T) []example {
 				}
 			}
 		},
+		"loads that no sender kept": highest(func(_ *model.Document, r *model.Result) {
+			r.State, r.Why = model.Invalid, model.Reasons{{Code: model.SenderCoreFull}}
+		}),
+		"loads above the asked rate": highest(func(d *model.Document, r *model.Result) {
+			r.State, d.Plan.Flows[0].Rate = model.Aborted, unit.PacketRate(2000)
+		}),
 		"one direction": func(d *model.Document) {
 			without(d, func(r *model.Result) bool { return r.Cell["direction"].Text != "down" })
 		},
@@ -96,6 +103,17 @@ func latencyExamples(*testing.T) []example {
 		docs[name] = &d
 	}
 	return examplesOf(docs, Latency, LeftOut)
+}
+
+// highest changes the trials of the highest load of one direction.
+func highest(change func(d *model.Document, r *model.Result)) func(*model.Document) {
+	return func(d *model.Document) {
+		for i := range d.Results {
+			if r := &d.Results[i]; r.Cell["load_ratio"].Number > 1 && r.Cell["direction"].Text != "both" {
+				change(d, r)
+			}
+		}
+	}
 }
 
 // Loads of two runs are compared by their shares of the rates that the runs found.

@@ -3,6 +3,7 @@ package finding
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -222,8 +223,17 @@ func sessions(rows []table.Row) []Finding {
 			out = append(out, f)
 		}
 	}
-	return append(out, Unaccepted(opened)...)
+	out = append(out, Unaccepted(opened)...)
+	all := table.Group{Rows: rows}
+	most := slices.Max(append(all.Sample(table.MetricOf("router_connections")).Values, 0))
+	if room := all.Middle("router_connections_max"); room > 0 && most > fullTable*room {
+		out = append(out, say("router.tracked", Doubt, "router_connections", most, "router_connections_max", room))
+	}
+	return out
 }
+
+// fullTable is the share of a router's table of connections from which on it may refuse new ones.
+const fullTable = 0.9
 
 // RouterEffects are how variants compare with the first one; nil: there are none.
 func RouterEffects(places []table.Place) (out []table.Effect) {

@@ -84,8 +84,10 @@ func Sweep(rows []table.Row) []Finding {
 		}
 	}
 	if c := About(rankings, out[0]); c.Settings[0].Middle("goodput_bps") > 0 {
+		i := slices.IndexFunc(c.Settings, func(g table.Group) bool { return g.Name() == out[0].Places["best"].Name() })
+		best := c.Settings[max(i, 0)]
 		most := c.Settings[c.Tied-1] // of those that are as good it sends most, so it shows the limit
-		out = append(append(out, limitedBy(most.Limit(), most)), c.shares()...)
+		out = slices.Concat(out, waste(most, best), []Finding{limitedBy(most.Limit(), most)}, c.shares(), brief(best))
 	}
 	return append(out, doubts(rows, rankings)...)
 }
@@ -153,6 +155,45 @@ func everywhere(rankings []Ranking) []Finding {
 		}
 	}
 	return nil
+}
+
+const (
+	wasteful = 2   // times of what is needed
+	slower   = 1.2 // times of a delay
+)
+
+// waste tells of a setting that is as good as the answer, best, and sends much more.
+func waste(most, best table.Group) []Finding {
+	times := most.Middle("send_bps") / best.Middle("send_bps")
+	if !(times >= wasteful) {
+		return nil
+	}
+	f := say("sweep.waste", Fact, "most", most, "best", best, "times_index", times)
+	for _, m := range []string{"delay_p50_ns", "round_trip_p50_ns"} {
+		if most.Middle(m) > slower*best.Middle(m) {
+			return []Finding{f.with("delay", m)}
+		}
+	}
+	return []Finding{f}
+}
+
+// Packets that arrive within this time may all have waited in queues and buffers: they do not tell what the path
+// carries.
+const leastArriving = 0.1 // s
+
+// brief doubts an answer whose packets, counted by the plan, came within a moment.
+func brief(best table.Group) []Finding {
+	counted := func(f model.Flow) bool { return f.Packets > 0 }
+	longest := 0.0
+	for _, r := range best.Rows {
+		if f := r.Flow; f.ReceivePPS > 0 {
+			longest = max(longest, float64(f.Received)/f.ReceivePPS)
+		}
+	}
+	if longest == 0 || longest >= leastArriving || !slices.ContainsFunc(best.Rows[0].Doc.Plan.Flows, counted) {
+		return nil
+	}
+	return []Finding{say("sweep.brief", Doubt, "best", best, "arriving_s", longest)}
 }
 
 const fairEnough = 0.99

@@ -114,7 +114,7 @@ func sweepExamples(*testing.T) []example {
 	zeros := usual.with(sizes([]int{1472}, 5)).doc() // repeats of which most are 0 have no spread that is a share
 	zeros.Results[0].Flows[0].GoodputBPS, zeros.Results[1].Flows[0].GoodputBPS = 0, 0
 	docs := map[string]*model.Document{"repeats of zero": zeros, "typed": command, "conditions": conditionsDoc(1e6),
-		"two conditions": conditionsDoc(3e6)}
+		"two conditions": conditionsDoc(3e6), "waste": wasteDoc()}
 	for name, change := range map[string]func(*star){
 		// 9 ms offer 114 Mbit/s of 1280 B, of which 95 % fill the links; 12 ms of 1472 B do not
 		"usual": func(*star) {},
@@ -181,6 +181,22 @@ func conditionsDoc(rate float64) *model.Document {
 	for _, r := range clean.doc().Results {
 		r.Cell["link.loss_ratio"] = model.Number(0)
 		d.Results = append(d.Results, r)
+	}
+	return d
+}
+
+// wasteDoc is a run whose best setting under both conditions sends much in vain under one: that is no waste.
+func wasteDoc() *model.Document {
+	d := &model.Document{Plan: model.Plan{Command: "sweep", Flows: []model.Flow{{Name: "up", Protocol: model.UDP}}}}
+	for _, x := range []struct{ loss, payload, goodput, sent float64 }{
+		{0, 100, 1e8, 1e8}, {0, 200, 1e8, 2e8}, {0.1, 100, 5e7, 1e8}, {0.1, 200, 9e7, 2e8}} {
+		for repeat := range 3 {
+			d.Results = append(d.Results, model.Result{Repeat: repeat, State: model.Valid,
+				Cell: model.Cell{"link.loss_ratio": model.Number(x.loss), "payload_bytes": model.Number(x.payload)},
+				Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, PayloadBytes: int(x.payload),
+					Attempted: 1000,
+					DurationS: 1, GoodputBPS: x.goodput, SendGoodputBPS: x.sent}}})
+		}
 	}
 	return d
 }

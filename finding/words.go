@@ -188,6 +188,10 @@ var sentences = map[string]string{
 		`({under})|{goodput_bps:best}] through.`,
 	"sweep.unfair": `Receivers differ most at {at}: {receiver_goodput_min_bps:at} to {receiver_goodput_max_bps:at}, a ` +
 		`fairness of {receiver_fairness_index:at} (1 is even).`,
+	"sweep.waste": `{most} sends {times_index} times as much and gets {goodput_bps:most} through[, with a median delay ` +
+		`of {*delay:most} in place of {*delay:best}].`,
+	"sweep.brief": `At {best} all packets came within {arriving_s}: queues and buffers may have held them. Longer ` +
+		`trials, with --time 1s, tell what the path carries.`,
 	"sweep.missing": `{missing_count} of {planned_count} settings {missing_count has/have} no usable trial.`,
 	"sweep.open":    `Too few repeats to be sure of {open_count} of the slower settings.`,
 
@@ -213,6 +217,9 @@ var sentences = map[string]string{
 		`controls are at least the times shown.`,
 	"cc.held": `TCP waited for buffers up to {tcp_held_back_ratio:worst} of the time ({where}): the congestion ` +
 		`control was not the only limit.`,
+	"cc.other": `Where {who} was asked for, the kernel used {used}: figures called {who} are of {used}.`,
+	"cc.memory": `The {host}'s kernel starts a connection with what earlier ones to the same address learnt, so ` +
+		`controls may influence each other. To turn that off there: sysctl -w net.ipv4.tcp_no_metrics_save=1`,
 	"cc.page": `See rates and queues over time:`,
 
 	// Benches of routers.
@@ -236,7 +243,9 @@ var sentences = map[string]string{
 	"router.connections.keep": `[{variant}: ]{connections_open_max} TCP connections were open at once[, set up in ` +
 		`{set_up_p50_ns}].`,
 	"router.variants": `Goodput against {base}, at {where}: {list}.`,
-	"router.dut":      `Watch the router's processor, too:`,
+	"router.tracked": `The router tracked {router_connections} connections and has room for ` +
+		`{router_connections_max}: it may have refused new ones.`,
+	"router.dut": `Watch the router's processor, too:`,
 	"router.unseen": `The router was not watched in {unseen_count} of {trials_count} trials: what its processor did ` +
 		`there is not known.`,
 	"router.fact.setting": factLater + `{name} = {value}`,
@@ -279,6 +288,8 @@ var sentences = map[string]string{
 	"latency.unsteady": `Before the load of {load_ratio} {way} the round trip was already ` +
 		`{round_trip_p50_ns:before}, ` +
 		`not {round_trip_p50_ns:idle}: something else was busy, and loads may add more than is shown.`,
+	"latency.unsent": `The load of {load_ratio} of the loss-free rate did not run as ordered {way}[{unkept ?}: the ` +
+		`sender does not keep it|{asked ?}: it is more than --rate allows], so perhaps no queue on the path was full.`,
 	"latency.none": `No rate without loss was found, so no load was measured.`,
 	"latency.untimed": `The thin flow was not timed beside any load: none of its packets was answered before a ` +
 		`load began.`,

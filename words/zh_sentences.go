@@ -138,6 +138,10 @@ var chineseSentences = map[string]string{
 		`{goodput_bps:best}]。`,
 	"sweep.unfair": `{at} 时各接收端相差最大：{receiver_goodput_min_bps:at} 到 {receiver_goodput_max_bps:at}，公平指数 ` +
 		`{receiver_fairness_index:at}（1 为完全平均）。`,
+	"sweep.waste": `{most} 的发送量是它的 {times_index} 倍，有效吞吐为 {goodput_bps:most}[，中位时延为 {*delay:most}，而不是 ` +
+		`{*delay:best}]。`,
+	"sweep.brief": `{best} 的所有包在 {arriving_s} 内到达：可能只是暂存在队列和缓冲区里。用 --time 1s 测得更久，才能知道路径` +
+		`的承载能力。`,
 	"sweep.missing": `{planned_count} 组参数中有 {missing_count} 组没有可用的试验。`,
 	"sweep.open":    `较慢的参数中有 {open_count} 组重复次数太少，还不能确定。`,
 
@@ -157,7 +161,10 @@ var chineseSentences = map[string]string{
 	"cc.cut":      `{trials_count} 次传输中有 {cut_count} 次被 --time 截断，所以按有效吞吐而不是按用时比较。`,
 	"cc.cut-time": `{trials_count} 次传输中有 {cut_count} 次被 --time 截断：相应算法的用时至少是所示的值。`,
 	"cc.held":     `TCP 最多有 {tcp_held_back_ratio:worst} 的时间在等缓冲区（{where}）：拥塞控制不是唯一的瓶颈。`,
-	"cc.page":     `查看速率和排队随时间的变化：`,
+	"cc.other":    `要求 {who} 时内核使用的是 {used}：标为 {who} 的数字实为 {used} 的。`,
+	"cc.memory": `{host}的内核用以前到同一地址的连接学到的参数开始新连接，各算法可能互相影响。请在那里关闭：` +
+		`sysctl -w net.ipv4.tcp_no_metrics_save=1`,
+	"cc.page": `查看速率和排队随时间的变化：`,
 
 	"router.flood":          `{name} 饱和在` + zhRates + `，{way}。` + zhTCP,
 	"router.least":          `{name} 至少承载` + zhRates + `，{way}。` + zhTCP,
@@ -173,6 +180,7 @@ var chineseSentences = map[string]string{
 	"router.connections.rate": `[{variant}：]每秒新建 TCP 连接 {connections_per_s}[，建立用时 {set_up_p50_ns}]；一次试验中失败 ` +
 		`{connections_failed} 个。`,
 	"router.connections.keep":  `[{variant}：]同时保持 TCP 连接 {connections_open_max} 个[，建立用时 {set_up_p50_ns}]。`,
+	"router.tracked":           `路由器跟踪了 {router_connections} 个连接，上限为 {router_connections_max}：可能拒绝了新连接。`,
 	"router.variants":          `{where} 时与 {base} 相比的有效吞吐：{list}。`,
 	"router.dut":               `同时观测路由器的 CPU：`,
 	"router.unseen":            `{trials_count} 次试验中有 {unseen_count} 次没有观测路由器：不知道其 CPU 当时在做什么。`,
@@ -208,6 +216,8 @@ var chineseSentences = map[string]string{
 		`{round_trips_per_minute}。`,
 	"latency.unsteady": `{way} 加 {load_ratio} 负载之前，往返时延已是 {round_trip_p50_ns:before}，而不是 ` +
 		`{round_trip_p50_ns:idle}：另有流量，负载实际增加的时延可能比所示的多。`,
+	"latency.unsent": `{way}：不丢包速率 {load_ratio} 的负载没有按要求运行[{unkept ?}：发送端达不到|` +
+		`{asked ?}：超过 --rate 的上限]，路径上的队列未必满过。`,
 	"latency.none":    `没有找到不丢包速率，所以没有加负载测量。`,
 	"latency.untimed": `没有测到负载下细流的时延：负载开始之前它的包都没有应答。`,
 	"latency.page":    `查看时延与负载的关系：`,
