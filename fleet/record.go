@@ -95,27 +95,29 @@ func (t *trial) takeRecords() *records {
 }
 
 // recordBytes returns the most bytes that the record of an agent can have: that of all packets it is to receive.
-func (t *trial) recordBytes(p *party) uint64 {
-	bytes := float64(recordSlack)
+// paced: the flows have a rate, which bounds them.
+func (t *trial) recordBytes(p *party) (most uint64, paced bool) {
+	bytes, flood, paced := float64(recordSlack), 0., true
 	for _, e := range t.ends {
 		if e.party != p || e.Order.Record == nil {
 			continue
 		}
 		f, timing := e.Order.Flow, e.Order.Timing
+		pps, known := f.PeakPPS()
 		bytes += recordBlock * float64(f.Streams) * (2 + 4*(timing.MeasureSeconds+timing.DrainSeconds))
-		if pps, paced := f.PeakPPS(); paced {
-			bytes += recordPacket * timing.MeasureSeconds * pps
+		if packets := recordPacket * timing.MeasureSeconds; known {
+			bytes += packets * pps
 		} else {
-			bytes += min(recordPacket*timing.MeasureSeconds*recordPPS, recordFlood)
+			flood, paced = flood+packets*recordPPS, false
 		}
 	}
-	return uint64(bytes)
+	return uint64(bytes + min(flood, recordFlood)), paced
 }
 
 // fetchFrom fetches the record of one agent, until it is whole or no more of it comes.
 func (r *records) fetchFrom(t *trial, p *party) error {
 	stalled := recordStalled + t.order.Timing.Patience()
-	most := t.recordBytes(p)
+	most, paced := t.recordBytes(p)
 	from := uint64(0)   // bytes that came
 	var moved time.Time // when something came last since the receivers ended
 	for {
@@ -148,9 +150,12 @@ func (r *records) fetchFrom(t *trial, p *party) error {
 			return errors.New("too long an answer")
 		case late && !a.Done:
 			return errors.New("the rest did not come")
+		case from+uint64(len(a.Data)) > most && paced:
+			return fmt.Errorf("it is longer than %.1f MB, which the packets of the trial cannot fill",
+				float64(most)/1e6)
 		case from+uint64(len(a.Data)) > most:
-			return fmt.Errorf("it reached its limit of %.1f MB, which comes from --rate and --time: "+
-				"give a --rate for a longer one", float64(most)/1e6)
+			return fmt.Errorf("it reached the limit of %.1f MB for a flow without a rate; a flow with --rate has more",
+				float64(most)/1e6)
 		}
 		if len(a.Data) > 0 {
 			if err := t.order.Record(p.info.ID, a.Data); err != nil {

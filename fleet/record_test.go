@@ -104,8 +104,8 @@ func TestRecordIsBounded(t *testing.T) {
 		most int
 		why  string
 	}{
-		{unit.PacketRate(100_000), 1 << 20, "it reached its limit of 0.1 MB, which comes from --rate and --time: give a --rate for a longer one"},
-		{unit.Rate{}, 1 << 20, "it reached its limit of 0.9 MB, which comes from --rate and --time: give a --rate for a longer one"},
+		{unit.PacketRate(100_000), 1 << 20, "it is longer than 0.1 MB, which the packets of the trial cannot fill"},
+		{unit.Rate{}, 1 << 20, "it reached the limit of 0.9 MB for a flow without a rate; a flow with --rate has more"},
 	} {
 		w := newWire()
 		a, b := agentOn(w, "near"), agentOn(w, "far")
@@ -124,6 +124,24 @@ func TestRecordIsBounded(t *testing.T) {
 			!reflect.DeepEqual(out.Warnings[0], want) || came > c.most {
 			t.Errorf("%v: %d B came, warnings %v; want %v", c.rate, came, out.Warnings, want)
 		}
+	}
+}
+
+// Flows without a rate share what one host may send of a record.
+func TestRecordsOfManyFlowsShareTheLimit(t *testing.T) {
+	p := &party{}
+	flood := func(rate unit.Rate) trialEnd {
+		return trialEnd{party: p, endOrder: endOrder{Order: engine.Order{Record: &model.RecordID{},
+			Flow: model.Flow{Rate: rate, Streams: 1}, Timing: model.Timing{MeasureSeconds: 3600}}}}
+	}
+	one, _ := (&trial{ends: []trialEnd{flood(unit.Rate{})}}).recordBytes(p)
+	two, paced := (&trial{ends: []trialEnd{flood(unit.Rate{}), flood(unit.Rate{})}}).recordBytes(p)
+	if one < recordFlood || two-one > recordBlock*(2+4*3600) || paced {
+		t.Errorf("one flow may fill %d B, two %d B; paced: %v", one, two, paced)
+	}
+	ten, paced := (&trial{ends: []trialEnd{flood(unit.PacketRate(10))}}).recordBytes(p)
+	if want := uint64(recordSlack + recordBlock*(2+4*3600) + recordPacket*10*3600); ten != want || !paced {
+		t.Errorf("10 packets a second may fill %d B, want %d B; paced: %v", ten, want, paced)
 	}
 }
 
