@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bufio"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/tls"
@@ -22,7 +23,8 @@ import (
 )
 
 const (
-	handshakeTime = 15 * time.Second // in all: a path may lose many packets
+	firstByte     = 3 * time.Second  // for a client to begin its handshake
+	handshakeTime = 15 * time.Second // for all of it: a path may lose many packets
 	guessWait     = time.Second
 	maxHandshakes = 256
 	maxOfSource   = 16 // of one source
@@ -178,14 +180,27 @@ func (d *admission) end(v *connection) {
 func (d *admission) receive(v *connection) {
 	defer d.end(v)
 	quietTCP(v.conn)
-	_ = v.conn.SetDeadline(time.Now().Add(handshakeTime)) // fails only if it is closed, as reading it does then
-	c := tls.Server(v.conn, d.tls)
+	_ = v.conn.SetDeadline(time.Now().Add(firstByte)) // fails only if it is closed, as reading it does then
+	begun := begunConn{Conn: v.conn, read: bufio.NewReader(v.conn)}
+	if _, err := begun.read.Peek(1); err != nil {
+		return
+	}
+	_ = v.conn.SetDeadline(time.Now().Add(handshakeTime))
+	c := tls.Server(begun, d.tls)
 	client, token, err := d.greet(c, v.from)
 	if err != nil || !d.admit(v, client, token) || v.conn.SetDeadline(time.Time{}) != nil {
 		return
 	}
 	d.splice(c, writeDeadline)
 }
+
+// begunConn is a connection of which something was read already.
+type begunConn struct {
+	net.Conn
+	read *bufio.Reader
+}
+
+func (c begunConn) Read(b []byte) (int, error) { return c.read.Read(b) }
 
 // greet is the server's part of a handshake.
 func (d *admission) greet(c *tls.Conn, from netip.Addr) (client, token string, err error) {

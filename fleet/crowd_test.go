@@ -66,22 +66,30 @@ func TestBrokenHandshake(t *testing.T) {
 	}
 }
 
-// Who does not end a handshake is given up.
+// Who does not end a handshake is given up, and earlier who does not begin it.
 func TestHandshakeTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		own, err := serverTLS()
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := &admission{tls: own}
-		d.room.L = &d.mu
-		_, far := net.Pipe()
-		begun := time.Now()
-		d.receive(&connection{conn: far})
-		if took := time.Since(begun); took != handshakeTime {
-			t.Errorf("it had %v", took)
-		}
-	})
+	for _, c := range []struct {
+		says time.Duration // when its first byte comes
+		ends time.Duration
+	}{{time.Hour, 3 * time.Second}, {4 * time.Second, 3 * time.Second}, {2 * time.Second, 17 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			own, err := serverTLS()
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := &admission{tls: own}
+			d.room.L = &d.mu
+			near, far := net.Pipe()
+			defer near.Close()
+			late := time.AfterFunc(c.says, func() { _, _ = near.Write([]byte{22}) }) // of a TLS handshake
+			defer late.Stop()
+			begun := time.Now()
+			d.receive(&connection{conn: far})
+			if took := time.Since(begun); took != c.ends {
+				t.Errorf("a first byte after %v: it had %v, want %v", c.says, took, c.ends)
+			}
+		})
+	}
 }
 
 // endHandshake goes through a handshake until the client's tag, and says only so much then.
