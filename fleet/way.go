@@ -25,20 +25,22 @@ func noWay(to netip.AddrPort, bound bool, device string, said icmp.Error, err er
 		route = counters.RouteTo(func(look func() error) error { return look() }, to.Addr(), device)
 	}
 	switch {
-	case device != "" && isErrno(err, syscall.ENETUNREACH, 0):
+	case device != "" && isErrno(err, syscall.ENETUNREACH, 0) && runtime.GOOS == "linux":
 		return fmt.Sprintf("this host has no route there over %s: see `ip route get %v oif %[1]s`", device, to.Addr())
 	case route.Refuses():
 		return fmt.Sprintf("a route of this host refuses that address: see `ip route get %v`", to.Addr())
 	case isErrno(err, syscall.ENETUNREACH, 0) && runtime.GOOS == "linux":
 		return noRoute()
 	case route.NoCarrier:
-		return fmt.Sprintf("%s of this host has no link: check its cable, and the device at the other end",
-			route.Interface)
-	case route.NoAnswer && route.Silent != to.Addr():
+		return fmt.Sprintf("%s of this host has no link: check its cable, and the device at the other end", route.At)
+	case route.NoAnswer && route.Gateway:
 		return fmt.Sprintf("the gateway %v does not answer on %s: check the gateway's address in this host's routes, "+
-			"and whether it is up", route.Silent, route.Interface)
+			"and whether it is up", route.Silent, route.At)
+	case route.NoAnswer && route.Silent != to.Addr().WithZone(""):
+		return fmt.Sprintf("%v, the far end of this host's tunnel %s, does not answer on %s: it is down, or has another address",
+			route.Silent, route.Interface, route.At)
 	case route.NoAnswer:
-		return fmt.Sprintf("that host does not answer on %s: it is down, or has another address", route.Interface)
+		return fmt.Sprintf("that host does not answer on %s: it is down, or has another address", route.At)
 	case said.From.IsValid() && !isOwn(to.Addr()):
 		return fmt.Sprintf("this host's own firewall refuses the connection (%s): let TCP port %d out", said.What,
 			to.Port())

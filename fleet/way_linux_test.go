@@ -23,6 +23,16 @@ func TestNoWay(t *testing.T) {
 			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_TCP}},
 			&expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: code})
 	}
+	tunnel := func(n *netbed.Node, far string) { // the server is at its other end
+		n.Must(func() error {
+			return netlink.LinkAdd(&netlink.Vxlan{LinkAttrs: netlink.LinkAttrs{Name: "tun0"}, VxlanId: 7,
+				Group: net.ParseIP(far), Port: 4789})
+		})
+		n.Link("tun0", netlink.LinkSetUp)
+		n.Link("tun0", func(l netlink.Link) error {
+			return netlink.RouteReplace(&netlink.Route{LinkIndex: l.Attrs().Index, Dst: netlink.NewIPNet(net.ParseIP(server))})
+		})
+	}
 	defaultRoute := &netlink.Route{Dst: &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}}
 	for _, c := range []struct {
 		name, to string
@@ -42,6 +52,25 @@ func TestNoWay(t *testing.T) {
 			client.Must(func() error { return netlink.RouteDel(defaultRoute) })
 			client.Route(netip.MustParsePrefix("0.0.0.0/0"), netip.MustParseAddr("10.77.0.99"))
 		}, "the gateway 10.77.0.99 does not answer on eth0: check the gateway's address in this host's routes, and whether it is up"},
+		{"no such neighbour, link-local", "fe80::99%eth0", nil,
+			"that host does not answer on eth0: it is down, or has another address"},
+		{"wrong gateway of the other family", server, func(client, _, _ *netbed.Node) {
+			client.Link("eth0", func(l netlink.Link) error {
+				return netlink.RouteReplace(&netlink.Route{LinkIndex: l.Attrs().Index, Dst: netlink.NewIPNet(net.ParseIP(server)),
+					Via: &netlink.Via{AddrFamily: unix.AF_INET6, Addr: net.ParseIP("fd77::99")}})
+			})
+		}, "the gateway fd77::99 does not answer on eth0: check the gateway's address in this host's routes, and whether it is up"},
+		{"far end of a tunnel", server, func(client, _, _ *netbed.Node) {
+			tunnel(client, "10.77.0.99")
+		}, "10.77.0.99, the far end of this host's tunnel tun0, does not answer on eth0: it is down, or has another address"},
+		{"gateway below a tunnel", server, func(client, _, _ *netbed.Node) {
+			client.Route(netip.MustParsePrefix("192.0.2.0/24"), netip.MustParseAddr("10.77.0.99"))
+			tunnel(client, "192.0.2.1")
+		}, "the gateway 10.77.0.99 does not answer on eth0: check the gateway's address in this host's routes, and whether it is up"},
+		{"no carrier below a tunnel", server, func(client, router, _ *netbed.Node) {
+			tunnel(client, "10.77.0.99")
+			router.Link("to-client", netlink.LinkSetDown)
+		}, "eth0 of this host has no link: check its cable, and the device at the other end"},
 		{"no default route", server, func(client, _, _ *netbed.Node) {
 			client.Must(func() error { return netlink.RouteDel(defaultRoute) })
 		}, "this host has no route there: add one, or a default route (ip route add default via GATEWAY)"},

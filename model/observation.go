@@ -155,10 +155,13 @@ type Route struct {
 	Interface string    `json:"interface,omitempty"`
 	Device    string    `json:"device,omitempty"`     // kind of the interface, as ip link calls it
 	MTU       int       `json:"mtu_bytes,omitempty"`  // of the interface; 0 unknown
-	NoCarrier bool      `json:"no_carrier,omitempty"` // of the interface
+	NoCarrier bool      `json:"no_carrier,omitempty"` // of the interface, or of one below it: see At
 	NoAnswer  bool      `json:"no_answer,omitempty"`  // the next hop answers no neighbour lookup
-	// Silent is the next hop then.
-	Silent netip.Addr `json:"silent,omitzero"`
+	// At is where either is so: the interface, or that which a tunnel's own packets leave by.
+	At string `json:"at,omitempty"`
+	// Silent is the next hop that does not answer, Gateway whether it is one: else it is where the packets go to.
+	Silent  netip.Addr `json:"silent,omitzero"`
+	Gateway bool       `json:"gateway,omitempty"`
 }
 
 // RouteKind says what a route does with packets.

@@ -175,7 +175,7 @@ func TestSilentNextHopIsRemembered(t *testing.T) {
 	set(netlink.NeighDel, 0)
 	routes := w.Report().Routes
 	want := model.Route{Flow: "up", Kind: model.RouteUsable, Interface: "eth0", Device: "veth", MTU: 1500, NoAnswer: true,
-		Silent: to}
+		At: "eth0", Silent: to}
 	if len(routes) != 1 || routes[0] != want {
 		t.Errorf("got %+v, want %+v", routes, want)
 	}

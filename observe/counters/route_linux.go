@@ -74,23 +74,29 @@ func addHop(r *model.Route, route netlink.Route, to netip.Addr) (far netip.Addr,
 	if r.Interface == "" {
 		r.Interface, r.Device, r.MTU = l.Attrs().Name, l.Type(), l.Attrs().MTU
 	}
-	up, carrier := l.Attrs().RawFlags&unix.IFF_UP != 0, l.Attrs().RawFlags&unix.IFF_LOWER_UP != 0
-	r.NoCarrier = r.NoCarrier || up && !carrier
-	hop, family := route.Gw, netlink.FAMILY_V4
-	if hop == nil {
-		hop = to.Unmap().AsSlice()
+	if flags := l.Attrs().RawFlags; flags&unix.IFF_UP != 0 && flags&unix.IFF_LOWER_UP == 0 {
+		r.NoCarrier, r.At = true, l.Attrs().Name
 	}
-	if to.Unmap().Is6() {
-		family = netlink.FAMILY_V6
-	}
-	all, err := netlink.NeighList(route.LinkIndex, family)
+	hop, gateway := nextHop(route, to)
+	all, err := netlink.NeighList(route.LinkIndex, netlink.FAMILY_ALL)
 	for _, n := range all {
-		if n.State&(unix.NUD_FAILED|unix.NUD_INCOMPLETE) != 0 && n.IP.Equal(hop) {
-			silent, _ := netip.AddrFromSlice(hop)
-			r.NoAnswer, r.Silent = true, silent.Unmap()
+		if n.State&(unix.NUD_FAILED|unix.NUD_INCOMPLETE) != 0 && n.IP.Equal(hop.AsSlice()) {
+			r.NoAnswer, r.At, r.Silent, r.Gateway = true, l.Attrs().Name, hop, gateway
 		}
 	}
 	return farEnd(l), err
+}
+
+// nextHop is whom a route has packets for an address given to: a gateway, or the address itself.
+func nextHop(route netlink.Route, to netip.Addr) (hop netip.Addr, gateway bool) {
+	at := route.Gw
+	if via, ok := route.Via.(*netlink.Via); ok && at == nil { // of the other family
+		at = via.Addr
+	}
+	if hop, gateway = netip.AddrFromSlice(at); !gateway {
+		hop = to.WithZone("")
+	}
+	return hop.Unmap(), gateway
 }
 
 // farEnd is where a tunnel sends all its packets; invalid if the interface is none, or has several far ends.
