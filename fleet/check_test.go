@@ -392,6 +392,29 @@ func TestCalmOnceSendersEnded(t *testing.T) {
 	}
 }
 
+// Making its parts may take a host as long as its order has; then it beats.
+func TestSilenceInSetUp(t *testing.T) {
+	t.Parallel()
+	tr, err := quick(t, agentOn(newWire(), "near"),
+		agentOn(newWire(), "far")).place(upTrial("near", "far", time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	tr.open()
+	defer tr.close()
+	defer tr.release()
+	if who, after, silent := tr.liveness.silent(now.Add(2 * makeTimeout)); silent {
+		t.Errorf("%s is cut off after %v, and its order has %v", who, after, 2*makeTimeout)
+	}
+	if err := tr.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, after, silent := tr.liveness.silent(now.Add(2 * makeTimeout)); !silent || after != makeTimeout {
+		t.Errorf("with its parts made, a host may be silent for %v", after)
+	}
+}
+
 func TestParseCalls(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{

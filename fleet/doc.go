@@ -33,13 +33,16 @@
 //
 // # Liveness
 //
-// The controller beats every 250 ms, and counts its beats. A session that has not heard the controller for 2.5 s, or
-// its reconnect window, is stopped. Where the trial has a probe flow, its packets pass on the highest number that is
-// known, and get through when a flood starves the control connection. As only the controller counts, agents cannot keep
-// each other alive without it.
+// Controller and agents beat every 250 ms. A silence is too long after 2.5 s while packets are sent, and after 8 s
+// before and after that, or after the reconnect window if that is longer. Until a trial begins the controller waits
+// 15 s for a beat of an agent whose parts are made.
 //
-// Agents beat likewise, and name the peers that packets came from. The controller cuts a trial when neither has shown
-// for 2.5 s that an agent lives.
+// A session whose controller is silent for too long is stopped. The controller counts its beats. Where the trial has a
+// probe flow, its packets pass on the highest number that is known, and get through when a flood starves the control
+// connection. As only the controller counts, agents cannot keep each other alive without it.
+//
+// Agents name the peers that packets came from. The controller cuts a trial when for too long neither beats nor packets
+// have shown that an agent lives.
 //
 // Packets of a peer are the controller's sign of life, too, where the order says that the
 // peer counts: one in the controller's own process, or, of two hubs, the first one's agent

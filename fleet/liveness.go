@@ -18,7 +18,7 @@ const controllerName = "controller"
 
 // liveness knows when parties were heard last: the controller by an agent, the agents by the controller.
 type liveness struct {
-	window time.Duration // for reconnecting: such a silence is allowed at any time
+	window time.Duration // such a silence is allowed at any time: for reconnecting, or until a trial has begun
 
 	mu     sync.Mutex
 	after  time.Duration // so long a silence is too long

@@ -25,7 +25,8 @@ const (
 )
 
 // session is one trial at one agent, or one run at an agent that only watches: parts, which the controller's orders
-// lead through the steps of package engine. What may come in between: stop, or giveUp by the heartbeat.
+// lead through the steps of package engine. What may come in between: stop, or the heartbeat, which
+// ends a session that hears no controller.
 type session struct {
 	id          string
 	agent       *Agent

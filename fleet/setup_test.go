@@ -15,14 +15,14 @@ import (
 // Nobody waits for a host that dies while a trial is set up, whatever reconnect window the trial has.
 func TestHostDiesInSetUp(t *testing.T) {
 	t.Parallel()
-	dies := func(t *testing.T, c *Controller, from, to, want string) {
+	dies := func(t *testing.T, c *Controller, from, to, want string, within time.Duration) {
 		late := heldUp(t)
 		trial := upTrial(from, to, time.Minute)
 		trial.Timing.PatienceSeconds = 60
 		began := time.Now()
 		_, err := c.RunTrial(t.Context(), trial, nil)
 		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), want) ||
-			took > makeTimeout+2*time.Second+8*late() {
+			took > within+8*late() {
 			t.Errorf("after %v: %v, want %s", took, err, want)
 		}
 		if of := (&HostError{}); errors.As(err, &of) && of.Host != to {
@@ -37,7 +37,7 @@ func TestHostDiesInSetUp(t *testing.T) {
 			c.Agent.Engines["udp"].(*fakeEngine).before = func() { path.cancel(); time.Sleep(time.Second) }
 		})
 		path = newCable(t, s.addr)
-		dies(t, dial(t, path.addr, agentOn(w, "near")), "near", "far", "lost")
+		dies(t, dial(t, path.addr, agentOn(w, "near")), "near", "far", "lost", 5*time.Second)
 	})
 	t.Run("of a fleet", func(t *testing.T) {
 		t.Parallel()
@@ -50,7 +50,8 @@ func TestHostDiesInSetUp(t *testing.T) {
 			}
 			_ = m.Respond(b.answer(t.Context(), client, verb, m.Data))
 		})
-		dies(t, commander(t, hub, "a", "b"), "a", "b", "b has not answered for 15s")
+		dies(t, commander(t, hub, "a", "b"), "a", "b", "b has not answered for 15s",
+			makeTimeout+2*time.Second)
 		nothingOpen(t, w)
 	})
 }

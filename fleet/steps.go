@@ -121,6 +121,9 @@ func (t *trial) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, p := range t.present() { // from now on it beats; before, only its answer is waited for
+		t.liveness.expect(p.info.ID, time.Now())
+	}
 	calls := func(e trialEnd) bool { return !e.Order.Listen }
 	_, err = t.do(ctx, engine.Open, t.having(calls), func(p *party) doOrder {
 		o := doOrder{Ends: map[int]engine.Known{}}
