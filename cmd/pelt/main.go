@@ -88,6 +88,9 @@ func execute(args []string, stdout, stderr io.Writer) int {
 			}
 		}()
 		os.Setenv(words.Variable, l)
+		if _, err := words.Parse(l); err != nil && !completes(args) {
+			return exitFor(usagef("--lang: %v", err), stderr)
+		}
 	}
 	root := newRoot(stdout, stderr)
 	if l := spoken(); l != words.English {
@@ -97,11 +100,16 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	}
 	args, all := helpArgs(args)
 	groupHelp(root, all)
-	if !small && len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+	if !small && completes(args) {
 		complete(root)
 	}
 	root.SetArgs(nodeLinkArgs(args))
 	return exitFor(root.ExecuteContext(ctx), stderr)
+}
+
+// completes reports whether a shell asks how a command line may go on.
+func completes(args []string) bool {
+	return len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)
 }
 
 // langOf is the value of --lang on a command line.
@@ -196,7 +204,7 @@ drops watches what it drops, and doctor says what it can do. Another host's pelt
 }
 
 // checkUsage makes a wrong number of arguments a usage error that shows the right form, and
-// refuses an unknown language and flags that are empty, as an unset variable of a shell is.
+// refuses flags that are empty, as an unset variable of a shell is.
 func checkUsage(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		checkUsage(sub)
@@ -213,10 +221,6 @@ func checkUsage(c *cobra.Command) {
 		}
 		if empty := emptyFlag(c.Flags()); err == nil && empty != "" {
 			err = usagef("--%s: is empty; leave it out, or give it a value", empty)
-		} else if lang := c.Flag("lang"); err == nil && lang.Changed {
-			if _, err := words.Parse(lang.Value.String()); err != nil {
-				return usagef("--lang: %v", err)
-			}
 		}
 		return err
 	}
