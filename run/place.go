@@ -46,8 +46,8 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 		}{{from, &send}, {to, &receive}} {
 			if !slices.Contains(e.Engines, e.Engine) {
 				if e.Engine == string(model.TCP) {
-					return fleet.Trial{}, "", refuse("target", "pelt serve --one-port there carries no TCP tests: its TCP port has the "+
-						"control connection; start it without --one-port")
+					return fleet.Trial{}, "", refuse("target", "%s: pelt serve --one-port carries no TCP tests: its TCP port has the "+
+						"control connection; start it without --one-port", e.Node)
 				}
 				if !e.Fallback {
 					return fleet.Trial{}, "", fmt.Errorf("the %s has no %s engine", e.Node, e.Engine)

@@ -99,7 +99,7 @@ func TestOnePort(t *testing.T) {
 	}
 	for _, line := range []string{"curve 10.77.1.2 --proto tcp", "cc 10.77.1.2", "router 10.77.1.2"} {
 		out, err := near.Run(strings.Fields(line)...)
-		const want = "pelt serve --one-port there carries no TCP tests"
+		const want = ": pelt serve --one-port carries no TCP tests"
 		if peltproc.ExitCode(err) != 2 || !strings.Contains(out, want) || strings.Count(out, "\n") != 1 {
 			t.Errorf("%s: %v, want exit code 2 and one line with %q:\n%s", line, err, want, out)
 		}

@@ -146,7 +146,7 @@ var chineseTalk = map[string]string{
 	"only Linux binds sockets to an interface":                                                    "只有 Linux 能把套接字绑定到接口",
 	"no interface of this host is named %s: ip link shows their names":                            "本机没有名为 %s 的接口：用 ip link 查看接口名",
 	"before Linux 5.7 only root may bind a socket to an interface":                                "Linux 5.7 之前只有 root 能把套接字绑定到接口",
-	"pelt serve --one-port there carries no TCP tests: its TCP port has the control connection; start it without --one-port": "对端的 pelt serve --one-port 不能做 TCP 测试：它的 TCP 端口用于控制连接；请不带 --one-port 启动它",
+	"%s: pelt serve --one-port carries no TCP tests: its TCP port has the control connection; start it without --one-port": "%s：pelt serve --one-port 不能做 TCP 测试：它的 TCP 端口用于控制连接；请不带 --one-port 启动它",
 	"only Linux lets all flows share one UDP port":                                                                       "只有 Linux 能让所有流共用一个 UDP 端口",
 	"--dev: want the name of an interface, not %q":                                                                       "--dev：应为接口名，不是 %q",
 	"--from: say which host sends to the others; a path of two is fleet:FROM..TO":                                        "--from：请说明由哪台主机向其余主机发送；两台之间的路径写作 fleet:FROM..TO",
