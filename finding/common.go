@@ -57,7 +57,7 @@ func Unusable(rows []table.Row) []Finding {
 		f = say("none.slow", Answer, "send_pps:asked", slow.Numbers["asked_pps"],
 			"send_pps:best", slow.Numbers["kept_pps"], "rate", below(slow.Numbers["kept_pps"]))
 	}
-	found := slices.ContainsFunc(table.Searches(rows),
+	found := slices.ContainsFunc(TypicalSearches(rows),
 		func(r table.Row) bool { return !math.IsNaN(r.Search.Throughput) })
 	if found { // searches have an answer, and only the floods that they began with have none
 		f = say("none.floods", Doubt, "why", WhyIn(rows[0].Language(), why))

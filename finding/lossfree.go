@@ -57,21 +57,35 @@ func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
 			continue
 		}
 		for _, goal := range table.By(g.Rows, table.KeyOf("goal_loss_ratio")) {
-			found := lossFree(goal, len(out) == 0)
-			name := PlaceName(g)
-			found[0] = found[0].with("place", name)
-			if slices.ContainsFunc(settings, func(k table.Key) bool { return k.Unit == unit.Bytes }) {
-				found[0] = found[0].with("where", within(g))
-			} else if name != "" {
-				found[0] = found[0].with("way", capital(name))
+			found, name := lossFree(goal, len(out) == 0), PlaceName(g)
+			for i, f := range found {
+				switch {
+				case i > 0 && f.Code != "free.differ":
+				case slices.ContainsFunc(settings, func(k table.Key) bool { return k.Unit == unit.Bytes }):
+					found[i] = f.with("where", within(g))
+				case name != "":
+					found[i] = f.with("way", capital(name))
+				}
 			}
-			if alone && len(out) == 0 {
-				found[0] = found[0].with("flood", table.Group{Rows: goal.Rows[0].Flood()})
+			found[0] = found[0].with("place", name)
+			if flood := Saturation(Typical(goal)); alone && len(out) == 0 && len(flood.Rows) > 0 {
+				found[0] = found[0].with("flood", flood)
 			}
 			out = append(limitOnce(out, found), found...)
 		}
 	}
-	return append(out, goalsOf(searches[0]))
+	return append(out, goalsOf(searches[0], out))
+}
+
+// Saturation are the rows of the flood that a search began with; none where the flood, which is made before all
+// searches, received less than the search found.
+func Saturation(search table.Group) table.Group {
+	flood := table.Group{Rows: search.Rows[0].Flood()}
+	if received := flood.Middle("receive_pps"); received < search.Middle("throughput_pps") &&
+		unit.FormatPPS(received) != unit.FormatPPS(search.Middle("throughput_pps")) {
+		return table.Group{}
+	}
+	return flood
 }
 
 // limitOnce leaves what the answers so far say of the limit to the next ones, if these say the same.
@@ -93,10 +107,11 @@ func (f Finding) isLimit() bool { return strings.HasPrefix(f.Code, "limit.") }
 
 // lossFree is the answer for one setting and one goal; the leading one says what is lost first, too.
 func lossFree(g table.Group, leading bool) []Finding {
-	first := Typical(g)
-	f := say("free.found", Answer, "", g, "limit", SearchLimit(first))
-	if fails := g.Middle("fails_pps"); unit.FormatPPS(fails) != unit.FormatPPS(g.Middle("throughput_pps")) {
-		f = f.with("fails", g) // else readers see one rate that is carried and fails
+	typical := Typical(g)
+	first := typical.Rows[0]
+	f := say(outcome(first), Answer, "", typical, "limit", SearchLimit(first))
+	if unit.FormatPPS(typical.Middle("fails_pps")) != unit.FormatPPS(typical.Middle("throughput_pps")) {
+		f = f.with("fails", typical) // else readers see one rate that is carried and fails
 	}
 	if first.Search.Goal.LossRatio > 0 {
 		f = f.with("loss_ratio:goal", first.Search.Goal.LossRatio)
@@ -105,7 +120,7 @@ func lossFree(g table.Group, leading bool) []Finding {
 		f.Words["each"] = first.Say("each way")
 	}
 	var out []Finding
-	beyond, full := AboveLimit(first), fullAt(first)
+	beyond := AboveLimit(first)
 	switch lost := Losses(beyond); {
 	case leading && len(lost) > 0:
 		f.Words["first"], f.Words["flow"] = lost[0].Text, flowOfLoss(beyond)
@@ -113,19 +128,14 @@ func lossFree(g table.Group, leading bool) []Finding {
 	case leading && first.Search.Limit == design.PathLimit:
 		f.Words["queue"] = first.Say(growing)
 	}
-	switch {
-	case !first.Search.Done:
-		f.Code = "free.cut"
-	case math.IsNaN(first.Search.Throughput):
-		f.Code = "free.none"
+	switch f.Code {
+	case "free.unknown":
+		f = f.with("holds_pps:single", some(single(first)))
+		out = append(out, limitFinding(first))
+	case "free.none":
 		least, rows := lowest(first)
 		loss := table.Group{Rows: table.Usable(rows)}.Middle("loss_ratio")
 		switch {
-		case withoutLoss(first) && len(rows) > 0:
-			f.Code = "free.unknown"
-			if held := single(first); held > 0 {
-				f = f.with("holds_pps:single", held)
-			}
 		case len(rows) == 0: // the flood sent less
 			f = f.with("holds_pps:lowest", first.Doc.Plan.Design.Search.MinPPS)
 		case loss > first.Search.Goal.LossRatio:
@@ -136,50 +146,115 @@ func lossFree(g table.Group, leading bool) []Finding {
 		if withoutLoss(first) {
 			out = append(out, limitFinding(first))
 		}
-	case first.Search.Limit == design.AskedLimit:
-		f.Code = "free.asked"
-	case full && first.Search.Limit != design.PathLimit:
-		f.Code = "free.link"
+	case "free.link":
 		f = f.link(first)
-	case withoutLoss(first):
-		f.Code = "free.least"
+	case "free.least":
 		out = append(out, limitFinding(first))
-	case first.Search.Limit == design.EndLimit:
-		f.Code = "free.end"
+	case "free.end":
 		out = append(out, nextOf("advice.see", first.Doc))
-	case !first.Search.Regular: // which RFC 9971 section 4.8.4.1 has a report say
-		out = append(out, say("free.wide", Doubt, "width_ratio", first.Search.Goal.WidthRatio))
+	case "free.found":
+		if fullAt(first) {
+			f = f.with("link_bps", table.LinkRate(first))
+		}
+		if !first.Search.Regular { // which RFC 9971 section 4.8.4.1 has a report say
+			out = append(out, say("free.wide", Doubt, "width_ratio", first.Search.Goal.WidthRatio))
+		}
 	}
-	if f.Code == "free.found" || f.Code == "free.link" {
-		f = f.spread(g)
+	if from, to, name := reach(g); name != "" {
+		f = f.with("holds_pps:"+name, from, "fails_pps:"+name, to)
 	}
-	if full && f.Code == "free.found" {
-		f = f.with("link_bps", table.LinkRate(first))
-	}
-	return slices.Concat([]Finding{f}, randomLoss(first), bursts(first), out)
+	return slices.Concat([]Finding{f}, differ(g, first), randomLoss(first), bursts(first), out)
 }
 
-// Typical is the search that found the middle rate of those that ended, as far as any did.
-func Typical(g table.Group) table.Row {
-	rows := only(g.Rows, func(r table.Row) bool { return r.Search.Done })
-	if len(rows) == 0 {
-		rows = slices.Clone(g.Rows)
+// outcome is the code of the answer that a search gives.
+func outcome(r table.Row) string {
+	_, tried := lowest(r)
+	switch {
+	case !r.Search.Done:
+		return "free.cut"
+	case math.IsNaN(r.Search.Throughput) && withoutLoss(r) && len(tried) > 0:
+		return "free.unknown"
+	case math.IsNaN(r.Search.Throughput):
+		return "free.none"
+	case r.Search.Limit == design.AskedLimit:
+		return "free.asked"
+	case fullAt(r) && r.Search.Limit != design.PathLimit:
+		return "free.link"
+	case withoutLoss(r):
+		return "free.least"
+	case r.Search.Limit == design.EndLimit:
+		return "free.end"
 	}
-	slices.SortStableFunc(rows, func(a, b table.Row) int { return cmp.Compare(a.Search.Throughput, b.Search.Throughput) })
-	return rows[(len(rows)-1)/2]
+	return "free.found"
+}
+
+// differ doubts the answer of a search if others ended differently.
+func differ(g table.Group, typical table.Row) (out []Finding) {
+	kind := func(r table.Row) string {
+		switch code := outcome(r); {
+		case AtLeast(r):
+			return "least"
+		case code == "free.none" || code == "free.unknown":
+			return strings.TrimPrefix(code, "free.")
+		}
+		return "found"
+	}
+	searches := ended(g)
+	for _, other := range []string{"none", "unknown", "least", "found"} {
+		such := only(searches, func(r table.Row) bool { return kind(r) == other })
+		if len(such) == 0 || kind(typical) == other {
+			continue
+		}
+		f := say("free.differ", Doubt, "searches_count:such", len(such), "searches_count", len(searches), other, "yes")
+		out = append(out, f.with("loss_ratio:goal", some(typical.Search.Goal.LossRatio)))
+	}
+	return out
+}
+
+// ended has a row of each search of a group that ended.
+func ended(g table.Group) []table.Row {
+	rows := only(g.Rows, func(r table.Row) bool { return r.Search.Done })
+	return slices.CompactFunc(rows, func(a, b table.Row) bool { return a.Search == b.Search })
+}
+
+// Typical is of a group the search that found the middle rate of those that ended, as far as any did.
+func Typical(g table.Group) table.Group {
+	searches := ended(g)
+	if len(searches) == 0 {
+		searches = slices.Clone(g.Rows)
+	}
+	slices.SortStableFunc(searches,
+		func(a, b table.Row) int { return cmp.Compare(a.Search.Throughput, b.Search.Throughput) })
+	middle := searches[(len(searches)-1)/2].Search
+	g.Rows = only(g.Rows, func(r table.Row) bool { return r.Search == middle })
+	return g
+}
+
+// TypicalSearches are the searches of the rows' runs; of several of the same the one that counts.
+func TypicalSearches(rows []table.Row) (out []table.Row) {
+	all := table.Searches(rows)
+	for _, g := range table.By(all, SearchKeys(all)...) {
+		out = append(out, Typical(g).Rows...)
+	}
+	return out
 }
 
 // fewSearches is how many searches do not tell how far apart the next one may be.
 const fewSearches = 2
 
-// spread tells where the next run's rate lies, by how far the searches of this one are apart; of a few, where their
-// single trials put the limit. It tells neither where readers see no more than the bounds.
-func (f Finding) spread(g table.Group) Finding {
-	low, high, from, to, sent := math.Inf(1), 0.0, math.Inf(1), 0.0, 0.0
+// reach is where the next run's rate lies, by how far the searches of this one are apart; of a few, where their single
+// trials put the limit ("tried"). It has no name where readers see no more than the bounds of the one that counts.
+func reach(g table.Group) (from, to float64, name string) {
+	typical, searches := Typical(g), ended(g)
+	if code := outcome(typical.Rows[0]); code != "free.found" && code != "free.link" {
+		return 0, 0, ""
+	}
+	low, high, sent := math.Inf(1), 0.0, 0.0
 	var rates []float64
-	for _, r := range slices.CompactFunc(slices.Clone(g.Rows), func(a, b table.Row) bool { return a.Search == b.Search }) {
+	from = math.Inf(1)
+	for _, r := range searches {
 		s := r.Search
-		if !s.Done || math.IsNaN(s.Throughput) || math.IsNaN(s.Upper) {
+		if math.IsNaN(s.Throughput) || math.IsNaN(s.Upper) {
 			continue
 		}
 		rates, sent = append(rates, s.Throughput), max(sent, s.Seen[0].Load)
@@ -187,20 +262,25 @@ func (f Finding) spread(g table.Group) Finding {
 		least, most := s.Tried()
 		from, to = min(from, least), max(to, most)
 	}
-	role := "tried"
-	if len(rates) > fewSearches {
+	name = "tried"
+	if len(rates) > fewSearches && len(rates) == len(searches) { // else the next run may find no rate
 		least, most := table.NextOf(rates)
-		role, from = "next", min(low, max(least, g.Rows[0].Doc.Plan.Design.Search.MinPPS))
+		name, from = "next", min(low, max(least, g.Rows[0].Doc.Plan.Design.Search.MinPPS))
 		to = max(high, min(most, sent))
 	}
-	if len(rates) == 0 {
-		return f
-	}
 	seen := func(a, b float64) bool { return unit.FormatPPS(a) != unit.FormatPPS(b) }
-	if seen(from, g.Middle("holds_pps")) || seen(to, g.Middle("fails_pps")) {
-		f = f.with("holds_pps:"+role, from, "fails_pps:"+role, to)
+	if len(rates) == 0 || !seen(from, typical.Middle("holds_pps")) && !seen(to, typical.Middle("fails_pps")) {
+		return 0, 0, ""
 	}
-	return f
+	return from, to, name
+}
+
+// NextRun says where the next run finds the rate of a group of searches; "" where that is not known.
+func NextRun(g table.Group) string {
+	if from, to, name := reach(g); name == "next" {
+		return unit.FormatPPS(from) + "–" + unit.FormatPPS(to)
+	}
+	return ""
 }
 
 // flowOfLoss names the flow that lost most, if the other ones lost little.
@@ -232,8 +312,7 @@ func withoutLoss(r table.Row) bool {
 
 // AtLeast reports whether a search found no rate at which the path loses too much.
 func AtLeast(r table.Row) bool {
-	held := withoutLoss(r) || r.Search.Limit == design.EndLimit
-	return r.Search.Done && (r.Search.Limit == design.AskedLimit || held && !fullAt(r))
+	return slices.Contains([]string{"free.least", "free.asked", "free.end"}, outcome(r))
 }
 
 // limitFinding says what held a search back that found no rate at which the path or a host loses too much.
@@ -418,15 +497,20 @@ func lossSpan(f *model.FlowResult) (first, last uint64, known bool) {
 	return first, last, known && f.Streams == 1 && f.Ledger.Unattributed == 0
 }
 
-// goalsOf says in words what a search asked, and what several tell if all were made.
-func goalsOf(r table.Row) Finding {
+// goalsOf says in words what a search asked, which of several counts if all were made, and what the range of an answer
+// tells.
+func goalsOf(r table.Row, answers []Finding) Finding {
 	g, searches := r.Search.Goal, r.Doc.Plan.Design.Search.Searches
 	f := say("setup.search", SetUp, "goal", g.Name, "measure_s:final", g.FinalSeconds, "measure_s:sum", g.SumSeconds,
 		"width_ratio", g.WidthRatio,
 		"measure_s:good", math.Ceil(g.SumSeconds*(1-g.ExceedRatio)/g.FinalSeconds)*g.FinalSeconds)
 	if searches > fewSearches && r.Doc.Complete {
-		f = f.with("searches_count", float64(searches))
+		f = f.with("searches_count", searches)
 	}
+	f = f.with("range", when(slices.ContainsFunc(answers, func(a Finding) bool {
+		_, told := a.Number("holds_pps", "next")
+		return told
+	}), "yes"))
 	if g.ExceedRatio == 0 {
 		f.Code = "setup.search-strict"
 	}

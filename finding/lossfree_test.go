@@ -14,6 +14,7 @@ import (
 	"pelt/design"
 	"pelt/model"
 	"pelt/table"
+	"pelt/test/sample"
 	"pelt/unit"
 )
 
@@ -212,6 +213,24 @@ func lossFreeExamples(t *testing.T) (out []example) {
 			over(250e3*(1+drift*math.Sin(trials/15)), model.LayerNetwork)(pps, f)
 		}))
 		out = append(out, example{name, All(rows, LossFree)})
+	}
+	// Searches that end differently: the answer is of the middle one, and a doubt says how others ended.
+	loses := func(sent float64) float64 { return 0.99 * sent }
+	carries := func(sent float64) float64 { return min(sent, 250e3) }
+	faster := func(sent float64) float64 { return min(sent, 260e3) }
+	whole := func(sent float64) float64 { return sent }
+	for _, c := range []struct {
+		name string
+		each []func(float64) float64
+	}{
+		{"one finds no rate", []func(float64) float64{carries, loses, faster}},
+		{"two find no rate", []func(float64) float64{loses, carries, loses}},
+		{"one finds no rate that fails", []func(float64) float64{carries, whole, faster}},
+		{"two find no rate that fails", []func(float64) float64{whole, carries, whole}},
+		{"each of three searches is another", []func(float64) float64{loses, whole, carries}},
+	} {
+		d := sample.ThreeSearches(func(search int, sent float64) float64 { return c.each[max(search-1, 0)](sent) })
+		out = append(out, example{c.name, All(table.Rows(&d), LossFree)})
 	}
 	cut := searchedTimes(t, 3, over(250e3, model.LayerNetwork)) // in its second search
 	cut.Complete, cut.Results = false, cut.Results[:len(cut.Results)/2]

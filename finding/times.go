@@ -33,7 +33,7 @@ func RowsOfRuns(runs []*model.Document) (out []table.Row) {
 			continue
 		}
 		all := table.Rows(d)
-		for _, r := range append(table.Unsearched(all), table.Searches(all)...) {
+		for _, r := range append(table.Unsearched(all), TypicalSearches(all)...) {
 			trial := *r.Trial
 			trial.Repeat, r.Trial = i, &trial
 			out = append(out, r)

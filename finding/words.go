@@ -20,8 +20,8 @@ const (
 	freeLoss  = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
 	freeOf    = freeLoss + ` up to {throughput_pps}[ {each}][ {where}]`
 	freeTried = ` (next run: {holds_pps:next}–{fails_pps:next})| (single trials: {holds_pps:tried}–{fails_pps:tried})`
-	freeNext  = `[ Of {searches_count} searches in turn, the middle one counts. The next run finds a rate within the ` +
-		`range told 19 times in 20, if the path changes no more than between them.]`
+	freeNext  = `[ Of {searches_count} searches in turn, the middle one counts.][{range ?} The next run finds a rate ` +
+		`within the range told 19 times in 20, if the path changes no more than between the searches.]`
 	freeFlood   = `[¶It saturates at {receive_pps:flood range}.]`
 	freeAtLeast = freeLoss + ` up to at least {throughput_pps}[ {each}][ {where}].`
 )
@@ -123,6 +123,9 @@ var sentences = map[string]string{
 	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: trials at one rate differ too much.`,
 	"free.cut": `[{way}: the|The] search was cut[ {where}][: {holds_pps} holds, {fails_pps:fails} fails|` +
 		`: {holds_pps} holds|: {fails_pps:fails} fails].`,
+	"free.differ": `[{way}: ]{searches_count:such} of {searches_count} searches[ {where}] [{none ?}found no rate [with ` +
+		`at most {loss_ratio:goal} loss|without loss]|{unknown ?}could not tell the rate|{least ?}found no rate that ` +
+		`fails|found a rate that holds and one that fails].`,
 	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: random loss, not too ` +
 		`high a rate.`,
 	"free.explain": `See the first losses:`,

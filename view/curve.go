@@ -27,7 +27,7 @@ var curve = Kind{
 			return slices.Concat(out, paths(rows), ledgers(rows))
 		}
 		packets := hero(lines("Packets received by payload", rows, others, size, "receive_pps", "send_pps"))
-		searches := table.Searches(rows)
+		searches := finding.TypicalSearches(rows)
 		if len(searches) > 0 {
 			packets.Series = append(freeLines(searches), packets.Series...)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"pelt/finding"
 	"pelt/model"
 	"pelt/table"
 )
@@ -73,7 +74,7 @@ func Gauges(doc *model.Document) []Gauge {
 		gauge("pelt_run_start_timestamp_seconds", "When the run began.", float64(doc.Started.UnixMilli())/1e3))
 
 	all := table.Rows(doc)
-	rows := append(table.Unsearched(all), table.Searches(all)...)
+	rows := append(table.Unsearched(all), finding.TypicalSearches(all)...)
 	groups := table.By(rows, gaugeKeys(rows)...)
 	for _, m := range measuredGauges {
 		g := Gauge{Name: m.name, Help: m.help}

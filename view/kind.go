@@ -76,7 +76,7 @@ func Findings(d *model.Document) []finding.Finding {
 func Failed(d *model.Document) (failed, trials int) {
 	found := map[string]bool{} // a rate for each goal, by the cell of the flood
 	if kindOf(d).Searches {
-		for _, r := range table.Searches(table.Rows(d)) {
+		for _, r := range finding.TypicalSearches(table.Rows(d)) {
 			key := r.Trial.Cell.Key()
 			before, known := found[key]
 			found[key] = (before || !known) && !math.IsNaN(r.Search.Throughput)
@@ -99,7 +99,7 @@ func Run(d *model.Document) Page {
 	p.say(found)
 	if usable := table.Usable(rows); len(usable) > 0 && !finding.NothingThrough(rows) {
 		p.Sections = shown(k.View(usable, found)...)
-	} else if searches := table.Searches(rows); len(searches) > 0 { // the floods that these began with are not usable
+	} else if searches := finding.TypicalSearches(rows); len(searches) > 0 { // the floods that these began with are not usable
 		p.Sections = shown(searchTable(searches, finding.SearchKeys(searches)))
 	}
 	p.Sections = slices.Concat(p.Sections, nothing(rows), leftOut(rows))

@@ -17,7 +17,7 @@ var ndr = Kind{
 	Rules: []finding.Rule{finding.LossFree},
 	Rows:  floodsOrHeld, Searches: true,
 	View: func(rows []table.Row, found []finding.Finding) []Section {
-		searches := table.Searches(rows)
+		searches := finding.TypicalSearches(rows)
 		if len(searches) == 0 {
 			return curve.View(rows, found)
 		}
@@ -30,7 +30,7 @@ var ndr = Kind{
 func floodsOrHeld(d *model.Document) (rows []table.Row) {
 	floods := table.Unsearched(table.Rows(d))
 	if len(table.Usable(floods)) == 0 {
-		for _, r := range table.Searches(floods) {
+		for _, r := range finding.TypicalSearches(floods) {
 			rows = append(rows, r.Around(func(pps float64) bool { return pps == r.Search.Lower })...)
 		}
 	}
@@ -49,8 +49,10 @@ func ndrTiles(found []finding.Finding) Tiles {
 		}
 	}
 	answer := first(found, "free.")
-	return append(out, tile("Saturates at", answer, "{receive_pps:flood}", "when flooded"),
-		Tile{Label: "Limited by", Value: answer.Words["limit"]})
+	if _, flooded := answer.Places["flood"]; flooded {
+		out = append(out, tile("Saturates at", answer, "{receive_pps:flood}", "when flooded"))
+	}
+	return append(out, Tile{Label: "Limited by", Value: answer.Words["limit"]})
 }
 
 // freeTile is the highest rate without loss that a search found.
@@ -98,7 +100,7 @@ func searched(rows, searches []table.Row) []Section {
 		out = append(out, hero(c))
 	}
 	first := table.By(searches, finding.SearchKeys(searches)...)[0]
-	one, at := finding.Typical(first), first.Name()
+	one, at := first.Rows[0], first.Name()
 	rates := finding.Rates(one)
 	titled := func(title string) string { return l.Names(l.Say(title), at) }
 	tried := lines(titled("Packets received at each rate"), table.RowsOf(rates), nil, table.KeyOf("rate_pps"),
@@ -137,7 +139,7 @@ func atLeast(rates []column) []column {
 	show, unit := rates[0].cell, rates[0].Unit
 	rates[0].cell = func(g table.Group, row int) Cell {
 		c := show(g, row)
-		if !math.IsNaN(c.Value) && slices.ContainsFunc(g.Rows, finding.AtLeast) {
+		if !math.IsNaN(c.Value) && finding.AtLeast(g.Rows[0]) {
 			c.Text = "≥ " + unit.Format(c.Value)
 		}
 		return c
@@ -145,25 +147,21 @@ func atLeast(rates []column) []column {
 	return rates
 }
 
-// searchTable is what the searches found for each of the keys' levels.
+// searchTable is what the searches that count found for each of the keys' levels.
 func searchTable(searches []table.Row, keys []table.Key) Table {
 	if len(keys) == 0 {
 		keys = []table.Key{table.KeyOf("payload_bytes")}
 	}
 	flood := func(g table.Group, _ int) Cell {
-		m := table.MetricOf("receive_pps")
-		var rows []table.Row
-		for _, r := range g.Rows {
-			rows = append(rows, r.Flood()...)
-		}
-		return Cell{Value: table.Group{Rows: rows}.Stat(m).Median}
+		return Cell{Value: finding.Saturation(g).Middle("receive_pps")}
 	}
-	limit := func(g table.Group, _ int) Cell { return Cell{Text: finding.SearchLimit(finding.Typical(g))} }
-	groups := table.By(searches, keys...)
+	limit := func(g table.Group, _ int) Cell { return Cell{Text: finding.SearchLimit(g.Rows[0])} }
+	groups, every := table.By(searches, keys...), table.By(table.Searches(searches), keys...)
+	next := func(_ table.Group, row int) Cell { return Cell{Text: finding.NextRun(every[row])} }
 	t := rowsOf("Rates without loss", groups, keyColumns(keys...),
 		atLeast(metricColumns("throughput_pps")), metricColumns("fails_pps"), cells("saturates_pps", "Saturates at", flood),
 		cells("limit", "Limited by", limit), metricColumns("router_busy_ratio"),
-		details(metricColumns("throughput_bps", "loss_ratio", "delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns",
+		details(cells("next_run", "Next run", next)), details(metricColumns("throughput_bps", "loss_ratio", "delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns",
 			"search_trials", "search_s")))
 	for _, g := range groups {
 		if g.Rows[0].Search.Goal == groups[0].Rows[0].Search.Goal {

@@ -56,6 +56,7 @@ var pages = []sample.Named{
 
 	// Searches for rates without loss.
 	{Name: "search", Doc: sample.Search()}, {Name: "search-random", Doc: sample.RandomLoss()},
+	{Name: "search-drift", Doc: sample.Drift()}, {Name: "search-differ", Doc: sample.Differ()},
 	{Name: "search-curve", Doc: asKind(sample.Search(), "curve")}, {Name: "search-nofloods", Doc: noFloods()},
 
 	// What all kinds may meet.

@@ -44,7 +44,7 @@ var router = Kind{
 		health := metricColumns("router_connections", "router_temperature_c", "router_clock_hz",
 			"router_softnet_squeezed", "router_connections_max", "router_cost_ratio")
 		out = append(out, trafficTable(places, keys))
-		if searches := table.Searches(rows); len(searches) > 0 {
+		if searches := finding.TypicalSearches(rows); len(searches) > 0 {
 			out = append(out, searchTable(searches, finding.RouterSearchKeys(searches)))
 		}
 		out = append(out,

@@ -349,7 +349,7 @@ var chinese = map[string]string{
 	"Goodput by size of the writes": "有效吞吐与写长", "By size of the writes": "按写长", "Packets received by payload": "收包速率与载荷",
 	"Goodput by payload": "有效吞吐与载荷", "Packets lost by payload": "丢包与载荷", "By payload": "按载荷", "Carries": "承载",
 	"With small writes": "小块写", "Loss-free to": "不丢包最高", "every size was sent as fast as possible": "各种包长都以最快速度发送",
-	"Saturates at": "饱和在", "At least": "至少", "Knee": "拐点", "none": "无",
+	"Saturates at": "饱和在", "Next run": "下次运行", "At least": "至少", "Knee": "拐点", "none": "无",
 	"packets are the limit below, bits above":       "小于它受限于包数，大于它受限于比特数",
 	"packets are the limit at every size":           "各种包长都受限于包数",
 	"bits are the limit at every size":              "各种包长都受限于比特数",

@@ -13,7 +13,7 @@ const (
 	zhLoss  = `[{way}：][{where} 时][丢包不超过 {loss_ratio:goal} 的最高速率|不丢包最高]`
 	zhFree  = zhLoss + ` {throughput_pps}[（{each}）]`
 	zhLeast = zhLoss + `至少 {throughput_pps}[（{each}）]。`
-	zhNext  = `[依次搜索 {searches_count} 次，取中间值。若路径的变化不大于各次搜索之间的变化，下次运行 20 次中有 19 次落在所给范围内。]`
+	zhNext  = `[依次搜索 {searches_count} 次，取中间值。][{range ?}若路径的变化不大于各次搜索之间的变化，下次运行 20 次中有 19 次落在所给范围内。]`
 	zhTried = `（下次运行：{holds_pps:next}–{fails_pps:next}）|（单次试验：{holds_pps:tried}–{fails_pps:tried}）`
 	zhFlood = `[¶全速发送时饱和在 {receive_pps:flood range}。]`
 
@@ -93,6 +93,8 @@ var chineseSentences = map[string]string{
 	"free.unknown": `[{way}：][丢包不超过 {loss_ratio:goal} 的速率|不丢包的速率]未知[（{where}）]。[¶单次试验最高 {holds_pps:single} 达标。]` + zhFlood,
 	"free.wide":    `达标与不达标的速率相差超过 {width_ratio}：路径的表现变化太大，达不到这个精度。`,
 	"free.cut":     `[{way}：]搜索被中断[（{where}）][：{holds_pps} 达标，{fails_pps:fails} 不达标|：{holds_pps} 达标|：{fails_pps:fails} 不达标]。`,
+	"free.differ": `[{way}：]{searches_count} 次搜索[（{where}）]中有 {searches_count:such} 次[{none ?}没有找到[丢包不超过 ` +
+		`{loss_ratio:goal} 的|不丢包的]速率|{unknown ?}无法得知速率|{least ?}没有遇到不达标的速率|既找到达标的速率，也找到不达标的速率]。`,
 	"free.random":  `低于 {receive_pps:below} 的各种速率都丢包约 {loss_ratio:typical}：是随机丢包，不是速率太高。`,
 	"free.explain": `查看最先出现的丢包：`,
 	"free.allow":   `查找丢包很少的最高速率：--max-loss {share argument}`,

@@ -57,6 +57,45 @@ func searched(d model.Document, carry func(model.Trial) model.FlowResult) model.
 	}
 }
 
+// Drift is three searches of a rate on a path that carries more and less by turns.
+func Drift() model.Document {
+	trials := 0.0
+	return ThreeSearches(func(int, float64) float64 {
+		trials++
+		return 250e3 * (1 + 0.04*math.Sin(trials/15))
+	})
+}
+
+// Differ is three searches of a rate. Before the last of them the path begins to lose 1 % of all packets.
+func Differ() model.Document {
+	return ThreeSearches(func(search int, sent float64) float64 {
+		if search == 3 {
+			sent *= 0.99
+		}
+		return min(sent, 250e3)
+	})
+}
+
+// ThreeSearches is a run of three searches of a rate, on a path that carries so many packets a second of those sent in
+// a trial of that search, 0 in the flood.
+func ThreeSearches(carries func(search int, sent float64) float64) model.Document {
+	d := Search()
+	d.Results, d.Plan.Factors = []model.Result{}, []model.Factor{{Knob: "payload_bytes",
+		Levels: []model.Value{model.Number(18)}}}
+	d.Plan.Design.Search.Goals, d.Plan.Design.Search.Searches = d.Plan.Design.Search.Goals[:1], 3
+	return searched(d, func(t model.Trial) model.FlowResult {
+		f := t.Flows[0]
+		sent, paced := f.Rate.PPS(f.PayloadBytes)
+		if !paced {
+			sent = 1.1e6
+		}
+		carried := min(sent, carries(int(t.Cell["search"].Number), sent))
+		r := udp("up", f.PayloadBytes, sent, carried, t.Timing.MeasureSeconds, 80e3)
+		line(&r, model.LayerNetwork, "wire", model.CauseElimination, 1, "inferred")
+		return r
+	})
+}
+
 // RandomLoss is a search where 0.1 % is lost at every rate.
 func RandomLoss() model.Document {
 	d := Search()
