@@ -2,7 +2,9 @@ package model
 
 import (
 	"encoding/json"
+	"os"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -29,6 +31,21 @@ func TestDoubtsOfOlderVersions(t *testing.T) {
 	var got Doubts
 	if err := json.Unmarshal([]byte(`[{"code": 7}]`), &got); err == nil {
 		t.Errorf("a code that is no text: %v", got)
+	}
+}
+
+// TestReasonsAreExplained: the page of the ledger says what each code of an invalid or aborted trial means.
+func TestReasonsAreExplained(t *testing.T) {
+	page, err := os.ReadFile("../docs/ledger.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for state, codes := range reasonStates {
+		for _, code := range codes {
+			if !strings.Contains(string(page), "`"+code+"`") {
+				t.Errorf("docs/ledger.md lacks `%s`, of a trial that is %s", code, state)
+			}
+		}
 	}
 }
 
