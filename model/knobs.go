@@ -89,7 +89,7 @@ var knobs = []Knob{
 	{Name: "burst", Flag: "burst", Unit: unit.Count, Low: 1, High: MaxBurst, of: func(f *Flow) any { return &f.Burst },
 		Help: "due packets sent back to back (default: late ones at twice the rate)"},
 	{Name: "device", Flag: "dev", Kind: OneText, in: func(p *Plan) any { return &p.Device },
-		Help: "call the target over this interface or VRF of this host: eth1"},
+		Help: "call the target over this interface or VRF of this host (Linux): eth1"},
 	{Name: "source_port", Flag: "source-port", Unit: unit.Count, Low: 1, High: MaxSourcePort,
 		of: func(f *Flow) any { return &f.SourcePort }, Help: "first local port of the streams (default: any)"},
 	{Name: "source_addresses", Flag: "source-address", Kind: OneText,

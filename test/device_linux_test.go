@@ -82,8 +82,10 @@ func TestOnePort(t *testing.T) {
 	client, router, server := nodes[0], nodes[1], nodes[2]
 	inside(t, router, `nft 'table ip wall { chain f { type filter hook forward priority 0; policy drop; `+
 		`ct state established accept; meta l4proto { tcp, udp } th dport 7358 accept; }; }'`)
-	at(server, work).Start("serve", "--code", "tiger-42-amber", "--one-port").
+	at(server, work).Start("serve", "--code", "tiger-42-amber", "--one-port", "--iperf3=7359").
 		Await("control on 7358/tcp, data on 7358/udp")
+	at(server, work).Start("serve", "--code", "tiger-42-amber", "--one-port", "--port", "65535").
+		Await("control on 65535/tcp, data on 65535/udp")
 	near, path := at(client, work), filepath.Join(work, "run.json")
 	near.Env = []string{"PELT_CODE=tiger-42-amber"}
 	out, err := near.Run(strings.Fields("curve 10.77.1.2 --payload 64 --rate 1kpps --direction both --streams 2 " +

@@ -54,10 +54,13 @@ dropped.`,
 			if s.EndOptions, err = end.options(c, sessions, &s.Port); err != nil {
 				return err
 			}
-			if port = s.Port; port < 1 || port > 65534 {
+			switch port = s.Port; {
+			case !onePort && (port < 1 || port > 65534):
 				return usagef("--port: want 1 to 65534, not %d: the port above it carries the data", port)
+			case port < 1 || port > 65535:
+				return usagef("--port: want 1 to 65535, not %d", port)
 			}
-			if s.Iperf, err = iperf.options(c, port); err != nil {
+			if s.Iperf, err = iperf.options(c, port, onePort); err != nil {
 				return err
 			}
 			s.Code, err = codeOf(code, codeFile)
@@ -90,7 +93,7 @@ dropped.`,
 	f := c.Flags()
 	end.register(f, "none")
 	f.IntVar(&port, "port", fleet.DefaultPort, "control `PORT`; data uses the one above it")
-	f.BoolVar(&onePort, "one-port", false, "data uses UDP of the control port, too: one number for firewalls; no TCP tests")
+	f.BoolVar(&onePort, "one-port", false, "data uses UDP of the control port, too (Linux): one number for firewalls; no TCP tests")
 	f.StringVar(&code, "code", "", "use this `CODE`, not a new one (or $PELT_CODE)")
 	f.StringVar(&codeFile, "code-file", "", "read the code from `FILE`")
 	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut")
@@ -114,13 +117,13 @@ func (i *iperfService) register(f *pflag.FlagSet) {
 }
 
 // options are nil without --iperf3.
-func (i *iperfService) options(c *cobra.Command, port int) (*run.IperfOptions, error) {
+func (i *iperfService) options(c *cobra.Command, port int, onePort bool) (*run.IperfOptions, error) {
 	switch asked := c.Flags().Changed("iperf3"); {
 	case !asked && i.open:
 		return nil, usagef("--open-iperf3: want --iperf3, too")
 	case !asked:
 		return nil, nil
-	case i.port < 1 || i.port > 65535 || i.port == port || i.port == port+1:
+	case i.port < 1 || i.port > 65535 || i.port == port || i.port == port+1 && !onePort:
 		return nil, usagef("--iperf3: want a port from 1 to 65535 that is none of pelt's own, not %d", i.port)
 	}
 	st, err := store.Open("")
