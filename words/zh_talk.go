@@ -118,7 +118,7 @@ var chineseTalk = map[string]string{
 	"--since: no run of this plan is kept since %s":                                             "--since：自 %s 起没有保存这个计划的运行",
 	"wrong number of arguments; want: %s":                                                       "参数个数不对；应为：%s",
 	"unknown command %q; did you mean %s?":                                                      "没有命令 %q；是不是 %s？",
-	"%q is not in this small build of pelt, which has doctor, drops, join and version":          "这个精简版的 pelt 没有 %q，只有 doctor、drops、join 和 version",
+	"%q is not in this small pelt, which has doctor, drops (amd64, arm64), join and version":    "这个精简版的 pelt 没有 %q，只有 doctor、drops（amd64、arm64）、join 和 version",
 	"unknown command %q; %s --help lists them":                                                  "没有命令 %q；%s --help 列出所有命令",
 	"unknown flag: %s":                                                                            "没有参数 %s",
 	"%v; did you mean --%s?":                                                                      "%v；是不是 --%s？",

@@ -188,7 +188,7 @@ Start here: pelt demo, or pelt help start`,
 	root.AddCommand(newJoin(), newDrops(), newDoctor(), newVersion())
 	if small {
 		root.Long = `This small build of pelt is for routers with little flash: join makes this host one of a fleet,
-drops watches what it drops, and doctor says what it can do. Another host's pelt starts tests.`
+drops (amd64, arm64) watches what it drops, and doctor says what it can do. Another host's pelt starts tests.`
 	} else {
 		root.AddCommand(newDemo(), newServe(), newHub(), newHosts(), newRun(), newWeb(), newList(), newRemove(),
 			newExplain(), newCompare(), newReport(), newRecord(), newTune(), newLab())
@@ -236,7 +236,7 @@ func noSubcommand(c *cobra.Command, args []string) error {
 			return usagef("unknown command %q; did you mean %s?", args[0], strings.Join(near, spoken().Say(" or ")))
 		}
 		if small && !c.HasParent() {
-			return usagef("%q is not in this small build of pelt, which has doctor, drops, join and version", args[0])
+			return usagef("%q is not in this small pelt, which has doctor, drops (amd64, arm64), join and version", args[0])
 		}
 		return usagef("unknown command %q; %s --help lists them", args[0], c.CommandPath())
 	}
