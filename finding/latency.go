@@ -103,7 +103,7 @@ func unsteady(rows []table.Row, idle float64) []Finding {
 // notFull doubts that a queue was filled where the highest load did not run as ordered.
 func notFull(rows []table.Row, full []table.Group) []Finding {
 	plan := rows[0].Doc.Plan
-	if plan.Design.Search == nil || len(plan.Design.Search.Loads) == 0 {
+	if plan.Design.Search == nil || len(plan.Design.Search.Loads) == 0 || len(plan.Flows) == 0 {
 		return nil
 	}
 	most := slices.Max(plan.Design.Search.Loads)
@@ -119,8 +119,10 @@ func notFull(rows []table.Row, full []table.Group) []Finding {
 		}) {
 			f = f.with("unkept", "yes")
 		}
-		limit, capped := plan.Flows[0].Rate.PPS(g.Rows[0].Flow.PayloadBytes)
-		f = f.with("asked", when(capped && most/share*g.Middle("send_pps") > limit, "yes"))
+		asked := plan.Flows[0].Rate
+		if limit, ok := asked.PPS(g.Rows[0].Flow.PayloadBytes); ok && most/share*g.Middle("send_pps") > limit {
+			f = f.with("asked", "yes")
+		}
 	}
 	if len(ways) == 0 {
 		return nil
