@@ -153,7 +153,7 @@ var knobs = []Knob{
 	{Flag: "goal", Kind: Names, Words: []string{"quick", "csit"},
 		Help: "how sure a search is: quick (2 s at each rate that decides) or csit (21 s)"},
 	{Flag: "searches", Unit: unit.Count, Low: 1, High: MaxSearches,
-		Help: "searches of each combination, which tell how far the next run may be off; --goal csit: 1"},
+		Help: "searches of each combination, which tell how far the next run may be off; 1 with --goal csit or --strict"},
 	{Name: "search", Unit: unit.Count, Low: 1, High: MaxSearches, Varies: true, Phrase: "search %", apply: noChange},
 	{Name: "return_pps", Unit: unit.PPS, Low: 1, High: maxKnobPackets, Varies: true, Label: "Asked rate down",
 		apply: setDown},

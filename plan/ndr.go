@@ -17,7 +17,7 @@ var Ndr = Preset{
 	Command: ndrCommand,
 	Knobs: "payload frame rate direction streams time warmup max-loss goal strict searches repeats family dev dscp df " +
 		"drops burst source-port source-address send-buffer receive-buffer gro gso engine seed",
-	Defaults: defaults(map[string]string{"frame": smallToLarge, "direction": "up,down", "time": "1s", "warmup": "100ms",
+	Defaults: defaults(map[string]string{"frame": smallToLarge, "direction": "up,down", "warmup": "100ms",
 		"repeats": "1", "goal": "quick", "max-loss": "0", "searches": "3"}),
 	Factors: "direction payload! frame!",
 	build:   (*draft).buildNdr,
@@ -47,7 +47,11 @@ func (d *draft) buildNdr() error {
 		return err
 	}
 	d.plan.Design.Search, d.plan.Design.Redo = s, 2
-	d.values["time"] = []model.Value{model.Number(min(d.number("time"), floodSeconds))}
+	flood := float64(floodSeconds)
+	if d.given("time") {
+		flood = min(d.number("time"), flood)
+	}
+	d.values["time"] = []model.Value{model.Number(flood)}
 	return d.fill("max-loss")
 }
 

@@ -70,17 +70,18 @@ lab:loopback（不需要权限），或 pelt lab up 建立的 lab:NAME。iperf3:
 	`ndr floods TARGET, up to --rate, and then searches the highest rate without loss for each
 frame size by MLRsearch (RFC 9971), up and then down; with --direction both, of each way.
 
-Each size is searched three times in turn: that tells where the next run finds the rate.
---max-loss 0,0.5% searches the rate with at most 0.5 % loss, too. --goal csit is surer and
-takes longer; --strict has trials of 60 s as RFC 2544.
+Each size is searched three times in turn (once with --goal csit or --strict): that tells
+where the next run finds the rate. --max-loss 0,0.5% searches the rate with at most 0.5 %
+loss, too. Full trials last 0.5 s, or --time. --goal csit is surer and takes longer, by trials
+of 1 s; --strict has trials of 60 s as RFC 2544.
 
 Loss at the hosts of the sender and the receiver does not lower the answer: it then says
 "at least", and what to change.`: `ndr 先以最快速度（不超过 --rate）打满 TARGET，再按 MLRsearch（RFC 9971）查找每种
 帧长不丢包的最高速率，先上行，后下行；--direction both 则同时测两个方向。
 
-每种帧长依次搜索三次，由此得知下次运行会落在什么范围。
---max-loss 0,0.5% 还会查找丢包不超过 0.5 % 的速率。--goal csit 更可靠，也更久；
---strict 像 RFC 2544 那样每次试验 60 s。
+每种帧长依次搜索三次（--goal csit 或 --strict 只搜索一次），由此得知下次运行会落在什么范围。
+--max-loss 0,0.5% 还会查找丢包不超过 0.5 % 的速率。完整的试验每次 0.5 s，或由 --time 指定。
+--goal csit 每次 1 s，更可靠，也更久；--strict 像 RFC 2544 那样每次试验 60 s。
 
 两端主机自己的丢包不会拉低答案：这时答案写“至少”，并说明该改什么。`,
 	`latency searches the rate without loss (RFC 9971) up to --rate, and times 100 packets a second
@@ -192,52 +193,52 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"longest time without control connection: 0 to 1m; 0 ends the soak at its first outage":                                          "控制连接最长可以中断多久：0 到 1m；0 表示一中断就结束",
 	"interleaved trials of each combination; pelt compare needs 3":                                                                   "每种组合交替重复的次数；pelt compare 需要 3 次",
 	"of all that is random": "一切随机数的种子",
-	"exit code 3 if a combination loses more: 0.1%; in ndr the goals: 0,0.5%":                           "丢包超过它时退出码为 3：0.1%；ndr 中是目标：0,0.5%",
-	"most that a combination may lose: 0.1%; in ndr the goals: 0,0.5%":                                  "每种组合最多可以丢多少：0.1%；ndr 中是目标：0,0.5%",
-	"IP version: 4 or 6 (default: what the target has)":                                                 "IP 版本：4 或 6（默认：目标有的）",
-	"DSCP of test packets: 0 to 63":                                                                     "测试包的 DSCP：0 到 63",
-	"forbid fragments":                                                                                  "禁止分片",
-	"auto, udp, xdp, or SENDER:RECEIVER as xdp:udp":                                                     "auto、udp、xdp，或 SENDER:RECEIVER，如 xdp:udp",
-	"watch kernel drops: seq (each packet), count or off (default: the best that works)":                "观测内核丢包：seq（逐包）、count 或 off（默认：能用的最好的）",
-	"due packets sent back to back (default: late ones at twice the rate)":                              "到时的包连续发出的个数（默认：迟到的包以两倍速率补发）",
-	"call the target over this interface or VRF of this host (Linux): eth1":                             "经本机的这个接口或 VRF 呼叫目标（仅 Linux）：eth1",
-	"data uses UDP of the control port, too (Linux): one number for firewalls; no TCP tests":            "数据也用控制端口的 UDP（仅 Linux）：防火墙只需一个端口号；不能做 TCP 测试",
-	"first local port of the streams (default: any)":                                                    "各流的第一个本地端口（默认：任意）",
-	"local addresses of streams in turn: 192.0.2.1 or 198.18.129.1..198.18.129.8":                       "各流轮流使用的本地地址：192.0.2.1 或 198.18.129.1..198.18.129.8",
-	"send buffer of each socket: 212992":                                                                "每个套接字的发送缓冲区：212992",
-	"receive buffer of each socket: 4194304 (default: 16 MiB shared, at least 512 KiB each)":            "每个套接字的接收缓冲区：4194304（默认：共 16 MiB，每个至少 512 KiB）",
-	"the receiver's kernel joins packets (UDP_GRO)":                                                     "接收端内核合并包（UDP_GRO）",
-	"packets in one buffer for the kernel (UDP_SEGMENT): 2 to 64":                                       "一次交给内核的包数（UDP_SEGMENT）：2 到 64",
-	"large writes with Nagle, not small ones with TCP_NODELAY":                                          "大块写并用 Nagle，而不是小块写加 TCP_NODELAY",
-	"congestion control (default: the host's); in cc a list, baseline first; cubic+bbr compete":         "拥塞控制算法（默认：主机的）；cc 中是列表，基准在前；cubic+bbr 表示同时竞争",
-	"largest segment, with its options: 536 (default: what the path carries)":                           "最大报文段，含选项：536（默认：路径能承载的）",
-	"socket buffers of both ends: 256000 (default: they grow)":                                          "两端的套接字缓冲区：256000（默认：自动增长）",
-	"loss of each link: 0,1%,10%":                                                                       "每条链路的丢包：0,1%,10%",
-	"lab: loss of each link: 0,1%,10%":                                                                  "实验环境：每条链路的丢包：0,1%,10%",
-	"bytes of each timed transfer: 640MB (default: what fits in --time)":                                "每次计时传输的字节数：640MB（默认：--time 内能传的）",
-	"send the bytes by HTTP, timed from the request":                                                    "用 HTTP 传输，从请求开始计时",
-	"time between starts of streams: 5s (default: together)":                                            "各流开始的间隔：5s（默认：同时）",
-	"router to watch: ssh://[USER@]HOST[:PORT], or pelt://HOST[:PORT] of its pelt serve --observe-only": "要观测的路由器：ssh://[USER@]HOST[:PORT]，或 pelt://HOST[:PORT]（其上的 pelt serve --observe-only）",
-	"a setup of the router: NAME=COMMAND; in a lab also plain, rules=N, log, joined by +":               "路由器的一种设置：NAME=COMMAND；实验环境里还有 plain、rules=N、log，用 + 连接",
-	"measure again and again, from one begin to the next: 5m":                                           "反复测量，从一次开始到下一次开始的间隔：5m",
-	"with --every, how long: 7d (default: until stopped)":                                               "与 --every 一起用，共多久：7d（默认：直到停止）",
-	"UDP: rate of trials that measure the idle path's delay; 0: none":                                   "UDP：测空闲路径时延的速率；0 表示不测",
-	"connections from LAN to WAN: rate (a second), keep (at a time, until the router refuses), or both": "从 LAN 到 WAN 的连接：rate（每秒新建）、keep（同时保持，直到路由器拒绝），或两者",
-	"search the highest rate without loss, too (RFC 9971)":                                              "同时查找不丢包的最高速率（RFC 9971）",
-	"as RFC 2544: trials of 60 s without any loss":                                                      "按 RFC 2544：每次 60 s，一个包也不丢",
-	"how sure a search is: quick (2 s at each rate that decides) or csit (21 s)":                        "搜索的可靠程度：quick（每个关键速率 2 s）或 csit（21 s）",
-	"searches of each combination, which tell how far the next run may be off; --goal csit: 1":          "每种组合搜索几次，由此得知下次运行可能相差多少；--goal csit 为 1 次",
-	"lab: a change during the test, once for each: 80s:router=rules=1000 or 2m:link-receiver=loss=1%":   "实验环境：测试中的变更，每个写一次：80s:router=rules=1000 或 2m:link-receiver=loss=1%",
-	"each link of the lab: rate=1gbit,queue=100,delay=20ms,loss=1%":                                     "实验环境的每条链路：rate=1gbit,queue=100,delay=20ms,loss=1%",
-	"fleet: `HOST` that sends to all others":                                                            "机群：向其余主机发送的 `HOST`",
-	"write each packet of a UDP receiver to `FILE`":                                                     "把 UDP 接收端的每个包写入 `FILE`",
-	"write each event of the run as a line of JSON to `FILE`, or -":                                     "把运行的每个事件作为一行 JSON 写入 `FILE` 或 -",
-	"`CODE` that pelt serve or hub printed; of several hosts NEAR,FAR,ROUTER (or $PELT_CODE)":           "pelt serve 或 hub 打印的口令 `CODE`；多台主机为 NEAR,FAR,ROUTER（或 $PELT_CODE）",
-	"read the code from `FILE`":                                                                         "从 `FILE` 读取口令",
-	"do not ask before a test of a public address, or of hours in many trials":                          "测公网地址或长达数小时的多次试验前不再询问",
-	"print the plan as YAML, send nothing":                                                              "以 YAML 打印计划，不发送",
-	"show the test as a full screen in the terminal; q leaves it, s stops the test":                     "在终端里全屏显示测试；q 离开，s 停止测试",
-	"`TIME` between lines of progress (default: one live line; without terminal none)":                  "进度行的间隔 `TIME`（默认：一行实时更新；没有终端则不显示）",
+	"exit code 3 if a combination loses more: 0.1%; in ndr the goals: 0,0.5%":                                  "丢包超过它时退出码为 3：0.1%；ndr 中是目标：0,0.5%",
+	"most that a combination may lose: 0.1%; in ndr the goals: 0,0.5%":                                         "每种组合最多可以丢多少：0.1%；ndr 中是目标：0,0.5%",
+	"IP version: 4 or 6 (default: what the target has)":                                                        "IP 版本：4 或 6（默认：目标有的）",
+	"DSCP of test packets: 0 to 63":                                                                            "测试包的 DSCP：0 到 63",
+	"forbid fragments":                                                                                         "禁止分片",
+	"auto, udp, xdp, or SENDER:RECEIVER as xdp:udp":                                                            "auto、udp、xdp，或 SENDER:RECEIVER，如 xdp:udp",
+	"watch kernel drops: seq (each packet), count or off (default: the best that works)":                       "观测内核丢包：seq（逐包）、count 或 off（默认：能用的最好的）",
+	"due packets sent back to back (default: late ones at twice the rate)":                                     "到时的包连续发出的个数（默认：迟到的包以两倍速率补发）",
+	"call the target over this interface or VRF of this host (Linux): eth1":                                    "经本机的这个接口或 VRF 呼叫目标（仅 Linux）：eth1",
+	"data uses UDP of the control port, too (Linux): one number for firewalls; no TCP tests":                   "数据也用控制端口的 UDP（仅 Linux）：防火墙只需一个端口号；不能做 TCP 测试",
+	"first local port of the streams (default: any)":                                                           "各流的第一个本地端口（默认：任意）",
+	"local addresses of streams in turn: 192.0.2.1 or 198.18.129.1..198.18.129.8":                              "各流轮流使用的本地地址：192.0.2.1 或 198.18.129.1..198.18.129.8",
+	"send buffer of each socket: 212992":                                                                       "每个套接字的发送缓冲区：212992",
+	"receive buffer of each socket: 4194304 (default: 16 MiB shared, at least 512 KiB each)":                   "每个套接字的接收缓冲区：4194304（默认：共 16 MiB，每个至少 512 KiB）",
+	"the receiver's kernel joins packets (UDP_GRO)":                                                            "接收端内核合并包（UDP_GRO）",
+	"packets in one buffer for the kernel (UDP_SEGMENT): 2 to 64":                                              "一次交给内核的包数（UDP_SEGMENT）：2 到 64",
+	"large writes with Nagle, not small ones with TCP_NODELAY":                                                 "大块写并用 Nagle，而不是小块写加 TCP_NODELAY",
+	"congestion control (default: the host's); in cc a list, baseline first; cubic+bbr compete":                "拥塞控制算法（默认：主机的）；cc 中是列表，基准在前；cubic+bbr 表示同时竞争",
+	"largest segment, with its options: 536 (default: what the path carries)":                                  "最大报文段，含选项：536（默认：路径能承载的）",
+	"socket buffers of both ends: 256000 (default: they grow)":                                                 "两端的套接字缓冲区：256000（默认：自动增长）",
+	"loss of each link: 0,1%,10%":                                                                              "每条链路的丢包：0,1%,10%",
+	"lab: loss of each link: 0,1%,10%":                                                                         "实验环境：每条链路的丢包：0,1%,10%",
+	"bytes of each timed transfer: 640MB (default: what fits in --time)":                                       "每次计时传输的字节数：640MB（默认：--time 内能传的）",
+	"send the bytes by HTTP, timed from the request":                                                           "用 HTTP 传输，从请求开始计时",
+	"time between starts of streams: 5s (default: together)":                                                   "各流开始的间隔：5s（默认：同时）",
+	"router to watch: ssh://[USER@]HOST[:PORT], or pelt://HOST[:PORT] of its pelt serve --observe-only":        "要观测的路由器：ssh://[USER@]HOST[:PORT]，或 pelt://HOST[:PORT]（其上的 pelt serve --observe-only）",
+	"a setup of the router: NAME=COMMAND; in a lab also plain, rules=N, log, joined by +":                      "路由器的一种设置：NAME=COMMAND；实验环境里还有 plain、rules=N、log，用 + 连接",
+	"measure again and again, from one begin to the next: 5m":                                                  "反复测量，从一次开始到下一次开始的间隔：5m",
+	"with --every, how long: 7d (default: until stopped)":                                                      "与 --every 一起用，共多久：7d（默认：直到停止）",
+	"UDP: rate of trials that measure the idle path's delay; 0: none":                                          "UDP：测空闲路径时延的速率；0 表示不测",
+	"connections from LAN to WAN: rate (a second), keep (at a time, until the router refuses), or both":        "从 LAN 到 WAN 的连接：rate（每秒新建）、keep（同时保持，直到路由器拒绝），或两者",
+	"search the highest rate without loss, too (RFC 9971)":                                                     "同时查找不丢包的最高速率（RFC 9971）",
+	"as RFC 2544: trials of 60 s without any loss":                                                             "按 RFC 2544：每次 60 s，一个包也不丢",
+	"how sure a search is: quick (2 s at each rate that decides) or csit (21 s)":                               "搜索的可靠程度：quick（每个关键速率 2 s）或 csit（21 s）",
+	"searches of each combination, which tell how far the next run may be off; 1 with --goal csit or --strict": "每种组合搜索几次，由此得知下次运行可能相差多少；--goal csit 或 --strict 为 1 次",
+	"lab: a change during the test, once for each: 80s:router=rules=1000 or 2m:link-receiver=loss=1%":          "实验环境：测试中的变更，每个写一次：80s:router=rules=1000 或 2m:link-receiver=loss=1%",
+	"each link of the lab: rate=1gbit,queue=100,delay=20ms,loss=1%":                                            "实验环境的每条链路：rate=1gbit,queue=100,delay=20ms,loss=1%",
+	"fleet: `HOST` that sends to all others":                                                                   "机群：向其余主机发送的 `HOST`",
+	"write each packet of a UDP receiver to `FILE`":                                                            "把 UDP 接收端的每个包写入 `FILE`",
+	"write each event of the run as a line of JSON to `FILE`, or -":                                            "把运行的每个事件作为一行 JSON 写入 `FILE` 或 -",
+	"`CODE` that pelt serve or hub printed; of several hosts NEAR,FAR,ROUTER (or $PELT_CODE)":                  "pelt serve 或 hub 打印的口令 `CODE`；多台主机为 NEAR,FAR,ROUTER（或 $PELT_CODE）",
+	"read the code from `FILE`":                                                                                "从 `FILE` 读取口令",
+	"do not ask before a test of a public address, or of hours in many trials":                                 "测公网地址或长达数小时的多次试验前不再询问",
+	"print the plan as YAML, send nothing":                                                                     "以 YAML 打印计划，不发送",
+	"show the test as a full screen in the terminal; q leaves it, s stops the test":                            "在终端里全屏显示测试；q 离开，s 停止测试",
+	"`TIME` between lines of progress (default: one live line; without terminal none)":                         "进度行的间隔 `TIME`（默认：一行实时更新；没有终端则不显示）",
 	"do not keep this run": "不保存这次运行",
 	"show the test in a browser, too: prints an address of this host, which lasts as long as the test": "同时在浏览器里显示：打印本机的一个网址，测试结束即失效",
 	"write all as one JSON document to `FILE`, or -":                                                   "把全部内容作为一个 JSON 文档写入 `FILE` 或 -",

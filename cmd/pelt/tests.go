@@ -30,9 +30,10 @@ iperf3 server.`,
 		long: `ndr floods TARGET, up to --rate, and then searches the highest rate without loss for each
 frame size by MLRsearch (RFC 9971), up and then down; with --direction both, of each way.
 
-Each size is searched three times in turn: that tells where the next run finds the rate.
---max-loss 0,0.5% searches the rate with at most 0.5 % loss, too. --goal csit is surer and
-takes longer; --strict has trials of 60 s as RFC 2544.
+Each size is searched three times in turn (once with --goal csit or --strict): that tells
+where the next run finds the rate. --max-loss 0,0.5% searches the rate with at most 0.5 %
+loss, too. Full trials last 0.5 s, or --time. --goal csit is surer and takes longer, by trials
+of 1 s; --strict has trials of 60 s as RFC 2544.
 
 Loss at the hosts of the sender and the receiver does not lower the answer: it then says
 "at least", and what to change.`,
