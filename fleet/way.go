@@ -26,7 +26,8 @@ func noWay(to netip.AddrPort, bound bool, device string, said icmp.Error, err er
 	}
 	switch {
 	case device != "" && isErrno(err, syscall.ENETUNREACH, 0) && runtime.GOOS == "linux":
-		return fmt.Sprintf("this host has no route there over %s: see `ip route get %v oif %[1]s`", device, to.Addr())
+		return fmt.Sprintf("this host has no route there over %s: see `ip route get %v oif %[1]s`", device,
+			to.Addr().WithZone(""))
 	case route.Refuses():
 		return fmt.Sprintf("a route of this host refuses that address: see `ip route get %v`", to.Addr())
 	case isErrno(err, syscall.ENETUNREACH, 0) && runtime.GOOS == "linux":
