@@ -152,7 +152,7 @@ func TestOrdersOutOfTurn(t *testing.T) {
 		{verbDo, session + `,"step":"dance"}`, `step: no such step "dance"`},
 		{verbDo, session + `,"step":"go","gate_ns":-1}`, "gate_ns: want 0 to 10s, not -1ns"},
 		{verbDo, session + `,"step":"ready","window_ns":10000000000}`, "window_ns: want 0 to 2s, not 10s"},
-		{verbDo, session + `,"step":"ready","flows":[{"name":"f","number":7}]}`, "flows: this host knows those of its ends"},
+		{verbDo, session + `,"step":"ready","flows":[{"name":"f","protocol":"udp","number":7}]}`, "flows: this host knows those of its ends"},
 		{verbDo, session + `,"step":"ready"}`, "flow up: settle: the end is not connected"},
 		{verbDo, session + `,"step":"meet"}`, "meet: the session was told to ready already"},
 		{verbDo, session + `,"step":"drain","ends":{"1":{"sent":{"streams":[5,6]}}}}`, "flow up: drain: it has 1 streams, not 2"},

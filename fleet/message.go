@@ -130,21 +130,32 @@ func (o doOrder) check() error {
 	if !slices.Contains(engine.Steps, o.Step) || o.Step == engine.Open && len(o.Ends) == 0 {
 		return fmt.Errorf("step: no such step %q", model.Clip(string(o.Step)))
 	}
-	if o.Gate < 0 || o.Gate > maxGateWait {
-		return fmt.Errorf("gate_ns: want 0 to %v, not %v", maxGateWait, o.Gate)
-	}
-	if o.Window < 0 || o.Window > maxIdle {
-		return fmt.Errorf("window_ns: want 0 to %v, not %v", maxIdle, o.Window)
-	}
 	if len(o.Ends) > maxEnds {
 		return fmt.Errorf("ends: want at most %d, not %d", maxEnds, len(o.Ends))
 	}
 	for n, e := range o.Ends {
-		if most := max(len(e.Ports), len(e.Living), len(e.Sent.Streams)); most > model.MaxStreams {
-			return fmt.Errorf("ends[%d]: want at most %d streams, not %d", n, model.MaxStreams, most)
+		if err := checkKnown(e); err != nil {
+			return fmt.Errorf("ends[%d]: %w", n, err)
+		}
+		if len(e.Flows) > 0 {
+			return fmt.Errorf("ends[%d]: flows: an end has none but its own", n)
 		}
 	}
-	return checkFlows(o.Flows)
+	return checkKnown(o.Known)
+}
+
+// checkKnown checks what all parts are told, or an end is.
+func checkKnown(k engine.Known) error {
+	if k.Gate < 0 || k.Gate > maxGateWait {
+		return fmt.Errorf("gate_ns: want 0 to %v, not %v", maxGateWait, k.Gate)
+	}
+	if k.Window < 0 || k.Window > maxIdle {
+		return fmt.Errorf("window_ns: want 0 to %v, not %v", maxIdle, k.Window)
+	}
+	if most := max(len(k.Ports), len(k.Living), len(k.Sent.Streams)); most > model.MaxStreams {
+		return fmt.Errorf("want at most %d streams, not %d", model.MaxStreams, most)
+	}
+	return checkFlows(k.Flows)
 }
 
 // doAnswer is what make and do answer.
@@ -177,6 +188,8 @@ func checkFlows(flows []engine.WatchedFlow) error {
 			return fmt.Errorf("flows[%d]: no payload of %d B", i, f.PayloadBytes)
 		case f.Number == 0 || f.Number >= engine.WarmupBit:
 			return fmt.Errorf("flows[%d]: want a number from 1 to %d, not %d", i, engine.WarmupBit-1, f.Number)
+		case f.Protocol != model.UDP && f.Protocol != model.TCP:
+			return fmt.Errorf("flows[%d]: protocol: want udp or tcp, not %q", i, model.Clip(string(f.Protocol)))
 		}
 	}
 	return nil

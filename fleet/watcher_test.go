@@ -280,9 +280,13 @@ func TestObserverOrders(t *testing.T) {
 	}
 	before := d.noted()
 	ports := []model.Tuple{{From: 1, To: 2}}
-	watch := func(flows ...engine.WatchedFlow) doOrder {
-		return doOrder{sessionOrder: about(0), Step: engine.Ready, Known: engine.Known{Flows: flows}}
+	told := func(k engine.Known) doOrder {
+		return doOrder{sessionOrder: about(0), Step: engine.Ready, Known: k}
 	}
+	toldEnd := func(k engine.Known) doOrder {
+		return doOrder{sessionOrder: about(0), Step: engine.Ready, Ends: map[int]engine.Known{3: k}}
+	}
+	watch := func(flows ...engine.WatchedFlow) doOrder { return told(engine.Known{Flows: flows}) }
 	for _, c := range []struct {
 		verb  string
 		order any
@@ -304,6 +308,12 @@ func TestObserverOrders(t *testing.T) {
 		{verbDo, watch(engine.WatchedFlow{Name: "up", Tuples: slices.Repeat(ports, 129)}), "at most 128 streams, not 129"},
 		{verbDo, watch(engine.WatchedFlow{Name: "up", PayloadBytes: -1, Tuples: ports}), "no payload of -1 B"},
 		{verbDo, watch(slices.Repeat([]engine.WatchedFlow{{Name: "f"}}, maxWatched+1)...), "flows: want at most 600, not 601"},
+		{verbDo, watch(engine.WatchedFlow{Name: "up", Number: 5}), `flows[0]: protocol: want udp or tcp, not ""`},
+		{verbDo, told(engine.Known{Living: make([]bool, model.MaxStreams+1)}), "want at most 128 streams, not 129"},
+		{verbDo, toldEnd(engine.Known{Ports: make([]uint16, model.MaxStreams+1)}), "ends[3]: want at most 128 streams, not 129"},
+		{verbDo, toldEnd(engine.Known{Gate: time.Hour}), "ends[3]: gate_ns: want 0 to 10s"},
+		{verbDo, toldEnd(engine.Known{Flows: []engine.WatchedFlow{{Name: "up", Number: 5, Protocol: model.UDP}}}),
+			"ends[3]: flows: an end has none but its own"},
 		{verbAccount, accountOrder{sessionOrder: about(0), Of: ofTrial, From: 1}, "it has no byte 1"},
 	} {
 		if err := obey(c.verb, c.order); err == nil || !strings.Contains(err.Error(), c.want) {
