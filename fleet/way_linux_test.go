@@ -3,7 +3,6 @@ package fleet
 import (
 	"net"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
-	"pelt/internal/testenv"
 )
 
 // TestNoWay: a connection that does not come about names the place that refuses it, or does not answer.
@@ -54,19 +52,6 @@ func TestNoWay(t *testing.T) {
 			client.Must(func() error { return netlink.RouteDel(defaultRoute) })
 			client.Route(netip.MustParsePrefix("0.0.0.0/0"), netip.MustParseAddr("10.77.0.99"))
 		}, "the gateway 10.77.0.99 does not answer on eth0: check the gateway's address in this host's routes, and whether it is up"},
-		{"no such neighbour, link-local", "fe80::99%eth0", func(client, _, _ *netbed.Node) {
-			testenv.Await(t, "a link-local address", func() (there bool) {
-				client.Link("eth0", func(l netlink.Link) error {
-					own, err := netlink.AddrList(l, netlink.FAMILY_V6)
-					there = slices.ContainsFunc(own, func(a netlink.Addr) bool {
-						return a.IP.IsLinkLocalUnicast() && a.Flags&unix.IFA_F_TENTATIVE == 0
-					})
-					return err
-				})
-				return there
-			})
-		},
-			"that host does not answer on eth0: it is down, or has another address"},
 		{"wrong gateway of the other family", server, func(client, _, _ *netbed.Node) {
 			client.Link("eth0", func(l netlink.Link) error {
 				return netlink.RouteReplace(&netlink.Route{LinkIndex: l.Attrs().Index, Dst: netlink.NewIPNet(net.ParseIP(server)),
