@@ -65,6 +65,9 @@ const (
 	unsentMoves = "tx_dropped tx_errors"
 )
 
+// unqueued is where noop drops.
+const unqueued = "QDISC_DROP@.* -@.*dev_queue_xmit|noop_enqueue|kfree_skb_list"
+
 // uncounted are causes that no counter of IP counts.
 const uncounted = "NETFILTER_DROP NETFILTER_HOOK NFQUEUE NFQUEUE_UNHEARD NFQUEUE_FULL CONNTRACK_FULL " +
 	"CONNTRACK_INSERT ROUTE_REFUSED IP_LOCALNET XFRM_POLICY NOT_SPECIFIED"
@@ -260,10 +263,11 @@ var causes = [...]Cause{
 	{Name: "BPF_CGROUP_EGRESS", at: stageOutput, Words: "BPF program of a control group at %h"},
 	{Name: "XFRM_POLICY", at: stageOutput, Words: "IPsec policy at %h"},
 
-	// The way out. A qdisc that drops without counting is the one of a device that is down or has no carrier: noop,
-	// net/sched/sch_generic.c.
+	// The way out.
+	{Name: "QUEUE_PURGE", at: stageQdisc, Words: "lost as the queue of %h was changed",
+		seen: unqueued, when: facts.changed, moves: unsentMoves},
 	{Name: "NO_CARRIER", at: stageDevice, Words: "network card of %h down or without carrier",
-		seen: "QDISC_DROP@.* -@.*dev_queue_xmit|noop_enqueue|kfree_skb_list", when: facts.noCarrier, counts: unsent,
+		seen: unqueued, when: facts.uncounted, counts: unsent,
 		how: counter{by: byTransmit, where: goesOut, when: noCarrier, enter: (*book).unsentBy}, moves: unsentMoves},
 	// WireGuard has none for the address, or does not know where that is.
 	{Name: "TUNNEL_NO_PEER", at: stageDevice, Words: "WireGuard at %h has no peer for the address", seen: "-@wg_xmit",
@@ -322,7 +326,7 @@ var causes = [...]Cause{
 	// Only the part of the kernel is known, by the reason or by the function.
 	{at: stagePurge, Words: "lost by the program at %h", seen: "QUEUE_PURGE|-@(__)?skb_queue_purge.*",
 		rest: model.LayerApplication},
-	{Name: "QUEUE_PURGE", at: stageQdisc, Words: "thrown away with the queue of %h",
+	{Name: "QUEUE_PURGE", at: stageQdisc, Words: "lost as the queue of %h was changed",
 		seen: "-@__rtnl_unlock"}, // a queue's that was changed or taken away: net/core/rtnetlink.c, rtnl_kfree_skbs
 	{at: stageUDP, Words: "UDP layer of %h", rest: model.LayerReceiverUDP,
 		seen: `PSP_\w+ -@(__)?(udp|udp4|udp6|udpv6)_.*|__skb_recv_udp.*`},

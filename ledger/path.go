@@ -248,18 +248,28 @@ func (f facts) wireguard() bool {
 	return f.errno == "" || f.host != nil && f.host.route.Device == wireguard
 }
 
-// noCarrier reports whether the output that dropped packets is off.
-func (f facts) noCarrier() bool {
+// uncounted reports whether the output dropped packets that no queue of it counted: by noop, which a device has while it is
+// down, without carrier, or while its queue is changed (net/sched/sch_generic.c, dev_deactivate).
+func (f facts) uncounted() bool {
 	if f.host == nil {
 		return false
 	}
-	t, out := &f.host.table, f.host.Out
-	if len(out) == 0 {
-		out = []string{f.device}
-	}
+	t, out := &f.host.table, f.outputs()
 	lost := t.device(out, "tx_dropped") // as not all kernels count
 	silent := f.host.down() || lost.whole/2 > t.field("Ip", "OutDiscards").whole
 	return silent && t.queues(out).whole == 0
+}
+
+// changed reports whether that was for a change of its queue: it had a carrier all the time.
+func (f facts) changed() bool {
+	return f.uncounted() && !f.host.down() && f.host.table.device(f.outputs(), model.CarrierDown).known
+}
+
+func (f facts) outputs() []string {
+	if len(f.host.Out) == 0 {
+		return []string{f.device}
+	}
+	return f.host.Out
 }
 
 // tunnels are the kinds of interfaces whose packets travel inside of UDP ones.

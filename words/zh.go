@@ -251,7 +251,7 @@ var chinese = map[string]string{
 	"refused by %h":                                                                                "%h：拒绝",
 	"refused by a TCP reset":                                                                       "被 TCP 复位（RST）拒绝",
 	"lost by the program at %h":                                                                    "%h：程序丢失",
-	"thrown away with the queue of %h":                                                             "%h：随队列一起丢弃",
+	"lost as the queue of %h was changed":                                                          "%h：更换队列时丢失",
 	"UDP layer of %h":                                                                              "%h：UDP 层",
 	"bridge ports at %h are isolated from each other":                                              "%h：网桥端口互相隔离",
 	"bridge at %h passes it on to no port (none leads there, isolated, blocked, or another VLAN)": "%h：网桥不转给任何端口（没有通往目的的端口、隔离、阻塞或 VLAN 不同）",

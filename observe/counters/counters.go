@@ -211,7 +211,7 @@ func (s *Snapshot) addLink(l link) {
 	}
 	if l.downs != nil {
 		s.add(series{name: "dev." + l.name + "." + model.CarrierDown, scope: deviceScope, unit: eventUnit, bits: 32,
-			link: l.index}, 0, uint64(*l.downs))
+			role: primary, link: l.index}, 0, uint64(*l.downs))
 	}
 }
 

@@ -21,79 +21,88 @@ import (
 func TestFaults(t *testing.T) {
 	var kernel observe.Kernel
 	t.Cleanup(func() { _ = kernel.Close() })
-	var score score
-	old := kernel.Ready() == nil && !kernel.Reasons()
-	chains := newChains(t)
-	t.Cleanup(chains.stop) // once all rows have ended
+	suite := &suite{chains: newChains(t), old: kernel.Ready() == nil && !kernel.Reasons(), kernel: &kernel}
 	var lacks []string
-	for _, r := range table {
-		if r.needs != nil {
-			if what := r.needs(t); what != "" {
-				if inGuest() && !strings.HasPrefix(what, "Linux ") {
-					t.Errorf("%s: this guest lacks %s", r.name, what)
-				}
-				lacks = append(lacks, r.name+" (needs "+what+")")
-				continue
-			}
-		}
-		t.Run(r.name, func(t *testing.T) {
-			if !r.alone() {
-				t.Parallel()
-			}
-			c, clean := chains.take(r.bridged), false
-			if c == nil {
-				t.FailNow()
-			}
-			if r.alone() {
-				chains.making.Lock()
-				t.Cleanup(chains.making.Unlock)
-			}
-			t.Cleanup(func() { // the last one
-				if clean {
-					chains.giveBack(c)
-				}
-			})
-			c.works(t, r)
-			var accounts [modes]model.FlowResult
-			accounts, clean = r.run(c, &kernel)
-			for m, f := range accounts {
-				m := mode(m)
-				balances(t, m, f)
-				if f.Lost < min(100, f.Attempted/2) {
-					t.Fatalf("only %d packets of %d were lost", f.Lost, f.Attempted)
-				}
-				if told := factsOf(f); r.facts != "" && !matches(r.facts, told) {
-					t.Errorf("%v: the facts are %q, want %s", m, told, r.facts)
-				}
-				got, today := answer(m, f), r.today[m]
-				known := today != "" && matches(today, got) || inGuest() && matches(r.guests[m], got)
-				switch {
-				case matches(r.want[m], got) && (today == "" || inGuest()):
-					score.add(&score.right, m)
-				case known:
-					score.add(&score.wrong, m)
-					t.Logf("%v: wrong today: %s, right would be %s", m, got, r.want[m])
-				case old && layer(got) == layer(r.want[m]):
-					score.add(&score.layers, m)
-					t.Logf("%v: %s, without reasons the layer is all that is known of %s%s", m, got, r.want[m], text(f))
-				default:
-					t.Errorf("%v: got %s, want %s%s", m, got, cmp.Or(today, r.want[m]), text(f))
+	t.Run("rows", func(t *testing.T) {
+		for _, r := range table {
+			if r.needs != nil {
+				if what := r.needs(t); what != "" {
+					if inGuest() && !strings.HasPrefix(what, "Linux ") {
+						t.Errorf("%s: this guest lacks %s", r.name, what)
+					}
+					lacks = append(lacks, r.name+" (needs "+what+")")
+					continue
 				}
 			}
-		})
-	}
-	t.Cleanup(func() { // printed without -v, too
-		if len(lacks) > 0 {
-			fmt.Printf("left out: %s\n", strings.Join(lacks, ", "))
-		}
-		for m := range modes {
-			fmt.Printf("%v: %d rows right, %d wrong today", m, score.right[m], score.wrong[m])
-			if old {
-				fmt.Printf(", %d of which only the layer is known", score.layers[m])
-			}
-			fmt.Println()
+			t.Run(r.name, func(t *testing.T) { suite.test(t, r) })
 		}
 	})
+	suite.chains.stop() // before the namespaces go that the next chain is made of
+	if len(lacks) > 0 {
+		fmt.Printf("left out: %s\n", strings.Join(lacks, ", ")) // without -v, too
+	}
+	for m := range modes {
+		fmt.Printf("%v: %d rows right, %d wrong today", m, suite.score.right[m], suite.score.wrong[m])
+		if suite.old {
+			fmt.Printf(", %d of which only the layer is known", suite.score.layers[m])
+		}
+		fmt.Println()
+	}
+}
+
+// suite is what rows share.
+type suite struct {
+	kernel *observe.Kernel
+	old    bool // it gives no reasons
+	chains *chains
+	score  score
+}
+
+// test makes a row's fault, and judges what the accounts say of it.
+func (s *suite) test(t *testing.T, r row) {
+	if !r.alone() {
+		t.Parallel()
+	}
+	c, clean := s.chains.take(r.bridged), false
+	if c == nil {
+		t.FailNow()
+	}
+	if r.alone() {
+		s.chains.making.Lock()
+		t.Cleanup(s.chains.making.Unlock)
+	}
+	t.Cleanup(func() { // the last one
+		if clean {
+			s.chains.giveBack(c)
+		}
+	})
+	c.works(t, r)
+	var accounts [modes]model.FlowResult
+	accounts, clean = r.run(c, s.kernel)
+	for m, f := range accounts {
+		m := mode(m)
+		balances(t, m, f)
+		if f.Lost < min(100, f.Attempted/2) {
+			t.Fatalf("only %d packets of %d were lost", f.Lost, f.Attempted)
+		}
+		if told := factsOf(f); r.facts != "" && !matches(r.facts, told) {
+			t.Errorf("%v: the facts are %q, want %s", m, told, r.facts)
+		}
+		got, today := answer(m, f), r.today[m]
+		known := today != "" && matches(today, got) || inGuest() && matches(r.guests[m], got)
+		switch {
+		case matches(r.want[m], got) && (today == "" || inGuest()):
+			s.score.add(&s.score.right, m)
+		case known:
+			s.score.add(&s.score.wrong, m)
+			t.Logf("%v: wrong today: %s, right would be %s", m, got, r.want[m])
+		case s.old && layer(got) == layer(r.want[m]):
+			s.score.add(&s.score.layers, m)
+			t.Logf("%v: %s, without reasons the layer is all that is known of %s%s", m, got, r.want[m], text(f))
+		default:
+			t.Errorf("%v: got %s, want %s%s", m, got, cmp.Or(today, r.want[m]), text(f))
+		}
+	}
 }
 
 // score counts rows by what is answered.

@@ -340,6 +340,37 @@ func atInput(n *netbed.Node, name string, action netlink.Action) (undo func()) {
 	return undo
 }
 
+// changing has a queue come and go at a device, again and again. Each time the kernel takes the device out of use for a
+// moment: net/sched/sch_api.c, qdisc_graft.
+func changing(n *netbed.Node, name string) (undo func()) {
+	begun, stop, changes := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	index := n.Index(name)
+	go func() {
+		changes <- n.Do(func() error {
+			close(begun)
+			for {
+				q := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index,
+					Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
+				if err := cmp.Or(netlink.QdiscAdd(q), netlink.QdiscDel(q)); err != nil {
+					return err
+				}
+				select {
+				case <-stop:
+					return nil
+				default:
+				}
+			}
+		})
+	}()
+	<-begun
+	return func() {
+		close(stop)
+		if err := <-changes; err != nil {
+			n.T.Error(err)
+		}
+	}
+}
+
 func ifb() netlink.Link { return &netlink.Ifb{LinkAttrs: netlink.LinkAttrs{Name: "ifb0"}} }
 
 // shapedInput has what comes in at a device pass a short queue first.
