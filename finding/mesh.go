@@ -206,7 +206,7 @@ func hostFindings(hosts []side) (out []Finding) {
 		if s.into {
 			code, role = "mesh.into", "into"
 		}
-		f := say(code, Answer, "host", s.host, "place", mostLost(rows, s.host), "loss_ratio:"+role, medianOf(shares),
+		f := say(code, Answer, "host", s.host, "place", mostLost(rows, s.host), "loss_ratio:"+role, middleOf(shares),
 			"pairs_count:"+role, len(s.ways), "pairs_count:"+role+"-lossy", badOf(s.ways))
 		if i, named := at[s.host]; named {
 			out[i].Code, out[i].Numbers = "mesh.both", append(out[i].Numbers, f.Numbers...)
@@ -217,6 +217,9 @@ func hostFindings(hosts []side) (out []Finding) {
 	}
 	return firstOf(out, "mesh.hosts-more")
 }
+
+// middleOf is the value in the middle, or the greater of two: the table of pairs has it.
+func middleOf(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
 
 // badPairs tell of ways that lose packets without a host to blame. One of all the ways leads back.
 func badPairs(rest, all []way) (out []Finding) {

@@ -180,3 +180,25 @@ func TestMeshBursts(t *testing.T) {
 		}
 	}
 }
+
+// TestMeshMedian: of an even number of pairs the median is the loss of one of them, so that a table has it.
+func TestMeshMedian(t *testing.T) {
+	lost := map[string]uint64{"h1": 100, "h2": 200, "h4": 400, "h5": 500}
+	d := sample.MeshOf(meshHosts(5), 1, func(from, to string, _ int, sent uint64) sample.Lost {
+		if to != "h3" {
+			return sample.Lost{}
+		}
+		return sample.Lost{Packets: lost[from], Layer: model.LayerReceiverBuffer, Host: to, Cause: "SOCKET_RCVBUFF"}
+	}, always)
+	for _, f := range Mesh(table.Rows(&d)) {
+		if median, into := f.Number("loss_ratio", "into"); into {
+			for _, w := range waysOf(table.Rows(&d)) {
+				if w.from == "h4" && w.to == "h3" && w.share() == median {
+					return
+				}
+			}
+			t.Fatalf("the median is %v, which no pair lost", median)
+		}
+	}
+	t.Fatal("no host is named")
+}
