@@ -5,10 +5,9 @@ import (
 )
 
 const (
-	MaxBytes        = 1 << 50
-	MaxStagger      = 600.0 // s
-	maxControls     = 16    // in one mix
-	maxCommandBytes = 4096
+	MaxBytes    = 1 << 50
+	MaxStagger  = 600.0 // s
+	maxControls = 16    // in one mix
 )
 
 // MixSeparator stands between the congestion controls of streams that compete: "cubic+bbr".
