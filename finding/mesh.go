@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"pelt/change"
 	"pelt/table"
 )
 
@@ -35,10 +36,10 @@ func waysOf(rows []table.Row) (ways []way) {
 	for _, w := range only(ways, func(w way) bool { return w.lost > 0 }) {
 		bursts = append(bursts, w.burst)
 	}
-	usual := medianOf(shares) + table.MetricOf("loss_ratio").Resolution
+	usual := change.Median(shares) + table.MetricOf("loss_ratio").Resolution
 	for i := range ways {
 		w := &ways[i]
-		w.burst = max(w.burst, medianOf(bursts)) // few seconds of one way tell little
+		w.burst = max(w.burst, change.Median(bursts)) // few seconds of one way tell little
 		w.bad = w.above(usual, len(ways))
 	}
 	return ways
@@ -48,7 +49,7 @@ func waysOf(rows []table.Row) (ways []way) {
 // ways would lose as many packets in one mesh of twenty at most. Packets that are lost together count as one.
 func (w way) above(share float64, ways int) bool {
 	sent, lost := int(w.sent/w.burst), int(math.Round(w.lost/w.burst))
-	return w.share() > share && binomialTail(sent, lost, share)*float64(ways) <= mostAlarm
+	return w.share() > share && binomialTail(sent, lost, share)*float64(ways) <= change.MostAlarm
 }
 
 // burstOf is the variance of the packets that a way lost in each second, by their mean: 1 if each is lost by itself.
@@ -179,7 +180,7 @@ func surest(ways []way) (host side, found bool) {
 			}
 		}
 	}
-	least := mostAlarm
+	least := change.MostAlarm
 	for _, s := range sides {
 		all, bad := len(s.ways), badOf(s.ways)
 		// Laplace's rule of succession: what was not seen among few is not impossible.

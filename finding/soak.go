@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"pelt/change"
 	"pelt/model"
 	"pelt/table"
 	"pelt/words"
@@ -146,7 +147,7 @@ func outagesOf(rows []table.Row) []Finding {
 	t := rows[0].Trial
 	var sum float64
 	var longest model.Outage
-	known := only(t.Outages, func(o model.Outage) bool { return believed(o.DurationS) && o.DurationS > 0 })
+	known := only(t.Outages, func(o model.Outage) bool { return change.Believed(o.DurationS) && o.DurationS > 0 })
 	for _, o := range known {
 		if sum += o.DurationS; o.DurationS > longest.DurationS {
 			longest = o
@@ -187,7 +188,7 @@ func lossySeconds(r table.Row) []Number {
 	time := func(i int) float64 { return lost.StartSeconds + lost.StepSeconds*float64(i) }
 	known, lossy, first, worst := 0.0, 0.0, 0, 0
 	for i, v := range lost.Values {
-		if !believed(v) {
+		if !change.Believed(v) {
 			continue
 		}
 		known++
@@ -205,7 +206,7 @@ func lossySeconds(r table.Row) []Number {
 	}
 	out := []Number{{"lossy_count", "", lossy}, {"known_count", "", known}, {"at_s", "first", time(first)},
 		{"at_s", "worst", time(worst)}, {"lost_packets", "worst", lost.Values[worst]}}
-	if i := placeOf(&sent, time(worst)); i < len(sent.Values) && sent.Values[i] >= lost.Values[worst] {
+	if i := change.PlaceOf(&sent, time(worst)); i < len(sent.Values) && sent.Values[i] >= lost.Values[worst] {
 		out = append(out, Number{"loss_ratio", "worst", lost.Values[worst] / sent.Values[i]})
 	}
 	return out
@@ -280,7 +281,7 @@ func gapsOf(in words.Language, t *model.Result) []Finding {
 		outage := slices.ContainsFunc(t.Outages, func(o model.Outage) bool {
 			return g.StartS < o.StartS+o.DurationS && o.StartS < g.StartS+g.DurationS
 		})
-		if believed(g.StartS) && believed(g.DurationS) && g.DurationS > 0 && !outage {
+		if change.Believed(g.StartS) && change.Believed(g.DurationS) && g.DurationS > 0 && !outage {
 			n++
 			if g.DurationS > longest.DurationS {
 				longest = g
@@ -321,7 +322,7 @@ func LossCauses(r table.Row) []LossCause {
 			out = append(out, c)
 		}
 		for k := range min(len(s.Values), len(rest)) {
-			if v := s.Values[k]; believed(v) && v > 0 {
+			if v := s.Values[k]; change.Believed(v) && v > 0 {
 				out[i].Values[k] += v
 				rest[k] -= v
 				sums[c.Name] += v

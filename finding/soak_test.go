@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pelt/change"
 	"pelt/model"
 	"pelt/table"
 )
@@ -68,7 +69,7 @@ func outage(d *model.Document, next model.Result) *model.Document {
 
 // losing loses so much from a second on, up to another.
 func losing(seconds, from, to int, lost float64) []float64 {
-	return drawn(seconds, func(i int) float64 { return steps(i, 0, float64(from), lost, float64(to), 0) })
+	return stepped(seconds, 0, float64(from), lost, float64(to), 0)
 }
 
 func shiftAt(seconds ...float64) func(*model.Result) {
@@ -155,16 +156,15 @@ func soakExamples(*testing.T) (out []example) {
 		{"some seconds", soakOf(lostIn(60, map[int]float64{3: 700, 9: 2}))},
 		{"from a change on", soakOf(losing(600, 400, 600, 17200), shiftAt(400))},
 		{"a change that is found", soakOf(losing(600, 417, 600, 60),
-			func(r *model.Result) { r.Changes = Changes(*r) })},
+			func(r *model.Result) { r.Changes = change.Of(*r) })},
 		{"until a change", soakOf(losing(600, 0, 400, 17200), shiftAt(400))},
 		{"between changes", soakOf(losing(600, 200, 400, 17200), shiftAt(200, 400))},
 		{"between changes, too little to tell", soakOf(losing(600, 200, 400, 3), shiftAt(200, 400))},
-		{"two steps", soakOf(drawn(600, func(i int) float64 { return steps(i, 100, 200, 8000, 400, 10000) }),
+		{"two steps", soakOf(stepped(600, 100, 200, 8000, 400, 10000),
 			shiftAt(200, 400))},
-		{"several steps before", soakOf(drawn(600, func(i int) float64 { return steps(i, 100, 200, 1600, 400, 10000) }),
+		{"several steps before", soakOf(stepped(600, 100, 200, 1600, 400, 10000),
 			shiftAt(200, 400))},
-		{"several steps after", soakOf(drawn(600,
-			func(i int) float64 { return steps(i, 10000, 200, 1600, 400, 100) }), asTCP,
+		{"several steps after", soakOf(stepped(600, 10000, 200, 1600, 400, 100), asTCP,
 			shiftAt(200, 400))},
 		{"a planned change", soakOf(losing(12, 8, 12, 10000), made(8.02, "link-receiver=rate=50mbit"))},
 		{"a change of no loss", soakOf(slices.Repeat([]float64{400}, 600), shiftAt(300))},
@@ -264,4 +264,16 @@ func TestLossesWithoutASeries(t *testing.T) {
 			t.Errorf("got %+v, want %s", causes, c.want)
 		}
 	}
+}
+
+// stepped are the values of a level that changes: the first level, then from when on which other one.
+func stepped(seconds int, levels ...float64) []float64 {
+	out := make([]float64, seconds)
+	for i := range out {
+		out[i] = levels[0]
+		for k := 1; k+1 < len(levels) && float64(i) >= levels[k]; k += 2 {
+			out[i] = levels[k+1]
+		}
+	}
+	return out
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pelt/change"
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
@@ -20,7 +21,7 @@ func changesOf(rows []table.Row) (out []Finding) {
 	events := eventsOf(trial)
 	planned, found := 0, 0
 	for _, m := range trial.Made {
-		if !believed(m.AtS) {
+		if !change.Believed(m.AtS) {
 			continue
 		}
 		if planned++; planned > mostEvents {
@@ -102,7 +103,7 @@ func changeFinding(l words.Language, c model.Change) (Finding, bool) {
 	if c.Kind == model.ChangeBurst && c.Count > 1 {
 		f.Code = "change.bursts"
 	}
-	wild := slices.ContainsFunc(f.Numbers, func(n Number) bool { return !believed(n.Value) })
+	wild := slices.ContainsFunc(f.Numbers, func(n Number) bool { return !change.Believed(n.Value) })
 	return f, code != "" && !wild
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"pelt/change"
 	"pelt/model"
 	"pelt/table"
 )
@@ -76,7 +77,7 @@ func CycleSeries(g table.Group, metric string, of int) model.Series {
 	for len(s.Values) < of {
 		s.Values = append(s.Values, math.NaN())
 	}
-	s.StepSeconds = medianOf(steps)
+	s.StepSeconds = change.Median(steps)
 	return s
 }
 
@@ -92,35 +93,27 @@ func (s shift) rises() bool { return s.after > s.before }
 // shiftsOf are the shifts of all ways in a metric, one of so many that are searched, in the order of cycles. The cycles
 // of a way are searched as the seconds of a trial are.
 func shiftsOf(ways []way, metric string, metrics int) (out []shift) {
-	var o odds
 	m := table.MetricOf(metric)
-	tracks, scale := make([]*track, len(ways)), make([]float64, len(ways))
+	searched, scale := make([]change.Searched, len(ways)), make([]float64, len(ways))
 	for i, w := range ways {
-		s, use := CycleSeries(w.Group, metric, 0), timeSeries
+		s := change.Searched{Series: CycleSeries(w.Group, metric, 0), Use: change.Time}
 		scale[i] = 1
 		switch {
 		case metric == "loss_ratio" && s.StepSeconds > 0: // as lost packets a second, which come by chance as Poisson has it
-			use, scale[i] = lossSeries, w.sent/float64(len(w.Rows))/s.StepSeconds
+			s.Use, scale[i] = change.Loss, w.sent/float64(len(w.Rows))/s.StepSeconds
 		case m.Better == table.Higher:
-			use = rateSeries
+			s.Use = change.Rate
 		}
 		for j := range s.Values {
 			s.Values[j] *= scale[i]
 		}
-		if seconds, ok := lasted(s); ok {
-			o.series, o.seconds = o.series+metrics, max(o.seconds, seconds)
-			tracks[i] = newTrack(s, use)
-		}
+		searched[i] = s
 	}
-	for i, w := range ways {
-		if tracks[i] == nil {
-			continue
-		}
-		moves, _ := tracks[i].moves(o)
-		for _, m := range moves {
-			x := shift{w, tracks[i].place[m.from], m.before / scale[i], m.after / scale[i]}
-			if metric != "loss_ratio" || math.Abs(x.after-x.before) > table.MetricOf(metric).Resolution {
-				out = append(out, x)
+	for i, found := range change.Shifts(searched, metrics) {
+		for _, x := range found {
+			before, after := x.Before/scale[i], x.After/scale[i]
+			if metric != "loss_ratio" || math.Abs(after-before) > m.Resolution {
+				out = append(out, shift{ways[i], x.Place, before, after})
 			}
 		}
 	}
@@ -137,7 +130,7 @@ func changeOf(code, metric string, shifts ...shift) Finding {
 		rows = append(rows, x.Rows...)
 	}
 	return say(code, Fact, "since", cycleBegin(rows, shifts[0].cycle), "metric", metric,
-		metric+":before", medianOf(before), metric+":after", medianOf(after), "cycles_count:before", shifts[0].cycle)
+		metric+":before", change.Median(before), metric+":after", change.Median(after), "cycles_count:before", shifts[0].cycle)
 }
 
 // TimesGroups are what is followed over several runs of one plan: usable rows with the same settings, of one flow.
@@ -151,7 +144,7 @@ func TimesMetrics(rows []table.Row) []string {
 }
 
 // fewestCycles is from how many runs on changes are told from chance.
-const fewestCycles = fewestValues
+const fewestCycles = change.FewestValues
 
 // Times says how several runs of one plan went, and what changed from some run on. rows are those of RowsOfRuns.
 func Times(runs []*model.Document, rows []table.Row) []Finding {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"pelt/change"
 	"pelt/design"
-	"pelt/finding"
 	"pelt/fleet"
 	"pelt/ledger"
 	"pelt/model"
@@ -212,7 +212,7 @@ func withChanges(doc model.Document) model.Document {
 // change each other's rates by design.
 func findChanges(r *model.Result) {
 	if _, compared := r.Cell["control"]; !compared && len(r.Changes) == 0 {
-		r.Changes = finding.Changes(*r)
+		r.Changes = change.Of(*r)
 	}
 }
 

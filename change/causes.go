@@ -1,4 +1,4 @@
-package finding
+package change
 
 import (
 	"cmp"
@@ -113,7 +113,7 @@ type moments struct{ n, mean, variance float64 }
 func (m *moments) add(values []float64) {
 	squares := m.variance * max(m.n-1, 0)
 	for _, x := range values {
-		if believed(x) {
+		if Believed(x) {
 			m.n++
 			off := x - m.mean
 			m.mean += off / m.n
@@ -125,12 +125,12 @@ func (m *moments) add(values []float64) {
 
 // valuesFrom are the values of a series from one time to another, in seconds.
 func valuesFrom(s *model.Series, from, to float64) []float64 {
-	a, b := placeOf(s, from), placeOf(s, to)
+	a, b := PlaceOf(s, from), PlaceOf(s, to)
 	return s.Values[a:max(a, b)]
 }
 
-// placeOf is the place of the first value that begins at a time or later.
-func placeOf(s *model.Series, at float64) int {
+// PlaceOf is the place of the first value that begins at a time or later.
+func PlaceOf(s *model.Series, at float64) int {
 	return int(max(0, min(math.Ceil((at-s.StartSeconds)/s.StepSeconds-1e-9), float64(len(s.Values)))))
 }
 
@@ -166,9 +166,9 @@ func besideBursts(s *model.Series, bursts [][2]float64) (outside, inside moments
 // jump returns when a series itself moved most, in seconds around the begin of a change:
 // where the means of 20 values on each side differ most, in standard errors.
 func jump(s *model.Series, c model.Change) float64 {
-	low, high := placeOf(s, c.StartLowS-context), placeOf(s, min(c.EndS, c.StartHighS+context))
+	low, high := PlaceOf(s, c.StartLowS-context), PlaceOf(s, min(c.EndS, c.StartHighS+context))
 	best, at := -1.0, c.StartS
-	from, to := max(placeOf(s, c.StartLowS-2*near), low+1), min(placeOf(s, c.StartHighS+2*near), high-1)
+	from, to := max(PlaceOf(s, c.StartLowS-2*near), low+1), min(PlaceOf(s, c.StartHighS+2*near), high-1)
 	for k := from; k <= to; k++ {
 		var a, b moments
 		a.add(s.Values[max(low, k-20):k])

@@ -1,4 +1,4 @@
-package finding
+package change
 
 import (
 	"cmp"
@@ -132,7 +132,7 @@ func TestSteadyTraffic(t *testing.T) {
 		for length, hours := range map[int]int{120: 1, 600: 1, 3600: 2, 14400: 4} {
 			for run := range hours * 3600 / length {
 				r := rand.New(rand.NewPCG(1, uint64(run)))
-				sum += len(Changes(trialOf(k.metric, drawn(length, k.start(r)))))
+				sum += len(Of(trialOf(k.metric, drawn(length, k.start(r)))))
 			}
 		}
 		if sum >= 4 {
@@ -157,7 +157,7 @@ func TestSteadyTraffic(t *testing.T) {
 			for i := range part.Series {
 				part.Series[i].Values = part.Series[i].Values[:n]
 			}
-			found += len(Changes(part))
+			found += len(Of(part))
 		}
 	}
 	if found >= 4 {
@@ -175,7 +175,7 @@ func TestPower(t *testing.T) {
 			for i := 300; i < 600; i++ {
 				v[i] -= 20.8e3
 			}
-			for _, c := range Changes(trialOf(k.metric, v)) {
+			for _, c := range Of(trialOf(k.metric, v)) {
 				if math.Abs(c.Size+20.8e3) < 10e3 {
 					found++
 					off += math.Abs(c.StartS - 300)
@@ -192,7 +192,7 @@ func TestPower(t *testing.T) {
 		for i := 300; i < 315; i++ {
 			v[i] /= 2
 		}
-		if len(Changes(trialOf(k.metric, v[:315]))) == 0 {
+		if len(Of(trialOf(k.metric, v[:315]))) == 0 {
 			t.Errorf("%s: a rate that fell by half is not found after 15 s", k.name)
 		}
 	}
@@ -297,12 +297,12 @@ func TestChanges(t *testing.T) {
 		})},
 	} {
 		for seed := range uint64(2) {
-			found := Changes(trialOf(s.metric, drawn(s.n, s.start(rand.New(rand.NewPCG(seed, 5))))))
+			found := Of(trialOf(s.metric, drawn(s.n, s.start(rand.New(rand.NewPCG(seed, 5))))))
 			fmt.Fprintf(&out, "%s:\n%s", s.name, changesTold(found))
 		}
 	}
 	for _, m := range movedTrials() {
-		fmt.Fprintf(&out, "%s:\n%s", m.name, changesTold(slices.DeleteFunc(Changes(m.trial),
+		fmt.Fprintf(&out, "%s:\n%s", m.name, changesTold(slices.DeleteFunc(Of(m.trial),
 			func(c model.Change) bool { return c.Metric != m.of })))
 	}
 	golden.File(t, "testdata/changes.txt", out.String())
@@ -422,7 +422,7 @@ func TestChangesOfAnything(t *testing.T) {
 			r.Series = append(r.Series, s)
 		}
 		before, _ := json.Marshal(model.Finite(r))
-		found := Changes(r)
+		found := Of(r)
 		if after, _ := json.Marshal(model.Finite(r)); string(before) != string(after) {
 			t.Fatal("what was given has changed")
 		}
@@ -431,7 +431,7 @@ func TestChangesOfAnything(t *testing.T) {
 		}
 		for _, c := range found {
 			if !(c.StartLowS <= c.StartS && c.StartS <= c.StartHighS && c.StartS < c.EndS) || c.PValue < 0 ||
-				c.PValue > mostAlarm {
+				c.PValue > MostAlarm {
 				t.Fatalf("change %+v", c)
 			}
 		}

@@ -1,4 +1,4 @@
-package finding
+package change
 
 import (
 	"math"
@@ -21,7 +21,8 @@ const (
 	// The noise of means is told from so many of them.
 	fewestBlocks = 12
 
-	fewestValues   = 20
+	// FewestValues is how many values a series has that is searched.
+	FewestValues   = 20
 	fewestSeconds  = 20.0
 	largestBelieve = 1e15 // beyond it squares lose their digits
 	shortestStep   = 1e-6 // s
@@ -30,7 +31,7 @@ const (
 
 type track struct {
 	of    model.Series
-	use   seriesUse
+	use   Use
 	least float64 // change of a level that counts
 
 	place []int     // of each value in the series
@@ -52,7 +53,7 @@ func lasted(s model.Series) (seconds float64, ok bool) {
 	}
 	first, last, n := -1, 0, 0
 	for i, v := range s.Values {
-		if believed(v) {
+		if Believed(v) {
 			if first < 0 {
 				first = i
 			}
@@ -60,25 +61,26 @@ func lasted(s model.Series) (seconds float64, ok bool) {
 		}
 	}
 	seconds = float64(last-first+1) * s.StepSeconds
-	return seconds, n >= fewestValues && seconds >= fewestSeconds
+	return seconds, n >= FewestValues && seconds >= fewestSeconds
 }
 
 func timed(s model.Series) bool {
-	return s.StepSeconds >= shortestStep && s.StepSeconds <= longestStep && believed(s.StartSeconds)
+	return s.StepSeconds >= shortestStep && s.StepSeconds <= longestStep && Believed(s.StartSeconds)
 }
 
-func believed(v float64) bool { return math.Abs(v) <= largestBelieve }
+// Believed reports whether a value may be a measured one.
+func Believed(v float64) bool { return math.Abs(v) <= largestBelieve }
 
-func newTrack(s model.Series, use seriesUse) *track {
+func newTrack(s model.Series, use Use) *track {
 	t := &track{of: s, use: use}
 	for i, v := range s.Values {
-		if believed(v) {
+		if Believed(v) {
 			t.place, t.raw = append(t.place, i), append(t.raw, v)
 		}
 	}
 	n := len(t.raw)
 	t.mid = runningMedian(t.raw, medianSpan)
-	t.least = use.least(medianOf(slices.Clone(t.raw)), s.StepSeconds)
+	t.least = use.least(Median(slices.Clone(t.raw)), s.StepSeconds)
 	t.sigma, t.clean = t.scale(), make([]float64, n)
 	t.sums, t.squares = make([]float64, n+1), make([]float64, n+1)
 	for i, v := range t.raw {
@@ -140,10 +142,10 @@ func (t *track) scatter(from, to int) float64 {
 	n := to - from - 1
 	step := t.of.StepSeconds
 	floor := max(t.least/2, 1e-50) // so that its square is more than 0
-	if t.use == lossSeries {       // Poisson's, and no less than half a packet
+	if t.use == Loss {             // Poisson's, and no less than half a packet
 		floor = math.Sqrt(level/float64(n+1)/step + 0.25/(step*step))
 	}
-	far := outlying * max(1.4826*medianOf(diffs[:n]), math.Sqrt2*floor)
+	far := outlying * max(1.4826*Median(diffs[:n]), math.Sqrt2*floor)
 	squares := 0.0
 	for _, d := range diffs[:n] {
 		d = min(d, far)
@@ -203,11 +205,11 @@ func (n noise) of(values int) float64 {
 
 // robustVariance is the variance around the median, with what is far drawn in. It puts the values in another order.
 func robustVariance(v []float64) float64 {
-	mid := medianOf(v)
+	mid := Median(v)
 	for i, x := range v {
 		v[i] = math.Abs(x - mid)
 	}
-	far := outlying * 1.4826 * medianOf(v)
+	far := outlying * 1.4826 * Median(v)
 	squares := 0.0
 	for _, x := range v {
 		x = min(x, far)
@@ -236,7 +238,8 @@ func runningMedian(v []float64, span int) []float64 {
 }
 
 // medianOf sorts the values; it is 0 if there are none.
-func medianOf(v []float64) float64 {
+// Median puts the values in order.
+func Median(v []float64) float64 {
 	if len(v) == 0 {
 		return 0
 	}

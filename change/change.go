@@ -1,4 +1,8 @@
-package finding
+// Package change searches the series of a trial, and the cycles of a plan that runs again and again, for shifts and
+// drifts of a level and for bursts of loss: what they did that is not their noise. docs/methods.md has the methods.
+//
+// Series come in, changes with their chances go out. It knows no sentences.
+package change
 
 import (
 	"cmp"
@@ -10,22 +14,21 @@ import (
 	"pelt/table"
 )
 
-// Changes returns what the series of a trial did that is not their noise, in the order
-// of time: shifts and drifts of a level, and bursts of loss. docs/methods.md has the methods. A series needs 20 values
+// Of returns what the series of a trial did that is not their noise, in the order of time. A series needs 20 values
 // and 20 s. A trial that still runs may be given with its series so far.
-func Changes(r model.Result) []model.Change {
-	uses := make([]seriesUse, len(r.Series))
+func Of(r model.Result) []model.Change {
+	uses := make([]Use, len(r.Series))
 	var o odds
 	for i, s := range r.Series {
 		if seconds, ok := lasted(s); ok {
-			if uses[i] = useOf(s, r.Series); uses[i] >= rateSeries {
+			if uses[i] = useOf(s, r.Series); uses[i] >= Rate {
 				o.series, o.seconds = o.series+1, max(o.seconds, seconds)
 			}
 		}
 	}
 	var out []model.Change
 	for i, s := range r.Series {
-		if uses[i] < rateSeries {
+		if uses[i] < Rate {
 			continue
 		}
 		for _, f := range newTrack(s, uses[i]).find(o) {
@@ -37,26 +40,27 @@ func Changes(r model.Result) []model.Change {
 	return out
 }
 
-type seriesUse int
+// Use is what the search takes a series for.
+type Use int
 
 const (
-	unused     seriesUse = iota // it only grows, or tells nothing of a path
-	causeOnly                   // it explains changes of other series
-	rateSeries                  // packets or bits that pass
-	lossSeries                  // packets that were lost
-	timeSeries                  // delays
+	unused    Use = iota // it only grows, or tells nothing of a path
+	causeOnly            // it explains changes of other series
+	Rate                 // packets or bits that pass
+	Loss                 // packets that were lost
+	Time                 // delays
 )
 
-var uses = map[string]seriesUse{
-	"receive_pps": rateSeries, "send_pps": rateSeries, "goodput_bps": rateSeries, "lost_pps": lossSeries,
-	"delay_p50_ns": timeSeries, "round_trip_ns": timeSeries,
+var uses = map[string]Use{
+	"receive_pps": Rate, "send_pps": Rate, "goodput_bps": Rate, "lost_pps": Loss,
+	"delay_p50_ns": Time, "round_trip_ns": Time,
 	model.SeriesRetransmits: unused, model.SeriesAcked: unused, model.SeriesBusy: unused,
 	model.SeriesRwndLimited: unused, model.SeriesSndbufLimited: unused,
 }
 
 // useOf returns the use of a series of a trial. Streams and processors are never
 // steady, so they are searched for no changes.
-func useOf(s model.Series, all []model.Series) seriesUse {
+func useOf(s model.Series, all []model.Series) Use {
 	use, known := uses[s.Metric]
 	switch {
 	case !known && strings.HasPrefix(s.Metric, "tcp_bbr_"):
@@ -76,11 +80,11 @@ func useOf(s model.Series, all []model.Series) seriesUse {
 }
 
 // least is the smallest change of a level that counts, for a usual value and a step in seconds.
-func (u seriesUse) least(usual, step float64) float64 {
+func (u Use) least(usual, step float64) float64 {
 	switch u {
-	case rateSeries:
+	case Rate:
 		return max(0.001*math.Abs(usual), 1/step)
-	case lossSeries:
+	case Loss:
 		return 0.5 / step
 	}
 	return 0.01 * math.Abs(usual)
@@ -89,8 +93,8 @@ func (u seriesUse) least(usual, step float64) float64 {
 const (
 	// Steady traffic shows one change in so many hours, all series of a trial and all searches together.
 	alarmHours = 24.0
-	// No trial may have a greater chance of a false alarm, however long it is.
-	mostAlarm = 0.05
+	// MostAlarm is the greatest chance of a false alarm that a trial has, however long it is.
+	MostAlarm = 0.05
 	// Levels, slopes and bursts are the searches that share the false alarms.
 	searches = 3
 	// Degrees of freedom of the noise, which is itself measured.
@@ -111,7 +115,7 @@ type odds struct {
 func (o odds) anywhere(p, looks float64) float64 { return min(1, p*looks*float64(o.series)*searches) }
 
 // allowed is the chance of a false alarm that the trial has.
-func (o odds) allowed() float64 { return min(mostAlarm, o.seconds/(alarmHours*3600)) }
+func (o odds) allowed() float64 { return min(MostAlarm, o.seconds/(alarmHours*3600)) }
 
 // beyond is the number of standard deviations that so many looks exceed with the allowed chance.
 func (o odds) beyond(looks float64) float64 {
@@ -126,6 +130,42 @@ type foundChange struct {
 	bursts [][2]float64 // from when to when, in seconds
 }
 
+// Searched is a series of cycles.
+type Searched struct {
+	model.Series
+	Use
+}
+
+// Shift is a change of a level.
+type Shift struct {
+	Place         int // in the series, of the first value behind it
+	Before, After float64
+}
+
+// Shifts returns those of each series. They, and as many more for each other metric of the same groups, are searched
+// together: the chance of a false alarm is that of all.
+func Shifts(all []Searched, metrics int) [][]Shift {
+	var o odds
+	tracks := make([]*track, len(all))
+	for i, s := range all {
+		if seconds, ok := lasted(s.Series); ok {
+			o.series, o.seconds = o.series+metrics, max(o.seconds, seconds)
+			tracks[i] = newTrack(s.Series, s.Use)
+		}
+	}
+	out := make([][]Shift, len(all))
+	for i, t := range tracks {
+		if t == nil {
+			continue
+		}
+		moves, _ := t.moves(o)
+		for _, m := range moves {
+			out[i] = append(out[i], Shift{t.place[m.from], m.before, m.after})
+		}
+	}
+	return out
+}
+
 func (t *track) find(o odds) (out []foundChange) {
 	moves, cuts := t.moves(o)
 	if len(moves) > mostChanges {
@@ -138,13 +178,13 @@ func (t *track) find(o odds) (out []foundChange) {
 			c.Kind = model.ChangeDrift
 		}
 		c.EndS, c.Before, c.After, c.PValue = t.time(m.to), m.before, m.after, m.chance
-		if t.use != timeSeries { // a rate or a loss is not negative, whatever a fitted line says
+		if t.use != Time { // a rate or a loss is not negative, whatever a fitted line says
 			c.Before, c.After = max(0, c.Before), max(0, c.After)
 		}
 		c.Size = c.After - c.Before
 		out = append(out, foundChange{Change: c})
 	}
-	if t.use == lossSeries {
+	if t.use == Loss {
 		if events := t.bursts(cuts, o); len(events) > 0 {
 			out = append(out, t.burst(events, o))
 		}

@@ -1,4 +1,4 @@
-package finding
+package change
 
 import (
 	"math"
@@ -29,7 +29,7 @@ func (t *track) bursts(cuts []int, o odds) (out []event) {
 		logs[i] = t.logOf(v) - t.logOf(t.mid[i])
 		off[i] = math.Abs(logs[i])
 	}
-	scatter := max(leastScatter, 1.4826*medianOf(off))
+	scatter := max(leastScatter, 1.4826*Median(off))
 	limit := o.beyond(float64(len(t.raw)))
 	for i := 0; i < len(logs); i++ {
 		if logs[i] < limit*scatter {
