@@ -33,6 +33,22 @@ func File(t testing.TB, path, got string) {
 	}
 }
 
+// Part compares what a test got with the part of a page between <!-- name, and <!-- end -->.
+func Part(t testing.TB, path, name, got string) {
+	t.Helper()
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, begun := strings.Cut(string(page), "<!-- "+name+", ")
+	mark, rest, _ := strings.Cut(rest, "-->\n")
+	_, tail, ended := strings.Cut(rest, "<!-- end -->")
+	if !begun || !ended {
+		t.Fatalf("%s has no place for the %s", path, name)
+	}
+	File(t, path, head+"<!-- "+name+", "+mark+"-->\n\n"+got+"\n<!-- end -->"+tail)
+}
+
 // Table reads a file of questions, a line each, with the answers on the indented lines below. Each answer must be the
 // same again. A line that begins with # says something to the reader.
 func Table(t testing.TB, path string, answer func(question string) string) {
