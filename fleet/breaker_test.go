@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"pelt/model"
 )
 
 func TestBreaker(t *testing.T) {
@@ -68,26 +66,4 @@ func TestBreakerCutsTrial(t *testing.T) {
 		t.Error("the sender's report is missing")
 	}
 	nothingOpen(t, w)
-}
-
-// Own networks need no breaker, nor does TCP, which gives way by itself.
-func TestWhoHasBreaker(t *testing.T) {
-	t.Parallel()
-	c := quick(t, agentOn(newWire(), "near"), agentOn(newWire(), "far"))
-	for name, f := range map[string]struct {
-		listen   string
-		asked    bool
-		protocol model.Protocol
-		want     int
-	}{"other network": {away, true, model.UDP, 1}, "own network": {home, true, model.UDP, 0}, "rate search": {away,
-		false, model.UDP, 0},
-		"tcp": {away, true, model.TCP, 0}} {
-		trial := upTrial("near", "far", time.Second)
-		trial.Flows[0].Listen, trial.Flows[0].Breaker = netip.MustParseAddr(f.listen), f.asked
-		trial.Flows[0].Flow.Protocol = f.protocol
-		placed, err := c.place(trial)
-		if err != nil || len(placed.breakers) != f.want {
-			t.Errorf("%s: %v, %v", name, placed, err)
-		}
-	}
 }

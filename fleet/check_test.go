@@ -326,69 +326,39 @@ func TestLiveness(t *testing.T) {
 	})
 }
 
-// A number that a peer made up hides no heartbeat.
-func TestNumberMadeUp(t *testing.T) {
-	now := time.Now()
-	s := &session{liveness: newLiveness(now, 0)}
-	s.liveness.expect(controllerName, now)
-	s.hearNumber(1<<60, now)
-	s.hear(beat{Number: 3}, now.Add(time.Second))
-	if _, _, silent := s.liveness.silent(now.Add(silentAfter)); silent {
-		t.Error("the controller's heartbeat was not heard")
-	}
-}
-
-func TestFlowIsSignOfLifeForLess(t *testing.T) {
-	now := time.Now()
-	h := newLiveness(now, 0)
-	h.expect("far", now)
-	h.note("far", now.Add(beatEvery-queued)) // may not shorten what a beat gave
-	if _, _, silent := h.silent(now.Add(silentAfter - 1)); silent {
-		t.Error("silent too early")
-	}
-	later := now.Add(2 * time.Second)
-	h.note("far", later.Add(-queued))
-	for wait, want := range map[time.Duration]bool{silentAfter - queued - 1: false, silentAfter - queued: true} {
-		if _, _, silent := h.silent(later.Add(wait)); silent != want {
-			t.Errorf("%v after the last packet: silent %v", wait, silent)
+// How long a party may be silent: a test packet gives less than a heartbeat, seconds count only while a sender can be on,
+// and a number that a peer made up hides no heartbeat.
+func TestSilence(t *testing.T) {
+	begun := time.Now()
+	for name, c := range map[string]struct {
+		happens func(*session)
+		want    time.Duration
+	}{
+		"nothing comes": {func(*session) {}, silentAfter},
+		"a packet may not shorten what a heartbeat gave": {func(s *session) {
+			s.liveness.note(controllerName, begun.Add(beatEvery-queued))
+		}, silentAfter},
+		"a packet": {func(s *session) {
+			s.liveness.note(controllerName, begun.Add(2*time.Second-queued))
+		}, 2*time.Second - queued + silentAfter},
+		"nobody sends": {func(s *session) { s.liveness.calm(true, begun) }, calmAfter},
+		"senders begin": {func(s *session) {
+			s.liveness.calm(true, begun)
+			s.liveness.calm(false, begun.Add(calmAfter-1))
+		}, calmAfter - 1 + silentAfter},
+		"a number that was made up": {func(s *session) {
+			s.hearNumber(1<<60, begun)
+			s.hear(beat{Number: 3}, begun.Add(time.Second))
+		}, time.Second + silentAfter},
+	} {
+		s := &session{liveness: newLiveness(begun, 0)}
+		s.liveness.expect(controllerName, begun)
+		c.happens(s)
+		for after, want := range map[time.Duration]bool{c.want - 1: false, c.want: true} {
+			if _, _, silent := s.liveness.silent(begun.Add(after)); silent != want {
+				t.Errorf("%s: after %v silent %v", name, after, silent)
+			}
 		}
-	}
-}
-
-// Only while a sender can be on does a silence of seconds count.
-func TestCalm(t *testing.T) {
-	now := time.Now()
-	h := newLiveness(now, 0)
-	h.expect("far", now)
-	h.calm(true, now)
-	if _, _, silent := h.silent(now.Add(calmAfter - 1)); silent {
-		t.Error("silent too early while nothing is sent")
-	}
-	if _, after, silent := h.silent(now.Add(calmAfter)); !silent || after != calmAfter {
-		t.Errorf("silent %v, after %v", silent, after)
-	}
-	now = now.Add(calmAfter - 1)
-	h.calm(false, now)
-	for wait, want := range map[time.Duration]bool{silentAfter - 1: false, silentAfter: true} {
-		if _, _, silent := h.silent(now.Add(wait)); silent != want {
-			t.Errorf("%v after senders began: silent %v", wait, silent)
-		}
-	}
-}
-
-// A trial waits for the reports of its hosts longer than for hosts whose senders are on.
-func TestCalmOnceSendersEnded(t *testing.T) {
-	t.Parallel()
-	tr, err := quick(t, agentOn(newWire(), "near"),
-		agentOn(newWire(), "far")).place(upTrial("near", "far", time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr.liveness.allow(0) // as once it runs
-	tr.liveness.calm(false, time.Now())
-	tr.takeBeat(tr.party("near"), beat{Ended: []int{0}})
-	if tr.liveness.after != calmAfter {
-		t.Errorf("a silence of %v is too long", tr.liveness.after)
 	}
 }
 

@@ -18,26 +18,6 @@ import (
 	"pelt/internal/testenv"
 )
 
-func TestWrongCode(t *testing.T) {
-	t.Parallel()
-	w := newWire()
-	s := serve(t, w, nil)
-	for _, code := range []string{"tiger-42-umber", ""} {
-		_, err := dialWith(t, s.addr, code, agentOn(w, "near"))
-		if !errors.Is(err, ErrWrongCode) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("code %q: %v, want %v in one line", code, err, ErrWrongCode)
-		}
-	}
-	if s.count("wrong code") != 1 || !strings.Contains(s.text(), "wrong code from 127.0.0.1") {
-		t.Errorf("events:\n%s", s.text())
-	}
-	c, err := dialWith(t, s.addr, "Tiger 42 Amber", agentOn(w, "near"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-}
-
 // TestGuessing lets one address guess twenty times while another address comes with the right code. A client that is in
 // comes back, whoever guesses wrong at its address.
 func TestGuessing(t *testing.T) {

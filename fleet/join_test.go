@@ -35,12 +35,6 @@ func joinAs(t testing.TB, hub HubAddress, cfg AgentConfig) (info AgentInfo) {
 	return info
 }
 
-// hubs are the two ways to reach a fleet, for tests that shall hold with each.
-var hubs = map[string]func(testing.TB) HubAddress{
-	"hub":     openHub,
-	"cluster": func(t testing.TB) HubAddress { return newCluster(t).address },
-}
-
 func openHub(t testing.TB) HubAddress {
 	t.Helper()
 	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Code: testCode, Joins: true})
@@ -100,50 +94,76 @@ func commander(t testing.TB, hub HubAddress, names ...string) *Controller {
 	return c
 }
 
+// A fleet on a hub, and on servers of a user's own. These let nobody in without their credentials, and one that goes away
+// takes nothing with it.
 func TestFleet(t *testing.T) {
 	t.Parallel()
-	for kind, open := range hubs {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			hub, w := open(t), newWire()
-			for i := range 6 {
-				info := joinAs(t, hub, agentOn(w, fmt.Sprint("h-", i)))
-				if info.Address != netip.MustParseAddr("127.0.0.1") || info.BehindNAT() {
-					t.Errorf("address %v, seen at %v", info.Address, info.Seen)
+	t.Run("hub", func(t *testing.T) {
+		t.Parallel()
+		fleetMeasures(t, openHub(t), func() {})
+	})
+	t.Run("cluster", func(t *testing.T) {
+		t.Parallel()
+		own := newCluster(t)
+		at := HubAddress{NATS: own.address.NATS}
+		_, err := NewFleetController(t.Context(), "1.0", at)
+		for _, err := range []error{err, Join(t.Context(), at, agentOn(newWire(), "a"), nil)} {
+			if err == nil ||
+				err.Error() != "--nats: these servers do not let this user in: want the credentials of one of theirs (--creds FILE)" {
+				t.Errorf("got %v", err)
+			}
+		}
+		fleetMeasures(t, own.address, own.servers[0].Shutdown)
+	})
+}
+
+// fleetMeasures joins six hosts to a hub. One controller runs trials of three pairs beside each other, and something
+// happens in the midst.
+func fleetMeasures(t *testing.T, hub HubAddress, happens func()) {
+	w := newWire()
+	for i := range 6 {
+		info := joinAs(t, hub, agentOn(w, fmt.Sprint("h-", i)))
+		if info.Address != netip.MustParseAddr("127.0.0.1") || info.BehindNAT() {
+			t.Errorf("address %v, seen at %v", info.Address, info.Seen)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
+	defer cancel()
+	if err := Join(ctx, hub, agentOn(w, "h-3"), nil); err == nil || err.Error() != nameTakenError("h-3").Error() {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	c := commander(t, hub)
+	if n := len(c.Agents()); n != 6 {
+		t.Fatalf("%d agents are there, want 6", n)
+	}
+	if _, err := NewFleetController(t.Context(), "1.0", hub, "h-1", "gone"); err == nil ||
+		err.Error() != "no host named gone is on the hub: pelt hosts shows who is there" {
+		t.Errorf("a host that is not there: %v", err)
+	}
+	var round sync.WaitGroup
+	var begun atomic.Int32
+	for i := range 3 {
+		round.Go(func() {
+			from, to := fmt.Sprint("h-", i), fmt.Sprint("h-", 5-i)
+			order := bothTrial(from, to, 3*time.Second)
+			order.onceMeasured(func() {
+				if begun.Add(1) == 3 { // a pair that begins meanwhile would miss its peer
+					time.AfterFunc(time.Second, happens)
+				}
+			})
+			out, err := c.RunTrial(t.Context(), order, nil)
+			if err != nil || out.Cut != "" {
+				t.Errorf("%s to %s: %v, cut: %q", from, to, err, out.Cut)
+				return
+			}
+			for _, f := range out.Flows {
+				if f.Send == nil || f.Receive == nil || f.Receive.Receive.Tally.Received == 0 {
+					t.Errorf("%s to %s: a flow's account is missing", from, to)
 				}
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
-			defer cancel()
-			if err := Join(ctx, hub, agentOn(w, "h-3"), nil); err == nil || err.Error() != nameTakenError("h-3").Error() {
-				t.Errorf("a name that is taken: %v", err)
-			}
-			c := commander(t, hub)
-			if n := len(c.Agents()); n != 6 {
-				t.Fatalf("%d agents are there, want 6", n)
-			}
-			if _, err := NewFleetController(t.Context(), "1.0", hub, "h-1", "gone"); err == nil ||
-				err.Error() != "no host named gone is on the hub: pelt hosts shows who is there" {
-				t.Errorf("a host that is not there: %v", err)
-			}
-			var round sync.WaitGroup
-			for i := range 3 { // one controller runs trials beside each other
-				round.Go(func() {
-					from, to := fmt.Sprint("h-", i), fmt.Sprint("h-", 5-i)
-					out, err := c.RunTrial(t.Context(), bothTrial(from, to, 400*time.Millisecond), nil)
-					if err != nil || out.Cut != "" {
-						t.Errorf("%s to %s: %v, cut: %q", from, to, err, out.Cut)
-						return
-					}
-					for _, f := range out.Flows {
-						if f.Send == nil || f.Receive == nil || f.Receive.Receive.Tally.Received == 0 {
-							t.Errorf("%s to %s: a flow's account is missing", from, to)
-						}
-					}
-				})
-			}
-			round.Wait()
 		})
 	}
+	round.Wait()
 }
 
 // A host that has the name of another one leaves, however late that answers, and says meanwhile that it may. Where both
@@ -539,50 +559,4 @@ func TestFleetCodeChanges(t *testing.T) {
 		!strings.Contains(err.Error(), "has another code now") {
 		t.Errorf("it ended with: %v", err)
 	}
-}
-
-// Servers of a user's own let nobody in without their credentials.
-func TestFleetServersRefuse(t *testing.T) {
-	t.Parallel()
-	at := HubAddress{NATS: newCluster(t).address.NATS}
-	_, err := NewFleetController(t.Context(), "1.0", at)
-	for _, err := range []error{err, Join(t.Context(), at, agentOn(newWire(), "a"), nil)} {
-		if err == nil ||
-			err.Error() != "--nats: these servers do not let this user in: want the credentials of one of theirs (--creds FILE)" {
-			t.Errorf("got %v", err)
-		}
-	}
-}
-
-// One of three servers that goes away takes nothing with it.
-func TestFleetServerDies(t *testing.T) {
-	t.Parallel()
-	own, w := newCluster(t), newWire()
-	for i := range 6 {
-		joinAs(t, own.address, agentOn(w, fmt.Sprint("h-", i)))
-	}
-	c := commander(t, own.address)
-	var round sync.WaitGroup
-	var measured atomic.Int32
-	for i := range 3 {
-		round.Go(func() {
-			order := bothTrial(fmt.Sprint("h-", i), fmt.Sprint("h-", 5-i), 3*time.Second)
-			order.onceMeasured(func() {
-				if measured.Add(1) == 3 { // a pair that begins meanwhile would miss its peer
-					time.AfterFunc(time.Second, own.servers[0].Shutdown)
-				}
-			})
-			out, err := c.RunTrial(t.Context(), order, nil)
-			if err != nil || out.Cut != "" {
-				t.Errorf("pair %d: %v, cut: %q", i, err, out.Cut)
-				return
-			}
-			for _, f := range out.Flows {
-				if f.Send == nil || f.Receive == nil {
-					t.Errorf("pair %d: a flow's account is missing", i)
-				}
-			}
-		})
-	}
-	round.Wait()
 }

@@ -239,42 +239,6 @@ func TestControlStarved(t *testing.T) {
 	}
 }
 
-// TestAgentsDoNotKeepEachOtherAlive takes away only the controller: both agents, their
-// flows and their probe go on; on one hub their beats, too.
-func TestAgentsDoNotKeepEachOtherAlive(t *testing.T) {
-	t.Parallel()
-	for name, command := range map[string]func(*testing.T, AgentConfig, AgentConfig) *Controller{
-		"one hub":  func(t *testing.T, near, far AgentConfig) *Controller { return quick(t, near, far) },
-		"two hubs": two,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			late := heldUp(t)
-			w := newWire()
-			tr, err := command(t, hearing(agentOn(w, "near")), hearing(agentOn(w, "far"))).place(bothTrial("near", "far", time.Minute))
-			if err != nil {
-				t.Fatal(err)
-			}
-			run, cancel := context.WithCancelCause(t.Context())
-			defer cancel(nil)
-			tr.cancel = cancel
-			tr.open()
-			if _, err := tr.start(run); err != nil {
-				t.Fatal(err)
-			}
-			at := <-whenSending(w, 2, func() {})
-			tr.close() // the last beat was up to now
-			testenv.Await(t, "both senders stop", func() bool { return len(w.events("", "ended send")) == 2 })
-			for _, e := range w.events("", "ended send") {
-				if d := e.Sub(at); d < time.Second || d > stopLimit(t, late) {
-					t.Errorf("a sender stopped after %v", d)
-				}
-			}
-			nothingOpen(t, w)
-		})
-	}
-}
-
 func TestTwoControllersAndMaxSessions(t *testing.T) {
 	t.Parallel()
 	w := newWire()

@@ -58,37 +58,6 @@ func recordTrial() Trial {
 	return trial
 }
 
-func TestRecordIsFetchedWhole(t *testing.T) {
-	t.Parallel()
-	w, rec := newWire(), &fakeRecording{most: 1000}
-	a, b := agentOn(w, "near"), agentOn(w, "far")
-	b.Recording = func() engine.Recording { return rec }
-	c := quick(t, a, b)
-	trial := recordTrial()
-	next := uint64(0)
-	trial.Record = func(agent string, blocks []byte) error {
-		for ; len(blocks) > 0; blocks = blocks[8:] {
-			if k := binary.BigEndian.Uint64(blocks); agent != "far" || k != next {
-				t.Errorf("block %d of %s, want %d of far", k, agent, next)
-			}
-			next++
-		}
-		return nil
-	}
-	if out := measured(t, c, trial, nil); len(out.Warnings) > 0 {
-		t.Error(out.Warnings)
-	}
-	if next != 1000 {
-		t.Errorf("%d blocks came, want 1000", next)
-	}
-	rec.mu.Lock()
-	defer rec.mu.Unlock()
-	if !rec.closed {
-		t.Error("the recording was not closed with its session")
-	}
-	nothingOpen(t, w)
-}
-
 // endlessRecording always has more.
 type endlessRecording struct{ fakeRecording }
 

@@ -22,18 +22,6 @@ func hearing(a AgentConfig) AgentConfig {
 	return a
 }
 
-// two serves an agent each on two hubs that do not listen.
-func two(t *testing.T, near, far AgentConfig) *Controller {
-	t.Helper()
-	c, err := NewController(t.Context(), "1.0", HubAddress{Local: hubWith(t, near), Node: model.Sender},
-		HubAddress{Local: hubWith(t, far), Node: model.Receiver})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
 // TestTwoServed: the controller of two served hosts, with a code each, names the sides and
 // leads both; without a probe flow the agents know of each other by its word alone, for longer
 // than the silence that ends a trial.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -23,7 +22,6 @@ type fakeRouter struct {
 
 	mu    sync.Mutex
 	calls []string
-	tag   uint16 // of the flow named last
 }
 
 func (d *fakeRouter) note(format string, args ...any) {
@@ -65,27 +63,13 @@ type fakeRouterWatch struct {
 	d *fakeRouter
 }
 
-func (w *fakeRouterWatch) Do(_ context.Context, s engine.Step, k engine.Known) (l engine.Learned, _ error) {
-	what := string(s)
-	for _, f := range k.Flows {
-		w.d.mu.Lock()
-		w.d.tag = f.Tag
-		w.d.mu.Unlock()
-		what += fmt.Sprintf(" %s %v %d", f.Name, f.Tuples, f.Number)
-	}
-	if k.Lost {
-		what += " lost"
-	}
-	w.d.note("%s", what)
+func (w *fakeRouterWatch) Do(_ context.Context, s engine.Step, _ engine.Known) (l engine.Learned, _ error) {
+	w.d.note("%s", s)
 	return l, nil
 }
 func (w *fakeRouterWatch) Close() error { w.d.note("ended"); return nil }
 func (w *fakeRouterWatch) Account() engine.Account {
-	return engine.Account{Observed: &model.Observation{Mode: model.DropsSeq, Namespace: 7,
-		Counters: []model.Counter{{Name: "Udp.NoPorts", Whole: 3}},
-		Router: &model.RouterWatch{Node: "x",
-			Samples: 3}, Series: []model.Series{{Metric: "cpu_idle_ratio", StepSeconds: 1,
-			Values: []float64{1, math.NaN()}}}}}
+	return engine.Account{Observed: &model.Observation{Mode: model.DropsSeq, Router: &model.RouterWatch{Node: "x"}}}
 }
 
 // routerOn makes a router with an observer, and a watch there.
@@ -104,59 +88,6 @@ func observingHub(t *testing.T, d *fakeRouter) (*Hub, *Agent) {
 	t.Helper()
 	h := hubWith(t, AgentConfig{ID: "router", Version: "1.0", Router: d.open})
 	return h, h.joined()[0]
-}
-
-// TestObserverInATrial: the router is led through a trial on two hubs, and told the
-// ports on both its sides.
-func TestObserverInATrial(t *testing.T) {
-	t.Parallel()
-	w := newWire()
-	near, far := farHost(w, "one"), farHost(w, "two")
-	at := func(local, remote uint16) []engine.Stream {
-		a := netip.MustParseAddr("192.0.2.1")
-		return []engine.Stream{{Local: netip.AddrPortFrom(a, local), Remote: netip.AddrPortFrom(a, remote)}}
-	}
-	near.Engines["udp"].(*fakeEngine).streams = at(1000, 7359) // the sender
-	far.Engines["udp"].(*fakeEngine).streams = at(7359, 2000)
-	end := observing(&far, w)
-	c := two(t, near, far)
-	d := &fakeRouter{}
-	r, _ := routerOn(t, d)
-	if f := r.Facts(); f.Node != "router" || f.Source != "pelt://r" || f.Kernel != "6.1�[31m" || f.Cores != 2 ||
-		f.Before[0].Text != "one\ntwo�" {
-		t.Errorf("facts %+v", f)
-	}
-	trial := upTrial("one", "two", 300*time.Millisecond)
-	trial.Timing.WarmupSeconds, trial.Drops = 0.1, model.DropsSeq
-	watch := r.Begin(engine.WatchOrder{Trial: trial.Number, Drops: trial.Drops, Timing: trial.Timing})
-	trial.Along = []engine.Part{watch}
-	measured(t, c, trial, nil)
-	o := watch.Account().Observed
-	if o.Mode != model.DropsSeq || o.Namespace != 7 || len(o.Counters) != 1 || len(o.Unread) > 0 {
-		t.Errorf("observed %+v", o)
-	}
-	told, series := o.Router, o.Series
-	if told.Node != "router" || told.Samples != 3 || len(told.Gaps) > 0 || len(series) != 1 ||
-		series[0].At != "router" || !math.IsNaN(series[0].Values[1]) {
-		t.Errorf("watched %+v, %+v", told, series)
-	}
-	if err := watch.Close(); err != nil {
-		t.Error(err)
-	}
-	if f := r.Finish(t.Context()); len(f.After) != 1 || f.Source != "pelt://r" {
-		t.Errorf("at the end %+v", f)
-	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-	want := "open; begin 7 seq 300ms; open up [] 7; ready up [{1000 7359 invalid IP}] 7 up [{2000 7359 invalid IP}] 7; go; halt; still; ended; close"
-	got := strings.ReplaceAll(d.noted(), "still lost", "still") // the fakes lose at will
-	if got != want {
-		t.Errorf("the router was asked\n%s, want\n%s", got, want)
-	}
-	if d.tag != end.tag {
-		t.Errorf("the router was told of tag %d, an end's host of %d", d.tag, end.tag)
-	}
 }
 
 // TestObserverLost: a router that goes leaves a gap, and is waited for once. Its connection is closed with the hub, or
@@ -221,7 +152,8 @@ func observerLost(t *testing.T, r Router, lose func(), why string) {
 	if len(next.Gaps) != 1 || next.Gaps[0].Said != "open: "+name+": "+why {
 		t.Errorf("the next trial's gaps: %+v", next.Gaps)
 	}
-	if f := r.Finish(t.Context()); f.Cores != 2 || len(f.Told) != 1 {
+	if f := r.Finish(t.Context()); f.Cores != 2 || len(f.Told) != 1 || f.Kernel != "6.1\ufffd[31m" ||
+		f.Before[0].Text != "one\ntwo\ufffd" {
 		t.Errorf("at the end %+v", f)
 	}
 	if took := time.Since(begun); took > momentTimeout+time.Second+8*late() {
