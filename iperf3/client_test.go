@@ -206,29 +206,6 @@ func (s *server) trial(t *testing.T) enginetest.Trial {
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-func TestTrial(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
-	s.results = counted
-	s.serve()
-	for range 2 { // the ends of a test leave nothing behind
-		s.mu.Lock()
-		s.next, s.bytes, s.lost = 1, 0, 0
-		s.mu.Unlock()
-		r := s.trial(t)
-		send, receive := r.Play(t)
-		sent, in := send.Send.Attempted, receive.Receive
-		if sent == 0 || in.Tally.Received != sent || in.Tally.Bytes != 64*sent || in.Peer.Tail != 0 || in.Peer.Highest != sent {
-			t.Errorf("%d sent; %+v, %+v", sent, in.Tally, in.Peer)
-		}
-	}
-	want := map[string]any{"udp": true, "omit": 0., "time": 1., "num": 0., "blockcount": 0., "parallel": 1., "len": 64.,
-		"bandwidth": 2000. * 64 * 8, "client_version": "pelt"}
-	if jsonOf(s.params) != jsonOf(want) {
-		t.Errorf("parameters %v; want %v", s.params, want)
-	}
-}
-
 // TestVersions: what the versions of iperf3 differ in, where a client meets it.
 func TestVersions(t *testing.T) {
 	t.Parallel()
@@ -352,24 +329,5 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%v; want %s", err, c.want)
 			}
 		})
-	}
-}
-
-// TestOrdersRefused: what an iperf3 server cannot do is refused before anything is sent.
-func TestOrdersRefused(t *testing.T) {
-	c := NewClient(netip.MustParseAddrPort("127.0.0.1:1"), "")
-	for name, change := range map[string]func(*engine.Order){
-		"a probe":               func(o *engine.Order) { o.Role = engine.Probe },
-		"a warm-up":             func(o *engine.Order) { o.Timing.WarmupSeconds = 1 },
-		"2^32 packets":          func(o *engine.Order) { o.Timing.MeasureSeconds = 1 << 22 },
-		"more than 128 streams": func(o *engine.Order) { o.Flow.Streams = 129 },
-	} {
-		o := enginetest.New(model.UDP).Order
-		o.Timing.WarmupSeconds = 0
-		change(&o)
-		var refusal *engine.Refusal
-		if _, err := c.Near(model.UDP).Open(t.Context(), enginetest.Here{}, o); !errors.As(err, &refusal) {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }

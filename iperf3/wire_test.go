@@ -1,11 +1,8 @@
 package iperf3
 
 import (
-	"encoding/binary"
 	"strings"
 	"testing"
-
-	"pelt/engine"
 )
 
 // What servers sent, as captured.
@@ -85,33 +82,6 @@ func FuzzResults(f *testing.F) {
 			t.Errorf("%+v, %+v of %d packets", tally, peer, came)
 		}
 	})
-}
-
-func TestHeader(t *testing.T) {
-	for _, c := range []codec{{trial: 7}, {trial: 7, wide: true}} {
-		b, before := make([]byte, 16), uint64(0)
-		for _, h := range []engine.Header{
-			{Trial: 7}, {Trial: 7, Sequence: 1, SendNanos: 999_999_000}, {Trial: 7, Sequence: 1<<32 - 2, SendNanos: 1_000_001_000},
-		} {
-			c.Put(b, h)
-			got, ok := c.Parse(b)
-			if !ok || got.Trial != h.Trial || got.Sequence != h.Sequence {
-				t.Errorf("%+v came back as %+v, %v", h, got, ok)
-			}
-			n := uint64(binary.BigEndian.Uint32(b[8:]))
-			if c.wide {
-				n = binary.BigEndian.Uint64(b[8:])
-			}
-			if n != h.Sequence+1 {
-				t.Errorf("sequence %d is %d for iperf3, which counts from 1", h.Sequence, n)
-			}
-			if micros := binary.BigEndian.Uint32(b[4:]); micros < 1e6 || uint64(micros) < before {
-				t.Errorf("%d ns are %d µs; want at least a second, and more than %d", h.SendNanos, micros, before)
-			} else {
-				before = uint64(micros)
-			}
-		}
-	}
 }
 
 // FuzzHeader: what is read is what stands there, for the kernel's watch as for the meter.
