@@ -109,17 +109,6 @@ func TestLog(t *testing.T) {
 	})
 }
 
-func TestElapsed(t *testing.T) {
-	for want, next := range map[string]Next{"3 of 6 s": {WarmupSeconds: 1, MeasuredSeconds: 5},
-		"0 of 0.35 s": {WarmupSeconds: 0.1, MeasuredSeconds: 0.25},
-		"2 of 2 s":    {MeasuredSeconds: 2}, "3 s": {MeasuredSeconds: 60, UntilSent: true}} {
-		n := Now{Next: &next, Began: time.Unix(0, 0)}
-		if got := n.Elapsed(time.Unix(3, 0)); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 // TestStatus: each line of the file is a trial of 20 s: the second at which it is looked at, its flows, and since which
 // second something is not heard any more. Below stands its line of progress. An end whose samples stop is not shown by
 // its last figures, until nobody measures any more.

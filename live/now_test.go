@@ -3,7 +3,6 @@ package live
 import (
 	"fmt"
 	"testing"
-	"time"
 )
 
 func TestSeriesAreMeansOfSeconds(t *testing.T) {
@@ -29,25 +28,5 @@ func TestSeriesAreMeansOfSeconds(t *testing.T) {
 	}
 	if x = n.Series[0]; len(x.Values) != mostKept || x.Values[0] != 5 {
 		t.Errorf("%d values, the first %g", len(x.Values), x.Values[0])
-	}
-}
-
-func TestLeft(t *testing.T) {
-	begin := time.Now()
-	for _, c := range []struct {
-		name string
-		next *Next
-		want string
-	}{
-		{"between", nil, "0s false"},
-		{"nobody knows", &Next{Number: 1}, "0s false"},
-		{"a trial runs", &Next{Number: 1, Trials: 3, LeftSeconds: 30}, "26s true"},
-		{"late", &Next{Number: 3, Trials: 3, LeftSeconds: 3}, "0s true"},
-	} {
-		n := &Now{Next: c.next, Began: begin}
-		left, ok := n.Left(begin.Add(4 * time.Second))
-		if got := fmt.Sprint(left, ok); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
 	}
 }

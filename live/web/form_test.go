@@ -27,6 +27,7 @@ func TestForm(t *testing.T) {
 		{"test=curve&target=lab:direct", "pelt curve lab:direct", ""},
 		{"test=curve&target=nas&rate=10kpps&payload=64,100&code=otter-17-blue&yes=yes",
 			"pelt curve nas --payload=64,100 --rate=10kpps --yes", ""},
+		{"test=curve&target=it's", `pelt curve 'it'\''s'`, ""},
 		{"test=curve&target=nas&payload=0", "pelt curve nas --payload=0", "--payload: want 1B to 1048576B, not 0"},
 		{"test=curve&target=", "pelt curve", "target: give a host or a lab, as lab:direct"},
 		{"test=curve&target=--json", "pelt curve --json", "target: give a host or a lab, as lab:direct"},

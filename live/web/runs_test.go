@@ -141,6 +141,10 @@ func TestLanguages(t *testing.T) {
 		{"zh-CN", "/run/" + a + "/" + a + ".json", `"text": "`, "。"},
 		{"zh-CN", "/compare?run=" + a + "&run=" + b, "对比", ""},
 		{"en-US,zh;q=0.5", "/run/" + a, "How it was measured", "测量方法"},
+		{"zh-CN", "/", "<h1>运行记录</h1>", "Kept runs"},
+		{"de,en;q=0.8", "/", "<h1>Kept runs</h1>", "运行记录"},
+		{"zh", "/assets/words.js", `"The test has ended":"测试已结束"`, ""},
+		{"zh", "/run/nosuch", "没有这次运行", ""},
 	} {
 		body := ask(s, "GET", c.path, nil, func(r *http.Request) { r.Header.Set("Accept-Language", c.accepts) }).Body.String()
 		if !strings.Contains(body, c.want) || c.without != "" && strings.Contains(body, c.without) {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"pelt/finding"
 	"pelt/internal/testenv"
 	"pelt/live"
 )
@@ -137,12 +136,5 @@ func TestEndOfServerStopsTest(t *testing.T) {
 	}
 	if _, err := list.start([]string{"finish"}, "", nil); err == nil {
 		t.Error("a test was started after the end")
-	}
-}
-
-func TestCommandLine(t *testing.T) {
-	if got, want := finding.CommandLine([]string{"cc", "lab:direct", "--loss=0,1%",
-		"--at=it's"}), `pelt cc lab:direct --loss=0,1% '--at=it'\''s'`; got != want {
-		t.Errorf("%s, want %s", got, want)
 	}
 }
