@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,7 +40,9 @@ func TestPackagedServices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", copied).CombinedOutput(); err != nil || len(out) > 0 {
+	// Of this service: others of the machine may have faults.
+	out, err := exec.Command("systemd-analyze", "verify", "--man=no", copied).CombinedOutput()
+	if err != nil || bytes.Contains(out, []byte("pelt.service")) {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 }
