@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -321,5 +322,36 @@ func TestAsk(t *testing.T) {
 		if text := fmt.Sprint(got, " ", err); text != c.want {
 			t.Errorf("%s: %s; want %s", name, text, c.want)
 		}
+	}
+}
+
+// Loads of two runs are compared by their shares of the rates that the runs found.
+func TestCompareLoads(t *testing.T) {
+	a, b := sample.Latency(), sample.Latency()
+	b.ID = "b"
+	for i, d := range []*model.Document{&a, &b} {
+		for _, r := range slices.Clone(d.Results) {
+			for repeat := range 3 {
+				again := r
+				again.Cell, again.Repeat, again.Flows = maps.Clone(r.Cell), repeat, slices.Clone(r.Flows)
+				again.Cell["rate_pps"] = model.Number(r.Cell["rate_pps"].Number * (1 + float64(i)))
+				for j := range again.Flows {
+					trip := *again.Flows[j].RoundTrip
+					trip.P50 *= (1 + float64(i)) * (1 + 0.001*float64(repeat))
+					again.Flows[j].RoundTrip = &trip
+				}
+				d.Results = append(d.Results, again)
+			}
+		}
+		d.Results = d.Results[len(d.Results)/4:]
+	}
+	c, err := Compare(Question{Docs: []*model.Document{&a, &b},
+		Metrics: []*table.Metric{table.MetricOf("round_trip_p50_ns")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// both has two flows
+	if n := len(c.Conditions); n != 4*8 || len(c.Effects) != n || c.Effects[0].Verdict != table.WorseThan {
+		t.Errorf("%d places, %d effects: want each flow at each load", n, len(c.Effects))
 	}
 }

@@ -96,7 +96,7 @@ func Control(rows []table.Row) []Finding {
 		if len(table.Usable(rows)) == 0 {
 			return nil
 		}
-		return []Finding{say("cc.none", Answer), nextOf("none.next", rows[0].Doc)}
+		return []Finding{say("cc.none", Answer), NextOf("none.next", rows[0].Doc)}
 	}
 	out := c.contrasts()
 	if !slices.ContainsFunc(out, func(f Finding) bool { return f.Level == Answer }) {
@@ -107,7 +107,7 @@ func Control(rows []table.Row) []Finding {
 		focus = c.Where(*out[0].Places[""])
 	}
 	fastest := table.Rank(c.Metric, c.groupsUnder(focus))[0]
-	out = slices.Concat(out, []Finding{limitedBy(fastest.Limit(), fastest)}, c.queues(), c.cut())
+	out = slices.Concat(out, []Finding{Limit(fastest.Limit(), fastest)}, c.queues(), c.cut())
 	return append(out, c.more(out)...)
 }
 
@@ -209,7 +209,7 @@ func (c Controls) groupsUnder(under string) []table.Group {
 // queues says how long small packets waited beside the transfers, under the condition with the longest wait.
 func (c Controls) queues() []Finding {
 	const queueing = "queueing_p95_ns"
-	most := largest(c.Groups, queueing)
+	most := Largest(c.Groups, queueing)
 	if math.IsNaN(most.Middle(queueing)) {
 		return nil
 	}
@@ -247,7 +247,7 @@ func (c Controls) more(found []Finding) []Finding {
 		}
 	}
 	if need == 0 || need > model.MaxRepeats {
-		return []Finding{nextOf("cc.page", d)}
+		return []Finding{NextOf("cc.page", d)}
 	}
 	seconds, trials := 0.0, oneEach(table.RowsOf(c.Groups))
 	for _, r := range trials {

@@ -14,12 +14,12 @@ func ControlDoubts(rows []table.Row) []Finding {
 	var out []Finding
 	held := only(c.Groups, func(g table.Group) bool { return g.Middle("tcp_held_back_ratio") >= table.HeldOften })
 	if len(held) > 0 {
-		out = append(out, say("cc.held", Doubt, "worst", largest(held, "tcp_held_back_ratio"),
+		out = append(out, say("cc.held", Doubt, "worst", Largest(held, "tcp_held_back_ratio"),
 			"where", span(table.Language(rows), namesOf(held))))
 	}
 	for _, g := range c.Groups {
 		if used := unasked(g); len(used) > 0 {
-			out = append(out, say("cc.other", Doubt, "who", ControlOf(g), "used", joined(g.Language(), used)))
+			out = append(out, say("cc.other", Doubt, "who", ControlOf(g), "used", Names(g.Language(), used)))
 		}
 	}
 	return append(out, c.memory()...)

@@ -104,7 +104,7 @@ func path(d *model.Document) string {
 }
 
 func curve(name string, sizes []table.Group) []Finding {
-	fast, wide := largest(sizes, "receive_pps"), largest(sizes, "goodput_bps")
+	fast, wide := Largest(sizes, "receive_pps"), Largest(sizes, "goodput_bps")
 	f := say("curve.unclear", Answer, "best", fast, "wide", wide, "path", name)
 	if !(wide.Middle("goodput_bps") > 0) {
 		f.Code, f.Words["sizes"] = "curve.nothing", everyOf(sizes)
@@ -120,18 +120,18 @@ func curve(name string, sizes []table.Group) []Finding {
 		return []Finding{f.worstOf(sizes, wide)}
 	}
 	asked := sizes[0].Asked()
-	if most := largest(sizes, "attempted_packets"); asked && most.Middle("attempted_packets") < fewPackets {
+	if most := Largest(sizes, "attempted_packets"); asked && most.Middle("attempted_packets") < fewPackets {
 		f.Code = "curve.few"
 		return []Finding{f.with("", most)}
 	}
 	if asked {
 		f.Code, f.Words["sizes"] = "curve.kept", everyOf(sizes)
-		worst, limit := largest(sizes, "loss_ratio"), fast.Limit()
+		worst, limit := Largest(sizes, "loss_ratio"), fast.Limit()
 		behind := slices.MaxFunc(sizes, func(a, b table.Group) int { return cmp.Compare(a.Grown(), b.Grown()) })
 		if worst.Middle("loss_ratio") >= lossless {
 			limit = worst.Limit()
 			f = f.loses("curve.", limit, worst)
-			return []Finding{f, limitedBy(limit, worst)}
+			return []Finding{f, Limit(limit, worst)}
 		} else if r, ok := lostBeside(table.Group{Rows: table.RowsOf(sizes)}); ok {
 			valid := table.Usable(table.RowsOf(sizes))
 			kept := only(valid, func(r table.Row) bool { return r.Flow.LossRatio < lossless })
@@ -141,20 +141,20 @@ func curve(name string, sizes []table.Group) []Finding {
 				"loss_ratio:worst", r.Flow.LossRatio, "trial", fmt.Sprint(r.TrialNumber()))}
 		} else if behind.Grown() > 0 {
 			f.Code = "curve.grown"
-			return []Finding{f.with("grown", behind), limitedBy(behind.Limit(), behind)}
+			return []Finding{f.with("grown", behind), Limit(behind.Limit(), behind)}
 		} else if len(Held(table.RowsOf(sizes))) > 0 {
 			f.Code = "curve.held"
 		} else if limit.By == table.ByDead {
 			f.Code = "curve.living"
 		}
-		return append([]Finding{f, limitedBy(limit, fast)}, keptWhole(sizes, fast)...)
+		return append([]Finding{f, Limit(limit, fast)}, keptWhole(sizes, fast)...)
 	}
 	knee, below := kneeOf(sizes)
 	of := fast
 	held := heldBack(sizes)
 	switch {
 	case len(held) > 0:
-		of = largest(held, "receive_pps")
+		of = Largest(held, "receive_pps")
 		f.Code, f.Words["sizes"] = "curve.host", span(fast.Language(), namesOf(held))
 		if who := ends[of.Limit().By]; who != "" {
 			f.Words["who"] = fast.Say(who)
@@ -174,10 +174,10 @@ func curve(name string, sizes []table.Group) []Finding {
 		f.Code = "curve.both"
 		f = f.with("payload_bytes:knee", twoDigits(knee, math.Round))
 	}
-	if largest(sizes, "loss_ratio").Middle("loss_ratio") >= lossless {
+	if Largest(sizes, "loss_ratio").Middle("loss_ratio") >= lossless {
 		f = f.lostAt(table.RowsOf(sizes))
 	}
-	return append([]Finding{f, limitedBy(of.Limit(), of)}, keptWhole(sizes, fast)...)
+	return append([]Finding{f, Limit(of.Limit(), of)}, keptWhole(sizes, fast)...)
 }
 
 // lostAt adds the place of all losses, or of most.
@@ -280,7 +280,7 @@ func keptWhole(sizes []table.Group, fast table.Group) []Finding {
 		return !slices.ContainsFunc(g.Rows, func(r table.Row) bool { return r.Flow.LossRatio >= lossless })
 	})
 	if len(clean) > 0 {
-		g := largest(clean, "receive_pps")
+		g := Largest(clean, "receive_pps")
 		return []Finding{say("curve.free", Fact, "free", g, "where", g.Name())}
 	}
 	return flooded(fast)

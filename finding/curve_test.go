@@ -208,14 +208,14 @@ func TestWords(t *testing.T) {
 	options := regexp.MustCompile(`\[[^\[\]]*\]`)
 	for code, text := range sentences {
 		f := Finding{Code: code, Words: map[string]string{}}
-		for _, w := range words.FindAllStringSubmatch(text+commands[code], -1) {
+		for _, w := range words.FindAllStringSubmatch(text+f.command(), -1) {
 			f.Words[w[1]] = "word"
 		}
 		got := f.Text() + f.Command()
 		if strings.ContainsAny(got, "{}[]|") || strings.Contains(got, "no words") {
 			t.Errorf("%s: %s", code, got)
 		}
-		needed := text + commands[code]
+		needed := text + f.command()
 		for options.MatchString(needed) {
 			needed = options.ReplaceAllString(needed, "")
 		}
@@ -258,8 +258,9 @@ func TestSentencesAndCodes(t *testing.T) {
 			}
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?:say\(|Code = |Code: )"([a-z.+-]+[a-z])"`).FindAllStringSubmatch(source.String(), -1) {
-		if sentences[m[1]] == "" {
+	for _, m := range regexp.MustCompile(`(?:say\(|finding.New\(|Code = |Code: )"([a-z.+-]+[a-z])"`).FindAllStringSubmatch(source.String(), -1) {
+		ofKind := strings.Contains(source.String(), `"`+m[1]+`":`) // whose record has it
+		if sentences[m[1]] == "" && !ofKind {
 			t.Errorf("%s has no sentence", m[1])
 		}
 	}

@@ -202,5 +202,5 @@ func (c Comparison) differ() []Finding {
 		}
 		names = append(names, name)
 	}
-	return []Finding{say("compare.differ", Answer, "settings", joined(c.language(), names))}
+	return []Finding{say("compare.differ", Answer, "settings", Names(c.language(), names))}
 }

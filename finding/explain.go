@@ -109,7 +109,7 @@ func Explain(d *model.Document, a Ask) []Finding {
 		}
 	}
 	if slices.ContainsFunc(table.Lines(rows), func(r table.Row) bool { return len(r.Line.Advice) > 0 }) {
-		out = append(out, nextOf("advice.see", d))
+		out = append(out, NextOf("advice.see", d))
 	}
 	return out
 }
@@ -341,7 +341,7 @@ func Advise(d *model.Document, list []model.Advised) []Finding {
 	}
 	out = append([]Finding{answer}, out...)
 	if apply {
-		out = append(out, nextOf("advice.apply", d))
+		out = append(out, NextOf("advice.apply", d))
 	}
 	if d.Lab != nil {
 		for _, r := range table.Lines(table.Usable(table.Rows(d))) {

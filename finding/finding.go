@@ -48,6 +48,8 @@ type Finding struct {
 	Numbers []Number                // that no place has
 	Words   map[string]string       // names and settings, no sentences
 	Places  map[string]*table.Group // by role: the figures and names in the words are read from them
+	// English is the sentence of a code that this package has none for: a kind of test has its own.
+	English string
 	// Language is what its sentences are in. Words and places that rules name are in that of the rows already.
 	Language words.Language
 }
@@ -107,8 +109,14 @@ func (f Finding) In(l words.Language) Finding {
 	return f
 }
 
-// nextOf is a next step whose command names the run.
-func nextOf(code string, d *model.Document) Finding { return say(code, Next, "run", d.ID) }
+// New begins a finding of a kind of test; see With.
+func New(code string, level Level, named ...any) Finding { return say(code, level, named...) }
+
+// With is with, for the rules of kinds of test.
+func (f Finding) With(named ...any) Finding { return f.with(named...) }
+
+// NextOf is a next step whose command names the run.
+func NextOf(code string, d *model.Document) Finding { return say(code, Next, "run", d.ID) }
 
 // Rule finds something in a run, or nothing. Rows are of all trials, valid or not.
 type Rule func(rows []table.Row) []Finding
@@ -244,18 +252,30 @@ func (f Finding) Text() string { return f.Language.Sentences(f.Parts()) }
 
 // Parts are the sentences of the finding: a headline, and what follows it.
 func (f Finding) Parts() []string {
-	code := f.Code
-	for stem := code; sentences[code] == "" && stem != ""; code = stem + ".other" { // it is of another version of pelt
+	code, english := f.Code, f.sentence()
+	for stem := code; english == "" && stem != ""; english = sentences[code] { // it is of another version of pelt
 		stem = stem[:max(0, strings.LastIndex(stem, "."))]
+		code = stem + ".other"
 	}
-	sentence := f.Language.Of(code, sentences[code])
+	sentence := f.Language.Of(code, english)
 	if text := f.fill(strings.ReplaceAll(sentence, "¶", "\n")); text != "" {
 		return strings.Split(text, "\n")
 	}
 	return []string{"<no words for " + f.Code + ">"}
 }
 
-func (f Finding) Command() string { return f.fill(commands[f.Code]) }
+// sentence is what the finding says, in English.
+func (f Finding) sentence() string { return cmp.Or(f.English, sentences[f.Code]) }
+
+func (f Finding) Command() string { return f.fill(f.command()) }
+
+// command is where a next step leads: of a kind's own page to that page.
+func (f Finding) command() string {
+	if kind, isPage := strings.CutSuffix(f.Code, ".page"); isPage {
+		return `pelt report {run argument} --html ` + kind + `.html`
+	}
+	return commands[f.Code]
+}
 
 // Say fills a text with what the finding knows; "" if anything outside of brackets is missing.
 func (f Finding) Say(text string) string {
@@ -371,7 +391,7 @@ var references = regexp.MustCompile(`\{([^ }]+)`)
 // whole adds to the numbers and words of a finding those that its text reads from places.
 func (f Finding) whole() Finding {
 	out := f
-	for _, m := range references.FindAllStringSubmatch(sentences[f.Code]+commands[f.Code], -1) {
+	for _, m := range references.FindAllStringSubmatch(f.sentence()+f.command(), -1) {
 		metric, role, _ := strings.Cut(m[1], ":")
 		if word, named := strings.CutPrefix(metric, "*"); named {
 			metric = f.Words[word]

@@ -60,7 +60,7 @@ func PlaceName(g table.Group) string {
 	return l.Join(append(sizes, names...))
 }
 
-func largest(groups []table.Group, metric string) table.Group {
+func Largest(groups []table.Group, metric string) table.Group {
 	return slices.MaxFunc(groups, func(a, b table.Group) int {
 		return cmp.Compare(a.Middle(metric), b.Middle(metric))
 	})
@@ -94,8 +94,8 @@ func within(g table.Group) string {
 
 const mostNames = 4
 
-// joined is "a, b and c", or the first few names and how many more there are.
-func joined(l words.Language, names []string) string {
+// Names is "a, b and c", or the first few names and how many more there are.
+func Names(l words.Language, names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
@@ -118,7 +118,7 @@ func span(l words.Language, names []string) string {
 	if n := len(names); n > 3 {
 		return l.Sayf("%s to %s", names[0], names[n-1])
 	}
-	return joined(l, names)
+	return Names(l, names)
 }
 
 // length is a time as people plan with it: "45 s", "12 min", "3 h", "4 days".

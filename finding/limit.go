@@ -94,8 +94,8 @@ func longestHolder(g table.Group) string {
 	return slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(waited[a], waited[b]) })
 }
 
-// limitedBy says what held a group back, with the figure or the line of the ledger that tells.
-func limitedBy(l table.Limit, g table.Group) Finding {
+// Limit says what held a group back, with the figure or the line of the ledger that tells.
+func Limit(l table.Limit, g table.Group) Finding {
 	f := say("limit."+string(l.By), Fact, "limited", g, "limit", limitName(l, g))
 	if m, ok := table.FindMetric(l.Proof); ok {
 		f = f.with(m.Name, g.Middle(m.Name)) // and no other figure of the place
@@ -175,7 +175,7 @@ func Beyond(rows []table.Row) []Finding {
 	if len(groups) == 0 {
 		return nil
 	}
-	most := largest(groups, "link_ratio")
+	most := Largest(groups, "link_ratio")
 	if !(most.Middle("link_ratio") > table.OverLink) || most.Rows[0].Doc.Lab == nil {
 		return nil
 	}

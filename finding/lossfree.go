@@ -124,7 +124,7 @@ func lossFree(g table.Group, leading bool) []Finding {
 	switch lost := Losses(beyond); {
 	case leading && len(lost) > 0:
 		f.Words["first"], f.Words["flow"] = lost[0].Text, flowOfLoss(beyond)
-		out = append(out, nextOf("free.explain", first.Doc).with("trial", strconv.Itoa(failing(first).TrialNumber())))
+		out = append(out, NextOf("free.explain", first.Doc).with("trial", strconv.Itoa(failing(first).TrialNumber())))
 	case leading && first.Search.Limit == design.PathLimit:
 		f.Words["queue"] = first.Say(growing)
 	}
@@ -151,7 +151,7 @@ func lossFree(g table.Group, leading bool) []Finding {
 	case "free.least":
 		out = append(out, limitFinding(first))
 	case "free.end":
-		out = append(out, nextOf("advice.see", first.Doc))
+		out = append(out, NextOf("advice.see", first.Doc))
 	case "free.found":
 		if fullAt(first) {
 			f = f.with("link_bps", table.LinkRate(first))
@@ -339,7 +339,7 @@ func limitFinding(r table.Row) Finding {
 	default:
 		limit = table.Limit{By: table.Unproven}
 	}
-	f = limitedBy(limit, flood)
+	f = Limit(limit, flood)
 	f.Level = Answer
 	return f
 }

@@ -89,7 +89,7 @@ func Mesh(rows []table.Row) []Finding {
 	if rows[0].Doc.Plan.AtOnce {
 		how = say("mesh.once", Doubt)
 	}
-	return append(out, how, nextOf("mesh.page", rows[0].Doc))
+	return append(out, how, NextOf("mesh.page", rows[0].Doc))
 }
 
 // MeshChanges are all hosts and pairs that could not be measured last, and all changes from cycle to cycle.

@@ -81,7 +81,7 @@ func stuckTCP(g table.Group, others bool) []Finding {
 	}
 	places, unknown := placesOf(g.Rows)
 	if places != "" && unknown <= 0.5 {
-		return []Finding{f.with("places", places), nextOf("explain", r.Doc)}
+		return []Finding{f.with("places", places), NextOf("explain", r.Doc)}
 	}
 	if routerUnwatched(r.Doc) {
 		return []Finding{f, say("nothing.mtu", Next, "target", r.Doc.Plan.Target)}
@@ -250,12 +250,12 @@ func (b blocked) told(others bool) []Finding {
 	next.Words, next.Numbers = f.Words, f.Numbers
 	if left := len(b.rows[0].Flow.Receivers) - len(b.dead); !b.whole && len(b.dead) > 0 {
 		return []Finding{f, say("nothing.rest", Answer, "receivers_count", left), next,
-			nextOf("explain", b.rows[0].Doc)}
+			NextOf("explain", b.rows[0].Doc)}
 	}
 	if kind == "place" && next.Code == "nothing.between" {
-		return []Finding{f, nextOf("explain", b.rows[0].Doc)}
+		return []Finding{f, NextOf("explain", b.rows[0].Doc)}
 	}
-	return []Finding{f, next, nextOf("explain", b.rows[0].Doc)}
+	return []Finding{f, next, NextOf("explain", b.rows[0].Doc)}
 }
 
 // routerUnwatched reports whether a soak between the same hosts may watch a router as well.
@@ -293,7 +293,7 @@ func (b blocked) name(node string) string {
 	r := b.rows[0]
 	d := r.Doc
 	if len(b.dead) > 0 && node == manyReceivers {
-		return joined(b.language(), b.dead)
+		return Names(b.language(), b.dead)
 	}
 	if host := table.HostName(r, node); host != node {
 		return host
@@ -348,7 +348,7 @@ func (b blocked) port() string {
 	case 1:
 		return b.language().Sayf("%s port %s", protocol, ports[0])
 	default:
-		return b.language().Sayf("%s ports %s", protocol, joined(b.language(), ports))
+		return b.language().Sayf("%s ports %s", protocol, Names(b.language(), ports))
 	}
 }
 
@@ -374,9 +374,9 @@ func (b blocked) streams(why Finding) Finding {
 	case len(from) == 1:
 		f = f.with("asking", from[0], "one", "1")
 	case len(slices.Compact(slices.Sorted(slices.Values(from)))) == 1: // of a star: each receiver has a port
-		f = f.with("listening", joined(b.language(), to))
+		f = f.with("listening", Names(b.language(), to))
 	default:
-		f = f.with("asking", joined(b.language(), from))
+		f = f.with("asking", Names(b.language(), from))
 	}
 	if len(r.Trial.Flows) > 1 {
 		f = f.with("flow", r.Flow.Name)

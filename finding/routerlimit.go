@@ -18,7 +18,7 @@ func routerLimits(full []table.Group) []Finding {
 	for len(alike) < len(foremost) && foremost[len(alike)].Limit().By == limit.By {
 		alike = foremost[:len(alike)+1]
 	}
-	out := []Finding{limitedBy(limit, foremost[0]).with("where", whereOf(alike, foremost),
+	out := []Finding{Limit(limit, foremost[0]).with("where", whereOf(alike, foremost),
 		"dut", when(unwatched(foremost[0].Rows[0].Doc), "yes"))}
 	out[0].Level = Answer
 	if core, ok := busiest(foremost[0]); ok {
@@ -42,7 +42,7 @@ func whereOf(groups, all []table.Group) string {
 	text := span(l, names(groups, TrafficKey))
 	if some, every := names(groups, table.KeyOf("variant")), names(all,
 		table.KeyOf("variant")); len(some) < len(every) {
-		text = l.Sayf("%s (%s)", text, joined(l, some))
+		text = l.Sayf("%s (%s)", text, Names(l, some))
 	}
 	return text
 }
@@ -54,7 +54,7 @@ func busiest(g table.Group) (f Finding, ok bool) {
 	if len(cores) == 0 {
 		return f, false
 	}
-	top, most := largest(table.By(cores, table.KeyOf("core")), "core_busy_ratio"), 0.0
+	top, most := Largest(table.By(cores, table.KeyOf("core")), "core_busy_ratio"), 0.0
 	f = say("router.core", Fact, "", top, "where", traffic(g), "busiest", top.Name())
 	for _, part := range []string{"softirq", "system", "user", "irq", "nice", "steal"} {
 		if v := top.Middle("core_" + part + "_ratio"); v > most {
@@ -93,7 +93,7 @@ func offloaded(full []table.Group) []Finding {
 	if groups[0].Rows[0].Doc.Lab != nil {
 		code, metric = "router.offload.kernel", "router_kernel_ratio"
 	}
-	return []Finding{say(code, Fact, "", largest(groups, metric), "where", whereOf(groups, full))}
+	return []Finding{say(code, Fact, "", Largest(groups, metric), "where", whereOf(groups, full))}
 }
 
 func RouterWatch(rows []table.Row) []Finding {

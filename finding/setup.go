@@ -129,8 +129,8 @@ func Disorder(rows []table.Row) []Finding {
 	var out []Finding
 	groups := table.Settled(table.Usable(rows))
 	tell := func(code, metric string, most float64) {
-		if len(groups) > 0 && largest(groups, metric).Middle(metric) > most {
-			g := largest(groups, metric)
+		if len(groups) > 0 && Largest(groups, metric).Middle(metric) > most {
+			g := Largest(groups, metric)
 			out = append(out, say(code, Doubt, "worst", g, "where", at(g)))
 		}
 	}

@@ -76,9 +76,9 @@ func Soak(rows []table.Row) []Finding {
 	out = append(append(out, cut...), changesOf(rows)...)
 	out = append(out, gapsOf(rows[0].Language(), rows[0].Trial)...)
 	if whole := (table.Group{Rows: rows}); whole.Sum("lost_packets") > 0 {
-		out = append(out, nextOf("explain", rows[0].Doc))
+		out = append(out, NextOf("explain", rows[0].Doc))
 	}
-	return append(out, nextOf("soak.page", rows[0].Doc))
+	return append(out, NextOf("soak.page", rows[0].Doc))
 }
 
 // unfinished says first that a trial was cut or is not valid; ran is false if it did not run as ordered.
@@ -92,7 +92,7 @@ func unfinished(rows []table.Row) (out []Finding, ran bool) {
 			return nil, true
 		}
 		cut := say("soak.cut", Answer, "", table.Group{Rows: rows})
-		return []Finding{cut, nextOf("soak.resume", rows[0].Doc)}, true
+		return []Finding{cut, NextOf("soak.resume", rows[0].Doc)}, true
 	}
 	invalid := slices.Clone(rows)
 	for i := range invalid {
@@ -137,7 +137,7 @@ func soakFlow(r table.Row, name string) []Finding {
 	}
 	out = append(out, f)
 	if len(lossy) > 0 && f.Code == "soak.lost" {
-		out = append(out, Finding{"soak.seconds", Fact, lossy, f.Words, nil, r.Language()})
+		out = append(out, Finding{Code: "soak.seconds", Level: Fact, Numbers: lossy, Words: f.Words, Language: r.Language()})
 	}
 	return out
 }

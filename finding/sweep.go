@@ -87,7 +87,7 @@ func Sweep(rows []table.Row) []Finding {
 		i := slices.IndexFunc(c.Settings, func(g table.Group) bool { return g.Name() == out[0].Places["best"].Name() })
 		best := c.Settings[max(i, 0)]
 		most := c.Settings[c.Tied-1] // of those that are as good it sends most, so it shows the limit
-		out = slices.Concat(out, waste(most, best), []Finding{limitedBy(most.Limit(), most)}, c.shares(), brief(best))
+		out = slices.Concat(out, waste(most, best), []Finding{Limit(most.Limit(), most)}, c.shares(), brief(best))
 	}
 	return append(out, doubts(rows, rankings)...)
 }
@@ -141,7 +141,7 @@ func everywhere(rankings []Ranking) []Finding {
 				}
 			}
 		}
-		if most := largest(all, "goodput_bps"); len(all) == len(rankings) && most.Middle("goodput_bps") > 0 {
+		if most := Largest(all, "goodput_bps"); len(all) == len(rankings) && most.Middle("goodput_bps") > 0 {
 			least := smallest(all, "goodput_bps")
 			f := say("sweep.all", Answer, "best", table.Group{Keys: first.Keys, Levels: first.Levels, Rows: most.Rows},
 				"under", most.Name(), "all", most.Say("both conditions"))

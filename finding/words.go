@@ -61,12 +61,8 @@ const (
 	compareFigures = `¶[{place}: ]{side} reached {*metric:best} and {base} {*metric:base}.`
 	wouldProve     = `.[¶About {repeats_count:more} more repeat{repeats_count:more /s} would prove it.|{never ?}¶` +
 		`Even 20 more repeats of each would not prove it.]`
-	mtuOf       = `Path MTU[ of flow {flow}]: `
-	mtuWhole    = ` UDP payloads up to {payload_bytes:whole} stay whole.`
-	latencyAdds = `: load[ {way}] adds [{round_trip_increase_ns:up} up and {round_trip_increase_ns:down} down|` +
-		`{round_trip_increase_ns:worst}] to the round trip.`
-	latencyLoad = `[¶The load was {load_ratio} of the loss-free rate[; the idle round trip takes ` +
-		`{round_trip_p50_ns:idle}].]`
+	mtuOf    = `Path MTU[ of flow {flow}]: `
+	mtuWhole = ` UDP payloads up to {payload_bytes:whole} stay whole.`
 	itVaries = `[it varies {varies}|it varies nothing, so compare it with another run]`
 )
 
@@ -274,29 +270,6 @@ var sentences = map[string]string{
 
 	"router.watched": `The router was watched through {source} in {seen_count} of {trials_count} trials, ` +
 		`{samples_count} samples[; watching took {router_cost_ratio} of one of its cores].`,
-
-	// Latency under load.
-	"latency.grade": `Grade {grade}` + latencyAdds + latencyLoad + `¶Grades are those of DSLReports` +
-		`[{round_trip_increase_ns:up ?}{round_trip_increase_ns:down ?}, by the worse of up and down].`,
-	"latency.light": `No grade` + latencyAdds + `¶No load of the whole loss-free rate ran as ordered.` + latencyLoad,
-	"latency.knee": `Delay rises from {load_ratio} of the loss-free rate on ({send_pps}, {way}): ` +
-		`{round_trip_increase_ns} more.`,
-	"latency.unfilled": `No grade` + latencyAdds + `¶No load filled a queue.` + latencyLoad,
-	"latency.flat":     `No load adds as much as 1 ms to the round trip.`,
-	"latency.loaded": `Loaded {way} with {load_ratio} of the loss-free rate: round trip {round_trip_p50_ns} ` +
-		`(median), {round_trip_p99_ns} (99 %)[; the way up adds {up_increase_p50_ns}, down ` +
-		`{down_increase_p50_ns}][; {probe_loss_ratio:lossy} of the thin flow lost].`,
-	"latency.minute": `UDP round trips per minute (60 s over the mean round trip): [{round_trips_per_minute:idle} ` +
-		`idle, ]{round_trips_per_minute} loaded {way}.`,
-	"latency.unsteady": `Before the load of {load_ratio} {way} the round trip was already ` +
-		`{round_trip_p50_ns:before}, ` +
-		`not {round_trip_p50_ns:idle}: something else was busy, and loads may add more than is shown.`,
-	"latency.unsent": `The load of {load_ratio} of the loss-free rate did not run as ordered {way}[{unkept ?}: the ` +
-		`sender does not keep it|{asked ?}: it is more than --rate allows], so perhaps no queue on the path was full.`,
-	"latency.none": `No rate without loss was found, so no load was measured.`,
-	"latency.untimed": `The thin flow was not timed beside any load: none of its packets was answered before a ` +
-		`load began.`,
-	"latency.page": `See delay against load:`,
 
 	// Meshes of a fleet's hosts. A pair is one host sending to another.
 	"mesh.lost": `{pairs_count:lossy} of {pairs_count} pairs lose{pairs_count:lossy s/} more than ` +
@@ -817,17 +790,8 @@ var sentences = map[string]string{
 var commands = map[string]string{
 	"free.explain": `pelt explain {run argument} --trial {trial}`,
 
-	// Congestion controls.
-	"cc.page": `pelt report {run argument} --html cc.html`,
-
-	"latency.page": `pelt report {run argument} --html latency.html`,
-
-	"mesh.page": `pelt report {run argument} --html mesh.html`,
-
 	// Soaks, and changes over time.
 	"soak.resume": `pelt run --resume {run argument}`,
-	"soak.page":   `pelt report {run argument} --html soak.html`,
-
 	"nothing.let": `[nft insert rule {family argument} {table argument} {chain argument} {protocol argument} dport ` +
 		`{number argument} accept|` +
 		`{tool argument} -t {table argument} -I {chain argument} -p {protocol argument} --dport {number argument} ` +

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"pelt/finding"
 	"pelt/model"
 	"pelt/view"
 	"pelt/words"
@@ -87,7 +86,7 @@ func (n *Now) Left(at time.Time) (left time.Duration, ok bool) {
 func (n *Now) Verdict() string {
 	for _, f := range n.Findings {
 		if f.Level == "answer" {
-			return finding.FromStored(f).In(n.Language).Parts()[0]
+			return view.FromStored(f).In(n.Language).Parts()[0]
 		}
 	}
 	return ""

@@ -18,8 +18,8 @@ const bulkPayload = "131072"
 var Control = Preset{
 	Command: "cc",
 	Knobs:   "control loss bytes http time warmup repeats streams stagger direction family dev dscp mss window seed",
-	Defaults: defaults(map[string]string{"control": "cubic,bbr", "repeats": fmt.Sprint(controlRepeats), "proto": "tcp",
-		"bulk": "true", "payload": bulkPayload, "warmup": "0", "time": "10s", "streams": ""}),
+	Defaults: map[string]string{"control": "cubic,bbr", "repeats": fmt.Sprint(controlRepeats), "proto": "tcp",
+		"bulk": "true", "payload": bulkPayload, "warmup": "0", "time": "10s", "streams": ""},
 	Factors: "loss! link control!",
 	build:   (*draft).buildControl,
 }

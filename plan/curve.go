@@ -23,7 +23,7 @@ const ofCurve = "payload frame rate interval profile proto direction streams cou
 var Curve = Preset{
 	Command:  "curve",
 	Knobs:    ofCurve + " receivers loss-free goal",
-	Defaults: defaults(map[string]string{"time": "2s", "warmup": "500ms"}),
+	Defaults: map[string]string{"time": "2s", "warmup": "500ms"},
 	Factors:  "direction payload! frame!",
 	build:    (*draft).buildCurve,
 }

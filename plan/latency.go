@@ -12,8 +12,8 @@ var Latency = Preset{
 	Command: "latency",
 	Knobs: "payload frame rate direction streams time warmup repeats goal family dev dscp df drops source-port " +
 		"send-buffer receive-buffer engine seed",
-	Defaults: defaults(map[string]string{"payload": "1472", "direction": "up,down,both", "time": "2s",
-		"warmup": "500ms", "repeats": "1", "goal": "quick"}),
+	Defaults: map[string]string{"payload": "1472", "direction": "up,down,both", "time": "2s",
+		"warmup": "500ms", "repeats": "1", "goal": "quick"},
 	Factors: "direction! payload! frame!",
 	build:   (*draft).buildLatency,
 }

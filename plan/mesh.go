@@ -11,8 +11,9 @@ import (
 var Mesh = Preset{
 	Command: "mesh",
 	Knobs:   "payload rate interval time warmup max-loss family dscp df drops engine seed",
-	Defaults: defaults(map[string]string{"payload": "200", "rate": "1kpps", "direction": "both", "time": "10s",
-		"warmup": "200ms", "repeats": "1"}),
+	Defaults: map[string]string{"payload": "200", "rate": "1kpps", "direction": "both", "time": "10s",
+		"warmup": "200ms", "repeats": "1"},
+	Pairs: true,
 	build: (*draft).buildMesh,
 }
 

@@ -17,8 +17,8 @@ var Ndr = Preset{
 	Command: ndrCommand,
 	Knobs: "payload frame rate direction streams time warmup max-loss goal strict searches repeats family dev dscp df " +
 		"drops burst source-port source-address send-buffer receive-buffer gro gso engine seed",
-	Defaults: defaults(map[string]string{"frame": smallToLarge, "direction": "up,down", "warmup": "100ms",
-		"repeats": "1", "goal": "quick", "max-loss": "0", "searches": "3"}),
+	Defaults: map[string]string{"frame": smallToLarge, "direction": "up,down", "warmup": "100ms",
+		"repeats": "1", "goal": "quick", "max-loss": "0", "searches": "3"},
 	Factors: "direction payload! frame!",
 	build:   (*draft).buildNdr,
 }

@@ -1,10 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -13,14 +13,36 @@ import (
 
 // Preset is the way of one command to make a plan of a few flags.
 type Preset struct {
-	Command  string
-	Knobs    string            // by flag
-	Defaults map[string]string // values of knobs that the user did not give, also of knobs without a flag here
+	Command string
+	Knobs   string // by flag
+	// Defaults are values of knobs that the user did not give, also of knobs without a flag here, where they differ
+	// from those of all tests; "" is none.
+	Defaults map[string]string
 	InLab    map[string]string // defaults that differ in a lab, which no other traffic shares
 	// Factors are flags whose several values make a factor, in their order; one with ! makes a factor
 	// of one value, too. link stands for settings of links.
 	Factors string
-	build   func(*draft) error
+	Between bool // TARGET may be NEAR..FAR
+	Pairs   bool // every pair of a fleet's hosts is measured
+	// build makes what is more than the flows and the values of the flags; nil: nothing is.
+	build func(*draft) error
+}
+
+// usualDefaults are those of all tests.
+var usualDefaults = map[string]string{"proto": "udp", "direction": "up", "rate": "max", "streams": "1",
+	"engine": "auto", "seed": "1", "repeats": "3"}
+
+// defaultOf is the default value of a flag outside of labs, "" for none.
+func (p Preset) defaultOf(flag string) string {
+	if text, own := p.Defaults[flag]; own {
+		return text
+	}
+	return usualDefaults[flag]
+}
+
+// OnlyTCP reports whether the test sends no UDP, whatever its flags say.
+func (p Preset) OnlyTCP() bool {
+	return !p.HasFlag("proto") && p.defaultOf("proto") == string(model.TCP)
 }
 
 // Settings are what a user says of one test.
@@ -58,7 +80,11 @@ func (p Preset) Plan(s Settings) (model.Plan, error) {
 	if err := d.read(); err != nil {
 		return model.Plan{}, err
 	}
-	if err := p.build(d); err != nil {
+	build := p.build
+	if build == nil {
+		build = func(d *draft) error { return cmp.Or(d.start(), d.fill()) }
+	}
+	if err := build(d); err != nil {
 		return d.plan, d.withFlag(err)
 	}
 	return d.plan, d.withFlag(d.plan.Check())
@@ -121,9 +147,9 @@ func (d *draft) checkWords(flag, want string) error {
 // Default is what a flag is without its value, in words for help.
 func (p Preset) Default(flag string) string {
 	if lab := p.InLab[flag]; lab != "" {
-		return p.Defaults[flag] + " (lab: " + lab + ")"
+		return p.defaultOf(flag) + " (lab: " + lab + ")"
 	}
-	return p.Defaults[flag]
+	return p.defaultOf(flag)
 }
 
 // setDefault gives a knob its values, as text, if its flag was not given.
@@ -141,8 +167,10 @@ func knobOf(flag string) model.Knob {
 
 // read turns texts into values.
 func (d *draft) read() error {
-	for flag, text := range d.Defaults {
-		d.setDefault(flag, text)
+	for _, k := range model.Knobs() {
+		if text := d.defaultOf(k.Flag); text != "" {
+			d.setDefault(k.Flag, text)
+		}
 	}
 	if strings.HasPrefix(d.Target, "lab:") {
 		for flag, text := range d.InLab {
@@ -225,7 +253,7 @@ func OneValue(factors []model.Factor) error {
 func (d *draft) start() error {
 	p := &d.plan
 	p.Format, p.Command, p.Target, p.Near, p.Hosts = model.PlanFormat, d.Command, d.Target, d.Near, d.Hosts
-	if len(d.Hosts) > 2 && d.Command != "mesh" {
+	if len(d.Hosts) > 2 && !d.Pairs {
 		p.Receivers = len(d.Hosts) - 1
 	}
 	p.Timing.DrainSeconds = 3 // longer than the queue of any sensible path
@@ -327,13 +355,4 @@ func (d *draft) withFlag(err error) error {
 		return &model.FieldError{Field: flag, Want: want}
 	}
 	return err
-}
-
-// defaults returns the default values of all tests, with the preset's own in place of them.
-func defaults(own map[string]string) map[string]string {
-	all := map[string]string{"proto": "udp", "direction": "up", "rate": "max", "streams": "1", "engine": "auto",
-		"seed": "1", "repeats": "3"}
-	maps.Copy(all, own)
-	maps.DeleteFunc(all, func(_, text string) bool { return text == "" })
-	return all
 }

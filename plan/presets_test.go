@@ -206,3 +206,22 @@ func TestLatencyLead(t *testing.T) {
 		t.Errorf("a load: %+v, %v: want a lead", trial.Timing, err)
 	}
 }
+
+// TestPresetWithoutMore: a preset that says only its flags and defaults makes a plan of them.
+func TestPresetWithoutMore(t *testing.T) {
+	thin := Preset{Command: "thin", Knobs: "payload rate direction time",
+		Defaults: map[string]string{"payload": "172", "rate": "50pps", "direction": "both", "repeats": "1"}}
+	p, err := thin.Of("nas", "time=5s", "payload=60")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Flows) != 2 || p.Flows[0].PayloadBytes != 60 || p.Timing.MeasureSeconds != 5 || p.Design.Repeats != 1 {
+		t.Errorf("a plan of %+v, %+v", p.Flows, p.Timing)
+	}
+	if pps, _ := p.Flows[1].Rate.PPS(60); pps != 50 {
+		t.Errorf("%v packets a second down, want 50", pps)
+	}
+	if _, err := thin.Of("nas", "direction=sideways"); err == nil {
+		t.Error("a plan of a direction that is none")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"pelt/model"
@@ -43,7 +44,7 @@ func (d *draft) readProfile() error {
 	switch {
 	case p.Kind == model.Ramp && paced:
 		return flagError("profile", "a ramp says its rates itself; want no --rate and no --interval")
-	case !paced && rate.IsMax() && (d.Defaults["rate"] == "max" || d.Defaults["rate"] == ""):
+	case !paced && rate.IsMax() && slices.Contains([]string{"max", ""}, d.defaultOf("rate")):
 		return flagError("profile", "needs --rate or --interval: how many packets are spread over time")
 	}
 	d.profile = &profile{p, rate}

@@ -16,9 +16,10 @@ var Router = Preset{
 	Command: "router",
 	Knobs: "dut variant proto frame direction rate idle-rate connections time warmup repeats streams family dev dscp " +
 		"drops max-loss loss-free goal engine seed",
-	Defaults: defaults(map[string]string{"proto": "udp,tcp", "frame": "64,512,1518", "direction": "up,down,both",
-		"idle-rate": "1kpps", "time": "3s", "warmup": "1s"}),
-	build: (*draft).buildRouter,
+	Defaults: map[string]string{"proto": "udp,tcp", "frame": "64,512,1518", "direction": "up,down,both",
+		"idle-rate": "1kpps", "time": "3s", "warmup": "1s"},
+	Between: true,
+	build:   (*draft).buildRouter,
 }
 
 func (d *draft) buildRouter() error {

@@ -14,11 +14,12 @@ var Soak = Preset{
 	Command: "soak",
 	Knobs: "payload frame rate interval profile direction streams time warmup max-loss family dev dscp df drops burst " +
 		"source-port send-buffer receive-buffer patience dut at engine seed",
-	Defaults: defaults(map[string]string{"payload": "200", "rate": "1kpps", "time": "10m", "warmup": "1s",
+	Defaults: map[string]string{"payload": "200", "rate": "1kpps", "time": "10m", "warmup": "1s",
 		"patience": "1m", "repeats": "1",
-		"engine": "udp"}), // what programs use, and what counts each packet's way through the kernel
+		"engine": "udp"}, // what programs use, and what counts each packet's way through the kernel
 	InLab:   map[string]string{"payload": "512", "rate": "40kpps"},
 	Factors: "payload! frame!",
+	Between: true,
 	build:   (*draft).buildSoak,
 }
 

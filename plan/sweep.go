@@ -23,7 +23,7 @@ var Sweep = Preset{
 	Command: "sweep",
 	Knobs: "payload frame rate interval profile direction streams receivers count quick time warmup repeats max-loss " +
 		"family dev dscp df drops send-buffer receive-buffer engine seed",
-	Defaults: defaults(map[string]string{"interval": "0", "rate": "", "warmup": "0"}),
+	Defaults: map[string]string{"interval": "0", "rate": "", "warmup": "0"},
 	Factors:  "direction payload! frame! rate interval profile streams receivers send-buffer receive-buffer link",
 	build:    (*draft).buildSweep,
 }

@@ -36,7 +36,7 @@ var layers = map[string][]string{
 	"table":             {"design", "model", "unit", "words"},
 	"change":            {"model", "table"},
 	"finding":           {"change", "design", "ledger", "model", "table", "unit", "words"},
-	"view":              {"finding", "ledger", "model", "record/contents", "table", "unit", "words"},
+	"view":              {"finding", "ledger", "model", "plan", "record/contents", "table", "unit", "words"},
 	"render":            {"unit", "view", "render/draw", "render/plain", "words"},
 	"render/draw":       {"unit", "view", "render/plain", "words"},
 	"render/plain":      {},

@@ -7,13 +7,21 @@ import (
 
 	"pelt/finding"
 	"pelt/model"
+	"pelt/plan"
 	"pelt/table"
 	"pelt/unit"
 )
 
 var control = Kind{
-	Title: "Congestion controls",
-	Rules: []finding.Rule{finding.Control, finding.ControlStreams, finding.ControlDoubts},
+	Preset: plan.Control,
+	Use:    "cc TARGET",
+	Short:  "Compare congestion controls: BBR against CUBIC under loss",
+	Long: `cc transfers data by TCP under each congestion control in turn, with the same losses. It
+shows which is faster, by how much, whether that may be chance, and how much each delays
+other packets. TARGET is as for pelt curve.`,
+	Example: `  pelt cc lab:direct --control cubic,bbr,reno --loss 0,1%,10% --bytes 640MB`,
+	Title:   "Congestion controls",
+	Rules:   []finding.Rule{finding.Control, finding.ControlStreams, finding.ControlDoubts},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		c := finding.CompareControls(rows)
 		if len(c.Groups) == 0 {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"math"
 	"net/netip"
 	"slices"
@@ -8,18 +9,27 @@ import (
 
 	"pelt/finding"
 	"pelt/model"
+	"pelt/plan"
 	"pelt/table"
 )
 
-// Kind says what one kind of test looks for and what it shows.
+// Kind is one kind of test: its command, its plan, what it looks for and what it shows.
 type Kind struct {
+	plan.Preset
+	Use, Short, Long, Example string // of its --help
+
 	Title string
 	Rules []finding.Rule
+	// Sentences are those of the findings that the kind's own rules make, by code: its command, a dot, and more.
+	Sentences map[string]string
 	// Repeats is the metric of which a setting needs some repeats that agree; "" for none.
 	Repeats string
 	// Rows are the rows of a run; nil: those of table.Rows, but for the trials of searches.
 	Rows     func(*model.Document) []table.Row
 	Searches bool // floods only begin searches
+	// Cycles finds what changed over several runs, which are shown as one run of so many cycles; nil: they are shown
+	// side by side.
+	Cycles finding.Rule
 	// Line are the metrics of the line that tells of a trial, LinePart what each flow's part of it begins with;
 	// nil: the usual.
 	Line     []string
@@ -28,23 +38,15 @@ type Kind struct {
 	View func(rows []table.Row, found []finding.Finding) []Section
 }
 
+// Kinds are all kinds of test, in display order.
+func Kinds() []Kind { return []Kind{curve, ndr, latency, sweep, router, control, soak, mesh} }
+
 // kindOf returns the kind of a run's test. A command without a kind of its own is shown as a curve.
 func kindOf(d *model.Document) Kind {
-	switch d.Plan.Command {
-	case "sweep":
-		return sweep
-	case "cc":
-		return control
-	case "router":
-		return router
-	case "soak":
-		return soak
-	case "latency":
-		return latency
-	case "ndr":
-		return ndr
-	case "mesh":
-		return mesh
+	for _, k := range Kinds() {
+		if k.Command == d.Plan.Command {
+			return k
+		}
 	}
 	return curve
 }
@@ -56,6 +58,26 @@ func (k Kind) rows(d *model.Document) []table.Row {
 	return table.Unsearched(table.Rows(d))
 }
 
+// said makes a rule say its findings in the kind's sentences.
+func (k Kind) said(rule finding.Rule) finding.Rule {
+	return func(rows []table.Row) []finding.Finding {
+		found := rule(rows)
+		for i := range found {
+			found[i].English = k.Sentences[found[i].Code]
+		}
+		return found
+	}
+}
+
+// FromStored is a finding that a file kept, without its groups.
+func FromStored(m model.Finding) finding.Finding {
+	f := finding.FromStored(m)
+	for _, k := range Kinds() {
+		f.English = cmp.Or(f.English, k.Sentences[f.Code])
+	}
+	return f
+}
+
 func Findings(d *model.Document) []finding.Finding {
 	k := kindOf(d)
 	if len(d.Results) == 0 {
@@ -65,7 +87,10 @@ func Findings(d *model.Document) []finding.Finding {
 	if finding.NothingThrough(rows) {
 		k.Rules, k.Repeats = nil, ""
 	}
-	rules := append([]finding.Rule{finding.Nothing}, k.Rules...)
+	rules := []finding.Rule{finding.Nothing}
+	for _, rule := range k.Rules {
+		rules = append(rules, k.said(rule))
+	}
 	if k.Repeats != "" {
 		rules = append(rules, finding.Repeats(k.Repeats))
 	}

@@ -195,7 +195,7 @@ func checkFigures(t rapid.TB, page view.Page) {
 func checkStored(t rapid.TB, d *model.Document) {
 	t.Helper()
 	for _, f := range view.Findings(d) {
-		kept := finding.FromStored(f.Stored(false))
+		kept := view.FromStored(f.Stored(false))
 		if kept.Text() != f.Text() || kept.Command() != f.Command() {
 			t.Errorf("a file says %q, %q; want %q, %q", kept.Text(), kept.Command(), f.Text(), f.Command())
 		}

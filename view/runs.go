@@ -9,11 +9,12 @@ import (
 // Runs is the page of several runs of one plan, oldest first.
 func Runs(runs []*model.Document) Page {
 	newest := runs[len(runs)-1]
-	if newest.Plan.Command == "mesh" {
+	kind := kindOf(newest)
+	if kind.Cycles != nil {
 		return Run(finding.JoinRuns(runs))
 	}
 	rows := finding.RowsOfRuns(runs)
-	p := Page{Language: newest.Language, Title: kindOf(newest).Title, Subject: subject(finding.JoinRuns(runs))}
+	p := Page{Language: newest.Language, Title: kind.Title, Subject: subject(finding.JoinRuns(runs))}
 	found := ChangesOfRuns(runs)
 	p.say(finding.Shown(found))
 	groups := finding.TimesGroups(rows)
@@ -70,12 +71,12 @@ func changesTable(found []finding.Finding) Table {
 	return t
 }
 
-// ChangesOfRuns are all changes from run to run of one plan, oldest first; of other tests than meshes also how the runs
-// went. A reader is told some of them.
+// ChangesOfRuns are all changes from run to run of one plan, oldest first; of runs that are shown side by side also how
+// they went. A reader is told some of them.
 func ChangesOfRuns(runs []*model.Document) []finding.Finding {
 	newest := runs[len(runs)-1]
-	if newest.Plan.Command == "mesh" {
-		return finding.All(table.Rows(finding.JoinRuns(runs)), finding.MeshChanges)
+	if cycles := kindOf(newest).Cycles; cycles != nil {
+		return finding.All(table.Rows(finding.JoinRuns(runs)), cycles)
 	}
 	rows := finding.RowsOfRuns(runs)
 	return finding.All(rows, func(rows []table.Row) []finding.Finding { return finding.Times(runs, rows) })

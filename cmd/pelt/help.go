@@ -57,9 +57,9 @@ var shortFlags = map[string]string{"t": "time", "b": "rate", "l": "payload", "P"
 	"R": "direction", "u": "proto"}
 
 // iperfFlags registers the short flags. -u asks for what most commands send anyway.
-func iperfFlags(s *pflag.FlagSet, command string) {
+func iperfFlags(s *pflag.FlagSet, onlyTCP bool) {
 	for short, long := range shortFlags {
-		if s.Lookup(long) == nil && (short != "u" || command == "cc") {
+		if s.Lookup(long) == nil && (short != "u" || onlyTCP) {
 			continue
 		}
 		f := s.VarPF(&iperf{s, short, long}, "iperf3-"+short, short, "")

@@ -20,6 +20,7 @@ import (
 	"pelt/model"
 	"pelt/store"
 	"pelt/unit"
+	"pelt/view"
 	"pelt/words"
 )
 
@@ -192,8 +193,8 @@ drops (amd64, arm64) watches what it drops, and doctor says what it can do. Anot
 	} else {
 		root.AddCommand(newDemo(), newServe(), newHub(), newHosts(), newRun(), newWeb(), newList(), newRemove(),
 			newExplain(), newCompare(), newReport(), newRecord(), newTune(), newLab())
-		for _, t := range tests {
-			root.AddCommand(newTest(t))
+		for _, k := range view.Kinds() {
+			root.AddCommand(newTest(k))
 		}
 		root.SetHelpCommand(newHelp())
 	}

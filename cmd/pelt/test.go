@@ -16,23 +16,23 @@ import (
 	"pelt/model"
 	"pelt/plan"
 	"pelt/run"
+	"pelt/view"
 )
 
-// test is a command that tests something: its preset, and the flags of every test.
+// test is a command that tests something: its kind, and the flags of every test.
 type test struct {
 	commonFlags
-	preset plan.Preset
-	flags  *pflag.FlagSet
-	from   string // the sender of a fleet
+	view.Kind
+	flags *pflag.FlagSet
+	from  string // the sender of a fleet
 }
 
-// newTest makes a command that runs the plan of a preset. Of a router or soak, TARGET may be NEAR..FAR.
-func newTest(text testText) *cobra.Command {
-	t := test{preset: text.preset}
-	c := &cobra.Command{Use: text.use, Short: text.short, Long: text.long, Example: text.example,
-		Args: cobra.ExactArgs(1)}
+// newTest makes a command that runs the plan of a kind of test.
+func newTest(kind view.Kind) *cobra.Command {
+	t := test{Kind: kind}
+	c := &cobra.Command{Use: t.Use, Short: t.Short, Long: t.Long, Example: t.Example, Args: cobra.ExactArgs(1)}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		made, err := t.plan(c.Context(), args[0])
+		made, err := t.planFor(c.Context(), args[0])
 		if err != nil {
 			return err
 		}
@@ -44,11 +44,11 @@ func newTest(text testText) *cobra.Command {
 
 func (t *test) register(s *pflag.FlagSet) {
 	t.flags = s
-	if t.preset.Command != plan.Mesh.Command {
+	if !t.Pairs {
 		s.StringVar(&t.from, "from", "", "fleet: `HOST` that sends to all others")
 	}
 	for _, k := range model.Knobs() {
-		if !t.preset.HasFlag(k.Flag) {
+		if !t.HasFlag(k.Flag) {
 			continue
 		}
 		help := k.Help
@@ -56,17 +56,17 @@ func (t *test) register(s *pflag.FlagSet) {
 			help = strings.ToUpper(string(k.Only)) + ": " + help
 		}
 		f := s.VarPF(&typed{name: k.ValueName(), several: k.Kind == model.Texts}, k.Flag, "", help)
-		f.DefValue = t.preset.Default(k.Flag)
+		f.DefValue = t.Default(k.Flag)
 		if k.Kind == model.Switch {
 			f.NoOptDefVal = "true"
 		}
 	}
-	if t.preset.Command != plan.Mesh.Command { // which no lab has
+	if !t.Pairs { // which no lab has
 		linkFlags(s, plan.LinkHelp)
 	}
 	t.commonFlags.register(s)
-	iperfFlags(s, t.preset.Command)
-	if t.preset.Command == plan.Control.Command || t.preset.Command == plan.Mesh.Command { // no UDP, or many paths
+	iperfFlags(s, t.OnlyTCP())
+	if t.OnlyTCP() || t.Pairs { // no UDP, or many paths
 		_ = s.MarkHidden("record")
 	}
 }
@@ -107,7 +107,7 @@ func given(flags *pflag.FlagSet) map[string][]string {
 	return all
 }
 
-func (t *test) plan(ctx context.Context, target string) (model.Plan, error) {
+func (t *test) planFor(ctx context.Context, target string) (model.Plan, error) {
 	flags := given(t.flags)
 	s := plan.Settings{Target: target, Flags: flags, Again: t.again.every != ""}
 	if strings.HasPrefix(target, model.FleetTarget) {
@@ -116,7 +116,7 @@ func (t *test) plan(ctx context.Context, target string) (model.Plan, error) {
 			return model.Plan{}, err
 		}
 	}
-	return planOf(t.preset, s)
+	return planOf(t.Preset, s)
 }
 
 // fleet lists the hosts that take part, of one sender and many receivers the sender first. --receivers with names or
@@ -131,7 +131,7 @@ func (t *test) fleet(ctx context.Context, target string, flags map[string][]stri
 			return nil, err
 		}
 	}
-	if t.preset.Command == plan.Mesh.Command {
+	if t.Pairs {
 		return hosts, nil
 	}
 	return fromOne(t.from, hosts, flags)
@@ -174,7 +174,7 @@ func fromOne(from string, hosts []string, flags map[string][]string) ([]string, 
 // planOf makes the plan of a command's preset, and checks what belongs to labs.
 func planOf(preset plan.Preset, s plan.Settings) (model.Plan, error) {
 	s.Open = open
-	if (preset.Command == "router" || preset.Command == "soak") && len(s.Hosts) == 0 {
+	if preset.Between && len(s.Hosts) == 0 {
 		s.Near, s.Target = plan.RouterPath(s.Target)
 	}
 	name, isLab := strings.CutPrefix(s.Target, "lab:")

@@ -13,6 +13,7 @@ import (
 	"pelt/plan"
 	"pelt/run"
 	"pelt/store"
+	"pelt/view"
 )
 
 // loopback is an address that other hosts do not reach.
@@ -73,13 +74,13 @@ It listens on this host only. From another host: ssh -L 7360:127.0.0.1:7360 HOST
 
 // offers are the tests that pages start.
 func offers() (list []web.Offer) {
-	for _, t := range tests {
-		if t.preset.Command == plan.Mesh.Command { // its hosts are known when its hub is
+	for _, k := range view.Kinds() {
+		if k.Pairs { // its hosts are known when its hub is
 			continue
 		}
-		list = append(list, web.Offer{Preset: t.preset, About: t.short,
+		list = append(list, web.Offer{Preset: k.Preset, About: k.Short,
 			Make: func(target string, flags map[string][]string) error {
-				p, err := planOf(t.preset, plan.Settings{Target: target, Flags: flags})
+				p, err := planOf(k.Preset, plan.Settings{Target: target, Flags: flags})
 				if err == nil {
 					err = p.Check()
 				}

@@ -14,6 +14,7 @@ import (
 
 	"pelt/plan"
 	"pelt/test/golden"
+	"pelt/view"
 )
 
 // TestWords: each line of the file begins with the name of a function, and is the words that it reads. Below stands
@@ -65,8 +66,9 @@ func TestWords(t *testing.T) {
 				}
 				return said(strings.Join(list, " "), err)
 			}
-			i := slices.IndexFunc(tests, func(x testText) bool { return x.preset.Command == c.Name() })
-			p, err := planOf(tests[i].preset, plan.Settings{Target: c.Flags().Arg(0), Flags: flags})
+			kinds := view.Kinds()
+			i := slices.IndexFunc(kinds, func(k view.Kind) bool { return k.Command == c.Name() })
+			p, err := planOf(kinds[i].Preset, plan.Settings{Target: c.Flags().Arg(0), Flags: flags})
 			return said(long(p), err)
 		}
 		t.Fatalf("unknown: %s", question)

@@ -1,24 +1,29 @@
-package finding
+package view_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
+	"pelt/finding"
 	"pelt/model"
-	"pelt/table"
+	"pelt/test/golden"
 	"pelt/test/sample"
 	"pelt/unit"
+	"pelt/view"
 )
 
-func latencyExamples(*testing.T) []example {
+// TestLatencyFindings: testdata has what is told of each example, a line a finding: its code, sentence and command.
+func TestLatencyFindings(t *testing.T) {
 	of := func(way string, share float64) func(r *model.Result) bool {
 		return func(r *model.Result) bool {
 			return r.Cell["direction"].Text == way && r.Cell["load_ratio"].Number == share
 		}
 	}
 	without := func(d *model.Document, gone func(r *model.Result) bool) {
-		d.Results = only(d.Results, func(r model.Result) bool { return !gone(&r) })
+		d.Results = slices.DeleteFunc(d.Results, func(r model.Result) bool { return gone(&r) })
 	}
 	add := func(d *model.Document, way string, share, ms float64) {
 		for i := range d.Results {
@@ -102,7 +107,16 @@ func latencyExamples(*testing.T) []example {
 		edit(&d)
 		docs[name] = &d
 	}
-	return examplesOf(docs, Latency, LeftOut)
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(docs)) {
+		fmt.Fprintf(&out, "%s:\n", name)
+		for _, f := range view.Findings(docs[name]) {
+			if f.Level != finding.SetUp {
+				fmt.Fprintf(&out, "\t%s: %s\n", f.Code, strings.TrimSpace(f.Text()+" "+f.Command()))
+			}
+		}
+	}
+	golden.File(t, "testdata/latency-findings.txt", out.String())
 }
 
 // highest changes the trials of the highest load of one direction.
@@ -113,36 +127,5 @@ func highest(change func(d *model.Document, r *model.Result)) func(*model.Docume
 				change(d, r)
 			}
 		}
-	}
-}
-
-// Loads of two runs are compared by their shares of the rates that the runs found.
-func TestCompareLoads(t *testing.T) {
-	a, b := sample.Latency(), sample.Latency()
-	b.ID = "b"
-	for i, d := range []*model.Document{&a, &b} {
-		for _, r := range slices.Clone(d.Results) {
-			for repeat := range 3 {
-				again := r
-				again.Cell, again.Repeat, again.Flows = maps.Clone(r.Cell), repeat, slices.Clone(r.Flows)
-				again.Cell["rate_pps"] = model.Number(r.Cell["rate_pps"].Number * (1 + float64(i)))
-				for j := range again.Flows {
-					trip := *again.Flows[j].RoundTrip
-					trip.P50 *= (1 + float64(i)) * (1 + 0.001*float64(repeat))
-					again.Flows[j].RoundTrip = &trip
-				}
-				d.Results = append(d.Results, again)
-			}
-		}
-		d.Results = d.Results[len(d.Results)/4:]
-	}
-	c, err := Compare(Question{Docs: []*model.Document{&a, &b},
-		Metrics: []*table.Metric{table.MetricOf("round_trip_p50_ns")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// both has two flows
-	if n := len(c.Conditions); n != 4*8 || len(c.Effects) != n || c.Effects[0].Verdict != table.WorseThan {
-		t.Errorf("%d places, %d effects: want each flow at each load", n, len(c.Effects))
 	}
 }
