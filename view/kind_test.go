@@ -53,7 +53,7 @@ func TestSentencesOfKinds(t *testing.T) {
 	if said == 0 {
 		t.Error("no kind has sentences")
 	}
-	for code := range words.Chinese.Codes() {
+	for _, code := range words.Chinese.Codes() {
 		known := map[string]string{}
 		for _, m := range reference.FindAllStringSubmatch(words.Chinese.Of(code, ""), -1) {
 			known[m[1]] = "word"

@@ -7,7 +7,6 @@ package words
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ const (
 // fmt or marks of its own, which it keeps.
 func (l Language) Say(text string) string {
 	if l == Chinese {
-		return cmp.Or(chinese[text], chineseTalk[text], chineseHelp[text], derived(text), text)
+		return cmp.Or(chinese[text], chineseTalk[text], chineseHelp[text], chineseKinds[text], derived(text), text)
 	}
 	return text
 }
@@ -58,18 +57,24 @@ func (l Language) Sayf(format string, values ...any) string {
 
 // Of returns the sentence for the code of a finding, in place of the English one.
 func (l Language) Of(code, english string) string {
-	if said, ok := chineseSentences[code]; ok && l == Chinese {
-		return said
+	if l == Chinese {
+		return cmp.Or(chineseSentences[code], chineseKinds[code], english)
 	}
 	return english
 }
 
-// Codes are the codes of the sentences that the language's own table has.
-func (l Language) Codes() iter.Seq[string] {
-	if l == Chinese {
-		return maps.Keys(chineseSentences)
+// Codes are the codes of the sentences that the language's own tables have.
+func (l Language) Codes() (codes []string) {
+	if l != Chinese {
+		return nil
 	}
-	return func(func(string) bool) {}
+	codes = slices.Collect(maps.Keys(chineseSentences))
+	for key := range chineseKinds {
+		if strings.Contains(key, ".") && !strings.Contains(key, " ") {
+			codes = append(codes, key)
+		}
+	}
+	return codes
 }
 
 // Join puts texts of a list one behind the other.

@@ -30,7 +30,6 @@ Start here: pelt demo, or pelt help start`: `pelt 沿一条路径发送小包，
 	"List the labs that are up":                                                         "列出运行中的实验环境",
 	"End a lab":                                                                         "结束实验环境",
 	"Show what the links of a lab do, or change it while it runs":                       "查看实验环境的链路，或在运行中修改",
-	"Measure delay, loss and jitter of a thin flow beside a load":                       "测量加负载时细流的时延、丢包和抖动",
 	"List the runs that are kept":                                                       "列出保存的运行",
 	"Delete runs that are kept":                                                         "删除保存的运行",
 	"Measure every pair of a fleet's hosts":                                             "测量机群中的每一对主机",
@@ -84,11 +83,6 @@ Loss at the hosts of the sender and the receiver does not lower the answer: it t
 --goal csit 每次 1 s，更可靠，也更久；--strict 像 RFC 2544 那样每次试验 60 s。
 
 两端主机自己的丢包不会拉低答案：这时答案写“至少”，并说明该改什么。`,
-	`latency searches the rate without loss (RFC 9971) up to --rate, and times 100 packets a second
-beside loads of up to 150 % of it: up, down and both. It tells what each direction adds and
-from which load on, and grades it.`: `latency 先查找不丢包的速率（RFC 9971，不超过 --rate），再加上最高为其 150 % 的负载，
-每秒测 100 个小包的时延：上行、下行、双向。它说明每个方向增加多少时延、从多大负载开始，
-并给出等级。`,
 	`sweep sends packets with every combination of values, several times in shuffled order. It
 shows which brought most through, which are as good, and what the rest lost.
 

@@ -39,14 +39,11 @@ const (
 	zhWorst     = `[TCP [{phases_count ?}最低]只有 {goodput_bps:worst}|[{phases_count ?}最多]丢包 {loss_ratio:worst}]`
 	zhRest      = `[{phases_count:rest ?}[{goodput_bps:rest ?}至少|{loss_ratio:rest ?}最多]]` +
 		`[ {goodput_bps:rest}| {loss_ratio:rest}|不丢包]。[¶当时：{made}。]`
-	zhLine    = `[。大部分丢包：{place}]。`
-	zhFigures = `¶[{place}：]{side} 为 {*metric:best}，{base} 为 {*metric:base}。`
-	zhProve   = `。[¶再重复约 {repeats_count:more} 次可以证实。|{never ?}¶即使各再重复 20 次也证实不了。]`
-	zhMTU     = `[流 {flow} 的]路径 MTU：`
-	zhWhole   = `UDP 载荷不超过 {payload_bytes:whole} 时不分片。`
-	zhAdds    = `：[{way} ]负载使往返时延增加[上行 {round_trip_increase_ns:up}、下行 {round_trip_increase_ns:down}|` +
-		` {round_trip_increase_ns:worst}]。`
-	zhLoad       = `[¶负载为不丢包速率的 {load_ratio}[；空闲时往返时延 {round_trip_p50_ns:idle}]。]`
+	zhLine       = `[。大部分丢包：{place}]。`
+	zhFigures    = `¶[{place}：]{side} 为 {*metric:best}，{base} 为 {*metric:base}。`
+	zhProve      = `。[¶再重复约 {repeats_count:more} 次可以证实。|{never ?}¶即使各再重复 20 次也证实不了。]`
+	zhMTU        = `[流 {flow} 的]路径 MTU：`
+	zhWhole      = `UDP 载荷不超过 {payload_bytes:whole} 时不分片。`
 	zhVaries     = `[变化的参数：{varies}|没有变化的参数，请与另一次运行对比]`
 	zhConnection = `[{node}：]`
 )
@@ -205,24 +202,6 @@ var chineseSentences = map[string]string{
 	"router.gap.cores":         `路由器各核随时间的负载在它的报告里放不下。`,
 	"router.watched": `通过 {source} 在 {trials_count} 次试验中的 {seen_count} 次观测了路由器，采样 {samples_count} 次[；观测占用它一个核的 ` +
 		`{router_cost_ratio}]。`,
-
-	"latency.grade": `等级 {grade}` + zhAdds + zhLoad + `¶等级按 DSLReports 的标准` +
-		`[{round_trip_increase_ns:up ?}{round_trip_increase_ns:down ?}，取上行和下行中较差的]。`,
-	"latency.light":    `无等级` + zhAdds + `¶没有满不丢包速率的负载按要求运行。` + zhLoad,
-	"latency.knee":     `从不丢包速率的 {load_ratio} 起时延上升（{send_pps}，{way}）：增加 {round_trip_increase_ns}。`,
-	"latency.unfilled": `无等级` + zhAdds + `¶没有负载填满队列。` + zhLoad,
-	"latency.flat":     `没有负载使往返时延增加 1 ms 以上。`,
-	"latency.loaded": `{way} 加负载到不丢包速率的 {load_ratio}：往返时延 {round_trip_p50_ns}（中位数）、{round_trip_p99_ns}（99 %）` +
-		`[；上行增加 {up_increase_p50_ns}，下行增加 {down_increase_p50_ns}][；细流丢包 {probe_loss_ratio:lossy}]。`,
-	"latency.minute": `UDP 每分钟往返次数（60 s 除以平均往返时延）：[空闲时 {round_trips_per_minute:idle}，]{way} 加负载时 ` +
-		`{round_trips_per_minute}。`,
-	"latency.unsteady": `{way} 加 {load_ratio} 负载之前，往返时延已是 {round_trip_p50_ns:before}，而不是 ` +
-		`{round_trip_p50_ns:idle}：另有流量，负载实际增加的时延可能比所示的多。`,
-	"latency.unsent": `{way}：不丢包速率 {load_ratio} 的负载没有按要求运行[{unkept ?}：发送端达不到|` +
-		`{asked ?}：超过 --rate 的上限]，路径上的队列未必满过。`,
-	"latency.none":    `没有找到不丢包速率，所以没有加负载测量。`,
-	"latency.untimed": `没有测到负载下细流的时延：负载开始之前它的包都没有应答。`,
-	"latency.page":    `查看时延与负载的关系：`,
 
 	"mesh.lost": `{pairs_count} 对中有 {pairs_count:lossy} 对丢包超过 {loss_ratio:most}；{from} 到 {to} 丢得最多，{loss_ratio}。` +
 		`[¶{from} 到 {to} 主要丢在：{place}。][¶共测 {cycles_count} 轮。]`,
