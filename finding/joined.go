@@ -120,8 +120,7 @@ func addFlow(sum *model.Result, f model.FlowResult, at float64) {
 	x.Ledger.Checks = append(slices.Clip(x.Ledger.Checks), f.Ledger.Checks...)
 	x.Ledger.Pacing = model.JoinPacing(x.Ledger.Pacing, f.Ledger.Pacing)
 	for _, l := range f.Ledger.Lines {
-		same := func(o model.Line) bool { return o.Layer == l.Layer && o.Host == l.Host && o.Cause == l.Cause }
-		if k := slices.IndexFunc(x.Ledger.Lines, same); k >= 0 {
+		if k := slices.IndexFunc(x.Ledger.Lines, l.SamePlace); k >= 0 {
 			l.Join(x.Ledger.Lines[k])
 			l.Sequences = nil
 			x.Ledger.Lines[k] = l

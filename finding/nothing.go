@@ -130,9 +130,6 @@ func blockedOf(rows []table.Row) (list []blocked) {
 	return list
 }
 
-// manyReceivers is the node of what the ledgers of a star's receivers have in common.
-const manyReceivers = "receivers"
-
 // deadReceivers are those of a star none of whose streams carries anything, unless other streams carry nothing, too.
 func deadReceivers(r table.Row) (dead []string) {
 	streams := map[int]int{}
@@ -292,7 +289,7 @@ func (b blocked) language() words.Language { return b.rows[0].Language() }
 func (b blocked) name(node string) string {
 	r := b.rows[0]
 	d := r.Doc
-	if len(b.dead) > 0 && node == manyReceivers {
+	if len(b.dead) > 0 && node == model.ManyReceivers {
 		return Names(b.language(), b.dead)
 	}
 	if host := table.HostName(r, node); host != node {

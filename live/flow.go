@@ -2,7 +2,6 @@ package live
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"pelt/model"
@@ -35,9 +34,6 @@ const sends, receives = 0, 1 // places in part.heard and flow.sums
 // sides is which end of a flow tells a metric. Segments of TCP count differently at both ends, so TCP has bits.
 var sides = map[string]int{"send_pps": sends, "send_bps": sends, "receive_pps": receives, "receive_bps": receives}
 
-// receivers are all of a star, as a node.
-const receivers = "receivers"
-
 // Sent reports whether a rate is that of a sender.
 func (s Sample) Sent() bool { return sides[s.Metric] == sends }
 
@@ -47,15 +43,9 @@ const (
 	slowest     = 2 * time.Second        // after which sums no longer wait for the first sample of each receiver
 )
 
-// planFlow is the flow of the plan that a flow of a trial is a part of: up of up/17.
-func planFlow(flow string) string {
-	name, _, _ := strings.Cut(flow, "/")
-	return name
-}
-
 // part finds a flow of the trial; one that was not announced is added.
 func (n *Now) part(ends Ends) (*flow, *part) {
-	name := planFlow(ends.Name)
+	name := model.PlanFlow(ends.Name)
 	i := slices.IndexFunc(n.flows, func(f *flow) bool { return f.name == name })
 	if i < 0 {
 		i, n.flows = len(n.flows), append(n.flows, &flow{name: name})
@@ -106,7 +96,7 @@ func (f *flow) node(side int) string {
 	node := f.parts[0].at(side)
 	for _, p := range f.parts {
 		if p.at(side) != node {
-			return receivers
+			return model.ManyReceivers
 		}
 	}
 	return node
@@ -197,7 +187,7 @@ func (n *Now) status(f *flow, at time.Time) []string {
 		return []string{in.Sayf("%s: %s", name, in.Join(rates))}
 	}
 	way := "%s from %d receivers: %s"
-	if f.node(receives) == receivers {
+	if f.node(receives) == model.ManyReceivers {
 		way = "%s to %d receivers: %s"
 	}
 	all := []string{in.Sayf(way, name, len(f.parts), in.Join(rates))}
@@ -230,8 +220,8 @@ func (n *Now) quiet(at time.Time) map[string]time.Duration {
 
 // side names the ends at one side of a flow.
 func (f *flow) side(side int) string {
-	if f.node(side) == receivers {
-		return receivers
+	if f.node(side) == model.ManyReceivers {
+		return model.ManyReceivers
 	}
 	return [...]string{sends: "sender", receives: "receiver"}[side]
 }
@@ -257,7 +247,7 @@ func whole(d time.Duration) float64 { return d.Truncate(time.Second).Seconds() }
 // named is the receiver that a part is for.
 func (f *flow) named(p *part) string {
 	side := sends
-	if f.node(receives) == receivers {
+	if f.node(receives) == model.ManyReceivers {
 		side = receives
 	}
 	return plain.Cut(plain.Text(p.at(side)), longestName)
@@ -275,10 +265,13 @@ func (f *flow) rate(value float64) string {
 func summed(flows []model.FlowSoFar) (out []model.FlowSoFar) {
 	places := map[string]int{} // of flows of the plan in out
 	for _, f := range flows {
-		name := planFlow(f.Name)
+		name := model.PlanFlow(f.Name)
 		i, known := places[name]
 		if name != f.Name {
-			f = grouped(f)
+			f.Name, f.From, f.To, f.Lines = name, model.NodeGroup(f.From), model.NodeGroup(f.To), slices.Clone(f.Lines)
+			for k := range f.Lines {
+				f.Lines[k].Host = model.NodeGroup(f.Lines[k].Host)
+			}
 		}
 		if !known {
 			places[name], out = len(out), append(out, f)
@@ -287,34 +280,12 @@ func summed(flows []model.FlowSoFar) (out []model.FlowSoFar) {
 		sum := &out[i]
 		sum.Attempted, sum.Received = sum.Attempted+f.Attempted, sum.Received+f.Received
 		for _, l := range f.Lines {
-			k := slices.IndexFunc(sum.Lines, func(x model.Line) bool {
-				return x.Layer == l.Layer && x.Host == l.Host && x.Cause == l.Cause
-			})
-			if k < 0 {
-				sum.Lines = append(sum.Lines, l)
+			if k := slices.IndexFunc(sum.Lines, l.SamePlace); k >= 0 {
+				sum.Lines[k].Join(l)
 			} else {
-				sum.Lines[k].Packets += l.Packets
+				sum.Lines = append(sum.Lines, l)
 			}
 		}
 	}
 	return out
-}
-
-// grouped names the receiver of a star's flow, and the link to it, as those of all.
-func grouped(f model.FlowSoFar) model.FlowSoFar {
-	one := &f.To
-	if f.From != model.Sender && f.To == model.Sender {
-		one = &f.From
-	}
-	node := *one
-	f.Name, f.Lines, *one = planFlow(f.Name), slices.Clone(f.Lines), receivers
-	for i := range f.Lines {
-		switch host := &f.Lines[i].Host; {
-		case *host == node:
-			*host = receivers
-		case strings.HasPrefix(*host, "link ") && strings.HasSuffix(*host, "-"+node):
-			*host = "links to " + receivers
-		}
-	}
-	return f
 }

@@ -35,7 +35,7 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 			continue
 		}
 		wrong := impossible(f.Flow, t.Timing, out.Flows[i])
-		efforts[planFlow(f.Flow.Name)] = efforts[planFlow(f.Flow.Name)].plus(*o.Send.Send)
+		efforts[model.PlanFlow(f.Flow.Name)] = efforts[model.PlanFlow(f.Flow.Name)].plus(*o.Send.Send)
 		flow, courses := FlowAccount(f.Flow, familyOf(f), placed.OneClock, t.Timing, o,
 			nodesOf(f.Flow, path.nodes), lostBeside(out.Flows, i))
 		flow.SenderCPU = hostCPU(flow.SenderCPU, out.Load[f.From].CPU)
@@ -49,7 +49,7 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 		}
 		addMeeting(&flow, f, out.Flows[i].Meeting, path.nodes, false)
 		if wrong == nil && !star { // its flows are judged together
-			wrong = shortfall(flow, efforts[planFlow(flow.Name)], f.Flow, t.Timing)
+			wrong = shortfall(flow, efforts[model.PlanFlow(flow.Name)], f.Flow, t.Timing)
 		}
 		if wrong == nil {
 			wrong = transferDoubt(flow, f.Flow, path.slowest)
@@ -170,11 +170,11 @@ func endWarnings(placed fleet.Trial, out fleet.Outcome) model.Reasons {
 	list := slices.Clone(out.Warnings)
 	for node, r := range reports(placed, out) {
 		for _, w := range r.Warnings {
-			w.Node = groupName(node)
+			w.Node = model.NodeGroup(node)
 			list = append(list, w)
 		}
 		if in := r.Receive; in != nil && in.Tally.Strangers > 0 {
-			list = append(list, model.Reason{Code: model.StrangeSequences, Node: groupName(node),
+			list = append(list, model.Reason{Code: model.StrangeSequences, Node: model.NodeGroup(node),
 				Numbers: map[string]float64{"packets": float64(in.Tally.Strangers)}})
 		}
 	}
@@ -184,7 +184,7 @@ func endWarnings(placed fleet.Trial, out fleet.Outcome) model.Reasons {
 		}
 		if in := o.Receive.Receive; in.Strays+in.Tally.Received+in.WarmupReceived == 0 {
 			f := placed.Flows[i].Flow
-			list = append(list, model.Reason{Code: model.NoFrames, Flow: planFlow(f.Name), Node: groupName(f.To)})
+			list = append(list, model.Reason{Code: model.NoFrames, Flow: model.PlanFlow(f.Name), Node: model.NodeGroup(f.To)})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b model.Reason) int {

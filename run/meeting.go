@@ -143,7 +143,7 @@ func joinMeetings(sum *model.FlowResult, list []model.FlowResult) {
 			continue
 		}
 		if sum.Meeting == nil {
-			sum.Meeting = &model.Meeting{From: groupName(f.Meeting.From), To: groupName(f.Meeting.To)}
+			sum.Meeting = &model.Meeting{From: model.NodeGroup(f.Meeting.From), To: model.NodeGroup(f.Meeting.To)}
 		}
 		asks, answers = append(asks, f.Meeting.Asks), append(answers, f.Meeting.Answers)
 		for _, s := range f.DeadStreams {

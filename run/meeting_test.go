@@ -155,7 +155,7 @@ func TestStarUnmet(t *testing.T) {
 	out.Unmet = true
 	r := account(trial, placed, out, path{})
 	f := r.Flows[0]
-	if len(r.Flows) != 1 || f.Meeting == nil || f.Meeting.To != manyReceivers || f.Meeting.Asks.Attempted != 30 ||
+	if len(r.Flows) != 1 || f.Meeting == nil || f.Meeting.To != model.ManyReceivers || f.Meeting.Asks.Attempted != 30 ||
 		!r.Why.Has(model.NothingThrough) {
 		t.Fatalf("%+v, %+v", r.Why, f)
 	}

@@ -160,7 +160,7 @@ func (s *site) noFrames(f model.Flow, from, to fleet.AgentInfo) string {
 // needsFragments says that a flow's packets exceed the path MTU; "" if not, or if unknown.
 func (s *site) needsFragments(f model.Flow) string {
 	for _, m := range s.mtus {
-		known := m.Flow == planFlow(f.Name) && m.Bytes > 0 && !m.AtLeast
+		known := m.Flow == model.PlanFlow(f.Name) && m.Bytes > 0 && !m.AtLeast
 		if known && model.Fragments(m.Family, f.PayloadBytes, m.Bytes) > 1 {
 			return fmt.Sprintf("packets of %d B need fragments: the path MTU is %d B",
 				f.PayloadBytes+m.Bytes-m.PayloadBytes, m.Bytes)

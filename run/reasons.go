@@ -139,7 +139,7 @@ func linkDoubts(links []model.LinkResult) (doubts model.Reasons) {
 	var names []string
 	sums := map[string]map[string]float64{}
 	for _, l := range links {
-		name := groupName(l.From) + " to " + groupName(l.To)
+		name := model.NodeGroup(l.From) + " to " + model.NodeGroup(l.To)
 		if sums[name] == nil {
 			names, sums[name] = append(names, name), map[string]float64{}
 		}
@@ -220,7 +220,7 @@ func refusals(placed fleet.Trial, out fleet.Outcome) (list model.Reasons) {
 func disturbed(placed fleet.Trial, out fleet.Outcome) (list model.Reasons) {
 	for node, r := range reports(placed, out) {
 		for _, d := range r.Disturbed {
-			d.Node = groupName(node)
+			d.Node = model.NodeGroup(node)
 			told := func(l model.Reason) bool { return l.Code == d.Code && l.Node == d.Node && l.Name == d.Name }
 			if !slices.ContainsFunc(list, told) {
 				list = append(list, d)

@@ -211,7 +211,7 @@ func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, 
 		end := record.ClosedFlow{Flow: uint16(i), Recorded: written.Packets}
 		own := slices.IndexFunc(result.Flows, func(x model.FlowResult) bool { return x.Name == f.Flow.Name })
 		joined := slices.IndexFunc(result.Flows,
-			func(x model.FlowResult) bool { return x.Name == planFlow(f.Flow.Name) })
+			func(x model.FlowResult) bool { return x.Name == model.PlanFlow(f.Flow.Name) })
 		flow := &result.Flows[max(own, joined)]
 		s, in := out.Flows[i].Send, out.Flows[i].Receive
 		sent, heard := s != nil && s.Send != nil, in != nil && in.Receive != nil

@@ -18,7 +18,7 @@ func hostSeries(placed fleet.Trial, out fleet.Outcome) (list []model.Series) {
 	for _, f := range placed.Flows {
 		for _, end := range []struct{ node, agent string }{{f.Flow.From, f.From}, {f.Flow.To, f.To}} {
 			w := out.Load[end.agent]
-			if groupName(end.node) != end.node {
+			if model.NodeGroup(end.node) != end.node {
 				if !placed.OneClock && w.CPU.BusiestRatio > busiest.CPU.BusiestRatio {
 					busiest, node = w, end.node
 				}

@@ -257,7 +257,7 @@ func (plainHost) Do(f func() error) error { return f() }
 func (s *site) hosts() (hosts []model.Host) {
 	for _, n := range s.ends() {
 		h := n.agent.Host
-		h.Node = groupName(n.name)
+		h.Node = model.NodeGroup(n.name)
 		if !slices.ContainsFunc(hosts, func(o model.Host) bool { return o.Node == h.Node && o.Name == h.Name }) {
 			hosts = append(hosts, h)
 		}

@@ -255,9 +255,9 @@ func leaveOutUnknown(r *model.Result, out fleet.Outcome, known model.Result) {
 	}
 	for i, f := range r.Flows {
 		told[f.Name] = told[f.Name] || !missing(out.Flows[i]) || out.Flows[i].Meeting.None
-		told[planFlow(f.Name)] = told[planFlow(f.Name)] || told[f.Name]
+		told[model.PlanFlow(f.Name)] = told[model.PlanFlow(f.Name)] || told[f.Name]
 	}
-	unknown := func(flow string) bool { return !told[flow] && told[planFlow(flow)] }
+	unknown := func(flow string) bool { return !told[flow] && told[model.PlanFlow(flow)] }
 	for _, f := range r.Flows {
 		if unknown(f.Name) {
 			r.Warnings = append(r.Warnings, model.Reason{Code: model.LeftOut, Flow: flowTo(f)})
@@ -269,7 +269,7 @@ func leaveOutUnknown(r *model.Result, out fleet.Outcome, known model.Result) {
 
 // flowTo names a flow, one of a star's by its receiver.
 func flowTo(f model.FlowResult) string {
-	name := planFlow(f.Name)
+	name := model.PlanFlow(f.Name)
 	switch {
 	case name == f.Name:
 		return name

@@ -13,9 +13,6 @@ import (
 	"pelt/model"
 )
 
-// A star has one sender and many receivers. A flow of its plan becomes one flow to each
-// receiver, and their results are summed again, with the share of each receiver.
-
 // usualReceivers is how many a star has if nobody says.
 const usualReceivers = 10
 
@@ -74,34 +71,11 @@ func (s *site) flows(t model.Trial) (all []model.Flow) {
 	return all
 }
 
-// The names of groups of nodes in a joined result.
-const (
-	manyReceivers = "receivers"
-	manyLinks     = "links to receivers"
-)
-
-// groupName returns the name of a node's group, or the node's own name.
-func groupName(node string) string {
-	switch {
-	case strings.HasPrefix(node, model.Receiver+"-"):
-		return manyReceivers
-	case strings.HasPrefix(node, "link ") && strings.Contains(node, "-"+model.Receiver+"-"):
-		return manyLinks
-	}
-	return node
-}
-
-// planFlow returns the name of the plan's flow that a flow to one receiver belongs to.
-func planFlow(flow string) string {
-	name, _, _ := strings.Cut(flow, "/")
-	return name
-}
-
 // joinMany joins the results of the flows to all receivers.
 func joinMany(r *model.Result) {
 	var flows []model.FlowResult
 	for len(r.Flows) > 0 {
-		other := func(f model.FlowResult) bool { return planFlow(f.Name) != planFlow(r.Flows[0].Name) }
+		other := func(f model.FlowResult) bool { return model.PlanFlow(f.Name) != model.PlanFlow(r.Flows[0].Name) }
 		n := slices.IndexFunc(append(r.Flows, model.FlowResult{}), other)
 		flows, r.Flows = append(flows, joinFlows(r.Flows[:n])), r.Flows[n:]
 	}
@@ -113,19 +87,19 @@ func joinMany(r *model.Result) {
 // joinObserved says once how the nodes of a group were watched that most of it has in common, and names the others.
 func joinObserved(list []model.Observed) (out []model.Observed) {
 	watched := func(o model.Observed) string {
-		o.Node = groupName(o.Node)
+		o.Node = model.NodeGroup(o.Node)
 		return fmt.Sprintf("%+v", o)
 	}
 	alike, most := map[string]int{}, map[string]string{} // nodes that were watched alike; by group those of most nodes
 	for _, o := range list {
-		key, group := watched(o), groupName(o.Node)
+		key, group := watched(o), model.NodeGroup(o.Node)
 		if alike[key]++; alike[key] > alike[most[group]] {
 			most[group] = key
 		}
 	}
 	told := map[string]bool{}
 	for _, o := range list {
-		if group := groupName(o.Node); group != o.Node && watched(o) == most[group] {
+		if group := model.NodeGroup(o.Node); group != o.Node && watched(o) == most[group] {
 			if told[group] {
 				continue
 			}
@@ -160,14 +134,14 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 		}
 		sum.Unheard = cmp.Or(u, sum.Unheard)
 	}
-	sum.Name, sum.From, sum.To = planFlow(sum.Name), groupName(sum.From), groupName(sum.To)
+	sum.Name, sum.From, sum.To = model.PlanFlow(sum.Name), model.NodeGroup(sum.From), model.NodeGroup(sum.To)
 	sum.GapCounts, sum.RoundTrip, sum.SendErrors, sum.Probe, sum.Uneven = nil, nil, nil, nil, nil
 	sum.JitterNS, sum.ReceivePPS, sum.GoodputBPS = 0, 0, 0
 	for _, f := range list {
 		sum.JitterNS += f.JitterNS / float64(len(list))
 		share := model.ReceiverShare{Node: f.To, Attempted: f.Attempted, Received: f.Received,
 			GoodputBPS: f.GoodputBPS}
-		if groupName(f.To) == f.To {
+		if model.NodeGroup(f.To) == f.To {
 			share.Node = f.From
 		}
 		if f.ReceivePPS > 0 {
@@ -254,14 +228,12 @@ func joinLedgers(list []model.FlowResult) model.Ledger {
 		sum.Lost, sum.Unattributed = sum.Lost+f.Ledger.Lost, sum.Unattributed+f.Ledger.Unattributed
 		pacing = append(pacing, f.Ledger.Pacing)
 		for _, p := range f.Ledger.Possible {
-			p.Host, p.Evidence = groupName(p.Host), nil
+			p.Host, p.Evidence = model.NodeGroup(p.Host), nil
 			sum.Possible = model.JoinPossible(sum.Possible, []model.Possible{p})
 		}
 		for _, l := range f.Ledger.Lines {
-			l.Host, l.Sequences, l.Evidence, l.Interface = groupName(l.Host), nil, []model.Evidence{}, ""
-			k := slices.IndexFunc(sum.Lines, func(x model.Line) bool {
-				return x.Layer == l.Layer && x.Host == l.Host && x.Cause == l.Cause
-			})
+			l.Host, l.Sequences, l.Evidence, l.Interface = model.NodeGroup(l.Host), nil, []model.Evidence{}, ""
+			k := slices.IndexFunc(sum.Lines, l.SamePlace)
 			if k < 0 {
 				sum.Lines = append(sum.Lines, l)
 				continue
@@ -294,7 +266,7 @@ func joinSeries(list []model.Series) []model.Series {
 	out := []model.Series{}
 	for _, s := range list {
 		if s.Flow != "" {
-			s.Flow, s.At = planFlow(s.Flow), groupName(s.At)
+			s.Flow, s.At = model.PlanFlow(s.Flow), model.NodeGroup(s.At)
 		}
 		i := slices.IndexFunc(out, func(x model.Series) bool {
 			return s.Flow != "" && x.Metric == s.Metric && x.Flow == s.Flow && x.At == s.At
