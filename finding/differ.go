@@ -65,7 +65,7 @@ func differences(sides []Side, keys []table.Key, runs bool) []Difference {
 		add("", s.Doc.Plan, noSettings)
 		links := map[string][]string{} // a node may have one for each direction
 		for _, l := range s.Doc.Plan.Links {
-			name := strings.TrimSpace("link " + l.Node)
+			name := strings.TrimSuffix("--link-"+l.Node, "-") // the flag that sets it
 			links[name] = append(links[name], l.Words())
 		}
 		for _, name := range slices.Sorted(maps.Keys(links)) {
@@ -146,7 +146,7 @@ func settingName(name string) string {
 const longestName = 32
 
 func (c *Comparison) nameRuns(apart []table.Key) {
-	telling := [][]string{{"router model"}, {"target"}, {"link", "rate", "engine"}}
+	telling := [][]string{{"router model"}, {"target"}, {"--link", "rate", "engine"}}
 	for _, k := range apart {
 		telling = append([][]string{{strings.ToLower(k.Label)}}, telling...)
 	}

@@ -267,7 +267,8 @@ func (f Finding) Parts() []string {
 // sentence is what the finding says, in English.
 func (f Finding) sentence() string { return cmp.Or(f.English, sentences[f.Code]) }
 
-func (f Finding) Command() string { return f.fill(f.command()) }
+// Command is what to run now. It is the same in all languages.
+func (f Finding) Command() string { return f.In(words.English).fill(f.command()) }
 
 // command is where a next step leads: of a kind's own page to that page.
 func (f Finding) command() string {
@@ -313,14 +314,14 @@ func (f Finding) option(text string) (out, rest string, whole bool) {
 	for whole = true; ; {
 		i := strings.IndexAny(text, "{[|]")
 		if i < 0 {
-			return out + text, "", whole
+			return f.Language.Append(out, text), "", whole
 		}
-		out, rest = out+text[:i], text[i+1:]
+		out, rest = f.Language.Append(out, text[:i]), text[i+1:]
 		switch text[i] {
 		case '{':
 			name, after, _ := strings.Cut(rest, "}")
 			value, known := f.value(name)
-			out, text, whole = out+value, after, whole && known
+			out, text, whole = f.Language.Append(out, value), after, whole && known
 		case '[':
 			first, found := "", false
 			for more := true; more; {
@@ -332,7 +333,7 @@ func (f Finding) option(text string) (out, rest string, whole bool) {
 				}
 				rest, more = strings.CutPrefix(text, "|")
 			}
-			out, text = out+first, strings.TrimPrefix(rest, "]")
+			out, text = f.Language.Append(out, first), strings.TrimPrefix(rest, "]")
 		default:
 			return out, text[i:], whole
 		}

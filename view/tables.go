@@ -144,12 +144,15 @@ func effectCell(l words.Language, e table.Effect) Cell {
 
 // moreRepeats says how many more repeats would tell a difference; of fewer than three nobody knows more than that.
 func moreRepeats(l words.Language, e table.Effect) string {
+	if math.IsNaN(e.Low) {
+		if e.Needed == 1 {
+			return l.Say("at least 1 more repeat")
+		}
+		return l.Sayf("at least %d more repeats", e.Needed)
+	}
 	repeats := l.Sayf("%d more repeats", e.Needed)
 	if e.Needed == 1 {
 		repeats = l.Say("1 more repeat")
-	}
-	if math.IsNaN(e.Low) {
-		return l.Sayf("at least %s", repeats)
 	}
 	return l.Sayf("%s would tell", repeats)
 }

@@ -10,6 +10,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Language is what a reader reads. The zero value is English.
@@ -91,6 +93,26 @@ func (l Language) Sentences(all []string) string {
 		return strings.Join(all, "")
 	}
 	return strings.Join(all, " ")
+}
+
+// Append puts a text behind another. In Chinese it sets the space between them: one between a Han character and a
+// Latin letter or digit, none between two Han characters or behind a full-width mark.
+func (l Language) Append(text, more string) string {
+	head, tail := strings.TrimRight(text, " "), strings.TrimLeft(more, " ")
+	last, _ := utf8.DecodeLastRuneInString(head)
+	first, _ := utf8.DecodeRuneInString(tail)
+	switch before, after := unicode.Is(unicode.Han, last), unicode.Is(unicode.Han, first); {
+	case l != Chinese:
+	case before && after, strings.ContainsRune("，。：；（）", last):
+		return head + tail
+	case before && isLatin(first), isLatin(last) && after:
+		return head + " " + tail
+	}
+	return text + more
+}
+
+func isLatin(r rune) bool {
+	return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '%')
 }
 
 // Tag is the language as HTML names it (RFC 5646).

@@ -54,6 +54,31 @@ func TestParse(t *testing.T) {
 
 var mark = regexp.MustCompile(`%(\[\d\])?(\.\d+)?(\[\d\])?[a-z%]|#|@|\{[^}]*\}`)
 
+// TestAppend: a Chinese sentence has its spaces where a value meets it, and no value changes.
+func TestAppend(t *testing.T) {
+	for _, c := range []struct {
+		language         Language
+		text, more, want string
+	}{
+		{Chinese, "1 kpps", "发不出来", "1 kpps 发不出来"},
+		{Chinese, "丢包", "5 %", "丢包 5 %"},
+		{Chinese, "5 %", "丢失", "5 % 丢失"},
+		{Chinese, "lab:fast（plain）", " 饱和在", "lab:fast（plain）饱和在"},
+		{Chinese, "路由器", "的", "路由器的"},
+		{Chinese, "与 ", "接收端", "与接收端"},
+		{Chinese, "接收端", " 的控制连接", "接收端的控制连接"},
+		{Chinese, "接收端", " ", "接收端 "},
+		{Chinese, "规则1", "：", "规则1："},
+		{Chinese, "", " 1", " 1"},
+		{English, "1 kpps", "发", "1 kpps发"},
+		{English, "a", " b", "a b"},
+	} {
+		if got := c.language.Append(c.text, c.more); got != c.want {
+			t.Errorf("%q behind %q is %q, want %q", c.more, c.text, got, c.want)
+		}
+	}
+}
+
 // A text keeps its verbs and marks, whatever their order.
 func TestMarks(t *testing.T) {
 	plain := func(text string) []string {

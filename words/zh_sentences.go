@@ -10,7 +10,7 @@ const (
 	zhLater = `[{later}：]`
 	zhGap   = `一次试验中[从 {gap_s:from moment} 到 {gap_s:to moment}|从 {gap_s:from moment} 起|]没有观测路由器`
 
-	zhLoss  = `[{way}：][{where} 时][丢包不超过 {loss_ratio:goal} 的最高速率|不丢包最高]`
+	zhLoss  = `[{way}：][{where} 时][丢包不超过 {loss_ratio:goal} 的最高速率为|不丢包最高]`
 	zhFree  = zhLoss + ` {throughput_pps}[（{each}）]`
 	zhLeast = zhLoss + `至少 {throughput_pps}[（{each}）]。`
 	zhNext  = `[依次搜索 {searches_count} 次，取中间值。][{range ?}若路径的变化不大于各次搜索之间的变化，下次运行 20 次中有 19 次落在所给范围内。]`
@@ -31,7 +31,7 @@ const (
 		`[未能读取：{unread}。]`
 	zhSpeed = `[的速度是 {base} 的 {speed_index range} 倍|比 {base} 快 {speed_ratio:more range}|比 {base} 慢 ` +
 		`{speed_ratio:less range}]`
-	zhLooks = `[（{where}）]{who} [的速度看起来是 {base} 的 {speed_index} 倍|看起来比 {base} 快 {speed_ratio:more}|看起来比 ` +
+	zhLooks = `[{where}时，]{who} [的速度看起来是 {base} 的 {speed_index} 倍|看起来比 {base} 快 {speed_ratio:more}|看起来比 ` +
 		`{base} 慢 {speed_ratio:less}|与 {base} 看起来一样]`
 	zhLostTo    = `。[¶丢包位置：{place}。|¶丢包分布：{places}。]`
 	zhLostIn    = `[¶丢包位置：{place}。|¶主要丢在：{most}。]`
@@ -144,11 +144,11 @@ var chineseSentences = map[string]string{
 	"sweep.missing": `{planned_count} 组参数中有 {missing_count} 组没有可用的试验。`,
 	"sweep.open":    `较慢的参数中有 {open_count} 组重复次数太少，还不能确定。`,
 
-	"cc.told":    `[（{where}）]{who} ` + zhSpeed + `。`,
-	"cc.nothing": `[（{where}）]{base} 完全没有传输数据，{who} 有。`,
+	"cc.told":    `[{where}时，]{who} ` + zhSpeed + `。`,
+	"cc.nothing": `[{where}时，]{base} 完全没有传输数据，{who} 有。`,
 	"cc.looks":   zhLooks + `。¶再重复 {more_count} 次可以证实。`,
 	"cc.few":     zhLooks + `。¶重复次数太少，无法判断：至少还要 {more_count} 次。`,
-	"cc.tied":    `[（{where}）]{who} 与 {base} 差别不显著。`,
+	"cc.tied":    `[{where}时，]{who} 与 {base} 差别不显著。`,
 	"cc.noise":   `[（{where}）]分不出 {who} 与 {base} 的快慢。¶同一算法各次重复的差别比两者之间的还大。`,
 	"cc.alone": `{who} [{timed ?}用时|有效吞吐] {*metric:best range}[（{where}）]。` +
 		`[¶[{base} |最慢时][{timed ?}用时|有效吞吐] {*metric:worst}[（{worst}）]。]`,
@@ -459,7 +459,7 @@ var chineseSentences = map[string]string{
 	"why.frames-astray":      `有 {packets} 个包绕过{node}的 XDP 程序到达，未计数；请在那里用套接字（--engine xdp:udp）`,
 	"why.account-missing":    `缺少一端的账目`,
 	"why.account-wrong":      `一端的账目不可能成立（{name}）`,
-	"why.link-behind":        `模拟链路 {link} 跟不上（{late_ratio} 的帧迟到，{overrun_frames} 帧没有空间，{refused_frames} 帧未能交出）`,
+	"why.link-behind":        `模拟链路（{link}）跟不上（{late_ratio} 的帧迟到，{overrun_frames} 帧没有空间，{refused_frames} 帧未能交出）`,
 	"why.link-unread":        `一条模拟链路的账目不完整：{text}`,
 	"why.tcp-window":         `有 {held_ratio} 的时间是 TCP 窗口而不是拥塞控制在限制（接收窗口 {receive_window_s}，发送缓冲区 {send_buffer_s}）`,
 	"why.host-busy":          `本机没有空闲 CPU：{busy_ratio} 的时间都在忙`,
