@@ -5,5 +5,5 @@ import "embed"
 
 // Pages are Markdown.
 //
-//go:embed start.md story.md ledger.md faq.md start.zh-CN.md story.zh-CN.md
+//go:embed start.md story.md ledger.md faq.md start.zh-CN.md story.zh-CN.md faq.zh-CN.md
 var Pages embed.FS
