@@ -57,34 +57,6 @@ func watched(flow string, asks, answers uint64) path {
 		{Node: ledger.Node{Name: model.Receiver, Observation: o}}}}
 }
 
-// A trial in which nothing came through is invalid for that, and accounts for the packets that opened the way: from the
-// host that calls to the other one, whichever way the flow goes.
-func TestNothingThrough(t *testing.T) {
-	for _, name := range []string{"up", "down"} {
-		trial, placed, out := sought(name)
-		out.Unmet = true
-		r := account(trial, placed, out, watched(name, 13, 0))
-		f := r.Flows[0]
-		if r.State != model.Invalid || !r.Why.Has(model.NothingThrough) || len(r.Why) != 1 || r.Engine != "udp" ||
-			f.Attempted+f.Planned != 0 {
-			t.Fatalf("%s: %s, %+v, engine %q, %+v", name, r.State, r.Why, r.Engine, f)
-		}
-		m := f.Meeting
-		if m.From != model.Sender || m.To != model.Receiver || m.Asks.Attempted != 15 || m.Asks.Received != 2 ||
-			m.Answers.Attempted != 2 || m.Answers.Received != 0 {
-			t.Errorf("%s: the meeting is %+v", name, m)
-		}
-		if l := m.Asks.Ledger; len(l.Lines) != 1 || l.Lines[0].Packets != 13 ||
-			l.Lines[0].Layer != model.LayerReceiverFilter || l.Unattributed != 0 {
-			t.Errorf("%s: the packets from the sender ended at %+v", name, l)
-		}
-		want := model.DeadStream{Stream: 0, FromPort: 40000, ToPort: 7359, Asked: 8, AsksHeard: 2, Answered: 2}
-		if len(f.DeadStreams) != 2 || f.DeadStreams[0] != want {
-			t.Errorf("%s: dead streams %+v; want the first %+v", name, f.DeadStreams, want)
-		}
-	}
-}
-
 // Calls of TCP that were seen dropped had not arrived, even if answers to others were dropped, too.
 func TestCallsDroppedAreNotReceived(t *testing.T) {
 	for _, c := range []struct {
@@ -165,35 +137,6 @@ func TestStarUnmet(t *testing.T) {
 	}
 	if !slices.Equal(streams, []int{0, 1, 2, 3}) {
 		t.Errorf("dead streams %v", streams)
-	}
-}
-
-// A run ends once nothing comes through, but where another setting may, or where packets came through before.
-func TestBlocked(t *testing.T) {
-	nothing, fine := model.Result{Why: model.Reasons{{Code: model.NothingThrough}}}, model.Result{State: model.Valid}
-	for _, c := range []struct {
-		name    string
-		factors []string
-		results []model.Result
-		want    bool
-	}{
-		{"the first trial", nil, []model.Result{nothing}, true},
-		{"a trial of one size", []string{"payload_bytes", "rate_pps", "direction"}, []model.Result{nothing}, true},
-		{"of one buffer", []string{"receive_buffer_bytes", "measure_s"}, []model.Result{nothing}, true},
-		{"of one number of streams", []string{"streams"}, []model.Result{nothing}, false},
-		{"of one loss", []string{"payload_bytes", "link.loss_ratio"}, []model.Result{nothing}, false},
-		{"of one pair", []string{"pair"}, []model.Result{nothing}, false},
-		{"after others", nil, []model.Result{fine, nothing, nothing}, false},
-		{"for long after others", nil, []model.Result{fine, nothing, nothing, nothing}, true},
-		{"before others", nil, []model.Result{nothing, fine}, false},
-	} {
-		r := &runner{doc: &model.Document{Results: c.results}}
-		for _, knob := range c.factors {
-			r.doc.Plan.Factors = append(r.doc.Plan.Factors, model.Factor{Knob: knob})
-		}
-		if got := r.blocked(); got != c.want {
-			t.Errorf("%s: blocked %v", c.name, got)
-		}
 	}
 }
 

@@ -73,28 +73,6 @@ func TestSoakWithoutPath(t *testing.T) {
 	}
 }
 
-func TestHeardFor(t *testing.T) {
-	series := func(flow string, values ...float64) model.Series {
-		return model.Series{Metric: "receive_pps", Flow: flow, StepSeconds: 1, Values: values}
-	}
-	for name, c := range map[string]struct {
-		r    model.Result
-		want float64
-	}{
-		"nothing": {model.Result{}, 0},
-		"silence": {model.Result{Flows: []model.FlowResult{{Name: "up", DurationS: 5}},
-			Series: []model.Series{series("up", 9, 0, 9, 0, 0)}}, 3},
-		"unheard": {model.Result{Flows: []model.FlowResult{{Name: "up", DurationS: 1.1, Unheard: &model.Unheard{}}},
-			Series: []model.Series{series("up")}}, 1.1},
-		"two ways": {model.Result{Flows: []model.FlowResult{{Name: "up", DurationS: 5}, {Name: "down", DurationS: 5}},
-			Series: []model.Series{series("up", 9, 9), series("down", 9, 0)}}, 1},
-	} {
-		if got := heardFor(c.r).Seconds(); got != c.want {
-			t.Errorf("%s: heard for %v s, want %v", name, got, c.want)
-		}
-	}
-}
-
 // serveAt is a far host, and returns when clients may come; stop ends it.
 func serveAt(t *testing.T, target string) (stop func()) {
 	t.Helper()

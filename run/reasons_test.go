@@ -9,41 +9,6 @@ import (
 	"pelt/unit"
 )
 
-func TestLinkDoubt(t *testing.T) {
-	passed := func(n uint64) *uint64 { return &n }
-	for _, c := range []struct {
-		name  string
-		link  model.LinkResult
-		doubt bool
-	}{
-		{"on time", model.LinkResult{Passed: passed(10000)}, false},
-		{"one percent late", model.LinkResult{Passed: passed(10000), LateRatio: 0.01}, false},
-		{"more late", model.LinkResult{Passed: passed(10000), LateRatio: 0.011}, true},
-		{"few late", model.LinkResult{Passed: passed(20), LateRatio: 1}, false},
-		{"no room for one", model.LinkResult{Passed: passed(10000), Overrun: 1}, true},
-		{"one not handed on", model.LinkResult{Passed: passed(10000), Refused: 1}, true},
-	} {
-		c.link.From, c.link.To = "sender", "router"
-		got := linkDoubts([]model.LinkResult{c.link})
-		if (len(got) == 1) != c.doubt || c.doubt &&
-			(got[0].Code != model.LinkBehind || got[0].Link != "sender to router") {
-			t.Errorf("%s: %+v, want a doubt: %v", c.name, got, c.doubt)
-		}
-	}
-}
-
-func TestLinkDoubtsOfAStar(t *testing.T) {
-	var links []model.LinkResult
-	for _, to := range []string{"receiver-1", "receiver-2"} {
-		links = append(links, model.LinkResult{From: "switch", To: to, Passed: told(15), LateRatio: 0.8},
-			model.LinkResult{From: to, To: "switch", Passed: told(15)})
-	}
-	got := linkDoubts(links)
-	if len(got) != 1 || got[0].Link != "switch to receivers" || got[0].Numbers["late_ratio"] != 0.8 {
-		t.Errorf("%+v, want one doubt about the links to receivers", got)
-	}
-}
-
 // A link that is late on the way back spoils nothing that a UDP flow measures.
 func TestDoubtsOfWays(t *testing.T) {
 	flow := func(from string, protocol model.Protocol) fleet.PlacedFlow {

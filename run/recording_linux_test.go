@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"pelt/internal/testenv"
@@ -69,21 +68,5 @@ func TestRecordBearsOutTheTrials(t *testing.T) {
 	}
 	if slices.Contains(some[:], 0) {
 		t.Errorf("received, lost, duplicates, reordered: %d; want some of each", some)
-	}
-}
-
-func TestNothingToRecord(t *testing.T) {
-	p := smallPlan(t)
-	p.Factors = nil
-	for i := range p.Flows {
-		p.Flows[i].Protocol = model.TCP
-	}
-	path := filepath.Join(t.TempDir(), "none.rec")
-	if _, err := Execute(t.Context(), p, Options{Version: "test", Record: path}); err == nil ||
-		!strings.Contains(err.Error(), "--record") {
-		t.Errorf("a record of TCP: %v", err)
-	}
-	if _, err := os.Stat(path); err == nil {
-		t.Error("a file was made")
 	}
 }

@@ -76,43 +76,6 @@ func TestUnbegunRunIsKept(t *testing.T) {
 	}
 }
 
-// TestExecuteStoresEveryTrial: what Execute returns is what the store holds,
-// and events tell each trial.
-func TestExecuteStoresEveryTrial(t *testing.T) {
-	t.Parallel()
-	s := openStore(t)
-	var started, done int
-	doc, err := Execute(t.Context(), smallPlan(t), Options{Version: "test", Store: s, Events: func(e Event) {
-		switch {
-		case e.Started != nil:
-			started++
-			if e.Started.Total != 4 || e.Started.Number != started {
-				t.Errorf("trial %d of %d began, want %d of 4", e.Started.Number, e.Started.Total, started)
-			}
-		case e.Done != nil:
-			done++
-		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if started != 4 || done != 4 || len(doc.Results) != 4 || !doc.Complete {
-		t.Errorf("%d started, %d done, %d results, complete %v; want 4, 4, 4, true", started, done, len(doc.Results),
-			doc.Complete)
-	}
-	kept, err := Load(s, doc.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(kept.Results) != 4 {
-		t.Errorf("the store holds %d results; want 4", len(kept.Results))
-	}
-	if list, err := s.List(); err != nil || len(list) != 1 || list[0].Headline == nil ||
-		list[0].Headline.Code != doc.Findings[0].Code {
-		t.Errorf("it lists %+v, %v; want the headline %+v", list, err, doc.Findings[0])
-	}
-}
-
 // whole counts the trials that were not cut.
 func whole(results []model.Result) (n int) {
 	for _, r := range results {

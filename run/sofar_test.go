@@ -90,19 +90,6 @@ func TestSoFar(t *testing.T) {
 	}
 }
 
-// A trial that lasts is told of, whether or not it goes on without its control connection.
-func TestLasting(t *testing.T) {
-	for _, c := range []struct {
-		measure, patience float64
-		want              bool
-	}{{600, 60, true}, {600, 0, true}, {2, 0, false}, {2, 5, true}} {
-		if got := lasting(model.Plan{Timing: model.Timing{MeasureSeconds: c.measure,
-			PatienceSeconds: c.patience}}); got != c.want {
-			t.Errorf("%v s with patience %v s: %t", c.measure, c.patience, got)
-		}
-	}
-}
-
 // The seconds of one end are stored though the other is not heard, unless it is only late.
 func TestReadyWithoutTheOther(t *testing.T) {
 	_, _, s := watchedFlow()
@@ -180,26 +167,6 @@ func TestCutWithoutReport(t *testing.T) {
 	}
 	if known := s.untilCut(fleet.Outcome{}); len(known.Flows) > 0 {
 		t.Error("a trial that was not cut has accounts of its own")
-	}
-}
-
-func TestUnfinished(t *testing.T) {
-	series := func(from float64, v ...float64) []model.Series {
-		return []model.Series{{Metric: "send_pps", Flow: "up", StartSeconds: from, StepSeconds: 1, Values: v}}
-	}
-	line := model.Line{Layer: model.LayerReceiverBuffer, Cause: "SOCKET_RCVBUFF", Packets: 50}
-	r := model.Unfinished([]model.Checkpoint{
-		{ElapsedS: 2, Flows: []model.FlowSoFar{{Name: "up", Attempted: 10, Received: 10}}, Series: series(0, 5, 5)},
-		{ElapsedS: 4, Flows: []model.FlowSoFar{{Name: "up", PayloadBytes: 100, Attempted: 100, Received: 60,
-			Lines: []model.Line{line}}}, Series: series(2, 6, math.NaN())},
-	})
-	f := r.Flows[0]
-	if r.State != model.Aborted || f.Lost != 40 || f.Ledger.Lines[0].Packets != 40 || f.Ledger.Unattributed != 0 ||
-		f.SendPPS != 25 || len(r.Series) != 1 || len(r.Series[0].Values) != 4 {
-		t.Errorf("%+v", r)
-	}
-	if err := r.Check(); err != nil {
-		t.Error(err)
 	}
 }
 

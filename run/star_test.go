@@ -20,19 +20,23 @@ func TestJoinMany(t *testing.T) {
 	line := func(host, cause string, n uint64, confidence string) model.Line {
 		return model.Line{Layer: model.LayerNetwork, Host: host, Cause: cause, Packets: n, Confidence: confidence}
 	}
+	kept, worse := 0.05, 0.2 // distances from the profile: the sum tells the worst
 	check := func(name string, held bool) model.Check { return model.Check{Name: name, Held: held, Law: name} }
 	r := model.Result{
 		Flows: []model.FlowResult{
 			{Name: "up/1", From: "sender", To: "receiver-1", PayloadBytes: 100, DurationS: 1, Planned: 101,
 				Attempted: 100, Received: 90, Lost: 10, GoodputBPS: 72_000, JitterNS: 10,
-				Delay: &model.Percentiles{Count: 90, Min: 5, P50: 10, P99: 20, Max: 30},
+				Delay:  &model.Percentiles{Count: 90, Min: 5, P50: 10, P99: 20, Max: 30},
+				Pacing: &model.Pacing{Distance: &kept},
 				Ledger: model.Ledger{Lost: 10,
 					Lines:  []model.Line{line("link switch-receiver-1", model.CauseLinkLoss, 10, "exact-seq")},
 					Checks: []model.Check{check("balance", true)}}},
 			{Name: "up/2", From: "sender", To: "receiver-2", PayloadBytes: 100, DurationS: 2, Planned: 100,
 				Attempted: 100, Received: 70, Lost: 30, GoodputBPS: 28_000, JitterNS: 30,
-				Silent: []model.Silence{silence("receiver-2", 1, 1)},
-				Delay:  &model.Percentiles{Count: 70, Min: 4, P50: 12, P99: 40, Max: 50},
+				Silent:   []model.Silence{silence("receiver-2", 1, 1)},
+				Delay:    &model.Percentiles{Count: 70, Min: 4, P50: 12, P99: 40, Max: 50},
+				Pacing:   &model.Pacing{Distance: &worse},
+				SendLate: &model.Percentiles{Count: 1, Max: 9},
 				Ledger: model.Ledger{Lost: 30, Unattributed: 5,
 					Lines: []model.Line{line("link switch-receiver-2", model.CauseLinkLoss, 20, "exact-seq"),
 						line("switch", "NETFILTER_DROP", 5, "bounded")}, Checks: []model.Check{check("balance", false)}}},

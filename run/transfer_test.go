@@ -56,13 +56,3 @@ func TestSlowestWay(t *testing.T) {
 		t.Errorf("%v bit/s up and down, want 20e6 and 1e6", least)
 	}
 }
-
-func TestSettingsOfHosts(t *testing.T) {
-	for info, want := range map[float64]int{0.05: 1, 0: 0} {
-		hosts := []model.Host{{TCPSettings: map[string]string{"sack": "1"}}}
-		got := hostsOf(model.Plan{Flows: []model.Flow{{InfoSeconds: info}}}, hosts)
-		if len(got[0].TCPSettings) != want {
-			t.Errorf("TCP_INFO each %v s: %v, want %d settings", info, got[0].TCPSettings, want)
-		}
-	}
-}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -10,11 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"pelt/engine/xdp"
 	"pelt/fleet"
 	"pelt/lab"
 	"pelt/model"
 	"pelt/store"
 	"pelt/test/golden"
+	english "pelt/words"
 )
 
 // TestWords: each line of the file begins with the name of a function, and is what it is given. Below stands what it
@@ -50,19 +53,58 @@ func TestWords(t *testing.T) {
 			return said(learned(t, words[0], words[1]), nil)
 		case "linksToOpen":
 			return said(toOpen(t, text))
+		case "heardFor":
+			return said(heardFor(decoded[model.Result](t, text)), nil)
+		case "linkDoubts":
+			return said(linkDoubts(decoded[[]model.LinkResult](t, text)), nil)
+		case "blocked": // results, and the knobs that vary
+			r := &runner{doc: &model.Document{}}
+			for _, name := range strings.Split(words[0], ",") {
+				r.doc.Results = append(r.doc.Results, map[string]model.Result{"fine": {State: model.Valid},
+					"nothing": {Why: model.Reasons{{Code: model.NothingThrough}}}}[name])
+			}
+			for _, knob := range words[1:] {
+				r.doc.Plan.Factors = append(r.doc.Plan.Factors, model.Factor{Knob: knob})
+			}
+			return said(r.blocked(), nil)
+		case "interfaceChecks":
+			list, failure := decoded[[]xdp.Interface](t, text), error(nil)
+			if list == nil {
+				failure = errors.New("list the interfaces: no netlink")
+			}
+			checks := ""
+			for _, c := range interfaceChecks(english.English, func() ([]xdp.Interface, error) { return list, failure }) {
+				checks += fmt.Sprintf("%s, fine %v: %s%s (%s)\n", c.Name, c.OK, c.Detail, c.Reason, c.Remedy)
+			}
+			return checks
+		case "join":
+			hub := decoded[Hub](t, words[0])
+			var address netip.Addr
+			if len(words) > 1 {
+				address = netip.MustParseAddr(words[1])
+			}
+			err := Join(t.Context(), JoinOptions{Hub: hub, Port: -1, Name: "a", Address: address}) // no such port
+			return said("fine", err)
 		}
 		t.Fatalf("unknown: %s", question)
 		return ""
 	})
 }
 
+// decoded reads a value with known fields only.
+func decoded[T any](t *testing.T, text string) (value T) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&value); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return value
+}
+
 // learned is between which ports of a router flows go, up or down, by what its counters did; ! is behind one that went
 // back. What was learned stays.
 func learned(t *testing.T, ways, counters string) ports {
-	var counts map[string]uint64
-	if err := json.Unmarshal([]byte(counters), &counts); err != nil {
-		t.Fatalf("%s: %v", counters, err)
-	}
+	counts := decoded[map[string]uint64](t, counters)
 	seen := &model.Observation{}
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		own, reset := strings.CutSuffix(name, "!")
@@ -88,14 +130,11 @@ func toOpen(t *testing.T, change string) (string, error) {
 	p := model.Plan{Format: model.PlanFormat, Command: "soak", Target: "lab:router", Engine: "auto",
 		Flows: []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver,
 			PayloadBytes: 64, Streams: 1}}, Design: model.Design{Repeats: 1}, Timing: model.Timing{MeasureSeconds: 1}}
-	var x struct {
+	x := decoded[struct {
 		Links   []model.Link
 		Factors map[string][]float64
 		At      []string
-	}
-	if err := json.Unmarshal([]byte(change), &x); err != nil {
-		t.Fatalf("%s: %v", change, err)
-	}
+	}](t, change)
 	p.Links = x.Links
 	for _, knob := range slices.Sorted(maps.Keys(x.Factors)) {
 		f := model.Factor{Knob: knob}

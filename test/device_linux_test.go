@@ -23,7 +23,8 @@ func TestDevice(t *testing.T) {
 	far.Give("eth0", netip.MustParsePrefix("10.77.0.2/24"))
 	near.AwaitCarrier("eth1", true)
 	far.AwaitCarrier("eth0", true)
-	at(far, work).Start("serve", "--code", "tiger-42-amber", "--iperf3").Await("pelt curve")
+	at(far, work).Start("serve", "--code", "tiger-42-amber", "--iperf3").
+		Await("data on 7359/udp and 7359/tcp")
 
 	call := func(line string) (string, error) {
 		h := at(near, work)
@@ -48,30 +49,21 @@ func TestDevice(t *testing.T) {
 		if h := d.Host[0]; h.Interface != "eth1" {
 			t.Errorf("%s: the sender's interface is %q, want eth1", line, h.Interface)
 		}
+		arrived := false
 		for _, x := range d.Results {
-			for _, f := range x.Flows {
-				if f.Received == 0 && f.Connections == nil {
-					t.Errorf("%s: flow %s: nothing arrived\n%s", line, f.Name, out)
+			for _, f := range x.Flows { // a busy machine may send nothing in 300 ms
+				arrived = arrived || f.Received > 0
+				if f.Received == 0 && f.Attempted > 0 && f.Connections == nil {
+					t.Errorf("%s: flow %s: nothing of %d arrived\n%s", line, f.Name, f.Attempted, out)
 				}
 			}
 		}
-	}
-	for _, c := range []struct {
-		line, want string
-		code       int
-	}{
-		{"curve 10.77.0.2" + short, "connection refused", 1},
-		{"curve 10.77.0.2 --dev eth2" + short, "--dev: no interface of this host is named eth2", 2},
-		{"curve iperf3://10.77.0.2 --dev eth2" + short, "--dev: no interface of this host is named eth2", 2},
-		{"curve 10.77.0.2 --dev eth1 --engine xdp" + short, "--engine: --dev binds sockets", 2},
-		{"curve lab:direct --dev eth1" + short, "--dev: binds sockets of this host", 2},
-		{"router 10.77.0.1..10.77.0.2 --dev eth1", "--dev: binds sockets of this host", 2},
-	} {
-		out, err := call(c.line)
-		if code := peltproc.ExitCode(err); code != c.code || !strings.Contains(out, c.want) ||
-			strings.Count(out, "\n") != 1 {
-			t.Errorf("%s: exit code %d, want %d and one line with %q:\n%s", c.line, code, c.code, c.want, out)
+		if !arrived {
+			t.Errorf("%s: nothing arrived\n%s", line, out)
 		}
+	}
+	if out, err := call("curve 10.77.0.2" + short); peltproc.ExitCode(err) != 1 || !strings.Contains(out, "connection refused") {
+		t.Errorf("without --dev: %v, want a refusal of the other host:\n%s", err, out)
 	}
 }
 

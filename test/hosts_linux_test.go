@@ -261,6 +261,9 @@ func TestTwoClocks(t *testing.T) {
 				t.Errorf("%s, flow %s: round trip %v ns, want some microseconds", flags, f.Name, rtt)
 			}
 		}
+		if len(d.Host[0].TCPSettings) > 0 {
+			t.Errorf("%s: settings of TCP without its figures: %v", flags, d.Host[0].TCPSettings)
+		}
 	}
 	s.line[0] = "cc"
 	const bytes = 10e6

@@ -251,7 +251,8 @@ func iperfServerAgrees(t *testing.T, number int, line string) {
 		default:
 			t.Logf("server %-72s %-4s came  %8d / %8d, lost %d / %d", line, f.Name, theirs.Packets-theirs.Lost, f.Received,
 				theirs.Lost, f.Lost)
-			if f.Received == 0 || theirs.Packets-theirs.Lost != f.Received || f.Received+f.Lost != f.Attempted {
+			if f.Received == 0 || theirs.Packets-theirs.Lost != f.Received || f.Received+f.Lost != f.Attempted ||
+				f.Peer == nil || f.Peer.Highest+f.Peer.Tail != f.Attempted {
 				t.Errorf("%s, %s: iperf3 says %+v; the run %d of %d lost", line, f.Name, theirs, f.Lost, f.Attempted)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"pelt/internal/peltproc"
@@ -49,11 +50,13 @@ func TestMetricsServed(t *testing.T) {
 
 var droppedPackets = regexp.MustCompile(`(?m)^pelt_dropped_packets_total\{.*\} (\S+)$`)
 
-// TestDropsForPrometheus: the file has all packets that the watch saw dropped in the end.
-func TestDropsForPrometheus(t *testing.T) {
+// TestDrops: what was seen stands in the file while the watch goes on. In the end Prometheus is told of all packets that
+// it saw dropped.
+func TestDrops(t *testing.T) {
 	testenv.Root(t)
 	host := peltproc.Host{T: t, Dir: t.TempDir(), Data: t.TempDir()}
-	p := host.Start(strings.Fields("drops --all --time 500ms --interval 100ms --prom drops.prom --json drops.json")...)
+	seen := func() string { b, _ := os.ReadFile(filepath.Join(host.Dir, "drops.json")); return string(b) }
+	p := host.Start(strings.Fields("drops --all --interval 100ms --prom drops.prom --json drops.json")...)
 	p.Await("watching")
 	port, err := testenv.FreePort()
 	if err != nil {
@@ -67,19 +70,21 @@ func TestDropsForPrometheus(t *testing.T) {
 	for range 10 {
 		_, _ = nobody.Write([]byte("x")) // refused from the second on
 	}
+	testenv.Await(t, "two intervals in the file", func() bool { return strings.Count(seen(), "\n") >= 2 })
+	if strings.Contains(seen(), `"sum":true`) {
+		t.Errorf("the watch goes on, and the file says\n%s", seen())
+	}
+	_ = p.Cmd.Process.Signal(syscall.SIGHUP)
 	if code := p.Code(); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, p)
 	}
-	text, err := os.ReadFile(filepath.Join(host.Dir, "drops.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	lines := strings.Split(strings.TrimSpace(seen()), "\n")
 	var sum model.LiveDrops
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &sum); err != nil || !sum.Sum || sum.Total == 0 {
 		t.Fatalf("%v, in the end %+v", err, sum)
 	}
-	if text, err = os.ReadFile(filepath.Join(host.Dir, "drops.prom")); err != nil {
+	text, err := os.ReadFile(filepath.Join(host.Dir, "drops.prom"))
+	if err != nil {
 		t.Fatal(err)
 	}
 	total := 0.0

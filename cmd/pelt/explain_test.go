@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -40,26 +41,39 @@ func lossyRun(t *testing.T) string {
 	return path
 }
 
+// commandWords are the words of a command line, of which some are in quotes.
+var commandWords = regexp.MustCompile(`'[^']*'|\S+`)
+
 // TestCommandLines: each line of the file is a command; RUN is a run with one lossy size of two. Below stand its exit
-// code, what it tells on standard error, and the titles of trials that it shows.
+// code, what it tells on standard error, and the titles of trials that it shows. None of them leaves a run.
 func TestCommandLines(t *testing.T) {
-	t.Setenv("PELT_DATA", t.TempDir())
+	data := t.TempDir()
+	t.Setenv("PELT_DATA", data)
 	file := lossyRun(t)
+	told := strings.NewReplacer(file, "RUN", data, "DATA")
 	lines, err := filepath.Abs("testdata/lines.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(t.TempDir())
+	work := t.TempDir()
+	if err := os.CopyFS(work, os.DirFS("testdata/lines")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(work)
 	if err := os.Symlink("aim", "link"); err != nil {
 		t.Fatal(err)
 	}
 	golden.Table(t, lines, func(question string) string {
 		var out, wrong bytes.Buffer
-		code := execute(strings.Fields(strings.ReplaceAll(question, "RUN", file)), &out, &wrong)
+		words := commandWords.FindAllString(strings.ReplaceAll(question, "RUN", file), -1)
+		for i := range words {
+			words[i] = strings.Trim(words[i], "'")
+		}
+		code := execute(words, &out, &wrong)
 		if code == exitUsage && strings.Count(wrong.String(), "\n") != 1 {
 			t.Errorf("%s: more than a line: %s", question, wrong.String())
 		}
-		text := fmt.Sprintf("exit code %d\n", code) + strings.ReplaceAll(wrong.String(), file, "RUN")
+		text := fmt.Sprintf("exit code %d\n", code) + told.Replace(wrong.String())
 		for line := range strings.Lines(out.String()) {
 			if strings.HasPrefix(line, "Trial ") {
 				text += line
@@ -67,6 +81,9 @@ func TestCommandLines(t *testing.T) {
 		}
 		return text
 	})
+	if kept, err := os.ReadDir(filepath.Join(data, "runs")); len(kept) > 0 {
+		t.Errorf("%d runs are kept: %v", len(kept), err)
+	}
 }
 
 // A level may have commas of its own.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"strings"
 	"testing"
 )
@@ -21,29 +20,5 @@ func TestHelpFits(t *testing.T) {
 		if strings.Count(all.String(), "\n      --") <= strings.Count(few.String(), "\n      --") {
 			t.Errorf("%s --help-all shows no more than --help", command)
 		}
-	}
-}
-
-// A wrong language is told wherever it stands; it is no error while a shell completes it.
-func TestWrongLanguage(t *testing.T) {
-	for _, c := range []struct {
-		line string
-		code int
-		said string
-	}{
-		{"--lang fr", exitUsage, "pelt: --lang: want en or zh, not \"fr\"\n"},
-		{"--help --lang=fr", exitUsage, "pelt: --lang: want en or zh, not \"fr\"\n"},
-		{"version --lang fr", exitUsage, "pelt: --lang: want en or zh, not \"fr\"\n"},
-		{"help start --lang fr", exitUsage, "pelt: --lang: want en or zh, not \"fr\"\n"},
-		{"no-such --lang fr", exitUsage, "pelt: --lang: want en or zh, not \"fr\"\n"},
-		{"version --lang zh", exitOK, ""},
-	} {
-		var said strings.Builder
-		if code := execute(strings.Fields(c.line), io.Discard, &said); code != c.code || said.String() != c.said {
-			t.Errorf("pelt %s: exit code %d, %q", c.line, code, said.String())
-		}
-	}
-	if code := execute([]string{"__complete", "version", "--lang", "f"}, io.Discard, io.Discard); code != exitOK {
-		t.Errorf("completing it: exit code %d", code)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -87,23 +86,5 @@ func TestLabListTellsWhy(t *testing.T) {
 	if code != exitOK || err != nil || i < 0 || list[i].Error == "" ||
 		!strings.Contains(out.String(), `"topology": ""`) {
 		t.Errorf("code %d, %v\n%s", code, err, out.String())
-	}
-}
-
-// What was seen stands in the file while the watch goes on.
-func TestDropsFileGrows(t *testing.T) {
-	testenv.Root(t)
-	file := filepath.Join(t.TempDir(), "drops.json")
-	text := func() string { b, _ := os.ReadFile(file); return string(b) }
-	code, wrong := make(chan int, 1), &bytes.Buffer{}
-	hangUp := hearing(t)
-	go func() { code <- execute([]string{"drops", "--json", file, "--interval", "100ms"}, io.Discard, wrong) }()
-	testenv.Await(t, "two intervals in the file", func() bool { return strings.Count(text(), "\n") >= 2 })
-	if strings.Contains(text(), `"sum":true`) {
-		t.Errorf("the watch goes on, and the file says\n%s", text())
-	}
-	hangUp()
-	if got := testenv.Receive(t, "the end by SIGHUP", code); got != exitOK || !strings.Contains(text(), `"sum":true`) {
-		t.Errorf("code %d\n%s\n%s", got, wrong, text())
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 )
 
 // kernel is an unpacked Debian kernel package.
@@ -186,20 +185,4 @@ func command(dir, name string, args ...string) ([]byte, error) {
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]
-}
-
-func TestNewest(t *testing.T) {
-	names := []string{
-		"linux-image-6.1.0-9-cloud-amd64", "linux-image-6.1.0-56-cloud-amd64", "linux-image-6.1.0-56-cloud-amd64-unsigned", "linux-image-6.1.0-57-amd64",
-		"linux-image-6.12-cloud-amd64", "linux-image-6.12.99+deb12-cloud-amd64", "linux-image-6.12.117+deb12-cloud-amd64", "linux-image-6.12.117+deb12-cloud-amd64-dbg",
-	}
-	for series, want := range map[string]string{
-		"6.1":  "linux-image-6.1.0-56-cloud-amd64",
-		"6.12": "linux-image-6.12.117+deb12-cloud-amd64",
-		"6.18": "",
-	} {
-		if got := newest(series, names); got != want {
-			t.Errorf("newest(%s) = %q, want %q", series, got, want)
-		}
-	}
 }

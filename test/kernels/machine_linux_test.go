@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 )
 
@@ -166,54 +165,4 @@ var trouble = regexp.MustCompile(`(?m)^.*(\bBUG\b|\bOops\b|Kernel panic|WARNING:
 
 func kernelTrouble(console string) []string {
 	return trouble.FindAllString(strings.ReplaceAll(console, "\r", ""), -1)
-}
-
-func TestStood(t *testing.T) {
-	cut := errors.New("guest ended without its last record")
-	for _, c := range []struct {
-		console string
-		err     error
-		want    bool
-	}{
-		{"[ 1.0] debugging on\n", nil, false},
-		{"[ 1.0] debugging on\n", errSilent, true},
-		{"[ 1.0] debugging on\n", cut, false},
-		{"[ 9.1] rcu: INFO: rcu_preempt self-detected stall on CPU\n[ 9.2] watchdog: BUG: soft lockup - CPU#1 stuck for 45s!\n[ 9.3] Kernel panic - not syncing: softlockup: hung tasks\n", cut, true},
-		{"[ 9.0] BUG: kernel NULL pointer dereference\n[ 9.2] watchdog: BUG: soft lockup - CPU#1 stuck for 45s!\n",
-			cut, false},
-		{"[ 9.0] WARNING: CPU: 0 PID: 1 at net/core/dev.c\n", errSilent, false},
-		{"[ 9.1] int3: 0000 [#1] PREEMPT SMP NOPTI\n[ 9.2] Kernel panic - not syncing: Fatal exception in interrupt\n", cut, true},
-		{"[ 9.1] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI\n[ 9.2] Kernel panic - not syncing: Fatal exception\n", cut,
-			true},
-		{"[ 9.0] WARNING: CPU: 0 PID: 1 at net/core/dev.c\n[ 9.1] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI\n", cut,
-			false},
-		{"[ 9.0] general protection fault: 0000 [#1] PREEMPT SMP\n[ 9.1] int3: 0000 [#2] PREEMPT SMP\n[ 9.2] Kernel panic - not syncing: Fatal exception\n", cut, false},
-	} {
-		if got := (session{console: c.console}).stood(c.err); got != c.want {
-			t.Errorf("%q, %v: %v; its trouble is %q", c.console, c.err, got, kernelTrouble(c.console))
-		}
-	}
-}
-
-func TestFollow(t *testing.T) {
-	lines := []string{
-		`{"Up":{"Release":"6.1.0"}}`, `{"Start":{"Name":"a"}}`, `{"Output":"aGVs"}`, `{"Output":"bG8="}`, `{"Exit":{"Code":3}}`,
-		`{"Start":{"Name":"b"}}`, `{"Output":"` + `eyJFbmQiOiIifQo=` + `"}`, // {"End":""}, printed by the command
-	}
-	var s session
-	end, err := s.follow(bufio.NewReader(strings.NewReader(strings.Join(lines, "\n")+"\n")), func(time.Duration) {})
-	if err != nil || end != nil {
-		t.Errorf("end %v, error %v; want neither: the guest died", end, err)
-	}
-	if s.up.Release != "6.1.0" || len(s.commands) != 2 || string(s.commands[0].output) != "hello" ||
-		s.commands[0].exit.Code != 3 {
-		t.Errorf("got %+v", s)
-	}
-	if why := s.commands[1].exit.Why; why != "never ended" {
-		t.Errorf("the command that was running: %q, want: never ended", why)
-	}
-	if _, err := s.follow(bufio.NewReader(strings.NewReader("Segmentation fault\n")),
-		func(time.Duration) {}); err == nil {
-		t.Error("a line that is no record: no error")
-	}
 }
