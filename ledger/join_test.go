@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -143,65 +142,6 @@ func twoHosts(n uint64) Input {
 	return in
 }
 
-func TestListsThatLie(t *testing.T) {
-	verdicts := func(m model.Marks) *model.Drops {
-		return verdicts(m, []model.Site{buffer}, model.SiteCount{Site: 0, Packets: 100})
-	}
-	cut := marks(0, 10, 0, 20, 10, 0, 50, 50, 0)
-	cut.Data = cut.Data[:len(cut.Data)-6]
-	boast := marks(0, 100, 0)
-	boast.Packets = 1 << 60
-	for name, c := range map[string]struct {
-		change func(*Input)
-		want   string
-	}{
-		"verdicts cut short":  {func(in *Input) { in.Nodes[1].Observation.Drops = verdicts(cut) }, "!lists"},
-		"verdicts that boast": {func(in *Input) { in.Nodes[1].Observation.Drops = verdicts(boast) }, "!lists"},
-		"verdicts that name no place": {func(in *Input) {
-			in.Nodes[1].Observation.Drops = verdicts(marks(0, 50, 0, 50,
-				50, 9))
-		}, "!lists"},
-		"missing cut short": {func(in *Input) {
-			in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0))
-			in.Missing[0].Data = in.Missing[0].Data[:1]
-		}, "!missing !lists"},
-		"missing of a stream too many": {func(in *Input) {
-			in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0))
-			in.Missing = append(in.Missing, marks(0, 5, 0))
-		}, "!missing !lists"},
-		"negative site": {func(in *Input) {
-			in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0))
-			in.Nodes[1].Observation.Drops.Flows[0].Counts = []model.SiteCount{{Site: -1, Packets: 1 << 63},
-				{Site: 7, Packets: 1 << 63}}
-		}, "!lists"},
-		"refused but arrived": {func(in *Input) {
-			in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0))
-			in.Errnos, in.Refused = []string{"EPERM"}, []model.Marks{marks(500, 3, 0)}
-		}, "!refused"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			in := twoHosts(100)
-			c.change(&in)
-			l := Balance(in)
-			agree(t, in, l)
-			broken := ""
-			for _, k := range l.Checks {
-				if !k.Held && k.Name != "attempted" {
-					broken += " !" + k.Name
-				}
-			}
-			if broken != " "+c.want {
-				t.Errorf("broken checks%s, want %s: %+v", broken, c.want, l.Checks)
-			}
-			for _, x := range l.Lines {
-				if x.Confidence == ExactSeq && name != "refused but arrived" {
-					t.Errorf("%+v is too sure", x)
-				}
-			}
-		})
-	}
-}
-
 // A host that names as many places as it may, all of them with packets, costs
 // little more than one with few.
 func TestVeryManyPlaces(t *testing.T) {
@@ -219,46 +159,3 @@ func TestVeryManyPlaces(t *testing.T) {
 		t.Errorf("got %s", inWords(l))
 	}
 }
-
-// TestFilterCheck: what IP received and did not deliver, against verdicts of the filter. Each difference is explained by
-// one thing, and by no more of it than there was.
-func TestFilterCheck(t *testing.T) {
-	for _, c := range []struct {
-		law      string // of the check; broken if it ends in !; "": none
-		gap      uint64
-		verdicts uint64
-		change   func(r *Node)
-	}{
-		{"filter", 40, 40, nil},
-		{"", 42, 40, nil},
-		{"", 38, 40, nil},
-		{"filter!", 43, 40, nil},
-		{"filter!", 37, 40, nil},
-		{"", 44, 40, func(r *Node) { idle(r, 2) }}, // twice as many a second as while it was idle
-		{"filter!", 45, 40, func(r *Node) { idle(r, 2) }},
-		{"", 1001, 40, nil}, // more came than the test sent
-		{"", 44, 40, func(r *Node) { add(r, 4, "Ip6.InMcastPkts") }},
-		{"filter!", 44, 40, func(r *Node) { add(r, 3, "Ip6.InMcastPkts") }},
-		{"", 36, 40, func(r *Node) { add(r, 4, "Ip.ReasmTimeout") }}, // of before the test
-		{"filter!", 36, 40, func(r *Node) { add(r, 3, "Ip.ReasmTimeout") }},
-	} {
-		in := twoHosts(100)
-		r := &in.Nodes[1]
-		add(r, c.gap, "Ip.InReceives")
-		add(r, 0, "Ip.InDelivers")
-		r.Observation.Drops = verdicts(marks(0, c.verdicts, 0), []model.Site{filter},
-			model.SiteCount{Site: 0, Packets: c.verdicts})
-		if c.change != nil {
-			c.change(r)
-		}
-		law, broken := strings.CutSuffix(c.law, "!")
-		l := Balance(in)
-		at := slices.IndexFunc(l.Checks, func(k model.Check) bool { return k.Name == "filter" })
-		if at < 0 != (law == "") || at >= 0 && l.Checks[at].Held == broken {
-			t.Errorf("gap %d, %d verdicts: %+v, want %s", c.gap, c.verdicts, l.Checks, c.law)
-		}
-	}
-}
-
-// idle has the first counter of a node move so often a second while the path is idle.
-func idle(n *Node, hz float64) { n.Observation.Counters[0].IdleHz = hz }
