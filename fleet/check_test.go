@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 
 	"pelt/engine"
 	"pelt/model"
+	"pelt/test/golden"
 	"pelt/unit"
 )
 
@@ -51,49 +54,125 @@ func quietAgent(t testing.TB, w *wire, limits Limits) *Agent {
 	return hubWith(t, cfg).joined()[0]
 }
 
-func TestPrepareChecks(t *testing.T) {
-	t.Parallel()
-	w := newWire()
-	a := quietAgent(t, w, Limits{})
-	for _, c := range []struct {
-		name   string
-		change func(*makeOrder, *engine.Order)
-		want   string
-	}{
-		{"session", func(p *makeOrder, _ *engine.Order) { p.Session = "x.y" },
-			"session: want two names of 32 hex digits"},
-		{"wild session", func(p *makeOrder, _ *engine.Order) { p.Session = "*.>" }, "session: want two names"},
-		{"no ends", func(p *makeOrder, _ *engine.Order) { p.Ends, p.Trial = nil, 0 }, "ends: want at least one"},
-		{"many ends", func(p *makeOrder, _ *engine.Order) { p.Ends = make([]endOrder, 301) },
-			"ends: want at most 300, not 301"},
-		{"same end twice", func(p *makeOrder, _ *engine.Order) { p.Ends = append(p.Ends, p.Ends[0]) },
-			"ends[1].end: 1 is out of range or stands twice"},
-		{"peer is itself", func(p *makeOrder, _ *engine.Order) { p.Ends[0].Peer = "far" },
-			"ends[0].peer: want the name of another agent"},
-		{"wild peer", func(p *makeOrder, _ *engine.Order) { p.Ends[0].Peer = ">" },
-			"ends[0].peer: want the name of another agent"},
-		{"engine", func(p *makeOrder, _ *engine.Order) { p.Ends[0].Engine = "xdp" }, `engine "xdp": that host has udp`},
-		{"payload 15", func(_ *makeOrder, o *engine.Order) { o.Flow.PayloadBytes = 15 },
-			"payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
-		{"readers", func(p *makeOrder, o *engine.Order) {
-			o.Role, o.Flow.Protocol, o.Flow.Bulk, o.Flow.Rate, o.Flow.InfoSeconds = engine.Send, model.TCP, true, unit.Rate{}, 0.05
-			manyEnds(p, 26)
-		}, "MB of that host's memory, and it allows 537 MB: try again later"},
-		{"long trials", func(p *makeOrder, o *engine.Order) {
-			o.Timing.MeasureSeconds = model.MaxMeasure.Seconds()
-			manyEnds(p, maxEnds-1)
-		}, "3666 MB of that host's memory"},
-		{"record", func(_ *makeOrder, o *engine.Order) { o.Record = &model.RecordID{} }, "that host records nothing"},
-	} {
-		p := goodOrder()
-		c.change(&p, &p.Ends[0].Order)
-		if err := orderOf(t, a, verbMake, p); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+// repeated is a count of something in JSON.
+var repeated = regexp.MustCompile(`(\d+)\*(\{[^{}]*\}|\w+)`)
+
+// written is JSON in full: $ is the name of a session, with another last digit if one stands behind it; 3*x is x,x,x.
+func written(text string) string {
+	for digit := range 10 {
+		text = strings.ReplaceAll(text, fmt.Sprint("$", digit), fmt.Sprint(aSession[:len(aSession)-1], digit))
+	}
+	return repeated.ReplaceAllStringFunc(strings.ReplaceAll(text, "$", aSession), func(text string) string {
+		count, what, _ := strings.Cut(text, "*")
+		n, _ := strconv.Atoi(count)
+		return strings.TrimSuffix(strings.Repeat(what+",", n), ",")
+	})
+}
+
+// TestOrders: each line of the file is an order: the agent, a verb, and JSON. Of an agent with ends, make stands for an
+// order that is right: JSON changes it, and *N gives it so many ends like the first. An agent of clients has the limits
+// of a pelt serve, and is new each time. Below stands what the agent says, and what it opened or asked its router.
+func TestOrders(t *testing.T) {
+	wires, agents, router := map[string]*wire{}, map[string]*Agent{}, &fakeRouter{}
+	merge := func(text string, into any) {
+		d := json.NewDecoder(strings.NewReader(written(text)))
+		d.DisallowUnknownFields()
+		if err := d.Decode(into); err != nil {
+			t.Fatalf("%s: %v", text, err)
 		}
 	}
-	if n := w.prepared.Load(); n != 0 {
-		t.Errorf("%d ends were opened by bad orders", n)
+	said := func(err error) string {
+		var refusal *engine.Refusal
+		switch {
+		case errors.As(err, &refusal):
+			return "refused: " + err.Error()
+		case err != nil:
+			return err.Error()
+		}
+		return "done"
 	}
+	golden.Table(t, "testdata/orders.txt", func(line string) string {
+		words := append(strings.Fields(line), `{"session":"$"}`)
+		who, verb := words[0], words[1]
+		if who == "limits" {
+			var limits Limits
+			merge(words[1], &limits)
+			return said(limits.Admit(asksFor(t, words[2], words[3]), model.Timing{WarmupSeconds: 0.5, MeasureSeconds: 1}))
+		}
+		client, served := strings.CutPrefix(who, "client:")
+		switch {
+		case served:
+			wires[who] = newWire()
+			agents[who] = servedAgent(t, wires[who], client)
+			agents[who].cfg.Engines["tcp"] = agents[who].cfg.Engines["udp"]
+		case agents[who] != nil:
+		case who == "observer":
+			_, agents[who] = observingHub(t, router)
+		default:
+			wires[who] = newWire()
+			agents[who] = quietAgent(t, wires[who], Limits{})
+		}
+		asked := router.noted()
+		data := written(words[2])
+		if verb == verbMake && who != "observer" {
+			order := goodOrder()
+			for _, change := range words[2 : len(words)-1] {
+				if count, is := strings.CutPrefix(change, "*"); is {
+					n, _ := strconv.Atoi(count)
+					manyEnds(&order, n)
+				} else {
+					merge(change, &order)
+				}
+			}
+			whole, err := json.Marshal(order)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data = string(whole)
+		}
+		var about sessionOrder
+		if err := json.Unmarshal([]byte(data), &about); err != nil {
+			t.Fatalf("%s: %v", data, err)
+		}
+		of, _, _ := strings.Cut(about.Session, ".")
+		_, err := open(agents[who].answer(t.Context(), of, verb, []byte(data)))
+		answer := said(err)
+		if served && wires[who].prepared.Load() > 0 {
+			answer += "\nopened"
+		}
+		if more := strings.TrimPrefix(strings.TrimPrefix(router.noted(), asked), "; "); more != "" {
+			answer += "\nthe router is asked: " + more
+		}
+		return answer
+	})
+	if n := wires["plain"].prepared.Load(); n != 0 {
+		t.Errorf("%d ends were opened by orders that are wrong", n)
+	}
+	nothingOpen(t, wires["turns"])
+	agents["observer"].shutdown("the test ends")
+	if calls := router.noted(); strings.Count(calls, "close") != maxWatchers || strings.Count(calls, "ended") != 2 {
+		t.Errorf("at the end: %s", calls)
+	}
+	if err := orderOf(t, agents["observer"], verbMake, makeOrder{sessionOrder: sessionOrder{aSession}}); err == nil {
+		t.Error("it takes a session after its end")
+	}
+}
+
+// asksFor are flows of a profile, or of a rate.
+func asksFor(t *testing.T, count, profile string) []model.Flow {
+	f := model.Flow{Name: "up", PayloadBytes: 64}
+	var err error
+	if f.Rate, err = unit.ParseRate(profile); err != nil {
+		var p model.Profile
+		if p, f.Rate, err = model.ParseProfile(profile); err != nil {
+			t.Fatal(err)
+		}
+		if f.Profile = &p; f.Rate == (unit.Rate{}) {
+			f.Rate = unit.PacketRate(2000)
+		}
+	}
+	n, _ := strconv.Atoi(count)
+	return slices.Repeat([]model.Flow{f}, n)
 }
 
 // TestServedAgent: what an agent of pelt serve refuses beyond the rest.
@@ -132,94 +211,6 @@ func TestServedAgent(t *testing.T) {
 	from['0'] = "" // its client is gone, what it has open is not
 	if err := prepare("1", same); err == nil || !strings.Contains(err.Error(), "together") {
 		t.Errorf("beside a session whose client is gone: %v", err)
-	}
-}
-
-func TestOrdersOutOfTurn(t *testing.T) {
-	t.Parallel()
-	w := newWire()
-	a := quietAgent(t, w, Limits{})
-	data, err := json.Marshal(goodOrder())
-	if err != nil {
-		t.Fatal(err)
-	}
-	session := `{"session":"` + aSession + `"`
-	for _, c := range []struct{ verb, data, want string }{
-		{verbDo, session + `,"step":"meet"}`, "no such session here (any more)"},
-		{verbMake, string(data), ""},
-		{verbMake, string(data), "session: it is open already"},
-		{verbDo, session + `,"step":"open"}`, `step: no such step "open"`},
-		{verbDo, session + `,"step":"dance"}`, `step: no such step "dance"`},
-		{verbDo, session + `,"step":"go","gate_ns":-1}`, "gate_ns: want 0 to 10s, not -1ns"},
-		{verbDo, session + `,"step":"ready","window_ns":10000000000}`, "window_ns: want 0 to 2s, not 10s"},
-		{verbDo, session + `,"step":"ready","flows":[{"name":"f","protocol":"udp","number":7}]}`, "flows: this host knows those of its ends"},
-		{verbDo, session + `,"step":"ready"}`, "flow up: settle: the end is not connected"},
-		{verbDo, session + `,"step":"meet"}`, "meet: the session was told to ready already"},
-		{verbDo, session + `,"step":"drain","ends":{"1":{"sent":{"streams":[5,6]}}}}`, "flow up: drain: it has 1 streams, not 2"},
-		{verbDo, session + `,"step":"drain","ends":{"1":{"sent":{"streams":[5]}}}}`,
-			"flow up: drain: the end is no running receiver"},
-		{verbDo, session + `,"step":"drain","ends":{"2":{"sent":{"streams":[5]}}}}`, "drain: it names an end that this session does not have"},
-		{verbAccount, session + `}`, `account: there is none of ""`},
-		{verbAccount, session + `,"of":"router"}`, "no router is watched in this session"},
-		{verbAccount, session + `,"of":"record"}`, "record: nothing is recorded in this session"},
-		{verbAccount, session + `,"of":"trial","from":3}`, "report: it has no byte 3"},
-		{verbAccount, session + `,"of":"trial"}`, ""},
-		{"dance", session + "}", `unknown verb "dance"`},
-		{verbRelease, session + "}", ""},
-		{verbRelease, session + "}", "no such session here (any more)"},
-	} {
-		_, err := open(a.answer(t.Context(), aClient, c.verb, []byte(c.data)))
-		if got := fmt.Sprint(err); got != c.want && !(err == nil && c.want == "") {
-			t.Errorf("%s %s:\ngot  %v\nwant %s", c.verb, c.data, err, c.want)
-		}
-	}
-	nothingOpen(t, w)
-}
-
-// What a host grants of rates and times. A profile counts with its busiest second.
-func TestLimits(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		limits  Limits
-		profile string // or rate
-		flows   int
-		want    string // "" if granted
-	}{
-		"none":                    {Limits{}, "max", 2, ""},
-		"exactly the packet rate": {Limits{MaxRatePPS: 3000}, "1.5kpps", 2, ""},
-		"packet rate of two flows": {Limits{MaxRatePPS: 3000}, "1.6kpps", 2,
-			"the flows ask for 3.20 kpps together; that host allows 3.00 kpps (--max-rate there), so give --rate 1.5kpps"},
-		"bit rate": {Limits{MaxRateBPS: 1e6}, "2mbit", 1,
-			"the flows ask for 2.00 Mbit/s together; that host allows 1.00 Mbit/s (--max-rate there), so give --rate 1mbit"},
-		"exactly the bit rate": {Limits{MaxRateBPS: 2e6}, "2mbit", 1, ""},
-		"unpaced": {Limits{MaxRatePPS: 3000}, "max", 1,
-			"flow up asks for rate max; that host allows 3.00 kpps (--max-rate there), so give --rate 3kpps"},
-		"time": {Limits{MaxTimeSeconds: 1}, "max", 1,
-			"the trial takes 1.50 s with its warm-up; that host allows 1.00 s (--max-time there)"},
-		"poisson":       {Limits{MaxRatePPS: 2000}, "poisson", 1, ""},
-		"more poisson":  {Limits{MaxRatePPS: 1999}, "poisson", 1, "the flows ask for 2 kpps together"},
-		"bursts":        {Limits{MaxRatePPS: 2000}, "on=10ms,off=90ms", 1, ""},
-		"more bursts":   {Limits{MaxRatePPS: 1999}, "on=10ms,off=90ms", 1, "the flows ask for 2 kpps together"},
-		"a ramp":        {Limits{MaxRatePPS: 5000}, "ramp=5kpps..1kpps", 1, ""},
-		"a higher ramp": {Limits{MaxRatePPS: 4999}, "ramp=1kpps..5kpps", 1, "the flows ask for 5 kpps together"},
-	} {
-		f := model.Flow{Name: "up", PayloadBytes: 64}
-		var err error
-		if f.Rate, err = unit.ParseRate(c.profile); err != nil {
-			var p model.Profile
-			if p, f.Rate, err = model.ParseProfile(c.profile); err != nil {
-				t.Fatal(err)
-			}
-			if f.Profile = &p; f.Rate == (unit.Rate{}) {
-				f.Rate = unit.PacketRate(2000)
-			}
-		}
-		err = c.limits.Admit(slices.Repeat([]model.Flow{f}, c.flows), model.Timing{WarmupSeconds: 0.5, MeasureSeconds: 1})
-		var refusal *engine.Refusal
-		if (err == nil) != (c.want == "") ||
-			err != nil && (!errors.As(err, &refusal) || !strings.HasPrefix(squeeze(err.Error()), squeeze(c.want))) {
-			t.Errorf("%s:\ngot  %v\nwant %s", name, err, c.want)
-		}
 	}
 }
 

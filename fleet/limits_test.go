@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"pelt/engine"
-	"pelt/model"
 	"pelt/unit"
 	"pelt/words"
 )
@@ -21,120 +20,6 @@ const (
 	home = "192.168.7.2"
 	away = "198.51.100.7" // of TEST-NET-2: no interface has it
 )
-
-// TestOverLimitOrders: a client with the code gets no more than the limits, whatever it orders: one line says which
-// limit, what was asked and which flag, and nothing is opened.
-func TestOverLimitOrders(t *testing.T) {
-	t.Parallel()
-	rate := func(text string) func(*makeOrder) {
-		return func(p *makeOrder) {
-			for i := range p.Ends {
-				p.Ends[i].Order.Flow.Rate, _ = unit.ParseRate(text)
-			}
-		}
-	}
-	call := func(peer string) func(*makeOrder) {
-		return func(p *makeOrder) {
-			rate("max")(p)
-			o := &p.Ends[0].Order
-			o.Listen, o.Role, o.Peer, o.Ports = false, engine.Send, netip.MustParseAddr(peer), []uint16{9}
-		}
-	}
-	probes := func(count int) func(*makeOrder) {
-		return func(p *makeOrder) {
-			o := &p.Ends[0].Order
-			o.Role, o.Flow.PayloadBytes, o.Flow.Rate = engine.Echo, probeBytes, unit.IntervalRate(timedInterval)
-			manyEnds(p, count)
-		}
-	}
-	timing := func(warmup, measure float64) func(*makeOrder) {
-		return func(p *makeOrder) {
-			p.Ends[0].Order.Timing = model.Timing{WarmupSeconds: warmup, MeasureSeconds: measure}
-		}
-	}
-	for name, c := range map[string]struct {
-		client string
-		change func(*makeOrder)
-		want   string // "" if granted
-	}{
-		"flood": {away, rate("max"),
-			"flow up asks for rate max; that host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
-		"flood at home": {home, rate("max"), ""},
-		"call out": {home, call(away),
-			"flow up asks for rate max; that host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
-		"call at home":   {home, call(home), ""},
-		"from out":       {away, call(home), "flow up asks for rate max"},
-		"unknown client": {"", rate("1kpps"), "session: is of no client that is connected here"},
-		"long": {home, timing(0, 3601),
-			"the trial takes 1 h 1 s with its warm-up; that host allows 1 h (--max-time there)"},
-		"mapped address": {"::ffff:" + away, rate("max"), "flow up asks for rate max"},
-		"home, mapped":   {"::ffff:" + home, rate("max"), ""},
-		"TCP without end": {away, func(p *makeOrder) {
-			p.Ends[0].Order.Flow = model.Flow{Name: "up", Protocol: model.TCP, From: "a", To: "b", PayloadBytes: 1000,
-				Streams: 1, Bulk: true}
-		}, "flow up asks for rate max"},
-		"memory": {home, func(p *makeOrder) {
-			manyEnds(p, 3)
-			for i := range p.Ends {
-				p.Ends[i].Order.Flow.Streams = 128
-			}
-		}, "its sessions would take 151 MB of that host's memory, and it allows 100 MB: try again later"},
-		"lists": {home, func(p *makeOrder) { rate("max")(p); manyEnds(p, 16) },
-			"its sessions would take 105 MB of that host's memory, and it allows 100 MB: try again later"},
-		"delays": {home, func(p *makeOrder) {
-			p.Ends[0].Order.Flow.Streams, p.Ends[0].Order.OneClock = 128, true
-			manyEnds(p, 2)
-		}, "its sessions would take 158 MB of that host's memory, and it allows 100 MB: try again later"},
-		"histograms": {home, func(p *makeOrder) {
-			call(home)(p)
-			rate("1kpps")(p)
-			o := &p.Ends[0].Order
-			o.Flow.Streams, o.Ports = 128, make([]uint16, 128)
-			for i := range o.Ports {
-				o.Ports[i] = 9
-			}
-			manyEnds(p, 2)
-		}, "its sessions would take 181 MB of that host's memory, and it allows 100 MB: try again later"},
-		"text of TCP": {home, func(p *makeOrder) {
-			call(home)(p)
-			p.Ends[0].Order.Flow = model.Flow{Name: "up", Protocol: model.TCP, From: "a", To: "b",
-				PayloadBytes: 1 << 20,
-				Streams:      1, Bulk: true}
-			manyEnds(p, 80)
-		}, "its sessions would take 105 MB of that host's memory, and it allows 100 MB: try again later"},
-		"buffers": {home, func(p *makeOrder) { p.Ends[0].Order.Flow.ReceiveBuffer = 1 << 27 },
-			"its sessions would take 136 MB of that host's memory, and it allows 100 MB: try again later"},
-		"streams": {home, func(p *makeOrder) {
-			manyEnds(p, 3)
-			for i := range p.Ends {
-				p.Ends[i].Order.Flow.Streams = 60 + i
-			}
-		}, "its sessions would have 183 streams on that host, and it can carry 182 at once: try again later"},
-		"probes":         {away, probes(11), "the packets that time round trips are 1.1 kpps together; that host allows 1 kpps"},
-		"fewer probes":   {away, probes(10), ""},
-		"probes at home": {home, probes(40), ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWire()
-			a := servedAgent(t, w, c.client)
-			p := goodOrder()
-			rate("1kpps")(&p)
-			c.change(&p)
-			a.cfg.Engines["tcp"] = a.cfg.Engines["udp"]
-			err := orderOf(t, a, verbMake, p)
-			if c.want == "" && err != nil || c.want != "" &&
-				(err == nil || !strings.HasPrefix(squeeze(err.Error()), squeeze(c.want)) ||
-					strings.Contains(err.Error(), "\n")) {
-				t.Errorf("got  %v\nwant %s", err, c.want)
-			}
-			// one that calls is opened later
-			if n := w.prepared.Load(); (n == 0) != (c.want != "" || !p.Ends[0].Order.Listen) {
-				t.Errorf("%d ends were opened", n)
-			}
-		})
-	}
-}
 
 // servedAgent has the limits of a pelt serve without flags, and one client.
 func servedAgent(t *testing.T, w *wire, client string) *Agent {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -188,86 +187,6 @@ func TestObserverIsNoEnd(t *testing.T) {
 	}
 	if len(a.sessions) != 0 {
 		t.Error("its session stays")
-	}
-}
-
-// TestObserverOrders: what is wrong with an order is said, and the router not asked.
-func TestObserverOrders(t *testing.T) {
-	t.Parallel()
-	d := &fakeRouter{}
-	_, a := observingHub(t, d)
-	obey := func(verb string, q any) error { return orderOf(t, a, verb, q) }
-	about := func(n int) sessionOrder { return sessionOrder{aSession[:len(aSession)-1] + fmt.Sprint(n)} }
-	for n := range maxWatchers {
-		if err := obey(verbMake, makeOrder{sessionOrder: about(n)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	timing := model.Timing{MeasureSeconds: 1}
-	next := func(n int, trial uint16, timing model.Timing, drops model.DropMode) makeOrder {
-		return makeOrder{sessionOrder: about(n), Trial: trial, Drops: drops, Timing: timing}
-	}
-	if err := obey(verbMake, next(0, 5, timing, model.DropsSeq)); err != nil {
-		t.Fatal(err)
-	}
-	before := d.noted()
-	ports := []model.Tuple{{From: 1, To: 2}}
-	told := func(k engine.Known) doOrder {
-		return doOrder{sessionOrder: about(0), Step: engine.Ready, Known: k}
-	}
-	toldEnd := func(k engine.Known) doOrder {
-		return doOrder{sessionOrder: about(0), Step: engine.Ready, Ends: map[int]engine.Known{3: k}}
-	}
-	watch := func(flows ...engine.WatchedFlow) doOrder { return told(engine.Known{Flows: flows}) }
-	for _, c := range []struct {
-		verb  string
-		order any
-		want  string
-	}{
-		{verbMake, makeOrder{sessionOrder: sessionOrder{"me"}}, "two names of 32 hex digits"},
-		{verbMake, makeOrder{sessionOrder: about(0)}, "open already"},
-		{verbMake, makeOrder{sessionOrder: about(9)}, "4 runs watch this router"},
-		{verbMake, next(9, 5, timing, ""), "no such session"},
-		{verbMake, next(0, 0x8000, timing, ""), "trial: want 1 to 32767"},
-		{verbMake, next(0, 6, timing, "all"), "drops: want seq"},
-		{verbMake, next(0, 6, model.Timing{MeasureSeconds: -1}, ""), "timing.measure_s"},
-		{verbDo, doOrder{sessionOrder: about(9), Step: engine.Ready}, "no such session"},
-		{verbDo, map[string]any{"session": about(0).Session, "run": "sh"}, "unknown field"},
-		{verbDo, doOrder{Step: engine.Ready}, "two names of 32 hex digits"},
-		{verbDo, doOrder{sessionOrder: about(0), Step: engine.Ready, Known: engine.Known{Window: -1}}, "window_ns: want 0 to 2s"},
-		{verbDo, doOrder{sessionOrder: about(0), Step: "noon"}, `no such step "noon"`},
-		{verbDo, watch(engine.WatchedFlow{Name: strings.Repeat("x", 256), Tuples: ports}), "want a short name"},
-		{verbDo, watch(engine.WatchedFlow{Name: "up", Tuples: slices.Repeat(ports, 129)}), "at most 128 streams, not 129"},
-		{verbDo, watch(engine.WatchedFlow{Name: "up", PayloadBytes: -1, Tuples: ports}), "no payload of -1 B"},
-		{verbDo, watch(slices.Repeat([]engine.WatchedFlow{{Name: "f"}}, maxWatched+1)...), "flows: want at most 600, not 601"},
-		{verbDo, watch(engine.WatchedFlow{Name: "up", Number: 5}), `flows[0]: protocol: want udp or tcp, not ""`},
-		{verbDo, told(engine.Known{Living: make([]bool, model.MaxStreams+1)}), "want at most 128 streams, not 129"},
-		{verbDo, toldEnd(engine.Known{Ports: make([]uint16, model.MaxStreams+1)}), "ends[3]: want at most 128 streams, not 129"},
-		{verbDo, toldEnd(engine.Known{Gate: time.Hour}), "ends[3]: gate_ns: want 0 to 10s"},
-		{verbDo, toldEnd(engine.Known{Flows: []engine.WatchedFlow{{Name: "up", Number: 5, Protocol: model.UDP}}}),
-			"ends[3]: flows: an end has none but its own"},
-		{verbAccount, accountOrder{sessionOrder: about(0), Of: ofTrial, From: 1}, "it has no byte 1"},
-	} {
-		if err := obey(c.verb, c.order); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s %+v: %v, want %s", c.verb, c.order, err, c.want)
-		}
-	}
-	if after := d.noted(); after != before {
-		t.Errorf("the router was asked: %s", strings.TrimPrefix(after, before))
-	}
-	ready := doOrder{sessionOrder: about(0), Step: engine.Ready}
-	if err := errors.Join(obey(verbDo, ready), obey(verbMake, next(0, 6, timing, "")), obey(verbDo, ready)); err != nil {
-		t.Errorf("a trial and the next: %v", err)
-	}
-	if err := obey(verbDo, ready); err == nil || !strings.Contains(err.Error(), "told to ready already") {
-		t.Errorf("a step again: %v", err)
-	}
-	a.shutdown("the test ends")
-	if calls := d.noted(); strings.Count(calls, "close") != maxWatchers || strings.Count(calls, "ended") != 2 {
-		t.Errorf("at the end: %s", calls)
-	}
-	if err := obey(verbMake, makeOrder{sessionOrder: about(0)}); err == nil {
-		t.Error("it takes a session after its end")
 	}
 }
 
