@@ -202,8 +202,8 @@ func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error, sa
 	case isErrno(err, syscall.ECONNREFUSED, 10061) && !said.From.IsValid():
 		return words.Errorf("%v: connection refused: is `%s` running there, on that port?", addr, l.program())
 	}
-	if why := noWay(addr, l.from.IsValid(), cmp.Or(l.device, addr.Addr().Zone()), said, err); why != "" {
-		return words.Errorf("%v: %s", addr, why)
+	if why := noWay(addr, l.from.IsValid(), cmp.Or(l.device, addr.Addr().Zone()), said, err); why != nil {
+		return words.Errorf("%v: %w", addr, why)
 	}
 	switch {
 	case isErrno(err, syscall.EHOSTUNREACH, 10065), isErrno(err, syscall.ENETUNREACH, 10051):

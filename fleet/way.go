@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"fmt"
 	"net"
 	"net/netip"
 	"runtime"
@@ -11,12 +10,13 @@ import (
 	"pelt/internal/icmp"
 	"pelt/model"
 	"pelt/observe/counters"
+	"pelt/words"
 )
 
 // noWay says in one line why packets of this host do not reach an address, by the ICMP error that came, or else by the
-// route that the system chooses, over a device if one is named; "" if these tell nothing. err is what became of the
+// route that the system chooses, over a device if one is named; nil if these tell nothing. err is what became of the
 // connection, bound that the user chose its address.
-func noWay(to netip.AddrPort, bound bool, device string, said icmp.Error, err error) string {
+func noWay(to netip.AddrPort, bound bool, device string, said icmp.Error, err error) error {
 	if said.From.IsValid() && !isOwn(said.From) {
 		return refusal(said, to)
 	}
@@ -26,55 +26,55 @@ func noWay(to netip.AddrPort, bound bool, device string, said icmp.Error, err er
 	}
 	switch {
 	case device != "" && isErrno(err, syscall.ENETUNREACH, 0) && runtime.GOOS == "linux":
-		return fmt.Sprintf("this host has no route there over %s: see `ip route get %v oif %[1]s`", device,
+		return words.Errorf("this host has no route there over %s: see `ip route get %v oif %[1]s`", device,
 			to.Addr().WithZone(""))
 	case route.Refuses():
-		return fmt.Sprintf("a route of this host refuses that address: see `ip route get %v`", to.Addr())
+		return words.Errorf("a route of this host refuses that address: see `ip route get %v`", to.Addr())
 	case isErrno(err, syscall.ENETUNREACH, 0) && runtime.GOOS == "linux":
 		return noRoute()
 	case route.NoCarrier:
-		return fmt.Sprintf("%s of this host has no link: check its cable, and the device at the other end", route.At)
+		return words.Errorf("%s of this host has no link: check its cable, and the device at the other end", route.At)
 	case route.NoAnswer && route.Gateway:
-		return fmt.Sprintf("the gateway %v does not answer on %s: check the gateway's address in this host's routes, "+
+		return words.Errorf("the gateway %v does not answer on %s: check the gateway's address in this host's routes, "+
 			"and whether it is up", route.Silent, route.At)
 	case route.NoAnswer && route.Silent != to.Addr().WithZone(""):
-		return fmt.Sprintf("%v, the far end of this host's tunnel %s, does not answer on %s: it is down, or has another address",
+		return words.Errorf("%v, the far end of this host's tunnel %s, does not answer on %s: it is down, or has another address",
 			route.Silent, route.Interface, route.At)
 	case route.NoAnswer:
-		return fmt.Sprintf("that host does not answer on %s: it is down, or has another address", route.At)
+		return words.Errorf("that host does not answer on %s: it is down, or has another address", route.At)
 	case said.From.IsValid() && !isOwn(to.Addr()):
-		return fmt.Sprintf("this host's own firewall refuses the connection (%s): let TCP port %d out", said.What,
+		return words.Errorf("this host's own firewall refuses the connection (%s): let TCP port %d out", said.What,
 			to.Port())
 	}
-	return ""
+	return nil
 }
 
 // refusal says what an ICMP error of another host means for a connection.
-func refusal(e icmp.Error, to netip.AddrPort) string {
+func refusal(e icmp.Error, to netip.AddrPort) error {
 	switch {
 	case e.From == to.Addr().WithZone(""):
-		return fmt.Sprintf("its own firewall refuses the connection (%s): let TCP port %d in there", e.What, to.Port())
+		return words.Errorf("its own firewall refuses the connection (%s): let TCP port %d in there", e.What, to.Port())
 	case e.What == icmp.NetworkUnreachable:
-		return fmt.Sprintf("the router %v has no route to that host: check the address, and the routes there", e.From)
+		return words.Errorf("the router %v has no route to that host: check the address, and the routes there", e.From)
 	case e.What == icmp.HostUnreachable:
-		return fmt.Sprintf("the router %v cannot reach that host: it is down, has another address, "+
+		return words.Errorf("the router %v cannot reach that host: it is down, has another address, "+
 			"or a rule there refuses it", e.From)
 	case e.What == icmp.TimeExceeded:
-		return fmt.Sprintf("the packets go round in a circle at the router %v: check the routes on the way", e.From)
+		return words.Errorf("the packets go round in a circle at the router %v: check the routes on the way", e.From)
 	}
-	return fmt.Sprintf("a firewall or router at %v refuses the connection (%s): let TCP port %d through there",
+	return words.Errorf("a firewall or router at %v refuses the connection (%s): let TCP port %d through there",
 		e.From, e.What, to.Port())
 }
 
 // noRoute says what this host lacks to have a route.
-func noRoute() string {
+func noRoute() error {
 	all, _ := net.Interfaces()
 	for _, i := range all {
 		if has, _ := i.Addrs(); i.Flags&(net.FlagUp|net.FlagLoopback) == 0 && len(has) > 0 {
-			return fmt.Sprintf("this host has no route there, and its interface %s is down: ip link set %[1]s up", i.Name)
+			return words.Errorf("this host has no route there, and its interface %s is down: ip link set %[1]s up", i.Name)
 		}
 	}
-	return "this host has no route there: add one, or a default route (ip route add default via GATEWAY)"
+	return words.Errorf("this host has no route there: add one, or a default route (ip route add default via GATEWAY)")
 }
 
 // isOwn reports whether this host has an address.

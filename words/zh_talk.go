@@ -414,6 +414,22 @@ var chineseTalk = map[string]string{
 	"data port %d/%s cannot be opened: %w; end what uses it, or choose another --port":                                                            "数据端口 %d/%s 打不开：%w；请结束占用它的程序，或换一个 --port",
 	"before the first trial: %w":                                                                                                                  "第一次试验之前：%w",
 
+	// Why a host is not reached.
+	"this host has no route there over %s: see `ip route get %v oif %[1]s`":                                         "本机没有经 %s 到那里的路由：见 `ip route get %v oif %[1]s`",
+	"a route of this host refuses that address: see `ip route get %v`":                                              "本机的一条路由拒绝这个地址：见 `ip route get %v`",
+	"%s of this host has no link: check its cable, and the device at the other end":                                 "本机的 %s 没有连接：检查网线和对端的设备",
+	"the gateway %v does not answer on %s: check the gateway's address in this host's routes, and whether it is up": "网关 %v 在 %s 上没有应答：检查本机路由里的网关地址，以及网关是否开机",
+	"%v, the far end of this host's tunnel %s, does not answer on %s: it is down, or has another address":           "本机隧道 %[2]s 的对端 %[1]v 在 %[3]s 上没有应答：它没有开机，或换了地址",
+	"that host does not answer on %s: it is down, or has another address":                                           "那台主机在 %s 上没有应答：它没有开机，或换了地址",
+	"this host's own firewall refuses the connection (%s): let TCP port %d out":                                     "本机的防火墙拒绝这个连接（%s）：放行出去的 TCP 端口 %d",
+	"its own firewall refuses the connection (%s): let TCP port %d in there":                                        "它自己的防火墙拒绝这个连接（%s）：在那里放行 TCP 端口 %d",
+	"the router %v has no route to that host: check the address, and the routes there":                              "路由器 %v 没有到那台主机的路由：检查地址，以及那里的路由",
+	"the router %v cannot reach that host: it is down, has another address, or a rule there refuses it":             "路由器 %v 到不了那台主机：它没有开机，换了地址，或那里有规则拒绝",
+	"the packets go round in a circle at the router %v: check the routes on the way":                                "包在路由器 %v 处绕圈：检查沿途的路由",
+	"a firewall or router at %v refuses the connection (%s): let TCP port %d through there":                         "%v 处的防火墙或路由器拒绝这个连接（%s）：在那里放行 TCP 端口 %d",
+	"this host has no route there, and its interface %s is down: ip link set %[1]s up":                              "本机没有到那里的路由，接口 %s 也没有启用：ip link set %[1]s up",
+	"this host has no route there: add one, or a default route (ip route add default via GATEWAY)":                  "本机没有到那里的路由：添加一条，或添加默认路由（ip route add default via GATEWAY）",
+
 	// Of kept runs.
 	"run %.40q: %w":                    "运行 %.40q：%w",
 	"no such run":                      "没有这次运行",
