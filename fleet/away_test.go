@@ -77,6 +77,7 @@ func TestCutTrialWaitsForHosts(t *testing.T) {
 	path := newCable(t, serve(t, w, nil).addr)
 	near := agentOn(w, "near")
 	near.Engines["udp"].(*fakeEngine).runErr = errors.New("no answer")
+	near.Engines["udp"].(*fakeEngine).ends = path.out.Load // not before the far host is gone
 	ctl := dial(t, path.addr, near)
 	trial := upTrial("near", "far", 12*time.Second) // for so long the far host is waited for
 	trial.Timing.PatienceSeconds = 20

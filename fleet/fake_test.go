@@ -110,7 +110,7 @@ type fakeEngine struct {
 	refuse     error           // of Prepare
 	connectErr error           // of Connect
 	runErr     error           // of a sender's Run, halfway
-	ends       func() bool     // whether senders end once their time is over; nil: they do
+	ends       func() bool     // whether senders end once their time is over, or fail; nil: they do
 	before     func()          // called first in Prepare
 	closing    func()          // called first in Close
 	hears      bool            // ends tell what has come
@@ -229,11 +229,11 @@ func (f *fakeEnd) Run(reading func()) error {
 			return nil
 		}
 		on := time.Since(began)
-		if f.engine.runErr != nil && on > f.order.Timing.Measure()/2 { // also where it was held up until the end
+		ends := f.engine.ends == nil || f.engine.ends()
+		if ends && f.engine.runErr != nil && on > f.order.Timing.Measure()/2 { // also where it was held up until the end
 			return f.engine.runErr
 		}
-		if on >= f.order.Timing.Warmup()+f.order.Timing.Measure() &&
-			(f.engine.ends == nil || f.engine.ends()) {
+		if ends && on >= f.order.Timing.Warmup()+f.order.Timing.Measure() {
 			return nil
 		}
 		f.attempted.Add(1)

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -111,16 +112,22 @@ func TestNearVouches(t *testing.T) {
 			t.Parallel()
 			w := newWire()
 			c, cables := twoServed(t, w)
+			vouched := side == model.Receiver
+			ctx, interrupt := context.WithCancel(t.Context())
+			defer interrupt()
 			whenSending(w, 2, func() {
 				cables[starved].out.Store(true)
-				time.Sleep(length)
-				cables[starved].out.Store(false)
-				close(cables[starved].back)
+				if vouched { // the trial goes on until this ends it, however late it began
+					time.Sleep(length)
+					cables[starved].out.Store(false)
+					close(cables[starved].back)
+					interrupt()
+				}
 			})
-			trial := bothTrial("one", "two", length)
+			trial := bothTrial("one", "two", time.Minute)
 			trial.Probe = false
-			out, err := c.RunTrial(t.Context(), trial, nil)
-			if vouched := side == model.Receiver; err != nil || (out.Cut == "") != vouched {
+			out, err := c.RunTrial(ctx, trial, nil)
+			if err != nil || (out.Cut == "interrupted") != vouched {
 				t.Errorf("cut %q, %v", out.Cut, err)
 			}
 			nothingOpen(t, w)
