@@ -213,31 +213,6 @@ func hold(t *testing.T, name, topology string, links ...string) (pid int, set ma
 	return pid, set
 }
 
-func TestHeldLab(t *testing.T) {
-	pid, _ := hold(t, "home", "nat")
-	l, err := Attach("home")
-	must(t, err)
-	exchange(t, node(t, l, "sender"), node(t, l, "receiver"), 4)
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-	list, err := List()
-	if err != nil || len(list) != 1 || list[0].Name != "home" || list[0].Topology != "nat" || list[0].PID != pid ||
-		list[0].Error != "" {
-		t.Errorf("List: %+v, %v; want home, nat, process %d", list, err, pid)
-	}
-	_, err = StartHolder(t.Context(), nil, childEnviron("hold", "home", "direct")...)
-	if err == nil || !strings.Contains(err.Error(), "taken") || !errors.As(err, new(*UsageError)) {
-		t.Errorf("a second lab of that name: %v", err)
-	}
-	if err := Down(t.Context(), "home"); err != nil {
-		t.Error(err)
-	}
-	if _, err := Attach("home"); err == nil || !errors.As(err, new(*UsageError)) {
-		t.Errorf("Attach after Down: %v", err)
-	}
-}
-
 // killHolder goes through os.Process, which never takes a number for a group
 // or for everybody.
 func killHolder(t *testing.T, pid int) {

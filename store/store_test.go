@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -236,68 +233,6 @@ func TestDamagedByte(t *testing.T) {
 	}
 	if kept, err := os.ReadFile(s.file(id)); err != nil || !bytes.HasPrefix(kept, whole) {
 		t.Errorf("a last line that nobody understands was written over: %v", err)
-	}
-}
-
-// childEnv makes this test binary a writer that dies in the middle.
-const childEnv = "PELT_STORE_TEST_CHILD"
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(childEnv); dir != "" {
-		child(dir)
-	}
-	os.Exit(m.Run())
-}
-
-// child stores two trials, says so, and waits to be killed while it holds the run.
-func child(dir string) {
-	s, err := Open(dir)
-	if err != nil {
-		panic(err)
-	}
-	r, err := s.Create(document())
-	if err != nil {
-		panic(err)
-	}
-	if err := errors.Join(r.Append(result(64, 0)), r.Append(result(128, 0))); err != nil {
-		panic(err)
-	}
-	fmt.Println(r.ID())
-	_, _ = os.Stdin.Read(make([]byte, 1))
-	runtime.KeepAlive(r)
-}
-
-func TestKilledWriter(t *testing.T) {
-	s := open(t)
-	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), childEnv+"="+s.dir)
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.StdinPipe(); err != nil { // what the child waits for
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var id string
-	if _, err := fmt.Fscanln(out, &id); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := s.Resume(id); !errors.Is(err, ErrBusy) {
-		t.Errorf("another process's run: %v, want ErrBusy", err)
-	}
-	if err := c.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = c.Wait() // killed: its error says so
-	r, doc, err := s.Resume(id)
-	if err != nil || len(doc.Results) != 2 {
-		t.Fatalf("Resume after kill -9: %v, %d results", err, len(doc.Results))
-	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -23,6 +23,9 @@ func TestSoakKilled(t *testing.T) {
 	if err != nil || !strings.Contains(out, "Not finished") || !strings.Contains(out, "link sender-receiver") {
 		t.Errorf("while it runs: %v\n%s", err, out)
 	}
+	if out, err := host.Run("run", "--resume", "last"); err == nil || orInvalid(err) == nil || strings.Count(out, "\n") != 1 {
+		t.Errorf("gone on with while it runs: %v\n%s", err, out)
+	}
 	soak.Kill()
 	if out, err := host.Run("run", "--resume", "last", "--json", "soak.json"); orInvalid(err) != nil {
 		t.Fatalf("%v\n%s", err, out)

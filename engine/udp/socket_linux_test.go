@@ -141,17 +141,6 @@ func TestListensAtItsAddressOnly(t *testing.T) {
 	}
 }
 
-func TestSourcePorts(t *testing.T) {
-	host := loopback(t, 65536)
-	r := newTrial()
-	r.Near.Host, r.Far.Host = host, host
-	r.Flow.Streams, r.Flow.SourcePort = 3, 40000
-	dialer, _ := r.prepare(t)
-	if p := dialer.Ports(); p[0] != 40000 || p[1] != 40001 || p[2] != 40002 {
-		t.Errorf("ports %v, want 40000 and on", p)
-	}
-}
-
 // All listening ends of an engine share its port, in both families.
 func TestSharedPort(t *testing.T) {
 	host := loopback(t, 65536)
