@@ -12,49 +12,6 @@ import (
 	"pelt/model"
 )
 
-func TestOpenThatComesToNothing(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		setup func(f *fake)
-		want  string
-	}{
-		{"refused", func(f *fake) { f.refuse = errRefused },
-			"watch the router ssh://fake: ssh: connect to host fake port 22: Connection refused"},
-		{"says nothing", func(f *fake) { f.hangs = true }, "it gives no shell: no shell answered within 30s"},
-		{"another system", func(f *fake) { f.system = "FreeBSD" }, "it runs FreeBSD; want Linux"},
-		{"a system without a name", func(f *fake) { f.system = "\x1b" }, "it runs a system without a name"},
-		{"hangs up at once", func(f *fake) { f.greets = "This account is currently not available.\r\n" },
-			`it gives no shell: it said "This account is currently not available."; it ended with exit status 255`},
-		{"another's answer", func(f *fake) { f.greets = "@@0123456789abcdef B 0\nLinux\n@@0123456789abcdef E 0\n" },
-			"it gives no shell"},
-		{"never ends", func(f *fake) { f.greets = strings.Repeat("\x00ab\xff", 100<<10) },
-			`it gives no shell: it said "abab`},
-		{"no processors", func(f *fake) { f.part["/proc/stat"] = "" },
-			"its /proc/stat does not tell of the processors"},
-		{"no request is answered", func(f *fake) { f.deaf = true }, "the router did not answer within 10s"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				c.setup(f)
-				begun := time.Now()
-				r, err := Open(context.Background(), "router", "ssh://fake", f.start)
-				if err == nil {
-					_ = r.Close()
-					t.Fatal("it is watched")
-				}
-				if got := err.Error(); !strings.Contains(got, c.want) || strings.ContainsAny(got, "\r\n\x00\x1b") ||
-					len(got) > 600 {
-					t.Errorf("%q, want one line with %q", got, c.want)
-				}
-				if past := time.Since(begun); past > 40*time.Second {
-					t.Errorf("it took %v to say so", past)
-				}
-			})
-		})
-	}
-}
-
 func TestOpenIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)

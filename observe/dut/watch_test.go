@@ -1,12 +1,13 @@
 package dut
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 
 	"pelt/model"
 	"pelt/observe/counters"
+	"pelt/test/golden"
 )
 
 // trial runs one trial of 10 s after a warm-up of 2.04 s; during is called when the
@@ -57,281 +59,217 @@ func gaps(t *testing.T, got []model.RouterGap, want ...string) {
 
 func near(a, b float64) bool { return math.Abs(a-b) < 0.005 }
 
-// unseen are the steps of a series that are NaN.
-func unseen(values []float64) (steps []int) {
-	for i, v := range values {
-		if math.IsNaN(v) {
-			steps = append(steps, i)
-		}
-	}
-	return steps
-}
-
-// The measured part begins 3.04 s after the fake was made, at an uptime of 1003.04 s.
+// TestWatch: each line of the file is what happens to a router under watch: first how it is, then what changes so many
+// seconds into the measured part. That begins 3.04 s after the fake was made, at an uptime of 1003.04 s. Below stands what
+// the watch tells; - is a step that nobody saw.
 func TestWatch(t *testing.T) {
-	whole := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
-	for _, c := range []struct {
-		name    string
-		period  time.Duration // 0: a second
-		setup   func(f *fake)
-		during  func(f *fake) // runs beside the measured part
-		gaps    []string
-		unseen  []int   // steps of cpu_softirq_ratio
-		softirq float64 // mean of the measured part; NaN: not told
-		check   func(t *testing.T, f *fake, w model.RouterWatch, series map[string][]float64, o model.Observation)
-	}{
-		{
-			name: "steady", softirq: 0.75,
-			setup: func(f *fake) {
-				f.moment = map[string]string{counters.RouterQueues: "qdisc tbf 1: dev eth0 root refcnt 2\n" +
-					" Sent 1 bytes 1 pkt (dropped 3, overlimits 0 requeues 0)\n"}
-			},
-			check: func(t *testing.T, f *fake, w model.RouterWatch, series map[string][]float64, o model.Observation) {
-				if w.Samples != 11 || len(w.Cores) != 1 || !near(w.Cores[0].Idle, 0.25) || w.PeriodS != 1 ||
-					w.CostRatio == nil || *w.CostRatio != 0 {
-					t.Errorf("%+v", w)
+	golden.Table(t, "testdata/watch.txt", func(line string) (told string) {
+		synctest.Test(t, func(t *testing.T) {
+			f, period := newFake(t), time.Second
+			if setup, opens := strings.CutPrefix(line, "open "); opens {
+				happens(t, f, setup)
+				told = opened(t, f)
+				return
+			}
+			var later []func() // in the measured part
+			for step := range strings.SplitSeq(line, "; ") {
+				words := strings.SplitN(step, " ", 3)
+				switch words[0] {
+				case "period":
+					period = lasts(t, words[1])
+				case "at":
+					after := lasts(t, words[1])
+					later = append(later, func() {
+						time.Sleep(time.Until(f.born.Add(3040*time.Millisecond + after)))
+						happens(t, f, words[2])
+					})
+				default:
+					happens(t, f, step)
 				}
-				if w.Connections != nil || w.ClockHz != nil || w.TemperatureC != nil || w.SoftnetDropped != nil ||
-					series["clock_hz"] != nil || series["softnet_dropped_pps"] != nil {
-					t.Error("what the router does not tell is told")
-				}
-				if q := counter(o, "qdisc.eth0.tbf.1:.drops"); q.After != 3 || len(o.Queues) != 1 {
-					t.Errorf("queues %+v, %+v", q, o.Queues)
-				}
-				c := counter(o, "dev.eth0.rx_packets")
-				if math.Abs(float64(c.Whole)-12320) > 11 || math.Abs(float64(c.Measure)-10260) > 2 || o.Unsettled ||
-					!near(o.IdleS, 0.98) || o.Mode != model.DropsOff || o.Boot != "boot-1" || len(o.Unread) > 0 {
-					t.Errorf("%+v\n%+v", c, o)
-				}
-			},
-		},
-		{
-			name: "a load that goes in the middle", softirq: 0.45,
-			setup: func(f *fake) {
-				f.busy = func(up float64) (float64, float64) {
-					return 90 * min(up, 1008.04), 100*up - 90*min(up, 1008.04)
-				}
-			},
-			check: func(t *testing.T, _ *fake, _ model.RouterWatch, series map[string][]float64, _ model.Observation) {
-				for i, want := range []float64{.9, .9, .9, .9, .9, 0, 0, 0, 0, 0} {
-					if got := series["cpu_softirq_ratio"][i]; math.Abs(got-want) > 0.02 {
-						t.Errorf("step %d is %.3f, want %.1f", i, got, want)
-					}
-					if got := series["cpu_busy_ratio"][i]; math.Abs(got-want) > 0.02 {
-						t.Errorf("step %d is %.3f busy, want %.1f", i, got, want)
-					}
-				}
-			},
-		},
-		{
-			name: "levels, a hot and slow one", softirq: 0.75,
-			setup: func(f *fake) {
-				f.part["/proc/sys/net/netfilter/nf_conntrack_count"], f.part["/proc/sys/net/netfilter/nf_conntrack_max"] = "500\n", "1024\n"
-				f.part["$clocks"], f.part["$zones"] = "1800000\n600000\n", "45000\n60500\n"
-				f.part["/proc/net/softnet_stat"] = "00000001 ffffffff 00000001\n"
-			},
-			during: func(f *fake) {
-				time.Sleep(4500 * time.Millisecond)
-				f.set(func() {
-					f.part["/proc/sys/net/netfilter/nf_conntrack_count"], f.part["$zones"] = "900\n", "91000\n"
-					f.part["/proc/net/softnet_stat"] = "00000001 00000004 00000003\n"
-				})
-			},
-			check: func(t *testing.T, f *fake, w model.RouterWatch, series map[string][]float64, o model.Observation) {
-				if *w.Connections != 900 || *w.ConnectionsMax != 1024 || *w.ClockHz != 600e6 ||
-					*w.TemperatureC != 91 || *w.SoftnetDropped != 5 || *w.SoftnetSqueezed != 2 {
-					t.Errorf("%+v", w)
-				}
-				if s := series["softnet_dropped_pps"]; s[4] < 4.9 || s[4] > 5.1 || s[3] != 0 ||
-					series["conntrack_entries"][9] != 900 {
-					t.Errorf("%v", series)
-				}
-				if c := counter(o, "softnet.dropped"); c.Whole != 5 || c.Measure != 5 || c.Reset {
-					t.Errorf("%+v", c)
-				}
-			},
-		},
-		{
-			name: "the router's time of day jumps", softirq: 0.75,
-			during: func(f *fake) {
-				time.Sleep(3 * time.Second)
-				f.set(func() { f.born = f.born.Add(-time.Hour * 24 * 365 * 50) })
-			},
-		},
-		{
-			name: "an answer comes late, once", softirq: 0.75,
-			setup: func(f *fake) {
-				f.slow = func(since time.Duration) time.Duration {
-					if since > 4900*time.Millisecond && since < 5300*time.Millisecond {
-						return 3500 * time.Millisecond
-					}
-					return 20 * time.Millisecond
-				}
-			},
-			gaps: []string{"late 2 6: "},
-			// By its own clock the late one is that of t=2 s. The next one is that of t=6 s.
-			unseen: []int{2, 3, 4, 5},
-		},
-		{
-			name: "no answer any more", softirq: math.NaN(), unseen: whole,
-			setup: func(f *fake) {
-				f.slow = func(since time.Duration) time.Duration {
-					if since > 3100*time.Millisecond {
-						return time.Hour
-					}
-					return 0
-				}
-			},
-			gaps: []string{"late 0 0: "},
-			check: func(t *testing.T, f *fake, w model.RouterWatch, _ map[string][]float64, o model.Observation) {
-				if w.Samples != 1 || w.CPU != nil || len(w.Cores) > 0 || len(o.Counters) > 0 {
-					t.Errorf("%+v\n%+v", w, o)
-				}
-				if got := fmt.Sprint(o.Unread); !strings.Contains(got,
-					"end the router did not answer within 2s") || !o.Unread.Has(model.NotObserved) {
-					t.Error(got)
-				}
-			},
-		},
-		{
-			name: "no answer from the warm-up on", softirq: math.NaN(), unseen: whole,
-			setup: func(f *fake) {
-				f.slow = func(since time.Duration) time.Duration {
-					if since > 2900*time.Millisecond {
-						return time.Hour
-					}
-					return 0
-				}
-			},
-			gaps: []string{"late 0 0: "},
-		},
-		{
-			name: "the router repeats itself", softirq: 0.75,
-			setup: func(f *fake) { f.twice = true },
-		},
-		{
-			name: "the connection is cut, refused once, and comes back", softirq: 0.75, unseen: []int{3, 4, 5, 6, 7,
-				8, 9},
-			during: func(f *fake) {
-				time.Sleep(3200 * time.Millisecond)
-				f.set(func() { f.refuse = errRefused })
-				f.cut("Connection to fake closed by remote host.")
-				time.Sleep(5500 * time.Millisecond)
-				f.set(func() { f.refuse = nil })
-			},
-			gaps: []string{"closed 3 0: Connection to fake closed by remote host"},
-			check: func(t *testing.T, f *fake, w model.RouterWatch, _ map[string][]float64, o model.Observation) {
-				if f.starts != 2 || w.Samples != 4 ||
-					!strings.Contains(fmt.Sprint(o.Unread), "end the connection was closed") {
-					t.Errorf("%d starts, %+v, %+v", f.starts, w, o)
-				}
-			},
-		},
-		{
-			name: "the connection is cut and comes back in time", softirq: 0.75, unseen: []int{2, 3, 4, 5, 6, 7},
-			during: func(f *fake) {
-				time.Sleep(2100 * time.Millisecond)
-				f.cut("client_loop: send disconnect: Broken pipe\r\n")
-			},
-			gaps: []string{"closed 2 8: client_loop: send disconnect: Broken pipe"},
-			check: func(t *testing.T, _ *fake, _ model.RouterWatch, _ map[string][]float64, o model.Observation) {
-				if c := counter(o, "dev.eth0.rx_packets"); math.Abs(float64(c.Measure)-10260) > 2 {
-					t.Errorf("%+v: the counters went on, whoever read them", c)
-				}
-			},
-		},
-		{
-			name: "the router restarts", softirq: math.NaN(), unseen: []int{2, 3, 4, 5, 6, 7},
-			during: func(f *fake) {
-				time.Sleep(2100 * time.Millisecond)
-				f.set(func() { f.booted, f.boot = time.Now(), "boot-2" })
-				f.cut("")
-			},
-			gaps: []string{"closed 2 8: the shell ended with exit status 255", "restarted 2 8: "},
-			check: func(t *testing.T, _ *fake, w model.RouterWatch, _ map[string][]float64, o model.Observation) {
-				if len(o.Counters) > 0 || !strings.Contains(fmt.Sprint(o.Unread), "the router restarted") ||
-					len(w.Cores) > 0 || w.SoftnetDropped != nil {
-					t.Errorf("%+v\n%+v", w, o)
-				}
-			},
-		},
-		{
-			name: "uptime goes back within one connection", softirq: math.NaN(), unseen: []int{5},
-			during: func(f *fake) {
-				time.Sleep(5500 * time.Millisecond)
-				f.set(func() { f.booted, f.boot = time.Now().Add(-300*time.Second), "" })
-			},
-			gaps: []string{"restarted 5 6: "},
-		},
-		{
-			name: "a router that began anew and has been up for longer", softirq: math.NaN(), unseen: []int{5},
-			setup: func(f *fake) { f.booted = f.born },
-			during: func(f *fake) {
-				time.Sleep(5500 * time.Millisecond)
-				f.set(func() { f.booted, f.boot = f.born.Add(-time.Hour), "boot-2" })
-			},
-			gaps: []string{"restarted 5 6: "},
-		},
-		{
-			name: "costly", softirq: 0.75,
-			setup: func(f *fake) { f.cost = 0.05 },
-			check: func(t *testing.T, f *fake, w model.RouterWatch, series map[string][]float64, _ model.Observation) {
-				if math.Abs(*w.CostRatio-0.05) > 1e-3 || w.PeriodS != 1 || len(series["cpu_busy_ratio"]) != 10 {
-					t.Errorf("%+v", w)
-				}
-			},
-		},
-		{
-			name: "garbage for a while", softirq: 0.75, unseen: []int{3, 4, 5},
-			during: func(f *fake) {
-				time.Sleep(3500 * time.Millisecond)
-				f.set(func() { f.part["/proc/stat"] = "\x00\xff cat: can't fork\n" })
-				time.Sleep(2 * time.Second)
-				f.set(func() { delete(f.part, "/proc/stat") })
-			},
-			gaps: []string{"garbled 3 6: its /proc/stat does not tell of the processors"},
-		},
-		{
-			name: "a finer period", period: 100 * time.Millisecond, softirq: 0.75,
-			check: func(t *testing.T, f *fake, w model.RouterWatch, series map[string][]float64, _ model.Observation) {
-				if w.Samples != 101 || len(series["cpu_busy_ratio"]) != 100 {
-					t.Errorf("%+v, %d steps", w, len(series["cpu_busy_ratio"]))
-				}
-			},
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				if c.setup != nil {
-					c.setup(f)
-				}
-				r := f.open(cmp.Or(c.period, time.Second))
-				var during func()
-				if c.during != nil {
-					during = func() { c.during(f) }
-				}
-				w, series, o := trial(r, during)
-				if err := r.Close(); err != nil {
-					t.Error(err)
-				}
-				gaps(t, w.Gaps, c.gaps...)
-				if math.IsNaN(c.softirq) != (w.CPU == nil) || w.CPU != nil && math.Abs(w.CPU.Softirq-c.softirq) > 0.01 {
-					t.Errorf("processors %+v, want %v in softirqs", w.CPU, c.softirq)
-				}
-				softirqs := series["cpu_softirq_ratio"]
-				if got := unseen(softirqs); !slices.Equal(got, c.unseen) && (len(c.unseen) < 10 || softirqs != nil) {
-					t.Errorf("steps %v are not observed, want %v: %.3f", got, c.unseen, softirqs)
-				}
-				if f.most != 1 {
-					t.Errorf("%d requests at once", f.most)
-				}
-				if c.check != nil {
-					c.check(t, f, w, series, o)
+			}
+			r := f.open(period)
+			w, series, o := trial(r, func() {
+				for _, change := range later {
+					change()
 				}
 			})
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+			if f.most != 1 {
+				t.Errorf("%d requests at once", f.most)
+			}
+			told = watchTold(w, series, o)
+			if f.starts > 1 {
+				told += fmt.Sprintf("%d connections\n", f.starts)
+			}
 		})
+		return told
+	})
+}
+
+// opened is what a watch says of a router that cannot be watched.
+func opened(t *testing.T, f *fake) string {
+	begun := time.Now()
+	r, err := Open(context.Background(), "router", "ssh://fake", f.start)
+	if err == nil {
+		_ = r.Close()
+		return "it is watched"
 	}
+	if got := err.Error(); strings.ContainsAny(got, "\r\n\x00\x1b") || len(got) > 600 {
+		t.Errorf("%q, want one line", got)
+	}
+	if past := time.Since(begun); past > 40*time.Second {
+		t.Errorf("it took %v to say so", past)
+	}
+	return err.Error()
+}
+
+func lasts(t *testing.T, text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// happens changes a router: what it says of a file, when it booted, and how it answers.
+func happens(t *testing.T, f *fake, step string) {
+	words := strings.Fields(step)
+	text := ""
+	if at := strings.Index(step, `"`); at >= 0 {
+		var err error
+		if text, err = strconv.Unquote(step[at:]); err != nil {
+			t.Fatalf("%s: %v", step, err)
+		}
+	}
+	if words[0] == "cut" {
+		f.cut(text)
+		return
+	}
+	f.set(func() {
+		switch words[0] {
+		case "steady":
+		case "says":
+			f.part[words[1]] = text
+		case "forgets":
+			delete(f.part, words[1])
+		case "queues":
+			f.moment = map[string]string{counters.RouterQueues: text}
+		case "idle": // from an uptime on
+			f.busy = func(up float64) (float64, float64) {
+				return 90 * min(up, 1008.04), 100*up - 90*min(up, 1008.04)
+			}
+		case "slow": // since when, until when, how long, and how long else
+			from, to := lasts(t, words[1]), lasts(t, words[2])
+			wait, otherwise := lasts(t, words[3]), lasts(t, words[4])
+			f.slow = func(since time.Duration) time.Duration {
+				if since > from && since < to {
+					return wait
+				}
+				return otherwise
+			}
+		case "twice":
+			f.twice = true
+		case "costs":
+			f.cost = 0.05
+		case "clock": // its time of day goes back
+			f.born = f.born.Add(-lasts(t, words[1]))
+		case "refuses":
+			f.refuse = errRefused
+		case "takes":
+			f.refuse = nil
+		case "hangs": // so that no shell answers
+			f.hangs = true
+		case "deaf": // so that no request is answered
+			f.deaf = true
+		case "runs":
+			f.system = text
+		case "greets": // so many times
+			n, _ := strconv.Atoi(words[1])
+			f.greets = strings.Repeat(text, n)
+		case "booted": // as what, and how long ago
+			f.boot, f.booted = strings.Trim(words[1], "-"), time.Now().Add(-lasts(t, words[2]))
+		default:
+			t.Fatalf("nothing known: %s", step)
+		}
+	})
+}
+
+// watchTold is what a watch tells as text. Figures are rounded, because a goroutine may come before another one.
+func watchTold(w model.RouterWatch, series map[string][]float64, o model.Observation) string {
+	var out strings.Builder
+	round := func(v, unit float64) float64 { return math.Round(v/unit) * unit }
+	if w.CPU != nil {
+		fmt.Fprintf(&out, "softirqs %.2f, ", round(w.CPU.Softirq, 0.05))
+	}
+	fmt.Fprintf(&out, "%d samples, one each %v s", w.Samples, w.PeriodS)
+	if w.CostRatio != nil {
+		fmt.Fprintf(&out, ", costs %.2f", *w.CostRatio)
+	}
+	for _, core := range w.Cores {
+		fmt.Fprintf(&out, ", a core idle %.2f", round(core.Idle, 0.05))
+	}
+	for i, level := range []*float64{w.ClockHz, w.TemperatureC} {
+		if level != nil {
+			fmt.Fprintf(&out, ", %s %g", []string{"clock", "degrees"}[i], *level)
+		}
+	}
+	for i, level := range []*uint64{w.Connections, w.ConnectionsMax, w.SoftnetDropped, w.SoftnetSqueezed} {
+		if level != nil {
+			fmt.Fprintf(&out, ", %s %d", []string{"connections", "at most", "dropped", "squeezed"}[i], *level)
+		}
+	}
+	out.WriteString("\n")
+	for _, g := range w.Gaps {
+		fmt.Fprintf(&out, "gap %s %.0f %.0f: %s\n", g.Why, g.FromS, g.ToS, g.Said)
+	}
+	for _, name := range slices.Sorted(maps.Keys(series)) {
+		values := series[name]
+		if !slices.ContainsFunc(values, func(v float64) bool { return v > 0 }) {
+			continue
+		}
+		out.WriteString(name)
+		for i := 0; i < len(values); {
+			unit := 0.05
+			if !strings.HasSuffix(name, "ratio") {
+				unit = 0.5
+			} else if w.PeriodS < 1 { // in which a processor counts few ticks
+				unit = 0.25
+			}
+			text := func(v float64) string {
+				if math.IsNaN(v) {
+					return "-"
+				}
+				return fmt.Sprintf("%.4g", round(v, unit))
+			}
+			from := i
+			for i < len(values) && text(values[i]) == text(values[from]) {
+				i++
+			}
+			fmt.Fprintf(&out, " %dx%s", i-from, text(values[from]))
+		}
+		out.WriteString("\n")
+	}
+	for _, c := range o.Counters {
+		if c.After == 0 {
+			continue
+		}
+		if strings.HasPrefix(c.Name, "dev.") { // which go on between two readings
+			fmt.Fprintf(&out, "%s %.0f, measured %.0f, anew %v\n", c.Name, round(float64(c.Whole), 200),
+				round(float64(c.Measure), 200), c.Reset)
+			continue
+		}
+		fmt.Fprintf(&out, "%s %d to %d, measured %d, anew %v\n", c.Name, c.Before, c.After, c.Measure, c.Reset)
+	}
+	for _, q := range o.Queues {
+		fmt.Fprintf(&out, "%s %s dropped %d\n", q.Interface, q.Kind, q.Dropped)
+	}
+	for _, r := range o.Unread {
+		fmt.Fprintf(&out, "unread: %s %s %s\n", r.Code, r.Name, r.Text)
+	}
+	fmt.Fprintf(&out, "idle for %.1f s, %s, %s, unsettled %v\n", o.IdleS, o.Mode, o.Boot, o.Unsettled)
+	return out.String()
 }
 
 func counter(o model.Observation, name string) model.Counter {
