@@ -195,14 +195,20 @@ func forwardedByKernel(r Row) float64 {
 	if w == nil || !strings.HasPrefix(r.Doc.Plan.Target, "lab:") || r.Doc.Plan.Target == "lab:switch" {
 		return none
 	}
-	forwarded, counted := 0.0, false
+	forwarded := counted(r, w.Node, "Ip.ForwDatagrams", "Ip6.OutForwDatagrams")
+	received := total(r, func(f flow) float64 { return float64(f.Received) })
+	return when(received > 0, min(1, forwarded/received))
+}
+
+// counted is what a host's kernel counted in the measured part, by all of some names; NaN if it told of none.
+func counted(r Row, host string, names ...string) float64 {
+	sum, some := 0.0, false
 	for _, c := range r.Trial.Counters {
-		if c.Host == w.Node && !c.Reset && (c.Name == "Ip.ForwDatagrams" || c.Name == "Ip6.OutForwDatagrams") {
-			forwarded, counted = forwarded+float64(c.Measure), true
+		if c.Host == host && !c.Reset && slices.Contains(names, c.Name) {
+			sum, some = sum+float64(c.Measure), true
 		}
 	}
-	received := total(r, func(f flow) float64 { return float64(f.Received) })
-	return when(counted && received > 0, min(1, forwarded/received))
+	return when(some, sum)
 }
 
 // LinkRate is the rate of the slowest link that a row's packets pass, in bit/s; 0 if none is known.
