@@ -31,8 +31,8 @@ func (l Language) Say(text string) string {
 	return text
 }
 
-// derived says a text that is made of others: how far two figures are apart ("-0.4 points", "2.41 times?"), and a
-// setting of one node's links ("% link-receiver loss") by the words of all links. It is empty for others.
+// derived says a text that is made of others: how far two figures are apart ("-0.4 points", "2.41 times?"), a setting of
+// one node's links ("% link-receiver loss") by the words of all links, and a metric of a family. It is empty for others.
 func derived(text string) string {
 	figure, doubt := strings.TrimSuffix(text, "?"), ""
 	if figure != text {
@@ -41,6 +41,12 @@ func derived(text string) string {
 	for _, unit := range []struct{ english, said string }{{" points", " 个百分点"}, {" times", " 倍"}, {" trials", " 次试验"}} {
 		if n, ok := strings.CutSuffix(figure, unit.english); ok && strings.Trim(n, "+-<.0123456789 ") == "" {
 			return n + unit.said + doubt
+		}
+	}
+	for _, f := range families {
+		of, which, _ := strings.Cut(text, f.english)
+		if f.of[of] != "" && f.which[which] != "" {
+			return f.of[of] + f.between + f.which[which]
 		}
 	}
 	if head, tail, ok := strings.Cut(text, "ink-"); ok {

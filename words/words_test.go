@@ -103,3 +103,14 @@ func TestMarks(t *testing.T) {
 		}
 	}
 }
+
+// A metric of a family is said by its parts, and only if both are of the family.
+func TestFamilies(t *testing.T) {
+	for english, want := range map[string]string{"Round trip, 99.9 %": "往返时延，99.9 %", "Set-up, least": "建立用时，最小",
+		"Sender busiest core": "发送端最忙核", "Core steal": "核被宿主机占用", "Round trip, user": "Round trip, user",
+		"Router, median": "Router, median"} {
+		if got := Chinese.Say(english); got != want {
+			t.Errorf("%s: %s, want %s", english, got, want)
+		}
+	}
+}
