@@ -85,6 +85,9 @@ func Explain(d *model.Document, a Ask) []Finding {
 	if len(d.Results) == 0 {
 		return NoTrial(d)
 	}
+	if d.Tool.Name != "" {
+		return []Finding{say("foreign.silent", Answer, "tool", d.Tool.Name)}
+	}
 	rows := only(table.Rows(d), a.picks)
 	udp := only(rows, func(r table.Row) bool { return r.Flow.Protocol == model.UDP })
 	tcp := len(table.Usable(rows)) > len(table.Usable(udp))

@@ -62,7 +62,9 @@ func Blocked(rows []table.Row) bool {
 // stuckOf are the flows of TCP whose connections open and then carry nothing, as where segments are too long for the
 // path and small packets are not: by settings, and with each congestion control of them.
 func stuckOf(rows []table.Row) []table.Group {
-	tcp := only(table.Usable(rows), func(r table.Row) bool { return r.Flow.TCP != nil && r.Flow.Connections == nil })
+	tcp := only(table.Usable(rows), func(r table.Row) bool {
+		return r.Flow.TCP != nil && r.Flow.Connections == nil && len(r.Flow.Told) == 0
+	})
 	carriesNothing := func(r table.Row) bool { return r.Flow.TCP.ReceivedBytes == 0 && r.Flow.GoodputBPS == 0 }
 	return only(table.By(tcp, append(table.Settings(tcp, "control"), table.KeyOf("flow"))...), func(g table.Group) bool {
 		return len(only(g.Rows, carriesNothing)) == len(g.Rows)

@@ -558,6 +558,17 @@ var sentences = map[string]string{
 	"record.whole": `[Record of run {run}|Record of a run that is not kept]: whole, {file_bytes}.`,
 	"record.cut":   `[Record of run {run}|Record of a run that is not kept]: {cut}.¶What is before can be read.`,
 
+	"foreign.rate": `{tool} received [{where ?}at most ]{goodput_bps:best}[ ({receive_pps:best})][, {where}]` +
+		`[; {loss_ratio:best} of the packets were lost].`,
+	"foreign.sent": `{tool} sent [{where ?}at most ]{send_bps:best}[, {where}]; the file does not say what arrived.`,
+	"foreign.trip": `{tool}: [{where ?}longest ]round trip {round_trip_p50_ns:best} (median)[, {round_trip_p99_ns:best} ` +
+		`(99 %)][, {where}].`,
+	"foreign.cut": `{tool} did not finish this test.[¶Until then it received {goodput_bps:best}[, {where}].|¶Until then it ` +
+		`sent {send_bps:best}[, {where}].]`,
+	"foreign.silent": `{tool} does not say where packets were lost.`,
+	"foreign.next":   `Find where packets are lost on this path:`,
+	"foreign.made":   `Read from a file of {tool}[ {version}][, test {test}]; a figure that it lacks is absent here.`,
+
 	"run.empty":  `No trial was measured.[¶{why}.]`,
 	"run.resume": `Measure it:`,
 	"none.slow": `No usable result: the sender could not keep {send_pps:asked} (it managed {send_pps:best}).¶Try ` +
@@ -602,6 +613,8 @@ var sentences = map[string]string{
 	"why.cut":             `[{text}|cut]`,
 	"why.interrupted":     `interrupted`,
 	"why.no-path":         `there was no path until the time of the test was over`,
+	"why.tool-stopped":    `{name} ended with an error: {text}`,
+	"why.file-cut":        `the file of {name} ends before the test did`,
 	"why.unfinished":      `the run was cut, or still goes on: these figures were stored while it ran`,
 	"why.drain-short": `[{node}: ]packets still came when the drain time of {drain_s} was over: those left in a ` +
 		`queue on the path count as lost; a longer drain counts them`,
@@ -789,6 +802,7 @@ var sentences = map[string]string{
 
 var commands = map[string]string{
 	"free.explain": `pelt explain {run argument} --trial {trial}`,
+	"foreign.next": `pelt curve iperf3://{target argument}`,
 
 	// Soaks, and changes over time.
 	"soak.resume": `pelt run --resume {run argument}`,

@@ -48,6 +48,8 @@ const (
 	Interrupted      = "interrupted"
 	NoPath           = "no-path" // of the rest of a trial that was cut
 	StillOpen        = "unfinished"
+	ToolStopped      = "tool-stopped" // another tool, Name, ended the test with an error
+	FileCut          = "file-cut"     // its file ends before the test did
 
 	// Doubts of an end, with its Node.
 	DrainShort        = "drain-short"

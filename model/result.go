@@ -34,7 +34,9 @@ type Document struct {
 	Language words.Language `json:"-"`
 }
 
+// Tool is the program that measured the run.
 type Tool struct {
+	Name    string `json:"name,omitempty"` // of another one, whose file was read: iperf3, flent; "" is pelt
 	Version string `json:"version"`
 }
 
@@ -260,6 +262,9 @@ type FlowResult struct {
 
 	SenderCPU   CPU `json:"sender_cpu"`
 	ReceiverCPU CPU `json:"receiver_cpu"`
+	// Told are the metrics that a file of another tool has of this flow: every other figure here is unknown. Of pelt's
+	// own runs it is empty.
+	Told []string `json:"told,omitempty"`
 
 	Ledger Ledger `json:"ledger"`
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"pelt/foreign"
 	"pelt/internal/outfile"
 	"pelt/model"
 )
@@ -268,7 +269,7 @@ func oneLineJSON(line []byte, v any) error {
 	return err
 }
 
-// loadFile reads a run document or a stored run, whichever the file is.
+// loadFile reads a run document, a stored run or a file of another tool, whichever the file is.
 func loadFile(path string) (model.Document, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -287,6 +288,12 @@ func loadFile(path string) (model.Document, error) {
 	}
 	if len(b) > maxFile {
 		return model.Document{}, fmt.Errorf("load run: %s is larger than %d bytes", path, maxFile)
+	}
+	if b, err = foreign.Unpack(b, path, maxFile); err != nil {
+		return model.Document{}, err
+	}
+	if d, ok, err := foreign.Read(b, path); ok {
+		return d, err
 	}
 	first, _, _ := bytes.Cut(b, []byte{'\n'})
 	if strings.HasPrefix(namedFormat(first), logFormats) || filepath.Ext(path) == suffix {

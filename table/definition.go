@@ -2,6 +2,7 @@ package table
 
 import (
 	"math"
+	"slices"
 
 	"pelt/model"
 	"pelt/unit"
@@ -31,6 +32,9 @@ const (
 func define(name, label string, better Better, value value) *Metric {
 	m := &Metric{Name: name, Label: label, Unit: unit.UnitOf(name), Better: better, Resolution: twoPercent}
 	m.Value = func(r Row) (float64, bool) {
+		if r.Flow != nil && len(r.Flow.Told) > 0 && !slices.Contains(r.Flow.Told, name) {
+			return none, false
+		}
 		v := value(r)
 		return v, !math.IsNaN(v) && !math.IsInf(v, 0)
 	}

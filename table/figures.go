@@ -49,7 +49,7 @@ func unfinished(t facts) float64 {
 
 // loss is the share of attempted packets, or connections, that did not arrive.
 func loss(f flow) float64 {
-	return when(f.Attempted > 0 && (f.Protocol == model.UDP || f.Connections != nil), f.LossRatio)
+	return when(f.Attempted+uint64(len(f.Told)) > 0 && (f.Protocol == model.UDP || f.Connections != nil), f.LossRatio)
 }
 
 // resent is the share of data segments that TCP sent again.

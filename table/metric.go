@@ -104,5 +104,5 @@ func Named(text string) []*Metric {
 
 // Measured reports whether a flow sent anything: else its zeros are no figures.
 func Measured(f *model.FlowResult) bool {
-	return f.Attempted > 0 || f.TCP != nil && (f.TCP.Writes > 0 || f.TCP.Completion != nil)
+	return f.Attempted > 0 || len(f.Told) > 0 || f.TCP != nil && (f.TCP.Writes > 0 || f.TCP.Completion != nil)
 }

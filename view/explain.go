@@ -17,6 +17,9 @@ import (
 func Explain(d *model.Document, ask finding.Ask, trials []int) Page {
 	p := Page{Language: d.Language, Title: "Where packets ended", Subject: subject(d)}
 	p.say(finding.Explain(d, ask))
+	if d.Tool.Name != "" {
+		return p.translated()
+	}
 	groups := finding.Ledgers(d, ask)
 	p.Sections = shown(lostTable(groups))
 	of := map[int]int{} // of how many trials each lost most

@@ -43,6 +43,9 @@ func Kinds() []Kind { return []Kind{curve, ndr, latency, sweep, router, control,
 
 // kindOf returns the kind of a run's test. A command without a kind of its own is shown as a curve.
 func kindOf(d *model.Document) Kind {
+	if d.Tool.Name != "" {
+		return ofTool(d.Tool.Name)
+	}
 	for _, k := range Kinds() {
 		if k.Command == d.Plan.Command {
 			return k
@@ -84,6 +87,9 @@ func Findings(d *model.Document) []finding.Finding {
 		return finding.NoTrial(d)
 	}
 	rows := k.rows(d)
+	if d.Tool.Name != "" {
+		return finding.All(rows, k.Rules...)
+	}
 	if finding.NothingThrough(rows) {
 		k.Rules, k.Repeats = nil, ""
 	}
@@ -122,7 +128,11 @@ func Run(d *model.Document) Page {
 	rows := k.rows(d)
 	p := Page{Language: d.Language, Title: k.Title, Subject: subject(d)}
 	p.say(found)
-	if usable := table.Usable(rows); len(usable) > 0 && !finding.NothingThrough(rows) {
+	usable := table.Usable(rows)
+	if len(usable) == 0 && d.Tool.Name != "" { // what another tool measured until it was stopped
+		usable = finding.AsValid(rows)
+	}
+	if len(usable) > 0 && !finding.NothingThrough(rows) {
 		p.Sections = shown(k.View(usable, found)...)
 	} else if searches := finding.TypicalSearches(rows); len(searches) > 0 { // the floods that these began with are not usable
 		p.Sections = shown(searchTable(searches, finding.SearchKeys(searches)))
@@ -197,7 +207,10 @@ func TargetOf(d *model.Document) string {
 }
 
 func subject(d *model.Document) string {
-	parts := []string{TargetOf(d)}
+	var parts []string
+	if target := TargetOf(d); target != "" {
+		parts = append(parts, target)
+	}
 	if d.Lab != nil {
 		parts = append(parts, Way(d.Language, d.Lab.Nodes))
 	}
@@ -215,7 +228,11 @@ func setUp(d *model.Document, found []finding.Finding) []Section {
 	t.Fold = true
 	for _, h := range d.Host {
 		system := strings.TrimSpace(h.OS + " " + h.Kernel)
-		t.add(h.Node, h.Name, system, d.Language.Sayf("%s, %d cores", h.CPU, h.Cores), h.Interface)
+		processor := ""
+		if h.Cores > 0 {
+			processor = d.Language.Sayf("%s, %d cores", h.CPU, h.Cores)
+		}
+		t.add(h.Node, h.Name, system, processor, h.Interface)
 	}
 	out := shown(Heading{"How it was measured"}, t)
 	for _, f := range finding.Of(found, finding.SetUp) {

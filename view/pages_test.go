@@ -60,6 +60,7 @@ var pages = []sample.Named{
 	{Name: "search-curve", Doc: asKind(sample.Search(), "curve")}, {Name: "search-nofloods", Doc: noFloods()},
 
 	// What all kinds may meet.
+	{Name: "iperf3", Doc: sample.Iperf3()}, {Name: "iperf3-cut", Doc: sample.Iperf3Cut()},
 	{Name: "rates", Doc: sample.Rates()}, {Name: "paced", Doc: sample.Paced()}, {Name: "empty", Doc: sample.Empty()},
 }
 

@@ -338,6 +338,7 @@ var chinese = map[string]string{
 	"Link corrupt": "链路损坏", "% link corrupt": "链路损坏 %", "no link corrupt": "链路无损坏", "link corrupt": "链路损坏",
 
 	// Titles, heads and tiles of pages.
+	"Figures": "数字", "Segments sent again": "重传报文段", "TCP round trip": "TCP 往返时延", "Test of iperf3": "iperf3 的测试", "Test of flent": "flent 的测试", "Test of another tool": "其他工具的测试",
 	"Size curve": "包长曲线", "Sweep of settings": "参数扫描", "Congestion controls": "拥塞控制对比", "Router bench": "路由器测试",
 	"Soak": "长稳测试", "Loss-free rate": "不丢包速率", "Mesh of hosts": "主机互测",
 	"Comparison": "对比", "Where packets ended": "每个包的去向", "Drops": "丢包", "Record": "记录",

@@ -710,4 +710,23 @@ var chineseTalk = map[string]string{
 	"Ethernet frame sizes with FCS, in place of Payload: 64,1518":              "以太网帧长（含 FCS），代替载荷：64,1518",
 	"100 packets a trial, unless Count or Time says more":                      "每次试验 100 个包，除非包数或时间另有指定",
 	"packets a trial and receiver (default: what fits in Time; of sweep 1000)": "每次试验给每个接收端的包数（默认：时间内能发的；sweep 为 1000）",
+
+	// Files of other tools.
+	"--since: is for kept runs, not for a file of %s":                 "--since：用于保存的运行，不能用于 %s 的文件",
+	"the compressed file is cut short":                                "压缩文件不完整",
+	"cannot be unpacked: %v":                                          "无法解压：%v",
+	"is larger than %d bytes when unpacked":                           "解压后超过 %d 字节",
+	"the JSON value is cut short":                                     "JSON 不完整",
+	"not JSON: %s":                                                    "不是 JSON：%s",
+	"%s: want %s, not a JSON %s":                                      "%s：应为 %s，而不是 JSON 的 %s",
+	"want a list, not %v":                                             "应为列表，而不是 %v",
+	"want an object, not %v":                                          "应为对象，而不是 %v",
+	"holds more than %d tests":                                        "测试超过 %d 次",
+	"holds no test of %s":                                             "没有 %s 的测试",
+	"is no flent data file of version %d":                             "不是版本 %d 的 flent 数据文件",
+	"x_values: want a value at least":                                 "x_values：至少要有一个值",
+	"holds more than %d series":                                       "序列超过 %d 个",
+	"results: %q has %d values; want one for each of the %d x_values": "results：%q 有 %d 个值，应与 %d 个 x_values 一一对应",
+	"holds tests of two kinds, %s and %s":                             "含有两种测试：%s 和 %s",
+	"has no series of rates or round trips that was measured":         "没有测得的速率或往返时延序列",
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pelt/foreign"
 	"pelt/lab"
 	"pelt/model"
 	"pelt/store"
@@ -157,10 +158,12 @@ func isUsage(err error) bool {
 	var field *model.FieldError
 	var syntax *unit.SyntaxError
 	var labUsage *lab.UsageError
+	var file *foreign.FileError
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrAmbiguous) {
 		return true
 	}
-	return errors.As(err, &usage) || errors.As(err, &field) || errors.As(err, &syntax) || errors.As(err, &labUsage)
+	return errors.As(err, &usage) || errors.As(err, &field) || errors.As(err, &syntax) || errors.As(err, &labUsage) ||
+		errors.As(err, &file)
 }
 
 func newRoot(stdout, stderr io.Writer) *cobra.Command {

@@ -64,7 +64,7 @@ func in(l words.Language, doc model.Document) *model.Document {
 func ofRun(doc model.Document) content {
 	more := "--all shows the rest"
 	if doc.ID != "" {
-		more = "pelt report " + doc.ID + " --all"
+		more = "pelt report " + finding.ShellWord(doc.ID) + " --all"
 	}
 	return content{
 		page:   func(l words.Language) view.Page { return view.Run(in(l, doc)) },

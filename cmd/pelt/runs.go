@@ -130,6 +130,9 @@ the runs of the same plan before it, as --every makes them, and tells what chang
 			}
 			what := ofRun(doc)
 			if since != "" {
+				if doc.Tool.Name != "" {
+					return usagef("--since: is for kept runs, not for a file of %s", doc.Tool.Name)
+				}
 				if what, err = ofRuns(doc, since); err != nil {
 					return err
 				}

@@ -30,7 +30,7 @@ func All() []Named {
 		{"cchostile", ControlHostile()}, {"soak", Soak()}, {"soaklong", LongSoak()}, {"soakcut", CutSoak()},
 		{"soakhostile", SoakHostile()}, {"latency", Latency()}, {"mesh", Mesh()}, {"meshcycles", MeshCycles()},
 		{"search", Search()}, {"searchrandom", RandomLoss()}, {"nasty", Nasty()}, {"numbers", Numbers()},
-		{"empty", Empty()}, {"zero", model.Document{}},
+		{"iperf3", Iperf3()}, {"iperf3cut", Iperf3Cut()}, {"empty", Empty()}, {"zero", model.Document{}},
 	}
 }
 
@@ -300,6 +300,32 @@ func RoundTrip() model.Document {
 		f.RoundTrip = quantiles(40, 11.3e6)
 		d.Results = append(d.Results, result(p, 0, f))
 	}
+	return d
+}
+
+// Iperf3 is what a file of iperf3 holds: both ways of UDP.
+func Iperf3() model.Document {
+	d := base("192.0.2.7", []int{200}, 1, 10)
+	d.ID, d.Tool, d.Host = "iperf3.json", model.Tool{Name: "iperf3", Version: "3.21"}, nil
+	d.Plan = model.Plan{Target: "192.0.2.7"}
+	up, down := udp("up", 200, 5e3, 4.7e3, 10, 0), udp("down", 200, 5e3, 5e3, 10, 0)
+	told := []string{"goodput_bps", "receive_pps", "loss_ratio", "lost_packets", "received_packets"}
+	up.Told, down.Told = append(told, "send_bps", "attempted_packets"), told
+	r := result(200, 0, up, down)
+	r.Cell["direction"], r.Engine = model.Word("both"), "iperf3"
+	r.Series = []model.Series{{Metric: "goodput_bps", Flow: "down", At: model.Sender, StepSeconds: 1,
+		Values: []float64{8e6, 8e6, 7.9e6}}}
+	d.Results = append(d.Results, r)
+	return d
+}
+
+// Iperf3Cut is a test that was stopped.
+func Iperf3Cut() model.Document {
+	d := Iperf3()
+	d.Complete = false
+	r := &d.Results[0]
+	r.State = model.Aborted
+	r.Why = model.Reasons{{Code: model.ToolStopped, Name: "iperf3", Text: "the receiver's control connection went away"}}
 	return d
 }
 

@@ -1,0 +1,52 @@
+package finding
+
+import (
+	"pelt/table"
+)
+
+// Foreign says what a file of another tool holds: the highest rate that it measured, or else the longest round trip.
+func Foreign(rows []table.Row) []Finding {
+	if len(rows) == 0 {
+		return nil
+	}
+	d := rows[0].Doc
+	all, usable := table.Settled(rows), table.Settled(table.Usable(rows))
+	var out []Finding
+	tell := func(code string, groups []table.Group, metric string) bool {
+		groups = only(groups, func(g table.Group) bool { return g.Middle(metric) > 0 })
+		if len(groups) == 0 {
+			return false
+		}
+		best := Largest(groups, metric)
+		f := say(code, Answer, "tool", d.Tool.Name, "best", best)
+		if len(all) > 1 {
+			f = f.with("where", best.Name())
+		}
+		out = append(out, f)
+		return true
+	}
+	if !tell("foreign.rate", usable, "goodput_bps") {
+		tell("foreign.sent", usable, "send_bps")
+	}
+	tell("foreign.trip", usable, "round_trip_p50_ns")
+	if len(usable) == 0 {
+		usable = table.Settled(AsValid(rows))
+		if !tell("foreign.cut", usable, "goodput_bps") && !tell("foreign.cut", usable, "send_bps") {
+			out = append(out, say("foreign.cut", Answer, "tool", d.Tool.Name))
+		}
+	}
+	lost := only(rows, func(r table.Row) bool {
+		return r.Flow.Lost > 0 || r.Flow.LossRatio > 0 || r.Flow.TCP != nil && r.Flow.TCP.Retransmits > 0
+	})
+	if len(lost) > 0 {
+		out = append(out, say("foreign.silent", Fact, "tool", d.Tool.Name))
+		if d.Tool.Name == "iperf3" && d.Plan.Target != "" {
+			out = append(out, say("foreign.next", Next, "target", d.Plan.Target))
+		}
+	}
+	made := say("foreign.made", SetUp, "tool", d.Tool.Name, "version", d.Tool.Version)
+	if d.Plan.Command != "" {
+		made = made.with("test", d.Plan.Command)
+	}
+	return append(out, made)
+}
