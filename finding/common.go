@@ -159,6 +159,9 @@ func sharesOf(rows []table.Row) (known []Loss, unknown float64) {
 func listed(known []Loss) string {
 	var texts []string
 	in := words.English
+	if len(known) == 1 && known[0].Packets > almostAll {
+		return known[0].Text
+	}
 	for _, l := range known[:min(len(known), mostPlaces)] {
 		in = l.Rows[0].Language()
 		texts = append(texts, in.Sayf("%[1]s %[2]s", unit.Ratio.Format(l.Packets), l.Text))
@@ -177,7 +180,7 @@ func Unexplained(rows []table.Row) []Finding {
 		out = append(out, NextOf("advice.see", rows[0].Doc))
 	}
 	if unknown >= lossless {
-		out = append(out, say("loss.unknown", Doubt, "unknown_ratio", unknown))
+		out = append(out, say("loss.unknown", Doubt, "unknown_ratio", unknown, "all", when(unknown > almostAll, "yes")))
 	}
 	return out
 }

@@ -105,9 +105,12 @@ func path(d *model.Document) string {
 
 func curve(name string, sizes []table.Group) []Finding {
 	fast, wide := Largest(sizes, "receive_pps"), Largest(sizes, "goodput_bps")
-	f := say("curve.unclear", Answer, "best", fast, "wide", wide, "path", name)
+	f := say("curve.unclear", Answer, "best", fast, "wide", wide, "path", name, "many", when(len(sizes) > 1, "yes"))
 	if !(wide.Middle("goodput_bps") > 0) {
 		f.Code, f.Words["sizes"] = "curve.nothing", everyOf(sizes)
+		if len(sizes) > 1 {
+			f.Words["sizes"] = sizes[0].Say("any size")
+		}
 		rows := table.RowsOf(sizes)
 		if slices.ContainsFunc(rows, func(r table.Row) bool { return r.Flow.Lost < r.Flow.Attempted }) {
 			f.Words["most"] = "yes"
@@ -122,7 +125,7 @@ func curve(name string, sizes []table.Group) []Finding {
 	asked := sizes[0].Asked()
 	if most := Largest(sizes, "attempted_packets"); asked && most.Middle("attempted_packets") < fewPackets {
 		f.Code = "curve.few"
-		return []Finding{f.with("", most)}
+		return []Finding{f.with("", most, "none", when(most.Middle("lost_packets") == 0, "yes"))}
 	}
 	if asked {
 		f.Code, f.Words["sizes"] = "curve.kept", everyOf(sizes)

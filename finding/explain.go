@@ -162,10 +162,10 @@ func Lost(rows []table.Row) Finding {
 	known, unknown := sharesOf(AsValid(rows))
 	switch {
 	case unknown > 0.5:
-		f = f.with("unknown_ratio", unknown)
+		f = f.with("unknown_ratio", unknown, "none", when(unknown > almostAll, "yes"))
 	case len(known) > 0:
 		first := known[0]
-		f = f.with("share_ratio", first.Packets, "first", where(first.Loss))
+		f = f.with("share_ratio", first.Packets, "first", where(first.Loss), "whole", when(first.Packets > almostAll, "yes"))
 		known = known[1:]
 	}
 	return f.with("places", listed(known))
@@ -234,7 +234,7 @@ func Account(r table.Row) []Finding {
 	if f.Planned > f.Attempted {
 		var why []string
 		for _, l := range f.Ledger.Pacing {
-			why = append(why, said(in, l))
+			why = append(why, said(r, l))
 		}
 		out = append(out, say("explain.pacing", Fact, "why", in.Join(why), "planned_packets:missed", f.Planned-f.Attempted,
 			"planned_packets", f.Planned))

@@ -188,8 +188,7 @@ func (f Finding) N(metric, role string) string {
 	return unitOf(metric).Format(v)
 }
 
-// interval prints the interval of a number, from its roles low and high: " (287–389
-// kpps)". It is empty where the interval says no more than the number.
+// interval prints the interval of a number, from its roles low and high: " (287–389)". The unit stands before it. It is empty where the interval says no more than the number.
 func (f Finding) interval(metric, role string) string {
 	low, okLow := f.Number(metric, role+"-low")
 	high, okHigh := f.Number(metric, role+"-high")
@@ -198,7 +197,7 @@ func (f Finding) interval(metric, role string) string {
 	if !okLow || !okHigh || from == to {
 		return ""
 	}
-	return " (" + unit.Bare(from, to) + "–" + to + ")"
+	return " (" + unit.Bare(from, to) + "–" + unit.Bare(to, f.N(metric, role)) + ")"
 }
 
 // W prints a word, or the name of the place in that role. Words come from outside: they have no control characters,
@@ -292,6 +291,7 @@ func (f Finding) Say(text string) string {
 //	{*metric:worst}                    a number of the metric that the word "metric" names
 //	{worst}                            a word, or the name of the place in that role
 //	{receive_pps:best range}           a number with its interval: "340 kpps (287–389 kpps)"
+//	{holds_pps:next to fails_pps:next} from one number to another: "166–393 kpps"
 //	{loss_ratio:made fine}             a share with three digits: "4.98 %"
 //	{at_s moment}                      a moment of a trial to the second: "14 h 24 min 5 s"
 //	{run argument}                     a word of a command
@@ -357,6 +357,9 @@ func (f Finding) value(reference string) (text string, known bool) {
 		return ShellWord(f.W(name)), word != ""
 	case !isNumber:
 		return f.W(name), word != ""
+	case strings.HasPrefix(form, "to "):
+		other, known := f.value(strings.TrimPrefix(form, "to "))
+		return unit.Bare(f.N(metric, role), other) + "–" + other, known
 	case form == "range":
 		return f.N(metric, role) + f.interval(metric, role), true
 	case form == "fine":

@@ -70,14 +70,11 @@ func queueName(l words.Language, q model.Queue) string {
 }
 
 // said is the cause of a pacing line.
-func said(l words.Language, p model.PacingLine) string {
-	switch {
-	case p.Cause == model.PacingBackpressure && p.Queue != nil:
-		return l.Sayf("backpressure: %s", queueName(l, *p.Queue))
-	case p.Cause == model.PacingBackpressure && p.BufferBytes > 0:
-		return l.Sayf("backpressure: send buffer full, %s", unit.FormatSize(p.BufferBytes))
+func said(r table.Row, p model.PacingLine) string {
+	if p.Cause == model.PacingBackpressure {
+		return r.Sayf("held back by %s", holder(r, p))
 	}
-	return l.Say(p.String())
+	return r.Say(p.String())
 }
 
 // longestHolder is what made the senders of valid trials wait longest.

@@ -278,7 +278,8 @@ func reach(g table.Group) (from, to float64, name string) {
 // NextRun says where the next run finds the rate of a group of searches; "" where that is not known.
 func NextRun(g table.Group) string {
 	if from, to, name := reach(g); name == "next" {
-		return unit.FormatPPS(from) + "–" + unit.FormatPPS(to)
+		last := unit.FormatPPS(to)
+		return unit.Bare(unit.FormatPPS(from), last) + "–" + last
 	}
 	return ""
 }

@@ -250,7 +250,7 @@ func Held(rows []table.Row) []Finding {
 		planned += float64(r.Flow.Planned)
 		for _, l := range r.Flow.Ledger.Pacing {
 			if l.Cause == model.PacingBackpressure {
-				held[said(r.Language(), l)] += float64(l.Packets)
+				held[said(r, l)] += float64(l.Packets)
 			}
 		}
 	}

@@ -19,10 +19,10 @@ const (
 const (
 	freeLoss  = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
 	freeOf    = freeLoss + ` up to {throughput_pps}[ {each}][ {where}]`
-	freeTried = ` (next run: {holds_pps:next}–{fails_pps:next})| (single trials: {holds_pps:tried}–{fails_pps:tried})`
+	freeTried = ` (next run: {holds_pps:next to fails_pps:next})| (single trials: {holds_pps:tried to fails_pps:tried})`
 	freeNext  = `[ Of {searches_count} searches in turn, the middle one counts.][{range ?} The next run finds a rate ` +
-		`within the range told 19 times in 20, if the path changes no more than between the searches.]`
-	freeFlood   = `[¶It saturates at {receive_pps:flood range}.]`
+		`in the range shown 19 times in 20, if the path changes no more than it did between the searches.]`
+	freeFlood   = `[¶The path saturates at {receive_pps:flood range}.]`
 	freeAtLeast = freeLoss + ` up to at least {throughput_pps}[ {each}][ {where}].`
 )
 
@@ -37,8 +37,9 @@ const (
 	nothingReply = `[{packets_count:all its only answer/all # answers}|{packets_count:lost} of {packets_count} answers]`
 	nothingWere  = ` [{packets_count:all was/were}|were]`
 	nothingSome  = `[{flow}: ]{streams_count:dead} of {streams_count} streams get[{one ?}s] nothing through`
-	nothingOther = `.¶The path chooses by port: [{one ?}this stream goes|these go] [to UDP ports {listening}|` +
-		`from UDP port[{one ?}|s] {asking}].¶The figures are those of the other {streams_count:others}.`
+	nothingOther = `.¶The path chooses by port: [streams to UDP ports {listening} get|{one ?}the stream from UDP port ` +
+		`{asking} gets|streams from UDP ports {asking} get] nothing through.¶The figures are of the other ` +
+		`{streams_count:others stream/# streams}.`
 )
 
 // Parts of other sentences. watchedLess is what a watch did not see, or could not name.
@@ -50,7 +51,8 @@ const (
 		`{speed_ratio:less range} slower than {base}]`
 	ccLooks = `{who} [looks {speed_index} times as fast as {base}|looks {speed_ratio:more} faster than {base}|` +
 		`looks {speed_ratio:less} slower than {base}|and {base} look alike][ with {where}]`
-	lostTo    = `.[¶Lost: {place}.|¶Of these, {places}.]`
+	lostTo    = `.[¶Lost: {place}.|¶Lost: {places}.]`
+	curveUpTo = `¶Received: [{many ?}up to ]{receive_pps:best} and {goodput_bps:wide}`
 	lostAlong = `[¶Lost: {place}.|¶Mostly lost: {most}.]`
 	saturates = `{path} saturates at {receive_pps:best}`
 	soakWorst = `[TCP carried [{phases_count ?}as little as ]{goodput_bps:worst}|[{phases_count ?}up to ` +
@@ -79,38 +81,35 @@ var sentences = map[string]string{
 		`nor one bit rate.` + lostAlong,
 	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:wide}.¶At {sizes} [the {who} was the ` +
 		`limit, not the path|next to nothing was lost].` + lostAlong,
-	"curve.kept": `{path} carries the asked rate at {sizes}.¶That is up to {receive_pps:best} and {goodput_bps:wide}.`,
-	"curve.rest": `{path} carries the asked rate in the other {trials_count:kept} of {trials_count} trials.¶That is up to ` +
-		`{receive_pps:best} and {goodput_bps:wide}.`,
-	"curve.living": `The others carry the asked rate at {sizes}.¶That is up to {receive_pps:best} and ` +
-		`{goodput_bps:wide}.`,
-	"curve.short": `{path} cannot carry the asked rate: {loss_ratio:worst} lost at {worst}` + lostTo,
-	"curve.loses": `{path} loses up to {loss_ratio:worst}, at {worst}` + lostTo,
+	"curve.kept":   `{path} carries the asked rate at {sizes}.` + curveUpTo + `.`,
+	"curve.rest":   `{path} carries the asked rate in {trials_count:kept} of {trials_count} trials.` + curveUpTo + `.`,
+	"curve.living": `The other streams carry the asked rate at {sizes}.` + curveUpTo + `.`,
+	"curve.short":  `{path} cannot carry the asked rate: {loss_ratio:worst} lost at {worst}` + lostTo,
+	"curve.loses":  `{path} loses up to {loss_ratio:worst}, at {worst}` + lostTo,
 	"curve.grown": `{path} does not carry the asked rate at {grown}.¶{send_pps:grown} went in and ` +
 		`{receive_pps:grown} came out. The rest waited in a queue on the way[, up to {delay_max_ns:grown}].`,
 	"curve.mostly": `{path} carried the asked rate in {trials_count:kept} of {trials_count} trials.¶Trial {trial} ` +
-		`lost {loss_ratio:worst}[. Of these, {places}].`,
-	"curve.tcp": `{path} carries {goodput_bps:wide} of TCP[, {goodput_bps:worst} in writes of {payload_bytes:worst}].`,
-	"curve.held": `{path} carries all that the sender's host sent out.¶That is up to {receive_pps:best} and ` +
-		`{goodput_bps:wide}, less than was asked.`,
+		`lost {loss_ratio:worst}[: {places}].`,
+	"curve.tcp":  `{path} carries {goodput_bps:wide} of TCP[, {goodput_bps:worst} in writes of {payload_bytes:worst}].`,
+	"curve.held": `{path} carries all that the sender's host sent out.` + curveUpTo + `, less than was asked.`,
 	"curve.unfit": `{refused} {sizes_count does/do} not fit into one packet of the path[.¶Its MTU is ` +
 		`{path_mtu_bytes}].`,
 	"curve.refused": `The sender's kernel refused every packet of {refused}[ ({errno})].`,
 	"curve.few": `{path}: {attempted_packets # packet/# packets} in {duration_s} {attempted_packets is/are} too few ` +
-		`to tell a rate.¶Of these, {lost_packets} {lost_packets was/were} lost. Try a longer --time.`,
-	"curve.nothing": `{path} carries [{most ?}next to nothing: in most trials |nothing: ]nothing arrived at {sizes}.` +
+		`to tell a rate.¶[{none ?}None was lost|{lost_packets # was/# were} lost]. Try a longer --time.`,
+	"curve.nothing": `{path} carries [{most ?}next to nothing: in most trials |nothing: ]no packet arrived at {sizes}.` +
 		`[¶Lost: {places}.]`,
-	"curve.free": `Loss-free up to {receive_pps:free}, at {where}.`,
+	"curve.free": `Loss-free up to {receive_pps:free} ({where}).`,
 
 	// Searches for the highest rate without loss, or with little.
 	"free.found": freeOf + `[` + freeTried + `| (fails at {fails_pps:fails})| (fails just above)].` +
-		`[¶The first losses[ ({flow})] are: {first}.|¶Above that {queue}.]` + freeFlood +
+		`[¶First losses[ ({flow})]: {first}.|{queue ?}¶Above {throughput_pps} a queue on the path grows.]` + freeFlood +
 		`[¶The link of {link_bps} carries no more.]`,
 	"free.link": freeOf + `[` + freeTried + `].[{below ?}|¶The link of {link_bps}[ to each of {receivers_count} ` +
 		`receivers] carries no more.]`,
 	"free.least": freeAtLeast,
 	"free.asked": freeAtLeast + `¶No higher rate was tried (--rate).`,
-	"free.end":   freeAtLeast + `¶Above that a host loses packets[ ({first})], not the path.`,
+	"free.end":   freeAtLeast + `¶Above {throughput_pps} a host loses packets[ ({first})], not the path.`,
 	"free.none": `[{way}: no|No] rate [with at most {loss_ratio:goal} loss|without loss] was found[ {where}].[¶Even ` +
 		`{holds_pps:least} loses {loss_ratio:least}.|¶Even at {holds_pps:queue} a queue grows.|¶Rates below ` +
 		`{holds_pps:lowest} are not tried.]` + freeFlood,
@@ -125,12 +124,12 @@ var sentences = map[string]string{
 	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: random loss, not too ` +
 		`high a rate.`,
 	"free.explain": `See the first losses:`,
-	"free.allow":   `Find the rate that loses little more: --max-loss {share argument}`,
+	"free.allow":   `Find the highest rate with little loss: run it again with --max-loss {share argument}.`,
 	"free.burst": `At {fails_pps} each of {trials_count} trials lost its packets within {burst_s}: a stall of a ` +
 		`host or of the router, maybe not the rate.`,
-	"setup.search": `Search by RFC 9971, goal {goal}. A rate holds if its trials of {measure_s:final} lose no more ` +
-		`than the goal allows in {measure_s:good} of {measure_s:sum}. Rates that hold and fail are at most ` +
-		`{width_ratio} apart. RFC 2544 asks for more (--strict).` + freeNext,
+	"setup.search": `Search by RFC 9971, goal {goal}. A rate is tried for {measure_s:sum}, in trials of ` +
+		`{measure_s:final}. It holds if {measure_s:good} of that loses no more than the goal allows. Rates that hold ` +
+		`and fail are at most {width_ratio} apart. RFC 2544 asks for more (--strict).` + freeNext,
 	"setup.search-strict": `Search by RFC 9971, goal {goal}. A rate holds if no trial of {measure_s:final} loses more ` +
 		`than the goal allows. Rates that hold and fail are at most {width_ratio} apart.` + freeNext,
 
@@ -149,8 +148,8 @@ var sentences = map[string]string{
 		`{port} arrived, and {packets_count:back} of {packets_count:answers} answers came back.`,
 	"nothing.tcp": nothingTo + `: [{one ?}the TCP connection opens|the TCP connections open], but no data arrives.` +
 		`[¶Lost: {places}.|¶Where it is lost is not known.]`,
-	"nothing.mtu":    `Long packets may be too long for the path. See which sizes get through:`,
-	"nothing.rest":   `The figures are those of the other {receivers_count receiver/# receivers}.`,
+	"nothing.mtu":    `Large packets may not fit the path. See which sizes get through:`,
+	"nothing.rest":   `The figures are of the other {receivers_count receiver/# receivers}.`,
 	"nothing.more":   `Nor did anything come through between {pairs_count # more pair/# more pairs} of hosts.`,
 	"nothing.unseen": nothingTo + ` over {port}.`,
 	"nothing.back-filter": nothingBack + `{whose} firewall drops the answers.` + nothingHeard + nothingReply +
@@ -389,14 +388,15 @@ var sentences = map[string]string{
 		`sender. Ask for a rate: --rate`,
 	"compare.unmeasured": `nothing can be compared: none of the metrics was measured on both sides`,
 	// Explanations of losses, advice and live drops.
-	"explain.lost": `{loss_ratio} was lost[, {unknown_ratio} of that without a known cause|, {share_ratio} of ` +
-		`that: {first}].¶That is {lost_packets} of {attempted_packets} ` +
+	"explain.lost": `{loss_ratio} was lost[{whole ?}: {first}|, {share_ratio} of that: {first}|{none ?}; no cause is ` +
+		`known|, {unknown_ratio} of that without a known cause].¶That is {lost_packets} of {attempted_packets} ` +
 		`packets[; {unknown_ratio ?}known causes: {places}|; then {places}].`,
-	"explain.whole":   `Nothing was lost of {attempted_packets} packets.`,
+	"explain.whole":   `None of {attempted_packets} packets was lost.`,
 	"explain.nothing": `Nothing was sent, so nothing was lost.`,
 	"explain.again": `TCP sent {lost_packets} of {attempted_packets} segments again, {loss_ratio}.¶[{unplaced ?}` +
-		`Nothing names the place where they were lost|{unknown_ratio} of them have no known cause[; known causes: ` +
-		`{places}]|{share_ratio} of them: {first}[; then {places}]].`,
+		`Nothing names the place where they were lost|{whole ?}All of them: {first}|{share_ratio} of them: {first}` +
+		`[; then {places}]|{none ?}Their cause is not known|{unknown_ratio} of them have no known cause[; known ` +
+		`causes: {places}]].`,
 	"explain.tcp":      `TCP sends lost segments again; the sender's system does not tell how many.`,
 	"explain.no-again": `TCP sent no segment again.`,
 	"explain.frames": `Emulated link {from} to {to}: of {frames_count} frames {frames_count:lost} were lost as ` +
@@ -412,7 +412,7 @@ var sentences = map[string]string{
 	"explain.possible": `Possibly up to {lost_packets:most} of the {unattributed_packets} unattributed: {place}. ` +
 		`Its counter moved, but others may have moved it.`,
 	"explain.pacing": `{planned_packets:missed} of {planned_packets} planned packets were not sent[ ({why})]. They ` +
-		`are no losses.`,
+		`do not count as lost.`,
 	"watched.seq":   `Watched at {node}: every drop by its sequence (eBPF), and counters.` + watchedLess,
 	"watched.count": `Watched at {node}: drops by place (eBPF), and counters[, because {why}].` + watchedLess,
 	"watched.off":   `Watched at {node}: counters only[, because {why}].` + watchedLess,
@@ -429,7 +429,7 @@ var sentences = map[string]string{
 
 	"sure.exact-seq":   `Exact: each packet is known`,
 	"sure.exact-count": `Exact: only this flow moves the counter`,
-	"sure.bounded":     `About: the counter is of a whole namespace, device or host`,
+	"sure.bounded":     `About: the counter covers a whole namespace, device or host`,
 	"sure.shared":      `At most: other packets moved the counter, too`,
 	"sure.least":       `At least: it may be up to {lost_packets:most}, as others moved the counter, too`,
 	"sure.dropped":     `About: segments dropped there are counted, not matched with those sent again`,
@@ -480,7 +480,7 @@ var sentences = map[string]string{
 		`({router_busiest_core_ratio} of its busiest core)|: its thread took {router_thread_ratio} of a core]` + limitLine,
 	"limit.sender": `The sender was the limit[ for {where}][{place ?}|: its thread was {sender_cpu_thread_ratio} ` +
 		`busy|: its host was {sender_cpu_host_ratio} busy|: {why}]` + limitLine + ` The path may carry more.`,
-	"limit.queue": `The limit[ for {where}] was {holder} at the sender: it held packets back.`,
+	"limit.queue": `The limit[ for {where}] was at the sender: packets waited there ({holder}).`,
 	"limit.receiver": `The receiver was the limit[ for {where}][{place ?}|: its thread was ` +
 		`{receiver_cpu_thread_ratio} busy|: its host was {receiver_cpu_host_ratio} busy]` + limitLine +
 		` The path may carry more.`,
@@ -488,12 +488,12 @@ var sentences = map[string]string{
 	"limit.offer": `The asked rate was the limit[ for {where}]: no more was sent.`,
 	"limit.grown": `The path was the limit[ for {where}]: a queue on the way grew as long as the sender sent.`,
 	"limit.dead":  `Streams that get nothing through were the limit[ for {where}].`,
-	"limit.unknown": `What was the limit[ for {where}] is not known[: {why}|{tcp ?}: link, buffers and processors ` +
+	"limit.unknown": `The limit[ for {where}] is not known[: {why}|{tcp ?}: link, buffers and processors ` +
 		`of the hosts had room, or were not read. A flood tells what the path carries: pelt curve {target ` +
-		`argument}|{unplaced ?}: most of the losses have no known place[: {possible}|{dut ?} (--dut would ` +
-		`tell)|{unprivileged ?} (root on both hosts would tell)]|{idle ?}: next to nothing was lost, and the sender ` +
-		`had time left|{unread ?}: next to nothing was lost, and the time of the sender's processor was not ` +
-		`read|{lost ?}: no part of the path, and neither host, lost most of what was lost].`,
+		`argument}|{unplaced ?}: most losses have no known place[: {possible}|{dut ?} (--dut would ` +
+		`tell)|{unprivileged ?} (pelt as root on both hosts would tell)]|{idle ?}: almost nothing was lost, and the ` +
+		`sender had time left|{unread ?}: almost nothing was lost, and the load of the sender was not read|` +
+		`{lost ?}: no part of the path, and neither host, lost most of the packets].`,
 	"limit.unsent":  `[{fails_pps}|A higher rate] could not be sent: {why}.`,
 	"limit.late":    `{fails_pps} could not be sent: the sender missed {late_ratio} of its schedule.`,
 	"limit.invalid": `Trials at [{fails_pps}|a higher rate] were invalid: {why}.`,
@@ -501,7 +501,7 @@ var sentences = map[string]string{
 		`than {retransmit_ratio:most}]`,
 	"loss.dead":     `{where}: {streams_count:dead} of {streams_count} streams carry nothing`,
 	"loss.unjudged": `no valid trial to judge the loss by`,
-	"loss.unknown":  `Nothing explains {unknown_ratio} of the losses.`,
+	"loss.unknown":  `[{all ?}The losses|{unknown_ratio} of the losses] have no known cause.`,
 	"explain":       `See where the packets went:`,
 	"repeats.once":  `Measured once: another trial may differ.`,
 	"repeats.few":   `Measured {repeats_count} times: the intervals are only the lowest and the highest value.`,
@@ -517,7 +517,7 @@ var sentences = map[string]string{
 	"engine.frames": `XDP frames bypass the firewalls, queues and socket buffers of {where}; --engine udp tests them, ` +
 		`too.`,
 	"engine.mixed": `Compare rates of one engine only: XDP frames bypass firewalls, queues and socket buffers.`,
-	"pacing.held":  `{cause}: it held back {held_ratio} of the schedule.`,
+	"pacing.held":  `{held_ratio} of the schedule was {cause}.`,
 	"receiver.silent": `{who} did not answer for {silent_s moment}[ on {streams_count:silent} of {streams_count} ` +
 		`streams]; the test stopped sending [{streams_count:silent ?}on them|to it].`,
 	"tcp.unaccepted": `New TCP connections found their queue at {host} full{events_count / # times} ` +
@@ -556,7 +556,7 @@ var sentences = map[string]string{
 	"recorded": `Recorded in {files}: {packets_count} packets, {packet_index} B each, {dropped_count} left out.`,
 
 	"record.whole": `[Record of run {run}|Record of a run that is not kept]: whole, {file_bytes}.`,
-	"record.cut":   `[Record of run {run}|Record of a run that is not kept]: {cut}.¶What is before can be read.`,
+	"record.cut":   `[Record of run {run}|Record of a run that is not kept]: {cut}.¶The part before that can be read.`,
 
 	"foreign.rate": `{tool} received [{where ?}at most ]{goodput_bps:best}[ ({receive_pps:best})][, {where}]` +
 		`[; {loss_ratio:best} of the packets were lost].`,
@@ -573,7 +573,8 @@ var sentences = map[string]string{
 	"run.resume": `Measure it:`,
 	"none.slow": `No usable result: the sender could not keep {send_pps:asked} (it managed {send_pps:best}).¶Try ` +
 		`--rate {rate argument}.`,
-	"none":         `No usable result: none of {trials_count} trial{trials_count /s} ran as ordered.[¶{why}.]`,
+	"none": `No usable result: {trials_count the only trial did not run/none of # trials ran} as ordered.` +
+		`[¶The reason: {why}.]`,
 	"none.floods":  `No flood ran as ordered[ ({why})]: where the path saturates is not known.`,
 	"none.unheard": `Nothing was heard of the receiver; {unheard_packets} packets were sent meanwhile.`,
 	"none.next":    `See why:`,

@@ -57,7 +57,7 @@ func TestClockBackpressure(t *testing.T) {
 	if share := float64(held) / float64(f.Planned); share < 0.1 || share > 0.2 {
 		t.Errorf("%d of %d planned held back (%v), want about a seventh", held, f.Planned, share)
 	}
-	if want := "backpressure: tbf on eth0, 20 Mbit/s"; !strings.Contains(out, want) {
+	if want := "held back by tbf on eth0, 20 Mbit/s"; !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 		t.Errorf("the report lacks %q:\n%s", want, out)
 	}
 }

@@ -66,16 +66,16 @@ func ndrTiles(found []finding.Finding) Tiles {
 	}
 	answer := first(found, "free.")
 	if _, flooded := answer.Places["flood"]; flooded {
-		out = append(out, tile("Saturates at", answer, "{receive_pps:flood}", "when flooded"))
+		out = append(out, tile("Saturates at", answer, "{receive_pps:flood}", "[{receive_pps:flood ?}when flooded]"))
 	}
 	return append(out, Tile{Label: "Limited by", Value: answer.Words["limit"]})
 }
 
 // freeTile is the highest rate without loss that a search found.
 func freeTile(f finding.Finding) Tile {
-	t := tile(f.Say("[Loses {loss_ratio:goal} at|Loss-free to]"), f, "{throughput_pps}", "")
+	t := tile(f.Say("[At most {loss_ratio:goal} lost to|Loss-free to]"), f, "{throughput_pps}", "")
 	t.Note = f.Language.Names(f.Say("[{place}][ {each}]"),
-		cmp.Or(f.Say("next run: {holds_pps:next}–{fails_pps:next}"), f.Say("fails at {fails_pps:fails}")))
+		cmp.Or(f.Say("next run: {holds_pps:next to fails_pps:next}"), f.Say("fails at {fails_pps:fails}")))
 	if t.Value != "" && !slices.Contains([]string{"free.found", "free.link", "free.cut"}, f.Code) {
 		t.Value = "≥ " + t.Value
 	}

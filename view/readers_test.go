@@ -142,7 +142,7 @@ var counted = regexp.MustCompile(` (of|packets|segments).*`)
 
 // given are figures that nobody measured: what counts as tied, and settings; and shares of what was lost, where tables
 // have those of what was sent.
-var given = regexp.MustCompile(`(?m)(?:Lost[^:\n]*:|Of these,) .*$|within [0-9.]+ %|more than 0.1 %|99 % within|` +
+var given = regexp.MustCompile(`(?m)Lost[^:\n]*: .*$|within [0-9.]+ %|more than 0.1 %|99 % within|` +
 	`\(link at [^)]*\)|link of [0-9.]+ [kMGT]?bit/s|` +
 	`about [0-9.]+ k?B|buffer of [0-9.]+ [kM]?B`)
 

@@ -14,7 +14,7 @@ const (
 	zhFree  = zhLoss + ` {throughput_pps}[（{each}）]`
 	zhLeast = zhLoss + `至少 {throughput_pps}[（{each}）]。`
 	zhNext  = `[依次搜索 {searches_count} 次，取中间值。][{range ?}若路径的变化不大于各次搜索之间的变化，下次运行 20 次中有 19 次落在所给范围内。]`
-	zhTried = `（下次运行：{holds_pps:next}–{fails_pps:next}）|（单次试验：{holds_pps:tried}–{fails_pps:tried}）`
+	zhTried = `（下次运行：{holds_pps:next to fails_pps:next}）|（单次试验：{holds_pps:tried to fails_pps:tried}）`
 	zhFlood = `[¶全速发送时饱和在 {receive_pps:flood range}。]`
 
 	zhTo    = `[{where}：][{source} ]到 {to} 完全不通`
@@ -23,7 +23,7 @@ const (
 	zhHeard = `¶对方在 {port} 收到 {packets_count:heard} 个包并作了应答；`
 	zhReply = `{packets_count} 个应答[{packets_count:all ?}全部|中有 {packets_count:lost} 个]`
 	zhSome  = `[{flow}：]{streams_count} 个流中有 {streams_count:dead} 个完全不通`
-	zhOther = `。¶路径按端口选路：不通的流[发往 UDP 端口 {listening}|来自 UDP 端口 {asking}]。¶以下数字只含其余 ` +
+	zhOther = `。¶路径按端口选路：[发往 UDP 端口 {listening}|来自 UDP 端口 {asking}]的流不通。¶以下数字只含其余 ` +
 		`{streams_count:others} 个流。`
 
 	zhWatchedLess = `[有 {lost_packets:unseen} 次丢包（不分流量）没有看到。][有 {lost_packets:overwritten} ` +
@@ -34,6 +34,7 @@ const (
 	zhLooks = `[{where}时，]{who} [的速度看起来是 {base} 的 {speed_index} 倍|看起来比 {base} 快 {speed_ratio:more}|看起来比 ` +
 		`{base} 慢 {speed_ratio:less}|与 {base} 看起来一样]`
 	zhLostTo    = `。[¶丢包位置：{place}。|¶丢包分布：{places}。]`
+	zhUpTo      = `¶收到：[{many ?}最高 ]{receive_pps:best} 和 {goodput_bps:wide}`
 	zhLostIn    = `[¶丢包位置：{place}。|¶主要丢在：{most}。]`
 	zhSaturates = `{path} 饱和在 {receive_pps:best}`
 	zhWorst     = `[TCP [{phases_count ?}最低]只有 {goodput_bps:worst}|[{phases_count ?}最多]丢包 {loss_ratio:worst}]`
@@ -60,10 +61,9 @@ var chineseSentences = map[string]string{
 		zhLostIn,
 	"curve.host": `{path} 至少承载 {receive_pps:best} 和 {goodput_bps:wide}。¶{sizes} 时[瓶颈是{who}，不是路径|几乎没有丢包]。` +
 		zhLostIn,
-	"curve.kept": `{path} 能承载要求的速率（{sizes}）。¶即最高 {receive_pps:best} 和 {goodput_bps:wide}。`,
-	"curve.rest": `{path} 在 {trials_count} 次试验中其余的 {trials_count:kept} 次承载了要求的速率。¶即最高 {receive_pps:best} 和 ` +
-		`{goodput_bps:wide}。`,
-	"curve.living": `其余的流能承载要求的速率（{sizes}）。¶即最高 {receive_pps:best} 和 {goodput_bps:wide}。`,
+	"curve.kept":   `{path} 能承载要求的速率（{sizes}）。` + zhUpTo + `。`,
+	"curve.rest":   `{path} 在 {trials_count} 次试验中有 {trials_count:kept} 次承载了要求的速率。` + zhUpTo + `。`,
+	"curve.living": `其余的流能承载要求的速率（{sizes}）。` + zhUpTo + `。`,
 	"curve.short":  `{path} 承载不了要求的速率：{worst} 时丢包 {loss_ratio:worst}` + zhLostTo,
 	"curve.loses":  `{path} 最多丢包 {loss_ratio:worst}（{worst}）` + zhLostTo,
 	"curve.grown": `{path} 承载不了要求的速率（{grown}）。¶进入 {send_pps:grown}，出来 {receive_pps:grown}，其余的包在途中排队[，` +
@@ -71,20 +71,20 @@ var chineseSentences = map[string]string{
 	"curve.mostly": `{path} 在 {trials_count} 次试验中有 {trials_count:kept} 次承载了要求的速率。¶第 {trial} 次试验丢包 ` +
 		`{loss_ratio:worst}[，分布：{places}]。`,
 	"curve.tcp":     `{path} 的 TCP 有效吞吐为 {goodput_bps:wide}[，每次写 {payload_bytes:worst} 时为 {goodput_bps:worst}]。`,
-	"curve.held":    `{path} 承载了发送端主机发出的全部流量。¶即最高 {receive_pps:best} 和 {goodput_bps:wide}，低于要求的速率。`,
+	"curve.held":    `{path} 承载了发送端主机发出的全部流量。` + zhUpTo + `，低于要求的速率。`,
 	"curve.unfit":   `{refused} 放不进路径的一个包[。¶路径 MTU 为 {path_mtu_bytes}]。`,
 	"curve.refused": `发送端内核拒绝了 {refused} 的所有包[（{errno}）]。`,
-	"curve.few": `{path}：{duration_s} 内只有 {attempted_packets} 个包，太少，测不出速率。¶其中丢失 {lost_packets} 个。请加大 ` +
+	"curve.few": `{path}：{duration_s} 内只有 {attempted_packets} 个包，太少，测不出速率。¶[{none ?}没有丢包|其中丢失 {lost_packets} 个]。请加大 ` +
 		`--time。`,
 	"curve.nothing": `{path} [{most ?}几乎完全不通：多数试验中|完全不通：]{sizes} 都没有收到包。[¶丢包位置：{places}。]`,
 	"curve.free":    `不丢包最高 {receive_pps:free}（{where}）。`,
 
 	"free.found": zhFree + `[` + zhTried + `|（{fails_pps:fails} 时不达标）|（再快一点就不达标）]。` +
-		`[¶最先出现的丢包[（{flow}）]：{first}。|¶再快：{queue}。]` + zhFlood + `[¶{link_bps} 的链路已满。]`,
+		`[¶最先出现的丢包[（{flow}）]：{first}。|{queue ?}¶超过 {throughput_pps}，路径上有队列不断变长。]` + zhFlood + `[¶{link_bps} 的链路已满。]`,
 	"free.link":  zhFree + `[` + zhTried + `]。[{below ?}|¶[到 {receivers_count} 个接收端的每条 ]{link_bps} 的链路已满。]`,
 	"free.least": zhLeast,
 	"free.asked": zhLeast + `¶没有试更高的速率（--rate）。`,
-	"free.end":   zhLeast + `¶再快，发送端或接收端主机开始丢包[（{first}）]，而路径仍然达标。`,
+	"free.end":   zhLeast + `¶超过 {throughput_pps}，发送端或接收端主机开始丢包[（{first}）]，而路径仍然达标。`,
 	"free.none": `[{way}：]没有找到[丢包不超过 {loss_ratio:goal} 的|不丢包的]速率[（{where}）]。[¶即使 {holds_pps:least} 也丢包 ` +
 		`{loss_ratio:least}。|¶即使 {holds_pps:queue} 也有队列不断变长。|¶不试低于 {holds_pps:lowest} 的速率。]` + zhFlood,
 	"free.unknown": `[{way}：][丢包不超过 {loss_ratio:goal} 的速率|不丢包的速率]未知[（{where}）]。[¶单次试验最高 {holds_pps:single} 达标。]` + zhFlood,
@@ -94,10 +94,10 @@ var chineseSentences = map[string]string{
 		`{loss_ratio:goal} 的|不丢包的]速率|{unknown ?}无法得知速率|{least ?}没有遇到不达标的速率|既找到达标的速率，也找到不达标的速率]。`,
 	"free.random":  `低于 {receive_pps:below} 的各种速率都丢包约 {loss_ratio:typical}：是随机丢包，不是速率太高。`,
 	"free.explain": `查看最先出现的丢包：`,
-	"free.allow":   `查找丢包很少的最高速率：--max-loss {share argument}`,
+	"free.allow":   `查找丢包很少的最高速率：加 --max-loss {share argument} 再运行一次。`,
 	"free.burst":   `{fails_pps} 时，{trials_count} 次试验的丢包每次都集中在 {burst_s} 内：可能是主机或路由器卡顿，不一定是速率太高。`,
-	"setup.search": `按 RFC 9971 搜索，目标 {goal}：在每次 {measure_s:final} 的试验中，{measure_s:sum} 里有 {measure_s:good} ` +
-		`不超标，该速率即达标；达标与不达标的速率相差不超过 {width_ratio}。这不是 RFC 2544（--strict）。` + zhNext,
+	"setup.search": `按 RFC 9971 搜索，目标 {goal}：每个速率以每次 {measure_s:final} 的试验共测 {measure_s:sum}，其中有 {measure_s:good} ` +
+		`不超标即达标；达标与不达标的速率相差不超过 {width_ratio}。这不是 RFC 2544（--strict）。` + zhNext,
 	"setup.search-strict": `按 RFC 9971 搜索，目标 {goal}：每次 {measure_s:final} 的试验都不超标，该速率才达标；达标与不达标的速率相差` +
 		`不超过 {width_ratio}。` + zhNext,
 
@@ -298,12 +298,14 @@ var chineseSentences = map[string]string{
 	"compare.flood":      `无法比较：包以最快速度发送，丢多少取决于发送端。请指定速率：--rate`,
 	"compare.unmeasured": `无法比较：没有一项指标是两边都测到的`,
 
-	"explain.lost": `丢包 {loss_ratio}[，其中 {unknown_ratio} 原因不明|，主要是“{first}”（占 {share_ratio}）]。¶即 {attempted_packets} ` +
+	"explain.lost": `丢包 {loss_ratio}[{whole ?}：{first}|，主要是“{first}”（占 {share_ratio}）|{none ?}，原因不明|，其中 ` +
+		`{unknown_ratio} 原因不明]。¶即 {attempted_packets} ` +
 		`个包中丢失 {lost_packets} 个[；{unknown_ratio ?}已知原因：{places}|；其次 {places}]。`,
 	"explain.whole":   `{attempted_packets} 个包一个也没丢。`,
 	"explain.nothing": `没有发送，也就没有丢包。`,
 	"explain.again": `TCP 在 {attempted_packets} 个报文段中重传了 {lost_packets} 个（{loss_ratio}）。¶[{unplaced ?}` +
-		`没有任何信息表明它们丢在哪里|其中 {unknown_ratio} 原因不明[；已知原因：{places}]|主要是“{first}”（占 {share_ratio}）[；其次 {places}]]。`,
+		`没有任何信息表明它们丢在哪里|{whole ?}原因都是“{first}”|主要是“{first}”（占 {share_ratio}）[；其次 {places}]|{none ?}` +
+		`原因不明|其中 {unknown_ratio} 原因不明[；已知原因：{places}]]。`,
 	"explain.tcp":      `TCP 会重传丢失的报文段；发送端的系统不告知重传了多少。`,
 	"explain.no-again": `TCP 没有重传任何报文段。`,
 	"explain.frames":   `{from} 到 {to} 的模拟链路：{frames_count} 帧中 {frames_count:lost} 帧按要求丢弃，{frames_count:full} 帧遇到队列满。`,
@@ -373,7 +375,7 @@ var chineseSentences = map[string]string{
 		`{router_thread_ratio}]` + zhLine,
 	"limit.sender": `[{where}：]瓶颈是发送端[{place ?}|：其线程占用 {sender_cpu_thread_ratio}|：其主机占用 {sender_cpu_host_ratio}|：{why}]` +
 		zhLine + `路径可能承载更多。`,
-	"limit.queue": `[{where}：]瓶颈是发送端的 {holder}：它让包排队等待。`,
+	"limit.queue": `[{where}：]瓶颈在发送端：包在那里排队等待（{holder}）。`,
 	"limit.receiver": `[{where}：]瓶颈是接收端[{place ?}|：其线程占用 {receiver_cpu_thread_ratio}|：其主机占用 {receiver_cpu_host_ratio}]` +
 		zhLine + `路径可能承载更多。`,
 	"limit.path":  `[{where}：]瓶颈是路径` + zhLine,
@@ -382,7 +384,7 @@ var chineseSentences = map[string]string{
 	"limit.dead":  `[{where}：]受限于完全不通的流。`,
 	"limit.unknown": `[{where}：]瓶颈未知[：{why}|{tcp ?}：链路、缓冲区和主机的 CPU 有余量，或没有读到。全速发送可以测出路径能承载多少：pelt ` +
 		`curve {target argument}|{unplaced ?}：大部分丢包位置未知[：{possible}|{dut ?}（--dut 可以查明）|{unprivileged ` +
-		`?}（两端都用 root 可以查明）]|{idle ?}：几乎没有丢包，发送端也有余量|{unread ?}：几乎没有丢包，没有读到发送端的 CPU 时间|` +
+		`?}（两端都用 root 可以查明）]|{idle ?}：几乎没有丢包，发送端也有余量|{unread ?}：几乎没有丢包，没有读到发送端的负载|` +
 		`{lost ?}：路径的任何一段和两端主机都不是大部分丢包的所在]。`,
 	"limit.unsent":   `[{fails_pps}|更高的速率]发不出来：{why}。`,
 	"limit.late":     `{fails_pps} 发不出来：发送端错过了计划的 {late_ratio}。`,
@@ -390,7 +392,7 @@ var chineseSentences = map[string]string{
 	"loss.limit":     `{where}：[丢包 {loss_ratio}，超过 {loss_ratio:most}|重传 {retransmit_ratio}，超过 {retransmit_ratio:most}]`,
 	"loss.dead":      `{where}：{streams_count} 个流中有 {streams_count:dead} 个完全不通`,
 	"loss.unjudged":  `没有有效试验可以判断丢包`,
-	"loss.unknown":   `{unknown_ratio} 的丢包原因不明。`,
+	"loss.unknown":   `[{all ?}丢包|{unknown_ratio} 的丢包]原因不明。`,
 	"explain":        `查看每个包的去向：`,
 	"repeats.once":   `只测了一次：再测可能不同。`,
 	"repeats.few":    `只测了 {repeats_count} 次：区间只是最低值和最高值。`,
@@ -404,7 +406,7 @@ var chineseSentences = map[string]string{
 	"lab.cores":      `实验环境的所有节点共用一台机器，所以每秒包数的瓶颈可能是这台机器。`,
 	"engine.frames":  `XDP 帧绕过{where}的包过滤、队列和套接字缓冲区；要一并测试请用 --engine udp。`,
 	"engine.mixed":   `只能比较同一引擎的速率：XDP 帧（xdp）绕过包过滤、队列和套接字缓冲区。`,
-	"pacing.held":    `{cause}：计划的 {held_ratio} 被推迟。`,
+	"pacing.held":    `计划的 {held_ratio} {cause}。`,
 	"receiver.silent": `{who}已 {silent_s moment} 没有应答[（{streams_count} 个流中的 {streams_count:silent} ` +
 		`个）]；测试停止向[{streams_count:silent ?}这些流|它]发送。`,
 	"tcp.unaccepted": `新的 TCP 连接在{host}遇到队列满 {events_count} 次（TcpExt.ListenOverflows）：那里的程序接受连接太慢，或 net.core.somaxconn 太小。`,
@@ -446,7 +448,7 @@ var chineseSentences = map[string]string{
 	"foreign.next":   `找出这条路径在哪里丢包：`,
 	"foreign.made":   `读自 {tool}[ {version}] 的文件[，测试为 {test}]；文件没有的数字，这里也没有。`,
 	"none.slow":      `没有可用的结果：发送端达不到 {send_pps:asked}（实际 {send_pps:best}）。¶试试 --rate {rate argument}。`,
-	"none":           `没有可用的结果：{trials_count} 次试验都没有按要求运行。[¶{why}。]`,
+	"none":           `没有可用的结果：{trials_count} 次试验都没有按要求运行。[¶原因：{why}。]`,
 	"none.floods":    `没有一次全速发送按要求运行[（{why}）]：不知道路径饱和在哪里。`,
 	"none.unheard":   `收不到接收端的消息；其间发送了 {unheard_packets} 个包。`,
 	"none.next":      `查看原因：`,
