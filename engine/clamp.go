@@ -33,6 +33,8 @@ func (r *Report) Clamp(t model.Timing) {
 				Numbers: map[string]float64{"doubts": float64(n - maxWarnings)}})
 	}
 	r.Warnings.Clip()
+	r.Why = atMost(r.Why, maxWarnings)
+	r.Why.Clip()
 	r.Disturbed = slices.DeleteFunc(atMost(r.Disturbed, model.MaxStreams), func(d model.Reason) bool {
 		return !slices.Contains([]string{model.HostSlept, model.InterfaceGone, model.InterfaceMTU}, d.Code)
 	})

@@ -20,7 +20,7 @@ func TestClamp(t *testing.T) {
 		wild[fmt.Sprint("Z", i)] = 1
 	}
 	texts := slices.Repeat([]string{strings.Repeat("x", 1<<10)}, 1000)
-	r := Report{Engine: "rm", Why: strings.Repeat("x", 1<<10), Warnings: slices.Repeat(
+	r := Report{Engine: "rm", Why: slices.Repeat(model.Reasons{{Code: texts[0], Text: texts[0]}}, 1000), Warnings: slices.Repeat(
 		model.Reasons{{Code: texts[0], Text: texts[0]}}, 1000),
 		CPU: model.CPU{ThreadRatio: math.NaN(), HostRatio: 7},
 		Send: &SendReport{Streams: []uint64{5}, Errnos: texts, Errors: maps.Clone(wild), Unsent: wild, PerStep: long,
@@ -35,9 +35,9 @@ func TestClamp(t *testing.T) {
 				IdleNS: math.Inf(1), Up: &model.Percentiles{P50: 2, P90: 1}, Down: &model.Percentiles{P50: math.NaN()}}},
 	}
 	r.Clamp(timing)
-	if r.Engine != "" || len(r.Why) > 255 || r.CPU.ThreadRatio != 0 || r.CPU.HostRatio != 1 ||
+	if r.Engine != "" || len(r.Why) > maxWarnings || len(r.Why[0].Text) > 255 || r.CPU.ThreadRatio != 0 || r.CPU.HostRatio != 1 ||
 		r.Probe.RoundTrip != nil {
-		t.Errorf("what stays: engine %q, %d letters, %+v, %+v", r.Engine, len(r.Why), r.CPU, r.Probe)
+		t.Errorf("what stays: engine %q, %d reasons, %+v, %+v", r.Engine, len(r.Why), r.CPU, r.Probe)
 	}
 	if n := max(len(r.Send.PerStep), len(r.Receive.Tally.PerStep), len(r.Receive.Tally.StepBytes)); n > 100 {
 		t.Errorf("series of %d steps stay", n)

@@ -108,7 +108,7 @@ type Report struct {
 	// Disturbed says what the host did to the measurement, with Node and Flow left out.
 	Disturbed model.Reasons `json:"disturbed,omitempty"`
 	Engine    string        `json:"engine,omitempty"` // that carried the flow, "" for the ordered one
-	Why       string        `json:"why,omitempty"`    // this engine carried it, and its mode
+	Why       model.Reasons `json:"why,omitempty"`    // this engine carried it, and its mode; with Node left out
 }
 
 // SendReport is a sender's account of the measured part.
@@ -236,9 +236,21 @@ type ProbeReport struct {
 }
 
 // Refusal says that an order can never run on this host, and why.
-type Refusal struct{ Why string }
+type Refusal struct{ Why model.Reason }
 
-func (r *Refusal) Error() string { return r.Why }
+func (r *Refusal) Error() string { return r.Why.String() }
+
+// Fault is why an end failed, or could not be opened.
+type Fault struct {
+	Why   model.Reason
+	Cause error // nil: of no other error
+}
+
+func (f *Fault) Error() string { return f.Why.String() }
+func (f *Fault) Unwrap() error { return f.Cause }
+
+// Refuse makes a Refusal: see model.NewReason.
+func Refuse(code string, named ...any) error { return &Refusal{model.NewReason(code, named...)} }
 
 // Meeting is an end's account of the packets by which it and its peer find each other, before any test packet. Of TCP
 // streams that met it counts none.

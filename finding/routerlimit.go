@@ -1,7 +1,9 @@
 package finding
 
 import (
+	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -114,7 +116,7 @@ func RouterWatch(rows []table.Row) []Finding {
 		}
 		samples += float64(max(w.Samples, 0))
 		for _, g := range w.Gaps {
-			if !slices.Contains(gaps, g) {
+			if !slices.ContainsFunc(gaps, func(one model.RouterGap) bool { return reflect.DeepEqual(one, g) }) {
 				gaps = append(gaps, g)
 			}
 		}
@@ -126,7 +128,7 @@ func RouterWatch(rows []table.Row) []Finding {
 		out = append(out, say("router.dut", Next, "target", rows[0].Doc.Plan.Target))
 	}
 	for _, g := range gaps[:min(len(gaps), mostGaps)] {
-		f := say("router.gap."+g.Why, Doubt, "said", strings.TrimRight(g.Said, "."), "gap_s:to", some(g.ToS))
+		f := say("router.gap."+g.Why, Doubt, "said", cmp.Or(WhyIn(rows[0].Language(), g.Of), strings.TrimRight(g.Said, ".")), "gap_s:to", some(g.ToS))
 		if g.FromS > 0 || g.ToS > 0 {
 			f = f.with("gap_s:from", g.FromS)
 		}

@@ -30,19 +30,21 @@ func CommandLine(args []string) string {
 }
 
 func Engines(rows []table.Row) []Finding {
-	sizes, why := map[string][]string{}, map[string]string{}
+	sizes, why := map[string][]string{}, map[string]model.Doubts{}
 	for _, g := range table.By(rows, table.KeyOf("engine"), table.KeyOf("payload_bytes")) {
 		name := g.Level("engine").Text
 		if valid, _, _ := g.Trials(); name == "" || valid == 0 {
 			continue
 		}
 		sizes[name] = append(sizes[name], g.Keys[1].FormatIn(g.Language(), g.Level("payload_bytes")))
-		why[name] = cmp.Or(why[name], g.Rows[0].Trial.EngineReason)
+		if why[name] == nil {
+			why[name] = g.Rows[0].Trial.EngineReason
+		}
 	}
 	var out []Finding
 	names, in := slices.Sorted(maps.Keys(sizes)), table.Language(rows)
 	for _, name := range names {
-		out = append(out, say("setup.engine", SetUp, "engine", name, "why", in.Say(why[name]),
+		out = append(out, say("setup.engine", SetUp, "engine", name, "why", WhyIn(in, model.Reasons(why[name])),
 			"sizes", when(len(names) > 1, span(in, sizes[name]))))
 	}
 	switch {

@@ -14,8 +14,14 @@ func Clause(r model.Reason) string { return ClauseIn(words.English, r) }
 func ClauseIn(l words.Language, r model.Reason) string {
 	f := say("why."+r.Code, Fact, "flow", r.Flow, "node", l.Say(r.Node), "link", wayIn(l, r.Link), "name", r.Name,
 		"text", r.Text, "code", r.Code).In(l)
+	for name, word := range r.Names {
+		f = f.with(name, word)
+	}
 	for name, number := range r.Numbers {
 		f = f.with(name, number)
+	}
+	if len(r.Of) > 0 {
+		f = f.with("of", WhyIn(l, r.Of))
 	}
 	return f.Text()
 }
@@ -80,3 +86,23 @@ func Warnings(d *model.Document) (list []string) {
 	}
 	return list
 }
+
+// Fault is an error that is a reason, in the words of its reader.
+type Fault struct {
+	model.Reason
+	cause error
+}
+
+// NewFault makes an error of a reason: see model.NewReason.
+func NewFault(code string, named ...any) *Fault {
+	return &Fault{Reason: model.NewReason(code, named...)}
+}
+
+// From is the fault with the error that it comes from; only errors.Is and errors.As see that one.
+func (f *Fault) From(err error) error { return &Fault{f.Reason, err} }
+
+func (f *Fault) Error() string { return Clause(f.Reason) }
+
+func (f *Fault) SaidIn(l words.Language) string { return ClauseIn(l, f.Reason) }
+
+func (f *Fault) Unwrap() error { return f.cause }

@@ -42,23 +42,25 @@ func TestReasonWords(t *testing.T) {
 
 // Every code of a reason has words, and no words are of another code. What they refer to is a part of a reason.
 func TestReasonCodesHaveWords(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "../model/reason.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	codes := map[string]bool{"other": true, "flow": true, "more": true, "trials": true}
-	ast.Inspect(file, func(n ast.Node) bool {
-		if value, ok := n.(*ast.ValueSpec); ok && len(value.Values) == 1 {
-			if text, ok := value.Values[0].(*ast.BasicLit); ok && text.Kind == token.STRING {
-				code, _ := strconv.Unquote(text.Value)
-				if codes[code] {
-					t.Errorf("%s is there twice", code)
-				}
-				codes[code] = true
-			}
+	for _, name := range []string{"../model/reason.go", "../model/faultcodes.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return true
-	})
+		ast.Inspect(file, func(n ast.Node) bool {
+			if value, ok := n.(*ast.ValueSpec); ok && len(value.Values) == 1 {
+				if text, ok := value.Values[0].(*ast.BasicLit); ok && text.Kind == token.STRING {
+					code, _ := strconv.Unquote(text.Value)
+					if codes[code] {
+						t.Errorf("%s is there twice", code)
+					}
+					codes[code] = true
+				}
+			}
+			return true
+		})
+	}
 	var worded []string
 	for code := range sentences {
 		code, isReason := strings.CutPrefix(code, "why.")

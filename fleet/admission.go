@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -20,6 +19,7 @@ import (
 
 	"pelt/internal/cpace"
 	"pelt/model"
+	"pelt/words"
 )
 
 const (
@@ -37,7 +37,7 @@ type admission struct {
 	listener net.Listener // nil: none from outside
 	tls      *tls.Config
 	guard    *guard
-	events   func(text string)
+	events   func(said error)
 	joins    bool           // agents of other hosts may come
 	secrets  []byte         // what each client's secret is made from
 	work     chan struct{}  // bounds the shares that are made at a time
@@ -98,7 +98,7 @@ func (d *admission) setHost(client, id string) {
 	}
 	d.mu.Unlock()
 	if v != nil {
-		d.events(fmt.Sprintf("%s joined from %v", id, v.from))
+		d.events(words.Errorf("%s joined from %v", id, v.from))
 	}
 }
 
@@ -172,7 +172,7 @@ func (d *admission) end(v *connection) {
 	tells := current && !d.closed && v.host != ""
 	d.mu.Unlock()
 	if tells {
-		d.events(v.host + " left")
+		d.events(words.Errorf("%s left", v.host))
 	}
 }
 
@@ -228,15 +228,15 @@ func (d *admission) greet(c *tls.Conn, from netip.Addr) (client, token string, e
 	case err == nil && guess != nil:
 		d.guard.giveBack(guess)
 	case guess != nil && errors.Is(err, ErrWrongCode):
-		d.events(fmt.Sprintf("wrong code from %v", from))
+		d.events(words.Errorf("wrong code from %v", from))
 	case guess != nil && !errors.Is(err, net.ErrClosed): // else this side ends
-		d.events(fmt.Sprintf("a connection from %v ended before it proved the code", from))
+		d.events(words.Errorf("a connection from %v ended before it proved the code", from))
 	}
 	if err != nil {
 		return "", "", err
 	}
 	if knows == knowsCode && !d.joins {
-		d.events(fmt.Sprintf("client connected from %v", from))
+		d.events(words.Errorf("client connected from %v", from))
 	}
 	return client, tokenOf(key), nil
 }

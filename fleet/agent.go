@@ -15,7 +15,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/model"
+	"pelt/words"
 )
 
 // AgentConfig is a host that obeys orders.
@@ -45,9 +47,9 @@ type AgentConfig struct {
 	Address netip.Addr
 
 	// Events, if set, is told what a joined agent does, from any goroutine.
-	Events func(text string)
+	Events func(said error)
 
-	events func(session, text string)
+	events func(session string, said error)
 	// clientOf tells where a session's client connected from; nil for an agent
 	// that serves its own process only. Strangers' orders are held tighter.
 	clientOf func(session string) netip.Addr
@@ -76,9 +78,9 @@ type Agent struct {
 	calls    allowance      // of peers that have not consented
 	refusals time.Time      // when one was told last
 	sessions map[string]*session
-	served   bool      // it had a session
-	closed   string    // why no more sessions are taken; "" while they are
-	joined   time.Time // a hub of many hosts, or came back to it
+	served   bool         // it had a session
+	closed   model.Reason // why no more sessions are taken; without a code they are
+	joined   time.Time    // a hub of many hosts, or came back to it
 }
 
 // newAgent checks the configuration; it starts nothing.
@@ -95,10 +97,10 @@ func newAgent(cfg AgentConfig) (*Agent, error) {
 	}
 	cfg.Node = cmp.Or(cfg.Node, cfg.ID)
 	if cfg.Events == nil {
-		cfg.Events = func(string) {}
+		cfg.Events = func(error) {}
 	}
 	if cfg.events == nil {
-		cfg.events = func(string, string) {}
+		cfg.events = func(string, error) {}
 	}
 	return &Agent{cfg: cfg, busy: make(chan struct{}, maxBusy), busyOf: map[string]int{},
 		sessions: map[string]*session{}}, nil
@@ -153,11 +155,11 @@ func (a *Agent) serve(l *link) error {
 		return err
 	}
 	if err := l.nc.FlushTimeout(5 * time.Second); err != nil {
-		return natsError("joining the hub", err)
+		return natsError(err)
 	}
 	a.closing.Go(func() {
 		<-l.lost
-		a.endSessions("the connection to the hub was lost")
+		a.endSessions(model.Reason{Code: model.HubLost})
 	})
 	return nil
 }
@@ -170,7 +172,7 @@ func (a *Agent) respond(m *nats.Msg, client, verb string, data []byte) {
 		if verb == verbHello && a.isClosed() { // its name is free
 			return
 		}
-		_ = m.Respond(encodeReply(nil, errors.New("the agent is busy with too many orders")))
+		_ = m.Respond(encodeReply(nil, finding.NewFault(model.AgentBusy)))
 		return
 	}
 	go func() {
@@ -183,7 +185,7 @@ func (a *Agent) respond(m *nats.Msg, client, verb string, data []byte) {
 func (a *Agent) isClosed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.closed != ""
+	return a.closed.Code != ""
 }
 
 // begin takes one of the places for orders at work; false if a client, its host or this agent has as many as it may.
@@ -230,8 +232,8 @@ func (a *Agent) admit(p makeOrder) (*session, error) {
 	defer a.mu.Unlock()
 	s, client := a.sessions[p.Session], a.client(p.Session)
 	switch {
-	case a.closed != "":
-		return nil, errors.New(a.closed)
+	case a.closed.Code != "":
+		return nil, &finding.Fault{Reason: a.closed}
 	case s != nil && p.watches():
 		return s, nil
 	case s != nil:
@@ -255,7 +257,7 @@ func (a *Agent) admit(p makeOrder) (*session, error) {
 	a.sessions[p.Session], a.served = s, true
 	a.link.sessions.Store(int32(len(a.sessions)))
 	if len(p.Ends) > 0 {
-		a.cfg.events(s.id, "trial started: "+short(flowText(p.Ends)))
+		a.cfg.events(s.id, words.Errorf("trial started: %w", flowsSaid(p.Ends)))
 	}
 	return s, nil
 }
@@ -279,27 +281,38 @@ func (a *Agent) client(session string) netip.Addr {
 	return a.cfg.clientOf(session)
 }
 
-// flowText names the flows of a session for whoever serves.
-func flowText(ends []endOrder) string {
-	var texts []string
+// mostFlowsSaid is how many flows of a session are told to whoever serves.
+const mostFlowsSaid = 3
+
+// flowsSaid names the flows of a session for whoever serves.
+func flowsSaid(ends []endOrder) (said error) {
+	flows := 0
 	for _, e := range ends {
 		f := e.Order.Flow
 		if !e.Order.Traffic() {
 			continue
 		}
-		text := fmt.Sprintf("%s %s %d B at %v", f.Name, f.Protocol, f.PayloadBytes, f.Rate)
-		if f.Streams > 1 {
-			text += fmt.Sprintf(" in %d streams", f.Streams)
+		if flows++; flows > mostFlowsSaid {
+			continue
 		}
-		texts = append(texts, text)
+		one := words.Errorf("%s %s %d B at %v", short(f.Name), f.Protocol, f.PayloadBytes, f.Rate)
+		if f.Streams > 1 {
+			one = words.Errorf("%w in %d streams", one, f.Streams)
+		}
+		if said != nil {
+			one = words.Errorf("%w, %w", said, one)
+		}
+		said = one
 	}
 	switch {
-	case len(texts) > 0:
-		return strings.Join(texts, ", ")
+	case flows > mostFlowsSaid:
+		return words.Errorf("%w, and %d more", said, flows-mostFlowsSaid)
+	case said != nil:
+		return said
 	case ends[0].Order.Survey:
-		return "path MTU"
+		return words.Errorf("path MTU")
 	}
-	return "round trips only"
+	return words.Errorf("round trips only")
 }
 
 func (a *Agent) forget(s *session) {
@@ -319,7 +332,7 @@ func (a *Agent) list() []*session {
 }
 
 // endSessions stops and closes all sessions, at once.
-func (a *Agent) endSessions(why string) {
+func (a *Agent) endSessions(why model.Reason) {
 	_ = each(a.list(), func(s *session) error {
 		s.stopTraffic(why)
 		return s.close(why) // no controller waits for the error
@@ -332,9 +345,9 @@ const reportGrace = time.Second
 
 // shutdown takes no more sessions, stops those there are, gives their
 // controllers a moment to fetch the reports, and leaves the hub.
-func (a *Agent) shutdown(why string) {
+func (a *Agent) shutdown(why model.Reason) {
 	a.mu.Lock()
-	again := a.closed != ""
+	again := a.closed.Code != ""
 	if !again {
 		a.closed = why
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // protocolVersion is what two peers must share to understand each other.
-const protocolVersion = 25
+const protocolVersion = 26
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358
@@ -138,7 +138,7 @@ type Progress struct {
 	Cores map[int]float64
 	// Cut is why the trial was stopped, in place of all else: its hosts are waited for, for as long as its reconnect
 	// window allows.
-	Cut string
+	Cut model.Reason
 
 	Flow    string // name of the flow
 	Role    engine.Role
@@ -165,7 +165,7 @@ type Outcome struct {
 	Slowest time.Duration // of the hosts' answers to the last orders before their ends sought each other
 	Probe   *engine.ProbeReport
 	Load    map[string]engine.Load // of hosts, by agent ID
-	Cut     string                 // why the trial was cut short; "" if it ran to its end
+	Cut     model.Reason           // why the trial was cut short; without a code it ran to its end
 	Final   bool                   // it was cut for its own losses on other people's networks: another try may not follow
 	Begun   time.Time              // when the measured part began
 	// Observed is what agents saw of their hosts, by agent ID. One that is

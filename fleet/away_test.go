@@ -84,14 +84,14 @@ func TestCutTrialWaitsForHosts(t *testing.T) {
 	whenSending(w, 1, func() { path.out.Store(true); path.reset() })
 	told := ""
 	out, err := ctl.RunTrial(t.Context(), trial, func(p Progress) {
-		if p.Cut != "" {
-			told = p.Cut
+		if said(p.Cut) != "" {
+			told = said(p.Cut)
 			path.out.Store(false)
 			close(path.back)
 		}
 	})
-	if want := "near: flow up: no answer"; err != nil || out.Cut != want || told != want {
-		t.Fatalf("%v, cut %q, told %q; want %q", err, out.Cut, told, want)
+	if want := "near: flow up: no answer"; err != nil || said(out.Cut) != want || told != want {
+		t.Fatalf("%v, cut %q, told %q; want %q", err, said(out.Cut), told, want)
 	}
 	if f := out.Flows[0]; f.Receive == nil || f.Receive.Receive.Tally.Late != f.Send.Send.Accepted {
 		t.Errorf("the receiver's account is %+v", f.Receive)
@@ -111,7 +111,7 @@ func TestReconnectWindowAfterTheEnd(t *testing.T) {
 	trial.Timing.PatienceSeconds = 60
 	whenSending(w, 1, func() { path.out.Store(true); path.reset() })
 	out, err := ctl.RunTrial(t.Context(), trial, nil)
-	if err != nil || !strings.HasSuffix(out.Cut, "has not answered for 8s") || out.Flows[0].Send == nil ||
+	if err != nil || !strings.HasSuffix(said(out.Cut), "has not answered for 8 s") || out.Flows[0].Send == nil ||
 		out.Flows[0].Receive != nil {
 		t.Errorf("%+v, %v", out, err)
 	}
@@ -147,7 +147,7 @@ func TestHubStartedAgain(t *testing.T) {
 		close(path.back)
 	})
 	out, err := ctl.RunTrial(t.Context(), trial, nil)
-	if err != nil || out.Cut == "" || out.Flows[0].Send == nil || out.Flows[0].Receive != nil {
+	if err != nil || said(out.Cut) == "" || out.Flows[0].Send == nil || out.Flows[0].Receive != nil {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -165,8 +165,8 @@ func TestReconnectWindowEnds(t *testing.T) {
 	cut := whenSending(w, 2, func() { path.out.Store(true); path.reset(); w.cut.Store(true) })
 	out, err := ctl.RunTrial(t.Context(), trial, nil)
 	at := <-cut
-	if err != nil || !strings.Contains(out.Cut, "4s") && !strings.Contains(out.Cut, "lost") {
-		t.Fatalf("%v, cut %q", err, out.Cut)
+	if err != nil || !strings.Contains(said(out.Cut), "4 s") && !strings.Contains(said(out.Cut), "lost") {
+		t.Fatalf("%v, cut %q", err, said(out.Cut))
 	}
 	for _, host := range []string{"near", "far"} {
 		testenv.Await(t, host+" stops", func() bool { return len(w.events(host, "ended send")) == 1 })

@@ -157,10 +157,10 @@ func (f *crowd) round(c *Controller) {
 		length = order.Timing.Warmup() + order.Timing.Measure() + order.Timing.Drain()
 		pairs.Go(func() {
 			out, err := c.RunTrial(f.b.Context(), order, func(Progress) {})
-			if err == nil && out.Cut == "" {
+			if err == nil && said(out.Cut) == "" {
 				valid.Add(1)
 			} else {
-				f.note(fmt.Sprintf("pair: %v, cut: %q", err, out.Cut))
+				f.note(fmt.Sprintf("pair: %v, cut: %q", err, said(out.Cut)))
 			}
 			for _, warning := range out.Warnings {
 				f.note(fmt.Sprint("pair: ", warning))

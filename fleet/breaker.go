@@ -1,6 +1,9 @@
 package fleet
 
-import "fmt"
+import (
+	"pelt/finding"
+	"pelt/model"
+)
 
 // breaker is a circuit breaker (RFC 8084) of one flow: it adds up what a receiver tells once a second.
 type breaker struct {
@@ -46,8 +49,8 @@ func (t *trial) watchLoss(s sample) {
 	case s.End%2 == 0:
 		b.sent = max(b.sent, s.Packets)
 	case b.period(s.Packets, s.Reach):
-		why := fmt.Sprintf("flow %s lost over 20 %% of its packets in each of %d seconds, and other networks "+
-			"carry it, so it was stopped (RFC 8084): ask for a lower --rate", t.order.Flows[s.End/2].Flow.Name, breakPeriods)
-		t.cancel(&cutError{final: b.silent < breakPeriods, why: why})
+		why := finding.NewFault(model.CircuitBroken, "flow", t.order.Flows[s.End/2].Flow.Name,
+			"loss_ratio", breakLoss, "periods", float64(breakPeriods))
+		t.cancel(&cutError{final: b.silent < breakPeriods, Fault: why})
 	}
 }

@@ -149,7 +149,7 @@ func TestOrders(t *testing.T) {
 		t.Errorf("%d ends were opened by orders that are wrong", n)
 	}
 	nothingOpen(t, wires["turns"])
-	agents["observer"].shutdown("the test ends")
+	agents["observer"].shutdown(model.Reason{Code: model.PeltStopped})
 	if calls := router.noted(); strings.Count(calls, "close") != maxWatchers || strings.Count(calls, "ended") != 2 {
 		t.Errorf("at the end: %s", calls)
 	}
@@ -240,10 +240,10 @@ func FuzzOrders(f *testing.F) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		r, err := decode[reply](a.answer(ctx, aClient, verb, data))
-		if err != nil || (r.Fault == "") == (r.Body == nil) {
+		if err != nil || (r.Fault == nil) == (r.Body == nil) {
 			t.Errorf("%s %q: reply %+v, %v", verb, data, r, err)
 		}
-		a.endSessions("the test goes on")
+		a.endSessions(model.Reason{Code: model.PeltStopped})
 		if w.opened.Load() != w.closed.Load() {
 			t.Errorf("%s %q left an end open", verb, data)
 		}

@@ -33,7 +33,7 @@ type Controller struct {
 // member is an agent as the controller reaches it.
 type member struct {
 	info AgentInfo
-	name string // for people: node, and address if it is far
+	at   string // its address, if it is far
 	link *link  // to the hub it is on
 }
 
@@ -57,9 +57,6 @@ type HubAddress struct {
 func (h HubAddress) dial(ctx context.Context, agent string, fleet bool) (*link, error) {
 	l := newLink()
 	l.agent, l.fleet, l.from, l.device = agent, fleet, h.From, h.Device
-	if fleet {
-		l.far = "the hub"
-	}
 	if h.NATS != "" {
 		return l.dialNATS(h)
 	}
@@ -100,7 +97,6 @@ func (c *Controller) joinHere(_ context.Context, hub HubAddress) error {
 	if err != nil {
 		return err
 	}
-	l.far = "the " + cmp.Or(hub.Node, "other end")
 	if err := c.command(l); err != nil {
 		return err
 	}
@@ -148,9 +144,6 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 		return err
 	}
 	where := l.addr.Addr().String()
-	if hub.Node != "" {
-		l.far = fmt.Sprintf("the %s (%s)", hub.Node, where)
-	}
 	if err := c.command(l); err != nil {
 		return err
 	}
@@ -225,17 +218,21 @@ func (c *Controller) meet(l *link, info AgentInfo, node, where string) error {
 		return words.Errorf("%sthat pelt serve is an end of tests; "+
 			"want one that only observes: pelt serve --observe-only", prefix)
 	case known:
-		return words.Errorf("%sthat is the same pelt serve as the %s: want one on each side", prefix, other.name)
+		return words.Errorf("%sthat is the same pelt serve as the %s: want one on each side", prefix, other.name())
 	}
 	info.Node = cmp.Or(node, info.Node)
-	name := info.Node
-	if where != "" {
-		name = fmt.Sprintf("%s (%s)", info.Node, where)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.members = append(c.members, member{info, name, l})
+	c.members = append(c.members, member{info, where, l})
 	return nil
+}
+
+// name is the member for people: its node, and its address if it is far.
+func (m member) name() string {
+	if m.at == "" {
+		return m.info.Node
+	}
+	return fmt.Sprintf("%s (%s)", m.info.Node, m.at)
 }
 
 func (c *Controller) member(id string) (m member, known bool) {
@@ -276,7 +273,7 @@ func give[A any](ctx context.Context, m member, verb string, q any) (answer A, e
 		answer, err = decode[A](data)
 	}
 	if err != nil {
-		return answer, &HostError{m.info.ID, m.name, err}
+		return answer, &HostError{m.info.ID, m.info.Node, m.at, err}
 	}
 	return answer, nil
 }

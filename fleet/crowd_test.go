@@ -46,7 +46,7 @@ func TestHubEndsHandshake(t *testing.T) {
 func TestBrokenHandshake(t *testing.T) {
 	t.Parallel()
 	told := make(chan string, 1)
-	h := hubAt(t, func(c *HubConfig) { c.Events = func(text string) { told <- text } })
+	h := hubAt(t, func(c *HubConfig) { c.Events = func(said error) { told <- said.Error() } })
 	raw := dialGuesser(t, h)
 	c := tls.Client(raw, clientTLS())
 	if err := c.Handshake(); err != nil {

@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 
 	"pelt/engine"
+	"pelt/finding"
+	"pelt/model"
 )
 
 // sessionEnd is one end of a flow and how far it has come.
@@ -19,6 +21,12 @@ type sessionEnd struct {
 }
 
 func (e *sessionEnd) name() string { return "flow " + e.order.Order.Flow.Name }
+
+// fault says which flow an error is about.
+func (e *sessionEnd) fault(err error) error {
+	return (&finding.Fault{Reason: model.Reason{Code: model.OfFlow, Flow: e.order.Order.Flow.Name,
+		Of: model.Reasons{ReasonOf(err)}}}).From(err)
+}
 
 // probes reports whether the end and its peer exchange probe packets.
 func (e *sessionEnd) probes() bool { return !e.dead && !e.order.Order.Traffic() }

@@ -10,6 +10,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pelt/engine"
+	"pelt/finding"
+	"pelt/model"
 	"pelt/words"
 )
 
@@ -20,39 +23,73 @@ var ErrWrongCode = errors.New("wrong code")
 var errNoCode = errors.New("no code was given")
 
 // errNobody is the answer of a hub on which nobody takes an order.
-var errNobody = errors.New("nobody of that name is on the hub any more")
+var errNobody = finding.NewFault(model.NobodyThere)
 
 // errMute is of a listener that ends a connection without a word.
 var errMute = errors.New("it ended the connection")
 
 // errLost is wrapped by the error of an order that could not be given because
 // the connection to the hub is gone.
-var errLost = errors.New("the control connection was lost: look whether pelt still runs there, and try again")
+var errLost = finding.NewFault(model.ControlGone)
 
 // errLate is of an order that was not answered within its time.
-var errLate = errors.New("no answer in time: look whether that host is busy, then try again")
+var errLate = finding.NewFault(model.AnswerLate)
 
 // ErrTaken is wrapped by the error of a trial whose hosts take part in the test of another controller.
 var ErrTaken = errors.New("that host takes part in another test")
 
 // errTaken is what an agent says then.
-var errTaken = words.Errorf("%w: try again when it is over", ErrTaken)
+var errTaken = finding.NewFault(model.HostTaken).From(ErrTaken)
 
 // HostError is the error of an order to one host, or of its silence before a trial.
 type HostError struct {
 	Host string // ID of its agent
-	name string // for people; "" if err has it
+	node string // on the path; "" if err has it
+	at   string // its address, if it is far
 	err  error
 }
 
-func (e *HostError) Error() string {
-	if e.name == "" {
-		return e.err.Error()
+func (e *HostError) reason() model.Reason {
+	why := ReasonOf(e.err)
+	if e.node == "" {
+		return why
 	}
-	return e.name + ": " + e.err.Error()
+	return model.Reason{Code: model.AtHost, Node: e.node, Name: e.at, Of: model.Reasons{why}}
 }
 
+func (e *HostError) Error() string { return finding.Clause(e.reason()) }
+
+func (e *HostError) SaidIn(l words.Language) string { return finding.ClauseIn(l, e.reason()) }
+
 func (e *HostError) Unwrap() error { return e.err }
+
+// ReasonOf is the reason of an error of this package or of an engine. One without a code is told in its own words.
+func ReasonOf(err error) model.Reason {
+	var fault *finding.Fault
+	var refusal *engine.Refusal
+	var end *engine.Fault
+	switch x := err.(type) {
+	case *HostError:
+		return x.reason()
+	case interface{ Unwrap() []error }:
+		if all := x.Unwrap(); len(all) > 1 {
+			several := model.Reason{Code: model.Several}
+			for _, one := range all {
+				several.Of = append(several.Of, ReasonOf(one))
+			}
+			return several
+		}
+	}
+	switch {
+	case errors.As(err, &fault):
+		return fault.Reason
+	case errors.As(err, &refusal):
+		return refusal.Why
+	case errors.As(err, &end):
+		return end.Why
+	}
+	return model.Reason{Code: model.HostFault, Text: err.Error()}
+}
 
 // errVersion is wrapped by the error of a host that does not speak this protocol.
 var errVersion = errors.New("another protocol version")
@@ -69,17 +106,17 @@ func otherVersion(host, here, there string, protocol int) error {
 }
 
 // natsError says in words of this program why something failed that was done over NATS.
-func natsError(doing string, err error) error {
+func natsError(err error) error {
 	switch {
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected),
 		errors.Is(err, nats.ErrConnectionReconnecting):
 		return errLost
 	case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
-		return words.Errorf("%s: no answer in time: try again", doing)
+		return finding.NewFault(model.HubLate)
 	case errors.Is(err, nats.ErrMaxPayload):
-		return words.Errorf("%s: the message is too long: try fewer flows or streams", doing)
+		return finding.NewFault(model.MessageLong)
 	}
-	return words.Errorf("%s: the hub did not allow it: is it of this version of pelt?", doing)
+	return finding.NewFault(model.HubForbids)
 }
 
 // isErrno compares with a POSIX errno or its Winsock number, which differs

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -427,10 +428,10 @@ func serve(t *testing.T, w *wire, change func(*ServeConfig)) *served {
 	ready := make(chan netip.AddrPort, 1)
 	cfg := ServeConfig{Agent: agentOn(w, "far"), Ready: func(at netip.AddrPort) { ready <- at }}
 	cfg.Listen, cfg.Code = netip.MustParseAddrPort("127.0.0.1:0"), testCode
-	cfg.Events = func(text string) {
+	cfg.Events = func(said error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.events = append(s.events, text)
+		s.events = append(s.events, said.Error())
 	}
 	if change != nil {
 		change(&cfg)
@@ -482,4 +483,12 @@ func hubWith(t testing.TB, agents ...AgentConfig) *Hub {
 		}
 	}
 	return h
+}
+
+// said is why a trial was cut, in English; "" if it was not.
+func said(why model.Reason) string {
+	if why.Code == "" {
+		return ""
+	}
+	return finding.Clause(why)
 }

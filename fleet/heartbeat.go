@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -60,7 +59,7 @@ func (s *session) heartbeat() {
 			}
 			s.sendBeat(s.hearPeers(now), at)
 			if _, after, silent := s.liveness.silent(now); judge && silent {
-				why := fmt.Sprintf("the controlling host has not been heard for %v", after)
+				why := model.NewReason(model.ControllerSilent, "after_s", after.Seconds())
 				s.stopTraffic(why)
 				// Nobody will ask for the report. Closing waits for this very goroutine.
 				s.agent.closing.Go(func() { _ = s.close(why) })

@@ -128,7 +128,7 @@ func TestBusyForOthers(t *testing.T) {
 func TestRefusalsAreTold(t *testing.T) {
 	a := quietAgent(t, newWire(), Limits{})
 	var told []string
-	a.cfg.events = func(_, text string) { told = append(told, text) }
+	a.cfg.events = func(_ string, said error) { told = append(told, said.Error()) }
 	p := goodOrder()
 	p.Ends[0].Engine = strings.Repeat("ä", 100_000)
 	for range 3 {
@@ -237,7 +237,7 @@ func TestHostileServer(t *testing.T) {
 // TestLongTexts: what another host says of itself, or of an error, is cut before it is shown.
 func TestLongTexts(t *testing.T) {
 	long := strings.Repeat("ä", 5000)
-	if _, err := open(encodeReply(nil, errors.New(long))); err == nil || len(err.Error()) > mostFault {
+	if _, err := open(encodeReply(nil, errors.New(long))); err == nil || len(err.Error()) > 3*255 {
 		t.Errorf("a fault of %d B", len(err.Error()))
 	}
 	hello, err := json.Marshal(AgentInfo{ID: "a", Version: long, Protocol: protocolVersion, Engines: []string{long},

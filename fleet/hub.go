@@ -16,6 +16,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"pelt/model"
 )
 
 // HubConfig says where a hub listens and whom it lets in.
@@ -25,7 +27,7 @@ type HubConfig struct {
 	Code       string         // what clients must know
 	Joins      bool           // let agents of other hosts join, see [Join]
 	// Events, if set, is told of clients that connect or guess, from any goroutine.
-	Events func(text string)
+	Events func(said error)
 }
 
 const (
@@ -61,7 +63,7 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 	}}
 	h.admission.room.L = &h.admission.mu
 	if h.admission.events == nil {
-		h.admission.events = func(string) {}
+		h.admission.events = func(error) {}
 	}
 	var err error
 	if !cfg.DontListen {
@@ -142,7 +144,7 @@ func (h *Hub) Close() error {
 	h.agents = nil
 	h.mu.Unlock()
 	for _, a := range agents {
-		a.shutdown("the hub was closed")
+		a.shutdown(model.Reason{Code: model.HubClosed})
 	}
 	h.close()
 	return nil
@@ -192,7 +194,7 @@ func (h *Hub) connect() (*link, error) {
 	nc, err := nats.Connect("", append(l.options(), nats.NoReconnect(), nats.InProcessServer(h.server),
 		nats.Token(h.admission.ownToken()))...)
 	if err != nil {
-		return nil, natsError("connecting to the hub of this process", err)
+		return nil, natsError(err)
 	}
 	l.use(nc)
 	return l, nil

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"pelt/model"
+	"pelt/words"
 )
 
 // Join has an agent obey the controllers of a hub on another host until ctx ends; the error is nil then. The
@@ -33,7 +36,7 @@ func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(Agent
 	a.cfg.clientOf = func(string) netip.Addr { return at.Addr() }
 	a.alone = true
 	tell := a.cfg.Events
-	a.cfg.events = func(_, text string) { tell(text) }
+	a.cfg.events = func(_ string, said error) { tell(said) }
 	taken := make(chan time.Time, 1) // gets when another host of that name joined
 	ask := func() bool {
 		joined, is := l.nameTaken(ctx, a.cfg.ID)
@@ -54,7 +57,7 @@ func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(Agent
 		}
 	case <-ctx.Done():
 	case <-time.After(nameWait): // the connection that has the name may be dead
-		tell(fmt.Sprintf("another host named %s may be on the hub, and has not answered for %v: "+
+		tell(words.Errorf("another host named %s may be on the hub, and has not answered for %v: "+
 			"this one leaves if it does", a.cfg.ID, nameWait))
 	}
 	if err == nil {
@@ -68,10 +71,10 @@ func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(Agent
 	l.mu.Lock()
 	l.told = func(connected bool) {
 		if !connected {
-			tell("the hub is away; this host joins again when it is back")
+			tell(words.Errorf("the hub is away; this host joins again when it is back"))
 			return
 		}
-		tell("joined again")
+		tell(words.Errorf("joined again"))
 		a.join()
 		go ask() // another host may have come meanwhile
 	}
@@ -84,7 +87,7 @@ func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(Agent
 		again = func() { go ask() }
 	}
 	err = a.remain(ctx, taken, again)
-	a.shutdown("pelt join was stopped there")
+	a.shutdown(model.NewReason(model.PeltStopped, "name", "pelt join"))
 	return err
 }
 
@@ -350,6 +353,6 @@ func (c *Controller) enter(l *link, info AgentInfo) {
 	if i := slices.IndexFunc(c.members, func(m member) bool { return m.info.ID == info.ID }); i >= 0 {
 		c.members[i].info = info
 	} else if len(c.members) < 2*maxConnections { // no hub has more
-		c.members = append(c.members, member{info, info.Node, l})
+		c.members = append(c.members, member{info, "", l})
 	}
 }

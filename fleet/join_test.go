@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pelt/internal/testenv"
+	"pelt/model"
 	"pelt/test/servers"
 )
 
@@ -152,8 +153,8 @@ func fleetMeasures(t *testing.T, hub HubAddress, happens func()) {
 				}
 			})
 			out, err := c.RunTrial(t.Context(), order, nil)
-			if err != nil || out.Cut != "" {
-				t.Errorf("%s to %s: %v, cut: %q", from, to, err, out.Cut)
+			if err != nil || said(out.Cut) != "" {
+				t.Errorf("%s to %s: %v, cut: %q", from, to, err, said(out.Cut))
 				return
 			}
 			for _, f := range out.Flows {
@@ -194,7 +195,7 @@ func TestFleetNameTakenLate(t *testing.T) {
 				t.Fatal(err)
 			}
 			cfg, told := agentOn(newWire(), "a"), ""
-			cfg.Events = func(text string) { told += text + "\n" }
+			cfg.Events = func(said error) { told += said.Error() + "\n" }
 			ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
 			defer cancel()
 			err = Join(ctx, hub, cfg, func(AgentInfo) {
@@ -229,7 +230,7 @@ func TestFleetLeaving(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.cfg.clientOf = func(string) netip.Addr { return leaving.remote().Addr() }
-	a.closed = "it is leaving"
+	a.closed.Code = model.PeltStopped
 	for range cap(a.busy) {
 		a.busy <- struct{}{}
 	}
@@ -271,8 +272,8 @@ func TestFleetTaken(t *testing.T) {
 	running.Go(func() {
 		order := upTrial("a", "b", 2*time.Second)
 		order.onceMeasured(func() { close(begun) })
-		if out, err := first.RunTrial(t.Context(), order, nil); err != nil || out.Cut != "" {
-			t.Errorf("the first controller's trial: %v, cut: %q", err, out.Cut)
+		if out, err := first.RunTrial(t.Context(), order, nil); err != nil || said(out.Cut) != "" {
+			t.Errorf("the first controller's trial: %v, cut: %q", err, said(out.Cut))
 		}
 	})
 	testenv.Receive(t, "the first controller's trial", begun)
@@ -370,7 +371,7 @@ func TestFleetOthersSession(t *testing.T) {
 	testenv.Receive(t, "the trial", begun)
 	part := strings.Split(testenv.Receive(t, "a heartbeat", heard), ".")
 	about := sessionOrder{part[2] + "." + part[3]}
-	data, err := json.Marshal(stopOrder{sessionOrder: about, Why: "stopped by a stranger"})
+	data, err := json.Marshal(stopOrder{sessionOrder: about, Why: model.Reason{Code: "stopped by a stranger"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,8 +395,8 @@ func TestFleetOthersSession(t *testing.T) {
 		t.Errorf("an end for another client: %v", err)
 	}
 	cancel()
-	if out := testenv.Receive(t, "the end of the trial", done); out.Cut != "interrupted" {
-		t.Errorf("the trial: cut: %q", out.Cut)
+	if out := testenv.Receive(t, "the end of the trial", done); said(out.Cut) != "interrupted" {
+		t.Errorf("the trial: cut: %q", said(out.Cut))
 	}
 }
 
@@ -507,7 +508,7 @@ func TestFleetPartition(t *testing.T) {
 	pulled := whenSending(touched, 2, func() { path.out.Store(true); touched.cut.Store(true) })
 	out, err := c.RunTrial(t.Context(), bothTrial("a", "b", time.Minute), nil)
 	at := <-pulled
-	if err != nil || out.Cut == "" || out.Flows[0].Send == nil {
+	if err != nil || said(out.Cut) == "" || out.Flows[0].Send == nil {
 		t.Errorf("%+v, %v; want a cut trial with the account of a", out, err)
 	}
 	for _, host := range []string{"a", "b"} {
@@ -516,8 +517,8 @@ func TestFleetPartition(t *testing.T) {
 			t.Errorf("%s stopped after %v", host, d)
 		}
 	}
-	if out := testenv.Receive(t, "the end of the other trial", beside); out.Cut != "" {
-		t.Errorf("the other trial was cut: %s", out.Cut)
+	if out := testenv.Receive(t, "the end of the other trial", beside); said(out.Cut) != "" {
+		t.Errorf("the other trial was cut: %s", said(out.Cut))
 	}
 	path.out.Store(false)
 	touched.cut.Store(false)
@@ -526,7 +527,7 @@ func TestFleetPartition(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		out, err = c.RunTrial(ctx, bothTrial("a", "b", 100*time.Millisecond), nil)
-		return err == nil && out.Cut == ""
+		return err == nil && said(out.Cut) == ""
 	})
 }
 

@@ -28,7 +28,7 @@ func (s *session) make(ctx context.Context, p makeOrder) (a doAnswer, err error)
 	s.stepWatches(ctx, engine.Open, engine.Known{Flows: s.flows(model.UDP)})
 	a, err = s.open(ctx, func(e *sessionEnd) bool { return e.order.Order.Listen }, nil)
 	if err != nil {
-		_ = s.close(err.Error()) // the reason is what the controller needs
+		_ = s.close(ReasonOf(err)) // the reason is what the controller needs
 	}
 	return a, err
 }
@@ -52,7 +52,7 @@ func (s *session) watchTrial(ctx context.Context, p makeOrder) error {
 	if !p.watches() {
 		r, err := s.agent.cfg.Router(ctx)
 		if err != nil {
-			return errors.Join(err, s.close(err.Error()))
+			return errors.Join(err, s.close(ReasonOf(err)))
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *session) eachEnd(which func(*sessionEnd) bool,
 	return answer, each(s.taking(which), func(e *sessionEnd) error {
 		l, err := do(e)
 		if err != nil {
-			return fmt.Errorf("%s: %w", e.name(), err)
+			return e.fault(err)
 		}
 		told := endLearned{Ports: l.Ports, Sent: l.Sent, Received: l.Received}
 		if l.Met.Streams != nil {
@@ -132,7 +132,7 @@ func (s *session) advance(step engine.Step) error {
 	defer s.mu.Unlock()
 	n, going := slices.Index(engine.Steps, step), slices.Index(engine.Steps, engine.Go)
 	switch {
-	case s.closed || s.cut != "" && n <= going:
+	case s.closed || s.cut.Code != "" && n <= going:
 		return fmt.Errorf("%s: the session has ended", step)
 	case n < s.step || n == s.step && n <= going:
 		return fmt.Errorf("%s: the session was told to %s already", step, engine.Steps[s.step])
@@ -186,7 +186,7 @@ func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err erro
 	switch o.Step {
 	case engine.Open:
 		if a, err = s.open(ctx, told, o.Ends); err != nil {
-			_ = s.close(err.Error())
+			_ = s.close(ReasonOf(err))
 		}
 		return a, err // what watches the host is open
 	case engine.Meet, engine.Met:
@@ -242,7 +242,7 @@ func (s *session) meetPeer(ctx context.Context, e *sessionEnd, o doOrder) (l eng
 	e.met = l.Met
 	s.mu.Unlock()
 	if err = s.agent.allowsCallers(s, l.Met); err != nil {
-		s.stopTraffic(err.Error())
+		s.stopTraffic(ReasonOf(err))
 	}
 	return l, err
 }
@@ -313,8 +313,8 @@ func (s *session) startParts(gate time.Duration) {
 		}
 		s.work.Go(func() { // under the lock: close waits for it
 			_, err := e.part.Do(s.ctx, engine.Go, k)
-			if err != nil && s.ctx.Err() == nil && s.why() == "" {
-				s.stopTraffic(fmt.Sprintf("%s: %v", e.name(), err))
+			if err != nil && s.ctx.Err() == nil && s.why().Code == "" {
+				s.stopTraffic(ReasonOf(e.fault(err)))
 			}
 			e.ended.Store(true)
 			s.beatSoon()

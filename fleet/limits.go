@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/model"
 	"pelt/unit"
 	"pelt/words"
@@ -23,8 +24,10 @@ const (
 	maxProbes   = 1000      // packets a second of all probes of a client's host, where its rate is limited
 )
 
-func refuse(format string, args ...any) error {
-	return &engine.Refusal{Why: fmt.Sprintf(format, args...)}
+// refuse makes an *engine.Refusal, in words.
+func refuse(code string, named ...any) error {
+	fault := finding.NewFault(code, named...)
+	return fault.From(&engine.Refusal{Why: fault.Reason})
 }
 
 // allows finds out whether this host has what an order needs, and lets strangers ask it.
@@ -40,9 +43,10 @@ func (a *Agent) allows(p makeOrder) error {
 		case e.Peer == a.cfg.ID:
 			return fmt.Errorf("ends[%d].peer: want the name of another agent", i)
 		case a.cfg.Engines[e.Engine] == nil:
-			return refuse("engine %q: that host has %s", model.Clip(e.Engine), strings.Join(a.engineNames(), ", "))
+			return refuse(model.EngineNotThere, "name", model.Clip(e.Engine),
+				"engines", strings.Join(a.engineNames(), ", "))
 		case e.Order.Record != nil && a.cfg.Recording == nil:
-			return refuse("that host records nothing")
+			return refuse(model.RecordsNothing)
 		case a.cfg.clientOf != nil && !e.Order.Listen:
 			if err := a.mayCall(e.Order.Peer); err != nil {
 				return err
@@ -66,13 +70,12 @@ func (a *Agent) mayCall(peer netip.Addr) error {
 			to.IsLinkLocalUnicast() && hub.IsLinkLocalUnicast() {
 			return nil
 		}
-		return refuse("that host does not call %v, which is no address of another host (--calls there allows it)", to)
+		return refuse(model.CallsNoOwn, "address", to)
 	}
 	if len(a.cfg.Calls) == 0 {
-		return refuse("that host only listens, it calls nobody; "+
-			"to let it be the sender's side, start pelt serve there with --calls %v", to)
+		return refuse(model.CallsNobody, "address", to)
 	}
-	return refuse("that host calls %s only (--calls there), not %v", listPrefixes(a.cfg.Calls), to)
+	return refuse(model.CallsOthers, "networks", listPrefixes(a.cfg.Calls), "address", to)
 }
 
 // A host makes so many calls without an answer, for all its clients. Each sends at most a dozen packets.
@@ -94,7 +97,7 @@ func (a *Agent) call(e *sessionEnd, connect func() (answered bool, err error)) e
 	}
 	a.mu.Unlock()
 	if !may {
-		return refuse("that host called others in vain too often: try again in half a minute")
+		return refuse(model.CalledInVain)
 	}
 	answered, err := connect()
 	if answered {
@@ -145,11 +148,11 @@ func ParseCalls(text string) ([]netip.Prefix, error) {
 func (a *Agent) hasRoom(p makeOrder, from netip.Prefix) error {
 	switch n, most := len(a.sessions), a.cfg.Limits.MaxSessions; {
 	case a.cfg.Router != nil && n >= maxWatchers:
-		return refuse("%d runs watch this router, and it allows no more at a time: try again later", n)
+		return refuse(model.WatchersFull, "runs", float64(n))
 	case most > 0 && n >= most:
-		return refuse("%d sessions run on that host, and it allows no more (--max-sessions there): try again later", n)
+		return refuse(model.SessionsFull, "sessions", float64(n))
 	case n >= maxSessions:
-		return refuse("%d sessions run on that host, the most it can: try again later", n)
+		return refuse(model.SessionsMost, "sessions", float64(n))
 	}
 	theirs, bytes, count := slices.Clone(p.Ends), memory(p.Ends), streams(p.Ends)
 	for _, other := range a.sessions {
@@ -161,12 +164,10 @@ func (a *Agent) hasRoom(p makeOrder, from netip.Prefix) error {
 		}
 	}
 	if allowed := a.cfg.Limits.memory(); bytes > allowed {
-		return refuse("its sessions would take %.0f MB of that host's memory, and it allows %.0f MB: "+
-			"try again later, or ask for less time, fewer flows or smaller buffers", bytes/1e6, allowed/1e6)
+		return refuse(model.MemoryFull, "memory", megabytes(bytes), "allowed", megabytes(allowed))
 	}
 	if most := a.cfg.Limits.MaxStreams; most > 0 && count > most {
-		return refuse("its sessions would have %d streams on that host, and it can carry %d at once: "+
-			"try again later, or ask for fewer flows or --streams", count, most)
+		return refuse(model.StreamsFull, "streams", float64(count), "most", float64(most))
 	}
 	return a.allowsTogether(p.Session, theirs)
 }
@@ -276,8 +277,7 @@ func (l Limits) check(ends []endOrder) error {
 		}
 	}
 	if probes > maxProbes && l.MaxRatePPS+l.MaxRateBPS > 0 {
-		return refuse("the packets that time round trips are %s together; that host allows %s",
-			unit.FormatPPS(probes), unit.FormatPPS(maxProbes))
+		return refuse(model.ProbesFast, "asked_pps", probes, "allowed_pps", float64(maxProbes))
 	}
 	return l.Admit(flows, ends[0].Order.Timing)
 }
@@ -286,24 +286,21 @@ func (l Limits) check(ends []endOrder) error {
 // *engine.Refusal that names the limit and what was asked.
 func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
 	if s := t.LeadSeconds + t.WarmupSeconds + t.MeasureSeconds; l.MaxTimeSeconds > 0 && s > l.MaxTimeSeconds {
-		return refuse("the trial takes %s with its warm-up; that host allows %s (--max-time there)",
-			timeText(s), timeText(l.MaxTimeSeconds))
+		return refuse(model.TrialLong, "trial", timeText(s), "allowed", timeText(l.MaxTimeSeconds))
 	}
 	limited := l.MaxRatePPS > 0 || l.MaxRateBPS > 0
-	allowed := "that host allows " + l.rateText()
+	named := []any{"allowed", l.rateText(), "rate", l.rateEach(max(len(flows), 1))}
 	if l.OwnFree {
-		allowed += " to other networks"
+		named = append(named, "others", "true")
 	}
-	allowed += " (--max-rate there)"
-	give := ", so give --rate " + l.rateEach(max(len(flows), 1))
 	var pps, bps float64
 	for _, f := range flows {
 		if f.Profile != nil {
-			give = "" // its peaks are of its own
+			named = append(named, "rate", "") // its peaks are of its own
 		}
 		p, paced := f.PeakPPS()
 		if !paced && limited {
-			return refuse("flow %s asks for rate max; %s%s", f.Name, allowed, give)
+			return refuse(model.RateMaxRefused, append(named, "flow", f.Name)...)
 		}
 		pps += p
 		bps += p * float64(f.PayloadBytes) * 8
@@ -317,10 +314,12 @@ func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
 		asked = unit.FormatBits(bps)
 	}
 	if asked != "" {
-		return refuse("the flows ask for %s together; %s%s", asked, allowed, give)
+		return refuse(model.RateRefused, append(named, "asked", asked)...)
 	}
 	return nil
 }
+
+func megabytes(bytes float64) string { return fmt.Sprintf("%.0f MB", bytes/1e6) }
 
 func timeText(seconds float64) string {
 	if seconds < 600 {
@@ -347,7 +346,7 @@ func (l Limits) Trials(in words.Language) string {
 
 // In tells a host's owner the limits in one line.
 func (l Limits) In(in words.Language) string {
-	memory := fmt.Sprintf("%.0f MB", l.memory()/1e6) // little on a router
+	memory := megabytes(l.memory()) // little on a router
 	if l.memory() >= 1e9 {
 		memory = fmt.Sprintf("%.1f GB", l.memory()/1e9)
 	}

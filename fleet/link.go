@@ -22,7 +22,6 @@ import (
 type link struct {
 	client   string // CLIENT of the subjects
 	agent    string // whose connection it is, at a hub of other hosts; "" for a controller's
-	far      string // who is lost with it, for people
 	nc       *nats.Conn
 	lost     chan struct{} // closed when the connection is gone
 	quit     chan struct{} // closed when it is no longer needed
@@ -57,7 +56,7 @@ const (
 )
 
 func newLink() *link {
-	l := &link{client: randomHex(), far: "the far host",
+	l := &link{client: randomHex(),
 		lost: make(chan struct{}), quit: make(chan struct{}), outbox: make(chan *nats.Msg, outboxMost),
 		again: make(chan struct{}), told: func(bool) {}}
 	l.stop = sync.OnceFunc(func() { close(l.lost) })
@@ -176,7 +175,7 @@ func (l *link) ask(ctx context.Context, subject string, data []byte) ([]byte, er
 		case errors.Is(r.err, errLost), errors.Is(r.err, context.Canceled), errors.Is(r.err, context.DeadlineExceeded):
 			return nil, r.err
 		}
-		return nil, natsError("asking over the control connection", r.err)
+		return nil, natsError(r.err)
 	}
 }
 
@@ -190,7 +189,7 @@ func (l *link) subscribe(subject string, f func(m *nats.Msg)) (*nats.Subscriptio
 		return nil, errLost
 	}
 	if err != nil {
-		return nil, natsError("listening on the control connection", err)
+		return nil, natsError(err)
 	}
 	return s, nil
 }

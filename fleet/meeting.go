@@ -1,12 +1,12 @@
 package fleet
 
 import (
-	"errors"
 	"maps"
 	"net/netip"
 	"slices"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/model"
 )
 
@@ -67,7 +67,7 @@ const (
 // meeting is the account of an end of so many streams, within its bounds.
 func (a meetingAnswer) meeting(streams int) (m engine.Meeting, err error) {
 	if len(a.Ports) != streams || len(a.Sent) != streams || len(a.Heard) != streams {
-		return m, errors.New("connect: it did not tell of all streams")
+		return m, finding.NewFault(model.StreamsUntold)
 	}
 	at := func(a netip.Addr, port uint16) netip.AddrPort { return netip.AddrPortFrom(a.WithZone(""), port) }
 	for i, p := range a.Ports {

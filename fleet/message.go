@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,10 +10,10 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/model"
 )
 
@@ -197,7 +196,7 @@ func checkFlows(flows []engine.WatchedFlow) error {
 
 type stopOrder struct {
 	sessionOrder
-	Why string `json:"why"`
+	Why model.Reason `json:"why"`
 }
 
 // What an accountOrder asks for.
@@ -248,11 +247,11 @@ func (r *sessionReport) clamp(flows []model.Flow, t model.Timing) {
 
 // beat is the heartbeat of the controller or of an agent.
 type beat struct {
-	Number  uint64   `json:"number,omitempty"`  // the controller counts its own
-	Ended   []int    `json:"ended,omitempty"`   // ends whose run is over
-	Alive   []string `json:"alive,omitempty"`   // peers whose packets came since the last beat
-	Cut     string   `json:"cut,omitempty"`     // why the session was cut short
-	Samples []sample `json:"samples,omitempty"` // once a second
+	Number  uint64       `json:"number,omitempty"`  // the controller counts its own
+	Ended   []int        `json:"ended,omitempty"`   // ends whose run is over
+	Alive   []string     `json:"alive,omitempty"`   // peers whose packets came since the last beat
+	Cut     model.Reason `json:"cut,omitzero"`      // why the session was cut short
+	Samples []sample     `json:"samples,omitempty"` // once a second
 	// Counts are what the host's kernel dropped so far, once a second where
 	// the trial's account is to be had at any moment.
 	Counts *model.Observation `json:"counts,omitempty"`
@@ -283,7 +282,7 @@ type sample struct {
 
 // reply wraps every answer: an error, or what was asked for.
 type reply struct {
-	Fault   string          `json:"fault,omitempty"`
+	Fault   *model.Reason   `json:"fault,omitempty"`
 	Refusal bool            `json:"refusal,omitempty"` // the fault is an *engine.Refusal
 	Taken   bool            `json:"taken,omitempty"`   // the fault is ErrTaken
 	Body    json.RawMessage `json:"body,omitempty"`
@@ -297,32 +296,36 @@ func encodeReply(body any, err error) []byte {
 	}
 	if err != nil {
 		var refusal *engine.Refusal
-		r = reply{Fault: cmp.Or(err.Error(), "it failed"), Refusal: errors.As(err, &refusal),
-			Taken: errors.Is(err, ErrTaken)}
+		why := ReasonOf(err)
+		r = reply{Fault: &why, Refusal: errors.As(err, &refusal), Taken: errors.Is(err, ErrTaken)}
 	}
-	data, _ := json.Marshal(r) // strings and a valid RawMessage always marshal
+	data, _ := json.Marshal(r) // texts, numbers and a valid RawMessage always marshal
 	return data
 }
 
 // open takes a reply out of its envelope, or the error that is in it.
 func open(data []byte) (json.RawMessage, error) {
 	r, err := decode[reply](data)
-	r.Fault = clipFault(r.Fault)
-	switch {
-	case err == nil && r.Refusal:
-		err = &engine.Refusal{Why: r.Fault}
-	case err == nil && r.Taken:
-		err = errTaken
-	case err == nil && r.Fault != "":
-		err = errors.New(r.Fault)
+	if err != nil || r.Fault == nil {
+		return r.Body, err
 	}
-	return r.Body, err
+	fault := &finding.Fault{Reason: clipReason(*r.Fault)}
+	switch {
+	case r.Refusal:
+		return nil, fault.From(&engine.Refusal{Why: fault.Reason})
+	case r.Taken:
+		return nil, errTaken
+	}
+	return nil, fault
 }
 
-// mostFault is the longest error of another host that is told, in bytes.
-const mostFault = 1000
-
-func clipFault(text string) string { return strings.ToValidUTF8(text[:min(len(text), mostFault)], "") }
+// clipReason cuts what another host gives as a reason.
+func clipReason(r model.Reason) model.Reason {
+	model.Clamp(&r)
+	list := model.Reasons{r}
+	list.Clip()
+	return list[0]
+}
 
 // decode reads exactly one JSON object with known fields of the right types. Everything
 // that comes from another process passes through it, and then through its type's check

@@ -3,10 +3,11 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
+	"pelt/model"
 )
 
 // open begins to send and to hear heartbeats.
@@ -57,7 +58,7 @@ func (t *trial) heartbeat() {
 		}
 		if id, after, silent := t.liveness.silent(now); silent {
 			p := t.party(id)
-			t.cancel(&cutError{why: fmt.Sprintf("%s has not answered for %v", p.name, after), host: id})
+			t.cut(p, model.NewReason(model.HostSilent, "node", p.info.Node, "name", p.at, "after_s", after.Seconds()))
 			t.giveUp(p) // after the reason: whoever waits for it returns at once
 		}
 	}
@@ -71,10 +72,23 @@ func (t *trial) findLost(now time.Time) {
 	}
 	for _, p := range t.present() {
 		if p.link.away(now) >= most {
-			t.cancel(&cutError{why: "the connection to " + p.link.far + " was lost", host: p.info.ID})
+			t.cut(p, p.link.lostReason(p))
 			t.giveUp(p)
 		}
 	}
+}
+
+// cut ends the trial because of an agent.
+func (t *trial) cut(p *party, why model.Reason) {
+	t.cancel(&cutError{Fault: &finding.Fault{Reason: why}, host: p.info.ID})
+}
+
+// lostReason is that the connection to an agent is lost, or to the hub that it is on.
+func (l *link) lostReason(p *party) model.Reason {
+	if l.fleet {
+		return model.Reason{Code: model.HubLost}
+	}
+	return model.NewReason(model.ConnectionLost, "node", p.info.Node, "name", p.at)
 }
 
 // giveUp gives an agent up: nobody waits for it any more, and its silence does not count.
@@ -105,8 +119,8 @@ func (t *trial) takeBeat(p *party, b beat) {
 		b.Counts.Clamp(t.flows())
 		t.sample(Progress{Agent: p.info.ID, Counts: b.Counts})
 	}
-	if b.Cut != "" {
-		t.cancel(&cutError{why: p.name + ": " + clipFault(b.Cut), host: p.info.ID})
+	if b.Cut.Code != "" {
+		t.cut(p, (&HostError{p.info.ID, p.info.Node, p.at, &finding.Fault{Reason: clipReason(b.Cut)}}).reason())
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -182,9 +196,9 @@ func ctxCut(ctx context.Context) error {
 	case errors.As(cause, &cut):
 		return cut
 	case errors.Is(cause, context.DeadlineExceeded):
-		return &cutError{why: "out of time"}
+		return &cutError{Fault: finding.NewFault(model.OutOfTime)}
 	}
-	return &cutError{why: "interrupted"}
+	return &cutError{Fault: finding.NewFault(model.Interrupted)}
 }
 
 // Gap is a time in which nothing came over a control connection that was waited for.

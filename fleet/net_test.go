@@ -185,9 +185,9 @@ func loseControl(t *testing.T) {
 			t.Run(name+" "+how, func(t *testing.T) {
 				t.Parallel()
 				ctl, out, returned := c.cutWith(t, how == "closed", take)
-				if closed := strings.HasSuffix(out.Cut, " was lost"); !strings.Contains(out.Cut, "has not answered for 2.5s") &&
-					!strings.Contains(out.Cut, " has not been heard") && !(closed && how == "closed") {
-					t.Errorf("cut: %q", out.Cut)
+				if closed := strings.HasSuffix(said(out.Cut), " was lost"); !strings.Contains(said(out.Cut), "has not answered for 2.50 s") &&
+					!strings.Contains(said(out.Cut), " has not been heard") && !(closed && how == "closed") {
+					t.Errorf("cut: %q", said(out.Cut))
 				}
 				if returned > stopLimit(t, func() time.Duration { return 0 }) {
 					t.Errorf("RunTrial returned after %v", returned)
@@ -229,7 +229,7 @@ func TestControlStarved(t *testing.T) {
 				close(path.back)
 			})
 			out, err := c.RunTrial(t.Context(), trial, nil)
-			if err != nil || (out.Cut == "") != probe {
+			if err != nil || (said(out.Cut) == "") != probe {
 				t.Errorf("with a probe flow %v: %+v, %v", probe, out, err)
 			}
 			if probe && (out.Flows[1].Send == nil || out.Flows[0].Receive == nil) {
@@ -253,7 +253,7 @@ func TestTwoControllersAndMaxSessions(t *testing.T) {
 		for _, id := range []string{"near1", "near2"} {
 			wg.Go(func() {
 				out, err := near[id].RunTrial(ctx, bothTrial(id, "far", measure), nil)
-				if err != nil || out.Cut != cut || out.Flows[0].Receive == nil {
+				if err != nil || said(out.Cut) != cut || out.Flows[0].Receive == nil {
 					t.Errorf("%s: %+v, %v; want cut %q", id, out, err, cut)
 				}
 			})

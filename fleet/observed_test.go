@@ -81,8 +81,8 @@ func TestNoPartIsLedAfterATrial(t *testing.T) {
 	trial.Along = []engine.Part{o}
 	begun := sync.OnceFunc(func() { close(running) })
 	out, err := quick(t, a, b).RunTrial(ctx, trial, func(Progress) { begun() })
-	if err != nil || out.Cut == "" {
-		t.Errorf("%v, cut %q; want a trial that was stopped", err, out.Cut)
+	if err != nil || said(out.Cut) == "" {
+		t.Errorf("%v, cut %q; want a trial that was stopped", err, said(out.Cut))
 	}
 	if reading.Load() {
 		t.Error("the trial returned while a part was at work")

@@ -2,12 +2,13 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"pelt/finding"
 	"pelt/model"
+	"pelt/words"
 )
 
 // The verbs of pelt.agent.AGENT.VERB.CLIENT.
@@ -34,7 +35,7 @@ var orders = map[string]func(a *Agent, ctx context.Context, client string, data 
 // none answers orders that have nothing to tell.
 type none struct{}
 
-var errNoSession = errors.New("no such session here (any more)")
+var errNoSession = finding.NewFault(model.NoSession)
 
 // ofSession is an order about a session.
 type ofSession interface {
@@ -84,7 +85,7 @@ func (a *Agent) answer(ctx context.Context, client, verb string, data []byte) []
 	return encodeReply(obey(a, ctx, client, data))
 }
 
-var errOnlyWatches = refuse("this pelt serve only observes (--observe-only): it sends and receives nothing")
+var errOnlyWatches = refuse(model.OnlyObserves)
 
 // hello introduces the agent, to a controller of any version, whose inbox tells who it is.
 func (a *Agent) hello(_ context.Context, _ string, inbox []byte) (any, error) {
@@ -124,7 +125,7 @@ func (a *Agent) tellRefusal(session string, err error) {
 	}
 	a.mu.Unlock()
 	if !again {
-		a.cfg.events(session, "refused: "+short(err.Error()))
+		a.cfg.events(session, words.Errorf("refused: %w", &finding.Fault{Reason: clipReason(ReasonOf(err))}))
 	}
 }
 

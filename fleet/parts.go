@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/model"
 )
 
@@ -61,12 +62,12 @@ func fetch[A any](ctx context.Context, m member, order accountOrder, room *atomi
 		}
 		data, done = append(data, a.Data...), a.Done
 		if len(a.Data) == 0 || len(data) > reportBytes || room.Add(-int64(len(a.Data))) < 0 {
-			return zero, fmt.Errorf("%s: %s: too long", m.name, verbAccount)
+			return zero, &HostError{m.info.ID, m.info.Node, m.at, finding.NewFault(model.AnswerLong)}
 		}
 	}
 	told, err := decodeLines[A](data, order.Of == ofRouter)
 	if err != nil {
-		return zero, fmt.Errorf("%s: %s: %w", m.name, verbAccount, err)
+		return zero, &HostError{m.info.ID, m.info.Node, m.at, err}
 	}
 	return told, nil
 }

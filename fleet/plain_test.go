@@ -21,7 +21,7 @@ func TestDecodedTexts(t *testing.T) {
 		{"\xff", "�"},
 	} {
 		text := `"` + c.in + `"`
-		r, err := decode[sessionReport]([]byte(`{"ends":{"1":{"why":` + text + `,"warnings":[{"text":` + text +
+		r, err := decode[sessionReport]([]byte(`{"ends":{"1":{"why":[{"code":` + text + `}],"warnings":[{"text":` + text +
 			`}],"disturbed":[{"code":` + text + `}],` +
 			`"send":{"errors":{` + text + `:1},"tcp":{"control":` + text + `},"series":[{"metric":` + text + `}]}}},` +
 			`"observed":{"mode":` + text + `,"drops":{"sites":[{"reason":` + text + `}]}}}`))
@@ -29,7 +29,7 @@ func TestDecodedTexts(t *testing.T) {
 			t.Fatalf("%q: %v", c.in, err)
 		}
 		e := r.Ends[1]
-		list := []string{e.Why, e.Warnings[0].Text, e.Disturbed[0].Code, e.Send.TCP.Control, e.Send.Series[0].Metric,
+		list := []string{e.Why[0].Code, e.Warnings[0].Text, e.Disturbed[0].Code, e.Send.TCP.Control, e.Send.Series[0].Metric,
 			string(r.Observed.Mode), r.Observed.Drops.Sites[0].Reason}
 		for name := range e.Send.Errors {
 			list = append(list, name)
@@ -66,15 +66,15 @@ func FuzzDecodedText(f *testing.F) {
 		if json.Unmarshal([]byte(`"`+in+`"`), &before) != nil {
 			return
 		}
-		r, err := decode[reply]([]byte(`{"fault":"` + in + `"}`))
+		r, err := decode[reply]([]byte(`{"fault":{"code":"` + in + `"}}`))
 		if err != nil {
 			t.Fatalf("%q: %v", in, err)
 		}
 		odd := func(s string) bool {
 			return strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) && r != '�' })
 		}
-		if odd(r.Fault) || !odd(before) && r.Fault != before {
-			t.Errorf("%q became %q", before, r.Fault)
+		if odd(r.Fault.Code) || !odd(before) && r.Fault.Code != before {
+			t.Errorf("%q became %q", before, r.Fault.Code)
 		}
 	})
 }

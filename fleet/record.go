@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/model"
 )
 
@@ -87,7 +88,8 @@ func (t *trial) takeRecords() *records {
 			if err := r.fetchFrom(t, e.party); err != nil {
 				r.mu.Lock()
 				defer r.mu.Unlock()
-				r.warnings = append(r.warnings, model.Reason{Code: model.RecordCut, Node: e.name, Text: err.Error()})
+				r.warnings = append(r.warnings, model.Reason{Code: model.RecordCut, Node: e.info.Node,
+					Of: model.Reasons{ReasonOf(err)}})
 			}
 		})
 	}
@@ -147,15 +149,13 @@ func (r *records) fetchFrom(t *trial, p *party) error {
 			}
 			continue
 		case len(a.Data) > partBytes:
-			return errors.New("too long an answer")
+			return finding.NewFault(model.AnswerLong)
 		case late && !a.Done:
-			return errors.New("the rest did not come")
+			return finding.NewFault(model.RestMissing)
 		case from+uint64(len(a.Data)) > most && paced:
-			return fmt.Errorf("it is longer than %.1f MB, which the packets of the trial cannot fill",
-				float64(most)/1e6)
+			return finding.NewFault(model.RecordLong, "most", fmt.Sprintf("%.1f MB", float64(most)/1e6))
 		case from+uint64(len(a.Data)) > most:
-			return fmt.Errorf("it reached the limit of %.1f MB for a flow without a rate; a flow with --rate has more",
-				float64(most)/1e6)
+			return finding.NewFault(model.RecordFull, "most", fmt.Sprintf("%.1f MB", float64(most)/1e6))
 		}
 		if len(a.Data) > 0 {
 			if err := t.order.Record(p.info.ID, a.Data); err != nil {

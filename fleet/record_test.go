@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -89,8 +89,8 @@ func TestRecordIsBounded(t *testing.T) {
 		if out.Flows[0].Receive == nil {
 			t.Errorf("%v: %+v", c.rate, out.Flows)
 		}
-		if want := (model.Reason{Code: model.RecordCut, Node: "far", Text: c.why}); len(out.Warnings) != 1 ||
-			!reflect.DeepEqual(out.Warnings[0], want) || came > c.most {
+		if want := "the record of far is not whole: " + c.why; len(out.Warnings) != 1 ||
+			finding.Clause(out.Warnings[0]) != want || came > c.most {
 			t.Errorf("%v: %d B came, warnings %v; want %v", c.rate, came, out.Warnings, want)
 		}
 	}
@@ -127,7 +127,7 @@ func TestRefusedBlocksEndTheRecordOnly(t *testing.T) {
 		t.Errorf("%+v", out.Flows)
 	}
 	if len(out.Warnings) != 1 || out.Warnings[0].Code != model.RecordCut ||
-		!strings.Contains(out.Warnings[0].Text, "a block is damaged") {
+		!strings.Contains(finding.Clause(out.Warnings[0]), "a block is damaged") {
 		t.Errorf("warnings %v", out.Warnings)
 	}
 }

@@ -3,11 +3,11 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/model"
 )
 
@@ -186,7 +186,7 @@ func (w *farWatch) Do(ctx context.Context, step engine.Step, k engine.Known) (l 
 	defer w.mu.Unlock()
 	w.begun = step != engine.Open || err == nil
 	if err != nil && w.fault == nil {
-		w.fault = fmt.Errorf("%s: %w", step, err)
+		w.fault = err
 	}
 	return l, nil
 }
@@ -206,17 +206,17 @@ func (w *farWatch) Account() engine.Account {
 func (w *farWatch) account() model.Observation {
 	r, err := w.fetch()
 	if err == nil && (r.Observed == nil || r.Observed.Router == nil) {
-		err = errors.New("no account")
+		err = finding.NewFault(model.Untold)
 	}
 	if err != nil {
-		return model.Observation{Mode: model.DropsOff, Why: model.Reasons{{Code: model.UntoldFault, Text: err.Error()}},
-			Unread: model.Reasons{{Code: model.Unread, Name: "counters", Text: err.Error()}},
+		return model.Observation{Mode: model.DropsOff, Why: model.Reasons{{Code: model.UntoldFault, Of: model.Reasons{ReasonOf(err)}}},
+			Unread: model.Reasons{{Code: model.Unread, Name: "counters", Of: model.Reasons{ReasonOf(err)}}},
 			Router: &model.RouterWatch{Node: routerNode,
-				Gaps: []model.RouterGap{{Why: model.GapClosed, Said: err.Error()}}}}
+				Gaps: []model.RouterGap{{Why: model.GapClosed, Of: model.Reasons{ReasonOf(err)}}}}}
 	}
 	o := *r.Observed
 	if w.fault != nil {
-		o.Unread = append(o.Unread, model.Reason{Code: model.Unread, Name: "router", Text: w.fault.Error()})
+		o.Unread = append(o.Unread, model.Reason{Code: model.Unread, Name: "router", Of: model.Reasons{ReasonOf(w.fault)}})
 	}
 	o.Router.Node = routerNode
 	for i := range o.Series {

@@ -3,8 +3,10 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
+
+	"pelt/model"
+	"pelt/words"
 )
 
 // Serve runs a hub with one agent until ctx ends, then closes both; the error
@@ -18,12 +20,12 @@ func Serve(ctx context.Context, cfg ServeConfig) error {
 	defer h.Close()
 	agent := cfg.Agent
 	agent.clientOf = h.clientOf
-	agent.events = func(session, text string) {
+	agent.events = func(session string, said error) {
 		if client := h.clientOf(session); client.IsValid() {
-			text += fmt.Sprintf(" (client %v)", client)
+			said = words.Errorf("%w (client %v)", said, client)
 		}
 		if cfg.Events != nil {
-			cfg.Events(text)
+			cfg.Events(said)
 		}
 	}
 	a, err := h.Join(agent)
@@ -82,6 +84,6 @@ func (a *Agent) stay(ctx context.Context) error {
 				"start pelt serve again")
 		}
 	}
-	a.shutdown("pelt serve was stopped there")
+	a.shutdown(model.NewReason(model.PeltStopped, "name", "pelt serve"))
 	return nil
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/model"
+	"pelt/words"
 )
 
 const (
@@ -52,7 +54,7 @@ type session struct {
 	step      int                 // the last of engine.Steps that was ordered; -1 before
 	measured  time.Time           // when the measured part begins; zero before the gate
 	closed    bool
-	cut       string           // why traffic was stopped; "" if it was not
+	cut       model.Reason     // why traffic was stopped; without a code it was not
 	recording engine.Recording // nil if nothing is recorded
 	told      []byte           // the account that was asked for last
 }
@@ -72,7 +74,7 @@ func openSession(a *Agent, p makeOrder) (*session, error) {
 	s.liveness.expect(controllerName, time.Now())
 	if !s.watcher {
 		s.liveness.calm(true, time.Now())
-		context.AfterFunc(s.sending, func() { s.liveness.calm(s.why() == "", time.Now()) })
+		context.AfterFunc(s.sending, func() { s.liveness.calm(s.why().Code == "", time.Now()) })
 	}
 	for _, e := range p.Ends {
 		s.ends[e.End] = &sessionEnd{order: e, part: engine.New(a.cfg.Engines[e.Engine], a.cfg.Host, s.tapped(e.Order))}
@@ -92,22 +94,22 @@ func (s *session) orders() (all []endOrder) {
 	return all
 }
 
-func (s *session) why() string {
+func (s *session) why() model.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cut
 }
 
 func (s *session) stop(_ context.Context, o stopOrder) (none, error) {
-	s.stopTraffic(model.Clip(o.Why))
+	s.stopTraffic(clipReason(o.Why))
 	return none{}, nil
 }
 
 // stopTraffic stops all traffic but keeps the account; the first reason stays. It is told at once: the session may be
 // closed before the heartbeat comes to its turn.
-func (s *session) stopTraffic(why string) {
+func (s *session) stopTraffic(why model.Reason) {
 	s.mu.Lock()
-	if s.cut == "" {
+	if s.cut.Code == "" {
 		s.cut = why
 	}
 	s.mu.Unlock()
@@ -175,11 +177,13 @@ func (s *session) isClosed() bool {
 	return s.closed
 }
 
-func (s *session) release(context.Context, sessionOrder) (none, error) { return none{}, s.close("") }
+func (s *session) release(context.Context, sessionOrder) (none, error) {
+	return none{}, s.close(model.Reason{})
+}
 
 // close frees everything and forgets the session; it may be called more than
-// once. why is for the event, "" for a release.
-func (s *session) close(why string) error {
+// once. why is for the event, without a code for a release.
+func (s *session) close(why model.Reason) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -211,15 +215,12 @@ func (s *session) close(why string) error {
 	case <-time.After(closeTimeout):
 		err = errors.Join(err, errors.New("an end did not stop"))
 	}
-	if why == "" {
-		why = s.why()
+	said := words.Errorf("trial ended")
+	if why = model.FirstReason(why, s.why()); why.Code != "" {
+		said = words.Errorf("trial ended: %w", &finding.Fault{Reason: why})
 	}
 	if !s.watcher {
-		text := "trial ended"
-		if why != "" {
-			text += ": " + why
-		}
-		s.agent.cfg.events(s.id, text)
+		s.agent.cfg.events(s.id, said)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 // Nobody waits for a host that dies while a trial is set up, whatever reconnect window the trial has.
@@ -45,12 +46,12 @@ func TestHostDiesInSetUp(t *testing.T) {
 		joinAs(t, hub, agentOn(w, "a"))
 		joinWith(t, hub, agentOn(w, "b"), func(b *Agent, m *nats.Msg, client, verb string) {
 			if verb == verbDo {
-				_ = each(b.list(), func(s *session) error { return s.close("") })
+				_ = each(b.list(), func(s *session) error { return s.close(model.Reason{}) })
 				return
 			}
 			_ = m.Respond(b.answer(t.Context(), client, verb, m.Data))
 		})
-		dies(t, commander(t, hub, "a", "b"), "a", "b", "b has not answered for 15s",
+		dies(t, commander(t, hub, "a", "b"), "a", "b", "b has not answered for 15.0 s",
 			makeTimeout+2*time.Second)
 		nothingOpen(t, w)
 	})
@@ -99,7 +100,7 @@ func TestInterruptedAtTheGate(t *testing.T) {
 		_ = m.Respond(answer)
 	})
 	out, err := commander(t, hub, "a", "b").RunTrial(ctx, upTrial("a", "b", time.Minute), nil)
-	if err != nil || out.Cut != "interrupted" || out.Flows[0].Send == nil || out.Flows[0].Receive == nil {
+	if err != nil || said(out.Cut) != "interrupted" || out.Flows[0].Send == nil || out.Flows[0].Receive == nil {
 		t.Errorf("%+v, %v; want both accounts of a trial that was cut", out, err)
 	}
 	nothingOpen(t, w)

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/model"
 )
 
@@ -164,7 +164,7 @@ func (t *trial) meet(ctx context.Context) error {
 		}
 		var err error
 		if e.met, err = met.meeting(e.Order.Flow.Streams); err != nil {
-			return fmt.Errorf("%s: flow %s: %w", e.name, e.Order.Flow.Name, err)
+			return e.fault(ReasonOf(err))
 		}
 	}
 	for n := range t.ends {
@@ -181,6 +181,12 @@ func (t *trial) meet(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// fault says which flow at which host a reason is about.
+func (e *trialEnd) fault(why model.Reason) *finding.Fault {
+	of := model.Reason{Code: model.OfFlow, Flow: e.Order.Flow.Name, Of: model.Reasons{why}}
+	return &finding.Fault{Reason: model.Reason{Code: model.AtHost, Node: e.info.Node, Name: e.at, Of: model.Reasons{of}}}
 }
 
 // meeting is that of a flow, by the number of its first end.
@@ -322,8 +328,7 @@ func (t *trial) drain(ctx context.Context) error {
 		}
 		a := halted[e.party].Ends[n]
 		if len(a.Sent.Streams) != e.Order.Flow.Streams {
-			why := fmt.Sprintf("%s: flow %s: the sender did not say what it sent", e.name, e.Order.Flow.Name)
-			return &cutError{why: why}
+			return &cutError{Fault: e.fault(model.Reason{Code: model.SenderUntold})}
 		}
 		far := t.ends[n^1]
 		if _, ok := orders[far.party]; !ok {
@@ -384,7 +389,7 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 	}
 	within := drainTimeout + t.order.Timing.Patience()
 	if after != nil {
-		out.Cut = cmp.Or(ctxCut(run), after).Error() // the reason rather than its consequence
+		out.Cut = ReasonOf(cmp.Or(ctxCut(run), after)) // the reason rather than its consequence
 		var cut *cutError
 		out.Final = errors.As(context.Cause(run), &cut) && cut.final
 		within = cutTimeout
@@ -417,8 +422,8 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 			warn(model.BeatsDropped, uint64(now)-l.missed.Swap(uint64(now)))
 		}
 	}
-	if err != nil && out.Cut == "" {
-		out.Cut = cmp.Or(ctxCut(run), err).Error()
+	if err != nil && out.Cut.Code == "" {
+		out.Cut = ReasonOf(cmp.Or(ctxCut(run), err))
 	}
 	return out
 }
@@ -453,7 +458,7 @@ func (t *trial) end(n int, p *party) *trialEnd {
 }
 
 // stop ends all traffic; agents that cannot be told find out by themselves.
-func (t *trial) stop(why string) {
+func (t *trial) stop(why model.Reason) {
 	t.tell(cutTimeout, verbStop, func(p *party) any { return stopOrder{sessionOrder: p.about(), Why: why} })
 }
 

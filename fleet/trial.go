@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -91,14 +92,14 @@ type trial struct {
 	breakers map[int]*breaker
 }
 
-// cutError ends a trial that is running; its text is Outcome.Cut.
+// cutError ends a trial that is running; its reason is Outcome.Cut.
 type cutError struct {
-	why   string
+	*finding.Fault
 	host  string // ID of the agent that it is about; "" of none
 	final bool   // another try may not follow
 }
 
-func (e *cutError) Error() string { return e.why }
+func (e *cutError) Unwrap() error { return e.Fault }
 
 // RunTrial runs one trial, from sockets to reports. progress, which may be
 // nil, is called with samples, never concurrently and never after RunTrial has
@@ -119,7 +120,7 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 			return err
 		case !met:
 			out = t.collect(ctx, run, t.readLast(run, true))
-			out.Unmet = out.Cut == ""
+			out.Unmet = out.Cut.Code == ""
 			return nil
 		}
 		records := t.takeRecords()
@@ -131,11 +132,11 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 		case ctx.Err() != nil:
 			t.drainCut(context.Background(), 0)
 		case order.Timing.PatienceSeconds > 0:
-			progress(Progress{Cut: err.Error()})
+			progress(Progress{Cut: ReasonOf(err)})
 			t.drainCut(ctx, t.awaited())
 		}
 		out = t.collect(ctx, run, err)
-		out.Warnings = append(out.Warnings, records.end(out.Cut != "")...)
+		out.Warnings = append(out.Warnings, records.end(out.Cut.Code != "")...)
 		return nil
 	})
 	return out, err
@@ -274,10 +275,10 @@ func (t *trial) join(id string, choice Choice, flow string) (*party, error) {
 	m, known := t.c.member(id)
 	switch {
 	case !known:
-		return nil, fmt.Errorf("flow %s: no agent %s on the hub", flow, id)
+		return nil, finding.NewFault(model.HostNotThere, "name", id)
 	case !slices.Contains(m.info.Engines, choice.Engine):
-		return nil, fmt.Errorf("flow %s: %s has no engine %s; it has %s", flow, m.name, choice.Engine,
-			strings.Join(m.info.Engines, ", "))
+		return nil, &HostError{id, m.info.Node, m.at, finding.NewFault(model.EngineNotThere, "name", choice.Engine,
+			"engines", strings.Join(m.info.Engines, ", "))}
 	}
 	if p := t.party(id); p != nil {
 		return p, nil

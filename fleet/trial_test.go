@@ -35,8 +35,8 @@ func quick(t *testing.T, configs ...AgentConfig) *Controller {
 func measured(t *testing.T, c *Controller, order Trial, progress func(Progress)) Outcome {
 	t.Helper()
 	out, err := c.RunTrial(t.Context(), order, progress)
-	if err != nil || out.Cut != "" {
-		t.Fatalf("%v, cut %q", err, out.Cut)
+	if err != nil || said(out.Cut) != "" {
+		t.Fatalf("%v, cut %q", err, said(out.Cut))
 	}
 	return out
 }
@@ -60,7 +60,7 @@ func TestSendersWaitForReaders(t *testing.T) {
 		done := make(chan string, 1)
 		go func() {
 			out, err := c.RunTrial(ctx, upTrial("near", "far", 100*time.Millisecond), nil)
-			done <- fmt.Sprint(out.Cut, err)
+			done <- fmt.Sprint(said(out.Cut), err)
 		}()
 		testenv.Await(t, "the receiver runs", func() bool { return len(w.events("far", "run receive")) == 1 })
 		time.Sleep(4 * gateMargin)
@@ -161,8 +161,9 @@ func TestTakeBeat(t *testing.T) {
 	}
 	var cut error
 	tr.cancel = func(why error) { cut = why }
-	tr.takeBeat(far, beat{Cut: strings.Repeat("x", 1<<20)})
-	if n := len(cut.Error()); n > mostFault+10 {
+	long := strings.Repeat("x", 1<<20)
+	tr.takeBeat(far, beat{Cut: model.Reason{Code: long, Text: long}})
+	if n := len(cut.Error()); n > 3*255 {
 		t.Errorf("why the trial was cut takes %d B", n)
 	}
 	tr.liveness.allow(0) // as once it runs
@@ -199,8 +200,8 @@ func TestReasonIsTold(t *testing.T) {
 	a := quietAgent(t, newWire(), Limits{})
 	told := make(chan string, 1000)
 	if _, err := a.link.subscribe(sessionSubject(aSession, a.cfg.ID), func(m *nats.Msg) {
-		if b, err := decode[beat](m.Data); err == nil && b.Cut != "" {
-			told <- b.Cut
+		if b, err := decode[beat](m.Data); err == nil && said(b.Cut) != "" {
+			told <- said(b.Cut)
 		}
 	}); err != nil {
 		t.Fatal(err)
@@ -210,9 +211,9 @@ func TestReasonIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, why := a.find(aSession), fmt.Sprint("reason ", round)
-		s.stopTraffic(why)
-		s.stopTraffic("a later reason")
-		if err := s.close(why); err != nil {
+		s.stopTraffic(model.Reason{Code: why})
+		s.stopTraffic(model.Reason{Code: "a later reason"})
+		if err := s.close(model.Reason{Code: why}); err != nil {
 			t.Error(err)
 		}
 		for testenv.Receive(t, why, told) != why { // a heartbeat may have told the one before twice
@@ -262,15 +263,15 @@ func TestTrialErrors(t *testing.T) {
 	}{
 		{"refused by the far engine", func(_, far *fakeEngine,
 			_ *Trial) {
-			far.refuse = &engine.Refusal{Why: "no such control here"}
+			far.refuse = engine.Refuse(model.ControlMissing, "control", "none", "controls", "cubic")
 		},
-			"far: flow up: no such control here"},
+			`far: flow up: congestion control "none" is not in this kernel; there is cubic. Where it is a module, root loads it: modprobe tcp_none`},
 		{"no consent", func(near, _ *fakeEngine, _ *Trial) { near.connectErr = errors.New("no answer from 127.0.0.1") },
 			"near: flow up: no answer from 127.0.0.1"},
 		{"unknown agent", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].To = "nobody" },
-			"flow up: no agent nobody on the hub"},
+			"no host named nobody is on the hub"},
 		{"unknown engine", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Send.Engine = "xdp" },
-			"flow up: near has no engine xdp; it has udp"},
+			`near: engine "xdp": that host has udp`},
 		{"bad dialer", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Dialer = "x" },
 			"flow up: the dialer x is none of its ends"},
 		{"bad payload", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Flow.PayloadBytes = 15 },
@@ -310,7 +311,7 @@ func TestTrialCut(t *testing.T) {
 			cancel()
 		}()
 		out, err := c.RunTrial(ctx, upTrial("near", "far", time.Minute), nil)
-		if err != nil || out.Cut != "interrupted" || out.Flows[0].Send == nil || out.Flows[0].Receive == nil {
+		if err != nil || said(out.Cut) != "interrupted" || out.Flows[0].Send == nil || out.Flows[0].Receive == nil {
 			t.Fatalf("got %+v, %v; want both ends' partial reports", out, err)
 		}
 		if left := out.Flows[0].Send.Send.Accepted; out.Flows[0].Receive.Receive.Tally.Late != left {
@@ -337,7 +338,7 @@ func TestTrialCut(t *testing.T) {
 		near.Engines["udp"].(*fakeEngine).runErr = errors.New("network is down")
 		c := quick(t, near, agentOn(w, "far"))
 		out, err := c.RunTrial(t.Context(), upTrial("near", "far", 200*time.Millisecond), nil)
-		if want := "near: flow up: network is down"; err != nil || out.Cut != want || out.Flows[0].Receive == nil {
+		if want := "near: flow up: network is down"; err != nil || said(out.Cut) != want || out.Flows[0].Receive == nil {
 			t.Errorf("got %+v, %v; want cut %q with the receiver's report", out, err, want)
 		}
 		nothingOpen(t, w)
@@ -374,7 +375,7 @@ func TestTrialCut(t *testing.T) {
 				stop()
 			}
 		})
-		if err != nil || !strings.Contains(out.Cut, "pelt serve was stopped there") || out.Flows[0].Send == nil {
+		if err != nil || !strings.Contains(said(out.Cut), "pelt serve was stopped there") || out.Flows[0].Send == nil {
 			t.Errorf("got %+v, %v", out, err)
 		}
 		if d := time.Since(began); d > 2*time.Second+8*late() {
@@ -415,7 +416,7 @@ func TestNoLeaks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err := c.RunTrial(ctx, upTrial("near", "far", 50*time.Millisecond), nil); err != nil || out.Cut != "" {
+		if out, err := c.RunTrial(ctx, upTrial("near", "far", 50*time.Millisecond), nil); err != nil || said(out.Cut) != "" {
 			t.Fatalf("%+v, %v", out, err)
 		}
 		if err := errors.Join(c.Close(), h.Close()); err != nil {

@@ -127,8 +127,8 @@ func TestNearVouches(t *testing.T) {
 			trial := bothTrial("one", "two", time.Minute)
 			trial.Probe = false
 			out, err := c.RunTrial(ctx, trial, nil)
-			if err != nil || (out.Cut == "interrupted") != vouched {
-				t.Errorf("cut %q, %v", out.Cut, err)
+			if err != nil || (said(out.Cut) == "interrupted") != vouched {
+				t.Errorf("cut %q, %v", said(out.Cut), err)
 			}
 			nothingOpen(t, w)
 		})

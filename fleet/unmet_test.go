@@ -32,7 +32,7 @@ func (e *refusing) Open(ctx context.Context, host engine.Host, o engine.Order) (
 
 func (f *refusedEnd) Connect(ctx context.Context) (m engine.Meeting, err error) {
 	if f.order.Role == engine.Send {
-		return m, &engine.Refusal{Why: "no such interface"}
+		return m, engine.Refuse(model.HostFault, "text", "no such interface")
 	}
 	<-ctx.Done()
 	f.waited <- ctx.Err()
@@ -108,8 +108,8 @@ func TestUnmetStreams(t *testing.T) {
 				trial.Flows[0].Flow.Name, trial.Flows[0].Flow.Protocol = "tcp", model.TCP
 			}
 			out, err := quick(t, agentOn(w, "near"), agentOn(w, "far")).RunTrial(t.Context(), trial, nil)
-			if err != nil || out.Cut != "" || out.Unmet != (c.ran == 0) {
-				t.Fatalf("cut %q, unmet %v, %v", out.Cut, out.Unmet, err)
+			if err != nil || said(out.Cut) != "" || out.Unmet != (c.ran == 0) {
+				t.Fatalf("cut %q, unmet %v, %v", said(out.Cut), out.Unmet, err)
 			}
 			for i, f := range out.Flows {
 				dead := c.barred[trial.Flows[i].Flow.Name]

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
@@ -126,7 +127,7 @@ func TestObserverLost(t *testing.T) {
 func observerLost(t *testing.T, r Router, lose func(), why string) {
 	t.Helper()
 	late := heldUp(t)
-	name := r.(*farRouter).agent.name
+	name := r.(*farRouter).agent.name()
 	begin := func(trial uint16) engine.Part {
 		w := r.Begin(engine.WatchOrder{Trial: trial, Drops: model.DropsSeq, Timing: model.Timing{MeasureSeconds: 1}})
 		_, _ = w.Do(t.Context(), engine.Open, engine.Known{}) // what it cannot do stands in its account
@@ -141,14 +142,14 @@ func observerLost(t *testing.T, r Router, lose func(), why string) {
 	_, _ = w.Do(t.Context(), engine.Still, engine.Known{Lost: true})
 	o := w.Account().Observed
 	told, series := o.Router, o.Series
-	if o.Mode != model.DropsOff || !o.Why.Has(model.UntoldFault) || !strings.Contains(o.Why[0].Text, why) || len(o.Unread) != 1 {
+	if o.Mode != model.DropsOff || !o.Why.Has(model.UntoldFault) || !strings.Contains(finding.Why(o.Why), why) || len(o.Unread) != 1 {
 		t.Errorf("observed %+v", o)
 	}
-	if len(told.Gaps) != 1 || len(series) != 0 || told.Gaps[0].Said != name+": "+why {
+	if len(told.Gaps) != 1 || len(series) != 0 || finding.Why(told.Gaps[0].Of) != name+": "+why {
 		t.Errorf("watched %+v", told)
 	}
 	next := begin(6).Account().Observed.Router
-	if len(next.Gaps) != 1 || next.Gaps[0].Said != "open: "+name+": "+why {
+	if len(next.Gaps) != 1 || finding.Why(next.Gaps[0].Of) != name+": "+why {
 		t.Errorf("the next trial's gaps: %+v", next.Gaps)
 	}
 	if f := r.Finish(t.Context()); f.Cores != 2 || len(f.Told) != 1 || f.Kernel != "6.1\ufffd[31m" ||

@@ -49,7 +49,7 @@ func (e sessionEngine) Open(_ context.Context, _ engine.Host, o engine.Order) (e
 	}
 	switch {
 	case d == nil || !o.Traffic():
-		return nil, refuse("the iperf3 client did not ask for that")
+		return nil, engine.Refuse(model.IperfUnasked)
 	case e.near:
 		return &servingEnd{Transport: d.sockets, direction: d}, nil
 	}

@@ -3,7 +3,6 @@ package iperf3
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"time"
@@ -19,19 +18,15 @@ func refused(o engine.Order) error {
 	pps, paced := f.Rate.PPS(f.PayloadBytes)
 	switch {
 	case !o.Traffic():
-		return refuse("an iperf3 server answers no probes")
+		return engine.Refuse(model.IperfProbes)
 	case f.Streams > mostStreams:
-		return refuse("an iperf3 server takes at most %d streams", mostStreams)
+		return engine.Refuse(model.IperfStreams, "streams", float64(mostStreams))
 	case o.Timing.WarmupSeconds > 0:
-		return refuse("an iperf3 server counts all packets: leave the warm-up out")
+		return engine.Refuse(model.IperfWarmup)
 	case paced && f.Protocol == model.UDP && pps/float64(f.Streams)*o.Timing.MeasureSeconds >= 1<<32:
-		return refuse("a stream to an iperf3 server has at most 2^32 packets: try a shorter --time, or more --streams")
+		return engine.Refuse(model.IperfPackets)
 	}
 	return nil
-}
-
-func refuse(format string, args ...any) error {
-	return &engine.Refusal{Why: fmt.Sprintf(format, args...)}
 }
 
 // nearEngine makes the ends at this host.

@@ -12,6 +12,7 @@ import (
 	"pelt/engine"
 	"pelt/engine/tcp"
 	"pelt/engine/udp"
+	"pelt/words"
 )
 
 // ServerConfig is how clients are served.
@@ -26,7 +27,7 @@ type ServerConfig struct {
 	Admit func(s *Session, under []*Session) error
 	// Run carries out a test by its ends Near and Far, and returns what the client is told beside the figures.
 	Run    func(ctx context.Context, s *Session) (text string, err error)
-	Events func(string) // one sentence each
+	Events func(error) // one sentence each
 }
 
 const (
@@ -68,11 +69,11 @@ func (s *Server) tell(x *Session, err error) {
 	if !ok {
 		return
 	}
-	text := fmt.Sprintf("iperf3 client %v: no result: %v", x.Peer, err)
+	said := words.Errorf("iperf3 client %v: no result: %w", x.Peer, err)
 	if more > 0 {
-		text += fmt.Sprintf("; %d clients before it had none either", more)
+		said = words.Errorf("%w; %d clients before it had none either", said, more)
 	}
-	s.config.Events(text)
+	s.config.Events(said)
 }
 
 // Server serves iperf3 clients, many at once.

@@ -85,7 +85,7 @@ func startServer(t *testing.T, sessions int) *Server {
 			}
 			return nil
 		},
-		Run: served, Events: func(text string) { t.Log(text) }})
+		Run: served, Events: func(said error) { t.Log(said) }})
 	if err != nil {
 		t.Fatal(err)
 	}

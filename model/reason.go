@@ -2,6 +2,8 @@ package model
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -16,6 +18,8 @@ type Reason struct {
 	Name    string             `json:"name,omitempty"`    // errno, command, timed change, or broken rule of an account
 	Text    string             `json:"text,omitempty"`    // error or output of another program
 	Numbers map[string]float64 `json:"numbers,omitempty"` // a name ends in its unit
+	Names   map[string]string  `json:"names,omitempty"`   // addresses, interfaces, flags and the like, by what each is
+	Of      []Reason           `json:"of,omitempty"`      // what it follows from
 }
 
 const (
@@ -102,6 +106,51 @@ const (
 	NoRoom           = "no-room"
 	WarmupDrops      = "warmup-drops"
 	ByCounters       = "by-counters" // a router under test
+
+	// Why an engine carries the flows, and how, with the Node of an end.
+	SocketsBecause  = "sockets-because" // Of: why no frames do
+	SocketsFit      = "sockets-fit"
+	SocketsPlanned  = "sockets-planned"
+	FlowsTCP        = "flows-tcp"
+	FramesOut       = "frames-out" // of the interface Name
+	FramesIn        = "frames-in"  // by a program on the interface Name
+	EngineMissing   = "engine-missing"
+	FramesUnoffered = "frames-unoffered"
+
+	// Why XDP frames cannot carry a flow, or a kernel or an interface has no program for them.
+	FramesRights    = "frames-rights"
+	FramesElsewhere = "frames-elsewhere"
+	FramesOldKernel = "frames-old-kernel"
+	FramesRole      = "frames-role"
+	FramesSegments  = "frames-segments"
+	FramesProfile   = "frames-profile"
+	FramesCounted   = "frames-counted"
+	FramesBuffer    = "frames-buffer"
+	FramesJoined    = "frames-joined"
+	FramesRecorded  = "frames-recorded"
+	FramesLong      = "frames-long"
+	FramesLoopback  = "frames-loopback"
+	FramesUserLinks = "frames-user-links"
+	FramesStar      = "frames-star"
+	FramesDevice    = "frames-device"
+	FramesIperf     = "frames-iperf"
+	FramesUnready   = "frames-unready" // Of: why an interface of a lab's node takes none
+	FramesNoPeer    = "frames-no-peer"
+	FramesApart     = "frames-apart"
+	FramesRealCard  = "frames-real-card"
+	FramesQueue     = "frames-queue"
+	FramesUnsent    = "frames-unsent" // by the driver
+	FramesFull      = "frames-full"
+	FramesUncleared = "frames-uncleared"
+	NoEthernet      = "no-ethernet"
+	NeedsFragments  = "needs-fragments"
+	TypesHidden     = "types-hidden"
+	VerifierRefuses = "verifier-refuses"
+	ProgramRights   = "program-rights"
+	ProgramUnfit    = "program-unfit"
+	ProgramThere    = "program-there"
+	AttachRights    = "attach-rights"
+	NoProgramTaken  = "no-program-taken"
 
 	// Why a path MTU is not known, or is a bound.
 	MTUFault       = "mtu-fault"
@@ -223,6 +272,64 @@ func (r Reason) State() State {
 	return ""
 }
 
+// NewReason makes a reason with what its words need: behind each name a text or a number. "flow", "node", "link",
+// "name" and "text" are the fields of these names.
+func NewReason(code string, named ...any) Reason {
+	r := Reason{Code: code}
+	fields := map[string]*string{"flow": &r.Flow, "node": &r.Node, "link": &r.Link, "name": &r.Name, "text": &r.Text}
+	for i := 0; i < len(named); i += 2 {
+		name := named[i].(string)
+		switch v := named[i+1].(type) {
+		case float64:
+			if r.Numbers == nil {
+				r.Numbers = map[string]float64{}
+			}
+			r.Numbers[name] = v
+		default:
+			text := fmt.Sprint(v)
+			if field := fields[name]; field != nil {
+				*field = text
+				continue
+			}
+			if r.Names == nil {
+				r.Names = map[string]string{}
+			}
+			r.Names[name] = text
+		}
+	}
+	return r
+}
+
+// String is the reason without words, for an error that is not shown to users.
+func (r Reason) String() string {
+	parts := []string{r.Flow, r.Node, r.Link, r.Code, r.Name}
+	for _, name := range slices.Sorted(maps.Keys(r.Names)) {
+		parts = append(parts, r.Names[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Numbers)) {
+		parts = append(parts, fmt.Sprintf("%s=%g", name, r.Numbers[name]))
+	}
+	for _, of := range r.Of {
+		parts = append(parts, of.String())
+	}
+	parts = append(parts, r.Text)
+	return strings.Join(slices.DeleteFunc(parts, func(text string) bool { return text == "" }), ": ")
+}
+
+// FirstReason returns the first of several reasons that is one; without a code it is none.
+func FirstReason(list ...Reason) (r Reason) {
+	if i := slices.IndexFunc(list, func(r Reason) bool { return r.Code != "" }); i >= 0 {
+		r = list[i]
+	}
+	return r
+}
+
+// With returns the reason about another node.
+func (r Reason) With(node string) Reason {
+	r.Node = node
+	return r
+}
+
 // Doubts are reasons as a document has them.
 type Doubts []Reason
 
@@ -247,9 +354,22 @@ func (l *Doubts) UnmarshalJSON(b []byte) error {
 type Reasons []Reason
 
 // Clip cuts the texts of reasons that another host told.
-func (l Reasons) Clip() {
+func (l Reasons) Clip() { l.clip(mostDeep) }
+
+// Bounds of what reasons of another host follow from.
+const (
+	mostDeep = 4
+	mostOf   = 16
+)
+
+func (l Reasons) clip(deep int) {
 	for i := range l {
-		l[i].Text = Clip(l[i].Text)
+		r := &l[i]
+		r.Text, r.Of = Clip(r.Text), r.Of[:min(len(r.Of), mostOf)]
+		if deep == 0 {
+			r.Of = nil
+		}
+		Reasons(r.Of).clip(deep - 1)
 	}
 }
 
@@ -264,7 +384,7 @@ func (l Reasons) Kind() string {
 	for _, r := range l {
 		kind := r.Code
 		if r.Code == TrialCut {
-			kind += " " + r.Text
+			kind += " " + r.Text + Reasons(r.Of).Kind()
 		}
 		if !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)

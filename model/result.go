@@ -104,7 +104,7 @@ type Result struct {
 	State        State        `json:"state"`
 	Why          Reasons      `json:"why"` // of a state other than valid
 	Engine       string       `json:"engine"`
-	EngineReason string       `json:"engine_reason,omitempty"`
+	EngineReason Doubts       `json:"engine_reason,omitempty"`
 	Flows        []FlowResult `json:"flows"`
 	Series       []Series     `json:"series"`
 	Changes      []Change     `json:"changes,omitempty"`  // of the series

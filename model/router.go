@@ -148,6 +148,7 @@ type RouterGap struct {
 	FromS float64 `json:"from_s"`         // of the measured part
 	ToS   float64 `json:"to_s,omitempty"` // 0: to its end
 	Said  string  `json:"said,omitempty"` // by ssh or the system
+	Of    Reasons `json:"of,omitempty"`   // else: what pelt there told, or that it told nothing
 }
 
 // Why a watch has a gap; findings are called so after "router.gap.".

@@ -124,18 +124,20 @@ func reports(placed fleet.Trial, out fleet.Outcome) iter.Seq2[string, *engine.Re
 }
 
 // reasons says why the ends used their engines, each reason once.
-func reasons(placed fleet.Trial, out fleet.Outcome) string {
-	var list []string
+func reasons(placed fleet.Trial, out fleet.Outcome) (list model.Doubts) {
 	for node, r := range reports(placed, out) {
-		text := node + ": " + r.Why
-		if r.Engine == "udp" {
-			text = node + ": udp sockets, because " + r.Why
+		told := []model.Reason(r.Why)
+		if r.Engine == "udp" && told != nil {
+			told = []model.Reason{socketsBecause(told...)}
 		}
-		if r.Why != "" && !slices.Contains(list, text) {
-			list = append(list, text)
+		for _, why := range told {
+			why.Node = node
+			if !slices.ContainsFunc(list, func(one model.Reason) bool { return reflect.DeepEqual(one, why) }) {
+				list = append(list, why)
+			}
 		}
 	}
-	return strings.Join(list, "; ")
+	return list
 }
 
 // stillNanos is a pause that no healthy sender makes.

@@ -20,7 +20,7 @@ type reported struct {
 	Timing        *model.Timing
 	OneClock      bool
 	Receivers     int // of a star, each with the same reports
-	Cut           string
+	Cut           model.Reason
 	Load          map[string]engine.Load
 	Slowest       [2]float64 // links of the path, bit/s
 	Send, Receive *engine.Report

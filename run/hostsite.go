@@ -35,7 +35,7 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 	if err != nil {
 		return nil, err
 	}
-	s := &site{engine: p.Engine, noXDP: cmp.Or(o.records.needsSockets(), boundSockets(p.Device))}
+	s := &site{engine: p.Engine, noXDP: model.FirstReason(o.records.needsSockets(), boundSockets(p.Device))}
 	s.nodes = []node{{name: model.Sender, end: true},
 		{name: model.Receiver, end: true, address: func(int) netip.Addr { return s.end(model.Receiver).agent.Reached }}}
 	defer func() {
@@ -98,11 +98,11 @@ func checkDevice(name string) error {
 }
 
 // boundSockets is why sockets carry all flows of a host that calls over a device, "" without one.
-func boundSockets(device string) string {
-	if device == "" {
-		return ""
+func boundSockets(device string) (why model.Reason) {
+	if device != "" {
+		why.Code = model.FramesDevice
 	}
-	return "--dev binds sockets"
+	return why
 }
 
 // commandTwo takes command of two far hosts: one sends, the other receives.

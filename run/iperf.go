@@ -37,7 +37,7 @@ func openIperf(ctx context.Context, server string, p model.Plan, o Options) (*si
 		return nil, refuse("--rate", "%v is a public address, and an iperf3 server cannot say that a path is overloaded; "+
 			"want a rate that the path carries", far.Addr())
 	}
-	s := &site{engine: p.Engine, noXDP: "an iperf3 server takes what sockets send"}
+	s := &site{engine: p.Engine, noXDP: model.Reason{Code: model.FramesIperf}}
 	s.nodes = []node{{name: model.Sender, end: true},
 		{name: model.Receiver, end: true, address: func(int) netip.Addr { return far.Addr() }}}
 	client := iperf3.NewClient(far, p.Device)

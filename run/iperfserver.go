@@ -2,8 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/netip"
 	"strings"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"pelt/model"
 	"pelt/observe"
 	"pelt/store"
+	"pelt/words"
 )
 
 // IperfPort is where iperf3 servers listen, unless they are told another port.
@@ -55,7 +54,7 @@ func (s *iperfServer) welcome(client netip.Addr) error {
 	if s.Iperf.Open || fleet.OwnNetwork(client) {
 		return nil
 	}
-	return errors.New("refused, because it is in no network of this host (--open-iperf3 lets all in)")
+	return words.Errorf("refused, because it is in no network of this host (--open-iperf3 lets all in)")
 }
 
 // admit holds a test against the limits, with all others of the same host.
@@ -72,7 +71,7 @@ func (s *iperfServer) admit(x *iperf3.Session, under []*iperf3.Session) error {
 		return iperf3.TooFast(err)
 	}
 	if most := limits.MaxStreams; most > 0 && streams > most {
-		return iperf3.TooMany(fmt.Errorf("its tests would have %d streams, and this host carries %d at once", streams, most))
+		return iperf3.TooMany(words.Errorf("its tests would have %d streams, and this host carries %d at once", streams, most))
 	}
 	return planOf(x).Check()
 }
@@ -97,17 +96,21 @@ func (s *iperfServer) run(ctx context.Context, x *iperf3.Session) (string, error
 	if err != nil {
 		return "", err
 	}
-	var told []string // what was lost, and where
-	for _, f := range finding.Explain(&doc, finding.Ask{}) {
-		if f.Level != finding.Next {
-			told = append(told, f.Parts()...)
+	told := func(l words.Language) (list []string) { // what was lost, and where
+		said := doc
+		said.Language = l
+		for _, f := range finding.Explain(&said, finding.Ask{}) {
+			if f.Level != finding.Next {
+				list = append(list, f.Parts()...)
+			}
 		}
+		if doc.ID != "" {
+			list = append(list, l.Sayf("More, on that host: pelt explain %s", doc.ID))
+		}
+		return list
 	}
-	if doc.ID != "" {
-		told = append(told, "More, on that host: pelt explain "+doc.ID)
-	}
-	s.Events(fmt.Sprintf("iperf3 client %v: %s", x.Peer, strings.Join(told, " ")))
-	return strings.Join(told, "\n") + "\n", nil
+	s.Events(words.Errorf("iperf3 client %v: %w", x.Peer, note(func(l words.Language) string { return l.Sentences(told(l)) })))
+	return strings.Join(told(words.English), "\n") + "\n", nil
 }
 
 // caller is an iperf3 client for which a run is.
@@ -119,7 +122,7 @@ type caller struct {
 // open makes a site of the client and this host.
 func (c *caller) open(ctx context.Context, p model.Plan, o Options) (*site, error) {
 	x := c.session
-	s := &site{engine: p.Engine, noXDP: "an iperf3 client sends and takes packets through sockets", kernel: c.kernel}
+	s := &site{engine: p.Engine, noXDP: model.Reason{Code: model.FramesIperf}, kernel: c.kernel}
 	s.nodes = []node{{name: model.Sender, end: true},
 		{name: model.Receiver, end: true, address: func(int) netip.Addr { return x.Local.Addr() }}}
 	near, far := x.Near(), x.Far()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"pelt/engine"
 	"pelt/engine/udp"
 	"pelt/engine/xdp"
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/internal/awake"
 	"pelt/lab"
@@ -53,7 +53,7 @@ func openLoopback(ctx context.Context, p model.Plan, o Options) (*site, error) {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	s := newLocal(p, o, model.LabFacts{Topology: Loopback, Nodes: []string{model.Sender, model.Receiver}})
-	s.noXDP = cmp.Or(s.noXDP, "the loopback interface takes no XDP frames")
+	s.noXDP = model.FirstReason(s.noXDP, model.Reason{Code: model.FramesLoopback})
 	var agents []fleet.AgentConfig
 	for _, name := range s.facts.Nodes {
 		s.nodes = append(s.nodes, node{name: name, end: true, address: loop})
@@ -251,23 +251,23 @@ func interfacesTo(n *lab.Node, peer string) (names []string) {
 // readyFrames makes the lab carry XDP frames, if the plan may send any. It reports whether
 // programs receive them at the ends.
 func (s *site) readyFrames(p model.Plan, own bool) (receive bool, err error) {
-	unreached := "" // why no frames reach the receiver
+	var unreached model.Reason // why no frames reach the receiver
 	switch {
 	case len(s.lab.Emulated()) > 0:
-		unreached = "the lab's links are emulated in user space"
+		unreached.Code = model.FramesUserLinks
 	case s.star():
-		unreached = "a star's flows are many"
+		unreached.Code = model.FramesStar
 	}
-	s.noXDP = cmp.Or(unreached, s.noXDP)
+	s.noXDP = model.FirstReason(unreached, s.noXDP)
 	send, receive, err := wantsFrames(p, s.lab, s.noXDP)
-	if err == nil && unreached != "" && (send || receive) {
-		err = refuse("engine", "want auto or udp: no XDP frames can be used, because %s", unreached)
+	if err == nil && unreached.Code != "" && (send || receive) {
+		err = refuse("engine", "want auto or udp: no XDP frames can be used, because %v", &finding.Fault{Reason: unreached})
 	}
 	if err != nil || !send {
 		return receive, err
 	}
 	if err = s.takeFrames(s.lab, own); err != nil && p.Engine == model.EngineAuto {
-		s.noXDP = err.Error()
+		s.noXDP = fleet.ReasonOf(err)
 		return false, nil
 	}
 	return receive, err
@@ -305,7 +305,7 @@ func (s *site) takeFrames(l *lab.Lab, own bool) error {
 
 // wantsFrames reports whether any trial of a plan may send XDP frames, and whether any may
 // receive them by a program.
-func wantsFrames(p model.Plan, l *lab.Lab, noFrames string) (send, receive bool, err error) {
+func wantsFrames(p model.Plan, l *lab.Lab, noFrames model.Reason) (send, receive bool, err error) {
 	sender, err := l.Node(model.Sender)
 	if err != nil {
 		return false, false, err
@@ -322,8 +322,8 @@ func wantsFrames(p model.Plan, l *lab.Lab, noFrames string) (send, receive bool,
 		for _, f := range t.Flows {
 			from, to, _ := carriersOf(p.Engine, f, noFrames)
 			whole := f.PayloadBytes <= model.WholePayload(f.Family, mtu)
-			send = send || whole && from.Engine == "xdp" && xdp.Unfit(engine.Send, f) == ""
-			receive = receive || whole && to.Engine == "xdp" && !to.Sockets && xdp.Unfit(engine.Receive, f) == ""
+			send = send || whole && from.Engine == "xdp" && xdp.Unfit(engine.Send, f).Code == ""
+			receive = receive || whole && to.Engine == "xdp" && !to.Sockets && xdp.Unfit(engine.Receive, f).Code == ""
 		}
 	}
 	return send, receive, nil
@@ -339,7 +339,8 @@ func joinsPackets(p model.Plan, node string) bool {
 func makeReady(x *xdp.Engine, n *lab.Node, i lab.Interface, thread bool, core int) error {
 	if !n.TakesFrames() {
 		if err := x.Ready(n, i.Name); err != nil {
-			return fmt.Errorf("%s: %w", n.Name(), err)
+			return &finding.Fault{Reason: model.Reason{Code: model.FramesUnready, Node: n.Name(), Name: i.Name,
+				Of: model.Reasons{fleet.ReasonOf(err)}}}
 		}
 	}
 	if thread && runtime.NumCPU() > 1 {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"pelt/design"
@@ -187,8 +186,8 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 			r.event(Event{Note: note(func(l words.Language) string { return finding.Silence(l, about).Text() })})
 		}
 		switch {
-		case p.Cut != "":
-			r.event(Event{Note: words.Errorf("%s; waiting for a path", p.Cut)})
+		case p.Cut.Code != "":
+			r.event(Event{Note: words.Errorf("%w; waiting for a path", &finding.Fault{Reason: p.Cut})})
 			return
 		case p.Cores != nil:
 			r.event(Event{Cores: &Cores{number, r.site.hostOf(p.Agent), p.AtS, p.Cores}})
@@ -215,7 +214,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	r.met = r.met || !outcome.Unmet
 	path := watch.collect(outcome)
 	path.told = told
-	if r.idle == nil && placed.Drops != "" && outcome.Cut == "" {
+	if r.idle == nil && placed.Drops != "" && outcome.Cut.Code == "" {
 		r.idle = background{}
 	}
 	r.idle.fill(path.nodes)
@@ -227,7 +226,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	findChanges(&result)
 	r.records.finish(recorded, placed, outcome, &result)
 	result.Started = started.UTC().Truncate(time.Millisecond)
-	result.EngineReason = strings.Trim(reason+"; "+result.EngineReason, "; ")
+	result.EngineReason = append(reason, result.EngineReason...)
 	return result, nil
 }
 

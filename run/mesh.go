@@ -10,7 +10,6 @@ import (
 
 	"pelt/design"
 	"pelt/engine"
-	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/words"
@@ -117,7 +116,7 @@ func (r *runner) pair(ctx context.Context, t model.Trial, number int) *model.Res
 			return &result
 		case err == nil: // cut: what was measured is kept
 			result.State = model.Invalid
-			result.Why = model.Reasons{{Code: model.PairUnmeasured, Text: finding.Why(result.Why)}}
+			result.Why = model.Reasons{{Code: model.PairUnmeasured, Of: result.Why}}
 			return &result
 		case errors.As(err, &refusal):
 			return unmeasured(t, err)
@@ -165,7 +164,7 @@ func (p *pairs) gone(err error) bool {
 func unmeasured(t model.Trial, err error) *model.Result {
 	return &model.Result{Cell: t.Cell, Repeat: t.Repeat, State: model.Invalid, Flows: []model.FlowResult{},
 		Started: time.Now().UTC().Truncate(time.Millisecond), Series: []model.Series{},
-		Why: model.Reasons{{Code: model.PairUnmeasured, Text: err.Error()}}}
+		Why: model.Reasons{{Code: model.PairUnmeasured, Of: model.Reasons{fleet.ReasonOf(err)}}}}
 }
 
 // tryPair runs the trial of a pair on a site of its own.
@@ -173,12 +172,12 @@ func (r *runner) tryPair(ctx context.Context, t model.Trial, number int) (model.
 	from, to := pairOf(t.Cell)
 	for _, host := range []string{from, to} {
 		if r.site.agent(host).ID == "" {
-			return model.Result{}, &engine.Refusal{Why: "no host named " + host + " is on the hub"}
+			return model.Result{}, engine.Refuse(model.HostNotThere, "name", host)
 		}
 	}
 	s := &site{engine: r.site.engine, controller: r.site.controller}
 	if err := s.connect([]string{from, to}); err != nil {
-		return model.Result{}, &engine.Refusal{Why: err.Error()}
+		return model.Result{}, &engine.Refusal{Why: fleet.ReasonOf(err)}
 	}
 	doc := model.Document{Plan: r.doc.Plan}
 	one := &runner{Options: r.Options, site: s, doc: &doc, total: r.total}

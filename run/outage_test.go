@@ -81,7 +81,7 @@ func serveAt(t *testing.T, target string) (stop func()) {
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		ended <- Serve(ctx, ServeOptions{EndOptions: EndOptions{Version: "test", Listen: at.Addr(),
-			Events: func(string) {}},
+			Events: func(error) {}},
 			Port: int(at.Port()), Code: "tiger-42-amber", Ready: func() { close(ready) }})
 	}()
 	select {

@@ -101,7 +101,9 @@ func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 	list := make([]model.PathMTU, len(flows))
 	asked := make([][]int, len(flows)) // the surveys of each in trial
 	var why model.Doubts
-	fault := func(err error) model.Doubts { return model.Doubts{{Code: model.MTUFault, Text: err.Error()}} }
+	fault := func(err error) model.Doubts {
+		return model.Doubts{{Code: model.MTUFault, Of: model.Reasons{fleet.ReasonOf(err)}}}
+	}
 	for i, f := range flows {
 		list[i] = model.PathMTU{Flow: f.Name, From: f.From, To: f.To, Family: 4}
 		for _, one := range s.perReceiver(f, 0) {
@@ -133,8 +135,8 @@ func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 		case err != nil:
 			why = fault(err)
 		default:
-			if out.Cut != "" {
-				why = model.Doubts{{Code: model.TrialCut, Text: out.Cut}}
+			if out.Cut.Code != "" {
+				why = model.Doubts{{Code: model.TrialCut, Of: model.Reasons{out.Cut}}}
 			}
 			if out.Unmet { // silence of a slow path, or of a busy host, lasts longer
 				s.unheard = max(leastUnheard, 4*out.Slowest)

@@ -1,9 +1,9 @@
 package run
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,20 +16,21 @@ import (
 
 // place turns a trial into orders for this path's agents. The sender's host
 // dials wherever it can, so that a path with NAT works in both directions.
-func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
+func (s *site) place(t model.Trial) (fleet.Trial, model.Doubts, error) {
 	placed := fleet.Trial{Timing: t.Timing, OneClock: s.oneClock,
 		Probe: s.silent == "" && (!s.oneClock || !s.local || t.Timing.LeadSeconds > 0)}
-	var reasons []string
-	because := func(text string) {
-		if text != "" && !slices.Contains(reasons, text) {
-			reasons = append(reasons, text)
+	var reasons model.Doubts
+	because := func(why model.Reason) {
+		told := func(one model.Reason) bool { return reflect.DeepEqual(one, why) }
+		if why.Code != "" && !slices.ContainsFunc(reasons, told) {
+			reasons = append(reasons, why)
 		}
 	}
 	before := map[string]int{} // flows from each node so far
 	for i, f := range s.flows(t) {
 		from, to := s.end(f.From).agent, s.end(f.To).agent
 		if from.ID == "" || to.ID == "" {
-			return fleet.Trial{}, "", refuse(fmt.Sprintf("flows[%d]", i),
+			return fleet.Trial{}, nil, refuse(fmt.Sprintf("flows[%d]", i),
 				"the path has a sender and a receiver, not %s and %s", f.From, f.To)
 		}
 		carried := f
@@ -46,19 +47,19 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 		}{{from, &send}, {to, &receive}} {
 			if !slices.Contains(e.Engines, e.Engine) {
 				if e.Engine == string(model.TCP) {
-					return fleet.Trial{}, "", refuse("target", "%s: pelt serve --one-port carries no TCP tests: its TCP port has the "+
+					return fleet.Trial{}, nil, refuse("target", "%s: pelt serve --one-port carries no TCP tests: its TCP port has the "+
 						"control connection; start it without --one-port", e.Node)
 				}
 				if !e.Fallback {
-					return fleet.Trial{}, "", fmt.Errorf("the %s has no %s engine", e.Node, e.Engine)
+					return fleet.Trial{}, nil, fmt.Errorf("the %s has no %s engine", e.Node, e.Engine)
 				}
-				because(fmt.Sprintf("%s: udp sockets, because pelt offers no %s engine there", e.Node, e.Engine))
+				because(socketsBecause(model.NewReason(model.EngineMissing, "name", e.Engine)).With(e.Node))
 				*e.Choice = fleet.Choice{Engine: "udp"}
 			}
 		}
 		dialer, listen, err := s.dial(f)
 		if err != nil {
-			return fleet.Trial{}, "", err
+			return fleet.Trial{}, nil, err
 		}
 		if dialer == from.ID {
 			f.Address = listen
@@ -70,7 +71,7 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 		})
 		before[f.From]++
 	}
-	return placed, strings.Join(reasons, "; "), nil
+	return placed, reasons, nil
 }
 
 // seeksLoss reports whether losses of a flow are what the test looks for, and so no reason to end it.
@@ -114,59 +115,64 @@ func (n *node) at(family int) (a netip.Addr, err error) {
 
 // carriersOf decides which engines carry the two ends of a flow, and says why if the ends' reports do not.
 // Frames pass both hosts' packet filters, queues and socket buffers. So auto takes them only for rates
-// that sockets do not carry. noFrames is why this path cannot carry the flow by frames, "" if it can.
-func carriersOf(asked string, f model.Flow, noFrames string) (send, receive fleet.Choice, why string) {
+// that sockets do not carry. noFrames is why this path cannot carry the flow by frames; without a code it can.
+func carriersOf(asked string, f model.Flow, noFrames model.Reason) (send, receive fleet.Choice, why model.Reason) {
 	tcp, sockets, frames := fleet.Choice{Engine: "tcp"}, fleet.Choice{Engine: "udp"}, fleet.Choice{Engine: "xdp"}
 	framesOrSockets := fleet.Choice{Engine: "xdp", Fallback: true}
 	from, to, both := strings.Cut(asked, ":")
 	switch {
 	case f.Protocol == model.TCP:
-		return tcp, tcp, "the plan's flows are TCP"
+		return tcp, tcp, model.Reason{Code: model.FlowsTCP}
 	case asked == model.EngineAuto && f.SocketsCarry():
-		return sockets, sockets, "udp sockets: the asked rate needs no frames"
-	case asked == model.EngineAuto && noFrames != "":
-		return sockets, sockets, "udp sockets, because " + noFrames
+		return sockets, sockets, model.Reason{Code: model.SocketsFit}
+	case asked == model.EngineAuto && noFrames.Code != "":
+		return sockets, sockets, socketsBecause(noFrames)
 	case asked == model.EngineAuto:
-		return framesOrSockets, framesOrSockets, ""
+		return framesOrSockets, framesOrSockets, why
 	case asked == "xdp": // a receiver without the rights for it is still one
-		return frames, framesOrSockets, ""
+		return frames, framesOrSockets, why
 	case asked == "xdp:udp": // the interface must be ready for what comes
-		return frames, fleet.Choice{Engine: "xdp", Fallback: true, Sockets: true}, ""
+		return frames, fleet.Choice{Engine: "xdp", Fallback: true, Sockets: true}, why
 	case both:
-		return fleet.Choice{Engine: from}, fleet.Choice{Engine: to}, ""
+		return fleet.Choice{Engine: from}, fleet.Choice{Engine: to}, why
 	}
-	return sockets, sockets, "udp sockets, as the plan says"
+	return sockets, sockets, model.Reason{Code: model.SocketsPlanned}
 }
 
-// noFrames says why XDP frames cannot carry a flow on this path; "" if nothing is known.
-func (s *site) noFrames(f model.Flow, from, to fleet.AgentInfo) string {
-	why := cmp.Or(s.noXDP, s.needsFragments(f), xdp.Unfit(engine.Send, f))
+// socketsBecause is why sockets carry a flow that frames might have carried.
+func socketsBecause(why ...model.Reason) model.Reason {
+	return model.Reason{Code: model.SocketsBecause, Of: why}
+}
+
+// noFrames says why XDP frames cannot carry a flow on this path; without a code nothing is known.
+func (s *site) noFrames(f model.Flow, from, to fleet.AgentInfo) model.Reason {
+	why := model.FirstReason(s.noXDP, s.needsFragments(f), xdp.Unfit(engine.Send, f))
 	ends := []fleet.AgentInfo{from, to}
-	if xdp.Unfit(engine.Receive, f) != "" { // the receiver's sockets were asked for, and frames go into them
+	if xdp.Unfit(engine.Receive, f).Code != "" { // the receiver's sockets were asked for, and frames go into them
 		ends = ends[:1]
 	}
 	for _, e := range ends {
 		switch {
-		case why != "":
+		case why.Code != "":
 		case !slices.Contains(e.Engines, "xdp"):
-			why = "pelt offers no xdp engine at the " + e.Node
+			why = model.Reason{Code: model.FramesUnoffered, Node: e.Node}
 		case !e.Host.Privileged:
-			why = "pelt has no rights for XDP programs at the " + e.Node
+			why = model.Reason{Code: model.FramesRights, Node: e.Node}
 		}
 	}
 	return why
 }
 
-// needsFragments says that a flow's packets exceed the path MTU; "" if not, or if unknown.
-func (s *site) needsFragments(f model.Flow) string {
+// needsFragments says that a flow's packets exceed the path MTU; without a code not, or it is unknown.
+func (s *site) needsFragments(f model.Flow) (why model.Reason) {
 	for _, m := range s.mtus {
 		known := m.Flow == model.PlanFlow(f.Name) && m.Bytes > 0 && !m.AtLeast
 		if known && model.Fragments(m.Family, f.PayloadBytes, m.Bytes) > 1 {
-			return fmt.Sprintf("packets of %d B need fragments: the path MTU is %d B",
-				f.PayloadBytes+m.Bytes-m.PayloadBytes, m.Bytes)
+			return model.NewReason(model.NeedsFragments, "packet_bytes", float64(f.PayloadBytes+m.Bytes-m.PayloadBytes),
+				"mtu_bytes", float64(m.Bytes))
 		}
 	}
-	return ""
+	return why
 }
 
 // core returns the first core for the sender of a node's k-th flow, -1 for any. Ends that

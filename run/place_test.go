@@ -1,13 +1,13 @@
 package run
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/plan"
@@ -44,7 +44,7 @@ func TestPlaces(t *testing.T) {
 			case "local":
 				way.local = true
 			case "star":
-				way.noXDP = "a star's flows are many"
+				way.noXDP.Code = model.FramesStar
 			case "mtu":
 				way.mtus = []model.PathMTU{{Flow: "up", Family: 4, Bytes: n, PayloadBytes: n - 28}}
 			case "without-xdp":
@@ -72,6 +72,6 @@ func TestPlaces(t *testing.T) {
 		if f.Breaker {
 			text += ", with a breaker"
 		}
-		return text + "\n" + fmt.Sprint(why)
+		return text + "\n" + finding.Why(model.Reasons(why))
 	})
 }

@@ -168,7 +168,7 @@ func linkDoubts(links []model.LinkResult) (doubts model.Reasons) {
 // cutReasons returns why a trial was cut; nil if it was not. A trial whose
 // packets the sender's kernel refuses is invalid, for another one may fit.
 func cutReasons(placed fleet.Trial, out fleet.Outcome) model.Reasons {
-	if out.Cut == "" {
+	if out.Cut.Code == "" {
 		return nil
 	}
 	list := disturbed(placed, out)
@@ -177,7 +177,7 @@ func cutReasons(placed fleet.Trial, out fleet.Outcome) model.Reasons {
 	}
 	refused := refusals(placed, out)
 	if refused == nil {
-		refused = model.Reasons{{Code: model.TrialCut, Text: out.Cut}}
+		refused = model.Reasons{{Code: model.TrialCut, Of: model.Reasons{out.Cut}}}
 	}
 	return append(list, refused...)
 }
@@ -194,7 +194,7 @@ func refusals(placed fleet.Trial, out fleet.Outcome) (list model.Reasons) {
 				errno, most = name, n
 			}
 		}
-		one := model.Reason{Code: model.SendRefused, Name: errno, Text: out.Cut}
+		one := model.Reason{Code: model.SendRefused, Name: errno, Of: model.Reasons{out.Cut}}
 		f := placed.Flows[i]
 		if errno == "" && f.Flow.DontFragment && o.Send.PathMTU > 0 && // refused before the measured part
 			model.Fragments(familyOf(f), f.Flow.PayloadBytes, o.Send.PathMTU) > 1 {

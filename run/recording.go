@@ -112,12 +112,12 @@ func (r *recording) agent() func() engine.Recording {
 	return func() engine.Recording { return nearRecording{r} }
 }
 
-// needsSockets is why sockets carry all flows of a run with a record, "" without one.
-func (r *recording) needsSockets() string {
-	if r == nil {
-		return ""
+// needsSockets is why sockets carry all flows of a run with a record; without a code there is none.
+func (r *recording) needsSockets() (why model.Reason) {
+	if r != nil {
+		why.Code = model.FramesRecorded
 	}
-	return "each packet is recorded"
+	return why
 }
 
 // begin names the flows of a trial that is about to run, and describes it in the file.

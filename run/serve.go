@@ -38,7 +38,7 @@ type EndOptions struct {
 	XDP     bool           // also on real interfaces
 	Calls   []netip.Prefix // where clients may make it call, as the sender's side; none calls nobody
 	Limits  fleet.Limits
-	Events  func(string) // one sentence each
+	Events  func(error) // one sentence each
 }
 
 // agent makes this host an end, reached at a data port; free ends its engines once it is closed.

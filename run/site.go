@@ -46,7 +46,7 @@ type site struct {
 	searches bool            // the plan's floods begin searches
 	judged   bool            // the plan says how much loss is too much
 	floods   unit.Rate       // of these
-	noXDP    string          // why sockets carry all flows, with auto; "" if they need not
+	noXDP    model.Reason    // why sockets carry all flows, with auto; without a code they need not
 	mtus     []model.PathMTU // of the plan's flows, once they are searched
 	// unheard is how long ends that meet nobody go on: nothing came through when these were searched; else 0.
 	unheard time.Duration

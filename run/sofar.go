@@ -190,7 +190,7 @@ func (r *runner) takeSample(s *liveAccount, number int, p fleet.Progress) {
 // untilCut returns the account of a trial that was cut, up to the oldest last sample of an
 // end that sent any; without samples it has no flows.
 func (s *liveAccount) untilCut(out fleet.Outcome) model.Result {
-	if s.latest == 0 || out.Cut == "" {
+	if s.latest == 0 || out.Cut.Code == "" {
 		return model.Result{}
 	}
 	until := s.latest

@@ -143,7 +143,7 @@ func TestCutWithoutReport(t *testing.T) {
 	}
 	sender := &engine.Report{Send: &engine.SendReport{Planned: 160_000, Attempted: 160_000, Accepted: 160_000,
 		Streams: []uint64{160_000}, DurationNanos: 160e9, PerStep: perStep}}
-	out := fleet.Outcome{Cut: "receiver has not answered for 1m0s", Flows: []fleet.FlowOutcome{{Send: sender}}}
+	out := fleet.Outcome{Cut: model.Reason{Code: model.HostSilent}, Flows: []fleet.FlowOutcome{{Send: sender}}}
 	r := account(trial, placed, out, path{told: s.untilCut(out)})
 	if f := r.Flows[0]; r.State != model.Aborted || f.Attempted != 100_000 || f.Received != 99_990 || f.Lost != 10 ||
 		f.Ledger.Unattributed != 10 || f.DurationS != 100 {
@@ -174,7 +174,7 @@ func TestCutWithoutReport(t *testing.T) {
 func TestReceiverGoneAtOnce(t *testing.T) {
 	trial, placed, s := watchedFlow()
 	sent := &engine.Report{Send: &engine.SendReport{Attempted: 6000, Planned: 6000, DurationNanos: 6e9}}
-	out := fleet.Outcome{Flows: []fleet.FlowOutcome{{Send: sent}}, Cut: "receiver has not answered for 10s"}
+	out := fleet.Outcome{Flows: []fleet.FlowOutcome{{Send: sent}}, Cut: model.Reason{Code: model.HostSilent}}
 	r := account(trial, placed, out, path{})
 	if f := r.Flows[0]; f.Attempted != 0 || f.Lost != 0 || f.Unheard == nil ||
 		*f.Unheard != (model.Unheard{Packets: 6000}) {

@@ -76,7 +76,7 @@ func TestStarLosesReceivers(t *testing.T) {
 		Rate: unit.PacketRate(1000), Streams: 1}
 	trial := model.Trial{Flows: []model.Flow{up}, Timing: model.Timing{MeasureSeconds: 10}}
 	var placed fleet.Trial
-	out := fleet.Outcome{Cut: "receiver-c has not answered for 3s", Load: map[string]engine.Load{
+	out := fleet.Outcome{Cut: model.Reason{Code: model.HostSilent}, Load: map[string]engine.Load{
 		"a": {CPU: model.CPU{BusiestRatio: 0.2}}, "b": {CPU: model.CPU{BusiestRatio: 0.9},
 			Series: []model.Series{{Metric: "cpu_idle_ratio", Values: []float64{0.1}}}}}}
 	for i, to := range []string{"a", "b", "c", "d"} {

@@ -135,8 +135,8 @@ func (w *watch) byAgent(n node, out fleet.Outcome) (_ *model.Observation, why mo
 		return &model.Observation{Boot: o.Boot, Namespace: n.namespace, Mode: o.Mode, Why: o.Why}, nil
 	}
 	switch {
-	case out.Cut != "":
-		return nil, model.Reasons{{Code: model.TrialCut, Text: out.Cut}}
+	case out.Cut.Code != "":
+		return nil, model.Reasons{{Code: model.TrialCut, Of: model.Reasons{out.Cut}}}
 	case w.site.silent != "":
 		return nil, model.Reasons{{Code: model.NoPelt}}
 	}

@@ -182,7 +182,7 @@ func TestTwoHosts(t *testing.T) {
 		d := h.measured(t, s, "one-clock", c.flags+" --time 300ms --warmup 0s")
 		for _, r := range d.Results {
 			if c.engine != "" && r.Engine != c.engine {
-				t.Errorf("%s %s: carried by %s (%s)", c.address, c.flags, r.Engine, r.EngineReason)
+				t.Errorf("%s %s: carried by %s (%v)", c.address, c.flags, r.Engine, r.EngineReason)
 			}
 			for _, f := range r.Flows {
 				if f.Protocol == model.UDP && f.FrameBytes < f.PayloadBytes+46 {
@@ -236,8 +236,8 @@ func TestServeWithoutXDP(t *testing.T) {
 			}
 		} else {
 			r := h.measured(t, s, "one-clock", flags).Results[0]
-			if r.Engine != c.carried || !strings.Contains(r.EngineReason, c.reason) {
-				t.Errorf("%s with %s: carried by %s: %s", c.engine, c.serve, r.Engine, r.EngineReason)
+			if r.Engine != c.carried || !strings.Contains(finding.Why(model.Reasons(r.EngineReason)), c.reason) {
+				t.Errorf("%s with %s: carried by %s: %v", c.engine, c.serve, r.Engine, r.EngineReason)
 			}
 		}
 		_ = s.Cmd.Process.Signal(syscall.SIGTERM)

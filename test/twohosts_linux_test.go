@@ -105,7 +105,7 @@ func TestTwoHostsAndARouter(t *testing.T) {
 		flows := 0
 		for _, x := range d.Results {
 			if !strings.Contains(x.Engine, c.engine) {
-				t.Errorf("%s: cell %v: %s (%s), by %s (%s)", c.line, x.Cell, x.State, finding.Why(x.Why), x.Engine, x.EngineReason)
+				t.Errorf("%s: cell %v: %s (%s), by %s (%v)", c.line, x.Cell, x.State, finding.Why(x.Why), x.Engine, x.EngineReason)
 			}
 			for _, f := range x.Flows {
 				if flows++; f.Received == 0 {

@@ -170,9 +170,9 @@ func (e *endFlags) options(c *cobra.Command, sessions int, port *int) (o run.End
 }
 
 // teller prints a line with the time for each thing that happens to a command that waits for others.
-func teller(c *cobra.Command) func(string) {
-	return func(text string) {
-		fmt.Fprintf(c.ErrOrStderr(), "%s  %s\n", time.Now().Format(time.TimeOnly), text)
+func teller(c *cobra.Command) func(error) {
+	return func(said error) {
+		fmt.Fprintf(c.ErrOrStderr(), "%s  %s\n", time.Now().Format(time.TimeOnly), spoken().Error(said))
 	}
 }
 

@@ -167,6 +167,22 @@ func (e *end) Settle(living []bool) error {
 	return nil
 }
 
+// failedAt says which address a connection failed at.
+func (e *end) failedAt(i int, err error) error {
+	why := model.NewReason(model.ConnectFailed, "address", e.peer(i).Addr(), "port", e.peer(i).Port())
+	var refusal *engine.Refusal
+	var fault *engine.Fault
+	switch {
+	case errors.As(err, &refusal):
+		return err
+	case errors.As(err, &fault):
+		why.Of = model.Reasons{fault.Why}
+	default:
+		why.Text = err.Error()
+	}
+	return &engine.Fault{Why: why, Cause: err}
+}
+
 // take makes an open connection the stream of that number. It refuses a
 // second one, and all once the end is closed.
 func (e *end) take(number int, conn *net.TCPConn) bool {
@@ -269,7 +285,7 @@ func (e *end) dialAll(ctx context.Context, met *engine.Meeting) error {
 			defer counting.Unlock()
 			unmet.count(met, i)
 		} else if err != nil {
-			cancel(fmt.Errorf("%v, TCP port %d: %w", e.peer(i).Addr(), e.peer(i).Port(), err))
+			cancel(e.failedAt(i, err))
 		}
 	}
 	alone, end := context.WithTimeout(ctx, unanswered)
@@ -341,9 +357,9 @@ func (e *end) explain(ctx context.Context, err error, tried icmp.Attempt, i int)
 	case errors.As(err, &late) && late.Timeout():
 		return errUnmet{0, tried}
 	case errors.Is(err, syscall.EADDRNOTAVAIL) && e.order.Flow.Source(i).IsValid() && e.order.Flow.SourcePort == 0:
-		return &engine.Refusal{Why: fmt.Sprintf("%v is no address of this host", e.order.Flow.Source(i))}
+		return engine.Refuse(model.NotOwnAddress, "address", e.order.Flow.Source(i))
 	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL) && e.order.Flow.SourcePort != 0:
-		return fmt.Errorf("local port %d is in use: %w", e.order.Flow.SourcePort+i, err)
+		return &engine.Fault{Why: model.NewReason(model.LocalPortTaken, "port", e.order.Flow.SourcePort+i), Cause: err}
 	case tried.What != "", slices.Contains(refusing, errno):
 		return errUnmet{errno, tried}
 	}
@@ -368,7 +384,7 @@ func (e *end) prove(ctx context.Context, conn *net.TCPConn, i int) error {
 		return context.Cause(ctx)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
 		errors.Is(err, syscall.EPIPE):
-		return fmt.Errorf("the other end closed the connection before the test: something else may listen on that port: %w", err)
+		return &engine.Fault{Why: model.Reason{Code: model.ClosedBefore}, Cause: err}
 	}
 	return err
 }
@@ -395,7 +411,7 @@ func ask(conn net.Conn, consent *engine.ConsentDialer) error {
 		}
 		var turn bool
 		if turn, done = consent.Hear(message[:]); !turn && !done {
-			return errors.New("who answers there is not the peer of this flow")
+			return &engine.Fault{Why: model.Reason{Code: model.StrangerAnswers}}
 		}
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"sync"
@@ -170,18 +169,15 @@ func (g *Engine) release(l *listener) error {
 
 // check refuses what this engine, or this host, could never run.
 func check(o engine.Order) error {
-	refuse := func(format string, args ...any) error {
-		return &engine.Refusal{Why: "the tcp engine " + fmt.Sprintf(format, args...)}
-	}
 	switch f := o.Flow; {
 	case f.Protocol != model.TCP:
-		return refuse("carries no %s", f.Protocol)
+		return engine.Refuse(model.EngineCarriesNot, "name", "tcp", "protocol", f.Protocol)
 	case !o.Traffic():
-		return refuse("has no role %q", o.Role)
+		return engine.Refuse(model.EngineRole, "name", "tcp", "role", o.Role)
 	case f.Connections != "" && (o.Role == engine.Send) == o.Listen:
-		return refuse("opens connections from the end that calls only; want a flow from there")
+		return engine.Refuse(model.CallerOpens)
 	case f.Connections != "" && !opensConnections:
-		return refuse("opens many connections on Linux only")
+		return engine.Refuse(model.LinuxConnections)
 	}
 	return nil
 }

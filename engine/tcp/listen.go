@@ -3,7 +3,6 @@ package tcp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 const (
@@ -61,9 +61,9 @@ func listen(host engine.Host, at netip.AddrPort) (*listener, error) {
 	})
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("listen on TCP port %d: it is in use by another program: %w", at.Port(), err)
+		return nil, &engine.Fault{Why: model.NewReason(model.PortTaken, "port", at.Port(), "protocol", "TCP"), Cause: err}
 	case err != nil:
-		return nil, fmt.Errorf("listen on TCP port %d: %w", at.Port(), err)
+		return nil, &engine.Fault{Why: model.NewReason(model.ListenFailed, "port", at.Port(), "protocol", "TCP", "text", err), Cause: err}
 	}
 	l.port = uint16(l.net.Addr().(*net.TCPAddr).Port)
 	l.group.Go(l.accept)

@@ -18,13 +18,13 @@ import (
 func tryOptions(o engine.Order) error {
 	switch {
 	case o.Flow.DSCP != 0:
-		return &engine.Refusal{Why: "DSCP can be set on Linux only"}
+		return engine.Refuse(model.LinuxDSCP)
 	case o.Flow.MSS != 0 || o.Flow.Window != 0:
-		return &engine.Refusal{Why: "MSS and window of TCP can be set on Linux only"}
+		return engine.Refuse(model.LinuxMSS)
 	case o.Role == engine.Send && o.Flow.Control != "":
-		return &engine.Refusal{Why: "a congestion control can be chosen on Linux only"}
+		return engine.Refuse(model.LinuxControl)
 	case o.Role == engine.Send && o.Flow.Bytes > 0 && !o.Flow.HTTP:
-		return &engine.Refusal{Why: "when a transfer has arrived is told to a sender on Linux only; want http"}
+		return engine.Refuse(model.LinuxArrival)
 	}
 	return nil
 }
@@ -54,5 +54,5 @@ const opensConnections = false
 func mostOpen(int64) (n int64, why model.Reason) { return 0, why }
 
 func (*opener) work(*stream) error {
-	return &engine.Refusal{Why: "many connections are opened on Linux only"}
+	return engine.Refuse(model.LinuxConnections)
 }

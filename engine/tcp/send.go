@@ -3,7 +3,6 @@ package tcp
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/model"
 	"pelt/pace"
 )
 
@@ -55,7 +55,8 @@ func (e *end) send() error {
 		}
 		why = cmp.Or(s.ended, why)
 	}
-	return fmt.Errorf("send tcp: %d of %d streams ended early: %w", early, len(e.streams), why)
+	return &engine.Fault{Why: model.NewReason(model.StreamsEnded, "early", float64(early),
+		"streams", float64(len(e.streams)), "text", why), Cause: why}
 }
 
 // unlessStopped returns err, but nil for a passed deadline: that is how Stop and a phase's end end a stream.

@@ -15,6 +15,7 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/tcpinfo"
+	"pelt/model"
 )
 
 // control runs f on the descriptor and returns f's error.
@@ -120,7 +121,7 @@ func setControl(fd int, name string) error {
 	case errors.Is(err, unix.ENOENT):
 		return controlRefusal(name)
 	case errors.Is(err, unix.EPERM):
-		return &engine.Refusal{Why: fmt.Sprintf("congestion control %q is for root only here; everyone may use %s (sysctl net.ipv4.tcp_allowed_congestion_control)", name, controls("allowed"))}
+		return engine.Refuse(model.ControlRoot, "control", name, "controls", controls("allowed"))
 	case err != nil:
 		return fmt.Errorf("set congestion control %q: %w", name, err)
 	}
@@ -136,8 +137,7 @@ func setControl(fd int, name string) error {
 
 // controlRefusal refuses a congestion control that this kernel does not have.
 func controlRefusal(control string) error {
-	return &engine.Refusal{Why: fmt.Sprintf("congestion control %q is not in this kernel; there is %s. "+
-		"Where it is a module, root loads it: modprobe tcp_%s", control, controls("available"), control)}
+	return engine.Refuse(model.ControlMissing, "control", control, "controls", controls("available"))
 }
 
 // loaded finds out whether the kernel has all of these congestion controls already.

@@ -11,6 +11,7 @@ import (
 	"pelt/engine"
 	"pelt/engine/enginetest"
 	"pelt/internal/testenv"
+	"pelt/model"
 	"pelt/unit"
 )
 
@@ -84,7 +85,7 @@ func TestPeerDies(t *testing.T) {
 	p.start(p.sender)
 	testenv.Await(t, "segments", func() bool { return p.sender.Snapshot().Packets > 10 })
 	p.receiver.Close()
-	if err := p.sender.Wait(t); err == nil || !strings.Contains(err.Error(), "ended early") {
+	if err := p.sender.Wait(t); err == nil || !strings.Contains(err.Error(), model.StreamsEnded) {
 		t.Errorf("the sender says %v", err)
 	}
 	if r := p.sender.Account(); len(r.Send.Errors) == 0 || len(r.Warnings) == 0 || r.Send.Attempted == 0 {

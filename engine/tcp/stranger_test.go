@@ -56,7 +56,7 @@ func TestPortInUse(t *testing.T) {
 	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Receive, Listen: true,
 		Key: make([]byte, engine.KeyBytes)}
 	_, err = prepare(t, New(Config{Listen: netip.AddrPortFrom(netip.Addr{}, uint16(port))}), enginetest.Here{}, o)
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(port)) || !strings.Contains(err.Error(), "in use") {
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(port)) || !strings.Contains(err.Error(), model.PortTaken) {
 		t.Errorf("listening on a busy port: %v, want its number and that it is in use", err)
 	}
 	o.Listen, o.Role, o.Peer, o.Ports = false, engine.Send, mustAddr("127.0.0.1"), []uint16{uint16(port)}
@@ -67,7 +67,7 @@ func TestPortInUse(t *testing.T) {
 	}
 	defer e.Close()
 	if err := e.Connect(t.Context()); err == nil ||
-		!strings.Contains(err.Error(), fmt.Sprintf("local port %d is in use", port)) {
+		!strings.Contains(err.Error(), fmt.Sprintf("%s: %d", model.LocalPortTaken, port)) {
 		t.Errorf("dialing from a busy port: %v", err)
 	}
 }

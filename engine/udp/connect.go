@@ -13,6 +13,7 @@ import (
 
 	"pelt/engine"
 	"pelt/internal/icmp"
+	"pelt/model"
 )
 
 const (
@@ -95,7 +96,7 @@ func (e *Sockets) Hear(stream int, wait time.Duration) ([]byte, error) {
 }
 
 // errOnlyLinux refuses what needs one port for all streams.
-var errOnlyLinux = &engine.Refusal{Why: "only Linux lets all streams share one UDP port"}
+var errOnlyLinux = engine.Refuse(model.LinuxOnePort)
 
 // Stray is what reached a stream's socket before it was connected: a datagram for the port, of somebody else.
 type Stray struct {

@@ -2,7 +2,6 @@ package udp
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"syscall"
 
@@ -137,14 +136,17 @@ func (w *sendStream) countRefused(n int, err error, now int64) error {
 	e := w.sender.end
 	if w.refusals.hopeless(err, now) {
 		w.gaveUp = true
-		what := "every packet is refused"
+		code := model.SendHopeless
 		if w.refusals.all.taken.Load() {
 			w.hopelessNanos = max(w.refusals.all.lasted(now), 1)
-			what = "no packet is taken any more"
+			code = model.SendOver
 		}
 		to := w.socket.remote().Addr()
-		return fmt.Errorf("send %d B to %v: %s: %w%s", e.settings.flow.PayloadBytes, to, what, err,
-			remedy(err, to, w.socket.pathMTU(), w.segments))
+		why := model.NewReason(code, "payload_bytes", float64(e.settings.flow.PayloadBytes), "address", to, "text", err)
+		if hint := remedy(err, to, w.socket.pathMTU(), w.segments); hint.Code != "" {
+			why.Of = model.Reasons{hint}
+		}
+		return &engine.Fault{Why: why, Cause: err}
 	}
 	return nil
 }

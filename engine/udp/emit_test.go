@@ -342,10 +342,9 @@ func TestRefusalInMidRun(t *testing.T) {
 		nanos    time.Duration // without a packet taken
 	}{
 		{"a quarter of a second", time.Second, 1250 * time.Millisecond, "", 2500, 0},
-		{"long", time.Second, 6 * time.Second, "no packet is taken any more: permission denied; a route of this host " +
-			"prohibits it, or a security module forbids it: see `ip rule` and `ip route get 127.0.0.1`",
+		{"long", time.Second, 6 * time.Second, model.RouteProhibits + ": 127.0.0.1: permission denied",
 			20_002, 2 * time.Second},
-		{"all the time", 0, 6 * time.Second, "every packet is refused: permission denied; a route", 64, 0},
+		{"all the time", 0, 6 * time.Second, model.SendHopeless + ": 127.0.0.1", 64, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			clock := engine.NewClock()

@@ -11,6 +11,7 @@ import (
 
 	"pelt/engine"
 	"pelt/internal/icmp"
+	"pelt/model"
 )
 
 // portable is the socketMaker for every system: each stream has a port of its own and
@@ -166,13 +167,13 @@ func openPortable(host engine.Host, s settings, at string) (w *portableSocket, e
 		err = w.conn.SetReadBuffer(w.buffer)
 	}
 	if s.flow.DSCP != 0 || s.flow.DontFragment {
-		err = &engine.Refusal{Why: "DSCP and the don't-fragment bit cannot be set on this system"}
+		err = engine.Refuse(model.SystemDSCP)
 	}
 	if s.flow.Joined {
-		err = &engine.Refusal{Why: "this system does not join datagrams (UDP_GRO); receive them singly"}
+		err = engine.Refuse(model.SystemJoins)
 	}
 	if s.sends && s.flow.Segments > 1 {
-		err = &engine.Refusal{Why: "packets cannot be handed over as one buffer on this system; send them singly"}
+		err = engine.Refuse(model.SystemCuts)
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.conn.Close())

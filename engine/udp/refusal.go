@@ -2,13 +2,13 @@ package udp
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"os"
 	"sync/atomic"
 	"syscall"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 // refusals judges the errors that sending a stream returns.
@@ -120,23 +120,21 @@ func causeName(err error) string {
 	return err.Error()
 }
 
-// remedy tells the user what an error means here.
-func remedy(err error, to netip.Addr, mtu, segments int) string {
+// remedy tells the user what an error means here; without a code nothing is known.
+func remedy(err error, to netip.Addr, mtu, segments int) (why model.Reason) {
 	switch {
 	case segments > 1 && mtu > 0 && (errors.Is(err, syscall.EMSGSIZE) || errors.Is(err, syscall.EINVAL)):
-		return fmt.Sprintf("; the path takes IP packets of %d B, and what is cut from a buffer of %d packets is not "+
-			"fragmented", mtu, segments)
+		return model.NewReason(model.CutsWhole, "mtu_bytes", float64(mtu), "packets", float64(segments))
 	case segments > 1 && errors.Is(err, syscall.EIO): // net/ipv4/udp.c udp_send_skb
-		return "; the device that sends it cannot make the checksums of packets cut from one buffer"
+		why.Code = model.CutsUnsummed
 	case errors.Is(err, syscall.EMSGSIZE) && mtu > 0:
-		return fmt.Sprintf("; the path takes IP packets of %d B and the don't-fragment bit is set", mtu)
+		return model.NewReason(model.FragmentsForbidden, "mtu_bytes", float64(mtu))
 	case errors.Is(err, syscall.EPERM):
-		return "; a firewall rule, an IPsec policy or a control group of this host forbids it"
+		why.Code = model.HostForbids
 	case errors.Is(err, syscall.EACCES):
-		return fmt.Sprintf("; a route of this host prohibits it, or a security module forbids it: see `ip rule` and "+
-			"`ip route get %v`", to)
+		return model.NewReason(model.RouteProhibits, "address", to)
 	case errors.Is(err, syscall.EINVAL):
-		return fmt.Sprintf("; a route of this host may be a blackhole: see `ip rule` and `ip route get %v`", to)
+		return model.NewReason(model.RouteBlackholes, "address", to)
 	}
-	return ""
+	return why
 }

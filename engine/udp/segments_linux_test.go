@@ -12,6 +12,7 @@ import (
 	"pelt/engine"
 	"pelt/engine/enginetest"
 	"pelt/internal/netbed"
+	"pelt/model"
 	"pelt/unit"
 )
 
@@ -138,7 +139,7 @@ func TestSegmentsBeyondTheMTU(t *testing.T) {
 	dialer, _ := r.connected(t)
 	err := dialer.run(t)
 	if s := dialer.Account().Send; err == nil || !s.Hopeless ||
-		!strings.Contains(err.Error(), "IP packets of 1400 B, and what is cut from a buffer of 4 packets") {
+		!strings.Contains(err.Error(), "cuts-whole: mtu_bytes=1400: packets=4") {
 		t.Errorf("1400 B in segments over an MTU of 1400 gave %v, %+v", err, s.Errors)
 	}
 }
@@ -150,7 +151,7 @@ func TestSegmentsAreRefusedWhereUnknown(t *testing.T) {
 		CPU: -1}
 	var refusal *engine.Refusal
 	if _, err := prepare(t, testEngine(t, Config{}, true), enginetest.Here{}, order); !errors.As(err, &refusal) ||
-		!strings.Contains(refusal.Why, "one buffer") {
+		refusal.Why.Code != model.SystemCuts {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	order.Role, order.Listen = engine.Receive, true // it receives them like any other

@@ -16,6 +16,7 @@ import (
 
 	"pelt/engine"
 	"pelt/internal/icmp"
+	"pelt/model"
 )
 
 // sharedPort makes the sockets of Linux: all listening ends of an engine share one port.
@@ -201,11 +202,10 @@ func (p *sharedPort) open(host engine.Host) error {
 		return err
 	})
 	if errors.Is(err, unix.EADDRINUSE) {
-		return fmt.Errorf("listen on UDP port %d: another program uses it; choose another port: %w", p.wanted.Port(),
-			unix.EADDRINUSE)
+		return &engine.Fault{Why: model.NewReason(model.PortTaken, "port", p.wanted.Port(), "protocol", "UDP"), Cause: unix.EADDRINUSE}
 	}
 	if err != nil {
-		return fmt.Errorf("listen on UDP port %d: %w", p.wanted.Port(), err)
+		return &engine.Fault{Why: model.NewReason(model.ListenFailed, "port", p.wanted.Port(), "protocol", "UDP", "text", err), Cause: err}
 	}
 	port := conn.LocalAddr().(*net.UDPAddr).AddrPort().Port()
 	if p.raw, err = sharePort(conn); err != nil {

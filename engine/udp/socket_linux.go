@@ -13,6 +13,7 @@ import (
 	"pelt/engine"
 	"pelt/internal/bind"
 	"pelt/internal/icmp"
+	"pelt/model"
 )
 
 // linuxSocket is a connected UDP socket that the Go runtime does not poll.
@@ -66,7 +67,7 @@ func (k *linuxSocket) open(s settings, from, to netip.AddrPort, shared bool) err
 			return err
 		}
 		if err := unix.Bind(k.fd, sa); errors.Is(err, unix.EADDRNOTAVAIL) {
-			return &engine.Refusal{Why: fmt.Sprintf("%v is no address of this host", from.Addr())}
+			return engine.Refuse(model.NotOwnAddress, "address", from.Addr())
 		} else if err != nil {
 			return fmt.Errorf("bind UDP port %d: %w", from.Port(), os.NewSyscallError("bind", err))
 		}
@@ -114,14 +115,14 @@ func (k *linuxSocket) set(s settings, shared bool) error {
 	if s.sends && s.flow.Segments > 1 {
 		// Only to see whether it is known: each send carries its own.
 		if unix.SetsockoptInt(k.fd, unix.SOL_UDP, unix.UDP_SEGMENT, s.flow.PayloadBytes) != nil {
-			return &engine.Refusal{Why: "this kernel cannot cut a buffer into datagrams (UDP_SEGMENT, Linux 4.18)"}
+			return engine.Refuse(model.KernelCuts)
 		}
 		options = append(options, option{"UDP_SEGMENT", unix.SOL_UDP, unix.UDP_SEGMENT, 0})
 	}
 	if s.flow.Joined {
 		k.joined = max(1, min(batchJoined, allJoined/joinedRoom/max(s.flow.Streams, 1)))
 		if unix.SetsockoptInt(k.fd, unix.SOL_UDP, unix.UDP_GRO, 0) != nil {
-			return &engine.Refusal{Why: "this kernel does not join datagrams (UDP_GRO, Linux 5.0)"}
+			return engine.Refuse(model.KernelJoins)
 		}
 	}
 	for _, o := range options {

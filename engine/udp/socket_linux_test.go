@@ -15,6 +15,7 @@ import (
 	"pelt/engine/enginetest"
 	"pelt/internal/netbed"
 	"pelt/internal/testenv"
+	"pelt/model"
 	"pelt/unit"
 )
 
@@ -29,8 +30,9 @@ func TestRefusingRoute(t *testing.T) {
 		_, err := testEngine(t, Config{}, false).Open(t.Context(), near,
 			engine.Order{Flow: r.Flow, Role: engine.Send, Trial: r.Order.Trial, Tag: r.Tag,
 				Key: r.Key, Peer: farFour, Ports: []uint16{9}})
-		if want = fmt.Sprintf("a route of this host refuses UDP to %v:9 (%s): see `ip rule` and `ip route get %v`",
-			farFour, want, farFour); err == nil || err.Error() != want {
+		var fault *engine.Fault
+		if !errors.As(err, &fault) || fault.Why.Code != model.RouteRefusesUDP || fault.Why.Text != want ||
+			fault.Why.Names["peer"] != fmt.Sprintf("%v:9", farFour) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 		undo()
@@ -53,7 +55,7 @@ func TestDontFragment(t *testing.T) {
 				dialer, _ := r.connected(t)
 				from := time.Now()
 				err := dialer.run(t)
-				if !errors.Is(err, unix.EMSGSIZE) || !strings.Contains(err.Error(), "1500 B") {
+				if !errors.Is(err, unix.EMSGSIZE) || !strings.Contains(err.Error(), "mtu_bytes=1500") {
 					t.Errorf("3000 B with DF over an MTU of 1500 gave %v", err)
 				}
 				if d := time.Since(from); d > testenv.Patience {

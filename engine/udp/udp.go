@@ -68,7 +68,7 @@ type Codec interface {
 // Connect the caller meets it by Tell and Hear, or by Take at an end that listens.
 func (e *Engine) SocketsFor(host engine.Host, o engine.Order, codec Codec) (*Sockets, error) {
 	if o.Flow.Protocol != model.UDP {
-		return nil, &engine.Refusal{Why: fmt.Sprintf("the udp engine carries no %s", o.Flow.Protocol)}
+		return nil, engine.Refuse(model.EngineCarriesNot, "name", "udp", "protocol", o.Flow.Protocol)
 	}
 	s := &Sockets{
 		engine: e, host: host, order: o, codec: codec, settings: settingsOf(o, e.clock, e.config.Device),
@@ -168,12 +168,16 @@ func openError(peer netip.AddrPort, err error) error {
 	if errors.As(err, &call) && call.Syscall == "connect" {
 		for _, refused := range []error{syscall.EINVAL, syscall.EACCES, syscall.EHOSTUNREACH, syscall.ENETUNREACH} {
 			if errors.Is(err, refused) {
-				return fmt.Errorf("a route of this host refuses UDP to %v (%w): see `ip rule` and `ip route get %v`",
-					peer, call.Err, peer.Addr())
+				return &engine.Fault{Why: model.NewReason(model.RouteRefusesUDP, "peer", peer, "text", call.Err,
+					"address", peer.Addr()), Cause: call.Err}
 			}
 		}
 	}
-	return fmt.Errorf("open udp to %v: %w", peer, err)
+	var refusal *engine.Refusal
+	if errors.As(err, &refusal) {
+		return err
+	}
+	return &engine.Fault{Why: model.NewReason(model.OpenFailed, "peer", peer, "text", err), Cause: err}
 }
 
 // redial opens a stream's socket again until its port is no other stream's. The

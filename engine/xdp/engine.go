@@ -2,7 +2,6 @@ package xdp
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"pelt/engine"
@@ -33,24 +32,26 @@ func (e *Engine) Name() string { return "xdp" }
 // Open opens the sockets of one end; see engine.Engine. Without Fallback an
 // order that is known not to be possible here is refused.
 func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engine.Transport, error) {
-	why, cannot := unfit(o), whyUnable(o.Role)
-	if why == "" {
-		why = cannot
-	}
-	if why != "" && !o.Fallback {
+	cannot := whyUnable(o.Role)
+	why := model.FirstReason(unfit(o), cannot)
+	if why.Code != "" && !o.Fallback {
 		return nil, &engine.Refusal{Why: why}
 	}
 	sockets, err := e.sockets.SocketsFor(host, o, nil)
 	if err != nil {
 		return nil, err
 	}
-	if o.Sockets && o.Role == engine.Receive && why == "" {
-		why = "the plan says sockets"
+	if o.Sockets && o.Role == engine.Receive && why.Code == "" {
+		why.Code = model.SocketsPlanned
 	}
-	return &transport{
-		Sockets: sockets, engine: e, host: host, order: o, why: why,
-		letsFrames: o.Role == engine.Receive && cannot == "" && Unfit(engine.Send, o.Flow) == "",
-	}, nil
+	t := &transport{
+		Sockets: sockets, engine: e, host: host, order: o,
+		letsFrames: o.Role == engine.Receive && cannot.Code == "" && Unfit(engine.Send, o.Flow).Code == "",
+	}
+	if why.Code != "" {
+		t.why = model.Reasons{why}
+	}
+	return t, nil
 }
 
 // Interface is what an interface can do with XDP.
@@ -63,30 +64,32 @@ type Interface struct {
 	Taken  bool // a program is there already
 }
 
-// Unfit says why no host could carry an end of a flow with frames, "" if one could.
-func Unfit(role engine.Role, f model.Flow) string { return unfit(engine.Order{Role: role, Flow: f}) }
+// Unfit says why no host could carry an end of a flow with frames; without a code one could.
+func Unfit(role engine.Role, f model.Flow) model.Reason {
+	return unfit(engine.Order{Role: role, Flow: f})
+}
 
-// unfit says why no host could carry out the order with frames, "" if one could.
-func unfit(o engine.Order) string {
+// unfit says why no host could carry out the order with frames; without a code one could.
+func unfit(o engine.Order) (why model.Reason) {
 	switch {
 	case o.Role != engine.Send && o.Role != engine.Receive:
-		return "the xdp engine sends and receives only"
+		why.Code = model.FramesRole
 	case o.Flow.Segments > 1:
-		return "segments of a buffer need sockets"
+		why.Code = model.FramesSegments
 	case o.Role == engine.Send && o.Flow.Profile != nil:
-		return "frames leave at even gaps: a profile needs sockets"
+		why.Code = model.FramesProfile
 	case o.Role == engine.Send && o.Flow.Packets > 0:
-		return "frames are sent for a time, not by number"
+		why.Code = model.FramesCounted
 	case o.Role == engine.Send && o.Flow.SendBuffer > 0 || o.Role == engine.Receive && o.Flow.ReceiveBuffer > 0:
-		return "the size of a socket's buffer was asked for"
+		why.Code = model.FramesBuffer
 	case o.Role == engine.Receive && o.Flow.Joined:
-		return "packets joined for a socket were asked for"
+		why.Code = model.FramesJoined
 	case o.Role == engine.Receive && o.Record != nil:
-		return "each packet is recorded, and an XDP program only counts them"
+		why.Code = model.FramesRecorded
 	case o.Flow.PayloadBytes > maxPayload:
-		return fmt.Sprintf("an XDP frame lies in one memory page: %d B of payload at most", maxPayload)
+		why = model.Reason{Code: model.FramesLong, Numbers: map[string]float64{"payload_bytes": maxPayload}}
 	}
-	return ""
+	return why
 }
 
 // maxPayload keeps a frame in one page of 4096 B with what the kernel keeps

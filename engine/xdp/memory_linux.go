@@ -18,44 +18,44 @@ import (
 
 	"pelt/engine"
 	"pelt/internal/kerneltypes"
+	"pelt/model"
 )
 
 // liveFrames is the version code of Linux 5.18, the first that sends XDP frames
 // from BPF_PROG_RUN.
 const liveFrames = 5<<16 | 18<<8
 
-// whyUnable returns why this host cannot run the program of a role; "" if nothing speaks against it.
-func whyUnable(role engine.Role) string {
+// whyUnable returns why this host cannot run the program of a role; without a code nothing speaks against it.
+func whyUnable(role engine.Role) (why model.Reason) {
 	if v, err := features.LinuxVersionCode(); role == engine.Send && err == nil && v < liveFrames {
-		return fmt.Sprintf("this is Linux %d.%d, and XDP frames are sent since Linux 5.18", v>>16, v>>8&0xff)
+		return model.Reason{Code: model.FramesOldKernel, Name: fmt.Sprintf("%d.%d", v>>16, v>>8&0xff)}
 	}
 	if _, err := kerneltypes.Cache().Kernel(); err != nil {
 		if errors.Is(err, os.ErrPermission) {
-			return "the kernel's type information may not be read"
+			return model.Reason{Code: model.TypesHidden}
 		}
-		return "this kernel has no type information (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)"
+		why.Code = model.NoBTF
 	}
-	return ""
+	return why
 }
 
-// reason returns in one line why the kernel refused a program; "" if err is no such refusal.
-func reason(err error) string {
+// reason returns why the kernel refused a program; without a code err is no such refusal.
+func reason(err error) (why model.Reason) {
 	var v *ebpf.VerifierError
 	switch {
 	case err == nil:
-		return ""
 	case errors.As(err, &v):
 		last := ""
 		if n := len(v.Log); n > 0 {
-			last = ": " + strings.TrimSpace(v.Log[max(n-2, 0)]) // the very last line counts instructions
+			last = strings.TrimSpace(v.Log[max(n-2, 0)]) // the very last line counts instructions
 		}
-		return "the kernel's verifier refuses the program" + last
+		return model.Reason{Code: model.VerifierRefuses, Text: last}
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return "loading XDP programs needs root (CAP_BPF and CAP_NET_ADMIN)"
+		why.Code = model.ProgramRights
 	case errors.Is(err, btf.ErrNotFound), errors.Is(err, ebpf.ErrNotSupported):
-		return "this kernel lacks what the program needs: " + err.Error()
+		return model.Reason{Code: model.ProgramUnfit, Text: err.Error()}
 	}
-	return ""
+	return why
 }
 
 // memory holds a program's global variables, shared with the kernel.

@@ -2,21 +2,24 @@
 
 package xdp
 
-import "pelt/engine"
+import (
+	"pelt/engine"
+	"pelt/model"
+)
 
-const elsewhere = "XDP needs Linux on amd64 or arm64"
-
-func whyUnable(engine.Role) string { return elsewhere }
+func whyUnable(engine.Role) model.Reason { return model.Reason{Code: model.FramesElsewhere} }
 
 // Interfaces lists none: XDP needs Linux.
 func Interfaces() ([]Interface, error) { return nil, nil }
 
-func (*transport) open([]engine.Stream) (frameEnd, string, error) { return nil, elsewhere, nil }
+func (*transport) open([]engine.Stream) (frameEnd, model.Reason, error) {
+	return nil, whyUnable(""), nil
+}
 
 func (*transport) makeReady(engine.Stream) error { return nil }
 
 // Ready can make no interface ready here.
-func (*Engine) Ready(engine.Host, string) error { return &engine.Refusal{Why: elsewhere} }
+func (*Engine) Ready(engine.Host, string) error { return &engine.Refusal{Why: whyUnable("")} }
 
 type port struct{}
 

@@ -4,6 +4,7 @@ package xdp
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -188,12 +189,13 @@ func TestTakenInterface(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := trial{measure: 50 * time.Millisecond, flow: model.Flow{Rate: unit.PacketRate(1000)}}
-	if _, err := b.run(t, c); err == nil || !matches("vb has an XDP program already", err.Error()) {
+	var refusal *engine.Refusal
+	if _, err := b.run(t, c); !errors.As(err, &refusal) || refusal.Why.Code != model.ProgramThere {
 		t.Errorf("got %v", err)
 	}
 	c.fallback = true
 	out, err := b.run(t, c)
-	if err != nil || out.receive.Engine != "udp" || out.receive.Why != "vb has an XDP program already" ||
+	if err != nil || out.receive.Engine != "udp" || out.receive.Why[0].Code != model.ProgramThere || out.receive.Why[0].Name != "vb" ||
 		out.balanced(t) > out.Backlog {
 		t.Errorf("with sockets allowed: %v, %+v", err, out.receive)
 	}
@@ -273,23 +275,23 @@ func TestRefusals(t *testing.T) {
 		want    string
 		engines [2]string // of sender and receiver, where sockets are allowed
 	}{
-		{"segments", model.Flow{PayloadBytes: 64, Segments: 4}, "segments of a buffer need sockets",
+		{"segments", model.Flow{PayloadBytes: 64, Segments: 4}, model.FramesSegments,
 			[2]string{"udp", "udp"}},
 		{"sender's buffer", model.Flow{PayloadBytes: 64, SendBuffer: 65536},
-			"the size of a socket's buffer was asked for", [2]string{"udp", "xdp"}},
-		{"page", model.Flow{PayloadBytes: 4000}, "one memory page", [2]string{"udp", "udp"}},
+			model.FramesBuffer, [2]string{"udp", "xdp"}},
+		{"page", model.Flow{PayloadBytes: 4000}, model.FramesLong, [2]string{"udp", "udp"}},
 		{"MTU", model.Flow{PayloadBytes: 1473},
-			"need fragments: the MTU of va is 1500 B|come as fragments: the MTU of vb is 1500 B",
+			model.NeedsFragments,
 			[2]string{"udp", "udp"}},
 		{"receiver's buffer", model.Flow{PayloadBytes: 64, ReceiveBuffer: 1 << 20},
-			"the size of a socket's buffer was asked for", [2]string{"xdp", "udp"}},
-		{"joined", model.Flow{PayloadBytes: 64, Joined: true}, "packets joined for a socket were asked for",
+			model.FramesBuffer, [2]string{"xdp", "udp"}},
+		{"joined", model.Flow{PayloadBytes: 64, Joined: true}, model.FramesJoined,
 			[2]string{"xdp", "udp"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.flow.Rate = unit.PacketRate(1000)
 			_, err := b.run(t, trial{measure: 50 * time.Millisecond, flow: c.flow})
-			if err == nil || !matches(c.want, err.Error()) {
+			if refusal := (*engine.Refusal)(nil); !errors.As(err, &refusal) || refusal.Why.Code != c.want {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 			out, err := b.run(t, trial{measure: 50 * time.Millisecond, flow: c.flow, fallback: true})
@@ -301,8 +303,8 @@ func TestRefusals(t *testing.T) {
 				refused = out.receive
 			}
 			if got := [2]string{out.send.Engine, out.receive.Engine}; got != c.engines ||
-				!matches(c.want, refused.Why) {
-				t.Errorf("with sockets allowed: %v because %q; want %v", got, refused.Why, c.engines)
+				refused.Why[0].Code != c.want {
+				t.Errorf("with sockets allowed: %v because %v; want %v", got, refused.Why, c.engines)
 			}
 			if lost := out.balanced(t); lost > out.receive.Receive.Unread+out.Backlog {
 				t.Errorf("%d lost, %d unread, the backlog dropped %d", lost, out.receive.Receive.Unread, out.Backlog)

@@ -40,10 +40,10 @@ func mustRate(t interface {
 func TestProfilesWantSockets(t *testing.T) {
 	f := model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000), Streams: 1,
 		Profile: &model.Profile{Kind: model.Poisson, Seed: 1}}
-	if why := Unfit(engine.Send, f); why == "" {
+	if why := Unfit(engine.Send, f); why.Code == "" {
 		t.Error("a sender of frames takes a profile")
 	}
-	if why := Unfit(engine.Receive, f); why != "" {
+	if why := Unfit(engine.Receive, f); why.Code != "" {
 		t.Errorf("a receiver does not take a profile: %s", why)
 	}
 }

@@ -41,7 +41,7 @@ type port struct {
 	used   [sendLimitsINS]bool
 }
 
-func (e *Engine) port(host engine.Host, w route) (*port, string, error) {
+func (e *Engine) port(host engine.Host, w route) (*port, model.Reason, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if p := e.ports[w.index]; p != nil {
@@ -50,29 +50,29 @@ func (e *Engine) port(host engine.Host, w route) (*port, string, error) {
 			p.leaves.Stop()
 			p.leaves = nil
 		}
-		return p, "", nil
+		return p, model.Reason{}, nil
 	}
 	p := &port{engine: e, route: w, users: 1}
-	if why, err := p.open(host); why != "" || err != nil {
+	if why, err := p.open(host); why.Code != "" || err != nil {
 		return nil, why, errors.Join(err, p.close())
 	}
 	if e.ports == nil {
 		e.ports = map[int]*port{}
 	}
 	e.ports[w.index] = p
-	return p, "", nil
+	return p, model.Reason{}, nil
 }
 
-func (p *port) open(host engine.Host) (why string, err error) {
+func (p *port) open(host engine.Host) (why model.Reason, err error) {
 	spec, err := loadReceive()
 	if err != nil {
-		return "", err
+		return why, err
 	}
 	if err := spec.Variables[receiveVarClockAhead].Set(uint64(kernelclock.Ahead())); err != nil {
-		return "", err
+		return why, err
 	}
 	if p.set, p.memory, err = newSet(spec); err != nil {
-		if why = reason(err); why != "" {
+		if why = reason(err); why.Code != "" {
 			err = nil
 		}
 		return why, err
@@ -84,8 +84,8 @@ func (p *port) open(host engine.Host) (why string, err error) {
 }
 
 // attach puts the program on the interface: in the driver, or where that cannot
-// take it, in the kernel's path behind it. It returns why the interface takes none; "" if it does.
-func (p *port) attach() string {
+// take it, in the kernel's path behind it. It returns why the interface takes none; without a code it does.
+func (p *port) attach() (why model.Reason) {
 	options := link.XDPOptions{Program: p.set.Programs[receiveProgReceive], Interface: p.route.index}
 	var err error
 	for _, mode := range []struct {
@@ -95,20 +95,20 @@ func (p *port) attach() string {
 		options.Flags = mode.flags
 		if p.hook, err = link.AttachXDP(options); err == nil {
 			p.how = mode.how
-			return ""
+			return why
 		}
 		if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EEXIST) { // the other way would be beside it
-			return p.route.name + " has an XDP program already"
+			return model.Reason{Code: model.ProgramThere, Name: p.route.name}
 		}
 	}
 	if errors.Is(err, unix.EPERM) {
-		return "attaching XDP programs needs root (CAP_NET_ADMIN)"
+		return model.Reason{Code: model.AttachRights}
 	}
-	return p.route.name + " takes no XDP program: " + err.Error()
+	return model.Reason{Code: model.NoProgramTaken, Name: p.route.name, Text: err.Error()}
 }
 
-// admit gives a flow its slots and lets its packets in. It returns why it cannot; "" if it did.
-func (p *port) admit(r *receiver, streams []engine.Stream) string {
+// admit gives a flow its slots and lets its packets in. It returns why it cannot; without a code it did.
+func (p *port) admit(r *receiver, streams []engine.Stream) (why model.Reason) {
 	p.engine.mu.Lock()
 	defer p.engine.mu.Unlock()
 	r.flow = -1
@@ -125,11 +125,11 @@ func (p *port) admit(r *receiver, streams []engine.Stream) string {
 		}
 	}
 	if r.flow < 0 || len(free) < len(streams) {
-		return fmt.Sprintf("%s takes %d flows and %d streams at a time", p.route.name, int(sendLimitsFLOWS),
-			int(sendLimitsINS))
+		return model.Reason{Code: model.FramesFull, Name: p.route.name, Numbers: map[string]float64{
+			"flows": float64(sendLimitsFLOWS), "streams": float64(sendLimitsINS)}}
 	}
 	if err := p.clear(r.flow); err != nil {
-		return err.Error()
+		return model.Reason{Code: model.FramesUncleared, Text: err.Error()}
 	}
 	p.taken[r.flow] = true
 	o := r.end.order
@@ -158,7 +158,7 @@ func (p *port) admit(r *receiver, streams []engine.Stream) string {
 		r.slots, r.windows, r.steps.marks = append(r.slots, slot), append(r.windows, w), append(r.steps.marks, 0)
 	}
 	p.writeChains()
-	return ""
+	return why
 }
 
 // name sets the 5-tuple of a stream's packets.

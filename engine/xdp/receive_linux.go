@@ -4,7 +4,6 @@ package xdp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -41,32 +40,32 @@ const (
 	skipped = 61 // ... between two that are timed; odd, so that no pattern of the sender's fits
 )
 
-func (t *transport) openReceiver(streams []engine.Stream) (frameEnd, string, error) {
+func (t *transport) openReceiver(streams []engine.Stream) (frameEnd, model.Reason, error) {
 	var w route
-	var why string
+	var why model.Reason
 	err := t.host.Do(func() (err error) {
 		w, why, err = t.engine.oneRoute(streams, false)
 		return err
 	})
-	if err != nil || why != "" {
+	if err != nil || why.Code != "" {
 		return nil, why, err
 	}
 	if need := (shape{from: streams[0].Remote}).headerBytes() - ethernetBytes + t.order.Flow.PayloadBytes; need > w.mtu {
-		return nil, fmt.Sprintf("packets of %d B come as fragments: the MTU of %s is %d B", need, w.name, w.mtu), nil
+		return nil, w.tooLong(need), nil
 	}
 	p, why, err := t.engine.port(t.host, w)
-	if err != nil || why != "" {
+	if err != nil || why.Code != "" {
 		return nil, why, err
 	}
 	r := &receiver{end: t, port: p}
-	if why := p.admit(r, streams); why != "" {
+	if why := p.admit(r, streams); why.Code != "" {
 		return nil, why, p.leave()
 	}
 	t.OnMove(func(stream int, to netip.AddrPort) {
 		i := slices.Index(t.Living(), stream)
 		p.rename(r, i, engine.Stream{Local: streams[i].Local, Remote: to})
 	})
-	return r, "", nil
+	return r, model.Reason{}, nil
 }
 
 // makeReady lets the peer's frames in to a receiver that uses sockets. A virtual
@@ -81,8 +80,8 @@ func (t *transport) makeReady(a engine.Stream) error {
 		return err
 	}
 	p, why, err := t.engine.port(t.host, w)
-	if why != "" {
-		t.why += "; " + why // the peer may find it out of order
+	if why.Code != "" {
+		t.why = append(t.why, why) // the peer may find it out of order
 		return nil
 	}
 	if err != nil {
@@ -110,8 +109,11 @@ func (e *Engine) Ready(host engine.Host, name string) error {
 	if err != nil {
 		return fmt.Errorf("make %s ready for XDP frames: %w", name, err)
 	}
-	if _, why, err := e.port(host, w); err != nil || why != "" {
-		return errors.Join(fmt.Errorf("make %s ready for XDP frames: %s", name, why), err)
+	if _, why, err := e.port(host, w); err != nil || why.Code != "" {
+		if err == nil {
+			err = &engine.Refusal{Why: why}
+		}
+		return err
 	}
 	return nil
 }
@@ -124,7 +126,7 @@ func skip(rate unit.Rate, payloadBytes int) uint32 {
 	return skipped
 }
 
-func (r *receiver) ready() (string, error) { return "", nil }
+func (r *receiver) ready() (why model.Reason, err error) { return why, nil }
 
 func (r *receiver) silence(int) {}
 
@@ -188,8 +190,8 @@ func taken(in *receiveIn) uint64 {
 		load(&in.Checksum) + load(&in.Warmup) + uint64(load32(&in.Strangers))
 }
 
-func (r *receiver) mode() string {
-	return "an XDP program on " + r.port.route.name + " (" + r.port.how + ")"
+func (r *receiver) mode() model.Reason {
+	return model.Reason{Code: model.FramesIn, Name: r.port.route.name, Names: map[string]string{"mode": r.port.how}}
 }
 
 func (r *receiver) account(out *engine.Report, sent engine.Sent) {

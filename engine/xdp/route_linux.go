@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 // route is what the kernel would use for packets to a peer.
@@ -29,9 +30,9 @@ type route struct {
 }
 
 // findRoute asks the calling thread's namespace for the way to a peer. why says
-// that frames cannot go there, "" if they can. Without target it leaves out who
+// that frames cannot go there; without a code they can. Without target it leaves out who
 // the next hop is.
-func findRoute(from, to netip.Addr, target bool) (w route, why string, err error) {
+func findRoute(from, to netip.Addr, target bool) (w route, why model.Reason, err error) {
 	options := &netlink.RouteGetOptions{SrcAddr: from.AsSlice()}
 	if zone := to.Zone(); zone != "" {
 		if options.OifIndex, err = strconv.Atoi(zone); err != nil {
@@ -40,18 +41,18 @@ func findRoute(from, to netip.Addr, target bool) (w route, why string, err error
 	}
 	routes, err := netlink.RouteGetWithOptions(to.AsSlice(), options)
 	if err != nil || len(routes) == 0 {
-		return w, "", errors.Join(fmt.Errorf("find the route to %v", to), err)
+		return w, why, errors.Join(fmt.Errorf("find the route to %v", to), err)
 	}
 	way := routes[0]
 	link, err := netlink.LinkByIndex(way.LinkIndex)
 	if err != nil {
-		return w, "", fmt.Errorf("find the interface to %v: %w", to, err)
+		return w, why, fmt.Errorf("find the interface to %v: %w", to, err)
 	}
 	a := link.Attrs()
 	w = route{index: a.Index, name: a.Name, kind: link.Type(), mtu: a.MTU}
 	var space unix.Stat_t
 	if err := unix.Stat("/proc/thread-self/ns/net", &space); err != nil {
-		return w, "", fmt.Errorf("identify the network namespace: %w", err)
+		return w, why, fmt.Errorf("identify the network namespace: %w", err)
 	}
 	w.space = uint32(space.Ino)
 	if way.MTU > 0 {
@@ -59,13 +60,13 @@ func findRoute(from, to netip.Addr, target bool) (w route, why string, err error
 	}
 	switch {
 	case a.Flags&net.FlagLoopback != 0:
-		return w, "the way to the peer is the loopback interface, which takes no XDP frames", nil
+		return w, model.Reason{Code: model.FramesLoopback}, nil
 	case len(a.HardwareAddr) != len(w.source) || a.EncapType != "ether":
-		return w, a.Name + " is no Ethernet interface", nil
+		return w, model.Reason{Code: model.NoEthernet, Name: a.Name}, nil
 	}
 	copy(w.source[:], a.HardwareAddr)
 	if !target {
-		return w, "", nil
+		return w, why, nil
 	}
 	hop := to.WithZone("")
 	if gateway, ok := netip.AddrFromSlice(way.Gw); ok {
@@ -81,7 +82,7 @@ func findRoute(from, to netip.Addr, target bool) (w route, why string, err error
 	}
 	neighbours, err := netlink.NeighList(a.Index, family)
 	if err != nil {
-		return w, "", fmt.Errorf("find the neighbour %v on %s: %w", hop, a.Name, err)
+		return w, why, fmt.Errorf("find the neighbour %v on %s: %w", hop, a.Name, err)
 	}
 	const known = unix.NUD_REACHABLE | unix.NUD_STALE | unix.NUD_DELAY | unix.NUD_PROBE | unix.NUD_PERMANENT | unix.NUD_NOARP
 	i := slices.IndexFunc(neighbours, func(n netlink.Neigh) bool {
@@ -89,14 +90,20 @@ func findRoute(from, to netip.Addr, target bool) (w route, why string, err error
 		return ip.Unmap() == hop && n.State&known != 0 && len(n.HardwareAddr) == len(w.target)
 	})
 	if i < 0 {
-		return w, fmt.Sprintf("the Ethernet address of %v on %s is not known", hop, a.Name), nil
+		return w, model.Reason{Code: model.FramesNoPeer, Name: a.Name, Names: map[string]string{"address": hop.String()}}, nil
 	}
 	copy(w.target[:], neighbours[i].HardwareAddr)
-	return w, "", nil
+	return w, why, nil
+}
+
+// tooLong is why frames carry no packets of so many bytes, which are longer than the MTU.
+func (w route) tooLong(bytes int) model.Reason {
+	return model.Reason{Code: model.NeedsFragments, Name: w.name,
+		Numbers: map[string]float64{"packet_bytes": float64(bytes), "mtu_bytes": float64(w.mtu)}}
 }
 
 // oneRoute is findRoute for several streams, which must all go the same way, out of an interface that the engine may use.
-func (e *Engine) oneRoute(streams []engine.Stream, target bool) (w route, why string, err error) {
+func (e *Engine) oneRoute(streams []engine.Stream, target bool) (w route, why model.Reason, err error) {
 	type pair struct{ from, to netip.Addr }
 	seen := map[pair]bool{}
 	for _, a := range streams {
@@ -106,21 +113,21 @@ func (e *Engine) oneRoute(streams []engine.Stream, target bool) (w route, why st
 		}
 		next, why, err := findRoute(p.from, p.to, target)
 		switch {
-		case err != nil || why != "":
+		case err != nil || why.Code != "":
 			return route{}, why, err
 		case len(seen) > 0 && next != w:
-			return route{}, fmt.Sprintf("streams go different ways: from %v out of %s, from %v another",
-				streams[0].Local.Addr(), w.name, p.from), nil
+			return route{}, model.Reason{Code: model.FramesApart, Name: w.name, Names: map[string]string{
+				"address": streams[0].Local.Addr().String(), "other_address": p.from.String()}}, nil
 		}
 		w, seen[p] = next, true
 	}
 	if e.CablesOnly && w.kind != veth {
-		return w, w.name + " there is a real interface, whose XDP needs pelt serve --xdp", nil
+		return w, model.Reason{Code: model.FramesRealCard, Name: w.name}, nil
 	}
-	return w, "", nil
+	return w, why, nil
 }
 
-// bypassed returns what packets of a socket would pass on their way out and frames would not; "" for nothing.
+// bypassed names the queue that packets of a socket would pass on their way out and frames would not; "" for none.
 func (w route) bypassed() (string, error) {
 	link, err := netlink.LinkByIndex(w.index)
 	if err != nil {
@@ -134,7 +141,7 @@ func (w route) bypassed() (string, error) {
 		switch q.Type() {
 		case "noqueue", "mq", "pfifo_fast", "pfifo", "fq_codel", "fq", "ingress":
 		default:
-			return "its queue discipline " + q.Type(), nil
+			return q.Type(), nil
 		}
 	}
 	return "", nil

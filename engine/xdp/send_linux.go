@@ -40,7 +40,7 @@ type sender struct {
 	paced    bool
 	start    uint64 // of the measured part; written while others may read it
 	port     *port  // a program on the sending card: many drivers take frames only beside one; nil for none
-	passed   string // what frames pass by on their way out, "" if nothing
+	passed   string // kind of the queue that frames pass by on their way out, "" if none
 	tried    uint64 // frames of the warm-up that were sent before it
 	steps    series
 
@@ -50,28 +50,28 @@ type sender struct {
 }
 
 // open makes the programs of an end whose peer has consented.
-func (t *transport) open(streams []engine.Stream) (frameEnd, string, error) {
+func (t *transport) open(streams []engine.Stream) (frameEnd, model.Reason, error) {
 	if t.order.Role == engine.Receive {
 		return t.openReceiver(streams)
 	}
 	return t.openSender(streams)
 }
 
-func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error) {
+func (t *transport) openSender(streams []engine.Stream) (frameEnd, model.Reason, error) {
 	s := &sender{end: t, streams: t.order.Flow.Streams}
 	s.running, s.over = context.WithCancel(context.Background())
-	var why string
+	var why model.Reason
 	err := t.host.Do(func() (err error) {
 		s.route, why, err = t.engine.oneRoute(streams, true)
-		if err != nil || why != "" {
+		if err != nil || why.Code != "" {
 			return err
 		}
 		if s.passed, err = s.route.bypassed(); err == nil && s.passed != "" && t.order.Fallback {
-			why = fmt.Sprintf("frames would pass by %s of %s", s.passed, s.route.name)
+			why = model.Reason{Code: model.FramesQueue, Name: s.route.name, Names: map[string]string{"queue": s.passed}}
 		}
 		return err
 	})
-	if err != nil || why != "" {
+	if err != nil || why.Code != "" {
 		return nil, why, err
 	}
 	f := t.order.Flow
@@ -84,25 +84,24 @@ func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error
 		}
 	}
 	if need := forms[0].headerBytes() - ethernetBytes + f.PayloadBytes; need > s.route.mtu {
-		return nil, fmt.Sprintf("packets of %d B need fragments: the MTU of %s is %d B", need, s.route.name,
-			s.route.mtu), nil
+		return nil, s.route.tooLong(need), nil
 	}
 	if s.route.kind != veth {
 		// Another's program does as well, and where none can be attached ready finds out.
 		var err error
 		if s.port, why, err = t.engine.port(t.host, s.route); err != nil {
-			return nil, "", err
-		} else if why != "" {
+			return nil, why, err
+		} else if why.Code != "" {
 			s.port = nil
 		}
 	}
 	s.frame = forms[0].layOut()
 	s.schedule, s.paced = f.Rate.Schedule(f.PayloadBytes)
 	if err := s.load(forms[0]); err != nil {
-		if why := reason(err); why != "" {
+		if why := reason(err); why.Code != "" {
 			return nil, why, s.close()
 		}
-		return nil, "", errors.Join(fmt.Errorf("load the xdp sender: %w", err), s.close())
+		return nil, model.Reason{}, errors.Join(fmt.Errorf("load the xdp sender: %w", err), s.close())
 	}
 	for i, form := range forms {
 		frame := form.layOut()
@@ -112,7 +111,7 @@ func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error
 			s.silence(i)
 		}
 	}
-	return s, "", nil
+	return s, model.Reason{}, nil
 }
 
 func unzoned(a netip.AddrPort) netip.AddrPort {
@@ -178,7 +177,7 @@ func (s *sender) out(i int) *sendOut {
 	return &s.workers[i%n].outs[i/n]
 }
 
-func (s *sender) ready() (why string, err error) {
+func (s *sender) ready() (why model.Reason, err error) {
 	err = s.end.host.Do(func() error {
 		errno := ""
 		f, known := abilities(s.route.index)
@@ -189,9 +188,7 @@ func (s *sender) ready() (why string, err error) {
 			}
 		}
 		if !takes {
-			why = s.route.name +
-				" does not send XDP frames: its driver cannot (no ndo_xdp_xmit), or the other end of a virtual cable " +
-				"is not ready for them" + errno
+			why = model.Reason{Code: model.FramesUnsent, Name: s.route.name, Text: errno}
 		}
 		return nil
 	})
@@ -209,12 +206,12 @@ func (s *sender) tryFrame() (takes bool, errno string, err error) {
 	runtime.KeepAlive(s.frame)
 	lost, last := load(&w.WarmupLost), load(&w.LastError)
 	if s.tried = load(&w.Emitted) - lost; last != 0 {
-		errno = ": " + unix.ErrnoName(unix.Errno(last))
+		errno = unix.ErrnoName(unix.Errno(last))
 	}
 	*w = before
 	s.out(0).Sequence = 0
 	if e == unix.EINVAL || e == unix.EOPNOTSUPP { // a kernel that knows no live frames, whatever its number
-		return false, ": BPF_PROG_RUN says " + unix.ErrnoName(e), nil
+		return false, "BPF_PROG_RUN: " + unix.ErrnoName(e), nil
 	}
 	if e != 0 && e != unix.EINTR {
 		return false, "", fmt.Errorf("send an XDP frame out of %s (BPF_PROG_RUN in live mode, Linux 5.18): %w",
@@ -259,12 +256,11 @@ func (s *sender) measured(state *sendWorker) bool {
 	return phase == uint32(sendPhaseMEASURE) || phase == uint32(sendPhaseOVER) && load(&state.Begin) == load(&s.start)
 }
 
-func (s *sender) mode() string {
-	text := fmt.Sprintf("XDP live frames out of %s", s.route.name)
+func (s *sender) mode() model.Reason {
 	if n := len(s.workers); n > 1 {
-		text += fmt.Sprintf(" by %d threads", n)
+		return model.NewReason(model.FramesOut, "name", s.route.name, "threads", float64(n))
 	}
-	return text
+	return model.NewReason(model.FramesOut, "name", s.route.name)
 }
 
 func (s *sender) account(r *engine.Report, _ engine.Sent) {
@@ -287,7 +283,8 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 	}
 	out.WarmupSent = s.tried
 	if s.passed != "" {
-		r.Warnings = append(r.Warnings, model.Reason{Code: model.FramesPass, Text: s.passed, Name: s.route.name})
+		r.Warnings = append(r.Warnings, model.Reason{Code: model.FramesPass, Name: s.route.name,
+			Names: map[string]string{"queue": s.passed}})
 	}
 	var ended uint64
 	var waited int64

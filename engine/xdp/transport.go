@@ -7,13 +7,14 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/udp"
+	"pelt/model"
 )
 
 // frameEnd moves a flow's packets past the sockets.
 type frameEnd interface {
-	// ready says why the packets must take the sockets after all, "" if they
+	// ready says why the packets must take the sockets after all; without a code they
 	// need not. It is asked once, when the other end is armed.
-	ready() (why string, err error)
+	ready() (why model.Reason, err error)
 	// silence ends a stream of a sender: nothing is sent on it from then on.
 	silence(stream int)
 	// run returns when the order is fulfilled or the end is stopped.
@@ -21,8 +22,7 @@ type frameEnd interface {
 	count() engine.Snapshot
 	// account is asked after run.
 	account(r *engine.Report, sent engine.Sent)
-	// mode is how the packets are moved, in words.
-	mode() string
+	mode() model.Reason // how the packets are moved
 	close() error
 }
 
@@ -37,9 +37,9 @@ type transport struct {
 	// letsFrames: if this end receives by sockets, the peer may still send frames.
 	letsFrames bool
 
-	mu     sync.Mutex // guards what follows; only Settle and Run write it, one after the other
-	why    string     // the sockets carry the flow
-	frames frameEnd   // nil: not yet, or never
+	mu     sync.Mutex    // guards what follows; only Settle and Run write it, one after the other
+	why    model.Reasons // the sockets carry the flow
+	frames frameEnd      // nil: not yet, or never
 }
 
 // Settle puts the programs in place, for streams that carry packets.
@@ -54,13 +54,13 @@ func (t *transport) Settle(living []bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case t.why != "" && t.letsFrames:
+	case t.why != nil && t.letsFrames:
 		return t.makeReady(streams[0])
-	case t.why != "":
+	case t.why != nil:
 		return nil
 	}
 	p, why, err := t.open(streams)
-	if err == nil && why != "" {
+	if err == nil && why.Code != "" {
 		return t.giveUp(why)
 	}
 	t.frames = p
@@ -68,10 +68,10 @@ func (t *transport) Settle(living []bool) error {
 }
 
 // giveUp leaves the flow to the sockets where that is allowed. The transport is locked.
-func (t *transport) giveUp(why string) error {
-	t.why, t.frames = why, nil
+func (t *transport) giveUp(why model.Reason) error {
+	t.why, t.frames = model.Reasons{why}, nil
 	if !t.order.Fallback {
-		return &engine.Refusal{Why: "xdp: " + why}
+		return &engine.Refusal{Why: why}
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (t *transport) Run(reading func()) error {
 	if err != nil {
 		return err
 	}
-	if why != "" {
+	if why.Code != "" {
 		t.mu.Lock()
 		err := t.giveUp(why)
 		t.mu.Unlock()
@@ -121,7 +121,7 @@ func (t *transport) Account(r *engine.Report, sent engine.Sent) {
 		r.Engine, r.Why = t.engine.sockets.Name(), t.why
 		return
 	}
-	r.Engine, r.Why = t.engine.Name(), t.frames.mode()
+	r.Engine, r.Why = t.engine.Name(), model.Reasons{t.frames.mode()}
 	t.frames.account(r, sent)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"pelt/engine"
 	"pelt/internal/testenv"
+	"pelt/model"
 )
 
 var errNotReady = errors.New("not ready")
@@ -15,12 +16,12 @@ var errNotReady = errors.New("not ready")
 // slowEnd does in ready what a test asks.
 type slowEnd struct{ while func() }
 
-func (e slowEnd) ready() (string, error)            { e.while(); return "", errNotReady }
+func (e slowEnd) ready() (r model.Reason, _ error)  { e.while(); return r, errNotReady }
 func (slowEnd) silence(int)                         {}
 func (slowEnd) run(context.Context) error           { return nil }
 func (slowEnd) count() engine.Snapshot              { return engine.Snapshot{Packets: 3} }
 func (slowEnd) account(*engine.Report, engine.Sent) {}
-func (slowEnd) mode() string                        { return "" }
+func (slowEnd) mode() (r model.Reason)              { return r }
 func (slowEnd) close() error                        { return nil }
 
 // Counting does not wait for the kernel: End.Stop would wait with it.

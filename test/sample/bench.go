@@ -164,7 +164,7 @@ func (r router) trial(c model.Cell, repeat, seed int) model.Result {
 	out := result(payload, repeat, flows...)
 	out.Cell = c
 	if frame == 0 {
-		out.Engine, out.EngineReason = "tcp", ""
+		out.Engine, out.EngineReason = "tcp", nil
 		for i, s := range out.Series { // result takes the writes for packets
 			if s.Metric == "goodput_bps" {
 				for j := range s.Values {

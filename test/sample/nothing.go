@@ -67,7 +67,7 @@ func StuckTCP() model.Document {
 		Evidence: []model.Evidence{{Counter: "packets dropped by PKT_TOO_BIG @ ip_forward+0x2f9", Host: model.Sender,
 			Scope: "packet", Unit: "segment", Role: "primary", Delta: 4}}}}}
 	r := result(1460, 0, f)
-	r.Engine, r.EngineReason = "tcp", ""
+	r.Engine, r.EngineReason = "tcp", nil
 	d.Results = append(d.Results, r)
 	return d
 }

@@ -121,7 +121,7 @@ func line(f *model.FlowResult, layer, host, cause string, share float64, confide
 func result(payload, repeat int, flows ...model.FlowResult) model.Result {
 	r := model.Result{
 		Cell: model.Cell{"payload_bytes": model.Number(float64(payload))}, Repeat: repeat, Started: start().Add(time.Duration(payload+repeat) * time.Second),
-		State: model.Valid, Engine: "udp", EngineReason: "the only engine asked of this kernel that needs no rights", Flows: flows, Series: []model.Series{},
+		State: model.Valid, Engine: "udp", EngineReason: model.Doubts{{Code: model.SocketsPlanned}}, Flows: flows, Series: []model.Series{},
 	}
 	for i, f := range flows {
 		r.Series = append(r.Series, rates(f, payload*7+repeat*31+i)...)
@@ -239,7 +239,7 @@ func TCP() model.Document {
 				Retransmits: f.Lost, SegmentSizeBytes: 1448, Control: "cubic", RTTNanos: 1.4e6}
 			f.RoundTrip = quantiles(100, 1.4e6)
 			r := result(p, repeat, f)
-			r.Engine, r.EngineReason = "tcp", ""
+			r.Engine, r.EngineReason = "tcp", nil
 			d.Results = append(d.Results, r)
 		}
 	}
@@ -373,7 +373,8 @@ func Nasty() model.Document {
 		Links: []model.LabLink{{From: evil, To: evil, Backend: evil, At: evil}}}
 	for i := range d.Results {
 		r := &d.Results[i]
-		r.Why, r.Engine, r.EngineReason = model.Reasons{{Code: evil, Flow: evil, Text: evil}}, evil, evil
+		r.Why, r.Engine, r.EngineReason = model.Reasons{{Code: evil, Flow: evil, Text: evil}}, evil,
+			model.Doubts{{Code: evil, Names: map[string]string{evil: evil}, Of: model.Reasons{{Text: evil}}}}
 		r.Cell["=cmd|' /C calc'!A0"] = model.Word("=1+1" + evil)
 		f := &r.Flows[0]
 		f.Name, f.From, f.To, f.SendErrors = evil, evil, evil, map[string]uint64{evil: 3}
