@@ -376,26 +376,6 @@ func TestSilenceInSetUp(t *testing.T) {
 	}
 }
 
-func TestParseCalls(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ text, want string }{
-		{"", ""},
-		{"192.0.2.7", "192.0.2.7"},
-		{" 192.0.2.7 , 10.1.2.3/8", "192.0.2.7, 10.0.0.0/8"},
-		{"::ffff:192.0.2.7,2001:db8::/32", "192.0.2.7, 2001:db8::/32"},
-	} {
-		if got, err := ParseCalls(c.text); err != nil || listPrefixes(got) != c.want {
-			t.Errorf("%q: %v, %v; want %q", c.text, listPrefixes(got), err, c.want)
-		}
-	}
-	for _, text := range []string{",", "any", "router.lan", "10.0.0.0/33", "::ffff:1.2.3.0/120", "fe80::1%eth0",
-		"10.0.0.1 10.0.0.2"} {
-		if got, err := ParseCalls(text); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q is read as %v, %v; want one line of error", text, got, err)
-		}
-	}
-}
-
 // A process whose ticks come unevenly is not held up, one that stands still is.
 func TestForgiven(t *testing.T) {
 	for _, c := range []struct {

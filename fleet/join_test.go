@@ -400,37 +400,6 @@ func TestFleetOthersSession(t *testing.T) {
 	}
 }
 
-// Where two hosts may call each other, by the addresses that they told.
-func TestCalls(t *testing.T) {
-	at := func(address, seen string) AgentInfo {
-		i := AgentInfo{Address: netip.MustParseAddr(address)}
-		if seen != "" {
-			i.Seen = netip.MustParseAddr(seen)
-		}
-		return i
-	}
-	for _, c := range []struct {
-		from, to AgentInfo
-		can      bool
-	}{
-		{at("192.0.2.1", ""), at("192.0.2.2", ""), true},
-		{at("192.0.2.1", ""), at("10.0.0.2", "198.51.100.1"), false},
-		{at("10.0.0.2", "198.51.100.1"), at("192.0.2.1", ""), true},
-		{at("10.0.0.2", "198.51.100.1"), at("10.0.0.3", "198.51.100.1"), true},
-		{at("192.0.2.1", ""), at("127.0.0.1", ""), false}, // it joined on the hub's own host
-		{at("127.0.0.1", ""), at("192.0.2.1", ""), true},
-		{at("127.0.0.1", ""), at("127.0.1.1", ""), true},
-	} {
-		want := netip.Addr{}
-		if c.can {
-			want = c.to.Address
-		}
-		if got := c.from.Calls(c.to); got != want {
-			t.Errorf("%v calls %v at %v, want %v", c.from.Address, c.to.Address, got, want)
-		}
-	}
-}
-
 // A client of pelt serve cannot be its agent. An agent of a hub commands nobody, and cannot beat as the controller.
 func TestFleetRoles(t *testing.T) {
 	t.Parallel()

@@ -3,9 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -135,19 +133,6 @@ func TestHelloTellsLimits(t *testing.T) {
 	}
 }
 
-func TestOwnNetwork(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]bool{
-		"127.0.0.1": true, "::1": true, home: true, "fd00::7": true, "fe80::1%eth0": true, "::ffff:10.0.0.1": true,
-		away: false, "2001:db8::1": false, "100.64.0.1": false, "0.0.0.0": false, "": false,
-	} {
-		a, _ := netip.ParseAddr(text)
-		if got := OwnNetwork(a); got != want {
-			t.Errorf("%q: %v", text, got)
-		}
-	}
-}
-
 // TestVainCalls: calls that get no answer are few, whoever orders them; answered ones do not count.
 func TestVainCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -171,43 +156,4 @@ func TestVainCalls(t *testing.T) {
 			t.Errorf("an end that listens: %v", err)
 		}
 	})
-}
-
-// TestFleetCalls: a host of a fleet calls other hosts, and itself only where the hub is on the same host.
-func TestFleetCalls(t *testing.T) {
-	for hub, want := range map[string]string{
-		away:        away + " " + home + " 2001:db8::1",
-		"127.0.0.1": away + " " + home + " 2001:db8::1 127.0.0.1 ::1",
-		"fe80::1":   away + " " + home + " 2001:db8::1 169.254.169.254 fe80::2%eth0",
-	} {
-		a := &Agent{alone: true, cfg: AgentConfig{clientOf: func(string) netip.Addr { return netip.MustParseAddr(hub) }}}
-		for to := range strings.FieldsSeq(away + " " + home +
-			" 2001:db8::1 127.0.0.1 ::1 169.254.169.254 fe80::2%eth0 0.0.0.0 :: 224.0.0.1 255.255.255.255 ::ffff:127.0.0.1") {
-			may := slices.Contains(strings.Fields(want), strings.TrimPrefix(to, "::ffff:"))
-			if err := a.mayCall(netip.MustParseAddr(to)); (err == nil) != may {
-				t.Errorf("the hub is at %s: %s: %v", hub, to, err)
-			}
-		}
-	}
-}
-
-// A host that serves calls those of --calls alone.
-func TestServeCalls(t *testing.T) {
-	for _, c := range []struct{ calls, peer, want string }{
-		{"", "10.0.0.1", "that host only listens, it calls nobody; to let it be the sender's side, start pelt serve there with --calls 10.0.0.1"},
-		{"10.0.0.2", "10.0.0.1", "that host calls 10.0.0.2 only (--calls there), not 10.0.0.1"},
-		{"10.1.0.0/16, 2001:db8::1", "10.0.0.1", "that host calls 10.1.0.0/16, 2001:db8::1 only (--calls there), not 10.0.0.1"},
-		{"10.0.0.0/8", "::ffff:11.0.0.1", "that host calls 10.0.0.0/8 only (--calls there), not 11.0.0.1"},
-		{"fe80::/10", "fe80::1%\x1b[2J", "that host calls fe80::/10 only (--calls there), not fe80::1"}, // a zone is any text
-		{"10.0.0.0/8", "10.0.0.1", "<nil>"},
-	} {
-		calls, err := ParseCalls(c.calls)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := &Agent{cfg: AgentConfig{Calls: calls}}
-		if got := fmt.Sprint(a.mayCall(netip.MustParseAddr(c.peer))); got != c.want {
-			t.Errorf("with --calls %q told to call %s: %s, want %s", c.calls, c.peer, got, c.want)
-		}
-	}
 }
