@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,61 +23,67 @@ func moment(second int, readings ...reading) Snapshot {
 
 func at(s *series, part, value uint64) reading { return reading{*s, part, value} }
 
-// TestDiff: what is told of each pair of readings stands in the golden file.
+// series of the lines of testdata/diff.txt.
+var known = map[string]*series{
+	"wide":  {name: "Udp.InErrors", scope: namespaceScope, unit: skbUnit, bits: 64, role: primary | loss},
+	"quiet": {name: "IpExt.InTruncatedPkts", scope: namespaceScope, unit: skbUnit, bits: 64, role: loss},
+	"narrow": {name: "qdisc.eth0.tbf.1:.drops", scope: deviceScope, unit: skbUnit, bits: 32, role: primary | loss,
+		link: 7},
+	"softnet": {name: "softnet.dropped", scope: hostScope, unit: skbUnit, bits: 32, role: primary | loss},
+	"filter": {name: "nfqueue.9.queue_dropped", scope: namespaceScope, unit: skbUnit, bits: 32, fresh: true,
+		role: loss},
+	"device": {name: "dev.eth0.rx_packets", scope: deviceScope, unit: skbUnit, bits: 64, role: primary | packets,
+		link: 7},
+	"anew": {name: "dev.eth0.rx_packets", scope: deviceScope, unit: skbUnit, bits: 64, role: primary | packets,
+		link: 8},
+	"level":    {name: "qdisc.eth0.tbf.1:.qlen", bits: 32, role: gauge},
+	"segments": {name: "Tcp.InSegs", bits: 64, role: hidden},
+	"drops":    {name: "dev.eth0.rx_dropped", bits: 64, role: loss},
+	"received": {name: "Ip.InReceives", bits: 64, role: packets},
+	"datagram": {name: "Udp.InDatagrams", bits: 64, role: datagrams},
+	"squeeze":  {name: "softnet.time_squeeze", bits: 32},
+}
+
+// TestDiff: each line of the file is what was read at the moments of a trial, of each series and its parts. A moment that
+// is not there was not read. Below stands what is told of it, or whether something moves between two readings.
 func TestDiff(t *testing.T) {
-	wide := &series{name: "Udp.InErrors", scope: namespaceScope, unit: skbUnit, bits: 64, role: primary | loss}
-	quiet := &series{name: "IpExt.InTruncatedPkts", scope: namespaceScope, unit: skbUnit, bits: 64, role: loss}
-	narrow := &series{name: "qdisc.eth0.tbf.1:.drops", scope: deviceScope, unit: skbUnit, bits: 32,
-		role: primary | loss, link: 7}
-	softnet := &series{name: "softnet.dropped", scope: hostScope, unit: skbUnit, bits: 32, role: primary | loss}
-	filter := &series{name: "nfqueue.9.queue_dropped", scope: namespaceScope, unit: skbUnit, bits: 32, fresh: true,
-		role: loss}
-	device := &series{name: "dev.eth0.rx_packets", scope: deviceScope, unit: skbUnit, bits: 64,
-		role: primary | packets, link: 7}
-	anew := &series{name: "dev.eth0.rx_packets", scope: deviceScope, unit: skbUnit, bits: 64, role: primary | packets,
-		link: 8}
-	level := &series{name: "qdisc.eth0.tbf.1:.qlen", bits: 32, role: gauge}
-	segments := &series{name: "Tcp.InSegs", bits: 64, role: hidden}
-	none := Snapshot{}
-	var out strings.Builder
-	for _, c := range []struct {
-		name                      string
-		idle, start, measure, end Snapshot
-	}{
-		{"four moments", moment(0, at(wide, 0, 10)), moment(2, at(wide, 0, 14)), moment(3, at(wide, 0, 20)),
-			moment(9, at(wide, 0, 120))},
-		{"two moments", none, moment(2, at(wide, 0, 14)), none, moment(9, at(wide, 0, 120))},
-		{"not read when the warm-up was over", none, moment(2, at(wide, 0, 14)), moment(3),
-			moment(9, at(wide, 0, 120))},
-		{"stood still, needed", none, moment(2, at(wide, 0, 14)), none, moment(9, at(wide, 0, 14))},
-		{"stood still", none, moment(2, at(quiet, 0, 14)), none, moment(9, at(quiet, 0, 14))},
-		{"no start", none, none, none, moment(9, at(wide, 0, 14))},
-		{"no end", none, moment(9, at(wide, 0, 14)), none, none},
-		{"went back", none, moment(2, at(wide, 0, 14)), none, moment(9, at(wide, 0, 3))},
-		{"went back and on again", none, moment(2, at(wide, 0, 14)), moment(3, at(wide, 0, 1)),
-			moment(9, at(wide, 0, 20))},
-		{"wraps at 32 bits", none, moment(2, at(narrow, 0, 0xfffffff0)), moment(3, at(narrow, 0, 0xfffffff8)),
-			moment(9, at(narrow, 0, 8))},
-		{"made anew, not wrapped", none, moment(2, at(narrow, 0, 500)), none, moment(9, at(narrow, 0, 3))},
-		{"each processor wraps alone", none, moment(2, at(softnet, 0, 0xffffffff), at(softnet, 1, 5)), none,
-			moment(9, at(softnet, 0, 1), at(softnet, 1, 6))},
-		{"a processor went away", none, moment(2, at(softnet, 0, 3), at(softnet, 1, 5)), none,
-			moment(9, at(softnet, 0, 4))},
-		{"a filter's queue came", moment(0), moment(2), moment(3), moment(9, at(filter, 77, 12))},
-		{"a filter's queue came in the warm-up", moment(0), moment(2), moment(3, at(filter, 77, 2)),
-			moment(9, at(filter, 77, 12))},
-		{"a filter's queue went", none, moment(2, at(filter, 77, 2)), none, moment(9)},
-		{"an interface came", none, moment(2), none, moment(9, at(device, 0, 12))},
-		{"an interface came and counted nothing", none, moment(2), none, moment(9, at(device, 0, 0))},
-		{"an interface of the same name", none, moment(2, at(device, 0, 12)), none, moment(9, at(anew, 0, 90))},
-		{"only while idle", moment(0, at(device, 0, 12)), moment(2), none, moment(9)},
-		{"new after the idle window", moment(0), moment(2, at(device, 0, 3)), none, moment(9, at(device, 0, 5))},
-		{"levels and what only Moving needs", none, moment(2, at(level, 0, 1), at(segments, 0, 1)), none,
-			moment(9, at(level, 0, 9), at(segments, 0, 9))},
-	} {
-		fmt.Fprintf(&out, "%s: %+v\n", c.name, Diff(c.idle, c.start, c.measure, c.end, 2))
-	}
-	golden.File(t, "testdata/diff.txt", out.String())
+	golden.Table(t, "testdata/diff.txt", func(line string) string {
+		what, text, _ := strings.Cut(line, " ")
+		shots := map[string]Snapshot{}
+		for _, taken := range strings.Split(text, "; ") {
+			words := strings.Fields(taken)
+			second := map[string]int{"idle": 0, "start": 2, "measure": 3, "end": 9}[words[0]]
+			var readings []reading
+			for _, word := range words[1:] {
+				name, value, _ := strings.Cut(word, "=")
+				name, part, _ := strings.Cut(name, ".")
+				p, _ := strconv.ParseUint(part, 10, 64)
+				v, err := strconv.ParseUint(value, 0, 64)
+				if known[name] == nil || err != nil {
+					t.Fatalf("%s: %v", word, err)
+				}
+				readings = append(readings, at(known[name], p, v))
+			}
+			shots[words[0]] = moment(second, readings...)
+		}
+		end := shots["end"]
+		switch what {
+		case "moving":
+			return fmt.Sprint(Moving(shots["start"], end))
+		case "down": // its interface
+			end.links = map[int]link{7: {}}
+		case "crowd": // one of many interfaces
+			end.links = map[int]link{}
+			for i := range manyLinks {
+				end.links[i] = link{index: i, up: true}
+			}
+		}
+		var out strings.Builder
+		for _, c := range Diff(shots["idle"], shots["start"], shots["measure"], end, 2) {
+			fmt.Fprintf(&out, "%+v\n", c)
+		}
+		return cmp.Or(out.String(), "nothing")
+	})
 }
 
 // A counter of 32 bits may wrap any number of times in a trial that is read often enough.
@@ -117,32 +124,6 @@ func TestBeginReadTwice(t *testing.T) {
 		if !all.Describe(&o) || len(o.Counters) != 1 || o.Counters[0].Whole != want ||
 			twice != (o.IdleS == 2 && o.Counters[0].IdleHz == 1) {
 			t.Errorf("read twice %v: %+v, idle for %v s", twice, o.Counters, o.IdleS)
-		}
-	}
-}
-
-func TestDiffLeavesOutIdleInterfaces(t *testing.T) {
-	device := &series{name: "dev.eth0.rx_packets", bits: 64, role: primary | packets, link: 7}
-	still := moment(1, at(device, 0, 5))
-	for _, c := range []struct {
-		name  string
-		links map[int]link
-		want  int
-	}{
-		{"up", map[int]link{7: {up: true}}, 1},
-		{"down", map[int]link{7: {}}, 0},
-		{"one of many", func() map[int]link {
-			many := map[int]link{}
-			for i := range manyLinks {
-				many[i] = link{index: i, up: true}
-			}
-			return many
-		}(), 0},
-	} {
-		end := still
-		end.links = c.links
-		if got := Diff(Snapshot{}, still, Snapshot{}, end, 0); len(got) != c.want {
-			t.Errorf("%s: %d counters, want %d", c.name, len(got), c.want)
 		}
 	}
 }
@@ -230,42 +211,6 @@ func TestDiffOfAnything(t *testing.T) {
 			t.Errorf("not in order: %+v", got)
 		}
 	})
-}
-
-func TestMoving(t *testing.T) {
-	drops := &series{name: "dev.eth0.rx_dropped", bits: 64, role: loss}
-	received := &series{name: "Ip.InReceives", bits: 64, role: packets}
-	datagram := &series{name: "Udp.InDatagrams", bits: 64, role: datagrams}
-	squeeze := &series{name: "softnet.time_squeeze", bits: 32}
-	segments := &series{name: "Tcp.InSegs", bits: 64, role: hidden}
-	queue := &series{name: "qdisc.eth0.tbf.1:.qlen", bits: 32, role: gauge}
-	filter := &series{name: "nfqueue.9.queue_dropped", bits: 32, role: loss, fresh: true}
-	for _, c := range []struct {
-		name string
-		a, b []reading
-		want bool
-	}{
-		{"nothing", []reading{at(drops, 0, 3)}, []reading{at(drops, 0, 3)}, false},
-		{"a loss", []reading{at(drops, 0, 3)}, []reading{at(drops, 0, 4)}, true},
-		{"a datagram", []reading{at(datagram, 0, 3)}, []reading{at(datagram, 0, 4)}, true},
-		{"a packet", []reading{at(received, 0, 3)}, []reading{at(received, 0, 4)}, true},
-		{"TCP's packets", []reading{at(received, 0, 3), at(segments, 0, 5)},
-			[]reading{at(received, 0, 13), at(segments, 0, 15)}, false},
-		{"more than TCP's", []reading{at(received, 0, 3), at(segments, 0, 5)},
-			[]reading{at(received, 0, 103), at(segments, 0, 15)}, true},
-		{"what always moves", []reading{at(squeeze, 0, 3)}, []reading{at(squeeze, 0, 9)}, false},
-		{"a queue fills", []reading{at(queue, 0, 3)}, []reading{at(queue, 0, 9)}, true},
-		{"a queue empties", []reading{at(queue, 0, 9)}, []reading{at(queue, 0, 3)}, true},
-		{"a queue stands", []reading{at(queue, 0, 9)}, []reading{at(queue, 0, 9)}, false},
-		{"an interface came", nil, []reading{at(drops, 0, 9)}, false},
-		{"an interface went", []reading{at(drops, 0, 9)}, nil, false},
-		{"a counter went back", []reading{at(drops, 0, 9)}, []reading{at(drops, 0, 3)}, false},
-		{"a filter's queue came and lost", nil, []reading{at(filter, 5, 1)}, true},
-	} {
-		if got := Moving(moment(1, c.a...), moment(2, c.b...)); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-	}
 }
 
 func TestSettling(t *testing.T) {
