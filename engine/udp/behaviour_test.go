@@ -139,18 +139,6 @@ func TestStopInABlockedBurst(t *testing.T) {
 	}
 }
 
-func TestBatchOf(t *testing.T) {
-	for _, c := range []struct{ payload, streams, segments, want int }{
-		{16, 1, 1, 64}, {1472, 8, 1, 64}, {65507, 1, 1, 16}, {65507, 128, 1, 1}, {1472, 128, 1, 44},
-		{16, 1, 64, 64}, {16, 1, 33, 33}, {16, 1, 10, 60}, {1472, 128, 40, 40}, {1023, 128, 64, 64},
-	} {
-		got := batchOf(c.payload, c.streams, c.segments)
-		if got != c.want || got > 1 && got*c.payload*c.streams > allBatches {
-			t.Errorf("%d streams of %d B: batches of %d, want %d", c.streams, c.payload, got, c.want)
-		}
-	}
-}
-
 // What is not whole, or not of this flow, is no message; all else comes back as it was.
 func FuzzProbe(f *testing.F) {
 	ours, other := &Sockets{tokens: make([]engine.ConsentToken, 1)}, &Sockets{tokens: []engine.ConsentToken{{1}}}
@@ -175,49 +163,4 @@ func FuzzProbe(f *testing.F) {
 			t.Errorf("% x was read with another token", b)
 		}
 	})
-}
-
-func TestDropAccount(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		start uint32
-		warm  []uint32
-		first uint32 // drops before the first measured packet
-		seq   uint64 // its sequence
-		after uint32
-		want  uint64
-		cold  bool
-		then  []uint32 // drops before later packets
-	}{
-		{"no drops", 0, []uint32{0, 0}, 0, 0, 0, 0, false, nil},
-		{"only in the warm-up", 0, []uint32{0, 5}, 5, 0, 5, 0, false, nil},
-		{"late in the warm-up", 0, []uint32{0, 5}, 8, 0, 8, 0, false, nil},
-		{"first measured ones", 0, []uint32{0, 5}, 8, 3, 8, 3, false, nil},
-		{"both sides of the start", 0, []uint32{5}, 9, 2, 19, 12, false, nil},
-		{"nothing of the warm-up came", 4, nil, 6, 2, 10, 6, false, nil},
-		// the kernel may put packets in the queue after it has counted later ones
-		{"no warm-up", 4, nil, 96, 2, 100, 96, true, nil},
-		{"over the wrap", 1<<32 - 2, []uint32{1<<32 - 1}, 1, 1, 3, 3, false, nil},
-		{"wraps often", 5, nil, 5, 0, 9, 3<<32 + 4, false, []uint32{
-			1 << 30, 2 << 30, 3 << 30, 2, 0, 1 << 30, 1<<30 - 7, 2 << 30, 3 << 30, 2, 1 << 30, 2 << 30, 3 << 30, 1<<32 - 8}},
-	} {
-		a := dropAccount{known: true, cold: c.cold, before: c.start}
-		for _, n := range c.warm {
-			a.warm(n)
-		}
-		a.begin(c.first, c.seq)
-		for _, n := range c.then {
-			a.note(n)
-		}
-		a.after = c.after
-		if got := a.measured(1000); got != c.want {
-			t.Errorf("%s: %d drops, want %d", c.name, got, c.want)
-		}
-	}
-	all := dropAccount{known: true, before: 1<<32 - 2, after: 7}
-	for sent, want := range map[uint64]uint64{6: 6, 9: 9, 20: 9} { // of 9 drops, 3 are of the warm-up if 6 were sent
-		if got := all.measured(sent); got != want {
-			t.Errorf("nothing of %d came: %d drops, want %d", sent, got, want)
-		}
-	}
 }

@@ -93,22 +93,6 @@ func (m *moody) send(from, to int) (int, error) {
 	return to - from, nil
 }
 
-// TestShare: the streams of a flow with a number of packets send that number together, and differ by one at most.
-func TestShare(t *testing.T) {
-	for _, c := range []struct {
-		packets uint64
-		want    []uint64
-	}{{9, []uint64{3, 3, 3}}, {10, []uint64{4, 3, 3}}, {11, []uint64{4, 4, 3}}, {2, []uint64{1, 1, 0}}} {
-		flow := model.Flow{Packets: c.packets, Streams: len(c.want)}
-		s := &sender{end: &Sockets{order: engine.Order{Flow: flow}}}
-		for i, want := range c.want {
-			if got := (&sendStream{sender: s, stream: i, measured: true}).ownPackets(); got != want {
-				t.Errorf("%d packets: stream %d sends %d, want %d", c.packets, i, got, want)
-			}
-		}
-	}
-}
-
 // Whatever the kernel answers and hides, each packet is taken once or refused
 // with its last answer, and the lists say which.
 func TestEveryPacketHasItsAnswer(t *testing.T) {
@@ -215,97 +199,6 @@ func (h *haunted) send(int, int) (int, error) {
 func (h *haunted) room() {}
 func (h *haunted) icmpErrors(tell func(icmp.Error, []byte)) {
 	tell(icmp.Error{Errno: h.errno, What: "host unreachable", From: netip.MustParseAddr("192.0.2.1")}, nil)
-}
-
-func TestFullQueueIsNeverHopeless(t *testing.T) {
-	r := refusals{all: &allRefusals{streams: 1}}
-	for now := int64(0); now < 60e9; now += 1e7 {
-		if r.hopeless(syscall.ENOBUFS, now) || r.row >= hopelessRow {
-			t.Fatalf("gave up, or naps, after %d ns of a full queue", now)
-		}
-	}
-	for i := range int64(hopelessRow - 1) {
-		if r.hopeless(syscall.EPERM, i) {
-			t.Fatalf("gave up after %d", i)
-		}
-	}
-	if r.hopeless(syscall.ENOBUFS, 100) || r.hopeless(syscall.EPERM, 101) {
-		t.Error("a packet that reached a full queue was not forbidden")
-	}
-}
-
-// TestHopeless: a sender gives up soon if nothing was ever taken, else when all streams were refused for long.
-func TestHopeless(t *testing.T) {
-	const step = 10e6 // ns between two refusals of a stream
-	for _, c := range []struct {
-		name            string
-		errno           syscall.Errno
-		taken, others   bool // before; of another stream, all the time
-		patience        time.Duration
-		earliest, until time.Duration // of giving up; 0: never
-	}{
-		{"a rule, from the start", syscall.EPERM, false, false, 0, 500 * time.Millisecond, time.Second},
-		{"a prohibited route, from the start", syscall.EACCES, false, false, 0, 500 * time.Millisecond, time.Second},
-		{"a blackhole, from the start", syscall.EINVAL, false, false, 0, 500 * time.Millisecond, time.Second},
-		{"no route, from the start", syscall.ENETUNREACH, false, false, 0, 2 * time.Second, 2100 * time.Millisecond},
-		{"a rule in mid-run", syscall.EPERM, true, false, 0, 2 * time.Second, 2100 * time.Millisecond},
-		{"a prohibited route in mid-run", syscall.EACCES, true, false, 0, 2 * time.Second, 2100 * time.Millisecond},
-		{"a blackhole in mid-run", syscall.EINVAL, true, false, 0, 2 * time.Second, 2100 * time.Millisecond},
-		{"no route in mid-run", syscall.ENETUNREACH, true, false, 0, 2 * time.Second, 2100 * time.Millisecond},
-		{"too long in mid-run", syscall.EMSGSIZE, true, false, 0, 500 * time.Millisecond, time.Second},
-		{"with patience", syscall.EPERM, true, false, 9 * time.Second, 9 * time.Second, 9100 * time.Millisecond},
-		{"with little patience", syscall.EPERM, true, false, time.Second, 2 * time.Second, 2100 * time.Millisecond},
-		{"one stream of two", syscall.EPERM, true, true, 0, 0, 0},
-		{"one stream of two, never taken", syscall.EPERM, false, true, 0, 0, 0},
-	} {
-		all := &allRefusals{streams: 1}
-		r := refusals{all: all, passing: c.patience.Nanoseconds(), patient: c.patience > 0}
-		if c.others {
-			all.streams = 2
-			(&refusals{all: all}).take()
-		}
-		if c.taken {
-			r.take()
-		}
-		gaveUp := time.Duration(0)
-		for now := int64(1e9); now < 61e9 && gaveUp == 0; now += step {
-			if r.hopeless(c.errno, now) {
-				gaveUp = time.Duration(now - 1e9)
-			}
-		}
-		if gaveUp < c.earliest || gaveUp > c.until {
-			t.Errorf("%s: gave up after %v, want %v to %v", c.name, gaveUp, c.earliest, c.until)
-		}
-	}
-}
-
-// TestStreamsAreHopelessTogether: a stream that ended, or whose packets are taken again, is judged so.
-func TestStreamsAreHopelessTogether(t *testing.T) {
-	all := &allRefusals{streams: 3}
-	list := [3]refusals{{all: all}, {all: all}, {all: all}}
-	for i := range list {
-		list[i].take()
-	}
-	refuse := func(from, to int64, which ...int) (gaveUp bool) {
-		for now := from; now < to; now += 10e6 {
-			for _, i := range which {
-				gaveUp = gaveUp || list[i].hopeless(syscall.EPERM, now)
-			}
-		}
-		return gaveUp
-	}
-	list[2].end(0)
-	if refuse(0, 10e9, 0) || refuse(10e9, 11.9e9, 0, 1) {
-		t.Error("gave up while another stream's packets were taken 2 s ago")
-	}
-	list[1].take()
-	list[1].take()
-	if refuse(12e9, 20e9, 0) || refuse(20e9, 21.9e9, 0, 1) {
-		t.Error("gave up though packets were taken again")
-	}
-	if !refuse(21.9e9, 22.1e9, 0, 1) {
-		t.Error("goes on after 2 s in which no packet of any stream was taken")
-	}
 }
 
 // gated is a kernel that refuses all packets for some time.

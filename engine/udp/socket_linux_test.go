@@ -204,25 +204,6 @@ func TestDialerComesAgain(t *testing.T) {
 	enginetest.Connect(t, second.End, listener.End)
 }
 
-func TestArrivedWhenTheWallClockSteps(t *testing.T) {
-	const wall, mono = 1_700_000_000_000_000_000, 50_000_000_000
-	const hour = 3600_000_000_000
-	for _, c := range []struct {
-		name                                    string
-		wall, toMonotonic, notBefore, now, want int64
-	}{
-		{"no step", wall, mono - wall, mono - 1000, mono + 500, mono},
-		{"waited before the socket", wall, mono - wall, mono + 5_000_000, mono + 6_000_000, mono},
-		{"no stamp", 0, mono - wall, mono - 1000, mono + 500, mono + 500},
-		{"stepped forward", wall, mono - wall - hour, mono - 1000, mono + 500, mono + 500},
-		{"stepped back", wall, mono - wall + hour, mono - 1000, mono + 500, mono + 500},
-	} {
-		if got := arrived(c.wall, c.toMonotonic, c.notBefore, c.now); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
-		}
-	}
-}
-
 // What a socket that was found empty brings next cannot be older.
 func TestNotBefore(t *testing.T) {
 	in := batchInbox{messages: newMessages(2, 1)}
