@@ -435,33 +435,6 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func TestSending(t *testing.T) {
-	for _, c := range []struct {
-		asked asked
-		heard uint64
-		after time.Duration
-		code  int32 // 0: nothing is wrong
-	}{
-		{asked{udp: true, streams: 1, payload: 100}, 1 << 40, time.Second, 0},
-		{asked{udp: true, streams: 2, payload: 100, bandwidth: 8000}, 124, time.Second, 0},
-		{asked{udp: true, streams: 2, payload: 100, bandwidth: 8000}, 125, time.Second, codeRate},
-		{asked{streams: 1, payload: 1 << 17, bandwidth: 80_000}, 2 << 17, time.Second, 0}, // two blocks
-		{asked{streams: 1, payload: 1 << 17, bandwidth: 80_000}, 4 << 17, 10 * time.Second, codeRate},
-		{asked{streams: 1, payload: 100}, 0, longestSilence - 1, 0},
-		{asked{streams: 1, payload: 100}, 0, longestSilence, codeNoData},
-		{asked{streams: 1, payload: 100}, 1, longestSilence, 0}, // it came just now
-	} {
-		s := sending{asked: c.asked}
-		code, denied := int32(0), (*Denial)(nil)
-		if errors.As(s.problem(c.heard, c.after), &denied) {
-			code = denied.Code
-		}
-		if code != c.code {
-			t.Errorf("%+v: %d after %v: code %d, want %d", c.asked, c.heard, c.after, code, c.code)
-		}
-	}
-}
-
 func (s *Server) waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -598,28 +571,5 @@ func TestServerStopsSending(t *testing.T) {
 				t.Errorf("%d packets are still sent", len(late))
 			}
 		})
-	}
-}
-
-func TestLeaveOut(t *testing.T) {
-	for _, c := range []struct {
-		name          string
-		sent, highest uint64
-		refused       uint64
-		want          uint64
-	}{
-		{"all counted", 1000, 1000, 0, 1000},
-		{"the last came too late", 1000, 990, 0, 990},
-		{"the path died half way", 1000, 500, 0, 900 - 1},
-		{"nothing came", 1000, 0, 0, 1000},
-		{"the client counted more", 1000, 2000, 0, 1000},
-		{"the kernel refused some", 1000, 990, 3, 1000},
-	} {
-		r := engine.SendReport{Planned: 1000, Attempted: c.sent, Accepted: c.sent, Streams: []uint64{c.sent},
-			DurationNanos: 1e9, PerStep: []uint64{995, 5}, Refused: []model.Marks{{Packets: c.refused}}}
-		leaveOut(&r, []streamResult{{Packets: count(c.highest)}}, 100*time.Millisecond)
-		if r.Streams[0] != c.want || r.Attempted != c.want || r.Accepted != c.want || r.PerStep[0]+r.PerStep[1] != c.want {
-			t.Errorf("%s: %+v, want %d", c.name, r, c.want)
-		}
 	}
 }

@@ -1,8 +1,16 @@
 package iperf3
 
 import (
+	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+	"pelt/test/golden"
 )
 
 // What servers sent, as captured.
@@ -17,53 +25,57 @@ const (
 		`"streams":[{"id":1,"bytes":20000,"retransmits":-1,"jitter":0,"errors":7,"packets":100}]}`
 )
 
-var newReply = [4]byte{0x36, 0x37, 0x38, 0x39}
-
-func TestResults(t *testing.T) {
-	for _, c := range []struct {
-		name, text string
-		reply      [4]byte
-		sent       uint64
-		program    string
-		received   uint64
-		gaps, tail uint64
-	}{
-		{"3.12, and 3 packets after the last that it saw", results312, newReply, 103, "iperf3 3.12 or 3.13", 99, 1, 3},
-		{"3.12, whose reply was not seen", results312, [4]byte{}, 103, "iperf3 3.2 to 3.13", 99, 1, 3},
-		{"3.11", results312, oldReply, 100, "iperf3 3.2 to 3.11", 99, 1, 0},
-		{"3.22", results322, newReply, 100, "iperf3 3.14 or newer", 100, 0, 0},
-		{"3.1, whose gaps count what came out of order", results31, oldReply, 100, "iperf3 3.1 or older", 100, 7, 0},
-		{"a packet came twice", strings.Replace(results322, "20000", "20200", 1), newReply, 100, "iperf3 3.14 or newer", 100, 0, 0},
-		{"more out of order than gaps", strings.Replace(results322, `"errors":0`, `"errors":-2`, 1), newReply, 100,
-			"iperf3 3.14 or newer", 100, 0, 0},
-	} {
-		r, err := readResults([]byte(c.text), 1)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
+// TestWords: each line of the file begins with the name of a function, and is what it is given. Below stands what it
+// makes of that.
+func TestWords(t *testing.T) {
+	golden.Table(t, "testdata/words.txt", func(question string) string {
+		what, text, _ := strings.Cut(question, " ")
+		words := strings.Fields(text)
+		number := func(i int) uint64 {
+			n, err := strconv.ParseUint(words[i], 10, 64)
+			if err != nil {
+				t.Fatalf("%s: %v", question, err)
+			}
+			return n
 		}
-		tally, peer := report(r.Streams, 200, []uint64{c.sent})
-		if program := r.program(c.reply); program != c.program || tally.Received != c.received || peer.Gaps != c.gaps || peer.Tail != c.tail {
-			t.Errorf("%s: %s, %+v, %d received; want %s, %d, gaps %d, tail %d", c.name, program, peer, tally.Received, c.program,
-				c.received, c.gaps, c.tail)
+		switch what {
+		case "results": // the reply to a request, how many were sent, whose results, and what they have in place of what
+			said := map[string]string{"3.1": results31, "3.12": results312, "3.22": results322}[words[2]]
+			for _, change := range words[3:] {
+				from, to, _ := strings.Cut(change, "->")
+				said = strings.Replace(said, from, to, 1)
+			}
+			r, err := readResults([]byte(said), 1)
+			if err != nil {
+				return err.Error()
+			}
+			tally, peer := report(r.Streams, 200, []uint64{number(1)})
+			reply := map[string][4]byte{"new": {0x36, 0x37, 0x38, 0x39}, "old": oldReply}[words[0]]
+			return fmt.Sprintf("%s: %d received, %d missing, %d behind the last", r.program(reply), tally.Received, peer.Gaps,
+				peer.Tail)
+		case "sending": // udp or tcp, streams, payload, bandwidth, bytes heard, after how long
+			after, err := time.ParseDuration(words[5])
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := sending{asked: asked{udp: words[0] == "udp", streams: int(number(1)), payload: int(number(2)),
+				bandwidth: int64(number(3))}}
+			if denied := (*Denial)(nil); errors.As(s.problem(number(4), after), &denied) {
+				return fmt.Sprint("code ", denied.Code)
+			}
+			return "goes on"
+		case "leaveOut": // what was sent, what the client counted, what the kernel refused; of which 5 in the last step
+			r := engine.SendReport{Planned: 1000, Attempted: number(0), Accepted: number(0), Streams: []uint64{number(0)},
+				DurationNanos: 1e9, PerStep: []uint64{995, 5}, Refused: []model.Marks{{Packets: number(2)}}}
+			leaveOut(&r, []streamResult{{Packets: count(number(1))}}, 100*time.Millisecond)
+			return fmt.Sprintf("%d attempted, %d accepted, streams %v, steps %v", r.Attempted, r.Accepted, r.Streams, r.PerStep)
 		}
-	}
-}
-
-func TestResultsRefused(t *testing.T) {
-	for name, text := range map[string]string{
-		"no JSON":           `{`,
-		"another stream":    strings.Replace(results322, `"id":1`, `"id":2`, 1),
-		"two streams":       strings.Replace(results322, `}]`, `},{"id":3}]`, 1),
-		"no streams":        `{}`,
-		"bytes below 0":     strings.Replace(results322, "20000", "-20000", 1),
-		"packets as a text": strings.Replace(results322, `"packets":100`, `"packets":"100"`, 1),
-		"jitter below 0":    strings.Replace(results322, `"jitter":0`, `"jitter":-1`, 1),
-		"too long":          strings.Repeat(" ", mostResults) + results322,
-	} {
-		if r, err := readResults([]byte(text), 1); err == nil {
-			t.Errorf("%s: %+v", name, r)
-		}
+		t.Fatalf("unknown: %s", question)
+		return ""
+	})
+	long := strings.Repeat(" ", mostResults) + results322
+	if r, err := readResults([]byte(long), 1); err == nil {
+		t.Errorf("results that are too long: %+v", r)
 	}
 }
 
