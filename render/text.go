@@ -209,8 +209,9 @@ func (t *texter) tiles(all view.Tiles) {
 		if tile.Note != "" {
 			value += " (" + plain.Text(tile.Note) + ")"
 		}
-		label := plain.Text(tile.Label)
-		t.add(plain.Cut(label+strings.Repeat(" ", longest-plain.Width(label)+2)+value, t.Width))
+		label, indent := plain.Text(tile.Label), strings.Repeat(" ", min(longest+between, t.Width/2))
+		pad := strings.Repeat(" ", longest-plain.Width(label)+between)
+		t.out = append(t.out, t.wrap(value, label+pad, indent)...)
 	}
 }
 

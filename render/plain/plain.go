@@ -50,7 +50,8 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Cut shortens s to a number of columns; the cut shows as an ellipsis.
+// Cut shortens s to a number of columns; the cut shows as an ellipsis. It leaves no part of a figure: nobody is
+// to read 1638 in place of 16384.
 func Cut(s string, columns int) string {
 	if Width(s) <= columns {
 		return s
@@ -58,10 +59,29 @@ func Cut(s string, columns int) string {
 	room := columns - 1
 	for i, r := range s {
 		if room -= runeWidth(r); room < 0 {
-			return s[:i] + "…"
+			return wholeFigures(s, i) + "…"
 		}
 	}
 	return s
+}
+
+// wholeFigures is the beginning of s up to a place, but for a figure that goes on there.
+func wholeFigures(s string, to int) string {
+	at := to
+	for at > 0 && splitsFigure(s, at) {
+		at--
+	}
+	if at == 0 {
+		at = to
+	}
+	return s[:at]
+}
+
+// splitsFigure reports whether a place lies between digits of one figure: 212 992, 16.5.
+func splitsFigure(s string, at int) bool {
+	digit := func(i int) bool { return i >= 0 && i < len(s) && s[i] >= '0' && s[i] <= '9' }
+	joins := func(i int) bool { return digit(i) || (s[i] == ' ' || s[i] == '.') && digit(i-1) && digit(i+1) }
+	return joins(at-1) && joins(at)
 }
 
 // Glue puts spaces that break no line into figures and between them and their units: "1 400 kpps".

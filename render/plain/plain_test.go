@@ -25,6 +25,22 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestCutFigures: a figure is whole or is left out.
+func TestCutFigures(t *testing.T) {
+	for in, want := range map[string]string{
+		"buffer of 16384 B":   "buffer of …",
+		"buffers 212 992 B":   "buffers …",
+		"down by 16.53 %":     "down by …",
+		"no figure goes on":   "no figure g…",
+		"got 123 kpps more":   "got 123 kpp…",
+		"1234567890123456789": "12345678901…",
+	} {
+		if got := Cut(in, 12); got != want {
+			t.Errorf("Cut(%q, 12) = %q; want %q", in, got, want)
+		}
+	}
+}
+
 func TestWidthAndCut(t *testing.T) {
 	for _, c := range []struct {
 		in    string
