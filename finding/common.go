@@ -1,9 +1,7 @@
 package finding
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -113,9 +111,7 @@ func maybe(rows []table.Row) string {
 			packets[phrase(in, p.Layer, p.Cause, spoken(r, p.Host))] += float64(p.Most)
 		}
 	}
-	places := slices.SortedFunc(maps.Keys(packets), func(a, b string) int {
-		return cmp.Or(cmp.Compare(packets[b], packets[a]), cmp.Compare(a, b))
-	})
+	places := table.MostFirst(packets)
 	switch {
 	case len(places) == 0:
 		return in.Say(noPlace)

@@ -2,7 +2,6 @@ package finding
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
@@ -87,8 +86,7 @@ func longestHolder(g table.Group) string {
 			}
 		}
 	}
-	names := slices.Sorted(maps.Keys(waited))
-	return slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(waited[a], waited[b]) })
+	return table.MostFirst(waited)[0]
 }
 
 // Limit says what held a group back, with the figure or the line of the ledger that tells.

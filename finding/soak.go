@@ -2,7 +2,6 @@ package finding
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -352,9 +351,7 @@ func restName(r table.Row, causes []LossCause) string {
 			packets[name] += l.Packets
 		}
 	}
-	names := slices.SortedFunc(maps.Keys(packets), func(a, b string) int {
-		return cmp.Or(cmp.Compare(packets[b], packets[a]), cmp.Compare(a, b))
-	})
+	names := table.MostFirst(packets)
 	switch {
 	case len(names) == 0:
 		return maybe([]table.Row{r})

@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -317,4 +318,11 @@ func median(values []float64) float64 {
 	s := slices.Sorted(slices.Values(values))
 	low, high := s[(len(s)-1)/2], s[len(s)/2]
 	return low + (high-low)/2
+}
+
+// MostFirst are the names of some amounts, that of the largest first.
+func MostFirst[N cmp.Ordered](amounts map[string]N) []string {
+	return slices.SortedFunc(maps.Keys(amounts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(amounts[b], amounts[a]), cmp.Compare(a, b))
+	})
 }

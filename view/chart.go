@@ -1,8 +1,6 @@
 package view
 
 import (
-	"cmp"
-	"maps"
 	"math"
 	"slices"
 
@@ -192,9 +190,7 @@ func losses(title string, groups []table.Group) Chart {
 			}
 		}
 	}
-	order := slices.SortedFunc(maps.Keys(total), func(a, b string) int {
-		return cmp.Or(cmp.Compare(total[b], total[a]), cmp.Compare(a, b))
-	})
+	order := table.MostFirst(total)
 	if len(order) > mostCauses {
 		const others = "other causes"
 		for _, cause := range order[mostCauses-1:] {
