@@ -32,7 +32,7 @@ func (l Language) Say(text string) string {
 }
 
 // derived says a text that is made of others: how far two figures are apart ("-0.4 points", "2.41 times?"), a setting of
-// one node's links ("% link-receiver loss") by the words of all links, and a metric of a family. It is empty for others.
+// links ("% link-receiver loss"), and a metric of a family. It is empty for others.
 func derived(text string) string {
 	figure, doubt := strings.TrimSuffix(text, "?"), ""
 	if figure != text {
@@ -49,10 +49,13 @@ func derived(text string) string {
 			return f.of[of] + f.between + f.which[which]
 		}
 	}
-	if head, tail, ok := strings.Cut(text, "ink-"); ok {
-		node, what, _ := strings.Cut(tail, " ")
-		if said := chinese[head+"ink "+what]; said != "" {
-			return strings.Replace(said, "链路", "链路 "+node+" ", 1)
+	if head, tail, ok := strings.Cut(text, "ink"); ok {
+		node, setting, _ := strings.Cut(strings.TrimPrefix(tail, "-"), " ")
+		if form, said := linkForms[head+"ink"], linkSettings[setting]; form != "" && said != "" {
+			if node != "" {
+				node = " " + node + " "
+			}
+			return fmt.Sprintf(form, node, said)
 		}
 	}
 	return ""

@@ -104,6 +104,16 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// A setting of links is said by its parts, with the node if it is of one.
+func TestLinkSettings(t *testing.T) {
+	for english, want := range map[string]string{"Link rate": "链路速率", "no link loss": "链路无丢包", "% link delay": "链路时延 %",
+		"% link-receiver loss": "链路 receiver 丢包 %", "no link-wan mtu": "链路 wan 无MTU", "a link fails": "a link fails"} {
+		if got := Chinese.Say(english); got != want {
+			t.Errorf("%s: %s, want %s", english, got, want)
+		}
+	}
+}
+
 // A metric of a family is said by its parts, and only if both are of the family.
 func TestFamilies(t *testing.T) {
 	for english, want := range map[string]string{"Round trip, 99.9 %": "往返时延，99.9 %", "Set-up, least": "建立用时，最小",

@@ -325,17 +325,6 @@ var chinese = map[string]string{
 	"% receivers": "% 个接收端", "% packets": "% 个包", "warm-up %": "预热 %", "send buffer %": "发送缓冲区 %",
 	"receive buffer %": "接收缓冲区 %", "connections: %": "连接：%", "search %": "第 % 次搜索",
 
-	"Link rate": "链路速率", "% link rate": "链路速率 %", "no link rate": "链路无速率", "link rate": "链路速率",
-	"Link queue": "链路队列", "% link queue": "链路队列 %", "no link queue": "链路无队列", "link queue": "链路队列",
-	"Link overhead": "链路开销", "% link overhead": "链路开销 %", "no link overhead": "链路无开销", "link overhead": "链路开销",
-	"Link mtu": "链路MTU", "% link mtu": "链路MTU %", "no link mtu": "链路无MTU", "link mtu": "链路MTU",
-	"Link delay": "链路时延", "% link delay": "链路时延 %", "no link delay": "链路无时延", "link delay": "链路时延",
-	"Link jitter": "链路抖动", "% link jitter": "链路抖动 %", "no link jitter": "链路无抖动", "link jitter": "链路抖动",
-	"Link loss": "链路丢包", "% link loss": "链路丢包 %", "no link loss": "链路无丢包", "link loss": "链路丢包",
-	"Link reorder": "链路乱序", "% link reorder": "链路乱序 %", "no link reorder": "链路无乱序", "link reorder": "链路乱序",
-	"Link duplicate": "链路重复", "% link duplicate": "链路重复 %", "no link duplicate": "链路无重复", "link duplicate": "链路重复",
-	"Link corrupt": "链路损坏", "% link corrupt": "链路损坏 %", "no link corrupt": "链路无损坏", "link corrupt": "链路损坏",
-
 	// Titles, heads and tiles of pages.
 	"Figures": "数字", "Segments sent again": "重传报文段", "TCP round trip": "TCP 往返时延", "Test of iperf3": "iperf3 的测试", "Test of flent": "flent 的测试", "Test of another tool": "其他工具的测试",
 	"Size curve": "包长曲线", "Sweep of settings": "参数扫描", "Congestion controls": "拥塞控制对比", "Router bench": "路由器测试",
@@ -457,3 +446,10 @@ var families = []struct {
 		english: " ",
 	},
 }
+
+// linkForms are how settings of links are named, and linkSettings which they are. A form takes the name of the link's
+// node, if it is of one, and the setting.
+var linkForms = map[string]string{"Link": "链路%s%s", "% link": "链路%s%s %%", "no link": "链路%s无%s", "link": "链路%s%s"}
+
+var linkSettings = map[string]string{"rate": "速率", "queue": "队列", "overhead": "开销", "mtu": "MTU", "delay": "时延",
+	"jitter": "抖动", "loss": "丢包", "reorder": "乱序", "duplicate": "重复", "corrupt": "损坏"}
