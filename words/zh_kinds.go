@@ -2,8 +2,8 @@ package words
 
 // Parts of sentences of the latency test.
 const (
-	zhAdds = `：[{way} ]负载使往返时延增加[上行 {round_trip_increase_ns:up}、下行 {round_trip_increase_ns:down}|` +
-		` {round_trip_increase_ns:worst}]。`
+	zhAdds = `：[{way} ]负载使往返时延[上行增加 {round_trip_increase_ns:up}，下行增加 {round_trip_increase_ns:down}|` +
+		`增加 {round_trip_increase_ns:worst}]。`
 	zhLoad = `[¶负载为不丢包速率的 {load_ratio}[；空闲时往返时延 {round_trip_p50_ns:idle}]。]`
 )
 

@@ -124,7 +124,8 @@ func fitRuns(heads []string, rows [][]string, width int) ([]string, [][]string) 
 		if i, last := slices.Index(all[0], name), len(all[0])-1; name == "STATE" {
 			for _, row := range all[1:] {
 				if row[i] != store.Complete {
-					row[last] = spoken().Say(row[i]) + spoken().Say(". ") + row[last]
+					row[last] = strings.Join(slices.DeleteFunc([]string{spoken().Say(row[i]), row[last]},
+						func(text string) bool { return text == "" }), spoken().Say(". "))
 				}
 			}
 		}

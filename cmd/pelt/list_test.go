@@ -15,6 +15,7 @@ func TestListFits(t *testing.T) {
 			strings.Repeat("412 kpps at 64 B, ", 9)},
 		{"20261127-0742-abc", "2026-11-27 07:42", "soak", strings.Repeat("2001:db8::", 9), "1", "cut", "",
 			"None lost."},
+		{"20261127-0743-qrs", "2026-11-27 07:43", "ndr", "lab:router", "-", "running", "", ""},
 	}
 	for width, want := range map[int]string{
 		200: "RUN STARTED COMMAND TARGET TRIALS STATE RESULT", 100: "RUN COMMAND TARGET STATE RESULT",
@@ -33,6 +34,9 @@ func TestListFits(t *testing.T) {
 				t.Errorf("%d columns: %d: %s", width, n, line)
 			}
 		}
+	}
+	if _, fitted := fitRuns(heads, rows, 80); fitted[2][len(fitted[2])-1] != "running" {
+		t.Errorf("a run that has no result yet shows %q", fitted[2])
 	}
 	if _, fitted := fitRuns(heads, rows, 20); fitted[0][len(fitted[0])-1] == "" {
 		t.Error("no result at all")
