@@ -61,8 +61,8 @@ const (
 		`[{goodput_bps:rest}|{loss_ratio:rest}|none].[¶At that time: {made}.]`
 	limitLine      = `[. Most of the losses: {place}].`
 	compareFigures = `¶[{place}: ]{side} reached {*metric:best} and {base} {*metric:base}.`
-	wouldProve     = `.[¶About {repeats_count:more} more repeat{repeats_count:more /s} would prove it.|{never ?}¶` +
-		`Even 20 more repeats of each would not prove it.]`
+	wouldProve     = `[: about {repeats_count:more} more repeat{repeats_count:more /s} would prove it].` +
+		`¶The largest change is {what}.[{never ?}¶Even 20 more repeats of each would not prove it.]`
 	mtuOf    = `Path MTU[ of flow {flow}]: `
 	mtuWhole = ` UDP payloads up to {payload_bytes:whole} stay whole.`
 	itVaries = `[it varies {varies}|it varies nothing, so compare it with another run]`
@@ -362,8 +362,8 @@ var sentences = map[string]string{
 	"compare.differs": `{side} differs from {base}: {figure}.` + compareFigures,
 	"compare.tied":    `{side} and {base} are statistically tied.`,
 	"compare.effect":  `{side}: {figure}[{at}] ({*metric:side} against {*metric:base}).`,
-	"compare.open":    `No proven difference between {side} and {base} yet.¶The largest change is {what}` + wouldProve,
-	"compare.near":    `{side} looks tied with {base}.¶The largest change is {what}` + wouldProve,
+	"compare.open":    `No proven difference between {side} and {base} yet` + wouldProve,
+	"compare.near":    `{side} looks tied with {base}` + wouldProve,
 	"compare.small":   `No difference that matters was seen between {side} and {base}.¶The largest change is {what}.`,
 	"compare.few": `Too few repeats to compare {side} with {base}[: {repeats_count:more} more could tell].` +
 		`¶So far[, {first}]: {what}.`,

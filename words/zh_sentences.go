@@ -42,7 +42,7 @@ const (
 		`[ {goodput_bps:rest}| {loss_ratio:rest}|不丢包]。[¶当时：{made}。]`
 	zhLine       = `[。大部分丢包：{place}]。`
 	zhFigures    = `¶[{place}：]{side} 为 {*metric:best}，{base} 为 {*metric:base}。`
-	zhProve      = `。[¶再重复约 {repeats_count:more} 次可以证实。|{never ?}¶即使各再重复 20 次也证实不了。]`
+	zhProve      = `[：再重复约 {repeats_count:more} 次可以证实]。¶变化最大的是 {what}。[{never ?}¶即使各再重复 20 次也证实不了。]`
 	zhMTU        = `[流 {flow} 的]路径 MTU：`
 	zhWhole      = `UDP 载荷不超过 {payload_bytes:whole} 时不分片。`
 	zhVaries     = `[变化的参数：{varies}|没有变化的参数，请与另一次运行对比]`
@@ -277,8 +277,8 @@ var chineseSentences = map[string]string{
 	"compare.differs":    `{side} 与 {base} 不同：{figure}。` + zhFigures,
 	"compare.tied":       `{side} 与 {base} 差别不显著。`,
 	"compare.effect":     `{side}：{figure}[{at}]（{*metric:side} 对 {*metric:base}）。`,
-	"compare.open":       `{side} 与 {base} 之间尚无证实的差别。¶变化最大的是 {what}` + zhProve,
-	"compare.near":       `{side} 与 {base} 看起来一样。¶变化最大的是 {what}` + zhProve,
+	"compare.open":       `{side} 与 {base} 之间尚无证实的差别` + zhProve,
+	"compare.near":       `{side} 与 {base} 看起来一样` + zhProve,
 	"compare.small":      `{side} 与 {base} 之间没有看到值得注意的差别。¶变化最大的是 {what}。`,
 	"compare.few":        `重复次数太少，无法比较 {side} 与 {base}[：再重复 {repeats_count:more} 次可能看得出]。¶目前[，{first}]：{what}。`,
 	"compare.differ":     `设置上的不同：{settings}。`,
