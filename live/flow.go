@@ -186,9 +186,9 @@ func (n *Now) status(f *flow, at time.Time) []string {
 	if len(f.parts) == 1 {
 		return []string{in.Sayf("%s: %s", name, in.Join(rates))}
 	}
-	way := "%s from %d receivers: %s"
+	way := "%s, from %d receivers: %s"
 	if f.node(receives) == model.ManyReceivers {
-		way = "%s to %d receivers: %s"
+		way = "%s, to %d receivers: %s"
 	}
 	all := []string{in.Sayf(way, name, len(f.parts), in.Join(rates))}
 	if silent, since := f.silent(receives, at); len(silent) > 0 && len(silent) < len(f.parts) {

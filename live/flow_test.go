@@ -51,7 +51,7 @@ func TestStarIsSummed(t *testing.T) {
 	n, at := star(100, "")
 	got := fitting(n.Status(at), 1000)
 	for _, want := range []string{"3/12  2 of 6 s",
-		"up to 100 receivers: 10.0 kpps sent, 5.05 kpps received  (least 1 pps: receiver-1)",
+		"up, to 100 receivers: 10.0 kpps sent, 5.05 kpps received  (least 1 pps: receiver-1)",
 		"20 000 sent, lost: ", "and 2 more causes"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q has no %q", got, want)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"time"
 
 	"pelt/model"
 	"pelt/unit"
@@ -159,9 +158,8 @@ var checks = []check{
 	{"sockets", "receive buffer", false, func(s survey) (string, string) {
 		// setsockopt(SO_RCVBUF) grants twice what is asked (net/core/sock.c).
 		packets := 2 * s.ReceiveBufferB / smallTruesize
-		hold := time.Duration(float64(packets) / socketPPS * float64(time.Second)).Round(100 * time.Microsecond)
-		detail := s.Sayf("net.core.rmem_max %d B: %d small datagrams, %v at %s", s.ReceiveBufferB, packets, hold,
-			unit.FormatPPS(socketPPS))
+		detail := s.Sayf("net.core.rmem_max %d B: room for %s small datagrams, %s at %s", s.ReceiveBufferB,
+			unit.FormatCount(uint64(packets)), unit.Seconds.Format(float64(packets)/socketPPS), unit.FormatPPS(socketPPS))
 		return detail, unless(s.ReceiveBufferB >= wantReceiveMax,
 			"a receiver that waits longer than that for its turn loses datagrams in its own buffer")
 	}, fmt.Sprintf("sudo sysctl -w net.core.rmem_max=%d", wantReceiveMax)},
@@ -189,7 +187,7 @@ var checks = []check{
 		return detail, unless(s.Cores >= 2,
 			"in a lab sender and receiver share the one core, so the figures are of both together")
 	}, "measure between two machines"},
-	{"processor", "other work", false, func(s survey) (string, string) {
+	{"processor", "free for a test", false, func(s survey) (string, string) {
 		if !s.busyKnown {
 			return "not told", ""
 		}

@@ -8,7 +8,7 @@ var chineseTalk = map[string]string{
 	// How a test goes on.
 	"this terminal fell behind; the run goes on, and nothing more of it is shown here until it ends": "这个终端跟不上了；测试仍在进行，结束之前这里不再显示",
 	"%s not heard for %.0f s": "%s 已 %.0f s 没有消息", "%s heard again after %.0f s": "%s 在 %.0f s 后恢复",
-	"%s from %d receivers: %s": "%s 来自 %d 个接收端：%s", "%s to %d receivers: %s": "%s 到 %d 个接收端：%s",
+	"%s, from %d receivers: %s": "%s，来自 %d 个接收端：%s", "%s, to %d receivers: %s": "%s，到 %d 个接收端：%s",
 	"(%d not heard for %.0f s: %s)": "（%d 个已 %.0f s 没有消息：%s）", "(least %s: %s)": "（最低 %s：%s）",
 	"about %s left": "约剩 %s", "about %s": "约 %s", "%d trials": "%d 次试验",
 	"a search of %d trials or more": "搜索，至少 %d 次试验", "0 of %.2g s": "0/%.2g s", "%.0f of %.0f s": "%.0f/%.0f s",
@@ -73,7 +73,7 @@ var chineseTalk = map[string]string{
 	"It asks for the code, which stands in %s.\n":                                                                                  "它会要求输入口令，口令在 %s 中。\n",
 	"pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it":                                           "pelt：本机的其他用户能看到 --code；用 --code-file 或 $PELT_CODE 可以避免",
 	"Code (it was printed there): ":                                                                                                "口令（在对端打印）：", "no run is kept yet; pelt demo makes one": "还没有保存的运行；pelt demo 可以做一个",
-	"none of the %d runs that are kept matches": "保存的 %d 次运行都不符合", "removed %s": "已删除 %s",
+	"no kept run matches, of %d": "保存的 %d 次运行都不符合", "removed %s": "已删除 %s",
 
 	// Of quantities.
 	"%v %q: %v": "%v %q：%v",
@@ -617,7 +617,7 @@ var chineseTalk = map[string]string{
 	"run as root, on Linux 5.5 or later with BTF (CONFIG_DEBUG_INFO_BTF=y)":            "用 root 运行，Linux 5.5 或更新，带 BTF（CONFIG_DEBUG_INFO_BTF=y）",
 	"receive buffer": "接收缓冲区",
 	"send buffer":    "发送缓冲区",
-	"net.core.rmem_max %d B: %d small datagrams, %v at %s":                                  "net.core.rmem_max %d B：可放 %d 个小数据报，%[4]s 时够 %[3]v",
+	"net.core.rmem_max %d B: room for %s small datagrams, %s at %s":                         "net.core.rmem_max %d B：可放 %s 个小数据报，%[4]s 时够 %[3]s",
 	"a receiver that waits longer than that for its turn loses datagrams in its own buffer": "接收端等待运行的时间若比这更长，就会在自己的缓冲区里丢包",
 	"smaller than the kernel's default: the sender waits for its own queue":                 "比内核的默认值小：发送端要等自己的队列",
 	"clock source": "时钟源",
@@ -631,7 +631,7 @@ var chineseTalk = map[string]string{
 	"%d, virtual: the hypervisor may take them away":                                       "%d，虚拟：虚拟机管理程序可能把它们拿走",
 	"in a lab sender and receiver share the one core, so the figures are of both together": "实验环境里发送端和接收端共用一个核，所以数字是两者合在一起的",
 	"measure between two machines":                                                         "在两台机器之间测量",
-	"other work":                                                                           "其他负载",
+	"free for a test":                                                                      "测试可用",
 	"%s busy while examined":                                                               "检查时占用 %s",
 	"other programs take processor time, and figures will be lower and less steady":        "其他程序占用处理器，数字会偏低、不稳定",
 	"see top, and stop what is not needed":                                                 "用 top 查看，停掉不需要的程序",

@@ -32,20 +32,23 @@ func newDoctor() *cobra.Command {
 			}
 			checks := run.Doctor(l, labs)
 			return asJSON.print(c, checks, func(w io.Writer) error {
-				topic, columns := "", max(plain.Width(l.Say("yes")), plain.Width(l.Say("no")))
+				topic, columns, names := "", max(plain.Width(l.Say("yes")), plain.Width(l.Say("no"))), 0
+				for _, x := range checks {
+					names = max(names, plain.Width(x.Name))
+				}
 				for _, x := range checks {
 					if x.Topic != topic {
 						topic = x.Topic
 						fmt.Fprintf(w, "\n%s\n", topic)
 					}
 					if x.OK {
-						fmt.Fprintf(w, "  %s  %s %s\n", filled(l.Say("yes"), columns), filled(x.Name, 24), x.Detail)
+						fmt.Fprintf(w, "  %s  %s  %s\n", filled(l.Say("yes"), columns), filled(x.Name, names), x.Detail)
 						continue
 					}
-					fmt.Fprintf(w, "  %s  %s %s\n", filled(l.Say("no"), columns), filled(x.Name, 24), x.Detail)
+					fmt.Fprintf(w, "  %s  %s  %s\n", filled(l.Say("no"), columns), filled(x.Name, names), x.Detail)
 					for _, line := range []string{x.Reason, x.Remedy} {
 						if strings.TrimSpace(line) != "" {
-							fmt.Fprintf(w, "  %s  %s %s\n", filled("", columns), filled("", 24), line)
+							fmt.Fprintf(w, "  %s  %s  %s\n", filled("", columns), filled("", names), line)
 						}
 					}
 				}

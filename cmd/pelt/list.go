@@ -50,7 +50,7 @@ func newList() *cobra.Command {
 					fmt.Fprintln(c.ErrOrStderr(), spoken().Say("no run is kept yet; pelt demo makes one"))
 					return nil
 				case len(runs) == 0:
-					fmt.Fprintln(c.ErrOrStderr(), spoken().Sayf("none of the %d runs that are kept matches", len(all)))
+					fmt.Fprintln(c.ErrOrStderr(), spoken().Sayf("no kept run matches, of %d", len(all)))
 					return nil
 				}
 				width, _, _ := terminal(os.Stdout)
