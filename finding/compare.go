@@ -339,7 +339,8 @@ func (c Comparison) Findings() []Finding {
 		out = append(out, l.Finding)
 	}
 	proven := len(only(c.Effects, func(e Effect) bool { return e.Proven() && e.Verdict != table.Tied }))
-	out = append(out, say("compare.family", Fact, "proven_count", float64(proven), "tests_count", len(c.Effects)))
+	out = append(out, say("compare.family", Fact, "proven_count", float64(proven), "tests_count", len(c.Effects),
+		"none", when(proven == 0, "yes")))
 	if more > 0 && c.By != "run" {
 		out = append(out, runAgain(more))
 	}

@@ -213,7 +213,8 @@ func (c Controls) queues() []Finding {
 	if math.IsNaN(most.Middle(queueing)) {
 		return nil
 	}
-	f := say("cc.queue", Fact, "most", most, "who", ControlOf(most), "where", c.Where(most))
+	f := say("cc.queue", Fact, "most", most, "who", ControlOf(most), "where", c.Where(most),
+		"none", when(most.Middle(queueing) < 1000, "yes"))
 	known := only(c.groupsUnder(c.Where(most)), func(g table.Group) bool { return !math.IsNaN(g.Middle(queueing)) })
 	if least := smallest(known, queueing); ControlOf(least) != ControlOf(most) {
 		f = f.with("least", least, "base", ControlOf(least))
@@ -231,7 +232,7 @@ func (c Controls) cut() []Finding {
 	if cut == 0 {
 		return nil
 	}
-	f := say("cc.cut", Doubt, "cut_count", cut, "trials_count", all)
+	f := say("cc.cut", Doubt, "cut_count", cut, "trials_count", all, "all", when(cut == all && all > 1, "yes"))
 	if c.Metric.Name == "completion_s" {
 		f.Code = "cc.cut-time"
 	}

@@ -122,7 +122,7 @@ func meshAnswer(ways []way, hosts []side) Finding {
 		f.Code = "mesh.fine"
 	}
 	return f.with("pairs_count", len(ways), "pairs_count:lossy", len(lossy), "hosts_count", len(names),
-		"loss_ratio:most", lossless, "attempted_packets", sent)
+		"loss_ratio:most", lossless, "attempted_packets", sent, "all", when(len(lossy) == len(ways) && len(ways) > 1, "yes"))
 }
 
 // tell says what a way lost, and where it lost most.
@@ -208,7 +208,8 @@ func hostFindings(hosts []side) (out []Finding) {
 			code, role = "mesh.into", "into"
 		}
 		f := say(code, Answer, "host", s.host, "place", mostLost(rows, s.host), "loss_ratio:"+role, middleOf(shares),
-			"pairs_count:"+role, len(s.ways), "pairs_count:"+role+"-lossy", badOf(s.ways))
+			"pairs_count:"+role, len(s.ways), "pairs_count:"+role+"-lossy", badOf(s.ways),
+			"all", when(badOf(s.ways) == len(s.ways) && len(s.ways) > 1, "yes"))
 		if i, named := at[s.host]; named {
 			out[i].Code, out[i].Numbers = "mesh.both", append(out[i].Numbers, f.Numbers...)
 			continue

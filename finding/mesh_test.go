@@ -65,8 +65,8 @@ func TestMeshFaults(t *testing.T) {
 				Cause: model.CauseElimination}
 		}, always)
 		got := meshTexts(&d)
-		want := []string{"11 of 11 hosts lose packets to h3", "netfilter rule at h3",
-			"11 of 11 hosts lose packets to h7",
+		want := []string{"All 11 hosts lose packets to h3", "netfilter rule at h3",
+			"All 11 hosts lose packets to h7",
 			"h7 socket buffer full", "h10 to h2 loses", "the way back is fine"}
 		for _, w := range want {
 			if !strings.Contains(strings.Join(got, "\n"), w) {

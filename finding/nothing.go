@@ -393,7 +393,7 @@ func Meeting(r table.Row) (ways []table.Row) {
 	for _, way := range []struct {
 		name, from, to string
 		model.Passage
-	}{{"opening the way", m.From, m.To, m.Asks}, {"answers to them", m.To, m.From, m.Answers}} {
+	}{{"first packets", m.From, m.To, m.Asks}, {"answers to first packets", m.To, m.From, m.Answers}} {
 		if way.Attempted == 0 {
 			continue
 		}

@@ -218,6 +218,8 @@ func sessions(rows []table.Row) []Finding {
 		f := say("router.connections."+g.Level("connections").Text, Fact, "", g, "variant", g.Level("variant").Text)
 		if n, _ := f.Number("connections_failed", ""); n > 0 {
 			f.Level = Answer
+		} else {
+			f = f.with("none", "yes")
 		}
 		if f.Has("connections_per_s", "") {
 			out = append(out, f)

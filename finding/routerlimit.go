@@ -122,7 +122,8 @@ func RouterWatch(rows []table.Row) []Finding {
 		}
 	}
 	if seen < len(trials) {
-		out = append(out, say("router.unseen", Doubt, "unseen_count", len(trials)-seen, "trials_count", len(trials)))
+		out = append(out, say("router.unseen", Doubt, "unseen_count", len(trials)-seen, "trials_count", len(trials),
+			"all", when(seen == 0, "yes")))
 	}
 	if unwatched(rows[0].Doc) {
 		out = append(out, say("router.dut", Next, "target", rows[0].Doc.Plan.Target))
@@ -136,7 +137,8 @@ func RouterWatch(rows []table.Row) []Finding {
 	}
 	if seen > 0 {
 		out = append(out, say("router.watched", SetUp, "", table.Group{Rows: trials}, "source", sourceOf(rows[0].Doc),
-			"seen_count", seen, "trials_count", len(trials), "samples_count", samples))
+			"seen_count", seen, "trials_count", len(trials), "samples_count", samples,
+			"all", when(seen == len(trials), "yes")))
 	}
 	return out
 }

@@ -63,7 +63,7 @@ func Soak(rows []table.Row) []Finding {
 	for _, r := range rows {
 		name := ""
 		if len(rows) > 1 {
-			name = r.Say(r.Flow.Name)
+			name = capital(r.Say(r.Flow.Name))
 		}
 		for _, f := range soakFlow(r, name) {
 			if !ran { // what a sender lost that fell short is a fact, and no answer
@@ -126,7 +126,7 @@ func soakFlow(r table.Row, name string) []Finding {
 	}
 	if len(out) > 0 || f.Code == "soak.none" && len(r.Trial.Outages) > 0 { // a fact beside the outage
 		f.Code = "soak.other"
-		return append(out, f)
+		return append(out, f.with("whole", when(r.Flow.Lost == 0, "yes")))
 	}
 	if h, ok := headline(Phases(r), tcp); ok {
 		from, _ := h.Number("at_s", "from")
@@ -136,7 +136,10 @@ func soakFlow(r table.Row, name string) []Finding {
 	}
 	out = append(out, f)
 	if len(lossy) > 0 && f.Code == "soak.lost" {
-		out = append(out, Finding{Code: "soak.seconds", Level: Fact, Numbers: lossy, Words: f.Words, Language: r.Language()})
+		bad, _ := f.Number("lossy_count", "")
+		known, _ := f.Number("known_count", "")
+		seconds := Finding{Code: "soak.seconds", Level: Fact, Numbers: lossy, Words: f.Words, Language: r.Language()}
+		out = append(out, seconds.with("all", when(bad == known, "yes")))
 	}
 	return out
 }

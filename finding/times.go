@@ -156,7 +156,7 @@ func Times(runs []*model.Document, rows []table.Row) []Finding {
 	answer := say("times.runs", Answer, "runs_count", len(runs),
 		"since", moment(runs[0].Language.Say("2 January, 15:04 UTC"), runs[0].Started))
 	if bad := len(runs) - len(measured); bad > 0 {
-		answer = answer.with("runs_count:bad", bad)
+		answer = answer.with("runs_count:bad", bad, "none", when(bad == len(runs), "yes"))
 	}
 	out := append([]Finding{answer}, timesChanges(rows, groups)...)
 	switch n := len(measured); {

@@ -11,8 +11,8 @@ const (
 	routerRates = ` {receive_pps:small} ({small})[ and {goodput_bps:large} ({also})]`
 	routerTCP   = `[¶TCP carries {goodput_bps:tcp}.]`
 	factLater   = `[{later}: ]`
-	routerGap   = `The router was not watched [from {gap_s:from moment} to {gap_s:to moment}|` +
-		`after {gap_s:from moment}|in all] of a trial`
+	routerGap   = `The router was not watched [from {gap_s:from moment} to {gap_s:to moment} of|` +
+		`after {gap_s:from moment} of|throughout] a trial`
 )
 
 // Parts of sentences about rates without loss.
@@ -61,8 +61,9 @@ const (
 		`[{goodput_bps:rest}|{loss_ratio:rest}|none].[¶At that time: {made}.]`
 	limitLine      = `[. Most of the losses: {place}].`
 	compareFigures = `¶[{place}: ]{side} reached {*metric:best} and {base} {*metric:base}.`
-	wouldProve     = `[: about {repeats_count:more} more repeat{repeats_count:more /s} would prove it].` +
-		`¶The largest change is {what}.[{never ?}¶Even 20 more repeats of each would not prove it.]`
+	compareMost    = `¶The largest change from {base} to {side} is {what}.`
+	wouldProve     = `[: about {repeats_count:more} more repeat{repeats_count:more /s} would prove it].` + compareMost +
+		`[{never ?}¶Even 20 more repeats of each would not prove it.]`
 	mtuOf    = `Path MTU[ of flow {flow}]: `
 	mtuWhole = ` UDP payloads up to {payload_bytes:whole} stay whole.`
 	itVaries = `[it varies {varies}|it varies nothing, so compare it with another run]`
@@ -204,15 +205,15 @@ var sentences = map[string]string{
 	"cc.alone": `{who} [{timed ?}takes|carries] {*metric:best range}[ with {where}].` +
 		`[¶[{base}|It] [{timed ?}takes|carries] {*metric:worst}[ with {worst}].]`,
 	"cc.none": `No trial says which congestion control it used.`,
-	"cc.queue": `Small packets waited up to {queueing_p95_ns:most} in queues beside {who}[ and ` +
-		`{queueing_p95_ns:least} beside {base}][ with {where}] (95 % of them).`,
+	"cc.queue": `95 % of small packets waited [{none ?}less than 1 µs|at most {queueing_p95_ns:most}] in queues beside ` +
+		`{who}[, and {queueing_p95_ns:least} beside {base}][, with {where}].`,
 	"cc.share": `Side by side {who} takes {control_share_ratio:most} of the goodput and {base} ` +
 		`{control_share_ratio:least}[ with {where}].`,
 	"cc.unfair": `Streams of {who} share unevenly[ with {where}] (Jain's index {stream_fairness_index}; 1 is even).`,
-	"cc.cut": `{cut_count} of {trials_count} transfers {cut_count was/were} cut by --time, so controls are compared by ` +
-		`goodput, not by time.`,
-	"cc.cut-time": `{cut_count} of {trials_count} transfers {cut_count was/were} cut by --time: the times of their ` +
-		`controls are at least the times shown.`,
+	"cc.cut": `[{all ?}All transfers were|{cut_count} of {trials_count} transfers {cut_count was/were}] cut by --time, ` +
+		`so controls are compared by goodput, not by time.`,
+	"cc.cut-time": `[{all ?}All transfers were|{cut_count} of {trials_count} transfers {cut_count was/were}] cut by ` +
+		`--time: the times of their controls are at least the times shown.`,
 	"cc.held": `TCP waited for buffers up to {tcp_held_back_ratio:worst} of the time ({where}): the congestion ` +
 		`control was not the only limit.`,
 	"cc.other": `Where {who} was asked for, the kernel used {used}: figures called {who} are of {used}.`,
@@ -223,7 +224,7 @@ var sentences = map[string]string{
 	// Benches of routers.
 	"router.flood": `{name} saturates at` + routerRates + `, {way}.` + routerTCP,
 	"router.least": `{name} carries at least` + routerRates + `, {way}.` + routerTCP,
-	"router.kept":  `{name} carries the asked rate, {way}.¶That is` + routerRates + `.` + routerTCP,
+	"router.kept":  `{name} carries the asked rate, {way}.¶Received:` + routerRates + `.` + routerTCP,
 	"router.short": `{name} cannot carry the asked rate: {loss_ratio:worst} lost with {worst} frames.¶Lost, {way}[: ` +
 		`{place}].` + routerTCP,
 	"router.loses": `{name} loses up to {loss_ratio:worst} with {worst} frames, {way}.[¶Lost: {place}.]` + routerTCP,
@@ -236,24 +237,24 @@ var sentences = map[string]string{
 	"router.idle": `{what} of the idle path[ ({where})]: {*p50:idle}, 99 % within {*p99:idle}.`,
 	"router.delay": `{what}[ ({where})]: {*p50:idle} idle, {*p50:full} at full load ({load}), 99 % within ` +
 		`{*p99:full}.`,
-	"router.connections.rate": `[{variant}: ]{connections_per_s} new TCP connections[, set up in {set_up_p50_ns}]; ` +
-		`{connections_failed} failed in a trial.`,
+	"router.connections.rate": `[{variant}: n|N]ew TCP connections: {connections_per_s}[, set up in {set_up_p50_ns}]; ` +
+		`[{none ?}none failed|{connections_failed} failed in a trial].`,
 	"router.connections.keep": `[{variant}: ]{connections_open_max} TCP connections were open at once[, set up in ` +
 		`{set_up_p50_ns}].`,
 	"router.variants": `Goodput against {base}, at {where}: {list}.`,
 	"router.tracked": `The router tracked {router_connections} connections and has room for ` +
 		`{router_connections_max}: it may have refused new ones.`,
 	"router.dut": `Watch the router's processor, too:`,
-	"router.unseen": `The router was not watched in {unseen_count} of {trials_count} trials: what its processor did ` +
-		`there is not known.`,
+	"router.unseen": `The router was not watched in [{all ?}any trial|{unseen_count} of {trials_count} trials]: what its ` +
+		`processor did there is not known.`,
 	"router.fact.setting": factLater + `{name} = {value}`,
-	"router.fact.offload": factLater + `configured: {by} flow offloading is {state} ({name})`,
-	"router.fact.flowtable": factLater + `real: nft's flowtable {name} takes flows of [{devices}|no device] past the ` +
+	"router.fact.offload": factLater + `its settings turn {by} flow offloading {state} ({name})`,
+	"router.fact.flowtable": factLater + `its nft flowtable {name} takes flows of [{devices}|no device] past the ` +
 		`rules in {by}`,
-	"router.fact.no-flowtable": factLater + `real: nft has no flowtable, so it offloads no flow`,
-	"router.fact.xdp": factLater + `real: an XDP program sees the packets that {device} receives before the ` +
+	"router.fact.no-flowtable": factLater + `its nft has no flowtable, so it offloads no flow`,
+	"router.fact.xdp": factLater + `an XDP program sees the packets that {device} receives before the ` +
 		`kernel's own path does`,
-	"router.fact.connections": factLater + `real: {count} tracked connections were offloaded in {by}`,
+	"router.fact.connections": factLater + `{count} tracked connections were offloaded in {by}`,
 	"router.fact.untold":      factLater + `[{name}|not all: {why}]`,
 	"router.fact.other":       `told by another version of pelt`,
 
@@ -267,24 +268,24 @@ var sentences = map[string]string{
 	"router.gap.short":     `The measured part was too short to tell what the router's processor did.`,
 	"router.gap.cores":     `The load of the router's single cores over time found no room in its report.`,
 
-	"router.watched": `The router was watched through {source} in {seen_count} of {trials_count} trials, ` +
-		`{samples_count} samples[; watching took {router_cost_ratio} of one of its cores].`,
+	"router.watched": `The router was watched through {source} in [{all ?}each trial|{seen_count} of {trials_count} ` +
+		`trials], {samples_count} samples[; watching took {router_cost_ratio} of one of its cores].`,
 
 	// Meshes of a fleet's hosts. A pair is one host sending to another.
-	"mesh.lost": `{pairs_count:lossy} of {pairs_count} pairs lose{pairs_count:lossy s/} more than ` +
-		`{loss_ratio:most}; {from} to {to} loses most, {loss_ratio}.[¶From {from} to {to} most is lost ` +
+	"mesh.lost": `[{all ?}All|{pairs_count:lossy} of] {pairs_count} pairs lose{pairs_count:lossy s/} more than ` +
+		`{loss_ratio:most}; {from} to {to} loses most, {loss_ratio}.[¶Most of the loss from {from} to {to}: ` +
 		`{place}.][¶Measured in {cycles_count} cycles.]`,
 	"mesh.fine": `No pair of {hosts_count} hosts clearly loses more than {loss_ratio:most}.¶The worst, {from} to ` +
 		`{to}, lost {loss_ratio}.`,
 	"mesh.whole": `None of {attempted_packets} packets between {hosts_count} hosts was lost.`,
-	"mesh.into": `{pairs_count:into-lossy} of {pairs_count:into} hosts lose packets to {host}, {loss_ratio:into} in ` +
-		`the median[: {place}].¶Look at {host} first.`,
-	"mesh.from": `{host} loses packets to {pairs_count:from-lossy} of {pairs_count:from} hosts, {loss_ratio:from} ` +
-		`in the median[: {place}].¶Look at {host} first.`,
+	"mesh.into": `[{all ?}All|{pairs_count:into-lossy} of] {pairs_count:into} hosts lose packets to {host}, ` +
+		`{loss_ratio:into} in the median[: {place}].¶Look at {host} first.`,
+	"mesh.from": `{host} loses packets to [{all ?}all|{pairs_count:from-lossy} of] {pairs_count:from} hosts, ` +
+		`{loss_ratio:from} in the median[: {place}].¶Look at {host} first.`,
 	"mesh.both": `{host} and nearly all hosts lose packets both ways: {loss_ratio:into} to it and {loss_ratio:from} ` +
 		`from it[: {place}].¶Look at {host} first.`,
 	"mesh.hosts-more": `{more_count} more hosts lose packets with nearly all others; the grid has them.`,
-	"mesh.oneway":     `{from} to {to} loses {loss_ratio}[, {place}][; the way back is fine ({loss_ratio:back})].`,
+	"mesh.oneway":     `{from} to {to} loses {loss_ratio}[: {place}][; the way back is fine ({loss_ratio:back})].`,
 	"mesh.pair": `{from} and {to} lose packets both ways: {loss_ratio} there[, {place}], and {loss_ratio:back} ` +
 		`back.`,
 	"mesh.more":            `{more_count} more pairs lose packets; the grid has them.`,
@@ -299,26 +300,26 @@ var sentences = map[string]string{
 	"mesh.page":   `See the grid:`,
 
 	// Several runs of one plan.
-	"times.runs": `{runs_count} run{runs_count /s} since {since}[; {runs_count:bad} measured nothing usable].`,
-	"times.change": `{since}: [{what}: the|The] [{loss_ratio:after ?}loss|{throughput_pps:after ?}loss-free rate|` +
+	"times.runs": `{runs_count} run{runs_count /s} since {since}[{none ?}; none measured anything usable|; {runs_count:bad} measured nothing usable].`,
+	"times.change": `{since}: [{what}: ]the [{loss_ratio:after ?}loss|{throughput_pps:after ?}loss-free rate|` +
 		`{goodput_bps:after ?}goodput|{delay_p50_ns:after ?}delay|round trip] went from {*metric:before} to ` +
 		`{*metric:after}[: {place}].`,
 	"times.more":   `{more_count} more changes; the chart over time has them.`,
 	"times.steady": `No figure changed by more than chance.`,
-	"times.few":    `Changes are told from chance after {more_count} more usable run{more_count /s}.`,
+	"times.few":    `{more_count # more usable run is/# more usable runs are} needed to tell changes from chance.`,
 
 	// Soaks, and changes over time.
-	"soak.none": `[{flow}: ]None of {attempted_packets} packets was lost in {duration_s moment} at {send_pps}.`,
+	"soak.none": `[{flow}: n|N]one of {attempted_packets} packets was lost in {duration_s moment} at {send_pps}.`,
 	"soak.lost": `[{flow}: ]{loss_ratio} was lost: {lost_packets} of {attempted_packets} packets in ` +
 		`{duration_s moment} at {send_pps}.`,
-	"soak.seconds": `[{flow}: ]Packets were lost in {lossy_count} of {known_count} seconds, first at ` +
-		`{at_s:first moment}. The worst second, at {at_s:worst moment}, lost {lost_packets:worst} ` +
+	"soak.seconds": `[{flow}: p|P]ackets were lost in [{all ?}every second|{lossy_count} of {known_count} seconds, first ` +
+		`at {at_s:first moment}]. The worst second, at {at_s:worst moment}, lost {lost_packets:worst} ` +
 		`packet{lost_packets:worst /s}[ ({loss_ratio:worst})].`,
 	"soak.second": `[{flow}: ]{lost_packets} of {attempted_packets} packets were lost, all in one second, at ` +
 		`{at_s:first moment}.¶That is {loss_ratio}.`,
-	"soak.from":    `[{flow}: ]From {at_s:from moment} on, ` + soakWorst + `; before that ` + soakRest,
-	"soak.until":   `[{flow}: ]Until {at_s:to moment}, ` + soakWorst + `; after that ` + soakRest,
-	"soak.between": `[{flow}: ]From {at_s:from moment} to {at_s:to moment}, ` + soakWorst + `; at other times ` + soakRest,
+	"soak.from":    `[{flow}: f|F]rom {at_s:from moment} on, ` + soakWorst + `; before that ` + soakRest,
+	"soak.until":   `[{flow}: u|U]ntil {at_s:to moment}, ` + soakWorst + `; after that ` + soakRest,
+	"soak.between": `[{flow}: f|F]rom {at_s:from moment} to {at_s:to moment}, ` + soakWorst + `; at other times ` + soakRest,
 	"soak.tcp": `[{flow}: ]TCP carried {goodput_bps} for {duration_s moment}[ and sent {retransmit_ratio} of its ` +
 		`data again].`,
 	"soak.outage": `{outage_s:sum moment} without a path at {at}.`,
@@ -327,8 +328,9 @@ var sentences = map[string]string{
 	"soak.nopath": `The path did not come back before the time of the test was over.`,
 	"soak.unheard": `[{flow}: ][Nothing was heard of the receiver from {at_s:from moment} on; {unheard_packets} ` +
 		`packets were sent meanwhile.|{unheard_packets} packets were sent while nothing was heard of the receiver.]`,
-	"soak.other":   `[{flow}: ]Of {attempted_packets} other packets, {lost_packets} were lost.`,
-	"soak.cut":     `Not finished: this is what was measured in the first {duration_s moment}.`,
+	"soak.other": `[{whole ?}[{flow}: n|N]one of the {attempted_packets} other packets was|[{flow}: ]{lost_packets} of ` +
+		`the {attempted_packets} other packets {lost_packets was/were}] lost.`,
+	"soak.cut":     `Not finished: the figures are of the first {duration_s moment}.`,
 	"soak.resume":  `Measure the whole time:`,
 	"soak.invalid": `The sender did not run as ordered, so these losses say nothing about the path at the asked rate.`,
 	"soak.made":    `At {at_s moment}: {what}.`,
@@ -337,15 +339,15 @@ var sentences = map[string]string{
 	"soak.gap": `The control connection to {nodes} was lost for {gap_s:longest}, at {at_s moment}` +
 		`{gaps_count /, the longest of # times}. The test went on.`,
 	"soak.page":         `See every second:`,
-	"made.router.plain": `router made plain`,
+	"made.router.plain": `router set back to plain`,
 	"made.router.rules": `router given {value} firewall rules`,
-	"made.router.log":   `router made to log each packet`,
-	"made.router.fast":  `router made to pass known connections by its kernel`,
+	"made.router.log":   `router set to log each packet`,
+	"made.router.fast":  `router set to use its fast path for known connections`,
 	"made.router.other": `router set to {word}`,
 	"made.link":         `[link at {node}|all links][ toward {toward}] set to {settings}`,
 	"change.shift":      `At {at_s moment}, unplanned: {what} went from {*metric:before} to {*metric:after}.`,
 	"change.drift":      `From {at_s moment} to {end_s moment} {what} drifted from {*metric:before} to {*metric:after}.`,
-	"change.burst":      `At {at_s moment} a burst took {more_packets} packet{more_packets /s}.`,
+	"change.burst":      `At {at_s moment}, {more_packets # packet was/# packets were} lost in a burst.`,
 	"change.bursts": `Packets were lost in {events_count} bursts: {more_packets} packets from {at_s moment} to ` +
 		`{end_s moment}.`,
 	"cause.lost": `At the same time loss went from {lost_pps:before} to {lost_pps:after}: {what}.`,
@@ -364,13 +366,13 @@ var sentences = map[string]string{
 	"compare.effect":  `{side}: {figure}[{at}] ({*metric:side} against {*metric:base}).`,
 	"compare.open":    `No proven difference between {side} and {base} yet` + wouldProve,
 	"compare.near":    `{side} looks tied with {base}` + wouldProve,
-	"compare.small":   `No difference that matters was seen between {side} and {base}.¶The largest change is {what}.`,
+	"compare.small":   `No difference that matters was seen between {side} and {base}.` + compareMost,
 	"compare.few": `Too few repeats to compare {side} with {base}[: {repeats_count:more} more could tell].` +
 		`¶So far[, {first}]: {what}.`,
 	"compare.differ": `What differs in the set-up: {settings}.`,
 	"compare.alike":  `The set-up was the same: every setting, host and version.`,
-	"compare.family": `{proven_count} of {tests_count} comparisons differ beyond chance. The chance of any false ` +
-		`alarm among them is at most 5 %.`,
+	"compare.family": `Of {tests_count # comparison/# comparisons}, [{none ?}none differs|{proven_count} ` +
+		`{proven_count differs/differ}] beyond chance.[{none ?}| The chance of any false alarm among them is at most 5 %.]`,
 	"compare.only":    `Not compared, because only {side} has it, not {other}: {places}.`,
 	"compare.time":    `The runs were made {apart} apart: what changed on the path meanwhile is in the difference.`,
 	"compare.charts":  "The main charts of these runs have no axes in common, so each stands by itself.",
@@ -727,7 +729,7 @@ var sentences = map[string]string{
 	"why.note-cores": `the processor is: give the receiver a core of its own away from the one that takes the ` +
 		`interrupts, or spread the flow over more --streams`,
 	"why.note-queues":      `the core that empties it is: more receive queues (ethtool -L), and --streams to fill them`,
-	"why.note-any-program": `lets every program of this host ask for as much`,
+	"why.note-any-program": `every program of this host may then ask for as much`,
 	"why.note-bursts": `a longer queue delays, and helps against bursts only: if the link is slower than the flow, ` +
 		`ask for less --rate`,
 	"why.note-channels": `the link goes down for a moment; helps if there are cores to empty them, and if the card ` +
@@ -739,13 +741,13 @@ var sentences = map[string]string{
 	"why.note-program-half": `net.core.rmem_max allows it; another program asks with SO_RCVBUF for half, which the ` +
 		`kernel doubles`,
 	"why.note-buffer-delays":  `a fuller buffer delays packets`,
-	"why.note-kernel-sockets": `holds for all sockets of the kernel; set in the first namespace`,
+	"why.note-kernel-sockets": `applies to all sockets of the kernel; set it in the first namespace`,
 	"why.note-group-memory":   `look for a memory limit of the receiver's control group, or other programs' sockets`,
-	"why.note-whole-host":     `holds for all namespaces and cores of the host; set in the first namespace`,
+	"why.note-whole-host":     `applies to all namespaces and cores of the host; set it in the first namespace`,
 	"why.note-fewer-rules": `the core that empties it is: fewer rules on the way, or more receive queues (RSS, ` +
 		`rps_cpus) and --streams to fill them`,
 	"why.note-ring":      `the link goes down for a moment; a larger ring costs cache and delay`,
-	"why.note-budget":    `holds for the whole host; takes time from programs on the same core`,
+	"why.note-budget":    `applies to the whole host; takes time from programs on the same core`,
 	"why.note-send-less": `ask for less --rate, or count this loss as the sender's, not the path's`,
 	"why.note-way-out":   `the way out is slower than the flow: ask for less --rate`,
 	"why.note-forged":    `accepts more forged source addresses`,

@@ -307,11 +307,11 @@ func (t *texter) times(s view.Times) {
 		}
 	}
 	for _, c := range s.Changes {
-		text := t.language.Sayf("at %s: %s", unit.Seconds.Format(c.At), c.Text)
+		text := t.language.Sayf("at %s: %s", unit.FormatMoment(c.At), c.Text)
 		t.out = append(t.out, t.paintAll(t.wrap(text, "  ", "    "), toneCode(c.Tone))...)
 	}
 	for _, g := range s.Gaps {
-		t.out = append(t.out, t.wrap(unit.Seconds.Format(g.From)+" to "+unit.Seconds.Format(g.To)+": "+g.Text, "  ",
+		t.out = append(t.out, t.wrap(unit.FormatMoment(g.From)+" to "+unit.FormatMoment(g.To)+": "+g.Text, "  ",
 			"    ")...)
 	}
 	t.note(s.Note)

@@ -42,7 +42,7 @@ func Explain(d *model.Document, ask finding.Ask, trials []int) Page {
 }
 
 func lostTable(groups []table.Group) Table {
-	t := listing("What was lost", "settings Setting", "loss_ratio Lost", "cause Mostly", "trials Trials",
+	t := listing("What was lost", "settings Setting", "loss_ratio Lost", "cause Mostly lost at", "trials Trials",
 		"lost_packets Packets", "attempted_packets Of", "unattributed_packets Unexplained")
 	t.Columns[6].Detail = true
 	for _, g := range groups {
@@ -110,7 +110,7 @@ func flowOf(r table.Row) []Section {
 		out = append(out, Text{f.Text()})
 	}
 	t := listing("Counters behind the losses", "counter Counter", "host Host", "moved_count Moved by", "unit Unit",
-		"scope Of the", "excess_count Not ours", "role Role", "before_count Before", "after_count After")
+		"scope Scope", "excess_count Not ours", "role Role", "before_count Before", "after_count After")
 	t.Columns[7].Detail, t.Columns[8].Detail = true, true
 	lines := slices.Clone(r.Flow.Ledger.Lines)
 	for _, p := range r.Flow.Ledger.Possible {

@@ -17,11 +17,11 @@ const (
 		`{round_trip_p50_ns:idle}].]`
 )
 
-// latency is what loads do to the delay of a thin flow beside them.
+// latency is what loads do to the delay of small packets beside them.
 var latency = Kind{
 	Preset: plan.Latency,
 	Use:    "latency TARGET",
-	Short:  "Measure delay, loss and jitter of a thin flow beside a load",
+	Short:  "Measure delay, loss and jitter of small packets beside a load",
 	Long: `latency searches the rate without loss (RFC 9971) up to --rate, and times 100 packets a second
 beside loads of up to 150 % of it: up, down and both. It tells what each direction adds and
 from which load on, and grades it.`,
@@ -31,30 +31,30 @@ from which load on, and grades it.`,
 	Sentences: map[string]string{
 		"latency.grade": `Grade {grade}` + latencyAdds + latencyLoad + `¶Grades are those of DSLReports` +
 			`[{round_trip_increase_ns:up ?}{round_trip_increase_ns:down ?}, by the worse of up and down].`,
-		"latency.light": `No grade` + latencyAdds + `¶No load of the whole loss-free rate ran as ordered.` + latencyLoad,
-		"latency.knee": `Delay rises from {load_ratio} of the loss-free rate on ({send_pps}, {way}): ` +
-			`{round_trip_increase_ns} more.`,
+		"latency.light": `No grade` + latencyAdds + `¶No load at 100 % of the loss-free rate ran as ordered.` + latencyLoad,
+		"latency.knee": `Delay rises at {load_ratio} of the loss-free rate ({send_pps}, {way}): by ` +
+			`{round_trip_increase_ns}.`,
 		"latency.unfilled": `No grade` + latencyAdds + `¶No load filled a queue.` + latencyLoad,
 		"latency.flat":     `No load adds as much as 1 ms to the round trip.`,
 		"latency.loaded": `Loaded {way} with {load_ratio} of the loss-free rate: round trip {round_trip_p50_ns} ` +
 			`(median), {round_trip_p99_ns} (99 %)[; the way up adds {up_increase_p50_ns}, down ` +
-			`{down_increase_p50_ns}][; {probe_loss_ratio:lossy} of the thin flow lost].`,
+			`{down_increase_p50_ns}][; {probe_loss_ratio:lossy} of the small packets lost].`,
 		"latency.minute": `UDP round trips per minute (60 s over the mean round trip): [{round_trips_per_minute:idle} ` +
 			`idle, ]{round_trips_per_minute} loaded {way}.`,
 		"latency.unsteady": `Before the load of {load_ratio} {way} the round trip was already ` +
 			`{round_trip_p50_ns:before}, ` +
 			`not {round_trip_p50_ns:idle}: something else was busy, and loads may add more than is shown.`,
 		"latency.unsent": `The load of {load_ratio} of the loss-free rate did not run as ordered {way}[{unkept ?}: the ` +
-			`sender does not keep it|{asked ?}: it is more than --rate allows], so perhaps no queue on the path was full.`,
+			`sender could not keep it|{asked ?}: it is more than --rate allows], so perhaps no queue on the path was full.`,
 		"latency.none": `No rate without loss was found, so no load was measured.`,
-		"latency.untimed": `The thin flow was not timed beside any load: none of its packets was answered before a ` +
-			`load began.`,
+		"latency.untimed": `No round trip was timed beside any load: no small packet was answered before a load ` +
+			`began.`,
 		"latency.page": `See delay against load:`,
 	},
 	Repeats: "round_trip_p50_ns",
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		loads, full := latencyLoads(rows), latencyFull(rows)
-		trips := lines("Round trip of a thin flow beside a load", rows, []table.Key{table.KeyOf("direction")},
+		trips := lines("Round trip of small packets beside a load", rows, []table.Key{table.KeyOf("direction")},
 			table.KeyOf("load_ratio"), "round_trip_p50_ns")
 		trips.X.Log, trips.X.Label = false, "Load, of the loss-free rate"
 		trips.Note = "Delay rises where the median round trip has doubled, or grown by 5 ms, and by 1 ms at least."
@@ -78,9 +78,9 @@ func latencyTiles(found []finding.Finding) Tiles {
 	case "latency.grade":
 		graded.Value, graded.Note = grade.W("grade"), "DSLReports scale"
 	case "latency.light":
-		graded.Note = "no load of the whole loss-free rate"
+		graded.Note = "no load at 100 % of the loss-free rate"
 	}
-	at := tile("Delay rises from", knee, "{load_ratio}", "of the loss-free rate, {send_pps} {way}")
+	at := tile("Delay rises at", knee, "{load_ratio}", "of the loss-free rate, {send_pps} {way}")
 	if first(found, "latency.flat").Code != "" {
 		at.Value = "no load"
 	}
@@ -104,7 +104,7 @@ func delays(title string, groups []table.Group) Table {
 		details(short("round_trip_min_ns", "Least"), short("round_trip_increase_ns", "Added"),
 			short("send_pps", "Load sent"), short("loss_ratio", "Load lost"),
 			short("probe_jitter_ns", "Jitter"), short("round_trips_per_minute", "A minute")))
-	t.Note = "Times and Lost are of the thin flow. Of fewer than 1000 packets, 99.9 % is the slowest."
+	t.Note = "Times and losses are of the small packets sent beside the load. Of fewer than 1000 packets, 99.9 % is the slowest."
 	return t
 }
 

@@ -135,7 +135,7 @@ func meshPairs(ways []table.Group, delay string) Table {
 	}
 	label := table.MetricOf("loss_ratio").Label
 	loss := cells("loss_ratio", label, func(g table.Group, _ int) Cell { return lossOf(g.Rows) })
-	where := cells("where", "Most of it at", func(g table.Group, _ int) Cell { return Cell{Text: mostly(g.Rows)} })
+	where := cells("where", "Mostly lost at", func(g table.Group, _ int) Cell { return Cell{Text: mostly(g.Rows)} })
 	t := rowsOf(title, ways, keyColumns(table.KeyOf("from"), table.KeyOf("to")), loss, where,
 		bare(metricColumns(delay)), details(bare(metricColumns(strings.Replace(delay, "p50", "p99", 1), "jitter_ns"))))
 	t.Lead = lead
@@ -148,7 +148,7 @@ const mostTraces = 5
 // meshTimes are the pairs that differ most from cycle to cycle. A round trip is the same both ways.
 func meshTimes(ways []table.Group, delay string) Times {
 	out := Times{Title: "Cycle by cycle, the pairs that change most"}
-	lost, cycles := Lane{Label: "Packets lost in a cycle", Unit: unit.Count}, 0
+	lost, cycles := Lane{Label: "Lost in a cycle", Unit: unit.Count}, 0
 	for _, r := range table.RowsOf(ways) {
 		cycles = max(cycles, r.Trial.Repeat+1)
 	}

@@ -143,8 +143,9 @@ func trafficTable(places []table.Place, keys []table.Key) Table {
 	title, effects := "By direction and traffic", []column(nil)
 	full := table.Groups(places)
 	if e := finding.RouterEffects(places); e != nil {
-		title = "By direction and traffic, and each variant's goodput against the first one's"
-		effects = effectColumn("Against the first", e)
+		l, base := full[0].Language(), places[0].Choice.Name()
+		title = l.Sayf("By direction and traffic, with goodput against %s", base)
+		effects = effectColumn(l.Sayf("Against %s", base), e)
 	}
 	t := rowsOf(title, full, keyColumns(keys...), metricColumns("receive_pps", "goodput_bps"),
 		bare(metricColumns("loss_ratio")),

@@ -57,6 +57,9 @@ func soakTiles(rows []table.Row, found []finding.Finding, marks []Change) Tiles 
 	}
 	changes := Tile{Label: "Changes", Value: fmt.Sprint(len(marks)),
 		Note: l.Sayf("%d planned, %d not", len(marks)-unplanned, unplanned)}
+	if len(marks) == 0 {
+		changes.Note = ""
+	}
 	if more := first(found, "soak.more"); more.Code != "" {
 		changes.Note = l.Sayf("and %s more", more.N("changes_count", ""))
 	}

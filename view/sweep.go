@@ -60,7 +60,7 @@ func sweepTiles(found []finding.Finding, c finding.Ranking) Tiles {
 		most := figure(c.Settings[c.Tied-1], "send_bps")
 		least.Label, least.Note = "Sends least", answer.Language.Sayf("others as good send up to %s", most)
 	}
-	return Tiles{tile("Best goodput", answer, "{goodput_bps:best}", "{best}[, {under}]"),
+	return Tiles{tile("Best setting", answer, "{goodput_bps:best}", "{best}[, {under}]"),
 		tile("Lost there", answer, "{loss_ratio:best}", ""), least, limitTile(first(found, "limit."))}
 }
 

@@ -134,7 +134,7 @@ func effectCell(l words.Language, e table.Effect) Cell {
 	case e.Verdict == table.TooFew && math.IsNaN(e.Change):
 		return Cell{Text: "not compared", Value: e.Change, Tone: Muted}
 	case e.Verdict == table.TooFew:
-		c.Text = "open"
+		c.Text = "not proven"
 		if e.Needed > 0 && e.Needed < table.MostNeeded {
 			c.Note = l.Names(l.Say(c.Note), moreRepeats(l, e))
 		}

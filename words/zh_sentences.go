@@ -8,7 +8,7 @@ const (
 	zhRates = ` {receive_pps:small}（{small}）[，{goodput_bps:large}（{also}）]`
 	zhTCP   = `[¶TCP 有效吞吐 {goodput_bps:tcp}。]`
 	zhLater = `[{later}：]`
-	zhGap   = `一次试验中[从 {gap_s:from moment} 到 {gap_s:to moment}|从 {gap_s:from moment} 起|]没有观测路由器`
+	zhGap   = `一次试验中[从 {gap_s:from moment} 到 {gap_s:to moment}|从 {gap_s:from moment} 起|始终]没有观测路由器`
 
 	zhLoss  = `[{way}：][{where} 时][丢包不超过 {loss_ratio:goal} 的最高速率为|不丢包最高]`
 	zhFree  = zhLoss + ` {throughput_pps}[（{each}）]`
@@ -42,7 +42,8 @@ const (
 		`[ {goodput_bps:rest}| {loss_ratio:rest}|不丢包]。[¶当时：{made}。]`
 	zhLine       = `[。大部分丢包：{place}]。`
 	zhFigures    = `¶[{place}：]{side} 为 {*metric:best}，{base} 为 {*metric:base}。`
-	zhProve      = `[：再重复约 {repeats_count:more} 次可以证实]。¶变化最大的是 {what}。[{never ?}¶即使各再重复 20 次也证实不了。]`
+	zhMost       = `¶从 {base} 到 {side} 变化最大的是 {what}。`
+	zhProve      = `[：再重复约 {repeats_count:more} 次可以证实]。` + zhMost + `[{never ?}¶即使各再重复 20 次也证实不了。]`
 	zhMTU        = `[流 {flow} 的]路径 MTU：`
 	zhWhole      = `UDP 载荷不超过 {payload_bytes:whole} 时不分片。`
 	zhVaries     = `[变化的参数：{varies}|没有变化的参数，请与另一次运行对比]`
@@ -153,12 +154,12 @@ var chineseSentences = map[string]string{
 	"cc.alone": `{who} [{timed ?}用时|有效吞吐] {*metric:best range}[（{where}）]。` +
 		`[¶[{base} |最慢时][{timed ?}用时|有效吞吐] {*metric:worst}[（{worst}）]。]`,
 	"cc.none": `没有试验记录所用的拥塞控制算法。`,
-	"cc.queue": `与 {who} 同时传输时，小包排队最长 {queueing_p95_ns:most}[，与 {base} 同时为 {queueing_p95_ns:least}][（{where}）]` +
-		`（95 % 以内）。`,
+	"cc.queue": `与 {who} 同时传输时，95 % 的小包排队[{none ?}不到 1 µs|最长 {queueing_p95_ns:most}][，与 {base} 同时为 ` +
+		`{queueing_p95_ns:least}][（{where}）]。`,
 	"cc.share":    `同时传输时，{who} 占有效吞吐的 {control_share_ratio:most}，{base} 占 {control_share_ratio:least}[（{where}）]。`,
 	"cc.unfair":   `{who} 的各流分配不均[（{where}）]（Jain 指数 {stream_fairness_index}，1 为完全平均）。`,
-	"cc.cut":      `{trials_count} 次传输中有 {cut_count} 次被 --time 截断，所以按有效吞吐而不是按用时比较。`,
-	"cc.cut-time": `{trials_count} 次传输中有 {cut_count} 次被 --time 截断：相应算法的用时至少是所示的值。`,
+	"cc.cut":      `[{all ?}所有传输都|{trials_count} 次传输中有 {cut_count} 次]被 --time 截断，所以按有效吞吐而不是按用时比较。`,
+	"cc.cut-time": `[{all ?}所有传输都|{trials_count} 次传输中有 {cut_count} 次]被 --time 截断：相应算法的用时至少是所示的值。`,
 	"cc.held":     `TCP 最多有 {tcp_held_back_ratio:worst} 的时间在等缓冲区（{where}）：拥塞控制不是唯一的瓶颈。`,
 	"cc.other":    `要求 {who} 时内核使用的是 {used}：标为 {who} 的数字实为 {used} 的。`,
 	"cc.memory": `{host}的内核用以前到同一地址的连接学到的参数开始新连接，各算法可能互相影响。请在那里关闭：` +
@@ -167,7 +168,7 @@ var chineseSentences = map[string]string{
 
 	"router.flood":          `{name} 饱和在` + zhRates + `，{way}。` + zhTCP,
 	"router.least":          `{name} 至少承载` + zhRates + `，{way}。` + zhTCP,
-	"router.kept":           `{name} 能承载要求的速率，{way}。¶即` + zhRates + `。` + zhTCP,
+	"router.kept":           `{name} 能承载要求的速率，{way}。¶收到：` + zhRates + `。` + zhTCP,
 	"router.short":          `{name} 承载不了要求的速率：{worst} 帧丢包 {loss_ratio:worst}。¶{way} 的丢包[：{place}]。` + zhTCP,
 	"router.loses":          `{name} 最多丢包 {loss_ratio:worst}（{worst} 帧，{way}）。[¶丢包位置：{place}。]` + zhTCP,
 	"router.tcp":            `{name} 的 TCP 有效吞吐为 {goodput_bps:tcp}，{way}。`,
@@ -176,19 +177,19 @@ var chineseSentences = map[string]string{
 	"router.offload.kernel": `{where} 的包中，路由器内核只转发了 {router_kernel_ratio}：其余走了快速转发路径。`,
 	"router.idle":           `空闲路径的{what}[（{where}）]：{*p50:idle}，99 % 在 {*p99:idle} 以内。`,
 	"router.delay":          `{what}[（{where}）]：空闲时 {*p50:idle}，满载时 {*p50:full}（{load}），99 % 在 {*p99:full} 以内。`,
-	"router.connections.rate": `[{variant}：]每秒新建 TCP 连接 {connections_per_s}[，建立用时 {set_up_p50_ns}]；一次试验中失败 ` +
-		`{connections_failed} 个。`,
+	"router.connections.rate": `[{variant}：]每秒新建 TCP 连接 {connections_per_s}[，建立用时 {set_up_p50_ns}]；[{none ?}没有失败|一次试验中失败 ` +
+		`{connections_failed} 个]。`,
 	"router.connections.keep":  `[{variant}：]同时保持 TCP 连接 {connections_open_max} 个[，建立用时 {set_up_p50_ns}]。`,
 	"router.tracked":           `路由器跟踪了 {router_connections} 个连接，上限为 {router_connections_max}：可能拒绝了新连接。`,
 	"router.variants":          `{where} 时与 {base} 相比的有效吞吐：{list}。`,
 	"router.dut":               `同时观测路由器的 CPU：`,
-	"router.unseen":            `{trials_count} 次试验中有 {unseen_count} 次没有观测路由器：不知道其 CPU 当时在做什么。`,
+	"router.unseen":            `[{all ?}各次试验都|{trials_count} 次试验中有 {unseen_count} 次]没有观测路由器：不知道其 CPU 当时在做什么。`,
 	"router.fact.setting":      zhLater + `{name} = {value}`,
-	"router.fact.offload":      zhLater + `配置：{by} 流量卸载为 {state}（{name}）`,
-	"router.fact.flowtable":    zhLater + `实际：nft 的流表 {name} 让[ {devices} 的|没有设备的]流在 {by} 中绕过规则`,
-	"router.fact.no-flowtable": zhLater + `实际：nft 没有流表，不卸载任何流`,
-	"router.fact.xdp":          zhLater + `实际：{device} 收到的包先经过一个 XDP 程序，再到内核自己的路径`,
-	"router.fact.connections":  zhLater + `实际：{count} 个被跟踪的连接卸载到了 {by}`,
+	"router.fact.offload":      zhLater + `其设置中 {by} 流量卸载为 {state}（{name}）`,
+	"router.fact.flowtable":    zhLater + `nft 的流表 {name} 让[ {devices} 的|没有设备的]流在 {by} 中绕过规则`,
+	"router.fact.no-flowtable": zhLater + `nft 没有流表，不卸载任何流`,
+	"router.fact.xdp":          zhLater + `{device} 收到的包先经过一个 XDP 程序，再到内核自己的路径`,
+	"router.fact.connections":  zhLater + `{count} 个被跟踪的连接卸载到了 {by}`,
 	"router.fact.untold":       zhLater + `[{name}|不完整：{why}]`,
 	"router.fact.other":        `由另一版本的 pelt 记录`,
 	"router.gap.closed":        zhGap + `：连接已断开[（{said}）]。`,
@@ -200,18 +201,18 @@ var chineseSentences = map[string]string{
 	"router.gap.unbegun":       `没有观测路由器：测量阶段没有开始。`,
 	"router.gap.short":         `测量阶段太短，看不出路由器的 CPU 在做什么。`,
 	"router.gap.cores":         `路由器各核随时间的负载在它的报告里放不下。`,
-	"router.watched": `通过 {source} 在 {trials_count} 次试验中的 {seen_count} 次观测了路由器，采样 {samples_count} 次[；观测占用它一个核的 ` +
+	"router.watched": `通过 {source} 在[{all ?}每次试验中| {trials_count} 次试验中的 {seen_count} 次]观测了路由器，采样 {samples_count} 次[；观测占用它一个核的 ` +
 		`{router_cost_ratio}]。`,
 
-	"mesh.lost": `{pairs_count} 对中有 {pairs_count:lossy} 对丢包超过 {loss_ratio:most}；{from} 到 {to} 丢得最多，{loss_ratio}。` +
+	"mesh.lost": `[{all ?}所有 {pairs_count} 对都|{pairs_count} 对中有 {pairs_count:lossy} 对]丢包超过 {loss_ratio:most}；{from} 到 {to} 丢得最多，{loss_ratio}。` +
 		`[¶{from} 到 {to} 主要丢在：{place}。][¶共测 {cycles_count} 轮。]`,
 	"mesh.fine":            `{hosts_count} 台主机中没有一对明显丢包超过 {loss_ratio:most}。¶最差的是 {from} 到 {to}，丢包 {loss_ratio}。`,
 	"mesh.whole":           `{hosts_count} 台主机之间的 {attempted_packets} 个包一个也没丢。`,
-	"mesh.into":            `{pairs_count:into} 台主机中有 {pairs_count:into-lossy} 台到 {host} 丢包，中位数 {loss_ratio:into}[：{place}]。¶先检查 {host}。`,
-	"mesh.from":            `{host} 到 {pairs_count:from} 台主机中的 {pairs_count:from-lossy} 台丢包，中位数 {loss_ratio:from}[：{place}]。¶先检查 {host}。`,
+	"mesh.into":            `[{all ?}所有 {pairs_count:into} 台主机|{pairs_count:into} 台主机中有 {pairs_count:into-lossy} 台]到 {host} 丢包，中位数 {loss_ratio:into}[：{place}]。¶先检查 {host}。`,
+	"mesh.from":            `{host} 到[{all ?}所有 {pairs_count:from} 台主机| {pairs_count:from} 台主机中的 {pairs_count:from-lossy} 台]丢包，中位数 {loss_ratio:from}[：{place}]。¶先检查 {host}。`,
 	"mesh.both":            `{host} 与几乎所有主机双向丢包：到它 {loss_ratio:into}，从它 {loss_ratio:from}[：{place}]。¶先检查 {host}。`,
 	"mesh.hosts-more":      `另有 {more_count} 台主机与几乎所有其他主机之间丢包，见网格图。`,
-	"mesh.oneway":          `{from} 到 {to} 丢包 {loss_ratio}[，{place}][；反方向正常（{loss_ratio:back}）]。`,
+	"mesh.oneway":          `{from} 到 {to} 丢包 {loss_ratio}[：{place}][；反方向正常（{loss_ratio:back}）]。`,
 	"mesh.pair":            `{from} 与 {to} 双向丢包：去程 {loss_ratio}[，{place}]，回程 {loss_ratio:back}。`,
 	"mesh.more":            `另有 {more_count} 对丢包，见网格图。`,
 	"mesh.gone":            `[从 {since} 起，]{host} 与任何主机都没有测成：{why}。`,
@@ -224,17 +225,17 @@ var chineseSentences = map[string]string{
 	"mesh.rounds": `各对分轮测量：没有主机同时做两个试验。`,
 	"mesh.page":   `查看网格图：`,
 
-	"times.runs": `自 {since} 起运行 {runs_count} 次[，其中 {runs_count:bad} 次没有可用结果]。`,
+	"times.runs": `自 {since} 起运行 {runs_count} 次[{none ?}，都没有可用结果|，其中 {runs_count:bad} 次没有可用结果]。`,
 	"times.change": `{since}：[{what} 的][{loss_ratio:after ?}丢包|{throughput_pps:after ?}不丢包速率|{goodput_bps:after ?}有效吞吐|` +
 		`{delay_p50_ns:after ?}时延|往返时延]从 {*metric:before} 变为 {*metric:after}[：{place}]。`,
 	"times.more":   `另有 {more_count} 处变化，见时间图。`,
 	"times.steady": `各项数字的变化都在随机波动之内。`,
-	"times.few":    `再有 {more_count} 次可用结果，才能把变化与随机波动区分开。`,
+	"times.few":    `还要 {more_count} 次可用结果，才能把变化与随机波动区分开。`,
 
 	"soak.none": `[{flow}：]{duration_s moment} 内以 {send_pps} 发送 {attempted_packets} 个包，一个也没丢。`,
 	"soak.lost": `[{flow}：]丢包 {loss_ratio}：{duration_s moment} 内以 {send_pps} 发送 {attempted_packets} 个包，丢失 ` +
 		`{lost_packets} 个。`,
-	"soak.seconds": `[{flow}：]{known_count} 秒中有 {lossy_count} 秒丢包，最早在 {at_s:first moment}。最差的一秒在 ` +
+	"soak.seconds": `[{flow}：][{all ?}每一秒都丢包|{known_count} 秒中有 {lossy_count} 秒丢包，最早在 {at_s:first moment}]。最差的一秒在 ` +
 		`{at_s:worst moment}，丢失 {lost_packets:worst} 个包[（{loss_ratio:worst}）]。`,
 	"soak.second": `[{flow}：]{attempted_packets} 个包中丢失 {lost_packets} 个，都在同一秒，在 {at_s:first moment}。¶丢包率 ` +
 		`{loss_ratio}。`,
@@ -247,8 +248,8 @@ var chineseSentences = map[string]string{
 	"soak.nopath":  `到测试时间结束，路径仍未恢复。`,
 	"soak.unheard": `[{flow}：][从 {at_s:from moment} 起收不到接收端的消息；其间发送了 {unheard_packets} 个包。|收不到接收端消息期间发送了 ` +
 		`{unheard_packets} 个包。]`,
-	"soak.other":        `[{flow}：]其余 {attempted_packets} 个包中丢失 {lost_packets} 个。`,
-	"soak.cut":          `没有测完：这是前 {duration_s moment} 的结果。`,
+	"soak.other":        `[{flow}：]其余 {attempted_packets} 个包[{whole ?}一个也没丢|中丢失 {lost_packets} 个]。`,
+	"soak.cut":          `没有测完：以下数字是前 {duration_s moment} 的。`,
 	"soak.resume":       `测完全部时间：`,
 	"soak.invalid":      `发送端没有按要求发送，这些丢包不能说明路径在要求速率下的表现。`,
 	"soak.made":         `{at_s moment}：{what}。`,
@@ -259,7 +260,7 @@ var chineseSentences = map[string]string{
 	"made.router.plain": `路由器恢复原样`,
 	"made.router.rules": `路由器加 {value} 条防火墙规则`,
 	"made.router.log":   `路由器为每个包记日志`,
-	"made.router.fast":  `路由器用内核快速转发已知连接`,
+	"made.router.fast":  `路由器对已知连接启用快速转发路径`,
 	"made.router.other": `路由器设为 {word}`,
 	"made.link":         `[{node}的链路|所有链路][（去往 {toward}）]设为 {settings}`,
 	"change.shift":      `{at_s moment}，计划外：{what}从 {*metric:before} 变为 {*metric:after}。`,
@@ -279,11 +280,11 @@ var chineseSentences = map[string]string{
 	"compare.effect":     `{side}：{figure}[{at}]（{*metric:side} 对 {*metric:base}）。`,
 	"compare.open":       `{side} 与 {base} 之间尚无证实的差别` + zhProve,
 	"compare.near":       `{side} 与 {base} 看起来一样` + zhProve,
-	"compare.small":      `{side} 与 {base} 之间没有看到值得注意的差别。¶变化最大的是 {what}。`,
+	"compare.small":      `{side} 与 {base} 之间没有看到值得注意的差别。` + zhMost,
 	"compare.few":        `重复次数太少，无法比较 {side} 与 {base}[：再重复 {repeats_count:more} 次可能看得出]。¶目前[，{first}]：{what}。`,
 	"compare.differ":     `设置上的不同：{settings}。`,
 	"compare.alike":      `设置相同：每个参数、主机和版本都一样。`,
-	"compare.family":     `{tests_count} 项比较中有 {proven_count} 项的差别超出偶然。其中出现任何误判的概率不超过 5 %。`,
+	"compare.family":     `{tests_count} 项比较中[{none ?}没有一项|有 {proven_count} 项]的差别超出偶然。[{none ?}|其中出现任何误判的概率不超过 5 %。]`,
 	"compare.only":       `没有比较，因为只有 {side} 有、{other} 没有：{places}。`,
 	"compare.time":       `两次运行相隔 {apart}：其间路径上的变化也算在差别里。`,
 	"compare.charts":     `这些运行的主图坐标轴不同，所以各画各的。`,
