@@ -180,7 +180,7 @@ func Beyond(rows []table.Row) []Finding {
 var limitNames = map[table.Part]string{table.ByLink: "the link", table.ByRouter: "the router",
 	table.BySender: "the sender", table.ByReceiver: "the receiver", table.ByPath: growing,
 	table.ByOffer: "the asked rate", table.ByQueue: "the sender's queue", table.ByBuffers: "TCP buffers",
-	table.ByControl: "the congestion control", table.ByDead: "dead streams", table.Unproven: "not known"}
+	table.ByControl: "the congestion control", table.ByDead: "streams that carry nothing", table.Unproven: "not known"}
 
 func LimitName(f Finding) string { return f.Words["limit"] }
 

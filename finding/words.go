@@ -367,7 +367,7 @@ var sentences = map[string]string{
 	"compare.open":    `No proven difference between {side} and {base} yet` + wouldProve,
 	"compare.near":    `{side} looks tied with {base}` + wouldProve,
 	"compare.small":   `No difference that matters was seen between {side} and {base}.` + compareMost,
-	"compare.few": `Too few repeats to compare {side} with {base}[: {repeats_count:more} more could tell].` +
+	"compare.few": `Too few repeats to compare {side} with {base}[: {repeats_count:more # more repeat/# more repeats} could tell].` +
 		`¶So far[, {first}]: {what}.`,
 	"compare.differ": `What differs in the set-up: {settings}.`,
 	"compare.alike":  `The set-up was the same: every setting, host and version.`,
@@ -457,7 +457,7 @@ var sentences = map[string]string{
 	"drops.none": `No drops in {watched_s} ([{filter}|no filter])`,
 	"drops.ordinary": `{drops_count} ordinary drops besides (copies for taps, TCP's old segments, neighbour ` +
 		`discovery, messages within the host); --all lists them.`,
-	"drops.places": `{drops_count} more drops found no room in the table of places.`,
+	"drops.places": `{drops_count} more drop{drops_count /s} counted, but not listed: the table of places is full.`,
 	"drops.unsorted": `{drops_count} drop{drops_count /s} of flows without room in the table left out: they may be ` +
 		`of these hosts. Fewer flows fit with --port.`,
 	"drops.unseen":         `{drops_count} drop{drops_count /s} not seen: the watch was busy on that processor.`,
@@ -489,7 +489,7 @@ var sentences = map[string]string{
 	"limit.path":  `The path was the limit[ for {where}]` + limitLine,
 	"limit.offer": `The asked rate was the limit[ for {where}]: no more was sent.`,
 	"limit.grown": `The path was the limit[ for {where}]: a queue on the way grew as long as the sender sent.`,
-	"limit.dead":  `Streams that get nothing through were the limit[ for {where}].`,
+	"limit.dead":  `Streams that carry nothing were the limit[ for {where}].`,
 	"limit.unknown": `The limit[ for {where}] is not known[: {why}|{tcp ?}: link, buffers and processors ` +
 		`of the hosts had room, or were not read. A flood tells what the path carries: pelt curve {target ` +
 		`argument}|{unplaced ?}: most losses have no known place[: {possible}|{dut ?} (--dut would ` +
@@ -548,7 +548,7 @@ var sentences = map[string]string{
 	"setup.loss": `Loss of the emulated link {way}: asked {loss_ratio:asked}, made {loss_ratio:made fine} of ` +
 		`{frames_count} frames.`,
 	"setup.mtu": mtuOf + `{path_mtu_bytes}, [{told ?}as an ICMP message said|{tried ?}found by trying: larger ` +
-		`packets vanish|all that the route takes].` + mtuWhole,
+		`packets vanish|the limit of the route].` + mtuWhole,
 	"setup.mtu-least":   mtuOf + `at least {path_mtu_bytes} ({why}).` + mtuWhole,
 	"setup.mtu-unknown": mtuOf + `unknown[ ({why})].`,
 

@@ -367,5 +367,5 @@ var causes = [...]Cause{
 	{at: stageKernel, Words: "refused by %h's TCP", seen: "TCP_.*"},
 	{at: stageKernel, Words: "no packet of a network, at %h", seen: "UNIX_.*|CAN.*|INVALID_PROTO"},
 	{Name: unknownFunction, at: stageKernel, Words: "dropped by the kernel's %c at %h"},
-	{at: stageKernel, Words: "on the way at %h", rest: model.LayerNetwork, seen: ".*"},
+	{at: stageKernel, Words: "at %h, for an unknown reason", rest: model.LayerNetwork, seen: ".*"},
 }

@@ -111,7 +111,7 @@ var chinese = map[string]string{
 	"sender's queue":                "发送端的队列",
 	"TCP buffers":                   "TCP 缓冲区",
 	"the congestion control":        "拥塞控制",
-	"dead streams":                  "不通的流",
+	"streams that carry nothing":    "不通的流",
 	"not known":                     "未知",
 	"a queue that grows":            "不断变长的队列",
 	"a full send buffer":            "写满的发送缓冲区",
@@ -265,7 +265,7 @@ var chinese = map[string]string{
 	"refused by %h's TCP":                        "%h：被 TCP 拒绝",
 	"no packet of a network, at %h":              "%h：不是网络包",
 	"dropped by the kernel's %c at %h":           "%h：被内核的 %c 丢弃",
-	"on the way at %h":                           "%h：途中",
+	"at %h, for an unknown reason":               "%h：具体原因未知",
 
 	// Checks between counters, in the order of ledger/laws.go: counts and words keep their order.
 	"# lost = # in named lines + # unattributed":                                                             "丢失 # = 有原因 # + 原因不明 #",

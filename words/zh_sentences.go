@@ -356,7 +356,7 @@ var chineseSentences = map[string]string{
 	"drops.now":      `[当前 {drops_pps}；]{watched_s} 内丢包 {drops_count} 次（[{filter}|不过滤]）`,
 	"drops.none":     `{watched_s} 内没有丢包（[{filter}|不过滤]）`,
 	"drops.ordinary": `另有 {drops_count} 次正常丢弃（抓包副本、TCP 旧报文段、邻居发现、主机内部消息）；--all 列出它们。`,
-	"drops.places":   `另有 {drops_count} 次丢包在位置表里放不下。`,
+	"drops.places":   `另有 {drops_count} 次丢包只计了数，没有列出：位置表已满。`,
 	"drops.unsorted": `有 {drops_count} 次丢包属于表里放不下的流，未计入：可能正是这些主机的。用 --port 可减少流的数量。`,
 	"drops.unseen":   `有 {drops_count} 次丢包没有看到：该处理器上的观测正忙。`,
 	"drops.why":      `{why}`,

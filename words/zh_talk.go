@@ -14,7 +14,7 @@ var chineseTalk = map[string]string{
 	"a search of %d trials or more": "搜索，至少 %d 次试验", "0 of %.2g s": "0/%.2g s", "%.0f of %.0f s": "%.0f/%.0f s",
 	", none lost": "，没有丢包", ", lost: ": "，丢失：", " and %d more causes": "，另有 %d 种原因",
 	"q leave, the test goes on   s stop the test   ? keys": "q 离开，测试继续   s 停止测试   ? 按键说明", "○ starts": "○ 正在启动", "● runs": "● 正在运行",
-	"leave this screen; the test goes on, and lines tell of it":    "离开这个画面；测试继续，改为逐行显示",
+	"leave this screen; the test goes on, with progress lines":     "离开这个画面；测试继续，改为逐行显示",
 	"stop the test, as Ctrl-C does; what was measured is reported": "停止测试，与 Ctrl-C 相同；已测到的会报告",
 	"back to the test": "回到测试", "no trial has ended.": "还没有完成的试验。", "So far: ": "目前：", "Prepares the next trial.": "正在准备下一次试验。",
 	"Trial %s": "试验 %s", ". ": "。", "Then %d more; the run takes about %s longer.": "之后还有 %d 次；整个测试还需约 %s。",

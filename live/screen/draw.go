@@ -81,7 +81,7 @@ func (p Page) head(n *live.Now) string {
 
 func (p Page) keys(in words.Language) []string {
 	lines := []string{""}
-	for _, k := range [][2]string{{"q", "leave this screen; the test goes on, and lines tell of it"},
+	for _, k := range [][2]string{{"q", "leave this screen; the test goes on, with progress lines"},
 		{"s", "stop the test, as Ctrl-C does; what was measured is reported"}, {"?", "back to the test"}} {
 		lines = append(lines, p.wrap(in.Say(k[1]), k[0]+"  ", "   ", p.Height)...)
 	}

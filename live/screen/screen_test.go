@@ -32,7 +32,7 @@ func TestKeys(t *testing.T) {
 		{tea.Key{Code: 'q', Text: "q"}, "", true, false},
 		{tea.Key{Code: 's', Text: "s"}, "", true, true},
 		{tea.Key{Code: 'c', Mod: tea.ModCtrl}, "", true, true},
-		{tea.Key{Code: '?', Text: "?"}, "lines tell of it", false, false},
+		{tea.Key{Code: '?', Text: "?"}, "with progress lines", false, false},
 		{tea.Key{Code: 'z', Mod: tea.ModCtrl}, "So far", false, false},
 		{tea.Key{Code: tea.KeyEscape}, "So far", false, false},
 	} {
