@@ -104,7 +104,7 @@ func TestFleetPaths(t *testing.T) {
 			`Nothing came through from h1 to h4: its firewall drops UDP port 7359\.`, 2, 4},
 		{"sweep fleet:h1,h2,h4 --from h1 --receivers all --payload 512 --interval 5ms --count 40 --repeats 1",
 			`Nothing came through to h4: its firewall drops UDP port 7359\. ` +
-				`The figures are those of the other receiver\.`, 1, 1},
+				`The figures are of the other receiver\.`, 1, 1},
 	} {
 		p := f.control("cut", c.line+" --json "+f.file("cut.json"))
 		code, words := p.Code(), strings.Join(strings.Fields(p.Out.String()), " ")
