@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"pelt/model"
 	"pelt/table"
@@ -20,7 +19,7 @@ func Curve(rows []table.Row) []Finding {
 	rows = table.Usable(rows)
 	curves := Curves(rows).Conditions
 	for _, c := range curves {
-		name, l := path(c.Rows[0].Doc), c.Language()
+		name, l := c.Rows[0].Doc.Plan.Target, c.Language()
 		if len(curves) > 1 {
 			name += " (" + c.Name() + ")"
 		}
@@ -31,7 +30,7 @@ func Curve(rows []table.Row) []Finding {
 			case f.Level == Fact:
 				f = f.with("where", l.Names(c.Name(), f.Words["where"]))
 			case f.Level == Answer:
-				f = f.with("of", name)
+				f = f.with("of", pathTo(l, name))
 			}
 			if len(refused) > 0 && f.Words["sizes"] == l.Say(everySize) {
 				f = f.with("sizes", l.Say("every other size"))
@@ -96,16 +95,9 @@ const everySize = "every size"
 // Curves lays rows out by size: each condition is a curve.
 func Curves(rows []table.Row) table.Layout { return table.Lay(rows, "payload_bytes", "frame_bytes") }
 
-func path(d *model.Document) string {
-	if strings.HasPrefix(d.Plan.Target, "lab:") {
-		return d.Plan.Target
-	}
-	return d.Language.Sayf("The path to %s", d.Plan.Target)
-}
-
 func curve(name string, sizes []table.Group) []Finding {
 	fast, wide := Largest(sizes, "receive_pps"), Largest(sizes, "goodput_bps")
-	f := say("curve.unclear", Answer, "best", fast, "wide", wide, "path", name, "many", when(len(sizes) > 1, "yes"))
+	f := say("curve.unclear", Answer, "best", fast, "wide", wide, pathTarget, name, "many", when(len(sizes) > 1, "yes"))
 	if !(wide.Middle("goodput_bps") > 0) {
 		f.Code, f.Words["sizes"] = "curve.nothing", everyOf(sizes)
 		if len(sizes) > 1 {

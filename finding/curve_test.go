@@ -11,6 +11,7 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // made is a path that carries so many packets and so many bits on the wire a second.
@@ -285,5 +286,18 @@ func TestLossFreeEachTrial(t *testing.T) {
 		if got := found[0].Code == "curve.free"; got != (loss == 0) {
 			t.Errorf("with %v lost in one trial: %v", loss, texts(found))
 		}
+	}
+}
+
+// TestPathIsSaidOnly: the words of a stored finding have the target, and its reader reads of the path to it.
+func TestPathIsSaidOnly(t *testing.T) {
+	d := made{pps: 300e3, bits: 1e9, sender: 1e9, sizes: []int{64, 1472}, repeats: 1}.doc()
+	d.Plan.Target = "192.0.2.1"
+	kept := Curve(table.Rows(d))[0].Stored(true)
+	if kept.Words["target"] != d.Plan.Target || kept.Words["path"] != "" || !strings.HasPrefix(kept.Text, "The path to 192.0.2.1 ") {
+		t.Errorf("%+v", kept)
+	}
+	if again := FromStored(kept).In(words.Chinese).Text(); !strings.HasPrefix(again, "路径 192.0.2.1") {
+		t.Error(again)
 	}
 }

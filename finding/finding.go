@@ -212,10 +212,24 @@ func (f Finding) W(name string) string {
 
 func (f Finding) lookUp(name string) (word string, ok bool) {
 	word, ok = f.Words[name]
+	if target := f.Words[pathTarget]; name == "path" && target != "" {
+		return pathTo(f.Language, target), true
+	}
 	if g := f.Places[name]; !ok && g != nil && name != "" {
 		return cmp.Or(g.Name(), f.Language.Say("The only setting")), true
 	}
 	return word, ok
+}
+
+// pathTarget is the word for the target whose path a text names as {path}.
+const pathTarget = "target"
+
+// pathTo names the path to a target.
+func pathTo(l words.Language, target string) string {
+	if strings.HasPrefix(target, "lab:") {
+		return target
+	}
+	return l.Sayf("The path to %s", target)
 }
 
 func printable(word string) string {
@@ -407,7 +421,7 @@ func (f Finding) whole() Finding {
 				out = out.with(metric+":"+role+end, v)
 			}
 		}
-		if word, ok := f.lookUp(m[1]); ok {
+		if word, ok := f.lookUp(m[1]); ok && m[1] != "path" {
 			out = out.with(m[1], word)
 		}
 	}

@@ -779,7 +779,7 @@ var sentences = map[string]string{
 		`less than a line does`,
 	"why.tried-again":     `its ends did not find each other at first; it was tried again {tries once/# times}`,
 	"why.unreached":       `[{of}|{text}]`,
-	"why.other-hosts":     `resumed on different ground: {text}`,
+	"why.other-hosts":     `resumed on different ground: [the {node} was {was}[ ({was_kernel}, {was_cpu})], now it is {is}[ ({is_kernel}, {is_cpu})]|{text}]`,
 	"why.path-gone":       `the run ended early: an interface of its path is gone`,
 	"why.not-stored":      `the run is not stored: {text}[; all of it is in {name}, which pelt report reads]`,
 	"why.not-stored-from": `the run is no longer stored, after {trials # trial/# trials}: {text}`,

@@ -79,11 +79,11 @@ type Host struct {
 	MTUBytes      int    `json:"mtu_bytes,omitempty"`
 	Address       string `json:"address,omitempty"`
 	// that the target's name had, too; Address was reached first
-	OtherAddresses []string          `json:"other_addresses,omitempty"`
-	ReceiveBufferB int               `json:"receive_buffer_max_bytes,omitempty"` // net.core.rmem_max
-	SendBufferB    int               `json:"send_buffer_max_bytes,omitempty"`    // net.core.wmem_max
-	Privileged     bool              `json:"privileged"`                         // may administer its network
-	Notes          map[string]string `json:"notes,omitempty"`
+	OtherAddresses []string `json:"other_addresses,omitempty"`
+	ReceiveBufferB int      `json:"receive_buffer_max_bytes,omitempty"` // net.core.rmem_max
+	SendBufferB    int      `json:"send_buffer_max_bytes,omitempty"`    // net.core.wmem_max
+	Privileged     bool     `json:"privileged"`                         // may administer its network
+	Virtual        bool     `json:"virtual,omitempty"`                  // it runs under a hypervisor
 	// TCPSettings are all of net.ipv4.tcp_*, by the words after tcp_; in runs of TCP.
 	TCPSettings map[string]string `json:"tcp_settings,omitempty"`
 }

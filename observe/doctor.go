@@ -181,7 +181,7 @@ var checks = []check{
 	}, "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"},
 	{"processor", "cores", true, func(s survey) (string, string) {
 		detail := fmt.Sprint(s.Cores)
-		if s.Notes["virtual"] != "" {
+		if s.Virtual {
 			detail = s.Sayf("%d, virtual: the hypervisor may take them away", s.Cores)
 		}
 		return detail, unless(s.Cores >= 2,

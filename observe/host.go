@@ -48,10 +48,8 @@ func Facts() model.Host {
 	h.ReceiveBufferB, h.SendBufferB = number("/proc/sys/net/core/rmem_max"), number("/proc/sys/net/core/wmem_max")
 	h.MemoryBytes = counters.ParseMemory(text("/proc/meminfo"))
 	name, _, virtual := counters.ParseCPUInfo(text("/proc/cpuinfo"))
+	h.Virtual = virtual
 	h.CPU = cmp.Or(name, text("/proc/device-tree/model"))
-	if virtual {
-		h.Notes = map[string]string{"virtual": "runs under a hypervisor"}
-	}
 	return h
 }
 

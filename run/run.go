@@ -251,8 +251,8 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 	}
 	s.mtus = doc.PathMTU
 	doc.Findings, doc.Warnings, doc.Router = []model.Finding{}, model.Doubts{}, s.routerFacts()
-	if differ := differentHosts(doc.Host, s.hosts()); differ != "" {
-		doc.Warnings = append(doc.Warnings, model.Reason{Code: model.OtherHosts, Text: differ})
+	if differ := differentHosts(doc.Host, s.hosts()); differ.Code != "" {
+		doc.Warnings = append(doc.Warnings, differ)
 	}
 	if err := s.check(ctx, doc.Plan); err != nil {
 		return doc, errors.Join(err, s.Close(), log.Close())

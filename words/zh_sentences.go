@@ -607,7 +607,7 @@ var chineseSentences = map[string]string{
 	"why.log-missed":          `{node}：应写日志的包中有 {missed_ratio} 没有写：它们的开销比写一行要小`,
 	"why.tried-again":         `两端起初没有找到对方；重试了 {tries} 次`,
 	"why.unreached":           `[{of}|{text}]`,
-	"why.other-hosts":         `恢复运行时环境不同：{text}`,
+	"why.other-hosts":         `恢复运行时环境不同：[{node}原是 {was}[（{was_kernel}，{was_cpu}）]，现在是 {is}[（{is_kernel}，{is_cpu}）]|{text}]`,
 	"why.path-gone":           `运行提前结束：路径上的一个接口消失了`,
 	"why.not-stored":          `运行没有保存：{text}[；全部内容在 {name}，pelt report 可以读取]`,
 	"why.not-stored-from":     `{trials} 次试验之后，运行不再保存：{text}`,

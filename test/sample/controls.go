@@ -107,9 +107,6 @@ func ccBase(names ...string) model.Document {
 		{From: "sender", To: "receiver", Backend: model.BackendUser, Settings: model.Link{Rate: 1e8, DelaySeconds: 0.02,
 			QueuePackets: 500, Seed: 7}}}, Varied: []string{"link.loss"}}
 	d.PathMTU = []model.PathMTU{{Flow: "up", Bytes: 1500, PayloadBytes: 1472}}
-	for i := range d.Host {
-		d.Host[i].Notes = map[string]string{"congestion controls": "bbr cubic reno"}
-	}
 	return d
 }
 

@@ -367,7 +367,7 @@ func Nasty() model.Document {
 	d.ID, d.Plan.Target, d.Tool.Version = evil, "host; rm -rf $HOME '"+evil, evil
 	for i := range d.Host {
 		h := &d.Host[i]
-		h.Name, h.Kernel, h.CPU, h.Driver, h.Interface, h.Notes = evil, evil, evil, evil, evil, map[string]string{evil: evil}
+		h.Name, h.Kernel, h.CPU, h.Driver, h.Interface = evil, evil, evil, evil, evil
 	}
 	d.Lab = &model.LabFacts{Topology: evil, Nodes: []string{evil}, Varied: []string{evil},
 		Links: []model.LabLink{{From: evil, To: evil, Backend: evil, At: evil}}}
