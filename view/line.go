@@ -137,6 +137,13 @@ func trialName(rows []table.Row) string {
 	return table.By(rows[:1], keys...)[0].Name()
 }
 
+// TrialTitle names a trial of a run, which is counted from 0, by its settings.
+func TrialTitle(d *model.Document, n int) string {
+	one := *d
+	one.Results = []model.Result{d.Results[n]}
+	return trialName(table.Rows(&one))
+}
+
 // Setting names the settings of a trial: "64 B, every 1 ms".
 func Setting(in words.Language, t model.Trial) string {
 	var flows []model.FlowResult

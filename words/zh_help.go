@@ -154,10 +154,11 @@ RUN is an id or its beginning, last (default), or a file.`: `explain 说明每�
 RUN 是编号或编号的开头、last（默认），或一个文件。`,
 	`report shows a stored run, and writes files of it.
 
-RUN is an id or its beginning, last (default), or a file. With --since the report is of RUN and
-the runs of the same plan before it, as --every makes them, and tells what changed.`: `report 显示保存的运行，并可写成文件。
+RUN is an id or its beginning, last (default), or a file, also of iperf3 -J or flent. With
+--since the report is of RUN and the runs of the same plan before it, as --every makes them,
+and tells what changed.`: `report 显示保存的运行，并可写成文件。
 
-RUN 是编号或编号的开头、last（默认），或一个文件。
+RUN 是编号或编号的开头、last（默认），或一个文件，也可以是 iperf3 -J 或 flent 的文件。
 加 --since 时，报告包括 RUN 和此前同一计划的各次运行（如 --every 做的），并说明有哪些变化。`,
 	`demo sends packets of several sizes through a router of network namespaces, and writes
 pelt-demo.html and pelt-demo.png, unless flags name files. Without root it uses a user
@@ -356,6 +357,7 @@ lab up --link backend=user 建立的链路，才能设置这些。`,
 	"`PORT` to listen on, or the next that is free":                                            "监听的端口 `PORT`，或下一个空闲端口",
 	"runs since `TIME`: 24h, 7d or 2026-11-21":                                                 "自 `TIME` 起的运行：24h、7d 或 2026-11-21",
 	"go on with this `RUN`: an id or its beginning, or last":                                   "继续这次运行 `RUN`：编号或编号的开头，或 last",
+	"write a data file of flent to `FILE`, or -; packed if it ends with .gz":                   "把 flent 的数据文件写入 `FILE` 或 -；以 .gz 结尾则压缩",
 	"write a row a second of each trial to `FILE`, or -":                                       "把每次试验的每一秒作为一行写入 `FILE` 或 -",
 	"sort the table by `FIGURE`, the largest first: goodput, loss, delay or a column of --csv": "表格按 `FIGURE` 排序，大的在前：goodput、loss、delay，或 --csv 的一列",
 	"only trial `N`": "只看第 `N` 次试验",
@@ -396,13 +398,13 @@ valid repeats.
 --fail-if "METRIC < -5%%" is relative to the baseline; for shares in points. Metrics:
 %s.
 
-RUN is an id or its beginning, last (default), or a file.`: `compare 说明有何变化。几次运行时，以第一次为基准。一次运行时，比较各变体，或 --by 的各个取值。
+RUN is an id or its beginning, last (default), or a file, also of iperf3 -J or flent.`: `compare 说明有何变化。几次运行时，以第一次为基准。一次运行时，比较各变体，或 --by 的各个取值。
 
 它不报告偶然的波动：误报的概率总共不超过 5 %%。每一边需要三次有效的重复。
 
 --fail-if "METRIC < -5%%" 是相对于基准；比例则为百分点。指标：
 %s。
 
-RUN 是编号或编号的开头、last（默认），或一个文件。`,
+RUN 是编号或编号的开头、last（默认），或一个文件，也可以是 iperf3 -J 或 flent 的文件。`,
 	"serve Prometheus the newest figures of each target, to everybody who reaches `ADDRESS`, ADDRESS:PORT or :PORT (default port 7361)": "向能到达 `ADDRESS`、ADDRESS:PORT 或 :PORT 的任何人提供各目标最新的 Prometheus 数字（默认端口 7361）",
 }

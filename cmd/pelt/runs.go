@@ -108,20 +108,21 @@ func loadRun(ref string) (model.Document, error) {
 
 func newReport() *cobra.Command {
 	var out outputFlags
-	var by, since string
+	var by, since, flent string
 	c := &cobra.Command{
 		Use:   "report [RUN]",
 		Short: "Show a run again, in the terminal or as HTML, chart, JSON or CSV",
 		Long: `report shows a stored run, and writes files of it.
 
-RUN is an id or its beginning, last (default), or a file. With --since the report is of RUN and
-the runs of the same plan before it, as --every makes them, and tells what changed.`,
+RUN is an id or its beginning, last (default), or a file, also of iperf3 -J or flent. With
+--since the report is of RUN and the runs of the same plan before it, as --every makes them,
+and tells what changed.`,
 		Example: `  pelt report last --all
   pelt report last --html out.html --chart out.png --series seconds.csv
   pelt report last --since 7d --html week.html`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := out.check(); err != nil {
+			if err := out.check(output{flag: "flent", path: flent}); err != nil {
 				return err
 			}
 			doc, err := loadRun(runArg(args))
@@ -149,10 +150,20 @@ the runs of the same plan before it, as --every makes them, and tells what chang
 					return page
 				}
 			}
+			if flent == "" {
+				return out.show(c, what)
+			}
+			if out.quiet = out.quiet || flent == "-"; since != "" {
+				return usagef("--since: of several runs there are --html, --chart and --csv")
+			}
+			if err := writeFlent(c, flent, doc); err != nil {
+				return err
+			}
 			return out.show(c, what)
 		},
 	}
 	out.registerRun(c.Flags())
+	c.Flags().StringVar(&flent, "flent", "", "write a data file of flent to `FILE`, or -; packed if it ends with .gz")
 	c.Flags().StringVar(&out.series, "series", "", "write a row a second of each trial to `FILE`, or -")
 	c.Flags().StringVar(&since, "since", "", "with the runs of the same plan since `TIME`: 24h, 7d or 2026-11-21")
 	c.Flags().StringVar(&by, "sort", "",

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pelt/model"
+	"pelt/test/sample"
+)
+
+// command runs a command line on an empty store, and returns what it printed.
+func command(t *testing.T, want int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	t.Setenv("PELT_DATA", t.TempDir())
+	t.Setenv("PELT_LANG", "en")
+	var out, talk bytes.Buffer
+	if code := execute(args, &out, &talk); code != want {
+		t.Errorf("%q: exit code %d, want %d\n%s", args, code, want, &talk)
+	}
+	return out.String(), talk.String()
+}
+
+func document(t *testing.T, d model.Document) string {
+	t.Helper()
+	b, err := model.EncodeDocument(d)
+	path := filepath.Join(t.TempDir(), "run.json")
+	if err == nil {
+		err = os.WriteFile(path, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestForeignFiles: RUN may be a file of iperf3 or of flent, in each command that reads runs.
+func TestForeignFiles(t *testing.T) {
+	three, ping := "../../foreign/testdata/iperf3-3.21-three.json", "../../foreign/testdata/flent-ping.flent.gz"
+	if out, _ := command(t, exitOK, "report", three); !strings.HasPrefix(out, "iperf3 received ") {
+		t.Errorf("report: %s", out)
+	}
+	if out, _ := command(t, exitOK, "report", ping, "--csv", "-"); !strings.Contains(out, "round_trip_p99_ns") ||
+		strings.Contains(out, "receive_pps") {
+		t.Errorf("columns of flent's pings: %s", out)
+	}
+	if out, _ := command(t, exitOK, "explain", three); out != "iperf3 does not say where packets were lost.\n" {
+		t.Errorf("explain: %q", out)
+	}
+	text, err := os.ReadFile(three)
+	other := filepath.Join(t.TempDir(), "other.json")
+	if err == nil {
+		err = os.WriteFile(other, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := command(t, exitOK, "compare", three, other); !strings.Contains(out, "tied") {
+		t.Errorf("compare: %s", out)
+	}
+	bad := filepath.Join(t.TempDir(), "bad.json")
+	if err := os.WriteFile(bad, []byte(`{"start":{"version":"iperf 3.12"},"intervals":3}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, talk := command(t, exitUsage, "report", bad); talk != "pelt: "+bad+":1: want a list, not 3\n" {
+		t.Errorf("a bad file: %q", talk)
+	}
+	command(t, exitUsage, "report", three, "--since", "7d")
+}
+
+// TestReportFlent: each valid trial with rates over time is a data file of flent.
+func TestReportFlent(t *testing.T) {
+	dir, d := t.TempDir(), sample.Latency()
+	two := d.Results[:2]
+	d.Results = two[:1]
+	out, _ := command(t, exitOK, "report", document(t, d), "--flent", "-")
+	var file struct {
+		Metadata struct{ NAME string }
+	}
+	if err := json.Unmarshal([]byte(out), &file); err != nil || file.Metadata.NAME != "udp_flood" {
+		t.Errorf("%v: test %q in %.200s", err, file.Metadata.NAME, out)
+	}
+	d.Results = two
+	both := document(t, d)
+	command(t, exitUsage, "report", both, "--flent", "-")
+	_, talk := command(t, exitOK, "report", both, "--flent", filepath.Join(dir, "a.flent.gz"))
+	for _, name := range []string{"a-1.flent.gz", "a-2.flent.gz"} {
+		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.HasPrefix(b, []byte{0x1f, 0x8b}) {
+			t.Errorf("%s is not packed: %v", name, err)
+		}
+	}
+	if n := strings.Count(talk, "wrote "); n != 2 {
+		t.Errorf("%d files are told of: %s", n, talk)
+	}
+	for i := range d.Results {
+		d.Results[i].Series = nil
+	}
+	_, talk = command(t, exitUsage, "report", document(t, d), "--flent", filepath.Join(dir, "b.flent"))
+	if !strings.HasPrefix(talk, "pelt: --flent: flent has no test for this run") || strings.Count(talk, "\n") != 1 {
+		t.Errorf("a run without rates over time: %q", talk)
+	}
+}
