@@ -44,9 +44,5 @@ func Foreign(rows []table.Row) []Finding {
 			out = append(out, say("foreign.next", Next, "target", d.Plan.Target))
 		}
 	}
-	made := say("foreign.made", SetUp, "tool", d.Tool.Name, "version", d.Tool.Version)
-	if d.Plan.Command != "" {
-		made = made.with("test", d.Plan.Command)
-	}
-	return append(out, made)
+	return append(out, say("foreign.made", SetUp, "tool", d.Tool.Name, "version", d.Tool.Version, "test", d.Plan.Command))
 }

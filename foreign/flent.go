@@ -80,6 +80,7 @@ const (
 // readFlent reads a data file, or several one after another, each of which becomes a trial.
 func readFlent(r *reader) (*model.Document, error) {
 	var d *model.Document
+	var test string
 	for r.more() {
 		var f flentFile
 		if err := r.dec.Decode(&f); err != nil {
@@ -88,11 +89,11 @@ func readFlent(r *reader) (*model.Document, error) {
 		if err := f.check(); err != nil {
 			return nil, r.wrong(err)
 		}
-		switch {
+		switch name := clip(f.Meta.Name); {
 		case d == nil:
-			d = f.document()
-		case d.Plan.Command != clip(f.Meta.Name):
-			return nil, r.wrong(words.Errorf("holds tests of two kinds, %s and %s", d.Plan.Command, clip(f.Meta.Name)))
+			d, test = f.document(), name
+		case name != test:
+			return nil, r.wrong(words.Errorf("holds tests of two kinds, %s and %s", test, name))
 		case len(d.Results) == mostTests:
 			return nil, r.wrong(words.Errorf("holds more than %d tests", mostTests))
 		}
