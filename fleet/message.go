@@ -183,7 +183,7 @@ func checkFlows(flows []engine.WatchedFlow) error {
 		case len(f.Tuples) > model.MaxStreams:
 			return fmt.Errorf("flows[%d]: want the ports of at most %d streams, not %d", i, model.MaxStreams,
 				len(f.Tuples))
-		case f.PayloadBytes < 0 || f.PayloadBytes > 1<<16:
+		case f.PayloadBytes < 0 || f.PayloadBytes > model.MaxTCPWrite:
 			return fmt.Errorf("flows[%d]: no payload of %d B", i, f.PayloadBytes)
 		case f.Number == 0 || f.Number >= engine.WarmupBit:
 			return fmt.Errorf("flows[%d]: want a number from 1 to %d, not %d", i, engine.WarmupBit-1, f.Number)

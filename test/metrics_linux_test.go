@@ -36,7 +36,7 @@ func TestMetricsServed(t *testing.T) {
 		address := p.Match(regexp.MustCompile(`(?m)^Metrics: (http://127\.0\.0\.1:\d+/metrics)$`))
 		answer, err := http.Get(address)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v\n%s", err, p)
 		}
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()

@@ -38,8 +38,10 @@ type Kind struct {
 	View func(rows []table.Row, found []finding.Finding) []Section
 }
 
-// Kinds are all kinds of test, in display order.
-func Kinds() []Kind { return []Kind{curve, ndr, latency, sweep, router, control, soak, mesh} }
+// Kinds are all kinds of test, in display order. They are made by functions so that a build that shows none links none.
+func Kinds() []Kind {
+	return []Kind{curve(), ndr(), latency(), sweep(), router(), control(), soak(), mesh()}
+}
 
 // kindOf returns the kind of a run's test. A command without a kind of its own is shown as a curve.
 func kindOf(d *model.Document) Kind {
@@ -51,7 +53,7 @@ func kindOf(d *model.Document) Kind {
 			return k
 		}
 	}
-	return curve
+	return curve()
 }
 
 func (k Kind) rows(d *model.Document) []table.Row {

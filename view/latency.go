@@ -18,56 +18,58 @@ const (
 )
 
 // latency is what loads do to the delay of small packets beside them.
-var latency = Kind{
-	Preset: plan.Latency,
-	Use:    "latency TARGET",
-	Short:  "Measure delay, loss and jitter of small packets beside a load",
-	Long: `latency searches the rate without loss (RFC 9971) up to --rate, and times 100 packets a second
+func latency() Kind {
+	return Kind{
+		Preset: plan.Latency,
+		Use:    "latency TARGET",
+		Short:  "Measure delay, loss and jitter of small packets beside a load",
+		Long: `latency searches the rate without loss (RFC 9971) up to --rate, and times 100 packets a second
 beside loads of up to 150 % of it: up, down and both. It tells what each direction adds and
 from which load on, and grades it.`,
-	Example: `  pelt latency lab:router --link-receiver rate=50mbit,queue=1000,delay=20ms --direction up`,
-	Title:   "Latency under load", Searches: true,
-	Rules: []finding.Rule{latencyRule},
-	Sentences: map[string]string{
-		"latency.grade": `Grade {grade}` + latencyAdds + latencyLoad + `¶Grades are those of DSLReports` +
-			`[{round_trip_increase_ns:up ?}{round_trip_increase_ns:down ?}, by the worse of up and down].`,
-		"latency.light": `No grade` + latencyAdds + `¶No load at 100 % of the loss-free rate ran as ordered.` + latencyLoad,
-		"latency.knee": `Delay rises at {load_ratio} of the loss-free rate ({send_pps}, {way}): by ` +
-			`{round_trip_increase_ns}.`,
-		"latency.unfilled": `No grade` + latencyAdds + `¶No load filled a queue.` + latencyLoad,
-		"latency.flat":     `No load adds as much as 1 ms to the round trip.`,
-		"latency.loaded": `Loaded {way} with {load_ratio} of the loss-free rate: round trip {round_trip_p50_ns} ` +
-			`(median), {round_trip_p99_ns} (99 %)[; the way up adds {up_increase_p50_ns}, down ` +
-			`{down_increase_p50_ns}][; {probe_loss_ratio:lossy} of the small packets lost].`,
-		"latency.minute": `UDP round trips per minute (60 s over the mean round trip): [{round_trips_per_minute:idle} ` +
-			`idle, ]{round_trips_per_minute} loaded {way}.`,
-		"latency.unsteady": `Before the load of {load_ratio} {way} the round trip was already ` +
-			`{round_trip_p50_ns:before}, ` +
-			`not {round_trip_p50_ns:idle}: something else was busy, and loads may add more than is shown.`,
-		"latency.unsent": `The load of {load_ratio} of the loss-free rate did not run as ordered {way}[{unkept ?}: the ` +
-			`sender could not keep it|{asked ?}: it is more than --rate allows], so perhaps no queue on the path was full.`,
-		"latency.none": `No rate without loss was found, so no load was measured.`,
-		"latency.untimed": `No round trip was timed beside any load: no small packet was answered before a load ` +
-			`began.`,
-		"latency.page": `See delay against load:`,
-	},
-	Repeats: "round_trip_p50_ns",
-	View: func(rows []table.Row, found []finding.Finding) []Section {
-		loads, full := latencyLoads(rows), latencyFull(rows)
-		trips := lines("Round trip of small packets beside a load", rows, []table.Key{table.KeyOf("direction")},
-			table.KeyOf("load_ratio"), "round_trip_p50_ns")
-		trips.X.Log, trips.X.Label = false, "Load, of the loss-free rate"
-		trips.Note = "Delay rises where the median round trip has doubled, or grown by 5 ms, and by 1 ms at least."
-		trips.Marks = []Mark{{At: 1, Text: "loss-free rate"}}
-		few := full
-		if idle := latencyIdle(rows); len(idle.Rows) > 0 {
-			few = append([]table.Group{idle}, full...)
-		}
-		out := []Section{latencyTiles(found), hero(trips), delays("Round trip, idle and loaded", few),
-			losses("Packets of the load lost", loads)}
-		out = append(out, paths(table.RowsOf(full))...)
-		return append(append(out, delays("By load", loads)), ledgers(table.RowsOf(loads))...)
-	},
+		Example: `  pelt latency lab:router --link-receiver rate=50mbit,queue=1000,delay=20ms --direction up`,
+		Title:   "Latency under load", Searches: true,
+		Rules: []finding.Rule{latencyRule},
+		Sentences: map[string]string{
+			"latency.grade": `Grade {grade}` + latencyAdds + latencyLoad + `¶Grades are those of DSLReports` +
+				`[{round_trip_increase_ns:up ?}{round_trip_increase_ns:down ?}, by the worse of up and down].`,
+			"latency.light": `No grade` + latencyAdds + `¶No load at 100 % of the loss-free rate ran as ordered.` + latencyLoad,
+			"latency.knee": `Delay rises at {load_ratio} of the loss-free rate ({send_pps}, {way}): by ` +
+				`{round_trip_increase_ns}.`,
+			"latency.unfilled": `No grade` + latencyAdds + `¶No load filled a queue.` + latencyLoad,
+			"latency.flat":     `No load adds as much as 1 ms to the round trip.`,
+			"latency.loaded": `Loaded {way} with {load_ratio} of the loss-free rate: round trip {round_trip_p50_ns} ` +
+				`(median), {round_trip_p99_ns} (99 %)[; the way up adds {up_increase_p50_ns}, down ` +
+				`{down_increase_p50_ns}][; {probe_loss_ratio:lossy} of the small packets lost].`,
+			"latency.minute": `UDP round trips per minute (60 s over the mean round trip): [{round_trips_per_minute:idle} ` +
+				`idle, ]{round_trips_per_minute} loaded {way}.`,
+			"latency.unsteady": `Before the load of {load_ratio} {way} the round trip was already ` +
+				`{round_trip_p50_ns:before}, ` +
+				`not {round_trip_p50_ns:idle}: something else was busy, and loads may add more than is shown.`,
+			"latency.unsent": `The load of {load_ratio} of the loss-free rate did not run as ordered {way}[{unkept ?}: the ` +
+				`sender could not keep it|{asked ?}: it is more than --rate allows], so perhaps no queue on the path was full.`,
+			"latency.none": `No rate without loss was found, so no load was measured.`,
+			"latency.untimed": `No round trip was timed beside any load: no small packet was answered before a load ` +
+				`began.`,
+			"latency.page": `See delay against load:`,
+		},
+		Repeats: "round_trip_p50_ns",
+		View: func(rows []table.Row, found []finding.Finding) []Section {
+			loads, full := latencyLoads(rows), latencyFull(rows)
+			trips := lines("Round trip of small packets beside a load", rows, []table.Key{table.KeyOf("direction")},
+				table.KeyOf("load_ratio"), "round_trip_p50_ns")
+			trips.X.Log, trips.X.Label = false, "Load, of the loss-free rate"
+			trips.Note = "Delay rises where the median round trip has doubled, or grown by 5 ms, and by 1 ms at least."
+			trips.Marks = []Mark{{At: 1, Text: "loss-free rate"}}
+			few := full
+			if idle := latencyIdle(rows); len(idle.Rows) > 0 {
+				few = append([]table.Group{idle}, full...)
+			}
+			out := []Section{latencyTiles(found), hero(trips), delays("Round trip, idle and loaded", few),
+				losses("Packets of the load lost", loads)}
+			out = append(out, paths(table.RowsOf(full))...)
+			return append(append(out, delays("By load", loads)), ledgers(table.RowsOf(loads))...)
+		},
+	}
 }
 
 func latencyTiles(found []finding.Finding) Tiles {

@@ -13,11 +13,12 @@ import (
 )
 
 // ndr is a search of the highest rates without loss.
-var ndr = Kind{
-	Preset: plan.Ndr,
-	Use:    "ndr TARGET",
-	Short:  "Find the highest rate that a path carries without loss",
-	Long: `ndr floods TARGET, up to --rate, and then searches the highest rate without loss for each
+func ndr() Kind {
+	return Kind{
+		Preset: plan.Ndr,
+		Use:    "ndr TARGET",
+		Short:  "Find the highest rate that a path carries without loss",
+		Long: `ndr floods TARGET, up to --rate, and then searches the highest rate without loss for each
 frame size by MLRsearch (RFC 9971), up and then down; with --direction both, of each way.
 
 Each size is searched three times in turn (once with --goal csit or --strict): that tells
@@ -27,18 +28,19 @@ of 1 s; --strict has trials of 60 s as RFC 2544.
 
 Loss at the hosts of the sender and the receiver does not lower the answer: it then says
 "at least", and what to change.`,
-	Example: `  pelt ndr lab:router --link-receiver rate=1gbit
+		Example: `  pelt ndr lab:router --link-receiver rate=1gbit
   pelt ndr 192.168.1.5 --payload 18,1472 --max-loss 0,0.5%`,
-	Title: "Loss-free rate",
-	Rules: []finding.Rule{finding.LossFree},
-	Rows:  floodsOrHeld, Searches: true,
-	View: func(rows []table.Row, found []finding.Finding) []Section {
-		searches := finding.TypicalSearches(rows)
-		if len(searches) == 0 {
-			return curve.View(rows, found)
-		}
-		return append([]Section{ndrTiles(found)}, searched(rows, searches)...)
-	},
+		Title: "Loss-free rate",
+		Rules: []finding.Rule{finding.LossFree},
+		Rows:  floodsOrHeld, Searches: true,
+		View: func(rows []table.Row, found []finding.Finding) []Section {
+			searches := finding.TypicalSearches(rows)
+			if len(searches) == 0 {
+				return curve().View(rows, found)
+			}
+			return append([]Section{ndrTiles(found)}, searched(rows, searches)...)
+		},
+	}
 }
 
 // floodsOrHeld are the rows of the floods that searches began with, or where none is usable those of the rates that
