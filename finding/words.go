@@ -799,7 +799,7 @@ var sentences = map[string]string{
 	"why.bytes-cut":           `the stored run was cut while it was written; its last {cut_bytes} are dropped`,
 	"why.at-host":             `{node}[ ({name})]: {of}`,
 	"why.of-flow":             `flow {flow}: {of}`,
-	"why.host-fault":          `{text}`,
+	"why.host-fault":          `[{text}|it failed]`,
 	"why.several":             `{of}`,
 	"why.sockets-because":     `[{node}: ]udp sockets, because {of}`,
 	"why.sockets-fit":         `udp sockets: the asked rate needs no frames`,

@@ -63,30 +63,37 @@ func (e *HostError) SaidIn(l words.Language) string { return finding.ClauseIn(l,
 
 func (e *HostError) Unwrap() error { return e.err }
 
-// ReasonOf is the reason of an error of this package or of an engine. One without a code is told in its own words.
+// ReasonOf is the reason of an error of this package or of an engine: the outermost that has one decides. An error
+// without a code is told in its own words.
 func ReasonOf(err error) model.Reason {
-	var fault *finding.Fault
-	var refusal *engine.Refusal
-	var end *engine.Fault
-	switch x := err.(type) {
-	case *HostError:
-		return x.reason()
-	case interface{ Unwrap() []error }:
-		if all := x.Unwrap(); len(all) > 1 {
-			several := model.Reason{Code: model.Several}
-			for _, one := range all {
-				several.Of = append(several.Of, ReasonOf(one))
-			}
-			return several
+	for at := err; at != nil; {
+		switch x := at.(type) {
+		case *HostError:
+			return x.reason()
+		case *finding.Fault:
+			return x.Reason
+		case *engine.Refusal:
+			return x.Why
+		case *engine.Fault:
+			return x.Why
 		}
-	}
-	switch {
-	case errors.As(err, &fault):
-		return fault.Reason
-	case errors.As(err, &refusal):
-		return refusal.Why
-	case errors.As(err, &end):
-		return end.Why
+		all, several := at.(interface{ Unwrap() []error })
+		if !several {
+			at = errors.Unwrap(at)
+			continue
+		}
+		switch list := all.Unwrap(); len(list) {
+		case 0:
+			at = nil
+		case 1:
+			at = list[0]
+		default:
+			why := model.Reason{Code: model.Several}
+			for _, one := range list {
+				why.Of = append(why.Of, ReasonOf(one))
+			}
+			return why
+		}
 	}
 	return model.Reason{Code: model.HostFault, Text: err.Error()}
 }

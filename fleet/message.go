@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -310,6 +311,7 @@ func open(data []byte) (json.RawMessage, error) {
 		return r.Body, err
 	}
 	fault := &finding.Fault{Reason: clipReason(*r.Fault)}
+	fault.Code = cmp.Or(fault.Code, model.HostFault) // without a code it would be no reason
 	switch {
 	case r.Refusal:
 		return nil, fault.From(&engine.Refusal{Why: fault.Reason})

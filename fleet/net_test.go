@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -13,8 +14,10 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/internal/testenv"
 	"pelt/model"
+	"pelt/words"
 )
 
 // cable is a TCP path to a hub that can be pulled out (nothing gets through,
@@ -334,5 +337,27 @@ func TestServeEndsWithItsAgent(t *testing.T) {
 	cancel()
 	if err := a.stay(ctx); err != nil {
 		t.Errorf("stopped: %v", err)
+	}
+}
+
+// TestReasonOf: of a chain of errors the outermost reason is told, with the host that it is of.
+func TestReasonOf(t *testing.T) {
+	refused := engine.Refuse(model.NotOwnAddress, "address", "10.0.0.1")
+	host := &HostError{"far", "receiver", "10.0.0.2", errLate}
+	for want, err := range map[string]error{
+		"10.0.0.1 is no address of this host": fmt.Errorf("open: %w", refused),
+		"receiver (10.0.0.2): no answer in time: look whether that host is busy, then try again": errors.Join(
+			words.Errorf("x: %w", host)),
+		"flow up: out of time": (&finding.Fault{Reason: model.Reason{Code: model.OfFlow, Flow: "up",
+			Of: model.Reasons{{Code: model.OutOfTime}}}}).From(host),
+		"out of time; no answer": errors.Join(&cutError{Fault: finding.NewFault(model.OutOfTime)}, errors.New("no answer")),
+		"no such file":           words.Errorf("no such file"),
+	} {
+		if got := finding.Clause(ReasonOf(err)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if _, err := open([]byte(`{"fault":{}}`)); err == nil || ReasonOf(err).Code == "" || err.Error() != "it failed" {
+		t.Errorf("a fault without a code is %v", err)
 	}
 }

@@ -624,7 +624,7 @@ var chineseSentences = map[string]string{
 	"why.bytes-cut":           `写入时运行被中断；丢弃了最后 {cut_bytes}`,
 	"why.at-host":             `{node}[（{name}）]：{of}`,
 	"why.of-flow":             `流 {flow}：{of}`,
-	"why.host-fault":          `{text}`,
+	"why.host-fault":          `[{text}|它失败了]`,
 	"why.several":             `{of}`,
 	"why.sockets-because":     `[{node}：]udp 套接字，因为{of}`,
 	"why.sockets-fit":         `udp 套接字：所要求的速率不需要 XDP 帧`,
