@@ -353,44 +353,36 @@ func (l *Doubts) UnmarshalJSON(b []byte) error {
 // Reasons are why a trial is not valid.
 type Reasons []Reason
 
-// Clip cuts the texts of reasons that another host told.
-func (l Reasons) Clip() { l.clip(mostDeep) }
-
-// Bounds of what reasons of another host follow from.
+// Bounds of what a reason of another host follows from: how deep, how many at a place, and how many in all.
 const (
 	mostDeep = 4
 	mostOf   = 16
+	mostIn   = 64
 )
 
-func (l Reasons) clip(deep int) {
+// Clip cuts the texts of reasons that another host told, and what they follow from.
+func (l Reasons) Clip() {
 	for i := range l {
-		r := &l[i]
-		r.Text, r.Of = Clip(r.Text), r.Of[:min(len(r.Of), mostOf)]
-		if deep == 0 {
-			r.Of = nil
-		}
-		Reasons(r.Of).clip(deep - 1)
+		room := mostIn
+		l[i].clip(mostDeep, &room)
+	}
+}
+
+func (r *Reason) clip(deep int, room *int) {
+	most := min(mostOf, *room)
+	if deep == 0 {
+		most = 0
+	}
+	r.Text, r.Of = Clip(r.Text), r.Of[:min(len(r.Of), most)]
+	*room -= len(r.Of)
+	for i := range r.Of {
+		r.Of[i].clip(deep-1, room)
 	}
 }
 
 // Has reports whether one of the reasons has one of these codes.
 func (l Reasons) Has(codes ...string) bool {
 	return slices.ContainsFunc(l, func(r Reason) bool { return slices.Contains(codes, r.Code) })
-}
-
-// Kind is the same for reasons that differ in numbers and names only.
-func (l Reasons) Kind() string {
-	var kinds []string
-	for _, r := range l {
-		kind := r.Code
-		if r.Code == TrialCut {
-			kind += " " + r.Text + Reasons(r.Of).Kind()
-		}
-		if !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
-		}
-	}
-	return strings.Join(kinds, "; ")
 }
 
 // State is the state of a trial with these reasons: valid without any.

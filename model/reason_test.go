@@ -4,16 +4,36 @@ import (
 	"encoding/json"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
 
-func TestKindOfReasons(t *testing.T) {
-	late := func(flow string, kept float64) Reasons {
-		return Reasons{{Code: SenderStarved, Flow: flow, Numbers: map[string]float64{"kept_pps": kept}}}
+// A host tells no tree of reasons that grows: each is cut in depth, in width and in all.
+func TestClipReasons(t *testing.T) {
+	long := strings.Repeat("x", 2*maxTextLength)
+	wide := func(of []Reason) []Reason { return slices.Repeat([]Reason{{Code: Several, Text: long, Of: of}}, 20) }
+	list := Reasons{{Code: Several, Of: wide(wide(wide(wide(wide(nil)))))}, {Code: AtHost, Of: []Reason{{Code: OfFlow,
+		Of: []Reason{{Code: ConnectFailed, Of: []Reason{{Code: StrangerAnswers}}}}}}}}
+	list.Clip()
+	var count func(of []Reason, deep int) int
+	count = func(of []Reason, deep int) (n int) {
+		if len(of) > mostOf || deep > mostDeep && len(of) > 0 {
+			t.Errorf("%d reasons at depth %d", len(of), deep)
+		}
+		for _, r := range of {
+			if len(r.Text) > maxTextLength {
+				t.Errorf("a text of %d letters", len(r.Text))
+			}
+			n += 1 + count(r.Of, deep+1)
+		}
+		return n
 	}
-	if a, b := late("up", 1).Kind(), late("down", 2).Kind(); a != b {
-		t.Errorf("reasons that differ in numbers are of kinds %q and %q", a, b)
+	if n := count(list[0].Of, 1); n != mostIn {
+		t.Errorf("%d reasons stay, want %d", n, mostIn)
+	}
+	if got := list[1].Of[0].Of[0].Of[0].Code; got != StrangerAnswers {
+		t.Errorf("an ordinary reason ends with %q", got)
 	}
 }
 
