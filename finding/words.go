@@ -804,6 +804,7 @@ var sentences = map[string]string{
 	"why.sockets-because":     `[{node}: ]udp sockets, because {of}`,
 	"why.sockets-fit":         `udp sockets: the asked rate needs no frames`,
 	"why.sockets-planned":     `udp sockets, as the plan says`,
+	"why.sockets-asked":       `the plan says sockets`,
 	"why.flows-tcp":           `the plan's flows are TCP`,
 	"why.frames-out":          `[{node}: ]XDP live frames out of {name}[ by {threads} threads]`,
 	"why.frames-in":           `[{node}: ]an XDP program on {name} ({mode})`,

@@ -111,6 +111,7 @@ const (
 	SocketsBecause  = "sockets-because" // Of: why no frames do
 	SocketsFit      = "sockets-fit"
 	SocketsPlanned  = "sockets-planned"
+	SocketsAsked    = "sockets-asked" // as the cause of SocketsBecause
 	FlowsTCP        = "flows-tcp"
 	FramesOut       = "frames-out" // of the interface Name
 	FramesIn        = "frames-in"  // by a program on the interface Name

@@ -3,6 +3,8 @@ package run
 import (
 	"testing"
 
+	"pelt/engine"
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/lab"
 	"pelt/model"
@@ -42,5 +44,20 @@ func TestAskedOfSlowSender(t *testing.T) {
 	why := shortfall(f, effort{}, asked, model.Timing{MeasureSeconds: 1})
 	if len(why) != 1 || why[0].Numbers["asked_pps"] != 20e3 {
 		t.Errorf("%+v", why)
+	}
+}
+
+// TestEngineReasons: each end says once by what it carried the flow, and why no frames did.
+func TestEngineReasons(t *testing.T) {
+	ends := fleet.FlowOutcome{
+		Send: &engine.Report{Engine: "xdp", Why: model.Reasons{model.NewReason(model.FramesOut, "name", "va")}},
+		Receive: &engine.Report{Engine: "udp", Why: model.Reasons{{Code: model.SocketsAsked},
+			{Code: model.ProgramThere, Name: "vb"}}}}
+	flow := fleet.PlacedFlow{Flow: model.Flow{From: model.Sender, To: model.Receiver}}
+	got := finding.Why(model.Reasons(reasons(fleet.Trial{Flows: []fleet.PlacedFlow{flow, flow}},
+		fleet.Outcome{Flows: []fleet.FlowOutcome{ends, ends}})))
+	if want := "sender: XDP live frames out of va; " +
+		"receiver: udp sockets, because the plan says sockets; vb has an XDP program already"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -629,6 +629,7 @@ var chineseSentences = map[string]string{
 	"why.sockets-because":     `[{node}：]udp 套接字，因为{of}`,
 	"why.sockets-fit":         `udp 套接字：所要求的速率不需要 XDP 帧`,
 	"why.sockets-planned":     `按计划用 udp 套接字`,
+	"why.sockets-asked":       `计划要求用套接字`,
 	"why.flows-tcp":           `计划中的流是 TCP`,
 	"why.frames-out":          `[{node}：]从 {name} 发出的 XDP 帧[，{threads} 个线程]`,
 	"why.frames-in":           `[{node}：]{name} 上的 XDP 程序（{mode}）`,

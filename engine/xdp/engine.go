@@ -42,7 +42,7 @@ func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engi
 		return nil, err
 	}
 	if o.Sockets && o.Role == engine.Receive && why.Code == "" {
-		why.Code = model.SocketsPlanned
+		why.Code = model.SocketsAsked
 	}
 	t := &transport{
 		Sockets: sockets, engine: e, host: host, order: o,
