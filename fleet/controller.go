@@ -26,7 +26,7 @@ type Controller struct {
 
 	mu      sync.Mutex
 	members []member          // the sender's side first
-	unfit   []string          // see Unfit
+	unfit   []error           // see Unfit
 	trials  map[string]*trial // that run, by SESSION
 }
 

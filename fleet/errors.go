@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"syscall"
 
@@ -103,13 +102,13 @@ var errVersion = errors.New("another protocol version")
 
 // otherVersion says which of two hosts needs an upgrade. here and there are versions of pelt.
 func otherVersion(host, here, there string, protocol int) error {
-	upgrade := "here"
+	there, here = cmp.Or(there, "?"), cmp.Or(here, "?")
 	if protocolVersion > protocol {
-		upgrade = "on " + host
+		return words.Errorf("%s runs pelt %s (protocol %d), this is pelt %s (protocol %d): upgrade pelt on %s%w",
+			host, there, protocol, here, protocolVersion, host, silent{errVersion})
 	}
-	const unknown = "of unknown version"
-	return fmt.Errorf("%s runs pelt %s (protocol %d), this is pelt %s (protocol %d): upgrade pelt %s%w", host,
-		cmp.Or(there, unknown), protocol, cmp.Or(here, unknown), protocolVersion, upgrade, silent{errVersion})
+	return words.Errorf("%s runs pelt %s (protocol %d), this is pelt %s (protocol %d): upgrade pelt here%w",
+		host, there, protocol, here, protocolVersion, silent{errVersion})
 }
 
 // natsError says in words of this program why something failed that was done over NATS.

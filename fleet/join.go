@@ -289,10 +289,10 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 			heard[who] = true
 			switch {
 			case err != nil: // the others can be used
-				c.leaveOut(err.Error())
+				c.leaveOut(err)
 			case !info.Address.IsValid(): // as of a pelt serve
 				unreachable = true
-				c.leaveOut(info.ID + " told no address at which other hosts call it")
+				c.leaveOut(words.Errorf("%s told no address at which other hosts call it", info.ID))
 			case all:
 				c.enter(l, info)
 			case missing[info.ID]:
@@ -317,11 +317,15 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 	}
 	for _, name := range names {
 		if absent[name] || len(absent) == 0 && missing[name] {
-			why := ": pelt hosts shows who is there"
-			if unfit := c.Unfit(); len(unfit) > 0 {
-				why = ", but " + strings.Join(unfit, ", and ")
+			unfit := c.Unfit()
+			if len(unfit) == 0 {
+				return words.Errorf("no host named %s is on the hub: pelt hosts shows who is there", name)
 			}
-			return fmt.Errorf("no host named %s is on the hub%s", name, why)
+			why := unfit[0]
+			for _, more := range unfit[1:] {
+				why = words.Errorf("%w, and %w", why, more)
+			}
+			return words.Errorf("no host named %s is on the hub, but %w", name, why)
 		}
 	}
 	return asked.Err()
@@ -331,16 +335,17 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 const maxUnfit = 64
 
 // leaveOut remembers why a host cannot be used. It is asked more than once.
-func (c *Controller) leaveOut(why string) {
+func (c *Controller) leaveOut(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !slices.Contains(c.unfit, why) && len(c.unfit) < maxUnfit {
+	told := func(one error) bool { return one.Error() == why.Error() }
+	if !slices.ContainsFunc(c.unfit, told) && len(c.unfit) < maxUnfit {
 		c.unfit = append(c.unfit, why)
 	}
 }
 
 // Unfit says which hosts of a fleet answered as no agent of this version does.
-func (c *Controller) Unfit() []string {
+func (c *Controller) Unfit() []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.unfit)

@@ -294,6 +294,10 @@ func TestOtherVersion(t *testing.T) {
 		protocolVersion); old.Error() != want {
 		t.Errorf("got %s\nwant %s", old, want)
 	}
+	if said, want := words.Chinese.Error(old), fmt.Sprintf("receiver 运行 pelt 1.0（协议 1），本机是 pelt 2.0（协议 %d）："+
+		"请升级 receiver 上的 pelt", protocolVersion); said != want {
+		t.Errorf("got %s\nwant %s", said, want)
+	}
 }
 
 // TestLongReport sends a report in several parts.

@@ -61,7 +61,7 @@ func (h Hub) reached(ctx context.Context, at fleet.HubAddress) netip.Addr {
 }
 
 // Hosts asks a hub who is there, by name. unfit says which hosts cannot be used.
-func Hosts(ctx context.Context, version string, h Hub, code string) (hosts []fleet.AgentInfo, unfit []string,
+func Hosts(ctx context.Context, version string, h Hub, code string) (hosts []fleet.AgentInfo, unfit []error,
 	err error) {
 	at, err := h.at(ctx, code)
 	if err != nil {

@@ -31,8 +31,8 @@ what they can do and what their owners allow.`,
 			if err != nil {
 				return err
 			}
-			for _, text := range unfit {
-				fmt.Fprintln(c.ErrOrStderr(), "pelt: "+text)
+			for _, why := range unfit {
+				fmt.Fprintln(c.ErrOrStderr(), "pelt: "+spoken().Error(why))
 			}
 			return asJSON.print(c, hosts, func(w io.Writer) error {
 				if len(hosts) == 0 {

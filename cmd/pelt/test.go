@@ -145,7 +145,7 @@ func (t *test) joined(ctx context.Context) (names []string, err error) {
 	}
 	found, unfit, err := run.Hosts(ctx, version(), t.hub.Hub, code)
 	for _, why := range unfit {
-		t.notes = append(t.notes, "left out: "+why)
+		t.notes = append(t.notes, spoken().Sayf("left out: %s", spoken().Error(why)))
 	}
 	for _, h := range found {
 		names = append(names, h.ID)
