@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -248,5 +249,17 @@ func TestLongTexts(t *testing.T) {
 	info, err := (&Controller{}).decodeHello(hello, "")
 	if err != nil || max(len(info.Version), len(info.Engines[0]), len(info.Host.Kernel)) > 255 {
 		t.Errorf("%v, %.300s", err, info.Version)
+	}
+}
+
+// TestDeepMessage: reasons that follow from one another end, so that no stack grows with a message.
+func TestDeepMessage(t *testing.T) {
+	const head = `{"why":[`
+	for levels, want := range map[int]error{8: nil, 100_000: errDeep} {
+		text := head + strings.Repeat(`{"of":[`, levels) + strings.Repeat("]}", levels) + "]}"
+		padded := text + strings.Repeat(" ", max(0, lightBytes+1-len(text), 136*levels/weightRatio-len(text)))
+		if err := weigh([]byte(padded), reflect.TypeFor[engine.Report]()); !errors.Is(err, want) {
+			t.Errorf("%d levels: %v, want %v", levels, err, want)
+		}
 	}
 }

@@ -14,10 +14,12 @@ const (
 	lightBytes  = 4 << 10 // a text as short as this is not weighed
 	weightBytes = 1 << 20 // that any text may have, and
 	weightRatio = 4       // for each byte of it
+	mostNested  = 100     // objects and lists in each other: reasons may hold reasons
 )
 
 var (
 	errHeavy = errors.New("its lists would take far more memory than the text")
+	errDeep  = errors.New("its lists and objects lie too deep in each other")
 	errShape = errors.New("an object, a list or a value stands where another is wanted")
 )
 
@@ -36,6 +38,7 @@ func weigh(data []byte, t reflect.Type) error {
 type weigher struct {
 	in     *json.Decoder
 	room   int // bytes that are left
+	nested int // objects and lists that are open
 	fields map[reflect.Type][]reflect.StructField
 }
 
@@ -72,6 +75,9 @@ func (w *weigher) value(t reflect.Type) error {
 	if list := t.Kind() == reflect.Slice; open != json.Delim('{') && !list || open != json.Delim('[') && list {
 		return errShape
 	}
+	if w.nested++; w.nested > mostNested {
+		return errDeep
+	}
 	for w.in.More() {
 		member, err := w.member(t)
 		if err == nil && w.room < 0 {
@@ -84,6 +90,7 @@ func (w *weigher) value(t reflect.Type) error {
 			return err
 		}
 	}
+	w.nested--
 	_, err = w.in.Token()
 	return err
 }
