@@ -209,10 +209,10 @@ func (w *farWatch) account() model.Observation {
 		err = finding.NewFault(model.Untold)
 	}
 	if err != nil {
-		return model.Observation{Mode: model.DropsOff, Why: model.Reasons{{Code: model.UntoldFault, Of: model.Reasons{ReasonOf(err)}}},
-			Unread: model.Reasons{{Code: model.Unread, Name: "counters", Of: model.Reasons{ReasonOf(err)}}},
-			Router: &model.RouterWatch{Node: routerNode,
-				Gaps: []model.RouterGap{{Why: model.GapClosed, Of: model.Reasons{ReasonOf(err)}}}}}
+		why := model.Reasons{ReasonOf(err)}
+		return model.Observation{Mode: model.DropsOff, Why: model.Reasons{{Code: model.UntoldFault, Of: why}},
+			Unread: model.Reasons{{Code: model.Unread, Name: "counters", Of: why}},
+			Router: &model.RouterWatch{Node: routerNode, Gaps: []model.RouterGap{{Why: model.GapClosed, Of: why}}}}
 	}
 	o := *r.Observed
 	if w.fault != nil {

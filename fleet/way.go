@@ -38,8 +38,8 @@ func noWay(to netip.AddrPort, bound bool, device string, said icmp.Error, err er
 		return words.Errorf("the gateway %v does not answer on %s: check the gateway's address in this host's routes, "+
 			"and whether it is up", route.Silent, route.At)
 	case route.NoAnswer && route.Silent != to.Addr().WithZone(""):
-		return words.Errorf("%v, the far end of this host's tunnel %s, does not answer on %s: it is down, or has another address",
-			route.Silent, route.Interface, route.At)
+		return words.Errorf("%v, the far end of this host's tunnel %s, does not answer on %s: "+
+			"it is down, or has another address", route.Silent, route.Interface, route.At)
 	case route.NoAnswer:
 		return words.Errorf("that host does not answer on %s: it is down, or has another address", route.At)
 	case said.From.IsValid() && !isOwn(to.Addr()):

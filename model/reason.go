@@ -273,7 +273,7 @@ func (r Reason) State() State {
 	return ""
 }
 
-// NewReason makes a reason with what its words need: behind each name a text or a number. "flow", "node", "link",
+// NewReason makes a reason with what its words need: behind each name a text, or a number as a float64. "flow", "node", "link",
 // "name" and "text" are the fields of these names.
 func NewReason(code string, named ...any) Reason {
 	r := Reason{Code: code}

@@ -97,7 +97,7 @@ func checkDevice(name string) error {
 	}
 }
 
-// boundSockets is why sockets carry all flows of a host that calls over a device, "" without one.
+// boundSockets is why sockets carry all flows of a host that calls over a device; without a code it names none.
 func boundSockets(device string) (why model.Reason) {
 	if device != "" {
 		why.Code = model.FramesDevice

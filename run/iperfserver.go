@@ -71,7 +71,8 @@ func (s *iperfServer) admit(x *iperf3.Session, under []*iperf3.Session) error {
 		return iperf3.TooFast(err)
 	}
 	if most := limits.MaxStreams; most > 0 && streams > most {
-		return iperf3.TooMany(words.Errorf("its tests would have %d streams, and this host carries %d at once", streams, most))
+		return iperf3.TooMany(words.Errorf("its tests would have %d streams, and this host carries %d at once",
+			streams, most))
 	}
 	return planOf(x).Check()
 }
@@ -109,7 +110,8 @@ func (s *iperfServer) run(ctx context.Context, x *iperf3.Session) (string, error
 		}
 		return list
 	}
-	s.Events(words.Errorf("iperf3 client %v: %w", x.Peer, note(func(l words.Language) string { return l.Sentences(told(l)) })))
+	text := func(l words.Language) string { return l.Sentences(told(l)) }
+	s.Events(words.Errorf("iperf3 client %v: %w", x.Peer, note(text)))
 	return strings.Join(told(words.English), "\n") + "\n", nil
 }
 

@@ -61,9 +61,11 @@ func listen(host engine.Host, at netip.AddrPort) (*listener, error) {
 	})
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, &engine.Fault{Why: model.NewReason(model.PortTaken, "port", at.Port(), "protocol", "TCP"), Cause: err}
+		why := model.NewReason(model.PortTaken, "port", at.Port(), "protocol", "TCP")
+		return nil, &engine.Fault{Why: why, Cause: err}
 	case err != nil:
-		return nil, &engine.Fault{Why: model.NewReason(model.ListenFailed, "port", at.Port(), "protocol", "TCP", "text", err), Cause: err}
+		why := model.NewReason(model.ListenFailed, "port", at.Port(), "protocol", "TCP", "text", err)
+		return nil, &engine.Fault{Why: why, Cause: err}
 	}
 	l.port = uint16(l.net.Addr().(*net.TCPAddr).Port)
 	l.group.Go(l.accept)

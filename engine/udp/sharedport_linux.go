@@ -202,10 +202,12 @@ func (p *sharedPort) open(host engine.Host) error {
 		return err
 	})
 	if errors.Is(err, unix.EADDRINUSE) {
-		return &engine.Fault{Why: model.NewReason(model.PortTaken, "port", p.wanted.Port(), "protocol", "UDP"), Cause: unix.EADDRINUSE}
+		why := model.NewReason(model.PortTaken, "port", p.wanted.Port(), "protocol", "UDP")
+		return &engine.Fault{Why: why, Cause: unix.EADDRINUSE}
 	}
 	if err != nil {
-		return &engine.Fault{Why: model.NewReason(model.ListenFailed, "port", p.wanted.Port(), "protocol", "UDP", "text", err), Cause: err}
+		why := model.NewReason(model.ListenFailed, "port", p.wanted.Port(), "protocol", "UDP", "text", err)
+		return &engine.Fault{Why: why, Cause: err}
 	}
 	port := conn.LocalAddr().(*net.UDPAddr).AddrPort().Port()
 	if p.raw, err = sharePort(conn); err != nil {
