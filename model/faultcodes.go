@@ -2,7 +2,7 @@ package model
 
 // Codes of reasons why a host refuses an order, or why an end of a flow failed.
 const (
-	AtHost    = "at-host" // Of: what happened at the Node, Name its address
+	AtHost    = "at-host" // Of: what happened at the Node, Name its address or name
 	OfFlow    = "of-flow" // Of: what happened to an end of the Flow
 	HostFault = "host-fault"
 	Several   = "several" // Of: all that happened

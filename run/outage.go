@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
@@ -28,7 +27,9 @@ func (r *runner) goOn(ctx context.Context, d design.Design, t model.Trial, numbe
 	for cut.State == model.Aborted {
 		if t.Timing.PatienceSeconds == 0 || r.final || len(r.doc.Plan.Timed) > 0 || cut.Why.Has(model.NoPath) ||
 			ctx.Err() != nil {
-			return cut, fmt.Errorf("trial cut: %s", finding.Why(cut.Why))
+			why := cut.Why
+			return cut, words.Errorf("trial cut: %w",
+				note(func(l words.Language) string { return finding.WhyIn(l, why) }))
 		}
 		from := r.begun.Add(heardFor(cut))
 		next, err := r.beginAgain(ctx, t, number, until)

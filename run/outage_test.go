@@ -10,6 +10,7 @@ import (
 	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/plan"
+	"pelt/words"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -70,6 +71,15 @@ func TestSoakWithoutPath(t *testing.T) {
 	if err == nil || len(doc.Results) != 2 || !doc.Results[1].Why.Has(model.NoPath) ||
 		len(doc.Results[1].Outages) != 1 {
 		t.Fatalf("%v, results %+v; want a second one that had no path", err, doc.Results)
+	}
+}
+
+// Why a run ended is told in the language of its reader.
+func TestCutIsSaid(t *testing.T) {
+	cut := model.Result{State: model.Aborted, Why: model.Reasons{{Code: model.OutOfTime}}}
+	_, err := (&runner{doc: &model.Document{}}).goOn(t.Context(), nil, model.Trial{}, 1, cut)
+	if err == nil || err.Error() != "trial cut: out of time" || words.Chinese.Error(err) != "试验被中断：时间用完了" {
+		t.Errorf("%v, %s", err, words.Chinese.Error(err))
 	}
 }
 

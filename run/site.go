@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"pelt/engine/tcp"
 	"pelt/engine/udp"
 	"pelt/engine/xdp"
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/lab"
 	"pelt/model"
@@ -288,7 +288,8 @@ func (s *site) check(ctx context.Context, plan model.Plan) error {
 		}
 		for _, n := range limited {
 			if err := n.agent.Limits.Admit(asked, t.Timing); err != nil {
-				return fmt.Errorf("%s %s: %w", n.name, n.agent.Host.Name, err)
+				return (&finding.Fault{Reason: model.Reason{Code: model.AtHost, Node: n.name, Name: n.agent.Host.Name,
+					Of: model.Reasons{fleet.ReasonOf(err)}}}).From(err)
 			}
 		}
 		if s.pairs != nil {

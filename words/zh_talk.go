@@ -674,7 +674,7 @@ var chineseTalk = map[string]string{
 	"this run is not stored: %w": "这次运行没有保存：%w", "run %s is complete; nothing is left to do": "运行 %s 已完成；没有剩下的工作",
 	"%w; finished trials wait in memory, and writing is tried again until the run ends: make room there": "%w；完成的试验留在内存里，运行结束前会不断重试写入：请腾出空间",
 	"%s: %w; it is tried again": "%s：%w；正在重试", "%w; waiting for a path": "%w；正在等待路径恢复",
-	"%w; waiting for it": "%w；正在等待恢复", "no packet of the test comes through": "测试包一个也过不去",
+	"%w; waiting for it": "%w；正在等待恢复", "trial cut: %w": "试验被中断：%w", "no packet of the test comes through": "测试包一个也过不去",
 
 	// Fields of the form of pelt web, and its list.
 	"Rate":           "速率",
