@@ -134,3 +134,29 @@ func TestPlace(t *testing.T) {
 		}
 	}
 }
+
+// counting is a part that tells what was dropped so far.
+type counting struct {
+	engine.Passive
+	dropped uint64
+}
+
+func (c *counting) Live() engine.Live {
+	return engine.Live{Counts: &model.Observation{Drops: &model.Drops{Flows: []model.FlowDrops{{Flow: "up",
+		Counts: []model.SiteCount{{Packets: c.dropped}}}}}}}
+}
+
+// What was dropped so far is told until the counters are read for the last time.
+func TestCountsWhileItRuns(t *testing.T) {
+	source := &counting{}
+	s := &session{watches: []engine.Part{source}}
+	for _, source.dropped = range []uint64{3, 7} {
+		if c, _ := s.liveFigures(1); c == nil || c.Drops.Flows[0].Counts[0].Packets != source.dropped {
+			t.Errorf("told %+v, want %d packets", c, source.dropped)
+		}
+	}
+	s.step = slices.Index(engine.Steps, engine.Still)
+	if c, _ := s.liveFigures(1); c != nil {
+		t.Error("told beside the report")
+	}
+}
