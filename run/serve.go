@@ -88,8 +88,12 @@ func Join(ctx context.Context, o JoinOptions) error {
 
 // Serve is the far end, or a router that only observes, until ctx ends.
 func Serve(ctx context.Context, o ServeOptions) error {
-	if o.OnePort && !udp.OnePort {
-		return refuse("--one-port", "only Linux lets all flows share one UDP port")
+	option := "--iperf3"
+	if o.OnePort {
+		option = "--one-port"
+	}
+	if !udp.OnePort && (o.OnePort || o.Iperf != nil) {
+		return refuse(option, "only Linux lets all flows share one UDP port")
 	}
 	kernel, free := &observe.Kernel{}, func() error { return nil }
 	describe := reaching(o.Shown, "")
