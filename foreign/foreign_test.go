@@ -132,6 +132,22 @@ func TestNoNumbers(t *testing.T) {
 	}
 }
 
+// TestOneSum: before 3.11 the one sum of UDP has what was sent and the losses of the receiver: no goodput is told.
+func TestOneSum(t *testing.T) {
+	d, b := read(t, "testdata/iperf3-3.12-udp-loss.json")
+	whole := d.Results[0].Flows[0]
+	text := strings.NewReplacer(`"sum_sent"`, `"other_sent"`, `"sum_received"`, `"other_received"`).Replace(string(b))
+	d, _, err := foreign.Read([]byte(text), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := d.Results[0].Flows[0]
+	if slices.Contains(f.Told, "goodput_bps") || !slices.Contains(f.Told, "send_bps") || f.SendGoodputBPS < whole.GoodputBPS ||
+		f.Lost != whole.Lost || f.LossRatio != whole.LossRatio || f.Received != whole.Received {
+		t.Errorf("got  %+v\nwant what was sent and the losses of %+v", f, whole)
+	}
+}
+
 // TestSeveral: tests one after another are repeats where their settings are alike.
 func TestSeveral(t *testing.T) {
 	_, one := read(t, "testdata/iperf3-3.12-udp-loss.json")

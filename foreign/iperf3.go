@@ -314,9 +314,11 @@ func (t *iperfTest) flow(trial *model.Result, name string, sent, received *iperf
 		f.TCP = &model.TCPFacts{Control: clip(t.end.Control)}
 	}
 	near := nearSends(t.start.Accepted == nil, name)
-	if sent == nil && received == nil { // a version that has one sum, or no end: what the near side counted
-		if t.end.Sum != nil && name == "up" {
-			sent, received = t.end.Sum, t.end.Sum
+	if sent == nil && received == nil { // before 3.11 UDP has one sum; a cut file has what the near side counted
+		if t.end.Sum != nil && name == "up" && near {
+			counted := *t.end.Sum // its bytes are those that were sent, its losses the receiver's
+			counted.Bits = nil
+			sent, received = t.end.Sum, &counted
 		} else if sum := t.soFar(of); sum != nil && near {
 			sent = sum
 		} else {
@@ -444,7 +446,7 @@ func meanRTT(i iperfInterval) float64 {
 			sum, n = sum+v*1e3, n+1
 		}
 	}
-	return sum / float64(max(n))
+	return sum / float64(max(n, 1))
 }
 
 // measured are the intervals that count, with the sums of one direction.
