@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"math"
@@ -44,8 +45,12 @@ func plots(t *model.Result) (test string, list []plotted) {
 		if f.From == model.Receiver {
 			way = "download"
 		}
-		if f.Protocol == model.TCP {
+		switch f.Protocol {
+		case model.UDP:
+		case model.TCP:
 			name = "TCP "
+		default: // another tool's pings
+			continue
 		}
 		for _, s := range t.Series {
 			p := plotted{name + way, megabits, 1e-6, f, s}
@@ -53,8 +58,14 @@ func plots(t *model.Result) (test string, list []plotted) {
 			if s.Metric == "round_trip_ns" {
 				p.name, p.units = "Ping (ms) UDP", millis
 			}
-			if !whole || s.Metric != "goodput_bps" && s.Metric != "round_trip_ns" || has[p.name] ||
-				len(list) > 0 && (s.StepSeconds != list[0].series.StepSeconds || s.StartSeconds != list[0].series.StartSeconds) {
+			if !whole || s.Metric != "goodput_bps" && s.Metric != "round_trip_ns" {
+				continue
+			}
+			if has[p.name] && p.units == megabits { // each test has one flow a way
+				return "", nil
+			}
+			if has[p.name] || len(list) > 0 && (s.StepSeconds != list[0].series.StepSeconds ||
+				s.StartSeconds != list[0].series.StartSeconds) {
 				continue
 			}
 			has[p.name], list = true, append(list, p)
@@ -110,7 +121,8 @@ func WriteFlent(w io.Writer, d *model.Document, trial *model.Result, title strin
 	file := map[string]any{"version": flentFormat, "x_values": x, "results": results, "raw_values": raw,
 		"metadata": map[string]any{"NAME": test, "TITLE": title, "HOST": host, "HOSTS": []string{host}, "LOCAL_HOST": local,
 			"LENGTH": length, "TOTAL_LENGTH": length, "STEP_SIZE": first.StepSeconds, "TIME": at, "T0": at,
-			"NOTE": "pelt " + d.Tool.Version, "TEST_PARAMETERS": map[string]string{}, "SERIES_META": series}}
+			"NOTE": cmp.Or(d.Tool.Name, "pelt") + " " + d.Tool.Version, "TEST_PARAMETERS": map[string]string{},
+			"SERIES_META": series}}
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", " ")
 	return encoder.Encode(file)
@@ -119,17 +131,32 @@ func WriteFlent(w io.Writer, d *model.Document, trial *model.Result, title strin
 // seriesMeta is what flent knows of a series as a whole.
 func seriesMeta(p plotted, index int) map[string]any {
 	f := p.flow
+	told := func(figure string) bool { return len(f.Told) == 0 || slices.Contains(f.Told, figure) }
 	meta := map[string]any{"UNITS": p.units, "RUNNER": peltRunner, "IDX": index}
-	if p.units == megabits {
+	if p.units == millis {
+		if f.RoundTrip != nil {
+			meta["MEAN_VALUE"] = f.RoundTrip.Mean * p.scale
+		}
+		return meta
+	}
+	if told("goodput_bps") {
 		meta["MEAN_VALUE"] = f.GoodputBPS * p.scale
-		if f.Protocol == model.UDP && f.Attempted > 0 {
-			meta["PACKET_LOSS_RATE"], meta["PACKETS_SENT"], meta["PACKETS_RECEIVED"] = f.LossRatio, f.Attempted, f.Received
+	}
+	if f.Protocol == model.UDP && f.Attempted > 0 {
+		if told("loss_ratio") {
+			meta["PACKET_LOSS_RATE"] = f.LossRatio
 		}
-		if f.TCP != nil {
-			meta["TCP_RETRANSMIT"], meta["CONG_CONTROL"] = f.TCP.Retransmits, f.TCP.Control
+		if told("attempted_packets") && told("received_packets") {
+			meta["PACKETS_SENT"], meta["PACKETS_RECEIVED"] = f.Attempted, f.Received
 		}
-	} else if f.RoundTrip != nil {
-		meta["MEAN_VALUE"] = f.RoundTrip.Mean * p.scale
+	}
+	if f.TCP != nil {
+		if told("tcp_retransmits") {
+			meta["TCP_RETRANSMIT"] = f.TCP.Retransmits
+		}
+		if f.TCP.Control != "" {
+			meta["CONG_CONTROL"] = f.TCP.Control
+		}
 	}
 	return meta
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"pelt/foreign"
@@ -97,6 +98,32 @@ func TestWriteFlent(t *testing.T) {
 		if got := foreign.FlentTests(&d); slices.ContainsFunc(got, func(test string) bool { return test != "" }) {
 			t.Errorf("flent has %q for a run without a series up", got)
 		}
+	}
+}
+
+// TestWriteForeign: of a run of another tool only the figures that its file had are written, under their own names.
+func TestWriteForeign(t *testing.T) {
+	back := over(model.TCP, model.Receiver)
+	back.Tool = model.Tool{Name: "iperf3", Version: "3.21"}
+	back.Results[0].Flows[0].Told = []string{"goodput_bps"}
+	text := string(write(t, back))
+	if strings.Contains(text, "TCP_RETRANSMIT") || !strings.Contains(text, `"NOTE": "iperf3 3.21"`) {
+		t.Errorf("a figure that iperf3 did not tell: %s", text)
+	}
+	pings, _ := read(t, "testdata/flent-ping.flent.gz")
+	several, _ := read(t, "testdata/flent-tcp_nup.flent.gz")
+	if got := foreign.FlentTests(&pings); !slices.Equal(got, []string{"ping"}) {
+		t.Errorf("pings are of %q", got)
+	}
+	again, _, err := foreign.Read(write(t, pings), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := again.Results[0].Series[0].Values[0], pings.Results[0].Series[1].Values[0]; math.Abs(got-want) > 1 {
+		t.Errorf("a round trip over UDP of %g ns, want %g", got, want)
+	}
+	if got := foreign.FlentTests(&several); !slices.Equal(got, []string{""}) {
+		t.Errorf("a test of two flows up is %q", got)
 	}
 }
 
