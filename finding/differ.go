@@ -32,7 +32,7 @@ func (d Difference) said() []string {
 var (
 	noSettings = []string{"format", "factors", "cells", "engine", "links", "dut", "repeats", "redo", "seed",
 		"ordered", "paired", "max_loss_ratio"}
-	noFacts = []string{"node", "name", "boot", "notes", "address", "source", "before", "after", "untold"}
+	noFacts = []string{"node", "name", "boot", "address", "source", "before", "after", "untold"}
 )
 
 // differences compares the levels of keys and the engines that carried the packets. Of
@@ -80,7 +80,7 @@ func differences(sides []Side, keys []table.Key, runs bool) []Difference {
 			}
 			add(h.Node, h, noFacts)
 		}
-		put("pelt version", s.Doc.Tool.Version)
+		put(cmp.Or(s.Doc.Tool.Name, "pelt")+" version", s.Doc.Tool.Version)
 	}
 	var out []Difference
 	for _, name := range order {

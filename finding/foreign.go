@@ -4,7 +4,7 @@ import (
 	"pelt/table"
 )
 
-// Foreign says what a file of another tool holds: the highest rate that it measured, or else the longest round trip.
+// Foreign says what a file of another tool holds: the highest rate that it measured, and the longest round trip.
 func Foreign(rows []table.Row) []Finding {
 	if len(rows) == 0 {
 		return nil
@@ -13,7 +13,7 @@ func Foreign(rows []table.Row) []Finding {
 	all, usable := table.Settled(rows), table.Settled(table.Usable(rows))
 	var out []Finding
 	tell := func(code string, groups []table.Group, metric string) bool {
-		groups = only(groups, func(g table.Group) bool { return g.Middle(metric) > 0 })
+		groups = only(groups, func(g table.Group) bool { return g.Middle(metric) >= 0 })
 		if len(groups) == 0 {
 			return false
 		}

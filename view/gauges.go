@@ -60,7 +60,7 @@ func Gauges(doc *model.Document) []Gauge {
 	}
 	ran := slices.ContainsFunc(doc.Results, func(r model.Result) bool { return r.State != model.Aborted })
 	list := []Gauge{gauge("pelt_up", "1 if the far end took part in a trial, else 0.", oneIf(ran))}
-	if doc.Tool.Version != "" {
+	if doc.Tool.Version != "" && doc.Tool.Name == "" {
 		list = append(list, gauge("pelt_build_info", "The version of pelt that ran the test.", 1,
 			Label{"version", doc.Tool.Version}))
 	}

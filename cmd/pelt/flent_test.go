@@ -47,6 +47,10 @@ func TestForeignFiles(t *testing.T) {
 		strings.Contains(out, "receive_pps") {
 		t.Errorf("columns of flent's pings: %s", out)
 	}
+	if out, _ := command(t, exitOK, "report", three, "--prom", "-"); strings.Contains(out, "pelt_build_info") ||
+		!strings.Contains(out, "pelt_goodput_bits_per_second") {
+		t.Errorf("figures for Prometheus: %s", out)
+	}
 	if out, _ := command(t, exitOK, "explain", three); out != "iperf3 does not say where packets were lost.\n" {
 		t.Errorf("explain: %q", out)
 	}
