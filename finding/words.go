@@ -563,8 +563,8 @@ var sentences = map[string]string{
 	"foreign.rate": `{tool} received [{where ?}at most ]{goodput_bps:best}[ ({receive_pps:best})][, {where}]` +
 		`[; {loss_ratio:best} of the packets were lost].`,
 	"foreign.sent": `{tool} sent [{where ?}at most ]{send_bps:best}[, {where}]; the file does not say what arrived.`,
-	"foreign.trip": `{tool}: [{where ?}longest ]round trip {round_trip_p50_ns:best} (median)[, {round_trip_p99_ns:best} ` +
-		`(99 %)][, {where}].`,
+	"foreign.trip": `{tool}: [{where ?}longest ]median round trip {round_trip_p50_ns:best}[, 99 % within ` +
+		`{round_trip_p99_ns:best}][, {where}].`,
 	"foreign.cut": `{tool} did not finish this test.[¶Until then it received {goodput_bps:best}[, {where}].|¶Until then it ` +
 		`sent {send_bps:best}[, {where}].]`,
 	"foreign.silent": `{tool} does not say where packets were lost.`,

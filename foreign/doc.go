@@ -150,6 +150,23 @@ type reader struct {
 	name string
 	text []byte
 	dec  *json.Decoder
+	from int64 // where the value begins that was decoded last
+}
+
+// decode reads the next value.
+func (r *reader) decode(v any) error {
+	r.from = r.next()
+	return r.dec.Decode(v)
+}
+
+// next is where what follows begins, behind space and marks; the end of what was read, if nothing follows.
+func (r *reader) next() int64 {
+	offset := r.dec.InputOffset()
+	rest := bytes.TrimLeft(r.text[offset:], " \t\r\n,:")
+	if len(rest) == 0 {
+		return offset
+	}
+	return int64(len(r.text) - len(rest))
 }
 
 // cut reports whether an error is that the text ends too early.
@@ -159,16 +176,25 @@ func cut(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.Er
 func (r *reader) wrong(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
-	offset := r.dec.InputOffset()
-	offset += int64(len(r.text[offset:]) - len(bytes.TrimLeft(r.text[offset:], " \t\r\n,")))
+	offset := r.next()
 	switch {
 	case cut(err):
 		err = words.Errorf("the JSON value is cut short")
 	case errors.As(err, &syntax):
 		offset, err = max(offset, syntax.Offset), words.Errorf("not JSON: %s", syntax.Error())
 	case errors.As(err, &kind):
-		err = words.Errorf("%s: want %s, not a JSON %s", kind.Field, model.KindName(kind.Type), kind.Value)
+		offset, err = r.from+kind.Offset, words.Errorf("want %s, not a JSON %s", model.KindName(kind.Type), kind.Value)
+		if kind.Field != "" {
+			err = words.Errorf("%s: %w", clip(kind.Field), err)
+		}
 	}
+	return r.at(offset, err)
+}
+
+// unfit is what is wrong with the value that was decoded last as a whole.
+func (r *reader) unfit(err error) error { return r.at(r.from, err) }
+
+func (r *reader) at(offset int64, err error) error {
 	line := 1 + bytes.Count(r.text[:min(max(offset, 0), int64(len(r.text)))], []byte{'\n'})
 	return &FileError{r.name, line, err}
 }
@@ -213,7 +239,7 @@ func (r *reader) delimited(open json.Delim, each func() error) error {
 
 func (r *reader) skip() error {
 	var ignored json.RawMessage
-	return r.dec.Decode(&ignored)
+	return r.decode(&ignored)
 }
 
 // document is a run of another tool, without trials.

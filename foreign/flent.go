@@ -83,23 +83,23 @@ func readFlent(r *reader) (*model.Document, error) {
 	var test string
 	for r.more() {
 		var f flentFile
-		if err := r.dec.Decode(&f); err != nil {
+		if err := r.decode(&f); err != nil {
 			return nil, r.wrong(err)
 		}
 		if err := f.check(); err != nil {
-			return nil, r.wrong(err)
+			return nil, r.unfit(err)
 		}
 		switch name := clip(f.Meta.Name); {
 		case d == nil:
 			d, test = f.document(), name
 		case name != test:
-			return nil, r.wrong(words.Errorf("holds tests of two kinds, %s and %s", test, name))
+			return nil, r.unfit(words.Errorf("holds tests of two kinds, %s and %s", test, name))
 		case len(d.Results) == mostTests:
-			return nil, r.wrong(words.Errorf("holds more than %d tests", mostTests))
+			return nil, r.unfit(words.Errorf("holds more than %d tests", mostTests))
 		}
 		trial := f.trial()
 		if len(trial.Flows) == 0 {
-			return nil, r.wrong(words.Errorf("has no series of rates or round trips that was measured"))
+			return nil, r.unfit(words.Errorf("has no series of rates or round trips that was measured"))
 		}
 		add(d, trial)
 	}

@@ -125,24 +125,24 @@ func (r *reader) iperfObject(streamed *iperfTest) (t *iperfTest, event string, e
 	err = r.object(func(key string) error {
 		switch key {
 		case "start":
-			return r.dec.Decode(&t.start)
+			return r.decode(&t.start)
 		case "intervals":
 			return r.list(func() error {
 				var one iperfInterval
-				err := r.dec.Decode(&one)
+				err := r.decode(&one)
 				if err == nil {
 					t.intervals = append(t.intervals, one)
 				}
 				return err
 			})
 		case "end":
-			err := r.dec.Decode(&t.end)
+			err := r.decode(&t.end)
 			t.ended = err == nil
 			return err
 		case "error":
-			return r.dec.Decode(&t.fault)
+			return r.decode(&t.fault)
 		case "event":
-			return r.dec.Decode(&event)
+			return r.decode(&event)
 		case "data":
 			if event != "start" && streamed != nil {
 				t = streamed
@@ -157,20 +157,20 @@ func (r *reader) iperfObject(streamed *iperfTest) (t *iperfTest, event string, e
 func (r *reader) event(t *iperfTest, event string) error {
 	switch event {
 	case "start":
-		return r.dec.Decode(&t.start)
+		return r.decode(&t.start)
 	case "interval":
 		var one iperfInterval
-		err := r.dec.Decode(&one)
+		err := r.decode(&one)
 		if err == nil {
 			t.intervals = append(t.intervals, one)
 		}
 		return err
 	case "end":
-		err := r.dec.Decode(&t.end)
+		err := r.decode(&t.end)
 		t.ended = err == nil
 		return err
 	case "error":
-		return r.dec.Decode(&t.fault)
+		return r.decode(&t.fault)
 	}
 	return r.skip()
 }

@@ -443,7 +443,7 @@ var chineseSentences = map[string]string{
 
 	"foreign.rate":   `{tool} [{where ?}最多]收到 {goodput_bps:best}[（{receive_pps:best}）][，{where}][；丢包 {loss_ratio:best}]。`,
 	"foreign.sent":   `{tool} [{where ?}最多]发送 {send_bps:best}[，{where}]；文件没有说明收到了多少。`,
-	"foreign.trip":   `{tool}：[{where ?}最长]往返时延 {round_trip_p50_ns:best}（中位数）[、{round_trip_p99_ns:best}（99 %）][，{where}]。`,
+	"foreign.trip":   `{tool}：[{where ?}最长的]往返时延中位数 {round_trip_p50_ns:best}[，99 % 在 {round_trip_p99_ns:best} 以内][，{where}]。`,
 	"foreign.cut":    `{tool} 没有完成这次测试。[¶在此之前收到 {goodput_bps:best}[，{where}]。|¶在此之前发送 {send_bps:best}[，{where}]。]`,
 	"foreign.silent": `{tool} 不说明包丢在哪里。`,
 	"foreign.next":   `找出这条路径在哪里丢包：`,

@@ -25,9 +25,9 @@ func writeFlent(c *cobra.Command, path string, doc model.Document) error {
 	}
 	switch {
 	case len(trials) == 0:
-		return usagef("--flent: flent has no test for this run: no valid trial of it has rates up or round trips over time")
+		return usagef("--flent: no valid trial fits a test of flent, which needs received rates or round trips over time")
 	case len(trials) > 1 && path == "-":
-		return usagef("--flent: of %d trials there are %d files; give a name, not -", len(trials), len(trials))
+		return usagef("--flent: this run makes %d files: want a name, not -", len(trials))
 	}
 	for i, n := range trials {
 		name := path
@@ -57,10 +57,11 @@ func writeFlent(c *cobra.Command, path string, doc model.Document) error {
 
 // numbered puts a number before the endings of a file's name: soak-2.flent.gz.
 func numbered(path string, n int) string {
-	dir, base := filepath.Split(path)
-	stem, ending, _ := strings.Cut(base, ".")
-	if ending != "" {
-		ending = "." + ending
+	stem, packed := strings.CutSuffix(path, ".gz")
+	ending := filepath.Ext(stem)
+	name := fmt.Sprintf("%s-%d%s", strings.TrimSuffix(stem, ending), n, ending)
+	if packed {
+		name += ".gz"
 	}
-	return fmt.Sprintf("%s%s-%d%s", dir, stem, n, ending)
+	return name
 }

@@ -43,6 +43,10 @@ func TestForeignFiles(t *testing.T) {
 	if out, _ := command(t, exitOK, "report", three); !strings.HasPrefix(out, "iperf3 received ") {
 		t.Errorf("report: %s", out)
 	}
+	if out, _ := command(t, exitOK, "report", ping); !strings.HasPrefix(out,
+		"flent: longest median round trip 228 µs, 99 % within 11.3 ms, Ping (ms) UDP.\n") {
+		t.Errorf("flent's pings: %s", out)
+	}
 	if out, _ := command(t, exitOK, "report", ping, "--csv", "-"); !strings.Contains(out, "round_trip_p99_ns") ||
 		strings.Contains(out, "receive_pps") {
 		t.Errorf("columns of flent's pings: %s", out)
@@ -90,8 +94,8 @@ func TestReportFlent(t *testing.T) {
 	d.Results = two
 	both := document(t, d)
 	command(t, exitUsage, "report", both, "--flent", "-")
-	_, talk := command(t, exitOK, "report", both, "--flent", filepath.Join(dir, "a.flent.gz"))
-	for _, name := range []string{"a-1.flent.gz", "a-2.flent.gz"} {
+	_, talk := command(t, exitOK, "report", both, "--flent", filepath.Join(dir, "a.b.flent.gz"))
+	for _, name := range []string{"a.b-1.flent.gz", "a.b-2.flent.gz"} {
 		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.HasPrefix(b, []byte{0x1f, 0x8b}) {
 			t.Errorf("%s is not packed: %v", name, err)
 		}
@@ -103,7 +107,7 @@ func TestReportFlent(t *testing.T) {
 		d.Results[i].Series = nil
 	}
 	_, talk = command(t, exitUsage, "report", document(t, d), "--flent", filepath.Join(dir, "b.flent"))
-	if !strings.HasPrefix(talk, "pelt: --flent: flent has no test for this run") || strings.Count(talk, "\n") != 1 {
+	if !strings.HasPrefix(talk, "pelt: --flent: no valid trial fits a test of flent") || strings.Count(talk, "\n") != 1 {
 		t.Errorf("a run without rates over time: %q", talk)
 	}
 }
