@@ -237,8 +237,7 @@ func runningMedian(v []float64, span int) []float64 {
 	return out
 }
 
-// medianOf sorts the values; it is 0 if there are none.
-// Median puts the values in order.
+// Median is the value in the middle, 0 of none. It sorts the values that it is given.
 func Median(v []float64) float64 {
 	if len(v) == 0 {
 		return 0

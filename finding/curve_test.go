@@ -259,7 +259,8 @@ func TestSentencesAndCodes(t *testing.T) {
 			}
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?:say\(|finding.New\(|Code = |Code: )"([a-z.+-]+[a-z])"`).FindAllStringSubmatch(source.String(), -1) {
+	made := regexp.MustCompile(`(?:say\(|finding.New\(|Code = |Code: )"([a-z.+-]+[a-z])"`)
+	for _, m := range made.FindAllStringSubmatch(source.String(), -1) {
 		ofKind := strings.Contains(source.String(), `"`+m[1]+`":`) // whose record has it
 		if sentences[m[1]] == "" && !ofKind {
 			t.Errorf("%s has no sentence", m[1])
@@ -294,7 +295,8 @@ func TestPathIsSaidOnly(t *testing.T) {
 	d := made{pps: 300e3, bits: 1e9, sender: 1e9, sizes: []int{64, 1472}, repeats: 1}.doc()
 	d.Plan.Target = "192.0.2.1"
 	kept := Curve(table.Rows(d))[0].Stored(true)
-	if kept.Words["target"] != d.Plan.Target || kept.Words["path"] != "" || !strings.HasPrefix(kept.Text, "The path to 192.0.2.1 ") {
+	if kept.Words["target"] != d.Plan.Target || kept.Words["path"] != "" ||
+		!strings.HasPrefix(kept.Text, "The path to 192.0.2.1 ") {
 		t.Errorf("%+v", kept)
 	}
 	if again := FromStored(kept).In(words.Chinese).Text(); !strings.HasPrefix(again, "路径 192.0.2.1") {

@@ -188,7 +188,8 @@ func (f Finding) N(metric, role string) string {
 	return unitOf(metric).Format(v)
 }
 
-// interval prints the interval of a number, from its roles low and high: " (287–389)". The unit stands before it. It is empty where the interval says no more than the number.
+// interval prints the interval of a number, from its roles low and high: " (287–389)", in the unit that stands before it.
+// It is empty where the interval says no more than the number.
 func (f Finding) interval(metric, role string) string {
 	low, okLow := f.Number(metric, role+"-low")
 	high, okHigh := f.Number(metric, role+"-high")
@@ -304,7 +305,7 @@ func (f Finding) Say(text string) string {
 //	{loss_ratio}, {loss_ratio:worst}   a number, or a figure of the place in that role, in its unit
 //	{*metric:worst}                    a number of the metric that the word "metric" names
 //	{worst}                            a word, or the name of the place in that role
-//	{receive_pps:best range}           a number with its interval: "340 kpps (287–389 kpps)"
+//	{receive_pps:best range}           a number with its interval: "340 kpps (287–389)"
 //	{holds_pps:next to fails_pps:next} from one number to another: "166–393 kpps"
 //	{loss_ratio:made fine}             a share with three digits: "4.98 %"
 //	{at_s moment}                      a moment of a trial to the second: "14 h 24 min 5 s"

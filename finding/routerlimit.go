@@ -129,7 +129,8 @@ func RouterWatch(rows []table.Row) []Finding {
 		out = append(out, say("router.dut", Next, "target", rows[0].Doc.Plan.Target))
 	}
 	for _, g := range gaps[:min(len(gaps), mostGaps)] {
-		f := say("router.gap."+g.Why, Doubt, "said", cmp.Or(WhyIn(rows[0].Language(), g.Of), strings.TrimRight(g.Said, ".")), "gap_s:to", some(g.ToS))
+		said := cmp.Or(WhyIn(rows[0].Language(), g.Of), strings.TrimRight(g.Said, "."))
+		f := say("router.gap."+g.Why, Doubt, "said", said, "gap_s:to", some(g.ToS))
 		if g.FromS > 0 || g.ToS > 0 {
 			f = f.with("gap_s:from", g.FromS)
 		}

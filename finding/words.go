@@ -300,7 +300,8 @@ var sentences = map[string]string{
 	"mesh.page":   `See the grid:`,
 
 	// Several runs of one plan.
-	"times.runs": `{runs_count} run{runs_count /s} since {since}[{none ?}; none measured anything usable|; {runs_count:bad} measured nothing usable].`,
+	"times.runs": `{runs_count} run{runs_count /s} since {since}[{none ?}; none measured anything usable|` +
+		`; {runs_count:bad} measured nothing usable].`,
 	"times.change": `{since}: [{what}: ]the [{loss_ratio:after ?}loss|{throughput_pps:after ?}loss-free rate|` +
 		`{goodput_bps:after ?}goodput|{delay_p50_ns:after ?}delay|round trip] went from {*metric:before} to ` +
 		`{*metric:after}[: {place}].`,
@@ -565,8 +566,8 @@ var sentences = map[string]string{
 	"foreign.sent": `{tool} sent [{where ?}at most ]{send_bps:best}[, {where}]; the file does not say what arrived.`,
 	"foreign.trip": `{tool}: [{where ?}longest ]median round trip {round_trip_p50_ns:best}[, 99 % within ` +
 		`{round_trip_p99_ns:best}][, {where}].`,
-	"foreign.cut": `{tool} did not finish this test.[¶Until then it received {goodput_bps:best}[, {where}].|¶Until then it ` +
-		`sent {send_bps:best}[, {where}].]`,
+	"foreign.cut": `{tool} did not finish this test.[¶Until then it received {goodput_bps:best}[, {where}].|` +
+		`¶Until then it sent {send_bps:best}[, {where}].]`,
 	"foreign.silent": `{tool} does not say where packets were lost.`,
 	"foreign.next":   `Find where packets are lost on this path:`,
 	"foreign.made":   `Read from a file of {tool}[ {version}][, test {test}]; a figure that it lacks is absent here.`,

@@ -86,7 +86,8 @@ func TestFiles(t *testing.T) {
 	golden.File(t, "testdata/figures.txt", out.String())
 }
 
-// TestCut: of a test whose file was cut anywhere, what is whole is kept, and no trial passes for one that ran to its end.
+// TestCut: of a test whose file was cut anywhere, what is whole is kept, and no trial passes for one that ran to its
+// end.
 func TestCut(t *testing.T) {
 	for _, name := range []string{"iperf3-3.12-udp-loss.json", "iperf3-3.21-tcp-stream.jsonl"} {
 		whole, b := read(t, filepath.Join("testdata", name))
@@ -142,8 +143,9 @@ func TestOneSum(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := d.Results[0].Flows[0]
-	if slices.Contains(f.Told, "goodput_bps") || !slices.Contains(f.Told, "send_bps") || f.SendGoodputBPS < whole.GoodputBPS ||
-		f.Lost != whole.Lost || f.LossRatio != whole.LossRatio || f.Received != whole.Received {
+	if slices.Contains(f.Told, "goodput_bps") || !slices.Contains(f.Told, "send_bps") ||
+		f.SendGoodputBPS < whole.GoodputBPS || f.Lost != whole.Lost ||
+		f.LossRatio != whole.LossRatio || f.Received != whole.Received {
 		t.Errorf("got  %+v\nwant what was sent and the losses of %+v", f, whole)
 	}
 }
@@ -177,7 +179,8 @@ func TestWrong(t *testing.T) {
 			"x:4: sum_sent.bytes: want a number, not a JSON string"},
 		{"{\n" + `"version": 3, "x_values": [1], "results": {}}` + "\n\n", "x:1: is no flent data file of version 4"},
 		{`{"start": {"version": "iperf 3.12"`, "x:1: the JSON value is cut short"},
-		{`{"event":"start","data":{"version":"iperf 3.21"}}` + "\niperf3: done", "x:2: not JSON: invalid character 'i' looking for beginning of value"},
+		{`{"event":"start","data":{"version":"iperf 3.21"}}` + "\niperf3: done",
+			"x:2: not JSON: invalid character 'i' looking for beginning of value"},
 		{`{"version": 3, "x_values": [1], "results": {}}`, "x:1: is no flent data file of version 4"},
 		{`{"version": 4, "x_values": [], "results": {}}`, "x:1: x_values: want a value at least"},
 		{`{"version": 4, "x_values": [0], "results": {"a": [1, 2]}}`,

@@ -197,7 +197,8 @@ func (t *iperfTest) into(d *model.Document) {
 	switch {
 	case t.fault != "":
 		trial.State = model.Aborted
-		trial.Why = model.Reasons{{Code: model.ToolStopped, Name: Iperf3, Text: clip(strings.TrimPrefix(t.fault, "error - "))}}
+		text := clip(strings.TrimPrefix(t.fault, "error - "))
+		trial.Why = model.Reasons{{Code: model.ToolStopped, Name: Iperf3, Text: text}}
 	case !t.ended:
 		trial.State = model.Aborted
 		trial.Why = model.Reasons{{Code: model.FileCut, Name: Iperf3}}

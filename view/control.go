@@ -93,7 +93,8 @@ func matrix(c finding.Controls, figure column) Table {
 		columns = append(columns, cells(control.Level("control").Text+"_"+c.Metric.Name, label, of)...)
 	}
 	t := rowsOf(c.Metric.Label, table.By(table.RowsOf(c.Groups), c.Under...), keyColumns(c.Under...), columns)
-	t.Note = table.Language(table.RowsOf(c.Groups)).Sayf("In brackets: speed against %s. What has a ? is not proven.", c.Baseline)
+	l := table.Language(table.RowsOf(c.Groups))
+	t.Note = l.Sayf("In brackets: speed against %s. What has a ? is not proven.", c.Baseline)
 	return t
 }
 

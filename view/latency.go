@@ -153,7 +153,7 @@ func latencyFull(rows []table.Row) []table.Group {
 	return out
 }
 
-// latencyRule grades what a load adds to the delay of a thin flow, and finds the load from which on it does.
+// latencyRule grades what a load adds to the delay of small packets, and finds the load from which on it does.
 func latencyRule(rows []table.Row) []finding.Finding {
 	full := latencyFull(rows)
 	if len(full) == 0 {
@@ -205,8 +205,8 @@ func unsteady(rows []table.Row, idle float64) []finding.Finding {
 	if worst.Rows == nil {
 		return nil
 	}
-	return []finding.Finding{finding.New("latency.unsteady", finding.Doubt, "", worst, "way", wayOf(worst), tripKey+":before", before,
-		tripKey+":idle", idle)}
+	return []finding.Finding{finding.New("latency.unsteady", finding.Doubt, "", worst, "way", wayOf(worst),
+		tripKey+":before", before, tripKey+":idle", idle)}
 }
 
 // notFull doubts that a queue was filled where the highest load did not run as ordered.
@@ -313,7 +313,7 @@ func kneeOfLoads(loads []table.Group) finding.Finding {
 	return finding.New("latency.knee", finding.Answer, "", knee, "way", wayOf(knee))
 }
 
-// loaded is what a direction's highest load does to the thin flow.
+// loaded is what a direction's highest load does to the small packets.
 func loaded(g table.Group) finding.Finding {
 	f := finding.New("latency.loaded", finding.Fact, "", g, "way", wayOf(g))
 	if g.Middle("probe_loss_ratio") > 0 {
