@@ -189,7 +189,7 @@ const mostSettings = 3
 func (c Comparison) differ() []Finding {
 	switch {
 	case len(c.Differ) == 0 && c.By == "run":
-		return []Finding{say("compare.alike", Answer)}
+		return []Finding{say("compare.alike", Answer, "tool", c.Sides[0].Doc.Tool.Name)}
 	case len(c.Differ) == 0:
 		return nil
 	}

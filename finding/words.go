@@ -371,7 +371,8 @@ var sentences = map[string]string{
 	"compare.few": `Too few repeats to compare {side} with {base}[: {repeats_count:more # more repeat/# more repeats} could tell].` +
 		`¶So far[, {first}]: {what}.`,
 	"compare.differ": `What differs in the set-up: {settings}.`,
-	"compare.alike":  `The set-up was the same: every setting, host and version.`,
+	"compare.alike": `[As far as the files of {tool} tell, the|The] set-up was the same[{tool ?}|: every setting, host ` +
+		`and version].`,
 	"compare.family": `Of {tests_count # comparison/# comparisons}, [{none ?}none differs|{proven_count} ` +
 		`{proven_count differs/differ}] beyond chance.[{none ?}| The chance of any false alarm among them is at most 5 %.]`,
 	"compare.only":    `Not compared, because only {side} has it, not {other}: {places}.`,

@@ -283,7 +283,7 @@ var chineseSentences = map[string]string{
 	"compare.small":      `{side} 与 {base} 之间没有看到值得注意的差别。` + zhMost,
 	"compare.few":        `重复次数太少，无法比较 {side} 与 {base}[：再重复 {repeats_count:more} 次可能看得出]。¶目前[，{first}]：{what}。`,
 	"compare.differ":     `设置上的不同：{settings}。`,
-	"compare.alike":      `设置相同：每个参数、主机和版本都一样。`,
+	"compare.alike":      `[从 {tool} 的文件看，]设置相同[{tool ?}|：每个参数、主机和版本都一样]。`,
 	"compare.family":     `{tests_count} 项比较中[{none ?}没有一项|有 {proven_count} 项]的差别超出偶然。[{none ?}|其中出现任何误判的概率不超过 5 %。]`,
 	"compare.only":       `没有比较，因为只有 {side} 有、{other} 没有：{places}。`,
 	"compare.time":       `两次运行相隔 {apart}：其间路径上的变化也算在差别里。`,
