@@ -311,6 +311,7 @@ func Iperf3() model.Document {
 	up, down := udp("up", 200, 5e3, 4.7e3, 10, 0), udp("down", 200, 5e3, 5e3, 10, 0)
 	told := []string{"goodput_bps", "receive_pps", "loss_ratio", "lost_packets", "received_packets"}
 	up.Told, down.Told = append(told, "send_bps", "attempted_packets"), told
+	up.Ledger, down.Ledger = model.Ledger{}, model.Ledger{}
 	r := result(200, 0, up, down)
 	r.Cell["direction"], r.Engine = model.Word("both"), "iperf3"
 	r.Series = []model.Series{{Metric: "goodput_bps", Flow: "down", At: model.Sender, StepSeconds: 1,
