@@ -333,6 +333,9 @@ func Advise(d *model.Document, list []model.Advised) []Finding {
 		out = append(out, f)
 	}
 	answer := say("advice.none", Answer)
+	if d.Tool.Name != "" && len(out) == 0 {
+		answer = say("foreign.silent", Answer, "tool", d.Tool.Name)
+	}
 	switch best := slices.IndexFunc(out, func(f Finding) bool { return f.Level == Next }); {
 	case best >= 0:
 		answer = out[best]

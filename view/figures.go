@@ -67,7 +67,10 @@ func settingColumns(keys []table.Key) (out []column) {
 		}
 		out = append(out, column{Column{Name: name, Label: k.Label, Unit: k.Unit}, func(g table.Group, _ int) Cell {
 			l := g.Level(k.Name)
-			if l.Known && l.Text == "" && k.Unit != unit.Word {
+			switch {
+			case !l.Known:
+				return Cell{Value: math.NaN()}
+			case l.Text == "" && k.Unit != unit.Word:
 				return Cell{Value: l.Number}
 			}
 			return Cell{Text: l.String(), Value: math.NaN()}

@@ -48,7 +48,7 @@ func TestForeignFiles(t *testing.T) {
 		t.Errorf("flent's pings: %s", out)
 	}
 	if out, _ := command(t, exitOK, "report", ping, "--csv", "-"); !strings.Contains(out, "round_trip_p99_ns") ||
-		strings.Contains(out, "receive_pps") {
+		!strings.Contains(out, "\n1,valid,flent,Ping (ms) UDP,udp,,,1,1,") || strings.Contains(out, "receive_pps") {
 		t.Errorf("columns of flent's pings: %s", out)
 	}
 	if out, _ := command(t, exitOK, "report", three, "--prom", "-"); strings.Contains(out, "pelt_build_info") ||
@@ -57,6 +57,9 @@ func TestForeignFiles(t *testing.T) {
 	}
 	if out, _ := command(t, exitOK, "explain", three); out != "iperf3 does not say where packets were lost.\n" {
 		t.Errorf("explain: %q", out)
+	}
+	if out, _ := command(t, exitOK, "tune", "advise", three); !strings.Contains(out, "iperf3 does not say where packets") {
+		t.Errorf("advice for a run of iperf3: %s", out)
 	}
 	text, err := os.ReadFile(three)
 	other := filepath.Join(t.TempDir(), "other.json")
