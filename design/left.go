@@ -38,9 +38,14 @@ func Left(p model.Plan, d Design) (r Rest) {
 		begun++
 		s.addRest(p, &r, s.replay(s.now))
 	}
-	if left := s.times()*len(s.searched) - begun; left > 0 { // all that follow take about as long as the next one
+	for i := range s.searched { // all searches of a cell that follow take about as long as its next one
+		at := begun + i
+		left := (s.times()*len(s.searched) - at + len(s.searched) - 1) / len(s.searched)
+		if left <= 0 {
+			break
+		}
 		var next Rest
-		s.addRest(p, &next, s.replay(s.beginAt(begun)))
+		s.addRest(p, &next, s.replay(s.beginAt(at)))
 		r.Trials, r.Seconds = r.Trials+left*next.Trials, r.Seconds+float64(left)*next.Seconds
 		r.Open = r.Open || next.Open
 	}

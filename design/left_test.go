@@ -40,6 +40,37 @@ func TestLeftOfASearch(t *testing.T) {
 	}
 }
 
+// TestLeftOfUnlikeSearches: a cell with short searches does not stand for one with long ones, nor the other way round.
+func TestLeftOfUnlikeSearches(t *testing.T) {
+	p := searchPlan(3, 64, 1472)
+	d, trial := told(t, p, nil), 0
+	var last Rest
+	for ; ; trial++ {
+		rest := Left(p, d)
+		floods := 2 // which tell how long the searches of their cells are
+		if trial > floods && (rest.Trials > last.Trials+3 || rest.Trials < last.Trials-10) {
+			t.Errorf("before trial %d %d are left, after it %d", trial, last.Trials, rest.Trials)
+		}
+		last = rest
+		cell, repeat, more := d.Next()
+		if !more {
+			break
+		}
+		path := limited(250e3, 1e6)
+		if cell["payload_bytes"].Number == 1472 {
+			path = limited(2e6, 1e6) // it carries all
+		}
+		f := path(cell["rate_pps"].Number)
+		if seconds, set := cell["measure_s"]; set {
+			f.DurationS = seconds.Number
+		}
+		d.Add(&model.Result{Cell: cell, Repeat: repeat, State: model.Valid, Flows: []model.FlowResult{f}})
+	}
+	if trial < 20 || last.Trials != 0 {
+		t.Errorf("%d trials, %d left", trial, last.Trials)
+	}
+}
+
 func TestLeftOfAGrid(t *testing.T) {
 	p := planOf([]model.Factor{numbers("payload_bytes", 64, 512)}, model.Design{Repeats: 3})
 	each := p.Timing.WarmupSeconds + p.Timing.MeasureSeconds
