@@ -147,11 +147,11 @@ func TestFeedTellsTime(t *testing.T) {
 
 // TestLeftOfAnUnsteadySearch: where trials contradict each other, what is left takes longer, too.
 func TestLeftOfAnUnsteadySearch(t *testing.T) {
-	steadily := left{Rest: design.Rest{Trials: 10, Seconds: 10, Guess: true}, first: 20, ended: 10}
+	steadily := left{Rest: design.Rest{Trials: 10, Seconds: 10, Guess: true}, first: 20, begun: 10}
 	unsteadily := steadily
-	unsteadily.ended = 40
-	if a, b := steadily.seconds(), unsteadily.seconds(); a != 10 || b != 30 {
-		t.Errorf("%g s and %g s are left, want 10 and 30", a, b)
+	unsteadily.begun = 40
+	if a, b := steadily.seconds(), unsteadily.seconds(); a != 10 || b != 20 {
+		t.Errorf("%g s and %g s are left, want 10 and 20", a, b)
 	}
 	if got, want := steadily.text(words.English), "at least 10 s: a search of 10 trials or more"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -12,7 +12,8 @@ import (
 // left estimates how long the rest of a run takes.
 type left struct {
 	design.Rest
-	first  int           // trials that were left at first
+	first  int           // trials that were left when the first search began
+	begun  int           // trials that ended since then
 	design design.Design // nil: the plan is of another version
 	began  time.Time     // the first trial of this command
 	ended  int           // trials
@@ -41,7 +42,6 @@ func leftOf(d *model.Document) left {
 		next.Add(&d.Results[i])
 	}
 	l.design, l.Rest = next, design.Left(d.Plan, next)
-	l.first = l.Trials
 	return l
 }
 
@@ -70,6 +70,9 @@ func (l *left) begin(d *model.Document) {
 	}
 	if l.Guess {
 		l.Rest = design.Left(d.Plan, l.design)
+		if l.begun == 0 { // what floods show is no contradiction
+			l.first = l.Trials
+		}
 	}
 	if l.ended > 0 {
 		l.beside = max(time.Since(l.began).Seconds()*float64(l.AtOnce)-l.sent, 0) / float64(l.ended)
@@ -91,17 +94,21 @@ func (l *left) end(p model.Plan, r *model.Result, again bool) {
 		each = t.Timing.WarmupSeconds + t.Timing.MeasureSeconds
 	}
 	l.ended, l.sent = l.ended+1, l.sent+each
+	if l.begun > 0 || r.Cell.Searching() {
+		l.begun++
+	}
 }
 
-// steady is how many trials of a search count as foreseen, so that the first ones do not say much.
-const steady = 5
+// steady is how many trials of searches count as foreseen, about those of one, so that the first search does not say
+// much of the others.
+const steady = 20
 
 // seconds is how long the rest takes. A search whose trials contradict each other needs more than were foreseen: what
 // is left of it is taken to need as many times more as what was made.
 func (l *left) seconds() float64 {
 	seconds := (l.Seconds + float64(l.Trials)*l.beside) / float64(max(l.AtOnce, 1))
 	if l.Guess {
-		seconds *= max(1, float64(l.ended+steady)/float64(max(l.first-l.Trials, 0)+steady))
+		seconds *= max(1, float64(l.begun+steady)/float64(max(l.first-l.Trials, 0)+steady))
 	}
 	return seconds
 }

@@ -1,0 +1,53 @@
+package live
+
+import (
+	"testing"
+
+	"pelt/design"
+	"pelt/model"
+	"pelt/plan"
+)
+
+// TestLeftOfSearches: the time that is left of a search does not jump, where floods show that searches are longer than
+// was guessed, nor where the trials of one contradict each other.
+func TestLeftOfSearches(t *testing.T) {
+	p, err := plan.Ndr.Of("192.0.2.1", "direction=up")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &model.Document{Plan: p}
+	l := leftOf(d)
+	choose, err := design.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, trials := 0.0, 0
+	for ; ; trials++ {
+		l.begin(d)
+		if left := l.seconds(); trials > 1 && left > 1.25*last+2 {
+			t.Errorf("after %d trials %.0f s are left, %.0f before", trials, left, last)
+		}
+		last = l.seconds()
+		cell, repeat, more := choose.Next()
+		if !more {
+			break
+		}
+		pps, limit := cell["rate_pps"].Number, 2000.0
+		if pps == 0 {
+			pps = 1e6
+		}
+		if trials%7 == 0 { // what a stall lost
+			limit = 1900
+		}
+		f := model.FlowResult{Name: "up", Protocol: model.UDP, DurationS: max(cell["measure_s"].Number, 0.25),
+			Attempted: uint64(pps), SendPPS: pps, LossRatio: max(0, 1-limit/pps)}
+		f.Lost = uint64(f.LossRatio * pps)
+		f.ReceivePPS = pps - float64(f.Lost)
+		r := &model.Result{Cell: cell, Repeat: repeat, State: model.Valid, Flows: []model.FlowResult{f}}
+		choose.Add(r)
+		l.end(p, r, false)
+	}
+	if trials < 30 || last != 0 {
+		t.Errorf("%d trials, %.0f s left", trials, last)
+	}
+}
