@@ -194,13 +194,16 @@ func (c Comparison) byRuns(q Question) (Comparison, []table.Key, error) {
 }
 
 // comparedRows are the rows of a run's trials; of its searches those with what was found, without the figures of a
-// trial.
+// trial. Each of several searches is a repeat, and those count of which a report takes the middle one.
 func comparedRows(d *model.Document) []table.Row {
 	rows := table.Unsearched(table.Rows(d))
-	for _, r := range table.Searches(rows) {
-		r.Flow = &model.FlowResult{Name: r.Flow.Name, Protocol: r.Flow.Protocol, PayloadBytes: r.Flow.PayloadBytes,
-			FrameBytes: r.Flow.FrameBytes, Streams: r.Flow.Streams}
-		rows = append(rows, r)
+	searches := table.Searches(rows)
+	for _, g := range table.By(searches, SearchKeys(searches)...) {
+		for _, r := range counting(g) {
+			r.Flow = &model.FlowResult{Name: r.Flow.Name, Protocol: r.Flow.Protocol, PayloadBytes: r.Flow.PayloadBytes,
+				FrameBytes: r.Flow.FrameBytes, Streams: r.Flow.Streams}
+			rows = append(rows, r)
+		}
 	}
 	return rows
 }

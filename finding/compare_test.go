@@ -325,6 +325,21 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// Each search of a run that ended is a repeat: the one that was cut has no rate yet.
+func TestCompareCutSearches(t *testing.T) {
+	whole := searchedTimes(t, 3, over(250e3, model.LayerNetwork))
+	cut := searchedTimes(t, 3, over(250e3, model.LayerNetwork))
+	cut.ID, cut.Complete, cut.Results = "cut", false, cut.Results[:len(cut.Results)-1]
+	c, err := Compare(Question{Docs: []*model.Document{whole, cut},
+		Metrics: []*table.Metric{table.MetricOf("holds_pps")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := c.Stat(c.Effects[0], 0).N, c.Stat(c.Effects[0], 1).N; len(c.Effects) != 1 || a != 3 || b != 2 {
+		t.Errorf("%d effects, of %d and %d searches: want one, of 3 and 2", len(c.Effects), a, b)
+	}
+}
+
 // Loads of two runs are compared by their shares of the rates that the runs found.
 func TestCompareLoads(t *testing.T) {
 	a, b := sample.Latency(), sample.Latency()

@@ -74,7 +74,7 @@ func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
 			out = append(limitOnce(out, found), found...)
 		}
 	}
-	return append(out, goalsOf(searches[0], out))
+	return append(out, goalsOf(searches, out))
 }
 
 // Saturation are the rows of the flood that a search began with; none where the flood, which is made before all
@@ -213,16 +213,21 @@ func differ(g table.Group, typical table.Row) (out []Finding) {
 
 // ended has a row of each search of a group that ended.
 func ended(g table.Group) []table.Row {
-	rows := only(g.Rows, func(r table.Row) bool { return r.Search.Done })
-	return slices.CompactFunc(rows, func(a, b table.Row) bool { return a.Search == b.Search })
+	return only(oneEach(g.Rows), func(r table.Row) bool { return r.Search.Done })
 }
 
-// Typical is of a group the search that found the middle rate of those that ended, as far as any did.
-func Typical(g table.Group) table.Group {
-	searches := ended(g)
-	if len(searches) == 0 {
-		searches = slices.Clone(g.Rows)
+// counting are the rows of a group's searches that ended, or of all where none did.
+func counting(g table.Group) []table.Row {
+	if rows := only(g.Rows, func(r table.Row) bool { return r.Search.Done }); len(rows) > 0 {
+		return rows
 	}
+	return g.Rows
+}
+
+// Typical is of a group the search that found the middle rate of those that count; of an even number the lower of the
+// two in the middle.
+func Typical(g table.Group) table.Group {
+	searches := oneEach(counting(g))
 	slices.SortStableFunc(searches,
 		func(a, b table.Row) int { return cmp.Compare(a.Search.Throughput, b.Search.Throughput) })
 	middle := searches[(len(searches)-1)/2].Search
@@ -498,15 +503,19 @@ func lossSpan(f *model.FlowResult) (first, last uint64, known bool) {
 	return first, last, known && f.Streams == 1 && f.Ledger.Unattributed == 0
 }
 
-// goalsOf says in words what a search asked, which of several counts if all were made, and what the range of an answer
-// tells.
-func goalsOf(r table.Row, answers []Finding) Finding {
-	g, searches := r.Search.Goal, r.Doc.Plan.Design.Search.Searches
+// goalsOf says in words what searches asked, which of several counts, and what the range of an answer tells.
+func goalsOf(searches []table.Row, answers []Finding) Finding {
+	g, most, two := searches[0].Search.Goal, 0, false
+	for _, same := range table.By(searches, SearchKeys(searches)...) {
+		n := len(ended(same))
+		most, two = max(most, n), two || n == 2
+	}
 	f := say("setup.search", SetUp, "goal", g.Name, "measure_s:final", g.FinalSeconds, "measure_s:sum", g.SumSeconds,
 		"width_ratio", g.WidthRatio,
 		"measure_s:good", math.Ceil(g.SumSeconds*(1-g.ExceedRatio)/g.FinalSeconds)*g.FinalSeconds)
-	if searches > fewSearches && r.Doc.Complete {
-		f = f.with("searches_count", searches)
+	if most > 1 {
+		f = f.with("searches_count", most, "two", when(two, "yes"), "lower", when(most == 2, "yes"),
+			"even", when(most%2 == 0, "yes"))
 	}
 	f = f.with("range", when(slices.ContainsFunc(answers, func(a Finding) bool {
 		_, told := a.Number("holds_pps", "next")

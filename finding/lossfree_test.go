@@ -235,6 +235,11 @@ func lossFreeExamples(t *testing.T) (out []example) {
 	cut := searchedTimes(t, 3, over(250e3, model.LayerNetwork)) // in its second search
 	cut.Complete, cut.Results = false, cut.Results[:len(cut.Results)/2]
 	out = append(out, example{"one of three searches ended", All(table.Rows(cut), LossFree)})
+	part := searchedTimes(t, 3, over(250e3, model.LayerNetwork)) // in its third search
+	part.Complete, part.Results = false, part.Results[:len(part.Results)*5/6]
+	out = append(out, example{"two of three searches ended", All(table.Rows(part), LossFree)})
+	four := searchedTimes(t, 4, over(250e3, model.LayerNetwork))
+	out = append(out, example{"four searches", All(table.Rows(four), LossFree)})
 	// Rates that are carried and fail are never printed alike, and bounds further apart than asked are a doubt.
 	alike := table.Searches(searchedDoc(t, over(15e3, model.LayerNetwork)))
 	alike[0].Search.Throughput, alike[0].Search.Upper = 15.26e3, 15.34e3

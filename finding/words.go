@@ -20,8 +20,9 @@ const (
 	freeLoss  = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
 	freeOf    = freeLoss + ` up to {throughput_pps}[ {each}][ {where}]`
 	freeTried = ` (next run: {holds_pps:next to fails_pps:next})| (single trials: {holds_pps:tried to fails_pps:tried})`
-	freeNext  = `[ Of {searches_count} searches in turn, the middle one counts.][{range ?} The next run finds a rate ` +
-		`in the range shown 19 times in 20, if the path changes no more than it did between the searches.]`
+	freeNext  = `[ Of {searches_count} searches in turn, the [{lower ?}lower|{even ?}lower middle|middle] one counts` +
+		`[{lower ?}|{two ?}, of two the lower one].][{range ?} The next run finds a rate in the range shown 19 times ` +
+		`in 20, if the path changes no more than it did between the searches.]`
 	freeFlood   = `[¶The path saturates at {receive_pps:flood range}.]`
 	freeAtLeast = freeLoss + ` up to at least {throughput_pps}[ {each}][ {where}].`
 )

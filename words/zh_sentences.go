@@ -13,7 +13,7 @@ const (
 	zhLoss  = `[{way}：][{where} 时][丢包不超过 {loss_ratio:goal} 的最高速率为|不丢包最高]`
 	zhFree  = zhLoss + ` {throughput_pps}[（{each}）]`
 	zhLeast = zhLoss + `至少 {throughput_pps}[（{each}）]。`
-	zhNext  = `[依次搜索 {searches_count} 次，取中间值。][{range ?}若路径的变化不大于各次搜索之间的变化，下次运行 20 次中有 19 次落在所给范围内。]`
+	zhNext  = `[依次搜索 {searches_count} 次，取[{lower ?}较低值|{even ?}中间两个值中较低的|中间值][{lower ?}|{two ?}；只有两次的取较低值]。][{range ?}若路径的变化不大于各次搜索之间的变化，下次运行 20 次中有 19 次落在所给范围内。]`
 	zhTried = `（下次运行：{holds_pps:next to fails_pps:next}）|（单次试验：{holds_pps:tried to fails_pps:tried}）`
 	zhFlood = `[¶全速发送时饱和在 {receive_pps:flood range}。]`
 
