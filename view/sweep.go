@@ -2,7 +2,6 @@ package view
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"pelt/model"
 	"pelt/plan"
 	"pelt/table"
+	"pelt/words"
 )
 
 func sweep() Kind {
@@ -193,7 +193,7 @@ func Sorted(d *model.Document, by string) (Page, error) {
 		p.Sections[i], sorted = t, true
 	}
 	if !sorted {
-		return p, fmt.Errorf("no column %q in this report: try goodput, loss or delay", by)
+		return p, words.Errorf("no table of this report can be sorted by %q", by)
 	}
 	return p, nil
 }

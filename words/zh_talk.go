@@ -717,6 +717,7 @@ var chineseTalk = map[string]string{
 	"--flent: no valid trial fits a test of flent, which needs received rates or round trips over time": "--flent：没有一次有效试验适合 flent 的测试，它们需要随时间变化的接收速率或往返时延",
 	"--flent: this run makes %d files: want a name, not -":                                              "--flent：这次运行产生 %d 个文件：应给文件名，不要用 -",
 	"--since: is for kept runs, not for a file of %s":                                                   "--since：用于保存的运行，不能用于 %s 的文件",
+	"no table of this report can be sorted by %q":                                                       "这份报告没有可以按 %q 排序的表",
 	"the compressed file is cut short":                                                                  "压缩文件不完整",
 	"cannot be unpacked: %v":                                                                            "无法解压：%v",
 	"is larger than %d bytes when unpacked":                                                             "解压后超过 %d 字节",

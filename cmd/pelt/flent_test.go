@@ -81,6 +81,9 @@ func TestForeignFiles(t *testing.T) {
 		t.Errorf("a bad file: %q", talk)
 	}
 	command(t, exitUsage, "report", three, "--since", "7d")
+	if _, talk := command(t, exitUsage, "report", three, "--lang", "zh", "--sort", "x"); !strings.Contains(talk, "排序") {
+		t.Errorf("a wrong column: %q", talk)
+	}
 }
 
 // TestReportFlent: each valid trial with rates over time is a data file of flent.
