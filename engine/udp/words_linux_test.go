@@ -44,7 +44,7 @@ func TestWords(t *testing.T) {
 				t.Errorf("%s: %d are too many", question, got)
 			}
 			return fmt.Sprint(got)
-		case "arrived": // the stamp and now by the wall clock, not before, now: in s since one moment of both clocks
+		case "arrived": // the stamp and now by the wall clock, not before, now: in ns since one moment of both clocks
 			const wall, mono = 1_700_000_000_000_000_000, 50_000_000_000
 			stamp := int64(0)
 			if n[0] >= 0 {
