@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -165,4 +166,52 @@ var trouble = regexp.MustCompile(`(?m)^.*(\bBUG\b|\bOops\b|Kernel panic|WARNING:
 
 func kernelTrouble(console string) []string {
 	return trouble.FindAllString(strings.ReplaceAll(console, "\r", ""), -1)
+}
+
+// TestStood: only a guest whose emulator may have come to a stop runs again, so that no fault of a kernel is passed over.
+func TestStood(t *testing.T) {
+	const (
+		stuck = "[ 9.2] watchdog: BUG: soft lockup - CPU#1 stuck for 45s!\n"
+		int3  = "[ 9.3] int3: 0000 [#1] PREEMPT SMP NOPTI\n"
+		dies  = "[ 9.4] Kernel panic - not syncing: "
+	)
+	cut := errors.New("guest ended without its last record")
+	for _, c := range []struct {
+		console string
+		err     error
+		want    bool
+	}{
+		{"[ 1.0] debugging on\n", nil, false},
+		{"[ 1.0] debugging on\n", errSilent, true},
+		{"[ 1.0] debugging on\n", cut, false},
+		{"[ 9.1] rcu: INFO: rcu_preempt self-detected stall on CPU\n" + stuck + dies + "softlockup: hung tasks\n", cut, true},
+		{"[ 9.0] BUG: kernel NULL pointer dereference\n" + stuck, cut, false},
+		{"[ 9.0] WARNING: CPU: 0 PID: 1 at net/core/dev.c\n", errSilent, false},
+		{int3 + dies + "Fatal exception in interrupt\n", cut, true},
+		{"[ 9.0] WARNING: CPU: 0 PID: 1 at net/core/dev.c\n" + int3, cut, false},
+		{"[ 9.0] general protection fault: 0000 [#1] PREEMPT SMP\n" + strings.Replace(int3, "#1", "#2", 1), cut, false},
+	} {
+		if got := (session{console: c.console}).stood(c.err); got != c.want {
+			t.Errorf("%q, %v: %v; its trouble is %q", c.console, c.err, got, kernelTrouble(c.console))
+		}
+	}
+}
+
+// TestFollow: a command that ran as its guest died has not passed, whatever it printed.
+func TestFollow(t *testing.T) {
+	var s session
+	end, err := s.follow(bufio.NewReader(strings.NewReader(`{"Start":{"Name":"a"}}
+{"Output":"aGVs"}
+{"Output":"bG8="}
+{"Exit":{"Code":3}}
+{"Start":{"Name":"b"}}
+{"Output":"eyJFbmQiOiIifQo="}
+`)), func(time.Duration) {}) // the last is {"End":""}
+	if err != nil || end != nil || len(s.commands) != 2 || string(s.commands[0].output) != "hello" ||
+		s.commands[0].exit.Code != 3 || s.commands[1].exit.Why != "never ended" {
+		t.Errorf("end %v, error %v, %+v", end, err, s)
+	}
+	if _, err := s.follow(bufio.NewReader(strings.NewReader("Segmentation fault\n")), func(time.Duration) {}); err == nil {
+		t.Error("a line that is no record: no error")
+	}
 }
