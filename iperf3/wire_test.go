@@ -43,6 +43,9 @@ func TestWords(t *testing.T) {
 			said := map[string]string{"3.1": results31, "3.12": results312, "3.22": results322}[words[2]]
 			for _, change := range words[3:] {
 				from, to, _ := strings.Cut(change, "->")
+				if !strings.Contains(said, from) {
+					t.Fatalf("%s: there is no %s", question, from)
+				}
 				said = strings.Replace(said, from, to, 1)
 			}
 			r, err := readResults([]byte(said), 1)

@@ -122,6 +122,9 @@ func gaveUp(t *testing.T, text string) string {
 		case "end":
 			list[words[1]].end(lasts(words[2]).Nanoseconds())
 		default: // an errno, from, to, the streams
+			if errnos[words[0]] == 0 {
+				t.Fatalf("%s: unknown: %s", text, event)
+			}
 			from, to, gives := lasts(words[1]), lasts(words[2]), "goes on"
 			for now := from; now < to && gives == "goes on"; now += step {
 				for _, name := range words[3:] {

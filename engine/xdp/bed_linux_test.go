@@ -162,3 +162,19 @@ func (b *bed) run(t testing.TB, c trial) (out outcome, err error) {
 	out.Trial = r
 	return out, err
 }
+
+// TestSlotsAreGivenBack: a flow that left makes room for the next one on its interface.
+func TestSlotsAreGivenBack(t *testing.T) {
+	p := &port{engine: &Engine{}}
+	for _, r := range []*receiver{{flow: 0, slots: []uint32{0, 1}}, {flow: 1, slots: []uint32{2}}} {
+		p.taken[r.flow] = true
+		for _, slot := range r.slots {
+			p.used[slot] = true
+		}
+		p.free(r)
+	}
+	p.free(&receiver{flow: -1}) // it found no room
+	if p.used != [len(p.used)]bool{} || p.taken != [len(p.taken)]bool{} {
+		t.Errorf("taken flows %v, used slots %v", p.taken[:3], p.used[:3])
+	}
+}

@@ -52,7 +52,10 @@ func TestDiff(t *testing.T) {
 		shots := map[string]Snapshot{}
 		for _, taken := range strings.Split(text, "; ") {
 			words := strings.Fields(taken)
-			second := map[string]int{"idle": 0, "start": 2, "measure": 3, "end": 9}[words[0]]
+			second, is := map[string]int{"idle": 0, "start": 2, "measure": 3, "end": 9}[words[0]]
+			if !is {
+				t.Fatalf("%s: no such moment: %s", line, taken)
+			}
 			var readings []reading
 			for _, word := range words[1:] {
 				name, value, _ := strings.Cut(word, "=")
