@@ -142,7 +142,8 @@ func observerLost(t *testing.T, r Router, lose func(), why string) {
 	_, _ = w.Do(t.Context(), engine.Still, engine.Known{Lost: true})
 	o := w.Account().Observed
 	told, series := o.Router, o.Series
-	if o.Mode != model.DropsOff || !o.Why.Has(model.UntoldFault) || !strings.Contains(finding.Why(o.Why), why) || len(o.Unread) != 1 {
+	if o.Mode != model.DropsOff || !o.Why.Has(model.UntoldFault) || !strings.Contains(finding.Why(o.Why), why) ||
+		len(o.Unread) != 1 {
 		t.Errorf("observed %+v", o)
 	}
 	if len(told.Gaps) != 1 || len(series) != 0 || finding.Why(told.Gaps[0].Of) != name+": "+why {

@@ -62,7 +62,8 @@ func TestDevice(t *testing.T) {
 			t.Errorf("%s: nothing arrived\n%s", line, out)
 		}
 	}
-	if out, err := call("curve 10.77.0.2" + short); peltproc.ExitCode(err) != 1 || !strings.Contains(out, "connection refused") {
+	out, err := call("curve 10.77.0.2" + short)
+	if peltproc.ExitCode(err) != 1 || !strings.Contains(out, "connection refused") {
 		t.Errorf("without --dev: %v, want a refusal of the other host:\n%s", err, out)
 	}
 }

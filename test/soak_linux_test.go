@@ -17,13 +17,15 @@ func TestSoakKilled(t *testing.T) {
 	t.Parallel() // 500 packets a second: mostly waiting
 	work, data := t.TempDir(), t.TempDir()
 	host := peltproc.Host{T: t, Dir: work, Data: data}
-	soak := host.Start(strings.Fields("soak lab:direct --rate 500pps --burst 100 --payload 100 --time 5s --warmup 100ms --link-receiver loss=10%")...)
+	soak := host.Start(strings.Fields("soak lab:direct --rate 500pps --burst 100 --payload 100 --time 8s --warmup 100ms " +
+		"--link-receiver loss=10%")...)
 	stored(t, data, `"checkpoint"`, 2)
 	out, err := host.Run("report", "last", "--all")
 	if err != nil || !strings.Contains(out, "Not finished") || !strings.Contains(out, "link sender-receiver") {
 		t.Errorf("while it runs: %v\n%s", err, out)
 	}
-	if out, err := host.Run("run", "--resume", "last"); err == nil || orInvalid(err) == nil || strings.Count(out, "\n") != 1 {
+	out, err = host.Run("run", "--resume", "last")
+	if err == nil || orInvalid(err) == nil || strings.Count(out, "\n") != 1 {
 		t.Errorf("gone on with while it runs: %v\n%s", err, out)
 	}
 	soak.Kill()

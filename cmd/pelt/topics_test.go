@@ -42,7 +42,7 @@ func TestTopics(t *testing.T) {
 		}
 	}
 	t.Setenv("PELT_LANG", "zh")
-	for _, topic := range []string{"start", "story", "faq"} { // whose lines end anywhere, so that only letters can be compared
+	for _, topic := range []string{"start", "story", "faq"} { // whose lines end anywhere, so only letters are compared
 		page, err := docs.Pages.ReadFile(topic + ".zh-CN.md")
 		if err != nil {
 			t.Fatal(err)

@@ -195,7 +195,8 @@ func TestTakenInterface(t *testing.T) {
 	}
 	c.fallback = true
 	out, err := b.run(t, c)
-	if err != nil || out.receive.Engine != "udp" || out.receive.Why[0].Code != model.ProgramThere || out.receive.Why[0].Name != "vb" ||
+	if err != nil || out.receive.Engine != "udp" || len(out.receive.Why) != 1 ||
+		out.receive.Why[0].Code != model.ProgramThere || out.receive.Why[0].Name != "vb" ||
 		out.balanced(t) > out.Backlog {
 		t.Errorf("with sockets allowed: %v, %+v", err, out.receive)
 	}

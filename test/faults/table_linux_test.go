@@ -126,7 +126,8 @@ var table = []row{
 			"sender-qdisc/(QDISC_DROP|SKB_GSO_SEG)"},
 		flow: func(f *model.Flow) { f.Segments, f.PayloadBytes = 10, 100 },
 		make: func(c *chain) func() { return c.sender.TBF(their, netlink.HANDLE_ROOT, 6_250, 3000) }},
-	{name: "sender: its queue is changed", want: answers{"sender-qdisc/QUEUE_PURGE", "sender-device/tx-dropped", "sender-qdisc/QUEUE_PURGE"},
+	{name: "sender: its queue is changed",
+		want: answers{"sender-qdisc/QUEUE_PURGE", "sender-device/tx-dropped", "sender-qdisc/QUEUE_PURGE"},
 		flow: func(f *model.Flow) { f.Packets, f.Rate = 6000, unit.PacketRate(20_000) }, // while it changes often
 		make: func(c *chain) func() { return changing(c.sender, their) }},
 	{name: "sender: group of processes", needs: cgroup2, before: grouped,
