@@ -50,7 +50,11 @@ func TestCommandLines(t *testing.T) {
 	data := t.TempDir()
 	t.Setenv("PELT_DATA", data)
 	file := lossyRun(t)
-	told := strings.NewReplacer(file, "RUN", data, "DATA")
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := strings.NewReplacer(file, "RUN", data, "DATA", "sender "+host, "sender HOST")
 	lines, err := filepath.Abs("testdata/lines.txt")
 	if err != nil {
 		t.Fatal(err)
