@@ -15,6 +15,9 @@ func placeholdersOf(text string) (must, may map[string]bool) {
 	for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
 		form := strings.TrimSpace(m[2])
 		may[m[1]] = true
+		if end, is := strings.CutPrefix(form, "to "); is { // of a range
+			must[end], may[end] = true, true
+		}
 		if form != "?" && (!strings.Contains(form, "/") || strings.Contains(form, "#")) {
 			must[m[1]] = true
 		}
