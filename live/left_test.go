@@ -2,6 +2,7 @@ package live
 
 import (
 	"testing"
+	"testing/synctest"
 
 	"pelt/design"
 	"pelt/model"
@@ -11,6 +12,10 @@ import (
 // TestLeftOfSearches: the time that is left of a search does not jump, where floods show that searches are longer than
 // was guessed, nor where the trials of one contradict each other.
 func TestLeftOfSearches(t *testing.T) {
+	synctest.Test(t, leftOfSearches) // whose clock stands still: trials take no time besides
+}
+
+func leftOfSearches(t *testing.T) {
 	p, err := plan.Ndr.Of("192.0.2.1", "direction=up")
 	if err != nil {
 		t.Fatal(err)
