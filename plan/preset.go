@@ -291,7 +291,10 @@ func (d *draft) fill(done ...string) error {
 		case len(values) == 0 || slices.Contains(done, k.Flag):
 			continue
 		case len(values) > 1 && !varies:
-			return flagError(k.Flag, "want one value, not %d; pelt sweep compares several", len(values))
+			if slices.Contains(strings.Fields(strings.ReplaceAll(sweepFactors, "!", "")), k.Flag) {
+				return flagError(k.Flag, "want one value, not %d; pelt sweep compares several", len(values))
+			}
+			return flagError(k.Flag, "want one value, not %d", len(values))
 		case len(values) > 1 || always:
 			d.plan.Factors = append(d.plan.Factors, model.Factor{Knob: k.Name, Levels: values})
 		}

@@ -18,13 +18,16 @@ const (
 	wholeMost    = 1500
 )
 
+// sweepFactors are the factors of a sweep: see Preset.
+const sweepFactors = "direction payload! frame! rate interval profile streams receivers send-buffer receive-buffer link"
+
 // Sweep is the comparison of many settings. Each cell has three trials: a comparison tells nothing of two.
 var Sweep = Preset{
 	Command: "sweep",
 	Knobs: "payload frame rate interval profile direction streams receivers count quick time warmup repeats max-loss " +
 		"family dev dscp df drops send-buffer receive-buffer engine seed",
 	Defaults: map[string]string{"interval": "0", "rate": "", "warmup": "0"},
-	Factors:  "direction payload! frame! rate interval profile streams receivers send-buffer receive-buffer link",
+	Factors:  sweepFactors,
 	build:    (*draft).buildSweep,
 }
 

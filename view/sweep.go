@@ -185,7 +185,7 @@ func Sorted(d *model.Document, by string) (Page, error) {
 	for i, s := range p.Sections {
 		t, ok := s.(Table)
 		at := slices.IndexFunc(t.Columns, func(c Column) bool { return slices.Contains(names, c.Name) })
-		if !ok || at < 0 || t.Lead == 0 {
+		if !ok || at < 0 || len(t.Rows) < 2 {
 			continue
 		}
 		slices.SortStableFunc(t.Rows, func(a, b []Cell) int { return compareCells(a[at], b[at]) })

@@ -38,6 +38,19 @@ func TestSorted(t *testing.T) {
 			t.Errorf("by %s: %v", c.by, got)
 		}
 	}
+	curve := sample.Router()
+	p, err := view.Sorted(&curve, "goodput")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range p.Sections {
+		if table, ok := s.(view.Table); ok && strings.HasPrefix(table.Title, "By payload") {
+			at := slices.IndexFunc(table.Columns, func(c view.Column) bool { return c.Name == "goodput_bps" })
+			if len(table.Rows) < 2 || table.Rows[0][at].Value < table.Rows[len(table.Rows)-1][at].Value {
+				t.Errorf("%s: %v", table.Title, table.Rows)
+			}
+		}
+	}
 	if _, err := view.Sorted(&d, "colour"); err == nil || !strings.Contains(err.Error(), `"colour"`) {
 		t.Error(err)
 	}
