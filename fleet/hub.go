@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pelt/model"
+	"pelt/words"
 )
 
 // HubConfig says where a hub listens and whom it lets in.
@@ -122,12 +123,12 @@ func listen(want netip.AddrPort) (net.Listener, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(int(want.Port()))))
 	switch {
 	case isErrno(err, syscall.EADDRINUSE, 10048):
-		return nil, fmt.Errorf("port %d is in use: stop what listens there (another pelt serve?) "+
+		return nil, words.Errorf("port %d is in use: stop what listens there (another pelt serve?) "+
 			"or choose another with --port", want.Port())
 	case isErrno(err, syscall.EACCES, 10013):
-		return nil, fmt.Errorf("port %d needs more rights: choose one above 1023 with --port", want.Port())
+		return nil, words.Errorf("port %d needs more rights: choose one above 1023 with --port", want.Port())
 	case isErrno(err, syscall.EADDRNOTAVAIL, 10049):
-		return nil, fmt.Errorf("address %v is none of this host's", want.Addr())
+		return nil, words.Errorf("address %v is none of this host's", want.Addr())
 	case err != nil:
 		return nil, fmt.Errorf("listening for clients: %w", err)
 	}

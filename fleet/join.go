@@ -22,7 +22,7 @@ import (
 // of them at a time has sessions here. ready, if set, is called once with what the agent is on the hub.
 func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(AgentInfo)) error {
 	if cfg.Router != nil {
-		return errors.New("an agent that only watches joins no hub")
+		return words.Errorf("an agent that only watches joins no hub")
 	}
 	a, err := newAgent(cfg)
 	if err != nil {
@@ -113,9 +113,9 @@ func (a *Agent) remain(ctx context.Context, taken <-chan time.Time, ask func()) 
 			}
 		case <-a.link.lost:
 			if a.link.refused.Load() {
-				return fmt.Errorf("the hub at %v has another code now: start this again with that one", at)
+				return words.Errorf("the hub at %v has another code now: start this again with that one", at)
 			}
-			return fmt.Errorf("the connection to the hub at %v was lost for good", at)
+			return words.Errorf("the connection to the hub at %v was lost for good", at)
 		}
 	}
 }
@@ -134,12 +134,12 @@ func (l *link) dialNATS(hub HubAddress) (*link, error) {
 	nc, err := nats.Connect(hub.NATS, opts...)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization):
-		return nil, errors.New("--nats: these servers do not let this user in: " +
+		return nil, words.Errorf("--nats: these servers do not let this user in: " +
 			"want the credentials of one of theirs (--creds FILE)")
 	case errors.Is(err, nats.ErrNoServers):
-		return nil, errors.New("--nats: no NATS server answers there")
+		return nil, words.Errorf("--nats: no NATS server answers there")
 	case err != nil:
-		return nil, fmt.Errorf("--nats: these servers refuse the connection: they say %.200q",
+		return nil, words.Errorf("--nats: these servers refuse the connection: they say %.200q",
 			strings.TrimPrefix(err.Error(), "nats: "))
 	}
 	l.use(nc)
@@ -193,7 +193,7 @@ func (l *link) nameTaken(ctx context.Context, id string) (joined time.Time, is b
 }
 
 func nameTakenError(id string) error {
-	return fmt.Errorf("a host named %s is on the hub already: choose another --name", id)
+	return words.Errorf("a host named %s is on the hub already: choose another --name", id)
 }
 
 // Time for the agents of a fleet to answer: since the last answer, or since the hub said that one is not there; since

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"pelt/words"
 )
 
 // A name has a few seconds to be resolved. The question is asked twice, since the answer to the first may be lost.
@@ -25,15 +27,15 @@ var lookup = func(ctx context.Context, network, host string) ([]netip.Addr, erro
 // Resolve turns a host name or address into its addresses of the asked family (4, 6, or 0 for any), in the order in
 // which they are tried: families take turns, and the one that this host prefers comes first.
 func Resolve(ctx context.Context, host string, family int) ([]netip.Addr, error) {
-	network, kind := "ip", ""
+	network := "ip"
 	if family != 0 {
-		network, kind = fmt.Sprint("ip", family), fmt.Sprintf(" with an IPv%d address", family)
+		network = fmt.Sprint("ip", family)
 	}
 	address, err := netip.ParseAddr(host)
 	if zone := address.Zone(); zone != "" {
 		_, number := strconv.Atoi(zone)
 		if _, name := net.InterfaceByName(zone); name != nil && number != nil {
-			return nil, fmt.Errorf("%s: this host has no interface %s: want one of its own after the %%", host, zone)
+			return nil, words.Errorf("%s: this host has no interface %s: want one of its own after the %%", host, zone)
 		}
 	}
 	found := []netip.Addr{address}
@@ -48,12 +50,15 @@ func Resolve(ctx context.Context, host string, family int) ([]netip.Addr, error)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err == nil, errors.As(err, &dns) && dns.IsNotFound:
-		return nil, fmt.Errorf("%s: no such host%s", host, kind)
+		if family != 0 {
+			return nil, words.Errorf("%s: no such host with an IPv%d address", host, family)
+		}
+		return nil, words.Errorf("%s: no such host", host)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &dns) && dns.IsTimeout:
-		return nil, fmt.Errorf("%s: the name cannot be resolved: no DNS server answered within %v; "+
+		return nil, words.Errorf("%s: the name cannot be resolved: no DNS server answered within %v; "+
 			"give an address, or mend this host's DNS", host, resolveMost)
 	}
-	return nil, fmt.Errorf("%s: the name cannot be resolved (%w); give an address, or mend this host's DNS", host, err)
+	return nil, words.Errorf("%s: the name cannot be resolved (%w); give an address, or mend this host's DNS", host, err)
 }
 
 // ask returns the first answer of two questions.

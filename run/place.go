@@ -12,6 +12,7 @@ import (
 	"pelt/engine/xdp"
 	"pelt/fleet"
 	"pelt/model"
+	"pelt/words"
 )
 
 // place turns a trial into orders for this path's agents. The sender's host
@@ -51,7 +52,7 @@ func (s *site) place(t model.Trial) (fleet.Trial, model.Doubts, error) {
 						"control connection; start it without --one-port", e.Node)
 				}
 				if !e.Fallback {
-					return fleet.Trial{}, nil, fmt.Errorf("the %s has no %s engine", e.Node, e.Engine)
+					return fleet.Trial{}, nil, words.Errorf("the %s has no %s engine", e.Node, e.Engine)
 				}
 				because(socketsBecause(model.NewReason(model.EngineMissing, "name", e.Engine)).With(e.Node))
 				*e.Choice = fleet.Choice{Engine: "udp"}

@@ -802,4 +802,22 @@ var chineseTalk = map[string]string{
 	"want quick or csit, not %q":                                       "应为 quick 或 csit，而不是 %q",
 	"want up or down: one transfer at a time":                          "应为 up 或 down：一次只有一个传输",
 	"want up, down or both: a soak has one trial":                      "应为 up、down 或 both 之一：soak 只有一次试验",
+
+	// Of fleets, hubs and names.
+	"an agent that only watches joins no hub":                                                             "只做观测的主机不加入 hub",
+	"the hub at %v has another code now: start this again with that one":                                  "%v 的 hub 换了口令：请用新口令重新启动本程序",
+	"the connection to the hub at %v was lost for good":                                                   "与 %v 的 hub 的连接已断开，不再恢复",
+	"--nats: these servers do not let this user in: want the credentials of one of theirs (--creds FILE)": "--nats：这些服务器不允许这个用户进入：请给它们的一个用户的凭据（--creds FILE）",
+	"--nats: no NATS server answers there":                                                                "--nats：那里没有 NATS 服务器应答",
+	"--nats: these servers refuse the connection: they say %.200q":                                        "--nats：这些服务器拒绝连接，说的是 %.200q",
+	"a host named %s is on the hub already: choose another --name":                                        "hub 上已有名为 %s 的主机：请用 --name 另取一个名字",
+	"port %d is in use: stop what listens there (another pelt serve?) or choose another with --port":      "端口 %d 已被占用：请结束占用它的程序（另一个 pelt serve？），或用 --port 换一个",
+	"port %d needs more rights: choose one above 1023 with --port":                                        "端口 %d 需要更高的权限：请用 --port 换一个大于 1023 的端口",
+	"address %v is none of this host's":                                                                   "地址 %v 不是本机的",
+	"%s: this host has no interface %s: want one of its own after the %%":                                 "%s：本机没有接口 %s：%% 后面应是本机的接口",
+	"%s: no such host":                       "%s：没有这台主机",
+	"%s: no such host with an IPv%d address": "%s：没有带 IPv%d 地址的这台主机",
+	"%s: the name cannot be resolved: no DNS server answered within %v; give an address, or mend this host's DNS": "%s：无法解析这个名字：%v 内没有 DNS 服务器应答；请给出地址，或修好本机的 DNS",
+	"%s: the name cannot be resolved (%w); give an address, or mend this host's DNS":                              "%s：无法解析这个名字（%w）；请给出地址，或修好本机的 DNS",
+	"the %s has no %s engine": "%s 没有 %s 引擎",
 }
