@@ -134,7 +134,7 @@ func TestRouterAgent(t *testing.T) {
 				x.Flows[0].GoodputBPS, x.Router)
 		}
 		if !slices.ContainsFunc(d.Findings, func(f model.Finding) bool {
-			return strings.Contains(f.Text, "not watched throughout")
+			return f.Code == "router.gap.closed"
 		}) {
 			t.Errorf("no finding says it: %+v", d.Findings)
 		}
