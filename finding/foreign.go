@@ -18,7 +18,7 @@ func Foreign(rows []table.Row) []Finding {
 			return false
 		}
 		best := Largest(groups, metric)
-		f := say(code, Answer, "tool", d.Tool.Name, "best", best)
+		f := say(code, Answer, "tool", d.Tool.Name, "best", best, "whole", when(best.Middle("loss_ratio") == 0, "yes"))
 		if len(all) > 1 {
 			f = f.with("where", best.Name())
 		}
