@@ -487,7 +487,9 @@ func (r row) run(c *chain, kernel *observe.Kernel) (accounts [modes]model.FlowRe
 	if undo != nil {
 		undo()
 	}
-	return accounts, undo != nil && r.before == nil
+	// What waits for its other fragments is given up, and counted, half a minute later.
+	whole := flow.PayloadBytes <= 1400
+	return accounts, undo != nil && r.before == nil && whole
 }
 
 // text is an account in full.
