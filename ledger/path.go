@@ -260,9 +260,11 @@ func (f facts) uncounted() bool {
 	return silent && t.queues(out).whole == 0
 }
 
-// changed reports whether that was for a change of its queue: it had a carrier all the time.
+// changed reports whether what a queue dropped was lost for a change of the queue: none counted a drop, and the output had
+// a carrier all the time.
 func (f facts) changed() bool {
-	return f.uncounted() && !f.host.down() && f.host.table.device(f.outputs(), model.CarrierDown).known
+	return f.host != nil && !f.host.down() && f.host.table.device(f.outputs(), model.CarrierDown).known &&
+		f.host.table.queues(nil).whole == 0
 }
 
 func (f facts) outputs() []string {
