@@ -260,11 +260,14 @@ func (f facts) uncounted() bool {
 	return silent && t.queues(out).whole == 0
 }
 
-// changed reports whether what a queue dropped was lost for a change of the queue: none counted a drop, and the output had
-// a carrier all the time.
+// changed reports whether what a queue dropped was lost for a change of the queue: none that is there counted it, the
+// output had a carrier all the time, and IP was not told, as it is of a full queue, which may be gone by now.
 func (f facts) changed() bool {
-	return f.host != nil && !f.host.down() && f.host.table.device(f.outputs(), model.CarrierDown).known &&
-		f.host.table.queues(nil).whole == 0
+	if f.host == nil || f.host.down() || !f.host.table.device(f.outputs(), model.CarrierDown).known {
+		return false
+	}
+	untold := !f.passing && f.host.table.field("Ip", "OutDiscards").whole <= f.packets/2
+	return f.host.table.queues(nil).whole == 0 && (untold || f.uncounted())
 }
 
 func (f facts) outputs() []string {
