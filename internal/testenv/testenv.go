@@ -132,9 +132,8 @@ func leaks() (left func() string) {
 			OpenFiles() > files; time.Sleep(time.Millisecond) {
 			if time.Now().After(over) {
 				b := make([]byte, 1<<16)
-				return fmt.Sprintf("%d files and %d goroutines before, %d and %d after:\n%s", files, goroutines,
-					OpenFiles(),
-					runtime.NumGoroutine(), b[:runtime.Stack(b, true)])
+				return fmt.Sprintf("%d files and %d goroutines before, %d and %d after:\n%s\n%s", files, goroutines,
+					OpenFiles(), runtime.NumGoroutine(), openNames(), b[:runtime.Stack(b, true)])
 			}
 		}
 		return ""
@@ -145,6 +144,18 @@ func leaks() (left func() string) {
 func OpenFiles() int {
 	list, _ := os.ReadDir("/proc/self/fd")
 	return len(list)
+}
+
+// openNames is what each descriptor is of, as Linux tells it.
+func openNames() string {
+	var names []string
+	open, _ := os.ReadDir("/proc/self/fd")
+	for _, d := range open {
+		if name, err := os.Readlink("/proc/self/fd/" + d.Name()); err == nil {
+			names = append(names, d.Name()+": "+name)
+		}
+	}
+	return strings.Join(names, "\n")
 }
 
 // Lacks ends a test that this machine cannot run. The words say what the test needs.
