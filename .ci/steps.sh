@@ -57,3 +57,15 @@ others() { go list ./... | sed 's,^pelt,.,' | grep -vxF "$(racy)" | grep -vxE '\
 # drawn keeps the packages with tests of drawn cases; fixed keeps the others.
 drawn() { grep -xF "$(folders '*_test.go' '"pgregory.net/rapid"')"; }
 fixed() { grep -vxF "$(folders '*_test.go' '"pgregory.net/rapid"')"; }
+
+# installed installs the Debian package in dist/ into an empty root, runs pelt "$@" and removes it: nothing is left.
+installed() {
+  local root=$work/root
+  mkdir -p "$root"/var/lib/dpkg/{info,updates}
+  touch "$root"/var/lib/dpkg/{status,available}
+  dpkg --root="$root" --install dist/pelt-0.0.1-linux-amd64.deb >/dev/null || return 1
+  "$root/usr/bin/pelt" version | grep '^pelt 0.0.1' || return 1
+  (cd "$work" && PELT_DATA=$work/data "$root/usr/bin/pelt" "$@") || return 1
+  dpkg --root="$root" --purge pelt >/dev/null || return 1
+  ! find "$root" -path "$root/var" -prune -o -type f -print | grep .
+}
