@@ -14,12 +14,12 @@ import (
 	"pelt/internal/testenv"
 )
 
-// session is a block of a page: commands alone, or one command and what it says. That is a golden report, or what pelt
+// session is a block of a page: commands, and in some what the last of them says. That is a golden report, or what pelt
 // says of a real run, whose document is kept in testdata/pages.
 var session = regexp.MustCompile("(?ms)^```console(?: (golden|run)=([a-z-]+))?\n(.*?)^```$")
 
-// sessionCommand is the command of a session, which may go on in further lines.
-var sessionCommand = regexp.MustCompile(`^\$ ((?:[^\n]*\\\n)*[^\n]*\n)`)
+// sessionCommand is a command of a session, which may go on in further lines.
+var sessionCommand = regexp.MustCompile(`(?m)^\$ (?:[^\n]*\\\n)*[^\n]*\n`)
 
 const keptRuns = "testdata/pages"
 
@@ -32,8 +32,9 @@ func TestPages(t *testing.T) {
 			if m[1] == "" {
 				return block
 			}
-			command := sessionCommand.FindString(m[3])
-			want := command + shown(t, m[1], m[2], command, strings.Contains(path, ".zh-CN."))
+			commands := sessionCommand.FindAllString(m[3], -1)
+			want := strings.Join(commands, "") +
+				shown(t, m[1], m[2], commands[len(commands)-1], strings.Contains(path, ".zh-CN."))
 			if want == m[3] {
 				return block
 			}
@@ -51,7 +52,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// shown is what a session shows behind its command, in English or Chinese.
+// shown is what a session shows behind its last command, in English or Chinese.
 func shown(t *testing.T, from, name, command string, chinese bool) string {
 	if from == "golden" && chinese {
 		golden, err := os.ReadFile("../view/testdata/chinese.txt")
@@ -137,7 +138,9 @@ func TestNightlyPages(t *testing.T) {
 		var kept [][2]string
 		for i, m := range session.FindAllStringSubmatch(string(page), -1) {
 			if m[1] == "run" {
-				kept = append(kept, [2]string{m[2], sessionCommand.FindString(m[3])})
+				for _, command := range sessionCommand.FindAllString(m[3], -1) {
+					kept = append(kept, [2]string{m[2], command})
+				}
 			}
 			if m[1] != "" {
 				continue
