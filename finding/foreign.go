@@ -1,6 +1,8 @@
 package finding
 
 import (
+	"slices"
+
 	"pelt/table"
 )
 
@@ -18,7 +20,8 @@ func Foreign(rows []table.Row) []Finding {
 			return false
 		}
 		best := Largest(groups, metric)
-		f := say(code, Answer, "tool", d.Tool.Name, "best", best, "whole", when(best.Middle("loss_ratio") == 0, "yes"))
+		whole := best.Middle("loss_ratio") == 0 && !slices.ContainsFunc(best.Rows, anyLost)
+		f := say(code, Answer, "tool", d.Tool.Name, "best", best, "whole", when(whole, "yes"))
 		if len(all) > 1 {
 			f = f.with("where", best.Name())
 		}
@@ -35,14 +38,16 @@ func Foreign(rows []table.Row) []Finding {
 			out = append(out, say("foreign.cut", Answer, "tool", d.Tool.Name))
 		}
 	}
-	lost := only(rows, func(r table.Row) bool {
-		return r.Flow.Lost > 0 || r.Flow.LossRatio > 0 || r.Flow.TCP != nil && r.Flow.TCP.Retransmits > 0
-	})
-	if len(lost) > 0 {
+	if slices.ContainsFunc(rows, anyLost) {
 		out = append(out, say("foreign.silent", Fact, "tool", d.Tool.Name))
 		if d.Tool.Name == "iperf3" && d.Plan.Target != "" {
 			out = append(out, say("foreign.next", Next, "target", d.Plan.Target))
 		}
 	}
 	return append(out, say("foreign.made", SetUp, "tool", d.Tool.Name, "version", d.Tool.Version, "test", d.Plan.Command))
+}
+
+// anyLost reports whether a flow lost something, by what the file tells.
+func anyLost(r table.Row) bool {
+	return r.Flow.Lost > 0 || r.Flow.LossRatio > 0 || r.Flow.TCP != nil && r.Flow.TCP.Retransmits > 0
 }

@@ -564,7 +564,7 @@ var sentences = map[string]string{
 	"record.cut":   `[Record of run {run}|Record of a run that is not kept]: {cut}.¶The part before that can be read.`,
 
 	"foreign.rate": `{tool} received [{where ?}at most ]{goodput_bps:best}[ ({receive_pps:best})][, {where}]` +
-		`[{whole ?}; no packet was lost|; {loss_ratio:best} of the packets were lost].`,
+		`[{whole ?}; none of these packets was lost|; {loss_ratio:best} of these packets were lost].`,
 	"foreign.sent": `{tool} sent [{where ?}at most ]{send_bps:best}[, {where}]; the file does not say what arrived.`,
 	"foreign.trip": `{tool}: [{where ?}longest ]median round trip {round_trip_p50_ns:best}[, 99 % within ` +
 		`{round_trip_p99_ns:best}][, {where}].`,

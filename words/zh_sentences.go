@@ -441,7 +441,7 @@ var chineseSentences = map[string]string{
 	"run.empty":    `没有测量任何试验。[¶{why}。]`,
 	"run.resume":   `开始测量：`,
 
-	"foreign.rate":   `{tool} [{where ?}最多]收到 {goodput_bps:best}[（{receive_pps:best}）][，{where}][{whole ?}；没有丢包|；丢包 {loss_ratio:best}]。`,
+	"foreign.rate":   `{tool} [{where ?}最多]收到 {goodput_bps:best}[（{receive_pps:best}）][，{where}][{whole ?}；这些包没有丢失|；这些包丢失 {loss_ratio:best}]。`,
 	"foreign.sent":   `{tool} [{where ?}最多]发送 {send_bps:best}[，{where}]；文件没有说明收到了多少。`,
 	"foreign.trip":   `{tool}：[{where ?}最长的]往返时延中位数 {round_trip_p50_ns:best}[，99 % 在 {round_trip_p99_ns:best} 以内][，{where}]。`,
 	"foreign.cut":    `{tool} 没有完成这次测试。[¶在此之前收到 {goodput_bps:best}[，{where}]。|¶在此之前发送 {send_bps:best}[，{where}]。]`,
