@@ -185,12 +185,15 @@ func Sorted(d *model.Document, by string) (Page, error) {
 	for i, s := range p.Sections {
 		t, ok := s.(Table)
 		at := slices.IndexFunc(t.Columns, func(c Column) bool { return slices.Contains(names, c.Name) })
-		if !ok || at < 0 || len(t.Rows) < 2 {
+		if !ok || at < 0 {
+			continue
+		}
+		if sorted = true; len(t.Rows) < 2 { // it is in any order
 			continue
 		}
 		slices.SortStableFunc(t.Rows, func(a, b []Cell) int { return compareCells(a[at], b[at]) })
 		t.Title = d.Language.Sayf("%s, sorted by %s", t.Title, strings.ToLower(t.Columns[at].Label))
-		p.Sections[i], sorted = t, true
+		p.Sections[i] = t
 	}
 	if !sorted {
 		return p, words.Errorf("no table of this report can be sorted by %q", by)

@@ -51,6 +51,11 @@ func TestSorted(t *testing.T) {
 			}
 		}
 	}
+	one := sample.SmallSweep()
+	one.Results = one.Results[:1]
+	if _, err := view.Sorted(&one, "goodput"); err != nil {
+		t.Errorf("of one trial: %v", err)
+	}
 	if _, err := view.Sorted(&d, "colour"); err == nil || !strings.Contains(err.Error(), `"colour"`) {
 		t.Error(err)
 	}
