@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -24,6 +26,51 @@ func (w watchDuring) Do(ctx context.Context, s engine.Step, _ engine.Known) (l e
 		w.during(ctx)
 	}
 	return l, nil
+}
+
+// telling is a part with an account.
+type telling struct {
+	engine.Passive
+	account engine.Account
+}
+
+func (p telling) Account() engine.Account { return p.account }
+
+// Of a host that is lost in a trial nothing is told: no zeros stand for its counters, its processors and its end.
+func TestLostHostTellsNothing(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		t.Run(fmt.Sprint("lost ", lost), func(t *testing.T) {
+			t.Parallel()
+			w := newWire()
+			watch := func(cfg *AgentConfig) {
+				cfg.Watch = func(engine.WatchOrder) []engine.Part {
+					return []engine.Part{
+						telling{account: engine.Account{Load: &engine.Load{CPU: model.CPU{HostRatio: 0.5}}}},
+						telling{account: engine.Account{Observed: &model.Observation{Boot: cfg.ID}}}}
+				}
+			}
+			path := newCable(t, serve(t, w, func(c *ServeConfig) { watch(&c.Agent) }).addr)
+			near := agentOn(w, "near")
+			watch(&near)
+			hosts := []string{"far", "near"}
+			if lost {
+				hosts = hosts[1:]
+				near.Engines["udp"].(*fakeEngine).ends = path.out.Load // not before the far host is gone
+				whenSending(w, 1, func() { path.out.Store(true); path.reset() })
+			}
+			out, err := dial(t, path.addr, near).RunTrial(t.Context(), upTrial("near", "far", time.Second), nil)
+			if err != nil || lost != (said(out.Cut) != "") || out.Flows[0].Send == nil ||
+				lost != (out.Flows[0].Receive == nil) {
+				t.Errorf("%v, cut %q, %+v", err, said(out.Cut), out.Flows[0])
+			}
+			if got := slices.Sorted(maps.Keys(out.Load)); !slices.Equal(got, hosts) || out.Load["near"].CPU.HostRatio != 0.5 {
+				t.Errorf("loads %+v, want those of %v", out.Load, hosts)
+			}
+			if got := slices.Sorted(maps.Keys(out.Observed)); !slices.Equal(got, hosts) || out.Observed["near"].Boot != "near" {
+				t.Errorf("observed %+v, want %v", out.Observed, hosts)
+			}
+		})
+	}
 }
 
 // What watches along the path is told where a flow goes, also to the host that calls.
