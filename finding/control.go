@@ -7,8 +7,23 @@ import (
 	"strings"
 
 	"pelt/model"
+	"pelt/plan"
 	"pelt/table"
 )
+
+func controlKind() Kind {
+	return Kind{
+		Preset: plan.Control,
+		Use:    "cc TARGET",
+		Short:  "Compare congestion controls: BBR against CUBIC under loss",
+		Long: `cc transfers data by TCP under each congestion control in turn, with the same losses. It
+shows which is faster, by how much, whether that may be chance, and how much each delays
+other packets. TARGET is as for pelt curve.`,
+		Example: `  pelt cc lab:direct --control cubic,bbr,reno --loss 0,1%,10% --bytes 640MB`,
+		Title:   "Congestion controls",
+		Rules:   []Rule{Control, ControlStreams, ControlDoubts},
+	}
+}
 
 // Controls is how the congestion controls of a run compare with the first of them, the baseline. A change above 0 is
 // faster, whatever the metric.

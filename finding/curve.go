@@ -7,8 +7,29 @@ import (
 	"slices"
 
 	"pelt/model"
+	"pelt/plan"
 	"pelt/table"
 )
+
+func curveKind() Kind {
+	return Kind{
+		Preset: plan.Curve,
+		Use:    "curve TARGET",
+		Short:  "Measure how many packets a path carries at each packet size",
+		Long: `curve sends packets of several sizes to TARGET, and shows packets and bits per second at
+each: where small packets stop fitting, and what limits large ones.
+
+TARGET is HOST[:PORT] where pelt serve runs, or a lab here: lab:direct, lab:switch,
+lab:router, lab:nat, lab:fast (NAT with a fast path), lab:star (many receivers),
+lab:loopback (needs no rights), or lab:NAME of pelt lab up. iperf3://HOST[:PORT] is any
+iperf3 server.`,
+		Example: `  pelt curve lab:router --link rate=1gbit
+  pelt curve 192.168.1.5 --proto tcp --payload 64,1460 --direction both`,
+		Title:   "Size curve",
+		Rules:   []Rule{Curve, AlsoLossFree},
+		Repeats: "receive_pps",
+	}
+}
 
 // Curve says how the rate of a path depends on the size of its packets: one answer
 // for each curve, which is a flow under one setting of everything but the size.

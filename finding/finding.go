@@ -48,8 +48,6 @@ type Finding struct {
 	Numbers []Number                // that no place has
 	Words   map[string]string       // names and settings, no sentences
 	Places  map[string]*table.Group // by role: the figures and names in the words are read from them
-	// English is the sentence of a code that this package has none for: a kind of test has its own.
-	English string
 	// Language is what its sentences are in. Words and places that rules name are in that of the rows already.
 	Language words.Language
 }
@@ -108,12 +106,6 @@ func (f Finding) In(l words.Language) Finding {
 	f.Language = l
 	return f
 }
-
-// New begins a finding of a kind of test; see With.
-func New(code string, level Level, named ...any) Finding { return say(code, level, named...) }
-
-// With is with, for the rules of kinds of test.
-func (f Finding) With(named ...any) Finding { return f.with(named...) }
 
 // NextOf is a next step whose command names the run.
 func NextOf(code string, d *model.Document) Finding { return say(code, Next, "run", d.ID) }
@@ -266,7 +258,7 @@ func (f Finding) Text() string { return f.Language.Sentences(f.Parts()) }
 
 // Parts are the sentences of the finding: a headline, and what follows it.
 func (f Finding) Parts() []string {
-	code, english := f.Code, f.sentence()
+	code, english := f.Code, sentences[f.Code]
 	for stem := code; english == "" && stem != ""; english = sentences[code] { // it is of another version of pelt
 		stem = stem[:max(0, strings.LastIndex(stem, "."))]
 		code = stem + ".other"
@@ -277,9 +269,6 @@ func (f Finding) Parts() []string {
 	}
 	return []string{"<no words for " + f.Code + ">"}
 }
-
-// sentence is what the finding says, in English.
-func (f Finding) sentence() string { return cmp.Or(f.English, sentences[f.Code]) }
 
 // Command is what to run now. It is the same in all languages.
 func (f Finding) Command() string { return f.In(words.English).fill(f.command()) }
@@ -410,7 +399,7 @@ var references = regexp.MustCompile(`\{([^ }]+)`)
 // whole adds to the numbers and words of a finding those that its text reads from places.
 func (f Finding) whole() Finding {
 	out := f
-	for _, m := range references.FindAllStringSubmatch(f.sentence()+f.command(), -1) {
+	for _, m := range references.FindAllStringSubmatch(sentences[f.Code]+f.command(), -1) {
 		metric, role, _ := strings.Cut(m[1], ":")
 		if word, named := strings.CutPrefix(metric, "*"); named {
 			metric = f.Words[word]

@@ -1,10 +1,19 @@
 package finding
 
 import (
+	"cmp"
 	"slices"
 
 	"pelt/table"
 )
+
+// toolTitles are the titles of tests that other tools measured.
+var toolTitles = map[string]string{"iperf3": "Test of iperf3", "flent": "Test of flent"}
+
+// toolKind is a test that another tool measured: what its file holds.
+func toolKind(name string) Kind {
+	return Kind{Title: cmp.Or(toolTitles[name], "Test of another tool"), Rules: []Rule{Foreign, LeftOut}}
+}
 
 // Foreign says what a file of another tool holds: the highest rate that it measured, and the longest round trip.
 func Foreign(rows []table.Row) []Finding {

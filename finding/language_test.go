@@ -19,4 +19,9 @@ func TestChinese(t *testing.T) {
 		}
 		golden.Sentence(t, code, sentences[code], said)
 	}
+	for _, code := range words.Chinese.Codes() {
+		if sentences[code] == "" {
+			t.Errorf("%s has Chinese words and no English ones", code)
+		}
+	}
 }

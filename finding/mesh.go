@@ -6,8 +6,31 @@ import (
 	"slices"
 
 	"pelt/change"
+	"pelt/plan"
 	"pelt/table"
 )
+
+func meshKind() Kind {
+	return Kind{
+		Preset: plan.Mesh,
+		Use:    "mesh TARGET",
+		Short:  "Measure every pair of a fleet's hosts",
+		Long: `mesh sends packets between every two hosts of a fleet, both ways, and shows which pairs lose
+packets, where, and which hosts are to blame. TARGET is fleet: for all hosts that joined the
+hub, or fleet:A,B,C for some.
+
+A host takes part in one test at a time, so pairs are measured in rounds. With --every the
+mesh is measured again and again, and pelt tells what changes.`,
+		Example: `  pelt mesh fleet: --rate 1kpps --time 10s
+  pelt mesh fleet: --every 5m --for 7d`,
+		Title: "Mesh of hosts",
+		Line:  []string{"loss_ratio", "delay_p50_ns", "round_trip_p50_ns"},
+		LinePart: func(g table.Group) string {
+			return g.Sayf("%s to %s", table.KeyOf("from").Of(g.Rows[0]).Text, table.KeyOf("to").Of(g.Rows[0]).Text)
+		},
+		Rules: []Rule{Mesh}, Cycles: MeshChanges,
+	}
+}
 
 // way is what one host of a mesh sent to another, over all cycles.
 type way struct {

@@ -8,9 +8,36 @@ import (
 	"strings"
 
 	"pelt/model"
+	"pelt/plan"
 	"pelt/table"
 	"pelt/unit"
 )
+
+// routerKind is a bench of a router: what it carries of each traffic, and what that costs it.
+func routerKind() Kind {
+	return Kind{
+		Preset: plan.Router,
+		Use:    "router LAN..WAN | HOST | lab:NAME",
+		Short:  "Bench a router: both directions, UDP sizes and TCP, beside its own CPU",
+		Long: `router sends UDP frames of several sizes and TCP from LAN to WAN, back, and both ways, and
+shows what came through beside the load of the router's processors.
+
+LAN..WAN are the hosts beside the router, HOST[:PORT] each, where pelt serve runs. One host
+alone is the WAN side, and this host the LAN side. The LAN side calls, so NAT is no
+obstacle; on another host, pelt serve --calls WAN allows it.
+
+--dut ssh://... watches the router through your ssh; BusyBox is enough. --dut pelt://... asks
+a pelt serve --observe-only there, which also names the packets that its kernel dropped; its
+code is the last of several, with commas between.
+
+Several --variant take turns.`,
+		Example: `  pelt router lab:nat --variant plain --variant rules=1000+log --frame 64,1518 --direction up
+  pelt router 192.168.1.20..192.168.2.10 --dut ssh://root@192.168.1.1`,
+		Title:   "Router bench",
+		Rules:   []Rule{Router, RouterLossFree, RouterWatch},
+		Repeats: "goodput_bps",
+	}
+}
 
 func Router(rows []table.Row) []Finding {
 	rows = table.Usable(rows)

@@ -8,9 +8,29 @@ import (
 
 	"pelt/change"
 	"pelt/model"
+	"pelt/plan"
 	"pelt/table"
 	"pelt/words"
 )
+
+func soakKind() Kind {
+	return Kind{
+		Preset: plan.Soak,
+		Use:    "soak TARGET | LAN..WAN",
+		Short:  "Send at one rate for hours, and tell when something changes",
+		Long: `soak sends packets of one size at one rate, keeps every second of both ends, and shows at
+any moment how many are lost, and where. TARGET is as for pelt curve, LAN..WAN as for pelt
+router.
+
+It stores its account every ten seconds: pelt report shows it meanwhile, and after a kill.
+With --every it runs again and again, as every test does, and tells what changed.`,
+		Example: `  pelt soak lab:router --rate 40kpps --payload 512 --time 10m
+  pelt soak 192.168.1.5 --time 10s --every 5m`,
+		Title: "Soak",
+		Rows:  SoakRows,
+		Rules: []Rule{Soak, Grown},
+	}
+}
 
 // SoakRows are the rows of a soak. A trial and those that went on with it are one. If no trial is valid, the last one
 // that sent anything counts for what it measured: a soak of hours that was cut has something to tell.

@@ -70,8 +70,8 @@ const (
 	itVaries = `[it varies {varies}|it varies nothing, so compare it with another run]`
 )
 
-// sentences is the one table of sentences, by code. See fill.
-var sentences = map[string]string{
+// generalSentences are those of every kind of test, by code.
+var generalSentences = map[string]string{
 	// Size curves. A flood shows where a path saturates, not what it carries without loss.
 	"curve.both": `{path} saturates at {receive_pps:best} of small and {goodput_bps:wide} of large packets.¶` +
 		`Below about {payload_bytes:knee} the limit is packets per second; above it, bits per second.` + lostAlong,

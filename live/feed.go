@@ -181,7 +181,7 @@ func (f *Feed) findings() {
 		return
 	}
 	began := time.Now()
-	all := finding.Stored(view.Findings(f.said()), true)
+	all := finding.Stored(finding.OfRun(f.said()), true)
 	f.found, f.took, f.due = time.Now(), time.Since(began), false
 	f.Stream.Publish(Event{Findings: &all})
 }

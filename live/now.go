@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"pelt/finding"
 	"pelt/model"
 	"pelt/view"
 	"pelt/words"
@@ -86,7 +87,7 @@ func (n *Now) Left(at time.Time) (left time.Duration, ok bool) {
 func (n *Now) Verdict() string {
 	for _, f := range n.Findings {
 		if f.Level == "answer" {
-			return view.FromStored(f).In(n.Language).Parts()[0]
+			return finding.FromStored(f).In(n.Language).Parts()[0]
 		}
 	}
 	return ""

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"os"
 
+	"pelt/finding"
 	"pelt/model"
 	"pelt/store"
-	"pelt/view"
 	"pelt/words"
 )
 
@@ -64,7 +64,7 @@ func (r *runner) closeLog() {
 
 func (r *runner) finish() {
 	r.endRouter()
-	r.doc.Findings = view.Stored(r.doc, false)
+	r.doc.Findings = finding.Stored(finding.OfRun(r.doc), false)
 	if r.log == nil {
 		return
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"pelt/finding"
 	"pelt/store"
-	"pelt/view"
 	"pelt/words"
 )
 
@@ -15,7 +15,7 @@ func Headline(l words.Language, r store.Summary) string {
 	if r.Headline == nil {
 		return r.Trouble
 	}
-	return view.FromStored(*r.Headline).In(l).Parts()[0]
+	return finding.FromStored(*r.Headline).In(l).Parts()[0]
 }
 
 // Columns are a stored run's columns in lists: id, start, command, target, trials, state, name and tags, headline.

@@ -11,11 +11,11 @@ import (
 
 	"pelt/change"
 	"pelt/design"
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/ledger"
 	"pelt/model"
 	"pelt/store"
-	"pelt/view"
 	"pelt/words"
 )
 
@@ -144,7 +144,7 @@ func (o Options) keepUnbegun(ctx context.Context, p model.Plan, why error) (doc 
 	log, err := o.Store.Create(doc)
 	if err == nil {
 		doc.ID = log.ID()
-		doc.Findings = view.Stored(&doc, true)
+		doc.Findings = finding.Stored(finding.OfRun(&doc), true)
 		err = errors.Join(log.End(doc), log.Close())
 	}
 	if err != nil {
@@ -165,7 +165,7 @@ func Load(s *store.Store, ref string) (model.Document, error) {
 
 // WriteDocument writes a run as --json does: with what it shows, in words.
 func WriteDocument(w io.Writer, doc model.Document) error {
-	doc.Findings, doc.Results = view.Stored(&doc, true), withLaws(doc.Results)
+	doc.Findings, doc.Results = finding.Stored(finding.OfRun(&doc), true), withLaws(doc.Results)
 	text, err := model.EncodeDocument(doc)
 	if err == nil {
 		_, err = w.Write(text)

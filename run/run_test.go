@@ -12,7 +12,6 @@ import (
 	"pelt/model"
 	"pelt/plan"
 	"pelt/store"
-	"pelt/view"
 )
 
 func smallPlan(t *testing.T) model.Plan {
@@ -162,7 +161,7 @@ func TestInterruptedRunKeepsAndGoesOn(t *testing.T) {
 		t.Fatalf("%d trials finished, complete %v; want 2, false", n, doc.Complete)
 	}
 	kept, err := Load(s, "last")
-	if err != nil || len(view.Findings(&kept)) == 0 {
+	if err != nil || len(finding.OfRun(&kept)) == 0 {
 		t.Fatalf("the cut run shows nothing, %v; want a verdict", err)
 	}
 	all, err := Resume(t.Context(), "last", Options{Version: "test", Store: s})

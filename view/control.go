@@ -7,50 +7,36 @@ import (
 
 	"pelt/finding"
 	"pelt/model"
-	"pelt/plan"
 	"pelt/table"
 	"pelt/unit"
 )
 
-func control() Kind {
-	return Kind{
-		Preset: plan.Control,
-		Use:    "cc TARGET",
-		Short:  "Compare congestion controls: BBR against CUBIC under loss",
-		Long: `cc transfers data by TCP under each congestion control in turn, with the same losses. It
-shows which is faster, by how much, whether that may be chance, and how much each delays
-other packets. TARGET is as for pelt curve.`,
-		Example: `  pelt cc lab:direct --control cubic,bbr,reno --loss 0,1%,10% --bytes 640MB`,
-		Title:   "Congestion controls",
-		Rules:   []finding.Rule{finding.Control, finding.ControlStreams, finding.ControlDoubts},
-		View: func(rows []table.Row, found []finding.Finding) []Section {
-			c := finding.CompareControls(rows)
-			if len(c.Groups) == 0 {
-				trial := table.KeyOf("trial")
-				return []Section{rowsOf("Trials", table.By(rows, trial), keyColumns(trial), metricColumns("goodput_bps"))}
-			}
-			keys := c.Groups[0].Keys
-			first, second := timeColumn(), metricColumns("goodput_bps")
-			if c.Metric.Name == "goodput_bps" {
-				first, second = second, first
-			}
-			out := []Section{controlTiles(c, found), hero(intervals(c.Metric.Label, c.Groups, c.Metric.Name, c.Speeds))}
-			if len(c.Under) > 0 {
-				out = append(out, matrix(c, first[0]))
-			}
-			out = append(out, rowsOf("By setting", c.Groups, nameColumn(keys), first,
-				effectColumn(table.Language(rows).Sayf("Speed against %s", c.Baseline), c.Speeds),
-				metricColumns("retransmit_ratio", "queueing_p95_ns"), second, cutColumn(),
-				details(metricColumns("round_trip_p50_ns", "round_trip_p95_ns", "tcp_held_back_ratio",
-					"stream_fairness_index", "sender_cpu_thread_ratio", "receiver_cpu_thread_ratio"))))
-			keys = append(slices.Clone(keys), table.KeyOf("control_part"))
-			parts := table.By(table.Mixes(rows), keys...)
-			out = append(out, intervals("Shares side by side", parts, "control_share_ratio", nil),
-				rowsOf("Streams side by side", parts, keyColumns(keys...),
-					metricColumns("control_share_ratio", "goodput_bps")))
-			return append(out, overTime(c)...)
-		},
+func controlPage(rows []table.Row, found []finding.Finding) []Section {
+	c := finding.CompareControls(rows)
+	if len(c.Groups) == 0 {
+		trial := table.KeyOf("trial")
+		return []Section{rowsOf("Trials", table.By(rows, trial), keyColumns(trial), metricColumns("goodput_bps"))}
 	}
+	keys := c.Groups[0].Keys
+	first, second := timeColumn(), metricColumns("goodput_bps")
+	if c.Metric.Name == "goodput_bps" {
+		first, second = second, first
+	}
+	out := []Section{controlTiles(c, found), hero(intervals(c.Metric.Label, c.Groups, c.Metric.Name, c.Speeds))}
+	if len(c.Under) > 0 {
+		out = append(out, matrix(c, first[0]))
+	}
+	out = append(out, rowsOf("By setting", c.Groups, nameColumn(keys), first,
+		effectColumn(table.Language(rows).Sayf("Speed against %s", c.Baseline), c.Speeds),
+		metricColumns("retransmit_ratio", "queueing_p95_ns"), second, cutColumn(),
+		details(metricColumns("round_trip_p50_ns", "round_trip_p95_ns", "tcp_held_back_ratio",
+			"stream_fairness_index", "sender_cpu_thread_ratio", "receiver_cpu_thread_ratio"))))
+	keys = append(slices.Clone(keys), table.KeyOf("control_part"))
+	parts := table.By(table.Mixes(rows), keys...)
+	out = append(out, intervals("Shares side by side", parts, "control_share_ratio", nil),
+		rowsOf("Streams side by side", parts, keyColumns(keys...),
+			metricColumns("control_share_ratio", "goodput_bps")))
+	return append(out, overTime(c)...)
 }
 
 func controlTiles(c finding.Controls, found []finding.Finding) Tiles {

@@ -5,65 +5,45 @@ import (
 
 	"pelt/finding"
 	"pelt/model"
-	"pelt/plan"
 	"pelt/table"
 )
 
-func curve() Kind {
-	return Kind{
-		Preset: plan.Curve,
-		Use:    "curve TARGET",
-		Short:  "Measure how many packets a path carries at each packet size",
-		Long: `curve sends packets of several sizes to TARGET, and shows packets and bits per second at
-each: where small packets stop fitting, and what limits large ones.
-
-TARGET is HOST[:PORT] where pelt serve runs, or a lab here: lab:direct, lab:switch,
-lab:router, lab:nat, lab:fast (NAT with a fast path), lab:star (many receivers),
-lab:loopback (needs no rights), or lab:NAME of pelt lab up. iperf3://HOST[:PORT] is any
-iperf3 server.`,
-		Example: `  pelt curve lab:router --link rate=1gbit
-  pelt curve 192.168.1.5 --proto tcp --payload 64,1460 --direction both`,
-		Title:   "Size curve",
-		Rules:   []finding.Rule{finding.Curve, finding.AlsoLossFree},
-		Repeats: "receive_pps",
-		View: func(rows []table.Row, found []finding.Finding) []Section {
-			l := finding.Curves(rows)
-			size, others, keys, sizes := l.Choice[0], l.Under, l.Keys(), table.Groups(l.Tried())
-			threads := details(metricColumns("sender_cpu_thread_ratio", "receiver_cpu_thread_ratio"))
-			if rows[0].Flow.Protocol == model.TCP {
-				out := []Section{
-					curveTiles(found),
-					hero(lines("Goodput by size of the writes", rows, others, size, "goodput_bps")),
-					rowsOf("By size of the writes", sizes, keyColumns(keys...),
-						metricColumns("goodput_bps", "connections_per_s", "retransmit_ratio", "round_trip_p50_ns",
-							"round_trip_p99_ns", "set_up_p50_ns"), threads),
-				}
-				return slices.Concat(out, paths(rows), ledgers(rows))
-			}
-			packets := hero(lines("Packets received by payload", rows, others, size, "receive_pps", "send_pps"))
-			searches := finding.TypicalSearches(rows)
-			if len(searches) > 0 {
-				packets.Series = append(freeLines(searches), packets.Series...)
-			}
-			bits := lines("Goodput by payload", rows, others, size, "goodput_bps")
-			answer, limit := first(found, "curve."), first(found, "limit.link")
-			if knee, ok := answer.Number("payload_bytes", "knee"); ok {
-				mark := Mark{At: knee, Text: answer.Say("knee, {payload_bytes:knee}")}
-				packets.Marks, bits.Marks = append(packets.Marks, mark), append(bits.Marks, mark)
-			}
-			if link, ok := limit.Number("link_bps", ""); ok {
-				bits.Marks = append(bits.Marks, Mark{At: link, OnY: true, Text: limit.Say("link, {link_bps}")})
-			}
-			out := []Section{curveTiles(found), packets, losses("Packets lost by payload", sizes), bits}
-			out = append(out, paths(rows)...)
-			out = append(out, rowsOf("By payload", sizes, keyColumns(keys...), metricColumns("receive_pps", "goodput_bps",
-				"loss_ratio", "send_pps", "delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns", "jitter_ns"), threads))
-			if len(searches) > 0 {
-				out = append(out, searchTable(searches, finding.SearchKeys(searches)))
-			}
-			return append(out, ledgers(rows)...)
-		},
+func curvePage(rows []table.Row, found []finding.Finding) []Section {
+	l := finding.Curves(rows)
+	size, others, keys, sizes := l.Choice[0], l.Under, l.Keys(), table.Groups(l.Tried())
+	threads := details(metricColumns("sender_cpu_thread_ratio", "receiver_cpu_thread_ratio"))
+	if rows[0].Flow.Protocol == model.TCP {
+		out := []Section{
+			curveTiles(found),
+			hero(lines("Goodput by size of the writes", rows, others, size, "goodput_bps")),
+			rowsOf("By size of the writes", sizes, keyColumns(keys...),
+				metricColumns("goodput_bps", "connections_per_s", "retransmit_ratio", "round_trip_p50_ns",
+					"round_trip_p99_ns", "set_up_p50_ns"), threads),
+		}
+		return slices.Concat(out, paths(rows), ledgers(rows))
 	}
+	packets := hero(lines("Packets received by payload", rows, others, size, "receive_pps", "send_pps"))
+	searches := finding.TypicalSearches(rows)
+	if len(searches) > 0 {
+		packets.Series = append(freeLines(searches), packets.Series...)
+	}
+	bits := lines("Goodput by payload", rows, others, size, "goodput_bps")
+	answer, limit := first(found, "curve."), first(found, "limit.link")
+	if knee, ok := answer.Number("payload_bytes", "knee"); ok {
+		mark := Mark{At: knee, Text: answer.Say("knee, {payload_bytes:knee}")}
+		packets.Marks, bits.Marks = append(packets.Marks, mark), append(bits.Marks, mark)
+	}
+	if link, ok := limit.Number("link_bps", ""); ok {
+		bits.Marks = append(bits.Marks, Mark{At: link, OnY: true, Text: limit.Say("link, {link_bps}")})
+	}
+	out := []Section{curveTiles(found), packets, losses("Packets lost by payload", sizes), bits}
+	out = append(out, paths(rows)...)
+	out = append(out, rowsOf("By payload", sizes, keyColumns(keys...), metricColumns("receive_pps", "goodput_bps",
+		"loss_ratio", "send_pps", "delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns", "jitter_ns"), threads))
+	if len(searches) > 0 {
+		out = append(out, searchTable(searches, finding.SearchKeys(searches)))
+	}
+	return append(out, ledgers(rows)...)
 }
 
 func curveTiles(found []finding.Finding) Tiles {

@@ -6,31 +6,17 @@ import (
 	"pelt/unit"
 )
 
-// toolTitles are the titles of tests that other tools measured.
-var toolTitles = map[string]string{"iperf3": "Test of iperf3", "flent": "Test of flent"}
-
-// ofTool is a test that another tool measured: what its file holds.
-func ofTool(name string) Kind {
-	title, ok := toolTitles[name]
-	if !ok {
-		title = "Test of another tool"
+// toolPage is a test that another tool measured: what its file holds.
+func toolPage(rows []table.Row, _ []finding.Finding) []Section {
+	keys := table.Vary(rows)
+	if len(keys) == 0 {
+		keys = []table.Key{table.KeyOf("flow")}
 	}
-	return Kind{
-		Title: title,
-		Rules: []finding.Rule{finding.Foreign, finding.LeftOut},
-		View: func(rows []table.Row, _ []finding.Finding) []Section {
-			keys := table.Vary(rows)
-			if len(keys) == 0 {
-				keys = []table.Key{table.KeyOf("flow")}
-			}
-			figures := rowsOf("Figures", table.By(rows, keys...), keyColumns(keys...),
-				metricColumns("goodput_bps", "receive_pps", "loss_ratio", "tcp_retransmits", "round_trip_p50_ns",
-					"round_trip_p99_ns", "jitter_ns", "tcp_rtt_ns"),
-				details(metricColumns("round_trip_max_ns", "send_bps", "attempted_packets", "lost_packets",
-					"reordered_packets")))
-			return append([]Section{figures}, toolTimes(rows))
-		},
-	}
+	figures := rowsOf("Figures", table.By(rows, keys...), keyColumns(keys...),
+		metricColumns("goodput_bps", "receive_pps", "loss_ratio", "tcp_retransmits", "round_trip_p50_ns",
+			"round_trip_p99_ns", "jitter_ns", "tcp_rtt_ns"),
+		details(metricColumns("round_trip_max_ns", "send_bps", "attempted_packets", "lost_packets", "reordered_packets")))
+	return []Section{figures, toolTimes(rows)}
 }
 
 // toolTimes is the first trial over its time.

@@ -67,7 +67,7 @@ func Gauges(doc *model.Document) []Gauge {
 	if len(doc.Results) == 0 {
 		return list
 	}
-	failed, trials := Failed(doc)
+	failed, trials := finding.Failed(doc)
 	list = append(list,
 		gauge("pelt_run_valid", "1 if every trial ran as ordered, else 0.", oneIf(failed == 0)),
 		gauge("pelt_run_trials", "Trials of the run.", float64(trials)),

@@ -1,133 +1,44 @@
 package view
 
 import (
-	"cmp"
-	"math"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"pelt/finding"
 	"pelt/model"
-	"pelt/plan"
 	"pelt/table"
 )
 
-// Kind is one kind of test: its command, its plan, what it looks for and what it shows.
-type Kind struct {
-	plan.Preset
-	Use, Short, Long, Example string // of its --help
+// page makes the sections of a run's usable rows, of which there is one at least.
+type page func(rows []table.Row, found []finding.Finding) []Section
 
-	Title string
-	Rules []finding.Rule
-	// Sentences are those of the findings that the kind's own rules make, by code: its command, a dot, and more.
-	Sentences map[string]string
-	// Repeats is the metric of which a setting needs some repeats that agree; "" for none.
-	Repeats string
-	// Rows are the rows of a run; nil: those of table.Rows, but for the trials of searches.
-	Rows     func(*model.Document) []table.Row
-	Searches bool // floods only begin searches
-	// Cycles finds what changed over several runs, which are shown as one run of so many cycles; nil: they are shown
-	// side by side.
-	Cycles finding.Rule
-	// Line are the metrics of the line that tells of a trial, LinePart what each flow's part of it begins with;
-	// nil: the usual.
-	Line     []string
-	LinePart func(table.Group) string
-	// View makes the sections of a run's usable rows, of which there is one at least.
-	View func(rows []table.Row, found []finding.Finding) []Section
+// pageOf returns the page of a kind of test. One without a page of its own is drawn as a curve.
+func pageOf(k finding.Kind) page {
+	switch k.Command {
+	case "":
+		return toolPage
+	case "ndr":
+		return ndrPage
+	case "latency":
+		return latencyPage
+	case "sweep":
+		return sweepPage
+	case "router":
+		return routerPage
+	case "cc":
+		return controlPage
+	case "soak":
+		return soakPage
+	case "mesh":
+		return meshPage
+	}
+	return curvePage
 }
-
-// Kinds are all kinds of test, in display order. They are made by functions so that a build that shows none links none.
-func Kinds() []Kind {
-	return []Kind{curve(), ndr(), latency(), sweep(), router(), control(), soak(), mesh()}
-}
-
-// kindOf returns the kind of a run's test. A command without a kind of its own is shown as a curve.
-func kindOf(d *model.Document) Kind {
-	if d.Tool.Name != "" {
-		return ofTool(d.Tool.Name)
-	}
-	for _, k := range Kinds() {
-		if k.Command == d.Plan.Command {
-			return k
-		}
-	}
-	return curve()
-}
-
-func (k Kind) rows(d *model.Document) []table.Row {
-	if k.Rows != nil {
-		return k.Rows(d)
-	}
-	return table.Unsearched(table.Rows(d))
-}
-
-// said makes a rule say its findings in the kind's sentences.
-func (k Kind) said(rule finding.Rule) finding.Rule {
-	return func(rows []table.Row) []finding.Finding {
-		found := rule(rows)
-		for i := range found {
-			found[i].English = k.Sentences[found[i].Code]
-		}
-		return found
-	}
-}
-
-// FromStored is a finding that a file kept, without its groups.
-func FromStored(m model.Finding) finding.Finding {
-	f := finding.FromStored(m)
-	for _, k := range Kinds() {
-		f.English = cmp.Or(f.English, k.Sentences[f.Code])
-	}
-	return f
-}
-
-func Findings(d *model.Document) []finding.Finding {
-	k := kindOf(d)
-	if len(d.Results) == 0 {
-		return finding.NoTrial(d)
-	}
-	rows := k.rows(d)
-	if d.Tool.Name != "" {
-		return finding.All(rows, k.Rules...)
-	}
-	if finding.NothingThrough(rows) {
-		k.Rules, k.Repeats = nil, ""
-	}
-	rules := []finding.Rule{finding.Nothing}
-	for _, rule := range k.Rules {
-		rules = append(rules, k.said(rule))
-	}
-	if k.Repeats != "" {
-		rules = append(rules, finding.Repeats(k.Repeats))
-	}
-	return finding.All(rows, append(rules, finding.Common()...)...)
-}
-
-// Failed counts the trials that are not valid and that an answer of the run lacks, and how many there are.
-func Failed(d *model.Document) (failed, trials int) {
-	found := map[string]bool{} // a rate for each goal, by the cell of the flood
-	if kindOf(d).Searches {
-		for _, r := range finding.TypicalSearches(table.Rows(d)) {
-			key := r.Trial.Cell.Key()
-			before, known := found[key]
-			found[key] = (before || !known) && !math.IsNaN(r.Search.Throughput)
-		}
-	}
-	rest := *d
-	rest.Results = slices.DeleteFunc(slices.Clone(d.Results), func(r model.Result) bool {
-		return r.State == model.Invalid && found[r.Cell.Key()]
-	})
-	return rest.Failed()
-}
-
-// Stored are the findings of a run as files have them, with their sentences if readers are to have them.
-func Stored(d *model.Document, words bool) []model.Finding { return finding.Stored(Findings(d), words) }
 
 func Run(d *model.Document) Page {
-	k, found := kindOf(d), Findings(d)
-	rows := k.rows(d)
+	k, found := finding.KindOf(d), finding.OfRun(d)
+	rows := k.RowsOf(d)
 	p := Page{Language: d.Language, Title: k.Title, Subject: subject(d)}
 	p.say(found)
 	usable := table.Usable(rows)
@@ -135,7 +46,7 @@ func Run(d *model.Document) Page {
 		usable = finding.AsValid(rows)
 	}
 	if len(usable) > 0 && !finding.NothingThrough(rows) {
-		p.Sections = shown(k.View(usable, found)...)
+		p.Sections = shown(pageOf(k)(usable, found)...)
 	} else if searches := finding.TypicalSearches(rows); len(searches) > 0 { // the floods that these began with are not usable
 		p.Sections = shown(searchTable(searches, finding.SearchKeys(searches)))
 	}

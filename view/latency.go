@@ -1,75 +1,25 @@
 package view
 
 import (
-	"math"
-	"slices"
-
 	"pelt/finding"
-	"pelt/plan"
 	"pelt/table"
 )
 
-// Parts of sentences.
-const (
-	latencyAdds = `: load[ {way}] adds [{round_trip_increase_ns:up} up and {round_trip_increase_ns:down} down|` +
-		`{round_trip_increase_ns:worst}] to the round trip.`
-	latencyLoad = `[¶The load was {load_ratio} of the loss-free rate[; the idle round trip takes ` +
-		`{round_trip_p50_ns:idle}].]`
-)
-
-// latency is what loads do to the delay of small packets beside them.
-func latency() Kind {
-	return Kind{
-		Preset: plan.Latency,
-		Use:    "latency TARGET",
-		Short:  "Measure delay, loss and jitter of small packets beside a load",
-		Long: `latency searches the rate without loss (RFC 9971) up to --rate, and times 100 packets a second
-beside loads of up to 150 % of it: up, down and both. It tells what each direction adds and
-from which load on, and grades it.`,
-		Example: `  pelt latency lab:router --link-receiver rate=50mbit,queue=1000,delay=20ms --direction up`,
-		Title:   "Latency under load", Searches: true,
-		Rules: []finding.Rule{latencyRule},
-		Sentences: map[string]string{
-			"latency.grade": `Grade {grade}` + latencyAdds + latencyLoad + `¶Grades are those of DSLReports` +
-				`[{round_trip_increase_ns:up ?}{round_trip_increase_ns:down ?}, by the worse of up and down].`,
-			"latency.light": `No grade` + latencyAdds + `¶No load at 100 % of the loss-free rate ran as ordered.` + latencyLoad,
-			"latency.knee": `Delay rises at {load_ratio} of the loss-free rate ({send_pps}, {way}): by ` +
-				`{round_trip_increase_ns}.`,
-			"latency.unfilled": `No grade` + latencyAdds + `¶No load filled a queue.` + latencyLoad,
-			"latency.flat":     `No load adds as much as 1 ms to the round trip.`,
-			"latency.loaded": `Loaded {way} with {load_ratio} of the loss-free rate: round trip {round_trip_p50_ns} ` +
-				`(median), {round_trip_p99_ns} (99 %)[; the way up adds {up_increase_p50_ns}, down ` +
-				`{down_increase_p50_ns}][; {probe_loss_ratio:lossy} of the small packets lost].`,
-			"latency.minute": `UDP round trips per minute (60 s over the mean round trip): [{round_trips_per_minute:idle} ` +
-				`idle, ]{round_trips_per_minute} loaded {way}.`,
-			"latency.unsteady": `Before the load of {load_ratio} {way} the round trip was already ` +
-				`{round_trip_p50_ns:before}, ` +
-				`not {round_trip_p50_ns:idle}: something else was busy, and loads may add more than is shown.`,
-			"latency.unsent": `The load of {load_ratio} of the loss-free rate did not run as ordered {way}[{unkept ?}: the ` +
-				`sender could not keep it|{asked ?}: it is more than --rate allows], so perhaps no queue on the path was full.`,
-			"latency.none": `No rate without loss was found, so no load was measured.`,
-			"latency.untimed": `No round trip was timed beside any load: no small packet was answered before a load ` +
-				`began.`,
-			"latency.page": `See delay against load:`,
-		},
-		Repeats: "round_trip_p50_ns",
-		View: func(rows []table.Row, found []finding.Finding) []Section {
-			loads, full := latencyLoads(rows), latencyFull(rows)
-			trips := lines("Round trip of small packets beside a load", rows, []table.Key{table.KeyOf("direction")},
-				table.KeyOf("load_ratio"), "round_trip_p50_ns")
-			trips.X.Log, trips.X.Label = false, "Load, of the loss-free rate"
-			trips.Note = "Delay rises where the median round trip has doubled, or grown by 5 ms, and by 1 ms at least."
-			trips.Marks = []Mark{{At: 1, Text: "loss-free rate"}}
-			few := full
-			if idle := latencyIdle(rows); len(idle.Rows) > 0 {
-				few = append([]table.Group{idle}, full...)
-			}
-			out := []Section{latencyTiles(found), hero(trips), delays("Round trip, idle and loaded", few),
-				losses("Packets of the load lost", loads)}
-			out = append(out, paths(table.RowsOf(full))...)
-			return append(append(out, delays("By load", loads)), ledgers(table.RowsOf(loads))...)
-		},
+func latencyPage(rows []table.Row, found []finding.Finding) []Section {
+	loads, full := finding.LatencyLoads(rows), finding.LatencyFull(rows)
+	trips := lines("Round trip of small packets beside a load", rows, []table.Key{table.KeyOf("direction")},
+		table.KeyOf("load_ratio"), "round_trip_p50_ns")
+	trips.X.Log, trips.X.Label = false, "Load, of the loss-free rate"
+	trips.Note = "Delay rises where the median round trip has doubled, or grown by 5 ms, and by 1 ms at least."
+	trips.Marks = []Mark{{At: 1, Text: "loss-free rate"}}
+	few := full
+	if idle := finding.LatencyIdle(rows); len(idle.Rows) > 0 {
+		few = append([]table.Group{idle}, full...)
 	}
+	out := []Section{latencyTiles(found), hero(trips), delays("Round trip, idle and loaded", few),
+		losses("Packets of the load lost", loads)}
+	out = append(out, paths(table.RowsOf(full))...)
+	return append(append(out, delays("By load", loads)), ledgers(table.RowsOf(loads))...)
 }
 
 func latencyTiles(found []finding.Finding) Tiles {
@@ -114,210 +64,4 @@ func short(metric, label string) []column {
 	out := bare(metricColumns(metric))
 	out[0].Label = label
 	return out
-}
-
-const (
-	shareKey = "load_ratio"
-	tripKey  = "round_trip_p50_ns"
-	moreKey  = "round_trip_increase_ns"
-)
-
-// latencyLoads are a direction's groups by load, the least first.
-func latencyLoads(rows []table.Row) []table.Group { return table.Groups(byLoad(rows).Tried()) }
-
-func byLoad(rows []table.Row) table.Layout {
-	share := table.KeyOf(shareKey)
-	known := slices.DeleteFunc(table.Usable(rows), func(r table.Row) bool { return !share.Of(r).Known })
-	return table.LayBy(known, []table.Key{table.KeyOf("direction")}, []table.Key{share})
-}
-
-// latencyIdle is all trials without load.
-func latencyIdle(rows []table.Row) table.Group {
-	return table.Group{Rows: slices.DeleteFunc(table.Usable(rows), func(r table.Row) bool {
-		l := table.KeyOf(shareKey).Of(r)
-		return !l.Known || l.Number != 0
-	})}
-}
-
-// latencyFull are each direction's trials at the highest load that ran as ordered and was timed.
-func latencyFull(rows []table.Row) []table.Group {
-	var out []table.Group
-	for _, c := range byLoad(rows).Conditions {
-		timed := slices.DeleteFunc(c.Tried(), func(p table.Place) bool {
-			return !(p.Middle(moreKey) >= 0) || p.Level(shareKey).Number == 0
-		})
-		if n := len(timed); n > 0 {
-			out = append(out, timed[n-1].Group)
-		}
-	}
-	return out
-}
-
-// latencyRule grades what a load adds to the delay of small packets, and finds the load from which on it does.
-func latencyRule(rows []table.Row) []finding.Finding {
-	full := latencyFull(rows)
-	if len(full) == 0 {
-		if len(table.Usable(rows)) == 0 {
-			return nil
-		}
-		none := finding.New("latency.none", finding.Answer)
-		if len(latencyLoads(rows)) > 0 {
-			none.Code = "latency.untimed"
-		}
-		return []finding.Finding{none, finding.NextOf("none.next", rows[0].Doc)}
-	}
-	idle, worst := latencyIdle(rows), finding.Largest(full, moreKey)
-	loads := latencyLoads(rows)
-	knee := kneeOfLoads(oneWay(loads))
-	out := []finding.Finding{gradeOf(oneWay(full), idle)}
-	if knee.Code != "latency.knee" && out[0].Code == "latency.grade" && !lostAny(oneWay(full)) {
-		out[0].Code = "latency.unfilled"
-	}
-	if adds := finding.Largest(loads, moreKey).Middle(moreKey); knee.Code != "latency.flat" ||
-		out[0].Code == "latency.grade" && adds < kneeLeast {
-		out = append(out, knee)
-	}
-	for _, g := range full {
-		out = append(out, loaded(g))
-	}
-	out = append(out, finding.New("latency.minute", finding.Fact, "", worst, "idle", idle, "way", wayOf(worst)))
-	out = append(out, unsteady(rows, idle.Middle(tripKey))...)
-	if out[0].Code != "latency.light" { // it says so itself
-		out = append(out, notFull(rows, oneWay(full))...)
-	}
-	if worst.Middle("loss_ratio") >= table.Lossless {
-		out = append(out, finding.Limit(worst.Limit(), worst))
-	}
-	return append(out, finding.NextOf("latency.page", rows[0].Doc))
-}
-
-// unsteady doubts what a load adds where the round trip was no longer that of the idle path before that load began.
-func unsteady(rows []table.Row, idle float64) []finding.Finding {
-	var worst table.Group
-	before := max(2*idle, idle+kneeLeast)
-	for _, g := range latencyLoads(rows) {
-		for _, r := range g.Rows {
-			if p := r.Flow.Probe; p != nil && p.IdleNS >= before {
-				worst, before = g, p.IdleNS
-			}
-		}
-	}
-	if worst.Rows == nil {
-		return nil
-	}
-	return []finding.Finding{finding.New("latency.unsteady", finding.Doubt, "", worst, "way", wayOf(worst),
-		tripKey+":before", before, tripKey+":idle", idle)}
-}
-
-// notFull doubts that a queue was filled where the highest load did not run as ordered.
-func notFull(rows []table.Row, full []table.Group) []finding.Finding {
-	plan := rows[0].Doc.Plan
-	if plan.Design.Search == nil || len(plan.Design.Search.Loads) == 0 || len(plan.Flows) == 0 {
-		return nil
-	}
-	most := slices.Max(plan.Design.Search.Loads)
-	f, ways := finding.New("latency.unsent", finding.Doubt, shareKey, most), []string{}
-	for _, g := range full {
-		share := g.Level(shareKey).Number
-		if share >= most {
-			continue
-		}
-		ways = append(ways, wayOf(g))
-		if slices.ContainsFunc(rows, func(r table.Row) bool {
-			return r.Trial.Unkept() && table.KeyOf("direction").Of(r) == g.Level("direction")
-		}) {
-			f = f.With("unkept", "yes")
-		}
-		asked := plan.Flows[0].Rate
-		if limit, ok := asked.PPS(g.Rows[0].Flow.PayloadBytes); ok && most/share*g.Middle("send_pps") > limit {
-			f = f.With("asked", "yes")
-		}
-	}
-	if len(ways) == 0 {
-		return nil
-	}
-	return []finding.Finding{f.With("way", finding.Names(table.Language(rows), ways))}
-}
-
-// lostAny reports whether any load lost a packet, as a full queue does.
-func lostAny(loads []table.Group) bool {
-	return slices.ContainsFunc(table.RowsOf(loads), func(r table.Row) bool { return r.Flow.Lost > 0 })
-}
-
-// grades are those of DSLReports: by the increase of the round trip in ms, here the worse of up and down.
-var grades = []struct {
-	below float64
-	name  string
-}{{5, "A+"}, {30, "A"}, {60, "B"}, {200, "C"}, {400, "D"}, {math.Inf(1), "F"}}
-
-func gradeOf(full []table.Group, idle table.Group) finding.Finding {
-	f := finding.New("latency.grade", finding.Answer)
-	for _, g := range full {
-		f = f.With(g.Level("direction").Text, g)
-	}
-	if share := full[0].Level(shareKey); !slices.ContainsFunc(full, func(g table.Group) bool {
-		return g.Level(shareKey) != share
-	}) {
-		f = f.With(shareKey, share.Number)
-	}
-	if slices.ContainsFunc(full, func(g table.Group) bool { return g.Level(shareKey).Number < 1 }) {
-		f.Code = "latency.light"
-	}
-	worst, name := finding.Largest(full, moreKey), ""
-	for _, g := range grades {
-		if name == "" && worst.Middle(moreKey) < g.below*1e6 {
-			name = g.name
-		}
-	}
-	if len(full) == 1 {
-		f.Words["way"] = wayOf(full[0])
-	}
-	return f.With("grade", name, "worst", worst, "idle", idle)
-}
-
-// oneWay are the groups that load one direction, or all where none does.
-func oneWay(groups []table.Group) []table.Group {
-	one := slices.DeleteFunc(slices.Clone(groups), func(g table.Group) bool { return g.Level("direction").Text == "both" })
-	if len(one) == 0 {
-		return groups
-	}
-	return one
-}
-
-func wayOf(g table.Group) string {
-	if way := g.Level("direction").Text; way != "both" {
-		return g.Say(way)
-	}
-	return g.Say("both ways")
-}
-
-// The knee is where the median round trip has doubled, or has grown by 5 ms; what adds less than 1 ms is none.
-const kneeLeast, kneeMost = 1e6, 5e6
-
-// kneeOfLoads is the lowest load from which on the delay rises, in the direction that it adds most to.
-func kneeOfLoads(loads []table.Group) finding.Finding {
-	var knee table.Group
-	for _, g := range loads {
-		share, more := g.Level(shareKey).Number, g.Middle(moreKey)
-		if share == 0 || !(more >= min(max(g.Middle(tripKey)-more, kneeLeast), kneeMost)) {
-			continue
-		}
-		least := knee.Level(shareKey).Number
-		if knee.Rows == nil || share < least || share == least && more > knee.Middle(moreKey) {
-			knee = g
-		}
-	}
-	if knee.Rows == nil {
-		return finding.New("latency.flat", finding.Answer)
-	}
-	return finding.New("latency.knee", finding.Answer, "", knee, "way", wayOf(knee))
-}
-
-// loaded is what a direction's highest load does to the small packets.
-func loaded(g table.Group) finding.Finding {
-	f := finding.New("latency.loaded", finding.Fact, "", g, "way", wayOf(g))
-	if g.Middle("probe_loss_ratio") > 0 {
-		f = f.With("lossy", g)
-	}
-	return f
 }

@@ -20,7 +20,7 @@ const mostWhy = 90
 // TrialLine tells what a trial showed: its figures, or what it taught a search.
 func TrialLine(d *model.Document, trial *model.Result) string {
 	in, metrics, partOf := d.Language, lineMetrics, table.Group.Name
-	if k := kindOf(d); k.Line != nil {
+	if k := finding.KindOf(d); k.Line != nil {
 		metrics, partOf = k.Line, k.LinePart
 	}
 	one := *d

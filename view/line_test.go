@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/finding"
 	"pelt/model"
 	"pelt/test/golden"
 	"pelt/test/sample"
@@ -31,7 +32,7 @@ func TestLines(t *testing.T) {
 	one = model.Result{State: model.Aborted, Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP,
 		PayloadBytes: 64, Unheard: &model.Unheard{Packets: 6000}}}}
 	d = model.Document{Plan: model.Plan{Command: "soak"}, Results: []model.Result{one}}
-	fmt.Fprintln(&out, "Not heard:", TrialLine(&d, &one), Findings(&d)[0].Text())
+	fmt.Fprintln(&out, "Not heard:", TrialLine(&d, &one), finding.OfRun(&d)[0].Text())
 
 	// A name may stand for several addresses: the one that was used is said.
 	receiver := model.Host{Node: model.Receiver, Address: "fd00::7"}

@@ -7,46 +7,24 @@ import (
 
 	"pelt/finding"
 	"pelt/model"
-	"pelt/plan"
 	"pelt/table"
 	"pelt/unit"
 )
 
-func mesh() Kind {
-	return Kind{
-		Preset: plan.Mesh,
-		Use:    "mesh TARGET",
-		Short:  "Measure every pair of a fleet's hosts",
-		Long: `mesh sends packets between every two hosts of a fleet, both ways, and shows which pairs lose
-packets, where, and which hosts are to blame. TARGET is fleet: for all hosts that joined the
-hub, or fleet:A,B,C for some.
-
-A host takes part in one test at a time, so pairs are measured in rounds. With --every the
-mesh is measured again and again, and pelt tells what changes.`,
-		Example: `  pelt mesh fleet: --rate 1kpps --time 10s
-  pelt mesh fleet: --every 5m --for 7d`,
-		Title: "Mesh of hosts",
-		Line:  []string{"loss_ratio", "delay_p50_ns", "round_trip_p50_ns"},
-		LinePart: func(g table.Group) string {
-			return g.Sayf("%s to %s", table.KeyOf("from").Of(g.Rows[0]).Text, table.KeyOf("to").Of(g.Rows[0]).Text)
-		},
-		Rules: []finding.Rule{finding.Mesh}, Cycles: finding.MeshChanges,
-		View: func(rows []table.Row, found []finding.Finding) []Section {
-			ways := finding.MeshWays(rows)
-			delay := finding.DelayOf(rows)
-			grid, of := meshGrid(ways)
-			in := table.Language(rows)
-			from, to := table.KeyOf("from"), table.KeyOf("to")
-			out := []Section{meshTiles(rows, ways, found, delay),
-				hero(heatMap(in.Say("Packets lost from host to host")+of, summed(grid), to, from, "loss_ratio"))}
-			out = append(out, meshPairs(ways, delay),
-				heatMap(in.Sayf("%s, from host to host", in.Say(table.MetricOf(delay).Label))+of, grid, to, from, delay))
-			if len(table.By(rows, table.KeyOf("repeat"))) > 1 {
-				out = append(out, meshTimes(ways, delay), meshParts(rows))
-			}
-			return append(out, ledgerOf(in.Say("Every packet"), table.Group{Rows: rows}))
-		},
+func meshPage(rows []table.Row, found []finding.Finding) []Section {
+	ways := finding.MeshWays(rows)
+	delay := finding.DelayOf(rows)
+	grid, of := meshGrid(ways)
+	in := table.Language(rows)
+	from, to := table.KeyOf("from"), table.KeyOf("to")
+	out := []Section{meshTiles(rows, ways, found, delay),
+		hero(heatMap(in.Say("Packets lost from host to host")+of, summed(grid), to, from, "loss_ratio"))}
+	out = append(out, meshPairs(ways, delay),
+		heatMap(in.Sayf("%s, from host to host", in.Say(table.MetricOf(delay).Label))+of, grid, to, from, delay))
+	if len(table.By(rows, table.KeyOf("repeat"))) > 1 {
+		out = append(out, meshTimes(ways, delay), meshParts(rows))
 	}
+	return append(out, ledgerOf(in.Say("Every packet"), table.Group{Rows: rows}))
 }
 
 // summed are groups with one row each, in which the packets of all their rows add up.

@@ -68,10 +68,10 @@ var pages = []sample.Named{
 func TestFloodNotValid(t *testing.T) {
 	search := documents()["search-flood"]
 	curve := asKind(search, "curve")
-	if failed, _ := view.Failed(&search); failed > 0 {
+	if failed, _ := finding.Failed(&search); failed > 0 {
 		t.Errorf("of a search %d trials failed", failed)
 	}
-	if failed, _ := view.Failed(&curve); failed == 0 {
+	if failed, _ := finding.Failed(&curve); failed == 0 {
 		t.Error("of a curve no trial failed")
 	}
 }

@@ -194,8 +194,8 @@ func checkFigures(t rapid.TB, page view.Page) {
 // checkStored: what a file keeps of findings has the same words.
 func checkStored(t rapid.TB, d *model.Document) {
 	t.Helper()
-	for _, f := range view.Findings(d) {
-		kept := view.FromStored(f.Stored(false))
+	for _, f := range finding.OfRun(d) {
+		kept := finding.FromStored(f.Stored(false))
 		if kept.Text() != f.Text() || kept.Command() != f.Command() {
 			t.Errorf("a file says %q, %q; want %q, %q", kept.Text(), kept.Command(), f.Text(), f.Command())
 		}

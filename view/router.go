@@ -8,78 +8,52 @@ import (
 
 	"pelt/finding"
 	"pelt/model"
-	"pelt/plan"
 	"pelt/table"
 	"pelt/unit"
 	"pelt/words"
 )
 
-// router is a bench of a router: what it carries of each traffic, and what that costs it.
-func router() Kind {
-	return Kind{
-		Preset: plan.Router,
-		Use:    "router LAN..WAN | HOST | lab:NAME",
-		Short:  "Bench a router: both directions, UDP sizes and TCP, beside its own CPU",
-		Long: `router sends UDP frames of several sizes and TCP from LAN to WAN, back, and both ways, and
-shows what came through beside the load of the router's processors.
-
-LAN..WAN are the hosts beside the router, HOST[:PORT] each, where pelt serve runs. One host
-alone is the WAN side, and this host the LAN side. The LAN side calls, so NAT is no
-obstacle; on another host, pelt serve --calls WAN allows it.
-
---dut ssh://... watches the router through your ssh; BusyBox is enough. --dut pelt://... asks
-a pelt serve --observe-only there, which also names the packets that its kernel dropped; its
-code is the last of several, with commas between.
-
-Several --variant take turns.`,
-		Example: `  pelt router lab:nat --variant plain --variant rules=1000+log --frame 64,1518 --direction up
-  pelt router 192.168.1.20..192.168.2.10 --dut ssh://root@192.168.1.1`,
-		Title:   "Router bench",
-		Rules:   []finding.Rule{finding.Router, finding.RouterLossFree, finding.RouterWatch},
-		Repeats: "goodput_bps",
-		View: func(rows []table.Row, found []finding.Finding) []Section {
-			everything, loaded := finding.RouterLayout(rows, rows), finding.RouterLoaded(rows)
-			keys, all := everything.Keys(), table.Groups(everything.Tried())
-			places := finding.RouterLayout(rows, loaded).Tried()
-			full := table.Groups(places)
-			delay := "delay_p50_ns"
-			if len(withFigure(all, delay)) == 0 { // the clocks do not agree
-				delay = "round_trip_p50_ns"
-			}
-			delayed, opened := withFigure(all, delay), withFigure(all, "connections_per_s")
-			trialKeys := finding.RouterTrialKeys(rows)
-			trials := table.By(rows, trialKeys...)
-
-			out := []Section{routerTiles(found)}
-			if len(full) > 0 {
-				out = append(out, hero(packetsChart(places)), routerCores(full, first(found, "router.")))
-			}
-			out = append(out, losses("Packets lost", table.Groups(overUDP(places))),
-				intervals("Delay, idle and at full load", delayed, delay, nil))
-			out = append(out, paths(loaded)...)
-			processor := metricColumns("router_busy_ratio", "total_goodput_bps", "router_packet_ns", "router_work_cores",
-				"router_kernel_ratio", "router_softirq_ratio", "router_system_ratio", "router_user_ratio",
-				"router_irq_ratio", "router_steal_ratio")
-			health := metricColumns("router_connections", "router_temperature_c", "router_clock_hz",
-				"router_softnet_squeezed", "router_connections_max", "router_cost_ratio")
-			out = append(out, trafficTable(places, keys))
-			if searches := finding.TypicalSearches(rows); len(searches) > 0 {
-				out = append(out, searchTable(searches, finding.RouterSearchKeys(searches)))
-			}
-			out = append(out,
-				rowsOf("Delay, idle and at full load", delayed, keyColumns(keys...),
-					metricColumns("delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns", "round_trip_p99_ns"),
-					details(metricColumns("jitter_ns"))),
-				rowsOf("Connections", opened, keyColumns(keys...),
-					metricColumns("connections_per_s", "connections_open_max", "connections_failed", "set_up_p50_ns"),
-					details(metricColumns("router_connections"))),
-				rowsOf("The router's processor", trials, keyColumns(trialKeys...),
-					metricColumns("goodput_per_core_bps", "router_busiest_core_ratio"), details(bare(processor))),
-				rowsOf("The router's queues, clock and heat", trials, keyColumns(trialKeys...),
-					metricColumns("router_softnet_dropped_packets"), details(bare(health))))
-			return slices.Concat(out, ledgers(loaded), routerFacts(rows[0].Language(), rows[0].Doc.Router))
-		},
+func routerPage(rows []table.Row, found []finding.Finding) []Section {
+	everything, loaded := finding.RouterLayout(rows, rows), finding.RouterLoaded(rows)
+	keys, all := everything.Keys(), table.Groups(everything.Tried())
+	places := finding.RouterLayout(rows, loaded).Tried()
+	full := table.Groups(places)
+	delay := "delay_p50_ns"
+	if len(withFigure(all, delay)) == 0 { // the clocks do not agree
+		delay = "round_trip_p50_ns"
 	}
+	delayed, opened := withFigure(all, delay), withFigure(all, "connections_per_s")
+	trialKeys := finding.RouterTrialKeys(rows)
+	trials := table.By(rows, trialKeys...)
+
+	out := []Section{routerTiles(found)}
+	if len(full) > 0 {
+		out = append(out, hero(packetsChart(places)), routerCores(full, first(found, "router.")))
+	}
+	out = append(out, losses("Packets lost", table.Groups(overUDP(places))),
+		intervals("Delay, idle and at full load", delayed, delay, nil))
+	out = append(out, paths(loaded)...)
+	processor := metricColumns("router_busy_ratio", "total_goodput_bps", "router_packet_ns", "router_work_cores",
+		"router_kernel_ratio", "router_softirq_ratio", "router_system_ratio", "router_user_ratio",
+		"router_irq_ratio", "router_steal_ratio")
+	health := metricColumns("router_connections", "router_temperature_c", "router_clock_hz",
+		"router_softnet_squeezed", "router_connections_max", "router_cost_ratio")
+	out = append(out, trafficTable(places, keys))
+	if searches := finding.TypicalSearches(rows); len(searches) > 0 {
+		out = append(out, searchTable(searches, finding.RouterSearchKeys(searches)))
+	}
+	out = append(out,
+		rowsOf("Delay, idle and at full load", delayed, keyColumns(keys...),
+			metricColumns("delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns", "round_trip_p99_ns"),
+			details(metricColumns("jitter_ns"))),
+		rowsOf("Connections", opened, keyColumns(keys...),
+			metricColumns("connections_per_s", "connections_open_max", "connections_failed", "set_up_p50_ns"),
+			details(metricColumns("router_connections"))),
+		rowsOf("The router's processor", trials, keyColumns(trialKeys...),
+			metricColumns("goodput_per_core_bps", "router_busiest_core_ratio"), details(bare(processor))),
+		rowsOf("The router's queues, clock and heat", trials, keyColumns(trialKeys...),
+			metricColumns("router_softnet_dropped_packets"), details(bare(health))))
+	return slices.Concat(out, ledgers(loaded), routerFacts(rows[0].Language(), rows[0].Doc.Router))
 }
 
 func routerTiles(found []finding.Finding) Tiles {

@@ -9,13 +9,13 @@ import (
 // Runs is the page of several runs of one plan, oldest first.
 func Runs(runs []*model.Document) Page {
 	newest := runs[len(runs)-1]
-	kind := kindOf(newest)
+	kind := finding.KindOf(newest)
 	if kind.Cycles != nil {
 		return Run(finding.JoinRuns(runs))
 	}
 	rows := finding.RowsOfRuns(runs)
 	p := Page{Language: newest.Language, Title: kind.Title, Subject: subject(finding.JoinRuns(runs))}
-	found := ChangesOfRuns(runs)
+	found := finding.OfRuns(runs)
 	p.say(finding.Shown(found))
 	groups := finding.TimesGroups(rows)
 	if len(groups) == 0 {
@@ -69,15 +69,4 @@ func changesTable(found []finding.Finding) Table {
 		t.add(f.Words["since"], f.Words["what"], f.Language.Say(m.Label), m.Format(before), m.Format(after))
 	}
 	return t
-}
-
-// ChangesOfRuns are all changes from run to run of one plan, oldest first; of runs that are shown side by side also how
-// they went. A reader is told some of them.
-func ChangesOfRuns(runs []*model.Document) []finding.Finding {
-	newest := runs[len(runs)-1]
-	if cycles := kindOf(newest).Cycles; cycles != nil {
-		return finding.All(table.Rows(finding.JoinRuns(runs)), cycles)
-	}
-	rows := finding.RowsOfRuns(runs)
-	return finding.All(rows, func(rows []table.Row) []finding.Finding { return finding.Times(runs, rows) })
 }

@@ -10,40 +10,21 @@ import (
 
 	"pelt/finding"
 	"pelt/model"
-	"pelt/plan"
 	"pelt/table"
 	"pelt/unit"
 	"pelt/words"
 )
 
-func soak() Kind {
-	return Kind{
-		Preset: plan.Soak,
-		Use:    "soak TARGET | LAN..WAN",
-		Short:  "Send at one rate for hours, and tell when something changes",
-		Long: `soak sends packets of one size at one rate, keeps every second of both ends, and shows at
-any moment how many are lost, and where. TARGET is as for pelt curve, LAN..WAN as for pelt
-router.
-
-It stores its account every ten seconds: pelt report shows it meanwhile, and after a kill.
-With --every it runs again and again, as every test does, and tells what changed.`,
-		Example: `  pelt soak lab:router --rate 40kpps --payload 512 --time 10m
-  pelt soak 192.168.1.5 --time 10s --every 5m`,
-		Title: "Soak",
-		Rows:  finding.SoakRows,
-		Rules: []finding.Rule{finding.Soak, finding.Grown},
-		View: func(rows []table.Row, found []finding.Finding) []Section {
-			rows = finding.SoakTrial(rows)
-			times := timesOf(rows, found)
-			out := []Section{soakTiles(rows, found, times.Changes), times}
-			parts := partsOf("Over time", rows, table.Parts(rows[0], mostParts/len(rows)))
-			if cuts := table.ChangeCuts(rows[0].Trial); len(cuts) > 0 {
-				parts = partsOf("Between the changes", rows, cuts)
-			}
-			out = append(append(out, parts), paths(rows)...)
-			return append(out, ledgers(rows)...)
-		},
+func soakPage(rows []table.Row, found []finding.Finding) []Section {
+	rows = finding.SoakTrial(rows)
+	times := timesOf(rows, found)
+	out := []Section{soakTiles(rows, found, times.Changes), times}
+	parts := partsOf("Over time", rows, table.Parts(rows[0], mostParts/len(rows)))
+	if cuts := table.ChangeCuts(rows[0].Trial); len(cuts) > 0 {
+		parts = partsOf("Between the changes", rows, cuts)
 	}
+	out = append(append(out, parts), paths(rows)...)
+	return append(out, ledgers(rows)...)
 }
 
 // mostParts is into how many parts a soak's time is cut: they fit on a screen.

@@ -8,51 +8,33 @@ import (
 
 	"pelt/finding"
 	"pelt/model"
-	"pelt/plan"
 	"pelt/table"
 	"pelt/words"
 )
 
-func sweep() Kind {
-	return Kind{
-		Preset: plan.Sweep,
-		Use:    "sweep TARGET",
-		Short:  "Find the best packet size, interval and buffers for a path",
-		Long: `sweep sends packets with every combination of values, several times in shuffled order. It
-shows which brought most through, which are as good, and what the rest lost.
-
-TARGET is as for pelt curve. Sizes, rates, intervals, streams, receivers, buffers and --link
-take lists; --profile is given once for each.`,
-		Example: `  pelt sweep lab:direct --payload 256..1472/256,1472 --interval 0..4ms/1ms --link rate=10mbit,loss=1% --quick
-  pelt sweep lab:star --receivers 100 --payload 512,1472 --interval 5ms,9ms --link-receiver rate=1mbit --quick`,
-		Title:   "Sweep of settings",
-		Rules:   []finding.Rule{finding.Sweep},
-		Repeats: "goodput_bps",
-		View: func(rows []table.Row, found []finding.Finding) []Section {
-			rankings := finding.Rankings(rows)
-			answer := first(found, "sweep.")
-			best, about := *answer.Places["best"], finding.About(rankings, answer)
-			receivers := table.By(table.Receivers(best.Rows), table.KeyOf("receiver"))
-			if len(receivers) == 1 {
-				receivers = nil
-			}
-			out := append([]Section{sweepTiles(found, about)}, sweepCharts(rows, finding.Headlines(rankings))...)
-			out = append(out, losses("Packets lost by setting", telling(about)))
-			out = append(out, paths(rows)...)
-			if len(rankings) > 1 {
-				out = append(out, conditionTable(rankings))
-			}
-			for _, c := range rankings {
-				out = append(out, settingTable(c))
-			}
-			each := rowsOf(best.Sayf("Each receiver at %s", best.Name()), receivers, keyColumns(table.KeyOf("receiver")),
-				metricColumns("goodput_bps", "loss_ratio"),
-				details(metricColumns("attempted_packets", "received_packets")))
-			each.Fold = true
-			out = append(out, each)
-			return append(out, ledgers(rows)...)
-		},
+func sweepPage(rows []table.Row, found []finding.Finding) []Section {
+	rankings := finding.Rankings(rows)
+	answer := first(found, "sweep.")
+	best, about := *answer.Places["best"], finding.About(rankings, answer)
+	receivers := table.By(table.Receivers(best.Rows), table.KeyOf("receiver"))
+	if len(receivers) == 1 {
+		receivers = nil
 	}
+	out := append([]Section{sweepTiles(found, about)}, sweepCharts(rows, finding.Headlines(rankings))...)
+	out = append(out, losses("Packets lost by setting", telling(about)))
+	out = append(out, paths(rows)...)
+	if len(rankings) > 1 {
+		out = append(out, conditionTable(rankings))
+	}
+	for _, c := range rankings {
+		out = append(out, settingTable(c))
+	}
+	each := rowsOf(best.Sayf("Each receiver at %s", best.Name()), receivers, keyColumns(table.KeyOf("receiver")),
+		metricColumns("goodput_bps", "loss_ratio"),
+		details(metricColumns("attempted_packets", "received_packets")))
+	each.Fold = true
+	out = append(out, each)
+	return append(out, ledgers(rows)...)
 }
 
 func sweepTiles(found []finding.Finding, c finding.Ranking) Tiles {

@@ -254,7 +254,7 @@ func sentence(l words.Language, doc model.Document, outcome string, err error) s
 	if outcome == notValid && len(doc.Results) == 1 {
 		return finding.WhyIn(l, doc.Results[0].Why)
 	}
-	if found := finding.Of(view.Findings(in(l, doc)), finding.Answer); len(found) > 0 {
+	if found := finding.Of(finding.OfRun(in(l, doc)), finding.Answer); len(found) > 0 {
 		return found[0].In(l).Parts()[0]
 	}
 	return ""
@@ -314,7 +314,7 @@ const sameChange = 8
 
 // fresh returns the findings of all runs that began at some run and were not told yet.
 func (l *loop) fresh() (out []finding.Finding) {
-	for _, f := range view.ChangesOfRuns(l.runs) {
+	for _, f := range finding.OfRuns(l.runs) {
 		if f.Words["since"] == "" || f.Code == "times.runs" {
 			continue
 		}

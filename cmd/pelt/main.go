@@ -16,12 +16,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pelt/finding"
 	"pelt/foreign"
 	"pelt/lab"
 	"pelt/model"
 	"pelt/store"
 	"pelt/unit"
-	"pelt/view"
 	"pelt/words"
 )
 
@@ -196,7 +196,7 @@ drops (amd64, arm64) watches what it drops, and doctor says what it can do. Anot
 	} else {
 		root.AddCommand(newDemo(), newServe(), newHub(), newHosts(), newRun(), newWeb(), newList(), newRemove(),
 			newExplain(), newCompare(), newReport(), newRecord(), newTune(), newLab())
-		for _, k := range view.Kinds() {
+		for _, k := range finding.Kinds() {
 			root.AddCommand(newTest(k))
 		}
 		root.SetHelpCommand(newHelp())

@@ -230,7 +230,7 @@ func judge(doc *model.Document) (code exitCode, why string) {
 		}
 		return exitLimit, l.Say(text)
 	}
-	if invalid, trials := view.Failed(doc); invalid > 0 {
+	if invalid, trials := finding.Failed(doc); invalid > 0 {
 		return exitInvalid, l.Sayf("pelt: %d of %d trials are not valid; the report says why", invalid, trials)
 	}
 	if most := doc.Plan.Limits.MaxLossRatio; most != nil {

@@ -12,23 +12,23 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pelt/finding"
 	"pelt/lab"
 	"pelt/model"
 	"pelt/plan"
 	"pelt/run"
-	"pelt/view"
 )
 
 // test is a command that tests something: its kind, and the flags of every test.
 type test struct {
 	commonFlags
-	view.Kind
+	finding.Kind
 	flags *pflag.FlagSet
 	from  string // the sender of a fleet
 }
 
 // newTest makes a command that runs the plan of a kind of test.
-func newTest(kind view.Kind) *cobra.Command {
+func newTest(kind finding.Kind) *cobra.Command {
 	t := test{Kind: kind}
 	c := &cobra.Command{Use: t.Use, Short: t.Short, Long: t.Long, Example: t.Example, Args: cobra.ExactArgs(1)}
 	c.RunE = func(c *cobra.Command, args []string) error {

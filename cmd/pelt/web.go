@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pelt/finding"
 	"pelt/live/web"
 	"pelt/plan"
 	"pelt/run"
 	"pelt/store"
-	"pelt/view"
 )
 
 // loopback is an address that other hosts do not reach.
@@ -74,7 +74,7 @@ It listens on this host only. From another host: ssh -L 7360:127.0.0.1:7360 HOST
 
 // offers are the tests that pages start.
 func offers() (list []web.Offer) {
-	for _, k := range view.Kinds() {
+	for _, k := range finding.Kinds() {
 		if k.Pairs { // its hosts are known when its hub is
 			continue
 		}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pelt/finding"
 	"pelt/plan"
 	"pelt/test/golden"
-	"pelt/view"
 )
 
 // TestWords: each line of the file begins with the name of a function, and is the words that it reads. Below stands
@@ -66,8 +66,8 @@ func TestWords(t *testing.T) {
 				}
 				return said(strings.Join(list, " "), err)
 			}
-			kinds := view.Kinds()
-			i := slices.IndexFunc(kinds, func(k view.Kind) bool { return k.Command == c.Name() })
+			kinds := finding.Kinds()
+			i := slices.IndexFunc(kinds, func(k finding.Kind) bool { return k.Command == c.Name() })
 			p, err := planOf(kinds[i].Preset, plan.Settings{Target: c.Flags().Arg(0), Flags: flags})
 			return said(long(p), err)
 		}

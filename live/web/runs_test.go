@@ -14,7 +14,6 @@ import (
 	"pelt/model"
 	"pelt/store"
 	"pelt/test/sample"
-	"pelt/view"
 	"pelt/words"
 )
 
@@ -29,7 +28,7 @@ func keep(t testing.TB, st *store.Store, d model.Document) string {
 	for _, x := range d.Results {
 		errs = append(errs, r.Append(x))
 	}
-	d.Complete, d.Findings = true, view.Stored(&d, false)
+	d.Complete, d.Findings = true, finding.Stored(finding.OfRun(&d), false)
 	if err := errors.Join(append(errs, r.End(d), r.Close())...); err != nil {
 		t.Fatal(err)
 	}

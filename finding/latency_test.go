@@ -1,4 +1,4 @@
-package view_test
+package finding
 
 import (
 	"fmt"
@@ -7,12 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"pelt/finding"
 	"pelt/model"
 	"pelt/test/golden"
 	"pelt/test/sample"
 	"pelt/unit"
-	"pelt/view"
 )
 
 // TestLatencyFindings: testdata has what is told of each example, a line a finding: its code, sentence and command.
@@ -110,8 +108,8 @@ func TestLatencyFindings(t *testing.T) {
 	var out strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(docs)) {
 		fmt.Fprintf(&out, "%s:\n", name)
-		for _, f := range view.Findings(docs[name]) {
-			if f.Level != finding.SetUp {
+		for _, f := range OfRun(docs[name]) {
+			if f.Level != SetUp {
 				fmt.Fprintf(&out, "\t%s: %s\n", f.Code, strings.TrimSpace(f.Text()+" "+f.Command()))
 			}
 		}

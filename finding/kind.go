@@ -1,0 +1,118 @@
+package finding
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"pelt/model"
+	"pelt/plan"
+	"pelt/table"
+)
+
+// Kind is one kind of test: its command, its plan, and what it looks for. Package view draws its page.
+type Kind struct {
+	plan.Preset
+	Use, Short, Long, Example string // of its --help
+
+	Title string
+	Rules []Rule
+	// Repeats is the metric of which a setting needs some repeats that agree; "" for none.
+	Repeats string
+	// Rows are the rows of a run; nil: those of table.Rows, but for the trials of searches.
+	Rows     func(*model.Document) []table.Row
+	Searches bool // floods only begin searches
+	// Cycles finds what changed over several runs, which are shown as one run of so many cycles; nil: they are shown
+	// side by side.
+	Cycles Rule
+	// Line are the metrics of the line that tells of a trial, LinePart what each flow's part of it begins with;
+	// nil: the usual.
+	Line     []string
+	LinePart func(table.Group) string
+}
+
+// Kinds are all kinds of test, in display order. They are made by functions so that a build that runs none links none.
+func Kinds() []Kind {
+	return []Kind{curveKind(), ndrKind(), latencyKind(), sweepKind(), routerKind(), controlKind(), soakKind(), meshKind()}
+}
+
+// tables are what findings say, by code; see fill. A kind's own sentences stand beside its rules, in a table and not in
+// its record: a build that only says errors links no rules.
+var tables = []map[string]string{generalSentences, latencySentences}
+
+var sentences = joined(tables)
+
+func joined(tables []map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, t := range tables {
+		maps.Copy(all, t)
+	}
+	return all
+}
+
+// KindOf returns the kind of a run's test. A command without a kind of its own is told of as a curve.
+func KindOf(d *model.Document) Kind {
+	if d.Tool.Name != "" {
+		return toolKind(d.Tool.Name)
+	}
+	for _, k := range Kinds() {
+		if k.Command == d.Plan.Command {
+			return k
+		}
+	}
+	return curveKind()
+}
+
+// RowsOf are the rows of a run that its findings and its page are about.
+func (k Kind) RowsOf(d *model.Document) []table.Row {
+	if k.Rows != nil {
+		return k.Rows(d)
+	}
+	return table.Unsearched(table.Rows(d))
+}
+
+// OfRun is what a run shows.
+func OfRun(d *model.Document) []Finding {
+	k := KindOf(d)
+	if len(d.Results) == 0 {
+		return NoTrial(d)
+	}
+	rows := k.RowsOf(d)
+	if d.Tool.Name != "" {
+		return All(rows, k.Rules...)
+	}
+	if NothingThrough(rows) {
+		k.Rules, k.Repeats = nil, ""
+	}
+	rules := append([]Rule{Nothing}, k.Rules...)
+	if k.Repeats != "" {
+		rules = append(rules, Repeats(k.Repeats))
+	}
+	return All(rows, append(rules, Common()...)...)
+}
+
+// OfRuns are all changes from run to run of one plan, oldest first; of runs that are shown side by side also how they
+// went. A reader is told some of them: see Shown.
+func OfRuns(runs []*model.Document) []Finding {
+	if cycles := KindOf(runs[len(runs)-1]).Cycles; cycles != nil {
+		return All(table.Rows(JoinRuns(runs)), cycles)
+	}
+	return All(RowsOfRuns(runs), func(rows []table.Row) []Finding { return Times(runs, rows) })
+}
+
+// Failed counts the trials that are not valid and that an answer of the run lacks, and how many there are.
+func Failed(d *model.Document) (failed, trials int) {
+	found := map[string]bool{} // a rate for each goal, by the cell of the flood
+	if KindOf(d).Searches {
+		for _, r := range TypicalSearches(table.Rows(d)) {
+			key := r.Trial.Cell.Key()
+			before, known := found[key]
+			found[key] = (before || !known) && !math.IsNaN(r.Search.Throughput)
+		}
+	}
+	rest := *d
+	rest.Results = slices.DeleteFunc(slices.Clone(d.Results), func(r model.Result) bool {
+		return r.State == model.Invalid && found[r.Cell.Key()]
+	})
+	return rest.Failed()
+}
