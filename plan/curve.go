@@ -79,7 +79,7 @@ func Demo() (model.Plan, error) {
 	}
 	p.Command = "demo"
 	goal := &p.Design.Search.Goals[0] // one trial decides, so that all ends within a minute
-	goal.Name, goal.WidthRatio, goal.FinalSeconds, goal.SumSeconds = "demo", 0.02, 0.5, 0.5
+	goal.Name, goal.WidthRatio, goal.FinalSeconds, goal.SumSeconds = "demo", 0.1, 0.5, 0.5
 	p.Timing.DrainSeconds = 1 // the lab's queue holds 50 ms
 	return p, err
 }
