@@ -388,6 +388,7 @@ lab up --link backend=user 建立的链路，才能设置这些。`,
 	"`NAME` of the lab (default: topology and number)":                              "实验环境的名字 `NAME`（默认：拓扑加编号）",
 	"`N` receivers of a star (default 10)":                                          "star 的接收端数 `N`（默认 10）",
 	"every link: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE: one node's":  "每条链路：rate=1gbit,queue=100,delay=20ms,loss=1%；--link-NODE：该节点的链路",
+	"print one JSON document in place of the text":                                  "不打印文字，打印一个 JSON 文档",
 	"write one JSON document to `FILE` in place of the text, or -":                  "不打印文字，把一个 JSON 文档写入 `FILE` 或 -",
 	`compare tells what changed. Of several runs the first is the baseline. Of one run it
 compares the variants, or the levels of --by.

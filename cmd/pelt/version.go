@@ -56,17 +56,20 @@ func printVersion(w io.Writer) error {
 }
 
 func newVersion() *cobra.Command {
-	var asJSON jsonFlag
+	var asJSON bool
 	c := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
 		Long:    "version prints the release and the commit of this program.",
-		Example: "  pelt version\n  pelt version --json -",
+		Example: "  pelt version\n  pelt version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return asJSON.print(c, built(), printVersion)
+			if asJSON {
+				return encodeJSON(c.OutOrStdout(), built())
+			}
+			return printVersion(c.OutOrStdout())
 		},
 	}
-	asJSON.register(c.Flags())
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document in place of the text")
 	return c
 }

@@ -20,7 +20,7 @@ func TestVersion(t *testing.T) {
 	if !strings.HasPrefix(text.String(), "pelt 1.2.3") {
 		t.Errorf("text: %q", text.String())
 	}
-	if code := execute([]string{"version", "--json", "-"}, &document, io.Discard); code != exitOK {
+	if code := execute([]string{"version", "--json"}, &document, io.Discard); code != exitOK {
 		t.Fatalf("exit code %d", code)
 	}
 	var got buildInfo
