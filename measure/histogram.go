@@ -3,15 +3,13 @@ package measure
 import (
 	"math"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"pelt/model"
 )
 
-// What a histogram holds: 0 ns to a minute, to three digits.
+// What a histogram holds: 0 ns to a minute, to a thousandth.
 const (
-	histogramMax    = 60_000_000_000
-	histogramDigits = 3
+	histogramMax       = 60_000_000_000
+	histogramBins Bins = 10
 )
 
 // Histogram gathers durations in parts that do not share memory, so that each
@@ -21,11 +19,11 @@ type Histogram struct{ parts []*durations }
 
 // durations is one part. Minimum and maximum are kept exactly.
 type durations struct {
-	_        padding
-	hdr      *hdrhistogram.Histogram
-	min, max int64
-	out      uint64
-	_        padding
+	_          padding
+	bins       []uint64
+	count, out uint64
+	min, max   int64
+	_          padding
 }
 
 // padding keeps the state of different threads in different cache lines
@@ -42,10 +40,7 @@ func NewHistogram(parts int) *Histogram {
 }
 
 func newDurations() *durations {
-	return &durations{
-		hdr: hdrhistogram.New(1, histogramMax, histogramDigits),
-		min: math.MaxInt64, max: math.MinInt64,
-	}
+	return &durations{bins: make([]uint64, histogramBins.Of(histogramMax)+1), min: math.MaxInt64, max: math.MinInt64}
 }
 
 // Record adds n values of the given nanoseconds to one part. It may be called
@@ -56,10 +51,12 @@ func (d *durations) record(nanos, n int64) {
 	if n <= 0 {
 		return
 	}
-	if nanos < 0 || nanos > histogramMax || d.hdr.RecordValues(nanos, n) != nil {
+	if nanos < 0 || nanos > histogramMax {
 		d.out += uint64(n)
 		return
 	}
+	d.bins[histogramBins.Of(uint64(nanos))] += uint64(n)
+	d.count += uint64(n)
 	d.min, d.max = min(d.min, nanos), max(d.max, nanos)
 }
 
@@ -73,11 +70,11 @@ func (h *Histogram) sum() *durations {
 }
 
 func (d *durations) add(p *durations) {
-	d.out += p.out
-	if p.hdr.TotalCount() > 0 {
-		d.hdr.Merge(p.hdr)
-		d.min, d.max = min(d.min, p.min), max(d.max, p.max)
+	for i, n := range p.bins {
+		d.bins[i] += n
 	}
+	d.count, d.out = d.count+p.count, d.out+p.out
+	d.min, d.max = min(d.min, p.min), max(d.max, p.max)
 }
 
 // Percentiles sums up all parts; nil if nothing was recorded. It must not run
@@ -85,21 +82,32 @@ func (d *durations) add(p *durations) {
 func (h *Histogram) Percentiles() *model.Percentiles { return h.sum().percentiles() }
 
 func (d *durations) percentiles() *model.Percentiles {
-	n := d.hdr.TotalCount()
-	if n == 0 && d.out == 0 {
+	if d.count == 0 && d.out == 0 {
 		return nil
 	}
-	p := &model.Percentiles{Count: uint64(n), Out: d.out}
-	if n == 0 {
+	p := &model.Percentiles{Count: d.count, Out: d.out}
+	if d.count == 0 {
 		return p
 	}
-	at := func(percent float64) float64 {
-		return float64(min(max(d.hdr.ValueAtPercentile(percent), d.min), d.max))
-	}
 	p.Min, p.Max = float64(d.min), float64(d.max)
-	p.P50, p.P90, p.P95, p.P99, p.P999 = at(50), at(90), at(95), at(99), at(99.9)
-	p.Mean = d.hdr.Mean()
+	p.P50, p.P90, p.P95, p.P99, p.P999 = d.at(50), d.at(90), d.at(95), d.at(99), d.at(99.9)
+	for bin, n := range d.bins {
+		least, size := histogramBins.Span(bin)
+		p.Mean += float64(n) * float64(least+size/2) / float64(d.count)
+	}
 	return p
+}
+
+// at is the largest duration of the bin that completes a part of all.
+func (d *durations) at(percent float64) float64 {
+	rank, sum := max(uint64(percent/100*float64(d.count)+0.5), 1), uint64(0)
+	for bin, n := range d.bins {
+		if sum += n; sum >= rank {
+			least, size := histogramBins.Span(bin)
+			return float64(min(max(least+size-1, d.min), d.max))
+		}
+	}
+	return float64(d.max)
 }
 
 // Buckets returns the distribution of all parts in ten bars a decade, from the
@@ -111,23 +119,18 @@ func (h *Histogram) Buckets() []model.Bucket { return h.sum().buckets() }
 var decade = [...]int64{10, 13, 16, 20, 25, 32, 40, 50, 63, 80}
 
 func (d *durations) buckets() []model.Bucket {
-	if d.hdr.TotalCount() == 0 {
+	if d.count == 0 {
 		return nil
 	}
-	var bars []hdrhistogram.Bar
-	for _, b := range d.hdr.Distribution() {
-		if b.Count > 0 {
-			bars = append(bars, b)
-		}
-	}
 	var out []model.Bucket
-	below := model.Bucket{}
-	for bound := boundsFrom(0); len(bars) > 0; {
+	below, bin, last := model.Bucket{}, 0, histogramBins.Of(uint64(d.max))
+	for bound := boundsFrom(0); bin <= last; {
 		b := model.Bucket{UpToNanos: bound()}
-		// A bar that straddles the bound by the histogram's own resolution counts below it.
-		for len(bars) > 0 && bars[0].From <= b.UpToNanos {
-			b.Count += uint64(bars[0].Count)
-			bars = bars[1:]
+		for ; bin <= last; bin++ {
+			if least, _ := histogramBins.Span(bin); least > b.UpToNanos { // a bin that straddles it counts below it
+				break
+			}
+			b.Count += d.bins[bin]
 		}
 		switch {
 		case len(out) > 0:

@@ -2,10 +2,10 @@ package xdp
 
 import (
 	"encoding/binary"
-	"math/bits"
 	"net/netip"
 
 	"pelt/engine"
+	"pelt/measure"
 )
 
 // Lengths of headers in bytes, without the frame check sequence.
@@ -133,29 +133,8 @@ func sum16(b []byte) (sum uint32) {
 	return sum
 }
 
-// Histograms of the programs: bin(v) as in kernel.h.
-const (
-	binBits = 6
-)
-
-// binMiddle is a duration in the middle of a bin, in nanoseconds.
-func binMiddle(i int) int64 {
-	if i < 1<<binBits {
-		return int64(i)
-	}
-	octave := i>>binBits - 1
-	low := (int64(1)<<binBits + int64(i)&(1<<binBits-1)) << octave
-	return low + (int64(1)<<octave)/2
-}
-
-// binOf is the bin of a duration, as the programs find it.
-func binOf(nanos uint64) int {
-	if nanos < 1<<binBits {
-		return int(nanos)
-	}
-	e := bits.Len64(nanos) - 1
-	return (e-binBits+1)<<binBits + int(nanos>>(e-binBits))&(1<<binBits-1)
-}
+// bins are those of the programs' histograms: BIN_BITS of shared.h.
+const bins measure.Bins = 6
 
 // durations is one histogram as a program kept it: most is one above the largest, 0 if there is none.
 type durations struct {
@@ -171,7 +150,7 @@ func (d durations) record(tell func(nanos, n int64)) {
 		return
 	}
 	least, most := d.least, d.most-1
-	first, last := binOf(least), binOf(most)
+	first, last := bins.Of(least), bins.Of(most)
 	for i, n := range d.bin {
 		if n > 0 && i == first {
 			tell(int64(least), 1)
@@ -182,8 +161,8 @@ func (d durations) record(tell func(nanos, n int64)) {
 			n--
 		}
 		if n > 0 {
-			middle := min(max(binMiddle(i), int64(least)), int64(most))
-			tell(middle, int64(n))
+			from, size := bins.Span(i)
+			tell(min(max(from+size/2, int64(least)), int64(most)), int64(n))
 		}
 	}
 }

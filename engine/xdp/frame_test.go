@@ -2,7 +2,6 @@ package xdp
 
 import (
 	"encoding/binary"
-	"math"
 	"net/netip"
 	"slices"
 	"testing"
@@ -56,25 +55,9 @@ func TestChecksums(t *testing.T) {
 	})
 }
 
-func TestBins(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		v := rapid.Uint64Max(1<<36-1).Draw(t, "nanos") >> rapid.IntRange(0, 35).Draw(t, "shift")
-		i := binOf(v)
-		if i >= 2048 {
-			t.Fatalf("%d is in bin %d", v, i)
-		}
-		if off := math.Abs(float64(binMiddle(i)) - float64(v)); off > float64(v)/64 {
-			t.Fatalf("%d is in bin %d around %d", v, i, binMiddle(i))
-		}
-		if v > 0 && binOf(v-1) > i {
-			t.Fatalf("bins fall from %d to %d", v-1, v)
-		}
-	})
-}
-
 func TestDurations(t *testing.T) {
 	d := durations{out: 2, least: 1000, most: 5001, bin: make([]uint64, 2048)}
-	d.bin[binOf(1000)], d.bin[binOf(5000)] = 3, 1
+	d.bin[bins.Of(1000)], d.bin[bins.Of(5000)] = 3, 1
 	got := map[int64]int64{}
 	d.record(func(nanos, n int64) { got[nanos] += n })
 	var n int64
