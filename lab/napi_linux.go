@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/nic"
@@ -144,43 +144,14 @@ const (
 	netdevNapiPID     = 4
 )
 
-// genericHeader is struct genlmsghdr: command, version, and two bytes that the
-// kernel wants to be 0. The library's own leaves them as they are.
-type genericHeader [4]byte
-
-func (h genericHeader) Len() int          { return len(h) }
-func (h genericHeader) Serialize() []byte { return h[:] }
-
 // napiThreads lists the threads of an interface of the calling thread's namespace.
-func napiThreads(index int) ([]int, error) {
-	h, err := netlink.NewHandle(unix.NETLINK_GENERIC)
-	if err != nil {
-		return nil, err
-	}
-	defer h.Close()
-	family, err := h.GenlFamilyGet("netdev")
-	if err != nil {
-		return nil, err
-	}
-	req := nl.NewNetlinkRequest(int(family.ID), unix.NLM_F_DUMP)
-	req.AddData(genericHeader{netdevCmdNapiGet, 1})
-	req.AddData(nl.NewRtAttr(netdevNapiIfindex, nl.Uint32Attr(uint32(index))))
-	messages, err := req.Execute(unix.NETLINK_GENERIC, 0)
-	if err != nil {
-		return nil, err
-	}
-	var ids []int
-	for _, m := range messages {
-		attrs, err := nl.ParseRouteAttr(m[min(nl.SizeofGenlmsg, len(m)):])
-		if err != nil {
-			return nil, err
-		}
-		for _, a := range attrs {
-			if a.Attr.Type == netdevNapiPID && len(a.Value) >= 4 {
-				ids = append(ids, int(nl.NativeEndian().Uint32(a.Value)))
-			}
+func napiThreads(index int) (ids []int, err error) {
+	answers, err := nic.Netdev(netdevCmdNapiGet, unix.NLM_F_DUMP, netdevNapiIfindex, index)
+	for _, a := range answers {
+		if id := a[netdevNapiPID]; len(id) >= 4 {
+			ids = append(ids, int(binary.NativeEndian.Uint32(id)))
 		}
 	}
 	slices.Sort(ids)
-	return slices.Compact(ids), nil
+	return slices.Compact(ids), err
 }

@@ -46,7 +46,7 @@ var layers = map[string][]string{
 	"engine/udp":        {"engine", "measure", "model", "pace", "unit", "internal/bind", "internal/icmp", "internal/kernelclock"},
 	"engine/tcp":        {"engine", "engine/tcpinfo", "measure", "model", "pace", "unit", "internal/bind", "internal/icmp"},
 	"engine/xdp": {"engine", "engine/udp", "measure", "model", "pace", "unit", "internal/kernelclock",
-		"internal/kerneltypes"},
+		"internal/kerneltypes", "internal/nic"},
 	"iperf3":           {"engine", "engine/tcp", "engine/udp", "internal/bind", "measure", "model", "unit", "words"},
 	"observe":          {"words", "model", "unit", "internal/bind", "internal/nic", "observe/counters", "observe/drops"},
 	"observe/counters": {"model", "unit", "internal/netns", "internal/nic", "internal/spare"},

@@ -3,6 +3,7 @@
 package xdp
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -11,10 +12,10 @@ import (
 	"strconv"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/nic"
 	"pelt/model"
 )
 
@@ -154,42 +155,14 @@ const (
 	netdevAttrFeatures  = 3
 	netdevXDPActBasic   = 1 << 0
 	netdevXDPActNDOXmit = 1 << 2
-	netdevFamilyName    = "netdev"
-	genericHeaderBytes  = nl.SizeofGenlmsg
 )
-
-// genericHeader is struct genlmsghdr: command, version, and two bytes that the
-// kernel wants to be 0. The library's own leaves them as they are.
-type genericHeader [4]byte
-
-func (h genericHeader) Len() int          { return len(h) }
-func (h genericHeader) Serialize() []byte { return h[:] }
 
 // abilities are what an interface can do with XDP at present. known is false before Linux 6.3.
 func abilities(index int) (f uint64, known bool) {
-	family, err := netlink.GenlFamilyGet(netdevFamilyName)
-	if err != nil {
-		return 0, false
-	}
-	req := nl.NewNetlinkRequest(int(family.ID), 0)
-	req.AddData(genericHeader{netdevCmdDevGet, 1})
-	req.AddData(nl.NewRtAttr(netdevAttrIfindex, nl.Uint32Attr(uint32(index))))
-	messages, err := req.Execute(unix.NETLINK_GENERIC, 0)
-	if err != nil {
-		return 0, false
-	}
-	for _, m := range messages {
-		if len(m) < genericHeaderBytes {
-			continue
-		}
-		attrs, err := nl.ParseRouteAttr(m[genericHeaderBytes:])
-		if err != nil {
-			return 0, false
-		}
-		for _, a := range attrs {
-			if a.Attr.Type == netdevAttrFeatures && len(a.Value) >= 8 {
-				return nl.NativeEndian().Uint64(a.Value), true
-			}
+	answers, _ := nic.Netdev(netdevCmdDevGet, 0, netdevAttrIfindex, index) // none with an error
+	for _, a := range answers {
+		if b := a[netdevAttrFeatures]; len(b) >= 8 {
+			return binary.NativeEndian.Uint64(b), true
 		}
 	}
 	return 0, false

@@ -3,6 +3,7 @@
 // The name of an interface comes in; its driver's name, statistics and
 // settings (ring, channels) go out as text. A setting changes only
 // by Set. It knows of no default and no good value, and keeps no old one.
+// Netdev asks the kernel's netdev family, and leaves the answer as it is.
 package nic
 
 // Setting is one of a driver's: the ring in descriptors, channels in queues.
