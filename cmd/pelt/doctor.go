@@ -42,13 +42,13 @@ func newDoctor() *cobra.Command {
 						fmt.Fprintf(w, "\n%s\n", topic)
 					}
 					if x.OK {
-						fmt.Fprintf(w, "  %s  %s  %s\n", filled(l.Say("yes"), columns), filled(x.Name, names), x.Detail)
+						fmt.Fprintf(w, "  %s  %s  %s\n", plain.Fill(l.Say("yes"), columns), plain.Fill(x.Name, names), x.Detail)
 						continue
 					}
-					fmt.Fprintf(w, "  %s  %s  %s\n", filled(l.Say("no"), columns), filled(x.Name, names), x.Detail)
+					fmt.Fprintf(w, "  %s  %s  %s\n", plain.Fill(l.Say("no"), columns), plain.Fill(x.Name, names), x.Detail)
 					for _, line := range []string{x.Reason, x.Remedy} {
 						if strings.TrimSpace(line) != "" {
-							fmt.Fprintf(w, "  %s  %s  %s\n", filled("", columns), filled("", names), line)
+							fmt.Fprintf(w, "  %s  %s  %s\n", plain.Fill("", columns), plain.Fill("", names), line)
 						}
 					}
 				}

@@ -73,30 +73,9 @@ func printColumns(w io.Writer, names string, rows [][]string) error {
 	for name := range strings.SplitSeq(names, "\t") {
 		heads = append(heads, spoken().Say(name))
 	}
-	all := append([][]string{heads}, rows...)
-	widths := make([]int, len(heads))
-	for _, row := range all {
-		for i, cell := range row {
-			widths[i] = max(widths[i], plain.Width(cell))
-		}
-	}
-	var b strings.Builder
-	for _, row := range all {
-		for i, cell := range row {
-			if i < len(row)-1 {
-				cell = filled(cell, widths[i]+2)
-			}
-			b.WriteString(cell)
-		}
-		b.WriteString("\n")
-	}
-	_, err := io.WriteString(w, b.String())
+	lines := plain.Table(append([][]string{heads}, rows...), 0)
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err
-}
-
-// filled is a text with spaces behind it, so many columns wide at least.
-func filled(text string, columns int) string {
-	return text + strings.Repeat(" ", max(columns-plain.Width(text), 0))
 }
 
 // tellf says a format beside the results of a command, in one line.

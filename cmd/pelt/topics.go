@@ -67,7 +67,7 @@ func pageText(page string, columns int) string {
 			indent := strings.Repeat(" ", len(head))
 			out = append(out, plain.Wrap(pageWords(joinedLines(paragraph)), head, indent, columns)...)
 		}
-		out = append(out, pageTable(rows, columns)...)
+		out = append(out, plain.Table(rows, columns)...)
 		paragraph, rows, head = nil, nil, ""
 	}
 	example := false
@@ -119,44 +119,4 @@ func joinedLines(lines []string) string {
 // pageWords returns a text without the marks of links and bold words.
 func pageWords(text string) string {
 	return strings.ReplaceAll(pageLink.ReplaceAllString(text, "$1"), "**", "")
-}
-
-// pageTable sets rows in columns. The widest columns give way until all fit.
-func pageTable(rows [][]string, columns int) (out []string) {
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], plain.Width(cell))
-		}
-	}
-	sum := 0
-	for _, w := range widths {
-		sum += w + 2
-	}
-	for ; sum > columns+2; sum-- {
-		widths[slices.Index(widths, slices.Max(widths))]--
-	}
-	for _, row := range rows {
-		var cells [][]string
-		height := 1
-		for i, cell := range row {
-			cells = append(cells, plain.Wrap(cell, "", "", widths[i]))
-			height = max(height, len(cells[i]))
-		}
-		for at := range height {
-			line := ""
-			for i, cell := range cells {
-				text := ""
-				if at < len(cell) {
-					text = cell[at]
-				}
-				line += text + strings.Repeat(" ", max(widths[i]-plain.Width(text), 0)+2)
-			}
-			out = append(out, strings.TrimRight(line, " "))
-		}
-	}
-	return out
 }

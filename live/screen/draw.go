@@ -134,11 +134,6 @@ func beside(left, right []string, width int) (lines []string) {
 	return lines
 }
 
-// filled is a text with spaces up to a number of columns.
-func filled(text string, columns int) string {
-	return text + strings.Repeat(" ", max(columns-plain.Width(text), 0))
-}
-
 func columnsOf(line string) int { return plain.Width(uncoloured(line)) }
 
 var colours = regexp.MustCompile("\x1b\\[[0-9]*m")
@@ -218,10 +213,10 @@ func (p Page) rates(n *live.Now, at time.Time) (lines []string) {
 			if n.Next == nil || x.Trial == n.Next.Number {
 				value, _ = unit.FormatNamed(x.Metric, x.Second)
 			}
-			label := filled(n.Language.Say(map[bool]string{true: "Sent", false: "Received"}[x.Sent()]), 8) +
+			label := plain.Fill(n.Language.Say(map[bool]string{true: "Sent", false: "Received"}[x.Sent()]), 8) +
 				fmt.Sprintf("%11s ", value)
 			if len(flows) > 1 {
-				label = filled(plain.Cut(n.Language.Say(plain.Text(flow)), 9), 10) + label
+				label = plain.Fill(plain.Cut(n.Language.Say(plain.Text(flow)), 9), 10) + label
 			}
 			if rows > 1 && len(lines) > 0 {
 				lines = append(lines, "")
@@ -300,7 +295,7 @@ const coreMetric = "cpu_busy_ratio"
 // figure.
 func (p Page) host(in words.Language, name string, cores []live.Series) string {
 	const label, each = 10, 12
-	line := filled(plain.Cut(in.Say(plain.Text(name)), label-1), label)
+	line := plain.Fill(plain.Cut(in.Say(plain.Text(name)), label-1), label)
 	busiest := cores[0]
 	for _, x := range cores {
 		bar, figure := plain.Spark([]float64{x.Value}, 1, 1, 1)[0], figureOf(x)

@@ -5,6 +5,7 @@
 package plain
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -194,6 +195,52 @@ func AtMost(lines []string, most, columns int) []string {
 	}
 	lines = lines[:most]
 	lines[most-1] = Cut(strings.TrimRight(lines[most-1], " …")+" …", columns)
+	return lines
+}
+
+// Fill is a text with spaces behind it, so many columns wide at least.
+func Fill(s string, columns int) string { return s + strings.Repeat(" ", max(columns-Width(s), 0)) }
+
+// Table sets rows in columns, with two spaces between. Where all together may be so wide at most, not 0, the widest
+// columns give way, and their cells go on below.
+func Table(rows [][]string, most int) (lines []string) {
+	const between = 2
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], Width(cell))
+		}
+	}
+	sum := -between
+	for _, w := range widths {
+		sum += w + between
+	}
+	for ; most > 0 && sum > most; sum-- {
+		widths[slices.Index(widths, slices.Max(widths))]--
+	}
+	for _, row := range rows {
+		cells, height := make([][]string, len(row)), 1
+		for i, cell := range row {
+			if cells[i] = []string{cell}; Width(cell) > widths[i] {
+				cells[i] = Wrap(cell, "", "", widths[i])
+			}
+			height = max(height, len(cells[i]))
+		}
+		for at := range height {
+			line := ""
+			for i, cell := range cells {
+				text := ""
+				if at < len(cell) {
+					text = cell[at]
+				}
+				line += Fill(text, widths[i]+between)
+			}
+			lines = append(lines, strings.TrimRight(line, " "))
+		}
+	}
 	return lines
 }
 

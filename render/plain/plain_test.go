@@ -125,3 +125,15 @@ func TestWrapChinese(t *testing.T) {
 		}
 	}
 }
+
+func TestTable(t *testing.T) {
+	rows := [][]string{{"Host", "Speed", ""}, {"路由器", "1 Gbit/s", "of a long cable"}, {"b"}}
+	for most, want := range map[int]string{
+		0:  "Host    Speed|路由器  1 Gbit/s  of a long cable|b",
+		26: "Host    Speed|路由器  1 Gbit/s  of a|                  long|                  cable|b",
+	} {
+		if got := strings.Join(Table(rows, most), "|"); got != want {
+			t.Errorf("at most %d: %q, want %q", most, got, want)
+		}
+	}
+}
