@@ -46,11 +46,16 @@ func TestPackagedServices(t *testing.T) {
 }
 
 // TestPackagedInits: a service of a router starts a command that pelt has, with the flags that it has, and none without
-// the files that it needs.
+// what it needs.
 func TestPackagedInits(t *testing.T) {
-	for script, want := range map[string]string{"pelt.init": "serve --observe-only --code-file %s/code",
-		"pelt-join.init": "join hub.example --code-file %s/code"} {
-		text, err := os.ReadFile("../../packaging/" + script)
+	for _, c := range []struct{ script, settings, want string }{
+		{"pelt.init", "", "serve --observe-only --code-file %s/code"},
+		{"pelt-join.init", "hub=hub.example", "join hub.example --code-file %s/code"},
+		{"pelt-join.init", "hub=hub.example name=attic-2", "join hub.example --code-file %s/code --name attic-2"},
+		{"pelt-join.init", "", ""},
+		{"pelt-join.init", "name=attic-2", ""},
+	} {
+		text, err := os.ReadFile("../../packaging/" + c.script)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,28 +63,44 @@ func TestPackagedInits(t *testing.T) {
 		start := strings.ReplaceAll(string(text), "/etc/pelt", dir) + `
 procd_open_instance() { :; }
 procd_close_instance() { :; }
-procd_set_param() { [ "$1" != command ] || { shift 2; echo "$*"; }; }
+procd_set_param() { [ "$1" != command ] || { shift 2; printf '%s\n' "$*"; }; }
+config_load() { [ "$1" = pelt ]; }
+config_get() { # VARIABLE SECTION OPTION
+  for setting in $SETTINGS; do
+    [ "$2.$3" != "join.${setting%%=*}" ] || eval "$1=\${setting#*=}"
+  done
+}
 start_service
 `
-		if out, err := exec.Command("sh", "-c", start).CombinedOutput(); err == nil || strings.Contains(string(out), "--") {
-			t.Errorf("%s: starts without its files: %s", script, out)
+		run := func() (string, error) {
+			shell := exec.Command("sh", "-c", start)
+			shell.Env = append(os.Environ(), "SETTINGS="+c.settings)
+			out, err := shell.CombinedOutput()
+			return string(out), err
 		}
-		for name, content := range map[string]string{"hub": "hub.example", "code": "a code"} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
+		if out, err := run(); err == nil || strings.Contains(out, "--") {
+			t.Errorf("%s with %q: starts without a code: %s", c.script, c.settings, out)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "code"), []byte("a code"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := run()
+		if c.want == "" {
+			if err == nil || !strings.Contains(out, "pelt.join.hub") || strings.Contains(out, "--") {
+				t.Errorf("%s with %q: %v, %s; want no start, and how to name the hub", c.script, c.settings, err, out)
 			}
-		}
-		out, err := exec.Command("sh", "-c", start).CombinedOutput()
-		if err != nil || string(out) != strings.ReplaceAll(want, "%s", dir)+"\n" {
-			t.Errorf("%s: %v, runs %q", script, err, out)
 			continue
 		}
-		c, args, err := newRoot(io.Discard, io.Discard).Find(strings.Fields(string(out)))
+		if err != nil || out != strings.ReplaceAll(c.want, "%s", dir)+"\n" {
+			t.Errorf("%s with %q: %v, runs %q", c.script, c.settings, err, out)
+			continue
+		}
+		command, args, err := newRoot(io.Discard, io.Discard).Find(strings.Fields(out))
 		if err == nil {
-			err = c.ParseFlags(args)
+			err = command.ParseFlags(args)
 		}
 		if err != nil {
-			t.Errorf("%s: %q: %v", script, out, err)
+			t.Errorf("%s: %q: %v", c.script, out, err)
 		}
 	}
 }
