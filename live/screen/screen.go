@@ -2,22 +2,35 @@
 package screen
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 
 	"pelt/live"
 )
 
-// redraw is how often the screen is drawn at most.
-const redraw = time.Second / 4
+const (
+	redraw  = time.Second / 4  // how often the screen is drawn at most, but for keys
+	keyWait = time.Second / 10 // after which whoever waits for keys looks up
+)
+
+// Sequences of xterm, which other terminals know, too.
+const (
+	enter   = "\x1b[?1049h\x1b[?25l" // the other screen, without a cursor
+	leave   = "\x1b[?2026l\x1b[?25h\x1b[?1049l"
+	erase   = "\x1b[2J"
+	row     = "\x1b[%d;1H\x1b[2K%s" // is emptied before it is written
+	atOnce  = "\x1b[?2026h%s\x1b[?2026l"
+	escape  = 0x1b
+	control = 0x1f // what a letter is together with the key Ctrl
+)
 
 // Screen is a terminal.
 type Screen struct {
@@ -33,9 +46,10 @@ func (s Screen) Show(ctx context.Context, now *live.Now, past []live.Event, r *l
 	for _, e := range past {
 		now.Take(e)
 	}
-	p := tea.NewProgram(v, tea.WithContext(ctx), tea.WithInput(s.In), tea.WithOutput(s.Out), tea.WithoutSignalHandler(),
-		tea.WithFPS(int(time.Second/redraw)))
-	left := make(chan struct{})
+	defer Remember(s.In, s.Out)()
+	_, _ = term.MakeRaw(s.In.Fd()) // what is no terminal has no keys
+	understand(s.Out)
+	left, over, pressed := make(chan struct{}), make(chan struct{}), make(chan byte)
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		for {
@@ -44,42 +58,103 @@ func (s Screen) Show(ctx context.Context, now *live.Now, past []live.Event, r *l
 				return
 			case e, more := <-r.C:
 				if !more {
-					p.Quit()
+					close(over)
 					return
 				}
 				v.take(e)
 			}
 		}
 	})
-	_, err := p.Run()
+	// Nobody waits for this: some of what a console of Windows has to read is no letter, and is never read.
+	go s.readKeys(s.In.Fd(), left, pressed)
+	err := s.draw(ctx, v, over, pressed)
 	close(left)
 	reading.Wait()
-	if err != nil && ctx.Err() == nil {
+	if err != nil {
 		return fmt.Errorf("the screen ended: %w", err)
 	}
 	return nil
 }
 
-// Remember notes how a terminal is. back makes it so again after a program that drew on it was killed.
-func Remember(in, out *os.File) (back func()) {
-	state, err := term.GetState(in.Fd())
-	return func() {
-		if err == nil && term.Restore(in.Fd(), state) == nil {
-			fmt.Fprint(out, ansi.ResetModifyOtherKeys, ansi.PopKittyKeyboard(1), ansi.ResetModeBracketedPaste,
-				ansi.ResetModeSynchronizedOutput, ansi.ResetModeAltScreenSaveCursor, ansi.SetModeTextCursorEnable)
+// draw draws until something ends the screen.
+func (s Screen) draw(ctx context.Context, v *viewer, over <-chan struct{}, pressed <-chan byte) error {
+	tick := time.NewTicker(redraw)
+	defer tick.Stop()
+	for text := enter; ; {
+		if width, height, err := term.GetSize(s.Out.Fd()); err == nil && width > 0 && height > 0 {
+			v.page.Width, v.page.Height = width, height
+		}
+		if text += v.draw(time.Now()); text != "" {
+			if _, err := fmt.Fprintf(s.Out, atOnce, text); err != nil {
+				return err
+			}
+		}
+		text = ""
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-over:
+			return nil
+		case key := <-pressed:
+			if v.press(key) {
+				return nil
+			}
+		case <-tick.C:
 		}
 	}
 }
 
-// viewer is the model of bubbletea. Its fields but for now belong to bubbletea's goroutine.
+// readKeys tells which keys are pressed, until the screen is left.
+func (s Screen) readKeys(fd uintptr, left <-chan struct{}, pressed chan<- byte) {
+	b := make([]byte, 64)
+	for {
+		select {
+		case <-left:
+			return
+		default:
+		}
+		if !ready(fd, keyWait) {
+			continue
+		}
+		n, err := s.In.Read(b)
+		if err != nil {
+			return
+		}
+		for _, key := range letters(b[:n]) {
+			select {
+			case <-left:
+				return
+			case pressed <- key:
+			}
+		}
+	}
+}
+
+// letters are those of what was typed: behind an escape stands the name of another key.
+func letters(typed []byte) []byte {
+	typed, _, _ = bytes.Cut(typed, []byte{escape})
+	return typed
+}
+
+// Remember notes how a terminal is. back makes it so again, also after a program that drew on it was killed.
+func Remember(in, out *os.File) (back func()) {
+	state, err := term.GetState(in.Fd())
+	return func() {
+		if err == nil && term.Restore(in.Fd(), state) == nil {
+			_, _ = io.WriteString(out, leave)
+		}
+	}
+}
+
+// viewer is what the screen shows.
 type viewer struct {
 	mu  sync.Mutex
 	now *live.Now
 
-	page    Page
-	stop    func()
-	content string
-	drawn   drawing
+	page  Page
+	stop  func()
+	drawn drawing
+	lines []string // that are on the screen
 }
 
 // drawing is what decides whether a screen is drawn again.
@@ -89,51 +164,45 @@ type drawing struct {
 	second int64
 }
 
-type tick time.Time
-
 func (v *viewer) take(e live.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.now.Take(e)
 }
 
-func (v *viewer) Init() tea.Cmd { return tea.Tick(0, func(t time.Time) tea.Msg { return tick(t) }) }
-
-// Update handles a key, a new size, or the time to draw.
-func (v *viewer) Update(m tea.Msg) (tea.Model, tea.Cmd) {
-	switch m := m.(type) {
-	case tick:
-		v.draw(time.Time(m))
-		return v, tea.Tick(redraw, func(t time.Time) tea.Msg { return tick(t) })
-	case tea.WindowSizeMsg:
-		v.page.Width, v.page.Height = m.Width, m.Height
-	case tea.KeyPressMsg:
-		switch m.String() {
-		case "q":
-			return v, tea.Quit
-		case "s", "ctrl+c":
-			v.stop()
-			return v, tea.Quit
-		case "?":
-			v.page.Keys = !v.page.Keys
-		}
+// press does what a key stands for, and reports whether the screen is left.
+func (v *viewer) press(key byte) (left bool) {
+	switch key {
+	case 'q':
+		return true
+	case 's', 'c' & control:
+		v.stop()
+		return true
+	case '?':
+		v.page.Keys = !v.page.Keys
 	}
-	return v, nil
+	return false
 }
 
-func (v *viewer) draw(at time.Time) {
+// draw returns what changes the screen to how the run is now.
+func (v *viewer) draw(at time.Time) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	next := drawing{v.page, v.now.Last, at.Unix()}
 	if next == v.drawn {
-		return
+		return ""
 	}
-	v.drawn, v.content = next, strings.Join(Draw(v.now, at, v.page), "\n")
-}
-
-// View returns what was drawn last.
-func (v *viewer) View() tea.View {
-	out := tea.NewView(v.content)
-	out.AltScreen = true
-	return out
+	var b strings.Builder
+	if next.page.Width != v.drawn.page.Width || next.page.Height != v.drawn.page.Height {
+		b.WriteString(erase)
+		v.lines = make([]string, v.page.Height)
+	}
+	lines := Draw(v.now, at, v.page)
+	for i, text := range lines {
+		if text != v.lines[i] {
+			fmt.Fprintf(&b, row, i+1, text)
+		}
+	}
+	v.drawn, v.lines = next, lines
+	return b.String()
 }

@@ -2,70 +2,67 @@ package screen
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"pelt/internal/testenv"
 	"pelt/live"
 )
 
-// press is what a key does: the text shown then, whether the screen is left, and how often the run is stopped.
-func press(v *viewer, key tea.Key) (content string, left bool) {
-	_, cmd := v.Update(tea.KeyPressMsg(key))
-	v.Update(tick(time.Now()))
-	if cmd != nil {
-		_, left = cmd().(tea.QuitMsg)
-	}
-	return v.View().Content, left
-}
-
 func TestKeys(t *testing.T) {
 	for _, c := range []struct {
-		key        tea.Key
+		key        byte
 		shows      string
 		left, stop bool
 	}{
-		{tea.Key{Code: 'q', Text: "q"}, "", true, false},
-		{tea.Key{Code: 's', Text: "s"}, "", true, true},
-		{tea.Key{Code: 'c', Mod: tea.ModCtrl}, "", true, true},
-		{tea.Key{Code: '?', Text: "?"}, "with progress lines", false, false},
-		{tea.Key{Code: 'z', Mod: tea.ModCtrl}, "So far", false, false},
-		{tea.Key{Code: tea.KeyEscape}, "So far", false, false},
+		{'q', "", true, false},
+		{'s', "", true, true},
+		{3, "", true, true}, // Ctrl-C
+		{'?', "with progress lines", false, false},
+		{26, "So far", false, false}, // Ctrl-Z
+		{'x', "So far", false, false},
 	} {
 		stopped := false
-		v := &viewer{now: &live.Now{}, stop: func() { stopped = true }}
-		v.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
-		content, left := press(v, c.key)
-		if left != c.left || stopped != c.stop || !strings.Contains(content, c.shows) {
-			t.Errorf("%s: left %v, stopped %v, shows %q", tea.KeyPressMsg(c.key), left, stopped, content)
+		v := &viewer{now: &live.Now{}, page: Page{Width: 80, Height: 24}, stop: func() { stopped = true }}
+		left := v.press(c.key)
+		if text := v.draw(time.Now()); left != c.left || stopped != c.stop || !strings.Contains(text, c.shows) {
+			t.Errorf("%q: left %v, stopped %v, shows %q", c.key, left, stopped, text)
 		}
-		if content, _ = press(v, tea.Key{Code: '?', Text: "?"}); c.key.Code == '?' &&
-			!strings.Contains(content, "So far") {
-			t.Errorf("? twice shows %q", content)
+		if v.press('?'); c.key == '?' && !strings.Contains(v.draw(time.Now()), "So far") {
+			t.Error("? twice does not show the run again")
+		}
+	}
+	for typed, want := range map[string]string{"?q": "?q", "\x1b[A": "", "?\x1bs": "?"} { // an arrow, and Alt
+		if got := string(letters([]byte(typed))); got != want {
+			t.Errorf("typed %q: keys %q, want %q", typed, got, want)
 		}
 	}
 }
 
-// Sizes and events that come faster than the screen is drawn change nothing until it is.
-func TestStormsAreDrawnOnce(t *testing.T) {
-	v := &viewer{now: &live.Now{}}
-	v.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
-	v.Update(tick(time.Now()))
-	before := v.View().Content
+// Only what has changed is written to the terminal, and all of it when that has another size.
+func TestWhatIsDrawn(t *testing.T) {
+	v := &viewer{now: &live.Now{}, page: Page{Width: 80, Height: 24}}
+	rows := func(text string) int { return strings.Count(text, "\x1b[2K") }
+	at := time.Now()
+	if text := v.draw(at); !strings.HasPrefix(text, erase) || rows(text) == 0 || rows(text) > 24 {
+		t.Errorf("at first %q", text)
+	}
+	if text := v.draw(at); text != "" {
+		t.Errorf("again %q", text)
+	}
 	for i := range 1000 {
-		v.Update(tea.WindowSizeMsg{Width: 1 + i%200, Height: 1 + i%60})
-		v.take(live.Event{ID: uint64(i + 1), Note: "n"})
+		v.take(live.Event{ID: uint64(i + 1), Note: fmt.Sprint("note ", i)})
 	}
-	if v.View().Content != before {
-		t.Error("drawn before its time")
+	if text := v.draw(at); rows(text) == 0 || rows(text) > 12 || !strings.Contains(text, "note 999") ||
+		strings.Contains(text, "So far") {
+		t.Errorf("after 1000 notes %q", text)
 	}
-	v.Update(tick(time.Now()))
-	if lines := strings.Split(v.View().Content, "\n"); len(lines) != 1+999%60 {
-		t.Errorf("%d lines", len(lines))
+	v.page.Width = 60
+	if text := v.draw(at); !strings.HasPrefix(text, erase) || !strings.Contains(text, "So far") {
+		t.Errorf("with another size %q", text)
 	}
 }
 
