@@ -25,6 +25,42 @@ other packets. TARGET is as for pelt curve.`,
 	}
 }
 
+// Parts of sentences.
+const (
+	ccSpeed = `[{speed_index range} times as fast as {base}|{speed_ratio:more range} faster than {base}|` +
+		`{speed_ratio:less range} slower than {base}]`
+	ccLooks = `{who} [looks {speed_index} times as fast as {base}|looks {speed_ratio:more} faster than {base}|` +
+		`looks {speed_ratio:less} slower than {base}|and {base} look alike][ with {where}]`
+)
+
+var controlSentences = map[string]string{
+	"cc.told":    `{who} is ` + ccSpeed + `[ with {where}].`,
+	"cc.nothing": `{base} carried nothing[ with {where}], and {who} did.`,
+	"cc.looks":   ccLooks + `.¶{more_count # more repeat/# more repeats} would prove it.`,
+	"cc.few":     ccLooks + `.¶Too few repeats to tell: at least {more_count # more is/# more are} needed.`,
+	"cc.tied":    `{who} and {base} are statistically tied[ with {where}].`,
+	"cc.noise": `{who} and {base} cannot be told apart[ with {where}].¶Repeats of one control differ more than ` +
+		`the two do.`,
+	"cc.alone": `{who} [{timed ?}takes|carries] {*metric:best range}[ with {where}].` +
+		`[¶[{base}|It] [{timed ?}takes|carries] {*metric:worst}[ with {worst}].]`,
+	"cc.none": `No trial says which congestion control it used.`,
+	"cc.queue": `95 % of small packets waited [{none ?}less than 1 µs|at most {queueing_p95_ns:most}] in queues beside ` +
+		`{who}[, and {queueing_p95_ns:least} beside {base}][, with {where}].`,
+	"cc.share": `Side by side {who} takes {control_share_ratio:most} of the goodput and {base} ` +
+		`{control_share_ratio:least}[ with {where}].`,
+	"cc.unfair": `Streams of {who} share unevenly[ with {where}] (Jain's index {stream_fairness_index}; 1 is even).`,
+	"cc.cut": `[{all ?}All transfers were|{cut_count} of {trials_count} transfers {cut_count was/were}] cut by --time, ` +
+		`so controls are compared by goodput, not by time.`,
+	"cc.cut-time": `[{all ?}All transfers were|{cut_count} of {trials_count} transfers {cut_count was/were}] cut by ` +
+		`--time: the times of their controls are at least the times shown.`,
+	"cc.held": `TCP waited for buffers up to {tcp_held_back_ratio:worst} of the time ({where}): the congestion ` +
+		`control was not the only limit.`,
+	"cc.other": `Where {who} was asked for, the kernel used {used}: figures called {who} are of {used}.`,
+	"cc.memory": `The {host}'s kernel starts a connection with what earlier ones to the same address learnt, so ` +
+		`controls may influence each other. To turn that off there: sysctl -w net.ipv4.tcp_no_metrics_save=1`,
+	"cc.page": `See rates and queues over time:`,
+}
+
 // Controls is how the congestion controls of a run compare with the first of them, the baseline. A change above 0 is
 // faster, whatever the metric.
 type Controls struct {

@@ -31,6 +31,46 @@ iperf3 server.`,
 	}
 }
 
+// Parts of sentences.
+const (
+	lostTo    = `.[¶Lost: {place}.|¶Lost: {places}.]`
+	curveUpTo = `¶Received: [{many ?}up to ]{receive_pps:best} and {goodput_bps:wide}`
+	lostAlong = `[¶Lost: {place}.|¶Mostly lost: {most}.]`
+	saturates = `{path} saturates at {receive_pps:best}`
+)
+
+var curveSentences = map[string]string{
+	"curve.both": `{path} saturates at {receive_pps:best} of small and {goodput_bps:wide} of large packets.¶` +
+		`Below about {payload_bytes:knee} the limit is packets per second; above it, bits per second.` + lostAlong,
+	"curve.packets": saturates + ` at every size, up to {goodput_bps:wide}.¶The limit is packets per second.` + lostAlong,
+	"curve.bits":    `{path} carries at most {goodput_bps:wide}, limited by bits at every size.` + lostAlong,
+	"curve.one":     saturates + `, which is {goodput_bps:wide}, at {best}.` + lostAlong,
+	"curve.two":     saturates + ` ({best}) and {goodput_bps:wide} ({wide}).` + lostAlong,
+	"curve.unclear": saturates + ` ({best}) and {goodput_bps:wide} ({wide}).¶The sizes fit neither one packet rate ` +
+		`nor one bit rate.` + lostAlong,
+	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:wide}.¶At {sizes} [the {who} was the ` +
+		`limit, not the path|next to nothing was lost].` + lostAlong,
+	"curve.kept":   `{path} carries the asked rate at {sizes}.` + curveUpTo + `.`,
+	"curve.rest":   `{path} carries the asked rate in {trials_count:kept} of {trials_count} trials.` + curveUpTo + `.`,
+	"curve.living": `The other streams carry the asked rate at {sizes}.` + curveUpTo + `.`,
+	"curve.short":  `{path} cannot carry the asked rate: {loss_ratio:worst} lost at {worst}` + lostTo,
+	"curve.loses":  `{path} loses up to {loss_ratio:worst}, at {worst}` + lostTo,
+	"curve.grown": `{path} does not carry the asked rate at {grown}.¶{send_pps:grown} went in and ` +
+		`{receive_pps:grown} came out. The rest waited in a queue on the way[, up to {delay_max_ns:grown}].`,
+	"curve.mostly": `{path} carried the asked rate in {trials_count:kept} of {trials_count} trials.¶Trial {trial} ` +
+		`lost {loss_ratio:worst}[: {places}].`,
+	"curve.tcp":  `{path} carries {goodput_bps:wide} of TCP[, {goodput_bps:worst} in writes of {payload_bytes:worst}].`,
+	"curve.held": `{path} carries all that the sender's host sent out.` + curveUpTo + `, less than was asked.`,
+	"curve.unfit": `{refused} {sizes_count does/do} not fit into one packet of the path[.¶Its MTU is ` +
+		`{path_mtu_bytes}].`,
+	"curve.refused": `The sender's kernel refused every packet of {refused}[ ({errno})].`,
+	"curve.few": `{path}: {attempted_packets # packet/# packets} in {duration_s} {attempted_packets is/are} too few ` +
+		`to tell a rate.¶[{none ?}None was lost|{lost_packets # was/# were} lost]. Try a longer --time.`,
+	"curve.nothing": `{path} carries [{most ?}next to nothing: in most trials |nothing: ]no packet arrived at {sizes}.` +
+		`[¶Lost: {places}.]`,
+	"curve.free": `Loss-free up to {receive_pps:free} ({where}).`,
+}
+
 // Curve says how the rate of a path depends on the size of its packets: one answer
 // for each curve, which is a flow under one setting of everything but the size.
 func Curve(rows []table.Row) []Finding {

@@ -15,6 +15,19 @@ func toolKind(name string) Kind {
 	return Kind{Title: cmp.Or(toolTitles[name], "Test of another tool"), Rules: []Rule{Foreign, LeftOut}}
 }
 
+var toolSentences = map[string]string{
+	"foreign.rate": `{tool} received [{where ?}at most ]{goodput_bps:best}[ ({receive_pps:best})][, {where}]` +
+		`[{whole ?}; none of these packets was lost|; {loss_ratio:best} of these packets were lost].`,
+	"foreign.sent": `{tool} sent [{where ?}at most ]{send_bps:best}[, {where}]; the file does not say what arrived.`,
+	"foreign.trip": `{tool}: [{where ?}longest ]median round trip {round_trip_p50_ns:best}[, 99 % within ` +
+		`{round_trip_p99_ns:best}][, {where}].`,
+	"foreign.cut": `{tool} did not finish this test.[¶Until then it received {goodput_bps:best}[, {where}].|` +
+		`¶Until then it sent {send_bps:best}[, {where}].]`,
+	"foreign.silent": `{tool} does not say where packets were lost.`,
+	"foreign.next":   `Find where packets are lost on this path:`,
+	"foreign.made":   `Read from a file of {tool}[ {version}][, test {test}]; a figure that it lacks is absent here.`,
+}
+
 // Foreign says what a file of another tool holds: the highest rate that it measured, and the longest round trip.
 func Foreign(rows []table.Row) []Finding {
 	if len(rows) == 0 {

@@ -38,7 +38,8 @@ func Kinds() []Kind {
 
 // tables are what findings say, by code; see fill. A kind's own sentences stand beside its rules, in a table and not in
 // its record: a build that only says errors links no rules.
-var tables = []map[string]string{generalSentences, latencySentences}
+var tables = []map[string]string{generalSentences, curveSentences, ndrSentences, latencySentences, sweepSentences,
+	routerSentences, controlSentences, soakSentences, meshSentences, toolSentences}
 
 var sentences = joined(tables)
 

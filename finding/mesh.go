@@ -32,6 +32,35 @@ mesh is measured again and again, and pelt tells what changes.`,
 	}
 }
 
+var meshSentences = map[string]string{
+	"mesh.lost": `[{all ?}All|{pairs_count:lossy} of] {pairs_count} pairs lose{pairs_count:lossy s/} more than ` +
+		`{loss_ratio:most}; {from} to {to} loses most, {loss_ratio}.[¶Most of the loss from {from} to {to}: ` +
+		`{place}.][¶Measured in {cycles_count} cycles.]`,
+	"mesh.fine": `No pair of {hosts_count} hosts clearly loses more than {loss_ratio:most}.¶The worst, {from} to ` +
+		`{to}, lost {loss_ratio}.`,
+	"mesh.whole": `None of {attempted_packets} packets between {hosts_count} hosts was lost.`,
+	"mesh.into": `[{all ?}All|{pairs_count:into-lossy} of] {pairs_count:into} hosts lose packets to {host}, ` +
+		`{loss_ratio:into} in the median[: {place}].¶Look at {host} first.`,
+	"mesh.from": `{host} loses packets to [{all ?}all|{pairs_count:from-lossy} of] {pairs_count:from} hosts, ` +
+		`{loss_ratio:from} in the median[: {place}].¶Look at {host} first.`,
+	"mesh.both": `{host} and nearly all hosts lose packets both ways: {loss_ratio:into} to it and {loss_ratio:from} ` +
+		`from it[: {place}].¶Look at {host} first.`,
+	"mesh.hosts-more": `{more_count} more hosts lose packets with nearly all others; the grid has them.`,
+	"mesh.oneway":     `{from} to {to} loses {loss_ratio}[: {place}][; the way back is fine ({loss_ratio:back})].`,
+	"mesh.pair": `{from} and {to} lose packets both ways: {loss_ratio} there[, {place}], and {loss_ratio:back} ` +
+		`back.`,
+	"mesh.more":            `{more_count} more pairs lose packets; the grid has them.`,
+	"mesh.gone":            `{host} was not measured with any host[ since {since}]: {why}.`,
+	"mesh.gone-more":       `{more_count} more hosts were not measured with any host.`,
+	"mesh.unmeasured":      `{from} and {to} were not measured[ since {since}]: {why}.`,
+	"mesh.unmeasured-more": `{more_count} more pairs of hosts were not measured.`,
+	"mesh.change": `{since}: the [{loss_ratio:after ?}loss|{delay_p50_ns:after ?}delay|round trip] from [{from} to ` +
+		`{to}|nearly all hosts to {into}|{out} to nearly all hosts] went from {*metric:before} to {*metric:after}.`,
+	"mesh.once":   `All pairs were measured at the same time, so what one pair lost may be due to traffic of another.`,
+	"mesh.rounds": `Pairs were measured in rounds: no host had two trials at the same time.`,
+	"mesh.page":   `See the grid:`,
+}
+
 // way is what one host of a mesh sent to another, over all cycles.
 type way struct {
 	table.Group

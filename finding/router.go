@@ -39,6 +39,64 @@ Several --variant take turns.`,
 	}
 }
 
+// Parts of sentences.
+const (
+	routerRates = ` {receive_pps:small} ({small})[ and {goodput_bps:large} ({also})]`
+	routerTCP   = `[¶TCP carries {goodput_bps:tcp}.]`
+	factLater   = `[{later}: ]`
+	routerGap   = `The router was not watched [from {gap_s:from moment} to {gap_s:to moment} of|` +
+		`after {gap_s:from moment} of|throughout] a trial`
+)
+
+var routerSentences = map[string]string{
+	"router.flood": `{name} saturates at` + routerRates + `, {way}.` + routerTCP,
+	"router.least": `{name} carries at least` + routerRates + `, {way}.` + routerTCP,
+	"router.kept":  `{name} carries the asked rate, {way}.¶Received:` + routerRates + `.` + routerTCP,
+	"router.short": `{name} cannot carry the asked rate: {loss_ratio:worst} lost with {worst} frames.¶Lost, {way}[: ` +
+		`{place}].` + routerTCP,
+	"router.loses": `{name} loses up to {loss_ratio:worst} with {worst} frames, {way}.[¶Lost: {place}.]` + routerTCP,
+	"router.tcp":   `{name} carries {goodput_bps:tcp} of TCP, {way}.`,
+	"router.core":  `The router's busiest core at {where} was {busiest}: {core_busy_ratio} busy, {*part} in {doing}.`,
+	"router.offload.cpu": `The router's hardware forwarded {where}: its processor was at most {router_busy_ratio} ` +
+		`busy.`,
+	"router.offload.kernel": `The router's kernel forwarded {router_kernel_ratio} of the packets of {where}: the ` +
+		`others took its fast path.`,
+	"router.idle": `{what} of the idle path[ ({where})]: {*p50:idle}, 99 % within {*p99:idle}.`,
+	"router.delay": `{what}[ ({where})]: {*p50:idle} idle, {*p50:full} at full load ({load}), 99 % within ` +
+		`{*p99:full}.`,
+	"router.connections.rate": `[{variant}: n|N]ew TCP connections: {connections_per_s}[, set up in {set_up_p50_ns}]; ` +
+		`[{none ?}none failed|{connections_failed} failed in a trial].`,
+	"router.connections.keep": `[{variant}: ]{connections_open_max} TCP connections were open at once[, set up in ` +
+		`{set_up_p50_ns}].`,
+	"router.variants": `Goodput against {base}, at {where}: {list}.`,
+	"router.tracked": `The router tracked {router_connections} connections and has room for ` +
+		`{router_connections_max}: it may have refused new ones.`,
+	"router.dut": `Watch the router's processor, too:`,
+	"router.unseen": `The router was not watched in [{all ?}any trial|{unseen_count} of {trials_count} trials]: what its ` +
+		`processor did there is not known.`,
+	"router.fact.setting": factLater + `{name} = {value}`,
+	"router.fact.offload": factLater + `its settings turn {by} flow offloading {state} ({name})`,
+	"router.fact.flowtable": factLater + `its nft flowtable {name} takes flows of [{devices}|no device] past the ` +
+		`rules in {by}`,
+	"router.fact.no-flowtable": factLater + `its nft has no flowtable, so it offloads no flow`,
+	"router.fact.xdp": factLater + `an XDP program sees the packets that {device} receives before the ` +
+		`kernel's own path does`,
+	"router.fact.connections": factLater + `{count} tracked connections were offloaded in {by}`,
+	"router.fact.untold":      factLater + `[{name}|not all: {why}]`,
+	"router.fact.other":       `told by another version of pelt`,
+	"router.gap.closed":       routerGap + `: the connection was closed[ ({said})].`,
+	"router.gap.late":         routerGap + `: it did not answer in time.`,
+	"router.gap.garbled":      routerGap + `: its answer was not understood[ ({said})].`,
+	"router.gap.long":         routerGap + `: a trial keeps no more samples.`,
+	"router.gap.other":        routerGap + `.`,
+	"router.gap.restarted":    `The router restarted[ between {gap_s:from moment} and {gap_s:to moment}] in a trial.`,
+	"router.gap.unbegun":      `The router was not watched: the measured part did not begin.`,
+	"router.gap.short":        `The measured part was too short to tell what the router's processor did.`,
+	"router.gap.cores":        `The load of the router's single cores over time found no room in its report.`,
+	"router.watched": `The router was watched through {source} in [{all ?}each trial|{seen_count} of {trials_count} ` +
+		`trials], {samples_count} samples[; watching took {router_cost_ratio} of one of its cores].`,
+}
+
 func Router(rows []table.Row) []Finding {
 	rows = table.Usable(rows)
 	if len(rows) == 0 {

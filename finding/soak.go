@@ -32,6 +32,63 @@ With --every it runs again and again, as every test does, and tells what changed
 	}
 }
 
+// Parts of sentences.
+const (
+	soakWorst = `[TCP carried [{phases_count ?}as little as ]{goodput_bps:worst}|[{phases_count ?}up to ` +
+		`]{loss_ratio:worst} was lost]`
+	soakRest = `[{phases_count:rest ?}[{goodput_bps:rest ?}at least |{loss_ratio:rest ?}at most ]]` +
+		`[{goodput_bps:rest}|{loss_ratio:rest}|none].[¶At that time: {made}.]`
+)
+
+var soakSentences = map[string]string{
+	"soak.none": `[{flow}: n|N]one of {attempted_packets} packets was lost in {duration_s moment} at {send_pps}.`,
+	"soak.lost": `[{flow}: ]{loss_ratio} was lost: {lost_packets} of {attempted_packets} packets in ` +
+		`{duration_s moment} at {send_pps}.`,
+	"soak.seconds": `[{flow}: p|P]ackets were lost in [{all ?}every second|{lossy_count} of {known_count} seconds, first ` +
+		`at {at_s:first moment}]. The worst second, at {at_s:worst moment}, lost {lost_packets:worst} ` +
+		`packet{lost_packets:worst /s}[ ({loss_ratio:worst})].`,
+	"soak.second": `[{flow}: ]{lost_packets} of {attempted_packets} packets were lost, all in one second, at ` +
+		`{at_s:first moment}.¶That is {loss_ratio}.`,
+	"soak.from":    `[{flow}: f|F]rom {at_s:from moment} on, ` + soakWorst + `; before that ` + soakRest,
+	"soak.until":   `[{flow}: u|U]ntil {at_s:to moment}, ` + soakWorst + `; after that ` + soakRest,
+	"soak.between": `[{flow}: f|F]rom {at_s:from moment} to {at_s:to moment}, ` + soakWorst + `; at other times ` + soakRest,
+	"soak.tcp": `[{flow}: ]TCP carried {goodput_bps} for {duration_s moment}[ and sent {retransmit_ratio} of its ` +
+		`data again].`,
+	"soak.outage": `{outage_s:sum moment} without a path at {at}.`,
+	"soak.outages": `{outages_count} times without a path, {outage_s:sum moment} in all; the longest was ` +
+		`{outage_s:longest moment} at {at}.`,
+	"soak.nopath": `The path did not come back before the time of the test was over.`,
+	"soak.unheard": `[{flow}: ][Nothing was heard of the receiver from {at_s:from moment} on; {unheard_packets} ` +
+		`packets were sent meanwhile.|{unheard_packets} packets were sent while nothing was heard of the receiver.]`,
+	"soak.other": `[{whole ?}[{flow}: n|N]one of the {attempted_packets} other packets was|[{flow}: ]{lost_packets} of ` +
+		`the {attempted_packets} other packets {lost_packets was/were}] lost.`,
+	"soak.cut":     `Not finished: the figures are of the first {duration_s moment}.`,
+	"soak.resume":  `Measure the whole time:`,
+	"soak.invalid": `The sender did not run as ordered, so these losses say nothing about the path at the asked rate.`,
+	"soak.made":    `At {at_s moment}: {what}.`,
+	"soak.failed":  `A planned change failed at {at_s moment} ({what}): {why}.`,
+	"soak.more":    `{changes_count} more change{changes_count /s} not listed; the run document has them.`,
+	"soak.gap": `The control connection to {nodes} was lost for {gap_s:longest}, at {at_s moment}` +
+		`{gaps_count /, the longest of # times}. The test went on.`,
+	"soak.page":         `See every second:`,
+	"made.router.plain": `router set back to plain`,
+	"made.router.rules": `router given {value} firewall rules`,
+	"made.router.log":   `router set to log each packet`,
+	"made.router.fast":  `router set to use its fast path for known connections`,
+	"made.router.other": `router set to {word}`,
+	"made.link":         `[link at {node}|all links][ toward {toward}] set to {settings}`,
+	"change.shift":      `At {at_s moment}, unplanned: {what} went from {*metric:before} to {*metric:after}.`,
+	"change.drift":      `From {at_s moment} to {end_s moment} {what} drifted from {*metric:before} to {*metric:after}.`,
+	"change.burst":      `At {at_s moment}, {more_packets # packet was/# packets were} lost in a burst.`,
+	"change.bursts": `Packets were lost in {events_count} bursts: {more_packets} packets from {at_s moment} to ` +
+		`{end_s moment}.`,
+	"cause.lost": `At the same time loss went from {lost_pps:before} to {lost_pps:after}: {what}.`,
+	"cause.dropped": `At the same time the kernel of {who} dropped {dropped_pps:after} ({what}); before that ` +
+		`{dropped_pps:before}.`,
+	"cause.cpu":   `At the same time {who} went from {*metric:before} to {*metric:after} {what}.`,
+	"cause.other": `At the same time {what} at {who} went from {*metric:before} to {*metric:after}.`,
+}
+
 // SoakRows are the rows of a soak. A trial and those that went on with it are one. If no trial is valid, the last one
 // that sent anything counts for what it measured: a soak of hours that was cut has something to tell.
 func SoakRows(d *model.Document) []table.Row {

@@ -27,6 +27,36 @@ take lists; --profile is given once for each.`,
 	}
 }
 
+// Parts of sentences.
+const (
+	sweepGets = `{best} ({goodput_bps:best} through[, {loss_ratio:best} lost]).`
+	sweepBest = `Best: ` + sweepGets
+)
+
+var sweepSentences = map[string]string{
+	"sweep.best": sweepBest + `¶{others_count The other setting is/All # other settings are} slower` +
+		`[{missed ?}, or does not reach all receivers].`,
+	"sweep.first": sweepBest + `¶No other setting[{missed ?} that reaches all receivers] comes within ` +
+		`{resolution_ratio} of it.`,
+	"sweep.tied": sweepBest + `¶{tied_count # other setting is/# other settings are} tied with it (within ` +
+		`{resolution_ratio}); of these it sends least.`,
+	"sweep.near": sweepBest + `¶{tied_count # other setting comes/# other settings come} within ` +
+		`{resolution_ratio} of it; of these it sends least.`,
+	"sweep.only":    sweepGets + `¶No other setting was measured.`,
+	"sweep.under":   `Best ({under}): ` + sweepGets,
+	"sweep.nothing": `Nothing arrived[ ({under})] at any setting.`,
+	"sweep.all": `Best under {all}: {best}.¶It gets [{goodput_bps:worst} ({worst}) to {goodput_bps:best} ` +
+		`({under})|{goodput_bps:best}] through.`,
+	"sweep.unfair": `Receivers differ most at {at}: {receiver_goodput_min_bps:at} to {receiver_goodput_max_bps:at}, a ` +
+		`fairness of {receiver_fairness_index:at} (1 is even).`,
+	"sweep.waste": `{most} sends {times_index} times as much and gets {goodput_bps:most} through[, with a median delay ` +
+		`of {*delay:most} in place of {*delay:best}].`,
+	"sweep.brief": `At {best} all packets came within {arriving_s}: queues and buffers may have held them. Longer ` +
+		`trials, with --time 1s, tell what the path carries.`,
+	"sweep.missing": `{missing_count} of {planned_count} settings {missing_count has/have} no usable trial.`,
+	"sweep.open":    `Too few repeats to be sure of {open_count} of the slower settings.`,
+}
+
 // Ranking is the settings of a sweep under one condition. Settings of different
 // conditions are not compared: nobody chooses what a path is like.
 type Ranking struct {

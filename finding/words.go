@@ -1,32 +1,5 @@
 package finding
 
-// Parts of sentences of sweeps.
-const (
-	sweepGets = `{best} ({goodput_bps:best} through[, {loss_ratio:best} lost]).`
-	sweepBest = `Best: ` + sweepGets
-)
-
-// Parts of sentences about routers, and about what the limit was.
-const (
-	routerRates = ` {receive_pps:small} ({small})[ and {goodput_bps:large} ({also})]`
-	routerTCP   = `[¶TCP carries {goodput_bps:tcp}.]`
-	factLater   = `[{later}: ]`
-	routerGap   = `The router was not watched [from {gap_s:from moment} to {gap_s:to moment} of|` +
-		`after {gap_s:from moment} of|throughout] a trial`
-)
-
-// Parts of sentences about rates without loss.
-const (
-	freeLoss  = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
-	freeOf    = freeLoss + ` up to {throughput_pps}[ {each}][ {where}]`
-	freeTried = ` (next run: {holds_pps:next to fails_pps:next})| (single trials: {holds_pps:tried to fails_pps:tried})`
-	freeNext  = `[ Of {searches_count} searches in turn, the [{lower ?}lower|{even ?}lower middle|middle] one counts` +
-		`[{lower ?}|{two ?}, of two the lower one].][{range ?} The next run finds a rate in the range shown 19 times ` +
-		`in 20, if the path changes no more than it did between the searches.]`
-	freeFlood   = `[¶The path saturates at {receive_pps:flood range}.]`
-	freeAtLeast = freeLoss + ` up to at least {throughput_pps}[ {each}][ {where}].`
-)
-
 // Parts of sentences about flows that carry nothing: who got nothing from whom, which packets, what became of those of
 // some streams.
 const (
@@ -48,18 +21,6 @@ const (
 	watchedLess = `[ {lost_packets:unseen} drops of any traffic were not seen.][ {lost_packets:overwritten} were ` +
 		`overwritten before they were read.][ {lost_packets:nameless} were counted without a name.][{unsettled ?} ` +
 		`Its counters still moved when the wait for them ended.][ Not read: {unread}.]`
-	ccSpeed = `[{speed_index range} times as fast as {base}|{speed_ratio:more range} faster than {base}|` +
-		`{speed_ratio:less range} slower than {base}]`
-	ccLooks = `{who} [looks {speed_index} times as fast as {base}|looks {speed_ratio:more} faster than {base}|` +
-		`looks {speed_ratio:less} slower than {base}|and {base} look alike][ with {where}]`
-	lostTo    = `.[¶Lost: {place}.|¶Lost: {places}.]`
-	curveUpTo = `¶Received: [{many ?}up to ]{receive_pps:best} and {goodput_bps:wide}`
-	lostAlong = `[¶Lost: {place}.|¶Mostly lost: {most}.]`
-	saturates = `{path} saturates at {receive_pps:best}`
-	soakWorst = `[TCP carried [{phases_count ?}as little as ]{goodput_bps:worst}|[{phases_count ?}up to ` +
-		`]{loss_ratio:worst} was lost]`
-	soakRest = `[{phases_count:rest ?}[{goodput_bps:rest ?}at least |{loss_ratio:rest ?}at most ]]` +
-		`[{goodput_bps:rest}|{loss_ratio:rest}|none].[¶At that time: {made}.]`
 	limitLine      = `[. Most of the losses: {place}].`
 	compareFigures = `¶[{place}: ]{side} reached {*metric:best} and {base} {*metric:base}.`
 	compareMost    = `¶The largest change from {base} to {side} is {what}.`
@@ -72,69 +33,6 @@ const (
 
 // generalSentences are those of every kind of test, by code.
 var generalSentences = map[string]string{
-	// Size curves. A flood shows where a path saturates, not what it carries without loss.
-	"curve.both": `{path} saturates at {receive_pps:best} of small and {goodput_bps:wide} of large packets.¶` +
-		`Below about {payload_bytes:knee} the limit is packets per second; above it, bits per second.` + lostAlong,
-	"curve.packets": saturates + ` at every size, up to {goodput_bps:wide}.¶The limit is packets per second.` + lostAlong,
-	"curve.bits":    `{path} carries at most {goodput_bps:wide}, limited by bits at every size.` + lostAlong,
-	"curve.one":     saturates + `, which is {goodput_bps:wide}, at {best}.` + lostAlong,
-	"curve.two":     saturates + ` ({best}) and {goodput_bps:wide} ({wide}).` + lostAlong,
-	"curve.unclear": saturates + ` ({best}) and {goodput_bps:wide} ({wide}).¶The sizes fit neither one packet rate ` +
-		`nor one bit rate.` + lostAlong,
-	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:wide}.¶At {sizes} [the {who} was the ` +
-		`limit, not the path|next to nothing was lost].` + lostAlong,
-	"curve.kept":   `{path} carries the asked rate at {sizes}.` + curveUpTo + `.`,
-	"curve.rest":   `{path} carries the asked rate in {trials_count:kept} of {trials_count} trials.` + curveUpTo + `.`,
-	"curve.living": `The other streams carry the asked rate at {sizes}.` + curveUpTo + `.`,
-	"curve.short":  `{path} cannot carry the asked rate: {loss_ratio:worst} lost at {worst}` + lostTo,
-	"curve.loses":  `{path} loses up to {loss_ratio:worst}, at {worst}` + lostTo,
-	"curve.grown": `{path} does not carry the asked rate at {grown}.¶{send_pps:grown} went in and ` +
-		`{receive_pps:grown} came out. The rest waited in a queue on the way[, up to {delay_max_ns:grown}].`,
-	"curve.mostly": `{path} carried the asked rate in {trials_count:kept} of {trials_count} trials.¶Trial {trial} ` +
-		`lost {loss_ratio:worst}[: {places}].`,
-	"curve.tcp":  `{path} carries {goodput_bps:wide} of TCP[, {goodput_bps:worst} in writes of {payload_bytes:worst}].`,
-	"curve.held": `{path} carries all that the sender's host sent out.` + curveUpTo + `, less than was asked.`,
-	"curve.unfit": `{refused} {sizes_count does/do} not fit into one packet of the path[.¶Its MTU is ` +
-		`{path_mtu_bytes}].`,
-	"curve.refused": `The sender's kernel refused every packet of {refused}[ ({errno})].`,
-	"curve.few": `{path}: {attempted_packets # packet/# packets} in {duration_s} {attempted_packets is/are} too few ` +
-		`to tell a rate.¶[{none ?}None was lost|{lost_packets # was/# were} lost]. Try a longer --time.`,
-	"curve.nothing": `{path} carries [{most ?}next to nothing: in most trials |nothing: ]no packet arrived at {sizes}.` +
-		`[¶Lost: {places}.]`,
-	"curve.free": `Loss-free up to {receive_pps:free} ({where}).`,
-
-	// Searches for the highest rate without loss, or with little.
-	"free.found": freeOf + `[` + freeTried + `| (fails at {fails_pps:fails})| (fails just above)].` +
-		`[¶First losses[ ({flow})]: {first}.|{queue ?}¶Above {throughput_pps} a queue on the path grows.]` + freeFlood +
-		`[¶The link of {link_bps} carries no more.]`,
-	"free.link": freeOf + `[` + freeTried + `].[{below ?}|¶The link of {link_bps}[ to each of {receivers_count} ` +
-		`receivers] carries no more.]`,
-	"free.least": freeAtLeast,
-	"free.asked": freeAtLeast + `¶No higher rate was tried (--rate).`,
-	"free.end":   freeAtLeast + `¶Above {throughput_pps} a host loses packets[ ({first})], not the path.`,
-	"free.none": `[{way}: no|No] rate [with at most {loss_ratio:goal} loss|without loss] was found[ {where}].[¶Even ` +
-		`{holds_pps:least} loses {loss_ratio:least}.|¶Even at {holds_pps:queue} a queue grows.|¶Rates below ` +
-		`{holds_pps:lowest} are not tried.]` + freeFlood,
-	"free.unknown": `[{way}: which|Which] rate [loses at most {loss_ratio:goal}|passes without loss] is not known` +
-		`[ {where}].[¶Single trials passed up to {holds_pps:single}.]` + freeFlood,
-	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: trials at one rate differ too much.`,
-	"free.cut": `[{way}: the|The] search was cut[ {where}][: {holds_pps} holds, {fails_pps:fails} fails|` +
-		`: {holds_pps} holds|: {fails_pps:fails} fails].`,
-	"free.differ": `[{way}: ]{searches_count:such} of {searches_count} searches[ {where}] [{none ?}found no rate [with ` +
-		`at most {loss_ratio:goal} loss|without loss]|{unknown ?}could not tell the rate|{least ?}found no rate that ` +
-		`fails|found a rate that holds and one that fails].`,
-	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: random loss, not too ` +
-		`high a rate.`,
-	"free.explain": `See the first losses:`,
-	"free.allow":   `Find the highest rate with little loss: run it again with --max-loss {share argument}.`,
-	"free.burst": `At {fails_pps} each of {trials_count} trials lost its packets within {burst_s}: a stall of a ` +
-		`host or of the router, maybe not the rate.`,
-	"setup.search": `Search by RFC 9971, goal {goal}. A rate is tried for {measure_s:sum}, in trials of ` +
-		`{measure_s:final}. It holds if {measure_s:good} of that loses no more than the goal allows. Rates that hold ` +
-		`and fail are at most {width_ratio} apart. RFC 2544 asks for more (--strict).` + freeNext,
-	"setup.search-strict": `Search by RFC 9971, goal {goal}. A rate holds if no trial of {measure_s:final} loses more ` +
-		`than the goal allows. Rates that hold and fail are at most {width_ratio} apart.` + freeNext,
-
 	// Flows of which no packet came through, where the packets that open their way were lost, or the answers to them.
 	"nothing.filter": nothingTo + `: {whose} firewall drops {port}.¶` + nothingAll + nothingWere +
 		` dropped[ (table {table}, chain {chain})][, and answered "{answer}"].`,
@@ -172,134 +70,6 @@ var generalSentences = map[string]string{
 	"nothing.between": `Look for a firewall or a missing port forward for {port} between {from} and {to}.[ pelt soak ` +
 		`{target} --dut ssh://USER@ROUTER watches a router, too.]`,
 
-	// Sweeps of settings.
-	"sweep.best": sweepBest + `¶{others_count The other setting is/All # other settings are} slower` +
-		`[{missed ?}, or does not reach all receivers].`,
-	"sweep.first": sweepBest + `¶No other setting[{missed ?} that reaches all receivers] comes within ` +
-		`{resolution_ratio} of it.`,
-	"sweep.tied": sweepBest + `¶{tied_count # other setting is/# other settings are} tied with it (within ` +
-		`{resolution_ratio}); of these it sends least.`,
-	"sweep.near": sweepBest + `¶{tied_count # other setting comes/# other settings come} within ` +
-		`{resolution_ratio} of it; of these it sends least.`,
-	"sweep.only":    sweepGets + `¶No other setting was measured.`,
-	"sweep.under":   `Best ({under}): ` + sweepGets,
-	"sweep.nothing": `Nothing arrived[ ({under})] at any setting.`,
-	"sweep.all": `Best under {all}: {best}.¶It gets [{goodput_bps:worst} ({worst}) to {goodput_bps:best} ` +
-		`({under})|{goodput_bps:best}] through.`,
-	"sweep.unfair": `Receivers differ most at {at}: {receiver_goodput_min_bps:at} to {receiver_goodput_max_bps:at}, a ` +
-		`fairness of {receiver_fairness_index:at} (1 is even).`,
-	"sweep.waste": `{most} sends {times_index} times as much and gets {goodput_bps:most} through[, with a median delay ` +
-		`of {*delay:most} in place of {*delay:best}].`,
-	"sweep.brief": `At {best} all packets came within {arriving_s}: queues and buffers may have held them. Longer ` +
-		`trials, with --time 1s, tell what the path carries.`,
-	"sweep.missing": `{missing_count} of {planned_count} settings {missing_count has/have} no usable trial.`,
-	"sweep.open":    `Too few repeats to be sure of {open_count} of the slower settings.`,
-
-	// Congestion controls. Each is compared with the first one that was named.
-	"cc.told":    `{who} is ` + ccSpeed + `[ with {where}].`,
-	"cc.nothing": `{base} carried nothing[ with {where}], and {who} did.`,
-	"cc.looks":   ccLooks + `.¶{more_count # more repeat/# more repeats} would prove it.`,
-	"cc.few":     ccLooks + `.¶Too few repeats to tell: at least {more_count # more is/# more are} needed.`,
-	"cc.tied":    `{who} and {base} are statistically tied[ with {where}].`,
-	"cc.noise": `{who} and {base} cannot be told apart[ with {where}].¶Repeats of one control differ more than ` +
-		`the two do.`,
-	"cc.alone": `{who} [{timed ?}takes|carries] {*metric:best range}[ with {where}].` +
-		`[¶[{base}|It] [{timed ?}takes|carries] {*metric:worst}[ with {worst}].]`,
-	"cc.none": `No trial says which congestion control it used.`,
-	"cc.queue": `95 % of small packets waited [{none ?}less than 1 µs|at most {queueing_p95_ns:most}] in queues beside ` +
-		`{who}[, and {queueing_p95_ns:least} beside {base}][, with {where}].`,
-	"cc.share": `Side by side {who} takes {control_share_ratio:most} of the goodput and {base} ` +
-		`{control_share_ratio:least}[ with {where}].`,
-	"cc.unfair": `Streams of {who} share unevenly[ with {where}] (Jain's index {stream_fairness_index}; 1 is even).`,
-	"cc.cut": `[{all ?}All transfers were|{cut_count} of {trials_count} transfers {cut_count was/were}] cut by --time, ` +
-		`so controls are compared by goodput, not by time.`,
-	"cc.cut-time": `[{all ?}All transfers were|{cut_count} of {trials_count} transfers {cut_count was/were}] cut by ` +
-		`--time: the times of their controls are at least the times shown.`,
-	"cc.held": `TCP waited for buffers up to {tcp_held_back_ratio:worst} of the time ({where}): the congestion ` +
-		`control was not the only limit.`,
-	"cc.other": `Where {who} was asked for, the kernel used {used}: figures called {who} are of {used}.`,
-	"cc.memory": `The {host}'s kernel starts a connection with what earlier ones to the same address learnt, so ` +
-		`controls may influence each other. To turn that off there: sysctl -w net.ipv4.tcp_no_metrics_save=1`,
-	"cc.page": `See rates and queues over time:`,
-
-	// Benches of routers.
-	"router.flood": `{name} saturates at` + routerRates + `, {way}.` + routerTCP,
-	"router.least": `{name} carries at least` + routerRates + `, {way}.` + routerTCP,
-	"router.kept":  `{name} carries the asked rate, {way}.¶Received:` + routerRates + `.` + routerTCP,
-	"router.short": `{name} cannot carry the asked rate: {loss_ratio:worst} lost with {worst} frames.¶Lost, {way}[: ` +
-		`{place}].` + routerTCP,
-	"router.loses": `{name} loses up to {loss_ratio:worst} with {worst} frames, {way}.[¶Lost: {place}.]` + routerTCP,
-	"router.tcp":   `{name} carries {goodput_bps:tcp} of TCP, {way}.`,
-	"router.core":  `The router's busiest core at {where} was {busiest}: {core_busy_ratio} busy, {*part} in {doing}.`,
-	"router.offload.cpu": `The router's hardware forwarded {where}: its processor was at most {router_busy_ratio} ` +
-		`busy.`,
-	"router.offload.kernel": `The router's kernel forwarded {router_kernel_ratio} of the packets of {where}: the ` +
-		`others took its fast path.`,
-	"router.idle": `{what} of the idle path[ ({where})]: {*p50:idle}, 99 % within {*p99:idle}.`,
-	"router.delay": `{what}[ ({where})]: {*p50:idle} idle, {*p50:full} at full load ({load}), 99 % within ` +
-		`{*p99:full}.`,
-	"router.connections.rate": `[{variant}: n|N]ew TCP connections: {connections_per_s}[, set up in {set_up_p50_ns}]; ` +
-		`[{none ?}none failed|{connections_failed} failed in a trial].`,
-	"router.connections.keep": `[{variant}: ]{connections_open_max} TCP connections were open at once[, set up in ` +
-		`{set_up_p50_ns}].`,
-	"router.variants": `Goodput against {base}, at {where}: {list}.`,
-	"router.tracked": `The router tracked {router_connections} connections and has room for ` +
-		`{router_connections_max}: it may have refused new ones.`,
-	"router.dut": `Watch the router's processor, too:`,
-	"router.unseen": `The router was not watched in [{all ?}any trial|{unseen_count} of {trials_count} trials]: what its ` +
-		`processor did there is not known.`,
-	"router.fact.setting": factLater + `{name} = {value}`,
-	"router.fact.offload": factLater + `its settings turn {by} flow offloading {state} ({name})`,
-	"router.fact.flowtable": factLater + `its nft flowtable {name} takes flows of [{devices}|no device] past the ` +
-		`rules in {by}`,
-	"router.fact.no-flowtable": factLater + `its nft has no flowtable, so it offloads no flow`,
-	"router.fact.xdp": factLater + `an XDP program sees the packets that {device} receives before the ` +
-		`kernel's own path does`,
-	"router.fact.connections": factLater + `{count} tracked connections were offloaded in {by}`,
-	"router.fact.untold":      factLater + `[{name}|not all: {why}]`,
-	"router.fact.other":       `told by another version of pelt`,
-
-	"router.gap.closed":    routerGap + `: the connection was closed[ ({said})].`,
-	"router.gap.late":      routerGap + `: it did not answer in time.`,
-	"router.gap.garbled":   routerGap + `: its answer was not understood[ ({said})].`,
-	"router.gap.long":      routerGap + `: a trial keeps no more samples.`,
-	"router.gap.other":     routerGap + `.`,
-	"router.gap.restarted": `The router restarted[ between {gap_s:from moment} and {gap_s:to moment}] in a trial.`,
-	"router.gap.unbegun":   `The router was not watched: the measured part did not begin.`,
-	"router.gap.short":     `The measured part was too short to tell what the router's processor did.`,
-	"router.gap.cores":     `The load of the router's single cores over time found no room in its report.`,
-
-	"router.watched": `The router was watched through {source} in [{all ?}each trial|{seen_count} of {trials_count} ` +
-		`trials], {samples_count} samples[; watching took {router_cost_ratio} of one of its cores].`,
-
-	// Meshes of a fleet's hosts. A pair is one host sending to another.
-	"mesh.lost": `[{all ?}All|{pairs_count:lossy} of] {pairs_count} pairs lose{pairs_count:lossy s/} more than ` +
-		`{loss_ratio:most}; {from} to {to} loses most, {loss_ratio}.[¶Most of the loss from {from} to {to}: ` +
-		`{place}.][¶Measured in {cycles_count} cycles.]`,
-	"mesh.fine": `No pair of {hosts_count} hosts clearly loses more than {loss_ratio:most}.¶The worst, {from} to ` +
-		`{to}, lost {loss_ratio}.`,
-	"mesh.whole": `None of {attempted_packets} packets between {hosts_count} hosts was lost.`,
-	"mesh.into": `[{all ?}All|{pairs_count:into-lossy} of] {pairs_count:into} hosts lose packets to {host}, ` +
-		`{loss_ratio:into} in the median[: {place}].¶Look at {host} first.`,
-	"mesh.from": `{host} loses packets to [{all ?}all|{pairs_count:from-lossy} of] {pairs_count:from} hosts, ` +
-		`{loss_ratio:from} in the median[: {place}].¶Look at {host} first.`,
-	"mesh.both": `{host} and nearly all hosts lose packets both ways: {loss_ratio:into} to it and {loss_ratio:from} ` +
-		`from it[: {place}].¶Look at {host} first.`,
-	"mesh.hosts-more": `{more_count} more hosts lose packets with nearly all others; the grid has them.`,
-	"mesh.oneway":     `{from} to {to} loses {loss_ratio}[: {place}][; the way back is fine ({loss_ratio:back})].`,
-	"mesh.pair": `{from} and {to} lose packets both ways: {loss_ratio} there[, {place}], and {loss_ratio:back} ` +
-		`back.`,
-	"mesh.more":            `{more_count} more pairs lose packets; the grid has them.`,
-	"mesh.gone":            `{host} was not measured with any host[ since {since}]: {why}.`,
-	"mesh.gone-more":       `{more_count} more hosts were not measured with any host.`,
-	"mesh.unmeasured":      `{from} and {to} were not measured[ since {since}]: {why}.`,
-	"mesh.unmeasured-more": `{more_count} more pairs of hosts were not measured.`,
-	"mesh.change": `{since}: the [{loss_ratio:after ?}loss|{delay_p50_ns:after ?}delay|round trip] from [{from} to ` +
-		`{to}|nearly all hosts to {into}|{out} to nearly all hosts] went from {*metric:before} to {*metric:after}.`,
-	"mesh.once":   `All pairs were measured at the same time, so what one pair lost may be due to traffic of another.`,
-	"mesh.rounds": `Pairs were measured in rounds: no host had two trials at the same time.`,
-	"mesh.page":   `See the grid:`,
-
 	// Several runs of one plan.
 	"times.runs": `{runs_count} run{runs_count /s} since {since}[{none ?}; none measured anything usable|` +
 		`; {runs_count:bad} measured nothing usable].`,
@@ -309,54 +79,6 @@ var generalSentences = map[string]string{
 	"times.more":   `{more_count} more changes; the chart over time has them.`,
 	"times.steady": `No figure changed by more than chance.`,
 	"times.few":    `{more_count # more usable run is/# more usable runs are} needed to tell changes from chance.`,
-
-	// Soaks, and changes over time.
-	"soak.none": `[{flow}: n|N]one of {attempted_packets} packets was lost in {duration_s moment} at {send_pps}.`,
-	"soak.lost": `[{flow}: ]{loss_ratio} was lost: {lost_packets} of {attempted_packets} packets in ` +
-		`{duration_s moment} at {send_pps}.`,
-	"soak.seconds": `[{flow}: p|P]ackets were lost in [{all ?}every second|{lossy_count} of {known_count} seconds, first ` +
-		`at {at_s:first moment}]. The worst second, at {at_s:worst moment}, lost {lost_packets:worst} ` +
-		`packet{lost_packets:worst /s}[ ({loss_ratio:worst})].`,
-	"soak.second": `[{flow}: ]{lost_packets} of {attempted_packets} packets were lost, all in one second, at ` +
-		`{at_s:first moment}.¶That is {loss_ratio}.`,
-	"soak.from":    `[{flow}: f|F]rom {at_s:from moment} on, ` + soakWorst + `; before that ` + soakRest,
-	"soak.until":   `[{flow}: u|U]ntil {at_s:to moment}, ` + soakWorst + `; after that ` + soakRest,
-	"soak.between": `[{flow}: f|F]rom {at_s:from moment} to {at_s:to moment}, ` + soakWorst + `; at other times ` + soakRest,
-	"soak.tcp": `[{flow}: ]TCP carried {goodput_bps} for {duration_s moment}[ and sent {retransmit_ratio} of its ` +
-		`data again].`,
-	"soak.outage": `{outage_s:sum moment} without a path at {at}.`,
-	"soak.outages": `{outages_count} times without a path, {outage_s:sum moment} in all; the longest was ` +
-		`{outage_s:longest moment} at {at}.`,
-	"soak.nopath": `The path did not come back before the time of the test was over.`,
-	"soak.unheard": `[{flow}: ][Nothing was heard of the receiver from {at_s:from moment} on; {unheard_packets} ` +
-		`packets were sent meanwhile.|{unheard_packets} packets were sent while nothing was heard of the receiver.]`,
-	"soak.other": `[{whole ?}[{flow}: n|N]one of the {attempted_packets} other packets was|[{flow}: ]{lost_packets} of ` +
-		`the {attempted_packets} other packets {lost_packets was/were}] lost.`,
-	"soak.cut":     `Not finished: the figures are of the first {duration_s moment}.`,
-	"soak.resume":  `Measure the whole time:`,
-	"soak.invalid": `The sender did not run as ordered, so these losses say nothing about the path at the asked rate.`,
-	"soak.made":    `At {at_s moment}: {what}.`,
-	"soak.failed":  `A planned change failed at {at_s moment} ({what}): {why}.`,
-	"soak.more":    `{changes_count} more change{changes_count /s} not listed; the run document has them.`,
-	"soak.gap": `The control connection to {nodes} was lost for {gap_s:longest}, at {at_s moment}` +
-		`{gaps_count /, the longest of # times}. The test went on.`,
-	"soak.page":         `See every second:`,
-	"made.router.plain": `router set back to plain`,
-	"made.router.rules": `router given {value} firewall rules`,
-	"made.router.log":   `router set to log each packet`,
-	"made.router.fast":  `router set to use its fast path for known connections`,
-	"made.router.other": `router set to {word}`,
-	"made.link":         `[link at {node}|all links][ toward {toward}] set to {settings}`,
-	"change.shift":      `At {at_s moment}, unplanned: {what} went from {*metric:before} to {*metric:after}.`,
-	"change.drift":      `From {at_s moment} to {end_s moment} {what} drifted from {*metric:before} to {*metric:after}.`,
-	"change.burst":      `At {at_s moment}, {more_packets # packet was/# packets were} lost in a burst.`,
-	"change.bursts": `Packets were lost in {events_count} bursts: {more_packets} packets from {at_s moment} to ` +
-		`{end_s moment}.`,
-	"cause.lost": `At the same time loss went from {lost_pps:before} to {lost_pps:after}: {what}.`,
-	"cause.dropped": `At the same time the kernel of {who} dropped {dropped_pps:after} ({what}); before that ` +
-		`{dropped_pps:before}.`,
-	"cause.cpu":   `At the same time {who} went from {*metric:before} to {*metric:after} {what}.`,
-	"cause.other": `At the same time {what} at {who} went from {*metric:before} to {*metric:after}.`,
 
 	// Comparisons of runs, of levels, and of a setting on and off.
 	"compare.better": `{side} is better than {base}: {figure}.` + compareFigures,
@@ -562,17 +284,6 @@ var generalSentences = map[string]string{
 
 	"record.whole": `[Record of run {run}|Record of a run that is not kept]: whole, {file_bytes}.`,
 	"record.cut":   `[Record of run {run}|Record of a run that is not kept]: {cut}.¶The part before that can be read.`,
-
-	"foreign.rate": `{tool} received [{where ?}at most ]{goodput_bps:best}[ ({receive_pps:best})][, {where}]` +
-		`[{whole ?}; none of these packets was lost|; {loss_ratio:best} of these packets were lost].`,
-	"foreign.sent": `{tool} sent [{where ?}at most ]{send_bps:best}[, {where}]; the file does not say what arrived.`,
-	"foreign.trip": `{tool}: [{where ?}longest ]median round trip {round_trip_p50_ns:best}[, 99 % within ` +
-		`{round_trip_p99_ns:best}][, {where}].`,
-	"foreign.cut": `{tool} did not finish this test.[¶Until then it received {goodput_bps:best}[, {where}].|` +
-		`¶Until then it sent {send_bps:best}[, {where}].]`,
-	"foreign.silent": `{tool} does not say where packets were lost.`,
-	"foreign.next":   `Find where packets are lost on this path:`,
-	"foreign.made":   `Read from a file of {tool}[ {version}][, test {test}]; a figure that it lacks is absent here.`,
 
 	"run.empty":  `No trial was measured.[¶{why}.]`,
 	"run.resume": `Measure it:`,
