@@ -12,15 +12,16 @@ import (
 	"pelt/words"
 )
 
-func Common() []Rule {
-	return []Rule{Unusable, Silent, Carriers, Moves, Held, Unaccepted, Unexplained, Uneven, Beyond, Disorder, LeftOut,
-		Accounts, Watching, Reported, Command, Engines, Links, PathMTU, Profiles, Recorded, Lab}
+func generalRules() []Rule {
+	return []Rule{unusableRule, silentRule, carriersRule, movesRule, heldRule, unacceptedRule, unexplainedRule,
+		unevenRule, beyondRule, disorderRule, leftOutRule, accountsRule, watchingRule, reportedRule, commandRule,
+		enginesRule, linksRule, pathMTURule, profilesRule, recordedRule, labRule}
 }
 
 // tooSlow is the share of planned packets that a sender leaves out from which on a reader can see it in two rates.
 const tooSlow = 0.01
 
-func NoTrial(d *model.Document) []Finding {
+func noTrial(d *model.Document) []Finding {
 	f := say("run.empty", Answer)
 	if len(d.Host) == 0 && len(d.Warnings) > 0 { // its hosts were not reached
 		f = f.with("why", ClauseIn(d.Language, d.Warnings[0]))
@@ -28,9 +29,9 @@ func NoTrial(d *model.Document) []Finding {
 	return []Finding{f, NextOf("run.resume", d)}
 }
 
-// Unusable answers a run of which no trial is usable: most often the sender was too
+// unusableRule answers a run of which no trial is usable: most often the sender was too
 // slow, and a lower rate is what to do.
-func Unusable(rows []table.Row) []Finding {
+func unusableRule(rows []table.Row) []Finding {
 	if len(rows) == 0 || len(table.Usable(rows)) > 0 || NothingThrough(rows) {
 		return nil
 	}
@@ -165,8 +166,8 @@ func listed(known []Loss) string {
 	return in.Join(texts)
 }
 
-// Unexplained doubts losses that have no known place. It leads to the others, and to settings that would help.
-func Unexplained(rows []table.Row) []Finding {
+// unexplainedRule doubts losses that have no known place. It leads to the others, and to settings that would help.
+func unexplainedRule(rows []table.Row) []Finding {
 	places, unknown := placesOf(rows)
 	if places == "" && unknown == 0 {
 		return nil
@@ -181,7 +182,7 @@ func Unexplained(rows []table.Row) []Finding {
 	return out
 }
 
-func LeftOut(rows []table.Row) []Finding {
+func leftOutRule(rows []table.Row) []Finding {
 	rows = only(rows, func(r table.Row) bool { return !r.Trial.Unkept() })
 	valid, invalid, aborted := table.Group{Rows: rows}.Trials()
 	if invalid+aborted == 0 || valid == 0 {
@@ -190,7 +191,7 @@ func LeftOut(rows []table.Row) []Finding {
 	return []Finding{say("trials.left", Doubt, "left_count", invalid+aborted, "trials_count", valid+invalid+aborted)}
 }
 
-func Lab(rows []table.Row) []Finding {
+func labRule(rows []table.Row) []Finding {
 	if len(rows) == 0 || rows[0].Doc.Lab == nil {
 		return nil
 	}
@@ -203,8 +204,8 @@ const spreadOften = 0.1
 // enoughRepeats is how many repeats of a setting tell how much they differ.
 const enoughRepeats = 3
 
-// Repeats doubts a run of few usable repeats, or of repeats that differ much.
-func Repeats(metric string) Rule {
+// repeatsRule doubts a run of few usable repeats, or of repeats that differ much.
+func repeatsRule(metric string) Rule {
 	return func(rows []table.Row) []Finding {
 		rows = table.Usable(rows)
 		worst, where, fewest, least := spreadOften, "", enoughRepeats, ""

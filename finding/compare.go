@@ -435,7 +435,7 @@ func (c Comparison) doubts() []Finding {
 	if apart > farApart {
 		out = append(out, say("compare.time", Doubt, "apart_s", apart, "apart", length(c.language(), apart)))
 	}
-	return append(out, LeftOut(rows)...)
+	return append(out, leftOutRule(rows)...)
 }
 
 // DefaultMetrics are the words for what is compared if nobody says. Packets a second

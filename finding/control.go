@@ -21,7 +21,7 @@ shows which is faster, by how much, whether that may be chance, and how much eac
 other packets. TARGET is as for pelt curve.`,
 		Example: `  pelt cc lab:direct --control cubic,bbr,reno --loss 0,1%,10% --bytes 640MB`,
 		Title:   "Congestion controls",
-		Rules:   []Rule{Control, ControlStreams, ControlDoubts},
+		Rules:   []Rule{controlRule, controlStreams, controlDoubts},
 	}
 }
 
@@ -141,7 +141,7 @@ func (c Controls) Where(g table.Group) string {
 // ControlOf names the congestion control of a group.
 func ControlOf(g table.Group) string { return table.KeyOf("control").Format(g.Level("control")) }
 
-func Control(rows []table.Row) []Finding {
+func controlRule(rows []table.Row) []Finding {
 	c := CompareControls(rows)
 	if len(c.Groups) == 0 {
 		if len(table.Usable(rows)) == 0 {
@@ -164,7 +164,7 @@ func Control(rows []table.Row) []Finding {
 
 // contrasts says how each control compares with the baseline, what says most first. The answer is the foremost of one
 // control, and what is as sure: of another control, or of the same one that is faster under one condition and slower
-// under another. Of controls that compete the answer is how they share: see ControlStreams.
+// under another. Of controls that compete the answer is how they share: see controlStreams.
 func (c Controls) contrasts() []Finding {
 	var all []Finding
 	weights := map[string]float64{} // what is proved before what is not, then the larger difference

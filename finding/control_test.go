@@ -137,7 +137,7 @@ func controlExamples(*testing.T) []example {
 	for name, run := range runs {
 		docs[name] = run.doc()
 	}
-	return examplesOf(docs, append([]Rule{Control, ControlStreams, ControlDoubts}, Common()...)...)
+	return examplesOf(docs, append([]Rule{controlRule, controlStreams, controlDoubts}, generalRules()...)...)
 }
 
 // TestControlsOfSomeRows: a page shows the usable trials only; its places have the names of the answer's.

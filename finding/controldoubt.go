@@ -9,7 +9,7 @@ import (
 	"pelt/table"
 )
 
-func ControlDoubts(rows []table.Row) []Finding {
+func controlDoubts(rows []table.Row) []Finding {
 	c := CompareControls(rows)
 	var out []Finding
 	held := only(c.Groups, func(g table.Group) bool { return g.Middle("tcp_held_back_ratio") >= table.HeldOften })
@@ -54,7 +54,7 @@ func (c Controls) memory() []Finding {
 	return nil
 }
 
-func ControlStreams(rows []table.Row) []Finding {
+func controlStreams(rows []table.Row) []Finding {
 	c := CompareControls(rows)
 	var out []Finding
 	for _, g := range c.Groups {

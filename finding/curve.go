@@ -26,7 +26,7 @@ iperf3 server.`,
 		Example: `  pelt curve lab:router --link rate=1gbit
   pelt curve 192.168.1.5 --proto tcp --payload 64,1460 --direction both`,
 		Title:   "Size curve",
-		Rules:   []Rule{Curve, AlsoLossFree},
+		Rules:   []Rule{curveRule, searchesBeside},
 		Repeats: "receive_pps",
 	}
 }
@@ -71,9 +71,9 @@ var curveSentences = map[string]string{
 	"curve.free": `Loss-free up to {receive_pps:free} ({where}).`,
 }
 
-// Curve says how the rate of a path depends on the size of its packets: one answer
+// curveRule says how the rate of a path depends on the size of its packets: one answer
 // for each curve, which is a flow under one setting of everything but the size.
-func Curve(rows []table.Row) []Finding {
+func curveRule(rows []table.Row) []Finding {
 	var told [][]Finding // of each curve, its answer first
 	refused, all := refusedSizes(rows), trialsOf(rows)
 	dead := slices.ContainsFunc(rows, func(r table.Row) bool { return r.Trial.Why.Has(model.NothingThrough) })
@@ -96,7 +96,7 @@ func Curve(rows []table.Row) []Finding {
 			if len(refused) > 0 && f.Words["sizes"] == l.Say(everySize) {
 				f = f.with("sizes", l.Say("every other size"))
 			}
-			if f.Code == "curve.kept" && dead { // Nothing tells of these trials
+			if f.Code == "curve.kept" && dead { // nothingRule tells of these trials
 				f = f.with("trials_count:kept", trialsOf(rows), "trials_count", all)
 				f.Code = "curve.rest"
 			}
@@ -198,7 +198,7 @@ func curve(name string, sizes []table.Group) []Finding {
 		} else if behind.Grown() > 0 {
 			f.Code = "curve.grown"
 			return []Finding{f.with("grown", behind), Limit(behind.Limit(), behind)}
-		} else if len(Held(table.RowsOf(sizes))) > 0 {
+		} else if len(heldRule(table.RowsOf(sizes))) > 0 {
 			f.Code = "curve.held"
 		} else if limit.By == table.ByDead {
 			f.Code = "curve.living"

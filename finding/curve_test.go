@@ -192,7 +192,7 @@ func curveExamples(*testing.T) []example {
 					{Node: "receiver", Streams: 2, Of: 8, AfterS: 30}, {Node: "receiver-7", Streams: 1, Of: 1,
 						AfterS: 30}, {Node: "receiver-8", Streams: 1, Of: 1, AfterS: 30}}
 			}),
-	}, append([]Rule{Curve, Repeats("goodput_bps"), Silent, Grown}, Common()...)...)
+	}, append([]Rule{curveRule, repeatsRule("goodput_bps"), silentRule, grownRule}, generalRules()...)...)
 }
 
 // edited changes the first flow of each trial.
@@ -303,7 +303,7 @@ func TestLossFreeEachTrial(t *testing.T) {
 func TestPathIsSaidOnly(t *testing.T) {
 	d := made{pps: 300e3, bits: 1e9, sender: 1e9, sizes: []int{64, 1472}, repeats: 1}.doc()
 	d.Plan.Target = "192.0.2.1"
-	kept := Curve(table.Rows(d))[0].Stored(true)
+	kept := curveRule(table.Rows(d))[0].Stored(true)
 	if kept.Words["target"] != d.Plan.Target || kept.Words["path"] != "" ||
 		!strings.HasPrefix(kept.Text, "The path to 192.0.2.1 ") {
 		t.Errorf("%+v", kept)

@@ -40,7 +40,7 @@ func TestExamples(t *testing.T) {
 // examplesOf are what rules tell of documents, in the order of their names.
 func examplesOf(documents map[string]*model.Document, rules ...Rule) (out []example) {
 	for _, name := range slices.Sorted(maps.Keys(documents)) {
-		out = append(out, example{name, All(table.Rows(documents[name]), rules...)})
+		out = append(out, example{name, applied(table.Rows(documents[name]), rules...)})
 	}
 	return out
 }

@@ -83,7 +83,7 @@ func Ledgers(d *model.Document, a Ask) []table.Group {
 
 func Explain(d *model.Document, a Ask) []Finding {
 	if len(d.Results) == 0 {
-		return NoTrial(d)
+		return noTrial(d)
 	}
 	if d.Tool.Name != "" {
 		return []Finding{say("foreign.silent", Answer, "tool", d.Tool.Name)}
@@ -91,8 +91,8 @@ func Explain(d *model.Document, a Ask) []Finding {
 	rows := only(table.Rows(d), a.picks)
 	udp := only(rows, func(r table.Row) bool { return r.Flow.Protocol == model.UDP })
 	tcp := len(table.Usable(rows)) > len(table.Usable(udp))
-	out := []Finding{Lost(table.Accounted(rows))}
-	blocked := only(Nothing(rows), func(f Finding) bool { return f.Code != "explain" })
+	out := []Finding{lostOf(table.Accounted(rows))}
+	blocked := only(nothingRule(rows), func(f Finding) bool { return f.Code != "explain" })
 	switch {
 	case NothingThrough(rows):
 		out = nil
@@ -106,7 +106,9 @@ func Explain(d *model.Document, a Ask) []Finding {
 		out = append(out, sentAgain(rows, Fact))
 	}
 	out = append(out, blocked...)
-	for _, f := range All(rows, Unexplained, Grown, Uneven, Unaccepted, Carriers, Moves, LeftOut, Accounts, Watching) {
+	doubts := applied(rows, unexplainedRule, grownRule, unevenRule, unacceptedRule, carriersRule, movesRule, leftOutRule,
+		accountsRule, watchingRule)
+	for _, f := range doubts {
 		if f.Level == Doubt && !(f.Code == "loss.unknown" && out[0].Has("unknown_ratio", "")) {
 			out = append(out, f) // where packets were lost is the answer
 		}
@@ -137,9 +139,9 @@ func sentAgain(rows []table.Row, level Level) Finding {
 		"loss_ratio", float64(again)/float64(sent)).In(table.Language(rows))
 }
 
-// Lost says how much of some rows was lost, and where most of it was. Trials that are not
+// lostOf says how much of some rows was lost, and where most of it was. Trials that are not
 // valid count where no other is there.
-func Lost(rows []table.Row) Finding {
+func lostOf(rows []table.Row) Finding {
 	if len(table.Usable(rows)) > 0 {
 		rows = table.Usable(rows)
 	}
@@ -341,8 +343,8 @@ func Advise(d *model.Document, list []model.Advised) []Finding {
 		answer = out[best]
 		answer.Code, answer.Level = strings.Replace(answer.Code, "advice.", "advice.best-", 1), Answer
 	case len(d.Results) == 0:
-		return NoTrial(d)
-	case Lost(table.Rows(d)).Code == "explain.whole":
+		return noTrial(d)
+	case lostOf(table.Rows(d)).Code == "explain.whole":
 		answer.Code = "advice.whole"
 	}
 	out = append([]Finding{answer}, out...)

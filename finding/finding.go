@@ -113,9 +113,9 @@ func NextOf(code string, d *model.Document) Finding { return say(code, Next, "ru
 // Rule finds something in a run, or nothing. Rows are of all trials, valid or not.
 type Rule func(rows []table.Row) []Finding
 
-// All applies rules in turn, and puts the answers first, and more repeats behind what tells more. What two rules find
+// applied applies rules in turn, and puts the answers first, and more repeats behind what tells more. What two rules find
 // alike stands once.
-func All(rows []table.Row, rules ...Rule) []Finding {
+func applied(rows []table.Row, rules ...Rule) []Finding {
 	var out []Finding
 	for _, rule := range rules {
 		for _, f := range rule(rows) {

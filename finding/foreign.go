@@ -12,7 +12,7 @@ var toolTitles = map[string]string{"iperf3": "Test of iperf3", "flent": "Test of
 
 // toolKind is a test that another tool measured: what its file holds.
 func toolKind(name string) Kind {
-	return Kind{Title: cmp.Or(toolTitles[name], "Test of another tool"), Rules: []Rule{Foreign, LeftOut}}
+	return Kind{Title: cmp.Or(toolTitles[name], "Test of another tool"), Rules: []Rule{toolRule, leftOutRule}}
 }
 
 var toolSentences = map[string]string{
@@ -28,8 +28,8 @@ var toolSentences = map[string]string{
 	"foreign.made":   `Read from a file of {tool}[ {version}][, test {test}]; a figure that it lacks is absent here.`,
 }
 
-// Foreign says what a file of another tool holds: the highest rate that it measured, and the longest round trip.
-func Foreign(rows []table.Row) []Finding {
+// toolRule says what a file of another tool holds: the highest rate that it measured, and the longest round trip.
+func toolRule(rows []table.Row) []Finding {
 	if len(rows) == 0 {
 		return nil
 	}

@@ -16,7 +16,7 @@ func TestForeignNothing(t *testing.T) {
 	d.Results[0].Flows = d.Results[0].Flows[:1]
 	f := &d.Results[0].Flows[0]
 	f.Received, f.Lost, f.LossRatio, f.GoodputBPS, f.ReceivePPS = 0, f.Attempted, 1, 0, 0
-	if text := Foreign(table.Rows(&d))[0].Text(); !strings.HasPrefix(text, "iperf3 received 0 bit/s") ||
+	if text := toolRule(table.Rows(&d))[0].Text(); !strings.HasPrefix(text, "iperf3 received 0 bit/s") ||
 		!strings.Contains(text, "100 % of these packets were lost") {
 		t.Error(text)
 	}
@@ -25,7 +25,7 @@ func TestForeignNothing(t *testing.T) {
 // TestForeignLosses: that nothing was lost is said of the flow that is told, and only if no trial of it lost any.
 func TestForeignLosses(t *testing.T) {
 	d := sample.Iperf3()
-	text := Foreign(table.Rows(&d))[0].Text()
+	text := toolRule(table.Rows(&d))[0].Text()
 	if !strings.HasSuffix(text, "down; none of these packets was lost.") { // of the others 6 % were
 		t.Error(text)
 	}
@@ -36,7 +36,7 @@ func TestForeignLosses(t *testing.T) {
 	again := d.Results[0]
 	again.Repeat = 2
 	d.Results = append(d.Results, lost, again)
-	if text := Foreign(table.Rows(&d))[0].Text(); strings.Contains(text, "none of these") {
+	if text := toolRule(table.Rows(&d))[0].Text(); strings.Contains(text, "none of these") {
 		t.Errorf("of three trials, one of which lost a packet: %s", text)
 	}
 }

@@ -76,29 +76,29 @@ func (k Kind) RowsOf(d *model.Document) []table.Row {
 func OfRun(d *model.Document) []Finding {
 	k := KindOf(d)
 	if len(d.Results) == 0 {
-		return NoTrial(d)
+		return noTrial(d)
 	}
 	rows := k.RowsOf(d)
 	if d.Tool.Name != "" {
-		return All(rows, k.Rules...)
+		return applied(rows, k.Rules...)
 	}
 	if NothingThrough(rows) {
 		k.Rules, k.Repeats = nil, ""
 	}
-	rules := append([]Rule{Nothing}, k.Rules...)
+	rules := append([]Rule{nothingRule}, k.Rules...)
 	if k.Repeats != "" {
-		rules = append(rules, Repeats(k.Repeats))
+		rules = append(rules, repeatsRule(k.Repeats))
 	}
-	return All(rows, append(rules, Common()...)...)
+	return applied(rows, append(rules, generalRules()...)...)
 }
 
 // OfRuns are all changes from run to run of one plan, oldest first; of runs that are shown side by side also how they
 // went. A reader is told some of them: see Shown.
 func OfRuns(runs []*model.Document) []Finding {
 	if cycles := KindOf(runs[len(runs)-1]).Cycles; cycles != nil {
-		return All(table.Rows(JoinRuns(runs)), cycles)
+		return applied(table.Rows(JoinRuns(runs)), cycles)
 	}
-	return All(RowsOfRuns(runs), func(rows []table.Row) []Finding { return Times(runs, rows) })
+	return applied(RowsOfRuns(runs), func(rows []table.Row) []Finding { return overRuns(runs, rows) })
 }
 
 // Failed counts the trials that are not valid and that an answer of the run lacks, and how many there are.

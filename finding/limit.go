@@ -16,8 +16,8 @@ const (
 	overload = table.Overload
 )
 
-// Grown tells of asked rates of which a part was in a queue on the path when the sender stopped.
-func Grown(rows []table.Row) []Finding {
+// grownRule tells of asked rates of which a part was in a queue on the path when the sender stopped.
+func grownRule(rows []table.Row) []Finding {
 	var out []Finding
 	for _, g := range table.Settled(table.Usable(rows)) {
 		if g.Rows[0].Doc.Plan.Design.Search == nil && g.Asked() && g.Grown() > 0 {
@@ -164,8 +164,8 @@ func (f Finding) link(r table.Row) Finding {
 	return f.with("link_bps", table.LinkRate(r))
 }
 
-// Beyond doubts a rate that is higher than a link on the way carries.
-func Beyond(rows []table.Row) []Finding {
+// beyondRule doubts a rate that is higher than a link on the way carries.
+func beyondRule(rows []table.Row) []Finding {
 	groups := table.Settled(table.Usable(rows))
 	if len(groups) == 0 {
 		return nil

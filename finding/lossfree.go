@@ -28,18 +28,18 @@ func sides(keys []table.Key) []table.Key {
 	return keys
 }
 
-// LossFree says which rates searches found, and where the path saturates.
-func LossFree(rows []table.Row) []Finding {
+// ndrRule says which rates searches found, and where the path saturates.
+func ndrRule(rows []table.Row) []Finding {
 	return searched(rows, table.Settings(table.Searches(rows)), true)
 }
 
-// AlsoLossFree says which rates searches found beside what floods got through.
-func AlsoLossFree(rows []table.Row) []Finding {
+// searchesBeside says which rates searches found beside what floods got through.
+func searchesBeside(rows []table.Row) []Finding {
 	return searched(rows, table.Settings(table.Searches(rows)), false)
 }
 
-// RouterLossFree is AlsoLossFree of a bench.
-func RouterLossFree(rows []table.Row) []Finding {
+// routerSearches is searchesBeside of a bench.
+func routerSearches(rows []table.Row) []Finding {
 	return searched(rows, sides(table.Settings(table.Searches(rows))), false)
 }
 
@@ -68,7 +68,7 @@ func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
 				}
 			}
 			found[0] = found[0].with("place", name)
-			if flood := Saturation(Typical(goal)); alone && len(out) == 0 && len(flood.Rows) > 0 {
+			if flood := Saturation(typicalOf(goal)); alone && len(out) == 0 && len(flood.Rows) > 0 {
 				found[0] = found[0].with("flood", flood)
 			}
 			out = append(limitOnce(out, found), found...)
@@ -107,7 +107,7 @@ func (f Finding) isLimit() bool { return strings.HasPrefix(f.Code, "limit.") }
 
 // lossFree is the answer for one setting and one goal; the leading one says what is lost first, too.
 func lossFree(g table.Group, leading bool) []Finding {
-	typical := Typical(g)
+	typical := typicalOf(g)
 	first := typical.Rows[0]
 	f := say(outcome(first), Answer, "", typical, "limit", SearchLimit(first))
 	if unit.FormatPPS(typical.Middle("fails_pps")) != unit.FormatPPS(typical.Middle("throughput_pps")) {
@@ -224,9 +224,9 @@ func counting(g table.Group) []table.Row {
 	return g.Rows
 }
 
-// Typical is of a group the search that found the middle rate of those that count; of an even number the lower of the
+// typicalOf is of a group the search that found the middle rate of those that count; of an even number the lower of the
 // two in the middle.
-func Typical(g table.Group) table.Group {
+func typicalOf(g table.Group) table.Group {
 	searches := oneEach(counting(g))
 	slices.SortStableFunc(searches,
 		func(a, b table.Row) int { return cmp.Compare(a.Search.Throughput, b.Search.Throughput) })
@@ -239,7 +239,7 @@ func Typical(g table.Group) table.Group {
 func TypicalSearches(rows []table.Row) (out []table.Row) {
 	all := table.Searches(rows)
 	for _, g := range table.By(all, SearchKeys(all)...) {
-		out = append(out, Typical(g).Rows...)
+		out = append(out, typicalOf(g).Rows...)
 	}
 	return out
 }
@@ -250,7 +250,7 @@ const fewSearches = 2
 // reach is where the next run's rate lies, by how far the searches of this one are apart; of a few, where their single
 // trials put the limit ("tried"). It has no name where readers see no more than the bounds of the one that counts.
 func reach(g table.Group) (from, to float64, name string) {
-	typical, searches := Typical(g), ended(g)
+	typical, searches := typicalOf(g), ended(g)
 	if code := outcome(typical.Rows[0]); code != "free.found" && code != "free.link" {
 		return 0, 0, ""
 	}

@@ -28,7 +28,7 @@ mesh is measured again and again, and pelt tells what changes.`,
 		LinePart: func(g table.Group) string {
 			return g.Sayf("%s to %s", table.KeyOf("from").Of(g.Rows[0]).Text, table.KeyOf("to").Of(g.Rows[0]).Text)
 		},
-		Rules: []Rule{Mesh}, Cycles: MeshChanges,
+		Rules: []Rule{meshRule}, Cycles: meshCycles,
 	}
 }
 
@@ -127,8 +127,8 @@ func burstOf(g table.Group) float64 {
 	return max((squares-sum*sum/n)/(n-1)*n/sum, 1)
 }
 
-// Mesh says which pairs lose packets: first hosts that lose with nearly all others, then what these do not explain.
-func Mesh(rows []table.Row) []Finding {
+// meshRule says which pairs lose packets: first hosts that lose with nearly all others, then what these do not explain.
+func meshRule(rows []table.Row) []Finding {
 	ways := waysOf(rows)
 	if len(ways) == 0 {
 		return nil
@@ -144,8 +144,8 @@ func Mesh(rows []table.Row) []Finding {
 	return append(out, how, NextOf("mesh.page", rows[0].Doc))
 }
 
-// MeshChanges are all hosts and pairs that could not be measured last, and all changes from cycle to cycle.
-func MeshChanges(rows []table.Row) []Finding {
+// meshCycles are all hosts and pairs that could not be measured last, and all changes from cycle to cycle.
+func meshCycles(rows []table.Row) []Finding {
 	ways := waysOf(rows)
 	if len(ways) == 0 {
 		return nil

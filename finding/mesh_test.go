@@ -35,7 +35,7 @@ func always(string, int) string { return "" }
 
 // meshTexts are the findings of a mesh, without the answer and what is of every mesh.
 func meshTexts(d *model.Document) (out []string) {
-	for _, f := range Mesh(table.Rows(d)) {
+	for _, f := range meshRule(table.Rows(d)) {
 		if !slices.Contains([]string{"mesh.lost", "mesh.fine", "mesh.whole", "mesh.once", "mesh.rounds", "mesh.page"},
 			f.Code) {
 			out = append(out, f.Text())
@@ -134,7 +134,7 @@ func meshExamples(*testing.T) []example {
 	docs["a host is gone for several reasons"] = &d
 	cycles := sample.MeshCycles()
 	docs["cycles"] = &cycles
-	return examplesOf(docs, Mesh)
+	return examplesOf(docs, meshRule)
 }
 
 // TestMeshBursts: pairs that lose no more than a share are rarely told to, though each burst of losses takes many
@@ -190,7 +190,7 @@ func TestMeshMedian(t *testing.T) {
 		}
 		return sample.Lost{Packets: lost[from], Layer: model.LayerReceiverBuffer, Host: to, Cause: "SOCKET_RCVBUFF"}
 	}, always)
-	for _, f := range Mesh(table.Rows(&d)) {
+	for _, f := range meshRule(table.Rows(&d)) {
 		if median, into := f.Number("loss_ratio", "into"); into {
 			for _, w := range waysOf(table.Rows(&d)) {
 				if w.from == "h4" && w.to == "h3" && w.share() == median {

@@ -25,7 +25,7 @@ Loss at the hosts of the sender and the receiver does not lower the answer: it t
 		Example: `  pelt ndr lab:router --link-receiver rate=1gbit
   pelt ndr 192.168.1.5 --payload 18,1472 --max-loss 0,0.5%`,
 		Title: "Loss-free rate",
-		Rules: []Rule{LossFree},
+		Rules: []Rule{ndrRule},
 		Rows:  floodsOrHeld, Searches: true,
 	}
 }

@@ -31,8 +31,8 @@ type passage struct {
 
 func (p passage) lost() uint64 { return p.attempted - min(p.attempted, p.received) }
 
-// Nothing tells of streams that carry nothing, and why, as far as that is known.
-func Nothing(rows []table.Row) (out []Finding) {
+// nothingRule tells of streams that carry nothing, and why, as far as that is known.
+func nothingRule(rows []table.Row) (out []Finding) {
 	all := blockedOf(rows)
 	for _, b := range all[:min(len(all), mostPlaces)] {
 		out = append(out, b.told(len(table.Usable(rows)) > 0)...)

@@ -194,7 +194,7 @@ func nothingExamples(*testing.T) []example {
 			down.Name, down.From, down.To = "down", down.To, down.From
 			d.Results[0].Flows = append(d.Results[0].Flows, down)
 		}),
-	}, Nothing, Unusable)
+	}, nothingRule, unusableRule)
 }
 
 // Only where nothing else came through is that the answer of a run.
@@ -227,7 +227,7 @@ func TestNothingInOneTrial(t *testing.T) {
 	whole.Flows[0].DeadStreams, whole.Flows[0].Meeting = nil, nil
 	d.Plan.Flows[0].Rate = unit.PacketRate(1000)
 	d.Results = append(d.Results, whole)
-	found := Curve(table.Rows(d))
+	found := curveRule(table.Rows(d))
 	if text := found[0].Text(); !strings.HasPrefix(text, "The path to 10.0.2.2 carries the asked rate in 1 of 2 trials.") {
 		t.Error(text)
 	}

@@ -34,7 +34,7 @@ Several --variant take turns.`,
 		Example: `  pelt router lab:nat --variant plain --variant rules=1000+log --frame 64,1518 --direction up
   pelt router 192.168.1.20..192.168.2.10 --dut ssh://root@192.168.1.1`,
 		Title:   "Router bench",
-		Rules:   []Rule{Router, RouterLossFree, RouterWatch},
+		Rules:   []Rule{routerRule, routerSearches, routerWatch},
 		Repeats: "goodput_bps",
 	}
 }
@@ -97,7 +97,7 @@ var routerSentences = map[string]string{
 		`trials], {samples_count} samples[; watching took {router_cost_ratio} of one of its cores].`,
 }
 
-func Router(rows []table.Row) []Finding {
+func routerRule(rows []table.Row) []Finding {
 	rows = table.Usable(rows)
 	if len(rows) == 0 {
 		return nil
@@ -130,7 +130,7 @@ func Router(rows []table.Row) []Finding {
 // RouterLayout lays out some rows of a bench by what varies among all: a condition is traffic, and its way.
 // Variants are compared with the plan's first one by the payload that arrived, whatever was sent.
 func RouterLayout(all, some []table.Row) table.Layout {
-	l := table.LayBy(some, append(table.Varying(all, wayKey), TrafficKey), table.Varying(all, table.KeyOf("variant")))
+	l := table.LayBy(some, append(table.Varying(all, wayKey), trafficKey), table.Varying(all, table.KeyOf("variant")))
 	l.Compare(table.MetricOf("goodput_bps"))
 	return l
 }
@@ -169,8 +169,8 @@ var wayKey = table.Key{Name: "direction", Label: "Direction", Unit: unit.Word, O
 	return table.Level{Value: model.Value{Number: place, Text: l.Say(text)}, Known: true}
 }}
 
-// TrafficKey is what was sent: frames of a size, TCP, connections, or frames at a low rate.
-var TrafficKey = table.Key{Name: "traffic", Label: "Traffic", Unit: unit.Word, Of: func(r table.Row) table.Level {
+// trafficKey is what was sent: frames of a size, TCP, connections, or frames at a low rate.
+var trafficKey = table.Key{Name: "traffic", Label: "Traffic", Unit: unit.Word, Of: func(r table.Row) table.Level {
 	const tcp, connections, idle = 1e6, 2e6, 3e6 // places behind all sizes
 	flow := flowOf(r)
 	v := model.Value{Number: float64(flow.FrameBytes), Text: unit.FormatSize(flow.FrameBytes)}
@@ -243,7 +243,7 @@ func carried(full []table.Group) Finding {
 	switch asked, limit := small.Asked(), small.Limit(); {
 	case asked && worst.Middle("loss_ratio") >= lossless:
 		f = f.loses("router.", worst.Limit(), worst).with("worst", traffic(worst))
-	case asked && len(Held(table.RowsOf(frames))) > 0:
+	case asked && len(heldRule(table.RowsOf(frames))) > 0:
 		f.Code = "router.least" // the sender's own host let out less than was asked
 	case asked:
 		f.Code = "router.kept"
@@ -283,7 +283,7 @@ func routerDelay(rows []table.Row) []Finding {
 		p50, p99 := of+"_p50_ns", of+"_p99_ns"
 		f := say("router.idle", Fact, "idle", idle, "p50", p50, "p99", p99, "what", idle.Say(what),
 			"where", table.By(idle.Rows, table.Varying(rows, keys...)...)[0].Name())
-		if full := table.By(same, TrafficKey); len(full) > 0 {
+		if full := table.By(same, trafficKey); len(full) > 0 {
 			if worst := Largest(full, p50); !math.IsNaN(worst.Middle(p50)) {
 				f.Code, f.Words["load"] = "router.delay", traffic(worst)
 				f = f.with("full", worst)
@@ -310,7 +310,7 @@ func sessions(rows []table.Row) []Finding {
 			out = append(out, f)
 		}
 	}
-	out = append(out, Unaccepted(opened)...)
+	out = append(out, unacceptedRule(opened)...)
 	all := table.Group{Rows: rows}
 	most := slices.Max(append(all.Sample(table.MetricOf("router_connections")).Values, 0))
 	if room := all.Middle("router_connections_max"); room > 0 && most > fullTable*room {

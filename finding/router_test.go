@@ -154,5 +154,5 @@ func routerExamples(*testing.T) []example {
 		most, now := uint64(16384), uint64(16000)
 		r.Router.Connections, r.Router.ConnectionsMax = &now, &most
 	}}.doc()
-	return examplesOf(docs, slices.Concat([]Rule{Router, RouterWatch, Repeats("goodput_bps")}, Common())...)
+	return examplesOf(docs, slices.Concat([]Rule{routerRule, routerWatch, repeatsRule("goodput_bps")}, generalRules())...)
 }

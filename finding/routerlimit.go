@@ -41,7 +41,7 @@ func whereOf(groups, all []table.Group) string {
 		return out
 	}
 	l := all[0].Language()
-	text := span(l, names(groups, TrafficKey))
+	text := span(l, names(groups, trafficKey))
 	if some, every := names(groups, table.KeyOf("variant")), names(all,
 		table.KeyOf("variant")); len(some) < len(every) {
 		text = l.Sayf("%s (%s)", text, Names(l, some))
@@ -98,7 +98,7 @@ func offloaded(full []table.Group) []Finding {
 	return []Finding{say(code, Fact, "", Largest(groups, metric), "where", whereOf(groups, full))}
 }
 
-func RouterWatch(rows []table.Row) []Finding {
+func routerWatch(rows []table.Row) []Finding {
 	rows = table.Usable(rows)
 	if len(rows) == 0 {
 		return nil

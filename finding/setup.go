@@ -13,7 +13,7 @@ import (
 	"pelt/words"
 )
 
-func Command(rows []table.Row) []Finding {
+func commandRule(rows []table.Row) []Finding {
 	if len(rows) == 0 || len(rows[0].Doc.Arguments) == 0 {
 		return nil
 	}
@@ -29,7 +29,7 @@ func CommandLine(args []string) string {
 	return strings.Join(words, " ")
 }
 
-func Engines(rows []table.Row) []Finding {
+func enginesRule(rows []table.Row) []Finding {
 	sizes, why := map[string][]string{}, map[string]model.Doubts{}
 	for _, g := range table.By(rows, table.KeyOf("engine"), table.KeyOf("payload_bytes")) {
 		name := g.Level("engine").Text
@@ -57,7 +57,7 @@ func Engines(rows []table.Row) []Finding {
 	return out
 }
 
-func Links(rows []table.Row) []Finding {
+func linksRule(rows []table.Row) []Finding {
 	if len(rows) == 0 || rows[0].Doc.Lab == nil {
 		return nil
 	}
@@ -105,7 +105,7 @@ func madeLoss(rows []table.Row) []Finding {
 	return out
 }
 
-func PathMTU(rows []table.Row) []Finding {
+func pathMTURule(rows []table.Row) []Finding {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -126,8 +126,8 @@ func PathMTU(rows []table.Row) []Finding {
 	return out
 }
 
-// Disorder doubts that packets arrive once and in order, where more than a share of them did not.
-func Disorder(rows []table.Row) []Finding {
+// disorderRule doubts that packets arrive once and in order, where more than a share of them did not.
+func disorderRule(rows []table.Row) []Finding {
 	var out []Finding
 	groups := table.Settled(table.Usable(rows))
 	tell := func(code, metric string, most float64) {
@@ -141,7 +141,7 @@ func Disorder(rows []table.Row) []Finding {
 	return out
 }
 
-func Accounts(rows []table.Row) []Finding {
+func accountsRule(rows []table.Row) []Finding {
 	count, where := map[string]float64{}, map[string]string{}
 	for _, r := range rows {
 		if r.Flow == nil || r.Flow.Attempted == 0 {
@@ -161,7 +161,7 @@ func Accounts(rows []table.Row) []Finding {
 	return out
 }
 
-func Watching(rows []table.Row) []Finding {
+func watchingRule(rows []table.Row) []Finding {
 	var out []Finding
 	for _, r := range rows {
 		if r.Flow == nil || r.Flow.Ledger.Lost == 0 || r.Flow.Connections != nil { // no drop is of a connection
@@ -179,8 +179,8 @@ func Watching(rows []table.Row) []Finding {
 	return out
 }
 
-// Reported says whose figures those of an end are that is no pelt, and how many losses these do not show.
-func Reported(rows []table.Row) (list []Finding) {
+// reportedRule says whose figures those of an end are that is no pelt, and how many losses these do not show.
+func reportedRule(rows []table.Row) (list []Finding) {
 	for _, code := range []string{"reported", "reported.sent"} {
 		program, node, tail := "", "", uint64(0)
 		for _, r := range rows {
@@ -231,7 +231,7 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 	return out
 }
 
-func Profiles(rows []table.Row) []Finding {
+func profilesRule(rows []table.Row) []Finding {
 	var out []Finding
 	for _, r := range table.Usable(rows) {
 		p := r.Flow.Pacing
@@ -244,9 +244,9 @@ func Profiles(rows []table.Row) []Finding {
 	return out
 }
 
-// Held says which queues of the sender's own host held its flows back: the path begins at
+// heldRule says which queues of the sender's own host held its flows back: the path begins at
 // the send call, so such a trial is valid.
-func Held(rows []table.Row) []Finding {
+func heldRule(rows []table.Row) []Finding {
 	held, planned := map[string]float64{}, 0.0
 	for _, r := range table.Usable(rows) {
 		planned += float64(r.Flow.Planned)
@@ -265,8 +265,8 @@ func Held(rows []table.Row) []Finding {
 	return out
 }
 
-// Moves says that a NAT on the path gave streams another address or port in mid-run, or may have.
-func Moves(rows []table.Row) (out []Finding) {
+// movesRule says that a NAT on the path gave streams another address or port in mid-run, or may have.
+func movesRule(rows []table.Row) (out []Finding) {
 	for _, r := range rows {
 		if len(r.Flow.Moved) > 0 {
 			out = append(out, moves(r.Language(), r.Flow))
@@ -327,8 +327,8 @@ func moves(in words.Language, f *model.FlowResult) Finding {
 	return s
 }
 
-// Unaccepted says that a host's queue of new connections was full while some were made.
-func Unaccepted(rows []table.Row) []Finding {
+// unacceptedRule says that a host's queue of new connections was full while some were made.
+func unacceptedRule(rows []table.Row) []Finding {
 	most, at := uint64(0), ""
 	for _, r := range rows {
 		if r.Flow.Protocol != model.TCP {
@@ -346,8 +346,8 @@ func Unaccepted(rows []table.Row) []Finding {
 	return []Finding{say("tcp.unaccepted", Doubt, "host", at, "events_count", most)}
 }
 
-// Uneven says that some streams of a flow lost much and the others next to nothing, in the trial that lost most so.
-func Uneven(rows []table.Row) []Finding {
+// unevenRule says that some streams of a flow lost much and the others next to nothing, in the trial that lost most so.
+func unevenRule(rows []table.Row) []Finding {
 	rows = only(rows, func(r table.Row) bool { return r.Flow.Uneven != nil && r.Flow.Uneven.Attempted > 0 })
 	if len(rows) == 0 {
 		return nil
@@ -378,8 +378,8 @@ var (
 		model.CauseRingMissed}
 )
 
-// Carriers says which interfaces of the test lost their carrier, or were set down, in trials that lost packets.
-func Carriers(rows []table.Row) (out []Finding) {
+// carriersRule says which interfaces of the test lost their carrier, or were set down, in trials that lost packets.
+func carriersRule(rows []table.Row) (out []Finding) {
 	for _, r := range oneEach(only(rows, func(r table.Row) bool { return r.Flow.Lost > 0 })) {
 		for _, c := range r.Trial.Counters {
 			at := slices.IndexFunc(r.Doc.Host, func(h model.Host) bool {
@@ -399,8 +399,8 @@ func Carriers(rows []table.Row) (out []Finding) {
 	return out
 }
 
-// Silent says to which receivers valid trials stopped sending, because these did not answer.
-func Silent(rows []table.Row) (out []Finding) {
+// silentRule says to which receivers valid trials stopped sending, because these did not answer.
+func silentRule(rows []table.Row) (out []Finding) {
 	for _, r := range table.Usable(rows) {
 		for _, s := range r.Flow.Silent {
 			if f := Silence(r.Language(), s); !slices.ContainsFunc(out, f.alike) {
@@ -426,7 +426,7 @@ func Silence(l words.Language, s model.Silence) Finding {
 	return f
 }
 
-func Recorded(rows []table.Row) []Finding {
+func recordedRule(rows []table.Row) []Finding {
 	var files []string
 	var packets, bytes, dropped float64
 	for _, r := range rows {

@@ -27,8 +27,8 @@ With --every it runs again and again, as every test does, and tells what changed
 		Example: `  pelt soak lab:router --rate 40kpps --payload 512 --time 10m
   pelt soak 192.168.1.5 --time 10s --every 5m`,
 		Title: "Soak",
-		Rows:  SoakRows,
-		Rules: []Rule{Soak, Grown},
+		Rows:  soakRows,
+		Rules: []Rule{soakRule, grownRule},
 	}
 }
 
@@ -89,9 +89,9 @@ var soakSentences = map[string]string{
 	"cause.other": `At the same time {what} at {who} went from {*metric:before} to {*metric:after}.`,
 }
 
-// SoakRows are the rows of a soak. A trial and those that went on with it are one. If no trial is valid, the last one
+// soakRows are the rows of a soak. A trial and those that went on with it are one. If no trial is valid, the last one
 // that sent anything counts for what it measured: a soak of hours that was cut has something to tell.
-func SoakRows(d *model.Document) []table.Row {
+func soakRows(d *model.Document) []table.Row {
 	d = Joined(d)
 	rows, told := table.Rows(d), reportedTrial(d)
 	for i, valid := range AsValid(rows) {
@@ -126,7 +126,7 @@ func SoakTrial(rows []table.Row) []table.Row {
 	return out
 }
 
-func Soak(rows []table.Row) []Finding {
+func soakRule(rows []table.Row) []Finding {
 	rows = SoakTrial(rows)
 	if len(rows) == 0 {
 		return nil
@@ -174,7 +174,7 @@ func unfinished(rows []table.Row) (out []Finding, ran bool) {
 	for i := range invalid {
 		invalid[i].Trial = t
 	}
-	return append(Unusable(invalid), say("soak.invalid", Doubt)), false
+	return append(unusableRule(invalid), say("soak.invalid", Doubt)), false
 }
 
 // soakFlow is what one flow carried: a change of its loss is the answer, where there is
@@ -205,7 +205,7 @@ func soakFlow(r table.Row, name string) []Finding {
 		f.Code = "soak.other"
 		return append(out, f.with("whole", when(r.Flow.Lost == 0, "yes")))
 	}
-	if h, ok := headline(Phases(r), tcp); ok {
+	if h, ok := headline(phasesOf(r), tcp); ok {
 		from, _ := h.Number("at_s", "from")
 		out = append(out, h.with("flow", name, "made", madeAt(r.Language(), r.Trial, from)))
 	} else {
@@ -291,8 +291,8 @@ func lossySeconds(r table.Row) []Number {
 	return out
 }
 
-// Phases are the times of a flow between the changes of its trial.
-func Phases(r table.Row) []table.Group {
+// phasesOf are the times of a flow between the changes of its trial.
+func phasesOf(r table.Row) []table.Group {
 	return table.By(table.Windows(r, table.ChangeCuts(r.Trial)), table.KeyOf("window_s"))
 }
 

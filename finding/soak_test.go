@@ -189,7 +189,7 @@ func soakExamples(*testing.T) (out []example) {
 		{"planned changes", planned},
 		{"kinds of changes", kinds},
 	} {
-		out = append(out, example{c.name, All(SoakRows(c.doc), Soak, Unusable)})
+		out = append(out, example{c.name, applied(soakRows(c.doc), soakRule, unusableRule)})
 	}
 	return out
 }
@@ -199,7 +199,7 @@ func TestJoinedSeries(t *testing.T) {
 	d := outage(soakOf(lostIn(100, nil)), soakOf(losing(50, 0, 50, 400), shiftAt(3)).Results[0])
 	isLoss := func(s model.Series) bool { return s.Metric == "lost_pps" }
 	d.Results[0].Series = slices.DeleteFunc(d.Results[0].Series, isLoss) // as a trial that lost nothing has it
-	r := SoakRows(d)[0]
+	r := soakRows(d)[0]
 	s := table.FlowSeries(r, "lost_pps")
 	if len(s.Values) != 170 || s.Values[99] != 0 || !math.IsNaN(s.Values[100]) || !math.IsNaN(s.Values[119]) ||
 		s.Values[120] != 400 {
@@ -228,7 +228,7 @@ func TestLossCauses(t *testing.T) {
 				Values: b})
 		})
 		sums := make([]float64, 20)
-		for _, c := range LossCauses(SoakRows(d)[0]) {
+		for _, c := range LossCauses(soakRows(d)[0]) {
 			for i, v := range c.Values {
 				sums[i] += v
 			}
@@ -260,7 +260,7 @@ func TestLossesWithoutASeries(t *testing.T) {
 		d := soakOf(losing(10, 2, 4, 5), func(r *model.Result) {
 			r.Flows[0].Ledger, r.Series = c.ledger, slices.Delete(r.Series, 3, 4)
 		})
-		if causes := LossCauses(SoakRows(d)[0]); len(causes) != 1 || causes[0].Name != c.want {
+		if causes := LossCauses(soakRows(d)[0]); len(causes) != 1 || causes[0].Name != c.want {
 			t.Errorf("got %+v, want %s", causes, c.want)
 		}
 	}

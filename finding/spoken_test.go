@@ -38,12 +38,12 @@ func TestUnaccepted(t *testing.T) {
 		return table.Row{Doc: d, Flow: flow, Trial: &model.Result{Counters: []model.Counter{
 			{Host: host, Name: "TcpExt.ListenOverflows", Whole: n}}}}
 	}
-	if told := Unaccepted([]table.Row{row(model.Sender, 9), row(model.Receiver, 0)}); len(told) > 0 {
+	if told := unacceptedRule([]table.Row{row(model.Sender, 9), row(model.Receiver, 0)}); len(told) > 0 {
 		t.Errorf("the sender's own listeners: %q", told[0].Text())
 	}
 	want := "New TCP connections found their queue at the receiver full 7 times (TcpExt.ListenOverflows): the program " +
 		"there takes them too slowly, or net.core.somaxconn is too small."
-	told := Unaccepted([]table.Row{row(model.Receiver, 3), row(model.Receiver, 7)})
+	told := unacceptedRule([]table.Row{row(model.Receiver, 3), row(model.Receiver, 7)})
 	if len(told) != 1 || told[0].Text() != want {
 		t.Errorf("told: %v, want %q", told, want)
 	}

@@ -22,7 +22,7 @@ take lists; --profile is given once for each.`,
 		Example: `  pelt sweep lab:direct --payload 256..1472/256,1472 --interval 0..4ms/1ms --link rate=10mbit,loss=1% --quick
   pelt sweep lab:star --receivers 100 --payload 512,1472 --interval 5ms,9ms --link-receiver rate=1mbit --quick`,
 		Title:   "Sweep of settings",
-		Rules:   []Rule{Sweep},
+		Rules:   []Rule{sweepRule},
 		Repeats: "goodput_bps",
 	}
 }
@@ -121,7 +121,7 @@ func Headlines(all []Ranking) []Ranking {
 	return []Ranking{all[0], worst}
 }
 
-func Sweep(rows []table.Row) []Finding {
+func sweepRule(rows []table.Row) []Finding {
 	rankings := Rankings(rows)
 	if len(rankings) == 0 {
 		return nil

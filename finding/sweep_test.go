@@ -166,7 +166,7 @@ func sweepExamples(*testing.T) []example {
 	fast := usual.doc() // what is faster than a link was a burst
 	fast.Lab = &model.LabFacts{}
 	docs["beyond a link"] = edited(fast, func(f *model.FlowResult) { f.GoodputBPS *= 1.1 })
-	return examplesOf(docs, Sweep, Repeats("goodput_bps"), Beyond, Command)
+	return examplesOf(docs, sweepRule, repeatsRule("goodput_bps"), beyondRule, commandRule)
 }
 
 // conditionsDoc has settings under two conditions: nobody chooses what a path is like, so settings of different paths

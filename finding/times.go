@@ -146,8 +146,8 @@ func TimesMetrics(rows []table.Row) []string {
 // fewestCycles is from how many runs on changes are told from chance.
 const fewestCycles = change.FewestValues
 
-// Times says how several runs of one plan went, and what changed from some run on. rows are those of RowsOfRuns.
-func Times(runs []*model.Document, rows []table.Row) []Finding {
+// overRuns says how several runs of one plan went, and what changed from some run on. rows are those of RowsOfRuns.
+func overRuns(runs []*model.Document, rows []table.Row) []Finding {
 	measured := map[int]bool{}
 	groups := TimesGroups(rows)
 	for _, r := range table.RowsOf(groups) {

@@ -16,7 +16,7 @@ func never(int) bool { return false }
 // timesExamples are runs of one plan.
 func timesExamples(*testing.T) (out []example) {
 	tell := func(name string, runs []*model.Document) {
-		out = append(out, example{name, All(RowsOfRuns(runs), func(rows []table.Row) []Finding { return Times(runs, rows) })})
+		out = append(out, example{name, applied(RowsOfRuns(runs), func(rows []table.Row) []Finding { return overRuns(runs, rows) })})
 	}
 	tell("steady", sample.Again(40, 40, 0, 40, never))
 	tell("few", sample.Again(12, 6, 0.3, 12, never))
@@ -53,7 +53,7 @@ func TestTimesOfCut(t *testing.T) {
 		}
 		runs = append(runs, &d)
 	}
-	if bad, _ := Times(runs, RowsOfRuns(runs))[0].Number("runs_count", "bad"); bad != 1 {
+	if bad, _ := overRuns(runs, RowsOfRuns(runs))[0].Number("runs_count", "bad"); bad != 1 {
 		t.Errorf("%v of the runs measured nothing usable, want 1", bad)
 	}
 }
