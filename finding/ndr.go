@@ -1,9 +1,17 @@
 package finding
 
 import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pelt/design"
 	"pelt/model"
 	"pelt/plan"
 	"pelt/table"
+	"pelt/unit"
 )
 
 // ndrKind is a search of the highest rates without loss.
@@ -81,11 +89,178 @@ func floodsOrHeld(d *model.Document) (rows []table.Row) {
 	floods := table.Unsearched(table.Rows(d))
 	if len(table.Usable(floods)) == 0 {
 		for _, r := range TypicalSearches(floods) {
-			rows = append(rows, r.Around(func(pps float64) bool { return pps == r.Search.Lower })...)
+			rows = append(rows, r.At(r.Search.Lower)...)
 		}
 	}
 	if len(table.Usable(rows)) == 0 {
 		return floods
 	}
 	return rows
+}
+
+// ndrRule says which rates searches found, and where the path saturates.
+func ndrRule(rows []table.Row) []Finding {
+	return searched(rows, table.Settings(table.Searches(rows)), true)
+}
+
+// searchesBeside says which rates searches found beside what floods got through.
+func searchesBeside(rows []table.Row) []Finding {
+	return searched(rows, table.Settings(table.Searches(rows)), false)
+}
+
+// routerSearches is searchesBeside of a bench.
+func routerSearches(rows []table.Row) []Finding {
+	return searched(rows, sides(table.Settings(table.Searches(rows))), false)
+}
+
+// searched answers for the first size, mostly the smallest, and each direction.
+func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
+	searches := table.Searches(rows)
+	if len(searches) == 0 {
+		return nil
+	}
+	settings = table.Varying(searches, settings...)
+	var out []Finding
+	least := searches[0].Flow.FrameBytes
+	for _, g := range table.By(searches, settings...) {
+		if g.Rows[0].Flow.FrameBytes != least {
+			continue
+		}
+		for _, goal := range table.By(g.Rows, table.KeyOf("goal_loss_ratio")) {
+			found, name := lossFree(goal, len(out) == 0), PlaceName(g)
+			for i, f := range found {
+				switch {
+				case i > 0 && f.Code != "free.differ":
+				case slices.ContainsFunc(settings, func(k table.Key) bool { return k.Unit == unit.Bytes }):
+					found[i] = f.with("where", within(g))
+				case name != "":
+					found[i] = f.with("way", capital(name))
+				}
+			}
+			found[0] = found[0].with("place", name)
+			if flood := Saturation(typicalOf(goal)); alone && len(out) == 0 && len(flood.Rows) > 0 {
+				found[0] = found[0].with("flood", flood)
+			}
+			out = append(limitOnce(out, found), found...)
+		}
+	}
+	return append(out, goalsOf(searches, out))
+}
+
+// limitOnce leaves what the answers so far say of the limit to the next ones, if these say the same.
+func limitOnce(out, next []Finding) []Finding {
+	for i, f := range out {
+		link, ok := f.Number("link_bps", "")
+		if same, also := next[0].Number("link_bps", ""); f.Code == "free.link" && next[0].Code == f.Code && ok &&
+			also && link == same {
+			out[i] = f.with("below", "yes")
+		}
+	}
+	return slices.DeleteFunc(out, func(f Finding) bool {
+		return f.isLimit() && slices.ContainsFunc(next,
+			func(n Finding) bool { return n.isLimit() && n.Text() == f.Text() })
+	})
+}
+
+func (f Finding) isLimit() bool { return strings.HasPrefix(f.Code, "limit.") }
+
+// lossFree is the answer for one setting and one goal; the leading one says what is lost first, too.
+func lossFree(g table.Group, leading bool) []Finding {
+	typical := typicalOf(g)
+	first := typical.Rows[0]
+	f := say(outcome(first), Answer, "", typical, "limit", SearchLimit(first))
+	if unit.FormatPPS(typical.Middle("fails_pps")) != unit.FormatPPS(typical.Middle("throughput_pps")) {
+		f = f.with("fails", typical) // else readers see one rate that is carried and fails
+	}
+	if first.Search.Goal.LossRatio > 0 {
+		f = f.with("loss_ratio:goal", first.Search.Goal.LossRatio)
+	}
+	if len(first.Trial.Flows) > 1 {
+		f.Words["each"] = first.Say("each way")
+	}
+	var out []Finding
+	beyond := AboveLimit(first)
+	switch lost := Losses(beyond); {
+	case leading && len(lost) > 0:
+		f.Words["first"], f.Words["flow"] = lost[0].Text, flowOfLoss(beyond)
+		worst := slices.MaxFunc(beyond, func(a, b table.Row) int { return cmp.Compare(a.Flow.LossRatio, b.Flow.LossRatio) })
+		out = append(out, NextOf("free.explain", first.Doc).with("trial", strconv.Itoa(worst.TrialNumber())))
+	case leading && first.Search.Limit == design.PathLimit:
+		f.Words["queue"] = first.Say(growing)
+	}
+	switch f.Code {
+	case "free.unknown":
+		f = f.with("holds_pps:single", some(single(first)))
+		out = append(out, limitFinding(first))
+	case "free.none":
+		least, rows := lowest(first)
+		loss := table.Group{Rows: table.Usable(rows)}.Middle("loss_ratio")
+		switch {
+		case len(rows) == 0: // the flood sent less
+			f = f.with("holds_pps:lowest", first.Doc.Plan.Design.Search.MinPPS)
+		case loss > first.Search.Goal.LossRatio:
+			f = f.with("holds_pps:least", least, "loss_ratio:least", loss)
+		case first.Search.Limit == design.PathLimit:
+			f = f.with("holds_pps:queue", least)
+		}
+		if withoutLoss(first) {
+			out = append(out, limitFinding(first))
+		}
+	case "free.link":
+		f = f.link(first)
+	case "free.least":
+		out = append(out, limitFinding(first))
+	case "free.end":
+		out = append(out, NextOf("advice.see", first.Doc))
+	case "free.found":
+		if fullAt(first) {
+			f = f.with("link_bps", table.LinkRate(first))
+		}
+		if !first.Search.Regular { // which RFC 9971 section 4.8.4.1 has a report say
+			out = append(out, say("free.wide", Doubt, "width_ratio", first.Search.Goal.WidthRatio))
+		}
+	}
+	if from, to, name := reach(g); name != "" {
+		f = f.with("holds_pps:"+name, from, "fails_pps:"+name, to)
+	}
+	return slices.Concat([]Finding{f}, differ(g, first), randomLoss(first), bursts(first), out)
+}
+
+// flowOfLoss names the flow that lost most, if the other ones lost little.
+func flowOfLoss(rows []table.Row) string {
+	flows := table.By(rows, table.KeyOf("flow"))
+	worst := slices.MaxFunc(flows, func(a, b table.Group) int {
+		return cmp.Compare(a.Sum("lost_packets"), b.Sum("lost_packets"))
+	})
+	if len(flows) < 2 || worst.Sum("lost_packets") < mostOfLosses*(table.Group{Rows: rows}).Sum("lost_packets") {
+		return ""
+	}
+	return worst.Name()
+}
+
+// mostOfLosses is the share of losses from which on one flow stands for all.
+const mostOfLosses = 0.9
+
+// goalsOf says in words what searches asked, which of several counts, and what the range of an answer tells.
+func goalsOf(searches []table.Row, answers []Finding) Finding {
+	g, most, two := searches[0].Search.Goal, 0, false
+	for _, same := range table.By(searches, SearchKeys(searches)...) {
+		n := len(ended(same))
+		most, two = max(most, n), two || n == 2
+	}
+	f := say("setup.search", SetUp, "goal", g.Name, "measure_s:final", g.FinalSeconds, "measure_s:sum", g.SumSeconds,
+		"width_ratio", g.WidthRatio,
+		"measure_s:good", math.Ceil(g.SumSeconds*(1-g.ExceedRatio)/g.FinalSeconds)*g.FinalSeconds)
+	if most > 1 {
+		f = f.with("searches_count", most, "two", when(two, "yes"), "lower", when(most == 2, "yes"),
+			"even", when(most%2 == 0, "yes"))
+	}
+	f = f.with("range", when(slices.ContainsFunc(answers, func(a Finding) bool {
+		_, told := a.Number("holds_pps", "next")
+		return told
+	}), "yes"))
+	if g.ExceedRatio == 0 {
+		f.Code = "setup.search-strict"
+	}
+	return f
 }

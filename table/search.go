@@ -70,6 +70,11 @@ func (r Row) Around(load func(pps float64) bool) (out []Row) {
 	return out
 }
 
+// At is Around some loads.
+func (r Row) At(loads ...float64) []Row {
+	return r.Around(func(pps float64) bool { return slices.Contains(loads, pps) })
+}
+
 // Unsearched are the rows of trials that no search made.
 func Unsearched(rows []Row) []Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Trial.Cell.Searching() })

@@ -97,7 +97,7 @@ func searched(rows, searches []table.Row) []Section {
 		}
 		out = append(out, section)
 	}
-	bounds := one.Around(func(pps float64) bool { return pps == one.Search.Lower || pps == one.Search.Upper })
+	bounds := one.At(one.Search.Lower, one.Search.Upper)
 	each := []table.Key{table.KeyOf("rate_pps"), table.KeyOf("trial"), table.KeyOf("flow")}
 	return append(out,
 		rowsOf(titled("Rates tried"), rates, keyColumns(table.KeyOf("rate_pps")),
