@@ -26,7 +26,7 @@ func noTrial(d *model.Document) []Finding {
 	if len(d.Host) == 0 && len(d.Warnings) > 0 { // its hosts were not reached
 		f = f.with("why", ClauseIn(d.Language, d.Warnings[0]))
 	}
-	return []Finding{f, NextOf("run.resume", d)}
+	return []Finding{f, nextOf("run.resume", d)}
 }
 
 // unusableRule answers a run of which no trial is usable: most often the sender was too
@@ -61,7 +61,7 @@ func unusableRule(rows []table.Row) []Finding {
 	if found { // searches have an answer, and only the floods that they began with have none
 		f = say("none.floods", Doubt, "why", WhyIn(rows[0].Language(), why))
 	}
-	return []Finding{f, NextOf("none.next", d)}
+	return []Finding{f, nextOf("none.next", d)}
 }
 
 // below is a rate with two digits that is at most 95 % of another, as --rate reads it.
@@ -172,9 +172,9 @@ func unexplainedRule(rows []table.Row) []Finding {
 	if places == "" && unknown == 0 {
 		return nil
 	}
-	out := []Finding{NextOf("explain", rows[0].Doc)}
+	out := []Finding{nextOf("explain", rows[0].Doc)}
 	if slices.ContainsFunc(table.Lines(table.Usable(rows)), func(r table.Row) bool { return len(r.Line.Advice) > 0 }) {
-		out = append(out, NextOf("advice.see", rows[0].Doc))
+		out = append(out, nextOf("advice.see", rows[0].Doc))
 	}
 	if unknown >= lossless {
 		out = append(out, say("loss.unknown", Doubt, "unknown_ratio", unknown, "all", when(unknown > almostAll, "yes")))

@@ -147,7 +147,7 @@ func controlRule(rows []table.Row) []Finding {
 		if len(table.Usable(rows)) == 0 {
 			return nil
 		}
-		return []Finding{say("cc.none", Answer), NextOf("none.next", rows[0].Doc)}
+		return []Finding{say("cc.none", Answer), nextOf("none.next", rows[0].Doc)}
 	}
 	out := c.contrasts()
 	if !slices.ContainsFunc(out, func(f Finding) bool { return f.Level == Answer }) {
@@ -260,7 +260,7 @@ func (c Controls) groupsUnder(under string) []table.Group {
 // queues says how long small packets waited beside the transfers, under the condition with the longest wait.
 func (c Controls) queues() []Finding {
 	const queueing = "queueing_p95_ns"
-	most := Largest(c.Groups, queueing)
+	most := largest(c.Groups, queueing)
 	if math.IsNaN(most.Middle(queueing)) {
 		return nil
 	}
@@ -299,7 +299,7 @@ func (c Controls) more(found []Finding) []Finding {
 		}
 	}
 	if need == 0 || need > model.MaxRepeats {
-		return []Finding{NextOf("cc.page", d)}
+		return []Finding{nextOf("cc.page", d)}
 	}
 	seconds, trials := 0.0, oneEach(table.RowsOf(c.Groups))
 	for _, r := range trials {
@@ -309,3 +309,76 @@ func (c Controls) more(found []Finding) []Finding {
 	each := seconds/float64(len(trials)) + t.WarmupSeconds + t.DrainSeconds
 	return []Finding{runAgain(need).with("time", length(d.Language, each*float64(need*len(c.Groups))))}
 }
+
+func controlDoubts(rows []table.Row) []Finding {
+	c := CompareControls(rows)
+	var out []Finding
+	held := only(c.Groups, func(g table.Group) bool { return g.Middle("tcp_held_back_ratio") >= table.HeldOften })
+	if len(held) > 0 {
+		out = append(out, say("cc.held", Doubt, "worst", largest(held, "tcp_held_back_ratio"),
+			"where", span(table.Language(rows), namesOf(held))))
+	}
+	for _, g := range c.Groups {
+		if used := unasked(g); len(used) > 0 {
+			out = append(out, say("cc.other", Doubt, "who", ControlOf(g), "used", Names(g.Language(), used)))
+		}
+	}
+	return append(out, c.memory()...)
+}
+
+// unasked are the congestion controls that the trials of a group used in place of its own: an iperf3 server whose
+// kernel lacks one uses what it has.
+func unasked(g table.Group) (names []string) {
+	key := table.KeyOf("control")
+	asked := strings.Split(g.Level(key.Name).Text, model.MixSeparator)
+	for _, r := range g.Rows {
+		for used := range strings.SplitSeq(r.Flow.TCP.Control, model.MixSeparator) {
+			name := key.Format(table.Level{Value: model.Word(used), Known: true})
+			if used != "" && !slices.Contains(asked, used) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// memory doubts transfers between real hosts that begin with what those before them learnt.
+func (c Controls) memory() []Finding {
+	for _, g := range c.Groups {
+		d, from := g.Rows[0].Doc, g.Rows[0].Flow.From
+		if d.Lab == nil && slices.ContainsFunc(d.Host, func(h model.Host) bool {
+			return h.Node == from && h.TCPSettings["no_metrics_save"] == "0"
+		}) {
+			return []Finding{say("cc.memory", Doubt, "host", g.Say(from))}
+		}
+	}
+	return nil
+}
+
+func controlStreams(rows []table.Row) []Finding {
+	c := CompareControls(rows)
+	var out []Finding
+	for _, g := range c.Groups {
+		fair := g.Middle("stream_fairness_index")
+		if g.Rows[0].Flow.Streams < 2 || math.IsNaN(fair) {
+			continue
+		}
+		f := say("cc.unfair", Fact, "", g, "who", ControlOf(g), "where", c.Where(g))
+		if parts := table.By(table.Mixes(g.Rows), table.KeyOf("control_part")); len(parts) > 1 {
+			ranked := table.Rank(table.MetricOf("goodput_bps"), parts)
+			most, least := ranked[0], ranked[len(ranked)-1]
+			f.Code, f.Words["who"], f.Words["base"] = "cc.share", most.Name(), least.Name()
+			if len(Of(out, Answer)) == 0 {
+				f.Level = Answer
+			}
+			f = f.with("most", most, "least", least)
+		}
+		if f.Code == "cc.share" || fair < evenShares {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// evenShares is Jain's index from which on shares count as even.
+const evenShares = 0.9

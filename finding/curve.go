@@ -26,7 +26,7 @@ iperf3 server.`,
 		Example: `  pelt curve lab:router --link rate=1gbit
   pelt curve 192.168.1.5 --proto tcp --payload 64,1460 --direction both`,
 		Title:   "Size curve",
-		Rules:   []Rule{curveRule, searchesBeside},
+		Rules:   []Rule{curveRule, searchRule(false, table.Settings)},
 		Repeats: "receive_pps",
 	}
 }
@@ -157,7 +157,7 @@ const everySize = "every size"
 func Curves(rows []table.Row) table.Layout { return table.Lay(rows, "payload_bytes", "frame_bytes") }
 
 func curve(name string, sizes []table.Group) []Finding {
-	fast, wide := Largest(sizes, "receive_pps"), Largest(sizes, "goodput_bps")
+	fast, wide := largest(sizes, "receive_pps"), largest(sizes, "goodput_bps")
 	f := say("curve.unclear", Answer, "best", fast, "wide", wide, pathTarget, name, "many", when(len(sizes) > 1, "yes"))
 	if !(wide.Middle("goodput_bps") > 0) {
 		f.Code, f.Words["sizes"] = "curve.nothing", everyOf(sizes)
@@ -176,13 +176,13 @@ func curve(name string, sizes []table.Group) []Finding {
 		return []Finding{f.worstOf(sizes, wide)}
 	}
 	asked := sizes[0].Asked()
-	if most := Largest(sizes, "attempted_packets"); asked && most.Middle("attempted_packets") < fewPackets {
+	if most := largest(sizes, "attempted_packets"); asked && most.Middle("attempted_packets") < fewPackets {
 		f.Code = "curve.few"
 		return []Finding{f.with("", most, "none", when(most.Middle("lost_packets") == 0, "yes"))}
 	}
 	if asked {
 		f.Code, f.Words["sizes"] = "curve.kept", everyOf(sizes)
-		worst, limit := Largest(sizes, "loss_ratio"), fast.Limit()
+		worst, limit := largest(sizes, "loss_ratio"), fast.Limit()
 		behind := slices.MaxFunc(sizes, func(a, b table.Group) int { return cmp.Compare(a.Grown(), b.Grown()) })
 		if worst.Middle("loss_ratio") >= lossless {
 			limit = worst.Limit()
@@ -210,7 +210,7 @@ func curve(name string, sizes []table.Group) []Finding {
 	held := heldBack(sizes)
 	switch {
 	case len(held) > 0:
-		of = Largest(held, "receive_pps")
+		of = largest(held, "receive_pps")
 		f.Code, f.Words["sizes"] = "curve.host", span(fast.Language(), namesOf(held))
 		if who := ends[of.Limit().By]; who != "" {
 			f.Words["who"] = fast.Say(who)
@@ -230,7 +230,7 @@ func curve(name string, sizes []table.Group) []Finding {
 		f.Code = "curve.both"
 		f = f.with("payload_bytes:knee", twoDigits(knee, math.Round))
 	}
-	if Largest(sizes, "loss_ratio").Middle("loss_ratio") >= lossless {
+	if largest(sizes, "loss_ratio").Middle("loss_ratio") >= lossless {
 		f = f.lostAt(table.RowsOf(sizes))
 	}
 	return append([]Finding{f, Limit(of.Limit(), of)}, keptWhole(sizes, fast)...)
@@ -336,7 +336,7 @@ func keptWhole(sizes []table.Group, fast table.Group) []Finding {
 		return !slices.ContainsFunc(g.Rows, func(r table.Row) bool { return r.Flow.LossRatio >= lossless })
 	})
 	if len(clean) > 0 {
-		g := Largest(clean, "receive_pps")
+		g := largest(clean, "receive_pps")
 		return []Finding{say("curve.free", Fact, "free", g, "where", g.Name())}
 	}
 	return flooded(fast)

@@ -20,7 +20,7 @@ type Ask struct {
 	All   bool       // every trial
 }
 
-func (a Ask) Fits(t *model.Result) bool {
+func (a Ask) fits(t *model.Result) bool {
 	for knob, v := range a.Cell {
 		if t.Cell[knob] != v {
 			return false
@@ -31,14 +31,14 @@ func (a Ask) Fits(t *model.Result) bool {
 
 // picks reports whether the trial of a row is asked for.
 func (a Ask) picks(r table.Row) bool {
-	return a.Fits(r.Trial) && (a.Trial == 0 || r.TrialNumber() == a.Trial)
+	return a.fits(r.Trial) && (a.Trial == 0 || r.TrialNumber() == a.Trial)
 }
 
 // Trials are the numbers, from 1, of the trials to explain. Its error is a *Refusal.
 func (a Ask) Trials(d *model.Document) ([]int, error) {
 	var all []int
 	for i := range d.Results {
-		if a.Fits(&d.Results[i]) {
+		if a.fits(&d.Results[i]) {
 			all = append(all, i+1)
 		}
 	}
@@ -114,7 +114,7 @@ func Explain(d *model.Document, a Ask) []Finding {
 		}
 	}
 	if slices.ContainsFunc(table.Lines(rows), func(r table.Row) bool { return len(r.Line.Advice) > 0 }) {
-		out = append(out, NextOf("advice.see", d))
+		out = append(out, nextOf("advice.see", d))
 	}
 	return out
 }
@@ -349,7 +349,7 @@ func Advise(d *model.Document, list []model.Advised) []Finding {
 	}
 	out = append([]Finding{answer}, out...)
 	if apply {
-		out = append(out, NextOf("advice.apply", d))
+		out = append(out, nextOf("advice.apply", d))
 	}
 	if d.Lab != nil {
 		for _, r := range table.Lines(table.Usable(table.Rows(d))) {

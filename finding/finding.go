@@ -107,8 +107,8 @@ func (f Finding) In(l words.Language) Finding {
 	return f
 }
 
-// NextOf is a next step whose command names the run.
-func NextOf(code string, d *model.Document) Finding { return say(code, Next, "run", d.ID) }
+// nextOf is a next step whose command names the run.
+func nextOf(code string, d *model.Document) Finding { return say(code, Next, "run", d.ID) }
 
 // Rule finds something in a run, or nothing. Rows are of all trials, valid or not.
 type Rule func(rows []table.Row) []Finding

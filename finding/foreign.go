@@ -41,7 +41,7 @@ func toolRule(rows []table.Row) []Finding {
 		if len(groups) == 0 {
 			return false
 		}
-		best := Largest(groups, metric)
+		best := largest(groups, metric)
 		whole := best.Middle("loss_ratio") == 0 && !slices.ContainsFunc(best.Rows, anyLost)
 		f := say(code, Answer, "tool", d.Tool.Name, "best", best, "whole", when(whole, "yes"))
 		if len(all) > 1 {

@@ -60,8 +60,8 @@ func PlaceName(g table.Group) string {
 	return l.Join(append(sizes, names...))
 }
 
-// Largest is the group with the greatest middle value of a metric; there is one group at least.
-func Largest(groups []table.Group, metric string) table.Group {
+// largest is the group with the greatest middle value of a metric; there is one group at least.
+func largest(groups []table.Group, metric string) table.Group {
 	return slices.MaxFunc(groups, func(a, b table.Group) int {
 		return cmp.Compare(a.Middle(metric), b.Middle(metric))
 	})

@@ -104,16 +104,16 @@ func latencyRule(rows []table.Row) []Finding {
 		if len(LatencyLoads(rows)) > 0 {
 			none.Code = "latency.untimed"
 		}
-		return []Finding{none, NextOf("none.next", rows[0].Doc)}
+		return []Finding{none, nextOf("none.next", rows[0].Doc)}
 	}
-	idle, worst := LatencyIdle(rows), Largest(full, moreKey)
+	idle, worst := LatencyIdle(rows), largest(full, moreKey)
 	loads := LatencyLoads(rows)
 	knee := kneeOfLoads(oneWay(loads))
 	out := []Finding{gradeOf(oneWay(full), idle)}
 	if knee.Code != "latency.knee" && out[0].Code == "latency.grade" && !lostAny(oneWay(full)) {
 		out[0].Code = "latency.unfilled"
 	}
-	if adds := Largest(loads, moreKey).Middle(moreKey); knee.Code != "latency.flat" ||
+	if adds := largest(loads, moreKey).Middle(moreKey); knee.Code != "latency.flat" ||
 		out[0].Code == "latency.grade" && adds < kneeLeast {
 		out = append(out, knee)
 	}
@@ -128,7 +128,7 @@ func latencyRule(rows []table.Row) []Finding {
 	if worst.Middle("loss_ratio") >= table.Lossless {
 		out = append(out, Limit(worst.Limit(), worst))
 	}
-	return append(out, NextOf("latency.page", rows[0].Doc))
+	return append(out, nextOf("latency.page", rows[0].Doc))
 }
 
 // unsteady doubts what a load adds where the round trip was no longer that of the idle path before that load began.
@@ -203,7 +203,7 @@ func gradeOf(full []table.Group, idle table.Group) Finding {
 	if slices.ContainsFunc(full, func(g table.Group) bool { return g.Level(shareKey).Number < 1 }) {
 		f.Code = "latency.light"
 	}
-	worst, name := Largest(full, moreKey), ""
+	worst, name := largest(full, moreKey), ""
 	for _, g := range grades {
 		if name == "" && worst.Middle(moreKey) < g.below*1e6 {
 			name = g.name

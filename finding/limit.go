@@ -170,7 +170,7 @@ func beyondRule(rows []table.Row) []Finding {
 	if len(groups) == 0 {
 		return nil
 	}
-	most := Largest(groups, "link_ratio")
+	most := largest(groups, "link_ratio")
 	if !(most.Middle("link_ratio") > table.OverLink) || most.Rows[0].Doc.Lab == nil {
 		return nil
 	}
@@ -181,8 +181,6 @@ var limitNames = map[table.Part]string{table.ByLink: "the link", table.ByRouter:
 	table.BySender: "the sender", table.ByReceiver: "the receiver", table.ByPath: growing,
 	table.ByOffer: "the asked rate", table.ByQueue: "the sender's queue", table.ByBuffers: "TCP buffers",
 	table.ByControl: "the congestion control", table.ByDead: "streams that carry nothing", table.Unproven: "not known"}
-
-func LimitName(f Finding) string { return f.Words["limit"] }
 
 func LimitedBy(g table.Group) string { return limitName(g.Limit(), g) }
 

@@ -203,7 +203,7 @@ func lossFreeExamples(t *testing.T) (out []example) {
 		}
 		rows := table.Rows(d)
 		out = append(out, example{fmt.Sprintf("%s (in a table: %s)", c.name, SearchLimit(table.Searches(rows)[0])),
-			applied(rows, ndrRule)})
+			applied(rows, ndrKind().Rules...)})
 	}
 	// Three searches tell where the next run finds the rate: of a path that drifts, and of one that does not.
 	for _, drift := range []float64{0.08, 0} {
@@ -212,7 +212,7 @@ func lossFreeExamples(t *testing.T) (out []example) {
 			trials++
 			over(250e3*(1+drift*math.Sin(trials/15)), model.LayerNetwork)(pps, f)
 		}))
-		out = append(out, example{name, applied(rows, ndrRule)})
+		out = append(out, example{name, applied(rows, ndrKind().Rules...)})
 	}
 	// Searches that end differently: the answer is of the middle one, and a doubt says how others ended.
 	loses := func(sent float64) float64 { return 0.99 * sent }
@@ -230,16 +230,16 @@ func lossFreeExamples(t *testing.T) (out []example) {
 		{"each of three searches is another", []func(float64) float64{loses, whole, carries}},
 	} {
 		d := sample.ThreeSearches(func(search int, sent float64) float64 { return c.each[max(search-1, 0)](sent) })
-		out = append(out, example{c.name, applied(table.Rows(&d), ndrRule)})
+		out = append(out, example{c.name, applied(table.Rows(&d), ndrKind().Rules...)})
 	}
 	cut := searchedTimes(t, 3, over(250e3, model.LayerNetwork)) // in its second search
 	cut.Complete, cut.Results = false, cut.Results[:len(cut.Results)/2]
-	out = append(out, example{"one of three searches ended", applied(table.Rows(cut), ndrRule)})
+	out = append(out, example{"one of three searches ended", applied(table.Rows(cut), ndrKind().Rules...)})
 	part := searchedTimes(t, 3, over(250e3, model.LayerNetwork)) // in its third search
 	part.Complete, part.Results = false, part.Results[:len(part.Results)*5/6]
-	out = append(out, example{"two of three searches ended", applied(table.Rows(part), ndrRule)})
+	out = append(out, example{"two of three searches ended", applied(table.Rows(part), ndrKind().Rules...)})
 	four := searchedTimes(t, 4, over(250e3, model.LayerNetwork))
-	out = append(out, example{"four searches", applied(table.Rows(four), ndrRule)})
+	out = append(out, example{"four searches", applied(table.Rows(four), ndrKind().Rules...)})
 	// Rates that are carried and fail are never printed alike, and bounds further apart than asked are a doubt.
 	alike := table.Searches(searchedDoc(t, over(15e3, model.LayerNetwork)))
 	alike[0].Search.Throughput, alike[0].Search.Upper = 15.26e3, 15.34e3
@@ -267,7 +267,7 @@ func TestReasonsThatEndASearch(t *testing.T) {
 					f.SendPPS = 0
 				}
 			}, model.Reason{Code: code[1]})
-			text, why := sentencesOf(applied(table.Rows(d), ndrRule), Answer), Clause(model.Reason{Code: code[1]})
+			text, why := sentencesOf(applied(table.Rows(d), ndrKind().Rules...), Answer), Clause(model.Reason{Code: code[1]})
 			sender := strings.HasPrefix(code[1], "sender-") || code[1] == model.InterfaceRefused
 			if why == "" || !strings.Contains(text, ": "+why+".") ||
 				sender != strings.Contains(text, " could not be sent: ") {
@@ -285,7 +285,7 @@ func TestFailingTrialIsOpened(t *testing.T) {
 			over(250e3, model.LayerNetwork)(pps, f)
 		}
 	})
-	found := ndrRule(table.Rows(d))
+	found := ndrKind().Rules[0](table.Rows(d))
 	i := slices.IndexFunc(found, func(f Finding) bool { return f.Code == "free.explain" })
 	if i < 0 {
 		t.Fatal("no trial to open")

@@ -101,7 +101,7 @@ func waysOf(rows []table.Row) (ways []way) {
 // ways would lose as many packets in one mesh of twenty at most. Packets that are lost together count as one.
 func (w way) above(share float64, ways int) bool {
 	sent, lost := int(w.sent/w.burst), int(math.Round(w.lost/w.burst))
-	return w.share() > share && binomialTail(sent, lost, share)*float64(ways) <= change.MostAlarm
+	return w.share() > share && table.BinomialBeyond(sent, lost, share)*float64(ways) <= change.MostAlarm
 }
 
 // burstOf is the variance of the packets that a way lost in each second, by their mean: 1 if each is lost by itself.
@@ -141,7 +141,7 @@ func meshRule(rows []table.Row) []Finding {
 	if rows[0].Doc.Plan.AtOnce {
 		how = say("mesh.once", Doubt)
 	}
-	return append(out, how, NextOf("mesh.page", rows[0].Doc))
+	return append(out, how, nextOf("mesh.page", rows[0].Doc))
 }
 
 // meshCycles are all hosts and pairs that could not be measured last, and all changes from cycle to cycle.
@@ -237,7 +237,7 @@ func surest(ways []way) (host side, found bool) {
 		all, bad := len(s.ways), badOf(s.ways)
 		// Laplace's rule of succession: what was not seen among few is not impossible.
 		usual := float64(badOf(ways)-bad+1) / float64(len(ways)-all+2)
-		chance := binomialTail(all, bad, usual) * float64(len(sides))
+		chance := table.BinomialBeyond(all, bad, usual) * float64(len(sides))
 		if float64(bad) >= nearlyAll*float64(all) && chance < least {
 			host, found, least = s, true, chance
 		}
@@ -304,23 +304,4 @@ func firstOf(found []Finding, more string) []Finding {
 		return found
 	}
 	return append(found[:mostTold-1], say(more, found[n-1].Level, "more_count", n-mostTold+1))
-}
-
-func binomialTail(n, k int, p float64) (sum float64) {
-	switch {
-	case k <= 0 || p >= 1:
-		return 1
-	case p <= 0:
-		return 0
-	}
-	all, _ := math.Lgamma(float64(n + 1))
-	for i := k; i <= n; i++ {
-		a, _ := math.Lgamma(float64(i + 1))
-		b, _ := math.Lgamma(float64(n - i + 1))
-		next := math.Exp(all - a - b + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
-		if sum += next; float64(i) > float64(n)*p && next <= 1e-17*sum {
-			break // they only fall from there on
-		}
-	}
-	return min(1, sum)
 }

@@ -33,7 +33,7 @@ Loss at the hosts of the sender and the receiver does not lower the answer: it t
 		Example: `  pelt ndr lab:router --link-receiver rate=1gbit
   pelt ndr 192.168.1.5 --payload 18,1472 --max-loss 0,0.5%`,
 		Title: "Loss-free rate",
-		Rules: []Rule{ndrRule},
+		Rules: []Rule{searchRule(true, table.Settings)},
 		Rows:  floodsOrHeld, Searches: true,
 	}
 }
@@ -98,28 +98,19 @@ func floodsOrHeld(d *model.Document) (rows []table.Row) {
 	return rows
 }
 
-// ndrRule says which rates searches found, and where the path saturates.
-func ndrRule(rows []table.Row) []Finding {
-	return searched(rows, table.Settings(table.Searches(rows)), true)
+// searchRule says which rates searches found, of the first size, mostly the smallest, in each direction; alone, also where
+// the path saturates. settings are those of a search.
+func searchRule(alone bool, settings func(rows []table.Row, but ...string) []table.Key) Rule {
+	return func(rows []table.Row) []Finding {
+		searches := table.Searches(rows)
+		return searched(searches, table.Varying(searches, settings(searches)...), alone)
+	}
 }
 
-// searchesBeside says which rates searches found beside what floods got through.
-func searchesBeside(rows []table.Row) []Finding {
-	return searched(rows, table.Settings(table.Searches(rows)), false)
-}
-
-// routerSearches is searchesBeside of a bench.
-func routerSearches(rows []table.Row) []Finding {
-	return searched(rows, sides(table.Settings(table.Searches(rows))), false)
-}
-
-// searched answers for the first size, mostly the smallest, and each direction.
-func searched(rows []table.Row, settings []table.Key, alone bool) []Finding {
-	searches := table.Searches(rows)
+func searched(searches []table.Row, settings []table.Key, alone bool) []Finding {
 	if len(searches) == 0 {
 		return nil
 	}
-	settings = table.Varying(searches, settings...)
 	var out []Finding
 	least := searches[0].Flow.FrameBytes
 	for _, g := range table.By(searches, settings...) {
@@ -184,7 +175,7 @@ func lossFree(g table.Group, leading bool) []Finding {
 	case leading && len(lost) > 0:
 		f.Words["first"], f.Words["flow"] = lost[0].Text, flowOfLoss(beyond)
 		worst := slices.MaxFunc(beyond, func(a, b table.Row) int { return cmp.Compare(a.Flow.LossRatio, b.Flow.LossRatio) })
-		out = append(out, NextOf("free.explain", first.Doc).with("trial", strconv.Itoa(worst.TrialNumber())))
+		out = append(out, nextOf("free.explain", first.Doc).with("trial", strconv.Itoa(worst.TrialNumber())))
 	case leading && first.Search.Limit == design.PathLimit:
 		f.Words["queue"] = first.Say(growing)
 	}
@@ -211,7 +202,7 @@ func lossFree(g table.Group, leading bool) []Finding {
 	case "free.least":
 		out = append(out, limitFinding(first))
 	case "free.end":
-		out = append(out, NextOf("advice.see", first.Doc))
+		out = append(out, nextOf("advice.see", first.Doc))
 	case "free.found":
 		if fullAt(first) {
 			f = f.with("link_bps", table.LinkRate(first))

@@ -83,7 +83,7 @@ func stuckTCP(g table.Group, others bool) []Finding {
 	}
 	places, unknown := placesOf(g.Rows)
 	if places != "" && unknown <= 0.5 {
-		return []Finding{f.with("places", places), NextOf("explain", r.Doc)}
+		return []Finding{f.with("places", places), nextOf("explain", r.Doc)}
 	}
 	if routerUnwatched(r.Doc) {
 		return []Finding{f, say("nothing.mtu", Next, "target", r.Doc.Plan.Target)}
@@ -249,12 +249,12 @@ func (b blocked) told(others bool) []Finding {
 	next.Words, next.Numbers = f.Words, f.Numbers
 	if left := len(b.rows[0].Flow.Receivers) - len(b.dead); !b.whole && len(b.dead) > 0 {
 		return []Finding{f, say("nothing.rest", Answer, "receivers_count", left), next,
-			NextOf("explain", b.rows[0].Doc)}
+			nextOf("explain", b.rows[0].Doc)}
 	}
 	if kind == "place" && next.Code == "nothing.between" {
-		return []Finding{f, NextOf("explain", b.rows[0].Doc)}
+		return []Finding{f, nextOf("explain", b.rows[0].Doc)}
 	}
-	return []Finding{f, next, NextOf("explain", b.rows[0].Doc)}
+	return []Finding{f, next, nextOf("explain", b.rows[0].Doc)}
 }
 
 // routerUnwatched reports whether a soak between the same hosts may watch a router as well.

@@ -34,7 +34,7 @@ Several --variant take turns.`,
 		Example: `  pelt router lab:nat --variant plain --variant rules=1000+log --frame 64,1518 --direction up
   pelt router 192.168.1.20..192.168.2.10 --dut ssh://root@192.168.1.1`,
 		Title:   "Router bench",
-		Rules:   []Rule{routerRule, routerSearches, routerWatch},
+		Rules:   []Rule{routerRule, searchRule(false, benchSettings), routerWatch},
 		Repeats: "goodput_bps",
 	}
 }
@@ -239,7 +239,7 @@ func carried(full []table.Group) Finding {
 	small, large := frames[0], frames[len(frames)-1]
 	f = f.with("small", small, "large", large, "small", traffic(small), "largest", traffic(large),
 		"also", when(len(frames) > 1, traffic(large)))
-	worst := Largest(frames, "loss_ratio")
+	worst := largest(frames, "loss_ratio")
 	switch asked, limit := small.Asked(), small.Limit(); {
 	case asked && worst.Middle("loss_ratio") >= lossless:
 		f = f.loses("router.", worst.Limit(), worst).with("worst", traffic(worst))
@@ -284,7 +284,7 @@ func routerDelay(rows []table.Row) []Finding {
 		f := say("router.idle", Fact, "idle", idle, "p50", p50, "p99", p99, "what", idle.Say(what),
 			"where", table.By(idle.Rows, table.Varying(rows, keys...)...)[0].Name())
 		if full := table.By(same, trafficKey); len(full) > 0 {
-			if worst := Largest(full, p50); !math.IsNaN(worst.Middle(p50)) {
+			if worst := largest(full, p50); !math.IsNaN(worst.Middle(p50)) {
 				f.Code, f.Words["load"] = "router.delay", traffic(worst)
 				f = f.with("full", worst)
 			}

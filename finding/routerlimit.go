@@ -56,7 +56,7 @@ func busiest(g table.Group) (f Finding, ok bool) {
 	if len(cores) == 0 {
 		return f, false
 	}
-	top, most := Largest(table.By(cores, table.KeyOf("core")), "core_busy_ratio"), 0.0
+	top, most := largest(table.By(cores, table.KeyOf("core")), "core_busy_ratio"), 0.0
 	f = say("router.core", Fact, "", top, "where", traffic(g), "busiest", top.Name())
 	for _, part := range []string{"softirq", "system", "user", "irq", "nice", "steal"} {
 		if v := top.Middle("core_" + part + "_ratio"); v > most {
@@ -95,7 +95,7 @@ func offloaded(full []table.Group) []Finding {
 	if groups[0].Rows[0].Doc.Lab != nil {
 		code, metric = "router.offload.kernel", "router_kernel_ratio"
 	}
-	return []Finding{say(code, Fact, "", Largest(groups, metric), "where", whereOf(groups, full))}
+	return []Finding{say(code, Fact, "", largest(groups, metric), "where", whereOf(groups, full))}
 }
 
 func routerWatch(rows []table.Row) []Finding {

@@ -18,6 +18,11 @@ func SearchKeys(searches []table.Row) []table.Key { return table.Vary(searches, 
 // RouterSearchKeys are SearchKeys that name the sides of a router.
 func RouterSearchKeys(searches []table.Row) []table.Key { return sides(SearchKeys(searches)) }
 
+// benchSettings are the settings of a search through a router.
+func benchSettings(rows []table.Row, but ...string) []table.Key {
+	return sides(table.Settings(rows, but...))
+}
+
 func sides(keys []table.Key) []table.Key {
 	for i, k := range keys {
 		if k.Name == trialWayKey.Name {
@@ -245,7 +250,7 @@ func SearchLimit(r table.Row) string {
 	case fullAt(r):
 		return r.Say(limitNames[table.ByLink])
 	case withoutLoss(r):
-		return LimitName(limitFinding(r))
+		return limitFinding(r).Words["limit"]
 	case len(lost) > 0:
 		return lost[0].Text
 	case r.Search.Limit == design.PathLimit:

@@ -131,8 +131,8 @@ func disorderRule(rows []table.Row) []Finding {
 	var out []Finding
 	groups := table.Settled(table.Usable(rows))
 	tell := func(code, metric string, most float64) {
-		if len(groups) > 0 && Largest(groups, metric).Middle(metric) > most {
-			g := Largest(groups, metric)
+		if len(groups) > 0 && largest(groups, metric).Middle(metric) > most {
+			g := largest(groups, metric)
 			out = append(out, say(code, Doubt, "worst", g, "where", at(g)))
 		}
 	}

@@ -152,9 +152,9 @@ func soakRule(rows []table.Row) []Finding {
 	out = append(append(out, cut...), changesOf(rows)...)
 	out = append(out, gapsOf(rows[0].Language(), rows[0].Trial)...)
 	if whole := (table.Group{Rows: rows}); whole.Sum("lost_packets") > 0 {
-		out = append(out, NextOf("explain", rows[0].Doc))
+		out = append(out, nextOf("explain", rows[0].Doc))
 	}
-	return append(out, NextOf("soak.page", rows[0].Doc))
+	return append(out, nextOf("soak.page", rows[0].Doc))
 }
 
 // unfinished says first that a trial was cut or is not valid; ran is false if it did not run as ordered.
@@ -168,7 +168,7 @@ func unfinished(rows []table.Row) (out []Finding, ran bool) {
 			return nil, true
 		}
 		cut := say("soak.cut", Answer, "", table.Group{Rows: rows})
-		return []Finding{cut, NextOf("soak.resume", rows[0].Doc)}, true
+		return []Finding{cut, nextOf("soak.resume", rows[0].Doc)}, true
 	}
 	invalid := slices.Clone(rows)
 	for i := range invalid {

@@ -190,7 +190,7 @@ func everywhere(rankings []Ranking) []Finding {
 				}
 			}
 		}
-		if most := Largest(all, "goodput_bps"); len(all) == len(rankings) && most.Middle("goodput_bps") > 0 {
+		if most := largest(all, "goodput_bps"); len(all) == len(rankings) && most.Middle("goodput_bps") > 0 {
 			least := smallest(all, "goodput_bps")
 			f := say("sweep.all", Answer, "best", table.Group{Keys: first.Keys, Levels: first.Levels, Rows: most.Rows},
 				"under", most.Name(), "all", most.Say("both conditions"))

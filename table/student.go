@@ -65,6 +65,17 @@ func nearQuantile(chance float64, free int) float64 {
 	return z * (1 + (z2+1)/(4*n) + ((5*z2+16)*z2+3)/(96*n*n) + (((3*z2+19)*z2+17)*z2-15)/(384*n*n*n))
 }
 
+// BinomialBeyond is the chance that k or more of n happen, each with chance p.
+func BinomialBeyond(n, k int, p float64) float64 {
+	switch {
+	case k <= 0:
+		return 1
+	case k > n:
+		return 0
+	}
+	return incompleteBeta(p, float64(k), float64(n-k+1))
+}
+
 // incompleteBeta is the regularised incomplete beta function by its continued
 // fraction, evaluated by Lentz's method: Press et al., Numerical Recipes, section 6.4.
 func incompleteBeta(x, a, b float64) float64 {
@@ -86,7 +97,7 @@ func incompleteBeta(x, a, b float64) float64 {
 	}
 	c, d := 1.0, 1/nonzero(1-(a+b)*x/(a+1))
 	sum := d
-	for m := 1.0; m <= 1000; m++ {
+	for m := 1.0; m <= 1e5; m++ {
 		even := m * (b - m) * x / ((a + 2*m - 1) * (a + 2*m))
 		d, c = 1/nonzero(1+even*d), nonzero(1+even/c)
 		sum *= d * c

@@ -92,16 +92,10 @@ func Gauges(doc *model.Document) []Gauge {
 			}
 			g.Samples = append(g.Samples, s)
 		}
-		if last := &list[len(list)-1]; last.Name == g.Name {
-			last.Samples = append(last.Samples, g.Samples...)
-		} else if len(g.Samples) > 0 {
-			list = append(list, g)
-		}
+		list = append(list, g)
 	}
-	if lost := lostGauge(groups, target); len(lost.Samples) > 0 {
-		list = append(list, lost)
-	}
-	return list
+	list = slices.DeleteFunc(append(list, lostGauge(groups, target)), func(g Gauge) bool { return g.Samples == nil })
+	return JoinGauges(list)
 }
 
 // JoinGauges are the figures of several runs of different targets: a gauge that several have stands once.

@@ -13,27 +13,10 @@ import (
 // page makes the sections of a run's usable rows, of which there is one at least.
 type page func(rows []table.Row, found []finding.Finding) []Section
 
-// pageOf returns the page of a kind of test. One without a page of its own is drawn as a curve.
-func pageOf(k finding.Kind) page {
-	switch k.Command {
-	case "":
-		return toolPage
-	case "ndr":
-		return ndrPage
-	case "latency":
-		return latencyPage
-	case "sweep":
-		return sweepPage
-	case "router":
-		return routerPage
-	case "cc":
-		return controlPage
-	case "soak":
-		return soakPage
-	case "mesh":
-		return meshPage
-	}
-	return curvePage
+// pageOf returns the page of a kind of test, by its command; that of another tool's test has none.
+func pageOf(command string) page {
+	return map[string]page{"": toolPage, "curve": curvePage, "ndr": ndrPage, "latency": latencyPage, "sweep": sweepPage,
+		"router": routerPage, "cc": controlPage, "soak": soakPage, "mesh": meshPage}[command]
 }
 
 func Run(d *model.Document) Page {
@@ -46,7 +29,7 @@ func Run(d *model.Document) Page {
 		usable = finding.AsValid(rows)
 	}
 	if len(usable) > 0 && !finding.NothingThrough(rows) {
-		p.Sections = shown(pageOf(k)(usable, found)...)
+		p.Sections = shown(pageOf(k.Command)(usable, found)...)
 	} else if searches := finding.TypicalSearches(rows); len(searches) > 0 { // the floods that these began with are not usable
 		p.Sections = shown(searchTable(searches, finding.SearchKeys(searches)))
 	}
@@ -183,13 +166,7 @@ func tile(label string, f finding.Finding, value, note string) Tile {
 	return Tile{Label: label, Value: f.Say(value), Note: f.Say(note)}
 }
 
-func limitTile(limit finding.Finding) Tile {
-	t := Tile{Label: "Limited by"}
-	if limit.Code != "" {
-		t.Value = finding.LimitName(limit)
-	}
-	return t
-}
+func limitTile(limit finding.Finding) Tile { return tile("Limited by", limit, "{limit}", "") }
 
 // greatest returns the finding whose code begins so and that has the largest number, and an empty one if there is none.
 func greatest(found []finding.Finding, code, metric, role string) (most finding.Finding) {
