@@ -258,17 +258,25 @@ func (f Finding) Text() string { return f.Language.Sentences(f.Parts()) }
 
 // Parts are the sentences of the finding: a headline, and what follows it.
 func (f Finding) Parts() []string {
-	code, english := f.Code, sentences[f.Code]
-	for stem := code; english == "" && stem != ""; english = sentences[code] { // it is of another version of pelt
+	code, sentence := f.Code, f.sentence()
+	for stem := code; sentence == "" && stem != ""; sentence = sentences[code] { // it is of another version of pelt
 		stem = stem[:max(0, strings.LastIndex(stem, "."))]
 		code = stem + ".other"
 	}
-	sentence := f.Language.Of(code, english)
-	if text := f.fill(strings.ReplaceAll(sentence, "¶", "\n")); text != "" {
+	if text := f.fill(strings.ReplaceAll(f.Language.Of(code, sentence), "¶", "\n")); text != "" {
 		return strings.Split(text, "\n")
 	}
 	return []string{"<no words for " + f.Code + ">"}
 }
+
+// sentence is what the table of sentences has for the finding, but for a command.
+func (f Finding) sentence() string {
+	sentence, _, _ := strings.Cut(sentences[f.Code], prompt)
+	return sentence
+}
+
+// prompt stands before the command of a sentence.
+const prompt = "¶$ "
 
 // Command is what to run now. It is the same in all languages.
 func (f Finding) Command() string { return f.In(words.English).fill(f.command()) }
@@ -278,7 +286,8 @@ func (f Finding) command() string {
 	if kind, isPage := strings.CutSuffix(f.Code, ".page"); isPage {
 		return `pelt report {run argument} --html ` + kind + `.html`
 	}
-	return commands[f.Code]
+	_, command, _ := strings.Cut(sentences[f.Code], prompt)
+	return command
 }
 
 // Say fills a text with what the finding knows; "" if anything outside of brackets is missing.
@@ -303,6 +312,7 @@ func (f Finding) Say(text string) string {
 //	{phases_count ?}                   nothing, if it is there
 //	[a|b|c]                            the first of these of which nothing is missing, if any
 //	¶                                  the end of a headline, or of a sentence that follows one
+//	¶$                                 the end of the sentences: a command follows
 //
 // What is missing outside of brackets is a bug, and shows.
 func (f Finding) fill(text string) string {

@@ -24,7 +24,7 @@ var toolSentences = map[string]string{
 	"foreign.cut": `{tool} did not finish this test.[¶Until then it received {goodput_bps:best}[, {where}].|` +
 		`¶Until then it sent {send_bps:best}[, {where}].]`,
 	"foreign.silent": `{tool} does not say where packets were lost.`,
-	"foreign.next":   `Find where packets are lost on this path:`,
+	"foreign.next":   `Find where packets are lost on this path:¶$ pelt curve iperf3://{target argument}`,
 	"foreign.made":   `Read from a file of {tool}[ {version}][, test {test}]; a figure that it lacks is absent here.`,
 }
 

@@ -72,7 +72,7 @@ var ndrSentences = map[string]string{
 		`fails|found a rate that holds and one that fails].`,
 	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: random loss, not too ` +
 		`high a rate.`,
-	"free.explain": `See the first losses:`,
+	"free.explain": `See the first losses:¶$ pelt explain {run argument} --trial {trial}`,
 	"free.allow":   `Find the highest rate with little loss: run it again with --max-loss {share argument}.`,
 	"free.burst": `At {fails_pps} each of {trials_count} trials lost its packets within {burst_s}: a stall of a ` +
 		`host or of the router, maybe not the rate.`,

@@ -63,7 +63,7 @@ var soakSentences = map[string]string{
 	"soak.other": `[{whole ?}[{flow}: n|N]one of the {attempted_packets} other packets was|[{flow}: ]{lost_packets} of ` +
 		`the {attempted_packets} other packets {lost_packets was/were}] lost.`,
 	"soak.cut":     `Not finished: the figures are of the first {duration_s moment}.`,
-	"soak.resume":  `Measure the whole time:`,
+	"soak.resume":  `Measure the whole time:¶$ pelt run --resume {run argument}`,
 	"soak.invalid": `The sender did not run as ordered, so these losses say nothing about the path at the asked rate.`,
 	"soak.made":    `At {at_s moment}: {what}.`,
 	"soak.failed":  `A planned change failed at {at_s moment} ({what}): {why}.`,

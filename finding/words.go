@@ -48,7 +48,8 @@ var generalSentences = map[string]string{
 		`{port} arrived, and {packets_count:back} of {packets_count:answers} answers came back.`,
 	"nothing.tcp": nothingTo + `: [{one ?}the TCP connection opens|the TCP connections open], but no data arrives.` +
 		`[¶Lost: {places}.|¶Where it is lost is not known.]`,
-	"nothing.mtu":    `Large packets may not fit the path. See which sizes get through:`,
+	"nothing.mtu": `Large packets may not fit the path. See which sizes get through:` +
+		`¶$ pelt curve {target argument} --payload 64,576,1200,1400`,
 	"nothing.rest":   `The figures are of the other {receivers_count receiver/# receivers}.`,
 	"nothing.more":   `Nor did anything come through between {pairs_count # more pair/# more pairs} of hosts.`,
 	"nothing.unseen": nothingTo + ` over {port}.`,
@@ -65,7 +66,11 @@ var generalSentences = map[string]string{
 		`[: {whose} firewall drops [{one ?}it|them]|: {who} answers "{answer}"|: {place}]` + nothingOther,
 	"nothing.back-streams": nothingSome + `[: {whose} firewall drops the answers|: {who} answers "{answer}" to the ` +
 		`answers|: the answers were lost, {place}]` + nothingOther,
-	"nothing.let":      `Let {port} through on {who}[{number ?}:|.]`,
+	"nothing.let": `Let {port} through on {who}[{number ?}:|.]` +
+		`¶$ [nft insert rule {family argument} {table argument} {chain argument} {protocol argument} dport ` +
+		`{number argument} accept|` +
+		`{tool argument} -t {table argument} -I {chain argument} -p {protocol argument} --dport {number argument} ` +
+		`-j ACCEPT]`,
 	"nothing.let-back": `Let the answers of {to} through on {who}: they come from {port}.`,
 	"nothing.between": `Look for a firewall or a missing port forward for {port} between {from} and {to}.[ pelt soak ` +
 		`{target} --dut ssh://USER@ROUTER watches a router, too.]`,
@@ -164,18 +169,19 @@ var generalSentences = map[string]string{
 	"sure.answered":    `Likely: lost in a row with packets that this host answered with ICMP errors`,
 	"sure.inferred":    `By elimination: two hosts counted differently`,
 	"sure.other":       `{sure}`,
-	"advice.see":       `See which settings would help:`,
+	"advice.see":       `See which settings would help:¶$ pelt tune advise {run argument}`,
 	"advice.best-set": `Set {knob} of {host} from {present} to {value}.¶{lost_packets} of {attempted_packets} ` +
 		`packet{attempted_packets /s} were lost there ({place}).`,
 	"advice.best-socket": `Give the receiver's socket {value} B, not {present} B.¶{lost_packets} of ` +
 		`{attempted_packets} packets were lost there ({place}).`,
-	"advice.set": `On {host}, {knob} from {present} to {value}:`,
+	"advice.set": `On {host}, {knob} from {present} to {value}:¶$ {command}`,
 	"advice.socket": `A receive buffer of {value} B in place of {present} B: run it again with --receive-buffer ` +
 		`{value}.`,
 	"advice.not":   `{knob} of {host} is {present}, and is not the limit[: {note}].`,
 	"advice.none":  `No setting on this host would reduce this loss.`,
 	"advice.whole": `Nothing was lost, so no setting is to be changed.`,
-	"advice.apply": `Make these changes on this host (pelt tune revert takes them back):`,
+	"advice.apply": `Make these changes on this host (pelt tune revert takes them back):` +
+		`¶$ pelt tune apply {run argument}`,
 	"advice.link": `The queue of an emulated link was full. Give the link a higher rate or a longer queue: --link ` +
 		`rate=...,queue=...`,
 	"drops.now":  `[{drops_pps} now; ]{drops_count} drop{drops_count /s} in {watched_s} ([{filter}|no filter])`,
@@ -229,12 +235,12 @@ var generalSentences = map[string]string{
 	"loss.dead":     `{where}: {streams_count:dead} of {streams_count} streams carry nothing`,
 	"loss.unjudged": `no valid trial to judge the loss by`,
 	"loss.unknown":  `[{all ?}The losses|{unknown_ratio} of the losses] have no known cause.`,
-	"explain":       `See where the packets went:`,
+	"explain":       `See where the packets went:¶$ pelt explain {run argument}`,
 	"repeats.once":  `Measured once: another trial may differ.`,
 	"repeats.few":   `Measured {repeats_count} times: the intervals are only the lowest and the highest value.`,
 	"repeats.left":  `Only {repeats_count} of {repeats_count:planned} repeats can be used{where}.`,
 	"flood":         `Everything was sent as fast as possible, so the highest rate without loss was not measured.`,
-	"flood.ndr":     `Find the highest rate without loss:`,
+	"flood.ndr":     `Find the highest rate without loss:¶$ pelt ndr {target argument}[ --frame {frame argument}]`,
 	"repeats.spread": `Repeats differ by up to {spread_ratio}{where}[: trial {trial} lost {loss_ratio:worst}, and ` +
 		`others next to nothing].`,
 	"repeats.more": `Run it again with --repeats {repeats_count}[; it takes about {time}].`,
@@ -286,14 +292,14 @@ var generalSentences = map[string]string{
 	"record.cut":   `[Record of run {run}|Record of a run that is not kept]: {cut}.¶The part before that can be read.`,
 
 	"run.empty":  `No trial was measured.[¶{why}.]`,
-	"run.resume": `Measure it:`,
+	"run.resume": `Measure it:¶$ pelt run --resume {run argument}`,
 	"none.slow": `No usable result: the sender could not keep {send_pps:asked} (it managed {send_pps:best}).¶Try ` +
 		`--rate {rate argument}.`,
 	"none": `No usable result: {trials_count the only trial did not run/none of # trials ran} as ordered.` +
 		`[¶The reason: {why}.]`,
 	"none.floods":  `No flood ran as ordered[ ({why})]: where the path saturates is not known.`,
 	"none.unheard": `Nothing was heard of the receiver; {unheard_packets} packets were sent meanwhile.`,
-	"none.next":    `See why:`,
+	"none.next":    `See why:¶$ pelt report {run argument} --all`,
 
 	// Why trials are not valid, and doubts about trials and runs, as clauses: see model.Reason.
 	"why.sender-starved": `the sender was starved of CPU (its thread ran {run_ratio} of the time that it was ` +
@@ -640,30 +646,4 @@ var generalSentences = map[string]string{
 	"why.flow":                `flow {flow}: {why}`,
 	"why.more":                `and {reasons_count} more of the kind`,
 	"why.trials":              `{why} ({trials_count:with} of {trials_count} trials)`,
-}
-
-var commands = map[string]string{
-	"free.explain": `pelt explain {run argument} --trial {trial}`,
-	"foreign.next": `pelt curve iperf3://{target argument}`,
-
-	// Soaks, and changes over time.
-	"soak.resume": `pelt run --resume {run argument}`,
-	"nothing.let": `[nft insert rule {family argument} {table argument} {chain argument} {protocol argument} dport ` +
-		`{number argument} accept|` +
-		`{tool argument} -t {table argument} -I {chain argument} -p {protocol argument} --dport {number argument} ` +
-		`-j ACCEPT]`,
-
-	"nothing.mtu": `pelt curve {target argument} --payload 64,576,1200,1400`,
-
-	// Advice.
-	"advice.see":   `pelt tune advise {run argument}`,
-	"advice.set":   `{command}`,
-	"advice.apply": `pelt tune apply {run argument}`,
-
-	// Of every kind.
-	"router.dut": `pelt router {target argument} --dut ssh://USER@ROUTER`,
-	"flood.ndr":  `pelt ndr {target argument}[ --frame {frame argument}]`,
-	"explain":    `pelt explain {run argument}`,
-	"none.next":  `pelt report {run argument} --all`,
-	"run.resume": `pelt run --resume {run argument}`,
 }
