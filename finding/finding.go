@@ -113,7 +113,7 @@ func nextOf(code string, d *model.Document) Finding { return say(code, Next, "ru
 // Rule finds something in a run, or nothing. Rows are of all trials, valid or not.
 type Rule func(rows []table.Row) []Finding
 
-// applied applies rules in turn, and puts the answers first, and more repeats behind what tells more. What two rules find
+// applied is what rules find in turn, the answers first, and more repeats behind what tells more. What two rules find
 // alike stands once.
 func applied(rows []table.Row, rules ...Rule) []Finding {
 	var out []Finding
@@ -180,8 +180,8 @@ func (f Finding) N(metric, role string) string {
 	return unitOf(metric).Format(v)
 }
 
-// interval prints the interval of a number, from its roles low and high: " (287–389)", in the unit that stands before it.
-// It is empty where the interval says no more than the number.
+// interval prints the interval of a number, from its roles low and high, in the unit that stands before it:
+// " (287–389)". It is empty where the interval says no more than the number.
 func (f Finding) interval(metric, role string) string {
 	low, okLow := f.Number(metric, role+"-low")
 	high, okHigh := f.Number(metric, role+"-high")

@@ -98,8 +98,8 @@ func floodsOrHeld(d *model.Document) (rows []table.Row) {
 	return rows
 }
 
-// searchRule says which rates searches found, of the first size, mostly the smallest, in each direction; alone, also where
-// the path saturates. settings are those of a search.
+// searchRule says which rates searches found, of the first size, mostly the smallest, in each direction; alone, also
+// where the path saturates. settings are those of a search.
 func searchRule(alone bool, settings func(rows []table.Row, but ...string) []table.Key) Rule {
 	return func(rows []table.Row) []Finding {
 		searches := table.Searches(rows)

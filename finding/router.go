@@ -72,7 +72,8 @@ var routerSentences = map[string]string{
 	"router.tracked": `The router tracked {router_connections} connections and has room for ` +
 		`{router_connections_max}: it may have refused new ones.`,
 	"router.dut": `Watch the router's processor, too:¶$ pelt router {target argument} --dut ssh://USER@ROUTER`,
-	"router.unseen": `The router was not watched in [{all ?}any trial|{unseen_count} of {trials_count} trials]: what its ` +
+	"router.unseen": `The router was not watched in [{all ?}any trial|{unseen_count} of {trials_count} trials]: what ` +
+		`its ` +
 		`processor did there is not known.`,
 	"router.fact.setting": factLater + `{name} = {value}`,
 	"router.fact.offload": factLater + `its settings turn {by} flow offloading {state} ({name})`,

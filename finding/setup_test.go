@@ -41,7 +41,7 @@ func setupExamples(*testing.T) []example {
 	moved := model.Document{Results: []model.Result{flow(1, 150, port), flow(4, 0), flow(4, 0, address),
 		flow(4, 1, port, again), flow(1, 0, again), flow(1, 0, again)}}
 
-	// To the host that calls nothing came any more after six of nine seconds, or after eight; or nothing was sent any more.
+	// To the host that calls nothing came any more after six of nine seconds, or after eight; or nothing was sent then.
 	cameTo := func(seconds int, from string, lost uint64) []table.Row {
 		f := model.FlowResult{Name: "down", Protocol: model.UDP, From: from, To: model.Sender, Attempted: 9000,
 			Received: 9000 - lost, Lost: lost, SendPPS: 1000}

@@ -44,14 +44,16 @@ var soakSentences = map[string]string{
 	"soak.none": `[{flow}: n|N]one of {attempted_packets} packets was lost in {duration_s moment} at {send_pps}.`,
 	"soak.lost": `[{flow}: ]{loss_ratio} was lost: {lost_packets} of {attempted_packets} packets in ` +
 		`{duration_s moment} at {send_pps}.`,
-	"soak.seconds": `[{flow}: p|P]ackets were lost in [{all ?}every second|{lossy_count} of {known_count} seconds, first ` +
+	"soak.seconds": `[{flow}: p|P]ackets were lost in [{all ?}every second|{lossy_count} of {known_count} seconds, ` +
+		`first ` +
 		`at {at_s:first moment}]. The worst second, at {at_s:worst moment}, lost {lost_packets:worst} ` +
 		`packet{lost_packets:worst /s}[ ({loss_ratio:worst})].`,
 	"soak.second": `[{flow}: ]{lost_packets} of {attempted_packets} packets were lost, all in one second, at ` +
 		`{at_s:first moment}.¶That is {loss_ratio}.`,
-	"soak.from":    `[{flow}: f|F]rom {at_s:from moment} on, ` + soakWorst + `; before that ` + soakRest,
-	"soak.until":   `[{flow}: u|U]ntil {at_s:to moment}, ` + soakWorst + `; after that ` + soakRest,
-	"soak.between": `[{flow}: f|F]rom {at_s:from moment} to {at_s:to moment}, ` + soakWorst + `; at other times ` + soakRest,
+	"soak.from":  `[{flow}: f|F]rom {at_s:from moment} on, ` + soakWorst + `; before that ` + soakRest,
+	"soak.until": `[{flow}: u|U]ntil {at_s:to moment}, ` + soakWorst + `; after that ` + soakRest,
+	"soak.between": `[{flow}: f|F]rom {at_s:from moment} to {at_s:to moment}, ` + soakWorst + `; at other times ` +
+		`` + soakRest,
 	"soak.tcp": `[{flow}: ]TCP carried {goodput_bps} for {duration_s moment}[ and sent {retransmit_ratio} of its ` +
 		`data again].`,
 	"soak.outage": `{outage_s:sum moment} without a path at {at}.`,

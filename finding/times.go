@@ -130,7 +130,8 @@ func changeOf(code, metric string, shifts ...shift) Finding {
 		rows = append(rows, x.Rows...)
 	}
 	return say(code, Fact, "since", cycleBegin(rows, shifts[0].cycle), "metric", metric,
-		metric+":before", change.Median(before), metric+":after", change.Median(after), "cycles_count:before", shifts[0].cycle)
+		metric+":before", change.Median(before), metric+":after", change.Median(after),
+		"cycles_count:before", shifts[0].cycle)
 }
 
 // TimesGroups are what is followed over several runs of one plan: usable rows with the same settings, of one flow.

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"pelt/model"
-	"pelt/table"
 	"pelt/test/sample"
 )
 
@@ -16,7 +15,7 @@ func never(int) bool { return false }
 // timesExamples are runs of one plan.
 func timesExamples(*testing.T) (out []example) {
 	tell := func(name string, runs []*model.Document) {
-		out = append(out, example{name, applied(RowsOfRuns(runs), func(rows []table.Row) []Finding { return overRuns(runs, rows) })})
+		out = append(out, example{name, OfRuns(runs)})
 	}
 	tell("steady", sample.Again(40, 40, 0, 40, never))
 	tell("few", sample.Again(12, 6, 0.3, 12, never))

@@ -25,7 +25,8 @@ var (
 		`the only engine asked of this kernel that needs no rights|<no [^>]*>|[a-z0-9-]+ does not answer|` +
 		`svg onload|the receiver's control connection went away|(no )?link-[a-z]+ [a-z]+`)
 	number = regexp.MustCompile(`[0-9]+([  .][0-9]+)*`)
-	dates  = regexp.MustCompile(`\d+ (January|February|March|April|May|June|July|August|September|October|November|December)( \d{4})?,|\d{4}-\d\d-\d\d|\d\d-\d\d`)
+	dates  = regexp.MustCompile(`\d+ (January|February|March|April|May|June|July|August|September|October|November|` +
+		`December)( \d{4})?,|\d{4}-\d\d-\d\d|\d\d-\d\d`)
 )
 
 // inLanguage are the pages of all documents in a language.

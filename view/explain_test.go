@@ -54,7 +54,8 @@ func advicePages() map[string]view.Page {
 		return model.Advised{Advice: model.Advice{Knob: knob, Host: "receiver", Present: "1000", Value: "3000",
 			Command: command,
 			Undo: "undo " +
-				knob, Why: model.Doubts{{Code: model.CounterMoved, Name: "softnet.dropped", Numbers: map[string]float64{"packets": 100}}}}, Here: true, Apply: apply, Layer: model.LayerReceiverBacklog,
+				knob, Why: model.Doubts{{Code: model.CounterMoved, Name: "softnet.dropped",
+				Numbers: map[string]float64{"packets": 100}}}}, Here: true, Apply: apply, Layer: model.LayerReceiverBacklog,
 			Packets: 100, Attempted: 900}
 	}
 	list := []model.Advised{advised("net.core.netdev_max_backlog", "sysctl -w net.core.netdev_max_backlog=3000", true),

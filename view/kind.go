@@ -30,7 +30,7 @@ func Run(d *model.Document) Page {
 	}
 	if len(usable) > 0 && !finding.NothingThrough(rows) {
 		p.Sections = shown(pageOf(k.Command)(usable, found)...)
-	} else if searches := finding.TypicalSearches(rows); len(searches) > 0 { // the floods that these began with are not usable
+	} else if searches := finding.TypicalSearches(rows); len(searches) > 0 { // whose floods are not usable
 		p.Sections = shown(searchTable(searches, finding.SearchKeys(searches)))
 	}
 	p.Sections = slices.Concat(p.Sections, nothing(rows), leftOut(rows))

@@ -56,7 +56,8 @@ func delays(title string, groups []table.Group) Table {
 		details(short("round_trip_min_ns", "Least"), short("round_trip_increase_ns", "Added"),
 			short("send_pps", "Load sent"), short("loss_ratio", "Load lost"),
 			short("probe_jitter_ns", "Jitter"), short("round_trips_per_minute", "A minute")))
-	t.Note = "Times and losses are of the small packets sent beside the load. Of fewer than 1000 packets, 99.9 % is the slowest."
+	t.Note = "Times and losses are of the small packets sent beside the load. " +
+		"Of fewer than 1000 packets, 99.9 % is the slowest."
 	return t
 }
 

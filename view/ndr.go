@@ -139,8 +139,8 @@ func searchTable(searches []table.Row, keys []table.Key) Table {
 	t := rowsOf("Rates without loss", groups, keyColumns(keys...),
 		atLeast(metricColumns("throughput_pps")), metricColumns("fails_pps"), cells("saturates_pps", "Saturates at", flood),
 		cells("limit", "Limited by", limit), metricColumns("router_busy_ratio"),
-		details(cells("next_run", "Next run", next)), details(metricColumns("throughput_bps", "loss_ratio", "delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns",
-			"search_trials", "search_s")))
+		details(cells("next_run", "Next run", next), metricColumns("throughput_bps", "loss_ratio", "delay_p50_ns",
+			"delay_p99_ns", "round_trip_p50_ns", "search_trials", "search_s")))
 	for _, g := range groups {
 		if g.Rows[0].Search.Goal == groups[0].Rows[0].Search.Goal {
 			t.Lead++
