@@ -67,15 +67,15 @@ func LatencyLoads(rows []table.Row) []table.Group { return table.Groups(byLoad(r
 
 func byLoad(rows []table.Row) table.Layout {
 	share := table.KeyOf(shareKey)
-	known := slices.DeleteFunc(table.Usable(rows), func(r table.Row) bool { return !share.Of(r).Known })
+	known := only(table.Usable(rows), func(r table.Row) bool { return share.Of(r).Known })
 	return table.LayBy(known, []table.Key{table.KeyOf("direction")}, []table.Key{share})
 }
 
 // LatencyIdle is all trials without load.
 func LatencyIdle(rows []table.Row) table.Group {
-	return table.Group{Rows: slices.DeleteFunc(table.Usable(rows), func(r table.Row) bool {
+	return table.Group{Rows: only(table.Usable(rows), func(r table.Row) bool {
 		l := table.KeyOf(shareKey).Of(r)
-		return !l.Known || l.Number != 0
+		return l.Known && l.Number == 0
 	})}
 }
 
@@ -83,8 +83,8 @@ func LatencyIdle(rows []table.Row) table.Group {
 func LatencyFull(rows []table.Row) []table.Group {
 	var out []table.Group
 	for _, c := range byLoad(rows).Conditions {
-		timed := slices.DeleteFunc(c.Tried(), func(p table.Place) bool {
-			return !(p.Middle(moreKey) >= 0) || p.Level(shareKey).Number == 0
+		timed := only(c.Tried(), func(p table.Place) bool {
+			return p.Middle(moreKey) >= 0 && p.Level(shareKey).Number != 0
 		})
 		if n := len(timed); n > 0 {
 			out = append(out, timed[n-1].Group)
@@ -110,7 +110,9 @@ func latencyRule(rows []table.Row) []Finding {
 	loads := LatencyLoads(rows)
 	knee := kneeOfLoads(oneWay(loads))
 	out := []Finding{gradeOf(oneWay(full), idle)}
-	if knee.Code != "latency.knee" && out[0].Code == "latency.grade" && !lostAny(oneWay(full)) {
+	lost := func(r table.Row) bool { return r.Flow.Lost > 0 } // as a full queue does
+	if knee.Code != "latency.knee" && out[0].Code == "latency.grade" &&
+		!slices.ContainsFunc(table.RowsOf(oneWay(full)), lost) {
 		out[0].Code = "latency.unfilled"
 	}
 	if adds := largest(loads, moreKey).Middle(moreKey); knee.Code != "latency.flat" ||
@@ -179,11 +181,6 @@ func notFull(rows []table.Row, full []table.Group) []Finding {
 	return []Finding{f.with("way", Names(table.Language(rows), ways))}
 }
 
-// lostAny reports whether any load lost a packet, as a full queue does.
-func lostAny(loads []table.Group) bool {
-	return slices.ContainsFunc(table.RowsOf(loads), func(r table.Row) bool { return r.Flow.Lost > 0 })
-}
-
 // grades are those of DSLReports: by the increase of the round trip in ms, here the worse of up and down.
 var grades = []struct {
 	below float64
@@ -217,7 +214,7 @@ func gradeOf(full []table.Group, idle table.Group) Finding {
 
 // oneWay are the groups that load one direction, or all where none does.
 func oneWay(groups []table.Group) []table.Group {
-	one := slices.DeleteFunc(slices.Clone(groups), func(g table.Group) bool { return g.Level("direction").Text == "both" })
+	one := only(groups, func(g table.Group) bool { return g.Level("direction").Text != "both" })
 	if len(one) == 0 {
 		return groups
 	}

@@ -112,12 +112,8 @@ func flowOf(r table.Row) []Section {
 	t := listing("Counters behind the losses", "counter Counter", "host Host", "moved_count Moved by", "unit Unit",
 		"scope Scope", "excess_count Not ours", "role Role", "before_count Before", "after_count After")
 	t.Columns[7].Detail, t.Columns[8].Detail = true, true
-	lines := slices.Clone(r.Flow.Ledger.Lines)
-	for _, p := range r.Flow.Ledger.Possible {
-		lines = append(lines, model.Line{Host: p.Host, Evidence: p.Evidence})
-	}
 	told := map[[2]string]bool{}
-	for i, l := range lines {
+	for i, l := range linesOf(r.Flow) {
 		for _, e := range l.Evidence {
 			key := [2]string{e.Host, e.Counter}
 			if told[key] && i >= len(r.Flow.Ledger.Lines) {
@@ -138,19 +134,23 @@ func flowOf(r table.Row) []Section {
 	return append(out, shown(t, checks)...)
 }
 
+// linesOf are the lines of a flow's ledger, and behind them what else its packets may be.
+func linesOf(f *model.FlowResult) []model.Line {
+	lines := slices.Clone(f.Ledger.Lines)
+	for _, p := range f.Ledger.Possible {
+		lines = append(lines, model.Line{Host: p.Host, Evidence: p.Evidence})
+	}
+	return lines
+}
+
 func movedTable(trial *model.Result) Table {
 	t := listing("Other counters that moved, warm-up included", "host Host", "counter Counter", "before_count Before",
 		"after_count After", "moved_count Moved by")
 	t.Fold = true
 	told := map[[2]string]bool{}
-	for _, f := range trial.Flows {
-		for _, l := range f.Ledger.Lines {
+	for i := range trial.Flows {
+		for _, l := range linesOf(&trial.Flows[i]) {
 			for _, e := range l.Evidence {
-				told[[2]string{e.Host, e.Counter}] = true
-			}
-		}
-		for _, p := range f.Ledger.Possible {
-			for _, e := range p.Evidence {
 				told[[2]string{e.Host, e.Counter}] = true
 			}
 		}
