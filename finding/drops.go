@@ -11,7 +11,7 @@ import (
 
 // Drops says what a host dropped since a watch began, of the traffic that a filter lets
 // through, and what the watch could not see. rest is what is not listed.
-func Drops(d model.LiveDrops, filter string, seconds float64, rest uint64) []Finding {
+func Drops(in words.Language, d model.LiveDrops, filter string, seconds float64, rest uint64) []Finding {
 	f := say("drops.now", Answer, "filter", filter, "drops_count", d.Total, "watched_s", seconds)
 	switch {
 	case d.Total == 0 && d.Packets == 0:
@@ -32,7 +32,7 @@ func Drops(d model.LiveDrops, filter string, seconds float64, rest uint64) []Fin
 	besides("drops.unsorted", d.Unsorted)
 	besides("drops.unseen", d.Unwatched)
 	if len(d.Why) > 0 {
-		out = append(out, say("drops.why", Doubt, "why", Why(d.Why)))
+		out = append(out, say("drops.why", Doubt, "why", WhyIn(in, d.Why)))
 	}
 	return out
 }

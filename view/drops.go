@@ -80,7 +80,7 @@ func (d *Drops) Page() Page {
 			cmp.Or(x.Layer, copied), x.Namespace)
 	}
 	p := Page{Language: d.language, Title: "Drops", Subject: d.language.Say("this host"), Sections: shown(t)}
-	p.say(finding.Drops(d.now, d.filter, d.seconds, ordinary))
+	p.say(finding.Drops(d.language, d.now, d.filter, d.seconds, ordinary))
 	return p.translated()
 }
 
