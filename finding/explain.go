@@ -52,21 +52,21 @@ func (a Ask) Trials(d *model.Document) ([]int, error) {
 	case a.All:
 		return all, nil
 	}
-	var worst []int
+	var worst []table.Row
 	for _, g := range Ledgers(d, a) {
 		r := slices.MaxFunc(g.Rows, func(x, y table.Row) int { return cmp.Compare(x.Flow.Lost, y.Flow.Lost) })
-		n := r.TrialNumber()
-		if (r.Flow.Lost > 0 || len(a.Cell) > 0) && !slices.Contains(worst, n) {
-			worst = append(worst, n)
+		if r.Flow.Lost > 0 || len(a.Cell) > 0 {
+			worst = append(worst, r)
 		}
 	}
 	rows := only(table.Rows(d), a.picks)
-	for _, r := range slices.Concat(FirstBlocked(rows), FirstStuck(rows)) {
-		if n := r.TrialNumber(); !slices.Contains(worst, n) {
-			worst = append(worst, n)
+	var numbers []int
+	for _, r := range slices.Concat(worst, FirstBlocked(rows), FirstStuck(rows)) {
+		if n := r.TrialNumber(); !slices.Contains(numbers, n) {
+			numbers = append(numbers, n)
 		}
 	}
-	return worst, nil
+	return numbers, nil
 }
 
 // Ledgers are the accounted flows of each setting: of its valid trials, or of all where none is valid.

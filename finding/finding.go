@@ -1,8 +1,9 @@
 // Package finding says what a run shows.
 //
 // Rows of a table come in, findings go out: data with a code, typed numbers and
-// the groups they are of. Small pure rules make them; words.go is the one table of
-// sentences, from code to template, and a second language is a second table.
+// the groups they are of. Small pure rules make them; see Kind for those of a kind of
+// test. Sentences are rows of tables, from code to template: those of a kind stand
+// beside its rules, the others in words.go. A second language is a second table.
 //
 // It measures nothing that a table does not have, draws nothing, and reads no
 // sentence. No rule looks at the wording of anything.

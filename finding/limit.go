@@ -36,8 +36,7 @@ func grownRule(rows []table.Row) []Finding {
 
 // cardQueues hold packets back only if the card below them does.
 var cardQueues = []string{"pfifo_fast", "fq_codel", "mq", "fq", "pfifo", "bfifo", "sfq", "codel", "pie", "fq_pie",
-	"prio",
-	"multiq", "mqprio"}
+	"prio", "multiq", "mqprio"}
 
 // holder names what made the sender wait: a queue with its rate, the card below a queue without one, or a full send
 // buffer.

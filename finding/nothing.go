@@ -399,9 +399,8 @@ func Meeting(r table.Row) (ways []table.Row) {
 		}
 		// which counts packets, as is done here of TCP, too
 		f := model.FlowResult{Name: r.Sayf("%s: %s", r.Say(r.Flow.Name), r.Say(way.name)), Protocol: model.UDP,
-			From: way.from, To: way.to,
-			Streams: r.Flow.Streams, Attempted: way.Attempted, Received: min(way.Received, way.Attempted),
-			SendErrors: way.SendErrors, Ledger: way.Ledger}
+			From: way.from, To: way.to, Streams: r.Flow.Streams, Attempted: way.Attempted,
+			Received: min(way.Received, way.Attempted), SendErrors: way.SendErrors, Ledger: way.Ledger}
 		f.Lost = f.Attempted - f.Received
 		one := r
 		one.Flow = &f

@@ -185,7 +185,7 @@ func FuzzHTML(f *testing.F) {
 		return view.Page{Title: name, Subject: name, Verdict: name, Facts: []string{name}, Doubts: []string{name},
 			Next: []view.Step{{Text: name, Command: name}}, Sections: []view.Section{
 				view.Heading{Text: name}, view.Text{Text: name}, view.Tiles{{Label: name, Value: name,
-					Note: name}}, view.Path{Title: name, Note: name, Nodes: []string{name, name}, Losses: []view.Loss{{Text: name}}},
+					Note: name}}, view.Path{Title: name, Nodes: []string{name, name}, Losses: []view.Loss{{Text: name}}},
 				view.Table{Title: name, Note: name, Fold: true, Columns: []view.Column{{Label: name}},
 					Rows: [][]view.Cell{{{Text: name, Note: name}}}},
 				view.Chart{Title: name, Note: name, X: view.Axis{Label: name}, Y: view.Axis{Label: name},

@@ -43,8 +43,7 @@ func Explain(d *model.Document, ask finding.Ask, trials []int) Page {
 
 func lostTable(groups []table.Group) Table {
 	t := listing("What was lost", "settings Setting", "loss_ratio Lost", "cause Mostly lost at", "trials Trials",
-		"lost_packets Packets", "attempted_packets Of", "unattributed_packets Unexplained")
-	t.Columns[6].Detail = true
+		"lost_packets Packets", "attempted_packets Of", "-unattributed_packets Unexplained")
 	for _, g := range groups {
 		name := g.Name()
 		if valid, _, _ := g.Trials(); valid == 0 {
@@ -110,8 +109,7 @@ func flowOf(r table.Row) []Section {
 		out = append(out, Text{f.Text()})
 	}
 	t := listing("Counters behind the losses", "counter Counter", "host Host", "moved_count Moved by", "unit Unit",
-		"scope Scope", "excess_count Not ours", "role Role", "before_count Before", "after_count After")
-	t.Columns[7].Detail, t.Columns[8].Detail = true, true
+		"scope Scope", "excess_count Not ours", "role Role", "-before_count Before", "-after_count After")
 	told := map[[2]string]bool{}
 	for i, l := range linesOf(r.Flow) {
 		for _, e := range l.Evidence {

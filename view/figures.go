@@ -32,29 +32,26 @@ func Figures(d *model.Document) Table {
 	metrics := slices.DeleteFunc(table.Metrics(), func(m *table.Metric) bool {
 		return !slices.ContainsFunc(rows, func(r table.Row) bool { _, ok := m.Value(r); return ok })
 	})
-	settings := settingColumns(keys)
-	t := rowsOf("Figures of each flow", nil, settings)
+	columns := settingColumns(keys)
 	for _, m := range metrics {
-		t.Columns = append(t.Columns, Column{Name: m.Name, Label: m.Label, Unit: m.Unit})
-	}
-	t.Columns = append(t.Columns, Column{Name: "why", Label: "Why"})
-	for i, g := range table.By(rows, keys...) {
-		for _, r := range g.Rows {
-			var cells []Cell
-			for _, c := range settings {
-				cells = append(cells, c.cell(g, i))
-			}
-			for _, m := range metrics {
-				v, ok := m.Value(r)
-				if !ok {
-					v = math.NaN()
+		columns = append(columns, column{Column{Name: m.Name, Label: m.Label, Unit: m.Unit},
+			func(g table.Group, _ int) Cell {
+				if v, ok := m.Value(g.Rows[0]); ok {
+					return Cell{Value: v}
 				}
-				cells = append(cells, Cell{Value: v})
-			}
-			t.Rows = append(t.Rows, append(cells, Cell{Text: finding.WhyIn(r.Language(), r.Trial.Why)}))
+				return Cell{Value: math.NaN()}
+			}})
+	}
+	why := cells("why", "Why", func(g table.Group, _ int) Cell {
+		return Cell{Text: finding.WhyIn(g.Language(), g.Rows[0].Trial.Why)}
+	})
+	var each []table.Group
+	for _, g := range table.By(rows, keys...) {
+		for _, r := range g.Rows {
+			each = append(each, table.Group{Keys: g.Keys, Levels: g.Levels, Rows: []table.Row{r}})
 		}
 	}
-	return t
+	return rowsOf("Figures of each flow", each, columns, why)
 }
 
 // settingColumns shows the levels of keys as files have them. A setting that is a metric, too, such

@@ -43,28 +43,24 @@ func Run(d *model.Document) Page {
 
 // say puts the words of findings where readers look for them.
 func (p *Page) say(found []finding.Finding) {
-	found = slices.Clone(found)
-	for i := range found {
-		found[i] = found[i].In(p.Language)
-	}
-	var headlines, rest []string
-	for _, f := range finding.Of(found, finding.Answer) {
-		parts := f.Parts()
-		headlines, rest = append(headlines, parts[0]), append(rest, parts[1:]...)
+	var headlines, rest, facts []string
+	for _, f := range found {
+		switch f = f.In(p.Language); f.Level {
+		case finding.Answer:
+			parts := f.Parts()
+			headlines, rest = append(headlines, parts[0]), append(rest, parts[1:]...)
+		case finding.Fact:
+			facts = append(facts, f.Text())
+		case finding.Doubt:
+			p.Doubts = append(p.Doubts, f.Text())
+		case finding.Next:
+			if run, named := f.Words["run"]; !named || run != "" { // else it was not kept
+				p.Next = append(p.Next, Step{Text: f.Text(), Command: f.Command()})
+			}
+		}
 	}
 	p.answer(append(headlines, rest...))
-	for _, f := range finding.Of(found, finding.Fact) {
-		p.Facts = append(p.Facts, f.Text())
-	}
-	for _, f := range finding.Of(found, finding.Doubt) {
-		p.Doubts = append(p.Doubts, f.Text())
-	}
-	for _, f := range finding.Of(found, finding.Next) {
-		if run, named := f.Words["run"]; named && run == "" { // it was not kept
-			continue
-		}
-		p.Next = append(p.Next, Step{Text: f.Text(), Command: f.Command()})
-	}
+	p.Facts = append(p.Facts, facts...)
 }
 
 // answer puts the first sentence of an answer above the page, the second below it, and the others among the facts.

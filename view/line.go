@@ -149,8 +149,7 @@ func Setting(in words.Language, t model.Trial) string {
 	var flows []model.FlowResult
 	for _, f := range t.Flows {
 		flows = append(flows, model.FlowResult{Name: f.Name, Protocol: f.Protocol, PayloadBytes: f.PayloadBytes,
-			Streams:    f.Streams,
-			FrameBytes: model.FrameBytes(f.Protocol, f.Family, f.PayloadBytes)})
+			Streams: f.Streams, FrameBytes: model.FrameBytes(f.Protocol, f.Family, f.PayloadBytes)})
 	}
 	return trialName(table.Rows(&model.Document{Language: in, Results: []model.Result{{Cell: t.Cell, Flows: flows}}}))
 }

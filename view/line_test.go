@@ -46,3 +46,12 @@ func TestLines(t *testing.T) {
 	fmt.Fprintln(&out, "nas of two addresses:", TargetOf(&d))
 	golden.File(t, "testdata/lines.txt", out.String())
 }
+
+// TestEveryKindHasAPage: also tests of other tools have.
+func TestEveryKindHasAPage(t *testing.T) {
+	for _, k := range append(finding.Kinds(), finding.Kind{}) {
+		if pageOf(k.Command) == nil {
+			t.Errorf("the kind of test %q has no page", k.Command)
+		}
+	}
+}

@@ -167,10 +167,8 @@ func mostChanged(ways []table.Group, metric string) []table.Group {
 
 // meshParts tells of the cycles in a few parts of the time.
 func meshParts(rows []table.Row) Table {
-	t := listing("Over time", "window Time", "cycles_count Cycles", "pairs_count Pairs that lose",
-		"loss_ratio Worst loss",
-		"worst Worst pair")
-	t.Columns[0].Key = true
+	t := listing("Over time", "*window Time", "cycles_count Cycles", "pairs_count Pairs that lose",
+		"loss_ratio Worst loss", "worst Worst pair")
 	cycles := table.By(rows, table.KeyOf("repeat"))
 	for part := range slices.Chunk(cycles, (len(cycles)+mostParts-1)/mostParts) {
 		ways := finding.MeshWays(table.RowsOf(part))

@@ -26,19 +26,15 @@ func nothing(rows []table.Row) (out []Section) {
 
 // deadStreams lists the streams of a flow that carry nothing.
 func deadStreams(r table.Row) []Section {
-	t := listing(r.Sayf("Streams that carry nothing, %s", r.Say(r.Flow.Name)), "stream Stream",
-		"from_port From port", "to_port To port",
-		"packets_count Sent", "heard_packets Arrived", "answers_packets Answers", "answers_heard_packets Came back")
-	for i := range t.Columns[:3] {
-		t.Columns[i].Key = true
-	}
-	for _, s := range r.Flow.DeadStreams {
-		heard, answered, back := float64(s.AsksHeard), float64(s.Answered), float64(s.AnswersHeard)
-		t.add(fmt.Sprint(s.Stream+1), fmt.Sprint(s.FromPort), fmt.Sprint(s.ToPort), float64(s.Asked), heard, answered,
-			back)
-	}
 	if r.Flow.Streams < 2 {
 		return nil
+	}
+	t := listing(r.Sayf("Streams that carry nothing, %s", r.Say(r.Flow.Name)), "*stream Stream", "*from_port From port",
+		"*to_port To port", "packets_count Sent", "heard_packets Arrived", "answers_packets Answers",
+		"answers_heard_packets Came back")
+	for _, s := range r.Flow.DeadStreams {
+		t.add(fmt.Sprint(s.Stream+1), fmt.Sprint(s.FromPort), fmt.Sprint(s.ToPort), s.Asked, s.AsksHeard, s.Answered,
+			s.AnswersHeard)
 	}
 	return shown(t)
 }

@@ -25,14 +25,11 @@ func Record(d contents.Document) Page {
 
 // recordTables list what each flow of each trial of a record has, and its first losses.
 func recordTables(d contents.Document) []Section {
-	flows := listing("Flows", "trial Trial", "flow Flow", "setting Setting", "payload_bytes Payload",
+	flows := listing("Flows", "*trial Trial", "*flow Flow", "setting Setting", "payload_bytes Payload",
 		"recorded_packets Recorded", "left_out_packets Left out", "packet_index Bytes each", "lost_packets Lost",
 		"time_s Time", "state State")
-	losses := listing("The first losses", "trial Trial", "flow Flow", "stream_count Stream", "from From sequence",
+	losses := listing("The first losses", "*trial Trial", "*flow Flow", "stream_count Stream", "from From sequence",
 		"lost_packets Packets")
-	for _, t := range []Table{flows, losses} {
-		t.Columns[0].Key, t.Columns[1].Key = true, true
-	}
 	for _, t := range d.Trials {
 		trial, state := fmt.Sprint(t.Trial.Trial), string(t.State)
 		switch {

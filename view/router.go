@@ -143,11 +143,9 @@ func routerFacts(l words.Language, f *model.RouterFacts) []Section {
 	}
 	t := listing("The router", "fact Fact", "value Value")
 	t.Fold = true
-	add := func(name string, values ...string) {
-		for _, v := range values {
-			if v != "" {
-				t.add(name, v)
-			}
+	add := func(name, value string) {
+		if value != "" {
+			t.add(name, value)
 		}
 	}
 	add("Model", f.Model)

@@ -180,7 +180,7 @@ type Gap struct {
 // Path shows where packets ended, node by node.
 type Path struct {
 	Language       words.Language
-	Title, Note    string
+	Title          string
 	Flow           string   // its name, if there are several
 	Nodes          []string // in travel order
 	Sent, Received uint64

@@ -193,13 +193,15 @@ func toneOf(v table.Verdict) Tone {
 	return tones[v]
 }
 
-// listing is a table of what is listed as it is. Each column is its name and its label, as
-// "lost_packets Lost there"; the end of the name is its unit.
+// listing is a table of what is listed as it is. Each column is its name and its label, as "lost_packets Lost there";
+// the end of the name is its unit. A key has * before its name, a detail -.
 func listing(title string, columns ...string) Table {
 	t := Table{Title: title}
 	for _, c := range columns {
 		name, label, _ := strings.Cut(c, " ")
-		t.Columns = append(t.Columns, Column{Name: name, Label: label, Unit: unitOf(name)})
+		name, key := strings.CutPrefix(name, "*")
+		name, detail := strings.CutPrefix(name, "-")
+		t.Columns = append(t.Columns, Column{Name: name, Label: label, Unit: unitOf(name), Key: key, Detail: detail})
 	}
 	return t
 }

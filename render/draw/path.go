@@ -25,7 +25,7 @@ type place struct {
 // carry, and what was lost under each place: in a row if there is room, else one
 // below the other.
 func Path(v view.Path, width float64) Picture {
-	p := Picture{Width: max(width, 240), Title: plain.Text(v.Title), Note: v.Note}
+	p := Picture{Width: max(width, 240), Title: plain.Text(v.Title)}
 	if len(v.Nodes) < 2 {
 		return Picture{Title: p.Title}
 	}
