@@ -323,16 +323,6 @@ func sessions(rows []table.Row) []Finding {
 // fullTable is the share of a router's table of connections from which on it may refuse new ones.
 const fullTable = 0.9
 
-// RouterEffects are how variants compare with the first one; nil: there are none.
-func RouterEffects(places []table.Place) (out []table.Effect) {
-	for _, p := range places {
-		if len(p.Choice.Keys) > 0 {
-			out = append(out, p.Effects[table.MetricOf("goodput_bps")])
-		}
-	}
-	return out
-}
-
 // variantFindings compares the variants under one condition with the first one.
 func variantFindings(under table.Condition) []Finding {
 	var list []string

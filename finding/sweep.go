@@ -57,15 +57,12 @@ var sweepSentences = map[string]string{
 	"sweep.open":    `Too few repeats to be sure of {open_count} of the slower settings.`,
 }
 
-// Ranking is the settings of a sweep under one condition. Settings of different
-// conditions are not compared: nobody chooses what a path is like.
+// Ranking is a condition of a sweep with its settings as places, in order of merit: those as good as the best by what
+// they send, the least first, then the others by goodput. The first is the answer. Settings of different conditions are
+// not compared: nobody chooses what a path is like.
 type Ranking struct {
-	Under table.Group // the condition; without keys where there is only one
-	// Settings are in order of merit: those as good as the best by what they send, the
-	// least first, then the others by goodput. The first is the answer.
-	Settings []table.Group
-	Effects  []table.Effect // of each setting against the highest goodput
-	Tied     int            // settings as good as the best, itself included
+	table.Condition
+	Tied int // settings as good as the best, itself included
 }
 
 // Rankings compares the settings under each condition. All conditions share the chance of a false alarm.
@@ -80,8 +77,8 @@ func Rankings(rows []table.Row) (out []Ranking) {
 }
 
 func newRanking(under table.Condition, m *table.Metric) Ranking {
-	c, ranked := Ranking{Under: under.Group}, under.Tried()
 	var good, others []table.Place
+	ranked := under.Tried()
 	for i, p := range ranked {
 		near := p.Middle(m.Name) >= (1-m.Resolution)*ranked[0].Middle(m.Name)
 		alike := p.Effects[m].Verdict == table.Tied || p.Effects[m].Verdict == table.TooFew && near
@@ -94,11 +91,21 @@ func newRanking(under table.Condition, m *table.Metric) Ranking {
 	slices.SortStableFunc(good, func(a, b table.Place) int {
 		return cmp.Compare(a.Middle("send_bps"), b.Middle("send_bps"))
 	})
-	c.Tied = len(good)
-	for _, p := range append(good, others...) {
-		c.Settings, c.Effects = append(c.Settings, p.Choice), append(c.Effects, p.Effects[m])
+	under.Places = slices.Concat(good, others)
+	return Ranking{under, len(good)}
+}
+
+// EffectOf is how the goodput of a place compares with what it is compared with.
+func EffectOf(p table.Place) table.Effect { return p.Effects[table.MetricOf("goodput_bps")] }
+
+// Effects are those of places with choices; nil: nothing was to be chosen.
+func Effects(places []table.Place) (out []table.Effect) {
+	for _, p := range places {
+		if len(p.Choice.Keys) > 0 {
+			out = append(out, EffectOf(p))
+		}
 	}
-	return c
+	return out
 }
 
 // deadEnd reports whether a receiver of a star got nothing, whatever the others got: such a setting is not the best.
@@ -113,9 +120,9 @@ func Headlines(all []Ranking) []Ranking {
 	if len(all) < 2 {
 		return all
 	}
-	goodput := func(c Ranking) float64 { return c.Settings[0].Middle("goodput_bps") }
+	goodput := func(c Ranking) float64 { return c.Places[0].Middle("goodput_bps") }
 	worst := slices.MinFunc(all, func(a, b Ranking) int { return cmp.Compare(goodput(a), goodput(b)) })
-	if worst.Under.Name() == all[0].Under.Name() {
+	if worst.Name() == all[0].Name() {
 		return all[:1]
 	}
 	return []Ranking{all[0], worst}
@@ -132,29 +139,30 @@ func sweepRule(rows []table.Row) []Finding {
 			out = append(out, c.answer(len(rankings)))
 		}
 	}
-	if c := About(rankings, out[0]); c.Settings[0].Middle("goodput_bps") > 0 {
-		i := slices.IndexFunc(c.Settings, func(g table.Group) bool { return g.Name() == out[0].Places["best"].Name() })
-		best := c.Settings[max(i, 0)]
-		most := c.Settings[c.Tied-1] // of those that are as good it sends most, so it shows the limit
+	if c := About(rankings, out[0]); c.Places[0].Middle("goodput_bps") > 0 {
+		settings := c.Choices()
+		i := slices.IndexFunc(settings, func(g table.Group) bool { return g.Name() == out[0].Places["best"].Name() })
+		best := settings[max(i, 0)]
+		most := settings[c.Tied-1] // of those that are as good it sends most, so it shows the limit
 		out = slices.Concat(out, waste(most, best), []Finding{Limit(most.Limit(), most)}, c.shares(), brief(best))
 	}
 	return append(out, doubts(rows, rankings)...)
 }
 
 func About(rankings []Ranking, answer Finding) Ranking {
-	i := slices.IndexFunc(rankings, func(c Ranking) bool { return c.Under.Name() == answer.Words["under"] })
+	i := slices.IndexFunc(rankings, func(c Ranking) bool { return c.Name() == answer.Words["under"] })
 	return rankings[max(i, 0)]
 }
 
 func (c Ranking) answer(rankings int) Finding {
-	best := c.Settings[0]
-	others := len(c.Settings) - 1
-	f := say("sweep.best", Answer, "best", best, "under", c.Under.Name(), "others_count", others,
+	settings := c.Choices()
+	best, others := settings[0], len(settings)-1
+	f := say("sweep.best", Answer, "best", best, "under", c.Name(), "others_count", others,
 		"tied_count", c.Tied-1, "resolution_ratio", table.MetricOf("goodput_bps").Resolution)
-	if last := c.Settings[len(c.Settings)-1]; deadEnd(last) && !deadEnd(best) {
+	if last := settings[others]; deadEnd(last) && !deadEnd(best) {
 		f = f.with("missed", last)
 	}
-	proven := !slices.ContainsFunc(c.Effects[:c.Tied], func(e table.Effect) bool { return e.Verdict == table.TooFew })
+	proven := !slices.ContainsFunc(c.Places[:c.Tied], tooFew)
 	switch {
 	case !(best.Middle("goodput_bps") > 0):
 		f.Code = "sweep.nothing"
@@ -172,21 +180,21 @@ func (c Ranking) answer(rankings int) Finding {
 	return f
 }
 
-func (c Ranking) open() int {
-	return len(only(c.Effects[c.Tied:], func(e table.Effect) bool { return e.Verdict == table.TooFew }))
-}
+func tooFew(p table.Place) bool { return EffectOf(p).Verdict == table.TooFew }
+
+func (c Ranking) open() int { return len(only(c.Places[c.Tied:], tooFew)) }
 
 // everywhere finds the setting that is as good as the best under each of several conditions, if there is one.
 func everywhere(rankings []Ranking) []Finding {
 	if len(rankings) < 2 {
 		return nil
 	}
-	for _, first := range rankings[0].Settings[:rankings[0].Tied] {
+	for _, first := range rankings[0].Choices()[:rankings[0].Tied] {
 		var all []table.Group
 		for _, c := range rankings {
-			for _, g := range c.Settings[:c.Tied] {
+			for _, g := range c.Choices()[:c.Tied] {
 				if g.Name() == first.Name() {
-					all = append(all, table.Group{Keys: c.Under.Keys, Levels: c.Under.Levels, Rows: g.Rows})
+					all = append(all, table.Group{Keys: c.Keys, Levels: c.Levels, Rows: g.Rows})
 				}
 			}
 		}
@@ -250,7 +258,7 @@ const fairEnough = 0.99
 // shares tells of the setting under which the receivers of a star got most unlike shares.
 func (c Ranking) shares() []Finding {
 	const fairness = "receiver_fairness_index"
-	unfair := only(c.Settings, func(g table.Group) bool { return g.Middle(fairness) < fairEnough })
+	unfair := only(c.Choices(), func(g table.Group) bool { return g.Middle(fairness) < fairEnough })
 	if len(unfair) == 0 {
 		return nil
 	}
@@ -262,10 +270,10 @@ func doubts(rows []table.Row, rankings []Ranking) []Finding {
 	measured, open, needed := 0, 0, 0
 	for _, c := range rankings {
 		open += c.open()
-		for i, g := range c.Settings {
+		for _, p := range c.Places {
 			measured++
-			if e := c.Effects[i]; e.Verdict == table.TooFew && e.Needed < table.MostNeeded {
-				needed = max(needed, e.Needed+g.Stat(table.MetricOf("goodput_bps")).N)
+			if e := EffectOf(p); tooFew(p) && e.Needed < table.MostNeeded {
+				needed = max(needed, e.Needed+p.Stat(table.MetricOf("goodput_bps")).N)
 			}
 		}
 	}

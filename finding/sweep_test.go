@@ -216,11 +216,11 @@ func TestConditionsShareFalseAlarms(t *testing.T) {
 					Attempted: 1000, DurationS: 1, GoodputBPS: 1e6 * math.Exp(0.05*r.NormFloat64())}}})
 		}
 		rankings := Rankings(table.Rows(d))
-		if len(rankings) != 10 || len(rankings[0].Settings) != 3 {
+		if len(rankings) != 10 || len(rankings[0].Places) != 3 {
 			t.Fatalf("%d conditions; want 10 of three settings", len(rankings))
 		}
 		if slices.ContainsFunc(rankings, func(c Ranking) bool {
-			return slices.ContainsFunc(c.Effects, func(e table.Effect) bool {
+			return slices.ContainsFunc(Effects(c.Places), func(e table.Effect) bool {
 				return e.Verdict == table.WorseThan || e.Verdict == table.BetterThan
 			})
 		}) {

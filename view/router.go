@@ -79,9 +79,9 @@ func packetsChart(full []table.Place) Chart {
 	of := overUDP(full)
 	frames, size := table.Groups(of), table.KeyOf("frame_bytes")
 	if len(frames) == 0 {
-		return intervals("Goodput through the router", table.Groups(full), "goodput_bps", finding.RouterEffects(full))
+		return intervals("Goodput through the router", table.Groups(full), "goodput_bps", finding.Effects(full))
 	}
-	rows, effects := table.RowsOf(frames), finding.RouterEffects(of)
+	rows, effects := table.RowsOf(frames), finding.Effects(of)
 	if effects != nil || len(table.By(rows, size)) < 2 {
 		return intervals("Packets through the router", frames, "receive_pps", effects)
 	}
@@ -118,7 +118,7 @@ func routerCores(full []table.Group, answer finding.Finding) Chart {
 func trafficTable(places []table.Place, keys []table.Key) Table {
 	title, effects := "By direction and traffic", []column(nil)
 	full := table.Groups(places)
-	if e := finding.RouterEffects(places); e != nil {
+	if e := finding.Effects(places); e != nil {
 		l, base := full[0].Language(), places[0].Choice.Name()
 		title = l.Sayf("By direction and traffic, with goodput against %s", base)
 		effects = effectColumn(l.Sayf("Against %s", base), e)

@@ -40,8 +40,8 @@ func sweepPage(rows []table.Row, found []finding.Finding) []Section {
 func sweepTiles(found []finding.Finding, c finding.Ranking) Tiles {
 	answer := first(found, "sweep.")
 	least := tile("Sends", answer, "{send_bps:best}", "")
-	if c.Tied > 1 && c.Under.Name() == "" {
-		most := figure(c.Settings[c.Tied-1], "send_bps")
+	if c.Tied > 1 && c.Name() == "" {
+		most := figure(c.Places[c.Tied-1].Choice, "send_bps")
 		least.Label, least.Note = "Sends least", answer.Language.Sayf("others as good send up to %s", most)
 	}
 	return Tiles{tile("Best setting", answer, "{goodput_bps:best}", "{best}[, {under}]"),
@@ -54,7 +54,7 @@ func sweepCharts(rows []table.Row, heads []finding.Ranking) []Section {
 	l := table.Lay(rows)
 	under, keys := l.Under, l.Choice
 	noNumber := func(g table.Group) bool { return !(g.Levels[0].Number > 0) || g.Levels[0].Text != "" }
-	if len(keys) == 1 && len(heads[0].Settings) > 1 && !slices.ContainsFunc(heads[0].Settings, noNumber) {
+	if len(keys) == 1 && len(heads[0].Places) > 1 && !slices.ContainsFunc(heads[0].Choices(), noNumber) {
 		in := table.Language(rows)
 		title := in.Sayf("Goodput by %s", lowered(in, keys[0].Label))
 		return []Section{hero(lines(title, rows, under, keys[0], "goodput_bps"))}
@@ -63,11 +63,11 @@ func sweepCharts(rows []table.Row, heads []finding.Ranking) []Section {
 	for i, c := range heads {
 		title := "Goodput of each setting"
 		if len(heads) > 1 {
-			title = table.Language(rows).Names(table.Language(rows).Say(title), c.Under.Name())
+			title = table.Language(rows).Names(table.Language(rows).Say(title), c.Name())
 		}
-		chart := intervals(title, c.Settings, "goodput_bps", c.Effects)
+		chart := intervals(title, c.Choices(), "goodput_bps", finding.Effects(c.Places))
 		if len(keys) == 2 {
-			chart = heatMap(title, table.By(c.Under.Rows, keys...), keys[1], keys[0], "goodput_bps")
+			chart = heatMap(title, table.By(c.Rows, keys...), keys[1], keys[0], "goodput_bps")
 		}
 		chart.Hero = i == 0
 		out = append(out, chart)
@@ -80,21 +80,22 @@ const mostBars, mostLossy = 12, 4
 
 // telling are the settings whose losses are worth a look.
 func telling(c finding.Ranking) []table.Group {
-	if len(c.Settings) <= mostBars {
-		return c.Settings
+	settings := c.Choices()
+	if len(settings) <= mostBars {
+		return settings
 	}
 	n := mostBars - mostLossy
-	lossy := table.Rank(table.MetricOf("loss_ratio"), c.Settings[n:])
-	return slices.Concat(c.Settings[:n], lossy[len(lossy)-mostLossy:])
+	lossy := table.Rank(table.MetricOf("loss_ratio"), settings[n:])
+	return slices.Concat(settings[:n], lossy[len(lossy)-mostLossy:])
 }
 
 func conditionTable(rankings []finding.Ranking) Table {
 	var best []table.Group
 	for _, c := range rankings {
-		best = append(best, c.Settings[0])
+		best = append(best, c.Places[0].Choice)
 	}
 	condition := cells("condition", "Condition", func(_ table.Group, row int) Cell {
-		return Cell{Text: rankings[row].Under.Name()}
+		return Cell{Text: rankings[row].Name()}
 	})
 	condition[0].Key = true
 	tied := cells("tied_count", "Tied with it", func(_ table.Group, row int) Cell {
@@ -109,8 +110,9 @@ const lead = 5
 
 // settingTable has all settings of a ranking. Those who sort by one setting find it in a column of its own.
 func settingTable(c finding.Ranking) Table {
-	keys, loss := c.Settings[0].Keys, "loss_ratio"
-	if c.Settings[0].Rows[0].Flow.Protocol == model.TCP {
+	settings := c.Choices()
+	keys, loss := settings[0].Keys, "loss_ratio"
+	if settings[0].Rows[0].Flow.Protocol == model.TCP {
 		loss = "retransmit_ratio"
 	}
 	verdict := cells("verdict", "Verdict", func(_ table.Group, row int) Cell { return verdictOf(c, row) })
@@ -122,12 +124,12 @@ func settingTable(c finding.Ranking) Table {
 			more = append(more, k)
 		}
 	}
-	t := rowsOf("Settings, the best first", c.Settings, nameColumn(keys), metricColumns("goodput_bps"),
+	t := rowsOf("Settings, the best first", settings, nameColumn(keys), metricColumns("goodput_bps"),
 		bare(metricColumns(loss, "send_bps")), verdict,
 		metricColumns("delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns"),
 		details(more))
-	if under := c.Under.Name(); under != "" {
-		t.Title = c.Under.Language().Names(c.Under.Say(t.Title), under)
+	if under := c.Name(); under != "" {
+		t.Title = c.Language().Names(c.Say(t.Title), under)
 	}
 	t.Lead = lead
 	return t
@@ -138,8 +140,8 @@ const leastShown = 0.001
 
 // verdictOf says how a setting compares with the highest goodput of its ranking.
 func verdictOf(c finding.Ranking, i int) Cell {
-	e := c.Effects[i]
-	cell := effectCell(c.Under.Language(), e)
+	e := finding.EffectOf(c.Places[i])
+	cell := effectCell(c.Language(), e)
 	cell.Note = ""
 	switch {
 	case c.Tied > 1 && i == 0:
