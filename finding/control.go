@@ -301,7 +301,7 @@ func (c Controls) more(found []Finding) []Finding {
 	if need == 0 || need > model.MaxRepeats {
 		return []Finding{nextOf("cc.page", d)}
 	}
-	seconds, trials := 0.0, oneEach(table.RowsOf(c.Groups))
+	seconds, trials := 0.0, table.OneEach(table.RowsOf(c.Groups))
 	for _, r := range trials {
 		seconds += r.Flow.DurationS
 	}

@@ -75,7 +75,7 @@ var curveSentences = map[string]string{
 // for each curve, which is a flow under one setting of everything but the size.
 func curveRule(rows []table.Row) []Finding {
 	var told [][]Finding // of each curve, its answer first
-	refused, all := refusedSizes(rows), trialsOf(rows)
+	refused, all := refusedSizes(rows), len(table.OneEach(rows))
 	dead := slices.ContainsFunc(rows, func(r table.Row) bool { return r.Trial.Why.Has(model.NothingThrough) })
 	rows = table.Usable(rows)
 	curves := Curves(rows).Conditions
@@ -97,7 +97,7 @@ func curveRule(rows []table.Row) []Finding {
 				f = f.with("sizes", l.Say("every other size"))
 			}
 			if f.Code == "curve.kept" && dead { // nothingRule tells of these trials
-				f = f.with("trials_count:kept", trialsOf(rows), "trials_count", all)
+				f = f.with("trials_count:kept", len(table.OneEach(rows)), "trials_count", all)
 				f.Code = "curve.rest"
 			}
 			found[i] = f
@@ -106,15 +106,6 @@ func curveRule(rows []table.Row) []Finding {
 	}
 	slices.SortStableFunc(told, func(a, b []Finding) int { return cmp.Compare(b[0].carriesLess(), a[0].carriesLess()) })
 	return append(slices.Concat(told...), refused...)
-}
-
-// trialsOf counts the trials of rows.
-func trialsOf(rows []table.Row) int {
-	trials := map[*model.Result]bool{}
-	for _, r := range rows {
-		trials[r.Trial] = true
-	}
-	return len(trials)
 }
 
 // carriesLess puts curves that do not carry what was asked before those that do.

@@ -290,7 +290,7 @@ func confidence(l *model.Line, tcp bool) Finding {
 // are the only names that losses have.
 func linkLosses(rows []table.Row) []Finding {
 	var out []Finding
-	for _, r := range oneEach(only(rows, table.Row.Valid)) {
+	for _, r := range table.OneEach(only(rows, table.Row.Valid)) {
 		for _, l := range r.Trial.Links {
 			in := r.Language()
 			way := map[string]string{"from": in.Say(l.From), "to": in.Say(l.To)}

@@ -22,14 +22,6 @@ func only[T any](all []T, has func(T) bool) (out []T) {
 	return out
 }
 
-func oneEach(rows []table.Row) []table.Row {
-	seen := map[*model.Result]bool{}
-	return only(rows, func(r table.Row) bool {
-		defer func() { seen[r.Trial] = true }()
-		return !seen[r.Trial]
-	})
-}
-
 // capital is a name as the beginning of a sentence.
 func capital(name string) string {
 	if name == "" {

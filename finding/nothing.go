@@ -306,10 +306,7 @@ func (b blocked) name(node string) string {
 			return cmp.Or(h.Address, h.Name)
 		}
 	}
-	if node == model.Sender || node == model.Receiver {
-		return theNode(b.language(), node)
-	}
-	return node
+	return nodeName(b.language(), node)
 }
 
 func (b blocked) whose(node string) string {

@@ -105,7 +105,7 @@ func routerWatch(rows []table.Row) []Finding {
 	}
 	var out []Finding
 	var gaps []model.RouterGap
-	trials, seen, samples := oneEach(rows), 0, 0.0
+	trials, seen, samples := table.OneEach(rows), 0, 0.0
 	for _, r := range trials {
 		w := r.Trial.Router
 		if w == nil {

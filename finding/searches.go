@@ -67,7 +67,7 @@ func outcome(r table.Row) string {
 
 // ended has a row of each search of a group that ended.
 func ended(g table.Group) []table.Row {
-	return only(oneEach(g.Rows), func(r table.Row) bool { return r.Search.Done })
+	return only(table.OneEach(g.Rows), func(r table.Row) bool { return r.Search.Done })
 }
 
 // counting are the rows of a group's searches that ended, or of all where none did.
@@ -81,7 +81,7 @@ func counting(g table.Group) []table.Row {
 // typicalOf is of a group the search that found the middle rate of those that count; of an even number the lower of the
 // two in the middle.
 func typicalOf(g table.Group) table.Group {
-	searches := oneEach(counting(g))
+	searches := table.OneEach(counting(g))
 	slices.SortStableFunc(searches,
 		func(a, b table.Row) int { return cmp.Compare(a.Search.Throughput, b.Search.Throughput) })
 	middle := searches[(len(searches)-1)/2].Search

@@ -78,7 +78,7 @@ func linksRule(rows []table.Row) []Finding {
 // and trials that were asked for the same loss are one finding.
 func madeLoss(rows []table.Row) []Finding {
 	frames, lost, ways := map[float64]float64{}, map[float64]float64{}, map[float64][]string{} // by what was asked
-	for _, r := range oneEach(only(rows, table.Row.Valid)) {
+	for _, r := range table.OneEach(only(rows, table.Row.Valid)) {
 		if len(r.Trial.Made) > 0 {
 			continue // its links may have been asked for something else after a while
 		}
@@ -380,7 +380,7 @@ var (
 
 // carriersRule says which interfaces of the test lost their carrier, or were set down, in trials that lost packets.
 func carriersRule(rows []table.Row) (out []Finding) {
-	for _, r := range oneEach(only(rows, func(r table.Row) bool { return r.Flow.Lost > 0 })) {
+	for _, r := range table.OneEach(only(rows, func(r table.Row) bool { return r.Flow.Lost > 0 })) {
 		for _, c := range r.Trial.Counters {
 			at := slices.IndexFunc(r.Doc.Host, func(h model.Host) bool {
 				return h.Node == c.Host && h.Interface != "" && c.Name == "dev."+h.Interface+"."+model.CarrierDown
@@ -388,12 +388,8 @@ func carriersRule(rows []table.Row) (out []Finding) {
 			if at < 0 || c.Whole == 0 {
 				continue
 			}
-			host := table.HostName(r, c.Host)
-			if host == model.Sender || host == model.Receiver {
-				host = theNode(r.Language(), host)
-			}
-			out = append(out, say("link.down", Doubt, "interface", r.Doc.Host[at].Interface, "host", host,
-				"times_count", c.Whole))
+			out = append(out, say("link.down", Doubt, "interface", r.Doc.Host[at].Interface,
+				"host", nodeName(r.Language(), table.HostName(r, c.Host)), "times_count", c.Whole))
 		}
 	}
 	return out

@@ -316,6 +316,34 @@ func TestStudent(t *testing.T) {
 	}
 }
 
+// TestBinomialBeyond: the chance is the sum of those of each number of hits.
+func TestBinomialBeyond(t *testing.T) {
+	hits := func(n, k int, p float64) float64 {
+		ways, _ := math.Lgamma(float64(n + 1))
+		a, _ := math.Lgamma(float64(k + 1))
+		b, _ := math.Lgamma(float64(n - k + 1))
+		return math.Exp(ways - a - b + float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p))
+	}
+	for _, c := range []struct {
+		n int
+		p float64
+	}{{1, 0.3}, {7, 0.5}, {60, 0.97}, {400, 0.02}, {3000000, 0.0004}} {
+		mean := int(float64(c.n) * c.p)
+		for _, k := range []int{0, 1, mean / 2, mean, mean + 1, mean + 3, mean + 200, c.n, c.n + 1} {
+			want := 0.0
+			for i := k; i <= min(c.n, mean+2000); i++ {
+				want += hits(c.n, i, c.p)
+			}
+			if got := BinomialBeyond(c.n, k, c.p); math.Abs(got-want) > 1e-6*want+1e-12 {
+				t.Errorf("%d or more of %d, each with %g: %g; want %g", k, c.n, c.p, got, want)
+			}
+		}
+	}
+	if never, always := BinomialBeyond(9, 1, 0), BinomialBeyond(9, 9, 1); never != 0 || always != 1 {
+		t.Errorf("of 9 with chance 0 and 1: %g, %g", never, always)
+	}
+}
+
 func TestHolm(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -206,14 +206,24 @@ func partOf(f *model.FlowResult) model.FlowResult {
 // Cores makes a row of each core of the routers that were watched during the rows' trials.
 func Cores(rows []Row) []Row {
 	var out []Row
-	seen := map[*model.Result]bool{}
-	for _, r := range rows {
-		if r.Trial.Router == nil || seen[r.Trial] {
+	for _, r := range OneEach(rows) {
+		if r.Trial.Router == nil {
 			continue
 		}
-		seen[r.Trial] = true
 		for _, c := range r.Trial.Router.Cores {
 			out = append(out, Row{Doc: r.Doc, Trial: r.Trial, Core: &Core{r.Trial.Router.Node, c}})
+		}
+	}
+	return out
+}
+
+// OneEach is the first row of each trial.
+func OneEach(rows []Row) (out []Row) {
+	seen := map[*model.Result]bool{}
+	for _, r := range rows {
+		if !seen[r.Trial] {
+			seen[r.Trial] = true
+			out = append(out, r)
 		}
 	}
 	return out

@@ -138,21 +138,15 @@ const mostLeftOut = 100
 
 // leftOut lists the trials that make no figure, with the reason of each.
 func leftOut(rows []table.Row) []Section {
-	t, left := listing("Trials left out", "setting Setting", "state State", "why Why"), 0
-	seen := map[*model.Result]bool{}
+	t := listing("Trials left out", "setting Setting", "state State", "why Why")
 	keys := append(table.Varying(rows, table.Settings(rows)...), table.KeyOf("repeat"))
-	for _, r := range rows {
-		if !r.Valid() && !seen[r.Trial] {
-			seen[r.Trial] = true
-			if left++; left > mostLeftOut {
-				continue
-			}
-			t.add(table.By([]table.Row{r}, keys...)[0].Name(), string(r.Trial.State), finding.WhyIn(r.Language(), r.Trial.Why))
-		}
+	left := slices.DeleteFunc(table.OneEach(rows), table.Row.Valid)
+	for _, r := range left[:min(len(left), mostLeftOut)] {
+		t.add(table.By([]table.Row{r}, keys...)[0].Name(), string(r.Trial.State), finding.WhyIn(r.Language(), r.Trial.Why))
 	}
-	if left > mostLeftOut {
+	if len(left) > mostLeftOut {
 		l := table.Language(rows)
-		t.Title = l.Sayf("%s (the first %d of %d)", l.Say(t.Title), mostLeftOut, left)
+		t.Title = l.Sayf("%s (the first %d of %d)", l.Say(t.Title), mostLeftOut, len(left))
 	}
 	return shown(t)
 }

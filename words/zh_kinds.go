@@ -7,8 +7,8 @@ const (
 	zhLoad = `[¶负载为不丢包速率的 {load_ratio}[；空闲时往返时延 {round_trip_p50_ns:idle}]。]`
 )
 
-// chineseKinds is what belongs to one kind of test that has a record of its own: its help, labels and sentences, by
-// their English texts and by their codes, which have a dot and no space.
+// chineseKinds is what one kind of test says: its help, labels and sentences, by their English texts and by their codes,
+// which have a dot and no space.
 var chineseKinds = map[string]string{
 	"Measure delay, loss and jitter of small packets beside a load": "测量加负载时小包的时延、丢包和抖动",
 	`latency searches the rate without loss (RFC 9971) up to --rate, and times 100 packets a second
