@@ -124,23 +124,10 @@ func (r *reader) iperfObject(streamed *iperfTest) (t *iperfTest, event string, e
 	t = &iperfTest{}
 	err = r.object(func(key string) error {
 		switch key {
-		case "start":
-			return r.decode(&t.start)
+		case "start", "end", "error":
+			return r.event(t, key)
 		case "intervals":
-			return r.list(func() error {
-				var one iperfInterval
-				err := r.decode(&one)
-				if err == nil {
-					t.intervals = append(t.intervals, one)
-				}
-				return err
-			})
-		case "end":
-			err := r.decode(&t.end)
-			t.ended = err == nil
-			return err
-		case "error":
-			return r.decode(&t.fault)
+			return r.list(func() error { return r.event(t, "interval") })
 		case "event":
 			return r.decode(&event)
 		case "data":
@@ -154,6 +141,7 @@ func (r *reader) iperfObject(streamed *iperfTest) (t *iperfTest, event string, e
 	return t, event, err
 }
 
+// event reads what a test holds of one kind.
 func (r *reader) event(t *iperfTest, event string) error {
 	switch event {
 	case "start":
