@@ -98,11 +98,14 @@ func Losses(rows []table.Row) (out []Loss) {
 	return out
 }
 
-// noPlace is what is said of losses without a place.
-const noPlace = "unexplained"
-
 // Unexplained reports whether nothing is known of the place, not even that it may be one of several.
-func (l Loss) Unexplained() bool { return l.Text == table.Language(l.Rows).Say(noPlace) }
+func (l Loss) Unexplained() bool {
+	return l.Layer == table.Unattributed && !slices.ContainsFunc(table.Usable(l.Rows),
+		func(r table.Row) bool { return len(r.Flow.Ledger.Possible) > 0 })
+}
+
+// ofTCP reports whether rows, which are accounted alike, are of segments that TCP sent again: not each of them was lost.
+func ofTCP(rows []table.Row) bool { return len(rows) > 0 && rows[0].Flow.Protocol == model.TCP }
 
 // maybe says where losses of some flows that nobody saw may have been: where counters moved that others move as well.
 func maybe(rows []table.Row) string {
@@ -114,8 +117,10 @@ func maybe(rows []table.Row) string {
 	}
 	places := table.MostFirst(packets)
 	switch {
+	case len(places) == 0 && ofTCP(rows):
+		return in.Say("not known to be lost")
 	case len(places) == 0:
-		return in.Say(noPlace)
+		return in.Say("unexplained")
 	case len(places) == 1:
 		return in.Sayf("possibly %s", places[0])
 	case len(places) > mostPlaces:
@@ -177,7 +182,11 @@ func unexplainedRule(rows []table.Row) []Finding {
 		out = append(out, nextOf("advice.see", rows[0].Doc))
 	}
 	if unknown >= lossless {
-		out = append(out, say("loss.unknown", Doubt, "unknown_ratio", unknown, "all", when(unknown > almostAll, "yes")))
+		f := say("loss.unknown", Doubt, "unknown_ratio", unknown, "all", when(unknown > almostAll, "yes"))
+		if ofTCP(table.Accounted(rows)) {
+			f.Code = "loss.again"
+		}
+		out = append(out, f)
 	}
 	return out
 }

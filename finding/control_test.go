@@ -2,6 +2,7 @@ package finding
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"pelt/model"
@@ -163,6 +164,27 @@ func TestNothingSentAgain(t *testing.T) {
 		d.Results[0].Flows[0].TCP.Retransmits = again
 		if got := Explain(d, Ask{All: true})[0].Code; got != want {
 			t.Errorf("%d sent again: %s, want %s", again, got, want)
+		}
+	}
+}
+
+// TestSegmentsSentAgain: a segment that TCP sent again, and of which no drop is known, is not said to be lost.
+func TestSegmentsSentAgain(t *testing.T) {
+	for dropped, want := range map[uint64][2]string{
+		2: {"98 % of them are not known to be lost; the others: 2 % ", "98 % of the segments that TCP sent again are not known to be lost."},
+		0: {"None of them is known to be lost.", "No segment that TCP sent again is known to be lost."},
+	} {
+		d := race{of: []transfer{{"cubic", 0, 90, 0}}, repeats: 1}.doc()
+		f := &d.Results[0].Flows[0]
+		f.TCP.Retransmits, f.Lost, f.Attempted, f.Received = 100, 100, 1000, 900
+		f.Ledger = model.Ledger{Lost: 100, Unattributed: 100 - dropped, Lines: []model.Line{{Layer: model.LayerNetwork,
+			Host: "router", Cause: "ring-full", Packets: dropped, Confidence: "exact-count"}}}
+		answer, doubts := Explain(d, Ask{})[0], unexplainedRule(table.Rows(d))
+		if got := answer.Text(); answer.Code != "explain.again" || !strings.Contains(got, want[0]) {
+			t.Errorf("%d dropped: %q, want %q in it", dropped, got, want[0])
+		}
+		if !slices.ContainsFunc(doubts, func(f Finding) bool { return f.Text() == want[1] }) {
+			t.Errorf("%d dropped: %q, want %q", dropped, texts(doubts), want[1])
 		}
 	}
 }

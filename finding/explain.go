@@ -109,7 +109,8 @@ func Explain(d *model.Document, a Ask) []Finding {
 	doubts := applied(rows, unexplainedRule, grownRule, unevenRule, unacceptedRule, carriersRule, movesRule, leftOutRule,
 		accountsRule, watchingRule)
 	for _, f := range doubts {
-		if f.Level == Doubt && !(f.Code == "loss.unknown" && out[0].Has("unknown_ratio", "")) {
+		unknown := f.Code == "loss.unknown" || f.Code == "loss.again"
+		if f.Level == Doubt && !(unknown && out[0].Has("unknown_ratio", "")) {
 			out = append(out, f) // where packets were lost is the answer
 		}
 	}
@@ -158,7 +159,7 @@ func lostOf(rows []table.Row) Finding {
 		f.Code = "explain.whole"
 		return f
 	}
-	if rows[0].Flow.Protocol == model.TCP {
+	if ofTCP(rows) {
 		f.Code = "explain.again"
 	}
 	known, unknown := sharesOf(AsValid(rows))

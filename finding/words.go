@@ -127,8 +127,8 @@ var generalSentences = map[string]string{
 	"explain.nothing": `Nothing was sent, so nothing was lost.`,
 	"explain.again": `TCP sent {lost_packets} of {attempted_packets} segments again, {loss_ratio}.¶[{unplaced ?}` +
 		`Nothing names the place where they were lost|{whole ?}All of them: {first}|{share_ratio} of them: {first}` +
-		`[; then {places}]|{none ?}Their cause is not known|{unknown_ratio} of them have no known cause[; known ` +
-		`causes: {places}]].`,
+		`[; then {places}]|{none ?}None of them is known to be lost|{unknown_ratio} of them are not known to be lost` +
+		`[; the others: {places}]].`,
 	"explain.tcp":      `TCP sends lost segments again; the sender's system does not tell how many.`,
 	"explain.no-again": `TCP sent no segment again.`,
 	"explain.frames": `Emulated link {from} to {to}: of {frames_count} frames {frames_count:lost} were lost as ` +
@@ -235,12 +235,14 @@ var generalSentences = map[string]string{
 	"loss.dead":     `{where}: {streams_count:dead} of {streams_count} streams carry nothing`,
 	"loss.unjudged": `no valid trial to judge the loss by`,
 	"loss.unknown":  `[{all ?}The losses|{unknown_ratio} of the losses] have no known cause.`,
-	"explain":       `See where the packets went:¶$ pelt explain {run argument}`,
-	"repeats.once":  `Measured once: another trial may differ.`,
-	"repeats.few":   `Measured {repeats_count} times: the intervals are only the lowest and the highest value.`,
-	"repeats.left":  `Only {repeats_count} of {repeats_count:planned} repeats can be used{where}.`,
-	"flood":         `Everything was sent as fast as possible, so the highest rate without loss was not measured.`,
-	"flood.ndr":     `Find the highest rate without loss:¶$ pelt ndr {target argument}[ --frame {frame argument}]`,
+	"loss.again": `[{all ?}No segment that TCP sent again is known to be lost|{unknown_ratio} of the segments that TCP sent ` +
+		`again are not known to be lost].`,
+	"explain":      `See where the packets went:¶$ pelt explain {run argument}`,
+	"repeats.once": `Measured once: another trial may differ.`,
+	"repeats.few":  `Measured {repeats_count} times: the intervals are only the lowest and the highest value.`,
+	"repeats.left": `Only {repeats_count} of {repeats_count:planned} repeats can be used{where}.`,
+	"flood":        `Everything was sent as fast as possible, so the highest rate without loss was not measured.`,
+	"flood.ndr":    `Find the highest rate without loss:¶$ pelt ndr {target argument}[ --frame {frame argument}]`,
 	"repeats.spread": `Repeats differ by up to {spread_ratio}{where}[: trial {trial} lost {loss_ratio:worst}, and ` +
 		`others next to nothing].`,
 	"repeats.more": `Run it again with --repeats {repeats_count}[; it takes about {time}].`,

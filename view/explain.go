@@ -44,6 +44,10 @@ func Explain(d *model.Document, ask finding.Ask, trials []int) Page {
 func lostTable(groups []table.Group) Table {
 	t := listing("What was lost", "settings Setting", "loss_ratio Lost", "cause Mostly lost at", "trials Trials",
 		"lost_packets Packets", "attempted_packets Of", "-unattributed_packets Unexplained")
+	if len(groups) > 0 && groups[0].Rows[0].Flow.Protocol == model.TCP { // then all are
+		t = listing("What TCP sent again", "settings Setting", "retransmit_ratio Again", "cause Mostly lost at", "trials Trials",
+			"lost_packets Number", "attempted_packets Of", "-unattributed_packets Not known to be lost")
+	}
 	for _, g := range groups {
 		name := g.Name()
 		if valid, _, _ := g.Trials(); valid == 0 {
@@ -52,8 +56,11 @@ func lostTable(groups []table.Group) Table {
 		trials := trialNumbers(g)
 		g.Rows = finding.AsValid(g.Rows)
 		sent, lost := g.Sum("attempted_packets"), g.Sum("lost_packets")
-		share := Cell{Value: lost / sent, Tone: lossTone(lost / sent)}
-		t.add(name, share, mostly(g.Rows), trials, lost, sent, g.Sum("unattributed_packets"))
+		share, unattributed := Cell{Value: lost / sent, Tone: lossTone(lost / sent)}, uint64(0)
+		for _, r := range g.Rows {
+			unattributed += r.Flow.Ledger.Unattributed
+		}
+		t.add(name, share, mostly(g.Rows), trials, lost, sent, unattributed)
 	}
 	return t
 }

@@ -125,6 +125,7 @@ var chinese = map[string]string{
 
 	// Figures of places.
 	"unexplained":                     "原因不明",
+	"not known to be lost":            "未必丢失",
 	"possibly %s":                     "可能是 %s",
 	"one of: %s (not known which)":    "以下之一：%s（不知是哪一个）",
 	"%[1]s %[2]s":                     "%[1]s %[2]s",
@@ -403,6 +404,7 @@ var chinese = map[string]string{
 	"baseline": "基准", "best": "最佳", "not compared": "未比较", "not proven": "未证实", "better": "更好", "worse": "更差", "differs": "不同", "tied": "差别不显著",
 	"too few": "重复太少", "%d more repeats": "再重复 %d 次", "1 more repeat": "再重复 1 次", "%s would tell": "%s可分辨",
 	"at least 1 more repeat": "至少再重复 1 次", "at least %d more repeats": "至少再重复 %d 次",
+	"What TCP sent again": "TCP 重传了多少", "Again": "重传", "Number": "个数", "Not known to be lost": "未必丢失",
 	"What was lost": "丢了多少", "Of": "共发", "Unexplained": "原因不明", "Counters behind the losses": "丢包背后的计数器",
 	"Counter": "计数器", "Moved by": "变化", "Unit": "单位", "Scope": "范围", "Not ours": "非本测试", "Role": "作用", "Before": "之前", "After": "之后",
 	"Checks between counters": "计数器之间的校验", "Check": "校验", "held": "成立", "broken": "矛盾",

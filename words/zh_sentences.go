@@ -306,7 +306,7 @@ var chineseSentences = map[string]string{
 	"explain.nothing": `没有发送，也就没有丢包。`,
 	"explain.again": `TCP 在 {attempted_packets} 个报文段中重传了 {lost_packets} 个（{loss_ratio}）。¶[{unplaced ?}` +
 		`没有任何信息表明它们丢在哪里|{whole ?}原因都是“{first}”|主要是“{first}”（占 {share_ratio}）[；其次 {places}]|{none ?}` +
-		`原因不明|其中 {unknown_ratio} 原因不明[；已知原因：{places}]]。`,
+		`没有一个确知丢失|其中 {unknown_ratio} 未必丢失[；其余：{places}]]。`,
 	"explain.tcp":      `TCP 会重传丢失的报文段；发送端的系统不告知重传了多少。`,
 	"explain.no-again": `TCP 没有重传任何报文段。`,
 	"explain.frames":   `{from} 到 {to} 的模拟链路：{frames_count} 帧中 {frames_count:lost} 帧按要求丢弃，{frames_count:full} 帧遇到队列满。`,
@@ -394,6 +394,7 @@ var chineseSentences = map[string]string{
 	"loss.dead":      `{where}：{streams_count} 个流中有 {streams_count:dead} 个完全不通`,
 	"loss.unjudged":  `没有有效试验可以判断丢包`,
 	"loss.unknown":   `[{all ?}丢包|{unknown_ratio} 的丢包]原因不明。`,
+	"loss.again":     `TCP 重传的报文段中，[{all ?}没有一个确知丢失|有 {unknown_ratio} 未必丢失]。`,
 	"explain":        `查看每个包的去向：`,
 	"repeats.once":   `只测了一次：再测可能不同。`,
 	"repeats.few":    `只测了 {repeats_count} 次：区间只是最低值和最高值。`,
