@@ -240,6 +240,9 @@ type Refusal struct{ Why model.Reason }
 
 func (r *Refusal) Error() string { return r.Why.String() }
 
+// Because is why, for who reads errors of all kinds.
+func (r *Refusal) Because() model.Reason { return r.Why }
+
 // Fault is why an end failed, or could not be opened.
 type Fault struct {
 	Why   model.Reason
@@ -248,6 +251,9 @@ type Fault struct {
 
 func (f *Fault) Error() string { return f.Why.String() }
 func (f *Fault) Unwrap() error { return f.Cause }
+
+// Because is as that of a Refusal.
+func (f *Fault) Because() model.Reason { return f.Why }
 
 // Refuse makes a Refusal: see model.NewReason.
 func Refuse(code string, named ...any) error { return &Refusal{model.NewReason(code, named...)} }

@@ -24,7 +24,7 @@ const tooSlow = 0.01
 func noTrial(d *model.Document) []Finding {
 	f := say("run.empty", Answer)
 	if len(d.Host) == 0 && len(d.Warnings) > 0 { // its hosts were not reached
-		f = f.with("why", ClauseIn(d.Language, d.Warnings[0]))
+		f = f.with("why", model.Reasons(d.Warnings[:1])).In(d.Language)
 	}
 	return []Finding{f, nextOf("run.resume", d)}
 }
@@ -47,7 +47,7 @@ func unusableRule(rows []table.Row) []Finding {
 			slow = of[0]
 		}
 	}
-	f := say("none", Answer, "trials_count", len(d.Results), "why", WhyIn(rows[0].Language(), why))
+	f := say("none", Answer, "trials_count", len(d.Results), "why", why)
 	switch {
 	case why.Has(model.SendRefused, model.RefusedSince): // the reason says it: what was refused was not sent
 	case unheard > 0:
@@ -59,7 +59,7 @@ func unusableRule(rows []table.Row) []Finding {
 	found := slices.ContainsFunc(TypicalSearches(rows),
 		func(r table.Row) bool { return !math.IsNaN(r.Search.Throughput) })
 	if found { // searches have an answer, and only the floods that they began with have none
-		f = say("none.floods", Doubt, "why", WhyIn(rows[0].Language(), why))
+		f = say("none.floods", Doubt, "why", why)
 	}
 	return []Finding{f, nextOf("none.next", d)}
 }

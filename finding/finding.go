@@ -48,6 +48,7 @@ type Finding struct {
 	Level   Level
 	Numbers []Number                // that no place has
 	Words   map[string]string       // names and settings, no sentences
+	Why     model.Reasons           // which the words have as "why"
 	Places  map[string]*table.Group // by role: the figures and names in the words are read from them
 	// Language is what its sentences are in. Words and places that rules name are in that of the rows already.
 	Language words.Language
@@ -72,6 +73,8 @@ func (f Finding) with(named ...any) Finding {
 			f.Words[name] = v
 		case table.Group:
 			f.Places[name] = &v
+		case model.Reasons:
+			f.Why = v
 		case int:
 			number = float64(v)
 		case uint64:
@@ -206,6 +209,9 @@ func (f Finding) W(name string) string {
 
 func (f Finding) lookUp(name string) (word string, ok bool) {
 	word, ok = f.Words[name]
+	if name == "why" && len(f.Why) > 0 {
+		return WhyIn(f.Language, f.Why), true
+	}
 	if target := f.Words[pathTarget]; name == "path" && target != "" {
 		return pathTo(f.Language, target), true
 	}
@@ -399,8 +405,12 @@ func (f Finding) Stored(words bool) model.Finding {
 			out.Numbers = append(out.Numbers, model.FindingNumber(n))
 		}
 	}
-	if words {
+	if out.Why = f.Why; words {
 		out.Text, out.Command = f.Text(), f.Command()
+		if len(f.Why) > 0 {
+			out.Words = maps.Clone(f.Words)
+			out.Words["why"] = f.W("why")
+		}
 	}
 	return out
 }
@@ -422,7 +432,7 @@ func (f Finding) whole() Finding {
 				out = out.with(metric+":"+role+end, v)
 			}
 		}
-		if word, ok := f.lookUp(m[1]); ok && m[1] != "path" {
+		if word, ok := f.lookUp(m[1]); ok && m[1] != "path" && (m[1] != "why" || len(f.Why) == 0) {
 			out = out.with(m[1], word)
 		}
 	}
@@ -439,7 +449,7 @@ func Stored(found []Finding, words bool) []model.Finding {
 
 // FromStored is a finding that a file kept, without its groups.
 func FromStored(m model.Finding) Finding {
-	f := Finding{Code: m.Code, Level: Level(max(0, slices.Index(levelNames, m.Level))), Words: m.Words}
+	f := Finding{Code: m.Code, Level: Level(max(0, slices.Index(levelNames, m.Level))), Words: m.Words, Why: m.Why}
 	for _, n := range m.Numbers {
 		f.Numbers = append(f.Numbers, Number(n))
 	}

@@ -106,7 +106,7 @@ func Limit(l table.Limit, g table.Group) Finding {
 		f = f.with("holder", f.Words["limit"])
 	case table.BySender:
 		if !f.Has(l.Proof, "") && l.Line == nil {
-			f = f.with("why", WhyIn(g.Language(), g.Rows[0].Trial.Why))
+			f = f.with("why", g.Rows[0].Trial.Why)
 		}
 	case table.Unproven:
 		f = unproven(f, g)
@@ -125,7 +125,7 @@ func unproven(f Finding, g table.Group) Finding {
 	}
 	switch {
 	case len(table.Usable(g.Rows)) == 0:
-		return f.with("why", WhyIn(g.Language(), g.Rows[0].Trial.Why))
+		return f.with("why", g.Rows[0].Trial.Why)
 	case g.Rows[0].Flow.Protocol == model.TCP:
 		return f.with("tcp", "yes")
 	case g.Middle("loss_ratio") < lossless && math.IsNaN(g.Middle("sender_cpu_thread_ratio")):

@@ -164,9 +164,9 @@ func limitFinding(r table.Row) Finding {
 	case limit.By == table.ByQueue && r.Search.Lower >= table.FullLink*flood.Middle("receive_pps"):
 		// trials near its rate show no more
 	case len(why) > 0 && (strings.HasPrefix(why[0].Code, "sender-") || why[0].Code == model.InterfaceRefused):
-		return fails("limit.unsent", table.BySender, "why", WhyIn(r.Language(), why))
+		return fails("limit.unsent", table.BySender, "why", why)
 	case len(why) > 0:
-		return fails("limit.invalid", table.Unproven, "why", WhyIn(r.Language(), why))
+		return fails("limit.invalid", table.Unproven, "why", why)
 	case r.Search.Limit == design.FloodLimit:
 	case late(r) > 0:
 		return fails("limit.late", table.BySender, "late_ratio", late(r))

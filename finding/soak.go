@@ -255,7 +255,7 @@ func outagesOf(rows []table.Row) []Finding {
 // madeAt names the planned change that was made at a time: "router made plain".
 func madeAt(in words.Language, t *model.Result, at float64) string {
 	for _, m := range t.Made {
-		if m.Failure == "" && math.Abs(m.AtS-at) <= model.Together {
+		if len(m.Failure) == 0 && math.Abs(m.AtS-at) <= model.Together {
 			return madeWords(in, m.Words)
 		}
 	}

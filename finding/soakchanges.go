@@ -28,8 +28,9 @@ func changesOf(rows []table.Row) (out []Finding) {
 			continue
 		}
 		f := say("soak.made", Fact, "at_s", m.AtS, "what", madeWords(rows[0].Language(), m.Words))
-		if m.Failure != "" {
-			f.Code, f.Level, f.Words["why"] = "soak.failed", Doubt, strings.TrimSuffix(m.Failure, ".")
+		if len(m.Failure) > 0 {
+			why := WhyIn(rows[0].Language(), model.Reasons(m.Failure))
+			f.Code, f.Level, f.Words["why"] = "soak.failed", Doubt, strings.TrimSuffix(why, ".")
 			out = append(out, f)
 			continue
 		}
@@ -63,7 +64,7 @@ type jointChange struct {
 
 func (h jointChange) madeBy(m model.MadeChange) bool {
 	c := h.lead
-	return m.Failure == "" && m.AtS >= min(c.StartLowS, c.StartS)-model.Together &&
+	return len(m.Failure) == 0 && m.AtS >= min(c.StartLowS, c.StartS)-model.Together &&
 		m.AtS-m.TookS <= max(c.StartHighS, c.StartS)+1
 }
 

@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"errors"
 	"strings"
 
 	"pelt/model"
@@ -22,6 +23,10 @@ func ClauseIn(l words.Language, r model.Reason) string {
 	}
 	if len(r.Of) > 0 {
 		f = f.with("of", WhyIn(l, r.Of))
+	}
+	if r.Code == model.CallDropped {
+		f = f.with("why", DropWhy(l, model.LiveDrop{Layer: r.Names["layer"], Reason: r.Names["reason"],
+			Function: r.Names["function"]}))
 	}
 	return f.Text()
 }
@@ -106,3 +111,43 @@ func (f *Fault) Error() string { return Clause(f.Reason) }
 func (f *Fault) SaidIn(l words.Language) string { return ClauseIn(l, f.Reason) }
 
 func (f *Fault) Unwrap() error { return f.cause }
+
+func (f *Fault) Because() model.Reason { return f.Reason }
+
+// reasoned is an error that has a reason: of this package, of an engine, or of a host.
+type reasoned interface{ Because() model.Reason }
+
+// ReasonOf is the reason of an error: the outermost that has one decides. An error without a code is told in its own
+// words.
+func ReasonOf(err error) model.Reason {
+	for at := err; at != nil; {
+		if x, ok := at.(reasoned); ok {
+			return x.Because()
+		}
+		all, several := at.(interface{ Unwrap() []error })
+		if !several {
+			at = errors.Unwrap(at)
+			continue
+		}
+		switch list := all.Unwrap(); len(list) {
+		case 0:
+			at = nil
+		case 1:
+			at = list[0]
+		default:
+			why := model.Reason{Code: model.Several}
+			for _, one := range list {
+				why.Of = append(why.Of, ReasonOf(one))
+			}
+			return why
+		}
+	}
+	return model.Reason{Code: model.HostFault, Text: err.Error()}
+}
+
+// Because is an error with the code why, which follows from another error. That one is found by errors.Is and errors.As.
+func Because(err error, why string, named ...any) error {
+	f := NewFault(why, named...)
+	f.Of = model.Reasons{ReasonOf(err)}
+	return f.From(err)
+}

@@ -7,7 +7,8 @@ import (
 	"math/big"
 	"strings"
 
-	"pelt/words"
+	"pelt/finding"
+	"pelt/model"
 )
 
 const maxCode = 64 // bytes
@@ -38,7 +39,7 @@ func tidyCode(code string) ([]byte, error) {
 	between := func(r rune) bool { return r == ' ' || r == '-' || r == '\t' }
 	text := strings.Join(strings.FieldsFunc(strings.ToLower(code), between), "-")
 	if text == "" || len(text) > maxCode {
-		return nil, words.Errorf("code %q: want one such as tiger-42-amber, as pelt serve prints it", code)
+		return nil, finding.NewFault(model.CodeUnfit)
 	}
 	return []byte(text), nil
 }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pelt/finding"
 	"pelt/model"
-	"pelt/words"
 )
 
 // Controller gives orders to the agents of one hub, or of two. That of a fleet may run trials beside each other,
@@ -151,11 +151,10 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 	defer cancel()
 	answer, err := l.request(ctx, helloSubject, nil)
 	if errors.Is(err, errNobody) {
-		return words.Errorf("%s: a `pelt hub` listens there, which is no end of a test: "+
-			"name its hosts as fleet:FROM..TO, and give --hub %s", where, withoutUsualPort(l.addr))
+		return finding.NewFault(model.HubNoEnd, "address", where, "hub", withoutUsualPort(l.addr))
 	}
 	if err != nil {
-		return words.Errorf("%s: it let this host in, and did not tell what it can do: %w", where, err)
+		return finding.Because(err, model.HostMute, "address", where)
 	}
 	info, err := c.decodeHello(answer, where)
 	if err != nil {
@@ -183,11 +182,8 @@ func (c *Controller) decodeHello(answer []byte, where string) (AgentInfo, error)
 		Protocol    int
 	}
 	understood := json.Unmarshal(answer, &who) == nil
-	if where == "" {
-		where = "a host on the hub"
-		if model.IsHostName(who.ID) {
-			where = who.ID
-		}
+	if where == "" && model.IsHostName(who.ID) {
+		where = who.ID
 	}
 	if understood && who.Protocol > 0 && who.Protocol != protocolVersion {
 		return AgentInfo{}, otherVersion(where, c.version, model.PrintableText(who.Version), who.Protocol)
@@ -195,44 +191,30 @@ func (c *Controller) decodeHello(answer []byte, where string) (AgentInfo, error)
 	info, err := decode[AgentInfo](answer[:min(len(answer), mostHello)])
 	model.Clamp(&info)
 	if err == nil && !model.IsHostName(info.ID) {
-		err = words.Errorf("no agent can be called %.70q", info.ID)
+		err = finding.NewFault(model.AgentNameWrong, "name", fmt.Sprintf("%.70q", info.ID))
 	}
 	if err != nil {
-		err = words.Errorf("%s: what it tells of itself cannot be read: %w", where, err)
+		err = finding.Because(err, model.HelloUnread, "address", where)
 	}
 	return info, err
 }
 
 // meet takes in an agent that introduced itself.
 func (c *Controller) meet(l *link, info AgentInfo, node, where string) error {
-	prefix := where
-	if where != "" {
-		prefix += ": "
-	}
 	other, known := c.member(info.ID)
 	switch {
 	case info.Observer && node != routerNode:
-		return words.Errorf("%sthat pelt serve only observes (--observe-only there): "+
-			"it can be --dut pelt://HOST, and no end of a test", prefix)
+		return finding.NewFault(model.ObserverNoEnd, "address", where)
 	case !info.Observer && node == routerNode:
-		return words.Errorf("%sthat pelt serve is an end of tests; "+
-			"want one that only observes: pelt serve --observe-only", prefix)
+		return finding.NewFault(model.EndNoObserver, "address", where)
 	case known:
-		return words.Errorf("%sthat is the same pelt serve as the %s: want one on each side", prefix, other.name())
+		return finding.NewFault(model.SameServe, "address", where, "node", other.info.Node, "name", other.at)
 	}
 	info.Node = cmp.Or(node, info.Node)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.members = append(c.members, member{info, where, l})
 	return nil
-}
-
-// name is the member for people: its node, and its address if it is far.
-func (m member) name() string {
-	if m.at == "" {
-		return m.info.Node
-	}
-	return fmt.Sprintf("%s (%s)", m.info.Node, m.at)
 }
 
 func (c *Controller) member(id string) (m member, known bool) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -15,9 +16,10 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pelt/finding"
 	"pelt/internal/bind"
 	"pelt/internal/icmp"
-	"pelt/words"
+	"pelt/model"
 )
 
 const (
@@ -120,12 +122,11 @@ func (l *link) admitted(asked context.Context, code []byte, addresses []netip.Ad
 	if len(addresses) == 1 || asked.Err() != nil {
 		return attempt{}, cmp.Or(asked.Err(), failed[addresses[0]])
 	}
-	var each []string
+	why := finding.NewFault(model.AddressesUseless, "addresses", float64(len(addresses)))
 	for _, addr := range addresses {
-		each = append(each, failed[addr].Error())
+		why.Of = append(why.Of, finding.ReasonOf(failed[addr]))
 	}
-	return attempt{}, words.Errorf("none of that host's %d addresses can be used: %s", len(each),
-		strings.Join(each, "; "))
+	return attempt{}, why
 }
 
 // attempt connects to one address and does the handshake. It writes to opened as soon as there is a TCP connection.
@@ -194,76 +195,72 @@ func (l *link) program() string {
 func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error, said icmp.Error) error {
 	var timeout net.Error
 	late := errors.As(err, &timeout) && timeout.Timeout()
+	why := func(code string, named ...any) error {
+		return finding.NewFault(code, append(named, "address", addr, "port", addr.Port())...).From(err)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case isErrno(err, syscall.EADDRNOTAVAIL, 10049) && l.from.IsValid():
-		return words.Errorf("%v is no address of this host: want one for --source-address that it has", l.from)
+		return finding.NewFault(model.SourceNotOwn, "address", l.from).From(err)
 	case isErrno(err, syscall.ECONNREFUSED, 10061) && !said.From.IsValid():
-		return words.Errorf("%v: connection refused: is `%s` running there, on that port?", addr, l.program())
+		return why(model.ConnectionRefused, "program", l.program())
 	}
-	if why := noWay(addr, l.from.IsValid(), cmp.Or(l.device, addr.Addr().Zone()), said, err); why != nil {
-		return words.Errorf("%v: %w", addr, why)
+	if of := noWay(addr, l.from.IsValid(), cmp.Or(l.device, addr.Addr().Zone()), said, err); of.Code != "" {
+		return (&finding.Fault{Reason: model.Reason{Code: model.CannotConnect, Of: model.Reasons{of},
+			Names: map[string]string{"address": addr.String()}}}).From(err)
 	}
 	switch {
 	case isErrno(err, syscall.EHOSTUNREACH, 10065), isErrno(err, syscall.ENETUNREACH, 10051):
-		return words.Errorf("%v: this host finds no way there: check the address and this host's network", addr)
+		return why(model.WayUnfound)
 	case isErrno(err, syscall.EPERM, 10013), isErrno(err, syscall.EACCES, 10013):
-		return words.Errorf("%v: this host's own firewall or policy refuses the connection: "+
-			"let it open TCP port %d there", addr, addr.Port())
+		return why(model.OwnPolicyRefuses)
 	case late:
-		return words.Errorf("%v: no answer within %v: that host is down, its answers find no way back, or a "+
-			"firewall there or on the way lets no TCP port %d in", addr, dialTimeout, addr.Port())
+		return why(model.ConnectUnanswered, "within_s", dialTimeout.Seconds())
 	}
-	return words.Errorf("%v: connecting: %w", addr, err)
+	return why(model.CannotConnect, "text", err)
 }
 
 // greetError says why nothing came of a connection.
 func (l *link) greetError(ctx context.Context, a attempt, err error) error {
-	addr := a.addr
 	var header tls.RecordHeaderError
 	var alert tls.AlertError
 	var timeout net.Error
 	text := strings.ToLower(err.Error())
+	why := func(code string, named ...any) error {
+		return finding.NewFault(code, append(named, "address", a.addr, "program", l.program())...).From(err)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errNoCode):
-		return words.Errorf("%v: it wants a code, and none was given: put the words that %s printed there "+
-			"into $PELT_CODE, or a file for --code-file%w", addr, l.program(), silent{ErrWrongCode})
+		return finding.NewFault(model.CodeWanted, "address", a.addr, "program", l.program()).From(ErrWrongCode)
 	case errors.Is(err, ErrWrongCode) && l.fleet:
-		return words.Errorf("%v: %w: pelt hub printed the right one there; a pelt serve is no hub", addr, ErrWrongCode)
+		return why(model.CodeWrong, "hub", "yes")
 	case errors.Is(err, nats.ErrAuthorization) && l.fleet:
-		return noHubError(addr)
+		return noHubError(a.addr)
 	case errors.Is(err, ErrWrongCode):
-		return words.Errorf("%v: %w: pelt serve printed the right one there; "+
-			"it changes with each start", addr, ErrWrongCode)
+		return why(model.CodeWrong)
 	case errors.As(err, &header):
-		return words.Errorf("%v: what listens there is not this version of `%s` (it says %.40q): is the port right?",
-			addr, l.program(), header.RecordHeader)
+		return why(model.OtherListens, "said", fmt.Sprintf("%.40q", header.RecordHeader))
 	case errors.As(err, &alert):
-		return words.Errorf("%v: a TLS server listens there, but not `%s`: is the port right?", addr, l.program())
+		return why(model.TLSListens)
 	case errors.Is(err, errMute):
-		return words.Errorf("%v: it ended the connection without a word: it may have too many from this address "+
-			"(try again in a few seconds), or it is not `%s` (is the port right?)", addr, l.program())
+		return why(model.EndedMute)
 	case strings.Contains(text, errForeign.Error()): // NATS does not wrap it
-		return words.Errorf("%v: %w: is the port right?", addr, errForeign)
+		return why(model.SpeaksForeign)
 	case lost(a.raw):
-		return words.Errorf("%v: it took the connection, but the path loses so many packets "+
-			"that pelt cannot talk to it: try again, or mend the path first", addr)
+		return why(model.PathLosesControl)
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, nats.ErrTimeout):
-		return words.Errorf("%v: it takes connections, but says nothing for %v: `%s` is stopped or hangs there "+
-			"(start it again), or another program listens (is the port right?)", addr, greetTimeout, l.program())
+		return why(model.SaysNothing, "within_s", greetTimeout.Seconds())
 	case errors.Is(err, io.EOF), isErrno(err, syscall.ECONNRESET, 10054):
-		return words.Errorf("%v: %s there ended the connection: it may be overloaded, or wrong codes came from "+
-			"this address: try again later", addr, l.program())
+		return why(model.EndedLater)
 	}
-	return words.Errorf("%v: `%s` there ended the connection while it began: try again", addr, l.program())
+	return why(model.EndedBeginning)
 }
 
 func noHubError(addr netip.AddrPort) error {
-	return words.Errorf("%v: a `pelt serve` listens there, and hosts join a `pelt hub`: start one there, "+
-		"or test with that host alone: pelt curve %s", addr, withoutUsualPort(addr))
+	return finding.NewFault(model.ServeNoHub, "address", addr, "host", withoutUsualPort(addr))
 }
 
 // redialer gives NATS its connections: first the one that is admitted already, later new ones.

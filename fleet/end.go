@@ -25,7 +25,7 @@ func (e *sessionEnd) name() string { return "flow " + e.order.Order.Flow.Name }
 // fault says which flow an error is about.
 func (e *sessionEnd) fault(err error) error {
 	return (&finding.Fault{Reason: model.Reason{Code: model.OfFlow, Flow: e.order.Order.Flow.Name,
-		Of: model.Reasons{ReasonOf(err)}}}).From(err)
+		Of: model.Reasons{finding.ReasonOf(err)}}}).From(err)
 }
 
 // probes reports whether the end and its peer exchange probe packets.

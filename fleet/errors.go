@@ -9,7 +9,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"pelt/engine"
 	"pelt/finding"
 	"pelt/model"
 	"pelt/words"
@@ -48,67 +47,32 @@ type HostError struct {
 	err  error
 }
 
-func (e *HostError) reason() model.Reason {
-	why := ReasonOf(e.err)
+// Because is what happened at the host.
+func (e *HostError) Because() model.Reason {
+	why := finding.ReasonOf(e.err)
 	if e.node == "" {
 		return why
 	}
 	return model.Reason{Code: model.AtHost, Node: e.node, Name: e.at, Of: model.Reasons{why}}
 }
 
-func (e *HostError) Error() string { return finding.Clause(e.reason()) }
+func (e *HostError) Error() string { return finding.Clause(e.Because()) }
 
-func (e *HostError) SaidIn(l words.Language) string { return finding.ClauseIn(l, e.reason()) }
+func (e *HostError) SaidIn(l words.Language) string { return finding.ClauseIn(l, e.Because()) }
 
 func (e *HostError) Unwrap() error { return e.err }
-
-// ReasonOf is the reason of an error of this package or of an engine: the outermost that has one decides. An error
-// without a code is told in its own words.
-func ReasonOf(err error) model.Reason {
-	for at := err; at != nil; {
-		switch x := at.(type) {
-		case *HostError:
-			return x.reason()
-		case *finding.Fault:
-			return x.Reason
-		case *engine.Refusal:
-			return x.Why
-		case *engine.Fault:
-			return x.Why
-		}
-		all, several := at.(interface{ Unwrap() []error })
-		if !several {
-			at = errors.Unwrap(at)
-			continue
-		}
-		switch list := all.Unwrap(); len(list) {
-		case 0:
-			at = nil
-		case 1:
-			at = list[0]
-		default:
-			why := model.Reason{Code: model.Several}
-			for _, one := range list {
-				why.Of = append(why.Of, ReasonOf(one))
-			}
-			return why
-		}
-	}
-	return model.Reason{Code: model.HostFault, Text: err.Error()}
-}
 
 // errVersion is wrapped by the error of a host that does not speak this protocol.
 var errVersion = errors.New("another protocol version")
 
 // otherVersion says which of two hosts needs an upgrade. here and there are versions of pelt.
 func otherVersion(host, here, there string, protocol int) error {
-	there, here = cmp.Or(there, "?"), cmp.Or(here, "?")
+	why := finding.NewFault(model.OtherVersion, "host", host, "version", cmp.Or(there, "?"), "protocol", protocol,
+		"own_version", cmp.Or(here, "?"), "own_protocol", protocolVersion)
 	if protocolVersion > protocol {
-		return words.Errorf("%s runs pelt %s (protocol %d), this is pelt %s (protocol %d): upgrade pelt on %s%w",
-			host, there, protocol, here, protocolVersion, host, silent{errVersion})
+		why.Names["there"] = "yes"
 	}
-	return words.Errorf("%s runs pelt %s (protocol %d), this is pelt %s (protocol %d): upgrade pelt here%w",
-		host, there, protocol, here, protocolVersion, silent{errVersion})
+	return why.From(errVersion)
 }
 
 // natsError says in words of this program why something failed that was done over NATS.
@@ -134,9 +98,3 @@ func isErrno(err error, posix syscall.Errno, winsock syscall.Errno) bool {
 
 // Refuses reports whether an error is of a host that is there and does not let this client in: waiting mends nothing.
 func Refuses(err error) bool { return errors.Is(err, ErrWrongCode) || errors.Is(err, errVersion) }
-
-// silent keeps an error findable by errors.Is without showing its text.
-type silent struct{ error }
-
-func (silent) Error() string   { return "" }
-func (s silent) Unwrap() error { return s.error }

@@ -171,7 +171,7 @@ func TestDialErrors(t *testing.T) {
 		name, greeting, want string
 	}{
 		{"silent", "",
-			"it takes connections, but says nothing for 5s: `pelt serve` is stopped or hangs there (start it again), or another program listens (is the port right?)"},
+			"it takes connections, but says nothing for 5 s: `pelt serve` is stopped or hangs there (start it again), or another program listens (is the port right?)"},
 		{"full", "closes",
 			"it ended the connection without a word: it may have too many from this address (try again in a few seconds), or it is not `pelt serve` (is the port right?)"},
 		{"ssh", "SSH-2.0-OpenSSH_9\r\n",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pelt/finding"
 	"pelt/model"
 	"pelt/words"
 )
@@ -127,20 +128,19 @@ func (l *link) dialNATS(hub HubAddress) (*link, error) {
 	opts = append(opts, nats.Timeout(dialTimeout), nats.IgnoreAuthErrorAbort())
 	if hub.Credentials != "" {
 		if _, err := os.Stat(hub.Credentials); err != nil {
-			return nil, fmt.Errorf("--creds: %w", err)
+			return nil, finding.NewFault(model.CredentialsUnread, "text", err).From(err)
 		}
 		opts = append(opts, nats.UserCredentials(hub.Credentials))
 	}
 	nc, err := nats.Connect(hub.NATS, opts...)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization):
-		return nil, words.Errorf("--nats: these servers do not let this user in: " +
-			"want the credentials of one of theirs (--creds FILE)")
+		return nil, finding.NewFault(model.NATSForbids).From(err)
 	case errors.Is(err, nats.ErrNoServers):
-		return nil, words.Errorf("--nats: no NATS server answers there")
+		return nil, finding.NewFault(model.NATSSilent).From(err)
 	case err != nil:
-		return nil, words.Errorf("--nats: these servers refuse the connection: they say %.200q",
-			strings.TrimPrefix(err.Error(), "nats: "))
+		said := fmt.Sprintf("%.200q", strings.TrimPrefix(err.Error(), "nats: "))
+		return nil, finding.NewFault(model.NATSRefuses, "said", said).From(err)
 	}
 	l.use(nc)
 	return l, nil
@@ -292,7 +292,7 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 				c.leaveOut(err)
 			case !info.Address.IsValid(): // as of a pelt serve
 				unreachable = true
-				c.leaveOut(words.Errorf("%s told no address at which other hosts call it", info.ID))
+				c.leaveOut(finding.NewFault(model.AddressUntold, "host", info.ID))
 			case all:
 				c.enter(l, info)
 			case missing[info.ID]:
@@ -317,15 +317,11 @@ func (c *Controller) meetFleet(asked context.Context, l *link, names []string) e
 	}
 	for _, name := range names {
 		if absent[name] || len(absent) == 0 && missing[name] {
-			unfit := c.Unfit()
-			if len(unfit) == 0 {
-				return words.Errorf("no host named %s is on the hub: pelt hosts shows who is there", name)
+			why := finding.NewFault(model.HostUnlisted, "name", name)
+			for _, unfit := range c.Unfit() {
+				why.Of = append(why.Of, finding.ReasonOf(unfit))
 			}
-			why := unfit[0]
-			for _, more := range unfit[1:] {
-				why = words.Errorf("%w, and %w", why, more)
-			}
-			return words.Errorf("no host named %s is on the hub, but %w", name, why)
+			return why
 		}
 	}
 	return asked.Err()

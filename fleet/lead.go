@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/model"
 )
 
@@ -28,7 +29,7 @@ func (s *session) make(ctx context.Context, p makeOrder) (a doAnswer, err error)
 	s.stepWatches(ctx, engine.Open, engine.Known{Flows: s.flows(model.UDP)})
 	a, err = s.open(ctx, func(e *sessionEnd) bool { return e.order.Order.Listen }, nil)
 	if err != nil {
-		_ = s.close(ReasonOf(err)) // the reason is what the controller needs
+		_ = s.close(finding.ReasonOf(err)) // the reason is what the controller needs
 	}
 	return a, err
 }
@@ -52,7 +53,7 @@ func (s *session) watchTrial(ctx context.Context, p makeOrder) error {
 	if !p.watches() {
 		r, err := s.agent.cfg.Router(ctx)
 		if err != nil {
-			return errors.Join(err, s.close(ReasonOf(err)))
+			return errors.Join(err, s.close(finding.ReasonOf(err)))
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -186,7 +187,7 @@ func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err erro
 	switch o.Step {
 	case engine.Open:
 		if a, err = s.open(ctx, told, o.Ends); err != nil {
-			_ = s.close(ReasonOf(err))
+			_ = s.close(finding.ReasonOf(err))
 		}
 		return a, err // what watches the host is open
 	case engine.Meet, engine.Met:
@@ -242,7 +243,7 @@ func (s *session) meetPeer(ctx context.Context, e *sessionEnd, o doOrder) (l eng
 	e.met = l.Met
 	s.mu.Unlock()
 	if err = s.agent.allowsCallers(s, l.Met); err != nil {
-		s.stopTraffic(ReasonOf(err))
+		s.stopTraffic(finding.ReasonOf(err))
 	}
 	return l, err
 }
@@ -314,7 +315,7 @@ func (s *session) startParts(gate time.Duration) {
 		s.work.Go(func() { // under the lock: close waits for it
 			_, err := e.part.Do(s.ctx, engine.Go, k)
 			if err != nil && s.ctx.Err() == nil && s.why().Code == "" {
-				s.stopTraffic(ReasonOf(e.fault(err)))
+				s.stopTraffic(finding.ReasonOf(e.fault(err)))
 			}
 			e.ended.Store(true)
 			s.beatSoon()

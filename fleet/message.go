@@ -297,7 +297,7 @@ func encodeReply(body any, err error) []byte {
 	}
 	if err != nil {
 		var refusal *engine.Refusal
-		why := ReasonOf(err)
+		why := finding.ReasonOf(err)
 		r = reply{Fault: &why, Refusal: errors.As(err, &refusal), Taken: errors.Is(err, ErrTaken)}
 	}
 	data, _ := json.Marshal(r) // texts, numbers and a valid RawMessage always marshal

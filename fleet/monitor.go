@@ -120,7 +120,7 @@ func (t *trial) takeBeat(p *party, b beat) {
 		t.sample(Progress{Agent: p.info.ID, Counts: b.Counts})
 	}
 	if b.Cut.Code != "" {
-		t.cut(p, (&HostError{p.info.ID, p.info.Node, p.at, &finding.Fault{Reason: clipReason(b.Cut)}}).reason())
+		t.cut(p, (&HostError{p.info.ID, p.info.Node, p.at, &finding.Fault{Reason: clipReason(b.Cut)}}).Because())
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

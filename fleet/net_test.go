@@ -357,11 +357,11 @@ func TestReasonOf(t *testing.T) {
 		"out of time; no answer": errors.Join(&cutError{Fault: finding.NewFault(model.OutOfTime)}, errors.New("no answer")),
 		"no such file":           words.Errorf("no such file"),
 	} {
-		if got := finding.Clause(ReasonOf(err)); got != want {
+		if got := finding.Clause(finding.ReasonOf(err)); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if _, err := open([]byte(`{"fault":{}}`)); err == nil || ReasonOf(err).Code == "" || err.Error() != "it failed" {
+	if _, err := open([]byte(`{"fault":{}}`)); err == nil || finding.ReasonOf(err).Code == "" || err.Error() != "it failed" {
 		t.Errorf("a fault without a code is %v", err)
 	}
 }

@@ -125,7 +125,7 @@ func (a *Agent) tellRefusal(session string, err error) {
 	}
 	a.mu.Unlock()
 	if !again {
-		a.cfg.events(session, words.Errorf("refused: %w", &finding.Fault{Reason: clipReason(ReasonOf(err))}))
+		a.cfg.events(session, words.Errorf("refused: %w", &finding.Fault{Reason: clipReason(finding.ReasonOf(err))}))
 	}
 }
 

@@ -89,7 +89,7 @@ func (t *trial) takeRecords() *records {
 				r.mu.Lock()
 				defer r.mu.Unlock()
 				r.warnings = append(r.warnings, model.Reason{Code: model.RecordCut, Node: e.info.Node,
-					Of: model.Reasons{ReasonOf(err)}})
+					Of: model.Reasons{finding.ReasonOf(err)}})
 			}
 		})
 	}

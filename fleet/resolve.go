@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"pelt/words"
+	"pelt/finding"
+	"pelt/model"
 )
 
 // A name has a few seconds to be resolved. The question is asked twice, since the answer to the first may be lost.
@@ -35,7 +36,7 @@ func Resolve(ctx context.Context, host string, family int) ([]netip.Addr, error)
 	if zone := address.Zone(); zone != "" {
 		_, number := strconv.Atoi(zone)
 		if _, name := net.InterfaceByName(zone); name != nil && number != nil {
-			return nil, words.Errorf("%s: this host has no interface %s: want one of its own after the %%", host, zone)
+			return nil, finding.NewFault(model.ZoneUnknown, "host", host, "interface", zone)
 		}
 	}
 	found := []netip.Addr{address}
@@ -50,15 +51,15 @@ func Resolve(ctx context.Context, host string, family int) ([]netip.Addr, error)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err == nil, errors.As(err, &dns) && dns.IsNotFound:
+		named := []any{"host", host}
 		if family != 0 {
-			return nil, words.Errorf("%s: no such host with an IPv%d address", host, family)
+			named = append(named, "family", family)
 		}
-		return nil, words.Errorf("%s: no such host", host)
+		return nil, finding.NewFault(model.HostUnknown, named...)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &dns) && dns.IsTimeout:
-		return nil, words.Errorf("%s: the name cannot be resolved: no DNS server answered within %v; "+
-			"give an address, or mend this host's DNS", host, resolveMost)
+		return nil, finding.NewFault(model.NameUnanswered, "host", host, "within_s", resolveMost.Seconds())
 	}
-	return nil, words.Errorf("%s: the name cannot be resolved (%w); give an address, or mend this host's DNS", host, err)
+	return nil, finding.NewFault(model.NameUnresolved, "host", host, "text", err).From(err)
 }
 
 // ask returns the first answer of two questions.

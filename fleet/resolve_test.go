@@ -22,7 +22,7 @@ func TestResolve(t *testing.T) {
 		}
 		return all
 	}
-	const dead = ": the name cannot be resolved: no DNS server answered within 5s; give an address, or mend this host's DNS"
+	const dead = ": the name cannot be resolved: no DNS server answered within 5 s; give an address, or mend this host's DNS"
 	for _, c := range []struct {
 		name, host, answer string
 		family             int

@@ -209,14 +209,14 @@ func (w *farWatch) account() model.Observation {
 		err = finding.NewFault(model.Untold)
 	}
 	if err != nil {
-		why := model.Reasons{ReasonOf(err)}
+		why := model.Reasons{finding.ReasonOf(err)}
 		return model.Observation{Mode: model.DropsOff, Why: model.Reasons{{Code: model.UntoldFault, Of: why}},
 			Unread: model.Reasons{{Code: model.Unread, Name: "counters", Of: why}},
 			Router: &model.RouterWatch{Node: routerNode, Gaps: []model.RouterGap{{Why: model.GapClosed, Of: why}}}}
 	}
 	o := *r.Observed
 	if w.fault != nil {
-		o.Unread = append(o.Unread, model.Reason{Code: model.Unread, Name: "router", Of: model.Reasons{ReasonOf(w.fault)}})
+		o.Unread = append(o.Unread, model.Reason{Code: model.Unread, Name: "router", Of: model.Reasons{finding.ReasonOf(w.fault)}})
 	}
 	o.Router.Node = routerNode
 	for i := range o.Series {

@@ -164,7 +164,7 @@ func (t *trial) meet(ctx context.Context) error {
 		}
 		var err error
 		if e.met, err = met.meeting(e.Order.Flow.Streams); err != nil {
-			return e.fault(ReasonOf(err))
+			return e.fault(finding.ReasonOf(err))
 		}
 	}
 	for n := range t.ends {
@@ -389,7 +389,7 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 	}
 	within := drainTimeout + t.order.Timing.Patience()
 	if after != nil {
-		out.Cut = ReasonOf(cmp.Or(ctxCut(run), after)) // the reason rather than its consequence
+		out.Cut = finding.ReasonOf(cmp.Or(ctxCut(run), after)) // the reason rather than its consequence
 		var cut *cutError
 		out.Final = errors.As(context.Cause(run), &cut) && cut.final
 		within = cutTimeout
@@ -423,7 +423,7 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 		}
 	}
 	if err != nil && out.Cut.Code == "" {
-		out.Cut = ReasonOf(cmp.Or(ctxCut(run), err))
+		out.Cut = finding.ReasonOf(cmp.Or(ctxCut(run), err))
 	}
 	return out
 }

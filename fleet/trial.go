@@ -132,7 +132,7 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 		case ctx.Err() != nil:
 			t.drainCut(context.Background(), 0)
 		case order.Timing.PatienceSeconds > 0:
-			progress(Progress{Cut: ReasonOf(err)})
+			progress(Progress{Cut: finding.ReasonOf(err)})
 			t.drainCut(ctx, t.awaited())
 		}
 		out = t.collect(ctx, run, err)

@@ -127,7 +127,10 @@ func TestObserverLost(t *testing.T) {
 func observerLost(t *testing.T, r Router, lose func(), why string) {
 	t.Helper()
 	late := heldUp(t)
-	name := r.(*farRouter).agent.name()
+	name := r.(*farRouter).agent.info.Node
+	if at := r.(*farRouter).agent.at; at != "" {
+		name += " (" + at + ")"
+	}
 	begin := func(trial uint16) engine.Part {
 		w := r.Begin(engine.WatchOrder{Trial: trial, Drops: model.DropsSeq, Timing: model.Timing{MeasureSeconds: 1}})
 		_, _ = w.Do(t.Context(), engine.Open, engine.Known{}) // what it cannot do stands in its account

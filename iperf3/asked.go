@@ -6,6 +6,7 @@ import (
 	"math"
 	"regexp"
 
+	"pelt/finding"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -35,23 +36,27 @@ const (
 // Denial says why a client's test is refused or ended, and the code by which the client knows it.
 type Denial struct {
 	Code int32
-	Why  string
+	err  error
 }
 
-func (d *Denial) Error() string { return d.Why }
+func (d *Denial) Error() string { return d.err.Error() }
+func (d *Denial) Unwrap() error { return d.err }
 
-func deny(code int32, format string, args ...any) *Denial {
-	return &Denial{code, fmt.Sprintf(format, args...)}
+// deny makes a denial of a reason: see model.NewReason.
+func deny(code int32, why string, named ...any) *Denial {
+	return &Denial{code, finding.NewFault(why, named...)}
 }
 
 // TooFast refuses a test because of the rate that it asks for.
-func TooFast(err error) *Denial { return deny(codeRate, "%v", err) }
+func TooFast(err error) *Denial { return &Denial{codeRate, err} }
 
 // TooLong refuses a test because of its length.
-func TooLong(err error) *Denial { return deny(codeTooLong, "%v", err) }
+func TooLong(err error) *Denial { return &Denial{codeTooLong, err} }
 
-// TooMany refuses a test because of its streams.
-func TooMany(err error) *Denial { return deny(codeStreams, "%v", err) }
+// TooMany refuses a test because of its streams, of which this host carries so many.
+func TooMany(streams, most int) *Denial {
+	return deny(codeStreams, model.IperfStreamsMost, "streams", float64(streams), "most", float64(most))
+}
 
 // mostWindow bounds the socket buffer that a client asks for, in bytes of each stream.
 const mostWindow = 64 << 20
@@ -83,7 +88,7 @@ type asked struct {
 func readAsked(b []byte) (a asked, err error) {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(b, &keys) != nil || keys == nil {
-		return a, deny(codeParams, "its parameters are no JSON object")
+		return a, deny(codeParams, model.IperfParams)
 	}
 	flag := func(name string) bool { // the mere presence is true, but no version sends these to mean true
 		text := string(keys[name])
@@ -100,12 +105,13 @@ func readAsked(b []byte) (a asked, err error) {
 			n = float64(without)
 		}
 		if denied == nil && (n < float64(low) || n > float64(high)) {
-			denied = deny(code, "its %s is %v, and not %d to %d", name, n, low, high)
+			denied = deny(code, model.IperfParam, "name", name, "value", fmt.Sprint(n), "least", fmt.Sprint(low),
+				"most", fmt.Sprint(high))
 		}
 		return int64(n)
 	}
 	if flag("sctp") {
-		return a, deny(codeNotDone, "pelt takes TCP and UDP only: leave out --sctp")
+		return a, deny(codeNotDone, model.IperfSCTP)
 	}
 	both := flag("bidirectional")
 	a.down = both || flag("reverse")
@@ -134,7 +140,7 @@ func readAsked(b []byte) (a asked, err error) {
 	case a.payload == 0:
 		a.payload = int(usual) // as servers have it
 	case int64(a.payload) < least:
-		return a, deny(code, "its payload of %d B is below %d B", a.payload, least)
+		return a, deny(code, model.IperfShort, "payload_bytes", float64(a.payload), "least_bytes", float64(least))
 	}
 	switch {
 	case bytes > 0:
@@ -142,7 +148,7 @@ func readAsked(b []byte) (a asked, err error) {
 	case blocks > 0:
 		a.bytes, a.blocks = uint64(blocks)*uint64(a.payload), true
 	case a.seconds == 0:
-		return a, deny(codeTime, "its test has no end")
+		return a, deny(codeTime, model.IperfEndless)
 	}
 	if a.bytes > 0 {
 		a.seconds = 0

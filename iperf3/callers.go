@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/measure"
 	"pelt/model"
 )
@@ -109,7 +110,7 @@ func (e *servingEnd) Run(reading func()) error {
 		select {
 		case <-x.led: // which may be why
 		case <-time.After(farewell):
-			x.stop(deny(codeNotSent, "sending to it failed: %v", err))
+			x.stop(&Denial{codeNotSent, finding.Because(err, model.IperfSendFailed)})
 		}
 	}
 	<-x.led

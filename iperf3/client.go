@@ -1,8 +1,6 @@
 package iperf3
 
 import (
-	"errors"
-	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -10,6 +8,7 @@ import (
 	"pelt/engine"
 	"pelt/engine/tcp"
 	"pelt/engine/udp"
+	"pelt/finding"
 	"pelt/model"
 )
 
@@ -110,7 +109,7 @@ func (c *Client) of(o engine.Order) (*leg, error) {
 	if l := c.legs[string(o.Key)]; l != nil {
 		return l, nil
 	}
-	return nil, errors.New("no end stands for the iperf3 server")
+	return nil, finding.NewFault(model.IperfNoEnd)
 }
 
 // close is called by each end once. The last one ends the test: a server that is still in it is told.
@@ -140,5 +139,5 @@ func (t *test) last() *leg {
 
 // explain says which server an error is about.
 func (t *test) explain(err error) error {
-	return fmt.Errorf("the iperf3 server at %v: %w", t.client.server, err)
+	return finding.Because(err, model.IperfServerFault, "address", t.client.server)
 }

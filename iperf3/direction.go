@@ -11,6 +11,7 @@ import (
 	"pelt/engine"
 	"pelt/engine/tcp"
 	"pelt/engine/udp"
+	"pelt/finding"
 	"pelt/model"
 )
 
@@ -116,7 +117,7 @@ func (x *Session) openTCP(ctx context.Context) error {
 			_, _ = conn.SetReadBuffer(x.asked.window), conn.SetWriteBuffer(x.asked.window)
 		}
 		if err := d.tcp.Take(i%x.asked.streams, conn); err != nil {
-			return deny(codeStreamNot, "a stream could not be opened: %v", err)
+			return &Denial{codeStreamNot, finding.Because(err, model.IperfUnopened)}
 		}
 		d.streams = append(d.streams, engine.Stream{Local: x.Local, Remote: stream.remote})
 	}
@@ -134,13 +135,13 @@ func (x *Session) awaitStreams(ctx context.Context, protocol string) error {
 		select {
 		case err := <-x.taken:
 			if err != nil {
-				return deny(codeStreamNot, "a stream could not be opened: %v", err)
+				return &Denial{codeStreamNot, finding.Because(err, model.IperfUnopened)}
 			}
 		case e := <-x.control.events:
 			return e.left()
 		case <-late.C:
-			return deny(codeStreamNot, "%d of its %d streams came over %s within %v: a firewall may drop %s to port %d",
-				n, x.Streams(), protocol, patience, protocol, x.Local.Port())
+			return deny(codeStreamNot, model.IperfMissing, "streams", float64(n), "asked", float64(x.Streams()),
+				"protocol", protocol, "within_s", patience.Seconds(), "port", x.Local.Port())
 		case <-ctx.Done():
 			return ctx.Err()
 		}

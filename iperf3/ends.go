@@ -9,6 +9,7 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/udp"
+	"pelt/finding"
 	"pelt/model"
 )
 
@@ -99,7 +100,7 @@ func (n *nearEnd) open(ctx context.Context, k *control) (started bool, err error
 	if n.sockets == nil {
 		l.meeting, err = n.Transport.Connect(ctx)
 		if err == nil && slices.ContainsFunc(l.meeting.Streams, func(s engine.MetStream) bool { return !s.Met }) {
-			err = errors.New("it took the control connection, but none for data")
+			err = finding.NewFault(model.IperfNoData)
 		}
 		return false, err
 	}

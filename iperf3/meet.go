@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"net"
 	"syscall"
@@ -12,6 +11,7 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/udp"
+	"pelt/finding"
 	"pelt/internal/bind"
 	"pelt/model"
 )
@@ -78,7 +78,7 @@ func (t *test) openStreams(ctx context.Context, k *control) (started bool, err e
 	}
 	switch err := k.expect(ctx, patience, createStreams); {
 	case errors.Is(err, errClosed): // up to 3.19 it does not say why
-		return false, errors.New("it refused the test without a reason: a rate limit, a login, or a size that it does not take")
+		return false, finding.NewFault(model.IperfUnexplained)
 	case err != nil:
 		return false, err
 	}
@@ -94,8 +94,7 @@ func (t *test) openStreams(ctx context.Context, k *control) (started bool, err e
 			}
 		}
 		if started {
-			return false, errors.New("it sends or receives, and not both at once, as iperf3 does before 3.7: " +
-				"try --direction up or down")
+			return false, finding.NewFault(model.IperfOneWay)
 		}
 		if started, err = l.near.open(ctx, k); err != nil {
 			return started, err
@@ -164,8 +163,7 @@ func (t *test) knock(ctx context.Context) (*control, error) {
 	conn, err := dialer.DialContext(ctx, "tcp", t.client.server.String())
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("nothing listens there (%w): start iperf3 -s, or name its port as iperf3://HOST:PORT",
-			syscall.ECONNREFUSED)
+		return nil, finding.NewFault(model.IperfNobody, "text", syscall.ECONNREFUSED).From(syscall.ECONNREFUSED)
 	case err != nil:
 		return nil, err
 	}
@@ -200,19 +198,19 @@ func (t *test) params() params {
 	return p
 }
 
-var errNoReply = errors.New("its TCP port answers, but no answer came over UDP: a firewall may drop UDP to that port")
+var errNoReply error = finding.NewFault(model.IperfNoReply)
 
 // ask opens a stream. The request is never repeated once the server may have read it: it would take the second one for
 // data. started says that the server has begun, as it does when only the last reply is lost.
 func (t *test) ask(ctx context.Context, k *control, sockets *udp.Sockets, stream int) (started bool, err error) {
 	if err := sockets.Tell(stream, request[:]); err != nil {
-		return false, fmt.Errorf("a UDP packet could not be sent: %w", err)
+		return false, finding.NewFault(model.IperfUnsent, "text", err).From(err)
 	}
 	for until, refused := time.Now().Add(replyWait), 0; ; {
 		b, err := sockets.Hear(stream, lookEvery)
 		switch {
 		case err != nil && refused == mostRefused:
-			return false, fmt.Errorf("UDP packets are refused there: %w", err)
+			return false, finding.NewFault(model.IperfUDPRefused, "text", err).From(err)
 		case err != nil:
 			refused++
 			engine.Sleep(ctx, time.Duration(refused)*5*time.Millisecond)

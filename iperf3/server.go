@@ -12,6 +12,8 @@ import (
 	"pelt/engine"
 	"pelt/engine/tcp"
 	"pelt/engine/udp"
+	"pelt/finding"
+	"pelt/model"
 	"pelt/words"
 )
 
@@ -69,7 +71,7 @@ func (s *Server) tell(x *Session, err error) {
 	if !ok {
 		return
 	}
-	said := words.Errorf("iperf3 client %v: no result: %w", x.Peer, err)
+	said := words.Errorf("iperf3 client %v: no result: %w", x.Peer, &finding.Fault{Reason: finding.ReasonOf(err)})
 	if more > 0 {
 		said = words.Errorf("%w; %d clients before it had none either", said, more)
 	}
@@ -166,7 +168,7 @@ func without[T comparable](list []T, one T) (left []T) {
 }
 
 // errFull says that no place is left. The protocol has a state for it.
-var errFull = errors.New("as many clients are served as --max-sessions allows")
+var errFull error = finding.NewFault(model.IperfFull)
 
 // serve is the whole life of a connection: of a client, or of a stream of one until its test takes it.
 func (s *Server) serve(ctx context.Context, x *Session) {
@@ -255,7 +257,7 @@ func (s *Server) turn(ctx context.Context, x *Session) error {
 		case e := <-x.control.events:
 			return e.left()
 		case <-late.C:
-			return deny(codeStreamNot, "other tests of its host kept opening streams")
+			return deny(codeStreamNot, model.IperfTurns)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

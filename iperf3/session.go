@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pelt/engine/tcp"
+	"pelt/finding"
 	"pelt/model"
 )
 
@@ -94,7 +95,7 @@ var errNothing = errors.New("the client said nothing")
 // greet reads the cookie, which says whether the connection is a stream of a test that waits for it.
 func (x *Session) greet() error {
 	if err := x.server.config.Welcome(x.Peer); err != nil {
-		return deny(codeStranger, "%v", err)
+		return &Denial{codeStranger, err}
 	}
 	_ = x.control.conn.SetReadDeadline(time.Now().Add(patience))
 	if _, err := io.ReadFull(x.control.conn, x.cookie[:]); err != nil {
@@ -114,7 +115,7 @@ func (x *Session) ask() error {
 	case errors.Is(err, errClosed) || errors.As(err, &left):
 		return errNothing
 	case err != nil:
-		return deny(codeParams, "%v", err)
+		return &Denial{codeParams, err}
 	}
 	_ = k.conn.SetReadDeadline(time.Time{})
 	if x.asked, err = readAsked(b); err != nil {
@@ -142,7 +143,10 @@ func (x *Session) test(ctx context.Context) error {
 		return err
 	}
 	text, err := x.server.config.Run(ctx, x)
-	why := deny(codeResults, "its test was not carried out: %v", err)
+	why := deny(codeResults, model.IperfNotRun)
+	if err != nil {
+		why.err = finding.Because(err, model.IperfNotRun)
+	}
 	x.beginning.Do(func() { x.ended = why; close(x.led) })
 	x.stop(why)
 	<-x.led
@@ -154,7 +158,7 @@ func (x *Session) test(ctx context.Context) error {
 	}
 	for _, d := range x.directions() {
 		if !d.told() {
-			return deny(codeResults, "its test has no account")
+			return deny(codeResults, model.IperfNoAccount)
 		}
 	}
 	return x.tell(text)
@@ -165,13 +169,13 @@ func (e event) left() error {
 	var late net.Error
 	switch {
 	case errors.As(e.err, &late) && late.Timeout():
-		return fmt.Errorf("it has not answered for %v: the client or the path is gone", vanished)
+		return finding.NewFault(model.IperfVanished, "after_s", vanished.Seconds())
 	case e.err != nil:
-		return errors.New("it closed its control connection before the test was over")
+		return finding.NewFault(model.IperfLeft)
 	case e.state == clientTerminate:
-		return errors.New("it ended the test early")
+		return finding.NewFault(model.IperfEndedEarly)
 	}
-	return deny(codeUnknown, "it sent state %d, which no iperf3 client sends then", e.state)
+	return deny(codeUnknown, model.IperfState, "state", fmt.Sprint(int(e.state)), "client", "yes")
 }
 
 // begin tells the client that the test runs, and follows it until it is over. Calls after the first do nothing.
@@ -229,7 +233,7 @@ func (x *Session) exchange() error {
 		r, err = readResults(b, x.Streams())
 	}
 	if err != nil {
-		return deny(codeResults, "its results: %v", err)
+		return &Denial{codeResults, err}
 	}
 	if x.up != nil && !x.asked.udp {
 		x.up.arrive(x.up.of(r.Streams))
@@ -249,7 +253,7 @@ func (x *Session) said() *results {
 }
 
 // errLong stops a test that does not end.
-var errLong = deny(codeRanLong, "it went on for longer than it asked for")
+var errLong = deny(codeRanLong, model.IperfOverlong)
 
 // longestSilence of a client that should send is that of iperf3's own server.
 const longestSilence = 2 * time.Minute
@@ -274,9 +278,9 @@ func (s *sending) problem(heard uint64, after time.Duration) error {
 	perSecond, streams := float64(s.asked.bandwidth)/8, float64(s.asked.streams)
 	switch {
 	case after-s.at >= longestSilence:
-		return deny(codeNoData, "it sent nothing for %v", longestSilence)
+		return deny(codeNoData, model.IperfSentNothing, "after_s", longestSilence.Seconds())
 	case perSecond > 0 && float64(heard) > 2*streams*(perSecond*(after+burst).Seconds()+float64(s.asked.payload)):
-		return deny(codeRate, "it sends more than twice the rate that it asked for")
+		return deny(codeRate, model.IperfOverRate)
 	}
 	return nil
 }

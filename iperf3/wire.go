@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
+	"pelt/model"
 )
 
 // DefaultPort is where an iperf3 server listens, with TCP and with UDP.
@@ -124,10 +126,10 @@ func (c *count) UnmarshalJSON(b []byte) error {
 // readResults decodes the other side's results of so many streams. Keys of other versions are left out.
 func readResults(b []byte, streams int) (r results, err error) {
 	if len(b) > mostResults {
-		return r, fmt.Errorf("results of %d bytes, at most %d", len(b), mostResults)
+		return r, longDocument(len(b), mostResults)
 	}
 	if err := json.Unmarshal(b, &r); err != nil {
-		return r, fmt.Errorf("results: %w", err)
+		return r, finding.NewFault(model.IperfResultsUnread, "text", err)
 	}
 	const minus = "18446744073709551615"
 	var raw struct {
@@ -139,16 +141,11 @@ func readResults(b []byte, streams int) (r results, err error) {
 	_ = json.Unmarshal(b, &raw) // they are numbers by now
 	r.oldMinus = raw.HasRetransmits == minus || len(raw.Streams) > 0 && raw.Streams[0].Retransmits == minus
 	if len(r.Streams) != streams {
-		return r, fmt.Errorf("results of %d streams, not %d", len(r.Streams), streams)
+		return r, finding.NewFault(model.IperfResultStreams, "streams", float64(len(r.Streams)), "asked", float64(streams))
 	}
 	for i, id := range streamIDs(streams) {
-		switch s := r.Streams[i]; {
-		case s.ID != id:
-			return r, fmt.Errorf("results: stream %d where %d belongs", s.ID, id)
-		case s.Bytes < 0 || s.Packets < 0:
-			return r, fmt.Errorf("results: stream %d has %d bytes in %d packets", id, s.Bytes, s.Packets)
-		case !(s.Jitter >= 0):
-			return r, fmt.Errorf("results: stream %d has a jitter of %v s", id, s.Jitter)
+		if s := r.Streams[i]; s.ID != id || s.Bytes < 0 || s.Packets < 0 || !(s.Jitter >= 0) {
+			return r, finding.NewFault(model.IperfResultStream, "stream", float64(i+1))
 		}
 	}
 	return r, nil
@@ -225,29 +222,24 @@ func (c codec) Parse(b []byte) (h engine.Header, ok bool) {
 	return engine.Header{Trial: c.trial, Sequence: sequence - 1, SendNanos: nanos}, true
 }
 
-// refusals say what a server means by an error code, and what to do.
+// refusals are what a server means by an error code.
 var refusals = map[int32]string{
-	5:   "it does not take a test of that length: try a shorter --time",
-	6:   "it does not take so many streams: try fewer --streams",
-	20:  "it does not take datagrams of that size: try another --payload",
-	21:  "it does not take that --dscp",
-	27:  "it allows no such rate (its --server-bitrate-limit): try a lower --rate",
-	37:  "it allows no test of that length (its --server-max-duration): try a shorter --time",
-	119: "the client ended the test",
-	120: "it ended the test",
-	121: "it is busy with another test",
-	141: "it does not get a socket buffer of that size: try a smaller --receive-buffer",
-	142: "it asks for a login, which pelt has not",
-	144: "it got no data for too long",
-	160: "the test ran too long for it",
+	5: model.IperfLength, 6: model.IperfManyStreams, 20: model.IperfPayloadRefused, 21: model.IperfDSCP,
+	27: model.IperfRate, 37: model.IperfDuration, 119: model.IperfClientEnded, 120: model.IperfEnded,
+	121: model.IperfBusy, 141: model.IperfBuffer, 142: model.IperfLogin, 144: model.IperfStarved, 160: model.IperfRanLong,
 }
 
 // refusal is the error that a server's code means.
 func refusal(code int32) error {
-	if text := refusals[code]; text != "" {
-		return errors.New(text)
+	if why := refusals[code]; why != "" {
+		return finding.NewFault(why)
 	}
-	return fmt.Errorf("it refused with error %d", code)
+	return finding.NewFault(model.IperfRefused, "error", fmt.Sprint(code))
+}
+
+// longDocument is of a document that is empty or longer than any of its kind.
+func longDocument[N int | int64](bytes, most N) error {
+	return finding.NewFault(model.IperfDocument, "document_bytes", float64(bytes), "most_bytes", float64(most))
 }
 
 // event is what came over the control connection.
@@ -301,8 +293,8 @@ func (k *control) next() (e event) {
 }
 
 var (
-	errClosed = errors.New("it closed the control connection")
-	errBusy   = errors.New("it is busy with another test")
+	errClosed error = finding.NewFault(model.IperfClosed)
+	errBusy   error = finding.NewFault(model.IperfBusy)
 )
 
 func closedOr(err error) error {
@@ -318,14 +310,14 @@ func (k *control) code() error {
 	_ = k.conn.SetReadDeadline(time.Now().Add(2 * time.Second))
 	var b [8]byte
 	if n, _ := io.ReadFull(k.conn, b[:]); n < 4 {
-		return errors.New("it refused without a reason")
+		return finding.NewFault(model.IperfUntold)
 	}
 	return refusal(int32(binary.BigEndian.Uint32(b[:])))
 }
 
 // expect waits for a state. A state before the wanted one is passed over only if it is listed.
 func (k *control) expect(ctx context.Context, within time.Duration, want state, before ...state) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("it did not answer for %v", within))
+	ctx, cancel := context.WithTimeoutCause(ctx, within, finding.NewFault(model.IperfSilent, "after_s", within.Seconds()))
 	defer cancel()
 	for {
 		select {
@@ -345,7 +337,7 @@ func (k *control) expect(ctx context.Context, within time.Duration, want state, 
 // problem says what is wrong with an event where only some states are right.
 func (e event) problem(right ...state) error {
 	if e.err == nil && !slices.Contains(right, e.state) {
-		return fmt.Errorf("it sent state %d, which no iperf3 server sends then", e.state)
+		return finding.NewFault(model.IperfState, "state", fmt.Sprint(int(e.state)))
 	}
 	return e.err
 }
@@ -376,7 +368,7 @@ func (k *control) readJSON(most int64) ([]byte, error) {
 	}
 	n := int64(binary.BigEndian.Uint32(head[:]))
 	if n == 0 || n > most {
-		return nil, fmt.Errorf("it announced a document of %d bytes, and not 1 to %d", n, most)
+		return nil, longDocument(n, most)
 	}
 	b, err := io.ReadAll(io.LimitReader(k.conn, n))
 	if err == nil && int64(len(b)) < n {

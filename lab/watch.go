@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 
 	"pelt/lab/userlink"
 	"pelt/model"
@@ -112,6 +113,9 @@ func (x *LinkWatch) Collect() (list []LinkAccount, err error) {
 		now, err := w.link.read()
 		if err != nil {
 			a.Doubt = err.Error()
+			if system := syscall.Errno(0); errors.As(err, &system) {
+				a.Doubt = system.Error()
+			}
 		}
 		for d := range now {
 			a.Results[d] = now[d].since(w.before[d], w.results[d])

@@ -274,7 +274,7 @@ func (r Reason) State() State {
 }
 
 // NewReason makes a reason with what its words need: behind each name a text, or a number as a float64. "flow", "node", "link",
-// "name" and "text" are the fields of these names.
+// "name" and "text" are the fields of these names. An empty text takes one back.
 func NewReason(code string, named ...any) Reason {
 	r := Reason{Code: code}
 	fields := map[string]*string{"flow": &r.Flow, "node": &r.Node, "link": &r.Link, "name": &r.Name, "text": &r.Text}
@@ -290,6 +290,8 @@ func NewReason(code string, named ...any) Reason {
 			text := fmt.Sprint(v)
 			if field := fields[name]; field != nil {
 				*field = text
+			}
+			if delete(r.Names, name); text == "" || fields[name] != nil {
 				continue
 			}
 			if r.Names == nil {

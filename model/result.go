@@ -480,6 +480,7 @@ type Finding struct {
 	Level   string            `json:"level,omitempty"` // answer, fact, doubt, next, setup
 	Numbers []FindingNumber   `json:"numbers"`
 	Words   map[string]string `json:"words,omitempty"`
+	Why     Reasons           `json:"why,omitempty"` // that the sentence has as {why}
 	Text    string            `json:"text,omitempty"`
 	Command string            `json:"command,omitempty"` // what to run next
 }

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"pelt/finding"
 	"pelt/model"
-	"pelt/words"
 )
 
 // callsAgain is when a watch over unanswered calls begins: TCP calls again 1 s and 3 s after its first SYN.
@@ -18,32 +16,34 @@ const callsAgain = 1200 * time.Millisecond
 // whileCalling returns what call returns. The error of a call to one of these hosts that took long also tells what this
 // machine's kernel dropped of it, in whichever namespace.
 func whileCalling(port uint16, hosts []netip.Addr, call func() error) error {
-	over, told := make(chan struct{}), make(chan string, 1)
+	over, told := make(chan struct{}), make(chan model.Reason, 1)
 	go func() { told <- callDropped(port, hosts, over) }()
 	err := call()
 	close(over)
-	if why := <-told; err != nil && why != "" {
-		return fmt.Errorf("%w. This machine's kernel drops it %s", err, why)
+	if why := <-told; err != nil && why.Code != "" {
+		why.Of = model.Reasons{finding.ReasonOf(err)}
+		return (&finding.Fault{Reason: why}).From(err)
 	}
 	return err
 }
 
-// callDropped says where and why most packets of a call were dropped until it is over; "" if it is not known.
-func callDropped(port uint16, hosts []netip.Addr, over <-chan struct{}) string {
+// callDropped returns where and why most packets of a call were dropped until it is over; it has no code if that is not
+// known.
+func callDropped(port uint16, hosts []netip.Addr, over <-chan struct{}) (why model.Reason) {
 	select {
 	case <-over:
-		return ""
+		return why
 	case <-time.After(callsAgain):
 	}
 	d, err := WatchDrops(DropsFilter{Ports: []uint16{port}})
 	if err != nil {
-		return "" // an ordinary user's kernel does not tell
+		return why // an ordinary user's kernel does not tell
 	}
 	defer d.Close()
 	<-over
 	sum, err := d.Sum()
 	if err != nil {
-		return ""
+		return why
 	}
 	for _, x := range sum.Drops {
 		if x.Ordinary || x.Protocol != string(model.TCP) || strings.HasPrefix(x.Reason, "NEIGH_") || !slices.ContainsFunc(hosts, func(h netip.Addr) bool {
@@ -52,14 +52,12 @@ func callDropped(port uint16, hosts []netip.Addr, over <-chan struct{}) string {
 		}) {
 			continue
 		}
-		where := "at " + x.Interface
-		if x.Interface == "" {
-			where = "on its way out"
+		in := x.Namespace
+		if in == "own" || strings.HasPrefix(in, "net:") {
+			in = ""
 		}
-		if of := x.Namespace; of != "" && of != "own" && !strings.HasPrefix(of, "net:") {
-			where += " in " + of
-		}
-		return where + ": " + finding.DropWhy(words.English, x)
+		return model.NewReason(model.CallDropped, "interface", x.Interface, "namespace", in, "layer", x.Layer,
+			"reason", x.Reason, "function", x.Function)
 	}
-	return ""
+	return why
 }

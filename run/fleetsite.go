@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
-	"pelt/words"
 )
 
 // Hub is where the hosts of a fleet are met.
@@ -117,7 +117,7 @@ func openFleet(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 			}
 		}
 		if len(s.nodes) < 2 {
-			return nil, errors.Join(errors.New("fewer than two hosts of the mesh are on the hub"), s.Close())
+			return nil, errors.Join(finding.NewFault(model.MeshSmall), s.Close())
 		}
 		return s, nil
 	}
@@ -162,8 +162,7 @@ func (s *site) connect(names []string) error {
 		n.address = func(family int) netip.Addr { return ofFamily(address, family) }
 		if !address.IsValid() {
 			if n.calls = to.Calls(from); !n.calls.IsValid() {
-				return words.Errorf("%s and %s are behind NATs of their own, and neither can call the other: "+
-					"give one an address that is let through (pelt join --address there)", names[0], name)
+				return finding.NewFault(model.BothBehindNAT, "host", names[0], "other_host", name)
 			}
 		}
 		s.oneClock = s.oneClock && from.Host.Boot == to.Host.Boot

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pelt/engine/udp"
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/internal/bind"
 	"pelt/model"
@@ -212,7 +213,8 @@ func (s *site) setVariants(variants []model.Variant, apply func(context.Context,
 			return nil
 		}
 		if err := apply(context.Background(), variants[0]); err != nil {
-			return fmt.Errorf("the router could not be set up again as variant %s: %w", variants[0].Name, err)
+			return (&finding.Fault{Reason: model.Reason{Code: model.NotRestored, Name: variants[0].Name,
+				Of: model.Reasons{bySystem(err)}}}).From(err)
 		}
 		return nil
 	}
@@ -239,18 +241,18 @@ func runCommand(ctx context.Context, command string, run func(context.Context, s
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
-		return fmt.Errorf("its command had not ended after %v: %s", commandLimit, command)
+		return finding.NewFault(model.CommandLong, "after_s", commandLimit.Seconds(), "command", command)
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
-		return fmt.Errorf("its command failed (%w): %s%s", err, command, lastLine(string(out)))
+		return finding.NewFault(model.CommandFailed, "text", err, "command", command, "output", lastLine(string(out))).From(err)
 	}
 	return nil
 }
 
-// lastLine returns the last line of a program's output as ": " and a quoted text.
+// lastLine returns the last line of a program's output as a quoted text; "" if there is none.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if last := lines[len(lines)-1]; last != "" {
-		return fmt.Sprintf(": %.200q", last)
+		return fmt.Sprintf("%.200q", last)
 	}
 	return ""
 }

@@ -54,7 +54,7 @@ func (s *iperfServer) welcome(client netip.Addr) error {
 	if s.Iperf.Open || fleet.OwnNetwork(client) {
 		return nil
 	}
-	return words.Errorf("refused, because it is in no network of this host (--open-iperf3 lets all in)")
+	return finding.NewFault(model.IperfStranger)
 }
 
 // admit holds a test against the limits, with all others of the same host.
@@ -71,8 +71,7 @@ func (s *iperfServer) admit(x *iperf3.Session, under []*iperf3.Session) error {
 		return iperf3.TooFast(err)
 	}
 	if most := limits.MaxStreams; most > 0 && streams > most {
-		return iperf3.TooMany(words.Errorf("its tests would have %d streams, and this host carries %d at once",
-			streams, most))
+		return iperf3.TooMany(streams, most)
 	}
 	return planOf(x).Check()
 }

@@ -25,7 +25,7 @@ func (r *runner) save() error {
 	for r.log != nil && r.saved < len(r.doc.Results) {
 		err := r.log.Append(r.doc.Results[r.saved])
 		if !r.tellDisk(err) {
-			r.warn(model.Reason{Code: model.NotStoredFrom, Text: err.Error(),
+			r.warn(model.Reason{Code: model.NotStoredFrom, Text: bySystem(err).Text,
 				Numbers: map[string]float64{"trials": float64(r.saved)}})
 			r.closeLog()
 			r.doc.ID = "" // what is kept is not this document
@@ -57,7 +57,7 @@ func (r *runner) tellDisk(err error) bool {
 
 func (r *runner) closeLog() {
 	if err := r.log.Close(); err != nil {
-		r.warn(model.Reason{Code: model.NotClosed, Text: err.Error()})
+		r.warn(model.Reason{Code: model.NotClosed, Text: bySystem(err).Text})
 	}
 	r.log = nil
 }
@@ -71,7 +71,7 @@ func (r *runner) finish() {
 	if len(r.doc.Results) == 0 {
 		// Nothing was measured, so nothing is kept.
 		if err := r.log.Discard(); err != nil {
-			r.warn(model.Reason{Code: model.NotRemoved, Text: err.Error()})
+			r.warn(model.Reason{Code: model.NotRemoved, Text: bySystem(err).Text})
 		}
 		r.log, r.doc.ID = nil, ""
 		return
@@ -86,7 +86,7 @@ func (r *runner) finish() {
 	if errors.Is(err, store.ErrDisk) {
 		r.rescue(err)
 	} else if !r.tellDisk(err) {
-		r.warn(model.Reason{Code: model.EndNotStored, Text: err.Error()})
+		r.warn(model.Reason{Code: model.EndNotStored, Text: bySystem(err).Text})
 	}
 	r.closeLog()
 }
@@ -98,10 +98,11 @@ func (r *runner) rescue(why error) {
 	if err == nil {
 		name, err = temporary("pelt-"+r.doc.ID+"-*.json", text)
 	}
+	said := bySystem(why).Text
 	if err != nil {
-		name = ""
+		name, said = "", said+"; "+bySystem(err).Text
 	}
-	r.warn(model.Reason{Code: model.NotStored, Text: errors.Join(why, err).Error(), Name: name})
+	r.warn(model.Reason{Code: model.NotStored, Text: said, Name: name})
 	r.doc.ID = "" // what is kept is not this document
 }
 

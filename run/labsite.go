@@ -267,7 +267,7 @@ func (s *site) readyFrames(p model.Plan, own bool) (receive bool, err error) {
 		return receive, err
 	}
 	if err = s.takeFrames(s.lab, own); err != nil && p.Engine == model.EngineAuto {
-		s.noXDP = fleet.ReasonOf(err)
+		s.noXDP = finding.ReasonOf(err)
 		return false, nil
 	}
 	return receive, err
@@ -340,7 +340,7 @@ func makeReady(x *xdp.Engine, n *lab.Node, i lab.Interface, thread bool, core in
 	if !n.TakesFrames() {
 		if err := x.Ready(n, i.Name); err != nil {
 			return &finding.Fault{Reason: model.Reason{Code: model.FramesUnready, Node: n.Name(), Name: i.Name,
-				Of: model.Reasons{fleet.ReasonOf(err)}}}
+				Of: model.Reasons{finding.ReasonOf(err)}}}
 		}
 	}
 	if thread && runtime.NumCPU() > 1 {

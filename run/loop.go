@@ -48,7 +48,7 @@ func (r *runner) run(ctx context.Context) error {
 	r.finish()
 	err = errors.Join(err, r.site.Close())
 	if e := r.records.close(r.doc.Complete); e != nil {
-		r.warn(model.Reason{Code: model.RecordCut, Text: e.Error()})
+		r.warn(model.Reason{Code: model.RecordCut, Of: model.Reasons{bySystem(e)}})
 	}
 	return err
 }
@@ -232,7 +232,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 
 func (r *runner) closeWatch(w *watch) {
 	if err := w.Close(); err != nil {
-		r.warn(model.Reason{Code: model.WatchOpen, Text: err.Error()})
+		r.warn(model.Reason{Code: model.WatchOpen, Text: bySystem(err).Text})
 	}
 }
 

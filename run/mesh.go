@@ -10,6 +10,7 @@ import (
 
 	"pelt/design"
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/words"
@@ -164,7 +165,7 @@ func (p *pairs) gone(err error) bool {
 func unmeasured(t model.Trial, err error) *model.Result {
 	return &model.Result{Cell: t.Cell, Repeat: t.Repeat, State: model.Invalid, Flows: []model.FlowResult{},
 		Started: time.Now().UTC().Truncate(time.Millisecond), Series: []model.Series{},
-		Why: model.Reasons{{Code: model.PairUnmeasured, Of: model.Reasons{fleet.ReasonOf(err)}}}}
+		Why: model.Reasons{{Code: model.PairUnmeasured, Of: model.Reasons{finding.ReasonOf(err)}}}}
 }
 
 // tryPair runs the trial of a pair on a site of its own.
@@ -177,7 +178,7 @@ func (r *runner) tryPair(ctx context.Context, t model.Trial, number int) (model.
 	}
 	s := &site{engine: r.site.engine, controller: r.site.controller}
 	if err := s.connect([]string{from, to}); err != nil {
-		return model.Result{}, &engine.Refusal{Why: fleet.ReasonOf(err)}
+		return model.Result{}, &engine.Refusal{Why: finding.ReasonOf(err)}
 	}
 	doc := model.Document{Plan: r.doc.Plan}
 	one := &runner{Options: r.Options, site: s, doc: &doc, total: r.total}

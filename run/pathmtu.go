@@ -102,7 +102,7 @@ func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 	asked := make([][]int, len(flows)) // the surveys of each in trial
 	var why model.Doubts
 	fault := func(err error) model.Doubts {
-		return model.Doubts{{Code: model.MTUFault, Of: model.Reasons{fleet.ReasonOf(err)}}}
+		return model.Doubts{{Code: model.MTUFault, Of: model.Reasons{finding.ReasonOf(err)}}}
 	}
 	for i, f := range flows {
 		list[i] = model.PathMTU{Flow: f.Name, From: f.From, To: f.To, Family: 4}

@@ -10,9 +10,9 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/xdp"
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
-	"pelt/words"
 )
 
 // place turns a trial into orders for this path's agents. The sender's host
@@ -48,11 +48,11 @@ func (s *site) place(t model.Trial) (fleet.Trial, model.Doubts, error) {
 		}{{from, &send}, {to, &receive}} {
 			if !slices.Contains(e.Engines, e.Engine) {
 				if e.Engine == string(model.TCP) {
-					return fleet.Trial{}, nil, refuse("target", "%s: pelt serve --one-port carries no TCP tests: its TCP port has the "+
-						"control connection; start it without --one-port", e.Node)
+					return fleet.Trial{}, nil, refuse("target", "%w", finding.NewFault(model.OnePortTCP, "node", e.Node))
 				}
 				if !e.Fallback {
-					return fleet.Trial{}, nil, words.Errorf("the %s has no %s engine", e.Node, e.Engine)
+					return fleet.Trial{}, nil, &finding.Fault{Reason: model.Reason{Code: model.AtHost, Node: e.Node,
+						Of: model.Reasons{model.NewReason(model.EngineMissing, "name", e.Engine)}}}
 				}
 				because(socketsBecause(model.NewReason(model.EngineMissing, "name", e.Engine)).With(e.Node))
 				*e.Choice = fleet.Choice{Engine: "udp"}
@@ -107,9 +107,7 @@ func (n *node) at(family int) (a netip.Addr, err error) {
 		a = n.address(family)
 	}
 	if !a.IsValid() {
-		err = refuse("family",
-			"the %s has no address of IPv%d here; a lab's link with an MTU below 1280 B has no IPv6", n.name,
-			max(family, 4))
+		err = refuse("family", "%w", finding.NewFault(model.NoAddressOf, "node", n.name, "family", max(family, 4)))
 	}
 	return a, err
 }

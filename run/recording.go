@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/record"
@@ -174,10 +175,10 @@ func (r *recording) take(trial uint32, flows []uint16, blocks []byte) error {
 		case *record.Stream:
 			p.Trial, p.Flow, p.Ends = b.Trial, b.Flow, b
 		default:
-			return errors.New("it sent something else than packets")
+			return finding.NewFault(model.RecordStrange)
 		}
 		if p.Trial != trial || !slices.Contains(flows, p.Flow) {
-			return errors.New("it sent packets of another flow than its own")
+			return finding.NewFault(model.RecordForeign)
 		}
 		r.append(p)
 		blocks = rest

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/lab"
 	"pelt/model"
@@ -173,7 +174,7 @@ func (w *routerWatch) addTo(result *model.Result) {
 func (r *runner) endRouter() {
 	if r.site.restore != nil {
 		if err := r.site.restore(); err != nil {
-			r.warn(model.Reason{Code: model.NotRestored, Text: err.Error()})
+			r.warn(finding.ReasonOf(err))
 		}
 	}
 	if r.site.router == nil {

@@ -117,7 +117,7 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	}
 	if o.Store != nil {
 		if r.log, err = o.Store.Create(doc); err != nil {
-			r.warn(model.Reason{Code: model.NotStored, Text: err.Error()})
+			r.warn(model.Reason{Code: model.NotStored, Text: bySystem(err).Text})
 		} else {
 			doc.ID = r.log.ID()
 		}
@@ -140,11 +140,11 @@ func (o Options) keepUnbegun(ctx context.Context, p model.Plan, why error) (doc 
 		return model.Document{}
 	}
 	doc = newDocument(p, o)
-	doc.Host, doc.Warnings = []model.Host{}, model.Doubts{{Code: model.Unreached, Of: model.Reasons{fleet.ReasonOf(why)}}}
+	doc.Host, doc.Warnings = []model.Host{}, model.Doubts{{Code: model.Unreached, Of: model.Reasons{finding.ReasonOf(why)}}}
 	log, err := o.Store.Create(doc)
 	if err == nil {
 		doc.ID = log.ID()
-		doc.Findings = finding.Stored(finding.OfRun(&doc), true)
+		doc.Findings = finding.Stored(finding.OfRun(&doc), false)
 		err = errors.Join(log.End(doc), log.Close())
 	}
 	if err != nil {
@@ -165,7 +165,7 @@ func Load(s *store.Store, ref string) (model.Document, error) {
 
 // WriteDocument writes a run as --json does: with what it shows, in words.
 func WriteDocument(w io.Writer, doc model.Document) error {
-	doc.Findings, doc.Results = finding.Stored(finding.OfRun(&doc), true), withLaws(doc.Results)
+	doc.Findings, doc.Results = finding.Stored(finding.OfRun(&doc), false), withLaws(doc.Results)
 	text, err := model.EncodeDocument(doc)
 	if err == nil {
 		_, err = w.Write(text)

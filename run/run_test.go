@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -74,60 +73,6 @@ func TestUnbegunRunIsKept(t *testing.T) {
 			t.Errorf("%d runs, %v; want %d", len(list), err, n+1)
 		}
 	}
-}
-
-// TestNoSentenceIsStored: a stored run, and what a list shows of it, hold codes and figures.
-func TestNoSentenceIsStored(t *testing.T) {
-	t.Parallel()
-	s := openStore(t)
-	doc, err := Execute(t.Context(), smallPlan(t), Options{Version: "test", Store: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := Load(s, doc.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := s.List()
-	if err != nil || len(list) != 1 || list[0].Headline == nil || len(kept.Results) == 0 {
-		t.Fatalf("it lists %+v, %v, of %d results", list, err, len(kept.Results))
-	}
-	for _, kept := range []any{kept, list[0].Headline.Words} {
-		noSentence(t, kept)
-	}
-}
-
-// noSentence fails if a value has a sentence when it is stored: a text with two spaces that is none of another program.
-func noSentence(t *testing.T, kept any) {
-	t.Helper()
-	b, err := json.Marshal(kept)
-	var v any
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var look func(at string, v any)
-	look = func(at string, v any) {
-		switch x := v.(type) {
-		case map[string]any:
-			for name, part := range x {
-				if name != "text" && name != "cpu" && name != "arguments" {
-					look(at+"."+name, part)
-				}
-			}
-		case []any:
-			for _, part := range x {
-				look(at, part)
-			}
-		case string:
-			if strings.Count(x, " ") > 1 {
-				t.Errorf("%s holds a sentence: %q", at, x)
-			}
-		}
-	}
-	look("", v)
 }
 
 // whole counts the trials that were not cut.

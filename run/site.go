@@ -143,8 +143,7 @@ func (s *site) meet() error {
 			}
 		}
 		if n.agent.ID == "" {
-			return words.Errorf("no pelt serve answers for the %s: if a pelt hub listens there, name its hosts as "+
-				"fleet:FROM..TO, and give --hub", n.name)
+			return finding.NewFault(model.NobodyServes, "node", n.name)
 		}
 	}
 	return nil
@@ -289,7 +288,7 @@ func (s *site) check(ctx context.Context, plan model.Plan) error {
 		for _, n := range limited {
 			if err := n.agent.Limits.Admit(asked, t.Timing); err != nil {
 				return (&finding.Fault{Reason: model.Reason{Code: model.AtHost, Node: n.name, Name: n.agent.Host.Name,
-					Of: model.Reasons{fleet.ReasonOf(err)}}}).From(err)
+					Of: model.Reasons{finding.ReasonOf(err)}}}).From(err)
 			}
 		}
 		if s.pairs != nil {

@@ -183,7 +183,7 @@ func (r *runner) takeSample(s *liveAccount, number int, p fleet.Progress) {
 	}
 	if !r.tellDisk(err) {
 		s.failed = true
-		r.warn(model.Reason{Code: model.NotStoredNow, Text: err.Error()})
+		r.warn(model.Reason{Code: model.NotStoredNow, Text: bySystem(err).Text})
 	}
 }
 

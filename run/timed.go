@@ -2,9 +2,13 @@ package run
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"syscall"
 	"time"
 
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/model"
 )
 
@@ -30,7 +34,7 @@ func (c *changes) Do(ctx context.Context, s engine.Step, k engine.Known) (l engi
 		from := time.Now()
 		m := model.MadeChange{Words: one.Words()}
 		if err := c.change(one); err != nil {
-			m.Failure = err.Error()
+			m.Failure = model.Doubts{bySystem(err)}
 		}
 		m.AtS, m.TookS = time.Since(begun).Seconds(), time.Since(from).Seconds()
 		c.made = append(c.made, m)
@@ -38,17 +42,30 @@ func (c *changes) Do(ctx context.Context, s engine.Step, k engine.Known) (l engi
 	return l, nil
 }
 
+// bySystem is the reason of an error of this machine: without a code it is what the system said, of a file with its name.
+func bySystem(err error) model.Reason {
+	why, system, file := finding.ReasonOf(err), syscall.Errno(0), (*fs.PathError)(nil)
+	switch {
+	case why.Code != model.HostFault:
+	case errors.As(err, &file):
+		why.Text = file.Error()
+	case errors.As(err, &system):
+		why.Text = system.Error()
+	}
+	return why
+}
+
 // setMade records the changes that were made during the trial. A failed one makes a valid trial invalid.
 func setMade(r *model.Result, made []model.MadeChange) {
 	r.Made = made
 	for _, m := range made {
-		if m.Failure == "" {
+		if len(m.Failure) == 0 {
 			continue
 		}
 		if r.State == model.Valid {
 			r.State = model.Invalid
 		}
-		r.Why = append(r.Why, model.Reason{Code: model.ChangeFailed, Name: m.Words, Text: m.Failure,
+		r.Why = append(r.Why, model.Reason{Code: model.ChangeFailed, Name: m.Words, Of: model.Reasons(m.Failure),
 			Numbers: map[string]float64{"at_s": m.AtS}})
 	}
 }

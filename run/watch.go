@@ -241,7 +241,7 @@ func (w *linkWatch) account(link int) (a lab.LinkAccount, why model.Reasons) {
 	case link <= len(w.accounts):
 		return w.accounts[link-1], nil
 	case w.err != nil:
-		return a, model.Reasons{{Code: model.LinkUnread, Text: w.err.Error()}}
+		return a, model.Reasons{{Code: model.LinkUnread, Of: model.Reasons{bySystem(w.err)}}}
 	}
 	return a, model.Reasons{{Code: model.LinkUntold}}
 }

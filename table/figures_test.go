@@ -109,7 +109,7 @@ func TestFigures(t *testing.T) {
 	cause := series("lost_pps", 0, 0, 0, 50)
 	cause.Layer = "network"
 	soak := &model.Document{Results: []model.Result{{State: model.Valid,
-		Made: []model.MadeChange{{AtS: 2}, {AtS: 1, Failure: "no"}},
+		Made: []model.MadeChange{{AtS: 2}, {AtS: 1, Failure: model.Doubts{{Text: "no"}}}},
 		Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, Attempted: 400, PayloadBytes: 100,
 			SenderCPU: model.CPU{ThreadRatio: 1}}},
 		Series: []model.Series{series("send_pps", 100, 100, 100, 100), series("receive_pps", 100, 100, nan, 50),
@@ -194,7 +194,7 @@ func TestChangeCuts(t *testing.T) {
 		want  []float64
 	}{
 		{nil, nil, nil},
-		{[]model.MadeChange{{AtS: 8.2, TookS: 0.1}, {AtS: 10}, {AtS: 20, Failure: "no"}}, nil, []float64{8, 10}},
+		{[]model.MadeChange{{AtS: 8.2, TookS: 0.1}, {AtS: 10}, {AtS: 20, Failure: model.Doubts{{Text: "no"}}}}, nil, []float64{8, 10}},
 		{[]model.MadeChange{{AtS: 8.2}}, []model.Change{shift(9, 100), shift(11, 100)}, []float64{9, 100}},
 		{[]model.MadeChange{{AtS: 8.2}}, []model.Change{shift(50, 100)}, []float64{8, 50, 100}},
 		{nil, []model.Change{{Kind: model.ChangeBurst, StartS: 5, EndS: 6}}, nil},

@@ -98,7 +98,7 @@ func ChangeCuts(t *model.Result) []float64 {
 		if i := slices.IndexFunc(found, within(1, at)); i >= 0 {
 			at = found[i]
 		}
-		if m.Failure == "" {
+		if len(m.Failure) == 0 {
 			cuts = append(cuts, at)
 		}
 	}
