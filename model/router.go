@@ -147,8 +147,8 @@ type RouterGap struct {
 	Why   string  `json:"why"`
 	FromS float64 `json:"from_s"`         // of the measured part
 	ToS   float64 `json:"to_s,omitempty"` // 0: to its end
-	Said  string  `json:"said,omitempty"` // by ssh or the system
-	Of    Reasons `json:"of,omitempty"`   // else: what pelt there told, or that it told nothing
+	Said  string  `json:"said,omitempty"` // in runs of before, by ssh or the system
+	Of    Reasons `json:"of,omitempty"`   // what ssh said, or what pelt there told, or that it told nothing
 }
 
 // Why a watch has a gap; findings are called so after "router.gap.".

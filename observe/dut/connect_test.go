@@ -36,7 +36,7 @@ func TestFactsThatHang(t *testing.T) {
 			return 0
 		}
 		r := f.open(time.Second)
-		if got := fmt.Sprint(r.Facts().Told); !strings.Contains(got, "the router did not answer within 30s") ||
+		if got := fmt.Sprint(r.Facts().Told); !strings.Contains(got, "the router did not answer within 30.0 s") ||
 			f.starts != 2 {
 			t.Errorf("%d starts, told: %s", f.starts, got)
 		}

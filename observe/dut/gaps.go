@@ -9,19 +9,20 @@ import (
 
 // outage is what kept a router from being watched.
 type outage struct {
-	at        time.Time
-	why, said string // see model.RouterGap
+	at  time.Time
+	why string // see model.RouterGap, as of
+	of  model.Reasons
 }
 
 // maxOutages bounds what a connection that keeps failing leaves behind; the oldest are forgotten.
 const maxOutages = 1000
 
 // note keeps why nothing comes of the router. mu is held.
-func (r *Router) note(why, said string) {
+func (r *Router) note(why string, of ...model.Reason) {
 	if len(r.outages) == maxOutages {
 		r.outages = append(r.outages[:0], r.outages[1:]...)
 	}
-	r.outages = append(r.outages, outage{time.Now(), why, said})
+	r.outages = append(r.outages, outage{time.Now(), why, of})
 }
 
 // gaps are when the router was not observed in the measured part, and when it restarted. mu is held.
@@ -58,7 +59,7 @@ func (r *Router) why(from, to time.Time) model.RouterGap {
 	_ = r.current() // a loss that nobody noted yet
 	for _, o := range r.outages {
 		if !o.at.Before(from) && !o.at.After(to) {
-			return model.RouterGap{Why: o.why, Said: o.said}
+			return model.RouterGap{Why: o.why, Of: o.of}
 		}
 	}
 	return model.RouterGap{Why: model.GapLate}

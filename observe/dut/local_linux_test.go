@@ -69,7 +69,7 @@ func TestLocalRouter(t *testing.T) {
 					w.Snapshot(m)
 					r.mu.Lock()
 					defer r.mu.Unlock()
-					return w.missed[m] == ""
+					return w.missed[m].Code == ""
 				})
 			}
 			moment(model.MomentStart)

@@ -2,10 +2,10 @@ package dut
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
+	"pelt/finding"
 	"pelt/model"
 )
 
@@ -46,7 +46,7 @@ const (
 func Open(ctx context.Context, node, source string, start Start) (*Router, error) {
 	r := &Router{node: node, source: source, start: start, period: usualPeriod}
 	if err := r.open(ctx); err != nil {
-		return nil, fmt.Errorf("watch the router %s: %w", source, err)
+		return nil, finding.Because(err, model.RouterUnwatched, "name", source)
 	}
 	return r, nil
 }
@@ -188,7 +188,7 @@ func (r *Router) retry(life context.Context) *session {
 	defer r.mu.Unlock()
 	switch {
 	case err != nil:
-		r.note(model.GapClosed, err.Error())
+		r.note(model.GapClosed, finding.ReasonOf(err))
 		return nil
 	case r.closed:
 		_ = s.shell.Close()

@@ -1,13 +1,14 @@
 package dut
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"pelt/finding"
+	"pelt/model"
 	"pelt/observe/counters"
 )
 
@@ -26,7 +27,7 @@ type sample struct {
 	texts          map[string]string // of counters.RouterFiles
 }
 
-var errForm = errors.New("its answer has not the parts that were asked for")
+var errForm error = finding.NewFault(model.AnswerParts)
 
 // samplePaths are what a sample consists of, in the order in which the router prints them; the shell makes paths of
 // what begins with $. What must belong together comes first. A file that is missing is empty. Neither /proc/interrupts
@@ -72,10 +73,10 @@ func parseSample(body string) (s sample, err error) {
 	}
 	uptime := s.texts[uptimePath]
 	if s.up, err = strconv.ParseFloat(firstWord(uptime), 64); err != nil || !(s.up >= 0 && s.up < 1e10) {
-		return s, fmt.Errorf("its uptime %.40q is not a time", uptime)
+		return s, finding.NewFault(model.RouterUptime, "said", fmt.Sprintf("%.40q", uptime))
 	}
 	if s.Processors, err = counters.ParseProcessors(s.texts[statPath]); err != nil {
-		return s, fmt.Errorf("its %w", err)
+		return s, finding.NewFault(model.ProcessorsUntold).From(err)
 	}
 	s.backlog = counters.ParseBacklog(s.texts[softnetPath])
 	s.connections, s.connectionsMax = whole(s.texts[connectionsPath]), whole(s.texts[connectionsMaxPath])

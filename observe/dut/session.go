@@ -8,8 +8,12 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"time"
+
+	"pelt/finding"
+	"pelt/model"
 )
 
 // session is one connection: a shell that answers one request at a time. Its methods may be called concurrently.
@@ -36,7 +40,7 @@ func newMarker() marker { return marker(fmt.Sprintf("@@%016x", rand.Uint64())) }
 // maxAnswer bounds an answer in bytes: /proc/stat of some hundred cores is 50 kB.
 const maxAnswer = 1 << 20
 
-var errLong = fmt.Errorf("its answer is longer than %d B", maxAnswer)
+var errLong error = finding.NewFault(model.AnswerLong)
 
 // answer reads the answer with a number, and passes over all that comes before it, of which before is the first line
 // that says anything. With an error comes what there is of the answer.
@@ -95,11 +99,11 @@ func kept(text string) string {
 }
 
 // noShell says what came instead of the answer to hello.
-func noShell(said, why string) error {
-	if said == "" {
-		return errors.New("it gives no shell: " + why)
+func noShell(said string, why error) error {
+	if said != "" {
+		said = strconv.Quote(said)
 	}
-	return fmt.Errorf("it gives no shell: it said %q; %s", said, why)
+	return finding.Because(why, model.NoShell, "said", said)
 }
 
 // endPatience is how long what closed its output may take to end, on a slow host: how it
@@ -133,11 +137,11 @@ func connect(ctx context.Context, start Start) (*session, error) {
 	case err != nil && ctx.Err() != nil:
 		err = ctx.Err()
 	case err != nil && late.Err() != nil:
-		err = noShell(said, fmt.Sprintf("no shell answered within %v", shell.Patience))
+		err = noShell(said, finding.NewFault(model.ShellSilent, "within_s", shell.Patience.Seconds()))
 	case err != nil:
 		err = s.explain(said, err)
 	case system != linuxSystem:
-		err = fmt.Errorf("it runs %s; want Linux", cmp.Or(clean(system, maxWords), "a system without a name"))
+		err = finding.NewFault(model.NotLinux, "system", clean(system, maxWords))
 	}
 	if err != nil {
 		_ = shell.Close() // what came first tells more
@@ -150,15 +154,15 @@ func connect(ctx context.Context, start Start) (*session, error) {
 func (s *session) explain(said string, err error) error {
 	switch {
 	case !errors.Is(err, io.EOF) && !s.shell.ends(closeGrace):
-		return noShell(said, err.Error())
+		return noShell(said, err)
 	case !s.shell.ends(endPatience):
-		return noShell(said, "it closed its output")
+		return noShell(said, finding.NewFault(model.ShellClosed))
 	}
 	complaint := s.shell.Complaint()
-	if fault := sshFault(complaint); fault != "" {
-		return errors.New(fault)
+	if why := sshFault(complaint); why.Code != "" {
+		return &finding.Fault{Reason: why}
 	}
-	return noShell(cmp.Or(said, lastLine(complaint)), "it ended with "+s.shell.Status())
+	return noShell(cmp.Or(said, lastLine(complaint)), finding.NewFault(model.ShellEnded, "text", s.shell.Status()))
 }
 
 // momentPatience is how long an answer about a moment may take.
@@ -196,7 +200,7 @@ func (s *session) exchange(ctx context.Context, what string, within time.Duratio
 	case <-late.C:
 		s.shell.Kill()
 		<-answered
-		return owed, fmt.Errorf("the router did not answer within %v", within)
+		return owed, finding.NewFault(model.RouterSilent, "within_s", within.Seconds())
 	}
 }
 
@@ -214,18 +218,18 @@ func (s *session) ask(what string) (r reply, err error) {
 		s.shell.Kill()
 		s.shell.ends(closeGrace)
 	}
-	return r, fmt.Errorf("%w: %s", errClosed, s.lastWords())
+	return r, (&finding.Fault{Reason: model.Reason{Code: model.RouterClosed, Of: model.Reasons{s.lastWords()}}}).From(errClosed)
 }
 
-var errClosed = errors.New("the connection was closed")
+var errClosed error = finding.NewFault(model.RouterClosed)
 
-// lastWords say why the connection is gone.
-func (s *session) lastWords() string {
+// lastWords are why the connection is gone.
+func (s *session) lastWords() model.Reason {
 	if last := lastLine(s.shell.Complaint()); last != "" {
-		return strings.TrimSuffix(last, ".")
+		return model.NewReason(model.SSHSays, "said", strings.TrimSuffix(last, "."))
 	}
 	if s.shell.ends(0) {
-		return "the shell ended with " + s.shell.Status()
+		return model.NewReason(model.ShellGone, "text", s.shell.Status())
 	}
-	return "it does not end"
+	return model.Reason{Code: model.ShellStays}
 }

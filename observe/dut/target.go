@@ -2,12 +2,14 @@ package dut
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"pelt/finding"
+	"pelt/model"
 )
 
 // Target is where ssh is to go.
@@ -66,37 +68,29 @@ func (t Target) arguments(batch bool) []string {
 	return append(args, "--", t.Host, "exec /bin/sh")
 }
 
-// sshFault says in one line why ssh ended, by its own last words; "" if it does
-// not tell. The words are those of OpenSSH's ssh.c, sshconnect.c and sshconnect2.c.
-func sshFault(complaint string) string {
+// sshFault is why ssh ended, by its own last words; without a code it does not tell. The words are those of OpenSSH's
+// ssh.c, sshconnect.c and sshconnect2.c.
+func sshFault(complaint string) model.Reason {
 	for _, f := range []struct{ words, why string }{
-		{"REMOTE HOST IDENTIFICATION HAS CHANGED", "its host key is not the one known here; if it was set up anew, " +
-			"ssh-keygen -R HOST forgets the old one, and ssh HOST shows the new"},
-		{"Host key verification failed", "its host key is not known here; log in once by hand with ssh, " +
-			"and compare the key"},
-		{"Permission denied (", "it refuses to log in: %s; put a key of yours on it, " +
-			"or name the right one in ~/.ssh/config"},
-		{"Too many authentication failures", "it refuses to log in: %s; name the right key in ~/.ssh/config"},
-		{"no matching host key type", "this ssh and it have no method in common: %s"},
-		{"Unable to negotiate", "this ssh and it have no method in common: %s"},
-		{"open failed: connect failed", "the jump host cannot reach it: %s"},
-		{"Could not resolve hostname", "%s"},
-		{"ssh: connect to host", "%s"},
-		{"kex_exchange_identification", "it hung up before the log-in: %s"},
-		{"Bad configuration option", "%s"},
+		{"REMOTE HOST IDENTIFICATION HAS CHANGED", model.SSHKeyChanged},
+		{"Host key verification failed", model.SSHKeyUnknown},
+		{"Permission denied (", model.SSHDenied},
+		{"Too many authentication failures", model.SSHKeysMany},
+		{"no matching host key type", model.SSHNoMethod},
+		{"Unable to negotiate", model.SSHNoMethod},
+		{"open failed: connect failed", model.SSHJump},
+		{"Could not resolve hostname", model.SSHSays},
+		{"ssh: connect to host", model.SSHSays},
+		{"kex_exchange_identification", model.SSHHungUp},
+		{"Bad configuration option", model.SSHSays},
 	} {
-		at := strings.Index(complaint, f.words)
-		if at < 0 {
-			continue
-		}
-		if strings.Contains(f.why, "%s") {
+		if at := strings.Index(complaint, f.words); at >= 0 {
 			line := firstLine(complaint[strings.LastIndexByte(complaint[:at], '\n')+1:])
-			return fmt.Sprintf(f.why, strings.TrimSuffix(line, "."))
+			return model.NewReason(f.why, "said", strings.TrimSuffix(line, "."))
 		}
-		return f.why
 	}
-	return ""
+	return model.Reason{}
 }
 
 // errNoSSH is what a shell over ssh gives where there is no ssh.
-var errNoSSH = errors.New("no program ssh is found on this host; install OpenSSH's client")
+var errNoSSH error = finding.NewFault(model.NoSSH)

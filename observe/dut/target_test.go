@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"pelt/finding"
 	"pelt/test/golden"
 )
 
@@ -25,7 +26,9 @@ func TestTexts(t *testing.T) {
 				answer = err.Error()
 			}
 		case "ssh":
-			answer = sshFault(text)
+			if why := sshFault(text); why.Code != "" {
+				answer = finding.Clause(why)
+			}
 		case "lines":
 			answer = fmt.Sprintf("%q %q", firstLine(text), lastLine(text))
 		case "answer":

@@ -3,12 +3,12 @@ package dut
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
 
+	"pelt/finding"
 	"pelt/model"
 	"pelt/observe/counters"
 )
@@ -26,7 +26,7 @@ type Watch struct {
 
 	// All below is guarded by the Router's mu.
 	snapshots counters.Snapshots
-	missed    map[model.Moment]string // why a moment that was asked for has no snapshot
+	missed    map[model.Moment]model.Reason // why a moment that was asked for has no snapshot
 	readings  []reading
 	begun     time.Time // from which the periodic samples are counted
 	asked     time.Time // when the last sample was asked for
@@ -84,7 +84,7 @@ const maxReadings = 1 << 17
 func (r *Router) Begin(trial uint16) *Watch {
 	life, end := context.WithCancel(context.Background())
 	w := &Watch{
-		r: r, life: life, end: end, missed: map[model.Moment]string{}, begun: time.Now(),
+		r: r, life: life, end: end, missed: map[model.Moment]model.Reason{}, begun: time.Now(),
 	}
 	w.asking.Go(w.loop)
 	return w
@@ -155,15 +155,15 @@ func (w *Watch) sample(ctx context.Context, name model.Moment) {
 	switch {
 	case err == nil:
 		if err = w.answered(session, name, a); err != nil {
-			r.note(model.GapGarbled, err.Error())
+			r.note(model.GapGarbled, finding.ReasonOf(err))
 		}
 	case errors.Is(err, errLong):
-		r.note(model.GapGarbled, err.Error())
+		r.note(model.GapGarbled, finding.ReasonOf(err))
 	case ctx.Err() != nil:
-		err = fmt.Errorf("the router did not answer within %v", within)
+		err = finding.NewFault(model.RouterSilent, "within_s", within.Seconds())
 	}
 	if err != nil && name != "" {
-		w.missed[name] = err.Error()
+		w.missed[name] = finding.ReasonOf(err)
 	}
 }
 
@@ -178,7 +178,7 @@ func (w *Watch) answered(session *session, name model.Moment, a reply) error {
 	if restarted { // its counters began anew
 		r.boots++
 		for earlier := range w.snapshots.Moments() {
-			w.missed[earlier] = "the router restarted later"
+			w.missed[earlier] = model.Reason{Code: model.RouterRestarted}
 		}
 		w.snapshots = counters.Snapshots{}
 	}
@@ -193,7 +193,7 @@ func (w *Watch) answered(session *session, name model.Moment, a reply) error {
 	}
 	s.texts = nil // the bulk of it
 	if len(w.readings) == maxReadings {
-		r.note(model.GapLong, "")
+		r.note(model.GapLong)
 		return nil
 	}
 	w.readings = append(w.readings, reading{s, a.sent, a.came, session, r.boots})
@@ -308,7 +308,7 @@ func (w *Watch) Report() (o model.Observation) {
 	}
 	for _, m := range []model.Moment{model.MomentIdle, model.MomentStart, model.MomentMeasure, model.MomentEnd} {
 		if why, missed := w.missed[m]; missed {
-			o.Unread = append(o.Unread, model.Reason{Code: model.Unread, Name: string(m), Text: why})
+			o.Unread = append(o.Unread, model.Reason{Code: model.Unread, Name: string(m), Of: model.Reasons{why}})
 		}
 	}
 	if !w.snapshots.Describe(&o) {

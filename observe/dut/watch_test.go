@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pelt/finding"
 	"pelt/model"
 	"pelt/observe/counters"
 	"pelt/test/golden"
@@ -50,7 +51,7 @@ func gaps(t *testing.T, got []model.RouterGap, want ...string) {
 	t.Helper()
 	var told []string
 	for _, g := range got {
-		told = append(told, fmt.Sprintf("%s %.0f %.0f: %s", g.Why, g.FromS, g.ToS, g.Said))
+		told = append(told, fmt.Sprintf("%s %.0f %.0f: %s", g.Why, g.FromS, g.ToS, finding.Why(g.Of)))
 	}
 	if !slices.Equal(told, want) {
 		t.Errorf("gaps %q\nwant %q", told, want)
@@ -222,7 +223,7 @@ func watchTold(w model.RouterWatch, series map[string][]float64, o model.Observa
 	}
 	out.WriteString("\n")
 	for _, g := range w.Gaps {
-		fmt.Fprintf(&out, "gap %s %.0f %.0f: %s\n", g.Why, g.FromS, g.ToS, g.Said)
+		fmt.Fprintf(&out, "gap %s %.0f %.0f: %s\n", g.Why, g.FromS, g.ToS, finding.Why(g.Of))
 	}
 	for _, name := range slices.Sorted(maps.Keys(series)) {
 		values := series[name]
@@ -266,7 +267,7 @@ func watchTold(w model.RouterWatch, series map[string][]float64, o model.Observa
 		fmt.Fprintf(&out, "%s %s dropped %d\n", q.Interface, q.Kind, q.Dropped)
 	}
 	for _, r := range o.Unread {
-		fmt.Fprintf(&out, "unread: %s %s %s\n", r.Code, r.Name, r.Text)
+		fmt.Fprintf(&out, "unread: %s %s %s\n", r.Code, r.Name, r.Text+finding.Why(r.Of))
 	}
 	fmt.Fprintf(&out, "idle for %.1f s, %s, %s, unsettled %v\n", o.IdleS, o.Mode, o.Boot, o.Unsettled)
 	return out.String()
