@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,6 +21,7 @@ import (
 
 	"pelt/internal/nic"
 	"pelt/internal/testenv"
+	"pelt/words"
 )
 
 // What a test run does when it is started again by this one.
@@ -96,7 +98,7 @@ func TestSomebodyElsesQueue(t *testing.T) {
 			}
 			done, err := u.Revert(force)
 			if err != nil || len(done) != 1 ||
-				strings.Contains(done[0].Text, "somebody changed /sys/"+first.At+" to") == force {
+				slices.ContainsFunc(done[0].Others, func(o Other) bool { return o.Place == "/sys/"+first.At }) == force {
 				t.Errorf("force %v: %+v, %v", force, done, err)
 			}
 			for p, want := range map[Place]string{first: want, second: "1"} {
@@ -154,7 +156,7 @@ func killOften(t *testing.T) {
 		}
 		for _, d := range done {
 			if d.State == Kept || d.State == Gone {
-				t.Errorf("%s: %s", at, d.Text)
+				t.Errorf("%s: %s", at, d.In(words.English))
 			}
 		}
 		if err := u.Close(); err != nil {

@@ -33,31 +33,31 @@ func (t *Tuner) Revert(force bool) (done []Done, err error) {
 // undo restores one value.
 func (t *Tuner) undo(s Step, force bool) (Done, error) {
 	d := Done{Knob: s.Knob, Place: s.Place.String(), From: s.New, To: s.Old}
-	end := func(state, format string, args ...any) (Done, error) {
-		d.State = state
-		return doneTo(d, "%s: %w", d.Place, words.Errorf(format, args...)), nil
+	end := func(state, why string) (Done, error) {
+		d.State, d.Why = state, why
+		return d, nil
 	}
 	if t.elsewhere(s) {
-		return end(Kept, "was changed in another network namespace, net:[%d]; revert it there", s.Namespace)
+		d.Namespace = s.Namespace
+		return end(Kept, OtherNamespace)
 	}
 	if dev := s.device(); dev != "" {
 		switch now, err := t.host.present(dev); {
 		case err != nil:
 			return d, words.Errorf("%s: %w", s.Place, err)
 		case t.renamed(s) != "":
-			return end(Kept,
-				"the interface is called %s now, with these settings; revert it when it is called %s again",
-				t.renamed(s), dev)
+			d.Interface, d.Now = dev, t.renamed(s)
+			return end(Kept, OtherName)
 		case now == 0:
-			return end(Gone, "the interface is gone, and its settings with it")
+			return end(Gone, InterfaceGone)
 		case now != s.Index && !t.restarted(s):
-			return end(Gone, "another interface of that name stands there now; it is left alone")
+			return end(Gone, OtherInterface)
 		}
 	}
 	now, err := t.host.read(s.Place)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return end(Gone, "it is gone")
+		return end(Gone, SettingGone)
 	case err != nil:
 		return d, words.Errorf("%s cannot be read: %w", s.Place, err)
 	}
@@ -73,35 +73,26 @@ func (t *Tuner) undo(s Step, force bool) (Done, error) {
 	d.State = Already
 	if !s.Place.same(now, s.Old) {
 		if !s.leaves(now) && t.restarted(s) {
-			return end(Gone, "this host has started again since, with %s; it stays so", oneSpaced(now))
+			return end(Gone, Restarted)
 		}
 		if !s.leaves(now) && !force {
-			return end(Kept, "somebody changed it to %s since; it stays so (--force restores %s)", oneSpaced(now),
-				oneSpaced(s.Old))
+			return end(Kept, ChangedSince)
 		}
 		if err := t.restore(s.Place, s.Old); err != nil {
 			return d, err
 		}
 		d.State = Restored
 	}
-	var stays []error
 	for _, b := range s.Queues {
 		if other, was := others[b.Place]; was && !b.Place.same(other, b.Old) {
-			stays = append(stays, words.Errorf("somebody changed %s to %s since, which stays so", b.Place, oneSpaced(other)))
+			d.Others = append(d.Others, Other{b.Place.String(), other})
 			b.Old = other // the drivers of some forget it with the change above
 		}
 		if err := t.restoreQueue(b); err != nil {
 			return d, err
 		}
 	}
-	if d.State == Already {
-		return end(Already, "%s already", oneSpaced(s.Old))
-	}
-	text := words.Errorf("%s -> %s", oneSpaced(d.From), oneSpaced(s.Old))
-	for _, other := range stays {
-		text = words.Errorf("%w; %w", text, other)
-	}
-	return end(Restored, "%w", text)
+	return d, nil
 }
 
 // leaves reports whether pelt may have left a value: it is the new one, or the change was cut before that was written.

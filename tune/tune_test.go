@@ -121,7 +121,7 @@ func TestHistories(t *testing.T) {
 					u.journal.file = nil
 				}
 				for _, d := range done {
-					fmt.Fprintf(&out, "%s: %s: %s\n", words[0], d.State, d.Text)
+					fmt.Fprintf(&out, "%s: %s: %s\n", words[0], d.State, d.In(""))
 				}
 				if err != nil {
 					if text := err.Error(); strings.Contains(text, "\n") || len(text) > 400 {

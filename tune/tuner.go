@@ -80,20 +80,49 @@ type Done struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
 	State string `json:"state"`
-	Text  string `json:"text"` // one line for people
+	Why   string `json:"why,omitempty"` // of what is Gone or Kept
 
-	said error // the same
+	Interface string  `json:"interface,omitempty"` // that is called Now
+	Now       string  `json:"now,omitempty"`
+	Namespace uint64  `json:"namespace,omitempty"` // of the network, in which it was changed
+	Others    []Other `json:"others,omitempty"`
 }
 
-// doneTo is what became of a value, in words.
-func doneTo(d Done, format string, values ...any) Done {
-	d.said = words.Errorf(format, values...)
-	d.Text = d.said.Error()
-	return d
+// Other is a setting of a queue that somebody else changed since. It stays so.
+type Other struct {
+	Place string `json:"place"`
+	Value string `json:"value"`
 }
 
-// In is the line for people in a language.
-func (d Done) In(l words.Language) string { return l.Error(d.said) }
+// In says in a language, in one line, what became of the value.
+func (d Done) In(l words.Language) string {
+	from, to := oneSpaced(d.From), oneSpaced(d.To)
+	switch d.Why {
+	case OtherNamespace:
+		return l.Sayf("%s: was changed in another network namespace, net:[%d]; revert it there", d.Place, d.Namespace)
+	case OtherName:
+		return l.Sayf("%s: the interface is called %s now, with these settings; revert it when it is called %s again", d.Place,
+			d.Now, d.Interface)
+	case InterfaceGone:
+		return l.Sayf("%s: the interface is gone, and its settings with it", d.Place)
+	case OtherInterface:
+		return l.Sayf("%s: another interface of that name stands there now; it is left alone", d.Place)
+	case SettingGone:
+		return l.Sayf("%s: it is gone", d.Place)
+	case Restarted:
+		return l.Sayf("%s: this host has started again since, with %s; it stays so", d.Place, from)
+	case ChangedSince:
+		return l.Sayf("%s: somebody changed it to %s since; it stays so (--force restores %s)", d.Place, from, to)
+	}
+	if d.State == Already {
+		return l.Sayf("%s is %s already", d.Place, to)
+	}
+	text := l.Sayf("%s: %s -> %s", d.Place, from, to)
+	for _, o := range d.Others {
+		text += l.Say("; ") + l.Sayf("somebody changed %s to %s since, which stays so", o.Place, oneSpaced(o.Value))
+	}
+	return text
+}
 
 // What became of a value.
 const (
@@ -102,6 +131,17 @@ const (
 	Restored = "restored"
 	Gone     = "gone" // the interface is, and its settings with it
 	Kept     = "kept" // somebody else changed it since
+)
+
+// Why a value is Gone or Kept.
+const (
+	OtherNamespace = "other-namespace"
+	OtherName      = "other-name" // of its interface
+	InterfaceGone  = "interface-gone"
+	OtherInterface = "other-interface"
+	SettingGone    = "setting-gone"
+	Restarted      = "restarted"
+	ChangedSince   = "changed-since"
 )
 
 // Apply makes all changes that follow from a run ("" for none), or none of them: if one cannot be made, those before
@@ -121,8 +161,7 @@ func (t *Tuner) Apply(changes []Change, run string) ([]Done, error) {
 			return nil, t.takeBack(err, steps, former)
 		}
 		steps[i].Made = true
-		done = append(done, doneTo(Done{Knob: s.Knob, Place: s.Place.String(), From: s.Before, To: s.New, State: Changed},
-			"%s: %s -> %s", s.Place, oneSpaced(s.Before), oneSpaced(s.New)))
+		done = append(done, Done{Knob: s.Knob, Place: s.Place.String(), From: s.Before, To: s.New, State: Changed})
 	}
 	if err := t.journal.add(steps...); err != nil {
 		return nil, t.takeBack(err, steps, former)
@@ -156,8 +195,7 @@ func (t *Tuner) plan(changes []Change, run string) (steps []Step, done []Done, e
 				return nil, nil, words.Errorf("%s cannot be read: %w", c.Knob, missing(k, err))
 			}
 			if p.same(now, c.Value) {
-				done = append(done, doneTo(Done{Knob: c.Knob, Place: p.String(), From: now, To: c.Value, State: Already},
-					"%s is %s already", p, oneSpaced(now)))
+				done = append(done, Done{Knob: c.Knob, Place: p.String(), From: now, To: c.Value, State: Already})
 				continue
 			}
 			s := Step{Knob: c.Knob, Place: p, Old: now, Before: now, New: c.Value, Index: index,
