@@ -11,7 +11,6 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 
@@ -31,25 +30,6 @@ const (
 	mostFlows = 512
 )
 
-// FileError says what is wrong with a file. The user gave it, and can mend it.
-type FileError struct {
-	Name string
-	Line int // 0: the file as a whole
-	Err  error
-}
-
-func (e *FileError) Error() string { return e.SaidIn(words.English) }
-func (e *FileError) Unwrap() error { return e.Err }
-
-// SaidIn says the error in a language; see words.Language.Error.
-func (e *FileError) SaidIn(l words.Language) string {
-	at := e.Name
-	if e.Line > 0 {
-		at = fmt.Sprintf("%s:%d", e.Name, e.Line)
-	}
-	return at + ": " + l.Error(e.Err)
-}
-
 // Unpack returns the content of a file that gzip or bzip2 made, and any other as it is. most bounds it.
 func Unpack(b []byte, name string, most int) ([]byte, error) {
 	var r io.Reader
@@ -67,11 +47,11 @@ func Unpack(b []byte, name string, most int) ([]byte, error) {
 	}
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, &FileError{Name: name, Err: words.Errorf("the compressed file is cut short")}
+		return nil, &model.FileError{Name: name, Err: words.Errorf("the compressed file is cut short")}
 	case err != nil:
-		return nil, &FileError{Name: name, Err: words.Errorf("cannot be unpacked: %v", err)}
+		return nil, &model.FileError{Name: name, Err: words.Errorf("cannot be unpacked: %v", err)}
 	case len(b) > most:
-		return nil, &FileError{Name: name, Err: words.Errorf("is larger than %d bytes when unpacked", most)}
+		return nil, &model.FileError{Name: name, Err: words.Errorf("is larger than %d bytes when unpacked", most)}
 	}
 	return b, nil
 }
@@ -174,30 +154,11 @@ func cut(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.Er
 
 // wrong is what is wrong where the reader is.
 func (r *reader) wrong(err error) error {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	offset := r.next()
-	switch {
-	case cut(err):
-		err = words.Errorf("the JSON value is cut short")
-	case errors.As(err, &syntax):
-		offset, err = max(offset, syntax.Offset), words.Errorf("not JSON: %s", syntax.Error())
-	case errors.As(err, &kind):
-		offset, err = r.from+kind.Offset, words.Errorf("want %s, not a JSON %s", model.KindName(kind.Type), kind.Value)
-		if kind.Field != "" {
-			err = words.Errorf("%s: %w", clip(kind.Field), err)
-		}
-	}
-	return r.at(offset, err)
+	return model.WrongJSON(r.name, r.text, r.from, r.next(), err)
 }
 
 // unfit is what is wrong with the value that was decoded last as a whole.
-func (r *reader) unfit(err error) error { return r.at(r.from, err) }
-
-func (r *reader) at(offset int64, err error) error {
-	line := 1 + bytes.Count(r.text[:min(max(offset, 0), int64(len(r.text)))], []byte{'\n'})
-	return &FileError{r.name, line, err}
-}
+func (r *reader) unfit(err error) error { return model.WrongJSON(r.name, r.text, r.from, r.from, err) }
 
 // more reports whether anything follows but space.
 func (r *reader) more() bool { return len(bytes.TrimSpace(r.text[r.dec.InputOffset():])) > 0 }

@@ -190,7 +190,7 @@ func TestWrong(t *testing.T) {
 		{`{"version": 4, "x_values": [0]`, "x:1: the JSON value is cut short"},
 	} {
 		_, ok, err := foreign.Read([]byte(c.text), "x")
-		var file *foreign.FileError
+		var file *model.FileError
 		if !ok || !errors.As(err, &file) {
 			t.Errorf("%s: %v, of another tool: %v", c.text, err, ok)
 			continue

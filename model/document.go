@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pelt/words"
 )
 
 // EncodeDocument writes a run as indented JSON that ends with a newline. Lists are never null. A number that JSON
@@ -28,26 +30,69 @@ func EncodeDocument(d Document) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// FileError says what is wrong with a file. The user gave it, and can mend it.
+type FileError struct {
+	Name string
+	Line int // 0: the file as a whole
+	Err  error
+}
+
+func (e *FileError) Error() string { return e.SaidIn(words.English) }
+func (e *FileError) Unwrap() error { return e.Err }
+
+// SaidIn says the error in a language; see words.Language.Error.
+func (e *FileError) SaidIn(l words.Language) string {
+	at := e.Name
+	if e.Line > 0 {
+		at = fmt.Sprintf("%s:%d", e.Name, e.Line)
+	}
+	return at + ": " + l.Error(e.Err)
+}
+
+// WrongJSON says what is wrong with the JSON text of a file by the error of a decoder, which has come to a byte of it. The
+// value that it decoded begins at from.
+func WrongJSON(name string, text []byte, from, at int64, err error) *FileError {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		err = words.Errorf("the JSON value is cut short")
+	case errors.As(err, &syntax):
+		at, err = max(at, syntax.Offset), words.Errorf("not JSON: %s", oneLine(syntax.Error()))
+	case errors.As(err, &kind):
+		at, err = from+kind.Offset, words.Errorf("want %s, not a JSON %s", KindName(kind.Type), kind.Value)
+		if kind.Field != "" {
+			err = words.Errorf("%s: %w", clip(kind.Field), err)
+		}
+	default:
+		if text := oneLine(err.Error()); text != err.Error() {
+			err = errors.New(text)
+		}
+	}
+	return &FileError{name, lineAt(text, at), err}
+}
+
 // DecodeDocument reads what EncodeDocument writes. Fields it does not know are ignored, because a format version
-// may gain some. name is the file's name for the error, which is one line: name:line: field: what is wrong.
+// may gain some. name is the file's name for the error, which is a *FileError of one line.
 func DecodeDocument(b []byte, name string) (Document, error) {
 	var head struct {
 		Format string `json:"format"`
 	}
-	if err := DecodeJSON(b, name, &head); err != nil {
-		return Document{}, fmt.Errorf("%w; want a run, as --json writes it", err)
+	if err := decodeJSON(b, name, &head); err != nil {
+		err.Err = words.Errorf("%w; want a run, as --json writes it", err.Err)
+		return Document{}, err
 	}
 	if head.Format != RunFormat {
-		return Document{}, fmt.Errorf("%s: format: is %q; want %q, as --json writes it", name, clip(head.Format),
-			RunFormat)
+		return Document{}, &FileError{Name: name,
+			Err: words.Errorf("format: is %q; want %q, as --json writes it", clip(head.Format), RunFormat)}
 	}
 	var d Document
-	if err := DecodeJSON(b, name, &d); err != nil {
+	if err := decodeJSON(b, name, &d); err != nil {
 		return Document{}, err
 	}
 	for i, r := range d.Results {
 		if err := r.Check(); err != nil {
-			return Document{}, fmt.Errorf("%s: results[%d].%s", name, i, err.Error()) // no fault of a command line
+			return Document{}, &FileError{Name: name, Err: words.Errorf("%s.%w", fmt.Sprintf("results[%d]", i), err)}
 		}
 	}
 	return d, nil
@@ -70,32 +115,19 @@ func (r Result) Check() error {
 	return nil
 }
 
-// DecodeJSON reads exactly one JSON value from b into v. Its errors are one line: name:line: field: what is wrong.
-func DecodeJSON(b []byte, name string, v any) error {
+// decodeJSON reads exactly one JSON value from b into v.
+func decodeJSON(b []byte, name string, v any) *FileError {
 	dec := json.NewDecoder(bytes.NewReader(b))
-	err := dec.Decode(v)
+	err, at := dec.Decode(v), dec.InputOffset()
 	if err == nil {
-		if _, more := dec.Token(); more != io.EOF {
-			return fmt.Errorf("%s:%d: more text after the end of the JSON value", name, lineAt(b, dec.InputOffset()))
+		if _, more := dec.Token(); more == io.EOF {
+			return nil
 		}
-		return nil
+		err, at = words.Errorf("more text after the end of the JSON value"), dec.InputOffset()
+	} else if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		at = int64(len(b))
 	}
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		return fmt.Errorf("%s:%d: not JSON: %s", name, lineAt(b, syntax.Offset), oneLine(syntax.Error()))
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%s:%d: the JSON value is cut short", name, lineAt(b, int64(len(b))))
-	case errors.As(err, &kind):
-		field := kind.Field
-		if field == "" {
-			field = "top level"
-		}
-		line, want := lineAt(b, kind.Offset), KindName(kind.Type)
-		return fmt.Errorf("%s:%d: %s: want %s, not a JSON %s", name, line, field, want, kind.Value)
-	}
-	return fmt.Errorf("%s:%d: %s", name, lineAt(b, dec.InputOffset()), oneLine(err.Error()))
+	return WrongJSON(name, b, 0, at, err)
 }
 
 func KindName(t reflect.Type) string {

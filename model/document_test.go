@@ -85,7 +85,7 @@ func TestDecodeDocumentRefuses(t *testing.T) {
 			`f.json: format: is "pelt/run/9"; want "pelt/run/1", as --json writes it`},
 		"no format": {`{}`, `f.json: format: is ""; want "pelt/run/1", as --json writes it`},
 		"a list": {`[]`,
-			"f.json:1: top level: want an object, not a JSON array; want a run, as --json writes it"},
+			"f.json:1: want an object, not a JSON array; want a run, as --json writes it"},
 		"trailing": {`{"format":"pelt/run/1"}` + "\n{}",
 			"f.json:2: more text after the end of the JSON value; want a run, as --json writes it"},
 		"wrong type": {"{\"format\":\"pelt/run/1\",\n\"host\":[{\"cores\":\"x\"}]}",

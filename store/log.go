@@ -16,6 +16,7 @@ import (
 	"pelt/foreign"
 	"pelt/internal/outfile"
 	"pelt/model"
+	"pelt/words"
 )
 
 // logFormat is the format of a stored run: JSON lines, each of which ends with the CRC-32C of what stands before
@@ -121,7 +122,7 @@ func readLog(r io.Reader, name string) (model.Document, tail, error) {
 	for n := 1; ; n++ {
 		line, err := outfile.ReadLine(in, maxLine)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return model.Document{}, t, fmt.Errorf("%s:%d: %w", name, n, err)
+			return model.Document{}, t, &model.FileError{Name: name, Line: n, Err: err}
 		}
 		if len(line) == 0 {
 			break
@@ -133,7 +134,7 @@ func readLog(r io.Reader, name string) (model.Document, tail, error) {
 				break
 			}
 			if err := readHeader(line, &d); err != nil {
-				return model.Document{}, t, fmt.Errorf("%s:1: %w", name, err)
+				return model.Document{}, t, &model.FileError{Name: name, Line: 1, Err: err}
 			}
 		} else {
 			if err = whole(line); err != nil && last {
@@ -144,7 +145,7 @@ func readLog(r io.Reader, name string) (model.Document, tail, error) {
 				err = readRecord(line, &d, &open, &t.label)
 			}
 			if err != nil {
-				damaged = append(damaged, fmt.Sprintf("line %d: %v", n, err))
+				damaged = append(damaged, fmt.Sprint(n))
 				after += int64(len(line))
 				continue
 			}
@@ -158,16 +159,15 @@ func readLog(r io.Reader, name string) (model.Document, tail, error) {
 		t.good += after
 	}
 	if t.good == 0 {
-		return model.Document{}, t, fmt.Errorf("%s: %w", name, errNoRun)
+		return model.Document{}, t, &model.FileError{Name: name, Err: errNoRun}
 	}
 	if cut := open.all(); len(cut) > 0 {
 		d.Results = append(d.Results, cut...)
 		d.Complete = false
 	}
 	if len(damaged) > 0 {
-		d.Warnings = append(d.Warnings, model.Reason{Code: model.LinesDamaged,
-			Text:    strings.Join(damaged[:min(len(damaged), 3)], "; "),
-			Numbers: map[string]float64{"lines": float64(len(damaged))}})
+		d.Warnings = append(d.Warnings, model.NewReason(model.LinesDamaged, "lines", float64(len(damaged)),
+			"first", strings.Join(damaged[:min(len(damaged), 3)], ", ")))
 	}
 	if t.cut > 0 {
 		d.Warnings = append(d.Warnings,
@@ -199,15 +199,15 @@ func checkHeader(line []byte, format string) error {
 	switch {
 	case format == logFormat:
 		if err := whole(line); err != nil {
-			return fmt.Errorf("is damaged, and holds the plan of the run: %w", err)
+			return words.Errorf("is damaged, and holds the plan of the run: %w", err)
 		}
 		return nil
 	case strings.HasPrefix(format, logFormats):
-		return fmt.Errorf("format: is %.40q, of another version of pelt; this one reads %s", format, logFormat)
+		return words.Errorf("format: is %.40q, of another version of pelt; this one reads %s", format, logFormat)
 	case !json.Valid(line):
-		return fmt.Errorf("want a stored run of format %s: %w", logFormat, errNoJSON)
+		return words.Errorf("want a stored run of format %s: %w", logFormat, errNoJSON)
 	}
-	return fmt.Errorf("format: is %.40q; want %s, as pelt stores runs", format, logFormat)
+	return words.Errorf("format: is %.40q; want %s, as pelt stores runs", format, logFormat)
 }
 
 func readHeader(line []byte, d *model.Document) error {
@@ -287,7 +287,7 @@ func loadFile(path string) (model.Document, error) {
 		return model.Document{}, fmt.Errorf("load run: %w", err)
 	}
 	if len(b) > maxFile {
-		return model.Document{}, fmt.Errorf("load run: %s is larger than %d bytes", path, maxFile)
+		return model.Document{}, &model.FileError{Name: path, Err: words.Errorf("is larger than %d bytes", maxFile)}
 	}
 	if b, err = foreign.Unpack(b, path, maxFile); err != nil {
 		return model.Document{}, err

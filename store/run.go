@@ -8,6 +8,7 @@ import (
 
 	"pelt/internal/outfile"
 	"pelt/model"
+	"pelt/words"
 )
 
 // Run is a stored run that is being written. Only one process at a time holds
@@ -127,7 +128,7 @@ func (r *Run) load() (model.Document, error) {
 		return doc, err
 	}
 	if err := doc.Plan.Check(); err != nil {
-		return doc, fmt.Errorf("%s:1: plan.%s", r.file.Name(), err.Error())
+		return doc, &model.FileError{Name: r.file.Name(), Line: 1, Err: words.Errorf("%s.%w", "plan", err)}
 	}
 	doc.ID = r.id // whatever a copied file says
 	r.header, r.label, r.file.Length = doc, t.label, t.good

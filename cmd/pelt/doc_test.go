@@ -29,7 +29,7 @@ func TestExitCodes(t *testing.T) {
 var exitTexts = []struct{ code, text string }{
 	{"0", "ran and passed"},
 	{"1", "error"},
-	{"2", "usage: nothing was done"},
+	{"2", "usage, or a broken file: nothing was done"},
 	{"3", "ran, and a limit (--max-loss, --fail-if) failed, or nothing came through, in a mesh or star between some of " +
 		"the hosts"},
 	{"4", "ran, but a trial is invalid, nothing can be compared, or a limit (--fail-if) cannot be judged"},

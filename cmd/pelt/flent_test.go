@@ -73,16 +73,41 @@ func TestForeignFiles(t *testing.T) {
 		!strings.Contains(out, "As far as the files of iperf3 tell, the set-up was the same.") {
 		t.Errorf("compare: %s", out)
 	}
-	bad := filepath.Join(t.TempDir(), "bad.json")
-	if err := os.WriteFile(bad, []byte(`{"start":{"version":"iperf 3.12"},"intervals":3}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, talk := command(t, exitUsage, "report", bad); talk != "pelt: "+bad+":1: want a list, not 3\n" {
-		t.Errorf("a bad file: %q", talk)
-	}
 	command(t, exitUsage, "report", three, "--since", "7d")
 	if _, talk := command(t, exitUsage, "report", three, "--lang", "zh", "--sort", "x"); !strings.Contains(talk, "排序") {
 		t.Errorf("a wrong column: %q", talk)
+	}
+}
+
+// TestBrokenFile: a file that cannot be read is the user's to mend, whichever tool wrote it.
+func TestBrokenFile(t *testing.T) {
+	for _, c := range []struct{ name, text, english, chinese string }{
+		{"iperf3.json", `{"start":{"version":"iperf 3.12"},"intervals":3}`, ":1: want a list, not 3", "应为列表，而不是 3"},
+		{"flent.json", `{"metadata":{"NAME":"rrul"},"version":4,"x_values":[]}`, ":1: x_values: want a value at least",
+			": x_values：至少要有一个值"},
+		{"run.json", `{"format":"pelt/run/1","host":3}`, ":1: host: want a list, not a JSON number", "而不是 JSON 的 number"},
+		{"none.json", "hello", ":1: not JSON: invalid character 'h' looking for beginning of value; want a run, as --json writes it",
+			"应为 --json 写出的运行"},
+		{"other.json", `{"format":"pelt/run/9"}`, `: format: is "pelt/run/9"; want "pelt/run/1", as --json writes it`,
+			`应为 --json 写出的 "pelt/run/1"`},
+		{"state.json", `{"format":"pelt/run/1","results":[{"state":"ok"}]}`,
+			`: results[0].state: want valid, invalid or aborted, not "ok"`, `results[0].state`},
+		{"log.jsonl", `{"format":"pelt/runlog/2","id":"x"}` + "\n", ":1: is damaged, and holds the plan of the run: its checksum differs",
+			"已损坏，而运行的计划在其中：校验和不符"},
+		{"packed.json", "\x1f\x8b", ": the compressed file is cut short", "压缩文件不完整"},
+	} {
+		file := filepath.Join(t.TempDir(), c.name)
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"report", file}, {"explain", file}, {"compare", file, file}} {
+			if _, talk := command(t, exitUsage, args...); talk != "pelt: "+file+c.english+"\n" {
+				t.Errorf("pelt %s: %q, want %q", args[0], talk, c.english)
+			}
+		}
+		if _, talk := command(t, exitUsage, "report", file, "--lang", "zh"); !strings.Contains(talk, c.chinese) {
+			t.Errorf("%s: %q, want %q in it", c.name, talk, c.chinese)
+		}
 	}
 }
 

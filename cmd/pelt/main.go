@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pelt/finding"
-	"pelt/foreign"
 	"pelt/lab"
 	"pelt/model"
 	"pelt/store"
@@ -158,7 +157,7 @@ func isUsage(err error) bool {
 	var field *model.FieldError
 	var syntax *unit.SyntaxError
 	var labUsage *lab.UsageError
-	var file *foreign.FileError
+	var file *model.FileError
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrAmbiguous) {
 		return true
 	}
