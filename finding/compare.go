@@ -194,7 +194,7 @@ func (c Comparison) byRuns(q Question) (Comparison, []table.Key, error) {
 }
 
 // comparedRows are the rows of a run's trials; of its searches those with what was found, without the figures of a
-// trial. Each of several searches is a repeat, and those count of which a report takes the middle one.
+// trial. Each of several searches is a repeat: those count of which a report takes the middle one, by the same rates.
 func comparedRows(d *model.Document) []table.Row {
 	rows := table.Unsearched(table.Rows(d))
 	searches := table.Searches(rows)
@@ -202,6 +202,8 @@ func comparedRows(d *model.Document) []table.Row {
 		for _, r := range counting(g) {
 			r.Flow = &model.FlowResult{Name: r.Flow.Name, Protocol: r.Flow.Protocol, PayloadBytes: r.Flow.PayloadBytes,
 				FrameBytes: r.Flow.FrameBytes, Streams: r.Flow.Streams}
+			found := *r.Search
+			found.Throughput, r.Search = found.Rate(), &found
 			rows = append(rows, r)
 		}
 	}

@@ -321,6 +321,48 @@ func TestCompareSearches(t *testing.T) {
 	}
 }
 
+// A search that found that each rate loses too much counts as the lowest one, in a report and in a comparison; one that could
+// not tell counts in neither.
+func TestCompareSearchesWithoutARate(t *testing.T) {
+	carries := func(sent float64) float64 { return min(sent, 250e3) }
+	loses := func(sent float64) float64 { return 0.99 * sent }
+	run := func(id string, each ...func(float64) float64) *model.Document {
+		d := sample.ThreeSearches(func(search int, sent float64) float64 { return each[max(search-1, 0)](sent) })
+		d.ID = id
+		return &d
+	}
+	late := searchedTimes(t, 3, func(pps float64, f *model.FlowResult) {
+		if pps > 0 {
+			f.SendPPS = 0
+		}
+	}, model.Reason{Code: model.SenderLate})
+	for name, c := range map[string]struct {
+		other  *model.Document
+		middle float64 // NaN: there is none
+		count  int
+	}{
+		"one finds none":       {run("b", carries, loses, carries), 250e3, 3},
+		"two find none":        {run("b", loses, carries, loses), 0, 3},
+		"no search could tell": {late, math.NaN(), 0},
+	} {
+		searches := table.Searches(table.Rows(c.other))
+		typical := typicalOf(table.By(searches)[0]).Rows[0].Search.Rate()
+		sample := table.Group{Rows: comparedRows(c.other)}.Stat(table.MetricOf("throughput_pps"))
+		near := func(v float64) bool {
+			return math.IsNaN(v) && math.IsNaN(c.middle) || math.Abs(v-c.middle) < 0.05*250e3
+		}
+		if !near(typical) || !near(sample.Median) || sample.N != c.count {
+			t.Errorf("%s: the report has %v, the comparison %v of %d; want %v of %d", name, typical, sample.Median, sample.N,
+				c.middle, c.count)
+		}
+	}
+	c, err := Compare(Question{Docs: []*model.Document{run("a", carries, carries, carries), run("b", loses, loses, loses)},
+		Metrics: table.Named("loss_free")})
+	if err != nil || len(c.Effects) != 1 || c.Effects[0].Change != -1 || c.Effects[0].Verdict != table.WorseThan {
+		t.Errorf("%+v, %v; want a rate that is gone", c.Effects, err)
+	}
+}
+
 // A share of the losses that nobody sees is no doubt.
 func TestUnexplainedLosses(t *testing.T) {
 	for unknown, told := range map[uint64]bool{0: false, 9: false, 11: true, 5000: true} {

@@ -70,10 +70,15 @@ func ended(g table.Group) []table.Row {
 	return only(table.OneEach(g.Rows), func(r table.Row) bool { return r.Search.Done })
 }
 
-// counting are the rows of a group's searches that ended, or of all where none did.
+// counting are the rows of a group's searches that count: those that could tell a rate, else all that ended, else all.
 func counting(g table.Group) []table.Row {
-	if rows := only(g.Rows, func(r table.Row) bool { return r.Search.Done }); len(rows) > 0 {
-		return rows
+	for _, counts := range []func(table.Row) bool{
+		func(r table.Row) bool { return !math.IsNaN(r.Search.Rate()) },
+		func(r table.Row) bool { return r.Search.Done },
+	} {
+		if rows := only(g.Rows, counts); len(rows) > 0 {
+			return rows
+		}
 	}
 	return g.Rows
 }
@@ -83,7 +88,7 @@ func counting(g table.Group) []table.Row {
 func typicalOf(g table.Group) table.Group {
 	searches := table.OneEach(counting(g))
 	slices.SortStableFunc(searches,
-		func(a, b table.Row) int { return cmp.Compare(a.Search.Throughput, b.Search.Throughput) })
+		func(a, b table.Row) int { return cmp.Compare(a.Search.Rate(), b.Search.Rate()) })
 	middle := searches[(len(searches)-1)/2].Search
 	g.Rows = only(g.Rows, func(r table.Row) bool { return r.Search == middle })
 	return g

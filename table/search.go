@@ -2,6 +2,7 @@ package table
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"pelt/design"
@@ -10,6 +11,19 @@ import (
 
 // Search is what a search found for one goal.
 type Search struct{ design.Answer }
+
+// Rate is what the search counts as among others of the same, in packets a second: the throughput that it found, or 0 if
+// the path or a host loses too much at each rate. Of a search that could not tell, or was cut, it is NaN.
+func (s *Search) Rate() float64 {
+	couldTell := s.Limit != design.SenderLimit && s.Limit != design.FloodLimit
+	switch {
+	case !s.Done:
+		return math.NaN()
+	case math.IsNaN(s.Throughput) && couldTell:
+		return 0
+	}
+	return s.Throughput
+}
 
 // Searches makes rows of each search of the rows' runs, for each goal: of the flows of the trial that the throughput is
 // of, else of the last one. They have the figures of that trial, too.
