@@ -16,7 +16,7 @@ import (
 
 // Between a holder and its clients each message is one JSON value on a unix socket. Files
 // come with the white space before a reply.
-const holderFormat = "pelt/lab/7"
+const holderFormat = "pelt/lab/8"
 
 type verb string
 

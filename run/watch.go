@@ -171,9 +171,17 @@ type linkWatch struct {
 	accounts       []lab.LinkAccount
 	err            error   // why accounts are missing
 	carries        [2]bool // by way of a link: what the flows measure passes it
+	timing         model.Timing
 
-	mu      sync.Mutex
-	streams map[model.Tuple]stream
+	mu       sync.Mutex
+	streams  map[tuple]stream
+	measured uint64 // when the measured part began, by userlink.Now
+}
+
+// tuple is the ports of a stream of UDP or TCP.
+type tuple struct {
+	model.Tuple
+	tcp bool
 }
 
 // stream is one of a flow's.
@@ -184,11 +192,11 @@ type stream struct {
 }
 
 func watchLinks(l *lab.Lab, t *fleet.Trial) *linkWatch {
-	identify := Identify
+	identify := userlink.Identify(Identify)
 	if t.Drops == "" {
-		identify = func([]byte) (uint16, uint64, bool, bool) { return 0, 0, false, false }
+		identify = nil
 	}
-	w := &linkWatch{streams: map[model.Tuple]stream{}, carries: waysOf(t.Flows)}
+	w := &linkWatch{streams: map[tuple]stream{}, carries: waysOf(t.Flows), timing: t.Timing}
 	w.watch, w.err = l.WatchLinks(t.Number, len(t.Flows), identify)
 	return w
 }
@@ -214,13 +222,16 @@ func Identify(payload []byte) (trial uint16, sequence uint64, warmup, ok bool) {
 	return h.Trial &^ engine.WarmupBit, h.Sequence, h.Trial&engine.WarmupBit != 0, ok
 }
 
-// Do learns which streams are of which flow.
-func (w *linkWatch) Do(_ context.Context, _ engine.Step, k engine.Known) (l engine.Learned, _ error) {
+// Do learns which streams are of which flow, and when the measured part begins.
+func (w *linkWatch) Do(_ context.Context, s engine.Step, k engine.Known) (l engine.Learned, _ error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if s == engine.Go {
+		w.measured = userlink.Now() + uint64(k.UntilMeasured(w.timing))
+	}
 	for _, f := range k.Flows {
 		for i, t := range f.Tuples {
-			w.streams[t] = stream{f.Name, i, len(f.Tuples)}
+			w.streams[tuple{t, f.Protocol == model.TCP}] = stream{f.Name, i, len(f.Tuples)}
 		}
 	}
 	return l, nil
@@ -324,7 +335,7 @@ func (w *linkWatch) observation(link int) (_ *model.Observation, why model.Reaso
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, v := range a.Verdicts {
-		s, known := w.streams[model.Tuple{From: v.From, To: v.To}]
+		s, known := w.streams[tuple{model.Tuple{From: v.From, To: v.To}, v.TCP}]
 		if !known {
 			continue // a probe's
 		}
@@ -335,8 +346,12 @@ func (w *linkWatch) observation(link int) (_ *model.Observation, why model.Reaso
 			}
 		}
 		c := v.Cause
-		if v.Warmup {
+		switch {
+		case v.Warmup || v.TCP && v.Sequence < w.measured:
 			counts[s.flow][c].Warmup++
+			continue
+		case v.TCP:
+			counts[s.flow][c].Packets++
 			continue
 		}
 		streams[s.flow][s.number] = append(streams[s.flow][s.number], lost{v.Sequence, c})

@@ -2,9 +2,11 @@ package test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
+	"pelt/internal/testenv"
+	"pelt/model"
 )
 
 // TestTCPLosses breaks a path for what follows the first packets of a connection. What TCP sent again is put to the
@@ -88,5 +92,33 @@ func TestTCPLosses(t *testing.T) {
 				t.Errorf("%d sent again, %d lost, %+v; watched %+v", f.TCP.Retransmits, f.Lost, f.Ledger, r.Observed)
 			}
 		})
+	}
+}
+
+// TestTCPLossesOnALink: what an emulated link lost of a flow of TCP stands in its ledger, in a lab of this run and in one that
+// another process holds.
+func TestTCPLossesOnALink(t *testing.T) {
+	testenv.Root(t)
+	work, held := t.TempDir(), fmt.Sprint("tcp-", os.Getpid())
+	pelt(t, work, "lab", "up", "direct", "--name", held, "--link", "loss=2%")
+	t.Cleanup(func() { pelt(t, work, "lab", "down", held) })
+	for name, flags := range map[string][]string{"own": {"lab:direct", "--link", "loss=2%"}, "held": {"lab:" + held}} {
+		file := filepath.Join(work, name+".json")
+		flags = append(flags, strings.Fields("--proto tcp --payload 1460 --time 1s --warmup 500ms --repeats 1 --json "+file)...)
+		pelt(t, work, append([]string{"curve"}, flags...)...)
+		r := document(t, file, "").Results[0]
+		f := r.Flows[0]
+		i := slices.IndexFunc(f.Ledger.Lines, func(l model.Line) bool { return l.Cause == model.CauseLinkLoss })
+		if i < 0 || f.TCP.Retransmits == 0 {
+			t.Errorf("%s: %d sent again, none lost by the link: %+v", name, f.TCP.Retransmits, f.Ledger)
+			continue
+		}
+		l := f.Ledger.Lines[i]
+		if l.Packets == 0 || l.Packets+f.Ledger.Unattributed > f.Lost || l.Packets > *r.Links[0].Lost ||
+			f.Ledger.Unattributed > f.Lost/2 {
+			t.Errorf("%s: of %d sent again the link lost %d, and of %d nothing is known; it lost %d frames in all", name, f.Lost,
+				l.Packets, f.Ledger.Unattributed, *r.Links[0].Lost)
+		}
+		t.Logf("%s: %d sent again, %+v", name, f.Lost, f.Ledger)
 	}
 }

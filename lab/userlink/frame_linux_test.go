@@ -189,16 +189,25 @@ func TestDissect(t *testing.T) {
 		10, 0, 0, 2}, 0x04, 0xd2, 0x16, 0x2e, 0, 20, 0, 0, 'p', 'e')...)
 	later4 := bytes.Clone(udp4)
 	later4[20], later4[21] = 0, 0xb9
+	tcp4 := append([]byte{12: 8, 13: 0}, append([]byte{0x45, 0, 0, 46, 0x12, 0x34, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2},
+		0x04, 0xd2, 0x16, 0x2e, 0, 0, 0, 1, 0, 0, 0, 2, 0x60, 0x18, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 'p', 'e', 0, 0)...) // 2 B of padding
+	acknowledged := bytes.Clone(tcp4)
+	acknowledged[17] = 44
+	tcp6 := append([]byte{12: 0x86, 13: 0xdd}, append(make([]byte, ip6Bytes), tcp4[34:]...)...)
+	tcp6[14+5], tcp6[14+6] = 26, protocolTCP
 	for name, c := range map[string]struct {
 		frame []byte
 		want  string
 	}{
-		"first fragment": {udp4, "true offset 0 more true ports 04d2162e payload 7065 id 1234"},
-		"later fragment": {later4, "true offset 1480 more false ports  payload  id 1234"},
-		"ARP":            {[]byte{12: 8, 13: 6, 40: 0}, "false"},
-		"cut short":      {udp4[:30], "false"},
-		"TCP":            {append(bytes.Clone(udp4[:23]), append([]byte{6}, udp4[24:]...)...), "false"},
-		"empty":          {nil, "false"},
+		"TCP with data":    {tcp4, "true offset 0 more false ports 04d2162e payload 7065 id 1234"},
+		"TCP without data": {acknowledged, "true offset 0 more false ports 04d2162e payload  id 1234"},
+		"TCP over IPv6":    {tcp6, "true offset 0 more false ports 04d2162e payload 7065 id 0"},
+		"first fragment":   {udp4, "true offset 0 more true ports 04d2162e payload 7065 id 1234"},
+		"later fragment":   {later4, "true offset 1480 more false ports  payload  id 1234"},
+		"ARP":              {[]byte{12: 8, 13: 6, 40: 0}, "false"},
+		"cut short":        {udp4[:30], "false"},
+		"TCP":              {append(bytes.Clone(udp4[:23]), append([]byte{6}, udp4[24:]...)...), "false"},
+		"empty":            {nil, "false"},
 	} {
 		d, ok := dissect(c.frame)
 		got := fmt.Sprint(ok)

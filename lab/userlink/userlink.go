@@ -76,15 +76,16 @@ const (
 )
 
 // Identify reads what stands first in a UDP payload: the number of a trial and
-// the packet's sequence in its stream. ok is false for what is none of ours.
+// the packet's sequence in its stream. ok is false for what is none of ours. A watch with nil lists nothing.
 type Identify func(payload []byte) (trial uint16, sequence uint64, warmup, ok bool)
 
 // Verdict is what a link did to one packet of a trial.
 type Verdict struct {
-	From, To uint16 // UDP ports, as the link saw them
-	Sequence uint64
+	From, To uint16 // ports, as the link saw them
+	Sequence uint64 // of a segment of TCP when it was lost, by Now: the same data may be lost again
 	Cause    Cause
-	Warmup   bool
+	Warmup   bool // of UDP
+	TCP      bool // a segment with data
 }
 
 // Cause is what was done to a packet.

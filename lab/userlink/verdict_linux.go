@@ -3,6 +3,8 @@ package userlink
 import (
 	"encoding/binary"
 
+	"golang.org/x/sys/unix"
+
 	"pelt/lab/impair"
 )
 
@@ -100,6 +102,9 @@ func (o *watch) remember(key fragmentKey, id identity) {
 }
 
 func (o *watch) identity(ports, payload []byte) (identity, bool) {
+	if o.identify == nil {
+		return identity{}, false
+	}
 	trial, sequence, warmup, ok := o.identify(payload)
 	after := int(trial) - int(o.trial)
 	if after < 0 { // after the highest number comes 1
@@ -140,9 +145,14 @@ func (w *way) judge(k *packet, i int, cause Cause) {
 	for _, one := range w.watches {
 		var id identity
 		known := false
-		if d.offset == 0 {
+		switch {
+		case d.tcp && one.identify != nil:
+			known = len(d.payload) > 0
+			id = identity{binary.BigEndian.Uint16(d.ports), binary.BigEndian.Uint16(d.ports[2:]), Now(), false}
+		case d.tcp:
+		case d.offset == 0:
 			id, known = one.identity(d.ports, d.payload)
-		} else {
+		default:
 			id, known = one.fragments[d.key]
 		}
 		switch {
@@ -151,7 +161,7 @@ func (w *way) judge(k *packet, i int, cause Cause) {
 			one.unlisted++
 		default:
 			one.verdicts = append(one.verdicts,
-				Verdict{From: id.from, To: id.to, Sequence: id.sequence, Cause: cause, Warmup: id.warmup})
+				Verdict{From: id.from, To: id.to, Sequence: id.sequence, Cause: cause, Warmup: id.warmup, TCP: d.tcp})
 		}
 	}
 }
@@ -171,15 +181,23 @@ func (o *watch) room(memory *budget) bool {
 	return true
 }
 
-// dissected is what a frame says of a UDP datagram, or of a part of one.
+// Now is CLOCK_MONOTONIC in ns, which all processes of a machine share.
+func Now() uint64 {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // the clock exists on every Linux
+	return uint64(t.Nano())
+}
+
+// dissected is what a frame says of a UDP datagram, or of a part of one, or of a segment of TCP.
 type dissected struct {
+	tcp            bool
 	key            fragmentKey // of a part
 	offset         int         // of the part's data, in bytes
 	more           bool        // parts follow
-	ports, payload []byte      // where the UDP header is in it
+	ports, payload []byte      // where the header of UDP or TCP is in it
 }
 
-// dissect finds the UDP datagram in a frame; ok is false if there is none.
+// dissect finds the UDP datagram, or the whole segment of TCP, in a frame; ok is false if there is none.
 func dissect(f []byte) (d dissected, ok bool) {
 	at := 12
 	for at+2 <= len(f) {
@@ -198,16 +216,16 @@ func dissect(f []byte) (d dissected, ok bool) {
 }
 
 func dissect4(ip []byte) (d dissected, ok bool) {
-	if len(ip) < ip4Bytes || ip[9] != protocolUDP {
+	if len(ip) < ip4Bytes {
 		return d, false
 	}
-	head := int(ip[0]&15) * 4
+	head, whole := int(ip[0]&15)*4, int(binary.BigEndian.Uint16(ip[2:]))
 	part := binary.BigEndian.Uint16(ip[6:])
 	d.offset, d.more = int(part&0x1fff)*8, part&0x2000 != 0
 	copy(d.key.from[:], ip[12:16])
 	copy(d.key.to[:], ip[16:20])
 	d.key.id = uint32(binary.BigEndian.Uint16(ip[4:]))
-	return d.udp(ip, head)
+	return d.transport(ip, head, whole, ip[9])
 }
 
 func dissect6(ip []byte) (d dissected, ok bool) {
@@ -223,19 +241,26 @@ func dissect6(ip []byte) (d dissected, ok bool) {
 		d.key.id = binary.BigEndian.Uint32(ip[at+4:])
 		next, at = ip[at], at+fragBytes
 	}
-	if next != protocolUDP {
-		return d, false
-	}
-	return d.udp(ip, at)
+	return d.transport(ip, at, ip6Bytes+int(binary.BigEndian.Uint16(ip[4:])), next)
 }
 
-func (d dissected) udp(ip []byte, at int) (dissected, bool) {
-	if d.offset != 0 {
-		return d, true
+// transport reads the header of UDP or TCP in a packet, whose length a frame may exceed.
+func (d dissected) transport(ip []byte, at, whole int, protocol byte) (dissected, bool) {
+	d.tcp = protocol == protocolTCP
+	head := udpBytes
+	switch {
+	case !d.tcp && protocol != protocolUDP:
+		return d, false
+	case d.offset != 0:
+		return d, !d.tcp
+	case d.tcp && at+tcpLeastBytes > len(ip):
+		return d, false
+	case d.tcp:
+		head, ip = int(ip[at+12]>>4)*4, ip[:min(max(whole, at+tcpLeastBytes), len(ip))]
 	}
-	if at+udpBytes > len(ip) {
+	if at+head > len(ip) {
 		return d, false
 	}
-	d.ports, d.payload = ip[at:at+4], ip[at+udpBytes:]
+	d.ports, d.payload = ip[at:at+4], ip[at+head:]
 	return d, true
 }
