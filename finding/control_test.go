@@ -171,7 +171,8 @@ func TestNothingSentAgain(t *testing.T) {
 // TestSegmentsSentAgain: a segment that TCP sent again, and of which no drop is known, is not said to be lost.
 func TestSegmentsSentAgain(t *testing.T) {
 	for dropped, want := range map[uint64][2]string{
-		2: {"98 % of them are not known to be lost; the others: 2 % ", "98 % of the segments that TCP sent again are not known to be lost."},
+		2: {"98 % of them are not known to be lost; the others: 2 % ",
+			"98 % of the segments that TCP sent again are not known to be lost."},
 		0: {"None of them is known to be lost.", "No segment that TCP sent again is known to be lost."},
 	} {
 		d := race{of: []transfer{{"cubic", 0, 90, 0}}, repeats: 1}.doc()

@@ -179,7 +179,7 @@ func TestIperfClientVanishes(t *testing.T) {
 				t.Errorf("a second client is served\n%s", full)
 			}
 			undo := h.near.Down("eth0")
-			server.Await("it has not answered for 9s")
+			server.Await("it has not answered for 9 s")
 			gone.Kill()
 			undo()
 			if next := client("-u -t 1"); next.Wait() != nil {

@@ -86,14 +86,14 @@ func TestBrokenFile(t *testing.T) {
 		{"flent.json", `{"metadata":{"NAME":"rrul"},"version":4,"x_values":[]}`, ":1: x_values: want a value at least",
 			": x_values：至少要有一个值"},
 		{"run.json", `{"format":"pelt/run/1","host":3}`, ":1: host: want a list, not a JSON number", "而不是 JSON 的 number"},
-		{"none.json", "hello", ":1: not JSON: invalid character 'h' looking for beginning of value; want a run, as --json writes it",
-			"应为 --json 写出的运行"},
+		{"none.json", "hello",
+			":1: not JSON: invalid character 'h' looking for beginning of value; want a run, as --json writes it", "应为 --json 写出的运行"},
 		{"other.json", `{"format":"pelt/run/9"}`, `: format: is "pelt/run/9"; want "pelt/run/1", as --json writes it`,
 			`应为 --json 写出的 "pelt/run/1"`},
 		{"state.json", `{"format":"pelt/run/1","results":[{"state":"ok"}]}`,
 			`: results[0].state: want valid, invalid or aborted, not "ok"`, `results[0].state`},
-		{"log.jsonl", `{"format":"pelt/runlog/2","id":"x"}` + "\n", ":1: is damaged, and holds the plan of the run: its checksum differs",
-			"已损坏，而运行的计划在其中：校验和不符"},
+		{"log.jsonl", `{"format":"pelt/runlog/2","id":"x"}` + "\n",
+			":1: is damaged, and holds the plan of the run: its checksum differs", "已损坏，而运行的计划在其中：校验和不符"},
 		{"packed.json", "\x1f\x8b", ": the compressed file is cut short", "压缩文件不完整"},
 	} {
 		file := filepath.Join(t.TempDir(), c.name)
