@@ -57,7 +57,7 @@ func phrase(l words.Language, layer, cause, host string) string {
 	if !slices.Contains(model.Layers(), layer) {
 		text = layer + " at %h"
 	}
-	switch ends, link := strings.CutPrefix(host, "link "); {
+	switch {
 	case host == nearHost:
 		owner += "'s"
 	case strings.HasPrefix(host, model.AnotherNamespace):
@@ -67,8 +67,6 @@ func phrase(l words.Language, layer, cause, host string) string {
 				who = l.Sayf("another namespace of %s", theNode(l, end))
 			}
 		}
-	case link:
-		who = l.Sayf("link %s", ends)
 	}
 	return strings.NewReplacer("at %h", at+who, "%h", who, "%r", owner, "%c", cause).Replace(l.Say(text))
 }

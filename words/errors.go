@@ -2,6 +2,7 @@ package words
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 )
@@ -49,6 +50,9 @@ func (l Language) Error(err error) string {
 	if said := l.Say(text); said != text {
 		return said
 	}
+	if of, ok := err.(*fs.PathError); ok {
+		return l.Sayf("%s: %s", of.Path, l.Error(of.Err))
+	}
 	if s, ok := err.(Sentence); ok {
 		format, values := s.Said()
 		values = slices.Clone(values)
@@ -57,7 +61,7 @@ func (l Language) Error(err error) string {
 				values[i] = l.Error(inner)
 			}
 		}
-		return fmt.Sprintf(strings.ReplaceAll(l.Say(format), "%w", "%v"), values...)
+		return l.put(strings.ReplaceAll(l.Say(format), "%w", "%v"), values)
 	}
 	var inner []error
 	switch x := err.(type) {
@@ -68,7 +72,12 @@ func (l Language) Error(err error) string {
 	}
 	for _, part := range inner {
 		if part != nil {
-			text = strings.Replace(text, part.Error(), l.Error(part), 1)
+			english, said := part.Error(), l.Error(part)
+			if head, tail, behind := strings.Cut(text, ": "+english); behind && said != english {
+				text = head + l.Sayf("%s: ", "") + said + tail
+			} else {
+				text = strings.Replace(text, english, said, 1)
+			}
 		}
 	}
 	return text

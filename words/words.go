@@ -32,7 +32,8 @@ func (l Language) Say(text string) string {
 }
 
 // derived says a text that is made of others: how far two figures are apart ("-0.4 points", "2.41 times?"), a setting of
-// links ("% link-receiver loss"), and a metric of a family. It is empty for others.
+// links ("% link-receiver loss"), a place ("link sender-router"), a counter ("verdict QDISC_DROP"), and a metric of a
+// family. It is empty for others.
 func derived(text string) string {
 	figure, doubt := strings.TrimSuffix(text, "?"), ""
 	if figure != text {
@@ -46,25 +47,81 @@ func derived(text string) string {
 	for _, f := range families {
 		of, which, _ := strings.Cut(text, f.english)
 		if f.of[of] != "" && f.which[which] != "" {
-			return f.of[of] + f.between + f.which[which]
+			return Chinese.Append(f.of[of], f.which[which])
+		}
+	}
+	if n, ok := strings.CutPrefix(text, "receiver-"); ok && n != "" && strings.Trim(n, "0123456789") == "" {
+		return chinese["receiver"] + " " + n
+	}
+	if ends, ok := strings.CutPrefix(text, "link "); ok && strings.Contains(ends, "-") && !strings.Contains(ends, " ") {
+		names := strings.Split(ends, "-")
+		for i, name := range names {
+			names[i] = Chinese.Say(name)
+		}
+		return Chinese.Sayf("link %s", strings.Join(names, "-"))
+	}
+	for _, begin := range counterForms {
+		if of, ok := strings.CutPrefix(text, begin.english); ok {
+			return begin.said + of
 		}
 	}
 	if head, tail, ok := strings.Cut(text, "ink"); ok {
 		node, setting, _ := strings.Cut(strings.TrimPrefix(tail, "-"), " ")
 		if form, said := linkForms[head+"ink"], linkSettings[setting]; form != "" && said != "" {
-			if node != "" {
-				node = " " + node + " "
+			text := Chinese.Append(Chinese.Append(Chinese.Say(node), form), said)
+			if strings.HasPrefix(head, "%") {
+				text += " %"
 			}
-			return fmt.Sprintf(form, node, said)
+			return text
 		}
 	}
 	return ""
 }
 
 // Sayf says a format, and puts values into it.
-func (l Language) Sayf(format string, values ...any) string {
-	return fmt.Sprintf(l.Say(format), values...)
+func (l Language) Sayf(format string, values ...any) string { return l.put(l.Say(format), values) }
+
+// ownSpace stands for a space of a value, which stays, in a text that loses others.
+const ownSpace = "\ue000"
+
+// put puts values into a format. In Chinese no space stays between two Han characters, or beside a full-width mark.
+func (l Language) put(format string, values []any) string {
+	if l != Chinese {
+		return fmt.Sprintf(format, values...)
+	}
+	values = slices.Clone(values)
+	for i, v := range values {
+		if text, ok := v.(string); ok {
+			values[i] = strings.ReplaceAll(text, " ", ownSpace)
+		}
+	}
+	text := []rune(fmt.Sprintf(format, values...))
+	var out strings.Builder
+	for i, r := range text {
+		if r == ' ' && i > 0 && i+1 < len(text) {
+			before, after := text[i-1], text[i+1]
+			if isHan(before) && isHan(after) || fullWidth(before) || fullWidth(after) {
+				continue
+			}
+		}
+		out.WriteRune(r)
+	}
+	return strings.ReplaceAll(out.String(), ownSpace, " ")
 }
+
+// fullWidth reports whether a rune is a mark that has its own space.
+func fullWidth(r rune) bool { return strings.ContainsRune("，。：；（）、", r) }
+
+// Bracketed puts a note in brackets behind a text. Beside a Han character they are full-width in Chinese.
+func (l Language) Bracketed(text, note string) string {
+	last, _ := utf8.DecodeLastRuneInString(text)
+	if l == Chinese && (isHan(last) || strings.ContainsFunc(note, isHan)) {
+		return text + "（" + note + "）"
+	}
+	return text + " (" + note + ")"
+}
+
+func isHan(r rune) bool { return unicode.Is(unicode.Han, r) }
 
 // Of returns the sentence for the code of a finding, in place of the English one.
 func (l Language) Of(code, english string) string {
@@ -110,9 +167,9 @@ func (l Language) Append(text, more string) string {
 	head, tail := strings.TrimRight(text, " "), strings.TrimLeft(more, " ")
 	last, _ := utf8.DecodeLastRuneInString(head)
 	first, _ := utf8.DecodeRuneInString(tail)
-	switch before, after := unicode.Is(unicode.Han, last), unicode.Is(unicode.Han, first); {
+	switch before, after := isHan(last), isHan(first); {
 	case l != Chinese:
-	case before && after, strings.ContainsRune("，。：；（）", last):
+	case before && after, fullWidth(last):
 		return head + tail
 	case before && isLatin(first), isLatin(last) && after:
 		return head + " " + tail
@@ -144,8 +201,12 @@ func Parse(name string) (Language, error) {
 	return English, fmt.Errorf("want en or zh, not %q", name)
 }
 
-// Variable of the environment names a language.
-const Variable = "PELT_LANG"
+// Variable of the environment names a language. Events as lines of JSON are English, unless EventsVariable names the
+// language of the reader whom pelt web shows them to.
+const (
+	Variable       = "PELT_LANG"
+	EventsVariable = "PELT_EVENTS_LANG"
+)
 
 // Find chooses by the variables of an environment: PELT_LANG, else LC_ALL, LC_MESSAGES or LANG, of which the first that
 // is set decides. Those name a character set, too: without UTF-8 the language is English. An unknown language is English.

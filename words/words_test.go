@@ -52,6 +52,43 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestSayf: a Chinese text has no space between two Han characters, and a value keeps its own.
+func TestSayf(t *testing.T) {
+	for _, c := range []struct {
+		language Language
+		format   string
+		values   []any
+		want     string
+	}{
+		{Chinese, "%s to %s", []any{"发送端", "接收端"}, "发送端到接收端"},
+		{Chinese, "%s to %s", []any{"fra-1", "接收端"}, "fra-1 到接收端"},
+		{Chinese, "%s to %s", []any{"3 s", "10 s"}, "3 s 到 10 s"},
+		{Chinese, "%s to %s", []any{"我的 电脑", "接收端"}, "我的 电脑到接收端"},
+		{Chinese, "%[1]s %[2]s", []any{"10 %", "两端主机之间（排除法）"}, "两端主机之间（排除法）10 %"},
+		{English, "%s to %s", []any{"a", "b"}, "a to b"},
+	} {
+		if got := c.language.Sayf(c.format, c.values...); got != c.want {
+			t.Errorf("%q of %v is %q, want %q", c.format, c.values, got, c.want)
+		}
+	}
+}
+
+func TestBracketed(t *testing.T) {
+	for _, c := range []struct {
+		language         Language
+		text, note, want string
+	}{
+		{Chinese, "lab:router", "上行", "lab:router（上行）"},
+		{Chinese, "差别不显著", "-0.5 %", "差别不显著（-0.5 %）"},
+		{Chinese, "148 kpps", "146–150", "148 kpps (146–150)"},
+		{English, "2", "at least", "2 (at least)"},
+	} {
+		if got := c.language.Bracketed(c.text, c.note); got != c.want {
+			t.Errorf("%q and %q: %q, want %q", c.text, c.note, got, c.want)
+		}
+	}
+}
+
 var mark = regexp.MustCompile(`%(\[\d\])?(\.\d+)?(\[\d\])?[a-z%]|#|@|\{[^}]*\}`)
 
 // TestAppend: a Chinese sentence has its spaces where a value meets it, and no value changes.
@@ -107,7 +144,7 @@ func TestMarks(t *testing.T) {
 // A setting of links is said by its parts, with the node if it is of one.
 func TestLinkSettings(t *testing.T) {
 	for english, want := range map[string]string{"Link rate": "链路速率", "no link loss": "链路无丢包", "% link delay": "链路时延 %",
-		"% link-receiver loss": "链路 receiver 丢包 %", "no link-wan mtu": "链路 wan 无MTU", "a link fails": "a link fails"} {
+		"% link-receiver loss": "接收端链路丢包 %", "no link-wan mtu": "wan 链路无 MTU", "a link fails": "a link fails"} {
 		if got := Chinese.Say(english); got != want {
 			t.Errorf("%s: %s, want %s", english, got, want)
 		}
@@ -116,8 +153,8 @@ func TestLinkSettings(t *testing.T) {
 
 // A metric of a family is said by its parts, and only if both are of the family.
 func TestFamilies(t *testing.T) {
-	for english, want := range map[string]string{"Round trip, 99.9 %": "往返时延，99.9 %", "Set-up, least": "建立用时，最小",
-		"Sender busiest core": "发送端最忙核", "Core steal": "核被宿主机占用", "Round trip, user": "Round trip, user",
+	for english, want := range map[string]string{"Round trip, 99.9 %": "往返时延 99.9 %", "Set-up, least": "建立用时最小值",
+		"Sender busiest core": "发送端最忙核", "receiver link speed": "接收端链路速率", "router mtu": "路由器 MTU", "Core steal": "核被宿主机占用", "Round trip, user": "Round trip, user",
 		"Router, median": "Router, median"} {
 		if got := Chinese.Say(english); got != want {
 			t.Errorf("%s: %s, want %s", english, got, want)

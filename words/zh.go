@@ -9,7 +9,7 @@ var chinese = map[string]string{
 	"%s and %s":         "%s 和 %s",
 	"%s and %d more":    "%s 等，另有 %d 项",
 	"%s to %s":          "%s 到 %s",
-	"%s of %s":          "%[2]s 的 %[1]s",
+	"%s of %s":          "%s，上限 %s",
 	"%s on %s":          "%[2]s 上的 %[1]s",
 	"%s at %s":          "%s（%s）",
 	"%s: %s":            "%s：%s",
@@ -17,6 +17,7 @@ var chinese = map[string]string{
 	"%s (%s)":           "%s（%s）",
 	" (%s)":             "（%s）",
 	", %s":              "（%s）",
+	", logarithmic":     "（对数刻度）",
 	"at %s":             "%s",
 	"with %s":           "%s",
 	"%s packets":        "%s 个包",
@@ -46,8 +47,10 @@ var chinese = map[string]string{
 	"%s (%s, %d repeats)":     "%s（%s，%d 次重复）",
 	"%s, core %d":             "%s，核 %d",
 	"%s, stream %d":           "%s，流 %d",
-	"core %s of %s":           "%[2]s的核 %[1]s",
+	"core %s of %s":           "%[2]s 的核 %[1]s",
 	"run %s":                  "运行 %s",
+	"no %s":                   "无 %s",
+	"pelt version":            "pelt 版本",
 	"%s, %d cores":            "%s，%d 核",
 	"%s, %s, reached first of its %d addresses": "%s，%s，%d 个地址中最先连通的",
 	"2 January 2006, 15:04 UTC":                 "2006-01-02 15:04 UTC",
@@ -71,8 +74,8 @@ var chinese = map[string]string{
 	"this host":                "本机",
 	"an unknown node":          "未知节点",
 	"another namespace":        "另一个命名空间",
-	"another namespace of %s":  "%s的另一个命名空间",
-	"link %s":                  "链路 %s",
+	"another namespace of %s":  "%s 的另一个命名空间",
+	"link %s":                  "%s 链路",
 	"both hosts":               "两端主机",
 	"their":                    "它们的",
 	"its":                      "它的",
@@ -120,7 +123,7 @@ var chinese = map[string]string{
 	"card %s, %s":                   "网卡 %s，%s",
 	"late: the sender gave them up": "迟到：发送端放弃了它们",
 	"not sent: the receiver no longer answered": "未发送：接收端不再应答",
-	"held back by %s": "被%s推迟",
+	"held back by %s": "被 %s 推迟",
 	"its own account": "它自己的账目",
 
 	// Figures of places.
@@ -128,7 +131,7 @@ var chinese = map[string]string{
 	"not known to be lost":            "未必丢失",
 	"possibly %s":                     "可能是 %s",
 	"one of: %s (not known which)":    "以下之一：%s（不知是哪一个）",
-	"%[1]s %[2]s":                     "%[1]s %[2]s",
+	"%[1]s %[2]s":                     "%[2]s %[1]s",
 	"queue %s":                        "队列 %s",
 	"on %s, ":                         "在 %s，",
 	"%s, burst %s":                    "%s，突发 %s",
@@ -277,7 +280,7 @@ var chinese = map[string]string{
 	"# sequences listed as missing + # without room in the list = # lost":                                    "列为缺失的序号 # + 列表放不下的 # = 丢失 #",
 	"reported by @: # lost = # in gaps + # after the last packet that it saw":                                "@ 报告：丢失 # = 空缺中 # + 它看到的最后一个包之后 #",
 	"# dropped by the receiver's sockets = # verdicts about them":                                            "接收端套接字丢弃 # = 相应判定 #",
-	"missing sequences of # streams; there are #":                                                            "有 # 个流的缺失序号；流共 # 个",
+	"missing sequences of # streams; there are #":                                                            "有 # 条流的缺失序号；流共 # 个",
 	"missing sequences of stream #: @":                                                                       "流 # 的缺失序号：@",
 	"stream #: sequence # is missing, but only # were attempted":                                             "流 #：序号 # 缺失，但只尝试了 # 个",
 	"refused sequences of stream #: @":                                                                       "流 # 被拒绝的序号：@",
@@ -294,23 +297,25 @@ var chinese = map[string]string{
 
 	// Metrics.
 	"Received": "收到", "Goodput": "有效吞吐", "Connections": "连接", "Time to complete": "完成用时",
-	"Cut before the end": "未完成", "Lost": "丢包", "Sent again": "重传", "Sent": "发送", "Sent bits": "发送比特",
+	"Cut before the end": "未完成", "Lost": "丢包率", "Sent again": "重传", "Sent": "发送", "Sent bits": "发送比特",
 	"On the wire": "线路速率", "Of the link": "占链路", "Goodput of all flows": "各流有效吞吐之和",
 	"Received by all flows": "各流收包之和", "Throughput": "吞吐量（不丢包）", "Throughput, bits": "吞吐量（比特）",
 	"Holds at": "达标", "Fails at": "不达标", "Trials": "试验", "Searched for": "搜索用时",
 	"Least receiver": "最慢接收端", "Median receiver": "中位接收端", "Best receiver": "最快接收端",
 	"Fairness of receivers": "接收端公平指数", "Fairness of streams": "流公平指数", "Share of the goodput": "有效吞吐占比",
-	"Queueing, 95 %": "排队时延，95 %", "Round trip increase": "往返时延增加", "Round trips a minute": "每分钟往返次数",
-	"Thin flow lost": "细流丢包", "Jitter of round trips": "往返抖动", "Delay variation": "时延变化", "Jitter": "抖动",
+	"Queueing, 95 %": "排队时延 95 %", "Round trip increase": "往返时延增加", "Round trips a minute": "每分钟往返次数",
+	"Thin flow lost": "小包丢包率", "Jitter of round trips": "往返抖动", "Delay variation": "时延变化", "Jitter": "抖动",
 	"Router thread": "路由器线程", "Router busy": "路由器 CPU", "Router busiest core": "路由器最忙核",
 	"Forwarded by the kernel": "内核转发", "Router cores at work": "路由器工作核数", "Goodput per core": "每核有效吞吐",
 	"Router time per packet": "路由器每包用时", "Router backlog drops": "路由器 backlog 丢包", "Router squeezes": "路由器软中断配额用尽",
 	"Connections tracked": "跟踪的连接", "Connections to track": "连接跟踪上限", "Router clock": "路由器主频",
 	"Router temperature": "路由器温度", "Cost of watching": "观测开销", "Core busy": "核占用",
 	"Packets lost there": "丢在那里的包", "Of all sent": "占发送", "Measured for": "测量时间", "Planned packets": "计划发包",
-	"Packets sent": "发包", "Packets accepted": "内核接受", "Packets received": "收包", "Packets lost": "丢包",
+	"Packets sent": "发包", "Packets accepted": "内核接受", "Packets received": "收包", "Packets lost": "丢包数", "Losses": "丢包数",
 	"Packets lost somewhere": "原因不明的丢包", "Duplicates": "重复", "Packets too late": "到达太晚",
-	"Packets out of order": "乱序",
+	"Packets out of order": "乱序", "Duplicated": "重复率", "Gaps not as asked": "间隔不符", "Longest burst": "最长突发",
+	"Segment size": "报文段长", "Open at once": "同时打开", "Failed connections": "失败的连接", "Broken connections": "中断的连接",
+	"Dropped": "已丢弃", "Reason": "内核的原因", "Function": "内核函数", "Namespace": "命名空间",
 
 	// Settings.
 	"Run": "运行", "Target": "目标", "Direction": "方向", "Flow": "流", "From": "从", "To": "到", "Protocol": "协议",
@@ -322,7 +327,7 @@ var chinese = map[string]string{
 	"Search": "搜索", "Load": "负载", "Traffic": "流量",
 	"connections: rate": "新建连接", "connections: keep": "保持连接",
 	"% fragments": "% 个分片", "trial %": "第 % 次试验", "repeat %": "第 % 次重复", "core %": "核 %", "% loss": "丢包 %",
-	"no loss": "不丢包", "% frames": "% 帧", "every %": "每 %", "no pause": "不停顿", "% streams": "% 个流",
+	"no loss": "不丢包", "% frames": "% 帧", "every %": "每 %", "no pause": "不停顿", "% streams": "% 条流",
 	"% receivers": "% 个接收端", "% packets": "% 个包", "warm-up %": "预热 %", "send buffer %": "发送缓冲区 %",
 	"receive buffer %": "接收缓冲区 %", "connections: %": "连接：%", "search %": "第 % 次搜索",
 
@@ -370,7 +375,7 @@ var chinese = map[string]string{
 	"lost %s in %s": "%[2]s 内丢包 %[1]s", "nothing learnt: the sender did not keep this rate": "没有结论：发送端达不到这个速率", "nothing learnt": "没有结论",
 	"%s, %s stayed in queues": "%s，%s 留在队列里", "holds": "达标", "fails": "不达标", "%s so far": "暂时%s", "%s without loss": "不丢包%s",
 	"%s with %s loss":                "丢包 %[2]s %[1]s",
-	"Packets lost from host to host": "主机之间的丢包", "%s, from host to host": "主机之间的%s", "Slowest %s": "最慢的%s",
+	"Packets lost from host to host": "主机之间的丢包", "%s, from host to host": "主机之间的 %s", "Slowest %s": "最慢的 %s",
 	"Pairs measured": "测到的主机对", "Worst loss": "最高丢包", "{from} to {to}": "{from} 到 {to}", "Pairs that lose": "丢包的主机对",
 	"more than {loss_ratio:most}": "超过 {loss_ratio:most}", ", the %d of %d hosts that lose most": "，%[2]d 台主机中丢包最多的 %[1]d 台",
 	"Pairs, the worst first":                     "主机对，最差的在前",
@@ -398,11 +403,11 @@ var chinese = map[string]string{
 	"no path": "没有路径", "Grey: there was no path.": "灰色：没有路径。", "no control connection to %s": "与 %s 没有控制连接",
 	"Grey: a control connection was lost. The test went on.": "灰色：控制连接中断，测试继续进行。", "Processors": "处理器",
 	"Each receiver at %s": "%s 时的各接收端", "Sends": "发送", "Sends least": "发送最少", "others as good send up to %s": "同样好的其他参数最多发送 %s",
-	"Best setting": "最佳参数", "{best}[, {under}]": "{best}[，{under}]", "Lost there": "那里的丢包", "Goodput by %s": "有效吞吐与%s",
+	"Best setting": "最佳参数", "{best}[, {under}]": "{best}[，{under}]", "Lost there": "那里的丢包", "Goodput by %s": "有效吞吐与 %s",
 	"Goodput of each setting": "各参数组合的有效吞吐", "Condition": "条件", "Tied with it": "与它差别不显著", "The best under each condition": "各条件下的最佳",
 	"Verdict": "结论", "Settings, the best first": "参数组合，最佳在前", "Packets lost by setting": "丢包与参数", "sends least": "发送最少", "highest": "最高", "near": "接近",
 	"baseline": "基准", "best": "最佳", "not compared": "未比较", "not proven": "未证实", "better": "更好", "worse": "更差", "differs": "不同", "tied": "差别不显著",
-	"too few": "重复太少", "%d more repeats": "再重复 %d 次", "1 more repeat": "再重复 1 次", "%s would tell": "%s可分辨",
+	"too few": "重复太少", "%d more repeats": "再重复 %d 次", "1 more repeat": "再重复 1 次", "%s would tell": "%s 可分辨",
 	"at least 1 more repeat": "至少再重复 1 次", "at least %d more repeats": "至少再重复 %d 次",
 	"What TCP sent again": "TCP 重传了多少", "Again": "重传", "Number": "个数", "Not known to be lost": "未必丢失",
 	"What was lost": "丢了多少", "Of": "共发", "Unexplained": "原因不明", "Counters behind the losses": "丢包背后的计数器",
@@ -410,7 +415,20 @@ var chinese = map[string]string{
 	"Checks between counters": "计数器之间的校验", "Check": "校验", "held": "成立", "broken": "矛盾",
 	"Other counters that moved, warm-up included": "其他变化的计数器（含预热）",
 	"Settings": "参数", "Now": "当前", "Set to": "改为", "Note": "说明", "To undo": "撤销", "Command": "命令",
-	"packet": "包", "packets": "包", "primary": "主要", "support": "佐证", "flow": "流", "socket": "套接字", "device": "设备", "host": "主机", "namespace": "命名空间",
+	"packet": "包", "packets": "包", "primary": "主要", "support": "佐证", "confirms": "印证", "fact": "事实",
+	"frame": "帧", "fragment": "分片", "datagram": "数据报", "event": "次", "connection": "连接", "neighbour": "邻居",
+	"no verdict on either end": "两端都没有判定", "newest packets missing": "缺最新的包", "ICMP errors": "ICMP 差错",
+	"TCP resets": "TCP 复位（RST）", "TCP reset": "TCP 复位（RST）",
+	"network unreachable": "网络不可达", "host unreachable": "主机不可达", "protocol unreachable": "协议不可达",
+	"port unreachable": "端口不可达", "network prohibited": "网络被禁止", "host prohibited": "主机被禁止",
+	"administratively prohibited": "被管理规则禁止", "fragmentation needed": "需要分片", "packet too big": "包太长",
+	"source address prohibited": "源地址被禁止", "route rejected": "路由被拒绝", "reassembly time exceeded": "分片重组超时",
+	"time to live exceeded": "TTL 耗尽", "parameter problem": "参数错误", "SO_MEMINFO drops": "套接字丢弃（SO_MEMINFO）",
+	"wrong checksums at the device": "设备上校验和错误", "left in the socket": "留在套接字里",
+	"arrived after the drain": "排空之后才到", "came from another address": "来自别的地址", "came too far ahead": "序号超前太多",
+	"other flows": "其他流", "Flows": "各流", "Recorded": "已记录", "Not recorded": "未记录", "Bytes each": "每包字节",
+	"The first losses": "最先的丢包", "From sequence": "起始序号", "not kept": "没有保存", "at least": "至少",
+	"flow": "流", "socket": "套接字", "device": "设备", "host": "主机", "namespace": "命名空间",
 
 	// What commands say beside a page.
 	"wrote %s": "已写入 %s", "kept as run %s: pelt report %s --html out.html": "已存为运行 %s：pelt report %s --html out.html",
@@ -426,20 +444,20 @@ var chinese = map[string]string{
 	"and %d more rows, %d columns": "另有 %d 行、%d 列", "and %d more": "另有 %d 行", "and 1 more column": "另有 1 列", "and %d more columns": "另有 %d 列",
 	"--html and --csv have all": "--html 和 --csv 有全部", "✓ none lost": "✓ 没有丢包",
 	"%s of the packets went on": "%s 的包继续前进", "%s lost": "丢包 %s", "%s sent": "发送 %s", "%s received": "收到 %s",
-	"%s up to %s, beyond this scale.": "%s最高 %s，超出刻度。", "at %s: %s": "%s：%s", "%s (%s): %s": "%s（%s）：%s", "--all shows the rest": "--all 显示其余",
+	"%s up to %s, beyond this scale.": "%s 最高 %s，超出刻度。", "at %s: %s": "%s：%s", "%s (%s): %s": "%s（%s）：%s", "--all shows the rest": "--all 显示其余",
 }
 
 // families are names of metrics that are made of what a figure is of and of which figure it is.
 var families = []struct {
-	of, which        map[string]string
-	english, between string // between the two in English, and in Chinese
+	of, which map[string]string
+	english   string // between the two
 }{
 	{
-		of: map[string]string{"Delay": "时延", "Round trip": "往返时延", "Increase up": "上行增加", "Increase down": "下行增加",
+		of: map[string]string{"Delay": "时延", "Late by": "迟发", "Send gap": "发送间隔", "Asked gap": "要求间隔", "Round trip": "往返时延", "Increase up": "上行增加", "Increase down": "下行增加",
 			"Set-up": "建立用时"},
-		which: map[string]string{"least": "最小", "median": "中位数", "90 %": "90 %", "95 %": "95 %", "99 %": "99 %",
-			"99.9 %": "99.9 %", "most": "最大"},
-		english: ", ", between: "，",
+		which: map[string]string{"least": "最小值", "median": "中位数", "90 %": "90 %", "95 %": "95 %", "99 %": "99 %",
+			"99.9 %": "99.9 %", "most": "最大值"},
+		english: ", ",
 	},
 	{
 		of: map[string]string{"Sender": "发送端", "Receiver": "接收端", "Router": "路由器", "Core": "核"},
@@ -447,11 +465,26 @@ var families = []struct {
 			"nice": "低优先级", "interrupts": "硬中断", "softirq": "软中断", "steal": "被宿主机占用"},
 		english: " ",
 	},
+	{
+		of: map[string]string{"sender": "发送端", "receiver": "接收端", "router": "路由器"},
+		which: map[string]string{"host": "主机", "os": "系统", "system": "系统", "kernel": "内核", "cpu": "处理器",
+			"cores": "核数", "memory": "内存", "version": "版本", "clock source": "时钟源", "governor": "调频策略",
+			"interface": "接口", "driver": "驱动", "link speed": "链路速率", "mtu": "MTU",
+			"receive buffer max": "接收缓冲区上限", "send buffer max": "发送缓冲区上限", "privileged": "root 权限",
+			"virtual": "虚拟机", "model": "型号", "firmware": "固件"},
+		english: " ",
+	},
 }
 
-// linkForms are how settings of links are named, and linkSettings which they are. A form takes the name of the link's
-// node, if it is of one, and the setting.
-var linkForms = map[string]string{"Link": "链路%s%s", "% link": "链路%s%s %%", "no link": "链路%s无%s", "link": "链路%s%s"}
+// counterForms are beginnings of the names of what pelt itself counted; a reason and a function of the kernel follow.
+var counterForms = []struct{ english, said string }{
+	{"verdict ", "判定 "}, {"packets dropped by ", "丢弃包数 "}, {"fragments dropped by ", "丢弃分片数 "},
+	{"frames not taken: ", "未接受的帧："}, {"send errors ", "发送错误 "},
+}
+
+// linkForms are how settings of links are named, behind the name of a link's node if it is of one, and linkSettings which
+// they are.
+var linkForms = map[string]string{"Link": "链路", "% link": "链路", "no link": "链路无", "link": "链路"}
 
 var linkSettings = map[string]string{"rate": "速率", "queue": "队列", "overhead": "开销", "mtu": "MTU", "delay": "时延",
 	"jitter": "抖动", "loss": "丢包", "reorder": "乱序", "duplicate": "重复", "corrupt": "损坏"}

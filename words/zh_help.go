@@ -164,7 +164,7 @@ RUN 是编号或编号的开头、last（默认），或一个文件，也可以
 pelt-demo.html and pelt-demo.png, unless flags name files. Without root it uses a user
 namespace or the loopback interface, and says which.`: `demo 让多种包长的包经过一台由网络命名空间搭成的路由器，并写出 pelt-demo.html 和
 pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命名空间或环回接口，并会说明。`,
-	"doctor shows what this machine can do, and for every no the reason and remedy.": "doctor 说明这台机器能做什么；每个“no”都给出原因和办法。",
+	"doctor shows what this machine can do, and for every no the reason and remedy.": "doctor 说明这台机器能做什么；每个“不能”都给出原因和办法。",
 
 	// Flags of tests.
 	"run again and again, with `TIME` from one begin to the next: 5m":                                                                "反复运行，`TIME` 为一次开始到下一次开始的间隔：5m",
@@ -179,7 +179,7 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"packets over time: poisson, burst=64, on=10ms,off=90ms[,random], ramp=10kpps..100kpps, trace=FILE, gaps=FILE (docs/engines.md)": "发包模式：poisson、burst=64、on=10ms,off=90ms[,random]、ramp=10kpps..100kpps、trace=FILE、gaps=FILE（docs/engines.md）",
 	"udp, tcp, or in router udp,tcp":                                                                                                 "udp、tcp，router 中还可以是 udp,tcp",
 	"up (from here or LAN), down, both, or a list":                                                                                   "up（从这里或 LAN 发出）、down、both，或列表",
-	"streams, each with socket and thread: 1 to 128":                                                                                 "流数，每个流有自己的套接字和线程：1 到 128",
+	"streams, each with socket and thread: 1 to 128":                                                                                 "流数，每条流有自己的套接字和线程：1 到 128",
 	"receivers of lab:star (default 10), each sent the full rate":                                                                    "lab:star 的接收端数（默认 10），每个都按完整速率发送",
 	"packets a trial and receiver (default: what fits in --time; of sweep 1000)":                                                     "每次试验给每个接收端的包数（默认：--time 内能发的；sweep 为 1000）",
 	"100 packets a trial, unless --count or --time says more":                                                                        "每次试验 100 个包，除非 --count 或 --time 另有指定",

@@ -122,8 +122,8 @@ var chineseSentences = map[string]string{
 	"nothing.back-unknown":  zhBack + `不知道应答丢在哪里。` + zhHeard + `{packets_count} 个应答一个也没有回来。`,
 	"nothing.streams":       zhSome + `[：{whose}防火墙丢弃它们的包|：{who} 应答“{answer}”|：{place}]` + zhOther,
 	"nothing.back-streams":  zhSome + `[：{whose}防火墙丢弃应答|：{who} 对应答回以“{answer}”|：应答丢失，{place}]` + zhOther,
-	"nothing.let":           `放行 {port}（主机：{who}）[{number ?}：|。]`,
-	"nothing.let-back":      `放行 {to} 的应答（主机：{who}）：它们来自 {port}。`,
+	"nothing.let":           `在 {who} 上放行 {port}[{number ?}：|。]`,
+	"nothing.let-back":      `在 {who} 上放行 {to} 的应答：它们来自 {port}。`,
 	"nothing.between": `检查 {from} 与 {to} 之间是否有防火墙拦截 {port}，或缺少端口转发。[pelt soak {target} --dut ` +
 		`ssh://USER@ROUTER 可以同时观测路由器。]`,
 
@@ -219,14 +219,14 @@ var chineseSentences = map[string]string{
 	"mesh.gone-more":       `另有 {more_count} 台主机与任何主机都没有测成。`,
 	"mesh.unmeasured":      `[从 {since} 起，]{from} 与 {to} 没有测成：{why}。`,
 	"mesh.unmeasured-more": `另有 {more_count} 对主机没有测成。`,
-	"mesh.change": `{since}：[{from} 到 {to}|几乎所有主机到 {into}|{out} 到几乎所有主机]的[{loss_ratio:after ?}丢包|{delay_p50_ns:after ` +
+	"mesh.change": `{since}：[{from} 到 {to}|几乎所有主机到 {into}|{out} 到几乎所有主机]的[{loss_ratio:after ?}丢包率|{delay_p50_ns:after ` +
 		`?}时延|往返时延]从 {*metric:before} 变为 {*metric:after}。`,
 	"mesh.once":   `所有各对同时测量，一对的丢包可能由另一对的流量引起。`,
 	"mesh.rounds": `各对分轮测量：没有主机同时做两个试验。`,
 	"mesh.page":   `查看网格图：`,
 
 	"times.runs": `自 {since} 起运行 {runs_count} 次[{none ?}，都没有可用结果|，其中 {runs_count:bad} 次没有可用结果]。`,
-	"times.change": `{since}：[{what} 的][{loss_ratio:after ?}丢包|{throughput_pps:after ?}不丢包速率|{goodput_bps:after ?}有效吞吐|` +
+	"times.change": `{since}：[{what} 的][{loss_ratio:after ?}丢包率|{throughput_pps:after ?}不丢包速率|{goodput_bps:after ?}有效吞吐|` +
 		`{delay_p50_ns:after ?}时延|往返时延]从 {*metric:before} 变为 {*metric:after}[：{place}]。`,
 	"times.more":   `另有 {more_count} 处变化，见时间图。`,
 	"times.steady": `各项数字的变化都在随机波动之内。`,
@@ -237,7 +237,7 @@ var chineseSentences = map[string]string{
 		`{lost_packets} 个。`,
 	"soak.seconds": `[{flow}：][{all ?}每一秒都丢包|{known_count} 秒中有 {lossy_count} 秒丢包，最早在 {at_s:first moment}]。最差的一秒在 ` +
 		`{at_s:worst moment}，丢失 {lost_packets:worst} 个包[（{loss_ratio:worst}）]。`,
-	"soak.second": `[{flow}：]{attempted_packets} 个包中丢失 {lost_packets} 个，都在同一秒，在 {at_s:first moment}。¶丢包率 ` +
+	"soak.second": `[{flow}：]{attempted_packets} 个包中丢失 {lost_packets} 个，都在同一秒（{at_s:first moment}）。¶丢包率 ` +
 		`{loss_ratio}。`,
 	"soak.from":    `[{flow}：]从 {at_s:from moment} 起，` + zhWorst + `；在此之前` + zhRest,
 	"soak.until":   `[{flow}：]到 {at_s:to moment} 为止，` + zhWorst + `；在此之后` + zhRest,
@@ -278,7 +278,7 @@ var chineseSentences = map[string]string{
 	"compare.differs":    `{side} 与 {base} 不同：{figure}。` + zhFigures,
 	"compare.tied":       `{side} 与 {base} 差别不显著。`,
 	"compare.effect":     `{side}：{figure}[{at}]（{*metric:side} 对 {*metric:base}）。`,
-	"compare.open":       `{side} 与 {base} 之间尚无证实的差别` + zhProve,
+	"compare.open":       `还不能证实 {side} 与 {base} 有差别` + zhProve,
 	"compare.near":       `{side} 与 {base} 看起来一样` + zhProve,
 	"compare.small":      `{side} 与 {base} 之间没有看到值得注意的差别。` + zhMost,
 	"compare.few":        `重复次数太少，无法比较 {side} 与 {base}[：再重复 {repeats_count:more} 次可能看得出]。¶目前[，{first}]：{what}。`,
@@ -301,11 +301,11 @@ var chineseSentences = map[string]string{
 
 	"explain.lost": `丢包 {loss_ratio}[{whole ?}：{first}|，主要是“{first}”（占 {share_ratio}）|{none ?}，原因不明|，其中 ` +
 		`{unknown_ratio} 原因不明]。¶即 {attempted_packets} ` +
-		`个包中丢失 {lost_packets} 个[；{unknown_ratio ?}已知原因：{places}|；其次 {places}]。`,
+		`个包中丢失 {lost_packets} 个[；{unknown_ratio ?}已知原因：{places}|；其次是{places}]。`,
 	"explain.whole":   `{attempted_packets} 个包一个也没丢。`,
 	"explain.nothing": `没有发送，也就没有丢包。`,
 	"explain.again": `TCP 在 {attempted_packets} 个报文段中重传了 {lost_packets} 个（{loss_ratio}）。¶[{unplaced ?}` +
-		`没有任何信息表明它们丢在哪里|{whole ?}原因都是“{first}”|主要是“{first}”（占 {share_ratio}）[；其次 {places}]|{none ?}` +
+		`没有任何信息表明它们丢在哪里|{whole ?}原因都是“{first}”|主要是“{first}”（占 {share_ratio}）[；其次是{places}]|{none ?}` +
 		`没有一个确知丢失|其中 {unknown_ratio} 未必丢失[；其余：{places}]]。`,
 	"explain.tcp":      `TCP 会重传丢失的报文段；发送端的系统不告知重传了多少。`,
 	"explain.no-again": `TCP 没有重传任何报文段。`,
@@ -391,7 +391,7 @@ var chineseSentences = map[string]string{
 	"limit.late":     `{fails_pps} 发不出来：发送端错过了计划的 {late_ratio}。`,
 	"limit.invalid":  `[{fails_pps}|更高速率]的试验无效：{why}。`,
 	"loss.limit":     `{where}：[丢包 {loss_ratio}，超过 {loss_ratio:most}|重传 {retransmit_ratio}，超过 {retransmit_ratio:most}]`,
-	"loss.dead":      `{where}：{streams_count} 个流中有 {streams_count:dead} 个完全不通`,
+	"loss.dead":      `{where}：{streams_count} 条流中有 {streams_count:dead} 条完全不通`,
 	"loss.unjudged":  `没有有效试验可以判断丢包`,
 	"loss.unknown":   `[{all ?}丢包|{unknown_ratio} 的丢包]原因不明。`,
 	"loss.again":     `TCP 重传的报文段中，[{all ?}没有一个确知丢失|有 {unknown_ratio} 未必丢失]。`,
@@ -409,13 +409,13 @@ var chineseSentences = map[string]string{
 	"engine.frames":  `XDP 帧绕过{where}的包过滤、队列和套接字缓冲区；要一并测试请用 --engine udp。`,
 	"engine.mixed":   `只能比较同一引擎的速率：XDP 帧（xdp）绕过包过滤、队列和套接字缓冲区。`,
 	"pacing.held":    `计划的 {held_ratio} {cause}。`,
-	"receiver.silent": `{who}已 {silent_s moment} 没有应答[（{streams_count} 个流中的 {streams_count:silent} ` +
-		`个）]；测试停止向[{streams_count:silent ?}这些流|它]发送。`,
+	"receiver.silent": `{who}已 {silent_s moment} 没有应答[（{streams_count} 条流中的 {streams_count:silent} ` +
+		`条）]；测试停止向[{streams_count:silent ?}这些流|它]发送。`,
 	"tcp.unaccepted": `新的 TCP 连接在{host}遇到队列满 {events_count} 次（TcpExt.ListenOverflows）：那里的程序接受连接太慢，或 net.core.somaxconn 太小。`,
-	"path.moved": `{moved_s} 后路径给[{streams_count} 个流中的 {streams_count:moved} 个|该流]换了{what}：{from} 变为 {to}` +
+	"path.moved": `{moved_s} 后路径给[{streams_count} 条流中的 {streams_count:moved} 条|该流]换了{what}：{from} 变为 {to}` +
 		`[，这是 {moves_count} 次变化中的第一次][；其间丢失 {lost_packets:moved} 个包]。`,
-	"streams.uneven": `[{flow}：]{streams_count} 个流中有 {streams_count:lossy} 个丢包 {loss_ratio:lossy}，其余 ` +
-		`{streams_count:others} 个[丢包 {loss_ratio:others}|不丢包][{chosen ?}：路径按端口选路]。`,
+	"streams.uneven": `[{flow}：]{streams_count} 条流中有 {streams_count:lossy} 条丢包 {loss_ratio:lossy}，其余 ` +
+		`{streams_count:others} 条[丢包 {loss_ratio:others}|不丢包][{chosen ?}：路径按端口选路]。`,
 	"link.down":            `测试中{host}的接口 {interface} 失去载波或被关闭{times_count /（# 次）}。`,
 	"path.stopped":         `从 {at_s moment} 起再没有收到包。忘记了该流的 NAT 或防火墙会造成这种现象。`,
 	"path.moved-more":      `另有 {more_count} 次试验中路径换了端口。`,
@@ -554,11 +554,11 @@ var chineseSentences = map[string]string{
 	"why.need-burst":            `[[{each ?}每个套接字 ]{flow_pps} x {stall_s}|一次 {burst_packets} 个包] = {packets} 个包`,
 	"why.need-burst-bytes":      `{flow_pps} x {stall_s} x {truesize_bytes}（[{measured ?}实测|按 Linux 6.18 veth 上测得的表]） = {need_bytes}`,
 	"why.need-ring":             `每个队列 {flow_pps} x {stall_s} = {packets} 个包`,
-	"why.need-queues":           `{streams} 个流共用 {queues} 个队列`,
+	"why.need-queues":           `{streams} 条流共用 {queues} 个队列`,
 	"why.need-send-buffer":      `2 x 队列的 {packets} 个包 x {truesize_bytes}（[{measured ?}实测|按 Linux 6.18 veth 上测得的表]） = {need_bytes}`,
 	"why.need-budget":           `softnet.time_squeeze 随之增长：取内核一次软中断 300 个包的两倍`,
 	"why.need-loose-filter":     `回发送端的路走另一个接口；2 接受任何能到那里的接口`,
-	"why.need-datagrams":        `{streams} 个流 x 一个 {truesize_bytes} 的数据报（[{measured ?}实测|按 Linux 6.18 veth 上测得的表]）`,
+	"why.need-datagrams":        `{streams} 条流 x 一个 {truesize_bytes} 的数据报（[{measured ?}实测|按 Linux 6.18 veth 上测得的表]）`,
 	"why.need-kernels":          `{present_bytes} 放不下更多分片：取内核自己的上限`,
 	"why.need-twice":            `{present_bytes} 放不下更多分片：取两倍`,
 	"why.need-connections":      `已跟踪 {used} 个连接，上限 {most}：取两倍`,
@@ -572,7 +572,7 @@ var chineseSentences = map[string]string{
 	"why.note-queues":           `瓶颈是清空它的核：增加接收队列（ethtool -L），并用 --streams 用上它们`,
 	"why.note-any-program":      `允许本机所有程序申请同样大小`,
 	"why.note-bursts":           `更长的队列会增加时延，只对突发有用：若链路比流慢，请降低 --rate`,
-	"why.note-channels":         `链路会短暂中断；需要有核来清空这些队列，且网卡能区分各个流（ethtool -N DEV rx-flow-hash udp4 sdfn）`,
+	"why.note-channels":         `链路会短暂中断；需要有核来清空这些队列，且网卡能区分各条流（ethtool -N DEV rx-flow-hash udp4 sdfn）`,
 	"why.note-waiting":          `只有邻居在这段时间内应答才有用`,
 	"why.note-kept-memory":      `占用内核内存；其他程序未完成的分片也会占用它，每个最长 30 s`,
 	"why.note-no-neighbour":     `没有邻居应答：下一跳在吗？`,
@@ -707,12 +707,12 @@ var chineseSentences = map[string]string{
 	"why.trial-long":            `试验连预热共 {trial}；那台主机允许 {allowed}（那里的 --max-time）`,
 	"why.rate-max-refused":      `流 {flow} 要求 rate max；那台主机允许[{others ?}到其他网络] {allowed}（那里的 --max-rate）[，请给 --rate {rate}]`,
 	"why.rate-refused":          `各流合计要求 {asked}；那台主机允许[{others ?}到其他网络] {allowed}（那里的 --max-rate）[，请给 --rate {rate}]`,
-	"why.host-not-there":        `集线器上没有名为 {name} 的主机`,
+	"why.host-not-there":        `hub 上没有名为 {name} 的主机`,
 	"why.host-silent":           `{node}[（{name}）]已 {after_s} 没有应答`,
 	"why.controller-silent":     `已 {after_s} 没有收到控制主机的消息`,
 	"why.connection-lost":       `与{node}[（{name}）]的连接断了`,
-	"why.hub-lost":              `与集线器的连接断了`,
-	"why.hub-closed":            `集线器已关闭`,
+	"why.hub-lost":              `与 hub 的连接断了`,
+	"why.hub-closed":            `hub 已关闭`,
 	"why.pelt-stopped":          `那里的 {name} 被停止`,
 	"why.out-of-time":           `时间用完了`,
 	"why.sender-untold":         `发送端没有说明发了多少`,
@@ -723,13 +723,13 @@ var chineseSentences = map[string]string{
 	"why.record-long":           `它超过 {most}，试验的包不可能有这么多`,
 	"why.record-full":           `它达到了无速率流的上限 {most}；有 --rate 的流可以更多`,
 	"why.agent-busy":            `那台主机要处理的指令太多`,
-	"why.nobody-there":          `集线器上已没有这个名字的主机`,
+	"why.nobody-there":          `hub 上已没有这个名字的主机`,
 	"why.control-gone":          `控制连接断了：看看那里的 pelt 是否还在运行，然后再试`,
 	"why.answer-late":           `没有及时应答：看看那台主机是否太忙，然后再试`,
 	"why.host-taken":            `那台主机正在参与另一个测试：等它结束后再试`,
 	"why.hub-late":              `控制连接上没有及时应答：请再试`,
 	"why.message-long":          `消息对控制连接太长：请减少流`,
-	"why.hub-forbids":           `集线器不允许：它是这个版本的 pelt 吗？`,
+	"why.hub-forbids":           `hub 不允许：它是这个版本的 pelt 吗？`,
 	"why.no-session":            `这里没有（或不再有）这个会话`,
 	"why.send-hopeless":         `向 {address} 发 {payload_bytes}：每个包都被拒绝：{text}[；{of}]`,
 	"why.send-over":             `向 {address} 发 {payload_bytes}：不再接受任何包：{text}[；{of}]`,
