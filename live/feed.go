@@ -196,7 +196,7 @@ func (f *Feed) End(d model.Document, err error) {
 	case errors.Is(err, context.Canceled):
 		done.Error = "stopped"
 	case err != nil:
-		done.Error = err.Error()
+		done.Error = f.Language.Error(err)
 	}
 	f.Stream.Publish(Event{Done: &done})
 }

@@ -68,7 +68,7 @@ func (p *Plain) GoOn(failed error) {
 		p.line("", note)
 	}
 	if failed != nil {
-		p.line("", failed.Error())
+		p.line("", p.Now.Language.Error(failed))
 	}
 }
 
@@ -298,7 +298,7 @@ func (n *Now) losses() (all []string) {
 			text += in.Say(", none lost")
 		}
 		for i, l := range p.Losses[:min(len(p.Losses), mostCauses)] {
-			text += in.Say([2]string{", lost: ", ", "}[min(i, 1)]) + unit.FormatCount(l.Packets) + " " + l.Text
+			text += in.Say([2]string{", lost: ", ", "}[min(i, 1)]) + in.Sayf("%[1]s %[2]s", unit.FormatCount(l.Packets), l.Text)
 		}
 		if more := len(p.Losses) - mostCauses; more > 0 {
 			text += in.Sayf(" and %d more causes", more)

@@ -72,7 +72,7 @@ var layers = map[string][]string{
 	"internal/spare":       {},
 	"internal/netbed":      {"internal/netns", "internal/testenv"},
 	"internal/nic":         {},
-	"internal/outfile":     {},
+	"internal/outfile":     {"words"},
 	"internal/peltproc":    {"internal/testenv"},
 	"internal/privilege":   {},
 	"internal/sshbed":      {"internal/peltproc", "internal/testenv"},

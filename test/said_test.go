@@ -27,7 +27,7 @@ func TestSaidInChinese(t *testing.T) {
 	marks := regexp.MustCompile(`%[-+# 0-9.\[\]]*[a-zA-Z%]|--[a-z-]+`)
 	text := regexp.MustCompile(`[a-z]{2}`)
 	said := 0
-	for _, dir := range []string{"cmd", "fleet", "finding", "foreign", "iperf3", "lab", "ledger", "live", "model",
+	for _, dir := range []string{"cmd", "fleet", "finding", "foreign", "internal", "iperf3", "lab", "ledger", "live", "model",
 		"observe", "plan", "render", "run", "store", "table", "tune", "unit", "view"} {
 		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

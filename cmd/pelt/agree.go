@@ -57,7 +57,7 @@ func (f *commonFlags) consent(c *cobra.Command, target string, family int) error
 		return err
 	}
 	for _, addr := range all {
-		if err := f.consentTo(c, addr, fmt.Sprintf("%s of %s", addr, host)); err != nil {
+		if err := f.consentTo(c, addr, spoken().Bracketed(host, addr.String())); err != nil {
 			return err
 		}
 	}

@@ -117,7 +117,7 @@ func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 		return err
 	}
 	if text := long(p); text != "" && isTerminal(os.Stdin) { // a script has asked for it, and is told at the start
-		if err := agreed(c, f.yes, "This takes "+text); err != nil {
+		if err := agreed(c, f.yes, spoken().Sayf("This takes %s", text)); err != nil {
 			return err
 		}
 	}

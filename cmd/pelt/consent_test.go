@@ -37,13 +37,13 @@ func TestConsentToNames(t *testing.T) {
 		yes          bool
 		want         string // "" no objection
 	}{
-		{"far.example", "", 0, false, "93.184.215.14 of far.example is a public address"},
-		{"far.example:9000", "", 0, false, "93.184.215.14 of far.example is a public address"},
-		{"home.example", "far.example", 0, false, "93.184.215.14 of far.example is a public address"},
+		{"far.example", "", 0, false, "far.example (93.184.215.14) is a public address"},
+		{"far.example:9000", "", 0, false, "far.example (93.184.215.14) is a public address"},
+		{"home.example", "far.example", 0, false, "far.example (93.184.215.14) is a public address"},
 		{"far.example", "", 0, true, ""},
 		{"far.example", "", 6, false, ""},
 		{"home.example", "", 0, false, ""},
-		{"group.example", "", 0, true, "239.1.2.3 of group.example is not the address of one host"},
+		{"group.example", "", 0, true, "group.example (239.1.2.3) is not the address of one host"},
 		{"8.8.8.8", "", 0, false, "8.8.8.8 is a public address"},
 		{"lab:direct", "", 0, false, ""},
 	} {

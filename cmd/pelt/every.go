@@ -204,7 +204,7 @@ func (l *loop) once(asked context.Context, n int) error {
 	lang := spoken() // of the terminal; what programs read is English
 	line := sentence(lang, doc, outcome, err)
 	if outcome != passed {
-		line = lang.Say(outcome) + ": " + line
+		line = lang.Sayf("%s: %s", lang.Say(outcome), line)
 	}
 	fmt.Fprintln(l.out, plain.Cut(plain.Text(fmt.Sprintf("%-17s  %s", id, line)), width))
 	l.files(doc, err)

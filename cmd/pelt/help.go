@@ -183,10 +183,23 @@ func usage(c *cobra.Command, all bool) string {
 	return b.String()
 }
 
-// flagError is a usage error that names the flag which may have been meant.
+// flagError is a usage error that names the flag which may have been meant, or what its value should be.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	var lacking *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &lacking):
+		return usagef("--%s: needs a value; %s --help shows which", lacking.GetFlag().Name, c.CommandPath())
+	case errors.As(err, &invalid):
+		name, value := invalid.GetFlag().Name, invalid.GetValue()
+		switch invalid.GetFlag().Value.Type() {
+		case "int":
+			return usagef("--%s: want a whole number, not %q", name, value)
+		case "bool":
+			return usagef("--%s: want true or false, not %q", name, value)
+		}
+	case errors.As(err, &unknown):
 		if flag, long := strings.CutPrefix(err.Error(), "unknown flag: "); long {
 			err = words.Errorf("unknown flag: %s", flag)
 		}

@@ -12,6 +12,7 @@ import (
 	"pelt/live"
 	fullscreen "pelt/live/screen"
 	"pelt/model"
+	"pelt/words"
 )
 
 // screen tells on stderr how a run goes on.
@@ -29,8 +30,9 @@ func (f *commonFlags) newScreen(c *cobra.Command, stop func()) *screen {
 	s := &screen{Feed: live.Feed{Stream: &live.Stream{}}}
 	lines := &live.Plain{W: c.ErrOrStderr(), Width: 80, Every: every, Brief: f.brief, Told: f.told}
 	lines.Now.Language = spoken()
-	if f.lines == "" { // which programs read
-		s.Language = lines.Now.Language
+	s.Language = lines.Now.Language
+	if f.lines != "" { // which programs read
+		s.Language, _ = words.Parse(os.Getenv(words.EventsVariable))
 	}
 	out, isFile := lines.W.(*os.File)
 	onTerminal := isFile && isTerminal(out)

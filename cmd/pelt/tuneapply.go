@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +52,7 @@ Settings end at the next boot.`,
 					return tellDone(c, nil, asJSON)
 				}
 			}
-			if err := agreed(c, yes, "this changes settings of this host: "+strings.Join(told, ", ")); err != nil {
+			if err := agreed(c, yes, spoken().Sayf("this changes settings of this host: %s", spoken().Join(told))); err != nil {
 				return err
 			}
 			t, err := tune.Open()

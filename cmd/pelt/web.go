@@ -14,6 +14,7 @@ import (
 	"pelt/plan"
 	"pelt/run"
 	"pelt/store"
+	"pelt/words"
 )
 
 // loopback is an address that other hosts do not reach.
@@ -52,14 +53,14 @@ It listens on this host only. From another host: ssh -L 7360:127.0.0.1:7360 HOST
 			}
 			program, err := os.Executable()
 			if err != nil {
-				return fmt.Errorf("find the program to start tests with: %w", err)
+				return words.Errorf("find the program to start tests with: %w", err)
 			}
 			end, err := figures.serve(c)
 			if err != nil {
 				return err
 			}
 			defer end()
-			o := web.Options{Store: st, Offers: offers(), Program: program}
+			o := web.Options{Store: st, Offers: offers(), Program: program, Language: spoken()}
 			return web.Serve(c.Context(), netip.AddrPortFrom(at, uint16(port)), o,
 				func(text string) { fmt.Fprintln(c.OutOrStdout(), text) })
 		},
@@ -106,7 +107,7 @@ func (f *commonFlags) serveWeb(c *cobra.Command, s *screen, stop func()) (end fu
 		defer first()
 		st, err := store.Open("")
 		if err == nil {
-			o := web.Options{Store: st, Watch: web.Watch(keptArguments(os.Args[1:]), s.Stream, stop)}
+			o := web.Options{Store: st, Watch: web.Watch(keptArguments(os.Args[1:]), s.Stream, stop), Language: spoken()}
 			err = web.Serve(serving, netip.AddrPortFrom(loopback, web.DefaultPort), o, func(text string) {
 				fmt.Fprintln(c.ErrOrStderr(), text)
 				first()

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"pelt/words"
 )
 
 // Check reports why path could not be written, without leaving anything behind.
@@ -24,14 +26,14 @@ func Check(path string) error {
 	}
 	if info, err := written(path); err == nil {
 		if info.IsDir() {
-			return fmt.Errorf("%s is a directory; want a file name", path)
+			return words.Errorf("%s is a directory; want a file name", path)
 		}
 		if info.Mode()&fs.ModeNamedPipe != 0 {
 			return nil // its reader would take the closing for the end
 		}
 		f, err := openInPlace(path, os.O_WRONLY)
 		if err != nil {
-			return fmt.Errorf("cannot write %s: %w", path, Cause(err))
+			return words.Errorf("cannot write %s: %w", path, Cause(err))
 		}
 		if info.Mode().IsRegular() && !opened(path) {
 			return errors.Join(f.Close(), checkDir(path))
@@ -44,7 +46,7 @@ func Check(path string) error {
 func checkDir(path string) error {
 	t, err := openTemp(filepath.Dir(path))
 	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, Cause(err))
+		return words.Errorf("cannot write %s: %w", path, Cause(err))
 	}
 	return t.discard()
 }
@@ -64,16 +66,16 @@ func Write(path string, write func(io.Writer) error) error {
 	sweep(filepath.Dir(path))
 	t, err := openTemp(filepath.Dir(path))
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, Cause(err))
+		return words.Errorf("writing %s: %w", path, Cause(err))
 	}
 	if err := write(t.f); err != nil {
-		return errors.Join(fmt.Errorf("writing %s: %w", path, Cause(err)), t.discard())
+		return errors.Join(words.Errorf("writing %s: %w", path, Cause(err)), t.discard())
 	}
 	if own, err := os.Lstat(path); err == nil && own.Mode().IsRegular() && ours(own) {
 		_ = t.f.Chmod(own.Mode().Perm()) // a file system that refuses this has no modes
 	}
 	if err := t.publish(path); err != nil {
-		return fmt.Errorf("writing %s: %w", path, Cause(err))
+		return words.Errorf("writing %s: %w", path, Cause(err))
 	}
 	return nil
 }
@@ -131,7 +133,7 @@ func writeInPlace(path string, old fs.FileInfo, write func(io.Writer) error) err
 	}
 	f, err := openInPlace(path, how)
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, Cause(err))
+		return words.Errorf("writing %s: %w", path, Cause(err))
 	}
 	return errors.Join(write(f), f.Close())
 }
@@ -163,7 +165,7 @@ func Cause(err error) error {
 // open: who writes as root must not be led to another file.
 func Create(path string) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 && !opened(path) {
-		return nil, errors.New("is a symbolic link; want a file")
+		return nil, words.Errorf("is a symbolic link; want a file")
 	}
 	return openInPlace(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 }

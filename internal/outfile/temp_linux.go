@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"pelt/words"
 )
 
 // temp is a file without a name where the file system can (O_TMPFILE), so that
@@ -62,7 +64,7 @@ func (t *temp) publish(path string) error {
 	if err := os.Rename(t.name, path); err != nil {
 		touched, err := t.overwrite(path, err)
 		if touched && err != nil {
-			return errors.Join(fmt.Errorf("%w; the whole is in %s", err, t.name), t.f.Close())
+			return errors.Join(words.Errorf("%w; the whole is in %s", err, t.name), t.f.Close())
 		}
 		return errors.Join(err, t.discard())
 	}

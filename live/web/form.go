@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -105,7 +104,7 @@ func label(flag string) string {
 func (s *Server) ask(form url.Values) (a asked, err error) {
 	i := slices.IndexFunc(s.o.Offers, func(o Offer) bool { return o.Command == form.Get("test") })
 	if i < 0 {
-		return a, fmt.Errorf("test: there is no %q", form.Get("test"))
+		return a, words.Errorf("test: there is no %q", form.Get("test"))
 	}
 	a = asked{offer: s.o.Offers[i], target: strings.TrimSpace(form.Get("target")), flags: map[string][]string{},
 		yes: form.Get("yes") != ""}
@@ -211,7 +210,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, form url.Values) 
 		s.showForm(w, r, http.StatusUnprocessableEntity, form, problem(of(r), err))
 		return
 	}
-	t, err := s.tests.start(a.args(), form.Get("code"), form)
+	t, err := s.tests.start(a.args(), form.Get("code"), of(r), form)
 	if err != nil {
 		s.showForm(w, r, http.StatusConflict, form, problem(of(r), err))
 		return

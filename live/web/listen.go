@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"pelt/words"
 )
 
 // DefaultPort is where pelt web listens unless told otherwise.
@@ -20,7 +22,7 @@ const mostPorts = 20
 
 // Serve serves at a loopback address until ctx ends. It says where, how to get in, and what is unusual.
 func Serve(ctx context.Context, at netip.AddrPort, o Options, say func(string)) error {
-	l, err := listen(at, say)
+	l, err := listen(at, o.Language, say)
 	if err != nil {
 		return err
 	}
@@ -36,7 +38,7 @@ func Serve(ctx context.Context, at netip.AddrPort, o Options, say func(string)) 
 	go func() { failed <- h.Serve(l) }()
 	select {
 	case err = <-failed:
-		return fmt.Errorf("serve pages: %w", err)
+		return words.Errorf("serve pages: %w", err)
 	case <-ctx.Done():
 	}
 	stop()
@@ -57,13 +59,13 @@ func (s *Server) home() string {
 }
 
 // listen takes the first free port from the wanted one on.
-func listen(at netip.AddrPort, say func(string)) (net.Listener, error) {
+func listen(at netip.AddrPort, in words.Language, say func(string)) (net.Listener, error) {
 	var first error
 	for port := int(at.Port()); port < int(at.Port())+mostPorts && port < 1<<16; port++ {
 		l, err := net.Listen("tcp", net.JoinHostPort(at.Addr().String(), strconv.Itoa(port)))
 		if err == nil {
 			if port != int(at.Port()) {
-				say(fmt.Sprintf("another program has port %d; this is on %d", at.Port(), port))
+				say(in.Sayf("another program has port %d; this is on %d", at.Port(), port))
 			}
 			return l, nil
 		}
@@ -74,5 +76,5 @@ func listen(at netip.AddrPort, say func(string)) (net.Listener, error) {
 			break
 		}
 	}
-	return nil, fmt.Errorf("serve pages: %w", first)
+	return nil, words.Errorf("serve pages: %w", first)
 }

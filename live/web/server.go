@@ -30,6 +30,8 @@ type Options struct {
 	Offers  []Offer // tests that users can start
 	Program string  // that they are commands of
 	Watch   *Test   // that runs in this process, if any
+
+	Language words.Language // of what is said beside the pages; each reader's browser says that of the pages
 }
 
 // Server answers requests. It must be closed.

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/url"
 	"os"
@@ -96,23 +95,24 @@ func (t *tests) add(one *Test) {
 	}
 }
 
-// start starts a command of this program as a child process. The code goes by the environment, where other users
-// do not see it.
-func (t *tests) start(args []string, code string, form url.Values) (*Test, error) {
+// start starts a command of this program as a child process, which speaks the language of who starts it. The code goes
+// by the environment, where other users do not see it.
+func (t *tests) start(args []string, code string, in words.Language, form url.Values) (*Test, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.shut {
-		return nil, errors.New("this pelt web is ending; nothing was started")
+		return nil, words.Errorf("this pelt web is ending; nothing was started")
 	}
 	for _, other := range t.list {
 		if !other.Over() {
-			return nil, fmt.Errorf("%s runs already; stop it or wait: two tests at once would measure each other",
+			return nil, words.Errorf("%s runs already; stop it or wait: two tests at once would measure each other",
 				other.Line)
 		}
 	}
-	c := &child{cmd: exec.Command(t.program, append(slices.Clone(args), "--json-lines", "-")...), patience: t.stopTime,
+	c := &child{cmd: exec.Command(t.program, append(slices.Clone(args), "--json-lines", "-")...), patience: t.stopTime, language: in,
 		stream: &live.Stream{}, stopped: make(chan struct{}), over: make(chan struct{})}
-	if c.cmd.Env = os.Environ(); code != "" {
+	c.cmd.Env = append(os.Environ(), words.Variable+"="+in.Tag(), words.EventsVariable+"="+in.Tag())
+	if code != "" {
 		c.cmd.Env = append(c.cmd.Env, "PELT_CODE="+code)
 	}
 	one := &Test{Line: finding.CommandLine(args), Stream: c.stream, Stop: sync.OnceFunc(func() { close(c.stopped) }),
@@ -121,7 +121,7 @@ func (t *tests) start(args []string, code string, form url.Values) (*Test, error
 	begun := make(chan error)
 	go c.run(begun)
 	if err := <-begun; err != nil {
-		return nil, fmt.Errorf("start a test: %w", err)
+		return nil, words.Errorf("start a test: %w", err)
 	}
 	t.add(one)
 	return one, nil
@@ -145,6 +145,7 @@ func (t *tests) close() {
 type child struct {
 	cmd      *exec.Cmd
 	patience time.Duration
+	language words.Language // of who started it
 	stream   *live.Stream
 	stopped  chan struct{} // closed: it is to end
 	over     chan struct{} // closed: it has ended
@@ -179,13 +180,12 @@ func (c *child) run(begun chan<- error) {
 	why := ""
 	switch {
 	case c.killed:
-		why = fmt.Sprintf("it did not end within %v of the stop, and was killed; what it had measured is kept",
-			c.patience)
+		why = c.language.Sayf("it did not end within %v of the stop, and was killed; what it had measured is kept", c.patience)
 	case err != nil:
-		why = err.Error()
+		why = c.language.Error(err)
 	case last == nil:
 		if why = said.why(); why == "" {
-			why = fmt.Sprintf("it ended without a word: %v", waited)
+			why = c.language.Sayf("it ended without a word: %v", waited)
 		}
 	}
 	close(c.over) // before the last event: a reader who sees it may ask for the run, or start another test
@@ -221,7 +221,7 @@ func (c *child) read(out io.Reader) (last *live.Event, err error) {
 		case errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed):
 			return last, nil
 		case err != nil:
-			return nil, fmt.Errorf("its events cannot be read: %w", err)
+			return nil, words.Errorf("its events cannot be read: %w", err)
 		case e.Done != nil:
 			last = &e
 		default:

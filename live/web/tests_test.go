@@ -11,6 +11,7 @@ import (
 
 	"pelt/internal/testenv"
 	"pelt/live"
+	"pelt/words"
 )
 
 // asChild makes this test binary behave as the command that a server starts.
@@ -38,7 +39,7 @@ func fakeChild(command string) int {
 		return 0
 	}
 	_ = enc.Encode(live.Event{ID: 1, Started: &live.Started{Run: "r",
-		Text: fmt.Sprint(os.Args[1:], os.Getenv("PELT_CODE"))}})
+		Text: fmt.Sprint(os.Args[1:], os.Getenv("PELT_CODE"), os.Getenv(words.EventsVariable))}})
 	switch command {
 	case "wait":
 		<-interrupts
@@ -81,15 +82,15 @@ func TestChild(t *testing.T) {
 	for command, want := range map[string]string{
 		"finish": "",
 		"wait":   "",
-		"deaf":   "it did not end within 2s of the stop, and was killed; what it had measured is kept",
+		"deaf":   "停止 2s 后仍未结束，已被杀死；已测到的已保存",
 		"wrong":  "target: want HOST",
 		"crash":  "panic: oh",
-		"noise":  "its events cannot be read: invalid character 'o' in literal null (expecting 'u')",
+		"noise":  "无法读取它的事件：invalid character 'o' in literal null (expecting 'u')",
 	} {
 		if list.stopTime = testenv.Patience; command == "deaf" {
 			list.stopTime = 2 * time.Second
 		}
-		one, err := list.start([]string{command, "lab:direct"}, "otter-17", nil)
+		one, err := list.start([]string{command, "lab:direct"}, "otter-17", words.Chinese, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,7 @@ func TestChild(t *testing.T) {
 		}
 		r.Close()
 		if command == "wait" || command == "deaf" {
-			if _, err := list.start([]string{"finish"}, "", nil); err == nil ||
+			if _, err := list.start([]string{"finish"}, "", words.English, nil); err == nil ||
 				!strings.Contains(err.Error(), "pelt "+command+" lab:direct runs already") {
 				t.Errorf("a second test beside the first: %v", err)
 			}
@@ -112,7 +113,7 @@ func TestChild(t *testing.T) {
 			t.Errorf("%s ended with %+v, want %q", command, done, want)
 		}
 		if e := events[0]; e.Started != nil &&
-			e.Started.Text != fmt.Sprintf("[%s lab:direct --json-lines -]otter-17", command) {
+			e.Started.Text != fmt.Sprintf("[%s lab:direct --json-lines -]otter-17zh-CN", command) {
 			t.Errorf("%s was called so: %s", command, e.Started.Text)
 		}
 	}
@@ -123,7 +124,7 @@ func TestChild(t *testing.T) {
 
 func TestEndOfServerStopsTest(t *testing.T) {
 	list := fakeTests(t)
-	one, err := list.start([]string{"wait"}, "", map[string][]string{})
+	one, err := list.start([]string{"wait"}, "", words.English, map[string][]string{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestEndOfServerStopsTest(t *testing.T) {
 	if !one.Over() {
 		t.Error("it runs still")
 	}
-	if _, err := list.start([]string{"finish"}, "", nil); err == nil {
+	if _, err := list.start([]string{"finish"}, "", words.English, nil); err == nil {
 		t.Error("a test was started after the end")
 	}
 }
