@@ -11,6 +11,7 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // Difference is a setting, or a property of a host, that is not the same on all sides.
@@ -19,13 +20,19 @@ type Difference struct {
 	Values  []string `json:"values"` // by side; "" is none
 }
 
-// said are the values as people read them.
-func (d Difference) said() []string {
-	values := slices.Clone(d.Values)
-	for i, v := range values {
-		values[i] = cmp.Or(v, "none")
+// In is the difference as people read it in a language.
+func (d Difference) In(l words.Language) Difference {
+	d.Values = slices.Clone(d.Values)
+	for i, v := range d.Values {
+		d.Values[i] = cmp.Or(v, l.Say("none"))
 	}
-	return values
+	for _, name := range []string{d.Setting, capital(d.Setting)} {
+		if said := l.Say(name); said != name {
+			d.Setting = said
+			break
+		}
+	}
+	return d
 }
 
 // Parts of a document that are no settings, or are told as keys.
@@ -155,7 +162,7 @@ func (c *Comparison) nameRuns(apart []table.Key) {
 		for _, name := range settings {
 			for _, d := range c.Differ {
 				if d.Setting == name {
-					names = d.longer(names)
+					names = d.longer(c.language(), names)
 				}
 			}
 		}
@@ -167,16 +174,16 @@ func (c *Comparison) nameRuns(apart []table.Key) {
 		}
 	}
 	for i := range c.Sides {
-		c.Sides[i].Name = cmp.Or(c.Sides[i].Name, fmt.Sprintf("run %d", i+1))
+		c.Sides[i].Name = cmp.Or(c.Sides[i].Name, c.language().Sayf("run %s", fmt.Sprint(i+1)))
 	}
 }
 
 // longer adds a setting's values to names of runs, unless these become too long. No run is named by one setting where
 // another one differs, too.
-func (d Difference) longer(names []string) []string {
+func (d Difference) longer(said words.Language, names []string) []string {
 	out := slices.Clone(names)
 	for i, v := range d.Values {
-		out[i] = strings.TrimPrefix(names[i]+", "+cmp.Or(v, "no "+d.Setting), ", ")
+		out[i] = strings.TrimPrefix(names[i]+", "+cmp.Or(v, said.Sayf("no %s", d.In(said).Setting)), ", ")
 		if len(out[i]) > longestName {
 			return names
 		}
@@ -195,8 +202,8 @@ func (c Comparison) differ() []Finding {
 	}
 	var names []string
 	for _, d := range c.Differ {
-		name := d.Setting
-		values := strings.Join(d.said(), c.language().Say(" against "))
+		d = d.In(c.language())
+		name, values := d.Setting, strings.Join(d.Values, c.language().Say(" against "))
 		if len(c.Differ) <= mostSettings && len(values) <= 2*longestName {
 			name = c.language().Sayf("%s (%s)", name, values)
 		}

@@ -37,9 +37,9 @@ func Drops(in words.Language, d model.LiveDrops, filter string, seconds float64,
 	return out
 }
 
-func DropLine(d model.LiveDrops, x model.LiveDrop) Finding {
+func DropLine(l words.Language, d model.LiveDrops, x model.LiveDrop) Finding {
 	return say("drops.line", Fact, "drops_pps", x.PPS, "drops_count", x.Packets, "at", d.At.Local().Format("15:04:05"),
-		"why", DropWhy(words.English, x), "reason", x.Reason, "layer", cmp.Or(x.Layer, "copy"),
+		"why", DropWhy(l, x), "reason", x.Reason, "layer", cmp.Or(x.Layer, "copy"),
 		"function", cmp.Or(x.Function, "–"), "place", cmp.Or(strings.TrimSpace(x.Namespace+" "+x.Interface), "–"),
 		"flow", DropFlow(x))
 }

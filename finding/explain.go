@@ -373,7 +373,7 @@ func hostOf(d *model.Document, a model.Advised) string {
 	}
 	for _, h := range d.Host {
 		if h.Node == a.Host && h.Name != "" && d.Lab == nil {
-			return h.Name + " (" + d.Language.Say(a.Host) + ")"
+			return d.Language.Bracketed(h.Name, d.Language.Say(a.Host))
 		}
 	}
 	return d.Language.Say(a.Host)

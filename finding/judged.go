@@ -34,7 +34,7 @@ func (c *Comparison) judge(limits []table.Bound) {
 			seen = true
 			switch o := l.Judge(e.Effect); {
 			case e.few():
-				add(table.NotMeasured, e, e.Metric.Label+c.at(e))
+				add(table.NotMeasured, e, c.language().Say(e.Metric.Label)+c.at(e))
 			case o == table.Failed:
 				add(o, e, c.phrase(e))
 			case o == table.Undecided:
@@ -44,7 +44,7 @@ func (c *Comparison) judge(limits []table.Bound) {
 		for _, e := range c.missing {
 			if slices.Contains(l.Metrics, e.Metric) && c.expected(e) {
 				seen = true
-				add(table.NotMeasured, e, e.Metric.Label+c.at(e))
+				add(table.NotMeasured, e, c.language().Say(e.Metric.Label)+c.at(e))
 			}
 		}
 		for _, e := range c.flooded {
@@ -56,7 +56,7 @@ func (c *Comparison) judge(limits []table.Bound) {
 		}
 		switch {
 		case !seen:
-			add(table.NotMeasured, Effect{Side: 1}, l.Metrics[0].Label)
+			add(table.NotMeasured, Effect{Side: 1}, c.language().Say(l.Metrics[0].Label))
 		case len(c.Limits) == before:
 			add(table.Passed, Effect{}, "")
 		}

@@ -202,7 +202,7 @@ func (b blocked) told(others bool) []Finding {
 		kind = "refused-tcp"
 	case strings.HasPrefix(l.Cause, model.CauseICMP):
 		next.Code, kind = "nothing.let", "refused"
-		f = f.with("who", l.Host, "answer", strings.TrimPrefix(l.Cause, model.CauseICMP))
+		f = f.with("who", l.Host, "answer", b.language().Say(strings.TrimPrefix(l.Cause, model.CauseICMP)))
 	case firewall(l) && (!strings.HasPrefix(l.Host, model.AnotherNamespace) || p.icmp != nil):
 		next.Code, kind = "nothing.let", "filter"
 		host := l.Host
@@ -211,9 +211,9 @@ func (b blocked) told(others bool) []Finding {
 		}
 		f = f.with("whose", b.whose(host), "who", b.name(host))
 		if p.icmp != nil {
-			f = f.with("answer", p.icmp.What)
+			f = f.with("answer", b.language().Say(p.icmp.What))
 		} else if p.reset {
-			f = f.with("answer", "TCP reset")
+			f = f.with("answer", b.language().Say("TCP reset"))
 		}
 		if rule := ruleOf(l); rule != nil {
 			f = f.with("tool", rule[0], "family", rule[1], "table", rule[2], "chain", rule[3])

@@ -130,6 +130,9 @@ func causesOf(h jointChange, r table.Row) (out []Finding) {
 			f.Code, f.Words["what"] = "cause.lost", placeOfLoss(r, m)
 		case m.Metric == "dropped_pps":
 			f.Code, f.Words["what"] = "cause.dropped", strings.TrimSpace(m.Layer+" "+m.Cause)
+			if why, known := phraseHere(l, m.Layer, m.Cause); known {
+				f.Words["what"] = why
+			}
 		case isCPU:
 			f.Code, f.Words["what"] = "cause.cpu", l.Say(part)
 			if m.Core != nil {

@@ -25,7 +25,15 @@ type CutError struct {
 	Why string
 }
 
-func (e *CutError) Error() string { return fmt.Sprintf("cut at byte %d: %s", e.At, e.Why) }
+func (e *CutError) Error() string {
+	format, values := e.Said()
+	return fmt.Sprintf(format, values...)
+}
+
+// Said is the error as words.Language.Error says it in other languages.
+func (e *CutError) Said() (format string, values []any) {
+	return "cut at byte %d: %v", []any{e.At, errors.New(e.Why)}
+}
 
 // What is open at a time is bounded: to compute its figures a flow takes some 0.5 MB, and each
 // of its streams some 0.3 MB.

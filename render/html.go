@@ -57,7 +57,7 @@ func HTML(w io.Writer, p view.Page) error {
 <meta property="og:type" content="article"/>
 <meta property="og:title" content="$3"/>
 <meta property="og:description" content="$4"/>
-`, m.Tag(), policy, glued(p.Title)+": "+glued(p.Subject), glued(p.Verdict))
+`, m.Tag(), policy, m.Sayf("%s: %s", glued(p.Title), glued(p.Subject)), glued(p.Verdict))
 	m.constant("<style>" + style + "</style>\n</head>\n<body>\n<main>\n")
 	m.Main(p)
 	m.constant("</main>\n<script>" + pageScript + "</script>\n</body>\n</html>\n")

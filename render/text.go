@@ -207,7 +207,7 @@ func (t *texter) tiles(all view.Tiles) {
 			value = t.language.Say("not measured")
 		}
 		if tile.Note != "" {
-			value += " (" + plain.Text(tile.Note) + ")"
+			value = t.language.Bracketed(value, plain.Text(tile.Note))
 		}
 		label, indent := plain.Text(tile.Label), strings.Repeat(" ", min(longest+between, t.Width/2))
 		pad := strings.Repeat(" ", longest-plain.Width(label)+between)

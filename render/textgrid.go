@@ -32,7 +32,7 @@ func (t *texter) grid(table view.Table, most int) {
 	whole, hidden := table, len(table.Rows)
 	table.Rows = t.shownRows(table, most)
 	hidden -= len(table.Rows)
-	cells, widths := gridCells(table, t.Width)
+	cells, widths := t.cells(table)
 	t.fitLast(table, cells, widths)
 	if !t.All {
 		t.fitAnswer(table, widths)
@@ -221,10 +221,10 @@ func (t *texter) shownRows(table view.Table, most int) [][]view.Cell {
 	return out
 }
 
-func gridCells(table view.Table, width int) (cells [][]string, widths []int) {
+func (t *texter) cells(table view.Table) (cells [][]string, widths []int) {
 	cells, widths = make([][]string, len(table.Rows)+1), make([]int, len(table.Columns))
 	for i, c := range table.Columns {
-		most := min(mostText, width)
+		most := min(mostText, t.Width)
 		if i == len(table.Columns)-1 && i > 0 {
 			most = mostLast
 		}
@@ -311,8 +311,8 @@ func (t *texter) times(s view.Times) {
 		t.out = append(t.out, t.paintAll(t.wrap(text, "  ", "    "), toneCode(c.Tone))...)
 	}
 	for _, g := range s.Gaps {
-		t.out = append(t.out, t.wrap(unit.FormatMoment(g.From)+" to "+unit.FormatMoment(g.To)+": "+g.Text, "  ",
-			"    ")...)
+		span := t.language.Sayf("%s to %s", unit.FormatMoment(g.From), unit.FormatMoment(g.To))
+		t.out = append(t.out, t.wrap(t.language.Sayf("%s: %s", span, g.Text), "  ", "    ")...)
 	}
 	t.note(s.Note)
 }
@@ -336,7 +336,7 @@ func (t *texter) heat(c view.Chart) {
 	for _, p := range c.Series[0].Points {
 		table.Rows[int(p.Y)][1+int(p.X)] = view.Cell{Value: p.Z, Tone: p.Tone}
 	}
-	_, widths := gridCells(table, t.Width)
+	_, widths := t.cells(table)
 	if len(table.Rows) <= mostHeatRows && len(t.blocks(table, widths)) <= mostHeatBlocks {
 		t.title(c.Title)
 		t.grid(table, mostHeatRows)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pelt/finding"
+	"pelt/model"
+	"pelt/table"
 	"pelt/test/golden"
 	"pelt/view"
 	"pelt/words"
@@ -23,7 +25,7 @@ var (
 	// elsewhere are sentences of other programs and of files, and settings of links by node.
 	elsewhere = regexp.MustCompile(`Connection to .* remote host|the link keeps its settings|` +
 		`the only engine asked of this kernel that needs no rights|<no [^>]*>|[a-z0-9-]+ does not answer|` +
-		`svg onload|the receiver's control connection went away|(no )?link-[a-z]+ [a-z]+`)
+		`svg onload|wire/DUT \(by elimination\)|the receiver's control connection went away|(no )?link-[a-z]+ [a-z]+`)
 	number = regexp.MustCompile(`[0-9]+([  .][0-9]+)*`)
 	dates  = regexp.MustCompile(`\d+ (January|February|March|April|May|June|July|August|September|October|November|` +
 		`December)( \d{4})?,|\d{4}-\d\d-\d\d|\d\d-\d\d`)
@@ -31,7 +33,17 @@ var (
 
 // inLanguage are the pages of all documents in a language.
 func inLanguage(t *testing.T, l words.Language) map[string]view.Page {
-	out := map[string]view.Page{}
+	out := map[string]view.Page{"again": view.Runs(again(l))}
+	maps.Copy(out, comparePages(t, l))
+	maps.Copy(out, advicePages(l))
+	for i, d := range records() {
+		out[fmt.Sprintf("record-%d", i+1)] = view.Record(l, d)
+	}
+	drops := view.NewDrops(l, "", true)
+	for _, x := range liveDrops() {
+		drops.Add(x)
+	}
+	out["drops"] = drops.Page()
 	all := documents()
 	for _, p := range pages {
 		all[p.Name] = p.Doc
@@ -70,6 +82,25 @@ func TestChinesePages(t *testing.T) {
 	golden.File(t, "testdata/chinese.txt", brief.String())
 }
 
+// TestLabelsInChinese: each metric and each setting has a Chinese label, and words for its values.
+func TestLabelsInChinese(t *testing.T) {
+	check := func(label string) {
+		if latin.MatchString(label) && words.Chinese.Say(label) == label && label != "DSCP" {
+			t.Errorf("no Chinese label for %q", label)
+		}
+	}
+	for _, m := range table.Metrics() {
+		check(m.Label)
+	}
+	for _, k := range model.Knobs() {
+		if k.Varies {
+			check(k.Title())
+			check(k.Phrase)
+			check(k.Zero)
+		}
+	}
+}
+
 // leftInEnglish are the texts of a page that are English still.
 func leftInEnglish(p view.Page) (left []string) {
 	sentence := func(s string) {
@@ -106,9 +137,11 @@ func leftInEnglish(p view.Page) (left []string) {
 			label(s.Title)
 			sentence(s.Note)
 			for i, c := range s.Columns {
-				label(c.Label)
+				if c.Label != c.Name { // the name of a side
+					label(c.Label)
+				}
 				for _, row := range s.Rows {
-					if !slices.Contains([]string{"evidence", "counter", "text"}, c.Name) { // names, and words of routers
+					if !slices.Contains([]string{"text", "command"}, c.Name) { // words of routers
 						sentence(row[i].Text)
 						sentence(row[i].Note)
 					}

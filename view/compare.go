@@ -48,7 +48,7 @@ func Compare(c finding.Comparison) Page {
 	}
 	differ := sidesListing("What differs in the set-up", names, false, "setting Setting")
 	for _, d := range c.Differ {
-		row := []any{d.Setting}
+		row := []any{d.In(in).Setting}
 		for _, v := range d.Values {
 			row = append(row, v)
 		}

@@ -9,10 +9,11 @@ import (
 	"pelt/table"
 	"pelt/test/sample"
 	"pelt/view"
+	"pelt/words"
 )
 
 // comparePages are the comparisons that are golden files.
-func comparePages(t *testing.T) map[string]view.Page {
+func comparePages(t *testing.T, l words.Language) map[string]view.Page {
 	t.Helper()
 	out := map[string]view.Page{}
 	var metrics []*table.Metric
@@ -37,7 +38,7 @@ func comparePages(t *testing.T) map[string]view.Page {
 		"compare-twice":    {Docs: []*model.Document{&twice}, Base: "log"},
 	} {
 		q.Metrics = metrics
-		c, err := finding.Compare(q)
+		c, err := finding.Compare(q.In(l))
 		if err != nil {
 			t.Fatal(err)
 		}

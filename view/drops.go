@@ -114,20 +114,20 @@ func DropsTotal(language words.Language, sum model.LiveDrops, filter string, all
 
 const mostDropLines = 20
 
-func DropLines(x model.LiveDrops, all bool) []string {
+func DropLines(in words.Language, x model.LiveDrops, all bool) []string {
 	var out []string
 	rest := model.LiveDrop{Rest: true, Layer: "all", Reason: "others"}
 	for _, k := range x.Drops {
 		switch {
 		case k.Ordinary && !all:
 		case len(out) < mostDropLines:
-			out = append(out, finding.DropLine(x, k).Text())
+			out = append(out, finding.DropLine(in, x, k).Text())
 		default:
 			rest.PPS, rest.Packets = rest.PPS+k.PPS, rest.Packets+k.Packets
 		}
 	}
 	if rest.Packets > 0 {
-		out = append(out, finding.DropLine(x, rest).Text())
+		out = append(out, finding.DropLine(in, x, rest).Text())
 	}
 	return out
 }

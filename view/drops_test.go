@@ -56,7 +56,7 @@ func TestDropsPages(t *testing.T) {
 				t.Errorf("the gauges have %v packets of %d", total, x.Total)
 			}
 			out += strings.Repeat("=", 80) + "\n" + text(t, d.Page(),
-				false) + "\n" + strings.Join(view.DropLines(x, all), "\n") + "\n"
+				false) + "\n" + strings.Join(view.DropLines(words.English, x, all), "\n") + "\n"
 		}
 		sum := liveDrops()[0]
 		sum.Sum, sum.IntervalS = true, 12.34

@@ -13,6 +13,7 @@ import (
 	"pelt/render"
 	"pelt/test/sample"
 	"pelt/view"
+	"pelt/words"
 )
 
 // explainPages are the accounts of losses that are golden files.
@@ -49,7 +50,7 @@ func explain(t rapid.TB, d *model.Document, ask finding.Ask) view.Page {
 	return view.Explain(d, ask, trials)
 }
 
-func advicePages() map[string]view.Page {
+func advicePages(l words.Language) map[string]view.Page {
 	advised := func(knob, command string, apply bool) model.Advised {
 		return model.Advised{Advice: model.Advice{Knob: knob, Host: "receiver", Present: "1000", Value: "3000",
 			Command: command,
@@ -62,6 +63,7 @@ func advicePages() map[string]view.Page {
 		advised("eth0.txqueuelen", "ip link set dev eth0 txqueuelen 3000", false),
 		advised("socket.receive_buffer", "pelt curve HOST --receive-buffer 3000", false)}
 	lab, hosts := sample.Ledger(), sample.Unwatched()
+	lab.Language, hosts.Language = l, l
 	// only between hosts is eth0 one of a host
 	return map[string]view.Page{"advice-lab": view.Advice(&lab, list), "advice-hosts": view.Advice(&hosts, list),
 		"advice-none": view.Advice(&lab, list[1:2])}

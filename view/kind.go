@@ -93,7 +93,7 @@ func TargetOf(d *model.Document) string {
 			}
 			address = d.Language.Sayf("%s, %s, reached first of its %d addresses", address, family, len(h.OtherAddresses)+1)
 		}
-		return target + " (" + address + ")"
+		return d.Language.Bracketed(target, address)
 	}
 	return target
 }

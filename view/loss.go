@@ -155,15 +155,15 @@ func ledgerOf(title string, g table.Group) Table {
 		var counters, confidence []string
 		for _, r := range l.Rows {
 			for _, e := range r.Line.Evidence {
-				if r.Valid() && e.Role != model.RoleFact && !slices.Contains(counters, e.Counter) {
-					counters = append(counters, e.Counter)
+				if name := in.Say(e.Counter); r.Valid() && e.Role != model.RoleFact && !slices.Contains(counters, name) {
+					counters = append(counters, name)
 				}
 			}
 			if known := finding.KnownFrom(in, r.Line.Confidence); r.Line.Packets > 0 && !slices.Contains(confidence, known) {
 				confidence = append(confidence, known)
 			}
 		}
-		add(l.Text, l.Packets, Bad, in.Join(confidence), strings.Join(counters, ", "))
+		add(l.Text, l.Packets, Bad, in.Join(confidence), in.Join(counters))
 	}
 	tone := Muted
 	if unattributed > 0 {

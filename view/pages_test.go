@@ -154,8 +154,7 @@ func allPages(t *testing.T) map[string]view.Page {
 	if madePages != nil {
 		return madePages
 	}
-	again := sample.Again(60, 20, 0.02, 45, func(n int) bool { return n == 10 })
-	all := map[string]view.Page{"soak-day": view.Run(day()), "again": view.Runs(again)}
+	all := map[string]view.Page{"soak-day": view.Run(day()), "again": view.Runs(again(words.English))}
 	for _, p := range pages {
 		all[p.Name] = view.Run(&p.Doc)
 	}
@@ -163,10 +162,19 @@ func allPages(t *testing.T) map[string]view.Page {
 		all[name] = view.Run(&d)
 	}
 	maps.Copy(all, explainPages(t))
-	maps.Copy(all, comparePages(t))
-	maps.Copy(all, advicePages())
+	maps.Copy(all, comparePages(t, words.English))
+	maps.Copy(all, advicePages(words.English))
 	madePages = all
 	return all
+}
+
+// again are runs of one plan.
+func again(l words.Language) []*model.Document {
+	runs := sample.Again(60, 20, 0.02, 45, func(n int) bool { return n == 10 })
+	for _, d := range runs {
+		d.Language = l
+	}
+	return runs
 }
 
 // documents are runs with what is rare: many hosts, nothing timed, a flood that was not valid, a bench with a part of

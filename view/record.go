@@ -6,27 +6,32 @@ import (
 
 	"pelt/finding"
 	"pelt/record/contents"
+	"pelt/words"
 )
 
 // Record shows what a record of packets holds, and whether it is whole.
-func Record(d contents.Document) Page {
-	h, verdict := d.Header, finding.Finding{Code: "record.cut"}
+func Record(in words.Language, d contents.Document) Page {
+	h, verdict := d.Header, finding.Finding{Code: "record.cut", Language: in}
 	if d.Whole {
 		verdict.Code = "record.whole"
 	}
-	verdict.Words = map[string]string{"run": h.Run, "cut": d.Cut}
+	verdict.Words = map[string]string{"run": h.Run}
+	if d.Fault != nil {
+		verdict.Words["cut"] = in.Error(d.Fault)
+	}
 	verdict.Numbers = []finding.Number{{Metric: "file_bytes", Value: float64(d.Bytes)}}
-	p := Page{Title: "Record", Subject: strings.Join([]string{h.Target,
-		h.Started.UTC().Format("2 January 2006, 15:04 UTC"), "pelt " + h.Tool.Version, h.Format}, " · "),
+	started := h.Started.UTC().Format(in.Say("2 January 2006, 15:04 UTC"))
+	p := Page{Language: in, Title: "Record",
+		Subject:  strings.Join([]string{h.Target, started, "pelt " + h.Tool.Version, h.Format}, " · "),
 		Sections: recordTables(d)}
 	p.answer(verdict.Parts())
-	return p
+	return p.translated()
 }
 
 // recordTables list what each flow of each trial of a record has, and its first losses.
 func recordTables(d contents.Document) []Section {
 	flows := listing("Flows", "*trial Trial", "*flow Flow", "setting Setting", "payload_bytes Payload",
-		"recorded_packets Recorded", "left_out_packets Left out", "packet_index Bytes each", "lost_packets Lost",
+		"recorded_packets Recorded", "left_out_packets Not recorded", "packet_index Bytes each", "lost_packets Packets lost",
 		"time_s Time", "state State")
 	losses := listing("The first losses", "*trial Trial", "*flow Flow", "stream_count Stream", "from From sequence",
 		"lost_packets Packets")

@@ -30,7 +30,7 @@ func routerPage(rows []table.Row, found []finding.Finding) []Section {
 	if len(full) > 0 {
 		out = append(out, hero(packetsChart(places)), routerCores(full, first(found, "router.")))
 	}
-	out = append(out, losses("Packets lost", table.Groups(overUDP(places))),
+	out = append(out, losses("Packets lost by setting", table.Groups(overUDP(places))),
 		intervals("Delay, idle and at full load", delayed, delay, nil))
 	out = append(out, paths(loaded)...)
 	processor := metricColumns("router_busy_ratio", "total_goodput_bps", "router_packet_ns", "router_work_cores",

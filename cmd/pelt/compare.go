@@ -75,7 +75,8 @@ RUN is an id or its beginning, last (default), or a file, also of iperf3 -J or f
 			if err != nil {
 				return err
 			}
-			return judged(c, result)
+			said, _ := finding.Compare(q.In(spoken())) // as above
+			return judged(c, said)
 		},
 	}
 	s := c.Flags()
@@ -125,7 +126,7 @@ func refused(c *cobra.Command, err error) error {
 func judged(c *cobra.Command, result finding.Comparison) error {
 	for _, l := range result.Limits {
 		if l.Outcome != table.Passed {
-			tellf(c, "pelt: %s", l.Text())
+			tellf(c, "pelt: %s", l.In(spoken()).Text())
 		}
 	}
 	switch outcome := result.Outcome(); {

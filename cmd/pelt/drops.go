@@ -22,7 +22,6 @@ import (
 	"pelt/run"
 	"pelt/unit"
 	"pelt/view"
-	"pelt/words"
 )
 
 type dropsFlags struct {
@@ -140,7 +139,7 @@ func (f *dropsFlags) run(c *cobra.Command) (err error) {
 		return err
 	}
 	v := &dropsView{filter: filter.String(), all: f.all, out: c.OutOrStdout(), prom: f.prom}
-	v.watch = view.NewDrops(words.Find(os.Getenv), v.filter, f.all)
+	v.watch = view.NewDrops(spoken(), v.filter, f.all)
 	switch file, ok := v.out.(*os.File); f.json {
 	case "":
 		v.live = ok && isTerminal(file)
@@ -252,7 +251,7 @@ func (v *dropsView) show(d model.LiveDrops) error {
 	}
 	page := v.watch.Page()
 	if d.Sum {
-		page = view.DropsTotal(words.Find(os.Getenv), d, v.filter, v.all)
+		page = view.DropsTotal(spoken(), d, v.filter, v.all)
 	}
 	var lines []string
 	if d.Sum || v.live {
@@ -267,7 +266,7 @@ func (v *dropsView) show(d model.LiveDrops) error {
 			v.drawn = len(lines)
 		}
 	} else {
-		lines = view.DropLines(d, v.all)
+		lines = view.DropLines(spoken(), d, v.all)
 	}
 	for _, line := range lines {
 		fmt.Fprintln(&b, line)

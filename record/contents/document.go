@@ -14,6 +14,7 @@ type Document struct {
 	Header record.Header `json:"header"`
 	Whole  bool          `json:"whole"` // the record ends as it was meant to
 	Cut    string        `json:"cut,omitempty"`
+	Fault  error         `json:"-"`     // of which Cut is the text
 	Bytes  int64         `json:"bytes"` // of the file that could be read
 	Trials []Trial       `json:"trials"`
 }

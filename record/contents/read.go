@@ -72,7 +72,8 @@ func Read(r *record.Reader) (Document, error) {
 	}
 	d.Bytes, d.Whole = r.Offset(), r.Cut() == nil
 	if !d.Whole {
-		d.Cut = r.Cut().Error()
+		d.Fault = r.Cut()
+		d.Cut = d.Fault.Error()
 	}
 	return d, err
 }

@@ -117,7 +117,7 @@ func shades(p *Picture, c view.Chart, e extent, ink Ink) {
 	x += textWidth(high, small) + 14
 	words := c.Z.Label
 	if c.Z.Log && e.low > 0 {
-		words += ", logarithmic"
+		words += c.Language.Say(", logarithmic")
 	}
 	if room := p.Width - x; room > 40 {
 		p.print(x, y+10, label{text: fit(words, small, room), size: small, ink: Soft})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Text is s without control characters, escape sequences, changes of direction and
@@ -92,7 +93,7 @@ func Glue(s string) string {
 	for i, w := range words {
 		switch {
 		case i == 0:
-		case endsInDigit(words[i-1]) && continues(strings.TrimRight(narrow(w), ".,;:)")):
+		case endsInDigit(words[i-1]) && (continues(strings.TrimRight(narrow(w), ".,;:)")) || measured(w)):
 			out.WriteString("\u00a0")
 		default:
 			out.WriteByte(' ')
@@ -111,6 +112,12 @@ func narrow(word string) string {
 }
 
 func endsInDigit(s string) bool { return s != "" && s[len(s)-1] >= '0' && s[len(s)-1] <= '9' }
+
+// measured reports whether a word begins with one that counts: 个.
+func measured(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return strings.ContainsRune(measures, r)
+}
 
 // continues reports whether a word goes on with the figure before it: it is a unit, or thousands.
 func continues(s string) bool {
@@ -135,15 +142,20 @@ type Piece struct{ Before, Text string } // Before is the space before it, or no
 // Marks that begin no line, and marks that end none, in text of wide characters.
 const (
 	closing = "。，；：、！？）》」』”…·.,;:!?)%"
-	opening = "（《「『“(≥"
+	opening = "（《「『“(≥\u00a0"
 )
 
-// Pieces are what lines may break between: words, and of Chinese the characters.
+// Pieces are what lines may break between: words, and of Chinese the terms and other characters.
 func Pieces(s string) (all []Piece) {
 	for word := range strings.SplitSeq(s, " ") {
-		before, begin, last := " ", 0, rune(0)
+		before, begin, last, whole := " ", 0, rune(0), 0 // whole is where a term ends
 		for i, r := range word {
 			wide := runeWidth(r) == 2 || runeWidth(last) == 2
+			if i < whole {
+				wide = false
+			} else if runeWidth(r) == 2 {
+				whole = i + term(word[i:])
+			}
 			if i > 0 && wide && !strings.ContainsRune(closing, r) && !strings.ContainsRune(opening, last) {
 				all = append(all, Piece{before, word[begin:i]})
 				before, begin = "", i

@@ -103,8 +103,8 @@ func TestSpark(t *testing.T) {
 	}
 }
 
-// Chinese is broken between characters, but no line begins or ends with a mark that belongs to its neighbour, and no
-// figure leaves its unit.
+// Chinese is broken between words, but no line begins or ends with a mark that belongs to its neighbour, and no figure
+// leaves its unit, or what it counts.
 func TestWrapChinese(t *testing.T) {
 	const text = "路由器 10.0.1.1 未开启转发（net.ipv4.ip_forward=0），丢弃 3 012 个包。不丢包最高 393 kpps（18 B）；再快，先丢在路由器的网卡环形缓冲区。"
 	for columns := 32; columns < 90; columns++ {
@@ -118,6 +118,11 @@ func TestWrapChinese(t *testing.T) {
 			}
 			if strings.HasSuffix(l, "393") || strings.HasSuffix(l, "3") {
 				t.Errorf("%d columns: %q ends within a figure", columns, l)
+			}
+		}
+		for _, whole := range []string{"路由器", "未开启", "转发", "丢弃", "3 012 个", "不丢包", "环形", "缓冲区"} {
+			if got, want := strings.Count(strings.Join(lines, "|"), whole), strings.Count(text, whole); got != want {
+				t.Errorf("%d columns: %q stands %d times, want %d, in %q", columns, whole, got, want, lines)
 			}
 		}
 		if got := strings.ReplaceAll(strings.Join(lines, ""), " ", ""); got != strings.ReplaceAll(text, " ", "") {
