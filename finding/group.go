@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"pelt/model"
 	"pelt/table"
@@ -24,10 +25,11 @@ func only[T any](all []T, has func(T) bool) (out []T) {
 
 // capital is a name as the beginning of a sentence.
 func capital(name string) string {
-	if name == "" {
+	first, size := utf8.DecodeRuneInString(name)
+	if size == 0 {
 		return ""
 	}
-	return strings.ToUpper(name[:1]) + name[1:]
+	return string(unicode.ToUpper(first)) + name[size:]
 }
 
 // PlaceName names the levels of a place, its size first: "64 B frames, up". UDP is usual and goes without saying.

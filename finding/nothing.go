@@ -375,7 +375,7 @@ func (b blocked) streams(why Finding) Finding {
 		f = f.with("asking", Names(b.language(), from))
 	}
 	if len(r.Trial.Flows) > 1 {
-		f = f.with("flow", r.Flow.Name)
+		f = f.with("flow", r.Say(r.Flow.Name))
 	}
 	return f
 }

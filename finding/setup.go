@@ -113,7 +113,7 @@ func pathMTURule(rows []table.Row) []Finding {
 	all := rows[0].Doc.PathMTU
 	for _, m := range all {
 		f := say("setup.mtu", SetUp, "why", WhyIn(rows[0].Language(), model.Reasons(m.Why)),
-			"flow", when(len(all) > 1, m.Flow), "path_mtu_bytes", some(m.Bytes), "payload_bytes:whole", some(m.PayloadBytes),
+			"flow", when(len(all) > 1, rows[0].Say(m.Flow)), "path_mtu_bytes", some(m.Bytes), "payload_bytes:whole", some(m.PayloadBytes),
 			"told", when(m.Found == model.MTUTold, "yes"), "tried", when(m.Found == model.MTUSearch, "yes"))
 		switch {
 		case m.Bytes <= 0:
@@ -363,7 +363,7 @@ func unevenRule(rows []table.Row) []Finding {
 	}
 	s := say("streams.uneven", Doubt, "streams_count", f.Streams, "streams_count:lossy", len(u.Streams),
 		"streams_count:others", f.Streams-len(u.Streams), "loss_ratio:lossy", float64(u.Lost)/float64(u.Attempted),
-		"flow", when(len(r.Trial.Flows) > 1, f.Name), "chosen", when(2*noRoom < f.Lost, "yes"))
+		"flow", when(len(r.Trial.Flows) > 1, r.Say(f.Name)), "chosen", when(2*noRoom < f.Lost, "yes"))
 	if f.Lost > u.Lost && f.Attempted > u.Attempted {
 		s = s.with("loss_ratio:others", float64(f.Lost-u.Lost)/float64(f.Attempted-u.Attempted))
 	}

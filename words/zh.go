@@ -72,6 +72,7 @@ var chinese = map[string]string{
 	"The router":               "路由器",
 	"Receiver %s":              "接收端 %s",
 	"this host":                "本机",
+	"machine":                  "本机",
 	"an unknown node":          "未知节点",
 	"another namespace":        "另一个命名空间",
 	"another namespace of %s":  "%s 的另一个命名空间",

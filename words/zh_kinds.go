@@ -30,7 +30,7 @@ from which load on, and grades it.`: `latency 先查找不丢包的速率（RFC 
 		`[{round_trip_increase_ns:up ?}{round_trip_increase_ns:down ?}，取上行和下行中较差的]。`,
 	"latency.light":    `无等级` + zhAdds + `¶没有达到不丢包速率 100 % 的负载按要求运行。` + zhLoad,
 	"latency.knee":     `负载达到不丢包速率的 {load_ratio}（{send_pps}，{way}）时，时延上升 {round_trip_increase_ns}。`,
-	"latency.unfilled": `无等级` + zhAdds + `¶没有负载填满队列。` + zhLoad,
+	"latency.unfilled": `无等级` + zhAdds + `¶各种负载都没有填满队列。` + zhLoad,
 	"latency.flat":     `没有负载使往返时延增加 1 ms 以上。`,
 	"latency.loaded": `{way} 加负载到不丢包速率的 {load_ratio}：往返时延 {round_trip_p50_ns}（中位数）、{round_trip_p99_ns}（99 %）` +
 		`[；上行增加 {up_increase_p50_ns}，下行增加 {down_increase_p50_ns}][；小包丢失 {probe_loss_ratio:lossy}]。`,

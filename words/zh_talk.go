@@ -78,7 +78,7 @@ var chineseTalk = map[string]string{
 	// Of quantities.
 	"%v %q: %v": "%v %q：%v",
 	"duration":  "时长", "size": "大小", "sizes": "大小", "rate": "速率", "rates": "速率", "bit rate": "比特率", "ratio": "比例",
-	" or ": " 还是 ", "change": "变更", "number": "数字", "addresses": "地址", "link": "链路",
+	" or ": " 或 ", "change": "变更", "number": "数字", "addresses": "地址", "link": "链路",
 	"want a number and a unit, as 10s, 5ms, 1h30m or 7d": "应为数字加单位，如 10s、5ms、1h30m 或 7d",
 	"must not be negative":                               "不能为负",
 	"want whole bytes, as 64, 1472 or 64KiB":             "应为整数字节，如 64、1472 或 64KiB",
@@ -414,7 +414,7 @@ var chineseTalk = map[string]string{
 	"lab %s has no router of this process's":                                                                 "实验环境 %s 没有属于本进程的路由器",
 	"lab %s has no router or switch that could be %q; want switch, router, nat or fast":                      "实验环境 %s 没有可设为 %q 的路由器或交换机；应为 switch、router、nat 或 fast",
 	"router %.80q: %s; want plain, or %s joined by +":                                                        "路由器 %.80q：%s；应为 plain，或用 + 连接的 %s",
-	"link %s: %s": "链路 %s：%s", "%s: %w": "%s：%w",
+	"link %s: %s": "链路 %s：%s", "%s: %w": "%s：%w", "%v: %w": "%v：%w",
 	"link %s: a fast path needs a plain cable at each side of the router; want rate, queue, overhead and mtu only, or lab:nat": "链路 %s：快速转发路径要求路由器两边都是普通虚拟网线；只能有 rate、queue、overhead 和 mtu，或用 lab:nat",
 	"link %s: an emulated link's mtu is at most %d B, not %d: its frames have a header in the same 64 KiB":                     "链路 %s：模拟链路的 MTU 最多 %d B，不是 %d：帧头也在同一个 64 KiB 里",
 	"lab %q: want 1 to %d receivers":          "实验环境 %q：接收端应为 1 到 %d 个",
