@@ -13,6 +13,7 @@ import (
 	"pelt/model"
 	"pelt/render/plain"
 	"pelt/test/golden"
+	"pelt/words"
 )
 
 // star folds the begin of a trial with so many receivers, and a sample of each end: receiver i gets i packets a second.
@@ -62,6 +63,10 @@ func TestStarIsSummed(t *testing.T) {
 	}
 	if paths := n.Paths(); len(paths) != 1 || len(paths[0].Losses) != 5 || paths[0].Losses[0].Packets != 1000 {
 		t.Errorf("paths %+v", paths)
+	}
+	n.Language = words.Chinese
+	if path := n.Paths()[0]; path.Language != words.Chinese || path.Nodes[0] != "发送端" {
+		t.Errorf("the path is not Chinese: %+v", path)
 	}
 }
 

@@ -71,16 +71,20 @@ func eachFlow(rows []table.Row, section func(g table.Group, of string) Section) 
 // pathOf places the losses of one flow on the nodes and links that it passed.
 func pathOf(g table.Group) Path {
 	f := g.Rows[0].Flow
-	p := Path{Title: "Where the packets went", Nodes: Nodes(g.Rows[0].Doc, f.From, f.To),
+	in := g.Language()
+	p := Path{Language: in, Title: "Where the packets went", Nodes: Nodes(g.Rows[0].Doc, f.From, f.To),
 		Sent: uint64(g.Sum("attempted_packets")), Received: uint64(g.Sum("received_packets"))}
 	t := g.Rows[0].Trial
 	runs := t.State == model.Valid && t.Why.Has(model.StillOpen)
 	for _, l := range finding.Losses(g.Rows) {
 		node, link := p.place(l.Layer, l.Host)
 		if runs && l.Layer == table.Unattributed {
-			l.Text = g.Say("not yet read") // verdicts come later than counts
+			l.Text = in.Say("not yet read") // verdicts come later than counts
 		}
 		p.Losses = append(p.Losses, Loss{Node: node, Link: link, Packets: uint64(l.Packets), Text: l.Text})
+	}
+	for i, name := range p.Nodes { // once each loss has its place, which names of files tell
+		p.Nodes[i] = in.Say(name)
 	}
 	return p
 }

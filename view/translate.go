@@ -44,10 +44,7 @@ func (p Page) translated() Page {
 				}
 				sections[i] = s
 			case Path:
-				s.Language, s.Title = p.Language, say(s.Title)
-				for j, n := range s.Nodes {
-					s.Nodes[j] = say(n)
-				}
+				s.Title = say(s.Title)
 				sections[i] = s
 			}
 		}
