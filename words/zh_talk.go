@@ -629,6 +629,7 @@ var chineseTalk = map[string]string{
 
 	// Fields of the form of pelt web, and its list.
 	"Rate":           "速率",
+	"Dev":            "接口",
 	"Interval":       "间隔",
 	"Proto":          "协议",
 	"Repeats":        "重复次数",
@@ -659,10 +660,13 @@ var chineseTalk = map[string]string{
 	"Searches":       "搜索次数",
 	"At":             "变更",
 	"Link":           "链路",
-	"time between packets, in place of Rate: 5ms":                              "包间隔，代替速率：5ms",
-	"Ethernet frame sizes with FCS, in place of Payload: 64,1518":              "以太网帧长（含 FCS），代替载荷：64,1518",
-	"100 packets a trial, unless Count or Time says more":                      "每次试验 100 个包，除非包数或时间另有指定",
-	"packets a trial and receiver (default: what fits in Time; of sweep 1000)": "每次试验给每个接收端的包数（默认：时间内能发的；sweep 为 1000）",
+	"time between packets, in place of Rate: 5ms":                                                          "包间隔，代替速率：5ms",
+	"Ethernet frame sizes with FCS, in place of Payload: 64,1518":                                          "以太网帧长（含 FCS），代替载荷：64,1518",
+	"100 packets a trial, unless Count or Time says more":                                                  "每次试验 100 个包，除非包数或时间另有指定",
+	"a change during the test, once for each: 80s:router=rules=1000 or 2m:link-receiver=loss=1%":           "测试中的变更，每个写一次：80s:router=rules=1000 或 2m:link-receiver=loss=1%",
+	"bytes of each timed transfer: 640MB (default: what fits in Time)":                                     "每次计时传输的字节数：640MB（默认：时间内能传的）",
+	"searches of each combination, which tell how far the next run may be off; 1 with Goal csit or Strict": "每种组合搜索几次，由此得知下次运行可能相差多少；目标为 csit 或严格时为 1 次",
+	"packets a trial and receiver (default: what fits in Time; of sweep 1000)":                             "每次试验给每个接收端的包数（默认：时间内能发的；sweep 为 1000）",
 
 	// Files of other tools.
 	"--flent: no valid trial fits a test of flent, which needs received rates or round trips over time": "--flent：没有一次有效试验适合 flent 的测试，它们需要随时间变化的接收速率或往返时延",

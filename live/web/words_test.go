@@ -2,8 +2,10 @@ package web
 
 import (
 	"io/fs"
+	"net/url"
 	"testing"
 
+	"pelt/view"
 	"pelt/words"
 )
 
@@ -27,5 +29,23 @@ func TestScriptsInChinese(t *testing.T) {
 	}
 	if found < 10 {
 		t.Errorf("only %d texts were found", found)
+	}
+}
+
+// TestFormInChinese: each field of the form of each kind of test has a Chinese label and help.
+func TestFormInChinese(t *testing.T) {
+	said := 0
+	for _, k := range view.Kinds() {
+		common, more := (&Server{}).fields(Offer{Preset: k.Preset}, url.Values{})
+		for _, f := range append(common, more...) {
+			for _, text := range []string{f.Label, f.Help} {
+				if said++; text != "" && words.Chinese.Say(text) == text {
+					t.Errorf("%s: no Chinese words for %q", k.Command, text)
+				}
+			}
+		}
+	}
+	if said < 100 {
+		t.Errorf("only %d texts were found", said)
 	}
 }
